@@ -1,0 +1,191 @@
+package kvbench
+
+import (
+	"time"
+
+	"kvbench/tiers"
+	"kvbench/tracing"
+	"kvbench/workloads"
+)
+
+// Divisions.
+const (
+	DivisionQuick  = "quick"
+	DivisionOpen   = "open"
+	DivisionClosed = "closed"
+)
+
+// Statuses of a result.
+const (
+	StatusComplete   = "complete"
+	StatusIncomplete = "incomplete"
+	StatusFailed     = "failed"
+)
+
+// Reasons why a window ended.
+const (
+	EndedByDeadline    = "deadline"
+	EndedByCount       = "count"
+	EndedByMaxRequests = "max_requests"
+	EndedByInput       = "input"
+	EndedByCapacity    = "capacity"
+	EndedBySignal      = "signal"
+	EndedByError       = "error"
+)
+
+// Definitions of the device time of a write, see [RunInfo.WriteDevice].
+const (
+	WriteDeviceTransfer = "transfer+flush" // from the first chunk to the end of the flush
+	WriteDeviceFlush    = "flush"          // the flush only, as the Python benchmark measures
+)
+
+// RunInfo is all that the engine knows about one trial beside what the Recorder counted. [BuildResult] turns both into
+// a Result and touches nothing else: no clock, no file, no system call. Zero fields mean unknown and become null.
+type RunInfo struct {
+	Benchmark string // "MaxStorageStress"
+	Option    int    // MLPerf option, 0 when none
+	Division  string
+	Trial     int // from 0
+	Count     int // trials asked for
+	Rank      int
+	Ranks     int
+	Seed      uint64 // base seed, rank not added
+	Nonce     string // hexadecimal
+	Digest    string // of the requests as executed, when computed
+
+	Parameters []Parameter  // in the order of the parameter table
+	Differs    []Difference // from closed; empty in closed
+
+	Status  string // as the engine sees it; BuildResult can only make it worse
+	EndedBy string
+	Error   string // what ended a failed trial
+
+	Start         time.Time     // wall clock at the opening of the window
+	NominalWindow time.Duration // as asked for, 0 when bounded by a count
+	Window        time.Duration // as measured; 0 = take the Recorder's
+	Elapsed       time.Duration // set-up, window, drain and clean-up together
+	Drain         time.Duration // from the end of the window until the last worker stopped
+	Warmup        time.Duration
+	Settle        time.Duration
+
+	Model          workloads.Model
+	Sizer          workloads.Sizer
+	TensorParallel int
+	Users          int // 0 for traces
+	Workers        int
+	Arrival        string // open-loop, closed-loop
+	Turns          string // ordered, overtaking
+	GenerationMode string
+	DecodeReads    string // once, batched
+	Profile        string // latency, throughput: which storage_health criteria
+	QoS            [workloads.NumClasses]workloads.QoS
+	PrefillRate    float64 // tokens/s of recomputation, 0 = not given
+
+	CacheDir            string
+	IO                  string // direct, buffered, as really used
+	WriteDevice         string
+	ChunkSize           int
+	Depth               int
+	MaxConcurrentAllocs int
+	Pool                PoolInfo
+
+	// Sums over all workers inside the window: WorkerIdle + WorkerBusy is about Workers × Window. Idle means without a
+	// request; waiting for space, slots or buffers is busy.
+	WorkerIdle time.Duration
+	WorkerBusy time.Duration
+
+	// The backlog by class at the window's opening and end, both cumulative since the load's origin as
+	// Source.Account returns them, and the second moment on that scale, from which ages are reckoned.
+	LoadStart []workloads.ClassLoad
+	LoadEnd   []workloads.ClassLoad
+	LoadEndAt time.Duration
+	Requests  [workloads.NumClasses]RequestCount
+
+	Tiers []TierInfo // existing tiers only, fastest first, read at the window's end
+
+	UsageBefore Usage
+	UsageAfter  Usage
+	Limits      Limits
+	Environment Environment
+
+	// The backing device of the storage tier. DeviceReason says why there is none; then the two readings are ignored.
+	Device       string
+	DeviceReason string
+	DeviceBefore tracing.BlockStat
+	DeviceAfter  tracing.BlockStat
+
+	Ceiling      *Ceiling
+	Precondition *PreconditionReport
+	Input        *InputReport // trace sources only
+
+	Warnings []string
+
+	// CountOperations: the unit of completion is an operation, not a request (Tier, Checkpoint, StorageCeiling, replay).
+	CountOperations bool
+	// ShowStorageHealth prints the Python benchmark's storage health in the summary too.
+	ShowStorageHealth bool
+}
+
+// Parameter is one value in force and where it came from.
+type Parameter struct {
+	Name   string `json:"name"`
+	Value  any    `json:"value"` // string, number or bool
+	Origin string `json:"origin"`
+}
+
+// Difference is one parameter that keeps a run from being comparable with the closed division.
+type Difference struct {
+	Name   string `json:"name"`
+	Closed any    `json:"closed"`
+	Value  any    `json:"value"`
+}
+
+// RequestCount tells what happened to the requests of one class inside the window, beside those that completed.
+type RequestCount struct {
+	Started        int64         // taken by a worker inside the window
+	InFlight       int64         // taken and not complete at its end
+	OldestInFlight time.Duration // age of the oldest of those, since its arrival
+}
+
+// TierInfo is one tier at the end of the window.
+type TierInfo struct {
+	Level       tiers.Level
+	Description string
+	Capacity    int64 // bytes, 0 = unlimited
+	Entries     int64
+	Bytes       int64 // of the entries, reservations not included
+	Peak        int64 // largest usage of the window, reservations included
+	Waste       int64 // bytes held beyond the entries' own (slabs, padding)
+}
+
+// PoolInfo describes the buffers that chunks pass through.
+type PoolInfo struct {
+	Buffers    int
+	BufferSize int
+	HugePages  string // what the pool got
+	Covers     bool   // workers × depth fit, so that no operation waits for buffers
+}
+
+// Ceiling is what plain sequential I/O reached on the same directory, in bytes per second.
+type Ceiling struct {
+	Read  float64 `json:"read_bytes_per_s"`
+	Write float64 `json:"write_bytes_per_s"`
+}
+
+// PreconditionReport is what preconditioning wrote before the window.
+type PreconditionReport struct {
+	Bytes      int64     `json:"bytes"`
+	DurationNS int64     `json:"duration_ns"`
+	Writers    int       `json:"writers"`
+	LastRates  []float64 `json:"last_rates_bytes_per_s"` // of its last rounds
+	Spread     float64   `json:"spread"`                 // (max − min) ÷ mean of those
+}
+
+// InputReport is what a trace reader met.
+type InputReport struct {
+	Rows      int64    `json:"rows"`
+	Failed    int64    `json:"failed"`
+	Malformed int64    `json:"malformed"`
+	Cycles    int64    `json:"cycles"`
+	Problems  []string `json:"problems"` // the first few, with file and line
+}
