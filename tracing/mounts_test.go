@@ -1,0 +1,83 @@
+package tracing
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestParseMounts(t *testing.T) {
+	mounts, err := ParseMounts(strings.NewReader(`27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard,resuid=65534
+
+90 27 0:45 /exports/kv /mnt/with\040space\134slash ro,noatime shared:7 master:1 - nfs4 filer:/kv rw,rsize=1048576,wsize=262144
+95 27 0:50 / /merged rw - overlay overlay rw,lowerdir=/a:/b,upperdir=/var/u\054pper,workdir=/w
+`))
+	require.NoError(t, err)
+	require.Len(t, mounts, 3)
+	assert.Equal(t, Mount{
+		ID: 27, Major: 254, Root: "/", Point: "/", Options: []string{"rw", "relatime"}, Type: "ext4", Source: "/dev/vda",
+		SuperOptions: []string{"rw", "discard", "resuid=65534"},
+	}, mounts[0])
+	assert.Equal(t, `/mnt/with space\slash`, mounts[1].Point)
+	assert.True(t, mounts[1].ReadOnly(), "the mount is read-only although its filesystem is not")
+	rsize, ok := mounts[1].SuperOption("rsize")
+	assert.True(t, ok)
+	assert.Equal(t, "1048576", rsize)
+	upper, _ := mounts[2].SuperOption("upperdir")
+	assert.Equal(t, "/var/u,pper", upper)
+	_, ok = mounts[2].SuperOption("upper")
+	assert.False(t, ok)
+}
+
+func TestParseMountsRefuses(t *testing.T) {
+	for _, c := range []struct{ name, text, says string }{
+		{"a line without a dash", "27 1 254:0 / / rw,relatime ext4 /dev/vda rw", "line 1: not a mount"},
+		{"a mount id that is no number", "x 1 254:0 / / rw - ext4 /dev/vda rw", "mount id"},
+		{"a bad device number", "27 1 254 / / rw - ext4 /dev/vda rw", "device number"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := ParseMounts(strings.NewReader(c.text))
+			require.ErrorContains(t, err, c.says)
+		})
+	}
+}
+
+func TestFindMount(t *testing.T) {
+	mounts := []Mount{
+		{ID: 1, Point: "/"}, {ID: 2, Point: "/mnt"}, {ID: 3, Point: "/mnt/kv"}, {ID: 4, Point: "/mnt/kv", Type: "hides 3"},
+	}
+	for _, c := range []struct {
+		name string
+		at   identity
+		want int
+	}{
+		{"the mount id decides", identity{path: "/mnt/kv/x", mountID: 2}, 2},
+		{"else the longest point, the later of two", identity{path: "/mnt/kv/x"}, 4},
+		{"the point itself", identity{path: "/mnt"}, 2},
+		{"a name that merely starts alike is elsewhere", identity{path: "/mnt/kv2"}, 2},
+		{"everything lies in the root", identity{path: "/home"}, 1},
+		{"an unknown mount id falls back", identity{path: "/mnt/a", mountID: 99}, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, ok := findMount(mounts, c.at)
+			require.True(t, ok)
+			assert.Equal(t, c.want, m.ID)
+		})
+	}
+	_, ok := findMount(nil, identity{path: "/x"})
+	assert.False(t, ok)
+}
+
+// FuzzParseMounts asserts that no mount table makes the parser panic.
+func FuzzParseMounts(f *testing.F) {
+	f.Add("27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard\n")
+	f.Add(`1 2 3:4 \040 \9 rw - - - -`)
+	f.Fuzz(func(t *testing.T, text string) {
+		mounts, err := ParseMounts(strings.NewReader(text))
+		if err == nil {
+			_, _ = findMount(mounts, identity{path: "/mnt/x"})
+		}
+	})
+}
