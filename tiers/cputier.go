@@ -1,0 +1,262 @@
+package tiers
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+// cpuBlock is the unit in which the cpu tier gives out memory. An entry wastes less than one: small enough for
+// system prompts of a hundred KiB, large enough that a chunk is copied in a few pieces.
+const cpuBlock = 64 << 10
+
+// CPUTier keeps entries in memory outside the Go heap: real bytes, copied in and out. The Cache keeps its exact
+// capacity; the tier holds any mix of entries of that many bytes, and takes memory from the system only as far
+// as it was ever filled, plus less than a block (64 KiB) per entry.
+type CPUTier struct {
+	name string
+
+	mu      sync.Mutex
+	entries map[id]*cpuEntry
+	arenas  []*Arena
+	fresh   []byte   // of the last arena: what was never given out
+	free    [][]byte // released blocks, warmest last
+	held    int64    // bytes of entries, being written or committed
+	waste   int64    // bytes of blocks beyond them
+	closed  bool
+}
+
+var _ Tier = (*CPUTier)(nil)
+
+// NewCPUTier reserves address space for capacity bytes; memory comes with use.
+func NewCPUTier(capacity int64) (*CPUTier, error) {
+	if capacity < 1 {
+		return nil, fmt.Errorf("make a cpu tier of %d bytes: the size must be positive (-cpu-mem-gb)", capacity)
+	}
+	t := &CPUTier{name: "cpu tier", entries: make(map[id]*cpuEntry)}
+	// An eighth more than the capacity, for the waste; should that not do, grow adds arenas.
+	if err := t.grow(capacity + capacity/8); err != nil {
+		return nil, fmt.Errorf("make a cpu tier of %d bytes: %w", capacity, err)
+	}
+	return t, nil
+}
+
+// Traits: any alignment, bytes count as they are copied.
+func (t *CPUTier) Traits() Traits {
+	return Traits{Align: 1, Description: "memory outside the Go heap"}
+}
+
+// HugePages says how much of the memory reserved at first lies in huge pages now: it grows with use. Not for the
+// measured window, it reads a file of the kernel's.
+func (t *CPUTier) HugePages() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.arenas[0].HugePages()
+}
+
+// Footprint returns the bytes of the entries, and the bytes lost beside them to whole blocks.
+func (t *CPUTier) Footprint() (held, waste int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.held, t.waste
+}
+
+// cpuEntry is one entry's blocks. They return to the tier when the last user has gone: the tier itself holds one
+// use while the entry can be opened.
+type cpuEntry struct {
+	o      Object
+	blocks [][]byte // fixed from Create on: copying needs no lock
+	uses   int      // guarded by CPUTier.mu
+}
+
+// Create takes the memory for the whole entry.
+func (t *CPUTier) Create(_ context.Context, o Object) (Writer, error) {
+	n := int((o.Size + cpuBlock - 1) / cpuBlock)
+	e := &cpuEntry{o: o, blocks: make([][]byte, 0, n), uses: 1}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.usable(o); err != nil {
+		return nil, t.error("create", o, -1, err)
+	}
+	for range n {
+		b, err := t.block(o.Size)
+		if err != nil {
+			t.free = append(t.free, e.blocks...)
+			return nil, t.error("create", o, -1, err)
+		}
+		e.blocks = append(e.blocks, b)
+	}
+	t.take(e, +1)
+	return &cpuWriter{tier: t, e: e}, nil
+}
+
+func (t *CPUTier) usable(o Object) error {
+	switch {
+	case t.closed:
+		return ErrClosed
+	case t.entries[o.id()] != nil:
+		return errExists
+	}
+	return nil
+}
+
+// block takes a block: a released one, else a fresh one, for which the tier grows when it must.
+func (t *CPUTier) block(size int64) (b []byte, err error) {
+	if n := len(t.free); n > 0 {
+		b, t.free = t.free[n-1], t.free[:n-1]
+		return b, nil
+	}
+	if len(t.fresh) == 0 {
+		if err := t.grow(max(size, 64<<20)); err != nil {
+			return nil, err
+		}
+	}
+	b, t.fresh = t.fresh[:cpuBlock:cpuBlock], t.fresh[cpuBlock:]
+	return b, nil
+}
+
+// grow reserves an arena for at least that many bytes of blocks.
+func (t *CPUTier) grow(bytes int64) error {
+	arena, err := NewArena(alignUp(bytes, int64(hugePage)))
+	if err != nil {
+		return err
+	}
+	t.arenas = append(t.arenas, arena)
+	t.fresh = arena.Bytes()
+	return nil
+}
+
+// Open finds an entry and keeps its memory until Close.
+func (t *CPUTier) Open(_ context.Context, o Object) (Reader, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.entries[o.id()]
+	if e == nil {
+		return nil, t.error("open", o, -1, ErrNotFound)
+	}
+	e.uses++
+	return &cpuReader{tier: t, e: e}, nil
+}
+
+// Remove forgets an entry; its memory is reused at once, or when its last reader closes.
+func (t *CPUTier) Remove(_ context.Context, o Object) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.entries[o.id()]
+	if e == nil {
+		return t.error("remove", o, -1, ErrNotFound)
+	}
+	delete(t.entries, o.id())
+	t.release(e)
+	return nil
+}
+
+// Close gives all memory back to the system.
+func (t *CPUTier) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil
+	}
+	t.closed = true
+	t.entries, t.fresh, t.free = nil, nil, nil
+	for _, a := range t.arenas {
+		if err := a.Close(); err != nil {
+			return fmt.Errorf("close the cpu tier: %w", err)
+		}
+	}
+	return nil
+}
+
+// release ends one use of e. The caller holds mu.
+func (t *CPUTier) release(e *cpuEntry) {
+	if e.uses--; e.uses == 0 {
+		t.take(e, -1)
+		t.free = append(t.free, e.blocks...)
+		e.blocks = nil
+	}
+}
+
+// take counts an entry's memory as used (+1) or free (-1).
+func (t *CPUTier) take(e *cpuEntry, sign int64) {
+	t.held += sign * e.o.Size
+	t.waste += sign * (int64(len(e.blocks))*cpuBlock - e.o.Size)
+}
+
+func (t *CPUTier) error(op string, o Object, off int64, err error) error {
+	return &OpError{Op: op, Path: t.name, Key: o.Key, Offset: off, Err: err}
+}
+
+// pieces calls do for each part of [off, off+n) that lies in one block.
+func (e *cpuEntry) pieces(n int, off int64, do func(mem []byte, at int)) error {
+	if off < 0 || off+int64(n) > e.o.Size {
+		return fmt.Errorf("%d bytes at offset %d reach beyond the entry's %d", n, off, e.o.Size)
+	}
+	for at := 0; at < n; {
+		block, from := (off+int64(at))/cpuBlock, int((off+int64(at))%cpuBlock)
+		mem := e.blocks[block][from:min(cpuBlock, from+n-at)]
+		do(mem, at)
+		at += len(mem)
+	}
+	return nil
+}
+
+type cpuWriter struct {
+	tier  *CPUTier
+	e     *cpuEntry
+	ended atomic.Bool
+}
+
+func (w *cpuWriter) WriteAt(_ context.Context, p []byte, off int64) error {
+	if err := w.e.pieces(len(p), off, func(mem []byte, at int) { copy(mem, p[at:]) }); err != nil {
+		return w.tier.error("write", w.e.o, off, err)
+	}
+	return nil
+}
+
+func (w *cpuWriter) Commit(context.Context) error {
+	if !w.ended.CompareAndSwap(false, true) {
+		return w.tier.error("commit", w.e.o, -1, ErrClosed)
+	}
+	t := w.tier
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.usable(w.e.o); err != nil {
+		t.release(w.e)
+		return t.error("commit", w.e.o, -1, err)
+	}
+	t.entries[w.e.o.id()] = w.e // the writer's use becomes the tier's
+	return nil
+}
+
+func (w *cpuWriter) Abort() error {
+	if w.ended.CompareAndSwap(false, true) {
+		w.tier.mu.Lock()
+		defer w.tier.mu.Unlock()
+		w.tier.release(w.e)
+	}
+	return nil
+}
+
+type cpuReader struct {
+	tier   *CPUTier
+	e      *cpuEntry
+	closed atomic.Bool
+}
+
+func (r *cpuReader) ReadAt(_ context.Context, p []byte, off int64) error {
+	if err := r.e.pieces(len(p), off, func(mem []byte, at int) { copy(p[at:], mem) }); err != nil {
+		return r.tier.error("read", r.e.o, off, err)
+	}
+	return nil
+}
+
+func (r *cpuReader) Close() error {
+	if r.closed.CompareAndSwap(false, true) {
+		r.tier.mu.Lock()
+		defer r.tier.mu.Unlock()
+		r.tier.release(r.e)
+	}
+	return nil
+}

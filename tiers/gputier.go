@@ -1,0 +1,108 @@
+package tiers
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// GPUTier simulates a GPU's memory behind its link to the host: it keeps no bytes, and every transfer takes the
+// time that they would take on a link of the given bandwidth, one such link in each direction, shared by all
+// transfers in the order of coming. Capacity is the Cache's affair.
+type GPUTier struct {
+	content   *Content
+	bandwidth float64
+	sleep     func(context.Context, time.Duration) error
+	links     [NumOps]link
+	index     index
+}
+
+var _ Tier = (*GPUTier)(nil)
+
+// NewGPUTier returns an empty one. Reads through ReadAt regenerate their bytes from content. Bandwidth is in
+// bytes per second in each direction. Sleep waits, and returns the context's error when that ends first; now is
+// the clock that sleep goes by.
+func NewGPUTier(content *Content, bandwidth float64, sleep func(context.Context, time.Duration) error, now func() time.Duration) (*GPUTier, error) {
+	if !(bandwidth > 0) {
+		return nil, fmt.Errorf("simulate a gpu with %g bytes/s: the bandwidth must be positive (-gpu-bandwidth-gbps)", bandwidth)
+	}
+	t := &GPUTier{content: content, bandwidth: bandwidth, sleep: sleep}
+	for op := range t.links {
+		t.links[op] = link{bandwidth: bandwidth, now: now}
+	}
+	return t, nil
+}
+
+// Traits: no data, so transfers pass no bytes but Skip their time.
+func (t *GPUTier) Traits() Traits {
+	return Traits{NoData: true, Align: 1, Description: fmt.Sprintf("simulated, %.1f GB/s each way", t.bandwidth/1e9)}
+}
+
+// Create begins an entry.
+func (t *GPUTier) Create(_ context.Context, o Object) (Writer, error) {
+	return &gpuIO{tier: t, o: o, op: Write}, nil
+}
+
+// Open finds an entry.
+func (t *GPUTier) Open(_ context.Context, o Object) (Reader, error) {
+	if err := t.index.has(o, "gpu tier"); err != nil {
+		return nil, err
+	}
+	return &gpuIO{tier: t, o: o, op: Read}, nil
+}
+
+// Remove forgets an entry.
+func (t *GPUTier) Remove(_ context.Context, o Object) error { return t.index.remove(o, "gpu tier") }
+
+// Close does nothing.
+func (t *GPUTier) Close() error { return nil }
+
+type gpuIO struct {
+	tier *GPUTier
+	o    Object
+	op   Op
+}
+
+var _ Skipper = (*gpuIO)(nil)
+
+// Skip waits for n bytes to have passed the link.
+func (g *gpuIO) Skip(ctx context.Context, n int64) error {
+	if err := ctx.Err(); err != nil {
+		return canceled(ctx, g.o)
+	}
+	if err := g.tier.sleep(ctx, g.tier.links[g.op].reserve(n)); err != nil {
+		return fmt.Errorf("entry %s: %w", g.o.Key, err)
+	}
+	return nil
+}
+
+func (g *gpuIO) WriteAt(ctx context.Context, p []byte, _ int64) error {
+	return g.Skip(ctx, int64(len(p)))
+}
+
+func (g *gpuIO) ReadAt(ctx context.Context, p []byte, off int64) error {
+	g.tier.content.Fill(p, g.o, off)
+	return g.Skip(ctx, int64(len(p)))
+}
+
+func (g *gpuIO) Commit(context.Context) error { return g.tier.index.add(g.o, "gpu tier") }
+func (*gpuIO) Abort() error                   { return nil }
+func (*gpuIO) Close() error                   { return nil }
+
+// link is one direction: a queue of transfers known by the time at which it will be empty.
+type link struct {
+	bandwidth float64
+	now       func() time.Duration
+	mu        sync.Mutex
+	free      time.Duration
+}
+
+// reserve queues n bytes and returns how long it takes until the last of them has arrived.
+func (l *link) reserve(n int64) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	l.free = max(l.free, now) + time.Duration(float64(n)/l.bandwidth*float64(time.Second))
+	return l.free - now
+}
