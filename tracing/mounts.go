@@ -62,8 +62,11 @@ func ParseMounts(r io.Reader) ([]Mount, error) {
 // parseMount reads "36 35 98:0 /root /point rw,noatime shared:1 - ext4 /dev/sda1 rw,errors=continue": the number of
 // optional fields before the dash varies.
 func parseMount(line string) (Mount, error) {
-	f := strings.Fields(line)
-	dash := slices.Index(f, "-")
+	f := strings.Split(line, " ") // not Fields: a source may be empty (mount -t tmpfs "" /x)
+	dash := -1
+	if len(f) > 6 {
+		dash = slices.Index(f[6:], "-") + 6
+	}
 	if dash < 6 || len(f) < dash+3 {
 		return Mount{}, fmt.Errorf("not a mount: %q", clip(line))
 	}

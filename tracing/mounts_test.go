@@ -13,9 +13,13 @@ func TestParseMounts(t *testing.T) {
 
 90 27 0:45 /exports/kv /mnt/with\040space\134slash ro,noatime shared:7 master:1 - nfs4 filer:/kv rw,rsize=1048576,wsize=262144
 95 27 0:50 / /merged rw - overlay overlay rw,lowerdir=/a:/b,upperdir=/var/u\054pper,workdir=/w
+96 27 0:51 / /optional rw shared:3 propagate_from:2 - tmpfs none rw
+97 27 0:51 / /nameless rw - tmpfs  rw,size=1k
 `))
 	require.NoError(t, err)
-	require.Len(t, mounts, 3)
+	require.Len(t, mounts, 5)
+	assert.Equal(t, []string{"rw", "size=1k"}, mounts[4].SuperOptions, "an empty source is a field all the same")
+	assert.Empty(t, mounts[4].Source)
 	assert.Equal(t, Mount{
 		ID: 27, Major: 254, Root: "/", Point: "/", Options: []string{"rw", "relatime"}, Type: "ext4", Source: "/dev/vda",
 		SuperOptions: []string{"rw", "discard", "resuid=65534"},

@@ -1,0 +1,64 @@
+package kvbench
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestLaunchDirRules(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	typed, module, pkg, loose := filepath.Join(base, "typed"), filepath.Join(base, "module"), filepath.Join(base, "module/benchmarks"), filepath.Join(base, "loose")
+	for _, dir := range []string{typed, pkg, loose} {
+		require.NoError(t, os.MkdirAll(dir, 0o755))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(module, "go.mod"), []byte("module x\n"), 0o644))
+
+	const parent = 77
+	process := func(t *testing.T, comm, exe, cwd string) machine {
+		m := fakeMachine(t, 1, map[string]string{"/proc/77/comm": comm + "\n"})
+		if exe != "" {
+			require.NoError(t, os.Symlink(exe, m.process(parent, "exe")))
+		}
+		if cwd != "" {
+			require.NoError(t, os.Symlink(cwd, m.process(parent, "cwd")))
+		}
+		return m
+	}
+	for _, c := range []struct {
+		name           string
+		comm, exe, cwd string
+		from           string // working directory of this process
+		want, how      string
+	}{
+		{"the go command's directory", "go", "/usr/local/go/bin/go", typed, pkg, typed, "go command (process 77)"},
+		{"a go command known by its executable only", "renamed", "/usr/local/go/bin/go", typed, pkg, typed, "go command"},
+		{"a toolchain replaced while it runs", "renamed", "/usr/local/go/bin/go (deleted)", typed, pkg, typed, "go command"},
+		{"a go command of another user hides its directory", "go", "", "", pkg, module, "root of the module"},
+		{"a go command whose directory was removed", "go", "", typed + " (deleted)", pkg, module, "root of the module"},
+		{"a shell, in a module", "bash", "/bin/bash", typed, pkg, module, "root of the module"},
+		{"a shell, outside of any module", "bash", "/bin/bash", typed, loose, loose, "working directory"},
+		{"a program that merely starts with go", "gopls", "/usr/bin/gopls", typed, loose, loose, "working directory"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir, how := process(t, c.comm, c.exe, c.cwd).launchDir(parent, c.from)
+			assert.Equal(t, c.want, dir)
+			assert.Contains(t, how, c.how)
+		})
+	}
+	t.Run("no /proc", func(t *testing.T) {
+		dir, _ := fakeMachine(t, 1, nil).launchDir(parent, pkg)
+		assert.Equal(t, module, dir)
+	})
+}
+
+func TestModuleRootIgnoresADirectoryOfThatName(t *testing.T) {
+	base := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(base, "sub/go.mod"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(base, "go.mod"), nil, 0o644))
+	assert.Equal(t, base, moduleRoot(filepath.Join(base, "sub")))
+}
