@@ -1,0 +1,221 @@
+package tiers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Errors of the Cache that callers tell apart with errors.Is.
+var (
+	// ErrGone reports that an entry decided to be a hit was evicted, or its
+	// writer failed, before it could be read.
+	ErrGone = errors.New("the entry is gone")
+	// ErrTooLarge reports an entry that no tier can ever hold.
+	ErrTooLarge = errors.New("the entry is larger than the last tier")
+)
+
+// KeepRatio is the share of its capacity to which a tier that is not the last
+// one is filled: what is above it is demoted (spec 6).
+const KeepRatio = 0.80
+
+// LevelConfig is one tier of a Cache.
+type LevelConfig struct {
+	Level    Level
+	Tier     Tier
+	Capacity int64 // bytes, > 0
+}
+
+// CacheConfig describes a Cache. Levels stand fastest first; the last one is
+// the terminal tier.
+type CacheConfig struct {
+	Levels     []LevelConfig
+	Transfer   *Transfer
+	MaxWriters int // entries being written at a time; 0 = no bound
+	Now        func() time.Duration
+	Observer   Observer // nil: nobody watches
+}
+
+// Cache is the one-way waterfall of spec 6: new entries go to the fastest tier
+// that may hold them, least recently used entries sink to the next tier, the
+// last tier deletes its least recently used ones, and reads never promote.
+//
+// # Locks and liveness
+//
+// One mutex guards all metadata; no lock is held across I/O. A writer takes its
+// slot first, then reserves the whole path from the last tier upward in one
+// step (see space), then moves bytes. Nobody holds a pin while waiting for a
+// slot, for space or for another's write: a Lease lets go of its pins before
+// and takes them again after. So every wait is for I/O in progress, or for a
+// wait that began earlier, and no schedule can hang.
+//
+// All methods are safe for concurrent use; a Lease belongs to one goroutine.
+type Cache struct {
+	now      func() time.Duration
+	transfer *Transfer
+	observer Observer
+	slots    chan struct{} // nil: unbounded
+
+	mu       sync.Mutex
+	levels   []*space // fastest first
+	index    map[string]*entry
+	seq      uint64 // recency counter
+	gen      uint64 // write generation counter
+	tickets  []*ticket
+	counters CacheCounters
+}
+
+// CacheCounters counts what the cache did since it was made. Lookups are the
+// business of whoever asks: only the plan knows which of them count.
+type CacheCounters struct {
+	Evicted      int64            // entries deleted from the last tier to make room
+	EvictedBytes int64            //
+	Demoted      [NumLevels]int64 // entries that sank into the level
+	DemotedBytes [NumLevels]int64
+	Written      [NumLevels]int64 // entries written directly into the level
+	WrittenBytes [NumLevels]int64
+	Dropped      int64 // entries lost because their demotion failed or was cancelled
+	DeleteErrors int64
+}
+
+// LevelGauge is the state of one tier at one moment.
+type LevelGauge struct {
+	Level    Level
+	Capacity int64
+	Used     int64 // bytes of entries and reservations
+	Peak     int64 // the largest Used since the counters were reset
+	Bytes    int64 // of the entries alone, those being deleted included
+	Entries  int64
+}
+
+// Tag travels with one operation so that the observer knows for whom it ran.
+type Tag struct {
+	Shard     int   // worker index
+	Phase     Phase // Prefill or Decode; demotions report Evict
+	Unbounded bool  // write without a slot: filling the cache before the window
+}
+
+// Observer is told what the cache does besides what its methods return. Its
+// methods run on the goroutine that does the I/O, many at a time; they must not
+// block and must not call the cache.
+type Observer interface {
+	// Chunk reports bytes that a tier has taken or given.
+	Chunk(tag Tag, l Level, op Op, phase Phase, bytes int64)
+	// Demoted reports a finished demotion: a read of from and a write of to.
+	Demoted(tag Tag, o Object, from, to Level, read, write Timing)
+	// Evicted reports an entry that left the cache to make room in the last
+	// tier; its bytes are free when Deleted is called.
+	Evicted(tag Tag, o Object, l Level)
+	// Deleted reports that the bytes of an object are free again.
+	Deleted(tag Tag, o Object, l Level, took time.Duration)
+	// Failed reports an operation that failed for good, Retried one that is tried again.
+	Failed(tag Tag, o Object, l Level, op Op, err error)
+	Retried(tag Tag, o Object, l Level, op Op, err error)
+}
+
+// NewCache makes an empty cache over tiers that the caller made and closes.
+func NewCache(cfg CacheConfig) (*Cache, error) {
+	if len(cfg.Levels) == 0 {
+		return nil, errors.New("a cache needs at least one tier: give -cpu-mem-gb, -gpu-mem-gb or -cache-dir")
+	}
+	if cfg.Transfer == nil || cfg.Now == nil {
+		return nil, errors.New("a cache needs a transfer and a clock")
+	}
+	c := &Cache{now: cfg.Now, transfer: cfg.Transfer, observer: cfg.Observer, index: make(map[string]*entry)}
+	if c.observer == nil {
+		c.observer = nobody{}
+	}
+	if cfg.MaxWriters > 0 {
+		c.slots = make(chan struct{}, cfg.MaxWriters)
+	}
+	for i, l := range cfg.Levels {
+		if l.Tier == nil || l.Capacity <= 0 {
+			return nil, fmt.Errorf("tier %s: capacity %d must be positive and the tier given", l.Level, l.Capacity)
+		}
+		if i > 0 && l.Level <= cfg.Levels[i-1].Level {
+			return nil, fmt.Errorf("tier %s stands below %s: tiers go fastest first", l.Level, cfg.Levels[i-1].Level)
+		}
+		s := &space{level: l.Level, tier: l.Tier, capacity: l.Capacity, limit: l.Capacity, traits: l.Tier.Traits()}
+		if i < len(cfg.Levels)-1 {
+			s.limit = int64(float64(l.Capacity) * KeepRatio)
+		}
+		c.levels = append(c.levels, s)
+	}
+	return c, nil
+}
+
+// Fits returns nil when an entry of that size can be held, else ErrTooLarge
+// with the numbers.
+func (c *Cache) Fits(size int64) error {
+	last := c.levels[len(c.levels)-1]
+	if size > last.capacity {
+		return fmt.Errorf("%w: %d bytes into the %s tier of %d bytes", ErrTooLarge, size, last.level, last.capacity)
+	}
+	return nil
+}
+
+// Gauges appends the state of each tier to dst, fastest first.
+func (c *Cache) Gauges(dst []LevelGauge) []LevelGauge {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.levels {
+		dst = append(dst, LevelGauge{s.level, s.capacity, s.used, s.peak, s.used - s.reserved, s.entries})
+	}
+	return dst
+}
+
+// Counters returns what happened since the cache was made or ResetCounters.
+func (c *Cache) Counters() CacheCounters {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.counters
+}
+
+// ResetCounters forgets the counters, not the entries: the end of
+// preconditioning, pre-population or warm-up.
+func (c *Cache) ResetCounters() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counters = CacheCounters{}
+	for _, s := range c.levels {
+		s.peak = s.used
+	}
+	for _, e := range c.index {
+		e.seen = false
+	}
+}
+
+// Clear deletes every entry. It is for the time between trials: the caller
+// makes sure that no lease is open.
+func (c *Cache) Clear(ctx context.Context) error {
+	c.mu.Lock()
+	var all []*replica
+	for _, e := range c.index {
+		if e.state != resident {
+			c.mu.Unlock()
+			return fmt.Errorf("clearing the cache: %s is still %s", e.key, e.state)
+		}
+		all = append(all, c.evict(e))
+	}
+	c.mu.Unlock()
+	var errs []error
+	for _, r := range all {
+		if r != nil {
+			errs = append(errs, c.remove(ctx, Tag{}, r))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+type nobody struct{}
+
+func (nobody) Chunk(Tag, Level, Op, Phase, int64)                {}
+func (nobody) Demoted(Tag, Object, Level, Level, Timing, Timing) {}
+func (nobody) Evicted(Tag, Object, Level)                        {}
+func (nobody) Deleted(Tag, Object, Level, time.Duration)         {}
+func (nobody) Failed(Tag, Object, Level, Op, error)              {}
+func (nobody) Retried(Tag, Object, Level, Op, error)             {}
+
+var _ Observer = nobody{}
