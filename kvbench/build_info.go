@@ -77,7 +77,7 @@ type RunInfo struct {
 	Turns          string // ordered, overtaking
 	GenerationMode string
 	DecodeReads    string // once, batched
-	Profile        string // latency, throughput: which storage_health criteria
+	Profile        string // latency, throughput: decides the criteria of storage_health
 	QoS            [workloads.NumClasses]workloads.QoS
 	PrefillRate    float64 // tokens/s of recomputation, 0 = not given
 
@@ -122,8 +122,6 @@ type RunInfo struct {
 
 	// CountOperations: the unit of completion is an operation, not a request (Tier, Checkpoint, StorageCeiling, replay).
 	CountOperations bool
-	// ShowStorageHealth prints the Python benchmark's storage health in the summary too.
-	ShowStorageHealth bool
 }
 
 // Parameter is one value in force and where it came from.

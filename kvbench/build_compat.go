@@ -1,0 +1,183 @@
+package kvbench
+
+import (
+	"fmt"
+	"time"
+
+	"kvbench/tiers"
+	"kvbench/workloads"
+)
+
+// slaMet is the compliance from which a class meets its target.
+const slaMet = 0.95
+
+// compatible fills the keys of the Python benchmark. They keep its sense where ours differs: re-reads count as hits,
+// percentiles are given whatever the sample count.
+func (b *builder) compatible(r *Result) {
+	t := b.t
+	history := r.Lookups.ByKind["multi_turn"]
+	prefix := r.Lookups.ByKind["system"]
+	r.RequestsCompleted = t.requests
+	r.TotalTokensGenerated = t.tokens
+	r.TotalStorageIOLatency = t.storage.Seconds()
+	r.TotalGenerationLatency = t.generation.Seconds()
+	r.MultiTurnCacheHits, r.MultiTurnCacheMisses = history.Hits, history.Misses
+	r.Summary = Summary{
+		TotalRequests:      t.requests,
+		TotalTokens:        t.tokens,
+		ElapsedTime:        b.window.Seconds(),
+		AvgThroughput:      b.perSecond(float64(t.tokens)),
+		TotalStorageIOTime: t.storage.Seconds(),
+		StorageThroughput:  ratio(float64(t.tokens), t.storage.Seconds()),
+		RequestsPerSecond:  b.perSecond(float64(t.requests)),
+		EndToEndLatency:    latencyMS(b.hist(histID{kind: histEndToEnd})),
+		StorageIOLatency:   latencyMS(b.hist(histID{kind: histStorage})),
+		GenerationLatency:  latencyMS(b.hist(histID{kind: histGeneration})),
+		CacheStats:         b.cacheStats(r),
+		QoSMetrics:         make(map[string]QoSStat),
+		PrefixCacheStats: PrefixCacheStats{
+			PrefixHits: prefix.Hits, PrefixMisses: prefix.Misses, SystemPromptReuse: prefix.Hits,
+			BytesSaved: t.purposes[workloads.ForPrefix].bytes,
+		},
+		AutoscalingStats: []any{},
+		MultiTurnStats:   MultiTurnStats{CacheHits: history.Hits, CacheMisses: history.Misses, HitRate: history.HitRate},
+	}
+	for c := range workloads.Class(workloads.NumClasses) {
+		r.Summary.QoSMetrics[c.String()] = b.qos(c)
+	}
+}
+
+func (b *builder) cacheStats(r *Result) CacheStats {
+	t := b.t
+	rereads := t.purposes[workloads.ForReread].n
+	s := CacheStats{
+		CacheHits:        r.Lookups.Hits + rereads,
+		CacheMisses:      r.Lookups.Misses,
+		PrefillWrites:    t.phases[tiers.Write][tiers.Prefill],
+		DecodeReads:      t.phases[tiers.Read][tiers.Decode],
+		SystemPromptHits: r.Lookups.ByKind["system"].Hits,
+		UserCacheHits:    r.Lookups.ByKind["user"].Hits + rereads,
+		MultiTurnHits:    r.Lookups.ByKind["multi_turn"].Hits,
+		TotalReadBytes:   b.totalBytes(tiers.Read),
+		TotalWriteBytes:  b.totalBytes(tiers.Write),
+		LatencyMS:        make(map[string]float64),
+	}
+	s.CacheHitRate = ratio(float64(s.CacheHits), float64(s.CacheHits+s.CacheMisses))
+	s.TotalReadGiB, s.TotalWriteGiB = float64(s.TotalReadBytes)/bytesPerGiB, float64(s.TotalWriteBytes)/bytesPerGiB
+	s.ReadWriteRatio = ratio(float64(s.TotalReadBytes), float64(s.TotalWriteBytes))
+	for p := range tiers.NumPhases {
+		s.ReadIOPS += t.phases[tiers.Read][p]
+		s.WriteIOPS += t.phases[tiers.Write][p]
+	}
+	for l, f := range map[tiers.Level]tierKeys{
+		tiers.GPU: {&s.GPUEntries, &s.GPUMemoryUsed, nil, &s.GPUWritten, &s.GPURead, &s.GPUReadBandwidth, &s.GPUWriteBandwidth},
+		tiers.CPU: {&s.CPUEntries, &s.CPUMemoryUsed, &s.OffloadsCPU, &s.CPUWritten, &s.CPURead, &s.CPUReadBandwidth,
+			&s.CPUWriteBandwidth},
+		tiers.Storage: {&s.StorageEntries, nil, &s.OffloadsStorage, &s.StorageWritten, &s.StorageRead, &s.StorageReadBandwidth,
+			&s.StorageWriteBandwidth},
+	} {
+		if b.exists[l] {
+			b.tierKeys(l, f)
+		}
+	}
+	if b.exists[tiers.Storage] {
+		if per := b.tokenBytes(1); per > 0 {
+			moved := b.levelBytes(tiers.Storage, tiers.Read) + b.levelBytes(tiers.Storage, tiers.Write)
+			s.StorageTokensProcessed = ratio(float64(moved), float64(per))
+		}
+	}
+	b.latencyKeys(s.LatencyMS)
+	s.StorageHealth = storageHealth(&s, b.info.Profile)
+	return s
+}
+
+// tierKeys are the places of one tier's keys; nil where the Python benchmark has none.
+type tierKeys struct {
+	entries        **int64
+	used           **float64
+	offloads       **int64
+	written, read  **float64
+	readBW, writBW **float64
+}
+
+func (b *builder) tierKeys(l tiers.Level, f tierKeys) {
+	if g := b.gauge(l); g != nil {
+		*f.entries = new(g.Entries)
+		if f.used != nil {
+			*f.used = new(float64(g.Bytes) / bytesPerGiB)
+		}
+	}
+	if f.offloads != nil {
+		*f.offloads = new(b.t.ops[l][tiers.Write].n + b.t.demotions[l][tiers.Write].n)
+	}
+	written, read := float64(b.levelBytes(l, tiers.Write))/bytesPerGiB, float64(b.levelBytes(l, tiers.Read))/bytesPerGiB
+	*f.written, *f.read = new(written), new(read)
+	*f.writBW, *f.readBW = b.perSecond(written), b.perSecond(read)
+}
+
+// latencyKeys fills {tier}_{op}_{p}_ms and storage_{op}_{device,host}_{p}_ms.
+func (b *builder) latencyKeys(out map[string]float64) {
+	for l := range tiers.NumLevels {
+		for op := range tiers.NumOps {
+			id := histID{level: l, op: op}
+			name := fmt.Sprintf("%s_%s", l, op)
+			percentileKeys(out, name, b.hist(id.of(histIO)))
+			if l == tiers.Storage {
+				percentileKeys(out, name+"_device", b.hist(id.of(histDevice)))
+				percentileKeys(out, name+"_host", b.hist(id.of(histHost)))
+			}
+		}
+	}
+}
+
+func percentileKeys(out map[string]float64, name string, h *Histogram) {
+	for _, p := range []struct {
+		share float64
+		name  string
+	}{{0.5, "p50"}, {0.95, "p95"}, {0.99, "p99"}, {0.999, "p999"}, {0.9999, "p9999"}} {
+		if v := percentileMS(h, p.share); v != nil {
+			out[name+"_"+p.name+"_ms"] = *v
+		}
+	}
+}
+
+func percentileMS(h *Histogram, p float64) *float64 {
+	if v, ok := h.Percentile(p); ok {
+		return new(milliseconds(v))
+	}
+	return nil
+}
+
+func milliseconds(ns int64) float64 { return float64(ns) / float64(time.Millisecond) }
+
+func latencyMS(h *Histogram) LatencyMS {
+	var l LatencyMS
+	if mean, ok := h.Mean(); ok {
+		l.Mean = new(mean / float64(time.Millisecond))
+	}
+	l.P50, l.P95, l.P99 = percentileMS(h, 0.5), percentileMS(h, 0.95), percentileMS(h, 0.99)
+	l.P999, l.P9999 = percentileMS(h, 0.999), percentileMS(h, 0.9999)
+	return l
+}
+
+func (b *builder) qos(c workloads.Class) QoSStat {
+	h := b.hist(histID{kind: histClass, class: uint8(c)})
+	queued := b.loads[c].Queued
+	n := h.Count()
+	if n+queued == 0 {
+		return QoSStat{NoData: true}
+	}
+	target := b.info.QoS[c].P95
+	sla := &SLA{TargetP95MS: milliseconds(int64(target)), ActualP95MS: percentileMS(h, 0.95)}
+	sla.Compliance = ratio(float64(h.AtMost(int64(target))), float64(n+queued))
+	sla.Met = orZero(sla.Compliance) >= slaMet
+	if n == 0 {
+		return QoSStat{NoData: true, TotalRequests: new(int64(0)), SLA: sla}
+	}
+	all := latencyMS(h)
+	return QoSStat{
+		TotalRequests: new(n),
+		Latency:       &QoSLatencyMS{Mean: all.Mean, P50: all.P50, P95: all.P95, P99: all.P99, Max: new(milliseconds(h.max))},
+		SLA:           sla,
+	}
+}

@@ -1,0 +1,169 @@
+package kvbench
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"kvbench/tiers"
+	"kvbench/workloads"
+)
+
+// failedShare of the operations is what a trial survives.
+const failedShare = 0.01
+
+// errors copies the failure table, most frequent first.
+func (b *builder) errors(r *Result) {
+	f := &b.rec.failures
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r.Errors, r.ErrorSamples = []ErrorCount{}, []ErrorSample{}
+	for k, n := range f.by {
+		r.Errors = append(r.Errors, ErrorCount{Tier: k.level.String(), Operation: k.op.String(), Errno: k.errno, Count: n})
+	}
+	slices.SortFunc(r.Errors, func(x, y ErrorCount) int {
+		return cmp.Or(cmp.Compare(y.Count, x.Count), cmp.Compare(x.Tier, y.Tier), cmp.Compare(x.Operation, y.Operation),
+			cmp.Compare(x.Errno, y.Errno))
+	})
+	for _, s := range f.first {
+		r.ErrorSamples = append(r.ErrorSamples, errorSample(s))
+	}
+	if f.fatal != nil && !slices.ContainsFunc(f.first, func(s FailureSample) bool { return s.Fatal }) {
+		r.ErrorSamples = append(r.ErrorSamples, errorSample(*f.fatal))
+	}
+}
+
+func errorSample(s FailureSample) ErrorSample {
+	e := ErrorSample{
+		Tier: s.Level.String(), Operation: s.Op.String(), Errno: s.Errno, Key: s.Key, Offset: s.Offset, Fatal: s.Fatal,
+	}
+	if s.Err != nil {
+		e.Message = s.Err.Error()
+	}
+	return e
+}
+
+// warnings lists what a reader must know before believing the numbers, the engine's own first.
+func (b *builder) warnings(r *Result) {
+	warn := func(format string, args ...any) { r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...)) }
+	r.Warnings = append(slices.Clone(b.info.Warnings), r.Warnings...)
+	if w := r.DeviceWitness; w.ServedFromCache != nil && *w.ServedFromCache {
+		warn("the device read only %s of the bytes that the application read (%s of %s): the rest was served from a cache, so read "+
+			"figures are not the device's", percent(w.ReadRatio), binary(float64(*w.ReadBytes)), binary(float64(w.AppReadBytes)))
+	}
+	if p := b.info.Pool; p.Buffers > 0 && !p.Covers {
+		warn("the buffer pool (%d × %s) does not cover workers × depth: operations may wait for buffers (admission)",
+			p.Buffers, binary(float64(p.BufferSize)))
+	}
+	var censored []string
+	for c := int(workloads.NumClasses) - 1; c >= 0; c-- {
+		if o := b.loads[c]; o.Censored {
+			censored = append(censored, fmt.Sprintf("%s %s", workloads.Class(c), percent(o.CensoredRatio)))
+		}
+	}
+	if len(censored) > 0 {
+		warn("request latencies are censored: unfinished at the end of the window were %s; the slowest are not in the percentiles",
+			strings.Join(censored, ", "))
+	}
+	if n := r.Requests.FailedOperations; n > 0 {
+		warn("%d operations failed, most often %s", n, describeError(r.Errors[0]))
+	}
+	if r.Requests.RetriedOperations > 0 {
+		warn("%d operations were repeated after transient errors", r.Requests.RetriedOperations)
+	}
+	for _, d := range []Distribution{r.Latency.Request.EndToEnd, r.Latency.Request.Queue} {
+		if d.OutOfRange > 0 {
+			warn("%d request latencies exceed a day and count as one", d.OutOfRange)
+			break
+		}
+	}
+}
+
+func describeError(e ErrorCount) string {
+	return fmt.Sprintf("%s %s: %s", e.Tier, e.Operation, e.Errno)
+}
+
+// status decides the outcome. It only ever makes the engine's word worse: what the engine calls failed stays so.
+func (b *builder) status(r *Result) {
+	r.Status, r.EndedBy, r.Error = cmp.Or(b.info.Status, StatusComplete), b.info.EndedBy, b.info.Error
+	fail := func(format string, args ...any) {
+		if r.Status != StatusIncomplete { // interrupted: whatever is missing, that is why
+			r.Status = StatusFailed
+		}
+		if r.Error == "" {
+			r.Error = fmt.Sprintf(format, args...)
+		}
+	}
+	failed := r.Requests.FailedOperations
+	all := r.Requests.Operations + failed
+	if f := b.rec.failures.fatalSample(); f != nil {
+		fail("%s %s of %s at offset %d: %v", f.Level, f.Op, f.Key, f.Offset, f.Err)
+		r.Status = StatusFailed
+	}
+	if share := ratio(float64(failed), float64(all)); orZero(share) > failedShare {
+		fail("%d of %d operations failed (%s, at most %s may), most often %s", failed, all, percent(share),
+			percent(new(failedShare)), describeError(r.Errors[0]))
+	} else if failed > 0 && b.info.Division == DivisionClosed {
+		fail("%d operations failed and the closed division allows none, most often %s", failed, describeError(r.Errors[0]))
+	}
+	if b.completions() == 0 {
+		fail("no %s completed in the window of %s: %s", r.CompletionUnit, b.window.Round(time.Millisecond), b.slowestStage())
+	}
+}
+
+func (f *failures) fatalSample() *FailureSample {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.fatal
+}
+
+// completions counts what the trial is counted in.
+func (b *builder) completions() int64 {
+	if !b.info.CountOperations {
+		return b.t.requests
+	}
+	var n int64
+	for l := range tiers.NumLevels {
+		for op := range tiers.NumOps {
+			n += b.t.ops[l][op].n
+		}
+	}
+	return n
+}
+
+// slowestStage names where time went when nothing completed, cancelled operations included.
+func (b *builder) slowestStage() string {
+	slowest := stage(0)
+	for s := range numStages {
+		if b.t.stages[s] > b.t.stages[slowest] {
+			slowest = s
+		}
+	}
+	var started, queued int64
+	for c, o := range b.loads {
+		started += max(b.info.Requests[c].Started, o.InFlight)
+		queued += o.Queued
+	}
+	switch {
+	case b.t.stages[slowest] > 0:
+		return fmt.Sprintf("the slowest stage was %s (%s summed over workers, %d operations cut off); use a longer window, smaller "+
+			"entries or fewer users", stageNames[slowest], b.t.stages[slowest].Round(time.Millisecond), b.cancelled())
+	case started > 0:
+		return fmt.Sprintf("the slowest stage was the workers: %d requests were started and no operation of theirs ended", started)
+	case queued > 0:
+		return fmt.Sprintf("the slowest stage was the queue: %d requests waited and none was started", queued)
+	}
+	return "the slowest stage was the load: no request arrived; use a longer window or more users"
+}
+
+func (b *builder) cancelled() int64 {
+	var n int64
+	for l := range b.t.cancelled {
+		for _, c := range b.t.cancelled[l] {
+			n += c.n
+		}
+	}
+	return n
+}

@@ -1,0 +1,50 @@
+package kvbench
+
+import (
+	"kvbench/tiers"
+)
+
+// timeline makes the arrays; nil when nothing was recorded at all.
+func (b *builder) timeline() *Timeline {
+	tl := b.t.timeline
+	if tl.interval <= 0 || b.window <= 0 {
+		return nil
+	}
+	// As many intervals as the window has: what completed at its very end belongs to the last one.
+	for (b.window+tl.interval-1)/tl.interval > maxBuckets {
+		tl.double()
+	}
+	n := int((b.window + tl.interval - 1) / tl.interval)
+	buckets := make([]timelineBucket, n)
+	for i, v := range tl.buckets {
+		buckets[min(i, n-1)].add(v)
+	}
+	out := &Timeline{
+		IntervalS: tl.interval.Seconds(), IntervalNS: int64(tl.interval), LastNS: int64(b.window) - int64(n-1)*int64(tl.interval),
+		ReadBytes: make(map[string][]int64), WriteBytes: make(map[string][]int64), TierUsedBytes: make(map[string][]*int64),
+		Requests: make([]int64, n), Queued: make([]*int64, n), InFlight: make([]*int64, n),
+	}
+	for i, v := range buckets {
+		out.Requests[i] = v.requests
+	}
+	readings := b.rec.gauges.read(tl.interval, n)
+	for i, g := range readings {
+		if g.known {
+			out.Queued[i], out.InFlight[i] = new(g.Queued), new(g.InFlight)
+		}
+	}
+	for l := range tiers.NumLevels {
+		if !b.exists[l] {
+			continue
+		}
+		read, write, used := make([]int64, n), make([]int64, n), make([]*int64, n)
+		for i, v := range buckets {
+			read[i], write[i] = v.bytes[l][tiers.Read], v.bytes[l][tiers.Write]
+			if g := readings[i]; g.known {
+				used[i] = new(g.Bytes[l])
+			}
+		}
+		out.ReadBytes[l.String()], out.WriteBytes[l.String()], out.TierUsedBytes[l.String()] = read, write, used
+	}
+	return out
+}

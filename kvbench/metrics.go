@@ -1,0 +1,70 @@
+package kvbench
+
+// Metric is one value of the benchmark line.
+type Metric struct {
+	Unit  string
+	Value float64
+}
+
+// Metrics returns the values of the benchmark line in their documented order, without those that are unknown. Bytes and
+// nanoseconds throughout, because benchstat rescales those. Percentiles stand here whenever there are samples, however
+// few: a line that comes and goes with the sample count could not be compared. Whether they are to be believed is told
+// by the summary and the JSON's latency section, which leave unsupported ones out. A failed trial gives what it has.
+func (r *Result) Metrics() []Metric {
+	var out []Metric
+	add := func(unit string, v *float64) {
+		if v != nil && finite(*v) != nil {
+			out = append(out, Metric{unit, *v})
+		}
+	}
+	ms := func(key string) *float64 {
+		if v := r.Summary.CacheStats.latency(key); v != nil {
+			return new(*v * 1e6)
+		}
+		return nil
+	}
+	read, write := r.storageTraffic()
+	add("ns/op", ratio(float64(r.WindowNS), float64(r.completions())))
+	if r.CompletionUnit != UnitOperation {
+		add("req/s", r.Summary.RequestsPerSecond)
+		add("tok/s", r.Summary.AvgThroughput)
+		add("storage-tok/s", r.Summary.StorageThroughput)
+	}
+	add("read-B/s", read.BytesPerSecond)
+	add("write-B/s", write.BytesPerSecond)
+	add("read-p50-ns", ms("storage_read_device_p50_ms"))
+	add("read-p95-ns", ms("storage_read_device_p95_ms"))
+	add("read-p99-ns", ms("storage_read_device_p99_ms"))
+	add("write-p95-ns", ms("storage_write_device_p95_ms"))
+	add("read-ns/MiB", read.NSPerMiB)
+	if v := r.Summary.EndToEndLatency.P95; v != nil {
+		add("e2e-p95-ns", new(*v*1e6))
+	}
+	add("hit-ratio", r.Lookups.HitRate)
+	add("served-ratio", r.Load["total"].ServedRatio)
+	add("cpu-ns/B", r.Harness.CPUNSPerByte)
+	if v := r.Harness.PeakRSSBytes; v != nil {
+		add("peak-RSS-bytes", new(float64(*v)))
+	}
+	add("device-read-ratio", r.DeviceWitness.ReadRatio)
+	add("ceiling-ratio", r.CeilingRatio)
+	return out
+}
+
+// storageTraffic returns the storage tier's two directions, empty where there is none.
+func (r *Result) storageTraffic() (read, write TierTraffic) {
+	for _, t := range r.Tiers {
+		if t.Level == "storage" {
+			return t.Read, t.Write
+		}
+	}
+	return TierTraffic{}, TierTraffic{}
+}
+
+// completions counts in the unit of the benchmark.
+func (r *Result) completions() int64 {
+	if r.CompletionUnit == UnitOperation {
+		return r.Requests.Operations
+	}
+	return r.Requests.Completed
+}

@@ -1,0 +1,153 @@
+package kvbench
+
+// SchemaVersion of the results written. Readers accept any 1.x: new keys may come, none goes or changes its meaning.
+const SchemaVersion = "1.0"
+
+// ClosedNotice stands in every output of the closed division.
+const ClosedNotice = "MLPerf Storage v3.0 parameters, not an MLPerf result"
+
+// Result is the outcome of one trial and the only schema of it: JSON file, summary, benchmark metrics, workbook and
+// reports are views of this struct. The first part has the keys of the Python benchmark, so that its tools read our
+// files unchanged; names ending in _gb and _gbps hold GiB and GiB/s. Pointers are null where a value is unknown or
+// does not apply: absent is never 0.
+type Result struct {
+	RequestsCompleted      int64   `json:"requests_completed"`
+	TotalTokensGenerated   int64   `json:"total_tokens_generated"`
+	TotalStorageIOLatency  float64 `json:"total_storage_io_latency"` // seconds, summed over parallel requests
+	TotalGenerationLatency float64 `json:"total_generation_latency"` // seconds
+	MultiTurnCacheHits     int64   `json:"multi_turn_cache_hits"`
+	MultiTurnCacheMisses   int64   `json:"multi_turn_cache_misses"`
+	Seed                   uint64  `json:"seed"` // base seed + rank
+	Summary                Summary `json:"summary"`
+
+	SchemaVersion string `json:"schema_version"`
+	Notice        string `json:"notice,omitempty"` // ClosedNotice in the closed division
+	Status        string `json:"status"`
+	EndedBy       string `json:"ended_by"`
+	Error         string `json:"error,omitempty"`
+	Benchmark     string `json:"benchmark"`
+	Option        *int   `json:"option"`
+	Division      string `json:"division"`
+	Trial         int    `json:"trial"`
+	Count         int    `json:"count"`
+	Rank          int    `json:"rank"`
+	Ranks         int    `json:"ranks"`
+	Nonce         string `json:"nonce"`
+	Digest        string `json:"digest,omitempty"`
+
+	CompletionUnit string `json:"completion_unit"` // what is counted: request, or operation in benchmarks without requests
+
+	StartTime       string `json:"start_time"` // RFC 3339, UTC: the opening of the window
+	WindowNS        int64  `json:"window_ns"`
+	NominalWindowNS *int64 `json:"nominal_window_ns"`
+	ElapsedNS       int64  `json:"elapsed_ns"` // set-up to clean-up
+	DrainNS         int64  `json:"drain_ns"`
+	WarmupNS        int64  `json:"warmup_ns"`
+	SettleNS        int64  `json:"settle_ns"`
+
+	Model             ModelResult  `json:"model"`
+	Workload          Workload     `json:"workload"`
+	IO                IOResult     `json:"io"`
+	Parameters        []Parameter  `json:"parameters"`
+	DiffersFromClosed []Difference `json:"differs_from_closed"`
+	Environment       Environment  `json:"environment"`
+	Limits            Limits       `json:"limits"`
+
+	Requests        RequestTotals           `json:"requests"`
+	Load            map[string]ClassOutcome `json:"load"` // by class, and "total"
+	Lookups         Lookups                 `json:"lookups"`
+	Tiers           []TierResult            `json:"tiers"`
+	FirstReads      ReadKind                `json:"first_reads"`
+	ReReads         ReadKind                `json:"re_reads"`
+	UniqueBytesRead int64                   `json:"unique_bytes_read"`
+	EntrySizes      EntrySizes              `json:"entry_sizes"`
+	Latency         Latency                 `json:"latency"`
+	ContextLoad     []ContextLoad           `json:"context_load"`
+
+	Harness       Harness             `json:"harness"`
+	DeviceWitness Witness             `json:"device_witness"`
+	Ceiling       *Ceiling            `json:"ceiling"`
+	CeilingRatio  *float64            `json:"ceiling_ratio"`
+	Precondition  *PreconditionReport `json:"precondition"`
+	Input         *InputReport        `json:"input"`
+
+	Errors       []ErrorCount  `json:"errors"`
+	ErrorSamples []ErrorSample `json:"error_samples"`
+	Warnings     []string      `json:"warnings"`
+
+	Timeline   *Timeline                `json:"timeline"`
+	Histograms map[string]HistogramData `json:"histograms"`
+}
+
+// Summary is the part of the Python benchmark that its spreadsheet reads.
+type Summary struct {
+	TotalRequests      int64              `json:"total_requests"`
+	TotalTokens        int64              `json:"total_tokens"`
+	ElapsedTime        float64            `json:"elapsed_time"` // seconds: the window
+	AvgThroughput      *float64           `json:"avg_throughput_tokens_per_sec"`
+	TotalStorageIOTime float64            `json:"total_storage_io_time"` // seconds
+	StorageThroughput  *float64           `json:"storage_throughput_tokens_per_sec"`
+	RequestsPerSecond  *float64           `json:"requests_per_second"`
+	EndToEndLatency    LatencyMS          `json:"end_to_end_latency_ms"`
+	StorageIOLatency   LatencyMS          `json:"storage_io_latency_ms"`
+	GenerationLatency  LatencyMS          `json:"generation_latency_ms"`
+	CacheStats         CacheStats         `json:"cache_stats"`
+	QoSMetrics         map[string]QoSStat `json:"qos_metrics"`
+	PrefixCacheStats   PrefixCacheStats   `json:"prefix_cache_stats"`
+	AutoscalingStats   []any              `json:"autoscaling_stats"`
+	AutoscalingSummary any                `json:"autoscaling_summary"`
+	MultiTurnStats     MultiTurnStats     `json:"multi_turn_stats"`
+}
+
+// LatencyMS is a distribution in the Python benchmark's form: milliseconds, percentiles given whatever the sample count.
+type LatencyMS struct {
+	Mean  *float64 `json:"mean"`
+	P50   *float64 `json:"p50"`
+	P95   *float64 `json:"p95"`
+	P99   *float64 `json:"p99"`
+	P999  *float64 `json:"p999"`
+	P9999 *float64 `json:"p9999"`
+}
+
+// PrefixCacheStats counts lookups of system prompts.
+type PrefixCacheStats struct {
+	PrefixHits        int64 `json:"prefix_hits"`
+	PrefixMisses      int64 `json:"prefix_misses"`
+	SystemPromptReuse int64 `json:"system_prompt_reuse"`
+	CommonPhraseReuse int64 `json:"common_phrase_reuse"` // always 0: there are no common phrases
+	BytesSaved        int64 `json:"bytes_saved"`         // bytes read as a prefix instead of being written again
+}
+
+// MultiTurnStats counts lookups of a conversation's history. Turns not yet written are in neither.
+type MultiTurnStats struct {
+	CacheHits   int64    `json:"cache_hits"`
+	CacheMisses int64    `json:"cache_misses"`
+	HitRate     *float64 `json:"hit_rate"`
+}
+
+// QoSStat is one class. NoData is set, as in the Python benchmark, when nothing of the class completed; if requests of
+// it were waiting all the same, SLA tells it.
+type QoSStat struct {
+	NoData        bool          `json:"no_data,omitempty"`
+	TotalRequests *int64        `json:"total_requests,omitempty"`
+	Latency       *QoSLatencyMS `json:"latency_ms,omitempty"`
+	SLA           *SLA          `json:"sla,omitempty"`
+}
+
+// QoSLatencyMS is the end-to-end latency of one class in milliseconds.
+type QoSLatencyMS struct {
+	Mean *float64 `json:"mean"`
+	P50  *float64 `json:"p50"`
+	P95  *float64 `json:"p95"`
+	P99  *float64 `json:"p99"`
+	Max  *float64 `json:"max"`
+}
+
+// SLA compares a class with its target. Compliance is the share of requests within it; those still queued at the
+// deadline count as violations.
+type SLA struct {
+	TargetP95MS float64  `json:"target_p95_ms"`
+	ActualP95MS *float64 `json:"actual_p95_ms"`
+	Compliance  *float64 `json:"compliance"`
+	Met         bool     `json:"met"`
+}

@@ -1,0 +1,260 @@
+package kvbench
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"kvbench/workloads"
+)
+
+// WriteSummary writes the trial as a person reads it: what ran, what the storage did, for whom, at what cost, and what to
+// doubt. Units are binary, "–" stands for unknown or for a percentile with too few samples. It fits in about 80 lines.
+func (r *Result) WriteSummary(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	s := &summaryWriter{w: out, r: r}
+	s.head()
+	s.verdict()
+	s.throughput()
+	s.sizes()
+	s.latency()
+	s.bySize()
+	s.reads()
+	s.contexts()
+	s.tiers()
+	s.cache()
+	s.load()
+	s.harness()
+	s.witness()
+	s.doubts()
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write summary: %w", err)
+	}
+	return nil
+}
+
+// WriteStorageHealth writes the Python benchmark's assessment. It ignores entry size, so no report prints it unless asked.
+func (r *Result) WriteStorageHealth(w io.Writer) error {
+	h := r.Summary.CacheStats.StorageHealth
+	var b strings.Builder
+	fmt.Fprintf(&b, "Storage health as the Python benchmark judges it (entry size ignored): %s, %d of %d passed\n",
+		h.OverallStatus, h.PassedCount, h.TotalCount)
+	for _, c := range h.Criteria {
+		word := "fail"
+		if c.Passed {
+			word = "pass"
+		}
+		fmt.Fprintf(&b, "  %s  %-40s %s %s\n", word, c.Name, number(c.Actual), c.Unit)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (s *summaryWriter) head() {
+	r := s.r
+	title := r.Benchmark
+	if r.Option != nil {
+		title += fmt.Sprintf(" (option %d)", *r.Option)
+	}
+	fmt.Fprintf(s.w, "%s, %s division, trial %d of %d, rank %d of %d: %s", title, r.Division, r.Trial+1, max(r.Count, 1), r.Rank,
+		max(r.Ranks, 1), r.Status)
+	if r.EndedBy != "" {
+		fmt.Fprintf(s.w, " (ended by %s)", strings.ReplaceAll(r.EndedBy, "_", " "))
+	}
+	fmt.Fprintln(s.w)
+	if r.Notice != "" {
+		s.line("", "%s", r.Notice)
+	}
+	if r.Error != "" {
+		s.line("error", "%s", r.Error)
+	}
+	if m := r.Model; m.RankBytesPerToken > 0 {
+		s.line("model", "%s, %s per token on this rank, tensor parallel %d", nonEmpty(m.Name, m.Key), binary(float64(m.RankBytesPerToken)),
+			max(m.TensorParallel, 1))
+	}
+	who := plural(int64(r.Workload.Workers), "worker")
+	if r.Workload.Users > 0 {
+		who = plural(int64(r.Workload.Users), "user") + ", " + who
+	}
+	s.line("load", "%s, seed %d", join(who, r.Workload.Arrival, r.Workload.Turns+" turns", "generation "+r.Workload.GenerationMode,
+		"decode reads "+r.Workload.DecodeReads), r.Seed)
+	s.line("window", "%s of %s in all, warm-up %s, drain %s", duration(float64(r.WindowNS)), duration(float64(r.ElapsedNS)),
+		duration(float64(r.WarmupNS)), duration(float64(r.DrainNS)))
+	io := fmt.Sprintf("%s I/O, %s chunks, depth %d, write device time is %s", r.IO.Mode, binary(float64(r.IO.ChunkBytes)), r.IO.Depth,
+		r.IO.WriteDevice)
+	if r.IO.MaxConcurrentAllocs > 0 {
+		io += fmt.Sprintf(", %d writes at a time", r.IO.MaxConcurrentAllocs)
+	}
+	s.line("storage", "%s", nonEmpty(r.IO.CacheDir, "no directory"))
+	s.line("", "%s", io)
+	if n := len(r.DiffersFromClosed); n > 0 && r.Option != nil {
+		names := make([]string, 0, n)
+		for _, d := range r.DiffersFromClosed {
+			names = append(names, fmt.Sprintf("%s %v (closed %v)", d.Name, d.Value, d.Closed))
+		}
+		const most = 4
+		if n > most {
+			names = append(names[:most], fmt.Sprintf("and %d more", n-most))
+		}
+		s.line("differs", "%s", strings.Join(names, ", "))
+	}
+	if p := r.Precondition; p != nil {
+		s.line("precond.", "%s written in %s, last rounds %s apart", binary(float64(p.Bytes)), duration(float64(p.DurationNS)),
+			percent(&p.Spread))
+	}
+	if in := r.Input; in != nil {
+		s.line("input", "%s, %s failed, %s malformed", plural(in.Rows, "row"), count(in.Failed), count(in.Malformed))
+	}
+}
+
+func (s *summaryWriter) verdict() {
+	v := s.r.Harness.Verdict
+	s.line("verdict", "%s: %s", v.Kind, v.Reason)
+}
+
+func (s *summaryWriter) throughput() {
+	r := s.r
+	fmt.Fprintln(s.w)
+	if r.CompletionUnit == UnitOperation {
+		s.line("throughput", "%s", plural(r.Requests.Operations, "operation"))
+	} else {
+		s.line("throughput", "%s, %s requests/s, %s tok/s", plural(r.Requests.Completed, "request"),
+			numberOf(r.Summary.RequestsPerSecond), numberOf(r.Summary.AvgThroughput))
+		s.line("", "%s tok/s of storage time (tokens ÷ summed I/O time of parallel requests, not a rate of the device)",
+			numberOf(r.Summary.StorageThroughput))
+	}
+	if r.Ceiling != nil {
+		s.line("", "%s of what plain sequential I/O moves (read %s, write %s)", percent(r.CeilingRatio), rate(&r.Ceiling.Read),
+			rate(&r.Ceiling.Write))
+	}
+}
+
+func (s *summaryWriter) sizes() {
+	rows := [][]string{{"", "entries", "mean", "p50", "p95", "largest"}}
+	for _, k := range []struct {
+		name string
+		d    Distribution
+	}{{"written", s.r.EntrySizes.Write}, {"read", s.r.EntrySizes.Read}} {
+		if k.d.Count > 0 {
+			rows = append(rows, []string{k.name, count(k.d.Count), binary(*k.d.Mean), binaryOf(k.d.P50), binaryOf(k.d.P95), binaryOf(k.d.Max)})
+		}
+	}
+	s.table("entry size", rows)
+}
+
+func (s *summaryWriter) tiers() {
+	fmt.Fprintln(s.w)
+	rows := [][]string{{"", "used", "of", "entries", "read", "read rate", "written", "write rate", "demoted in", "evicted"}}
+	for _, t := range s.r.Tiers {
+		capacity := "unlimited"
+		if t.CapacityBytes != nil {
+			capacity = binary(float64(*t.CapacityBytes))
+		}
+		rows = append(rows, []string{t.Level, binary(float64(t.UsedBytes)), capacity, count(t.Entries), binary(float64(t.Read.Bytes)),
+			rate(t.Read.BytesPerSecond), binary(float64(t.Write.Bytes)), rate(t.Write.BytesPerSecond), count(t.DemotedIn.Entries),
+			count(t.Evicted.Entries)})
+	}
+	s.table("tiers", rows)
+}
+
+func (s *summaryWriter) cache() {
+	l := s.r.Lookups
+	if l.Hits+l.Misses+l.NotYetWritten == 0 {
+		return
+	}
+	line := fmt.Sprintf("%s hits, %s misses of lookups: hit rate %s", count(l.Hits), count(l.Misses), percent(l.HitRate))
+	var kinds []string
+	for _, k := range lookupKinds {
+		if n := l.ByKind[k.name]; n.Hits+n.Misses > 0 {
+			kinds = append(kinds, fmt.Sprintf("%s %s", strings.ReplaceAll(k.name, "_", "-"), percent(n.HitRate)))
+		}
+	}
+	if len(kinds) > 0 {
+		line += " (" + strings.Join(kinds, ", ") + ")"
+	}
+	if l.NotYetWritten > 0 {
+		line += fmt.Sprintf("; %s asked before they were written", count(l.NotYetWritten))
+	}
+	s.line("cache", "%s", line)
+}
+
+func (s *summaryWriter) load() {
+	rows := [][]string{{"", "offered", "served", "share", "in flight", "queued", "oldest queued", "e2e p95", "SLA", "compliance"}}
+	classes := []string{}
+	for c := workloads.NumClasses - 1; c >= 0; c-- {
+		classes = append(classes, workloads.Class(c).String())
+	}
+	for _, c := range append(classes, "total") {
+		o, ok := s.r.Load[c]
+		if !ok || (c != "total" && o.Offered+o.Completed+o.InFlight+o.Queued == 0) {
+			continue
+		}
+		row := []string{c, count(o.Offered), count(o.Completed), percent(o.ServedRatio), count(o.InFlight), count(o.Queued),
+			seconds(o.OldestQueuedAgeS)}
+		lat, sla := s.r.Latency.Request.EndToEnd, (*SLA)(nil)
+		if c != "total" {
+			lat, sla = s.r.Latency.Request.ByClass[c], s.r.Summary.QoSMetrics[c].SLA
+		}
+		row = append(row, durationOf(lat.P95))
+		if sla != nil {
+			row = append(row, "p95 ≤ "+duration(sla.TargetP95MS*1e6), percent(sla.Compliance))
+		} else {
+			row = append(row, "", "")
+		}
+		rows = append(rows, row)
+	}
+	t := s.r.Load["total"]
+	if s.r.CompletionUnit == UnitOperation || t.Completed+t.InFlight+t.Queued == 0 {
+		return
+	}
+	s.table("served", rows)
+	s.line("", "%s of the offered load was served; %s were offered for writing", percent(t.ServedRatio), binary(float64(t.OfferedBytes)))
+}
+
+func (s *summaryWriter) harness() {
+	h := s.r.Harness
+	fmt.Fprintln(s.w)
+	rss := "peak memory unknown"
+	if h.PeakRSSBytes != nil {
+		rss = "peak memory " + binary(float64(*h.PeakRSSBytes))
+	}
+	s.line("harness", "%s CPU (%s of %s cores), %s ns per byte, %s, %s (%s paused)", duration(h.CPUSeconds*1e9),
+		percent(h.Verdict.CPUShare), number(s.r.Limits.Cores), numberOf(h.CPUNSPerByte), rss, plural(h.GCCount, "collection"),
+		duration(float64(h.GCPauseNS)))
+	s.line("", "workers idle %s, host and buffer wait %s of busy time; %s operations cut off at the end", percent(h.Verdict.IdleShare),
+		percent(h.Verdict.HostWaitShare), count(s.r.Requests.CancelledOperations))
+}
+
+func (s *summaryWriter) witness() {
+	w := s.r.DeviceWitness
+	if w.ReadBytes == nil {
+		s.line("kernel", "no byte counts: %s", nonEmpty(w.Reason, "unknown"))
+		return
+	}
+	s.line("kernel", "%s read %s (application %s, ratio %s), wrote %s (application %s, ratio %s), busy %s", w.Device,
+		binaryOf(w.ReadBytes), binary(float64(w.AppReadBytes)), numberOf(w.ReadRatio), binaryOf(w.WriteBytes),
+		binary(float64(w.AppWriteBytes)), numberOf(w.WriteRatio), percent(w.BusyShare))
+}
+
+func (s *summaryWriter) doubts() {
+	const most = 12
+	for i, w := range s.r.Warnings {
+		if i == most {
+			s.line("", "and %d more warnings in the JSON", len(s.r.Warnings)-most)
+			break
+		}
+		s.line("warning", "%s", w)
+	}
+	for i, e := range s.r.Errors {
+		if i == 5 {
+			break
+		}
+		s.line("failed", "%s × %s %s: %s", count(e.Count), e.Tier, e.Operation, e.Errno)
+	}
+	if i := slices.IndexFunc(s.r.ErrorSamples, func(e ErrorSample) bool { return e.Message != "" }); i >= 0 {
+		e := s.r.ErrorSamples[i]
+		s.line("", "first: %s at offset %d: %s", e.Key, e.Offset, e.Message)
+	}
+}

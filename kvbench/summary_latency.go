@@ -1,0 +1,140 @@
+package kvbench
+
+import (
+	"fmt"
+
+	"kvbench/tiers"
+)
+
+// eachOp calls f for what to show, in order: each existing tier's reads and writes.
+func (s *summaryWriter) eachOp(f func(name string, l LevelLatency, o OpLatency)) {
+	for l := range tiers.NumLevels {
+		if lat, ok := s.r.Latency.Levels[l.String()]; ok {
+			f(l.String()+" read", lat, lat.Read)
+			f(l.String()+" write", lat, lat.Write)
+		}
+	}
+}
+
+func distributionRow(name string, d Distribution) []string {
+	mean := unknown
+	if d.Mean != nil {
+		mean = duration(*d.Mean)
+	}
+	return []string{name, count(d.Count), mean, durationOf(d.P50), durationOf(d.P95), durationOf(d.P99), durationOf(d.P999), durationOf(d.Max)}
+}
+
+func (s *summaryWriter) latency() {
+	fmt.Fprintln(s.w)
+	rows := [][]string{{"per entry", "samples", "mean", "p50", "p95", "p99", "p99.9", "max"}}
+	add := func(name string, d Distribution) {
+		if d.Count > 0 {
+			rows = append(rows, distributionRow(name, d))
+		}
+	}
+	s.eachOp(func(name string, _ LevelLatency, o OpLatency) {
+		add(name, o.IO)
+		add("  device", o.Device)
+		add("  demotion", o.Demotion)
+		add("  per 100 MiB", o.Per100MiB)
+	})
+	l := s.r.Latency
+	add("prefix read", l.PrefixRead)
+	add("write admission", l.WriteAdmission)
+	add("space wait", l.SpaceWait)
+	add("pending wait", l.PendingWait)
+	s.table("latency", rows)
+	rows = [][]string{{"per request", "samples", "mean", "p50", "p95", "p99", "p99.9", "max"}}
+	add("end to end", l.Request.EndToEnd)
+	add("queue", l.Request.Queue)
+	add("storage I/O", l.Request.Storage)
+	add("prefill", l.Request.Prefill)
+	add("decode", l.Request.Decode)
+	s.table("", rows)
+	rows = [][]string{{"effective rate of one entry", "samples", "p5", "p50"}}
+	s.eachOp(func(name string, _ LevelLatency, o OpLatency) {
+		if o.Rate.Count > 0 {
+			rows = append(rows, []string{name, count(o.Rate.Count), perSecondOf(o.Rate.P5), perSecondOf(o.Rate.P50)})
+		}
+	})
+	s.table("", rows)
+}
+
+func perSecondOf(v *int64) string {
+	if v == nil {
+		return unknown
+	}
+	return binary(float64(*v)) + "/s"
+}
+
+// bySize shows the slowest tier only: it is what the trial is about, and lines are few.
+func (s *summaryWriter) bySize() {
+	for l := int(tiers.NumLevels) - 1; l >= 0; l-- {
+		name := tiers.Level(l).String()
+		lat, ok := s.r.Latency.Levels[name]
+		if !ok {
+			continue
+		}
+		rows := [][]string{{name + " by size", "reads", "p50", "p95", "writes", "p50", "p95"}}
+		for c := range numSizeClasses {
+			lo, hi := sizeClassBounds(c)
+			of := func(o OpLatency) Distribution {
+				for _, b := range o.BySize {
+					if b.FromBytes == lo {
+						return b.IO
+					}
+				}
+				return Distribution{}
+			}
+			rd, wr := of(lat.Read), of(lat.Write)
+			if rd.Count+wr.Count == 0 {
+				continue
+			}
+			label := "≥ " + binary(float64(lo))
+			if hi > 0 {
+				label = binary(float64(lo)) + " – " + binary(float64(hi))
+			}
+			rows = append(rows, []string{label, count(rd.Count), durationOf(rd.P50), durationOf(rd.P95), count(wr.Count), durationOf(wr.P50),
+				durationOf(wr.P95)})
+		}
+		s.table("", rows)
+		return
+	}
+}
+
+func (s *summaryWriter) reads() {
+	rows := [][]string{{"", "operations", "bytes", "p50", "p95", "p99"}}
+	for _, k := range []struct {
+		name string
+		k    ReadKind
+	}{{"first reads", s.r.FirstReads}, {"re-reads", s.r.ReReads}} {
+		if k.k.Operations > 0 {
+			l := k.k.Latency
+			rows = append(rows, []string{k.name, count(k.k.Operations), binary(float64(k.k.Bytes)), durationOf(l.P50), durationOf(l.P95), durationOf(l.P99)})
+		}
+	}
+	s.table("reads", rows)
+}
+
+func (s *summaryWriter) contexts() {
+	rows := [][]string{{"", "bytes", "typical", "slow (p5 rate)", "recomputed"}}
+	wins, losses := 0, 0
+	for _, c := range s.r.ContextLoad {
+		rows = append(rows, []string{fmt.Sprintf("%dk tokens", c.Tokens>>10), binary(float64(c.Bytes)), durationOf(c.TypicalNS), durationOf(c.SlowNS),
+			durationOf(c.RecomputeNS)})
+		if c.LoadingWins != nil && *c.LoadingWins {
+			wins++
+		} else if c.LoadingWins != nil {
+			losses++
+		}
+	}
+	if s.r.EntrySizes.Read.Count > 0 {
+		s.table("time to load", rows)
+	}
+	switch {
+	case wins > 0 && losses == 0:
+		s.line("", "loading beats recomputing at %s tok/s", number(s.r.Workload.PrefillRate))
+	case losses > 0 && wins == 0:
+		s.line("", "recomputing at %s tok/s beats loading", number(s.r.Workload.PrefillRate))
+	}
+}

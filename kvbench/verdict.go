@@ -1,0 +1,67 @@
+package kvbench
+
+import (
+	"fmt"
+	"time"
+)
+
+// Verdict kinds.
+const (
+	LoadLimited    = "load-limited"
+	HarnessLimited = "harness-limited"
+	StorageLimited = "storage-limited"
+)
+
+// Shares from which a verdict falls.
+const (
+	idleLimit = 0.20 // workers without a request
+	cpuLimit  = 0.85 // process CPU of the cores that it may use
+	waitLimit = 0.30 // host and buffer wait of the workers' busy time
+)
+
+// Verdict says what bounded the trial, with the three shares behind it; a share that could not be measured is null and
+// decides nothing.
+type Verdict struct {
+	Kind          string   `json:"kind"`
+	IdleShare     *float64 `json:"idle_share"`
+	CPUShare      *float64 `json:"cpu_share"`
+	HostWaitShare *float64 `json:"host_wait_share"`
+	Reason        string   `json:"reason"`
+}
+
+// verdictInput is what a verdict is made of. Zero means not measured, except in the measured times.
+type verdictInput struct {
+	window           time.Duration
+	idle, busy       time.Duration // summed over workers
+	cpu              time.Duration
+	cores            float64
+	host, bufferWait time.Duration // summed over workers
+}
+
+// judge tells load from harness from storage, in this order: idle workers mean that neither of the others was tried.
+func judge(in verdictInput) Verdict {
+	v := Verdict{
+		IdleShare:     ratio(float64(in.idle), float64(in.idle+in.busy)),
+		CPUShare:      ratio(float64(in.cpu), in.cores*float64(in.window)),
+		HostWaitShare: ratio(float64(in.host+in.bufferWait), float64(in.busy)),
+	}
+	switch {
+	case orZero(v.IdleShare) > idleLimit:
+		v.Kind = LoadLimited
+		v.Reason = fmt.Sprintf("workers had no request for %s of the window (limit %s): the load asked for less than the "+
+			"storage could give", percent(v.IdleShare), percent(new(idleLimit)))
+	case orZero(v.CPUShare) >= cpuLimit:
+		v.Kind = HarnessLimited
+		v.Reason = fmt.Sprintf("the process used %s of the %s cores that it may use (limit %s): more cores would move more bytes",
+			percent(v.CPUShare), number(in.cores), percent(new(cpuLimit)))
+	case orZero(v.HostWaitShare) > waitLimit:
+		v.Kind = HarnessLimited
+		v.Reason = fmt.Sprintf("copying, verifying and waiting for buffers took %s of the workers' busy time (limit %s): the "+
+			"storage waited for the harness", percent(v.HostWaitShare), percent(new(waitLimit)))
+	default:
+		v.Kind = StorageLimited
+		v.Reason = fmt.Sprintf("workers were busy (idle %s), the CPU had room (%s used) and host and buffer wait took %s of busy time",
+			percent(v.IdleShare), percent(v.CPUShare), percent(v.HostWaitShare))
+	}
+	return v
+}
