@@ -31,7 +31,7 @@ func TestEnvironmentOfAFabricatedMachine(t *testing.T) {
 	assert.Equal(t, "madvise", e.HugePages)
 	assert.EqualValues(t, 64, *e.HugePagePool)
 	assert.Equal(t, "powersave", e.CPUGovernor)
-	assert.Equal(t, 16*gib, e.MemoryBytes)
+	assert.Equal(t, 16*testGiB, e.MemoryBytes)
 	assert.NotEmpty(t, e.GoVersion)
 }
 

@@ -22,7 +22,7 @@ func fakeMachine(t *testing.T, cpus int, files map[string]string) machine {
 }
 
 const (
-	gib         = int64(1) << 30
+	testGiB     = int64(1) << 30
 	meminfo     = "MemTotal:       16777216 kB\nMemFree: 1 kB\nMemAvailable:   8388608 kB\n" // 16 and 8 GiB
 	v2Mounts    = "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n"
 	v1Mounts    = "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
@@ -40,7 +40,7 @@ func TestLimits(t *testing.T) {
 		available int64
 		availFrom string
 	}
-	bare := want{8, "sched_getaffinity", 16 * gib, "/proc/meminfo MemTotal", 8 * gib, "/proc/meminfo MemAvailable"}
+	bare := want{8, "sched_getaffinity", 16 * testGiB, "/proc/meminfo MemTotal", 8 * testGiB, "/proc/meminfo MemAvailable"}
 	with := func(change func(*want)) want { w := bare; change(&w); return w }
 
 	for _, c := range []struct {
@@ -57,17 +57,17 @@ func TestLimits(t *testing.T) {
 			"/proc/self/mountinfo": v2Mounts, "/proc/self/cgroup": "0::/system.slice/run.scope\n",
 			runGroup + "/cpu.max": "150000 100000\n", runGroup + "/memory.max": "4294967296\n",
 			runGroup + "/memory.current": "3221225472\n", runGroup + "/memory.stat": "anon 1\ninactive_file 2147483648\nactive_file 7\n",
-		}, want{1.5, runGroup + "/cpu.max", 4 * gib, runGroup + "/memory.max", 3 * gib, runGroup + "/memory.max"}},
+		}, want{1.5, runGroup + "/cpu.max", 4 * testGiB, runGroup + "/memory.max", 3 * testGiB, runGroup + "/memory.max"}},
 		{"v2: a group further up is tighter", map[string]string{
 			"/proc/self/mountinfo": v2Mounts, "/proc/self/cgroup": "0::/system.slice/run.scope\n",
 			runGroup + "/cpu.max": "400000 100000\n", systemGroup + "/cpu.max": "50000 100000\n",
 			runGroup + "/memory.max": "8589934592\n", systemGroup + "/memory.max": "2147483648\n", systemGroup + "/memory.current": "1073741824\n",
-		}, want{0.5, systemGroup + "/cpu.max", 2 * gib, systemGroup + "/memory.max", gib, systemGroup + "/memory.max"}},
+		}, want{0.5, systemGroup + "/cpu.max", 2 * testGiB, systemGroup + "/memory.max", testGiB, systemGroup + "/memory.max"}},
 		{"v2 memory.high throttles and counts as a limit", map[string]string{
 			"/proc/self/mountinfo": v2Mounts, "/proc/self/cgroup": "0::/system.slice\n",
 			systemGroup + "/memory.max": "8589934592\n", systemGroup + "/memory.high": "1073741824\n",
 		}, with(func(w *want) {
-			w.memory, w.memFrom, w.available, w.availFrom = gib, systemGroup+"/memory.high", gib, systemGroup+"/memory.high"
+			w.memory, w.memFrom, w.available, w.availFrom = testGiB, systemGroup+"/memory.high", testGiB, systemGroup+"/memory.high"
 		})},
 		{"a limit looser than the machine does not count", map[string]string{
 			"/proc/self/mountinfo": v2Mounts, "/proc/self/cgroup": "0::/\n",
@@ -90,15 +90,15 @@ func TestLimits(t *testing.T) {
 			"/sys/fs/cgroup/unified/jobs/memory.max":                 "1\n", // not this process's group
 			"/sys/fs/cgroup/memory/other/memory.limit_in_bytes":      "1\n",
 			"/sys/fs/cgroup/cpu,cpuacct/jobs/other/cpu.cfs_quota_us": "1\n",
-		}, want{2.5, "/sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_quota_us", 3 * gib, "/sys/fs/cgroup/memory/jobs/memory.limit_in_bytes",
-			2 * gib, "/sys/fs/cgroup/memory/jobs/memory.limit_in_bytes"}},
+		}, want{2.5, "/sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_quota_us", 3 * testGiB, "/sys/fs/cgroup/memory/jobs/memory.limit_in_bytes",
+			2 * testGiB, "/sys/fs/cgroup/memory/jobs/memory.limit_in_bytes"}},
 		{"a container that sees the host's path but only its own group", map[string]string{
 			"/proc/self/mountinfo":                        "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n",
 			"/proc/self/cgroup":                           "4:memory:/docker/abc\n",
 			"/sys/fs/cgroup/memory/memory.limit_in_bytes": "1073741824\n",
 		}, with(func(w *want) {
-			w.memory, w.memFrom = gib, "/sys/fs/cgroup/memory/memory.limit_in_bytes"
-			w.available, w.availFrom = gib, "/sys/fs/cgroup/memory/memory.limit_in_bytes"
+			w.memory, w.memFrom = testGiB, "/sys/fs/cgroup/memory/memory.limit_in_bytes"
+			w.available, w.availFrom = testGiB, "/sys/fs/cgroup/memory/memory.limit_in_bytes"
 		})},
 		{"a group outside the namespace's root falls back to the mount point", map[string]string{
 			"/proc/self/mountinfo": v2Mounts, "/proc/self/cgroup": "0::/../../elsewhere\n",
@@ -108,7 +108,7 @@ func TestLimits(t *testing.T) {
 			"/proc/self/mountinfo": v2Mounts, "/proc/self/cgroup": "0::/\n",
 			"/sys/fs/cgroup/memory.max": "1073741824\n", "/sys/fs/cgroup/memory.current": "1073745920\n",
 		}, with(func(w *want) {
-			w.memory, w.memFrom = gib, "/sys/fs/cgroup/memory.max"
+			w.memory, w.memFrom = testGiB, "/sys/fs/cgroup/memory.max"
 			w.available, w.availFrom = 1, "/sys/fs/cgroup/memory.max"
 		})},
 		{"nonsense limits nothing", map[string]string{
