@@ -1,0 +1,6 @@
+// Package privtest lets tests use what only root can make: a filesystem of its own on a loop device, a device with a
+// speed limit. A test that cannot have it skips and says why; where KVBENCH_REQUIRE_PRIVILEGED=1 is set (a CI machine that
+// is known to offer it) the same skip is a failure, so that a broken helper cannot hide tests that never run.
+//
+// Everything made here is removed at the end of the test. What a killed test binary left is removed by the next one.
+package privtest

@@ -1,0 +1,162 @@
+package privtest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// tmpfsSlack is room for what is not the backing file.
+const tmpfsSlack = 4
+
+// LoopFS mounts a new ext4 of sizeMiB on a loop device over a file in a tmpfs of its own, for the duration of the test.
+// The device is as fast as memory, so that what is measured on it is the program and not a disk.
+func LoopFS(t testing.TB, sizeMiB int, opt LoopOptions) *Loop {
+	t.Helper()
+	Root(t)
+	reclaim()
+	base, err := os.MkdirTemp("", ownPrefix())
+	Need(t, err)
+	t.Cleanup(func() {
+		if err := dismantle(base); err != nil {
+			t.Errorf("clean up the test filesystem: %v", err)
+		}
+	})
+	l, err := build(base, sizeMiB, opt)
+	Need(t, err)
+	return l
+}
+
+// The parts of a test filesystem below its base directory.
+func memory(base string) string  { return filepath.Join(base, "memory") }
+func mounted(base string) string { return filepath.Join(base, "mnt") }
+
+func build(base string, sizeMiB int, opt LoopOptions) (*Loop, error) {
+	for _, dir := range []string{memory(base), mounted(base)} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	if err := unix.Mount("tmpfs", memory(base), "tmpfs", 0, fmt.Sprintf("size=%dm", sizeMiB+tmpfsSlack)); err != nil {
+		return nil, fmt.Errorf("mount a tmpfs: %w", err)
+	}
+	l := &Loop{Dir: mounted(base), BackingFile: filepath.Join(memory(base), "disk")}
+	if err := os.WriteFile(l.BackingFile, nil, 0o600); err != nil {
+		return nil, err
+	}
+	if err := os.Truncate(l.BackingFile, int64(sizeMiB)<<20); err != nil {
+		return nil, err
+	}
+	if err := l.attach(opt); err != nil {
+		return nil, err
+	}
+	// Lazy initialisation would write in the background while a test counts bytes.
+	mkfs := []string{"-q", "-F", "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0"}
+	if opt.NoJournal {
+		mkfs = append(mkfs, "-O", "^has_journal")
+	}
+	if _, err := output("mkfs.ext4", append(mkfs, l.Path)...); err != nil {
+		return nil, err
+	}
+	if err := unix.Mount(l.Path, l.Dir, "ext4", unix.MS_NOATIME, ""); err != nil {
+		return nil, fmt.Errorf("mount %s: %w", l.Path, err)
+	}
+	return l, nil
+}
+
+// attach finds a free loop device. The losetup command retries when another process takes the same one.
+func (l *Loop) attach(opt LoopOptions) error {
+	args := []string{"--find", "--show"}
+	if opt.DirectIO {
+		args = append(args, "--direct-io=on")
+	}
+	path, err := output("losetup", append(args, l.BackingFile)...)
+	if err != nil {
+		return err
+	}
+	l.Path, l.Name = path, filepath.Base(path)
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return fmt.Errorf("stat %s: %w", path, err)
+	}
+	l.Major, l.Minor = unix.Major(st.Rdev), unix.Minor(st.Rdev)
+	if dio := readLine(filepath.Join("/sys/block", l.Name, "loop/dio")); opt.DirectIO && dio != "1" {
+		return errors.New("this kernel's tmpfs refuses direct I/O of loop devices (Linux 6.6 has it)")
+	}
+	return nil
+}
+
+// Remount makes the filesystem read-only or writable again, under whoever is using it.
+func (l *Loop) Remount(t testing.TB, readOnly bool) {
+	t.Helper()
+	flags := uintptr(unix.MS_REMOUNT | unix.MS_NOATIME)
+	if readOnly {
+		flags |= unix.MS_RDONLY
+	}
+	if err := unix.Mount(l.Path, l.Dir, "ext4", flags, ""); err != nil {
+		t.Fatalf("remount %s: %v", l.Dir, err)
+	}
+}
+
+// dismantle removes a test filesystem in whatever state it is: half built, in use, or partly gone. Mounts that are in use
+// vanish from sight now and in fact when the last user leaves.
+func dismantle(base string) error {
+	var errs []error
+	errs = append(errs, unmount(mounted(base)))
+	for _, name := range loopsIn(base) {
+		_, err := output("losetup", "--detach", "/dev/"+name)
+		errs = append(errs, err)
+	}
+	errs = append(errs, unmount(memory(base)))
+	if err := errors.Join(errs...); err != nil {
+		return err // and leave the directory: removing it could reach into a mount
+	}
+	return os.RemoveAll(base)
+}
+
+func unmount(dir string) error {
+	err := unix.Unmount(dir, 0)
+	if err == unix.EBUSY {
+		err = unix.Unmount(dir, unix.MNT_DETACH)
+	}
+	if err == nil || err == unix.EINVAL || err == unix.ENOENT { // EINVAL: nothing is mounted there
+		return nil
+	}
+	return fmt.Errorf("unmount %s: %w", dir, err)
+}
+
+// loopsIn finds the loop devices whose file is below base, so that nobody else's is ever detached.
+func loopsIn(base string) []string {
+	files, _ := filepath.Glob("/sys/block/loop*/loop/backing_file") // a fixed pattern: no error possible
+	var names []string
+	for _, f := range files {
+		if strings.HasPrefix(readLine(f), base+"/") {
+			names = append(names, filepath.Base(filepath.Dir(filepath.Dir(f))))
+		}
+	}
+	return names
+}
+
+func readLine(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// output runs a command and returns what it printed, or an error that says what it complained about.
+func output(name string, args ...string) (string, error) {
+	out, err := exec.Command(name, args...).CombinedOutput()
+	text := strings.TrimSpace(string(out))
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, text)
+	}
+	return text, nil
+}

@@ -1,0 +1,36 @@
+//go:build !linux
+
+package privtest
+
+import (
+	"errors"
+	"testing"
+)
+
+var errLinux = errors.New("loop devices and cgroups are Linux features")
+
+// LoopFS skips the test here.
+func LoopFS(t testing.TB, _ int, _ LoopOptions) *Loop {
+	t.Helper()
+	Need(t, errLinux)
+	return nil
+}
+
+// Remount is never reached here.
+func (l *Loop) Remount(testing.TB, bool) {}
+
+// Throttle is never made here.
+type Throttle struct{}
+
+// ThrottleLoop skips the test here.
+func ThrottleLoop(t testing.TB, _ *Loop, _, _ int64) *Throttle {
+	t.Helper()
+	Need(t, errLinux)
+	return nil
+}
+
+// Add is never reached here.
+func (th *Throttle) Add(testing.TB, int) {}
+
+// AddSelf is never reached here.
+func (th *Throttle) AddSelf() string { return "" }

@@ -1,0 +1,41 @@
+package privtest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// prefix begins the names of all that is made outside of the test's own directory; the process id follows.
+const prefix = "kvbench-privtest-"
+
+func ownPrefix() string { return fmt.Sprintf("%s%d-", prefix, os.Getpid()) }
+
+// reclaim removes what test binaries that were killed have left: mounts and loop devices outlive their process. Errors
+// are not reported: another test binary may be doing the same.
+func reclaim() {
+	for _, base := range abandoned(os.TempDir()) {
+		_ = dismantle(base)
+	}
+	for _, group := range abandoned(blkio) {
+		_ = os.Remove(group)
+	}
+}
+
+// abandoned lists what in dir belongs to processes that are no more.
+func abandoned(dir string) []string {
+	all, _ := filepath.Glob(filepath.Join(dir, prefix+"*"))
+	var dead []string
+	for _, path := range all {
+		id, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), prefix), "-")
+		pid, err := strconv.Atoi(id)
+		if err == nil && pid > 0 && unix.Kill(pid, 0) == unix.ESRCH {
+			dead = append(dead, path)
+		}
+	}
+	return dead
+}
