@@ -1,0 +1,95 @@
+package workloads
+
+import "fmt"
+
+// OpKind is a cache operation whose meaning does not depend on the state of the cache.
+type OpKind uint8
+
+// The operations.
+const (
+	ReadIfPresent OpKind = iota // a missing entry is a miss and costs nothing
+	WriteIfAbsent               // an existing entry costs nothing
+	ReadOrWrite                 // a missing entry is a miss and is written
+	Reread                      // reads an entry that the request has just read or written, Times times; no lookup
+)
+
+// String names the operation.
+func (k OpKind) String() string {
+	names := [...]string{"read-if-present", "write-if-absent", "read-or-write", "reread"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return fmt.Sprintf("op(%d)", uint8(k))
+}
+
+// Purpose says what an operation is for; lookups and latencies are told apart by it.
+type Purpose uint8
+
+// The purposes.
+const (
+	ForPrefix Purpose = iota
+	ForHistory
+	ForPrefill
+	ForProbe
+	ForReread
+	NumPurposes = 5
+)
+
+// String names the purpose.
+func (p Purpose) String() string {
+	names := [NumPurposes]string{"prefix", "history", "prefill", "probe", "reread"}
+	if int(p) < len(names) {
+		return names[p]
+	}
+	return fmt.Sprintf("purpose(%d)", uint8(p))
+}
+
+// Op is one step of a plan.
+type Op struct {
+	Kind    OpKind
+	Purpose Purpose
+	Key     string
+	Tokens  int
+	Bytes   int64
+	Times   int // 1, or the number of re-reads
+}
+
+// Planner turns requests into cache operations. It is plain data and safe for concurrent use.
+type Planner struct {
+	Sizer       Sizer
+	DecodeBatch int  // generated tokens per re-read; 0 means 32
+	Batched     bool // re-read the entry during decoding; otherwise it is read once
+}
+
+// Plan appends the operations of a request to dst, in the order in which they run: prefix, history, prefill, probe,
+// re-reads. It depends on nothing but the request, and allocates only when dst is too small.
+func (p Planner) Plan(dst []Op, r *Request) []Op {
+	op := func(kind OpKind, purpose Purpose, e Entry, times int) {
+		dst = append(dst, Op{Kind: kind, Purpose: purpose, Key: e.Key, Tokens: e.Tokens, Bytes: p.Sizer.Bytes(e.Tokens), Times: times})
+	}
+	if r.SystemPrompt >= 0 {
+		op(ReadOrWrite, ForPrefix, Entry{SystemKey(r.SystemPrompt), r.SystemPromptTokens}, 1)
+	}
+	if r.Kind != DecodeOnly {
+		for _, e := range r.History {
+			op(ReadIfPresent, ForHistory, e, 1)
+		}
+		op(WriteIfAbsent, ForPrefill, r.Own, 1)
+	}
+	if r.Kind == PrefillOnly {
+		return dst
+	}
+	if r.Kind == DecodeOnly {
+		op(ReadIfPresent, ForProbe, r.Own, 1)
+	} else {
+		op(ReadOrWrite, ForProbe, r.Own, 1)
+	}
+	if p.Batched && r.GenerateTokens > 0 {
+		batch := p.DecodeBatch
+		if batch < 1 {
+			batch = 32
+		}
+		op(Reread, ForReread, r.Own, (r.GenerateTokens-1)/batch+1)
+	}
+	return dst
+}

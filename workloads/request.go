@@ -1,0 +1,57 @@
+package workloads
+
+import (
+	"fmt"
+	"time"
+)
+
+// Kind says which phases a request has.
+type Kind uint8
+
+// The kinds of requests.
+const (
+	PrefillDecode Kind = iota
+	PrefillOnly
+	DecodeOnly
+)
+
+// String returns the name that reports use.
+func (k Kind) String() string {
+	switch k {
+	case PrefillDecode:
+		return "prefill-decode"
+	case PrefillOnly:
+		return "prefill-only"
+	case DecodeOnly:
+		return "decode-only"
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
+
+// Entry names a cached object by its key and its length in tokens.
+type Entry struct {
+	Key    string
+	Tokens int
+}
+
+// Request is one question to the model. Whoever takes it owns it, except History: its elements are shared with later
+// requests of the conversation and must not be changed.
+type Request struct {
+	User    int   // -1 in a trace, which has no users
+	Seq     int64 // n-th request of its user (of the trace), from 0
+	Class   Class
+	Arrival time.Duration // when it was meant to start, since the load's origin
+
+	Conversation, Turn int // from 1 within the user; in a trace the conversation is the Seq of its first request
+	Kind               Kind
+	ContextTokens      int // all of the context, prefix included
+	GenerateTokens     int // as drawn or recorded, for every kind of request
+
+	SystemPrompt       int   // index of the common prompt that it starts with, -1 for none
+	SystemPromptTokens int   // 0 for none
+	Own                Entry // its own entry: the context without the prefix, at least one token
+	History            []Entry
+
+	slot    int32    // the cursor of the user in its source
+	session *session // the conversation in a trace with sessions
+}

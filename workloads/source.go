@@ -1,0 +1,46 @@
+package workloads
+
+import (
+	"math"
+	"time"
+)
+
+// State is what a Source has to say about its next request.
+type State uint8
+
+// The states of a Source.
+const (
+	Ready     State = iota // here is a request
+	Wait                   // none can start now
+	Exhausted              // none will ever come again
+)
+
+// Never is the wake time of a Source that waits for Written or Done, and the arrival of a request that does not exist.
+const Never = time.Duration(math.MaxInt64)
+
+// Source is a load: its requests and the queue of those that have arrived and were not taken.
+//
+// A Source is not safe for concurrent use; the engine holds one mutex around it. It has no goroutines and no clock. All
+// times count from the load's origin. A time that goes back behind an earlier one is taken as the earlier one, because
+// workers read their clocks before they get the mutex; a request's Arrival may therefore lie a moment after the caller's now.
+type Source interface {
+	// Take returns the best request to start now: highest priority, then earliest arrival. With Wait there is nothing to
+	// do before wake (Never: before the next Written or Done).
+	Take(now time.Duration) (r *Request, st State, wake time.Duration)
+	// Written says that the request's own entry is in the cache, or failed to get there, or that there was none to write.
+	// It is called exactly once per request taken, before Done. The ordered successor may start.
+	Written(r *Request)
+	// Done says that the request is complete. In closed-loop the user starts to think.
+	Done(r *Request, now time.Duration)
+	// Account returns the load of each class, indexed by Class, from the origin until the given time. It costs time in
+	// proportion to what arrived since the last call, and none of it is stored.
+	Account(until time.Duration) []ClassLoad
+}
+
+// ClassLoad is what one class has asked for since the origin.
+type ClassLoad struct {
+	Offered       int64         // requests that arrived
+	OfferedTokens int64         // tokens of their own entries, where they are to be written
+	Queued        int64         // requests that arrived and were not taken
+	Oldest        time.Duration // arrival of the oldest queued one, Never if there is none
+}

@@ -1,0 +1,262 @@
+package workloads
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// TraceConfig describes a load that repeats recorded requests.
+type TraceConfig struct {
+	Name  string   // in keys; "" = the name of the format
+	Paths []string // files, in order; .gz and .zst are decompressed
+	// Speedup 1 keeps the recorded times, 2 halves them; 0 = as fast as possible: the next row arrives when it is taken.
+	Speedup float64
+	Cycles  int // how often the input is replayed, 0 = without end
+
+	Rate         float64 // requests per second instead of the recorded times, 0 = none
+	ConstantRate bool    // evenly spaced instead of Poisson arrivals
+	MaxRequests  int64   // ends the load after N requests, 0 = never
+	Seed         uint64  // the run's seed plus the rank
+
+	Profile       Profile // must be valid
+	PrefixCaching bool
+	PrefillOnly   bool
+	// MultiTurn lets rows of one session read the entries of those before; off, sessions are ignored.
+	MultiTurn bool
+	// Overtaking lets a turn start before the entry of its predecessor is written.
+	Overtaking bool
+	// AllowMalformed accepts files with any number of malformed rows, and none that is usable.
+	AllowMalformed bool
+}
+
+// Trace is the Source of recorded requests: first come, first served, all of class Responsive. Rows are read when they are
+// needed, and a second reader of the same files counts those that have arrived and wait, so that memory is constant.
+//
+// Err must be looked at once Take says Exhausted. Close must be called at the end.
+type Trace struct {
+	cfg      TraceConfig
+	shape    shape
+	stream   userStream
+	main     rowStream
+	head     traceRow // the next row, if headRead
+	headRead bool
+	report   TraceReport
+
+	sessions *sessions
+	cycle    int        // of the rows in sessions
+	parked   []*Request // all turns that wait for a predecessor or were just freed, in order
+	freed    int        // how many of them may start
+
+	now         time.Duration
+	taken       int64
+	takenTokens int64
+
+	shadow     *rowStream // opened by the first Account
+	shadowRow  traceRow
+	shadowRead bool
+	offered    ClassLoad
+}
+
+var (
+	_ Source    = (*Trace)(nil)
+	_ io.Closer = (*Trace)(nil)
+)
+
+// maxParked bounds the turns that wait for their predecessors; beyond it the replay waits as a whole.
+const maxParked = 1024
+
+// NewAzure returns a load of Azure LLM inference traces. It reads the start of every file, so that an input of another
+// format is an error now and not in the middle of a run.
+func NewAzure(cfg TraceConfig) (*Trace, error) {
+	if cfg.Name == "" {
+		cfg.Name = "azure"
+	}
+	return newTrace(&azureFormat, cfg)
+}
+
+// NewBurstGPT returns a load of BurstGPT traces, checked like those of NewAzure. Rows of version 3 that share a session id
+// are the turns of a conversation, within one cycle and at most Profile.MaxTurns; the 10,000 sessions used last are kept.
+func NewBurstGPT(cfg TraceConfig) (*Trace, error) {
+	if cfg.Name == "" {
+		cfg.Name = "burstgpt"
+	}
+	return newTrace(&burstFormat, cfg)
+}
+
+func newTrace(format *traceFormat, cfg TraceConfig) (*Trace, error) {
+	if len(cfg.Paths) == 0 {
+		return nil, fmt.Errorf("%s trace: no files given", format.name)
+	}
+	var problems []error
+	for _, path := range cfg.Paths {
+		if err := checkStart(format, path, cfg.AllowMalformed); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	t := &Trace{
+		cfg:      cfg,
+		shape:    newShape(cfg.Profile, cfg.PrefixCaching, cfg.PrefillOnly, false),
+		stream:   newStream(cfg.Seed, -1),
+		sessions: newSessions(),
+	}
+	t.main = t.newStream(format)
+	t.main.report = &t.report
+	return t, nil
+}
+
+// checkStart reads the first rows of a file.
+func checkStart(format *traceFormat, path string, allow bool) error {
+	var report TraceReport
+	s := rowStream{format: format, paths: []string{path}, cycles: 1, allow: allow, report: &report, limit: checkedRows}
+	for {
+		if _, ok := s.next(); !ok {
+			break
+		}
+	}
+	if s.err == nil && report.Rows < checkedRows && report.Rows == report.Failed+report.Malformed && !allow {
+		return fmt.Errorf("trace %s has no usable row among its %d (%d malformed, the others failed requests)", path, report.Rows, report.Malformed)
+	}
+	return s.err
+}
+
+func (t *Trace) newStream(format *traceFormat) rowStream {
+	return rowStream{
+		format: format, paths: t.cfg.Paths, cycles: t.cfg.Cycles, allow: t.cfg.AllowMalformed,
+		pace: pace{speedup: t.cfg.Speedup, rate: t.cfg.Rate, constant: t.cfg.ConstantRate, stream: t.stream},
+	}
+}
+
+// Take implements Source. It may read a block of the input.
+func (t *Trace) Take(now time.Duration) (*Request, State, time.Duration) {
+	t.now = max(t.now, now)
+	if r := t.takeFreed(); r != nil {
+		return t.hand(r), Ready, 0
+	}
+	for len(t.parked) < maxParked {
+		if !t.headRead && !t.readHead() {
+			if len(t.parked) == 0 {
+				return nil, Exhausted, Never
+			}
+			return nil, Wait, Never
+		}
+		if t.main.pace.timed() && t.head.arrival > t.now {
+			return nil, Wait, t.head.arrival
+		}
+		r := t.request(&t.head)
+		t.headRead = false
+		if r.session != nil && !t.cfg.Overtaking && r.session.busy {
+			t.park(r)
+			continue
+		}
+		return t.hand(r), Ready, 0
+	}
+	return nil, Wait, Never
+}
+
+// readHead reads the next row, if MaxRequests leaves one.
+func (t *Trace) readHead() bool {
+	if t.cfg.MaxRequests > 0 && t.main.seq >= t.cfg.MaxRequests {
+		t.main.done = true
+		t.main.closeFile()
+		return false
+	}
+	t.head, t.headRead = t.main.next()
+	return t.headRead
+}
+
+// hand gives a request to the engine.
+func (t *Trace) hand(r *Request) *Request {
+	if !t.main.pace.timed() {
+		r.Arrival = t.now
+	}
+	if r.session != nil {
+		r.session.busy = true
+	}
+	t.taken++
+	t.takenTokens += int64(r.Own.Tokens)
+	return r
+}
+
+// request makes the request of a row.
+func (t *Trace) request(row *traceRow) *Request {
+	r := &Request{
+		User: -1, Seq: row.seq, Class: Responsive, Arrival: row.arrival,
+		Conversation: int(row.seq), Turn: 1,
+		Kind: t.shape.kind(row.context), ContextTokens: row.context, GenerateTokens: row.generate,
+	}
+	r.SystemPrompt, r.SystemPromptTokens = t.shape.prompt(t.stream, row.seq)
+	r.Own = Entry{Key: RequestKey(t.cfg.Name, row.row, row.cycle), Tokens: ownTokens(row.context, r.SystemPromptTokens)}
+	if row.session == "" || !t.cfg.MultiTurn {
+		return r
+	}
+	if row.cycle != t.cycle { // keys of another cycle are other entries
+		t.cycle, t.sessions = row.cycle, newSessions()
+	}
+	c := t.sessions.get(row.session, r.Conversation, t.cfg.Profile.MaxTurns)
+	r.session, r.Conversation, r.Turn = c, c.conversation, len(c.history)+1
+	r.History = c.history[:len(c.history):len(c.history)]
+	c.history = append(c.history, r.Own)
+	return r
+}
+
+// park keeps a turn until its predecessor is written.
+func (t *Trace) park(r *Request) {
+	r.session.parked = append(r.session.parked, r)
+	t.parked = append(t.parked, r)
+}
+
+// takeFreed takes the earliest parked turn that may start. Parked turns are older than every row not read yet.
+func (t *Trace) takeFreed() *Request {
+	if t.freed == 0 {
+		return nil
+	}
+	for i, r := range t.parked {
+		if len(r.session.parked) > 0 && r.session.parked[0] == r && !r.session.busy {
+			t.parked = append(t.parked[:i], t.parked[i+1:]...)
+			r.session.parked = r.session.parked[1:]
+			t.freed--
+			return r
+		}
+	}
+	return nil
+}
+
+// Written implements Source.
+func (t *Trace) Written(r *Request) {
+	if r.session == nil {
+		return
+	}
+	r.session.busy = false
+	if len(r.session.parked) > 0 {
+		t.freed++
+	}
+}
+
+// Done implements Source; a trace does not wait for answers.
+func (t *Trace) Done(*Request, time.Duration) {}
+
+// Err returns what ended the input early: a file that cannot be read, or too many malformed rows. It is nil at its end.
+func (t *Trace) Err() error { return t.main.err }
+
+// Report returns what was read so far.
+func (t *Trace) Report() TraceReport {
+	report := t.report
+	report.First = append([]RowError(nil), t.report.First...)
+	return report
+}
+
+// Close closes the files. Afterwards Take says Exhausted.
+func (t *Trace) Close() error {
+	t.main.done, t.headRead, t.parked, t.freed = true, false, nil, 0
+	t.main.closeFile()
+	if t.shadow != nil {
+		t.shadow.closeFile()
+		t.shadow.done, t.shadowRead = true, false
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package workloads
+
+import "time"
+
+// maxAccountRows bounds the rows that one Account reads ahead, some tens of milliseconds. A replay that offers more per
+// call is counted with delay: what is not reached yet is missing from Offered and Queued until a later call.
+const maxAccountRows = 200_000
+
+// Account implements Source. Rows without a time of their own (Speedup 0) are offered when they are taken, so that none ever
+// waits.
+func (t *Trace) Account(until time.Duration) []ClassLoad {
+	loads := make([]ClassLoad, NumClasses)
+	for c := range loads {
+		loads[c].Oldest = Never
+	}
+	load := &loads[Responsive]
+	if !t.main.pace.timed() {
+		load.Offered, load.OfferedTokens = t.taken, t.takenTokens
+		return loads
+	}
+	until = max(until, t.now)
+	t.follow(until)
+	load.Offered, load.OfferedTokens = t.offered.Offered, t.offered.OfferedTokens
+	if load.Offered < t.taken { // the shadow reader is behind: see maxAccountRows
+		load.Offered, load.OfferedTokens = t.taken, t.takenTokens
+	}
+	load.Queued = load.Offered - t.taken
+	if !t.headRead {
+		t.readHead()
+	}
+	switch {
+	case len(t.parked) > 0:
+		load.Oldest = t.parked[0].Arrival
+	case t.headRead && t.head.arrival <= until:
+		load.Oldest = t.head.arrival
+	}
+	return loads
+}
+
+// follow moves the shadow reader to a time and counts the rows that it passes.
+func (t *Trace) follow(until time.Duration) {
+	if t.shadow == nil {
+		s := t.newStream(t.main.format)
+		t.shadow = &s
+	}
+	for range maxAccountRows {
+		if !t.shadowRead {
+			if t.cfg.MaxRequests > 0 && t.shadow.seq >= t.cfg.MaxRequests {
+				t.shadow.closeFile()
+				return
+			}
+			if t.shadowRow, t.shadowRead = t.shadow.next(); !t.shadowRead {
+				return
+			}
+		}
+		if t.shadowRow.arrival > until {
+			return
+		}
+		_, prefix := t.shape.prompt(t.stream, t.shadowRow.seq)
+		t.offered.Offered++
+		t.offered.OfferedTokens += int64(ownTokens(t.shadowRow.context, prefix))
+		t.shadowRead = false
+	}
+}

@@ -1,0 +1,276 @@
+package workloads
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// TraceReport says what the files held. Rows are counted in the first cycle only, so that it describes the input and not
+// how often it was replayed.
+type TraceReport struct {
+	Rows      int64 // data rows read, the two following included
+	Failed    int64 // requests without an answer: skipped
+	Malformed int64
+	// First holds the first ten malformed rows.
+	First []RowError
+	// Cycles is how often the whole input was read to its end.
+	Cycles int
+}
+
+// RowError is a malformed row.
+type RowError struct {
+	File   string
+	Line   int
+	Reason string
+}
+
+// Error implements error.
+func (e RowError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason) }
+
+const (
+	maxRowErrors = 10
+	// checkedRows is how many rows of a file must have been read before its share of malformed ones can end a stream in
+	// the middle of a file; a few bad rows at its start say little. At the end of the file the share is checked anyway.
+	checkedRows = 1000
+	// minSeam is the least time between the last row of one file or cycle and the first of the next. It bounds the rate of
+	// a replay whose files hold a single instant.
+	minSeam = time.Millisecond
+)
+
+// pace turns the trace's clock into arrivals.
+type pace struct {
+	speedup  float64 // 0: rows have no arrival of their own
+	rate     float64 // replaces the trace's clock
+	constant bool
+	stream   userStream
+}
+
+// timed tells whether rows arrive by themselves.
+func (p *pace) timed() bool { return p.rate > 0 || p.speedup > 0 }
+
+// traceRow is a usable row with its place and time in the replay.
+type traceRow struct {
+	record
+	seq     int64 // usable rows before it, over all cycles
+	row     int64 // its number within the cycle, over all files, from 1
+	cycle   int
+	arrival time.Duration
+}
+
+// rowStream reads the usable rows of all files and cycles, in order, with constant memory.
+type rowStream struct {
+	format *traceFormat
+	paths  []string
+	cycles int // 0: without end
+	allow  bool
+	pace   pace
+	report *TraceReport // nil: somebody else counts
+	limit  int64        // rows of a file to read at most, 0: all
+
+	lines   *lineReader
+	cols    columns
+	fields  [][]byte
+	file    int // index of the file being read
+	cycle   int
+	row     int64 // rows of this cycle
+	seq     int64
+	arrival time.Duration // of the row before
+
+	// Of the file being read:
+	rows, usable, malformed int64
+	first, last             time.Duration // stamps of its usable rows
+	base                    time.Duration // arrival of its first usable row
+
+	cycleUsable int64
+	seam        time.Duration // to be added before the next file, set when one ends
+	err         error
+	done        bool
+}
+
+// next returns the next usable row; false at the end of the input or after an error, which err then holds.
+func (s *rowStream) next() (traceRow, bool) {
+	for !s.done {
+		if s.lines == nil && !s.open() {
+			break
+		}
+		rec, ok, err := s.read()
+		if errors.Is(err, io.EOF) {
+			s.finishFile()
+			continue
+		}
+		if err != nil {
+			s.fail(err)
+			break
+		}
+		if ok {
+			return s.place(rec), true
+		}
+	}
+	return traceRow{}, false
+}
+
+// open opens the current file and reads its header.
+func (s *rowStream) open() bool {
+	if len(s.paths) == 0 {
+		s.done = true
+		return false
+	}
+	lines, err := openLines(s.paths[s.file])
+	if err != nil {
+		s.fail(err)
+		return false
+	}
+	s.lines = lines
+	s.rows, s.usable, s.malformed = 0, 0, 0
+	s.cols = columns{stamp: -1}
+	return true
+}
+
+// read reads one line; ok is false for a row to be skipped.
+func (s *rowStream) read() (rec record, ok bool, err error) {
+	if s.limit > 0 && s.rows >= s.limit {
+		return record{}, false, io.EOF
+	}
+	line, tooLong, err := s.lines.next()
+	if err != nil {
+		return record{}, false, err
+	}
+	var reason error
+	s.fields = s.fields[:0]
+	if tooLong {
+		reason = fmt.Errorf("longer than %d bytes", maxLine)
+	} else {
+		s.fields, reason = splitFields(s.fields, line)
+	}
+	if s.cols.stamp < 0 && reason == nil {
+		cols, header, err := s.format.header(s.fields)
+		if err != nil {
+			return record{}, false, fmt.Errorf("%s:%d: %w", s.lines.path, s.lines.number, err)
+		}
+		if header {
+			s.cols = cols
+			return record{}, false, nil
+		}
+		s.cols = s.format.positional(len(s.fields))
+	}
+	s.rows++
+	s.row++
+	if reason == nil {
+		rec, reason = s.format.parse(s.fields, s.cols)
+	}
+	s.count(reason, rec)
+	if reason != nil {
+		return record{}, false, s.checkMalformed(false)
+	}
+	return rec, rec.generate > 0, nil
+}
+
+// count notes a row in the report.
+func (s *rowStream) count(reason error, rec record) {
+	if reason != nil {
+		s.malformed++
+	}
+	if s.report == nil || s.cycle > 0 {
+		return
+	}
+	s.report.Rows++
+	switch {
+	case reason != nil:
+		s.report.Malformed++
+		if len(s.report.First) < maxRowErrors {
+			s.report.First = append(s.report.First, RowError{s.lines.path, s.lines.number, reason.Error()})
+		}
+	case rec.generate == 0:
+		s.report.Failed++
+	}
+}
+
+// checkMalformed fails when more than 1 % of the rows of this file are malformed, once that can be told.
+func (s *rowStream) checkMalformed(atEnd bool) error {
+	if s.allow || s.malformed*100 <= s.rows || !atEnd && s.rows < checkedRows {
+		return nil
+	}
+	why := ""
+	if s.report != nil {
+		for _, e := range s.report.First {
+			if e.File == s.lines.path {
+				why = "; the first is " + e.Error()
+				break
+			}
+		}
+	}
+	return fmt.Errorf("trace %s: %d of the first %d rows are malformed, more than 1 %%: is it of the %s format?%s",
+		s.lines.path, s.malformed, s.rows, s.format.name, why)
+}
+
+// place gives a usable row its number and its arrival.
+func (s *rowStream) place(rec record) traceRow {
+	if s.usable == 0 {
+		s.first, s.last = rec.stamp, rec.stamp
+		s.base = s.arrival + s.seam
+	}
+	s.usable++
+	s.cycleUsable++
+	// Rows out of order arrive with the row before them: the replay is first come, first served in file order.
+	s.last = max(s.last, rec.stamp)
+	switch {
+	case s.pace.rate > 0 && s.pace.constant:
+		s.arrival = max(s.arrival, seconds(float64(s.seq)/s.pace.rate))
+	case s.pace.rate > 0:
+		s.arrival += seconds(s.pace.stream.exponential(drawGap, s.seq, 1/s.pace.rate))
+	case s.pace.speedup > 0:
+		s.arrival = max(s.arrival, s.base+nanoseconds(float64(s.last-s.first)/s.pace.speedup))
+	}
+	t := traceRow{record: rec, seq: s.seq, row: s.row, cycle: s.cycle, arrival: s.arrival}
+	s.seq++
+	return t
+}
+
+// finishFile checks the file that has ended and goes on to the next one, or to the next cycle.
+func (s *rowStream) finishFile() {
+	if err := s.checkMalformed(true); err != nil {
+		s.fail(err)
+		return
+	}
+	if s.usable == 0 && !s.allow && s.limit == 0 {
+		s.fail(fmt.Errorf("trace %s has no usable row among its %d (%d malformed, the others failed requests)",
+			s.lines.path, s.rows, s.malformed))
+		return
+	}
+	// The next file starts one mean distance after the last row, so that the rate goes on over the seam.
+	s.seam = minSeam
+	if s.usable > 1 && s.pace.speedup > 0 {
+		s.seam = max(minSeam, nanoseconds(float64(s.last-s.first)/float64(s.usable-1)/s.pace.speedup))
+	}
+	s.closeFile()
+	s.file++
+	if s.file < len(s.paths) {
+		return
+	}
+	s.file, s.row = 0, 0
+	s.cycle++
+	if s.report != nil {
+		s.report.Cycles = s.cycle
+	}
+	// A cycle without a row would be repeated for ever.
+	if s.cycle == s.cycles || s.cycleUsable == 0 {
+		s.done = true
+	}
+	s.cycleUsable = 0
+}
+
+// fail ends the stream with an error.
+func (s *rowStream) fail(err error) {
+	s.err, s.done = err, true
+	s.closeFile()
+}
+
+// closeFile closes the current file, if one is open. Reading is over, so that an error of closing changes nothing.
+func (s *rowStream) closeFile() {
+	if s.lines != nil {
+		_ = s.lines.close()
+		s.lines = nil
+	}
+}

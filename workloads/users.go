@@ -1,0 +1,177 @@
+package workloads
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// UsersConfig describes a load of synthetic users.
+type UsersConfig struct {
+	Profile Profile // must be valid
+	Users   []User
+	Seed    uint64 // the run's seed plus the rank
+
+	// ClosedLoop lets a user think only after its answer is complete. Otherwise users do not wait for answers. A Rate
+	// replaces thinking and is always open-loop: a rate that waited for answers would be none.
+	ClosedLoop bool
+	// Overtaking lets a turn start before the entry of its predecessor is written.
+	Overtaking bool
+	// MultiTurn off makes every request a conversation of its own.
+	MultiTurn bool
+	// PrefixCaching off: no request starts with a common prompt.
+	PrefixCaching bool
+
+	PrefillOnly, DecodeOnly bool
+	// Population entries of PopulationTokens each were written before a decode-only load; its requests read random ones
+	// of them. 0 means ten per user and 2048 tokens.
+	Population, PopulationTokens int
+
+	Rate         float64 // requests per second of all users together, 0 = think times decide
+	ConstantRate bool    // evenly spaced instead of Poisson arrivals
+	// MaxRequests ends the load after the first N arrivals (closed-loop: after N requests), 0 = never.
+	MaxRequests int64
+}
+
+// Users is the Source of synthetic users. A user's requests start in the order of their arrival; a later one never passes an
+// earlier one of the same user, but several may be in flight.
+//
+// A request is a pure function of (seed, user, n), so that everything a user has still to ask is one cursor. Taking a
+// request costs O(log users), and memory does not depend on how far behind the storage is.
+type Users struct {
+	cfg        UsersConfig
+	shape      shape
+	closedLoop bool
+	ordered    bool
+
+	cursors []cursor
+	future  slotHeap             // users whose next request has not arrived
+	ready   [NumClasses]slotHeap // users whose next request has, by class
+	first   *frontier            // open-loop with MaxRequests
+	tickets int64                // closed-loop with MaxRequests: requests that may still be scheduled
+
+	now         time.Duration // latest time that Take saw
+	accounted   time.Duration // latest time that Account reached
+	taken       [NumClasses]int64
+	takenTokens [NumClasses]int64
+	offered     [NumClasses]ClassLoad // what the shadow cursors passed; open-loop
+}
+
+var _ Source = (*Users)(nil)
+
+// cursor is one user's place in its stream of requests.
+type cursor struct {
+	user   User
+	stream userStream
+
+	seq                int64 // of the next request
+	arrival            time.Duration
+	conversation, turn int
+	history            []Entry // of the turns before it; elements are shared with requests and only appended to
+	state              cursorState
+
+	shadow        int64 // of the next request that Account has not seen
+	shadowArrival time.Duration
+}
+
+type cursorState uint8
+
+const (
+	queued   cursorState = iota // in the heap future or in a heap ready
+	blocked                     // waits for Written of its predecessor
+	inFlight                    // closed-loop: waits for Done
+	retired                     // beyond MaxRequests
+)
+
+// NewUsers returns the load at its origin.
+func NewUsers(cfg UsersConfig) *Users {
+	if cfg.Population < 1 {
+		cfg.Population = max(1, 10*len(cfg.Users))
+	}
+	if cfg.PopulationTokens < 1 {
+		cfg.PopulationTokens = 2048
+	}
+	s := &Users{
+		cfg:        cfg,
+		shape:      newShape(cfg.Profile, cfg.PrefixCaching, cfg.PrefillOnly, cfg.DecodeOnly),
+		closedLoop: cfg.ClosedLoop && cfg.Rate <= 0,
+		cursors:    make([]cursor, len(cfg.Users)),
+		tickets:    math.MaxInt64,
+	}
+	// A decode-only request writes nothing that a successor could wait for.
+	s.ordered = !cfg.Overtaking && !cfg.DecodeOnly
+	firsts := make([]slotItem, len(cfg.Users))
+	for i, u := range cfg.Users {
+		c := &s.cursors[i]
+		*c = cursor{user: u, stream: newStream(cfg.Seed, u.ID), conversation: 1, turn: 1}
+		c.arrival = s.arrivalAfter(int32(i), -1, 0)
+		c.shadowArrival = c.arrival
+		firsts[i] = slotItem{at: c.arrival, slot: int32(i)}
+	}
+	if cfg.MaxRequests > 0 && !s.closedLoop {
+		s.first = newFrontier(cfg.MaxRequests, firsts)
+	}
+	if cfg.MaxRequests > 0 && s.closedLoop {
+		s.tickets = cfg.MaxRequests
+		slices.SortFunc(firsts, func(a, b slotItem) int { // the earliest users get the tickets
+			if a.before(b) {
+				return -1
+			}
+			return 1
+		})
+	}
+	for _, it := range firsts {
+		s.schedule(it)
+	}
+	return s
+}
+
+// MaxContextTokens returns the most tokens that an entry of this load can have. Users are drawn inside the ranges of their
+// templates, so this is at most Profile.MaxContextTokens.
+func (s *Users) MaxContextTokens() int {
+	if s.cfg.DecodeOnly {
+		return s.cfg.PopulationTokens
+	}
+	largest := 0
+	for i := range s.cursors {
+		largest = max(largest, s.cursors[i].user.Context)
+	}
+	return largest
+}
+
+// minOpenLoopGap keeps a template without think time from asking infinitely often: such a user, who does not wait for
+// answers either, makes 1000 requests per second.
+const minOpenLoopGap = time.Millisecond
+
+// arrivalAfter returns the arrival of request seq+1 of a user, given that of request seq; seq -1 lies at the origin. In
+// closed-loop at is the time when request seq was done.
+func (s *Users) arrivalAfter(slot int32, seq int64, at time.Duration) time.Duration {
+	c := &s.cursors[slot]
+	n := seq + 1
+	users := float64(len(s.cursors))
+	switch {
+	case s.cfg.Rate > 0 && s.cfg.ConstantRate:
+		// User i takes every users-th place of one evenly spaced row.
+		return max(at+1, seconds((float64(slot)+float64(n)*users)/s.cfg.Rate))
+	case s.cfg.Rate > 0:
+		// The superposition of independent Poisson streams of rate/users is one of the whole rate.
+		return at + max(1, seconds(c.stream.exponential(drawGap, n, users/s.cfg.Rate)))
+	}
+	gap := seconds(float64(c.user.Think * c.stream.uniform(drawGap, n, 0.8, 1.2)))
+	if !s.closedLoop {
+		gap = max(gap, minOpenLoopGap)
+	}
+	return at + gap
+}
+
+// seconds converts to a Duration.
+func seconds(v float64) time.Duration { return nanoseconds(v * 1e9) }
+
+// nanoseconds converts to a Duration, capped at ten years so that sums stay far from overflow.
+func nanoseconds(v float64) time.Duration {
+	const decade = 10 * 365 * 24 * time.Hour
+	if !(v < float64(decade)) {
+		return decade
+	}
+	return time.Duration(v)
+}
