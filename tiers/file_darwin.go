@@ -1,0 +1,27 @@
+package tiers
+
+import (
+	"golang.org/x/sys/unix"
+)
+
+// openDirect: macOS has no open flag for it, setDirect asks afterwards.
+const openDirect = 0
+
+// setDirect turns off caching of the file.
+func setDirect(fd int) error {
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_NOCACHE, 1)
+	return err
+}
+
+// syncData makes a file durable: macOS has no fdatasync.
+func syncData(fd int) error { return retry(func() error { return unix.Fsync(fd) }) }
+
+// preallocate does nothing: there is no fallocate.
+func preallocate(int, int64) (bool, error) { return false, nil }
+
+// dropCache turns off caching of the file, the nearest that macOS offers.
+func dropCache(fd int) error { return setDirect(fd) }
+
+func directAlign(int) int { return pageSize }
+
+func directIgnored(Filesystem) string { return "" }

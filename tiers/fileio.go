@@ -1,0 +1,64 @@
+package tiers
+
+import (
+	"errors"
+	"io"
+
+	"golang.org/x/sys/unix"
+)
+
+// Files are used by descriptor: os.File would add its poller and locks to every request.
+
+// retry repeats a call that a signal interrupted.
+func retry(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// openat opens name in the directory dir. It follows no symbolic link in the last place.
+func openat(dir int, name string, flags int, mode uint32) (fd int, err error) {
+	err = retry(func() (err error) {
+		fd, err = unix.Openat(dir, name, flags|unix.O_CLOEXEC|unix.O_NOFOLLOW, mode)
+		return err
+	})
+	return fd, err
+}
+
+// preadFull reads at least want bytes at off into p, which may be longer for the padding. It returns how many
+// bytes came before a failure.
+func preadFull(fd int, p []byte, want int, off int64) (got int, err error) {
+	for got < want {
+		n, err := unix.Pread(fd, p[got:], off+int64(got))
+		switch {
+		case err == unix.EINTR:
+			continue
+		case n == 0 && err == nil, err == unix.EINVAL && got > 0:
+			// The file ends here. Direct I/O says EINVAL when it is asked to go on from an odd place.
+			return got, io.ErrUnexpectedEOF
+		case err != nil:
+			return got, err
+		}
+		got += n
+	}
+	return got, nil
+}
+
+// pwriteFull writes all of p at off.
+func pwriteFull(fd int, p []byte, off int64) (put int, err error) {
+	for put < len(p) {
+		n, err := unix.Pwrite(fd, p[put:], off+int64(put))
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return put, err
+		case n == 0:
+			return put, io.ErrShortWrite
+		}
+		put += n
+	}
+	return put, nil
+}

@@ -1,0 +1,60 @@
+package tiers
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+)
+
+// Filesystem describes what lies under a path.
+type Filesystem struct {
+	Type     string // as mount(8) spells it: "ext4", "xfs", "nfs4", "fuse.sshfs"
+	Free     int64  // bytes that this user may still write
+	Total    int64  // bytes altogether
+	Root     bool   // it is the filesystem of /
+	Network  bool   // its data lies on other machines
+	Memory   bool   // its data lies in memory: tmpfs, ramfs
+	ReadOnly bool
+}
+
+// FilesystemInfo describes the filesystem of path, or of its nearest directory that exists.
+func FilesystemInfo(path string) (Filesystem, error) {
+	at, err := existing(path)
+	if err != nil {
+		return Filesystem{}, err
+	}
+	f, err := statfs(at)
+	if err != nil {
+		return f, fmt.Errorf("ask for the filesystem of %s: %w", at, err)
+	}
+	f.Network = networkTypes[f.Type] || strings.HasPrefix(f.Type, "fuse.") && networkTypes[strings.TrimPrefix(f.Type, "fuse.")]
+	f.Memory = f.Type == "tmpfs" || f.Type == "ramfs" || f.Type == "devtmpfs"
+	return f, nil
+}
+
+// networkTypes are filesystems whose data lies elsewhere, also behind FUSE.
+var networkTypes = map[string]bool{
+	"nfs": true, "nfs4": true, "cifs": true, "smb3": true, "smbfs": true, "9p": true, "afs": true, "afpfs": true,
+	"ceph": true, "lustre": true, "gpfs": true, "beegfs": true, "orangefs": true, "ocfs2": true, "gfs2": true, "webdav": true,
+	"glusterfs": true, "sshfs": true, "s3fs": true, "gcsfuse": true, "rclone": true, "goofys": true, "juicefs": true, "mount-s3": true,
+}
+
+// existing returns the nearest directory on the way to path that exists.
+func existing(path string) (string, error) {
+	at, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("find %s: %w", path, err)
+	}
+	for {
+		_, err := filepath.EvalSymlinks(at)
+		if err == nil {
+			return at, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
+			return "", fmt.Errorf("find the directory %s: %w%s", path, err, advice(err))
+		}
+		at = filepath.Dir(at)
+	}
+}

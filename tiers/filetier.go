@@ -1,0 +1,351 @@
+package tiers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// FileOptions say how the file tier does its I/O.
+type FileOptions struct {
+	// Direct bypasses the page cache: O_DIRECT, blocks preallocated, one fdatasync per entry. Without it entries
+	// are written through the page cache, flushed and dropped from it, and dropped again before they are read.
+	Direct bool
+}
+
+// FileTier keeps each entry in a file of its own in an owned directory. The directory stays the caller's to close,
+// after the tier.
+type FileTier struct {
+	dir      *OwnedDir
+	direct   bool
+	traits   Traits
+	warnings []string
+
+	noPreallocate atomic.Bool // the filesystem cannot, asked once
+
+	mu      sync.Mutex
+	writing map[id]struct{} // not to be opened yet
+}
+
+var _ Tier = (*FileTier)(nil)
+
+// NewFileTier tries out direct I/O if that is asked for; where the filesystem refuses it the tier is buffered and
+// says so in Traits and Warnings.
+func NewFileTier(dir *OwnedDir, opt FileOptions) (*FileTier, error) {
+	info, err := FilesystemInfo(dir.Path())
+	if err != nil {
+		return nil, err
+	}
+	t := &FileTier{dir: dir, direct: opt.Direct, writing: make(map[id]struct{})}
+	if info.Memory {
+		t.warn("the cache directory %s lies in %s: this measures memory, not storage", dir.Path(), info.Type)
+	}
+	align := 1
+	if t.direct {
+		if align, err = t.probeDirect(); errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
+			t.direct, align = false, 1
+			t.warn("%v; using buffered I/O instead", &UnsupportedError{
+				Feature: "direct I/O in " + dir.Path(), Need: "a filesystem that accepts O_DIRECT",
+				Reason: fmt.Sprintf("%s refuses it (%v)", info.Type, err),
+			})
+		} else if err != nil {
+			return nil, fmt.Errorf("try direct I/O: %w", err)
+		} else if why := directIgnored(info); why != "" {
+			t.warn("direct I/O in %s is accepted but means nothing: %s", dir.Path(), why)
+		}
+	}
+	mode := "buffered I/O"
+	if t.direct {
+		mode = "direct I/O"
+	}
+	t.traits = Traits{BytesAtCommit: !t.direct, Align: align, Description: mode + " on " + info.Type}
+	return t, nil
+}
+
+func (t *FileTier) warn(format string, args ...any) {
+	t.warnings = append(t.warnings, fmt.Sprintf(format, args...))
+}
+
+// Traits are fixed when the tier is made.
+func (t *FileTier) Traits() Traits { return t.traits }
+
+// Direct says whether the tier does direct I/O, which it may have been asked for in vain.
+func (t *FileTier) Direct() bool { return t.direct }
+
+// Warnings are things that a reader of the results must know: what was asked for and could not be had.
+func (t *FileTier) Warnings() []string { return append(t.dir.Warnings(), t.warnings...) }
+
+// Close does nothing: no file is open between operations, and the directory is the caller's.
+func (t *FileTier) Close() error { return nil }
+
+// probeDirect writes and reads a block of a file with O_DIRECT, because some filesystems refuse only then, and
+// returns the alignment needed. The file has one of our names: killed here, it is reclaimed like any other.
+func (t *FileTier) probeDirect() (align int, err error) {
+	o := Object{Key: "probe", Gen: ^uint64(0), Size: 1}
+	f, err := t.create(o)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Abort()) }()
+	align = directAlign(f.fd)
+	block := aligned(make([]byte, 2*align), align, align)
+	if _, err := pwriteFull(f.fd, block, 0); err != nil {
+		return 0, t.error("write", f.file, 0, err)
+	}
+	r, err := t.open(o)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	if _, err := preadFull(r.fd, block, align, 0); err != nil {
+		return 0, t.error("read", r.file, 0, err)
+	}
+	return align, nil
+}
+
+// file is an entry's place.
+type file struct {
+	o         Object
+	fan, name string
+	fd        int
+	closed    atomic.Bool
+}
+
+func newFile(o Object) *file {
+	fan, name := fileName(o)
+	return &file{o: o, fan: fan, name: name, fd: -1}
+}
+
+func (t *FileTier) error(op string, f *file, off int64, err error) error {
+	return &OpError{Op: op, Path: t.dir.path + "/" + f.fan + "/" + f.name, Key: f.o.Key, Offset: off, Err: err}
+}
+
+// Create makes the entry's file, with its blocks under direct I/O: a full disk shows here.
+func (t *FileTier) Create(_ context.Context, o Object) (Writer, error) {
+	w, err := t.create(o)
+	if err != nil {
+		return nil, err
+	}
+	if t.direct && !t.noPreallocate.Load() {
+		can, err := preallocate(w.fd, alignUp(o.Size, int64(t.traits.Align)))
+		if err != nil {
+			return nil, errors.Join(t.error("preallocate", w.file, -1, err), w.Abort())
+		}
+		if !can {
+			t.noPreallocate.Store(true)
+		}
+	}
+	return w, nil
+}
+
+func (t *FileTier) create(o Object) (*fileWriter, error) {
+	w := &fileWriter{tier: t, file: newFile(o)}
+	fan, err := t.dir.fan(w.fan)
+	if err != nil {
+		return nil, t.error("create", w.file, -1, err)
+	}
+	if !t.beginWriting(o) {
+		return nil, t.error("create", w.file, -1, errExists)
+	}
+	w.fd, err = openat(fan, w.name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|t.openFlag(), 0o644)
+	if err == nil && t.direct {
+		if err = setDirect(w.fd); err != nil {
+			w.closed.Store(true)
+			unix.Close(w.fd)
+			_ = w.unlink()
+		}
+	}
+	if err != nil {
+		t.endWriting(o)
+		if t.direct && errors.Is(err, unix.EINVAL) {
+			_ = w.unlink() // some filesystems make the file and then refuse the flag
+		}
+		return nil, t.error("create", w.file, -1, err)
+	}
+	return w, nil
+}
+
+func (t *FileTier) openFlag() int {
+	if t.direct {
+		return openDirect
+	}
+	return 0
+}
+
+// beginWriting hides an entry until endWriting; false means that another writer is at it.
+func (t *FileTier) beginWriting(o Object) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, ok := t.writing[o.id()]; ok {
+		return false
+	}
+	t.writing[o.id()] = struct{}{}
+	return true
+}
+
+func (t *FileTier) endWriting(o Object) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.writing, o.id())
+}
+
+func (t *FileTier) isWriting(o Object) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, ok := t.writing[o.id()]
+	return ok
+}
+
+// Open opens a committed entry's file, and without direct I/O drops it from the page cache, so that what is read
+// comes from the device.
+func (t *FileTier) Open(_ context.Context, o Object) (Reader, error) {
+	if t.isWriting(o) {
+		return nil, t.error("open", newFile(o), -1, ErrNotFound)
+	}
+	r, err := t.open(o)
+	if err != nil {
+		return nil, err
+	}
+	if !t.direct {
+		if err := dropCache(r.fd); err != nil {
+			r.Close()
+			return nil, t.error("drop from the page cache", r.file, -1, err)
+		}
+	}
+	return r, nil
+}
+
+func (t *FileTier) open(o Object) (*fileReader, error) {
+	r := &fileReader{tier: t, file: newFile(o)}
+	fan, err := t.dir.fan(r.fan)
+	if err != nil {
+		return nil, t.error("open", r.file, -1, err)
+	}
+	r.fd, err = openat(fan, r.name, unix.O_RDONLY|t.openFlag(), 0)
+	if err == nil && t.direct {
+		if err = setDirect(r.fd); err != nil {
+			unix.Close(r.fd)
+		}
+	}
+	if err != nil {
+		return nil, t.error("open", r.file, -1, notFound(err))
+	}
+	return r, nil
+}
+
+// Remove unlinks a committed entry's file.
+func (t *FileTier) Remove(_ context.Context, o Object) error {
+	f := newFile(o)
+	if t.isWriting(o) {
+		return t.error("remove", f, -1, ErrNotFound)
+	}
+	fan, err := t.dir.fan(f.fan)
+	if err == nil {
+		err = retry(func() error { return unix.Unlinkat(fan, f.name, 0) })
+	}
+	if err != nil {
+		return t.error("remove", f, -1, notFound(err))
+	}
+	return nil
+}
+
+// notFound lets ENOENT match ErrNotFound too.
+func notFound(err error) error {
+	if errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("%w: %w", ErrNotFound, err)
+	}
+	return err
+}
+
+type fileWriter struct {
+	*file
+	tier *FileTier
+}
+
+func (w *fileWriter) WriteAt(_ context.Context, p []byte, off int64) error {
+	whole := p[:alignUp(len(p), w.tier.traits.Align)]
+	if n, err := pwriteFull(w.fd, whole, off); err != nil {
+		return w.tier.error("write", w.file, off+int64(n), err)
+	}
+	return nil
+}
+
+// Commit makes the file durable: fdatasync under direct I/O, else fsync and dropping it from the page cache.
+func (w *fileWriter) Commit(context.Context) error {
+	if w.closed.Load() {
+		return w.tier.error("flush", w.file, -1, ErrClosed)
+	}
+	err := w.flush()
+	if err == nil {
+		w.closed.Store(true)
+		err = unix.Close(w.fd) // NFS and others report delayed failures here
+		if errors.Is(err, unix.EINTR) {
+			err = nil // closed all the same
+		}
+		if err == nil {
+			w.tier.endWriting(w.o)
+			return nil
+		}
+		w.closed.Store(false)
+		w.fd = -1
+	}
+	return errors.Join(w.tier.error("flush", w.file, -1, err), w.Abort())
+}
+
+func (w *fileWriter) flush() error {
+	if w.tier.direct {
+		return syncData(w.fd)
+	}
+	if err := retry(func() error { return unix.Fsync(w.fd) }); err != nil {
+		return err
+	}
+	return dropCache(w.fd)
+}
+
+// Abort closes and unlinks the file.
+func (w *fileWriter) Abort() error {
+	if !w.closed.CompareAndSwap(false, true) {
+		return nil
+	}
+	if w.fd >= 0 {
+		unix.Close(w.fd)
+	}
+	err := w.unlink()
+	w.tier.endWriting(w.o)
+	return err
+}
+
+func (w *fileWriter) unlink() error {
+	fan, err := w.tier.dir.fan(w.fan)
+	if err == nil {
+		err = retry(func() error { return unix.Unlinkat(fan, w.name, 0) })
+	}
+	if err != nil && !errors.Is(err, unix.ENOENT) {
+		return w.tier.error("remove the unfinished", w.file, -1, err)
+	}
+	return nil
+}
+
+type fileReader struct {
+	*file
+	tier *FileTier
+}
+
+func (r *fileReader) ReadAt(_ context.Context, p []byte, off int64) error {
+	whole := p[:alignUp(len(p), r.tier.traits.Align)]
+	if n, err := preadFull(r.fd, whole, len(p), off); err != nil {
+		return r.tier.error("read", r.file, off+int64(n), err)
+	}
+	return nil
+}
+
+func (r *fileReader) Close() error {
+	if r.closed.CompareAndSwap(false, true) {
+		unix.Close(r.fd) // nothing was written: there is nothing to fail
+	}
+	return nil
+}

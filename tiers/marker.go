@@ -1,0 +1,119 @@
+package tiers
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// markerName is the file that makes a directory ours.
+const markerName = ".kvbench.json"
+
+// markerMagic begins every marker. It is what ownership hangs on: a run killed while it rewrites the rest leaves
+// a directory that is still recognised.
+const markerMagic = `{"kvbench_owned_directory":`
+
+// marker is the content of the marker file: who works here, and what was made for it.
+type marker struct {
+	Note     string    `json:"kvbench_owned_directory"` // first, see markerMagic
+	Nonce    string    `json:"nonce"`
+	Rank     int       `json:"rank"`
+	PID      int       `json:"pid"`
+	Host     string    `json:"host"`
+	Started  time.Time `json:"started"`
+	Made     []string  `json:"made_directories"` // parents that did not exist before, outermost first
+	MadeRank bool      `json:"made_rank_directory"`
+}
+
+const markerNote = "made by kvbench, which removes its own files from here at its end or at its next start"
+
+// LockedError says that another run works in the directory.
+type LockedError struct {
+	Path string
+	PID  int // 0 when it cannot be known
+	Host string
+}
+
+func (e *LockedError) Error() string {
+	who := "another run"
+	if e.PID != 0 {
+		who = fmt.Sprintf("process %d on %s", e.PID, e.Host)
+	}
+	return fmt.Sprintf("the cache directory %s is in use by %s; wait for it to end, or give another -cache-dir or -rank", e.Path, who)
+}
+
+// encode returns the marker's text.
+func (m marker) encode() []byte {
+	text, err := json.Marshal(m)
+	if err != nil {
+		panic("tiers: a marker is plain data: " + err.Error())
+	}
+	return append(text, '\n')
+}
+
+// parseMarker reads a marker. Ours says whether the text is that of a marker at all, whole or cut short by a kill;
+// what cannot be read of it stays zero.
+func parseMarker(text []byte) (m marker, ours bool) {
+	text = bytes.TrimRight(text, "\x00")
+	if !bytes.HasPrefix(text, []byte(markerMagic)) && !bytes.HasPrefix([]byte(markerMagic), text) {
+		return m, false
+	}
+	if json.Unmarshal(text, &m) != nil {
+		return marker{}, true
+	}
+	return m, true
+}
+
+// readMarker returns the text of the marker file.
+func readMarker(fd int) ([]byte, error) {
+	buf := make([]byte, 64<<10)
+	n, err := 0, error(nil)
+	for n < len(buf) {
+		var got int
+		err = retry(func() (err error) { got, err = unix.Pread(fd, buf[n:], int64(n)); return err })
+		if err != nil || got == 0 {
+			break
+		}
+		n += got
+	}
+	return buf[:n], err
+}
+
+// writeMarker replaces the text in place. The magic at its start is the same before and after, so no moment
+// exists in which the directory is not recognised.
+func writeMarker(fd int, text []byte) error {
+	if _, err := pwriteFull(fd, text, 0); err != nil {
+		return err
+	}
+	if err := retry(func() error { return unix.Ftruncate(fd, int64(len(text))) }); err != nil {
+		return err
+	}
+	return retry(func() error { return unix.Fsync(fd) })
+}
+
+// lockMarker takes the marker's lock for the life of the descriptor; the kernel drops it however the process
+// ends. The warning is not empty where the filesystem knows no locks and only the process number could be asked.
+func lockMarker(fd int, path string) (warning string, err error) {
+	err = retry(func() error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
+	if err == nil {
+		return "", nil
+	}
+	text, _ := readMarker(fd)
+	m, _ := parseMarker(text)
+	switch {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return "", &LockedError{Path: path, PID: m.PID, Host: m.Host}
+	case errors.Is(err, unix.ENOLCK) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL):
+		host, _ := os.Hostname()
+		if m.PID != 0 && m.PID != os.Getpid() && m.Host == host && unix.Kill(m.PID, 0) != unix.ESRCH {
+			return "", &LockedError{Path: path, PID: m.PID, Host: m.Host}
+		}
+		return fmt.Sprintf("the filesystem of %s knows no file locks (%v): nothing keeps a second run out of it", path, err), nil
+	}
+	return "", fmt.Errorf("lock %s/%s: %w%s", path, markerName, err, advice(err))
+}
