@@ -81,10 +81,9 @@ func (b *builder) cacheStats(r *Result) CacheStats {
 		}
 	}
 	if b.exists[tiers.Storage] {
-		if per := b.tokenBytes(1); per > 0 {
-			moved := b.levelBytes(tiers.Storage, tiers.Read) + b.levelBytes(tiers.Storage, tiers.Write)
-			s.StorageTokensProcessed = ratio(float64(moved), float64(per))
-		}
+		moved := b.levelBytes(tiers.Storage, tiers.Read) + b.levelBytes(tiers.Storage, tiers.Write)
+		sizer := b.info.Sizer
+		s.StorageTokensProcessed = ratio(float64(moved)*float64(max(1, sizer.Divisor)), float64(sizer.BytesPerToken))
 	}
 	b.latencyKeys(s.LatencyMS)
 	s.StorageHealth = storageHealth(&s, b.info.Profile)

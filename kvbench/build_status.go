@@ -68,10 +68,10 @@ func (b *builder) warnings(r *Result) {
 			strings.Join(censored, ", "))
 	}
 	if n := r.Requests.FailedOperations; n > 0 {
-		warn("%d operations failed, most often %s", n, describeError(r.Errors[0]))
+		warn("%s failed, most often %s", plural(n, "operation"), describeError(r.Errors[0]))
 	}
-	if r.Requests.RetriedOperations > 0 {
-		warn("%d operations were repeated after transient errors", r.Requests.RetriedOperations)
+	if n := r.Requests.RetriedOperations; n > 0 {
+		warn("%s after transient errors", plural(n, "repetition"))
 	}
 	for _, d := range []Distribution{r.Latency.Request.EndToEnd, r.Latency.Request.Queue} {
 		if d.OutOfRange > 0 {
@@ -106,7 +106,7 @@ func (b *builder) status(r *Result) {
 		fail("%d of %d operations failed (%s, at most %s may), most often %s", failed, all, percent(share),
 			percent(new(failedShare)), describeError(r.Errors[0]))
 	} else if failed > 0 && b.info.Division == DivisionClosed {
-		fail("%d operations failed and the closed division allows none, most often %s", failed, describeError(r.Errors[0]))
+		fail("%s failed and the closed division allows none, most often %s", plural(failed, "operation"), describeError(r.Errors[0]))
 	}
 	if b.completions() == 0 {
 		fail("no %s completed in the window of %s: %s", r.CompletionUnit, b.window.Round(time.Millisecond), b.slowestStage())

@@ -139,8 +139,8 @@ func (r *Recorder) Request(q RequestSample) {
 	s.mu.Unlock()
 }
 
-// Lookup records one decision about one key. Decisions for ForPrefill and ForReread may be reported too; they are
-// counted and shown, but no hit rate includes them.
+// Lookup records one decision about one key. Decisions for ForPrefill and ForReread may be reported too, but they are no
+// lookups and no result includes them.
 func (r *Recorder) Lookup(at time.Duration, shard int, p workloads.Purpose, result LookupResult) {
 	if !r.inside(at) || int(p) >= numPurposes || result >= numLookupResults {
 		return

@@ -197,7 +197,11 @@ func (s *summaryWriter) load() {
 		if c != "total" {
 			lat, sla = s.r.Latency.Request.ByClass[c], s.r.Summary.QoSMetrics[c].SLA
 		}
-		row = append(row, durationOf(lat.P95))
+		p95 := durationOf(lat.P95)
+		if o.Censored && lat.P95 != nil { // the slowest are still waiting
+			p95 = "≥ " + p95
+		}
+		row = append(row, p95)
 		if sla != nil {
 			row = append(row, "p95 ≤ "+duration(sla.TargetP95MS*1e6), percent(sla.Compliance))
 		} else {
@@ -223,8 +227,8 @@ func (s *summaryWriter) harness() {
 	s.line("harness", "%s CPU (%s of %s cores), %s ns per byte, %s, %s (%s paused)", duration(h.CPUSeconds*1e9),
 		percent(h.Verdict.CPUShare), number(s.r.Limits.Cores), numberOf(h.CPUNSPerByte), rss, plural(h.GCCount, "collection"),
 		duration(float64(h.GCPauseNS)))
-	s.line("", "workers idle %s, host and buffer wait %s of busy time; %s operations cut off at the end", percent(h.Verdict.IdleShare),
-		percent(h.Verdict.HostWaitShare), count(s.r.Requests.CancelledOperations))
+	s.line("", "workers idle %s, host and buffer wait %s of busy time; %s cut off at the end", percent(h.Verdict.IdleShare),
+		percent(h.Verdict.HostWaitShare), plural(s.r.Requests.CancelledOperations, "operation"))
 }
 
 func (s *summaryWriter) witness() {

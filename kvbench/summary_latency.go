@@ -33,10 +33,14 @@ func (s *summaryWriter) latency() {
 		}
 	}
 	s.eachOp(func(name string, _ LevelLatency, o OpLatency) {
+		part := "  "
+		if o.IO.Count == 0 { // demotions only
+			part = name + " "
+		}
 		add(name, o.IO)
-		add("  device", o.Device)
-		add("  demotion", o.Demotion)
-		add("  per 100 MiB", o.Per100MiB)
+		add(part+"device", o.Device)
+		add(part+"demotion", o.Demotion)
+		add(part+"per 100 MiB", o.Per100MiB)
 	})
 	l := s.r.Latency
 	add("prefix read", l.PrefixRead)

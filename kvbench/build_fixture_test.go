@@ -1,0 +1,166 @@
+package kvbench
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"kvbench/tiers"
+	"kvbench/tracing"
+	"kvbench/workloads"
+)
+
+// The fixture is a made-up trial of 30 s on a cpu and a storage tier: 1,200 requests whose sizes and latencies follow a
+// fixed pattern, with demotions, a few failures, a backlog and a device that saw a little less than the application.
+
+const (
+	fixtureStart  = 5 * time.Second
+	fixtureWindow = 30 * time.Second
+)
+
+// fixtureSize is the pattern of entry sizes: 8 MiB to 400 MiB.
+func fixtureSize(i int) int64 { return int64(8+(i*37)%393) << 20 }
+
+func fixtureRecorder() *Recorder {
+	r := NewRecorder(2)
+	r.Open(fixtureStart, fixtureStart+fixtureWindow)
+	const requests = 1200
+	for i := range requests {
+		at := fixtureStart + time.Duration(i+1)*fixtureWindow/requests
+		fixtureRequest(r, i, at)
+	}
+	for i := range 60 {
+		at := fixtureStart + time.Duration(i)*fixtureWindow/60
+		r.Gauge(at, Gauge{Queued: int64(10 * i), InFlight: 32, Bytes: [tiers.NumLevels]int64{tiers.CPU: 3 << 30, tiers.Storage: int64(i) << 28}})
+	}
+	r.Operation(OpSample{At: fixtureStart + fixtureWindow + time.Millisecond, Shard: 1, Level: tiers.Storage, Op: tiers.Write,
+		Bytes: 300 << 20, Device: 700 * time.Millisecond, Partial: true})
+	for i := range 3 {
+		r.Failure(FailureSample{At: fixtureStart + time.Second, Shard: i, Level: tiers.Storage, Op: tiers.Read, Errno: "ETIMEDOUT",
+			Key: fmt.Sprintf("u%d/c0/t1", i), Offset: 2 << 20, Err: errors.New("read: connection timed out")})
+	}
+	r.Retry(fixtureStart+time.Second, 0, tiers.Storage, tiers.Read)
+	return r
+}
+
+func fixtureRequest(r *Recorder, i int, at time.Duration) {
+	size := fixtureSize(i)
+	class := workloads.Class(i % int(workloads.NumClasses))
+	device := time.Duration(size) + time.Duration(i%7)*time.Millisecond // about 1 GB/s
+	write := OpSample{At: at, Shard: i, Level: tiers.CPU, Op: tiers.Write, Phase: tiers.Prefill, Purpose: workloads.ForPrefill,
+		Key: fmt.Sprintf("u%d/c0/t1", i), Bytes: size, Device: device / 10, Generation: time.Duration(size / 8),
+		Admission: time.Duration(i%5) * time.Millisecond, Buffers: time.Duration(i%2) * time.Millisecond}
+	if i%4 == 0 {
+		write.Space = 3 * time.Millisecond
+	}
+	r.Chunk(at, i, tiers.CPU, tiers.Write, tiers.Prefill, size)
+	r.Operation(write)
+
+	probe := OpSample{At: at, Shard: i, Level: tiers.Storage, Op: tiers.Read, Phase: tiers.Decode, Purpose: workloads.ForProbe,
+		Bytes: size, First: i%3 != 0, Device: device, Host: device / 50}
+	r.Chunk(at, i, tiers.Storage, tiers.Read, tiers.Decode, size)
+	r.Operation(probe)
+	again := probe
+	again.Purpose, again.First, again.Device = workloads.ForReread, false, device/2
+	r.Chunk(at, i, tiers.Storage, tiers.Read, tiers.Decode, size)
+	r.Operation(again)
+
+	if i%2 == 0 { // the entry sinks later
+		r.Chunk(at, i, tiers.CPU, tiers.Read, tiers.Evict, size)
+		r.Chunk(at, i, tiers.Storage, tiers.Write, tiers.Evict, size)
+		r.Operation(OpSample{At: at, Shard: i, Level: tiers.CPU, Op: tiers.Read, Phase: tiers.Evict, Bytes: size, Device: device / 10})
+		r.Operation(OpSample{At: at, Shard: i, Level: tiers.Storage, Op: tiers.Write, Phase: tiers.Evict, Bytes: size, Device: 2 * device})
+		r.Demote(at, i, tiers.CPU, tiers.Storage, size)
+	}
+	if i%10 == 0 {
+		r.Evict(at, i, tiers.Storage, size)
+		r.Delete(at, i, tiers.Storage, size, 2*time.Millisecond)
+	}
+	fixtureLookups(r, i, at)
+	storage := write.IO() + probe.IO() + again.IO()
+	r.Request(RequestSample{At: at, Shard: i, Class: class, Kind: workloads.PrefillDecode, Queue: 20 * time.Millisecond,
+		EndToEnd: storage + 20*time.Millisecond, Storage: storage, Prefill: write.IO(), Decode: probe.IO() + again.IO(),
+		GenerateTokens: 100 + i%50, ContextTokens: 2000})
+}
+
+func fixtureLookups(r *Recorder, i int, at time.Duration) {
+	probe := Hit
+	switch {
+	case i%20 == 0:
+		probe = Miss
+	case i%20 == 1:
+		probe = Pending
+	case i%400 == 2:
+		probe = Gone
+	}
+	r.Lookup(at, i, workloads.ForProbe, probe)
+	history := Hit
+	switch i % 8 {
+	case 0:
+		history = Miss
+	case 1:
+		history = NotYetWritten
+	}
+	r.Lookup(at, i, workloads.ForHistory, history)
+	r.Lookup(at, i, workloads.ForPrefill, Miss) // counted, in no rate
+	if i%5 == 0 {
+		r.Lookup(at, i, workloads.ForPrefix, Hit)
+		r.Chunk(at, i, tiers.Storage, tiers.Read, tiers.Decode, 1<<20)
+		r.Operation(OpSample{At: at, Shard: i, Level: tiers.Storage, Op: tiers.Read, Phase: tiers.Decode, Purpose: workloads.ForPrefix,
+			Bytes: 1 << 20, Device: time.Millisecond})
+	}
+}
+
+func fixtureInfo() RunInfo {
+	model := workloads.Model{Key: "llama3.1-8b", Name: "Llama 3.1 8B", Layers: 32, Hidden: 4096, Heads: 32, KVHeads: 8, HeadDim: 128,
+		Attention: workloads.GQA}
+	info := RunInfo{
+		Benchmark: "StorageThroughput", Option: 2, Division: DivisionOpen, Trial: 1, Count: 3, Rank: 1, Ranks: 2, Seed: 42,
+		Nonce: "000102030405060708090a0b0c0d0e0f", Digest: "c0ffee",
+		Parameters: []Parameter{{"num-users", 32, "flag"}, {"io", "direct", "division"}, {"arrival", "open-loop", "default"}},
+		Differs:    []Difference{{"num-users", 100, 32}, {"io", "buffered", "direct"}},
+		Status:     StatusComplete, EndedBy: EndedByDeadline,
+		Start:         time.Date(2026, 3, 4, 5, 6, 7, 8000, time.UTC),
+		NominalWindow: fixtureWindow, Elapsed: 34 * time.Second, Drain: 120 * time.Millisecond, Warmup: 2 * time.Second,
+		Model: model, Sizer: workloads.NewSizer(model, 1, workloads.TPEngine), TensorParallel: 1, Users: 32, Workers: 32,
+		Arrival: "open-loop", Turns: "ordered", GenerationMode: "none", DecodeReads: "batched", Profile: "latency", PrefillRate: 2000,
+		QoS:      workloads.DefaultProfile().QoS,
+		CacheDir: "/mnt/nvme/kv/rank_1", IO: "direct", WriteDevice: WriteDeviceTransfer, ChunkSize: 2 << 20, Depth: 4, MaxConcurrentAllocs: 16,
+		Pool:       PoolInfo{Buffers: 128, BufferSize: 2 << 20, HugePages: "transparent", Covers: false},
+		WorkerIdle: 30 * time.Second, WorkerBusy: 930 * time.Second,
+		LoadStart: make([]workloads.ClassLoad, workloads.NumClasses), LoadEnd: make([]workloads.ClassLoad, workloads.NumClasses),
+		LoadEndAt:   32 * time.Second,
+		UsageBefore: Usage{CPU: 2 * time.Second, Mallocs: 1000, AllocBytes: 1 << 20, NumGC: 3, GCPause: time.Millisecond, VolCtxSw: 10, InvolCtxSw: 1},
+		UsageAfter: Usage{CPU: 32 * time.Second, PeakRSS: 600 << 20, Mallocs: 51000, AllocBytes: 31 << 20, NumGC: 9,
+			GCPause: 4 * time.Millisecond, VolCtxSw: 90010, InvolCtxSw: 801},
+		Limits:       Limits{Cores: 2, CoresSource: "affinity", GOMAXPROCS: 2, MemoryLimit: 16 << 30, MemoryLimitSource: "cgroup"},
+		Environment:  Environment{Hostname: "lab7", OS: "linux", Arch: "amd64", Cores: 8},
+		Device:       "nvme0n1",
+		DeviceBefore: tracing.BlockStat{ReadBytes: 1 << 30, WriteBytes: 2 << 30, ReadIOs: 1000, WriteIOs: 2000, IOTicks: time.Second},
+		Ceiling:      &Ceiling{Read: 20e9, Write: 12e9},
+		Precondition: &PreconditionReport{Bytes: 64 << 30, DurationNS: int64(40 * time.Second), Writers: 2, LastRates: []float64{1.6e9, 1.5e9}, Spread: 0.0645},
+		Input:        &InputReport{Rows: 5000, Failed: 12, Malformed: 1, Cycles: 2, Problems: []string{"azure.csv:17: not a number"}},
+		Warnings:     []string{"results and cache are on the same filesystem"},
+		Tiers: []TierInfo{
+			{Level: tiers.CPU, Description: "2 MiB slabs, huge pages", Capacity: 4 << 30, Entries: 16, Bytes: 3 << 30, Peak: 3<<30 + 5<<20, Waste: 12 << 20},
+			{Level: tiers.Storage, Description: "files, O_DIRECT", Capacity: 64 << 30, Entries: 290, Bytes: 58 << 30, Peak: 64 << 30},
+		},
+	}
+	for c := range info.LoadEnd {
+		info.LoadStart[c] = workloads.ClassLoad{Offered: 40, OfferedTokens: 80_000, Queued: 5, Oldest: time.Second}
+		info.LoadEnd[c] = workloads.ClassLoad{Offered: 640, OfferedTokens: 1_280_000, Queued: int64(194 * (2 - c)), Oldest: 20 * time.Second}
+		info.Requests[c] = RequestCount{Started: 410, InFlight: 11, OldestInFlight: 900 * time.Millisecond}
+	}
+	info.LoadEnd[workloads.Interactive].Oldest = workloads.Never
+	var bytes int64
+	for i := range 1200 {
+		bytes += fixtureSize(i)
+	}
+	info.DeviceAfter = info.DeviceBefore
+	info.DeviceAfter.ReadBytes += bytes*2*9/10 + 1<<20
+	info.DeviceAfter.WriteBytes += bytes / 2
+	info.DeviceAfter.ReadIOs += 240000
+	info.DeviceAfter.WriteIOs += 60000
+	info.DeviceAfter.IOTicks += 29 * time.Second
+	return info
+}

@@ -1,0 +1,33 @@
+package kvbench
+
+import (
+	"fmt"
+
+	"kvbench/tiers"
+)
+
+// LogLines is the result in at most seven lines for a benchmark's log, which
+// the testing package cuts after ten without -v. No line looks like the
+// `key: value` of benchmark configuration.
+func (r *Result) LogLines() []string {
+	var lines []string
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	if n := r.Notice; n != "" {
+		add("%s", n)
+	}
+	if r.Status != StatusComplete {
+		add("the trial is %s (ended by %s) %s", r.Status, r.EndedBy, r.Error)
+	}
+	for _, t := range r.Tiers {
+		if t.Level == tiers.Storage.String() {
+			add("storage moved %s read and %s written in %s", binary(float64(t.Read.Bytes)), binary(float64(t.Write.Bytes)), duration(float64(r.WindowNS)))
+		}
+	}
+	if v := r.Harness.Verdict; v.Kind != "" {
+		add("%s, because %s", v.Kind, v.Reason)
+	}
+	if n := len(r.Warnings); n > 0 {
+		add("%d warnings in the summary, the first says %s", n, r.Warnings[0])
+	}
+	return lines
+}

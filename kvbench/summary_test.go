@@ -1,0 +1,103 @@
+package kvbench
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
+)
+
+func TestSummaryGolden(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, BuildResult(fixtureInfo(), fixtureRecorder()).WriteSummary(&b))
+	assert.LessOrEqual(t, strings.Count(b.String(), "\n"), 80)
+	assert.NotContains(t, b.String(), "%!")
+	golden(t, "summary.txt", b.Bytes())
+}
+
+func TestSummaryOfTheClosedDivision(t *testing.T) {
+	info := fixtureInfo()
+	info.Division = DivisionClosed
+	r := BuildResult(info, fixtureRecorder())
+	var b bytes.Buffer
+	require.NoError(t, r.WriteSummary(&b))
+	assert.Contains(t, b.String(), "MLPerf Storage v3.0 parameters, not an MLPerf result")
+	assert.Equal(t, ClosedNotice, r.Notice)
+	assert.Equal(t, StatusFailed, r.Status, "the fixture has failures")
+}
+
+// A benchmark of single operations has no requests, no load and no lookups.
+func TestSummaryOfOperations(t *testing.T) {
+	rec := openRecorder(1, time.Second)
+	for i := range 30 {
+		at := time.Duration(i) * time.Millisecond
+		rec.Chunk(at, 0, tiers.Storage, tiers.Write, tiers.Prefill, 4<<20)
+		rec.Operation(OpSample{At: at, Level: tiers.Storage, Op: tiers.Write, Bytes: 4 << 20, Device: 3 * time.Millisecond})
+	}
+	r := BuildResult(RunInfo{Benchmark: "Tier", CountOperations: true, Division: DivisionQuick, DeviceReason: "tmpfs has no device"}, rec)
+	assert.Equal(t, StatusComplete, r.Status)
+	var b bytes.Buffer
+	require.NoError(t, r.WriteSummary(&b))
+	assert.Contains(t, b.String(), "30 operations")
+	assert.Contains(t, b.String(), "no byte counts: tmpfs has no device")
+	assert.NotContains(t, b.String(), "requests/s")
+	assert.Equal(t, Metric{"ns/op", float64(time.Second) / 30}, r.Metrics()[0])
+}
+
+func TestMetricsLine(t *testing.T) {
+	var units []string
+	values := map[string]float64{}
+	for _, m := range BuildResult(fixtureInfo(), fixtureRecorder()).Metrics() {
+		units = append(units, m.Unit)
+		values[m.Unit] = m.Value
+	}
+	assert.Equal(t, strings.Fields(`ns/op req/s tok/s storage-tok/s read-B/s write-B/s read-p50-ns read-p95-ns read-p99-ns write-p95-ns
+		read-ns/MiB e2e-p95-ns hit-ratio served-ratio cpu-ns/B peak-RSS-bytes device-read-ratio ceiling-ratio`), units)
+	assert.InDelta(t, float64(fixtureWindow)/1200, values["ns/op"], 1e-6)
+	assert.InDelta(t, 40, values["req/s"], 1e-9)
+	assert.InDelta(t, 600<<20, values["peak-RSS-bytes"], 0)
+
+	info := fixtureInfo()
+	info.Ceiling, info.Device, info.DeviceReason, info.LoadEnd = nil, "", "tmpfs", nil
+	for _, m := range BuildResult(info, fixtureRecorder()).Metrics() {
+		assert.NotContains(t, []string{"device-read-ratio", "ceiling-ratio"}, m.Unit, "absent when unknown")
+	}
+}
+
+func TestHealthIsPrintedOnRequestOnly(t *testing.T) {
+	r := BuildResult(fixtureInfo(), fixtureRecorder())
+	var summary, health bytes.Buffer
+	require.NoError(t, r.WriteSummary(&summary))
+	assert.NotContains(t, summary.String(), "P95 <")
+	require.NoError(t, r.WriteStorageHealth(&health))
+	assert.Contains(t, health.String(), "Storage Tier Read Device P95 < 200ms")
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestSummaryTellsWriteErrors(t *testing.T) {
+	require.ErrorContains(t, BuildResult(fixtureInfo(), fixtureRecorder()).WriteSummary(brokenWriter{}), "no space left")
+}
+
+func TestFormats(t *testing.T) {
+	assert.Equal(t, "1.50 GiB", binary(1.5*(1<<30)))
+	assert.Equal(t, "1000 B", binary(1000))
+	assert.Equal(t, "2 MiB", binary(2<<20))
+	assert.Equal(t, "1.23 ms", duration(1_234_567))
+	assert.Equal(t, "45.7 µs", duration(45_678))
+	assert.Equal(t, "5m0s", duration(300e9))
+	assert.Equal(t, "12 s", duration(12e9))
+	assert.Equal(t, "1,234,567", count(1234567))
+	assert.Equal(t, "-1,234", count(-1234))
+	assert.Equal(t, "1 worker, 2 users", plural(1, "worker")+", "+plural(2, "user"))
+	assert.Equal(t, "85 %", percent(new(0.85)))
+	assert.Equal(t, "0.00123", number(0.001234))
+}
