@@ -12,13 +12,14 @@ import (
 const raceEnabled = false
 
 func newArena(n int) (*Arena, error) {
-	mapped, err := unix.Mmap(-1, 0, n+hugePage, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
+	whole := alignUp(n, hugePage) // the advice covers whole huge pages, so the last one is reserved to its end
+	mapped, err := unix.Mmap(-1, 0, whole+hugePage, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
 	if err != nil {
 		return nil, fmt.Errorf("map %d bytes of memory: %w; use fewer or smaller buffers (-workers, -io-depth, -chunk-size) or a smaller -cpu-mem-gb", n, err)
 	}
-	// The advice covers whole huge pages: an arena that ends inside one still gets it, the mapping reaches further.
-	whole := aligned(mapped, (n+hugePage-1)/hugePage*hugePage, hugePage)
-	return &Arena{mem: whole[:n:n], mapped: mapped, reason: adviseHuge(whole)}, nil
+	mem := aligned(mapped, whole, hugePage)
+	reason := adviseHuge(mem)
+	return &Arena{mem: mem[:n:n], mapped: mapped, reason: reason}, nil
 }
 
 func unmap(mapped []byte) error {

@@ -38,7 +38,7 @@ func NewContent(nonce [16]byte, rank int) *Content {
 	return &Content{block: block}
 }
 
-// Fill writes the bytes of o from offset off into p. It makes one small allocation per call, none per byte.
+// Fill writes the bytes of o from offset off into p. It makes two small allocations per call, none per byte.
 func (c *Content) Fill(p []byte, o Object, off int64) {
 	c.stream(o, off).fill(p)
 }
@@ -51,10 +51,9 @@ func (c counter) add(n uint64) counter {
 	return counter{hi: c.hi + carry, lo: lo}
 }
 
-func (c counter) bytes() (b [aes.BlockSize]byte) {
+func (c counter) put(b []byte) {
 	binary.BigEndian.PutUint64(b[:8], c.hi)
-	binary.BigEndian.PutUint64(b[8:], c.lo)
-	return b
+	binary.BigEndian.PutUint64(b[8:16], c.lo)
 }
 
 // start is the counter of an entry's first block.
@@ -71,8 +70,9 @@ func start(o Object) counter {
 type stream struct{ ctr cipher.Stream }
 
 func (c *Content) stream(o Object, off int64) stream {
-	iv := start(o).add(uint64(off) / aes.BlockSize).bytes()
-	s := stream{cipher.NewCTR(c.block, iv[:])}
+	iv := make([]byte, aes.BlockSize)
+	start(o).add(uint64(off) / aes.BlockSize).put(iv)
+	s := stream{cipher.NewCTR(c.block, iv)}
 	if odd := off % aes.BlockSize; odd != 0 {
 		var skipped [aes.BlockSize]byte
 		s.ctr.XORKeyStream(skipped[:odd], zeros[:odd])
@@ -96,14 +96,15 @@ func (s stream) fill(p []byte) {
 func (c *Content) fillBlocks(p []byte, o Object, off int64) {
 	at := start(o).add(uint64(off) / aes.BlockSize)
 	for len(p) >= aes.BlockSize {
-		in := at.bytes()
-		c.block.Encrypt(p[:aes.BlockSize], in[:])
+		b := p[:aes.BlockSize]
+		at.put(b)
+		c.block.Encrypt(b, b) // in place: a counter of its own would escape to the heap
 		p, at = p[aes.BlockSize:], at.add(1)
 	}
 	if len(p) > 0 {
-		var last [aes.BlockSize]byte
-		in := at.bytes()
-		c.block.Encrypt(last[:], in[:])
-		copy(p, last[:])
+		last := make([]byte, aes.BlockSize)
+		at.put(last)
+		c.block.Encrypt(last, last)
+		copy(p, last)
 	}
 }
