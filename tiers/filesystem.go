@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Filesystem describes what lies under a path.
@@ -57,4 +59,22 @@ func existing(path string) (string, error) {
 		}
 		at = filepath.Dir(at)
 	}
+}
+
+// SameFilesystem says whether two paths, or their nearest directories that
+// exist, lie on one filesystem.
+func SameFilesystem(a, b string) (bool, error) {
+	var devices [2]uint64
+	for i, path := range []string{a, b} {
+		at, err := existing(path)
+		if err != nil {
+			return false, err
+		}
+		var s unix.Stat_t
+		if err := unix.Stat(at, &s); err != nil {
+			return false, fmt.Errorf("stat %s: %w", at, err)
+		}
+		devices[i] = uint64(s.Dev) // int32 on darwin
+	}
+	return devices[0] == devices[1], nil
 }

@@ -1,0 +1,118 @@
+package kvbench
+
+import (
+	"fmt"
+	"time"
+
+	"kvbench/tiers"
+	"kvbench/tracing"
+	"kvbench/workloads"
+)
+
+// describe fills what is known of the run before it starts.
+func (t *trial) describe() {
+	in, st := &t.info, t.stack
+	in.Limits = ReadLimits()
+	in.Nonce = fmt.Sprintf("%x", t.cfg.Storage.Nonce)
+	in.Workers = t.cfg.Workers
+	in.NominalWindow = t.cfg.Window
+	in.Warmup, in.Settle = t.cfg.Warmup, t.cfg.Settle
+	in.ChunkSize, in.Depth = t.cfg.Storage.Chunk, t.cfg.Storage.Depth
+	in.MaxConcurrentAllocs = t.cfg.Storage.MaxWriters
+	in.WriteDevice = WriteDeviceTransfer
+	if t.cfg.Storage.FlushOnly {
+		in.WriteDevice = WriteDeviceFlush
+	}
+	in.Pool = PoolInfo{Buffers: st.pool.Buffers(), BufferSize: st.pool.Size(), HugePages: st.pool.HugePages(), Covers: st.covers}
+	in.Warnings = append(in.Warnings, st.warnings...)
+	if st.dir == nil {
+		in.DeviceReason = "no storage tier on a filesystem"
+		return
+	}
+	in.CacheDir = st.dir.Path()
+	in.Environment = ReadEnvironment(st.dir.Path())
+	dev, err := tracing.BackingDevice(st.dir.Path())
+	switch {
+	case err != nil:
+		in.DeviceReason = err.Error()
+	case dev.Reason != "":
+		in.DeviceReason = dev.Reason
+	default:
+		t.device, in.Device = dev, dev.Name
+		if dev.Note != "" {
+			in.Warnings = append(in.Warnings, dev.Note)
+		}
+	}
+	if r := st.dir.Reclaimed(); r.Files > 0 {
+		in.Warnings = append(in.Warnings, fmt.Sprintf("reclaimed %d files (%.2f GiB) of an earlier run that was killed or kept its files", r.Files, toGiB(r.Bytes)))
+	}
+}
+
+// readDevice reads the kernel's counters of the backing device. A failed
+// reading leaves no witness rather than a wrong one.
+func (t *trial) readDevice() tracing.BlockStat {
+	if t.info.Device == "" {
+		return tracing.BlockStat{}
+	}
+	s, err := t.device.ReadStat()
+	if err != nil {
+		t.info.Device, t.info.DeviceReason = "", fmt.Sprintf("reading the counters of %s failed: %v", t.device.Name, err)
+	}
+	return s
+}
+
+// tierInfo notes the tiers' state at the end of the window.
+func (t *trial) tierInfo() {
+	t.info.Tiers = t.info.Tiers[:0]
+	for i, g := range t.stack.cache.Gauges(nil) {
+		tier := t.stack.levels[i].Tier
+		info := TierInfo{
+			Level: g.Level, Description: tier.Traits().Description, Capacity: g.Capacity,
+			Entries: g.Entries, Bytes: g.Bytes, Peak: g.Peak,
+		}
+		if f, ok := tier.(interface{ Footprint() (held, waste int64) }); ok {
+			_, info.Waste = f.Footprint()
+		}
+		t.info.Tiers = append(t.info.Tiers, info)
+	}
+}
+
+// conclude turns what is known into the result. Workers that still drain after
+// a signal cannot change it: what completes now lies outside the window.
+func (t *trial) conclude() *Result {
+	in := &t.info
+	in.EndedBy, in.Status = t.endedBy, StatusComplete
+	if t.failure != nil {
+		in.Error, in.Status = t.failure.Error(), StatusFailed
+		if in.EndedBy == EndedBySignal {
+			in.Status = StatusIncomplete
+		}
+	}
+	if r, ok := t.src.(interface{ Report() workloads.TraceReport }); ok {
+		in.Input = inputReport(r.Report())
+	}
+	in.Elapsed = t.clock.Now() - t.begun
+	return BuildResult(t.info, t.rec)
+}
+
+func inputReport(r workloads.TraceReport) *InputReport {
+	in := &InputReport{Rows: r.Rows, Failed: r.Failed, Malformed: r.Malformed, Cycles: int64(r.Cycles)}
+	for _, p := range r.First {
+		in.Problems = append(in.Problems, p.Error())
+	}
+	return in
+}
+
+// Snapshot is what the live line shows.
+type Snapshot struct {
+	Stage    string        // "preconditioning", "filling", "resting", "warming up", "running"
+	Elapsed  time.Duration // in this stage
+	Total    time.Duration // of this stage, 0 = unknown
+	Live     Live
+	Queued   int64
+	InFlight int64
+	Tiers    []tiers.LevelGauge
+	Free     int64 // bytes free on the storage tier's filesystem, -1 = unknown
+	Done     int64 // bytes so far and in all, of preconditioning and filling
+	Of       int64
+}

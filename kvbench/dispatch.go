@@ -1,0 +1,269 @@
+package kvbench
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"kvbench/tiers"
+	"kvbench/workloads"
+)
+
+// job is one worker's current request with what was decided about it. Its
+// memory is reused from request to request.
+type job struct {
+	req     *workloads.Request
+	plan    []workloads.Op
+	intent  []int          // plan index -> index of its key's intent
+	intents []tiers.Intent // distinct keys in order of first use
+	lease   tiers.Lease
+	started time.Duration
+	written bool // the source was told that the own entry is settled
+}
+
+// dispatcher hands requests to workers, most urgent first, and keeps the books
+// of what was started. Taking a request and deciding about its keys is one step
+// under one lock, so decisions fall in the order of dispatch whatever the
+// number of workers and cores (spec 5).
+type dispatcher struct {
+	clock   Clock
+	origin  time.Duration // the load's time zero on clock
+	cache   *tiers.Cache
+	planner workloads.Planner
+
+	mu        sync.Mutex
+	cond      *sync.Cond
+	src       workloads.Source
+	closed    bool
+	exhausted bool          // the source will give nothing more
+	wake      time.Duration // load time at which the pacer has to look again
+	poke      chan struct{}
+	drained   chan struct{} // closed when exhausted and nothing is in flight
+	inflight  map[*job]struct{}
+	books     books
+
+	idleSince map[int]time.Duration // worker -> when it began to wait
+	idle      time.Duration         // finished waits since idleFrom
+	idleFrom  time.Duration
+}
+
+// books counts requests per class since the load began.
+type books struct {
+	Started, Completed, Failed [workloads.NumClasses]int64
+}
+
+func newDispatcher(clock Clock, src workloads.Source, cache *tiers.Cache, planner workloads.Planner) *dispatcher {
+	d := &dispatcher{
+		clock: clock, origin: clock.Now(), cache: cache, planner: planner, src: src,
+		wake: workloads.Never, poke: make(chan struct{}, 1), drained: make(chan struct{}),
+		inflight: make(map[*job]struct{}), idleSince: make(map[int]time.Duration),
+	}
+	d.cond = sync.NewCond(&d.mu)
+	return d
+}
+
+// now is the load's time.
+func (d *dispatcher) now() time.Duration { return d.clock.Now() - d.origin }
+
+// next blocks until there is a request for this worker; false means that the
+// run is over.
+func (d *dispatcher) next(worker int, j *job) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for !d.closed {
+		r, st, wake := d.src.Take(d.now())
+		if st == workloads.Ready {
+			d.begin(j, r)
+			d.cond.Signal() // there may be more than one
+			return true
+		}
+		if st == workloads.Exhausted {
+			d.exhausted = true
+			d.checkDrained()
+		} else if wake < d.wake {
+			d.wake = wake
+			d.prod()
+		}
+		d.wait(worker)
+	}
+	return false
+}
+
+// begin plans r and decides about its keys. Callers hold mu.
+func (d *dispatcher) begin(j *job, r *workloads.Request) {
+	j.req, j.written = r, false
+	j.started = d.clock.Now()
+	j.plan = d.planner.Plan(j.plan[:0], r)
+	j.intent, j.intents = j.intent[:0], j.intents[:0]
+	for _, op := range j.plan {
+		at := j.intentOf(op.Key)
+		if at < 0 {
+			at = len(j.intents)
+			j.intents = append(j.intents, tiers.Intent{Key: op.Key, Size: op.Bytes})
+		}
+		if op.Kind == workloads.WriteIfAbsent || op.Kind == workloads.ReadOrWrite {
+			j.intents[at].Write = true
+		}
+		j.intent = append(j.intent, at)
+	}
+	d.cache.Decide(&j.lease, j.intents)
+	d.inflight[j] = struct{}{}
+	d.books.Started[r.Class]++
+}
+
+// intentOf finds the intent of a key, the latest first: only a request's own
+// key comes more than once in a plan, and it comes last.
+func (j *job) intentOf(key string) int {
+	for k := len(j.intents) - 1; k >= 0; k-- {
+		if j.intents[k].Key == key {
+			return k
+		}
+	}
+	return -1
+}
+
+// wait parks the worker and books its idle time. Callers hold mu.
+func (d *dispatcher) wait(worker int) {
+	since := d.clock.Now()
+	d.idleSince[worker] = since
+	d.cond.Wait()
+	if !d.closed { // close has booked it otherwise
+		delete(d.idleSince, worker)
+		d.idle += max(0, d.clock.Now()-max(since, d.idleFrom))
+	}
+}
+
+// countIdleFrom forgets idle time before t: the window opens.
+func (d *dispatcher) countIdleFrom(t time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.idleFrom, d.idle = t, 0
+}
+
+// idleUntil returns the idle time of all workers up to t, waits in progress included.
+func (d *dispatcher) idleUntil(t time.Duration) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	sum := d.idle
+	for _, since := range d.idleSince {
+		sum += max(0, t-max(since, d.idleFrom))
+	}
+	return sum
+}
+
+// prod makes the pacer look at wake again.
+func (d *dispatcher) prod() {
+	select {
+	case d.poke <- struct{}{}:
+	default:
+	}
+}
+
+// pace wakes a worker when the next arrival is due: one timer serves all.
+func (d *dispatcher) pace(ctx context.Context) {
+	const far = time.Hour
+	for {
+		d.mu.Lock()
+		sleep := far
+		if d.wake != workloads.Never {
+			sleep = min(far, d.wake-d.now())
+		}
+		if sleep <= 0 {
+			d.wake = workloads.Never
+			d.cond.Signal()
+			sleep = far
+		}
+		d.mu.Unlock()
+		timer := time.NewTimer(sleep)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-d.poke:
+			timer.Stop()
+		case <-timer.C:
+		}
+	}
+}
+
+// wrote tells the source that the request's own entry is settled, so that its
+// successor may start.
+func (d *dispatcher) wrote(j *job) {
+	if j.written {
+		return
+	}
+	j.written = true
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.src.Written(j.req)
+	d.cond.Signal()
+}
+
+// outcome is how a request ended.
+type outcome uint8
+
+const (
+	completed outcome = iota
+	failed            // at least one of its operations failed
+	cut               // the run ended before it did
+)
+
+// done ends a request.
+func (d *dispatcher) done(j *job, how outcome) {
+	d.wrote(j)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch how {
+	case completed:
+		d.books.Completed[j.req.Class]++
+	case failed:
+		d.books.Failed[j.req.Class]++
+	}
+	if how != cut { // what was cut is still in flight when the books are closed
+		delete(d.inflight, j)
+	}
+	d.src.Done(j.req, d.now())
+	d.checkDrained()
+	d.cond.Signal()
+}
+
+// checkDrained ends the load when no request will come and none runs. Callers
+// hold mu.
+func (d *dispatcher) checkDrained() {
+	if !d.exhausted || len(d.inflight) > 0 {
+		return
+	}
+	select {
+	case <-d.drained:
+	default:
+		close(d.drained)
+	}
+}
+
+// flight describes a request in progress.
+type flight struct {
+	Class workloads.Class
+	Age   time.Duration // since its arrival
+}
+
+// close ends the handing out and returns the books with what is in flight.
+func (d *dispatcher) close() (books, []flight) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	d.cond.Broadcast()
+	now := d.now()
+	fl := make([]flight, 0, len(d.inflight))
+	for j := range d.inflight {
+		fl = append(fl, flight{j.req.Class, now - j.req.Arrival})
+	}
+	return d.books, fl
+}
+
+// account returns the offered load and the books up to now, for the window's
+// edges and the progress line.
+func (d *dispatcher) account() ([]workloads.ClassLoad, books) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.src.Account(d.now()), d.books
+}

@@ -1,0 +1,97 @@
+package kvbench
+
+import (
+	"fmt"
+
+	"kvbench/tiers"
+)
+
+// Capacity is how much of a filesystem the storage tier may use.
+type Capacity struct {
+	Bytes int64
+	Floor int64 // what must stay free while running, 0 = not watched
+}
+
+// Spec 6: the storage tier takes 95 % of what is free and leaves at least 5 %
+// of the filesystem, and 10 GiB, to others.
+const (
+	freeShare = 0.95
+	minFree   = 10 << 30
+)
+
+// ChooseCapacity decides the size of the storage tier in dir. Given 0 it is
+// derived from the free space and divided by the ranks of this host; on the
+// root and on network filesystems, where free space is not ours to take, it
+// must be given. A given size must fit. byDefault says that nobody typed it:
+// then it shrinks to half of what is free rather than to refuse.
+func ChooseCapacity(dir string, given int64, localRanks int, byDefault bool) (Capacity, error) {
+	fs, err := tiers.FilesystemInfo(dir)
+	if err != nil {
+		return Capacity{}, err
+	}
+	ranks := int64(max(1, localRanks))
+	if given > 0 {
+		switch {
+		case given*ranks <= fs.Free:
+			return Capacity{Bytes: given}, nil
+		case byDefault:
+			return Capacity{Bytes: fs.Free / ranks / 2}, nil
+		}
+		return Capacity{}, fmt.Errorf("-storage-capacity-gb: must be at most %.2f (the %s filesystem of %s has %.2f GiB free for %d rank(s)), given %.2f",
+			toGiB(fs.Free/ranks), fs.Type, dir, toGiB(fs.Free), ranks, toGiB(given))
+	}
+	switch {
+	case fs.Root:
+		return Capacity{}, fmt.Errorf("-storage-capacity-gb: must be given, because %s is on the root filesystem (%.2f GiB free)", dir, toGiB(fs.Free))
+	case fs.Network:
+		return Capacity{}, fmt.Errorf("-storage-capacity-gb: must be given, because %s is on a network filesystem, %s (%.2f GiB free)", dir, fs.Type, toGiB(fs.Free))
+	}
+	floor := max(int64(float64(fs.Total)*(1-freeShare)), minFree)
+	bytes := min(int64(float64(fs.Free)*freeShare), fs.Free-floor) / ranks
+	if bytes <= 0 {
+		return Capacity{}, fmt.Errorf("-storage-capacity-gb: must be given, because the %s filesystem of %s has only %.2f GiB free and %.2f GiB (at least 5 %% and 10 GiB) stay with others",
+			fs.Type, dir, toGiB(fs.Free), toGiB(floor))
+	}
+	return Capacity{Bytes: bytes, Floor: floor / 2}, nil
+}
+
+// harnessMemory is what a run needs beside buffers and the cpu tier: histograms
+// (some 10 MB per shard), runtime, source. Measured: 45 to 120 MB.
+const harnessMemory = 192 << 20
+
+// CheckMemory estimates the memory of a run and refuses what cannot work, with
+// the numbers and the setting that would fit.
+func CheckMemory(c StorageConfig, l Limits) error {
+	_, buffers := buffersFor(c)
+	pool := int64(buffers) * int64(c.Chunk)
+	need := pool + c.CPUBytes + harnessMemory
+	have, source := l.MemoryAvailable, l.MemoryAvailableSource
+	if l.MemoryLimit > 0 && (have == 0 || l.MemoryLimit < have) {
+		have, source = l.MemoryLimit, l.MemoryLimitSource
+	}
+	if have == 0 || need <= have {
+		return nil
+	}
+	fit := have - pool - harnessMemory
+	if fit > 0 && c.CPUBytes > 0 {
+		return fmt.Errorf("-cpu-mem-gb: must be at most %.2f (the run needs %.2f GiB: %.2f cpu tier, %.2f buffers, %.2f harness; %.2f are available according to %s), given %.2f",
+			toGiB(fit), toGiB(need), toGiB(c.CPUBytes), toGiB(pool), toGiB(harnessMemory), toGiB(have), source, toGiB(c.CPUBytes))
+	}
+	return fmt.Errorf("memory: the run needs %.2f GiB (%.2f cpu tier, %.2f buffers, %.2f harness) and %.2f are available according to %s: give fewer -workers (now %d), a smaller -chunk-size or -io-depth, or no cpu tier",
+		toGiB(need), toGiB(c.CPUBytes), toGiB(pool), toGiB(harnessMemory), toGiB(have), source, c.Workers)
+}
+
+func toGiB(n int64) float64 { return float64(n) / (1 << 30) }
+
+// rawPermits is how many direct reads and writes may block their processor
+// (tiers.FileOptions): measured on two cores, more than 16 in flight make no
+// device here faster.
+const rawPermits = 16
+
+// LoadProcs is GOMAXPROCS while a load runs on the given number of cores. A
+// goroutine that blocks in a system call the usual way costs the Go scheduler
+// 10 to 60 µs of CPU (hand-off, sysmon, wake-ups); with a spare processor for
+// each, the call can keep its own. Measured here with 16 readers of 1 MiB:
+// 0.079 CPU s/GiB with GOMAXPROCS = 2, 0.024 with spare processors, 0.013 when
+// the calls also keep their processors; fio's psync engine takes 0.010.
+func LoadProcs(cores int) int { return cores + rawPermits }

@@ -1,0 +1,122 @@
+package kvbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"kvbench/tiers"
+	"kvbench/workloads"
+)
+
+// observer books what the cache does by itself: chunks, demotions, deletions
+// and failures.
+type observer struct {
+	clock Clock
+	rec   *Recorder
+	fail  func(err error, endedBy string)
+}
+
+var _ tiers.Observer = (*observer)(nil)
+
+func (o *observer) Chunk(tag tiers.Tag, l tiers.Level, op tiers.Op, ph tiers.Phase, bytes int64) {
+	o.rec.Chunk(o.clock.Now(), tag.Shard, l, op, ph, bytes)
+}
+
+// Demoted books both halves. The times between, when neither half had a chunk
+// in flight, belong to the mover's own request as waiting for space.
+func (o *observer) Demoted(tag tiers.Tag, ob tiers.Object, from, to tiers.Level, read, write tiers.Timing) {
+	now := o.clock.Now()
+	o.rec.Demote(now, tag.Shard, from, to, ob.Size)
+	half := OpSample{At: now, Shard: tag.Shard, Phase: tiers.Evict, Purpose: workloads.ForPrefill, Key: ob.Key, Bytes: ob.Size}
+	for _, s := range []struct {
+		level tiers.Level
+		op    tiers.Op
+		t     tiers.Timing
+	}{{from, tiers.Read, read}, {to, tiers.Write, write}} {
+		h := half
+		h.Level, h.Op = s.level, s.op
+		h.Device, h.Host, h.Generation, h.Admission = s.t.Device, s.t.Host, s.t.Generation, s.t.Admission
+		h.Buffers = s.t.Admission
+		o.rec.Operation(h)
+	}
+}
+
+func (o *observer) Deleted(tag tiers.Tag, ob tiers.Object, l tiers.Level, took time.Duration) {
+	o.rec.Delete(o.clock.Now(), tag.Shard, l, ob.Size, took)
+}
+
+func (o *observer) Evicted(tag tiers.Tag, ob tiers.Object, l tiers.Level) {
+	o.rec.Evict(o.clock.Now(), tag.Shard, l, ob.Size)
+}
+
+func (o *observer) Retried(tag tiers.Tag, _ tiers.Object, l tiers.Level, op tiers.Op, _ error) {
+	o.rec.Retry(o.clock.Now(), tag.Shard, l, op)
+}
+
+func (o *observer) Failed(tag tiers.Tag, ob tiers.Object, l tiers.Level, op tiers.Op, err error) {
+	s := FailureSample{At: o.clock.Now(), Shard: tag.Shard, Level: l, Op: op, Errno: errnoName(err), Key: ob.Key, Offset: -1, Err: err}
+	var mismatch *tiers.MismatchError
+	if errors.As(err, &mismatch) {
+		s.Errno, s.Offset = "mismatch", mismatch.Offset
+	}
+	why := fatal(err)
+	s.Fatal = why != ""
+	o.rec.Failure(s)
+	switch {
+	case s.Fatal:
+		o.fail(fmt.Errorf("%s of %s on the %s tier: %w (%s)", op, ob.Key, l, err, why), EndedByError)
+	case o.tooMany():
+		o.fail(fmt.Errorf("more than 1 %% of the operations failed, the last one: %s of %s on the %s tier: %w", op, ob.Key, l, err), EndedByError)
+	}
+}
+
+// tooMany is the one-percent rule of spec 12, once there are enough failures to
+// speak of a share.
+func (o *observer) tooMany() bool {
+	failed := o.rec.Failed()
+	if failed < 10 {
+		return false
+	}
+	var ops int64
+	for _, l := range o.rec.Counters().Ops {
+		for _, n := range l {
+			ops += n
+		}
+	}
+	return failed*100 > ops+failed
+}
+
+// fatal says why an error must end the trial, "" if it need not.
+func fatal(err error) string {
+	var mismatch *tiers.MismatchError
+	switch {
+	case errors.As(err, &mismatch):
+		return "what was read is not what was written"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "the filesystem is full: give a smaller -storage-capacity-gb or free space"
+	case errors.Is(err, syscall.EROFS):
+		return "the filesystem is read-only"
+	case errors.Is(err, syscall.EIO):
+		return "the device reported an I/O error: see the kernel log"
+	}
+	return ""
+}
+
+// errnoName is the symbolic name of the errno in err's chain.
+func errnoName(err error) string {
+	var errno syscall.Errno
+	switch {
+	case errors.As(err, &errno):
+		return unix.ErrnoName(errno)
+	case errors.Is(err, tiers.ErrNotFound):
+		return "ENOENT"
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return "cancelled"
+	}
+	return ""
+}

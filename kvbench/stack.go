@@ -1,0 +1,125 @@
+package kvbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"kvbench/tiers"
+)
+
+// stack is the storage side of one trial: directory, tiers, buffers, content
+// and the cache over them.
+type stack struct {
+	cfg      StorageConfig
+	dir      *tiers.OwnedDir // nil without a file tier
+	pool     *tiers.Pool
+	content  *tiers.Content
+	transfer *tiers.Transfer
+	levels   []tiers.LevelConfig
+	own      []tiers.Tier // made here, closed here
+	cache    *tiers.Cache
+	covers   bool // the pool covers workers × depth
+	warnings []string
+}
+
+// maxPool bounds the buffers of one run: past it, more operations in flight do
+// not make any device faster, and memory would grow with the workers.
+const maxPool = 1 << 30
+
+// buffersFor is how many buffers the workers can use at once: every operation
+// holds depth of them, a write one more for the chunk that is being generated.
+func buffersFor(cfg StorageConfig) (want, got int) {
+	writers := cfg.Workers
+	if cfg.MaxWriters > 0 {
+		writers = min(writers, cfg.MaxWriters)
+	}
+	want = writers*(cfg.Depth+1) + (cfg.Workers-writers)*cfg.Depth
+	got = min(want, max(maxPool/cfg.Chunk, 2*(cfg.Depth+1)))
+	return want, got
+}
+
+// openStack makes the tiers. Nothing is left behind when it fails.
+func openStack(cfg StorageConfig, clock Clock, obs tiers.Observer) (_ *stack, err error) {
+	s := &stack{cfg: cfg, content: tiers.NewContent(cfg.Nonce, cfg.Rank)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close(context.Background()))
+		}
+	}()
+	want, got := buffersFor(cfg)
+	s.covers = got >= want
+	if s.pool, err = tiers.NewPool(got, cfg.Chunk); err != nil {
+		return nil, fmt.Errorf("making %d I/O buffers of %d bytes: %w", got, cfg.Chunk, err)
+	}
+	s.transfer = &tiers.Transfer{
+		Pool: s.pool, Content: s.content, Chunk: cfg.Chunk, Depth: cfg.Depth,
+		Verify: cfg.Verify, FlushOnly: cfg.FlushOnly, Now: clock.Now,
+	}
+	if cfg.Levels != nil {
+		s.levels = cfg.Levels
+	} else if err = s.openTiers(clock); err != nil {
+		return nil, err
+	}
+	s.cache, err = tiers.NewCache(tiers.CacheConfig{
+		Levels: s.levels, Transfer: s.transfer, MaxWriters: cfg.MaxWriters, Now: clock.Now, Observer: obs,
+	})
+	return s, err
+}
+
+func (s *stack) openTiers(clock Clock) error {
+	add := func(l tiers.Level, t tiers.Tier, capacity int64) {
+		s.own = append(s.own, t)
+		s.levels = append(s.levels, tiers.LevelConfig{Level: l, Tier: t, Capacity: capacity})
+	}
+	if n := s.cfg.GPUBytes; n > 0 {
+		t, err := tiers.NewGPUTier(s.content, s.cfg.GPUBandwidth, clock.Sleep, clock.Now)
+		if err != nil {
+			return err
+		}
+		add(tiers.GPU, t, n)
+	}
+	if n := s.cfg.CPUBytes; n > 0 {
+		t, err := tiers.NewCPUTier(n)
+		if err != nil {
+			return fmt.Errorf("making a cpu tier of %d bytes: %w", n, err)
+		}
+		add(tiers.CPU, t, n)
+	}
+	if s.cfg.StorageBytes <= 0 {
+		return nil
+	}
+	dir, err := tiers.OpenOwnedDir(tiers.OwnedOptions{
+		CacheDir: s.cfg.CacheDir, Rank: s.cfg.Rank, Nonce: fmt.Sprintf("%x", s.cfg.Nonce), Keep: s.cfg.KeepFiles,
+	})
+	if err != nil {
+		return err
+	}
+	s.dir = dir
+	ft, err := tiers.NewFileTier(dir, tiers.FileOptions{Direct: s.cfg.Direct})
+	if err != nil {
+		return err
+	}
+	s.warnings = append(s.warnings, ft.Warnings()...)
+	add(tiers.Storage, ft, s.cfg.StorageBytes)
+	return nil
+}
+
+// close removes what the run wrote, unless files are kept, and gives back all
+// memory. It may be called after a failed open and more than once.
+func (s *stack) close(ctx context.Context) error {
+	var errs []error
+	for _, t := range s.own {
+		errs = append(errs, t.Close())
+	}
+	s.own = nil
+	if s.dir != nil {
+		errs = append(errs, s.dir.Close())
+		s.dir = nil
+	}
+	if s.pool != nil {
+		s.pool.Close()
+		s.pool = nil
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,81 @@
+package kvbench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"kvbench/tiers"
+	"kvbench/workloads"
+)
+
+// watch samples the gauges for timeline and live line and keeps an eye on the
+// filesystem, until ctx ends.
+func (t *trial) watch(ctx context.Context) {
+	interval := time.Second
+	if t.cfg.Window > 0 {
+		interval = min(interval, max(timelineInterval(t.cfg.Window), 10*time.Millisecond))
+	}
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	var told time.Duration
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := t.clock.Now()
+		load, books := t.dispatch.account()
+		g := Gauge{}
+		for c := range load {
+			g.Queued += load[c].Queued
+			g.InFlight += books.Started[c] - books.Completed[c] - books.Failed[c]
+		}
+		gauges := t.stack.cache.Gauges(nil)
+		for _, l := range gauges {
+			g.Bytes[l.Level] = l.Used
+		}
+		t.rec.Gauge(now, g)
+		if now-told < time.Second && interval < time.Second {
+			continue
+		}
+		told = now
+		free := t.freeSpace()
+		if t.cfg.Progress == nil {
+			continue
+		}
+		s := Snapshot{
+			Stage: "running", Elapsed: now - t.windowStart(), Total: t.cfg.Window,
+			Live: t.rec.Counters(), Queued: g.Queued, InFlight: g.InFlight, Tiers: gauges, Free: free,
+		}
+		if start, _ := t.rec.Window(); start == workloads.Never {
+			s.Stage, s.Total = "warming up", t.cfg.Warmup
+		}
+		t.cfg.Progress(s)
+	}
+}
+
+// freeSpace reads the free bytes behind the storage tier and ends the run when
+// they fall below the floor that was left to others.
+func (t *trial) freeSpace() int64 {
+	if t.stack.dir == nil {
+		return -1
+	}
+	fs, err := tiers.FilesystemInfo(t.stack.dir.Path())
+	if err != nil {
+		return -1
+	}
+	if floor := t.cfg.Storage.FreeFloor; floor > 0 && fs.Free < floor {
+		t.fail(fmt.Errorf("only %d bytes are free on the filesystem of %s, less than the %d that must stay free: something else is filling it, or -storage-capacity-gb is too large",
+			fs.Free, t.stack.dir.Path(), floor), EndedByCapacity)
+	}
+	return fs.Free
+}
+
+// say shows a stage that has nothing to count.
+func (t *trial) say(_ context.Context, stage string, d time.Duration) {
+	if d > 0 && t.cfg.Progress != nil {
+		t.cfg.Progress(Snapshot{Stage: stage, Total: d, Free: -1})
+	}
+}

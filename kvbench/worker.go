@@ -1,0 +1,258 @@
+package kvbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"kvbench/tiers"
+	"kvbench/workloads"
+)
+
+// worker serves one request at a time: it carries out the plan's operations in
+// order and reports what each took. It owns its job; everything shared is safe.
+type worker struct {
+	id    int
+	run   *trial
+	job   job
+	notes notes
+}
+
+// notes sums up one request while it runs.
+type notes struct {
+	storage, prefill, decode, generation time.Duration
+
+	failed bool // one of the operations failed
+	absent bool // the own entry could not be had: nothing to decode
+}
+
+// loop serves requests until the run ends. A panic becomes the run's error.
+func (w *worker) loop(ctx context.Context) {
+	defer func() {
+		if p := recover(); p != nil {
+			w.run.fail(fmt.Errorf("worker %d panicked: %v\n%s", w.id, p, debug.Stack()), EndedByError)
+		}
+	}()
+	for w.run.dispatch.next(w.id, &w.job) {
+		w.serve(ctx)
+	}
+}
+
+func (w *worker) serve(ctx context.Context) {
+	w.notes = notes{}
+	j := &w.job
+	var err error
+	for i := range j.plan {
+		if err = w.operate(ctx, i); err != nil {
+			break
+		}
+	}
+	j.lease.Close(ctx, w.tag(tiers.Decode))
+	if err == nil {
+		err = w.generate(ctx)
+	}
+	end := w.run.clock.Now()
+	how := completed
+	switch {
+	case err != nil:
+		how = cut
+	case w.notes.failed:
+		how = failed
+	}
+	if how != cut {
+		r := j.req
+		arrival := w.run.dispatch.origin + r.Arrival
+		w.run.rec.Request(RequestSample{
+			At: end, Shard: w.id, Class: r.Class, Kind: r.Kind,
+			Queue: j.started - arrival, EndToEnd: end - arrival,
+			Storage: w.notes.storage, Prefill: w.notes.prefill, Decode: w.notes.decode,
+			Generation:     w.notes.generation,
+			GenerateTokens: r.GenerateTokens, ContextTokens: r.ContextTokens,
+			Failed: how == failed,
+		})
+	}
+	w.run.dispatch.done(j, how)
+}
+
+// generate sleeps for the time that a GPU would take to make the answer.
+func (w *worker) generate(ctx context.Context) error {
+	d := time.Duration(w.job.req.GenerateTokens) * w.run.cfg.TokenTime
+	if d <= 0 || w.job.req.Kind == workloads.PrefillOnly {
+		return nil
+	}
+	w.notes.generation = d
+	return w.run.clock.Sleep(ctx, d)
+}
+
+func (w *worker) tag(ph tiers.Phase) tiers.Tag {
+	return tiers.Tag{Shard: w.id, Phase: ph}
+}
+
+// operate carries out operation i of the plan. An error ends the request: the
+// run is over. Failures of the storage are noted and the request goes on
+// without that operation.
+func (w *worker) operate(ctx context.Context, i int) error {
+	j := &w.job
+	op, at := &j.plan[i], j.intent[i]
+	switch op.Kind {
+	case workloads.ReadIfPresent:
+		return w.readIfPresent(ctx, op, at)
+	case workloads.WriteIfAbsent:
+		err := w.writeIfAbsent(ctx, op, at)
+		w.run.dispatch.wrote(j)
+		return err
+	case workloads.ReadOrWrite:
+		return w.readOrWrite(ctx, op, at)
+	case workloads.Reread:
+		for n := 0; n < op.Times && !w.notes.absent; n++ {
+			if _, err := w.read(ctx, op, at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *worker) readIfPresent(ctx context.Context, op *workloads.Op, at int) error {
+	switch w.job.lease.Outcome(at) {
+	case tiers.Miss:
+		w.lookup(op, Miss)
+		w.notes.absent = op.Purpose == workloads.ForProbe
+		return nil
+	case tiers.Pending:
+		if op.Purpose == workloads.ForHistory && w.run.cfg.Overtaking {
+			// The turn has overtaken its predecessor: nothing to wait for.
+			w.lookup(op, NotYetWritten)
+			return nil
+		}
+	}
+	ok, err := w.read(ctx, op, at)
+	if op.Purpose == workloads.ForHistory {
+		w.job.lease.Drop(ctx, at, w.tag(tiers.Decode))
+	}
+	w.notes.absent = w.notes.absent || (op.Purpose == workloads.ForProbe && !ok)
+	return err
+}
+
+func (w *worker) writeIfAbsent(ctx context.Context, op *workloads.Op, at int) error {
+	switch w.job.lease.Outcome(at) {
+	case tiers.Miss:
+		return w.write(ctx, op, at, tiers.Prefill)
+	case tiers.Pending: // joins the first writer
+		_, err := w.job.lease.Wait(ctx, at, w.tag(tiers.Prefill))
+		if errors.Is(err, tiers.ErrGone) {
+			w.notes.absent = true
+			return nil
+		}
+		return err
+	}
+	return nil // exists already: costs nothing
+}
+
+// readOrWrite is a prefix or a probe. The prefill of the same plan may have
+// written the entry already: then the decision was a miss and the read a hit,
+// because by now the entry is there for certain.
+func (w *worker) readOrWrite(ctx context.Context, op *workloads.Op, at int) error {
+	if w.notes.absent {
+		return nil
+	}
+	if w.job.lease.Owned(at) {
+		w.lookup(op, Miss)
+		ph := tiers.Decode
+		if op.Purpose == workloads.ForPrefix {
+			ph = tiers.Prefill
+		}
+		return w.write(ctx, op, at, ph)
+	}
+	ok, err := w.read(ctx, op, at)
+	if op.Purpose == workloads.ForPrefix {
+		w.job.lease.Drop(ctx, at, w.tag(tiers.Decode))
+	} else if !ok {
+		w.notes.absent = true
+	}
+	return err
+}
+
+func (w *worker) lookup(op *workloads.Op, res LookupResult) {
+	if op.Purpose == workloads.ForReread {
+		return // an operation, never a lookup
+	}
+	w.run.rec.Lookup(w.run.clock.Now(), w.id, op.Purpose, res)
+}
+
+// read reads intent at once; false means that there was nothing to read or that
+// the read failed. The error is that of a run that is over.
+func (w *worker) read(ctx context.Context, op *workloads.Op, at int) (bool, error) {
+	lease := &w.job.lease
+	pending := lease.Outcome(at) == tiers.Pending
+	res, err := lease.Read(ctx, at, w.tag(tiers.Decode))
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return false, w.cutShort(ctx, op, tiers.Read, res, tiers.Decode)
+	case errors.Is(err, tiers.ErrGone):
+		w.lookup(op, Gone)
+		return false, nil
+	default:
+		w.notes.failed = true // the observer has booked it
+		return false, nil
+	}
+	if pending {
+		w.lookup(op, Pending)
+	} else {
+		w.lookup(op, Hit)
+	}
+	w.record(op, tiers.Read, res, tiers.Decode)
+	return true, nil
+}
+
+func (w *worker) write(ctx context.Context, op *workloads.Op, at int, ph tiers.Phase) error {
+	res, err := w.job.lease.Write(ctx, at, w.tag(ph))
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return w.cutShort(ctx, op, tiers.Write, res, ph)
+	default:
+		w.notes.failed = true
+		w.notes.absent = op.Purpose != workloads.ForPrefix
+		if errors.Is(err, tiers.ErrTooLarge) {
+			w.run.fail(err, EndedByCapacity)
+		}
+		return nil
+	}
+	w.record(op, tiers.Write, res, ph)
+	return nil
+}
+
+// cutShort books an operation that the end of the run cut: no latency, its
+// chunks are counted already.
+func (w *worker) cutShort(ctx context.Context, op *workloads.Op, kind tiers.Op, res tiers.Result, ph tiers.Phase) error {
+	s := w.sample(op, kind, res, ph)
+	s.Partial = true
+	w.run.rec.Operation(s)
+	return context.Cause(ctx)
+}
+
+func (w *worker) record(op *workloads.Op, kind tiers.Op, res tiers.Result, ph tiers.Phase) {
+	io := res.Timing.Device + res.Timing.Host
+	w.notes.storage += io
+	switch op.Purpose {
+	case workloads.ForPrefill:
+		w.notes.prefill += io
+	case workloads.ForProbe, workloads.ForReread:
+		w.notes.decode += io
+	}
+	w.run.rec.Operation(w.sample(op, kind, res, ph))
+}
+
+func (w *worker) sample(op *workloads.Op, kind tiers.Op, res tiers.Result, ph tiers.Phase) OpSample {
+	return OpSample{
+		At: w.run.clock.Now(), Shard: w.id, Level: res.Level, Op: kind, Phase: ph,
+		Purpose: op.Purpose, Key: op.Key, Bytes: op.Bytes, First: res.First,
+		Device: res.Timing.Device, Host: res.Timing.Host, Generation: res.Timing.Generation,
+		Admission: res.Slot + res.Timing.Admission, Buffers: res.Timing.Admission,
+		Space: res.Space, Pending: res.Waited,
+	}
+}
