@@ -1,0 +1,182 @@
+package benchmarks
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"kvbench/kvbench"
+	"kvbench/params"
+	"kvbench/tiers"
+	"kvbench/workloads"
+)
+
+// trialConfig turns the values in force into the engine's configuration.
+func trialConfig(v *params.Values, trial int) (kvbench.Config, error) {
+	storage, err := storageConfig(v)
+	if err != nil {
+		return kvbench.Config{}, err
+	}
+	cfg := kvbench.Config{
+		Info:       runInfo(v, trial),
+		Source:     func() (workloads.Source, error) { return source(v) },
+		Planner:    workloads.Planner{Sizer: v.Sizer(), DecodeBatch: v.Profile.DecodeBatch, Batched: v.Batched()},
+		Workers:    v.WorkerCount(),
+		Window:     v.Window.Length,
+		Requests:   v.Window.Completions,
+		Warmup:     v.Warmup,
+		Settle:     v.Settle,
+		TokenTime:  v.GenerationTime,
+		Overtaking: v.Overtaking(),
+		Storage:    storage,
+		SourceEnds: v.MaxRequests > 0 || v.Bench.Load == params.LoadTrace,
+		EndedBy:    kvbench.EndedByInput,
+	}
+	if v.MaxRequests > 0 {
+		// All of them finish: the window lasts as long as that takes.
+		cfg.EndedBy, cfg.Window = kvbench.EndedByMaxRequests, 0
+	}
+	if v.DecodeOnly {
+		cfg.Population = kvbench.Population{Entries: 10 * v.Users, Tokens: 2048}
+	}
+	if v.Precondition {
+		cfg.Precondition = kvbench.Precondition{Bytes: v.PreconditionBytes, Threads: v.PreconditionThreads}
+		if cfg.Precondition.Bytes == 0 {
+			cfg.Precondition.Bytes = 2 * storage.StorageBytes
+		}
+	}
+	return cfg, nil
+}
+
+// storageConfig decides what is left open: the directory, the capacity from the
+// free space, a fresh nonce.
+func storageConfig(v *params.Values) (kvbench.StorageConfig, error) {
+	c := kvbench.StorageConfig{
+		GPUBytes: v.GPUTierBytes(), GPUBandwidth: v.GPUBytesPerSecond(), CPUBytes: v.CPUBytes,
+		CacheDir: cacheDir(v), Rank: v.Rank, KeepFiles: v.KeepFiles,
+		Direct: v.Direct(), FlushOnly: v.Division == params.Closed,
+		Chunk: int(v.ChunkSize), Depth: v.IODepth, MaxWriters: v.MaxConcurrentAllocs, Workers: v.WorkerCount(),
+	}
+	switch v.Verify {
+	case "sample":
+		c.Verify = tiers.VerifySample
+	case "full":
+		c.Verify = tiers.VerifyFull
+	}
+	capacity, err := kvbench.ChooseCapacity(c.CacheDir, v.StorageBytes, v.LocalRanks, v.Origin("storage-capacity-gb").Kind <= params.FromBenchmark)
+	if err != nil {
+		return c, err
+	}
+	c.StorageBytes, c.FreeFloor = capacity.Bytes, capacity.Floor
+	nonce, given := v.NonceBytes()
+	if !given {
+		_, _ = rand.Read(nonce[:]) // never fails
+	}
+	c.Nonce = nonce
+	return c, nil
+}
+
+func cacheDir(v *params.Values) string {
+	if v.CacheDir != "" {
+		return v.CacheDir
+	}
+	return tiers.DefaultCacheDir()
+}
+
+// runInfo is what the front door knows of a trial.
+func runInfo(v *params.Values, trial int) kvbench.RunInfo {
+	in := kvbench.RunInfo{
+		Benchmark: v.Bench.Name, Option: v.Bench.Option, Division: string(v.Division),
+		Trial: trial, Count: v.Count, Rank: v.Rank, Ranks: v.Ranks, Seed: uint64(v.Seed),
+		Model: v.Model, Sizer: v.Sizer(), TensorParallel: v.TensorParallel,
+		Arrival: v.Arrival, Turns: v.Turns, GenerationMode: v.GenerationMode, DecodeReads: v.DecodeReads,
+		Profile: v.PerformanceProfile, QoS: v.Profile.QoS, PrefillRate: v.PrefillRate, IO: v.IO,
+	}
+	if v.Bench.Load == params.LoadUsers {
+		in.Users = v.Users
+	}
+	for _, p := range v.Parameters() {
+		in.Parameters = append(in.Parameters, kvbench.Parameter{Name: p.Name, Value: p.Value, Origin: p.Origin})
+	}
+	for _, d := range v.Differences() {
+		in.Differs = append(in.Differs, kvbench.Difference{Name: d.Name, Closed: d.Closed, Value: d.Value})
+	}
+	return in
+}
+
+// source makes the requests of one trial.
+func source(v *params.Values) (workloads.Source, error) {
+	seed := v.StreamSeed()
+	if v.Bench.Load == params.LoadUsers {
+		return workloads.NewUsers(workloads.UsersConfig{
+			Profile: v.Profile, Users: workloads.Population(v.Profile, seed, v.Users, v.CPythonPopulation()), Seed: seed,
+			ClosedLoop: v.ClosedLoop(), Overtaking: v.Overtaking(),
+			MultiTurn: !v.DisableMultiTurn, PrefixCaching: !v.DisablePrefixCaching,
+			PrefillOnly: v.PrefillOnly, DecodeOnly: v.DecodeOnly,
+			Rate: v.RequestRate, ConstantRate: v.ConstantRate(), MaxRequests: v.MaxRequests,
+		}), nil
+	}
+	path, open := v.AzureTracePath, workloads.NewAzure
+	if v.Bench.Name == "BurstGPT" {
+		path, open = v.BurstTracePath, workloads.NewBurstGPT
+	}
+	files, err := workloads.ExpandPaths(path)
+	if err != nil {
+		return nil, err
+	}
+	t, err := open(workloads.TraceConfig{
+		Paths: files, Speedup: v.TraceSpeedup, Cycles: v.ReplayCycles,
+		Rate: v.RequestRate, ConstantRate: v.ConstantRate(), MaxRequests: v.MaxRequests, Seed: seed,
+		Profile: v.Profile, PrefixCaching: !v.DisablePrefixCaching, PrefillOnly: v.PrefillOnly,
+		MultiTurn: !v.DisableMultiTurn, Overtaking: v.Overtaking(), AllowMalformed: v.TraceAllowMalformed,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// feasible checks what depends on this machine: directory, disk and memory.
+func feasible(v *params.Values) params.Violations {
+	if v.Bench.Name == "DataGen" {
+		return nil
+	}
+	var bad params.Violations
+	c, err := storageConfig(v)
+	if err != nil {
+		return append(bad, params.Violation{Text: err.Error()})
+	}
+	if v.StorageBytes == 0 || v.StorageBytes != c.StorageBytes {
+		bad = bad.Merge(v.CheckFit(c.StorageBytes))
+	}
+	if err := kvbench.CheckMemory(c, kvbench.ReadLimits()); err != nil {
+		bad = append(bad, params.Violation{Text: err.Error()})
+	}
+	if same, err := tiers.SameFilesystem(c.CacheDir, v.ResultsDir); err == nil && same && v.Division == params.Closed {
+		bad = append(bad, params.Violation{Text: fmt.Sprintf(
+			"-results-dir: must be on another filesystem than the cache directory in the closed division: %s and %s share one", v.ResultsDir, c.CacheDir)})
+	}
+	return bad
+}
+
+// warnings are what a run should know of its surroundings before it starts.
+func warnings(v *params.Values) []string {
+	var list []string
+	dir := cacheDir(v)
+	if same, err := tiers.SameFilesystem(dir, v.ResultsDir); err == nil && same {
+		list = append(list, fmt.Sprintf("results (%s) and cache (%s) share a filesystem: give -results-dir elsewhere", v.ResultsDir, dir))
+	}
+	return list
+}
+
+// resultPath is where a trial's JSON goes.
+func resultPath(v *params.Values, name string, trial int, stamp string) string {
+	if o := v.Bench.Option; o > 0 {
+		name = fmt.Sprintf("option_%d", o)
+	}
+	return filepath.Join(v.ResultsDir, name, fmt.Sprintf("trial_%d", trial), fmt.Sprintf("rank_%d", v.Rank),
+		"kvcache_results_"+stamp+".json")
+}
+
+var errInterrupted = errors.New("interrupted")

@@ -1,0 +1,161 @@
+package benchmarks
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"kvbench/kvbench"
+	"kvbench/params"
+	"kvbench/tiers"
+)
+
+// Exit codes of the binary (go test shows 1 for all that are not 0).
+const (
+	exitFailed     = 1
+	exitParameters = 2
+)
+
+// session is what all benchmarks of one process share. Benchmarks run one after
+// another on the testing package's goroutine, so it needs no lock.
+type session struct {
+	set     *params.Set
+	inputs  params.Inputs
+	ctx     context.Context // ends with a signal or the go command's death
+	out     io.Writer
+	errs    io.Writer
+	trials  map[string]int // full benchmark name -> trials so far
+	skipped []string       // "BenchmarkX: why"
+	results []*kvbench.Result
+	ceiling map[string]kvbench.Ceiling // cache directory -> what plain I/O reached
+	lastOpt int                        // the MLPerf option that ran last
+	procs   bool                       // -cpu was given: GOMAXPROCS is the user's
+	tty     io.Writer                  // the controlling terminal, nil without
+	cleanup []func()                   // after the last benchmark
+}
+
+// current is the session of this process. The testing package offers no other
+// way from TestMain to a benchmark function.
+var current *session
+
+// Runner is what Main needs of *testing.M.
+type Runner interface{ Run() int }
+
+// Main is TestMain's body: it reads the flags, checks the parameters of every
+// selected benchmark, prints the lines that benchstat needs, runs, and reports.
+// It returns the exit code.
+func Main(m Runner) int {
+	set := params.Register(flag.CommandLine)
+	flag.Parse()
+	pattern := flagValue("test.bench")
+	if pattern == "" && !set.HelpRequested() {
+		return m.Run() // the unit tests of this package
+	}
+	base, _ := kvbench.LaunchDir()
+	s := &session{
+		set: set, out: os.Stdout, errs: os.Stderr,
+		trials: map[string]int{}, ceiling: map[string]kvbench.Ceiling{},
+		procs: flagValue("test.cpu") != "",
+		inputs: params.Inputs{
+			Base: base, Env: os.LookupEnv, Start: time.Now(), PID: os.Getpid(), CheckCacheDir: tiers.CheckPath,
+		},
+	}
+	readGoFlags(&s.inputs)
+	if set.HelpRequested() {
+		return s.help(pattern)
+	}
+	return s.run(m, pattern)
+}
+
+func (s *session) run(m Runner, pattern string) int {
+	selected, err := selectBenchmarks(pattern)
+	if err != nil {
+		fmt.Fprintln(s.errs, "kvbench:", err)
+		return exitParameters
+	}
+	plans, err := s.check(selected)
+	if err != nil {
+		fmt.Fprint(s.errs, refusal(err))
+		return exitParameters
+	}
+	// Nothing is ever re-run: one call is one trial, its length is ours.
+	if err := flag.Set("test.benchtime", "1x"); err != nil {
+		fmt.Fprintln(s.errs, "kvbench:", err)
+		return exitParameters
+	}
+	ctx, stop := watchSignals()
+	defer stop()
+	s.ctx = ctx
+	s.openTerminal(plans)
+	if err := s.header(plans); err != nil {
+		fmt.Fprintln(s.errs, "kvbench: writing to standard output:", err)
+		return exitFailed
+	}
+	current = s
+	code := m.Run()
+	for _, f := range s.cleanup {
+		f()
+	}
+	s.epilogue()
+	return interruptedCode(ctx, code)
+}
+
+// check resolves every selected benchmark and every point of its sweep before
+// anything is made. The error holds every violation once.
+func (s *session) check(selected []params.Bench) ([]*params.Values, error) {
+	var all params.Violations
+	var plans []*params.Values
+	for _, b := range selected {
+		in := s.inputs
+		in.Bench = b
+		base, err := s.set.Resolve(in)
+		var bad params.Violations
+		if errors.As(err, &bad) {
+			all = all.Merge(bad)
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		for _, c := range base.Combinations() {
+			in.Combination = c
+			v, err := s.set.Resolve(in)
+			if err != nil {
+				return nil, err
+			}
+			plans = append(plans, v)
+			if v.Skip() == "" {
+				all = all.Merge(feasible(v))
+			}
+		}
+	}
+	if len(all) > 0 {
+		return nil, all
+	}
+	return plans, nil
+}
+
+// help answers -help-parameters with the values in force, for the first
+// selected benchmark if one is selected.
+func (s *session) help(pattern string) int {
+	in := s.inputs
+	if list, err := selectBenchmarks(pattern); pattern != "" && err == nil && len(list) > 0 {
+		in.Bench = list[0]
+	}
+	v, err := s.set.Resolve(in)
+	if werr := v.WriteHelp(s.out); werr != nil {
+		return exitFailed
+	}
+	if err != nil {
+		fmt.Fprint(s.errs, refusal(err))
+		return exitParameters
+	}
+	return 0
+}
+
+func refusal(err error) string {
+	return fmt.Sprintf("kvbench: nothing was run or made, because of the parameters:\n%v\n(-help-parameters lists them all)\n", err)
+}

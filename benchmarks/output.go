@@ -1,0 +1,77 @@
+package benchmarks
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kvbench/params"
+)
+
+// better tells benchstat which direction of each unit is an improvement. Units
+// of the testing package (ns/op) have theirs already.
+var better = []struct{ unit, direction string }{
+	{"req/s", "higher"}, {"tok/s", "higher"}, {"storage-tok/s", "higher"},
+	{"read-B/s", "higher"}, {"write-B/s", "higher"},
+	{"read-p50-ns", "lower"}, {"read-p95-ns", "lower"}, {"read-p99-ns", "lower"}, {"write-p95-ns", "lower"},
+	{"read-ns/MiB", "lower"}, {"e2e-p95-ns", "lower"},
+	{"hit-ratio", "higher"}, {"served-ratio", "higher"},
+	{"cpu-ns/B", "lower"}, {"peak-RSS-bytes", "lower"},
+	{"device-read-ratio", "higher"}, {"ceiling-ratio", "higher"},
+	{"copy-B/s", "higher"}, {"gen-B/s", "higher"}, {"gen-copy-ratio", "higher"}, {"zstd-ratio", "higher"}, {"duplicate-blocks", "lower"},
+}
+
+// header prints the Unit lines and the file configuration: only what is the
+// same for the whole process and makes numbers incomparable, because benchstat
+// makes two tables of two files in which any of these lines differs. Host,
+// device, filesystem and time stand in the JSON.
+func (s *session) header(plans []*params.Values) error {
+	var b strings.Builder
+	b.WriteString("kvbench-format: 1\n")
+	if len(plans) > 0 {
+		v := plans[0]
+		fmt.Fprintf(&b, "division: %s\nseed: %d\n", v.Division, v.Seed)
+		if n := v.Division.Notice(); n != "" {
+			fmt.Fprintf(&b, "notice: %s\n", n)
+		}
+		for _, p := range common(plans) {
+			fmt.Fprintf(&b, "%s: %s\n", p.Name, p.Value)
+		}
+	}
+	for _, u := range better {
+		fmt.Fprintf(&b, "Unit %s better=%s\n", u.unit, u.direction)
+	}
+	_, err := s.out.Write([]byte(b.String()))
+	return err
+}
+
+// common are the overrides that hold for all benchmarks of the process. What a
+// sweep changes stands in the benchmark's name instead.
+func common(plans []*params.Values) []params.Parameter {
+	list := plans[0].Overrides()
+	for _, v := range plans[1:] {
+		theirs := v.Overrides()
+		list = slices.DeleteFunc(list, func(p params.Parameter) bool {
+			return !slices.ContainsFunc(theirs, func(q params.Parameter) bool { return q.Name == p.Name && q.Value == p.Value })
+		})
+	}
+	return list
+}
+
+// epilogue goes to standard error when the last benchmark is over: while one
+// runs, a stray line would break its result line, because the go command merges
+// the two streams.
+func (s *session) epilogue() {
+	for _, r := range s.results {
+		fmt.Fprintln(s.errs)
+		if err := r.WriteSummary(s.errs); err != nil {
+			return
+		}
+	}
+	if len(s.skipped) > 0 {
+		fmt.Fprintln(s.errs, "\nskipped:")
+		for _, line := range s.skipped {
+			fmt.Fprintln(s.errs, "  "+line)
+		}
+	}
+}

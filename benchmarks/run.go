@@ -1,0 +1,169 @@
+package benchmarks
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"kvbench/kvbench"
+	"kvbench/params"
+)
+
+// workload is the body of every benchmark that runs requests through the cache.
+func workload(b *testing.B, name string) {
+	each(b, name, func(b *testing.B, v *params.Values) {
+		measure(b, v, func(ctx context.Context, t trialEnv) (*kvbench.Result, error) {
+			cfg, err := trialConfig(v, t.number)
+			if err != nil {
+				return nil, err
+			}
+			cfg.Info.Warnings = warnings(v)
+			cfg.Progress, cfg.Publish, cfg.Procs = t.progress, t.publish, t.procs
+			if c, ok := current.ceiling[ceilingKey(v)]; ok {
+				cfg.Info.Ceiling = &c
+			}
+			return kvbench.Run(ctx, cfg)
+		})
+	})
+}
+
+// each runs f for every point of the sweep, as sub-benchmarks when there is one.
+func each(b *testing.B, name string, f func(*testing.B, *params.Values)) {
+	bench, ok := params.Benchmark(name)
+	if !ok || current == nil {
+		b.Fatalf("%s is not in the parameter table, or was not started by Main", name)
+	}
+	in := current.inputs
+	in.Bench = bench
+	base, err := current.set.Resolve(in)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range base.Combinations() {
+		in.Combination = c
+		v, err := current.set.Resolve(in)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if why := v.Skip(); why != "" {
+			current.skip(b.Name(), why)
+			b.Skip(why)
+		}
+		if len(c) == 0 {
+			f(b, v)
+			continue
+		}
+		b.Run(c.Name(), func(b *testing.B) { f(b, v) })
+	}
+}
+
+func (s *session) skip(name, why string) {
+	line := name + ": " + why
+	for _, l := range s.skipped {
+		if l == line {
+			return
+		}
+	}
+	s.skipped = append(s.skipped, line)
+}
+
+// trialEnv is what measure gives to the body of one trial.
+type trialEnv struct {
+	number   int // of the trial, from 0
+	progress func(kvbench.Snapshot)
+	publish  func(*kvbench.Result) error
+	procs    int // GOMAXPROCS for the window
+}
+
+// measure runs one trial, writes its files and puts its numbers on the line.
+func measure(b *testing.B, v *params.Values, body func(context.Context, trialEnv) (*kvbench.Result, error)) {
+	s := current
+	if s.ctx.Err() != nil {
+		b.Fatal(errInterrupted)
+	}
+	s.pauseBetweenOptions(v)
+	name := strings.TrimPrefix(b.Name(), "Benchmark")
+	show, wipe := s.live(name)
+	t := trialEnv{number: s.trials[b.Name()], progress: show}
+	s.trials[b.Name()]++
+	if !s.procs {
+		t.procs = kvbench.LoadProcs(runtime.NumCPU())
+	}
+	var files []string
+	t.publish = func(r *kvbench.Result) (err error) {
+		files, err = s.save(b, v, name, t.number, r)
+		return err
+	}
+	res, err := body(s.ctx, t)
+	wipe()
+	if res != nil {
+		s.results = append(s.results, res)
+		report(b, res, err, files)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// report puts a result on the benchmark line and into its log.
+func report(b *testing.B, res *kvbench.Result, err error, files []string) {
+	if err == nil {
+		b.ReportMetric(0, "ns/op") // replaced below unless nothing was completed
+		for _, m := range res.Metrics() {
+			b.ReportMetric(m.Value, m.Unit)
+		}
+	}
+	for _, line := range res.LogLines() {
+		b.Log(line)
+	}
+	if len(files) > 0 {
+		b.Log("result: " + files[0])
+	}
+}
+
+// save writes the result's JSON and the summary beside it, and copies of both
+// into the artifact directory when -artifacts was given.
+func (s *session) save(b *testing.B, v *params.Values, name string, trial int, r *kvbench.Result) ([]string, error) {
+	path := resultPath(v, fileName(name), trial, time.Now().Format("20060102_150405"))
+	var text bytes.Buffer
+	if err := r.WriteSummary(&text); err != nil {
+		return nil, err
+	}
+	paths := []string{path}
+	if flagValue("test.artifacts") == "true" {
+		paths = append(paths, filepath.Join(b.ArtifactDir(), filepath.Base(path)))
+	}
+	for _, p := range paths {
+		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
+			return nil, fmt.Errorf("making the results directory: %w", err)
+		}
+		if err := r.WriteJSON(p); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(filepath.Join(filepath.Dir(p), "summary.txt"), text.Bytes(), 0o666); err != nil {
+			return nil, fmt.Errorf("writing the summary: %w", err)
+		}
+	}
+	return paths, nil
+}
+
+// fileName makes a sub-benchmark's name one directory.
+func fileName(name string) string { return strings.ReplaceAll(name, "/", "_") }
+
+// pauseBetweenOptions rests where one MLPerf option follows another.
+func (s *session) pauseBetweenOptions(v *params.Values) {
+	if o := v.Bench.Option; o != s.lastOpt {
+		if s.lastOpt != 0 && v.OptionPause() > 0 {
+			_ = kvbench.NewWallClock().Sleep(s.ctx, v.OptionPause())
+		}
+		s.lastOpt = o
+	}
+}
+
+func ceilingKey(v *params.Values) string { return cacheDir(v) }

@@ -1,0 +1,107 @@
+package benchmarks
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"kvbench/kvbench"
+	"kvbench/params"
+	"kvbench/tiers"
+)
+
+// openTerminal finds the controlling terminal for the live line. It is neither
+// standard output nor standard error: these belong to the results.
+func (s *session) openTerminal(plans []*params.Values) {
+	if len(plans) == 0 || plans[0].Progress == "none" {
+		return
+	}
+	f, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
+	if err != nil {
+		return // no terminal: cron, CI, nohup
+	}
+	s.tty = &liveTerminal{f}
+	s.cleanup = append(s.cleanup, func() { _ = f.Close() })
+}
+
+// liveTerminal overwrites one line of a terminal.
+type liveTerminal struct{ f *os.File }
+
+func (t *liveTerminal) Write(line []byte) (int, error) {
+	width, _, err := term.GetSize(int(t.f.Fd()))
+	if err != nil || width < 20 {
+		width = 80
+	}
+	if text := []rune(string(line)); len(text) > width-1 {
+		line = []byte(string(text[:width-1]))
+	}
+	return fmt.Fprintf(t.f, "\r\x1b[K%s", line)
+}
+
+// live returns the progress function of one trial, nil without a terminal, and
+// the function that wipes the line.
+func (s *session) live(name string) (show func(kvbench.Snapshot), wipe func()) {
+	if s.tty == nil {
+		return nil, func() {}
+	}
+	l := &liveLine{w: s.tty, name: name}
+	return l.show, func() { _, _ = s.tty.Write(nil) }
+}
+
+// liveLine turns snapshots into text. Rates are those since the last snapshot.
+type liveLine struct {
+	w    io.Writer
+	name string
+	last kvbench.Snapshot
+}
+
+func (l *liveLine) show(s kvbench.Snapshot) {
+	_, _ = io.WriteString(l.w, l.text(s))
+	l.last = s
+}
+
+func (l *liveLine) text(s kvbench.Snapshot) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s %s", l.name, s.Stage, short(s.Elapsed))
+	if s.Total > 0 {
+		fmt.Fprintf(&b, "/%s", short(s.Total))
+	}
+	if s.Of > 0 {
+		fmt.Fprintf(&b, ", %s of %s", gib(s.Done), gib(s.Of))
+		return b.String()
+	}
+	if s.Tiers == nil {
+		return b.String()
+	}
+	dt := (s.Elapsed - l.last.Elapsed).Seconds()
+	if l.last.Stage != s.Stage {
+		dt = s.Elapsed.Seconds()
+		l.last = kvbench.Snapshot{}
+	}
+	rate := func(op tiers.Op) string {
+		if dt <= 0 {
+			return "–"
+		}
+		n := s.Live.Bytes[tiers.Storage][op] - l.last.Live.Bytes[tiers.Storage][op]
+		return fmt.Sprintf("%.2f GiB/s", float64(n)/dt/(1<<30))
+	}
+	fmt.Fprintf(&b, ", %d req, read %s, write %s, queue %d", s.Live.Requests, rate(tiers.Read), rate(tiers.Write), s.Queued)
+	for _, g := range s.Tiers {
+		fmt.Fprintf(&b, ", %s %.0f%%", g.Level, 100*float64(g.Used)/float64(g.Capacity))
+	}
+	if s.Free >= 0 {
+		fmt.Fprintf(&b, ", free %s", gib(s.Free))
+	}
+	if s.Live.Failures > 0 {
+		fmt.Fprintf(&b, ", %d FAILED", s.Live.Failures)
+	}
+	return b.String()
+}
+
+func short(d time.Duration) string { return d.Round(time.Second).String() }
+
+func gib(n int64) string { return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30)) }
