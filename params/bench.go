@@ -1,0 +1,98 @@
+package params
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"kvbench/workloads"
+)
+
+// Load says where a benchmark's requests come from.
+type Load uint8
+
+// The loads.
+const (
+	LoadNone  Load = iota // no requests: tiers, data generation, the ceiling
+	LoadUsers             // synthetic users
+	LoadTrace             // a request trace
+)
+
+// Bench is one benchmark: the layer between the YAML file and the division's defaults. It gives the benchmark its character
+// (what it sets in every division) and its size (what it sets in one). Keys are parameter names, or dotted keys of the YAML
+// file for the users' profile; values are texts as a person would give them.
+type Bench struct {
+	Name   string   // without the word Benchmark
+	Option int      // the MLPerf option, 0 = none
+	Load   Load     // where requests come from
+	Needs  []string // parameters without which it skips
+	all    map[string]string
+	only   map[Division]map[string]string
+}
+
+// settings are the texts that the benchmark sets in a division.
+func (b Bench) settings(d Division) map[string]string {
+	m := maps.Clone(b.all)
+	if m == nil {
+		m = make(map[string]string)
+	}
+	maps.Copy(m, b.only[d])
+	return m
+}
+
+// option builds the benchmark of an MLPerf option. Open and closed take the option's own parameters. Quick keeps what the
+// option is about (no cache above the storage; a cpu tier on top; a larger model with fewer writers) at a size that a laptop's
+// disk serves in seconds.
+func option(name string, number int, quick map[string]string) Bench {
+	options := workloads.Options()
+	i := slices.IndexFunc(options, func(o workloads.Option) bool { return o.Number == number })
+	if i < 0 {
+		panic("params: workloads has no MLPerf option " + strconv.Itoa(number))
+	}
+	o := options[i]
+	gib := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+	full := map[string]string{
+		"model": o.Model, "num-users": strconv.Itoa(o.Users),
+		"gpu-mem-gb": gib(o.GPUGiB), "cpu-mem-gb": gib(o.CPUGiB),
+		"max-concurrent-allocs": strconv.Itoa(o.MaxConcurrentAllocs),
+	}
+	return Bench{Name: name, Option: number, Load: LoadUsers,
+		all:  map[string]string{"generation-mode": "none", "decode-reads": "batched"},
+		only: map[Division]map[string]string{Quick: quick, Open: full, Closed: full}}
+}
+
+// Benchmarks returns all benchmarks that take parameters, in the order in which they run.
+func Benchmarks() []Bench {
+	type m = map[string]string
+	type divided = map[Division]map[string]string
+	return []Bench{
+		option("MaxStorageStress", 1, m{"model": "tiny-1b", "num-users": "8", "max-concurrent-allocs": "4"}),
+		option("StorageThroughput", 2, m{"model": "tiny-1b", "num-users": "6", "max-concurrent-allocs": "4", "cpu-mem-gb": "0.5"}),
+		option("LargeModel", 3, m{"model": "gpt-oss-20b", "num-users": "4", "max-concurrent-allocs": "2"}),
+		{Name: "Synthetic", Load: LoadUsers},
+		{Name: "PrefillOnly", Load: LoadUsers, all: m{"prefill-only": "true"}},
+		// Ten entries of 2048 tokens per user are written before the window: 0.9 GiB in quick, 40 GiB in open.
+		{Name: "DecodeOnly", Load: LoadUsers, all: m{"decode-only": "true"},
+			only: divided{Quick: m{"num-users": "2"}, Open: m{"num-users": "16"}}},
+		// Long conversations: on average twenty turns, so that history reads outweigh everything else.
+		{Name: "MultiTurn", Load: LoadUsers, all: m{"conversation.end_conversation_probability": "0.05"},
+			only: divided{Open: m{"num-users": "32"}}},
+		{Name: "BurstGPT", Load: LoadTrace, Needs: []string{"burst-trace-path"},
+			only: divided{Quick: m{"trace-speedup": "0"}}},
+		{Name: "AzureTrace", Load: LoadTrace, Needs: []string{"azure-trace-path"},
+			only: divided{Quick: m{"trace-speedup": "0"}}},
+		{Name: "Tier"},
+		{Name: "DataGen"},
+		{Name: "StorageCeiling"},
+	}
+}
+
+// Benchmark finds a benchmark by its name without the word Benchmark.
+func Benchmark(name string) (Bench, bool) {
+	list := Benchmarks()
+	i := slices.IndexFunc(list, func(b Bench) bool { return b.Name == name })
+	if i < 0 {
+		return Bench{}, false
+	}
+	return list[i], true
+}

@@ -1,0 +1,174 @@
+package params
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"kvbench/workloads"
+)
+
+// model finds the model that was named.
+func (r *resolver) model() {
+	p := byName["model"]
+	s := r.v.texts["model"]
+	var keys []string
+	for _, m := range append(append([]workloads.Model(nil), r.v.Models...), workloads.Models()...) {
+		if !contains(keys, m.Key) {
+			keys = append(keys, m.Key)
+		}
+	}
+	name := s.text
+	if !contains(keys, name) {
+		path := absolute(name, r.in.Base)
+		if _, err := os.Stat(path); err != nil && !strings.HasSuffix(name, ".json") && !strings.Contains(name, "/") {
+			r.refused["model"] = true
+			r.violate(p, s, "one of "+strings.Join(keys, ", ")+" or the path of a Hugging Face config.json"+suggestion(name, keys))
+			return
+		}
+		name = path
+	}
+	m, err := workloads.FindModel(name, r.v.Models)
+	if err != nil {
+		r.refused["model"] = true
+		r.violate(p, s, "a usable model ("+strings.ReplaceAll(err.Error(), "\n", "; ")+")")
+		return
+	}
+	r.v.Model, r.v.ModelName = m, name
+	r.v.texts["model"] = setting{name, s.origin}
+}
+
+// place decides rank, ranks and local-ranks: as given, else as the launcher says.
+func (r *resolver) place() {
+	v := r.v
+	auto := v.Rank == automatic || v.Ranks == automatic || v.LocalRanks == automatic
+	var found place
+	if auto {
+		var bad Violations
+		if found, bad = findPlace(r.in.Env); v.Rank == automatic {
+			r.bad = append(r.bad, bad...) // with -rank given the variables are not needed
+		}
+	}
+	fill := func(name string, field *int, value int, from Origin) {
+		if *field != automatic {
+			return
+		}
+		origin := v.Origin(name)
+		if found.found {
+			origin = from
+		}
+		*field = value
+		v.texts[name] = setting{strconv.Itoa(value), origin}
+	}
+	ranksGiven := v.Ranks != automatic
+	fill("rank", &v.Rank, found.rank, found.rankFrom)
+	fill("ranks", &v.Ranks, found.ranks, found.ranksFrom)
+	local := found.local
+	if ranksGiven && !found.found {
+		local = v.Ranks // unknown: all here is the careful guess, it divides the free space by the most
+	}
+	fill("local-ranks", &v.LocalRanks, min(local, v.Ranks), found.localFrom)
+	if v.Rank >= v.Ranks && !r.refused["rank"] && !r.refused["ranks"] && (v.Origin("rank").byUser() || v.Origin("ranks").byUser()) {
+		r.violate(byName["rank"], v.texts["rank"], fmt.Sprintf("below -ranks (%d)", v.Ranks))
+	}
+	if v.LocalRanks > v.Ranks {
+		r.violate(byName["local-ranks"], v.texts["local-ranks"], fmt.Sprintf("at most -ranks (%d)", v.Ranks))
+	}
+}
+
+// check applies the rules that tie parameters together or ask the file system.
+func (r *resolver) check() {
+	v := r.v
+	if v.TensorParallel > v.GPUs {
+		r.violate(byName["tensor-parallel"], v.texts["tensor-parallel"], fmt.Sprintf("in 1…%d, the number of -num-gpus", v.GPUs))
+	}
+	if total := float64(v.GPUBytes) / float64(GiB) * float64(v.GPUs); total > maxGPUGiB {
+		r.violate(byName["gpu-mem-gb"], v.texts["gpu-mem-gb"],
+			fmt.Sprintf("at most %d GiB over all -num-gpus (%d)", maxGPUGiB, v.GPUs))
+	}
+	if v.PrefillOnly && v.DecodeOnly {
+		r.violate(byName["decode-only"], setting{"true", v.Origin("decode-only")},
+			fmt.Sprintf("false with -prefill-only (%s): they exclude each other", v.Origin("prefill-only")))
+	}
+	if v.ChunkSize%4096 != 0 {
+		r.violate(byName["chunk-size"], v.texts["chunk-size"], "a multiple of 4KiB")
+	}
+	if v.nonce != "random" {
+		v.Nonce = v.nonce
+	}
+	if v.CacheDir != "" {
+		if err := r.in.CheckCacheDir(v.CacheDir); err != nil {
+			r.violate(byName["cache-dir"], v.texts["cache-dir"], "a directory that may be worked in ("+err.Error()+")")
+		}
+	}
+	r.traceFiles("burst-trace-path")
+	r.traceFiles("azure-trace-path")
+	if v.StorageBytes > 0 && !r.refused["model"] && !r.refused["num-users"] && !r.refused["storage-capacity-gb"] {
+		r.bad = append(r.bad, v.CheckFit(v.StorageBytes)...)
+	}
+}
+
+// traceFiles wants at least one file behind a trace path.
+func (r *resolver) traceFiles(name string) {
+	s := r.v.texts[name]
+	if s.text == "" {
+		return
+	}
+	if _, err := os.Stat(s.text); err == nil {
+		return
+	}
+	if files, err := filepath.Glob(s.text); err != nil || len(files) == 0 {
+		r.violate(byName[name], s, "a file, a directory or a glob that matches something")
+	}
+}
+
+// entriesPerUser and populationTokens describe what decode-only writes before its window.
+const (
+	entriesPerUser   = 10
+	populationTokens = 2048
+)
+
+// LargestEntry is the largest entry that the users can ask for, in tokens and in bytes of this rank.
+func (v *Values) LargestEntry() (tokens int, bytes int64) {
+	tokens = v.Profile.MaxContextTokens()
+	if v.DecodeOnly {
+		tokens = populationTokens
+	}
+	return tokens, v.Sizer().Bytes(tokens)
+}
+
+// CheckFit refuses a storage tier of capacity bytes that can never hold the largest entry of the users, or the entries that
+// decode-only reads, with the numbers that would fit. Resolve asks it when the capacity is given; whoever derives the
+// capacity from the free space asks again. Benchmarks without users always fit.
+func (v *Values) CheckFit(capacity int64) Violations {
+	if v.Bench.Load != LoadUsers {
+		return nil
+	}
+	given := formatRoughGiB(capacity)
+	storage := Violation{Name: "-storage-capacity-gb", Given: given, Origin: v.Origin("storage-capacity-gb")}
+	tokens, size := v.LargestEntry()
+	if size > capacity {
+		storage.Required = fmt.Sprintf("at least %s (one entry of %d tokens of %s takes that many GiB) or -model smaller",
+			formatUpGiB(size), tokens, v.ModelName)
+		return Violations{storage}
+	}
+	if population := size * entriesPerUser * int64(v.Users); v.DecodeOnly && population > capacity {
+		fit := capacity / (size * entriesPerUser)
+		storage.Required = fmt.Sprintf("at least %s (decode-only reads %d entries of %d tokens of each of %d users) or -num-users at most %d",
+			formatUpGiB(population), entriesPerUser, tokens, v.Users, fit)
+		return Violations{storage}
+	}
+	return nil
+}
+
+// formatUpGiB rounds up to a hundredth of a GiB: what is named must be enough.
+func formatUpGiB(n int64) string {
+	return strconv.FormatFloat(math.Ceil(float64(n)/float64(GiB)*100)/100, 'f', -1, 64)
+}
+
+func formatRoughGiB(n int64) string {
+	return strconv.FormatFloat(math.Floor(float64(n)/float64(GiB)*100)/100, 'f', -1, 64)
+}

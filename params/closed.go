@@ -1,0 +1,100 @@
+package params
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// closed refuses overrides in the closed division. A value that is given and equals the required one is no override.
+func (r *resolver) closed() {
+	if r.v.Division != Closed {
+		return
+	}
+	for i := range table {
+		p := &table[i]
+		s := r.v.texts[p.name]
+		if p.free || p.action || p.name == "config" || !s.origin.byUser() || r.refused[p.name] {
+			continue
+		}
+		required, known := closedText(p, r.in.Bench)
+		if !known || s.text == required {
+			continue
+		}
+		shown := p.show(required)
+		if p.kind == kindSweep || p.kind == kindPath {
+			shown = "absent"
+		}
+		r.violate(p, s, fmt.Sprintf("%s in the closed division%s", shown, optionNote(r.in.Bench)))
+	}
+}
+
+func optionNote(b Bench) string {
+	if b.Option == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (option %d)", b.Option)
+}
+
+// closedText is what the closed division requires of a parameter, canonical. It is unknown for what an option decides when
+// the benchmark is not an option.
+func closedText(p *parameter, b Bench) (text string, known bool) {
+	text, set := b.settings(Closed)[p.name]
+	if !set {
+		if b.Option == 0 && optionDecides(p.name) {
+			return "", false
+		}
+		text = p.def[Closed.index()]
+	}
+	v, err := p.parse(text, "/")
+	return v.text, err == nil
+}
+
+func optionDecides(name string) bool {
+	return slices.ContainsFunc(Benchmarks(), func(b Bench) bool {
+		_, ok := b.settings(Closed)[name]
+		return b.Option > 0 && ok
+	})
+}
+
+// Difference is one parameter by which a run departs from the closed division.
+type Difference struct{ Name, Closed, Value string }
+
+// Differences lists what makes a run of the open division differ from the closed one. A benchmark that is no MLPerf option
+// differs by that alone, before any parameter. Nil in the closed division itself.
+func (v *Values) Differences() []Difference {
+	if v.Division == Closed {
+		return nil
+	}
+	var list []Difference
+	if v.Bench.Option == 0 && v.Bench.Name != "" {
+		var names []string
+		for _, b := range Benchmarks() {
+			if b.Option > 0 {
+				names = append(names, b.Name)
+			}
+		}
+		list = append(list, Difference{"benchmark", strings.Join(names, ", "), v.Bench.Name})
+	}
+	for i := range table {
+		p := &table[i]
+		if p.free || p.action || p.name == "sweep" || p.name == "config" {
+			continue
+		}
+		if required, known := closedText(p, v.Bench); known && required != v.Text(p.name) {
+			list = append(list, Difference{p.name, p.show(required), p.show(v.Text(p.name))})
+		}
+	}
+	if !v.CPythonPopulation() && v.Bench.Load == LoadUsers {
+		list = append(list, Difference{"population", "drawn as CPython does", "drawn from per-user streams"})
+	}
+	defaults := make(map[string]string)
+	for _, p := range v.profiles {
+		defaults[p.Name] = p.Value
+	}
+	for _, name := range slices.Sorted(maps.Keys(defaults)) {
+		list = append(list, Difference{name, "default", defaults[name]})
+	}
+	return list
+}

@@ -1,0 +1,85 @@
+package params
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestClosedIsTheOptionAndNothingElse(t *testing.T) {
+	v := good(t, Inputs{Bench: bench(t, "MaxStorageStress")}, "-division=closed")
+	assert.Equal(t, Window{Length: 300 * time.Second}, v.Window)
+	assert.Equal(t, 3, v.Count)
+	assert.Equal(t, []any{"llama3.1-8b", 200, 16, int64(42)}, []any{v.Model.Key, v.Users, v.MaxConcurrentAllocs, v.Seed})
+	assert.Equal(t, 90*time.Second, v.Settle)
+	assert.Equal(t, 20*time.Second, v.OptionPause())
+	assert.Equal(t, 1, v.IODepth)
+	assert.Equal(t, "mlperf", v.TPRule)
+	assert.False(t, v.Direct())
+	assert.False(t, v.ClosedLoop())
+	assert.True(t, v.Overtaking())
+	assert.True(t, v.Batched())
+	assert.True(t, v.CPythonPopulation())
+	assert.Nil(t, v.Differences())
+	assert.Equal(t, "MLPerf Storage v3.0 parameters, not an MLPerf result", v.Division.Notice())
+	assert.Empty(t, Open.Notice())
+	assert.Zero(t, good(t, Inputs{}).OptionPause())
+	v = good(t, Inputs{Bench: bench(t, "LargeModel")}, "-division=closed")
+	assert.Equal(t, []any{"llama3.1-70b-instruct", 70, 4}, []any{v.Model.Key, v.Users, v.MaxConcurrentAllocs})
+}
+
+func TestClosedLeavesPlacesFree(t *testing.T) {
+	v := good(t, Inputs{Bench: bench(t, "MaxStorageStress")}, "-division=closed", "-cache-dir=/mnt/kv", "-results-dir=out",
+		"-storage-capacity-gb=500", "-progress=none", "-keep-files", "-rank=1", "-ranks=4", "-local-ranks=2")
+	assert.Equal(t, uint64(43), v.StreamSeed())
+}
+
+func TestClosedAcceptsTheRequiredValueSpelledOut(t *testing.T) {
+	good(t, Inputs{Bench: bench(t, "MaxStorageStress"), BenchTime: "5m", Count: 3},
+		"-division=closed", "-num-users=200", "-seed=42", "-settle=1m30s", "-io=buffered", "-chunk-size=1024KiB", "-cpu-mem-gb=0.0")
+}
+
+func TestClosedRefusesOverridesByName(t *testing.T) {
+	in := Inputs{Bench: bench(t, "StorageThroughput"), BenchTime: "60s", Count: 1, Env: environment("KVBENCH_SEED", "43")}
+	assert.Equal(t, []string{
+		"-benchtime: must be 300s in the closed division (option 2), given 60s (flag)",
+		"-count: must be 3 in the closed division (option 2), given 1 (flag)",
+		"-num-users: must be 100 in the closed division (option 2), given 5 (flag)",
+		"-turns: must be overtaking in the closed division (option 2), given ordered (flag)",
+		"-seed: must be 42 in the closed division (option 2), given 43 (environment KVBENCH_SEED)",
+		"-cpu-mem-gb: must be 4 in the closed division (option 2), given 8 (flag)",
+		"-settle: must be 90s in the closed division (option 2), given 0s (flag)",
+		"-sweep: must be absent in the closed division (option 2), given io-depth=1 (flag)",
+		"-verify: must be none in the closed division (option 2), given full (flag)",
+	}, wrong(t, in, "-division=closed", "-num-users=5", "-turns=ordered", "-cpu-mem-gb=8", "-settle=0s", "-verify=full", "-sweep=io-depth=1"))
+	assert.Contains(t, wrong(t, Inputs{Bench: bench(t, "LargeModel"), BenchTime: "500x"}, "-division=closed")[0], "given 500x")
+}
+
+func TestClosedTakesNoConfigurationFile(t *testing.T) {
+	file := writeFile(t, "c.yaml", "nonsense: 1\n")
+	assert.Equal(t, []string{"-config: must be absent: the closed division takes no configuration file, given " + file + " (flag)"},
+		wrong(t, Inputs{}, "-division=closed", "-config="+file))
+	file = writeFile(t, "d.yaml", "parameters: {division: closed}\n")
+	assert.Len(t, wrong(t, Inputs{}, "-config="+file), 1)
+}
+
+func TestClosedWithoutAnOptionChecksWhatAllOptionsShare(t *testing.T) {
+	good(t, Inputs{}, "-division=closed", "-num-users=100")
+	assert.Equal(t, []string{"-seed: must be 42 in the closed division, given 1 (flag)"},
+		wrong(t, Inputs{}, "-division=closed", "-num-users=100", "-seed=1"))
+}
+
+func TestOpenListsWhatDiffersFromClosed(t *testing.T) {
+	file := writeFile(t, "c.yaml", "decode: {batch_size: 16}\n")
+	v := good(t, Inputs{Bench: bench(t, "MaxStorageStress"), BenchTime: "5m", Count: 3}, "-division=open", "-num-users=32",
+		"-turns=overtaking", "-io=buffered", "-io-depth=1", "-settle=90s", "-config="+file)
+	assert.Equal(t, []Difference{
+		{"num-users", "200", "32"},
+		{"tp-rule", "mlperf", "engine"},
+		{"population", "drawn as CPython does", "drawn from per-user streams"},
+		{"decode.batch_size", "default", "16"},
+	}, v.Differences())
+	d := good(t, Inputs{Bench: bench(t, "DataGen")}, "-division=open").Differences()
+	assert.Equal(t, Difference{"benchmark", "MaxStorageStress, StorageThroughput, LargeModel", "DataGen"}, d[0])
+}

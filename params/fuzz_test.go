@@ -1,0 +1,40 @@
+package params
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// FuzzConfig holds that no file panics, that every problem names the file, and that what a file says without a problem
+// makes a profile that can be used.
+func FuzzConfig(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.yaml")
+	require.NoError(f, err)
+	require.NotEmpty(f, files)
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		require.NoError(f, err)
+		f.Add(string(text))
+	}
+	for _, text := range []string{"a: &a [*a]", "x: &x {<<: *x}", "decode: {<<: [*y]}", "? {}\n: 1", "rag: !!binary x", "\xff"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		c := parseConfig("f.yaml", []byte(text))
+		for _, v := range c.bad {
+			require.True(t, strings.HasPrefix(v.Error(), "f.yaml:"), v.Error())
+		}
+		draft := newProfileDraft()
+		for _, k := range c.keys {
+			k.key.set(draft, k.value)
+		}
+		draft.profile.Validate()
+		for _, m := range c.models {
+			require.NoError(t, m.Validate())
+		}
+	})
+}

@@ -1,0 +1,60 @@
+package params
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files of this package")
+
+func golden(t *testing.T, path string, got []byte) {
+	t.Helper()
+	if *update {
+		require.NoError(t, os.WriteFile(path, got, 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err, "go test ./params -update makes it")
+	assert.Equal(t, string(want), string(got))
+}
+
+func TestHelpTable(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, good(t, Inputs{}).WriteHelp(&out))
+	golden(t, "testdata/help-quick.golden", out.Bytes())
+	out.Reset()
+	in := Inputs{Bench: bench(t, "StorageThroughput"), Env: environment("KVBENCH_CACHE_DIR", "kv")}
+	require.NoError(t, good(t, in, "-division=closed").WriteHelp(&out))
+	golden(t, "testdata/help-closed.golden", out.Bytes())
+}
+
+func TestHelpTellsWhichKeysHaveNoEffect(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, pythonFile(t).WriteHelp(&out))
+	assert.Contains(t, out.String(), "rag.top_k_chunks: "+noRAG)
+	assert.Contains(t, out.String(), "decode.batch_size = 16")
+}
+
+func TestHelpIsAnsweredInSpiteOfViolations(t *testing.T) {
+	s := typed(t, "-help-parameters", "-num-users=0")
+	assert.True(t, s.HelpRequested())
+	assert.False(t, typed(t).HelpRequested())
+	v, err := s.Resolve(Inputs{Base: "/base"})
+	require.Error(t, err)
+	assert.NoError(t, v.WriteHelp(&bytes.Buffer{}))
+}
+
+func TestFlagHelpHasDefaults(t *testing.T) {
+	fs := flag.NewFlagSet("test", flag.ContinueOnError)
+	Register(fs)
+	var out strings.Builder
+	fs.SetOutput(&out)
+	fs.PrintDefaults()
+	assert.Contains(t, out.String(), "(default quick tiny-1b, open llama3.1-8b, closed llama3.1-8b)")
+	assert.Nil(t, fs.Lookup("benchtime"), "Go's own flags are Go's")
+}

@@ -1,0 +1,74 @@
+package params
+
+import (
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// typed parses arguments as TestMain does.
+func typed(t testing.TB, args ...string) *Set {
+	t.Helper()
+	fs := flag.NewFlagSet("test", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	s := Register(fs)
+	require.NoError(t, fs.Parse(args))
+	return s
+}
+
+func environment(pairs ...string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1], true
+			}
+		}
+		return "", false
+	}
+}
+
+func bench(t testing.TB, name string) Bench {
+	t.Helper()
+	b, ok := Benchmark(name)
+	require.True(t, ok, name)
+	return b
+}
+
+// good resolves what must be right.
+func good(t testing.TB, in Inputs, args ...string) *Values {
+	t.Helper()
+	if in.Base == "" {
+		in.Base = "/base"
+	}
+	v, err := typed(t, args...).Resolve(in)
+	require.NoError(t, err)
+	return v
+}
+
+// wrong resolves what must be refused and returns the messages.
+func wrong(t testing.TB, in Inputs, args ...string) []string {
+	t.Helper()
+	if in.Base == "" {
+		in.Base = "/base"
+	}
+	_, err := typed(t, args...).Resolve(in)
+	require.Error(t, err)
+	var bad Violations
+	require.ErrorAs(t, err, &bad)
+	texts := make([]string, len(bad))
+	for i, v := range bad {
+		texts[i] = v.Error()
+	}
+	return texts
+}
+
+func writeFile(t testing.TB, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}

@@ -1,0 +1,84 @@
+package params
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Sizes are binary throughout the suite.
+const (
+	KiB = int64(1) << 10
+	MiB = int64(1) << 20
+	GiB = int64(1) << 30
+	TiB = int64(1) << 40
+)
+
+var sizeUnits = []struct {
+	name  string
+	bytes int64
+}{{"TiB", TiB}, {"GiB", GiB}, {"MiB", MiB}, {"KiB", KiB}, {"B", 1}}
+
+var errSizeTooLarge = errors.New("a size below 8 EiB")
+
+// ParseSize reads bytes: a number with B, KiB, MiB, GiB or TiB, or without a unit, which then counts unit bytes (1 for plain
+// bytes, GiB for the -…-gb parameters). Fractions are rounded down to a byte. Decimal units (KB, MB, GB) are refused, because
+// half of the readers of "4GB" mean 4 GiB. The error says what a size must be, to be put after "must be".
+func ParseSize(text string, unit int64) (int64, error) {
+	number, name := strings.TrimSpace(text), ""
+	if i := strings.IndexFunc(number, func(r rune) bool {
+		return r != '.' && r != '+' && r != '-' && (r < '0' || r > '9')
+	}); i >= 0 {
+		number, name = strings.TrimSpace(number[:i]), strings.TrimSpace(number[i:])
+	}
+	if name != "" {
+		known := false
+		for _, u := range sizeUnits {
+			if strings.EqualFold(name, u.name) {
+				unit, known = u.bytes, true
+			}
+		}
+		if !known {
+			return 0, fmt.Errorf("a size with a known unit (B, KiB, MiB, GiB, TiB; %q is unknown%s)", name,
+				suggestion(name, []string{"KiB", "MiB", "GiB", "TiB", "B"}))
+		}
+	}
+	if whole, err := strconv.ParseInt(number, 10, 64); err == nil {
+		if whole > math.MaxInt64/unit || whole < math.MinInt64/unit {
+			return 0, errSizeTooLarge
+		}
+		return whole * unit, nil
+	}
+	f, err := strconv.ParseFloat(number, 64)
+	if err != nil || math.IsNaN(f) {
+		return 0, errors.New("a size such as 512KiB, 1MiB or 4GiB")
+	}
+	if f *= float64(unit); math.Abs(f) >= math.MaxInt64 {
+		return 0, errSizeTooLarge
+	}
+	return int64(math.Floor(f)), nil
+}
+
+// FormatSize writes bytes with the largest unit that divides them, so that ParseSize(FormatSize(n), 1) is n.
+func FormatSize(n int64) string {
+	for _, u := range sizeUnits {
+		if n != 0 && n%u.bytes == 0 {
+			return strconv.FormatInt(n/u.bytes, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(n, 10) + "B"
+}
+
+// formatGiB writes bytes as GiB, with the fewest digits that ParseSize reads back to n (below 8 PiB).
+func formatGiB(n int64) string {
+	f := float64(n) / float64(GiB)
+	for digits := range 10 {
+		text := strconv.FormatFloat(f, 'f', digits, 64)
+		if back, err := ParseSize(text, GiB); err == nil && back == n {
+			return text
+		}
+	}
+	return strconv.FormatFloat(f, 'f', -1, 64)
+}

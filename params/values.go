@@ -1,0 +1,214 @@
+package params
+
+import (
+	"encoding/hex"
+	"strings"
+	"time"
+
+	"kvbench/workloads"
+)
+
+// Window bounds the measured part of a trial: by length, or, when Completions is positive, by completed requests
+// (-benchtime 500x), and then Length is 0.
+type Window struct {
+	Length      time.Duration
+	Completions int64
+}
+
+// Values are all parameters in force for one benchmark. Sizes are bytes, rates per second. Plain data.
+type Values struct {
+	Division   Division
+	Bench      Bench
+	ConfigFile string // absolute, empty = none
+	Window     Window
+	Count      int // trials
+
+	ModelName string          // as given: a key or the absolute path of a config.json
+	Model     workloads.Model // what it means
+	Users     int
+
+	Arrival        string // open-loop, closed-loop
+	Turns          string // ordered, overtaking
+	GenerationMode string // none, fast, realistic
+	DecodeReads    string // once, batched
+	Seed           int64  // base; see StreamSeed
+
+	GPUBytes       int64 // of one card; see GPUTierBytes
+	GPUs           int
+	TensorParallel int
+	TPRule         string // engine, mlperf
+	CPUBytes       int64
+	StorageBytes   int64 // 0 = from the free space (spec: 95 % of it, divided by the ranks of this host)
+	GPUBackend     string
+	GPUBandwidth   float64 // GiB/s per direction
+
+	CacheDir  string // absolute, empty = the fixed temporary directory per user
+	IO        string // direct, buffered
+	ChunkSize int64
+	IODepth   int // chunks in flight per operation
+
+	MaxConcurrentAllocs int     // 0 = no bound
+	RequestRate         float64 // 0 = think time or trace timing
+	RequestSpacing      string  // poisson, constant
+	MaxRequests         int64   // 0 = no bound
+	Workers             int     // 0 = automatic; see WorkerCount
+
+	Rank, Ranks, LocalRanks int
+
+	Warmup, Settle     time.Duration
+	PerformanceProfile string // latency, throughput
+
+	DisableMultiTurn     bool
+	DisablePrefixCaching bool
+	PrefillOnly          bool
+	DecodeOnly           bool
+
+	BurstTracePath      string // absolute: a file, a directory or a glob; empty = none
+	AzureTracePath      string
+	TraceSpeedup        float64 // 0 = as fast as possible
+	ReplayCycles        int     // 0 = until the window ends
+	TraceAllowMalformed bool
+
+	Precondition        bool
+	PreconditionBytes   int64 // 0 = twice the storage tier
+	PreconditionThreads int   // 0 = one per core
+
+	Sweep []Axis
+
+	PrefillRate float64 // tokens/s of recomputation, 0 = not given
+	Verify      string  // none, sample, full
+	Nonce       string  // 32 hex digits, empty = random per trial; see NonceBytes
+	KeepFiles   bool
+	ResultsDir  string // absolute
+	Progress    string // auto, none
+
+	// Profile is the synthetic users' profile: defaults, then the benchmark's character, then the YAML file.
+	Profile workloads.Profile
+	// GenerationTime is the sleep per generated token that GenerationMode means.
+	GenerationTime time.Duration
+	// Models are the models that the YAML file adds or redefines.
+	Models []workloads.Model
+	// Notes say for each key of the YAML file whether it acts.
+	Notes []Note
+
+	nonce    string // as given: "random" or hex digits
+	texts    map[string]setting
+	profiles []Parameter // profile keys that the YAML file or the benchmark set
+}
+
+// StreamSeed is the seed that all streams of this rank derive from.
+func (v *Values) StreamSeed() uint64 { return uint64(v.Seed) + uint64(v.Rank) }
+
+// GPUTierBytes is the size of the gpu tier: all cards.
+func (v *Values) GPUTierBytes() int64 { return v.GPUBytes * int64(v.GPUs) }
+
+// GPUBytesPerSecond is the simulated link's bandwidth per direction.
+func (v *Values) GPUBytesPerSecond() float64 { return v.GPUBandwidth * float64(GiB) }
+
+// ClosedLoop tells whether users wait for answers.
+func (v *Values) ClosedLoop() bool { return v.Arrival == "closed-loop" }
+
+// Overtaking tells whether a turn may start before its predecessor's entry is written.
+func (v *Values) Overtaking() bool { return v.Turns == "overtaking" }
+
+// Batched tells whether decoding reads an entry again for every batch of generated tokens.
+func (v *Values) Batched() bool { return v.DecodeReads == "batched" }
+
+// Direct tells whether the file tier uses direct I/O.
+func (v *Values) Direct() bool { return v.IO == "direct" }
+
+// ConstantRate tells whether requests of -request-rate are evenly spaced.
+func (v *Values) ConstantRate() bool { return v.RequestSpacing == "constant" }
+
+// CPythonPopulation tells whether the population is drawn with CPython's generator, as the Python benchmark's is.
+func (v *Values) CPythonPopulation() bool { return v.Division == Closed }
+
+// OptionPause is the rest between two MLPerf options of one closed run.
+func (v *Values) OptionPause() time.Duration {
+	if v.Division == Closed {
+		return 20 * time.Second
+	}
+	return 0
+}
+
+// Sizer gives the bytes of an entry on this rank.
+func (v *Values) Sizer() workloads.Sizer {
+	return workloads.NewSizer(v.Model, v.TensorParallel, workloads.TPRule(v.TPRule))
+}
+
+// maxUserWorkers bounds the automatic number of workers; traceWorkers is that of request traces, which have no users.
+const (
+	maxUserWorkers = 500
+	traceWorkers   = 16
+)
+
+// WorkerCount is the number of workers: as given, else one per user up to 500, else 16 for traces.
+func (v *Values) WorkerCount() int {
+	switch {
+	case v.Workers > 0:
+		return v.Workers
+	case v.Bench.Load == LoadTrace:
+		return traceWorkers
+	}
+	return min(v.Users, maxUserWorkers)
+}
+
+// NonceBytes returns the given nonce; ok is false when each trial is to draw its own.
+func (v *Values) NonceBytes() (nonce [16]byte, ok bool) {
+	if v.Nonce == "" {
+		return nonce, false
+	}
+	b, err := hex.DecodeString(v.Nonce)
+	return nonce, err == nil && copy(nonce[:], b) == len(nonce)
+}
+
+// Skip says why the benchmark cannot run with these values, naming the flag that it needs; empty when it can.
+func (v *Values) Skip() string {
+	if v.Division == Closed && v.Bench.Name != "" && v.Bench.Option == 0 {
+		return "not in the closed division, which has MLPerf options 1 to 3 only: use -division open"
+	}
+	for _, name := range v.Bench.Needs {
+		if v.Text(name) == "" {
+			return "needs -" + name
+		}
+	}
+	return ""
+}
+
+// Text is the canonical text of the value in force, "" for an unknown name.
+func (v *Values) Text(name string) string { return v.texts[name].text }
+
+// Origin says which layer gave the value in force.
+func (v *Values) Origin(name string) Origin { return v.texts[name].origin }
+
+// Parameters lists every parameter in force in the order of the table, then the profile's keys that were set.
+func (v *Values) Parameters() []Parameter {
+	var list []Parameter
+	for i := range table {
+		p := &table[i]
+		if p.action {
+			continue
+		}
+		list = append(list, Parameter{p.name, p.show(v.Text(p.name)), v.Origin(p.name).String()})
+	}
+	return append(list, v.profiles...)
+}
+
+// Overrides lists what a person set and what makes numbers incomparable, for the configuration lines of the output: neither
+// places (directories, ranks) nor what is only shown, so that the outputs of two drives differ in none of them. Left out are
+// division and seed, which have lines of their own, and Go's flags.
+func (v *Values) Overrides() []Parameter {
+	var list []Parameter
+	for i := range table {
+		p := &table[i]
+		if s := v.texts[p.name]; s.origin.byUser() && !p.action && !p.place && !p.goFlag && p.name != "division" && p.name != "seed" {
+			list = append(list, Parameter{p.name, p.show(s.text), s.origin.String()})
+		}
+	}
+	for _, p := range v.profiles {
+		if !strings.HasPrefix(p.Origin, "benchmark ") {
+			list = append(list, p)
+		}
+	}
+	return list
+}
