@@ -128,15 +128,21 @@ func (t *Transfer) skipWrite(ctx context.Context, tier Tier, o Object, done Chun
 	if err != nil {
 		return tm, err
 	}
+	committed := false
+	defer func() {
+		if !committed {
+			err = errors.Join(err, w.Abort())
+		}
+	}()
 	if s, ok := w.(Skipper); ok {
-		err = s.Skip(ctx, o.Size)
+		if err := s.Skip(ctx, o.Size); err != nil {
+			return tm, err
+		}
 	}
-	if err == nil {
-		err = w.Commit(ctx)
+	if err := w.Commit(ctx); err != nil {
+		return tm, err
 	}
-	if err != nil {
-		return tm, errors.Join(err, w.Abort())
-	}
+	committed = true
 	if done != nil {
 		done(Write, o.Size)
 	}

@@ -1,0 +1,78 @@
+package tiers_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
+)
+
+// ownedDir returns a directory of our own on the test's disk.
+func ownedDir(t *testing.T) *tiers.OwnedDir {
+	t.Helper()
+	d, err := tiers.OpenOwnedDir(tiers.OwnedOptions{CacheDir: t.TempDir(), Nonce: "test"})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, d.Close()) })
+	return d
+}
+
+func fileTier(t *testing.T, direct bool) *tiers.FileTier {
+	t.Helper()
+	f, err := tiers.NewFileTier(ownedDir(t), tiers.FileOptions{Direct: direct})
+	require.NoError(t, err)
+	if direct && !f.Direct() {
+		t.Skipf("no direct I/O here: %v", f.Warnings())
+	}
+	return f
+}
+
+func cpuTier(t *testing.T, capacity int64) *tiers.CPUTier {
+	t.Helper()
+	c, err := tiers.NewCPUTier(capacity)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	return c
+}
+
+var content = tiers.NewContent([16]byte{7}, 0)
+
+func gpuTier(t *testing.T) *tiers.GPUTier {
+	t.Helper()
+	start := time.Now()
+	g, err := tiers.NewGPUTier(content, 64e9, func(ctx context.Context, d time.Duration) error {
+		select {
+		case <-time.After(d):
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}, func() time.Duration { return time.Since(start) })
+	require.NoError(t, err)
+	return g
+}
+
+// everyTier runs a test on each tier.
+func everyTier(t *testing.T, run func(t *testing.T, tier tiers.Tier)) {
+	t.Run("cpu", func(t *testing.T) { run(t, cpuTier(t, 32<<20)) })
+	t.Run("direct", func(t *testing.T) { run(t, fileTier(t, true)) })
+	t.Run("buffered", func(t *testing.T) { run(t, fileTier(t, false)) })
+	t.Run("gpu", func(t *testing.T) { run(t, gpuTier(t)) })
+	t.Run("null", func(t *testing.T) { run(t, tiers.NewNullTier()) })
+}
+
+// transfer returns settings for tests, with a pool that must be whole again at the end.
+func transfer(t *testing.T, chunk, depth int) *tiers.Transfer {
+	t.Helper()
+	pool, err := tiers.NewPool(16, chunk)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, pool.Close(), "every buffer is back") })
+	start := time.Now()
+	return &tiers.Transfer{
+		Pool: pool, Content: content, Chunk: chunk, Depth: depth, Verify: tiers.VerifyFull,
+		Now: func() time.Duration { return time.Since(start) },
+	}
+}
