@@ -3,6 +3,7 @@ package kvbench
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"kvbench/tiers"
@@ -20,6 +21,9 @@ const (
 
 // fixtureSize is the pattern of entry sizes: 8 MiB to 400 MiB.
 func fixtureSize(i int) int64 { return int64(8+(i*37)%393) << 20 }
+
+// fixtureResult is built once, for tests that only look.
+var fixtureResult = sync.OnceValue(func() *Result { return BuildResult(fixtureInfo(), fixtureRecorder()) })
 
 func fixtureRecorder() *Recorder {
 	r := NewRecorder(2)

@@ -37,7 +37,10 @@ func (b *builder) errors(r *Result) {
 
 func errorSample(s FailureSample) ErrorSample {
 	e := ErrorSample{
-		Tier: s.Level.String(), Operation: s.Op.String(), Errno: s.Errno, Key: s.Key, Offset: s.Offset, Fatal: s.Fatal,
+		Tier: s.Level.String(), Operation: s.Op.String(), Errno: s.Errno, Key: s.Key, Fatal: s.Fatal,
+	}
+	if s.Offset >= 0 {
+		e.Offset = new(s.Offset)
 	}
 	if s.Err != nil {
 		e.Message = s.Err.Error()
@@ -81,6 +84,14 @@ func (b *builder) warnings(r *Result) {
 	}
 }
 
+// where names the place of a failure.
+func where(key string, offset *int64) string {
+	if offset == nil {
+		return key
+	}
+	return fmt.Sprintf("%s at offset %d", key, *offset)
+}
+
 func describeError(e ErrorCount) string {
 	return fmt.Sprintf("%s %s: %s", e.Tier, e.Operation, e.Errno)
 }
@@ -97,9 +108,15 @@ func (b *builder) status(r *Result) {
 		}
 	}
 	failed := r.Requests.FailedOperations
-	all := r.Requests.Operations + failed
+	all := failed
+	for l := range tiers.NumLevels {
+		for op := range tiers.NumOps {
+			all += b.t.ops[l][op].n + b.t.demotions[l][op].n
+		}
+	}
 	if f := b.rec.failures.fatalSample(); f != nil {
-		fail("%s %s of %s at offset %d: %v", f.Level, f.Op, f.Key, f.Offset, f.Err)
+		e := errorSample(*f)
+		fail("%s %s of %s: %s", e.Tier, e.Operation, where(e.Key, e.Offset), e.Message)
 		r.Status = StatusFailed
 	}
 	if share := ratio(float64(failed), float64(all)); orZero(share) > failedShare {

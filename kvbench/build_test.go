@@ -49,7 +49,7 @@ func TestResultIsPure(t *testing.T) {
 }
 
 func TestDefinitions(t *testing.T) {
-	r := BuildResult(fixtureInfo(), fixtureRecorder())
+	r := fixtureResult()
 	assert.Equal(t, uint64(43), r.Seed, "base + rank")
 	assert.Equal(t, int64(fixtureWindow), r.WindowNS)
 	assert.Equal(t, StatusComplete, r.Status, "3 failures of 3,843 are fewer than 1 %%")
@@ -89,7 +89,7 @@ func TestDefinitions(t *testing.T) {
 }
 
 func TestLoadAccounting(t *testing.T) {
-	r := BuildResult(fixtureInfo(), fixtureRecorder())
+	r := fixtureResult()
 	b := r.Load["batch"]
 	assert.EqualValues(t, 605, b.Offered, "what arrived, and what the window found waiting")
 	assert.EqualValues(t, 388, b.Queued)
@@ -179,6 +179,10 @@ func TestFailuresDecideTheStatus(t *testing.T) {
 	assert.Equal(t, StatusFailed, fatal.Status)
 	assert.Contains(t, fatal.Error, "u1/c0/t1 at offset 4096")
 	assert.Len(t, run(DivisionOpen, 10000, 20, false).ErrorSamples, maxFailureSample)
+
+	unplaced := errorSample(FailureSample{Key: "u1", Offset: -1})
+	assert.Nil(t, unplaced.Offset)
+	assert.Equal(t, "u1", where(unplaced.Key, unplaced.Offset))
 }
 
 func TestNoInfinityReachesTheJSON(t *testing.T) {

@@ -244,7 +244,7 @@ type ErrorSample struct {
 	Operation string `json:"operation"`
 	Errno     string `json:"errno"`
 	Key       string `json:"key"`
-	Offset    int64  `json:"offset"`
+	Offset    *int64 `json:"offset"` // null where the failure has none
 	Message   string `json:"message"`
 	Fatal     bool   `json:"fatal,omitempty"`
 }

@@ -52,7 +52,7 @@ var pythonKeys = func() []string {
 }()
 
 func TestEveryKeyOfThePythonBenchmark(t *testing.T) {
-	data, err := json.Marshal(BuildResult(fixtureInfo(), fixtureRecorder()))
+	data, err := json.Marshal(fixtureResult())
 	require.NoError(t, err)
 	var all map[string]any
 	require.NoError(t, json.Unmarshal(data, &all))
@@ -72,7 +72,7 @@ func TestEveryKeyOfThePythonBenchmark(t *testing.T) {
 }
 
 func TestResultRoundTrip(t *testing.T) {
-	want := BuildResult(fixtureInfo(), fixtureRecorder())
+	want := fixtureResult()
 	path := filepath.Join(t.TempDir(), "result.json")
 	require.NoError(t, want.WriteJSON(path))
 	got, err := ReadResult(path)

@@ -69,7 +69,7 @@ type FailureSample struct {
 	Op     tiers.Op
 	Errno  string // symbolic, "EIO"; "mismatch" for verification; "" becomes "other"
 	Key    string
-	Offset int64
+	Offset int64 // negative: not known
 	Err    error
 	Fatal  bool // it ended the trial
 }

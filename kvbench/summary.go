@@ -101,8 +101,12 @@ func (s *summaryWriter) head() {
 		s.line("differs", "%s", strings.Join(names, ", "))
 	}
 	if p := r.Precondition; p != nil {
-		s.line("precond.", "%s written in %s, last rounds %s apart", binary(float64(p.Bytes)), duration(float64(p.DurationNS)),
-			percent(&p.Spread))
+		var sum float64
+		for _, v := range p.LastRates {
+			sum += v
+		}
+		s.line("precond.", "%s written in %s, the last rounds at %s on average, %s apart", binary(float64(p.Bytes)),
+			duration(float64(p.DurationNS)), rate(ratio(sum, float64(len(p.LastRates)))), percent(&p.Spread))
 	}
 	if in := r.Input; in != nil {
 		s.line("input", "%s, %s failed, %s malformed", plural(in.Rows, "row"), count(in.Failed), count(in.Malformed))
@@ -259,6 +263,6 @@ func (s *summaryWriter) doubts() {
 	}
 	if i := slices.IndexFunc(s.r.ErrorSamples, func(e ErrorSample) bool { return e.Message != "" }); i >= 0 {
 		e := s.r.ErrorSamples[i]
-		s.line("", "first: %s at offset %d: %s", e.Key, e.Offset, e.Message)
+		s.line("", "first: %s: %s", where(e.Key, e.Offset), e.Message)
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 func TestSummaryGolden(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, BuildResult(fixtureInfo(), fixtureRecorder()).WriteSummary(&b))
+	require.NoError(t, fixtureResult().WriteSummary(&b))
 	assert.LessOrEqual(t, strings.Count(b.String(), "\n"), 80)
 	assert.NotContains(t, b.String(), "%!")
 	golden(t, "summary.txt", b.Bytes())
@@ -53,7 +53,7 @@ func TestSummaryOfOperations(t *testing.T) {
 func TestMetricsLine(t *testing.T) {
 	var units []string
 	values := map[string]float64{}
-	for _, m := range BuildResult(fixtureInfo(), fixtureRecorder()).Metrics() {
+	for _, m := range fixtureResult().Metrics() {
 		units = append(units, m.Unit)
 		values[m.Unit] = m.Value
 	}
@@ -71,7 +71,7 @@ func TestMetricsLine(t *testing.T) {
 }
 
 func TestHealthIsPrintedOnRequestOnly(t *testing.T) {
-	r := BuildResult(fixtureInfo(), fixtureRecorder())
+	r := fixtureResult()
 	var summary, health bytes.Buffer
 	require.NoError(t, r.WriteSummary(&summary))
 	assert.NotContains(t, summary.String(), "P95 <")
@@ -84,7 +84,7 @@ type brokenWriter struct{}
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 func TestSummaryTellsWriteErrors(t *testing.T) {
-	require.ErrorContains(t, BuildResult(fixtureInfo(), fixtureRecorder()).WriteSummary(brokenWriter{}), "no space left")
+	require.ErrorContains(t, fixtureResult().WriteSummary(brokenWriter{}), "no space left")
 }
 
 func TestFormats(t *testing.T) {
