@@ -49,7 +49,8 @@ type Trace struct {
 	parked   []*Request // all turns that wait for a predecessor or were just freed, in order
 	freed    int        // how many of them may start
 
-	now         time.Duration
+	now         time.Duration // latest time that Take saw
+	accounted   time.Duration // latest time that Account reached
 	taken       int64
 	takenTokens int64
 

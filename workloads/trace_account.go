@@ -18,7 +18,8 @@ func (t *Trace) Account(until time.Duration) []ClassLoad {
 		load.Offered, load.OfferedTokens = t.taken, t.takenTokens
 		return loads
 	}
-	until = max(until, t.now)
+	t.accounted = max(t.accounted, t.now, until)
+	until = t.accounted
 	t.follow(until)
 	load.Offered, load.OfferedTokens = t.offered.Offered, t.offered.OfferedTokens
 	if load.Offered < t.taken { // the shadow reader is behind: see maxAccountRows

@@ -217,7 +217,7 @@ func (s *rowStream) place(rec record) traceRow {
 	s.last = max(s.last, rec.stamp)
 	switch {
 	case s.pace.rate > 0 && s.pace.constant:
-		s.arrival = max(s.arrival, seconds(float64(s.seq)/s.pace.rate))
+		s.arrival = max(s.arrival, nanoseconds(float64(s.seq)*1e9/s.pace.rate))
 	case s.pace.rate > 0:
 		s.arrival += seconds(s.pace.stream.exponential(drawGap, s.seq, 1/s.pace.rate))
 	case s.pace.speedup > 0:

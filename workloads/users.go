@@ -151,8 +151,12 @@ func (s *Users) arrivalAfter(slot int32, seq int64, at time.Duration) time.Durat
 	users := float64(len(s.cursors))
 	switch {
 	case s.cfg.Rate > 0 && s.cfg.ConstantRate:
-		// User i takes every users-th place of one evenly spaced row.
-		return max(at+1, seconds((float64(slot)+float64(n)*users)/s.cfg.Rate))
+		// User i takes every users-th place of one evenly spaced row. The first one may take the origin itself.
+		place := nanoseconds((float64(slot) + float64(n)*users) * 1e9 / s.cfg.Rate)
+		if n == 0 {
+			return place
+		}
+		return max(at+1, place)
 	case s.cfg.Rate > 0:
 		// The superposition of independent Poisson streams of rate/users is one of the whole rate.
 		return at + max(1, seconds(c.stream.exponential(drawGap, n, users/s.cfg.Rate)))

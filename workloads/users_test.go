@@ -1,0 +1,408 @@
+package workloads
+
+import (
+	"container/heap"
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// pending is a request in flight in a simulation.
+type pending struct {
+	at  time.Duration
+	run func()
+}
+
+type agenda []pending
+
+func (a agenda) Len() int           { return len(a) }
+func (a agenda) Less(i, j int) bool { return a[i].at < a[j].at }
+func (a agenda) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
+func (a *agenda) Push(x any)        { *a = append(*a, x.(pending)) }
+func (a *agenda) Pop() any {
+	last := (*a)[len(*a)-1]
+	*a = (*a)[:len(*a)-1]
+	return last
+}
+
+// simulate serves a source with workers under virtual time until stop says so or the source is exhausted.
+func simulate(s Source, workers int, service func(*Request) time.Duration, stop func(now time.Duration, r *Request) bool) {
+	var events agenda
+	now, idle := time.Duration(0), workers
+	for {
+		wake := Never
+		for idle > 0 {
+			r, st, at := s.Take(now)
+			if st == Exhausted && len(events) == 0 {
+				return
+			}
+			if st != Ready {
+				wake = at
+				break
+			}
+			if stop(now, r) {
+				return
+			}
+			idle--
+			written := now + service(r)
+			done := written + service(r)
+			heap.Push(&events, pending{written, func() { s.Written(r) }})
+			heap.Push(&events, pending{done, func() { s.Done(r, done); idle++ }})
+		}
+		if len(events) == 0 && wake == Never {
+			return
+		}
+		if len(events) > 0 {
+			wake = min(wake, events[0].at)
+		}
+		now = max(now, wake)
+		for len(events) > 0 && events[0].at <= now {
+			heap.Pop(&events).(pending).run()
+		}
+	}
+}
+
+// digests returns a hash of the first turns of each user.
+func digests(t *testing.T, cfg UsersConfig, turns, workers int, service func(*Request) time.Duration) []string {
+	t.Helper()
+	planner := Planner{Sizer: Sizer{BytesPerToken: 131072}, Batched: true}
+	sums := make([]string, len(cfg.Users))
+	complete := 0
+	hashes := make([]func(string), len(cfg.Users))
+	for i := range hashes {
+		h := sha256.New()
+		hashes[i] = func(line string) {
+			h.Write([]byte(line))
+			sums[i] = fmt.Sprintf("%x", h.Sum(nil))
+		}
+	}
+	simulate(NewUsers(cfg), workers, service, func(_ time.Duration, r *Request) bool {
+		if r.Seq < int64(turns) {
+			for _, op := range planner.Plan(nil, r) {
+				hashes[r.User](fmt.Sprintln(r.User, r.Turn, r.Kind, op.Kind, op.Key, op.Bytes, op.Times))
+			}
+		}
+		if r.Seq == int64(turns)-1 {
+			complete++
+		}
+		return complete == len(cfg.Users)
+	})
+	require.Equal(t, len(cfg.Users), complete)
+	return sums
+}
+
+// TestDigest: what a user asks does not depend on when it is served, by how many, or in which mode.
+func TestDigest(t *testing.T) {
+	p := DefaultProfile()
+	cfg := UsersConfig{Profile: p, Seed: 42, Users: Population(p, 42, 200, true), MultiTurn: true, PrefixCaching: true}
+	rng := rand.New(rand.NewPCG(1, 2))
+	random := func(*Request) time.Duration { return time.Duration(rng.Int64N(int64(50 * time.Millisecond))) }
+	want := digests(t, cfg, 50, 200, func(*Request) time.Duration { return 0 })
+	overtaking := cfg
+	overtaking.Overtaking = true
+	closed := cfg
+	closed.ClosedLoop = true
+	for name, got := range map[string][]string{
+		"random times":            digests(t, cfg, 50, 200, random),
+		"large entries take long": digests(t, cfg, 50, 150, func(r *Request) time.Duration { return time.Duration(r.ContextTokens) * time.Microsecond }),
+		"few workers":             digests(t, cfg, 50, 2, func(*Request) time.Duration { return 20 * time.Microsecond }),
+		"overtaking":              digests(t, overtaking, 50, 200, random),
+		"closed-loop":             digests(t, closed, 50, 200, random),
+	} {
+		assert.Equal(t, want, got, name)
+	}
+	cfg.Seed++
+	assert.NotEqual(t, want, digests(t, cfg, 50, 200, random))
+}
+
+// TestRequestDistributions checks what one user and all users draw against the definition.
+func TestRequestDistributions(t *testing.T) {
+	p := DefaultProfile()
+	users := Population(p, 7, 100, false)
+	s := NewUsers(UsersConfig{Profile: p, Seed: 7, Users: users, MultiTurn: true, PrefixCaching: true, Overtaking: true})
+	last := make([]time.Duration, len(users))
+	var requests, prompts, first, jitter, share float64
+	which := make([]int, 3)
+	longest := 0
+	for now := time.Duration(0); requests < 30000; {
+		r, st, wake := s.Take(now)
+		if st == Wait {
+			now = wake
+			continue
+		}
+		u := users[r.User]
+		requests++
+		require.True(t, r.ContextTokens >= u.Context/4 && r.ContextTokens <= u.Context)
+		require.True(t, r.GenerateTokens >= u.Generate/4 && r.GenerateTokens <= u.Generate)
+		require.Equal(t, r.ContextTokens >= 10000, r.Kind == PrefillOnly)
+		require.Equal(t, r.Turn-1, len(r.History))
+		share += float64(r.ContextTokens) / float64(u.Context)
+		gap := (r.Arrival - last[r.User]).Seconds() / u.Think
+		require.True(t, gap > 0.7999 && gap < 1.2001)
+		jitter += gap
+		last[r.User] = r.Arrival
+		if r.SystemPrompt >= 0 {
+			prompts++
+			which[r.SystemPrompt]++
+			require.Equal(t, p.SystemPromptTokens[r.SystemPrompt], r.SystemPromptTokens)
+		}
+		require.Equal(t, r.ContextTokens, r.Own.Tokens+r.SystemPromptTokens)
+		if r.Turn == 1 {
+			first++
+		}
+		longest = max(longest, r.Turn)
+	}
+	assert.InDelta(t, 0.625, share/requests, 0.01) // mean of U(1/4, 1)
+	assert.InDelta(t, 1, jitter/requests, 0.005)
+	assert.InDelta(t, 0.2, prompts/requests, 0.01)
+	assert.InDelta(t, 0.2, first/requests, 0.01)
+	assert.Less(t, chiSquare(which), 13.8)
+	assert.True(t, longest > 15 && longest <= 50, "longest conversation %d", longest)
+}
+
+func TestLongestConversation(t *testing.T) {
+	p := DefaultProfile()
+	p.NewConversation = 0
+	s := NewUsers(UsersConfig{Profile: p, Users: Population(p, 1, 1, false), MultiTurn: true, Overtaking: true})
+	for n := range 120 {
+		r, _, _ := s.Take(time.Hour)
+		require.Equal(t, n/50+1, r.Conversation)
+		require.Equal(t, n%50+1, r.Turn)
+		require.Equal(t, fmt.Sprintf("u0/c%d/t%d", r.Conversation, r.Turn), r.Own.Key)
+	}
+}
+
+func TestModes(t *testing.T) {
+	p := DefaultProfile()
+	base := UsersConfig{Profile: p, Seed: 3, Users: Population(p, 3, 20, false), MultiTurn: true, PrefixCaching: true, Overtaking: true}
+	take := func(cfg UsersConfig) []*Request {
+		s := NewUsers(cfg)
+		var rs []*Request
+		for range 500 {
+			r, st, _ := s.Take(time.Hour)
+			require.Equal(t, Ready, st)
+			rs = append(rs, r)
+		}
+		return rs
+	}
+	cfg := base
+	cfg.MultiTurn = false
+	for _, r := range take(cfg) {
+		require.Equal(t, 1, r.Turn)
+		require.Equal(t, int(r.Seq)+1, r.Conversation)
+		require.Empty(t, r.History)
+	}
+	cfg = base
+	cfg.PrefixCaching = false
+	for _, r := range take(cfg) {
+		require.Equal(t, -1, r.SystemPrompt)
+		require.Zero(t, r.SystemPromptTokens)
+		require.Equal(t, r.ContextTokens, r.Own.Tokens)
+	}
+	cfg = base
+	cfg.PrefillOnly = true
+	for _, r := range take(cfg) {
+		require.Equal(t, PrefillOnly, r.Kind)
+	}
+	cfg = base
+	cfg.DecodeOnly = true
+	seen := map[string]bool{}
+	for _, r := range take(cfg) {
+		require.Equal(t, DecodeOnly, r.Kind)
+		require.Equal(t, 2048, r.Own.Tokens)
+		require.Empty(t, r.History)
+		seen[r.Own.Key] = true
+	}
+	assert.InDelta(t, 200*(1-math.Exp(-2.5)), len(seen), 10) // 500 draws of ten entries per user
+	assert.Equal(t, 2048, NewUsers(cfg).MaxContextTokens())
+	assert.LessOrEqual(t, NewUsers(base).MaxContextTokens(), p.MaxContextTokens())
+}
+
+func TestRates(t *testing.T) {
+	p := DefaultProfile()
+	cfg := UsersConfig{Profile: p, Seed: 3, Users: Population(p, 3, 20, false), Rate: 100, ClosedLoop: true}
+	poisson := NewUsers(cfg).Account(1000 * time.Second)
+	total := int64(0)
+	for _, l := range poisson {
+		total += l.Offered
+	}
+	assert.InDelta(t, 100000, total, 1000)
+
+	cfg.ConstantRate = true
+	s := NewUsers(cfg)
+	for n := range 100 {
+		r, st, wake := s.Take(time.Duration(n) * 10 * time.Millisecond)
+		require.Equal(t, Ready, st)
+		require.Equal(t, n%20, r.User)
+		require.Equal(t, time.Duration(n)*10*time.Millisecond, r.Arrival)
+		_, st, wake = s.Take(0)
+		require.Equal(t, Wait, st)
+		require.Equal(t, time.Duration(n+1)*10*time.Millisecond, wake)
+		s.Written(r)
+	}
+}
+
+// TestPoissonArrivals: counts per interval of all users together have a variance equal to their mean.
+func TestPoissonArrivals(t *testing.T) {
+	p := DefaultProfile()
+	s := NewUsers(UsersConfig{Profile: p, Seed: 3, Users: Population(p, 3, 20, false), Rate: 100})
+	last, sum, squares := int64(0), 0.0, 0.0
+	const n = 4000
+	for i := 1; i <= n; i++ {
+		total := int64(0)
+		for _, l := range s.Account(time.Duration(i) * 100 * time.Millisecond) {
+			total += l.Offered
+		}
+		v := float64(total - last)
+		sum, squares, last = sum+v, squares+v*v, total
+	}
+	mean := sum / n
+	assert.InDelta(t, 10, mean, 0.15)
+	assert.InDelta(t, 10, squares/n-mean*mean, 0.7)
+}
+
+func TestClosedLoopTickets(t *testing.T) {
+	p := DefaultProfile()
+	for _, limit := range []int64{1, 7, 20, 21, 100} {
+		s := NewUsers(UsersConfig{Profile: p, Seed: 3, Users: Population(p, 3, 20, false), ClosedLoop: true, MaxRequests: limit})
+		taken := int64(0)
+		simulate(s, 3, func(*Request) time.Duration { return 10 * time.Millisecond }, func(time.Duration, *Request) bool { taken++; return false })
+		assert.Equal(t, limit, taken)
+		_, st, _ := s.Take(time.Hour)
+		assert.Equal(t, Exhausted, st)
+		total := int64(0)
+		for _, l := range s.Account(time.Hour) {
+			total += l.Offered
+			assert.Zero(t, l.Queued)
+			assert.Equal(t, Never, l.Oldest)
+		}
+		assert.Equal(t, limit, total)
+	}
+}
+
+func TestNoUsers(t *testing.T) {
+	_, st, wake := NewUsers(UsersConfig{Profile: DefaultProfile()}).Take(0)
+	assert.Equal(t, Exhausted, st)
+	assert.Equal(t, Never, wake)
+}
+
+// TestMaxRequestsExact: the first N arrivals, whatever N, and the wake time after the last is Never.
+func TestMaxRequestsExact(t *testing.T) {
+	p := DefaultProfile()
+	cfg := UsersConfig{Profile: p, Seed: 5, Users: Population(p, 5, 30, false)}
+	var arrivals []time.Duration
+	unlimited := NewUsers(cfg)
+	simulate(unlimited, 1000, func(*Request) time.Duration { return 0 }, func(_ time.Duration, r *Request) bool {
+		arrivals = append(arrivals, r.Arrival)
+		return len(arrivals) == 200
+	})
+	for _, n := range []int{1, 29, 30, 31, 150} {
+		cfg.MaxRequests = int64(n)
+		var got []time.Duration
+		s := NewUsers(cfg)
+		simulate(s, 1000, func(*Request) time.Duration { return 0 }, func(_ time.Duration, r *Request) bool {
+			got = append(got, r.Arrival)
+			return false
+		})
+		assert.Equal(t, arrivals[:n], got)
+	}
+}
+
+// TestTimeGoingBack: workers read their clocks before they get the mutex.
+func TestTimeGoingBack(t *testing.T) {
+	p := DefaultProfile()
+	s := NewUsers(UsersConfig{Profile: p, Seed: 5, Users: Population(p, 5, 30, false), MultiTurn: true, Overtaking: true})
+	_, st, _ := s.Take(10 * time.Second)
+	require.Equal(t, Ready, st)
+	_, st, _ = s.Take(0)
+	require.Equal(t, Ready, st)
+	a, b := s.Account(time.Second), s.Account(10*time.Second)
+	assert.Equal(t, b, a)
+	for _, l := range a {
+		assert.GreaterOrEqual(t, l.Queued, int64(0))
+	}
+}
+
+// TestZeroThinkTime: such a user asks at most a thousand times per second when it does not wait for answers.
+func TestZeroThinkTime(t *testing.T) {
+	p := DefaultProfile()
+	p.Templates = []Template{{Name: "busy", Context: [2]int{1, 1}, Generate: [2]int{1, 1}}}
+	require.Empty(t, p.Validate())
+	s := NewUsers(UsersConfig{Profile: p, Users: Population(p, 1, 1, false)})
+	total := int64(0)
+	for _, l := range s.Account(time.Second) {
+		total += l.Offered
+	}
+	assert.Equal(t, int64(1000), total)
+}
+
+// TestBacklogTakesNoMemory lets 10,000 users fall four minutes behind: millions of requests wait, and nothing grows.
+func TestBacklogTakesNoMemory(t *testing.T) {
+	p := DefaultProfile()
+	s := NewUsers(UsersConfig{Profile: p, Seed: 42, Users: Population(p, 42, 10000, false), MultiTurn: true, PrefixCaching: true, Overtaking: true})
+	heapBytes := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	step := func(now time.Duration) {
+		for range 1000 {
+			_, st, _ := s.Take(now)
+			require.Equal(t, Ready, st)
+		}
+		s.Account(now)
+	}
+	step(time.Minute)
+	before := heapBytes()
+	step(2 * time.Minute)
+	step(4 * time.Minute)
+	grown := heapBytes() - before
+	queued := int64(0)
+	for _, l := range s.Account(0) {
+		queued += l.Queued
+	}
+	assert.Greater(t, queued, int64(3_000_000))
+	assert.Less(t, grown, int64(2<<20))
+	runtime.KeepAlive(s)
+}
+
+func BenchmarkTake(b *testing.B) {
+	p := DefaultProfile()
+	users := Population(p, 42, 10000, false)
+	for _, turns := range []string{"ordered", "overtaking"} {
+		b.Run("turns="+turns, func(b *testing.B) {
+			s := NewUsers(UsersConfig{Profile: p, Users: users, Seed: 42, MultiTurn: true, PrefixCaching: true, Overtaking: turns == "overtaking"})
+			b.ReportAllocs()
+			now := time.Duration(0)
+			for b.Loop() {
+				now += 100 * time.Microsecond // 10,000 of about 22,000 requests per second are served
+				r, st, wake := s.Take(now)
+				for st == Wait {
+					r, st, wake = s.Take(wake)
+				}
+				s.Written(r)
+				s.Done(r, now)
+			}
+		})
+	}
+}
+
+// BenchmarkAccount counts one second of arrivals of 10,000 users.
+func BenchmarkAccount(b *testing.B) {
+	p := DefaultProfile()
+	s := NewUsers(UsersConfig{Profile: p, Users: Population(p, 42, 10000, false), Seed: 42, MultiTurn: true, PrefixCaching: true})
+	b.ReportAllocs()
+	now := time.Duration(0)
+	for b.Loop() {
+		now += time.Second
+		s.Account(now)
+	}
+}
