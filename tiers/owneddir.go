@@ -219,6 +219,9 @@ func (d *OwnedDir) openMarker() (fresh bool, err error) {
 	d.lock, err = openat(d.fd, markerName, unix.O_RDWR, 0)
 	if errors.Is(err, unix.ENOENT) {
 		names, err := readNames(d.fd, ".")
+		if errors.Is(err, unix.ENOENT) {
+			return false, errAgain // it was removed after it was opened
+		}
 		if err != nil {
 			return false, fmt.Errorf("list %s: %w%s", d.path, err, advice(err))
 		}

@@ -1,0 +1,296 @@
+package tiers_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"kvbench/tiers"
+)
+
+func TestNamesAreThoseOfTracesAndFlags(t *testing.T) {
+	assert.Equal(t, "gpu cpu storage Level(3)", fmt.Sprint(tiers.GPU, " ", tiers.CPU, " ", tiers.Storage, " ", tiers.NumLevels))
+	assert.Equal(t, "read write", fmt.Sprint(tiers.Read, " ", tiers.Write))
+	assert.Equal(t, "Prefill Decode Evict", fmt.Sprint(tiers.Prefill, " ", tiers.Decode, " ", tiers.Evict))
+	assert.Equal(t, "none sample full", fmt.Sprint(tiers.VerifyNone, " ", tiers.VerifySample, " ", tiers.VerifyFull))
+}
+
+func TestErrorsNamePlaceKeyOffsetAndCure(t *testing.T) {
+	err := error(&tiers.OpError{Op: "write", Path: "/mnt/x/ab/cd", Key: "u1/c1/t1", Offset: 4096, Err: unix.ENOSPC})
+	assert.ErrorIs(t, err, unix.ENOSPC)
+	assert.EqualError(t, err, "write /mnt/x/ab/cd (entry u1/c1/t1 at offset 4096): no space left on device; free space there or give the storage tier less (-storage-capacity-gb)")
+	for _, errno := range []unix.Errno{unix.EROFS, unix.EACCES, unix.EMFILE, unix.EIO} {
+		assert.Contains(t, (&tiers.OpError{Op: "create", Err: errno}).Error(), "; ")
+	}
+	unsupported := error(&tiers.UnsupportedError{Feature: "direct I/O", Need: "a disk", Reason: "there is none"})
+	assert.ErrorIs(t, unsupported, tiers.ErrNotSupported)
+	assert.EqualError(t, unsupported, "direct I/O is not supported here: there is none; it needs a disk")
+}
+
+func TestCPUTierHoldsItsCapacityInAnyMixAndReusesIt(t *testing.T) {
+	const capacity = 24 << 20
+	tier := cpuTier(t, capacity)
+	x := transfer(t, 1<<20, 1)
+	rng := rand.New(rand.NewPCG(9, 9))
+	var live []tiers.Object
+	var held int64
+	for i := range 400 {
+		o := tiers.Object{Key: fmt.Sprint("k", i), Size: []int64{1, 100, 5000, 65536, 70_000, 1 << 20, 3<<20 + 5}[rng.IntN(7)]}
+		for held+o.Size > capacity {
+			victim := rng.IntN(len(live))
+			require.NoError(t, tier.Remove(t.Context(), live[victim]))
+			held -= live[victim].Size
+			live = append(live[:victim], live[victim+1:]...)
+		}
+		_, err := x.Write(t.Context(), tier, o, nil)
+		require.NoError(t, err)
+		held += o.Size
+		live = append(live, o)
+		got, waste := tier.Footprint()
+		assert.Equal(t, held, got)
+		assert.Less(t, waste, int64(len(live))*64<<10)
+	}
+	for _, o := range live {
+		_, err := x.Read(t.Context(), tier, o, nil)
+		require.NoError(t, err)
+		require.NoError(t, tier.Remove(t.Context(), o))
+	}
+	got, waste := tier.Footprint()
+	assert.Zero(t, got+waste)
+	assert.NotEmpty(t, tier.HugePages())
+}
+
+func TestCPUTierKeepsMemoryOfARemovedEntryUntilItsReaderCloses(t *testing.T) {
+	tier := cpuTier(t, 1<<20)
+	x := transfer(t, chunk, 1)
+	o := tiers.Object{Key: "k", Gen: 1, Size: chunk}
+	_, err := x.Write(t.Context(), tier, o, nil)
+	require.NoError(t, err)
+	r, err := tier.Open(t.Context(), o)
+	require.NoError(t, err)
+	require.NoError(t, tier.Remove(t.Context(), o))
+	_, err = x.Write(t.Context(), tier, tiers.Object{Key: "k", Gen: 2, Size: chunk}, nil)
+	require.NoError(t, err)
+	p := make([]byte, chunk)
+	require.NoError(t, r.ReadAt(t.Context(), p, 0))
+	assert.NoError(t, content.Check(p, o, 0), "the new version did not take its place")
+	held, _ := tier.Footprint()
+	assert.EqualValues(t, 2*chunk, held)
+	require.NoError(t, r.Close())
+	require.NoError(t, r.Close())
+	held, _ = tier.Footprint()
+	assert.EqualValues(t, chunk, held)
+	assert.ErrorContains(t, readBeyond(t, tier), "beyond the entry's")
+}
+
+func readBeyond(t *testing.T, tier tiers.Tier) error {
+	r, err := tier.Open(t.Context(), tiers.Object{Key: "k", Gen: 2, Size: chunk})
+	require.NoError(t, err)
+	defer r.Close()
+	return r.ReadAt(t.Context(), make([]byte, 10), chunk-5)
+}
+
+func TestTiersRefuseSizesThatCannotBe(t *testing.T) {
+	_, err := tiers.NewCPUTier(0)
+	assert.ErrorContains(t, err, "-cpu-mem-gb")
+	_, err = tiers.NewGPUTier(content, 0, nil, nil)
+	assert.ErrorContains(t, err, "-gpu-bandwidth-gbps")
+}
+
+func TestSimulatedLinkIsSharedInTurnAndEachWayIsItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		now := func() time.Duration { return time.Since(start) }
+		sleep := func(ctx context.Context, d time.Duration) error {
+			select {
+			case <-time.After(d):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		g, err := tiers.NewGPUTier(content, 1e9, sleep, now)
+		require.NoError(t, err)
+		x := transfer(t, chunk, 1)
+		x.Now = now
+		o := tiers.Object{Key: "a", Size: 1e9}
+		tm, err := x.Write(t.Context(), g, o, nil)
+		require.NoError(t, err)
+		assert.Equal(t, time.Second, tm.Device)
+
+		ends := make(chan time.Duration, 3)
+		for _, size := range []int64{1e9, 2e9} {
+			go func() {
+				_, err := x.Write(t.Context(), g, tiers.Object{Key: "b", Gen: uint64(size), Size: size}, nil)
+				assert.NoError(t, err)
+				ends <- now()
+			}()
+			synctest.Wait()
+		}
+		tm, err = x.Read(t.Context(), g, o, nil)
+		require.NoError(t, err)
+		assert.Equal(t, time.Second, tm.Device, "the other direction is free")
+		assert.Equal(t, 2*time.Second, <-ends)
+		assert.Equal(t, 4*time.Second, <-ends, "queued behind the first")
+
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second/2, cancel)
+		_, err = x.Write(ctx, g, tiers.Object{Key: "c", Size: 9e9}, nil)
+		assert.ErrorIs(t, err, context.Canceled)
+		assert.ErrorIs(t, g.Remove(t.Context(), tiers.Object{Key: "c"}), tiers.ErrNotFound)
+
+		p := make([]byte, 1000)
+		r, err := g.Open(t.Context(), o)
+		require.NoError(t, err)
+		require.NoError(t, r.ReadAt(t.Context(), p, 500))
+		assert.NoError(t, content.Check(p, o, 500), "reads give the entry's bytes")
+	})
+}
+
+// onlyFile returns the one entry's file of a directory.
+func onlyFile(t *testing.T, d *tiers.OwnedDir) string {
+	t.Helper()
+	files, err := filepath.Glob(d.Path() + "/??/*")
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	return files[0]
+}
+
+func TestFileTierTellsWhatItFoundOnTheDisk(t *testing.T) {
+	for _, direct := range []bool{true, false} {
+		t.Run(fmt.Sprint("direct=", direct), func(t *testing.T) {
+			d := ownedDir(t)
+			tier, err := tiers.NewFileTier(d, tiers.FileOptions{Direct: direct})
+			require.NoError(t, err)
+			assert.Equal(t, !tier.Direct(), tier.Traits().BytesAtCommit)
+			assert.Contains(t, tier.Traits().Description, " I/O on ")
+			x := transfer(t, chunk, 2)
+			o := tiers.Object{Key: "u1/c1/t1", Gen: 3, Size: 2*chunk + 5000}
+			_, err = x.Write(t.Context(), tier, o, nil)
+			require.NoError(t, err)
+			path := onlyFile(t, d)
+			var mismatch *tiers.MismatchError
+
+			flip(t, path, chunk+17)
+			_, err = x.Read(t.Context(), tier, o, nil)
+			require.ErrorAs(t, err, &mismatch)
+			assert.EqualValues(t, chunk+17, mismatch.Offset)
+			assert.Equal(t, o.Key, mismatch.Key)
+			flip(t, path, chunk+17)
+			_, err = x.Read(t.Context(), tier, o, nil)
+			require.NoError(t, err)
+
+			// An earlier version of the same key, whole, under the present one's name.
+			old := make([]byte, o.Size)
+			content.Fill(old, tiers.Object{Key: o.Key, Gen: 1, Size: o.Size}, 0)
+			require.NoError(t, os.WriteFile(path, append(old, make([]byte, 4096)...), 0o644))
+			_, err = x.Read(t.Context(), tier, o, nil)
+			require.ErrorAs(t, err, &mismatch)
+			assert.True(t, mismatch.Stale)
+			assert.EqualValues(t, 1, mismatch.StaleGen)
+
+			x.Verify = tiers.VerifyNone
+			require.NoError(t, os.Truncate(path, 2*chunk+1000))
+			_, err = x.Read(t.Context(), tier, o, nil)
+			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+			assert.ErrorContains(t, err, path)
+
+			require.NoError(t, os.Remove(path))
+			_, err = x.Read(t.Context(), tier, o, nil)
+			require.ErrorIs(t, err, tiers.ErrNotFound)
+			require.ErrorIs(t, err, unix.ENOENT)
+			var op *tiers.OpError
+			require.ErrorAs(t, err, &op)
+			assert.Equal(t, path, op.Path)
+		})
+	}
+}
+
+func flip(t *testing.T, path string, off int64) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	require.NoError(t, err)
+	defer f.Close()
+	var b [1]byte
+	_, err = f.ReadAt(b[:], off)
+	require.NoError(t, err)
+	b[0] ^= 0x10
+	_, err = f.WriteAt(b[:], off)
+	require.NoError(t, err)
+	require.NoError(t, f.Sync())
+}
+
+func TestFileTierShowsNothingUnfinished(t *testing.T) {
+	d := ownedDir(t)
+	tier, err := tiers.NewFileTier(d, tiers.FileOptions{})
+	require.NoError(t, err)
+	o := tiers.Object{Key: "k", Gen: 1, Size: 4096}
+	w, err := tier.Create(t.Context(), o)
+	require.NoError(t, err)
+	_, err = tier.Open(t.Context(), o)
+	assert.ErrorIs(t, err, tiers.ErrNotFound)
+	assert.ErrorIs(t, tier.Remove(t.Context(), o), tiers.ErrNotFound)
+	_, err = tier.Create(t.Context(), o)
+	assert.Error(t, err)
+	_, err = tier.Open(t.Context(), o)
+	assert.ErrorIs(t, err, tiers.ErrNotFound, "a refused second writer shows nothing either")
+	require.NoError(t, w.Abort())
+	require.NoError(t, w.Abort())
+	files, err := filepath.Glob(d.Path() + "/??/*")
+	require.NoError(t, err)
+	assert.Empty(t, files)
+}
+
+func TestFileTierRefusesToFollowALink(t *testing.T) {
+	d := ownedDir(t)
+	tier, err := tiers.NewFileTier(d, tiers.FileOptions{})
+	require.NoError(t, err)
+	x := transfer(t, chunk, 1)
+	o := tiers.Object{Key: "k", Gen: 1, Size: 4096}
+	_, err = x.Write(t.Context(), tier, o, nil)
+	require.NoError(t, err)
+	path := onlyFile(t, d)
+	require.NoError(t, tier.Remove(t.Context(), o))
+	precious := filepath.Join(t.TempDir(), "precious")
+	require.NoError(t, os.WriteFile(precious, []byte("mine"), 0o644))
+	require.NoError(t, os.Symlink(precious, path))
+	_, err = x.Write(t.Context(), tier, o, nil)
+	require.ErrorIs(t, err, unix.EEXIST)
+	_, err = x.Read(t.Context(), tier, o, nil)
+	require.Error(t, err)
+	text, err := os.ReadFile(precious)
+	require.NoError(t, err)
+	assert.Equal(t, "mine", string(text))
+	require.NoError(t, os.Remove(path))
+}
+
+func TestMemoryFilesystemIsWarnedAbout(t *testing.T) {
+	info, err := tiers.FilesystemInfo("/run")
+	if err != nil || !info.Memory {
+		t.Skipf("/run is no memory filesystem here: %v %v", info.Type, err)
+	}
+	dir, err := os.MkdirTemp("/run", "kvbench-test-")
+	if err != nil {
+		t.Skipf("cannot write to /run: %v", err)
+	}
+	defer os.RemoveAll(dir)
+	d, err := tiers.OpenOwnedDir(tiers.OwnedOptions{CacheDir: dir})
+	require.NoError(t, err)
+	defer d.Close()
+	tier, err := tiers.NewFileTier(d, tiers.FileOptions{Direct: true})
+	require.NoError(t, err)
+	all := strings.Join(tier.Warnings(), "\n")
+	assert.Contains(t, all, "this measures memory")
+	assert.True(t, strings.Contains(all, "means nothing") || strings.Contains(all, "buffered I/O instead"), all)
+}
