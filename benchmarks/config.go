@@ -56,7 +56,7 @@ func storageConfig(v *params.Values) (kvbench.StorageConfig, error) {
 		GPUBytes: v.GPUTierBytes(), GPUBandwidth: v.GPUBytesPerSecond(), CPUBytes: v.CPUBytes,
 		CacheDir: cacheDir(v), Rank: v.Rank, KeepFiles: v.KeepFiles,
 		Direct: v.Direct(), FlushOnly: v.Division == params.Closed,
-		Chunk: int(v.ChunkSize), Depth: v.IODepth, MaxWriters: v.MaxConcurrentAllocs, Workers: v.WorkerCount(),
+		Chunk: int(v.ChunkSize), Depth: v.Depth(), MaxWriters: v.MaxConcurrentAllocs, Workers: v.WorkerCount(),
 	}
 	switch v.Verify {
 	case "sample":
@@ -166,6 +166,11 @@ func warnings(v *params.Values) []string {
 	dir := cacheDir(v)
 	if same, err := tiers.SameFilesystem(dir, v.ResultsDir); err == nil && same {
 		list = append(list, fmt.Sprintf("results (%s) and cache (%s) share a filesystem: give -results-dir elsewhere", v.ResultsDir, dir))
+	}
+	for _, n := range v.Notes {
+		if !n.Acts {
+			list = append(list, fmt.Sprintf("%s (line %d of %s) has no effect: %s", n.Key, n.Line, v.ConfigFile, n.Why))
+		}
 	}
 	return list
 }

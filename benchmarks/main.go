@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"time"
 
 	"kvbench/kvbench"
@@ -86,6 +87,13 @@ func (s *session) run(m Runner, pattern string) int {
 	if err := flag.Set("test.benchtime", "1x"); err != nil {
 		fmt.Fprintln(s.errs, "kvbench:", err)
 		return exitParameters
+	}
+	if s.inputs.Count == 0 && len(plans) > 0 {
+		// The closed division has three trials without being told.
+		if err := flag.Set("test.count", strconv.Itoa(plans[0].Count)); err != nil {
+			fmt.Fprintln(s.errs, "kvbench:", err)
+			return exitParameters
+		}
 	}
 	ctx, stop := watchSignals()
 	defer stop()

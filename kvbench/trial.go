@@ -66,7 +66,22 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	t := &trial{cfg: &cfg, clock: cfg.Clock, info: cfg.Info, failed: make(chan struct{})}
+	t, err := newTrial(&cfg)
+	if err != nil {
+		return nil, err
+	}
+	return t.run(ctx, func() *sync.WaitGroup {
+		if err := t.prepare(ctx); err != nil {
+			t.fail(err, endedByOf(err))
+			return nil
+		}
+		return t.load(ctx)
+	})
+}
+
+// newTrial opens the storage side.
+func newTrial(cfg *Config) (*trial, error) {
+	t := &trial{cfg: cfg, clock: cfg.Clock, info: cfg.Info, failed: make(chan struct{})}
 	if t.clock == nil {
 		t.clock = NewWallClock()
 	}
@@ -74,10 +89,8 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	t.rec = NewRecorder(min(8, runtime.NumCPU()))
 	obs := &observer{clock: t.clock, rec: t.rec, fail: t.fail}
 	var err error
-	if t.stack, err = openStack(cfg.Storage, t.clock, obs); err != nil {
-		return nil, err
-	}
-	return t.run(ctx)
+	t.stack, err = openStack(cfg.Storage, t.clock, obs)
+	return t, err
 }
 
 // fail ends the trial with an error; the first one counts.
@@ -88,15 +101,11 @@ func (t *trial) fail(err error, endedBy string) {
 	})
 }
 
-func (t *trial) run(ctx context.Context) (*Result, error) {
+// run does the work, which returns when the window is over, with the workers
+// that may still be draining; then it concludes and cleans up.
+func (t *trial) run(ctx context.Context, work func() *sync.WaitGroup) (*Result, error) {
 	t.describe()
-	ready := t.prepare(ctx)
-	var workers *sync.WaitGroup
-	if ready == nil {
-		workers = t.load(ctx)
-	} else {
-		t.fail(ready, endedByOf(ready))
-	}
+	workers := work()
 	res := t.conclude()
 	var errs []error
 	if t.failure != nil {
@@ -196,13 +205,21 @@ func (t *trial) until(ctx context.Context, d time.Duration, full <-chan struct{}
 		return true
 	case <-full:
 		t.endedBy = EndedByCount
-	case <-t.dispatch.drained:
+	case <-t.drained():
 		t.endedBy = t.cfg.EndedBy
 	case <-ctx.Done():
 		t.fail(context.Cause(ctx), EndedBySignal)
 	case <-t.failed:
 	}
 	return false
+}
+
+// drained is closed when a finite load has been served; nil where there is none.
+func (t *trial) drained() <-chan struct{} {
+	if t.dispatch == nil {
+		return nil
+	}
+	return t.dispatch.drained
 }
 
 // windowStart is the moment the window opened, or will be reckoned from.
@@ -213,31 +230,47 @@ func (t *trial) windowStart() time.Duration {
 	return t.dispatch.origin
 }
 
-// openWindow reads all the meters and lets samples count.
+// openWindow notes the load so far and opens the window.
 func (t *trial) openWindow() {
 	t.stack.cache.ResetCounters()
-	t.info.UsageBefore = ReadUsage()
-	t.info.DeviceBefore = t.readDevice()
 	load, books := t.dispatch.account()
 	t.info.LoadStart, t.startedBefore = load, books.Started
+	t.dispatch.countIdleFrom(t.startMeters())
+}
+
+// startMeters reads the kernel's and the process's counters and lets samples
+// count from now on.
+func (t *trial) startMeters() (start time.Duration) {
+	t.info.UsageBefore = ReadUsage()
+	t.info.DeviceBefore = t.readDevice()
 	t.info.Start = time.Now()
-	start := t.clock.Now()
+	start = t.clock.Now()
 	deadline := workloads.Never
 	if t.cfg.Window > 0 {
 		deadline = start + t.cfg.Window
 	}
-	t.dispatch.countIdleFrom(start)
 	t.rec.Open(start, deadline)
+	return start
 }
 
-// closeWindow reads all the meters again, ends the handing out and cancels what
-// is in flight.
-func (t *trial) closeWindow(ctx context.Context, wg *sync.WaitGroup) {
+// stopMeters ends the window, if it has not ended by its deadline, and reads
+// the counters again.
+func (t *trial) stopMeters() (start, end time.Duration, opened bool) {
 	t.rec.SetEnd(t.clock.Now())
-	start, end := t.rec.Window()
-	if start != workloads.Never {
-		t.info.DeviceAfter = t.readDevice()
-		t.info.UsageAfter = ReadUsage()
+	start, end = t.rec.Window()
+	if start == workloads.Never {
+		return start, end, false
+	}
+	t.info.DeviceAfter = t.readDevice()
+	t.info.UsageAfter = ReadUsage()
+	return start, end, true
+}
+
+// closeWindow stops the meters, ends the handing out and cancels what is in
+// flight.
+func (t *trial) closeWindow(ctx context.Context, wg *sync.WaitGroup) {
+	start, end, opened := t.stopMeters()
+	if opened {
 		t.info.WorkerIdle = t.dispatch.idleUntil(end)
 		t.info.WorkerBusy = max(0, time.Duration(t.cfg.Workers)*(end-start)-t.info.WorkerIdle)
 	}
@@ -254,17 +287,23 @@ func (t *trial) closeWindow(ctx context.Context, wg *sync.WaitGroup) {
 		r.OldestInFlight = max(r.OldestInFlight, f.Age)
 	}
 	t.tierInfo()
+	t.drain(ctx, wg)
+	t.info.Drain = t.clock.Now() - end
+}
+
+// drain waits for the workers. On a signal, now or while draining, the result
+// comes first.
+func (t *trial) drain(ctx context.Context, wg *sync.WaitGroup) {
 	drained := make(chan struct{})
 	go func() { wg.Wait(); close(drained) }()
 	select {
 	case <-drained:
-	case <-ctx.Done(): // a signal, now or while draining: the result comes first
+	case <-ctx.Done():
 		select {
 		case <-drained:
 		case <-time.After(drainOnSignal):
 		}
 	}
-	t.info.Drain = t.clock.Now() - end
 }
 
 // clean waits for the workers, rests, and removes the files.

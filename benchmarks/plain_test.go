@@ -1,0 +1,121 @@
+package benchmarks
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"kvbench/kvbench"
+	"kvbench/params"
+	"kvbench/tiers"
+)
+
+// BenchmarkStorageCeiling is what plain sequential direct I/O reaches on the
+// same directory with the same chunk and concurrency, without any engine. Run
+// before other benchmarks in the same process, it gives them their
+// ceiling-ratio.
+func BenchmarkStorageCeiling(b *testing.B) {
+	each(b, "StorageCeiling", func(b *testing.B, v *params.Values) {
+		for _, mix := range []struct {
+			name  string
+			share float64
+		}{{"read", 1}, {"write", 0}, {"mixed", v.ReadShare}} {
+			b.Run("op="+mix.name, func(b *testing.B) {
+				res := plain(b, v, func(cfg *kvbench.Config) kvbench.Routine {
+					cfg.Storage.GPUBytes, cfg.Storage.CPUBytes = 0, 0
+					// One stream has one chunk in flight: as many streams as a run has chunks.
+					cfg.Workers *= cfg.Storage.Depth
+					cfg.Storage.Workers, cfg.Storage.Depth = cfg.Workers, 1
+					return &kvbench.CeilingRoutine{ReadShare: mix.share, FileSize: 256 << 20}
+				})
+				current.noteCeiling(v, mix.name, res)
+			})
+		}
+	})
+}
+
+// noteCeiling remembers the rates for the ceiling-ratio of later benchmarks.
+func (s *session) noteCeiling(v *params.Values, op string, r *kvbench.Result) {
+	if r == nil || r.Status != kvbench.StatusComplete {
+		return
+	}
+	c := s.ceiling[ceilingKey(v)]
+	for _, t := range r.Tiers {
+		switch {
+		case t.Level != tiers.Storage.String():
+		case op == "read" && t.Read.BytesPerSecond != nil:
+			c.Read = *t.Read.BytesPerSecond
+		case op == "write" && t.Write.BytesPerSecond != nil:
+			c.Write = *t.Write.BytesPerSecond
+		}
+	}
+	s.ceiling[ceilingKey(v)] = c
+}
+
+// BenchmarkTier measures each tier alone: entries of one size, one direction,
+// through the transfer that the cache uses too.
+func BenchmarkTier(b *testing.B) {
+	each(b, "Tier", func(b *testing.B, v *params.Values) {
+		sizes := []int64{1 << 20, 16 << 20, 256 << 20}
+		if v.Division == params.Quick {
+			sizes = []int64{1 << 20, 16 << 20}
+		}
+		for _, level := range []tiers.Level{tiers.GPU, tiers.CPU, tiers.Storage} {
+			for _, op := range []tiers.Op{tiers.Write, tiers.Read} {
+				for _, size := range sizes {
+					b.Run(fmt.Sprintf("tier=%s/op=%s/size=%dMiB", level, op, size>>20), func(b *testing.B) {
+						tierBenchmark(b, v, level, op, size)
+					})
+				}
+			}
+		}
+	})
+}
+
+// tierDefault is the size of a memory tier that was not asked for.
+const tierDefault = 1 << 30
+
+func tierBenchmark(b *testing.B, v *params.Values, level tiers.Level, op tiers.Op, size int64) {
+	plain(b, v, func(cfg *kvbench.Config) kvbench.Routine {
+		st := &cfg.Storage
+		need := 2 * size * int64(cfg.Workers+1)
+		gpu, cpu, storage := st.GPUBytes, st.CPUBytes, st.StorageBytes
+		st.GPUBytes, st.CPUBytes, st.StorageBytes = 0, 0, 0
+		switch level {
+		case tiers.GPU:
+			st.GPUBytes = max(gpu, tierDefault, need)
+		case tiers.CPU:
+			st.CPUBytes = max(cpu, tierDefault)
+			// Memory is not to be taken without being asked for: fewer workers instead.
+			cfg.Workers = int(max(1, min(int64(cfg.Workers), st.CPUBytes/(2*size)-1)))
+		default:
+			st.StorageBytes = storage
+			cfg.Workers = int(max(1, min(int64(cfg.Workers), storage/(2*size)-1)))
+		}
+		st.Workers = cfg.Workers
+		return &kvbench.TierRoutine{Level: level, Op: op, Size: size, Footprint: 64 * max(size, 16<<20)}
+	})
+}
+
+// plain runs one trial of a benchmark without requests.
+func plain(b *testing.B, v *params.Values, routine func(*kvbench.Config) kvbench.Routine) (res *kvbench.Result) {
+	measure(b, v, func(ctx context.Context, t trialEnv) (*kvbench.Result, error) {
+		cfg, err := trialConfig(v, t.number)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Info.Warnings = warnings(v)
+		cfg.Progress, cfg.Publish, cfg.Procs = t.progress, t.publish, t.procs
+		if v.Division == params.Quick && v.Origin("benchtime").Kind < params.FromFile {
+			cfg.Window = quickPlainWindow
+		}
+		r := routine(&cfg)
+		res, err = kvbench.RunPlain(ctx, cfg, r)
+		return res, err
+	})
+	return res
+}
+
+// quickPlainWindow keeps the many sub-benchmarks of the quick division short.
+const quickPlainWindow = 500 * time.Millisecond

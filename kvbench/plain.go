@@ -1,0 +1,156 @@
+package kvbench
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kvbench/tiers"
+)
+
+// Routine is a benchmark without requests: every worker repeats Step until the
+// window is over. It reports its bytes and operations to the Bench it is given.
+type Routine interface {
+	// Prepare runs once before the window.
+	Prepare(ctx context.Context, b *Bench) error
+	// Step does one operation. It is called by many goroutines, each with its
+	// own worker number. An error that is not the context's fails the trial.
+	Step(ctx context.Context, b *Bench, worker int) error
+}
+
+// Bench is what a Routine works with.
+type Bench struct {
+	Clock    Clock
+	Transfer *tiers.Transfer
+	Pool     *tiers.Pool
+	Content  *tiers.Content
+	Levels   []tiers.LevelConfig
+	Workers  int
+
+	rec *Recorder
+	gen atomic.Uint64
+}
+
+// Tier returns the tier of a level, nil when there is none.
+func (b *Bench) Tier(l tiers.Level) (tiers.Tier, int64) {
+	for _, c := range b.Levels {
+		if c.Level == l {
+			return c.Tier, c.Capacity
+		}
+	}
+	return nil, 0
+}
+
+// Gen returns a new write generation: no two objects have the same content.
+func (b *Bench) Gen() uint64 { return b.gen.Add(1) }
+
+// Chunk counts bytes that have moved.
+func (b *Bench) Chunk(worker int, l tiers.Level, op tiers.Op, bytes int64) {
+	b.rec.Chunk(b.Clock.Now(), worker, l, op, phaseOf(op), bytes)
+}
+
+// Done counts a completed operation.
+func (b *Bench) Done(worker int, l tiers.Level, op tiers.Op, o tiers.Object, t tiers.Timing) {
+	now := b.Clock.Now()
+	b.rec.Operation(OpSample{
+		At: now, Shard: worker, Level: l, Op: op, Phase: phaseOf(op), Purpose: purposeOf(op),
+		Key: o.Key, Bytes: o.Size, First: op == tiers.Read,
+		Device: t.Device, Host: t.Host, Generation: t.Generation, Admission: t.Admission, Buffers: t.Admission,
+	})
+	b.rec.Request(RequestSample{At: now, Shard: worker, EndToEnd: t.IO(), Storage: t.IO()})
+}
+
+// RunPlain executes one trial of a routine, as Run does for a workload: an
+// exact window, the kernel's witness, the harness's cost, and a Result whose
+// unit of completion is the operation. Of the Config it reads Info, Workers,
+// Window, Requests (operations), Settle, Storage, Procs, Clock, Progress and
+// Publish.
+func RunPlain(ctx context.Context, cfg Config, r Routine) (*Result, error) {
+	cfg.Info.CountOperations = true
+	t, err := newTrial(&cfg)
+	if err != nil {
+		return nil, err
+	}
+	b := &Bench{
+		Clock: t.clock, Transfer: t.stack.transfer, Pool: t.stack.pool, Content: t.stack.content,
+		Levels: t.stack.levels, Workers: cfg.Workers, rec: t.rec,
+	}
+	return t.run(ctx, func() *sync.WaitGroup {
+		t.say(ctx, "resting", cfg.Settle)
+		err := t.clock.Sleep(ctx, cfg.Settle)
+		if err == nil {
+			err = r.Prepare(ctx, b)
+		}
+		if err != nil {
+			t.fail(err, endedByOf(err))
+			return nil
+		}
+		return t.repeat(ctx, b, r)
+	})
+}
+
+// repeat lets every worker step through the window.
+func (t *trial) repeat(ctx context.Context, b *Bench, r Routine) *sync.WaitGroup {
+	opctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer t.raiseProcs()()
+	_ = ResetPeakRSS()
+	full := make(<-chan struct{})
+	if t.cfg.Requests > 0 {
+		full = t.rec.LimitRequests(t.cfg.Requests)
+	}
+	start := t.startMeters()
+	var wg sync.WaitGroup
+	for w := range t.cfg.Workers {
+		wg.Go(func() { t.step(opctx, b, r, w) })
+	}
+	side, stopSide := context.WithCancel(opctx)
+	defer stopSide()
+	go t.watchPlain(side, start)
+	if t.until(ctx, t.cfg.Window, full) {
+		t.endedBy = EndedByDeadline
+	}
+	_, end, _ := t.stopMeters()
+	stop(errWindowOver)
+	t.info.WorkerBusy = time.Duration(t.cfg.Workers) * (end - start)
+	t.tierInfo()
+	t.drain(ctx, &wg)
+	t.info.Drain = t.clock.Now() - end
+	return &wg
+}
+
+func (t *trial) step(ctx context.Context, b *Bench, r Routine, worker int) {
+	defer func() {
+		if p := recover(); p != nil {
+			t.fail(fmt.Errorf("worker %d panicked: %v\n%s", worker, p, debug.Stack()), EndedByError)
+		}
+	}()
+	for ctx.Err() == nil {
+		if err := r.Step(ctx, b, worker); err != nil && ctx.Err() == nil {
+			t.fail(err, EndedByError)
+			return
+		}
+	}
+}
+
+// watchPlain feeds the live line.
+func (t *trial) watchPlain(ctx context.Context, start time.Duration) {
+	if t.cfg.Progress == nil {
+		return
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			t.cfg.Progress(Snapshot{
+				Stage: "running", Elapsed: t.clock.Now() - start, Total: t.cfg.Window, Live: t.rec.Counters(),
+				Tiers: []tiers.LevelGauge{}, Free: t.freeSpace(),
+			})
+		}
+	}
+}
