@@ -30,18 +30,25 @@ func (r *Result) Metrics() []Metric {
 		add("tok/s", r.Summary.AvgThroughput)
 		add("storage-tok/s", r.Summary.StorageThroughput)
 	}
-	add("read-B/s", read.BytesPerSecond)
-	add("write-B/s", write.BytesPerSecond)
+	// A direction that nobody asked for has no rate: benchstat cannot average zeros.
+	if read.Bytes > 0 {
+		add("read-B/s", read.BytesPerSecond)
+	}
+	if write.Bytes > 0 {
+		add("write-B/s", write.BytesPerSecond)
+	}
 	add("read-p50-ns", ms("storage_read_device_p50_ms"))
 	add("read-p95-ns", ms("storage_read_device_p95_ms"))
 	add("read-p99-ns", ms("storage_read_device_p99_ms"))
 	add("write-p95-ns", ms("storage_write_device_p95_ms"))
 	add("read-ns/MiB", read.NSPerMiB)
-	if v := r.Summary.EndToEndLatency.P95; v != nil {
+	if v := r.Summary.EndToEndLatency.P95; v != nil && r.CompletionUnit != UnitOperation {
 		add("e2e-p95-ns", new(*v*1e6))
 	}
-	add("hit-ratio", r.Lookups.HitRate)
-	add("served-ratio", r.Load["total"].ServedRatio)
+	if r.CompletionUnit != UnitOperation {
+		add("hit-ratio", r.Lookups.HitRate)
+		add("served-ratio", r.Load["total"].ServedRatio)
+	}
 	add("cpu-ns/B", r.Harness.CPUNSPerByte)
 	if v := r.Harness.PeakRSSBytes; v != nil {
 		add("peak-RSS-bytes", new(float64(*v)))
@@ -51,8 +58,12 @@ func (r *Result) Metrics() []Metric {
 	return out
 }
 
-// storageTraffic returns the storage tier's two directions, empty where there is none.
+// storageTraffic returns the storage tier's two directions, empty where there is none. A benchmark without requests
+// measures the one tier that it has, whichever that is.
 func (r *Result) storageTraffic() (read, write TierTraffic) {
+	if len(r.Tiers) == 1 && r.CompletionUnit == UnitOperation {
+		return r.Tiers[0].Read, r.Tiers[0].Write
+	}
 	for _, t := range r.Tiers {
 		if t.Level == "storage" {
 			return t.Read, t.Write
