@@ -27,6 +27,7 @@ type StorageConfig struct {
 	MaxWriters int // entries being written at a time, 0 = no bound
 	Workers    int // how many operations may run at once: sizes the pool
 	Verify     tiers.Verify
+	SpareProcs int // see tiers.FileOptions; Run derives it from Config.Procs
 	Nonce      [16]byte
 
 	// FreeFloor is how much of the filesystem must stay free, in bytes; below it
@@ -65,7 +66,8 @@ type Config struct {
 	Population   Population
 	Precondition Precondition
 
-	// Procs is GOMAXPROCS while the load runs, 0 = as it is.
+	// Procs is GOMAXPROCS during the trial, 0 = as it is. What exceeds the cores
+	// is spare for blocking I/O.
 	Procs int
 
 	Clock    Clock          // nil = wall time

@@ -95,7 +95,6 @@ func RunPlain(ctx context.Context, cfg Config, r Routine) (*Result, error) {
 // repeat lets every worker step through the window.
 func (t *trial) repeat(ctx context.Context, b *Bench, r Routine) *sync.WaitGroup {
 	opctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer t.raiseProcs()()
 	_ = ResetPeakRSS()
 	full := make(<-chan struct{})
 	if t.cfg.Requests > 0 {

@@ -96,7 +96,7 @@ func (s *stack) openTiers(clock Clock) error {
 		return err
 	}
 	s.dir = dir
-	ft, err := tiers.NewFileTier(dir, tiers.FileOptions{Direct: s.cfg.Direct})
+	ft, err := tiers.NewFileTier(dir, tiers.FileOptions{Direct: s.cfg.Direct, SpareProcs: s.cfg.SpareProcs})
 	if err != nil {
 		return err
 	}

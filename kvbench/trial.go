@@ -85,6 +85,9 @@ func newTrial(cfg *Config) (*trial, error) {
 	if t.clock == nil {
 		t.clock = NewWallClock()
 	}
+	if cfg.Procs > 0 {
+		cfg.Storage.SpareProcs = max(0, cfg.Procs-runtime.NumCPU())
+	}
 	t.begun = t.clock.Now()
 	t.rec = NewRecorder(min(8, runtime.NumCPU()))
 	obs := &observer{clock: t.clock, rec: t.rec, fail: t.fail}
@@ -104,6 +107,7 @@ func (t *trial) fail(err error, endedBy string) {
 // run does the work, which returns when the window is over, with the workers
 // that may still be draining; then it concludes and cleans up.
 func (t *trial) run(ctx context.Context, work func() *sync.WaitGroup) (*Result, error) {
+	defer t.raiseProcs()()
 	t.describe()
 	workers := work()
 	res := t.conclude()
@@ -155,8 +159,6 @@ func (t *trial) prepare(ctx context.Context) error {
 func (t *trial) load(ctx context.Context) *sync.WaitGroup {
 	opctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.stop = stop
-	restore := t.raiseProcs()
-	defer restore()
 	_ = ResetPeakRSS() // without it the peak is that of the process, which the result then shows
 
 	t.dispatch = newDispatcher(t.clock, t.src, t.stack.cache, t.cfg.Planner)
@@ -343,7 +345,7 @@ func (t *trial) clean(ctx context.Context, workers *sync.WaitGroup) error {
 	return nil
 }
 
-// raiseProcs sets GOMAXPROCS for the load and returns the way back.
+// raiseProcs sets GOMAXPROCS for the trial and returns the way back.
 func (t *trial) raiseProcs() func() {
 	if t.cfg.Procs <= 0 {
 		return func() {}

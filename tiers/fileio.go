@@ -29,9 +29,9 @@ func openat(dir int, name string, flags int, mode uint32) (fd int, err error) {
 
 // preadFull reads at least want bytes at off into p, which may be longer for the padding. It returns how many
 // bytes came before a failure.
-func preadFull(fd int, p []byte, want int, off int64) (got int, err error) {
+func (s *spareCalls) preadFull(fd int, p []byte, want int, off int64) (got int, err error) {
 	for got < want {
-		n, err := unix.Pread(fd, p[got:], off+int64(got))
+		n, err := s.pread(fd, p[got:], off+int64(got))
 		switch {
 		case err == unix.EINTR:
 			continue
@@ -47,9 +47,9 @@ func preadFull(fd int, p []byte, want int, off int64) (got int, err error) {
 }
 
 // pwriteFull writes all of p at off.
-func pwriteFull(fd int, p []byte, off int64) (put int, err error) {
+func (s *spareCalls) pwriteFull(fd int, p []byte, off int64) (put int, err error) {
 	for put < len(p) {
-		n, err := unix.Pwrite(fd, p[put:], off+int64(put))
+		n, err := s.pwrite(fd, p[put:], off+int64(put))
 		switch {
 		case err == unix.EINTR:
 			continue

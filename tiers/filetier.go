@@ -15,6 +15,9 @@ type FileOptions struct {
 	// Direct bypasses the page cache: O_DIRECT, blocks preallocated, one fdatasync per entry. Without it entries
 	// are written through the page cache, flushed and dropped from it, and dropped again before they are read.
 	Direct bool
+	// SpareProcs is by how much GOMAXPROCS exceeds the cores while the tier works: so many direct reads and
+	// writes may keep their processor while they block, which saves most of the scheduler's CPU. 0 = none.
+	SpareProcs int
 }
 
 // FileTier keeps each entry in a file of its own in an owned directory. The directory stays the caller's to close,
@@ -25,6 +28,7 @@ type FileTier struct {
 	traits   Traits
 	warnings []string
 
+	calls         spareCalls
 	noPreallocate atomic.Bool // the filesystem cannot, asked once
 
 	mu      sync.Mutex
@@ -57,6 +61,9 @@ func NewFileTier(dir *OwnedDir, opt FileOptions) (*FileTier, error) {
 		} else if why := directIgnored(info); why != "" {
 			t.warn("direct I/O in %s is accepted but means nothing: %s", dir.Path(), why)
 		}
+	}
+	if t.direct && !info.Network { // a server that does not answer must not hold processors
+		t.calls.left.Store(int64(opt.SpareProcs))
 	}
 	mode := "buffered I/O"
 	if t.direct {
@@ -93,7 +100,7 @@ func (t *FileTier) probeDirect() (align int, err error) {
 	defer func() { err = errors.Join(err, f.Abort()) }()
 	align = directAlign(f.fd)
 	block := aligned(make([]byte, 2*align), align, align)
-	if _, err := pwriteFull(f.fd, block, 0); err != nil {
+	if _, err := t.calls.pwriteFull(f.fd, block, 0); err != nil {
 		return 0, t.error("write", f.file, 0, err)
 	}
 	r, err := t.open(o)
@@ -101,7 +108,7 @@ func (t *FileTier) probeDirect() (align int, err error) {
 		return 0, err
 	}
 	defer r.Close()
-	if _, err := preadFull(r.fd, block, align, 0); err != nil {
+	if _, err := t.calls.preadFull(r.fd, block, align, 0); err != nil {
 		return 0, t.error("read", r.file, 0, err)
 	}
 	return align, nil
@@ -268,7 +275,7 @@ type fileWriter struct {
 
 func (w *fileWriter) WriteAt(_ context.Context, p []byte, off int64) error {
 	whole := p[:alignUp(len(p), w.tier.traits.Align)]
-	if n, err := pwriteFull(w.fd, whole, off); err != nil {
+	if n, err := w.tier.calls.pwriteFull(w.fd, whole, off); err != nil {
 		return w.tier.error("write", w.file, off+int64(n), err)
 	}
 	return nil
@@ -337,7 +344,7 @@ type fileReader struct {
 
 func (r *fileReader) ReadAt(_ context.Context, p []byte, off int64) error {
 	whole := p[:alignUp(len(p), r.tier.traits.Align)]
-	if n, err := preadFull(r.fd, whole, len(p), off); err != nil {
+	if n, err := r.tier.calls.preadFull(r.fd, whole, len(p), off); err != nil {
 		return r.tier.error("read", r.file, off+int64(n), err)
 	}
 	return nil

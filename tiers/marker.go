@@ -84,10 +84,15 @@ func readMarker(fd int) ([]byte, error) {
 	return buf[:n], err
 }
 
-// writeMarker replaces the text in place. The magic at its start is the same before and after, so no moment
-// exists in which the directory is not recognised.
-func writeMarker(fd int, text []byte) error {
-	if _, err := pwriteFull(fd, text, 0); err != nil {
+// writeMarker replaces the text of the marker in dir, in place. The magic at its start is the same before and
+// after, so no moment exists in which the directory is not recognised.
+func writeMarker(dir int, text []byte) (err error) {
+	fd, err := openat(dir, markerName, unix.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unix.Close(fd)) }()
+	if _, err := new(spareCalls).pwriteFull(fd, text, 0); err != nil {
 		return err
 	}
 	if err := retry(func() error { return unix.Ftruncate(fd, int64(len(text))) }); err != nil {
@@ -96,24 +101,37 @@ func writeMarker(fd int, text []byte) error {
 	return retry(func() error { return unix.Fsync(fd) })
 }
 
-// lockMarker takes the marker's lock for the life of the descriptor; the kernel drops it however the process
-// ends. The warning is not empty where the filesystem knows no locks and only the process number could be asked.
-func lockMarker(fd int, path string) (warning string, err error) {
-	err = retry(func() error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
-	if err == nil {
-		return "", nil
+// lockMarker takes the marker's lock for the life of its descriptor; the kernel drops it however the process
+// ends. The descriptor is open for reading only: one for writing would keep the filesystem from being remounted
+// read-only for the whole run.
+func (d *OwnedDir) lockMarker() error {
+	flock := func() error { return unix.Flock(d.lock, unix.LOCK_EX|unix.LOCK_NB) }
+	err := retry(flock)
+	if errors.Is(err, unix.EBADF) { // NFS locks for writing only what is open for writing
+		fd, openErr := openat(d.fd, markerName, unix.O_RDWR, 0)
+		if openErr != nil {
+			return fmt.Errorf("open %s/%s: %w%s", d.path, markerName, openErr, advice(openErr))
+		}
+		unix.Close(d.lock)
+		d.lock = fd
+		err = retry(flock)
 	}
-	text, _ := readMarker(fd)
+	if err == nil {
+		return nil
+	}
+	text, _ := readMarker(d.lock)
 	m, _ := parseMarker(text)
 	switch {
 	case errors.Is(err, unix.EWOULDBLOCK):
-		return "", &LockedError{Path: path, PID: m.PID, Host: m.Host}
+		return &LockedError{Path: d.path, PID: m.PID, Host: m.Host}
 	case errors.Is(err, unix.ENOLCK) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL):
+		// No locks here: the process number must do, on this machine at least.
 		host, _ := os.Hostname()
 		if m.PID != 0 && m.PID != os.Getpid() && m.Host == host && unix.Kill(m.PID, 0) != unix.ESRCH {
-			return "", &LockedError{Path: path, PID: m.PID, Host: m.Host}
+			return &LockedError{Path: d.path, PID: m.PID, Host: m.Host}
 		}
-		return fmt.Sprintf("the filesystem of %s knows no file locks (%v): nothing keeps a second run out of it", path, err), nil
+		d.warning = fmt.Sprintf("the filesystem of %s knows no file locks (%v): nothing keeps a second run out of it", d.path, err)
+		return nil
 	}
-	return "", fmt.Errorf("lock %s/%s: %w%s", path, markerName, err, advice(err))
+	return fmt.Errorf("lock %s/%s: %w%s", d.path, markerName, err, advice(err))
 }
