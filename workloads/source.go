@@ -25,7 +25,8 @@ const Never = time.Duration(math.MaxInt64)
 // workers read their clocks before they get the mutex; a request's Arrival may therefore lie a moment after the caller's now.
 type Source interface {
 	// Take returns the best request to start now: highest priority, then earliest arrival. With Wait there is nothing to
-	// do before wake (Never: before the next Written or Done).
+	// do before wake (Never: before the next Written or Done). Close to the end of a load there may be nothing at wake
+	// either, and the answer is Wait again.
 	Take(now time.Duration) (r *Request, st State, wake time.Duration)
 	// Written says that the request's own entry is in the cache, or failed to get there, or that there was none to write.
 	// It is called exactly once per request taken, before Done. The ordered successor may start.

@@ -2,7 +2,7 @@ package workloads
 
 import "time"
 
-// Account implements Source. Open-loop users are followed by a second cursor each that runs ahead of the first: about 20 ns
+// Account implements Source. Open-loop users are followed by a second cursor each that runs ahead of the first: about 40 ns
 // per arrival since the last call, plus a look at every user. In closed-loop a user has one request at most.
 func (s *Users) Account(until time.Duration) []ClassLoad {
 	s.accounted = max(s.accounted, s.now, until)

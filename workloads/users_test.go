@@ -143,6 +143,7 @@ func TestRequestDistributions(t *testing.T) {
 		require.True(t, r.GenerateTokens >= u.Generate/4 && r.GenerateTokens <= u.Generate)
 		require.Equal(t, r.ContextTokens >= 10000, r.Kind == PrefillOnly)
 		require.Equal(t, r.Turn-1, len(r.History))
+		require.Equal(t, len(r.History), cap(r.History), "who appends must not reach the elements of later turns")
 		share += float64(r.ContextTokens) / float64(u.Context)
 		gap := (r.Arrival - last[r.User]).Seconds() / u.Think
 		require.True(t, gap > 0.7999 && gap < 1.2001)
@@ -238,11 +239,11 @@ func TestRates(t *testing.T) {
 	cfg.ConstantRate = true
 	s := NewUsers(cfg)
 	for n := range 100 {
-		r, st, wake := s.Take(time.Duration(n) * 10 * time.Millisecond)
+		r, st, _ := s.Take(time.Duration(n) * 10 * time.Millisecond)
 		require.Equal(t, Ready, st)
 		require.Equal(t, n%20, r.User)
 		require.Equal(t, time.Duration(n)*10*time.Millisecond, r.Arrival)
-		_, st, wake = s.Take(0)
+		_, st, wake := s.Take(0)
 		require.Equal(t, Wait, st)
 		require.Equal(t, time.Duration(n+1)*10*time.Millisecond, wake)
 		s.Written(r)
@@ -312,6 +313,45 @@ func TestMaxRequestsExact(t *testing.T) {
 			return false
 		})
 		assert.Equal(t, arrivals[:n], got)
+	}
+}
+
+// TestWakeAtTheEnd: once the last request is known, later arrivals are nothing to wake up for.
+func TestWakeAtTheEnd(t *testing.T) {
+	p := DefaultProfile()
+	p.NewConversation = 0
+	users := []User{{ID: 0, Context: 10, Generate: 10, Think: 0.1}, {ID: 1, Context: 10, Generate: 10, Think: 10}}
+	s := NewUsers(UsersConfig{Profile: p, Users: users, MultiTurn: true, MaxRequests: 3})
+	for n := range int64(3) {
+		r, st, _ := s.Take(time.Second)
+		require.Equal(t, Ready, st)
+		require.Equal(t, []int64{0, n}, []int64{int64(r.User), r.Seq})
+		if n < 2 {
+			_, st, wake := s.Take(time.Second)
+			require.Equal(t, Wait, st)
+			require.Equal(t, Never, wake)
+		}
+		s.Written(r)
+	}
+	_, st, _ := s.Take(time.Second)
+	assert.Equal(t, Exhausted, st)
+}
+
+// TestTies: arrivals of one moment go by class where priorities are equal, and by user inside a class.
+func TestTies(t *testing.T) {
+	p := DefaultProfile()
+	for c := range p.QoS {
+		p.QoS[c].Priority = 1
+	}
+	var users []User
+	for i, c := range []Class{Batch, Interactive, Responsive, Batch, Interactive, Responsive} {
+		users = append(users, User{ID: i, Class: c, Context: 10, Generate: 10}) // without think time: all ask at the origin
+	}
+	s := NewUsers(UsersConfig{Profile: p, Users: users, ClosedLoop: true})
+	for _, want := range []int{1, 4, 2, 5, 0, 3} {
+		r, st, _ := s.Take(0)
+		require.Equal(t, Ready, st)
+		require.Equal(t, want, r.User)
 	}
 }
 
