@@ -1,11 +1,8 @@
 package workloads
 
 import (
-	"container/heap"
-	"crypto/sha256"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"runtime"
 	"testing"
 	"time"
@@ -13,114 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-// pending is a request in flight in a simulation.
-type pending struct {
-	at  time.Duration
-	run func()
-}
-
-type agenda []pending
-
-func (a agenda) Len() int           { return len(a) }
-func (a agenda) Less(i, j int) bool { return a[i].at < a[j].at }
-func (a agenda) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
-func (a *agenda) Push(x any)        { *a = append(*a, x.(pending)) }
-func (a *agenda) Pop() any {
-	last := (*a)[len(*a)-1]
-	*a = (*a)[:len(*a)-1]
-	return last
-}
-
-// simulate serves a source with workers under virtual time until stop says so or the source is exhausted.
-func simulate(s Source, workers int, service func(*Request) time.Duration, stop func(now time.Duration, r *Request) bool) {
-	var events agenda
-	now, idle := time.Duration(0), workers
-	for {
-		wake := Never
-		for idle > 0 {
-			r, st, at := s.Take(now)
-			if st == Exhausted && len(events) == 0 {
-				return
-			}
-			if st != Ready {
-				wake = at
-				break
-			}
-			if stop(now, r) {
-				return
-			}
-			idle--
-			written := now + service(r)
-			done := written + service(r)
-			heap.Push(&events, pending{written, func() { s.Written(r) }})
-			heap.Push(&events, pending{done, func() { s.Done(r, done); idle++ }})
-		}
-		if len(events) == 0 && wake == Never {
-			return
-		}
-		if len(events) > 0 {
-			wake = min(wake, events[0].at)
-		}
-		now = max(now, wake)
-		for len(events) > 0 && events[0].at <= now {
-			heap.Pop(&events).(pending).run()
-		}
-	}
-}
-
-// digests returns a hash of the first turns of each user.
-func digests(t *testing.T, cfg UsersConfig, turns, workers int, service func(*Request) time.Duration) []string {
-	t.Helper()
-	planner := Planner{Sizer: Sizer{BytesPerToken: 131072}, Batched: true}
-	sums := make([]string, len(cfg.Users))
-	complete := 0
-	hashes := make([]func(string), len(cfg.Users))
-	for i := range hashes {
-		h := sha256.New()
-		hashes[i] = func(line string) {
-			h.Write([]byte(line))
-			sums[i] = fmt.Sprintf("%x", h.Sum(nil))
-		}
-	}
-	simulate(NewUsers(cfg), workers, service, func(_ time.Duration, r *Request) bool {
-		if r.Seq < int64(turns) {
-			for _, op := range planner.Plan(nil, r) {
-				hashes[r.User](fmt.Sprintln(r.User, r.Turn, r.Kind, op.Kind, op.Key, op.Bytes, op.Times))
-			}
-		}
-		if r.Seq == int64(turns)-1 {
-			complete++
-		}
-		return complete == len(cfg.Users)
-	})
-	require.Equal(t, len(cfg.Users), complete)
-	return sums
-}
-
-// TestDigest: what a user asks does not depend on when it is served, by how many, or in which mode.
-func TestDigest(t *testing.T) {
-	p := DefaultProfile()
-	cfg := UsersConfig{Profile: p, Seed: 42, Users: Population(p, 42, 200, true), MultiTurn: true, PrefixCaching: true}
-	rng := rand.New(rand.NewPCG(1, 2))
-	random := func(*Request) time.Duration { return time.Duration(rng.Int64N(int64(50 * time.Millisecond))) }
-	want := digests(t, cfg, 50, 200, func(*Request) time.Duration { return 0 })
-	overtaking := cfg
-	overtaking.Overtaking = true
-	closed := cfg
-	closed.ClosedLoop = true
-	for name, got := range map[string][]string{
-		"random times":            digests(t, cfg, 50, 200, random),
-		"large entries take long": digests(t, cfg, 50, 150, func(r *Request) time.Duration { return time.Duration(r.ContextTokens) * time.Microsecond }),
-		"few workers":             digests(t, cfg, 50, 2, func(*Request) time.Duration { return 20 * time.Microsecond }),
-		"overtaking":              digests(t, overtaking, 50, 200, random),
-		"closed-loop":             digests(t, closed, 50, 200, random),
-	} {
-		assert.Equal(t, want, got, name)
-	}
-	cfg.Seed++
-	assert.NotEqual(t, want, digests(t, cfg, 50, 200, random))
-}
 
 // TestRequestDistributions checks what one user and all users draw against the definition.
 func TestRequestDistributions(t *testing.T) {
