@@ -191,7 +191,7 @@ func open(path, parent string, opt OwnedOptions, made []string) (_ *OwnedDir, er
 		Made: mergeMade(old.Made, made, parent), MadeRank: madeRank || sticky || old.MadeRank,
 	}
 	// The marker is on the medium before the first file: nothing of ours is ever found without it.
-	if err := writeMarker(d.lock, d.mark.encode()); err != nil {
+	if err := writeMarker(d.fd, d.mark.encode()); err != nil {
 		return nil, fmt.Errorf("write %s/%s: %w%s", path, markerName, err, advice(err))
 	}
 	if err := retry(func() error { return unix.Fsync(d.fd) }); err != nil && !errors.Is(err, unix.EINVAL) {
@@ -216,7 +216,7 @@ func stickyDir(fd int, made bool) (bool, error) {
 
 // openMarker opens the marker or makes it in an empty directory, and locks it.
 func (d *OwnedDir) openMarker() (fresh bool, err error) {
-	d.lock, err = openat(d.fd, markerName, unix.O_RDWR, 0)
+	d.lock, err = openat(d.fd, markerName, unix.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe of that name must not hold us up
 	if errors.Is(err, unix.ENOENT) {
 		names, err := readNames(d.fd, ".")
 		if errors.Is(err, unix.ENOENT) {
@@ -232,7 +232,7 @@ func (d *OwnedDir) openMarker() (fresh bool, err error) {
 			return false, fmt.Errorf("%s holds files (%s) but no marker of ours (%s), so it is somebody else's; move it away or give another -cache-dir",
 				d.path, strings.Join(names[:min(3, len(names))], ", "), markerName)
 		}
-		d.lock, err = openat(d.fd, markerName, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL, 0o644)
+		d.lock, err = openat(d.fd, markerName, unix.O_RDONLY|unix.O_CREAT|unix.O_EXCL, 0o644)
 		if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOENT) {
 			return false, errAgain
 		}
@@ -243,7 +243,7 @@ func (d *OwnedDir) openMarker() (fresh bool, err error) {
 	} else if err != nil {
 		return false, fmt.Errorf("open %s/%s: %w%s", d.path, markerName, err, advice(err))
 	}
-	d.warning, err = lockMarker(d.lock, d.path)
+	err = d.lockMarker()
 	if err != nil {
 		return false, err // not fresh: whoever holds the lock has made it his
 	}

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -273,24 +272,4 @@ func TestFileTierRefusesToFollowALink(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "mine", string(text))
 	require.NoError(t, os.Remove(path))
-}
-
-func TestMemoryFilesystemIsWarnedAbout(t *testing.T) {
-	info, err := tiers.FilesystemInfo("/run")
-	if err != nil || !info.Memory {
-		t.Skipf("/run is no memory filesystem here: %v %v", info.Type, err)
-	}
-	dir, err := os.MkdirTemp("/run", "kvbench-test-")
-	if err != nil {
-		t.Skipf("cannot write to /run: %v", err)
-	}
-	defer os.RemoveAll(dir)
-	d, err := tiers.OpenOwnedDir(tiers.OwnedOptions{CacheDir: dir})
-	require.NoError(t, err)
-	defer d.Close()
-	tier, err := tiers.NewFileTier(d, tiers.FileOptions{Direct: true})
-	require.NoError(t, err)
-	all := strings.Join(tier.Warnings(), "\n")
-	assert.Contains(t, all, "this measures memory")
-	assert.True(t, strings.Contains(all, "means nothing") || strings.Contains(all, "buffered I/O instead"), all)
 }

@@ -1,0 +1,84 @@
+package tiers
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const victimEnv = "KVBENCH_TEST_VICTIM_DIR"
+
+// TestKilledRunsAreReclaimedAndHarmNothing runs itself as another process that opens, fills and closes a cache
+// directory again and again, and kills that with SIGKILL after a random number of its steps.
+func TestKilledRunsAreReclaimedAndHarmNothing(t *testing.T) {
+	if dir := os.Getenv(victimEnv); dir != "" {
+		victim(t, dir)
+		return
+	}
+	cache, outside := t.TempDir(), t.TempDir()
+	usersFiles(t, cache, outside)
+	before, beyond := tree(t, cache), tree(t, outside)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	reclaimed := 0
+	for range 20 {
+		killAfter(t, cache, 1+rng.IntN(60))
+		d, err := OpenOwnedDir(OwnedOptions{CacheDir: cache})
+		require.NoError(t, err)
+		reclaimed += d.Reclaimed().Files
+		require.NoError(t, d.Close())
+		require.Equal(t, before, tree(t, cache))
+	}
+	assert.Equal(t, beyond, tree(t, outside))
+	assert.Positive(t, reclaimed, "some kills came while files were there")
+}
+
+// killAfter starts the victim and kills it when it has told that many steps.
+func killAfter(t *testing.T, dir string, steps int) {
+	t.Helper()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.Command(exe, "-test.run", "^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), victimEnv+"="+dir)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	in := bufio.NewScanner(out)
+	for n := 0; n < steps && in.Scan(); n++ {
+	}
+	require.NoError(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+}
+
+// victim works until it is killed, one line per step.
+func victim(t *testing.T, dir string) {
+	pool, err := NewPool(4, 64<<10)
+	require.NoError(t, err)
+	start := time.Now()
+	x := &Transfer{Pool: pool, Content: NewContent(nonceA, 0), Chunk: 64 << 10, Depth: 2, Now: func() time.Duration { return time.Since(start) }}
+	for run := uint64(0); ; run++ {
+		fmt.Println("open")
+		d, err := OpenOwnedDir(OwnedOptions{CacheDir: dir})
+		require.NoError(t, err)
+		tier, err := NewFileTier(d, FileOptions{Direct: run%2 == 0})
+		require.NoError(t, err)
+		for i := range 10 {
+			fmt.Println("write")
+			_, err := x.Write(context.Background(), tier, Object{Key: fmt.Sprint("k", i), Gen: run, Size: 300_000}, nil)
+			require.NoError(t, err)
+		}
+		fmt.Println("remove")
+		require.NoError(t, tier.Remove(context.Background(), Object{Key: "k0", Gen: run}))
+		fmt.Println("close")
+		require.NoError(t, d.Close())
+	}
+}
