@@ -3,6 +3,7 @@ package benchmarks
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -102,16 +103,22 @@ func measure(b *testing.B, v *params.Values, body func(context.Context, trialEnv
 	}
 	res, err := body(s.ctx, t)
 	wipe()
-	if res != nil {
-		s.results = append(s.results, res)
-		report(b, res, err, files)
-	}
-	if err != nil {
+	if res == nil {
 		b.Fatal(err)
+	}
+	if err == nil && res.Status != kvbench.StatusComplete {
+		// Nothing was completed, or too much failed: numbers that nobody should use.
+		err = errors.New(res.Error)
+	}
+	s.results = append(s.results, res)
+	report(b, res, err, files)
+	if err != nil {
+		b.FailNow()
 	}
 }
 
-// report puts a result on the benchmark line and into its log.
+// report puts a result on the benchmark line and into its log, whose last line
+// says where the result is.
 func report(b *testing.B, res *kvbench.Result, err error, files []string) {
 	if err == nil {
 		b.ReportMetric(0, "ns/op") // replaced below unless nothing was completed
@@ -119,7 +126,11 @@ func report(b *testing.B, res *kvbench.Result, err error, files []string) {
 			b.ReportMetric(m.Value, m.Unit)
 		}
 	}
-	for _, line := range res.LogLines() {
+	lines := res.LogLines()
+	if err != nil && !strings.Contains(strings.Join(lines, "\n"), err.Error()) {
+		lines = append(lines, err.Error())
+	}
+	for _, line := range lines {
 		b.Log(line)
 	}
 	if len(files) > 0 {
