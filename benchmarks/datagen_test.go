@@ -35,7 +35,7 @@ func BenchmarkDataGen(b *testing.B) {
 		var gen, copied time.Duration
 		var chunks int64
 		object := tiers.Object{Key: "datagen", Gen: 1, Size: 1 << 40}
-		for gen < window && (v.Window.Completions == 0 || chunks < v.Window.Completions) {
+		for (window == 0 || gen < window) && (v.Window.Completions == 0 || chunks < v.Window.Completions) {
 			if current.ctx.Err() != nil {
 				b.Fatal(errInterrupted)
 			}
