@@ -69,7 +69,8 @@ func (s *session) epilogue() {
 		}
 	}
 	if len(s.skipped) > 0 {
-		fmt.Fprintln(s.errs, "\nskipped:")
+		// No colon behind the first word: readers of the merged streams would take it for configuration.
+		fmt.Fprintln(s.errs, "\nskipped benchmarks")
 		for _, line := range s.skipped {
 			fmt.Fprintln(s.errs, "  "+line)
 		}
