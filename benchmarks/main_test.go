@@ -5,4 +5,8 @@ import (
 	"testing"
 )
 
-func TestMain(m *testing.M) { os.Exit(Main(m)) }
+func TestMain(m *testing.M) {
+	code := Main(m)
+	removeBuilt()
+	os.Exit(code)
+}

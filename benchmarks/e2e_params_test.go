@@ -1,0 +1,154 @@
+package benchmarks
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// refused runs with parameters that cannot work: exit code 2, a message, no
+// benchmark, and nothing made. It returns the messages, one per line.
+func (b *bench) refused(args ...string) []string {
+	b.t.Helper()
+	before := tree(b.t, b.work)
+	o := b.run(args...)
+	assert.Equal(b.t, exitParameters, o.code, "%v\n%s%s", args, o.stdout, o.stderr)
+	assert.Empty(b.t, o.stdout, "%v", args)
+	assert.Equal(b.t, before, tree(b.t, b.work), "something was made")
+	lines := strings.Split(strings.TrimSpace(o.stderr), "\n")
+	require.Greater(b.t, len(lines), 2, o.stderr)
+	assert.Equal(b.t, "kvbench: nothing was run or made, because of the parameters:", lines[0])
+	assert.Contains(b.t, lines[len(lines)-1], "-help-parameters")
+	return lines[1 : len(lines)-1]
+}
+
+// has wants one of the lines to contain all the words.
+func has(t *testing.T, lines []string, words ...string) {
+	t.Helper()
+	for _, line := range lines {
+		all := true
+		for _, w := range words {
+			all = all && strings.Contains(line, w)
+		}
+		if all {
+			return
+		}
+	}
+	t.Errorf("no message has %q:\n%s", words, strings.Join(lines, "\n"))
+}
+
+func TestTenWrongParametersGiveTenMessages(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	config := filepath.Join(b.work, "wrong.yaml")
+	require.NoError(t, os.WriteFile(config, []byte("parameters:\n  num-gpus: 0\n  verfy: full\n"), 0o644))
+	b.env = append(b.env, "KVBENCH_TRACE_SPEEDUP=-1", "KVBENCH_WARMUP=25h")
+	lines := b.refused(append(b.places(), "-test.bench=.", "-test.benchtime=25h", "-config", config,
+		"-num-users=0", "-cpu-mem-gb=-1", "-io=fast", "-chunk-size=1000", "-nonce=zz", "-prefill-only", "-decode-only")...)
+	assert.Len(t, lines, 11) // the tenth and eleventh are the file's
+	has(t, lines, "-num-users: must be", "100000", "given 0", "flag")
+	has(t, lines, "-cpu-mem-gb: must be", "131072", "given -1")
+	has(t, lines, "-io: must be", "direct, buffered", "given fast")
+	has(t, lines, "-chunk-size: must be", "given 1000")
+	has(t, lines, "-nonce: must be", "given zz")
+	has(t, lines, "-decode-only: must be false with -prefill-only")
+	has(t, lines, "-benchtime: must be", "24h", "25h")
+	has(t, lines, "-trace-speedup: must be", "given -1", "KVBENCH_TRACE_SPEEDUP")
+	has(t, lines, "-warmup: must be", "25h", "KVBENCH_WARMUP")
+	has(t, lines, "num-gpus", "given 0", config+":2")
+	has(t, lines, "verfy", "3", "verify")
+}
+
+func TestWhatCannotWorkIsRefusedWithNumbers(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	has(t, b.refused(append(b.places(), "-test.bench=Synthetic", "-storage-capacity-gb=0.5")...),
+		"-storage-capacity-gb: must be at least", "one entry of 25000 tokens of tiny-1b", "given 0.5")
+	has(t, b.refused(append(b.places(), "-test.bench=DecodeOnly", "-num-users=1000", "-storage-capacity-gb=1")...),
+		"-storage-capacity-gb: must be at least", "-num-users at most 2")
+	has(t, b.refused(append(b.places(), "-test.bench=Synthetic", "-storage-capacity-gb=1000000")...),
+		"-storage-capacity-gb: must be at most", "GiB free", "given 1000000")
+	has(t, b.refused(append(b.places(), "-test.bench=Synthetic", "-cpu-mem-gb=100000")...),
+		"-cpu-mem-gb: must be at most", "available according to", "given 100000")
+	has(t, b.refused("-test.bench=AzureTrace", "-azure-trace-path", filepath.Join(b.work, "absent.csv")),
+		"-azure-trace-path: must be", "absent.csv")
+	// One size of a sweep that cannot work stops all of it.
+	has(t, b.refused(append(b.places(), "-test.bench=Synthetic", "-sweep", "num-users=1,2,0")...), "num-users", "0")
+	has(t, b.refused(append(b.places(), "-test.bench=Synthetic", "-sweep", "storage-capacity-gb=4,0.5")...), "at least", "given 0.5")
+}
+
+func TestForbiddenDirectories(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	link := filepath.Join(b.work, "link")
+	require.NoError(t, os.Symlink("/etc", link))
+	for _, dir := range []string{"/etc", "/etc/kvbench", "/proc/self", "/dev/shm/kv", "/usr/bin/../sbin", link, filepath.Join(link, "kv")} {
+		has(t, b.refused("-test.bench=Synthetic", "-results-dir", b.results, "-cache-dir", dir), "-cache-dir: must be", "a directory of the system")
+	}
+	file := filepath.Join(b.work, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o644))
+	has(t, b.refused("-test.bench=Synthetic", "-results-dir", b.results, "-cache-dir", file), "-cache-dir", "is not a directory")
+}
+
+func TestClosedDivision(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	args := append(b.places(), "-test.bench=MaxStorageStress|LargeModel", "-division=closed", "-storage-capacity-gb=4")
+	lines := b.refused(append(args, "-num-users=8", "-io=direct", "-test.count=2", "-test.benchtime=10s", "-sweep=seed=1,2")...)
+	has(t, lines, "-num-users: must be 200 in the closed division (option 1), given 8")
+	has(t, lines, "-num-users: must be 70 in the closed division (option 3), given 8")
+	has(t, lines, "-io: must be buffered in the closed division")
+	has(t, lines, "-count: must be 3")
+	has(t, lines, "-benchtime: must be 300s")
+	has(t, lines, "-sweep: must be absent")
+	config := append(b.micro(), args...)
+	has(t, b.refused(config...), "-config: must be absent: the closed division takes no configuration file")
+	// With nothing but free parameters what remains are the places: results and cache may not share a filesystem.
+	lines = b.refused(append(b.places(), "-test.bench=MaxStorageStress", "-division=closed", "-storage-capacity-gb=4", "-keep-files", "-progress=none", "-seed=42")...)
+	require.Len(t, lines, 1)
+	has(t, lines, "-results-dir: must be on another filesystem than the cache directory", b.results, b.cache)
+}
+
+func TestUnknownNamesAreToldWithTheNearest(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	config := filepath.Join(b.work, "kv.yaml")
+	text := "eviction:\n  max_recursion_depth: 10\nuser_templates:\n  chatbot:\n    context_rnge: [1, 2]\nqos_profile: {}\n"
+	require.NoError(t, os.WriteFile(config, []byte(text), 0o644))
+	lines := b.refused("-test.bench=Synthetic", "-config", config)
+	assert.Len(t, lines, 2)
+	has(t, lines, ":5", "context_rnge", "context_range")
+	has(t, lines, ":6", "qos_profile", "qos_profiles")
+	has(t, b.refused("-test.bench=Synthetic", "-model=llama3-8b"), "-model: must be one of", "llama3.1-8b")
+	has(t, b.refused("-test.bench=Synthetic", "-config", filepath.Join(b.work, "none.yaml")), "none.yaml")
+
+	o := b.run("-test.bench=Synthetic", "-num-user=3")
+	assert.Equal(t, exitParameters, o.code, "the flag package ends with 2 as well")
+	assert.Contains(t, o.stderr, "num-user")
+	o = b.run("-test.bench=(")
+	assert.Equal(t, exitParameters, o.code)
+	assert.Contains(t, o.stderr, `-bench "("`)
+}
+
+func TestHelpParameters(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.env = append(b.env, "KVBENCH_SEED=7")
+	before := tree(t, b.work)
+	o := b.ok("-help-parameters", "-test.bench=LargeModel", "-division=open", "-num-users=3")
+	assert.Regexp(t, `(?m)^-seed +7 +environment KVBENCH_SEED +42 `, o.stdout)
+	assert.Regexp(t, `(?m)^-num-users +3 +flag `, o.stdout)
+	assert.Regexp(t, `(?m)^-model +llama3.1-70b-instruct +benchmark LargeModel `, o.stdout)
+	assert.Regexp(t, `(?m)^-io +direct +`, o.stdout)
+	assert.Contains(t, o.stdout, filepath.Join(b.work, "kvbench-results"))
+	assert.Contains(t, b.ok("-help-parameters").stdout, "-storage-capacity-gb")
+	o = b.run("-help-parameters", "-io=fast")
+	assert.Equal(t, exitParameters, o.code)
+	assert.Contains(t, o.stderr, "-io: must be")
+	assert.Contains(t, o.stdout, "-num-users", "the table is there all the same")
+	assert.Equal(t, before, tree(t, b.work))
+}

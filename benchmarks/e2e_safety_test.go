@@ -1,0 +1,197 @@
+package benchmarks
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+)
+
+// entryLike is a name that the suite could give to a file of its own.
+const entryLike = "ab/0123456789abcdef0123456789abcd-0000000000000001"
+
+// userFiles puts a user's files into dir, and others beside it to which links
+// in dir point. It returns the directory of both.
+func userFiles(t testing.TB, dir string) (root string) {
+	t.Helper()
+	root = filepath.Dir(dir)
+	outside := filepath.Join(root, "outside")
+	old := time.Date(2020, 2, 29, 12, 0, 0, 123456789, time.UTC)
+	for name, mode := range map[string]os.FileMode{
+		filepath.Join(dir, "weights.npy"):         0o644,
+		filepath.Join(dir, ".hidden"):             0o600,
+		filepath.Join(dir, ".kvbench.json"):       0o644, // in the cache directory it marks nothing
+		filepath.Join(dir, "read-only.npy"):       0o400,
+		filepath.Join(dir, "run.sh"):              0o755,
+		filepath.Join(dir, entryLike):             0o644,
+		filepath.Join(dir, "sub/deeper/x.npy"):    0o644,
+		filepath.Join(dir, "sub/.dot"):            0o640,
+		filepath.Join(dir, "rank_00/y.npy"):       0o644,
+		filepath.Join(dir, "rank_1/z.npy"):        0o644,
+		filepath.Join(dir, "rank_1", entryLike):   0o644,
+		filepath.Join(dir, "rank_0.old/z.npy"):    0o644,
+		filepath.Join(outside, "precious.npy"):    0o644,
+		filepath.Join(outside, "ab/precious.npy"): 0o644,
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		require.NoError(t, os.WriteFile(name, []byte("the user's "+name), mode))
+		require.NoError(t, os.Chtimes(name, old, old))
+	}
+	for link, target := range map[string]string{
+		"out": outside, "precious": filepath.Join(outside, "precious.npy"), "nowhere": "does/not/exist",
+		"rank_2": outside, "sub/up": "../..",
+	} {
+		require.NoError(t, os.Symlink(target, filepath.Join(dir, link)))
+	}
+	return root
+}
+
+// userBench is a bench whose cache directory holds a user's files, and what a
+// look at them must show ever after.
+func userBench(t testing.TB) (b *bench, root string, before map[string]string) {
+	b = newBench(t)
+	b.cache = filepath.Join(b.work, "user/cache")
+	root = userFiles(t, b.cache)
+	return b, root, tree(t, root)
+}
+
+// long runs until something ends it; its entries are what the quick division makes.
+func (b *bench) long() []string {
+	return append(b.places(), "-test.bench=MaxStorageStress", "-test.benchtime=10m", "-storage-capacity-gb=1")
+}
+
+// working waits until the run has written entries.
+func (b *bench) working() {
+	b.t.Helper()
+	eventually(b.t, "entries in "+b.cache, 20*time.Second, func() bool {
+		files, _ := filepath.Glob(filepath.Join(b.cache, "rank_0/[0-9a-f][0-9a-f]/*"))
+		return len(files) > 0
+	})
+}
+
+func TestUserFilesSurviveANormalRun(t *testing.T) {
+	t.Parallel()
+	b, root, before := userBench(t)
+	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic|DecodeOnly|StorageCeiling", "-test.benchtime=20x")...)
+	assert.Equal(t, before, tree(t, root))
+}
+
+// TestUserFilesSurviveSIGKILL kills runs at random moments: before the
+// directory is made, while it fills, in the window, while it is cleaned.
+func TestUserFilesSurviveSIGKILL(t *testing.T) {
+	t.Parallel()
+	b, root, before := userBench(t)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	leftovers := 0
+	for range 20 {
+		p := b.start(append(b.places(), "-test.bench=MaxStorageStress", "-test.benchtime=300ms", "-storage-capacity-gb=1")...)
+		// The moment is what is random; nothing is waited for.
+		<-time.After(time.Duration(rng.IntN(450)) * time.Millisecond)
+		require.NoError(t, p.Process.Kill())
+		p.end()
+		now := tree(t, root)
+		if exists(filepath.Join(b.cache, "rank_0")) {
+			leftovers++
+		}
+		for name, text := range before {
+			assert.Equal(t, text, now[name], name)
+		}
+	}
+	t.Logf("%d of 20 killed runs left something", leftovers)
+	require.NoError(t, os.RemoveAll(b.results))
+	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x")...)
+	assert.Equal(t, before, tree(t, root), "the next run reclaims everything")
+	assert.Equal(t, kvbench.StatusComplete, theResult(t, b.results).Status)
+}
+
+// TestUserFilesInOurDirectorySurvive: a user may even put files into the
+// directory in which a run works.
+func TestUserFilesInOurDirectorySurvive(t *testing.T) {
+	t.Parallel()
+	b, root, before := userBench(t)
+	p := b.start(b.long()...)
+	b.working()
+	fans, err := filepath.Glob(filepath.Join(b.cache, "rank_0/[0-9a-f][0-9a-f]"))
+	require.NoError(t, err)
+	require.NotEmpty(t, fans)
+	theirs := []string{filepath.Join(b.cache, "rank_0/notes.npy"), filepath.Join(fans[0], "notes.npy"), filepath.Join(b.cache, "rank_0/mine/a")}
+	for _, name := range theirs {
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		require.NoError(t, os.WriteFile(name, []byte(name), 0o600))
+	}
+	require.NoError(t, os.Symlink(root, filepath.Join(b.cache, "rank_0/ff-link")))
+	require.NoError(t, p.Process.Signal(os.Interrupt))
+	assert.Equal(t, 130, p.end().code)
+	for range 2 { // the interrupted one, and one that reclaims what it may have left
+		for _, name := range theirs {
+			text, err := os.ReadFile(name)
+			require.NoError(t, err)
+			assert.Equal(t, name, string(text))
+		}
+		now := tree(t, root)
+		for name, text := range before {
+			assert.Equal(t, text, now[name], name)
+		}
+		b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x")...)
+	}
+	left, err := filepath.Glob(filepath.Join(b.cache, "rank_0/*/*-*"))
+	require.NoError(t, err)
+	assert.Empty(t, left, "no entry stays")
+}
+
+// TestForeignRankDirectoriesAreRefused: what carries the name of our directory
+// but is not ours is left alone.
+func TestForeignRankDirectoriesAreRefused(t *testing.T) {
+	t.Parallel()
+	b, root, before := userBench(t)
+	for rank, why := range map[string]string{"1": "no marker of ours", "2": "symbolic link"} {
+		o := b.run(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x", "-rank", rank, "-ranks=3")...)
+		assert.Equal(t, exitFailed, o.code)
+		assert.Contains(t, o.stdout, why)
+		assert.Contains(t, o.stdout, "rank_"+rank)
+		assert.Equal(t, before, tree(t, root))
+	}
+}
+
+// TestASecondRunIsRefused while one works in the directory.
+func TestASecondRunIsRefused(t *testing.T) {
+	t.Parallel()
+	b, root, before := userBench(t)
+	first := b.start(b.long()...)
+	b.working()
+	o := b.run(b.long()...)
+	assert.Equal(t, exitFailed, o.code)
+	assert.Regexp(t, `rank_0 is in use by process `+strconv.Itoa(first.Process.Pid)+` on `, o.stdout)
+	assert.Contains(t, o.stdout, "-rank")
+	require.NoError(t, first.Process.Signal(syscall.SIGTERM))
+	assert.Equal(t, 143, first.end().code, "the first was not disturbed")
+	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x")...)
+	assert.Equal(t, before, tree(t, root))
+}
+
+func TestKeptFilesAreReclaimedByTheNextRun(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	args := append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=20x")
+	b.ok(append(args, "-keep-files")...)
+	kept, err := filepath.Glob(filepath.Join(b.cache, "rank_0/[0-9a-f][0-9a-f]/*"))
+	require.NoError(t, err)
+	assert.NotEmpty(t, kept)
+	assert.FileExists(t, filepath.Join(b.cache, "rank_0/.kvbench.json"))
+
+	require.NoError(t, os.RemoveAll(b.results))
+	b.ok(args...)
+	assert.False(t, exists(b.cache), "kept files and the directories made for them are gone")
+	assert.Contains(t, strings.Join(theResult(t, b.results).Warnings, "\n"), "reclaimed "+strconv.Itoa(len(kept))+" files")
+}

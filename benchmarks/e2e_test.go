@@ -1,0 +1,280 @@
+package benchmarks
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+)
+
+// The end-to-end tests run the package's test binary as users do, without the
+// race detector, and the go command where it is what is tested.
+
+// built is the binary, made once per process by whoever needs it first.
+var built struct {
+	once sync.Once
+	dir  string
+	path string
+	err  error
+}
+
+// removeBuilt ends TestMain.
+func removeBuilt() {
+	if built.dir != "" {
+		_ = os.RemoveAll(built.dir)
+	}
+}
+
+// binary returns the compiled test binary of this package.
+func binary(t testing.TB) string {
+	t.Helper()
+	endToEnd(t)
+	built.once.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "kvbench-e2e-"); built.err != nil {
+			return
+		}
+		if built.err = os.Chmod(built.dir, 0o755); built.err != nil { // other users run it too
+			return
+		}
+		built.path = filepath.Join(built.dir, "kvbench.test")
+		out, err := exec.Command("go", "test", "-c", "-o", built.path, ".").CombinedOutput()
+		if err != nil {
+			built.err = fmt.Errorf("building the test binary: %w\n%s", err, out)
+		}
+	})
+	require.NoError(t, built.err)
+	return built.path
+}
+
+// endToEnd skips where an end-to-end test makes no sense.
+func endToEnd(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: end-to-end tests run benchmarks")
+	}
+	if flagValue("test.bench") != "" {
+		t.Skip("benchmarks run in this process: end-to-end tests would disturb them")
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skipf("a compiled test binary on a machine without Go: %v", err)
+	}
+	if _, err := os.Stat("../go.mod"); err != nil {
+		t.Skipf("a compiled test binary outside of the module: %v", err)
+	}
+}
+
+// microConfig makes entries small (1 KiB per token, 64 tokens at most) and users
+// quick, so that a run takes milliseconds. Whatever a benchmark's own model is.
+const microConfig = `
+model_configs:
+  micro: {num_layers: 2, hidden_dim: 128, num_heads: 1, kv_heads: 1}
+user_templates:
+  chatbot: {context_range: [16, 64], generation_range: [4, 40], think_time_range: [0.01, 0.02]}
+  coding: {context_range: [16, 64], generation_range: [4, 40], think_time_range: [0.01, 0.02]}
+  document: {context_range: [16, 64], generation_range: [4, 40], think_time_range: [0.01, 0.02]}
+`
+
+// bench is one place to run benchmarks from: its own working, cache, results
+// and temporary directory, which do not exist before the run where that matters.
+type bench struct {
+	t       testing.TB
+	work    string // working directory, not in any module
+	cache   string // does not exist yet
+	results string // does not exist yet
+	env     []string
+	attr    *syscall.SysProcAttr
+	command []string // what to run instead of the binary
+}
+
+func newBench(t testing.TB) *bench {
+	t.Helper()
+	work := t.TempDir()
+	temp := filepath.Join(work, "tmp")
+	require.NoError(t, os.Mkdir(temp, 0o777))
+	return &bench{
+		t: t, work: work, cache: filepath.Join(work, "cache"), results: filepath.Join(work, "results"),
+		env: append(plainEnv(), "TMPDIR="+temp),
+	}
+}
+
+// plainEnv is the environment without what would set parameters.
+func plainEnv() []string {
+	var env []string
+	for _, v := range os.Environ() {
+		name, _, _ := strings.Cut(v, "=")
+		if strings.HasPrefix(name, "KVBENCH_") || strings.HasPrefix(name, "OMPI_") || strings.HasPrefix(name, "PMI_") ||
+			strings.HasPrefix(name, "SLURM_") || name == "MPI_LOCALNRANKS" || name == "TMPDIR" || name == "GOFLAGS" {
+			continue
+		}
+		env = append(env, v)
+	}
+	return env
+}
+
+// micro writes microConfig and returns the flags that use it.
+func (b *bench) micro() []string {
+	path := filepath.Join(b.work, "micro.yaml")
+	require.NoError(b.t, os.WriteFile(path, []byte(microConfig), 0o644))
+	return []string{"-config", path, "-model", "micro", "-storage-capacity-gb", "0.25"}
+}
+
+// places are the flags for the bench's own directories.
+func (b *bench) places() []string {
+	return []string{"-cache-dir", b.cache, "-results-dir", b.results}
+}
+
+// outcome is what a run left.
+type outcome struct {
+	code           int
+	stdout, stderr string
+	took           time.Duration
+}
+
+// process is a run under way.
+type process struct {
+	*exec.Cmd
+	t           testing.TB
+	out, errout bytes.Buffer
+	started     time.Time
+}
+
+// start runs the binary with -test.run '^$' and the given arguments.
+func (b *bench) start(args ...string) *process {
+	b.t.Helper()
+	command := b.command
+	if command == nil {
+		command = []string{binary(b.t), "-test.run=^$"}
+	}
+	command = append(append([]string(nil), command...), args...)
+	p := &process{Cmd: exec.Command(command[0], command[1:]...), t: b.t}
+	p.Dir, p.Env, p.SysProcAttr = b.work, b.env, b.attr
+	p.Stdout, p.Stderr = &p.out, &p.errout
+	p.WaitDelay = 20 * time.Second
+	p.started = time.Now()
+	require.NoError(b.t, p.Start())
+	b.t.Cleanup(func() { // a test that failed half-way leaves no process behind
+		if p.ProcessState == nil {
+			_ = p.Process.Kill()
+			_ = p.Cmd.Wait()
+		}
+	})
+	return p
+}
+
+// end waits and reports.
+func (p *process) end() outcome {
+	p.t.Helper()
+	err := p.Cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		require.NoError(p.t, err)
+	}
+	return outcome{code: p.ProcessState.ExitCode(), stdout: p.out.String(), stderr: p.errout.String(), took: time.Since(p.started)}
+}
+
+// run runs to the end.
+func (b *bench) run(args ...string) outcome {
+	b.t.Helper()
+	return b.start(args...).end()
+}
+
+// ok runs to a good end.
+func (b *bench) ok(args ...string) outcome {
+	b.t.Helper()
+	o := b.run(args...)
+	require.Equal(b.t, 0, o.code, "%v\nstdout:\n%s\nstderr:\n%s", args, o.stdout, o.stderr)
+	return o
+}
+
+// resultFiles lists the result JSON files below dir in the order of their names.
+func resultFiles(t testing.TB, dir string) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasPrefix(d.Name(), "kvcache_results_") && strings.HasSuffix(d.Name(), ".json") {
+			files = append(files, path)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	require.NoError(t, err)
+	return files
+}
+
+// theResult reads the only result below dir.
+func theResult(t testing.TB, dir string) *kvbench.Result {
+	t.Helper()
+	files := resultFiles(t, dir)
+	require.Len(t, files, 1)
+	r, err := kvbench.ReadResult(files[0])
+	require.NoError(t, err)
+	return r
+}
+
+// tree describes everything below dir: type, mode, size, the files' times and
+// contents and the links' targets. Directories' times change with their entries.
+func tree(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	all := make(map[string]string)
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		text := info.Mode().String()
+		switch {
+		case info.Mode().IsRegular():
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			text += fmt.Sprintf(" %s %x", info.ModTime().Format(time.RFC3339Nano), sha256.Sum256(content))
+		case info.Mode()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			text += " -> " + target
+		}
+		name, err := filepath.Rel(dir, path)
+		all[name] = text
+		return err
+	}))
+	return all
+}
+
+// exists is true when something of that name is there, whatever it is.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// eventually polls every millisecond.
+func eventually(t testing.TB, what string, limit time.Duration, cond func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	deadline := time.Now().Add(limit)
+	for !cond() {
+		require.True(t, time.Now().Before(deadline), "not within %s: %s", limit, what)
+		<-tick.C
+	}
+}
