@@ -29,10 +29,15 @@ func ChooseCapacity(dir string, given int64, localRanks int, byDefault bool) (Ca
 	if err != nil {
 		return Capacity{}, err
 	}
+	return chooseCapacity(fs, dir, given, localRanks, byDefault)
+}
+
+// chooseCapacity is ChooseCapacity on a filesystem that is known.
+func chooseCapacity(fs tiers.Filesystem, dir string, given int64, localRanks int, byDefault bool) (Capacity, error) {
 	ranks := int64(max(1, localRanks))
 	if given > 0 {
 		switch {
-		case given*ranks <= fs.Free:
+		case given <= fs.Free/ranks: // a product could overflow
 			return Capacity{Bytes: given}, nil
 		case byDefault:
 			return Capacity{Bytes: fs.Free / ranks / 2}, nil
