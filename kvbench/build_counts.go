@@ -117,7 +117,7 @@ func (b *builder) load(r *Result) {
 			if int(c) < len(b.info.LoadStart) {
 				start = b.info.LoadStart[c]
 			}
-			o.Offered = end.Offered - start.Offered + start.Queued
+			o.Offered = end.Offered - start.Offered + start.Queued + b.info.Requests[c].Running
 			o.OfferedBytes = b.tokenBytes(int(end.OfferedTokens - start.OfferedTokens))
 			o.CarriedIn, o.Queued = start.Queued, end.Queued
 			if end.Queued > 0 && end.Oldest != workloads.Never {
@@ -127,7 +127,7 @@ func (b *builder) load(r *Result) {
 			}
 		}
 		q := b.info.Requests[c]
-		o.Started, o.InFlight = q.Started, q.InFlight
+		o.Started, o.Failed, o.InFlight = q.Started, q.Failed, q.InFlight
 		if q.InFlight > 0 {
 			o.OldestInFlightAgeS = new(q.OldestInFlight.Seconds())
 			oldestInFlight = max(oldestInFlight, q.OldestInFlight)
@@ -141,6 +141,7 @@ func (b *builder) load(r *Result) {
 		all.CarriedIn += o.CarriedIn
 		all.Started += o.Started
 		all.Completed += o.Completed
+		all.Failed += o.Failed
 		all.InFlight += o.InFlight
 		all.Queued += o.Queued
 	}
@@ -157,7 +158,7 @@ func (b *builder) load(r *Result) {
 // finish derives the ratios. Their base is what was there to be served, so that a warm-up's backlog cannot push the
 // served share above one.
 func (o *ClassOutcome) finish() {
-	there := o.Completed + o.InFlight + o.Queued
+	there := o.Completed + o.Failed + o.InFlight + o.Queued
 	o.ServedRatio = ratio(float64(o.Completed), float64(there))
 	o.CensoredRatio = ratio(float64(o.InFlight+o.Queued), float64(there))
 	o.Censored = orZero(o.CensoredRatio) > censoredAbove

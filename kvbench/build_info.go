@@ -140,7 +140,9 @@ type Difference struct {
 
 // RequestCount tells what happened to the requests of one class inside the window, beside those that completed.
 type RequestCount struct {
+	Running        int64         // taken before the window and not complete at its opening
 	Started        int64         // taken by a worker inside the window
+	Failed         int64         // ended inside the window with a failed operation
 	InFlight       int64         // taken and not complete at its end
 	OldestInFlight time.Duration // age of the oldest of those, since its arrival
 }

@@ -72,6 +72,11 @@ type Config struct {
 
 	Clock    Clock          // nil = wall time
 	Progress func(Snapshot) // called about once a second, nil = nobody looks
+	// OnDispatch is shown every request with its plan at the moment when it is
+	// handed to a worker, in the order of dispatch, the requests of one user in
+	// theirs. It runs under the dispatcher's lock: it must be quick, must not
+	// call back, and must not keep the plan, whose memory is reused.
+	OnDispatch func(r *workloads.Request, plan []workloads.Op)
 	// Publish receives the result as soon as it is known, before the trial's
 	// files are removed, so that a signal cannot cost it.
 	Publish func(*Result) error

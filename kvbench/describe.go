@@ -30,6 +30,10 @@ func (t *trial) describe() {
 		return
 	}
 	in.CacheDir = st.dir.Path()
+	in.IO = "buffered" // what the filesystem granted, not what was asked for
+	if st.file.Direct() {
+		in.IO = "direct"
+	}
 	in.Environment = ReadEnvironment(st.dir.Path())
 	dev, err := tracing.BackingDevice(st.dir.Path())
 	switch {
@@ -79,12 +83,12 @@ func (t *trial) tierInfo() {
 
 // conclude turns what is known into the result. Workers that still drain after
 // a signal cannot change it: what completes now lies outside the window.
-func (t *trial) conclude() *Result {
+func (t *trial) conclude(by string, failure error) *Result {
 	in := &t.info
-	in.EndedBy, in.Status = t.endedBy, StatusComplete
-	if t.failure != nil {
-		in.Error, in.Status = t.failure.Error(), StatusFailed
-		if in.EndedBy == EndedBySignal {
+	in.EndedBy, in.Status = by, StatusComplete
+	if failure != nil {
+		in.Error, in.Status = failure.Error(), StatusFailed
+		if by == EndedBySignal {
 			in.Status = StatusIncomplete
 		}
 	}

@@ -25,11 +25,17 @@ type job struct {
 // of what was started. Taking a request and deciding about its keys is one step
 // under one lock, so decisions fall in the order of dispatch whatever the
 // number of workers and cores (spec 5).
+//
+// The same lock makes the window's edges exact: a request completes, or the
+// window opens, one after the other, so that of every request offered the books
+// know whether it was completed, failed, still in flight or still queued.
 type dispatcher struct {
 	clock   Clock
 	origin  time.Duration // the load's time zero on clock
 	cache   *tiers.Cache
 	planner workloads.Planner
+	rec     *Recorder
+	tell    func(*workloads.Request, []workloads.Op) // Config.OnDispatch
 
 	mu        sync.Mutex
 	cond      *sync.Cond
@@ -42,6 +48,7 @@ type dispatcher struct {
 	inflight  map[*job]struct{}
 	books     books
 
+	opened    bool                  // the window
 	idleSince map[int]time.Duration // worker -> when it began to wait
 	idle      time.Duration         // finished waits since idleFrom
 	idleFrom  time.Duration
@@ -52,9 +59,9 @@ type books struct {
 	Started, Completed, Failed [workloads.NumClasses]int64
 }
 
-func newDispatcher(clock Clock, src workloads.Source, cache *tiers.Cache, planner workloads.Planner) *dispatcher {
+func newDispatcher(cfg *Config, clock Clock, src workloads.Source, cache *tiers.Cache, rec *Recorder) *dispatcher {
 	d := &dispatcher{
-		clock: clock, origin: clock.Now(), cache: cache, planner: planner, src: src,
+		clock: clock, origin: clock.Now(), cache: cache, planner: cfg.Planner, src: src, rec: rec, tell: cfg.OnDispatch,
 		wake: workloads.Never, poke: make(chan struct{}, 1), drained: make(chan struct{}),
 		inflight: make(map[*job]struct{}), idleSince: make(map[int]time.Duration),
 	}
@@ -70,7 +77,7 @@ func (d *dispatcher) now() time.Duration { return d.clock.Now() - d.origin }
 func (d *dispatcher) next(worker int, j *job) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for !d.closed {
+	for !d.closed && d.clock.Now() <= d.windowEnd() {
 		r, st, wake := d.src.Take(d.now())
 		if st == workloads.Ready {
 			d.begin(j, r)
@@ -109,6 +116,14 @@ func (d *dispatcher) begin(j *job, r *workloads.Request) {
 	d.cache.Decide(&j.lease, j.intents)
 	d.inflight[j] = struct{}{}
 	d.books.Started[r.Class]++
+	if d.tell != nil {
+		d.tell(r, j.plan)
+	}
+}
+
+func (d *dispatcher) windowEnd() time.Duration {
+	_, end := d.rec.Window()
+	return end
 }
 
 // intentOf finds the intent of a key, the latest first: only a request's own
@@ -129,15 +144,23 @@ func (d *dispatcher) wait(worker int) {
 	d.cond.Wait()
 	if !d.closed { // close has booked it otherwise
 		delete(d.idleSince, worker)
-		d.idle += max(0, d.clock.Now()-max(since, d.idleFrom))
+		d.idle += max(0, min(d.clock.Now(), d.windowEnd())-max(since, d.idleFrom))
 	}
 }
 
-// countIdleFrom forgets idle time before t: the window opens.
-func (d *dispatcher) countIdleFrom(t time.Duration) {
+// open opens the window in one step: start makes samples count and returns the
+// moment from which. It returns the load and the books up to there, and how
+// many requests are running.
+func (d *dispatcher) open(start func() time.Duration) (load []workloads.ClassLoad, b books, running [workloads.NumClasses]int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.idleFrom, d.idle = t, 0
+	at := start()
+	d.opened = true
+	d.idleFrom, d.idle = at, 0
+	for j := range d.inflight {
+		running[j.req.Class]++
+	}
+	return d.src.Account(at - d.origin), d.books, running
 }
 
 // idleUntil returns the idle time of all workers up to t, waits in progress included.
@@ -208,11 +231,22 @@ const (
 	cut               // the run ended before it did
 )
 
-// done ends a request.
-func (d *dispatcher) done(j *job, how outcome) {
+// booker reports a request that ended at the given moment to the Recorder and
+// says whether that counted, which it does inside the window only.
+type booker interface {
+	book(at time.Duration, how outcome) (counted bool)
+}
+
+// done ends a request. What ends after the window counts as in flight at its
+// end, and nothing is handed out any more.
+func (d *dispatcher) done(j *job, how outcome, b booker) {
 	d.wrote(j)
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if how != cut && !b.book(d.clock.Now(), how) && d.opened {
+		how, d.closed = cut, true
+		d.cond.Broadcast()
+	}
 	switch how {
 	case completed:
 		d.books.Completed[j.req.Class]++
@@ -246,24 +280,25 @@ type flight struct {
 	Age   time.Duration // since its arrival
 }
 
-// close ends the handing out and returns the books with what is in flight.
-func (d *dispatcher) close() (books, []flight) {
+// close ends the handing out and returns the books with what was in flight at
+// the given end of the window.
+func (d *dispatcher) close(end time.Duration) (books, []flight) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true
 	d.cond.Broadcast()
-	now := d.now()
+	at := end - d.origin
 	fl := make([]flight, 0, len(d.inflight))
 	for j := range d.inflight {
-		fl = append(fl, flight{j.req.Class, now - j.req.Arrival})
+		fl = append(fl, flight{j.req.Class, max(0, at-j.req.Arrival)})
 	}
 	return d.books, fl
 }
 
-// account returns the offered load and the books up to now, for the window's
-// edges and the progress line.
-func (d *dispatcher) account() ([]workloads.ClassLoad, books) {
+// account returns the offered load up to the given moment of the clock and the
+// books, for the window's end and the progress line.
+func (d *dispatcher) account(at time.Duration) ([]workloads.ClassLoad, books) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.src.Account(d.now()), d.books
+	return d.src.Account(at - d.origin), d.books
 }

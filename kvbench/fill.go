@@ -91,12 +91,16 @@ const (
 	reported = 4
 )
 
+// fill returns when all is written or something failed. Interrupted, it does not
+// wait long for the writers: they are the trial's workers, clean waits for them.
 func (f *filler) fill(ctx context.Context) ([]float64, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
 	for n := range f.writers {
-		wg.Go(func() {
+		wg.Add(1)
+		f.trial.workers.Go(func() {
+			defer wg.Done()
 			if err := f.write(ctx, n); err != nil {
 				cancel(err)
 			}
@@ -104,7 +108,16 @@ func (f *filler) fill(ctx context.Context) ([]float64, error) {
 	}
 	finished := make(chan struct{})
 	go func() { wg.Wait(); close(finished) }()
-	rates := f.follow(finished)
+	go func() { // a filesystem that runs short ends the filling, too
+		select {
+		case <-f.trial.ending.failed:
+			_, err := f.trial.ended()
+			cancel(err)
+		case <-finished:
+		case <-ctx.Done():
+		}
+	}()
+	rates := f.follow(ctx, finished)
 	if err := context.Cause(ctx); err != nil {
 		return rates, fmt.Errorf("%s: %w", f.stage, err)
 	}
@@ -130,7 +143,7 @@ func (f *filler) write(ctx context.Context, writer int) error {
 }
 
 // follow shows progress and measures the rate of each round until all is done.
-func (f *filler) follow(finished <-chan struct{}) []float64 {
+func (f *filler) follow(ctx context.Context, finished <-chan struct{}) []float64 {
 	t := f.trial
 	total := f.entries * f.size
 	begin := t.clock.Now()
@@ -138,11 +151,17 @@ func (f *filler) follow(finished <-chan struct{}) []float64 {
 	mark, at, told := int64(0), begin, begin
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
+	stopped := ctx.Done()
+	var patience <-chan time.Time
 	for {
 		over := false
 		select {
 		case <-finished:
 			over = true
+		case <-patience:
+			over = true
+		case <-stopped:
+			stopped, patience = nil, time.After(drainOnSignal)
 		case <-tick.C:
 		}
 		now, done := t.clock.Now(), f.done.Load()
@@ -155,9 +174,13 @@ func (f *filler) follow(finished <-chan struct{}) []float64 {
 		if over {
 			return rates[max(0, len(rates)-reported):]
 		}
-		if t.cfg.Progress != nil && now-told >= time.Second {
-			told = now
-			t.cfg.Progress(Snapshot{Stage: f.stage, Elapsed: now - begin, Done: done, Of: total, Free: t.freeSpace()})
+		if now-told < time.Second {
+			continue
+		}
+		told = now
+		free := t.freeSpace()
+		if t.cfg.Progress != nil {
+			t.cfg.Progress(Snapshot{Stage: f.stage, Elapsed: now - begin, Done: done, Of: total, Free: free})
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -19,6 +20,8 @@ type observer struct {
 	clock Clock
 	rec   *Recorder
 	fail  func(err error, endedBy string)
+
+	succeeded atomic.Int64 // operations of the whole load, warm-up included
 }
 
 var _ tiers.Observer = (*observer)(nil)
@@ -31,6 +34,7 @@ func (o *observer) Chunk(tag tiers.Tag, l tiers.Level, op tiers.Op, ph tiers.Pha
 // in flight, belong to the mover's own request as waiting for space.
 func (o *observer) Demoted(tag tiers.Tag, ob tiers.Object, from, to tiers.Level, read, write tiers.Timing) {
 	now := o.clock.Now()
+	o.succeeded.Add(2)
 	o.rec.Demote(now, tag.Shard, from, to, ob.Size)
 	half := OpSample{At: now, Shard: tag.Shard, Phase: tiers.Evict, Purpose: workloads.ForPrefill, Key: ob.Key, Bytes: ob.Size}
 	for _, s := range []struct {
@@ -76,25 +80,20 @@ func (o *observer) Failed(tag tiers.Tag, ob tiers.Object, l tiers.Level, op tier
 }
 
 // tooMany is the one-percent rule of spec 12, once there are enough failures to
-// speak of a share.
+// speak of a share. Failures count from the load's beginning, so the operations
+// do, too.
 func (o *observer) tooMany() bool {
 	failed := o.rec.Failed()
-	if failed < 10 {
-		return false
-	}
-	var ops int64
-	for _, l := range o.rec.Counters().Ops {
-		for _, n := range l {
-			ops += n
-		}
-	}
-	return failed*100 > ops+failed
+	return failed >= 10 && failed*100 > o.succeeded.Load()+failed
 }
 
 // fatal says why an error must end the trial, "" if it need not.
 func fatal(err error) string {
 	var mismatch *tiers.MismatchError
+	var panicked *tiers.PanicError
 	switch {
+	case errors.As(err, &panicked):
+		return "a bug in this program"
 	case errors.As(err, &mismatch):
 		return "what was read is not what was written"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +18,8 @@ type Routine interface {
 	// Step does one operation. It is called by many goroutines, each with its
 	// own worker number. An error that is not the context's fails the trial.
 	Step(ctx context.Context, b *Bench, worker int) error
+	// A Routine that keeps buffers of the pool also has Finish(b *Bench), which
+	// gives them back when the workers have ended, or Prepare failed.
 }
 
 // Bench is what a Routine works with.
@@ -78,22 +79,25 @@ func RunPlain(ctx context.Context, cfg Config, r Routine) (*Result, error) {
 		Clock: t.clock, Transfer: t.stack.transfer, Pool: t.stack.pool, Content: t.stack.content,
 		Levels: t.stack.levels, Workers: cfg.Workers, rec: t.rec,
 	}
-	return t.run(ctx, func() *sync.WaitGroup {
+	if f, ok := r.(interface{ Finish(*Bench) }); ok {
+		t.release = func() { f.Finish(b) }
+	}
+	return t.run(ctx, func() {
 		t.say(ctx, "resting", cfg.Settle)
 		err := t.clock.Sleep(ctx, cfg.Settle)
 		if err == nil {
 			err = r.Prepare(ctx, b)
 		}
 		if err != nil {
-			t.fail(err, endedByOf(err))
-			return nil
+			t.failPreparing(ctx, err)
+			return
 		}
-		return t.repeat(ctx, b, r)
+		t.repeat(ctx, b, r)
 	})
 }
 
 // repeat lets every worker step through the window.
-func (t *trial) repeat(ctx context.Context, b *Bench, r Routine) *sync.WaitGroup {
+func (t *trial) repeat(ctx context.Context, b *Bench, r Routine) {
 	opctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	_ = ResetPeakRSS()
 	full := make(<-chan struct{})
@@ -101,23 +105,19 @@ func (t *trial) repeat(ctx context.Context, b *Bench, r Routine) *sync.WaitGroup
 		full = t.rec.LimitRequests(t.cfg.Requests)
 	}
 	start := t.startMeters()
-	var wg sync.WaitGroup
 	for w := range t.cfg.Workers {
-		wg.Go(func() { t.step(opctx, b, r, w) })
+		t.workers.Go(func() { t.step(opctx, b, r, w) })
 	}
-	side, stopSide := context.WithCancel(opctx)
-	defer stopSide()
-	go t.watchPlain(side, start)
+	t.workers.Go(func() { t.watchPlain(opctx, start) })
 	if t.until(ctx, t.cfg.Window, full) {
-		t.endedBy = EndedByDeadline
+		t.end(EndedByDeadline)
 	}
 	_, end, _ := t.stopMeters()
 	stop(errWindowOver)
 	t.info.WorkerBusy = time.Duration(t.cfg.Workers) * (end - start)
 	t.tierInfo()
-	t.drain(ctx, &wg)
+	t.drain(ctx)
 	t.info.Drain = t.clock.Now() - end
-	return &wg
 }
 
 func (t *trial) step(ctx context.Context, b *Bench, r Routine, worker int) {

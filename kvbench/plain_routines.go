@@ -180,6 +180,12 @@ func (r *CeilingRoutine) Prepare(ctx context.Context, b *Bench) error {
 	}
 }
 
+// Finish gives the buffers back.
+func (r *CeilingRoutine) Finish(b *Bench) {
+	b.Pool.Put(r.bufs...)
+	r.bufs = nil
+}
+
 func (r *CeilingRoutine) object(b *Bench) tiers.Object {
 	gen := b.Gen()
 	return tiers.Object{Key: fmt.Sprintf("ceiling/%d", gen), Gen: gen, Size: r.FileSize}

@@ -119,15 +119,16 @@ func (r *Recorder) Operation(o OpSample) {
 	s.mu.Unlock()
 }
 
-// Request records a finished request.
-func (r *Recorder) Request(q RequestSample) {
+// Request records a finished request and says whether it counted: whether it ended inside the window, and before the
+// limit of completed ones was reached.
+func (r *Recorder) Request(q RequestSample) bool {
 	if !r.inside(q.At) {
-		return
+		return false
 	}
 	if limit := r.limit.Load(); limit > 0 && !q.Failed {
 		n := r.done.Add(1)
 		if n > limit {
-			return
+			return false
 		}
 		if n == limit {
 			r.SetEnd(q.At)
@@ -137,6 +138,7 @@ func (r *Recorder) Request(q RequestSample) {
 	s := r.shard(q.Shard)
 	s.request(q)
 	s.mu.Unlock()
+	return true
 }
 
 // Lookup records one decision about one key. Decisions for ForPrefill and ForReread may be reported too, but they are no

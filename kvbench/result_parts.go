@@ -79,12 +79,13 @@ type ClassOutcome struct {
 	CarriedIn          int64    `json:"carried_in"`
 	Started            int64    `json:"started"`
 	Completed          int64    `json:"completed"`
+	Failed             int64    `json:"failed"` // at least one operation failed
 	InFlight           int64    `json:"in_flight"`
 	Queued             int64    `json:"queued"`
 	OldestQueuedAgeS   *float64 `json:"oldest_queued_age_s"`
 	OldestInFlightAgeS *float64 `json:"oldest_in_flight_age_s"`
-	ServedRatio        *float64 `json:"served_ratio"`   // completed ÷ (completed + in flight + queued)
-	CensoredRatio      *float64 `json:"censored_ratio"` // the rest of that
+	ServedRatio        *float64 `json:"served_ratio"`   // completed ÷ (completed + failed + in flight + queued)
+	CensoredRatio      *float64 `json:"censored_ratio"` // in flight + queued, ÷ the same
 	Censored           bool     `json:"censored"`       // more than 5 %: the slowest requests are not in the percentiles
 }
 

@@ -17,7 +17,8 @@ type stack struct {
 	content  *tiers.Content
 	transfer *tiers.Transfer
 	levels   []tiers.LevelConfig
-	own      []tiers.Tier // made here, closed here
+	own      []tiers.Tier    // made here, closed here
+	file     *tiers.FileTier // nil without a file tier
 	cache    *tiers.Cache
 	covers   bool // the pool covers workers × depth
 	warnings []string
@@ -100,6 +101,7 @@ func (s *stack) openTiers(clock Clock) error {
 	if err != nil {
 		return err
 	}
+	s.file = ft
 	s.warnings = append(s.warnings, ft.Warnings()...)
 	add(tiers.Storage, ft, s.cfg.StorageBytes)
 	return nil
@@ -118,7 +120,7 @@ func (s *stack) close(ctx context.Context) error {
 		s.dir = nil
 	}
 	if s.pool != nil {
-		s.pool.Close()
+		errs = append(errs, s.pool.Close())
 		s.pool = nil
 	}
 	return errors.Join(errs...)

@@ -44,14 +44,23 @@ type trial struct {
 	info     RunInfo
 	begun    time.Duration
 	device   tracing.Device
+	obs      *observer
+	release  func() // gives back what the work took from the stack, nil = nothing
 
-	stop     context.CancelCauseFunc // cancels the operations
-	failOnce sync.Once
-	failed   chan struct{} // closed by fail
-	failure  error
-	endedBy  string
+	stop    context.CancelCauseFunc // cancels the operations
+	ending  ending
+	workers sync.WaitGroup // everybody who may still use the stack; clean waits for them
 
-	startedBefore [workloads.NumClasses]int64 // requests taken before the window
+	before  books                       // when the window opened
+	running [workloads.NumClasses]int64 // requests in flight then
+}
+
+// ending is why the trial ended. Anybody may end it, also while it is ending.
+type ending struct {
+	mu      sync.Mutex
+	failure error
+	by      string
+	failed  chan struct{} // closed with the first failure
 }
 
 // Run executes one trial: make the tiers, fill and precondition them, run the
@@ -70,18 +79,18 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.run(ctx, func() *sync.WaitGroup {
+	return t.run(ctx, func() {
 		if err := t.prepare(ctx); err != nil {
-			t.fail(err, endedByOf(err))
-			return nil
+			t.failPreparing(ctx, err)
+			return
 		}
-		return t.load(ctx)
+		t.load(ctx)
 	})
 }
 
 // newTrial opens the storage side.
 func newTrial(cfg *Config) (*trial, error) {
-	t := &trial{cfg: cfg, clock: cfg.Clock, info: cfg.Info, failed: make(chan struct{})}
+	t := &trial{cfg: cfg, clock: cfg.Clock, info: cfg.Info, ending: ending{failed: make(chan struct{})}}
 	if t.clock == nil {
 		t.clock = NewWallClock()
 	}
@@ -90,45 +99,75 @@ func newTrial(cfg *Config) (*trial, error) {
 	}
 	t.begun = t.clock.Now()
 	t.rec = NewRecorder(min(8, runtime.NumCPU()))
-	obs := &observer{clock: t.clock, rec: t.rec, fail: t.fail}
+	t.obs = &observer{clock: t.clock, rec: t.rec, fail: t.fail}
 	var err error
-	t.stack, err = openStack(cfg.Storage, t.clock, obs)
+	t.stack, err = openStack(cfg.Storage, t.clock, t.obs)
 	return t, err
 }
 
 // fail ends the trial with an error; the first one counts.
 func (t *trial) fail(err error, endedBy string) {
-	t.failOnce.Do(func() {
-		t.failure, t.endedBy = err, endedBy
-		close(t.failed)
-	})
+	e := &t.ending
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.failure == nil {
+		e.failure, e.by = err, endedBy
+		close(e.failed)
+	}
 }
 
-// run does the work, which returns when the window is over, with the workers
-// that may still be draining; then it concludes and cleans up.
-func (t *trial) run(ctx context.Context, work func() *sync.WaitGroup) (*Result, error) {
+// failPreparing ends the trial before its load. What the preparation says about
+// itself tells more than the failed operation that the observer has seen.
+func (t *trial) failPreparing(ctx context.Context, err error) {
+	by := endedByOf(ctx, err)
+	t.fail(err, by)
+	t.ending.mu.Lock()
+	defer t.ending.mu.Unlock()
+	t.ending.failure, t.ending.by = err, by
+}
+
+// end notes why the window ended. A failure in the same moment tells more.
+func (t *trial) end(by string) {
+	t.ending.mu.Lock()
+	defer t.ending.mu.Unlock()
+	if t.ending.failure == nil {
+		t.ending.by = by
+	}
+}
+
+// ended returns what ended the trial so far.
+func (t *trial) ended() (by string, failure error) {
+	t.ending.mu.Lock()
+	defer t.ending.mu.Unlock()
+	return t.ending.by, t.ending.failure
+}
+
+// run does the work, which returns when the window is over, though workers may
+// still be draining; then it concludes and cleans up.
+func (t *trial) run(ctx context.Context, work func()) (*Result, error) {
 	defer t.raiseProcs()()
 	t.describe()
-	workers := work()
-	res := t.conclude()
+	work()
+	by, failure := t.ended()
+	res := t.conclude(by, failure)
 	var errs []error
-	if t.failure != nil {
-		errs = append(errs, t.failure)
+	if failure != nil {
+		errs = append(errs, failure)
 	}
 	if t.cfg.Publish != nil {
 		if err := t.cfg.Publish(res); err != nil {
 			errs = append(errs, fmt.Errorf("writing the result: %w", err))
 		}
 	}
-	errs = append(errs, t.clean(ctx, workers))
+	errs = append(errs, t.clean(ctx, failure == nil))
 	return res, errors.Join(errs...)
 }
 
-// endedByOf classifies an error of the preparation.
-func endedByOf(err error) string {
-	var sig Interrupted
+// endedByOf classifies an error of the preparation. Whatever fails after the
+// caller gave up fails because of that.
+func endedByOf(ctx context.Context, err error) string {
 	switch {
-	case errors.As(err, &sig):
+	case ctx.Err() != nil:
 		return EndedBySignal
 	case errors.Is(err, tiers.ErrTooLarge):
 		return EndedByCapacity
@@ -150,18 +189,21 @@ func (t *trial) prepare(ctx context.Context) error {
 	}
 	t.stack.cache.ResetCounters()
 	src, err := t.cfg.Source()
+	if err != nil {
+		return err // src may be a nil pointer in a non-nil interface
+	}
 	t.src = src
-	return err
+	return nil
 }
 
 // load runs the workers through warm-up and window and returns when the window
 // is over; the workers may still be draining.
-func (t *trial) load(ctx context.Context) *sync.WaitGroup {
+func (t *trial) load(ctx context.Context) {
 	opctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.stop = stop
 	_ = ResetPeakRSS() // without it the peak is that of the process, which the result then shows
 
-	t.dispatch = newDispatcher(t.clock, t.src, t.stack.cache, t.cfg.Planner)
+	t.dispatch = newDispatcher(t.cfg, t.clock, t.src, t.stack.cache, t.rec)
 	full := make(<-chan struct{})
 	if t.cfg.Requests > 0 {
 		full = t.rec.LimitRequests(t.cfg.Requests)
@@ -169,28 +211,25 @@ func (t *trial) load(ctx context.Context) *sync.WaitGroup {
 	if t.cfg.Warmup == 0 {
 		t.openWindow()
 	}
-	var wg sync.WaitGroup
 	for id := range t.cfg.Workers {
 		w := &worker{id: id, run: t}
-		wg.Go(func() { w.loop(opctx) })
+		t.workers.Go(func() { w.loop(opctx) })
 	}
-	side, stopSide := context.WithCancel(opctx)
-	defer stopSide()
-	go t.dispatch.pace(side)
-	go t.watch(side)
+	// These end with the operations and are waited for like them: nobody hears
+	// of a trial's progress after its end.
+	t.workers.Go(func() { t.dispatch.pace(opctx) })
+	t.workers.Go(func() { t.watch(opctx) })
 	if t.cfg.Warmup > 0 {
-		if t.until(ctx, t.cfg.Warmup, full) {
-			t.openWindow()
-		} else {
-			t.closeWindow(ctx, &wg)
-			return &wg
+		if !t.until(ctx, t.cfg.Warmup, full) {
+			t.closeWindow(ctx)
+			return
 		}
+		t.openWindow()
 	}
 	if t.until(ctx, t.cfg.Window, full) {
-		t.endedBy = EndedByDeadline
+		t.end(EndedByDeadline)
 	}
-	t.closeWindow(ctx, &wg)
-	return &wg
+	t.closeWindow(ctx)
 }
 
 // until waits for the given time and says whether it passed undisturbed; 0
@@ -206,12 +245,12 @@ func (t *trial) until(ctx context.Context, d time.Duration, full <-chan struct{}
 	case <-timer:
 		return true
 	case <-full:
-		t.endedBy = EndedByCount
+		t.end(EndedByCount)
 	case <-t.drained():
-		t.endedBy = t.cfg.EndedBy
+		t.end(t.cfg.EndedBy)
 	case <-ctx.Done():
 		t.fail(context.Cause(ctx), EndedBySignal)
-	case <-t.failed:
+	case <-t.ending.failed:
 	}
 	return false
 }
@@ -235,9 +274,7 @@ func (t *trial) windowStart() time.Duration {
 // openWindow notes the load so far and opens the window.
 func (t *trial) openWindow() {
 	t.stack.cache.ResetCounters()
-	load, books := t.dispatch.account()
-	t.info.LoadStart, t.startedBefore = load, books.Started
-	t.dispatch.countIdleFrom(t.startMeters())
+	t.info.LoadStart, t.before, t.running = t.dispatch.open(t.startMeters)
 }
 
 // startMeters reads the kernel's and the process's counters and lets samples
@@ -270,18 +307,22 @@ func (t *trial) stopMeters() (start, end time.Duration, opened bool) {
 
 // closeWindow stops the meters, ends the handing out and cancels what is in
 // flight.
-func (t *trial) closeWindow(ctx context.Context, wg *sync.WaitGroup) {
+func (t *trial) closeWindow(ctx context.Context) {
 	start, end, opened := t.stopMeters()
 	if opened {
 		t.info.WorkerIdle = t.dispatch.idleUntil(end)
 		t.info.WorkerBusy = max(0, time.Duration(t.cfg.Workers)*(end-start)-t.info.WorkerIdle)
 	}
-	books, inflight := t.dispatch.close()
-	load, _ := t.dispatch.account()
+	books, inflight := t.dispatch.close(end)
+	load, _ := t.dispatch.account(end)
 	t.stop(errWindowOver)
 	t.info.LoadEnd, t.info.LoadEndAt = load, end-t.dispatch.origin
 	for c := range t.info.Requests {
-		t.info.Requests[c].Started = books.Started[c] - t.startedBefore[c]
+		t.info.Requests[c] = RequestCount{
+			Running: t.running[c],
+			Started: books.Started[c] - t.before.Started[c],
+			Failed:  books.Failed[c] - t.before.Failed[c],
+		}
 	}
 	for _, f := range inflight {
 		r := &t.info.Requests[f.Class]
@@ -289,15 +330,15 @@ func (t *trial) closeWindow(ctx context.Context, wg *sync.WaitGroup) {
 		r.OldestInFlight = max(r.OldestInFlight, f.Age)
 	}
 	t.tierInfo()
-	t.drain(ctx, wg)
+	t.drain(ctx)
 	t.info.Drain = t.clock.Now() - end
 }
 
 // drain waits for the workers. On a signal, now or while draining, the result
 // comes first.
-func (t *trial) drain(ctx context.Context, wg *sync.WaitGroup) {
+func (t *trial) drain(ctx context.Context) {
 	drained := make(chan struct{})
-	go func() { wg.Wait(); close(drained) }()
+	go func() { t.workers.Wait(); close(drained) }()
 	select {
 	case <-drained:
 	case <-ctx.Done():
@@ -308,37 +349,32 @@ func (t *trial) drain(ctx context.Context, wg *sync.WaitGroup) {
 	}
 }
 
-// clean waits for the workers, rests, and removes the files.
-func (t *trial) clean(ctx context.Context, workers *sync.WaitGroup) error {
+// clean waits for the workers, removes the files and, if asked for, rests.
+func (t *trial) clean(ctx context.Context, rest bool) error {
 	done := make(chan error, 1)
 	go func() {
-		if workers != nil {
-			workers.Wait()
+		t.workers.Wait()
+		if t.release != nil {
+			t.release()
 		}
 		if c, ok := t.src.(interface{ Close() error }); ok {
 			_ = c.Close()
 		}
 		done <- t.stack.close(context.WithoutCancel(ctx))
 	}()
-	var limit <-chan time.Time
-	if ctx.Err() != nil {
-		limit = time.After(cleanOnSignal)
-	}
+	var err error
 	select {
-	case err := <-done:
-		if err != nil {
-			return fmt.Errorf("cleaning up: %w", err)
-		}
-	case <-limit:
-		return nil // the next start reclaims the rest
+	case err = <-done:
 	case <-ctx.Done():
 		select {
-		case <-done:
-		case <-time.After(cleanOnSignal):
+		case err = <-done:
+		case <-time.After(cleanOnSignal): // the next start reclaims the rest
 		}
-		return nil
 	}
-	if t.failure == nil {
+	if err != nil {
+		return fmt.Errorf("cleaning up: %w", err)
+	}
+	if rest {
 		t.say(ctx, "resting", t.cfg.Settle)
 		_ = t.clock.Sleep(ctx, t.cfg.Settle)
 	}

@@ -26,7 +26,7 @@ func (t *trial) watch(ctx context.Context) {
 		case <-tick.C:
 		}
 		now := t.clock.Now()
-		load, books := t.dispatch.account()
+		load, books := t.dispatch.account(now)
 		g := Gauge{}
 		for c := range load {
 			g.Queued += load[c].Queued
@@ -59,16 +59,17 @@ func (t *trial) watch(ctx context.Context) {
 // freeSpace reads the free bytes behind the storage tier and ends the run when
 // they fall below the floor that was left to others.
 func (t *trial) freeSpace() int64 {
-	if t.stack.dir == nil {
+	dir := t.info.CacheDir
+	if dir == "" {
 		return -1
 	}
-	fs, err := tiers.FilesystemInfo(t.stack.dir.Path())
+	fs, err := tiers.FilesystemInfo(dir)
 	if err != nil {
 		return -1
 	}
 	if floor := t.cfg.Storage.FreeFloor; floor > 0 && fs.Free < floor {
 		t.fail(fmt.Errorf("only %d bytes are free on the filesystem of %s, less than the %d that must stay free: something else is filling it, or -storage-capacity-gb is too large",
-			fs.Free, t.stack.dir.Path(), floor), EndedByCapacity)
+			fs.Free, dir, floor), EndedByCapacity)
 	}
 	return fs.Free
 }

@@ -33,11 +33,19 @@ func (w *worker) loop(ctx context.Context) {
 	defer func() {
 		if p := recover(); p != nil {
 			w.run.fail(fmt.Errorf("worker %d panicked: %v\n%s", w.id, p, debug.Stack()), EndedByError)
+			w.abandon(ctx)
 		}
 	}()
 	for w.run.dispatch.next(w.id, &w.job) {
 		w.serve(ctx)
 	}
+}
+
+// abandon lets go of a request that panicked, so that nobody waits for its
+// entries. A second panic of the same cause changes nothing.
+func (w *worker) abandon(ctx context.Context) {
+	defer func() { _ = recover() }()
+	w.job.lease.Close(ctx, w.tag(tiers.Decode))
 }
 
 func (w *worker) serve(ctx context.Context) {
@@ -53,7 +61,6 @@ func (w *worker) serve(ctx context.Context) {
 	if err == nil {
 		err = w.generate(ctx)
 	}
-	end := w.run.clock.Now()
 	how := completed
 	switch {
 	case err != nil:
@@ -61,19 +68,24 @@ func (w *worker) serve(ctx context.Context) {
 	case w.notes.failed:
 		how = failed
 	}
-	if how != cut {
-		r := j.req
-		arrival := w.run.dispatch.origin + r.Arrival
-		w.run.rec.Request(RequestSample{
-			At: end, Shard: w.id, Class: r.Class, Kind: r.Kind,
-			Queue: j.started - arrival, EndToEnd: end - arrival,
-			Storage: w.notes.storage, Prefill: w.notes.prefill, Decode: w.notes.decode,
-			Generation:     w.notes.generation,
-			GenerateTokens: r.GenerateTokens, ContextTokens: r.ContextTokens,
-			Failed: how == failed,
-		})
-	}
-	w.run.dispatch.done(j, how)
+	w.run.dispatch.done(j, how, w)
+}
+
+var _ booker = (*worker)(nil)
+
+// book implements booker.
+func (w *worker) book(at time.Duration, how outcome) bool {
+	r := w.job.req
+	arrival := w.run.dispatch.origin + r.Arrival
+	return w.run.rec.Request(RequestSample{
+		At: at, Shard: w.id, Class: r.Class, Kind: r.Kind,
+		// A worker reads its clock before the source does, so an arrival may lie a moment ahead of it.
+		Queue: max(0, w.job.started-arrival), EndToEnd: max(0, at-arrival),
+		Storage: w.notes.storage, Prefill: w.notes.prefill, Decode: w.notes.decode,
+		Generation:     w.notes.generation,
+		GenerateTokens: r.GenerateTokens, ContextTokens: r.ContextTokens,
+		Failed: how == failed,
+	})
 }
 
 // generate sleeps for the time that a GPU would take to make the answer.
@@ -160,11 +172,12 @@ func (w *worker) readOrWrite(ctx context.Context, op *workloads.Op, at int) erro
 	}
 	if w.job.lease.Owned(at) {
 		w.lookup(op, Miss)
-		ph := tiers.Decode
-		if op.Purpose == workloads.ForPrefix {
-			ph = tiers.Prefill
+		if op.Purpose != workloads.ForPrefix {
+			return w.write(ctx, op, at, tiers.Decode)
 		}
-		return w.write(ctx, op, at, ph)
+		err := w.write(ctx, op, at, tiers.Prefill)
+		w.job.lease.Drop(ctx, at, w.tag(tiers.Decode)) // nobody reads it for this request
+		return err
 	}
 	ok, err := w.read(ctx, op, at)
 	if op.Purpose == workloads.ForPrefix {
@@ -236,6 +249,7 @@ func (w *worker) cutShort(ctx context.Context, op *workloads.Op, kind tiers.Op, 
 }
 
 func (w *worker) record(op *workloads.Op, kind tiers.Op, res tiers.Result, ph tiers.Phase) {
+	w.run.obs.succeeded.Add(1)
 	io := res.Timing.Device + res.Timing.Host
 	w.notes.storage += io
 	switch op.Purpose {
