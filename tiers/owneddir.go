@@ -1,6 +1,7 @@
 package tiers
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -275,7 +276,7 @@ func (d *OwnedDir) takeOver() (marker, error) {
 	if !ours {
 		return old, fmt.Errorf("%s/%s was not written by kvbench, so the directory is somebody else's; move it away or give another -cache-dir", d.path, markerName)
 	}
-	files, bytes, err := d.sweep(nil, true)
+	files, bytes, err := d.sweep(context.Background(), true)
 	if err != nil {
 		return old, fmt.Errorf("reclaim what an earlier run left: %w", err)
 	}

@@ -139,6 +139,7 @@ func TestBuffersLieOnPagesAndKeepTheirCapacity(t *testing.T) {
 		assert.Equal(t, 3*pageSize, cap(b))
 	}
 	assert.NotEmpty(t, p.HugePages())
+	t.Log(p.HugePages())
 	p.Put(bufs...)
 }
 

@@ -71,7 +71,7 @@ func (d *OwnedDir) fan(name string) (int, error) {
 	return fd, nil
 }
 
-// sweep removes every file of ours, and with dirs also our directories that are empty then. A nil ctx never ends.
+// sweep removes every file of ours, and with dirs also our directories that are empty then.
 func (d *OwnedDir) sweep(ctx context.Context, dirs bool) (files int, bytes int64, err error) {
 	names, err := readNames(d.fd, ".")
 	if err != nil {
@@ -108,7 +108,7 @@ func sweepFan(ctx context.Context, fd int) (files int, bytes int64, err error) {
 		return 0, 0, fmt.Errorf("list: %w", err)
 	}
 	for _, name := range names {
-		if ctx != nil && ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return files, bytes, context.Cause(ctx)
 		}
 		var s unix.Stat_t
@@ -164,7 +164,7 @@ func (d *OwnedDir) Close() error {
 	if d.keep {
 		return nil
 	}
-	if _, _, err := d.sweep(nil, true); err != nil {
+	if _, _, err := d.sweep(context.Background(), true); err != nil {
 		return fmt.Errorf("clean the cache directory: %w; the next start tries again", err)
 	}
 	names, err := readNames(d.fd, ".")

@@ -304,6 +304,9 @@ func TestManyTransfersShareASmallPool(t *testing.T) {
 }
 
 func TestTransfersAllocateNothingPerChunk(t *testing.T) {
+	if tiers.RaceEnabled {
+		t.Skip("the race detector allocates by itself")
+	}
 	tier := fileTier(t, false)
 	x := transfer(t, 4096, 1)
 	x.Verify = tiers.VerifySample

@@ -1,0 +1,4 @@
+package tiers
+
+// RaceEnabled lets external tests know that allocations are not only ours.
+const RaceEnabled = raceEnabled
