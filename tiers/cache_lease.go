@@ -205,13 +205,23 @@ func (l *Lease) Read(ctx context.Context, i int, tag Tag) (Result, error) {
 		return res, err
 	}
 	c, cl := l.c, &l.claims[i]
-	r := cl.pinned
 	c.mu.Lock()
+	var left *replica
 	if cl.e.state != evicted {
 		c.touch(cl.e)
+		if cl.pinned != cl.e.cur {
+			// It sank since the last read. Staying with the old copy would keep
+			// its space from the writer that made it sink.
+			left = c.unpin(cl.pinned)
+			cl.pinned = pin(cl.e)
+		}
 	}
+	r := cl.pinned
 	res.First, cl.e.seen = !cl.e.seen, true
 	c.mu.Unlock()
+	if left != nil {
+		_ = c.remove(context.WithoutCancel(ctx), tag, left)
+	}
 	res.Level, res.Object = r.in.level, r.obj
 	res.Timing, err = c.readReplica(ctx, tag, r)
 	res.Complete = err == nil

@@ -311,3 +311,26 @@ func TestCacheFailedDemotion(t *testing.T) {
 	require.NoError(t, err)
 	c.quiet(t, books)
 }
+
+// A reader of many reads follows its entry down: between two reads it lets go
+// of the copy that a writer is waiting for.
+func TestCacheReaderFollowsDemotion(t *testing.T) {
+	c, books := testCache(t, 0, 0, 100, 100)
+	ctx := t.Context()
+	var l, reader Lease
+	_, _, err := use(ctx, c, &l, Intent{"a", 60, true})
+	require.NoError(t, err)
+	c.Decide(&reader, []Intent{{"a", 60, false}})
+	res, err := reader.Read(ctx, 0, Tag{})
+	require.NoError(t, err)
+	require.Equal(t, CPU, res.Level)
+	written := make(chan error, 1)
+	go func() { _, _, err := use(ctx, c, &l, Intent{"b", 60, true}); written <- err }()
+	require.Eventually(t, func() bool { return c.Counters().Demoted[Storage] == 1 }, 10*time.Second, time.Millisecond)
+	res, err = reader.Read(ctx, 0, Tag{})
+	require.NoError(t, err)
+	require.Equal(t, Storage, res.Level)
+	require.NoError(t, <-written)
+	reader.Close(ctx, Tag{})
+	c.quiet(t, books)
+}
