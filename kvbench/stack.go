@@ -85,6 +85,7 @@ func (s *stack) openTiers(clock Clock) error {
 		if err != nil {
 			return fmt.Errorf("making a cpu tier of %d bytes: %w", n, err)
 		}
+		t.Prefault()
 		add(tiers.CPU, t, n)
 	}
 	if s.cfg.StorageBytes <= 0 {
