@@ -16,8 +16,9 @@ type stopped struct{ sig syscall.Signal }
 func (s stopped) Error() string { return s.sig.String() }
 
 // watchSignals returns a context that ends with the first SIGINT, SIGTERM or
-// SIGQUIT, or when the go command that started us dies. A second signal ends
-// the process at once; the next start cleans up.
+// SIGQUIT, with SIGHUP (the terminal is gone; nohup keeps it from us), or when
+// the go command that started us dies. A second signal ends the process at
+// once; the next start cleans up.
 func watchSignals() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	// A dead reader of our output must not kill the run before its result is
@@ -25,6 +26,9 @@ func watchSignals() (context.Context, func()) {
 	signal.Ignore(syscall.SIGPIPE)
 	got := make(chan os.Signal, 2)
 	signal.Notify(got, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(got, syscall.SIGHUP)
+	}
 	watched, stopWatch := kvbench.WatchParent(ctx)
 	go func() {
 		sig, _ := (<-got).(syscall.Signal)
