@@ -130,7 +130,7 @@ var table = []parameter{
 	{name: "max-concurrent-allocs", kind: kindInt, def: same("0"), max: unbounded,
 		help:  "entries being written at a time, 0 = no bound",
 		field: func(v *Values) any { return &v.MaxConcurrentAllocs }},
-	{name: "request-rate", kind: kindFloat, def: same("0"), max: unbounded,
+	{name: "request-rate", kind: kindFloat, def: same("0"), max: 1e6,
 		help:  "requests/s over all users, replaces think time and trace timing; 0 = off",
 		field: func(v *Values) any { return &v.RequestRate }},
 	{name: "request-spacing", kind: kindEnum, def: same("poisson"), choices: []string{"poisson", "constant"},
