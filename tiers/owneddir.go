@@ -80,7 +80,9 @@ func OpenOwnedDir(opt OwnedOptions) (d *OwnedDir, err error) {
 	}()
 	path := filepath.Join(real, fmt.Sprintf("rank_%d", opt.Rank))
 	for range 100 {
-		if made, err = makeParents(real, made); err != nil {
+		if made, err = makeParents(real, made); errors.Is(err, unix.ENOENT) {
+			continue // another run's end removed a parent
+		} else if err != nil {
 			return nil, err
 		}
 		d, err = open(path, real, opt, made)

@@ -34,23 +34,12 @@ func resolve(dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the cache directory %s: %w", dir, err)
 	}
-	at, rest := abs, ""
-	for {
-		info, err := os.Lstat(at)
-		if err == nil {
-			if err := enterable(at, info); err != nil {
-				return "", fmt.Errorf("the cache directory %s cannot be used: %w", dir, err)
-			}
-			break
-		}
-		if !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
-			return "", fmt.Errorf("find the cache directory %s: %w%s", dir, err, advice(err))
-		}
-		at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest)
+	top, rest, err := nearest(abs)
+	for n := 0; errors.Is(err, fs.ErrNotExist) && n < 100; n++ {
+		top, rest, err = nearest(abs) // another run's end removed it between two looks
 	}
-	top, err := filepath.EvalSymlinks(at)
 	if err != nil {
-		return "", fmt.Errorf("resolve the cache directory %s: %w%s", dir, err, advice(err))
+		return "", fmt.Errorf("the cache directory %s cannot be used: %w%s", dir, err, advice(err))
 	}
 	real := filepath.Join(top, rest)
 	for _, f := range forbidden {
@@ -59,6 +48,25 @@ func resolve(dir string) (string, error) {
 		}
 	}
 	return real, nil
+}
+
+// nearest returns the nearest directory on the way to path that exists, without symbolic links, and the way on from
+// there.
+func nearest(path string) (top, rest string, err error) {
+	for at := path; ; at = filepath.Dir(at) {
+		info, err := os.Lstat(at)
+		if err == nil {
+			if err := enterable(at, info); err != nil {
+				return "", "", err
+			}
+			top, err := filepath.EvalSymlinks(at)
+			return top, rest, err
+		}
+		if !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
+			return "", "", err
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
+	}
 }
 
 func refused(dir, real, system string) error {
