@@ -80,13 +80,11 @@ func (c *chain) insert(e *entry) {
 
 // recency is the exact LRU order of one tier in two chains: entries touched
 // while they lived here, and entries that sank into it with the recency they
-// had above. Keeping them apart is what makes both insertions cheap and the
-// victim O(1): it is the older of two heads.
+// had above. Keeping them apart is what makes both insertions cheap and finding
+// the victim O(1): it is the older of two heads, see walk.
 type recency struct {
 	touched, sunk chain
 }
-
-func (r *recency) victim() *entry { return older(r.touched.head, r.sunk.head) }
 
 func older(a, b *entry) *entry {
 	if a == nil || (b != nil && b.seq < a.seq) {
