@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -89,13 +88,4 @@ func TestTheDeathOfAShellDoesNot(t *testing.T) {
 	_ = p.Cmd.Wait() // ends with the orphan
 	assert.Contains(t, p.out.String(), "PASS")
 	assert.Equal(t, kvbench.StatusComplete, theResult(t, b.results).Status)
-}
-
-// goFlags are the binary's flags as the go command takes them.
-func goFlags(flags []string) []string {
-	var list []string
-	for _, f := range flags {
-		list = append(list, strings.Replace(f, "-test.", "-", 1))
-	}
-	return list
 }

@@ -2,6 +2,7 @@ package benchmarks
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -91,7 +92,8 @@ user_templates:
 // and temporary directory, which do not exist before the run where that matters.
 type bench struct {
 	t       testing.TB
-	work    string // working directory, not in any module
+	work    string // a directory of its own, not in any module
+	dir     string // working directory, if not work
 	cache   string // does not exist yet
 	results string // does not exist yet
 	env     []string
@@ -160,7 +162,7 @@ func (b *bench) start(args ...string) *process {
 	}
 	command = append(append([]string(nil), command...), args...)
 	p := &process{Cmd: exec.Command(command[0], command[1:]...), t: b.t}
-	p.Dir, p.Env, p.SysProcAttr = b.work, b.env, b.attr
+	p.Dir, p.Env, p.SysProcAttr = cmp.Or(b.dir, b.work), b.env, b.attr
 	p.Stdout, p.Stderr = &p.out, &p.errout
 	p.WaitDelay = 20 * time.Second
 	p.started = time.Now()
@@ -277,4 +279,13 @@ func eventually(t testing.TB, what string, limit time.Duration, cond func() bool
 		require.True(t, time.Now().Before(deadline), "not within %s: %s", limit, what)
 		<-tick.C
 	}
+}
+
+// goFlags are the binary's flags as the go command takes them.
+func goFlags(flags []string) []string {
+	var list []string
+	for _, f := range flags {
+		list = append(list, strings.Replace(f, "-test.", "-", 1))
+	}
+	return list
 }

@@ -1,0 +1,139 @@
+package benchmarks
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"kvbench/internal/privtest"
+	"kvbench/kvbench"
+)
+
+// microLoad is a run of small entries on a disk of 64 MiB until something ends it.
+func (b *bench) microLoad() []string {
+	return append(append(b.micro(), b.places()...), "-test.bench=PrefillOnly", "-test.benchtime=10m", "-storage-capacity-gb=0.03", "-num-users=8")
+}
+
+// loopBench has its cache directory, with a user's files, on a small filesystem of its own.
+func loopBench(t testing.TB) (b *bench, disk *privtest.Loop, before map[string]string) {
+	t.Helper()
+	binary(t)
+	disk = privtest.LoopFS(t, 64, privtest.LoopOptions{})
+	b = newBench(t)
+	b.cache = filepath.Join(disk.Dir, "user/cache")
+	return b, disk, tree(t, userFiles(t, b.cache))
+}
+
+func TestAFullDiskEndsTheRun(t *testing.T) {
+	b, disk, before := loopBench(t)
+	p := b.start(b.microLoad()...)
+	b.working()
+	fill := filepath.Join(disk.Dir, "filler")
+	stop := somebodyFills(t, fill)
+	o := p.end()
+	stop()
+	assert.Equal(t, exitFailed, o.code)
+	r := theResult(t, b.results)
+	assert.Equal(t, kvbench.StatusFailed, r.Status)
+	assert.Contains(t, r.Error, "no space left on device")
+	assert.Contains(t, r.Error, "-storage-capacity-gb")
+	assert.Contains(t, o.stdout, "no space left on device")
+	assert.Equal(t, before, tree(t, filepath.Dir(b.cache)))
+
+	o = b.run(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x")...)
+	assert.Equal(t, exitParameters, o.code, "a full disk is told before anything is made")
+	assert.Contains(t, o.stderr, "-storage-capacity-gb: must be at most")
+	require.NoError(t, os.Remove(fill))
+	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x", "-storage-capacity-gb=0.03")...)
+	assert.Equal(t, before, tree(t, filepath.Dir(b.cache)))
+}
+
+// somebodyFills takes all room for a file, also what is freed later, until it is stopped.
+func somebodyFills(t testing.TB, path string) (stop func()) {
+	t.Helper()
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	over := make(chan struct{})
+	wg.Go(func() {
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for size := 1 << 20; ; {
+			_, err := f.Write(make([]byte, size))
+			switch {
+			case err == nil:
+				continue
+			case size > 4096:
+				size /= 2
+				continue
+			}
+			select {
+			case <-over:
+				_ = f.Close()
+				return
+			case <-tick.C:
+			}
+		}
+	})
+	return func() { close(over); wg.Wait() }
+}
+
+func TestAReadOnlyRemountEndsTheRun(t *testing.T) {
+	b, disk, before := loopBench(t)
+	p := b.start(b.microLoad()...)
+	b.working()
+	remount := func(flags uintptr) error {
+		return unix.Mount(disk.Path, disk.Dir, "ext4", unix.MS_REMOUNT|unix.MS_NOATIME|flags, "")
+	}
+	// Busy as long as an entry is being written.
+	eventually(t, "a moment without a writer", 20*time.Second, func() bool { return remount(unix.MS_RDONLY) == nil })
+	o := p.end()
+	assert.Equal(t, exitFailed, o.code)
+	r := theResult(t, b.results)
+	assert.Equal(t, kvbench.StatusFailed, r.Status)
+	assert.Contains(t, r.Error, "read-only file system")
+	now := tree(t, filepath.Dir(b.cache))
+	for name, text := range before {
+		assert.Equal(t, text, now[name], name)
+	}
+	o = b.run(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x", "-storage-capacity-gb=0.03")...)
+	assert.NotZero(t, o.code)
+	assert.Contains(t, o.stdout+o.stderr, "read-only")
+
+	require.NoError(t, remount(0))
+	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x", "-storage-capacity-gb=0.03")...)
+	assert.Equal(t, before, tree(t, filepath.Dir(b.cache)), "the next run reclaims everything")
+}
+
+// TestTwoFilesystemsGiveOneTable: nothing about the place may split benchstat's table.
+func TestTwoFilesystemsGiveOneTable(t *testing.T) {
+	b, disk, _ := loopBench(t)
+	var files []string
+	for _, cache := range []string{b.cache, filepath.Join(b.work, "cache")} {
+		b.cache, b.results = cache, filepath.Join(b.work, "results")
+		o := b.ok(append(append(b.micro(), b.places()...), "-test.bench=MaxStorageStress|MultiTurn|StorageCeiling/op=read",
+			"-test.count=4", "-test.benchtime=8x", "-storage-capacity-gb=0.03")...)
+		file := filepath.Join(b.work, strconv.Itoa(len(files))+".txt")
+		require.NoError(t, os.WriteFile(file, []byte(o.stdout), 0o644))
+		files = append(files, file)
+	}
+	table := comparison(t, files...)
+	for _, unit := range []string{" sec/op", " req/s", " read-B/s", " write-B/s", "read-p95-sec", "cpu-sec/B", "peak-RSS-bytes", "hit-ratio"} {
+		rows := 0
+		for line := range strings.Lines(table) {
+			if strings.Contains(line, unit) && strings.Contains(line, "vs base") {
+				rows++
+			}
+		}
+		assert.Equal(t, 1, rows, "%s: one table with a comparison:\n%s", unit, table)
+	}
+	assert.NotContains(t, table, disk.Dir)
+}

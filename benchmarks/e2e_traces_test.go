@@ -1,0 +1,82 @@
+package benchmarks
+
+import (
+	"compress/gzip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+)
+
+// packed writes a copy of a file in testdata, compressed as its name says.
+func packed(t testing.TB, source, to string) string {
+	t.Helper()
+	text, err := os.ReadFile(data(t, source))
+	require.NoError(t, err)
+	f, err := os.Create(to)
+	require.NoError(t, err)
+	if strings.HasSuffix(to, ".gz") {
+		w := gzip.NewWriter(f)
+		_, err = w.Write(text)
+		require.NoError(t, err)
+		require.NoError(t, w.Close())
+	} else {
+		w, err := zstd.NewWriter(f)
+		require.NoError(t, err)
+		_, err = w.Write(text)
+		require.NoError(t, err)
+		require.NoError(t, w.Close())
+	}
+	require.NoError(t, f.Close())
+	return to
+}
+
+func TestTracesPlainAndCompressed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	var requests [2][]int64
+	for i, bench := range []struct{ name, flag, source string }{
+		{"AzureTrace", "-azure-trace-path", "azure-small.csv"},
+		{"BurstGPT", "-burst-trace-path", "burstgpt-v3-small.csv"},
+	} {
+		for _, path := range []string{
+			data(t, bench.source),
+			packed(t, bench.source, filepath.Join(b.work, bench.source+".gz")),
+			packed(t, bench.source, filepath.Join(b.work, bench.source+".zst")),
+		} {
+			require.NoError(t, os.RemoveAll(b.results))
+			b.ok(append(append(b.micro(), b.places()...), "-test.bench="+bench.name, "-test.benchtime=1m", bench.flag, path)...)
+			r := theResult(t, b.results)
+			assert.Equal(t, kvbench.EndedByInput, r.EndedBy, "the end of the input ends the window")
+			require.NotNil(t, r.Input)
+			assert.Zero(t, r.Input.Malformed)
+			assert.Equal(t, r.RequestsCompleted, r.Input.Rows-r.Input.Failed, "every row is served, but for failed ones")
+			requests[i] = append(requests[i], r.RequestsCompleted)
+		}
+	}
+	assert.Equal(t, []int64{20, 20, 20}, requests[0])
+	assert.Equal(t, requests[1][0], requests[1][1])
+	assert.Equal(t, requests[1][0], requests[1][2])
+	assert.False(t, exists(b.cache))
+}
+
+func TestTracesThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	broken := filepath.Join(b.work, "broken.csv")
+	require.NoError(t, os.WriteFile(broken, []byte("TIMESTAMP,ContextTokens,GeneratedTokens\n2024-01-02 03:04:05.9025822,6471,25\nnonsense\n"), 0o644))
+	args := append(append(b.micro(), b.places()...), "-test.bench=AzureTrace", "-test.benchtime=1m", "-azure-trace-path", broken)
+	o := b.run(args...)
+	assert.Equal(t, exitFailed, o.code)
+	assert.Contains(t, o.stdout, "broken.csv:3")
+	assert.False(t, exists(b.cache))
+	require.NoError(t, os.RemoveAll(b.results))
+	b.ok(append(args, "-trace-allow-malformed")...)
+	assert.EqualValues(t, 1, theResult(t, b.results).Input.Malformed)
+}
