@@ -98,7 +98,8 @@ type bench struct {
 	results string // does not exist yet
 	env     []string
 	attr    *syscall.SysProcAttr
-	command []string // what to run instead of the binary
+	files   []*os.File // descriptors from 3
+	command []string   // what to run instead of the binary
 }
 
 func newBench(t testing.TB) *bench {
@@ -163,7 +164,7 @@ func (b *bench) start(args ...string) *process {
 	command = append(append([]string(nil), command...), args...)
 	p := &process{Cmd: exec.Command(command[0], command[1:]...), t: b.t}
 	p.Dir, p.Env, p.SysProcAttr = cmp.Or(b.dir, b.work), b.env, b.attr
-	p.Stdout, p.Stderr = &p.out, &p.errout
+	p.Stdout, p.Stderr, p.ExtraFiles = &p.out, &p.errout, b.files
 	p.WaitDelay = 20 * time.Second
 	p.started = time.Now()
 	require.NoError(b.t, p.Start())

@@ -1,0 +1,126 @@
+package benchmarks
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"kvbench/internal/privtest"
+)
+
+// screen is a terminal of which a test is the other end.
+type screen struct {
+	master *os.File
+	mu     sync.Mutex
+	text   bytes.Buffer
+}
+
+// terminal gives the bench's processes a controlling terminal of the given
+// width. Their standard output and standard error stay what they are.
+func (b *bench) terminal(width uint16) *screen {
+	b.t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	privtest.Need(b.t, err)
+	conn, err := master.SyscallConn() // Fd would make reads block, and Close wait for them
+	require.NoError(b.t, err)
+	var number int
+	var errs [3]error
+	require.NoError(b.t, conn.Control(func(fd uintptr) {
+		errs[0] = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0)
+		number, errs[1] = unix.IoctlGetInt(int(fd), unix.TIOCGPTN)
+		errs[2] = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: width})
+	}))
+	require.NoError(b.t, errors.Join(errs[:]...))
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	require.NoError(b.t, err)
+	b.files = []*os.File{slave}
+	b.attr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 3}
+	s := &screen{master: master}
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		buf := make([]byte, 4096)
+		for {
+			n, err := master.Read(buf)
+			s.mu.Lock()
+			s.text.Write(buf[:n])
+			s.mu.Unlock()
+			if err != nil {
+				return // closed, or nobody holds the other end
+			}
+		}
+	})
+	b.t.Cleanup(func() {
+		_ = slave.Close()
+		_ = master.Close()
+		reader.Wait()
+	})
+	return s
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+func TestTheLiveLineGoesToTheTerminalOnly(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.terminal(60)
+	o := b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=1500ms", "-settle=10ms")...)
+	shown := s.String()
+	lines := strings.Split(shown, "\r\x1b[K")
+	assert.Contains(t, shown, "Synthetic: resting")
+	assert.Regexp(t, `Synthetic: running 1s/2s, \d+ req, read `, shown)
+	for _, line := range lines {
+		assert.Less(t, len([]rune(line)), 60, "a line that wraps cannot be overwritten: %q", line)
+		assert.NotContains(t, line, "\n")
+	}
+	assert.Empty(t, lines[len(lines)-1], "the line is wiped at the end")
+	assert.NotContains(t, o.stdout+o.stderr, "\x1b")
+	checkLogs(t, o.stdout)
+	parse(t, o.stdout)
+
+	s = b.terminal(60)
+	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=1100ms", "-progress=none")...)
+	assert.Empty(t, s.String())
+}
+
+// TestALostConnectionEndsTheRun closes the terminal under a run: the kernel sends SIGHUP.
+func TestALostConnectionEndsTheRun(t *testing.T) {
+	inTime(t, func() stopping {
+		b, root, before := userBench(t)
+		s := b.terminal(100)
+		p := b.start(b.long()...)
+		b.working()
+		end := b.stop(p, func() {
+			require.NoError(t, b.files[0].Close())
+			require.NoError(t, s.master.Close())
+		})
+		assert.Equal(t, 129, end.code)
+		interrupted(t, b)
+		assert.Equal(t, before, tree(t, root))
+		return end
+	})
+}
+
+// TestNohupKeepsARunAlive through the same.
+func TestNohupKeepsARunAlive(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.command = []string{"nohup", binary(t), "-test.run=^$"}
+	p := b.start(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=500ms")...)
+	b.working()
+	require.NoError(t, p.Process.Signal(syscall.SIGHUP))
+	o := p.end()
+	assert.Equal(t, 0, o.code, o.stderr)
+}
