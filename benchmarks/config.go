@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"kvbench/kvbench"
 	"kvbench/params"
@@ -175,10 +176,11 @@ func warnings(v *params.Values) []string {
 	return list
 }
 
-// resultPath is where a trial's JSON goes.
+// resultPath is where a trial's JSON goes. The points of a sweep over an option
+// have directories of their own too.
 func resultPath(v *params.Values, name string, trial int, stamp string) string {
 	if o := v.Bench.Option; o > 0 {
-		name = fmt.Sprintf("option_%d", o)
+		name = fmt.Sprintf("option_%d", o) + strings.TrimPrefix(name, v.Bench.Name)
 	}
 	return filepath.Join(v.ResultsDir, name, fmt.Sprintf("trial_%d", trial), fmt.Sprintf("rank_%d", v.Rank),
 		"kvcache_results_"+stamp+".json")
