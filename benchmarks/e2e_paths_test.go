@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -123,9 +124,34 @@ func TestSweepsAreSubBenchmarks(t *testing.T) {
 	assert.Equal(t, "2", parameter(t, one, "io-depth"))
 	assert.Equal(t, 1, one.Trial)
 
+	b = newBench(t) // of an option
+	b.ok(append(append(b.micro(), b.places()...), "-test.bench=LargeModel", "-test.benchtime=3x", "-sweep=num-users=4,8")...)
+	assert.Equal(t, "4", parameter(t, theResult(t, filepath.Join(b.results, "option_3_num-users=4/trial_0/rank_0")), "num-users"))
+	assert.Equal(t, "8", parameter(t, theResult(t, filepath.Join(b.results, "option_3_num-users=8/trial_0/rank_0")), "num-users"))
+
 	b = newBench(t) // one of them by name, as go test selects sub-benchmarks
 	b.ok(b.few(append(b.places(), "-sweep=num-users=1,3", "-test.bench=Synthetic/num-users=3")...)...)
 	assert.Equal(t, "3", parameter(t, theResult(t, b.results), "num-users"))
+}
+
+// TestADeadReaderDoesNotKillTheRun: the result is what matters.
+func TestADeadReaderDoesNotKillTheRun(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.command = []string{"sh", "-c", `"$0" -test.run='^$' "$@" | head -n 1`, binary(t)}
+	b.ok(b.few(b.places()...)...)
+	assert.Equal(t, kvbench.StatusComplete, theResult(t, b.results).Status)
+	assert.False(t, exists(b.cache))
+}
+
+func TestSharedFilesystemsAreWarnedAbout(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.ok(b.few(append(b.places(), "-division=open", "-num-users=2")...)...)
+	r := theResult(t, b.results)
+	assert.Equal(t, "open", r.Division)
+	assert.Contains(t, strings.Join(r.Warnings, "\n"), "results ("+b.results+") and cache ("+b.cache+") share a filesystem")
+	assert.NotEmpty(t, r.DiffersFromClosed)
 }
 
 func TestCountsEndATrial(t *testing.T) {

@@ -3,6 +3,7 @@ package benchmarks
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -166,6 +167,17 @@ func TestSignalsEndAllTrials(t *testing.T) {
 	o := p.end()
 	assert.Equal(t, 130, o.code)
 	assert.Len(t, resultFiles(t, b.results), 1)
+}
+
+// TestASignalEndsTheGenerator, which has no result file.
+func TestASignalEndsTheGenerator(t *testing.T) {
+	b := newBench(t)
+	p := b.start("-test.bench=DataGen", "-test.benchtime=10m")
+	// The header is out, so the handlers are there and the benchmark is about to start or runs.
+	eventually(t, "the header", 20*time.Second, func() bool { return strings.Contains(p.out.String(), "Unit ") })
+	s := b.stop(p, func() { require.NoError(t, p.Process.Signal(syscall.SIGTERM)) })
+	assert.Equal(t, 143, s.code)
+	assert.Less(t, s.end, 2*endWithin)
 }
 
 // TestASecondSignalEndsAtOnce even while the first one's result is being made.

@@ -146,11 +146,29 @@ type outcome struct {
 	took           time.Duration
 }
 
+// buffer collects what a run prints, to be looked at meanwhile.
+type buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
 // process is a run under way.
 type process struct {
 	*exec.Cmd
 	t           testing.TB
-	out, errout bytes.Buffer
+	out, errout buffer
 	started     time.Time
 }
 
