@@ -50,7 +50,7 @@ type Config struct {
 	Workers int
 	// SourceEnds: the source is finite. EndedBy names the reason when it has
 	// given everything and all of it is served: EndedByMaxRequests or
-	// EndedByInput.
+	// EndedByInput, the default.
 	SourceEnds bool
 	EndedBy    string
 

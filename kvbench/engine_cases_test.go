@@ -12,7 +12,7 @@ import (
 )
 
 func TestAFourTurnConversationMakesTenLookups(t *testing.T) {
-	r := mustRun(t, testConfig(plenty(), newScript(conversation(1, 4, 10, workloads.PrefillDecode)...), 1).endless())
+	r := mustRun(t, testConfig(plenty(), newScript(conversation(1, 4, 10, workloads.PrefillDecode)...), 1).finite())
 	assert.EqualValues(t, 4, r.Requests.Completed)
 	assert.Equal(t, EndedByInput, r.EndedBy)
 	assert.EqualValues(t, 6, r.Lookups.ByKind["multi_turn"].Hits)
@@ -36,7 +36,7 @@ func TestBatchedReReadsAreOperationsAndNoLookups(t *testing.T) {
 	for _, q := range turns {
 		q.GenerateTokens = 100 // four batches of 32
 	}
-	cfg := testConfig(plenty(), newScript(turns...), 1).endless()
+	cfg := testConfig(plenty(), newScript(turns...), 1).finite()
 	cfg.Planner.Batched = true
 	r := mustRun(t, cfg)
 	assert.EqualValues(t, 10, r.Lookups.Hits+r.Lookups.Misses)
@@ -51,7 +51,7 @@ func TestBatchedReReadsAreOperationsAndNoLookups(t *testing.T) {
 // their oldest history gone, and reading it in order keeps the rest.
 func TestTheWorkedExampleThroughTheEngine(t *testing.T) {
 	levels := storage(tiers.NewNullTier(), 7*10*unit/2)
-	r := mustRun(t, testConfig(levels, newScript(conversation(1, 6, 10, workloads.PrefillOnly)...), 1).endless())
+	r := mustRun(t, testConfig(levels, newScript(conversation(1, 6, 10, workloads.PrefillOnly)...), 1).finite())
 	history := r.Lookups.ByKind["multi_turn"]
 	assert.EqualValues(t, 12, history.Hits)
 	assert.EqualValues(t, 3, history.Misses)
@@ -70,7 +70,7 @@ func TestDecodeOnlyMissesCountAndNothingElseHappens(t *testing.T) {
 			Own: workloads.Entry{Key: workloads.PopulationKey(n), Tokens: 8},
 		})
 	}
-	cfg := testConfig(plenty(), newScript(all...), 3).endless()
+	cfg := testConfig(plenty(), newScript(all...), 3).finite()
 	cfg.Planner.Batched = true
 	cfg.Population = Population{Entries: 5, Tokens: 8}
 	r := mustRun(t, cfg)
@@ -90,7 +90,7 @@ func TestAPrefixIsWrittenOnceAndThenRead(t *testing.T) {
 		for _, q := range all {
 			q.SystemPrompt, q.SystemPromptTokens = 1, 9
 		}
-		r := mustRun(t, testConfig(plenty(), newScript(all...), workers).endless())
+		r := mustRun(t, testConfig(plenty(), newScript(all...), workers).finite())
 		system := r.Lookups.ByKind["system"]
 		assert.EqualValues(t, 1, system.Misses)
 		assert.EqualValues(t, 49, system.Hits, "waiting for the one that writes it is a hit")
@@ -107,7 +107,7 @@ func TestAPrefixThatWasEvictedIsAMissAndWrittenAgain(t *testing.T) {
 		q.SystemPrompt, q.SystemPromptTokens = 0, 2
 	}
 	// Ten tokens fit: the other's five push out the prefix, which is the oldest.
-	r := mustRun(t, testConfig(storage(tiers.NewNullTier(), 10*unit), newScript(first, other, last), 1).endless())
+	r := mustRun(t, testConfig(storage(tiers.NewNullTier(), 10*unit), newScript(first, other, last), 1).finite())
 	assert.EqualValues(t, 2, r.Lookups.ByKind["system"].Misses)
 	assert.Zero(t, r.Lookups.ByKind["system"].Hits)
 	assert.EqualValues(t, 5, r.Tiers[0].Write.Operations)
@@ -118,7 +118,7 @@ func TestOvertakingIsNeitherHitNorMissAndWaitingIsAHit(t *testing.T) {
 	for _, overtaking := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			clock := NewWallClock()
-			cfg := testConfig(slow(clock, 1<<40), newScript(conversation(1, 2, 2, workloads.PrefillOnly)...), 2).endless()
+			cfg := testConfig(slow(clock, 1<<40), newScript(conversation(1, 2, 2, workloads.PrefillOnly)...), 2).finite()
 			cfg.Clock, cfg.Overtaking = clock, overtaking
 			r := mustRun(t, cfg)
 			history := r.Lookups.ByKind["multi_turn"]
@@ -142,7 +142,7 @@ func TestARequestThatWritesTwiceJoinsTheFirstWriter(t *testing.T) {
 		clock := NewWallClock()
 		same := []*workloads.Request{singles(1, 3)[0], singles(1, 3)[0]}
 		same[1].Kind = workloads.PrefillDecode
-		cfg := testConfig(slow(clock, 1<<40), newScript(same...), 2).endless()
+		cfg := testConfig(slow(clock, 1<<40), newScript(same...), 2).finite()
 		cfg.Clock = clock
 		r := mustRun(t, cfg)
 		assert.EqualValues(t, 1, r.Tiers[0].Write.Operations)
@@ -158,7 +158,7 @@ func TestTokenGenerationTakesItsTimeOutsideOfStorage(t *testing.T) {
 		turns[0].GenerateTokens, turns[1].GenerateTokens = 100, 50
 		prefill := singles(1, 1)[0]
 		prefill.GenerateTokens = 1000 // nobody waits for an answer to a prefill
-		cfg := testConfig(plenty(), newScript(append(turns, prefill)...), 1).endless()
+		cfg := testConfig(plenty(), newScript(append(turns, prefill)...), 1).finite()
 		cfg.TokenTime = 30 * time.Millisecond
 		r := mustRun(t, cfg)
 		assert.Equal(t, int64(4500*time.Millisecond), r.WindowNS)

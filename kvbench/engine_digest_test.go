@@ -125,7 +125,7 @@ func TestAnotherSeedMakesOtherRequests(t *testing.T) {
 	a, b := newDigest(nil), newDigest(nil)
 	for seed, d := range map[uint64]*digest{42: a, 43: b} {
 		src := users(digestUsers, func(u *workloads.UsersConfig) { u.Seed, u.MaxRequests = seed, digestUsers })
-		cfg := testConfig(plenty(), src, 4).endless()
+		cfg := testConfig(plenty(), src, 4).finite()
 		cfg.OnDispatch = d.see
 		synctest.Test(t, func(t *testing.T) { mustRun(t, cfg) })
 	}

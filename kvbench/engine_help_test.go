@@ -46,8 +46,8 @@ func testConfig(levels []tiers.LevelConfig, src workloads.Source, workers int) C
 	}
 }
 
-// endless says that a finite source ends the run.
-func (c Config) endless() Config {
+// finite says that the source ends, and the run with it.
+func (c Config) finite() Config {
 	c.SourceEnds, c.EndedBy = true, EndedByInput
 	return c
 }
@@ -193,8 +193,14 @@ func noLeaks(t *testing.T) {
 	t.Helper()
 	before := runtime.NumGoroutine()
 	t.Cleanup(func() {
-		assert.Eventually(t, func() bool { return runtime.NumGoroutine() <= before }, 10*time.Second, 5*time.Millisecond,
-			"goroutines: %d before", before)
+		giveUp := time.Now().Add(10 * time.Second)
+		for runtime.NumGoroutine() > before && time.Now().Before(giveUp) {
+			runtime.Gosched()
+		}
+		if n := runtime.NumGoroutine(); n > before {
+			stacks := make([]byte, 1<<16)
+			t.Errorf("%d goroutines, %d before\n%s", n, before, stacks[:runtime.Stack(stacks, true)])
+		}
 	})
 }
 

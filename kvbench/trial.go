@@ -1,6 +1,7 @@
 package kvbench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -247,7 +248,7 @@ func (t *trial) until(ctx context.Context, d time.Duration, full <-chan struct{}
 	case <-full:
 		t.end(EndedByCount)
 	case <-t.drained():
-		t.end(t.cfg.EndedBy)
+		t.end(cmp.Or(t.cfg.EndedBy, EndedByInput))
 	case <-ctx.Done():
 		t.fail(context.Cause(ctx), EndedBySignal)
 	case <-t.ending.failed:
