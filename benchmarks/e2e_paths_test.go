@@ -129,6 +129,11 @@ func TestSweepsAreSubBenchmarks(t *testing.T) {
 	assert.Equal(t, "4", parameter(t, theResult(t, filepath.Join(b.results, "option_3_num-users=4/trial_0/rank_0")), "num-users"))
 	assert.Equal(t, "8", parameter(t, theResult(t, filepath.Join(b.results, "option_3_num-users=8/trial_0/rank_0")), "num-users"))
 
+	b = newBench(t) // of the seed, which has a line of its own
+	o = b.ok(b.few(append(b.places(), "-sweep=seed=1,2")...)...)
+	assert.NotContains(t, o.stdout, "\nseed: ")
+	assert.EqualValues(t, 2, theResult(t, filepath.Join(b.results, "Synthetic_seed=2")).Seed)
+
 	b = newBench(t) // one of them by name, as go test selects sub-benchmarks
 	b.ok(b.few(append(b.places(), "-sweep=num-users=1,3", "-test.bench=Synthetic/num-users=3")...)...)
 	assert.Equal(t, "3", parameter(t, theResult(t, b.results), "num-users"))

@@ -30,7 +30,11 @@ func (s *session) header(plans []*params.Values) error {
 	b.WriteString("kvbench-format: 1\n")
 	if len(plans) > 0 {
 		v := plans[0]
-		fmt.Fprintf(&b, "division: %s\nseed: %d\n", v.Division, v.Seed)
+		fmt.Fprintf(&b, "division: %s\n", v.Division)
+		// A sweep of the seed stands in the names.
+		if !slices.ContainsFunc(plans, func(p *params.Values) bool { return p.Seed != v.Seed }) {
+			fmt.Fprintf(&b, "seed: %d\n", v.Seed)
+		}
 		if n := v.Division.Notice(); n != "" {
 			fmt.Fprintf(&b, "notice: %s\n", n)
 		}
