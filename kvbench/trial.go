@@ -120,11 +120,10 @@ func (t *trial) fail(err error, endedBy string) {
 // failPreparing ends the trial before its load. What the preparation says about
 // itself tells more than the failed operation that the observer has seen.
 func (t *trial) failPreparing(ctx context.Context, err error) {
-	by := endedByOf(ctx, err)
-	t.fail(err, by)
+	t.fail(err, endedByOf(ctx, err))
 	t.ending.mu.Lock()
 	defer t.ending.mu.Unlock()
-	t.ending.failure, t.ending.by = err, by
+	t.ending.failure = err
 }
 
 // end notes why the window ended. A failure in the same moment tells more.

@@ -1,0 +1,242 @@
+package kvbench
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
+	"kvbench/tiers/faults"
+	"kvbench/workloads"
+)
+
+// onFiles is a run in a directory of its own, with prefill and decoding.
+func onFiles(t *testing.T, workers int) Config {
+	t.Helper()
+	src := users(20, func(u *workloads.UsersConfig) { u.Rate = 1e6 })
+	cfg := testConfig(nil, src, workers).lasting(time.Hour)
+	cfg.Planner.Sizer.BytesPerToken = 64 // a megabyte or so for an entry
+	cfg.Storage = StorageConfig{
+		StorageBytes: 8 << 20, CacheDir: filepath.Join(t.TempDir(), "cache"), Direct: true,
+		Chunk: 16 * unit, Depth: 2, MaxWriters: 2, Workers: workers,
+	}
+	return cfg
+}
+
+// files counts the entries that a run has on disk.
+func files(t *testing.T, cfg Config) int {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(cfg.Storage.CacheDir, "rank_0", "??", "*"))
+	require.NoError(t, err)
+	return len(all)
+}
+
+func TestAnInterruptionEndsAnyStageInOrder(t *testing.T) {
+	noLeaks(t)
+	watchdog(t, 2*time.Minute)
+	for _, stage := range []string{"preconditioning", "filling", "resting", "warming up", "running"} {
+		t.Run(stage, func(t *testing.T) {
+			cfg := onFiles(t, 4)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			switch stage {
+			case "preconditioning":
+				cfg.Precondition = Precondition{Bytes: 1 << 40, Threads: 3}
+			case "filling":
+				cfg.Population = Population{Entries: 20, Tokens: 2048}
+			case "resting":
+				cfg.Settle = time.Hour
+			case "warming up":
+				cfg.Warmup = time.Hour
+			}
+			if stage == "filling" {
+				interrupt(cancel) // before it begins: it takes no time to speak of
+			}
+			cfg.Progress = func(s Snapshot) {
+				if s.Stage == stage {
+					interrupt(cancel)
+				}
+			}
+			left := -1
+			cfg.Publish = func(r *Result) error {
+				left = files(t, cfg)
+				assert.Equal(t, StatusIncomplete, r.Status)
+				return r.WriteJSON(filepath.Join(t.TempDir(), "result.json"))
+			}
+			r, err := Run(ctx, cfg)
+			require.ErrorIs(t, err, assert.AnError)
+			var sig Interrupted
+			require.ErrorAs(t, err, &sig)
+			assert.Equal(t, StatusIncomplete, r.Status)
+			assert.Equal(t, EndedBySignal, r.EndedBy)
+			assert.Contains(t, r.Error, "interrupted")
+			if stage == "running" || stage == "warming up" || stage == "preconditioning" {
+				assert.Positive(t, left, "the result is safe before the files go")
+			}
+			assert.NoDirExists(t, cfg.Storage.CacheDir)
+			if stage == "running" {
+				checkLoad(t, r)
+				assert.Positive(t, r.Requests.Completed)
+			}
+		})
+	}
+}
+
+// A caller that gives up without a signal is treated alike.
+func TestACancelledContextIsAnInterruption(t *testing.T) {
+	for _, cfg := range []Config{
+		testConfig(plenty(), newScript(), 1).lasting(time.Hour),
+		func() Config { c := testConfig(plenty(), newScript(), 1).lasting(time.Hour); c.Settle = time.Hour; return c }(),
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		r, err := Run(ctx, cfg)
+		require.ErrorIs(t, err, context.Canceled)
+		assert.Equal(t, StatusIncomplete, r.Status)
+		assert.Equal(t, EndedBySignal, r.EndedBy)
+	}
+}
+
+// stuck is a storage tier whose calls of one kind never return before release.
+func stuck(call faults.Call) (tier *faults.Tier, entered, release chan struct{}) {
+	entered, release = make(chan struct{}), make(chan struct{})
+	tier = faults.Wrap(tiers.NewNullTier(), func(_ context.Context, e faults.Event) error {
+		if e.Call == call {
+			if e.N == 1 {
+				close(entered)
+			}
+			<-release // whatever the context says: a device that hangs
+		}
+		return nil
+	})
+	return tier, entered, release
+}
+
+// A device that does not answer cannot hold up the result, nor the end.
+func TestAnInterruptionDoesNotWaitForAStuckDevice(t *testing.T) {
+	for _, stage := range []string{"running", "preconditioning"} {
+		synctest.Test(t, func(t *testing.T) {
+			tier, entered, release := stuck(faults.Commit)
+			cfg := testConfig(storage(tier, 1<<40), newScript(singles(5, 1)...), 2).lasting(time.Hour)
+			if stage == "preconditioning" {
+				cfg.Precondition = Precondition{Bytes: 1 << 30, Threads: 2, Tokens: 1}
+			}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			var begin, published time.Time
+			cfg.Publish = func(*Result) error { published = time.Now(); return nil }
+			go func() {
+				<-entered
+				begin = time.Now()
+				interrupt(cancel)
+			}()
+			r, err := Run(ctx, cfg)
+			require.ErrorIs(t, err, assert.AnError)
+			assert.Equal(t, StatusIncomplete, r.Status)
+			assert.LessOrEqual(t, published.Sub(begin), 500*time.Millisecond, stage)
+			assert.LessOrEqual(t, time.Since(begin), 2*time.Second, stage)
+			if stage == "running" {
+				assert.EqualValues(t, 2, r.Load["total"].InFlight)
+				checkLoad(t, r)
+			}
+			close(release)
+		})
+	}
+}
+
+// A second one, while the result is safe and the workers are being waited for.
+func TestAnInterruptionCutsDrainingShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tier, _, release := stuck(faults.Commit)
+		cfg := testConfig(storage(tier, 1<<40), newScript(singles(5, 1)...), 2).lasting(10 * time.Second)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		begin := time.Now()
+		time.AfterFunc(15*time.Second, func() { interrupt(cancel) })
+		r, err := Run(ctx, cfg)
+		require.NoError(t, err, "the window was over")
+		assert.LessOrEqual(t, time.Since(begin), 17*time.Second)
+		assert.Equal(t, EndedByDeadline, r.EndedBy)
+		assert.Equal(t, int64(10*time.Second), r.WindowNS)
+		assert.Equal(t, int64(5*time.Second+drainOnSignal), r.DrainNS)
+		close(release)
+	})
+}
+
+func TestAnInterruptionCutsTheRestShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := testConfig(plenty(), newScript(singles(5, 1)...), 2).finite()
+		cfg.Settle = time.Hour
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(90*time.Minute, func() { interrupt(cancel) })
+		begin := time.Now()
+		r, err := Run(ctx, cfg)
+		require.NoError(t, err)
+		assert.Equal(t, StatusComplete, r.Status)
+		assert.Equal(t, 90*time.Minute, time.Since(begin))
+	})
+}
+
+// Nobody hears of a run's progress after it has returned, and no file of it is
+// looked at.
+func TestProgressEndsWithTheRun(t *testing.T) {
+	for range 5 {
+		cfg := onFiles(t, 2).lasting(30 * time.Millisecond)
+		cfg.Storage.FreeFloor = 1
+		over := false // unsynchronised on purpose: the race detector is the judge
+		cfg.Progress = func(Snapshot) { _ = over }
+		_, err := Run(t.Context(), cfg)
+		require.NoError(t, err)
+		over = true
+	}
+}
+
+func TestAFilesystemThatRunsShortEndsTheRun(t *testing.T) {
+	for _, fill := range []bool{false, true} {
+		cfg := onFiles(t, 2)
+		cfg.Storage.FreeFloor = 1 << 60
+		if fill {
+			cfg.Precondition = Precondition{Bytes: 1 << 40}
+		}
+		r, err := Run(t.Context(), cfg)
+		require.ErrorContains(t, err, "must stay free")
+		assert.ErrorContains(t, err, "-storage-capacity-gb")
+		assert.Equal(t, StatusFailed, r.Status)
+		assert.Equal(t, EndedByCapacity, r.EndedBy, "filling: %v", fill)
+		assert.NoDirExists(t, cfg.Storage.CacheDir)
+	}
+}
+
+func TestFilesThatAreKeptAreReclaimedByTheNextRun(t *testing.T) {
+	cfg := onFiles(t, 2).lasting(100 * time.Millisecond)
+	cfg.Storage.KeepFiles = true
+	r := mustRun(t, cfg)
+	kept := files(t, cfg)
+	assert.InDelta(t, r.Tiers[0].Entries, kept, 2, "what two workers were just committing")
+	require.Positive(t, kept)
+	assert.Equal(t, "direct", r.IO.Mode)
+
+	again := onFiles(t, 2).lasting(50 * time.Millisecond)
+	again.Storage.CacheDir = cfg.Storage.CacheDir
+	r, err := Run(t.Context(), again)
+	require.NoError(t, err)
+	require.NotEmpty(t, r.Warnings)
+	assert.Contains(t, r.Warnings[0], "reclaimed")
+	assert.NoDirExists(t, cfg.Storage.CacheDir+"/rank_0")
+}
+
+func TestASecondRunInTheSameDirectoryIsRefused(t *testing.T) {
+	cfg := onFiles(t, 2).lasting(time.Hour)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var second error
+	cfg.Progress = func(Snapshot) {
+		_, second = Run(t.Context(), func() Config { c := onFiles(t, 1); c.Storage.CacheDir = cfg.Storage.CacheDir; return c }())
+		interrupt(cancel)
+	}
+	_, err := Run(ctx, cfg)
+	require.ErrorIs(t, err, assert.AnError)
+	require.Error(t, second)
+	assert.ErrorContains(t, second, cfg.Storage.CacheDir)
+}
