@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -39,12 +40,27 @@ func removeBuilt() {
 	}
 }
 
+// builtPrefix begins the names of the binary's directories; the process follows.
+const builtPrefix = "kvbench-e2e-"
+
+// reclaimBuilt removes what killed test processes have left.
+func reclaimBuilt() {
+	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), builtPrefix+"*"))
+	for _, dir := range dirs {
+		id, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), builtPrefix), "-")
+		if pid, err := strconv.Atoi(id); err == nil && pid > 0 && syscall.Kill(pid, 0) == syscall.ESRCH {
+			_ = os.RemoveAll(dir)
+		}
+	}
+}
+
 // binary returns the compiled test binary of this package.
 func binary(t testing.TB) string {
 	t.Helper()
 	endToEnd(t)
 	built.once.Do(func() {
-		if built.dir, built.err = os.MkdirTemp("", "kvbench-e2e-"); built.err != nil {
+		reclaimBuilt()
+		if built.dir, built.err = os.MkdirTemp("", fmt.Sprintf("%s%d-", builtPrefix, os.Getpid())); built.err != nil {
 			return
 		}
 		if built.err = os.Chmod(built.dir, 0o755); built.err != nil { // other users run it too
