@@ -90,7 +90,11 @@ func TestAnInterruptionEndsAnyStageInOrder(t *testing.T) {
 func TestACancelledContextIsAnInterruption(t *testing.T) {
 	for _, cfg := range []Config{
 		testConfig(plenty(), newScript(), 1).lasting(time.Hour),
-		func() Config { c := testConfig(plenty(), newScript(), 1).lasting(time.Hour); c.Settle = time.Hour; return c }(),
+		func() Config {
+			c := testConfig(plenty(), newScript(), 1).lasting(time.Hour)
+			c.Settle = time.Hour
+			return c
+		}(),
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
