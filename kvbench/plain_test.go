@@ -1,0 +1,146 @@
+package kvbench
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
+)
+
+func plainConfig(levels []tiers.LevelConfig, workers int) Config {
+	return Config{Workers: workers, Storage: StorageConfig{Levels: levels, Chunk: unit, Depth: 1, Workers: workers}}
+}
+
+func TestATierBenchmarkCountsOperations(t *testing.T) {
+	for _, op := range []tiers.Op{tiers.Read, tiers.Write} {
+		synctest.Test(t, func(t *testing.T) {
+			clock := NewWallClock()
+			cfg := plainConfig(slow(clock, 100*unit), 1).lasting(10500 * time.Millisecond)
+			cfg.Clock = clock
+			r, err := RunPlain(t.Context(), cfg, &TierRoutine{Level: tiers.Storage, Op: op, Size: 2 * unit})
+			require.NoError(t, err)
+			assert.Equal(t, StatusComplete, r.Status)
+			assert.Equal(t, UnitOperation, r.CompletionUnit)
+			assert.Equal(t, EndedByDeadline, r.EndedBy)
+			traffic := r.Tiers[0].Read
+			if op == tiers.Write {
+				traffic = r.Tiers[0].Write
+			}
+			assert.EqualValues(t, 5, traffic.Operations)
+			assert.EqualValues(t, 5*2*unit, traffic.Bytes)
+			assert.EqualValues(t, 5*2*unit, r.Summary.CacheStats.TotalReadBytes+r.Summary.CacheStats.TotalWriteBytes, "filling is outside of the window")
+			assert.Equal(t, int64(10500*time.Millisecond), r.WindowNS)
+		})
+	}
+}
+
+func TestATierBenchmarkStaysWithinItsFootprint(t *testing.T) {
+	seen := &footprint{Tier: tiers.NewNullTier()}
+	cfg := plainConfig(storage(seen, 1000*unit), 4)
+	cfg.Requests = 500
+	r, err := RunPlain(t.Context(), cfg, &TierRoutine{Level: tiers.Storage, Op: tiers.Write, Size: unit, Footprint: 20 * unit})
+	require.NoError(t, err)
+	assert.Equal(t, EndedByCount, r.EndedBy)
+	assert.EqualValues(t, 500, r.Requests.Completed)
+	assert.LessOrEqual(t, seen.most.Load(), int64(20))
+
+	_, err = RunPlain(t.Context(), plainConfig(storage(seen, 8*unit), 4), &TierRoutine{Level: tiers.Storage, Op: tiers.Write, Size: unit})
+	require.ErrorIs(t, err, tiers.ErrTooLarge)
+	_, err = RunPlain(t.Context(), cfg, &TierRoutine{Level: tiers.GPU, Size: unit})
+	assert.ErrorContains(t, err, "no gpu tier")
+}
+
+// footprint counts the entries in a tier, those being written included.
+type footprint struct {
+	tiers.Tier
+	now, most atomic.Int64
+}
+
+func (f *footprint) Create(ctx context.Context, o tiers.Object) (tiers.Writer, error) {
+	n := f.now.Add(1)
+	for most := f.most.Load(); n > most && !f.most.CompareAndSwap(most, n); most = f.most.Load() {
+	}
+	return f.Tier.Create(ctx, o)
+}
+
+func (f *footprint) Remove(ctx context.Context, o tiers.Object) error {
+	err := f.Tier.Remove(ctx, o)
+	f.now.Add(-1)
+	return err
+}
+
+func TestTheCeilingKeepsTheMixAndGivesItsBuffersBack(t *testing.T) {
+	noLeaks(t)
+	cfg := Config{Workers: 3, Window: 200 * time.Millisecond}
+	cfg.Storage = StorageConfig{
+		StorageBytes: 16 << 20, CacheDir: filepath.Join(t.TempDir(), "cache"), Direct: true, Chunk: 16 * unit, Depth: 1, Workers: 3,
+	}
+	for _, share := range []float64{0, 0.5, 1} {
+		r, err := RunPlain(t.Context(), cfg, &CeilingRoutine{ReadShare: share, FileSize: 256 * unit})
+		require.NoError(t, err, "the pool is whole when the run ends")
+		assert.Equal(t, StatusComplete, r.Status)
+		read, wrote := float64(r.Tiers[0].Read.Operations), float64(r.Tiers[0].Write.Operations)
+		assert.Positive(t, read+wrote)
+		assert.InDelta(t, share*(read+wrote), read, 4, "of %v files", read+wrote)
+		assert.NoDirExists(t, cfg.Storage.CacheDir)
+	}
+}
+
+// broken is a routine that fails where it is told to.
+type broken struct {
+	prepare, step error
+	panics        bool
+	finished      int
+}
+
+func (b *broken) Prepare(context.Context, *Bench) error { return b.prepare }
+func (b *broken) Step(ctx context.Context, _ *Bench, _ int) error {
+	if b.panics {
+		panic("on purpose")
+	}
+	if b.step == nil {
+		<-ctx.Done()
+	}
+	return b.step
+}
+func (b *broken) Finish(*Bench) { b.finished++ }
+
+func TestARoutineThatFails(t *testing.T) {
+	noLeaks(t)
+	for _, r := range []*broken{{prepare: syscall.EIO}, {step: syscall.EIO}, {panics: true}} {
+		published := false
+		cfg := plainConfig(plenty(), 2).lasting(time.Hour)
+		cfg.Publish = func(*Result) error { published = true; return nil }
+		res, err := RunPlain(t.Context(), cfg, r)
+		if r.panics {
+			assert.ErrorContains(t, err, "on purpose")
+		} else {
+			assert.ErrorIs(t, err, syscall.EIO)
+		}
+		assert.Equal(t, StatusFailed, res.Status)
+		assert.Equal(t, EndedByError, res.EndedBy)
+		assert.True(t, published)
+		assert.Equal(t, 1, r.finished)
+	}
+}
+
+func TestARoutineIsInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(3*time.Second, func() { interrupt(cancel) })
+		r, err := RunPlain(ctx, plainConfig(plenty(), 2).lasting(time.Hour), &broken{})
+		require.True(t, errors.As(err, new(Interrupted)))
+		assert.Equal(t, StatusIncomplete, r.Status)
+		assert.Equal(t, EndedBySignal, r.EndedBy)
+		assert.Equal(t, int64(3*time.Second), r.WindowNS)
+	})
+}
