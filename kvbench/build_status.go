@@ -164,6 +164,8 @@ func (b *builder) slowestStage() string {
 		queued += o.Queued
 	}
 	switch {
+	case b.info.CountOperations:
+		return "none of them is that fast; use a longer window or smaller entries"
 	case b.t.stages[slowest] > 0:
 		return fmt.Sprintf("the slowest stage was %s (%s summed over workers, %d operations cut off); use a longer window, smaller "+
 			"entries or fewer users", stageNames[slowest], b.t.stages[slowest].Round(time.Millisecond), b.cancelled())

@@ -134,6 +134,7 @@ func TestAnInterruptionDoesNotWaitForAStuckDevice(t *testing.T) {
 			cfg.Publish = func(*Result) error { published = time.Now(); return nil }
 			go func() {
 				<-entered
+				synctest.Wait() // until both workers are stuck
 				begin = time.Now()
 				interrupt(cancel)
 			}()
@@ -160,7 +161,7 @@ func TestAnInterruptionCutsDrainingShort(t *testing.T) {
 		begin := time.Now()
 		time.AfterFunc(15*time.Second, func() { interrupt(cancel) })
 		r, err := Run(ctx, cfg)
-		require.NoError(t, err, "the window was over")
+		require.ErrorContains(t, err, "no request completed", "the window was over")
 		assert.LessOrEqual(t, time.Since(begin), 17*time.Second)
 		assert.Equal(t, EndedByDeadline, r.EndedBy)
 		assert.Equal(t, int64(10*time.Second), r.WindowNS)
@@ -191,8 +192,9 @@ func TestProgressEndsWithTheRun(t *testing.T) {
 		cfg.Storage.FreeFloor = 1
 		over := false // unsynchronised on purpose: the race detector is the judge
 		cfg.Progress = func(Snapshot) { _ = over }
-		_, err := Run(t.Context(), cfg)
-		require.NoError(t, err)
+		if _, err := Run(t.Context(), cfg); err != nil { // the window may be too short for any request
+			require.ErrorContains(t, err, "no request completed")
+		}
 		over = true
 	}
 }

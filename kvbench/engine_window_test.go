@@ -200,7 +200,7 @@ func TestAnInputThatEndsInTheWarmupIsToldAndNoResult(t *testing.T) {
 		cfg := testConfig(plenty(), newScript(singles(3, 1)...), 1).finite().lasting(time.Second)
 		cfg.Warmup = time.Minute
 		r, err := Run(t.Context(), cfg)
-		require.NoError(t, err)
+		require.ErrorContains(t, err, "no request completed")
 		assert.Equal(t, StatusFailed, r.Status)
 		assert.Equal(t, EndedByInput, r.EndedBy)
 		assert.Contains(t, r.Error, "no request completed")

@@ -151,13 +151,21 @@ func (t *trial) run(ctx context.Context, work func()) (*Result, error) {
 	by, failure := t.ended()
 	res := t.conclude(by, failure)
 	var errs []error
-	if failure != nil {
+	switch {
+	case failure != nil:
 		errs = append(errs, failure)
+	case res.Status == StatusFailed: // nothing completed, or too much failed
+		errs = append(errs, errors.New(res.Error))
 	}
 	if t.cfg.Publish != nil {
 		if err := t.cfg.Publish(res); err != nil {
 			errs = append(errs, fmt.Errorf("writing the result: %w", err))
 		}
+	}
+	// On a signal the result came first: cancelled writers remove their files, and
+	// a flush on the same filesystem would wait for that.
+	if t.stop != nil {
+		t.stop(errWindowOver)
 	}
 	errs = append(errs, t.clean(ctx, failure == nil))
 	return res, errors.Join(errs...)
@@ -247,6 +255,11 @@ func (t *trial) until(ctx context.Context, d time.Duration, full <-chan struct{}
 	case <-full:
 		t.end(EndedByCount)
 	case <-t.drained():
+		// A trace that turns out to be broken ends too.
+		if s, ok := t.src.(interface{ Err() error }); ok && s.Err() != nil {
+			t.fail(s.Err(), EndedByError)
+			return false
+		}
 		t.end(cmp.Or(t.cfg.EndedBy, EndedByInput))
 	case <-ctx.Done():
 		t.fail(context.Cause(ctx), EndedBySignal)
@@ -315,7 +328,9 @@ func (t *trial) closeWindow(ctx context.Context) {
 	}
 	books, inflight := t.dispatch.close(end)
 	load, _ := t.dispatch.account(end)
-	t.stop(errWindowOver)
+	if ctx.Err() == nil {
+		t.stop(errWindowOver)
+	}
 	t.info.LoadEnd, t.info.LoadEndAt = load, end-t.dispatch.origin
 	for c := range t.info.Requests {
 		t.info.Requests[c] = RequestCount{
@@ -330,7 +345,9 @@ func (t *trial) closeWindow(ctx context.Context) {
 		r.OldestInFlight = max(r.OldestInFlight, f.Age)
 	}
 	t.tierInfo()
-	t.drain(ctx)
+	if ctx.Err() == nil {
+		t.drain(ctx)
+	}
 	t.info.Drain = t.clock.Now() - end
 }
 

@@ -170,5 +170,5 @@ func formatUpGiB(n int64) string {
 }
 
 func formatRoughGiB(n int64) string {
-	return strconv.FormatFloat(math.Floor(float64(n)/float64(GiB)*100)/100, 'f', -1, 64)
+	return strconv.FormatFloat(float64(n)/float64(GiB), 'g', 4, 64)
 }

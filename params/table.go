@@ -175,10 +175,10 @@ var table = []parameter{
 		help:  "requests read entries that were written before the window",
 		field: func(v *Values) any { return &v.DecodeOnly }},
 
-	{name: "burst-trace-path", kind: kindPath, def: same(""), empty: none, noSweep: true,
+	{name: "burst-trace-path", kind: kindPath, def: same(""), empty: none, noSweep: true, place: true,
 		help:  "BurstGPT CSV: file, directory or glob",
 		field: func(v *Values) any { return &v.BurstTracePath }},
-	{name: "azure-trace-path", kind: kindPath, def: same(""), empty: none, noSweep: true,
+	{name: "azure-trace-path", kind: kindPath, def: same(""), empty: none, noSweep: true, place: true,
 		help:  "Azure LLM inference CSV: file, directory or glob",
 		field: func(v *Values) any { return &v.AzureTracePath }},
 	{name: "trace-speedup", kind: kindFloat, def: same("1"), max: unbounded,
