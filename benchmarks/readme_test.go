@@ -1,0 +1,160 @@
+package benchmarks
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/params"
+)
+
+const readmePath = "../README.md"
+
+type documentedUnit struct {
+	unit   string
+	always bool // on the line of every benchmark with requests that reads and writes
+}
+
+// documented are the units of a benchmark line. Scripts rely on them: a new one is added here and in the README, an old one
+// keeps its name and meaning.
+var documented = []documentedUnit{
+	{"ns/op", true},
+	{"req/s", true}, {"tok/s", true}, {"storage-tok/s", true},
+	{"read-B/s", true}, {"write-B/s", true},
+	{"read-p50-ns", true}, {"read-p95-ns", true}, {"read-p99-ns", true}, {"write-p95-ns", true},
+	{"read-ns/MiB", true}, {"e2e-p95-ns", true},
+	{"hit-ratio", true}, {"served-ratio", true},
+	{"cpu-ns/B", true}, {"peak-RSS-bytes", true},
+	{"device-read-ratio", false}, {"ceiling-ratio", false},
+	{"gen-B/s", false}, {"copy-B/s", false}, {"gen-copy-ratio", false}, {"zstd-ratio", false}, {"duplicate-blocks", false},
+}
+
+func readme(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(readmePath)
+	if os.IsNotExist(err) {
+		t.Skipf("a compiled test binary outside of the module: %v", err)
+	}
+	require.NoError(t, err)
+	return string(text)
+}
+
+// fenced returns the lines of the README's block ```name.
+func fenced(t *testing.T, name string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(readme(t), "\n```"+name+"\n")
+	require.True(t, found, "README.md has no block %s; testdata/readme-sample.sh fills it", name)
+	block, _, found := strings.Cut(rest, "\n```\n")
+	require.True(t, found, "the block %s of README.md does not end", name)
+	return block
+}
+
+func TestReadmeSampleHasTheDocumentedUnits(t *testing.T) {
+	results, _ := parse(t, fenced(t, "benchmark-output"))
+	require.NotEmpty(t, results)
+	requests := 0
+	for _, r := range results {
+		have := map[string]bool{}
+		for _, v := range r.Values {
+			unit := v.OrigUnit
+			if unit == "" { // benchfmt had nothing to tidy
+				unit = v.Unit
+			}
+			have[unit] = true
+			known := slices.ContainsFunc(documented, func(d documentedUnit) bool { return d.unit == unit })
+			assert.True(t, known, "%s prints %s, which is not documented", r.Name.Full(), unit)
+		}
+		name, _, _ := strings.Cut(string(r.Name.Base()), "/")
+		bench, known := params.Benchmark(name)
+		require.True(t, known, "%s is in the README, but there is no such benchmark", name)
+		if bench.Load == params.LoadNone {
+			continue
+		}
+		requests++
+		for _, d := range documented {
+			assert.True(t, have[d.unit] || !d.always, "the sample of %s lacks %s", name, d.unit)
+		}
+	}
+	assert.NotZero(t, requests, "the sample shows no benchmark with requests")
+}
+
+func TestReadmeAndUnitLinesAgree(t *testing.T) {
+	text := readme(t)
+	directed := map[string]bool{"ns/op": true} // the testing package's own
+	for _, u := range better {
+		directed[u.unit] = true
+	}
+	for _, d := range documented {
+		assert.Contains(t, text, "`"+d.unit+"`", "a unit that the README does not explain")
+		assert.True(t, directed[d.unit], "%s has no Unit line", d.unit)
+		delete(directed, d.unit)
+	}
+	assert.Empty(t, directed, "Unit lines for units that nobody documented")
+}
+
+func TestReadmeNamesEveryBenchmark(t *testing.T) {
+	_, list, _ := strings.Cut(readme(t), "\n## Benchmarks\n")
+	list, _, _ = strings.Cut(list, "\n## ")
+	for _, b := range params.Benchmarks() {
+		assert.Regexp(t, `(?m)^\|[^|]*\b`+b.Name+`\b[^|]*\|`, list)
+	}
+}
+
+// TestReadmeParameters compares the README's table with the flags, and writes it when UPDATE_README=1.
+func TestReadmeParameters(t *testing.T) {
+	const begin, end = "writes this table -->\n", "<!-- end of parameters -->"
+	head, rest, found := strings.Cut(readme(t), begin)
+	require.True(t, found)
+	table, tail, found := strings.Cut(rest, end)
+	require.True(t, found)
+	want := parameterTable(t)
+	if os.Getenv("UPDATE_README") == "1" {
+		require.NoError(t, os.WriteFile(readmePath, []byte(head+begin+want+end+tail), 0o644))
+		return
+	}
+	assert.Equal(t, want, table, "run UPDATE_README=1 go test ./benchmarks -run Readme")
+}
+
+// parameterTable is -help in the order of -help-parameters.
+func parameterTable(t *testing.T) string {
+	t.Helper()
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	set := params.Register(fs)
+	v, err := set.Resolve(params.Inputs{Base: t.TempDir(), Start: time.Now(), PID: 1})
+	require.NoError(t, err)
+	var help strings.Builder
+	require.NoError(t, v.WriteHelp(&help))
+
+	var b strings.Builder
+	b.WriteString("\n| flag | default | meaning |\n|---|---|---|\n")
+	usage := regexp.MustCompile(`^(.*?)(?: \(default (.*)\))?$`)
+	perDivision := regexp.MustCompile(`^quick (.*), open (.*), closed (.*)$`)
+	for _, m := range regexp.MustCompile(`(?m)^-([a-z-]+) `).FindAllStringSubmatch(help.String(), -1) {
+		f := fs.Lookup(m[1])
+		if f == nil {
+			continue // Go's own: the text tells them
+		}
+		parts := usage.FindStringSubmatch(f.Usage)
+		require.NotNil(t, parts, f.Usage)
+		def := parts[2]
+		if d := perDivision.FindStringSubmatch(def); d != nil {
+			def = strings.Join(d[1:], ", ")
+		}
+		if def == "" {
+			def = "–" // the meaning tells it
+		}
+		fmt.Fprintf(&b, "| `-%s` | %s | %s |\n", f.Name, def, strings.ReplaceAll(parts[1], "<", `\<`)) // < opens a tag
+	}
+	b.WriteString("\n")
+	return b.String()
+}
