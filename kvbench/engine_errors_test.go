@@ -22,7 +22,7 @@ import (
 
 // usage runs a trial and returns what its cache says afterwards, when nothing
 // runs any more: it has to be the sum of the entries.
-func usage(t *testing.T, ctx context.Context, cfg Config) (*Result, error, []tiers.LevelGauge) {
+func usage(ctx context.Context, t *testing.T, cfg Config) (*Result, []tiers.LevelGauge, error) {
 	t.Helper()
 	tr, err := newTrial(&cfg)
 	require.NoError(t, err)
@@ -33,7 +33,7 @@ func usage(t *testing.T, ctx context.Context, cfg Config) (*Result, error, []tie
 		}
 		tr.load(ctx)
 	})
-	return res, err, tr.stack.cache.Gauges(nil)
+	return res, tr.stack.cache.Gauges(nil), err
 }
 
 // faulty is a run of users on a null tier whose calls the hook sees.
@@ -73,7 +73,7 @@ func TestErrorsOfTheDirectoryEndTheTrial(t *testing.T) {
 			cfg, tier := faulty(faults.On(c.call, 20, c.errno), 1e6)
 			var published *Result
 			cfg.Publish = func(r *Result) error { published = r; return nil }
-			r, err, gauges := usage(t, t.Context(), cfg)
+			r, gauges, err := usage(t.Context(), t, cfg)
 			require.ErrorIs(t, err, c.errno)
 			assert.ErrorContains(t, err, "storage tier")
 			assert.Same(t, r, published)
@@ -101,7 +101,7 @@ func TestTransientFailuresAreTriedAgainAndCounted(t *testing.T) {
 		return nil
 	}, 300)
 	cfg.Workers = 1
-	r, err, gauges := usage(t, t.Context(), cfg)
+	r, gauges, err := usage(t.Context(), t, cfg)
 	require.NoError(t, err)
 	assert.Equal(t, StatusComplete, r.Status)
 	assert.EqualValues(t, 300, r.Requests.Completed)
@@ -125,7 +125,7 @@ func TestAFourthTransientFailureIsAFailure(t *testing.T) {
 	requests[7].GenerateTokens = 100
 	cfg := testConfig(storage(tier, 1<<40), newScript(requests...), 4).finite()
 	cfg.Planner.Batched = true
-	r, err, gauges := usage(t, t.Context(), cfg)
+	r, gauges, err := usage(t.Context(), t, cfg)
 	require.NoError(t, err)
 	assert.Equal(t, StatusComplete, r.Status, "one of 200 is half a percent")
 	assert.EqualValues(t, 3, r.Requests.RetriedOperations)
@@ -145,7 +145,7 @@ func TestAFourthTransientFailureIsAFailure(t *testing.T) {
 	cfg.Info.Division = DivisionClosed
 	cfg.Source = func() (workloads.Source, error) { return newScript(requests...), nil }
 	cfg.Storage.Levels[0].Tier = faults.Wrap(tiers.NewNullTier(), faults.On(faults.Commit, 50, syscall.EACCES))
-	r, _, _ = usage(t, t.Context(), cfg)
+	r, _, _ = usage(t.Context(), t, cfg)
 	assert.Equal(t, StatusFailed, r.Status, "closed allows none")
 }
 
@@ -158,7 +158,7 @@ func TestMoreThanOnePercentOfFailuresEndsTheTrial(t *testing.T) {
 	}, 1e6)
 	var published bool
 	cfg.Publish = func(*Result) error { published = true; return nil }
-	r, err, gauges := usage(t, t.Context(), cfg)
+	r, gauges, err := usage(t.Context(), t, cfg)
 	require.ErrorIs(t, err, syscall.EACCES)
 	assert.ErrorContains(t, err, "more than 1 %")
 	assert.Equal(t, StatusFailed, r.Status)
@@ -194,7 +194,7 @@ func TestFailuresOfTheWarmupAreComparedWithItsOperations(t *testing.T) {
 		<-enough
 		interrupt(cancel)
 	}()
-	_, err, _ := usage(t, ctx, cfg)
+	_, _, err := usage(ctx, t, cfg)
 	assert.ErrorIs(t, err, assert.AnError, "interrupted by the test, not by the failures")
 	assert.EqualValues(t, 4000, min(commits.Load(), 4000))
 }
@@ -281,7 +281,7 @@ func TestAPanicBecomesTheRunsError(t *testing.T) {
 				panic("on purpose")
 			}
 		}
-		r, err, gauges := usage(t, t.Context(), cfg)
+		r, gauges, err := usage(t.Context(), t, cfg)
 		require.ErrorContains(t, err, "on purpose")
 		assert.Equal(t, StatusFailed, r.Status)
 		checkLoad(t, r)

@@ -121,7 +121,7 @@ func TestAFailureWhileFillingEndsTheRun(t *testing.T) {
 	cfg, tier := faulty(nil, 100)
 	cfg.Population = Population{Entries: 100, Tokens: 8}
 	tier.SetHook(faults.On(faults.Commit, 50, syscall.EACCES))
-	r, err, gauges := usage(t, t.Context(), cfg)
+	r, gauges, err := usage(t.Context(), t, cfg)
 	require.ErrorIs(t, err, syscall.EACCES)
 	assert.ErrorContains(t, err, "filling")
 	assert.Equal(t, StatusFailed, r.Status)

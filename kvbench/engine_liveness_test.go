@@ -49,7 +49,7 @@ func TestNoScheduleHangsUnderOverload(t *testing.T) {
 				cfg := testConfig(levels, src, 32).finite()
 				cfg.Storage.MaxWriters, cfg.Overtaking = slots, slots%2 == 1
 				cfg.Planner.Batched = true
-				r, err, gauges := usage(t, t.Context(), cfg)
+				r, gauges, err := usage(t.Context(), t, cfg)
 				require.NoError(t, err)
 				assert.Equal(t, StatusComplete, r.Status)
 				assert.EqualValues(t, 1500, r.Requests.Completed)
@@ -77,7 +77,8 @@ func TestNoScheduleHangsWithRealBytes(t *testing.T) {
 	noLeaks(t)
 	watchdog(t, 3*time.Minute)
 	for _, slots := range []int{1, 4} {
-		cfg := onFiles(t, 16).lasting(300 * time.Millisecond)
+		cfg := onFiles(t, 16)
+		cfg.Requests = 100
 		cfg.Storage.MaxWriters, cfg.Storage.Verify = slots, tiers.VerifyFull
 		cfg.Storage.StorageBytes, cfg.Storage.CPUBytes = 5<<20, 3<<20
 		r := mustRun(t, cfg)

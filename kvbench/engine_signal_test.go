@@ -105,12 +105,13 @@ func TestACancelledContextIsAnInterruption(t *testing.T) {
 	}
 }
 
-// stuck is a storage tier whose calls of one kind never return before release.
+// stuck is a storage tier whose calls of one kind never return before release;
+// entered is closed when two are in it.
 func stuck(call faults.Call) (tier *faults.Tier, entered, release chan struct{}) {
 	entered, release = make(chan struct{}), make(chan struct{})
 	tier = faults.Wrap(tiers.NewNullTier(), func(_ context.Context, e faults.Event) error {
 		if e.Call == call {
-			if e.N == 1 {
+			if e.N == 2 {
 				close(entered)
 			}
 			<-release // whatever the context says: a device that hangs
@@ -125,6 +126,7 @@ func TestAnInterruptionDoesNotWaitForAStuckDevice(t *testing.T) {
 	for _, stage := range []string{"running", "preconditioning"} {
 		synctest.Test(t, func(t *testing.T) {
 			tier, entered, release := stuck(faults.Commit)
+			defer close(release)
 			cfg := testConfig(storage(tier, 1<<40), newScript(singles(5, 1)...), 2).lasting(time.Hour)
 			if stage == "preconditioning" {
 				cfg.Precondition = Precondition{Bytes: 1 << 30, Threads: 2, Tokens: 1}
@@ -147,7 +149,6 @@ func TestAnInterruptionDoesNotWaitForAStuckDevice(t *testing.T) {
 				assert.EqualValues(t, 2, r.Load["total"].InFlight)
 				checkLoad(t, r)
 			}
-			close(release)
 		})
 	}
 }
@@ -156,6 +157,7 @@ func TestAnInterruptionDoesNotWaitForAStuckDevice(t *testing.T) {
 func TestAnInterruptionCutsDrainingShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tier, _, release := stuck(faults.Commit)
+		defer close(release)
 		cfg := testConfig(storage(tier, 1<<40), newScript(singles(5, 1)...), 2).lasting(10 * time.Second)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		begin := time.Now()
@@ -166,7 +168,6 @@ func TestAnInterruptionCutsDrainingShort(t *testing.T) {
 		assert.Equal(t, EndedByDeadline, r.EndedBy)
 		assert.Equal(t, int64(10*time.Second), r.WindowNS)
 		assert.Equal(t, int64(5*time.Second+drainOnSignal), r.DrainNS)
-		close(release)
 	})
 }
 
@@ -187,16 +188,23 @@ func TestAnInterruptionCutsTheRestShort(t *testing.T) {
 // Nobody hears of a run's progress after it has returned, and no file of it is
 // looked at.
 func TestProgressEndsWithTheRun(t *testing.T) {
-	for range 5 {
-		cfg := onFiles(t, 2).lasting(30 * time.Millisecond)
-		cfg.Storage.FreeFloor = 1
-		over := false // unsynchronised on purpose: the race detector is the judge
-		cfg.Progress = func(Snapshot) { _ = over }
-		if _, err := Run(t.Context(), cfg); err != nil { // the window may be too short for any request
-			require.ErrorContains(t, err, "no request completed")
+	over := false // unsynchronised on purpose: the race detector is the judge
+	shown := make(chan struct{}, 1)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cfg := onFiles(t, 2)
+	cfg.Storage.FreeFloor = 1
+	cfg.Progress = func(Snapshot) {
+		_ = over
+		select {
+		case shown <- struct{}{}:
+			go interrupt(cancel)
+		default:
 		}
-		over = true
 	}
+	_, err := Run(ctx, cfg)
+	over = true
+	require.ErrorIs(t, err, assert.AnError)
+	<-shown
 }
 
 func TestAFilesystemThatRunsShortEndsTheRun(t *testing.T) {
@@ -216,7 +224,8 @@ func TestAFilesystemThatRunsShortEndsTheRun(t *testing.T) {
 }
 
 func TestFilesThatAreKeptAreReclaimedByTheNextRun(t *testing.T) {
-	cfg := onFiles(t, 2).lasting(100 * time.Millisecond)
+	cfg := onFiles(t, 2)
+	cfg.Requests = 20
 	cfg.Storage.KeepFiles = true
 	r := mustRun(t, cfg)
 	kept := files(t, cfg)
@@ -224,7 +233,8 @@ func TestFilesThatAreKeptAreReclaimedByTheNextRun(t *testing.T) {
 	require.Positive(t, kept)
 	assert.Equal(t, "direct", r.IO.Mode)
 
-	again := onFiles(t, 2).lasting(50 * time.Millisecond)
+	again := onFiles(t, 2)
+	again.Requests = 3
 	again.Storage.CacheDir = cfg.Storage.CacheDir
 	r, err := Run(t.Context(), again)
 	require.NoError(t, err)

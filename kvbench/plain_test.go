@@ -80,7 +80,7 @@ func (f *footprint) Remove(ctx context.Context, o tiers.Object) error {
 
 func TestTheCeilingKeepsTheMixAndGivesItsBuffersBack(t *testing.T) {
 	noLeaks(t)
-	cfg := Config{Workers: 3, Window: 200 * time.Millisecond}
+	cfg := Config{Workers: 3, Requests: 40}
 	cfg.Storage = StorageConfig{
 		StorageBytes: 16 << 20, CacheDir: filepath.Join(t.TempDir(), "cache"), Direct: true, Chunk: 16 * unit, Depth: 1, Workers: 3,
 	}
@@ -109,6 +109,7 @@ func (b *broken) Step(ctx context.Context, _ *Bench, _ int) error {
 	}
 	if b.step == nil {
 		<-ctx.Done()
+		return context.Cause(ctx)
 	}
 	return b.step
 }
