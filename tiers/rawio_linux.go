@@ -21,20 +21,23 @@ import (
 // spare beyond the cores, or other goroutines would starve; what exceeds them
 // goes the usual way.
 //
-// A collection has to wait for such a call, so a device that is slow to answer
-// loses the privilege for the rest of the run.
+// A collection has to wait for such a call, so a device that was slow to answer
+// loses the privilege for a while.
 type spareCalls struct {
-	left atomic.Int64
-	off  atomic.Bool
+	left  atomic.Int64
+	until atomic.Int64 // Unix time in ns before which none is given, after a slow call
 }
 
 // slowCall is far above what a request of a few MiB takes on a device for which
-// CPU cost matters.
-const slowCall = 50 * time.Millisecond
+// CPU cost matters; penalty is how long its successors go the usual way.
+const (
+	slowCall = 100 * time.Millisecond
+	penalty  = time.Second
+)
 
 // take reports whether a call may keep its processor; give ends it.
-func (s *spareCalls) take() bool {
-	if s.off.Load() {
+func (s *spareCalls) take(now time.Time) bool {
+	if s.left.Load() <= 0 || now.UnixNano() < s.until.Load() {
 		return false
 	}
 	if s.left.Add(-1) >= 0 {
@@ -44,30 +47,30 @@ func (s *spareCalls) take() bool {
 	return false
 }
 
-func (s *spareCalls) give(took time.Duration) {
+func (s *spareCalls) give(start time.Time) {
 	s.left.Add(1)
-	if took > slowCall {
-		s.off.Store(true)
+	if now := time.Now(); now.Sub(start) > slowCall {
+		s.until.Store(now.Add(penalty).UnixNano())
 	}
 }
 
 func (s *spareCalls) pread(fd int, p []byte, off int64) (int, error) {
-	if len(p) == 0 || !s.take() {
+	start := time.Now()
+	if len(p) == 0 || !s.take(start) {
 		return unix.Pread(fd, p, off)
 	}
-	start := time.Now()
 	n, err := rawCall(unix.SYS_PREAD64, fd, p, off)
-	s.give(time.Since(start))
+	s.give(start)
 	return n, err
 }
 
 func (s *spareCalls) pwrite(fd int, p []byte, off int64) (int, error) {
-	if len(p) == 0 || !s.take() {
+	start := time.Now()
+	if len(p) == 0 || !s.take(start) {
 		return unix.Pwrite(fd, p, off)
 	}
-	start := time.Now()
 	n, err := rawCall(unix.SYS_PWRITE64, fd, p, off)
-	s.give(time.Since(start))
+	s.give(start)
 	return n, err
 }
 
