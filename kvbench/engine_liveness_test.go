@@ -44,7 +44,7 @@ func TestNoScheduleHangsUnderOverload(t *testing.T) {
 				p.SystemPromptShare = 0.5
 				src := workloads.NewUsers(workloads.UsersConfig{
 					Profile: p, Users: workloads.Population(p, uint64(slots), 40, false), Seed: uint64(slots), MultiTurn: true,
-					PrefixCaching: true, Rate: 1e6, Overtaking: slots%2 == 1, MaxRequests: 1500,
+					PrefixCaching: true, Rate: 1e6, Overtaking: slots%2 == 1, MaxRequests: 500,
 				})
 				cfg := testConfig(levels, src, 32).finite()
 				cfg.Storage.MaxWriters, cfg.Overtaking = slots, slots%2 == 1
@@ -52,7 +52,7 @@ func TestNoScheduleHangsUnderOverload(t *testing.T) {
 				r, gauges, err := usage(t.Context(), t, cfg)
 				require.NoError(t, err)
 				assert.Equal(t, StatusComplete, r.Status)
-				assert.EqualValues(t, 1500, r.Requests.Completed)
+				assert.EqualValues(t, 500, r.Requests.Completed)
 				checkLoad(t, r)
 				for i, g := range gauges {
 					assert.Equal(t, g.Used, g.Bytes, "reservations are left in the %s tier", g.Level)
