@@ -165,7 +165,9 @@ func feasible(v *params.Values) params.Violations {
 func warnings(v *params.Values) []string {
 	var list []string
 	dir := cacheDir(v)
-	if same, err := tiers.SameFilesystem(dir, v.ResultsDir); err == nil && same {
+	// A few KiB of JSON do not disturb the quick division, which by default has
+	// both in the temporary directory.
+	if same, err := tiers.SameFilesystem(dir, v.ResultsDir); err == nil && same && v.Division != params.Quick {
 		list = append(list, fmt.Sprintf("results (%s) and cache (%s) share a filesystem: give -results-dir elsewhere", v.ResultsDir, dir))
 	}
 	for _, n := range v.Notes {

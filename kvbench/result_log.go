@@ -1,6 +1,7 @@
 package kvbench
 
 import (
+	"cmp"
 	"fmt"
 
 	"kvbench/tiers"
@@ -16,7 +17,7 @@ func (r *Result) LogLines() []string {
 		add("%s", n)
 	}
 	if r.Status != StatusComplete {
-		add("the trial is %s (ended by %s) %s", r.Status, r.EndedBy, r.Error)
+		add("the trial is %s (ended by %s), because %s", r.Status, r.EndedBy, cmp.Or(r.Error, "its window did not end in order"))
 	}
 	for _, t := range r.Tiers {
 		if t.Level == tiers.Storage.String() {
@@ -27,7 +28,7 @@ func (r *Result) LogLines() []string {
 		add("%s, because %s", v.Kind, v.Reason)
 	}
 	if n := len(r.Warnings); n > 0 {
-		add("%d warnings in the summary, the first says %s", n, r.Warnings[0])
+		add("%s in the summary, the first says %s", plural(int64(n), "warning"), r.Warnings[0])
 	}
 	return lines
 }
