@@ -57,7 +57,9 @@ func chooseCapacity(fs tiers.Filesystem, dir string, given int64, localRanks int
 		return Capacity{}, fmt.Errorf("-storage-capacity-gb: must be given, because the %s filesystem of %s has only %.2f GiB free and %.2f GiB (at least 5 %% and 10 GiB) stay with others",
 			fs.Type, dir, toGiB(fs.Free), toGiB(floor))
 	}
-	return Capacity{Bytes: bytes, Floor: floor / 2}, nil
+	// A tenth of slack: metadata and the padding of last blocks are not a
+	// neighbour filling the disk.
+	return Capacity{Bytes: bytes, Floor: floor - floor/10}, nil
 }
 
 // harnessMemory is what a run needs beside buffers and the cpu tier: histograms

@@ -23,10 +23,10 @@ func TestCapacity(t *testing.T) {
 		want      Capacity
 		errors    []string
 	}{
-		{name: "95 % of an empty filesystem", fs: with(func(f *tiers.Filesystem) { f.Free = f.Total }), want: Capacity{Bytes: 950 * gib, Floor: 25 * gib}},
-		{name: "5 % of the filesystem stay free", fs: with(func(f *tiers.Filesystem) { f.Free = 100 * gib }), want: Capacity{Bytes: 50 * gib, Floor: 25 * gib}},
-		{name: "10 GiB stay free", fs: tiers.Filesystem{Type: "ext4", Free: 30 * gib, Total: 40 * gib}, want: Capacity{Bytes: 20 * gib, Floor: 5 * gib}},
-		{name: "ranks share", fs: with(func(f *tiers.Filesystem) { f.Free = 400 * gib }), ranks: 4, want: Capacity{Bytes: 350 * gib / 4, Floor: 25 * gib}},
+		{name: "95 % of an empty filesystem", fs: with(func(f *tiers.Filesystem) { f.Free = f.Total }), want: Capacity{Bytes: 950 * gib, Floor: 45 * gib}},
+		{name: "5 % of the filesystem stay free", fs: with(func(f *tiers.Filesystem) { f.Free = 100 * gib }), want: Capacity{Bytes: 50 * gib, Floor: 45 * gib}},
+		{name: "10 GiB stay free", fs: tiers.Filesystem{Type: "ext4", Free: 30 * gib, Total: 40 * gib}, want: Capacity{Bytes: 20 * gib, Floor: 9 * gib}},
+		{name: "ranks share", fs: with(func(f *tiers.Filesystem) { f.Free = 400 * gib }), ranks: 4, want: Capacity{Bytes: 350 * gib / 4, Floor: 45 * gib}},
 		{name: "too full", fs: tiers.Filesystem{Type: "ext4", Free: 9 * gib, Total: 40 * gib},
 			errors: []string{"-storage-capacity-gb: must be given", "ext4", "9.00 GiB free", "10.00 GiB"}},
 		{name: "root", fs: with(func(f *tiers.Filesystem) { f.Root = true }), errors: []string{"must be given", "root filesystem", "800.00 GiB", "/cache"}},

@@ -19,11 +19,13 @@ func (c *Cache) write(ctx context.Context, tag Tag, e *entry) (res Result, r *re
 		}
 	}()
 	start := c.now()
+	res.Level = c.levels[c.home(0, e.size)].level
 	if c.slots != nil && !tag.Unbounded {
 		select {
 		case c.slots <- struct{}{}:
 			defer func() { <-c.slots }()
 		case <-ctx.Done():
+			res.Slot = c.now() - start
 			return res, nil, context.Cause(ctx)
 		}
 	}
@@ -32,6 +34,7 @@ func (c *Cache) write(ctx context.Context, tag Tag, e *entry) (res Result, r *re
 
 	p, err := c.reserve(ctx, e.size)
 	if err != nil {
+		res.Space = c.now() - slotted
 		return res, nil, err
 	}
 	s := p.target
