@@ -11,15 +11,15 @@ func (c *Collector) build(w *window, n *counts) *Trace {
 	t := &Trace{Capture: Capture{
 		Status: StatusTraced, Level: c.opt.Level.String(), Filter: c.opt.Filter.String(),
 		Device: c.device.Name, Watched: c.watching, WindowNS: int64(w.end.Sub(w.start)),
-		Warnings: slices.Clone(c.warnings),
+		MaxSegments: maxSegments(c.targets),
+		Warnings:    slices.Clone(c.warnings),
 	}}
 	p := &t.Capture
 	if names := targetNames(c.targets); len(names) > 1 || len(names) == 1 && names[0] != c.device.Name {
 		p.Members = names
 	}
 	if w.stat != nil && w.statEnd != nil {
-		d := w.statEnd.Sub(*w.stat)
-		p.Stat = &d
+		p.Stat = deviceStat(w.statEnd.Sub(*w.stat))
 	}
 	if c.probes == nil {
 		p.Status, p.Reason, p.Needs = StatusCounters, c.unavailable.Reason, c.unavailable.Needs

@@ -112,6 +112,18 @@ func (t target) sectors() uint64 {
 	return n
 }
 
+// maxSegments is the smallest limit of the devices, 0 when unknown.
+func maxSegments(ts []target) (least int64) {
+	for _, t := range ts {
+		var n int64
+		_, _ = fmt.Sscan(line(filepath.Join(t.sysPath, "queue/max_segments")), &n)
+		if n > 0 && (least == 0 || n < least) {
+			least = n
+		}
+	}
+	return least
+}
+
 // zoneSectors is the width of an LBA bucket: 10 GiB, doubled until the largest device fits.
 func zoneSectors(ts []target) uint64 {
 	const tenGiB = 10 << 30 / SectorSize

@@ -98,7 +98,9 @@ type Capture struct {
 	Device     string   `json:"device,omitempty"`  // behind the directory
 	Members    []string `json:"members,omitempty"` // devices that were traced, where they are others
 	Watched    string   `json:"watched,omitempty"` // processes that were told from others
-	WindowNS   int64    `json:"window_ns"`
+	// MaxSegments is how many pieces of memory one request may have: the least of the devices, 0 = unknown.
+	MaxSegments int64 `json:"max_segments,omitempty"`
+	WindowNS    int64 `json:"window_ns"`
 
 	Read  Direction `json:"read"`
 	Write Direction `json:"write"`
@@ -114,8 +116,8 @@ type Capture struct {
 
 	Losses Losses `json:"losses"`
 	// Stat is what the device's own counters say of the same window; null where there are none.
-	Stat     *BlockStat `json:"stat"`
-	Warnings []string   `json:"warnings,omitempty"`
+	Stat     *DeviceStat `json:"stat"`
+	Warnings []string    `json:"warnings,omitempty"`
 }
 
 // Direction is the sum over reads or writes that completed in the window. In flight before + Issued − Requeued =
@@ -161,4 +163,26 @@ func (c *Capture) Requests() int64 { return c.Read.Requests + c.Write.Requests }
 // imbalance is the number of requests of a direction that the books miss: 0 unless a program did not run.
 func (d Direction) imbalance() int64 {
 	return d.InFlightBefore + d.Issued - d.Requeued - d.Requests - d.Stale - d.InFlightAfter
+}
+
+// DeviceStat is the difference of two BlockStats, without what is a gauge.
+type DeviceStat struct {
+	ReadIOs     int64         `json:"read_ios"`
+	ReadBytes   int64         `json:"read_bytes"`
+	ReadTicks   time.Duration `json:"read_ns"`
+	WriteIOs    int64         `json:"write_ios"`
+	WriteBytes  int64         `json:"write_bytes"`
+	WriteTicks  time.Duration `json:"write_ns"`
+	FlushIOs    int64         `json:"flush_ios"`
+	DiscardIOs  int64         `json:"discard_ios"`
+	IOTicks     time.Duration `json:"busy_ns"`
+	TimeInQueue time.Duration `json:"queue_ns"`
+}
+
+func deviceStat(s BlockStat) *DeviceStat {
+	return &DeviceStat{
+		ReadIOs: s.ReadIOs, ReadBytes: s.ReadBytes, ReadTicks: s.ReadTicks,
+		WriteIOs: s.WriteIOs, WriteBytes: s.WriteBytes, WriteTicks: s.WriteTicks,
+		FlushIOs: s.FlushIOs, DiscardIOs: s.DiscardIOs, IOTicks: s.IOTicks, TimeInQueue: s.TimeInQueue,
+	}
 }
