@@ -26,6 +26,8 @@ var events = []struct{ program, event string }{
 	{"issue", "block_rq_issue"},
 	{"insert", "block_rq_insert"},
 	{"io_start", "block_io_start"},
+	{"sys_exit", "sys_exit"},
+	{"sys_enter", "sys_enter"},
 }
 
 // attach tries the ways of attaching in turn. The error is that of the way that came furthest.
@@ -72,10 +74,16 @@ func load(opt Options, targets []target, way Attach) (*kernelProbes, string, err
 		bpf.TraceVarWatch:        watch.mode,
 		bpf.TraceVarWatchedTgid:  watch.tgid,
 		bpf.TraceVarWatchedComm:  watch.comm,
+		bpf.TraceVarCallKind:     callTable(),
+		bpf.TraceVarFileDevice:   fileDevice(opt.Device),
 	}); err != nil {
 		return nil, "", err
 	}
-	skip := map[string]bool{"insert": haveStart, "io_start": !haveStart, "fork": watch.mode != watchSet, "exec": watch.comm[0] == 0}
+	skip := map[string]bool{
+		"insert": haveStart, "io_start": !haveStart,
+		"fork": watch.mode != watchSet, "exec": watch.comm[0] == 0,
+		"sys_enter": opt.Level != LevelFile, "sys_exit": opt.Level != LevelFile,
+	}
 	prefix := map[Attach]string{AttachBTF: "btf_", AttachRaw: "raw_"}[way]
 	keep := map[string]bool{}
 	for _, e := range events {
@@ -86,11 +94,18 @@ func load(opt Options, targets []target, way Attach) (*kernelProbes, string, err
 			delete(spec.Programs, name) // one event that the kernel lacks would fail them all
 		}
 	}
+	file := way
+	if opt.Level != LevelFile {
+		file = attachNone
+		for _, m := range []string{bpf.TraceMapCalling, bpf.TraceMapCallCounts, bpf.TraceMapRecents} {
+			delete(spec.Maps, m)
+		}
+	}
 	coll, err := ebpf.NewCollection(spec)
 	if err != nil {
 		return nil, "", err
 	}
-	k := &kernelProbes{coll: coll, block: way}
+	k := &kernelProbes{coll: coll, block: way, file: file}
 	if err := k.watch(watch); err != nil {
 		return nil, "", errors.Join(err, k.close())
 	}

@@ -38,7 +38,8 @@ func (c *Collector) build(w *window, n *counts) *Trace {
 	r := &n.rest
 	p.Flushes, p.FlushWaits = int64(r.flushes), int64(r.flushWaits)
 	p.Discards, p.DiscardBytes, p.Others = int64(r.discards), int64(r.discardBytes), int64(r.others)
-	p.Gaps, p.IdleNS = int64(r.gaps), int64(r.gapNS)+tailGap(w)
+	p.LeadNS, p.TailNS = w.margins()
+	p.Gaps, p.IdleNS = int64(r.gaps), int64(r.gapNS)+p.LeadNS+p.TailNS
 	p.Losses = Losses{
 		Unmatched: int64(r.unmatched), Orphaned: int64(r.orphaned), Stale: int64(r.stale), Full: int64(r.full),
 		Missed: w.missedEnd - w.missed, Partial: int64(r.partial), Merged: int64(r.merged),
@@ -54,19 +55,25 @@ func (c *Collector) directions(p *Capture, w *window, n *counts) {
 		lost := min(w.stranded[dir], d.InFlightAfter)
 		d.Stale, d.InFlightAfter = d.Stale+lost, d.InFlightAfter-lost
 		if p.WindowNS > 0 {
-			d.MeanDepth = float64(d.D2CNS) / float64(p.WindowNS)
+			d.MeanDepth = d.d2c() / float64(p.WindowNS)
 		}
 		*to = d
 	}
 }
 
-// tailGap is the time from the last completion to the window's end if nothing was in flight then.
-func tailGap(w *window) int64 {
-	if w.after.inFlight != [2]int64{} || w.after.idle == 0 {
-		return 0
+// margins are the times before the first dispatch and after the last completion, if nothing was in flight then.
+func (w *window) margins() (lead, tail int64) {
+	span := func(from, to uint64) int64 { return int64(max(to, from) - from) }
+	if w.after.first == 0 && w.before.inFlight == [2]int64{} {
+		return span(w.before.now, w.after.now), 0
 	}
-	since := max(w.after.idle, w.before.now)
-	return int64(w.after.now) - int64(min(since, w.after.now))
+	if w.before.inFlight == [2]int64{} {
+		lead = span(w.before.now, w.after.first)
+	}
+	if w.after.inFlight == [2]int64{} && w.after.idle > 0 {
+		tail = span(max(w.after.idle, w.before.now), w.after.now)
+	}
+	return lead, tail
 }
 
 // lossTolerated is the share of lost completions above which depth and idle time are not to be trusted: a lost one counts
@@ -82,7 +89,7 @@ func (c *Collector) judge(t *Trace) {
 	}
 	if float64(stale) > lossTolerated*float64(total) {
 		p.Warnings = append(p.Warnings, "too many lost completions: the depth at dispatch and the idle time are left out")
-		t.DepthRead, t.DepthWrite, t.Idle, p.IdleNS, p.Gaps = nil, nil, nil, 0, 0
+		t.DepthRead, t.DepthWrite, t.Idle, p.IdleNS, p.Gaps = nil, nil, nil, p.LeadNS+p.TailNS, 0
 	}
 	if n := p.Read.imbalance() + p.Write.imbalance(); n != 0 {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("issued and completed requests differ by %d", n))

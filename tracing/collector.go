@@ -47,6 +47,7 @@ type edge struct {
 	now      uint64 // the programs' clock
 	inFlight [2]int64
 	idle     uint64 // since when nothing was in flight
+	first    uint64 // when the window's first request was dispatched, 0 = none yet
 }
 
 type window struct {

@@ -28,6 +28,7 @@ const (
 	// idleShare of the window must be gaps of at least gapMin for a job to think: shorter ones fio has of itself.
 	idleShare = 0.1
 	gapMinUS  = 20
+	pausesMin = 3 // fewer are no rhythm
 	pageBytes = 4096
 	hugeBytes = 2 << 20
 )
@@ -84,14 +85,14 @@ func (j *job) fromRequests(t *Trace) {
 	j.source = "block requests"
 	j.read, j.write = split(t.SizeRead), split(t.SizeWrite)
 	j.mixRead = percent(float64(p.Read.Requests), float64(p.Write.Requests))
-	window := float64(p.WindowNS)
+	window := float64(p.WindowNS - p.LeadNS - p.TailNS)
 	j.busy = 1
 	if window <= 0 {
 		j.depth = 1
 		return
 	}
-	d2c := float64(p.Read.D2CNS + p.Write.D2CNS)
-	if n, us := pauses(t.Idle); n > 0 && us*1000 >= idleShare*window {
+	d2c := p.Read.d2c() + p.Write.d2c()
+	if n, us := pauses(t.Idle); n >= pausesMin && us*1000 >= idleShare*window {
 		j.thinkUS = int64(math.Round(us / float64(n)))
 		j.thinkBlocks = max(1, int64(math.Round(float64(p.Requests())/float64(n))))
 		j.busy = max(1-us*1000/window, d2c/window/maxDepth)

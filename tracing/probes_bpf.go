@@ -44,6 +44,9 @@ func (k *kernelProbes) open() error {
 		return err
 	}
 	set := k.coll.Variables[bpf.TraceVarControl].Set
+	if err := k.coll.Variables[bpf.TraceVarFirst].Set(&line128{}); err != nil {
+		return err
+	}
 	k.opened = monotonic()
 	return errors.Join(set(&control{Opened: k.opened}), set(&control{Opened: k.opened, Window: booksInside}))
 }
@@ -79,9 +82,10 @@ type line128 struct {
 
 func (k *kernelProbes) edge() (edge, error) {
 	var g [2]line128
-	var idle line128
-	err := errors.Join(k.coll.Variables[bpf.TraceVarGauge].Get(&g), k.coll.Variables[bpf.TraceVarIdle].Get(&idle))
-	return edge{now: monotonic(), inFlight: [2]int64{int64(g[0].Value), int64(g[1].Value)}, idle: idle.Value}, err
+	var idle, first line128
+	v := k.coll.Variables
+	err := errors.Join(v[bpf.TraceVarGauge].Get(&g), v[bpf.TraceVarIdle].Get(&idle), v[bpf.TraceVarFirst].Get(&first))
+	return edge{now: monotonic(), inFlight: [2]int64{int64(g[0].Value), int64(g[1].Value)}, idle: idle.Value, first: first.Value}, err
 }
 
 func (k *kernelProbes) read() (n counts, err error) {

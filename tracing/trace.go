@@ -111,7 +111,9 @@ type Capture struct {
 	DiscardBytes int64 `json:"discard_bytes"`
 	Others       int64 `json:"others"` // zeroing, zone management
 
-	IdleNS int64 `json:"idle_ns"` // Σ of the gaps in which nothing was in flight
+	IdleNS int64 `json:"idle_ns"` // Σ of the gaps in which nothing was in flight, with Lead and Tail
+	LeadNS int64 `json:"lead_ns"` // before the first request
+	TailNS int64 `json:"tail_ns"` // after the last
 	Gaps   int64 `json:"gaps"`
 
 	Losses Losses `json:"losses"`
@@ -136,11 +138,20 @@ type Direction struct {
 	D2CNS      int64 `json:"d2c_ns"` // Σ
 	Q2DNS      int64 `json:"q2d_ns"`
 	Q2DSamples int64 `json:"q2d_samples"`
-	// MeanDepth is the time-weighted mean of requests at the device: Σ D2C / window (Little's law).
+	// MeanDepth is the time-weighted mean of requests at the device: Σ D2C / window (Little's law), with the mean D2C for
+	// those whose completion was lost.
 	MeanDepth float64 `json:"mean_depth"`
 
 	ForeignRequests int64 `json:"foreign_requests"` // of other processes on the same device
 	ForeignBytes    int64 `json:"foreign_bytes"`
+}
+
+// d2c is Σ D2C with an estimate for the lost completions.
+func (d Direction) d2c() float64 {
+	if d.Requests == 0 {
+		return 0
+	}
+	return float64(d.D2CNS) * float64(d.Requests+d.Stale) / float64(d.Requests)
 }
 
 // Losses are what the trace knows that it did not see.

@@ -123,6 +123,11 @@ struct {
 	u8 pad[LINE - 8];
 } idle __attribute__((aligned(LINE))) = {};
 
+struct {
+	u64 issue; // the first one in the window
+	u8 pad[LINE - 8];
+} first __attribute__((aligned(LINE))) = {};
+
 INLINE u32 window(void) { return *(volatile u32 *)&control.window & (WINDOWS - 1); }
 INLINE s64 in_flight(u32 dir) { return *(volatile s64 *)&gauge[dir & 1].in_flight; }
 
@@ -228,12 +233,12 @@ INLINE void issued(struct entry *e, u64 now)
 	struct lane *l = lane_of(e->op);
 	if (l)
 		l->issued++;
+	if (!first.issue && window())
+		first.issue = now;
 	// A transition seen by two processors at once loses a gap of nanoseconds.
 	if (in_flight(0) + in_flight(1) == 0) {
-		u64 since = idle.since, opened = *(volatile u64 *)&control.opened;
-		if (since && since < opened)
-			since = opened;
-		if (since && now > since) {
+		u64 since = idle.since;
+		if (since > *(volatile u64 *)&control.opened && now > since) {
 			struct rest *r = rest_now();
 			if (r) {
 				r->gaps++;

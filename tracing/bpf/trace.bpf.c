@@ -5,11 +5,12 @@
 // what the kernel does not have.
 #include "process.h"
 #include "block.h"
+#include "file.h"
 
 #define GET(p, f) DIRECT(p, f)
 #define NAME(n) btf_##n
 #define PROGRAM(event) SEC("tp_btf/" #event)
-#include "block_programs.h"
+#include "programs.h"
 #undef GET
 #undef NAME
 #undef PROGRAM
@@ -17,7 +18,7 @@
 #define GET(p, f) PROBE(p, f)
 #define NAME(n) raw_##n
 #define PROGRAM(event) SEC("raw_tp/" #event)
-#include "block_programs.h"
+#include "programs.h"
 #undef GET
 #undef NAME
 #undef PROGRAM

@@ -13,6 +13,24 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type TraceCall struct {
+	_     structs.HostLayout
+	Start uint64
+	Fd    uint32
+	Kind  uint32
+}
+
+type TraceCalls struct {
+	_         structs.HostLayout
+	Calls     uint64
+	Errors    uint64
+	Bytes     uint64
+	Ns        uint64
+	Time      [512]uint64
+	Size      [512]uint64
+	SizeBytes [512]uint64
+}
+
 type TraceEntry struct {
 	_       structs.HostLayout
 	Start   uint64
@@ -48,6 +66,12 @@ type TraceLane struct {
 	Lba             [1024]uint64
 }
 
+type TraceRecent struct {
+	_       structs.HostLayout
+	Written uint64
+	Dropped uint64
+}
+
 type TraceRest struct {
 	_            structs.HostLayout
 	Flushes      uint64
@@ -76,8 +100,11 @@ type TraceRest struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	TraceMapCallCounts   = "call_counts"
+	TraceMapCalling      = "calling"
 	TraceMapLanes        = "lanes"
 	TraceMapLive         = "live"
+	TraceMapRecents      = "recents"
 	TraceMapRests        = "rests"
 	TraceMapWatched      = "watched"
 	TraceProgBtfComplete = "btf_complete"
@@ -88,6 +115,8 @@ const (
 	TraceProgBtfIssue    = "btf_issue"
 	TraceProgBtfMerge    = "btf_merge"
 	TraceProgBtfRequeue  = "btf_requeue"
+	TraceProgBtfSysEnter = "btf_sys_enter"
+	TraceProgBtfSysExit  = "btf_sys_exit"
 	TraceProgBucket      = "bucket"
 	TraceProgRawComplete = "raw_complete"
 	TraceProgRawExec     = "raw_exec"
@@ -97,11 +126,16 @@ const (
 	TraceProgRawIssue    = "raw_issue"
 	TraceProgRawMerge    = "raw_merge"
 	TraceProgRawRequeue  = "raw_requeue"
+	TraceProgRawSysEnter = "raw_sys_enter"
+	TraceProgRawSysExit  = "raw_sys_exit"
 	TraceProgWhoami      = "whoami"
 	TraceVarByName       = "by_name"
+	TraceVarCallKind     = "call_kind"
 	TraceVarControl      = "control"
 	TraceVarDevice       = "device"
 	TraceVarDevices      = "devices"
+	TraceVarFileDevice   = "file_device"
+	TraceVarFirst        = "first"
 	TraceVarGauge        = "gauge"
 	TraceVarHaveStart    = "have_start"
 	TraceVarIdle         = "idle"
@@ -163,6 +197,8 @@ type TraceProgramSpecs struct {
 	BtfIssue    *ebpf.ProgramSpec `ebpf:"btf_issue"`
 	BtfMerge    *ebpf.ProgramSpec `ebpf:"btf_merge"`
 	BtfRequeue  *ebpf.ProgramSpec `ebpf:"btf_requeue"`
+	BtfSysEnter *ebpf.ProgramSpec `ebpf:"btf_sys_enter"`
+	BtfSysExit  *ebpf.ProgramSpec `ebpf:"btf_sys_exit"`
 	Bucket      *ebpf.ProgramSpec `ebpf:"bucket"`
 	RawComplete *ebpf.ProgramSpec `ebpf:"raw_complete"`
 	RawExec     *ebpf.ProgramSpec `ebpf:"raw_exec"`
@@ -172,6 +208,8 @@ type TraceProgramSpecs struct {
 	RawIssue    *ebpf.ProgramSpec `ebpf:"raw_issue"`
 	RawMerge    *ebpf.ProgramSpec `ebpf:"raw_merge"`
 	RawRequeue  *ebpf.ProgramSpec `ebpf:"raw_requeue"`
+	RawSysEnter *ebpf.ProgramSpec `ebpf:"raw_sys_enter"`
+	RawSysExit  *ebpf.ProgramSpec `ebpf:"raw_sys_exit"`
 	Whoami      *ebpf.ProgramSpec `ebpf:"whoami"`
 }
 
@@ -179,10 +217,13 @@ type TraceProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type TraceMapSpecs struct {
-	Lanes   *ebpf.MapSpec `ebpf:"lanes"`
-	Live    *ebpf.MapSpec `ebpf:"live"`
-	Rests   *ebpf.MapSpec `ebpf:"rests"`
-	Watched *ebpf.MapSpec `ebpf:"watched"`
+	CallCounts *ebpf.MapSpec `ebpf:"call_counts"`
+	Calling    *ebpf.MapSpec `ebpf:"calling"`
+	Lanes      *ebpf.MapSpec `ebpf:"lanes"`
+	Live       *ebpf.MapSpec `ebpf:"live"`
+	Recents    *ebpf.MapSpec `ebpf:"recents"`
+	Rests      *ebpf.MapSpec `ebpf:"rests"`
+	Watched    *ebpf.MapSpec `ebpf:"watched"`
 }
 
 // TraceVariableSpecs contains global variables before they are loaded into the kernel.
@@ -190,9 +231,12 @@ type TraceMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type TraceVariableSpecs struct {
 	ByName       *ebpf.VariableSpec `ebpf:"by_name"`
+	CallKind     *ebpf.VariableSpec `ebpf:"call_kind"`
 	Control      *ebpf.VariableSpec `ebpf:"control"`
 	Device       *ebpf.VariableSpec `ebpf:"device"`
 	Devices      *ebpf.VariableSpec `ebpf:"devices"`
+	FileDevice   *ebpf.VariableSpec `ebpf:"file_device"`
+	First        *ebpf.VariableSpec `ebpf:"first"`
 	Gauge        *ebpf.VariableSpec `ebpf:"gauge"`
 	HaveStart    *ebpf.VariableSpec `ebpf:"have_start"`
 	Idle         *ebpf.VariableSpec `ebpf:"idle"`
@@ -224,16 +268,22 @@ func (o *TraceObjects) Close() error {
 //
 // It can be passed to LoadTraceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type TraceMaps struct {
-	Lanes   *ebpf.Map `ebpf:"lanes"`
-	Live    *ebpf.Map `ebpf:"live"`
-	Rests   *ebpf.Map `ebpf:"rests"`
-	Watched *ebpf.Map `ebpf:"watched"`
+	CallCounts *ebpf.Map `ebpf:"call_counts"`
+	Calling    *ebpf.Map `ebpf:"calling"`
+	Lanes      *ebpf.Map `ebpf:"lanes"`
+	Live       *ebpf.Map `ebpf:"live"`
+	Recents    *ebpf.Map `ebpf:"recents"`
+	Rests      *ebpf.Map `ebpf:"rests"`
+	Watched    *ebpf.Map `ebpf:"watched"`
 }
 
 func (m *TraceMaps) Close() error {
 	return _TraceClose(
+		m.CallCounts,
+		m.Calling,
 		m.Lanes,
 		m.Live,
+		m.Recents,
 		m.Rests,
 		m.Watched,
 	)
@@ -244,9 +294,12 @@ func (m *TraceMaps) Close() error {
 // It can be passed to LoadTraceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type TraceVariables struct {
 	ByName       *ebpf.Variable `ebpf:"by_name"`
+	CallKind     *ebpf.Variable `ebpf:"call_kind"`
 	Control      *ebpf.Variable `ebpf:"control"`
 	Device       *ebpf.Variable `ebpf:"device"`
 	Devices      *ebpf.Variable `ebpf:"devices"`
+	FileDevice   *ebpf.Variable `ebpf:"file_device"`
+	First        *ebpf.Variable `ebpf:"first"`
 	Gauge        *ebpf.Variable `ebpf:"gauge"`
 	HaveStart    *ebpf.Variable `ebpf:"have_start"`
 	Idle         *ebpf.Variable `ebpf:"idle"`
@@ -270,6 +323,8 @@ type TracePrograms struct {
 	BtfIssue    *ebpf.Program `ebpf:"btf_issue"`
 	BtfMerge    *ebpf.Program `ebpf:"btf_merge"`
 	BtfRequeue  *ebpf.Program `ebpf:"btf_requeue"`
+	BtfSysEnter *ebpf.Program `ebpf:"btf_sys_enter"`
+	BtfSysExit  *ebpf.Program `ebpf:"btf_sys_exit"`
 	Bucket      *ebpf.Program `ebpf:"bucket"`
 	RawComplete *ebpf.Program `ebpf:"raw_complete"`
 	RawExec     *ebpf.Program `ebpf:"raw_exec"`
@@ -279,6 +334,8 @@ type TracePrograms struct {
 	RawIssue    *ebpf.Program `ebpf:"raw_issue"`
 	RawMerge    *ebpf.Program `ebpf:"raw_merge"`
 	RawRequeue  *ebpf.Program `ebpf:"raw_requeue"`
+	RawSysEnter *ebpf.Program `ebpf:"raw_sys_enter"`
+	RawSysExit  *ebpf.Program `ebpf:"raw_sys_exit"`
 	Whoami      *ebpf.Program `ebpf:"whoami"`
 }
 
@@ -292,6 +349,8 @@ func (p *TracePrograms) Close() error {
 		p.BtfIssue,
 		p.BtfMerge,
 		p.BtfRequeue,
+		p.BtfSysEnter,
+		p.BtfSysExit,
 		p.Bucket,
 		p.RawComplete,
 		p.RawExec,
@@ -301,6 +360,8 @@ func (p *TracePrograms) Close() error {
 		p.RawIssue,
 		p.RawMerge,
 		p.RawRequeue,
+		p.RawSysEnter,
+		p.RawSysExit,
 		p.Whoami,
 	)
 }

@@ -1,4 +1,4 @@
-// The programs of the block layer, written once for both ways of attaching: included with PROGRAM and GET defined.
+// The programs, written once for both ways of attaching: included with PROGRAM, NAME and GET defined.
 
 INLINE int NAME(wanted)(struct request *rq)
 {
@@ -136,5 +136,19 @@ PROGRAM(sched_process_exec)
 int NAME(exec)(u64 *ctx)
 {
 	executed();
+	return 0;
+}
+
+PROGRAM(sys_enter)
+int NAME(sys_enter)(u64 *ctx)
+{
+	entered((struct pt_regs *)ctx[0], ctx[1]);
+	return 0;
+}
+
+PROGRAM(sys_exit)
+int NAME(sys_exit)(u64 *ctx)
+{
+	left(ctx[1]);
 	return 0;
 }
