@@ -5,7 +5,6 @@ package tracing
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"testing"
 
@@ -89,21 +88,27 @@ func TestAgainstFio(t *testing.T) {
 	d, file := rawLoop(t, 256)
 	for _, way := range waysOfAttaching {
 		for _, c := range []struct {
-			name string
-			args []string
+			name  string
+			sizes []share // of reads
+			args  []string
 		}{
-			{"random 4 KiB reads", []string{"--rw=randread", "--bs=4k", "--iodepth=32", "--ioengine=libaio", "--size=256M", "--io_size=80M"}},
-			{"1 MiB reads", []string{"--rw=read", "--bs=1M", "--iodepth=4", "--ioengine=libaio", "--size=256M", "--io_size=1G", "--iomem=mmap"}},
-			{"a mix of sizes", []string{"--rw=randrw", "--rwmixread=70", "--bssplit=4k/50:16k/30:128k/20,64k/100", "--iodepth=8", "--ioengine=libaio", "--size=256M", "--io_size=256M"}},
-			{"writes with fsync", []string{"--rw=randwrite", "--bs=16k", "--fsync=8", "--ioengine=psync", "--size=256M", "--io_size=12800k"}},
+			{"random 4 KiB reads", []share{{4 << 10, 100}}, []string{"--rw=randread", "--bs=4k", "--iodepth=32", "--ioengine=libaio", "--size=256M", "--io_size=80M"}},
+			{"1 MiB reads", nil, []string{"--rw=read", "--bs=1M", "--iodepth=4", "--ioengine=libaio", "--size=256M", "--io_size=1G", "--iomem=mmap"}},
+			{"a mix of sizes", []share{{4 << 10, 50}, {16 << 10, 30}, {128 << 10, 20}}, []string{"--rw=randrw", "--rwmixread=70", "--norandommap", "--bssplit=4k/50:16k/30:128k/20,64k/100", "--iodepth=8", "--ioengine=libaio", "--size=256M", "--io_size=256M"}},
+			{"writes with fsync", nil, []string{"--rw=randwrite", "--bs=16k", "--fsync=8", "--ioengine=psync", "--size=256M", "--io_size=12800k"}},
 		} {
 			t.Run(fmt.Sprintf("%s/%s", way, c.name), func(t *testing.T) {
 				var read, write fioSide
 				tr := traced(t, Options{Device: d, Attach: way}, func() { read, write = runFio(t, file, c.args...) })
 				agree(t, tr, read, write)
-				if os.Getenv("KVBENCH_SHOW") != "" {
-					show, _ := json.MarshalIndent(tr.Capture, "", " ")
-					t.Logf("%s", show)
+				if c.sizes == nil { // pages that do not lie together split requests in ways that fio does not know
+					return
+				}
+				sizes := split(tr.SizeRead)
+				require.Len(t, sizes, len(c.sizes))
+				for i, s := range sizes {
+					assert.Equal(t, c.sizes[i].bytes, s.bytes)
+					assert.InDelta(t, c.sizes[i].percent, s.percent, 3, "the share of %d bytes", s.bytes)
 				}
 			})
 		}
@@ -138,5 +143,28 @@ func agree(t *testing.T, tr *Trace, read, write fioSide) {
 		assert.Zero(t, d.InFlightAfter, side.name)
 	}
 	assert.Equal(t, p.Stat.FlushIOs, p.Flushes)
+	timesAgree(t, tr)
 	assert.Equal(t, Losses{Partial: p.Losses.Partial, Merged: p.Losses.Merged}, p.Losses)
+}
+
+// timesAgree compares the means with the device's own, which reckon in the requests that only waited for a flush, and the
+// lost ones.
+func timesAgree(t *testing.T, tr *Trace) {
+	t.Helper()
+	p := tr.Capture
+	wait := sum(tr.FlushWait) * 1000
+	seen := float64(p.Requests() + p.FlushWaits)
+	mean := (float64(p.Read.D2CNS+p.Read.Q2DNS+p.Write.D2CNS+p.Write.Q2DNS) + wait) / seen
+	stat := float64(p.Stat.ReadTicks+p.Stat.WriteTicks) / float64(p.Stat.ReadIOs+p.Stat.WriteIOs)
+	// 5 %, or what the device's own times cannot resolve: whole milliseconds per direction, and the microsecond between
+	// its moments and ours.
+	ios := float64(p.Stat.ReadIOs + p.Stat.WriteIOs)
+	within := max(0.05*stat, 1000+2e6/ios)
+	assert.InDelta(t, stat, mean, within, "mean Q2D + D2C")
+
+	q2d := (float64(p.Read.Q2DNS+p.Write.Q2DNS) + wait) * ios / seen
+	depth := (float64(p.Stat.ReadTicks+p.Stat.WriteTicks) - q2d) / float64(p.WindowNS)
+	assert.InDelta(t, depth, p.Read.MeanDepth+p.Write.MeanDepth, max(0.05*depth, within*ios/float64(p.WindowNS)), "time-weighted depth")
+	t.Logf("mean %.1f µs (device's own %.1f), depth %.2f (%.2f), stale %d", mean/1000, stat/1000,
+		p.Read.MeanDepth+p.Write.MeanDepth, depth, p.Read.Stale+p.Write.Stale)
 }
