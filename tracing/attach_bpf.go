@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
@@ -30,18 +32,26 @@ var events = []struct{ program, event string }{
 	{"sys_enter", "sys_enter"},
 }
 
-// attach tries the ways of attaching in turn. The error is that of the way that came furthest.
+// attach tries the ways of attaching in turn.
 func attach(opt Options, targets []target) (probes, string, *UnavailableError) {
 	_ = rlimit.RemoveMemlock() // needed before Linux 5.11 only; loading tells if it mattered
-	ways := []Attach{AttachBTF, AttachRaw}
+	ways := []Attach{AttachBTF, AttachRaw, AttachPerf}
 	if opt.Attach != AttachAuto {
 		ways = []Attach{opt.Attach}
 	}
+	kernel, typesErr := thisKernel()
 	var errs []error
 	for _, way := range ways {
-		k, watching, err := load(opt, targets, way)
+		facts, err := kernel, typesErr
+		if way == AttachPerf {
+			facts, err = perfKernel()
+		}
 		if err == nil {
-			return k, watching, nil
+			var k *kernelProbes
+			var watching string
+			if k, watching, err = load(opt, targets, way, facts); err == nil {
+				return k, watching, nil
+			}
 		}
 		errs = append(errs, fmt.Errorf("%s: %w", way, err))
 		if refused(err) {
@@ -51,40 +61,56 @@ func attach(opt Options, targets []target) (probes, string, *UnavailableError) {
 	return nil, "", explain(errors.Join(errs...))
 }
 
+// kernelFacts are the differences between kernels that the programs are told of.
+type kernelFacts struct {
+	haveStart    bool // block_io_start exists: since Linux 6.5
+	oldArguments bool
+	fields       map[string]any // of perf tracepoints
+}
+
+// thisKernel asks the running kernel's type information.
+func thisKernel() (kernelFacts, error) {
+	types, err := btf.LoadKernelSpec()
+	if err != nil {
+		return kernelFacts{}, fmt.Errorf("the kernel's type information: %w", err)
+	}
+	return kernelFacts{haveStart: hasEvent(types, "block_io_start"), oldArguments: oldArguments(types)}, nil
+}
+
 // load puts one variant of the programs into the kernel and attaches them.
-func load(opt Options, targets []target, way Attach) (*kernelProbes, string, error) {
+func load(opt Options, targets []target, way Attach, kernel kernelFacts) (*kernelProbes, string, error) {
 	spec, err := bpf.LoadTrace()
 	if err != nil {
 		return nil, "", err
 	}
-	kernel, err := btf.LoadKernelSpec()
-	if err != nil {
-		return nil, "", fmt.Errorf("the kernel's type information: %w", err)
+	if way == AttachPerf && slices.ContainsFunc(targets, func(t target) bool { return t.named }) {
+		return nil, "", errors.New("perf tracepoints do not tell the paths of an NVMe multipath head apart")
 	}
-	haveStart := hasEvent(kernel, "block_io_start")
 	watch, err := watched(opt)
 	if err != nil {
 		return nil, "", err
 	}
-	if err := configure(spec, targets, map[string]any{
-		bpf.TraceVarHaveStart:    flag(haveStart),
-		bpf.TraceVarOldArguments: flag(oldArguments(kernel)),
-		bpf.TraceVarOnlyOwn:      flag(opt.Filter == FilterProcess),
+	values := map[string]any{
+		bpf.TraceVarHaveStart:    asFlag(kernel.haveStart),
+		bpf.TraceVarOldArguments: asFlag(kernel.oldArguments),
+		bpf.TraceVarOnlyOwn:      asFlag(opt.Filter == FilterProcess),
 		bpf.TraceVarLbaSectors:   zoneSectors(targets),
 		bpf.TraceVarWatch:        watch.mode,
 		bpf.TraceVarWatchedTgid:  watch.tgid,
 		bpf.TraceVarWatchedComm:  watch.comm,
 		bpf.TraceVarCallKind:     callTable(),
 		bpf.TraceVarFileDevice:   fileDevice(opt.Device),
-	}); err != nil {
+	}
+	maps.Copy(values, kernel.fields)
+	if err := configure(spec, targets, values); err != nil {
 		return nil, "", err
 	}
 	skip := map[string]bool{
-		"insert": haveStart, "io_start": !haveStart,
+		"insert": kernel.haveStart, "io_start": !kernel.haveStart,
 		"fork": watch.mode != watchSet, "exec": watch.comm[0] == 0,
 		"sys_enter": opt.Level != LevelFile, "sys_exit": opt.Level != LevelFile,
 	}
-	prefix := map[Attach]string{AttachBTF: "btf_", AttachRaw: "raw_"}[way]
+	prefix := map[Attach]string{AttachBTF: "btf_", AttachRaw: "raw_", AttachPerf: "perf_"}[way]
 	keep := map[string]bool{}
 	for _, e := range events {
 		keep[prefix+e.program] = !skip[e.program]
@@ -95,7 +121,7 @@ func load(opt Options, targets []target, way Attach) (*kernelProbes, string, err
 		}
 	}
 	file := way
-	if opt.Level != LevelFile {
+	if opt.Level != LevelFile || way == AttachPerf {
 		file = attachNone
 		for _, m := range []string{bpf.TraceMapCalling, bpf.TraceMapCallCounts, bpf.TraceMapRecents} {
 			delete(spec.Maps, m)
@@ -124,7 +150,10 @@ func load(opt Options, targets []target, way Attach) (*kernelProbes, string, err
 }
 
 func attachOne(p *ebpf.Program, way Attach, event string) (link.Link, error) {
-	if way == AttachRaw {
+	switch way {
+	case AttachPerf:
+		return link.Tracepoint("block", event, p, nil)
+	case AttachRaw:
 		return link.AttachRawTracepoint(link.RawTracepointOptions{Name: event, Program: p})
 	}
 	return link.AttachTracing(link.TracingOptions{Program: p})
@@ -145,7 +174,7 @@ func configure(spec *ebpf.CollectionSpec, targets []target, values map[string]an
 		devices[i].Name[0] = binary.LittleEndian.Uint64(name[:8])
 		devices[i].Name[1] = binary.LittleEndian.Uint64(name[8:])
 	}
-	values[bpf.TraceVarDevice], values[bpf.TraceVarByName] = devices, flag(named)
+	values[bpf.TraceVarDevice], values[bpf.TraceVarByName] = devices, asFlag(named)
 	for name, v := range values {
 		s := spec.Variables[name]
 		if s == nil {
@@ -158,7 +187,7 @@ func configure(spec *ebpf.CollectionSpec, targets []target, values map[string]an
 	return nil
 }
 
-func flag(b bool) uint32 {
+func asFlag(b bool) uint32 {
 	if b {
 		return 1
 	}
@@ -166,16 +195,16 @@ func flag(b bool) uint32 {
 }
 
 // hasEvent says whether the kernel has a tracepoint.
-func hasEvent(kernel *btf.Spec, event string) bool {
+func hasEvent(types *btf.Spec, event string) bool {
 	var t *btf.Typedef
-	return kernel.TypeByName("btf_trace_"+event, &t) == nil
+	return types.TypeByName("btf_trace_"+event, &t) == nil
 }
 
 // oldArguments says whether the request is the second argument of the queue's events. It was until Linux 5.11, but that
 // change went into older kernels too (5.10.137, distributions), so the version says nothing and the type is asked.
-func oldArguments(kernel *btf.Spec) bool {
+func oldArguments(types *btf.Spec) bool {
 	var t *btf.Typedef
-	if kernel.TypeByName("btf_trace_block_rq_issue", &t) != nil {
+	if types.TypeByName("btf_trace_block_rq_issue", &t) != nil {
 		return false
 	}
 	p, ok := t.Type.(*btf.Pointer)

@@ -44,6 +44,12 @@ func (c *Collector) build(w *window, n *counts) *Trace {
 		Unmatched: int64(r.unmatched), Orphaned: int64(r.orphaned), Stale: int64(r.stale), Full: int64(r.full),
 		Missed: w.missedEnd - w.missed, Partial: int64(r.partial), Merged: int64(r.merged),
 	}
+	if block == AttachPerf {
+		p.Warnings = append(p.Warnings, "perf tracepoints do not show requests: they are told apart by device and sector, which two may share")
+	}
+	if c.opt.Level == LevelFile && file == attachNone {
+		p.Warnings = append(p.Warnings, "system calls are not traced: that needs tp_btf or raw_tp, a kernel with CONFIG_DEBUG_INFO_BTF=y")
+	}
 	c.judge(t)
 	return t
 }

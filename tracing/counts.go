@@ -56,25 +56,27 @@ func addInto(to []uint64, from []uint64) {
 
 // histograms makes the typed distributions.
 func (c *counts) histograms(zoneGiB float64) Histograms {
-	const us = timeUnit / 1000.0
+	const us = 1000 // ns
 	usSum := func(ns uint64) float64 { return float64(ns) / 1000 }
 	r, w, o := &c.lanes[dirRead], &c.lanes[dirWrite], &c.rest
-	calls := func(k int) *Histogram { return newHistogram("us", c.calls[k].time[:], us, usSum(c.calls[k].ns)) }
+	calls := func(k int) *Histogram {
+		return newHistogram("us", c.calls[k].time[:], timeUnit, us, usSum(c.calls[k].ns))
+	}
 	return Histograms{
-		D2CRead:       newHistogram("us", r.d2c[:], us, usSum(r.d2cNS)),
-		D2CWrite:      newHistogram("us", w.d2c[:], us, usSum(w.d2cNS)),
-		Q2DRead:       newHistogram("us", r.q2d[:], us, usSum(r.q2dNS)),
-		Q2DWrite:      newHistogram("us", w.q2d[:], us, usSum(w.q2dNS)),
+		D2CRead:       newHistogram("us", r.d2c[:], timeUnit, us, usSum(r.d2cNS)),
+		D2CWrite:      newHistogram("us", w.d2c[:], timeUnit, us, usSum(w.d2cNS)),
+		Q2DRead:       newHistogram("us", r.q2d[:], timeUnit, us, usSum(r.q2dNS)),
+		Q2DWrite:      newHistogram("us", w.q2d[:], timeUnit, us, usSum(w.q2dNS)),
 		SizeRead:      newSizes(r.size[:], r.sizeBytes[:]),
 		SizeWrite:     newSizes(w.size[:], w.sizeBytes[:]),
-		DepthRead:     newHistogram("requests", r.depth[:], 1, float64(r.depthSum)),
-		DepthWrite:    newHistogram("requests", w.depth[:], 1, float64(w.depthSum)),
+		DepthRead:     newHistogram("requests", r.depth[:], 1, 1, float64(r.depthSum)),
+		DepthWrite:    newHistogram("requests", w.depth[:], 1, 1, float64(w.depthSum)),
 		LBARead:       newZones(r.lba[:], zoneGiB),
 		LBAWrite:      newZones(w.lba[:], zoneGiB),
-		Flush:         newHistogram("us", o.flush[:], us, usSum(o.flushNS)),
-		FlushWait:     newHistogram("us", o.flushWait[:], us, usSum(o.flushWaitNS)),
-		Discard:       newHistogram("us", o.discard[:], us, usSum(o.discardNS)),
-		Idle:          newHistogram("us", o.gap[:], us, usSum(o.gapNS)),
+		Flush:         newHistogram("us", o.flush[:], timeUnit, us, usSum(o.flushNS)),
+		FlushWait:     newHistogram("us", o.flushWait[:], timeUnit, us, usSum(o.flushWaitNS)),
+		Discard:       newHistogram("us", o.discard[:], timeUnit, us, usSum(o.discardNS)),
+		Idle:          newHistogram("us", o.gap[:], timeUnit, us, usSum(o.gapNS)),
 		VFSRead:       calls(callRead),
 		VFSWrite:      calls(callWrite),
 		Fsync:         calls(callFsync),

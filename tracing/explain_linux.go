@@ -33,8 +33,8 @@ func explain(err error) *UnavailableError {
 		u.Reason = "the kernel refuses to load programs (a seccomp filter or a user namespace does that)"
 		u.Needs = append(u.Needs, "bpf() allowed by the sandbox, and capabilities in the initial user namespace")
 	case btfErr != nil:
-		u.Reason = "the kernel has no type information (/sys/kernel/btf/vmlinux)"
-		u.Needs = append(u.Needs, "a kernel built with CONFIG_DEBUG_INFO_BTF=y")
+		u.Reason = "the kernel has no type information (/sys/kernel/btf/vmlinux), and perf tracepoints cannot serve instead: " + lastLine(err)
+		u.Needs = append(u.Needs, "a kernel built with CONFIG_DEBUG_INFO_BTF=y, or tracefs (mount -t tracefs tracefs /sys/kernel/tracing) and CAP_DAC_READ_SEARCH to read it")
 	default:
 		u.Reason = firstLine(err)
 		u.Needs = append(u.Needs, "a kernel of 5.10 or later with CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS")
@@ -83,4 +83,10 @@ func lockdown() string {
 func firstLine(err error) string {
 	s, _, _ := strings.Cut(err.Error(), "\n")
 	return s
+}
+
+// lastLine is what the last way of attaching ended with.
+func lastLine(err error) string {
+	s := strings.TrimSpace(err.Error())
+	return s[strings.LastIndexByte(s, '\n')+1:]
 }

@@ -60,8 +60,8 @@ func bucketRange(i int) (low, high uint64) {
 	return low, low + 1<<shift
 }
 
-// newHistogram turns the kernel's counts into a Histogram. One kernel unit is scale of the histogram's.
-func newHistogram(unit string, counts []uint64, scale, sum float64) *Histogram {
+// newHistogram turns the kernel's counts into a Histogram: they are in steps of which per make one of the histogram's unit.
+func newHistogram(unit string, counts []uint64, step uint64, per, sum float64) *Histogram {
 	h := &Histogram{Unit: unit, Sum: sum}
 	for i, n := range counts {
 		if n == 0 {
@@ -69,7 +69,7 @@ func newHistogram(unit string, counts []uint64, scale, sum float64) *Histogram {
 		}
 		low, high := bucketRange(i)
 		h.Count += int64(n)
-		h.Buckets = append(h.Buckets, Bucket{Range: [2]float64{float64(low) * scale, float64(high) * scale}, Count: int64(n)})
+		h.Buckets = append(h.Buckets, Bucket{Range: [2]float64{float64(low*step) / per, float64(high*step) / per}, Count: int64(n)})
 	}
 	return h.finish()
 }

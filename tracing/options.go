@@ -40,8 +40,9 @@ func ParseFilter(s string) (Filter, error) { return parse[Filter](s, "filter", "
 type Attach int
 
 // The ways, in the order in which they are tried. AttachBTF costs least per request (Linux 5.5 and later); raw
-// tracepoints are older; both need the kernel's type information (CONFIG_DEBUG_INFO_BTF). AttachAuto takes the first that
-// works.
+// tracepoints are older; both need the kernel's type information (CONFIG_DEBUG_INFO_BTF). Perf tracepoints do not, but need
+// tracefs, cannot tell two requests at one sector apart, and take half a second to detach. AttachAuto takes the first
+// that works.
 const (
 	AttachAuto Attach = iota
 	AttachBTF

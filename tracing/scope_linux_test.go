@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -102,6 +103,12 @@ func TestProcessFilter(t *testing.T) {
 				other := exec.Command("fio", "--name=other", "--filename="+file, "--direct=1", "--rw=randread", "--bs=8k", "--runtime=60", "--time_based", "--size=64M", "--output=/dev/null")
 				require.NoError(t, other.Start())
 				t.Cleanup(func() { _ = other.Process.Signal(os.Interrupt); _ = other.Wait() })
+				idle, err := d.ReadStat()
+				require.NoError(t, err)
+				require.Eventually(t, func() bool {
+					s, err := d.ReadStat()
+					return err == nil && s.ReadIOs > idle.ReadIOs+100
+				}, 10*time.Second, 10*time.Millisecond, "the other one runs")
 				script := filepath.Join(t.TempDir(), "watched-shell")
 				require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\nfio \"$@\"\nexit $?\n"), 0o755))
 				tr := traced(t, Options{Device: d, Filter: FilterProcess, Attach: way, Comm: "watched-shell"}, func() {

@@ -128,6 +128,21 @@ struct {
 	u8 pad[LINE - 8];
 } first __attribute__((aligned(LINE))) = {};
 
+// queue_argument is the request among the arguments of the queue's events. The two loads must not become one of a computed
+// address, which the verifier refuses.
+INLINE u64 queue_argument(u64 *ctx)
+{
+	u64 rq;
+	if (old_arguments) {
+		rq = ctx[1];
+		asm volatile("" : "+r"(rq));
+	} else {
+		rq = ctx[0];
+		asm volatile("" : "+r"(rq)::"memory");
+	}
+	return rq;
+}
+
 INLINE u32 window(void) { return *(volatile u32 *)&control.window & (WINDOWS - 1); }
 INLINE s64 in_flight(u32 dir) { return *(volatile s64 *)&gauge[dir & 1].in_flight; }
 
@@ -155,7 +170,7 @@ INLINE int wanted_number(u32 number)
 	return 0;
 }
 
-INLINE int wanted_name(struct gendisk *disk)
+SHARED int wanted_name(struct gendisk *disk)
 {
 	u64 name[2] = {};
 	bpf_probe_read_kernel(name, sizeof(name), __builtin_preserve_access_index(&disk->disk_name));
@@ -210,7 +225,7 @@ INLINE void heal(struct entry *e)
 		atomic_add(&l->stale, 1);
 }
 
-INLINE void begin(u64 key, struct entry *fresh)
+SHARED void begin(u64 key, struct entry *fresh)
 {
 	struct entry *e = bpf_map_lookup_elem(&live, &key);
 	if (e) {
@@ -225,7 +240,7 @@ INLINE void begin(u64 key, struct entry *fresh)
 	}
 }
 
-INLINE void issued(struct entry *e, u64 now)
+SHARED void issued(struct entry *e, u64 now)
 {
 	e->issue = now;
 	if (e->op > OP_WRITE || !follows(e))
@@ -250,7 +265,7 @@ INLINE void issued(struct entry *e, u64 now)
 	gauge_up(e);
 }
 
-INLINE void requeued(struct entry *e)
+SHARED void requeued(struct entry *e)
 {
 	if (!e->issue)
 		return;
@@ -261,6 +276,20 @@ INLINE void requeued(struct entry *e)
 	struct lane *l = lane_of(e->op);
 	if (l)
 		l->requeued++;
+}
+
+// merged drops a request that a scheduler has made part of another.
+SHARED void merged(u64 key)
+{
+	struct entry *e = bpf_map_lookup_elem(&live, &key);
+	if (!e)
+		return;
+	if (e->issue)
+		gauge_down(e);
+	struct rest *r = rest_now();
+	if (r)
+		r->merged++;
+	bpf_map_delete_elem(&live, &key);
 }
 
 INLINE void completed_data(struct entry *e, u64 now, u32 bytes, int failed)
@@ -320,7 +349,7 @@ INLINE void completed_other(struct entry *e, u64 now, u32 bytes)
 
 // completed_unissued is the parent of a flush, which completes with no data and without having been dispatched itself
 // (the flush request is), or a request dispatched before the programs were attached.
-INLINE void completed_unissued(u64 start, u64 now, u32 op, u32 bytes)
+SHARED void completed_unissued(u64 start, u64 now, u32 op, u32 bytes)
 {
 	struct rest *r = rest_now();
 	if (!r)
@@ -336,7 +365,7 @@ INLINE void completed_unissued(u64 start, u64 now, u32 op, u32 bytes)
 	}
 }
 
-INLINE void completed(u64 key, struct entry *e, u32 len, u32 bytes, int failed)
+SHARED void completed(u64 key, struct entry *e, u32 len, u32 bytes, int failed)
 {
 	u64 now = bpf_ktime_get_ns();
 	if (bytes < len && !failed) { // the rest of it follows

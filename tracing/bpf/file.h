@@ -62,7 +62,7 @@ INLINE struct calls *calls_of(u32 kind)
 	return bpf_map_lookup_elem(&call_counts, &key);
 }
 
-INLINE void observe_time(struct calls *c, u64 ns)
+SHARED void observe_time(struct calls *c, u64 ns)
 {
 	c->calls++;
 	c->ns += ns;
@@ -88,7 +88,7 @@ INLINE u64 argument(struct pt_regs *regs, int n)
 }
 
 // concerns says whether a descriptor is a file of the filesystem, or without one any file or block device.
-INLINE int concerns(u32 fd)
+SHARED int concerns(u32 fd)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	struct files_struct *files = PROBE(task, files);
@@ -134,7 +134,7 @@ INLINE void entered(struct pt_regs *regs, u64 id)
 	bpf_map_update_elem(&calling, &thread, &c, 0);
 }
 
-INLINE void left(s64 result)
+SHARED void left(s64 result)
 {
 	if (watch == WATCH_ONE && !is_watched())
 		return;

@@ -26,7 +26,7 @@ INLINE u32 log2_of(u64 v)
 }
 
 // bucket_of is mirrored in Go (tracing.bucketOf); a test compares the two.
-INLINE u32 bucket_of(u64 v, u32 buckets)
+SHARED u32 bucket_of(u64 v, u32 buckets)
 {
 	if (v < SUB)
 		return v;

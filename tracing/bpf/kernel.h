@@ -14,6 +14,8 @@ typedef long long s64;
 #define __uint(name, val) int (*name)[val]
 #define __type(name, val) typeof(val) *name
 #define INLINE static inline __attribute__((always_inline))
+// Functions that all variants share are called, not inlined: the object would be three times the size.
+#define SHARED static __attribute__((noinline))
 #define CO_RE __attribute__((preserve_access_index))
 
 enum { MAP_HASH = 1, MAP_ARRAY = 2, MAP_PERCPU_ARRAY = 6, MAP_LRU_HASH = 9 };

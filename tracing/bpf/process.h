@@ -16,7 +16,7 @@ struct {
 	__type(value, u8);
 } watched SEC(".maps");
 
-INLINE int is_watched(void)
+SHARED int is_watched(void)
 {
 	if (watch == WATCH_NONE)
 		return 0;
@@ -39,7 +39,7 @@ INLINE void forked(u32 child)
 		add_watched(child);
 }
 
-INLINE void executed(void)
+SHARED void executed(void)
 {
 	if (!watched_comm[0])
 		return;

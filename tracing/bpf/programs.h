@@ -37,7 +37,7 @@ int NAME(io_start)(u64 *ctx)
 PROGRAM(block_rq_insert)
 int NAME(insert)(u64 *ctx)
 {
-	struct request *rq = old_arguments ? (struct request *)ctx[1] : (struct request *)ctx[0];
+	struct request *rq = (struct request *)queue_argument(ctx);
 	if (!NAME(wanted)(rq))
 		return 0;
 	struct entry e = {
@@ -52,7 +52,7 @@ int NAME(insert)(u64 *ctx)
 PROGRAM(block_rq_issue)
 int NAME(issue)(u64 *ctx)
 {
-	struct request *rq = old_arguments ? (struct request *)ctx[1] : (struct request *)ctx[0];
+	struct request *rq = (struct request *)queue_argument(ctx);
 	u64 key = (u64)rq;
 	u64 now = bpf_ktime_get_ns();
 	struct entry *e = bpf_map_lookup_elem(&live, &key);
@@ -82,7 +82,7 @@ int NAME(issue)(u64 *ctx)
 PROGRAM(block_rq_requeue)
 int NAME(requeue)(u64 *ctx)
 {
-	u64 key = old_arguments ? ctx[1] : ctx[0];
+	u64 key = queue_argument(ctx);
 	struct entry *e = bpf_map_lookup_elem(&live, &key);
 	if (e)
 		requeued(e);
@@ -92,16 +92,7 @@ int NAME(requeue)(u64 *ctx)
 PROGRAM(block_rq_merge)
 int NAME(merge)(u64 *ctx)
 {
-	u64 key = old_arguments ? ctx[1] : ctx[0];
-	struct entry *e = bpf_map_lookup_elem(&live, &key);
-	if (!e)
-		return 0;
-	if (e->issue)
-		gauge_down(e);
-	struct rest *r = rest_now();
-	if (r)
-		r->merged++;
-	bpf_map_delete_elem(&live, &key);
+	merged(queue_argument(ctx));
 	return 0;
 }
 
@@ -118,7 +109,8 @@ int NAME(complete)(u64 *ctx)
 		completed(key, e, GET(rq, __data_len), bytes, (u8)ctx[1] != 0);
 		return 0;
 	}
-	// The last step of a write with data and a flush comes with zero bytes after its data has completed.
+	// The last step of a write with data and a flush comes with zero bytes after its data has completed. Without
+	// block_io_start it cannot be told from an fsync.
 	if ((bytes || !have_start) && devices && NAME(wanted)(rq))
 		completed_unissued(0, bpf_ktime_get_ns(), GET(rq, cmd_flags) & 0xff, bytes);
 	return 0;

@@ -1,11 +1,12 @@
 //go:build ignore
 
 // The kernel side of package tracing. Each program exists twice: attached through BTF (tp_btf, since Linux 5.5), where
-// members are read directly, and as a raw tracepoint (raw_tp), where they are probed. The loader picks by name and drops
-// what the kernel does not have.
+// members are read directly, and as a raw tracepoint (raw_tp), where they are probed; perf.h has a third variant for kernels
+// without BTF. The loader picks by name and drops what the kernel does not have.
 #include "process.h"
 #include "block.h"
 #include "file.h"
+#include "perf.h"
 
 #define GET(p, f) DIRECT(p, f)
 #define NAME(n) btf_##n

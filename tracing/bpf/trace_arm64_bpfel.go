@@ -44,6 +44,14 @@ type TraceEntry struct {
 	Pad     [5]uint8
 }
 
+type TraceFields struct {
+	_        structs.HostLayout
+	Dev      uint32
+	Sector   uint32
+	NrSector uint32
+	Rwbs     uint32
+}
+
 type TraceLane struct {
 	_               structs.HostLayout
 	Requests        uint64
@@ -100,51 +108,60 @@ type TraceRest struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	TraceMapCallCounts   = "call_counts"
-	TraceMapCalling      = "calling"
-	TraceMapLanes        = "lanes"
-	TraceMapLive         = "live"
-	TraceMapRecents      = "recents"
-	TraceMapRests        = "rests"
-	TraceMapWatched      = "watched"
-	TraceProgBtfComplete = "btf_complete"
-	TraceProgBtfExec     = "btf_exec"
-	TraceProgBtfFork     = "btf_fork"
-	TraceProgBtfInsert   = "btf_insert"
-	TraceProgBtfIoStart  = "btf_io_start"
-	TraceProgBtfIssue    = "btf_issue"
-	TraceProgBtfMerge    = "btf_merge"
-	TraceProgBtfRequeue  = "btf_requeue"
-	TraceProgBtfSysEnter = "btf_sys_enter"
-	TraceProgBtfSysExit  = "btf_sys_exit"
-	TraceProgBucket      = "bucket"
-	TraceProgRawComplete = "raw_complete"
-	TraceProgRawExec     = "raw_exec"
-	TraceProgRawFork     = "raw_fork"
-	TraceProgRawInsert   = "raw_insert"
-	TraceProgRawIoStart  = "raw_io_start"
-	TraceProgRawIssue    = "raw_issue"
-	TraceProgRawMerge    = "raw_merge"
-	TraceProgRawRequeue  = "raw_requeue"
-	TraceProgRawSysEnter = "raw_sys_enter"
-	TraceProgRawSysExit  = "raw_sys_exit"
-	TraceProgWhoami      = "whoami"
-	TraceVarByName       = "by_name"
-	TraceVarCallKind     = "call_kind"
-	TraceVarControl      = "control"
-	TraceVarDevice       = "device"
-	TraceVarDevices      = "devices"
-	TraceVarFileDevice   = "file_device"
-	TraceVarFirst        = "first"
-	TraceVarGauge        = "gauge"
-	TraceVarHaveStart    = "have_start"
-	TraceVarIdle         = "idle"
-	TraceVarLbaSectors   = "lba_sectors"
-	TraceVarOldArguments = "old_arguments"
-	TraceVarOnlyOwn      = "only_own"
-	TraceVarWatch        = "watch"
-	TraceVarWatchedComm  = "watched_comm"
-	TraceVarWatchedTgid  = "watched_tgid"
+	TraceMapCallCounts     = "call_counts"
+	TraceMapCalling        = "calling"
+	TraceMapLanes          = "lanes"
+	TraceMapLive           = "live"
+	TraceMapRecents        = "recents"
+	TraceMapRests          = "rests"
+	TraceMapWatched        = "watched"
+	TraceProgBtfComplete   = "btf_complete"
+	TraceProgBtfExec       = "btf_exec"
+	TraceProgBtfFork       = "btf_fork"
+	TraceProgBtfInsert     = "btf_insert"
+	TraceProgBtfIoStart    = "btf_io_start"
+	TraceProgBtfIssue      = "btf_issue"
+	TraceProgBtfMerge      = "btf_merge"
+	TraceProgBtfRequeue    = "btf_requeue"
+	TraceProgBtfSysEnter   = "btf_sys_enter"
+	TraceProgBtfSysExit    = "btf_sys_exit"
+	TraceProgBucket        = "bucket"
+	TraceProgPerfComplete  = "perf_complete"
+	TraceProgPerfInsert    = "perf_insert"
+	TraceProgPerfIoStart   = "perf_io_start"
+	TraceProgPerfIssue     = "perf_issue"
+	TraceProgPerfMerge     = "perf_merge"
+	TraceProgPerfRequeue   = "perf_requeue"
+	TraceProgRawComplete   = "raw_complete"
+	TraceProgRawExec       = "raw_exec"
+	TraceProgRawFork       = "raw_fork"
+	TraceProgRawInsert     = "raw_insert"
+	TraceProgRawIoStart    = "raw_io_start"
+	TraceProgRawIssue      = "raw_issue"
+	TraceProgRawMerge      = "raw_merge"
+	TraceProgRawRequeue    = "raw_requeue"
+	TraceProgRawSysEnter   = "raw_sys_enter"
+	TraceProgRawSysExit    = "raw_sys_exit"
+	TraceProgWhoami        = "whoami"
+	TraceVarByName         = "by_name"
+	TraceVarCallKind       = "call_kind"
+	TraceVarCompleteFields = "complete_fields"
+	TraceVarControl        = "control"
+	TraceVarDevice         = "device"
+	TraceVarDevices        = "devices"
+	TraceVarFileDevice     = "file_device"
+	TraceVarFirst          = "first"
+	TraceVarGauge          = "gauge"
+	TraceVarHaveStart      = "have_start"
+	TraceVarIdle           = "idle"
+	TraceVarLbaSectors     = "lba_sectors"
+	TraceVarOldArguments   = "old_arguments"
+	TraceVarOnlyOwn        = "only_own"
+	TraceVarRequestFields  = "request_fields"
+	TraceVarRequeueFields  = "requeue_fields"
+	TraceVarWatch          = "watch"
+	TraceVarWatchedComm    = "watched_comm"
+	TraceVarWatchedTgid    = "watched_tgid"
 )
 
 // LoadTrace returns the embedded CollectionSpec for Trace.
@@ -189,28 +206,34 @@ type TraceSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type TraceProgramSpecs struct {
-	BtfComplete *ebpf.ProgramSpec `ebpf:"btf_complete"`
-	BtfExec     *ebpf.ProgramSpec `ebpf:"btf_exec"`
-	BtfFork     *ebpf.ProgramSpec `ebpf:"btf_fork"`
-	BtfInsert   *ebpf.ProgramSpec `ebpf:"btf_insert"`
-	BtfIoStart  *ebpf.ProgramSpec `ebpf:"btf_io_start"`
-	BtfIssue    *ebpf.ProgramSpec `ebpf:"btf_issue"`
-	BtfMerge    *ebpf.ProgramSpec `ebpf:"btf_merge"`
-	BtfRequeue  *ebpf.ProgramSpec `ebpf:"btf_requeue"`
-	BtfSysEnter *ebpf.ProgramSpec `ebpf:"btf_sys_enter"`
-	BtfSysExit  *ebpf.ProgramSpec `ebpf:"btf_sys_exit"`
-	Bucket      *ebpf.ProgramSpec `ebpf:"bucket"`
-	RawComplete *ebpf.ProgramSpec `ebpf:"raw_complete"`
-	RawExec     *ebpf.ProgramSpec `ebpf:"raw_exec"`
-	RawFork     *ebpf.ProgramSpec `ebpf:"raw_fork"`
-	RawInsert   *ebpf.ProgramSpec `ebpf:"raw_insert"`
-	RawIoStart  *ebpf.ProgramSpec `ebpf:"raw_io_start"`
-	RawIssue    *ebpf.ProgramSpec `ebpf:"raw_issue"`
-	RawMerge    *ebpf.ProgramSpec `ebpf:"raw_merge"`
-	RawRequeue  *ebpf.ProgramSpec `ebpf:"raw_requeue"`
-	RawSysEnter *ebpf.ProgramSpec `ebpf:"raw_sys_enter"`
-	RawSysExit  *ebpf.ProgramSpec `ebpf:"raw_sys_exit"`
-	Whoami      *ebpf.ProgramSpec `ebpf:"whoami"`
+	BtfComplete  *ebpf.ProgramSpec `ebpf:"btf_complete"`
+	BtfExec      *ebpf.ProgramSpec `ebpf:"btf_exec"`
+	BtfFork      *ebpf.ProgramSpec `ebpf:"btf_fork"`
+	BtfInsert    *ebpf.ProgramSpec `ebpf:"btf_insert"`
+	BtfIoStart   *ebpf.ProgramSpec `ebpf:"btf_io_start"`
+	BtfIssue     *ebpf.ProgramSpec `ebpf:"btf_issue"`
+	BtfMerge     *ebpf.ProgramSpec `ebpf:"btf_merge"`
+	BtfRequeue   *ebpf.ProgramSpec `ebpf:"btf_requeue"`
+	BtfSysEnter  *ebpf.ProgramSpec `ebpf:"btf_sys_enter"`
+	BtfSysExit   *ebpf.ProgramSpec `ebpf:"btf_sys_exit"`
+	Bucket       *ebpf.ProgramSpec `ebpf:"bucket"`
+	PerfComplete *ebpf.ProgramSpec `ebpf:"perf_complete"`
+	PerfInsert   *ebpf.ProgramSpec `ebpf:"perf_insert"`
+	PerfIoStart  *ebpf.ProgramSpec `ebpf:"perf_io_start"`
+	PerfIssue    *ebpf.ProgramSpec `ebpf:"perf_issue"`
+	PerfMerge    *ebpf.ProgramSpec `ebpf:"perf_merge"`
+	PerfRequeue  *ebpf.ProgramSpec `ebpf:"perf_requeue"`
+	RawComplete  *ebpf.ProgramSpec `ebpf:"raw_complete"`
+	RawExec      *ebpf.ProgramSpec `ebpf:"raw_exec"`
+	RawFork      *ebpf.ProgramSpec `ebpf:"raw_fork"`
+	RawInsert    *ebpf.ProgramSpec `ebpf:"raw_insert"`
+	RawIoStart   *ebpf.ProgramSpec `ebpf:"raw_io_start"`
+	RawIssue     *ebpf.ProgramSpec `ebpf:"raw_issue"`
+	RawMerge     *ebpf.ProgramSpec `ebpf:"raw_merge"`
+	RawRequeue   *ebpf.ProgramSpec `ebpf:"raw_requeue"`
+	RawSysEnter  *ebpf.ProgramSpec `ebpf:"raw_sys_enter"`
+	RawSysExit   *ebpf.ProgramSpec `ebpf:"raw_sys_exit"`
+	Whoami       *ebpf.ProgramSpec `ebpf:"whoami"`
 }
 
 // TraceMapSpecs contains maps before they are loaded into the kernel.
@@ -230,22 +253,25 @@ type TraceMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type TraceVariableSpecs struct {
-	ByName       *ebpf.VariableSpec `ebpf:"by_name"`
-	CallKind     *ebpf.VariableSpec `ebpf:"call_kind"`
-	Control      *ebpf.VariableSpec `ebpf:"control"`
-	Device       *ebpf.VariableSpec `ebpf:"device"`
-	Devices      *ebpf.VariableSpec `ebpf:"devices"`
-	FileDevice   *ebpf.VariableSpec `ebpf:"file_device"`
-	First        *ebpf.VariableSpec `ebpf:"first"`
-	Gauge        *ebpf.VariableSpec `ebpf:"gauge"`
-	HaveStart    *ebpf.VariableSpec `ebpf:"have_start"`
-	Idle         *ebpf.VariableSpec `ebpf:"idle"`
-	LbaSectors   *ebpf.VariableSpec `ebpf:"lba_sectors"`
-	OldArguments *ebpf.VariableSpec `ebpf:"old_arguments"`
-	OnlyOwn      *ebpf.VariableSpec `ebpf:"only_own"`
-	Watch        *ebpf.VariableSpec `ebpf:"watch"`
-	WatchedComm  *ebpf.VariableSpec `ebpf:"watched_comm"`
-	WatchedTgid  *ebpf.VariableSpec `ebpf:"watched_tgid"`
+	ByName         *ebpf.VariableSpec `ebpf:"by_name"`
+	CallKind       *ebpf.VariableSpec `ebpf:"call_kind"`
+	CompleteFields *ebpf.VariableSpec `ebpf:"complete_fields"`
+	Control        *ebpf.VariableSpec `ebpf:"control"`
+	Device         *ebpf.VariableSpec `ebpf:"device"`
+	Devices        *ebpf.VariableSpec `ebpf:"devices"`
+	FileDevice     *ebpf.VariableSpec `ebpf:"file_device"`
+	First          *ebpf.VariableSpec `ebpf:"first"`
+	Gauge          *ebpf.VariableSpec `ebpf:"gauge"`
+	HaveStart      *ebpf.VariableSpec `ebpf:"have_start"`
+	Idle           *ebpf.VariableSpec `ebpf:"idle"`
+	LbaSectors     *ebpf.VariableSpec `ebpf:"lba_sectors"`
+	OldArguments   *ebpf.VariableSpec `ebpf:"old_arguments"`
+	OnlyOwn        *ebpf.VariableSpec `ebpf:"only_own"`
+	RequestFields  *ebpf.VariableSpec `ebpf:"request_fields"`
+	RequeueFields  *ebpf.VariableSpec `ebpf:"requeue_fields"`
+	Watch          *ebpf.VariableSpec `ebpf:"watch"`
+	WatchedComm    *ebpf.VariableSpec `ebpf:"watched_comm"`
+	WatchedTgid    *ebpf.VariableSpec `ebpf:"watched_tgid"`
 }
 
 // TraceObjects contains all objects after they have been loaded into the kernel.
@@ -293,50 +319,59 @@ func (m *TraceMaps) Close() error {
 //
 // It can be passed to LoadTraceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type TraceVariables struct {
-	ByName       *ebpf.Variable `ebpf:"by_name"`
-	CallKind     *ebpf.Variable `ebpf:"call_kind"`
-	Control      *ebpf.Variable `ebpf:"control"`
-	Device       *ebpf.Variable `ebpf:"device"`
-	Devices      *ebpf.Variable `ebpf:"devices"`
-	FileDevice   *ebpf.Variable `ebpf:"file_device"`
-	First        *ebpf.Variable `ebpf:"first"`
-	Gauge        *ebpf.Variable `ebpf:"gauge"`
-	HaveStart    *ebpf.Variable `ebpf:"have_start"`
-	Idle         *ebpf.Variable `ebpf:"idle"`
-	LbaSectors   *ebpf.Variable `ebpf:"lba_sectors"`
-	OldArguments *ebpf.Variable `ebpf:"old_arguments"`
-	OnlyOwn      *ebpf.Variable `ebpf:"only_own"`
-	Watch        *ebpf.Variable `ebpf:"watch"`
-	WatchedComm  *ebpf.Variable `ebpf:"watched_comm"`
-	WatchedTgid  *ebpf.Variable `ebpf:"watched_tgid"`
+	ByName         *ebpf.Variable `ebpf:"by_name"`
+	CallKind       *ebpf.Variable `ebpf:"call_kind"`
+	CompleteFields *ebpf.Variable `ebpf:"complete_fields"`
+	Control        *ebpf.Variable `ebpf:"control"`
+	Device         *ebpf.Variable `ebpf:"device"`
+	Devices        *ebpf.Variable `ebpf:"devices"`
+	FileDevice     *ebpf.Variable `ebpf:"file_device"`
+	First          *ebpf.Variable `ebpf:"first"`
+	Gauge          *ebpf.Variable `ebpf:"gauge"`
+	HaveStart      *ebpf.Variable `ebpf:"have_start"`
+	Idle           *ebpf.Variable `ebpf:"idle"`
+	LbaSectors     *ebpf.Variable `ebpf:"lba_sectors"`
+	OldArguments   *ebpf.Variable `ebpf:"old_arguments"`
+	OnlyOwn        *ebpf.Variable `ebpf:"only_own"`
+	RequestFields  *ebpf.Variable `ebpf:"request_fields"`
+	RequeueFields  *ebpf.Variable `ebpf:"requeue_fields"`
+	Watch          *ebpf.Variable `ebpf:"watch"`
+	WatchedComm    *ebpf.Variable `ebpf:"watched_comm"`
+	WatchedTgid    *ebpf.Variable `ebpf:"watched_tgid"`
 }
 
 // TracePrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to LoadTraceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type TracePrograms struct {
-	BtfComplete *ebpf.Program `ebpf:"btf_complete"`
-	BtfExec     *ebpf.Program `ebpf:"btf_exec"`
-	BtfFork     *ebpf.Program `ebpf:"btf_fork"`
-	BtfInsert   *ebpf.Program `ebpf:"btf_insert"`
-	BtfIoStart  *ebpf.Program `ebpf:"btf_io_start"`
-	BtfIssue    *ebpf.Program `ebpf:"btf_issue"`
-	BtfMerge    *ebpf.Program `ebpf:"btf_merge"`
-	BtfRequeue  *ebpf.Program `ebpf:"btf_requeue"`
-	BtfSysEnter *ebpf.Program `ebpf:"btf_sys_enter"`
-	BtfSysExit  *ebpf.Program `ebpf:"btf_sys_exit"`
-	Bucket      *ebpf.Program `ebpf:"bucket"`
-	RawComplete *ebpf.Program `ebpf:"raw_complete"`
-	RawExec     *ebpf.Program `ebpf:"raw_exec"`
-	RawFork     *ebpf.Program `ebpf:"raw_fork"`
-	RawInsert   *ebpf.Program `ebpf:"raw_insert"`
-	RawIoStart  *ebpf.Program `ebpf:"raw_io_start"`
-	RawIssue    *ebpf.Program `ebpf:"raw_issue"`
-	RawMerge    *ebpf.Program `ebpf:"raw_merge"`
-	RawRequeue  *ebpf.Program `ebpf:"raw_requeue"`
-	RawSysEnter *ebpf.Program `ebpf:"raw_sys_enter"`
-	RawSysExit  *ebpf.Program `ebpf:"raw_sys_exit"`
-	Whoami      *ebpf.Program `ebpf:"whoami"`
+	BtfComplete  *ebpf.Program `ebpf:"btf_complete"`
+	BtfExec      *ebpf.Program `ebpf:"btf_exec"`
+	BtfFork      *ebpf.Program `ebpf:"btf_fork"`
+	BtfInsert    *ebpf.Program `ebpf:"btf_insert"`
+	BtfIoStart   *ebpf.Program `ebpf:"btf_io_start"`
+	BtfIssue     *ebpf.Program `ebpf:"btf_issue"`
+	BtfMerge     *ebpf.Program `ebpf:"btf_merge"`
+	BtfRequeue   *ebpf.Program `ebpf:"btf_requeue"`
+	BtfSysEnter  *ebpf.Program `ebpf:"btf_sys_enter"`
+	BtfSysExit   *ebpf.Program `ebpf:"btf_sys_exit"`
+	Bucket       *ebpf.Program `ebpf:"bucket"`
+	PerfComplete *ebpf.Program `ebpf:"perf_complete"`
+	PerfInsert   *ebpf.Program `ebpf:"perf_insert"`
+	PerfIoStart  *ebpf.Program `ebpf:"perf_io_start"`
+	PerfIssue    *ebpf.Program `ebpf:"perf_issue"`
+	PerfMerge    *ebpf.Program `ebpf:"perf_merge"`
+	PerfRequeue  *ebpf.Program `ebpf:"perf_requeue"`
+	RawComplete  *ebpf.Program `ebpf:"raw_complete"`
+	RawExec      *ebpf.Program `ebpf:"raw_exec"`
+	RawFork      *ebpf.Program `ebpf:"raw_fork"`
+	RawInsert    *ebpf.Program `ebpf:"raw_insert"`
+	RawIoStart   *ebpf.Program `ebpf:"raw_io_start"`
+	RawIssue     *ebpf.Program `ebpf:"raw_issue"`
+	RawMerge     *ebpf.Program `ebpf:"raw_merge"`
+	RawRequeue   *ebpf.Program `ebpf:"raw_requeue"`
+	RawSysEnter  *ebpf.Program `ebpf:"raw_sys_enter"`
+	RawSysExit   *ebpf.Program `ebpf:"raw_sys_exit"`
+	Whoami       *ebpf.Program `ebpf:"whoami"`
 }
 
 func (p *TracePrograms) Close() error {
@@ -352,6 +387,12 @@ func (p *TracePrograms) Close() error {
 		p.BtfSysEnter,
 		p.BtfSysExit,
 		p.Bucket,
+		p.PerfComplete,
+		p.PerfInsert,
+		p.PerfIoStart,
+		p.PerfIssue,
+		p.PerfMerge,
+		p.PerfRequeue,
 		p.RawComplete,
 		p.RawExec,
 		p.RawFork,
