@@ -1,0 +1,216 @@
+//go:build linux && (amd64 || arm64)
+
+package tracing
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/rlimit"
+
+	"kvbench/tracing/bpf"
+)
+
+// events are the tracepoints in the order of attaching: completions first, so that no request is ever followed without
+// its end being seen.
+var events = []struct{ program, event string }{
+	{"fork", "sched_process_fork"},
+	{"exec", "sched_process_exec"},
+	{"complete", "block_rq_complete"},
+	{"merge", "block_rq_merge"},
+	{"requeue", "block_rq_requeue"},
+	{"issue", "block_rq_issue"},
+	{"insert", "block_rq_insert"},
+	{"io_start", "block_io_start"},
+	{"sys_exit", "sys_exit"},
+	{"sys_enter", "sys_enter"},
+}
+
+// attach tries the ways of attaching in turn.
+func attach(opt Options, targets []target) (probes, string, *UnavailableError) {
+	_ = rlimit.RemoveMemlock() // needed before Linux 5.11 only; loading tells if it mattered
+	ways := []Attach{AttachBTF, AttachRaw, AttachPerf}
+	if opt.Attach != AttachAuto {
+		ways = []Attach{opt.Attach}
+	}
+	kernel, typesErr := thisKernel()
+	var errs []error
+	for _, way := range ways {
+		facts, err := kernel, typesErr
+		if way == AttachPerf {
+			facts, err = perfKernel()
+		}
+		if err == nil {
+			var k *kernelProbes
+			var watching string
+			if k, watching, err = load(opt, targets, way, facts); err == nil {
+				return k, watching, nil
+			}
+		}
+		errs = append(errs, fmt.Errorf("%s: %w", way, err))
+		if refused(err) {
+			break // no other way asks for less
+		}
+	}
+	return nil, "", explain(errors.Join(errs...))
+}
+
+// kernelFacts are the differences between kernels that the programs are told of.
+type kernelFacts struct {
+	haveStart    bool // block_io_start exists: since Linux 6.5
+	oldArguments bool
+	fields       map[string]any // of perf tracepoints
+}
+
+// thisKernel asks the running kernel's type information.
+func thisKernel() (kernelFacts, error) {
+	types, err := btf.LoadKernelSpec()
+	if err != nil {
+		return kernelFacts{}, fmt.Errorf("the kernel's type information: %w", err)
+	}
+	return kernelFacts{haveStart: hasEvent(types, "block_io_start"), oldArguments: oldArguments(types)}, nil
+}
+
+// load puts one variant of the programs into the kernel and attaches them.
+func load(opt Options, targets []target, way Attach, kernel kernelFacts) (*kernelProbes, string, error) {
+	spec, err := bpf.LoadTrace()
+	if err != nil {
+		return nil, "", err
+	}
+	if way == AttachPerf && slices.ContainsFunc(targets, func(t target) bool { return t.named }) {
+		return nil, "", errors.New("perf tracepoints do not tell the paths of an NVMe multipath head apart")
+	}
+	watch, err := watched(opt)
+	if err != nil {
+		return nil, "", err
+	}
+	values := map[string]any{
+		bpf.TraceVarHaveStart:    asFlag(kernel.haveStart),
+		bpf.TraceVarOldArguments: asFlag(kernel.oldArguments),
+		bpf.TraceVarOnlyOwn:      asFlag(opt.Filter == FilterProcess),
+		bpf.TraceVarLbaSectors:   zoneSectors(targets),
+		bpf.TraceVarWatch:        watch.mode,
+		bpf.TraceVarWatchedTgid:  watch.tgid,
+		bpf.TraceVarWatchedComm:  watch.comm,
+		bpf.TraceVarCallKind:     callTable(),
+		bpf.TraceVarFileDevice:   fileDevice(opt.Device),
+	}
+	maps.Copy(values, kernel.fields)
+	if err := configure(spec, targets, values); err != nil {
+		return nil, "", err
+	}
+	skip := map[string]bool{
+		"insert": kernel.haveStart, "io_start": !kernel.haveStart,
+		"fork": watch.mode != watchSet, "exec": watch.comm[0] == 0,
+		"sys_enter": opt.Level != LevelFile, "sys_exit": opt.Level != LevelFile,
+	}
+	prefix := map[Attach]string{AttachBTF: "btf_", AttachRaw: "raw_", AttachPerf: "perf_"}[way]
+	keep := map[string]bool{}
+	for _, e := range events {
+		keep[prefix+e.program] = !skip[e.program]
+	}
+	for name := range spec.Programs {
+		if !keep[name] {
+			delete(spec.Programs, name) // one event that the kernel lacks would fail them all
+		}
+	}
+	file := way
+	if opt.Level != LevelFile || way == AttachPerf {
+		file = attachNone
+		for _, m := range []string{bpf.TraceMapCalling, bpf.TraceMapCallCounts, bpf.TraceMapRecents} {
+			delete(spec.Maps, m)
+		}
+	}
+	coll, err := ebpf.NewCollection(spec)
+	if err != nil {
+		return nil, "", err
+	}
+	k := &kernelProbes{coll: coll, block: way, file: file}
+	if err := k.watch(watch); err != nil {
+		return nil, "", errors.Join(err, k.close())
+	}
+	for _, e := range events {
+		p := coll.Programs[prefix+e.program]
+		if p == nil {
+			continue
+		}
+		l, err := attachOne(p, way, e.event)
+		if err != nil {
+			return nil, "", errors.Join(fmt.Errorf("attach to %s: %w", e.event, err), k.close())
+		}
+		k.links = append(k.links, l)
+	}
+	return k, watch.text, nil
+}
+
+func attachOne(p *ebpf.Program, way Attach, event string) (link.Link, error) {
+	switch way {
+	case AttachPerf:
+		return link.Tracepoint("block", event, p, nil)
+	case AttachRaw:
+		return link.AttachRawTracepoint(link.RawTracepointOptions{Name: event, Program: p})
+	}
+	return link.AttachTracing(link.TracingOptions{Program: p})
+}
+
+func configure(spec *ebpf.CollectionSpec, targets []target, values map[string]any) error {
+	values[bpf.TraceVarDevices] = uint32(len(targets))
+	var devices [maxTargets]struct {
+		Name        [2]uint64
+		Number, Pad uint32
+	}
+	named := false
+	for i, t := range targets {
+		named = named || t.named
+		devices[i].Number = t.major<<20 | t.minor
+		var name [16]byte
+		copy(name[:], t.name)
+		devices[i].Name[0] = binary.LittleEndian.Uint64(name[:8])
+		devices[i].Name[1] = binary.LittleEndian.Uint64(name[8:])
+	}
+	values[bpf.TraceVarDevice], values[bpf.TraceVarByName] = devices, asFlag(named)
+	for name, v := range values {
+		s := spec.Variables[name]
+		if s == nil {
+			return fmt.Errorf("the programs have no variable %s", name)
+		}
+		if err := s.Set(v); err != nil {
+			return fmt.Errorf("set %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func asFlag(b bool) uint32 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// hasEvent says whether the kernel has a tracepoint.
+func hasEvent(types *btf.Spec, event string) bool {
+	var t *btf.Typedef
+	return types.TypeByName("btf_trace_"+event, &t) == nil
+}
+
+// oldArguments says whether the request is the second argument of the queue's events. It was until Linux 5.11, but that
+// change went into older kernels too (5.10.137, distributions), so the version says nothing and the type is asked.
+func oldArguments(types *btf.Spec) bool {
+	var t *btf.Typedef
+	if types.TypeByName("btf_trace_block_rq_issue", &t) != nil {
+		return false
+	}
+	p, ok := t.Type.(*btf.Pointer)
+	if !ok {
+		return false
+	}
+	f, ok := p.Target.(*btf.FuncProto)
+	return ok && len(f.Params) > 2 // the first is the tracepoint's own
+}

@@ -1,0 +1,238 @@
+// Block layer: what is kept of a request while it lives, and what is counted when it completes.
+//
+// Requests are keyed by their address, which the kernel reuses after completion. Order of events for one request:
+// block_io_start, block_rq_insert (only with an I/O scheduler), block_rq_issue, block_rq_complete; a device that has no
+// room gives it back (block_rq_requeue) and it is issued again; a scheduler may merge it into another (block_rq_merge).
+//
+// Everything is counted at completion, so that all histograms of a window have the same number of samples.
+#pragma once
+#include "books.h"
+
+INLINE int wanted_number(u32 number)
+{
+#pragma unroll
+	for (u32 i = 0; i < MAX_DEVICES; i++) {
+		if (i >= devices)
+			return 0;
+		if (device[i].number == number)
+			return 1;
+	}
+	return 0;
+}
+
+SHARED int wanted_name(struct gendisk *disk)
+{
+	u64 name[2] = {};
+	bpf_probe_read_kernel(name, sizeof(name), __builtin_preserve_access_index(&disk->disk_name));
+#pragma unroll
+	for (u32 i = 0; i < MAX_DEVICES; i++) {
+		if (i >= devices)
+			return 0;
+		if (device[i].name[0] == name[0] && device[i].name[1] == name[1])
+			return 1;
+	}
+	return 0;
+}
+
+INLINE void gauge_up(struct entry *e)
+{
+	u32 dir = e->op & 1;
+	atomic_add(&gauge[dir].in_flight, 1);
+	e->counted = 1;
+	e->depth = in_flight(dir);
+}
+
+INLINE void gauge_down(struct entry *e)
+{
+	if (!e->counted)
+		return;
+	atomic_add(&gauge[e->op & 1].in_flight, -1);
+	e->counted = 0;
+}
+
+// follows says whether a read or write belongs in the histograms.
+INLINE int follows(struct entry *e) { return !only_own || e->own; }
+
+// heal takes an entry back whose address has come again: its completion was lost, or it never got to the device.
+INLINE void heal(struct entry *e)
+{
+	struct rest *r = rest_now();
+	if (!e->issue) {
+		if (r)
+			atomic_add(&r->orphaned, 1);
+		return;
+	}
+	gauge_down(e);
+	if (e->op > OP_WRITE) {
+		if (r)
+			atomic_add(&r->stale, 1);
+		return;
+	}
+	if (!follows(e))
+		return;
+	struct lane *l = lane_of(e->op);
+	if (l)
+		atomic_add(&l->stale, 1);
+}
+
+SHARED void begin(u64 key, struct entry *fresh)
+{
+	struct entry *e = bpf_map_lookup_elem(&live, &key);
+	if (e) {
+		heal(e);
+		*e = *fresh;
+		return;
+	}
+	if (bpf_map_update_elem(&live, &key, fresh, 0)) {
+		struct rest *r = rest_now();
+		if (r)
+			atomic_add(&r->full, 1);
+	}
+}
+
+SHARED void issued(struct entry *e, u64 now)
+{
+	e->issue = now;
+	if (e->op > OP_WRITE || !follows(e))
+		return;
+	struct lane *l = lane_of(e->op);
+	if (l)
+		l->issued++;
+	if (!first.issue && window())
+		first.issue = now;
+	// A transition seen by two processors at once loses a gap of nanoseconds.
+	if (in_flight(0) + in_flight(1) == 0) {
+		u64 since = idle.since;
+		if (since > *(volatile u64 *)&control.opened && now > since) {
+			struct rest *r = rest_now();
+			if (r) {
+				r->gaps++;
+				r->gap_ns += now - since;
+				observe(r->gap, BUCKETS, (now - since) >> TIME_SHIFT);
+			}
+		}
+	}
+	gauge_up(e);
+}
+
+SHARED void requeued(struct entry *e)
+{
+	if (!e->issue)
+		return;
+	e->issue = 0;
+	if (e->op > OP_WRITE || !follows(e))
+		return;
+	gauge_down(e);
+	struct lane *l = lane_of(e->op);
+	if (l)
+		l->requeued++;
+}
+
+// merged drops a request that a scheduler has made part of another.
+SHARED void merged(u64 key)
+{
+	struct entry *e = bpf_map_lookup_elem(&live, &key);
+	if (!e)
+		return;
+	if (e->issue)
+		gauge_down(e);
+	struct rest *r = rest_now();
+	if (r)
+		r->merged++;
+	bpf_map_delete_elem(&live, &key);
+}
+
+INLINE void completed_data(struct entry *e, u64 now, u32 bytes, int failed)
+{
+	struct lane *l = lane_of(e->op);
+	if (!l)
+		return;
+	if (watch && !e->own) {
+		l->foreign_requests++;
+		l->foreign_bytes += bytes;
+	}
+	if (!follows(e))
+		return;
+	u64 d2c = now - e->issue;
+	l->requests++;
+	l->bytes += bytes;
+	l->errors += failed;
+	l->d2c_ns += d2c;
+	observe(l->d2c, BUCKETS, d2c >> TIME_SHIFT);
+	if (e->start && e->start <= e->issue) {
+		u64 q2d = e->issue - e->start;
+		l->q2d_ns += q2d;
+		l->q2d_samples++;
+		observe(l->q2d, BUCKETS, q2d >> TIME_SHIFT);
+	}
+	u32 i = bounded(bucket_of(bytes >> SIZE_SHIFT, BUCKETS), BUCKETS);
+	l->size[i]++;
+	l->size_bytes[i] += bytes;
+	l->depth_sum += e->depth;
+	observe(l->depth, DEPTH_BUCKETS, e->depth);
+	u64 zone = e->sector / lba_sectors;
+	l->lba[bounded(zone < LBA_BUCKETS ? zone : LBA_BUCKETS - 1, LBA_BUCKETS)]++;
+}
+
+INLINE void completed_other(struct entry *e, u64 now, u32 bytes)
+{
+	struct rest *r = rest_now();
+	if (!r)
+		return;
+	u64 d2c = now - e->issue;
+	switch (e->op) {
+	case OP_FLUSH:
+		r->flushes++;
+		r->flush_ns += d2c;
+		observe(r->flush, BUCKETS, d2c >> TIME_SHIFT);
+		break;
+	case OP_DISCARD:
+		r->discards++;
+		r->discard_bytes += bytes;
+		r->discard_ns += d2c;
+		observe(r->discard, BUCKETS, d2c >> TIME_SHIFT);
+		break;
+	default:
+		r->others++;
+	}
+}
+
+// completed_unissued is the parent of a flush, which completes with no data and without having been dispatched itself
+// (the flush request is), or a request dispatched before the programs were attached.
+SHARED void completed_unissued(u64 start, u64 now, u32 op, u32 bytes)
+{
+	struct rest *r = rest_now();
+	if (!r)
+		return;
+	if (bytes || op != OP_WRITE) {
+		atomic_add(&r->unmatched, 1);
+		return;
+	}
+	r->flush_waits++;
+	if (start && start <= now) {
+		r->flush_wait_ns += now - start;
+		observe(r->flush_wait, BUCKETS, (now - start) >> TIME_SHIFT);
+	}
+}
+
+SHARED void completed(u64 key, struct entry *e, u32 len, u32 bytes, int failed)
+{
+	u64 now = bpf_ktime_get_ns();
+	if (bytes < len && !failed) { // the rest of it follows
+		struct rest *r = rest_now();
+		if (r)
+			r->partial++;
+		return;
+	}
+	if (!e->issue) {
+		completed_unissued(e->start, now, e->op, bytes);
+	} else if (e->op > OP_WRITE) {
+		completed_other(e, now, bytes);
+	} else {
+		completed_data(e, now, e->bytes, failed);
+		gauge_down(e);
+		if (in_flight(0) + in_flight(1) == 0)
+			idle.since = now;
+	}
+	bpf_map_delete_elem(&live, &key);
+}

@@ -1,0 +1,154 @@
+// What the block layer's programs keep: one entry per living request, and the books of a window.
+#pragma once
+#include "histogram.h"
+
+enum { OP_READ = 0, OP_WRITE = 1, OP_FLUSH = 2, OP_DISCARD = 3 };
+
+struct entry {
+	u64 start; // when it entered the queue, 0 = unknown
+	u64 issue; // when it was last dispatched, 0 = not (yet, or again)
+	u64 sector;
+	u32 bytes;
+	u32 depth; // requests of its direction in flight at its dispatch, itself included
+	u8 op;
+	u8 own;     // of the watched processes
+	u8 counted; // in the gauge
+	u8 pad[5];
+};
+
+struct {
+	__uint(type, MAP_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u64);
+	__type(value, struct entry);
+} live SEC(".maps");
+
+// lane is one direction of one window on one CPU; a per-CPU value may not exceed 32 KiB.
+struct lane {
+	u64 requests;
+	u64 bytes;
+	u64 issued;
+	u64 requeued;
+	u64 errors;
+	u64 d2c_ns;
+	u64 q2d_ns;
+	u64 q2d_samples;
+	u64 depth_sum;
+	u64 foreign_requests; // of other processes, as far as that is known
+	u64 foreign_bytes;
+	u64 stale; // completions that no program saw, found when the address came back
+	u64 d2c[BUCKETS];
+	u64 q2d[BUCKETS];
+	u64 size[BUCKETS];
+	u64 size_bytes[BUCKETS]; // Σ bytes of each bucket: its mean is the real size
+	u64 depth[DEPTH_BUCKETS];
+	u64 lba[LBA_BUCKETS];
+};
+
+#define WINDOWS 2 // one is being filled while the other is read or cleared
+
+struct {
+	__uint(type, MAP_PERCPU_ARRAY);
+	__uint(max_entries, WINDOWS * 2); // window * 2 + direction
+	__type(key, u32);
+	__type(value, struct lane);
+} lanes SEC(".maps");
+
+// rest is what has no direction.
+struct rest {
+	u64 flushes; // flush requests at the device
+	u64 flush_ns;
+	u64 flush_waits; // requests that asked for a flush and moved no data: one per fsync
+	u64 flush_wait_ns;
+	u64 discards;
+	u64 discard_bytes;
+	u64 discard_ns;
+	u64 others; // zeroing, zone management
+	u64 gaps;   // times in which nothing was in flight
+	u64 gap_ns;
+	u64 merged;
+	u64 partial;
+	u64 unmatched; // completions with data whose dispatch was not seen
+	u64 orphaned;  // queued, never dispatched, address came back
+	u64 stale;     // lost completions without a direction
+	u64 full;      // no room to follow a request
+	u64 flush[BUCKETS];
+	u64 flush_wait[BUCKETS];
+	u64 discard[BUCKETS];
+	u64 gap[BUCKETS];
+};
+
+struct {
+	__uint(type, MAP_PERCPU_ARRAY);
+	__uint(max_entries, WINDOWS);
+	__type(key, u32);
+	__type(value, struct rest);
+} rests SEC(".maps");
+
+// Set before loading, constant afterwards: the verifier removes branches that cannot be taken.
+#define MAX_DEVICES 16
+const volatile u32 devices = 0; // 0 = every device
+const volatile u32 by_name = 0; // compare names: the paths of an NVMe multipath head have no number to be seen from outside
+const volatile struct {
+	u64 name[2]; // the first 16 bytes
+	u32 number;  // major << 20 | minor
+	u32 pad;
+} device[MAX_DEVICES] = {};
+const volatile u32 old_arguments = 0; // (q, rq) instead of (rq): before Linux 5.11, and 5.10 before 5.10.137
+const volatile u32 have_start = 0;    // block_io_start exists: since Linux 6.5
+const volatile u32 only_own = 0;      // leave requests of other processes out of the histograms
+const volatile u64 lba_sectors = 20971520; // sectors per bucket: 10 GiB
+
+// Each on a cache line of its own: the first is read all the time, the others are written all the time.
+#define LINE 128
+struct {
+	u64 opened; // when
+	u32 window; // the one being filled
+	u8 pad[LINE - 12];
+} control __attribute__((aligned(LINE))) = {};
+
+struct {
+	s64 in_flight;
+	u8 pad[LINE - 8];
+} gauge[2] __attribute__((aligned(LINE))) = {};
+
+struct {
+	u64 since; // when the last request completed and none was left
+	u8 pad[LINE - 8];
+} idle __attribute__((aligned(LINE))) = {};
+
+struct {
+	u64 issue; // the first one in the window
+	u8 pad[LINE - 8];
+} first __attribute__((aligned(LINE))) = {};
+
+// queue_argument is the request among the arguments of the queue's events. The two loads must not become one of a computed
+// address, which the verifier refuses.
+INLINE u64 queue_argument(u64 *ctx)
+{
+	u64 rq;
+	if (old_arguments) {
+		rq = ctx[1];
+		asm volatile("" : "+r"(rq));
+	} else {
+		rq = ctx[0];
+		asm volatile("" : "+r"(rq)::"memory");
+	}
+	return rq;
+}
+
+INLINE u32 window(void) { return *(volatile u32 *)&control.window & (WINDOWS - 1); }
+INLINE s64 in_flight(u32 dir) { return *(volatile s64 *)&gauge[dir & 1].in_flight; }
+
+INLINE struct lane *lane_of(u32 dir)
+{
+	u32 key = window() * 2 + (dir & 1);
+	return bpf_map_lookup_elem(&lanes, &key);
+}
+
+INLINE struct rest *rest_now(void)
+{
+	u32 key = window();
+	return bpf_map_lookup_elem(&rests, &key);
+}
+

@@ -1,0 +1,116 @@
+package tracing
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// build makes the Trace of a window.
+func (c *Collector) build(w *window, n *counts) *Trace {
+	t := &Trace{Capture: Capture{
+		Status: StatusTraced, Level: c.opt.Level.String(), Filter: c.opt.Filter.String(),
+		Device: c.device.Name, Watched: c.watching, WindowNS: int64(w.end.Sub(w.start)),
+		MaxSegments: maxSegments(c.targets),
+		Warnings:    slices.Clone(c.warnings),
+	}}
+	p := &t.Capture
+	if names := targetNames(c.targets); len(names) > 1 || len(names) == 1 && names[0] != c.device.Name {
+		p.Members = names
+	}
+	if w.stat != nil && w.statEnd != nil {
+		p.Stat = deviceStat(w.statEnd.Sub(*w.stat))
+	}
+	if c.probes == nil {
+		p.Status, p.Reason, p.Needs = StatusCounters, c.unavailable.Reason, c.unavailable.Needs
+		if p.Stat == nil {
+			p.Status = StatusNone
+		}
+		return t
+	}
+	block, file := c.probes.describe()
+	p.Attach = block.String()
+	if c.opt.Level == LevelFile {
+		p.FileAttach = file.String()
+	}
+	t.Histograms = n.histograms(float64(zoneSectors(c.targets)) * SectorSize / (1 << 30))
+	c.directions(p, w, n)
+	r := &n.rest
+	p.Flushes, p.FlushWaits = int64(r.flushes), int64(r.flushWaits)
+	p.Discards, p.DiscardBytes, p.Others = int64(r.discards), int64(r.discardBytes), int64(r.others)
+	p.LeadNS, p.TailNS = w.margins()
+	p.Gaps, p.IdleNS = int64(r.gaps), int64(r.gapNS)+p.LeadNS+p.TailNS
+	p.Losses = Losses{
+		Unmatched: int64(r.unmatched), Orphaned: int64(r.orphaned), Stale: int64(r.stale), Full: int64(r.full),
+		Missed: w.missedEnd - w.missed, Partial: int64(r.partial), Merged: int64(r.merged),
+	}
+	if block == AttachPerf {
+		p.Warnings = append(p.Warnings, "perf tracepoints do not show requests: they are told apart by device and sector, which two may share")
+	}
+	if c.opt.Level == LevelFile && file == attachNone {
+		p.Warnings = append(p.Warnings, "system calls are not traced: that needs tp_btf or raw_tp, a kernel with CONFIG_DEBUG_INFO_BTF=y")
+	}
+	c.judge(t)
+	return t
+}
+
+func (c *Collector) directions(p *Capture, w *window, n *counts) {
+	for dir, to := range []*Direction{dirRead: &p.Read, dirWrite: &p.Write} {
+		d := n.lanes[dir].direction()
+		d.InFlightBefore, d.InFlightAfter = w.before.inFlight[dir], w.after.inFlight[dir]
+		lost := min(w.stranded[dir], d.InFlightAfter)
+		d.Stale, d.InFlightAfter = d.Stale+lost, d.InFlightAfter-lost
+		if p.WindowNS > 0 {
+			d.MeanDepth = d.d2c() / float64(p.WindowNS)
+		}
+		*to = d
+	}
+}
+
+// margins are the times before the first dispatch and after the last completion, if nothing was in flight then.
+func (w *window) margins() (lead, tail int64) {
+	span := func(from, to uint64) int64 { return int64(max(to, from) - from) }
+	if w.after.first == 0 && w.before.inFlight == [2]int64{} {
+		return span(w.before.now, w.after.now), 0
+	}
+	if w.before.inFlight == [2]int64{} {
+		lead = span(w.before.now, w.after.first)
+	}
+	if w.after.inFlight == [2]int64{} && w.after.idle > 0 {
+		tail = span(max(w.after.idle, w.before.now), w.after.now)
+	}
+	return lead, tail
+}
+
+// lossTolerated is the share of lost completions above which depth and idle time are not to be trusted: a lost one counts
+// as in flight until its address is used again.
+const lossTolerated = 0.001
+
+// judge adds the warnings that the numbers call for.
+func (c *Collector) judge(t *Trace) {
+	p := &t.Capture
+	stale, total := p.Read.Stale+p.Write.Stale, p.Requests()
+	if stale > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("the kernel showed %d of %d completions to no program: they are counted as issued and are in no histogram", stale, total+stale))
+	}
+	if float64(stale) > lossTolerated*float64(total) {
+		p.Warnings = append(p.Warnings, "too many lost completions: the depth at dispatch and the idle time are left out")
+		t.DepthRead, t.DepthWrite, t.Idle, p.IdleNS, p.Gaps = nil, nil, nil, p.LeadNS+p.TailNS, 0
+	}
+	if n := p.Read.imbalance() + p.Write.imbalance(); n != 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("issued and completed requests differ by %d", n))
+	}
+	if p.Losses.Full > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%d requests were not followed: more were in flight than there is room for", p.Losses.Full))
+	}
+	if p.Losses.Missed > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("the kernel skipped %d runs of the programs", p.Losses.Missed))
+	}
+	if n := p.Read.ForeignRequests + p.Write.ForeignRequests; n > 0 && c.opt.Filter == FilterDevice && len(c.targets) > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%d of %d requests (%.1f MiB) were queued by others than %s: other processes, or the kernel writing back",
+			n, total, float64(p.Read.ForeignBytes+p.Write.ForeignBytes)/(1<<20), c.watching))
+	}
+	if p.WindowNS < int64(time.Millisecond) {
+		p.Warnings = append(p.Warnings, "the window was shorter than a millisecond")
+	}
+}

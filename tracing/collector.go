@@ -1,0 +1,249 @@
+package tracing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Collector watches one device, or all, until Close. Everything between OpenWindow and CloseWindow is counted, by the
+// kernel itself and to the exact request: opening and closing are one store to memory that the programs share, reading
+// comes later. Its methods may be called from any goroutine.
+//
+// Where the kernel does not let us trace, a Collector reads the device's own counters (Unavailable says why), so that a
+// run needs no second path.
+type Collector struct {
+	opt         Options
+	device      Device
+	targets     []target
+	watching    string
+	probes      probes // nil: counters only
+	unavailable *UnavailableError
+	warnings    []string
+
+	mu     sync.Mutex
+	window window
+	closed bool
+}
+
+// probes are the attached programs. There is one pair of books inside and one outside of the window.
+type probes interface {
+	describe() (block, file Attach)
+	open() error // clears the window's books and starts to fill them
+	shut() error
+	edge() (edge, error)
+	read() (counts, error)
+	missed() int64 // runs that the kernel skipped since attaching
+	// stranded counts the requests of each direction that were dispatched before and are still followed.
+	stranded(before uint64) ([2]int64, error)
+	close() error
+}
+
+// edge is what holds at one moment.
+type edge struct {
+	now      uint64 // the programs' clock
+	inFlight [2]int64
+	idle     uint64 // since when nothing was in flight
+	first    uint64 // when the window's first request was dispatched, 0 = none yet
+}
+
+type window struct {
+	opened, shut  bool
+	start, end    time.Time
+	before, after edge
+	stat, statEnd *BlockStat
+	missed        int64
+	missedEnd     int64
+	stranded      [2]int64
+	err           error
+}
+
+// Start loads and attaches the programs, which takes some 50 ms. It fails only for invalid options or when ctx is done;
+// without privilege or kernel support the Collector has Unavailable set and reads counters. Close it, after the timed
+// phase: detaching costs time.
+func Start(ctx context.Context, opt Options) (*Collector, error) {
+	if err := opt.Validate(); err != nil {
+		return nil, fmt.Errorf("trace: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	c := &Collector{opt: opt, device: opt.Device}
+	c.chooseTargets()
+	probes, watching, unavailable := attach(c.opt, c.targets)
+	c.watching = watching
+	if unavailable != nil {
+		c.unavailable = unavailable
+		return c, nil
+	}
+	c.probes = probes
+	return c, nil
+}
+
+// chooseTargets decides what to filter for, and says when it is not what was asked for.
+func (c *Collector) chooseTargets() {
+	if c.device.Name == "" && c.device.Reason == "" && len(c.device.Members) == 0 {
+		return // every device
+	}
+	ts, reason := thisHost().targets(c.device)
+	c.targets = ts
+	if len(ts) == 0 {
+		c.opt.Filter = FilterProcess
+		c.warn("the device cannot be isolated (%s): requests of the watched processes are taken instead, on any device", reason)
+		return
+	}
+	if len(ts) > 1 || ts[0].name != c.device.Name {
+		c.warn("%s is traced at its members %s", c.device.Name, strings.Join(targetNames(ts), ", "))
+	}
+	if c.device.Partition != "" {
+		c.warn("the filesystem is on the partition %s: requests of all of %s are traced", c.device.Partition, c.device.Name)
+	}
+}
+
+func (c *Collector) warn(format string, args ...any) {
+	c.warnings = append(c.warnings, fmt.Sprintf(format, args...))
+}
+
+// Unavailable says why only counters are read, nil when requests are traced.
+func (c *Collector) Unavailable() *UnavailableError { return c.unavailable }
+
+// OpenWindow begins to count, forgetting an earlier window. It takes well under a millisecond.
+func (c *Collector) OpenWindow() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.window = window{opened: true}
+	w := &c.window
+	if c.probes != nil {
+		w.missed = c.probes.missed()
+	}
+	w.stat = c.readStat()
+	if c.probes != nil {
+		w.err = errors.Join(c.probes.open(), c.edge(&w.before))
+	}
+	w.start = time.Now()
+	return w.err
+}
+
+// CloseWindow ends the counting at this moment.
+func (c *Collector) CloseWindow() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closeWindow()
+}
+
+func (c *Collector) closeWindow() error {
+	w := &c.window
+	if !w.opened || w.shut {
+		return nil
+	}
+	w.shut = true
+	w.end = time.Now()
+	if c.probes != nil {
+		w.err = errors.Join(w.err, c.probes.shut(), c.edge(&w.after))
+	}
+	w.statEnd = c.readStat()
+	if c.probes != nil {
+		w.missedEnd = c.probes.missed()
+		w.stranded = c.stranded()
+	}
+	return w.err
+}
+
+func (c *Collector) edge(to *edge) error {
+	e, err := c.probes.edge()
+	*to = e
+	return err
+}
+
+// strandedAfter is how long a request may be in flight before it counts as lost although the device is busy. Drivers give
+// up on a request after 30 s.
+const strandedAfter = 60 * time.Second
+
+// stranded finds requests whose completion no program saw and whose address has not come back: a device that says it
+// has nothing in flight is believed.
+func (c *Collector) stranded() [2]int64 {
+	now := c.window.after.now
+	if s := c.readStat(); s == nil || s.InFlight != 0 {
+		now -= min(now, uint64(strandedAfter))
+	}
+	n, err := c.probes.stranded(now)
+	if err != nil {
+		c.window.err = errors.Join(c.window.err, err)
+	}
+	return n
+}
+
+// readStat reads the counters of the device, or sums its members', which are what is traced.
+func (c *Collector) readStat() *BlockStat {
+	if len(c.targets) == 0 {
+		if c.device.Name == "" {
+			return nil
+		}
+		s, err := c.device.ReadStat()
+		if err != nil {
+			return nil
+		}
+		return &s
+	}
+	var sum BlockStat
+	for _, t := range c.targets {
+		s, err := readStatFile(t.sysPath + "/stat")
+		if err != nil {
+			return nil
+		}
+		sum = sum.add(s)
+	}
+	return &sum
+}
+
+// Snapshot returns what was counted in the window, so far if it is open; nil before the first.
+func (c *Collector) Snapshot() (*Trace, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := c.window
+	if !w.opened {
+		return nil, nil
+	}
+	if w.err != nil {
+		return nil, fmt.Errorf("trace: %w", w.err)
+	}
+	if !w.shut {
+		w.end, w.statEnd = time.Now(), c.readStat()
+		if c.probes != nil {
+			if err := c.edge(&w.after); err != nil {
+				return nil, fmt.Errorf("trace: %w", err)
+			}
+			w.missedEnd = c.probes.missed()
+		}
+	}
+	var n counts
+	if c.probes != nil {
+		var err error
+		if n, err = c.probes.read(); err != nil {
+			return nil, fmt.Errorf("trace: read the histograms: %w", err)
+		}
+	}
+	return c.build(&w, &n), nil
+}
+
+// Close detaches the programs; nothing of them stays in the kernel. The last window can no longer be read.
+func (c *Collector) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.probes == nil {
+		return nil
+	}
+	c.closed = true
+	return c.probes.close()
+}
+
+func targetNames(ts []target) []string {
+	var out []string
+	for _, t := range ts {
+		out = append(out, t.name)
+	}
+	return out
+}

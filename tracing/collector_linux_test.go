@@ -1,0 +1,170 @@
+//go:build linux && (amd64 || arm64)
+
+package tracing
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"kvbench/internal/privtest"
+)
+
+// fioResult is the part of fio's JSON that is compared.
+type fioResult struct {
+	Jobs []struct {
+		Read, Write fioSide
+	} `json:"jobs"`
+}
+
+type fioSide struct {
+	IOBytes  int64 `json:"io_bytes"`
+	TotalIOs int64 `json:"total_ios"`
+	Runtime  int64 `json:"runtime"` // ms
+}
+
+func runFio(t testing.TB, file string, args ...string) (read, write fioSide) {
+	t.Helper()
+	out, err := exec.Command("fio", append([]string{
+		"--name=t", "--filename=" + file, "--direct=1", "--output-format=json", "--randrepeat=1",
+	}, args...)...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	var r fioResult
+	require.NoError(t, json.Unmarshal(out, &r), "%s", out)
+	for _, j := range r.Jobs {
+		read.IOBytes, read.TotalIOs = read.IOBytes+j.Read.IOBytes, read.TotalIOs+j.Read.TotalIOs
+		write.IOBytes, write.TotalIOs = write.IOBytes+j.Write.IOBytes, write.TotalIOs+j.Write.TotalIOs
+		read.Runtime = max(read.Runtime, j.Read.Runtime)
+	}
+	return read, write
+}
+
+func needFio(t testing.TB) {
+	_, err := exec.LookPath("fio")
+	privtest.Need(t, err)
+}
+
+// rawLoop is an idle loop device without a filesystem, every block of which has been written.
+func rawLoop(t testing.TB, mib int) (Device, string) {
+	t.Helper()
+	needFio(t)
+	l := privtest.LoopFS(t, mib, privtest.LoopOptions{NoJournal: true, DirectIO: true})
+	require.NoError(t, unix.Unmount(l.Dir, 0))
+	runFio(t, l.Path, "--rw=write", "--bs=1M", fmt.Sprintf("--size=%dM", mib), "--end_fsync=1")
+	d, err := thisHost().describe(Device{}, l.Major, l.Minor)
+	require.NoError(t, err)
+	require.Equal(t, l.Name, d.Name)
+	return d, l.Path
+}
+
+// traced runs work in a window.
+func traced(t testing.TB, opt Options, work func()) *Trace {
+	t.Helper()
+	c, err := Start(t.Context(), opt)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, c.Close()) }()
+	if u := c.Unavailable(); u != nil {
+		privtest.Need(t, fmt.Errorf("%w: %w", u, u.Err))
+	}
+	require.NoError(t, c.OpenWindow())
+	work()
+	require.NoError(t, c.CloseWindow())
+	tr, err := c.Snapshot()
+	require.NoError(t, err)
+	return tr
+}
+
+var waysOfAttaching = []Attach{AttachBTF, AttachRaw}
+
+// TestAgainstFio runs known numbers of requests on an otherwise idle device and expects fio, the device's own counters
+// and the trace to agree.
+func TestAgainstFio(t *testing.T) {
+	privtest.Root(t)
+	d, file := rawLoop(t, 256)
+	for _, way := range waysOfAttaching {
+		for _, c := range []struct {
+			name  string
+			sizes []share // of reads
+			args  []string
+		}{
+			{"random 4 KiB reads", []share{{4 << 10, 100}}, []string{"--rw=randread", "--bs=4k", "--iodepth=32", "--ioengine=libaio", "--size=256M", "--io_size=80M"}},
+			{"1 MiB reads", nil, []string{"--rw=read", "--bs=1M", "--iodepth=4", "--ioengine=libaio", "--size=256M", "--io_size=1G", "--iomem=mmap"}},
+			{"a mix of sizes", []share{{4 << 10, 50}, {16 << 10, 30}, {128 << 10, 20}}, []string{"--rw=randrw", "--rwmixread=70", "--norandommap", "--bssplit=4k/50:16k/30:128k/20,64k/100", "--iodepth=8", "--ioengine=libaio", "--size=256M", "--io_size=256M"}},
+			{"writes with fsync", nil, []string{"--rw=randwrite", "--bs=16k", "--fsync=8", "--ioengine=psync", "--size=256M", "--io_size=12800k"}},
+		} {
+			t.Run(fmt.Sprintf("%s/%s", way, c.name), func(t *testing.T) {
+				var read, write fioSide
+				tr := traced(t, Options{Device: d, Attach: way}, func() { read, write = runFio(t, file, c.args...) })
+				agree(t, tr, read, write)
+				if c.sizes == nil { // pages that do not lie together split requests in ways that fio does not know
+					return
+				}
+				sizes := split(tr.SizeRead)
+				require.Len(t, sizes, len(c.sizes))
+				for i, s := range sizes {
+					assert.Equal(t, c.sizes[i].bytes, s.bytes)
+					assert.InDelta(t, c.sizes[i].percent, s.percent, 3, "the share of %d bytes", s.bytes)
+				}
+			})
+		}
+	}
+}
+
+func agree(t *testing.T, tr *Trace, read, write fioSide) {
+	t.Helper()
+	p := tr.Capture
+	require.NotNil(t, p.Stat)
+	for _, side := range []struct {
+		name       string
+		got        Direction
+		want       fioSide
+		ios, bytes int64
+		extra      int64 // requests without data
+		d2c, size  *Histogram
+	}{
+		{"read", p.Read, read, p.Stat.ReadIOs, p.Stat.ReadBytes, 0, tr.D2CRead, tr.SizeRead},
+		{"write", p.Write, write, p.Stat.WriteIOs, p.Stat.WriteBytes, p.FlushWaits, tr.D2CWrite, tr.SizeWrite},
+	} {
+		d := side.got
+		assert.Equal(t, side.want.IOBytes, side.bytes, "%s: the device moved what fio did", side.name)
+		if d.Stale == 0 {
+			assert.Equal(t, side.want.IOBytes, d.Bytes, "%s bytes", side.name)
+		}
+		assert.Equal(t, side.ios, d.Requests+d.Stale+side.extra, "%s requests", side.name)
+		assert.Equal(t, d.Issued, d.Requeued+d.Requests+d.Stale, "%s: issue = complete + stale", side.name)
+		assert.EqualValues(t, d.Requests, side.d2c.samples(), "%s", side.name)
+		assert.EqualValues(t, d.Requests, side.size.samples(), "%s", side.name)
+		assert.Zero(t, d.InFlightBefore, side.name)
+		assert.Zero(t, d.InFlightAfter, side.name)
+	}
+	assert.Equal(t, p.Stat.FlushIOs, p.Flushes)
+	timesAgree(t, tr)
+	assert.Equal(t, Losses{Partial: p.Losses.Partial, Merged: p.Losses.Merged}, p.Losses)
+}
+
+// timesAgree compares the means with the device's own, which reckon in the requests that only waited for a flush, and the
+// lost ones.
+func timesAgree(t *testing.T, tr *Trace) {
+	t.Helper()
+	p := tr.Capture
+	wait := sum(tr.FlushWait) * 1000
+	seen := float64(p.Requests() + p.FlushWaits)
+	mean := (float64(p.Read.D2CNS+p.Read.Q2DNS+p.Write.D2CNS+p.Write.Q2DNS) + wait) / seen
+	stat := float64(p.Stat.ReadTicks+p.Stat.WriteTicks) / float64(p.Stat.ReadIOs+p.Stat.WriteIOs)
+	// 5 %, or the microsecond between the device's moments and ours and, over the whole run, a few slices of the scheduler
+	// that may fall between them.
+	ios := float64(p.Stat.ReadIOs + p.Stat.WriteIOs)
+	within := max(0.05*stat, 1000+2e7/ios)
+	assert.InDelta(t, stat, mean, within, "mean Q2D + D2C")
+
+	q2d := (float64(p.Read.Q2DNS+p.Write.Q2DNS) + wait) * ios / seen
+	depth := (float64(p.Stat.ReadTicks+p.Stat.WriteTicks) - q2d) / float64(p.WindowNS)
+	assert.InDelta(t, depth, p.Read.MeanDepth+p.Write.MeanDepth, max(0.05*depth, within*ios/float64(p.WindowNS)), "time-weighted depth")
+	t.Logf("mean %.1f µs (device's own %.1f), depth %.2f (%.2f), stale %d", mean/1000, stat/1000,
+		p.Read.MeanDepth+p.Write.MeanDepth, depth, p.Read.Stale+p.Write.Stale)
+}

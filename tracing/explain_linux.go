@@ -1,0 +1,92 @@
+package tracing
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// explain turns the kernel's refusal into what a user can do about it.
+func explain(err error) *UnavailableError {
+	u := &UnavailableError{Err: err}
+	caps, capsErr := effectiveCapabilities("/proc/self/status")
+	var missing []string
+	for _, c := range wantedCapabilities {
+		if capsErr == nil && caps&(1<<c.bit) == 0 {
+			missing = append(missing, c.name)
+		}
+	}
+	admin := caps&(1<<capSysAdmin) != 0
+	_, btfErr := os.Stat("/sys/kernel/btf/vmlinux")
+	switch {
+	case refused(err) && len(missing) > 0 && !admin:
+		u.Reason = "this process lacks the privilege (" + strings.Join(missing, " and ") + ")"
+		u.Needs = append(u.Needs, strings.Join(missing, " and ")+" (before Linux 5.8: CAP_SYS_ADMIN): run with sudo, or setcap cap_bpf,cap_perfmon+ep on the test binary, or --cap-add BPF,PERFMON for the container")
+	case refused(err) && lockdown() == "confidentiality":
+		u.Reason = "kernel lockdown (confidentiality) forbids programs that read kernel memory"
+		u.Needs = append(u.Needs, "a kernel booted without lockdown=confidentiality")
+	case refused(err):
+		u.Reason = "the kernel refuses to load programs (a seccomp filter or a user namespace does that)"
+		u.Needs = append(u.Needs, "bpf() allowed by the sandbox, and capabilities in the initial user namespace")
+	case btfErr != nil:
+		u.Reason = "the kernel has no type information (/sys/kernel/btf/vmlinux), and perf tracepoints cannot serve instead: " + lastLine(err)
+		u.Needs = append(u.Needs, "a kernel built with CONFIG_DEBUG_INFO_BTF=y, or tracefs (mount -t tracefs tracefs /sys/kernel/tracing) and CAP_DAC_READ_SEARCH to read it")
+	default:
+		u.Reason = firstLine(err)
+		u.Needs = append(u.Needs, "a kernel of 5.10 or later with CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS")
+	}
+	return u
+}
+
+// refused says that the kernel wants more privilege. A program that the verifier rejects fails with EACCES and is another
+// matter.
+func refused(err error) bool {
+	return errors.Is(err, unix.EPERM)
+}
+
+const capSysAdmin = 21
+
+var wantedCapabilities = []struct {
+	bit  int
+	name string
+}{{39, "CAP_BPF"}, {38, "CAP_PERFMON"}}
+
+// effectiveCapabilities reads CapEff of a status file in /proc.
+func effectiveCapabilities(path string) (uint64, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	for l := range strings.Lines(string(text)) {
+		if hex, ok := strings.CutPrefix(l, "CapEff:"); ok {
+			return strconv.ParseUint(strings.TrimSpace(hex), 16, 64)
+		}
+	}
+	return 0, fmt.Errorf("%s has no CapEff", path)
+}
+
+// lockdown is the chosen mode in "none [integrity] confidentiality".
+func lockdown() string {
+	_, after, ok := strings.Cut(line("/sys/kernel/security/lockdown"), "[")
+	if !ok {
+		return ""
+	}
+	mode, _, _ := strings.Cut(after, "]")
+	return mode
+}
+
+// firstLine keeps a verifier log out of a sentence.
+func firstLine(err error) string {
+	s, _, _ := strings.Cut(err.Error(), "\n")
+	return s
+}
+
+// lastLine is what the last way of attaching ended with.
+func lastLine(err error) string {
+	s := strings.TrimSpace(err.Error())
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}

@@ -1,0 +1,271 @@
+package tracing
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// FioInput is what the header and the fallbacks of a fio job need to know beside the trace. Everything is optional.
+type FioInput struct {
+	Title         string // what was traced: a benchmark and its trial, or a program
+	Model         string
+	Users         int
+	BytesPerToken int64
+	// Bytes that the application moved through its storage; a device that read much less was spared by a cache.
+	ReadBytes, WriteBytes int64
+	// HugePages says that the application's buffers were huge pages, which take fewer segments of a request.
+	HugePages bool
+	// For a run without block requests (NFS, S3, tmpfs): the transfer sizes of the mount and the operations in flight.
+	ReadSize, WriteSize int64
+	Concurrency         float64
+}
+
+// fio's limits, and what counts as a pause that a job should have.
+const (
+	maxDepth = 256
+	// idleShare of the window must be gaps of at least gapMin for a job to think: shorter ones fio has of itself.
+	idleShare = 0.1
+	gapMinUS  = 20
+	pausesMin = 3 // fewer are no rhythm
+	pageBytes = 4096
+	hugeBytes = 2 << 20
+)
+
+// job is what the text is made of.
+type job struct {
+	read, write []share
+	mixRead     int
+	depth       int
+	thinkUS     int64
+	thinkBlocks int64
+	hugePages   int // to reserve, 0 = ordinary buffers
+	notes       []string
+	source      string
+	busy        float64 // share of the window with something in flight
+}
+
+// FioJob distils a trace into a fio job that puts the same load on another device: request sizes, mix, depth and pauses.
+// It is a pure function. The error says why there is nothing to distil.
+func FioJob(t *Trace, in FioInput) (string, error) {
+	j, err := distil(t, in)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	j.header(&b, t, in)
+	j.body(&b)
+	return b.String(), nil
+}
+
+func distil(t *Trace, in FioInput) (*job, error) {
+	j := &job{}
+	switch {
+	case t.Capture.Requests() > 0 && t.SizeRead.samples()+t.SizeWrite.samples() > 0:
+		j.fromRequests(t)
+	case in.ReadSize > 0 || in.WriteSize > 0:
+		j.fromSizes(in)
+	case t.VFSReadSize.samples()+t.VFSWriteSize.samples() > 0:
+		j.fromCalls(t, in)
+	default:
+		why := "the trace holds no request"
+		if t.Capture.Reason != "" {
+			why = t.Capture.Reason
+		}
+		return nil, fmt.Errorf("no fio job: %s", why)
+	}
+	j.chooseBuffers(t, in)
+	j.warn(t, in)
+	return j, nil
+}
+
+func (j *job) fromRequests(t *Trace) {
+	p := &t.Capture
+	j.source = "block requests"
+	j.read, j.write = split(t.SizeRead), split(t.SizeWrite)
+	j.mixRead = percent(float64(p.Read.Requests), float64(p.Write.Requests))
+	window := float64(p.WindowNS - p.LeadNS - p.TailNS)
+	j.busy = 1
+	if window <= 0 {
+		j.depth = 1
+		return
+	}
+	d2c := p.Read.d2c() + p.Write.d2c()
+	if n, us := pauses(t.Idle); n >= pausesMin && us*1000 >= idleShare*window {
+		j.thinkUS = int64(math.Round(us / float64(n)))
+		j.thinkBlocks = max(1, int64(math.Round(float64(p.Requests())/float64(n))))
+		j.busy = max(1-us*1000/window, d2c/window/maxDepth)
+	}
+	j.setDepth(d2c / (window * j.busy))
+}
+
+// pauses counts the gaps that are long enough for fio to make, and their sum in microseconds.
+func pauses(idle *Histogram) (n int64, us float64) {
+	if idle == nil {
+		return 0, 0
+	}
+	for _, b := range idle.Buckets {
+		if b.Range[0] >= gapMinUS {
+			n += b.Count
+			us += float64(b.Count) * (b.Range[0] + b.Range[1]) / 2
+		}
+	}
+	return n, us
+}
+
+func (j *job) setDepth(mean float64) {
+	j.depth = int(math.Round(min(max(mean, 1), maxDepth)))
+}
+
+func (j *job) fromSizes(in FioInput) {
+	j.source = "the mount's transfer sizes, for lack of block requests"
+	j.busy = 1
+	if in.ReadSize > 0 {
+		j.read = []share{{in.ReadSize, 100}}
+	}
+	if in.WriteSize > 0 {
+		j.write = []share{{in.WriteSize, 100}}
+	}
+	j.mixRead = percent(perSize(in.ReadBytes, in.ReadSize), perSize(in.WriteBytes, in.WriteSize))
+	j.setDepth(in.Concurrency)
+}
+
+func perSize(bytes, size int64) float64 {
+	if size <= 0 {
+		return 0
+	}
+	return float64(bytes) / float64(size)
+}
+
+func (j *job) fromCalls(t *Trace, in FioInput) {
+	j.source = "system calls, for lack of block requests"
+	j.busy = 1
+	j.read, j.write = split(t.VFSReadSize), split(t.VFSWriteSize)
+	j.mixRead = percent(float64(t.VFSReadSize.samples()), float64(t.VFSWriteSize.samples()))
+	depth := in.Concurrency
+	if depth == 0 && t.Capture.WindowNS > 0 {
+		depth = (sum(t.VFSRead) + sum(t.VFSWrite)) * 1000 / float64(t.Capture.WindowNS)
+	}
+	j.setDepth(depth)
+}
+
+func sum(h *Histogram) float64 {
+	if h == nil {
+		return 0
+	}
+	return h.Sum
+}
+
+// chooseBuffers asks for huge pages when requests were larger than ordinary pages can make them: a device takes a limited
+// number of segments, and default buffers would split every request.
+func (j *job) chooseBuffers(t *Trace, in FioInput) {
+	segments := t.Capture.MaxSegments
+	largest := int64(0)
+	for _, s := range append(append([]share(nil), j.read...), j.write...) {
+		largest = max(largest, s.bytes)
+	}
+	if !in.HugePages || segments == 0 || largest <= segments*pageBytes {
+		return
+	}
+	perDepth := (largest + hugeBytes - 1) / hugeBytes
+	j.hugePages = int(int64(j.depth)*perDepth) + 2
+}
+
+func (j *job) warn(t *Trace, in FioInput) {
+	j.notes = append(j.notes, t.Capture.Warnings...)
+	if served, app := t.Capture.Read.Bytes, in.ReadBytes; app > 0 && t.Capture.Status == StatusTraced && float64(served) < witnessShare*float64(app) {
+		j.notes = append(j.notes, fmt.Sprintf("the device read %.0f%% of the application's bytes: a cache served the rest, and this job has only what was left",
+			100*float64(served)/float64(app)))
+	}
+	if d := j.depth; d == maxDepth {
+		j.notes = append(j.notes, fmt.Sprintf("the depth was cut to %d", maxDepth))
+	}
+}
+
+// witnessShare is the share of the application's bytes below which a run was served from a cache.
+const witnessShare = 0.95
+
+func (j *job) header(b *strings.Builder, t *Trace, in FioInput) {
+	p := &t.Capture
+	line := func(format string, args ...any) { fmt.Fprintf(b, "# "+format+"\n", args...) }
+	title := in.Title
+	if title == "" {
+		title = "a traced process"
+	}
+	line("fio job distilled from %s of %s", j.source, title)
+	if in.Model != "" {
+		line("model %s, %d users, %d bytes/token", in.Model, in.Users, in.BytesPerToken)
+	}
+	line("window %s, device %s", p.Window().Round(time.Millisecond), orNone(p.Device, strings.Join(p.Members, "+")))
+	if p.Requests() > 0 {
+		line("requests: %d reads (%.2f GiB), %d writes (%.2f GiB), %d flushes, %d discards",
+			p.Read.Requests, gib(p.Read.Bytes), p.Write.Requests, gib(p.Write.Bytes), p.Flushes, p.Discards)
+	}
+	for _, h := range []Named{{"reads", "", t.D2CRead}, {"writes", "", t.D2CWrite}} {
+		if h.samples() > 0 {
+			line("D2C of %s: p50 %s, p99 %s", h.Name, microseconds(h.Percentile(50)), microseconds(h.Percentile(99)))
+		}
+	}
+	for _, h := range []Named{{"reads", "", t.LBARead}, {"writes", "", t.LBAWrite}} {
+		if z := hotZone(h.Histogram); z != "" {
+			line("hot zone of %s: %s", h.Name, z)
+		}
+	}
+	if p.Requests() > 0 {
+		line("mean depth %.2f (reads %.2f, writes %.2f)", p.Read.MeanDepth+p.Write.MeanDepth, p.Read.MeanDepth, p.Write.MeanDepth)
+	}
+	for _, n := range j.notes {
+		line("WARNING: %s", oneLine(n))
+	}
+	line("")
+	if j.hugePages > 0 {
+		line("The buffers were huge pages, and requests exceed what the device takes of ordinary ones (%d segments). Before:", p.MaxSegments)
+		line("  sysctl vm.nr_hugepages=%d", j.hugePages)
+	}
+	line("Usage (there is no size= on purpose; a file is created, a device is OVERWRITTEN):")
+	line("  fio <this file> --filename=/mnt/other/testfile --size=20G")
+}
+
+func (j *job) body(b *strings.Builder) {
+	p := func(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
+	p("[kv-cache]")
+	p("ioengine=libaio")
+	p("direct=1")
+	p("time_based")
+	p("runtime=300")
+	p("rw=randrw")
+	p("rwmixread=%d", j.mixRead)
+	p("bssplit=%s,%s", splitText(j.read, j.write), splitText(j.write, j.read))
+	p("iodepth=%d", j.depth)
+	p("iodepth_batch_submit=%d", j.depth)
+	p("iodepth_batch_complete_min=1")
+	if j.thinkBlocks > 0 {
+		p("thinktime=%d", j.thinkUS)
+		p("thinktime_blocks=%d", j.thinkBlocks)
+	}
+	if j.hugePages > 0 {
+		p("iomem=mmaphuge")
+		p("hugepage-size=2m")
+	}
+	p("refill_buffers=1")
+	p("norandommap=1")
+	p("randrepeat=0")
+	p("numjobs=1")
+	p("group_reporting")
+	p("percentile_list=50:95:99:99.9:99.99")
+}
+
+func gib(bytes int64) float64 { return float64(bytes) / (1 << 30) }
+
+func orNone(options ...string) string {
+	for _, o := range options {
+		if o != "" {
+			return o
+		}
+	}
+	return "none"
+}
+
+// oneLine keeps a warning inside of its comment.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,0 +1,194 @@
+package tracing
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// golden compares with testdata/name.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got, "%s (go test ./tracing -update rewrites it)", path)
+}
+
+// made describes what a made-up device did.
+type made struct {
+	reads, writes map[int64]uint64 // requests by size
+	d2c           time.Duration    // of each
+	window        time.Duration
+	gaps          []time.Duration
+}
+
+func (l made) trace() *Trace {
+	var n counts
+	put := func(lane *laneCounts, sizes map[int64]uint64) {
+		for bytes, k := range sizes {
+			i := bucketOf(uint64(bytes)/sizeUnit, buckets)
+			lane.size[i] += k
+			lane.sizeBytes[i] += k * uint64(bytes)
+			lane.requests += k
+			lane.issued += k
+			lane.bytes += k * uint64(bytes)
+			lane.d2c[bucketOf(uint64(l.d2c)/timeUnit, buckets)] += k
+			lane.d2cNS += k * uint64(l.d2c)
+			lane.lba[3] += k - k/10
+			lane.lba[12] += k / 10
+		}
+	}
+	put(&n.lanes[dirRead], l.reads)
+	put(&n.lanes[dirWrite], l.writes)
+	for _, g := range l.gaps {
+		n.rest.gaps++
+		n.rest.gapNS += uint64(g)
+		n.rest.gap[bucketOf(uint64(g)/timeUnit, buckets)]++
+	}
+	start := time.Unix(1, 0)
+	w := &window{opened: true, shut: true, start: start, end: start.Add(l.window)}
+	w.before.now, w.before.first = 1, 1
+	w.after = edge{now: 1 + uint64(l.window), first: 1, idle: 1 + uint64(l.window)}
+	c := &Collector{device: Device{Name: "nvme0n1"}, probes: &fakeProbes{}, watching: "this process"}
+	t := c.build(w, &n)
+	t.Capture.MaxSegments = 127
+	return t
+}
+
+var kvInput = FioInput{
+	Title: "MaxStorageStress, trial 1", Model: "llama3.1-8b", Users: 200, BytesPerToken: 131072,
+	ReadBytes: 9 << 30, WriteBytes: 4 << 30,
+}
+
+func repeat(n int, d time.Duration) (all []time.Duration) {
+	for range n {
+		all = append(all, d)
+	}
+	return all
+}
+
+func TestFioJobs(t *testing.T) {
+	cached := kvInput
+	cached.ReadBytes = 100 << 30
+	huge := kvInput
+	huge.HugePages = true
+	for _, c := range []struct {
+		name string
+		load made
+		in   FioInput
+	}{
+		{"deep", made{
+			reads: map[int64]uint64{1 << 20: 9000, 512 << 10: 1000, 4096: 30}, writes: map[int64]uint64{1 << 20: 4000, 64 << 10: 2000, 516 << 10: 1},
+			d2c: 10 * time.Millisecond, window: 20 * time.Second,
+		}, kvInput},
+		{"hugepages", made{reads: map[int64]uint64{1 << 20: 9000}, writes: map[int64]uint64{1 << 20: 1000}, d2c: 10 * time.Millisecond, window: 20 * time.Second}, huge},
+		{"pauses", made{
+			reads: map[int64]uint64{128 << 10: 8000}, d2c: 8 * time.Millisecond, window: 20 * time.Second,
+			gaps: append(repeat(100, 100*time.Millisecond), repeat(5000, 3*time.Microsecond)...),
+		}, FioInput{}},
+		{"cached", made{reads: map[int64]uint64{128 << 10: 8000}, d2c: time.Millisecond, window: 20 * time.Second}, cached},
+		{"one-gap", made{reads: map[int64]uint64{4096: 8000}, d2c: time.Millisecond, window: 20 * time.Second, gaps: repeat(1, 10*time.Second)}, FioInput{Title: "vllm"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			job, err := FioJob(c.load.trace(), c.in)
+			require.NoError(t, err)
+			golden(t, "fio/"+c.name+".fio", job)
+			again, err := FioJob(c.load.trace(), c.in)
+			require.NoError(t, err)
+			assert.Equal(t, job, again, "the same input gives the same text")
+			assert.NotContains(t, "\n"+job, "\nsize=")
+		})
+	}
+}
+
+func TestFioJobWithoutBlockRequests(t *testing.T) {
+	none := &Trace{Capture: Capture{Status: StatusNone, Reason: "nfs4 is a network filesystem"}}
+	_, err := FioJob(none, FioInput{})
+	require.ErrorContains(t, err, "nfs4 is a network filesystem")
+
+	job, err := FioJob(none, FioInput{ReadSize: 1 << 20, WriteSize: 512 << 10, ReadBytes: 3 << 30, WriteBytes: 1 << 30, Concurrency: 12.4})
+	require.NoError(t, err)
+	assert.Contains(t, job, "bssplit=1m/100,512k/100\n")
+	assert.Contains(t, job, "rwmixread=60\n", "3 GiB in 1 MiB and 1 GiB in 512 KiB are 3072 reads and 2048 writes")
+	assert.Contains(t, job, "iodepth=12\n")
+
+	calls := &Trace{Histograms: made{reads: map[int64]uint64{65536: 75}, writes: map[int64]uint64{4096: 25}, d2c: time.Millisecond, window: time.Second}.trace().Histograms}
+	calls.VFSReadSize, calls.VFSWriteSize, calls.SizeRead, calls.SizeWrite = calls.SizeRead, calls.SizeWrite, nil, nil
+	job, err = FioJob(calls, FioInput{Concurrency: 1000})
+	require.NoError(t, err)
+	assert.Contains(t, job, "bssplit=64k/100,4k/100\n")
+	assert.Contains(t, job, "rwmixread=75\n")
+	assert.Contains(t, job, "iodepth=256\n")
+	assert.Contains(t, job, "distilled from system calls")
+}
+
+func TestSplitSumsTo100(t *testing.T) {
+	for _, sizes := range []map[int64]uint64{
+		{4096: 1, 8192: 1, 16384: 1},
+		{4096: 1e6, 8192: 1},
+		{4096: 335, 8192: 335, 16384: 330},
+	} {
+		h := made{reads: sizes, window: time.Second}.trace().SizeRead
+		total := 0
+		for _, s := range split(h) {
+			assert.Positive(t, s.percent)
+			total += s.percent
+		}
+		assert.Equal(t, 100, total)
+	}
+	many := map[int64]uint64{}
+	for i := range int64(300) {
+		many[4096*(i+1)] = uint64(10 + i%7)
+	}
+	shares := split(made{reads: many, window: time.Second}.trace().SizeRead)
+	assert.LessOrEqual(t, len(shares), maxSplit)
+	total := 0
+	for _, s := range shares {
+		total += s.percent
+	}
+	assert.Equal(t, 100, total)
+}
+
+func TestText(t *testing.T) {
+	var b strings.Builder
+	tr := made{
+		reads: map[int64]uint64{1 << 20: 9000, 4096: 1000}, writes: map[int64]uint64{1 << 20: 400},
+		d2c: 10 * time.Millisecond, window: 20 * time.Second,
+	}.trace()
+	require.NoError(t, tr.WriteText(&b, kvInput))
+	golden(t, "text/traced.txt", b.String())
+	b.Reset()
+	require.NoError(t, (&Trace{Capture: Capture{
+		Status: StatusCounters, Reason: "this process lacks the privilege (CAP_BPF)", Needs: []string{"CAP_BPF: run with sudo"}, Device: "sda",
+		WindowNS: 1e9, Stat: &DeviceStat{ReadIOs: 7, ReadBytes: 1 << 30, IOTicks: 5e8},
+	}}).WriteText(&b, FioInput{}))
+	golden(t, "text/counters.txt", b.String())
+}
+
+func TestDiagnosis(t *testing.T) {
+	base := made{reads: map[int64]uint64{1 << 20: 1000}, d2c: 10 * time.Millisecond, window: time.Second}
+	assert.Contains(t, base.trace().Diagnosis(FioInput{}), "device-bound: 100% of the window")
+	assert.Contains(t, base.trace().Diagnosis(FioInput{ReadBytes: 10 << 30}), "cache-served: the device read 10%")
+	idle := base
+	idle.gaps = repeat(10, 40*time.Millisecond)
+	assert.Contains(t, idle.trace().Diagnosis(FioInput{}), "host-bound: the device had nothing to do for 40%")
+	queued := base.trace()
+	queued.Capture.Read.Q2DNS = 3 * queued.Capture.Read.D2CNS
+	assert.Contains(t, queued.Diagnosis(FioInput{}), "scheduler-bound: requests waited 30 ms")
+	none := made{window: time.Second}.trace()
+	assert.Contains(t, none.Diagnosis(FioInput{}), "idle")
+	assert.Contains(t, none.Diagnosis(FioInput{ReadBytes: 1}), "cache-served: no request")
+}

@@ -1,0 +1,187 @@
+//go:build linux && (amd64 || arm64)
+
+package tracing
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+
+	"kvbench/tracing/bpf"
+)
+
+// kernelProbes are programs of package bpf in the kernel. Nothing is pinned: they vanish with this process, however it
+// ends.
+type kernelProbes struct {
+	coll        *ebpf.Collection
+	links       []link.Link
+	block, file Attach
+	opened      uint64
+}
+
+var _ probes = (*kernelProbes)(nil)
+
+func (k *kernelProbes) describe() (block, file Attach) { return k.block, k.file }
+
+// The two books: what is outside of the window goes where nobody looks.
+const (
+	booksOutside = 0
+	booksInside  = 1
+)
+
+// control mirrors the variable of bpf/block.h.
+type control struct {
+	Opened uint64
+	Window uint32
+	Pad    [116]byte
+}
+
+func (k *kernelProbes) open() error {
+	if err := k.clear(); err != nil {
+		return err
+	}
+	set := k.coll.Variables[bpf.TraceVarControl].Set
+	if err := k.coll.Variables[bpf.TraceVarFirst].Set(&line128{}); err != nil {
+		return err
+	}
+	k.opened = monotonic()
+	return errors.Join(set(&control{Opened: k.opened}), set(&control{Opened: k.opened, Window: booksInside}))
+}
+
+func (k *kernelProbes) shut() error {
+	return k.coll.Variables[bpf.TraceVarControl].Set(&control{Opened: k.opened, Window: booksOutside})
+}
+
+func (k *kernelProbes) clear() error {
+	cpus := ebpf.MustPossibleCPU()
+	for dir := range uint32(2) {
+		if err := k.coll.Maps[bpf.TraceMapLanes].Put(booksInside*2+dir, make([]bpf.TraceLane, cpus)); err != nil {
+			return fmt.Errorf("clear the histograms: %w", err)
+		}
+	}
+	if err := k.coll.Maps[bpf.TraceMapRests].Put(uint32(booksInside), make([]bpf.TraceRest, cpus)); err != nil {
+		return fmt.Errorf("clear the counters: %w", err)
+	}
+	return k.clearCalls()
+}
+
+func monotonic() uint64 {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // cannot fail for this clock
+	return uint64(ts.Nano())
+}
+
+// line128 mirrors variables that have a cache line of their own.
+type line128 struct {
+	Value uint64
+	Pad   [120]byte
+}
+
+func (k *kernelProbes) edge() (edge, error) {
+	var g [2]line128
+	var idle, first line128
+	v := k.coll.Variables
+	err := errors.Join(v[bpf.TraceVarGauge].Get(&g), v[bpf.TraceVarIdle].Get(&idle), v[bpf.TraceVarFirst].Get(&first))
+	return edge{now: monotonic(), inFlight: [2]int64{int64(g[0].Value), int64(g[1].Value)}, idle: idle.Value, first: first.Value}, err
+}
+
+func (k *kernelProbes) read() (n counts, err error) {
+	for dir := range n.lanes {
+		var perCPU []bpf.TraceLane
+		if err := k.coll.Maps[bpf.TraceMapLanes].Lookup(uint32(booksInside*2+dir), &perCPU); err != nil {
+			return n, err
+		}
+		for i := range perCPU {
+			n.lanes[dir].add(&perCPU[i])
+		}
+	}
+	var perCPU []bpf.TraceRest
+	if err := k.coll.Maps[bpf.TraceMapRests].Lookup(uint32(booksInside), &perCPU); err != nil {
+		return n, err
+	}
+	for i := range perCPU {
+		n.rest.add(&perCPU[i])
+	}
+	return n, k.readCalls(&n)
+}
+
+func (k *kernelProbes) missed() (n int64) {
+	for _, p := range k.coll.Programs {
+		if s, err := p.Stats(); err == nil { // since Linux 5.12; before, nothing is known of them
+			n += int64(s.RecursionMisses)
+		}
+	}
+	return n
+}
+
+func (k *kernelProbes) stranded(before uint64) (n [2]int64, err error) {
+	var key uint64
+	var e bpf.TraceEntry
+	it := k.coll.Maps[bpf.TraceMapLive].Iterate()
+	for it.Next(&key, &e) {
+		if e.Counted != 0 && e.Issue != 0 && e.Issue < before && e.Op <= dirWrite {
+			n[e.Op]++
+		}
+	}
+	if err := it.Err(); err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
+		return n, fmt.Errorf("look for lost requests: %w", err)
+	}
+	return n, nil
+}
+
+// close detaches in the reverse order of attaching and frees the maps.
+func (k *kernelProbes) close() error {
+	var errs []error
+	for i := len(k.links) - 1; i >= 0; i-- {
+		errs = append(errs, k.links[i].Close())
+	}
+	k.coll.Close()
+	return errors.Join(errs...)
+}
+
+func (l *laneCounts) add(from *bpf.TraceLane) {
+	l.requests += from.Requests
+	l.bytes += from.Bytes
+	l.issued += from.Issued
+	l.requeued += from.Requeued
+	l.errors += from.Errors
+	l.d2cNS += from.D2cNs
+	l.q2dNS += from.Q2dNs
+	l.q2dSamples += from.Q2dSamples
+	l.depthSum += from.DepthSum
+	l.foreignRequests += from.ForeignRequests
+	l.foreignBytes += from.ForeignBytes
+	l.stale += from.Stale
+	addInto(l.d2c[:], from.D2c[:])
+	addInto(l.q2d[:], from.Q2d[:])
+	addInto(l.size[:], from.Size[:])
+	addInto(l.sizeBytes[:], from.SizeBytes[:])
+	addInto(l.depth[:], from.Depth[:])
+	addInto(l.lba[:], from.Lba[:])
+}
+
+func (r *restCounts) add(from *bpf.TraceRest) {
+	r.flushes += from.Flushes
+	r.flushNS += from.FlushNs
+	r.flushWaits += from.FlushWaits
+	r.flushWaitNS += from.FlushWaitNs
+	r.discards += from.Discards
+	r.discardBytes += from.DiscardBytes
+	r.discardNS += from.DiscardNs
+	r.others += from.Others
+	r.gaps += from.Gaps
+	r.gapNS += from.GapNs
+	r.merged += from.Merged
+	r.partial += from.Partial
+	r.unmatched += from.Unmatched
+	r.orphaned += from.Orphaned
+	r.stale += from.Stale
+	r.full += from.Full
+	addInto(r.flush[:], from.Flush[:])
+	addInto(r.flushWait[:], from.FlushWait[:])
+	addInto(r.discard[:], from.Discard[:])
+	addInto(r.gap[:], from.Gap[:])
+}

@@ -1,0 +1,189 @@
+package tracing
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+)
+
+// WriteText prints the trace for people: what was captured, each distribution with its percentiles and bars, where on the
+// device the requests went, the mean depth, and a sentence of diagnosis.
+func (t *Trace) WriteText(w io.Writer, in FioInput) error {
+	p := &t.Capture
+	out := &textWriter{w: w}
+	if p.Status != StatusTraced {
+		out.line("Requests were not traced: %s", p.Reason)
+		for _, n := range p.Needs {
+			out.line("  needed: %s", n)
+		}
+		if s := p.Stat; s != nil {
+			out.line("  %s in %s by its own counters: %d reads (%.2f GiB), %d writes (%.2f GiB), busy %.0f%%", p.Device, p.Window().Round(time.Millisecond),
+				s.ReadIOs, gib(s.ReadBytes), s.WriteIOs, gib(s.WriteBytes), 100*float64(s.IOTicks)/float64(max(1, p.WindowNS)))
+		}
+		return out.err
+	}
+	out.line("Traced %s for %s (%s, filter %s)", orNone(p.Device, strings.Join(p.Members, "+"), "every device"), p.Window().Round(time.Millisecond), p.Attach, p.Filter)
+	for _, d := range []struct {
+		name string
+		Direction
+	}{{"reads", p.Read}, {"writes", p.Write}} {
+		if d.Requests > 0 {
+			out.line("  %-6s %d requests, %.2f GiB, %.1f KiB each, mean depth %.2f", d.name, d.Requests, gib(d.Bytes),
+				float64(d.Bytes)/float64(d.Requests)/1024, d.MeanDepth)
+		}
+	}
+	if p.Flushes+p.FlushWaits+p.Discards > 0 {
+		out.line("  flushes %d (waited for by %d requests), discards %d (%.2f GiB)", p.Flushes, p.FlushWaits, p.Discards, gib(p.DiscardBytes))
+	}
+	for _, h := range t.All() {
+		out.histogram(h)
+	}
+	for _, h := range []Named{{"reads", "", t.LBARead}, {"writes", "", t.LBAWrite}} {
+		if z := hotZone(h.Histogram); z != "" {
+			out.line("Hot zone of %s: %s", h.Name, z)
+		}
+	}
+	out.line("Mean depth at the device: %.2f", p.Read.MeanDepth+p.Write.MeanDepth)
+	for _, s := range p.Warnings {
+		out.line("Note: %s", s)
+	}
+	out.line("Diagnosis: %s", t.Diagnosis(in))
+	return out.err
+}
+
+// textWriter keeps the first error.
+type textWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (t *textWriter) line(format string, args ...any) {
+	if t.err == nil {
+		_, t.err = fmt.Fprintf(t.w, format+"\n", args...)
+	}
+}
+
+const barWidth = 40
+
+// histogram prints one distribution, in at most some twenty rows: buckets are joined by powers of two.
+func (t *textWriter) histogram(n Named) {
+	v := func(p float64) string { return unitText(n.Unit, n.Percentile(p)) }
+	t.line("")
+	t.line("%s (%s): %d samples, mean %s, p50 %s, p95 %s, p99 %s", n.Name, n.Label, n.Count, unitText(n.Unit, *n.Mean), v(50), v(95), v(99))
+	rows := rowsOf(n.Histogram)
+	most := int64(0)
+	for _, r := range rows {
+		most = max(most, r.Count)
+	}
+	for _, r := range rows {
+		bar := int(math.Ceil(barWidth * float64(r.Count) / float64(most)))
+		t.line("  %10s … %-10s %10d %5.1f%% %s", unitText(n.Unit, r.Range[0]), unitText(n.Unit, r.Range[1]), r.Count,
+			100*float64(r.Count)/float64(n.Count), strings.Repeat("█", bar))
+	}
+}
+
+// rowsOf joins buckets to powers of two, except where their places are the message.
+func rowsOf(h *Histogram) []Bucket {
+	if h.Unit == "gb" && len(h.Buckets) <= 24 {
+		return h.Buckets
+	}
+	var rows []Bucket
+	for _, b := range h.Buckets {
+		low := math.Exp2(math.Floor(math.Log2(max(b.Range[0], 1e-3))))
+		if b.Range[0] == 0 {
+			low = 0
+		}
+		if last := len(rows) - 1; last >= 0 && rows[last].Range[0] == low {
+			rows[last].Count += b.Count
+			continue
+		}
+		high := low * 2
+		if low == 0 {
+			high = b.Range[1]
+		}
+		rows = append(rows, Bucket{Range: [2]float64{low, high}, Count: b.Count})
+	}
+	return rows
+}
+
+func unitText(unit string, v float64) string {
+	switch unit {
+	case "us":
+		return microseconds(v)
+	case "kb":
+		if v >= 1024 {
+			return fmt.Sprintf("%.4g MiB", v/1024)
+		}
+		return fmt.Sprintf("%.4g KiB", v)
+	case "gb":
+		return fmt.Sprintf("%.4g GiB", v)
+	}
+	return fmt.Sprintf("%.4g", v)
+}
+
+func microseconds(us float64) string {
+	switch {
+	case math.IsNaN(us):
+		return "–"
+	case us >= 1e6:
+		return fmt.Sprintf("%.3g s", us/1e6)
+	case us >= 1e3:
+		return fmt.Sprintf("%.3g ms", us/1e3)
+	}
+	return fmt.Sprintf("%.3g µs", us)
+}
+
+// hotShare is the share of requests that the hot zone holds.
+const hotShare = 0.8
+
+// hotZone finds the shortest stretch of the device with 80 % of the requests.
+func hotZone(h *Histogram) string {
+	if h.samples() == 0 {
+		return ""
+	}
+	need := int64(math.Ceil(hotShare * float64(h.Count)))
+	best, bestLow, bestHigh, bestCount := math.Inf(1), 0.0, 0.0, int64(0)
+	first, in := 0, int64(0)
+	for last, b := range h.Buckets {
+		in += b.Count
+		for in-h.Buckets[first].Count >= need {
+			in -= h.Buckets[first].Count
+			first++
+		}
+		low, high := h.Buckets[first].Range[0], h.Buckets[last].Range[1]
+		if in >= need && high-low < best {
+			best, bestLow, bestHigh, bestCount = high-low, low, high, in
+		}
+	}
+	return fmt.Sprintf("%.0f–%.0f GiB (%.0f%% of requests)", bestLow, bestHigh, 100*float64(bestCount)/float64(h.Count))
+}
+
+// Diagnosis says in one sentence what limited the run, as far as the device tells it.
+func (t *Trace) Diagnosis(in FioInput) string {
+	p := &t.Capture
+	if p.Status != StatusTraced {
+		return "unknown: requests were not traced"
+	}
+	window := float64(max(1, p.WindowNS))
+	busy := 1 - float64(p.IdleNS)/window
+	requests := p.Requests()
+	switch {
+	case requests == 0 && in.ReadBytes+in.WriteBytes+t.VFSRead.samples()+t.VFSWrite.samples() > 0:
+		return "cache-served: no request reached the device, memory answered"
+	case requests == 0:
+		return "idle: no request reached the device"
+	case in.ReadBytes > 0 && float64(p.Read.Bytes) < witnessShare*float64(in.ReadBytes):
+		return fmt.Sprintf("cache-served: the device read %.0f%% of the application's bytes, the page cache the rest", 100*float64(p.Read.Bytes)/float64(in.ReadBytes))
+	case p.Read.Q2DNS+p.Write.Q2DNS > p.Read.D2CNS+p.Write.D2CNS:
+		return fmt.Sprintf("scheduler-bound: requests waited %s for their dispatch and took %s at the device",
+			microseconds(perRequest(p.Read.Q2DNS+p.Write.Q2DNS, requests)), microseconds(perRequest(p.Read.D2CNS+p.Write.D2CNS, requests)))
+	case busy < 0.7:
+		return fmt.Sprintf("host-bound: the device had nothing to do for %.0f%% of the window", 100*(1-busy))
+	}
+	return fmt.Sprintf("device-bound: %.0f%% of the window with requests in flight, %.1f of them on average, %s each at the device",
+		100*busy, p.Read.MeanDepth+p.Write.MeanDepth, microseconds(perRequest(p.Read.D2CNS+p.Write.D2CNS, requests)))
+}
+
+func perRequest(ns, requests int64) float64 { return float64(ns) / float64(requests) / 1000 }

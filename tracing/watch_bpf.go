@@ -1,0 +1,135 @@
+//go:build linux && (amd64 || arm64)
+
+package tracing
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/cilium/ebpf"
+
+	"kvbench/tracing/bpf"
+)
+
+// As in bpf/process.h.
+const (
+	watchOne uint32 = 1
+	watchSet uint32 = 2
+)
+
+// watchSpec is how processes are told from each other.
+type watchSpec struct {
+	mode, tgid uint32
+	comm       [commLength]byte
+	pids       []uint32
+	text       string
+}
+
+func watched(opt Options) (watchSpec, error) {
+	switch {
+	case opt.Comm != "":
+		w := watchSpec{mode: watchSet, text: fmt.Sprintf("processes named %s and their children", opt.Comm)}
+		copy(w.comm[:], opt.Comm)
+		w.pids = withChildren(processes(), func(p process) bool { return p.comm == opt.Comm })
+		return w, nil
+	case opt.PID != 0:
+		w := watchSpec{mode: watchSet, text: fmt.Sprintf("process %d and its children", opt.PID)}
+		w.pids = withChildren(processes(), func(p process) bool { return p.pid == opt.PID })
+		if len(w.pids) == 0 {
+			return w, fmt.Errorf("there is no process %d", opt.PID)
+		}
+		return w, nil
+	}
+	return watchSpec{mode: watchOne, tgid: ownID(), text: "this process"}, nil
+}
+
+// watch fills the set of processes before the programs are attached.
+func (k *kernelProbes) watch(w watchSpec) error {
+	for _, pid := range w.pids {
+		if err := k.coll.Maps[bpf.TraceMapWatched].Put(pid, uint8(1)); err != nil {
+			return fmt.Errorf("watch process %d: %w", pid, err)
+		}
+	}
+	return nil
+}
+
+// ownID is this process's id as the kernel counts it. In a container os.Getpid says another; a program that runs once in
+// our name tells (since Linux 5.10).
+func ownID() uint32 {
+	fallback := uint32(os.Getpid())
+	spec, err := bpf.LoadTrace()
+	if err != nil {
+		return fallback
+	}
+	p, err := ebpf.NewProgram(spec.Programs[bpf.TraceProgWhoami])
+	if err != nil {
+		return fallback
+	}
+	defer p.Close()
+	if id, err := p.Run(&ebpf.RunOptions{}); err == nil && id != 0 {
+		return id
+	}
+	return fallback
+}
+
+type process struct {
+	pid, parent int
+	comm        string
+}
+
+// processes reads /proc; those that end meanwhile are left out.
+func processes() []process {
+	files, _ := filepath.Glob("/proc/[0-9]*/stat") // a fixed pattern: no error possible
+	var all []process
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			continue
+		}
+		if p, ok := parseProcess(string(text)); ok {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// parseProcess reads "pid (name) state parent …"; a name may hold anything, parentheses too.
+func parseProcess(stat string) (process, bool) {
+	open, shut := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
+	if open < 0 || shut < open {
+		return process{}, false
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(stat[:open]))
+	rest := strings.Fields(stat[shut+1:])
+	if err != nil || len(rest) < 2 {
+		return process{}, false
+	}
+	parent, err := strconv.Atoi(rest[1])
+	return process{pid: pid, parent: parent, comm: stat[open+1 : shut]}, err == nil
+}
+
+// withChildren lists the processes that match and all that descend from them.
+func withChildren(all []process, match func(process) bool) []uint32 {
+	in := map[int]bool{}
+	for _, p := range all {
+		if match(p) {
+			in[p.pid] = true
+		}
+	}
+	for grown := true; grown; {
+		grown = false
+		for _, p := range all {
+			if in[p.parent] && !in[p.pid] {
+				in[p.pid], grown = true, true
+			}
+		}
+	}
+	var ids []uint32
+	for pid := range in {
+		ids = append(ids, uint32(pid))
+	}
+	return ids
+}
