@@ -10,6 +10,7 @@ import (
 	"kvbench/kvbench"
 	"kvbench/params"
 	"kvbench/tiers"
+	"kvbench/tracing"
 	"kvbench/workloads"
 )
 
@@ -37,6 +38,12 @@ func trialConfig(v *params.Values, trial int) (kvbench.Config, error) {
 	if v.MaxRequests > 0 {
 		// All of them finish: the window lasts as long as that takes.
 		cfg.EndedBy, cfg.Window = kvbench.EndedByMaxRequests, 0
+	}
+	if v.LatencyTracing {
+		// The table admits only what these parse.
+		level, _ := tracing.ParseLevel(v.TraceLevel)
+		filter, _ := tracing.ParseFilter(v.TraceFilter)
+		cfg.Trace = &kvbench.TraceConfig{Level: level, Filter: filter}
 	}
 	if v.DecodeOnly {
 		cfg.Population = kvbench.Population{Entries: 10 * v.Users, Tokens: 2048}

@@ -65,6 +65,7 @@ func BuildResult(info RunInfo, rec *Recorder) *Result {
 	b.histograms(r)
 	b.errors(r)
 	b.warnings(r)
+	b.trace(r)
 	b.status(r)
 	return r
 }

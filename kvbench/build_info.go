@@ -114,6 +114,8 @@ type RunInfo struct {
 	DeviceBefore tracing.BlockStat
 	DeviceAfter  tracing.BlockStat
 
+	Trace *tracing.Trace // of the window, nil unless asked for
+
 	Ceiling      *Ceiling
 	Precondition *PreconditionReport
 	Input        *InputReport // trace sources only

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kvbench/tiers"
+	"kvbench/tracing"
 	"kvbench/workloads"
 )
 
@@ -66,6 +67,9 @@ type Config struct {
 	Population   Population
 	Precondition Precondition
 
+	// Trace counts the device's requests in the kernel during the window, nil = no.
+	Trace *TraceConfig
+
 	// Procs is GOMAXPROCS during the trial, 0 = as it is. What exceeds the cores
 	// is spare for blocking I/O.
 	Procs int
@@ -80,6 +84,12 @@ type Config struct {
 	// Publish receives the result as soon as it is known, before the trial's
 	// files are removed, so that a signal cannot cost it.
 	Publish func(*Result) error
+}
+
+// TraceConfig says how much is traced and whose requests.
+type TraceConfig struct {
+	Level  tracing.Level
+	Filter tracing.Filter
 }
 
 // Population is what decode-only writes before the window: Entries entries

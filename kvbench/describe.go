@@ -36,13 +36,14 @@ func (t *trial) describe() {
 	}
 	in.Environment = ReadEnvironment(st.dir.Path())
 	dev, err := tracing.BackingDevice(st.dir.Path())
+	t.device = dev
 	switch {
 	case err != nil:
 		in.DeviceReason = err.Error()
 	case dev.Reason != "":
 		in.DeviceReason = dev.Reason
 	default:
-		t.device, in.Device = dev, dev.Name
+		in.Device = dev.Name
 		if dev.Note != "" {
 			in.Warnings = append(in.Warnings, dev.Note)
 		}
@@ -95,6 +96,7 @@ func (t *trial) conclude(by string, failure error) *Result {
 	if r, ok := t.src.(interface{ Report() workloads.TraceReport }); ok {
 		in.Input = inputReport(r.Report())
 	}
+	t.readTrace()
 	in.Elapsed = t.clock.Now() - t.begun
 	return BuildResult(t.info, t.rec)
 }

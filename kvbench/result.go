@@ -1,5 +1,7 @@
 package kvbench
 
+import "kvbench/tracing"
+
 // SchemaVersion of the results written. Readers accept any 1.x: new keys may come, none goes or changes its meaning.
 const SchemaVersion = "1.0"
 
@@ -74,6 +76,9 @@ type Result struct {
 	Errors       []ErrorCount  `json:"errors"`
 	ErrorSamples []ErrorSample `json:"error_samples"`
 	Warnings     []string      `json:"warnings"`
+
+	DeviceLatencyTracing *tracing.Trace `json:"device_latency_tracing,omitempty"`
+	FioWorkload          string         `json:"fio_workload,omitempty"` // a job that puts the same load on another device
 
 	Timeline   *Timeline                `json:"timeline"`
 	Histograms map[string]HistogramData `json:"histograms"`

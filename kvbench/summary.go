@@ -28,6 +28,7 @@ func (r *Result) WriteSummary(w io.Writer) error {
 	s.load()
 	s.harness()
 	s.witness()
+	s.trace()
 	s.doubts()
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write summary: %w", err)

@@ -45,6 +45,7 @@ type trial struct {
 	info     RunInfo
 	begun    time.Duration
 	device   tracing.Device
+	tracer   *tracing.Collector // nil unless asked for
 	obs      *observer
 	release  func() // gives back what the work took from the stack, nil = nothing
 
@@ -147,6 +148,8 @@ func (t *trial) ended() (by string, failure error) {
 func (t *trial) run(ctx context.Context, work func()) (*Result, error) {
 	defer t.raiseProcs()()
 	t.describe()
+	t.startTracing(ctx)
+	defer t.stopTracing()
 	work()
 	by, failure := t.ended()
 	res := t.conclude(by, failure)
@@ -293,6 +296,7 @@ func (t *trial) openWindow() {
 // startMeters reads the kernel's and the process's counters and lets samples
 // count from now on.
 func (t *trial) startMeters() (start time.Duration) {
+	t.openTrace()
 	t.info.UsageBefore = ReadUsage()
 	t.info.DeviceBefore = t.readDevice()
 	t.info.Start = time.Now()
@@ -313,6 +317,7 @@ func (t *trial) stopMeters() (start, end time.Duration, opened bool) {
 	if start == workloads.Never {
 		return start, end, false
 	}
+	t.closeTrace()
 	t.info.DeviceAfter = t.readDevice()
 	t.info.UsageAfter = ReadUsage()
 	return start, end, true

@@ -76,6 +76,10 @@ type Values struct {
 
 	Sweep []Axis
 
+	LatencyTracing bool
+	TraceLevel     string // block, file
+	TraceFilter    string // device, process
+
 	PrefillRate float64 // tokens/s of recomputation, 0 = not given
 	Verify      string  // none, sample, full
 	Nonce       string  // 32 hex digits, empty = random per trial; see NonceBytes
