@@ -1,0 +1,15 @@
+// Command kvreport turns what the benchmarks printed or wrote into documents and decisions.
+package main
+
+import (
+	"os"
+
+	"kvbench/tools/command"
+)
+
+// commands in the order of the help.
+var commands = []command.Command{}
+
+func main() {
+	os.Exit(command.Main("kvreport", commands, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
