@@ -18,17 +18,21 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
+	written := false
 	defer func() {
 		if err != nil {
 			_ = f.Close()
 			_ = os.Remove(f.Name())
+		}
+		if err != nil && written {
 			err = fmt.Errorf("write %s: %w", path, err)
 		}
 	}()
 	w := bufio.NewWriterSize(f, 1<<16)
-	if err = write(w); err != nil {
+	if err = write(w); err != nil { // what it says is most often about its input
 		return err
 	}
+	written = true
 	if err = w.Flush(); err != nil {
 		return err
 	}

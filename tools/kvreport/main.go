@@ -5,10 +5,13 @@ import (
 	"os"
 
 	"kvbench/tools/command"
+	"kvbench/tools/export"
 )
 
 // commands in the order of the help.
-var commands = []command.Command{}
+var commands = []command.Command{
+	export.Command,
+}
 
 func main() {
 	os.Exit(command.Main("kvreport", commands, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
