@@ -39,12 +39,13 @@ func Order(name string) string {
 	return "1" + name
 }
 
-// OfResult are the settings of a result file. One of the Python benchmark, which has no schema version, was measured in
-// the only way that benchmark knows.
+// OfPython are the settings of every result of the Python benchmark: it measures in one way only.
+func OfPython() []Setting {
+	return []Setting{{IOUsed, "buffered"}, {DecodeReads, "batched"}, {WriteDevice, kvbench.WriteDeviceFlush}}
+}
+
+// OfResult are the settings of a result file.
 func OfResult(r *kvbench.Result) []Setting {
-	if r.SchemaVersion == "" {
-		return []Setting{{IOUsed, "buffered"}, {DecodeReads, "batched"}, {WriteDevice, kvbench.WriteDeviceFlush}}
-	}
 	var list []Setting
 	for _, p := range r.Parameters {
 		if params.Comparable(p.Name) {

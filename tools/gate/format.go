@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -97,16 +98,23 @@ func (r *Report) answer(row Row) string {
 	return ""
 }
 
+// few says why no difference could have been found, and how many samples would do.
 func (r *Report) few(row Row) string {
-	least := leastP(row.Old.N, row.New.N)
-	if min(row.Old.N, row.New.N) == 0 {
-		return fmt.Sprintf("NOT ENOUGH SAMPLES: run with -count %d", row.Need)
+	m, n := row.Old.N, row.New.N
+	text := fmt.Sprintf("NOT ENOUGH SAMPLES: %d against %d", m, n)
+	switch least := leastP(m, n); {
+	case least >= r.Options.Alpha:
+		text += fmt.Sprintf(" can never reach p = %g", r.Options.Alpha)
+	case min(m, n) < minSamples:
+		text += fmt.Sprintf(", at least %d per side are compared", minSamples)
+	default:
+		text += fmt.Sprintf(" give p %.2g at best, too much for %d metrics together", least, r.Family)
 	}
-	text := fmt.Sprintf("NOT ENOUGH SAMPLES: %d against %d can never give p below %.2g", row.Old.N, row.New.N, least)
-	if n := r.tested(); n > 1 {
-		text += fmt.Sprintf(", and %d metrics are tested together", n)
+	text += fmt.Sprintf("; run with -count %d", row.Need)
+	if n := r.Tested; n > 1 {
+		text += fmt.Sprintf(" for these %d metrics", n)
 	}
-	return text + fmt.Sprintf(": run with -count %d", row.Need)
+	return text
 }
 
 // Headline is the answer in one line.
@@ -133,8 +141,8 @@ func (r *Report) Headline() string {
 	return fmt.Sprintf("gate %s: %s (Mann-Whitney, alpha %g, Holm over %d)", verdict, strings.Join(parts, ", "), r.Options.Alpha, r.Family)
 }
 
-// WriteText writes the report for a terminal; all adds what is not gated.
-func (r *Report) WriteText(w io.Writer, all bool) error {
+// WriteText writes the report for a terminal.
+func (r *Report) WriteText(w io.Writer) error {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "benchmark\tmetric\told\tnew\tchange\tp\tn\tverdict")
 	line := func(row Row) {
@@ -144,15 +152,13 @@ func (r *Report) WriteText(w io.Writer, all bool) error {
 	for _, row := range r.Rows {
 		line(row)
 	}
-	if all {
-		for _, row := range r.Others {
-			line(row)
-		}
+	for _, row := range r.Others {
+		line(row)
 	}
 	if err := tab.Flush(); err != nil {
 		return err
 	}
-	for _, note := range r.remarks(all) {
+	for _, note := range r.remarks() {
 		fmt.Fprintln(w, note)
 	}
 	_, err := fmt.Fprintln(w, r.Headline())
@@ -160,26 +166,22 @@ func (r *Report) WriteText(w io.Writer, all bool) error {
 }
 
 // remarks are the lines below the table.
-func (r *Report) remarks(all bool) []string {
+func (r *Report) remarks() []string {
 	list := append([]string(nil), r.Notes...)
 	for _, name := range r.OnlyNew {
 		list = append(list, name+": only in new, nothing to compare it with")
 	}
-	if n := len(r.Others); n > 0 && !all {
-		list = append(list, fmt.Sprintf("%d more metrics were compared and are not gated: -all shows them, -max-regress gates them", n))
+	if len(r.Ungated) > 0 && !r.Options.All {
+		list = append(list, fmt.Sprintf("not gated: %s (-all shows them, -max-regress METRIC=PERCENT gates one)", strings.Join(r.Ungated, ", ")))
 	}
 	return list
 }
 
 // WriteMarkdown writes the report for a comment or a job summary.
-func (r *Report) WriteMarkdown(w io.Writer, all bool) error {
+func (r *Report) WriteMarkdown(w io.Writer) error {
 	cell := strings.NewReplacer("|", `\|`, "\n", " ")
 	fmt.Fprintf(w, "**%s**\n\n| benchmark | metric | old | new | change | p | n | verdict |\n|---|---|---:|---:|---:|---:|---:|---|\n", cell.Replace(r.Headline()))
-	rows := r.Rows
-	if all {
-		rows = append(append([]Row(nil), rows...), r.Others...)
-	}
-	for _, row := range rows {
+	for _, row := range slices.Concat(r.Rows, r.Others) {
 		answer := cell.Replace(r.answer(row))
 		if r.fails(row.Verdict) {
 			answer = "**" + answer + "**"
@@ -187,7 +189,7 @@ func (r *Report) WriteMarkdown(w io.Writer, all bool) error {
 		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", cell.Replace(row.Bench), cell.Replace(row.Unit),
 			centre(row.Old, row.tidy), centre(row.New, row.tidy), row.change(), row.p(), row.samples(), answer)
 	}
-	remarks := r.remarks(all)
+	remarks := r.remarks()
 	if len(remarks) > 0 {
 		fmt.Fprintln(w)
 	}
@@ -206,8 +208,8 @@ var (
 )
 
 // WriteGitHub writes the report as a job's log: the table, and an annotation for everything that fails.
-func (r *Report) WriteGitHub(w io.Writer, all bool) error {
-	if err := r.WriteText(w, all); err != nil {
+func (r *Report) WriteGitHub(w io.Writer) error {
+	if err := r.WriteText(w); err != nil {
 		return err
 	}
 	for _, row := range r.Rows {

@@ -40,17 +40,20 @@ type Options struct {
 	Limits       Limits
 	AllowFew     bool
 	AllowMissing bool
+	All          bool     // compare what is not gated too
 	Ignore       []string // parameters in which the sides may differ
 }
 
 // Report is the answer.
 type Report struct {
 	Options  Options
-	Rows     []Row // gated ones, in the order of the old side
-	Others   []Row // what else both sides measured, not gated
+	Rows     []Row    // gated ones, in the order of the old side
+	Others   []Row    // with Options.All what else both sides measured, not gated
+	Ungated  []string // which metrics those are
 	OnlyNew  []string
 	Notes    []string
 	Family   int // metrics that were tested together
+	Tested   int // that would have been, with samples enough
 	Refusals []Mismatch
 }
 
@@ -83,9 +86,10 @@ func Judge(old, new *Side, o Options) (*Report, error) {
 	before, order := old.index(key)
 	after, newOrder := new.index(key)
 	r := &Report{Options: o, Notes: slices.Concat(old.Notes, new.Notes)}
+	var defaults defaultsCache
 	for _, name := range order {
 		if after[name] != nil {
-			r.Refusals = append(r.Refusals, mismatches(name, before[name], after[name], o.Ignore)...)
+			r.Refusals = append(r.Refusals, mismatches(name, before[name], after[name], o.Ignore, &defaults)...)
 		}
 	}
 	if len(r.Refusals) > 0 {
@@ -102,32 +106,32 @@ func Judge(old, new *Side, o Options) (*Report, error) {
 		}
 		return new.units.GetBetter(unit)
 	}
-	if err := checkNamed(o.Limits, before, better); err != nil {
+	if err := checkNamed(o.Limits, old.labels, better); err != nil {
 		return nil, err
 	}
 	for _, name := range order {
 		r.bench(name, before[name], after[name], better)
 	}
 	r.correct()
+	for _, label := range old.labels {
+		if !slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Unit == label }) {
+			r.Ungated = append(r.Ungated, label)
+		}
+	}
 	return r, nil
 }
 
 // checkNamed refuses metrics that were named and cannot be gated.
-func checkNamed(l Limits, benches map[string]*bench, better func(string) int) error {
-	seen := make(map[string]bool)
-	var labels []string
-	for _, b := range benches {
-		for _, u := range b.units {
-			if seen[u] = true; !slices.Contains(labels, b.label[u]) {
-				labels = append(labels, b.label[u])
-			}
-		}
+func checkNamed(l Limits, labels []string, better func(string) int) error {
+	known := make(map[string]bool)
+	for _, label := range labels {
+		_, unit := benchunit.Tidy(1, label)
+		known[unit] = true
 	}
-	slices.Sort(labels)
 	for _, name := range l.named {
 		_, unit := benchunit.Tidy(1, name)
-		if !seen[unit] {
-			return fmt.Errorf("-max-regress %s: no benchmark of the old side has this metric; there are %s", name, strings.Join(labels, " "))
+		if !known[unit] {
+			return fmt.Errorf("-max-regress %s: no benchmark of the old side has this metric; there are %s", name, strings.Join(slices.Sorted(slices.Values(labels)), " "))
 		}
 		if better(unit) == 0 {
 			return fmt.Errorf("-max-regress %s: whether more or less of it is better is not known; put a line \"Unit %s better=higher\" (or lower) into the input", name, name)
@@ -136,10 +140,19 @@ func checkNamed(l Limits, benches map[string]*bench, better func(string) int) er
 	return nil
 }
 
+// headlines in the order of preference, tidied.
+var headlines = []string{"read-B/s", "write-B/s", "sec/op"}
+
+// wanted tells which metrics have to be kept to judge.
+func (o Options) wanted(unit string) bool {
+	_, named := o.Limits.of[unit]
+	return o.All || named || slices.Contains(headlines, unit)
+}
+
 // headline is the metric by which a benchmark is gated when none is named.
 func (b *bench) headline() string {
-	for _, unit := range []string{"read-B/s", "write-B/s", "sec/op"} {
-		if len(b.values[unit]) > 0 {
+	for _, unit := range headlines {
+		if len(b.values(unit)) > 0 {
 			return unit
 		}
 	}
@@ -149,42 +162,49 @@ func (b *bench) headline() string {
 func (r *Report) bench(name string, old, new *bench, better func(string) int) {
 	headline := old.headline()
 	if new == nil {
-		r.Rows = append(r.Rows, Row{Bench: name, Unit: old.label[headline], tidy: headline, Verdict: Missing,
-			Old: summarize(old.values[headline]), New: summarize(nil), Loss: math.NaN(), P: 1, Adjusted: 1})
+		row := Row{Bench: name, Verdict: Missing, Old: summarize(old.values(headline)), New: summarize(nil), Loss: math.NaN(), P: 1, Adjusted: 1}
+		if m := old.of(headline); m != nil {
+			row.Unit, row.tidy = m.label, m.unit
+		}
+		r.Rows = append(r.Rows, row)
 		return
 	}
 	gated := 0
-	for _, unit := range old.units {
-		limit, named := r.Options.Limits.limit(unit)
-		row := Row{Bench: name, Unit: old.label[unit], tidy: unit, Limit: limit, Loss: math.NaN(), P: 1, Adjusted: 1, Verdict: Shown}
-		a, b := old.values[unit], new.values[unit]
-		row.Old, row.New = summarize(a), summarize(b)
-		if better(unit) != 0 && len(b) > 0 {
-			row.Loss = loss(row.Old.Median, row.New.Median, better(unit))
-		}
-		if len(b) > 0 {
-			row.P = differ(a, b)
-		}
-		if unit != headline && !named {
-			if len(b) > 0 {
-				r.Others = append(r.Others, row)
-			}
-			continue
-		}
-		gated++
-		switch {
-		case len(b) == 0:
-			row.Verdict = Missing
-		case min(len(a), len(b)) < minSamples:
-			row.Verdict = Few
-		default:
+	for _, m := range old.metrics {
+		limit, named := r.Options.Limits.limit(m.unit)
+		samples := new.values(m.unit)
+		if m.unit == headline || named {
+			row := compare(name, m, samples, limit, better(m.unit))
 			row.Verdict = Fine
+			if len(samples) == 0 {
+				row.Verdict = Missing
+			} else if min(len(m.values), len(samples)) < minSamples {
+				row.Verdict = Few
+			}
+			r.Rows = append(r.Rows, row)
+			gated++
+		} else if len(samples) > 0 && r.Options.All {
+			r.Others = append(r.Others, compare(name, m, samples, limit, better(m.unit)))
 		}
-		r.Rows = append(r.Rows, row)
 	}
 	if gated == 0 {
 		r.Notes = append(r.Notes, name+": nothing to gate: it has none of read-B/s, write-B/s and ns/op, and no metric of it was named")
 	}
+}
+
+// compare fills a row that is not judged yet.
+func compare(name string, old metric, new []float64, limit float64, better int) Row {
+	row := Row{Bench: name, Unit: old.label, tidy: old.unit, Limit: limit, Loss: math.NaN(), P: 1, Adjusted: 1, Verdict: Shown}
+	row.Old, row.New = summarize(old.values), summarize(new)
+	if len(new) == 0 {
+		return row
+	}
+	if better != 0 {
+		row.Loss = loss(row.Old.Median, row.New.Median, better)
+	}
+	row.P = differ(old.values, new)
+	row.Adjusted = row.P
+	return row
 }
 
 // correct applies Holm's method to what has samples enough, and finds what could not have been significant however large
@@ -213,20 +233,15 @@ func (r *Report) correct() {
 			row.Verdict = Better
 		}
 	}
-	for i := range r.Rows {
-		if r.Rows[i].Verdict == Few {
-			r.Rows[i].Need = needed(max(1, r.tested()), r.Options.Alpha)
-		}
-	}
-}
-
-// tested counts what would be tested together if everything had samples enough.
-func (r *Report) tested() int {
-	n := 0
 	for _, row := range r.Rows {
 		if row.Verdict != Missing {
-			n++
+			r.Tested++
 		}
 	}
-	return n
+	need := needed(r.Tested, r.Options.Alpha)
+	for i := range r.Rows {
+		if r.Rows[i].Verdict == Few {
+			r.Rows[i].Need = need
+		}
+	}
 }

@@ -19,16 +19,47 @@ type Side struct {
 	order   []string // names as first met
 	units   benchfmt.UnitMetadataMap
 	Notes   []string // what was left out, and why
+
+	keep   func(unit string) bool // of the metrics, nil = all
+	labels []string               // of all metrics, kept or not, as first met
+	shared map[*comparable.Setting]definitions
 }
 
 // bench is one benchmark: its samples by unit, and what defines them.
 type bench struct {
 	pkg, name string
-	values    map[string][]float64 // by tidied unit
-	units     []string             // tidied, in the order of the line
-	label     map[string]string    // tidied unit -> as written
+	metrics   []metric // in the order of the line
 	defs      definitions
-	conflicts []Mismatch // between its own results
+	conflicts []Mismatch           // between its own results
+	last      []comparable.Setting // of the result before: nearly always the next one's too
+	own       bool                 // defs are not shared with other benchmarks
+}
+
+// metric is one unit of a benchmark.
+type metric struct {
+	unit, label string // tidied, as written
+	values      []float64
+}
+
+// of finds a metric by its tidied unit, nil when the benchmark has none.
+func (b *bench) of(unit string) *metric {
+	for i := range b.metrics {
+		if b.metrics[i].unit == unit {
+			return &b.metrics[i]
+		}
+	}
+	return nil
+}
+
+// values are the samples of a unit; a benchmark that is not there has none.
+func (b *bench) values(unit string) []float64 {
+	if b == nil {
+		return nil
+	}
+	if m := b.of(unit); m != nil {
+		return m.values
+	}
+	return nil
 }
 
 // NewSide makes an empty side.
@@ -41,7 +72,7 @@ func (s *Side) Add(pkg, name string, values []benchfmt.Value, config []comparabl
 	id := pkg + "\x00" + name
 	b := s.benches[id]
 	if b == nil {
-		b = &bench{pkg: pkg, name: name, values: make(map[string][]float64), label: make(map[string]string)}
+		b = &bench{pkg: pkg, name: name}
 		s.benches[id] = b
 		s.order = append(s.order, id)
 	}
@@ -54,13 +85,20 @@ func (s *Side) Add(pkg, name string, values []benchfmt.Value, config []comparabl
 			s.note(fmt.Sprintf("%s %s: %s is %v and was left out", s.Name, name, label, m.Value))
 			continue
 		}
-		if b.label[m.Unit] == "" {
-			b.label[m.Unit] = label
-			b.units = append(b.units, m.Unit)
+		if !slices.Contains(s.labels, label) {
+			s.labels = append(s.labels, label)
 		}
-		b.values[m.Unit] = append(b.values[m.Unit], m.Value)
+		if s.keep != nil && !s.keep(m.Unit) {
+			continue
+		}
+		have := b.of(m.Unit)
+		if have == nil {
+			b.metrics = append(b.metrics, metric{unit: m.Unit, label: label})
+			have = &b.metrics[len(b.metrics)-1]
+		}
+		have.values = append(have.values, m.Value)
 	}
-	b.define(config)
+	s.define(b, config)
 }
 
 // note keeps each line once.

@@ -6,11 +6,13 @@ import (
 
 	"kvbench/tools/command"
 	"kvbench/tools/export"
+	"kvbench/tools/gate"
 )
 
 // commands in the order of the help.
 var commands = []command.Command{
 	export.Command,
+	gate.Command,
 }
 
 func main() {
