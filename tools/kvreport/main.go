@@ -4,6 +4,7 @@ package main
 import (
 	"os"
 
+	"kvbench/tools/aggregate"
 	"kvbench/tools/command"
 	"kvbench/tools/export"
 	"kvbench/tools/gate"
@@ -13,6 +14,7 @@ import (
 var commands = []command.Command{
 	export.Command,
 	gate.Command,
+	aggregate.Command,
 }
 
 func main() {
