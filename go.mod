@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
+	github.com/NVIDIA/go-nvml v0.13.0-1
 	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/richardlehane/mscfb v1.0.7 // indirect
@@ -31,6 +32,6 @@ require (
 
 tool (
 	golang.org/x/perf/cmd/benchstat
-	kvbench/tools/kvreport
 	honnef.co/go/tools/cmd/staticcheck
+	kvbench/tools/kvreport
 )

@@ -6,6 +6,7 @@ import (
 
 	"kvbench/tools/aggregate"
 	"kvbench/tools/command"
+	"kvbench/tools/discover"
 	"kvbench/tools/export"
 	"kvbench/tools/gate"
 )
@@ -15,6 +16,7 @@ var commands = []command.Command{
 	export.Command,
 	gate.Command,
 	aggregate.Command,
+	discover.Command,
 }
 
 func main() {
