@@ -6,11 +6,13 @@ import (
 
 	"kvbench/tools/command"
 	"kvbench/tools/export"
+	"kvbench/tools/workbook"
 )
 
 // commands in the order of the help.
 var commands = []command.Command{
 	export.Command,
+	workbook.Command,
 }
 
 func main() {
