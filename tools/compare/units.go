@@ -2,6 +2,7 @@ package compare
 
 import (
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -45,6 +46,16 @@ var titles = map[string]string{
 	"copy-B/s": "copying", "gen-B/s": "data generation", "gen-copy-ratio": "generation ÷ copying",
 	"zstd-ratio": "zstd ratio", "duplicate-blocks": "duplicate blocks",
 }
+
+// Line returns the unit as benchmark lines have it, nanoseconds instead of seconds, and what to multiply values with.
+func Line(unit string) (string, float64) {
+	if s := nanoseconds.ReplaceAllString(unit, "${1}ns${2}"); s != unit {
+		return s, 1e9
+	}
+	return unit, 1
+}
+
+var nanoseconds = regexp.MustCompile(`(^|[-/])sec([-/]|$)`)
 
 // Format writes a value with its unit: 4.65 GiB/s, 1.24 ms, 0.93.
 func Format(v float64, unit string) string {

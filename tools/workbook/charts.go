@@ -2,6 +2,7 @@ package workbook
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/xuri/excelize/v2"
@@ -18,6 +19,9 @@ const (
 	maxBars    = 40
 )
 
+// palette of the series: dark enough on white, told apart without telling red from green.
+var palette = []string{"0072B2", "E69F00", "009E73", "CC79A7", "56B4E9", "D55E00", "6A51A3", "7F7F7F", "8C510A", "2C7BB6", "B2182B", "1B7837"}
+
 // series is one named row of numbers; nil is a gap.
 type series struct {
 	name   string
@@ -31,6 +35,7 @@ type plot struct {
 	categories  []string
 	series      []series
 	log         bool
+	percent     bool   // the y axis shows shares
 	left        string // what the chart leaves out
 }
 
@@ -56,8 +61,8 @@ func (b *book) charts(records []*input.Record, t *compare.Table) {
 	b.keep(b.f.SetColWidth(dataSheet, "B", "Z", 16))
 	hide := false
 	b.keep(b.f.SetSheetView(chartSheet, -1, &excelize.ViewOptions{ShowGridLines: &hide}))
-	b.landscape(chartSheet)
-	b.landscape(dataSheet)
+	b.landscape(chartSheet, false)
+	b.landscape(dataSheet, true)
 	row, top, drawn := 0, 0, 0
 	for _, p := range plots {
 		if len(p.series) == 0 || len(p.categories) == 0 {
@@ -78,7 +83,7 @@ func (b *book) charts(records []*input.Record, t *compare.Table) {
 // high the chart is.
 func (b *book) draw(p plot, row, top int) int {
 	b.keep(b.f.SetCellValue(dataSheet, cell(0, row), p.title))
-	b.keep(b.f.SetCellStyle(dataSheet, cell(0, row), cell(0, row), b.bad))
+	b.keep(b.f.SetCellStyle(dataSheet, cell(0, row), cell(0, row), b.title))
 	b.keep(b.f.SetCellValue(dataSheet, cell(0, row+1), p.x))
 	b.keep(b.f.SetCellStyle(dataSheet, cell(0, row+1), cell(len(p.series), row+1), b.head))
 	for i, c := range p.categories {
@@ -93,8 +98,8 @@ func (b *book) draw(p plot, row, top int) int {
 		Type:   p.kind,
 		Title:  excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: p.title}}},
 		Legend: excelize.ChartLegend{Position: "bottom"},
-		XAxis:  axis(p.x, false),
-		YAxis:  axis(p.y, p.log),
+		XAxis:  axis(p.x, false, false),
+		YAxis:  axis(p.y, p.log, p.percent),
 		Format: excelize.GraphicOptions{OffsetX: 10, OffsetY: 10},
 	}
 	for i, s := range p.series {
@@ -104,20 +109,25 @@ func (b *book) draw(p plot, row, top int) int {
 		}
 		name, _, _ := strings.Cut(ref(i+1, row+1, row+1), ":")
 		one := excelize.ChartSeries{Name: name, Categories: ref(0, first, last), Values: ref(i+1, first, last)}
+		color := []string{palette[i%len(palette)]}
+		one.Fill = excelize.Fill{Type: "pattern", Pattern: 1, Color: color}
 		if p.kind == excelize.Line {
-			one.Line = excelize.LineOptions{Width: 2}
+			one.Line = excelize.LineOptions{Width: 2, Fill: one.Fill}
 			one.Marker = excelize.ChartMarker{Symbol: "circle", Size: 6}
 		}
 		chart.Series = append(chart.Series, one)
 	}
 	height := 380 + 16*len(p.series)
 	if p.kind == excelize.Bar {
-		height = 200 + 22*len(p.categories)*max(1, len(p.series)/2)
+		height = 180 + len(p.categories)*(8+6*len(p.series))
 		chart.XAxis.ReverseOrder = true
 	}
-	height = min(height, 1400)
-	chart.Dimension = excelize.ChartDimension{Width: 960, Height: uint(height)}
+	height = min(height, 600) // a landscape page
+	chart.Dimension = excelize.ChartDimension{Width: 880, Height: uint(height)}
 	b.keep(b.f.AddChart(chartSheet, cell(0, top), chart))
+	if top > 0 {
+		b.keep(b.f.InsertPageBreak(chartSheet, cell(0, top)))
+	}
 	rows := height/20 + 3
 	if p.left != "" {
 		b.keep(b.f.SetCellValue(chartSheet, cell(0, top+rows-1), p.left))
@@ -126,10 +136,17 @@ func (b *book) draw(p plot, row, top int) int {
 	return rows
 }
 
-func axis(title string, log bool) excelize.ChartAxis {
-	a := excelize.ChartAxis{MajorGridLines: true, Title: excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: title}}}}
+func axis(title string, log, percent bool) excelize.ChartAxis {
+	a := excelize.ChartAxis{
+		MajorGridLines: true,
+		Font:           excelize.Font{Color: "404040", Size: 9, Family: family},
+		Title:          excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: title, Font: &excelize.Font{Color: "404040", Size: 10, Family: family}}}},
+	}
 	if log {
 		a.LogBase = 10
+	}
+	if percent {
+		a.NumFmt = excelize.ChartNumFmt{CustomNumFmt: "0%"}
 	}
 	return a
 }
@@ -161,7 +178,7 @@ func bandwidth(t *compare.Table) plot {
 				any := false
 				for _, b := range benches {
 					v, ok := curves.Median(b.Trials[run], "summary.cache_stats.tier_"+tier.key+"_"+op+"_bandwidth_gbps")
-					if !ok && tier.key == "storage" {
+					if !ok && tier.key == "storage" && !slices.ContainsFunc(b.Trials[run], func(r *input.Record) bool { return len(r.Raw) > 0 }) {
 						v, ok = lineMedian(b, run, op+"-B/s")
 						v /= 1 << 30
 					}
@@ -211,7 +228,7 @@ func percentileLines(t *compare.Table, op string) plot {
 // latencyBars is the distribution of the device's latency over all trials.
 func latencyBars(t *compare.Table, op string) plot {
 	p := plot{title: "Storage " + op + " latency of the device: distribution over all trials", x: "Latency of one entry (ms, up to)", y: "Share of the operations",
-		kind: excelize.Col}
+		kind: excelize.Col, percent: true}
 	var hists [][]curves.Bucket
 	lo, hi := 1e300, 0.0
 	each(t, &p, func(b *compare.Benchmark, run int) []any {
@@ -241,7 +258,7 @@ func latencyBars(t *compare.Table, op string) plot {
 
 // traceBars is one histogram of block-layer tracing.
 func traceBars(t *compare.Table, key string) plot {
-	p := plot{kind: excelize.Col, y: "Share of the block requests"}
+	p := plot{kind: excelize.Col, y: "Share of the block requests", percent: true}
 	var hists [][]curves.Bucket
 	lo, hi := 1e300, 0.0
 	each(t, &p, func(b *compare.Benchmark, run int) []any {

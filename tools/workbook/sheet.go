@@ -9,11 +9,14 @@ import (
 	"github.com/xuri/excelize/v2"
 )
 
+// family is the font of everything.
+const family = "Calibri"
+
 // book is a workbook being made. The first error stays and ends everything.
 type book struct {
-	f                                             *excelize.File
-	head, date, percent, number, whole, bad, note int
-	err                                           error
+	f                                                *excelize.File
+	head, date, percent, number, whole, truth, title int
+	err                                              error
 }
 
 func newBook() *book {
@@ -24,7 +27,7 @@ func newBook() *book {
 		return id
 	}
 	b.head = style(&excelize.Style{
-		Font:      &excelize.Font{Bold: true, Color: "FFFFFF"},
+		Font:      &excelize.Font{Bold: true, Color: "FFFFFF", Family: family, Size: 10},
 		Fill:      excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{"1F4E79"}},
 		Alignment: &excelize.Alignment{WrapText: true, Vertical: "center"},
 	})
@@ -32,8 +35,9 @@ func newBook() *book {
 	b.percent = style(&excelize.Style{CustomNumFmt: new("0.0%")})
 	b.number = style(&excelize.Style{CustomNumFmt: new("#,##0.00####")})
 	b.whole = style(&excelize.Style{CustomNumFmt: new("#,##0")})
-	b.bad = style(&excelize.Style{Font: &excelize.Font{Bold: true, Color: "C00000"}})
-	b.note = style(&excelize.Style{Font: &excelize.Font{Italic: true, Color: "606060"}, Alignment: &excelize.Alignment{WrapText: true, Vertical: "top"}})
+	b.truth = style(&excelize.Style{CustomNumFmt: new(`"TRUE";"TRUE";"FALSE"`), Alignment: &excelize.Alignment{Horizontal: "left"}})
+	b.title = style(&excelize.Style{Font: &excelize.Font{Bold: true, Family: family}})
+	b.keep(b.f.SetDefaultFont(family))
 	return b
 }
 
@@ -73,6 +77,8 @@ func (b *book) set(sheet string, col, row int, v any) {
 		}
 	case int:
 		style = b.whole
+	case bool:
+		style = b.truth
 	}
 	b.keep(b.f.SetCellValue(sheet, at, v))
 	if style != 0 {
@@ -89,7 +95,8 @@ type table struct {
 	heads  []string
 	widths []float64 // 0 = by content
 	rows   [][]any
-	frozen int // columns that stay too
+	frozen int  // columns that stay too
+	wide   bool // too wide for one page
 }
 
 func (b *book) table(t table) {
@@ -117,7 +124,7 @@ func (b *book) table(t table) {
 		b.keep(b.f.SetColWidth(t.sheet, name, name, width))
 	}
 	b.keep(b.f.SetCellStyle(t.sheet, cell(0, 0), cell(len(t.heads)-1, 0), b.head))
-	b.keep(b.f.SetRowHeight(t.sheet, 1, 48))
+	b.keep(b.f.SetRowHeight(t.sheet, 1, 62))
 	for r, row := range t.rows {
 		for c, v := range row {
 			b.set(t.sheet, c, r+1, v)
@@ -126,7 +133,7 @@ func (b *book) table(t table) {
 	b.keep(b.f.SetPanes(t.sheet, &excelize.Panes{Freeze: true, XSplit: t.frozen, YSplit: 1,
 		TopLeftCell: cell(t.frozen, 1), ActivePane: pane(t.frozen)}))
 	b.keep(b.f.AutoFilter(t.sheet, cell(0, 0)+":"+cell(len(t.heads)-1, len(t.rows)), nil))
-	b.landscape(t.sheet)
+	b.landscape(t.sheet, !t.wide)
 	b.keep(b.f.SetDefinedName(&excelize.DefinedName{Name: "_xlnm.Print_Titles", Scope: t.sheet,
 		RefersTo: fmt.Sprintf("'%s'!$1:$1", t.sheet)}))
 }
@@ -138,10 +145,15 @@ func pane(frozen int) string {
 	return "bottomLeft"
 }
 
-// landscape makes a printed sheet as wide as a page, unless that is too small to read.
-func (b *book) landscape(sheet string) {
-	orientation, fit, size := "landscape", 0, 8
-	b.keep(b.f.SetPageLayout(sheet, &excelize.PageLayoutOptions{Orientation: &orientation, Size: &size, FitToHeight: &fit}))
+// landscape sets how a sheet is printed; fitted ones are as wide as a page.
+func (b *book) landscape(sheet string, fit bool) {
+	orientation, size, width, height := "landscape", 9, 1, 0 // A4
+	o := excelize.PageLayoutOptions{Orientation: &orientation, Size: &size}
+	if fit {
+		o.FitToWidth, o.FitToHeight = &width, &height
+		b.keep(b.f.SetSheetProps(sheet, &excelize.SheetPropsOptions{FitToPage: &fit}))
+	}
+	b.keep(b.f.SetPageLayout(sheet, &o))
 }
 
 func shown(v any) string {

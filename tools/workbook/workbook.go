@@ -89,7 +89,7 @@ func Write(w io.Writer, records []*input.Record, t *compare.Table) error {
 }
 
 func (b *book) summary(records []*input.Record) {
-	t := table{sheet: "Summary", frozen: 1}
+	t := table{sheet: "Summary", frozen: 1, wide: true}
 	columns := summaryColumns()
 	for _, c := range columns {
 		t.heads, t.widths = append(t.heads, c.title), append(t.widths, c.width)
@@ -197,12 +197,13 @@ func (b *book) metrics(t *compare.Table) {
 	}
 	for _, bench := range t.Benchmarks {
 		for _, m := range bench.Metrics {
-			row := []any{bench.Name, compare.Title(m.Unit), m.Unit, better(m.Better)}
+			unit, scale := compare.Line(m.Unit)
+			row := []any{bench.Name, compare.Title(m.Unit), unit, better(m.Better)}
 			for i, c := range m.Cells {
 				if len(c.Values) == 0 {
 					row = append(row, nil, nil, nil, nil, nil)
 				} else {
-					row = append(row, len(c.Values), c.Summary.Center, c.Summary.Lo, c.Summary.Hi, share(c.CV))
+					row = append(row, len(c.Values), c.Summary.Center*scale, c.Summary.Lo*scale, c.Summary.Hi*scale, share(c.CV))
 				}
 				if i > 0 {
 					row = append(row, change(c.Change)...)
