@@ -6,12 +6,14 @@ import (
 
 	"kvbench/tools/command"
 	"kvbench/tools/export"
+	"kvbench/tools/page"
 	"kvbench/tools/workbook"
 )
 
 // commands in the order of the help.
 var commands = []command.Command{
 	export.Command,
+	page.Command,
 	workbook.Command,
 }
 

@@ -21,10 +21,14 @@ func (d *drawing) axes(c Chart, x, y scale) {
 		if len(c.Bars) == 0 {
 			d.add(`<line class="grid" x1="%s" x2="%s" y1="%d" y2="%d"/>`, f(at), f(at), top, height-bottomRoom)
 		}
-		d.text(at, height-bottomRoom+16, "middle", "", t.Label)
+		first, second, two := strings.Cut(t.Label, "\n")
+		d.text(at, height-bottomRoom+14, "middle", "", first)
+		if two {
+			d.text(at, height-bottomRoom+27, "middle", "", second)
+		}
 	}
 	d.add(`<line class="base" x1="%d" x2="%d" y1="%d" y2="%d"/>`, left, width-right, height-bottomRoom, height-bottomRoom)
-	d.text((left+width-right)/2, height-bottomRoom+34, "middle", "label", c.X.Label)
+	d.text((left+width-right)/2, height-bottomRoom+40, "middle", "label", c.X.Label)
 	d.add(`<text transform="translate(13 %d) rotate(-90)" text-anchor="middle" class="label">%s</text></g>`,
 		(top+height-bottomRoom)/2, html.EscapeString(c.Y.Label))
 }
@@ -45,7 +49,8 @@ func (a Axis) ticks(s scale, most int) []Tick {
 				continue
 			}
 			at := s.place(t.At)
-			if room = 7 * float64(len([]rune(t.Label))+1); math.Abs(at-last) < room && s.from < s.to {
+			first, second, _ := strings.Cut(t.Label, "\n")
+			if room = 7 * float64(max(len([]rune(first)), len([]rune(second)))+1); math.Abs(at-last) < room && s.from < s.to {
 				continue
 			}
 			last = at
@@ -118,6 +123,14 @@ func short(v float64) string {
 }
 
 func (d *drawing) line(l Line, x, y scale) {
+	if l.Apart {
+		for i := range l.X {
+			if x.usable(l.X[i]) && y.usable(l.Y[i]) {
+				d.dot(x.place(l.X[i]), y.place(l.Y[i]), l.Colour, l.Dashed)
+			}
+		}
+		return
+	}
 	var path strings.Builder
 	pen, lastY := "M", 0.0
 	for i := range l.X {
@@ -145,6 +158,15 @@ func (d *drawing) line(l Line, x, y scale) {
 			d.add(`<circle cx="%s" cy="%s" r="3" fill="var(--c%d)"/>`, f(x.place(l.X[i])), f(y.place(l.Y[i])), l.Colour%Colours)
 		}
 	}
+}
+
+// dot is a point; the hollow one stands for what a dashed line would.
+func (d *drawing) dot(x, y float64, colour int, hollow bool) {
+	if hollow {
+		d.add(`<circle cx="%s" cy="%s" r="4.5" fill="none" stroke="var(--c%d)" stroke-width="2"/>`, f(x), f(y), colour%Colours)
+		return
+	}
+	d.add(`<circle cx="%s" cy="%s" r="4.5" fill="var(--c%d)"/>`, f(x), f(y), colour%Colours)
 }
 
 func (d *drawing) bars(b Bars, i, n int, x, y scale) {

@@ -31,7 +31,7 @@ type Axis struct {
 	Max   float64 // with Min: fixed range when they differ
 }
 
-// Tick is a labelled position.
+// Tick is a labelled position. A newline in the label begins a second line.
 type Tick struct {
 	At    float64
 	Label string
@@ -44,6 +44,7 @@ type Line struct {
 	Dashed bool
 	Dots   bool
 	Step   bool // a value holds until the next point
+	Apart  bool // points that no line joins: the X axis has categories
 	X, Y   []float64
 }
 
@@ -62,8 +63,8 @@ type Mark struct {
 
 // The drawing's size in its own units. Pages scale it; text stays readable down to three quarters.
 const (
-	width, height                = 480, 300
-	left, right, top, bottomRoom = 62, 14, 12, 46
+	width, height                = 480, 306
+	left, right, top, bottomRoom = 62, 14, 12, 52
 	lineHeight                   = 16
 )
 
@@ -100,6 +101,12 @@ func (c Chart) SVG() string {
 			dash := ""
 			if e.dashed {
 				dash = ` stroke-dasharray="4 3"`
+			}
+			if e.apart {
+				d.dot(at+10, y-4, e.colour, e.dashed)
+				d.text(at+20, y, "start", "", e.name)
+				at += e.width()
+				continue
 			}
 			d.add(`<line x1="%s" x2="%s" y1="%s" y2="%s" stroke="var(--c%d)" stroke-width="3"%s/>`, f(at), f(at+16), f(y-4), f(y-4), e.colour%Colours, dash)
 			d.text(at+20, y, "start", "", e.name)
@@ -200,6 +207,7 @@ type entry struct {
 	name   string
 	colour int
 	dashed bool
+	apart  bool
 }
 
 // width is an estimate: the page chooses the font.
@@ -216,10 +224,10 @@ func (c Chart) legend() (rows [][]entry) {
 		}
 	}
 	for _, l := range c.Lines {
-		add(entry{l.Name, l.Colour, l.Dashed})
+		add(entry{l.Name, l.Colour, l.Dashed, l.Apart})
 	}
 	for _, b := range c.Bars {
-		add(entry{b.Name, b.Colour, false})
+		add(entry{b.Name, b.Colour, false, false})
 	}
 	at := math.Inf(1)
 	for _, e := range all {
