@@ -59,6 +59,10 @@ type Change struct {
 	Adjusted float64
 	Headline bool
 	Warnings []error // too few samples to tell, say
+
+	// Incomparable says why the two runs measured different things; then there is no change to speak of and the other
+	// fields are not set.
+	Incomparable string
 }
 
 // Alpha is the level below which a difference counts as significant.
@@ -67,6 +71,9 @@ const Alpha = 0.05
 // Significant says whether the difference is more than chance: after correction for headline metrics, taken alone for the
 // others.
 func (c *Change) Significant() bool {
+	if c.Incomparable != "" {
+		return false
+	}
 	if c.Headline {
 		return c.Adjusted < Alpha
 	}
@@ -100,8 +107,12 @@ func Build(records []*input.Record, units benchfmt.UnitMetadataMap) *Table {
 	}
 	for _, b := range t.Benchmarks {
 		b.order()
+		differ := make([]string, len(t.Runs))
+		for run := range differ {
+			differ[run] = differences(b.Trials[0], b.Trials[run])
+		}
 		for _, m := range b.Metrics {
-			m.summarize(units.GetAssumption(m.Unit))
+			m.summarize(units.GetAssumption(m.Unit), differ)
 		}
 	}
 	for run := 1; run < len(t.Runs); run++ {
@@ -147,7 +158,7 @@ func (b *Benchmark) Headline() *Metric {
 	return nil
 }
 
-func (m *Metric) summarize(assume benchmath.Assumption) {
+func (m *Metric) summarize(assume benchmath.Assumption, differ []string) {
 	var first *benchmath.Sample
 	for run := range m.Cells {
 		c := &m.Cells[run]
@@ -159,6 +170,8 @@ func (m *Metric) summarize(assume benchmath.Assumption) {
 		c.CV = variation(c.Values)
 		if run == 0 {
 			first = sample
+		} else if first != nil && differ[run] != "" {
+			c.Change = &Change{Incomparable: differ[run]}
 		} else if first != nil {
 			cmp := assume.Compare(first, sample)
 			c.Change = &Change{Ratio: c.Summary.Center/m.Cells[0].Summary.Center - 1, P: cmp.P, Warnings: cmp.Warnings}
@@ -187,7 +200,7 @@ func variation(values []float64) float64 {
 func (t *Table) correct(run int) {
 	var family []*Change
 	for _, b := range t.Benchmarks {
-		if m := b.Headline(); m != nil && m.Cells[run].Change != nil {
+		if m := b.Headline(); m != nil && m.Cells[run].Change != nil && m.Cells[run].Change.Incomparable == "" {
 			c := m.Cells[run].Change
 			c.Headline = true
 			family = append(family, c)

@@ -57,6 +57,9 @@ func changeCell(c *compare.Change, m *compare.Metric) gridCell {
 	if c == nil {
 		return gridCell{Text: "–", Class: "num muted"}
 	}
+	if c.Incomparable != "" {
+		return gridCell{Text: "not comparable", Sub: c.Incomparable, Class: "wrap muted"}
+	}
 	text := fmt.Sprintf("%+.1f %%", c.Ratio*100)
 	if math.IsNaN(c.Ratio) || math.IsInf(c.Ratio, 0) {
 		text = "–"

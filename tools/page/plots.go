@@ -46,6 +46,14 @@ func colour(t *compare.Table, run, what int) int {
 	return what
 }
 
+// dash tells apart what has the colour of its run in common.
+func dash(t *compare.Table, what int) int {
+	if len(t.Runs) > 1 {
+		return what
+	}
+	return 0
+}
+
 // byteUnit is the binary unit that suits the largest value.
 func byteUnit(most float64) (float64, string) {
 	switch {
@@ -76,7 +84,7 @@ func bandwidthPlots(typical []*input.Record, t *compare.Table) (out []figure) {
 				if !slices.ContainsFunc(op.bytes, func(n int64) bool { return n > 0 }) {
 					continue
 				}
-				l := plot.Line{Name: runName(t, run, op.name), Colour: colour(t, run, i), Dashed: op.name == "write", Step: true}
+				l := plot.Line{Name: runName(t, run, op.name), Colour: colour(t, run, i), Dash: dash(t, i), Step: true}
 				for k, n := range op.bytes {
 					length := tl.IntervalNS
 					if k == len(op.bytes)-1 && tl.LastNS > 0 {
@@ -117,11 +125,13 @@ func latencyPlots(b *compare.Benchmark, t *compare.Table) (out []figure) {
 				if h.Count() == 0 {
 					continue
 				}
-				l := plot.Line{Name: runName(t, run, k.name), Colour: colour(t, run, i), Dashed: i > 0}
+				l := plot.Line{Name: runName(t, run, k.name), Colour: colour(t, run, i), Dash: dash(t, i)}
 				for _, p := range curves.Percentiles(h) {
 					l.X, l.Y = append(l.X, curves.Nines(p.Share)), append(l.Y, max(p.Value, 1)/1e6)
 				}
-				c.Lines = append(c.Lines, l)
+				if len(l.X) > 1 { // else too few samples for any percentile
+					c.Lines = append(c.Lines, l)
+				}
 			}
 		}
 		out = append(out, figureOf(caption, c)...)
@@ -163,7 +173,7 @@ func fillPlots(typical []*input.Record, t *compare.Table) (out []figure) {
 				if !slices.ContainsFunc(values, func(v float64) bool { return v > 0 }) {
 					return
 				}
-				l := plot.Line{Name: runName(t, run, what), Colour: colour(t, run, i), Dashed: i > 0, Y: values}
+				l := plot.Line{Name: runName(t, run, what), Colour: colour(t, run, i), Dash: dash(t, i), Y: values}
 				for k, v := range values {
 					l.X = append(l.X, float64(k)*float64(tl.IntervalNS)/1e9)
 					if !math.IsNaN(v) {

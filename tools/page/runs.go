@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -57,8 +58,9 @@ func (p *page) runs(records []*input.Record, t *compare.Table) {
 		v := runView{Name: run, Colour: i}
 		var f facts
 		counts, doubts := map[string]int{}, []string(nil)
-		doubt := func(text string) {
-			if counts[text]++; counts[text] == 1 {
+		doubt := func(text string) { // warnings that differ in numbers only are one
+			kind := digits.ReplaceAllString(text, "#")
+			if counts[kind]++; counts[kind] == 1 {
 				doubts = append(doubts, text)
 			}
 		}
@@ -84,8 +86,8 @@ func (p *page) runs(records []*input.Record, t *compare.Table) {
 		}
 		v.Facts = append([]fact{{"results", fmt.Sprint(trials)}}, f.list()...)
 		for _, d := range doubts {
-			if counts[d] > 1 {
-				d += fmt.Sprintf(" (%d times)", counts[d])
+			if n := counts[digits.ReplaceAllString(d, "#")]; n > 1 {
+				d += fmt.Sprintf(" (%d times, perhaps with other numbers)", n)
 			}
 			v.Doubts = append(v.Doubts, d)
 		}
@@ -141,9 +143,14 @@ func describe(f *facts, rec *input.Record) {
 		}
 	}
 	if e.Version != "" {
-		f.add("version", join(e.Version, e.GoVersion))
+		f.add("version", commit.ReplaceAllString(e.Version, "$1")+", "+e.GoVersion)
 	}
 }
+
+var digits = regexp.MustCompile(`[0-9][0-9.,]*( [KMGT]?i?B\b)?`)
+
+// commit is a commit's full name, of which the beginning is enough.
+var commit = regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{28}\b`)
 
 func join(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")

@@ -109,9 +109,9 @@ func (p *page) sweeps(t *compare.Table) {
 				if len(l.X) == 0 {
 					continue
 				}
-				l.Name, l.Colour, l.Dashed = runName(t, run, strings.TrimSuffix(unit, "-B/s")), colour(t, run, i), i > 0
+				l.Name, l.Colour, l.Dash = runName(t, run, strings.TrimSuffix(unit, "-B/s")), colour(t, run, i), dash(t, i)
 				bandwidth.Lines = append(bandwidth.Lines, l)
-				if k, ok := knee(l.X, l.Y, x.Log); ok {
+				if k, ok := knee(l.Y); ok {
 					_, values := keyValues(s.of[slices.Index(s.at, l.X[k])].Name)
 					text := fmt.Sprintf("%s: knee at %s=%s, %s GiB/s", l.Name, s.key, values[s.key], compare.Number(l.Y[k]))
 					v.Knees = append(v.Knees, text)
@@ -121,7 +121,7 @@ func (p *page) sweeps(t *compare.Table) {
 			for i, unit := range []string{"read-p95-sec", "write-p95-sec", "e2e-p95-sec"} {
 				l := s.line(unit, run, 1e3)
 				if len(l.X) > 0 {
-					l.Name, l.Colour, l.Dashed = runName(t, run, strings.TrimSuffix(unit, "-sec")), colour(t, run, i), i > 0
+					l.Name, l.Colour, l.Dash = runName(t, run, strings.TrimSuffix(unit, "-sec")), colour(t, run, i), dash(t, i)
 					latency.Lines = append(latency.Lines, l)
 				}
 			}
@@ -156,34 +156,15 @@ func firstOfEach(marks []plot.Mark) (out []plot.Mark) {
 	return out
 }
 
-// leastBend is how far, as a share of the plot, a knee stands above the straight line from the first point to the last.
-// Below it the curve is as good as straight.
-const leastBend = 0.1
+// enough is the share of the highest bandwidth that the knee must reach.
+const enough = 0.9
 
-// knee is the point from which more load buys little more bandwidth: the one farthest above the straight line between the
-// ends of the curve, up to its highest point.
-func knee(x, y []float64, log bool) (int, bool) {
-	if len(x) < leastPoints {
+// knee is the least load that reaches nine tenths of the highest bandwidth: from there more load buys little. There is none
+// where that is the first or the last point: the sweep does not show it.
+func knee(y []float64) (int, bool) {
+	if len(y) < leastPoints {
 		return 0, false
 	}
-	pos := slices.Clone(x)
-	if log {
-		for i := range pos {
-			pos[i] = math.Log(pos[i])
-		}
-	}
-	n := len(x) - 1
-	lo, hi := slices.Min(y), slices.Max(y)
-	if hi <= lo || pos[n] <= pos[0] {
-		return 0, false
-	}
-	best, bend := 0, 0.0
-	for i := 1; i < n; i++ {
-		share := (pos[i] - pos[0]) / (pos[n] - pos[0])
-		chord := (y[0] + share*(y[n]-y[0]) - lo) / (hi - lo)
-		if d := (y[i]-lo)/(hi-lo) - chord; d > bend {
-			best, bend = i, d
-		}
-	}
-	return best, bend >= leastBend
+	k := slices.IndexFunc(y, func(v float64) bool { return v >= enough*slices.Max(y) })
+	return k, k > 0 && k < len(y)-1
 }

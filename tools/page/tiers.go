@@ -45,24 +45,26 @@ func tierTable(t *compare.Table) (*grid, []figure) {
 		return nil, nil
 	}
 	slices.SortStableFunc(order, func(a, b key) int { return slices.Index(levels(), a.tier) - slices.Index(levels(), b.tier) })
-	g := &grid{Head: []string{"tier", "entry size"}, Note: "Medians over trials with their 95 % interval; latencies are per entry over all trials, copying included."}
-	for run := range t.Runs {
-		for _, op := range []string{"read", "write"} {
-			g.Head = append(g.Head, runName(t, run, op), runName(t, run, op+" p50"), runName(t, run, op+" p99"))
-		}
+	g := &grid{Head: []string{"tier", "entry size", "run", "read", "read p50", "read p99", "write", "write p50", "write p99"},
+		Note: "Medians over trials with their 95 % interval; latencies are per entry over all trials, copying included."}
+	if len(t.Runs) < 2 {
+		g.Head = slices.Delete(g.Head, 2, 3)
 	}
 	chart := plot.Chart{X: plot.Axis{Label: "tier and entry size"}, Y: plot.Axis{Label: "bandwidth (GiB/s, log scale)", Log: true}}
 	chart.X.Min, chart.X.Max = -0.5, float64(len(order))-0.5
 	dots := map[string]*plot.Line{}
 	last := ""
 	for i, k := range order {
-		row := []gridCell{{Text: k.tier}, {Text: k.size}}
-		if k.tier != last {
-			row[0].Class = "first"
-		}
-		last = k.tier
 		chart.X.Ticks = append(chart.X.Ticks, plot.Tick{At: float64(i), Label: k.tier + "\n" + k.size})
 		for run := range t.Runs {
+			row := []gridCell{{Text: k.tier}, {Text: k.size}}
+			if k.tier != last {
+				row[0].Class = "first"
+			}
+			last = k.tier
+			if len(t.Runs) > 1 {
+				row = append(row, gridCell{Text: t.Runs[run]})
+			}
 			for j, op := range []string{"read", "write"} {
 				b := found[k][op]
 				row = append(row, tierCells(b, run, k.tier, op)...)
@@ -71,13 +73,13 @@ func tierTable(t *compare.Table) (*grid, []figure) {
 				}
 				name := runName(t, run, op)
 				if dots[name] == nil {
-					dots[name] = &plot.Line{Name: name, Colour: colour(t, run, j), Dashed: op == "write", Apart: true}
+					dots[name] = &plot.Line{Name: name, Colour: colour(t, run, j), Dash: j, Apart: true}
 				}
 				d := dots[name]
 				d.X, d.Y = append(d.X, float64(i)), append(d.Y, b.Metric(op + "-B/s").Cells[run].Summary.Center/(1<<30))
 			}
+			g.Rows = append(g.Rows, row)
 		}
-		g.Rows = append(g.Rows, row)
 	}
 	for run := range t.Runs {
 		for _, op := range []string{"read", "write"} {

@@ -28,7 +28,7 @@ func (d *drawing) axes(c Chart, x, y scale) {
 		}
 	}
 	d.add(`<line class="base" x1="%d" x2="%d" y1="%d" y2="%d"/>`, left, width-right, height-bottomRoom, height-bottomRoom)
-	d.text((left+width-right)/2, height-bottomRoom+40, "middle", "label", c.X.Label)
+	d.text((left+width-right)/2, height-bottomRoom+44, "middle", "label", c.X.Label)
 	d.add(`<text transform="translate(13 %d) rotate(-90)" text-anchor="middle" class="label">%s</text></g>`,
 		(top+height-bottomRoom)/2, html.EscapeString(c.Y.Label))
 }
@@ -126,7 +126,7 @@ func (d *drawing) line(l Line, x, y scale) {
 	if l.Apart {
 		for i := range l.X {
 			if x.usable(l.X[i]) && y.usable(l.Y[i]) {
-				d.dot(x.place(l.X[i]), y.place(l.Y[i]), l.Colour, l.Dashed)
+				d.dot(x.place(l.X[i]), y.place(l.Y[i]), l.Colour, l.Dash > 0)
 			}
 		}
 		return
@@ -145,11 +145,7 @@ func (d *drawing) line(l Line, x, y scale) {
 		path.WriteString(pen + f(px) + " " + f(py))
 		pen, lastY = "L", py
 	}
-	dash := ""
-	if l.Dashed {
-		dash = ` stroke-dasharray="5 3"`
-	}
-	d.add(`<path d="%s" fill="none" stroke="var(--c%d)" stroke-width="1.8" stroke-linejoin="round"%s/>`, path.String(), l.Colour%Colours, dash)
+	d.add(`<path d="%s" fill="none" stroke="var(--c%d)" stroke-width="1.8" stroke-linejoin="round"%s/>`, path.String(), l.Colour%Colours, dashes[l.Dash%len(dashes)])
 	if !l.Dots {
 		return
 	}

@@ -41,7 +41,7 @@ type Tick struct {
 type Line struct {
 	Name   string
 	Colour int // of the page's; the same for what belongs together
-	Dashed bool
+	Dash   int // 0 solid, 1 dashed, 2 dotted
 	Dots   bool
 	Step   bool // a value holds until the next point
 	Apart  bool // points that no line joins: the X axis has categories
@@ -63,8 +63,8 @@ type Mark struct {
 
 // The drawing's size in its own units. Pages scale it; text stays readable down to three quarters.
 const (
-	width, height                = 480, 306
-	left, right, top, bottomRoom = 62, 14, 12, 52
+	width, height                = 480, 312
+	left, right, top, bottomRoom = 62, 14, 12, 56
 	lineHeight                   = 16
 )
 
@@ -76,7 +76,7 @@ func (c Chart) SVG() string {
 	}
 	d := &drawing{}
 	legend := c.legend()
-	total := height + lineHeight*len(legend)
+	total := height + lineHeight*len(legend) + 6
 	d.add(`<svg class="plot" viewBox="0 0 %d %d" role="img" aria-label="%s">`, width, total, html.EscapeString(c.Title))
 	d.axes(c, x, y)
 	for i, b := range c.Bars {
@@ -97,18 +97,14 @@ func (c Chart) SVG() string {
 	for i, row := range legend {
 		at := float64(left)
 		for _, e := range row {
-			y := float64(height + lineHeight*i + 4)
-			dash := ""
-			if e.dashed {
-				dash = ` stroke-dasharray="4 3"`
-			}
+			y := float64(height + lineHeight*i + 8)
 			if e.apart {
-				d.dot(at+10, y-4, e.colour, e.dashed)
+				d.dot(at+10, y-4, e.colour, e.dash > 0)
 				d.text(at+20, y, "start", "", e.name)
 				at += e.width()
 				continue
 			}
-			d.add(`<line x1="%s" x2="%s" y1="%s" y2="%s" stroke="var(--c%d)" stroke-width="3"%s/>`, f(at), f(at+16), f(y-4), f(y-4), e.colour%Colours, dash)
+			d.add(`<line x1="%s" x2="%s" y1="%s" y2="%s" stroke="var(--c%d)" stroke-width="3"%s/>`, f(at), f(at+16), f(y-4), f(y-4), e.colour%Colours, dashes[e.dash%len(dashes)])
 			d.text(at+20, y, "start", "", e.name)
 			at += e.width()
 		}
@@ -202,11 +198,14 @@ func (a Axis) stretch(s *scale) {
 	}
 }
 
+// dashes of lines.
+var dashes = [...]string{"", ` stroke-dasharray="6 3"`, ` stroke-dasharray="1.5 3"`}
+
 // entry of the legend.
 type entry struct {
 	name   string
 	colour int
-	dashed bool
+	dash   int
 	apart  bool
 }
 
@@ -224,10 +223,10 @@ func (c Chart) legend() (rows [][]entry) {
 		}
 	}
 	for _, l := range c.Lines {
-		add(entry{l.Name, l.Colour, l.Dashed, l.Apart})
+		add(entry{l.Name, l.Colour, l.Dash, l.Apart})
 	}
 	for _, b := range c.Bars {
-		add(entry{b.Name, b.Colour, false, false})
+		add(entry{b.Name, b.Colour, 0, false})
 	}
 	at := math.Inf(1)
 	for _, e := range all {

@@ -220,6 +220,9 @@ func change(c *compare.Change) []any {
 	if c == nil {
 		return []any{nil, nil, nil}
 	}
+	if c.Incomparable != "" {
+		return []any{nil, nil, "not comparable: " + c.Incomparable}
+	}
 	p, verdict := c.P, "no"
 	if c.Headline {
 		p = c.Adjusted
