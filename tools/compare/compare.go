@@ -4,6 +4,7 @@ package compare
 
 import (
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -19,6 +20,7 @@ const Confidence = 0.95
 // Table is everything measured, in the order in which it was read.
 type Table struct {
 	Runs       []string // sources
+	Labels     []string // what to call them: the file's name where that tells them apart
 	Benchmarks []*Benchmark
 	Units      benchfmt.UnitMetadataMap
 
@@ -91,6 +93,7 @@ func Build(records []*input.Record, units benchfmt.UnitMetadataMap) *Table {
 			t.Runs = append(t.Runs, rec.Source)
 		}
 	}
+	t.Labels = labels(t.Runs)
 	keep := severalProcs(records)
 	for _, rec := range records {
 		name, _ := splitProcs(rec.Name)
@@ -220,6 +223,19 @@ func (t *Table) correct(run int) {
 		running = max(running, min(1, c.P*float64(len(family)-i)))
 		c.Adjusted = running
 	}
+}
+
+// labels shortens paths to their last element unless two runs would have the same name.
+func labels(runs []string) []string {
+	out, taken := make([]string, len(runs)), map[string]bool{}
+	for i, run := range runs {
+		out[i] = filepath.Base(run)
+		if taken[out[i]] {
+			return runs
+		}
+		taken[out[i]] = true
+	}
+	return out
 }
 
 // splitProcs cuts the -GOMAXPROCS suffix of a benchmark's name.

@@ -31,7 +31,7 @@ func (p *page) groups(t *compare.Table) {
 
 func metricsHead(t *compare.Table) grid {
 	g := grid{Head: []string{"benchmark", "metric"}}
-	for i, run := range t.Runs {
+	for i, run := range t.Labels {
 		g.Head = append(g.Head, run)
 		if i > 0 {
 			g.Head = append(g.Head, "change")

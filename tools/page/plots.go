@@ -27,7 +27,7 @@ func runName(t *compare.Table, run int, what string) string {
 	if len(t.Runs) < 2 {
 		return what
 	}
-	return t.Runs[run] + " " + what
+	return t.Labels[run] + " " + what
 }
 
 // levels from fast to slow.

@@ -55,7 +55,10 @@ func (f *facts) list() (out []fact) {
 
 func (p *page) runs(records []*input.Record, t *compare.Table) {
 	for i, run := range t.Runs {
-		v := runView{Name: run, Colour: i}
+		v := runView{Name: t.Labels[i], Colour: i}
+		if t.Labels[i] != run {
+			v.Facts = append(v.Facts, fact{"input", run})
+		}
 		var f facts
 		counts, doubts := map[string]int{}, []string(nil)
 		doubt := func(text string) { // warnings that differ in numbers only are one
@@ -84,7 +87,7 @@ func (p *page) runs(records []*input.Record, t *compare.Table) {
 				doubt(w)
 			}
 		}
-		v.Facts = append([]fact{{"results", fmt.Sprint(trials)}}, f.list()...)
+		v.Facts = append(append(v.Facts, fact{"results", fmt.Sprint(trials)}), f.list()...)
 		for _, d := range doubts {
 			if n := counts[digits.ReplaceAllString(d, "#")]; n > 1 {
 				d += fmt.Sprintf(" (%d times, perhaps with other numbers)", n)

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -59,12 +60,7 @@ func findSweeps(t *compare.Table) (out []*sweep) {
 		for i := range by {
 			by[i] = i
 		}
-		slices.SortStableFunc(by, func(a, b int) int {
-			if s.at[a] < s.at[b] {
-				return -1
-			}
-			return 1
-		})
+		slices.SortStableFunc(by, func(a, b int) int { return cmp.Compare(s.at[a], s.at[b]) })
 		sorted := &sweep{name: s.name, key: s.key}
 		for _, i := range by {
 			sorted.at, sorted.of = append(sorted.at, s.at[i]), append(sorted.of, s.of[i])

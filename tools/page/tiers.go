@@ -63,7 +63,7 @@ func tierTable(t *compare.Table) (*grid, []figure) {
 			}
 			last = k.tier
 			if len(t.Runs) > 1 {
-				row = append(row, gridCell{Text: t.Runs[run]})
+				row = append(row, gridCell{Text: t.Labels[run]})
 			}
 			for j, op := range []string{"read", "write"} {
 				b := found[k][op]
@@ -134,7 +134,7 @@ func tierFills(typical []*input.Record, t *compare.Table) *grid {
 				num(compare.Binary(float64(l.Read.Bytes))), num(rate(l.Read.BytesPerSecond)), num(compare.Binary(float64(l.Write.Bytes))),
 				num(rate(l.Write.BytesPerSecond)), entries(l.DemotedOut), entries(l.Evicted)}
 			if len(t.Runs) > 1 {
-				row = append([]gridCell{{Text: t.Runs[run]}}, row...)
+				row = append([]gridCell{{Text: t.Labels[run]}}, row...)
 			}
 			g.Rows = append(g.Rows, row)
 		}

@@ -63,22 +63,27 @@ func (a Axis) ticks(s scale, most int) []Tick {
 	}
 	step := niceStep((s.hi - s.lo) / float64(most))
 	var out []Tick
-	for i := math.Ceil(s.lo/step - 1e-9); i*step <= s.hi+step*1e-9; i++ {
-		out = append(out, Tick{i * step, number(i*step, step)})
+	first := math.Ceil(s.lo/step - 1e-9)
+	for i := range 4 * most { // a bound, because far from 0 a step may be lost in the sum
+		v := (first + float64(i)) * step
+		if v > s.hi+step*1e-9 {
+			break
+		}
+		out = append(out, Tick{v, number(v, step)})
 	}
 	return out
 }
 
 // logTicks are decades, with 2 and 5 between them when there are few.
 func logTicks(s scale) (out []Tick) {
-	factors := []float64{1}
+	factors, every := []float64{1}, max(1, math.Ceil((s.hi-s.lo)/10)) // decades
 	switch span := s.hi - s.lo; {
 	case span < 1.2:
 		factors = []float64{1, 2, 3, 5, 7}
 	case span < 2.5:
 		factors = []float64{1, 2, 5}
 	}
-	for e := math.Floor(s.lo); e <= s.hi; e++ {
+	for e := math.Floor(s.lo); e <= s.hi; e += every {
 		for _, k := range factors {
 			v := k * math.Pow(10, e)
 			if l := math.Log10(v); l >= s.lo-1e-9 && l <= s.hi+1e-9 {

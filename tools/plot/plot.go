@@ -187,10 +187,8 @@ func (a Axis) stretch(s *scale) {
 		}
 	}
 	if s.hi == s.lo {
-		s.lo, s.hi = s.lo-0.5, s.hi+0.5
-		if !s.log && a.Zero {
-			s.lo, s.hi = 0, 1
-		}
+		pad := max(0.5, math.Abs(s.lo)/20)
+		s.lo, s.hi = s.lo-pad, s.hi+pad
 	}
 	if s.log && a.Min == a.Max && len(a.Ticks) == 0 {
 		pad := (s.hi - s.lo) * 0.04

@@ -156,7 +156,7 @@ func label(t *compare.Table, run int, bench string) string {
 	if len(t.Runs) < 2 {
 		return bench
 	}
-	return t.Runs[run] + ": " + bench
+	return t.Labels[run] + ": " + bench
 }
 
 // bandwidth by tier: medians over trials.

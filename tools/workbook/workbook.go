@@ -107,9 +107,7 @@ func (b *book) summary(records []*input.Record) {
 // parameters sets the runs side by side: a value that differs between benchmarks or trials of a run is listed once each.
 func (b *book) parameters(records []*input.Record, t *compare.Table) {
 	sheet := table{sheet: "Run Parameters", heads: []string{"Parameter"}, frozen: 1}
-	for _, run := range t.Runs {
-		sheet.heads = append(sheet.heads, run)
-	}
+	sheet.heads = append(sheet.heads, t.Labels...)
 	values := map[string]map[string][]any{} // parameter, run
 	var order []string
 	add := func(key, run string, v any) {
@@ -189,7 +187,7 @@ func joined(values []any) any {
 
 func (b *book) metrics(t *compare.Table) {
 	sheet := table{sheet: "Performance Metrics", heads: []string{"Benchmark", "Metric", "Unit", "Better"}, frozen: 2}
-	for i, run := range t.Runs {
+	for i, run := range t.Labels {
 		sheet.heads = append(sheet.heads, run+": Trials", run+": Median", run+": 95 % Interval Low", run+": 95 % Interval High", run+": Spread (CV)")
 		if i > 0 {
 			sheet.heads = append(sheet.heads, run+": Change of Median", run+": p", run+": Significant")
