@@ -43,7 +43,9 @@ func text(html string) string {
 	return strings.TrimSpace(blanks.ReplaceAllString(html, "\n")) + "\n"
 }
 
-func TestGoldenText(t *testing.T) { golden.Check(t, "page.txt", text(render(t, input.Options{}, inputs...))) }
+func TestGoldenText(t *testing.T) {
+	golden.Check(t, "page.txt", text(render(t, input.Options{}, inputs...)))
+}
 
 func TestGoldenPage(t *testing.T) {
 	golden.Check(t, "page.html", render(t, input.Options{}, "../input/testdata/option_2"))
