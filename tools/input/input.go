@@ -39,6 +39,9 @@ type Record struct {
 	Result  *kvbench.Result // nil when there is none or it is the Python benchmark's
 	Python  bool            // the result file is the Python benchmark's
 	Missing error           // why a result file that the text names could not be had
+
+	top     map[string]json.RawMessage // of Lookup
+	decoded map[string]any
 }
 
 // Options change what Each does. The zero value is ready to use.

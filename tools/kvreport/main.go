@@ -9,11 +9,15 @@ import (
 	"kvbench/tools/discover"
 	"kvbench/tools/export"
 	"kvbench/tools/gate"
+	"kvbench/tools/page"
+	"kvbench/tools/workbook"
 )
 
 // commands in the order of the help.
 var commands = []command.Command{
 	export.Command,
+	workbook.Command,
+	page.Command,
 	gate.Command,
 	aggregate.Command,
 	discover.Command,
