@@ -6,10 +6,13 @@ import (
 
 	"kvbench/tools/aggregate"
 	"kvbench/tools/command"
+	"kvbench/tools/datasize"
+	"kvbench/tools/dedup"
 	"kvbench/tools/discover"
 	"kvbench/tools/export"
 	"kvbench/tools/gate"
 	"kvbench/tools/page"
+	"kvbench/tools/submission"
 	"kvbench/tools/workbook"
 )
 
@@ -20,7 +23,10 @@ var commands = []command.Command{
 	page.Command,
 	gate.Command,
 	aggregate.Command,
+	submission.Command,
 	discover.Command,
+	datasize.Command,
+	dedup.Command,
 }
 
 func main() {
