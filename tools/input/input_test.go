@@ -42,7 +42,7 @@ func TestTextWithLogsAndABadLine(t *testing.T) {
 	require.Len(t, records, 3)
 	assert.Equal(t, []string{
 		"testdata/bench.txt:12: parsing measurement: invalid syntax",
-		"testdata/bench.txt:18: a failed benchmark left no result: testdata/bench.txt:17: result /nowhere/MultiTurn/trial_0/rank_0/kvcache_results_20261120_103821.json: no such file or directory",
+		"testdata/bench.txt:17: a failed benchmark left no result: testdata/bench.txt:17: result /nowhere/MultiTurn/trial_0/rank_0/kvcache_results_20261120_103821.json: no such file or directory",
 	}, bad)
 	first := records[0]
 	assert.Equal(t, "Tier/tier=cpu/op=read/size=1MiB-2", first.Name)
@@ -147,7 +147,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 		{write("zero.txt", ""), "zero.txt:1: it is empty"},
 		{write("zero.json", ""), "zero.json:1: it is empty"},
 		{write("prose.txt", "hello\nworld\n"), "prose.txt: no benchmark result in it"},
-		{write("cut.json", string(result[:1000])), "cut.json:37: truncated JSON"},
+		{write("cut.json", string(result[:1000])), "cut.json:42: truncated JSON"},
 		{write("wrong.json", `{"schema_version":"1.0","summary":{},"trial":"x"}`), "wrong.json:1: json: cannot unmarshal"},
 		{write("other.json", `{"a":1}`), "other.json:1: not a benchmark result"},
 		{write("future.json", string(future)), `unsupported result schema "2.0"`},

@@ -120,6 +120,8 @@ func describe(f *facts, rec *input.Record) {
 	f.add("host", e.Hostname)
 	if e.Cores > 0 { // a run without a cache directory describes no machine
 		f.add("CPU", join(e.CPUModel, fmt.Sprintf("%d cores", e.Cores)))
+	}
+	if e.MemoryBytes > 0 {
 		f.add("memory", compare.Binary(float64(e.MemoryBytes)))
 	}
 	f.add("system", join(e.OS, e.Kernel))

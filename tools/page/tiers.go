@@ -78,7 +78,9 @@ func tierTable(t *compare.Table) (*grid, []figure) {
 				d := dots[name]
 				d.X, d.Y = append(d.X, float64(i)), append(d.Y, b.Metric(op + "-B/s").Cells[run].Summary.Center/(1<<30))
 			}
-			g.Rows = append(g.Rows, row)
+			if slices.ContainsFunc(row, func(c gridCell) bool { return c.Class == "num" }) { // a run without it has no row
+				g.Rows = append(g.Rows, row)
+			}
 		}
 	}
 	for run := range t.Runs {
@@ -136,7 +138,9 @@ func tierFills(typical []*input.Record, t *compare.Table) *grid {
 			if len(t.Runs) > 1 {
 				row = append([]gridCell{{Text: t.Labels[run]}}, row...)
 			}
-			g.Rows = append(g.Rows, row)
+			if slices.ContainsFunc(row, func(c gridCell) bool { return c.Class == "num" }) { // a run without it has no row
+				g.Rows = append(g.Rows, row)
+			}
 		}
 	}
 	if !several || len(g.Rows) == 0 {

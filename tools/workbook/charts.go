@@ -178,7 +178,7 @@ func bandwidth(t *compare.Table) plot {
 				any := false
 				for _, b := range benches {
 					v, ok := curves.Median(b.Trials[run], "summary.cache_stats.tier_"+tier.key+"_"+op+"_bandwidth_gbps")
-					if !ok && tier.key == "storage" && !slices.ContainsFunc(b.Trials[run], func(r *input.Record) bool { return len(r.Raw) > 0 }) {
+					if !ok && tier.key == "storage" && onStorage(b.Name) && !slices.ContainsFunc(b.Trials[run], func(r *input.Record) bool { return len(r.Raw) > 0 }) {
 						v, ok = lineMedian(b, run, op+"-B/s")
 						v /= 1 << 30
 					}

@@ -2,6 +2,7 @@ package workbook
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"kvbench/tools/input"
@@ -152,6 +153,9 @@ func orLine(c column, unit string, scale float64) column {
 		if len(r.Raw) > 0 {
 			return from(r)
 		}
+		if strings.HasSuffix(unit, "B/s") && !onStorage(r.Name) {
+			return nil
+		}
 		for _, v := range r.Values {
 			if v.Unit == unit {
 				return v.Value * scale
@@ -160,6 +164,12 @@ func orLine(c column, unit string, scale float64) column {
 		return nil
 	}
 	return c
+}
+
+// onStorage says whether the rates on a benchmark's line are the storage tier's. A benchmark of single operations gives
+// those of the one tier that its name tells.
+func onStorage(name string) bool {
+	return !strings.Contains(name, "/tier=") || strings.Contains(name, "/tier=storage")
 }
 
 func timestamp(r *input.Record) any {

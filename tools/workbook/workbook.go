@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"kvbench/tools/command"
@@ -211,6 +212,15 @@ func (b *book) metrics(t *compare.Table) {
 		}
 	}
 	b.table(sheet)
+}
+
+// round drops what scaling adds to the last digits.
+func round(v float64) float64 {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 13, 64), 64)
+	if err != nil {
+		return v
+	}
+	return r
 }
 
 // change are the three cells that compare with the first run.
