@@ -66,15 +66,6 @@ func (m machine) text(name string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// integer reads a file with one number, nil when there is none.
-func (m machine) integer(name string) *int64 {
-	n, err := strconv.ParseInt(m.text(name), 10, 64)
-	if err != nil {
-		return nil
-	}
-	return &n
-}
-
 // names lists a directory below root, in the order of the numbers in the names.
 func (m machine) names(dir, prefix string) []string {
 	entries, err := os.ReadDir(m.path(dir))
