@@ -12,7 +12,7 @@ CROSS := darwin/arm64 linux/arm64
 REVISION = $(shell git rev-parse HEAD 2>/dev/null)$(shell git diff --quiet HEAD 2>/dev/null || echo +dirty)
 
 .DEFAULT_GOAL := help
-.PHONY: help test bench dist lint vet fmt staticcheck fuzz cross clean
+.PHONY: help test bench dist lint vet fmt staticcheck fuzz cross generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -31,12 +31,14 @@ bench: ## plain I/O, then MLPerf option 1, both small and in a temporary directo
 	@results=$$(mktemp -d) && trap 'rm -rf "$$results"' EXIT && trap 'exit 130' INT && trap 'exit 143' TERM && \
 	$(GO) test ./benchmarks -run '^$$' -bench 'StorageCeiling|MaxStorageStress' -results-dir "$$results" $(ARGS)
 
-dist: ## static binaries for machines without Go: dist/linux-{amd64,arm64}/kvbench.test
+dist: ## static binaries for machines without Go: dist/linux-{amd64,arm64}/{kvbench.test,kvreport}
 	@set -e; for arch in $(DIST_ARCHS); do \
 		out=dist/linux-$$arch/kvbench.test; \
 		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) test -c -trimpath \
 			-ldflags '-s -w -X kvbench/kvbench.revision=$(REVISION)' -o "$$out" ./benchmarks; \
-		ls -l "$$out"; \
+		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '-s -w' \
+			-o "$${out%kvbench.test}kvreport" ./tools/kvreport; \
+		ls -l "$${out%/*}"/*; \
 	done
 
 lint: vet fmt staticcheck ## go vet, gofmt check, staticcheck
@@ -67,5 +69,50 @@ cross: ## build and vet for other platforms, without cgo
 		CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) vet ./...; \
 	done
 
+generate: ## compile the BPF programs again (needs clang and llvm-strip 14)
+	$(GO) generate ./tracing/bpf
+
 clean: ## remove dist/ (results of runs are kept)
 	rm -rf dist
+
+# Where the benchmarks keep their files: a directory on the device to be measured. Empty = a temporary directory.
+CACHE_DIR ?=
+# Trials of each benchmark: four differ significantly at best, six are a good number.
+COUNT ?= 6
+OUT ?= kvbench-tiers
+
+bench_flags = -run '^$$' -count $(COUNT) $(if $(CACHE_DIR),-cache-dir $(CACHE_DIR))
+
+# Each tier alone, all of them together, and a production mix: three runs of the suite and one page.
+.PHONY: tiers
+tiers: ## each tier alone, all together and a production mix: kvbench-tiers/tiers.html and .xlsx
+	mkdir -p $(OUT)
+	$(GO) test ./benchmarks $(bench_flags) -bench '^Benchmark(StorageCeiling|Tier)$$' -results-dir $(OUT)/results > $(OUT)/alone.txt
+	$(GO) test ./benchmarks $(bench_flags) -bench '^BenchmarkMaxStorageStress$$' -gpu-mem-gb 0.25 -cpu-mem-gb 0.5 -results-dir $(OUT)/results > $(OUT)/together.txt
+	$(GO) test ./benchmarks $(bench_flags) -bench '^Benchmark(MultiTurn|Synthetic)$$' -cpu-mem-gb 0.5 -num-users 16 -results-dir $(OUT)/results > $(OUT)/mix.txt
+	cat $(OUT)/alone.txt $(OUT)/together.txt $(OUT)/mix.txt > $(OUT)/tiers.txt
+	$(GO) tool kvreport html $(OUT)/tiers.txt -o $(OUT)/tiers.html
+	$(GO) tool kvreport xlsx $(OUT)/tiers.txt -o $(OUT)/tiers.xlsx
+	@echo "open $(OUT)/tiers.html"
+
+# What `make gate` compares this tree with, what it runs, how often, and what may be lost.
+BASE ?= origin/main
+BENCH ?= ^Benchmark(StorageCeiling|MaxStorageStress)$$
+MAX_REGRESS ?= 5%
+FORMAT ?= text
+GATE_OUT ?= kvbench-gate
+
+# Old and new take turns, so that what drifts on the machine meets both; a run of its own per turn.
+.PHONY: gate
+gate: ## compare this tree with BASE (origin/main), taking turns; fails when it is significantly worse
+	@set -e; mkdir -p $(GATE_OUT); out=$$(cd $(GATE_OUT) && pwd); rm -f "$$out/old.txt" "$$out/new.txt"; \
+	tree=$$(mktemp -d); trap 'git worktree remove --force "$$tree"; rm -rf "$$tree"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
+	git worktree add --quiet --detach "$$tree" '$(BASE)'; \
+	(cd "$$tree" && go test -c -o "$$out/old.test" ./benchmarks); \
+	$(GO) test -c -o "$$out/new.test" ./benchmarks; \
+	for turn in $$(seq $(COUNT)); do for side in old new; do \
+		echo "make gate: $$side, turn $$turn of $(COUNT)" >&2; \
+		"$$out/$$side.test" -test.run '^$$' -test.bench '$(BENCH)' -test.count 1 -results-dir "$$out/$$side" \
+			$(if $(CACHE_DIR),-cache-dir '$(CACHE_DIR)') $(ARGS) >> "$$out/$$side.txt"; \
+	done; done; \
+	$(GO) tool kvreport gate -old "$$out/old.txt" -new "$$out/new.txt" -max-regress '$(MAX_REGRESS)' -format $(FORMAT)

@@ -5,21 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"kvbench/kvbench"
 	"kvbench/params"
 )
-
-// better tells benchstat which direction of each unit is an improvement. Units
-// of the testing package (ns/op) have theirs already.
-var better = []struct{ unit, direction string }{
-	{"req/s", "higher"}, {"tok/s", "higher"}, {"storage-tok/s", "higher"},
-	{"read-B/s", "higher"}, {"write-B/s", "higher"},
-	{"read-p50-ns", "lower"}, {"read-p95-ns", "lower"}, {"read-p99-ns", "lower"}, {"write-p95-ns", "lower"},
-	{"read-ns/MiB", "lower"}, {"e2e-p95-ns", "lower"},
-	{"hit-ratio", "higher"}, {"served-ratio", "higher"},
-	{"cpu-ns/B", "lower"}, {"peak-RSS-bytes", "lower"},
-	{"device-read-ratio", "higher"}, {"ceiling-ratio", "higher"},
-	{"copy-B/s", "higher"}, {"gen-B/s", "higher"}, {"gen-copy-ratio", "higher"}, {"zstd-ratio", "higher"}, {"duplicate-blocks", "lower"},
-}
 
 // header prints the Unit lines and the file configuration: only what is the
 // same for the whole process and makes numbers incomparable, because benchstat
@@ -42,8 +30,8 @@ func (s *session) header(plans []*params.Values) error {
 			fmt.Fprintf(&b, "%s: %s\n", p.Name, p.Value)
 		}
 	}
-	for _, u := range better {
-		fmt.Fprintf(&b, "Unit %s better=%s\n", u.unit, u.direction)
+	for _, u := range kvbench.UnitDirections() {
+		fmt.Fprintf(&b, "Unit %s better=%s\n", u.Unit, u.Better)
 	}
 	_, err := s.out.Write([]byte(b.String()))
 	return err

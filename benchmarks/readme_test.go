@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench"
 	"kvbench/params"
 )
 
@@ -90,8 +91,8 @@ func TestReadmeSampleHasTheDocumentedUnits(t *testing.T) {
 func TestReadmeAndUnitLinesAgree(t *testing.T) {
 	text := readme(t)
 	directed := map[string]bool{"ns/op": true} // the testing package's own
-	for _, u := range better {
-		directed[u.unit] = true
+	for _, u := range kvbench.UnitDirections() {
+		directed[u.Unit] = true
 	}
 	for _, d := range documented {
 		assert.Contains(t, text, "`"+d.unit+"`", "a unit that the README does not explain")

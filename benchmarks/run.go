@@ -98,6 +98,7 @@ func measure(b *testing.B, v *params.Values, body func(context.Context, trialEnv
 	}
 	var files []string
 	t.publish = func(r *kvbench.Result) (err error) {
+		r.Name = name
 		files, err = s.save(b, v, name, t.number, r)
 		return err
 	}

@@ -22,6 +22,7 @@ func (b *builder) timeline() *Timeline {
 	out := &Timeline{
 		IntervalS: tl.interval.Seconds(), IntervalNS: int64(tl.interval), LastNS: int64(b.window) - int64(n-1)*int64(tl.interval),
 		ReadBytes: make(map[string][]int64), WriteBytes: make(map[string][]int64), TierUsedBytes: make(map[string][]*int64),
+		EvictedBytes: make(map[string][]int64), DemotedBytes: make(map[string][]int64),
 		Requests: make([]int64, n), Queued: make([]*int64, n), InFlight: make([]*int64, n),
 	}
 	for i, v := range buckets {
@@ -38,13 +39,16 @@ func (b *builder) timeline() *Timeline {
 			continue
 		}
 		read, write, used := make([]int64, n), make([]int64, n), make([]*int64, n)
+		evicted, demoted := make([]int64, n), make([]int64, n)
 		for i, v := range buckets {
 			read[i], write[i] = v.bytes[l][tiers.Read], v.bytes[l][tiers.Write]
+			evicted[i], demoted[i] = v.evicted[l], v.demoted[l]
 			if g := readings[i]; g.known {
 				used[i] = new(g.Bytes[l])
 			}
 		}
 		out.ReadBytes[l.String()], out.WriteBytes[l.String()], out.TierUsedBytes[l.String()] = read, write, used
+		out.EvictedBytes[l.String()], out.DemotedBytes[l.String()] = evicted, demoted
 	}
 	return out
 }

@@ -110,7 +110,7 @@ func (e *Environment) addDevice(d tracing.Device) {
 	if d.Name == "" {
 		return
 	}
-	dev := blockDevice(d.SysPath)
+	dev := ReadBlockDevice(d.SysPath)
 	dev.Partition, dev.BackingFile, dev.Note = d.Partition, d.BackingFile, d.Note
 	for _, name := range d.Members {
 		// /sys/dev/block and /sys/class/block link to where devices really are; so do slaves/ entries.
@@ -126,15 +126,16 @@ func (e *Environment) addDevice(d tracing.Device) {
 // member describes the disk below a member, which may be a partition.
 func member(dir string) DeviceEnvironment {
 	if _, err := os.Stat(filepath.Join(dir, "partition")); err == nil {
-		d := blockDevice(filepath.Dir(dir))
+		d := ReadBlockDevice(filepath.Dir(dir))
 		d.Partition = filepath.Base(dir)
 		return d
 	}
-	return blockDevice(dir)
+	return ReadBlockDevice(dir)
 }
 
-// blockDevice reads the directory of a whole device in sysfs.
-func blockDevice(dir string) DeviceEnvironment {
+// ReadBlockDevice describes the whole device whose directory in sysfs is dir (/sys/block/nvme0n1, links resolved). It never
+// fails: what cannot be read is unknown.
+func ReadBlockDevice(dir string) DeviceEnvironment {
 	at := machine{root: dir}
 	d := DeviceEnvironment{
 		Name:     filepath.Base(dir),

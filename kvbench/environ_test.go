@@ -83,7 +83,7 @@ func TestEnvironmentDescribesDevices(t *testing.T) {
 		assert.Equal(t, "stacked", e.Device.Note)
 	})
 	t.Run("virtio has no model name", func(t *testing.T) {
-		assert.Empty(t, blockDevice(dir("vda")).Model)
+		assert.Empty(t, ReadBlockDevice(dir("vda")).Model)
 	})
 	t.Run("no device", func(t *testing.T) {
 		var e Environment

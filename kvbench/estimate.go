@@ -32,6 +32,11 @@ func ChooseCapacity(dir string, given int64, localRanks int, byDefault bool) (Ca
 	return chooseCapacity(fs, dir, given, localRanks, byDefault)
 }
 
+// ChooseCapacityOn derives the size of the storage tier of one client from a filesystem that is known.
+func ChooseCapacityOn(fs tiers.Filesystem, dir string) (Capacity, error) {
+	return chooseCapacity(fs, dir, 0, 1, false)
+}
+
 // chooseCapacity is ChooseCapacity on a filesystem that is known.
 func chooseCapacity(fs tiers.Filesystem, dir string, given int64, localRanks int, byDefault bool) (Capacity, error) {
 	ranks := int64(max(1, localRanks))
@@ -66,16 +71,37 @@ func chooseCapacity(fs tiers.Filesystem, dir string, given int64, localRanks int
 // (some 10 MB per shard), runtime, source. Measured: 45 to 120 MB.
 const harnessMemory = 192 << 20
 
+// Memory is what a run needs at most, whatever its length and the size of its entries.
+type Memory struct {
+	Pool    int64 `json:"pool_bytes"` // buffers that chunks pass through
+	CPUTier int64 `json:"cpu_tier_bytes"`
+	Harness int64 `json:"harness_bytes"` // histograms, runtime, source
+}
+
+// Total is the sum.
+func (m Memory) Total() int64 { return m.Pool + m.CPUTier + m.Harness }
+
+// EstimateMemory tells what a run would need.
+func EstimateMemory(c StorageConfig) Memory {
+	_, buffers := buffersFor(c)
+	return Memory{Pool: int64(buffers) * int64(c.Chunk), CPUTier: c.CPUBytes, Harness: harnessMemory}
+}
+
+// Available is what this process may still use, and who says so; 0 when nobody does.
+func (l Limits) Available() (bytes int64, source string) {
+	bytes, source = l.MemoryAvailable, l.MemoryAvailableSource
+	if l.MemoryLimit > 0 && (bytes == 0 || l.MemoryLimit < bytes) {
+		bytes, source = l.MemoryLimit, l.MemoryLimitSource
+	}
+	return bytes, source
+}
+
 // CheckMemory estimates the memory of a run and refuses what cannot work, with
 // the numbers and the setting that would fit.
 func CheckMemory(c StorageConfig, l Limits) error {
-	_, buffers := buffersFor(c)
-	pool := int64(buffers) * int64(c.Chunk)
-	need := pool + c.CPUBytes + harnessMemory
-	have, source := l.MemoryAvailable, l.MemoryAvailableSource
-	if l.MemoryLimit > 0 && (have == 0 || l.MemoryLimit < have) {
-		have, source = l.MemoryLimit, l.MemoryLimitSource
-	}
+	m := EstimateMemory(c)
+	pool, need := m.Pool, m.Total()
+	have, source := l.Available()
 	if have == 0 || need <= have {
 		return nil
 	}

@@ -159,6 +159,7 @@ func (r *Recorder) Evict(at time.Duration, shard int, l tiers.Level, bytes int64
 	}
 	s := r.shard(shard)
 	s.evictions[l].add(bytes)
+	s.timeline.at(at).evicted[l] += bytes
 	s.mu.Unlock()
 }
 
@@ -169,6 +170,7 @@ func (r *Recorder) Demote(at time.Duration, shard int, from, to tiers.Level, byt
 	}
 	s := r.shard(shard)
 	s.demotedFrom[from].add(bytes)
+	s.timeline.at(at).demoted[from] += bytes
 	s.demotedTo[to].add(bytes)
 	s.mu.Unlock()
 }

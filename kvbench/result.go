@@ -28,6 +28,7 @@ type Result struct {
 	EndedBy       string `json:"ended_by"`
 	Error         string `json:"error,omitempty"`
 	Benchmark     string `json:"benchmark"`
+	Name          string `json:"name,omitempty"` // with the keys of the sub-benchmark: Tier/tier=cpu/op=read/size=1MiB
 	Option        *int   `json:"option"`
 	Division      string `json:"division"`
 	Trial         int    `json:"trial"`

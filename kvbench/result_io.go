@@ -66,18 +66,27 @@ func ReadResult(path string) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read result: %w", err)
 	}
+	r, err := ParseResult(data)
+	if err != nil {
+		return nil, fmt.Errorf("read result %s: %w", path, err)
+	}
+	return r, nil
+}
+
+// ParseResult is ReadResult for what was read already.
+func ParseResult(data []byte) (*Result, error) {
 	var head struct {
 		SchemaVersion string `json:"schema_version"`
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
-		return nil, fmt.Errorf("read result %s: %w", path, err)
+		return nil, err
 	}
 	if major, _, _ := strings.Cut(head.SchemaVersion, "."); major != "1" {
-		return nil, fmt.Errorf("read result %s: %w %q, this version reads 1.x", path, ErrSchema, head.SchemaVersion)
+		return nil, fmt.Errorf("%w %q, this version reads 1.x", ErrSchema, head.SchemaVersion)
 	}
 	r := &Result{}
 	if err := json.Unmarshal(data, r); err != nil {
-		return nil, fmt.Errorf("read result %s: %w", path, err)
+		return nil, err
 	}
 	return r, nil
 }

@@ -229,6 +229,8 @@ type Timeline struct {
 	Queued        []*int64            `json:"queued"`
 	InFlight      []*int64            `json:"in_flight"`
 	TierUsedBytes map[string][]*int64 `json:"tier_used_bytes"`
+	EvictedBytes  map[string][]int64  `json:"evicted_bytes"` // of entries deleted to make room
+	DemotedBytes  map[string][]int64  `json:"demoted_bytes"` // of entries moved to the tier below
 }
 
 // ErrorCount is a kind of failure.

@@ -26,6 +26,8 @@ func timelineInterval(window time.Duration) time.Duration {
 
 type timelineBucket struct {
 	bytes    [tiers.NumLevels][tiers.NumOps]int64
+	evicted  [tiers.NumLevels]int64 // bytes
+	demoted  [tiers.NumLevels]int64 // bytes, out of the level
 	requests int64
 }
 
@@ -34,6 +36,8 @@ func (b *timelineBucket) add(o timelineBucket) {
 		for op := range b.bytes[l] {
 			b.bytes[l][op] += o.bytes[l][op]
 		}
+		b.evicted[l] += o.evicted[l]
+		b.demoted[l] += o.demoted[l]
 	}
 	b.requests += o.requests
 }

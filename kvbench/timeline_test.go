@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
 	"kvbench/workloads"
@@ -62,4 +63,24 @@ func TestTimelineOfTheWindow(t *testing.T) {
 	assert.EqualValues(t, 3, *tl.InFlight[50])
 	assert.EqualValues(t, 3, *tl.InFlight[99], "a reading holds until the next")
 	assert.Equal(t, int64(10*time.Millisecond), tl.LastNS)
+}
+
+// What left a tier stands in the interval in which it left, and adds up to the tier's totals.
+func TestTimelineOfEvictionsAndDemotions(t *testing.T) {
+	rec := openRecorder(1, time.Second)
+	rec.Evict(15*time.Millisecond, 0, tiers.Storage, 3<<20)
+	rec.Evict(905*time.Millisecond, 0, tiers.Storage, 1<<20)
+	rec.Demote(15*time.Millisecond, 0, tiers.CPU, tiers.Storage, 2<<20)
+	rec.Chunk(20*time.Millisecond, 0, tiers.CPU, tiers.Write, tiers.Prefill, 1)
+	rec.Chunk(20*time.Millisecond, 0, tiers.Storage, tiers.Write, tiers.Prefill, 1)
+	tl := BuildResult(RunInfo{Benchmark: "X"}, rec).Timeline
+	require.NotNil(t, tl)
+	for _, c := range []struct {
+		at   int
+		list []int64
+		want int64
+	}{{1, tl.EvictedBytes["storage"], 3 << 20}, {90, tl.EvictedBytes["storage"], 1 << 20}, {1, tl.DemotedBytes["cpu"], 2 << 20}, {1, tl.DemotedBytes["storage"], 0}} {
+		require.Len(t, c.list, len(tl.Requests))
+		assert.Equal(t, c.want, c.list[c.at])
+	}
 }

@@ -131,6 +131,11 @@ const (
 	populationTokens = 2048
 )
 
+// DecodePopulation is what decode-only writes before its window: entries of so many tokens.
+func (v *Values) DecodePopulation() (entries, tokens int) {
+	return entriesPerUser * v.Users, populationTokens
+}
+
 // LargestEntry is the largest entry that the users can ask for, in tokens and in bytes of this rank.
 func (v *Values) LargestEntry() (tokens int, bytes int64) {
 	tokens = v.Profile.MaxContextTokens()

@@ -98,3 +98,10 @@ func (v *Values) Differences() []Difference {
 	}
 	return list
 }
+
+// Comparable tells whether a parameter decides what a run measures: results in which it differs cannot be compared. Places
+// (directories, ranks), what is only shown, and Go's own flags are not, and neither is a name that is no parameter.
+func Comparable(name string) bool {
+	p := byName[name]
+	return p != nil && !p.action && !p.place && !p.goFlag
+}

@@ -1,0 +1,305 @@
+package aggregate
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+	"kvbench/tools/golden"
+)
+
+// The hand-computed example: 2 ranks × 3 trials of option 1.
+//
+//	          rank 0                        rank 1                       sum
+//	          read write tok/s stor p95r    read write tok/s stor p95r   read write tok/s stor
+//	trial 0   2.0  1.0   100   10   20      3.0  1.5   200   20   30     5.0  2.5   300   30
+//	trial 1   2.5  1.0   110   11   21      3.5  1.5   210   21   90     6.0  2.5   320   32
+//	trial 2   1.5  0.5   120   12   22      2.5  0.5   220   22   32     4.0  1.0   340   34
+//	mean over the trials                                                 5.0  2.0   320   32
+//	maximum p95 of reads: 90; of writes: p95r + 100, so 190
+var example = [3][2]measured{
+	{{2.0, 1.0, 100, 10, 20}, {3.0, 1.5, 200, 20, 30}},
+	{{2.5, 1.0, 110, 11, 21}, {3.5, 1.5, 210, 21, 90}},
+	{{1.5, 0.5, 120, 12, 22}, {2.5, 0.5, 220, 22, 32}},
+}
+
+type measured struct{ read, write, tokens, storage, p95 float64 }
+
+var start = time.Date(2026, 9, 8, 12, 0, 0, 0, time.UTC)
+
+// result is one rank's: a window of ten seconds whose bytes flow evenly; rank 1 starts two seconds later.
+func result(trial, rank int, m measured) *kvbench.Result {
+	r := &kvbench.Result{
+		SchemaVersion: kvbench.SchemaVersion, Status: kvbench.StatusComplete, Benchmark: "MaxStorageStress", Name: "MaxStorageStress",
+		Option: new(1), Division: kvbench.DivisionOpen, Trial: trial, Count: 3, Rank: rank, Ranks: 2, Nonce: fmt.Sprintf("%d%d", trial, rank),
+		StartTime: start.Add(time.Duration(trial)*time.Minute + time.Duration(rank)*2*time.Second).Format(time.RFC3339Nano),
+		WindowNS:  10e9, Seed: uint64(42 + rank),
+		Model:       kvbench.ModelResult{Key: "llama3.1-8b"},
+		IO:          kvbench.IOResult{Mode: "direct", WriteDevice: kvbench.WriteDeviceTransfer, CacheDir: fmt.Sprintf("/mnt/kv/rank_%d", rank)},
+		Workload:    kvbench.Workload{DecodeReads: "batched"},
+		Environment: kvbench.Environment{Hostname: fmt.Sprintf("node%d", rank)},
+		Histograms:  map[string]kvbench.HistogramData{},
+	}
+	c := &r.Summary.CacheStats
+	c.StorageReadBandwidth, c.StorageWriteBandwidth, c.StorageEntries = new(m.read), new(m.write), new(int64(100))
+	c.LatencyMS = map[string]float64{"storage_read_device_p95_ms": m.p95, "storage_write_device_p95_ms": m.p95 + 100}
+	r.Summary.AvgThroughput, r.Summary.StorageThroughput = new(m.tokens), new(m.storage)
+	tl := &kvbench.Timeline{IntervalNS: 1e9, LastNS: 1e9, ReadBytes: map[string][]int64{}, WriteBytes: map[string][]int64{}}
+	for range 10 {
+		tl.ReadBytes["storage"] = append(tl.ReadBytes["storage"], int64(m.read*gib))
+		tl.WriteBytes["storage"] = append(tl.WriteBytes["storage"], int64(m.write*gib))
+	}
+	r.Timeline = tl
+	h := kvbench.NewHistogram(kvbench.Nanoseconds)
+	for i := range 300 {
+		h.Record(int64(i+1) * 1e6 * int64(rank+1))
+	}
+	r.Histograms["storage_read_device"], _ = h.Encode()
+	return r
+}
+
+// write puts a result where a run would.
+func write(t *testing.T, dir string, r *kvbench.Result) string {
+	t.Helper()
+	path := filepath.Join(dir, fmt.Sprintf("option_1/trial_%d/rank_%d", r.Trial, r.Rank), "kvcache_results_20260908_120000.json")
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, r.WriteJSON(path))
+	return path
+}
+
+// run6 writes the example, after each result was changed.
+func run6(t *testing.T, change func(r *kvbench.Result)) string {
+	dir := t.TempDir()
+	for trial := range example {
+		for rank, m := range example[trial] {
+			r := result(trial, rank, m)
+			if change != nil {
+				change(r)
+			}
+			write(t, dir, r)
+		}
+	}
+	return dir
+}
+
+func aggregated(t *testing.T, dir string) *Summary {
+	t.Helper()
+	tree, err := Load(dir)
+	require.NoError(t, err)
+	s, err := Aggregate(tree)
+	require.NoError(t, err)
+	return s
+}
+
+// execute runs the subcommand.
+func execute(args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = run(args, strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestTwoRanksThreeTrialsByHand(t *testing.T) {
+	s := aggregated(t, run6(t, nil))
+	o := s.Options["1"]
+	assert.InDelta(t, 5.0, *o.ReadBandwidth, 1e-12)
+	assert.InDelta(t, 2.0, *o.WriteBandwidth, 1e-12)
+	assert.InDelta(t, 320, *o.AvgThroughput, 1e-12)
+	assert.InDelta(t, 32, *o.StorageThroughput, 1e-12)
+	assert.Equal(t, 90.0, *o.ReadP95MS)
+	assert.Equal(t, 190.0, *o.WriteP95MS)
+	assert.Equal(t, []any{2, 3, false, true}, []any{o.RankCount, o.TrialCount, o.PartialFailure, o.Valid})
+	assert.Empty(t, o.MissingFiles)
+	assert.Empty(t, o.CPUTierRanks)
+	assert.Equal(t, []any{2, 1, 2, 3, "2026-09-08T12:00:00Z"}, []any{*s.HostCount, *s.NPerNode, s.TotalRanks, s.TrialsPerOption, s.RunDatetime})
+	// Reads of the trials are 5, 6 and 4: median 5, standard deviation 1.
+	assert.Equal(t, 5.0, o.Spread["read_bandwidth_gbps"].Median)
+	assert.InDelta(t, 0.2, *o.Spread["read_bandwidth_gbps"].CV, 1e-12)
+	// Rank 1 starts 2 s after rank 0, so 8 of 10 s are common, and in them the bandwidths do add up.
+	assert.InDelta(t, 8, o.Window.DurationS, 1e-9)
+	assert.InDelta(t, 2, o.Window.StartSkewS, 1e-9)
+	assert.InDelta(t, 5.0, o.Window.ReadBandwidth, 1e-6)
+	// 300 values of 1…300 ms and as many of 2…600 ms, thrice: half of all lie up to 200 ms.
+	m := o.Merged["storage_read_device"]
+	assert.EqualValues(t, 1800, m.Count)
+	assert.InDelta(t, 200, *m.P50, 1)
+	assert.InDelta(t, 600, *m.Max, 0.6)
+	assert.NotNil(t, m.P99)
+	assert.Nil(t, m.P999, "1,800 samples cannot carry it")
+}
+
+func TestMissingRankIsAPartialFailure(t *testing.T) {
+	dir := run6(t, nil)
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "option_1/trial_1/rank_1")))
+	s := aggregated(t, dir)
+	o := s.Options["1"]
+	assert.True(t, s.PartialFailure)
+	assert.True(t, o.PartialFailure)
+	assert.Equal(t, []string{"option_1/trial_1/rank_1/kvcache_results_*.json"}, o.MissingFiles)
+	assert.InDelta(t, (5+2.5+4)/3.0, *o.ReadBandwidth, 1e-12, "what is there is summed all the same")
+	assert.Equal(t, 32.0, *o.ReadP95MS)
+	code, out, _ := execute(dir)
+	assert.Equal(t, 1, code)
+	assert.Contains(t, out, "PARTIAL: 1 of 6 results missing")
+}
+
+func TestFailedTrialCountsAsMissing(t *testing.T) {
+	dir := run6(t, func(r *kvbench.Result) {
+		if r.Trial == 2 && r.Rank == 0 {
+			r.Status, r.Error = kvbench.StatusFailed, "no space left on device"
+		}
+	})
+	o := aggregated(t, dir).Options["1"]
+	path := "option_1/trial_2/rank_0/kvcache_results_20260908_120000.json"
+	assert.Equal(t, []string{path}, o.MissingFiles)
+	assert.Equal(t, "failed: no space left on device", o.Failed[path])
+	assert.InDelta(t, (5+6+2.5)/3.0, *o.ReadBandwidth, 1e-12)
+}
+
+func TestRankServedFromMemoryIsListed(t *testing.T) {
+	fromMemory := func(ranks ...int) func(r *kvbench.Result) {
+		return func(r *kvbench.Result) {
+			for _, rank := range ranks {
+				if r.Rank == rank {
+					r.Summary.CacheStats.StorageEntries = new(int64(0))
+				}
+			}
+		}
+	}
+	o := aggregated(t, run6(t, fromMemory(1))).Options["1"]
+	assert.Equal(t, []int{1}, o.CPUTierRanks)
+	assert.True(t, o.Valid)
+	assert.InDelta(t, 5.0, *o.ReadBandwidth, 1e-12)
+
+	dir := run6(t, fromMemory(0, 1))
+	o = aggregated(t, dir).Options["1"]
+	assert.Equal(t, []int{0, 1}, o.CPUTierRanks)
+	assert.False(t, o.Valid)
+	assert.Contains(t, o.Invalid, "served wholly from memory")
+	code, out, _ := execute(dir)
+	assert.Equal(t, 1, code)
+	assert.Contains(t, out, "INVALID")
+}
+
+func TestCommandIsGoldenAndIdempotent(t *testing.T) {
+	dir := run6(t, func(r *kvbench.Result) {
+		if r.Rank == 1 {
+			r.Summary.CacheStats.StorageEntries = new(int64(0))
+		}
+	})
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "option_1/trial_2/rank_0")))
+	var before []byte
+	for range 2 {
+		code, out, errs := execute(dir)
+		assert.Equal(t, 1, code)
+		assert.Empty(t, errs)
+		golden.Check(t, "text.golden", strings.ReplaceAll(out, dir, "DIR"))
+		data, err := os.ReadFile(filepath.Join(dir, "kvcache_run_summary_20260908_120000.json"))
+		require.NoError(t, err)
+		assert.True(t, before == nil || bytes.Equal(before, data), "the second run writes the same")
+		before = data
+	}
+	golden.Check(t, "summary.golden.json", string(before))
+	var keys struct {
+		Options map[string]map[string]any `json:"options"`
+	}
+	require.NoError(t, json.Unmarshal(before, &keys))
+	for _, key := range []string{"option", "aggregated_read_bandwidth_gbps", "aggregated_write_bandwidth_gbps", "aggregated_avg_throughput_tokens_per_sec",
+		"aggregated_storage_throughput_tokens_per_sec", "aggregated_device_read_p95_ms", "aggregated_device_write_p95_ms", "rank_count",
+		"trial_count", "partial_failure", "missing_files", "cpu_tier_ranks"} {
+		assert.Contains(t, keys.Options["1"], key)
+	}
+}
+
+func TestDifferentMeasurementsAreNotSummed(t *testing.T) {
+	for what, change := range map[string]func(*kvbench.Result){
+		"io-used direct":              func(r *kvbench.Result) { r.IO.Mode = "buffered" },
+		"decode-reads batched":        func(r *kvbench.Result) { r.Workload.DecodeReads = "once" },
+		"write-device transfer+flush": func(r *kvbench.Result) { r.IO.WriteDevice = kvbench.WriteDeviceFlush },
+		"model llama3.1-8b":           func(r *kvbench.Result) { r.Model.Key = "tiny-1b" },
+		"division open":               func(r *kvbench.Result) { r.Division = kvbench.DivisionQuick },
+	} {
+		dir := run6(t, func(r *kvbench.Result) {
+			if r.Rank == 1 {
+				change(r)
+			}
+		})
+		code, out, errs := execute(dir)
+		assert.Equal(t, 2, code)
+		assert.Empty(t, out)
+		assert.Contains(t, errs, what)
+		assert.NoFileExists(t, filepath.Join(dir, "kvcache_run_summary_20260908_120000.json"))
+	}
+}
+
+func TestSeveralResultsOfOneRank(t *testing.T) {
+	dir := run6(t, nil)
+	again := result(0, 0, measured{7, 1, 100, 10, 20})
+	again.Nonce = "later"
+	require.NoError(t, again.WriteJSON(filepath.Join(dir, "option_1/trial_0/rank_0/kvcache_results_20260909_120000.json")))
+	s := aggregated(t, dir)
+	assert.InDelta(t, 10, *s.Options["1"].Trials[0].ReadBandwidth, 1e-12, "the newer one counts")
+	assert.Contains(t, s.Warnings[0], "newer")
+}
+
+func TestSecondResultFromElsewhereIsRefused(t *testing.T) {
+	dir := run6(t, nil)
+	other := result(0, 0, measured{1, 1, 1, 1, 1})
+	other.Nonce = "another run"
+	write(t, filepath.Join(dir, "second"), other)
+	_, err := Load(dir)
+	assert.ErrorContains(t, err, "are both trial 0 of rank 0 of 1")
+}
+
+func TestBrokenInputs(t *testing.T) {
+	for what, text := range map[string]string{"empty": "", "truncated": `{"schema_version": "1.0", "summary": {`, "no result": "{}", "future": `{"schema_version":"2.0"}`} {
+		dir := run6(t, nil)
+		path := filepath.Join(dir, "option_1/trial_1/rank_0/kvcache_results_20260908_120000.json")
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		code, out, errs := execute(dir)
+		assert.Equal(t, 2, code, what)
+		assert.Empty(t, out)
+		assert.Contains(t, errs, path+":1: ", what)
+		assert.Equal(t, 1, strings.Count(errs, "\n"))
+		assert.NoFileExists(t, filepath.Join(dir, "kvcache_run_summary_20260908_120000.json"))
+	}
+	code, _, errs := execute(t.TempDir())
+	assert.Equal(t, 2, code)
+	assert.Contains(t, errs, "no result file")
+	code, _, errs = execute(filepath.Join(t.TempDir(), "none"))
+	assert.Equal(t, 2, code)
+	assert.Contains(t, errs, "no such file")
+	code, _, errs = execute(run6(t, nil), "-o", filepath.Join(t.TempDir(), "none", "x.json"))
+	assert.Equal(t, 2, code)
+	assert.Contains(t, errs, "x.json")
+	code, _, _ = execute()
+	assert.Equal(t, 2, code)
+}
+
+func TestPythonResults(t *testing.T) {
+	dir := t.TempDir()
+	for rank := range 2 {
+		path := filepath.Join(dir, fmt.Sprintf("option_2/trial_0/rank_%d/kvcache_results_x.json", rank))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(`{"requests_completed": 14, "end_to_end_latencies": [3.1], "seed": 42, "summary": {"total_requests": 14,
+			"avg_throughput_tokens_per_sec": 67.5, "cache_stats": {"storage_entries": 15, "tier_storage_read_bandwidth_gbps": 1.5,
+			"tier_storage_write_bandwidth_gbps": 0.25, "storage_read_device_p95_ms": 4933.2}}}`), 0o644))
+	}
+	s := aggregated(t, dir)
+	o := s.Options["2"]
+	assert.Equal(t, 3.0, *o.ReadBandwidth)
+	assert.Equal(t, 0.5, *o.WriteBandwidth)
+	assert.Equal(t, 4933.2, *o.ReadP95MS)
+	assert.Nil(t, o.WriteP95MS)
+	assert.Nil(t, o.Window)
+	assert.Nil(t, s.HostCount)
+	assert.True(t, s.Good())
+}

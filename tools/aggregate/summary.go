@@ -1,0 +1,168 @@
+package aggregate
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"kvbench/kvbench"
+	"kvbench/tools/comparable"
+)
+
+// SchemaVersion of the run summary, as MLPerf Storage's tools name it.
+const SchemaVersion = "1.0"
+
+// Summary is kvcache_run_summary_<timestamp>.json. The first keys are those of MLPerf Storage's launcher; numbers that
+// results do not tell are null. Names in _gbps hold GiB/s.
+type Summary struct {
+	SchemaVersion   string             `json:"schema_version"`
+	RunDatetime     string             `json:"run_datetime"` // start of the first window, RFC 3339; empty when no result tells
+	NPerNode        *int               `json:"npernode"`
+	HostCount       *int               `json:"host_count"`
+	TotalRanks      int                `json:"total_ranks"`
+	TrialsPerOption int                `json:"trials_per_option"`
+	Options         map[string]*Option `json:"options"`
+	PartialFailure  bool               `json:"partial_failure"`
+
+	Notice   string   `json:"notice,omitempty"`
+	Warnings []string `json:"warnings"`
+}
+
+// Option is the aggregation of one option or benchmark.
+type Option struct {
+	Option            string   `json:"option"`
+	ReadBandwidth     *float64 `json:"aggregated_read_bandwidth_gbps"`  // storage: Σ ranks, mean over trials
+	WriteBandwidth    *float64 `json:"aggregated_write_bandwidth_gbps"` //
+	AvgThroughput     *float64 `json:"aggregated_avg_throughput_tokens_per_sec"`
+	StorageThroughput *float64 `json:"aggregated_storage_throughput_tokens_per_sec"`
+	ReadP95MS         *float64 `json:"aggregated_device_read_p95_ms"` // maximum over ranks and trials
+	WriteP95MS        *float64 `json:"aggregated_device_write_p95_ms"`
+	RankCount         int      `json:"rank_count"`
+	TrialCount        int      `json:"trial_count"`
+	PartialFailure    bool     `json:"partial_failure"`
+	MissingFiles      []string `json:"missing_files"`
+	CPUTierRanks      []int    `json:"cpu_tier_ranks"`
+
+	Benchmark string                `json:"benchmark"`
+	Model     string                `json:"model"`
+	Division  string                `json:"division"`
+	Valid     bool                  `json:"valid"`
+	Invalid   string                `json:"invalid_reason,omitempty"`
+	Failed    map[string]string     `json:"failed_files"` // path -> why its numbers were not used; among missing_files
+	Trials    []Trial               `json:"trials"`
+	Spread    map[string]Spread     `json:"spread_over_trials"`
+	Window    *Window               `json:"common_window"`      // mean over trials
+	Merged    map[string]Percentile `json:"merged_percentiles"` // of the histograms of all ranks and trials
+}
+
+// Trial is one trial: sums over its ranks.
+type Trial struct {
+	Trial             int      `json:"trial"`
+	Ranks             []int    `json:"ranks"` // whose numbers are in it
+	ReadBandwidth     *float64 `json:"read_bandwidth_gbps"`
+	WriteBandwidth    *float64 `json:"write_bandwidth_gbps"`
+	AvgThroughput     *float64 `json:"avg_throughput_tokens_per_sec"`
+	StorageThroughput *float64 `json:"storage_throughput_tokens_per_sec"`
+	Window            *Window  `json:"common_window"` // null when a rank is missing or the ranks share no time
+}
+
+// Spread tells how far trials of one option lie apart.
+type Spread struct {
+	Median float64  `json:"median"`
+	Min    float64  `json:"min"`
+	Max    float64  `json:"max"`
+	CV     *float64 `json:"cv"` // sample standard deviation ÷ mean; null with one trial
+}
+
+// Percentile is a distribution in milliseconds. A percentile with too few samples behind it is null: p needs 10/(1−p).
+type Percentile struct {
+	Count int64    `json:"count"`
+	Mean  *float64 `json:"mean_ms"`
+	P50   *float64 `json:"p50_ms"`
+	P95   *float64 `json:"p95_ms"`
+	P99   *float64 `json:"p99_ms"`
+	P999  *float64 `json:"p999_ms"`
+	P9999 *float64 `json:"p9999_ms"`
+	Max   *float64 `json:"max_ms"`
+}
+
+// Aggregate sums the results of a tree. The error is for results that cannot be summed: of different I/O modes,
+// parameters or definitions.
+func Aggregate(t *Tree) (*Summary, error) {
+	s := &Summary{SchemaVersion: SchemaVersion, Options: make(map[string]*Option), Warnings: append([]string{}, t.Warnings...)}
+	for _, group := range t.Groups() {
+		files := t.Of(group)
+		if err := alike(files); err != nil {
+			return nil, err
+		}
+		o := option(group, files, s)
+		s.Options[group] = o
+		s.TotalRanks = max(s.TotalRanks, o.RankCount)
+		s.TrialsPerOption = max(s.TrialsPerOption, o.TrialCount)
+		s.PartialFailure = s.PartialFailure || o.PartialFailure
+	}
+	s.place(t.Files)
+	for _, f := range t.Files {
+		if f.Result.Division == kvbench.DivisionClosed {
+			s.Notice = kvbench.ClosedNotice
+		}
+	}
+	return s, nil
+}
+
+// place fills when and where the run was.
+func (s *Summary) place(files []File) {
+	var first time.Time
+	hosts := make(map[string][]int)
+	for _, f := range files {
+		if start, err := time.Parse(time.RFC3339, f.Result.StartTime); err == nil && (first.IsZero() || start.Before(first)) {
+			first = start
+		}
+		if host := f.Result.Environment.Hostname; host != "" && !slices.Contains(hosts[host], f.Rank) {
+			hosts[host] = append(hosts[host], f.Rank)
+		}
+	}
+	if !first.IsZero() {
+		s.RunDatetime = first.UTC().Format(time.RFC3339)
+	}
+	if len(hosts) > 0 {
+		per := 0
+		for _, ranks := range hosts {
+			per = max(per, len(ranks))
+		}
+		s.HostCount, s.NPerNode = new(len(hosts)), new(per)
+	}
+}
+
+// Stamp is the run's start as file names have it.
+func (s *Summary) Stamp() string {
+	start, err := time.Parse(time.RFC3339, s.RunDatetime)
+	if err != nil {
+		return "unknown"
+	}
+	return start.UTC().Format("20060102_150405")
+}
+
+// alike refuses results of one group that measured different things.
+func alike(files []File) error {
+	type said struct{ value, path string }
+	known := make(map[string]said)
+	for _, f := range files {
+		settings := comparable.OfPython()
+		if !f.Python {
+			settings = comparable.OfResult(f.Result)
+		}
+		if m := f.Result.Model.Key; m != "" {
+			settings = append(settings, comparable.Setting{Name: "model", Value: m})
+		}
+		for _, set := range settings {
+			have, ok := known[set.Name]
+			if ok && have.value != set.Value {
+				return fmt.Errorf("%s has %s %s and %s has %s: results that measured different things are not summed",
+					have.path, set.Name, have.value, f.Path, set.Value)
+			}
+			known[set.Name] = said{set.Value, f.Path}
+		}
+	}
+	return nil
+}

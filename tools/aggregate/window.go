@@ -1,0 +1,92 @@
+package aggregate
+
+import (
+	"time"
+
+	"kvbench/kvbench"
+)
+
+// Window is what the ranks of a trial did while all of them were measuring. Sums over each rank's own window add up
+// bandwidths that were never there together when clients start at different times; this does not.
+type Window struct {
+	StartSkewS     float64 `json:"start_skew_s"` // between the first and the last rank's start
+	DurationS      float64 `json:"duration_s"`   // of the common window
+	ReadBandwidth  float64 `json:"read_bandwidth_gbps"`
+	WriteBandwidth float64 `json:"write_bandwidth_gbps"`
+}
+
+const gib = 1 << 30
+
+// commonWindow reads the timelines of all ranks between the last start and the first end. Intervals that are cut by either
+// count in proportion. Nil when a rank has no timeline or no time is common.
+func commonWindow(ranks []File) *Window {
+	var first, last, end time.Time
+	starts := make([]time.Time, len(ranks))
+	for i, f := range ranks {
+		start, err := time.Parse(time.RFC3339Nano, f.Result.StartTime)
+		if err != nil || f.Result.Timeline == nil || f.Result.Timeline.IntervalNS <= 0 {
+			return nil
+		}
+		starts[i] = start
+		stop := start.Add(time.Duration(f.Result.WindowNS))
+		if i == 0 || start.Before(first) {
+			first = start
+		}
+		if i == 0 || start.After(last) {
+			last = start
+		}
+		if i == 0 || stop.Before(end) {
+			end = stop
+		}
+	}
+	length := end.Sub(last)
+	if len(ranks) == 0 || length <= 0 {
+		return nil
+	}
+	w := &Window{StartSkewS: last.Sub(first).Seconds(), DurationS: length.Seconds()}
+	for i, f := range ranks {
+		from := last.Sub(starts[i])
+		tl := f.Result.Timeline
+		w.ReadBandwidth += bytesBetween(tl, tl.ReadBytes["storage"], from, from+length)
+		w.WriteBandwidth += bytesBetween(tl, tl.WriteBytes["storage"], from, from+length)
+	}
+	w.ReadBandwidth /= gib * w.DurationS
+	w.WriteBandwidth /= gib * w.DurationS
+	return w
+}
+
+// bytesBetween sums the intervals of a timeline from one moment of its window to another.
+func bytesBetween(tl *kvbench.Timeline, bytes []int64, from, to time.Duration) float64 {
+	var sum float64
+	for i, n := range bytes {
+		begin := time.Duration(i) * time.Duration(tl.IntervalNS)
+		length := time.Duration(tl.IntervalNS)
+		if i == len(bytes)-1 && tl.LastNS > 0 {
+			length = time.Duration(tl.LastNS)
+		}
+		if overlap := min(to, begin+length) - max(from, begin); overlap > 0 {
+			sum += float64(n) * float64(overlap) / float64(length)
+		}
+	}
+	return sum
+}
+
+// meanWindow is the mean over the trials that have one, nil when none has.
+func meanWindow(trials []Trial) *Window {
+	var m Window
+	n := 0.0
+	for _, t := range trials {
+		if t.Window == nil {
+			continue
+		}
+		n++
+		m.StartSkewS += t.Window.StartSkewS
+		m.DurationS += t.Window.DurationS
+		m.ReadBandwidth += t.Window.ReadBandwidth
+		m.WriteBandwidth += t.Window.WriteBandwidth
+	}
+	if n == 0 {
+		return nil
+	}
+	return &Window{m.StartSkewS / n, m.DurationS / n, m.ReadBandwidth / n, m.WriteBandwidth / n}
+}

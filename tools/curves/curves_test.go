@@ -1,0 +1,57 @@
+package curves
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+	"kvbench/tools/input"
+)
+
+func histogram(values ...int64) *kvbench.Histogram {
+	h := kvbench.NewHistogram(kvbench.Nanoseconds)
+	for _, v := range values {
+		h.Record(v)
+	}
+	return h
+}
+
+func trial(t *testing.T, h *kvbench.Histogram) *input.Record {
+	d, err := h.Encode()
+	require.NoError(t, err)
+	return &input.Record{Result: &kvbench.Result{Histograms: map[string]kvbench.HistogramData{"x": d}}}
+}
+
+func TestMergeAndOctaves(t *testing.T) {
+	broken := &input.Record{Result: &kvbench.Result{Histograms: map[string]kvbench.HistogramData{"x": {Encoding: "?"}}}}
+	h := Merge([]*input.Record{trial(t, histogram(1, 3)), {}, broken, trial(t, histogram(5, 5, 300))}, "x")
+	assert.EqualValues(t, 5, h.Count())
+	assert.Equal(t, []Bucket{{1, 2, 1}, {2, 4, 1}, {4, 8, 2}, {8, 16, 0}, {16, 32, 0}, {32, 64, 0}, {64, 128, 0}, {128, 256, 0}, {256, 512, 1}}, Octaves(h))
+	assert.Nil(t, Merge(nil, "x"))
+	assert.Nil(t, Octaves(nil))
+}
+
+// The curve ends where fewer than ten values lie beyond.
+func TestPercentiles(t *testing.T) {
+	var values []int64
+	for i := range int64(1000) {
+		values = append(values, 1000+i)
+	}
+	curve := Percentiles(histogram(values...))
+	last := curve[len(curve)-1]
+	assert.InDelta(t, 0.99, last.Share, 0.001)
+	assert.InDelta(t, 1990, last.Value, 4)
+	assert.Equal(t, 0.0, curve[0].Share)
+	assert.Len(t, Percentiles(histogram(1, 2, 3)), 1)
+	assert.InDelta(t, 2, Nines(0.99), 1e-9)
+}
+
+func TestMedian(t *testing.T) {
+	v, ok := MedianOf([]float64{4, 1, 3, 2})
+	assert.True(t, ok)
+	assert.Equal(t, 2.5, v)
+	_, ok = MedianOf(nil)
+	assert.False(t, ok)
+}

@@ -1,0 +1,162 @@
+package dedup
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
+	"kvbench/tools/golden"
+)
+
+// execute runs the subcommand.
+func execute(args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = run(args, strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func write(t *testing.T, path string, data []byte) string {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, data, 0o644))
+	return path
+}
+
+func random(seed uint64, n int) []byte {
+	r := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)})
+	b := make([]byte, n)
+	_, _ = r.Read(b)
+	return b
+}
+
+func TestKnownDuplicates(t *testing.T) {
+	dir := t.TempDir()
+	a := random(1, 100*block)
+	write(t, filepath.Join(dir, "a"), a)
+	write(t, filepath.Join(dir, "sub/copy of half of a"), a[:50*block])
+	write(t, filepath.Join(dir, "zeros"), make([]byte, 10*block))
+	write(t, filepath.Join(dir, "short"), a[:100])      // padded, so equal to nothing
+	write(t, filepath.Join(dir, "shifted"), a[1:block]) // the same bytes, not the same block
+	code, out, errs := execute("-json", dir)
+	assert.Zero(t, code)
+	assert.Empty(t, errs)
+	var r Report
+	require.NoError(t, json.Unmarshal([]byte(out), &r))
+	assert.Equal(t, []int64{5, 162, 10, 1}, []int64{r.Files, r.Blocks, r.ZeroBlocks, r.SampledOneIn})
+	assert.Equal(t, 59.0, r.DuplicateBlocks, "50 of the copy and 9 zeros")
+	assert.Zero(t, r.PlusMinusShare)
+	golden.Check(t, "known.golden.json", out)
+	_, out, _ = execute(dir)
+	golden.Check(t, "known.golden", out)
+}
+
+func TestTheSuitesOwnContentDoesNotShrink(t *testing.T) {
+	dir := t.TempDir()
+	content := tiers.NewContent([16]byte{1}, 0)
+	for _, key := range []string{"u0/c0/t1", "u0/c0/t2"} {
+		buf := make([]byte, 8<<20)
+		content.Fill(buf, tiers.Object{Key: key, Gen: 1, Size: int64(len(buf))}, 0)
+		write(t, filepath.Join(dir, filepath.Base(key)), buf)
+	}
+	r, err := Scan([]string{dir}, defaultKept)
+	require.NoError(t, err)
+	assert.Zero(t, r.DuplicateBlocks)
+	assert.InDelta(t, 1, r.ZstdRatio, 0.005)
+}
+
+func TestTextCompresses(t *testing.T) {
+	path := write(t, filepath.Join(t.TempDir(), "text"), bytes.Repeat([]byte("all work and no play makes a dull array\n"), 500_000))
+	r, err := Scan([]string{path}, defaultKept)
+	require.NoError(t, err)
+	assert.Less(t, r.ZstdRatio, 0.01)
+	assert.EqualValues(t, 500_000*40, r.Bytes)
+}
+
+func TestLinksAreReadOnce(t *testing.T) {
+	dir := t.TempDir()
+	path := write(t, filepath.Join(dir, "a"), random(2, 10*block))
+	require.NoError(t, os.Link(path, filepath.Join(dir, "b")))
+	require.NoError(t, os.Symlink(path, filepath.Join(dir, "c")))
+	r, err := Scan([]string{dir, path}, defaultKept)
+	require.NoError(t, err)
+	assert.EqualValues(t, 10, r.Blocks)
+	assert.Zero(t, r.DuplicateBlocks)
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(dir, link))
+	r, err = Scan([]string{link}, defaultKept)
+	require.NoError(t, err)
+	assert.EqualValues(t, 10, r.Blocks, "a link that is named is followed")
+}
+
+// TestEstimatesCoverTheTruth draws contents with a known share of duplicates, counts them with little room, and asks how
+// often the interval holds the truth.
+func TestEstimatesCoverTheTruth(t *testing.T) {
+	const seed, runs, blocks = 7, 200, 40_000
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	covered := 0
+	for range runs {
+		c := newCounter(1024)
+		distinct := make(map[uint64]bool)
+		pool := uint64(10_000 + r.IntN(100_000))
+		key := r.Uint64()
+		for range blocks {
+			// A mixed number stands for the hash of a content.
+			h := mix(key ^ r.Uint64N(pool))
+			distinct[h] = true
+			c.add(h)
+		}
+		assert.LessOrEqual(t, len(c.seen), 1024)
+		assert.Positive(t, c.shift)
+		truth := float64(blocks - len(distinct))
+		if n, d := c.duplicates(); n-d <= truth && truth <= n+d {
+			covered++
+		}
+	}
+	t.Logf("%d of %d intervals hold the truth", covered, runs)
+	assert.GreaterOrEqual(t, covered, runs*90/100)
+}
+
+// mix is the finalizer of splitmix64.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+func TestSamplingFindsNoDuplicatesWhereThereAreNone(t *testing.T) {
+	c := newCounter(1024)
+	for i := range uint64(100_000) {
+		c.add(mix(i + 1))
+	}
+	n, plusMinus := c.duplicates()
+	assert.Zero(t, n)
+	assert.Zero(t, plusMinus)
+}
+
+func TestProblemsAreNamedAndTheRestIsRead(t *testing.T) {
+	dir := t.TempDir()
+	good := write(t, filepath.Join(dir, "a"), random(3, block))
+	code, out, errs := execute(good, filepath.Join(dir, "none"))
+	assert.Equal(t, 2, code)
+	assert.Contains(t, out, "files             1")
+	assert.Contains(t, errs, "none: no such file")
+	empty := write(t, filepath.Join(dir, "empty"), nil)
+	code, out, errs = execute(empty)
+	assert.Equal(t, 2, code)
+	assert.Empty(t, out)
+	assert.Contains(t, errs, "no data")
+	for _, args := range [][]string{nil, {"-max-blocks", "3", good}, {"-nope"}} {
+		code, _, errs = execute(args...)
+		assert.Equal(t, 2, code)
+		assert.Equal(t, 1, strings.Count(errs, "\n"))
+	}
+}

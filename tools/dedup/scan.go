@@ -1,0 +1,217 @@
+package dedup
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// part is how much is compressed at a time: a little is lost against one stream per file, at most what lies between two
+// parts of 4 MiB.
+const part = 4 << 20
+
+// SchemaVersion of the JSON. Readers accept any 1.x.
+const SchemaVersion = "1.0"
+
+// Report is what was found.
+type Report struct {
+	SchemaVersion string `json:"schema_version"`
+	Files         int64  `json:"files"`
+	Bytes         int64  `json:"bytes"`
+	Blocks        int64  `json:"blocks_4k"` // the last of a file is padded with zeros, as on the device
+	ZeroBlocks    int64  `json:"zero_blocks"`
+
+	DuplicateBlocks float64 `json:"duplicate_blocks"` // that equal an earlier one
+	DuplicateShare  float64 `json:"duplicate_share"`
+	PlusMinusShare  float64 `json:"duplicate_share_plus_minus"` // of the 95 % interval; 0: exact
+	SampledOneIn    int64   `json:"sampled_one_in"`             // 1: every block was kept
+
+	ZstdBytes int64    `json:"zstd_bytes"`
+	ZstdRatio float64  `json:"zstd_ratio"` // compressed ÷ original, level 1
+	Problems  []string `json:"problems"`   // what could not be read
+}
+
+// Scan reads all files at and below the paths. What cannot be read is noted in Problems and the rest is read; links are not
+// followed below a path, files with several names are read once.
+func Scan(paths []string, kept int) (Report, error) {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)))
+	if err != nil {
+		return Report{}, fmt.Errorf("start the compressor: %w", err)
+	}
+	defer func() { _ = enc.Close() }()
+	s := &scanner{enc: enc, count: newCounter(kept), parts: make(chan []byte), free: make(chan []byte, 2*runtime.GOMAXPROCS(0)), met: make(map[fileID]bool)}
+	for range cap(s.free) {
+		s.free <- make([]byte, part)
+	}
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(s.work)
+	}
+	for _, path := range paths {
+		s.path(path)
+	}
+	close(s.parts)
+	workers.Wait()
+	return s.report(), nil
+}
+
+// fileID tells files apart whatever their names.
+type fileID struct{ device, inode uint64 }
+
+type scanner struct {
+	enc   *zstd.Encoder
+	parts chan []byte // to the workers
+	free  chan []byte // buffers, the bound of the memory
+	met   map[fileID]bool
+	files int64
+	bytes int64
+	bad   []string
+
+	mu     sync.Mutex
+	count  *counter
+	packed int64
+}
+
+func (s *scanner) problem(err error) { s.bad = append(s.bad, err.Error()) }
+
+// path reads a file, a link to one, or a directory.
+func (s *scanner) path(path string) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		s.problem(err)
+	case info.Mode().IsRegular():
+		s.file(path, info)
+	case info.IsDir():
+		// A link that is named is followed, as the trailing separator makes the kernel do.
+		_ = filepath.WalkDir(path+string(filepath.Separator), func(name string, d fs.DirEntry, err error) error {
+			if err != nil {
+				s.problem(err)
+				return nil
+			}
+			if !d.Type().IsRegular() {
+				return nil
+			}
+			info, err := d.Info()
+			if err != nil {
+				s.problem(err)
+				return nil
+			}
+			s.file(name, info)
+			return nil
+		})
+	default:
+		s.problem(fmt.Errorf("%s: neither a file nor a directory", path))
+	}
+}
+
+func (s *scanner) file(path string, info fs.FileInfo) {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		id := fileID{uint64(st.Dev), st.Ino}
+		if s.met[id] {
+			return
+		}
+		s.met[id] = true
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		s.problem(err)
+		return
+	}
+	defer f.Close()
+	s.files++
+	for {
+		buf := <-s.free
+		n, err := io.ReadFull(f, buf[:part])
+		if n > 0 {
+			s.bytes += int64(n)
+			s.parts <- buf[:n]
+		} else {
+			s.free <- buf
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return
+		default:
+			s.problem(err)
+			return
+		}
+	}
+}
+
+// work hashes and compresses parts until there are no more.
+func (s *scanner) work() {
+	var packed []byte
+	var hashes []uint64
+	for buf := range s.parts {
+		packed = s.enc.EncodeAll(buf, packed[:0])
+		var zeros int64
+		hashes, zeros = hashBlocks(buf, hashes[:0])
+		s.mu.Lock()
+		s.packed += int64(len(packed))
+		s.count.zero += zeros
+		for _, h := range hashes {
+			s.count.add(h)
+		}
+		s.mu.Unlock()
+		s.free <- buf[:part]
+	}
+}
+
+// hashBlocks appends the hashes of all blocks but those of zeros, which it counts. The last is padded.
+func hashBlocks(data []byte, hashes []uint64) (_ []uint64, zeros int64) {
+	var padded [block]byte
+	for at := 0; at < len(data); at += block {
+		b := data[at:min(at+block, len(data))]
+		if len(b) < block {
+			copy(padded[:], b)
+			b = padded[:]
+		}
+		if allZero(b) {
+			zeros++
+			continue
+		}
+		sum := sha256.Sum256(b)
+		hashes = append(hashes, binary.LittleEndian.Uint64(sum[:8]))
+	}
+	return hashes, zeros
+}
+
+func allZero(b []byte) bool {
+	for len(b) >= 8 {
+		if binary.LittleEndian.Uint64(b) != 0 {
+			return false
+		}
+		b = b[8:]
+	}
+	for _, x := range b {
+		if x != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *scanner) report() Report {
+	r := Report{SchemaVersion: SchemaVersion, Files: s.files, Bytes: s.bytes, ZeroBlocks: s.count.zero, Blocks: s.count.total + s.count.zero,
+		SampledOneIn: 1 << s.count.shift, ZstdBytes: s.packed, Problems: append([]string{}, s.bad...)}
+	var plusMinus float64
+	r.DuplicateBlocks, plusMinus = s.count.duplicates()
+	if r.Blocks > 0 {
+		r.DuplicateShare = r.DuplicateBlocks / float64(r.Blocks)
+		r.PlusMinusShare = plusMinus / float64(r.Blocks)
+		r.ZstdRatio = float64(r.ZstdBytes) / float64(r.Bytes)
+	}
+	return r
+}

@@ -1,0 +1,61 @@
+package discover
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// gpus asks NVML, and where that is not there takes what the kernel shows of NVIDIA cards: their names need the driver,
+// their memory needs NVML.
+func (m machine) gpus() (list []GPU, note string) {
+	list, note = m.nvml()
+	for i := range list {
+		if address := strings.ToLower(list[i].address()); address != "" {
+			if l := linkAt(m.path("/sys/bus/pci/devices/" + address)); l != nil {
+				list[i].Link.NUMANode = l.NUMANode
+			}
+		}
+	}
+	if len(list) > 0 {
+		return list, note
+	}
+	list = m.kernelGPUs()
+	if len(list) == 0 {
+		if note == "" || !linux() {
+			return []GPU{}, note
+		}
+		return []GPU{}, "no NVIDIA card is on the PCI bus"
+	}
+	return list, note
+}
+
+func (g GPU) address() string {
+	if g.Link == nil {
+		return ""
+	}
+	return g.Link.Address
+}
+
+const (
+	nvidiaVendor = "0x10de"
+	displayClass = "0x03" // VGA and 3D controllers
+)
+
+// kernelGPUs finds NVIDIA's display controllers on the PCI bus.
+func (m machine) kernelGPUs() []GPU {
+	var list []GPU
+	for _, address := range m.names("/sys/bus/pci/devices", "") {
+		dir, err := filepath.EvalSymlinks(m.path("/sys/bus/pci/devices/" + address))
+		if err != nil || read(dir, "vendor") != nvidiaVendor || !strings.HasPrefix(read(dir, "class"), displayClass) {
+			continue
+		}
+		g := GPU{Index: len(list), Name: "NVIDIA device " + read(dir, "device"), Link: linkAt(dir), Source: "PCI bus"}
+		for line := range strings.Lines(m.text("/proc/driver/nvidia/gpus/" + address + "/information")) {
+			if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "Model" {
+				g.Name, g.Source = strings.TrimSpace(value), "/proc/driver/nvidia"
+			}
+		}
+		list = append(list, g)
+	}
+	return list
+}

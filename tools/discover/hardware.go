@@ -1,0 +1,128 @@
+package discover
+
+import (
+	"kvbench/kvbench"
+)
+
+// SchemaVersion of the JSON. Readers accept any 1.x.
+const SchemaVersion = "1.0"
+
+// Hardware is what was found. Unknown texts are empty and left out of the JSON, unknown numbers are null.
+type Hardware struct {
+	SchemaVersion string `json:"schema_version"`
+	Hostname      string `json:"hostname"`
+	OS            string `json:"os"`
+	Kernel        string `json:"kernel"`
+	Arch          string `json:"arch"`
+
+	CPU       CPU              `json:"cpu"`
+	Memory    Memory           `json:"memory"`
+	GPUs      []GPU            `json:"gpus"`
+	GPUNote   string           `json:"gpu_note,omitempty"` // why there are none, or why not all of them is known
+	Devices   []Device         `json:"block_devices"`
+	Directory *Directory       `json:"directory"`
+	Tracing   Tracing          `json:"tracing"`
+	Advice    []Recommendation `json:"recommended"`
+}
+
+// CPU is the processors.
+type CPU struct {
+	Model          string  `json:"model"`
+	Sockets        *int    `json:"sockets"`
+	Cores          *int    `json:"cores"`   // physical
+	Threads        int     `json:"threads"` // logical
+	NUMA           []Node  `json:"numa_nodes"`
+	Governor       string  `json:"governor,omitempty"`
+	Virtual        bool    `json:"virtual_machine"`
+	AllowedCores   float64 `json:"allowed_cores"` // affinity and cgroup included
+	AllowedBecause string  `json:"allowed_cores_source"`
+}
+
+// Node is a NUMA node.
+type Node struct {
+	ID          int    `json:"id"`
+	CPUs        string `json:"cpus"`
+	MemoryBytes *int64 `json:"memory_bytes"`
+}
+
+// Memory is the main memory.
+type Memory struct {
+	TotalBytes       int64  `json:"total_bytes"`
+	AvailableBytes   int64  `json:"available_bytes"` // cgroup limits included
+	AvailableBecause string `json:"available_source"`
+	HugePages        string `json:"transparent_hugepage,omitempty"`
+	HugePagePool     *int64 `json:"nr_hugepages"`
+}
+
+// Link is a PCIe link.
+type Link struct {
+	Address       string `json:"address"`
+	Speed         string `json:"speed"` // as the kernel writes it: 16.0 GT/s PCIe
+	Generation    int    `json:"generation"`
+	Width         int    `json:"width"`
+	MaxGeneration int    `json:"max_generation"`
+	MaxWidth      int    `json:"max_width"`
+	NUMANode      *int64 `json:"numa_node"`
+}
+
+// GPU is one card.
+type GPU struct {
+	Index       int    `json:"index"`
+	Name        string `json:"name"`
+	UUID        string `json:"uuid,omitempty"`
+	MemoryBytes *int64 `json:"memory_bytes"`
+	Link        *Link  `json:"pcie"`
+	Source      string `json:"source"` // nvml, or where else it was found
+}
+
+// Device is a whole block device.
+type Device struct {
+	kvbench.DeviceEnvironment
+	Link *Link `json:"pcie"`
+	NVMe *NVMe `json:"nvme"`
+}
+
+// NVMe is what the controller says of itself, as the kernel keeps it.
+type NVMe struct {
+	Controller string `json:"controller"`
+	Model      string `json:"model"`
+	Serial     string `json:"serial,omitempty"`
+	Firmware   string `json:"firmware"`
+	Transport  string `json:"transport"`
+	Queues     *int64 `json:"queue_count"`
+	State      string `json:"state,omitempty"`
+	Subsystem  string `json:"subsystem_nqn,omitempty"`
+}
+
+// Directory is where the storage tier would be.
+type Directory struct {
+	Path         string                        `json:"path"`
+	Filesystem   kvbench.FilesystemEnvironment `json:"filesystem"`
+	TotalBytes   int64                         `json:"total_bytes"`
+	FreeBytes    int64                         `json:"free_bytes"`
+	Root         bool                          `json:"root_filesystem"`
+	Network      bool                          `json:"network"`
+	InMemory     bool                          `json:"in_memory"`
+	Device       string                        `json:"device,omitempty"`
+	DeviceReason string                        `json:"device_reason,omitempty"`
+}
+
+// Tracing is what block-layer tracing would find.
+type Tracing struct {
+	Possible bool      `json:"possible"`
+	Verdict  string    `json:"verdict"`
+	Features []Feature `json:"features"`
+}
+
+// Feature is one thing that tracing needs or likes.
+type Feature struct {
+	Name   string `json:"name"`
+	There  bool   `json:"there"`
+	Detail string `json:"detail"`
+}
+
+// Recommendation is a parameter or a setting of the system, and why.
+type Recommendation struct {
+	What   string `json:"what"` // a flag with its value, or a command
+	Reason string `json:"reason"`
+}

@@ -1,0 +1,127 @@
+package export
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+	"kvbench/params"
+	"kvbench/tools/command"
+	"kvbench/tools/golden"
+	"kvbench/tools/input"
+)
+
+func call(stdin string, args ...string) (code int, stdout, stderr string) {
+	var out, errs strings.Builder
+	code = Command.Run(args, strings.NewReader(stdin), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestGolden(t *testing.T) {
+	code, out, errs := call("", "../input/testdata/bench.txt", "../input/testdata/events.json")
+	assert.Equal(t, command.Done, code)
+	golden.Check(t, "text.stderr", errs)
+	// The embedded result file is golden in its own package.
+	var doc map[string]any
+	require.NoError(t, json.Unmarshal([]byte(out), &doc))
+	for _, r := range doc["results"].([]any) {
+		if m := r.(map[string]any); m["result"] != nil {
+			m["result"] = "embedded"
+		}
+	}
+	text, err := json.MarshalIndent(doc, "", " ")
+	require.NoError(t, err)
+	golden.Check(t, "text.json", string(text)+"\n")
+}
+
+// suite is benchmark text as the testing package prints it, one line for every benchmark of the suite with every metric.
+func suite(t *testing.T) (text string, want map[string]map[string]float64) {
+	res, err := kvbench.ReadResult("../../kvbench/testdata/result.json")
+	require.NoError(t, err)
+	metrics := res.Metrics()
+	require.NotEmpty(t, metrics)
+	want = map[string]map[string]float64{}
+	var b strings.Builder
+	b.WriteString("kvbench-format: 1\ndivision: quick\n")
+	for _, u := range kvbench.UnitDirections() {
+		fmt.Fprintf(&b, "Unit %s better=%s\n", u.Unit, u.Better)
+		metrics = append(metrics, kvbench.Metric{Unit: u.Unit + "-extra", Value: 1.25e-7})
+	}
+	for i, bench := range params.Benchmarks() {
+		line := testing.BenchmarkResult{N: 1, Extra: map[string]float64{}}
+		for _, m := range metrics {
+			line.Extra[m.Unit] = m.Value * (1 + float64(i)/7)
+		}
+		text := line.String()
+		fmt.Fprintf(&b, "Benchmark%s/key=v-2 \t%s\n--- BENCH: Benchmark%s\n    run.go:1: result: /nowhere/x.json\n", bench.Name, text, bench.Name)
+		// The line rounds: what it shows is the truth.
+		want[bench.Name+"/key=v-2"] = shown(t, text)
+	}
+	return b.String(), want
+}
+
+func shown(t *testing.T, line string) map[string]float64 {
+	out := map[string]float64{}
+	fields := strings.Fields(line)
+	for i := 1; i+1 < len(fields); i += 2 {
+		var v float64
+		_, err := fmt.Sscan(fields[i], &v)
+		require.NoError(t, err, line)
+		out[fields[i+1]] = v
+	}
+	return out
+}
+
+func TestRoundTripOfEveryBenchmark(t *testing.T) {
+	text, want := suite(t)
+	code, out, errs := call(text, "-")
+	require.Equal(t, command.Done, code, errs)
+	assert.Empty(t, errs)
+	got := map[string]map[string]float64{}
+	var doc struct{ Results []input.Entry }
+	require.NoError(t, json.Unmarshal([]byte(out), &doc))
+	for _, r := range doc.Results {
+		got[r.Name] = map[string]float64{}
+		for _, v := range r.Values {
+			got[r.Name][v.Unit] = float64(v.Value)
+		}
+	}
+	assert.Equal(t, want, got)
+
+	again := filepath.Join(t.TempDir(), "a.json")
+	require.NoError(t, os.WriteFile(again, []byte(out), 0o644))
+	_, second, _ := call("", again)
+	assert.Equal(t, out, second, "kvreport reads its own document back")
+}
+
+func TestUnreadableInputLeavesNoFile(t *testing.T) {
+	dir := t.TempDir()
+	zero := filepath.Join(dir, "zero")
+	require.NoError(t, os.WriteFile(zero, nil, 0o644))
+	out := filepath.Join(dir, "out.json")
+	for _, args := range [][]string{{zero, "-o", out}, {"../input/testdata/bench.txt", zero, "-o", out}, {dir, "-o", out}, {"absent", "-o", out}, {"-o", out},
+		{"../input/testdata/python.json", "-o", filepath.Join(dir, "no", "x")}, {"../input/testdata/python.json", "-o", dir}} {
+		code, _, errs := call("", args...)
+		assert.Equal(t, command.Usage, code, args)
+		lines := strings.Split(strings.TrimSpace(errs), "\n")
+		assert.True(t, strings.HasPrefix(lines[len(lines)-1], "kvreport json: "), errs)
+	}
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, left, 1)
+}
+
+func TestStandardOutput(t *testing.T) {
+	var a bytes.Buffer
+	require.NoError(t, Write(&a, []string{"../input/testdata/python.json"}, input.Options{}))
+	_, out, _ := call("", "../input/testdata/python.json")
+	assert.Equal(t, a.String(), out)
+}

@@ -1,0 +1,234 @@
+package gate
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"golang.org/x/perf/benchunit"
+)
+
+// value writes a number of a tidied unit as a person reads it: 1.235ms, 4.657GiB/s.
+func value(v float64, unit string) string {
+	if math.IsNaN(v) {
+		return "–"
+	}
+	text := benchunit.Scale(v, benchunit.ClassOf(unit))
+	switch {
+	case strings.HasSuffix(unit, "B/s"):
+		return text + "B/s"
+	case unit == "sec/op", strings.HasSuffix(unit, "-sec"):
+		return text + "s"
+	case unit == "B/op", strings.HasSuffix(unit, "-bytes"):
+		return text + "B"
+	}
+	return text
+}
+
+// centre is a median with its confidence interval.
+func centre(s Sample, unit string) string {
+	if s.N == 0 {
+		return "–"
+	}
+	text := value(s.Median, unit)
+	if math.IsInf(s.Lo, 0) || math.IsInf(s.Hi, 0) {
+		return text + " ± ∞"
+	}
+	if s.Median == 0 {
+		return text
+	}
+	return fmt.Sprintf("%s ± %.1f%%", text, 100*max(s.Hi-s.Median, s.Median-s.Lo)/math.Abs(s.Median))
+}
+
+// change is the difference of the medians in the metric's own direction.
+func (r Row) change() string {
+	switch {
+	case r.New.N == 0 || r.Old.N == 0:
+		return "–"
+	case r.Old.Median == r.New.Median:
+		return "0.0%"
+	case r.Old.Median == 0:
+		return "?"
+	}
+	return fmt.Sprintf("%+.1f%%", 100*(r.New.Median-r.Old.Median)/math.Abs(r.Old.Median))
+}
+
+func share(v float64) string {
+	if math.IsInf(v, 0) {
+		return "∞"
+	}
+	return fmt.Sprintf("%.3g%%", 100*v)
+}
+
+func (r Row) p() string {
+	if r.New.N == 0 {
+		return "–"
+	}
+	if r.Adjusted != r.P && r.Verdict != Shown {
+		return fmt.Sprintf("%.4f → %.4f", r.P, r.Adjusted)
+	}
+	return fmt.Sprintf("%.4f", r.P)
+}
+
+func (r Row) samples() string { return fmt.Sprintf("%d+%d", r.Old.N, r.New.N) }
+
+// answer says the verdict in words.
+func (r *Report) answer(row Row) string {
+	switch row.Verdict {
+	case Worse:
+		return fmt.Sprintf("WORSE by %s, at most %s is allowed", share(row.Loss), share(row.Limit))
+	case Better:
+		return "better"
+	case Few:
+		return r.few(row)
+	case Missing:
+		if row.Unit == "" {
+			return "MISSING in new"
+		}
+		return "MISSING in new: no such result"
+	case Fine:
+		if row.Adjusted < r.Options.Alpha && row.Loss > 0 {
+			return fmt.Sprintf("ok: worse by %s, %s is allowed", share(row.Loss), share(row.Limit))
+		}
+		return "ok: no significant difference"
+	}
+	return ""
+}
+
+// few says why no difference could have been found, and how many samples would do.
+func (r *Report) few(row Row) string {
+	m, n := row.Old.N, row.New.N
+	text := fmt.Sprintf("NOT ENOUGH SAMPLES: %d against %d", m, n)
+	switch least := leastP(m, n); {
+	case least >= r.Options.Alpha:
+		text += fmt.Sprintf(" can never reach p = %g", r.Options.Alpha)
+	case min(m, n) < minSamples:
+		text += fmt.Sprintf(", at least %d per side are compared", minSamples)
+	default:
+		text += fmt.Sprintf(" give p %.2g at best, too much for %d metrics together", least, r.Family)
+	}
+	text += fmt.Sprintf("; run with -count %d", row.Need)
+	if n := r.Tested; n > 1 {
+		text += fmt.Sprintf(" for these %d metrics", n)
+	}
+	return text
+}
+
+// Headline is the answer in one line.
+func (r *Report) Headline() string {
+	counts := make(map[Verdict]int)
+	for _, row := range r.Rows {
+		counts[row.Verdict]++
+	}
+	var parts []string
+	add := func(v Verdict, text string) {
+		if n := counts[v]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, text))
+		}
+	}
+	add(Worse, "worse than allowed")
+	add(Missing, "missing")
+	add(Few, "with too few samples")
+	add(Better, "better")
+	add(Fine, "without a significant loss beyond the limit")
+	verdict := "passed"
+	if r.Failed() {
+		verdict = "FAILED"
+	}
+	return fmt.Sprintf("gate %s: %s (Mann-Whitney, alpha %g, Holm over %d)", verdict, strings.Join(parts, ", "), r.Options.Alpha, r.Family)
+}
+
+// WriteText writes the report for a terminal.
+func (r *Report) WriteText(w io.Writer) error {
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tab, "benchmark\tmetric\told\tnew\tchange\tp\tn\tverdict")
+	line := func(row Row) {
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", row.Bench, row.Unit, centre(row.Old, row.tidy), centre(row.New, row.tidy),
+			row.change(), row.p(), row.samples(), r.answer(row))
+	}
+	for _, row := range r.Rows {
+		line(row)
+	}
+	for _, row := range r.Others {
+		line(row)
+	}
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	for _, note := range r.remarks() {
+		fmt.Fprintln(w, note)
+	}
+	_, err := fmt.Fprintln(w, r.Headline())
+	return err
+}
+
+// remarks are the lines below the table.
+func (r *Report) remarks() []string {
+	list := append([]string(nil), r.Notes...)
+	for _, name := range r.OnlyNew {
+		list = append(list, name+": only in new, nothing to compare it with")
+	}
+	if len(r.Ungated) > 0 && !r.Options.All {
+		list = append(list, fmt.Sprintf("not gated: %s (-all shows them, -max-regress METRIC=PERCENT gates one)", strings.Join(r.Ungated, ", ")))
+	}
+	return list
+}
+
+// WriteMarkdown writes the report for a comment or a job summary.
+func (r *Report) WriteMarkdown(w io.Writer) error {
+	cell := strings.NewReplacer("|", `\|`, "\n", " ")
+	fmt.Fprintf(w, "**%s**\n\n| benchmark | metric | old | new | change | p | n | verdict |\n|---|---|---:|---:|---:|---:|---:|---|\n", cell.Replace(r.Headline()))
+	for _, row := range slices.Concat(r.Rows, r.Others) {
+		answer := cell.Replace(r.answer(row))
+		if r.fails(row.Verdict) {
+			answer = "**" + answer + "**"
+		}
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", cell.Replace(row.Bench), cell.Replace(row.Unit),
+			centre(row.Old, row.tidy), centre(row.New, row.tidy), row.change(), row.p(), row.samples(), answer)
+	}
+	remarks := r.remarks()
+	if len(remarks) > 0 {
+		fmt.Fprintln(w)
+	}
+	for _, note := range remarks {
+		if _, err := fmt.Fprintf(w, "- %s\n", note); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The two escapings of GitHub's workflow commands: of a message, and of a property such as title.
+var (
+	message  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)
+
+// WriteGitHub writes the report as a job's log: the table, and an annotation for everything that fails.
+func (r *Report) WriteGitHub(w io.Writer) error {
+	if err := r.WriteText(w); err != nil {
+		return err
+	}
+	for _, row := range r.Rows {
+		level := "error"
+		switch {
+		case row.Verdict == Better:
+			level = "notice"
+		case row.Verdict == Fine:
+			continue
+		case !r.fails(row.Verdict):
+			level = "warning"
+		}
+		text := fmt.Sprintf("%s (old %s, new %s, p %s, n %s)", r.answer(row), centre(row.Old, row.tidy), centre(row.New, row.tidy), row.p(), row.samples())
+		if row.Verdict == Better {
+			text = fmt.Sprintf("better: %s (old %s, new %s, p %s)", row.change(), centre(row.Old, row.tidy), centre(row.New, row.tidy), row.p())
+		}
+		if _, err := fmt.Fprintf(w, "::%s title=%s::%s\n", level, property.Replace(strings.TrimSpace(row.Bench+" "+row.Unit)), message.Replace(text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+
+	"kvbench/tools/command"
+	"kvbench/tools/comparable"
+	"kvbench/tools/input"
+)
+
+const name = "gate"
+
+// Command is kvreport gate.
+var Command = command.Command{
+	Name:  name,
+	Args:  "-old IN… -new IN… [-max-regress METRIC=PERCENT,…] [-alpha 0.05] [-format text|markdown|github]",
+	Short: "fail when new results are significantly worse than old ones",
+	Long: `
+Compares two sides and exits 1 when a metric is worse, 0 when none is. Worse means both: the medians differ significantly
+(Mann-Whitney test, p below -alpha after Holm's correction for everything that is gated), and the new median is worse than
+the old one by more than the metric's limit. Which direction is worse, the Unit lines of the input tell.
+
+Gated is one headline metric per benchmark (read-B/s, else write-B/s, else ns/op) with a limit of 5%, and every metric that
+-max-regress names, repeatable or separated by commas:
+  read-p95-ns=10%   gate it too, it may lose 10%      read-p95-ns   gate it too, with the default limit
+  default=3%        change the default limit
+
+Run each side at least six times (-count 6). Three runs against three can never reach p = 0.05, and the more metrics are
+gated, the more runs they need: what could not be significant whatever the difference is called "not enough samples", with
+the number of runs that would do, and fails (-allow-few lets it pass). Beware of runs of the same day on a shared machine:
+no test can tell its noise from a loss; run old and new alternately.
+
+A benchmark or gated metric that the old side has and the new side has not is a failure (-allow-missing lets it pass).
+Runs that differ in division, I/O mode, decode reads or in what the device time of a write is are refused: their numbers
+mean different things. Runs that differ in another parameter are refused too, unless -ignore names it.
+
+-format markdown writes a table for a comment or a job summary, -format github the annotations of GitHub Actions.
+-all shows every metric. Exit codes: 0 passed, 1 not passed, 2 nothing was compared: wrong usage or input.`,
+	Example: `
+go test ./benchmarks -run '^$' -bench 'StorageCeiling|Tier' -count 6 -cache-dir /mnt/a > a.txt
+go test ./benchmarks -run '^$' -bench 'StorageCeiling|Tier' -count 6 -cache-dir /mnt/b > b.txt
+go tool kvreport gate -old a.txt -new b.txt -max-regress 'read-B/s=5%,read-p95-ns=10%'
+go tool kvreport gate -old main/ -new pr/ -format markdown >> "$GITHUB_STEP_SUMMARY"`,
+	Run: run,
+}
+
+// inputs is a flag that may be given several times.
+type inputs []string
+
+func (i *inputs) String() string     { return strings.Join(*i, " ") }
+func (i *inputs) Set(s string) error { *i = append(*i, s); return nil }
+
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	o, old, new, format, err := parse(args)
+	if err != nil {
+		return command.Fail(stderr, name, err)
+	}
+	sides := [2]*Side{NewSide("old"), NewSide("new")}
+	for i, in := range [2][]string{old, new} {
+		sides[i].keep = o.wanted
+		if err := sides[i].Read(in, stdin, func(err error) { fmt.Fprintf(stderr, "kvreport gate: %v\n", err) }); err != nil {
+			return command.Fail(stderr, name, err)
+		}
+	}
+	r, err := Judge(sides[0], sides[1], o)
+	if err != nil {
+		return command.Fail(stderr, name, err)
+	}
+	if len(r.Refusals) > 0 {
+		return refuse(stderr, r.Refusals)
+	}
+	write := map[string]func(io.Writer) error{"text": r.WriteText, "markdown": r.WriteMarkdown, "github": r.WriteGitHub}[format]
+	if err := write(stdout); err != nil {
+		return command.Fail(stderr, name, err)
+	}
+	if r.Failed() {
+		return command.No
+	}
+	return command.Done
+}
+
+func parse(args []string) (o Options, old, new inputs, format string, err error) {
+	fs := command.Flags(name)
+	o.Limits.Default = defaultLimit
+	var ignore string
+	fs.Var(&old, "old", "")
+	fs.Var(&new, "new", "")
+	fs.Var(&o.Limits, "max-regress", "")
+	fs.Float64Var(&o.Alpha, "alpha", 0.05, "")
+	fs.StringVar(&format, "format", "text", "")
+	fs.StringVar(&ignore, "ignore", "", "")
+	fs.BoolVar(&o.AllowFew, "allow-few", false, "")
+	fs.BoolVar(&o.AllowMissing, "allow-missing", false, "")
+	fs.BoolVar(&o.All, "all", false, "")
+	rest, err := command.Parse(fs, args)
+	if ignore != "" {
+		o.Ignore = strings.Split(ignore, ",")
+	}
+	strict := slices.IndexFunc(o.Ignore, comparable.Defines)
+	switch {
+	case err != nil:
+	case len(rest) > 0:
+		err = fmt.Errorf("unexpected %q: inputs are given as -old IN -new IN, each repeatable", rest[0])
+	case len(old) == 0 || len(new) == 0:
+		err = errors.New("-old and -new are both needed, for example: kvreport gate -old a.txt -new b.txt")
+	case slices.Contains(old, input.Stdin) && slices.Contains(new, input.Stdin):
+		err = errors.New("only one of -old and -new can be standard input")
+	case !slices.Contains([]string{"text", "markdown", "github"}, format):
+		err = fmt.Errorf("-format: must be text, markdown or github, given %q", format)
+	case !(o.Alpha > 0 && o.Alpha < 1):
+		err = fmt.Errorf("-alpha: must be between 0 and 1, given %g", o.Alpha)
+	case strict >= 0:
+		err = fmt.Errorf("-ignore: %s cannot be ignored: results that differ in it mean different things", o.Ignore[strict])
+	}
+	return o, old, new, format, err
+}
+
+// refuse says why the sides cannot be compared, each reason once.
+func refuse(stderr io.Writer, list []Mismatch) int {
+	type reason struct{ name, old, new string }
+	first := make(map[reason]int)
+	var order []reason
+	var where []string
+	for _, m := range list {
+		r := reason{m.Name, m.Old, m.New}
+		if i, known := first[r]; known {
+			if !strings.Contains(where[i], " and others") {
+				where[i] += " and others"
+			}
+			continue
+		}
+		first[r] = len(order)
+		order, where = append(order, r), append(where, m.Bench)
+	}
+	for i, r := range order {
+		advice := "such numbers mean different things; measure both sides alike"
+		if !comparable.Defines(r.name) {
+			advice = "measure both sides alike, or give -ignore " + r.name + " if that is what you compare"
+		}
+		fmt.Fprintf(stderr, "kvreport gate: refused: %s differs (%s against %s in %s): %s\n", r.name, r.old, r.new, where[i], advice)
+	}
+	return command.Usage
+}
+
+// Read adds everything that the inputs hold. Bad lines go to warn, the rest is read.
+func (s *Side) Read(in []string, stdin io.Reader, warn func(error)) error {
+	var settings settingsCache
+	out, err := input.Each(in, input.Options{Stdin: stdin, Warn: warn}, func(rec *input.Record) error {
+		if len(rec.Values) == 0 {
+			s.note(fmt.Sprintf("%s %s: a trial without numbers was left out (%s)", s.Name, rec.Name, fate(rec)))
+			return nil
+		}
+		pkg, config := settings.of(rec)
+		s.Add(pkg, rec.Name, rec.Values, config)
+		return nil
+	})
+	s.units = out.Units
+	return err
+}
+
+func fate(rec *input.Record) string {
+	if rec.Result == nil {
+		return "no values on its line"
+	}
+	if rec.Result.Error != "" {
+		return rec.Result.Status + ": " + rec.Result.Error
+	}
+	return rec.Result.Status
+}
+
+// settingsCache translates configuration lines once for all records that share them.
+type settingsCache struct {
+	config []benchfmt.Config
+	pkg    string
+	list   []comparable.Setting
+}
+
+func (c *settingsCache) of(rec *input.Record) (pkg string, list []comparable.Setting) {
+	if len(rec.Config) == 0 {
+		c.config, c.pkg, c.list = nil, "", nil
+	} else if len(c.config) != len(rec.Config) || &c.config[0] != &rec.Config[0] {
+		c.config, c.pkg, c.list = rec.Config, "", nil
+		for _, line := range rec.Config {
+			if line.Key == "pkg" {
+				c.pkg = string(line.Value)
+			}
+			if comparable.Matters(line.Key) {
+				c.list = append(c.list, comparable.Setting{Name: line.Key, Value: string(line.Value)})
+			}
+		}
+	}
+	if rec.Result == nil && !rec.Python {
+		return c.pkg, c.list
+	}
+	list = slices.Clone(c.list)
+	if rec.Python {
+		return c.pkg, append(list, comparable.OfPython()...)
+	}
+	for _, s := range comparable.OfResult(rec.Result) {
+		list = slices.DeleteFunc(list, func(have comparable.Setting) bool { return have.Name == s.Name })
+		list = append(list, s)
+	}
+	return c.pkg, list
+}

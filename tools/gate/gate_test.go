@@ -1,0 +1,207 @@
+package gate
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tools/golden"
+)
+
+// gate runs the command.
+func gate(args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = run(args, strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// lines are what a benchmark prints in n trials: values around a centre, the same in every run of the test.
+func lines(name, unit string, centre float64, n int) string {
+	var b strings.Builder
+	for i := range n {
+		v := centre * (1 + 0.01*float64((i*7)%5-2) + 0.001*float64(i))
+		fmt.Fprintf(&b, "Benchmark%s-2\t1\t%.0f ns/op\t%.0f %s\t%.0f read-p95-ns\n", name, 1e15/v, v, unit, 4e15/v)
+	}
+	return b.String()
+}
+
+const header = "kvbench-format: 1\ndivision: quick\nseed: 42\nUnit read-B/s better=higher\nUnit write-B/s better=higher\nUnit read-p95-ns better=lower\npkg: kvbench/benchmarks\n"
+
+// file writes benchmark output into a temporary directory.
+func file(t *testing.T, parts ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "bench.txt")
+	require.NoError(t, os.WriteFile(path, []byte(strings.Join(parts, "")), 0o644))
+	return path
+}
+
+func TestGateOutputs(t *testing.T) {
+	old := file(t, header, lines("MaxStorageStress", "read-B/s", 1e9, 6), lines("PrefillOnly", "write-B/s", 2e9, 6),
+		lines("Tier/tier=storage/op=read", "read-B/s", 3e9, 6), lines("LargeModel", "read-B/s", 1e9, 6), lines("Synthetic", "read-B/s", 1e9, 3))
+	new := file(t, header, lines("MaxStorageStress", "read-B/s", 0.9e9, 6), lines("PrefillOnly", "write-B/s", 2.4e9, 6),
+		lines("Tier/tier=storage/op=read", "read-B/s", 2.99e9, 6), lines("Synthetic", "read-B/s", 1e9, 3), lines("MultiTurn", "read-B/s", 1e9, 6))
+	for _, format := range []string{"text", "markdown", "github"} {
+		code, out, errs := gate("-old", old, "-new", new, "-format", format, "-max-regress", "read-p95-ns=15%")
+		assert.Equal(t, 1, code)
+		assert.Empty(t, errs)
+		golden.Check(t, format+".golden", out)
+	}
+	code, out, _ := gate("-old", old, "-new", old, "-all", "-allow-few")
+	assert.Zero(t, code)
+	golden.Check(t, "all.golden", out)
+}
+
+func TestGateFindsLossesInBothDirections(t *testing.T) {
+	old, new := file(t, header, lines("B", "read-B/s", 1e9, 6)), file(t, header, lines("B", "read-B/s", 0.9e9, 6))
+	code, out, _ := gate("-old", old, "-new", new)
+	assert.Equal(t, 1, code)
+	assert.Contains(t, out, "WORSE by 10%, at most 5% is allowed")
+	code, out, _ = gate("-old", new, "-new", old)
+	assert.Zero(t, code, "more bandwidth is no loss")
+	assert.Contains(t, out, "better")
+	code, _, _ = gate("-old", old, "-new", new, "-max-regress", "20%")
+	assert.Zero(t, code, "within a default of 20 %")
+	code, _, _ = gate("-old", old, "-new", new, "-max-regress", "read-B/s=20%")
+	assert.Zero(t, code)
+	code, out, _ = gate("-old", old, "-new", new, "-max-regress", "read-B/s=20%", "-max-regress", "read-p95-ns")
+	assert.Equal(t, 1, code, "the latency is gated once it is named")
+	assert.Contains(t, out, "read-p95-ns")
+}
+
+func TestGateNeedsSamples(t *testing.T) {
+	old, new := file(t, header, lines("B", "read-B/s", 1e9, 3)), file(t, header, lines("B", "read-B/s", 0.5e9, 3))
+	code, out, _ := gate("-old", old, "-new", new)
+	assert.Equal(t, 1, code, "the three trials of the closed division are never gated")
+	assert.Contains(t, out, "NOT ENOUGH SAMPLES: 3 against 3 can never reach p = 0.05; run with -count 4")
+	code, _, _ = gate("-old", old, "-new", new, "-allow-few")
+	assert.Zero(t, code)
+
+	t.Run("a family too large for its samples says how many it needs", func(t *testing.T) {
+		var a, b []string
+		for i := range 30 {
+			a = append(a, lines(fmt.Sprintf("B%d", i), "read-B/s", 1e9, 6))
+			b = append(b, lines(fmt.Sprintf("B%d", i), "read-B/s", 0.5e9, 6))
+		}
+		code, out, _ := gate("-old", file(t, append([]string{header}, a...)...), "-new", file(t, append([]string{header}, b...)...))
+		assert.Equal(t, 1, code)
+		assert.Contains(t, out, "6 against 6 give p 0.0022 at best, too much for 30 metrics together; run with -count 7 for these 30 metrics")
+	})
+}
+
+func TestGateMissing(t *testing.T) {
+	old := file(t, header, lines("A", "read-B/s", 1e9, 6), lines("B", "read-B/s", 1e9, 6))
+	new := file(t, header, lines("A", "read-B/s", 1e9, 6))
+	code, out, _ := gate("-old", old, "-new", new)
+	assert.Equal(t, 1, code)
+	assert.Contains(t, out, "MISSING in new")
+	code, _, _ = gate("-old", old, "-new", new, "-allow-missing")
+	assert.Zero(t, code)
+	code, out, _ = gate("-old", new, "-new", old)
+	assert.Zero(t, code, "a new benchmark is none that is missing")
+	assert.Contains(t, out, "B: only in new")
+	code, out, _ = gate("-old", new, "-new", file(t, header, lines("A", "write-B/s", 1e9, 6)))
+	assert.Equal(t, 1, code, "the metric is gone")
+	assert.Contains(t, out, "MISSING in new")
+}
+
+func TestGateComparesMachinesWithDifferentCores(t *testing.T) {
+	old := lines("A", "read-B/s", 1e9, 6)
+	code, out, _ := gate("-old", file(t, header, old), "-new", file(t, header, strings.ReplaceAll(old, "-2\t", "-64\t")))
+	assert.Zero(t, code)
+	assert.NotContains(t, out, "MISSING")
+	both := file(t, header, old, strings.ReplaceAll(old, "-2\t", "-64\t"))
+	code, out, _ = gate("-old", both, "-new", both)
+	assert.Zero(t, code)
+	assert.Contains(t, out, "A-64", "runs of -cpu 2,64 are two benchmarks")
+}
+
+func TestGateRefusesWhatCannotBeCompared(t *testing.T) {
+	body := lines("MaxStorageStress", "read-B/s", 1e9, 6)
+	old := file(t, header, body)
+	for _, c := range []struct{ what, header, want string }{
+		{"division", strings.Replace(header, "quick", "open", 1), "division differs (quick against open in MaxStorageStress)"},
+		{"I/O mode", header + "io: buffered\n", "io differs (direct against buffered"},
+		{"decode reads", header + "decode-reads: once\n", "decode-reads differs (batched against once"},
+		{"write device", strings.Replace(header, "quick", "closed", 1), "write-device differs (transfer+flush against flush"},
+		{"format", strings.Replace(header, "format: 1", "format: 2", 1), "kvbench-format differs"},
+		{"another parameter", header + "num-users: 9\n", "num-users differs (8 against 9 in MaxStorageStress): measure both sides alike, or give -ignore num-users"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			code, out, errs := gate("-old", old, "-new", file(t, c.header, body))
+			assert.Equal(t, 2, code)
+			assert.Empty(t, out)
+			assert.Contains(t, errs, c.want)
+		})
+	}
+	code, _, _ := gate("-old", old, "-new", file(t, header+"num-users: 9\n", body), "-ignore", "num-users")
+	assert.Zero(t, code)
+	code, _, errs := gate("-old", old, "-new", old, "-ignore", "io")
+	assert.Equal(t, 2, code)
+	assert.Contains(t, errs, "cannot be ignored")
+	code, _, errs = gate("-old", file(t, header, body, "io: buffered\n", body), "-new", old)
+	assert.Equal(t, 2, code, "one side alone can be mixed")
+	assert.Contains(t, errs, "io")
+	code, _, _ = gate("-old", file(t, header+"num-users: 8\n", body), "-new", old)
+	assert.Zero(t, code, "giving the default is no difference")
+}
+
+func TestGateUsage(t *testing.T) {
+	good := file(t, header, lines("A", "read-B/s", 1e9, 6), "BenchmarkA-2 1 5 widgets\n")
+	empty := file(t, "")
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"-old and -new are both needed", nil},
+		{"-old and -new are both needed", []string{"-old", good}},
+		{"unexpected", []string{"-old", good, "-new", good, "x"}},
+		{"-format", []string{"-old", good, "-new", good, "-format", "html"}},
+		{"-alpha", []string{"-old", good, "-new", good, "-alpha", "5"}},
+		{"no percentage", []string{"-old", good, "-new", good, "-max-regress", "read-B/s=5"}},
+		{"no percentage", []string{"-old", good, "-new", good, "-max-regress", "read-B/s=-5%"}},
+		{"no benchmark of the old side has this metric; there are ns/op read-B/s read-p95-ns widgets", []string{"-old", good, "-new", good, "-max-regress", "reed-B/s=5%"}},
+		{"whether more or less of it is better is not known", []string{"-old", good, "-new", good, "-max-regress", "widgets"}},
+		{"bench.txt:1: it is empty", []string{"-old", good, "-new", empty}},
+		{"no such file", []string{"-old", good, "-new", good + ".not"}},
+		{"only one of -old and -new", []string{"-old", "-", "-new", "-"}},
+	} {
+		code, out, errs := gate(c.args...)
+		assert.Equal(t, 2, code, c.args)
+		assert.Empty(t, out)
+		assert.Contains(t, errs, c.want)
+		assert.Equal(t, 1, strings.Count(errs, "\n"), "one line: %s", errs)
+	}
+}
+
+func TestGateReadsALotQuickly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	const results = 100_000
+	var b strings.Builder
+	b.WriteString(header)
+	for i := range results {
+		v := 1e9 + float64((i*7919)%1000)*1e4
+		fmt.Fprintf(&b, "BenchmarkTier/tier=storage/op=read/size=%d-2\t1\t%.0f ns/op\t9.123 req/s\t1234 tok/s\t%.0f read-B/s\t%.0f write-B/s\t1234567 read-p50-ns\t2345678 read-p95-ns\t3456789 read-p99-ns\t0.98 hit-ratio\t0.3 cpu-ns/B\n",
+			i%200, 1e15/v, v, v/2)
+	}
+	path := file(t, b.String())
+	start := time.Now()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	code, out, errs := gate("-old", path, "-new", path)
+	took := time.Since(start)
+	runtime.ReadMemStats(&after)
+	assert.Zero(t, code, "%s%s", out[max(0, len(out)-500):], errs)
+	t.Logf("%d lines twice: %v, %d MiB more from the system", results, took, (after.Sys-before.Sys)>>20)
+	assert.Less(t, took, 10*time.Second, "5 s is the aim for half of this; the race detector is slow")
+	assert.Less(t, after.Sys-before.Sys, uint64(200<<20))
+}

@@ -1,0 +1,77 @@
+package gate
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"golang.org/x/perf/benchunit"
+)
+
+// defaultLimit is what a gated metric may lose when nothing else was said.
+const defaultLimit = 0.05
+
+// Limits say which metrics are gated beside the headline of each benchmark, and how much each may lose.
+type Limits struct {
+	Default float64
+	of      map[string]float64 // by tidied unit
+	named   []string           // as typed, in order
+}
+
+// String and Set make Limits a flag: "read-B/s=5%,read-p95-ns=10%", a bare metric for the default, a bare percentage to
+// change the default.
+func (l *Limits) String() string { return strings.Join(l.named, ",") }
+
+// Set adds to what was said before.
+func (l *Limits) Set(text string) error {
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		name, value, valued := strings.Cut(part, "=")
+		limit := math.NaN() // the default, which may still change
+		if !valued && strings.HasSuffix(name, "%") {
+			name, value, valued = "", name, true
+		}
+		if valued {
+			var err error
+			if limit, err = percent(value); err != nil {
+				return fmt.Errorf("%q: %w", part, err)
+			}
+		}
+		switch name = strings.TrimSpace(name); {
+		case name == "" && valued, name == "default":
+			if math.IsNaN(limit) {
+				return fmt.Errorf("%q: give it a percentage, for example default=5%%", part)
+			}
+			l.Default = limit
+		case name == "":
+			return fmt.Errorf("%q: a metric and a percentage are expected, for example read-B/s=5%%", text)
+		default:
+			if l.of == nil {
+				l.of = make(map[string]float64)
+			}
+			_, unit := benchunit.Tidy(1, name)
+			l.of[unit] = limit
+			l.named = append(l.named, name)
+		}
+	}
+	return nil
+}
+
+func percent(text string) (float64, error) {
+	digits, ok := strings.CutSuffix(strings.TrimSpace(text), "%")
+	v, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	if !ok || err != nil || !(v >= 0) || math.IsInf(v, 0) {
+		return 0, fmt.Errorf("%q is no percentage such as 5%%", text)
+	}
+	return v / 100, nil
+}
+
+// limit is what a metric may lose, and whether it was named.
+func (l *Limits) limit(unit string) (float64, bool) {
+	v, named := l.of[unit]
+	if !named || math.IsNaN(v) {
+		v = l.Default
+	}
+	return v, named
+}

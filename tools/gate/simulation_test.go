@@ -1,0 +1,102 @@
+package gate
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/perf/benchfmt"
+)
+
+// seed is printed with every simulation; GATE_SEED repeats one.
+func seed(t *testing.T) *rand.Rand {
+	t.Helper()
+	n := uint64(20260908)
+	if text := os.Getenv("GATE_SEED"); text != "" {
+		var err error
+		n, err = strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err)
+	}
+	t.Logf("GATE_SEED=%d", n)
+	return rand.New(rand.NewPCG(n, 4))
+}
+
+// normal draws n samples of a mean with a coefficient of variation.
+func normal(r *rand.Rand, n int, mean, cv float64) []float64 {
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = mean * max(0.01, 1+cv*r.NormFloat64())
+	}
+	return v
+}
+
+// pair is a comparison of benchmarks that each have one metric.
+func pair(benches int, old, new func() []float64) *Report {
+	a, b := NewSide("old"), NewSide("new")
+	for i := range benches {
+		name := fmt.Sprintf("B%d", i)
+		x, y := old(), new()
+		for _, v := range x {
+			a.Add("", name, []benchfmt.Value{{Value: v, Unit: "read-B/s"}}, nil)
+		}
+		for _, v := range y {
+			b.Add("", name, []benchfmt.Value{{Value: v, Unit: "read-B/s"}}, nil)
+		}
+	}
+	a.units = knownUnits()
+	r, err := Judge(a, b, Options{Alpha: 0.05, Limits: Limits{Default: 0.05}})
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
+func TestFalseAlarmsOfOneMetricStayWithinTheLevel(t *testing.T) {
+	const pairs, level = 2000, 0.025 // one of the two sides of 5 %
+	r := seed(t)
+	alarms := 0
+	for range pairs {
+		draw := func() []float64 { return normal(r, 6, 1e9, 0.20) }
+		if pair(1, draw, draw).Failed() {
+			alarms++
+		}
+	}
+	bound := level + 1.96*math.Sqrt(level*(1-level)/pairs)
+	rate := float64(alarms) / pairs
+	t.Logf("%d alarms in %d pairs without a change (n = 6, CV 20 %%): %.2f %%, at most %.2f %%", alarms, pairs, 100*rate, 100*bound)
+	assert.LessOrEqual(t, rate, bound)
+	assert.Positive(t, alarms, "a gate that never alarms tests nothing")
+}
+
+func TestFalseAlarmsOfAFamilyStayWithinTheLevel(t *testing.T) {
+	const runs, benches = 300, 19
+	r := seed(t)
+	red := 0
+	for range runs {
+		draw := func() []float64 { return normal(r, 6, 1e9, 0.20) }
+		if pair(benches, draw, draw).Failed() {
+			red++
+		}
+	}
+	t.Logf("%d of %d runs of %d benchmarks without a change are red: %.1f %%", red, runs, benches, 100*float64(red)/runs)
+	assert.LessOrEqual(t, float64(red)/runs, 0.05)
+}
+
+func TestTrueLossesAreFound(t *testing.T) {
+	const pairs = 2000
+	r := seed(t)
+	found := 0
+	for range pairs {
+		report := pair(1, func() []float64 { return normal(r, 6, 1e9, 0.03) }, func() []float64 { return normal(r, 6, 0.9e9, 0.03) })
+		if report.Failed() {
+			found++
+		}
+	}
+	t.Logf("%d of %d losses of 10 %% found (n = 6, CV 3 %%, threshold 5 %%): %.2f %%", found, pairs, 100*float64(found)/pairs)
+	assert.GreaterOrEqual(t, float64(found)/pairs, 0.99)
+}

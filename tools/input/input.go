@@ -1,0 +1,163 @@
+// Package input reads what the suite printed or wrote, and what the Python benchmark wrote, as one stream of records.
+//
+// An argument is a file, a directory of results, a glob, or - for standard input. What a file is, its content tells: text
+// of go test or of a benchmark binary, go test -json (both may be mixed), a result JSON of ours or of the Python
+// benchmark, or the document that kvreport json writes. Text is streamed in constant memory.
+package input
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+
+	"kvbench/kvbench"
+)
+
+// Stdin is the argument that stands for standard input.
+const Stdin = "-"
+
+// Record is one trial: a result line of benchmark text, a result file, or both.
+type Record struct {
+	Source string // the argument it came from: the run that it belongs to in comparisons
+	File   string // where it stands
+	Line   int    // 0 in a result file
+
+	Name   string            // as on the line, without Benchmark: StorageCeiling/op=read-2
+	Iters  int               // 0 without a line
+	Config []benchfmt.Config // file configuration in force at the line; shared between records, not to be changed
+	Values []benchfmt.Value  // tidied, the original value and unit beside them; none of a trial that is not complete
+
+	Path    string          // of the result file, empty when there is none
+	Raw     json.RawMessage // the result file as it stands, nil when there is none
+	Result  *kvbench.Result // nil when there is none or it is the Python benchmark's
+	Python  bool            // the result file is the Python benchmark's
+	Missing error           // why a result file that the text names could not be had
+
+	top     map[string]json.RawMessage // of Lookup
+	decoded map[string]any
+}
+
+// Options change what Each does. The zero value is ready to use.
+type Options struct {
+	Stdin io.Reader   // what - reads
+	Warn  func(error) // gets every bad line, with file and line; nil drops them
+
+	// LinesOnly leaves alone the result files that text names: the numbers of the lines suffice.
+	LinesOnly bool
+}
+
+// Outcome is what is known once everything is read.
+type Outcome struct {
+	Units   benchfmt.UnitMetadataMap // of the Unit lines, filled up with what the suite knows of its own units
+	Records int
+	Bad     int      // lines warned about
+	Sources []string // the runs that have records, in order
+	Missing int      // records whose line names a result file that could not be had
+}
+
+// Each reads all arguments in order and calls f with every record, which f may keep. It ends with the first error of f,
+// and with an error for an argument that cannot be read: a file that does not exist, is empty, truncated or holds no
+// result. A bad line within text is reported to Options.Warn and the rest is read.
+func Each(args []string, o Options, f func(*Record) error) (Outcome, error) {
+	if len(args) == 0 {
+		return Outcome{}, errors.New("no input; name benchmark output, result files, result directories, or - for standard input")
+	}
+	r := &reader{Options: o, each: f, seen: map[string]bool{}, out: Outcome{Units: benchfmt.UnitMetadataMap{}}}
+	for _, arg := range args {
+		r.source = arg
+		if err := r.argument(arg); err != nil {
+			return r.out, err
+		}
+	}
+	r.knownUnits()
+	return r.out, nil
+}
+
+// reader is the state of one Each.
+type reader struct {
+	Options
+	each   func(*Record) error
+	out    Outcome
+	source string
+	seen   map[string]bool // result files that have a record
+}
+
+func (r *reader) warn(file string, line int, format string, args ...any) {
+	r.out.Bad++
+	if r.Warn != nil {
+		r.Warn(fmt.Errorf("%s:%d: %s", file, line, fmt.Sprintf(format, args...)))
+	}
+}
+
+func (r *reader) emit(rec *Record) error {
+	rec.Source = r.source
+	r.out.Records++
+	if !slices.Contains(r.out.Sources, rec.Source) {
+		r.out.Sources = append(r.out.Sources, rec.Source)
+	}
+	if rec.Missing != nil {
+		r.out.Missing++
+	}
+	return r.each(rec)
+}
+
+func (r *reader) argument(arg string) error {
+	if arg == Stdin {
+		if r.Options.Stdin == nil {
+			return errors.New("no standard input here")
+		}
+		return r.stream(r.Options.Stdin, "stdin")
+	}
+	info, err := os.Stat(arg)
+	switch {
+	case err == nil && info.IsDir():
+		return r.directory(arg)
+	case err == nil:
+		return r.file(arg)
+	case !errors.Is(err, os.ErrNotExist) || !strings.ContainsAny(arg, "*?["):
+		return err
+	}
+	names, globErr := filepath.Glob(arg)
+	if globErr != nil {
+		return fmt.Errorf("%s: %w", arg, globErr)
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("%s: no file matches", arg)
+	}
+	for _, name := range names { // as if the shell had expanded it
+		r.source = name
+		read := r.file
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			read = r.directory
+		}
+		if err := read(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) file(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return r.stream(f, name)
+}
+
+// knownUnits adds the suite's own unit directions: result files have no Unit lines. What the input says stands.
+func (r *reader) knownUnits() {
+	for _, u := range kvbench.UnitDirections() {
+		if r.out.Units.Get(u.Unit, "better") == nil {
+			addUnit(r.out.Units, u.Unit, "better", u.Better)
+		}
+	}
+}

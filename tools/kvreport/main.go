@@ -1,0 +1,34 @@
+// Command kvreport turns what the benchmarks printed or wrote into documents and decisions.
+package main
+
+import (
+	"os"
+
+	"kvbench/tools/aggregate"
+	"kvbench/tools/command"
+	"kvbench/tools/datasize"
+	"kvbench/tools/dedup"
+	"kvbench/tools/discover"
+	"kvbench/tools/export"
+	"kvbench/tools/gate"
+	"kvbench/tools/page"
+	"kvbench/tools/submission"
+	"kvbench/tools/workbook"
+)
+
+// commands in the order of the help.
+var commands = []command.Command{
+	export.Command,
+	workbook.Command,
+	page.Command,
+	gate.Command,
+	aggregate.Command,
+	submission.Command,
+	discover.Command,
+	datasize.Command,
+	dedup.Command,
+}
+
+func main() {
+	os.Exit(command.Main("kvreport", commands, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}

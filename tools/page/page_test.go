@@ -1,0 +1,177 @@
+package page
+
+import (
+	"bytes"
+	"encoding/xml"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tools/command"
+	"kvbench/tools/compare"
+	"kvbench/tools/golden"
+	"kvbench/tools/input"
+)
+
+var inputs = []string{"../input/testdata/bench.txt", "../input/testdata/option_2", "../input/testdata/python.json"}
+
+func render(t testing.TB, o input.Options, args ...string) string {
+	t.Helper()
+	var records []*input.Record
+	out, err := input.Each(args, o, func(r *input.Record) error { records = append(records, r); return nil })
+	require.NoError(t, err)
+	var b strings.Builder
+	require.NoError(t, Write(&b, records, compare.Build(records, out.Units)))
+	return b.String()
+}
+
+var (
+	styleTag = regexp.MustCompile(`(?s)<style>.*?</style>`)
+	anyTag   = regexp.MustCompile(`<[^>]*>`)
+	blanks   = regexp.MustCompile(`[ \t]*\n\s*`)
+)
+
+// text is what a reader without eyes for graphics gets.
+func text(html string) string {
+	html = anyTag.ReplaceAllString(styleTag.ReplaceAllString(html, ""), "\n")
+	return strings.TrimSpace(blanks.ReplaceAllString(html, "\n")) + "\n"
+}
+
+func TestGoldenText(t *testing.T) {
+	golden.Check(t, "page.txt", text(render(t, input.Options{}, inputs...)))
+}
+
+func TestGoldenPage(t *testing.T) {
+	golden.Check(t, "page.html", render(t, input.Options{}, "../input/testdata/option_2"))
+}
+
+func TestPageIsSelfContained(t *testing.T) {
+	html := render(t, input.Options{}, inputs...)
+	assert.NotContains(t, html, "<script")
+	for _, link := range regexp.MustCompile(`(?:href|src)="([^"]*)"`).FindAllStringSubmatch(html, -1) {
+		assert.True(t, strings.HasPrefix(link[1], "#") || link[1] == "data:,", link[1])
+	}
+	assert.NotContains(t, html, "url(")
+	assert.NotContains(t, html, "NaN")
+	assert.NotContains(t, html, "Inf")
+	ids := map[string]bool{}
+	for _, id := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(html, -1) {
+		assert.False(t, ids[id[1]], "id %s twice", id[1])
+		ids[id[1]] = true
+	}
+	for _, link := range regexp.MustCompile(`href="#([^"]*)"`).FindAllStringSubmatch(html, -1) {
+		assert.True(t, ids[link[1]], "nothing is called %s", link[1])
+	}
+}
+
+// Every plot has two axis labels, and every one of them a unit or a name of what is counted.
+func TestPlotsAreLabelled(t *testing.T) {
+	html := render(t, input.Options{}, inputs...)
+	plots := regexp.MustCompile(`(?s)<svg class="plot".*?</svg>`).FindAllString(html, -1)
+	require.GreaterOrEqual(t, len(plots), 8)
+	for _, p := range plots {
+		require.NoError(t, wellFormed(p))
+		labels := regexp.MustCompile(`class="label">([^<]*)</text>`).FindAllStringSubmatch(p, -1)
+		require.Len(t, labels, 2)
+		for _, l := range labels {
+			assert.Regexp(t, `\(.+\)|tier and entry size`, l[1])
+		}
+	}
+}
+
+func wellFormed(text string) error {
+	d := xml.NewDecoder(strings.NewReader(text))
+	for {
+		if _, err := d.Token(); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+func TestSweepHasAKnee(t *testing.T) {
+	var b strings.Builder
+	for _, p := range []struct{ users, rate string }{{"1", "1073741824"}, {"2", "2147483648"}, {"4", "4080218931"}, {"8", "4294967296"}, {"16", "4294967296"}} {
+		b.WriteString("BenchmarkMaxStorageStress/num-users=" + p.users + "-2 1 5 ns/op " + p.rate + " read-B/s 1000000 read-p95-ns\n")
+	}
+	html := text(render(t, input.Options{Stdin: strings.NewReader(b.String())}, "-"))
+	assert.Contains(t, html, "MaxStorageStress/num-users=…")
+	assert.Contains(t, html, "read: knee at num-users=4, 3.8 GiB/s")
+	assert.Contains(t, html, "num-users (log scale)")
+}
+
+func TestKnee(t *testing.T) {
+	for _, c := range []struct {
+		y    []float64
+		want int
+		ok   bool
+	}{{[]float64{1, 2, 4, 8}, 3, false}, {[]float64{8, 8, 8}, 0, false}, {[]float64{1, 7, 10, 10}, 2, true}, {[]float64{1, 10}, 0, false}, {[]float64{1, 10, 5}, 1, true}} {
+		k, ok := knee(c.y)
+		assert.Equal(t, c.ok, ok, c.y)
+		if ok {
+			assert.Equal(t, c.want, k)
+		}
+	}
+}
+
+func TestTierTable(t *testing.T) {
+	html := text(render(t, input.Options{Stdin: strings.NewReader("BenchmarkTier/tier=storage/op=write/size=1MiB-2 1 5 ns/op 1073741824 write-B/s\n" +
+		"BenchmarkTier/tier=cpu/op=read/size=1MiB-2 1 5 ns/op 2147483648 read-B/s\n")}, "-"))
+	assert.Contains(t, html, "Each tier alone")
+	assert.Less(t, strings.Index(html, "cpu\n1MiB"), strings.Index(html, "storage\n1MiB"), "fast tiers first")
+}
+
+func TestNamesAreEscaped(t *testing.T) {
+	html := render(t, input.Options{Stdin: strings.NewReader("note: <b>&\nBenchmarkA/x=<script>alert(1)</script>/y=\"1-2 1 5 ns/op 3 <i>\n")}, "-")
+	assert.NotContains(t, html, "<script")
+	assert.NotContains(t, html, "<i>")
+	assert.NotContains(t, html, "<b>")
+}
+
+func TestCommand(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "x.html")
+	run := func(args ...string) (int, string) {
+		var errs strings.Builder
+		code := Command.Run(args, strings.NewReader(""), nil, &errs)
+		return code, errs.String()
+	}
+	code, errs := run("../input/testdata/bench.txt", "-o", out)
+	assert.Equal(t, command.Done, code)
+	assert.Contains(t, errs, "2 of 3 results have no result file")
+	require.NoError(t, os.Remove(out))
+	zero := filepath.Join(dir, "zero")
+	require.NoError(t, os.WriteFile(zero, nil, 0o644))
+	for _, args := range [][]string{{zero, "-o", out}, {"../input/testdata/python.json"}, {"../input/testdata/python.json", "-o", filepath.Join(dir, "a", "b")}} {
+		code, errs := run(args...)
+		assert.Equal(t, command.Usage, code)
+		assert.Equal(t, 1, strings.Count(errs[strings.LastIndex(errs[:len(errs)-1], "\n")+1:], "\n"), errs)
+	}
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, left, 1)
+}
+
+func FuzzWrite(f *testing.F) {
+	for _, name := range []string{"bench.txt", "python.json", "option_2/trial_0/rank_0/kvcache_results_20261120_103902.json"} {
+		data, err := os.ReadFile("../input/testdata/" + name)
+		require.NoError(f, err)
+		f.Add(data)
+	}
+	f.Add([]byte("BenchmarkTier/tier=cpu/op=read/size=1MiB 1 5 read-B/s\nBenchmarkT/x=1 1 1 read-B/s\nBenchmarkT/x=2 1 1 read-B/s\nBenchmarkT/x=3 1 1 read-B/s\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var records []*input.Record
+		out, err := input.Each([]string{"-"}, input.Options{Stdin: bytes.NewReader(data)}, func(r *input.Record) error { records = append(records, r); return nil })
+		if err != nil || len(records) > 50 {
+			return
+		}
+		require.NoError(t, Write(io.Discard, records, compare.Build(records, out.Units)))
+	})
+}

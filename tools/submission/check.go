@@ -1,0 +1,246 @@
+package submission
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"kvbench/kvbench"
+	"kvbench/params"
+	"kvbench/tools/aggregate"
+)
+
+// Deviation is one way in which results differ from what the closed division requires.
+type Deviation struct {
+	Group string   // option or benchmark
+	What  string   // "-num-users: must be 200, given 100"
+	Where []string // result files, or the paths where they should be
+}
+
+// Check is the outcome of the closed-division check.
+type Check struct {
+	Deviations []Deviation
+	Remarks    []string // what a reviewer should know and no rule forbids
+}
+
+// Closed tells whether nothing deviates.
+func (c *Check) Closed() bool { return len(c.Deviations) == 0 }
+
+// add notes a deviation at a place, once for all places.
+func (c *Check) add(group, where, format string, args ...any) {
+	what := fmt.Sprintf(format, args...)
+	for i := range c.Deviations {
+		if d := &c.Deviations[i]; d.Group == group && d.What == what {
+			if !slices.Contains(d.Where, where) {
+				d.Where = append(d.Where, where)
+			}
+			return
+		}
+	}
+	c.Deviations = append(c.Deviations, Deviation{group, what, []string{where}})
+}
+
+func (c *Check) remark(format string, args ...any) {
+	if line := fmt.Sprintf(format, args...); !slices.Contains(c.Remarks, line) {
+		c.Remarks = append(c.Remarks, line)
+	}
+}
+
+// closedTrials is how many trials an option has.
+const closedTrials = 3
+
+// CheckClosed compares all results with the closed division. Without a summary, because the results cannot be summed, each
+// is checked by itself.
+func CheckClosed(t *aggregate.Tree, s *aggregate.Summary) *Check {
+	c := &Check{}
+	for _, group := range t.Groups() {
+		files := t.Of(group)
+		for _, f := range files {
+			c.result(f)
+		}
+		c.shared(group, files)
+		if s != nil {
+			c.option(group, files, s.Options[group])
+		}
+	}
+	c.remarks(t)
+	return c
+}
+
+// option checks what only the results of all ranks and trials tell.
+func (c *Check) option(group string, files []aggregate.File, o *aggregate.Option) {
+	for _, missing := range o.MissingFiles {
+		if why := o.Failed[missing]; why != "" {
+			c.add(group, missing, "every trial of every rank must be complete: %s", why)
+		} else {
+			c.add(group, missing, "every trial of every rank must have a result: %d ranks × %d trials are expected", o.RankCount, o.TrialCount)
+		}
+	}
+	if o.TrialCount != closedTrials {
+		c.add(group, group, "trials: must be %d, there are %d", closedTrials, o.TrialCount)
+	}
+	for _, f := range files {
+		if n := f.Result.Summary.CacheStats.StorageEntries; f.Complete() && (n == nil || *n == 0) {
+			c.add(group, f.Path, "served from memory: nothing of the rank is in the storage tier (storage_entries 0)")
+		}
+	}
+	if !o.Valid {
+		c.add(group, group, "the option is invalid: %s", o.Invalid)
+	}
+}
+
+// result checks one file by itself.
+func (c *Check) result(f aggregate.File) {
+	r := f.Result
+	add := func(format string, args ...any) { c.add(f.Group, f.Path, format, args...) }
+	if r.Division != kvbench.DivisionClosed {
+		add("division: must be closed, given %s", r.Division)
+	}
+	if r.Option == nil {
+		add("benchmark: must be one of the MLPerf options, given %s", r.Benchmark)
+		return
+	}
+	required := c.parameters(f)
+	for _, d := range r.DiffersFromClosed {
+		// What the parameters cannot tell: the population, and keys of a configuration file.
+		if d.Name == "population" || strings.Contains(d.Name, ".") {
+			add("%s: must be %v, given %v", d.Name, d.Closed, d.Value)
+		}
+	}
+	if r.IO.Mode != "buffered" {
+		add("I/O: must have been buffered, was %s", r.IO.Mode)
+	}
+	if r.IO.WriteDevice != kvbench.WriteDeviceFlush {
+		add("write-device: must be %s, was %s", kvbench.WriteDeviceFlush, r.IO.WriteDevice)
+	}
+	if r.Workload.DecodeReads != "batched" {
+		add("decode-reads: must be batched, was %s", r.Workload.DecodeReads)
+	}
+	if required == nil {
+		return
+	}
+	if want := uint64(required.Seed) + uint64(r.Rank); r.Seed != want {
+		add("seed: must be %d + rank, was %d for rank %d", required.Seed, r.Seed, r.Rank)
+	}
+	// Ending a window takes its last operation a moment; a second is plenty.
+	if took := time.Duration(r.WindowNS); f.Complete() && (took < required.Window.Length || took > required.Window.Length+time.Second) {
+		add("window: must be %v, was %v", required.Window.Length, took.Round(time.Millisecond))
+	}
+	if f.Complete() && r.EndedBy != kvbench.EndedByDeadline {
+		add("window: must end by its deadline, ended by %s", r.EndedBy)
+	}
+}
+
+// parameters gives the recorded parameters to the table once more, in the closed division, and takes its objections: one
+// place decides what is allowed. It returns what the division requires, nil when the benchmark is unknown.
+func (c *Check) parameters(f aggregate.File) *params.Values {
+	b, ok := params.Benchmark(f.Result.Benchmark)
+	if !ok {
+		c.add(f.Group, f.Path, "benchmark: %s is not known to this version", f.Result.Benchmark)
+		return nil
+	}
+	if len(f.Result.Parameters) == 0 {
+		c.add(f.Group, f.Path, "parameters: the result has none on record")
+	}
+	required, _ := resolve(b, nil)
+	_, err := resolve(b, f.Result.Parameters)
+	if bad, ok := err.(params.Violations); ok {
+		for _, v := range bad {
+			what := v.Text
+			if what == "" {
+				what = fmt.Sprintf("%s: must be %s, given %s", v.Name, v.Required, v.Given)
+			}
+			c.add(f.Group, f.Path, "%s", strings.ReplaceAll(what, "\n", "; "))
+		}
+	} else if err != nil {
+		c.add(f.Group, f.Path, "parameters: %v", err)
+	}
+	return required
+}
+
+// resolve asks the parameter table in the closed division.
+func resolve(b params.Bench, given []kvbench.Parameter) (*params.Values, error) {
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	set := params.Register(fs)
+	in := params.Inputs{Bench: b, Base: "/", CheckCacheDir: func(string) error { return nil }}
+	args := []string{"-division=closed"}
+	for _, p := range given {
+		value := fmt.Sprint(p.Value)
+		switch {
+		case p.Name == "division" || value == "" || value == "–" || value == "temporary":
+		case p.Name == "benchtime":
+			in.BenchTime = value
+		case p.Name == "count":
+			if n, err := fmt.Sscan(value, &in.Count); n != 1 || err != nil {
+				return nil, fmt.Errorf("count: %q is no number", value)
+			}
+		case fs.Lookup(p.Name) != nil:
+			args = append(args, "-"+p.Name+"="+value)
+		}
+	}
+	if err := fs.Parse(args); err != nil {
+		return nil, err
+	}
+	return set.Resolve(in)
+}
+
+// shared finds ranks of one trial that worked in one directory, and content that repeats.
+func (c *Check) shared(group string, files []aggregate.File) {
+	for i, a := range files {
+		for _, b := range files[:i] {
+			if a.Trial == b.Trial && sameDirectory(a.Result, b.Result) {
+				c.add(group, b.Path, "two ranks share the directory %s", a.Result.IO.CacheDir)
+				c.add(group, a.Path, "two ranks share the directory %s", a.Result.IO.CacheDir)
+			}
+			if a.Result.Nonce != "" && a.Result.Nonce == b.Result.Nonce && a.Rank == b.Rank {
+				c.add(group, a.Path, "the content of an earlier trial is written again: both have the nonce %s", a.Result.Nonce)
+			}
+		}
+	}
+}
+
+// sameDirectory tells whether two results name one place: the same path on one host, or on one network filesystem.
+func sameDirectory(a, b *kvbench.Result) bool {
+	if a.IO.CacheDir == "" || a.IO.CacheDir != b.IO.CacheDir {
+		return false
+	}
+	if a.Environment.Hostname == b.Environment.Hostname {
+		return true
+	}
+	source := a.Environment.Filesystem.Source
+	remote := strings.Contains(source, ":") || strings.HasPrefix(source, "//")
+	return remote && source == b.Environment.Filesystem.Source
+}
+
+// remarks collects what no rule forbids.
+func (c *Check) remarks(t *aggregate.Tree) {
+	versions := make(map[string]bool)
+	options := make(map[int]bool)
+	for _, f := range t.Files {
+		versions[f.Result.Environment.Version] = true
+		if f.Result.Option != nil {
+			options[*f.Result.Option] = true
+		}
+		if w := f.Result.DeviceWitness.ServedFromCache; w != nil && *w {
+			c.remark("%s: the device read only a part of what the application read; the rest came from a cache", f.Path)
+		}
+		for _, w := range f.Result.Warnings {
+			c.remark("%s: %s", f.Path, w)
+		}
+	}
+	if len(versions) > 1 {
+		c.remark("the results come from %d versions of kvbench", len(versions))
+	}
+	for option := 1; option <= 3; option++ {
+		if !options[option] {
+			c.remark("option %d was not run", option)
+		}
+	}
+	for _, w := range t.Warnings {
+		c.remark("%s", w)
+	}
+}

@@ -1,0 +1,352 @@
+package submission
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/xuri/excelize/v2"
+	"gopkg.in/yaml.v3"
+
+	"kvbench/kvbench"
+	"kvbench/params"
+	"kvbench/tools/discover"
+	"kvbench/tools/golden"
+)
+
+// execute runs the subcommand.
+func execute(args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = run(args, strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// closed is a flawless result of the closed division, with the parameters that a run would have on record.
+func closed(t *testing.T, option, trial, rank int) *kvbench.Result {
+	t.Helper()
+	bench := map[int]string{1: "MaxStorageStress", 3: "LargeModel"}[option]
+	b, ok := params.Benchmark(bench)
+	require.True(t, ok)
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	set := params.Register(fs)
+	require.NoError(t, fs.Parse([]string{"-division=closed", fmt.Sprintf("-rank=%d", rank), "-ranks=2", "-cache-dir=/mnt/kv", "-results-dir=/results"}))
+	v, err := set.Resolve(params.Inputs{Bench: b, Base: "/", CheckCacheDir: func(string) error { return nil }})
+	require.NoError(t, err)
+	r := &kvbench.Result{
+		SchemaVersion: kvbench.SchemaVersion, Notice: kvbench.ClosedNotice, Status: kvbench.StatusComplete, EndedBy: kvbench.EndedByDeadline,
+		Benchmark: bench, Name: bench, Option: &option, Division: kvbench.DivisionClosed, Trial: trial, Count: 3, Rank: rank, Ranks: 2,
+		Nonce: fmt.Sprintf("%02d%02d%02d", option, trial, rank), Seed: uint64(42 + rank), CompletionUnit: "request",
+		StartTime: time.Date(2026, 9, 8, 12+option, trial*10, 0, 0, time.UTC).Format(time.RFC3339Nano), WindowNS: 300e9 + 1e6,
+		Model:    kvbench.ModelResult{Key: v.Model.Key, Name: v.Model.Name},
+		Workload: kvbench.Workload{Users: v.Users, DecodeReads: v.DecodeReads},
+		IO:       kvbench.IOResult{CacheDir: fmt.Sprintf("/mnt/kv/rank_%d", rank), Mode: "buffered", WriteDevice: kvbench.WriteDeviceFlush},
+		Environment: kvbench.Environment{Hostname: fmt.Sprintf("node%d", rank), OS: "Ubuntu 24.04 LTS", CPUModel: "AMD EPYC 9654", Cores: 192,
+			MemoryBytes: 768 << 30, Version: "abc",
+			Filesystem: kvbench.FilesystemEnvironment{Type: "xfs", Options: []string{"rw", "noatime"}, Source: "/dev/nvme0n1"},
+			Device:     &kvbench.DeviceEnvironment{Name: "nvme0n1", Model: "ACME FLASH 7", SizeBytes: new(int64(3840755982336)), Rotational: new(false)}},
+	}
+	for _, p := range v.Parameters() {
+		r.Parameters = append(r.Parameters, kvbench.Parameter{Name: p.Name, Value: p.Value, Origin: p.Origin})
+	}
+	c := &r.Summary.CacheStats
+	c.StorageReadBandwidth, c.StorageWriteBandwidth, c.StorageEntries = new(2.5+float64(rank)), new(0.5), new(int64(100))
+	c.LatencyMS = map[string]float64{"storage_read_device_p95_ms": 40, "storage_write_device_p95_ms": 90}
+	r.Summary.AvgThroughput, r.Summary.StorageThroughput = new(1000.0), new(10.0)
+	return r
+}
+
+// results writes options 1 and 3 with three trials of two ranks, after each result was changed.
+func results(t *testing.T, change func(*kvbench.Result)) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, option := range []int{1, 3} {
+		for trial := range 3 {
+			for rank := range 2 {
+				r := closed(t, option, trial, rank)
+				if change != nil {
+					change(r)
+				}
+				path := filepath.Join(dir, fmt.Sprintf("option_%d/trial_%d/rank_%d", option, r.Trial, r.Rank), "kvcache_results_20260908_120000.json")
+				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+				require.NoError(t, r.WriteJSON(path))
+				require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "summary.txt"), []byte(kvbench.ClosedNotice+"\n"), 0o644))
+			}
+		}
+	}
+	return dir
+}
+
+func submit(dir, out string, more ...string) (code int, stdout, stderr string) {
+	return execute(append([]string{dir, "-organisation", "acme", "-system", "flash7", "-o", out}, more...)...)
+}
+
+// inWorkbook looks for a cell.
+func inWorkbook(t *testing.T, path, text string) bool {
+	t.Helper()
+	f, err := excelize.OpenFile(path)
+	require.NoError(t, err)
+	defer f.Close()
+	for _, sheet := range f.GetSheetList() {
+		rows, err := f.GetRows(sheet)
+		require.NoError(t, err)
+		for _, row := range rows {
+			if slices.Contains(row, text) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func listing(t *testing.T, dir string) []string {
+	t.Helper()
+	lines, err := sums(dir)
+	require.NoError(t, err)
+	for i, l := range lines {
+		lines[i] = l[66:]
+	}
+	return lines
+}
+
+func TestClosedSubmission(t *testing.T) {
+	dir, out := results(t, nil), filepath.Join(t.TempDir(), "submission")
+	code, text, errs := submit(dir, out)
+	require.Zero(t, code, errs)
+	assert.Empty(t, errs)
+	golden.Check(t, "closed.golden", strings.ReplaceAll(text, out, "OUT"))
+	golden.Check(t, "tree.golden", strings.Join(listing(t, out), "\n")+"\n")
+
+	run := filepath.Join(out, "closed/acme/results/flash7/kv_cache/llama3.1-8b/run/20260908_130000")
+	check, err := os.ReadFile(filepath.Join(run, "check.md"))
+	require.NoError(t, err)
+	golden.Check(t, "check.golden.md", string(check))
+	description, err := os.ReadFile(filepath.Join(out, "closed/acme/systems/flash7.yaml"))
+	require.NoError(t, err)
+	golden.Check(t, "flash7.golden.yaml", string(description))
+	var parsed map[string]any
+	require.NoError(t, yaml.Unmarshal(description, &parsed))
+	assert.Contains(t, parsed, "system_under_test")
+
+	t.Run("every page says what it is not", func(t *testing.T) {
+		for _, name := range listing(t, out) {
+			if strings.HasSuffix(name, ".xlsx") {
+				assert.True(t, inWorkbook(t, filepath.Join(out, name), kvbench.ClosedNotice), name)
+				continue
+			}
+			data, err := os.ReadFile(filepath.Join(out, name))
+			require.NoError(t, err)
+			assert.Contains(t, string(data), kvbench.ClosedNotice, name)
+		}
+		manifest, err := os.ReadFile(filepath.Join(out, manifestName))
+		require.NoError(t, err)
+		assert.Contains(t, string(manifest), kvbench.ClosedNotice)
+	})
+	t.Run("again: the same bytes, and nothing left beside", func(t *testing.T) {
+		before, err := sums(out)
+		require.NoError(t, err)
+		code, text, _ := submit(dir, out)
+		assert.Zero(t, code)
+		assert.Contains(t, text, "yours, left as it was")
+		after, err := sums(out)
+		require.NoError(t, err)
+		assert.Equal(t, before, after)
+		entries, err := os.ReadDir(filepath.Dir(out))
+		require.NoError(t, err)
+		assert.Len(t, entries, 1)
+	})
+	t.Run("a fresh tree is the same, workbook included", func(t *testing.T) {
+		again := filepath.Join(t.TempDir(), "submission")
+		code, _, _ := submit(dir, again)
+		assert.Zero(t, code)
+		a, _ := sums(out)
+		b, _ := sums(again)
+		assert.Equal(t, a, b)
+	})
+	t.Run("a description that was filled in and another system stay", func(t *testing.T) {
+		path := filepath.Join(out, "closed/acme/systems/flash7.yaml")
+		require.NoError(t, os.WriteFile(path, []byte("mine\n"), 0o644))
+		code, _, errs := execute(results(t, nil), "-organisation", "acme", "-system", "flash8", "-o", out)
+		assert.Zero(t, code, errs)
+		code, _, _ = submit(dir, out)
+		assert.Zero(t, code)
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		assert.Equal(t, "mine\n", string(data))
+		assert.Contains(t, listing(t, out), "closed/acme/systems/flash8.yaml")
+		manifest, err := os.ReadFile(filepath.Join(out, manifestName))
+		require.NoError(t, err)
+		all, _ := sums(out)
+		for _, line := range all {
+			assert.Contains(t, string(manifest), line+"\n")
+		}
+	})
+}
+
+func TestDescriptionTakesWhatDiscoverFound(t *testing.T) {
+	h := discover.Hardware{SchemaVersion: discover.SchemaVersion, Hostname: "node0", CPU: discover.CPU{Sockets: new(2), Cores: new(192)}}
+	h.Devices = []discover.Device{{DeviceEnvironment: kvbench.DeviceEnvironment{Name: "nvme0n1"}, Link: &discover.Link{Generation: 5, Width: 4}}}
+	r := closed(t, 1, 0, 0)
+	n := describe(r.Environment, h)
+	assert.Equal(t, []string{"2", "192", "768", "PCIe Gen5 x4", "nvme", "3841", "Ubuntu", "24.04 LTS"},
+		[]string{n.Sockets, n.Cores, n.Memory, n.Drive.Link, n.Drive.Interface, n.Drive.GB, n.OS, n.OSVersion})
+	r.Environment.Device, r.Environment.Filesystem.Type = nil, "nfs4"
+	var b bytes.Buffer
+	require.NoError(t, writeSystem(&b, "nas", []node{describe(r.Environment, discover.Hardware{})}))
+	assert.Contains(t, b.String(), "storage_location: remote")
+	assert.Contains(t, b.String(), "product_nodes:")
+	var parsed map[string]any
+	require.NoError(t, yaml.Unmarshal(b.Bytes(), &parsed))
+}
+
+// set changes a parameter on record.
+func set(r *kvbench.Result, name string, value any) {
+	i := slices.IndexFunc(r.Parameters, func(p kvbench.Parameter) bool { return p.Name == name })
+	r.Parameters[i].Value = value
+}
+
+func TestEveryDeviationIsNamed(t *testing.T) {
+	for _, c := range []struct {
+		what   string
+		change func(*kvbench.Result)
+		want   string
+	}{
+		{"users", func(r *kvbench.Result) { set(r, "num-users", "100") }, "option 1: -num-users: must be 200 in the closed division (option 1), given 100"},
+		{"model", func(r *kvbench.Result) { set(r, "model", "tiny-1b"); r.Model.Key = "tiny-1b" }, "-model: must be llama3.1-8b"},
+		{"cpu tier", func(r *kvbench.Result) { set(r, "cpu-mem-gb", "4") }, "-cpu-mem-gb: must be 0"},
+		{"base seed", func(r *kvbench.Result) { set(r, "seed", "43"); r.Seed = uint64(43 + r.Rank) }, "-seed: must be 42"},
+		{"seed of the rank", func(r *kvbench.Result) { r.Seed = 42 }, "seed: must be 42 + rank, was 42 for rank 1"},
+		{"benchtime", func(r *kvbench.Result) { set(r, "benchtime", "60s") }, "-benchtime: must be 300s"},
+		{"window", func(r *kvbench.Result) { r.WindowNS = 60e9 }, "window: must be 5m0s, was 1m0s"},
+		{"ended early", func(r *kvbench.Result) { r.EndedBy = kvbench.EndedByCount }, "window: must end by its deadline, ended by count"},
+		{"count", func(r *kvbench.Result) { set(r, "count", "6"); r.Count = 6 }, "-count: must be 3"},
+		{"nonce", func(r *kvbench.Result) { set(r, "nonce", "ab") }, "-nonce: must be random"},
+		{"sweep", func(r *kvbench.Result) { set(r, "sweep", "num-users=1,2") }, "-sweep: must be absent"},
+		{"a profile of its own", func(r *kvbench.Result) {
+			r.DiffersFromClosed = []kvbench.Difference{{Name: "qos.batch.p95", Closed: "default", Value: "5"}}
+		}, "qos.batch.p95: must be default, given 5"},
+		{"I/O", func(r *kvbench.Result) { r.IO.Mode = "direct" }, "I/O: must have been buffered, was direct"},
+		{"write device", func(r *kvbench.Result) { r.IO.WriteDevice = kvbench.WriteDeviceTransfer }, "write-device: must be flush"},
+		{"decode reads", func(r *kvbench.Result) { r.Workload.DecodeReads = "once" }, "decode-reads: must be batched"},
+		{"division", func(r *kvbench.Result) { r.Division = kvbench.DivisionOpen }, "division: must be closed, given open"},
+		{"no parameters", func(r *kvbench.Result) { r.Parameters = nil }, "the result has none on record"},
+		{"memory", func(r *kvbench.Result) { r.Summary.CacheStats.StorageEntries = new(int64(0)) }, "served from memory"},
+		{"shared directory", func(r *kvbench.Result) { r.IO.CacheDir, r.Environment.Hostname = "/mnt/kv/rank_0", "node0" }, "two ranks share the directory /mnt/kv/rank_0"},
+		{"content again", func(r *kvbench.Result) { r.Nonce = "same" }, "the content of an earlier trial is written again"},
+		{"failure", func(r *kvbench.Result) {
+			if r.Trial == 1 && r.Rank == 1 {
+				r.Status, r.Error = kvbench.StatusFailed, "EIO"
+			}
+		}, "every trial of every rank must be complete: failed: EIO (option_1/trial_1/rank_1/kvcache_results_20260908_120000.json)"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			dir, out := results(t, c.change), filepath.Join(t.TempDir(), "out")
+			code, text, errs := submit(dir, out)
+			assert.Equal(t, 1, code)
+			assert.Empty(t, text)
+			assert.Contains(t, errs, c.want)
+			assert.NoDirExists(t, out)
+		})
+	}
+}
+
+func TestMissingRank(t *testing.T) {
+	dir, out := results(t, nil), filepath.Join(t.TempDir(), "out")
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "option_3/trial_2/rank_1")))
+	code, _, errs := submit(dir, out)
+	assert.Equal(t, 1, code)
+	assert.Contains(t, errs, "option 3: every trial of every rank must have a result: 2 ranks × 3 trials are expected (option_3/trial_2/rank_1/kvcache_results_*.json)")
+}
+
+func TestRanksThatDifferAreDeviationsToo(t *testing.T) {
+	dir := results(t, func(r *kvbench.Result) {
+		if r.Rank == 1 {
+			set(r, "num-users", "100")
+		}
+	})
+	code, _, errs := submit(dir, filepath.Join(t.TempDir(), "out"))
+	assert.Equal(t, 1, code)
+	assert.Contains(t, errs, "-num-users: must be 200")
+	assert.Contains(t, errs, "not summed")
+	code, _, _ = submit(dir, filepath.Join(t.TempDir(), "out"), "-division", "open")
+	assert.Equal(t, 2, code)
+}
+
+func TestOpenSubmissionListsDeviations(t *testing.T) {
+	dir := results(t, func(r *kvbench.Result) {
+		r.Division, r.Notice = kvbench.DivisionOpen, ""
+		set(r, "num-users", "100")
+	})
+	out := filepath.Join(t.TempDir(), "out")
+	code, text, errs := submit(dir, out, "-division", "open")
+	require.Zero(t, code, errs)
+	assert.Contains(t, text, "listed in check.md")
+	run := filepath.Join(out, "open/acme/results/flash7/kv_cache/llama3.1-8b/run/20260908_130000")
+	check, err := os.ReadFile(filepath.Join(run, "check.md"))
+	require.NoError(t, err)
+	golden.Check(t, "open.golden.md", string(check))
+	page, err := os.ReadFile(filepath.Join(run, "report.html"))
+	require.NoError(t, err)
+	assert.Contains(t, string(page), kvbench.ClosedNotice)
+	assert.True(t, inWorkbook(t, filepath.Join(run, "report.xlsx"), kvbench.ClosedNotice))
+}
+
+func TestNothingIsLeftHalfWritten(t *testing.T) {
+	parent := t.TempDir()
+	out := filepath.Join(parent, "out")
+	left := func(what string) {
+		entries, err := os.ReadDir(parent)
+		require.NoError(t, err)
+		assert.Empty(t, entries, what)
+	}
+	for what, text := range map[string]string{"empty": "", "truncated": `{"schema_version": "1.0", "summ`} {
+		dir := results(t, nil)
+		path := filepath.Join(dir, "option_3/trial_2/rank_1/kvcache_results_20260908_120000.json")
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		code, stdout, errs := submit(dir, out)
+		assert.Equal(t, 2, code, what)
+		assert.Empty(t, stdout)
+		assert.Contains(t, errs, path+":1:")
+		assert.Equal(t, 1, strings.Count(errs, "\n"))
+		left(what)
+	}
+	code, _, errs := submit(t.TempDir(), out)
+	assert.Equal(t, 2, code)
+	assert.Contains(t, errs, "no result file")
+	code, _, errs = submit(results(t, nil), filepath.Join(parent, "none", "out"))
+	assert.Equal(t, 2, code)
+	assert.Equal(t, 1, strings.Count(errs, "\n"))
+	left("an output without a parent")
+	code, _, errs = submit(results(t, nil), out, "-discover", filepath.Join(parent, "none.json"))
+	assert.Equal(t, 2, code)
+	assert.Contains(t, errs, "none.json")
+	left("a description that is not there")
+
+	require.NoError(t, os.MkdirAll(out, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(out, "thesis.txt"), []byte("precious"), 0o644))
+	code, _, errs = submit(results(t, nil), out)
+	assert.Equal(t, 2, code)
+	assert.Contains(t, errs, "neither empty nor a submission tree")
+	assert.Equal(t, []string{"thesis.txt"}, listing(t, out))
+}
+
+func TestUsage(t *testing.T) {
+	for want, args := range map[string][]string{
+		"one results directory":   {"-o", "x"},
+		"no output":               {"d", "-organisation", "a", "-system", "b"},
+		"-organisation: must be":  {"d", "-o", "x", "-organisation", "../a", "-system", "b"},
+		"-system: must be a name": {"d", "-o", "x", "-organisation", "a", "-system", ".."},
+		"-division: must be":      {"d", "-o", "x", "-organisation", "a", "-system", "b", "-division", "quick"},
+	} {
+		code, _, errs := execute(args...)
+		assert.Equal(t, 2, code)
+		assert.Contains(t, errs, want)
+	}
+}

@@ -1,0 +1,303 @@
+package workbook
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/xuri/excelize/v2"
+
+	"kvbench/tools/compare"
+	"kvbench/tools/curves"
+	"kvbench/tools/input"
+)
+
+const (
+	chartSheet = "Charts"
+	dataSheet  = "Chart Data"
+	maxSeries  = 12 // more lines than that nobody tells apart
+	maxBars    = 40
+)
+
+// palette of the series: dark enough on white, told apart without telling red from green.
+var palette = []string{"0072B2", "E69F00", "009E73", "CC79A7", "56B4E9", "D55E00", "6A51A3", "7F7F7F", "8C510A", "2C7BB6", "B2182B", "1B7837"}
+
+// series is one named row of numbers; nil is a gap.
+type series struct {
+	name   string
+	values []any
+}
+
+// plot is a chart with its data.
+type plot struct {
+	title, x, y string
+	kind        excelize.ChartType
+	categories  []string
+	series      []series
+	log         bool
+	percent     bool   // the y axis shows shares
+	left        string // what the chart leaves out
+}
+
+// charts puts the data of every chart on a sheet and the charts on another.
+func (b *book) charts(records []*input.Record, t *compare.Table) {
+	plots := []plot{bandwidth(t)}
+	for _, op := range []string{"read", "write"} {
+		plots = append(plots, percentileLines(t, op), latencyBars(t, op))
+	}
+	for _, key := range []string{"bssplit_read_kb", "bssplit_write_kb", "qd_read", "qd_write"} {
+		plots = append(plots, traceBars(t, key))
+	}
+	if b.err != nil {
+		return
+	}
+	for _, s := range []string{chartSheet, dataSheet} {
+		if _, err := b.f.NewSheet(s); err != nil {
+			b.keep(err)
+			return
+		}
+	}
+	b.keep(b.f.SetColWidth(dataSheet, "A", "A", 40))
+	b.keep(b.f.SetColWidth(dataSheet, "B", "Z", 16))
+	hide := false
+	b.keep(b.f.SetSheetView(chartSheet, -1, &excelize.ViewOptions{ShowGridLines: &hide}))
+	b.landscape(chartSheet, false)
+	b.landscape(dataSheet, true)
+	row, top, drawn := 0, 0, 0
+	for _, p := range plots {
+		if len(p.series) == 0 || len(p.categories) == 0 {
+			continue
+		}
+		top += b.draw(p, row, top)
+		row += len(p.categories) + 4
+		drawn++
+	}
+	if drawn == 0 {
+		for _, s := range []string{chartSheet, dataSheet} {
+			b.keep(b.f.SetCellValue(s, "A1", "No result has numbers for a chart."))
+		}
+	}
+}
+
+// draw writes the data of a chart at a row of one sheet and the chart at a row of the other; it returns how many rows
+// high the chart is.
+func (b *book) draw(p plot, row, top int) int {
+	b.keep(b.f.SetCellValue(dataSheet, cell(0, row), p.title))
+	b.keep(b.f.SetCellStyle(dataSheet, cell(0, row), cell(0, row), b.title))
+	b.keep(b.f.SetCellValue(dataSheet, cell(0, row+1), p.x))
+	b.keep(b.f.SetCellStyle(dataSheet, cell(0, row+1), cell(len(p.series), row+1), b.head))
+	for i, c := range p.categories {
+		b.keep(b.f.SetCellValue(dataSheet, cell(0, row+2+i), c))
+	}
+	first, last := row+2, row+1+len(p.categories)
+	ref := func(col, from, to int) string {
+		name, _ := excelize.ColumnNumberToName(col + 1)
+		return fmt.Sprintf("'%s'!$%s$%d:$%s$%d", dataSheet, name, from+1, name, to+1)
+	}
+	chart := &excelize.Chart{
+		Type:   p.kind,
+		Title:  excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: p.title}}},
+		Legend: excelize.ChartLegend{Position: "bottom"},
+		XAxis:  axis(p.x, false, false),
+		YAxis:  axis(p.y, p.log, p.percent),
+		Format: excelize.GraphicOptions{OffsetX: 10, OffsetY: 10},
+	}
+	for i, s := range p.series {
+		b.keep(b.f.SetCellValue(dataSheet, cell(i+1, row+1), s.name))
+		for j, v := range s.values {
+			b.set(dataSheet, i+1, row+2+j, v)
+		}
+		name, _, _ := strings.Cut(ref(i+1, row+1, row+1), ":")
+		one := excelize.ChartSeries{Name: name, Categories: ref(0, first, last), Values: ref(i+1, first, last)}
+		color := []string{palette[i%len(palette)]}
+		one.Fill = excelize.Fill{Type: "pattern", Pattern: 1, Color: color}
+		if p.kind == excelize.Line {
+			one.Line = excelize.LineOptions{Width: 2, Fill: one.Fill}
+			one.Marker = excelize.ChartMarker{Symbol: "circle", Size: 6}
+		}
+		chart.Series = append(chart.Series, one)
+	}
+	height := 380 + 16*len(p.series)
+	if p.kind == excelize.Bar {
+		height = 180 + len(p.categories)*(8+6*len(p.series))
+		chart.XAxis.ReverseOrder = true
+	}
+	height = min(height, 600) // a landscape page
+	chart.Dimension = excelize.ChartDimension{Width: 880, Height: uint(height)}
+	b.keep(b.f.AddChart(chartSheet, cell(0, top), chart))
+	if top > 0 {
+		b.keep(b.f.InsertPageBreak(chartSheet, cell(0, top)))
+	}
+	rows := height/20 + 3
+	if p.left != "" {
+		b.keep(b.f.SetCellValue(chartSheet, cell(0, top+rows-1), p.left))
+		rows++
+	}
+	return rows
+}
+
+func axis(title string, log, percent bool) excelize.ChartAxis {
+	a := excelize.ChartAxis{
+		MajorGridLines: true,
+		Font:           excelize.Font{Color: "404040", Size: 9, Family: family},
+		Title:          excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: title, Font: &excelize.Font{Color: "404040", Size: 10, Family: family}}}},
+	}
+	if log {
+		a.LogBase = 10
+	}
+	if percent {
+		a.NumFmt = excelize.ChartNumFmt{CustomNumFmt: "0%"}
+	}
+	return a
+}
+
+// label names a benchmark of a run; with one run its name says nothing.
+func label(t *compare.Table, run int, bench string) string {
+	if len(t.Runs) < 2 {
+		return bench
+	}
+	return t.Labels[run] + ": " + bench
+}
+
+// bandwidth by tier: medians over trials.
+func bandwidth(t *compare.Table) plot {
+	p := plot{title: "Bandwidth by tier (median of the trials)", x: "Benchmark", y: "GiB/s", kind: excelize.Bar}
+	var benches []*compare.Benchmark
+	for _, b := range t.Benchmarks {
+		if len(benches) < maxBars {
+			benches = append(benches, b)
+			p.categories = append(p.categories, b.Name)
+		} else {
+			p.left = fmt.Sprintf("The chart shows the first %d of %d benchmarks; all are in Performance Metrics.", maxBars, len(t.Benchmarks))
+		}
+	}
+	for run := range t.Runs {
+		for _, tier := range tierNames {
+			for _, op := range []string{"read", "write"} {
+				s := series{name: label(t, run, tier.title+" "+op)}
+				any := false
+				for _, b := range benches {
+					v, ok := curves.Median(b.Trials[run], "summary.cache_stats.tier_"+tier.key+"_"+op+"_bandwidth_gbps")
+					if !ok && tier.key == "storage" && onStorage(b.Name) && !slices.ContainsFunc(b.Trials[run], func(r *input.Record) bool { return len(r.Raw) > 0 }) {
+						v, ok = lineMedian(b, run, op+"-B/s")
+						v /= 1 << 30
+					}
+					if ok && v > 0 {
+						s.values, any = append(s.values, v), true
+					} else {
+						s.values = append(s.values, nil)
+					}
+				}
+				if any {
+					p.series = append(p.series, s)
+				}
+			}
+		}
+	}
+	return p
+}
+
+func lineMedian(b *compare.Benchmark, run int, unit string) (float64, bool) {
+	if m := b.Metric(unit); m != nil && len(m.Cells[run].Values) > 0 {
+		return m.Cells[run].Summary.Center, true
+	}
+	return 0, false
+}
+
+// percentileLines of the storage device, medians over trials.
+func percentileLines(t *compare.Table, op string) plot {
+	p := plot{title: "Storage " + op + " latency of the device by percentile (median of the trials)", x: "Percentile", y: "Latency of one entry (ms)",
+		kind: excelize.Line, log: true}
+	for _, c := range percentiles {
+		p.categories = append(p.categories, c.title)
+	}
+	each(t, &p, func(b *compare.Benchmark, run int) []any {
+		var values []any
+		for _, c := range percentiles {
+			v, ok := curves.Median(b.Trials[run], "summary.cache_stats.storage_"+op+"_device_"+c.key+"_ms")
+			if !ok {
+				return nil
+			}
+			values = append(values, v)
+		}
+		return values
+	})
+	return p
+}
+
+// latencyBars is the distribution of the device's latency over all trials.
+func latencyBars(t *compare.Table, op string) plot {
+	p := plot{title: "Storage " + op + " latency of the device: distribution over all trials", x: "Latency of one entry (ms, up to)", y: "Share of the operations",
+		kind: excelize.Col, percent: true}
+	var hists [][]curves.Bucket
+	lo, hi := 1e300, 0.0
+	each(t, &p, func(b *compare.Benchmark, run int) []any {
+		octaves := curves.Octaves(curves.Merge(b.Trials[run], "storage_"+op+"_device"))
+		if len(octaves) == 0 {
+			return nil
+		}
+		hists = append(hists, octaves)
+		lo, hi = min(lo, octaves[0].High), max(hi, octaves[len(octaves)-1].High)
+		return []any{}
+	})
+	for high := lo; high <= hi; high *= 2 {
+		p.categories = append(p.categories, compare.Number(high/1e6))
+		for i, h := range hists {
+			total, at := int64(0), int64(0)
+			for _, k := range h {
+				total += k.Count
+				if k.High == high {
+					at = k.Count
+				}
+			}
+			p.series[i].values = append(p.series[i].values, share(float64(at)/float64(total)))
+		}
+	}
+	return p
+}
+
+// traceBars is one histogram of block-layer tracing.
+func traceBars(t *compare.Table, key string) plot {
+	p := plot{kind: excelize.Col, y: "Share of the block requests", percent: true}
+	var hists [][]curves.Bucket
+	lo, hi := 1e300, 0.0
+	each(t, &p, func(b *compare.Benchmark, run int) []any {
+		buckets, about := curves.TraceOctaves(b.Trials[run], key)
+		if len(buckets) == 0 {
+			return nil
+		}
+		p.title, p.x = "Block layer: "+about.Title+" ("+about.What+")", about.Title+" (from, "+about.Unit+")"
+		hists = append(hists, buckets)
+		lo, hi = min(lo, max(1, buckets[0].Low)), max(hi, buckets[len(buckets)-1].Low)
+		return []any{}
+	})
+	for low := lo; low <= hi; low *= 2 {
+		p.categories = append(p.categories, compare.Number(low))
+		for i, h := range hists {
+			total, at := int64(0), int64(0)
+			for _, k := range h {
+				total += k.Count
+				if max(1, k.Low) == low {
+					at += k.Count
+				}
+			}
+			p.series[i].values = append(p.series[i].values, share(float64(at)/float64(total)))
+		}
+	}
+	return p
+}
+
+// each adds a series for every benchmark of every run for which values has some, up to maxSeries.
+func each(t *compare.Table, p *plot, values func(*compare.Benchmark, int) []any) {
+	for _, b := range t.Benchmarks {
+		for run := range t.Runs {
+			if len(p.series) == maxSeries {
+				p.left = fmt.Sprintf("The chart shows the first %d series.", maxSeries)
+				return
+			}
+			if v := values(b, run); v != nil {
+				p.series = append(p.series, series{label(t, run, b.Name), v})
+			}
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package workbook
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/xuri/excelize/v2"
+
+	"kvbench/kvbench"
+	"kvbench/tiers"
+	"kvbench/tools/command"
+	"kvbench/tools/compare"
+	"kvbench/tools/golden"
+	"kvbench/tools/input"
+)
+
+var inputs = []string{"../input/testdata/bench.txt", "../input/testdata/option_2", "../input/testdata/python.json"}
+
+func read(t testing.TB, o input.Options, args ...string) ([]*input.Record, *compare.Table) {
+	t.Helper()
+	var records []*input.Record
+	out, err := input.Each(args, o, func(r *input.Record) error { records = append(records, r); return nil })
+	require.NoError(t, err)
+	return records, compare.Build(records, out.Units)
+}
+
+func open(t *testing.T, args ...string) *excelize.File {
+	t.Helper()
+	records, table := read(t, input.Options{}, args...)
+	var b bytes.Buffer
+	require.NoError(t, Write(&b, records, table))
+	f, err := excelize.OpenReader(&b)
+	require.NoError(t, err)
+	return f
+}
+
+func TestGolden(t *testing.T) {
+	f := open(t, inputs...)
+	var b strings.Builder
+	for _, sheet := range f.GetSheetList() {
+		rows, err := f.GetRows(sheet, excelize.Options{RawCellValue: true})
+		require.NoError(t, err)
+		fmt.Fprintf(&b, "== %s\n", sheet)
+		if sheet == "Summary" { // too wide to read: one line per column
+			for c := range rows[0] {
+				for _, row := range rows {
+					if c < len(row) {
+						b.WriteString(row[c])
+					}
+					b.WriteString(" | ")
+				}
+				b.WriteString("\n")
+			}
+			continue
+		}
+		for _, row := range rows {
+			b.WriteString(strings.Join(row, " | ") + "\n")
+		}
+	}
+	golden.Check(t, "workbook.txt", b.String())
+}
+
+func TestSheets(t *testing.T) {
+	f := open(t, inputs...)
+	assert.Equal(t, []string{"Summary", "Run Parameters", "Performance Metrics", "QoS Metrics", "Device Tracing", "Trace Histograms", "Charts", "Chart Data"},
+		f.GetSheetList())
+	for _, sheet := range f.GetSheetList()[:6] {
+		p, err := f.GetPanes(sheet)
+		require.NoError(t, err)
+		assert.True(t, p.Freeze, sheet)
+		assert.Equal(t, 1, p.YSplit, sheet)
+	}
+	charts := 0
+	f.Pkg.Range(func(name, _ any) bool {
+		if strings.HasPrefix(name.(string), "xl/charts/chart") {
+			charts++
+		}
+		return true
+	})
+	assert.GreaterOrEqual(t, charts, 6, "bandwidth, percentiles and distributions of reads and writes, tracing")
+	kind, err := f.GetCellType("Summary", "C3")
+	require.NoError(t, err)
+	assert.NotEqual(t, excelize.CellTypeSharedString, kind, "numbers are numbers")
+}
+
+// The columns that scripts know, in their order.
+func TestSummaryColumns(t *testing.T) {
+	want := strings.Split(`Timestamp, Model, Num Users, Duration (s), GPU Memory per Card (GiB), Num GPUs, Tensor Parallel, Total GPU Memory (GiB), CPU Memory (GiB), Generation Mode, Performance Profile, Multi-turn, Prefix Caching, RAG Enabled, Autoscaling, Seed, Max Concurrent Allocs, Request Rate, Max Requests, Dataset Path, Cache Dir, Storage Capacity (GiB), Precondition, Precondition Size (GiB), Precondition Threads, Trace Speedup, Replay Cycles, Total Requests, Total Tokens, Elapsed Time (s), Avg Throughput (tok/s), Storage Throughput (tok/s), Requests/sec`, ", ")
+	for _, part := range []struct {
+		title string
+		n     int
+	}{{"E2E Latency", 6}, {"Storage Latency", 6}, {"Gen Latency", 4}} {
+		for _, p := range []string{"Mean", "P50", "P95", "P99", "P99.9", "P99.99"}[:part.n] {
+			want = append(want, part.title+" "+p+" (ms)")
+		}
+	}
+	for _, part := range []string{"Read Total", "Write Total", "Read Device", "Write Device", "Read Host", "Write Host"} {
+		for _, p := range []string{"P50", "P95", "P99", "P99.9", "P99.99"} {
+			want = append(want, "Storage Tier "+part+" "+p+" (ms)")
+		}
+	}
+	want = append(want, "Cache Hit Rate", "Read/Write Ratio", "Total Read (GiB)", "Total Write (GiB)")
+	for _, way := range []string{"Written", "Read"} {
+		for _, tier := range []string{"GPU", "CPU", "Storage"} {
+			want = append(want, "Tier "+tier+" KV Bytes "+way+" (GiB)")
+		}
+	}
+	for _, tier := range []string{"GPU", "CPU", "Storage"} {
+		want = append(want, "Tier "+tier+" Read Bandwidth (GiB/s)", "Tier "+tier+" Write Bandwidth (GiB/s)")
+	}
+	want = append(want, "GPU Entries", "CPU Entries", "Storage Entries", "Multi-turn Hit Rate")
+	require.Len(t, want, pythonColumns)
+	var got []string
+	for _, c := range summaryColumns() {
+		got = append(got, c.title)
+	}
+	assert.Equal(t, want, got[:pythonColumns])
+}
+
+// What a result of the Python benchmark fills, ours fills, too: by the same keys.
+func TestPythonColumnsAreOurs(t *testing.T) {
+	// The storage tier of the fixture is written by demotions only, which are no operations: a second result has those.
+	rec := kvbench.NewRecorder(1)
+	rec.Open(0, time.Second)
+	rec.Chunk(0, 0, tiers.Storage, tiers.Write, tiers.Prefill, 1<<20)
+	rec.Operation(kvbench.OpSample{Level: tiers.Storage, Op: tiers.Write, Bytes: 1 << 20, Device: time.Millisecond, Host: time.Millisecond})
+	path := filepath.Join(t.TempDir(), "kvcache_results_1.json")
+	require.NoError(t, kvbench.BuildResult(kvbench.RunInfo{Benchmark: "MaxStorageStress"}, rec).WriteJSON(path))
+
+	records, _ := read(t, input.Options{}, "../input/testdata/option_2", "../input/testdata/python.json", path)
+	ours, python, written := records[0], records[1], records[2]
+	filled := 0
+	for _, c := range summaryColumns()[:pythonColumns] {
+		if c.value(python) == nil {
+			continue
+		}
+		filled++
+		if strings.Contains(c.title, "GPU") {
+			continue // the fixture has no gpu tier: absent is null with us, 0 with them
+		}
+		assert.True(t, c.value(ours) != nil || c.value(written) != nil, c.title)
+	}
+	assert.Equal(t, 73, filled, "all but the run parameters, which its file does not have")
+	assert.Nil(t, summaryColumns()[1].value(python), "missing keys are not invented")
+}
+
+func TestLinesWithoutResultFiles(t *testing.T) {
+	text := "BenchmarkA-2 1 5 ns/op 1073741824 read-B/s 3 req/s\n"
+	records, table := read(t, input.Options{Stdin: strings.NewReader(text)}, "-")
+	for _, c := range summaryColumns() {
+		switch c.title {
+		case "Tier Storage Read Bandwidth (GiB/s)":
+			assert.Equal(t, 1.0, c.value(records[0]))
+		case "Requests/sec":
+			assert.Equal(t, 3.0, c.value(records[0]))
+		case "Num Users", "E2E Latency P50 (ms)":
+			assert.Nil(t, c.value(records[0]))
+		}
+	}
+	var b bytes.Buffer
+	require.NoError(t, Write(&b, records, table))
+}
+
+func TestCommand(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "x.xlsx")
+	run := func(args ...string) (int, string) {
+		var errs strings.Builder
+		code := Command.Run(args, strings.NewReader(""), nil, &errs)
+		return code, errs.String()
+	}
+	code, errs := run("../input/testdata/bench.txt", "-o", out)
+	assert.Equal(t, command.Done, code)
+	assert.Contains(t, errs, "1 of 3 lines have no result file")
+	require.NoError(t, os.Remove(out))
+	zero := filepath.Join(dir, "zero")
+	require.NoError(t, os.WriteFile(zero, nil, 0o644))
+	for _, args := range [][]string{{zero, "-o", out}, {"../input/testdata/python.json"}, {"../input/testdata/python.json", "-o", filepath.Join(dir, "a", "b")}} {
+		code, errs := run(args...)
+		assert.Equal(t, command.Usage, code)
+		assert.Equal(t, 1, strings.Count(errs, "\n"), errs)
+	}
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, left, 1)
+}
+
+func FuzzWrite(f *testing.F) {
+	for _, name := range []string{"bench.txt", "python.json", "option_2/trial_0/rank_0/kvcache_results_20261120_103902.json"} {
+		data, err := os.ReadFile("../input/testdata/" + name)
+		require.NoError(f, err)
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var records []*input.Record
+		out, err := input.Each([]string{"-"}, input.Options{Stdin: bytes.NewReader(data)}, func(r *input.Record) error { records = append(records, r); return nil })
+		if err != nil || len(records) > 50 {
+			return
+		}
+		if err := Write(&bytes.Buffer{}, records, compare.Build(records, out.Units)); err != nil {
+			t.Log(err)
+		}
+	})
+}
