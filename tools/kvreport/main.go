@@ -10,9 +10,11 @@ import (
 	"kvbench/tools/dedup"
 	"kvbench/tools/discover"
 	"kvbench/tools/export"
+	"kvbench/tools/fiojob"
 	"kvbench/tools/gate"
 	"kvbench/tools/page"
 	"kvbench/tools/submission"
+	"kvbench/tools/trace"
 	"kvbench/tools/workbook"
 )
 
@@ -21,12 +23,14 @@ var commands = []command.Command{
 	export.Command,
 	workbook.Command,
 	page.Command,
+	fiojob.Command,
 	gate.Command,
 	aggregate.Command,
 	submission.Command,
 	discover.Command,
 	datasize.Command,
 	dedup.Command,
+	{Name: trace.Name, Args: trace.Args, Short: trace.Short, Long: trace.Long, Example: trace.Example, Run: trace.Run},
 }
 
 func main() {
