@@ -114,8 +114,18 @@ func (t *Tree) read(path string) (File, error) {
 	default:
 		f.Group, f.Trial, f.Rank = groupOf(f.Result), f.Result.Trial, f.Result.Rank
 	}
+	// Every trial and rank up to the largest is looked for: a broken number must not become a loop.
+	if f.Trial < 0 || f.Rank < 0 || max(f.Rank, f.Result.Ranks) > mostRanks || max(f.Trial, f.Result.Count) > mostTrials {
+		return f, fmt.Errorf("%s: trial %d of %d, rank %d of %d cannot be", path, f.Trial, f.Result.Count, f.Rank, f.Result.Ranks)
+	}
 	return f, nil
 }
+
+// Nobody has more clients and trials.
+const (
+	mostRanks  = 10_000
+	mostTrials = 1_000
+)
 
 // groupOf is the option's number for a run of the option itself, else the full name of the benchmark.
 func groupOf(r *kvbench.Result) string {

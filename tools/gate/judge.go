@@ -79,7 +79,7 @@ func (r *Report) fails(v Verdict) bool {
 func Judge(old, new *Side, o Options) (*Report, error) {
 	for _, s := range []*Side{old, new} {
 		if s.Empty() {
-			return nil, fmt.Errorf("%s holds no benchmark result", s.Name)
+			return nil, fmt.Errorf("%s", strings.Join(append([]string{s.Name + " holds no usable benchmark result"}, s.Notes...), "; "))
 		}
 	}
 	key := keys(old, new)
