@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"kvbench/kvbench"
 	"kvbench/tiers"
 	"kvbench/tools/compare"
 	"kvbench/tools/curves"
@@ -152,7 +153,7 @@ func requests(b *compare.Benchmark) bool {
 	for _, trials := range b.Trials {
 		for _, rec := range trials {
 			if rec.Result != nil {
-				return rec.Result.CompletionUnit != "operation"
+				return rec.Result.CompletionUnit != kvbench.UnitOperation
 			}
 		}
 	}

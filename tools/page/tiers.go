@@ -126,7 +126,7 @@ func tierFills(typical []*input.Record, t *compare.Table) *grid {
 		if rec == nil {
 			continue
 		}
-		several = several || len(rec.Result.Tiers) > 1 || rec.Result.CompletionUnit != "operation"
+		several = several || len(rec.Result.Tiers) > 1 || rec.Result.CompletionUnit != kvbench.UnitOperation
 		for _, l := range rec.Result.Tiers {
 			capacity := "unlimited"
 			if l.CapacityBytes != nil {

@@ -62,6 +62,8 @@ func (b *book) charts(records []*input.Record, t *compare.Table) {
 	hide := false
 	b.keep(b.f.SetSheetView(chartSheet, -1, &excelize.ViewOptions{ShowGridLines: &hide}))
 	b.landscape(chartSheet, false)
+	scale := uint(78) // some programs lay out a chart a fifth wider than others; its page must hold it
+	b.keep(b.f.SetPageLayout(chartSheet, &excelize.PageLayoutOptions{AdjustTo: &scale}))
 	b.landscape(dataSheet, true)
 	row, top, drawn := 0, 0, 0
 	for _, p := range plots {
@@ -146,7 +148,7 @@ func axis(title string, log, percent bool) excelize.ChartAxis {
 		a.LogBase = 10
 	}
 	if percent {
-		a.NumFmt = excelize.ChartNumFmt{CustomNumFmt: "0%"}
+		a.NumFmt, a.Maximum = excelize.ChartNumFmt{CustomNumFmt: "0%"}, new(1.0)
 	}
 	return a
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kvbench/kvbench"
 	"kvbench/tools/command"
 	"kvbench/tools/compare"
 	"kvbench/tools/input"
@@ -260,6 +261,9 @@ func (b *book) qos(records []*input.Record) {
 	sheet := table{sheet: "QoS Metrics", heads: []string{"QoS Level", "Total Requests", "Latency P95 (ms)", "Latency P99 (ms)", "SLA Met",
 		"SLA Compliance", "SLA Target P95 (ms)", "Run", "Benchmark", "Trial"}, frozen: 1}
 	for _, rec := range records {
+		if rec.Result != nil && rec.Result.CompletionUnit == kvbench.UnitOperation {
+			continue // single operations are of no class
+		}
 		levels, _ := rec.Lookup("summary.qos_metrics").(map[string]any)
 		for _, level := range slices.Sorted(maps.Keys(levels)) {
 			get := func(path string) any { return rec.Lookup("summary.qos_metrics." + level + "." + path) }
