@@ -61,6 +61,7 @@ func BuildResult(info RunInfo, rec *Recorder) *Result {
 	b.harness(r)
 	b.witness(r)
 	b.ceiling(r)
+	b.simulation(r)
 	r.Timeline = b.timeline()
 	b.histograms(r)
 	b.errors(r)

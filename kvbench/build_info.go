@@ -118,6 +118,8 @@ type RunInfo struct {
 	Precondition *PreconditionReport
 	Input        *InputReport // trace sources only
 
+	Simulation *SimulationInfo // nil: a real run
+
 	Warnings []string
 
 	// CountOperations: the unit of completion is an operation, not a request (Tier, Checkpoint, StorageCeiling, replay).

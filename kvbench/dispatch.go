@@ -38,12 +38,13 @@ type dispatcher struct {
 	tell    func(*workloads.Request, []workloads.Op) // Config.OnDispatch
 
 	mu        sync.Mutex
-	cond      *sync.Cond
+	cond      waker
 	src       workloads.Source
 	closed    bool
 	exhausted bool          // the source will give nothing more
 	wake      time.Duration // load time at which the pacer has to look again
-	poke      chan struct{}
+	poke      chan struct{} // the pacer listens
+	prod      func()        // makes the pacer look at wake again
 	drained   chan struct{} // closed when exhausted and nothing is in flight
 	inflight  map[*job]struct{}
 	books     books
@@ -52,6 +53,13 @@ type dispatcher struct {
 	idleSince map[int]time.Duration // worker -> when it began to wait
 	idle      time.Duration         // finished waits since idleFrom
 	idleFrom  time.Duration
+}
+
+// waker is a sync.Cond, or what stands in for one in virtual time.
+type waker interface {
+	Signal()
+	Broadcast()
+	Wait() // called with the lock held
 }
 
 // books counts requests per class since the load began.
@@ -66,6 +74,12 @@ func newDispatcher(cfg *Config, clock Clock, src workloads.Source, cache *tiers.
 		inflight: make(map[*job]struct{}), idleSince: make(map[int]time.Duration),
 	}
 	d.cond = sync.NewCond(&d.mu)
+	d.prod = func() {
+		select {
+		case d.poke <- struct{}{}:
+		default:
+		}
+	}
 	return d
 }
 
@@ -172,14 +186,6 @@ func (d *dispatcher) idleUntil(t time.Duration) time.Duration {
 		sum += max(0, t-max(since, d.idleFrom))
 	}
 	return sum
-}
-
-// prod makes the pacer look at wake again.
-func (d *dispatcher) prod() {
-	select {
-	case d.poke <- struct{}{}:
-	default:
-	}
 }
 
 // pace wakes a worker when the next arrival is due: one timer serves all.

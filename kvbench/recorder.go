@@ -23,6 +23,8 @@ type Recorder struct {
 	done   atomic.Int64 // completed requests counted against limit
 	full   chan struct{}
 	shards []shard
+	// timeless: operations take no time, so that their latencies are not recorded. Set before the first sample.
+	timeless bool
 
 	failures failures
 	gauges   gauges
@@ -115,7 +117,11 @@ func (r *Recorder) Operation(o OpSample) {
 		return
 	}
 	s := r.shard(o.Shard)
-	s.operation(o)
+	if r.timeless {
+		s.count(o)
+	} else {
+		s.operation(o)
+	}
 	s.mu.Unlock()
 }
 

@@ -70,6 +70,7 @@ type Result struct {
 	CeilingRatio  *float64            `json:"ceiling_ratio"`
 	Precondition  *PreconditionReport `json:"precondition"`
 	Input         *InputReport        `json:"input"`
+	Simulation    *SimulationResult   `json:"simulation,omitempty"` // absent: a real run
 
 	Errors       []ErrorCount  `json:"errors"`
 	ErrorSamples []ErrorSample `json:"error_samples"`

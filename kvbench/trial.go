@@ -47,6 +47,8 @@ type trial struct {
 	obs      *observer
 	release  func() // gives back what the work took from the stack, nil = nothing
 
+	sim *simulation // nil in real time
+
 	stop    context.CancelCauseFunc // cancels the operations
 	ending  ending
 	workers sync.WaitGroup // everybody who may still use the stack; clean waits for them
@@ -330,7 +332,11 @@ func (t *trial) closeWindow(ctx context.Context) {
 		r.OldestInFlight = max(r.OldestInFlight, f.Age)
 	}
 	t.tierInfo()
-	t.drain(ctx)
+	if t.sim != nil {
+		t.sim.time.finish()
+	} else {
+		t.drain(ctx)
+	}
 	t.info.Drain = t.clock.Now() - end
 }
 
