@@ -64,6 +64,10 @@ func storageConfig(v *params.Values) (kvbench.StorageConfig, error) {
 	case "full":
 		c.Verify = tiers.VerifyFull
 	}
+	if v.Simulated() {
+		c.StorageBytes = v.StorageBytes // whatever this machine has
+		return c, nil
+	}
 	capacity, err := kvbench.ChooseCapacity(c.CacheDir, v.StorageBytes, v.LocalRanks, v.Origin("storage-capacity-gb").Kind <= params.FromBenchmark)
 	if err != nil {
 		return c, err
@@ -142,6 +146,9 @@ func feasible(v *params.Values) params.Violations {
 	if v.Bench.Name == "DataGen" {
 		return nil
 	}
+	if v.Simulated() {
+		return simulationFeasible(v)
+	}
 	var bad params.Violations
 	c, err := storageConfig(v)
 	if err != nil {
@@ -163,8 +170,13 @@ func feasible(v *params.Values) params.Violations {
 // warnings are what a run should know of its surroundings before it starts.
 func warnings(v *params.Values) []string {
 	var list []string
+	if tp := v.TensorParallel; tp&(tp-1) != 0 {
+		list = append(list, fmt.Sprintf("tensor parallel %d is not a power of two: no engine runs so", tp))
+	}
 	dir := cacheDir(v)
-	if same, err := tiers.SameFilesystem(dir, v.ResultsDir); err == nil && same {
+	if v.Simulated() {
+		// Nothing is written there.
+	} else if same, err := tiers.SameFilesystem(dir, v.ResultsDir); err == nil && same {
 		list = append(list, fmt.Sprintf("results (%s) and cache (%s) share a filesystem: give -results-dir elsewhere", v.ResultsDir, dir))
 	}
 	for _, n := range v.Notes {

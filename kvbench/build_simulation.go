@@ -26,7 +26,7 @@ type SimulationResult struct {
 }
 
 // SimulatedNotice stands in every output of a simulation.
-const SimulatedNotice = "simulated in virtual time: no storage was touched"
+const SimulatedNotice = "simulated in virtual time, no storage was touched"
 
 func (b *builder) simulation(r *Result) {
 	s := b.info.Simulation
@@ -36,12 +36,12 @@ func (b *builder) simulation(r *Result) {
 	out := &SimulationResult{Notice: SimulatedNotice, TraceRows: s.Rows, WallNS: int64(s.Wall)}
 	r.Simulation = out
 	if s.Device == nil {
-		r.Warnings = append(r.Warnings, SimulatedNotice+", and operations took no time: the mix is that of infinitely fast storage, not of an overloaded real run")
+		r.Notice = SimulatedNotice + "; operations took no time, so the mix is that of infinitely fast storage, not of an overloaded real run"
 		return
 	}
 	d := *s.Device
 	out.Device = &d
-	r.Warnings = append(r.Warnings, SimulatedNotice+"; times are those of the "+d.String())
+	r.Notice = SimulatedNotice + "; times are those of the " + d.String()
 	out.DeviceBusyShare = ratio(s.Busy.Seconds(), b.window.Seconds())
 	total := r.Load["total"]
 	out.QueueGrowth = b.perSecond(float64(total.Queued + total.InFlight - total.CarriedIn))

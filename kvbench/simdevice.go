@@ -56,7 +56,7 @@ func (m *DeviceModel) String() string {
 	if m.Duplex {
 		medium = "full duplex"
 	}
-	return fmt.Sprintf("simulated device: reads %.2f GiB/s after %v, writes %.2f GiB/s after %v, %d at a time, %s",
+	return fmt.Sprintf("simulated device (reads %.2f GiB/s after %v, writes %.2f GiB/s after %v, %d at a time, %s)",
 		m.Read/bytesPerGiB, m.ReadLatency, m.Write/bytesPerGiB, m.WriteLatency, m.Parallelism, medium)
 }
 

@@ -208,16 +208,15 @@ func (s *simulation) run(ctx context.Context, full <-chan struct{}) {
 			}
 			return
 		}
-		select {
-		case <-full:
+		switch {
+		case closed(full):
 			t.end(EndedByCount)
 			return
-		case <-t.dispatch.drained:
+		case closed(t.dispatch.drained):
 			t.end(t.cfg.EndedBy)
 			return
-		case <-t.ending.failed:
+		case closed(t.ending.failed):
 			return
-		default:
 		}
 		if s.steps++; s.steps&0xfff == 0 {
 			if ctx.Err() != nil {
@@ -226,6 +225,16 @@ func (s *simulation) run(ctx context.Context, full <-chan struct{}) {
 			}
 			s.progress()
 		}
+	}
+}
+
+// closed says whether a channel that carries nothing is closed.
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/csv"
 	"fmt"
+	"io"
 	"runtime"
 	"strings"
 	"testing"
@@ -143,7 +144,8 @@ func TestSimulationLeavesNoWorkBehind(t *testing.T) {
 	assert.Equal(t, EndedByDeadline, res.EndedBy)
 	assert.Equal(t, StatusComplete, res.Status)
 	require.NotNil(t, res.Simulation)
-	assert.Contains(t, strings.Join(res.Warnings, "\n"), "simulated")
+	assert.Contains(t, res.Notice, "simulated")
+	assert.Contains(t, res.LogLines()[0], "simulated")
 	assert.Nil(t, res.Harness.CPUNSPerByte)
 }
 
@@ -190,4 +192,26 @@ func TestSimulatedGenerationTakesWorkers(t *testing.T) {
 	require.NoError(t, err)
 	assert.Positive(t, res.Load["total"].Queued)
 	assert.Greater(t, *res.Summary.GenerationLatency.P50, 100.0)
+}
+
+// What a simulation holds depends on the users and the cache, not on how long
+// it lasts.
+func TestSimulationMemoryDoesNotDependOnItsLength(t *testing.T) {
+	heap := func(window time.Duration) uint64 {
+		cfg := optionOne(t, window)
+		cfg.Storage.StorageBytes = 1 << 40
+		var m runtime.MemStats
+		sim := SimConfig{Trace: tracing.NewIOTraceWriter(io.Discard)}
+		cfg.OnDispatch = func(r *workloads.Request, _ []workloads.Op) {
+			if m.HeapAlloc == 0 && r.Arrival > window*9/10 {
+				runtime.GC()
+				runtime.ReadMemStats(&m)
+			}
+		}
+		_, err := Simulate(t.Context(), cfg, sim)
+		require.NoError(t, err)
+		return m.HeapAlloc
+	}
+	short, long := heap(20*time.Second), heap(200*time.Second)
+	assert.Less(t, float64(long), 1.1*float64(short)+float64(1<<20), "%d and %d bytes", short, long)
 }

@@ -70,6 +70,12 @@ func (s *summaryWriter) head() {
 	if r.Error != "" {
 		s.line("error", "%s", r.Error)
 	}
+	if m := r.Simulation; m != nil {
+		s.line("simulated", "in %s, %s in the I/O trace, device busy %s", duration(float64(m.WallNS)), plural(m.TraceRows, "row"), percent(m.DeviceBusyShare))
+		if m.SustainedUsers != nil {
+			s.line("", "it would sustain %s of %d users, the queue grew by %s requests/s", number(*m.SustainedUsers), r.Workload.Users, numberOf(m.QueueGrowth))
+		}
+	}
 	if m := r.Model; m.RankBytesPerToken > 0 {
 		s.line("model", "%s, %s per token on this rank, tensor parallel %d", nonEmpty(m.Name, m.Key), binary(float64(m.RankBytesPerToken)),
 			max(m.TensorParallel, 1))

@@ -201,6 +201,16 @@ var table = []parameter{
 		help:  "writers, 0 = one per core",
 		field: func(v *Values) any { return &v.PreconditionThreads }},
 
+	{name: "io-trace-log", kind: kindPath, def: same(""), empty: none, place: true, noSweep: true,
+		help:  "CSV of every cache operation (.zst: compressed), in virtual time: no storage is touched, operations take no time, so the mix is that of infinitely fast storage; storage-capacity-gb 0 = unlimited",
+		field: func(v *Values) any { return &v.IOTraceLog }},
+	{name: "io-trace-deletes", kind: kindBool, def: same("false"),
+		help:  "rows for deleted entries, too",
+		field: func(v *Values) any { return &v.IOTraceDeletes }},
+	{name: "simulate-device", kind: kindDevice, def: same(""), empty: none, noSweep: true,
+		help:  "run in virtual time on a model of a drive: read=14GiB/s,write=7GiB/s,read-latency=80us,write-latency=20us,parallelism=128",
+		field: func(v *Values) any { return &v.SimulateDevice }},
+
 	{name: "sweep", kind: kindSweep, def: same(""), empty: none, noSweep: true, place: true,
 		help:  "key=a,b,c: runs each value (repeatable: each combination) as a sub-benchmark",
 		field: func(*Values) any { return nil }},

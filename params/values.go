@@ -74,6 +74,10 @@ type Values struct {
 	PreconditionBytes   int64 // 0 = twice the storage tier
 	PreconditionThreads int   // 0 = one per core
 
+	IOTraceLog     string // absolute; empty = a real run
+	IOTraceDeletes bool
+	SimulateDevice string // canonical; see SimulatedDevice
+
 	Sweep []Axis
 
 	PrefillRate float64 // tokens/s of recomputation, 0 = not given
@@ -181,6 +185,9 @@ func (v *Values) NonceBytes() (nonce [16]byte, ok bool) {
 func (v *Values) Skip() string {
 	if v.Division == Closed && v.Bench.Name != "" && v.Bench.Option == 0 {
 		return "not in the closed division, which has MLPerf options 1 to 3 only: use -division open"
+	}
+	if v.Simulated() && v.Bench.Name != "" && v.Bench.Load == LoadNone {
+		return "measures this machine: -io-trace-log and -simulate-device are for benchmarks with requests"
 	}
 	for _, name := range v.Bench.Needs {
 		if v.Text(name) == "" {

@@ -134,7 +134,12 @@ func (t *IOTraceWriter) timestamp(b []byte, at time.Duration) []byte {
 
 // appendField appends a text, quoted where CSV wants it. Keys of the suite never do.
 func appendField(b []byte, text string) []byte {
-	if !strings.ContainsAny(text, ",\"\r\n") {
+	special := false
+	for i := range len(text) {
+		c := text[i]
+		special = special || c == ',' || c == '"' || c == '\r' || c == '\n'
+	}
+	if !special {
 		return append(b, text...)
 	}
 	b = append(b, '"')
