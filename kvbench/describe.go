@@ -78,6 +78,9 @@ func (t *trial) tierInfo() {
 			Level: g.Level, Description: tier.Traits().Description, Capacity: g.Capacity,
 			Entries: g.Entries, Bytes: g.Bytes, Peak: g.Peak,
 		}
+		if g.Capacity == boundless {
+			info.Capacity = 0
+		}
 		if f, ok := tier.(interface{ Footprint() (held, waste int64) }); ok {
 			_, info.Waste = f.Footprint()
 		}

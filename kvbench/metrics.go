@@ -41,8 +41,11 @@ func (r *Result) Metrics() []Metric {
 	add("read-p95-ns", ms("storage_read_device_p95_ms"))
 	add("read-p99-ns", ms("storage_read_device_p99_ms"))
 	add("write-p95-ns", ms("storage_write_device_p95_ms"))
-	add("read-ns/MiB", read.NSPerMiB)
-	if v := r.Summary.EndToEndLatency.P95; v != nil && r.CompletionUnit != UnitOperation {
+	timeless := r.Simulation != nil && r.Simulation.Device == nil
+	if !timeless {
+		add("read-ns/MiB", read.NSPerMiB)
+	}
+	if v := r.Summary.EndToEndLatency.P95; v != nil && r.CompletionUnit != UnitOperation && !(timeless && *v == 0) {
 		add("e2e-p95-ns", new(*v*1e6))
 	}
 	if r.CompletionUnit != UnitOperation {
