@@ -276,7 +276,7 @@ func TestMixOfOptionOneIsWhatItsUsersAsk(t *testing.T) {
 
 // Users without number: what the specification's distributions give on average.
 func TestMixOfManyUsersIsThatOfTheDistributions(t *testing.T) {
-	const users, window = 10000, 12 * time.Second
+	const users, window = 30000, 8 * time.Second
 	p := workloads.DefaultProfile()
 	ch := newChain(p, 200)
 	var want mix
