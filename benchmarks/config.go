@@ -37,6 +37,9 @@ func trialConfig(v *params.Values, trial int) (kvbench.Config, error) {
 		// All of them finish: the window lasts as long as that takes.
 		cfg.EndedBy, cfg.Window = kvbench.EndedByMaxRequests, 0
 	}
+	if v.Autoscaling {
+		cfg.Autoscale = &kvbench.Autoscale{Mode: v.AutoscalerMode, Target: v.TargetSaturation, Interval: v.AutoscalerInterval}
+	}
 	if v.DecodeOnly {
 		cfg.Population = kvbench.Population{Entries: 10 * v.Users, Tokens: 2048}
 	}
@@ -57,6 +60,9 @@ func storageConfig(v *params.Values) (kvbench.StorageConfig, error) {
 		CacheDir: cacheDir(v), Rank: v.Rank, KeepFiles: v.KeepFiles,
 		Direct: v.Direct(), FlushOnly: v.Division == params.Closed,
 		Chunk: int(v.ChunkSize), Depth: v.Depth(), MaxWriters: v.MaxConcurrentAllocs, Workers: v.WorkerCount(),
+	}
+	if v.Autoscaling {
+		c.Workers = max(c.Workers, autoscaleBuffers)
 	}
 	switch v.Verify {
 	case "sample":
@@ -80,6 +86,11 @@ func storageConfig(v *params.Values) (kvbench.StorageConfig, error) {
 	c.Nonce = nonce
 	return c, nil
 }
+
+// autoscaleBuffers is for how many workers a run has buffers whose workers are
+// going to be more than at its start. Beyond it they wait for each other, which
+// the result calls admission.
+const autoscaleBuffers = 64
 
 func cacheDir(v *params.Values) string {
 	if v.CacheDir != "" {

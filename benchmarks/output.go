@@ -16,6 +16,7 @@ var better = []struct{ unit, direction string }{
 	{"read-p50-ns", "lower"}, {"read-p95-ns", "lower"}, {"read-p99-ns", "lower"}, {"write-p95-ns", "lower"},
 	{"read-ns/MiB", "lower"}, {"e2e-p95-ns", "lower"},
 	{"hit-ratio", "higher"}, {"served-ratio", "higher"},
+	{"sustained-users", "higher"}, {"peak-B/s", "higher"},
 	{"cpu-ns/B", "lower"}, {"peak-RSS-bytes", "lower"},
 	{"device-read-ratio", "higher"}, {"ceiling-ratio", "higher"},
 	{"copy-B/s", "higher"}, {"gen-B/s", "higher"}, {"gen-copy-ratio", "higher"}, {"zstd-ratio", "higher"}, {"duplicate-blocks", "lower"},

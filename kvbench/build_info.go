@@ -119,6 +119,9 @@ type RunInfo struct {
 	Input        *InputReport // trace sources only
 
 	Simulation *SimulationInfo // nil: a real run
+	Replay     *ReplayResult   // of an I/O trace
+	Rounds     []Round         // of the autoscaler
+	Autoscale  *AutoscaleSummary
 
 	Warnings []string
 

@@ -53,6 +53,8 @@ type dispatcher struct {
 	idleSince map[int]time.Duration // worker -> when it began to wait
 	idle      time.Duration         // finished waits since idleFrom
 	idleFrom  time.Duration
+
+	crew crew
 }
 
 // waker is a sync.Cond, or what stands in for one in virtual time.
@@ -91,7 +93,7 @@ func (d *dispatcher) now() time.Duration { return d.clock.Now() - d.origin }
 func (d *dispatcher) next(worker int, j *job) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for !d.closed && d.clock.Now() <= d.windowEnd() {
+	for !d.closed && d.crew.wants(worker) && d.clock.Now() <= d.windowEnd() {
 		r, st, wake := d.src.Take(d.now())
 		if st == workloads.Ready {
 			d.begin(j, r)
@@ -107,6 +109,7 @@ func (d *dispatcher) next(worker int, j *job) bool {
 		}
 		d.wait(worker)
 	}
+	d.crew.leave(d.clock.Now(), worker)
 	return false
 }
 
@@ -171,6 +174,7 @@ func (d *dispatcher) open(start func() time.Duration) (load []workloads.ClassLoa
 	at := start()
 	d.opened = true
 	d.idleFrom, d.idle = at, 0
+	d.crew.reset(at)
 	for j := range d.inflight {
 		running[j.req.Class]++
 	}

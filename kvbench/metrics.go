@@ -52,6 +52,10 @@ func (r *Result) Metrics() []Metric {
 		add("hit-ratio", r.Lookups.HitRate)
 		add("served-ratio", r.Load["total"].ServedRatio)
 	}
+	if s, ok := r.autoscaled(); ok {
+		add("sustained-users", new(float64(s.SustainedUsers)))
+		add("peak-B/s", new(s.PeakRate))
+	}
 	add("cpu-ns/B", r.Harness.CPUNSPerByte)
 	if v := r.Harness.PeakRSSBytes; v != nil {
 		add("peak-RSS-bytes", new(float64(*v)))

@@ -25,6 +25,8 @@ type Recorder struct {
 	shards []shard
 	// timeless: operations take no time, so that their latencies are not recorded. Set before the first sample.
 	timeless bool
+	// rounds: the storage tier's latencies are kept apart for the autoscaler. Set before the first sample.
+	rounds bool
 
 	failures failures
 	gauges   gauges
@@ -121,6 +123,9 @@ func (r *Recorder) Operation(o OpSample) {
 		s.count(o)
 	} else {
 		s.operation(o)
+	}
+	if r.rounds && o.Level == tiers.Storage && o.Phase != tiers.Evict && o.Bytes > 0 {
+		s.roundSample(o)
 	}
 	s.mu.Unlock()
 }

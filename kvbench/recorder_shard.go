@@ -51,6 +51,7 @@ type shard struct {
 
 	hists    map[histID]*Histogram
 	timeline timeline
+	round    [tiers.NumOps]*Histogram // since the last TakeRound, per 100 MiB
 }
 
 // stage is a place where an operation or a request spends time, for naming the slowest.

@@ -71,6 +71,7 @@ type Result struct {
 	Precondition  *PreconditionReport `json:"precondition"`
 	Input         *InputReport        `json:"input"`
 	Simulation    *SimulationResult   `json:"simulation,omitempty"` // absent: a real run
+	Replay        *ReplayResult       `json:"replay,omitempty"`     // of an I/O trace
 
 	Errors       []ErrorCount  `json:"errors"`
 	ErrorSamples []ErrorSample `json:"error_samples"`

@@ -78,6 +78,9 @@ func Simulate(ctx context.Context, cfg Config, sim SimConfig) (*Result, error) {
 		src, err := cfg.Source()
 		if err == nil {
 			t.src = src
+			t.scaler, err = t.newScaler()
+		}
+		if err == nil {
 			err = s.populate(ctx)
 		}
 		if err != nil {
@@ -166,11 +169,18 @@ func (s *simulation) load(ctx context.Context) {
 	} else {
 		s.open()
 	}
-	for id := range t.cfg.Workers {
+	d.hire(t.cfg.Workers)
+	work := func(id int) {
 		w := &worker{id: id, run: t}
 		s.time.spawn(func() { w.loop(opctx) })
 	}
+	for id := range t.cfg.Workers {
+		work(id)
+	}
 	s.watch()
+	if t.scaler != nil {
+		t.scaler.spawn = work
+	}
 	s.run(ctx, full)
 	t.closeWindow(ctx)
 	s.report()
@@ -182,6 +192,15 @@ func (s *simulation) open() {
 	_, s.time.horizon = s.trial.rec.Window()
 	if s.device != nil {
 		s.device.busy = 0
+	}
+	if a := s.trial.scaler; a != nil {
+		a.start()
+		var next func()
+		next = func() {
+			a.sample()
+			s.rewatch(a.interval(), next)
+		}
+		s.time.at(s.time.now+a.interval(), next)
 	}
 }
 
@@ -216,6 +235,10 @@ func (s *simulation) run(ctx context.Context, full <-chan struct{}) {
 			t.end(t.cfg.EndedBy)
 			return
 		case closed(t.ending.failed):
+			return
+		}
+		if t.scaler != nil && closed(t.scaler.over()) {
+			t.end(EndedByCapacity)
 			return
 		}
 		if s.steps++; s.steps&0xfff == 0 {
