@@ -105,6 +105,7 @@ func TestCapacityModeEndsWhenNothingGrows(t *testing.T) {
 // A drive whose saturation is known: users whose single writes it can serve just
 // so often are found within one step, in virtual time.
 func TestCapacityOfASimulatedDeviceIsFoundWithinOneStep(t *testing.T) {
+	oneThread(t)
 	const bandwidth = 100 << 30
 	p := workloads.DefaultProfile()
 	perUser := func(n int) float64 { // bytes/s of the first n users

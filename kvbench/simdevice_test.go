@@ -116,6 +116,7 @@ func prefillOnly(t *testing.T, users int, rate float64, window time.Duration) Co
 // queue with processor sharing, whose mean response time is E[S] ÷ (1 - ρ)
 // whatever the distribution of sizes.
 func TestSimulatedLatencyIsThatOfTheQueue(t *testing.T) {
+	oneThread(t)
 	const bandwidth, rho = 7 << 30, 0.7
 	mean := 0.0
 	const users = 1000
@@ -137,6 +138,7 @@ func TestSimulatedLatencyIsThatOfTheQueue(t *testing.T) {
 // Twice as much as the device can do: half of the users are sustained and the
 // queue grows by the other half.
 func TestSimulatedOverloadIsReported(t *testing.T) {
+	oneThread(t)
 	const bandwidth = 7 << 30
 	const users = 1000
 	mean := 0.0

@@ -262,6 +262,7 @@ func compareMix(t *testing.T, want, got mix, rows *rowCounter, bytesPerToken flo
 
 // The 200 users of option 1, each as it was drawn.
 func TestMixOfOptionOneIsWhatItsUsersAsk(t *testing.T) {
+	oneThread(t)
 	const window = 300 * time.Second
 	p := workloads.DefaultProfile()
 	ch := newChain(p, 4000)
@@ -276,6 +277,7 @@ func TestMixOfOptionOneIsWhatItsUsersAsk(t *testing.T) {
 
 // Users without number: what the specification's distributions give on average.
 func TestMixOfManyUsersIsThatOfTheDistributions(t *testing.T) {
+	oneThread(t)
 	const users, window = 30000, 8 * time.Second
 	p := workloads.DefaultProfile()
 	ch := newChain(p, 200)

@@ -27,6 +27,14 @@ func optionOne(t testing.TB, window time.Duration) Config {
 	return usersConfig(model, 200, window)
 }
 
+// oneThread skips, under the race detector, a test of a single thread.
+func oneThread(t *testing.T) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("one thread: the race detector has nothing to find, and it would take ten times as long")
+	}
+}
+
 // usersConfig is a load of synthetic users as the MLPerf options have them.
 func usersConfig(model workloads.Model, users int, window time.Duration) Config {
 	p := workloads.DefaultProfile()
@@ -150,6 +158,7 @@ func TestSimulationLeavesNoWorkBehind(t *testing.T) {
 }
 
 func TestSimulationEndsByCountRequestsAndInterruption(t *testing.T) {
+	oneThread(t)
 	cfg := optionOne(t, 0)
 	cfg.Requests = 500
 	res, err := Simulate(t.Context(), cfg, SimConfig{})
@@ -197,6 +206,7 @@ func TestSimulatedGenerationTakesWorkers(t *testing.T) {
 // What a simulation holds depends on the users and the cache, not on how long
 // it lasts.
 func TestSimulationMemoryDoesNotDependOnItsLength(t *testing.T) {
+	oneThread(t)
 	heap := func(window time.Duration) uint64 {
 		cfg := optionOne(t, window)
 		cfg.Storage.StorageBytes = 1 << 40
