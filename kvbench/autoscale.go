@@ -39,19 +39,18 @@ const (
 
 // Round is one round of the autoscaler as the result keeps it.
 type Round struct {
-	AtS               float64  `json:"at_s"` // end of the round, since the window opened
-	Users             int      `json:"users"`
-	Workers           int      `json:"workers"`
-	Goroutines        int      `json:"goroutines"` // of the process; simulated workers are none
-	BytesPerSecond    float64  `json:"bytes_per_s"`
-	Noise             float64  `json:"noise_bytes_per_s"`       // two standard errors
-	ReadP95           *float64 `json:"read_p95_ms_per_100mib"`  // null: nothing was read
-	WriteP95          *float64 `json:"write_p95_ms_per_100mib"` //
-	Saturation        *float64 `json:"saturation"`              // null: not known yet
-	NextUsers         int      `json:"next_users"`              // decided at its end
-	Decision          string   `json:"decision"`                // in words
-	read, write       time.Duration
-	readAny, wroteAny bool
+	AtS            float64  `json:"at_s"` // end of the round, since the window opened
+	Users          int      `json:"users"`
+	Workers        int      `json:"workers"`
+	Goroutines     int      `json:"goroutines"` // of the process; simulated workers are none
+	BytesPerSecond float64  `json:"bytes_per_s"`
+	Noise          float64  `json:"noise_bytes_per_s"`       // two standard errors
+	ReadP95        *float64 `json:"read_p95_ms_per_100mib"`  // null: nothing was read
+	WriteP95       *float64 `json:"write_p95_ms_per_100mib"` //
+	Saturation     *float64 `json:"saturation"`              // null: not known yet
+	NextUsers      int      `json:"next_users"`              // decided at its end
+	Decision       string   `json:"decision"`                // in words
+	read, write    time.Duration
 }
 
 // AutoscaleSummary is what came of it.

@@ -59,7 +59,7 @@ func (d *dispatcher) resize(src workloads.Scalable, users, workers int) (start [
 	return start
 }
 
-// begin lets the first workers in.
+// hire lets the first workers in.
 func (d *dispatcher) hire(workers int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
