@@ -45,6 +45,9 @@ func trialConfig(v *params.Values, trial int) (kvbench.Config, error) {
 		filter, _ := tracing.ParseFilter(v.TraceFilter)
 		cfg.Trace = &kvbench.TraceConfig{Level: level, Filter: filter}
 	}
+	if v.Autoscaling {
+		cfg.Autoscale = &kvbench.Autoscale{Mode: v.AutoscalerMode, Target: v.TargetSaturation, Interval: v.AutoscalerInterval}
+	}
 	if v.DecodeOnly {
 		cfg.Population = kvbench.Population{Entries: 10 * v.Users, Tokens: 2048}
 	}
@@ -66,11 +69,18 @@ func storageConfig(v *params.Values) (kvbench.StorageConfig, error) {
 		Direct: v.Direct(), FlushOnly: v.Division == params.Closed,
 		Chunk: int(v.ChunkSize), Depth: v.Depth(), MaxWriters: v.MaxConcurrentAllocs, Workers: v.WorkerCount(),
 	}
+	if v.Autoscaling {
+		c.Workers = max(c.Workers, autoscaleBuffers)
+	}
 	switch v.Verify {
 	case "sample":
 		c.Verify = tiers.VerifySample
 	case "full":
 		c.Verify = tiers.VerifyFull
+	}
+	if v.Simulated() {
+		c.StorageBytes = v.StorageBytes // whatever this machine has
+		return c, nil
 	}
 	capacity, err := kvbench.ChooseCapacity(c.CacheDir, v.StorageBytes, v.LocalRanks, v.Origin("storage-capacity-gb").Kind <= params.FromBenchmark)
 	if err != nil {
@@ -84,6 +94,11 @@ func storageConfig(v *params.Values) (kvbench.StorageConfig, error) {
 	c.Nonce = nonce
 	return c, nil
 }
+
+// autoscaleBuffers is for how many workers a run has buffers whose workers are
+// going to be more than at its start. Beyond it they wait for each other, which
+// the result calls admission.
+const autoscaleBuffers = 64
 
 func cacheDir(v *params.Values) string {
 	if v.CacheDir != "" {
@@ -150,6 +165,9 @@ func feasible(v *params.Values) params.Violations {
 	if v.Bench.Name == "DataGen" {
 		return nil
 	}
+	if v.Simulated() {
+		return simulationFeasible(v)
+	}
 	var bad params.Violations
 	c, err := storageConfig(v)
 	if err != nil {
@@ -171,10 +189,15 @@ func feasible(v *params.Values) params.Violations {
 // warnings are what a run should know of its surroundings before it starts.
 func warnings(v *params.Values) []string {
 	var list []string
+	if tp := v.TensorParallel; tp&(tp-1) != 0 {
+		list = append(list, fmt.Sprintf("tensor parallel %d is not a power of two: no engine runs so", tp))
+	}
 	dir := cacheDir(v)
-	// A few KiB of JSON do not disturb the quick division, which by default has
-	// both in the temporary directory.
-	if same, err := tiers.SameFilesystem(dir, v.ResultsDir); err == nil && same && v.Division != params.Quick {
+	if v.Simulated() {
+		// Nothing is written there.
+	} else if same, err := tiers.SameFilesystem(dir, v.ResultsDir); err == nil && same && v.Division != params.Quick {
+		// A few KiB of JSON do not disturb the quick division, which by default
+		// has both in the temporary directory.
 		list = append(list, fmt.Sprintf("results (%s) and cache (%s) share a filesystem: give -results-dir elsewhere", v.ResultsDir, dir))
 	}
 	for _, n := range v.Notes {

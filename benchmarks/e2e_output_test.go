@@ -25,7 +25,7 @@ func everything(b *bench) []string {
 	data, err := filepath.Abs("../testdata")
 	require.NoError(b.t, err)
 	return append(append(b.micro(), b.places()...),
-		"-azure-trace-path", filepath.Join(data, "azure-small.csv"),
+		"-azure-trace-path", filepath.Join(data, "azure-small.csv"), "-io-trace-replay", filepath.Join(data, "iotrace-small.csv"),
 		"-burst-trace-path", filepath.Join(data, "burstgpt-v3-small.csv"))
 }
 
@@ -68,7 +68,7 @@ func checkResults(t *testing.T, text string, trials int) {
 		}
 		bench, known := params.Benchmark(strings.Split(string(r.Name.Base()), "/")[0])
 		assert.True(t, known, name)
-		if bench.Load == params.LoadNone {
+		if bench.Load == params.LoadNone || bench.Load == params.LoadReplay {
 			continue
 		}
 		for _, unit := range alwaysThere {

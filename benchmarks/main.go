@@ -140,6 +140,7 @@ func (s *session) check(selected []params.Bench) ([]*params.Values, error) {
 			}
 		}
 	}
+	all = all.Merge(oneTrace(plans))
 	if len(all) > 0 {
 		return nil, all
 	}

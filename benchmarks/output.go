@@ -26,6 +26,9 @@ func (s *session) header(plans []*params.Values) error {
 		if n := v.Division.Notice(); n != "" {
 			fmt.Fprintf(&b, "notice: %s\n", n)
 		}
+		if v.Simulated() {
+			fmt.Fprintf(&b, "simulated: true\n")
+		}
 		for _, p := range common(plans) {
 			fmt.Fprintf(&b, "%s: %s\n", p.Name, p.Value)
 		}

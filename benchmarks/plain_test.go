@@ -107,7 +107,7 @@ func plain(b *testing.B, v *params.Values, routine func(*kvbench.Config) kvbench
 		}
 		cfg.Info.Warnings = warnings(v)
 		cfg.Progress, cfg.Publish, cfg.Procs = t.progress, t.publish, t.procs
-		if v.Division == params.Quick && v.Origin("benchtime").Kind < params.FromFile {
+		if v.Bench.Load == params.LoadNone && v.Division == params.Quick && v.Origin("benchtime").Kind < params.FromFile {
 			cfg.Window = quickPlainWindow
 		}
 		r := routine(&cfg)

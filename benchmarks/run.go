@@ -26,6 +26,9 @@ func workload(b *testing.B, name string) {
 			}
 			cfg.Info.Warnings = warnings(v)
 			cfg.Progress, cfg.Publish, cfg.Procs = t.progress, t.publish, t.procs
+			if v.Simulated() {
+				return simulate(ctx, v, cfg)
+			}
 			if c, ok := current.ceiling[ceilingKey(v)]; ok {
 				cfg.Info.Ceiling = &c
 			}

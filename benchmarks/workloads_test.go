@@ -1,6 +1,11 @@
 package benchmarks
 
-import "testing"
+import (
+	"testing"
+
+	"kvbench/kvbench"
+	"kvbench/params"
+)
 
 // The three MLPerf Storage v3.0 options.
 
@@ -15,7 +20,20 @@ func BenchmarkPrefillOnly(b *testing.B) { workload(b, "PrefillOnly") }
 func BenchmarkDecodeOnly(b *testing.B)  { workload(b, "DecodeOnly") }
 func BenchmarkMultiTurn(b *testing.B)   { workload(b, "MultiTurn") }
 
+// Users whose number follows what the storage can do.
+
+func BenchmarkAutoscaleQoS(b *testing.B)      { workload(b, "AutoscaleQoS") }
+func BenchmarkAutoscaleCapacity(b *testing.B) { workload(b, "AutoscaleCapacity") }
+
 // Recorded requests.
 
 func BenchmarkBurstGPT(b *testing.B)   { workload(b, "BurstGPT") }
 func BenchmarkAzureTrace(b *testing.B) { workload(b, "AzureTrace") }
+
+// BenchmarkIOTraceReplay carries out the operations of an I/O trace, ours or the
+// Python benchmark's.
+func BenchmarkIOTraceReplay(b *testing.B) {
+	each(b, "IOTraceReplay", func(b *testing.B, v *params.Values) {
+		plain(b, v, func(cfg *kvbench.Config) kvbench.Routine { return replayRoutine(v, cfg) })
+	})
+}

@@ -10,7 +10,7 @@ import (
 // startTracing loads the programs before the window: it takes some 50 ms. A run
 // that cannot be traced goes on; its trace then says why and what it would need.
 func (t *trial) startTracing(ctx context.Context) {
-	if t.cfg.Trace == nil {
+	if t.cfg.Trace == nil || t.sim != nil { // a simulated run has no device
 		return
 	}
 	device := t.device

@@ -35,7 +35,7 @@ func BuildResult(info RunInfo, rec *Recorder) *Result {
 		WarmupNS: int64(info.Warmup), SettleNS: int64(info.Settle),
 		Parameters: parameters(info.Parameters), DiffersFromClosed: differences(info.Differs),
 		Environment: info.Environment, Limits: info.Limits,
-		Input: info.Input, Warnings: []string{},
+		Input: info.Input, Replay: info.Replay, Warnings: []string{},
 	}
 	if info.CountOperations {
 		r.CompletionUnit = UnitOperation
@@ -61,6 +61,7 @@ func BuildResult(info RunInfo, rec *Recorder) *Result {
 	b.harness(r)
 	b.witness(r)
 	b.ceiling(r)
+	b.simulation(r)
 	r.Timeline = b.timeline()
 	b.histograms(r)
 	b.errors(r)

@@ -39,8 +39,8 @@ func (b *builder) compatible(r *Result) {
 			PrefixHits: prefix.Hits, PrefixMisses: prefix.Misses, SystemPromptReuse: prefix.Hits,
 			BytesSaved: t.purposes[workloads.ForPrefix].bytes,
 		},
-		AutoscalingStats: []any{},
-		MultiTurnStats:   MultiTurnStats{CacheHits: history.Hits, CacheMisses: history.Misses, HitRate: history.HitRate},
+		AutoscalingStats: b.autoscalingStats(), AutoscalingSummary: b.autoscalingSummary(),
+		MultiTurnStats: MultiTurnStats{CacheHits: history.Hits, CacheMisses: history.Misses, HitRate: history.HitRate},
 	}
 	for c := range workloads.Class(workloads.NumClasses) {
 		r.Summary.QoSMetrics[c.String()] = b.qos(c)

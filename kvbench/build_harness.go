@@ -25,8 +25,13 @@ func (b *builder) harness(r *Result) {
 	if cpu == 0 {
 		h.CPUNSPerByte = nil
 	}
+	cores := i.Limits.Cores
+	if i.Simulation != nil {
+		cpu, cores = 0, 0 // the CPU that a simulation takes says nothing about the run that it predicts
+		h.CPUNSPerByte = nil
+	}
 	h.Verdict = judge(verdictInput{
-		window: b.window, idle: i.WorkerIdle, busy: i.WorkerBusy, cpu: cpu, cores: i.Limits.Cores,
+		window: b.window, idle: i.WorkerIdle, busy: i.WorkerBusy, cpu: cpu, cores: cores,
 		host: b.t.stages[stageHost], bufferWait: b.t.buffers,
 	})
 	if cpu == 0 {

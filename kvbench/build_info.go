@@ -120,6 +120,11 @@ type RunInfo struct {
 	Precondition *PreconditionReport
 	Input        *InputReport // trace sources only
 
+	Simulation *SimulationInfo // nil: a real run
+	Replay     *ReplayResult   // of an I/O trace
+	Rounds     []Round         // of the autoscaler
+	Autoscale  *AutoscaleSummary
+
 	Warnings []string
 
 	// CountOperations: the unit of completion is an operation, not a request (Tier, Checkpoint, StorageCeiling, replay).

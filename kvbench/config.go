@@ -60,6 +60,8 @@ type Config struct {
 	Warmup   time.Duration // load before the window opens
 	Settle   time.Duration // rest before and after the window
 
+	Autoscale *Autoscale // nil = the users stay as they are
+
 	TokenTime  time.Duration // simulated generation, per token
 	Overtaking bool          // turns may overtake their predecessors
 

@@ -23,6 +23,10 @@ func (t *trial) describe() {
 	if t.cfg.Storage.FlushOnly {
 		in.WriteDevice = WriteDeviceFlush
 	}
+	if t.sim != nil {
+		in.IO, in.DeviceReason = IOSimulated, "a simulation: nothing was written or read"
+		return
+	}
 	in.Pool = PoolInfo{Buffers: st.pool.Buffers(), BufferSize: st.pool.Size(), HugePages: st.pool.HugePages(), Covers: st.covers}
 	in.Warnings = append(in.Warnings, st.warnings...)
 	if st.dir == nil {
@@ -74,6 +78,9 @@ func (t *trial) tierInfo() {
 		info := TierInfo{
 			Level: g.Level, Description: tier.Traits().Description, Capacity: g.Capacity,
 			Entries: g.Entries, Bytes: g.Bytes, Peak: g.Peak,
+		}
+		if g.Capacity == boundless {
+			info.Capacity = 0
 		}
 		if f, ok := tier.(interface{ Footprint() (held, waste int64) }); ok {
 			_, info.Waste = f.Footprint()

@@ -38,12 +38,13 @@ type dispatcher struct {
 	tell    func(*workloads.Request, []workloads.Op) // Config.OnDispatch
 
 	mu        sync.Mutex
-	cond      *sync.Cond
+	cond      waker
 	src       workloads.Source
 	closed    bool
 	exhausted bool          // the source will give nothing more
 	wake      time.Duration // load time at which the pacer has to look again
-	poke      chan struct{}
+	poke      chan struct{} // the pacer listens
+	prod      func()        // makes the pacer look at wake again
 	drained   chan struct{} // closed when exhausted and nothing is in flight
 	inflight  map[*job]struct{}
 	books     books
@@ -52,6 +53,15 @@ type dispatcher struct {
 	idleSince map[int]time.Duration // worker -> when it began to wait
 	idle      time.Duration         // finished waits since idleFrom
 	idleFrom  time.Duration
+
+	crew crew
+}
+
+// waker is a sync.Cond, or what stands in for one in virtual time.
+type waker interface {
+	Signal()
+	Broadcast()
+	Wait() // called with the lock held
 }
 
 // books counts requests per class since the load began.
@@ -66,6 +76,12 @@ func newDispatcher(cfg *Config, clock Clock, src workloads.Source, cache *tiers.
 		inflight: make(map[*job]struct{}), idleSince: make(map[int]time.Duration),
 	}
 	d.cond = sync.NewCond(&d.mu)
+	d.prod = func() {
+		select {
+		case d.poke <- struct{}{}:
+		default:
+		}
+	}
 	return d
 }
 
@@ -77,7 +93,7 @@ func (d *dispatcher) now() time.Duration { return d.clock.Now() - d.origin }
 func (d *dispatcher) next(worker int, j *job) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for !d.closed && d.clock.Now() <= d.windowEnd() {
+	for !d.closed && d.crew.wants(worker) && d.clock.Now() <= d.windowEnd() {
 		r, st, wake := d.src.Take(d.now())
 		if st == workloads.Ready {
 			d.begin(j, r)
@@ -93,6 +109,7 @@ func (d *dispatcher) next(worker int, j *job) bool {
 		}
 		d.wait(worker)
 	}
+	d.crew.leave(d.clock.Now(), worker)
 	return false
 }
 
@@ -157,6 +174,7 @@ func (d *dispatcher) open(start func() time.Duration) (load []workloads.ClassLoa
 	at := start()
 	d.opened = true
 	d.idleFrom, d.idle = at, 0
+	d.crew.reset(at)
 	for j := range d.inflight {
 		running[j.req.Class]++
 	}
@@ -172,14 +190,6 @@ func (d *dispatcher) idleUntil(t time.Duration) time.Duration {
 		sum += max(0, t-max(since, d.idleFrom))
 	}
 	return sum
-}
-
-// prod makes the pacer look at wake again.
-func (d *dispatcher) prod() {
-	select {
-	case d.poke <- struct{}{}:
-	default:
-	}
 }
 
 // pace wakes a worker when the next arrival is due: one timer serves all.

@@ -22,12 +22,8 @@ func (t *trial) populate(ctx context.Context) error {
 		return nil
 	}
 	size := t.cfg.Planner.Sizer.Bytes(p.Tokens)
-	total := int64(p.Entries) * size
-	last := t.stack.levels[len(t.stack.levels)-1]
-	if total > last.Capacity {
-		fit := last.Capacity / size / populationPerUser
-		return fmt.Errorf("%w: decode-only needs %d entries of %d bytes (%d bytes in all) in the %s tier of %d bytes: -num-users %d would fit, or a larger -storage-capacity-gb",
-			tiers.ErrTooLarge, p.Entries, size, total, last.Level, last.Capacity, fit)
+	if err := t.populationFits(size); err != nil {
+		return err
 	}
 	f := filler{
 		trial: t, stage: "filling", size: size, entries: int64(p.Entries),
@@ -35,6 +31,19 @@ func (t *trial) populate(ctx context.Context) error {
 	}
 	_, err := f.fill(ctx)
 	return err
+}
+
+// populationFits refuses a population larger than the terminal tier.
+func (t *trial) populationFits(size int64) error {
+	entries := t.cfg.Population.Entries
+	total := int64(entries) * size
+	last := t.stack.levels[len(t.stack.levels)-1]
+	if total <= last.Capacity {
+		return nil
+	}
+	fit := last.Capacity / size / populationPerUser
+	return fmt.Errorf("%w: decode-only needs %d entries of %d bytes (%d bytes in all) in the %s tier of %d bytes: -num-users %d would fit, or a larger -storage-capacity-gb",
+		tiers.ErrTooLarge, entries, size, total, last.Level, last.Capacity, fit)
 }
 
 // populationPerUser is how many entries decode-only writes per user (spec 5).

@@ -41,13 +41,20 @@ func (r *Result) Metrics() []Metric {
 	add("read-p95-ns", ms("storage_read_device_p95_ms"))
 	add("read-p99-ns", ms("storage_read_device_p99_ms"))
 	add("write-p95-ns", ms("storage_write_device_p95_ms"))
-	add("read-ns/MiB", read.NSPerMiB)
-	if v := r.Summary.EndToEndLatency.P95; v != nil && r.CompletionUnit != UnitOperation {
+	timeless := r.Simulation != nil && r.Simulation.Device == nil
+	if !timeless {
+		add("read-ns/MiB", read.NSPerMiB)
+	}
+	if v := r.Summary.EndToEndLatency.P95; v != nil && r.CompletionUnit != UnitOperation && !(timeless && *v == 0) {
 		add("e2e-p95-ns", new(*v*1e6))
 	}
 	if r.CompletionUnit != UnitOperation {
 		add("hit-ratio", r.Lookups.HitRate)
 		add("served-ratio", r.Load["total"].ServedRatio)
+	}
+	if s, ok := r.autoscaled(); ok {
+		add("sustained-users", new(float64(s.SustainedUsers)))
+		add("peak-B/s", new(s.PeakRate))
 	}
 	add("cpu-ns/B", r.Harness.CPUNSPerByte)
 	if v := r.Harness.PeakRSSBytes; v != nil {

@@ -19,7 +19,9 @@ type Routine interface {
 	// own worker number. An error that is not the context's fails the trial.
 	Step(ctx context.Context, b *Bench, worker int) error
 	// A Routine that keeps buffers of the pool also has Finish(b *Bench), which
-	// gives them back when the workers have ended, or Prepare failed.
+	// gives them back when the workers have ended, or Prepare failed. One that has
+	// an end of its own has Drained() <-chan struct{}, which ends the window, and
+	// one with numbers of its own Report(in *RunInfo), called after the window.
 }
 
 // Bench is what a Routine works with.
@@ -31,8 +33,9 @@ type Bench struct {
 	Levels   []tiers.LevelConfig
 	Workers  int
 
-	rec *Recorder
-	gen atomic.Uint64
+	rec   *Recorder
+	trial *trial
+	gen   atomic.Uint64
 }
 
 // Tier returns the tier of a level, nil when there is none.
@@ -48,6 +51,12 @@ func (b *Bench) Tier(l tiers.Level) (tiers.Tier, int64) {
 // Gen returns a new write generation: no two objects have the same content.
 func (b *Bench) Gen() uint64 { return b.gen.Add(1) }
 
+// Go runs f beside the workers and waits for it as for them.
+func (b *Bench) Go(f func()) { b.trial.workers.Go(f) }
+
+// Fail ends the trial.
+func (b *Bench) Fail(err error) { b.trial.fail(err, EndedByError) }
+
 // Chunk counts bytes that have moved.
 func (b *Bench) Chunk(worker int, l tiers.Level, op tiers.Op, bytes int64) {
 	b.rec.Chunk(b.Clock.Now(), worker, l, op, phaseOf(op), bytes)
@@ -55,13 +64,23 @@ func (b *Bench) Chunk(worker int, l tiers.Level, op tiers.Op, bytes int64) {
 
 // Done counts a completed operation.
 func (b *Bench) Done(worker int, l tiers.Level, op tiers.Op, o tiers.Object, t tiers.Timing) {
+	b.done(worker, l, op, o, t, 0, t.IO())
+}
+
+// DoneDue counts a completed operation that was due at one moment and began at
+// another.
+func (b *Bench) DoneDue(worker int, l tiers.Level, op tiers.Op, o tiers.Object, t tiers.Timing, due, began time.Duration) {
+	b.done(worker, l, op, o, t, max(0, began-due), max(0, b.Clock.Now()-due))
+}
+
+func (b *Bench) done(worker int, l tiers.Level, op tiers.Op, o tiers.Object, t tiers.Timing, queue, endToEnd time.Duration) {
 	now := b.Clock.Now()
 	b.rec.Operation(OpSample{
 		At: now, Shard: worker, Level: l, Op: op, Phase: phaseOf(op), Purpose: purposeOf(op),
 		Key: o.Key, Bytes: o.Size, First: op == tiers.Read,
 		Device: t.Device, Host: t.Host, Generation: t.Generation, Admission: t.Admission, Buffers: t.Admission,
 	})
-	b.rec.Request(RequestSample{At: now, Shard: worker, EndToEnd: t.IO(), Storage: t.IO()})
+	b.rec.Request(RequestSample{At: now, Shard: worker, Queue: queue, EndToEnd: endToEnd, Storage: t.IO()})
 }
 
 // RunPlain executes one trial of a routine, as Run does for a workload: an
@@ -77,7 +96,10 @@ func RunPlain(ctx context.Context, cfg Config, r Routine) (*Result, error) {
 	}
 	b := &Bench{
 		Clock: t.clock, Transfer: t.stack.transfer, Pool: t.stack.pool, Content: t.stack.content,
-		Levels: t.stack.levels, Workers: cfg.Workers, rec: t.rec,
+		Levels: t.stack.levels, Workers: cfg.Workers, rec: t.rec, trial: t,
+	}
+	if d, ok := r.(interface{ Drained() <-chan struct{} }); ok {
+		t.inputEnd = d.Drained
 	}
 	if f, ok := r.(interface{ Finish(*Bench) }); ok {
 		t.release = func() { f.Finish(b) }
@@ -118,6 +140,9 @@ func (t *trial) repeat(ctx context.Context, b *Bench, r Routine) {
 	t.tierInfo()
 	t.drain(ctx)
 	t.info.Drain = t.clock.Now() - end
+	if p, ok := r.(interface{ Report(*RunInfo) }); ok {
+		p.Report(&t.info)
+	}
 }
 
 func (t *trial) step(ctx context.Context, b *Bench, r Routine, worker int) {

@@ -23,6 +23,10 @@ type Recorder struct {
 	done   atomic.Int64 // completed requests counted against limit
 	full   chan struct{}
 	shards []shard
+	// timeless: operations take no time, so that their latencies are not recorded. Set before the first sample.
+	timeless bool
+	// rounds: the storage tier's latencies are kept apart for the autoscaler. Set before the first sample.
+	rounds bool
 
 	failures failures
 	gauges   gauges
@@ -115,7 +119,14 @@ func (r *Recorder) Operation(o OpSample) {
 		return
 	}
 	s := r.shard(o.Shard)
-	s.operation(o)
+	if r.timeless {
+		s.count(o)
+	} else {
+		s.operation(o)
+	}
+	if r.rounds && o.Level == tiers.Storage && o.Phase != tiers.Evict && o.Bytes > 0 {
+		s.roundSample(o)
+	}
 	s.mu.Unlock()
 }
 

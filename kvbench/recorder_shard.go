@@ -51,6 +51,7 @@ type shard struct {
 
 	hists    map[histID]*Histogram
 	timeline timeline
+	round    [tiers.NumOps]*Histogram // since the last TakeRound, per 100 MiB
 }
 
 // stage is a place where an operation or a request spends time, for naming the slowest.
@@ -85,6 +86,28 @@ func (s *shard) partial(o OpSample) {
 	s.addStages(o)
 	s.cancelled[o.Level][o.Op].add(o.Bytes)
 	s.oldest = max(s.oldest, o.IO()+o.Generation+o.Admission+o.Space+o.Pending)
+}
+
+// count is what is left of operation when nothing takes time.
+func (s *shard) count(o OpSample) {
+	s.phases[o.Op][o.Phase]++
+	if o.Phase == tiers.Evict {
+		s.demotions[o.Level][o.Op].add(o.Bytes)
+		return
+	}
+	s.ops[o.Level][o.Op].add(o.Bytes)
+	if int(o.Purpose) < numPurposes {
+		s.purposes[o.Purpose].add(o.Bytes)
+	}
+	switch {
+	case o.Op == tiers.Write:
+		s.record(histID{level: o.Level, op: o.Op}.of(histSize), o.Bytes)
+	case o.First:
+		s.record(histID{level: o.Level, op: o.Op}.of(histSize), o.Bytes)
+		s.firsts[o.Level].add(o.Bytes)
+	default:
+		s.rereads[o.Level].add(o.Bytes)
+	}
 }
 
 func (s *shard) operation(o OpSample) {

@@ -73,6 +73,8 @@ type Result struct {
 	CeilingRatio  *float64            `json:"ceiling_ratio"`
 	Precondition  *PreconditionReport `json:"precondition"`
 	Input         *InputReport        `json:"input"`
+	Simulation    *SimulationResult   `json:"simulation,omitempty"` // absent: a real run
+	Replay        *ReplayResult       `json:"replay,omitempty"`     // of an I/O trace
 
 	Errors       []ErrorCount  `json:"errors"`
 	ErrorSamples []ErrorSample `json:"error_samples"`

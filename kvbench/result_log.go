@@ -7,7 +7,7 @@ import (
 	"kvbench/tiers"
 )
 
-// LogLines is the result in at most seven lines for a benchmark's log, which
+// LogLines is the result in at most nine lines for a benchmark's log, which
 // the testing package cuts after ten without -v. No line looks like the
 // `key: value` of benchmark configuration.
 func (r *Result) LogLines() []string {
@@ -15,6 +15,13 @@ func (r *Result) LogLines() []string {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if n := r.Notice; n != "" {
 		add("%s", n)
+	}
+	if s := r.Simulation; s != nil && s.SustainedUsers != nil {
+		add("it would sustain %.0f of %d users, the queue grew by %s requests/s", *s.SustainedUsers, r.Workload.Users, numberOf(s.QueueGrowth))
+	}
+	if s, ok := r.autoscaled(); ok {
+		add("autoscaler (%s) sustained %d users at up to %s/s, from %d to at most %d users in %d rounds", s.Mode, s.SustainedUsers,
+			binary(s.PeakRate), s.InitialUsers, s.PeakUsers, s.Rounds)
 	}
 	if r.Status != StatusComplete {
 		add("the trial is %s (ended by %s), because %s", r.Status, r.EndedBy, cmp.Or(r.Error, "its window did not end in order"))

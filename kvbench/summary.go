@@ -71,6 +71,20 @@ func (s *summaryWriter) head() {
 	if r.Error != "" {
 		s.line("error", "%s", r.Error)
 	}
+	if m := r.Simulation; m != nil {
+		s.line("simulated", "in %s, %s in the I/O trace, device busy %s", duration(float64(m.WallNS)), plural(m.TraceRows, "row"), percent(m.DeviceBusyShare))
+		if m.SustainedUsers != nil {
+			s.line("", "it would sustain %s of %d users, the queue grew by %s requests/s", number(*m.SustainedUsers), r.Workload.Users, numberOf(m.QueueGrowth))
+		}
+	}
+	if a, ok := r.autoscaled(); ok {
+		how := "the window ended before it was found"
+		if a.Found {
+			how = "found"
+		}
+		s.line("autoscaler", "%s: %d users sustained (%s), at most %d ran, at most %s/s, %d rounds from %d users", a.Mode, a.SustainedUsers, how,
+			a.PeakUsers, binary(a.PeakRate), a.Rounds, a.InitialUsers)
+	}
 	if m := r.Model; m.RankBytesPerToken > 0 {
 		s.line("model", "%s, %s per token on this rank, tensor parallel %d", nonEmpty(m.Name, m.Key), binary(float64(m.RankBytesPerToken)),
 			max(m.TensorParallel, 1))
@@ -108,6 +122,12 @@ func (s *summaryWriter) head() {
 		}
 		s.line("precond.", "%s written in %s, the last rounds at %s on average, %s apart", binary(float64(p.Bytes)),
 			duration(float64(p.DurationNS)), rate(ratio(sum, float64(len(p.LastRates)))), percent(&p.Spread))
+	}
+	if p := r.Replay; p != nil {
+		s.line("replay", "%s, %s of other tiers or phases; %s, %s, %s", plural(p.Rows, "row"), count(p.Skipped),
+			plural(p.Reads, "read"), plural(p.Writes, "write"), plural(p.Deletes, "delete"))
+		s.line("", "without I/O: %s of evicted and %s of never written entries; %s to make room", plural(p.EvictedReads, "read"),
+			count(p.UnwrittenReads), plural(p.Evictions, "deletion"))
 	}
 	if in := r.Input; in != nil {
 		s.line("input", "%s, %s failed, %s malformed", plural(in.Rows, "row"), count(in.Failed), count(in.Malformed))

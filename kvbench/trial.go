@@ -49,6 +49,11 @@ type trial struct {
 	obs      *observer
 	release  func() // gives back what the work took from the stack, nil = nothing
 
+	sim    *simulation // nil in real time
+	scaler *scaler     // nil without autoscaling
+	// inputEnd returns the channel that a routine with an end closes, nil = it has none.
+	inputEnd func() <-chan struct{}
+
 	stop    context.CancelCauseFunc // cancels the operations
 	ending  ending
 	workers sync.WaitGroup // everybody who may still use the stack; clean waits for them
@@ -204,7 +209,8 @@ func (t *trial) prepare(ctx context.Context) error {
 		return err // src may be a nil pointer in a non-nil interface
 	}
 	t.src = src
-	return nil
+	t.scaler, err = t.newScaler()
+	return err
 }
 
 // load runs the workers through warm-up and window and returns when the window
@@ -222,9 +228,17 @@ func (t *trial) load(ctx context.Context) {
 	if t.cfg.Warmup == 0 {
 		t.openWindow()
 	}
-	for id := range t.cfg.Workers {
+	t.dispatch.hire(t.cfg.Workers)
+	work := func(id int) {
 		w := &worker{id: id, run: t}
 		t.workers.Go(func() { w.loop(opctx) })
+	}
+	for id := range t.cfg.Workers {
+		work(id)
+	}
+	if t.scaler != nil {
+		t.scaler.spawn = work
+		t.workers.Go(func() { t.scaler.loop(opctx) })
 	}
 	// These end with the operations and are waited for like them: nobody hears
 	// of a trial's progress after its end.
@@ -264,6 +278,8 @@ func (t *trial) until(ctx context.Context, d time.Duration, full <-chan struct{}
 			return false
 		}
 		t.end(cmp.Or(t.cfg.EndedBy, EndedByInput))
+	case <-t.scaler.over():
+		t.end(EndedByCapacity)
 	case <-ctx.Done():
 		t.fail(context.Cause(ctx), EndedBySignal)
 	case <-t.ending.failed:
@@ -273,10 +289,13 @@ func (t *trial) until(ctx context.Context, d time.Duration, full <-chan struct{}
 
 // drained is closed when a finite load has been served; nil where there is none.
 func (t *trial) drained() <-chan struct{} {
-	if t.dispatch == nil {
-		return nil
+	switch {
+	case t.dispatch != nil:
+		return t.dispatch.drained
+	case t.inputEnd != nil:
+		return t.inputEnd()
 	}
-	return t.dispatch.drained
+	return nil
 }
 
 // windowStart is the moment the window opened, or will be reckoned from.
@@ -326,10 +345,13 @@ func (t *trial) stopMeters() (start, end time.Duration, opened bool) {
 // closeWindow stops the meters, ends the handing out and cancels what is in
 // flight.
 func (t *trial) closeWindow(ctx context.Context) {
-	start, end, opened := t.stopMeters()
+	_, end, opened := t.stopMeters()
 	if opened {
 		t.info.WorkerIdle = t.dispatch.idleUntil(end)
-		t.info.WorkerBusy = max(0, time.Duration(t.cfg.Workers)*(end-start)-t.info.WorkerIdle)
+		t.info.WorkerBusy = max(0, t.dispatch.workedUntil(end)-t.info.WorkerIdle)
+	}
+	if t.scaler != nil {
+		t.scaler.report()
 	}
 	books, inflight := t.dispatch.close(end)
 	load, _ := t.dispatch.account(end)
@@ -350,7 +372,9 @@ func (t *trial) closeWindow(ctx context.Context) {
 		r.OldestInFlight = max(r.OldestInFlight, f.Age)
 	}
 	t.tierInfo()
-	if ctx.Err() == nil {
+	if t.sim != nil {
+		t.sim.time.finish()
+	} else if ctx.Err() == nil {
 		t.drain(ctx)
 	}
 	t.info.Drain = t.clock.Now() - end

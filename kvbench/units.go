@@ -18,6 +18,7 @@ func UnitDirections() []UnitDirection {
 		{"read-p50-ns", LowerIsBetter}, {"read-p95-ns", LowerIsBetter}, {"read-p99-ns", LowerIsBetter}, {"write-p95-ns", LowerIsBetter},
 		{"read-ns/MiB", LowerIsBetter}, {"e2e-p95-ns", LowerIsBetter},
 		{"hit-ratio", HigherIsBetter}, {"served-ratio", HigherIsBetter},
+		{"sustained-users", HigherIsBetter}, {"peak-B/s", HigherIsBetter},
 		{"cpu-ns/B", LowerIsBetter}, {"peak-RSS-bytes", LowerIsBetter},
 		{"device-read-ratio", HigherIsBetter}, {"ceiling-ratio", HigherIsBetter},
 		{"copy-B/s", HigherIsBetter}, {"gen-B/s", HigherIsBetter}, {"gen-copy-ratio", HigherIsBetter},

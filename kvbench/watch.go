@@ -26,17 +26,7 @@ func (t *trial) watch(ctx context.Context) {
 		case <-tick.C:
 		}
 		now := t.clock.Now()
-		load, books := t.dispatch.account(now)
-		g := Gauge{}
-		for c := range load {
-			g.Queued += load[c].Queued
-			g.InFlight += books.Started[c] - books.Completed[c] - books.Failed[c]
-		}
-		gauges := t.stack.cache.Gauges(nil)
-		for _, l := range gauges {
-			g.Bytes[l.Level] = l.Used
-		}
-		t.rec.Gauge(now, g)
+		g, gauges := t.gauge(now)
 		if now-told < time.Second && interval < time.Second {
 			continue
 		}
@@ -45,15 +35,38 @@ func (t *trial) watch(ctx context.Context) {
 		if t.cfg.Progress == nil {
 			continue
 		}
-		s := Snapshot{
-			Stage: "running", Elapsed: now - t.windowStart(), Total: t.cfg.Window,
-			Live: t.rec.Counters(), Queued: g.Queued, InFlight: g.InFlight, Tiers: gauges, Free: free,
-		}
-		if start, _ := t.rec.Window(); start == workloads.Never {
-			s.Stage, s.Total = "warming up", t.cfg.Warmup
-		}
+		s := t.snapshot(now, g, gauges)
+		s.Free = free
 		t.cfg.Progress(s)
 	}
+}
+
+// gauge reads queue and fill and notes them in the timeline.
+func (t *trial) gauge(now time.Duration) (Gauge, []tiers.LevelGauge) {
+	load, books := t.dispatch.account(now)
+	g := Gauge{}
+	for c := range load {
+		g.Queued += load[c].Queued
+		g.InFlight += books.Started[c] - books.Completed[c] - books.Failed[c]
+	}
+	gauges := t.stack.cache.Gauges(nil)
+	for _, l := range gauges {
+		g.Bytes[l.Level] = l.Used
+	}
+	t.rec.Gauge(now, g)
+	return g, gauges
+}
+
+// snapshot is what the live line shows of a running load.
+func (t *trial) snapshot(now time.Duration, g Gauge, gauges []tiers.LevelGauge) Snapshot {
+	s := Snapshot{
+		Stage: "running", Elapsed: now - t.windowStart(), Total: t.cfg.Window,
+		Live: t.rec.Counters(), Queued: g.Queued, InFlight: g.InFlight, Tiers: gauges, Free: -1,
+	}
+	if start, _ := t.rec.Window(); start == workloads.Never {
+		s.Stage, s.Total = "warming up", t.cfg.Warmup
+	}
+	return s
 }
 
 // freeSpace reads the free bytes behind the storage tier and ends the run when

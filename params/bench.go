@@ -13,9 +13,10 @@ type Load uint8
 
 // The loads.
 const (
-	LoadNone  Load = iota // no requests: tiers, data generation, the ceiling
-	LoadUsers             // synthetic users
-	LoadTrace             // a request trace
+	LoadNone   Load = iota // no requests: tiers, data generation, the ceiling
+	LoadUsers              // synthetic users
+	LoadTrace              // a request trace
+	LoadReplay             // an I/O trace: operations rather than requests
 )
 
 // Bench is one benchmark: the layer between the YAML file and the division's defaults. It gives the benchmark its character
@@ -80,6 +81,13 @@ func Benchmarks() []Bench {
 		{Name: "BurstGPT", Load: LoadTrace, Needs: []string{"burst-trace-path"},
 			only: divided{Quick: m{"trace-speedup": "0"}}},
 		{Name: "AzureTrace", Load: LoadTrace, Needs: []string{"azure-trace-path"},
+			only: divided{Quick: m{"trace-speedup": "0"}}},
+		// They start small and grow on their own.
+		{Name: "AutoscaleQoS", Load: LoadUsers, all: m{"enable-autoscaling": "true", "autoscaler-mode": "qos"},
+			only: divided{Quick: m{"num-users": "2"}, Open: m{"num-users": "10"}}},
+		{Name: "AutoscaleCapacity", Load: LoadUsers, all: m{"enable-autoscaling": "true", "autoscaler-mode": "capacity"},
+			only: divided{Quick: m{"num-users": "2"}, Open: m{"num-users": "10"}}},
+		{Name: "IOTraceReplay", Load: LoadReplay, Needs: []string{"io-trace-replay"},
 			only: divided{Quick: m{"trace-speedup": "0"}}},
 		{Name: "Tier"},
 		{Name: "DataGen"},

@@ -106,6 +106,9 @@ func (r *resolver) check() {
 	}
 	r.traceFiles("burst-trace-path")
 	r.traceFiles("azure-trace-path")
+	r.traceFiles("io-trace-replay")
+	r.simulation()
+	r.autoscaling()
 	if v.StorageBytes > 0 && !r.refused["model"] && !r.refused["num-users"] && !r.refused["storage-capacity-gb"] {
 		r.bad = append(r.bad, v.CheckFit(v.StorageBytes)...)
 	}

@@ -30,6 +30,7 @@ const (
 	kindModel    // a model key or a path
 	kindNonce    // random, or up to 32 hex digits
 	kindSweep    // key=a,b,c
+	kindDevice   // a simulated drive, empty or key=value pairs
 )
 
 // automatic is what kindAuto holds before the launcher is asked.
@@ -109,6 +110,15 @@ func (p *parameter) read(text, base string) (parsed, error) {
 		v.text = absolute(text, base)
 	case kindNonce:
 		return readNonce(text)
+	case kindDevice:
+		if text == "" {
+			return v, nil
+		}
+		d, err := ParseDevice(text)
+		if err != nil {
+			return v, err
+		}
+		v.text = d.String()
 	}
 	return v, nil
 }

@@ -71,7 +71,7 @@ func (d *profileDraft) template(name string) *workloads.Template {
 // Why keys of the Python benchmark have no effect here.
 const (
 	noRAG       = "RAG is not in this version"
-	noAutoscale = "autoscaling is not in this version"
+	noAutoscale = "the autoscaler takes its limits from the flags"
 	noShareGPT  = "ShareGPT input is not in this version"
 	noCUDA      = "this build has no CUDA tier"
 	noPrefill   = "prefill takes no simulated time: the suite measures its I/O"

@@ -74,6 +74,18 @@ type Values struct {
 	PreconditionBytes   int64 // 0 = twice the storage tier
 	PreconditionThreads int   // 0 = one per core
 
+	Autoscaling        bool
+	AutoscalerMode     string // qos, capacity
+	TargetSaturation   float64
+	AutoscalerInterval time.Duration
+
+	IOTraceLog     string // absolute; empty = a real run
+	IOTraceDeletes bool
+	SimulateDevice string // canonical; see SimulatedDevice
+	IOTraceReplay  string // absolute
+	IOTraceTiers   string // storage, cpu, gpu, all
+	IOTracePhases  string // all, prefill, decode, evict, requests
+
 	Sweep []Axis
 
 	LatencyTracing bool
@@ -152,7 +164,7 @@ func (v *Values) WorkerCount() int {
 	switch {
 	case v.Workers > 0:
 		return v.Workers
-	case v.Bench.Load == LoadTrace:
+	case v.Bench.Load == LoadTrace || v.Bench.Load == LoadReplay:
 		return traceWorkers
 	}
 	return min(v.Users, maxUserWorkers)
@@ -185,6 +197,9 @@ func (v *Values) NonceBytes() (nonce [16]byte, ok bool) {
 func (v *Values) Skip() string {
 	if v.Division == Closed && v.Bench.Name != "" && v.Bench.Option == 0 {
 		return "not in the closed division, which has MLPerf options 1 to 3 only: use -division open"
+	}
+	if v.Simulated() && v.Bench.Name != "" && (v.Bench.Load == LoadNone || v.Bench.Load == LoadReplay) {
+		return "measures this machine: -io-trace-log and -simulate-device are for benchmarks with requests"
 	}
 	for _, name := range v.Bench.Needs {
 		if v.Text(name) == "" {

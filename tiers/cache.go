@@ -35,7 +35,10 @@ type CacheConfig struct {
 	Transfer   *Transfer
 	MaxWriters int // entries being written at a time; 0 = no bound
 	Now        func() time.Duration
-	Observer   Observer // nil: nobody watches
+	Observer   Observer // nil: nobody watches; it may be a Beginner, too
+	// Block is how a caller waits for others; nil = its goroutine does. A
+	// simulation in virtual time, where all callers share one thread, brings its own.
+	Block BlockFunc
 }
 
 // Cache is the one-way waterfall of spec 6: new entries go to the fastest tier
@@ -56,9 +59,11 @@ type Cache struct {
 	now      func() time.Duration
 	transfer *Transfer
 	observer Observer
-	slots    chan struct{} // nil: unbounded
+	beginner Beginner // nil: nobody asks
+	block    BlockFunc
 
 	mu       sync.Mutex
+	slots    slots
 	levels   []*space // fastest first
 	index    map[string]*entry
 	seq      uint64 // recency counter
@@ -115,6 +120,13 @@ type Observer interface {
 	Retried(tag Tag, o Object, l Level, op Op, err error)
 }
 
+// Beginner is an Observer that also wants to know when an operation begins to
+// move bytes, after all waiting: what an I/O trace is made of. A demotion is two
+// operations of phase Evict.
+type Beginner interface {
+	Began(tag Tag, o Object, l Level, op Op, phase Phase)
+}
+
 // NewCache makes an empty cache over tiers that the caller made and closes.
 func NewCache(cfg CacheConfig) (*Cache, error) {
 	if len(cfg.Levels) == 0 {
@@ -127,9 +139,11 @@ func NewCache(cfg CacheConfig) (*Cache, error) {
 	if c.observer == nil {
 		c.observer = nobody{}
 	}
-	if cfg.MaxWriters > 0 {
-		c.slots = make(chan struct{}, cfg.MaxWriters)
+	c.beginner, _ = c.observer.(Beginner)
+	if c.block = cfg.Block; c.block == nil {
+		c.block = block
 	}
+	c.slots = slots{free: cfg.MaxWriters, bounded: cfg.MaxWriters > 0}
 	for i, l := range cfg.Levels {
 		if l.Tier == nil || l.Capacity <= 0 {
 			return nil, fmt.Errorf("tier %s: capacity %d must be positive and the tier given", l.Level, l.Capacity)

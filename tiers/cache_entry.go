@@ -21,7 +21,7 @@ type entry struct {
 	size  int64
 	state state
 	cur   *replica      // where its bytes are; nil until written
-	ready chan struct{} // closed when the pending write ends, either way
+	ready chan struct{} // closed when the pending write ends, either way; nil while nobody waits for it
 	seq   uint64        // recency: greater is more recent
 	seen  bool          // read at least once since the counters were reset
 
@@ -86,6 +86,14 @@ type recency struct {
 	touched, sunk chain
 }
 
+// settled wakes those who wait for a pending entry. Callers hold mu.
+func (e *entry) settled() {
+	if e.ready != nil {
+		close(e.ready)
+		e.ready = nil
+	}
+}
+
 func older(a, b *entry) *entry {
 	if a == nil || (b != nil && b.seq < a.seq) {
 		return b
@@ -114,7 +122,7 @@ func (r *recency) walk(f func(*entry) bool) {
 func (c *Cache) touch(e *entry) {
 	c.seq++
 	e.seq = c.seq
-	if e.list == nil {
+	if e.list == nil || (e.next == nil && e.list == &e.cur.in.lru.touched) {
 		return
 	}
 	e.list.remove(e)

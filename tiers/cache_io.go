@@ -20,14 +20,12 @@ func (c *Cache) write(ctx context.Context, tag Tag, e *entry) (res Result, r *re
 	}()
 	start := c.now()
 	res.Level = c.levels[c.home(0, e.size)].level
-	if c.slots != nil && !tag.Unbounded {
-		select {
-		case c.slots <- struct{}{}:
-			defer func() { <-c.slots }()
-		case <-ctx.Done():
+	if c.slots.bounded && !tag.Unbounded {
+		if err = c.enter(ctx); err != nil {
 			res.Slot = c.now() - start
-			return res, nil, context.Cause(ctx)
+			return res, nil, err
 		}
+		defer c.leave()
 	}
 	slotted := c.now()
 	res.Slot = slotted - start
@@ -73,7 +71,7 @@ func (c *Cache) write(ctx context.Context, tag Tag, e *entry) (res Result, r *re
 	s.lru.touched.insert(e)
 	c.counters.Written[s.level]++
 	c.counters.WrittenBytes[s.level] += e.size
-	close(e.ready)
+	e.settled()
 	c.serve() // a new victim may be what a ticket waits for
 	return res, r, nil
 }
@@ -87,7 +85,7 @@ func (c *Cache) abandon(e *entry) {
 	}
 	e.state = evicted
 	delete(c.index, e.key)
-	close(e.ready)
+	e.settled()
 }
 
 // clearPath does what the path asks before bytes may move: deletions, then
@@ -124,8 +122,7 @@ func (c *Cache) sink(ctx context.Context, tag Tag, d sinking) error {
 		return err
 	}
 	o, from, to := d.from.obj, d.from.in, d.to
-	rd, wr, err := c.transfer.Move(ctx, from.tier, to.tier, o,
-		c.chunks(tag, from.level, Evict), c.chunks(tag, to.level, Evict))
+	rd, wr, err := c.move(ctx, tag, o, from, to)
 	if err != nil {
 		c.untake(to, size)
 		c.failed(ctx, tag, o, to.level, Write, err)
@@ -174,7 +171,10 @@ func (c *Cache) drop(ctx context.Context, tag Tag, d sinking) {
 // a tier whose deletions fail ends the run by its errors, not by a hang.
 func (c *Cache) remove(ctx context.Context, tag Tag, r *replica) error {
 	start := c.now()
-	err := r.in.tier.Remove(ctx, r.obj)
+	var err error
+	if !r.in.traits.Instant {
+		err = r.in.tier.Remove(ctx, r.obj)
+	}
 	took := c.now() - start
 	if err == nil {
 		c.observer.Deleted(tag, r.obj, r.in.level, took)
@@ -196,13 +196,47 @@ func (c *Cache) chunks(tag Tag, l Level, phase Phase) ChunkFunc {
 	return func(op Op, bytes int64) { c.observer.Chunk(tag, l, op, phase, bytes) }
 }
 
+// began tells who wants to know that bytes begin to move, and ends an operation
+// of an instant tier, which has nothing more to do, by saying so.
+func (c *Cache) began(tag Tag, o Object, s *space, op Op, phase Phase) (over bool) {
+	if c.beginner != nil {
+		c.beginner.Began(tag, o, s.level, op, phase)
+	}
+	if s.traits.Instant {
+		c.observer.Chunk(tag, s.level, op, phase, o.Size)
+	}
+	return s.traits.Instant
+}
+
+// move copies the bytes of a demotion.
+func (c *Cache) move(ctx context.Context, tag Tag, o Object, from, to *space) (rd, wr Timing, err error) {
+	read, wrote := c.began(tag, o, from, Read, Evict), c.began(tag, o, to, Write, Evict)
+	switch {
+	case read && wrote:
+		return rd, wr, nil
+	case read: // of a tier without bytes: what it does not hold is made again
+		wr, err = c.transfer.Write(ctx, to.tier, o, c.chunks(tag, to.level, Evict))
+		return rd, wr, err
+	case wrote:
+		rd, err = c.transfer.Read(ctx, from.tier, o, c.chunks(tag, from.level, Evict))
+		return rd, wr, err
+	}
+	return c.transfer.Move(ctx, from.tier, to.tier, o, c.chunks(tag, from.level, Evict), c.chunks(tag, to.level, Evict))
+}
+
 func (c *Cache) writeObject(ctx context.Context, tag Tag, s *space, o Object) (Timing, error) {
+	if c.began(tag, o, s, Write, tag.Phase) {
+		return Timing{}, nil
+	}
 	return c.retry(ctx, tag, o, s.level, Write, func() (Timing, error) {
 		return c.transfer.Write(ctx, s.tier, o, c.chunks(tag, s.level, tag.Phase))
 	})
 }
 
 func (c *Cache) readReplica(ctx context.Context, tag Tag, r *replica) (Timing, error) {
+	if c.began(tag, r.obj, r.in, Read, tag.Phase) {
+		return Timing{}, nil
+	}
 	return c.retry(ctx, tag, r.obj, r.in.level, Read, func() (Timing, error) {
 		return c.transfer.Read(ctx, r.in.tier, r.obj, c.chunks(tag, r.in.level, tag.Phase))
 	})

@@ -66,7 +66,7 @@ func (c *Cache) Decide(l *Lease, intents []Intent) {
 		switch {
 		case e == nil && in.Write:
 			c.seq++
-			e = &entry{key: in.Key, size: in.Size, seq: c.seq, ready: make(chan struct{})}
+			e = &entry{key: in.Key, size: in.Size, seq: c.seq}
 			c.index[in.Key] = e
 			cl.e, cl.owner = e, true
 		case e == nil:
@@ -167,10 +167,8 @@ func (l *Lease) Wait(ctx context.Context, i int, tag Tag) (time.Duration, error)
 	start := l.c.now()
 	if ready := l.c.pending(cl.e); ready != nil {
 		l.letGo(ctx, -1, tag)
-		select {
-		case <-ready:
-		case <-ctx.Done():
-			return l.c.now() - start, context.Cause(ctx)
+		if err := l.c.block(ctx, ready); err != nil {
+			return l.c.now() - start, err
 		}
 		l.holdAgain()
 	}
@@ -190,10 +188,13 @@ func (l *Lease) Wait(ctx context.Context, i int, tag Tag) (time.Duration, error)
 func (c *Cache) pending(e *entry) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e.cur == nil && e.state != evicted {
-		return e.ready
+	if e.cur != nil || e.state == evicted {
+		return nil
 	}
-	return nil
+	if e.ready == nil {
+		e.ready = make(chan struct{})
+	}
+	return e.ready
 }
 
 // Read reads intent i once. It may be called again and again: the entry stays

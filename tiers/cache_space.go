@@ -82,7 +82,8 @@ const gone = -1
 // and changes nothing when too much of a tier is in the hands of other writers.
 func (c *Cache) plan(size int64) *path {
 	top := c.home(0, size)
-	need := make([]int64, len(c.levels))
+	var none [NumLevels]int64
+	need := none[:len(c.levels)]
 	need[top] = size
 	var chosen []choice
 	for i := top; i < len(c.levels); i++ {
@@ -198,10 +199,9 @@ func (c *Cache) reserve(ctx context.Context, size int64) (*path, error) {
 	t := &ticket{size: size, granted: make(chan struct{})}
 	c.tickets = append(c.tickets, t)
 	c.mu.Unlock()
-	select {
-	case <-t.granted:
+	err := c.block(ctx, t.granted)
+	if err == nil {
 		return t.path, nil
-	case <-ctx.Done():
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -210,26 +210,25 @@ func (c *Cache) reserve(ctx context.Context, size int64) (*path, error) {
 	}
 	c.tickets = without(c.tickets, t)
 	c.serve()
-	return nil, context.Cause(ctx)
+	return nil, err
 }
 
 // take turns the claim of n bytes in s into a reservation, waiting in line for
 // the bytes to be free. On an error the claim is returned.
 func (c *Cache) take(ctx context.Context, s *space, n int64) error {
 	c.mu.Lock()
+	if len(s.asks) == 0 && s.used+n <= s.limit {
+		s.grant(n)
+		c.mu.Unlock()
+		return nil
+	}
 	a := &ask{bytes: n, granted: make(chan struct{})}
 	s.asks = append(s.asks, a)
 	c.serve()
 	c.mu.Unlock()
-	select {
-	case <-a.granted:
+	err := c.block(ctx, a.granted)
+	if err == nil {
 		return nil
-	default:
-	}
-	select {
-	case <-a.granted:
-		return nil
-	case <-ctx.Done():
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -241,7 +240,15 @@ func (c *Cache) take(ctx context.Context, s *space, n int64) error {
 	s.asks = without(s.asks, a)
 	s.claimed -= n
 	c.serve()
-	return context.Cause(ctx)
+	return err
+}
+
+// grant turns a claim into a reservation.
+func (s *space) grant(n int64) {
+	s.claimed -= n
+	s.used += n
+	s.reserved += n
+	s.peak = max(s.peak, s.used)
 }
 
 // untake gives a reservation back whose bytes never became a replica.
@@ -268,10 +275,7 @@ func (c *Cache) serve() {
 		for len(s.asks) > 0 && s.used+s.asks[0].bytes <= s.limit {
 			a := s.asks[0]
 			s.asks = s.asks[1:]
-			s.claimed -= a.bytes
-			s.used += a.bytes
-			s.reserved += a.bytes
-			s.peak = max(s.peak, s.used)
+			s.grant(a.bytes)
 			close(a.granted)
 		}
 	}

@@ -74,6 +74,8 @@ type Traits struct {
 	// NoData: the tier holds no bytes, so transfers neither generate nor verify them and take no buffers.
 	// Its writers and readers may implement Skipper to take the time that the bytes would take.
 	NoData bool
+	// Instant, with NoData: operations take no time and cannot fail. A Cache does not call such a tier.
+	Instant bool
 	// BytesAtCommit: written bytes have reached the device only when Commit returns, and count then.
 	BytesAtCommit bool
 	// Align is the multiple of offset, length and address that WriteAt and ReadAt need: 4096 or more for
@@ -125,6 +127,29 @@ type Reader interface {
 
 // Skipper is implemented by writers and readers of NoData tiers that nevertheless take time: Skip returns
 // when n bytes would have moved.
+//
+// One that implements Pacer instead reports the bytes as they move.
 type Skipper interface {
 	Skip(ctx context.Context, n int64) error
+}
+
+// Pacer is a Skipper for transfers whose chunks count one by one: done is told of each.
+type Pacer interface {
+	Pace(ctx context.Context, n int64, done func(bytes int64)) error
+}
+
+// skip takes the time of n bytes through rw, a reader or writer of a NoData tier. It says whether the bytes were reported
+// as they moved.
+func skip(ctx context.Context, rw any, op Op, n int64, done ChunkFunc) (reported bool, err error) {
+	switch rw := rw.(type) {
+	case Pacer:
+		return true, rw.Pace(ctx, n, func(bytes int64) {
+			if done != nil {
+				done(op, bytes)
+			}
+		})
+	case Skipper:
+		return false, rw.Skip(ctx, n)
+	}
+	return false, nil
 }

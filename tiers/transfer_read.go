@@ -92,12 +92,11 @@ func (t *Transfer) skipRead(ctx context.Context, tier Tier, o Object, done Chunk
 		return tm, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	if s, ok := r.(Skipper); ok {
-		if err := s.Skip(ctx, o.Size); err != nil {
-			return tm, err
-		}
+	reported, err := skip(ctx, r, Read, o.Size, done)
+	if err != nil {
+		return tm, err
 	}
-	if done != nil {
+	if done != nil && !reported {
 		done(Read, o.Size)
 	}
 	return tm, nil

@@ -134,16 +134,15 @@ func (t *Transfer) skipWrite(ctx context.Context, tier Tier, o Object, done Chun
 			err = errors.Join(err, w.Abort())
 		}
 	}()
-	if s, ok := w.(Skipper); ok {
-		if err := s.Skip(ctx, o.Size); err != nil {
-			return tm, err
-		}
+	reported, err := skip(ctx, w, Write, o.Size, done)
+	if err != nil {
+		return tm, err
 	}
 	if err := w.Commit(ctx); err != nil {
 		return tm, err
 	}
 	committed = true
-	if done != nil {
+	if done != nil && !reported {
 		done(Write, o.Size)
 	}
 	return tm, nil

@@ -69,6 +69,7 @@ type cursor struct {
 	conversation, turn int
 	history            []Entry // of the turns before it; elements are shared with requests and only appended to
 	state              cursorState
+	silent             bool // does not ask until SetUsers wants it again
 
 	shadow        int64 // of the next request that Account has not seen
 	shadowArrival time.Duration

@@ -20,7 +20,7 @@ func (s *Users) Account(until time.Duration) []ClassLoad {
 		if !s.closedLoop {
 			s.follow(int32(i), until)
 		}
-		waiting := c.state == queued || c.state == blocked
+		waiting := (c.state == queued || c.state == blocked) && !c.silent
 		if !waiting || c.arrival > until || !s.first.within(slotItem{at: c.arrival, slot: int32(i)}) {
 			continue
 		}

@@ -41,7 +41,7 @@ func (s *Users) Done(r *Request, now time.Duration) {
 
 // schedule makes a request that may still be asked wait for its arrival.
 func (s *Users) schedule(it slotItem) {
-	if s.tickets == 0 {
+	if s.tickets == 0 || s.cursors[it.slot].silent {
 		s.cursors[it.slot].state = retired
 		return
 	}
@@ -65,6 +65,10 @@ func (s *Users) advance(now time.Duration) {
 
 // enqueue puts a user where its next request belongs.
 func (s *Users) enqueue(it slotItem) {
+	if s.cursors[it.slot].silent {
+		s.cursors[it.slot].state = retired
+		return
+	}
 	if it.at <= s.now {
 		s.arrive(it)
 		return

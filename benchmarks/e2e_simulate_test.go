@@ -1,0 +1,100 @@
+package benchmarks
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+	"kvbench/tracing"
+)
+
+// The trace of one seed is the same to the byte, whatever the machine's cores,
+// and no storage is touched.
+func TestE2EIOTrace(t *testing.T) {
+	b := newBench(t)
+	args := append(b.micro(), "-test.bench", "MaxStorageStress", "-test.benchtime", "20s", "-division", "open", "-results-dir", b.results, "-cache-dir", b.cache)
+	var first []byte
+	for i, more := range [][]string{{}, {"-test.cpu", "1"}, {"-test.cpu", "2"}, {"-test.count", "2"}} {
+		path := filepath.Join(b.work, "out.csv.zst")
+		o := b.ok(append(append([]string{"-io-trace-log", path}, args...), more...)...)
+		assert.Contains(t, o.stdout, "simulated: true\n")
+		assert.Contains(t, o.stdout, "simulated in virtual time")
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		if i == 0 {
+			first = text
+			r := theResult(t, b.results)
+			assert.Equal(t, kvbench.StatusComplete, r.Status)
+			require.NotNil(t, r.Simulation)
+			assert.Positive(t, r.Simulation.TraceRows)
+			assert.Less(t, o.took.Seconds(), 15.0)
+		}
+		assert.Equal(t, first, text, "%v", more)
+	}
+	assert.False(t, exists(b.cache), "the cache directory was not made")
+
+	o := b.run(append([]string{"-io-trace-log", filepath.Join(b.work, "no", "dir.csv")}, args...)...)
+	assert.Equal(t, 2, o.code)
+	assert.Contains(t, o.stderr, "-io-trace-log")
+	args[len(b.micro())+1] = "MaxStorageStress|LargeModel"
+	o = b.run(append([]string{"-io-trace-log", filepath.Join(b.work, "two.csv")}, args...)...)
+	assert.Equal(t, 2, o.code)
+	assert.Contains(t, o.stderr, "one benchmark")
+	o = b.run("-test.bench", "MaxStorageStress", "-division", "closed", "-io-trace-log", filepath.Join(b.work, "closed.csv"), "-results-dir", b.results)
+	assert.Equal(t, 2, o.code)
+	assert.Contains(t, o.stderr, "io-trace-log")
+}
+
+// A trace of ours and one of the Python benchmark's replay with every byte
+// verified.
+func TestE2EReplay(t *testing.T) {
+	b := newBench(t)
+	trace := filepath.Join(b.work, "out.csv.zst")
+	b.ok(append(b.micro(), "-test.bench", "Synthetic", "-test.benchtime", "2s", "-io-trace-log", trace, "-results-dir", b.results)...)
+	python, err := filepath.Abs("../testdata/iotrace-small.csv")
+	require.NoError(t, err)
+	for name, path := range map[string]string{"ours": trace, "python": python} {
+		results := filepath.Join(b.work, name)
+		o := b.ok("-test.bench", "IOTraceReplay", "-test.benchtime", "60s", "-io-trace-replay", path, "-verify", "full", "-cache-dir", b.cache,
+			"-results-dir", results, "-storage-capacity-gb", "0.25")
+		assert.Contains(t, o.stdout, "BenchmarkIOTraceReplay")
+		r := theResult(t, results)
+		assert.Equal(t, kvbench.EndedByInput, r.EndedBy, name)
+		require.NotNil(t, r.Replay)
+		assert.Positive(t, r.Replay.Reads)
+		assert.Zero(t, r.Requests.FailedOperations)
+		if name == "python" {
+			assert.EqualValues(t, 1, r.Replay.UnwrittenReads)
+			assert.EqualValues(t, 2, r.Replay.Skipped)
+			assert.EqualValues(t, 4, r.Replay.Reads)
+			assert.EqualValues(t, 3, r.Replay.Writes)
+		}
+	}
+	o := b.ok("-test.bench", "IOTraceReplay")
+	assert.Contains(t, o.stderr, "needs -io-trace-replay")
+	bad := filepath.Join(b.work, "bad.csv")
+	require.NoError(t, os.WriteFile(bad, []byte(tracing.IOTraceHeader+"\nnonsense\n"), 0o666))
+	o = b.run("-test.bench", "IOTraceReplay", "-io-trace-replay", bad, "-cache-dir", b.cache, "-results-dir", b.results, "-storage-capacity-gb", "0.25")
+	assert.Equal(t, 1, o.code)
+	assert.True(t, strings.Contains(o.stdout, "malformed"), o.stdout)
+}
+
+// A simulated drive gives a whole result in moments.
+func TestE2ESimulatedDevice(t *testing.T) {
+	b := newBench(t)
+	o := b.ok("-test.bench", "MaxStorageStress", "-division", "open", "-test.benchtime", "60s", "-num-users", "4", "-results-dir", b.results,
+		"-simulate-device", "read=1GiB/s,write=500MiB/s,read-latency=80us,write-latency=20us,parallelism=32")
+	assert.Contains(t, o.stdout, "simulate-device: read=1GiB/s,write=0.48828125GiB/s")
+	r := theResult(t, b.results)
+	require.NotNil(t, r.Simulation.SustainedUsers)
+	assert.Positive(t, *r.Simulation.QueueGrowth)
+	assert.Positive(t, *r.Summary.EndToEndLatency.P95)
+	o = b.run("-test.bench", "MaxStorageStress", "-simulate-device", "read=fast", "-results-dir", b.results)
+	assert.Equal(t, 2, o.code)
+	assert.Contains(t, o.stderr, "simulate-device")
+}

@@ -1,0 +1,91 @@
+package benchmarks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"kvbench/kvbench"
+	"kvbench/params"
+	"kvbench/tracing"
+)
+
+// simulate runs one trial in virtual time and writes its I/O trace, if one is
+// wanted.
+func simulate(ctx context.Context, v *params.Values, cfg kvbench.Config) (*kvbench.Result, error) {
+	sim := kvbench.SimConfig{Deletes: v.IOTraceDeletes, Device: deviceModel(v)}
+	if v.IOTraceLog == "" {
+		return kvbench.Simulate(ctx, cfg, sim)
+	}
+	trace, err := tracing.CreateIOTrace(tracePath(v))
+	if err != nil {
+		return nil, err
+	}
+	sim.Trace = trace
+	// The result is published after the trace is whole: who sees the one may read the other.
+	publish := cfg.Publish
+	closed := false
+	cfg.Publish = func(r *kvbench.Result) error {
+		closed = true
+		return errors.Join(trace.Close(r.Status == kvbench.StatusComplete), publish(r))
+	}
+	res, err := kvbench.Simulate(ctx, cfg, sim)
+	if !closed {
+		err = errors.Join(err, trace.Close(false))
+	}
+	return res, err
+}
+
+// deviceModel is the drive of -simulate-device, nil without one.
+func deviceModel(v *params.Values) *kvbench.DeviceModel {
+	d, ok := v.SimulatedDevice()
+	if !ok {
+		return nil
+	}
+	return &kvbench.DeviceModel{
+		Read: float64(d.Read), Write: float64(d.Write), ReadLatency: d.ReadLatency, WriteLatency: d.WriteLatency,
+		Parallelism: d.Parallelism, Duplex: d.Duplex,
+	}
+}
+
+// tracePath is where this rank's I/O trace goes: rank N of several gets rank_<N>_
+// before its name.
+func tracePath(v *params.Values) string {
+	if v.Ranks < 2 {
+		return v.IOTraceLog
+	}
+	return filepath.Join(filepath.Dir(v.IOTraceLog), fmt.Sprintf("rank_%d_%s", v.Rank, filepath.Base(v.IOTraceLog)))
+}
+
+// simulationFeasible checks what a simulation needs of this machine: a place for
+// its trace.
+func simulationFeasible(v *params.Values) params.Violations {
+	if v.IOTraceLog == "" {
+		return nil
+	}
+	dir := filepath.Dir(v.IOTraceLog)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return params.Violations{{Text: fmt.Sprintf("-io-trace-log: must be a file in a directory that exists, given %s", v.IOTraceLog)}}
+	}
+	return nil
+}
+
+// oneTrace refuses several benchmarks, or points of a sweep, that would write
+// one trace over the other. Trials of one benchmark write the same bytes.
+func oneTrace(plans []*params.Values) params.Violations {
+	names := map[string]string{}
+	for _, v := range plans {
+		if v.IOTraceLog == "" || v.Skip() != "" {
+			continue
+		}
+		path := tracePath(v)
+		if other, taken := names[path]; taken {
+			return params.Violations{{Text: fmt.Sprintf(
+				"-io-trace-log: must be of one benchmark without a sweep, given for %s and %s: select one with -bench", other, v.Bench.Name)}}
+		}
+		names[path] = v.Bench.Name
+	}
+	return nil
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package kvbench
+
+const raceEnabled = false

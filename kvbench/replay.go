@@ -1,0 +1,284 @@
+package kvbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kvbench/tiers"
+	"kvbench/workloads"
+)
+
+// ReplayRoutine carries out the rows of an I/O trace on the storage tier.
+//
+// One reader goes through the file in order. It decides about every row on
+// metadata alone, against an LRU of the tier's capacity: a write makes room by
+// deleting what was used longest ago, a read of what is not there costs no I/O.
+// So hits and victims are a function of the trace and the capacity, whatever the
+// speed. The workers then carry out the operations: those on one key in the order
+// of the file, those on different keys overlapping.
+type ReplayRoutine struct {
+	Path   string
+	Speed  float64 // divides the trace's gaps; 0 = as fast as the workers are
+	Cycles int     // passes through the file, 0 = until the window ends
+	Allow  bool    // more than 1 % malformed rows
+	// Tiers and Phases that are carried out; nil means Tier-2 alone, and every phase.
+	Tiers  []int
+	Phases []string
+
+	capacity int64
+	rows     *workloads.IOTrace
+	ready    chan *replayOp
+	tokens   chan struct{}
+	done     chan struct{}
+	begin    sync.Once
+	left     atomic.Int64 // operations decided and not complete, plus one while rows may come
+
+	mu    sync.Mutex // guards the books below
+	lru   replayLRU
+	chain map[string]*replayOp // key -> its last operation, while that is not complete
+	room  *replayOp            // the last deletion, while that is not complete
+	seen  bloom
+	count ReplayResult
+	input workloads.TraceReport
+	late  time.Duration
+}
+
+// replayOp is one operation and what has to be complete before it.
+type replayOp struct {
+	op      workloads.IOOperation
+	key     string
+	object  tiers.Object
+	victims []tiers.Object // to delete
+	room    bool           // it only makes room for a write, and is no row
+	due     time.Duration  // on the clock; never: as soon as possible
+	waits   int            // operations that it waits for
+	next    []*replayOp    // that wait for it
+}
+
+// ReplayResult tells what became of the rows. Counts are of the rows read so far,
+// in or outside the window.
+type ReplayResult struct {
+	Rows           int64 `json:"rows"`            // usable rows read
+	Skipped        int64 `json:"skipped"`         // of other tiers and phases
+	Reads          int64 `json:"reads"`           // carried out, as the two below
+	Writes         int64 `json:"writes"`          //
+	Deletes        int64 `json:"deletes"`         // of rows that say so
+	EvictedReads   int64 `json:"evicted_reads"`   // of entries that had made room: no I/O
+	UnwrittenReads int64 `json:"unwritten_reads"` // of keys that no row before wrote: no I/O
+	UnknownDeletes int64 `json:"unknown_deletes"` // of what was not there
+	Overwrites     int64 `json:"overwrites"`      // writes of what was there
+	TooLarge       int64 `json:"too_large"`       // writes larger than the tier: no I/O
+	Evictions      int64 `json:"evictions"`       // entries deleted to make room
+	LateNS         int64 `json:"largest_delay_ns"`
+}
+
+// replayAhead is how many operations may be decided and not complete: far enough
+// to find work on other keys when one is hot.
+const replayAhead = 4096
+
+// Prepare opens the file.
+func (r *ReplayRoutine) Prepare(_ context.Context, b *Bench) error {
+	tier, capacity := b.Tier(tiers.Storage)
+	if tier == nil {
+		return errors.New("the run has no storage tier to replay the trace on")
+	}
+	r.capacity = capacity
+	r.ready, r.tokens = make(chan *replayOp, 2*replayAhead), make(chan struct{}, replayAhead)
+	r.done, r.chain = make(chan struct{}), map[string]*replayOp{}
+	r.left.Store(1)
+	var err error
+	r.rows, err = workloads.OpenIOTrace(r.Path, r.Allow)
+	return err
+}
+
+// Drained is closed when every row has been carried out.
+func (r *ReplayRoutine) Drained() <-chan struct{} { return r.done }
+
+// Finish closes the file.
+func (r *ReplayRoutine) Finish(*Bench) {
+	if r.rows != nil {
+		_ = r.rows.Close()
+	}
+}
+
+// Report puts the replay's own numbers into the result.
+func (r *ReplayRoutine) Report(in *RunInfo) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.count
+	c.LateNS = int64(r.late)
+	in.Replay = &c
+	in.Input = inputReport(r.input)
+}
+
+// Step carries out one operation.
+func (r *ReplayRoutine) Step(ctx context.Context, b *Bench, worker int) error {
+	var failed error
+	if worker == 0 {
+		r.begin.Do(func() { b.Go(func() { r.feed(ctx, b) }) })
+	}
+	select {
+	case op := <-r.ready:
+		failed = r.carryOut(ctx, b, worker, op)
+		r.complete(op)
+	case <-ctx.Done():
+	}
+	return failed
+}
+
+func (r *ReplayRoutine) carryOut(ctx context.Context, b *Bench, worker int, op *replayOp) error {
+	tier, _ := b.Tier(tiers.Storage)
+	for _, v := range op.victims {
+		if err := tier.Remove(ctx, v); err != nil {
+			return fmt.Errorf("deleting %s: %w", v.Key, err)
+		}
+	}
+	if op.room {
+		return nil
+	}
+	var t tiers.Timing
+	var err error
+	kind := tiers.Read
+	start := b.Clock.Now()
+	switch op.op {
+	case workloads.IODelete:
+		return nil
+	case workloads.IOWrite:
+		kind = tiers.Write
+		t, err = b.Transfer.Write(ctx, tier, op.object, func(_ tiers.Op, n int64) { b.Chunk(worker, tiers.Storage, tiers.Write, n) })
+	default:
+		t, err = b.Transfer.Read(ctx, tier, op.object, func(_ tiers.Op, n int64) { b.Chunk(worker, tiers.Storage, tiers.Read, n) })
+	}
+	if err != nil {
+		return fmt.Errorf("replaying a %s of %s: %w", kind, op.key, err)
+	}
+	if op.due == time.Duration(never) {
+		op.due = start
+	}
+	b.DoneDue(worker, tiers.Storage, kind, op.object, t, op.due, start)
+	return nil
+}
+
+// complete lets those go on that waited for op.
+func (r *ReplayRoutine) complete(op *replayOp) {
+	r.mu.Lock()
+	if r.chain[op.key] == op {
+		delete(r.chain, op.key)
+	}
+	if r.room == op {
+		r.room = nil
+	}
+	var free []*replayOp
+	for _, n := range op.next {
+		if n.waits--; n.waits == 0 {
+			free = append(free, n)
+		}
+	}
+	op.next, op.waits = nil, -1
+	r.mu.Unlock()
+	if !op.room {
+		<-r.tokens
+	}
+	for _, n := range free {
+		r.ready <- n // it holds two for each token: a write and its room
+	}
+	r.settle()
+}
+
+// settle ends the replay with its last operation.
+func (r *ReplayRoutine) settle() {
+	if r.left.Add(-1) == 0 {
+		close(r.done)
+	}
+}
+
+// feed reads the rows, waits for their time, and decides.
+func (r *ReplayRoutine) feed(ctx context.Context, b *Bench) {
+	origin, base, last := b.Clock.Now(), time.Duration(0), time.Duration(0)
+	for cycle := 0; ctx.Err() == nil; {
+		row, ok := r.rows.Next()
+		if !ok {
+			r.noteInput(cycle)
+			if err := r.rows.Err(); err != nil {
+				b.Fail(err)
+				return
+			}
+			if cycle++; cycle == r.Cycles {
+				r.settle()
+				return
+			}
+			if err := r.rewind(); err != nil {
+				b.Fail(err)
+				return
+			}
+			base = last + time.Millisecond
+			continue
+		}
+		due := time.Duration(never)
+		if r.Speed > 0 {
+			last = base + row.At
+			due = origin + time.Duration(float64(last)/r.Speed)
+			if err := b.Clock.Sleep(ctx, due-b.Clock.Now()); err != nil {
+				return
+			}
+		}
+		if !r.selected(row) {
+			continue
+		}
+		select {
+		case r.tokens <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		r.decide(b, row, due)
+	}
+	r.noteInput(0)
+}
+
+// noteInput keeps what the reader says of the first pass.
+func (r *ReplayRoutine) noteInput(cycle int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if cycle == 0 {
+		r.input = r.rows.Report()
+	}
+	r.input.Cycles = cycle + 1
+}
+
+func (r *ReplayRoutine) rewind() error {
+	rows, err := workloads.OpenIOTrace(r.Path, r.Allow)
+	if err == nil {
+		r.rows = rows
+	}
+	return err
+}
+
+// selected counts a row and says whether it is to be carried out.
+func (r *ReplayRoutine) selected(row workloads.IORow) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.count.Rows++
+	in := row.Tier == int(tiers.Storage)
+	if r.Tiers != nil {
+		in = false
+		for _, t := range r.Tiers {
+			in = in || t == row.Tier
+		}
+	}
+	if r.Phases != nil && in {
+		in = false
+		for _, p := range r.Phases {
+			in = in || p == row.Phase
+		}
+	}
+	if !in {
+		r.count.Skipped++
+	}
+	return in
+}
+
+var _ Routine = (*ReplayRoutine)(nil)

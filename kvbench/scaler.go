@@ -1,0 +1,165 @@
+package kvbench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"time"
+
+	"kvbench/tiers"
+	"kvbench/workloads"
+)
+
+// scaler measures the rounds of a trial and carries out what its autoscaler
+// decides: users start and stop asking, workers start and stop.
+type scaler struct {
+	trial  *trial
+	auto   *autoscaler
+	source workloads.Scalable
+	spawn  func(id int)  // starts a worker
+	fixed  bool          // -workers was given: only users change
+	enough chan struct{} // closed when the search is over
+	ended  bool
+
+	begin   time.Duration // the window's
+	bytes   int64         // of the storage tier at the last sample
+	at      time.Duration
+	samples []float64 // bytes/s in each tenth of the round
+}
+
+// scaledWorkers is how many workers a number of users has (spec 4).
+func scaledWorkers(users int) int { return min(users, maxScaledWorkers) }
+
+const maxScaledWorkers = 500
+
+// newScaler returns nil without autoscaling.
+func (t *trial) newScaler() (*scaler, error) {
+	a := t.cfg.Autoscale
+	if a == nil {
+		return nil, nil
+	}
+	src, ok := t.src.(workloads.Scalable)
+	if !ok {
+		return nil, fmt.Errorf("autoscaling needs users, and %T has none", t.src)
+	}
+	t.rec.rounds = true
+	return &scaler{
+		trial: t, auto: newAutoscaler(*a, t.info.Users), source: src, enough: make(chan struct{}),
+		fixed: t.cfg.Workers != scaledWorkers(t.info.Users),
+	}, nil
+}
+
+// over is closed when the search is over; it may be asked of no scaler.
+func (s *scaler) over() <-chan struct{} {
+	if s == nil {
+		return nil
+	}
+	return s.enough
+}
+
+// interval is the time between two samples.
+func (s *scaler) interval() time.Duration { return s.auto.cfg.Interval / roundSamples }
+
+// start takes the reference at the window's opening.
+func (s *scaler) start() {
+	s.begin = s.trial.clock.Now()
+	s.at, s.bytes = s.begin, s.moved()
+	s.samples = s.samples[:0]
+	for op := range tiers.NumOps {
+		s.trial.rec.TakeRound(op)
+	}
+}
+
+// moved is how many bytes the storage tier has given and taken.
+func (s *scaler) moved() int64 {
+	l := s.trial.rec.Counters()
+	return l.Bytes[tiers.Storage][tiers.Read] + l.Bytes[tiers.Storage][tiers.Write]
+}
+
+// loop samples in real time until ctx ends.
+func (s *scaler) loop(ctx context.Context) {
+	for s.trial.clock.Sleep(ctx, s.interval()-(s.trial.clock.Now()-s.at)) == nil {
+		if start, _ := s.trial.rec.Window(); start == workloads.Never {
+			s.at = s.trial.clock.Now()
+			continue // warming up
+		}
+		if s.begin == 0 {
+			s.start()
+			continue
+		}
+		s.sample()
+	}
+}
+
+// sample notes a tenth of a round and ends the round with the last of them.
+func (s *scaler) sample() {
+	now, bytes := s.trial.clock.Now(), s.moved()
+	if now <= s.at || s.ended {
+		return
+	}
+	s.samples = append(s.samples, float64(bytes-s.bytes)/(now-s.at).Seconds())
+	s.at, s.bytes = now, bytes
+	if len(s.samples) < roundSamples {
+		return
+	}
+	d := s.trial.dispatch
+	r := Round{AtS: (now - s.begin).Seconds(), Workers: d.working(), Goroutines: runtime.NumGoroutine()}
+	r.BytesPerSecond, r.Noise = meanAndNoise(s.samples)
+	s.samples = s.samples[:0]
+	ms := func(v time.Duration, any bool) *float64 {
+		if !any {
+			return nil
+		}
+		return new(v.Seconds() * 1e3)
+	}
+	var any bool
+	r.read, any = s.trial.rec.TakeRound(tiers.Read)
+	r.ReadP95 = ms(r.read, any)
+	r.write, any = s.trial.rec.TakeRound(tiers.Write)
+	r.WriteP95 = ms(r.write, any)
+	users, over := s.auto.end(r)
+	if over {
+		s.ended = true
+		close(s.enough)
+		return
+	}
+	s.resize(users)
+}
+
+// resize changes users and workers.
+func (s *scaler) resize(users int) {
+	for _, id := range s.trial.dispatch.resize(s.source, users, s.workersFor(users)) {
+		s.spawn(id)
+	}
+}
+
+func (s *scaler) workersFor(users int) int {
+	if s.fixed {
+		return s.trial.cfg.Workers
+	}
+	return scaledWorkers(users)
+}
+
+// report puts rounds and outcome into the result.
+func (s *scaler) report() {
+	in := &s.trial.info
+	in.Rounds = s.auto.kept
+	in.Autoscale = new(s.auto.summary())
+}
+
+// meanAndNoise returns the mean and two standard errors of it.
+func meanAndNoise(samples []float64) (mean, noise float64) {
+	n := float64(len(samples))
+	for _, v := range samples {
+		mean += v / n
+	}
+	var squares float64
+	for _, v := range samples {
+		squares += (v - mean) * (v - mean)
+	}
+	if n < 2 {
+		return mean, 0
+	}
+	return mean, noiseErrors * math.Sqrt(squares/(n-1)/n)
+}

@@ -1,0 +1,181 @@
+package kvbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"kvbench/tiers"
+)
+
+// DeviceModel is a drive that one does not have, as a queueing model.
+//
+// The device has Parallelism places. A request (one chunk of an entry; every
+// operation keeps up to the I/O depth of them outstanding) takes the place that
+// is free first, waits there for its access latency, in parallel with the other
+// places, and then passes the medium, which it shares with all others in the
+// order of their coming: n bytes occupy the medium for n ÷ bandwidth of their
+// direction. Reads and writes share one medium (a drive that reads 14 and writes
+// 7 GiB/s does half of each when its time is divided evenly); with Duplex each
+// direction has its own. A request leaves its place when its bytes have passed.
+//
+// So one request at a time takes latency + size ÷ bandwidth, many at a time reach
+// the bandwidth, and between them throughput grows with the number outstanding up
+// to Parallelism. Flushes, deletions, the filesystem, the CPU and the wear of the
+// drive cost nothing.
+type DeviceModel struct {
+	Read         float64       `json:"read_bytes_per_s"`
+	Write        float64       `json:"write_bytes_per_s"`
+	ReadLatency  time.Duration `json:"read_latency_ns"`
+	WriteLatency time.Duration `json:"write_latency_ns"`
+	Parallelism  int           `json:"parallelism"`
+	Duplex       bool          `json:"duplex"`
+}
+
+func (m *DeviceModel) validate() error {
+	if m == nil {
+		return nil
+	}
+	var errs []error
+	if !(m.Read > 0) || !(m.Write > 0) {
+		errs = append(errs, fmt.Errorf("simulated device: bandwidths %g and %g bytes/s must be positive", m.Read, m.Write))
+	}
+	if m.ReadLatency < 0 || m.WriteLatency < 0 {
+		errs = append(errs, fmt.Errorf("simulated device: latencies %v and %v must not be negative", m.ReadLatency, m.WriteLatency))
+	}
+	if m.Parallelism < 1 {
+		errs = append(errs, fmt.Errorf("simulated device: parallelism %d must be at least 1", m.Parallelism))
+	}
+	return errors.Join(errs...)
+}
+
+// String describes the model for people.
+func (m *DeviceModel) String() string {
+	medium := "one medium for both"
+	if m.Duplex {
+		medium = "full duplex"
+	}
+	return fmt.Sprintf("simulated device (reads %.2f GiB/s after %v, writes %.2f GiB/s after %v, %d at a time, %s)",
+		m.Read/bytesPerGiB, m.ReadLatency, m.Write/bytesPerGiB, m.WriteLatency, m.Parallelism, medium)
+}
+
+// simDevice is a tier that takes the time of a DeviceModel and holds no bytes.
+type simDevice struct {
+	model  DeviceModel
+	time   *virtualTime
+	chunk  int64
+	depth  int
+	places placeHeap                   // when each place is free again
+	medium [tiers.NumOps]time.Duration // when it has nothing left to pass; without Duplex only the first counts
+	busy   time.Duration               // time for which the medium was in use, both directions
+	free   bool                        // nothing takes time: filling before the load
+	traits tiers.Traits
+}
+
+var _ tiers.Tier = (*simDevice)(nil)
+
+func newSimDevice(m DeviceModel, v *virtualTime, chunk int64, depth int) *simDevice {
+	return &simDevice{
+		model: m, time: v, chunk: chunk, depth: depth, places: make(placeHeap, m.Parallelism),
+		traits: tiers.Traits{NoData: true, Align: 1, Description: m.String()},
+	}
+}
+
+func (d *simDevice) Traits() tiers.Traits { return d.traits }
+
+func (d *simDevice) Create(context.Context, tiers.Object) (tiers.Writer, error) {
+	return &simIO{d, tiers.Write}, nil
+}
+
+func (d *simDevice) Open(context.Context, tiers.Object) (tiers.Reader, error) {
+	return &simIO{d, tiers.Read}, nil
+}
+
+func (d *simDevice) Remove(context.Context, tiers.Object) error { return nil }
+func (d *simDevice) Close() error                               { return nil }
+
+// submit puts one request into the device and returns when it will be complete.
+// Requests are served in the order of submission, so that this is known at once.
+func (d *simDevice) submit(op tiers.Op, bytes int64) time.Duration {
+	latency, rate, medium := d.model.ReadLatency, d.model.Read, &d.medium[tiers.Read]
+	if op == tiers.Write {
+		latency, rate = d.model.WriteLatency, d.model.Write
+		if d.model.Duplex {
+			medium = &d.medium[tiers.Write]
+		}
+	}
+	start := max(d.time.now, d.places[0])
+	pass := time.Duration(float64(bytes) / rate * float64(time.Second))
+	d.busy += pass
+	*medium = max(*medium, start+latency) + pass
+	d.places.replaceFirst(*medium)
+	return *medium
+}
+
+// simIO is one operation.
+type simIO struct {
+	d  *simDevice
+	op tiers.Op
+}
+
+var _ tiers.Pacer = (*simIO)(nil)
+
+// Pace submits the chunks of n bytes, up to the depth at a time, and waits for
+// the last of them.
+func (io *simIO) Pace(ctx context.Context, n int64, done func(bytes int64)) error {
+	d := io.d
+	if d.free {
+		done(n)
+		return nil
+	}
+	type request struct {
+		at    time.Duration
+		bytes int64
+	}
+	var few [16]request
+	outstanding := few[:0]
+	for n > 0 || len(outstanding) > 0 {
+		for n > 0 && len(outstanding) < d.depth {
+			bytes := min(n, d.chunk)
+			outstanding = append(outstanding, request{d.submit(io.op, bytes), bytes})
+			n -= bytes
+		}
+		first := outstanding[0] // of one operation they complete in order
+		if err := d.time.sleepUntil(ctx, first.at); err != nil {
+			return err
+		}
+		done(first.bytes)
+		outstanding = append(outstanding[:0], outstanding[1:]...)
+	}
+	return ctx.Err()
+}
+
+func (*simIO) WriteAt(context.Context, []byte, int64) error { return nil }
+func (*simIO) ReadAt(context.Context, []byte, int64) error  { return nil }
+func (*simIO) Commit(context.Context) error                 { return nil }
+func (*simIO) Abort() error                                 { return nil }
+func (*simIO) Close() error                                 { return nil }
+
+// placeHeap is a min-heap of moments.
+type placeHeap []time.Duration
+
+// replaceFirst gives the earliest place a later moment.
+func (h placeHeap) replaceFirst(at time.Duration) {
+	i := 0
+	for {
+		child := 2*i + 1
+		if child >= len(h) {
+			break
+		}
+		if child+1 < len(h) && h[child+1] < h[child] {
+			child++
+		}
+		if h[child] >= at {
+			break
+		}
+		h[i] = h[child]
+		i = child
+	}
+	h[i] = at
+}

@@ -1,0 +1,143 @@
+package params
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Device is the drive of -simulate-device. Bandwidths are bytes per second.
+type Device struct {
+	Read, Write               int64
+	ReadLatency, WriteLatency time.Duration
+	Parallelism               int
+	Duplex                    bool // reads and writes do not share the medium
+}
+
+// deviceExample is what a person is shown who got it wrong.
+const deviceExample = "such as read=14GiB/s,write=7GiB/s,read-latency=80us,write-latency=20us,parallelism=128"
+
+// Limits of a device; outside of them no drive and no calculation makes sense.
+const (
+	defaultParallelism = 128
+	maxParallelism     = 1 << 20
+	maxDeviceLatency   = time.Minute
+	maxDeviceRate      = 1 << 50
+)
+
+var deviceKeys = []string{"read", "write", "read-latency", "write-latency", "parallelism", "duplex"}
+
+// ParseDevice reads key=value pairs separated by commas. Read and write must be given; the latencies are 0, parallelism 128
+// and duplex false otherwise. The error says what the text must be, to be put after "must be".
+func ParseDevice(text string) (Device, error) {
+	d := Device{Parallelism: defaultParallelism}
+	seen := map[string]bool{}
+	for _, part := range strings.Split(text, ",") {
+		key, value, ok := strings.Cut(strings.TrimSpace(part), "=")
+		if !ok {
+			return Device{}, fmt.Errorf("pairs %s (%q is none)", deviceExample, part)
+		}
+		if seen[key] {
+			return Device{}, fmt.Errorf("pairs %s (%s is there twice)", deviceExample, key)
+		}
+		seen[key] = true
+		if err := d.set(key, value); err != nil {
+			return Device{}, err
+		}
+	}
+	if !seen["read"] || !seen["write"] {
+		return Device{}, errors.New("at least read and write, " + deviceExample)
+	}
+	return d, nil
+}
+
+func (d *Device) set(key, value string) (err error) {
+	switch key {
+	case "read":
+		d.Read, err = deviceRate(value)
+	case "write":
+		d.Write, err = deviceRate(value)
+	case "read-latency":
+		d.ReadLatency, err = deviceLatency(value)
+	case "write-latency":
+		d.WriteLatency, err = deviceLatency(value)
+	case "parallelism":
+		d.Parallelism, err = strconv.Atoi(value)
+		if err != nil || d.Parallelism < 1 || d.Parallelism > maxParallelism {
+			err = fmt.Errorf("a whole number in 1…%d", maxParallelism)
+		}
+	case "duplex":
+		if d.Duplex, err = strconv.ParseBool(value); err != nil {
+			err = errors.New("true or false")
+		}
+	default:
+		return fmt.Errorf("pairs %s (%q is unknown%s)", deviceExample, key, suggestion(key, deviceKeys))
+	}
+	if err != nil {
+		return fmt.Errorf("pairs of which %s is %w", key, err)
+	}
+	return nil
+}
+
+func deviceRate(text string) (int64, error) {
+	n, err := ParseSize(strings.TrimSuffix(text, "/s"), 1)
+	if err == nil && (n < 1 || n > maxDeviceRate) {
+		err = errors.New("a rate of at least 1B/s and at most 1PiB/s, such as 7GiB/s")
+	}
+	return n, err
+}
+
+func deviceLatency(text string) (time.Duration, error) {
+	l, err := readDuration(text)
+	if err == nil && (l < 0 || l > maxDeviceLatency) {
+		err = fmt.Errorf("a time from 0s to %s", maxDeviceLatency)
+	}
+	return l, err
+}
+
+// String is the canonical text.
+func (d Device) String() string {
+	rate := func(n int64) string {
+		if n%MiB != 0 {
+			return strconv.FormatInt(n, 10) + "B/s"
+		}
+		return strconv.FormatFloat(float64(n)/float64(GiB), 'f', -1, 64) + "GiB/s"
+	}
+	text := fmt.Sprintf("read=%s,write=%s,read-latency=%s,write-latency=%s,parallelism=%d",
+		rate(d.Read), rate(d.Write), d.ReadLatency, d.WriteLatency, d.Parallelism)
+	if d.Duplex {
+		text += ",duplex=true"
+	}
+	return strings.ReplaceAll(text, "µ", "u")
+}
+
+// SimulatedDevice is the drive of -simulate-device; ok is false when none is given.
+func (v *Values) SimulatedDevice() (d Device, ok bool) {
+	if v.SimulateDevice == "" {
+		return Device{}, false
+	}
+	d, err := ParseDevice(v.SimulateDevice)
+	return d, err == nil
+}
+
+// Simulated tells whether the run happens in virtual time, without storage.
+func (v *Values) Simulated() bool { return v.IOTraceLog != "" || v.SimulateDevice != "" }
+
+// simulation checks what a run in virtual time cannot have.
+func (r *resolver) simulation() {
+	v := r.v
+	if !v.Simulated() {
+		if v.IOTraceDeletes && !r.refused["io-trace-deletes"] {
+			r.violate(byName["io-trace-deletes"], v.texts["io-trace-deletes"], "false without -io-trace-log")
+		}
+		return
+	}
+	if v.Precondition {
+		r.violate(byName["precondition"], v.texts["precondition"], "false with -io-trace-log and -simulate-device: nothing is written")
+	}
+	if v.Bench.Load == LoadTrace && v.TraceSpeedup == 0 && v.RequestRate == 0 && v.ReplayCycles == 0 && v.MaxRequests == 0 {
+		r.violate(byName["replay-cycles"], v.texts["replay-cycles"], "at least 1 with -trace-speedup 0 in virtual time, where it would never end")
+	}
+}
