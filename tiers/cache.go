@@ -63,6 +63,8 @@ type Cache struct {
 	index    map[string]*entry
 	seq      uint64 // recency counter
 	gen      uint64 // write generation counter
+	open     int    // leases of DecideBlocks that are not closed
+	crowded  bool   // one of them holds blocks that do not fit beside each other
 	tickets  []*ticket
 	counters CacheCounters
 }
