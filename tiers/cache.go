@@ -189,6 +189,24 @@ func (c *Cache) ResetCounters() {
 	}
 }
 
+// Forget deletes one entry that nobody uses and counts it as no eviction. An
+// absent one is fine.
+func (c *Cache) Forget(ctx context.Context, tag Tag, key string) error {
+	c.mu.Lock()
+	e := c.index[key]
+	if e == nil {
+		c.mu.Unlock()
+		return nil
+	}
+	if e.busy() || e.cur.pins > 0 {
+		c.mu.Unlock()
+		return fmt.Errorf("deleting %s from the cache: it is in use (%s)", key, e.state)
+	}
+	r := c.evict(e)
+	c.mu.Unlock()
+	return c.remove(ctx, tag, r)
+}
+
 // Clear deletes every entry. It is for the time between trials: the caller
 // makes sure that no lease is open.
 func (c *Cache) Clear(ctx context.Context) error {
