@@ -54,6 +54,7 @@ func BuildResult(info RunInfo, rec *Recorder) *Result {
 	}
 	b.describe(r)
 	b.counts(r)
+	b.blockCache(r)
 	b.latency(r)
 	b.load(r)
 	b.tiers(r)
@@ -65,6 +66,7 @@ func BuildResult(info RunInfo, rec *Recorder) *Result {
 	b.histograms(r)
 	b.errors(r)
 	b.warnings(r)
+	b.validation(r)
 	b.status(r)
 	return r
 }

@@ -117,6 +117,7 @@ type RunInfo struct {
 	Ceiling      *Ceiling
 	Precondition *PreconditionReport
 	Input        *InputReport // trace sources only
+	Validation   *workloads.Validation
 
 	Warnings []string
 
@@ -187,5 +188,6 @@ type InputReport struct {
 	Failed    int64    `json:"failed"`
 	Malformed int64    `json:"malformed"`
 	Cycles    int64    `json:"cycles"`
-	Problems  []string `json:"problems"` // the first few, with file and line
+	Problems  []string `json:"problems"`            // the first few, with file and line
+	Tokenizer string   `json:"tokenizer,omitempty"` // what counted the tokens of texts
 }

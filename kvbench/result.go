@@ -56,6 +56,7 @@ type Result struct {
 	Requests        RequestTotals           `json:"requests"`
 	Load            map[string]ClassOutcome `json:"load"` // by class, and "total"
 	Lookups         Lookups                 `json:"lookups"`
+	BlockCache      *BlockCache             `json:"block_cache"` // of block traces
 	Tiers           []TierResult            `json:"tiers"`
 	FirstReads      ReadKind                `json:"first_reads"`
 	ReReads         ReadKind                `json:"re_reads"`
@@ -70,6 +71,7 @@ type Result struct {
 	CeilingRatio  *float64            `json:"ceiling_ratio"`
 	Precondition  *PreconditionReport `json:"precondition"`
 	Input         *InputReport        `json:"input"`
+	Validation    *ValidationReport   `json:"validation"`
 
 	Errors       []ErrorCount  `json:"errors"`
 	ErrorSamples []ErrorSample `json:"error_samples"`

@@ -27,6 +27,7 @@ func timelineInterval(window time.Duration) time.Duration {
 type timelineBucket struct {
 	bytes    [tiers.NumLevels][tiers.NumOps]int64
 	requests int64
+	blocks   blockTotals
 }
 
 func (b *timelineBucket) add(o timelineBucket) {
@@ -36,6 +37,7 @@ func (b *timelineBucket) add(o timelineBucket) {
 		}
 	}
 	b.requests += o.requests
+	b.blocks.merge(o.blocks)
 }
 
 // timeline is one shard's part. The shard's mutex guards it.
