@@ -15,7 +15,17 @@ func BenchmarkPrefillOnly(b *testing.B) { workload(b, "PrefillOnly") }
 func BenchmarkDecodeOnly(b *testing.B)  { workload(b, "DecodeOnly") }
 func BenchmarkMultiTurn(b *testing.B)   { workload(b, "MultiTurn") }
 
+// Documents.
+
+func BenchmarkRAG(b *testing.B) { workload(b, "RAG") }
+
 // Recorded requests.
+
+func BenchmarkShareGPT(b *testing.B) { workload(b, "ShareGPT") }
 
 func BenchmarkBurstGPT(b *testing.B)   { workload(b, "BurstGPT") }
 func BenchmarkAzureTrace(b *testing.B) { workload(b, "AzureTrace") }
+
+// Content-addressed blocks.
+
+func BenchmarkBlockTrace(b *testing.B) { workload(b, "BlockTrace") }
