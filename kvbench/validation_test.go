@@ -18,7 +18,7 @@ func TestValidationTrace(t *testing.T) {
 		passed bool
 		says   string
 	}{
-		{`[{"cache_hit": true}, {"cache_hit": false}, {"cache_hit": false}]`, false, "not within"}, // 0.333: 7 % off
+		{`[{"cache_hit": true}, {"cache_hit": false}, {"cache_hit": false}]`, false, "not within"},                                                  // 0.333: 7 % off
 		{"[" + strings.Repeat(`{"cache_hit": true}, `, 7) + strings.Repeat(`{"cache_hit": false}, `, 12) + `{"cache_hit": false}]`, true, "within"}, // 0.35
 		{`[{"read_bytes": 1000, "write_bytes": 1}]`, false, "not within"},
 	} {
