@@ -32,8 +32,11 @@ func trialConfig(v *params.Values, trial int) (kvbench.Config, error) {
 		TokenTime:  v.GenerationTime,
 		Overtaking: v.Overtaking(),
 		Storage:    storage,
-		SourceEnds: v.MaxRequests > 0 || v.Bench.Load == params.LoadTrace,
-		EndedBy:    kvbench.EndedByInput,
+		Corpus:     corpus(v),
+
+		ValidationTrace: v.ValidationTrace,
+		SourceEnds:      v.MaxRequests > 0 || v.Bench.Load == params.LoadTrace,
+		EndedBy:         kvbench.EndedByInput,
 	}
 	if v.MaxRequests > 0 {
 		// All of them finish: the window lasts as long as that takes.
@@ -87,6 +90,9 @@ func storageConfig(v *params.Values) (kvbench.StorageConfig, error) {
 		return c, err
 	}
 	c.StorageBytes, c.FreeFloor = capacity.Bytes, capacity.Floor
+	if c.SlotBytes, err = slotBytes(v); err != nil {
+		return c, err
+	}
 	nonce, given := v.NonceBytes()
 	if !given {
 		_, _ = rand.Read(nonce[:]) // never fails
@@ -105,6 +111,14 @@ func cacheDir(v *params.Values) string {
 		return v.CacheDir
 	}
 	return tiers.DefaultCacheDir()
+}
+
+// corpus returns the documents of a run with RAG, else nil.
+func corpus(v *params.Values) *workloads.Corpus {
+	if !v.EnableRAG || v.Bench.Load != params.LoadUsers {
+		return nil
+	}
+	return workloads.NewCorpus(v.Profile.RAG, v.RAGDocuments, v.Model, v.Sizer(), v.StreamSeed())
 }
 
 // runInfo is what the front door knows of a trial.
@@ -132,32 +146,19 @@ func runInfo(v *params.Values, trial int) kvbench.RunInfo {
 func source(v *params.Values) (workloads.Source, error) {
 	seed := v.StreamSeed()
 	if v.Bench.Load == params.LoadUsers {
-		return workloads.NewUsers(workloads.UsersConfig{
+		users := workloads.NewUsers(workloads.UsersConfig{
 			Profile: v.Profile, Users: workloads.Population(v.Profile, seed, v.Users, v.CPythonPopulation()), Seed: seed,
 			ClosedLoop: v.ClosedLoop(), Overtaking: v.Overtaking(),
 			MultiTurn: !v.DisableMultiTurn, PrefixCaching: !v.DisablePrefixCaching,
 			PrefillOnly: v.PrefillOnly, DecodeOnly: v.DecodeOnly,
 			Rate: v.RequestRate, ConstantRate: v.ConstantRate(), MaxRequests: v.MaxRequests,
-		}), nil
+		})
+		if c := corpus(v); c != nil {
+			return workloads.WithRAG(users, c), nil
+		}
+		return users, nil
 	}
-	path, open := v.AzureTracePath, workloads.NewAzure
-	if v.Bench.Name == "BurstGPT" {
-		path, open = v.BurstTracePath, workloads.NewBurstGPT
-	}
-	files, err := workloads.ExpandPaths(path)
-	if err != nil {
-		return nil, err
-	}
-	t, err := open(workloads.TraceConfig{
-		Paths: files, Speedup: v.TraceSpeedup, Cycles: v.ReplayCycles,
-		Rate: v.RequestRate, ConstantRate: v.ConstantRate(), MaxRequests: v.MaxRequests, Seed: seed,
-		Profile: v.Profile, PrefixCaching: !v.DisablePrefixCaching, PrefillOnly: v.PrefillOnly,
-		MultiTurn: !v.DisableMultiTurn, Overtaking: v.Overtaking(), AllowMalformed: v.TraceAllowMalformed,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return t, nil
+	return traceSource(v, seed)
 }
 
 // feasible checks what depends on this machine: directory, disk and memory.

@@ -34,6 +34,7 @@ var documented = []documentedUnit{
 	{"read-p50-ns", true}, {"read-p95-ns", true}, {"read-p99-ns", true}, {"write-p95-ns", true},
 	{"read-ns/MiB", true}, {"e2e-p95-ns", true},
 	{"hit-ratio", true}, {"served-ratio", true},
+	{"sustained-users", false}, {"peak-B/s", false},
 	{"cpu-ns/B", true}, {"peak-RSS-bytes", true},
 	{"device-read-ratio", false}, {"ceiling-ratio", false},
 	{"gen-B/s", false}, {"copy-B/s", false}, {"gen-copy-ratio", false}, {"zstd-ratio", false}, {"duplicate-blocks", false},

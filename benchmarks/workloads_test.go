@@ -25,7 +25,13 @@ func BenchmarkMultiTurn(b *testing.B)   { workload(b, "MultiTurn") }
 func BenchmarkAutoscaleQoS(b *testing.B)      { workload(b, "AutoscaleQoS") }
 func BenchmarkAutoscaleCapacity(b *testing.B) { workload(b, "AutoscaleCapacity") }
 
+// Documents.
+
+func BenchmarkRAG(b *testing.B) { workload(b, "RAG") }
+
 // Recorded requests.
+
+func BenchmarkShareGPT(b *testing.B) { workload(b, "ShareGPT") }
 
 func BenchmarkBurstGPT(b *testing.B)   { workload(b, "BurstGPT") }
 func BenchmarkAzureTrace(b *testing.B) { workload(b, "AzureTrace") }
@@ -37,3 +43,7 @@ func BenchmarkIOTraceReplay(b *testing.B) {
 		plain(b, v, func(cfg *kvbench.Config) kvbench.Routine { return replayRoutine(v, cfg) })
 	})
 }
+
+// Content-addressed blocks.
+
+func BenchmarkBlockTrace(b *testing.B) { workload(b, "BlockTrace") }

@@ -54,6 +54,7 @@ func BuildResult(info RunInfo, rec *Recorder) *Result {
 	}
 	b.describe(r)
 	b.counts(r)
+	b.blockCache(r)
 	b.latency(r)
 	b.load(r)
 	b.tiers(r)
@@ -67,6 +68,7 @@ func BuildResult(info RunInfo, rec *Recorder) *Result {
 	b.errors(r)
 	b.warnings(r)
 	b.trace(r)
+	b.validation(r)
 	b.status(r)
 	return r
 }

@@ -15,6 +15,8 @@ var lookupKinds = [...]struct {
 	{workloads.ForPrefix, "system"},
 	{workloads.ForHistory, "multi_turn"},
 	{workloads.ForProbe, "user"},
+	{workloads.ForBlock, "block"},
+	{workloads.ForRetrieval, "rag"},
 }
 
 func (b *builder) counts(r *Result) {
@@ -41,6 +43,9 @@ func (b *builder) counts(r *Result) {
 	r.Lookups.ByKind = make(map[string]LookupCount)
 	for _, k := range lookupKinds {
 		n := b.lookup(k.purpose)
+		if k.purpose > workloads.ForReread && n == (LookupCount{}) {
+			continue // of loads that other runs do not have
+		}
 		r.Lookups.ByKind[k.name] = n
 		r.Lookups.Hits += n.Hits
 		r.Lookups.Misses += n.Misses

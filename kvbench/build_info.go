@@ -119,6 +119,7 @@ type RunInfo struct {
 	Ceiling      *Ceiling
 	Precondition *PreconditionReport
 	Input        *InputReport // trace sources only
+	Validation   *workloads.Validation
 
 	Simulation *SimulationInfo // nil: a real run
 	Replay     *ReplayResult   // of an I/O trace
@@ -194,5 +195,6 @@ type InputReport struct {
 	Failed    int64    `json:"failed"`
 	Malformed int64    `json:"malformed"`
 	Cycles    int64    `json:"cycles"`
-	Problems  []string `json:"problems"` // the first few, with file and line
+	Problems  []string `json:"problems"`            // the first few, with file and line
+	Tokenizer string   `json:"tokenizer,omitempty"` // what counted the tokens of texts
 }

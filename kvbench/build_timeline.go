@@ -28,6 +28,12 @@ func (b *builder) timeline() *Timeline {
 	for i, v := range buckets {
 		out.Requests[i] = v.requests
 	}
+	if b.t.blocks.requests > 0 {
+		out.Blocks, out.BlockHits, out.BlockIdeal = make([]int64, n), make([]int64, n), make([]int64, n)
+		for i, v := range buckets {
+			out.Blocks[i], out.BlockHits[i], out.BlockIdeal[i] = v.blocks.blocks, v.blocks.hits, v.blocks.ideal
+		}
+	}
 	readings := b.rec.gauges.read(tl.interval, n)
 	for i, g := range readings {
 		if g.known {

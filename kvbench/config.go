@@ -28,6 +28,8 @@ type StorageConfig struct {
 	MaxWriters int // entries being written at a time, 0 = no bound
 	Workers    int // how many operations may run at once: sizes the pool
 	Verify     tiers.Verify
+	// SlotBytes > 0 keeps entries in slots of that size in one file instead of a file each.
+	SlotBytes  int64
 	SpareProcs int // see tiers.FileOptions; Run derives it from Config.Procs
 	Nonce      [16]byte
 
@@ -65,9 +67,12 @@ type Config struct {
 	TokenTime  time.Duration // simulated generation, per token
 	Overtaking bool          // turns may overtake their predecessors
 
-	Storage      StorageConfig
-	Population   Population
-	Precondition Precondition
+	Storage    StorageConfig
+	Population Population
+	// ValidationTrace is the path of a recorded run to compare with, "" = none.
+	ValidationTrace string
+	Corpus          *workloads.Corpus // documents that are written before the window, nil = none
+	Precondition    Precondition
 
 	// Trace counts the device's requests in the kernel during the window, nil = no.
 	Trace *TraceConfig
@@ -83,6 +88,8 @@ type Config struct {
 	// theirs. It runs under the dispatcher's lock: it must be quick, must not
 	// call back, and must not keep the plan, whose memory is reused.
 	OnDispatch func(r *workloads.Request, plan []workloads.Op)
+	// OnBlocks is shown what was decided about the blocks of each request, likewise.
+	OnBlocks func(r *workloads.Request, s BlockSample)
 	// Publish receives the result as soon as it is known, before the trial's
 	// files are removed, so that a signal cannot cost it.
 	Publish func(*Result) error

@@ -36,6 +36,7 @@ type dispatcher struct {
 	planner workloads.Planner
 	rec     *Recorder
 	tell    func(*workloads.Request, []workloads.Op) // Config.OnDispatch
+	tellHit func(*workloads.Request, BlockSample)    // Config.OnBlocks
 
 	mu        sync.Mutex
 	cond      waker
@@ -48,6 +49,8 @@ type dispatcher struct {
 	drained   chan struct{} // closed when exhausted and nothing is in flight
 	inflight  map[*job]struct{}
 	books     books
+
+	deciding bool // a worker waits for the decision on its blocks: nobody else may take a request
 
 	opened    bool                  // the window
 	idleSince map[int]time.Duration // worker -> when it began to wait
@@ -71,7 +74,7 @@ type books struct {
 
 func newDispatcher(cfg *Config, clock Clock, src workloads.Source, cache *tiers.Cache, rec *Recorder) *dispatcher {
 	d := &dispatcher{
-		clock: clock, origin: clock.Now(), cache: cache, planner: cfg.Planner, src: src, rec: rec, tell: cfg.OnDispatch,
+		clock: clock, origin: clock.Now(), cache: cache, planner: cfg.Planner, src: src, rec: rec, tell: cfg.OnDispatch, tellHit: cfg.OnBlocks,
 		wake: workloads.Never, poke: make(chan struct{}, 1), drained: make(chan struct{}),
 		inflight: make(map[*job]struct{}), idleSince: make(map[int]time.Duration),
 	}
@@ -94,11 +97,15 @@ func (d *dispatcher) next(worker int, j *job) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for !d.closed && d.crew.wants(worker) && d.clock.Now() <= d.windowEnd() {
+		if d.deciding {
+			d.cond.Wait()
+			continue
+		}
 		r, st, wake := d.src.Take(d.now())
 		if st == workloads.Ready {
-			d.begin(j, r)
+			decided := d.begin(worker, j, r)
 			d.cond.Signal() // there may be more than one
-			return true
+			return decided
 		}
 		if st == workloads.Exhausted {
 			d.exhausted = true
@@ -113,14 +120,18 @@ func (d *dispatcher) next(worker int, j *job) bool {
 	return false
 }
 
-// begin plans r and decides about its keys. Callers hold mu.
-func (d *dispatcher) begin(j *job, r *workloads.Request) {
+// begin plans r and decides about its keys. It says false when the run ended
+// before that could be decided. Callers hold mu.
+func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 	j.req, j.written = r, false
 	j.started = d.clock.Now()
 	j.plan = d.planner.Plan(j.plan[:0], r)
 	j.intent, j.intents = j.intent[:0], j.intents[:0]
 	for _, op := range j.plan {
-		at := j.intentOf(op.Key)
+		at := -1
+		if len(r.Blocks) == 0 { // blocks are distinct
+			at = j.intentOf(op.Key)
+		}
 		if at < 0 {
 			at = len(j.intents)
 			j.intents = append(j.intents, tiers.Intent{Key: op.Key, Size: op.Bytes})
@@ -130,12 +141,19 @@ func (d *dispatcher) begin(j *job, r *workloads.Request) {
 		}
 		j.intent = append(j.intent, at)
 	}
-	d.cache.Decide(&j.lease, j.intents)
 	d.inflight[j] = struct{}{}
 	d.books.Started[r.Class]++
+	if len(r.Blocks) > 0 {
+		if !d.decideBlocks(worker, j) {
+			return false
+		}
+	} else {
+		d.cache.Decide(&j.lease, j.intents)
+	}
 	if d.tell != nil {
 		d.tell(r, j.plan)
 	}
+	return true
 }
 
 func (d *dispatcher) windowEnd() time.Duration {
@@ -253,6 +271,9 @@ func (d *dispatcher) done(j *job, how outcome, b booker) {
 	d.wrote(j)
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.deciding {
+		d.cond.Broadcast() // Signal may wake another than the one who decides
+	}
 	if how != cut && !b.book(d.clock.Now(), how) && d.opened {
 		how, d.closed = cut, true
 		d.cond.Broadcast()

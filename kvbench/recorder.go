@@ -163,6 +163,20 @@ func (r *Recorder) Lookup(at time.Duration, shard int, p workloads.Purpose, resu
 	s.mu.Unlock()
 }
 
+// Blocks records a decision about blocks.
+func (r *Recorder) Blocks(b BlockSample) {
+	if !r.inside(b.At) {
+		return
+	}
+	s := r.shard(b.Shard)
+	s.lookups[workloads.ForBlock][Hit] += int64(b.Hits - b.Pending)
+	s.lookups[workloads.ForBlock][Pending] += int64(b.Pending)
+	s.lookups[workloads.ForBlock][Miss] += int64(b.Blocks - b.Hits)
+	s.blocks.add(b)
+	s.timeline.at(b.At).blocks.add(b)
+	s.mu.Unlock()
+}
+
 // Evict counts an entry that left the cache for good from tier l.
 func (r *Recorder) Evict(at time.Duration, shard int, l tiers.Level, bytes int64) {
 	if !r.inside(at) {

@@ -43,6 +43,7 @@ func (s *shard) mergeFrom(o *shard) {
 	s.oldest = max(s.oldest, o.oldest)
 	s.buffers += o.buffers
 	s.requests += o.requests
+	s.blocks.merge(o.blocks)
 	s.failedRequests += o.failedRequests
 	s.tokens += o.tokens
 	s.contextTokens += o.contextTokens

@@ -9,7 +9,7 @@ import (
 	"kvbench/workloads"
 )
 
-const numPurposes = int(workloads.ForReread) + 1
+const numPurposes = workloads.NumPurposes
 
 // tally is a number of things and their bytes.
 type tally struct{ n, bytes int64 }
@@ -40,6 +40,7 @@ type shard struct {
 	demotedFrom, demotedTo [tiers.NumLevels]tally
 	retries                [tiers.NumLevels][tiers.NumOps]int64
 
+	blocks         blockTotals
 	requests       int64
 	failedRequests int64
 	tokens         int64

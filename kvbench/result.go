@@ -59,6 +59,7 @@ type Result struct {
 	Requests        RequestTotals           `json:"requests"`
 	Load            map[string]ClassOutcome `json:"load"` // by class, and "total"
 	Lookups         Lookups                 `json:"lookups"`
+	BlockCache      *BlockCache             `json:"block_cache"` // of block traces
 	Tiers           []TierResult            `json:"tiers"`
 	FirstReads      ReadKind                `json:"first_reads"`
 	ReReads         ReadKind                `json:"re_reads"`
@@ -75,6 +76,7 @@ type Result struct {
 	Input         *InputReport        `json:"input"`
 	Simulation    *SimulationResult   `json:"simulation,omitempty"` // absent: a real run
 	Replay        *ReplayResult       `json:"replay,omitempty"`     // of an I/O trace
+	Validation    *ValidationReport   `json:"validation"`
 
 	Errors       []ErrorCount  `json:"errors"`
 	ErrorSamples []ErrorSample `json:"error_samples"`

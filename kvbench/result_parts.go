@@ -95,7 +95,7 @@ type Lookups struct {
 	Misses        int64                  `json:"misses"`
 	NotYetWritten int64                  `json:"not_yet_written"` // of turns overtaken: neither hit nor miss
 	HitRate       *float64               `json:"hit_rate"`
-	ByKind        map[string]LookupCount `json:"by_kind"` // system, multi_turn, user
+	ByKind        map[string]LookupCount `json:"by_kind"` // system, multi_turn, user, block, rag
 }
 
 // LookupCount is one kind of them.
@@ -226,6 +226,9 @@ type Timeline struct {
 	ReadBytes     map[string][]int64  `json:"read_bytes"`
 	WriteBytes    map[string][]int64  `json:"write_bytes"`
 	Requests      []int64             `json:"requests"`
+	Blocks        []int64             `json:"blocks,omitempty"` // asked for, of block traces
+	BlockHits     []int64             `json:"block_hits,omitempty"`
+	BlockIdeal    []int64             `json:"block_ideal_hits,omitempty"`
 	Queued        []*int64            `json:"queued"`
 	InFlight      []*int64            `json:"in_flight"`
 	TierUsedBytes map[string][]*int64 `json:"tier_used_bytes"`

@@ -61,6 +61,21 @@ type RequestSample struct {
 	Failed bool
 }
 
+// BlockSample is what was decided about the blocks of one request.
+type BlockSample struct {
+	At    time.Duration
+	Shard int
+
+	Blocks  int // asked for
+	Hits    int // the cached prefix, pending ones among them
+	Pending int // being written by another: its reader waits
+	Kept    int // there, but behind a missing one: neither read nor written
+	Ideal   int // the prefix in a cache without bounds, negative: not known
+
+	Tokens, HitTokens int   // of blocks
+	HitBytes          int64 // read instead of computed and written
+}
+
 // FailureSample is one failed operation. Failures count whether or not the window is open: a run never loses an error.
 type FailureSample struct {
 	At     time.Duration

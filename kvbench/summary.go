@@ -25,6 +25,8 @@ func (r *Result) WriteSummary(w io.Writer) error {
 	s.contexts()
 	s.tiers()
 	s.cache()
+	s.blocks()
+	s.validation()
 	s.load()
 	s.harness()
 	s.witness()
@@ -130,7 +132,11 @@ func (s *summaryWriter) head() {
 			count(p.UnwrittenReads), plural(p.Evictions, "deletion"))
 	}
 	if in := r.Input; in != nil {
-		s.line("input", "%s, %s failed, %s malformed", plural(in.Rows, "row"), count(in.Failed), count(in.Malformed))
+		tokens := ""
+		if in.Tokenizer != "" {
+			tokens = ", tokens by " + in.Tokenizer
+		}
+		s.line("input", "%s, %s failed, %s malformed%s", plural(in.Rows, "row"), count(in.Failed), count(in.Malformed), tokens)
 	}
 }
 

@@ -29,6 +29,7 @@ type timelineBucket struct {
 	evicted  [tiers.NumLevels]int64 // bytes
 	demoted  [tiers.NumLevels]int64 // bytes, out of the level
 	requests int64
+	blocks   blockTotals
 }
 
 func (b *timelineBucket) add(o timelineBucket) {
@@ -40,6 +41,7 @@ func (b *timelineBucket) add(o timelineBucket) {
 		b.demoted[l] += o.demoted[l]
 	}
 	b.requests += o.requests
+	b.blocks.merge(o.blocks)
 }
 
 // timeline is one shard's part. The shard's mutex guards it.

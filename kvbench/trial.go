@@ -193,10 +193,16 @@ func endedByOf(ctx context.Context, err error) string {
 
 // prepare does everything that happens before the load starts.
 func (t *trial) prepare(ctx context.Context) error {
+	if err := t.readValidation(); err != nil {
+		return err
+	}
 	if err := t.precondition(ctx); err != nil {
 		return err
 	}
 	if err := t.populate(ctx); err != nil {
+		return err
+	}
+	if err := t.ingest(ctx); err != nil {
 		return err
 	}
 	t.say(ctx, "resting", t.cfg.Settle)

@@ -39,6 +39,7 @@ func (w *worker) loop(ctx context.Context) {
 	for w.run.dispatch.next(w.id, &w.job) {
 		w.serve(ctx)
 	}
+	w.job.lease.Close(ctx, w.tag(tiers.Prefill)) // what was not decided any more
 }
 
 // abandon lets go of a request that panicked, so that nobody waits for its
@@ -117,6 +118,8 @@ func (w *worker) operate(ctx context.Context, i int) error {
 		return err
 	case workloads.ReadOrWrite:
 		return w.readOrWrite(ctx, op, at)
+	case workloads.ReadPrefixOrWrite:
+		return w.block(ctx, op, at)
 	case workloads.Reread:
 		for n := 0; n < op.Times && !w.notes.absent; n++ {
 			if _, err := w.read(ctx, op, at); err != nil {
@@ -131,7 +134,7 @@ func (w *worker) readIfPresent(ctx context.Context, op *workloads.Op, at int) er
 	switch w.job.lease.Outcome(at) {
 	case tiers.Miss:
 		w.lookup(op, Miss)
-		w.notes.absent = op.Purpose == workloads.ForProbe
+		w.notes.absent = w.notes.absent || op.Purpose == workloads.ForProbe
 		return nil
 	case tiers.Pending:
 		if op.Purpose == workloads.ForHistory && w.run.cfg.Overtaking {
@@ -141,7 +144,7 @@ func (w *worker) readIfPresent(ctx context.Context, op *workloads.Op, at int) er
 		}
 	}
 	ok, err := w.read(ctx, op, at)
-	if op.Purpose == workloads.ForHistory {
+	if op.Purpose == workloads.ForHistory || op.Purpose == workloads.ForRetrieval {
 		w.job.lease.Drop(ctx, at, w.tag(tiers.Decode))
 	}
 	w.notes.absent = w.notes.absent || (op.Purpose == workloads.ForProbe && !ok)
@@ -189,8 +192,8 @@ func (w *worker) readOrWrite(ctx context.Context, op *workloads.Op, at int) erro
 }
 
 func (w *worker) lookup(op *workloads.Op, res LookupResult) {
-	if op.Purpose == workloads.ForReread {
-		return // an operation, never a lookup
+	if op.Purpose == workloads.ForReread || op.Purpose == workloads.ForBlock {
+		return // an operation, or decided and booked with its request
 	}
 	w.run.rec.Lookup(w.run.clock.Now(), w.id, op.Purpose, res)
 }
@@ -255,7 +258,13 @@ func (w *worker) record(op *workloads.Op, kind tiers.Op, res tiers.Result, ph ti
 	switch op.Purpose {
 	case workloads.ForPrefill:
 		w.notes.prefill += io
-	case workloads.ForProbe, workloads.ForReread:
+	case workloads.ForBlock:
+		if kind == tiers.Read {
+			w.notes.decode += io
+		} else {
+			w.notes.prefill += io
+		}
+	case workloads.ForProbe, workloads.ForReread, workloads.ForRetrieval:
 		w.notes.decode += io
 	}
 	w.run.rec.Operation(w.sample(op, kind, res, ph))

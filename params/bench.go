@@ -78,6 +78,8 @@ func Benchmarks() []Bench {
 		// Long conversations: on average twenty turns, so that history reads outweigh everything else.
 		{Name: "MultiTurn", Load: LoadUsers, all: m{"conversation.end_conversation_probability": "0.05"},
 			only: divided{Open: m{"num-users": "32"}}},
+		{Name: "RAG", Load: LoadUsers, all: m{"enable-rag": "true"}, only: divided{Open: m{"num-users": "32"}}},
+		{Name: "ShareGPT", Load: LoadTrace, Needs: []string{"dataset-path"}},
 		{Name: "BurstGPT", Load: LoadTrace, Needs: []string{"burst-trace-path"},
 			only: divided{Quick: m{"trace-speedup": "0"}}},
 		{Name: "AzureTrace", Load: LoadTrace, Needs: []string{"azure-trace-path"},
@@ -88,6 +90,9 @@ func Benchmarks() []Bench {
 		{Name: "AutoscaleCapacity", Load: LoadUsers, all: m{"enable-autoscaling": "true", "autoscaler-mode": "capacity"},
 			only: divided{Quick: m{"num-users": "2"}, Open: m{"num-users": "10"}}},
 		{Name: "IOTraceReplay", Load: LoadReplay, Needs: []string{"io-trace-replay"},
+			only: divided{Quick: m{"trace-speedup": "0"}}},
+		// Blocks are read once: there are no decode re-reads to batch.
+		{Name: "BlockTrace", Load: LoadTrace, Needs: []string{"block-trace-path"},
 			only: divided{Quick: m{"trace-speedup": "0"}}},
 		{Name: "Tier"},
 		{Name: "DataGen"},

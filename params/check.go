@@ -104,11 +104,17 @@ func (r *resolver) check() {
 			r.violate(byName["cache-dir"], v.texts["cache-dir"], "a directory that may be worked in ("+err.Error()+")")
 		}
 	}
+	if v.Layout == "slots" && r.in.Bench.Name != "" && r.in.Bench.Name != "BlockTrace" {
+		r.violate(byName["layout"], v.texts["layout"], "entry or block but for BlockTrace: slots need entries of one size")
+	}
 	r.traceFiles("burst-trace-path")
 	r.traceFiles("azure-trace-path")
 	r.traceFiles("io-trace-replay")
 	r.simulation()
 	r.autoscaling()
+	r.traceFiles("block-trace-path")
+	r.traceFiles("dataset-path")
+	r.traceFiles("validation-trace")
 	if v.StorageBytes > 0 && !r.refused["model"] && !r.refused["num-users"] && !r.refused["storage-capacity-gb"] {
 		r.bad = append(r.bad, v.CheckFit(v.StorageBytes)...)
 	}

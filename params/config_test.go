@@ -50,13 +50,13 @@ func TestNotesTellWhichKeysAct(t *testing.T) {
 			assert.NotEmpty(t, n.Why, n.Key)
 		}
 	}
-	for _, s := range []string{"user_templates", "generation_timing", "qos_profiles", "qos_distribution", "prefix_cache", "conversation", "decode", "model_configs"} {
+	for _, s := range []string{"user_templates", "generation_timing", "qos_profiles", "qos_distribution", "prefix_cache", "conversation", "decode", "model_configs", "rag", "sharegpt"} {
 		assert.True(t, acts[s], s)
 	}
-	assert.Equal(t, noRAG, idle["rag.top_k_chunks"])
+	assert.Equal(t, noAutoscale, idle["autoscaler.min_users"])
 	assert.Equal(t, fixedLimits, idle["validation_limits.max_users"])
 	assert.Equal(t, onePerUser, idle["conversation.max_conversations"])
-	assert.Len(t, idle, 40)
+	assert.Len(t, idle, 27)
 }
 
 func TestOurOwnSectionHoldsParametersByName(t *testing.T) {

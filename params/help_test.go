@@ -36,7 +36,7 @@ func TestHelpTable(t *testing.T) {
 func TestHelpTellsWhichKeysHaveNoEffect(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, pythonFile(t).WriteHelp(&out))
-	assert.Contains(t, out.String(), "rag.top_k_chunks: "+noRAG)
+	assert.Contains(t, out.String(), "autoscaler.min_users: "+noAutoscale)
 	assert.Contains(t, out.String(), "decode.batch_size = 16")
 }
 

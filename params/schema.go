@@ -70,9 +70,7 @@ func (d *profileDraft) template(name string) *workloads.Template {
 
 // Why keys of the Python benchmark have no effect here.
 const (
-	noRAG       = "RAG is not in this version"
 	noAutoscale = "the autoscaler takes its limits from the flags"
-	noShareGPT  = "ShareGPT input is not in this version"
 	noCUDA      = "this build has no CUDA tier"
 	noPrefill   = "prefill takes no simulated time: the suite measures its I/O"
 	fixedEvict  = "tiers above the last are kept at 80 %, and an entry larger than that skips the tier"
@@ -135,17 +133,16 @@ func buildSchema() []yamlKey {
 			d.profile.SystemPromptTokens = append(d.profile.SystemPromptTokens, int(n))
 		}
 	})
-	idle(noRAG, "rag", keyInt, "chunk_size_tokens top_k_chunks max_chunk_bytes max_documents large_model_doc_tokens_min "+
-		"large_model_doc_tokens_max small_model_doc_tokens_min small_model_doc_tokens_max")
-	idle(noRAG, "rag", keyNumber, "request_probability")
-	idle(noRAG, "rag", keyText, "retrieval_distribution")
+	addRAG(add)
 	idle(onePerUser, "conversation", keyInt, "max_conversations")
 	add("conversation.max_turns_per_conv", keyInt, 1, 100000, func(d *profileDraft, v keyValue) { d.profile.MaxTurns = v.int() })
 	add("conversation.end_conversation_probability", keyNumber, 0, 1, func(d *profileDraft, v keyValue) { d.profile.NewConversation = v.numbers[0] })
 	idle(noAutoscale, "autoscaler", keyInt, "min_users max_users consecutive_samples_required")
 	idle(noAutoscale, "autoscaler", keyNumber, "scale_up_factor scale_down_factor")
 	add("decode.batch_size", keyInt, 1, big, func(d *profileDraft, v keyValue) { d.profile.DecodeBatch = v.int() })
-	idle(noShareGPT, "sharegpt", keyInt, "max_context_tokens max_generation_tokens chars_per_token_estimate")
+	add("sharegpt.max_context_tokens", keyInt, 1, big, func(d *profileDraft, v keyValue) { d.profile.ShareGPT.MaxContext = v.int() })
+	add("sharegpt.max_generation_tokens", keyInt, 1, big, func(d *profileDraft, v keyValue) { d.profile.ShareGPT.MaxGenerate = v.int() })
+	add("sharegpt.chars_per_token_estimate", keyInt, 1, big, func(d *profileDraft, v keyValue) { d.profile.ShareGPT.CharsPerToken = v.int() })
 	idle(noAutoscale, "saturation_detection", keyNumber, "read_latency_p95_threshold_ms write_latency_p95_threshold_ms")
 	idle(noAutoscale, "saturation_detection", keyInt, "queue_depth_threshold history_window_size")
 	idle(fixedLimits, "validation_limits", keyInt, "max_users max_duration_seconds max_gpu_memory_gb max_cpu_memory_gb")

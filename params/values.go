@@ -63,9 +63,17 @@ type Values struct {
 	DisablePrefixCaching bool
 	PrefillOnly          bool
 	DecodeOnly           bool
+	EnableRAG            bool
+	RAGDocuments         int
 
 	BurstTracePath      string // absolute: a file, a directory or a glob; empty = none
 	AzureTracePath      string
+	BlockTracePath      string
+	DatasetPath         string
+	MaxConversations    int64 // 0 = all
+	Tokenizer           string
+	ValidationTrace     string
+	Layout              string  // entry, block, slots
 	TraceSpeedup        float64 // 0 = as fast as possible
 	ReplayCycles        int     // 0 = until the window ends
 	TraceAllowMalformed bool

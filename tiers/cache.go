@@ -68,6 +68,8 @@ type Cache struct {
 	index    map[string]*entry
 	seq      uint64 // recency counter
 	gen      uint64 // write generation counter
+	open     int    // leases of DecideBlocks that are not closed
+	crowded  bool   // one of them holds blocks that do not fit beside each other
 	tickets  []*ticket
 	counters CacheCounters
 }
@@ -199,6 +201,24 @@ func (c *Cache) ResetCounters() {
 	for _, e := range c.index {
 		e.seen = false
 	}
+}
+
+// Forget deletes one entry that nobody uses and counts it as no eviction. An
+// absent one is fine.
+func (c *Cache) Forget(ctx context.Context, tag Tag, key string) error {
+	c.mu.Lock()
+	e := c.index[key]
+	if e == nil {
+		c.mu.Unlock()
+		return nil
+	}
+	if e.busy() || e.cur.pins > 0 {
+		c.mu.Unlock()
+		return fmt.Errorf("deleting %s from the cache: it is in use (%s)", key, e.state)
+	}
+	r := c.evict(e)
+	c.mu.Unlock()
+	return c.remove(ctx, tag, r)
 }
 
 // Clear deletes every entry. It is for the time between trials: the caller

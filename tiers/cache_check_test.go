@@ -162,7 +162,7 @@ func (c *Cache) check() error {
 		var last uint64
 		var err error
 		s.lru.walk(func(e *entry) bool {
-			if e.seq <= last || e.state != resident || e.cur.in != s {
+			if e.seq <= last || e.home() != s || (e.state != resident && e.at == nil) {
 				err = fmt.Errorf("%s: %s (seq %d after %d, %s) is out of LRU order", s.level, e.key, e.seq, last, e.state)
 			}
 			last = e.seq

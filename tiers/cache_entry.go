@@ -25,6 +25,10 @@ type entry struct {
 	seq   uint64        // recency: greater is more recent
 	seen  bool          // read at least once since the counters were reset
 
+	// Of a block, see DecideBlocks:
+	at   *space // the tier to which it belongs by decision, whose chain holds it from then on; nil: no block
+	uses int    // open leases that are going to read or write it
+
 	list       *chain // which recency chain holds it, nil if none
 	prev, next *entry
 }
@@ -122,9 +126,27 @@ func (r *recency) walk(f func(*entry) bool) {
 func (c *Cache) touch(e *entry) {
 	c.seq++
 	e.seq = c.seq
-	if e.list == nil || (e.next == nil && e.list == &e.cur.in.lru.touched) {
+	if e.list == nil || (e.next == nil && e.list == &e.home().lru.touched) {
 		return
 	}
 	e.list.remove(e)
-	e.cur.in.lru.touched.insert(e)
+	e.home().lru.touched.insert(e)
 }
+
+// home is the tier in whose order e stands.
+func (e *entry) home() *space {
+	if e.at != nil {
+		return e.at
+	}
+	return e.cur.in
+}
+
+// unlist takes e out of the order of its tier, if it stands in one.
+func (e *entry) unlist() {
+	if e.list != nil {
+		e.list.remove(e)
+	}
+}
+
+// busy says that a block is being written, sinks, or is going to be used by an open lease.
+func (e *entry) busy() bool { return e.state != resident || e.uses > 0 }

@@ -9,10 +9,23 @@ import (
 // retries is how often a transient failure is tried again (spec 12).
 const retries = 3
 
+// room reserves the path of a new entry and clears it: size bytes are claimed in s.
+func (c *Cache) room(ctx context.Context, tag Tag, size int64) (s *space, err error) {
+	p, err := c.reserve(ctx, size)
+	if err != nil {
+		return nil, err
+	}
+	if err = c.clearPath(ctx, tag, p); err != nil {
+		c.unclaim(p.target, size)
+	}
+	return p.target, err
+}
+
 // write runs the whole life of one new entry: slot, path, deletions,
 // demotions, bytes, publication. The published replica carries one pin, the
-// caller's.
-func (c *Cache) write(ctx context.Context, tag Tag, e *entry) (res Result, r *replica, err error) {
+// caller's. A block whose way was planned and cleared comes with the tier in
+// which its bytes are claimed, else s is nil.
+func (c *Cache) write(ctx context.Context, tag Tag, e *entry, s *space) (res Result, r *replica, err error) {
 	defer func() {
 		if err != nil {
 			c.abandon(e)
@@ -23,6 +36,9 @@ func (c *Cache) write(ctx context.Context, tag Tag, e *entry) (res Result, r *re
 	if c.slots.bounded && !tag.Unbounded {
 		if err = c.enter(ctx); err != nil {
 			res.Slot = c.now() - start
+			if s != nil {
+				c.unclaim(s, e.size)
+			}
 			return res, nil, err
 		}
 		defer c.leave()
@@ -30,16 +46,11 @@ func (c *Cache) write(ctx context.Context, tag Tag, e *entry) (res Result, r *re
 	slotted := c.now()
 	res.Slot = slotted - start
 
-	p, err := c.reserve(ctx, e.size)
-	if err != nil {
-		res.Space = c.now() - slotted
-		return res, nil, err
+	if s == nil {
+		s, err = c.room(ctx, tag, e.size)
 	}
-	s := p.target
-	if err = c.clearPath(ctx, tag, p); err == nil {
+	if err == nil {
 		err = c.take(ctx, s, e.size)
-	} else {
-		c.unclaim(s, e.size)
 	}
 	res.Space = c.now() - slotted
 	if err != nil {
@@ -61,14 +72,16 @@ func (c *Cache) write(ctx context.Context, tag Tag, e *entry) (res Result, r *re
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.seq++
-	e.seq = c.seq
 	e.state = resident
 	r = &replica{obj: o, in: s, pins: 1}
 	e.cur = r
 	s.reserved -= e.size
 	s.entries++
-	s.lru.touched.insert(e)
+	if e.at == nil {
+		c.seq++
+		e.seq = c.seq
+		s.lru.touched.insert(e)
+	}
 	c.counters.Written[s.level]++
 	c.counters.WrittenBytes[s.level] += e.size
 	e.settled()
@@ -84,6 +97,7 @@ func (c *Cache) abandon(e *entry) {
 		return
 	}
 	e.state = evicted
+	e.unlist()
 	delete(c.index, e.key)
 	e.settled()
 }
@@ -135,7 +149,9 @@ func (c *Cache) sink(ctx context.Context, tag Tag, d sinking) error {
 	d.e.cur = &replica{obj: o, in: to}
 	to.reserved -= size
 	to.entries++
-	to.lru.sunk.insert(d.e)
+	if d.e.at == nil {
+		to.lru.sunk.insert(d.e)
+	}
 	c.counters.Demoted[to.level]++
 	c.counters.DemotedBytes[to.level] += size
 	d.from.doomed = true // it is leaving since the path was planned
@@ -153,6 +169,7 @@ func (c *Cache) sink(ctx context.Context, tag Tag, d sinking) error {
 // take away bytes that another writer was already promised.
 func (c *Cache) drop(ctx context.Context, tag Tag, d sinking) {
 	c.mu.Lock()
+	d.e.unlist()
 	delete(c.index, d.e.key)
 	d.e.state = evicted
 	d.from.doomed = true

@@ -17,29 +17,38 @@ type Intent struct {
 type Outcome uint8
 
 // Hit: resident, pinned until read. Pending: being written by another; reading
-// waits. Miss: absent, and, if the intent said Write, ours to write.
+// waits. Miss: absent, and, if the intent said Write, ours to write. Kept, of
+// blocks only: there, but behind a missing one, so that nobody reads it.
 const (
 	Hit Outcome = iota
 	Pending
 	Miss
+	Kept
 )
 
-func (o Outcome) String() string { return [...]string{"hit", "pending", "miss"}[o] }
+func (o Outcome) String() string { return [...]string{"hit", "pending", "miss", "kept"}[o] }
 
 // Lease holds the decisions of one request, in the order of its intents. It is
 // used by one goroutine and must be closed. A zero Lease may be used again
 // after Close: its memory is kept.
 type Lease struct {
-	c      *Cache
-	claims []claim
+	c       *Cache
+	claims  []claim
+	blocks  bool     // made by DecideBlocks
+	planned int      // claims that were looked at for planning, of those
+	way     path     // of all blocks together, until it is cleared
+	asked   []Intent // to be looked up yet
+	crowds  bool     // its blocks do not fit beside each other
 }
 
 type claim struct {
 	e       *entry
 	pinned  *replica
 	outcome Outcome
-	owner   bool // ours to write
-	done    bool // dropped for good
+	owner   bool   // ours to write
+	using   bool   // counted in e.uses
+	claimed *space // where bytes are claimed for it
+	done    bool   // dropped for good
 }
 
 // Result is what one cache operation took.
@@ -56,8 +65,7 @@ type Result struct {
 
 // Decide decides all intents in one step. Keys must be distinct within one call.
 func (c *Cache) Decide(l *Lease, intents []Intent) {
-	l.c = c
-	l.claims = l.claims[:0]
+	l.c, l.claims, l.blocks = c, l.claims[:0], false
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, in := range intents {
@@ -102,6 +110,7 @@ func (c *Cache) unpin(r *replica) *replica {
 func (l *Lease) Drop(ctx context.Context, i int, tag Tag) {
 	l.claims[i].done = true
 	l.release(ctx, i, tag)
+	l.leave(i)
 }
 
 func (l *Lease) release(ctx context.Context, i int, tag Tag) {
@@ -121,11 +130,16 @@ func (l *Lease) release(ctx context.Context, i int, tag Tag) {
 // Close lets go of everything. Entries that were ours to write and were not
 // written are abandoned: their waiters find them gone.
 func (l *Lease) Close(ctx context.Context, tag Tag) {
+	l.forgo(ctx, tag)
 	for i := range l.claims {
 		l.release(ctx, i, tag)
-		if cl := &l.claims[i]; cl.owner {
+		l.leave(i)
+		cl := &l.claims[i]
+		if cl.claimed != nil {
+			l.c.unclaim(cl.claimed, cl.e.size)
+		}
+		if cl.owner {
 			l.c.abandon(cl.e)
-			cl.owner = false
 		}
 		l.claims[i] = claim{}
 	}
@@ -200,8 +214,12 @@ func (c *Cache) pending(e *entry) <-chan struct{} {
 // Read reads intent i once. It may be called again and again: the entry stays
 // pinned until Drop or Close.
 func (l *Lease) Read(ctx context.Context, i int, tag Tag) (Result, error) {
-	waited, err := l.Wait(ctx, i, tag)
-	res := Result{Waited: waited}
+	cleared, err := l.makeRoom(ctx, tag)
+	res := Result{Space: cleared}
+	if err != nil {
+		return res, err
+	}
+	res.Waited, err = l.Wait(ctx, i, tag)
 	if err != nil {
 		return res, err
 	}
@@ -209,7 +227,9 @@ func (l *Lease) Read(ctx context.Context, i int, tag Tag) (Result, error) {
 	c.mu.Lock()
 	var left *replica
 	if cl.e.state != evicted {
-		c.touch(cl.e)
+		if cl.e.at == nil {
+			c.touch(cl.e)
+		}
 		if cl.pinned != cl.e.cur {
 			// It sank since the last read. Staying with the old copy would keep
 			// its space from the writer that made it sink.
@@ -237,7 +257,14 @@ func (l *Lease) Write(ctx context.Context, i int, tag Tag) (Result, error) {
 		return Result{}, fmt.Errorf("writing a key that belongs to another request: %w", ErrGone)
 	}
 	l.letGo(ctx, i, tag)
-	res, r, err := l.c.write(ctx, tag, cl.e)
+	cleared, err := l.makeRoom(ctx, tag)
+	if err != nil {
+		return Result{Space: cleared}, err
+	}
+	s := cl.claimed
+	cl.claimed = nil
+	res, r, err := l.c.write(ctx, tag, cl.e, s)
+	res.Space += cleared
 	cl.owner = false
 	cl.pinned = r
 	l.holdAgain()

@@ -80,7 +80,10 @@ const gone = -1
 // plan tries to find room for size bytes and commits it: entries that must
 // leave are marked, bytes are claimed in every tier of the path. It returns nil
 // and changes nothing when too much of a tier is in the hands of other writers.
-func (c *Cache) plan(size int64) *path {
+//
+// A strict plan takes nothing but the least recent entries: when one of them is
+// busy it returns nil too. Otherwise those that cannot leave now are passed over.
+func (c *Cache) plan(size int64, strict bool) *path {
 	top := c.home(0, size)
 	var none [NumLevels]int64
 	need := none[:len(c.levels)]
@@ -94,6 +97,12 @@ func (c *Cache) plan(size int64) *path {
 			continue
 		}
 		s.lru.walk(func(e *entry) bool {
+			if strict && e.busy() {
+				return false
+			}
+			if e.state != resident {
+				return true
+			}
 			to := c.below(i, e.size)
 			if to != gone {
 				need[to] += e.size
@@ -155,6 +164,10 @@ func (c *Cache) commit(target *space, chosen []choice) *path {
 		}
 		e.list.remove(e)
 		e.state = moving
+		if e.at != nil {
+			e.at = c.levels[ch.to]
+			e.at.lru.sunk.insert(e)
+		}
 		e.cur.pins++ // the mover's own
 		s.leaving += e.size
 		p.sink = append(p.sink, sinking{e, e.cur, c.levels[ch.to]})
@@ -191,7 +204,7 @@ func (c *Cache) reserve(ctx context.Context, size int64) (*path, error) {
 	}
 	c.mu.Lock()
 	if len(c.tickets) == 0 {
-		if p := c.plan(size); p != nil {
+		if p := c.plan(size, false); p != nil {
 			c.mu.Unlock()
 			return p, nil
 		}
@@ -281,7 +294,7 @@ func (c *Cache) serve() {
 	}
 	for len(c.tickets) > 0 {
 		t := c.tickets[0]
-		if t.path = c.plan(t.size); t.path == nil {
+		if t.path = c.plan(t.size, false); t.path == nil {
 			return
 		}
 		c.tickets = c.tickets[1:]

@@ -60,6 +60,7 @@ func everyTier(t *testing.T, run func(t *testing.T, tier tiers.Tier)) {
 	t.Run("cpu", func(t *testing.T) { run(t, cpuTier(t, 32<<20)) })
 	t.Run("direct", func(t *testing.T) { run(t, fileTier(t, true)) })
 	t.Run("buffered", func(t *testing.T) { run(t, fileTier(t, false)) })
+	t.Run("slots", func(t *testing.T) { run(t, slotTier(t)) })
 	t.Run("gpu", func(t *testing.T) { run(t, gpuTier(t)) })
 	t.Run("null", func(t *testing.T) { run(t, tiers.NewNullTier()) })
 }

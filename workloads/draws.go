@@ -28,6 +28,14 @@ const (
 	drawPromptUse
 	drawPromptWhich
 	drawPopulation
+	drawDocumentTokens
+	drawRetrieve
+	drawDocument
+	drawChunk
+	drawQuery
+	drawQueryDocument
+	drawQueryChunk
+	drawQueryTokens
 )
 
 const golden = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio, odd

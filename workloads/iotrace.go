@@ -67,7 +67,7 @@ const (
 
 // OpenIOTrace opens a file. With allowMalformed any share of its rows may be malformed.
 func OpenIOTrace(path string, allowMalformed bool) (*IOTrace, error) {
-	lines, err := openLines(path)
+	lines, err := openLines(path, maxLine)
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,26 @@ func RequestKey(source string, row int64, cycle int) string {
 	return string(b)
 }
 
+// ConversationKey is the key of a turn of a recorded conversation: sg/<conversation>.<cycle>/t<turn>.
+func ConversationKey(conversation int64, cycle, turn int) string {
+	var space [64]byte
+	b := append(space[:0], "sg/"...)
+	b = strconv.AppendInt(b, conversation, 10)
+	b = append(b, '.')
+	b = strconv.AppendInt(b, int64(cycle), 10)
+	b = append(b, "/t"...)
+	return string(strconv.AppendInt(b, int64(turn), 10))
+}
+
+// BlockKey is the key of a content-addressed block: blk/<scope>/<id>.
+func BlockKey(scope string, id int64) string {
+	var space [96]byte
+	b := append(space[:0], "blk/"...)
+	b = append(b, scope...)
+	b = append(b, '/')
+	return string(strconv.AppendInt(b, id, 10))
+}
+
 // SystemKey is the key of a common system prompt.
 func SystemKey(n int) string {
 	if n >= 0 && n < len(systemKeys) {

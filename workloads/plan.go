@@ -11,11 +11,14 @@ const (
 	WriteIfAbsent               // an existing entry costs nothing
 	ReadOrWrite                 // a missing entry is a miss and is written
 	Reread                      // reads an entry that the request has just read or written, Times times; no lookup
+	// ReadPrefixOrWrite is one of a request's blocks, in order: those up to the first missing one are read, what is missing
+	// is written, and what is there behind it is left alone.
+	ReadPrefixOrWrite
 )
 
 // String names the operation.
 func (k OpKind) String() string {
-	names := [...]string{"read-if-present", "write-if-absent", "read-or-write", "reread"}
+	names := [...]string{"read-if-present", "write-if-absent", "read-or-write", "reread", "read-prefix-or-write"}
 	if int(k) < len(names) {
 		return names[k]
 	}
@@ -32,12 +35,14 @@ const (
 	ForPrefill
 	ForProbe
 	ForReread
-	NumPurposes = 5
+	ForBlock
+	ForRetrieval
+	NumPurposes = 7
 )
 
 // String names the purpose.
 func (p Purpose) String() string {
-	names := [NumPurposes]string{"prefix", "history", "prefill", "probe", "reread"}
+	names := [NumPurposes]string{"prefix", "history", "prefill", "probe", "reread", "block", "retrieval"}
 	if int(p) < len(names) {
 		return names[p]
 	}
@@ -61,11 +66,17 @@ type Planner struct {
 	Batched     bool // re-read the entry during decoding; otherwise it is read once
 }
 
-// Plan appends the operations of a request to dst, in the order in which they run: prefix, history, prefill, probe,
-// re-reads. It depends on nothing but the request, and allocates only when dst is too small.
+// Plan appends the operations of a request to dst, in the order in which they run: prefix, history, prefill, retrieval,
+// probe, re-reads. It depends on nothing but the request, and allocates only when dst is too small.
 func (p Planner) Plan(dst []Op, r *Request) []Op {
 	op := func(kind OpKind, purpose Purpose, e Entry, times int) {
 		dst = append(dst, Op{Kind: kind, Purpose: purpose, Key: e.Key, Tokens: e.Tokens, Bytes: p.Sizer.Bytes(e.Tokens), Times: times})
+	}
+	if len(r.Blocks) > 0 {
+		for _, e := range r.Blocks {
+			op(ReadPrefixOrWrite, ForBlock, e, 1)
+		}
+		return dst
 	}
 	if r.SystemPrompt >= 0 {
 		op(ReadOrWrite, ForPrefix, Entry{SystemKey(r.SystemPrompt), r.SystemPromptTokens}, 1)
@@ -76,7 +87,10 @@ func (p Planner) Plan(dst []Op, r *Request) []Op {
 		}
 		op(WriteIfAbsent, ForPrefill, r.Own, 1)
 	}
-	if r.Kind == PrefillOnly {
+	for _, e := range r.Retrieved {
+		op(ReadIfPresent, ForRetrieval, e, 1)
+	}
+	if r.Kind == PrefillOnly || r.Query {
 		return dst
 	}
 	if r.Kind == DecodeOnly {

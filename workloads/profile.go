@@ -30,6 +30,8 @@ type Profile struct {
 	PrefillOnlyTokens int
 	// DecodeBatch is the number of generated tokens per batched re-read of an entry.
 	DecodeBatch int
+	ShareGPT    ShareGPTCaps
+	RAG         RAGProfile
 }
 
 // DefaultProfile returns the users of MLPerf Storage's KV-cache workload.
@@ -57,6 +59,8 @@ func DefaultProfile() Profile {
 		SystemPromptTokens:  []int{5, 9, 6},
 		PrefillOnlyTokens:   10000,
 		DecodeBatch:         32,
+		RAG:                 DefaultRAG(),
+		ShareGPT:            ShareGPTCaps{MaxContext: 16384, MaxGenerate: 2048, CharsPerToken: 4},
 	}
 }
 
@@ -121,6 +125,10 @@ func (p Profile) Validate() []error {
 	}
 	tokens("prefill-only threshold", p.PrefillOnlyTokens)
 	tokens("decode batch size", p.DecodeBatch)
+	tokens("sharegpt max context tokens", p.ShareGPT.MaxContext)
+	tokens("sharegpt max generation tokens", p.ShareGPT.MaxGenerate)
+	tokens("sharegpt characters per token", p.ShareGPT.CharsPerToken)
+	problems = append(problems, p.RAG.validate()...)
 	for c, q := range p.QoS {
 		for _, d := range []time.Duration{q.P95, q.P99, q.P999, q.P9999} {
 			if d <= 0 {

@@ -52,6 +52,15 @@ type Request struct {
 	Own                Entry // its own entry: the context without the prefix, at least one token
 	History            []Entry
 
+	// Retrieved are the chunks of a document that the request reads before it decodes. A Query is nothing but that.
+	Retrieved []Entry
+	Query     bool
+
+	// Blocks make up a request of a block trace, from the first on, which has no Own entry. Of them IdealBlocks would be the
+	// cached prefix in a cache without bounds, -1 if nobody knows.
+	Blocks      []Entry
+	IdealBlocks int
+
 	slot    int32    // the cursor of the user in its source
 	session *session // the conversation in a trace with sessions
 }

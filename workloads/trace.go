@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 )
 
@@ -20,6 +21,9 @@ type TraceConfig struct {
 	MaxRequests  int64   // ends the load after N requests, 0 = never
 	Seed         uint64  // the run's seed plus the rank
 
+	// BlockTokens is the block size of formats that do not tell theirs, 0 means 512.
+	BlockTokens int
+
 	Profile       Profile // must be valid
 	PrefixCaching bool
 	PrefillOnly   bool
@@ -29,6 +33,8 @@ type TraceConfig struct {
 	Overtaking bool
 	// AllowMalformed accepts files with any number of malformed rows, and none that is usable.
 	AllowMalformed bool
+
+	maxConversations int64 // see ShareGPTConfig
 }
 
 // Trace is the Source of recorded requests: first come, first served, all of class Responsive. Rows are read when they are
@@ -44,6 +50,7 @@ type Trace struct {
 	headRead bool
 	report   TraceReport
 
+	ideal    *idealCache // of a block trace
 	sessions *sessions
 	cycle    int        // of the rows in sessions
 	parked   []*Request // all turns that wait for a predecessor or were just freed, in order
@@ -104,6 +111,7 @@ func newTrace(format *traceFormat, cfg TraceConfig) (*Trace, error) {
 		shape:    newShape(cfg.Profile, cfg.PrefixCaching, cfg.PrefillOnly, false),
 		stream:   newStream(cfg.Seed, -1),
 		sessions: newSessions(),
+		ideal:    newIdealCache(),
 	}
 	t.main = t.newStream(format)
 	t.main.report = &t.report
@@ -127,7 +135,7 @@ func checkStart(format *traceFormat, path string, allow bool) error {
 
 func (t *Trace) newStream(format *traceFormat) rowStream {
 	return rowStream{
-		format: format, paths: t.cfg.Paths, cycles: t.cfg.Cycles, allow: t.cfg.AllowMalformed,
+		format: format, paths: t.cfg.Paths, cycles: t.cfg.Cycles, allow: t.cfg.AllowMalformed, most: t.cfg.maxConversations,
 		pace: pace{speedup: t.cfg.Speedup, rate: t.cfg.Rate, constant: t.cfg.ConstantRate, stream: t.stream},
 	}
 }
@@ -179,12 +187,15 @@ func (t *Trace) hand(r *Request) *Request {
 		r.session.busy = true
 	}
 	t.taken++
-	t.takenTokens += int64(r.Own.Tokens)
+	t.takenTokens += int64(r.writes())
 	return r
 }
 
 // request makes the request of a row.
 func (t *Trace) request(row *traceRow) *Request {
+	if row.blockTokens > 0 {
+		return t.blockRequest(row)
+	}
 	r := &Request{
 		User: -1, Seq: row.seq, Class: Responsive, Arrival: row.arrival,
 		Conversation: int(row.seq), Turn: 1,
@@ -192,13 +203,18 @@ func (t *Trace) request(row *traceRow) *Request {
 	}
 	r.SystemPrompt, r.SystemPromptTokens = t.shape.prompt(t.stream, row.seq)
 	r.Own = Entry{Key: RequestKey(t.cfg.Name, row.row, row.cycle), Tokens: ownTokens(row.context, r.SystemPromptTokens)}
-	if row.session == "" || !t.cfg.MultiTurn {
+	session := row.session
+	if row.turn > 0 {
+		session = strconv.FormatInt(row.conversation, 10)
+		r.Own.Key = ConversationKey(row.conversation, row.cycle, row.turn)
+	}
+	if session == "" || !t.cfg.MultiTurn {
 		return r
 	}
 	if row.cycle != t.cycle { // keys of another cycle are other entries
 		t.cycle, t.sessions = row.cycle, newSessions()
 	}
-	c := t.sessions.get(row.session, r.Conversation, t.cfg.Profile.MaxTurns)
+	c := t.sessions.get(session, r.Conversation, t.cfg.Profile.MaxTurns)
 	r.session, r.Conversation, r.Turn = c, c.conversation, len(c.history)+1
 	r.History = c.history[:len(c.history):len(c.history)]
 	c.history = append(c.history, r.Own)

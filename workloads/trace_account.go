@@ -57,9 +57,17 @@ func (t *Trace) follow(until time.Duration) {
 		if t.shadowRow.arrival > until {
 			return
 		}
-		_, prefix := t.shape.prompt(t.stream, t.shadowRow.seq)
 		t.offered.Offered++
-		t.offered.OfferedTokens += int64(ownTokens(t.shadowRow.context, prefix))
+		t.offered.OfferedTokens += int64(t.writes(&t.shadowRow))
 		t.shadowRead = false
 	}
+}
+
+// writes returns the tokens that a row's request offers to write.
+func (t *Trace) writes(row *traceRow) int {
+	if row.blockTokens > 0 {
+		return min(row.context, len(row.blocks)*row.blockTokens)
+	}
+	_, prefix := t.shape.prompt(t.stream, row.seq)
+	return ownTokens(row.context, prefix)
 }

@@ -30,32 +30,40 @@ type lineReader struct {
 	started bool
 }
 
-func openLines(path string) (*lineReader, error) {
-	f, err := os.Open(path)
+// openLines opens a trace whose lines are at most limit bytes long.
+func openLines(path string, limit int) (*lineReader, error) {
+	f, from, unpack, err := openUnpacked(path)
 	if err != nil {
-		return nil, fmt.Errorf("open trace: %w", err)
+		return nil, err
 	}
-	l := &lineReader{path: path, file: f}
-	var from io.Reader = f
+	return &lineReader{path: path, file: f, unpack: unpack, text: bufio.NewReaderSize(from, limit)}, nil
+}
+
+// openUnpacked opens a file and what is in it; unpack is nil for a plain one.
+func openUnpacked(path string) (f *os.File, from io.Reader, unpack io.Closer, err error) {
+	f, err = os.Open(path)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("open trace: %w", err)
+	}
+	from = f
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".gz":
 		z, err := gzip.NewReader(f)
 		if err != nil {
 			f.Close()
-			return nil, fmt.Errorf("open trace %s as gzip: %w", path, err)
+			return nil, nil, nil, fmt.Errorf("open trace %s as gzip: %w", path, err)
 		}
-		from, l.unpack = z, z
+		from, unpack = z, z
 	case ".zst":
 		// Concurrency 1 decodes inside Read: a Source starts no goroutines.
 		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
 		if err != nil {
 			f.Close()
-			return nil, fmt.Errorf("open trace %s as zstd: %w", path, err)
+			return nil, nil, nil, fmt.Errorf("open trace %s as zstd: %w", path, err)
 		}
-		from, l.unpack = z, z.IOReadCloser()
+		from, unpack = z, z.IOReadCloser()
 	}
-	l.text = bufio.NewReaderSize(from, maxLine)
-	return l, nil
+	return f, from, unpack, nil
 }
 
 // next returns the next line that is not blank, without its end; io.EOF after the last. The bytes are the caller's to change

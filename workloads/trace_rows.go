@@ -9,9 +9,14 @@ import (
 	"time"
 )
 
-// traceFormat is what tells one CSV format from another.
+// traceFormat is what tells one format from another.
 type traceFormat struct {
 	name string // in messages
+	// open opens a file that is no CSV; the fields below describe CSV formats.
+	open func(path string) (rowReader, error)
+	// silent: a row without generated tokens is a request like others, and not a failed one.
+	silent bool
+
 	// Names of the columns in a header, compared without regard to case. session may be missing in a file.
 	stampName, contextName, generateName, sessionName string
 	// positional returns the columns of a file without a header from the number of fields in its first row.
@@ -47,7 +52,77 @@ type record struct {
 	stamp             time.Duration // on the trace's own clock
 	context, generate int           // generate 0: the request failed
 	session           string
+
+	// Of a trace of blocks; context counts all tokens, those of no block included.
+	blocks      []int64 // distinct
+	blockTokens int
+	scope       string // in which the ids mean something
+
+	// Of a recorded conversation:
+	turn  int  // from 1, 0: none
+	opens bool // the first usable turn of its conversation
 }
+
+// rowReader reads the rows of one file.
+type rowReader interface {
+	// next returns the next row, or the reason why it is malformed. err ends the file: io.EOF, or what makes it unreadable.
+	next() (rec record, reason, err error)
+	line() int // of the row last returned, from 1
+	close() error
+}
+
+// csvRows reads comma-separated values.
+type csvRows struct {
+	format *traceFormat
+	lines  *lineReader
+	cols   columns
+	fields [][]byte
+}
+
+// reader opens a file of the format.
+func (f *traceFormat) reader(path string) (rowReader, error) {
+	if f.open != nil {
+		return f.open(path)
+	}
+	lines, err := openLines(path, maxLine)
+	if err != nil {
+		return nil, err
+	}
+	return &csvRows{format: f, lines: lines, cols: columns{stamp: -1}}, nil
+}
+
+func (c *csvRows) next() (rec record, reason, err error) {
+	for {
+		line, tooLong, err := c.lines.next()
+		if err != nil {
+			return record{}, nil, err
+		}
+		c.fields = c.fields[:0]
+		if tooLong {
+			reason = fmt.Errorf("longer than %d bytes", maxLine)
+		} else {
+			c.fields, reason = splitFields(c.fields, line)
+		}
+		if c.cols.stamp < 0 && reason == nil {
+			cols, header, err := c.format.header(c.fields)
+			if err != nil {
+				return record{}, nil, fmt.Errorf("%s:%d: %w", c.lines.path, c.lines.number, err)
+			}
+			if header {
+				c.cols = cols
+				continue
+			}
+			c.cols = c.format.positional(len(c.fields))
+		}
+		if reason == nil {
+			rec, reason = c.format.parse(c.fields, c.cols)
+		}
+		return rec, reason, nil
+	}
+}
+
+func (c *csvRows) line() int    { return c.lines.number }
+func (c *csvRows) close() error { return c.lines.close() }
 
 // header returns the columns that a first line names; ok is false when the line is no header.
 func (f *traceFormat) header(fields [][]byte) (c columns, ok bool, err error) {

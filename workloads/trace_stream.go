@@ -17,6 +17,8 @@ type TraceReport struct {
 	First []RowError
 	// Cycles is how often the whole input was read to its end.
 	Cycles int
+	// Tokenizer counted the tokens of texts, "" where the input tells them.
+	Tokenizer string
 }
 
 // RowError is a malformed row.
@@ -57,6 +59,8 @@ type traceRow struct {
 	row     int64 // its number within the cycle, over all files, from 1
 	cycle   int
 	arrival time.Duration
+
+	conversation int64 // of a recorded conversation: its number within the cycle, from 1
 }
 
 // rowStream reads the usable rows of all files and cycles, in order, with constant memory.
@@ -68,13 +72,14 @@ type rowStream struct {
 	pace   pace
 	report *TraceReport // nil: somebody else counts
 	limit  int64        // rows of a file to read at most, 0: all
+	most   int64        // conversations of a cycle to read, 0: all
 
-	lines   *lineReader
-	cols    columns
-	fields  [][]byte
+	reader  rowReader
 	file    int // index of the file being read
 	cycle   int
 	row     int64 // rows of this cycle
+	talks   int64 // conversations of this cycle
+	enough  bool  // most of them were read
 	seq     int64
 	arrival time.Duration // of the row before
 
@@ -92,7 +97,7 @@ type rowStream struct {
 // next returns the next usable row; false at the end of the input or after an error, which err then holds.
 func (s *rowStream) next() (traceRow, bool) {
 	for !s.done {
-		if s.lines == nil && !s.open() {
+		if s.reader == nil && !s.open() {
 			break
 		}
 		rec, ok, err := s.read()
@@ -104,6 +109,11 @@ func (s *rowStream) next() (traceRow, bool) {
 			s.fail(err)
 			break
 		}
+		if ok && rec.opens && s.most > 0 && s.talks >= s.most {
+			s.file, s.enough = len(s.paths)-1, true // the rest is not asked for
+			s.finishFile()
+			continue
+		}
 		if ok {
 			return s.place(rec), true
 		}
@@ -111,61 +121,42 @@ func (s *rowStream) next() (traceRow, bool) {
 	return traceRow{}, false
 }
 
-// open opens the current file and reads its header.
+// open opens the current file.
 func (s *rowStream) open() bool {
 	if len(s.paths) == 0 {
 		s.done = true
 		return false
 	}
-	lines, err := openLines(s.paths[s.file])
+	reader, err := s.format.reader(s.paths[s.file])
 	if err != nil {
 		s.fail(err)
 		return false
 	}
-	s.lines = lines
+	s.reader = reader
 	s.rows, s.usable, s.malformed = 0, 0, 0
-	s.cols = columns{stamp: -1}
 	return true
 }
 
-// read reads one line; ok is false for a row to be skipped.
+// read reads one row; ok is false for one to be skipped.
 func (s *rowStream) read() (rec record, ok bool, err error) {
 	if s.limit > 0 && s.rows >= s.limit {
 		return record{}, false, io.EOF
 	}
-	line, tooLong, err := s.lines.next()
+	rec, reason, err := s.reader.next()
 	if err != nil {
 		return record{}, false, err
 	}
-	var reason error
-	s.fields = s.fields[:0]
-	if tooLong {
-		reason = fmt.Errorf("longer than %d bytes", maxLine)
-	} else {
-		s.fields, reason = splitFields(s.fields, line)
-	}
-	if s.cols.stamp < 0 && reason == nil {
-		cols, header, err := s.format.header(s.fields)
-		if err != nil {
-			return record{}, false, fmt.Errorf("%s:%d: %w", s.lines.path, s.lines.number, err)
-		}
-		if header {
-			s.cols = cols
-			return record{}, false, nil
-		}
-		s.cols = s.format.positional(len(s.fields))
-	}
 	s.rows++
 	s.row++
-	if reason == nil {
-		rec, reason = s.format.parse(s.fields, s.cols)
-	}
 	s.count(reason, rec)
 	if reason != nil {
 		return record{}, false, s.checkMalformed(false)
 	}
-	return rec, rec.generate > 0, nil
+	return rec, rec.generate > 0 || s.format.silent, nil
 }
+
+// path is the file being read.
+func (s *rowStream) path() string { return s.paths[s.file] }
 
 // count notes a row in the report.
 func (s *rowStream) count(reason error, rec record) {
@@ -180,9 +171,9 @@ func (s *rowStream) count(reason error, rec record) {
 	case reason != nil:
 		s.report.Malformed++
 		if len(s.report.First) < maxRowErrors {
-			s.report.First = append(s.report.First, RowError{s.lines.path, s.lines.number, reason.Error()})
+			s.report.First = append(s.report.First, RowError{s.path(), s.reader.line(), reason.Error()})
 		}
-	case rec.generate == 0:
+	case rec.generate == 0 && !s.format.silent:
 		s.report.Failed++
 	}
 }
@@ -195,14 +186,14 @@ func (s *rowStream) checkMalformed(atEnd bool) error {
 	why := ""
 	if s.report != nil {
 		for _, e := range s.report.First {
-			if e.File == s.lines.path {
+			if e.File == s.path() {
 				why = "; the first is " + e.Error()
 				break
 			}
 		}
 	}
 	return fmt.Errorf("trace %s: %d of the first %d rows are malformed, more than 1 %%: is it of the %s format?%s",
-		s.lines.path, s.malformed, s.rows, s.format.name, why)
+		s.path(), s.malformed, s.rows, s.format.name, why)
 }
 
 // place gives a usable row its number and its arrival.
@@ -223,7 +214,10 @@ func (s *rowStream) place(rec record) traceRow {
 	case s.pace.speedup > 0:
 		s.arrival = max(s.arrival, s.base+nanoseconds(float64(s.last-s.first)/s.pace.speedup))
 	}
-	t := traceRow{record: rec, seq: s.seq, row: s.row, cycle: s.cycle, arrival: s.arrival}
+	if rec.opens {
+		s.talks++
+	}
+	t := traceRow{record: rec, conversation: s.talks, seq: s.seq, row: s.row, cycle: s.cycle, arrival: s.arrival}
 	s.seq++
 	return t
 }
@@ -234,9 +228,9 @@ func (s *rowStream) finishFile() {
 		s.fail(err)
 		return
 	}
-	if s.usable == 0 && !s.allow && s.limit == 0 {
+	if s.usable == 0 && !s.allow && s.limit == 0 && !s.enough {
 		s.fail(fmt.Errorf("trace %s has no usable row among its %d (%d malformed, the others failed requests)",
-			s.lines.path, s.rows, s.malformed))
+			s.path(), s.rows, s.malformed))
 		return
 	}
 	// The next file starts one mean distance after the last row, so that the rate goes on over the seam.
@@ -249,7 +243,7 @@ func (s *rowStream) finishFile() {
 	if s.file < len(s.paths) {
 		return
 	}
-	s.file, s.row = 0, 0
+	s.file, s.row, s.talks, s.enough = 0, 0, 0, false
 	s.cycle++
 	if s.report != nil {
 		s.report.Cycles = s.cycle
@@ -269,8 +263,8 @@ func (s *rowStream) fail(err error) {
 
 // closeFile closes the current file, if one is open. Reading is over, so that an error of closing changes nothing.
 func (s *rowStream) closeFile() {
-	if s.lines != nil {
-		_ = s.lines.close()
-		s.lines = nil
+	if s.reader != nil {
+		_ = s.reader.close()
+		s.reader = nil
 	}
 }

@@ -42,8 +42,8 @@ func openTrace(t *testing.T, open func(TraceConfig) (*Trace, error), cfg TraceCo
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, s.Close())
-		require.Nil(t, s.main.lines, "a file is left open")
-		require.True(t, s.shadow == nil || s.shadow.lines == nil, "a file of the shadow reader is left open")
+		require.Nil(t, s.main.reader, "a file is left open")
+		require.True(t, s.shadow == nil || s.shadow.reader == nil, "a file of the shadow reader is left open")
 	})
 	return s
 }

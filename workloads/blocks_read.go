@@ -1,0 +1,148 @@
+package workloads
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// maxBlockLine is the longest line of a block trace: a request of a hundred thousand ids.
+const maxBlockLine = 1 << 20
+
+// openBlocks opens a file of either format.
+func openBlocks(path string, size int) (rowReader, error) {
+	base := filepath.Base(path)
+	if at := strings.IndexByte(base, '.'); at > 0 {
+		base = base[:at]
+	}
+	session := false
+	if !strings.Contains(strings.ToLower(filepath.Base(path)), ".jsonl") {
+		doc, err := openDocument(path)
+		if err != nil {
+			return nil, err
+		}
+		session, err = isSession(doc.dec)
+		_ = doc.close() // only read from
+		if err != nil {
+			return nil, fmt.Errorf("trace %s: %w: want JSON lines with hash_ids (Mooncake) or a JSON document with requests (a session)", path, err)
+		}
+	}
+	if session {
+		doc, err := openDocument(path)
+		if err != nil {
+			return nil, err
+		}
+		return &sessionRows{doc: doc, base: base}, nil
+	}
+	lines, err := openLines(path, maxBlockLine)
+	if err != nil {
+		return nil, err
+	}
+	return &mooncakeRows{lines: lines, scope: scopeName(base), size: size}, nil
+}
+
+// isSession tells the formats apart by the keys of the first object.
+func isSession(dec *json.Decoder) (bool, error) {
+	t, err := dec.Token()
+	if err == nil && t != json.Delim('{') {
+		err = errors.New("it does not start with an object")
+	}
+	for err == nil && dec.More() {
+		if t, err = dec.Token(); err != nil {
+			break
+		}
+		switch t {
+		case "requests", "block_size", "hash_id_scope":
+			return true, nil
+		case "hash_ids", "input_length", "output_length", "timestamp":
+			return false, nil
+		}
+		err = skipValue(dec)
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		err = errors.New("the format is unknown")
+	}
+	return false, err
+}
+
+// mooncakeRows reads Mooncake's JSON lines.
+type mooncakeRows struct {
+	lines *lineReader
+	scope string
+	size  int
+}
+
+// mooncakeRow is one line. Pointers tell what is missing.
+type mooncakeRow struct {
+	Timestamp *float64 `json:"timestamp"` // ms
+	Input     *int     `json:"input_length"`
+	Output    *int     `json:"output_length"`
+	Blocks    []int64  `json:"hash_ids"`
+}
+
+func (m *mooncakeRows) next() (rec record, reason, err error) {
+	line, tooLong, err := m.lines.next()
+	switch {
+	case err != nil:
+		return record{}, nil, err
+	case tooLong:
+		return record{}, fmt.Errorf("longer than %d bytes", maxBlockLine), nil
+	}
+	var row mooncakeRow
+	if err := json.Unmarshal(line, &row); err != nil {
+		return record{}, err, nil
+	}
+	if row.Timestamp == nil || row.Input == nil || row.Output == nil {
+		return record{}, errors.New("want timestamp, input_length, output_length and hash_ids"), nil
+	}
+	rec = record{context: *row.Input, generate: *row.Output, blocks: row.Blocks, blockTokens: m.size, scope: m.scope}
+	reason = rec.finish(*row.Timestamp / 1e3)
+	return rec, reason, nil
+}
+
+func (m *mooncakeRows) line() int    { return m.lines.number }
+func (m *mooncakeRows) close() error { return m.lines.close() }
+
+// finish checks a row of blocks and sets its time.
+func (r *record) finish(seconds float64) error {
+	switch {
+	case !(seconds >= 0 && seconds <= 9e9): // written so that NaN fails
+		return errSeconds
+	case r.context < 1 || r.generate < 0:
+		return errFewTokens
+	case r.context > maxTokens || r.generate > maxTokens:
+		return errTokens
+	}
+	r.stamp = time.Duration(math.Round(seconds * 1e9))
+	return checkBlocks(r)
+}
+
+// BlockSize returns the tokens of the largest blocks of block traces, judging each file by its first usable row.
+func BlockSize(paths []string) (int, error) {
+	largest := 0
+	for _, path := range paths {
+		rows, err := openBlocks(path, blockTokens)
+		if err != nil {
+			return 0, err
+		}
+		for {
+			rec, reason, err := rows.next()
+			if err == nil && reason == nil {
+				largest = max(largest, rec.blockTokens)
+			}
+			if err != nil || reason == nil {
+				break
+			}
+		}
+		_ = rows.close() // only read from
+	}
+	if largest == 0 {
+		return 0, errors.New("no usable row in any of the block traces")
+	}
+	return largest, nil
+}
