@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strings"
 
 	"kvbench/tools/command"
 	"kvbench/tools/compare"
@@ -104,6 +105,20 @@ type grid struct {
 	Head []string
 	Rows [][]gridCell
 	Note string
+}
+
+// Heads are the cells of the header, aligned as what stands below.
+func (g grid) Heads() []gridCell {
+	out := make([]gridCell, len(g.Head))
+	for i, h := range g.Head {
+		out[i].Text = h
+		for _, row := range g.Rows {
+			if i < len(row) && strings.HasPrefix(row[i].Class, "num") {
+				out[i].Class = "num"
+			}
+		}
+	}
+	return out
 }
 
 type gridCell struct {

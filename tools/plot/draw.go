@@ -22,13 +22,13 @@ func (d *drawing) axes(c Chart, x, y scale) {
 			d.add(`<line class="grid" x1="%s" x2="%s" y1="%d" y2="%d"/>`, f(at), f(at), top, height-bottomRoom)
 		}
 		first, second, two := strings.Cut(t.Label, "\n")
-		d.text(at, height-bottomRoom+14, "middle", "", first)
+		d.text(at, height-bottomRoom+15, "middle", "", first)
 		if two {
-			d.text(at, height-bottomRoom+27, "middle", "", second)
+			d.text(at, height-bottomRoom+30, "middle", "", second)
 		}
 	}
 	d.add(`<line class="base" x1="%d" x2="%d" y1="%d" y2="%d"/>`, left, width-right, height-bottomRoom, height-bottomRoom)
-	d.text((left+width-right)/2, height-bottomRoom+44, "middle", "label", c.X.Label)
+	d.text((left+width-right)/2, height-bottomRoom+47, "middle", "label", c.X.Label)
 	d.add(`<text transform="translate(13 %d) rotate(-90)" text-anchor="middle" class="label">%s</text></g>`,
 		(top+height-bottomRoom)/2, html.EscapeString(c.Y.Label))
 }

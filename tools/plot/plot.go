@@ -63,8 +63,8 @@ type Mark struct {
 
 // The drawing's size in its own units. Pages scale it; text stays readable down to three quarters.
 const (
-	width, height                = 480, 312
-	left, right, top, bottomRoom = 62, 14, 12, 56
+	width, height                = 480, 316
+	left, right, top, bottomRoom = 62, 14, 12, 60
 	lineHeight                   = 16
 )
 

@@ -123,6 +123,7 @@ func (b *book) draw(p plot, row, top int) int {
 	if p.kind == excelize.Bar {
 		height = 180 + len(p.categories)*(8+6*len(p.series))
 		chart.XAxis.ReverseOrder = true
+		chart.GapWidth = new(uint(40)) // per cent of a bar: many series make them thin
 	}
 	height = min(height, 600) // a landscape page
 	chart.Dimension = excelize.ChartDimension{Width: 880, Height: uint(height)}

@@ -203,7 +203,7 @@ func (b *book) metrics(t *compare.Table) {
 				if len(c.Values) == 0 {
 					row = append(row, nil, nil, nil, nil, nil)
 				} else {
-					row = append(row, len(c.Values), c.Summary.Center*scale, c.Summary.Lo*scale, c.Summary.Hi*scale, share(c.CV))
+					row = append(row, len(c.Values), round(c.Summary.Center*scale), round(c.Summary.Lo*scale), round(c.Summary.Hi*scale), share(c.CV))
 				}
 				if i > 0 {
 					row = append(row, change(c.Change)...)
