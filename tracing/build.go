@@ -39,6 +39,7 @@ func (c *Collector) build(w *window, n *counts) *Trace {
 	p.Flushes, p.FlushWaits = int64(r.flushes), int64(r.flushWaits)
 	p.Discards, p.DiscardBytes, p.Others = int64(r.discards), int64(r.discardBytes), int64(r.others)
 	p.LeadNS, p.TailNS = w.margins()
+	p.IdleKnown = true
 	p.Gaps, p.IdleNS = int64(r.gaps), int64(r.gapNS)+p.LeadNS+p.TailNS
 	p.Losses = Losses{
 		Unmatched: int64(r.unmatched), Orphaned: int64(r.orphaned), Stale: int64(r.stale), Full: int64(r.full),
@@ -96,6 +97,7 @@ func (c *Collector) judge(t *Trace) {
 	if float64(stale) > lossTolerated*float64(total) {
 		p.Warnings = append(p.Warnings, "too many lost completions: the depth at dispatch and the idle time are left out")
 		t.DepthRead, t.DepthWrite, t.Idle, p.IdleNS, p.Gaps = nil, nil, nil, p.LeadNS+p.TailNS, 0
+		p.IdleKnown = false
 	}
 	if n := p.Read.imbalance() + p.Write.imbalance(); n != 0 {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("issued and completed requests differ by %d", n))

@@ -24,13 +24,13 @@ type FioInput struct {
 
 // fio's limits, and what counts as a pause that a job should have.
 const (
-	maxDepth = 256
-	// idleShare of the window must be gaps of at least gapMin for a job to think: shorter ones fio has of itself.
-	idleShare = 0.1
-	gapMinUS  = 20
-	pausesMin = 3 // fewer are no rhythm
-	pageBytes = 4096
-	hugeBytes = 2 << 20
+	maxDepth    = 256
+	idleShare   = 0.1 // of the window
+	gapMinUS    = 20  // shorter ones fio has of itself
+	pausesMin   = 3   // fewer are no rhythm
+	singleDepth = 1.5 // below, requests come one by one
+	pageBytes   = 4096
+	hugeBytes   = 2 << 20
 )
 
 // job is what the text is made of.
@@ -92,7 +92,8 @@ func (j *job) fromRequests(t *Trace) {
 		return
 	}
 	d2c := p.Read.d2c() + p.Write.d2c()
-	if n, us := pauses(t.Idle); n >= pausesMin && us*1000 >= idleShare*window {
+	n, us := pauses(t.Idle, gapMin(t, window))
+	if n >= pausesMin && us*1000 >= idleShare*window {
 		j.thinkUS = int64(math.Round(us / float64(n)))
 		j.thinkBlocks = max(1, int64(math.Round(float64(p.Requests())/float64(n))))
 		j.busy = max(1-us*1000/window, d2c/window/maxDepth)
@@ -100,13 +101,26 @@ func (j *job) fromRequests(t *Trace) {
 	j.setDepth(d2c / (window * j.busy))
 }
 
-// pauses counts the gaps that are long enough for fio to make, and their sum in microseconds.
-func pauses(idle *Histogram) (n int64, us float64) {
+// gapMin is the shortest gap in microseconds that a job must make by itself. At a depth of about one every gap that fio
+// would not have anyway is the application's. Deeper, the device runs dry between two handfuls of completions, for less
+// than one of its own latencies, and so it does under fio.
+func gapMin(t *Trace, window float64) float64 {
+	p := &t.Capture
+	d2c := p.Read.d2c() + p.Write.d2c()
+	busy := max(window-float64(p.IdleNS-p.LeadNS-p.TailNS), 1)
+	if d2c/busy < singleDepth {
+		return gapMinUS
+	}
+	return max(gapMinUS, perRequest(p.Read.D2CNS+p.Write.D2CNS, max(1, p.Requests())))
+}
+
+// pauses counts the gaps of at least that length, and their sum in microseconds.
+func pauses(idle *Histogram, least float64) (n int64, us float64) {
 	if idle == nil {
 		return 0, 0
 	}
 	for _, b := range idle.Buckets {
-		if b.Range[0] >= gapMinUS {
+		if b.Range[0] >= least {
 			n += b.Count
 			us += float64(b.Count) * (b.Range[0] + b.Range[1]) / 2
 		}

@@ -99,6 +99,14 @@ func TestFioJobs(t *testing.T) {
 			reads: map[int64]uint64{128 << 10: 8000}, d2c: 8 * time.Millisecond, window: 20 * time.Second,
 			gaps: append(repeat(100, 100*time.Millisecond), repeat(5000, 3*time.Microsecond)...),
 		}, FioInput{}},
+		{"batches", made{
+			reads: map[int64]uint64{4096: 200000}, d2c: 700 * time.Microsecond, window: 14 * time.Second,
+			gaps: repeat(5000, 500*time.Microsecond),
+		}, FioInput{Title: "fio, whose queue runs dry between batches"}},
+		{"single", made{
+			reads: map[int64]uint64{4096: 70000}, d2c: 100 * time.Microsecond, window: 14 * time.Second,
+			gaps: repeat(70000, 100*time.Microsecond),
+		}, FioInput{Title: "one request at a time, and work between them"}},
 		{"cached", made{reads: map[int64]uint64{128 << 10: 8000}, d2c: time.Millisecond, window: 20 * time.Second}, cached},
 		{"one-gap", made{reads: map[int64]uint64{4096: 8000}, d2c: time.Millisecond, window: 20 * time.Second, gaps: repeat(1, 10*time.Second)}, FioInput{Title: "vllm"}},
 	} {
@@ -180,7 +188,7 @@ func TestText(t *testing.T) {
 
 func TestDiagnosis(t *testing.T) {
 	base := made{reads: map[int64]uint64{1 << 20: 1000}, d2c: 10 * time.Millisecond, window: time.Second}
-	assert.Contains(t, base.trace().Diagnosis(FioInput{}), "device-bound: 100% of the window")
+	assert.Contains(t, base.trace().Diagnosis(FioInput{}), "device-bound: requests in flight for 100% of the window")
 	assert.Contains(t, base.trace().Diagnosis(FioInput{ReadBytes: 10 << 30}), "cache-served: the device read 10%")
 	idle := base
 	idle.gaps = repeat(10, 40*time.Millisecond)

@@ -112,9 +112,11 @@ type Capture struct {
 	Others       int64 `json:"others"` // zeroing, zone management
 
 	IdleNS int64 `json:"idle_ns"` // Σ of the gaps in which nothing was in flight, with Lead and Tail
-	LeadNS int64 `json:"lead_ns"` // before the first request
-	TailNS int64 `json:"tail_ns"` // after the last
-	Gaps   int64 `json:"gaps"`
+	// IdleKnown is false when lost completions hid the gaps; IdleNS then has only the margins.
+	IdleKnown bool  `json:"idle_known"`
+	LeadNS    int64 `json:"lead_ns"` // before the first request
+	TailNS    int64 `json:"tail_ns"` // after the last
+	Gaps      int64 `json:"gaps"`
 
 	Losses Losses `json:"losses"`
 	// Stat is what the device's own counters say of the same window; null where there are none.
