@@ -37,8 +37,9 @@ type probes interface {
 	edge() (edge, error)
 	read() (counts, error)
 	missed() int64 // runs that the kernel skipped since attaching
-	// stranded counts the requests of each direction that were dispatched before and are still followed.
-	stranded(before uint64) ([2]int64, error)
+	// stranded counts the requests of each direction that were dispatched before and are still followed, and the time that
+	// this was so in the window.
+	stranded(before uint64) (n [2]int64, blind uint64, err error)
 	close() error
 }
 
@@ -58,6 +59,7 @@ type window struct {
 	missed        int64
 	missedEnd     int64
 	stranded      [2]int64
+	blind         uint64
 	err           error
 }
 
@@ -147,7 +149,7 @@ func (c *Collector) closeWindow() error {
 	w.statEnd = c.readStat()
 	if c.probes != nil {
 		w.missedEnd = c.probes.missed()
-		w.stranded = c.stranded()
+		w.stranded, w.blind = c.stranded()
 	}
 	return w.err
 }
@@ -164,16 +166,16 @@ const strandedAfter = 60 * time.Second
 
 // stranded finds requests whose completion no program saw and whose address has not come back: a device that says it
 // has nothing in flight is believed.
-func (c *Collector) stranded() [2]int64 {
+func (c *Collector) stranded() ([2]int64, uint64) {
 	now := c.window.after.now
 	if s := c.readStat(); s == nil || s.InFlight != 0 {
 		now -= min(now, uint64(strandedAfter))
 	}
-	n, err := c.probes.stranded(now)
+	n, blind, err := c.probes.stranded(now)
 	if err != nil {
 		c.window.err = errors.Join(c.window.err, err)
 	}
-	return n
+	return n, blind
 }
 
 // readStat reads the counters of the device, or sums its members', which are what is traced.

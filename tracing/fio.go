@@ -93,10 +93,11 @@ func (j *job) fromRequests(t *Trace) {
 	}
 	d2c := p.Read.d2c() + p.Write.d2c()
 	n, us := pauses(t.Idle, gapMin(t, window))
-	if n >= pausesMin && us*1000 >= idleShare*window {
+	idle := us * 1000 / p.seeing()
+	if n >= pausesMin && idle >= idleShare*window {
 		j.thinkUS = int64(math.Round(us / float64(n)))
-		j.thinkBlocks = max(1, int64(math.Round(float64(p.Requests())/float64(n))))
-		j.busy = max(1-us*1000/window, d2c/window/maxDepth)
+		j.thinkBlocks = max(1, int64(math.Round(float64(p.Requests())*p.seeing()/float64(n))))
+		j.busy = max(1-idle/window, d2c/window/maxDepth)
 	}
 	j.setDepth(d2c / (window * j.busy))
 }
