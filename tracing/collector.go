@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -63,7 +65,8 @@ type window struct {
 	err           error
 }
 
-// Start loads and attaches the programs, which takes some 50 ms. It fails only for invalid options or when ctx is done;
+// Start loads and attaches the programs, which takes some 50 ms. It fails only for invalid options, a process that does
+// not exist, or when ctx is done;
 // without privilege or kernel support the Collector has Unavailable set and reads counters. Close it, after the timed
 // phase: detaching costs time.
 func Start(ctx context.Context, opt Options) (*Collector, error) {
@@ -72,6 +75,9 @@ func Start(ctx context.Context, opt Options) (*Collector, error) {
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if opt.PID != 0 && !running(opt.PID) {
+		return nil, fmt.Errorf("trace: there is no process %d", opt.PID)
 	}
 	c := &Collector{opt: opt, device: opt.Device}
 	c.chooseTargets()
@@ -248,4 +254,14 @@ func targetNames(ts []target) []string {
 		out = append(out, t.name)
 	}
 	return out
+}
+
+// running says whether a process exists, also one that we may not signal.
+func running(pid int) bool {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	err = p.Signal(syscall.Signal(0))
+	return err == nil || errors.Is(err, os.ErrPermission)
 }
