@@ -31,6 +31,7 @@ const (
 	singleDepth = 1.5 // below, requests come one by one
 	pageBytes   = 4096
 	hugeBytes   = 2 << 20
+	hugeShare   = 20 // percent of requests that chance does not explain
 )
 
 // job is what the text is made of.
@@ -173,14 +174,22 @@ func sum(h *Histogram) float64 {
 }
 
 // chooseBuffers asks for huge pages when requests were larger than ordinary pages can make them: a device takes a limited
-// number of segments, and default buffers would split every request.
+// number of segments, and default buffers would split every request. Many such requests prove by themselves that the
+// traced buffers were contiguous memory.
 func (j *job) chooseBuffers(t *Trace, in FioInput) {
-	segments := t.Capture.MaxSegments
-	largest := int64(0)
-	for _, s := range append(append([]share(nil), j.read...), j.write...) {
-		largest = max(largest, s.bytes)
+	limit := t.Capture.MaxSegments * pageBytes
+	largest, most := int64(0), 0
+	for _, side := range [][]share{j.read, j.write} {
+		over := 0
+		for _, s := range side {
+			largest = max(largest, s.bytes)
+			if s.bytes > limit {
+				over += s.percent
+			}
+		}
+		most = max(most, over)
 	}
-	if !in.HugePages || segments == 0 || largest <= segments*pageBytes {
+	if limit == 0 || largest <= limit || !in.HugePages && most < hugeShare {
 		return
 	}
 	perDepth := (largest + hugeBytes - 1) / hugeBytes
