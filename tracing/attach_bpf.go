@@ -86,10 +86,7 @@ func load(opt Options, targets []target, way Attach, kernel kernelFacts) (*kerne
 	if way == AttachPerf && slices.ContainsFunc(targets, func(t target) bool { return t.named }) {
 		return nil, "", errors.New("perf tracepoints do not tell the paths of an NVMe multipath head apart")
 	}
-	watch, err := watched(opt)
-	if err != nil {
-		return nil, "", err
-	}
+	watch := watched(opt)
 	values := map[string]any{
 		bpf.TraceVarHaveStart:    asFlag(kernel.haveStart),
 		bpf.TraceVarOldArguments: asFlag(kernel.oldArguments),
@@ -132,9 +129,6 @@ func load(opt Options, targets []target, way Attach, kernel kernelFacts) (*kerne
 		return nil, "", err
 	}
 	k := &kernelProbes{coll: coll, block: way, file: file}
-	if err := k.watch(watch); err != nil {
-		return nil, "", errors.Join(err, k.close())
-	}
 	for _, e := range events {
 		p := coll.Programs[prefix+e.program]
 		if p == nil {
@@ -145,6 +139,10 @@ func load(opt Options, targets []target, way Attach, kernel kernelFacts) (*kerne
 			return nil, "", errors.Join(fmt.Errorf("attach to %s: %w", e.event, err), k.close())
 		}
 		k.links = append(k.links, l)
+	}
+	// Only now: who starts from here on is seen by the programs.
+	if err := k.watch(watch); err != nil {
+		return nil, "", errors.Join(err, k.close())
 	}
 	return k, watch.text, nil
 }

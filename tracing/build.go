@@ -2,6 +2,7 @@ package tracing
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 )
@@ -39,7 +40,12 @@ func (c *Collector) build(w *window, n *counts) *Trace {
 	p.Flushes, p.FlushWaits = int64(r.flushes), int64(r.flushWaits)
 	p.Discards, p.DiscardBytes, p.Others = int64(r.discards), int64(r.discardBytes), int64(r.others)
 	p.LeadNS, p.TailNS = w.margins()
-	p.Gaps, p.IdleNS = int64(r.gaps), int64(r.gapNS)+p.LeadNS+p.TailNS
+	p.BlindNS = int64(n.lanes[dirRead].blindNS + n.lanes[dirWrite].blindNS + w.blind)
+	p.IdleKnown = p.seeing() > seeingMin
+	p.Gaps, p.IdleNS = int64(r.gaps), p.LeadNS+p.TailNS
+	if p.IdleKnown {
+		p.IdleNS += int64(float64(r.gapNS) / p.seeing())
+	}
 	p.Losses = Losses{
 		Unmatched: int64(r.unmatched), Orphaned: int64(r.orphaned), Stale: int64(r.stale), Full: int64(r.full),
 		Missed: w.missedEnd - w.missed, Partial: int64(r.partial), Merged: int64(r.merged),
@@ -82,9 +88,21 @@ func (w *window) margins() (lead, tail int64) {
 	return lead, tail
 }
 
-// lossTolerated is the share of lost completions above which depth and idle time are not to be trusted: a lost one counts
-// as in flight until its address is used again.
-const lossTolerated = 0.001
+// A lost completion counts as in flight until its address is used again. lossTolerated is the share of them above which
+// the depth at dispatch is not to be trusted. Gaps are not seen meanwhile, but those that are seen are right: their sum
+// is scaled up, if at least seeingMin of the window was seen.
+const (
+	lossTolerated = 0.001
+	seeingMin     = 0.5
+)
+
+// seeing is the share of the window in which no lost completion hid the gaps.
+func (c *Capture) seeing() float64 {
+	if c.WindowNS <= 0 {
+		return 1
+	}
+	return 1 - min(1, float64(c.BlindNS)/float64(c.WindowNS))
+}
 
 // judge adds the warnings that the numbers call for.
 func (c *Collector) judge(t *Trace) {
@@ -94,10 +112,15 @@ func (c *Collector) judge(t *Trace) {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("the kernel showed %d of %d completions to no program: they are counted as issued and are in no histogram", stale, total+stale))
 	}
 	if float64(stale) > lossTolerated*float64(total) {
-		p.Warnings = append(p.Warnings, "too many lost completions: the depth at dispatch and the idle time are left out")
-		t.DepthRead, t.DepthWrite, t.Idle, p.IdleNS, p.Gaps = nil, nil, nil, p.LeadNS+p.TailNS, 0
+		p.Warnings = append(p.Warnings, "too many lost completions: the depth at dispatch is left out")
+		t.DepthRead, t.DepthWrite = nil, nil
 	}
-	if n := p.Read.imbalance() + p.Write.imbalance(); n != 0 {
+	if !p.IdleKnown {
+		p.Warnings = append(p.Warnings, "lost completions hide when nothing was in flight: the idle time is left out")
+		t.Idle, p.Gaps = nil, 0
+	}
+	// A request that ends while an edge is taken is seen on one side of it and counted on the other.
+	if n := p.Read.imbalance() + p.Write.imbalance(); max(n, -n) > int64(4*runtime.NumCPU()) {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("issued and completed requests differ by %d", n))
 	}
 	if p.Losses.Full > 0 {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -37,8 +39,9 @@ type probes interface {
 	edge() (edge, error)
 	read() (counts, error)
 	missed() int64 // runs that the kernel skipped since attaching
-	// stranded counts the requests of each direction that were dispatched before and are still followed.
-	stranded(before uint64) ([2]int64, error)
+	// stranded counts the requests of each direction that were dispatched before and are still followed, and the time that
+	// this was so in the window.
+	stranded(before uint64) (n [2]int64, blind uint64, err error)
 	close() error
 }
 
@@ -58,10 +61,12 @@ type window struct {
 	missed        int64
 	missedEnd     int64
 	stranded      [2]int64
+	blind         uint64
 	err           error
 }
 
-// Start loads and attaches the programs, which takes some 50 ms. It fails only for invalid options or when ctx is done;
+// Start loads and attaches the programs, which takes some 50 ms. It fails only for invalid options, a process that does
+// not exist, or when ctx is done;
 // without privilege or kernel support the Collector has Unavailable set and reads counters. Close it, after the timed
 // phase: detaching costs time.
 func Start(ctx context.Context, opt Options) (*Collector, error) {
@@ -70,6 +75,9 @@ func Start(ctx context.Context, opt Options) (*Collector, error) {
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if opt.PID != 0 && !running(opt.PID) {
+		return nil, fmt.Errorf("trace: there is no process %d", opt.PID)
 	}
 	c := &Collector{opt: opt, device: opt.Device}
 	c.chooseTargets()
@@ -147,7 +155,7 @@ func (c *Collector) closeWindow() error {
 	w.statEnd = c.readStat()
 	if c.probes != nil {
 		w.missedEnd = c.probes.missed()
-		w.stranded = c.stranded()
+		w.stranded, w.blind = c.stranded()
 	}
 	return w.err
 }
@@ -164,16 +172,16 @@ const strandedAfter = 60 * time.Second
 
 // stranded finds requests whose completion no program saw and whose address has not come back: a device that says it
 // has nothing in flight is believed.
-func (c *Collector) stranded() [2]int64 {
+func (c *Collector) stranded() ([2]int64, uint64) {
 	now := c.window.after.now
 	if s := c.readStat(); s == nil || s.InFlight != 0 {
 		now -= min(now, uint64(strandedAfter))
 	}
-	n, err := c.probes.stranded(now)
+	n, blind, err := c.probes.stranded(now)
 	if err != nil {
 		c.window.err = errors.Join(c.window.err, err)
 	}
-	return n
+	return n, blind
 }
 
 // readStat reads the counters of the device, or sums its members', which are what is traced.
@@ -246,4 +254,14 @@ func targetNames(ts []target) []string {
 		out = append(out, t.name)
 	}
 	return out
+}
+
+// running says whether a process exists, also one that we may not signal.
+func running(pid int) bool {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	err = p.Signal(syscall.Signal(0))
+	return err == nil || errors.Is(err, os.ErrPermission)
 }

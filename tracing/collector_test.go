@@ -26,8 +26,8 @@ func (f *fakeProbes) shut() error                { f.shutDone++; return nil }
 func (f *fakeProbes) read() (counts, error)      { return f.counts, nil }
 func (f *fakeProbes) missed() int64              { return 0 }
 func (f *fakeProbes) close() error               { f.closed++; return nil }
-func (f *fakeProbes) stranded(uint64) ([2]int64, error) {
-	return f.lost, nil
+func (f *fakeProbes) stranded(uint64) ([2]int64, uint64, error) {
+	return f.lost, 0, nil
 }
 
 func (f *fakeProbes) edge() (edge, error) {

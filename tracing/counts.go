@@ -2,13 +2,13 @@ package tracing
 
 // laneCounts are the kernel's counters of one direction, summed over processors (struct lane of bpf/block.h).
 type laneCounts struct {
-	requests, bytes, issued, requeued, errors uint64
-	d2cNS, q2dNS, q2dSamples                  uint64
-	foreignRequests, foreignBytes, stale      uint64
-	d2c, q2d, size, sizeBytes                 [buckets]uint64
-	depth                                     [depthBuckets]uint64
-	depthSum                                  uint64
-	lba                                       [lbaBuckets]uint64
+	requests, bytes, issued, requeued, errors     uint64
+	d2cNS, q2dNS, q2dSamples                      uint64
+	foreignRequests, foreignBytes, stale, blindNS uint64
+	d2c, q2d, size, sizeBytes                     [buckets]uint64
+	depth                                         [depthBuckets]uint64
+	depthSum                                      uint64
+	lba                                           [lbaBuckets]uint64
 }
 
 // restCounts are those without a direction (struct rest).

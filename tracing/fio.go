@@ -24,13 +24,14 @@ type FioInput struct {
 
 // fio's limits, and what counts as a pause that a job should have.
 const (
-	maxDepth = 256
-	// idleShare of the window must be gaps of at least gapMin for a job to think: shorter ones fio has of itself.
-	idleShare = 0.1
-	gapMinUS  = 20
-	pausesMin = 3 // fewer are no rhythm
-	pageBytes = 4096
-	hugeBytes = 2 << 20
+	maxDepth    = 256
+	idleShare   = 0.1 // of the window
+	gapMinUS    = 20  // shorter ones fio has of itself
+	pausesMin   = 3   // fewer are no rhythm
+	singleDepth = 1.5 // below, requests come one by one
+	pageBytes   = 4096
+	hugeBytes   = 2 << 20
+	hugeShare   = 20 // percent of requests that chance does not explain
 )
 
 // job is what the text is made of.
@@ -92,21 +93,36 @@ func (j *job) fromRequests(t *Trace) {
 		return
 	}
 	d2c := p.Read.d2c() + p.Write.d2c()
-	if n, us := pauses(t.Idle); n >= pausesMin && us*1000 >= idleShare*window {
+	n, us := pauses(t.Idle, gapMin(t, window))
+	idle := us * 1000 / p.seeing()
+	if n >= pausesMin && idle >= idleShare*window {
 		j.thinkUS = int64(math.Round(us / float64(n)))
-		j.thinkBlocks = max(1, int64(math.Round(float64(p.Requests())/float64(n))))
-		j.busy = max(1-us*1000/window, d2c/window/maxDepth)
+		j.thinkBlocks = max(1, int64(math.Round(float64(p.Requests())*p.seeing()/float64(n))))
+		j.busy = max(1-idle/window, d2c/window/maxDepth)
 	}
 	j.setDepth(d2c / (window * j.busy))
 }
 
-// pauses counts the gaps that are long enough for fio to make, and their sum in microseconds.
-func pauses(idle *Histogram) (n int64, us float64) {
+// gapMin is the shortest gap in microseconds that a job must make by itself. At a depth of about one every gap that fio
+// would not have anyway is the application's. Deeper, the device runs dry between two handfuls of completions, for less
+// than one of its own latencies, and so it does under fio.
+func gapMin(t *Trace, window float64) float64 {
+	p := &t.Capture
+	d2c := p.Read.d2c() + p.Write.d2c()
+	busy := max(window-float64(p.IdleNS-p.LeadNS-p.TailNS), 1)
+	if d2c/busy < singleDepth {
+		return gapMinUS
+	}
+	return max(gapMinUS, perRequest(p.Read.D2CNS+p.Write.D2CNS, max(1, p.Requests())))
+}
+
+// pauses counts the gaps of at least that length, and their sum in microseconds.
+func pauses(idle *Histogram, least float64) (n int64, us float64) {
 	if idle == nil {
 		return 0, 0
 	}
 	for _, b := range idle.Buckets {
-		if b.Range[0] >= gapMinUS {
+		if b.Range[0] >= least {
 			n += b.Count
 			us += float64(b.Count) * (b.Range[0] + b.Range[1]) / 2
 		}
@@ -158,14 +174,22 @@ func sum(h *Histogram) float64 {
 }
 
 // chooseBuffers asks for huge pages when requests were larger than ordinary pages can make them: a device takes a limited
-// number of segments, and default buffers would split every request.
+// number of segments, and default buffers would split every request. Many such requests prove by themselves that the
+// traced buffers were contiguous memory.
 func (j *job) chooseBuffers(t *Trace, in FioInput) {
-	segments := t.Capture.MaxSegments
-	largest := int64(0)
-	for _, s := range append(append([]share(nil), j.read...), j.write...) {
-		largest = max(largest, s.bytes)
+	limit := t.Capture.MaxSegments * pageBytes
+	largest, most := int64(0), 0
+	for _, side := range [][]share{j.read, j.write} {
+		over := 0
+		for _, s := range side {
+			largest = max(largest, s.bytes)
+			if s.bytes > limit {
+				over += s.percent
+			}
+		}
+		most = max(most, over)
 	}
-	if !in.HugePages || segments == 0 || largest <= segments*pageBytes {
+	if limit == 0 || largest <= limit || !in.HugePages && most < hugeShare {
 		return
 	}
 	perDepth := (largest + hugeBytes - 1) / hugeBytes

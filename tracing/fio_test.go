@@ -33,6 +33,7 @@ type made struct {
 	d2c           time.Duration    // of each
 	window        time.Duration
 	gaps          []time.Duration
+	segments      int64
 }
 
 func (l made) trace() *Trace {
@@ -64,7 +65,7 @@ func (l made) trace() *Trace {
 	w.after = edge{now: 1 + uint64(l.window), first: 1, idle: 1 + uint64(l.window)}
 	c := &Collector{device: Device{Name: "nvme0n1"}, probes: &fakeProbes{}, watching: "this process"}
 	t := c.build(w, &n)
-	t.Capture.MaxSegments = 127
+	t.Capture.MaxSegments = l.segments
 	return t
 }
 
@@ -94,11 +95,20 @@ func TestFioJobs(t *testing.T) {
 			reads: map[int64]uint64{1 << 20: 9000, 512 << 10: 1000, 4096: 30}, writes: map[int64]uint64{1 << 20: 4000, 64 << 10: 2000, 516 << 10: 1},
 			d2c: 10 * time.Millisecond, window: 20 * time.Second,
 		}, kvInput},
-		{"hugepages", made{reads: map[int64]uint64{1 << 20: 9000}, writes: map[int64]uint64{1 << 20: 1000}, d2c: 10 * time.Millisecond, window: 20 * time.Second}, huge},
+		{"hugepages", made{segments: 127, reads: map[int64]uint64{1 << 20: 1000, 4096: 9000}, writes: map[int64]uint64{1 << 20: 1000}, d2c: 10 * time.Millisecond, window: 20 * time.Second}, huge},
 		{"pauses", made{
 			reads: map[int64]uint64{128 << 10: 8000}, d2c: 8 * time.Millisecond, window: 20 * time.Second,
 			gaps: append(repeat(100, 100*time.Millisecond), repeat(5000, 3*time.Microsecond)...),
 		}, FioInput{}},
+		{"batches", made{
+			reads: map[int64]uint64{4096: 200000}, d2c: 700 * time.Microsecond, window: 14 * time.Second,
+			gaps: repeat(5000, 500*time.Microsecond),
+		}, FioInput{Title: "fio, whose queue runs dry between batches"}},
+		{"single", made{
+			reads: map[int64]uint64{4096: 70000}, d2c: 100 * time.Microsecond, window: 14 * time.Second,
+			gaps: repeat(70000, 100*time.Microsecond),
+		}, FioInput{Title: "one request at a time, and work between them"}},
+		{"contiguous", made{segments: 254, reads: map[int64]uint64{1 << 20: 9000}, d2c: 10 * time.Millisecond, window: 20 * time.Second}, FioInput{Title: "vllm"}},
 		{"cached", made{reads: map[int64]uint64{128 << 10: 8000}, d2c: time.Millisecond, window: 20 * time.Second}, cached},
 		{"one-gap", made{reads: map[int64]uint64{4096: 8000}, d2c: time.Millisecond, window: 20 * time.Second, gaps: repeat(1, 10*time.Second)}, FioInput{Title: "vllm"}},
 	} {
@@ -180,7 +190,7 @@ func TestText(t *testing.T) {
 
 func TestDiagnosis(t *testing.T) {
 	base := made{reads: map[int64]uint64{1 << 20: 1000}, d2c: 10 * time.Millisecond, window: time.Second}
-	assert.Contains(t, base.trace().Diagnosis(FioInput{}), "device-bound: 100% of the window")
+	assert.Contains(t, base.trace().Diagnosis(FioInput{}), "device-bound: requests in flight for 100% of the window")
 	assert.Contains(t, base.trace().Diagnosis(FioInput{ReadBytes: 10 << 30}), "cache-served: the device read 10%")
 	idle := base
 	idle.gaps = repeat(10, 40*time.Millisecond)

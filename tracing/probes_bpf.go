@@ -117,19 +117,20 @@ func (k *kernelProbes) missed() (n int64) {
 	return n
 }
 
-func (k *kernelProbes) stranded(before uint64) (n [2]int64, err error) {
+func (k *kernelProbes) stranded(before uint64) (n [2]int64, blind uint64, err error) {
 	var key uint64
 	var e bpf.TraceEntry
 	it := k.coll.Maps[bpf.TraceMapLive].Iterate()
 	for it.Next(&key, &e) {
 		if e.Counted != 0 && e.Issue != 0 && e.Issue < before && e.Op <= dirWrite {
 			n[e.Op]++
+			blind += before - max(e.Issue, k.opened)
 		}
 	}
 	if err := it.Err(); err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
-		return n, fmt.Errorf("look for lost requests: %w", err)
+		return n, blind, fmt.Errorf("look for lost requests: %w", err)
 	}
-	return n, nil
+	return n, blind, nil
 }
 
 // close detaches in the reverse order of attaching and frees the maps.
@@ -155,6 +156,7 @@ func (l *laneCounts) add(from *bpf.TraceLane) {
 	l.foreignRequests += from.ForeignRequests
 	l.foreignBytes += from.ForeignBytes
 	l.stale += from.Stale
+	l.blindNS += from.BlindNs
 	addInto(l.d2c[:], from.D2c[:])
 	addInto(l.q2d[:], from.Q2d[:])
 	addInto(l.size[:], from.Size[:])

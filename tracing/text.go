@@ -179,11 +179,14 @@ func (t *Trace) Diagnosis(in FioInput) string {
 	case p.Read.Q2DNS+p.Write.Q2DNS > p.Read.D2CNS+p.Write.D2CNS:
 		return fmt.Sprintf("scheduler-bound: requests waited %s for their dispatch and took %s at the device",
 			microseconds(perRequest(p.Read.Q2DNS+p.Write.Q2DNS, requests)), microseconds(perRequest(p.Read.D2CNS+p.Write.D2CNS, requests)))
-	case busy < 0.7:
+	case p.IdleKnown && busy < 0.7:
 		return fmt.Sprintf("host-bound: the device had nothing to do for %.0f%% of the window", 100*(1-busy))
 	}
-	return fmt.Sprintf("device-bound: %.0f%% of the window with requests in flight, %.1f of them on average, %s each at the device",
-		100*busy, p.Read.MeanDepth+p.Write.MeanDepth, microseconds(perRequest(p.Read.D2CNS+p.Write.D2CNS, requests)))
+	flight := "requests in flight"
+	if p.IdleKnown {
+		flight = fmt.Sprintf("requests in flight for %.0f%% of the window", 100*busy)
+	}
+	return fmt.Sprintf("device-bound: %s, %.1f of them on average, %s each at the device", flight, p.Read.MeanDepth+p.Write.MeanDepth, microseconds(perRequest(p.Read.D2CNS+p.Write.D2CNS, requests)))
 }
 
 func perRequest(ns, requests int64) float64 { return float64(ns) / float64(requests) / 1000 }

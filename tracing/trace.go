@@ -112,9 +112,13 @@ type Capture struct {
 	Others       int64 `json:"others"` // zeroing, zone management
 
 	IdleNS int64 `json:"idle_ns"` // Σ of the gaps in which nothing was in flight, with Lead and Tail
-	LeadNS int64 `json:"lead_ns"` // before the first request
-	TailNS int64 `json:"tail_ns"` // after the last
-	Gaps   int64 `json:"gaps"`
+	// BlindNS is how long lost completions hid the gaps; IdleNS reckons with as many gaps in that time as in the rest.
+	// IdleKnown is false when that was most of the window; IdleNS then has only Lead and Tail.
+	BlindNS   int64 `json:"blind_ns"`
+	IdleKnown bool  `json:"idle_known"`
+	LeadNS    int64 `json:"lead_ns"` // before the first request
+	TailNS    int64 `json:"tail_ns"` // after the last
+	Gaps      int64 `json:"gaps"`
 
 	Losses Losses `json:"losses"`
 	// Stat is what the device's own counters say of the same window; null where there are none.

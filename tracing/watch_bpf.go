@@ -24,31 +24,32 @@ const (
 type watchSpec struct {
 	mode, tgid uint32
 	comm       [commLength]byte
-	pids       []uint32
+	match      func(process) bool
 	text       string
 }
 
-func watched(opt Options) (watchSpec, error) {
+func watched(opt Options) watchSpec {
 	switch {
 	case opt.Comm != "":
 		w := watchSpec{mode: watchSet, text: fmt.Sprintf("processes named %s and their children", opt.Comm)}
 		copy(w.comm[:], opt.Comm)
-		w.pids = withChildren(processes(), func(p process) bool { return p.comm == opt.Comm })
-		return w, nil
+		w.match = func(p process) bool { return p.comm == opt.Comm }
+		return w
 	case opt.PID != 0:
-		w := watchSpec{mode: watchSet, text: fmt.Sprintf("process %d and its children", opt.PID)}
-		w.pids = withChildren(processes(), func(p process) bool { return p.pid == opt.PID })
-		if len(w.pids) == 0 {
-			return w, fmt.Errorf("there is no process %d", opt.PID)
+		return watchSpec{
+			mode: watchSet, text: fmt.Sprintf("process %d and its children", opt.PID),
+			match: func(p process) bool { return p.pid == opt.PID },
 		}
-		return w, nil
 	}
-	return watchSpec{mode: watchOne, tgid: ownID(), text: "this process"}, nil
+	return watchSpec{mode: watchOne, tgid: ownID(), text: "this process"}
 }
 
-// watch fills the set of processes before the programs are attached.
+// watch puts the processes that run already into the set.
 func (k *kernelProbes) watch(w watchSpec) error {
-	for _, pid := range w.pids {
+	if w.match == nil {
+		return nil
+	}
+	for _, pid := range withChildren(processes(), w.match) {
 		if err := k.coll.Maps[bpf.TraceMapWatched].Put(pid, uint8(1)); err != nil {
 			return fmt.Errorf("watch process %d: %w", pid, err)
 		}

@@ -71,8 +71,10 @@ INLINE void heal(struct entry *e)
 	if (!follows(e))
 		return;
 	struct lane *l = lane_of(e->op);
-	if (l)
+	if (l) {
 		atomic_add(&l->stale, 1);
+		atomic_add(&l->blind_ns, bpf_ktime_get_ns() - e->issue);
+	}
 }
 
 SHARED void begin(u64 key, struct entry *fresh)

@@ -37,6 +37,7 @@ struct lane {
 	u64 foreign_requests; // of other processes, as far as that is known
 	u64 foreign_bytes;
 	u64 stale; // completions that no program saw, found when the address came back
+	u64 blind_ns; // Σ time that they counted as in flight
 	u64 d2c[BUCKETS];
 	u64 q2d[BUCKETS];
 	u64 size[BUCKETS];

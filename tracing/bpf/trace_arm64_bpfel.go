@@ -66,6 +66,7 @@ type TraceLane struct {
 	ForeignRequests uint64
 	ForeignBytes    uint64
 	Stale           uint64
+	BlindNs         uint64
 	D2c             [512]uint64
 	Q2d             [512]uint64
 	Size            [512]uint64
