@@ -26,7 +26,9 @@ func everything(b *bench) []string {
 	require.NoError(b.t, err)
 	return append(append(b.micro(), b.places()...),
 		"-azure-trace-path", filepath.Join(data, "azure-small.csv"), "-io-trace-replay", filepath.Join(data, "iotrace-small.csv"),
-		"-burst-trace-path", filepath.Join(data, "burstgpt-v3-small.csv"))
+		"-burst-trace-path", filepath.Join(data, "burstgpt-v3-small.csv"),
+		"-block-trace-path", filepath.Join(data, "mooncake-small.jsonl"),
+		"-dataset-path", filepath.Join(data, "sharegpt-small.json"))
 }
 
 // alwaysThere are the units of every benchmark that runs requests.
