@@ -6,5 +6,10 @@
 // privilege and costs two small file reads per window. Where there is no block device to ask (tmpfs, NFS, overlay,
 // object stores) the answer is a sentence that says why, never a zero that looks like a measurement.
 //
+// With privilege (CAP_BPF and CAP_PERFMON) a Collector sees every request too: how long it waited and how long the device
+// took, its size, place and company, counted by programs in the kernel (package bpf) between two exact moments. FioJob
+// distils that into a job for fio, WriteText prints it. Without privilege the same Collector has the counters, and says
+// what is missing.
+//
 // The package imports nothing else of this module and is usable alone.
 package tracing
