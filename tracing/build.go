@@ -40,7 +40,7 @@ func (c *Collector) build(w *window, n *counts) *Trace {
 	p.Flushes, p.FlushWaits = int64(r.flushes), int64(r.flushWaits)
 	p.Discards, p.DiscardBytes, p.Others = int64(r.discards), int64(r.discardBytes), int64(r.others)
 	p.LeadNS, p.TailNS = w.margins()
-	p.BlindNS = int64(n.lanes[dirRead].blindNS + n.lanes[dirWrite].blindNS + w.blind)
+	p.BlindNS = int64(n.lanes[dirRead].blindNS + n.lanes[dirWrite].blindNS + w.blind + w.stranded.blind)
 	p.IdleKnown = p.seeing() > seeingMin
 	p.Gaps, p.IdleNS = int64(r.gaps), p.LeadNS+p.TailNS
 	if p.IdleKnown {
@@ -64,8 +64,8 @@ func (c *Collector) directions(p *Capture, w *window, n *counts) {
 	for dir, to := range []*Direction{dirRead: &p.Read, dirWrite: &p.Write} {
 		d := n.lanes[dir].direction()
 		d.InFlightBefore, d.InFlightAfter = w.before.inFlight[dir], w.after.inFlight[dir]
-		lost := min(w.stranded[dir], d.InFlightAfter)
-		d.Stale, d.InFlightAfter = d.Stale+lost, d.InFlightAfter-lost
+		lost := min(w.stranded.counted[dir], d.InFlightAfter)
+		d.Stale, d.InFlightAfter = d.Stale+w.stranded.healed[dir]+lost, d.InFlightAfter-lost
 		if p.WindowNS > 0 {
 			d.MeanDepth = d.d2c() / float64(p.WindowNS)
 		}

@@ -26,6 +26,8 @@ type Collector struct {
 	unavailable *UnavailableError
 	warnings    []string
 
+	stop, stopped chan struct{} // of watchLosses
+
 	mu     sync.Mutex
 	window window
 	closed bool
@@ -39,9 +41,10 @@ type probes interface {
 	edge() (edge, error)
 	read() (counts, error)
 	missed() int64 // runs that the kernel skipped since attaching
-	// stranded counts the requests of each direction that were dispatched before and are still followed, and the time that
-	// this was so in the window.
-	stranded(before uint64) (n [2]int64, blind uint64, err error)
+	// stranded counts the requests that were dispatched before, in the window, and whose end was not seen.
+	stranded(before uint64) (stranded, error)
+	// heal takes requests that were dispatched before out of the gauge. It returns when the first of them was, 0 = none.
+	heal(before uint64) (since uint64, err error)
 	close() error
 }
 
@@ -60,8 +63,8 @@ type window struct {
 	stat, statEnd *BlockStat
 	missed        int64
 	missedEnd     int64
-	stranded      [2]int64
-	blind         uint64
+	stranded      stranded
+	blind         uint64 // time in which healed requests hid the gaps
 	err           error
 }
 
@@ -88,6 +91,8 @@ func Start(ctx context.Context, opt Options) (*Collector, error) {
 		return c, nil
 	}
 	c.probes = probes
+	c.stop, c.stopped = make(chan struct{}), make(chan struct{})
+	go c.watchLosses(c.stop, c.stopped)
 	return c, nil
 }
 
@@ -155,7 +160,7 @@ func (c *Collector) closeWindow() error {
 	w.statEnd = c.readStat()
 	if c.probes != nil {
 		w.missedEnd = c.probes.missed()
-		w.stranded, w.blind = c.stranded()
+		w.stranded = c.stranded()
 	}
 	return w.err
 }
@@ -172,16 +177,16 @@ const strandedAfter = 60 * time.Second
 
 // stranded finds requests whose completion no program saw and whose address has not come back: a device that says it
 // has nothing in flight is believed.
-func (c *Collector) stranded() ([2]int64, uint64) {
+func (c *Collector) stranded() stranded {
 	now := c.window.after.now
 	if s := c.readStat(); s == nil || s.InFlight != 0 {
 		now -= min(now, uint64(strandedAfter))
 	}
-	n, blind, err := c.probes.stranded(now)
+	n, err := c.probes.stranded(now)
 	if err != nil {
 		c.window.err = errors.Join(c.window.err, err)
 	}
-	return n, blind
+	return n
 }
 
 // readStat reads the counters of the device, or sums its members', which are what is traced.
@@ -240,11 +245,16 @@ func (c *Collector) Snapshot() (*Trace, error) {
 // Close detaches the programs; nothing of them stays in the kernel. The last window can no longer be read.
 func (c *Collector) Close() error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.closed || c.probes == nil {
+		c.mu.Unlock()
 		return nil
 	}
 	c.closed = true
+	c.mu.Unlock()
+	if c.stop != nil {
+		close(c.stop)
+		<-c.stopped
+	}
 	return c.probes.close()
 }
 

@@ -15,7 +15,9 @@ type fakeProbes struct {
 	edges    []edge
 	opened   int
 	shutDone int
-	lost     [2]int64
+	lost     stranded
+	first    uint64 // what heal finds
+	healed   []uint64
 	closed   int
 	openErr  error
 }
@@ -26,8 +28,13 @@ func (f *fakeProbes) shut() error                { f.shutDone++; return nil }
 func (f *fakeProbes) read() (counts, error)      { return f.counts, nil }
 func (f *fakeProbes) missed() int64              { return 0 }
 func (f *fakeProbes) close() error               { f.closed++; return nil }
-func (f *fakeProbes) stranded(uint64) ([2]int64, uint64, error) {
-	return f.lost, 0, nil
+func (f *fakeProbes) stranded(uint64) (stranded, error) {
+	return f.lost, nil
+}
+
+func (f *fakeProbes) heal(before uint64) (uint64, error) {
+	f.healed = append(f.healed, before)
+	return f.first, nil
 }
 
 func (f *fakeProbes) edge() (edge, error) {
@@ -49,7 +56,7 @@ func TestWindows(t *testing.T) {
 	assert.Zero(t, f.shutDone)
 
 	f.edges = []edge{{now: 1000, inFlight: [2]int64{2, 0}}, {now: 9000, inFlight: [2]int64{3, 0}, first: 1500}}
-	f.lost = [2]int64{1, 0}
+	f.lost = stranded{counted: [2]int64{1, 0}}
 	require.NoError(t, c.OpenWindow())
 	r := &f.counts.lanes[dirRead]
 	r.issued, r.requeued, r.requests, r.stale = 20, 4, 13, 2

@@ -20,6 +20,8 @@ type kernelProbes struct {
 	links       []link.Link
 	block, file Attach
 	opened      uint64
+	epoch       uint32 // of the gauge: see bpf/books.h
+	openEpoch   uint32 // the one in which the window opened
 }
 
 var _ probes = (*kernelProbes)(nil)
@@ -36,7 +38,8 @@ const (
 type control struct {
 	Opened uint64
 	Window uint32
-	Pad    [116]byte
+	Epoch  uint32
+	Pad    [112]byte
 }
 
 func (k *kernelProbes) open() error {
@@ -47,12 +50,12 @@ func (k *kernelProbes) open() error {
 	if err := k.coll.Variables[bpf.TraceVarFirst].Set(&line128{}); err != nil {
 		return err
 	}
-	k.opened = monotonic()
-	return errors.Join(set(&control{Opened: k.opened}), set(&control{Opened: k.opened, Window: booksInside}))
+	k.opened, k.openEpoch = monotonic(), k.epoch
+	return errors.Join(set(&control{Opened: k.opened, Epoch: k.epoch}), set(&control{Opened: k.opened, Window: booksInside, Epoch: k.epoch}))
 }
 
 func (k *kernelProbes) shut() error {
-	return k.coll.Variables[bpf.TraceVarControl].Set(&control{Opened: k.opened, Window: booksOutside})
+	return k.coll.Variables[bpf.TraceVarControl].Set(&control{Opened: k.opened, Window: booksOutside, Epoch: k.openEpoch})
 }
 
 func (k *kernelProbes) clear() error {
@@ -84,7 +87,7 @@ func (k *kernelProbes) edge() (edge, error) {
 	var g [2]line128
 	var idle, first line128
 	v := k.coll.Variables
-	err := errors.Join(v[bpf.TraceVarGauge].Get(&g), v[bpf.TraceVarIdle].Get(&idle), v[bpf.TraceVarFirst].Get(&first))
+	err := errors.Join(v[k.gauge(k.epoch)].Get(&g), v[bpf.TraceVarIdle].Get(&idle), v[bpf.TraceVarFirst].Get(&first))
 	return edge{now: monotonic(), inFlight: [2]int64{int64(g[0].Value), int64(g[1].Value)}, idle: idle.Value, first: first.Value}, err
 }
 
@@ -115,22 +118,6 @@ func (k *kernelProbes) missed() (n int64) {
 		}
 	}
 	return n
-}
-
-func (k *kernelProbes) stranded(before uint64) (n [2]int64, blind uint64, err error) {
-	var key uint64
-	var e bpf.TraceEntry
-	it := k.coll.Maps[bpf.TraceMapLive].Iterate()
-	for it.Next(&key, &e) {
-		if e.Counted != 0 && e.Issue != 0 && e.Issue < before && e.Op <= dirWrite {
-			n[e.Op]++
-			blind += before - max(e.Issue, k.opened)
-		}
-	}
-	if err := it.Err(); err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
-		return n, blind, fmt.Errorf("look for lost requests: %w", err)
-	}
-	return n, blind, nil
 }
 
 // close detaches in the reverse order of attaching and frees the maps.

@@ -36,18 +36,21 @@ SHARED int wanted_name(struct gendisk *disk)
 
 INLINE void gauge_up(struct entry *e)
 {
-	u32 dir = e->op & 1;
-	atomic_add(&gauge[dir].in_flight, 1);
+	u32 at = epoch_now();
+	s64 *g = gauge_of(at, e->op);
+	atomic_add(g, 1);
 	e->counted = 1;
-	e->depth = in_flight(dir);
+	e->epoch = at;
+	e->depth = *(volatile s64 *)g;
 }
 
 INLINE void gauge_down(struct entry *e)
 {
 	if (!e->counted)
 		return;
-	atomic_add(&gauge[e->op & 1].in_flight, -1);
 	e->counted = 0;
+	if (e->epoch == epoch_now())
+		atomic_add(gauge_of(e->epoch, e->op), -1);
 }
 
 // follows says whether a read or write belongs in the histograms.
@@ -68,13 +71,14 @@ INLINE void heal(struct entry *e)
 			atomic_add(&r->stale, 1);
 		return;
 	}
-	if (!follows(e))
-		return;
+	if (!follows(e) || (s32)(e->epoch - *(volatile u32 *)&control.epoch) < 0)
+		return; // lost and found before the window opened
 	struct lane *l = lane_of(e->op);
-	if (l) {
-		atomic_add(&l->stale, 1);
+	if (!l)
+		return;
+	atomic_add(&l->stale, 1);
+	if (e->epoch == epoch_now())
 		atomic_add(&l->blind_ns, bpf_ktime_get_ns() - e->issue);
-	}
 }
 
 SHARED void begin(u64 key, struct entry *fresh)

@@ -13,7 +13,8 @@ struct entry {
 	u8 op;
 	u8 own;     // of the watched processes
 	u8 counted; // in the gauge
-	u8 pad[5];
+	u8 pad;
+	u32 epoch; // of the gauge it is counted in
 };
 
 struct {
@@ -37,7 +38,7 @@ struct lane {
 	u64 foreign_requests; // of other processes, as far as that is known
 	u64 foreign_bytes;
 	u64 stale; // completions that no program saw, found when the address came back
-	u64 blind_ns; // Σ time that they counted as in flight
+	u64 blind_ns; // Σ time that they counted as in flight, where that was found here
 	u64 d2c[BUCKETS];
 	u64 q2d[BUCKETS];
 	u64 size[BUCKETS];
@@ -105,13 +106,24 @@ const volatile u64 lba_sectors = 20971520; // sectors per bucket: 10 GiB
 struct {
 	u64 opened; // when
 	u32 window; // the one being filled
-	u8 pad[LINE - 12];
+	u32 epoch;  // of the gauge at that moment
+	u8 pad[LINE - 16];
 } control __attribute__((aligned(LINE))) = {};
 
-struct {
+// The gauges of in-flight requests, one pair of directions per parity of the epoch. A completion that no program sees
+// would leave a gauge too high until the request's address comes back, and hide when the device is idle. The collector,
+// when it finds the device idle by the kernel's own count, starts a new epoch: a gauge at zero, which no older request
+// touches. It clears a pair while nobody counts in it.
+struct gauge {
 	s64 in_flight;
 	u8 pad[LINE - 8];
-} gauge[2] __attribute__((aligned(LINE))) = {};
+};
+struct gauge gauge_even[2] __attribute__((aligned(LINE))) = {};
+struct gauge gauge_odd[2] __attribute__((aligned(LINE))) = {};
+struct {
+	u32 now;
+	u8 pad[LINE - 4];
+} epoch __attribute__((aligned(LINE))) = {};
 
 struct {
 	u64 since; // when the last request completed and none was left
@@ -139,7 +151,12 @@ INLINE u64 queue_argument(u64 *ctx)
 }
 
 INLINE u32 window(void) { return *(volatile u32 *)&control.window & (WINDOWS - 1); }
-INLINE s64 in_flight(u32 dir) { return *(volatile s64 *)&gauge[dir & 1].in_flight; }
+INLINE u32 epoch_now(void) { return *(volatile u32 *)&epoch.now; }
+INLINE s64 *gauge_of(u32 at, u32 dir)
+{
+	return at & 1 ? &gauge_odd[dir & 1].in_flight : &gauge_even[dir & 1].in_flight;
+}
+INLINE s64 in_flight(u32 dir) { return *(volatile s64 *)gauge_of(epoch_now(), dir); }
 
 INLINE struct lane *lane_of(u32 dir)
 {

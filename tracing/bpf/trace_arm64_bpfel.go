@@ -41,7 +41,8 @@ type TraceEntry struct {
 	Op      uint8
 	Own     uint8
 	Counted uint8
-	Pad     [5]uint8
+	Pad     uint8
+	Epoch   uint32
 }
 
 type TraceFields struct {
@@ -50,6 +51,12 @@ type TraceFields struct {
 	Sector   uint32
 	NrSector uint32
 	Rwbs     uint32
+}
+
+type TraceGauge struct {
+	_        structs.HostLayout
+	InFlight int64
+	Pad      [120]uint8
 }
 
 type TraceLane struct {
@@ -150,9 +157,11 @@ const (
 	TraceVarControl        = "control"
 	TraceVarDevice         = "device"
 	TraceVarDevices        = "devices"
+	TraceVarEpoch          = "epoch"
 	TraceVarFileDevice     = "file_device"
 	TraceVarFirst          = "first"
-	TraceVarGauge          = "gauge"
+	TraceVarGaugeEven      = "gauge_even"
+	TraceVarGaugeOdd       = "gauge_odd"
 	TraceVarHaveStart      = "have_start"
 	TraceVarIdle           = "idle"
 	TraceVarLbaSectors     = "lba_sectors"
@@ -260,9 +269,11 @@ type TraceVariableSpecs struct {
 	Control        *ebpf.VariableSpec `ebpf:"control"`
 	Device         *ebpf.VariableSpec `ebpf:"device"`
 	Devices        *ebpf.VariableSpec `ebpf:"devices"`
+	Epoch          *ebpf.VariableSpec `ebpf:"epoch"`
 	FileDevice     *ebpf.VariableSpec `ebpf:"file_device"`
 	First          *ebpf.VariableSpec `ebpf:"first"`
-	Gauge          *ebpf.VariableSpec `ebpf:"gauge"`
+	GaugeEven      *ebpf.VariableSpec `ebpf:"gauge_even"`
+	GaugeOdd       *ebpf.VariableSpec `ebpf:"gauge_odd"`
 	HaveStart      *ebpf.VariableSpec `ebpf:"have_start"`
 	Idle           *ebpf.VariableSpec `ebpf:"idle"`
 	LbaSectors     *ebpf.VariableSpec `ebpf:"lba_sectors"`
@@ -326,9 +337,11 @@ type TraceVariables struct {
 	Control        *ebpf.Variable `ebpf:"control"`
 	Device         *ebpf.Variable `ebpf:"device"`
 	Devices        *ebpf.Variable `ebpf:"devices"`
+	Epoch          *ebpf.Variable `ebpf:"epoch"`
 	FileDevice     *ebpf.Variable `ebpf:"file_device"`
 	First          *ebpf.Variable `ebpf:"first"`
-	Gauge          *ebpf.Variable `ebpf:"gauge"`
+	GaugeEven      *ebpf.Variable `ebpf:"gauge_even"`
+	GaugeOdd       *ebpf.Variable `ebpf:"gauge_odd"`
 	HaveStart      *ebpf.Variable `ebpf:"have_start"`
 	Idle           *ebpf.Variable `ebpf:"idle"`
 	LbaSectors     *ebpf.Variable `ebpf:"lba_sectors"`

@@ -1,0 +1,62 @@
+package tracing
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestHealing(t *testing.T) {
+	idle := "1 0 8 0 1 0 8 0 0 0 0"
+	busy := "1 0 8 0 1 0 8 0 2 0 0"
+	for _, c := range []struct {
+		name     string
+		stat     string
+		inFlight [2]int64
+		first    uint64 // dispatched when, 0 = nothing is lost
+		asked    bool
+		blind    uint64
+	}{
+		{"nothing in flight", idle, [2]int64{}, 0, false, 0},
+		{"the device is at work", busy, [2]int64{1, 0}, 300, false, 0},
+		{"dispatched after the look", idle, [2]int64{0, 1}, 0, true, 0},
+		{"lost in the window", idle, [2]int64{1, 0}, 300, true, 200},
+		{"lost before the window", idle, [2]int64{1, 1}, 50, true, 400},
+	} {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "stat"), []byte(c.stat), 0o644))
+		f := &fakeProbes{first: c.first, edges: []edge{{now: 100}, {now: 500, inFlight: c.inFlight}}}
+		col := &Collector{probes: f, targets: []target{{sysPath: dir}}}
+		require.NoError(t, col.OpenWindow())
+		assert.Equal(t, c.first != 0 && c.asked, col.heal(), c.name)
+		if c.asked {
+			assert.Equal(t, []uint64{500}, f.healed, c.name)
+		} else {
+			assert.Empty(t, f.healed, c.name)
+		}
+		assert.Equal(t, c.blind, col.window.blind, c.name)
+	}
+}
+
+func TestHealedRequestsBalance(t *testing.T) {
+	f := &fakeProbes{lost: stranded{counted: [2]int64{0, 1}, healed: [2]int64{4, 0}}}
+	f.edges = []edge{{now: 1000}, {now: 9000, inFlight: [2]int64{0, 1}, first: 1500}}
+	c := &Collector{probes: f}
+	require.NoError(t, c.OpenWindow())
+	f.counts.lanes[dirRead].issued, f.counts.lanes[dirRead].requests = 10, 6
+	f.counts.lanes[dirWrite].issued, f.counts.lanes[dirWrite].requests = 3, 2
+	time.Sleep(time.Millisecond) // a shorter window has a warning of its own
+	require.NoError(t, c.CloseWindow())
+	tr, err := c.Snapshot()
+	require.NoError(t, err)
+	for _, d := range []Direction{tr.Capture.Read, tr.Capture.Write} {
+		assert.Zero(t, d.imbalance())
+		assert.Zero(t, d.InFlightAfter)
+	}
+	assert.EqualValues(t, 4, tr.Capture.Read.Stale)
+	assert.EqualValues(t, 1, tr.Capture.Write.Stale)
+}
