@@ -1,0 +1,128 @@
+//go:build linux && (amd64 || arm64)
+
+package tracing
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/internal/privtest"
+)
+
+type diskCase struct {
+	name  string
+	sizes []share // of reads, nil: requests are split in ways that fio does not know
+	depth float64 // that fio holds, 0: the device does not let it
+	times float64 // tolerance
+	args  []string
+}
+
+// TestAgainstFioOnADisk compares what TestAgainstFio does on the disk below the temporary directory, which other programs
+// use as well, and whose completions are interrupts, of which a virtual machine's programs may miss some.
+func TestAgainstFioOnADisk(t *testing.T) {
+	privtest.Root(t)
+	needFio(t)
+	dir := t.TempDir()
+	d, err := BackingDevice(dir)
+	require.NoError(t, err)
+	if d.Name == "" {
+		privtest.Need(t, errors.New("the temporary directory has no block device: "+d.Reason))
+	}
+	file := filepath.Join(dir, "file")
+	runFio(t, file, "--rw=write", "--bs=1M", "--size=256M", "--end_fsync=1")
+	huge := reserveHugePages(t, 32)
+	for _, c := range []diskCase{
+		{"random 4 KiB reads", []share{{4 << 10, 100}}, 0, diskTimes, []string{"--rw=randread", "--bs=4k", "--iodepth=32", "--io_size=160M"}},
+		{"1 MiB reads", nil, 4, diskTimes, []string{"--rw=randread", "--bs=1M", "--iodepth=4", "--io_size=4G", "--iomem=mmaphuge"}},
+		{"a mix of sizes", []share{{4 << 10, 50}, {16 << 10, 30}, {128 << 10, 20}}, 0, diskTimes, []string{"--rw=randread", "--norandommap", "--bssplit=4k/50:16k/30:128k/20", "--iodepth=8", "--io_size=512M"}},
+		// Alone and short: some of its 60 µs pass between its completion and the kernel's own books.
+		{"writes with fsync", nil, 0, 2 * diskTimes, []string{"--rw=randwrite", "--bs=16k", "--fsync=8", "--io_size=50M"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.depth > 0 {
+				privtest.Need(t, huge)
+			}
+			var wrong []string
+			for range 5 { // other programs' requests are no fio's
+				var read, write fioSide
+				tr := traced(t, Options{Device: d, Comm: "fio"}, func() {
+					read, write = runFio(t, file, append([]string{"--ioengine=libaio", "--size=256M"}, c.args...)...)
+				})
+				if wrong = c.compare(t, tr, read, write); len(wrong) == 0 {
+					return
+				}
+				t.Log(strings.Join(wrong, "; "))
+			}
+			assert.Empty(t, wrong)
+		})
+	}
+}
+
+// The shares by which the trace may differ: bytes and requests by what was lost and by fio's own start, times as on an
+// idle device, depth by what fio needs between two requests.
+const (
+	diskBytes    = 0.01
+	diskRequests = 0.005
+	diskTimes    = 0.05
+	diskDepth    = 0.10
+)
+
+func (c diskCase) compare(t *testing.T, tr *Trace, read, write fioSide) (wrong []string) {
+	p := tr.Capture
+	near := func(what string, got, want, tolerance float64) {
+		t.Logf("%s %.6g, expected %.6g", what, got, want)
+		if math.Abs(got-want) > tolerance*want {
+			wrong = append(wrong, fmt.Sprintf("%s is %g instead of %g", what, got, want))
+		}
+	}
+	stale := p.Read.Stale + p.Write.Stale
+	scale := float64(p.Requests()+stale) / float64(p.Requests()) // what was lost has no bytes
+	own := p.Read.Bytes - p.Read.ForeignBytes + p.Write.Bytes - p.Write.ForeignBytes
+	near("fio's bytes", float64(own)*scale, float64(read.IOBytes+write.IOBytes), diskBytes)
+	ios := float64(p.Stat.ReadIOs + p.Stat.WriteIOs)
+	near("the device's requests", float64(p.Requests()+stale+p.FlushWaits), ios, diskRequests)
+	waits := sum(tr.FlushWait) * 1000
+	seen := float64(p.Requests() + p.FlushWaits)
+	ticks := float64(p.Stat.ReadTicks + p.Stat.WriteTicks)
+	q2d := float64(p.Read.Q2DNS+p.Write.Q2DNS) + waits
+	near("mean Q2D + D2C in ns", (p.Read.d2c()+p.Write.d2c()+q2d)/seen, ticks/ios, c.times)
+	near("time-weighted depth", p.Read.MeanDepth+p.Write.MeanDepth, (ticks-q2d*ios/seen)/float64(p.WindowNS), c.times)
+	if c.depth > 0 {
+		busy := float64(p.WindowNS-p.LeadNS-p.TailNS) / float64(p.WindowNS)
+		near("fio's iodepth", p.Read.MeanDepth/busy, c.depth, diskDepth)
+	}
+	if c.sizes != nil {
+		sizes := split(tr.SizeRead)
+		for _, want := range c.sizes {
+			got := 0
+			for _, s := range sizes {
+				if s.bytes == want.bytes {
+					got = s.percent
+				}
+			}
+			if math.Abs(float64(got-want.percent)) > 1 {
+				wrong = append(wrong, fmt.Sprintf("%d%% of the requests had %d bytes instead of %d%%", got, want.bytes, want.percent))
+			}
+		}
+	}
+	return wrong
+}
+
+// reserveHugePages sees to it that so many huge pages are reserved until the test ends.
+func reserveHugePages(t *testing.T, pages int) error {
+	const file = "/proc/sys/vm/nr_hugepages"
+	before, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	t.Cleanup(func() { _ = os.WriteFile(file, before, 0o644) })
+	return os.WriteFile(file, []byte(fmt.Sprint(pages)), 0o644)
+}
