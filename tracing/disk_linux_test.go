@@ -21,6 +21,7 @@ type diskCase struct {
 	name  string
 	sizes []share // of reads, nil: requests are split in ways that fio does not know
 	depth float64 // that fio holds, 0: the device does not let it
+	bytes float64 // tolerance
 	times float64 // tolerance
 	args  []string
 }
@@ -40,28 +41,43 @@ func TestAgainstFioOnADisk(t *testing.T) {
 	runFio(t, file, "--rw=write", "--bs=1M", "--size=256M", "--end_fsync=1")
 	huge := reserveHugePages(t, 32)
 	for _, c := range []diskCase{
-		{"random 4 KiB reads", []share{{4 << 10, 100}}, 0, diskTimes, []string{"--rw=randread", "--bs=4k", "--iodepth=32", "--io_size=160M"}},
-		{"1 MiB reads", nil, 4, diskTimes, []string{"--rw=randread", "--bs=1M", "--iodepth=4", "--io_size=4G", "--iomem=mmaphuge"}},
-		{"a mix of sizes", []share{{4 << 10, 50}, {16 << 10, 30}, {128 << 10, 20}}, 0, diskTimes, []string{"--rw=randread", "--norandommap", "--bssplit=4k/50:16k/30:128k/20", "--iodepth=8", "--io_size=512M"}},
-		// Alone and short: some of its 60 µs pass between its completion and the kernel's own books.
-		{"writes with fsync", nil, 0, 2 * diskTimes, []string{"--rw=randwrite", "--bs=16k", "--fsync=8", "--io_size=50M"}},
+		{"random 4 KiB reads", []share{{4 << 10, 100}}, 0, diskBytes, diskTimes, []string{"--rw=randread", "--bs=4k", "--iodepth=32", "--io_size=160M"}},
+		{"1 MiB reads", nil, 4, diskBytes, diskTimes, []string{"--rw=randread", "--bs=1M", "--iodepth=4", "--io_size=4G", "--iomem=mmaphuge"}},
+		{"a mix of sizes", []share{{4 << 10, 50}, {16 << 10, 30}, {128 << 10, 20}}, 0, diskBytes, diskTimes, []string{"--rw=randread", "--norandommap", "--bssplit=4k/50:16k/30:128k/20", "--iodepth=8", "--io_size=512M"}},
+		// The filesystem's own writes belong to fio. Requests are alone and short: some of the 60 µs pass between the
+		// completion and the kernel's own books.
+		{"writes with fsync", nil, 0, 5 * diskBytes, 2 * diskTimes, []string{"--rw=randwrite", "--bs=16k", "--fsync=8", "--io_size=50M"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.depth > 0 {
 				privtest.Need(t, huge)
 			}
 			var wrong []string
+			held := c.depth == 0
 			for range 5 { // other programs' requests are no fio's
 				var read, write fioSide
 				tr := traced(t, Options{Device: d, Comm: "fio"}, func() {
 					read, write = runFio(t, file, append([]string{"--ioengine=libaio", "--size=256M"}, c.args...)...)
 				})
-				if wrong = c.compare(t, tr, read, write); len(wrong) == 0 {
+				wrong = c.compare(t, tr, read, write)
+				if c.depth > 0 && len(wrong) == 0 {
+					alone := float64(tr.Capture.Read.ForeignRequests) < alone*float64(tr.Capture.Requests())
+					if !alone || read.depth() < fioHolds*c.depth {
+						t.Logf("fio itself had %.2f in flight, %d requests were others'", read.depth(), tr.Capture.Read.ForeignRequests)
+						continue
+					}
+					held = true
+					wrong = c.compareDepth(t, tr)
+				}
+				if len(wrong) == 0 {
 					return
 				}
 				t.Log(strings.Join(wrong, "; "))
 			}
 			assert.Empty(t, wrong)
+			if !held {
+				t.Skip("other programs of this machine kept fio from holding its iodepth in five runs")
+			}
 		})
 	}
 }
@@ -86,7 +102,7 @@ func (c diskCase) compare(t *testing.T, tr *Trace, read, write fioSide) (wrong [
 	stale := p.Read.Stale + p.Write.Stale
 	scale := float64(p.Requests()+stale) / float64(p.Requests()) // what was lost has no bytes
 	own := p.Read.Bytes - p.Read.ForeignBytes + p.Write.Bytes - p.Write.ForeignBytes
-	near("fio's bytes", float64(own)*scale, float64(read.IOBytes+write.IOBytes), diskBytes)
+	near("fio's bytes", float64(own)*scale, float64(read.IOBytes+write.IOBytes), c.bytes)
 	ios := float64(p.Stat.ReadIOs + p.Stat.WriteIOs)
 	near("the device's requests", float64(p.Requests()+stale+p.FlushWaits), ios, diskRequests)
 	waits := sum(tr.FlushWait) * 1000
@@ -95,10 +111,6 @@ func (c diskCase) compare(t *testing.T, tr *Trace, read, write fioSide) (wrong [
 	q2d := float64(p.Read.Q2DNS+p.Write.Q2DNS) + waits
 	near("mean Q2D + D2C in ns", (p.Read.d2c()+p.Write.d2c()+q2d)/seen, ticks/ios, c.times)
 	near("time-weighted depth", p.Read.MeanDepth+p.Write.MeanDepth, (ticks-q2d*ios/seen)/float64(p.WindowNS), c.times)
-	if c.depth > 0 {
-		busy := float64(p.WindowNS-p.LeadNS-p.TailNS) / float64(p.WindowNS)
-		near("fio's iodepth", p.Read.MeanDepth/busy, c.depth, diskDepth)
-	}
 	if c.sizes != nil {
 		sizes := split(tr.SizeRead)
 		for _, want := range c.sizes {
@@ -112,6 +124,22 @@ func (c diskCase) compare(t *testing.T, tr *Trace, read, write fioSide) (wrong [
 				wrong = append(wrong, fmt.Sprintf("%d%% of the requests had %d bytes instead of %d%%", got, want.bytes, want.percent))
 			}
 		}
+	}
+	return wrong
+}
+
+// What makes fio's iodepth comparable: it had that many in flight by its own reckoning, and the requests were its own.
+const (
+	fioHolds = 0.97
+	alone    = 0.01
+)
+
+func (c diskCase) compareDepth(t *testing.T, tr *Trace) (wrong []string) {
+	p := tr.Capture
+	depth := p.Read.MeanDepth * float64(p.WindowNS) / float64(p.WindowNS-p.LeadNS-p.TailNS)
+	t.Logf("depth %.3g, fio's iodepth %g", depth, c.depth)
+	if math.Abs(depth/c.depth-1) > diskDepth {
+		wrong = append(wrong, fmt.Sprintf("the depth was %g instead of fio's %g", depth, c.depth))
 	}
 	return wrong
 }

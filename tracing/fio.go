@@ -3,6 +3,7 @@ package tracing
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -28,6 +29,7 @@ const (
 	idleShare   = 0.1 // of the window
 	gapMinUS    = 20  // shorter ones fio has of itself
 	pausesMin   = 3   // fewer are no rhythm
+	pausesShare = 0.9 // of the idle time: what the pauses of the job are counted from
 	singleDepth = 1.5 // below, requests come one by one
 	pageBytes   = 4096
 	hugeBytes   = 2 << 20
@@ -116,16 +118,25 @@ func gapMin(t *Trace, window float64) float64 {
 	return max(gapMinUS, perRequest(p.Read.D2CNS+p.Write.D2CNS, max(1, p.Requests())))
 }
 
-// pauses counts the gaps of at least that length, and their sum in microseconds.
+// pauses sums the gaps of at least that length, in microseconds, and counts the longest of them, which make nearly all of
+// that time: many short ones beside them would make every pause too short.
 func pauses(idle *Histogram, least float64) (n int64, us float64) {
 	if idle == nil {
 		return 0, 0
 	}
+	time := func(b Bucket) float64 { return float64(b.Count) * (b.Range[0] + b.Range[1]) / 2 }
 	for _, b := range idle.Buckets {
 		if b.Range[0] >= least {
-			n += b.Count
-			us += float64(b.Count) * (b.Range[0] + b.Range[1]) / 2
+			us += time(b)
 		}
+	}
+	covered := 0.0
+	for _, b := range slices.Backward(idle.Buckets) {
+		if b.Range[0] < least || covered >= pausesShare*us {
+			break
+		}
+		covered += time(b)
+		n += b.Count
 	}
 	return n, us
 }

@@ -108,6 +108,10 @@ func TestFioJobs(t *testing.T) {
 			reads: map[int64]uint64{4096: 70000}, d2c: 100 * time.Microsecond, window: 14 * time.Second,
 			gaps: repeat(70000, 100*time.Microsecond),
 		}, FioInput{Title: "one request at a time, and work between them"}},
+		{"rhythm", made{
+			reads: map[int64]uint64{8192: 20000}, d2c: 100 * time.Microsecond, window: 14 * time.Second,
+			gaps: append(repeat(15000, 25*time.Microsecond), repeat(5000, 2*time.Millisecond)...),
+		}, FioInput{Title: "four requests and a pause of 2 ms"}},
 		{"contiguous", made{segments: 254, reads: map[int64]uint64{1 << 20: 9000}, d2c: 10 * time.Millisecond, window: 20 * time.Second}, FioInput{Title: "vllm"}},
 		{"cached", made{reads: map[int64]uint64{128 << 10: 8000}, d2c: time.Millisecond, window: 20 * time.Second}, cached},
 		{"one-gap", made{reads: map[int64]uint64{4096: 8000}, d2c: time.Millisecond, window: 20 * time.Second, gaps: repeat(1, 10*time.Second)}, FioInput{Title: "vllm"}},
@@ -192,6 +196,9 @@ func TestDiagnosis(t *testing.T) {
 	base := made{reads: map[int64]uint64{1 << 20: 1000}, d2c: 10 * time.Millisecond, window: time.Second}
 	assert.Contains(t, base.trace().Diagnosis(FioInput{}), "device-bound: requests in flight for 100% of the window")
 	assert.Contains(t, base.trace().Diagnosis(FioInput{ReadBytes: 10 << 30}), "cache-served: the device read 10%")
+	calls := base.trace()
+	calls.VFSReadSize = made{reads: map[int64]uint64{1 << 20: 4000}, d2c: time.Millisecond, window: time.Second}.trace().SizeRead
+	assert.Contains(t, calls.Diagnosis(FioInput{}), "cache-served: the device read 25%", "a program that is only watched counts nothing itself")
 	idle := base
 	idle.gaps = repeat(10, 40*time.Millisecond)
 	assert.Contains(t, idle.trace().Diagnosis(FioInput{}), "host-bound: the device had nothing to do for 40%")

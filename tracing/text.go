@@ -169,13 +169,17 @@ func (t *Trace) Diagnosis(in FioInput) string {
 	window := float64(max(1, p.WindowNS))
 	busy := 1 - float64(p.IdleNS)/window
 	requests := p.Requests()
+	read := in.ReadBytes
+	if read == 0 && p.Device != "" { // calls on files of this device
+		read = int64(sum(t.VFSReadSize) * 1024)
+	}
 	switch {
 	case requests == 0 && in.ReadBytes+in.WriteBytes+t.VFSRead.samples()+t.VFSWrite.samples() > 0:
 		return "cache-served: no request reached the device, memory answered"
 	case requests == 0:
 		return "idle: no request reached the device"
-	case in.ReadBytes > 0 && float64(p.Read.Bytes) < witnessShare*float64(in.ReadBytes):
-		return fmt.Sprintf("cache-served: the device read %.0f%% of the application's bytes, the page cache the rest", 100*float64(p.Read.Bytes)/float64(in.ReadBytes))
+	case read > 0 && float64(p.Read.Bytes) < witnessShare*float64(read):
+		return fmt.Sprintf("cache-served: the device read %.0f%% of the application's bytes, the page cache the rest", 100*float64(p.Read.Bytes)/float64(read))
 	case p.Read.Q2DNS+p.Write.Q2DNS > p.Read.D2CNS+p.Write.D2CNS:
 		return fmt.Sprintf("scheduler-bound: requests waited %s for their dispatch and took %s at the device",
 			microseconds(perRequest(p.Read.Q2DNS+p.Write.Q2DNS, requests)), microseconds(perRequest(p.Read.D2CNS+p.Write.D2CNS, requests)))

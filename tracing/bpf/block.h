@@ -235,9 +235,10 @@ SHARED void completed(u64 key, struct entry *e, u32 len, u32 bytes, int failed)
 	} else if (e->op > OP_WRITE) {
 		completed_other(e, now, bytes);
 	} else {
+		int counted = e->counted; // another process's request says nothing about the gaps of ours
 		completed_data(e, now, e->bytes, failed);
 		gauge_down(e);
-		if (in_flight(0) + in_flight(1) == 0)
+		if (counted && in_flight(0) + in_flight(1) == 0)
 			idle.since = now;
 	}
 	bpf_map_delete_elem(&live, &key);
