@@ -1,0 +1,112 @@
+package tracing
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+func (j *job) header(b *strings.Builder, t *Trace, in FioInput) {
+	p := &t.Capture
+	line := func(format string, args ...any) { fmt.Fprintf(b, "# "+format+"\n", args...) }
+	title := in.Title
+	if title == "" {
+		title = "a traced process"
+	}
+	line("fio job distilled from %s of %s", j.source, title)
+	if in.Model != "" {
+		line("model %s, %d users, %d bytes/token", in.Model, in.Users, in.BytesPerToken)
+	}
+	if p.text != nil {
+		p.textHeader(line)
+	} else {
+		line("window %s, device %s", p.Window().Round(time.Millisecond), orNone(p.Device, strings.Join(p.Members, "+")))
+	}
+	if p.Requests() > 0 && p.text == nil {
+		line("requests: %d reads (%.2f GiB), %d writes (%.2f GiB), %d flushes, %d discards",
+			p.Read.Requests, gib(p.Read.Bytes), p.Write.Requests, gib(p.Write.Bytes), p.Flushes, p.Discards)
+	}
+	for _, h := range []Named{{"reads", "", t.D2CRead}, {"writes", "", t.D2CWrite}} {
+		if h.samples() > 0 {
+			line("D2C of %s: p50 %s, p99 %s", h.Name, microseconds(h.Percentile(50)), microseconds(h.Percentile(99)))
+		}
+	}
+	for _, h := range []Named{{"reads", "", t.LBARead}, {"writes", "", t.LBAWrite}} {
+		if z := hotZone(h.Histogram); z != "" {
+			line("hot zone of %s: %s", h.Name, z)
+		}
+	}
+	if p.Requests() > 0 && p.text == nil {
+		line("mean depth %.2f (reads %.2f, writes %.2f)", p.Read.MeanDepth+p.Write.MeanDepth, p.Read.MeanDepth, p.Write.MeanDepth)
+	}
+	for _, n := range j.notes {
+		line("WARNING: %s", oneLine(n))
+	}
+	line("")
+	if j.hugePages > 0 {
+		line("The buffers were huge pages, and requests exceed what the device takes of ordinary ones (%d segments). Before:", p.MaxSegments)
+		line("  sysctl vm.nr_hugepages=%d", j.hugePages)
+	}
+	line("Usage (there is no size= on purpose; a file is created, a device is OVERWRITTEN):")
+	line("  fio <this file> --filename=/mnt/other/testfile --size=20G")
+}
+
+// textHeader says what a bpftrace text tells, and what it does not.
+func (c *Capture) textHeader(line func(format string, args ...any)) {
+	line("not in the text: model, users, bytes per token, exact sizes and bytes, the device, flushes, pauses")
+	line("all block devices and processes of the machine are in it, unless the script was changed")
+	line("requests: %d reads, %d writes", c.Read.Requests, c.Write.Requests)
+	line("sizes are the lower ends of their buckets, which reach to twice that")
+	total := c.Read.MeanDepth + c.Write.MeanDepth
+	switch c.text.depth {
+	case depthGiven:
+		line("mean depth about %.1f: the time at the device ÷ the given window of %s", total, c.Window())
+	case depthGauge:
+		line("mean depth about %.1f, by the script's counters of requests in flight", total)
+	case depthTimes:
+		line("mean depth about %.1f", total)
+	}
+}
+
+func (j *job) body(b *strings.Builder) {
+	p := func(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
+	p("[kv-cache]")
+	p("ioengine=libaio")
+	p("direct=1")
+	p("time_based")
+	p("runtime=300")
+	p("rw=randrw")
+	p("rwmixread=%d", j.mixRead)
+	p("bssplit=%s,%s", splitText(j.read, j.write), splitText(j.write, j.read))
+	p("iodepth=%d", j.depth)
+	p("iodepth_batch_submit=%d", j.depth)
+	p("iodepth_batch_complete_min=1")
+	if j.thinkBlocks > 0 {
+		p("thinktime=%d", j.thinkUS)
+		p("thinktime_blocks=%d", j.thinkBlocks)
+	}
+	if j.hugePages > 0 {
+		p("iomem=mmaphuge")
+		p("hugepage-size=2m")
+	}
+	p("refill_buffers=1")
+	p("norandommap=1")
+	p("randrepeat=0")
+	p("numjobs=1")
+	p("group_reporting")
+	p("percentile_list=50:95:99:99.9:99.99")
+}
+
+func gib(bytes int64) float64 { return float64(bytes) / (1 << 30) }
+
+func orNone(options ...string) string {
+	for _, o := range options {
+		if o != "" {
+			return o
+		}
+	}
+	return "none"
+}
+
+// oneLine keeps a warning inside of its comment.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
