@@ -74,7 +74,7 @@ func ParseBpftrace(r io.Reader) (*Bpftrace, error) {
 	line := 0
 	for in.Scan() {
 		line++
-		if err := p.line(strings.TrimRight(in.Text(), " \t\r"), line); err != nil {
+		if err := p.line(strings.TrimSpace(in.Text()), line); err != nil {
 			return nil, &BpftraceError{line, err}
 		}
 	}

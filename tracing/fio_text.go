@@ -13,6 +13,9 @@ func (j *job) header(b *strings.Builder, t *Trace, in FioInput) {
 	if title == "" {
 		title = "a traced process"
 	}
+	if p.text != nil && p.Watched != "" {
+		title += ", of the run of " + p.Watched
+	}
 	line("fio job distilled from %s of %s", j.source, title)
 	if in.Model != "" {
 		line("model %s, %d users, %d bytes/token", in.Model, in.Users, in.BytesPerToken)
@@ -54,7 +57,7 @@ func (j *job) header(b *strings.Builder, t *Trace, in FioInput) {
 // textHeader says what a bpftrace text tells, and what it does not.
 func (c *Capture) textHeader(line func(format string, args ...any)) {
 	line("not in the text: model, users, bytes per token, exact sizes and bytes, the device, flushes, pauses")
-	line("all block devices and processes of the machine are in it, unless the script was changed")
+	line("every process is in it, and every block device unless the script was given one")
 	line("requests: %d reads, %d writes", c.Read.Requests, c.Write.Requests)
 	line("sizes are the lower ends of their buckets, which reach to twice that")
 	total := c.Read.MeanDepth + c.Write.MeanDepth
