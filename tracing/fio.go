@@ -16,9 +16,11 @@ type FioInput struct {
 	ReadBytes, WriteBytes int64
 	// HugePages says that the application's buffers were huge pages, which take fewer segments of a request.
 	HugePages bool
-	// For a run without block requests (NFS, S3, tmpfs): the transfer sizes of the mount and the operations in flight.
+	// The transfer sizes of a network mount (rsize, wsize): its requests pass no block device of this host, and what a block
+	// trace shows beside them was not the application's storage.
 	ReadSize, WriteSize int64
-	Concurrency         float64
+	// Concurrency is how many operations were in flight on average, for a run without block requests (NFS, S3, tmpfs).
+	Concurrency float64
 }
 
 // fio's limits, and what counts as a pause that a job should have.
@@ -43,6 +45,7 @@ type job struct {
 	hugePages   int // to reserve, 0 = ordinary buffers
 	notes       []string
 	source      string
+	fromBlock   bool    // requests of a block device, not what led to them
 	busy        float64 // share of the window with something in flight
 }
 
@@ -62,10 +65,10 @@ func FioJob(t *Trace, in FioInput) (string, error) {
 func distil(t *Trace, in FioInput) (*job, error) {
 	j := &job{}
 	switch {
-	case t.Capture.Requests() > 0 && t.SizeRead.samples()+t.SizeWrite.samples() > 0:
-		j.fromRequests(t)
 	case in.ReadSize > 0 || in.WriteSize > 0:
 		j.fromSizes(in)
+	case t.Capture.Requests() > 0 && t.SizeRead.samples()+t.SizeWrite.samples() > 0:
+		j.fromRequests(t)
 	case t.VFSReadSize.samples()+t.VFSWriteSize.samples() > 0:
 		j.fromCalls(t, in)
 	default:
@@ -82,7 +85,7 @@ func distil(t *Trace, in FioInput) (*job, error) {
 
 func (j *job) fromRequests(t *Trace) {
 	p := &t.Capture
-	j.source = "block requests"
+	j.source, j.fromBlock = "block requests", true
 	j.read, j.write = split(t.SizeRead), split(t.SizeWrite)
 	j.mixRead = percent(float64(p.Read.Requests), float64(p.Write.Requests))
 	window := float64(p.WindowNS - p.LeadNS - p.TailNS)
@@ -197,7 +200,7 @@ func (j *job) chooseBuffers(t *Trace, in FioInput) {
 
 func (j *job) warn(t *Trace, in FioInput) {
 	j.notes = append(j.notes, t.Capture.Warnings...)
-	if served, app := t.Capture.Read.Bytes, in.ReadBytes; app > 0 && t.Capture.Status == StatusTraced && float64(served) < witnessShare*float64(app) {
+	if served, app := t.Capture.Read.Bytes, in.ReadBytes; app > 0 && j.fromBlock && t.Capture.Status == StatusTraced && float64(served) < witnessShare*float64(app) {
 		j.notes = append(j.notes, fmt.Sprintf("the device read %.0f%% of the application's bytes: a cache served the rest, and this job has only what was left",
 			100*float64(served)/float64(app)))
 	}

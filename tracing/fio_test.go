@@ -125,7 +125,7 @@ func TestFioJobs(t *testing.T) {
 }
 
 func TestFioJobWithoutBlockRequests(t *testing.T) {
-	none := &Trace{Capture: Capture{Status: StatusNone, Reason: "nfs4 is a network filesystem"}}
+	none := &Trace{Capture: Capture{Status: StatusNone, Reason: "nfs4 is a network filesystem", WindowNS: int64(20 * time.Second)}}
 	_, err := FioJob(none, FioInput{})
 	require.ErrorContains(t, err, "nfs4 is a network filesystem")
 
@@ -134,6 +134,15 @@ func TestFioJobWithoutBlockRequests(t *testing.T) {
 	assert.Contains(t, job, "bssplit=1m/100,512k/100\n")
 	assert.Contains(t, job, "rwmixread=60\n", "3 GiB in 1 MiB and 1 GiB in 512 KiB are 3072 reads and 2048 writes")
 	assert.Contains(t, job, "iodepth=12\n")
+
+	golden(t, "fio/nfs.fio", job)
+
+	// What a block trace of such a run shows is the program's own pages, and what else there was.
+	beside := made{reads: map[int64]uint64{4096: 3}, d2c: time.Millisecond, window: 20 * time.Second}.trace()
+	job, err = FioJob(beside, FioInput{ReadSize: 1 << 20, WriteSize: 512 << 10, ReadBytes: 3 << 30, WriteBytes: 1 << 30, Concurrency: 12.4})
+	require.NoError(t, err)
+	assert.Contains(t, job, "bssplit=1m/100,512k/100\n")
+	assert.NotContains(t, job, "WARNING", "no cache served what a server did")
 
 	calls := &Trace{Histograms: made{reads: map[int64]uint64{65536: 75}, writes: map[int64]uint64{4096: 25}, d2c: time.Millisecond, window: time.Second}.trace().Histograms}
 	calls.VFSReadSize, calls.VFSWriteSize, calls.SizeRead, calls.SizeWrite = calls.SizeRead, calls.SizeWrite, nil, nil
@@ -198,6 +207,10 @@ func TestDiagnosis(t *testing.T) {
 	queued := base.trace()
 	queued.Capture.Read.Q2DNS = 3 * queued.Capture.Read.D2CNS
 	assert.Contains(t, queued.Diagnosis(FioInput{}), "scheduler-bound: requests waited 30 ms")
+	assert.Contains(t, base.trace().Diagnosis(FioInput{ReadSize: 1 << 20, ReadBytes: 10 << 30}), "unknown: the storage is no block device of this host")
+	bucket := base.trace()
+	bucket.Capture.Device = ""
+	assert.Contains(t, bucket.Diagnosis(FioInput{ReadBytes: 10 << 30}), "unknown: the storage is no block device")
 	none := made{window: time.Second}.trace()
 	assert.Contains(t, none.Diagnosis(FioInput{}), "idle")
 	assert.Contains(t, none.Diagnosis(FioInput{ReadBytes: 1}), "cache-served: no request")

@@ -20,27 +20,19 @@ func (j *job) header(b *strings.Builder, t *Trace, in FioInput) {
 	if in.Model != "" {
 		line("model %s, %d users, %d bytes/token", in.Model, in.Users, in.BytesPerToken)
 	}
-	if p.text != nil {
+	switch {
+	case p.text != nil:
 		p.textHeader(line)
-	} else {
+	case j.fromBlock:
 		line("window %s, device %s", p.Window().Round(time.Millisecond), orNone(p.Device, strings.Join(p.Members, "+")))
-	}
-	if p.Requests() > 0 && p.text == nil {
 		line("requests: %d reads (%.2f GiB), %d writes (%.2f GiB), %d flushes, %d discards",
 			p.Read.Requests, gib(p.Read.Bytes), p.Write.Requests, gib(p.Write.Bytes), p.Flushes, p.Discards)
+	default:
+		line("window %s, no block device: %s", p.Window().Round(time.Millisecond), oneLine(orNone(p.Reason, "its requests are no block requests of this host")))
+		line("application: %.2f GiB read, %.2f GiB written, %.1f operations in flight on average", gib(in.ReadBytes), gib(in.WriteBytes), in.Concurrency)
 	}
-	for _, h := range []Named{{"reads", "", t.D2CRead}, {"writes", "", t.D2CWrite}} {
-		if h.samples() > 0 {
-			line("D2C of %s: p50 %s, p99 %s", h.Name, microseconds(h.Percentile(50)), microseconds(h.Percentile(99)))
-		}
-	}
-	for _, h := range []Named{{"reads", "", t.LBARead}, {"writes", "", t.LBAWrite}} {
-		if z := hotZone(h.Histogram); z != "" {
-			line("hot zone of %s: %s", h.Name, z)
-		}
-	}
-	if p.Requests() > 0 && p.text == nil {
-		line("mean depth %.2f (reads %.2f, writes %.2f)", p.Read.MeanDepth+p.Write.MeanDepth, p.Read.MeanDepth, p.Write.MeanDepth)
+	if j.fromBlock {
+		p.blockHeader(line, t)
 	}
 	for _, n := range j.notes {
 		line("WARNING: %s", oneLine(n))
@@ -52,6 +44,23 @@ func (j *job) header(b *strings.Builder, t *Trace, in FioInput) {
 	}
 	line("Usage (there is no size= on purpose; a file is created, a device is OVERWRITTEN):")
 	line("  fio <this file> --filename=/mnt/other/testfile --size=20G")
+}
+
+// blockHeader says what the device did with the requests.
+func (p *Capture) blockHeader(line func(format string, args ...any), t *Trace) {
+	for _, h := range []Named{{"reads", "", t.D2CRead}, {"writes", "", t.D2CWrite}} {
+		if h.samples() > 0 {
+			line("D2C of %s: p50 %s, p99 %s", h.Name, microseconds(h.Percentile(50)), microseconds(h.Percentile(99)))
+		}
+	}
+	for _, h := range []Named{{"reads", "", t.LBARead}, {"writes", "", t.LBAWrite}} {
+		if z := hotZone(h.Histogram); z != "" {
+			line("hot zone of %s: %s", h.Name, z)
+		}
+	}
+	if p.text == nil {
+		line("mean depth %.2f (reads %.2f, writes %.2f)", p.Read.MeanDepth+p.Write.MeanDepth, p.Read.MeanDepth, p.Write.MeanDepth)
+	}
 }
 
 // textHeader says what a bpftrace text tells, and what it does not.

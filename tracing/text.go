@@ -170,6 +170,8 @@ func (t *Trace) Diagnosis(in FioInput) string {
 	busy := 1 - float64(p.IdleNS)/window
 	requests := p.Requests()
 	switch {
+	case in.ReadSize > 0 || p.Device == "" && len(p.Members) == 0 && in.ReadBytes+in.WriteBytes > 0:
+		return "unknown: the storage is no block device of this host"
 	case requests == 0 && in.ReadBytes+in.WriteBytes+t.VFSRead.samples()+t.VFSWrite.samples() > 0:
 		return "cache-served: no request reached the device, memory answered"
 	case requests == 0:
