@@ -39,6 +39,8 @@ type probes interface {
 	edge() (edge, error)
 	read() (counts, error)
 	missed() int64 // runs that the kernel skipped since attaching
+	// family lists the processes that were watched so far, those that have ended too; nil for the calling process alone.
+	family() []int
 	// stranded counts the requests of each direction that were dispatched before and are still followed, and the time that
 	// this was so in the window.
 	stranded(before uint64) (n [2]int64, blind uint64, err error)
@@ -117,6 +119,23 @@ func (c *Collector) warn(format string, args ...any) {
 
 // Unavailable says why only counters are read, nil when requests are traced.
 func (c *Collector) Unavailable() *UnavailableError { return c.unavailable }
+
+// Watched returns how many processes of the watched PID's family, or of the name and its families, were met so far, and
+// how many of them still run. Both are 0 when the calling process is watched, or nothing.
+func (c *Collector) Watched() (met, running int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.probes == nil || c.closed {
+		return 0, 0
+	}
+	ids := c.probes.family()
+	for _, pid := range ids {
+		if exists(fmt.Sprintf("/proc/%d", pid)) {
+			running++
+		}
+	}
+	return len(ids), running
+}
 
 // OpenWindow begins to count, forgetting an earlier window. It takes well under a millisecond.
 func (c *Collector) OpenWindow() error {
