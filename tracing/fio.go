@@ -200,14 +200,11 @@ func (j *job) chooseBuffers(t *Trace, in FioInput) {
 
 func (j *job) warn(t *Trace, in FioInput) {
 	j.notes = append(j.notes, t.Capture.Warnings...)
-	if served, app := t.Capture.Read.Bytes, in.ReadBytes; app > 0 && j.fromBlock && t.Capture.Status == StatusTraced && float64(served) < witnessShare*float64(app) {
+	if j.fromBlock && t.Capture.Status == StatusTraced && t.Capture.cacheServed(in) {
 		j.notes = append(j.notes, fmt.Sprintf("the device read %.0f%% of the application's bytes: a cache served the rest, and this job has only what was left",
-			100*float64(served)/float64(app)))
+			100*float64(t.Capture.ownReadBytes())/float64(in.ReadBytes)))
 	}
 	if d := j.depth; d == maxDepth {
 		j.notes = append(j.notes, fmt.Sprintf("the depth was cut to %d", maxDepth))
 	}
 }
-
-// witnessShare is the share of the application's bytes below which a run was served from a cache.
-const witnessShare = 0.95

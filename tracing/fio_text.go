@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -24,11 +25,15 @@ func (j *job) header(b *strings.Builder, t *Trace, in FioInput) {
 	case p.text != nil:
 		p.textHeader(line)
 	case j.fromBlock:
-		line("window %s, device %s", p.Window().Round(time.Millisecond), orNone(p.Device, strings.Join(p.Members, "+")))
+		device := p.traced()
+		if device != everyDevice {
+			device = "device " + device
+		}
+		line("window %s, %s", p.Window().Round(time.Millisecond), device)
 		line("requests: %d reads (%.2f GiB), %d writes (%.2f GiB), %d flushes, %d discards",
 			p.Read.Requests, gib(p.Read.Bytes), p.Write.Requests, gib(p.Write.Bytes), p.Flushes, p.Discards)
 	default:
-		line("window %s, no block device: %s", p.Window().Round(time.Millisecond), oneLine(orNone(p.Reason, "its requests are no block requests of this host")))
+		line("window %s, no block device: %s", p.Window().Round(time.Millisecond), oneLine(cmp.Or(p.Reason, "its requests are no block requests of this host")))
 		line("application: %.2f GiB read, %.2f GiB written, %.1f operations in flight on average", gib(in.ReadBytes), gib(in.WriteBytes), in.Concurrency)
 	}
 	if j.fromBlock {
@@ -111,14 +116,11 @@ func (j *job) body(b *strings.Builder) {
 
 func gib(bytes int64) float64 { return float64(bytes) / (1 << 30) }
 
-func orNone(options ...string) string {
-	for _, o := range options {
-		if o != "" {
-			return o
-		}
-	}
-	return "none"
-}
+// everyDevice is what a trace took that was not told one.
+const everyDevice = "every device"
+
+// traced names what was traced.
+func (c *Capture) traced() string { return cmp.Or(c.Device, strings.Join(c.Members, "+"), everyDevice) }
 
 // oneLine keeps a warning inside of its comment.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
