@@ -268,6 +268,17 @@ func TestRowsSayRealSizes(t *testing.T) {
 	assert.Contains(t, b.String(), "       1 MiB                      90   9.0% ████\n")
 }
 
+func TestRowsOfDepthsAreWholeNumbers(t *testing.T) {
+	var b strings.Builder
+	h := newHistogram("requests", []uint64{0, 3, 1, 1, 0, 2, 0, 1}, 1, 1, 30)
+	w := &textWriter{w: &b}
+	w.histogram(Named{Name: "qd_read", Label: "reads", Histogram: h})
+	require.NoError(t, w.err)
+	assert.Contains(t, b.String(), "           1                       3  37.5% ")
+	assert.Contains(t, b.String(), "           2 … 3                   2  25.0% ")
+	assert.Contains(t, b.String(), "           4 … 7                   3  37.5% ")
+}
+
 func TestBar(t *testing.T) {
 	assert.Equal(t, strings.Repeat("█", barWidth), bar(7, 7))
 	assert.Equal(t, strings.Repeat("█", barWidth/2), bar(1, 2))

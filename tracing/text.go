@@ -35,7 +35,11 @@ func (t *Trace) WriteText(w io.Writer, in FioInput) error {
 		}
 	}
 	if p.Flushes+p.FlushWaits+p.Discards > 0 {
-		out.line("  flushes %d (waited for by %d requests), discards %d (%.2f GiB)", p.Flushes, p.FlushWaits, p.Discards, gib(p.DiscardBytes))
+		whose := ""
+		if p.Filter == FilterProcess.String() { // they are queued by the kernel, in nobody's name
+			whose = ", of all processes"
+		}
+		out.line("  flushes %d (waited for by %d requests), discards %d (%.2f GiB)%s", p.Flushes, p.FlushWaits, p.Discards, gib(p.DiscardBytes), whose)
 	}
 	for _, h := range t.All() {
 		out.histogram(h)
@@ -80,8 +84,13 @@ func (t *textWriter) histogram(n Named) {
 	}
 	for _, r := range rows {
 		from, dots, to := unitText(n.Unit, r.Range[0]), "…", unitText(n.Unit, r.Range[1])
-		if r.Value > 0 {
+		switch {
+		case r.Value > 0:
 			from, dots, to = unitText(n.Unit, r.Value), " ", ""
+		case n.Unit == "requests" && r.single():
+			dots, to = " ", ""
+		case n.Unit == "requests": // whole numbers
+			to = unitText(n.Unit, r.Range[1]-1)
 		}
 		t.line("  %10s %s %-10s %10d %5.1f%% %s", from, dots, to, r.Count, 100*float64(r.Count)/float64(n.Count), bar(r.Count, most))
 	}
@@ -182,7 +191,7 @@ func (t *Trace) Diagnosis(in FioInput) string {
 		return fmt.Sprintf("scheduler-bound: requests waited %s for their dispatch and took %s at the device",
 			microseconds(perRequest(p.Read.Q2DNS+p.Write.Q2DNS, requests)), microseconds(perRequest(p.Read.D2CNS+p.Write.D2CNS, requests)))
 	case busy < 0.7:
-		return fmt.Sprintf("host-bound: the device had nothing to do for %s%.0f%% of the window", least, 100*(1-busy))
+		return fmt.Sprintf("host-bound: the device had nothing to do for %s%.0f%% of the window; program, filesystem or processor kept it waiting", least, 100*(1-busy))
 	}
 	when := ""
 	if p.IdleKnown {

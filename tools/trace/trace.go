@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -79,11 +80,13 @@ func trace(ctx context.Context, opt options, stdout, stderr io.Writer) int {
 		command.Fail(stderr, name, err)
 		return command.No
 	case err != nil:
-		return command.Fail(stderr, name, err)
+		return command.Fail(stderr, name, errors.New(strings.TrimPrefix(err.Error(), name+": "))) // said already
 	}
 	in := tracing.FioInput{Title: opt.subject}
-	if err := t.WriteText(stdout, in); err != nil {
-		return command.Fail(stderr, name, err)
+	if t.Capture.Requests() > 0 || t.VFSRead != nil || t.VFSWrite != nil {
+		if err := t.WriteText(stdout, in); err != nil {
+			return command.Fail(stderr, name, err)
+		}
 	}
 	if t.Capture.Requests() == 0 {
 		command.Fail(stderr, name, noRequest(opt, met))

@@ -117,7 +117,8 @@ func TestInterrupted(t *testing.T) {
 
 func TestNobodyToTrace(t *testing.T) {
 	privtest.Root(t)
-	code, _, stderr := call("-comm", "no-such-program", "-duration", "50ms")
+	code, stdout, stderr := call("-comm", "no-such-program", "-duration", "50ms")
+	assert.Empty(t, stdout, "a report about nothing")
 	assert.Equal(t, command.No, code, stderr)
 	if !assert.Contains(t, stderr, "no process named no-such-program ran or was started") {
 		privtest.Need(t, errors.New(stderr))

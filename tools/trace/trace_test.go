@@ -73,7 +73,7 @@ func TestAPidThatDoesNotExist(t *testing.T) {
 	code, stdout, stderr := call("-pid", "999999999", "-duration", "10ms")
 	assert.Equal(t, command.Usage, code)
 	assert.Empty(t, stdout)
-	assert.Contains(t, stderr, "there is no process 999999999")
+	assert.Equal(t, "kvreport trace: there is no process 999999999\n", stderr)
 }
 
 func TestLiveLineIsShort(t *testing.T) {
