@@ -15,6 +15,7 @@ import (
 
 	"kvbench/internal/privtest"
 	"kvbench/params"
+	"kvbench/tracing"
 )
 
 // nobody is a user without any right.
@@ -25,15 +26,7 @@ const nobody = 65534
 func TestEveryBenchmarkWithoutRootOrArguments(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	uid := os.Getuid()
-	if uid == 0 {
-		uid = nobody
-		b.attr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-		require.NoError(t, os.Chmod(filepath.Dir(b.work), 0o755)) // t.TempDir's own
-		for _, dir := range []string{b.work, filepath.Join(b.work, "tmp")} {
-			require.NoError(t, os.Chown(dir, nobody, nobody))
-		}
-	}
+	uid := b.unprivileged()
 	o := b.ok("-test.bench=.", "-test.benchtime=1x")
 	t.Logf("all benchmarks in %v", o.took)
 	results, _ := parse(t, o.stdout)
@@ -58,6 +51,54 @@ func TestEveryBenchmarkWithoutRootOrArguments(t *testing.T) {
 		require.NoError(t, syscall.Stat(f, &s))
 		assert.EqualValues(t, uid, s.Uid)
 	}
+}
+
+// unprivileged makes b run as nobody where this test is root, and returns the user as whom it runs.
+func (b *bench) unprivileged() int {
+	uid := os.Getuid()
+	if uid != 0 {
+		return uid
+	}
+	b.attr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	require.NoError(b.t, os.Chmod(filepath.Dir(b.work), 0o755)) // t.TempDir's own
+	for _, dir := range []string{b.work, filepath.Join(b.work, "tmp")} {
+		require.NoError(b.t, os.Chown(dir, nobody, nobody))
+	}
+	return nobody
+}
+
+// TestAnUnprivilegedRunSaysWhyItIsNotTraced asks for what only root may have.
+func TestAnUnprivilegedRunSaysWhyItIsNotTraced(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.unprivileged()
+	o := b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x", "-cpu-mem-gb=0", "-enable-latency-tracing")...)
+	const why = "this process lacks the privilege (CAP_BPF and CAP_PERFMON)"
+	log := logOf(t, o.stdout)
+	assert.LessOrEqual(t, len(log), 9)
+	assert.Regexp(t, `^result: /`, log[len(log)-1])
+	assert.Contains(t, strings.Join(log, "\n"), "not traced: "+why+"; needed: CAP_BPF and CAP_PERFMON")
+	assert.Contains(t, o.stderr, "Requests were not traced: "+why, "the summary")
+	r := theResult(t, b.results)
+	require.NotNil(t, r.DeviceLatencyTracing)
+	c := r.DeviceLatencyTracing.Capture
+	assert.NotEqual(t, tracing.StatusTraced, c.Status)
+	assert.Equal(t, why, c.Reason)
+	assert.NotEmpty(t, c.Needs)
+	results, _ := parse(t, o.stdout)
+	assert.Len(t, results, 1, "the log does not disturb the result line")
+}
+
+// logOf returns what the one benchmark of an output logged.
+func logOf(t *testing.T, stdout string) (lines []string) {
+	t.Helper()
+	for l := range strings.Lines(stdout) {
+		if m := regexp.MustCompile(`^\s+\w+\.go:\d+: (.*)$`).FindStringSubmatch(strings.TrimRight(l, "\n")); m != nil {
+			lines = append(lines, m[1])
+		}
+	}
+	require.NotEmpty(t, lines, stdout)
+	return lines
 }
 
 // TestTheMemoryLimitOfTheContainerIsTold puts a run into a cgroup that is too small for it.

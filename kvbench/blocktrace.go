@@ -10,7 +10,11 @@ import (
 // startTracing loads the programs before the window: it takes some 50 ms. A run
 // that cannot be traced goes on; its trace then says why and what it would need.
 func (t *trial) startTracing(ctx context.Context) {
-	if t.cfg.Trace == nil || t.sim != nil { // a simulated run has no device
+	if t.cfg.Trace == nil {
+		return
+	}
+	if t.sim != nil {
+		t.untraced("a simulated device has no kernel below it")
 		return
 	}
 	device := t.device
@@ -61,7 +65,16 @@ func (t *trial) stopTracing() {
 }
 
 func (t *trial) warnTrace(act string, err error) {
-	t.info.Warnings = append(t.info.Warnings, fmt.Sprintf("%s the block trace failed: %v", act, err))
+	why := fmt.Sprintf("%s the block trace failed: %v", act, err)
+	t.info.Warnings = append(t.info.Warnings, why)
+	t.untraced(why)
+}
+
+// untraced leaves a trace that says why there is none: who asked for one finds the answer in the result.
+func (t *trial) untraced(why string) {
+	t.info.Trace = &tracing.Trace{Capture: tracing.Capture{
+		Status: tracing.StatusNone, Reason: why, Level: t.cfg.Trace.Level.String(), Filter: t.cfg.Trace.Filter.String(),
+	}}
 }
 
 // trace puts the block trace into the result, with the fio job that makes the
@@ -84,14 +97,38 @@ func fioInput(r *Result) tracing.FioInput {
 	in := tracing.FioInput{
 		Title: fmt.Sprintf("%s, trial %d, %s division", r.Benchmark, r.Trial+1, r.Division),
 		Model: r.Model.Name, Users: r.Workload.Users, BytesPerToken: r.Model.BytesPerToken,
-		HugePages: hugeBuffers(r.IO.Pool.HugePages), Concurrency: float64(r.Workload.Workers),
+		HugePages: hugeBuffers(r.IO.Pool.HugePages), Concurrency: r.storageConcurrency(),
 	}
+	fs, chunk := r.Environment.Filesystem, int64(r.IO.ChunkBytes)
+	in.ReadSize, in.WriteSize = transferSize(fs.ReadSizeBytes, chunk), transferSize(fs.WriteSizeBytes, chunk)
 	if r.CompletionUnit == UnitOperation {
 		in.Model = ""
 	}
 	read, write := r.storageTraffic()
 	in.ReadBytes, in.WriteBytes = read.Bytes, write.Bytes
 	return in
+}
+
+// transferSize is how many bytes a network mount moves at a time for requests of chunk bytes; 0 = it is none.
+func transferSize(mount *int64, chunk int64) int64 {
+	switch {
+	case mount == nil:
+		return 0
+	case chunk > 0:
+		return min(*mount, chunk)
+	}
+	return *mount
+}
+
+// storageConcurrency is the mean number of chunks in flight at the storage tier: operations by Little's law, each with
+// its depth. Where times are unknown it is the number of workers, who are never more.
+func (r *Result) storageConcurrency() float64 {
+	read, write := r.storageTraffic()
+	n := float64(r.Workload.Workers)
+	if busy := read.DeviceNS + write.DeviceNS; busy > 0 && r.WindowNS > 0 {
+		n = float64(busy) / float64(r.WindowNS)
+	}
+	return n * float64(max(1, r.IO.Depth))
 }
 
 // hugeBuffers reads what the pool says of itself: mostly huge pages or not.

@@ -39,6 +39,10 @@ type FilesystemEnvironment struct {
 	Source       string   `json:"source,omitempty"`
 	Options      []string `json:"mount_options,omitempty"`
 	SuperOptions []string `json:"super_options,omitempty"`
+
+	// The largest transfers of a network mount (rsize, wsize), nil where there are none.
+	ReadSizeBytes  *int64 `json:"read_size_bytes,omitempty"`
+	WriteSizeBytes *int64 `json:"write_size_bytes,omitempty"`
 }
 
 // DeviceEnvironment is the whole block device below that filesystem.
@@ -105,6 +109,9 @@ func (e *Environment) addDevice(d tracing.Device) {
 	e.Filesystem = FilesystemEnvironment{
 		Type: d.Filesystem, MountPoint: d.Mount.Point, Source: d.Mount.Source,
 		Options: d.Mount.Options, SuperOptions: d.Mount.SuperOptions,
+	}
+	if read, write, ok := d.Mount.TransferSizes(); ok {
+		e.Filesystem.ReadSizeBytes, e.Filesystem.WriteSizeBytes = &read, &write
 	}
 	e.DeviceReason = d.Reason
 	if d.Name == "" {

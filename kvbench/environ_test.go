@@ -68,7 +68,9 @@ func TestEnvironmentDescribesDevices(t *testing.T) {
 		assert.EqualValues(t, 1280, *e.Device.Queue.MaxSectorsKB)
 		assert.EqualValues(t, 1023, *e.Device.Queue.Requests)
 		assert.Nil(t, e.Device.Queue.PhysicalBlockSize, "what sysfs does not show is unknown, not zero")
-		assert.Equal(t, FilesystemEnvironment{"xfs", "/mnt/kv", "/dev/nvme0n1p1", []string{"rw", "noatime"}, []string{"rw", "inode64"}}, e.Filesystem)
+		assert.Equal(t, FilesystemEnvironment{
+			Type: "xfs", MountPoint: "/mnt/kv", Source: "/dev/nvme0n1p1", Options: []string{"rw", "noatime"}, SuperOptions: []string{"rw", "inode64"},
+		}, e.Filesystem)
 	})
 	t.Run("a stacked device shows the drives below", func(t *testing.T) {
 		var e Environment

@@ -3,8 +3,10 @@ package kvbench
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"kvbench/tiers"
+	"kvbench/tracing"
 )
 
 // LogLines is the result in at most nine lines for a benchmark's log, which
@@ -33,6 +35,13 @@ func (r *Result) LogLines() []string {
 	}
 	if v := r.Harness.Verdict; v.Kind != "" {
 		add("%s, because %s", v.Kind, v.Reason)
+	}
+	if tr := r.DeviceLatencyTracing; tr != nil && tr.Capture.Status != tracing.StatusTraced {
+		why := tr.Capture.Reason
+		if len(tr.Capture.Needs) > 0 {
+			why += "; needed: " + strings.Join(tr.Capture.Needs, "; ")
+		}
+		add("not traced: %s", why)
 	}
 	if n := len(r.Warnings); n > 0 {
 		add("%s in the summary, the first says %s", plural(int64(n), "warning"), r.Warnings[0])

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"kvbench/tracing"
 	"kvbench/workloads"
 )
 
@@ -275,9 +276,13 @@ func (s *summaryWriter) witness() {
 
 func (s *summaryWriter) doubts() {
 	const most = 12
-	for i, w := range s.r.Warnings {
+	warnings := s.r.Warnings
+	if tr := s.r.DeviceLatencyTracing; tr != nil && tr.Capture.Status == tracing.StatusTraced { // its notes stand beside its numbers
+		warnings = slices.DeleteFunc(slices.Clone(warnings), func(w string) bool { return slices.Contains(tr.Capture.Warnings, w) })
+	}
+	for i, w := range warnings {
 		if i == most {
-			s.line("", "and %d more warnings in the JSON", len(s.r.Warnings)-most)
+			s.line("", "and %d more warnings in the JSON", len(warnings)-most)
 			break
 		}
 		s.line("warning", "%s", w)

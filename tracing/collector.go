@@ -45,6 +45,8 @@ type probes interface {
 	stranded(before uint64) (stranded, error)
 	// heal takes requests that were dispatched before out of the gauge. It returns when the first of them was, 0 = none.
 	heal(before uint64) (since uint64, err error)
+	// family lists the processes that were watched so far, those that have ended too; nil for the calling process alone.
+	family() []int
 	close() error
 }
 
@@ -122,6 +124,23 @@ func (c *Collector) warn(format string, args ...any) {
 
 // Unavailable says why only counters are read, nil when requests are traced.
 func (c *Collector) Unavailable() *UnavailableError { return c.unavailable }
+
+// Watched returns how many processes of the watched PID's family, or of the name and its families, were met so far, and
+// how many of them still run. Both are 0 when the calling process is watched, or nothing.
+func (c *Collector) Watched() (met, running int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.probes == nil || c.closed {
+		return 0, 0
+	}
+	ids := c.probes.family()
+	for _, pid := range ids {
+		if exists(fmt.Sprintf("/proc/%d", pid)) {
+			running++
+		}
+	}
+	return len(ids), running
+}
 
 // OpenWindow begins to count, forgetting an earlier window. It takes well under a millisecond.
 func (c *Collector) OpenWindow() error {

@@ -3,6 +3,8 @@ package tracing
 import (
 	"context"
 	"errors"
+	"os"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -20,6 +22,22 @@ type fakeProbes struct {
 	healed   []uint64
 	closed   int
 	openErr  error
+	ids      []int
+}
+
+func TestWatched(t *testing.T) {
+	c := &Collector{}
+	met, running := c.Watched()
+	assert.Zero(t, met+running, "nothing is traced")
+	c.probes = &fakeProbes{ids: []int{os.Getpid(), 1 << 30}} // the kernel's largest id is 1<<22
+	met, running = c.Watched()
+	assert.Equal(t, 2, met)
+	if runtime.GOOS == "linux" {
+		assert.Equal(t, 1, running)
+	}
+	require.NoError(t, c.Close())
+	met, running = c.Watched()
+	assert.Zero(t, met+running)
 }
 
 func (f *fakeProbes) describe() (Attach, Attach) { return AttachBTF, attachNone }
@@ -27,6 +45,7 @@ func (f *fakeProbes) open() error                { f.opened++; return f.openErr 
 func (f *fakeProbes) shut() error                { f.shutDone++; return nil }
 func (f *fakeProbes) read() (counts, error)      { return f.counts, nil }
 func (f *fakeProbes) missed() int64              { return 0 }
+func (f *fakeProbes) family() []int              { return f.ids }
 func (f *fakeProbes) close() error               { f.closed++; return nil }
 func (f *fakeProbes) stranded(uint64) (stranded, error) {
 	return f.lost, nil

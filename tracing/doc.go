@@ -9,7 +9,7 @@
 // With privilege (CAP_BPF and CAP_PERFMON) a Collector sees every request too: how long it waited and how long the device
 // took, its size, place and company, counted by programs in the kernel (package bpf) between two exact moments. FioJob
 // distils that into a job for fio, WriteText prints it. Without privilege the same Collector has the counters, and says
-// what is missing.
+// what is missing. ParseBpftrace reads what the bpftrace script of the Python benchmark printed instead.
 //
 // The package imports nothing else of this module and is usable alone.
 package tracing

@@ -25,7 +25,7 @@ func explain(err error) *UnavailableError {
 	switch {
 	case refused(err) && len(missing) > 0 && !admin:
 		u.Reason = "this process lacks the privilege (" + strings.Join(missing, " and ") + ")"
-		u.Needs = append(u.Needs, strings.Join(missing, " and ")+" (before Linux 5.8: CAP_SYS_ADMIN): run with sudo, or setcap cap_bpf,cap_perfmon+ep on the test binary, or --cap-add BPF,PERFMON for the container")
+		u.Needs = append(u.Needs, strings.Join(missing, " and ")+" (before Linux 5.8: CAP_SYS_ADMIN): run with sudo, or setcap cap_bpf,cap_perfmon+ep on the binary, or --cap-add BPF,PERFMON for the container")
 	case refused(err) && lockdown() == "confidentiality":
 		u.Reason = "kernel lockdown (confidentiality) forbids programs that read kernel memory"
 		u.Needs = append(u.Needs, "a kernel booted without lockdown=confidentiality")

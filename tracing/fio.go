@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 )
 
 // FioInput is what the header and the fallbacks of a fio job need to know beside the trace. Everything is optional.
@@ -18,9 +17,11 @@ type FioInput struct {
 	ReadBytes, WriteBytes int64
 	// HugePages says that the application's buffers were huge pages, which take fewer segments of a request.
 	HugePages bool
-	// For a run without block requests (NFS, S3, tmpfs): the transfer sizes of the mount and the operations in flight.
+	// The transfer sizes of a network mount (rsize, wsize): its requests pass no block device of this host, and what a block
+	// trace shows beside them was not the application's storage.
 	ReadSize, WriteSize int64
-	Concurrency         float64
+	// Concurrency is how many operations were in flight on average, for a run without block requests (NFS, S3, tmpfs).
+	Concurrency float64
 }
 
 // fio's limits, and what counts as a pause that a job should have.
@@ -46,6 +47,7 @@ type job struct {
 	hugePages   int // to reserve, 0 = ordinary buffers
 	notes       []string
 	source      string
+	fromBlock   bool    // requests of a block device, not what led to them
 	busy        float64 // share of the window with something in flight
 }
 
@@ -65,10 +67,10 @@ func FioJob(t *Trace, in FioInput) (string, error) {
 func distil(t *Trace, in FioInput) (*job, error) {
 	j := &job{}
 	switch {
-	case t.Capture.Requests() > 0 && t.SizeRead.samples()+t.SizeWrite.samples() > 0:
-		j.fromRequests(t)
 	case in.ReadSize > 0 || in.WriteSize > 0:
 		j.fromSizes(in)
+	case t.Capture.Requests() > 0 && t.SizeRead.samples()+t.SizeWrite.samples() > 0:
+		j.fromRequests(t)
 	case t.VFSReadSize.samples()+t.VFSWriteSize.samples() > 0:
 		j.fromCalls(t, in)
 	default:
@@ -85,13 +87,13 @@ func distil(t *Trace, in FioInput) (*job, error) {
 
 func (j *job) fromRequests(t *Trace) {
 	p := &t.Capture
-	j.source = "block requests"
+	j.source, j.fromBlock = "block requests", true
 	j.read, j.write = split(t.SizeRead), split(t.SizeWrite)
 	j.mixRead = percent(float64(p.Read.Requests), float64(p.Write.Requests))
 	window := float64(p.WindowNS - p.LeadNS - p.TailNS)
 	j.busy = 1
-	if window <= 0 {
-		j.depth = 1
+	if window <= 0 { // of a text that does not tell
+		j.setDepth(p.Read.MeanDepth + p.Write.MeanDepth)
 		return
 	}
 	d2c := p.Read.d2c() + p.Write.d2c()
@@ -209,98 +211,11 @@ func (j *job) chooseBuffers(t *Trace, in FioInput) {
 
 func (j *job) warn(t *Trace, in FioInput) {
 	j.notes = append(j.notes, t.Capture.Warnings...)
-	if served, app := t.Capture.Read.Bytes, in.ReadBytes; app > 0 && t.Capture.Status == StatusTraced && float64(served) < witnessShare*float64(app) {
+	if j.fromBlock && t.Capture.Status == StatusTraced && t.Capture.cacheServed(in) {
 		j.notes = append(j.notes, fmt.Sprintf("the device read %.0f%% of the application's bytes: a cache served the rest, and this job has only what was left",
-			100*float64(served)/float64(app)))
+			100*float64(t.Capture.ownReadBytes())/float64(in.ReadBytes)))
 	}
 	if d := j.depth; d == maxDepth {
 		j.notes = append(j.notes, fmt.Sprintf("the depth was cut to %d", maxDepth))
 	}
 }
-
-// witnessShare is the share of the application's bytes below which a run was served from a cache.
-const witnessShare = 0.95
-
-func (j *job) header(b *strings.Builder, t *Trace, in FioInput) {
-	p := &t.Capture
-	line := func(format string, args ...any) { fmt.Fprintf(b, "# "+format+"\n", args...) }
-	title := in.Title
-	if title == "" {
-		title = "a traced process"
-	}
-	line("fio job distilled from %s of %s", j.source, title)
-	if in.Model != "" {
-		line("model %s, %d users, %d bytes/token", in.Model, in.Users, in.BytesPerToken)
-	}
-	line("window %s, device %s", p.Window().Round(time.Millisecond), orNone(p.Device, strings.Join(p.Members, "+")))
-	if p.Requests() > 0 {
-		line("requests: %d reads (%.2f GiB), %d writes (%.2f GiB), %d flushes, %d discards",
-			p.Read.Requests, gib(p.Read.Bytes), p.Write.Requests, gib(p.Write.Bytes), p.Flushes, p.Discards)
-	}
-	for _, h := range []Named{{"reads", "", t.D2CRead}, {"writes", "", t.D2CWrite}} {
-		if h.samples() > 0 {
-			line("D2C of %s: p50 %s, p99 %s", h.Name, microseconds(h.Percentile(50)), microseconds(h.Percentile(99)))
-		}
-	}
-	for _, h := range []Named{{"reads", "", t.LBARead}, {"writes", "", t.LBAWrite}} {
-		if z := hotZone(h.Histogram); z != "" {
-			line("hot zone of %s: %s", h.Name, z)
-		}
-	}
-	if p.Requests() > 0 {
-		line("mean depth %.2f (reads %.2f, writes %.2f)", p.Read.MeanDepth+p.Write.MeanDepth, p.Read.MeanDepth, p.Write.MeanDepth)
-	}
-	for _, n := range j.notes {
-		line("WARNING: %s", oneLine(n))
-	}
-	line("")
-	if j.hugePages > 0 {
-		line("The buffers were huge pages, and requests exceed what the device takes of ordinary ones (%d segments). Before:", p.MaxSegments)
-		line("  sysctl vm.nr_hugepages=%d", j.hugePages)
-	}
-	line("Usage (there is no size= on purpose; a file is created, a device is OVERWRITTEN):")
-	line("  fio <this file> --filename=/mnt/other/testfile --size=20G")
-}
-
-func (j *job) body(b *strings.Builder) {
-	p := func(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
-	p("[kv-cache]")
-	p("ioengine=libaio")
-	p("direct=1")
-	p("time_based")
-	p("runtime=300")
-	p("rw=randrw")
-	p("rwmixread=%d", j.mixRead)
-	p("bssplit=%s,%s", splitText(j.read, j.write), splitText(j.write, j.read))
-	p("iodepth=%d", j.depth)
-	p("iodepth_batch_submit=%d", j.depth)
-	p("iodepth_batch_complete_min=1")
-	if j.thinkBlocks > 0 {
-		p("thinktime=%d", j.thinkUS)
-		p("thinktime_blocks=%d", j.thinkBlocks)
-	}
-	if j.hugePages > 0 {
-		p("iomem=mmaphuge")
-		p("hugepage-size=2m")
-	}
-	p("refill_buffers=1")
-	p("norandommap=1")
-	p("randrepeat=0")
-	p("numjobs=1")
-	p("group_reporting")
-	p("percentile_list=50:95:99:99.9:99.99")
-}
-
-func gib(bytes int64) float64 { return float64(bytes) / (1 << 30) }
-
-func orNone(options ...string) string {
-	for _, o := range options {
-		if o != "" {
-			return o
-		}
-	}
-	return "none"
-}
-
-// oneLine keeps a warning inside of its comment.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

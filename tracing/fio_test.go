@@ -129,7 +129,7 @@ func TestFioJobs(t *testing.T) {
 }
 
 func TestFioJobWithoutBlockRequests(t *testing.T) {
-	none := &Trace{Capture: Capture{Status: StatusNone, Reason: "nfs4 is a network filesystem"}}
+	none := &Trace{Capture: Capture{Status: StatusNone, Reason: "nfs4 is a network filesystem", WindowNS: int64(20 * time.Second)}}
 	_, err := FioJob(none, FioInput{})
 	require.ErrorContains(t, err, "nfs4 is a network filesystem")
 
@@ -138,6 +138,15 @@ func TestFioJobWithoutBlockRequests(t *testing.T) {
 	assert.Contains(t, job, "bssplit=1m/100,512k/100\n")
 	assert.Contains(t, job, "rwmixread=60\n", "3 GiB in 1 MiB and 1 GiB in 512 KiB are 3072 reads and 2048 writes")
 	assert.Contains(t, job, "iodepth=12\n")
+
+	golden(t, "fio/nfs.fio", job)
+
+	// What a block trace of such a run shows is the program's own pages, and what else there was.
+	beside := made{reads: map[int64]uint64{4096: 3}, d2c: time.Millisecond, window: 20 * time.Second}.trace()
+	job, err = FioJob(beside, FioInput{ReadSize: 1 << 20, WriteSize: 512 << 10, ReadBytes: 3 << 30, WriteBytes: 1 << 30, Concurrency: 12.4})
+	require.NoError(t, err)
+	assert.Contains(t, job, "bssplit=1m/100,512k/100\n")
+	assert.NotContains(t, job, "WARNING", "no cache served what a server did")
 
 	calls := &Trace{Histograms: made{reads: map[int64]uint64{65536: 75}, writes: map[int64]uint64{4096: 25}, d2c: time.Millisecond, window: time.Second}.trace().Histograms}
 	calls.VFSReadSize, calls.VFSWriteSize, calls.SizeRead, calls.SizeWrite = calls.SizeRead, calls.SizeWrite, nil, nil
@@ -194,7 +203,7 @@ func TestText(t *testing.T) {
 
 func TestDiagnosis(t *testing.T) {
 	base := made{reads: map[int64]uint64{1 << 20: 1000}, d2c: 10 * time.Millisecond, window: time.Second}
-	assert.Contains(t, base.trace().Diagnosis(FioInput{}), "device-bound: requests in flight for 100% of the window")
+	assert.Contains(t, base.trace().Diagnosis(FioInput{}), "device-bound: 10.0 requests were in flight on average, and something was for 100% of the window, each 10 ms at the device")
 	assert.Contains(t, base.trace().Diagnosis(FioInput{ReadBytes: 10 << 30}), "cache-served: the device read 10%")
 	calls := base.trace()
 	calls.VFSReadSize = made{reads: map[int64]uint64{1 << 20: 4000}, d2c: time.Millisecond, window: time.Second}.trace().SizeRead
@@ -202,10 +211,85 @@ func TestDiagnosis(t *testing.T) {
 	idle := base
 	idle.gaps = repeat(10, 40*time.Millisecond)
 	assert.Contains(t, idle.trace().Diagnosis(FioInput{}), "host-bound: the device had nothing to do for 40%")
+	unknown := base
+	unknown.d2c = 500 * time.Microsecond
+	blind := unknown.trace()
+	blind.Capture.IdleKnown = false
+	assert.Contains(t, blind.Diagnosis(FioInput{}), "host-bound: the device had nothing to do for at least 50% of the window")
+	blind = base.trace()
+	blind.Capture.IdleKnown = false
+	assert.Equal(t, "device-bound: 10.0 requests were in flight on average, each 10 ms at the device", blind.Diagnosis(FioInput{}))
+	others := base.trace()
+	others.Capture.Read.ForeignBytes = others.Capture.Read.Bytes / 2
+	assert.Contains(t, others.Diagnosis(FioInput{ReadBytes: others.Capture.Read.Bytes}), "cache-served: the device read 50%", "what others read serves nobody here")
+	others.Capture.Members = []string{"sda", "sdb"}
+	assert.Contains(t, others.Diagnosis(FioInput{ReadBytes: others.Capture.Read.Bytes}), "device-bound", "the kernel queues for its members")
 	queued := base.trace()
 	queued.Capture.Read.Q2DNS = 3 * queued.Capture.Read.D2CNS
 	assert.Contains(t, queued.Diagnosis(FioInput{}), "scheduler-bound: requests waited 30 ms")
+	assert.Contains(t, base.trace().Diagnosis(FioInput{ReadSize: 1 << 20, ReadBytes: 10 << 30}), "unknown: the storage is no block device of this host")
+	bucket := base.trace()
+	bucket.Capture.Device = ""
+	assert.Contains(t, bucket.Diagnosis(FioInput{ReadBytes: 10 << 30}), "unknown: the storage is no block device")
 	none := made{window: time.Second}.trace()
 	assert.Contains(t, none.Diagnosis(FioInput{}), "idle")
 	assert.Contains(t, none.Diagnosis(FioInput{ReadBytes: 1}), "cache-served: no request")
+}
+
+func TestHotZone(t *testing.T) {
+	at := func(counts ...int64) *Histogram {
+		h := &Histogram{Unit: "gb"}
+		for i, n := range counts {
+			if n > 0 {
+				h.Count += n
+				h.Buckets = append(h.Buckets, Bucket{Range: [2]float64{float64(10 * i), float64(10*i + 10)}, Count: n})
+			}
+		}
+		return h.finish()
+	}
+	for _, c := range []struct {
+		name string
+		h    *Histogram
+		want string
+	}{
+		{"nothing", nil, ""},
+		{"one place", at(0, 0, 7), "20–30 GiB (100% of requests)"},
+		{"neighbours are one", at(1, 45, 45, 9), "10–30 GiB (90% of requests)"},
+		{"two places", at(2, 48, 2, 0, 0, 46, 2), "10–20 GiB (48%), 50–60 GiB (46% of requests)"},
+		{"everywhere", at(10, 0, 10, 0, 10, 0, 10, 0, 10), "0–70 GiB (80% of requests)"},
+	} {
+		assert.Equal(t, c.want, hotZone(c.h), c.name)
+	}
+}
+
+func TestRowsSayRealSizes(t *testing.T) {
+	var b strings.Builder
+	w := &textWriter{w: &b}
+	h := newSizes(make([]uint64, buckets), make([]uint64, buckets))
+	assert.Nil(t, h)
+	mixed := made{reads: map[int64]uint64{4096: 900, 1 << 20: 90, 516 << 10: 5, 640 << 10: 5}, window: time.Second}.trace().SizeRead
+	w.histogram(Named{Name: "sizes", Label: "of requests", Histogram: mixed})
+	require.NoError(t, w.err)
+	assert.Contains(t, b.String(), "       4 KiB                     900  90.0% "+strings.Repeat("█", barWidth)+"\n")
+	assert.Contains(t, b.String(), "     512 KiB … 1 MiB              10   1.0% ▌\n")
+	assert.Contains(t, b.String(), "       1 MiB                      90   9.0% ████\n")
+}
+
+func TestRowsOfDepthsAreWholeNumbers(t *testing.T) {
+	var b strings.Builder
+	h := newHistogram("requests", []uint64{0, 3, 1, 1, 0, 2, 0, 1}, 1, 1, 30)
+	w := &textWriter{w: &b}
+	w.histogram(Named{Name: "qd_read", Label: "reads", Histogram: h})
+	require.NoError(t, w.err)
+	assert.Contains(t, b.String(), "           1                       3  37.5% ")
+	assert.Contains(t, b.String(), "           2 … 3                   2  25.0% ")
+	assert.Contains(t, b.String(), "           4 … 7                   3  37.5% ")
+}
+
+func TestBar(t *testing.T) {
+	assert.Equal(t, strings.Repeat("█", barWidth), bar(7, 7))
+	assert.Equal(t, strings.Repeat("█", barWidth/2), bar(1, 2))
+	assert.Equal(t, "▏", bar(1, 1e9), "what is there is seen")
+	assert.Empty(t, bar(0, 7))
+	assert.Equal(t, "█▏", bar(9, 8*barWidth))
 }

@@ -31,6 +31,30 @@ func (m Mount) SuperOption(key string) (string, bool) {
 	return "", false
 }
 
+// TransferSizes returns the largest read and write in bytes that the mount sends to its server at a time: rsize and wsize
+// of NFS and SMB, msize of 9p. A request that is larger is split into transfers of that size. ok is false for mounts that
+// do not tell, and for those that are no network's.
+func (m Mount) TransferSizes() (read, write int64, ok bool) {
+	keys := [2]string{"rsize", "wsize"}
+	switch m.Type {
+	case "nfs", "nfs4", "cifs", "smb3", "ceph":
+	case "9p":
+		keys = [2]string{"msize", "msize"}
+	default:
+		return 0, 0, false
+	}
+	sizes := [2]int64{}
+	for i, key := range keys {
+		text, _ := m.SuperOption(key)
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n <= 0 {
+			return 0, 0, false
+		}
+		sizes[i] = n
+	}
+	return sizes[0], sizes[1], true
+}
+
 // ReadOnly tells whether the mount or its filesystem refuses writes.
 func (m Mount) ReadOnly() bool {
 	return slices.Contains(m.Options, "ro") || slices.Contains(m.SuperOptions, "ro")

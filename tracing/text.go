@@ -24,7 +24,7 @@ func (t *Trace) WriteText(w io.Writer, in FioInput) error {
 		}
 		return out.err
 	}
-	out.line("Traced %s for %s (%s, filter %s)", orNone(p.Device, strings.Join(p.Members, "+"), "every device"), p.Window().Round(time.Millisecond), p.Attach, p.Filter)
+	out.line("Traced %s for %s (%s, filter %s)", p.traced(), p.Window().Round(time.Millisecond), p.Attach, p.Filter)
 	for _, d := range []struct {
 		name string
 		Direction
@@ -35,11 +35,16 @@ func (t *Trace) WriteText(w io.Writer, in FioInput) error {
 		}
 	}
 	if p.Flushes+p.FlushWaits+p.Discards > 0 {
-		out.line("  flushes %d (waited for by %d requests), discards %d (%.2f GiB)", p.Flushes, p.FlushWaits, p.Discards, gib(p.DiscardBytes))
+		whose := ""
+		if p.Filter == FilterProcess.String() { // they are queued by the kernel, in nobody's name
+			whose = ", of all processes"
+		}
+		out.line("  flushes %d (waited for by %d requests), discards %d (%.2f GiB)%s", p.Flushes, p.FlushWaits, p.Discards, gib(p.DiscardBytes), whose)
 	}
 	for _, h := range t.All() {
 		out.histogram(h)
 	}
+	out.line("")
 	for _, h := range []Named{{"reads", "", t.LBARead}, {"writes", "", t.LBAWrite}} {
 		if z := hotZone(h.Histogram); z != "" {
 			out.line("Hot zone of %s: %s", h.Name, z)
@@ -78,32 +83,56 @@ func (t *textWriter) histogram(n Named) {
 		most = max(most, r.Count)
 	}
 	for _, r := range rows {
-		bar := int(math.Ceil(barWidth * float64(r.Count) / float64(most)))
-		t.line("  %10s … %-10s %10d %5.1f%% %s", unitText(n.Unit, r.Range[0]), unitText(n.Unit, r.Range[1]), r.Count,
-			100*float64(r.Count)/float64(n.Count), strings.Repeat("█", bar))
+		from, dots, to := unitText(n.Unit, r.Range[0]), "…", unitText(n.Unit, r.Range[1])
+		switch {
+		case r.Value > 0:
+			from, dots, to = unitText(n.Unit, r.Value), " ", ""
+		case n.Unit == "requests" && r.single():
+			dots, to = " ", ""
+		case n.Unit == "requests": // whole numbers
+			to = unitText(n.Unit, r.Range[1]-1)
+		}
+		t.line("  %10s %s %-10s %10d %5.1f%% %s", from, dots, to, r.Count, 100*float64(r.Count)/float64(n.Count), bar(r.Count, most))
 	}
 }
 
-// rowsOf joins buckets to powers of two, except where their places are the message.
+// bar is as long as count is to most, in eighths of a character: what is small is not drawn as if it were a fortieth.
+func bar(count, most int64) string {
+	eighths := int(math.Ceil(8 * barWidth * float64(count) / float64(most)))
+	whole, rest := eighths/8, eighths%8
+	s := strings.Repeat("█", whole)
+	if rest > 0 {
+		s += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return s
+}
+
+// rowsOf joins buckets to powers of two, except where their places are the message. A row of which all samples are known
+// to have one value has it as its Value.
 func rowsOf(h *Histogram) []Bucket {
 	if h.Unit == "gb" && len(h.Buckets) <= 24 {
 		return h.Buckets
 	}
 	var rows []Bucket
 	for _, b := range h.Buckets {
+		value := 0.0
+		if h.Unit == "kb" && b.Value > 0 && math.Mod(b.Value*1024, SectorSize) == 0 {
+			value = b.Value
+		}
 		low := math.Exp2(math.Floor(math.Log2(max(b.Range[0], 1e-3))))
 		if b.Range[0] == 0 {
 			low = 0
 		}
 		if last := len(rows) - 1; last >= 0 && rows[last].Range[0] == low {
 			rows[last].Count += b.Count
+			rows[last].Value = 0
 			continue
 		}
 		high := low * 2
 		if low == 0 {
 			high = b.Range[1]
 		}
-		rows = append(rows, Bucket{Range: [2]float64{low, high}, Count: b.Count})
+		rows = append(rows, Bucket{Range: [2]float64{low, high}, Count: b.Count, Value: value})
 	}
 	return rows
 }
@@ -135,31 +164,6 @@ func microseconds(us float64) string {
 	return fmt.Sprintf("%.3g µs", us)
 }
 
-// hotShare is the share of requests that the hot zone holds.
-const hotShare = 0.8
-
-// hotZone finds the shortest stretch of the device with 80 % of the requests.
-func hotZone(h *Histogram) string {
-	if h.samples() == 0 {
-		return ""
-	}
-	need := int64(math.Ceil(hotShare * float64(h.Count)))
-	best, bestLow, bestHigh, bestCount := math.Inf(1), 0.0, 0.0, int64(0)
-	first, in := 0, int64(0)
-	for last, b := range h.Buckets {
-		in += b.Count
-		for in-h.Buckets[first].Count >= need {
-			in -= h.Buckets[first].Count
-			first++
-		}
-		low, high := h.Buckets[first].Range[0], h.Buckets[last].Range[1]
-		if in >= need && high-low < best {
-			best, bestLow, bestHigh, bestCount = high-low, low, high, in
-		}
-	}
-	return fmt.Sprintf("%.0f–%.0f GiB (%.0f%% of requests)", bestLow, bestHigh, 100*float64(bestCount)/float64(h.Count))
-}
-
 // Diagnosis says in one sentence what limited the run, as far as the device tells it.
 func (t *Trace) Diagnosis(in FioInput) string {
 	p := &t.Capture
@@ -167,30 +171,54 @@ func (t *Trace) Diagnosis(in FioInput) string {
 		return "unknown: requests were not traced"
 	}
 	window := float64(max(1, p.WindowNS))
-	busy := 1 - float64(p.IdleNS)/window
+	depth := p.Read.MeanDepth + p.Write.MeanDepth
+	busy, least := 1-float64(p.IdleNS)/window, ""
+	if !p.IdleKnown {
+		// Requests one after the other fill the most of the window that this depth can.
+		busy, least = min(1, depth), "at least "
+	}
 	requests := p.Requests()
-	read := in.ReadBytes
-	if read == 0 && p.Device != "" { // calls on files of this device
-		read = int64(sum(t.VFSReadSize) * 1024)
+	if in.ReadBytes == 0 && p.Device != "" { // calls on files of this device
+		in.ReadBytes = int64(sum(t.VFSReadSize) * 1024)
 	}
 	switch {
+	case in.ReadSize > 0 || p.Device == "" && len(p.Members) == 0 && in.ReadBytes+in.WriteBytes > 0:
+		return "unknown: the storage is no block device of this host"
 	case requests == 0 && in.ReadBytes+in.WriteBytes+t.VFSRead.samples()+t.VFSWrite.samples() > 0:
 		return "cache-served: no request reached the device, memory answered"
 	case requests == 0:
 		return "idle: no request reached the device"
-	case read > 0 && float64(p.Read.Bytes) < witnessShare*float64(read):
-		return fmt.Sprintf("cache-served: the device read %.0f%% of the application's bytes, the page cache the rest", 100*float64(p.Read.Bytes)/float64(read))
+	case p.cacheServed(in):
+		return fmt.Sprintf("cache-served: the device read %.0f%% of the application's bytes, the page cache the rest", 100*float64(p.ownReadBytes())/float64(in.ReadBytes))
 	case p.Read.Q2DNS+p.Write.Q2DNS > p.Read.D2CNS+p.Write.D2CNS:
 		return fmt.Sprintf("scheduler-bound: requests waited %s for their dispatch and took %s at the device",
 			microseconds(perRequest(p.Read.Q2DNS+p.Write.Q2DNS, requests)), microseconds(perRequest(p.Read.D2CNS+p.Write.D2CNS, requests)))
-	case p.IdleKnown && busy < 0.7:
-		return fmt.Sprintf("host-bound: the device had nothing to do for %.0f%% of the window", 100*(1-busy))
+	case busy < 0.7:
+		return fmt.Sprintf("host-bound: the device had nothing to do for %s%.0f%% of the window; program, filesystem or processor kept it waiting", least, 100*(1-busy))
 	}
-	flight := "requests in flight"
+	when := ""
 	if p.IdleKnown {
-		flight = fmt.Sprintf("requests in flight for %.0f%% of the window", 100*busy)
+		when = fmt.Sprintf(", and something was for %.0f%% of the window", 100*busy)
 	}
-	return fmt.Sprintf("device-bound: %s, %.1f of them on average, %s each at the device", flight, p.Read.MeanDepth+p.Write.MeanDepth, microseconds(perRequest(p.Read.D2CNS+p.Write.D2CNS, requests)))
+	return fmt.Sprintf("device-bound: %.1f requests were in flight on average%s, each %s at the device", depth, when,
+		microseconds(perRequest(p.Read.D2CNS+p.Write.D2CNS, requests)))
+}
+
+// witnessShare is the share of the application's bytes below which a run was served from a cache.
+const witnessShare = 0.95
+
+// cacheServed tells whether the device read much less than the application did.
+func (c *Capture) cacheServed(in FioInput) bool {
+	return in.ReadBytes > 0 && float64(c.ownReadBytes()) < witnessShare*float64(in.ReadBytes)
+}
+
+// ownReadBytes is what the device read for the watched processes. Where requests were traced at a device's members they
+// are often queued by the kernel, in nobody's name, and all of them count.
+func (c *Capture) ownReadBytes() int64 {
+	if c.Filter == FilterDevice.String() && len(c.Members) == 0 {
+		return c.Read.Bytes - c.Read.ForeignBytes
+	}
+	return c.Read.Bytes
 }
 
 func perRequest(ns, requests int64) float64 { return float64(ns) / float64(requests) / 1000 }

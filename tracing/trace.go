@@ -124,6 +124,8 @@ type Capture struct {
 	// Stat is what the device's own counters say of the same window; null where there are none.
 	Stat     *DeviceStat `json:"stat"`
 	Warnings []string    `json:"warnings,omitempty"`
+
+	text *textCapture // of a saved bpftrace text, nil of a Collector
 }
 
 // Direction is the sum over reads or writes that completed in the window. In flight before + Issued − Requeued =

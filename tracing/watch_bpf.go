@@ -57,6 +57,16 @@ func (k *kernelProbes) watch(w watchSpec) error {
 	return nil
 }
 
+func (k *kernelProbes) family() (ids []int) {
+	var pid uint32
+	var yes uint8
+	all := k.coll.Maps[bpf.TraceMapWatched].Iterate()
+	for all.Next(&pid, &yes) {
+		ids = append(ids, int(pid))
+	}
+	return ids // an aborted iteration, because the map changed, has most of them
+}
+
 // ownID is this process's id as the kernel counts it. In a container os.Getpid says another; a program that runs once in
 // our name tells (since Linux 5.10).
 func ownID() uint32 {

@@ -61,7 +61,66 @@ func TestNothingToDistilIsSaid(t *testing.T) {
 	assert.Equal(t, 2, code)
 	assert.Empty(t, out)
 	assert.Contains(t, errs, "-enable-latency-tracing")
+	code, _, errs = call("../input/testdata/python.json")
+	assert.Equal(t, 2, code)
+	assert.Contains(t, errs, "save what bpftrace prints")
 	code, _, errs = call("testdata/missing.json")
 	assert.Equal(t, 2, code)
 	assert.Contains(t, errs, "missing.json")
+}
+
+func TestBpftraceTexts(t *testing.T) {
+	const text = "../../tracing/testdata/bpftrace/drifted.txt"
+	code, out, errs := call(text)
+	require.Zero(t, code, errs)
+	golden := "testdata/drifted.fio"
+	if *update {
+		require.NoError(t, os.WriteFile(golden, []byte(out), 0o666))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), out)
+
+	code, out, errs = call(text, "-window", "6s")
+	require.Zero(t, code, errs)
+	assert.Contains(t, out, "the given window of 6s")
+
+	dir := filepath.Join(t.TempDir(), "jobs")
+	code, _, errs = call(text, "testdata/traced.json", "-o", dir)
+	require.Zero(t, code, errs)
+	_, err = os.Stat(filepath.Join(dir, "drifted.fio"))
+	require.NoError(t, err)
+
+	data, err := os.ReadFile(text)
+	require.NoError(t, err)
+	var piped, complaints bytes.Buffer
+	require.Zero(t, run([]string{"-"}, bytes.NewReader(data), &piped, &complaints), complaints.String())
+	assert.Contains(t, piped.String(), "the bpftrace text stdin")
+}
+
+func TestWindowIsChecked(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"-window", "-1s", "testdata/traced.json"}, "-window -1s must not be negative"},
+		{[]string{"-window", "300", "testdata/traced.json"}, "-window"},
+		{[]string{"-window", "300s", "testdata/traced.json"}, "-window is for bpftrace texts"},
+	} {
+		code, out, errs := call(c.args...)
+		assert.Equal(t, 2, code, "%q", c.args)
+		assert.Empty(t, out)
+		assert.Contains(t, errs, c.says)
+	}
+}
+
+func TestABpftraceTextThatIsCutOffNamesTheLine(t *testing.T) {
+	data, err := os.ReadFile("../../tracing/testdata/bpftrace/drifted.txt")
+	require.NoError(t, err)
+	cut := filepath.Join(t.TempDir(), "cut.txt")
+	require.NoError(t, os.WriteFile(cut, data[:500], 0o666))
+	code, out, errs := call(cut)
+	assert.Equal(t, 2, code)
+	assert.Empty(t, out)
+	assert.Regexp(t, `cut\.txt:\d+: @bssplit_read_kb: ".*" is no bucket`, errs)
 }

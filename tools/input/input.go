@@ -2,7 +2,8 @@
 //
 // An argument is a file, a directory of results, a glob, or - for standard input. What a file is, its content tells: text
 // of go test or of a benchmark binary, go test -json (both may be mixed), a result JSON of ours or of the Python
-// benchmark, or the document that kvreport json writes. Text is streamed in constant memory.
+// benchmark, the document that kvreport json writes, or, for who asks for it, a saved text of bpftrace. Text is streamed in
+// constant memory.
 package input
 
 import (
@@ -18,6 +19,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"kvbench/kvbench"
+	"kvbench/tracing"
 )
 
 // Stdin is the argument that stands for standard input.
@@ -40,6 +42,8 @@ type Record struct {
 	Python  bool            // the result file is the Python benchmark's
 	Missing error           // why a result file that the text names could not be had
 
+	Bpftrace *tracing.Bpftrace // the file is a saved text of bpftrace, with nothing else of the above but File and Name
+
 	top     map[string]json.RawMessage // of Lookup
 	decoded map[string]any
 }
@@ -51,6 +55,9 @@ type Options struct {
 
 	// LinesOnly leaves alone the result files that text names: the numbers of the lines suffice.
 	LinesOnly bool
+
+	// Bpftrace takes saved texts of bpftrace, too, which hold no result; without it they are an error that says so.
+	Bpftrace bool
 }
 
 // Outcome is what is known once everything is read.

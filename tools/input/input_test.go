@@ -234,3 +234,16 @@ func (g *generator) Read(p []byte) (int, error) {
 	g.rest = g.rest[n:]
 	return n, nil
 }
+
+func TestBpftraceTextsAreForThoseWhoAsk(t *testing.T) {
+	const text = "../../tracing/testdata/bpftrace/drifted.txt"
+	_, err := Each([]string{text}, Options{}, func(*Record) error { return nil })
+	require.ErrorContains(t, err, "drifted.txt:1: it is a text of bpftrace, of which only kvreport fio")
+	var got []*Record
+	out, err := Each([]string{text}, Options{Bpftrace: true}, func(r *Record) error { got = append(got, r); return nil })
+	require.NoError(t, err)
+	require.Len(t, got, 1)
+	assert.Equal(t, 1, out.Records)
+	assert.Equal(t, "drifted", got[0].Name)
+	assert.EqualValues(t, 98742, got[0].Bpftrace.Trace(0).Capture.Read.Requests)
+}

@@ -7,7 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
+	"strings"
+
+	"kvbench/tracing"
 )
 
 // event is one line of go test -json.
@@ -36,8 +40,27 @@ func (r *reader) stream(in io.Reader, name string) error {
 		return r.document(b, name)
 	case len(head) > 0 && head[0] == '{' && !isEvent(head):
 		return r.resultFile(b, name)
+	case tracing.IsBpftrace(head):
+		return r.bpftrace(b, name)
 	}
 	return r.text(b, name)
+}
+
+// bpftrace reads a saved text of the Python benchmark's script.
+func (r *reader) bpftrace(in io.Reader, name string) error {
+	if !r.Options.Bpftrace {
+		return fmt.Errorf("%s:1: it is a text of bpftrace, of which only kvreport fio can make something", name)
+	}
+	text, err := tracing.ParseBpftrace(in)
+	var bad *tracing.BpftraceError
+	switch {
+	case errors.As(err, &bad):
+		return fmt.Errorf("%s:%d: %w", name, bad.Line, bad.Err)
+	case err != nil:
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	base := filepath.Base(name)
+	return r.emit(&Record{File: name, Name: strings.TrimSuffix(base, filepath.Ext(base)), Bpftrace: text})
 }
 
 // isEvent says whether the first line is one of go test -json; it may be cut off.

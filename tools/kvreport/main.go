@@ -30,7 +30,7 @@ var commands = []command.Command{
 	discover.Command,
 	datasize.Command,
 	dedup.Command,
-	{Name: trace.Name, Args: trace.Args, Short: trace.Short, Long: trace.Long, Example: trace.Example, Run: trace.Run},
+	trace.Command,
 }
 
 func main() {

@@ -1,0 +1,153 @@
+package trace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/internal/privtest"
+	"kvbench/tools/command"
+)
+
+// load is a filesystem on a loop device with a written file on it.
+type load struct{ dir, file string }
+
+func newLoad(t *testing.T) load {
+	t.Helper()
+	privtest.Root(t)
+	_, err := exec.LookPath("fio")
+	privtest.Need(t, err)
+	l := privtest.LoopFS(t, 160, privtest.LoopOptions{NoJournal: true, DirectIO: true})
+	at := load{l.Dir, filepath.Join(l.Dir, "data")}
+	out, err := exec.Command("fio", "--name=layout", "--filename="+at.file, "--rw=write", "--bs=1M", "--size=128M", "--direct=1").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return at
+}
+
+// start runs a command on the load's file until the test ends.
+func start(t *testing.T, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	c := exec.Command(name, args...)
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	require.NoError(t, c.Start())
+	ended := make(chan struct{})
+	go func() { _ = c.Wait(); close(ended) }() // at once, or it stays as a zombie
+	t.Cleanup(func() { _ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL); <-ended })
+	return c
+}
+
+func (l load) fio(args ...string) []string {
+	return append([]string{"--name=t", "--filename=" + l.file, "--direct=1", "--time_based", "--norandommap", "--output=/dev/null"}, args...)
+}
+
+// traced skips where the kernel cannot, with its reason.
+func traced(t *testing.T, args ...string) (stdout, stderr string) {
+	t.Helper()
+	code, stdout, stderr := call(args...)
+	if code == command.No {
+		privtest.Need(t, errors.New(stderr))
+	}
+	require.Equal(t, command.Done, code, "%s", stderr)
+	return stdout, stderr
+}
+
+// TestBesideFio traces a running fio by name and expects its job back.
+func TestBesideFio(t *testing.T) {
+	l := newLoad(t)
+	start(t, "fio", l.fio("--rw=randrw", "--rwmixread=70", "--bssplit=4k/50:16k/30:128k/20,64k/100", "--ioengine=libaio", "--iodepth=8", "--runtime=60")...)
+	job := filepath.Join(t.TempDir(), "job.fio")
+	stdout, stderr := traced(t, "-comm", "fio", "-duration", "3s", "-dir", l.dir, "-fio", job)
+	assert.Empty(t, stderr)
+	assert.Contains(t, stdout, "Diagnosis: ")
+	assert.Contains(t, stdout, "fio job: "+job+"\n")
+	text, err := os.ReadFile(job)
+	require.NoError(t, err)
+	assert.Regexp(t, regexp.MustCompile(`(?m)^rwmixread=(6[789]|7[0123])$`), string(text))
+	assert.Regexp(t, regexp.MustCompile(`(?m)^bssplit=4k/(4[789]|5[0123]):16k/(2[789]|3[0123]):128k/(1[789]|2[0123]),64k/100$`), string(text))
+	assert.Regexp(t, regexp.MustCompile(`(?m)^iodepth=\d+$`), string(text))
+	out, err := exec.Command("fio", "--parse-only", "--filename="+l.file, job).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
+// TestAnEndedProcessEndsTheTracing watches a shell whose child, and whose child's child, do the I/O.
+func TestAnEndedProcessEndsTheTracing(t *testing.T) {
+	l := newLoad(t)
+	flag := filepath.Join(t.TempDir(), "go")
+	args := append([]string{"-c", `while [ ! -e "$0" ]; do sleep 0.05; done; sh -c 'fio "$@"; exit $?' x "$@"; exit $?`, flag}, l.fio("--rw=randread", "--bs=16k", "--size=128M", "--ioengine=psync", "--runtime=2")...)
+	sh := start(t, "sh", args...)
+	time.AfterFunc(500*time.Millisecond, func() { _ = os.WriteFile(flag, nil, 0o644) })
+	began := time.Now()
+	stdout, stderr := traced(t, "-pid", strconv.Itoa(sh.Process.Pid), "-dir", l.dir, "-duration", "60s", "-fio", "-")
+	assert.Less(t, time.Since(began), 30*time.Second)
+	assert.Contains(t, stderr, fmt.Sprintf("process %d has ended, with all its children", sh.Process.Pid))
+	assert.Contains(t, stdout, "bssplit=16k/100,16k/100\n")
+	assert.Contains(t, stdout, "rwmixread=100\n")
+}
+
+// TestInterrupted ends the tracing by hand, as Ctrl-C does.
+func TestInterrupted(t *testing.T) {
+	l := newLoad(t)
+	fio := start(t, "fio", l.fio("--rw=randwrite", "--bs=8k", "--size=128M", "--ioengine=psync", "--runtime=60")...)
+	opt, err := parse([]string{"-pid", strconv.Itoa(fio.Process.Pid), "-dir", l.dir})
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	code := trace(ctx, opt, &stdout, &stderr)
+	if code == command.No {
+		privtest.Need(t, errors.New(stderr.String()))
+	}
+	require.Equal(t, command.Done, code, stderr.String())
+	assert.Empty(t, stderr.String())
+	assert.Contains(t, stdout.String(), "writes")
+	assert.NotContains(t, stdout.String(), "fio job")
+}
+
+func TestNobodyToTrace(t *testing.T) {
+	privtest.Root(t)
+	code, stdout, stderr := call("-comm", "no-such-program", "-duration", "50ms")
+	assert.Empty(t, stdout, "a report about nothing")
+	assert.Equal(t, command.No, code, stderr)
+	if !assert.Contains(t, stderr, "no process named no-such-program ran or was started") {
+		privtest.Need(t, errors.New(stderr))
+	}
+	assert.Contains(t, stderr, "waiting for one to start")
+}
+
+// TestWithoutPrivilege runs the command as nobody.
+func TestWithoutPrivilege(t *testing.T) {
+	if os.Getenv("KVREPORT_TRACE_AS_NOBODY") != "" {
+		code, stdout, stderr := call("-pid", strconv.Itoa(os.Getpid()), "-duration", "10ms")
+		fmt.Printf("code %d\n%s%s", code, stdout, stderr)
+		return
+	}
+	privtest.Root(t)
+	// The test binary lies in a directory that only root may enter.
+	text, err := os.ReadFile("/proc/self/exe")
+	require.NoError(t, err)
+	dir, err := os.MkdirTemp("", "kvreport-trace-")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	require.NoError(t, os.Chmod(dir, 0o755))
+	self := filepath.Join(dir, "trace.test")
+	require.NoError(t, os.WriteFile(self, text, 0o755))
+	c := exec.Command(self, "-test.run=^TestWithoutPrivilege$")
+	c.Env, c.Dir = append(os.Environ(), "KVREPORT_TRACE_AS_NOBODY=1"), "/"
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := c.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.Contains(t, string(out), fmt.Sprintf("code %d\n", command.No))
+	assert.Contains(t, string(out), "kvreport trace: no tracing: this process lacks the privilege (CAP_BPF and CAP_PERFMON); needed: ")
+}

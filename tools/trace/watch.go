@@ -1,0 +1,104 @@
+package trace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"kvbench/tracing"
+)
+
+// How often the live line is renewed, and how soon the end of a process is seen.
+const tick = time.Second
+
+// watch traces until the duration is over, ctx is done, or the last process of a watched id has ended. met is how many
+// processes there were. say gets a snapshot every second, and nil when there will be no more; note is for what should be
+// known meanwhile.
+func watch(ctx context.Context, opt options, say func(*tracing.Trace), note func(string)) (t *tracing.Trace, met int, err error) {
+	c, err := tracing.Start(ctx, opt.tracing)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if u := c.Unavailable(); u != nil {
+		return nil, 0, u
+	}
+	if met, _ = c.Watched(); met == 0 && opt.tracing.Comm != "" {
+		note(fmt.Sprintf("no process named %s runs yet, waiting for one to start", opt.tracing.Comm))
+	}
+	if err := c.OpenWindow(); err != nil {
+		return nil, 0, err
+	}
+	how := loop(ctx, opt, c, say)
+	if err := c.CloseWindow(); err != nil {
+		return nil, 0, err
+	}
+	say(nil)
+	if how != "" {
+		note(how)
+	}
+	met, _ = c.Watched()
+	t, err = c.Snapshot()
+	return t, met, err
+}
+
+// loop waits for the end and returns what is worth saying of it.
+func loop(ctx context.Context, opt options, c *tracing.Collector, say func(*tracing.Trace)) string {
+	var timeout <-chan time.Time
+	if opt.duration > 0 {
+		timer := time.NewTimer(opt.duration)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-timeout:
+			return ""
+		case <-ctx.Done():
+			return ""
+		case <-ticker.C:
+			if t, err := c.Snapshot(); err == nil {
+				say(t)
+			}
+			if _, running := c.Watched(); running == 0 && opt.tracing.PID != 0 {
+				return opt.subject + " has ended, with all its children"
+			}
+		}
+	}
+}
+
+// liveLine returns what overwrites one line of a terminal with each snapshot and wipes it at the end; it does nothing when
+// stderr is none.
+func liveLine(stderr io.Writer) func(*tracing.Trace) {
+	f, ok := stderr.(*os.File)
+	if !ok {
+		return func(*tracing.Trace) {}
+	}
+	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return func(*tracing.Trace) {}
+	}
+	return func(t *tracing.Trace) {
+		const wipe = "\r\x1b[K"
+		if t == nil {
+			fmt.Fprint(f, wipe)
+			return
+		}
+		fmt.Fprint(f, wipe, live(t))
+	}
+}
+
+// live is a snapshot on one line of less than 80 characters.
+func live(t *tracing.Trace) string {
+	p := &t.Capture
+	line := fmt.Sprintf("%s: %d reads, %d writes, %.2f GiB, depth %.1f", p.Window().Round(time.Second),
+		p.Read.Requests, p.Write.Requests, float64(p.Read.Bytes+p.Write.Bytes)/(1<<30), p.Read.MeanDepth+p.Write.MeanDepth)
+	if h := t.D2CRead; h != nil {
+		line += fmt.Sprintf(", read p99 %.0f µs", *h.P99)
+	}
+	return line
+}
