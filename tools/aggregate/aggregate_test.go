@@ -240,6 +240,31 @@ func TestDifferentMeasurementsAreNotSummed(t *testing.T) {
 	}
 }
 
+func TestSimulatedResultsStayAmongThemselves(t *testing.T) {
+	_, err := Aggregate(load(t, run6(t, func(r *kvbench.Result) {
+		if r.Trial == 1 {
+			r.Simulation = &kvbench.SimulationResult{Device: &kvbench.DeviceModel{}}
+		}
+	})))
+	require.ErrorContains(t, err, "simulated no")
+	require.ErrorContains(t, err, "has on a device model: results that measured different things are not summed")
+
+	dir := run6(t, func(r *kvbench.Result) { r.Simulation = &kvbench.SimulationResult{} })
+	s := aggregated(t, dir)
+	assert.Equal(t, kvbench.SimulatedNotice, s.Notice)
+	assert.True(t, s.Options["1"].Simulated)
+	_, out, _ := execute(dir)
+	assert.Contains(t, out, "SIMULATED")
+	assert.Contains(t, out, kvbench.SimulatedNotice)
+}
+
+func load(t *testing.T, dir string) *Tree {
+	t.Helper()
+	tree, err := Load(dir)
+	require.NoError(t, err)
+	return tree
+}
+
 func TestSeveralResultsOfOneRank(t *testing.T) {
 	dir := run6(t, nil)
 	again := result(0, 0, measured{7, 1, 100, 10, 20})

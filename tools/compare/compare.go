@@ -11,6 +11,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchmath"
 
+	"kvbench/tools/comparable"
 	"kvbench/tools/input"
 )
 
@@ -83,7 +84,8 @@ func (c *Change) Significant() bool {
 }
 
 // Build arranges the records. A benchmark's -GOMAXPROCS suffix is dropped, so that machines can be compared, unless one
-// run has the benchmark with several of them.
+// run has the benchmark with several of them. What ran in virtual time is a benchmark of its own, "Synthetic (simulated)":
+// a prediction shares no row, no median and no chart's bar with a measurement.
 func Build(records []*input.Record, units benchfmt.UnitMetadataMap) *Table {
 	t := &Table{Units: units, byName: map[string]*Benchmark{}}
 	runs := map[string]int{}
@@ -95,10 +97,14 @@ func Build(records []*input.Record, units benchfmt.UnitMetadataMap) *Table {
 	}
 	t.Labels = labels(t.Runs)
 	keep := severalProcs(records)
+	var settings comparable.Reader
 	for _, rec := range records {
 		name, _ := splitProcs(rec.Name)
 		if keep[name] {
 			name = rec.Name
+		}
+		if comparable.IsSimulated(settings.Of(rec)) {
+			name = markSimulated(name)
 		}
 		b := t.byName[name]
 		if b == nil {
@@ -108,11 +114,12 @@ func Build(records []*input.Record, units benchfmt.UnitMetadataMap) *Table {
 		}
 		b.add(rec, runs[rec.Source], len(t.Runs), units)
 	}
+	var defaults comparable.Defaults
 	for _, b := range t.Benchmarks {
 		b.order()
 		differ := make([]string, len(t.Runs))
 		for run := range differ {
-			differ[run] = differences(b.Trials[0], b.Trials[run])
+			differ[run] = comparable.Differ(&defaults, b.Name, b.Trials[0], b.Trials[run])
 		}
 		for _, m := range b.Metrics {
 			m.summarize(units.GetAssumption(m.Unit), differ)
@@ -237,6 +244,17 @@ func labels(runs []string) []string {
 	}
 	return out
 }
+
+// markSimulated puts the mark behind the benchmark's own name: "Synthetic (simulated)/num-users=8".
+func markSimulated(name string) string {
+	base, keys, ok := strings.Cut(name, "/")
+	if ok {
+		keys = "/" + keys
+	}
+	return base + simulatedMark + keys
+}
+
+const simulatedMark = " (simulated)"
 
 // splitProcs cuts the -GOMAXPROCS suffix of a benchmark's name.
 func splitProcs(name string) (base, procs string) {
