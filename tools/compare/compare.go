@@ -34,6 +34,8 @@ type Benchmark struct {
 	Metrics []*Metric
 	Trials  [][]*input.Record // by run
 
+	Simulated bool // predictions, and marked as such in the name
+
 	byUnit map[string]*Metric
 }
 
@@ -103,12 +105,13 @@ func Build(records []*input.Record, units benchfmt.UnitMetadataMap) *Table {
 		if keep[name] {
 			name = rec.Name
 		}
-		if comparable.IsSimulated(settings.Of(rec)) {
+		simulated := comparable.IsSimulated(settings.Of(rec))
+		if simulated {
 			name = markSimulated(name)
 		}
 		b := t.byName[name]
 		if b == nil {
-			b = &Benchmark{Name: name, Trials: make([][]*input.Record, len(t.Runs)), byUnit: map[string]*Metric{}}
+			b = &Benchmark{Name: name, Simulated: simulated, Trials: make([][]*input.Record, len(t.Runs)), byUnit: map[string]*Metric{}}
 			t.byName[name] = b
 			t.Benchmarks = append(t.Benchmarks, b)
 		}

@@ -3,7 +3,6 @@ package page
 
 import (
 	_ "embed"
-	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"kvbench/tools/command"
 	"kvbench/tools/compare"
 	"kvbench/tools/input"
+	"kvbench/tools/report"
 )
 
 const name = "html"
@@ -38,29 +38,10 @@ go tool kvreport html a.txt b.txt -o drives.html`,
 }
 
 func run(args []string, stdin io.Reader, _, stderr io.Writer) int {
-	fs := command.Flags(name)
-	path := fs.String("o", "", "file to write")
-	in, err := command.Parse(fs, args)
-	if err == nil && *path == "" {
-		err = errors.New("no output; give -o FILE")
-	}
-	if err != nil {
-		return command.Fail(stderr, name, err)
-	}
-	var records []*input.Record
-	out, err := input.Each(in, input.Options{Stdin: stdin, Warn: func(err error) { fmt.Fprintf(stderr, "kvreport html: %v\n", err) }},
-		func(rec *input.Record) error { records = append(records, rec); return nil })
-	if err != nil {
-		return command.Fail(stderr, name, err)
-	}
-	p := newPage(records, compare.Build(records, out.Units))
-	for _, m := range p.Missing {
-		fmt.Fprintf(stderr, "kvreport html: %s\n", m)
-	}
-	if err := command.WriteFile(*path, p.write); err != nil {
-		return command.Fail(stderr, name, err)
-	}
-	return command.Done
+	return report.Run(name, args, stdin, stderr, func(records []*input.Record, t *compare.Table) (func(io.Writer) error, []string) {
+		p := newPage(records, t)
+		return p.write, p.Missing
+	})
 }
 
 //go:embed page.html.tmpl
@@ -139,6 +120,7 @@ type group struct {
 type member struct {
 	Name    string
 	Facts   string
+	Parts   []part
 	Tiers   *grid
 	Figures []figure
 }

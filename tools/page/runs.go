@@ -77,7 +77,11 @@ func (p *page) runs(records []*input.Record, t *compare.Table) {
 			if rec.Result == nil {
 				continue
 			}
-			if n := rec.Result.Notice; n != "" && !slices.Contains(p.Notices, n) {
+			n := rec.Result.Notice
+			if rec.Result.Simulation != nil {
+				n = fmt.Sprintf("%s (simulated): %s", base(rec.Result.Benchmark), n)
+			}
+			if n != "" && !slices.Contains(p.Notices, n) {
 				p.Notices = append(p.Notices, n)
 			}
 			if rec.Result.Status != kvbench.StatusComplete {
@@ -114,6 +118,11 @@ func describe(f *facts, rec *input.Record) {
 	r := rec.Result
 	e := r.Environment
 	f.add("division", r.Division)
+	if r.Simulation != nil {
+		f.add("time", "virtual, simulated")
+	} else {
+		f.add("time", "real, measured")
+	}
 	if start, _, ok := strings.Cut(r.StartTime, "T"); ok {
 		f.add("day", start)
 	}

@@ -2,7 +2,6 @@
 package workbook
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -14,6 +13,7 @@ import (
 	"kvbench/tools/command"
 	"kvbench/tools/compare"
 	"kvbench/tools/input"
+	"kvbench/tools/report"
 )
 
 const name = "xlsx"
@@ -38,30 +38,27 @@ go tool kvreport xlsx a.txt b.txt -o drives.xlsx`,
 }
 
 func run(args []string, stdin io.Reader, _, stderr io.Writer) int {
-	fs := command.Flags(name)
-	path := fs.String("o", "", "file to write")
-	in, err := command.Parse(fs, args)
-	if err == nil && *path == "" {
-		err = errors.New("no output; give -o FILE")
+	return report.Run(name, args, stdin, stderr, func(records []*input.Record, t *compare.Table) (func(io.Writer) error, []string) {
+		return func(w io.Writer) error { return Write(w, records, t) }, missing(records)
+	})
+}
+
+// missing says what stays empty for want of result files.
+func missing(records []*input.Record) []string {
+	lost, first := 0, error(nil)
+	for _, r := range records {
+		if r.Missing == nil {
+			continue
+		}
+		if lost++; first == nil {
+			first = r.Missing
+		}
 	}
-	if err != nil {
-		return command.Fail(stderr, name, err)
+	if lost == 0 {
+		return nil
 	}
-	var records []*input.Record
-	out, err := input.Each(in, input.Options{Stdin: stdin, Warn: func(err error) { fmt.Fprintf(stderr, "kvreport xlsx: %v\n", err) }},
-		func(rec *input.Record) error { records = append(records, rec); return nil })
-	if err != nil {
-		return command.Fail(stderr, name, err)
-	}
-	if out.Missing > 0 {
-		i := slices.IndexFunc(records, func(r *input.Record) bool { return r.Missing != nil })
-		fmt.Fprintf(stderr, "kvreport xlsx: %d of %d lines have no result file, their parameters, latencies and QoS stay empty; the first: %v\n",
-			out.Missing, out.Records, records[i].Missing)
-	}
-	if err := command.WriteFile(*path, func(w io.Writer) error { return Write(w, records, compare.Build(records, out.Units)) }); err != nil {
-		return command.Fail(stderr, name, err)
-	}
-	return command.Done
+	return []string{fmt.Sprintf("%d of %d lines have no result file, their parameters, latencies and QoS stay empty; the first: %v",
+		lost, len(records), first)}
 }
 
 // maxRows is what a sheet holds, less its header.
