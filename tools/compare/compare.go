@@ -248,6 +248,15 @@ func labels(runs []string) []string {
 	return out
 }
 
+// NameOf is the name under which one record stands: its own, marked when it is simulated.
+func NameOf(rec *input.Record) string {
+	var settings comparable.Reader
+	if comparable.IsSimulated(settings.Of(rec)) {
+		return markSimulated(rec.Name)
+	}
+	return rec.Name
+}
+
 // markSimulated puts the mark behind the benchmark's own name: "Synthetic (simulated)/num-users=8".
 func markSimulated(name string) string {
 	base, keys, ok := strings.Cut(name, "/")

@@ -36,6 +36,7 @@ type plot struct {
 	series      []series
 	log         bool
 	percent     bool   // the y axis shows shares
+	dense       bool   // many points: lines without markers, few labels
 	left        string // what the chart leaves out
 }
 
@@ -48,6 +49,7 @@ func (b *book) charts(records []*input.Record, t *compare.Table) {
 	for _, key := range []string{"bssplit_read_kb", "bssplit_write_kb", "qd_read", "qd_write"} {
 		plots = append(plots, traceBars(t, key))
 	}
+	plots = append(plots, overTime(t)...)
 	if b.err != nil {
 		return
 	}
@@ -116,8 +118,15 @@ func (b *book) draw(p plot, row, top int) int {
 		if p.kind == excelize.Line {
 			one.Line = excelize.LineOptions{Width: 2, Fill: one.Fill}
 			one.Marker = excelize.ChartMarker{Symbol: "circle", Size: 6}
+			if p.dense {
+				one.Marker = excelize.ChartMarker{Symbol: "none"}
+			}
 		}
 		chart.Series = append(chart.Series, one)
+	}
+	if p.dense {
+		chart.XAxis.TickLabelSkip = max(1, len(p.categories)/12)
+		chart.ShowBlanksAs = "gap"
 	}
 	height := 380 + 16*len(p.series)
 	if p.kind == excelize.Bar {

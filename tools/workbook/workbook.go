@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/xuri/excelize/v2"
+
 	"kvbench/kvbench"
 	"kvbench/tools/command"
 	"kvbench/tools/compare"
@@ -27,7 +29,8 @@ var Command = command.Command{
 Makes a workbook. Summary has one row per result: the columns of the Python benchmark's sheet first, in its order, then
 ours. Run Parameters and Performance Metrics set the runs (one per argument) side by side, with the median of the trials,
 its confidence interval and the spread, and the change against the first run. QoS Metrics, Device Tracing and Trace
-Histograms follow, and Charts with their data. Units stand in the headers; an empty cell is an unknown value, never 0.
+Histograms follow, then what only some results have (Simulation, Autoscaling, Block Cache, Replay, Validation), and Charts
+with their data. Simulated results are coloured in Summary and called "(simulated)" everywhere. Units stand in the headers; an empty cell is an unknown value, never 0.
 
 Results of the Python benchmark fill the same columns by the same keys; what they do not have stays empty.`,
 	Example: `
@@ -76,6 +79,7 @@ func Write(w io.Writer, records []*input.Record, t *compare.Table) error {
 	b.metrics(t)
 	b.qos(records)
 	b.tracing(records)
+	b.parts(records)
 	b.charts(records, t)
 	if b.err != nil {
 		return b.err
@@ -101,6 +105,24 @@ func (b *book) summary(records []*input.Record) {
 		t.rows = append(t.rows, row)
 	}
 	b.table(t)
+	b.markSimulated(t)
+}
+
+// markSimulated colours the rows of simulated results: most of their columns look like those of measured ones.
+func (b *book) markSimulated(t table) {
+	col := slices.Index(t.heads, simulatedHead)
+	if b.err != nil || col < 0 {
+		return
+	}
+	if !slices.ContainsFunc(t.rows, func(row []any) bool { return row[col] == true }) {
+		return
+	}
+	style, err := b.f.NewConditionalStyle(&excelize.Style{Font: &excelize.Font{Italic: true, Color: "7F4F00"},
+		Fill: excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{"FFF2CC"}}})
+	b.keep(err)
+	name, _ := excelize.ColumnNumberToName(col + 1)
+	b.keep(b.f.SetConditionalFormat(t.sheet, cell(0, 1)+":"+cell(len(t.heads)-1, len(t.rows)),
+		[]excelize.ConditionalFormatOptions{{Type: "formula", Criteria: "$" + name + "2=TRUE", Format: &style}}))
 }
 
 // parameters sets the runs side by side: a value that differs between benchmarks or trials of a run is listed once each.
@@ -268,7 +290,7 @@ func (b *book) qos(records []*input.Record) {
 				continue // nothing of this class completed
 			}
 			sheet.rows = append(sheet.rows, []any{level, get("total_requests"), get("latency_ms.p95"), get("latency_ms.p99"), get("sla.met"),
-				get("sla.compliance"), get("sla.target_p95_ms"), rec.Source, rec.Name, rec.Lookup("trial")})
+				get("sla.compliance"), get("sla.target_p95_ms"), rec.Source, compare.NameOf(rec), rec.Lookup("trial")})
 		}
 	}
 	if len(sheet.rows) == 0 {
@@ -284,9 +306,9 @@ func (b *book) tracing(records []*input.Record) {
 	for _, rec := range records {
 		for _, h := range rec.Tracing() {
 			sums.rows = append(sums.rows, []any{h.Title, h.What, float64(h.Count), h.P50, h.P95, h.P99, h.Buckets[0].Low,
-				h.Buckets[len(h.Buckets)-1].High, h.Unit, rec.Source, rec.Name, rec.Lookup("trial")})
+				h.Buckets[len(h.Buckets)-1].High, h.Unit, rec.Source, compare.NameOf(rec), rec.Lookup("trial")})
 			for _, k := range h.Buckets {
-				raw.rows = append(raw.rows, []any{h.Title, k.Low, k.High, float64(k.Count), h.Unit, rec.Source, rec.Name, rec.Lookup("trial")})
+				raw.rows = append(raw.rows, []any{h.Title, k.Low, k.High, float64(k.Count), h.Unit, rec.Source, compare.NameOf(rec), rec.Lookup("trial")})
 			}
 		}
 	}
