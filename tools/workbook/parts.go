@@ -1,15 +1,13 @@
 package workbook
 
 import (
-	"math"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/xuri/excelize/v2"
 
 	"kvbench/kvbench"
 	"kvbench/tools/compare"
-	"kvbench/tools/curves"
 	"kvbench/tools/input"
 )
 
@@ -133,82 +131,19 @@ func validations(records []*input.Record) table {
 		})}
 }
 
-// mostTimeCharts bounds the results with charts over time: a chart is a page.
-const mostTimeCharts = 12
-
-// overTime are the charts of results whose course matters: hit ratios of block traces and rounds of autoscalers, of the first
-// trial of each benchmark in each run.
-func overTime(t *compare.Table) (out []plot) {
-	for _, b := range t.Benchmarks {
-		for run := range t.Runs {
-			for _, rec := range b.Trials[run] {
-				if rec.Result == nil {
-					continue
-				}
-				if len(out) < mostTimeCharts {
-					out = append(out, ratioLines(t, b, run, rec.Result)...)
-					out = append(out, roundLines(t, b, run, rec.Result)...)
-				}
-				break
-			}
-		}
+// markSimulated colours the rows of simulated results: most of their columns look like those of measured ones.
+func (b *book) markSimulated(t table) {
+	col := slices.Index(t.heads, simulatedHead)
+	if b.err != nil || col < 0 {
+		return
 	}
-	return out
+	if !slices.ContainsFunc(t.rows, func(row []any) bool { return row[col] == true }) {
+		return
+	}
+	style, err := b.f.NewConditionalStyle(&excelize.Style{Font: &excelize.Font{Italic: true, Color: "7F4F00"},
+		Fill: excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{"FFF2CC"}}})
+	b.keep(err)
+	name, _ := excelize.ColumnNumberToName(col + 1)
+	b.keep(b.f.SetConditionalFormat(t.sheet, cell(0, 1)+":"+cell(len(t.heads)-1, len(t.rows)),
+		[]excelize.ConditionalFormatOptions{{Type: "formula", Criteria: "$" + name + "2=TRUE", Format: &style}}))
 }
-
-// timePoints is what a chart has room for.
-const timePoints = 120
-
-func ratioLines(t *compare.Table, b *compare.Benchmark, run int, r *kvbench.Result) []plot {
-	x := curves.BlockRatios(r.Timeline, timePoints)
-	if x == nil {
-		return nil
-	}
-	p := timeChart(label(t, run, b.Name)+": block hit ratio over time, first trial", "Share of the blocks asked for")
-	p.percent = true
-	for _, at := range x.At {
-		p.categories = append(p.categories, seconds(at))
-	}
-	for _, s := range []struct {
-		name   string
-		values []float64
-	}{{"hit ratio in the interval", x.Hit}, {"ideal in the interval", x.Ideal}, {"hit ratio so far", x.HitSoFar}, {"ideal so far", x.IdealSoFar}} {
-		var values []any
-		for _, v := range s.values {
-			values = append(values, share(v))
-		}
-		p.series = append(p.series, series{s.name, values})
-	}
-	return []plot{p}
-}
-
-func roundLines(t *compare.Table, b *compare.Benchmark, run int, r *kvbench.Result) []plot {
-	all := r.Summary.AutoscalingStats
-	if len(all) == 0 {
-		return nil
-	}
-	title := label(t, run, b.Name) + ": "
-	crew := timeChart(title+"users, workers and goroutines, first trial", "How many in the round")
-	saturation := timeChart(title+"saturation at the end of each round, first trial", "Saturation")
-	saturation.percent = true
-	rate := timeChart(title+"storage rate of each round, first trial", "GiB/s")
-	var users, workers, goroutines, full, bytes []any
-	for _, x := range all {
-		at := seconds(x.AtS)
-		for _, p := range []*plot{&crew, &saturation, &rate} {
-			p.categories = append(p.categories, at)
-		}
-		users, workers, goroutines = append(users, x.Users), append(workers, x.Workers), append(goroutines, x.Goroutines)
-		full, bytes = append(full, fraction(x.Saturation)), append(bytes, x.BytesPerSecond/(1<<30))
-	}
-	crew.series = []series{{"users", users}, {"workers", workers}, {"goroutines", goroutines}}
-	saturation.series = []series{{"saturation", full}}
-	rate.series = []series{{"read and written", bytes}}
-	return []plot{crew, saturation, rate}
-}
-
-func timeChart(title, y string) plot {
-	return plot{title: title, x: "Time in the window (s)", y: y, kind: excelize.Line, dense: true}
-}
-
-func seconds(v float64) string { return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64) }

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/xuri/excelize/v2"
-
 	"kvbench/kvbench"
 	"kvbench/tools/command"
 	"kvbench/tools/compare"
@@ -106,23 +104,6 @@ func (b *book) summary(records []*input.Record) {
 	}
 	b.table(t)
 	b.markSimulated(t)
-}
-
-// markSimulated colours the rows of simulated results: most of their columns look like those of measured ones.
-func (b *book) markSimulated(t table) {
-	col := slices.Index(t.heads, simulatedHead)
-	if b.err != nil || col < 0 {
-		return
-	}
-	if !slices.ContainsFunc(t.rows, func(row []any) bool { return row[col] == true }) {
-		return
-	}
-	style, err := b.f.NewConditionalStyle(&excelize.Style{Font: &excelize.Font{Italic: true, Color: "7F4F00"},
-		Fill: excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{"FFF2CC"}}})
-	b.keep(err)
-	name, _ := excelize.ColumnNumberToName(col + 1)
-	b.keep(b.f.SetConditionalFormat(t.sheet, cell(0, 1)+":"+cell(len(t.heads)-1, len(t.rows)),
-		[]excelize.ConditionalFormatOptions{{Type: "formula", Criteria: "$" + name + "2=TRUE", Format: &style}}))
 }
 
 // parameters sets the runs side by side: a value that differs between benchmarks or trials of a run is listed once each.
