@@ -126,7 +126,11 @@ func (s *summaryWriter) head() {
 		if in.Tokenizer != "" {
 			tokens = ", tokens by " + in.Tokenizer
 		}
-		s.line("input", "%s, %s failed, %s malformed%s", plural(in.Rows, "row"), count(in.Failed), count(in.Malformed), tokens)
+		skipped := ""
+		if in.Skipped > 0 {
+			skipped = fmt.Sprintf(", %s before the start of the replay", count(in.Skipped))
+		}
+		s.line("input", "%s, %s failed, %s malformed%s%s", plural(in.Rows, "row"), count(in.Failed), count(in.Malformed), skipped, tokens)
 	}
 }
 
