@@ -68,9 +68,20 @@ func ofConfig(config []benchfmt.Config) (list []Setting) {
 	return list
 }
 
-// IsSimulated tells whether settings are of a result in virtual time.
-func IsSimulated(settings []Setting) bool {
-	return slices.ContainsFunc(settings, func(s Setting) bool { return s.Name == Simulated && s.Value != Measured })
+// Simulation tells how a record was simulated: Measured when it was not, empty when nobody says.
+func (r *Reader) Simulation(rec *input.Record) string {
+	for _, s := range r.Of(rec) {
+		if s.Name == Simulated {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+// IsSimulated tells whether a record is of a run in virtual time.
+func (r *Reader) IsSimulated(rec *input.Record) bool {
+	how := r.Simulation(rec)
+	return how != "" && how != Measured
 }
 
 // Differ says in which of the settings that define the numbers two sets of trials of one benchmark differ: "I/O is direct

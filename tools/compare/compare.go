@@ -105,7 +105,7 @@ func Build(records []*input.Record, units benchfmt.UnitMetadataMap) *Table {
 		if keep[name] {
 			name = rec.Name
 		}
-		simulated := comparable.IsSimulated(settings.Of(rec))
+		simulated := settings.IsSimulated(rec)
 		if simulated {
 			name = markSimulated(name)
 		}
@@ -251,7 +251,7 @@ func labels(runs []string) []string {
 // NameOf is the name under which one record stands: its own, marked when it is simulated.
 func NameOf(rec *input.Record) string {
 	var settings comparable.Reader
-	if comparable.IsSimulated(settings.Of(rec)) {
+	if settings.IsSimulated(rec) {
 		return markSimulated(rec.Name)
 	}
 	return rec.Name

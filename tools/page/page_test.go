@@ -118,6 +118,13 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// Lines whose result files are gone still say it.
+func TestSimulatedTextHasANotice(t *testing.T) {
+	const lines = "kvbench-format: 1\ndivision: open\nsimulated: true\nBenchmarkSynthetic-2 1 5 ns/op 1073741824 read-B/s\n"
+	page := text(render(t, input.Options{Stdin: strings.NewReader(lines)}, "-"))
+	assert.Contains(t, page, "Synthetic (simulated): in virtual time on infinitely fast storage\n")
+}
+
 // Of both kinds in one run neither is in the other's median.
 func TestOneRunOfBothKinds(t *testing.T) {
 	files := golden.Parts(t)

@@ -1,6 +1,7 @@
 package workbook
 
 import (
+	"kvbench/tools/comparable"
 	"kvbench/tools/compare"
 	"kvbench/tools/input"
 )
@@ -8,11 +9,9 @@ import (
 const simulatedHead = "Simulated"
 
 func simulated(r *input.Record) any {
-	switch {
-	case r.Result != nil:
-		return r.Result.Simulation != nil
-	case r.Python:
-		return false
+	var settings comparable.Reader
+	if how := settings.Simulation(r); how != "" {
+		return how != comparable.Measured
 	}
 	return nil
 }

@@ -138,7 +138,7 @@ func (b *book) parameters(records []*input.Record, t *compare.Table) {
 			}
 		}
 		for _, e := range environmentRows {
-			if v := rec.Lookup(e.path); comparable(v) {
+			if v := rec.Lookup(e.path); plain(v) {
 				add(e.title, rec.Source, v)
 			}
 		}
@@ -164,8 +164,8 @@ var environmentRows = []struct{ title, path string }{
 	{"Chunk (bytes)", "io.chunk_bytes"}, {"Chunks in flight per operation", "io.depth"}, {"kvbench version", "environment.kvbench_version"},
 }
 
-// comparable says whether a JSON value is a plain one.
-func comparable(v any) bool {
+// plain says whether a JSON value is a plain one.
+func plain(v any) bool {
 	switch v.(type) {
 	case string, float64, bool:
 		return true
