@@ -315,6 +315,7 @@ func TestPythonResults(t *testing.T) {
 		path := filepath.Join(dir, fmt.Sprintf("option_2/trial_0/rank_%d/kvcache_results_x.json", rank))
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(`{"requests_completed": 14, "end_to_end_latencies": [3.1], "seed": 42, "summary": {"total_requests": 14,
+			"autoscaling_stats": [{"users": "8 to 12", "action": "up"}], "autoscaling_summary": {"mode": 1},
 			"avg_throughput_tokens_per_sec": 67.5, "cache_stats": {"storage_entries": 15, "tier_storage_read_bandwidth_gbps": 1.5,
 			"tier_storage_write_bandwidth_gbps": 0.25, "storage_read_device_p95_ms": 4933.2}}}`), 0o644))
 	}
