@@ -1,6 +1,7 @@
 package kvbench
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -201,4 +202,23 @@ func TestScalingDownStopsUsersAndWorkers(t *testing.T) {
 	assert.Equal(t, total.Offered, total.Completed+total.Failed+total.InFlight+total.Queued)
 	assert.Positive(t, res.Tiers[0].Read.Bytes+res.Tiers[0].Write.Bytes)
 	assert.Equal(t, tiers.Storage.String(), res.Tiers[0].Level)
+}
+
+// A round that ends with the window, or after it, is in no result. The race detector watches.
+func TestARoundMayEndWithTheWindow(t *testing.T) {
+	s := &scaler{trial: &trial{}, enough: make(chan struct{}), auto: newAutoscaler(Autoscale{Mode: AutoscaleQoS, Target: 0.8}, 4)}
+	var rounds sync.WaitGroup
+	rounds.Go(func() {
+		for range 1000 {
+			s.end(Round{BytesPerSecond: 1e6})
+		}
+	})
+	s.report()
+	kept, last := len(s.trial.info.Rounds), s.trial.info.Autoscale.Rounds
+	rounds.Wait()
+	assert.Equal(t, kept, last)
+	s.report()
+	assert.Len(t, s.trial.info.Rounds, kept, "nothing came after the report")
+	_, ok := s.end(Round{})
+	assert.False(t, ok)
 }
