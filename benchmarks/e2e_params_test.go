@@ -152,3 +152,19 @@ func TestHelpParameters(t *testing.T) {
 	assert.Contains(t, o.stdout, "-num-users", "the table is there all the same")
 	assert.Equal(t, before, tree(t, b.work))
 }
+
+// Keys of the Python benchmark's file that have no effect here say so, in the run and before it.
+func TestKeysWithoutEffectAreNamed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	path := filepath.Join(b.work, "python.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(microConfig+"\nautoscaler:\n  min_users: 2\nsaturation_detection:\n  history_window_size: 5\ndecode: {batch_size: 16}\n"), 0o644))
+	args := append(b.places(), "-config", path, "-model", "micro", "-storage-capacity-gb", "0.25", "-test.bench=Synthetic", "-test.benchtime=5x")
+	o := b.ok(append(args, "-help-parameters")...)
+	assert.Regexp(t, `accepted without effect in .*python.yaml:\n  line \d+: autoscaler.min_users: the autoscaler begins with -num-users`, o.stdout)
+	assert.Contains(t, o.stdout, "decode.batch_size = 16", "and this one acts")
+	o = b.ok(args...)
+	assert.Regexp(t, `warning +autoscaler.min_users \(line \d+ of .*python.yaml\) has no effect: the autoscaler begins with -num-users`, o.stderr)
+	assert.Contains(t, o.stderr, "saturation_detection.history_window_size")
+	assert.NotContains(t, o.stderr, "decode.batch_size (line")
+}

@@ -80,3 +80,32 @@ func TestTracesThatCannotBeRead(t *testing.T) {
 	b.ok(append(args, "-trace-allow-malformed")...)
 	assert.EqualValues(t, 1, theResult(t, b.results).Input.Malformed)
 }
+
+// The replay begins later in the trace, and the result says what it passed over.
+func TestTraceStart(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for _, c := range []struct {
+		bench, flag, source, start string
+		skipped                    int64
+	}{
+		{"AzureTrace", "-azure-trace-path", "azure-small.csv", "2.5s", 5},
+		{"BurstGPT", "-burst-trace-path", "burstgpt-v3-small.csv", "10s", 4},
+		{"BlockTrace", "-block-trace-path", "mooncake-small.jsonl", "400ms", 2},
+	} {
+		args := append(append(b.micro(), b.places()...), "-test.bench="+c.bench, "-test.benchtime=1m", c.flag, data(t, c.source), "-trace-start", c.start)
+		require.NoError(t, os.RemoveAll(b.results))
+		o := b.ok(args...)
+		r := theResult(t, b.results)
+		assert.Equal(t, c.skipped, r.Input.Skipped, c.bench)
+		assert.Equal(t, r.RequestsCompleted, r.Input.Rows-r.Input.Failed-c.skipped, c.bench)
+		assert.Contains(t, o.stderr, "before the start of the replay")
+		assert.Contains(t, o.stdout, "trace-start: "+c.start, "results with another start are others")
+
+		require.NoError(t, os.RemoveAll(b.results))
+		o = b.run(append(args, "-trace-start", "5h")...)
+		assert.Equal(t, exitFailed, o.code)
+		assert.Contains(t, o.stdout, "before the start of the replay at 5h0m0s: start earlier (-trace-start)")
+		assert.False(t, exists(b.cache))
+	}
+}

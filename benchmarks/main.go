@@ -29,12 +29,15 @@ type session struct {
 	ctx     context.Context // ends with a signal or the go command's death
 	out     io.Writer
 	errs    io.Writer
-	trials  map[string]int // full benchmark name -> trials so far
-	skipped []string       // "BenchmarkX: why"
+	calls   map[string]int // full benchmark name -> calls so far
+	pattern string         // -bench as it was typed
+	offered []string       // sub-benchmarks that there are
+	ran     map[string]bool
+	skipped []string // "BenchmarkX: why"
 	results []*kvbench.Result
 	ceiling map[string]kvbench.Ceiling // cache directory -> what plain I/O reached
 	lastOpt int                        // the MLPerf option that ran last
-	procs   bool                       // -cpu was given: GOMAXPROCS is the user's
+	cpus    []int                      // of -cpu: then GOMAXPROCS is the user's
 	tty     io.Writer                  // the controlling terminal, nil without
 	cleanup []func()                   // after the last benchmark
 }
@@ -59,8 +62,8 @@ func Main(m Runner) int {
 	base, _ := kvbench.LaunchDir()
 	s := &session{
 		set: set, out: os.Stdout, errs: os.Stderr,
-		trials: map[string]int{}, ceiling: map[string]kvbench.Ceiling{},
-		procs: flagValue("test.cpu") != "",
+		calls: map[string]int{}, ran: map[string]bool{}, pattern: pattern, ceiling: map[string]kvbench.Ceiling{},
+		cpus: readCPUs(flagValue("test.cpu")),
 		inputs: params.Inputs{
 			Base: base, Env: os.LookupEnv, Start: time.Now(), PID: os.Getpid(), CheckCacheDir: tiers.CheckPath,
 		},
@@ -82,6 +85,12 @@ func (s *session) run(m Runner, pattern string) int {
 	if err != nil {
 		fmt.Fprint(s.errs, refusal(err))
 		return exitParameters
+	}
+	if len(plans) > 0 && len(plans[0].Sweep) > 0 {
+		if err := flag.Set("test.bench", arrange(pattern, plans[0].Sweep)); err != nil {
+			fmt.Fprintln(s.errs, "kvbench:", err)
+			return exitParameters
+		}
 	}
 	// Nothing is ever re-run: one call is one trial, its length is ours.
 	if err := flag.Set("test.benchtime", "1x"); err != nil {

@@ -63,6 +63,16 @@ func (s *session) epilogue() {
 			return
 		}
 	}
+	if names := s.unmatched(); len(names) > 0 {
+		const most = 12
+		fmt.Fprintf(s.errs, "\n-bench %s selects none of these sub-benchmarks, of which nothing ran\n", s.pattern)
+		for _, name := range names[:min(most, len(names))] {
+			fmt.Fprintln(s.errs, "  "+strings.TrimPrefix(name, "Benchmark"))
+		}
+		if n := len(names) - most; n > 0 {
+			fmt.Fprintf(s.errs, "  and %d more\n", n)
+		}
+	}
 	if len(s.skipped) > 0 {
 		// No colon behind the first word: readers of the merged streams would take it for configuration.
 		fmt.Fprintln(s.errs, "\nskipped benchmarks")

@@ -21,7 +21,7 @@ func BenchmarkStorageCeiling(b *testing.B) {
 			name  string
 			share float64
 		}{{"read", 1}, {"write", 0}, {"mixed", v.ReadShare}} {
-			b.Run("op="+mix.name, func(b *testing.B) {
+			current.sub(b, "op="+mix.name, func(b *testing.B) {
 				res := plain(b, v, func(cfg *kvbench.Config) kvbench.Routine {
 					cfg.Storage.GPUBytes, cfg.Storage.CPUBytes = 0, 0
 					// One stream has one chunk in flight: as many streams as a run has chunks.
@@ -64,7 +64,7 @@ func BenchmarkTier(b *testing.B) {
 		for _, level := range []tiers.Level{tiers.GPU, tiers.CPU, tiers.Storage} {
 			for _, op := range []tiers.Op{tiers.Write, tiers.Read} {
 				for _, size := range sizes {
-					b.Run(fmt.Sprintf("tier=%s/op=%s/size=%dMiB", level, op, size>>20), func(b *testing.B) {
+					current.sub(b, fmt.Sprintf("tier=%s/op=%s/size=%dMiB", level, op, size>>20), func(b *testing.B) {
 						tierBenchmark(b, v, level, op, size)
 					})
 				}

@@ -63,7 +63,7 @@ func each(b *testing.B, name string, f func(*testing.B, *params.Values)) {
 			f(b, v)
 			continue
 		}
-		b.Run(c.Name(), func(b *testing.B) { f(b, v) })
+		current.sub(b, c.Name(), func(b *testing.B) { f(b, v) })
 	}
 }
 
@@ -92,11 +92,11 @@ func measure(b *testing.B, v *params.Values, body func(context.Context, trialEnv
 		b.Fatal(errInterrupted)
 	}
 	s.pauseBetweenOptions(v)
-	name := strings.TrimPrefix(b.Name(), "Benchmark")
+	number, suffix := s.trial(b.Name())
+	name := strings.TrimPrefix(b.Name(), "Benchmark") + suffix
 	show, wipe := s.live(name)
-	t := trialEnv{number: s.trials[b.Name()], progress: show}
-	s.trials[b.Name()]++
-	if !s.procs {
+	t := trialEnv{number: number, progress: show}
+	if len(s.cpus) == 0 {
 		t.procs = kvbench.LoadProcs(runtime.NumCPU())
 	}
 	var files []string

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,6 +35,53 @@ func selectBenchmarks(pattern string) ([]params.Bench, error) {
 	}
 	return selected, nil
 }
+
+// arrange puts the elements of a -bench pattern where they are in the names of a sweep, whose keys stand before the
+// benchmark's own: with -sweep io-depth=1,2 there is StorageCeiling/io-depth=1/op=read, which StorageCeiling/op=read means.
+// A pattern with an element whose key cannot be told, such as .*, stays as it was typed.
+func arrange(pattern string, sweep []params.Axis) string {
+	var alternatives []string
+	for _, alternative := range splitTop(pattern, '|') {
+		elements := splitTop(alternative, '/')
+		swept := make([]string, len(sweep))
+		var own []string
+		told := true
+		for _, e := range elements[1:] {
+			key := elementKey.FindStringSubmatch(e)
+			if key == nil {
+				told = false
+				break
+			}
+			i := slices.IndexFunc(sweep, func(a params.Axis) bool { return a.Key == key[1] })
+			switch {
+			case i < 0:
+				own = append(own, e)
+			case swept[i] != "":
+				told = false // said twice
+			default:
+				swept[i] = e
+			}
+		}
+		if !told || len(elements) == 1 {
+			alternatives = append(alternatives, alternative)
+			continue
+		}
+		all := append(swept, own...)
+		last := 0
+		for i, e := range all {
+			if e == "" {
+				all[i] = "."
+			} else {
+				last = i + 1
+			}
+		}
+		alternatives = append(alternatives, strings.Join(append(elements[:1:1], all[:last]...), "/"))
+	}
+	return strings.Join(alternatives, "|")
+}
+
+// elementKey is what an element of a pattern begins with, be it anchored or grouped.
+var elementKey = regexp.MustCompile(`^\^?\(?(?:\?:)?([a-z][a-z0-9-]*)=`)
 
 // splitTop cuts s at sep where it stands outside brackets and parentheses.
 func splitTop(s string, sep byte) []string {

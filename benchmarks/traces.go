@@ -29,7 +29,7 @@ func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
 		return nil, err
 	}
 	t, err := open(workloads.TraceConfig{
-		Paths: files, Speedup: v.TraceSpeedup, Cycles: v.ReplayCycles,
+		Paths: files, Speedup: v.TraceSpeedup, Cycles: v.ReplayCycles, Start: v.TraceStart,
 		Rate: v.RequestRate, ConstantRate: v.ConstantRate(), MaxRequests: v.MaxRequests, Seed: seed,
 		Profile: v.Profile, PrefixCaching: !v.DisablePrefixCaching, PrefillOnly: v.PrefillOnly,
 		MultiTurn: !v.DisableMultiTurn, Overtaking: v.Overtaking(), AllowMalformed: v.TraceAllowMalformed,

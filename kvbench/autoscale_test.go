@@ -1,6 +1,7 @@
 package kvbench
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -132,15 +133,15 @@ func TestCapacityOfASimulatedDeviceIsFoundWithinOneStep(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, EndedByCapacity, res.EndedBy)
 	assert.Equal(t, StatusComplete, res.Status)
-	s, ok := res.autoscaled()
-	require.True(t, ok)
+	s := res.Summary.AutoscalingSummary
+	require.NotNil(t, s)
 	t.Logf("saturated with %d users, found %+v", saturated, s)
 	assert.True(t, s.Found)
 	step := max(minStep, 0.2*float64(saturated))
 	assert.InDelta(t, saturated, s.SustainedUsers, step+1)
 	assert.InEpsilon(t, float64(bandwidth), s.PeakRate, 0.03)
-	first := res.Summary.AutoscalingStats[0].(Round)
-	last := res.Summary.AutoscalingStats[len(res.Summary.AutoscalingStats)-1].(Round)
+	first := res.Summary.AutoscalingStats[0]
+	last := res.Summary.AutoscalingStats[len(res.Summary.AutoscalingStats)-1]
 	assert.Equal(t, 20, first.Workers)
 	assert.Equal(t, last.Users, last.Workers, "workers follow the users")
 	assert.NotNil(t, last.WriteP95)
@@ -162,13 +163,10 @@ func TestAutoscalersOnARealDirectory(t *testing.T) {
 		cfg.Autoscale = &Autoscale{Mode: mode, Target: 0.8, Interval: 100 * ms}
 		res, err := Run(t.Context(), cfg)
 		require.NoError(t, err)
-		s, ok := res.autoscaled()
-		require.True(t, ok)
+		s := res.Summary.AutoscalingSummary
+		require.NotNil(t, s)
 		require.NotEmpty(t, res.Summary.AutoscalingStats)
-		var rounds []Round
-		for _, r := range res.Summary.AutoscalingStats {
-			rounds = append(rounds, r.(Round))
-		}
+		rounds := res.Summary.AutoscalingStats
 		first, most := rounds[0], 0
 		for _, r := range rounds {
 			most = max(most, r.Workers)
@@ -196,12 +194,31 @@ func TestScalingDownStopsUsersAndWorkers(t *testing.T) {
 	cfg.Info.Users, cfg.Workers = 200, 200
 	res, err := Simulate(t.Context(), cfg, SimConfig{Device: &DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadLatency: ms, Parallelism: 8}})
 	require.NoError(t, err)
-	s, _ := res.autoscaled()
+	s := res.Summary.AutoscalingSummary
 	assert.Less(t, s.FinalUsers, 200)
-	last := res.Summary.AutoscalingStats[len(res.Summary.AutoscalingStats)-1].(Round)
+	last := res.Summary.AutoscalingStats[len(res.Summary.AutoscalingStats)-1]
 	assert.LessOrEqual(t, last.Workers, 200)
 	total := res.Load["total"]
 	assert.Equal(t, total.Offered, total.Completed+total.Failed+total.InFlight+total.Queued)
 	assert.Positive(t, res.Tiers[0].Read.Bytes+res.Tiers[0].Write.Bytes)
 	assert.Equal(t, tiers.Storage.String(), res.Tiers[0].Level)
+}
+
+// A round that ends with the window, or after it, is in no result. The race detector watches.
+func TestARoundMayEndWithTheWindow(t *testing.T) {
+	s := &scaler{trial: &trial{}, enough: make(chan struct{}), auto: newAutoscaler(Autoscale{Mode: AutoscaleQoS, Target: 0.8}, 4)}
+	var rounds sync.WaitGroup
+	rounds.Go(func() {
+		for range 1000 {
+			s.end(Round{BytesPerSecond: 1e6})
+		}
+	})
+	s.report()
+	kept, last := len(s.trial.info.Rounds), s.trial.info.Autoscale.Rounds
+	rounds.Wait()
+	assert.Equal(t, kept, last)
+	s.report()
+	assert.Len(t, s.trial.info.Rounds, kept, "nothing came after the report")
+	_, ok := s.end(Round{})
+	assert.False(t, ok)
 }

@@ -2,7 +2,6 @@ package kvbench
 
 import (
 	"context"
-	"fmt"
 
 	"kvbench/tiers"
 	"kvbench/workloads"
@@ -143,19 +142,4 @@ func (b *builder) blockCache(r *Result) {
 		c.IdealHitRatio = ratio(float64(t.ideal), float64(t.blocks))
 	}
 	r.BlockCache = c
-}
-
-func (s *summaryWriter) blocks() {
-	c := s.r.BlockCache
-	if c == nil {
-		return
-	}
-	ideal := "–"
-	if c.IdealHitRatio != nil {
-		ideal = fmt.Sprintf("%.5f", *c.IdealHitRatio)
-	}
-	s.line("blocks", "%s of %s hit: ratio %.5f, ideal (a cache without bounds) %s; %s waited for their writer",
-		count(c.Hits), count(c.Blocks), orZero(c.HitRatio), ideal, count(c.Pending))
-	s.line("", "%s of %s found a prefix, %s of the tokens; %s saved; %s there but behind a missing one",
-		percent(c.PrefixHitRatio), plural(c.Requests, "request"), percent(c.TokenHitRatio), binary(float64(c.BytesSaved)), count(c.Kept))
 }

@@ -84,6 +84,10 @@ func TestBlocksHitTheIdeal(t *testing.T) {
 			over += n
 		}
 		assert.Equal(t, b.Hits, over)
+		for _, n := range res.Timeline.BlockIdeal {
+			over -= *n
+		}
+		assert.Zero(t, over, "the ideal over time adds up to the ideal")
 	}
 }
 

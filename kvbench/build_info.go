@@ -194,6 +194,7 @@ type InputReport struct {
 	Rows      int64    `json:"rows"`
 	Failed    int64    `json:"failed"`
 	Malformed int64    `json:"malformed"`
+	Skipped   int64    `json:"skipped,omitempty"` // before the start of the replay (-trace-start)
 	Cycles    int64    `json:"cycles"`
 	Problems  []string `json:"problems"`            // the first few, with file and line
 	Tokenizer string   `json:"tokenizer,omitempty"` // what counted the tokens of texts

@@ -19,7 +19,8 @@ type SimulationResult struct {
 	// DeviceBusyShare is the share of the window in which bytes passed the device's medium (two media when duplex).
 	DeviceBusyShare *float64 `json:"device_busy_share"`
 	// SustainedUsers is the number of users whose requests the device would have completed as fast as they came, were
-	// they like these on average: all of them, or users × completed ÷ offered in the window.
+	// they like these on average: all of them, or users × completed ÷ offered in the window. Null with an autoscaler, which
+	// finds it itself.
 	SustainedUsers *float64 `json:"sustained_users"`
 	// QueueGrowth is how fast the backlog grew over the window.
 	QueueGrowth *float64 `json:"queue_growth_requests_per_s"`
@@ -46,7 +47,7 @@ func (b *builder) simulation(r *Result) {
 	total := r.Load["total"]
 	out.QueueGrowth = b.perSecond(float64(total.Queued + total.InFlight - total.CarriedIn))
 	fresh := float64(total.Offered - total.CarriedIn)
-	if b.info.Users > 0 && fresh > 0 {
+	if b.info.Users > 0 && fresh > 0 && b.info.Autoscale == nil { // else the number of users is not one number
 		users := float64(b.info.Users)
 		out.SustainedUsers = new(min(users, users*float64(total.Completed)/fresh))
 	}

@@ -29,9 +29,12 @@ func (b *builder) timeline() *Timeline {
 		out.Requests[i] = v.requests
 	}
 	if b.t.blocks.requests > 0 {
-		out.Blocks, out.BlockHits, out.BlockIdeal = make([]int64, n), make([]int64, n), make([]int64, n)
+		out.Blocks, out.BlockHits, out.BlockIdeal = make([]int64, n), make([]int64, n), make([]*int64, n)
 		for i, v := range buckets {
-			out.Blocks[i], out.BlockHits[i], out.BlockIdeal[i] = v.blocks.blocks, v.blocks.hits, v.blocks.ideal
+			out.Blocks[i], out.BlockHits[i] = v.blocks.blocks, v.blocks.hits
+			if v.blocks.unknown == 0 {
+				out.BlockIdeal[i] = new(v.blocks.ideal)
+			}
 		}
 	}
 	readings := b.rec.gauges.read(tl.interval, n)

@@ -109,7 +109,7 @@ func (t *trial) conclude(by string, failure error) *Result {
 }
 
 func inputReport(r workloads.TraceReport) *InputReport {
-	in := &InputReport{Rows: r.Rows, Failed: r.Failed, Malformed: r.Malformed, Cycles: int64(r.Cycles), Tokenizer: r.Tokenizer}
+	in := &InputReport{Rows: r.Rows, Failed: r.Failed, Malformed: r.Malformed, Skipped: r.Skipped, Cycles: int64(r.Cycles), Tokenizer: r.Tokenizer}
 	for _, p := range r.First {
 		in.Problems = append(in.Problems, p.Error())
 	}

@@ -52,7 +52,7 @@ func (r *Result) Metrics() []Metric {
 		add("hit-ratio", r.Lookups.HitRate)
 		add("served-ratio", r.Load["total"].ServedRatio)
 	}
-	if s, ok := r.autoscaled(); ok {
+	if s := r.Summary.AutoscalingSummary; s != nil {
 		add("sustained-users", new(float64(s.SustainedUsers)))
 		add("peak-B/s", new(s.PeakRate))
 	}

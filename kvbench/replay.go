@@ -199,10 +199,12 @@ func (r *ReplayRoutine) settle() {
 // feed reads the rows, waits for their time, and decides.
 func (r *ReplayRoutine) feed(ctx context.Context, b *Bench) {
 	origin, base, last := b.Clock.Now(), time.Duration(0), time.Duration(0)
-	for cycle := 0; ctx.Err() == nil; {
+	cycle := 0
+	defer func() { r.noteInput(cycle, false) }()
+	for ctx.Err() == nil {
 		row, ok := r.rows.Next()
 		if !ok {
-			r.noteInput(cycle)
+			r.noteInput(cycle, true)
 			if err := r.rows.Err(); err != nil {
 				b.Fail(err)
 				return
@@ -236,17 +238,20 @@ func (r *ReplayRoutine) feed(ctx context.Context, b *Bench) {
 		}
 		r.decide(b, row, due)
 	}
-	r.noteInput(0)
 }
 
-// noteInput keeps what the reader says of the first pass.
-func (r *ReplayRoutine) noteInput(cycle int) {
+// noteInput keeps what the reader says of the first pass, however far the replay came, and how many passes were whole.
+func (r *ReplayRoutine) noteInput(cycle int, whole bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if cycle == 0 {
+		cycles := r.input.Cycles
 		r.input = r.rows.Report()
+		r.input.Cycles = cycles
 	}
-	r.input.Cycles = cycle + 1
+	if whole {
+		r.input.Cycles = cycle + 1
+	}
 }
 
 func (r *ReplayRoutine) rewind() error {

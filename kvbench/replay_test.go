@@ -255,3 +255,16 @@ func TestBloomForgetsNothing(t *testing.T) {
 	}
 	assert.Zero(t, wrong)
 }
+
+// A replay that its window ends says how far it came.
+func TestReplayEndedByItsWindowCountsItsInput(t *testing.T) {
+	path := traceFile(t, "100,Write,4096,Tier-2,a,Prefill", "100,Read,4096,Tier-2,a,Decode", "900,Read,4096,Tier-2,a,Decode")
+	cfg := replayConfig(t, 1<<20)
+	cfg.Window = 200 * time.Millisecond
+	res, err := RunPlain(t.Context(), cfg, &ReplayRoutine{Path: path, Cycles: 1, Speed: 1})
+	require.NoError(t, err)
+	assert.Equal(t, EndedByDeadline, res.EndedBy)
+	assert.EqualValues(t, 3, res.Input.Rows)
+	assert.Zero(t, res.Input.Cycles)
+	assert.EqualValues(t, 2, res.Replay.Reads+res.Replay.Writes)
+}

@@ -104,8 +104,8 @@ type Summary struct {
 	CacheStats         CacheStats         `json:"cache_stats"`
 	QoSMetrics         map[string]QoSStat `json:"qos_metrics"`
 	PrefixCacheStats   PrefixCacheStats   `json:"prefix_cache_stats"`
-	AutoscalingStats   []any              `json:"autoscaling_stats"`
-	AutoscalingSummary any                `json:"autoscaling_summary"`
+	AutoscalingStats   []Round            `json:"autoscaling_stats"` // one per round
+	AutoscalingSummary *AutoscaleSummary  `json:"autoscaling_summary"`
 	MultiTurnStats     MultiTurnStats     `json:"multi_turn_stats"`
 }
 

@@ -21,7 +21,7 @@ func (r *Result) LogLines() []string {
 	if s := r.Simulation; s != nil && s.SustainedUsers != nil {
 		add("it would sustain %.0f of %d users, the queue grew by %s requests/s", *s.SustainedUsers, r.Workload.Users, numberOf(s.QueueGrowth))
 	}
-	if s, ok := r.autoscaled(); ok {
+	if s := r.Summary.AutoscalingSummary; s != nil {
 		add("autoscaler (%s) sustained %d users at up to %s/s, from %d to at most %d users in %d rounds", s.Mode, s.SustainedUsers,
 			binary(s.PeakRate), s.InitialUsers, s.PeakUsers, s.Rounds)
 	}

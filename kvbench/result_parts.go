@@ -228,7 +228,7 @@ type Timeline struct {
 	Requests      []int64             `json:"requests"`
 	Blocks        []int64             `json:"blocks,omitempty"` // asked for, of block traces
 	BlockHits     []int64             `json:"block_hits,omitempty"`
-	BlockIdeal    []int64             `json:"block_ideal_hits,omitempty"`
+	BlockIdeal    []*int64            `json:"block_ideal_hits,omitempty"` // of a cache without bounds; null where nobody knows
 	Queued        []*int64            `json:"queued"`
 	InFlight      []*int64            `json:"in_flight"`
 	TierUsedBytes map[string][]*int64 `json:"tier_used_bytes"`

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"sync"
 	"time"
 
 	"kvbench/tiers"
@@ -15,12 +16,14 @@ import (
 // decides: users start and stop asking, workers start and stop.
 type scaler struct {
 	trial  *trial
-	auto   *autoscaler
 	source workloads.Scalable
 	spawn  func(id int)  // starts a worker
 	fixed  bool          // -workers was given: only users change
 	enough chan struct{} // closed when the search is over
-	ended  bool
+
+	mu    sync.Mutex // guards the two below: the window may end while a round does
+	auto  *autoscaler
+	ended bool // the search, or the window: no round ends any more
 
 	begin   time.Duration // the window's
 	bytes   int64         // of the storage tier at the last sample
@@ -95,7 +98,7 @@ func (s *scaler) loop(ctx context.Context) {
 // sample notes a tenth of a round and ends the round with the last of them.
 func (s *scaler) sample() {
 	now, bytes := s.trial.clock.Now(), s.moved()
-	if now <= s.at || s.ended {
+	if now <= s.at {
 		return
 	}
 	s.samples = append(s.samples, float64(bytes-s.bytes)/(now-s.at).Seconds())
@@ -118,13 +121,24 @@ func (s *scaler) sample() {
 	r.ReadP95 = ms(r.read, any)
 	r.write, any = s.trial.rec.TakeRound(tiers.Write)
 	r.WriteP95 = ms(r.write, any)
+	if users, ok := s.end(r); ok {
+		s.resize(users)
+	}
+}
+
+// end closes a round; false when users and workers are to stay as they are.
+func (s *scaler) end(r Round) (users int, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return 0, false
+	}
 	users, over := s.auto.end(r)
 	if over {
 		s.ended = true
 		close(s.enough)
-		return
 	}
-	s.resize(users)
+	return users, !over
 }
 
 // resize changes users and workers.
@@ -141,8 +155,11 @@ func (s *scaler) workersFor(users int) int {
 	return scaledWorkers(users)
 }
 
-// report puts rounds and outcome into the result.
+// report puts rounds and outcome into the result, and ends the search.
 func (s *scaler) report() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
 	in := &s.trial.info
 	in.Rounds = s.auto.kept
 	in.Autoscale = new(s.auto.summary())

@@ -62,6 +62,9 @@ func (s *summaryWriter) head() {
 	if r.Option != nil {
 		title += fmt.Sprintf(" (option %d)", *r.Option)
 	}
+	if r.Simulation != nil {
+		title = "SIMULATED " + title
+	}
 	fmt.Fprintf(s.w, "%s, %s division, trial %d of %d, rank %d of %d: %s", title, r.Division, r.Trial+1, max(r.Count, 1), r.Rank,
 		max(r.Ranks, 1), r.Status)
 	if r.EndedBy != "" {
@@ -74,20 +77,8 @@ func (s *summaryWriter) head() {
 	if r.Error != "" {
 		s.line("error", "%s", r.Error)
 	}
-	if m := r.Simulation; m != nil {
-		s.line("simulated", "in %s, %s in the I/O trace, device busy %s", duration(float64(m.WallNS)), plural(m.TraceRows, "row"), percent(m.DeviceBusyShare))
-		if m.SustainedUsers != nil {
-			s.line("", "it would sustain %s of %d users, the queue grew by %s requests/s", number(*m.SustainedUsers), r.Workload.Users, numberOf(m.QueueGrowth))
-		}
-	}
-	if a, ok := r.autoscaled(); ok {
-		how := "the window ended before it was found"
-		if a.Found {
-			how = "found"
-		}
-		s.line("autoscaler", "%s: %d users sustained (%s), at most %d ran, at most %s/s, %d rounds from %d users", a.Mode, a.SustainedUsers, how,
-			a.PeakUsers, binary(a.PeakRate), a.Rounds, a.InitialUsers)
-	}
+	s.simulated()
+	s.autoscaler()
 	if m := r.Model; m.RankBytesPerToken > 0 {
 		s.line("model", "%s, %s per token on this rank, tensor parallel %d", nonEmpty(m.Name, m.Key), binary(float64(m.RankBytesPerToken)),
 			max(m.TensorParallel, 1))
@@ -98,7 +89,11 @@ func (s *summaryWriter) head() {
 	}
 	s.line("load", "%s, seed %d", join(who, r.Workload.Arrival, r.Workload.Turns+" turns", "generation "+r.Workload.GenerationMode,
 		"decode reads "+r.Workload.DecodeReads), r.Seed)
-	s.line("window", "%s of %s in all, warm-up %s, drain %s", duration(float64(r.WindowNS)), duration(float64(r.ElapsedNS)),
+	virtual := ""
+	if r.Simulation != nil {
+		virtual = " of virtual time"
+	}
+	s.line("window", "%s%s of %s in all, warm-up %s, drain %s", duration(float64(r.WindowNS)), virtual, duration(float64(r.ElapsedNS)),
 		duration(float64(r.WarmupNS)), duration(float64(r.DrainNS)))
 	io := fmt.Sprintf("%s I/O, %s chunks, depth %d, write device time is %s", r.IO.Mode, binary(float64(r.IO.ChunkBytes)), r.IO.Depth,
 		r.IO.WriteDevice)
@@ -126,18 +121,17 @@ func (s *summaryWriter) head() {
 		s.line("precond.", "%s written in %s, the last rounds at %s on average, %s apart", binary(float64(p.Bytes)),
 			duration(float64(p.DurationNS)), rate(ratio(sum, float64(len(p.LastRates)))), percent(&p.Spread))
 	}
-	if p := r.Replay; p != nil {
-		s.line("replay", "%s, %s of other tiers or phases; %s, %s, %s", plural(p.Rows, "row"), count(p.Skipped),
-			plural(p.Reads, "read"), plural(p.Writes, "write"), plural(p.Deletes, "delete"))
-		s.line("", "without I/O: %s of evicted and %s of never written entries; %s to make room", plural(p.EvictedReads, "read"),
-			count(p.UnwrittenReads), plural(p.Evictions, "deletion"))
-	}
+	s.replay()
 	if in := r.Input; in != nil {
 		tokens := ""
 		if in.Tokenizer != "" {
 			tokens = ", tokens by " + in.Tokenizer
 		}
-		s.line("input", "%s, %s failed, %s malformed%s", plural(in.Rows, "row"), count(in.Failed), count(in.Malformed), tokens)
+		skipped := ""
+		if in.Skipped > 0 {
+			skipped = fmt.Sprintf(", %s before the start of the replay", count(in.Skipped))
+		}
+		s.line("input", "%s, %s failed, %s malformed%s%s", plural(in.Rows, "row"), count(in.Failed), count(in.Malformed), skipped, tokens)
 	}
 }
 

@@ -29,6 +29,28 @@ type ValidationCheck struct {
 	Passed     *bool    `json:"passed"`
 }
 
+// NamedCheck is one line of a validation report.
+type NamedCheck struct {
+	Name string
+	ValidationCheck
+}
+
+// Checks lists the numbers that a validation compares.
+func (v *ValidationReport) Checks() []NamedCheck {
+	return []NamedCheck{{"hit rate", v.HitRate}, {"read/write ratio", v.ReadWriteRatio}}
+}
+
+// Word is the judgement: pass, fail, or not judged where one of the two runs does not have the number.
+func (c ValidationCheck) Word() string {
+	switch {
+	case c.Passed == nil:
+		return "not judged"
+	case *c.Passed:
+		return "pass"
+	}
+	return "fail"
+}
+
 func newCheck(recorded, measured *float64) ValidationCheck {
 	c := ValidationCheck{Recorded: recorded, Measured: measured}
 	if recorded == nil || measured == nil {
@@ -54,7 +76,7 @@ func (b *builder) validation(r *Result) {
 	}
 	judged := 0
 	rep.Passed = true
-	for _, c := range []ValidationCheck{rep.HitRate, rep.ReadWriteRatio} {
+	for _, c := range rep.Checks() {
 		if c.Passed != nil {
 			judged++
 			rep.Passed = rep.Passed && *c.Passed
@@ -65,20 +87,6 @@ func (b *builder) validation(r *Result) {
 	if !rep.Passed {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the run is not within %.0f %% of the recorded one in %s", 100*validationTolerance, v.Path))
 	}
-}
-
-func (s *summaryWriter) validation() {
-	v := s.r.Validation
-	if v == nil {
-		return
-	}
-	word := "not within"
-	if v.Passed {
-		word = "within"
-	}
-	s.line("validation", "%s %s of %s", word, percent(&v.Tolerance), v.Trace)
-	s.line("", "hit rate %s (recorded %s), read/write ratio %s (recorded %s)", numberOf(v.HitRate.Measured), numberOf(v.HitRate.Recorded),
-		numberOf(v.ReadWriteRatio.Measured), numberOf(v.ReadWriteRatio.Recorded))
 }
 
 // readValidation reads the recorded run before anything else is done.

@@ -29,7 +29,7 @@ func TestValidationTrace(t *testing.T) {
 		assert.Equal(t, c.passed, res.Validation.Passed, c.text)
 		var b bytes.Buffer
 		require.NoError(t, res.WriteSummary(&b))
-		assert.Contains(t, b.String(), c.says+" 5 % of "+path)
+		assert.Contains(t, b.String(), c.says+" 5 % of the run recorded in "+path)
 	}
 }
 

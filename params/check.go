@@ -107,6 +107,7 @@ func (r *resolver) check() {
 	if v.Layout == "slots" && r.in.Bench.Name != "" && r.in.Bench.Name != "BlockTrace" {
 		r.violate(byName["layout"], v.texts["layout"], "entry or block but for BlockTrace: slots need entries of one size")
 	}
+	r.traceStart()
 	r.traceFiles("burst-trace-path")
 	r.traceFiles("azure-trace-path")
 	r.traceFiles("io-trace-replay")
@@ -117,6 +118,20 @@ func (r *resolver) check() {
 	r.traceFiles("validation-trace")
 	if v.StorageBytes > 0 && !r.refused["model"] && !r.refused["num-users"] && !r.refused["storage-capacity-gb"] {
 		r.bad = append(r.bad, v.CheckFit(v.StorageBytes)...)
+	}
+}
+
+// traceStart refuses a start in what has no times, or where it would take away what later rows need.
+func (r *resolver) traceStart() {
+	v := r.v
+	if v.TraceStart <= 0 || r.refused["trace-start"] || v.Skip() != "" {
+		return
+	}
+	switch v.Bench.Name {
+	case "ShareGPT":
+		r.violate(byName["trace-start"], v.texts["trace-start"], "0s with ShareGPT, whose conversations have no times")
+	case "IOTraceReplay":
+		r.violate(byName["trace-start"], v.texts["trace-start"], "0s with IOTraceReplay: rows after it would read what rows before it wrote")
 	}
 }
 

@@ -53,7 +53,7 @@ func TestNotesTellWhichKeysAct(t *testing.T) {
 	for _, s := range []string{"user_templates", "generation_timing", "qos_profiles", "qos_distribution", "prefix_cache", "conversation", "decode", "model_configs", "rag", "sharegpt"} {
 		assert.True(t, acts[s], s)
 	}
-	assert.Equal(t, noAutoscale, idle["autoscaler.min_users"])
+	assert.Equal(t, fixedUsers, idle["autoscaler.min_users"])
 	assert.Equal(t, fixedLimits, idle["validation_limits.max_users"])
 	assert.Equal(t, onePerUser, idle["conversation.max_conversations"])
 	assert.Len(t, idle, 27)

@@ -36,7 +36,11 @@ func TestHelpTable(t *testing.T) {
 func TestHelpTellsWhichKeysHaveNoEffect(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, pythonFile(t).WriteHelp(&out))
-	assert.Contains(t, out.String(), "autoscaler.min_users: "+noAutoscale)
+	assert.Contains(t, out.String(), "autoscaler.min_users: "+fixedUsers)
+	for key, why := range map[string]string{"autoscaler.scale_up_factor": fixedSteps, "autoscaler.consecutive_samples_required": fixedSteps,
+		"saturation_detection.read_latency_p95_threshold_ms": fixedFull, "saturation_detection.history_window_size": fixedFull} {
+		assert.Contains(t, out.String(), key+": "+why)
+	}
 	assert.Contains(t, out.String(), "decode.batch_size = 16")
 }
 

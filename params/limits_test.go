@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -124,4 +125,18 @@ func TestAnEntryThatNeverFitsIsRefusedWithTheSizeThatWould(t *testing.T) {
 	v := good(t, Inputs{Bench: bench(t, "Synthetic")}, "-division=open")
 	assert.Empty(t, v.CheckFit(100*GiB))
 	assert.Len(t, v.CheckFit(GiB), 1)
+}
+
+func TestTraceStart(t *testing.T) {
+	file := writeFile(t, "trace", "")
+	v := good(t, Inputs{Bench: bench(t, "AzureTrace")}, "-azure-trace-path="+file, "-trace-start=10m")
+	assert.Equal(t, 10*time.Minute, v.TraceStart)
+	assert.Equal(t, []string{"-trace-start: must be a time in 0s…86400000s, given -1s (flag)"}, wrong(t, Inputs{}, "-trace-start=-1s"))
+	assert.Equal(t, []string{"-trace-start: must be 0s with ShareGPT, whose conversations have no times, given 60s (flag)"},
+		wrong(t, Inputs{Bench: bench(t, "ShareGPT")}, "-dataset-path="+file, "-trace-start=60s"))
+	assert.Equal(t, []string{"-trace-start: must be 0s with IOTraceReplay: rows after it would read what rows before it wrote, given 60s (flag)"},
+		wrong(t, Inputs{Bench: bench(t, "IOTraceReplay")}, "-io-trace-replay="+file, "-trace-start=60s"))
+	good(t, Inputs{Bench: bench(t, "ShareGPT")}, "-trace-start=60s") // it skips
+	assert.Equal(t, "-trace-start: must be 0s in the closed division (option 1), given 60s (flag)",
+		wrong(t, Inputs{Bench: bench(t, "MaxStorageStress")}, "-division=closed", "-trace-start=60s")[0])
 }

@@ -70,7 +70,9 @@ func (d *profileDraft) template(name string) *workloads.Template {
 
 // Why keys of the Python benchmark have no effect here.
 const (
-	noAutoscale = "the autoscaler takes its limits from the flags"
+	fixedUsers  = "the autoscaler begins with -num-users and keeps between 1 and 100000"
+	fixedSteps  = "the steps of the autoscaler's modes are fixed: choose one with -autoscaler-mode, their pace with -autoscaler-interval"
+	fixedFull   = "saturation is measured per 100 MiB over the last rounds: set how much of it is wanted with -target-saturation"
 	noCUDA      = "this build has no CUDA tier"
 	noPrefill   = "prefill takes no simulated time: the suite measures its I/O"
 	fixedEvict  = "tiers above the last are kept at 80 %, and an entry larger than that skips the tier"
@@ -137,14 +139,15 @@ func buildSchema() []yamlKey {
 	idle(onePerUser, "conversation", keyInt, "max_conversations")
 	add("conversation.max_turns_per_conv", keyInt, 1, 100000, func(d *profileDraft, v keyValue) { d.profile.MaxTurns = v.int() })
 	add("conversation.end_conversation_probability", keyNumber, 0, 1, func(d *profileDraft, v keyValue) { d.profile.NewConversation = v.numbers[0] })
-	idle(noAutoscale, "autoscaler", keyInt, "min_users max_users consecutive_samples_required")
-	idle(noAutoscale, "autoscaler", keyNumber, "scale_up_factor scale_down_factor")
+	idle(fixedUsers, "autoscaler", keyInt, "min_users max_users")
+	idle(fixedSteps, "autoscaler", keyInt, "consecutive_samples_required")
+	idle(fixedSteps, "autoscaler", keyNumber, "scale_up_factor scale_down_factor")
 	add("decode.batch_size", keyInt, 1, big, func(d *profileDraft, v keyValue) { d.profile.DecodeBatch = v.int() })
 	add("sharegpt.max_context_tokens", keyInt, 1, big, func(d *profileDraft, v keyValue) { d.profile.ShareGPT.MaxContext = v.int() })
 	add("sharegpt.max_generation_tokens", keyInt, 1, big, func(d *profileDraft, v keyValue) { d.profile.ShareGPT.MaxGenerate = v.int() })
 	add("sharegpt.chars_per_token_estimate", keyInt, 1, big, func(d *profileDraft, v keyValue) { d.profile.ShareGPT.CharsPerToken = v.int() })
-	idle(noAutoscale, "saturation_detection", keyNumber, "read_latency_p95_threshold_ms write_latency_p95_threshold_ms")
-	idle(noAutoscale, "saturation_detection", keyInt, "queue_depth_threshold history_window_size")
+	idle(fixedFull, "saturation_detection", keyNumber, "read_latency_p95_threshold_ms write_latency_p95_threshold_ms")
+	idle(fixedFull, "saturation_detection", keyInt, "queue_depth_threshold history_window_size")
 	idle(fixedLimits, "validation_limits", keyInt, "max_users max_duration_seconds max_gpu_memory_gb max_cpu_memory_gb")
 	return keys
 }

@@ -73,9 +73,10 @@ type Values struct {
 	MaxConversations    int64 // 0 = all
 	Tokenizer           string
 	ValidationTrace     string
-	Layout              string  // entry, block, slots
-	TraceSpeedup        float64 // 0 = as fast as possible
-	ReplayCycles        int     // 0 = until the window ends
+	Layout              string        // entry, block, slots
+	TraceSpeedup        float64       // 0 = as fast as possible
+	TraceStart          time.Duration // on the trace's clock
+	ReplayCycles        int           // 0 = until the window ends
 	TraceAllowMalformed bool
 
 	Precondition        bool

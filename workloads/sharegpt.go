@@ -27,6 +27,9 @@ type ShareGPTCaps struct {
 // overlap. Messages without a known role, and questions or answers without their other half, are left out; a conversation
 // without a turn counts as failed. Conversations are told apart by their place in the input, not by their id.
 func NewShareGPT(cfg TraceConfig, more ShareGPTConfig) (*Trace, error) {
+	if cfg.Start != 0 {
+		return nil, errors.New("ShareGPT conversations have no times, so their replay cannot start at one")
+	}
 	if cfg.Name == "" {
 		cfg.Name = "sharegpt"
 	}

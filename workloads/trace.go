@@ -15,6 +15,9 @@ type TraceConfig struct {
 	// Speedup 1 keeps the recorded times, 2 halves them; 0 = as fast as possible: the next row arrives when it is taken.
 	Speedup float64
 	Cycles  int // how often the input is replayed, 0 = without end
+	// Start passes over what was recorded in this time from the first request on: the replay begins there, with what the
+	// trace has next at its distance. Every cycle begins there. Input without times has no Start.
+	Start time.Duration
 
 	Rate         float64 // requests per second instead of the recorded times, 0 = none
 	ConstantRate bool    // evenly spaced instead of Poisson arrivals
@@ -115,7 +118,25 @@ func newTrace(format *traceFormat, cfg TraceConfig) (*Trace, error) {
 	}
 	t.main = t.newStream(format)
 	t.main.report = &t.report
+	if err := t.skip(); err != nil {
+		return nil, err
+	}
 	return t, nil
+}
+
+// skip reads up to the start of the replay. That may be millions of rows: here, where nobody waits for a request yet.
+func (t *Trace) skip() error {
+	if t.cfg.Start <= 0 {
+		return nil
+	}
+	if !t.readHead() && t.main.err != nil {
+		return t.main.err
+	}
+	if t.main.pace.timed() {
+		t.openShadow()
+		t.shadowRow, t.shadowRead = t.shadow.next()
+	}
+	return nil
 }
 
 // checkStart reads the first rows of a file.
@@ -135,7 +156,7 @@ func checkStart(format *traceFormat, path string, allow bool) error {
 
 func (t *Trace) newStream(format *traceFormat) rowStream {
 	return rowStream{
-		format: format, paths: t.cfg.Paths, cycles: t.cfg.Cycles, allow: t.cfg.AllowMalformed, most: t.cfg.maxConversations,
+		format: format, paths: t.cfg.Paths, cycles: t.cfg.Cycles, start: t.cfg.Start, allow: t.cfg.AllowMalformed, most: t.cfg.maxConversations,
 		pace: pace{speedup: t.cfg.Speedup, rate: t.cfg.Rate, constant: t.cfg.ConstantRate, stream: t.stream},
 	}
 }

@@ -40,10 +40,7 @@ func (t *Trace) Account(until time.Duration) []ClassLoad {
 
 // follow moves the shadow reader to a time and counts the rows that it passes.
 func (t *Trace) follow(until time.Duration) {
-	if t.shadow == nil {
-		s := t.newStream(t.main.format)
-		t.shadow = &s
-	}
+	t.openShadow()
 	for range maxAccountRows {
 		if !t.shadowRead {
 			if t.cfg.MaxRequests > 0 && t.shadow.seq >= t.cfg.MaxRequests {
@@ -60,6 +57,14 @@ func (t *Trace) follow(until time.Duration) {
 		t.offered.Offered++
 		t.offered.OfferedTokens += int64(t.writes(&t.shadowRow))
 		t.shadowRead = false
+	}
+}
+
+// openShadow makes the second reader.
+func (t *Trace) openShadow() {
+	if t.shadow == nil {
+		s := t.newStream(t.main.format)
+		t.shadow = &s
 	}
 }
 

@@ -13,6 +13,7 @@ type TraceReport struct {
 	Rows      int64 // data rows read, the two following included
 	Failed    int64 // requests without an answer: skipped
 	Malformed int64
+	Skipped   int64 // usable, and before TraceConfig.Start
 	// First holds the first ten malformed rows.
 	First []RowError
 	// Cycles is how often the whole input was read to its end.
@@ -70,9 +71,10 @@ type rowStream struct {
 	cycles int // 0: without end
 	allow  bool
 	pace   pace
-	report *TraceReport // nil: somebody else counts
-	limit  int64        // rows of a file to read at most, 0: all
-	most   int64        // conversations of a cycle to read, 0: all
+	start  time.Duration // on the trace's clock: usable rows before it are passed over, in every cycle
+	report *TraceReport  // nil: somebody else counts
+	limit  int64         // rows of a file to read at most, 0: all
+	most   int64         // conversations of a cycle to read, 0: all
 
 	reader  rowReader
 	file    int // index of the file being read
@@ -88,7 +90,13 @@ type rowStream struct {
 	first, last             time.Duration // stamps of its usable rows
 	base                    time.Duration // arrival of its first usable row
 
-	cycleUsable int64
+	// The trace's own clock, whatever the pace: 0 at its first usable row, without a jump at the seams of its files.
+	pos, posBase, posSeam time.Duration
+	cycleBase             time.Duration // arrival that stands for start in this cycle
+	entered               bool          // the cycle has had a usable row
+	begun                 bool          // the cycle has come to start
+
+	cycleUsable int64         // rows of this cycle that are replayed
 	seam        time.Duration // to be added before the next file, set when one ends
 	err         error
 	done        bool
@@ -114,11 +122,38 @@ func (s *rowStream) next() (traceRow, bool) {
 			s.finishFile()
 			continue
 		}
-		if ok {
+		if ok && !s.before(rec) {
 			return s.place(rec), true
 		}
 	}
 	return traceRow{}, false
+}
+
+// before moves the trace's clock to a usable row, and tells whether that is before the start.
+func (s *rowStream) before(rec record) bool {
+	if s.usable == 0 {
+		s.first, s.last = rec.stamp, rec.stamp
+		s.base, s.posBase = s.arrival+s.seam, s.pos+s.posSeam
+		if !s.entered {
+			s.entered, s.cycleBase, s.posBase = true, s.base, 0
+		}
+	}
+	s.usable++
+	// Rows out of order arrive with the row before them: the replay is first come, first served in file order.
+	s.last = max(s.last, rec.stamp)
+	s.pos = s.posBase + s.last - s.first
+	if s.pos < s.start {
+		if s.report != nil && s.cycle == 0 {
+			s.report.Skipped++
+		}
+		return true
+	}
+	if !s.begun && s.start > 0 && s.pace.speedup > 0 {
+		// What was recorded at the start arrives with the cycle's beginning, and the rest keeps its distance to that.
+		s.base = s.cycleBase + nanoseconds(float64(s.pos-s.start)/s.pace.speedup) - nanoseconds(float64(s.last-s.first)/s.pace.speedup)
+	}
+	s.begun = true
+	return false
 }
 
 // open opens the current file.
@@ -196,16 +231,9 @@ func (s *rowStream) checkMalformed(atEnd bool) error {
 		s.path(), s.malformed, s.rows, s.format.name, why)
 }
 
-// place gives a usable row its number and its arrival.
+// place gives a row to be replayed its number and its arrival.
 func (s *rowStream) place(rec record) traceRow {
-	if s.usable == 0 {
-		s.first, s.last = rec.stamp, rec.stamp
-		s.base = s.arrival + s.seam
-	}
-	s.usable++
 	s.cycleUsable++
-	// Rows out of order arrive with the row before them: the replay is first come, first served in file order.
-	s.last = max(s.last, rec.stamp)
 	switch {
 	case s.pace.rate > 0 && s.pace.constant:
 		s.arrival = max(s.arrival, nanoseconds(float64(s.seq)*1e9/s.pace.rate))
@@ -234,16 +262,26 @@ func (s *rowStream) finishFile() {
 		return
 	}
 	// The next file starts one mean distance after the last row, so that the rate goes on over the seam.
-	s.seam = minSeam
-	if s.usable > 1 && s.pace.speedup > 0 {
-		s.seam = max(minSeam, nanoseconds(float64(s.last-s.first)/float64(s.usable-1)/s.pace.speedup))
+	s.seam, s.posSeam = minSeam, minSeam
+	if s.usable > 1 {
+		mean := float64(s.last-s.first) / float64(s.usable-1)
+		s.posSeam = max(minSeam, nanoseconds(mean))
+		if s.pace.speedup > 0 {
+			s.seam = max(minSeam, nanoseconds(mean/s.pace.speedup))
+		}
 	}
 	s.closeFile()
 	s.file++
 	if s.file < len(s.paths) {
 		return
 	}
+	if s.cycleUsable == 0 && s.start > 0 && s.limit == 0 {
+		s.fail(fmt.Errorf("the trace is over %s after its first request, before the start of the replay at %s: start earlier (-trace-start)",
+			s.pos.Round(time.Millisecond), s.start))
+		return
+	}
 	s.file, s.row, s.talks, s.enough = 0, 0, 0, false
+	s.pos, s.entered, s.begun = 0, false, false
 	s.cycle++
 	if s.report != nil {
 		s.report.Cycles = s.cycle

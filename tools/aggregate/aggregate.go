@@ -32,7 +32,8 @@ their timelines) with the skew of their starts, and percentiles of the merged hi
 
 A rank without a complete result makes a partial failure: its path stands in missing_files, and the sums lack it. Ranks
 served wholly from memory (storage_entries 0) are listed in cpu_tier_ranks; an option where all are is invalid. Results
-that differ in I/O mode, decode reads, write-device definition or any parameter are refused.
+that differ in I/O mode, decode reads, write-device definition or any parameter are refused, and so are simulated results
+among measured ones.
 
 Exit codes: 0 done, 1 written but partial or invalid, 2 nothing was written.`,
 	Example: `
@@ -132,6 +133,9 @@ func (s *Summary) WriteText(w io.Writer, path string) error {
 
 func (o *Option) remarks() []string {
 	var list []string
+	if o.Simulated {
+		list = append(list, "SIMULATED")
+	}
 	if !o.Valid {
 		list = append(list, "INVALID: "+o.Invalid)
 	}

@@ -240,6 +240,31 @@ func TestDifferentMeasurementsAreNotSummed(t *testing.T) {
 	}
 }
 
+func TestSimulatedResultsStayAmongThemselves(t *testing.T) {
+	_, err := Aggregate(load(t, run6(t, func(r *kvbench.Result) {
+		if r.Trial == 1 {
+			r.Simulation = &kvbench.SimulationResult{Device: &kvbench.DeviceModel{}}
+		}
+	})))
+	require.ErrorContains(t, err, "simulated no")
+	require.ErrorContains(t, err, "has on a device model: results that measured different things are not summed")
+
+	dir := run6(t, func(r *kvbench.Result) { r.Simulation = &kvbench.SimulationResult{} })
+	s := aggregated(t, dir)
+	assert.Equal(t, kvbench.SimulatedNotice, s.Notice)
+	assert.True(t, s.Options["1"].Simulated)
+	_, out, _ := execute(dir)
+	assert.Contains(t, out, "SIMULATED")
+	assert.Contains(t, out, kvbench.SimulatedNotice)
+}
+
+func load(t *testing.T, dir string) *Tree {
+	t.Helper()
+	tree, err := Load(dir)
+	require.NoError(t, err)
+	return tree
+}
+
 func TestSeveralResultsOfOneRank(t *testing.T) {
 	dir := run6(t, nil)
 	again := result(0, 0, measured{7, 1, 100, 10, 20})
@@ -290,6 +315,7 @@ func TestPythonResults(t *testing.T) {
 		path := filepath.Join(dir, fmt.Sprintf("option_2/trial_0/rank_%d/kvcache_results_x.json", rank))
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(`{"requests_completed": 14, "end_to_end_latencies": [3.1], "seed": 42, "summary": {"total_requests": 14,
+			"autoscaling_stats": [{"users": "8 to 12", "action": "up"}], "autoscaling_summary": {"mode": 1},
 			"avg_throughput_tokens_per_sec": 67.5, "cache_stats": {"storage_entries": 15, "tier_storage_read_bandwidth_gbps": 1.5,
 			"tier_storage_write_bandwidth_gbps": 0.25, "storage_read_device_p95_ms": 4933.2}}}`), 0o644))
 	}

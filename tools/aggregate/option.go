@@ -13,6 +13,7 @@ func option(group string, files []File, s *Summary) *Option {
 	o := &Option{Option: group, Valid: true, MissingFiles: []string{}, CPUTierRanks: []int{}, Failed: map[string]string{}, Trials: []Trial{}}
 	first := files[0].Result
 	o.Benchmark, o.Model, o.Division = first.Benchmark, first.Model.Key, first.Division
+	o.Simulated = first.Simulation != nil // alike let no mixture pass
 	for _, f := range files {
 		o.RankCount = max(o.RankCount, f.Rank+1, f.Result.Ranks)
 		o.TrialCount = max(o.TrialCount, f.Trial+1, f.Result.Count)

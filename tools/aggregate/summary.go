@@ -46,6 +46,7 @@ type Option struct {
 	Benchmark string                `json:"benchmark"`
 	Model     string                `json:"model"`
 	Division  string                `json:"division"`
+	Simulated bool                  `json:"simulated"` // predictions: no storage had a part in them
 	Valid     bool                  `json:"valid"`
 	Invalid   string                `json:"invalid_reason,omitempty"`
 	Failed    map[string]string     `json:"failed_files"` // path -> why its numbers were not used; among missing_files
@@ -103,7 +104,10 @@ func Aggregate(t *Tree) (*Summary, error) {
 	}
 	s.place(t.Files)
 	for _, f := range t.Files {
-		if f.Result.Division == kvbench.DivisionClosed {
+		switch {
+		case f.Result.Simulation != nil:
+			s.Notice = kvbench.SimulatedNotice
+		case f.Result.Division == kvbench.DivisionClosed && s.Notice == "":
 			s.Notice = kvbench.ClosedNotice
 		}
 	}

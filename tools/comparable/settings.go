@@ -1,7 +1,6 @@
 package comparable
 
 import (
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,9 +20,23 @@ const (
 	IOUsed      = "io-used" // as the filesystem granted it
 	DecodeReads = "decode-reads"
 	WriteDevice = "write-device" // what the device time of a write is
+	Simulated   = "simulated"    // whether the time is real; see below
 )
 
-var defining = []string{Format, Division, IO, IOUsed, DecodeReads, WriteDevice}
+// Values of Simulated. A simulated result is a prediction and never compared with a measured one.
+const (
+	Measured       = "no"
+	DeviceModel    = "on a device model"
+	InfinitelyFast = "on infinitely fast storage"
+)
+
+var defining = []string{Format, Simulated, Division, IO, IOUsed, DecodeReads, WriteDevice}
+
+// titles name the defining settings in a sentence.
+var titles = map[string]string{
+	Format: "format", Simulated: "simulated", Division: "division", IO: "I/O", IOUsed: "I/O", DecodeReads: "decode reads",
+	WriteDevice: "device time of writes",
+}
 
 // Defines tells whether a setting decides what the numbers mean, so that nobody may ask to overlook it.
 func Defines(name string) bool { return slices.Contains(defining, name) }
@@ -41,7 +54,7 @@ func Order(name string) string {
 
 // OfPython are the settings of every result of the Python benchmark: it measures in one way only.
 func OfPython() []Setting {
-	return []Setting{{IOUsed, "buffered"}, {DecodeReads, "batched"}, {WriteDevice, kvbench.WriteDeviceFlush}}
+	return []Setting{{Simulated, Measured}, {IO, "buffered"}, {IOUsed, "buffered"}, {DecodeReads, "batched"}, {WriteDevice, kvbench.WriteDeviceFlush}}
 }
 
 // OfResult are the settings of a result file.
@@ -52,13 +65,24 @@ func OfResult(r *kvbench.Result) []Setting {
 			list = append(list, Setting{p.Name, fmt.Sprint(p.Value)})
 		}
 	}
-	for _, s := range []Setting{{Division, r.Division}, {IOUsed, r.IO.Mode}, {DecodeReads, r.Workload.DecodeReads}, {WriteDevice, r.IO.WriteDevice}} {
+	for _, s := range []Setting{{Simulated, simulated(r)}, {Division, r.Division}, {IOUsed, r.IO.Mode}, {DecodeReads, r.Workload.DecodeReads}, {WriteDevice, r.IO.WriteDevice}} {
 		if s.Value != "" {
 			list = slices.DeleteFunc(list, func(have Setting) bool { return have.Name == s.Name })
 			list = append(list, s)
 		}
 	}
 	return list
+}
+
+// simulated is the value of Simulated of a result file.
+func simulated(r *kvbench.Result) string {
+	switch {
+	case r.Simulation == nil:
+		return Measured
+	case r.Simulation.Device == nil:
+		return InfinitelyFast
+	}
+	return DeviceModel
 }
 
 // OfName are the swept parameters in a benchmark's name, such as MaxStorageStress/num-users=8.
@@ -70,33 +94,4 @@ func OfName(name string) []Setting {
 		}
 	}
 	return list
-}
-
-// Defaults are the settings of a benchmark in a division when nobody sets any: benchmark text names only what the user
-// changed. Nil for a division that is none of ours.
-func Defaults(bench, division string) map[string]string {
-	base, _, _ := strings.Cut(strings.TrimPrefix(bench, "Benchmark"), "/")
-	b, ok := params.Benchmark(base)
-	if !ok {
-		b = params.Bench{}
-	}
-	fs := flag.NewFlagSet("", flag.ContinueOnError)
-	set := params.Register(fs)
-	if division == "" || fs.Parse([]string{"-division=" + division}) != nil {
-		return nil
-	}
-	v, err := set.Resolve(params.Inputs{Bench: b, Base: "/", CheckCacheDir: func(string) error { return nil }})
-	if err != nil {
-		return nil
-	}
-	d := map[string]string{WriteDevice: kvbench.WriteDeviceTransfer}
-	if v.Division == params.Closed {
-		d[WriteDevice] = kvbench.WriteDeviceFlush
-	}
-	for _, p := range v.Parameters() {
-		if params.Comparable(p.Name) {
-			d[p.Name] = p.Value
-		}
-	}
-	return d
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchmath"
 
+	"kvbench/tools/comparable"
 	"kvbench/tools/input"
 )
 
@@ -32,6 +33,8 @@ type Benchmark struct {
 	Name    string
 	Metrics []*Metric
 	Trials  [][]*input.Record // by run
+
+	Simulated bool // predictions, and marked as such in the name
 
 	byUnit map[string]*Metric
 }
@@ -83,7 +86,8 @@ func (c *Change) Significant() bool {
 }
 
 // Build arranges the records. A benchmark's -GOMAXPROCS suffix is dropped, so that machines can be compared, unless one
-// run has the benchmark with several of them.
+// run has the benchmark with several of them. What ran in virtual time is a benchmark of its own, "Synthetic (simulated)":
+// a prediction shares no row, no median and no chart's bar with a measurement.
 func Build(records []*input.Record, units benchfmt.UnitMetadataMap) *Table {
 	t := &Table{Units: units, byName: map[string]*Benchmark{}}
 	runs := map[string]int{}
@@ -95,24 +99,30 @@ func Build(records []*input.Record, units benchfmt.UnitMetadataMap) *Table {
 	}
 	t.Labels = labels(t.Runs)
 	keep := severalProcs(records)
+	var settings comparable.Reader
 	for _, rec := range records {
 		name, _ := splitProcs(rec.Name)
 		if keep[name] {
 			name = rec.Name
 		}
+		simulated := settings.IsSimulated(rec)
+		if simulated {
+			name = markSimulated(name)
+		}
 		b := t.byName[name]
 		if b == nil {
-			b = &Benchmark{Name: name, Trials: make([][]*input.Record, len(t.Runs)), byUnit: map[string]*Metric{}}
+			b = &Benchmark{Name: name, Simulated: simulated, Trials: make([][]*input.Record, len(t.Runs)), byUnit: map[string]*Metric{}}
 			t.byName[name] = b
 			t.Benchmarks = append(t.Benchmarks, b)
 		}
 		b.add(rec, runs[rec.Source], len(t.Runs), units)
 	}
+	var defaults comparable.Defaults
 	for _, b := range t.Benchmarks {
 		b.order()
 		differ := make([]string, len(t.Runs))
 		for run := range differ {
-			differ[run] = differences(b.Trials[0], b.Trials[run])
+			differ[run] = comparable.Differ(&defaults, b.Name, b.Trials[0], b.Trials[run])
 		}
 		for _, m := range b.Metrics {
 			m.summarize(units.GetAssumption(m.Unit), differ)
@@ -237,6 +247,26 @@ func labels(runs []string) []string {
 	}
 	return out
 }
+
+// NameOf is the name under which one record stands: its own, marked when it is simulated.
+func NameOf(rec *input.Record) string {
+	var settings comparable.Reader
+	if settings.IsSimulated(rec) {
+		return markSimulated(rec.Name)
+	}
+	return rec.Name
+}
+
+// markSimulated puts the mark behind the benchmark's own name: "Synthetic (simulated)/num-users=8".
+func markSimulated(name string) string {
+	base, keys, ok := strings.Cut(name, "/")
+	if ok {
+		keys = "/" + keys
+	}
+	return base + simulatedMark + keys
+}
+
+const simulatedMark = " (simulated)"
 
 // splitProcs cuts the -GOMAXPROCS suffix of a benchmark's name.
 func splitProcs(name string) (base, procs string) {

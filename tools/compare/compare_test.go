@@ -91,6 +91,32 @@ func TestIncomparableRuns(t *testing.T) {
 	assert.False(t, c.Significant())
 }
 
+// A default that one side spells out, and the gate knows too.
+func TestDefaultsAreKnownFromTheDivision(t *testing.T) {
+	tab := build(t, "kvbench-format: 1\ndivision: open\n"+lines("A", "read-B/s", 1, 2, 3, 4, 5, 6),
+		"kvbench-format: 1\ndivision: open\nio: buffered\n"+lines("A", "read-B/s", 11, 12, 13, 14, 15, 16))
+	assert.Equal(t, "I/O is direct and buffered", tab.Benchmarks[0].Headline().Cells[1].Change.Incomparable)
+}
+
+// A prediction has a row of its own: it is in no median of measured trials and has no change against one.
+func TestSimulatedResultsAreBenchmarksOfTheirOwn(t *testing.T) {
+	const head = "kvbench-format: 1\ndivision: open\n"
+	real, sim := lines("A/num-users=8-2", "read-B/s", 1, 2, 3, 4), lines("A/num-users=8-2", "read-B/s", 100, 100, 100, 100)
+	tab := build(t, head+real+"simulated: true\n"+sim, head+"simulated: true\n"+sim)
+	var names []string
+	for _, b := range tab.Benchmarks {
+		names = append(names, b.Name)
+	}
+	require.Equal(t, []string{"A/num-users=8", "A (simulated)/num-users=8"}, names)
+	measured, predicted := tab.Benchmarks[0].Headline().Cells, tab.Benchmarks[1].Headline().Cells
+	assert.Equal(t, 2.5, measured[0].Summary.Center)
+	assert.Empty(t, measured[1].Values)
+	assert.Nil(t, measured[1].Change)
+	assert.Equal(t, 100.0, predicted[0].Summary.Center)
+	assert.NotNil(t, predicted[1].Change, "predictions compare with each other")
+	assert.Empty(t, predicted[1].Change.Incomparable)
+}
+
 func TestSeveralGOMAXPROCSOfOneRunStayApart(t *testing.T) {
 	tab := build(t, lines("A-1", "ns/op", 1)+lines("A-2", "ns/op", 2)+lines("B/x=1-2", "ns/op", 2))
 	var names []string

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"kvbench/tools/comparable"
 )
@@ -83,7 +82,7 @@ func same(a, b []comparable.Setting) bool {
 }
 
 // mismatches compares the settings of one benchmark on both sides, and of the results of each side among themselves.
-func mismatches(name string, old, new *bench, ignore []string, defaults *defaultsCache) []Mismatch {
+func mismatches(name string, old, new *bench, ignore []string, defaults *comparable.Defaults) []Mismatch {
 	if len(old.conflicts)+len(new.conflicts) == 0 && maps.Equal(old.defs, new.defs) {
 		return nil
 	}
@@ -116,8 +115,8 @@ func mismatches(name string, old, new *bench, ignore []string, defaults *default
 }
 
 // effective looks up what was said, else the default.
-func (b *bench) effective(c *defaultsCache) func(name string) (string, bool) {
-	defaults := c.of(withoutCPU(b.name), b.defs[comparable.Division])
+func (b *bench) effective(c *comparable.Defaults) func(name string) (string, bool) {
+	defaults := c.Of(withoutCPU(b.name), b.defs[comparable.Division])
 	return func(name string) (string, bool) {
 		if v, ok := b.defs[name]; ok {
 			return v, true
@@ -125,23 +124,4 @@ func (b *bench) effective(c *defaultsCache) func(name string) (string, bool) {
 		v, ok := defaults[name]
 		return v, ok
 	}
-}
-
-// defaultsCache keeps the defaults of each benchmark function and division.
-type defaultsCache struct {
-	known map[[2]string]map[string]string
-}
-
-func (c *defaultsCache) of(name, division string) map[string]string {
-	base, _, _ := strings.Cut(name, "/")
-	key := [2]string{base, division}
-	d, known := c.known[key]
-	if !known {
-		if c.known == nil {
-			c.known = make(map[[2]string]map[string]string)
-		}
-		d = comparable.Defaults(base, division)
-		c.known[key] = d
-	}
-	return d
 }

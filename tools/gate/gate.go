@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/perf/benchfmt"
-
 	"kvbench/tools/command"
 	"kvbench/tools/comparable"
 	"kvbench/tools/input"
@@ -38,7 +36,8 @@ no test can tell its noise from a loss; run old and new alternately.
 
 A benchmark or gated metric that the old side has and the new side has not is a failure (-allow-missing lets it pass).
 Runs that differ in division, I/O mode, decode reads or in what the device time of a write is are refused: their numbers
-mean different things. Runs that differ in another parameter are refused too, unless -ignore names it.
+mean different things; so are simulated runs against measured ones. Runs that differ in another parameter are refused
+too, unless -ignore names it.
 
 -format markdown writes a table for a comment or a job summary, -format github the annotations of GitHub Actions.
 -all shows every metric. Exit codes: 0 passed, 1 not passed, 2 nothing was compared: wrong usage or input.`,
@@ -150,14 +149,13 @@ func refuse(stderr io.Writer, list []Mismatch) int {
 
 // Read adds everything that the inputs hold. Bad lines go to warn, the rest is read.
 func (s *Side) Read(in []string, stdin io.Reader, warn func(error)) error {
-	var settings settingsCache
+	var settings comparable.Reader
 	out, err := input.Each(in, input.Options{Stdin: stdin, Warn: warn}, func(rec *input.Record) error {
 		if len(rec.Values) == 0 {
 			s.note(fmt.Sprintf("%s %s: a trial without numbers was left out (%s)", s.Name, rec.Name, fate(rec)))
 			return nil
 		}
-		pkg, config := settings.of(rec)
-		s.Add(pkg, rec.Name, rec.Values, config)
+		s.Add(pkg(rec), rec.Name, rec.Values, settings.Of(rec))
 		return nil
 	})
 	s.units = out.Units
@@ -174,37 +172,12 @@ func fate(rec *input.Record) string {
 	return rec.Result.Status
 }
 
-// settingsCache translates configuration lines once for all records that share them.
-type settingsCache struct {
-	config []benchfmt.Config
-	pkg    string
-	list   []comparable.Setting
-}
-
-func (c *settingsCache) of(rec *input.Record) (pkg string, list []comparable.Setting) {
-	if len(rec.Config) == 0 {
-		c.config, c.pkg, c.list = nil, "", nil
-	} else if len(c.config) != len(rec.Config) || &c.config[0] != &rec.Config[0] {
-		c.config, c.pkg, c.list = rec.Config, "", nil
-		for _, line := range rec.Config {
-			if line.Key == "pkg" {
-				c.pkg = string(line.Value)
-			}
-			if comparable.Matters(line.Key) {
-				c.list = append(c.list, comparable.Setting{Name: line.Key, Value: string(line.Value)})
-			}
+// pkg is the package that a line's configuration names.
+func pkg(rec *input.Record) string {
+	for _, line := range rec.Config {
+		if line.Key == "pkg" {
+			return string(line.Value)
 		}
 	}
-	if rec.Result == nil && !rec.Python {
-		return c.pkg, c.list
-	}
-	list = slices.Clone(c.list)
-	if rec.Python {
-		return c.pkg, append(list, comparable.OfPython()...)
-	}
-	for _, s := range comparable.OfResult(rec.Result) {
-		list = slices.DeleteFunc(list, func(have comparable.Setting) bool { return have.Name == s.Name })
-		list = append(list, s)
-	}
-	return c.pkg, list
+	return ""
 }

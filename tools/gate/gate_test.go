@@ -123,6 +123,20 @@ func TestGateComparesMachinesWithDifferentCores(t *testing.T) {
 	assert.Contains(t, out, "A-64", "runs of -cpu 2,64 are two benchmarks")
 }
 
+func TestGateSaysThatItComparesPredictions(t *testing.T) {
+	model := "simulated: true\nsimulate-device: read=2GiB/s,write=1GiB/s\n"
+	sim := file(t, header, model, lines("A", "read-B/s", 1e9, 6))
+	code, out, _ := gate("-old", sim, "-new", sim)
+	assert.Zero(t, code)
+	assert.Contains(t, out, "A: simulated on a device model on both sides: this compares predictions, not measurements")
+	code, _, errs := gate("-old", sim, "-new", file(t, header, lines("A", "read-B/s", 1e9, 6)), "-ignore", "simulate-device")
+	assert.Equal(t, 2, code)
+	assert.Contains(t, errs, "simulated differs (on a device model against no in A)")
+	code, _, errs = gate("-old", sim, "-new", sim, "-ignore", "simulated")
+	assert.Equal(t, 2, code)
+	assert.Contains(t, errs, "simulated cannot be ignored")
+}
+
 func TestGateRefusesWhatCannotBeCompared(t *testing.T) {
 	body := lines("MaxStorageStress", "read-B/s", 1e9, 6)
 	old := file(t, header, body)
@@ -131,6 +145,7 @@ func TestGateRefusesWhatCannotBeCompared(t *testing.T) {
 		{"I/O mode", header + "io: buffered\n", "io differs (direct against buffered"},
 		{"decode reads", header + "decode-reads: once\n", "decode-reads differs (batched against once"},
 		{"write device", strings.Replace(header, "quick", "closed", 1), "write-device differs (transfer+flush against flush"},
+		{"virtual time", header + "simulated: true\n", "simulated differs (no against on infinitely fast storage in MaxStorageStress): such numbers mean different things"},
 		{"format", strings.Replace(header, "format: 1", "format: 2", 1), "kvbench-format differs"},
 		{"another parameter", header + "num-users: 9\n", "num-users differs (8 against 9 in MaxStorageStress): measure both sides alike, or give -ignore num-users"},
 	} {

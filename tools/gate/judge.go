@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/perf/benchunit"
+
+	"kvbench/tools/comparable"
 )
 
 // Verdict is the answer for one metric of one benchmark.
@@ -86,7 +88,7 @@ func Judge(old, new *Side, o Options) (*Report, error) {
 	before, order := old.index(key)
 	after, newOrder := new.index(key)
 	r := &Report{Options: o, Notes: slices.Concat(old.Notes, new.Notes)}
-	var defaults defaultsCache
+	var defaults comparable.Defaults
 	for _, name := range order {
 		if after[name] != nil {
 			r.Refusals = append(r.Refusals, mismatches(name, before[name], after[name], o.Ignore, &defaults)...)
@@ -94,6 +96,11 @@ func Judge(old, new *Side, o Options) (*Report, error) {
 	}
 	if len(r.Refusals) > 0 {
 		return r, nil
+	}
+	for _, name := range order {
+		if how := before[name].defs[comparable.Simulated]; how != "" && how != comparable.Measured {
+			r.Notes = append(r.Notes, name+": simulated "+how+" on both sides: this compares predictions, not measurements")
+		}
 	}
 	for _, name := range newOrder {
 		if before[name] == nil {

@@ -70,12 +70,25 @@ func newMember(b *compare.Benchmark, t *compare.Table) member {
 	for run := range t.Runs {
 		typical[run] = medianTrial(b, run)
 	}
+	m.Parts = parts(typical, t)
 	m.Tiers = tierFills(typical, t)
+	m.Figures = append(m.Figures, autoscalingPlots(typical, t)...)
+	m.Figures = append(m.Figures, blockPlots(typical, t)...)
 	m.Figures = append(m.Figures, bandwidthPlots(typical, t)...)
 	m.Figures = append(m.Figures, latencyPlots(b, t)...)
 	m.Figures = append(m.Figures, fillPlots(typical, t)...)
 	m.Figures = append(m.Figures, tracePlots(b, t)...)
+	if b.Simulated {
+		markFigures(m.Figures)
+	}
 	return m
+}
+
+// markFigures marks figures of predictions: one may be cut out and passed on without its page.
+func markFigures(figures []figure) {
+	for i := range figures {
+		figures[i].Caption = "SIMULATED: " + figures[i].Caption
+	}
 }
 
 // memberFacts is one line on what the benchmark was.

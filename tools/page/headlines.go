@@ -119,7 +119,7 @@ func intervalBars(m *compare.Metric) template.HTML {
 // anchor is a name that can stand behind #.
 func anchor(name string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '/' || r == '=' || r == ' ' || r == '"' {
+		if strings.ContainsRune(`/= "()`, r) {
 			return '-'
 		}
 		return r

@@ -3,7 +3,6 @@ package page
 
 import (
 	_ "embed"
-	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"kvbench/tools/command"
 	"kvbench/tools/compare"
 	"kvbench/tools/input"
+	"kvbench/tools/report"
 )
 
 const name = "html"
@@ -24,7 +24,9 @@ var Command = command.Command{
 	Long: `
 Makes one self-contained HTML page, light or dark as the reader's system is, and fit for printing: what ran, headline
 numbers with confidence intervals, bandwidth over time, latency percentile curves, tier fill and evictions, the tier table,
-sweeps as curves with their knee, and block sizes and queue depths of traced results.
+sweeps as curves with their knee, block sizes and queue depths of traced results, and where a result has them: the rounds of
+an autoscaler, the block hit ratio beside the ideal one over time, a replay, a validation, a device model. What is simulated
+says so in every name and figure, and is never compared with what was measured.
 
 Each argument is one run; the first is what the others are compared with. A change is marked as significant when the
 Mann-Whitney test says so at 5 %: for the headline metric of each benchmark after Holm's correction over all benchmarks of
@@ -38,29 +40,10 @@ go tool kvreport html a.txt b.txt -o drives.html`,
 }
 
 func run(args []string, stdin io.Reader, _, stderr io.Writer) int {
-	fs := command.Flags(name)
-	path := fs.String("o", "", "file to write")
-	in, err := command.Parse(fs, args)
-	if err == nil && *path == "" {
-		err = errors.New("no output; give -o FILE")
-	}
-	if err != nil {
-		return command.Fail(stderr, name, err)
-	}
-	var records []*input.Record
-	out, err := input.Each(in, input.Options{Stdin: stdin, Warn: func(err error) { fmt.Fprintf(stderr, "kvreport html: %v\n", err) }},
-		func(rec *input.Record) error { records = append(records, rec); return nil })
-	if err != nil {
-		return command.Fail(stderr, name, err)
-	}
-	p := newPage(records, compare.Build(records, out.Units))
-	for _, m := range p.Missing {
-		fmt.Fprintf(stderr, "kvreport html: %s\n", m)
-	}
-	if err := command.WriteFile(*path, p.write); err != nil {
-		return command.Fail(stderr, name, err)
-	}
-	return command.Done
+	return report.Run(name, args, stdin, stderr, func(records []*input.Record, t *compare.Table) (func(io.Writer) error, []string) {
+		p := newPage(records, t)
+		return p.write, p.Missing
+	})
 }
 
 //go:embed page.html.tmpl
@@ -139,6 +122,7 @@ type group struct {
 type member struct {
 	Name    string
 	Facts   string
+	Parts   []part
 	Tiers   *grid
 	Figures []figure
 }

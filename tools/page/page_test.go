@@ -96,6 +96,47 @@ func wellFormed(text string) error {
 	}
 }
 
+// What only some benchmarks have, and no prediction that could pass for a measurement.
+func TestParts(t *testing.T) {
+	html := render(t, input.Options{}, golden.Parts(t)...)
+	for _, p := range regexp.MustCompile(`(?s)<svg class="plot".*?</svg>`).FindAllString(html, -1) {
+		require.NoError(t, wellFormed(p))
+	}
+	page := text(html)
+	golden.Check(t, "parts.txt", regexp.MustCompile(`(/[^/\s]+)+/kvcache_results`).ReplaceAllString(page, "/…/kvcache_results"))
+	for _, want := range []string{"AutoscaleCapacity (simulated)", "Users, workers and goroutines in each round", "no growth, 2 of 2", "SIMULATED: Saturation at the end",
+		"Block hit ratio so far", "0.60000\n0.70000", "Failed: not within 5 % of /data/recorded.json", "Replay of an I/O trace"} {
+		assert.Contains(t, page, want)
+	}
+	assert.NotRegexp(t, `[▲▼~≠] [+-]`, page, "a prediction and a measurement are never compared")
+	sim := html[strings.Index(html, `id="AutoscaleCapacity--simulated-"`):]
+	sim = sim[:strings.Index(sim, "</section>")]
+	captions := regexp.MustCompile(`<figcaption>([^<]*)`).FindAllStringSubmatch(sim, -1)
+	require.NotEmpty(t, captions)
+	for _, c := range captions {
+		assert.True(t, strings.HasPrefix(c[1], "SIMULATED: "), c[1])
+	}
+}
+
+// Lines whose result files are gone still say it.
+func TestSimulatedTextHasANotice(t *testing.T) {
+	const lines = "kvbench-format: 1\ndivision: open\nsimulated: true\nBenchmarkSynthetic-2 1 5 ns/op 1073741824 read-B/s\n"
+	page := text(render(t, input.Options{Stdin: strings.NewReader(lines)}, "-"))
+	assert.Contains(t, page, "Synthetic (simulated): in virtual time on infinitely fast storage\n")
+}
+
+// Of both kinds in one run neither is in the other's median.
+func TestOneRunOfBothKinds(t *testing.T) {
+	files := golden.Parts(t)
+	dir := t.TempDir()
+	for i, f := range files[:2] {
+		require.NoError(t, os.Rename(f, filepath.Join(dir, "kvcache_results_"+string(rune('0'+i))+".json")))
+	}
+	page := text(render(t, input.Options{}, dir))
+	assert.Contains(t, page, "AutoscaleCapacity (simulated)")
+	assert.NotContains(t, page, "n=2")
+}
+
 func TestSweepHasAKnee(t *testing.T) {
 	var b strings.Builder
 	for _, p := range []struct{ users, rate string }{{"1", "1073741824"}, {"2", "2147483648"}, {"4", "4080218931"}, {"8", "4294967296"}, {"16", "4294967296"}} {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kvbench/kvbench"
+	"kvbench/tools/comparable"
 	"kvbench/tools/compare"
 	"kvbench/tools/input"
 )
@@ -77,9 +78,11 @@ func (p *page) runs(records []*input.Record, t *compare.Table) {
 			if rec.Result == nil {
 				continue
 			}
-			if n := rec.Result.Notice; n != "" && !slices.Contains(p.Notices, n) {
-				p.Notices = append(p.Notices, n)
+			n := rec.Result.Notice
+			if rec.Result.Simulation != nil {
+				n = fmt.Sprintf("%s (simulated): %s", base(rec.Result.Benchmark), n)
 			}
+			p.notice(n)
 			if rec.Result.Status != kvbench.StatusComplete {
 				doubt(fmt.Sprintf("%s is %s, ended by %s %s", rec.Name, rec.Result.Status, rec.Result.EndedBy, rec.Result.Error))
 			}
@@ -95,6 +98,23 @@ func (p *page) runs(records []*input.Record, t *compare.Table) {
 			v.Doubts = append(v.Doubts, d)
 		}
 		p.Runs = append(p.Runs, v)
+	}
+	var settings comparable.Reader
+	for _, b := range t.Benchmarks { // lines without their result file have no notice
+		for _, trials := range b.Trials {
+			for _, rec := range trials {
+				if b.Simulated && rec.Result == nil {
+					p.notice(fmt.Sprintf("%s: in virtual time %s", base(b.Name), settings.Simulation(rec)))
+				}
+			}
+		}
+	}
+}
+
+// notice keeps each line once.
+func (p *page) notice(n string) {
+	if n != "" && !slices.Contains(p.Notices, n) {
+		p.Notices = append(p.Notices, n)
 	}
 }
 
@@ -114,6 +134,11 @@ func describe(f *facts, rec *input.Record) {
 	r := rec.Result
 	e := r.Environment
 	f.add("division", r.Division)
+	if r.Simulation != nil {
+		f.add("time", "virtual, simulated")
+	} else {
+		f.add("time", "real, measured")
+	}
 	if start, _, ok := strings.Cut(r.StartTime, "T"); ok {
 		f.add("day", start)
 	}

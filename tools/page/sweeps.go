@@ -126,6 +126,9 @@ func (p *page) sweeps(t *compare.Table) {
 		latency.Marks = bandwidth.Marks
 		v.Figures = append(v.Figures, figureOf("Bandwidth against "+s.key+", median of the trials", bandwidth)...)
 		v.Figures = append(v.Figures, figureOf("Latency against "+s.key+", median of the trials", latency)...)
+		if s.of[0].Simulated {
+			markFigures(v.Figures)
+		}
 		if len(v.Figures) > 0 {
 			p.Sweeps = append(p.Sweeps, v)
 		}

@@ -147,6 +147,9 @@ func (p *plan) read() error {
 		switch {
 		case f.Python:
 			return fmt.Errorf("%s is a result of the Python benchmark: its own tools submit it", filepath.Join(p.dir, f.Path))
+		case f.Result.Simulation != nil:
+			return fmt.Errorf("%s is simulated: no storage had a part in it, so there is nothing to submit; name a directory of measured results",
+				filepath.Join(p.dir, f.Path))
 		case f.Result.Model.Key == "" || f.Result.CompletionUnit == kvbench.UnitOperation:
 			t.Warnings = append(t.Warnings, fmt.Sprintf("%s: left out, %s is no KV-cache workload", f.Path, f.Group))
 		default:

@@ -257,6 +257,22 @@ func TestEveryDeviationIsNamed(t *testing.T) {
 	}
 }
 
+func TestSimulatedResultsAreNothingToSubmit(t *testing.T) {
+	dir := results(t, func(r *kvbench.Result) {
+		if r.Trial == 2 && r.Rank == 1 {
+			r.Simulation = &kvbench.SimulationResult{}
+		}
+	})
+	for _, division := range []string{"closed", "open"} {
+		out := filepath.Join(t.TempDir(), "out")
+		code, _, errs := submit(dir, out, "-division", division)
+		assert.Equal(t, 2, code)
+		assert.Contains(t, errs, "trial_2/rank_1")
+		assert.Contains(t, errs, "is simulated: no storage had a part in it")
+		assert.NoDirExists(t, out)
+	}
+}
+
 func TestMissingRank(t *testing.T) {
 	dir, out := results(t, nil), filepath.Join(t.TempDir(), "out")
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "option_3/trial_2/rank_1")))

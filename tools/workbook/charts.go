@@ -3,7 +3,6 @@ package workbook
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/xuri/excelize/v2"
 
@@ -26,6 +25,7 @@ var palette = []string{"0072B2", "E69F00", "009E73", "CC79A7", "56B4E9", "D55E00
 type series struct {
 	name   string
 	values []any
+	dashed bool // what could have been, beside what was
 }
 
 // plot is a chart with its data.
@@ -35,9 +35,13 @@ type plot struct {
 	categories  []string
 	series      []series
 	log         bool
-	percent     bool   // the y axis shows shares
-	left        string // what the chart leaves out
+	percent     bool      // the y axis shows shares
+	at          []float64 // positions on the x axis, of a Scatter chart instead of categories
+	left        string    // what the chart leaves out
 }
+
+// points is how many rows of data the chart has.
+func (p plot) points() int { return max(len(p.categories), len(p.at)) }
 
 // charts puts the data of every chart on a sheet and the charts on another.
 func (b *book) charts(records []*input.Record, t *compare.Table) {
@@ -48,6 +52,7 @@ func (b *book) charts(records []*input.Record, t *compare.Table) {
 	for _, key := range []string{"bssplit_read_kb", "bssplit_write_kb", "qd_read", "qd_write"} {
 		plots = append(plots, traceBars(t, key))
 	}
+	plots = append(plots, overTime(t)...)
 	if b.err != nil {
 		return
 	}
@@ -67,11 +72,11 @@ func (b *book) charts(records []*input.Record, t *compare.Table) {
 	b.landscape(dataSheet, true)
 	row, top, drawn := 0, 0, 0
 	for _, p := range plots {
-		if len(p.series) == 0 || len(p.categories) == 0 {
+		if len(p.series) == 0 || p.points() == 0 {
 			continue
 		}
 		top += b.draw(p, row, top)
-		row += len(p.categories) + 4
+		row += p.points() + 4
 		drawn++
 	}
 	if drawn == 0 {
@@ -79,79 +84,6 @@ func (b *book) charts(records []*input.Record, t *compare.Table) {
 			b.keep(b.f.SetCellValue(s, "A1", "No result has numbers for a chart."))
 		}
 	}
-}
-
-// draw writes the data of a chart at a row of one sheet and the chart at a row of the other; it returns how many rows
-// high the chart is.
-func (b *book) draw(p plot, row, top int) int {
-	b.keep(b.f.SetCellValue(dataSheet, cell(0, row), p.title))
-	b.keep(b.f.SetCellStyle(dataSheet, cell(0, row), cell(0, row), b.title))
-	b.keep(b.f.SetCellValue(dataSheet, cell(0, row+1), p.x))
-	b.keep(b.f.SetCellStyle(dataSheet, cell(0, row+1), cell(len(p.series), row+1), b.head))
-	for i, c := range p.categories {
-		b.keep(b.f.SetCellValue(dataSheet, cell(0, row+2+i), c))
-	}
-	first, last := row+2, row+1+len(p.categories)
-	ref := func(col, from, to int) string {
-		name, _ := excelize.ColumnNumberToName(col + 1)
-		return fmt.Sprintf("'%s'!$%s$%d:$%s$%d", dataSheet, name, from+1, name, to+1)
-	}
-	chart := &excelize.Chart{
-		Type:   p.kind,
-		Title:  excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: p.title}}},
-		Legend: excelize.ChartLegend{Position: "bottom"},
-		XAxis:  axis(p.x, false, false),
-		YAxis:  axis(p.y, p.log, p.percent),
-		Format: excelize.GraphicOptions{OffsetX: 10, OffsetY: 10},
-	}
-	for i, s := range p.series {
-		b.keep(b.f.SetCellValue(dataSheet, cell(i+1, row+1), s.name))
-		for j, v := range s.values {
-			b.set(dataSheet, i+1, row+2+j, v)
-		}
-		name, _, _ := strings.Cut(ref(i+1, row+1, row+1), ":")
-		one := excelize.ChartSeries{Name: name, Categories: ref(0, first, last), Values: ref(i+1, first, last)}
-		color := []string{palette[i%len(palette)]}
-		one.Fill = excelize.Fill{Type: "pattern", Pattern: 1, Color: color}
-		if p.kind == excelize.Line {
-			one.Line = excelize.LineOptions{Width: 2, Fill: one.Fill}
-			one.Marker = excelize.ChartMarker{Symbol: "circle", Size: 6}
-		}
-		chart.Series = append(chart.Series, one)
-	}
-	height := 380 + 16*len(p.series)
-	if p.kind == excelize.Bar {
-		height = 180 + len(p.categories)*(8+6*len(p.series))
-		chart.XAxis.ReverseOrder = true
-		chart.GapWidth = new(uint(40)) // per cent of a bar: many series make them thin
-	}
-	height = min(height, 600) // a landscape page
-	chart.Dimension = excelize.ChartDimension{Width: 880, Height: uint(height)}
-	b.keep(b.f.AddChart(chartSheet, cell(0, top), chart))
-	if top > 0 {
-		b.keep(b.f.InsertPageBreak(chartSheet, cell(0, top)))
-	}
-	rows := height/20 + 3
-	if p.left != "" {
-		b.keep(b.f.SetCellValue(chartSheet, cell(0, top+rows-1), p.left))
-		rows++
-	}
-	return rows
-}
-
-func axis(title string, log, percent bool) excelize.ChartAxis {
-	a := excelize.ChartAxis{
-		MajorGridLines: true,
-		Font:           excelize.Font{Color: "404040", Size: 9, Family: family},
-		Title:          excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: title, Font: &excelize.Font{Color: "404040", Size: 10, Family: family}}}},
-	}
-	if log {
-		a.LogBase = 10
-	}
-	if percent {
-		a.NumFmt, a.Maximum = excelize.ChartNumFmt{CustomNumFmt: "0%"}, new(1.0)
-	}
-	return a
 }
 
 // label names a benchmark of a run; with one run its name says nothing.
@@ -299,7 +231,7 @@ func each(t *compare.Table, p *plot, values func(*compare.Benchmark, int) []any)
 				return
 			}
 			if v := values(b, run); v != nil {
-				p.series = append(p.series, series{label(t, run, b.Name), v})
+				p.series = append(p.series, series{name: label(t, run, b.Name), values: v})
 			}
 		}
 	}

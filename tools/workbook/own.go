@@ -1,8 +1,20 @@
 package workbook
 
 import (
+	"kvbench/tools/comparable"
+	"kvbench/tools/compare"
 	"kvbench/tools/input"
 )
+
+const simulatedHead = "Simulated"
+
+func simulated(r *input.Record) any {
+	var settings comparable.Reader
+	if how := settings.Simulation(r); how != "" {
+		return how != comparable.Measured
+	}
+	return nil
+}
 
 // ownColumns follow those of the Python benchmark: what says which result a row is, whether it is to be believed, and what
 // the Python benchmark does not measure.
@@ -18,13 +30,14 @@ func ownColumns() []column {
 	const gib = 1.0 / (1 << 30)
 	return []column{
 		{title: "Run", value: func(r *input.Record) any { return r.Source }, width: 24},
-		{title: "Benchmark", value: func(r *input.Record) any { return r.Name }, width: 34},
+		{title: "Benchmark", value: func(r *input.Record) any { return compare.NameOf(r) }, width: 34},
 		at("Trial", "trial"),
 		at("Rank", "rank"),
 		at("Division", "division"),
 		at("Status", "status"),
 		at("Ended By", "ended_by"),
 		at("Notice", "notice"),
+		{title: simulatedHead, value: simulated},
 		at("I/O Mode", "io.mode"),
 		at("Device", "device_witness.device"),
 		at("Filesystem", "environment.filesystem.type"),
@@ -46,6 +59,14 @@ func ownColumns() []column {
 		at("Ceiling Ratio", "ceiling_ratio"),
 		at("CPU per Byte (ns)", "harness.cpu_ns_per_byte"),
 		scaled("Peak Memory (MiB)", "harness.peak_rss_bytes", 1.0/(1<<20)),
+		at("Users Sustained", "summary.autoscaling_summary.sustained_users"),
+		at("Peak Users", "summary.autoscaling_summary.peak_users"),
+		scaled("Autoscaling Peak Rate (GiB/s)", "summary.autoscaling_summary.peak_bytes_per_s", gib),
+		at("Block Hit Ratio", "block_cache.hit_ratio"),
+		at("Ideal Block Hit Ratio", "block_cache.ideal_hit_ratio"),
+		at("Prefix-hit Ratio", "block_cache.prefix_hit_ratio"),
+		scaled("Bytes Saved (GiB)", "block_cache.bytes_saved", gib),
+		at("Validation Passed", "validation.passed"),
 		{title: "Warnings", value: warnings},
 		{title: "File", value: file, width: 50},
 	}

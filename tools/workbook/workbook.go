@@ -2,7 +2,6 @@
 package workbook
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -14,6 +13,7 @@ import (
 	"kvbench/tools/command"
 	"kvbench/tools/compare"
 	"kvbench/tools/input"
+	"kvbench/tools/report"
 )
 
 const name = "xlsx"
@@ -27,7 +27,8 @@ var Command = command.Command{
 Makes a workbook. Summary has one row per result: the columns of the Python benchmark's sheet first, in its order, then
 ours. Run Parameters and Performance Metrics set the runs (one per argument) side by side, with the median of the trials,
 its confidence interval and the spread, and the change against the first run. QoS Metrics, Device Tracing and Trace
-Histograms follow, and Charts with their data. Units stand in the headers; an empty cell is an unknown value, never 0.
+Histograms follow, then what only some results have (Simulation, Autoscaling, Block Cache, Replay, Validation), and Charts
+with their data. Simulated results are coloured in Summary and called "(simulated)" everywhere. Units stand in the headers; an empty cell is an unknown value, never 0.
 
 Results of the Python benchmark fill the same columns by the same keys; what they do not have stays empty.`,
 	Example: `
@@ -38,30 +39,27 @@ go tool kvreport xlsx a.txt b.txt -o drives.xlsx`,
 }
 
 func run(args []string, stdin io.Reader, _, stderr io.Writer) int {
-	fs := command.Flags(name)
-	path := fs.String("o", "", "file to write")
-	in, err := command.Parse(fs, args)
-	if err == nil && *path == "" {
-		err = errors.New("no output; give -o FILE")
+	return report.Run(name, args, stdin, stderr, func(records []*input.Record, t *compare.Table) (func(io.Writer) error, []string) {
+		return func(w io.Writer) error { return Write(w, records, t) }, missing(records)
+	})
+}
+
+// missing says what stays empty for want of result files.
+func missing(records []*input.Record) []string {
+	lost, first := 0, error(nil)
+	for _, r := range records {
+		if r.Missing == nil {
+			continue
+		}
+		if lost++; first == nil {
+			first = r.Missing
+		}
 	}
-	if err != nil {
-		return command.Fail(stderr, name, err)
+	if lost == 0 {
+		return nil
 	}
-	var records []*input.Record
-	out, err := input.Each(in, input.Options{Stdin: stdin, Warn: func(err error) { fmt.Fprintf(stderr, "kvreport xlsx: %v\n", err) }},
-		func(rec *input.Record) error { records = append(records, rec); return nil })
-	if err != nil {
-		return command.Fail(stderr, name, err)
-	}
-	if out.Missing > 0 {
-		i := slices.IndexFunc(records, func(r *input.Record) bool { return r.Missing != nil })
-		fmt.Fprintf(stderr, "kvreport xlsx: %d of %d lines have no result file, their parameters, latencies and QoS stay empty; the first: %v\n",
-			out.Missing, out.Records, records[i].Missing)
-	}
-	if err := command.WriteFile(*path, func(w io.Writer) error { return Write(w, records, compare.Build(records, out.Units)) }); err != nil {
-		return command.Fail(stderr, name, err)
-	}
-	return command.Done
+	return []string{fmt.Sprintf("%d of %d lines have no result file, their parameters, latencies and QoS stay empty; the first: %v",
+		lost, len(records), first)}
 }
 
 // maxRows is what a sheet holds, less its header.
@@ -79,6 +77,7 @@ func Write(w io.Writer, records []*input.Record, t *compare.Table) error {
 	b.metrics(t)
 	b.qos(records)
 	b.tracing(records)
+	b.parts(records)
 	b.charts(records, t)
 	if b.err != nil {
 		return b.err
@@ -104,6 +103,7 @@ func (b *book) summary(records []*input.Record) {
 		t.rows = append(t.rows, row)
 	}
 	b.table(t)
+	b.markSimulated(t)
 }
 
 // parameters sets the runs side by side: a value that differs between benchmarks or trials of a run is listed once each.
@@ -138,7 +138,7 @@ func (b *book) parameters(records []*input.Record, t *compare.Table) {
 			}
 		}
 		for _, e := range environmentRows {
-			if v := rec.Lookup(e.path); comparable(v) {
+			if v := rec.Lookup(e.path); plain(v) {
 				add(e.title, rec.Source, v)
 			}
 		}
@@ -164,8 +164,8 @@ var environmentRows = []struct{ title, path string }{
 	{"Chunk (bytes)", "io.chunk_bytes"}, {"Chunks in flight per operation", "io.depth"}, {"kvbench version", "environment.kvbench_version"},
 }
 
-// comparable says whether a JSON value is a plain one.
-func comparable(v any) bool {
+// plain says whether a JSON value is a plain one.
+func plain(v any) bool {
 	switch v.(type) {
 	case string, float64, bool:
 		return true
@@ -271,7 +271,7 @@ func (b *book) qos(records []*input.Record) {
 				continue // nothing of this class completed
 			}
 			sheet.rows = append(sheet.rows, []any{level, get("total_requests"), get("latency_ms.p95"), get("latency_ms.p99"), get("sla.met"),
-				get("sla.compliance"), get("sla.target_p95_ms"), rec.Source, rec.Name, rec.Lookup("trial")})
+				get("sla.compliance"), get("sla.target_p95_ms"), rec.Source, compare.NameOf(rec), rec.Lookup("trial")})
 		}
 	}
 	if len(sheet.rows) == 0 {
@@ -287,9 +287,9 @@ func (b *book) tracing(records []*input.Record) {
 	for _, rec := range records {
 		for _, h := range rec.Tracing() {
 			sums.rows = append(sums.rows, []any{h.Title, h.What, float64(h.Count), h.P50, h.P95, h.P99, h.Buckets[0].Low,
-				h.Buckets[len(h.Buckets)-1].High, h.Unit, rec.Source, rec.Name, rec.Lookup("trial")})
+				h.Buckets[len(h.Buckets)-1].High, h.Unit, rec.Source, compare.NameOf(rec), rec.Lookup("trial")})
 			for _, k := range h.Buckets {
-				raw.rows = append(raw.rows, []any{h.Title, k.Low, k.High, float64(k.Count), h.Unit, rec.Source, rec.Name, rec.Lookup("trial")})
+				raw.rows = append(raw.rows, []any{h.Title, k.Low, k.High, float64(k.Count), h.Unit, rec.Source, compare.NameOf(rec), rec.Lookup("trial")})
 			}
 		}
 	}

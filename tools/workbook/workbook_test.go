@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,41 @@ func TestGolden(t *testing.T) {
 		}
 	}
 	golden.Check(t, "workbook.txt", b.String())
+}
+
+// What only some benchmarks have; predictions are marked in every sheet and every chart.
+func TestParts(t *testing.T) {
+	f := open(t, golden.Parts(t)...)
+	var b strings.Builder
+	for _, sheet := range []string{"Simulation", "Autoscaling", "Block Cache", "Replay", "Validation", "Chart Data"} {
+		rows, err := f.GetRows(sheet, excelize.Options{RawCellValue: true})
+		require.NoError(t, err, sheet)
+		fmt.Fprintf(&b, "== %s\n", sheet)
+		for _, row := range rows {
+			b.WriteString(regexp.MustCompile(`(/[^/\s]+)+/kvcache_results`).ReplaceAllString(strings.Join(row, " | "), "/…/kvcache_results") + "\n")
+		}
+	}
+	golden.Check(t, "parts.txt", b.String())
+
+	rows, err := f.GetRows("Summary", excelize.Options{RawCellValue: true})
+	require.NoError(t, err)
+	at := map[string]int{}
+	for i, h := range rows[0] {
+		at[h] = i
+	}
+	assert.Equal(t, []string{"1", "AutoscaleCapacity (simulated)", "20", "25", "2"}, []string{rows[1][at["Simulated"]], rows[1][at["Benchmark"]],
+		rows[1][at["Users Sustained"]], rows[1][at["Peak Users"]], rows[1][at["Autoscaling Peak Rate (GiB/s)"]]})
+	assert.Equal(t, []string{"0", "AutoscaleCapacity"}, []string{rows[2][at["Simulated"]], rows[2][at["Benchmark"]]})
+	assert.Equal(t, []string{"0.6", "0.7", "0.44", "5", "0"}, []string{rows[3][at["Block Hit Ratio"]], rows[3][at["Ideal Block Hit Ratio"]], rows[3][at["Prefix-hit Ratio"]],
+		rows[3][at["Bytes Saved (GiB)"]], rows[3][at["Validation Passed"]]})
+	formats, err := f.GetConditionalFormats("Summary")
+	require.NoError(t, err)
+	assert.Len(t, formats, 1, "the rows of predictions are coloured")
+	rows, err = f.GetRows("Performance Metrics")
+	require.NoError(t, err)
+	for _, row := range rows[1:] {
+		assert.NotContains(t, []string{"yes", "no"}, row[len(row)-1], "a prediction and a measurement are never compared")
+	}
 }
 
 func TestSheets(t *testing.T) {

@@ -1,0 +1,165 @@
+package kvbench
+
+import "fmt"
+
+// simulated says in the margin of every simulated result what its time is.
+func (s *summaryWriter) simulated() {
+	m := s.r.Simulation
+	if m == nil {
+		return
+	}
+	s.line("simulated", "computed in %s, %s in the I/O trace", duration(float64(m.WallNS)), plural(m.TraceRows, "row"))
+	if m.Device == nil {
+		s.line("", "storage was infinitely fast: latencies are 0 and rates are those of the load")
+	} else {
+		s.line("", "the device's medium was busy %s", percent(m.DeviceBusyShare))
+	}
+	switch {
+	case m.SustainedUsers != nil:
+		s.line("", "it would sustain %s of %d users, the queue grew by %s requests/s", number(*m.SustainedUsers), s.r.Workload.Users, numberOf(m.QueueGrowth))
+	case m.QueueGrowth != nil:
+		s.line("", "the queue grew by %s requests/s", numberOf(m.QueueGrowth))
+	}
+}
+
+// mostRounds is how many rounds of an autoscaler are listed, the first and the last among them.
+const mostRounds = 9
+
+func (s *summaryWriter) autoscaler() {
+	a := s.r.Summary.AutoscalingSummary
+	if a == nil {
+		return
+	}
+	how := "the window ended before it was found"
+	if a.Found {
+		how = "found"
+	}
+	s.line("autoscaler", "%s: %d users sustained (%s), at most %d ran, at most %s/s, %s from %d to %d users", a.Mode, a.SustainedUsers, how,
+		a.PeakUsers, binary(a.PeakRate), plural(int64(a.Rounds), "round"), a.InitialUsers, a.FinalUsers)
+	all := s.r.Summary.AutoscalingStats
+	rows := [][]string{{"round", "at", "users", "workers", "goroutines", "bytes/s", "read p95", "write p95", "saturation", "then users", "decision"}}
+	for i := range shown(len(all), mostRounds) {
+		r := all[i]
+		rows = append(rows, []string{fmt.Sprint(i + 1), duration(r.AtS * 1e9), count(int64(r.Users)), count(int64(r.Workers)), count(int64(r.Goroutines)),
+			binary(r.BytesPerSecond) + "/s", millis(r.ReadP95), millis(r.WriteP95), percentKnown(r.Saturation), count(int64(r.NextUsers)), r.Decision})
+	}
+	s.table("", rows)
+	if n := len(all); n > mostRounds {
+		s.line("", "%d of %d rounds, the others are in the JSON; latencies are per 100 MiB", mostRounds, n)
+	} else if n > 0 {
+		s.line("", "latencies are per 100 MiB")
+	}
+}
+
+// shown yields at most most indices below n, evenly spaced, the first and the last among them.
+func shown(n, most int) func(yield func(int) bool) {
+	return func(yield func(int) bool) {
+		k := min(n, most)
+		for i := range k {
+			at := i
+			if k > 1 {
+				at = i * (n - 1) / (k - 1)
+			}
+			if !yield(at) {
+				return
+			}
+		}
+	}
+}
+
+// millis formats milliseconds that may be unknown.
+func millis(v *float64) string {
+	if v == nil {
+		return unknown
+	}
+	return duration(*v * 1e6)
+}
+
+func percentKnown(v *float64) string {
+	if v == nil {
+		return unknown
+	}
+	return percent(v)
+}
+
+func (s *summaryWriter) replay() {
+	p := s.r.Replay
+	if p == nil {
+		return
+	}
+	s.line("replay", "%s, %s of other tiers or phases; %s (%s of what was there), %s, %s", plural(p.Rows, "row"), count(p.Skipped),
+		plural(p.Writes, "write"), count(p.Overwrites), plural(p.Reads, "read"), plural(p.Deletes, "delete"))
+	s.line("", "without I/O: %s of evicted and %s of never written entries, %s larger than the tier; %s to make room", plural(p.EvictedReads, "read"),
+		count(p.UnwrittenReads), plural(p.TooLarge, "write"), plural(p.Evictions, "deletion"))
+	if p.LateNS > 0 {
+		s.line("", "at most %s behind the trace's timestamps", duration(float64(p.LateNS)))
+	}
+}
+
+func (s *summaryWriter) blocks() {
+	c := s.r.BlockCache
+	if c == nil {
+		return
+	}
+	ideal := unknown
+	if c.IdealHitRatio != nil {
+		ideal = fmt.Sprintf("%.5f", *c.IdealHitRatio)
+	}
+	s.line("blocks", "%s of %s hit: ratio %.5f, ideal (a cache without bounds) %s; %s waited for their writer",
+		count(c.Hits), count(c.Blocks), orZero(c.HitRatio), ideal, count(c.Pending))
+	s.line("", "prefix-hit ratio %s of %s, %s of the tokens; %s saved; %s there but behind a missing one",
+		percent(c.PrefixHitRatio), plural(c.Requests, "request"), percent(c.TokenHitRatio), binary(float64(c.BytesSaved)), count(c.Kept))
+	s.blocksOverTime()
+}
+
+// blocksOverTime shows the hit ratio and the ideal one in each tenth of the window.
+func (s *summaryWriter) blocksOverTime() {
+	t := s.r.Timeline
+	const parts = 10
+	if t == nil || len(t.Blocks) < parts {
+		return
+	}
+	head, hit, ideal := []string{"hit ratio"}, []string{"run"}, []string{"ideal"}
+	for i := range parts {
+		from, to := i*len(t.Blocks)/parts, (i+1)*len(t.Blocks)/parts
+		var blocks, hits, best int64
+		known := len(t.BlockIdeal) == len(t.Blocks)
+		for k := from; k < to; k++ {
+			blocks, hits = blocks+t.Blocks[k], hits+t.BlockHits[k]
+			if known && t.BlockIdeal[k] != nil {
+				best += *t.BlockIdeal[k]
+			} else {
+				known = false
+			}
+		}
+		head = append(head, fmt.Sprintf("–%d %%", (i+1)*100/parts))
+		hit = append(hit, ratioText(hits, blocks, true))
+		ideal = append(ideal, ratioText(best, blocks, known))
+	}
+	s.table("", [][]string{head, hit, ideal})
+}
+
+func ratioText(part, whole int64, known bool) string {
+	if whole == 0 || !known {
+		return unknown
+	}
+	return fmt.Sprintf("%.3f", float64(part)/float64(whole))
+}
+
+func (s *summaryWriter) validation() {
+	v := s.r.Validation
+	if v == nil {
+		return
+	}
+	word := "FAILED: not within"
+	if v.Passed {
+		word = "passed: within"
+	}
+	s.line("validation", "%s %s of the run recorded in %s (%s, %s malformed)", word, percent(&v.Tolerance), v.Trace, plural(v.Requests, "request"),
+		count(v.Malformed))
+	rows := [][]string{{"", "run", "recorded", "difference", "judged"}}
+	for _, c := range v.Checks() {
+		rows = append(rows, []string{c.Name, numberOf(c.Measured), numberOf(c.Recorded), percentKnown(c.Difference), c.Word()})
+	}
+	s.table("", rows)
+}
