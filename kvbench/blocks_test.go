@@ -50,7 +50,7 @@ func nullTiers(capacity int64) func(*Config) {
 func slots(t *testing.T, capacity int64) func(*Config) {
 	return func(c *Config) {
 		directory(t, capacity)(c)
-		c.Storage.SlotBytes, c.Storage.Direct = smallTokens.Bytes(512), true
+		c.Storage.Layout, c.Storage.Direct = tiers.Layout{Kind: tiers.LayoutSlots, Bytes: smallTokens.Bytes(512)}, true
 	}
 }
 
