@@ -2,12 +2,14 @@ package tiers
 
 import (
 	"fmt"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // requestCounter is an Observer that counts the requests to the storage tier.
@@ -33,6 +35,7 @@ func layoutCache(t *testing.T, l Layout, direct bool, cpu, capacity int64) (*Cac
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, dir.Close()) })
 	tier, _, err := NewStorageTier(dir, FileOptions{Direct: direct}, l, capacity)
+	SkipWithoutHoles(t, err)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, tier.Close()) })
 	pool, err := NewPool(16, 64<<10)
@@ -113,4 +116,29 @@ func sameFootprint(t *testing.T, c *Cache, tier Tier) {
 	held, _ := f.Footprint()
 	gauges := c.Gauges(nil)
 	assert.Equal(t, gauges[len(gauges)-1].Used, held)
+}
+
+// An entry of several files whose second one cannot be closed is gone altogether.
+func TestChunkFilesAreCommittedTogether(t *testing.T) {
+	dir, err := OpenOwnedDir(OwnedOptions{CacheDir: t.TempDir()})
+	require.NoError(t, err)
+	tier, err := NewChunkTier(dir, FileOptions{}, 4096)
+	require.NoError(t, err)
+	o := Object{Key: "k", Size: 3 * 4096}
+	w, err := tier.Create(t.Context(), o)
+	require.NoError(t, err)
+	f := w.(*chunkWriter).files[1]
+	require.NoError(t, unix.Close(f.fd))
+	f.fd = 1 << 30 // nobody's
+	require.ErrorIs(t, w.Commit(t.Context()), unix.EBADF)
+	require.NoError(t, w.Abort())
+	_, err = tier.Open(t.Context(), o)
+	require.ErrorIs(t, err, ErrNotFound)
+	files, err := filepath.Glob(dir.Path() + "/??/*")
+	require.NoError(t, err)
+	assert.Empty(t, files)
+	w, err = tier.Create(t.Context(), o)
+	require.NoError(t, err, "nothing is in the way")
+	require.NoError(t, w.Abort())
+	require.NoError(t, dir.Close())
 }

@@ -31,6 +31,7 @@ func everyRunTier(t *testing.T, run func(t *testing.T, tier tiers.RunTier, dir s
 			t.Run(fmt.Sprintf("%s/direct=%t", name, direct), func(t *testing.T) {
 				dir := ownedDir(t)
 				tier, file, err := tiers.NewStorageTier(dir, tiers.FileOptions{Direct: direct}, l, 64*block)
+				tiers.SkipWithoutHoles(t, err)
 				require.NoError(t, err)
 				require.Equal(t, direct, file.Direct(), file.Warnings())
 				t.Cleanup(func() { assert.NoError(t, tier.Close()) })
@@ -97,6 +98,15 @@ func TestRunsAreMovedByOneRequest(t *testing.T) {
 		assert.EqualValues(t, len(want), f.Count(faults.ReadAt))
 		w, r := f.InUse()
 		assert.Zero(t, w+r)
+		scattered := []tiers.Object{list[0], list[2], list[1], list[2], list[3], list[9], {Key: "nobody's", Size: block}}
+		assert.Equal(t, []int{1, 1, 3, 1}, readRuns(t, x, f, scattered[:6]), "only neighbours, in their order")
+		n, _, err := x.ReadRun(t.Context(), f, scattered[5:], nil)
+		require.NoError(t, err, "an absent neighbour is not ours to miss")
+		assert.Equal(t, 1, n)
+		_, _, err = x.ReadRun(t.Context(), f, scattered[6:], nil)
+		require.ErrorIs(t, err, tiers.ErrNotFound)
+		_, _, err = x.WriteRun(t.Context(), f, list[3:5], 0, nil)
+		require.Error(t, err, "the same generation twice")
 		for at, o := range list { // and one by one
 			_, err := x.Read(t.Context(), tier, o, nil)
 			require.NoError(t, err, "entry %d", at)
@@ -112,6 +122,7 @@ func TestRunsAreMovedByOneRequest(t *testing.T) {
 func TestGroupsEndAtTheirPlaceInTheRequest(t *testing.T) {
 	dir := ownedDir(t)
 	tier, err := tiers.NewPackTier(dir, tiers.FileOptions{Direct: true}, tiers.PackOptions{Places: 4, Grouped: true})
+	tiers.SkipWithoutHoles(t, err)
 	require.NoError(t, err)
 	x := transfer(t, 1<<20, 1)
 	list := blocks("g", block, block, block, block, block, block, block, block, block, block)
@@ -155,6 +166,7 @@ func TestPackedSpaceIsFreeWhenRemoveReturns(t *testing.T) {
 	for _, grouped := range []bool{false, true} {
 		dir := ownedDir(t)
 		tier, err := tiers.NewPackTier(dir, tiers.FileOptions{Direct: true}, tiers.PackOptions{Places: 8, Grouped: grouped})
+		tiers.SkipWithoutHoles(t, err)
 		require.NoError(t, err)
 		if !tier.Direct() {
 			t.Skipf("no direct I/O here: %v", tier.Warnings())
@@ -242,8 +254,14 @@ func TestAFailedRunLeavesNothing(t *testing.T) {
 		list := blocks("f", block, block, block)
 		for _, call := range []faults.Call{faults.Create, faults.WriteAt, faults.Commit} {
 			f.SetHook(faults.On(call, 0, unix.ENOSPC))
-			_, _, err := x.WriteRun(t.Context(), f, list, 0, nil)
+			done, sums := counted()
+			_, _, err := x.WriteRun(t.Context(), f, list, 0, done)
 			require.ErrorIs(t, err, unix.ENOSPC, "%s", call)
+			if call != faults.Commit || tier.Traits().BytesAtCommit {
+				assert.Zero(t, sums[tiers.Write].Load(), "%s", call)
+			} else {
+				assert.EqualValues(t, 3*block, sums[tiers.Write].Load(), "they reached the device")
+			}
 			ctx, cancel := context.WithCancel(t.Context())
 			f.SetHook(func(context.Context, faults.Event) error { cancel(); panic("on purpose") })
 			_, _, err = x.WriteRun(ctx, f, list, 0, nil)
@@ -346,6 +364,7 @@ func TestKeptFilesStay(t *testing.T) {
 			l.Bytes = block / 2
 		}
 		tier, _, err := tiers.NewStorageTier(dir, tiers.FileOptions{}, l, 10*block)
+		tiers.SkipWithoutHoles(t, err)
 		require.NoError(t, err)
 		x := transfer(t, chunk, 1)
 		for _, o := range blocks("k", block, block, block) {

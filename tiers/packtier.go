@@ -86,7 +86,7 @@ func (t *PackTier) probeHoles() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Abort()) }()
-	data := aligned(make([]byte, 4*t.unit), t.traits.Align, int(3*t.unit))
+	data := aligned(make([]byte, 4*t.unit), int(3*t.unit), t.traits.Align)
 	for i := range data {
 		data[i] = byte(i) | 1 // no filesystem may take it for a hole
 	}

@@ -33,6 +33,7 @@ func fileTier(t *testing.T, direct bool) *tiers.FileTier {
 func packTier(t *testing.T, direct bool, opt tiers.PackOptions) *tiers.PackTier {
 	t.Helper()
 	p, err := tiers.NewPackTier(ownedDir(t), tiers.FileOptions{Direct: direct}, opt)
+	tiers.SkipWithoutHoles(t, err)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, p.Close()) })
 	return p
