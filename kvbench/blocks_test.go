@@ -188,7 +188,7 @@ func TestWholeMooncakeTrace(t *testing.T) {
 		t.Skip("KVBENCH_TEST_MOONCAKE does not name mooncake's synthetic trace")
 	}
 	path = filepath.Clean(path)
-	res, want := replayBlocks(t, path, 16, nullTiers(4<<30))
+	res, want := replayBlocks(t, path, 16, nullTiers(3<<30))
 	assert.EqualValues(t, 3993, res.BlockCache.Requests)
 	assert.EqualValues(t, 121877, res.BlockCache.Blocks)
 	assert.InDelta(t, 0.63960, *res.BlockCache.HitRatio, 0.000005)
@@ -213,7 +213,7 @@ func TestWholeMooncakeTrace(t *testing.T) {
 			continue
 		}
 		t.Run(layout, func(t *testing.T) {
-			for gib, want := range map[float64][]int{4: want, 0.25: sequences[0.25]} {
+			for gib, want := range map[float64][]int{3: want, 0.25: sequences[0.25]} {
 				res, got := replayBlocks(t, path, 16, func(c *Config) {
 					laidOut(t, layout, int64(gib*(1<<30)))(c)
 					c.Storage.Chunk, c.Storage.Verify = 1<<20, tiers.VerifySample
