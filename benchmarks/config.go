@@ -90,7 +90,7 @@ func storageConfig(v *params.Values) (kvbench.StorageConfig, error) {
 		return c, err
 	}
 	c.StorageBytes, c.FreeFloor = capacity.Bytes, capacity.Floor
-	if c.SlotBytes, err = slotBytes(v); err != nil {
+	if c.Layout, err = storageLayout(v, c.StorageBytes); err != nil {
 		return c, err
 	}
 	nonce, given := v.NonceBytes()

@@ -39,16 +39,3 @@ func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
 	}
 	return t, nil
 }
-
-// slotBytes is the size of the trace's blocks where they are kept in slots, else 0.
-func slotBytes(v *params.Values) (int64, error) {
-	if v.Layout != "slots" || v.BlockTracePath == "" {
-		return 0, nil
-	}
-	files, err := workloads.ExpandPaths(v.BlockTracePath, workloads.BlockExtensions()...)
-	if err != nil {
-		return 0, err
-	}
-	tokens, err := workloads.BlockSize(files)
-	return v.Sizer().Bytes(tokens), err
-}

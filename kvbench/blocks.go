@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"kvbench/tiers"
-	"kvbench/workloads"
 )
 
 // decideBlocks decides about the blocks of a request, in the order in which
@@ -48,19 +47,34 @@ func (d *dispatcher) decideBlocks(worker int, j *job) bool {
 	return true
 }
 
-// block carries out what was decided about one block.
-func (w *worker) block(ctx context.Context, op *workloads.Op, at int) (err error) {
-	lease := &w.job.lease
-	switch lease.Outcome(at) {
-	case tiers.Kept:
-		return nil
-	case tiers.Miss:
-		err = w.write(ctx, op, at, tiers.Prefill)
-	default:
-		_, err = w.read(ctx, op, at)
+// blocks carries out what was decided about the blocks of a request, first to last. Blocks that lie side by side in the
+// tier are moved together, which is one operation for the books: its bytes are those of the blocks.
+func (w *worker) blocks(ctx context.Context) error {
+	j := &w.job
+	for at := 0; at < len(j.plan); {
+		op, n := &j.plan[at], 1
+		var res tiers.Result
+		var err error
+		switch j.lease.Outcome(at) {
+		case tiers.Kept:
+			at++
+			continue
+		case tiers.Miss:
+			n, res, err = j.lease.WriteRun(ctx, at, w.tag(tiers.Prefill))
+			err = w.wrote(ctx, op, res, tiers.Prefill, n, err)
+		default:
+			n, res, err = j.lease.ReadRun(ctx, at, w.tag(tiers.Decode))
+			_, err = w.didRead(ctx, op, at, res, n, err)
+		}
+		for k := range n {
+			j.lease.Drop(ctx, at+k, w.tag(tiers.Decode))
+		}
+		if err != nil {
+			return err
+		}
+		at += n
 	}
-	lease.Drop(ctx, at, w.tag(tiers.Decode))
-	return err
+	return nil
 }
 
 // blockTotals sums up decisions about blocks.
@@ -123,6 +137,16 @@ type BlockCache struct {
 	Tokens         int64    `json:"tokens"` // of blocks
 	HitTokens      int64    `json:"hit_tokens"`
 	BytesSaved     int64    `json:"bytes_saved"` // of hits: neither computed nor written again
+	// Reads and Writes are the operations that moved blocks, on whatever tier: blocks that lie side by side are moved by one
+	// (see -layout), whose latency, size and count are those of the tiers' sections.
+	Reads  BlockMoves `json:"reads"`
+	Writes BlockMoves `json:"writes"`
+}
+
+// BlockMoves is how many operations moved how many blocks.
+type BlockMoves struct {
+	Operations int64 `json:"operations"`
+	Blocks     int64 `json:"blocks"`
 }
 
 func (b *builder) blockCache(r *Result) {
@@ -136,6 +160,9 @@ func (b *builder) blockCache(r *Result) {
 		HitRatio:       ratio(float64(t.hits), float64(t.blocks)),
 		PrefixHitRatio: ratio(float64(t.found), float64(t.requests)),
 		TokenHitRatio:  ratio(float64(t.hitTokens), float64(t.tokens)),
+	}
+	for op, m := range map[tiers.Op]*BlockMoves{tiers.Read: &c.Reads, tiers.Write: &c.Writes} {
+		m.Operations, m.Blocks = b.t.moved[op].n, b.t.moved[op].blocks
 	}
 	if t.unknown == 0 {
 		c.IdealHits = new(t.ideal)

@@ -3,6 +3,8 @@ package kvbench
 import (
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -46,11 +48,22 @@ func nullTiers(capacity int64) func(*Config) {
 	}
 }
 
-// slots keeps blocks in one file.
-func slots(t *testing.T, capacity int64) func(*Config) {
+// layouts are all ways to keep blocks of 512 tokens in files.
+var layouts = map[string]tiers.Layout{
+	"block":    {},
+	"slots":    {Kind: tiers.LayoutSlots, Bytes: smallTokens.Bytes(512)},
+	"packed=4": {Kind: tiers.LayoutPacked, Places: 4},
+	"lmcache":  {Kind: tiers.LayoutChunks, Bytes: smallTokens.Bytes(256)},
+}
+
+// laidOut is a real directory with that layout.
+func laidOut(t *testing.T, layout string, capacity int64) func(*Config) {
 	return func(c *Config) {
 		directory(t, capacity)(c)
-		c.Storage.SlotBytes, c.Storage.Direct = smallTokens.Bytes(512), true
+		c.Storage.Layout, c.Storage.Direct = layouts[layout], true
+		if runtime.GOOS == "darwin" && c.Storage.Layout.Kind == tiers.LayoutPacked {
+			t.Skip("packed files need holes")
+		}
 	}
 }
 
@@ -59,16 +72,22 @@ func directory(t *testing.T, capacity int64) func(*Config) {
 	return func(c *Config) { c.Storage.CacheDir, c.Storage.StorageBytes = t.TempDir(), capacity }
 }
 
-const smallTrace = "../testdata/mooncake-small.jsonl"
+const (
+	smallTrace   = "../testdata/mooncake-small.jsonl"
+	smallSession = "../testdata/session-small.json"
+)
 
 // A cache larger than the trace hits what a cache without bounds hits, whatever it is made of.
 func TestBlocksHitTheIdeal(t *testing.T) {
-	for name, cache := range map[string]func(*Config){
-		"null": nullTiers(1 << 30), "directory": directory(t, 1<<30), "slots": slots(t, 1<<26), "three tiers": func(c *Config) {
-			directory(t, 1<<30)(c)
+	caches := map[string]func(*Config){"null": nullTiers(1 << 30), "buffered": directory(t, 1<<30)}
+	for layout := range layouts {
+		caches[layout] = laidOut(t, layout, 1<<26)
+		caches[layout+" under gpu and cpu"] = func(c *Config) {
+			laidOut(t, layout, 1<<26)(c)
 			c.Storage.CPUBytes, c.Storage.GPUBytes, c.Storage.GPUBandwidth = 1<<20, 1<<20, 1e12
-		},
-	} {
+		}
+	}
+	for name, cache := range caches {
 		res, _ := replayBlocks(t, smallTrace, 8, cache)
 		b := res.BlockCache
 		assert.EqualValues(t, 258, b.Blocks, name)
@@ -79,6 +98,10 @@ func TestBlocksHitTheIdeal(t *testing.T) {
 		assert.EqualValues(t, 92, res.Lookups.ByKind["block"].Hits)
 		assert.EqualValues(t, b.HitTokens*128, b.BytesSaved)
 		assert.Zero(t, res.Requests.FailedOperations)
+		assert.Equal(t, b.Hits, b.Reads.Blocks, name)
+		assert.Equal(t, b.Written, b.Writes.Blocks)
+		assert.Equal(t, res.Requests.Operations, b.Reads.Operations+b.Writes.Operations)
+		assert.Equal(t, b.BytesSaved, res.FirstReads.Bytes+res.ReReads.Bytes, "read once per hit")
 		var over int64
 		for _, n := range res.Timeline.BlockHits {
 			over += n
@@ -99,14 +122,42 @@ func TestBlockHitsAreAFunctionOfTraceAndCapacity(t *testing.T) {
 		res, want := replayBlocks(t, smallTrace, 1, nullTiers(capacity))
 		assert.Greater(t, res.BlockCache.Hits, last, "capacity %d", capacity)
 		last = res.BlockCache.Hits
-		for workers, cache := range map[int]func(*Config){
-			2: nullTiers(capacity), 4: directory(t, capacity), 5: slots(t, capacity), 3: func(c *Config) { directory(t, capacity)(c); c.Storage.MaxWriters = 1 },
-		} {
+		caches := map[string]func(*Config){"null": nullTiers(capacity)}
+		if blocks == 20 || blocks == 50 { // with many and with few evictions
+			caches["one writer"] = func(c *Config) { directory(t, capacity)(c); c.Storage.MaxWriters = 1 }
+			for layout := range layouts {
+				caches[layout] = laidOut(t, layout, capacity)
+			}
+		}
+		workers := 2
+		for name, cache := range caches {
 			_, got := replayBlocks(t, smallTrace, workers, cache)
-			assert.Equal(t, want, got, "%d workers, capacity %d", workers, capacity)
+			assert.Equal(t, want, got, "%s, %d workers, capacity %d", name, workers, capacity)
+			workers++
 		}
 	}
 	assert.EqualValues(t, 92, last)
+}
+
+// Blocks of 64 tokens share LMCache's files of 256, and are read by one request where one request wrote them.
+func TestBlocksOfSessionsShareChunkFiles(t *testing.T) {
+	res, want := replayBlocks(t, smallSession, 1, nullTiers(1<<30))
+	require.Equal(t, res.BlockCache.Reads.Blocks, res.BlockCache.Reads.Operations, "null tiers have no neighbours")
+	require.Positive(t, res.BlockCache.Hits)
+	lmcache := func(c *Config) {
+		laidOut(t, "block", 1<<26)(c)
+		c.Storage.Layout = tiers.Layout{Kind: tiers.LayoutGrouped, Places: 4}
+	}
+	res, got := replayBlocks(t, smallSession, 3, lmcache)
+	assert.Equal(t, want, got)
+	b := res.BlockCache
+	assert.Less(t, b.Writes.Operations, b.Writes.Blocks)
+	assert.GreaterOrEqual(t, 4*b.Writes.Operations, b.Writes.Blocks)
+	assert.Less(t, b.Reads.Operations, b.Reads.Blocks)
+	assert.GreaterOrEqual(t, 4*b.Reads.Operations, b.Reads.Blocks)
+	storage := res.Latency.Levels["storage"]
+	assert.Equal(t, b.Reads.Operations, storage.Read.Device.Count, "one sample per request")
+	assert.Equal(t, b.Writes.Operations, storage.Write.Device.Count)
 }
 
 // The run ends in time although decisions wait for each other.
@@ -134,20 +185,19 @@ func TestBlocksEndWithTheWindow(t *testing.T) {
 }
 
 // The whole Mooncake trace, 2.5 GiB with 128 bytes per token, where somebody has it: KVBENCH_TEST_MOONCAKE is its path.
+// KVBENCH_TEST_LAYOUT picks one layout.
 func TestWholeMooncakeTrace(t *testing.T) {
 	path := os.Getenv("KVBENCH_TEST_MOONCAKE")
 	if path == "" {
 		t.Skip("KVBENCH_TEST_MOONCAKE does not name mooncake's synthetic trace")
 	}
-	res, want := replayBlocks(t, filepath.Clean(path), 16, nullTiers(4<<30))
+	path = filepath.Clean(path)
+	res, want := replayBlocks(t, path, 16, nullTiers(3<<30))
 	assert.EqualValues(t, 3993, res.BlockCache.Requests)
 	assert.EqualValues(t, 121877, res.BlockCache.Blocks)
 	assert.InDelta(t, 0.63960, *res.BlockCache.HitRatio, 0.000005)
 	assert.Equal(t, *res.BlockCache.IdealHitRatio, *res.BlockCache.HitRatio)
-	if !testing.Short() {
-		_, got := replayBlocks(t, path, 16, func(c *Config) { directory(t, 4<<30)(c); c.Storage.Direct = true; c.Storage.Verify = tiers.VerifyNone })
-		assert.Equal(t, want, got)
-	}
+	sequences := map[float64][]int{}
 	last := *res.BlockCache.HitRatio
 	for _, gib := range []float64{2, 1, 0.5, 0.25, 0.125} {
 		capacity := int64(gib * (1 << 30))
@@ -157,5 +207,26 @@ func TestWholeMooncakeTrace(t *testing.T) {
 		last = *res.BlockCache.HitRatio
 		_, got := replayBlocks(t, path, 16, nullTiers(capacity))
 		assert.Equal(t, want, got, "%g GiB", gib)
+		sequences[gib] = want
+	}
+	if testing.Short() {
+		return
+	}
+	for layout := range layouts {
+		if only := os.Getenv("KVBENCH_TEST_LAYOUT"); only != "" && only != layout {
+			continue
+		}
+		t.Run(layout, func(t *testing.T) {
+			for gib, want := range map[float64][]int{3: want, 0.25: sequences[0.25]} {
+				res, got := replayBlocks(t, path, 16, func(c *Config) {
+					laidOut(t, layout, int64(gib*(1<<30)))(c)
+					c.Storage.Chunk, c.Storage.Verify = 1<<20, tiers.VerifySample
+				})
+				assert.True(t, slices.Equal(want, got), "%g GiB", gib) // a difference of 3993 requests is nothing to print
+				b := res.BlockCache
+				t.Logf("%g GiB: %.5f, %d blocks read by %d operations, %d written by %d, in %v", gib, *b.HitRatio,
+					b.Reads.Blocks, b.Reads.Operations, b.Writes.Blocks, b.Writes.Operations, time.Duration(res.WindowNS).Round(time.Millisecond))
+			}
+		})
 	}
 }

@@ -28,9 +28,8 @@ type StorageConfig struct {
 	MaxWriters int // entries being written at a time, 0 = no bound
 	Workers    int // how many operations may run at once: sizes the pool
 	Verify     tiers.Verify
-	// SlotBytes > 0 keeps entries in slots of that size in one file instead of a file each.
-	SlotBytes  int64
-	SpareProcs int // see tiers.FileOptions; Run derives it from Config.Procs
+	Layout     tiers.Layout // of the storage tier's files; zero: a file per entry
+	SpareProcs int          // see tiers.FileOptions; Run derives it from Config.Procs
 	Nonce      [16]byte
 
 	// FreeFloor is how much of the filesystem must stay free, in bytes; below it

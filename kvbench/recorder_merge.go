@@ -44,6 +44,10 @@ func (s *shard) mergeFrom(o *shard) {
 	s.buffers += o.buffers
 	s.requests += o.requests
 	s.blocks.merge(o.blocks)
+	for op := range s.moved {
+		s.moved[op].n += o.moved[op].n
+		s.moved[op].blocks += o.moved[op].blocks
+	}
 	s.failedRequests += o.failedRequests
 	s.tokens += o.tokens
 	s.contextTokens += o.contextTokens

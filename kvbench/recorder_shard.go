@@ -41,6 +41,7 @@ type shard struct {
 	retries                [tiers.NumLevels][tiers.NumOps]int64
 
 	blocks         blockTotals
+	moved          [tiers.NumOps]runs // of blocks
 	requests       int64
 	failedRequests int64
 	tokens         int64
@@ -96,19 +97,37 @@ func (s *shard) count(o OpSample) {
 		s.demotions[o.Level][o.Op].add(o.Bytes)
 		return
 	}
-	s.ops[o.Level][o.Op].add(o.Bytes)
-	if int(o.Purpose) < numPurposes {
-		s.purposes[o.Purpose].add(o.Bytes)
-	}
+	s.countOp(o)
 	switch {
 	case o.Op == tiers.Write:
 		s.record(histID{level: o.Level, op: o.Op}.of(histSize), o.Bytes)
 	case o.First:
 		s.record(histID{level: o.Level, op: o.Op}.of(histSize), o.Bytes)
-		s.firsts[o.Level].add(o.Bytes)
+		s.first(o)
 	default:
 		s.rereads[o.Level].add(o.Bytes)
 	}
+}
+
+// countOp counts a completed operation that was no demotion.
+func (s *shard) countOp(o OpSample) {
+	s.ops[o.Level][o.Op].add(o.Bytes)
+	if int(o.Purpose) < numPurposes {
+		s.purposes[o.Purpose].add(o.Bytes)
+	}
+	if o.Purpose == workloads.ForBlock {
+		s.moved[o.Op].n++
+		s.moved[o.Op].blocks += int64(max(1, o.Blocks))
+	}
+}
+
+// runs is a number of operations and of the blocks that they moved.
+type runs struct{ n, blocks int64 }
+
+// first counts a read of something that had not been read. A run is one operation, but its bytes are told apart.
+func (s *shard) first(o OpSample) {
+	s.firsts[o.Level].add(o.Bytes - o.Again)
+	s.rereads[o.Level].bytes += o.Again
 }
 
 func (s *shard) operation(o OpSample) {
@@ -127,11 +146,8 @@ func (s *shard) operation(o OpSample) {
 		return
 	}
 	io := int64(o.IO())
-	s.ops[o.Level][o.Op].add(o.Bytes)
 	s.device[o.Level][o.Op] += o.Device
-	if int(o.Purpose) < numPurposes {
-		s.purposes[o.Purpose].add(o.Bytes)
-	}
+	s.countOp(o)
 	s.record(at.of(histIO), io)
 	s.record(at.of(histDevice), int64(o.Device))
 	s.record(at.of(histHost), int64(o.Host))
@@ -147,7 +163,7 @@ func (s *shard) operation(o OpSample) {
 	s.record(bySize, io)
 	if o.Op == tiers.Read {
 		if o.First {
-			s.firsts[o.Level].add(o.Bytes)
+			s.first(o)
 			s.record(histID{kind: histFirst, level: o.Level}, io)
 		} else {
 			s.rereads[o.Level].add(o.Bytes)

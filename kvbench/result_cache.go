@@ -52,7 +52,7 @@ type CacheStats struct {
 	TotalReadGiB    float64  `json:"total_read_gb"`
 	TotalWriteGiB   float64  `json:"total_write_gb"`
 	ReadWriteRatio  *float64 `json:"read_write_ratio"`
-	ReadIOPS        int64    `json:"read_iops"`  // a count of operations, whatever the name says
+	ReadIOPS        int64    `json:"read_iops"`  // a count of operations, whatever the name says; a run of blocks is one
 	WriteIOPS       int64    `json:"write_iops"` // likewise
 
 	StorageTokensProcessed *float64 `json:"storage_tokens_processed"`

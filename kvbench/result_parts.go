@@ -127,7 +127,7 @@ type TierResult struct {
 
 // TierTraffic is one direction of a tier. Bytes count as chunks complete, operations as a whole.
 type TierTraffic struct {
-	Operations     int64    `json:"operations"` // demotions not among them
+	Operations     int64    `json:"operations"` // demotions not among them; a run of blocks is one
 	Bytes          int64    `json:"bytes"`      // demotions among them
 	DemotionBytes  int64    `json:"demotion_bytes"`
 	BytesPerSecond *float64 `json:"bytes_per_s"`
@@ -149,7 +149,8 @@ type ReadKind struct {
 	Latency    Distribution `json:"latency"`
 }
 
-// EntrySizes are the sizes of the entries moved by completed operations, demotions not among them. Latencies are per
+// EntrySizes are the sizes of the entries moved by completed operations, demotions not among them; blocks that one
+// request moves together (see BlockCache) are one. Latencies are per
 // entry and mean nothing without them.
 type EntrySizes struct {
 	Read  Distribution `json:"read"`

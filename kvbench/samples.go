@@ -21,8 +21,10 @@ type OpSample struct {
 	Phase   tiers.Phase // Evict marks a demotion
 	Purpose workloads.Purpose
 	Key     string
-	Bytes   int64 // of the whole entry
-	First   bool  // a read: the first of this entry in the run
+	Bytes   int64 // of the whole entry, or of all blocks of a run
+	First   bool  // a read: the first of this entry, or of any block of a run
+	Again   int64 // of a first read's bytes: those of blocks that had been read before
+	Blocks  int   // blocks of a run; 0 and 1: one entry
 
 	Device     time.Duration // at least one chunk in flight
 	Host       time.Duration // copying and verifying

@@ -99,21 +99,12 @@ func (s *stack) openTiers(clock Clock) error {
 	}
 	s.dir = dir
 	opt := tiers.FileOptions{Direct: s.cfg.Direct, SpareProcs: s.cfg.SpareProcs}
-	if s.cfg.SlotBytes > 0 {
-		st, err := tiers.NewSlotTier(dir, opt, s.cfg.SlotBytes, s.cfg.StorageBytes)
-		if err != nil {
-			return fmt.Errorf("making a file of %d bytes for slots: %w", s.cfg.StorageBytes, err)
-		}
-		s.file = st.FileTier
-		add(tiers.Storage, st, s.cfg.StorageBytes)
-	} else {
-		ft, err := tiers.NewFileTier(dir, opt)
-		if err != nil {
-			return err
-		}
-		s.file = ft
-		add(tiers.Storage, ft, s.cfg.StorageBytes)
+	tier, file, err := tiers.NewStorageTier(dir, opt, s.cfg.Layout, s.cfg.StorageBytes)
+	if err != nil {
+		return err
 	}
+	s.file = file
+	add(tiers.Storage, tier, s.cfg.StorageBytes)
 	s.warnings = append(s.warnings, s.file.Warnings()...)
 	return nil
 }

@@ -109,6 +109,8 @@ func (s *summaryWriter) blocks() {
 		count(c.Hits), count(c.Blocks), orZero(c.HitRatio), ideal, count(c.Pending))
 	s.line("", "prefix-hit ratio %s of %s, %s of the tokens; %s saved; %s there but behind a missing one",
 		percent(c.PrefixHitRatio), plural(c.Requests, "request"), percent(c.TokenHitRatio), binary(float64(c.BytesSaved)), count(c.Kept))
+	s.line("", "%s read by %s, %s written by %s", plural(c.Reads.Blocks, "block"), plural(c.Reads.Operations, "operation"),
+		plural(c.Writes.Blocks, "block"), plural(c.Writes.Operations, "operation"))
 	s.blocksOverTime()
 }
 

@@ -1,6 +1,7 @@
 package kvbench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,9 +54,13 @@ func (w *worker) serve(ctx context.Context) {
 	w.notes = notes{}
 	j := &w.job
 	var err error
-	for i := range j.plan {
-		if err = w.operate(ctx, i); err != nil {
-			break
+	if len(j.req.Blocks) > 0 {
+		err = w.blocks(ctx)
+	} else {
+		for i := range j.plan {
+			if err = w.operate(ctx, i); err != nil {
+				break
+			}
 		}
 	}
 	j.lease.Close(ctx, w.tag(tiers.Decode))
@@ -118,8 +123,6 @@ func (w *worker) operate(ctx context.Context, i int) error {
 		return err
 	case workloads.ReadOrWrite:
 		return w.readOrWrite(ctx, op, at)
-	case workloads.ReadPrefixOrWrite:
-		return w.block(ctx, op, at)
 	case workloads.Reread:
 		for n := 0; n < op.Times && !w.notes.absent; n++ {
 			if _, err := w.read(ctx, op, at); err != nil {
@@ -201,13 +204,16 @@ func (w *worker) lookup(op *workloads.Op, res LookupResult) {
 // read reads intent at once; false means that there was nothing to read or that
 // the read failed. The error is that of a run that is over.
 func (w *worker) read(ctx context.Context, op *workloads.Op, at int) (bool, error) {
-	lease := &w.job.lease
-	pending := lease.Outcome(at) == tiers.Pending
-	res, err := lease.Read(ctx, at, w.tag(tiers.Decode))
+	res, err := w.job.lease.Read(ctx, at, w.tag(tiers.Decode))
+	return w.didRead(ctx, op, at, res, 1, err)
+}
+
+// didRead books a read of that many blocks or of an entry.
+func (w *worker) didRead(ctx context.Context, op *workloads.Op, at int, res tiers.Result, blocks int, err error) (bool, error) {
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		return false, w.cutShort(ctx, op, tiers.Read, res, tiers.Decode)
+		return false, w.cutShort(ctx, op, tiers.Read, res, tiers.Decode, blocks)
 	case errors.Is(err, tiers.ErrGone):
 		w.lookup(op, Gone)
 		return false, nil
@@ -215,21 +221,26 @@ func (w *worker) read(ctx context.Context, op *workloads.Op, at int) (bool, erro
 		w.notes.failed = true // the observer has booked it
 		return false, nil
 	}
-	if pending {
+	if w.job.lease.Outcome(at) == tiers.Pending {
 		w.lookup(op, Pending)
 	} else {
 		w.lookup(op, Hit)
 	}
-	w.record(op, tiers.Read, res, tiers.Decode)
+	w.record(op, tiers.Read, res, tiers.Decode, blocks)
 	return true, nil
 }
 
 func (w *worker) write(ctx context.Context, op *workloads.Op, at int, ph tiers.Phase) error {
 	res, err := w.job.lease.Write(ctx, at, w.tag(ph))
+	return w.wrote(ctx, op, res, ph, 1, err)
+}
+
+// wrote books a write of that many blocks or of an entry.
+func (w *worker) wrote(ctx context.Context, op *workloads.Op, res tiers.Result, ph tiers.Phase, blocks int, err error) error {
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		return w.cutShort(ctx, op, tiers.Write, res, ph)
+		return w.cutShort(ctx, op, tiers.Write, res, ph, blocks)
 	default:
 		w.notes.failed = true
 		w.notes.absent = op.Purpose != workloads.ForPrefix
@@ -238,20 +249,20 @@ func (w *worker) write(ctx context.Context, op *workloads.Op, at int, ph tiers.P
 		}
 		return nil
 	}
-	w.record(op, tiers.Write, res, ph)
+	w.record(op, tiers.Write, res, ph, blocks)
 	return nil
 }
 
 // cutShort books an operation that the end of the run cut: no latency, its
 // chunks are counted already.
-func (w *worker) cutShort(ctx context.Context, op *workloads.Op, kind tiers.Op, res tiers.Result, ph tiers.Phase) error {
-	s := w.sample(op, kind, res, ph)
+func (w *worker) cutShort(ctx context.Context, op *workloads.Op, kind tiers.Op, res tiers.Result, ph tiers.Phase, blocks int) error {
+	s := w.sample(op, kind, res, ph, blocks)
 	s.Partial = true
 	w.run.rec.Operation(s)
 	return context.Cause(ctx)
 }
 
-func (w *worker) record(op *workloads.Op, kind tiers.Op, res tiers.Result, ph tiers.Phase) {
+func (w *worker) record(op *workloads.Op, kind tiers.Op, res tiers.Result, ph tiers.Phase, blocks int) {
 	w.run.obs.succeeded.Add(1)
 	io := res.Timing.Device + res.Timing.Host
 	w.notes.storage += io
@@ -267,13 +278,13 @@ func (w *worker) record(op *workloads.Op, kind tiers.Op, res tiers.Result, ph ti
 	case workloads.ForProbe, workloads.ForReread, workloads.ForRetrieval:
 		w.notes.decode += io
 	}
-	w.run.rec.Operation(w.sample(op, kind, res, ph))
+	w.run.rec.Operation(w.sample(op, kind, res, ph, blocks))
 }
 
-func (w *worker) sample(op *workloads.Op, kind tiers.Op, res tiers.Result, ph tiers.Phase) OpSample {
+func (w *worker) sample(op *workloads.Op, kind tiers.Op, res tiers.Result, ph tiers.Phase, blocks int) OpSample {
 	return OpSample{
-		At: w.run.clock.Now(), Shard: w.id, Level: res.Level, Op: kind, Phase: ph,
-		Purpose: op.Purpose, Key: op.Key, Bytes: op.Bytes, First: res.First,
+		At: w.run.clock.Now(), Shard: w.id, Level: res.Level, Op: kind, Phase: ph, Blocks: blocks,
+		Purpose: op.Purpose, Key: op.Key, Bytes: cmp.Or(res.Bytes, op.Bytes), First: res.First, Again: res.Again,
 		Device: res.Timing.Device, Host: res.Timing.Host, Generation: res.Timing.Generation,
 		Admission: res.Slot + res.Timing.Admission, Buffers: res.Timing.Admission,
 		Space: res.Space, Pending: res.Waited,

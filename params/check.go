@@ -104,8 +104,8 @@ func (r *resolver) check() {
 			r.violate(byName["cache-dir"], v.texts["cache-dir"], "a directory that may be worked in ("+err.Error()+")")
 		}
 	}
-	if v.Layout == "slots" && r.in.Bench.Name != "" && r.in.Bench.Name != "BlockTrace" {
-		r.violate(byName["layout"], v.texts["layout"], "entry or block but for BlockTrace: slots need entries of one size")
+	if v.Layout != "entry" && v.Layout != "block" && r.in.Bench.Name != "" && r.in.Bench.Name != "BlockTrace" {
+		r.violate(byName["layout"], v.texts["layout"], "entry or block but for BlockTrace: the others are made of blocks of one size")
 	}
 	r.traceStart()
 	r.traceFiles("burst-trace-path")

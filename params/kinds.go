@@ -31,6 +31,7 @@ const (
 	kindNonce    // random, or up to 32 hex digits
 	kindSweep    // key=a,b,c
 	kindDevice   // a simulated drive, empty or key=value pairs
+	kindLayout   // an enum, or packed=N with N in the limits
 )
 
 // automatic is what kindAuto holds before the launcher is asked.
@@ -83,6 +84,16 @@ func (p *parameter) read(text, base string) (parsed, error) {
 		}
 		v.text = strconv.FormatFloat(v.float, 'f', -1, 64)
 	case kindEnum:
+		return p.readEnum(text)
+	case kindLayout:
+		if count, ok := strings.CutPrefix(text, packedPrefix); ok {
+			n, err := strconv.Atoi(count)
+			if err != nil || float64(n) < p.min || float64(n) > p.max {
+				return v, errors.New(p.rule())
+			}
+			v.text = packedPrefix + strconv.Itoa(n)
+			return v, nil
+		}
 		return p.readEnum(text)
 	case kindSize:
 		if v.int, err = ParseSize(text, 1); err != nil {
@@ -239,6 +250,8 @@ func (p *parameter) rule() string {
 		return "a time" + p.limits(func(x float64) string { return number(x) + "s" }, "")
 	case kindEnum:
 		return "one of " + strings.Join(p.choices, ", ")
+	case kindLayout:
+		return "one of " + strings.Join(p.choices, ", ") + " or packed=N with N" + p.limits(number, "")
 	}
 	return "text"
 }

@@ -2,6 +2,7 @@ package params
 
 import (
 	"encoding/hex"
+	"strconv"
 	"strings"
 	"time"
 
@@ -73,7 +74,7 @@ type Values struct {
 	MaxConversations    int64 // 0 = all
 	Tokenizer           string
 	ValidationTrace     string
-	Layout              string        // entry, block, slots
+	Layout              string        // entry, block, packed=N, lmcache, slots; see Packed
 	TraceSpeedup        float64       // 0 = as fast as possible
 	TraceStart          time.Duration // on the trace's clock
 	ReplayCycles        int           // 0 = until the window ends
@@ -142,6 +143,16 @@ func (v *Values) Batched() bool { return v.DecodeReads == "batched" }
 
 // Direct tells whether the file tier uses direct I/O.
 func (v *Values) Direct() bool { return v.IO == "direct" }
+
+// packedPrefix begins the layout of several blocks per file.
+const packedPrefix = "packed="
+
+// Packed returns N of the layout packed=N, 0 with another.
+func (v *Values) Packed() int {
+	count, _ := strings.CutPrefix(v.Layout, packedPrefix)
+	n, _ := strconv.Atoi(count) // other layouts are no numbers
+	return n
+}
 
 // ConstantRate tells whether requests of -request-rate are evenly spaced.
 func (v *Values) ConstantRate() bool { return v.RequestSpacing == "constant" }

@@ -154,6 +154,9 @@ func NewCache(cfg CacheConfig) (*Cache, error) {
 			return nil, fmt.Errorf("tier %s stands below %s: tiers go fastest first", l.Level, cfg.Levels[i-1].Level)
 		}
 		s := &space{level: l.Level, tier: l.Tier, capacity: l.Capacity, limit: l.Capacity, traits: l.Tier.Traits()}
+		if c.beginner == nil && !s.traits.NoData { // a Beginner is told of every entry before it moves, one by one
+			s.runs, _ = l.Tier.(RunTier)
+		}
 		if i < len(cfg.Levels)-1 {
 			s.limit = int64(float64(l.Capacity) * KeepRatio)
 		}

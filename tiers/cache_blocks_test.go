@@ -46,17 +46,21 @@ func blockRequests(seed uint64, n int) [][]Intent {
 // serve carries out a decided request as a worker does.
 func serve(ctx context.Context, l *Lease, n int) error {
 	var first error
-	for i := range n {
+	for i := 0; i < n; {
 		var err error
+		done := 1
 		switch l.Outcome(i) {
 		case Hit, Pending:
-			_, err = l.Read(ctx, i, Tag{Phase: Decode})
+			done, _, err = l.ReadRun(ctx, i, Tag{Phase: Decode})
 		case Miss:
-			_, err = l.Write(ctx, i, Tag{})
-		case Kept:
-			continue
+			done, _, err = l.WriteRun(ctx, i, Tag{})
 		}
-		l.Drop(ctx, i, Tag{})
+		for range done {
+			if l.Outcome(i) != Kept {
+				l.Drop(ctx, i, Tag{})
+			}
+			i++
+		}
 		if first == nil {
 			first = err
 		}
@@ -154,8 +158,8 @@ func TestBlockDecisionsDoNotDependOnTiming(t *testing.T) {
 				want := play(t, c, requests, 1, false)
 				c.quiet(t, books)
 				require.Positive(t, c.Counters().Evicted)
-				for _, writers := range []int{0, 2} {
-					again, books := testCache(t, writers, capacity...)
+				for writers, runs := range map[int]bool{0: false, 2: false, 3: true} {
+					again, books := bookCache(t, writers, runs, capacity...)
 					for _, b := range books {
 						var coin atomic.Uint64
 						b.pause = func() { gosched(rand.New(rand.NewPCG(coin.Add(1), 7))) }
@@ -226,9 +230,12 @@ func TestBlockDecisionsSurviveFailures(t *testing.T) {
 		"tight, cpu above": {0, 60, 100},
 		"tight below":      {0, 300, 100},
 	} {
-		for _, writers := range []int{0, 1} {
-			t.Run(fmt.Sprintf("%s/writers=%d", name, writers), func(t *testing.T) {
-				c, books := testCache(t, writers, capacity...)
+		for _, at := range []struct {
+			writers int
+			runs    bool
+		}{{0, false}, {1, false}, {0, true}, {1, true}} {
+			t.Run(fmt.Sprintf("%s/writers=%d,runs=%t", name, at.writers, at.runs), func(t *testing.T) {
+				c, books := bookCache(t, at.writers, at.runs, capacity...)
 				var coin atomic.Uint64
 				for _, b := range books {
 					b.breakOp = func() error {

@@ -2,6 +2,7 @@ package tiers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -128,6 +129,102 @@ func (r *bookReader) Close() error {
 	return nil
 }
 
+// runBook is a bookTier with runs, of as many entries as chance has it.
+type runBook struct {
+	*bookTier
+	rng rand.Source // guarded by bookTier.mu
+}
+
+var _ RunTier = (*runBook)(nil)
+
+func (b *runBook) Traits() Traits { return Traits{Align: 1, Description: "books with runs"} }
+
+func (b *runBook) pick(objects []Object, limit int64) bookRun {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := 1 + int(b.rng.Uint64()%uint64(len(objects)))
+	for sizes(objects[:n]) > limit {
+		n--
+	}
+	return bookRun{objects[:n]}
+}
+
+func (b *runBook) CreateRun(ctx context.Context, objects []Object, _ int, limit int64) (RunWriter, error) {
+	r := &bookRunWriter{bookRun: b.pick(objects, limit)}
+	for _, o := range r.objects {
+		w, err := b.Create(ctx, o)
+		if err != nil {
+			return nil, errors.Join(err, r.Abort())
+		}
+		r.writers = append(r.writers, w)
+	}
+	return r, nil
+}
+
+func (b *runBook) OpenRun(ctx context.Context, objects []Object, limit int64) (RunReader, error) {
+	r := &bookRunReader{bookRun: b.pick(objects, limit)}
+	for _, o := range r.objects {
+		in, err := b.Open(ctx, o)
+		if err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+		r.readers = append(r.readers, in)
+	}
+	return r, nil
+}
+
+type bookRun struct{ objects []Object }
+
+func (r bookRun) Len() int          { return len(r.objects) }
+func (r bookRun) Start(i int) int64 { return sizes(r.objects[:i]) }
+
+type bookRunWriter struct {
+	bookRun
+	writers []Writer
+}
+
+func (w *bookRunWriter) WriteAt(context.Context, []byte, int64) error { return nil }
+
+// Commit is for all or none.
+func (w *bookRunWriter) Commit(ctx context.Context) error {
+	if err := w.writers[0].(*bookWriter).b.breakOp(); err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	for i := range w.writers {
+		bw := w.writers[i].(*bookWriter)
+		bw.b.pause()
+		bw.b.mu.Lock()
+		bw.over = true
+		if _, ok := bw.b.objects[bw.o]; ok {
+			bw.b.t.Errorf("%s gen %d is written twice", bw.o.Key, bw.o.Gen)
+		}
+		bw.b.objects[bw.o] = 0
+		bw.b.mu.Unlock()
+	}
+	return nil
+}
+
+func (w *bookRunWriter) Abort() error {
+	for _, w := range w.writers {
+		_ = w.Abort()
+	}
+	return nil
+}
+
+type bookRunReader struct {
+	bookRun
+	readers []Reader
+}
+
+func (r *bookRunReader) ReadAt(context.Context, []byte, int64) error { return nil }
+
+func (r *bookRunReader) Close() error {
+	for _, r := range r.readers {
+		_ = r.Close()
+	}
+	return nil
+}
+
 // check verifies the books of every tier at any moment.
 func (c *Cache) check() error {
 	c.mu.Lock()
@@ -203,10 +300,20 @@ func (c *Cache) quiet(t *testing.T, books map[Level]*bookTier) {
 // in the order gpu, cpu, storage.
 func testCache(t *testing.T, writers int, capacity ...int64) (*Cache, map[Level]*bookTier) {
 	t.Helper()
+	return bookCache(t, writers, false, capacity...)
+}
+
+// bookCache is testCache with or without runs in the lowest tier.
+func bookCache(t *testing.T, writers int, runs bool, capacity ...int64) (*Cache, map[Level]*bookTier) {
+	t.Helper()
 	books := map[Level]*bookTier{}
 	start := time.Now()
 	now := func() time.Duration { return time.Since(start) }
-	cfg := CacheConfig{MaxWriters: writers, Now: now, Transfer: &Transfer{Chunk: 4096, Depth: 1, Now: now}}
+	pool, err := NewPool(16, 4096)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, pool.Close()) })
+	transfer := &Transfer{Pool: pool, Content: NewContent(nonceA, 0), Chunk: 4096, Depth: 1, Now: now}
+	cfg := CacheConfig{MaxWriters: writers, Now: now, Transfer: transfer}
 	for i, n := range capacity {
 		if n == 0 {
 			continue
@@ -214,6 +321,9 @@ func testCache(t *testing.T, writers int, capacity ...int64) (*Cache, map[Level]
 		l := Level(i)
 		books[l] = newBookTier(t, n)
 		cfg.Levels = append(cfg.Levels, LevelConfig{l, books[l], n})
+	}
+	if last := &cfg.Levels[len(cfg.Levels)-1]; runs {
+		last.Tier = &runBook{books[last.Level], rand.NewPCG(1, 2)}
 	}
 	c, err := NewCache(cfg)
 	require.NoError(t, err)

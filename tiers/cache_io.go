@@ -62,7 +62,7 @@ func (c *Cache) write(ctx context.Context, tag Tag, e *entry, s *space) (res Res
 	o := Object{Key: e.key, Gen: c.gen, Size: e.size}
 	e.state = writing
 	c.mu.Unlock()
-	res.Level, res.Object = s.level, o
+	res.Level, res.Object, res.Bytes = s.level, o, o.Size
 	res.Timing, err = c.writeObject(ctx, tag, s, o)
 	if err != nil {
 		c.untake(s, e.size)
@@ -72,9 +72,15 @@ func (c *Cache) write(ctx context.Context, tag Tag, e *entry, s *space) (res Res
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	r = c.publish(e, o, s)
+	c.serve() // a new victim may be what a ticket waits for
+	return res, r, nil
+}
+
+// publish makes a written entry readable, with one pin. Callers hold mu.
+func (c *Cache) publish(e *entry, o Object, s *space) *replica {
 	e.state = resident
-	r = &replica{obj: o, in: s, pins: 1}
-	e.cur = r
+	e.cur = &replica{obj: o, in: s, pins: 1}
 	s.reserved -= e.size
 	s.entries++
 	if e.at == nil {
@@ -85,8 +91,7 @@ func (c *Cache) write(ctx context.Context, tag Tag, e *entry, s *space) (res Res
 	c.counters.Written[s.level]++
 	c.counters.WrittenBytes[s.level] += e.size
 	e.settled()
-	c.serve() // a new victim may be what a ticket waits for
-	return res, r, nil
+	return e.cur
 }
 
 // abandon ends a pending entry that will not be written.

@@ -39,6 +39,7 @@ type Lease struct {
 	way     path     // of all blocks together, until it is cleared
 	asked   []Intent // to be looked up yet
 	crowds  bool     // its blocks do not fit beside each other
+	objects []Object // of a run, see ReadRun
 }
 
 type claim struct {
@@ -54,9 +55,11 @@ type claim struct {
 // Result is what one cache operation took.
 type Result struct {
 	Level    Level
-	Object   Object
+	Object   Object // the first, of a run
+	Bytes    int64  // of all entries that the operation was for
+	Again    int64  // of a read: those of entries that had been read before
 	Timing   Timing
-	First    bool          // the first read of this entry since it was written (or the counters were reset)
+	First    bool          // the first read of this entry (of a run: of any) since it was written, or the counters were reset
 	Slot     time.Duration // waiting for the write limit
 	Space    time.Duration // waiting for room, deletions and demotions for it included
 	Waited   time.Duration // waiting for another's write
@@ -223,30 +226,56 @@ func (l *Lease) Read(ctx context.Context, i int, tag Tag) (Result, error) {
 	if err != nil {
 		return res, err
 	}
+	return l.readOne(ctx, i, tag, res)
+}
+
+// readOne reads intent i, which is pinned.
+func (l *Lease) readOne(ctx context.Context, i int, tag Tag, res Result) (Result, error) {
 	c, cl := l.c, &l.claims[i]
 	c.mu.Lock()
-	var left *replica
-	if cl.e.state != evicted {
-		if cl.e.at == nil {
-			c.touch(cl.e)
-		}
-		if cl.pinned != cl.e.cur {
-			// It sank since the last read. Staying with the old copy would keep
-			// its space from the writer that made it sink.
-			left = c.unpin(cl.pinned)
-			cl.pinned = pin(cl.e)
-		}
-	}
+	left := c.hold(cl)
 	r := cl.pinned
-	res.First, cl.e.seen = !cl.e.seen, true
+	c.saw(cl, &res)
 	c.mu.Unlock()
 	if left != nil {
 		_ = c.remove(context.WithoutCancel(ctx), tag, left)
 	}
 	res.Level, res.Object = r.in.level, r.obj
+	var err error
 	res.Timing, err = c.readReplica(ctx, tag, r)
 	res.Complete = err == nil
 	return res, err
+}
+
+// hold makes sure that the pin of a claim is on the entry's present replica. It
+// returns an old one that has to be removed. Callers hold mu.
+func (c *Cache) hold(cl *claim) (left *replica) {
+	if cl.e.state == evicted {
+		return nil
+	}
+	if cl.e.at == nil {
+		c.touch(cl.e)
+	}
+	if cl.pinned == cl.e.cur {
+		return nil
+	}
+	if cl.pinned != nil {
+		// It sank since the last read. Staying with the old copy would keep
+		// its space from the writer that made it sink.
+		left = c.unpin(cl.pinned)
+	}
+	cl.pinned = pin(cl.e)
+	return left
+}
+
+// saw notes that a claim's entry is read. Callers hold mu.
+func (c *Cache) saw(cl *claim, res *Result) {
+	res.Bytes += cl.pinned.obj.Size
+	if cl.e.seen {
+		res.Again += cl.pinned.obj.Size
+	} else {
+		res.First, cl.e.seen = true, true
+	}
 }
 
 // Write writes intent i, which Decide gave to this lease as a Miss. On success

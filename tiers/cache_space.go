@@ -17,6 +17,7 @@ import "context"
 type space struct {
 	level    Level
 	tier     Tier
+	runs     RunTier // the same, nil where it has no runs
 	traits   Traits
 	capacity int64
 	limit    int64 // 80 % of capacity, 100 % in the last tier
@@ -270,6 +271,16 @@ func (c *Cache) untake(s *space, n int64) {
 	defer c.mu.Unlock()
 	s.used -= n
 	s.reserved -= n
+	c.serve()
+}
+
+// ungrant turns a part of a reservation back into a claim, to be taken again.
+func (c *Cache) ungrant(s *space, n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.used -= n
+	s.reserved -= n
+	s.claimed += n
 	c.serve()
 }
 

@@ -10,6 +10,8 @@
 //	pool.go      the fixed set of I/O buffers, given out in order
 //	transfer.go  one entry in chunks between content and a tier, with its times
 //	filetier.go, cputier.go, gputier.go, nulltier.go  the tiers
+//	layout.go    how a storage tier keeps entries in files: a file each, or
+//	             slottier.go, packtier.go, chunktier.go; run.go, cache_run.go move neighbours together
 //	owneddir.go  the directory that the suite made itself, and the only place where it deletes
 //
 // The package knows strings, sizes and bytes. It imports no other package of this module.

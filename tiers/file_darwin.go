@@ -17,7 +17,11 @@ func setDirect(fd int) error {
 func syncData(fd int) error { return retry(func() error { return unix.Fsync(fd) }) }
 
 // preallocate does nothing: there is no fallocate.
-func preallocate(int, int64) (bool, error) { return false, nil }
+func preallocate(int, int64, int64) (bool, error) { return false, nil }
+
+// punch: APFS can (F_PUNCHHOLE), but that was never tried on a Mac, and a deletion that frees nothing would make every
+// number of the storage tier's fill wrong.
+func punch(int, int64, int64) error { return unix.EOPNOTSUPP }
 
 // dropCache turns off caching of the file, the nearest that macOS offers.
 func dropCache(fd int) error { return setDirect(fd) }

@@ -17,14 +17,22 @@ func setDirect(int) error { return nil }
 // syncData makes a file's data durable, and of its metadata what is needed to find it.
 func syncData(fd int) error { return retry(func() error { return unix.Fdatasync(fd) }) }
 
-// preallocate gives a new file its blocks, so that direct writes extend nothing; false means that the filesystem
-// cannot.
-func preallocate(fd int, size int64) (bool, error) {
-	err := retry(func() error { return unix.Fallocate(fd, 0, 0, size) })
+// preallocate gives a stretch of a file its blocks, so that direct writes extend nothing; false means that the
+// filesystem cannot.
+func preallocate(fd int, off, size int64) (bool, error) {
+	err := retry(func() error { return unix.Fallocate(fd, 0, off, size) })
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
 		return false, nil
 	}
 	return true, err
+}
+
+// punch gives the blocks of a stretch of a file back to the filesystem; what is read there later is zeros. Errors that
+// match unix.EOPNOTSUPP say that the filesystem cannot.
+func punch(fd int, off, size int64) error {
+	return retry(func() error {
+		return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, size)
+	})
 }
 
 // dropCache asks that nothing of the file stay in the page cache.

@@ -29,7 +29,8 @@ type FileTier struct {
 	warnings []string
 
 	calls         spareCalls
-	noPreallocate atomic.Bool // the filesystem cannot, asked once
+	noPreallocate atomic.Bool // the filesystem cannot, asked once, or the layout does not
+	unflushed     bool        // Commit closes a file without flushing it: of layouts over this tier
 
 	mu      sync.Mutex
 	writing map[id]struct{} // not to be opened yet
@@ -137,16 +138,25 @@ func (t *FileTier) Create(_ context.Context, o Object) (Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.direct && !t.noPreallocate.Load() {
-		can, err := preallocate(w.fd, alignUp(o.Size, int64(t.traits.Align)))
-		if err != nil {
-			return nil, errors.Join(t.error("preallocate", w.file, -1, err), w.Abort())
-		}
-		if !can {
-			t.noPreallocate.Store(true)
-		}
+	if err := t.preallocate(w.file, 0, o.Size); err != nil {
+		return nil, errors.Join(err, w.Abort())
 	}
 	return w, nil
+}
+
+// preallocate gives size bytes of the file at off their blocks under direct I/O, where the filesystem can.
+func (t *FileTier) preallocate(f *file, off, size int64) error {
+	if !t.direct || t.noPreallocate.Load() {
+		return nil
+	}
+	can, err := preallocate(f.fd, off, alignUp(size, int64(t.traits.Align)))
+	if err != nil {
+		return t.error("preallocate", f, -1, err)
+	}
+	if !can {
+		t.noPreallocate.Store(true)
+	}
+	return nil
 }
 
 func (t *FileTier) create(o Object) (*fileWriter, error) {
@@ -213,6 +223,15 @@ func (t *FileTier) Open(_ context.Context, o Object) (Reader, error) {
 	if t.isWriting(o) {
 		return nil, t.error("open", newFile(o), -1, ErrNotFound)
 	}
+	r, err := t.openCold(o)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// openCold opens a file, out of the page cache.
+func (t *FileTier) openCold(o Object) (*fileReader, error) {
 	r, err := t.open(o)
 	if err != nil {
 		return nil, err

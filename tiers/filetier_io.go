@@ -21,7 +21,8 @@ func (w *fileWriter) WriteAt(_ context.Context, p []byte, off int64) error {
 	return nil
 }
 
-// Commit makes the file durable: fdatasync under direct I/O, else fsync and dropping it from the page cache.
+// Commit makes the file durable: fdatasync under direct I/O, else fsync and dropping it from the page cache. An
+// unflushed one is only closed.
 func (w *fileWriter) Commit(context.Context) error {
 	if w.closed.Load() {
 		return w.tier.error("flush", w.file, -1, ErrClosed)
@@ -44,13 +45,20 @@ func (w *fileWriter) Commit(context.Context) error {
 }
 
 func (w *fileWriter) flush() error {
-	if w.tier.direct {
-		return syncData(w.fd)
+	if w.tier.unflushed {
+		return nil
 	}
-	if err := retry(func() error { return unix.Fsync(w.fd) }); err != nil {
+	return w.tier.flush(w.fd)
+}
+
+func (t *FileTier) flush(fd int) error {
+	if t.direct {
+		return syncData(fd)
+	}
+	if err := retry(func() error { return unix.Fsync(fd) }); err != nil {
 		return err
 	}
-	return dropCache(w.fd)
+	return dropCache(fd)
 }
 
 // Abort closes and unlinks the file.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sys/unix"
 )
 
 // slotsKey names the file of a SlotTier.
@@ -14,10 +16,11 @@ const slotsKey = "slots"
 
 // SlotTier keeps entries in slots of one size in one preallocated file, as
 // engines do that offload fixed-size blocks: nothing is created, flushed or
-// unlinked per entry, and what is written together lies together. Direct I/O is
-// what makes a write reach the device without a flush; where the filesystem
-// refuses it the tier says so in its Warnings. The directory stays the caller's
-// to close, after the tier.
+// unlinked per entry. An entry takes the lowest free slot, so that entries
+// written together lie together as far as there are free slots side by side,
+// and are written and read as runs there. Direct I/O is what makes a write reach
+// the device without a flush; where the filesystem refuses it the tier says so
+// in its Warnings. The directory stays the caller's to close, after the tier.
 type SlotTier struct {
 	*FileTier
 	slot  int64
@@ -33,7 +36,7 @@ type SlotTier struct {
 	taken   int64    // slots in use
 }
 
-var _ Tier = (*SlotTier)(nil)
+var _ RunTier = (*SlotTier)(nil)
 
 // NewSlotTier makes the file with room for capacity bytes in whole slots of at
 // least size bytes. Entries smaller than a slot take one each, so that the file
@@ -56,7 +59,7 @@ func NewSlotTier(dir *OwnedDir, opt FileOptions, size, capacity int64) (_ *SlotT
 			err = errors.Join(err, t.out.Abort())
 		}
 	}()
-	if _, err = preallocate(t.out.fd, alignUp(capacity, t.slot)); err != nil {
+	if _, err = preallocate(t.out.fd, 0, alignUp(capacity, t.slot)); err != nil {
 		return nil, ft.error("preallocate", t.out.file, -1, err)
 	}
 	if t.in, err = ft.open(o); err != nil {
@@ -70,10 +73,13 @@ func NewSlotTier(dir *OwnedDir, opt FileOptions, size, capacity int64) (_ *SlotT
 	return t, nil
 }
 
-// Close removes the file.
+// Close removes the file, unless the directory keeps its files.
 func (t *SlotTier) Close() error {
 	if !t.ended.CompareAndSwap(false, true) {
 		return nil
+	}
+	if t.dir.keep {
+		return errors.Join(t.in.Close(), unix.Close(t.out.fd))
 	}
 	return errors.Join(t.in.Close(), t.out.Abort())
 }
@@ -91,42 +97,6 @@ type slotEntry struct {
 	o    Object
 	at   int64 // number of the slot
 	uses int   // guarded by SlotTier.mu
-}
-
-// Create takes the lowest free slot.
-func (t *SlotTier) Create(_ context.Context, o Object) (Writer, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch {
-	case t.ended.Load():
-		return nil, t.slotError("create", o, -1, ErrClosed)
-	case o.Size > t.slot:
-		return nil, t.slotError("create", o, -1, fmt.Errorf("%d bytes do not fit into a slot of %d", o.Size, t.slot))
-	case t.entries[o.id()] != nil:
-		return nil, t.slotError("create", o, -1, errExists)
-	}
-	e := &slotEntry{o: o, uses: 1}
-	if len(t.free) > 0 {
-		e.at = heap.Pop(&t.free).(int64)
-	} else {
-		e.at = t.fresh
-		t.fresh++
-	}
-	t.taken++
-	t.held += o.Size
-	return &slotWriter{tier: t, e: e}, nil
-}
-
-// Open finds an entry and keeps its slot until Close.
-func (t *SlotTier) Open(_ context.Context, o Object) (Reader, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	e := t.entries[o.id()]
-	if e == nil {
-		return nil, t.slotError("open", o, -1, ErrNotFound)
-	}
-	e.uses++
-	return &slotReader{tier: t, e: e}, nil
 }
 
 // Remove forgets an entry; its slot is used again at once, or when its last
@@ -154,85 +124,6 @@ func (t *SlotTier) release(e *slotEntry) {
 
 func (t *SlotTier) slotError(op string, o Object, off int64, err error) error {
 	return &OpError{Op: op, Path: t.dir.path + "/" + t.out.fan + "/" + t.out.name, Key: o.Key, Offset: off, Err: err}
-}
-
-// within checks that a call stays inside of its entry.
-func (e *slotEntry) within(n int, off int64) error {
-	if off < 0 || off+int64(n) > e.o.Size {
-		return fmt.Errorf("%d bytes at offset %d reach beyond the entry's %d", n, off, e.o.Size)
-	}
-	return nil
-}
-
-type slotWriter struct {
-	tier *SlotTier
-	e    *slotEntry
-	over atomic.Bool
-}
-
-func (w *slotWriter) WriteAt(_ context.Context, p []byte, off int64) error {
-	t := w.tier
-	if err := w.e.within(len(p), off); err != nil {
-		return t.slotError("write", w.e.o, off, err)
-	}
-	if w.over.Load() {
-		return t.slotError("write", w.e.o, off, ErrClosed)
-	}
-	if n, err := t.calls.pwriteFull(t.out.fd, p[:alignUp(len(p), t.traits.Align)], w.e.at*t.slot+off); err != nil {
-		return t.slotError("write", w.e.o, off+int64(n), err)
-	}
-	return nil
-}
-
-// Commit makes the entry visible.
-func (w *slotWriter) Commit(context.Context) error {
-	if !w.over.CompareAndSwap(false, true) {
-		return w.tier.slotError("commit", w.e.o, -1, ErrClosed)
-	}
-	t := w.tier
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.entries[w.e.o.id()] != nil {
-		t.release(w.e)
-		return t.slotError("commit", w.e.o, -1, errExists)
-	}
-	t.entries[w.e.o.id()] = w.e // the writer's use becomes the tier's
-	return nil
-}
-
-func (w *slotWriter) Abort() error {
-	if w.over.CompareAndSwap(false, true) {
-		w.tier.mu.Lock()
-		defer w.tier.mu.Unlock()
-		w.tier.release(w.e)
-	}
-	return nil
-}
-
-type slotReader struct {
-	tier *SlotTier
-	e    *slotEntry
-	over atomic.Bool
-}
-
-func (r *slotReader) ReadAt(_ context.Context, p []byte, off int64) error {
-	t := r.tier
-	if err := r.e.within(len(p), off); err != nil {
-		return t.slotError("read", r.e.o, off, err)
-	}
-	if n, err := t.calls.preadFull(t.in.fd, p[:alignUp(len(p), t.traits.Align)], len(p), r.e.at*t.slot+off); err != nil {
-		return t.slotError("read", r.e.o, off+int64(n), err)
-	}
-	return nil
-}
-
-func (r *slotReader) Close() error {
-	if r.over.CompareAndSwap(false, true) {
-		r.tier.mu.Lock()
-		defer r.tier.mu.Unlock()
-		r.tier.release(r.e)
-	}
-	return nil
 }
 
 // slotHeap is a min-heap of slot numbers.

@@ -30,6 +30,23 @@ func fileTier(t *testing.T, direct bool) *tiers.FileTier {
 	return f
 }
 
+func packTier(t *testing.T, direct bool, opt tiers.PackOptions) *tiers.PackTier {
+	t.Helper()
+	p, err := tiers.NewPackTier(ownedDir(t), tiers.FileOptions{Direct: direct}, opt)
+	tiers.SkipWithoutHoles(t, err)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, p.Close()) })
+	return p
+}
+
+// chunkTier has files that no chunk of the tests divides.
+func chunkTier(t *testing.T, direct bool) *tiers.ChunkTier {
+	t.Helper()
+	c, err := tiers.NewChunkTier(ownedDir(t), tiers.FileOptions{Direct: direct}, 100_000)
+	require.NoError(t, err)
+	return c
+}
+
 func cpuTier(t *testing.T, capacity int64) *tiers.CPUTier {
 	t.Helper()
 	c, err := tiers.NewCPUTier(capacity)
@@ -61,6 +78,11 @@ func everyTier(t *testing.T, run func(t *testing.T, tier tiers.Tier)) {
 	t.Run("direct", func(t *testing.T) { run(t, fileTier(t, true)) })
 	t.Run("buffered", func(t *testing.T) { run(t, fileTier(t, false)) })
 	t.Run("slots", func(t *testing.T) { run(t, slotTier(t)) })
+	t.Run("packed", func(t *testing.T) { run(t, packTier(t, true, tiers.PackOptions{Places: 3})) })
+	t.Run("packed, buffered", func(t *testing.T) { run(t, packTier(t, false, tiers.PackOptions{Places: 3})) })
+	t.Run("grouped", func(t *testing.T) { run(t, packTier(t, true, tiers.PackOptions{Places: 4, Grouped: true})) })
+	t.Run("chunk files", func(t *testing.T) { run(t, chunkTier(t, true)) })
+	t.Run("chunk files, buffered", func(t *testing.T) { run(t, chunkTier(t, false)) })
 	t.Run("gpu", func(t *testing.T) { run(t, gpuTier(t)) })
 	t.Run("null", func(t *testing.T) { run(t, tiers.NewNullTier()) })
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -122,18 +123,19 @@ func (r *record) finish(seconds float64) error {
 	return checkBlocks(r)
 }
 
-// BlockSize returns the tokens of the largest blocks of block traces, judging each file by its first usable row.
-func BlockSize(paths []string) (int, error) {
-	largest := 0
+// BlockSizes returns the different sizes of blocks in block traces, in tokens, smallest first, judging each file by its
+// first usable row.
+func BlockSizes(paths []string) ([]int, error) {
+	var sizes []int
 	for _, path := range paths {
 		rows, err := openBlocks(path, blockTokens)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		for {
 			rec, reason, err := rows.next()
-			if err == nil && reason == nil {
-				largest = max(largest, rec.blockTokens)
+			if err == nil && reason == nil && !slices.Contains(sizes, rec.blockTokens) {
+				sizes = append(sizes, rec.blockTokens)
 			}
 			if err != nil || reason == nil {
 				break
@@ -141,8 +143,9 @@ func BlockSize(paths []string) (int, error) {
 		}
 		_ = rows.close() // only read from
 	}
-	if largest == 0 {
-		return 0, errors.New("no usable row in any of the block traces")
+	if len(sizes) == 0 {
+		return nil, errors.New("no usable row in any of the block traces")
 	}
-	return largest, nil
+	slices.Sort(sizes)
+	return sizes, nil
 }

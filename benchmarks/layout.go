@@ -1,0 +1,68 @@
+package benchmarks
+
+import (
+	"fmt"
+	"strings"
+
+	"kvbench/params"
+	"kvbench/tiers"
+	"kvbench/workloads"
+)
+
+const (
+	// lmcacheTokens is the size of LMCache's chunks, as it comes.
+	lmcacheTokens = 256
+	// maxBlockFiles bounds the files of one block, which are open at a time.
+	maxBlockFiles = 64
+)
+
+// storageLayout says how the storage tier keeps the blocks of a trace in files. It reads the traces' first rows, because
+// that depends on the size of their blocks, and refuses what cannot be.
+func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error) {
+	if v.Bench.Name != "BlockTrace" {
+		return l, nil
+	}
+	files, err := workloads.ExpandPaths(v.BlockTracePath, workloads.BlockExtensions()...)
+	if err != nil {
+		return l, err
+	}
+	sizes, err := workloads.BlockSizes(files)
+	if err != nil {
+		return l, err
+	}
+	largest := sizes[len(sizes)-1]
+	if block := v.Sizer().Bytes(largest); block > capacity {
+		return l, fmt.Errorf("-storage-capacity-gb: a block of %d tokens takes %d bytes, the storage tier has %d; give it room for many of them",
+			largest, block, capacity)
+	}
+	switch {
+	case v.Layout == "slots":
+		return tiers.Layout{Kind: tiers.LayoutSlots, Bytes: v.Sizer().Bytes(largest)}, nil
+	case v.Layout == "lmcache":
+		if l, err = lmcacheLayout(sizes); l.Kind == tiers.LayoutChunks {
+			l.Bytes = v.Sizer().Bytes(lmcacheTokens)
+		}
+		return l, err
+	case v.Packed() > 0:
+		return tiers.Layout{Kind: tiers.LayoutPacked, Places: v.Packed()}, nil
+	}
+	return l, nil
+}
+
+// lmcacheLayout makes files of 256 tokens of blocks that are multiples of that, or of which a whole number makes one.
+func lmcacheLayout(sizes []int) (tiers.Layout, error) {
+	whole := true
+	for _, n := range sizes {
+		whole = whole && n%lmcacheTokens == 0
+	}
+	largest := sizes[len(sizes)-1]
+	switch {
+	case whole && largest <= maxBlockFiles*lmcacheTokens:
+		return tiers.Layout{Kind: tiers.LayoutChunks}, nil
+	case len(sizes) == 1 && lmcacheTokens%largest == 0:
+		return tiers.Layout{Kind: tiers.LayoutGrouped, Places: lmcacheTokens / largest}, nil
+	}
+	return tiers.Layout{}, fmt.Errorf("-layout lmcache: the trace has blocks of %s tokens; files of %d tokens need blocks of a multiple "+
+		"of that, up to %d, or all of one size that divides it; use block, slots or packed=N",
+		strings.Trim(strings.Join(strings.Fields(fmt.Sprint(sizes)), ", "), "[]"), lmcacheTokens, maxBlockFiles*lmcacheTokens)
+}

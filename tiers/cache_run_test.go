@@ -1,0 +1,144 @@
+package tiers
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// requestCounter is an Observer that counts the requests to the storage tier.
+type requestCounter struct {
+	nobody
+	reads, writes atomic.Int64
+}
+
+func (r *requestCounter) Chunk(_ Tag, l Level, op Op, _ Phase, _ int64) {
+	switch {
+	case l != Storage:
+	case op == Read:
+		r.reads.Add(1)
+	default:
+		r.writes.Add(1)
+	}
+}
+
+// layoutCache makes a cache over a real directory, and, if cpu > 0, memory above it.
+func layoutCache(t *testing.T, l Layout, direct bool, cpu, capacity int64) (*Cache, *requestCounter, Tier) {
+	t.Helper()
+	dir, err := OpenOwnedDir(OwnedOptions{CacheDir: t.TempDir()})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, dir.Close()) })
+	tier, _, err := NewStorageTier(dir, FileOptions{Direct: direct}, l, capacity)
+	SkipWithoutHoles(t, err)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, tier.Close()) })
+	pool, err := NewPool(16, 64<<10)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, pool.Close()) })
+	start := time.Now()
+	now := func() time.Duration { return time.Since(start) }
+	count := &requestCounter{}
+	cfg := CacheConfig{Now: now, Observer: count,
+		Transfer: &Transfer{Pool: pool, Content: NewContent(nonceA, 0), Chunk: 64 << 10, Depth: 1, Verify: VerifyFull, Now: now}}
+	if cpu > 0 {
+		mem, err := NewCPUTier(cpu)
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, mem.Close()) })
+		cfg.Levels = append(cfg.Levels, LevelConfig{CPU, mem, cpu})
+	}
+	cfg.Levels = append(cfg.Levels, LevelConfig{Storage, tier, capacity})
+	c, err := NewCache(cfg)
+	require.NoError(t, err)
+	return c, count, tier
+}
+
+// Blocks of a real directory are evicted, read in runs and written in runs by many workers at once; the decisions are
+// those of books and one worker, every byte is verified, and the tier holds what the cache says.
+func TestLayoutsUnderEviction(t *testing.T) {
+	const unit = 1 << 10 // blocks are up to 8 KiB
+	requests := blockRequests(3, 250)
+	for i := range requests {
+		for k := range requests[i] {
+			requests[i][k].Size *= unit
+		}
+	}
+	const capacity = 1100 * unit
+	books, _ := testCache(t, 0, 0, 0, capacity)
+	want := play(t, books, requests, 1, false)
+	require.Positive(t, books.Counters().Evicted)
+	moved := map[rune]int64{}
+	for _, d := range want {
+		for _, o := range d {
+			moved[o]++
+		}
+	}
+	for name, l := range map[string]Layout{
+		"files": {}, "slots": {Kind: LayoutSlots, Bytes: 8 * unit}, "packed": {Kind: LayoutPacked, Places: 5},
+		"grouped": {Kind: LayoutGrouped, Places: 4}, "chunks": {Kind: LayoutChunks, Bytes: 4 * unit},
+	} {
+		for _, direct := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/direct=%t", name, direct), func(t *testing.T) {
+				c, count, tier := layoutCache(t, l, direct, 0, capacity)
+				assert.Equal(t, want, play(t, c, requests, 8, false))
+				assert.Equal(t, cacheState(books), cacheState(c))
+				_, runs := tier.(RunTier)
+				assert.Equal(t, runs, count.reads.Load() < moved['h']*3/4, "%d blocks read by %d requests", moved['h'], count.reads.Load())
+				if l.Kind != LayoutSlots { // whose free places are scattered by then
+					assert.Equal(t, runs, count.writes.Load() < moved['m']*3/4, "%d blocks written by %d requests", moved['m'], count.writes.Load())
+				}
+				sameFootprint(t, c, tier)
+			})
+		}
+		t.Run(name+"/cancelled", func(t *testing.T) {
+			c, _, tier := layoutCache(t, l, true, 300*unit, capacity/2)
+			play(t, c, requests, 8, true)
+			require.NoError(t, c.check())
+			sameFootprint(t, c, tier)
+			require.NoError(t, c.Clear(t.Context()))
+			sameFootprint(t, c, tier)
+		})
+	}
+}
+
+// sameFootprint wants the tier to hold the bytes that the cache says, where it counts them.
+func sameFootprint(t *testing.T, c *Cache, tier Tier) {
+	t.Helper()
+	f, ok := tier.(interface{ Footprint() (held, waste int64) })
+	if !ok {
+		return
+	}
+	held, _ := f.Footprint()
+	gauges := c.Gauges(nil)
+	assert.Equal(t, gauges[len(gauges)-1].Used, held)
+}
+
+// An entry of several files whose second one cannot be closed is gone altogether.
+func TestChunkFilesAreCommittedTogether(t *testing.T) {
+	dir, err := OpenOwnedDir(OwnedOptions{CacheDir: t.TempDir()})
+	require.NoError(t, err)
+	tier, err := NewChunkTier(dir, FileOptions{}, 4096)
+	require.NoError(t, err)
+	o := Object{Key: "k", Size: 3 * 4096}
+	w, err := tier.Create(t.Context(), o)
+	require.NoError(t, err)
+	f := w.(*chunkWriter).files[1]
+	require.NoError(t, unix.Close(f.fd))
+	f.fd = 1 << 30 // nobody's
+	require.ErrorIs(t, w.Commit(t.Context()), unix.EBADF)
+	require.NoError(t, w.Abort())
+	_, err = tier.Open(t.Context(), o)
+	require.ErrorIs(t, err, ErrNotFound)
+	files, err := filepath.Glob(dir.Path() + "/??/*")
+	require.NoError(t, err)
+	assert.Empty(t, files)
+	w, err = tier.Create(t.Context(), o)
+	require.NoError(t, err, "nothing is in the way")
+	require.NoError(t, w.Abort())
+	require.NoError(t, dir.Close())
+}

@@ -1,0 +1,296 @@
+package tiers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+)
+
+// Create gives the entry the next place.
+func (t *PackTier) Create(ctx context.Context, o Object) (Writer, error) {
+	w, err := t.CreateRun(ctx, []Object{o}, 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// CreateRun gives entries the next places of the file that takes entries, as
+// many as it has left; grouped ones a file of their own. With direct I/O their
+// blocks are allocated here: a full disk shows.
+func (t *PackTier) CreateRun(_ context.Context, objects []Object, at int, limit int64) (RunWriter, error) {
+	w, err := t.place(objects, at, limit)
+	if err != nil {
+		return nil, &OpError{Op: "create", Path: t.dir.path, Key: objects[0].Key, Offset: -1, Err: err}
+	}
+	f, err := t.file(w.pack())
+	if err == nil {
+		err = t.preallocate(f.file, w.run[0].at, w.room())
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.Abort())
+	}
+	w.out = f
+	return w, nil
+}
+
+// place chooses the places of a run.
+func (t *PackTier) place(objects []Object, at int, limit int64) (*packWriter, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.ended:
+		return nil, ErrClosed
+	case t.entries[objects[0].id()] != nil:
+		return nil, errExists
+	}
+	p := t.current
+	if p == nil {
+		p = &pack{gen: t.made, free: t.opt.Places}
+		t.made++
+	}
+	most := p.free
+	if t.opt.Grouped {
+		most -= at % t.opt.Places
+	}
+	w := &packWriter{packRun: packRun{tier: t}}
+	first := p.end
+	for i, o := range objects[:min(most, len(objects))] {
+		if i > 0 && (p.end-first+t.padded(o) > limit || t.entries[o.id()] != nil) {
+			break
+		}
+		e := &packEntry{o: o, in: p, at: p.end, room: alignUp(o.Size, t.unit), uses: 1}
+		w.run = append(w.run, e)
+		p.end += e.room
+		t.held += o.Size
+		t.used += e.room
+	}
+	p.writers++
+	p.live += len(w.run)
+	p.free -= len(w.run)
+	if t.opt.Grouped {
+		p.free = 0
+	}
+	if t.current = p; p.free == 0 {
+		t.current = nil
+	}
+	return w, nil
+}
+
+func (t *PackTier) padded(o Object) int64 { return alignUp(o.Size, int64(t.traits.Align)) }
+
+// Open finds an entry and keeps its place until Close.
+func (t *PackTier) Open(ctx context.Context, o Object) (Reader, error) {
+	r, err := t.OpenRun(ctx, []Object{o}, 0)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// OpenRun finds entries side by side in one file, and keeps their places until
+// Close. Without direct I/O the file is dropped from the page cache, so that what
+// is read comes from the device.
+func (t *PackTier) OpenRun(_ context.Context, objects []Object, limit int64) (RunReader, error) {
+	r := t.find(objects, limit)
+	if r == nil {
+		return nil, &OpError{Op: "open", Path: t.dir.path, Key: objects[0].Key, Offset: -1, Err: ErrNotFound}
+	}
+	var err error
+	if r.in, err = t.openCold(r.pack().object()); err != nil {
+		return nil, errors.Join(err, r.release())
+	}
+	return r, nil
+}
+
+func (t *PackTier) find(objects []Object, limit int64) *packReader {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := &packReader{packRun: packRun{tier: t}}
+	next := int64(0)
+	for i, o := range objects {
+		e := t.entries[o.id()]
+		if e == nil || i > 0 && (e.in != r.pack() || e.at != next || e.at-r.run[0].at+t.padded(o) > limit) {
+			break
+		}
+		e.uses++
+		next = e.at + e.room
+		r.run = append(r.run, e)
+	}
+	if len(r.run) == 0 {
+		return nil
+	}
+	return r
+}
+
+// Remove forgets an entry; its place is free when that returns, or when its last
+// reader closes.
+func (t *PackTier) Remove(_ context.Context, o Object) error {
+	t.mu.Lock()
+	e := t.entries[o.id()]
+	if e == nil {
+		t.mu.Unlock()
+		return &OpError{Op: "remove", Path: t.dir.path, Key: o.Key, Offset: -1, Err: ErrNotFound}
+	}
+	delete(t.entries, o.id())
+	e.uses--
+	unused := e.uses == 0
+	t.mu.Unlock()
+	if unused {
+		return t.vacate(e)
+	}
+	return nil
+}
+
+// packRun is the places of one writer or reader, side by side in one file.
+type packRun struct {
+	tier *PackTier
+	run  []*packEntry
+	over atomic.Bool
+}
+
+// Len and Start implement Run.
+func (r *packRun) Len() int          { return len(r.run) }
+func (r *packRun) Start(i int) int64 { return r.run[i].at - r.run[0].at }
+
+func (r *packRun) pack() *pack { return r.run[0].in }
+
+// room is the bytes of all places.
+func (r *packRun) room() int64 {
+	last := len(r.run) - 1
+	return r.Start(last) + r.run[last].room
+}
+
+// error names the entry that the run begins with and the file.
+func (r *packRun) error(op string, off int64, err error) error {
+	f := newFile(r.pack().object())
+	return &OpError{Op: op, Path: r.tier.dir.path + "/" + f.fan + "/" + f.name, Key: r.run[0].o.Key, Offset: off, Err: err}
+}
+
+// within checks that a call stays inside of the entries.
+func (r *packRun) within(n int, off int64) error {
+	last := len(r.run) - 1
+	if end := r.Start(last) + r.run[last].o.Size; off < 0 || off+int64(n) > end {
+		return fmt.Errorf("%d bytes at offset %d reach beyond the entry's %d", n, off, end)
+	}
+	return nil
+}
+
+type packWriter struct {
+	packRun
+	out *fileWriter
+}
+
+func (w *packWriter) WriteAt(_ context.Context, p []byte, off int64) error {
+	t := w.tier
+	if err := w.within(len(p), off); err != nil {
+		return w.error("write", off, err)
+	}
+	if w.over.Load() {
+		return w.error("write", off, ErrClosed)
+	}
+	if n, err := t.calls.pwriteFull(w.out.fd, p[:alignUp(len(p), t.traits.Align)], w.run[0].at+off); err != nil {
+		return w.error("write", off+int64(n), err)
+	}
+	return nil
+}
+
+// Commit flushes the file, if the layout does, and makes the entries visible.
+func (w *packWriter) Commit(context.Context) error {
+	t := w.tier
+	if w.over.Load() {
+		return w.error("flush", -1, ErrClosed)
+	}
+	if !t.unflushed {
+		if err := t.flush(w.out.fd); err != nil {
+			return errors.Join(w.error("flush", -1, err), w.Abort())
+		}
+	}
+	if !w.over.CompareAndSwap(false, true) {
+		return w.error("flush", -1, ErrClosed)
+	}
+	if err := w.leave(); err != nil {
+		return errors.Join(err, t.vacate(w.run...))
+	}
+	if err := w.publish(); err != nil {
+		return errors.Join(w.error("commit", -1, err), t.vacate(w.run...))
+	}
+	return nil
+}
+
+// leave ends the writing, of the whole file where nothing follows.
+func (w *packWriter) leave() error {
+	p := w.pack()
+	w.tier.mu.Lock()
+	p.writers--
+	done := p.settle()
+	w.tier.mu.Unlock()
+	if done {
+		return w.tier.seal(p)
+	}
+	return nil
+}
+
+func (w *packWriter) publish() error {
+	t := w.tier
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range w.run {
+		if t.entries[e.o.id()] != nil {
+			return errExists
+		}
+	}
+	for _, e := range w.run {
+		t.entries[e.o.id()] = e // the writer's use becomes the tier's
+	}
+	return nil
+}
+
+func (w *packWriter) Abort() error {
+	if !w.over.CompareAndSwap(false, true) {
+		return nil
+	}
+	return errors.Join(w.leave(), w.tier.vacate(w.run...))
+}
+
+type packReader struct {
+	packRun
+	in *fileReader
+}
+
+func (r *packReader) ReadAt(_ context.Context, p []byte, off int64) error {
+	t := r.tier
+	if err := r.within(len(p), off); err != nil {
+		return r.error("read", off, err)
+	}
+	if n, err := t.calls.preadFull(r.in.fd, p[:alignUp(len(p), t.traits.Align)], len(p), r.run[0].at+off); err != nil {
+		return r.error("read", off+int64(n), err)
+	}
+	return nil
+}
+
+// Close lets go of the places; those whose entries were removed meanwhile are
+// free when it returns.
+func (r *packReader) Close() error {
+	if !r.over.CompareAndSwap(false, true) {
+		return nil
+	}
+	return errors.Join(r.in.Close(), r.release())
+}
+
+func (r *packReader) release() error {
+	var unused []*packEntry
+	r.tier.mu.Lock()
+	for _, e := range r.run {
+		if e.uses--; e.uses == 0 {
+			unused = append(unused, e)
+		}
+	}
+	r.tier.mu.Unlock()
+	var errs []error
+	for _, e := range unused { // not necessarily side by side
+		errs = append(errs, r.tier.vacate(e))
+	}
+	return errors.Join(errs...)
+}

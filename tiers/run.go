@@ -1,0 +1,176 @@
+package tiers
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Run is several entries that lie side by side in one file: entry i begins Start(i) bytes after the first. Between an
+// entry's end and the next one's start lies padding.
+type Run interface {
+	Len() int
+	Start(i int) int64
+}
+
+// RunWriter writes a run: offsets count from the run's first byte, Commit and Abort are for all its entries.
+type RunWriter interface {
+	Writer
+	Run
+}
+
+// RunReader reads a run: offsets count from the run's first byte.
+type RunReader interface {
+	Reader
+	Run
+}
+
+// RunTier is a Tier that lays entries side by side in files, so that one request moves a run of them.
+type RunTier interface {
+	Tier
+	// CreateRun begins writing the first of objects, at least one, in the places where they lie side by side from then
+	// on. How many it takes is the layout's decision; the run's bytes end within limit, unless it is a single entry. at is
+	// the place of objects[0] among the entries of its request. Errors are those of Create for the first of them.
+	CreateRun(ctx context.Context, objects []Object, at int, limit int64) (RunWriter, error)
+	// OpenRun begins reading the first of objects, at least one, as many as lie side by side and end within limit. Errors
+	// are those of Open for the first of them.
+	OpenRun(ctx context.Context, objects []Object, limit int64) (RunReader, error)
+}
+
+// ReadRun reads the first of objects, as many as the tier has side by side within one chunk, with one request, and
+// verifies each as the Transfer says. It returns how many that were, also of a run that failed. An entry larger than a
+// chunk is read alone, as by Read. done is told once, of the entries' bytes without what lies between them.
+func (t *Transfer) ReadRun(ctx context.Context, tier RunTier, objects []Object, done ChunkFunc) (n int, tm Timing, err error) {
+	if len(objects) == 1 || objects[0].Size > int64(t.Chunk) {
+		tm, err = t.Read(ctx, tier, objects[0], done)
+		return 1, tm, err
+	}
+	n = 1
+	defer recoverInto(&err)
+	op, waited, err := t.begin(ctx, objects[0], 1, tier.Traits().Align)
+	tm.Admission = waited
+	if err != nil {
+		return n, tm, err
+	}
+	defer op.release()
+	m := meter{now: t.Now}
+	from := t.Now()
+	n, err = op.readRun(tier, objects, &m, done)
+	tm.Device = m.busy
+	tm.Host = t.Now() - from - m.busy
+	return n, tm, err
+}
+
+func (op *operation) readRun(tier RunTier, objects []Object, m *meter, done ChunkFunc) (n int, err error) {
+	var r RunReader
+	err = m.in(func() (err error) { r, err = tier.OpenRun(op.ctx, objects, int64(op.t.Chunk)); return err })
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, m.in(r.Close)) }()
+	n = r.Len()
+	if op.stopped() {
+		return n, op.err
+	}
+	p := op.bufs[0][:r.Start(n-1)+objects[n-1].Size]
+	if err := m.in(func() error { return r.ReadAt(op.ctx, p, 0) }); err != nil {
+		return n, err
+	}
+	if done != nil {
+		done(Read, sizes(objects[:n]))
+	}
+	for i, o := range objects[:n] {
+		if err := op.t.verify(p[r.Start(i):r.Start(i)+o.Size], o, 0); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// WriteRun writes the first of objects, as many as the tier puts side by side within one chunk, with one request, and
+// returns how many that were. at is the place of the first among the entries of its request. Either all of them are in
+// the tier afterwards or none is. An entry larger than a chunk is written alone, as by Write.
+func (t *Transfer) WriteRun(ctx context.Context, tier RunTier, objects []Object, at int, done ChunkFunc) (n int, tm Timing, err error) {
+	if len(objects) == 1 || objects[0].Size > int64(t.Chunk) {
+		tm, err = t.Write(ctx, tier, objects[0], done)
+		return 1, tm, err
+	}
+	n = 1
+	defer recoverInto(&err)
+	op, waited, err := t.begin(ctx, objects[0], 1, tier.Traits().Align)
+	tm.Admission = waited
+	if err != nil {
+		return n, tm, err
+	}
+	defer op.release()
+	w := runWrite{operation: op, traits: tier.Traits(), done: done, meter: meter{now: t.Now}}
+	from := t.Now()
+	n, err = w.all(tier, objects, at)
+	tm.Device = w.meter.busy
+	tm.Generation = t.Now() - from - w.meter.busy
+	if t.FlushOnly {
+		tm.Device, tm.Host = w.flush, w.meter.busy-w.flush
+	}
+	return n, tm, err
+}
+
+// runWrite is the state of one WriteRun.
+type runWrite struct {
+	*operation
+	traits Traits
+	done   ChunkFunc
+	meter  meter
+	flush  time.Duration
+}
+
+func (w *runWrite) all(tier RunTier, objects []Object, at int) (n int, err error) {
+	var run RunWriter
+	err = w.meter.in(func() (err error) {
+		run, err = tier.CreateRun(w.ctx, objects, at, int64(w.t.Chunk))
+		return err
+	})
+	if err != nil {
+		return 1, err
+	}
+	committed := false
+	defer func() {
+		if !committed { // also when Commit panics
+			err = errors.Join(err, run.Abort())
+		}
+	}()
+	n = run.Len()
+	end := run.Start(n-1) + objects[n-1].Size
+	p := w.bufs[0][:alignUp(end, int64(w.traits.Align))]
+	for i, o := range objects[:n] {
+		next := int64(len(p))
+		if i < n-1 {
+			next = run.Start(i + 1)
+		}
+		// What lies between goes to the disk too: content nobody else has, not what the buffer held before.
+		w.t.Content.stream(o, 0).fill(p[run.Start(i):next])
+	}
+	if w.stopped() {
+		return n, w.err
+	}
+	if err := w.meter.in(func() error { return run.WriteAt(w.ctx, p[:end], 0) }); err != nil {
+		return n, err
+	}
+	if w.done != nil && !w.traits.BytesAtCommit {
+		w.done(Write, sizes(objects[:n]))
+	}
+	from := w.t.Now()
+	err = w.meter.in(func() error { return run.Commit(w.ctx) })
+	w.flush = w.t.Now() - from
+	if committed = err == nil; committed && w.done != nil && w.traits.BytesAtCommit {
+		w.done(Write, sizes(objects[:n]))
+	}
+	return n, err
+}
+
+// sizes sums up the bytes of entries, without padding.
+func sizes(objects []Object) (n int64) {
+	for _, o := range objects {
+		n += o.Size
+	}
+	return n
+}
