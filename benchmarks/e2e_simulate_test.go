@@ -89,7 +89,7 @@ func TestE2ESimulatedDevice(t *testing.T) {
 	b := newBench(t)
 	o := b.ok("-test.bench", "MaxStorageStress", "-division", "open", "-test.benchtime", "60s", "-num-users", "4", "-results-dir", b.results,
 		"-simulate-device", "read=1GiB/s,write=500MiB/s,read-latency=80us,write-latency=20us,parallelism=32")
-	assert.Contains(t, o.stdout, "simulate-device: read=1GiB/s,write=0.48828125GiB/s")
+	assert.Contains(t, o.stdout, "simulate-device: read=1GiB/s,write=500MiB/s")
 	r := theResult(t, b.results)
 	require.NotNil(t, r.Simulation.SustainedUsers)
 	assert.Positive(t, *r.Simulation.QueueGrowth)
