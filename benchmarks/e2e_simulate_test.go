@@ -71,8 +71,8 @@ func TestE2EReplay(t *testing.T) {
 		if name == "python" {
 			assert.EqualValues(t, 1, r.Replay.UnwrittenReads)
 			assert.EqualValues(t, 2, r.Replay.Skipped)
-			assert.EqualValues(t, 4, r.Replay.Reads)
-			assert.EqualValues(t, 3, r.Replay.Writes)
+			assert.EqualValues(t, 6, r.Replay.Reads)
+			assert.EqualValues(t, 5, r.Replay.Writes)
 		}
 	}
 	o := b.ok("-test.bench", "IOTraceReplay")

@@ -39,7 +39,7 @@ loop() {
 	mkfs.ext4 -q -m 0 -E lazy_itable_init=0,lazy_journal_init=0,nodiscard "$(cat "$work/loop")"
 	mount -o noatime "$(cat "$work/loop")" "$work/drive"
 	# Every page of the file in memory once, or the first run would pay for that.
-	dd if=/dev/zero of="$work/drive/fill" bs=1M oflag=direct status=none || true
+	dd if=/dev/zero of="$work/drive/fill" bs=1M oflag=direct status=none 2>&1 | grep -v 'No space left' >&2 || true
 	rm "$work/drive/fill"
 	mkdir -p "$group"
 }
@@ -59,7 +59,8 @@ real() {
 	local out=$1
 	shift
 	export KVBENCH_CACHE_DIR=$dir
-	${AROUND:-} bash -c '[ ! -d "$0" ] || echo $$ >"$0/cgroup.procs"; exec "$@"' "$group" "$work/kvbench.test" -test.run '^$' "${common[@]}" "$@" >>"$out"
+	${AROUND:-} bash -c '[ ! -d "$0" ] || echo $$ >"$0/cgroup.procs"; exec "$@"' "$group" "$work/kvbench.test" -test.run '^$' "${common[@]}" "$@" \
+		>>"$out" 2>"$work/errors" || { cat "$work/errors" >&2; return 1; }
 }
 
 calibrate() {
@@ -78,7 +79,7 @@ pair() {
 	for ((i = 0; i < pairs; i++)); do
 		real "$work/$name-real" -test.benchtime 20s -seed $((42 + i)) "${model[@]}" "$@"
 		"$work/kvbench.test" -test.run '^$' "${common[@]}" -test.benchtime 20s -seed $((42 + i)) "${model[@]}" "$@" \
-			-simulate-device "$(cat "$work/$drive-device")" >>"$work/$name-simulated"
+			-simulate-device "$(cat "$work/$drive-device")" >>"$work/$name-simulated" 2>"$work/errors" || { cat "$work/errors" >&2; return 1; }
 	done
 }
 
