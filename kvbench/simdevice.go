@@ -68,8 +68,8 @@ func (m *DeviceModel) String() string {
 		}
 		return fmt.Sprintf(" and %.0f requests/s", n)
 	}
-	return fmt.Sprintf("simulated device (reads %.2f GiB/s%s after %v, writes %.2f GiB/s%s after %v, %d at a time, %s)",
-		m.Read/bytesPerGiB, iops(m.ReadIOPS), m.ReadLatency, m.Write/bytesPerGiB, iops(m.WriteIOPS), m.WriteLatency, m.Parallelism, medium)
+	return fmt.Sprintf("simulated device (reads %s%s after %v, writes %s%s after %v, %d at a time, %s)",
+		rate(&m.Read), iops(m.ReadIOPS), m.ReadLatency, rate(&m.Write), iops(m.WriteIOPS), m.WriteLatency, m.Parallelism, medium)
 }
 
 // passing is how long a request occupies the medium: its bytes at the bandwidth,
