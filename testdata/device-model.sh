@@ -69,7 +69,6 @@ calibrate() {
 	real "$out" -test.bench 'Tier/tier=storage/op=(read|write)/size=16MiB' -test.benchtime 10s -workers 1 -io-depth 1
 	# Little capacity makes small files, of which some have to be done in that time.
 	real "$out" -test.bench 'StorageCeiling/op=(read|write)' -test.benchtime 10s -workers 8 -chunk-size 64KiB -storage-capacity-gb 0.5
-	real "$out" -test.bench 'StorageCeiling/op=(read|write)' -test.benchtime 10s -workers 4 -chunk-size 64KiB -storage-capacity-gb 0.5
 	"$work/kvreport" device "$out" >"$work/$drive-device" 2>"$work/$drive-why"
 }
 

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -11,10 +12,11 @@ import (
 )
 
 const (
-	// below is the share of a bound under which a run was limited by something else.
-	below = 0.9
-	// flat is the share of the rate that half of the outstanding requests must reach, or more requests did help.
-	flat = 0.9
+	// full is the share of what the medium can pass from which on a run is taken to be limited by it.
+	full = 0.9
+	// short is the share of what bandwidth and latency allow below which something else must be the limit. Real drives scale
+	// worse than the model between one request at a time and enough of them, which must not look like a bound of IOPS.
+	short = 0.67
 	// mixedShare of the bytes must be of either direction, or a run was not a mixed one.
 	mixedShare = 0.1
 )
@@ -109,27 +111,61 @@ func sort(runs []measured) (reads, writes []stream, mixed []measured) {
 }
 
 func (d *derived) direction(name string, runs []stream) (bandwidth int64, iops int, latency time.Duration) {
-	best := slices.MaxFunc(runs, func(a, b stream) int { return cmpFloat(a.rate, b.rate) })
-	bandwidth = round(best.rate)
+	best := slices.MaxFunc(runs, func(a, b stream) int { return cmp.Compare(a.rate, b.rate) })
 	d.because(name, "most bytes/s: %s", best)
-
-	limit := 0.0
-	if s, ok := limitedByRequests(runs, best.rate); ok {
-		iops = int(math.Round(s.rate / float64(s.chunk)))
-		limit = float64(iops)
-		d.because(name+"-iops", "more at a time did not help: %s, which are %d requests/s", s, iops)
+	m := medium{bandwidth: best.rate}
+	first, _ := m.latency(runs)
+	if s, ok := m.limitedByRequests(runs, first); ok {
+		iops = int(math.Round(s.requests()))
+		m.iops = s.requests()
+		d.because(name+"-iops", "the most requests/s, and neither bandwidth nor latency allows so few: %s, which are %d", s, iops)
 	} else {
-		d.because(name+"-iops", "no bound seen")
+		d.because(name+"-iops", "no bound seen: bandwidth and latency explain all runs")
 	}
-	s, pass, ok := limitedByLatency(runs, best.rate, limit)
-	if !ok {
-		d.because(name+"-latency", "none seen: no run stayed below the bandwidth for lack of outstanding requests")
-		return bandwidth, iops, 0
+	least, s := m.latency(runs)
+	if s == nil {
+		d.because(name+"-latency", "not known without a run of -workers 1 -io-depth 1: 0 is assumed")
+		return round(best.rate), iops, 0
 	}
-	each := float64(s.outstanding) * float64(s.chunk) / s.rate
-	latency = time.Duration((each - pass) * float64(time.Second)).Round(time.Microsecond)
-	d.because(name+"-latency", "%s, that is %s for each, of which the medium needs %s", s, micros(each), micros(pass))
-	return bandwidth, iops, latency
+	latency = time.Duration(least * float64(time.Second)).Round(time.Microsecond)
+	d.because(name+"-latency", "%s, that is %s for each, of which the medium needs %s", s, micros(s.each()), micros(m.pass(s.chunk)))
+	return round(best.rate), iops, latency
+}
+
+// requests is how many passed in a second, each how long one took by Little's law.
+func (s stream) requests() float64 { return s.rate / float64(s.chunk) }
+func (s stream) each() float64     { return float64(s.outstanding) / s.requests() }
+
+// medium is what is known of one direction.
+type medium struct{ bandwidth, iops float64 } // iops 0: no bound
+
+// pass is how long a request needs the medium.
+func (m medium) pass(chunk int64) float64 {
+	if m.iops > 0 {
+		return max(float64(chunk)/m.bandwidth, 1/m.iops)
+	}
+	return float64(chunk) / m.bandwidth
+}
+
+// latency is the least time that a request took beyond its passing: waiting for others only adds to it. Runs that fill the
+// medium with more than one request at a time tell nothing. Of runs that agree to the microsecond, the last; nil if none tells.
+func (m medium) latency(runs []stream) (least float64, from *stream) {
+	for i, s := range runs {
+		if s.outstanding > 1 && s.requests()*m.pass(s.chunk) >= full {
+			continue
+		}
+		if l := max(0, s.each()-m.pass(s.chunk)); from == nil || l < least {
+			least, from = l, &runs[i]
+		}
+	}
+	return least, from
+}
+
+// limitedByRequests says whether the run with the most requests/s did fewer than the bandwidth and the latency allow.
+func (m medium) limitedByRequests(runs []stream, latency float64) (stream, bool) {
+	s := slices.MaxFunc(runs, func(a, b stream) int { return cmp.Compare(a.requests(), b.requests()) })
+	pass := m.pass(s.chunk)
+	return s, s.requests() < short*min(1/pass, float64(s.outstanding)/(latency+pass))
 }
 
 // round keeps what a measurement can mean: whole MiB/s, where that is less than 1 %.
@@ -146,58 +182,13 @@ func micros(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Microsecond)
 }
 
-func cmpFloat(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
-// limitedByRequests finds the run with the most requests/s among those that neither the bandwidth nor the number of
-// outstanding requests held back.
-func limitedByRequests(runs []stream, bandwidth float64) (best stream, ok bool) {
-	for _, s := range runs {
-		if s.rate >= below*bandwidth || (ok && s.rate/float64(s.chunk) <= best.rate/float64(best.chunk)) {
-			continue
-		}
-		for _, fewer := range runs {
-			if fewer.chunk == s.chunk && 2*fewer.outstanding <= s.outstanding && fewer.rate >= flat*s.rate {
-				best, ok = s, true
-			}
-		}
-	}
-	return best, ok
-}
-
-// limitedByLatency finds the run that tells the latency best: below bandwidth and IOPS, the fewest outstanding requests, the
-// most requests in a file, because opening and flushing it count, too. pass is how long the medium takes for one request.
-func limitedByLatency(runs []stream, bandwidth, iops float64) (best stream, pass float64, ok bool) {
-	for _, s := range runs {
-		p := float64(s.chunk) / bandwidth
-		if iops > 0 {
-			p = max(p, 1/iops)
-		}
-		if s.rate*p >= below*float64(s.chunk) {
-			continue
-		}
-		if ok && (s.outstanding > best.outstanding || s.outstanding == best.outstanding && s.entry/s.chunk <= best.entry/best.chunk) {
-			continue
-		}
-		best, pass, ok = s, p, true
-	}
-	return best, pass, ok
-}
-
 // duplex compares what mixed runs moved with what one medium and what two would have.
 func (d *derived) duplex(mixed []measured) {
 	if len(mixed) == 0 {
 		d.because("duplex", "not known without StorageCeiling/op=mixed: one medium is assumed, the worse case")
 		return
 	}
-	best := slices.MaxFunc(mixed, func(a, b measured) int { return cmpFloat(a.read+a.write, b.read+b.write) })
+	best := slices.MaxFunc(mixed, func(a, b measured) int { return cmp.Compare(a.read+a.write, b.read+b.write) })
 	r, w := float64(d.device.Read), float64(d.device.Write)
 	total := best.read + best.write
 	share := best.read / total

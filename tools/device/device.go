@@ -24,16 +24,16 @@ other loads can be predicted in virtual time. The reasons, one line for each par
 
   read, write      the most bytes/s that a run moved in that direction
   duplex           whether StorageCeiling/op=mixed moved what two media would, or one
-  read-iops, …     requests/s, where a run reached less than the bandwidth and more outstanding requests did not help
-  read-latency, …  n·c ÷ X - c ÷ bandwidth, of the run below the bandwidth with the fewest outstanding requests
-                   (n outstanding requests of c bytes moved X bytes/s); 0 when one at a time reaches the bandwidth
+  read-latency, …  n·c ÷ X - c ÷ bandwidth, the least of all runs (n outstanding requests of c bytes moved X bytes/s: by
+                   Little's law the time of one request, without its passing the medium)
+  read-iops, …     the most requests/s of any run, where bandwidth and latency would have allowed many more
 
-read and write need one run in each direction with enough outstanding requests (-workers 8 or more). Latencies need runs with
--workers 1 -io-depth 1, IOPS two with a small -chunk-size and different -workers. Only the storage tier counts; of several
-trials the median. parallelism is left at its default: these runs do not tell it from IOPS.`,
+read and write need one run in each direction with enough outstanding requests (-workers 8 or more), latencies one with
+-workers 1 -io-depth 1, IOPS one with a small -chunk-size and many workers. Only the storage tier counts; of several trials the
+median. parallelism is left at its default: these runs do not tell it from IOPS.`,
 	Example: `
 go test ./benchmarks -run '^$' -bench StorageCeiling -workers 16 -division open -benchtime 10s -cache-dir /mnt/nvme > drive.txt
-go test ./benchmarks -run '^$' -bench StorageCeiling -workers 16 -chunk-size 16KiB -division open -benchtime 10s -cache-dir /mnt/nvme >> drive.txt
+go test ./benchmarks -run '^$' -bench StorageCeiling -workers 16 -chunk-size 16KiB -storage-capacity-gb 1 -division open -benchtime 10s -cache-dir /mnt/nvme >> drive.txt
 go test ./benchmarks -run '^$' -bench Tier/tier=storage -workers 1 -io-depth 1 -division open -benchtime 10s -cache-dir /mnt/nvme >> drive.txt
 go test ./benchmarks -run '^$' -bench Synthetic -num-users 40 -division open -simulate-device "$(go tool kvreport device drive.txt)"`,
 	Run: run,

@@ -4,10 +4,10 @@
 // and moves X bytes/s.
 //
 //   - Bandwidth of a direction is the largest X of any run in it.
-//   - A run whose X stays below that is limited by requests/s when another with half as many outstanding requests of the same
-//     size, or fewer, does nearly the same X: then X ÷ c are the IOPS.
-//   - Otherwise it is limited by latency: by Little's law each request took n·c ÷ X, of which c ÷ bandwidth (or 1 ÷ IOPS) passed
-//     on the medium. The rest is the latency.
+//   - By Little's law each request of a run took n·c ÷ X, of which c ÷ bandwidth passed on the medium. The rest is latency and
+//     waiting for others; the least rest of all runs is the latency.
+//   - If the run with the most requests/s did clearly fewer than bandwidth and latency allow, then those are the IOPS, and a
+//     request passes the medium in 1 ÷ IOPS at least.
 //   - Reads and writes share the medium or do not, whichever comes nearer to what StorageCeiling/op=mixed moved.
 //
 // Several runs of one kind count with their median.
