@@ -71,8 +71,8 @@ func TestE2EReplay(t *testing.T) {
 		if name == "python" {
 			assert.EqualValues(t, 1, r.Replay.UnwrittenReads)
 			assert.EqualValues(t, 2, r.Replay.Skipped)
-			assert.EqualValues(t, 4, r.Replay.Reads)
-			assert.EqualValues(t, 3, r.Replay.Writes)
+			assert.EqualValues(t, 6, r.Replay.Reads)
+			assert.EqualValues(t, 5, r.Replay.Writes)
 		}
 	}
 	o := b.ok("-test.bench", "IOTraceReplay")
@@ -89,7 +89,7 @@ func TestE2ESimulatedDevice(t *testing.T) {
 	b := newBench(t)
 	o := b.ok("-test.bench", "MaxStorageStress", "-division", "open", "-test.benchtime", "60s", "-num-users", "4", "-results-dir", b.results,
 		"-simulate-device", "read=1GiB/s,write=500MiB/s,read-latency=80us,write-latency=20us,parallelism=32")
-	assert.Contains(t, o.stdout, "simulate-device: read=1GiB/s,write=0.48828125GiB/s")
+	assert.Contains(t, o.stdout, "simulate-device: read=1GiB/s,write=500MiB/s")
 	r := theResult(t, b.results)
 	require.NotNil(t, r.Simulation.SustainedUsers)
 	assert.Positive(t, *r.Simulation.QueueGrowth)

@@ -45,8 +45,8 @@ func deviceModel(v *params.Values) *kvbench.DeviceModel {
 		return nil
 	}
 	return &kvbench.DeviceModel{
-		Read: float64(d.Read), Write: float64(d.Write), ReadLatency: d.ReadLatency, WriteLatency: d.WriteLatency,
-		Parallelism: d.Parallelism, Duplex: d.Duplex,
+		Read: float64(d.Read), Write: float64(d.Write), ReadIOPS: float64(d.ReadIOPS), WriteIOPS: float64(d.WriteIOPS),
+		ReadLatency: d.ReadLatency, WriteLatency: d.WriteLatency, Parallelism: d.Parallelism, Duplex: d.Duplex,
 	}
 }
 

@@ -16,17 +16,20 @@ import (
 // is free first, waits there for its access latency, in parallel with the other
 // places, and then passes the medium, which it shares with all others in the
 // order of their coming: n bytes occupy the medium for n ÷ bandwidth of their
-// direction. Reads and writes share one medium (a drive that reads 14 and writes
-// 7 GiB/s does half of each when its time is divided evenly); with Duplex each
-// direction has its own. A request leaves its place when its bytes have passed.
+// direction, and where IOPS are given no shorter than 1 ÷ IOPS. Reads and writes
+// share one medium (a drive that reads 14 and writes 7 GiB/s does half of each
+// when its time is divided evenly); with Duplex each direction has its own. A
+// request leaves its place when its bytes have passed.
 //
 // So one request at a time takes latency + size ÷ bandwidth, many at a time reach
-// the bandwidth, and between them throughput grows with the number outstanding up
-// to Parallelism. Flushes, deletions, the filesystem, the CPU and the wear of the
+// the bandwidth or the IOPS, whichever is less, and between them throughput grows
+// with the number outstanding up to Parallelism. Flushes, deletions, the filesystem, the CPU and the wear of the
 // drive cost nothing.
 type DeviceModel struct {
 	Read         float64       `json:"read_bytes_per_s"`
 	Write        float64       `json:"write_bytes_per_s"`
+	ReadIOPS     float64       `json:"read_iops"`  // requests/s, 0 = no bound
+	WriteIOPS    float64       `json:"write_iops"` //
 	ReadLatency  time.Duration `json:"read_latency_ns"`
 	WriteLatency time.Duration `json:"write_latency_ns"`
 	Parallelism  int           `json:"parallelism"`
@@ -40,6 +43,9 @@ func (m *DeviceModel) validate() error {
 	var errs []error
 	if !(m.Read > 0) || !(m.Write > 0) {
 		errs = append(errs, fmt.Errorf("simulated device: bandwidths %g and %g bytes/s must be positive", m.Read, m.Write))
+	}
+	if !(m.ReadIOPS >= 0) || !(m.WriteIOPS >= 0) {
+		errs = append(errs, fmt.Errorf("simulated device: %g and %g requests/s must not be negative", m.ReadIOPS, m.WriteIOPS))
 	}
 	if m.ReadLatency < 0 || m.WriteLatency < 0 {
 		errs = append(errs, fmt.Errorf("simulated device: latencies %v and %v must not be negative", m.ReadLatency, m.WriteLatency))
@@ -56,8 +62,28 @@ func (m *DeviceModel) String() string {
 	if m.Duplex {
 		medium = "full duplex"
 	}
-	return fmt.Sprintf("simulated device (reads %.2f GiB/s after %v, writes %.2f GiB/s after %v, %d at a time, %s)",
-		m.Read/bytesPerGiB, m.ReadLatency, m.Write/bytesPerGiB, m.WriteLatency, m.Parallelism, medium)
+	iops := func(n float64) string {
+		if n == 0 {
+			return ""
+		}
+		return fmt.Sprintf(" and %.0f requests/s", n)
+	}
+	return fmt.Sprintf("simulated device (reads %s%s after %v, writes %s%s after %v, %d at a time, %s)",
+		rate(&m.Read), iops(m.ReadIOPS), m.ReadLatency, rate(&m.Write), iops(m.WriteIOPS), m.WriteLatency, m.Parallelism, medium)
+}
+
+// passing is how long a request occupies the medium: its bytes at the bandwidth,
+// and no shorter than the requests/s allow.
+func (m *DeviceModel) passing(op tiers.Op, bytes int64) time.Duration {
+	rate, iops := m.Read, m.ReadIOPS
+	if op == tiers.Write {
+		rate, iops = m.Write, m.WriteIOPS
+	}
+	seconds := float64(bytes) / rate
+	if iops > 0 {
+		seconds = max(seconds, 1/iops)
+	}
+	return time.Duration(seconds * float64(time.Second))
 }
 
 // simDevice is a tier that takes the time of a DeviceModel and holds no bytes.
@@ -98,15 +124,15 @@ func (d *simDevice) Close() error                               { return nil }
 // submit puts one request into the device and returns when it will be complete.
 // Requests are served in the order of submission, so that this is known at once.
 func (d *simDevice) submit(op tiers.Op, bytes int64) time.Duration {
-	latency, rate, medium := d.model.ReadLatency, d.model.Read, &d.medium[tiers.Read]
+	latency, medium := d.model.ReadLatency, &d.medium[tiers.Read]
 	if op == tiers.Write {
-		latency, rate = d.model.WriteLatency, d.model.Write
+		latency = d.model.WriteLatency
 		if d.model.Duplex {
 			medium = &d.medium[tiers.Write]
 		}
 	}
 	start := max(d.time.now, d.places[0])
-	pass := time.Duration(float64(bytes) / rate * float64(time.Second))
+	pass := d.model.passing(op, bytes)
 	d.busy += pass
 	*medium = max(*medium, start+latency) + pass
 	d.places.replaceFirst(*medium)

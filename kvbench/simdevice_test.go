@@ -77,6 +77,25 @@ func TestDeviceModelGivesWhatItsFormulaSays(t *testing.T) {
 	assert.InEpsilon(t, 4*4096/0.010, rate(sum), 0.02, "small reads: places ÷ latency, however many wait")
 }
 
+// Small requests meet the bound of requests/s, large ones that of bytes/s, each
+// direction its own.
+func TestDeviceModelCountsRequests(t *testing.T) {
+	m := DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadIOPS: 1000, WriteIOPS: 500, Parallelism: 128, Duplex: true}
+	for _, c := range []struct {
+		chunk       int64
+		read, write float64
+	}{{64 << 10, 1000 * 64 << 10, 500 * 64 << 10}, {4 << 20, 1 << 30, 1 << 30}, {3 << 19, 1 << 30, 500 * 3 << 19}} {
+		r, w := &stream{op: tiers.Read, size: 16 * c.chunk}, &stream{op: tiers.Write, size: 16 * c.chunk}
+		runStreams(t, m, c.chunk, 4, r, w)
+		assert.InEpsilon(t, c.read, float64(r.bytes), 0.02, "%d", c.chunk)
+		assert.InEpsilon(t, c.write, float64(w.bytes), 0.02, "%d", c.chunk)
+	}
+	m.Duplex = false
+	r, w := &stream{op: tiers.Read, size: 1 << 20}, &stream{op: tiers.Write, size: 1 << 20}
+	runStreams(t, m, 64<<10, 4, r, w)
+	assert.InEpsilon(t, 1, float64(r.bytes)/(1000*64<<10)+float64(w.bytes)/(500*64<<10), 0.02, "one medium shares its time")
+}
+
 func a2(s *stream) *stream { return &stream{op: s.op, size: s.size} }
 
 func TestDeviceModelSharesItsMediumUnlessDuplex(t *testing.T) {
@@ -156,7 +175,8 @@ func TestSimulatedOverloadIsReported(t *testing.T) {
 }
 
 func TestDeviceModelRefusesNonsense(t *testing.T) {
-	for _, m := range []DeviceModel{{}, {Read: 1, Write: 1}, {Read: 1, Write: -1, Parallelism: 1}, {Read: 1, Write: 1, Parallelism: 1, ReadLatency: -1}} {
+	for _, m := range []DeviceModel{{}, {Read: 1, Write: 1}, {Read: 1, Write: -1, Parallelism: 1}, {Read: 1, Write: 1, Parallelism: 1, ReadLatency: -1},
+		{Read: 1, Write: 1, Parallelism: 1, WriteIOPS: -1}} {
 		_, err := Simulate(t.Context(), optionOne(t, time.Second), SimConfig{Device: &m})
 		require.ErrorContains(t, err, "simulated device")
 	}

@@ -8,9 +8,11 @@ import (
 	"time"
 )
 
-// Device is the drive of -simulate-device. Bandwidths are bytes per second.
+// Device is the drive of -simulate-device. Bandwidths are bytes per second, IOPS requests per second, 0 = as many as the
+// bandwidth lets pass.
 type Device struct {
 	Read, Write               int64
+	ReadIOPS, WriteIOPS       int
 	ReadLatency, WriteLatency time.Duration
 	Parallelism               int
 	Duplex                    bool // reads and writes do not share the medium
@@ -21,18 +23,19 @@ const deviceExample = "such as read=14GiB/s,write=7GiB/s,read-latency=80us,write
 
 // Limits of a device; outside of them no drive and no calculation makes sense.
 const (
-	defaultParallelism = 128
+	DefaultParallelism = 128 // of a device that says nothing of it
 	maxParallelism     = 1 << 20
 	maxDeviceLatency   = time.Minute
 	maxDeviceRate      = 1 << 50
+	maxDeviceIOPS      = 1_000_000_000
 )
 
-var deviceKeys = []string{"read", "write", "read-latency", "write-latency", "parallelism", "duplex"}
+var deviceKeys = []string{"read", "write", "read-iops", "write-iops", "read-latency", "write-latency", "parallelism", "duplex"}
 
-// ParseDevice reads key=value pairs separated by commas. Read and write must be given; the latencies are 0, parallelism 128
-// and duplex false otherwise. The error says what the text must be, to be put after "must be".
+// ParseDevice reads key=value pairs separated by commas. Read and write must be given; the latencies are 0, IOPS
+// without a bound, parallelism 128 and duplex false otherwise. The error says what the text must be, to be put after "must be".
 func ParseDevice(text string) (Device, error) {
-	d := Device{Parallelism: defaultParallelism}
+	d := Device{Parallelism: DefaultParallelism}
 	seen := map[string]bool{}
 	for _, part := range strings.Split(text, ",") {
 		key, value, ok := strings.Cut(strings.TrimSpace(part), "=")
@@ -59,6 +62,10 @@ func (d *Device) set(key, value string) (err error) {
 		d.Read, err = deviceRate(value)
 	case "write":
 		d.Write, err = deviceRate(value)
+	case "read-iops":
+		d.ReadIOPS, err = deviceIOPS(value)
+	case "write-iops":
+		d.WriteIOPS, err = deviceIOPS(value)
 	case "read-latency":
 		d.ReadLatency, err = deviceLatency(value)
 	case "write-latency":
@@ -89,6 +96,14 @@ func deviceRate(text string) (int64, error) {
 	return n, err
 }
 
+func deviceIOPS(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > maxDeviceIOPS {
+		return 0, fmt.Errorf("a whole number of requests/s in 0…%d, 0 = no bound", maxDeviceIOPS)
+	}
+	return n, nil
+}
+
 func deviceLatency(text string) (time.Duration, error) {
 	l, err := readDuration(text)
 	if err == nil && (l < 0 || l > maxDeviceLatency) {
@@ -99,14 +114,15 @@ func deviceLatency(text string) (time.Duration, error) {
 
 // String is the canonical text.
 func (d Device) String() string {
-	rate := func(n int64) string {
-		if n%MiB != 0 {
-			return strconv.FormatInt(n, 10) + "B/s"
-		}
-		return strconv.FormatFloat(float64(n)/float64(GiB), 'f', -1, 64) + "GiB/s"
-	}
+	rate := func(n int64) string { return FormatSize(n) + "/s" }
 	text := fmt.Sprintf("read=%s,write=%s,read-latency=%s,write-latency=%s,parallelism=%d",
 		rate(d.Read), rate(d.Write), d.ReadLatency, d.WriteLatency, d.Parallelism)
+	if d.ReadIOPS > 0 {
+		text += fmt.Sprintf(",read-iops=%d", d.ReadIOPS)
+	}
+	if d.WriteIOPS > 0 {
+		text += fmt.Sprintf(",write-iops=%d", d.WriteIOPS)
+	}
 	if d.Duplex {
 		text += ",duplex=true"
 	}

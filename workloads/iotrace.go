@@ -30,7 +30,8 @@ type IORow struct {
 }
 
 // IOTrace reads an I/O trace, ours or the Python benchmark's, row by row: Timestamp, Operation, Object_Size_Bytes, Tier, Key
-// and Phase, in the order of a header or in this one. Malformed rows are handled as in request traces. .gz and .zst are
+// and Phase, in the order of a header or in this one. The Python benchmark ends lines with CR LF, stamps them with the time of
+// day in microseconds, writes Read and Write only, and has a fourth phase, Both. Malformed rows are handled as in request traces. .gz and .zst are
 // unpacked on the way. It is not safe for concurrent use.
 type IOTrace struct {
 	path   string
@@ -229,13 +230,8 @@ func (t *IOTrace) row(fields [][]byte) (row IORow, header bool, reason error) {
 	if row.Key = text(ioKey); row.Key == "" || len(row.Key) > maxIOKey {
 		return row, false, bad(ioKey, fmt.Sprintf("a key of at most %d bytes", maxIOKey))
 	}
-	for _, phase := range [...]string{"Prefill", "Decode", "Evict"} {
-		if strings.EqualFold(text(ioPhase), phase) {
-			row.Phase = phase
-		}
-	}
-	if row.Phase == "" {
-		return row, false, bad(ioPhase, "Prefill, Decode or Evict")
+	if row.Phase = phaseOf(text(ioPhase), row.Operation); row.Phase == "" {
+		return row, false, bad(ioPhase, "Prefill, Decode, Evict or Both")
 	}
 	if t.usable == 0 {
 		t.first, t.last = at, at
@@ -243,4 +239,21 @@ func (t *IOTrace) row(fields [][]byte) (row IORow, header bool, reason error) {
 	t.last = max(t.last, at)
 	row.At = t.last - t.first
 	return row, false, nil
+}
+
+// phaseOf returns the phase in our spelling, "" for one that nobody writes. The Python benchmark reads a prefix in the phase of
+// the whole request, which is Both when that prefills and decodes: such a read serves the decode.
+func phaseOf(text string, op IOOperation) string {
+	for _, phase := range [...]string{"Prefill", "Decode", "Evict"} {
+		if strings.EqualFold(text, phase) {
+			return phase
+		}
+	}
+	switch {
+	case !strings.EqualFold(text, "Both"):
+		return ""
+	case op == IOWrite:
+		return "Prefill"
+	}
+	return "Decode"
 }

@@ -75,6 +75,27 @@ func TestIOTraceReadsOursAndThePythonBenchmarks(t *testing.T) {
 	assert.Len(t, rows, 3)
 }
 
+// A file as the Python benchmark writes it, every row of it.
+func TestIOTraceReadsThePythonBenchmarksFile(t *testing.T) {
+	rows, report, err := readIO(t, filepath.Join("..", "testdata", "iotrace-small.csv"), false)
+	require.NoError(t, err)
+	assert.EqualValues(t, 14, report.Rows)
+	assert.Zero(t, report.Malformed)
+	for i := range rows {
+		rows[i].At = rows[i].At.Round(time.Microsecond)
+	}
+	assert.Equal(t, IORow{0, IOWrite, 4 << 20, 2, "conv_user_0001_1736171642098_turn_1", "Prefill"}, rows[0])
+	assert.Equal(t, IORow{158 * time.Microsecond, IOWrite, 2 << 20, 0, "trace_user_2_req_0001", "Prefill"}, rows[1])
+	assert.Equal(t, IORow{11644 * time.Microsecond, IORead, 2 << 20, 0, "trace_user_2_req_0001", "Evict"}, rows[4])
+	assert.Equal(t, IORow{11780 * time.Microsecond, IOWrite, 2 << 20, 2, "trace_user_2_req_0001", "Evict"}, rows[5])
+	assert.Equal(t, IORow{37985 * time.Microsecond, IORead, 122880, 2, "kv_system_8f3b1c09d2a47e65", "Decode"}, rows[7], "Both")
+	assert.Equal(t, IORow{65882 * time.Microsecond, IORead, 2 << 20, 2, "trace_user_2_req_0001", "Decode"}, rows[13])
+
+	rows, _, err = readIO(t, ioFile(t, "both.csv", ioHeader+"1,Write,5,Tier-2,k,Both\n"), false)
+	require.NoError(t, err)
+	assert.Equal(t, "Prefill", rows[0].Phase)
+}
+
 func TestIOTraceCountsMalformedRows(t *testing.T) {
 	good := "1,Write,10,Tier-2,k,Prefill\n"
 	for _, bad := range []string{
@@ -117,6 +138,7 @@ func TestIOTraceEndsInTheMiddleOfAWrongFile(t *testing.T) {
 
 func FuzzIOTrace(f *testing.F) {
 	f.Add(ioHeader + "1700000000.000000,Write,1000,Tier-2,u1/c1/t1,Prefill\r\n1700000001.500000,Read,1000,Tier-0,\"a,\"\"b\",Decode\n")
+	f.Add(ioHeader + "1736171642.142218,Read,122880,Tier-2,kv_system_8f3b1c09d2a47e65,Both\r\n")
 	f.Add("1,read,1,0,k,evict\n\n2,delete,0,Tier-1,k,Evict")
 	f.Add("Phase,Key,Tier,Object_Size_Bytes,Operation,Timestamp\n")
 	f.Add("\xef\xbb\xbf" + ioHeader + "9e9,Write,1e3,Tier-2,\x00,Prefill\n,,,,,\n\"")

@@ -8,6 +8,7 @@ import (
 	"kvbench/tools/command"
 	"kvbench/tools/datasize"
 	"kvbench/tools/dedup"
+	"kvbench/tools/device"
 	"kvbench/tools/discover"
 	"kvbench/tools/export"
 	"kvbench/tools/fiojob"
@@ -29,6 +30,7 @@ var commands = []command.Command{
 	submission.Command,
 	discover.Command,
 	datasize.Command,
+	device.Command,
 	dedup.Command,
 	trace.Command,
 }
