@@ -59,6 +59,13 @@ func trialConfig(v *params.Values, trial int) (kvbench.Config, error) {
 		if cfg.Precondition.Bytes == 0 {
 			cfg.Precondition.Bytes = 2 * storage.StorageBytes
 		}
+		if storage.Layout.Kind == tiers.LayoutSlots { // takes nothing larger
+			sizes, err := blockSizes(v)
+			if err != nil {
+				return cfg, err
+			}
+			cfg.Precondition.Tokens = sizes[len(sizes)-1]
+		}
 	}
 	return cfg, nil
 }

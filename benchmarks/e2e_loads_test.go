@@ -29,6 +29,8 @@ func TestBlockTraceLayouts(t *testing.T) {
 		assert.False(t, exists(b.cache), "nothing is left behind")
 	}
 	b := newBench(t)
+	b.ok(append(append(b.micro(), b.places()...), "-test.bench=BlockTrace", "-block-trace-path="+data(t, "mooncake-small.jsonl"), "-layout=slots",
+		"-trace-speedup=0", "-precondition", "-precondition-size-gb=0.3")...) // of entries that fit into the slots
 	for _, layout := range []string{"slots", "packed=4", "lmcache"} {
 		has(t, b.refused("-test.bench=Synthetic", "-layout="+layout), "-layout: must be entry or block but for BlockTrace")
 	}
@@ -44,7 +46,7 @@ func TestLMCacheLayoutOfSessions(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.ok(append(append(b.micro(), b.places()...), "-test.bench=BlockTrace", "-block-trace-path="+data(t, "session-small.json"),
-		"-layout=lmcache", "-trace-speedup=0", "-verify=full")...)
+		"-layout=lmcache", "-trace-speedup=0", "-verify=full", "-precondition", "-precondition-size-gb=0.3")...)
 	res := theResult(t, b.results)
 	require.NotNil(t, res.BlockCache)
 	assert.Less(t, res.BlockCache.Writes.Operations, res.BlockCache.Writes.Blocks)

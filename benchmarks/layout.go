@@ -22,11 +22,7 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 	if v.Bench.Name != "BlockTrace" {
 		return l, nil
 	}
-	files, err := workloads.ExpandPaths(v.BlockTracePath, workloads.BlockExtensions()...)
-	if err != nil {
-		return l, err
-	}
-	sizes, err := workloads.BlockSizes(files)
+	sizes, err := blockSizes(v)
 	if err != nil {
 		return l, err
 	}
@@ -47,6 +43,15 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 		return tiers.Layout{Kind: tiers.LayoutPacked, Places: v.Packed()}, nil
 	}
 	return l, nil
+}
+
+// blockSizes are those of the trace's blocks in tokens, the largest last.
+func blockSizes(v *params.Values) ([]int, error) {
+	files, err := workloads.ExpandPaths(v.BlockTracePath, workloads.BlockExtensions()...)
+	if err != nil {
+		return nil, err
+	}
+	return workloads.BlockSizes(files)
 }
 
 // lmcacheLayout makes files of 256 tokens of blocks that are multiples of that, or of which a whole number makes one.

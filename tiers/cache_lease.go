@@ -247,37 +247,6 @@ func (l *Lease) readOne(ctx context.Context, i int, tag Tag, res Result) (Result
 	return res, err
 }
 
-// hold makes sure that the pin of a claim is on the entry's present replica. It
-// returns an old one that has to be removed. Callers hold mu.
-func (c *Cache) hold(cl *claim) (left *replica) {
-	if cl.e.state == evicted {
-		return nil
-	}
-	if cl.e.at == nil {
-		c.touch(cl.e)
-	}
-	if cl.pinned == cl.e.cur {
-		return nil
-	}
-	if cl.pinned != nil {
-		// It sank since the last read. Staying with the old copy would keep
-		// its space from the writer that made it sink.
-		left = c.unpin(cl.pinned)
-	}
-	cl.pinned = pin(cl.e)
-	return left
-}
-
-// saw notes that a claim's entry is read. Callers hold mu.
-func (c *Cache) saw(cl *claim, res *Result) {
-	res.Bytes += cl.pinned.obj.Size
-	if cl.e.seen {
-		res.Again += cl.pinned.obj.Size
-	} else {
-		res.First, cl.e.seen = true, true
-	}
-}
-
 // Write writes intent i, which Decide gave to this lease as a Miss. On success
 // the entry is readable by all and pinned by this lease.
 func (l *Lease) Write(ctx context.Context, i int, tag Tag) (Result, error) {

@@ -79,6 +79,37 @@ func (l *Lease) gather(i int) (in *space, left []*replica) {
 	return in, left
 }
 
+// hold makes sure that the pin of a claim is on the entry's present replica. It
+// returns an old one that has to be removed. Callers hold mu.
+func (c *Cache) hold(cl *claim) (left *replica) {
+	if cl.e.state == evicted {
+		return nil
+	}
+	if cl.e.at == nil {
+		c.touch(cl.e)
+	}
+	if cl.pinned == cl.e.cur {
+		return nil
+	}
+	if cl.pinned != nil {
+		// It sank since the last read. Staying with the old copy would keep
+		// its space from the writer that made it sink.
+		left = c.unpin(cl.pinned)
+	}
+	cl.pinned = pin(cl.e)
+	return left
+}
+
+// saw notes that a claim's entry is read. Callers hold mu.
+func (c *Cache) saw(cl *claim, res *Result) {
+	res.Bytes += cl.pinned.obj.Size
+	if cl.e.seen {
+		res.Again += cl.pinned.obj.Size
+	} else {
+		res.First, cl.e.seen = true, true
+	}
+}
+
 // WriteRun writes intent i, which DecideBlocks gave to this lease as a Miss, and
 // those behind it that are ours too, with one request as far as the tier puts them
 // side by side. It returns how many intents it dealt with, also when it fails; on
