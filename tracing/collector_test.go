@@ -20,12 +20,12 @@ type fakeProbes struct {
 	openErr  error
 }
 
-func (f *fakeProbes) describe() (Attach, Attach) { return AttachBTF, attachNone }
-func (f *fakeProbes) open() error                { f.opened++; return f.openErr }
-func (f *fakeProbes) shut() error                { f.shutDone++; return nil }
-func (f *fakeProbes) read() (counts, error)      { return f.counts, nil }
-func (f *fakeProbes) missed() int64              { return 0 }
-func (f *fakeProbes) close() error               { f.closed++; return nil }
+func (f *fakeProbes) describe() (Attach, Attach, []string) { return AttachBTF, attachNone, nil }
+func (f *fakeProbes) open() error                          { f.opened++; return f.openErr }
+func (f *fakeProbes) shut() error                          { f.shutDone++; return nil }
+func (f *fakeProbes) read() (counts, error)                { return f.counts, nil }
+func (f *fakeProbes) missed() int64                        { return 0 }
+func (f *fakeProbes) close() error                         { f.closed++; return nil }
 func (f *fakeProbes) stranded(uint64) ([2]int64, uint64, error) {
 	return f.lost, 0, nil
 }
