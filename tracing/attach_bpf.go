@@ -106,6 +106,7 @@ func load(opt Options, targets []target, way Attach, kernel kernelFacts) (*kerne
 	if err := configure(spec, targets, values); err != nil {
 		return nil, "", err
 	}
+	all := spec.Copy()
 	skip := map[string]bool{
 		"insert": kernel.haveStart, "io_start": !kernel.haveStart,
 		"fork": watch.mode != watchSet, "exec": watch.comm[0] == 0,
@@ -120,8 +121,10 @@ func load(opt Options, targets []target, way Attach, kernel kernelFacts) (*kerne
 			delete(spec.Programs, name) // one event that the kernel lacks would fail them all
 		}
 	}
-	for _, m := range []string{bpf.TraceMapCalling, bpf.TraceMapCallCounts, bpf.TraceMapRecents} {
-		delete(spec.Maps, m)
+	if opt.Level != LevelFile || way == AttachPerf {
+		for _, m := range []string{bpf.TraceMapCalling, bpf.TraceMapCallCounts, bpf.TraceMapRecents} {
+			delete(spec.Maps, m)
+		}
 	}
 	coll, err := ebpf.NewCollection(spec)
 	if err != nil {
@@ -139,7 +142,7 @@ func load(opt Options, targets []target, way Attach, kernel kernelFacts) (*kerne
 		}
 		k.links = append(k.links, l)
 	}
-	k.attachFiles(opt, values)
+	k.attachFiles(opt, all)
 	// Only now: who starts from here on is seen by the programs.
 	if err := k.watch(watch); err != nil {
 		return nil, "", errors.Join(err, k.close())

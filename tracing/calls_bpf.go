@@ -5,6 +5,7 @@ package tracing
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"github.com/cilium/ebpf"
@@ -14,14 +15,23 @@ import (
 	"kvbench/tracing/bpf"
 )
 
-// fileFunctions are those of bpf/functions.h. A program of a way is named by it, "in" or "out", and the function.
-var fileFunctions = []string{"vfs_read", "vfs_write", "vfs_readv", "vfs_writev", "vfs_fsync_range", "vfs_fadvise"}
+// fileFunctions are those of bpf/functions.h: what their programs are named by, and the kernel's function.
+var fileFunctions = func() [][2]string {
+	syscall, fadvise := "__x64_sys_", "fadvise64"
+	if runtime.GOARCH == "arm64" {
+		syscall, fadvise = "__arm64_sys_", "fadvise64_64"
+	}
+	return [][2]string{
+		{"vfs_read", "vfs_read"}, {"vfs_write", "vfs_write"}, {"vfs_readv", "vfs_readv"}, {"vfs_writev", "vfs_writev"},
+		{"fsync", syscall + "fsync"}, {"fdatasync", syscall + "fdatasync"}, {"fadvise", syscall + fadvise},
+	}
+}()
 
 // fileWays are the ways of attaching to calls on files, the best first.
 func fileWays(block Attach) []Attach { return []Attach{AttachFexit, AttachKprobe, block} }
 
 // attachFiles tries the ways of attaching to calls on files in turn. None of them is no reason to do without requests.
-func (k *kernelProbes) attachFiles(opt Options, values map[string]any) {
+func (k *kernelProbes) attachFiles(opt Options, spec *ebpf.CollectionSpec) {
 	k.file = attachNone
 	if opt.Level != LevelFile {
 		return
@@ -35,7 +45,7 @@ func (k *kernelProbes) attachFiles(opt Options, values map[string]any) {
 		ways = []Attach{opt.FileAttach}
 	}
 	for _, way := range ways {
-		if err := k.loadFiles(way, values); err != nil {
+		if err := k.loadFiles(way, spec); err != nil {
 			k.notBetter = append(k.notBetter, fmt.Sprintf("calls by %s: %s", way, brief(err)))
 			continue
 		}
@@ -44,23 +54,12 @@ func (k *kernelProbes) attachFiles(opt Options, values map[string]any) {
 	}
 }
 
-// loadFiles loads and attaches one variant of the file layer's programs. They share the block layer's variables and set
-// of processes.
-func (k *kernelProbes) loadFiles(way Attach, values map[string]any) (err error) {
-	spec, err := bpf.LoadTrace()
-	if err != nil {
-		return err
-	}
-	if err := setAll(spec, values); err != nil {
-		return err
-	}
-	shared := map[string]*ebpf.Map{}
+// loadFiles loads and attaches one variant of the file layer's programs of an unused specification. They share the maps
+// and variables that are there.
+func (k *kernelProbes) loadFiles(way Attach, spec *ebpf.CollectionSpec) (err error) {
+	spec = spec.Copy()
 	for name := range spec.Maps {
-		switch name {
-		case bpf.TraceMapCalling, bpf.TraceMapCallCounts, bpf.TraceMapRecents:
-		case bpf.TraceMapWatched, ".bss", ".rodata":
-			shared[name] = k.coll.Maps[name]
-		default:
+		if k.coll.Maps[name] == nil {
 			delete(spec.Maps, name)
 		}
 	}
@@ -70,7 +69,7 @@ func (k *kernelProbes) loadFiles(way Attach, values map[string]any) (err error) 
 			delete(spec.Programs, name)
 		}
 	}
-	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: shared})
+	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: k.coll.Maps})
 	if err != nil {
 		return err
 	}
@@ -111,13 +110,13 @@ func fileHooks(way Attach) (hooks []fileHook) {
 	switch way {
 	case AttachFexit:
 		for _, f := range fileFunctions {
-			add("fexit_out_"+f, f, tracing)
-			add("fexit_in_"+f, f, tracing)
+			add("fexit_out_"+f[0], f[1], tracing)
+			add("fexit_in_"+f[0], f[1], tracing)
 		}
 	case AttachKprobe:
 		for _, f := range fileFunctions {
-			add("kprobe_out_"+f, f, func(p *ebpf.Program) (link.Link, error) { return link.Kretprobe(f, p, nil) })
-			add("kprobe_in_"+f, f, func(p *ebpf.Program) (link.Link, error) { return link.Kprobe(f, p, nil) })
+			add("kprobe_out_"+f[0], f[1], func(p *ebpf.Program) (link.Link, error) { return link.Kretprobe(f[1], p, nil) })
+			add("kprobe_in_"+f[0], f[1], func(p *ebpf.Program) (link.Link, error) { return link.Kprobe(f[1], p, nil) })
 		}
 	default:
 		for _, event := range []string{"sys_exit", "sys_enter"} {
@@ -156,7 +155,7 @@ func (k *kernelProbes) clearCalls() error {
 	}
 	zero := make([]bpf.TraceCalls, ebpf.MustPossibleCPU())
 	for kind := range uint32(callKinds) {
-		if err := k.files.Maps[bpf.TraceMapCallCounts].Put(booksInside*callKinds+kind, zero); err != nil {
+		if err := k.coll.Maps[bpf.TraceMapCallCounts].Put(booksInside*callKinds+kind, zero); err != nil {
 			return fmt.Errorf("clear the counters of calls: %w", err)
 		}
 	}
@@ -169,7 +168,7 @@ func (k *kernelProbes) readCalls(n *counts) error {
 	}
 	for kind := range n.calls {
 		var perCPU []bpf.TraceCalls
-		if err := k.files.Maps[bpf.TraceMapCallCounts].Lookup(uint32(booksInside*callKinds+kind), &perCPU); err != nil {
+		if err := k.coll.Maps[bpf.TraceMapCallCounts].Lookup(uint32(booksInside*callKinds+kind), &perCPU); err != nil {
 			return err
 		}
 		for i := range perCPU {

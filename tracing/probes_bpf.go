@@ -18,7 +18,7 @@ import (
 // ends.
 type kernelProbes struct {
 	coll        *ebpf.Collection
-	files       *ebpf.Collection // the file layer's programs and maps, nil without; it shares the variables of coll
+	files       *ebpf.Collection // the file layer's programs, nil without; their maps are those of coll
 	links       []link.Link
 	block, file Attach
 	notBetter   []string

@@ -97,24 +97,14 @@ INLINE void lose(u32 kind)
 		c->lost++;
 }
 
-// A flush may be part of another call: a write with O_SYNC flushes what it has written, overlay hands a flush on to the
-// file below. It is not counted on its own then.
-INLINE int part_of(struct call *outer, u64 file)
-{
-	return outer->kind == CALL_WRITE || (outer->kind == CALL_FSYNC && outer->file != file);
-}
-
-// call_begins is called for watched processes and wanted files only. System calls do not nest, functions do (nests). A call
-// that is still there otherwise has lost its end.
-SHARED void call_begins(u64 file, u32 kind, int nests)
+// call_begins is called for watched processes and wanted files only. Calls do not nest: one of this thread that is still
+// there has lost its end.
+SHARED void call_begins(u64 file, u32 kind)
 {
 	u64 thread = bpf_get_current_pid_tgid();
-	struct call *outer = bpf_map_lookup_elem(&calling, &thread);
-	if (outer) {
-		if (nests && kind == CALL_FSYNC && part_of(outer, file))
-			return;
-		lose(outer->kind);
-	}
+	struct call *before = bpf_map_lookup_elem(&calling, &thread);
+	if (before)
+		lose(before->kind);
 	struct call c = { .start = bpf_ktime_get_ns(), .file = file, .kind = kind };
 	if (kind == CALL_READ || kind == CALL_FSYNC) {
 		struct recent *r = bpf_map_lookup_elem(&recents, &file);

@@ -31,17 +31,22 @@ SHARED u64 file_of(u32 fd)
 	return (u64)file;
 }
 
+// entered_as is the beginning of a system call of a watched process.
+SHARED void entered_as(struct pt_regs *regs, u32 kind)
+{
+	struct file *file = (struct file *)file_of(argument(regs, 0));
+	if (!file || !wanted_file(file, PROBE) || (kind == CALL_FADVISE && argument(regs, 3) != ADVICE_DONTNEED))
+		return;
+	call_begins((u64)file, kind);
+}
+
 INLINE void entered(struct pt_regs *regs, u64 id)
 {
 	if (id >= SYSCALLS)
 		return;
 	u32 kind = call_kind[id & (SYSCALLS - 1)];
-	if (!kind-- || !is_watched())
-		return;
-	struct file *file = (struct file *)file_of(argument(regs, 0));
-	if (!file || !wanted_file(file, PROBE) || (kind == CALL_FADVISE && argument(regs, 3) != ADVICE_DONTNEED))
-		return;
-	call_begins((u64)file, kind, 0);
+	if (kind && is_watched())
+		entered_as(regs, kind - 1);
 }
 
 SHARED void left(s64 result)

@@ -170,16 +170,16 @@ disk() {
 	echo "file=$work/images/$1,format=raw,if=none,id=$1,cache=unsafe,discard=unmap"
 }
 
-# boot KERNEL runs the tests in it; no boot may take longer than 10 minutes. The second NVMe subsystem has two controllers
+# boot KERNEL runs the tests in it; no boot may take longer than 5 minutes. The second NVMe subsystem has two controllers
 # for one namespace: a multipath head.
 boot() {
 	local log=$work/logs/$1.txt d disks=()
 	for d in vda vdb vdc vdd vde; do
 		disks+=(-drive "$(disk $d)" -device "virtio-blk-pci,drive=$d")
 	done
-	timeout --foreground 600 qemu-system-x86_64 -machine q35,accel=$accel -cpu max -smp 2 -m 1024 -nodefaults -display none -no-reboot \
-		-serial file:"$log" -kernel "$work/kernels/$1"/boot/vmlinu?-* -initrd "$work/initramfs.$1" \
-		-append "console=ttyS0 panic=-1 quiet loglevel=1 accel=$accel run=$run bench=$bench" "${disks[@]}" \
+	timeout --foreground 300 qemu-system-x86_64 -machine q35,accel=$accel -cpu max -smp 2 -m 1024 -nodefaults -display none -no-reboot \
+		-serial file:"$log" -kernel "$(find "$work/kernels/$1/" -name "vmlinuz*" | head -n 1)" -initrd "$work/initramfs.$1" \
+		-append "console=ttyS0 panic=-1 softlockup_panic=1 oops=panic quiet loglevel=1 accel=$accel run=$run bench=$bench" "${disks[@]}" \
 		-drive "$(disk one)" -device nvme,serial=one,drive=one \
 		-device nvme-subsys,id=both -device nvme,serial=two,subsys=both -device nvme,serial=two,subsys=both \
 		-drive "$(disk two)" -device nvme-ns,drive=two,shared=on,nsid=1 \
