@@ -21,12 +21,12 @@ SHARED void function_left(u32 kind, s64 result)
 // Registers as the kernel shows them to kprobes on any version, by their place: the first argument and the result.
 #if defined(__TARGET_ARCH_x86)
 #define SYSCALL(name) __x64_sys_##name
-#define FADVISE fadvise64
+#define FADVISE __x64_sys_fadvise64
 #define FIRST 14 // di
 #define RETURNED 10 // ax
 #elif defined(__TARGET_ARCH_arm64)
 #define SYSCALL(name) __arm64_sys_##name
-#define FADVISE fadvise64_64
+#define FADVISE __arm64_sys_fadvise64_64
 #define FIRST 0
 #define RETURNED 0
 #endif
@@ -100,4 +100,4 @@ FUNCTION(vfs_readv, CALL_READ, 5)
 FUNCTION(vfs_writev, CALL_WRITE, 5)
 WHOLE(fsync, CALL_FSYNC, SYSCALL(fsync))
 WHOLE(fdatasync, CALL_FSYNC, SYSCALL(fdatasync))
-WHOLE(fadvise, CALL_FADVISE, SYSCALL(FADVISE))
+WHOLE(fadvise, CALL_FADVISE, FADVISE)

@@ -54,5 +54,5 @@ echo "DEVICES $devices"
 cd /
 /tracing.test -test.v -test.run "$run" ${bench:+-test.bench "$bench"} 2>&1
 echo "TESTS-ENDED $?"
-dmesg | grep -E 'BUG:|Oops|WARNING:|lockup' | head -20
+dmesg | grep -E 'BUG:|Oops:|WARNING:|lockup -' | head -20
 poweroff -f
