@@ -54,6 +54,23 @@ func tracedCalls(t testing.TB, opt Options, work func()) *Trace {
 	return tr
 }
 
+// TestChainOfCalls expects the best way that there is, and to be told why none before it.
+func TestChainOfCalls(t *testing.T) {
+	privtest.Root(t)
+	c := startFor(t, Options{Level: LevelFile})
+	_, file, why := c.probes.describe()
+	t.Logf("calls are seen by %s; %q", file, why)
+	if file == AttachFexit {
+		assert.Empty(t, why)
+		return
+	}
+	assert.False(t, onMatrix(), "these kernels have fexit")
+	assert.Equal(t, AttachBTF, file)
+	require.Len(t, why, 1)
+	assert.Contains(t, why[0], "calls by fexit: ")
+	assert.NotContains(t, why[0], "MEMLOCK", "a misleading hint")
+}
+
 // TestEachCallCountsOnce makes calls of every kind and expects as many, whatever the kernel makes of them inside.
 func TestEachCallCountsOnce(t *testing.T) {
 	privtest.Root(t)

@@ -9,11 +9,11 @@ import (
 // Level is how much is traced.
 type Level int
 
-// The levels. LevelFile adds a program that runs at every system call of every process of the machine (150 ns each), so
-// it must be asked for.
+// The levels. LevelFile adds programs that run at the calls on files of every process of the machine, or where the kernel
+// does not allow that at each system call of any (some 100 ns), so it must be asked for.
 const (
 	LevelBlock Level = iota // requests at the device
-	LevelFile               // and the system calls that lead to them
+	LevelFile               // and the calls on files that lead to them: read, write, fsync and their kin
 )
 
 func (l Level) String() string { return pick(l, "block", "file") }
@@ -44,8 +44,9 @@ type Attach int
 // tracefs, cannot tell two requests at one sector apart, and take half a second to detach. AttachAuto takes the first
 // that works.
 //
-// For calls on files (LevelFile) there are others besides AttachBTF and AttachRaw, which run at every system call of the
-// machine: AttachFexit and AttachKprobe run in the kernel's functions for reading, writing and flushing.
+// For calls on files (LevelFile) AttachBTF and AttachRaw run at every system call of the machine. AttachFexit is tried
+// before them and runs only in the kernel's functions for reading, writing and flushing. AttachKprobe is the last: it does
+// so too, but a function has only some ten kretprobes, and calls beyond are lost (and counted as such).
 const (
 	AttachAuto Attach = iota
 	AttachBTF
