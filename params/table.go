@@ -268,7 +268,7 @@ var table = []parameter{
 		help:  "count the device's requests in the kernel (eBPF) during the window",
 		field: func(v *Values) any { return &v.LatencyTracing }},
 	{name: "latency-trace-level", kind: kindEnum, def: same("block"), choices: []string{"block", "file"}, free: true, place: true,
-		help:  "block: requests at the device; file: system calls too, which costs every process 150 ns per call",
+		help:  "block: requests at the device; file: read, write and fsync calls too; without fexit in the kernel that costs each system call of the machine some 100 ns",
 		field: func(v *Values) any { return &v.TraceLevel }},
 	{name: "latency-trace-filter", kind: kindEnum, def: same("device"), choices: []string{"device", "process"}, free: true, place: true,
 		help:  "device: everybody's requests; process: only this run's",

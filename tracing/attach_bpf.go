@@ -28,9 +28,10 @@ var events = []struct{ program, event string }{
 	{"issue", "block_rq_issue"},
 	{"insert", "block_rq_insert"},
 	{"io_start", "block_io_start"},
-	{"sys_exit", "sys_exit"},
-	{"sys_enter", "sys_enter"},
 }
+
+// variant begins the names of the programs that are attached in a particular way.
+var variant = map[Attach]string{AttachBTF: "btf_", AttachRaw: "raw_", AttachPerf: "perf_"}
 
 // attach tries the ways of attaching in turn.
 func attach(opt Options, targets []target) (probes, string, *UnavailableError) {
@@ -50,6 +51,9 @@ func attach(opt Options, targets []target) (probes, string, *UnavailableError) {
 			var k *kernelProbes
 			var watching string
 			if k, watching, err = load(opt, targets, way, facts); err == nil {
+				for _, e := range errs {
+					k.notBetter = append(k.notBetter, "requests by "+brief(e))
+				}
 				return k, watching, nil
 			}
 		}
@@ -102,12 +106,12 @@ func load(opt Options, targets []target, way Attach, kernel kernelFacts) (*kerne
 	if err := configure(spec, targets, values); err != nil {
 		return nil, "", err
 	}
+	all := spec.Copy()
 	skip := map[string]bool{
 		"insert": kernel.haveStart, "io_start": !kernel.haveStart,
 		"fork": watch.mode != watchSet, "exec": watch.comm[0] == 0,
-		"sys_enter": opt.Level != LevelFile, "sys_exit": opt.Level != LevelFile,
 	}
-	prefix := map[Attach]string{AttachBTF: "btf_", AttachRaw: "raw_", AttachPerf: "perf_"}[way]
+	prefix := variant[way]
 	keep := map[string]bool{}
 	for _, e := range events {
 		keep[prefix+e.program] = !skip[e.program]
@@ -117,9 +121,7 @@ func load(opt Options, targets []target, way Attach, kernel kernelFacts) (*kerne
 			delete(spec.Programs, name) // one event that the kernel lacks would fail them all
 		}
 	}
-	file := way
 	if opt.Level != LevelFile || way == AttachPerf {
-		file = attachNone
 		for _, m := range []string{bpf.TraceMapCalling, bpf.TraceMapCallCounts, bpf.TraceMapRecents} {
 			delete(spec.Maps, m)
 		}
@@ -128,7 +130,7 @@ func load(opt Options, targets []target, way Attach, kernel kernelFacts) (*kerne
 	if err != nil {
 		return nil, "", err
 	}
-	k := &kernelProbes{coll: coll, block: way, file: file}
+	k := &kernelProbes{coll: coll, block: way}
 	for _, e := range events {
 		p := coll.Programs[prefix+e.program]
 		if p == nil {
@@ -140,6 +142,7 @@ func load(opt Options, targets []target, way Attach, kernel kernelFacts) (*kerne
 		}
 		k.links = append(k.links, l)
 	}
+	k.attachFiles(opt, all)
 	// Only now: who starts from here on is seen by the programs.
 	if err := k.watch(watch); err != nil {
 		return nil, "", errors.Join(err, k.close())
@@ -173,6 +176,10 @@ func configure(spec *ebpf.CollectionSpec, targets []target, values map[string]an
 		devices[i].Name[1] = binary.LittleEndian.Uint64(name[8:])
 	}
 	values[bpf.TraceVarDevice], values[bpf.TraceVarByName] = devices, asFlag(named)
+	return setAll(spec, values)
+}
+
+func setAll(spec *ebpf.CollectionSpec, values map[string]any) error {
 	for name, v := range values {
 		s := spec.Variables[name]
 		if s == nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -29,7 +30,8 @@ func (c *Collector) build(w *window, n *counts) *Trace {
 		}
 		return t
 	}
-	block, file := c.probes.describe()
+	block, file, notBetter := c.probes.describe()
+	p.NotBetter = notBetter
 	p.Attach = block.String()
 	if c.opt.Level == LevelFile {
 		p.FileAttach = file.String()
@@ -48,13 +50,13 @@ func (c *Collector) build(w *window, n *counts) *Trace {
 	}
 	p.Losses = Losses{
 		Unmatched: int64(r.unmatched), Orphaned: int64(r.orphaned), Stale: int64(r.stale), Full: int64(r.full),
-		Missed: w.missedEnd - w.missed, Partial: int64(r.partial), Merged: int64(r.merged),
+		Calls: n.lostCalls(), Missed: w.missedEnd - w.missed, Partial: int64(r.partial), Merged: int64(r.merged),
 	}
 	if block == AttachPerf {
 		p.Warnings = append(p.Warnings, "perf tracepoints do not show requests: they are told apart by device and sector, which two may share")
 	}
 	if c.opt.Level == LevelFile && file == attachNone {
-		p.Warnings = append(p.Warnings, "system calls are not traced: that needs tp_btf or raw_tp, a kernel with CONFIG_DEBUG_INFO_BTF=y")
+		p.Warnings = append(p.Warnings, "calls on files are not traced: "+strings.Join(notBetter, "; "))
 	}
 	c.judge(t)
 	return t
@@ -125,6 +127,9 @@ func (c *Collector) judge(t *Trace) {
 	}
 	if p.Losses.Full > 0 {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("%d requests were not followed: more were in flight than there is room for", p.Losses.Full))
+	}
+	if p.Losses.Calls > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%d calls on files were not followed to their end: they are in no histogram", p.Losses.Calls))
 	}
 	if p.Losses.Missed > 0 {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("the kernel skipped %d runs of the programs", p.Losses.Missed))

@@ -22,8 +22,8 @@ type restCounts struct {
 
 // callCounts are those of one kind of system call (struct calls of bpf/file.h).
 type callCounts struct {
-	calls, errors, bytes, ns uint64
-	time, size, sizeBytes    [buckets]uint64
+	calls, errors, bytes, ns, lost uint64
+	time, size, sizeBytes          [buckets]uint64
 }
 
 // counts is everything that the programs counted in one window.
@@ -47,6 +47,14 @@ const (
 	dirRead  = 0
 	dirWrite = 1
 )
+
+// lostCalls are those that were begun, but could not be followed to their end.
+func (c *counts) lostCalls() (n int64) {
+	for i := range c.calls {
+		n += int64(c.calls[i].lost)
+	}
+	return n
+}
 
 func addInto(to []uint64, from []uint64) {
 	for i, n := range from {

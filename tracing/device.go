@@ -54,12 +54,8 @@ func (d Device) ReadStat() (BlockStat, error) {
 	if d.Reason != "" {
 		return BlockStat{}, fmt.Errorf("%w: %s", ErrNoWitness, d.Reason)
 	}
-	paths := d.statPaths
-	if len(paths) == 0 {
-		paths = []string{filepath.Join(d.SysPath, "stat")}
-	}
 	var sum BlockStat
-	for _, p := range paths {
+	for _, p := range d.stats() {
 		s, err := readStatFile(p)
 		if err != nil {
 			return BlockStat{}, fmt.Errorf("read statistics of block device %s: %w", d.Name, err)
@@ -67,6 +63,13 @@ func (d Device) ReadStat() (BlockStat, error) {
 		sum = sum.add(s)
 	}
 	return sum, nil
+}
+
+func (d Device) stats() []string {
+	if len(d.statPaths) > 0 {
+		return d.statPaths
+	}
+	return []string{filepath.Join(d.SysPath, "stat")}
 }
 
 func readStatFile(path string) (BlockStat, error) {

@@ -85,6 +85,12 @@ func firstLine(err error) string {
 	return s
 }
 
+// brief is the first line without the library's guess that a limit of memory might be behind EPERM: it was lifted.
+func brief(err error) string {
+	s, _, _ := strings.Cut(firstLine(err), " (MEMLOCK")
+	return s
+}
+
 // lastLine is what the last way of attaching ended with.
 func lastLine(err error) string {
 	s := strings.TrimSpace(err.Error())

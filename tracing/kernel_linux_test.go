@@ -64,7 +64,7 @@ func TestStartingIsQuick(t *testing.T) {
 			require.NoError(t, c.Close())
 			t.Logf("level %s: start %s, close %s", level, started, time.Since(begin))
 		}
-		assert.Less(t, best, raceFactor*300*time.Millisecond)
+		assert.True(t, emulated() || best < raceFactor*300*time.Millisecond, "%s", best)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestCostPerRequest(t *testing.T) {
 		}
 		per := ns / time.Duration(tr.Capture.Requests())
 		t.Logf("%s: %s per request over %d requests", way, per, tr.Capture.Requests())
-		if way == AttachBTF {
+		if way == AttachBTF && !emulated() {
 			assert.LessOrEqual(t, per, 2*time.Microsecond, "a microsecond on an idle machine")
 		}
 	}

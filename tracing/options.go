@@ -9,11 +9,11 @@ import (
 // Level is how much is traced.
 type Level int
 
-// The levels. LevelFile adds a program that runs at every system call of every process of the machine (150 ns each), so
-// it must be asked for.
+// The levels. LevelFile adds programs that run at the calls on files of every process of the machine, or where the kernel
+// does not allow that at each system call of any (some 100 ns), so it must be asked for.
 const (
 	LevelBlock Level = iota // requests at the device
-	LevelFile               // and the system calls that lead to them
+	LevelFile               // and the calls on files that lead to them: read, write, fsync and their kin
 )
 
 func (l Level) String() string { return pick(l, "block", "file") }
@@ -43,15 +43,23 @@ type Attach int
 // tracepoints are older; both need the kernel's type information (CONFIG_DEBUG_INFO_BTF). Perf tracepoints do not, but need
 // tracefs, cannot tell two requests at one sector apart, and take half a second to detach. AttachAuto takes the first
 // that works.
+//
+// For calls on files (LevelFile) AttachBTF and AttachRaw run at every system call of the machine. AttachFexit is tried
+// before them and runs only in the kernel's functions for reading, writing and flushing. AttachKprobe is the last: it does
+// so too, but a function has only some ten kretprobes, and calls beyond are lost (and counted as such).
 const (
 	AttachAuto Attach = iota
 	AttachBTF
 	AttachRaw
 	AttachPerf
+	AttachFexit
+	AttachKprobe
 	attachNone
 )
 
-func (a Attach) String() string { return pick(a, "auto", "tp_btf", "raw_tp", "tracepoint", "none") }
+func (a Attach) String() string {
+	return pick(a, "auto", "tp_btf", "raw_tp", "tracepoint", "fexit", "kprobe", "none")
+}
 
 // Options of Start. The zero value traces every device of the machine and tells the calling process from others.
 type Options struct {
@@ -64,8 +72,10 @@ type Options struct {
 	// the calling process.
 	PID  int
 	Comm string
-	// Attach forces one way of attaching; 0 tries them all.
+	// Attach forces one way of attaching to requests: AttachBTF, AttachRaw or AttachPerf; 0 tries them all.
 	Attach Attach
+	// FileAttach forces one way of attaching to calls on files: any but AttachPerf; 0 tries them all. Only for LevelFile.
+	FileAttach Attach
 }
 
 // Validate returns every violation.
@@ -79,6 +89,7 @@ func (o Options) Validate() error {
 	check(o.Level == LevelBlock || o.Level == LevelFile, "unknown level %d", o.Level)
 	check(o.Filter == FilterDevice || o.Filter == FilterProcess, "unknown filter %d", o.Filter)
 	check(o.Attach >= AttachAuto && o.Attach <= AttachPerf, "unknown way of attaching %d", o.Attach)
+	check(o.FileAttach >= AttachAuto && o.FileAttach <= AttachKprobe && o.FileAttach != AttachPerf, "unknown way of attaching to calls on files %d", o.FileAttach)
 	check(o.PID >= 0, "process id %d must not be negative", o.PID)
 	check(o.PID == 0 || o.Comm == "", "a process id and a name cannot both be watched")
 	check(len(o.Comm) < commLength, "process name %q is longer than the %d characters that the kernel keeps", o.Comm, commLength-1)

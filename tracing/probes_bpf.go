@@ -5,6 +5,7 @@ package tracing
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -17,8 +18,10 @@ import (
 // ends.
 type kernelProbes struct {
 	coll        *ebpf.Collection
+	files       *ebpf.Collection // the file layer's programs, nil without; their maps are those of coll
 	links       []link.Link
 	block, file Attach
+	notBetter   []string
 	opened      uint64
 	epoch       uint32 // of the gauge: see bpf/books.h
 	openEpoch   uint32 // the one in which the window opened
@@ -26,7 +29,9 @@ type kernelProbes struct {
 
 var _ probes = (*kernelProbes)(nil)
 
-func (k *kernelProbes) describe() (block, file Attach) { return k.block, k.file }
+func (k *kernelProbes) describe() (block, file Attach, notBetter []string) {
+	return k.block, k.file, k.notBetter
+}
 
 // The two books: what is outside of the window goes where nobody looks.
 const (
@@ -112,7 +117,7 @@ func (k *kernelProbes) read() (n counts, err error) {
 }
 
 func (k *kernelProbes) missed() (n int64) {
-	for _, p := range k.coll.Programs {
+	for _, p := range k.programs() {
 		if s, err := p.Stats(); err == nil { // since Linux 5.12; before, nothing is known of them
 			n += int64(s.RecursionMisses)
 		}
@@ -120,11 +125,22 @@ func (k *kernelProbes) missed() (n int64) {
 	return n
 }
 
+func (k *kernelProbes) programs() map[string]*ebpf.Program {
+	all := maps.Clone(k.coll.Programs)
+	if k.files != nil {
+		maps.Copy(all, k.files.Programs)
+	}
+	return all
+}
+
 // close detaches in the reverse order of attaching and frees the maps.
 func (k *kernelProbes) close() error {
 	var errs []error
 	for i := len(k.links) - 1; i >= 0; i-- {
 		errs = append(errs, k.links[i].Close())
+	}
+	if k.files != nil {
+		k.files.Close()
 	}
 	k.coll.Close()
 	return errors.Join(errs...)

@@ -88,10 +88,28 @@ func (h host) describe(d Device, major, minor uint32) (Device, error) {
 		}
 	}
 	d.Name, d.SysPath, d.Major, d.Minor = filepath.Base(dir), dir, major, minor
-	if line(filepath.Join(dir, "queue/iostats")) == "0" {
-		d.Reason = fmt.Sprintf("statistics of %s are switched off (echo 1 > /sys/block/%s/queue/iostats)", d.Name, d.Name)
+	d = h.stack(d)
+	if off := d.uncounted(); off != "" {
+		d.Reason = fmt.Sprintf("statistics of %s are switched off (echo 1 > /sys/block/%s/queue/iostats)", off, off)
 	}
-	return h.stack(d), nil
+	return d, nil
+}
+
+// uncounted names a device that keeps no statistics among those that ReadStat reads. One that sees bios, not requests, may
+// say so and count all the same: the queues of device mapper and of NVMe multipath heads had the flag cleared (seen on Linux
+// 5.10 to 6.8). A filesystem was mounted from it, which reads at least the superblock.
+func (d Device) uncounted() string {
+	for _, path := range d.stats() {
+		dir := filepath.Dir(path)
+		if line(filepath.Join(dir, "queue/iostats")) != "0" {
+			continue
+		}
+		s, err := readStatFile(path)
+		if exists(filepath.Join(dir, "mq")) || err != nil || s.ReadIOs+s.WriteIOs == 0 {
+			return filepath.Base(dir)
+		}
+	}
+	return ""
 }
 
 var nvmeHead = regexp.MustCompile(`^nvme(\d+)n(\d+)$`)

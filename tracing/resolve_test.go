@@ -150,6 +150,16 @@ func TestBackingDeviceOfNVMeMultipath(t *testing.T) {
 		assert.EqualValues(t, 200, s.ReadIOs)
 		assert.EqualValues(t, 2*1600*512, s.WriteBytes)
 	})
+	t.Run("a head that says it does not count", func(t *testing.T) {
+		f := newFakeHost(t, mount, at, nil)
+		f.disk(head, "259:2", "0 0 0 0 0 0 0 0 0 0 0\n")
+		f.write(head+"/queue/iostats", "0\n")
+		paths(f)
+		assert.Empty(t, f.device().Reason, "its paths do")
+		f.write("/sys/devices/pci/nvme/nvme0/nvme0c0n1/queue/iostats", "0\n")
+		f.write("/sys/devices/pci/nvme/nvme0/nvme0c0n1/mq/0/cpu_list", "0\n")
+		assert.Contains(t, f.device().Reason, "statistics of nvme0c0n1 are switched off")
+	})
 }
 
 func TestBackingDeviceOfBtrfs(t *testing.T) {
@@ -219,9 +229,18 @@ func TestBackingDeviceReasons(t *testing.T) {
 		d := newFakeHost(t, "", identity{path: "/mnt/kv", major: 8, minor: 1}, nil).device()
 		assert.Contains(t, d.Reason, "device 8:1, which /sys/dev/block does not show")
 	})
+	t.Run("device mapper of older kernels says so and counts", func(t *testing.T) {
+		f := newFakeHost(t, "", identity{path: "/mnt/kv", major: 253}, nil)
+		f.disk("/sys/devices/virtual/block/dm-0", "253:0", someStat)
+		f.write("/sys/devices/virtual/block/dm-0/queue/iostats", "0\n")
+		d := f.device()
+		assert.Equal(t, "dm-0", d.Name)
+		assert.Empty(t, d.Reason)
+	})
 	t.Run("statistics switched off", func(t *testing.T) {
 		f := newFakeHost(t, "", identity{path: "/mnt/kv", major: 8}, nil)
 		f.disk("/sys/devices/pci/sda", "8:0", someStat)
+		f.write("/sys/devices/pci/sda/mq/0/cpu_list", "0\n")
 		f.write("/sys/devices/pci/sda/queue/iostats", "0\n")
 		d := f.device()
 		assert.Equal(t, "sda", d.Name)

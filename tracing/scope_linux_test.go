@@ -21,7 +21,7 @@ import (
 func loopFile(t testing.TB, mib int) (Device, string) {
 	t.Helper()
 	needFio(t)
-	l := privtest.LoopFS(t, mib+mib/8+16, privtest.LoopOptions{NoJournal: true, DirectIO: true})
+	l := privtest.LoopFS(t, mib+mib/8+16, privtest.LoopOptions{NoJournal: true, PreferDirectIO: true})
 	file := filepath.Join(l.Dir, "data")
 	runFio(t, file, "--rw=write", "--bs=1M", fmt.Sprintf("--size=%dM", mib), "--end_fsync=1")
 	require.NoError(t, exec.Command("sync", "-f", l.Dir).Run())
@@ -30,15 +30,15 @@ func loopFile(t testing.TB, mib int) (Device, string) {
 	return d, file
 }
 
-// TestSystemCalls expects the read and write calls of fio, no more and no fewer, in each form that fio has for them.
-func TestSystemCalls(t *testing.T) {
+// TestCalls expects the read and write calls of fio, no more and no fewer, in each form that fio has for them.
+func TestCalls(t *testing.T) {
 	privtest.Root(t)
 	d, file := loopFile(t, 32)
-	for _, way := range waysOfAttaching {
+	for _, way := range waysOfCalls {
 		for _, engine := range []string{"sync", "psync", "vsync", "pvsync", "pvsync2"} {
 			t.Run(fmt.Sprintf("%s/%s", way, engine), func(t *testing.T) {
 				var read, write fioSide
-				tr := traced(t, Options{Device: d, Level: LevelFile, Attach: way, Comm: "fio"}, func() {
+				tr := tracedCalls(t, Options{Device: d, FileAttach: way, Comm: "fio"}, func() {
 					read, write = runFio(t, file, "--rw=randrw", "--bs=16k", "--size=16M", "--fsync=10", "--ioengine="+engine)
 				})
 				if engine == "vsync" { // gathers requests that lie together

@@ -91,13 +91,16 @@ type Capture struct {
 	Reason string   `json:"reason,omitempty"` // why it is not StatusTraced
 	Needs  []string `json:"needs,omitempty"`  // what would be needed for it
 
-	Attach     string   `json:"attach,omitempty"` // how the programs were attached: tp_btf, raw_tp
-	FileAttach string   `json:"file_attach,omitempty"`
-	Level      string   `json:"level"`
-	Filter     string   `json:"filter"`
-	Device     string   `json:"device,omitempty"`  // behind the directory
-	Members    []string `json:"members,omitempty"` // devices that were traced, where they are others
-	Watched    string   `json:"watched,omitempty"` // processes that were told from others
+	Attach string `json:"attach,omitempty"` // how the programs were attached: tp_btf, raw_tp
+	// FileAttach is how calls on files are seen: fexit, kprobe, or as system calls by tp_btf or raw_tp.
+	FileAttach string `json:"file_attach,omitempty"`
+	// NotBetter says of each better way of attaching why it was not used.
+	NotBetter []string `json:"not_better,omitempty"`
+	Level     string   `json:"level"`
+	Filter    string   `json:"filter"`
+	Device    string   `json:"device,omitempty"`  // behind the directory
+	Members   []string `json:"members,omitempty"` // devices that were traced, where they are others
+	Watched   string   `json:"watched,omitempty"` // processes that were told from others
 	// MaxSegments is how many pieces of memory one request may have: the least of the devices, 0 = unknown.
 	MaxSegments int64 `json:"max_segments,omitempty"`
 	WindowNS    int64 `json:"window_ns"`
@@ -166,6 +169,7 @@ type Losses struct {
 	Orphaned  int64 `json:"orphaned"`  // queued, never dispatched
 	Stale     int64 `json:"stale"`     // lost completions of flushes and discards
 	Full      int64 `json:"full"`      // no room to follow a request
+	Calls     int64 `json:"calls"`     // calls on files whose end was not seen, or without room to follow them
 	Missed    int64 `json:"missed"`    // runs of a program that the kernel skipped because it was already running
 	Partial   int64 `json:"partial"`   // completions in parts: no loss
 	Merged    int64 `json:"merged"`    // requests merged into others: no loss

@@ -4,6 +4,8 @@ package privtest
 type LoopOptions struct {
 	// DirectIO lets the loop device read and write its file around the page cache. tmpfs supports that since Linux 6.6.
 	DirectIO bool
+	// PreferDirectIO is DirectIO where tmpfs supports it, and the page cache elsewhere.
+	PreferDirectIO bool
 	// NoJournal makes device writes countable: without a journal nothing is written that was not asked for.
 	NoJournal bool
 }

@@ -72,11 +72,17 @@ func build(base string, sizeMiB int, opt LoopOptions) (*Loop, error) {
 
 // attach finds a free loop device. The losetup command retries when another process takes the same one.
 func (l *Loop) attach(opt LoopOptions) error {
-	args := []string{"--find", "--show"}
-	if opt.DirectIO {
-		args = append(args, "--direct-io=on")
+	losetup := func(args ...string) (string, error) {
+		return output("losetup", append(args, "--find", "--show", l.BackingFile)...)
 	}
-	path, err := output("losetup", append(args, l.BackingFile)...)
+	var path string
+	err := errors.ErrUnsupported
+	if opt.DirectIO || opt.PreferDirectIO {
+		path, err = losetup("--direct-io=on")
+	}
+	if err != nil && !opt.DirectIO {
+		path, err = losetup()
+	}
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,8 @@
 // without BTF. The loader picks by name and drops what the kernel does not have.
 #include "process.h"
 #include "block.h"
-#include "file.h"
+#include "syscalls.h"
+#include "functions.h"
 #include "perf.h"
 
 #define GET(p, f) DIRECT(p, f)

@@ -1,0 +1,180 @@
+//go:build linux && (amd64 || arm64)
+
+package tracing
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/internal/privtest"
+	"kvbench/tracing/bpf"
+)
+
+// ledger are the block layer's programs in the kernel, attached to nothing: events come from the test alone. Requests are
+// addresses at which there is nothing, so that each is a read of no bytes.
+type ledger struct {
+	*kernelProbes
+	t testing.TB
+}
+
+func newLedger(t testing.TB) ledger {
+	privtest.Root(t)
+	spec, err := bpf.LoadTrace()
+	require.NoError(t, err)
+	require.NoError(t, configure(spec, nil, map[string]any{bpf.TraceVarHaveStart: uint32(1)}))
+	for name := range spec.Programs {
+		if !strings.HasPrefix(name, "raw_") || strings.HasPrefix(name, "raw_sys") {
+			delete(spec.Programs, name)
+		}
+	}
+	coll, err := ebpf.NewCollection(spec)
+	privtest.Need(t, err)
+	t.Cleanup(coll.Close)
+	l := ledger{kernelProbes: &kernelProbes{coll: coll, block: AttachRaw}, t: t}
+	require.NoError(t, l.open())
+	return l
+}
+
+// events runs the programs for one request, in the order of their names.
+func (l ledger) events(rq uint64, names ...string) {
+	l.t.Helper()
+	for _, name := range names {
+		_, err := l.coll.Programs["raw_"+name].Run(&ebpf.RunOptions{Context: [3]uint64{rq}})
+		privtest.Need(l.t, err) // since Linux 5.10
+	}
+}
+
+func (l ledger) counts() (laneCounts, restCounts, int64) {
+	l.t.Helper()
+	n, err := l.read()
+	require.NoError(l.t, err)
+	e, err := l.edge()
+	require.NoError(l.t, err)
+	return n.lanes[dirRead], n.rest, e.inFlight[dirRead]
+}
+
+// TestBooksInTheKernel drives the programs through what a device and a scheduler can do to a request, and what happens
+// when the kernel does not show an event.
+func TestBooksInTheKernel(t *testing.T) {
+	const rq, other = 0x1000, 0x2000
+	for _, c := range []struct {
+		name   string
+		events []string
+		// Expected of the direction: requests, issued, requeued, stale; and merged, orphaned and those in flight.
+		requests, issued, requeued, stale, merged, orphaned uint64
+		inFlight                                            int64
+	}{
+		{name: "the way of a request", events: []string{"io_start", "issue", "complete"}, requests: 1, issued: 1},
+		{name: "in flight", events: []string{"io_start", "issue"}, issued: 1, inFlight: 1},
+		{name: "given back by a full device", events: []string{"io_start", "issue", "requeue", "issue", "complete"}, requests: 1, issued: 2, requeued: 1},
+		{name: "given back and waiting", events: []string{"io_start", "issue", "requeue"}, issued: 1, requeued: 1},
+		{name: "given back twice", events: []string{"io_start", "issue", "requeue", "issue", "requeue", "issue", "complete"}, requests: 1, issued: 3, requeued: 2},
+		{name: "given back before it was issued", events: []string{"io_start", "requeue", "issue", "complete"}, requests: 1, issued: 1},
+		{name: "a lost completion, found when it is queued again", events: []string{"io_start", "issue", "io_start", "issue", "complete"}, requests: 1, issued: 2, stale: 1},
+		{name: "a lost completion, found when it is issued again", events: []string{"issue", "issue", "complete"}, requests: 1, issued: 2, stale: 1},
+		{name: "two lost completions", events: []string{"issue", "io_start", "issue", "io_start", "issue", "complete"}, requests: 1, issued: 3, stale: 2},
+		{name: "merged into another", events: []string{"io_start", "merge"}, merged: 1},
+		{name: "merged after it was issued", events: []string{"io_start", "issue", "merge"}, issued: 1, merged: 1},
+		{name: "queued and never issued", events: []string{"io_start", "io_start", "issue", "complete"}, requests: 1, issued: 1, orphaned: 1},
+		{name: "the end of an unknown one", events: []string{"complete", "requeue", "merge"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLedger(t)
+			l.events(rq, c.events...)
+			lane, rest, inFlight := l.counts()
+			assert.Equal(t, [4]uint64{c.requests, c.issued, c.requeued, c.stale}, [4]uint64{lane.requests, lane.issued, lane.requeued, lane.stale})
+			assert.Equal(t, [2]uint64{c.merged, c.orphaned}, [2]uint64{rest.merged, rest.orphaned})
+			assert.Equal(t, c.inFlight, inFlight)
+			l.events(other, "io_start", "issue", "complete")
+			after, _, inFlight := l.counts()
+			assert.Equal(t, c.requests+1, after.requests, "others are not concerned")
+			assert.Equal(t, c.inFlight, inFlight)
+		})
+	}
+}
+
+// TestStrandedRequests expects a request in flight, whose completion never came, to be found at the end of the window.
+func TestStrandedRequests(t *testing.T) {
+	l := newLedger(t)
+	l.events(0x1000, "io_start", "issue")
+	l.events(0x2000, "io_start", "issue", "complete")
+	l.events(0x3000, "io_start", "issue", "requeue")
+	s, err := l.stranded(monotonic())
+	require.NoError(t, err)
+	assert.Equal(t, [2]int64{1, 0}, s.counted)
+	assert.Positive(t, s.blind)
+	s, err = l.stranded(l.opened)
+	require.NoError(t, err)
+	assert.Zero(t, s, "not yet")
+}
+
+// TestHealedGauge loses a completion and expects gaps to be seen again once that was found, and the books to balance
+// whether the request's address comes back or not.
+func TestHealedGauge(t *testing.T) {
+	l := newLedger(t)
+	since, err := l.heal(monotonic())
+	require.NoError(t, err)
+	assert.Zero(t, since, "nothing to heal")
+	l.events(0x1000, "io_start", "issue")
+	l.events(0x2000, "io_start", "issue")
+	l.events(0x3000, "io_start", "issue", "complete")
+	_, rest, inFlight := l.counts()
+	assert.EqualValues(t, 2, inFlight)
+	assert.Zero(t, rest.gaps)
+
+	before := monotonic()
+	since, err = l.heal(before)
+	require.NoError(t, err)
+	assert.Greater(t, since, l.opened)
+	assert.Less(t, since, before)
+	_, _, inFlight = l.counts()
+	assert.Zero(t, inFlight)
+	l.events(0x4000, "io_start", "issue", "complete")
+	l.events(0x5000, "io_start", "issue", "complete")
+	lane, rest, inFlight := l.counts()
+	assert.EqualValues(t, 2, rest.gaps, "since it was healed, and between the last two")
+	assert.Zero(t, inFlight)
+	assert.Zero(t, lane.stale)
+
+	l.events(0x1000, "io_start", "issue", "complete") // its address comes back
+	lane, _, inFlight = l.counts()
+	s, err := l.stranded(monotonic())
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, lane.stale)
+	assert.Zero(t, lane.blindNS, "that time is the healer's")
+	assert.Equal(t, stranded{healed: [2]int64{1, 0}}, s)
+	assert.Zero(t, inFlight)
+	assert.Equal(t, lane.issued, lane.requests+lane.stale+uint64(s.healed[dirRead]))
+
+	require.NoError(t, l.open())
+	l.events(0x2000, "io_start", "issue", "complete")
+	lane, _, _ = l.counts()
+	assert.Zero(t, lane.stale, "lost and healed before this window")
+	s, err = l.stranded(monotonic())
+	require.NoError(t, err)
+	assert.Zero(t, s)
+}
+
+// TestNoRoomForRequests fills the table of living requests and expects those without a place to be told, and the others to
+// be followed.
+func TestNoRoomForRequests(t *testing.T) {
+	l := newLedger(t)
+	room := l.coll.Maps[bpf.TraceMapLive].MaxEntries()
+	const more = 100
+	for i := range uint64(room) + more {
+		l.events(0x1000+i*8, "io_start")
+	}
+	_, rest, _ := l.counts()
+	assert.EqualValues(t, more, rest.full)
+	l.events(0x1000, "issue", "complete")
+	lane, _, _ := l.counts()
+	assert.EqualValues(t, 1, lane.requests)
+	l.events(0x1000, "io_start", "issue", "complete")
+	lane, rest, _ = l.counts()
+	assert.EqualValues(t, 2, lane.requests, "there is room again")
+	assert.EqualValues(t, more, rest.full)
+}

@@ -1,0 +1,103 @@
+// Calls on files as functions of the kernel. Reading and writing: read and pread go through vfs_read, readv, preadv and
+// preadv2 through vfs_readv, writes likewise; each call goes through one of them once. Flushing and dropping pages are met in the
+// system calls' own functions: vfs_fsync_range and vfs_fadvise, which they share with others, are partly inlined (Linux 6.1
+// shows no fdatasync in the one and nothing in the other), and writes with O_SYNC and overlay end in vfs_fsync_range too.
+//
+// A function is met by fentry and fexit (since Linux 5.5, on arm64 later), or by kprobe and kretprobe. The kernel has a
+// limited number of kretprobes for calls in progress: one that finds none left does not run, and its call is lost.
+#pragma once
+#include "syscalls.h"
+
+SHARED void function_left(u32 kind, s64 result)
+{
+	if (!is_watched())
+		return;
+	u64 thread = bpf_get_current_pid_tgid();
+	struct call *c = bpf_map_lookup_elem(&calling, &thread);
+	if (c && c->kind == kind)
+		ended(c, result);
+}
+
+// Registers as the kernel shows them to kprobes on any version, by their place: the first argument and the result.
+#if defined(__TARGET_ARCH_x86)
+#define SYSCALL(name) __x64_sys_##name
+#define FADVISE __x64_sys_fadvise64
+#define FIRST 14 // di
+#define RETURNED 10 // ax
+#elif defined(__TARGET_ARCH_arm64)
+#define SYSCALL(name) __arm64_sys_##name
+#define FADVISE __arm64_sys_fadvise64_64
+#define FIRST 0
+#define RETURNED 0
+#endif
+
+#define TEXT(x) #x
+#define NAMED(x) TEXT(x)
+
+// FUNCTION is one whose first argument is the open file, with the number of its arguments, after which fexit has the result.
+#define FUNCTION(name, kind, arguments) \
+	SEC("fentry/" #name) \
+	int fexit_in_##name(u64 *ctx) \
+	{ \
+		struct file *file = (struct file *)ctx[0]; \
+		if (is_watched() && wanted_file(file, DIRECT)) \
+			call_begins((u64)file, kind); \
+		return 0; \
+	} \
+	SEC("fexit/" #name) \
+	int fexit_out_##name(u64 *ctx) \
+	{ \
+		function_left(kind, ctx[arguments]); \
+		return 0; \
+	} \
+	SEC("kprobe/" #name) \
+	int kprobe_in_##name(u64 *ctx) \
+	{ \
+		struct file *file = (struct file *)ctx[FIRST]; \
+		if (is_watched() && wanted_file(file, PROBE)) \
+			call_begins((u64)file, kind); \
+		return 0; \
+	} \
+	SEC("kretprobe/" #name) \
+	int kprobe_out_##name(u64 *ctx) \
+	{ \
+		function_left(kind, ctx[RETURNED]); \
+		return 0; \
+	}
+
+// WHOLE is a system call's own function: its one argument are the registers with the system call's.
+#define WHOLE(name, kind, function) \
+	SEC("fentry/" NAMED(function)) \
+	int fexit_in_##name(u64 *ctx) \
+	{ \
+		if (is_watched()) \
+			entered_as((struct pt_regs *)ctx[0], kind); \
+		return 0; \
+	} \
+	SEC("fexit/" NAMED(function)) \
+	int fexit_out_##name(u64 *ctx) \
+	{ \
+		function_left(kind, ctx[1]); \
+		return 0; \
+	} \
+	SEC("kprobe/" NAMED(function)) \
+	int kprobe_in_##name(u64 *ctx) \
+	{ \
+		if (is_watched()) \
+			entered_as((struct pt_regs *)ctx[FIRST], kind); \
+		return 0; \
+	} \
+	SEC("kretprobe/" NAMED(function)) \
+	int kprobe_out_##name(u64 *ctx) \
+	{ \
+		function_left(kind, ctx[RETURNED]); \
+		return 0; \
+	}
+
+FUNCTION(vfs_read, CALL_READ, 4)
+FUNCTION(vfs_write, CALL_WRITE, 4)
+FUNCTION(vfs_readv, CALL_READ, 5)
+FUNCTION(vfs_writev, CALL_WRITE, 5)
+WHOLE(fsync, CALL_FSYNC, SYSCALL(fsync))
+WHOLE(fdatasync, CALL_FSYNC, SYSCALL(fdatasync))
+WHOLE(fadvise, CALL_FADVISE, FADVISE)
