@@ -46,7 +46,7 @@ func deviceModel(v *params.Values) *kvbench.DeviceModel {
 	}
 	return &kvbench.DeviceModel{
 		Read: float64(d.Read), Write: float64(d.Write), ReadIOPS: float64(d.ReadIOPS), WriteIOPS: float64(d.WriteIOPS),
-		ReadLatency: d.ReadLatency, WriteLatency: d.WriteLatency, Parallelism: d.Parallelism, Duplex: d.Duplex,
+		ReadLatency: d.ReadLatency, WriteLatency: d.WriteLatency, Parallelism: d.Parallelism, Duplex: d.Duplex, Slice: d.Slice,
 	}
 }
 

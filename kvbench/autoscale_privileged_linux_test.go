@@ -12,15 +12,15 @@ import (
 	"kvbench/workloads"
 )
 
-// limitedUsers is a load of single writes of 1 to 2 MiB, every 200 ms by each
-// user, on a device that writes 40 MiB/s: some five users fill it.
+// limitedUsers is a load of single writes of 0.5 to 2 MiB, every 100 ms by each
+// user, on a device that writes 40 MiB/s: more than three users fill it.
 func limitedUsers(t *testing.T, users int, window time.Duration) Config {
 	t.Helper()
 	fs := privtest.LoopFS(t, 160, privtest.LoopOptions{DirectIO: true})
 	privtest.ThrottleLoop(t, fs, 40<<20, 40<<20).Add(t, os.Getpid())
 	p := workloads.DefaultProfile()
 	for i := range p.Templates {
-		p.Templates[i].Context, p.Templates[i].Think = [2]int{2048, 2048}, [2]float64{0.2, 0.2}
+		p.Templates[i].Context, p.Templates[i].Think = [2]int{2048, 2048}, [2]float64{0.1, 0.1}
 	}
 	model := workloads.Model{Key: "mini", Layers: 2, Hidden: 128, Heads: 1, KVHeads: 1, Attention: workloads.MHA}
 	cfg := usersConfig(model, users, window)
@@ -31,11 +31,12 @@ func limitedUsers(t *testing.T, users int, window time.Duration) Config {
 	return cfg
 }
 
-// Each user writes 1.25 MiB on average every 200 ms: 6.4 of them are 40 MiB/s.
-// The search goes 2, 7, 12, …: 7 fill the device, 12 add nothing, and again.
+// Each user writes 1.25 MiB on average every 100 ms: 3.2 of them are 40 MiB/s.
+// The search goes 2, 7, 12, 17: 7 fill the device, 12 and 17 add nothing. Rounds
+// are long beside the 100 ms in which the kernel hands out the bandwidth.
 func TestCapacityModeFindsTheLimitOfADevice(t *testing.T) {
 	cfg := limitedUsers(t, 2, time.Minute)
-	cfg.Autoscale = &Autoscale{Mode: AutoscaleCapacity, Interval: time.Second}
+	cfg.Autoscale = &Autoscale{Mode: AutoscaleCapacity, Interval: 2 * time.Second}
 	r := mustRun(t, cfg)
 	s := r.Summary.AutoscalingSummary
 	require.NotNil(t, s)

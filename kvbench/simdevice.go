@@ -23,7 +23,16 @@ import (
 //
 // So one request at a time takes latency + size ÷ bandwidth, many at a time reach
 // the bandwidth or the IOPS, whichever is less, and between them throughput grows
-// with the number outstanding up to Parallelism. Flushes, deletions, the filesystem, the CPU and the wear of the
+// with the number outstanding up to Parallelism.
+//
+// A limiter in front of a faster drive (the kernel's for cgroups, those of many
+// clouds) hands out its bandwidth in slices of time: what fits into a slice passes
+// at once when it begins, the rest waits for the next one. With Slice a request is
+// complete not when its bytes would have passed but at the beginning of the slice
+// in which that falls. The first slice begins with the first request after a rest
+// of at least one.
+//
+// Flushes, deletions, the filesystem, the CPU and the wear of the
 // drive cost nothing.
 type DeviceModel struct {
 	Read         float64       `json:"read_bytes_per_s"`
@@ -34,6 +43,7 @@ type DeviceModel struct {
 	WriteLatency time.Duration `json:"write_latency_ns"`
 	Parallelism  int           `json:"parallelism"`
 	Duplex       bool          `json:"duplex"`
+	Slice        time.Duration `json:"slice_ns"` // 0: the medium passes requests one by one
 }
 
 func (m *DeviceModel) validate() error {
@@ -50,6 +60,9 @@ func (m *DeviceModel) validate() error {
 	if m.ReadLatency < 0 || m.WriteLatency < 0 {
 		errs = append(errs, fmt.Errorf("simulated device: latencies %v and %v must not be negative", m.ReadLatency, m.WriteLatency))
 	}
+	if m.Slice < 0 {
+		errs = append(errs, fmt.Errorf("simulated device: slices of %v must not be negative", m.Slice))
+	}
 	if m.Parallelism < 1 {
 		errs = append(errs, fmt.Errorf("simulated device: parallelism %d must be at least 1", m.Parallelism))
 	}
@@ -61,6 +74,9 @@ func (m *DeviceModel) String() string {
 	medium := "one medium for both"
 	if m.Duplex {
 		medium = "full duplex"
+	}
+	if m.Slice > 0 {
+		medium += fmt.Sprintf(", in slices of %v", m.Slice)
 	}
 	iops := func(n float64) string {
 		if n == 0 {
@@ -92,10 +108,10 @@ type simDevice struct {
 	time   *virtualTime
 	chunk  int64
 	depth  int
-	places placeHeap                   // when each place is free again
-	medium [tiers.NumOps]time.Duration // when it has nothing left to pass; without Duplex only the first counts
-	busy   time.Duration               // time for which the medium was in use, both directions
-	free   bool                        // nothing takes time: filling before the load
+	places placeHeap            // when each place is free again
+	medium [tiers.NumOps]medium // without Duplex only the first counts
+	busy   time.Duration        // time for which the medium was in use, both directions
+	free   bool                 // nothing takes time: filling before the load
 	traits tiers.Traits
 }
 
@@ -134,9 +150,27 @@ func (d *simDevice) submit(op tiers.Op, bytes int64) time.Duration {
 	start := max(d.time.now, d.places[0])
 	pass := d.model.passing(op, bytes)
 	d.busy += pass
-	*medium = max(*medium, start+latency) + pass
-	d.places.replaceFirst(*medium)
-	return *medium
+	done := medium.take(start+latency, pass, d.model.Slice)
+	d.places.replaceFirst(done)
+	return done
+}
+
+// medium is what the bytes of one direction, or of both, pass through.
+type medium struct {
+	free  time.Duration // when it has nothing left to pass
+	begun time.Duration // a beginning of a slice
+}
+
+// take lets a request pass that comes at a moment, and returns when it is complete.
+func (m *medium) take(comes, pass, slice time.Duration) time.Duration {
+	if slice > 0 && m.free <= comes && comes-m.begun >= slice {
+		m.begun = comes
+	}
+	m.free = max(m.free, comes) + pass
+	if slice == 0 {
+		return m.free
+	}
+	return max(comes, m.begun+(m.free-m.begun)/slice*slice)
 }
 
 // simIO is one operation.

@@ -96,6 +96,27 @@ func TestDeviceModelCountsRequests(t *testing.T) {
 	assert.InEpsilon(t, 1, float64(r.bytes)/(1000*64<<10)+float64(w.bytes)/(500*64<<10), 0.02, "one medium shares its time")
 }
 
+// What fits into a slice passes at once, the rest waits for the next; in the long
+// run the rate is the same.
+func TestDeviceModelHandsOutSlices(t *testing.T) {
+	const ms = time.Millisecond
+	m := medium{}
+	var done []time.Duration
+	for range 5 { // 100 ms hold four of them
+		done = append(done, m.take(1000*ms, 25*ms, 100*ms))
+	}
+	assert.Equal(t, []time.Duration{1000 * ms, 1000 * ms, 1000 * ms, 1100 * ms, 1100 * ms}, done, "the fourth is through when the slice is over")
+	assert.Equal(t, 1150*ms, m.take(1150*ms, 25*ms, 100*ms), "in a slice with room")
+	assert.Equal(t, 1260*ms, m.take(1260*ms, 25*ms, 100*ms), "after a rest a new slice begins")
+	assert.Equal(t, 1260*ms, m.take(1260*ms, 70*ms, 100*ms))
+	assert.Equal(t, 1360*ms, m.take(1260*ms, 10*ms, 100*ms))
+
+	d := DeviceModel{Read: 1 << 30, Write: 1 << 30, Parallelism: 128, Slice: 20 * ms}
+	r := &stream{op: tiers.Read, size: 3 << 20}
+	runStreams(t, d, 1<<20, 1, r)
+	assert.InEpsilon(t, 1<<30, float64(r.bytes), 0.03)
+}
+
 func a2(s *stream) *stream { return &stream{op: s.op, size: s.size} }
 
 func TestDeviceModelSharesItsMediumUnlessDuplex(t *testing.T) {
@@ -176,7 +197,7 @@ func TestSimulatedOverloadIsReported(t *testing.T) {
 
 func TestDeviceModelRefusesNonsense(t *testing.T) {
 	for _, m := range []DeviceModel{{}, {Read: 1, Write: 1}, {Read: 1, Write: -1, Parallelism: 1}, {Read: 1, Write: 1, Parallelism: 1, ReadLatency: -1},
-		{Read: 1, Write: 1, Parallelism: 1, WriteIOPS: -1}} {
+		{Read: 1, Write: 1, Parallelism: 1, WriteIOPS: -1}, {Read: 1, Write: 1, Parallelism: 1, Slice: -1}} {
 		_, err := Simulate(t.Context(), optionOne(t, time.Second), SimConfig{Device: &m})
 		require.ErrorContains(t, err, "simulated device")
 	}

@@ -15,7 +15,8 @@ type Device struct {
 	ReadIOPS, WriteIOPS       int
 	ReadLatency, WriteLatency time.Duration
 	Parallelism               int
-	Duplex                    bool // reads and writes do not share the medium
+	Duplex                    bool          // reads and writes do not share the medium
+	Slice                     time.Duration // in which a limiter hands out bandwidth, 0 = evenly
 }
 
 // deviceExample is what a person is shown who got it wrong.
@@ -30,10 +31,10 @@ const (
 	maxDeviceIOPS      = 1_000_000_000
 )
 
-var deviceKeys = []string{"read", "write", "read-iops", "write-iops", "read-latency", "write-latency", "parallelism", "duplex"}
+var deviceKeys = []string{"read", "write", "read-iops", "write-iops", "read-latency", "write-latency", "parallelism", "duplex", "slice"}
 
 // ParseDevice reads key=value pairs separated by commas. Read and write must be given; the latencies are 0, IOPS
-// without a bound, parallelism 128 and duplex false otherwise. The error says what the text must be, to be put after "must be".
+// without a bound, parallelism 128, duplex false and no slices otherwise. The error says what the text must be, to be put after "must be".
 func ParseDevice(text string) (Device, error) {
 	d := Device{Parallelism: DefaultParallelism}
 	seen := map[string]bool{}
@@ -75,6 +76,8 @@ func (d *Device) set(key, value string) (err error) {
 		if err != nil || d.Parallelism < 1 || d.Parallelism > maxParallelism {
 			err = fmt.Errorf("a whole number in 1…%d", maxParallelism)
 		}
+	case "slice":
+		d.Slice, err = deviceLatency(value)
 	case "duplex":
 		if d.Duplex, err = strconv.ParseBool(value); err != nil {
 			err = errors.New("true or false")
@@ -125,6 +128,9 @@ func (d Device) String() string {
 	}
 	if d.Duplex {
 		text += ",duplex=true"
+	}
+	if d.Slice > 0 {
+		text += fmt.Sprintf(",slice=%s", d.Slice)
 	}
 	return strings.ReplaceAll(text, "µ", "u")
 }

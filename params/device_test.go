@@ -19,12 +19,12 @@ func TestSimulatedDevice(t *testing.T) {
 	d, err := ParseDevice("write=1000, read=512MiB,duplex=1")
 	require.NoError(t, err)
 	assert.Equal(t, Device{Read: 512 * MiB, Write: 1000, Parallelism: 128, Duplex: true}, d)
-	d, err = ParseDevice("read=400MiB/s,write=200MiB/s,read-iops=1000,write-iops=500")
+	d, err = ParseDevice("read=400MiB/s,write=200MiB/s,read-iops=1000,write-iops=500,slice=100ms")
 	require.NoError(t, err)
-	assert.Equal(t, Device{Read: 400 * MiB, Write: 200 * MiB, ReadIOPS: 1000, WriteIOPS: 500, Parallelism: 128}, d)
-	assert.Equal(t, "read=400MiB/s,write=200MiB/s,read-latency=0s,write-latency=0s,parallelism=128,read-iops=1000,write-iops=500", d.String())
+	assert.Equal(t, Device{Read: 400 * MiB, Write: 200 * MiB, ReadIOPS: 1000, WriteIOPS: 500, Parallelism: 128, Slice: 100 * time.Millisecond}, d)
+	assert.Equal(t, "read=400MiB/s,write=200MiB/s,read-latency=0s,write-latency=0s,parallelism=128,read-iops=1000,write-iops=500,slice=100ms", d.String())
 	for _, text := range []string{
-		"read=1GiB,write=1GiB,read-iops=-1", "read=1GiB,write=1GiB,write-iops=1e3", "read=1GiB,write=1GiB,write-iops=1000000001",
+		"read=1GiB,write=1GiB,read-iops=-1", "read=1GiB,write=1GiB,write-iops=1e3", "read=1GiB,write=1GiB,slice=-1s", "read=1GiB,write=1GiB,slice=100", "read=1GiB,write=1GiB,write-iops=1000000001",
 		"fast", "read=1GiB/s", "read=1GiB,write=0", "read=1GB/s,write=1GiB/s", "read=1GiB,read=2GiB,write=1GiB", "read=1GiB,write=1GiB,depth=3",
 		"read=1GiB,write=1GiB,parallelism=0", "read=1GiB,write=1GiB,read-latency=-1s", "read=1GiB,write=1GiB,read-latency=5", "read=1GiB,write=1GiB,duplex=maybe",
 		"read=9PiB,write=1GiB", "read=1GiB,write=1GiB,",

@@ -258,7 +258,7 @@ var table = []parameter{
 		help:  "which rows are replayed; requests: prefill and decode",
 		field: func(v *Values) any { return &v.IOTracePhases }},
 	{name: "simulate-device", kind: kindDevice, def: same(""), empty: none, noSweep: true,
-		help:  "run in virtual time on a model of a drive: read=14GiB/s,write=7GiB/s,read-latency=80us,write-latency=20us,parallelism=128; also read-iops, write-iops, duplex; kvreport device derives it",
+		help:  "run in virtual time on a model of a drive: read=14GiB/s,write=7GiB/s,read-latency=80us,write-latency=20us,parallelism=128; also read-iops, write-iops, duplex, slice; kvreport device derives it",
 		field: func(v *Values) any { return &v.SimulateDevice }},
 
 	{name: "sweep", kind: kindSweep, def: same(""), empty: none, noSweep: true, place: true,

@@ -20,13 +20,16 @@ pairs=${PAIRS:-5}
 work=$(mktemp -d)
 group=/sys/fs/cgroup/blkio/kvbench-device-model
 clean() {
-	! mountpoint -q "$work/drive" || umount "$work/drive"
+	set +e
+	! mountpoint -q "$work/drive" || umount "$work/drive" || umount --lazy "$work/drive"
 	[ ! -s "$work/loop" ] || losetup --detach "$(cat "$work/loop")"
 	! mountpoint -q "$work/memory" || umount "$work/memory"
 	[ ! -d "$group" ] || rmdir "$group"
 	rm -rf "$work" "${DISK:-/var/tmp}/kv-device-model"
 }
 trap clean EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 go test -c -o "$work/kvbench.test" ./benchmarks
 go build -o "$work/kvreport" ./tools/kvreport
 
@@ -66,7 +69,7 @@ real() {
 calibrate() {
 	local out=$work/$drive-plain
 	real "$out" -test.bench StorageCeiling -test.benchtime 10s -workers 8
-	real "$out" -test.bench 'Tier/tier=storage/op=(read|write)/size=16MiB' -test.benchtime 10s -workers 1 -io-depth 1
+	real "$out" -test.bench 'Tier/tier=storage/op=(read|write)/size=(1|16)MiB' -test.benchtime 10s -workers 1 -io-depth 1
 	# Little capacity makes small files, of which some have to be done in that time.
 	real "$out" -test.bench 'StorageCeiling/op=(read|write)' -test.benchtime 10s -workers 8 -chunk-size 64KiB -storage-capacity-gb 0.5
 	"$work/kvreport" device "$out" >"$work/$drive-device" 2>"$work/$drive-why"

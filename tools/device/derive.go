@@ -49,6 +49,7 @@ func derive(runs []measured) (derived, error) {
 	d.device.Parallelism = params.DefaultParallelism
 	d.device.Read, d.device.ReadIOPS, d.device.ReadLatency = d.direction("read", reads)
 	d.device.Write, d.device.WriteIOPS, d.device.WriteLatency = d.direction("write", writes)
+	d.slice(reads, writes)
 	d.duplex(mixed)
 	return d, nil
 }
@@ -63,7 +64,8 @@ func other(direction string) string {
 // stream is a measurement of one direction.
 type stream struct {
 	kind
-	rate float64 // bytes/s
+	rate  float64 // bytes/s
+	times []float64
 }
 
 func (s stream) String() string {
@@ -90,7 +92,9 @@ func medians(runs []measured) []measured {
 			slices.Sort(v)
 			return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 		}
-		out[i] = measured{k, of(func(r measured) float64 { return r.read }), of(func(r measured) float64 { return r.write })}
+		out[i] = measured{
+			k, of(func(r measured) float64 { return r.read }), of(func(r measured) float64 { return r.write }), trials[k][len(trials[k])/2].times,
+		}
 	}
 	return out
 }
@@ -100,9 +104,9 @@ func sort(runs []measured) (reads, writes []stream, mixed []measured) {
 	for _, r := range runs {
 		switch share := r.read / (r.read + r.write); {
 		case share >= 1-mixedShare:
-			reads = append(reads, stream{r.kind, r.read})
+			reads = append(reads, stream{r.kind, r.read, r.times})
 		case share <= mixedShare:
-			writes = append(writes, stream{r.kind, r.write})
+			writes = append(writes, stream{r.kind, r.write, r.times})
 		default:
 			mixed = append(mixed, r)
 		}
@@ -180,6 +184,31 @@ func size(bytes float64) string { return fmt.Sprintf("%.4g MiB", bytes/float64(p
 
 func micros(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Microsecond)
+}
+
+// slice looks for a limiter. Of requests of one chunk, one at a time, none can take less than its share of the bandwidth,
+// unless bandwidth saved up lets many pass at once; then the next has to wait. A slice is one wait and the requests that passed
+// before it: with w the wait, f the time of a fast one and c ÷ X that of all on average, T = (w - f) ÷ (1 - f ÷ (c ÷ X)).
+func (d *derived) slice(directions ...[]stream) {
+	for _, runs := range directions {
+		for _, s := range runs {
+			if s.outstanding != 1 || s.entry != s.chunk || len(s.times) == 0 {
+				continue
+			}
+			fast, mean := s.times[0], s.each()
+			if fast >= mean/2 {
+				continue
+			}
+			for _, wait := range s.times {
+				if wait > mean {
+					d.device.Slice = time.Duration((wait - fast) / (1 - fast/mean) * float64(time.Second)).Round(time.Millisecond)
+					d.because("slice", "%s, half of them in %s, less than bandwidth allows, the slow ones in %s", s, micros(fast), micros(wait))
+					return
+				}
+			}
+		}
+	}
+	d.because("slice", "none seen")
 }
 
 // duplex compares what mixed runs moved with what one medium and what two would have.

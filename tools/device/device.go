@@ -23,6 +23,8 @@ Derives the parameters of the device model from plain runs on a drive and prints
 other loads can be predicted in virtual time. The reasons, one line for each parameter, go to standard error.
 
   read, write      the most bytes/s that a run moved in that direction
+  slice            how long the drive waits after a burst, where single requests mostly take less than their share of the
+                   bandwidth allows: a limiter hands it out in slices of time (Tier/…/size=1MiB with one request at a time)
   duplex           whether StorageCeiling/op=mixed moved what two media would, or one
   read-latency, …  n·c ÷ X - c ÷ bandwidth, the least of all runs (n outstanding requests of c bytes moved X bytes/s: by
                    Little's law the time of one request, without its passing the medium)
@@ -79,7 +81,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 // measured is one plain run on the storage tier.
 type measured struct {
 	kind        kind
-	read, write float64 // bytes/s
+	read, write float64   // bytes/s
+	times       []float64 // seconds that one file took: p50, p95, p99, p99.9, as far as they are known
 }
 
 // kind is what makes runs trials of the same measurement.
@@ -115,6 +118,15 @@ func read(r *kvbench.Result) (measured, bool) {
 		}
 		if t.Write.BytesPerSecond != nil {
 			m.write = *t.Write.BytesPerSecond
+		}
+		op := r.Latency.Levels[t.Level].Read.Device
+		if m.read == 0 {
+			op = r.Latency.Levels[t.Level].Write.Device
+		}
+		for _, p := range []*int64{op.P50, op.P95, op.P99, op.P999} {
+			if p != nil {
+				m.times = append(m.times, float64(*p)/1e9)
+			}
 		}
 		return m, m.read > 0 || m.write > 0
 	}

@@ -35,15 +35,15 @@ func plainRuns(d params.Device) []measured {
 		chunk int64
 	}{{"StorageCeiling", 64, params.MiB}, {"StorageCeiling", 64, 16 * params.KiB}, {"StorageCeiling", 16, 16 * params.KiB}, {"Tier", 1, 256 * params.KiB}} {
 		k := kind{at.name + "/op=read", at.n, at.chunk, 64 * params.MiB}
-		runs = append(runs, measured{k, moves(d.Read, d.ReadIOPS, d.ReadLatency, at.n, at.chunk), 0})
+		runs = append(runs, measured{k, moves(d.Read, d.ReadIOPS, d.ReadLatency, at.n, at.chunk), 0, nil})
 		k.name = at.name + "/op=write"
-		runs = append(runs, measured{k, 0, moves(d.Write, d.WriteIOPS, d.WriteLatency, at.n, at.chunk)})
+		runs = append(runs, measured{k, 0, moves(d.Write, d.WriteIOPS, d.WriteLatency, at.n, at.chunk), nil})
 	}
 	half := 0.5 / (0.5/float64(d.Read) + 0.5/float64(d.Write))
 	if d.Duplex {
 		half = float64(min(d.Read, d.Write))
 	}
-	return append(runs, measured{kind{"StorageCeiling/op=mixed", 64, params.MiB, 64 * params.MiB}, half, half})
+	return append(runs, measured{kind{"StorageCeiling/op=mixed", 64, params.MiB, 64 * params.MiB}, half, half, nil})
 }
 
 // Whatever the drive, what it measures leads back to it.
@@ -78,7 +78,7 @@ func TestParametersAreFoundAgain(t *testing.T) {
 
 func TestRulesAreCareful(t *testing.T) {
 	full := func(name string, n int, chunk int64, read, write float64) measured {
-		return measured{kind{name, n, chunk, 64 * params.MiB}, read * float64(params.MiB), write * float64(params.MiB)}
+		return measured{kind{name, n, chunk, 64 * params.MiB}, read * float64(params.MiB), write * float64(params.MiB), nil}
 	}
 	_, err := derive([]measured{full("Tier/op=read", 1, params.MiB, 100, 0)})
 	require.ErrorContains(t, err, "op=write")
@@ -107,6 +107,18 @@ func TestRulesAreCareful(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 1000, d.device.ReadIOPS)
 	assert.InDelta(t, 64*time.Microsecond, d.device.ReadLatency, float64(time.Microsecond))
+
+	// 400 MiB/s in slices of 100 ms: 40 of 1 MiB in 160 µs each, and the next one waits.
+	limited := full("a", 1, params.MiB, 400, 0)
+	limited.kind.entry = params.MiB
+	limited.times = []float64{160e-6, 900e-6, 0.0938}
+	d, err = derive([]measured{limited, full("d", 8, params.MiB, 0, 200)})
+	require.NoError(t, err)
+	assert.Equal(t, 100*time.Millisecond, d.device.Slice)
+	limited.times = []float64{2400e-6, 2700e-6, 0.0938}
+	d, err = derive([]measured{limited, full("d", 8, params.MiB, 0, 200)})
+	require.NoError(t, err)
+	assert.Zero(t, d.device.Slice, "a hiccup is no slice")
 
 	// A drive that scales worse than the model is not one with a bound of IOPS.
 	d, err = derive([]measured{
@@ -142,7 +154,7 @@ func TestCommandPrintsTheText(t *testing.T) {
 	require.Zero(t, run([]string{dir}, nil, &out, &errs), errs.String())
 	assert.Equal(t, "read=2000MiB/s,write=1000MiB/s,read-latency=500us,write-latency=0s,parallelism=128\n", out.String())
 	assert.Contains(t, errs.String(), "read-latency   Tier/tier=storage/op=read/size=16MiB, 1 × 1MiB at a time: 1000 MiB/s, that is 1ms for each, of which the medium needs 500µs")
-	assert.Len(t, strings.Split(strings.TrimSpace(errs.String()), "\n"), 7)
+	assert.Len(t, strings.Split(strings.TrimSpace(errs.String()), "\n"), 8)
 
 	out.Reset()
 	assert.Equal(t, 2, run(nil, nil, &out, &errs))
