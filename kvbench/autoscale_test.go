@@ -175,7 +175,7 @@ func TestAutoscalersOnARealDirectory(t *testing.T) {
 			assert.GreaterOrEqual(t, r.NextUsers, 1)
 		}
 		assert.Equal(t, 2, first.Workers)
-		assert.Greater(t, most, 2, "%s: workers were added", mode)
+		assert.Greater(t, most, 2, "%s: workers were added in %+v", mode, rounds)
 		assert.Equal(t, s.PeakUsers > 2, true)
 		if mode == AutoscaleCapacity && s.Found {
 			assert.Equal(t, EndedByCapacity, res.EndedBy)
