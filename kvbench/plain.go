@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +37,7 @@ type Bench struct {
 	rec   *Recorder
 	trial *trial
 	gen   atomic.Uint64
+	last  sync.Mutex // serializes completions where their number ends the window
 }
 
 // Tier returns the tier of a level, nil when there is none.
@@ -74,13 +76,19 @@ func (b *Bench) DoneDue(worker int, l tiers.Level, op tiers.Op, o tiers.Object, 
 }
 
 func (b *Bench) done(worker int, l tiers.Level, op tiers.Op, o tiers.Object, t tiers.Timing, queue, endToEnd time.Duration) {
+	if b.trial.cfg.Requests > 0 { // the one that ends the window is the last in every count
+		b.last.Lock()
+		defer b.last.Unlock()
+	}
 	now := b.Clock.Now()
+	if !b.rec.Request(RequestSample{At: now, Shard: worker, Queue: queue, EndToEnd: endToEnd, Storage: t.IO()}) {
+		return
+	}
 	b.rec.Operation(OpSample{
 		At: now, Shard: worker, Level: l, Op: op, Phase: phaseOf(op), Purpose: purposeOf(op),
 		Key: o.Key, Bytes: o.Size, First: op == tiers.Read,
 		Device: t.Device, Host: t.Host, Generation: t.Generation, Admission: t.Admission, Buffers: t.Admission,
 	})
-	b.rec.Request(RequestSample{At: now, Shard: worker, Queue: queue, EndToEnd: endToEnd, Storage: t.IO()})
 }
 
 // RunPlain executes one trial of a routine, as Run does for a workload: an

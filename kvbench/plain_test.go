@@ -78,6 +78,19 @@ func (f *footprint) Remove(ctx context.Context, o tiers.Object) error {
 	return err
 }
 
+// With several workers one may end an operation while another ends the last that counts.
+func TestEveryCountOfATrialEndsWithTheSameOperation(t *testing.T) {
+	for range 100 {
+		cfg := plainConfig(storage(tiers.NewNullTier(), 1000*unit), 8)
+		cfg.Requests = 50
+		r, err := RunPlain(t.Context(), cfg, &TierRoutine{Level: tiers.Storage, Op: tiers.Write, Size: unit})
+		require.NoError(t, err)
+		require.EqualValues(t, 50, r.Requests.Completed)
+		require.EqualValues(t, 50, r.Requests.Operations)
+		require.EqualValues(t, 50, r.Tiers[0].Write.Operations)
+	}
+}
+
 func TestTheCeilingKeepsTheMixAndGivesItsBuffersBack(t *testing.T) {
 	noLeaks(t)
 	cfg := Config{Workers: 3, Requests: 40}
