@@ -115,6 +115,15 @@ func TestDeviceModelHandsOutSlices(t *testing.T) {
 	r := &stream{op: tiers.Read, size: 3 << 20}
 	runStreams(t, d, 1<<20, 1, r)
 	assert.InEpsilon(t, 1<<30, float64(r.bytes), 0.03)
+
+	var many []*stream
+	for range 8 {
+		many = append(many, &stream{op: tiers.Read, size: 16 << 20})
+	}
+	runStreams(t, d, 1<<20, 1, many...)
+	for _, s := range many {
+		assert.InEpsilon(t, 1<<27, float64(s.bytes), 0.1, "nobody takes a slice for himself")
+	}
 }
 
 func a2(s *stream) *stream { return &stream{op: s.op, size: s.size} }

@@ -67,7 +67,19 @@ func (v *virtualTime) sleepUntil(ctx context.Context, at time.Duration) error {
 	if at <= v.now || ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	v.push(event{at: at, co: v.current})
+	return v.queueUntil(ctx, at)
+}
+
+// queueUntil is sleepUntil behind all others who wait for the same moment, the
+// present one included.
+func (v *virtualTime) queueUntil(ctx context.Context, at time.Duration) error {
+	if v.current == nil {
+		return errNotSimulated
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	v.push(event{at: max(at, v.now), co: v.current})
 	v.park()
 	return context.Cause(ctx)
 }
