@@ -17,13 +17,13 @@ import (
 
 // fileFunctions are those of bpf/functions.h: what their programs are named by, and the kernel's function.
 var fileFunctions = func() [][2]string {
-	syscall, fadvise := "__x64_sys_", "fadvise64"
+	syscall := "__x64_sys_"
 	if runtime.GOARCH == "arm64" {
-		syscall, fadvise = "__arm64_sys_", "fadvise64_64"
+		syscall = "__arm64_sys_"
 	}
 	return [][2]string{
 		{"vfs_read", "vfs_read"}, {"vfs_write", "vfs_write"}, {"vfs_readv", "vfs_readv"}, {"vfs_writev", "vfs_writev"},
-		{"fsync", syscall + "fsync"}, {"fdatasync", syscall + "fdatasync"}, {"fadvise", syscall + fadvise},
+		{"fsync", syscall + "fsync"}, {"fdatasync", syscall + "fdatasync"}, {"generic_fadvise", "generic_fadvise"},
 	}
 }()
 

@@ -1,7 +1,8 @@
 // Calls on files as functions of the kernel. Reading and writing: read and pread go through vfs_read, readv, preadv and
-// preadv2 through vfs_readv, writes likewise; each call goes through one of them once. Flushing and dropping pages are met in the
-// system calls' own functions: vfs_fsync_range and vfs_fadvise, which they share with others, are partly inlined (Linux 6.1
-// shows no fdatasync in the one and nothing in the other), and writes with O_SYNC and overlay end in vfs_fsync_range too.
+// preadv2 through vfs_readv, writes likewise; each call goes through one of them once. Flushing is met in the system calls'
+// own functions, because vfs_fsync_range is partly inlined (on Linux 6.1 fdatasync does not come by) and writes with O_SYNC
+// and overlay end in it too. Dropping pages is met in generic_fadvise: vfs_fadvise is inlined into the system call, whose own
+// function has two types in BTF (6.1), so that nobody can attach to it.
 //
 // A function is met by fentry and fexit (since Linux 5.5, on arm64 later), or by kprobe and kretprobe. The kernel has a
 // limited number of kretprobes for calls in progress: one that finds none left does not run, and its call is lost.
@@ -18,16 +19,16 @@ SHARED void function_left(u32 kind, s64 result)
 		ended(c, result);
 }
 
-// Registers as the kernel shows them to kprobes on any version, by their place: the first argument and the result.
+// Registers as the kernel shows them to kprobes on any version, by their place: two arguments and the result.
 #if defined(__TARGET_ARCH_x86)
 #define SYSCALL(name) __x64_sys_##name
-#define FADVISE __x64_sys_fadvise64
 #define FIRST 14 // di
+#define FOURTH 11 // cx
 #define RETURNED 10 // ax
 #elif defined(__TARGET_ARCH_arm64)
 #define SYSCALL(name) __arm64_sys_##name
-#define FADVISE __arm64_sys_fadvise64_64
 #define FIRST 0
+#define FOURTH 3
 #define RETURNED 0
 #endif
 
@@ -35,12 +36,13 @@ SHARED void function_left(u32 kind, s64 result)
 #define NAMED(x) TEXT(x)
 
 // FUNCTION is one whose first argument is the open file, with the number of its arguments, after which fexit has the result.
-#define FUNCTION(name, kind, arguments) \
+// When says which calls of it are meant, for fexit and for kprobes.
+#define FUNCTION(name, kind, arguments, when, when_kprobe) \
 	SEC("fentry/" #name) \
 	int fexit_in_##name(u64 *ctx) \
 	{ \
 		struct file *file = (struct file *)ctx[0]; \
-		if (is_watched() && wanted_file(file, DIRECT)) \
+		if (is_watched() && (when) && wanted_file(file, DIRECT)) \
 			call_begins((u64)file, kind); \
 		return 0; \
 	} \
@@ -54,7 +56,7 @@ SHARED void function_left(u32 kind, s64 result)
 	int kprobe_in_##name(u64 *ctx) \
 	{ \
 		struct file *file = (struct file *)ctx[FIRST]; \
-		if (is_watched() && wanted_file(file, PROBE)) \
+		if (is_watched() && (when_kprobe) && wanted_file(file, PROBE)) \
 			call_begins((u64)file, kind); \
 		return 0; \
 	} \
@@ -94,10 +96,10 @@ SHARED void function_left(u32 kind, s64 result)
 		return 0; \
 	}
 
-FUNCTION(vfs_read, CALL_READ, 4)
-FUNCTION(vfs_write, CALL_WRITE, 4)
-FUNCTION(vfs_readv, CALL_READ, 5)
-FUNCTION(vfs_writev, CALL_WRITE, 5)
+FUNCTION(vfs_read, CALL_READ, 4, 1, 1)
+FUNCTION(vfs_write, CALL_WRITE, 4, 1, 1)
+FUNCTION(vfs_readv, CALL_READ, 5, 1, 1)
+FUNCTION(vfs_writev, CALL_WRITE, 5, 1, 1)
 WHOLE(fsync, CALL_FSYNC, SYSCALL(fsync))
 WHOLE(fdatasync, CALL_FSYNC, SYSCALL(fdatasync))
-WHOLE(fadvise, CALL_FADVISE, FADVISE)
+FUNCTION(generic_fadvise, CALL_FADVISE, 4, (u32)ctx[3] == ADVICE_DONTNEED, (u32)ctx[FOURTH] == ADVICE_DONTNEED)

@@ -118,90 +118,90 @@ type TraceRest struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	TraceMapCallCounts          = "call_counts"
-	TraceMapCalling             = "calling"
-	TraceMapLanes               = "lanes"
-	TraceMapLive                = "live"
-	TraceMapRecents             = "recents"
-	TraceMapRests               = "rests"
-	TraceMapWatched             = "watched"
-	TraceProgBtfComplete        = "btf_complete"
-	TraceProgBtfExec            = "btf_exec"
-	TraceProgBtfFork            = "btf_fork"
-	TraceProgBtfInsert          = "btf_insert"
-	TraceProgBtfIoStart         = "btf_io_start"
-	TraceProgBtfIssue           = "btf_issue"
-	TraceProgBtfMerge           = "btf_merge"
-	TraceProgBtfRequeue         = "btf_requeue"
-	TraceProgBtfSysEnter        = "btf_sys_enter"
-	TraceProgBtfSysExit         = "btf_sys_exit"
-	TraceProgBucket             = "bucket"
-	TraceProgFexitInFadvise     = "fexit_in_fadvise"
-	TraceProgFexitInFdatasync   = "fexit_in_fdatasync"
-	TraceProgFexitInFsync       = "fexit_in_fsync"
-	TraceProgFexitInVfsRead     = "fexit_in_vfs_read"
-	TraceProgFexitInVfsReadv    = "fexit_in_vfs_readv"
-	TraceProgFexitInVfsWrite    = "fexit_in_vfs_write"
-	TraceProgFexitInVfsWritev   = "fexit_in_vfs_writev"
-	TraceProgFexitOutFadvise    = "fexit_out_fadvise"
-	TraceProgFexitOutFdatasync  = "fexit_out_fdatasync"
-	TraceProgFexitOutFsync      = "fexit_out_fsync"
-	TraceProgFexitOutVfsRead    = "fexit_out_vfs_read"
-	TraceProgFexitOutVfsReadv   = "fexit_out_vfs_readv"
-	TraceProgFexitOutVfsWrite   = "fexit_out_vfs_write"
-	TraceProgFexitOutVfsWritev  = "fexit_out_vfs_writev"
-	TraceProgKprobeInFadvise    = "kprobe_in_fadvise"
-	TraceProgKprobeInFdatasync  = "kprobe_in_fdatasync"
-	TraceProgKprobeInFsync      = "kprobe_in_fsync"
-	TraceProgKprobeInVfsRead    = "kprobe_in_vfs_read"
-	TraceProgKprobeInVfsReadv   = "kprobe_in_vfs_readv"
-	TraceProgKprobeInVfsWrite   = "kprobe_in_vfs_write"
-	TraceProgKprobeInVfsWritev  = "kprobe_in_vfs_writev"
-	TraceProgKprobeOutFadvise   = "kprobe_out_fadvise"
-	TraceProgKprobeOutFdatasync = "kprobe_out_fdatasync"
-	TraceProgKprobeOutFsync     = "kprobe_out_fsync"
-	TraceProgKprobeOutVfsRead   = "kprobe_out_vfs_read"
-	TraceProgKprobeOutVfsReadv  = "kprobe_out_vfs_readv"
-	TraceProgKprobeOutVfsWrite  = "kprobe_out_vfs_write"
-	TraceProgKprobeOutVfsWritev = "kprobe_out_vfs_writev"
-	TraceProgPerfComplete       = "perf_complete"
-	TraceProgPerfInsert         = "perf_insert"
-	TraceProgPerfIoStart        = "perf_io_start"
-	TraceProgPerfIssue          = "perf_issue"
-	TraceProgPerfMerge          = "perf_merge"
-	TraceProgPerfRequeue        = "perf_requeue"
-	TraceProgRawComplete        = "raw_complete"
-	TraceProgRawExec            = "raw_exec"
-	TraceProgRawFork            = "raw_fork"
-	TraceProgRawInsert          = "raw_insert"
-	TraceProgRawIoStart         = "raw_io_start"
-	TraceProgRawIssue           = "raw_issue"
-	TraceProgRawMerge           = "raw_merge"
-	TraceProgRawRequeue         = "raw_requeue"
-	TraceProgRawSysEnter        = "raw_sys_enter"
-	TraceProgRawSysExit         = "raw_sys_exit"
-	TraceProgWhoami             = "whoami"
-	TraceVarByName              = "by_name"
-	TraceVarCallKind            = "call_kind"
-	TraceVarCompleteFields      = "complete_fields"
-	TraceVarControl             = "control"
-	TraceVarDevice              = "device"
-	TraceVarDevices             = "devices"
-	TraceVarEpoch               = "epoch"
-	TraceVarFileDevice          = "file_device"
-	TraceVarFirst               = "first"
-	TraceVarGaugeEven           = "gauge_even"
-	TraceVarGaugeOdd            = "gauge_odd"
-	TraceVarHaveStart           = "have_start"
-	TraceVarIdle                = "idle"
-	TraceVarLbaSectors          = "lba_sectors"
-	TraceVarOldArguments        = "old_arguments"
-	TraceVarOnlyOwn             = "only_own"
-	TraceVarRequestFields       = "request_fields"
-	TraceVarRequeueFields       = "requeue_fields"
-	TraceVarWatch               = "watch"
-	TraceVarWatchedComm         = "watched_comm"
-	TraceVarWatchedTgid         = "watched_tgid"
+	TraceMapCallCounts               = "call_counts"
+	TraceMapCalling                  = "calling"
+	TraceMapLanes                    = "lanes"
+	TraceMapLive                     = "live"
+	TraceMapRecents                  = "recents"
+	TraceMapRests                    = "rests"
+	TraceMapWatched                  = "watched"
+	TraceProgBtfComplete             = "btf_complete"
+	TraceProgBtfExec                 = "btf_exec"
+	TraceProgBtfFork                 = "btf_fork"
+	TraceProgBtfInsert               = "btf_insert"
+	TraceProgBtfIoStart              = "btf_io_start"
+	TraceProgBtfIssue                = "btf_issue"
+	TraceProgBtfMerge                = "btf_merge"
+	TraceProgBtfRequeue              = "btf_requeue"
+	TraceProgBtfSysEnter             = "btf_sys_enter"
+	TraceProgBtfSysExit              = "btf_sys_exit"
+	TraceProgBucket                  = "bucket"
+	TraceProgFexitInFdatasync        = "fexit_in_fdatasync"
+	TraceProgFexitInFsync            = "fexit_in_fsync"
+	TraceProgFexitInGenericFadvise   = "fexit_in_generic_fadvise"
+	TraceProgFexitInVfsRead          = "fexit_in_vfs_read"
+	TraceProgFexitInVfsReadv         = "fexit_in_vfs_readv"
+	TraceProgFexitInVfsWrite         = "fexit_in_vfs_write"
+	TraceProgFexitInVfsWritev        = "fexit_in_vfs_writev"
+	TraceProgFexitOutFdatasync       = "fexit_out_fdatasync"
+	TraceProgFexitOutFsync           = "fexit_out_fsync"
+	TraceProgFexitOutGenericFadvise  = "fexit_out_generic_fadvise"
+	TraceProgFexitOutVfsRead         = "fexit_out_vfs_read"
+	TraceProgFexitOutVfsReadv        = "fexit_out_vfs_readv"
+	TraceProgFexitOutVfsWrite        = "fexit_out_vfs_write"
+	TraceProgFexitOutVfsWritev       = "fexit_out_vfs_writev"
+	TraceProgKprobeInFdatasync       = "kprobe_in_fdatasync"
+	TraceProgKprobeInFsync           = "kprobe_in_fsync"
+	TraceProgKprobeInGenericFadvise  = "kprobe_in_generic_fadvise"
+	TraceProgKprobeInVfsRead         = "kprobe_in_vfs_read"
+	TraceProgKprobeInVfsReadv        = "kprobe_in_vfs_readv"
+	TraceProgKprobeInVfsWrite        = "kprobe_in_vfs_write"
+	TraceProgKprobeInVfsWritev       = "kprobe_in_vfs_writev"
+	TraceProgKprobeOutFdatasync      = "kprobe_out_fdatasync"
+	TraceProgKprobeOutFsync          = "kprobe_out_fsync"
+	TraceProgKprobeOutGenericFadvise = "kprobe_out_generic_fadvise"
+	TraceProgKprobeOutVfsRead        = "kprobe_out_vfs_read"
+	TraceProgKprobeOutVfsReadv       = "kprobe_out_vfs_readv"
+	TraceProgKprobeOutVfsWrite       = "kprobe_out_vfs_write"
+	TraceProgKprobeOutVfsWritev      = "kprobe_out_vfs_writev"
+	TraceProgPerfComplete            = "perf_complete"
+	TraceProgPerfInsert              = "perf_insert"
+	TraceProgPerfIoStart             = "perf_io_start"
+	TraceProgPerfIssue               = "perf_issue"
+	TraceProgPerfMerge               = "perf_merge"
+	TraceProgPerfRequeue             = "perf_requeue"
+	TraceProgRawComplete             = "raw_complete"
+	TraceProgRawExec                 = "raw_exec"
+	TraceProgRawFork                 = "raw_fork"
+	TraceProgRawInsert               = "raw_insert"
+	TraceProgRawIoStart              = "raw_io_start"
+	TraceProgRawIssue                = "raw_issue"
+	TraceProgRawMerge                = "raw_merge"
+	TraceProgRawRequeue              = "raw_requeue"
+	TraceProgRawSysEnter             = "raw_sys_enter"
+	TraceProgRawSysExit              = "raw_sys_exit"
+	TraceProgWhoami                  = "whoami"
+	TraceVarByName                   = "by_name"
+	TraceVarCallKind                 = "call_kind"
+	TraceVarCompleteFields           = "complete_fields"
+	TraceVarControl                  = "control"
+	TraceVarDevice                   = "device"
+	TraceVarDevices                  = "devices"
+	TraceVarEpoch                    = "epoch"
+	TraceVarFileDevice               = "file_device"
+	TraceVarFirst                    = "first"
+	TraceVarGaugeEven                = "gauge_even"
+	TraceVarGaugeOdd                 = "gauge_odd"
+	TraceVarHaveStart                = "have_start"
+	TraceVarIdle                     = "idle"
+	TraceVarLbaSectors               = "lba_sectors"
+	TraceVarOldArguments             = "old_arguments"
+	TraceVarOnlyOwn                  = "only_own"
+	TraceVarRequestFields            = "request_fields"
+	TraceVarRequeueFields            = "requeue_fields"
+	TraceVarWatch                    = "watch"
+	TraceVarWatchedComm              = "watched_comm"
+	TraceVarWatchedTgid              = "watched_tgid"
 )
 
 // LoadTrace returns the embedded CollectionSpec for Trace.
@@ -246,62 +246,62 @@ type TraceSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type TraceProgramSpecs struct {
-	BtfComplete        *ebpf.ProgramSpec `ebpf:"btf_complete"`
-	BtfExec            *ebpf.ProgramSpec `ebpf:"btf_exec"`
-	BtfFork            *ebpf.ProgramSpec `ebpf:"btf_fork"`
-	BtfInsert          *ebpf.ProgramSpec `ebpf:"btf_insert"`
-	BtfIoStart         *ebpf.ProgramSpec `ebpf:"btf_io_start"`
-	BtfIssue           *ebpf.ProgramSpec `ebpf:"btf_issue"`
-	BtfMerge           *ebpf.ProgramSpec `ebpf:"btf_merge"`
-	BtfRequeue         *ebpf.ProgramSpec `ebpf:"btf_requeue"`
-	BtfSysEnter        *ebpf.ProgramSpec `ebpf:"btf_sys_enter"`
-	BtfSysExit         *ebpf.ProgramSpec `ebpf:"btf_sys_exit"`
-	Bucket             *ebpf.ProgramSpec `ebpf:"bucket"`
-	FexitInFadvise     *ebpf.ProgramSpec `ebpf:"fexit_in_fadvise"`
-	FexitInFdatasync   *ebpf.ProgramSpec `ebpf:"fexit_in_fdatasync"`
-	FexitInFsync       *ebpf.ProgramSpec `ebpf:"fexit_in_fsync"`
-	FexitInVfsRead     *ebpf.ProgramSpec `ebpf:"fexit_in_vfs_read"`
-	FexitInVfsReadv    *ebpf.ProgramSpec `ebpf:"fexit_in_vfs_readv"`
-	FexitInVfsWrite    *ebpf.ProgramSpec `ebpf:"fexit_in_vfs_write"`
-	FexitInVfsWritev   *ebpf.ProgramSpec `ebpf:"fexit_in_vfs_writev"`
-	FexitOutFadvise    *ebpf.ProgramSpec `ebpf:"fexit_out_fadvise"`
-	FexitOutFdatasync  *ebpf.ProgramSpec `ebpf:"fexit_out_fdatasync"`
-	FexitOutFsync      *ebpf.ProgramSpec `ebpf:"fexit_out_fsync"`
-	FexitOutVfsRead    *ebpf.ProgramSpec `ebpf:"fexit_out_vfs_read"`
-	FexitOutVfsReadv   *ebpf.ProgramSpec `ebpf:"fexit_out_vfs_readv"`
-	FexitOutVfsWrite   *ebpf.ProgramSpec `ebpf:"fexit_out_vfs_write"`
-	FexitOutVfsWritev  *ebpf.ProgramSpec `ebpf:"fexit_out_vfs_writev"`
-	KprobeInFadvise    *ebpf.ProgramSpec `ebpf:"kprobe_in_fadvise"`
-	KprobeInFdatasync  *ebpf.ProgramSpec `ebpf:"kprobe_in_fdatasync"`
-	KprobeInFsync      *ebpf.ProgramSpec `ebpf:"kprobe_in_fsync"`
-	KprobeInVfsRead    *ebpf.ProgramSpec `ebpf:"kprobe_in_vfs_read"`
-	KprobeInVfsReadv   *ebpf.ProgramSpec `ebpf:"kprobe_in_vfs_readv"`
-	KprobeInVfsWrite   *ebpf.ProgramSpec `ebpf:"kprobe_in_vfs_write"`
-	KprobeInVfsWritev  *ebpf.ProgramSpec `ebpf:"kprobe_in_vfs_writev"`
-	KprobeOutFadvise   *ebpf.ProgramSpec `ebpf:"kprobe_out_fadvise"`
-	KprobeOutFdatasync *ebpf.ProgramSpec `ebpf:"kprobe_out_fdatasync"`
-	KprobeOutFsync     *ebpf.ProgramSpec `ebpf:"kprobe_out_fsync"`
-	KprobeOutVfsRead   *ebpf.ProgramSpec `ebpf:"kprobe_out_vfs_read"`
-	KprobeOutVfsReadv  *ebpf.ProgramSpec `ebpf:"kprobe_out_vfs_readv"`
-	KprobeOutVfsWrite  *ebpf.ProgramSpec `ebpf:"kprobe_out_vfs_write"`
-	KprobeOutVfsWritev *ebpf.ProgramSpec `ebpf:"kprobe_out_vfs_writev"`
-	PerfComplete       *ebpf.ProgramSpec `ebpf:"perf_complete"`
-	PerfInsert         *ebpf.ProgramSpec `ebpf:"perf_insert"`
-	PerfIoStart        *ebpf.ProgramSpec `ebpf:"perf_io_start"`
-	PerfIssue          *ebpf.ProgramSpec `ebpf:"perf_issue"`
-	PerfMerge          *ebpf.ProgramSpec `ebpf:"perf_merge"`
-	PerfRequeue        *ebpf.ProgramSpec `ebpf:"perf_requeue"`
-	RawComplete        *ebpf.ProgramSpec `ebpf:"raw_complete"`
-	RawExec            *ebpf.ProgramSpec `ebpf:"raw_exec"`
-	RawFork            *ebpf.ProgramSpec `ebpf:"raw_fork"`
-	RawInsert          *ebpf.ProgramSpec `ebpf:"raw_insert"`
-	RawIoStart         *ebpf.ProgramSpec `ebpf:"raw_io_start"`
-	RawIssue           *ebpf.ProgramSpec `ebpf:"raw_issue"`
-	RawMerge           *ebpf.ProgramSpec `ebpf:"raw_merge"`
-	RawRequeue         *ebpf.ProgramSpec `ebpf:"raw_requeue"`
-	RawSysEnter        *ebpf.ProgramSpec `ebpf:"raw_sys_enter"`
-	RawSysExit         *ebpf.ProgramSpec `ebpf:"raw_sys_exit"`
-	Whoami             *ebpf.ProgramSpec `ebpf:"whoami"`
+	BtfComplete             *ebpf.ProgramSpec `ebpf:"btf_complete"`
+	BtfExec                 *ebpf.ProgramSpec `ebpf:"btf_exec"`
+	BtfFork                 *ebpf.ProgramSpec `ebpf:"btf_fork"`
+	BtfInsert               *ebpf.ProgramSpec `ebpf:"btf_insert"`
+	BtfIoStart              *ebpf.ProgramSpec `ebpf:"btf_io_start"`
+	BtfIssue                *ebpf.ProgramSpec `ebpf:"btf_issue"`
+	BtfMerge                *ebpf.ProgramSpec `ebpf:"btf_merge"`
+	BtfRequeue              *ebpf.ProgramSpec `ebpf:"btf_requeue"`
+	BtfSysEnter             *ebpf.ProgramSpec `ebpf:"btf_sys_enter"`
+	BtfSysExit              *ebpf.ProgramSpec `ebpf:"btf_sys_exit"`
+	Bucket                  *ebpf.ProgramSpec `ebpf:"bucket"`
+	FexitInFdatasync        *ebpf.ProgramSpec `ebpf:"fexit_in_fdatasync"`
+	FexitInFsync            *ebpf.ProgramSpec `ebpf:"fexit_in_fsync"`
+	FexitInGenericFadvise   *ebpf.ProgramSpec `ebpf:"fexit_in_generic_fadvise"`
+	FexitInVfsRead          *ebpf.ProgramSpec `ebpf:"fexit_in_vfs_read"`
+	FexitInVfsReadv         *ebpf.ProgramSpec `ebpf:"fexit_in_vfs_readv"`
+	FexitInVfsWrite         *ebpf.ProgramSpec `ebpf:"fexit_in_vfs_write"`
+	FexitInVfsWritev        *ebpf.ProgramSpec `ebpf:"fexit_in_vfs_writev"`
+	FexitOutFdatasync       *ebpf.ProgramSpec `ebpf:"fexit_out_fdatasync"`
+	FexitOutFsync           *ebpf.ProgramSpec `ebpf:"fexit_out_fsync"`
+	FexitOutGenericFadvise  *ebpf.ProgramSpec `ebpf:"fexit_out_generic_fadvise"`
+	FexitOutVfsRead         *ebpf.ProgramSpec `ebpf:"fexit_out_vfs_read"`
+	FexitOutVfsReadv        *ebpf.ProgramSpec `ebpf:"fexit_out_vfs_readv"`
+	FexitOutVfsWrite        *ebpf.ProgramSpec `ebpf:"fexit_out_vfs_write"`
+	FexitOutVfsWritev       *ebpf.ProgramSpec `ebpf:"fexit_out_vfs_writev"`
+	KprobeInFdatasync       *ebpf.ProgramSpec `ebpf:"kprobe_in_fdatasync"`
+	KprobeInFsync           *ebpf.ProgramSpec `ebpf:"kprobe_in_fsync"`
+	KprobeInGenericFadvise  *ebpf.ProgramSpec `ebpf:"kprobe_in_generic_fadvise"`
+	KprobeInVfsRead         *ebpf.ProgramSpec `ebpf:"kprobe_in_vfs_read"`
+	KprobeInVfsReadv        *ebpf.ProgramSpec `ebpf:"kprobe_in_vfs_readv"`
+	KprobeInVfsWrite        *ebpf.ProgramSpec `ebpf:"kprobe_in_vfs_write"`
+	KprobeInVfsWritev       *ebpf.ProgramSpec `ebpf:"kprobe_in_vfs_writev"`
+	KprobeOutFdatasync      *ebpf.ProgramSpec `ebpf:"kprobe_out_fdatasync"`
+	KprobeOutFsync          *ebpf.ProgramSpec `ebpf:"kprobe_out_fsync"`
+	KprobeOutGenericFadvise *ebpf.ProgramSpec `ebpf:"kprobe_out_generic_fadvise"`
+	KprobeOutVfsRead        *ebpf.ProgramSpec `ebpf:"kprobe_out_vfs_read"`
+	KprobeOutVfsReadv       *ebpf.ProgramSpec `ebpf:"kprobe_out_vfs_readv"`
+	KprobeOutVfsWrite       *ebpf.ProgramSpec `ebpf:"kprobe_out_vfs_write"`
+	KprobeOutVfsWritev      *ebpf.ProgramSpec `ebpf:"kprobe_out_vfs_writev"`
+	PerfComplete            *ebpf.ProgramSpec `ebpf:"perf_complete"`
+	PerfInsert              *ebpf.ProgramSpec `ebpf:"perf_insert"`
+	PerfIoStart             *ebpf.ProgramSpec `ebpf:"perf_io_start"`
+	PerfIssue               *ebpf.ProgramSpec `ebpf:"perf_issue"`
+	PerfMerge               *ebpf.ProgramSpec `ebpf:"perf_merge"`
+	PerfRequeue             *ebpf.ProgramSpec `ebpf:"perf_requeue"`
+	RawComplete             *ebpf.ProgramSpec `ebpf:"raw_complete"`
+	RawExec                 *ebpf.ProgramSpec `ebpf:"raw_exec"`
+	RawFork                 *ebpf.ProgramSpec `ebpf:"raw_fork"`
+	RawInsert               *ebpf.ProgramSpec `ebpf:"raw_insert"`
+	RawIoStart              *ebpf.ProgramSpec `ebpf:"raw_io_start"`
+	RawIssue                *ebpf.ProgramSpec `ebpf:"raw_issue"`
+	RawMerge                *ebpf.ProgramSpec `ebpf:"raw_merge"`
+	RawRequeue              *ebpf.ProgramSpec `ebpf:"raw_requeue"`
+	RawSysEnter             *ebpf.ProgramSpec `ebpf:"raw_sys_enter"`
+	RawSysExit              *ebpf.ProgramSpec `ebpf:"raw_sys_exit"`
+	Whoami                  *ebpf.ProgramSpec `ebpf:"whoami"`
 }
 
 // TraceMapSpecs contains maps before they are loaded into the kernel.
@@ -416,62 +416,62 @@ type TraceVariables struct {
 //
 // It can be passed to LoadTraceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type TracePrograms struct {
-	BtfComplete        *ebpf.Program `ebpf:"btf_complete"`
-	BtfExec            *ebpf.Program `ebpf:"btf_exec"`
-	BtfFork            *ebpf.Program `ebpf:"btf_fork"`
-	BtfInsert          *ebpf.Program `ebpf:"btf_insert"`
-	BtfIoStart         *ebpf.Program `ebpf:"btf_io_start"`
-	BtfIssue           *ebpf.Program `ebpf:"btf_issue"`
-	BtfMerge           *ebpf.Program `ebpf:"btf_merge"`
-	BtfRequeue         *ebpf.Program `ebpf:"btf_requeue"`
-	BtfSysEnter        *ebpf.Program `ebpf:"btf_sys_enter"`
-	BtfSysExit         *ebpf.Program `ebpf:"btf_sys_exit"`
-	Bucket             *ebpf.Program `ebpf:"bucket"`
-	FexitInFadvise     *ebpf.Program `ebpf:"fexit_in_fadvise"`
-	FexitInFdatasync   *ebpf.Program `ebpf:"fexit_in_fdatasync"`
-	FexitInFsync       *ebpf.Program `ebpf:"fexit_in_fsync"`
-	FexitInVfsRead     *ebpf.Program `ebpf:"fexit_in_vfs_read"`
-	FexitInVfsReadv    *ebpf.Program `ebpf:"fexit_in_vfs_readv"`
-	FexitInVfsWrite    *ebpf.Program `ebpf:"fexit_in_vfs_write"`
-	FexitInVfsWritev   *ebpf.Program `ebpf:"fexit_in_vfs_writev"`
-	FexitOutFadvise    *ebpf.Program `ebpf:"fexit_out_fadvise"`
-	FexitOutFdatasync  *ebpf.Program `ebpf:"fexit_out_fdatasync"`
-	FexitOutFsync      *ebpf.Program `ebpf:"fexit_out_fsync"`
-	FexitOutVfsRead    *ebpf.Program `ebpf:"fexit_out_vfs_read"`
-	FexitOutVfsReadv   *ebpf.Program `ebpf:"fexit_out_vfs_readv"`
-	FexitOutVfsWrite   *ebpf.Program `ebpf:"fexit_out_vfs_write"`
-	FexitOutVfsWritev  *ebpf.Program `ebpf:"fexit_out_vfs_writev"`
-	KprobeInFadvise    *ebpf.Program `ebpf:"kprobe_in_fadvise"`
-	KprobeInFdatasync  *ebpf.Program `ebpf:"kprobe_in_fdatasync"`
-	KprobeInFsync      *ebpf.Program `ebpf:"kprobe_in_fsync"`
-	KprobeInVfsRead    *ebpf.Program `ebpf:"kprobe_in_vfs_read"`
-	KprobeInVfsReadv   *ebpf.Program `ebpf:"kprobe_in_vfs_readv"`
-	KprobeInVfsWrite   *ebpf.Program `ebpf:"kprobe_in_vfs_write"`
-	KprobeInVfsWritev  *ebpf.Program `ebpf:"kprobe_in_vfs_writev"`
-	KprobeOutFadvise   *ebpf.Program `ebpf:"kprobe_out_fadvise"`
-	KprobeOutFdatasync *ebpf.Program `ebpf:"kprobe_out_fdatasync"`
-	KprobeOutFsync     *ebpf.Program `ebpf:"kprobe_out_fsync"`
-	KprobeOutVfsRead   *ebpf.Program `ebpf:"kprobe_out_vfs_read"`
-	KprobeOutVfsReadv  *ebpf.Program `ebpf:"kprobe_out_vfs_readv"`
-	KprobeOutVfsWrite  *ebpf.Program `ebpf:"kprobe_out_vfs_write"`
-	KprobeOutVfsWritev *ebpf.Program `ebpf:"kprobe_out_vfs_writev"`
-	PerfComplete       *ebpf.Program `ebpf:"perf_complete"`
-	PerfInsert         *ebpf.Program `ebpf:"perf_insert"`
-	PerfIoStart        *ebpf.Program `ebpf:"perf_io_start"`
-	PerfIssue          *ebpf.Program `ebpf:"perf_issue"`
-	PerfMerge          *ebpf.Program `ebpf:"perf_merge"`
-	PerfRequeue        *ebpf.Program `ebpf:"perf_requeue"`
-	RawComplete        *ebpf.Program `ebpf:"raw_complete"`
-	RawExec            *ebpf.Program `ebpf:"raw_exec"`
-	RawFork            *ebpf.Program `ebpf:"raw_fork"`
-	RawInsert          *ebpf.Program `ebpf:"raw_insert"`
-	RawIoStart         *ebpf.Program `ebpf:"raw_io_start"`
-	RawIssue           *ebpf.Program `ebpf:"raw_issue"`
-	RawMerge           *ebpf.Program `ebpf:"raw_merge"`
-	RawRequeue         *ebpf.Program `ebpf:"raw_requeue"`
-	RawSysEnter        *ebpf.Program `ebpf:"raw_sys_enter"`
-	RawSysExit         *ebpf.Program `ebpf:"raw_sys_exit"`
-	Whoami             *ebpf.Program `ebpf:"whoami"`
+	BtfComplete             *ebpf.Program `ebpf:"btf_complete"`
+	BtfExec                 *ebpf.Program `ebpf:"btf_exec"`
+	BtfFork                 *ebpf.Program `ebpf:"btf_fork"`
+	BtfInsert               *ebpf.Program `ebpf:"btf_insert"`
+	BtfIoStart              *ebpf.Program `ebpf:"btf_io_start"`
+	BtfIssue                *ebpf.Program `ebpf:"btf_issue"`
+	BtfMerge                *ebpf.Program `ebpf:"btf_merge"`
+	BtfRequeue              *ebpf.Program `ebpf:"btf_requeue"`
+	BtfSysEnter             *ebpf.Program `ebpf:"btf_sys_enter"`
+	BtfSysExit              *ebpf.Program `ebpf:"btf_sys_exit"`
+	Bucket                  *ebpf.Program `ebpf:"bucket"`
+	FexitInFdatasync        *ebpf.Program `ebpf:"fexit_in_fdatasync"`
+	FexitInFsync            *ebpf.Program `ebpf:"fexit_in_fsync"`
+	FexitInGenericFadvise   *ebpf.Program `ebpf:"fexit_in_generic_fadvise"`
+	FexitInVfsRead          *ebpf.Program `ebpf:"fexit_in_vfs_read"`
+	FexitInVfsReadv         *ebpf.Program `ebpf:"fexit_in_vfs_readv"`
+	FexitInVfsWrite         *ebpf.Program `ebpf:"fexit_in_vfs_write"`
+	FexitInVfsWritev        *ebpf.Program `ebpf:"fexit_in_vfs_writev"`
+	FexitOutFdatasync       *ebpf.Program `ebpf:"fexit_out_fdatasync"`
+	FexitOutFsync           *ebpf.Program `ebpf:"fexit_out_fsync"`
+	FexitOutGenericFadvise  *ebpf.Program `ebpf:"fexit_out_generic_fadvise"`
+	FexitOutVfsRead         *ebpf.Program `ebpf:"fexit_out_vfs_read"`
+	FexitOutVfsReadv        *ebpf.Program `ebpf:"fexit_out_vfs_readv"`
+	FexitOutVfsWrite        *ebpf.Program `ebpf:"fexit_out_vfs_write"`
+	FexitOutVfsWritev       *ebpf.Program `ebpf:"fexit_out_vfs_writev"`
+	KprobeInFdatasync       *ebpf.Program `ebpf:"kprobe_in_fdatasync"`
+	KprobeInFsync           *ebpf.Program `ebpf:"kprobe_in_fsync"`
+	KprobeInGenericFadvise  *ebpf.Program `ebpf:"kprobe_in_generic_fadvise"`
+	KprobeInVfsRead         *ebpf.Program `ebpf:"kprobe_in_vfs_read"`
+	KprobeInVfsReadv        *ebpf.Program `ebpf:"kprobe_in_vfs_readv"`
+	KprobeInVfsWrite        *ebpf.Program `ebpf:"kprobe_in_vfs_write"`
+	KprobeInVfsWritev       *ebpf.Program `ebpf:"kprobe_in_vfs_writev"`
+	KprobeOutFdatasync      *ebpf.Program `ebpf:"kprobe_out_fdatasync"`
+	KprobeOutFsync          *ebpf.Program `ebpf:"kprobe_out_fsync"`
+	KprobeOutGenericFadvise *ebpf.Program `ebpf:"kprobe_out_generic_fadvise"`
+	KprobeOutVfsRead        *ebpf.Program `ebpf:"kprobe_out_vfs_read"`
+	KprobeOutVfsReadv       *ebpf.Program `ebpf:"kprobe_out_vfs_readv"`
+	KprobeOutVfsWrite       *ebpf.Program `ebpf:"kprobe_out_vfs_write"`
+	KprobeOutVfsWritev      *ebpf.Program `ebpf:"kprobe_out_vfs_writev"`
+	PerfComplete            *ebpf.Program `ebpf:"perf_complete"`
+	PerfInsert              *ebpf.Program `ebpf:"perf_insert"`
+	PerfIoStart             *ebpf.Program `ebpf:"perf_io_start"`
+	PerfIssue               *ebpf.Program `ebpf:"perf_issue"`
+	PerfMerge               *ebpf.Program `ebpf:"perf_merge"`
+	PerfRequeue             *ebpf.Program `ebpf:"perf_requeue"`
+	RawComplete             *ebpf.Program `ebpf:"raw_complete"`
+	RawExec                 *ebpf.Program `ebpf:"raw_exec"`
+	RawFork                 *ebpf.Program `ebpf:"raw_fork"`
+	RawInsert               *ebpf.Program `ebpf:"raw_insert"`
+	RawIoStart              *ebpf.Program `ebpf:"raw_io_start"`
+	RawIssue                *ebpf.Program `ebpf:"raw_issue"`
+	RawMerge                *ebpf.Program `ebpf:"raw_merge"`
+	RawRequeue              *ebpf.Program `ebpf:"raw_requeue"`
+	RawSysEnter             *ebpf.Program `ebpf:"raw_sys_enter"`
+	RawSysExit              *ebpf.Program `ebpf:"raw_sys_exit"`
+	Whoami                  *ebpf.Program `ebpf:"whoami"`
 }
 
 func (p *TracePrograms) Close() error {
@@ -487,30 +487,30 @@ func (p *TracePrograms) Close() error {
 		p.BtfSysEnter,
 		p.BtfSysExit,
 		p.Bucket,
-		p.FexitInFadvise,
 		p.FexitInFdatasync,
 		p.FexitInFsync,
+		p.FexitInGenericFadvise,
 		p.FexitInVfsRead,
 		p.FexitInVfsReadv,
 		p.FexitInVfsWrite,
 		p.FexitInVfsWritev,
-		p.FexitOutFadvise,
 		p.FexitOutFdatasync,
 		p.FexitOutFsync,
+		p.FexitOutGenericFadvise,
 		p.FexitOutVfsRead,
 		p.FexitOutVfsReadv,
 		p.FexitOutVfsWrite,
 		p.FexitOutVfsWritev,
-		p.KprobeInFadvise,
 		p.KprobeInFdatasync,
 		p.KprobeInFsync,
+		p.KprobeInGenericFadvise,
 		p.KprobeInVfsRead,
 		p.KprobeInVfsReadv,
 		p.KprobeInVfsWrite,
 		p.KprobeInVfsWritev,
-		p.KprobeOutFadvise,
 		p.KprobeOutFdatasync,
 		p.KprobeOutFsync,
+		p.KprobeOutGenericFadvise,
 		p.KprobeOutVfsRead,
 		p.KprobeOutVfsReadv,
 		p.KprobeOutVfsWrite,

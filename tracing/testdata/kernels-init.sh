@@ -13,7 +13,6 @@ export PATH=/sbin:/usr/sbin:/bin:/usr/bin TMPDIR=/tmp HOME=/tmp KVBENCH_REQUIRE_
 for word in $(cat /proc/cmdline); do
 	case $word in
 	run=*) run=${word#run=} ;;
-	bench=*) bench=${word#bench=} ;;
 	accel=tcg) export KVBENCH_EMULATED=1 ;;
 	esac
 done
@@ -52,7 +51,7 @@ devices="$devices linear=/dev/mapper/linear=$three,vdb=1 crypt=/dev/mapper/crypt
 export KVBENCH_TRACE_DEVICES="$devices"
 echo "DEVICES $devices"
 cd /
-/tracing.test -test.v -test.run "$run" ${bench:+-test.bench "$bench"} 2>&1
+/tracing.test -test.v -test.run "$run" 2>&1
 echo "TESTS-ENDED $?"
 dmesg | grep -E 'BUG:|Oops:|WARNING:|lockup -' | head -20
 poweroff -f

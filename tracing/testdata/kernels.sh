@@ -2,14 +2,18 @@
 # Runs the tests of package tracing on other kernels than this machine's: each is booted in qemu with the test binary, on
 # virtio and NVMe disks, partitions, device mapper, md and NVMe multipath.
 #
-#	tracing/testdata/kernels.sh [-run REGEXP] [-bench REGEXP] [KERNEL…]
+#	tracing/testdata/kernels.sh [-run REGEXP] [-instructions] [KERNEL…]
 #
-# Kernels are the names in the table below; none means all of them. The processor is emulated (TCG) where KVM
-# cannot run an ordinary kernel, which is some ten times slower. It needs root, Debian's apt and the network, and installs qemu-system-x86, busybox-static, fio, e2fsprogs,
-# dmsetup, zstd and xz-utils if they are missing. Kernels and mdadm are downloaded by apt-get from the distributions'
-# archives, with lists and a cache of their own under $WORK (default /tmp/kvbench-kernels, 2 GiB when all are there), and
-# are unpacked, never installed. Run again, it downloads nothing. A boot takes one to two minutes, 2 processors and
-# 1 GiB of memory. The console's text stays in $WORK/logs; the last lines here are one verdict for each kernel.
+# Kernels are the names in the table below; none means all of them. The processors are emulated (TCG) where KVM cannot run
+# an ordinary kernel, which is some ten times slower. -instructions emulates them
+# with a clock that advances by a nanosecond with each instruction, so that costs can be compared on a busy machine.
+#
+# It needs root, Debian's apt and the network, and installs qemu-system-x86, busybox-static, fio, e2fsprogs, dmsetup, zstd and
+# xz-utils if they are missing. Kernels and mdadm are downloaded by apt-get from the distributions' archives, with lists
+# and a cache of their own under $WORK (default /tmp/kvbench-kernels, 2 GiB when all are there), and are unpacked, never
+# installed. Run again, it downloads nothing. A boot takes some minutes when emulated, 1 GiB of memory and at most LIMIT
+# seconds (900). The console's text stays in $WORK/logs; here is one line for each kernel, and exit status 1 unless all
+# tests passed in all of them.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 work=${WORK:-/tmp/kvbench-kernels}
@@ -26,18 +30,19 @@ kernels='
 '
 modules='virtio_pci virtio_blk nvme loop ext4 crc32c_generic crc32c_intel dm_mod dm_crypt xts aes_generic aesni_intel md_mod raid1'
 
-run=. bench=
-# Where /dev/kvm is a paravirtual one (kvm_pvm), ordinary kernels hang in it.
-accel=tcg
-if [ -w /dev/kvm ] && grep -qwE 'vmx|svm' /proc/cpuinfo; then accel=kvm; fi
+run=. clock=()
 while [ $# -gt 0 ]; do
 	case $1 in
 	-run) run=$2; shift 2 ;;
-	-bench) bench=$2; shift 2 ;;
+	-instructions) clock=(-icount shift=0); shift ;;
 	-*) sed -n '2,/^set/p' "$0" | sed '$d; s/^# \{0,1\}//'; exit 2 ;;
 	*) break ;;
 	esac
 done
+# Where /dev/kvm is a paravirtual one (kvm_pvm), ordinary kernels hang in it.
+# Emulated processors that run on threads of their own hang where another patches the code (QEMU 7.2): one thread for both.
+accel=tcg,thread=single
+if [ ${#clock[@]} = 0 ] && [ -w /dev/kvm ] && grep -qwE 'vmx|svm' /proc/cpuinfo; then accel=kvm; fi
 [ $# -gt 0 ] || set -- $(awk 'NF { print $1 }' <<<"$kernels")
 
 fail() {
@@ -170,20 +175,26 @@ disk() {
 	echo "file=$work/images/$1,format=raw,if=none,id=$1,cache=unsafe,discard=unmap"
 }
 
-# boot KERNEL runs the tests in it; no boot may take longer than 5 minutes. The second NVMe subsystem has two controllers
+qemu=
+trap '[ -z "$qemu" ] || kill $qemu' EXIT
+
+# boot KERNEL runs the tests in it; which may take LIMIT seconds. The second NVMe subsystem has two controllers
 # for one namespace: a multipath head.
 boot() {
 	local log=$work/logs/$1.txt d disks=()
 	for d in vda vdb vdc vdd vde; do
 		disks+=(-drive "$(disk $d)" -device "virtio-blk-pci,drive=$d")
 	done
-	timeout --foreground 300 qemu-system-x86_64 -machine q35,accel=$accel -cpu max -smp 2 -m 1024 -nodefaults -display none -no-reboot \
-		-serial file:"$log" -kernel "$(find "$work/kernels/$1/" -name "vmlinuz*" | head -n 1)" -initrd "$work/initramfs.$1" \
-		-append "console=ttyS0 panic=-1 softlockup_panic=1 oops=panic quiet loglevel=1 accel=$accel run=$run bench=$bench" "${disks[@]}" \
+	timeout "${LIMIT:-900}" qemu-system-x86_64 -machine q35 -accel $accel -cpu max -smp 2 -m 1024 -nodefaults -display none -no-reboot \
+		-serial file:"$log" -monitor "unix:$work/monitor,server,nowait" -kernel "$(find "$work/kernels/$1/" -name "vmlinuz*" | head -n 1)" -initrd "$work/initramfs.$1" \
+		-append "console=ttyS0 panic=-1 softlockup_panic=1 oops=panic quiet loglevel=1 accel=${accel%%,*} run=$run" "${clock[@]}" "${disks[@]}" \
 		-drive "$(disk one)" -device nvme,serial=one,drive=one \
 		-device nvme-subsys,id=both -device nvme,serial=two,subsys=both -device nvme,serial=two,subsys=both \
 		-drive "$(disk two)" -device nvme-ns,drive=two,shared=on,nsid=1 \
-		-drive "$(disk three)" -device nvme,serial=three,drive=three || true
+		-drive "$(disk three)" -device nvme,serial=three,drive=three &
+	qemu=$!
+	wait $qemu || true
+	qemu=
 	rm -f "$work/images"/*
 	tr -d '\r' <"$log" >"$log.new" && mv "$log.new" "$log"
 }
