@@ -27,7 +27,7 @@ test: fmt ## go vet, gofmt check, go test -race ./... (without -race where there
 		echo "$$why" | head -n 3 | sed 's/^/  /'; \
 	fi; \
 	echo "$(GO) vet ./..." && $(GO) vet ./... && \
-	echo "$(GO) test$$race ./..." && $(GO) test$$race ./...
+	echo "$(GO) test$$race -timeout 30m ./..." && $(GO) test$$race -timeout 30m ./...
 
 bench: ## plain I/O, then MLPerf option 1, both small and in a temporary directory; leaves nothing behind
 	@results=$$(mktemp -d) && trap 'rm -rf "$$results"' EXIT && trap 'exit 130' INT && trap 'exit 143' TERM && \

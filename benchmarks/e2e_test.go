@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -200,6 +201,9 @@ func (b *bench) start(args ...string) *process {
 	p.Dir, p.Env, p.SysProcAttr = cmp.Or(b.dir, b.work), b.env, b.attr
 	p.Stdout, p.Stderr, p.ExtraFiles = &p.out, &p.errout, b.files
 	p.WaitDelay = 20 * time.Second
+	if signal.Ignored(syscall.SIGHUP) { // these tests run under nohup: what is handled here is not ignored by a child
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	p.started = time.Now()
 	require.NoError(b.t, p.Start())
 	b.t.Cleanup(func() { // a test that failed half-way leaves no process behind
