@@ -118,15 +118,18 @@ func TestEachCallCountsOnce(t *testing.T) {
 					}
 					must(0)(unix.Pread(fd, buffer, 1<<30)) // behind the end
 				})
-				assert.EqualValues(t, 5*n+1, tr.VFSRead.samples())
-				assert.EqualValues(t, 5*n, tr.VFSWrite.samples())
-				assert.EqualValues(t, 5*n*size/1024, tr.VFSReadSize.Sum)
-				assert.EqualValues(t, 5*n*size/1024, tr.VFSWriteSize.Sum)
-				assert.EqualValues(t, 2*n, tr.Fsync.samples(), "what a write flushes is its own")
-				assert.EqualValues(t, n, tr.WriteToFsync.samples())
-				assert.EqualValues(t, n, tr.FadviseToRead.samples())
-				assert.Zero(t, tr.Capture.Losses.Calls)
-				assert.Zero(t, tr.Capture.Losses.Missed)
+				// The kernel skips a run where it has put another of the same program aside, and says so; of system calls
+				// that happens since Linux 6.13.
+				missed := float64(tr.Capture.Losses.Missed)
+				assert.InDelta(t, 5*n+1, tr.VFSRead.samples(), missed)
+				assert.InDelta(t, 5*n, tr.VFSWrite.samples(), missed)
+				assert.InDelta(t, 5*n*size/1024, tr.VFSReadSize.Sum, missed*size/1024)
+				assert.InDelta(t, 5*n*size/1024, tr.VFSWriteSize.Sum, missed*size/1024)
+				assert.InDelta(t, 2*n, tr.Fsync.samples(), missed, "what a write flushes is its own")
+				assert.InDelta(t, n, tr.WriteToFsync.samples(), missed)
+				assert.InDelta(t, n, tr.FadviseToRead.samples(), missed)
+				assert.LessOrEqual(t, tr.Capture.Losses.Calls, tr.Capture.Losses.Missed)
+				assert.LessOrEqual(t, missed, 20.0)
 			})
 		}
 	}
