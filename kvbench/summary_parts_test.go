@@ -31,7 +31,8 @@ func partsResult() *Result {
 	info.Replay = &ReplayResult{Rows: 5000, Skipped: 10, Reads: 3000, Writes: 1500, Deletes: 2, EvictedReads: 400, UnwrittenReads: 5, Overwrites: 7, TooLarge: 1, Evictions: 900, LateNS: 2e6}
 	r := BuildResult(info, fixtureRecorder())
 	r.BlockCache = &BlockCache{Requests: 100, Blocks: 1000, Hits: 600, Pending: 3, Kept: 20, Written: 380, HitRatio: new(0.6), IdealHits: new(int64(700)),
-		IdealHitRatio: new(0.7), PrefixHitRatio: new(0.44), TokenHitRatio: new(0.65), BytesSaved: 5 << 30}
+		IdealHitRatio: new(0.7), PrefixHitRatio: new(0.44), TokenHitRatio: new(0.65), BytesSaved: 5 << 30,
+		Reads: BlockMoves{Operations: 150, Blocks: 597}, Writes: BlockMoves{Operations: 95, Blocks: 380}}
 	r.Timeline.Blocks, r.Timeline.BlockHits, r.Timeline.BlockIdeal = nil, nil, nil
 	for i := range 20 {
 		r.Timeline.Blocks, r.Timeline.BlockHits = append(r.Timeline.Blocks, 50), append(r.Timeline.BlockHits, int64(2*i))

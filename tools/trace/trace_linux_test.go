@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -87,13 +88,30 @@ func TestAnEndedProcessEndsTheTracing(t *testing.T) {
 	flag := filepath.Join(t.TempDir(), "go")
 	args := append([]string{"-c", `while [ ! -e "$0" ]; do sleep 0.05; done; sh -c 'fio "$@"; exit $?' x "$@"; exit $?`, flag}, l.fio("--rw=randread", "--bs=16k", "--size=128M", "--ioengine=psync", "--runtime=2")...)
 	sh := start(t, "sh", args...)
-	time.AfterFunc(500*time.Millisecond, func() { _ = os.WriteFile(flag, nil, 0o644) })
+	go func() { // the load begins when the programs are attached
+		for t.Context().Err() == nil && !attached() {
+			time.Sleep(20 * time.Millisecond)
+		}
+		time.Sleep(500 * time.Millisecond)
+		_ = os.WriteFile(flag, nil, 0o644)
+	}()
 	began := time.Now()
 	stdout, stderr := traced(t, "-pid", strconv.Itoa(sh.Process.Pid), "-dir", l.dir, "-duration", "60s", "-fio", "-")
 	assert.Less(t, time.Since(began), 30*time.Second)
 	assert.Contains(t, stderr, fmt.Sprintf("process %d has ended, with all its children", sh.Process.Pid))
 	assert.Contains(t, stdout, "bssplit=16k/100,16k/100\n")
 	assert.Contains(t, stdout, "rwmixread=100\n")
+}
+
+// attached says whether this process holds programs at tracepoints.
+func attached() bool {
+	fds, _ := os.ReadDir("/proc/self/fd")
+	for _, fd := range fds {
+		if to, _ := os.Readlink("/proc/self/fd/" + fd.Name()); strings.Contains(to, "bpf") && strings.Contains(to, "link") || strings.Contains(to, "bpf-raw-tracepoint") {
+			return true
+		}
+	}
+	return false
 }
 
 // TestInterrupted ends the tracing by hand, as Ctrl-C does.
