@@ -18,7 +18,7 @@ func ragConfig(documents, keep int, users int64) Config {
 	corpus := workloads.NewCorpus(p.RAG, documents, workloads.Model{}, smallTokens, 42)
 	return Config{
 		Info:    RunInfo{Benchmark: "RAG", Sizer: smallTokens, QoS: p.QoS},
-		Planner: workloads.Planner{Sizer: smallTokens}, Workers: 4, Corpus: corpus, Window: 300 * time.Millisecond,
+		Planner: workloads.Planner{Sizer: smallTokens}, Workers: 4, Corpus: corpus, Window: time.Second,
 		Source: func() (workloads.Source, error) {
 			return workloads.WithRAG(workloads.NewUsers(workloads.UsersConfig{Profile: p, Users: workloads.Population(p, 42, 8, false), Seed: 42,
 				MultiTurn: true, MaxRequests: users}), corpus), nil
