@@ -62,7 +62,7 @@ type AutoscaleSummary struct {
 	PeakUsers      int     `json:"peak_users"`      // the most that ran
 	PeakRate       float64 `json:"peak_bytes_per_s"`
 	Rounds         int     `json:"rounds"`
-	Found          bool    `json:"found"` // capacity: throughput stopped growing; qos: the target was reached or passed
+	Found          bool    `json:"found"` // capacity: throughput stopped growing; qos: the target was met, or passed from below
 }
 
 // autoscaler decides; it has no clock and starts nobody.
@@ -75,10 +75,11 @@ type autoscaler struct {
 	initial, peak int
 	count         int
 	above, hold   int
+	at, over      int // qos: the users that were at the target last, and above it twice
 	steps         int
 	flat          int
 	best          float64 // throughput of the last round that grew
-	bestUsers     int
+	bestUsers     int     // of that round; qos: of the last one that was not above the target
 	found         bool
 	topRate       float64
 }
@@ -169,22 +170,21 @@ func (a *autoscaler) qos(r *Round) {
 	}
 	s := *r.Saturation
 	if s > 1.1*a.cfg.Target {
-		a.found = true
 		if a.above++; a.above < 2 {
 			r.Decision = "hold: above the target once"
 			return
 		}
-		a.above, a.hold = 0, holdRounds
+		a.above, a.hold, a.over = 0, holdRounds, a.users
 		r.NextUsers, r.Decision = scale(a.users, 0.8), "above the target twice"
 		return
 	}
 	a.above = 0
+	a.bestUsers = a.users
 	if s < 0.9*a.cfg.Target {
 		r.NextUsers, r.Decision = scale(a.users, 1.2), "below the target"
 		return
 	}
-	a.found = true
-	a.bestUsers = a.users
+	a.at = a.users
 	r.Decision = "hold: at the target"
 }
 
@@ -221,23 +221,15 @@ func (a *autoscaler) capacity(r *Round) (over bool) {
 
 // summary tells what came of it. Sustained are, in capacity mode, the users of
 // the last round whose throughput had grown; in qos mode those of the last round
-// at the target, else of the end.
+// that was not above the target. That is found when so many were at the target,
+// or more were above it twice: until then it is only how far the search came.
 func (a *autoscaler) summary() AutoscaleSummary {
 	s := AutoscaleSummary{
 		Mode: a.cfg.Mode, InitialUsers: a.initial, FinalUsers: a.users, SustainedUsers: a.bestUsers, PeakUsers: a.peak,
 		PeakRate: a.topRate, Rounds: a.count, Found: a.found,
 	}
-	if a.cfg.Mode == AutoscaleQoS && !a.atTarget() {
-		s.SustainedUsers = a.users
+	if a.cfg.Mode == AutoscaleQoS {
+		s.Found = a.at == a.bestUsers || a.over > a.bestUsers
 	}
 	return s
-}
-
-func (a *autoscaler) atTarget() bool {
-	for _, r := range a.kept {
-		if r.Decision == "hold: at the target" {
-			return true
-		}
-	}
-	return false
 }

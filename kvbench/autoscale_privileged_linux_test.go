@@ -70,6 +70,6 @@ func TestQoSModeTakesUsersAway(t *testing.T) {
 	t.Logf("%d users, %d workers, %d goroutines in the first round, %d, %d, %d in the last", first.Users, first.Workers, first.Goroutines, last.Users, last.Workers, last.Goroutines)
 	assert.Equal(t, 40, first.Users)
 	assert.LessOrEqual(t, s.FinalUsers, 32, "× 0.8 once at least")
-	assert.Equal(t, last.Users, last.Workers)
+	assert.InDelta(t, last.Users, last.Workers, 3, "who leaves ends its request first")
 	assert.GreaterOrEqual(t, first.Goroutines-last.Goroutines, (first.Workers-last.Workers)/2, "workers that leave end")
 }

@@ -49,6 +49,30 @@ func TestQoSModeHoldsTheTarget(t *testing.T) {
 	assert.Equal(t, 15, a.summary().PeakUsers)
 }
 
+// What was only a search is no answer.
+func TestQoSSaysWhetherItFoundTheUsers(t *testing.T) {
+	low, high := 10*ms, 95*ms
+	for _, c := range []struct {
+		name      string
+		read      []time.Duration
+		sustained int
+		found     bool
+	}{
+		{"never above", []time.Duration{low, low, low + 1, low + 2}, 12, false},
+		{"always above", []time.Duration{high, high + 1, high + 2, high + 3}, 10, false},
+		{"below, then above twice", []time.Duration{low, low + 1, low + 2, high, high + 1}, 10, true},
+		{"above once is noise", []time.Duration{low, low + 1, low + 2, high, low, low + 1}, 15, false},
+	} {
+		a := newAutoscaler(Autoscale{Mode: AutoscaleQoS, Target: 0.8}, 10)
+		for _, read := range c.read {
+			a.end(Round{read: read, BytesPerSecond: 100})
+		}
+		s := a.summary()
+		assert.Equal(t, c.found, s.Found, c.name)
+		assert.Equal(t, c.sustained, s.SustainedUsers, c.name)
+	}
+}
+
 func TestSaturationIsHalvedUnlessSteadyAndRising(t *testing.T) {
 	for name, c := range map[string]struct {
 		rates  []float64

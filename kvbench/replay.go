@@ -36,6 +36,7 @@ type ReplayRoutine struct {
 	done     chan struct{}
 	begin    sync.Once
 	left     atomic.Int64 // operations decided and not complete, plus one while rows may come
+	idle     atomic.Int64 // ns that workers waited for an operation
 
 	mu    sync.Mutex // guards the books below
 	lru   replayLRU
@@ -54,13 +55,15 @@ type replayOp struct {
 	object  tiers.Object
 	victims []tiers.Object // to delete
 	room    bool           // it only makes room for a write, and is no row
+	old     int64          // of its victims, those that the write replaces
 	due     time.Duration  // on the clock; never: as soon as possible
 	waits   int            // operations that it waits for
 	next    []*replayOp    // that wait for it
 }
 
-// ReplayResult tells what became of the rows. Counts are of the rows read so far,
-// in or outside the window.
+// ReplayResult tells what became of the rows read so far. What was carried out
+// counts when it has ended, in the window or while the last operations end after
+// it; rows that wait for their turn then count nowhere.
 type ReplayResult struct {
 	Rows           int64 `json:"rows"`            // usable rows read
 	Skipped        int64 `json:"skipped"`         // of other tiers and phases
@@ -112,6 +115,8 @@ func (r *ReplayRoutine) Report(in *RunInfo) {
 	c := r.count
 	c.LateNS = int64(r.late)
 	in.Replay = &c
+	in.WorkerIdle = min(in.WorkerBusy, time.Duration(r.idle.Load()))
+	in.WorkerBusy -= in.WorkerIdle
 	in.Input = inputReport(r.input)
 }
 
@@ -121,11 +126,14 @@ func (r *ReplayRoutine) Step(ctx context.Context, b *Bench, worker int) error {
 	if worker == 0 {
 		r.begin.Do(func() { b.Go(func() { r.feed(ctx, b) }) })
 	}
+	waits := b.Clock.Now()
 	select {
 	case op := <-r.ready:
+		r.idle.Add(int64(b.Clock.Now() - waits))
 		failed = r.carryOut(ctx, b, worker, op)
 		r.complete(op)
 	case <-ctx.Done():
+		r.idle.Add(int64(b.Clock.Now() - waits))
 	}
 	return failed
 }
@@ -138,6 +146,9 @@ func (r *ReplayRoutine) carryOut(ctx context.Context, b *Bench, worker int, op *
 		}
 	}
 	if op.room {
+		r.tally(func(c *ReplayResult) {
+			c.Overwrites, c.Evictions = c.Overwrites+op.old, c.Evictions+int64(len(op.victims))-op.old
+		})
 		return nil
 	}
 	var t tiers.Timing
@@ -146,6 +157,7 @@ func (r *ReplayRoutine) carryOut(ctx context.Context, b *Bench, worker int, op *
 	start := b.Clock.Now()
 	switch op.op {
 	case workloads.IODelete:
+		r.tally(func(c *ReplayResult) { c.Deletes++ })
 		return nil
 	case workloads.IOWrite:
 		kind = tiers.Write
@@ -159,8 +171,21 @@ func (r *ReplayRoutine) carryOut(ctx context.Context, b *Bench, worker int, op *
 	if op.due == time.Duration(never) {
 		op.due = start
 	}
+	r.tally(func(c *ReplayResult) {
+		if kind == tiers.Write {
+			c.Writes++
+		} else {
+			c.Reads++
+		}
+	})
 	b.DoneDue(worker, tiers.Storage, kind, op.object, t, op.due, start)
 	return nil
+}
+
+func (r *ReplayRoutine) tally(count func(*ReplayResult)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	count(&r.count)
 }
 
 // complete lets those go on that waited for op.

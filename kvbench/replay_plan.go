@@ -58,7 +58,6 @@ func (r *ReplayRoutine) plan(b *Bench, op *replayOp, size int64) (room *replayOp
 		case e != nil:
 			r.lru.touch(e)
 			op.object = e.object
-			r.count.Reads++
 		case r.seen.has(op.key):
 			r.count.EvictedReads++
 		default:
@@ -73,7 +72,6 @@ func (r *ReplayRoutine) plan(b *Bench, op *replayOp, size int64) (room *replayOp
 		r.lru.remove(e)
 		op.victims = append(op.victims, e.object)
 		r.inLine(op)
-		r.count.Deletes++
 		return nil, true
 	}
 	if size > r.capacity {
@@ -84,16 +82,16 @@ func (r *ReplayRoutine) plan(b *Bench, op *replayOp, size int64) (room *replayOp
 	if e != nil {
 		r.lru.remove(e)
 		victims = append(victims, e.object)
-		r.count.Overwrites++
 	}
+	old := int64(len(victims))
 	for r.lru.used+size > r.capacity {
 		v := r.lru.oldest()
 		r.lru.remove(v)
 		victims = append(victims, v.object)
-		r.count.Evictions++
 	}
 	if len(victims) > 0 {
 		room = r.makeRoom(victims)
+		room.old = old
 	}
 	if r.room != nil {
 		op.after(r.room)
@@ -101,7 +99,6 @@ func (r *ReplayRoutine) plan(b *Bench, op *replayOp, size int64) (room *replayOp
 	op.object = tiers.Object{Key: op.key, Gen: b.Gen(), Size: size}
 	r.lru.add(op.object)
 	r.seen.add(op.key)
-	r.count.Writes++
 	return room, true
 }
 

@@ -268,3 +268,27 @@ func TestReplayEndedByItsWindowCountsItsInput(t *testing.T) {
 	assert.Zero(t, res.Input.Cycles)
 	assert.EqualValues(t, 2, res.Replay.Reads+res.Replay.Writes)
 }
+
+// Workers that wait for a row's time are idle: a slow trace says nothing about the storage.
+func TestAReplayThatWaitsForItsRowsIsLoadLimited(t *testing.T) {
+	path := traceFile(t, "1.0,Write,100000,Tier-2,a,Prefill", "1.4,Read,100000,Tier-2,a,Decode", "1.8,Read,100000,Tier-2,a,Decode")
+	res, err := RunPlain(t.Context(), replayConfig(t, 1<<20), &ReplayRoutine{Path: path, Cycles: 1, Speed: 1})
+	require.NoError(t, err)
+	assert.Equal(t, LoadLimited, res.Harness.Verdict.Kind, res.Harness.Verdict.Reason)
+	assert.Positive(t, res.Harness.WorkerBusyNS)
+	assert.Equal(t, EndedByInput, res.EndedBy)
+}
+
+// What a window cut off was not carried out.
+func TestAReplayCountsWhatItCarriedOut(t *testing.T) {
+	rows := make([]string, 0, 1000)
+	for i := range 1000 {
+		rows = append(rows, fmt.Sprintf("1.0,Write,100000,Tier-2,k%d,Prefill", i))
+	}
+	cfg := replayConfig(t, 1<<30)
+	cfg.Requests = 20
+	res, err := RunPlain(t.Context(), cfg, &ReplayRoutine{Path: traceFile(t, rows...), Cycles: 1})
+	require.NoError(t, err)
+	assert.EqualValues(t, 20, res.Requests.Completed)
+	assert.InDelta(t, 20, res.Replay.Writes, float64(2*cfg.Workers), "and those that were under way")
+}

@@ -10,6 +10,7 @@ const (
 	LoadLimited    = "load-limited"
 	HarnessLimited = "harness-limited"
 	StorageLimited = "storage-limited"
+	NoVerdict      = "none" // nothing was measured
 )
 
 // Shares from which a verdict falls.
@@ -46,6 +47,8 @@ func judge(in verdictInput) Verdict {
 		HostWaitShare: ratio(float64(in.host+in.bufferWait), float64(in.busy)),
 	}
 	switch {
+	case in.window <= 0:
+		v.Kind, v.Reason = NoVerdict, "there was no window in which anything could be measured"
 	case orZero(v.IdleShare) > idleLimit:
 		v.Kind = LoadLimited
 		v.Reason = fmt.Sprintf("workers had no request for %s of the window (limit %s): the load asked for less than the "+

@@ -26,9 +26,10 @@ func TestVerdict(t *testing.T) {
 	v = change(func(in *verdictInput) { in.bufferWait = 25 * time.Second })
 	assert.Equal(t, HarnessLimited, v.Kind)
 	assert.Equal(t, StorageLimited, change(func(in *verdictInput) { in.idle, in.busy = 20*time.Second, 80*time.Second }).Kind, "20 % is not more than 20 %")
-	unmeasured := judge(verdictInput{})
+	unmeasured := judge(verdictInput{window: time.Second})
 	assert.Equal(t, StorageLimited, unmeasured.Kind)
 	assert.Nil(t, unmeasured.IdleShare)
+	assert.Equal(t, NoVerdict, judge(verdictInput{}).Kind)
 }
 
 func TestStorageHealth(t *testing.T) {

@@ -9,6 +9,9 @@ func (r *resolver) autoscaling() {
 	refuse := func(required string) {
 		r.violate(byName["enable-autoscaling"], setting{"true", v.Origin("enable-autoscaling")}, required)
 	}
+	if mode, ok := v.Bench.all["autoscaler-mode"]; ok && mode != v.AutoscalerMode && !r.refused["autoscaler-mode"] {
+		r.violate(byName["autoscaler-mode"], v.texts["autoscaler-mode"], mode+" with "+v.Bench.Name+", which is named after it")
+	}
 	switch {
 	case v.Bench.Name != "" && v.Bench.Load != LoadUsers:
 		refuse("false with " + v.Bench.Name + ", which has no users")

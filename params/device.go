@@ -159,6 +159,15 @@ func (r *resolver) simulation() {
 	if v.Precondition {
 		r.violate(byName["precondition"], v.texts["precondition"], "false with -io-trace-log and -simulate-device: nothing is written")
 	}
+	if v.ValidationTrace != "" && !r.refused["validation-trace"] {
+		r.violate(byName["validation-trace"], v.texts["validation-trace"], "none with -io-trace-log and -simulate-device: a recorded run is compared with a real one")
+	}
+	if v.Layout != "entry" && v.Layout != "block" && !r.refused["layout"] {
+		r.violate(byName["layout"], v.texts["layout"], "entry or block with -io-trace-log and -simulate-device: there are no files, and every block is an operation of its own")
+	}
+	if strings.HasSuffix(v.IOTraceLog, ".gz") {
+		r.violate(byName["io-trace-log"], v.texts["io-trace-log"], "a name that ends in .zst, which is written compressed, or another, which is plain; gzip is only read")
+	}
 	if v.Bench.Load == LoadTrace && v.TraceSpeedup == 0 && v.RequestRate == 0 && v.ReplayCycles == 0 && v.MaxRequests == 0 {
 		r.violate(byName["replay-cycles"], v.texts["replay-cycles"], "at least 1 with -trace-speedup 0 in virtual time, where it would never end")
 	}

@@ -42,6 +42,9 @@ func TestSimulationRefusesWhatItCannotHave(t *testing.T) {
 	}{
 		"precondition": {"MaxStorageStress", []string{"-io-trace-log", "x.csv", "-precondition"}, "-precondition"},
 		"no end":       {"AzureTrace", []string{"-io-trace-log", "x.csv", "-azure-trace-path", "device.go", "-trace-speedup", "0", "-replay-cycles", "0"}, "-replay-cycles"},
+		"validation":   {"MaxStorageStress", []string{"-simulate-device", "read=1GiB,write=1GiB", "-validation-trace", "device.go"}, "-validation-trace"},
+		"layout":       {"BlockTrace", []string{"-simulate-device", "read=1GiB,write=1GiB", "-block-trace-path", "device.go", "-layout", "packed=8"}, "-layout"},
+		"gzip":         {"MaxStorageStress", []string{"-io-trace-log", "x.csv.gz"}, "-io-trace-log"},
 		"deletes":      {"MaxStorageStress", []string{"-io-trace-deletes"}, "-io-trace-deletes"},
 	} {
 		t.Run(name, func(t *testing.T) {
