@@ -220,7 +220,7 @@ func TestWholeMooncakeTrace(t *testing.T) {
 			for gib, want := range map[float64][]int{3: want, 0.25: sequences[0.25]} {
 				res, got := replayBlocks(t, path, 16, func(c *Config) {
 					laidOut(t, layout, int64(gib*(1<<30)))(c)
-					c.Storage.Chunk, c.Storage.Verify = 1<<20, tiers.VerifySample
+					c.Storage.Verify = tiers.VerifySample
 				})
 				assert.True(t, slices.Equal(want, got), "%g GiB", gib) // a difference of 3993 requests is nothing to print
 				b := res.BlockCache
