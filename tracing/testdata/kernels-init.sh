@@ -53,5 +53,5 @@ echo "DEVICES $devices"
 cd /
 /tracing.test -test.v -test.run "$run" 2>&1
 echo "TESTS-ENDED $?"
-dmesg | grep -E 'BUG:|Oops:|WARNING:|lockup -' | head -20
+dmesg | grep -A 30 -E 'BUG:|Oops:|WARNING:|lockup -' | head -60
 poweroff -f
