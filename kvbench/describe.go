@@ -118,7 +118,7 @@ func inputReport(r workloads.TraceReport) *InputReport {
 
 // Snapshot is what the live line shows.
 type Snapshot struct {
-	Stage    string        // "preconditioning", "filling", "resting", "warming up", "running"
+	Stage    string        // "preconditioning", "filling", "resting", "warming up", "running", "removing its files"
 	Elapsed  time.Duration // in this stage
 	Total    time.Duration // of this stage, 0 = unknown
 	Live     Live

@@ -414,16 +414,7 @@ func (t *trial) clean(ctx context.Context, rest bool) error {
 		}
 		done <- t.stack.close(context.WithoutCancel(ctx))
 	}()
-	var err error
-	select {
-	case err = <-done:
-	case <-ctx.Done():
-		select {
-		case err = <-done:
-		case <-time.After(cleanOnSignal): // the next start reclaims the rest
-		}
-	}
-	if err != nil {
+	if err := t.cleaned(ctx, done); err != nil {
 		return fmt.Errorf("cleaning up: %w", err)
 	}
 	if rest {
@@ -431,6 +422,29 @@ func (t *trial) clean(ctx context.Context, rest bool) error {
 		_ = t.clock.Sleep(ctx, t.cfg.Settle)
 	}
 	return nil
+}
+
+// cleaned waits until everything is removed, which takes long for many files on some disks, and says so meanwhile.
+func (t *trial) cleaned(ctx context.Context, done <-chan error) error {
+	began, tick := time.Now(), time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-ctx.Done():
+			select {
+			case err := <-done:
+				return err
+			case <-time.After(cleanOnSignal): // the next start reclaims the rest
+				return nil
+			}
+		case <-tick.C:
+			if t.cfg.Progress != nil {
+				t.cfg.Progress(Snapshot{Stage: "removing its files", Elapsed: time.Since(began), Free: -1})
+			}
+		}
+	}
 }
 
 // raiseProcs sets GOMAXPROCS for the trial and returns the way back.
