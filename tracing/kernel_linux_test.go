@@ -37,6 +37,17 @@ func TestBucketsInTheKernel(t *testing.T) {
 	}
 }
 
+// TestMapsTakeTheirMemoryAtOnce because kernels before 6.1 write a warning with a stack trace into their log when a program
+// that traces uses a map that does not (seen on 5.10 and 5.15).
+func TestMapsTakeTheirMemoryAtOnce(t *testing.T) {
+	spec, err := bpf.LoadTrace()
+	require.NoError(t, err)
+	const noPrealloc = 1
+	for name, m := range spec.Maps {
+		assert.Zero(t, m.Flags&noPrealloc, name)
+	}
+}
+
 // startFor starts a collector, or skips the test with the reason.
 func startFor(t testing.TB, opt Options) *Collector {
 	t.Helper()
