@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -129,7 +130,11 @@ func ourPrograms(t testing.TB) (n int) {
 		if err != nil {
 			continue // gone meanwhile
 		}
-		if info, err := p.Info(); err == nil && (strings.HasPrefix(info.Name, "btf_") || strings.HasPrefix(info.Name, "raw_")) {
+		ours := func(prefix string) bool {
+			info, err := p.Info()
+			return err == nil && strings.HasPrefix(info.Name, prefix)
+		}
+		if slices.ContainsFunc([]string{"btf_", "raw_", "fexit_", "kprobe_"}, ours) {
 			n++
 		}
 		p.Close()
