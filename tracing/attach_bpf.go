@@ -106,6 +106,9 @@ func load(opt Options, targets []target, way Attach, kernel kernelFacts) (*kerne
 	if err := configure(spec, targets, values); err != nil {
 		return nil, "", err
 	}
+	if watch.mode != watchSet {
+		spec.Maps[bpf.TraceMapWatched].MaxEntries = 1 // its memory is taken at once
+	}
 	all := spec.Copy()
 	skip := map[string]bool{
 		"insert": kernel.haveStart, "io_start": !kernel.haveStart,

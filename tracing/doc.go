@@ -11,5 +11,34 @@
 // distils that into a job for fio, WriteText prints it. Without privilege the same Collector has the counters, and says
 // what is missing. ParseBpftrace reads what the bpftrace script of the Python benchmark printed instead.
 //
+// # Kernels
+//
+// The programs adapt to the running kernel by its type information (CO-RE): requests name their disk by rq_disk before Linux
+// 5.17 and by the queue since 5.15, the queue's events have another first argument before 5.10.137, queueing begins at
+// block_io_start since 6.5 and with the allocation before. testdata/kernels.sh boots other kernels in qemu and runs the tests
+// there, which expect every request that the devices counted themselves, and every call that was made. It passed on:
+//
+//	kernel                      requests               calls on files
+//	5.10.223  Debian 11         tp_btf, raw_tp, perf   fexit, kprobe, tp_btf, raw_tp
+//	5.15.0-25 Ubuntu 22.04      tp_btf, raw_tp, perf   fexit, kprobe, tp_btf, raw_tp
+//	6.1.176   Debian 12         tp_btf, raw_tp, perf   fexit, kprobe, tp_btf, raw_tp
+//	6.12.95   Debian 12, newer  tp_btf, raw_tp, perf   fexit, kprobe, tp_btf, raw_tp
+//	7.2.12    Debian 13, newer  tp_btf, raw_tp, perf   fexit, kprobe, tp_btf, raw_tp
+//	6.18.44   a VM of a cloud   tp_btf, raw_tp, perf   tp_btf, raw_tp (fexit: EPERM; built without kprobes)
+//
+// on virtio, a partition, NVMe, an NVMe multipath head (by the names of its hidden paths; not perf), dm-linear over NVMe and
+// a partition, dm-crypt and RAID 1, each with a filesystem. Perf tracepoints are good to some 2 % there. Not run: arm64,
+// kernels that still give the queue's events (q, rq), and kernels without type information.
+//
+// # Calls on files
+//
+// Of the ways to see calls, fexit runs only where files are used. System calls cost every process, whatever it calls. Kprobes
+// come last, although they are as narrow as fexit: a function has some ten kretprobes for calls in progress, and a server has
+// more threads than that blocked in reads of pipes. Measured on 6.1 with 300 such threads and 1000 other reads
+// (TestCallsBesideBlockedOnes): fexit, tp_btf and raw_tp saw 1000, kprobes none, and said that 999 were lost.
+//
+// All ways count each read, pread, readv, preadv, preadv2, their writes, fsync and fdatasync once, buffered, direct or
+// synchronous. What io_uring and libaio read and write is seen by none, nor is what is mapped into memory.
+//
 // The package imports nothing else of this module and is usable alone.
 package tracing

@@ -24,7 +24,11 @@ func (t *Trace) WriteText(w io.Writer, in FioInput) error {
 		}
 		return out.err
 	}
-	out.line("Traced %s for %s (%s, filter %s)", p.traced(), p.Window().Round(time.Millisecond), p.Attach, p.Filter)
+	how := p.Attach
+	if p.FileAttach != "" {
+		how += ", calls by " + p.FileAttach
+	}
+	out.line("Traced %s for %s (%s, filter %s)", p.traced(), p.Window().Round(time.Millisecond), how, p.Filter)
 	for _, d := range []struct {
 		name string
 		Direction

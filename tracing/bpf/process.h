@@ -11,7 +11,6 @@ const volatile char watched_comm[16] = {}; // empty: children only
 struct {
 	__uint(type, MAP_HASH);
 	__uint(max_entries, 65536);
-	__uint(map_flags, MAP_F_NO_PREALLOC);
 	__type(key, u32);
 	__type(value, u8);
 } watched SEC(".maps");

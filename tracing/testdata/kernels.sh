@@ -117,6 +117,7 @@ unpack() {
 	lists
 	for p in $packages; do fetch "$suite" "$p" "$to"; done
 	[ -e "$to/lib" ] || ln -s usr/lib "$to/lib"
+	find "$to/" -name '*.ko.zst' -exec zstd -qd --rm {} + # busybox's depmod reads no others
 	touch "$to/complete"
 }
 
@@ -141,7 +142,6 @@ module() {
 		mkdir -p "${to%/*}"
 		case $f in
 		*.xz) xz -dc "$tree/$f" >"$to" ;;
-		*.zst) zstd -qdc "$tree/$f" >"$to" ;;
 		*) cp "$tree/$f" "$to" ;;
 		esac
 	done
