@@ -41,10 +41,10 @@
 //	tp_btf, raw_tp    +2712            +527             +369
 //	kprobe            +2789           +1222               +1
 //
-// Detaching fexit and kprobes takes the kernel a second there, and no time for the others; it happens after the
-// window. Kprobes come last, although they are as narrow as fexit: a function has some ten kretprobes for calls in progress, and a server has
-// more threads than that blocked in reads of pipes. Measured on 6.1 with 300 such threads and 1000 other reads
-// (TestCallsBesideBlockedOnes): fexit, tp_btf and raw_tp saw 1000, kprobes none, and said that 999 were lost.
+// Detaching fexit and kprobes took that kernel a second, and no time for the others; it happens after the window. Kprobes
+// come last, although they are as narrow as fexit: a function has some ten kretprobes for calls in progress, and a server
+// has more threads than that blocked in reads of pipes. On 6.1 with 300 such threads and 1000 other reads
+// (TestCallsBesideBlockedOnes) fexit, tp_btf and raw_tp saw 1000, kprobes none, and said that 999 were lost.
 //
 // All ways count each read, pread, readv, preadv, preadv2, their writes, fsync and fdatasync once, buffered, direct or
 // synchronous. What io_uring and libaio read and write is seen by none, nor is what is mapped into memory.
