@@ -68,6 +68,7 @@ func attach(opt Options, targets []target) (probes, string, *UnavailableError) {
 // kernelFacts are the differences between kernels that the programs are told of.
 type kernelFacts struct {
 	haveStart    bool // block_io_start exists: since Linux 6.5
+	noMerge      bool // block_rq_merge does not: 5.4 has none, 5.10 has
 	oldArguments bool
 	fields       map[string]any // of perf tracepoints
 }
@@ -78,7 +79,10 @@ func thisKernel() (kernelFacts, error) {
 	if err != nil {
 		return kernelFacts{}, fmt.Errorf("the kernel's type information: %w", err)
 	}
-	return kernelFacts{haveStart: hasEvent(types, "block_io_start"), oldArguments: oldArguments(types)}, nil
+	return kernelFacts{
+		haveStart: hasEvent(types, "block_io_start"), noMerge: !hasEvent(types, "block_rq_merge"),
+		oldArguments: oldArguments(types),
+	}, nil
 }
 
 // load puts one variant of the programs into the kernel and attaches them.
@@ -111,7 +115,7 @@ func load(opt Options, targets []target, way Attach, kernel kernelFacts) (*kerne
 	}
 	all := spec.Copy()
 	skip := map[string]bool{
-		"insert": kernel.haveStart, "io_start": !kernel.haveStart,
+		"insert": kernel.haveStart, "io_start": !kernel.haveStart, "merge": kernel.noMerge,
 		"fork": watch.mode != watchSet, "exec": watch.comm[0] == 0,
 	}
 	prefix := variant[way]

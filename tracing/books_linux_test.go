@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/rlimit"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -23,6 +24,7 @@ type ledger struct {
 
 func newLedger(t testing.TB) ledger {
 	privtest.Root(t)
+	privtest.Need(t, rlimit.RemoveMemlock())
 	spec, err := bpf.LoadTrace()
 	require.NoError(t, err)
 	require.NoError(t, configure(spec, nil, map[string]any{bpf.TraceVarHaveStart: uint32(1)}))

@@ -34,8 +34,9 @@ func perfKernel() (kernelFacts, error) {
 		}
 		values[variable] = perfFields{at[0], at[1], at[2], at[3]}
 	}
-	_, err := eventFormat("block_io_start")
-	return kernelFacts{haveStart: err == nil, fields: values}, nil
+	_, start := eventFormat("block_io_start")
+	_, merge := eventFormat("block_rq_merge")
+	return kernelFacts{haveStart: start == nil, noMerge: merge != nil, fields: values}, nil
 }
 
 func eventFormat(event string) (string, error) {
