@@ -1,4 +1,4 @@
-package benchmarks
+package e2e
 
 import (
 	"encoding/json"
@@ -19,7 +19,7 @@ import (
 func (b *bench) goTest() {
 	b.t.Helper()
 	binary(b.t) // compiled, so that what follows is quick
-	here, err := filepath.Abs(".")
+	here, err := filepath.Abs(benchmarks)
 	require.NoError(b.t, err)
 	b.command = []string{"go", "test", "-C", here, ".", "-run=^$"}
 }
