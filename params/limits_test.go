@@ -105,7 +105,7 @@ func TestTheCacheDirectoryIsCheckedWithoutTouchingAnything(t *testing.T) {
 	in := Inputs{CheckCacheDir: func(dir string) error { return errors.New(dir + " lies in /etc") }}
 	assert.Equal(t, []string{"-cache-dir: must be a directory that may be worked in (/etc/kv lies in /etc), given /etc/kv (flag)"},
 		wrong(t, in, "-cache-dir=/etc/kv"))
-	good(t, in) // the temporary directory is the suite's own
+	good(t, in)                             // the temporary directory is the suite's own
 	good(t, Inputs{}, "-cache-dir=/etc/kv") // nobody asks
 }
 
