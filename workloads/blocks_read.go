@@ -149,3 +149,51 @@ func BlockSizes(paths []string) ([]int, error) {
 	slices.Sort(sizes)
 	return sizes, nil
 }
+
+// blockTokens is the size of Mooncake's blocks, whose files do not tell it.
+const blockTokens = 512
+
+// maxBlocks bounds the blocks of one request.
+const maxBlocks = 1 << 20
+
+// BlockExtensions are the files that ExpandPaths takes from a directory of block traces.
+func BlockExtensions() []string {
+	return []string{".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".json.gz", ".json.zst"}
+}
+
+// Errors of rows of blocks.
+var (
+	errManyBlocks = errors.New("more block ids than the input has blocks")
+	errTwice      = errors.New("a block id stands twice in one request: its prefix would hold itself")
+	errNoBlocks   = errors.New("no block ids")
+)
+
+// checkBlocks refuses rows that no paged cache can have made. Fewer ids than blocks are fine: engines that keep whole blocks
+// only leave the rest of the last one out.
+func checkBlocks(rec *record) error {
+	switch n := len(rec.blocks); {
+	case n == 0:
+		return errNoBlocks
+	case n > maxBlocks:
+		return fmt.Errorf("more than %d block ids", maxBlocks)
+	case n > (rec.context-1)/rec.blockTokens+1:
+		return errManyBlocks
+	}
+	sorted := slices.Clone(rec.blocks)
+	slices.Sort(sorted)
+	if len(slices.Compact(sorted)) < len(rec.blocks) {
+		return errTwice
+	}
+	return nil
+}
+
+// scopeName makes a text fit for the middle of a key.
+func scopeName(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '/' || r == ',' || r == '"' || r <= ' ' || r == 0x7f || r == 0xfffd:
+			return '_'
+		}
+		return r
+	}, text)
+}

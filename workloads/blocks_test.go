@@ -205,15 +205,6 @@ func TestMalformedSessions(t *testing.T) {
 	assert.ErrorContains(t, err, "the format is unknown: want JSON lines with hash_ids")
 }
 
-// A value that does not end does not take memory without end.
-func TestDocumentsAreBounded(t *testing.T) {
-	r := &meteredReader{from: strings.NewReader(strings.Repeat("x", 100)), left: 10}
-	dec := json.NewDecoder(r)
-	var v any
-	assert.Error(t, dec.Decode(&v))
-	assert.LessOrEqual(t, r.offset, int64(10))
-}
-
 func TestTheIdealIsUnknownBeyondItsBound(t *testing.T) {
 	c := newIdealCache()
 	assert.Equal(t, 0, c.prefix("a", []int64{1, 2, 3}))

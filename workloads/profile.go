@@ -73,10 +73,6 @@ func (p Profile) MaxContextTokens() int {
 	return largest
 }
 
-// maxTokens bounds one request. It is a thousand times the largest context window of today's models and keeps products with
-// maxBytesPerToken inside 64 bits.
-const maxTokens = 1 << 30
-
 // Validate returns every violation, each with the value and the rule; nil if there is none.
 func (p Profile) Validate() []error {
 	var problems []error
@@ -156,4 +152,31 @@ func (t Template) validate(name string) []error {
 		bad("user template %s: think time range (%v to %v s) must rise within 0 to %d s", name, t.Think[0], t.Think[1], day)
 	}
 	return problems
+}
+
+// Option is one of the three workloads of MLPerf Storage v3.0. All of them run without generation sleeps and without a
+// gpu tier.
+type Option struct {
+	Number              int
+	Name                string
+	Model               string // key of a built-in model
+	Users               int
+	Window              time.Duration
+	GPUGiB, CPUGiB      float64
+	MaxConcurrentAllocs int
+}
+
+// Options returns the MLPerf options in order. The slice is the caller's.
+func Options() []Option {
+	return []Option{
+		{Number: 1, Name: "Max Storage Stress", Model: "llama3.1-8b", Users: 200, Window: 300 * time.Second, MaxConcurrentAllocs: 16},
+		{Number: 2, Name: "Storage Throughput", Model: "llama3.1-8b", Users: 100, Window: 300 * time.Second, CPUGiB: 4, MaxConcurrentAllocs: 16},
+		{Number: 3, Name: "Large Model", Model: "llama3.1-70b-instruct", Users: 70, Window: 300 * time.Second, MaxConcurrentAllocs: 4},
+	}
+}
+
+// ShareGPTCaps bound the requests that a turn becomes.
+type ShareGPTCaps struct {
+	MaxContext, MaxGenerate int
+	CharsPerToken           int // of the fallback
 }

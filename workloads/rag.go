@@ -1,54 +1,6 @@
 package workloads
 
-import (
-	"fmt"
-	"strconv"
-	"time"
-)
-
-// RAGProfile describes documents and how they are asked for.
-type RAGProfile struct {
-	ChunkTokens   int
-	MaxChunkBytes int64 // bounds a chunk of a model with large tokens
-	TopK          int   // chunks per retrieval
-	// MaxDocuments are kept; the oldest leave when more are ingested. 0 = all.
-	MaxDocuments int
-	// Tokens of a document, by the size of the model.
-	SmallModelTokens, LargeModelTokens [2]int
-	// Share of the turns that retrieve, and of those that are followed by a query of its own.
-	Share   float64
-	Uniform bool // every chunk of a document is as likely as another; else the k-th has weight 1/k
-}
-
-// DefaultRAG returns the documents of the Python benchmark.
-func DefaultRAG() RAGProfile {
-	return RAGProfile{ChunkTokens: 512, MaxChunkBytes: 256 << 20, TopK: 5, SmallModelTokens: [2]int{4000, 12000},
-		LargeModelTokens: [2]int{1024, 4096}, Share: 0.1}
-}
-
-// validate returns the violations.
-func (p RAGProfile) validate() []error {
-	var problems []error
-	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf("rag: "+format, args...)) }
-	for _, r := range [][2]int{p.SmallModelTokens, p.LargeModelTokens} {
-		if r[0] < 1 || r[1] < r[0] || r[1] > maxTokens {
-			bad("document tokens (%d to %d) must rise within 1 to %d", r[0], r[1], maxTokens)
-		}
-	}
-	if p.ChunkTokens < 1 || p.ChunkTokens > maxTokens {
-		bad("chunk size (%d tokens) must be 1 to %d", p.ChunkTokens, maxTokens)
-	}
-	if p.TopK < 1 || p.TopK > maxTopK {
-		bad("top-k (%d chunks) must be 1 to %d", p.TopK, maxTopK)
-	}
-	if p.MaxChunkBytes < 0 || p.MaxDocuments < 0 {
-		bad("max chunk bytes (%d) and max documents (%d) must not be negative", p.MaxChunkBytes, p.MaxDocuments)
-	}
-	if !(p.Share >= 0 && p.Share <= 1) {
-		bad("request probability (%v) must be 0 to 1", p.Share)
-	}
-	return problems
-}
+import "time"
 
 // queryTokens are the tokens generated for a query, inclusive.
 var queryTokens = [2]int{50, 200}
@@ -147,9 +99,6 @@ func pick(weights []float64, sum, share float64) int {
 	}
 	return last // rounding
 }
-
-// ChunkKey is the key of a chunk of a document: rag/<document>/<chunk>.
-func ChunkKey(doc, chunk int) string { return "rag/" + strconv.Itoa(doc) + "/" + strconv.Itoa(chunk) }
 
 // WithRAG lets the turns of a source retrieve chunks of documents, and lets their users ask queries besides: a query arrives
 // with the turn that it follows, is of its class, and decodes the chunks that it retrieves. Queries come on top of the

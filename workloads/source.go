@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"fmt"
 	"math"
 	"time"
 )
@@ -45,3 +46,36 @@ type ClassLoad struct {
 	Queued        int64         // requests that arrived and were not taken
 	Oldest        time.Duration // arrival of the oldest queued one, Never if there is none
 }
+
+// Scalable is a Source whose number of users can change while it runs.
+type Scalable interface {
+	Source
+	// SetUsers lets the first n users ask and the others fall silent. A user who leaves takes its waiting requests with it;
+	// what is in flight is finished. One who comes, or comes back, begins with a pause to think.
+	SetUsers(n int, now time.Duration)
+}
+
+// TraceReport says what the files held. Rows are counted in the first cycle only, so that it describes the input and not
+// how often it was replayed.
+type TraceReport struct {
+	Rows      int64 // data rows read, the two following included
+	Failed    int64 // requests without an answer: skipped
+	Malformed int64
+	Skipped   int64 // usable, and before TraceConfig.Start
+	// First holds the first ten malformed rows.
+	First []RowError
+	// Cycles is how often the whole input was read to its end.
+	Cycles int
+	// Tokenizer counted the tokens of texts, "" where the input tells them.
+	Tokenizer string
+}
+
+// RowError is a malformed row.
+type RowError struct {
+	File   string
+	Line   int
+	Reason string
+}
+
+// Error implements error.
+func (e RowError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason) }

@@ -7,40 +7,9 @@ import (
 	"time"
 )
 
-// TraceReport says what the files held. Rows are counted in the first cycle only, so that it describes the input and not
-// how often it was replayed.
-type TraceReport struct {
-	Rows      int64 // data rows read, the two following included
-	Failed    int64 // requests without an answer: skipped
-	Malformed int64
-	Skipped   int64 // usable, and before TraceConfig.Start
-	// First holds the first ten malformed rows.
-	First []RowError
-	// Cycles is how often the whole input was read to its end.
-	Cycles int
-	// Tokenizer counted the tokens of texts, "" where the input tells them.
-	Tokenizer string
-}
-
-// RowError is a malformed row.
-type RowError struct {
-	File   string
-	Line   int
-	Reason string
-}
-
-// Error implements error.
-func (e RowError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason) }
-
-const (
-	maxRowErrors = 10
-	// checkedRows is how many rows of a file must have been read before its share of malformed ones can end a stream in
-	// the middle of a file; a few bad rows at its start say little. At the end of the file the share is checked anyway.
-	checkedRows = 1000
-	// minSeam is the least time between the last row of one file or cycle and the first of the next. It bounds the rate of
-	// a replay whose files hold a single instant.
-	minSeam = time.Millisecond
-)
+// minSeam is the least time between the last row of one file or cycle and the first of the next. It bounds the rate of a
+// replay whose files hold a single instant.
+const minSeam = time.Millisecond
 
 // pace turns the trace's clock into arrivals.
 type pace struct {
