@@ -116,7 +116,7 @@ func (r *record) finish(seconds float64) error {
 		return errSeconds
 	case r.context < 1 || r.generate < 0:
 		return errFewTokens
-	case r.context > maxTokens || r.generate > maxTokens:
+	case r.context > MaxTokens || r.generate > MaxTokens:
 		return errTokens
 	}
 	r.stamp = time.Duration(math.Round(seconds * 1e9))

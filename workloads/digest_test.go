@@ -123,7 +123,7 @@ func TestDigest(t *testing.T) {
 // TestFourTurnConversation is the worked example: 1+2+3 history reads and 4 probes.
 func TestFourTurnConversation(t *testing.T) {
 	p := DefaultProfile()
-	p.NewConversation, p.MaxTurns, p.PrefillOnlyTokens = 0, 4, maxTokens
+	p.NewConversation, p.MaxTurns, p.PrefillOnlyTokens = 0, 4, MaxTokens
 	s := NewUsers(UsersConfig{Profile: p, Users: Population(p, 1, 1, false), MultiTurn: true, MaxRequests: 4})
 	counts := map[Purpose]int{}
 	for range 4 {

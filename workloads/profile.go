@@ -83,8 +83,8 @@ func (p Profile) Validate() []error {
 		}
 	}
 	tokens := func(name string, v int) {
-		if v < 1 || v > maxTokens {
-			bad("%s (%d) must be 1 to %d", name, v, maxTokens)
+		if v < 1 || v > MaxTokens {
+			bad("%s (%d) must be 1 to %d", name, v, MaxTokens)
 		}
 	}
 	if len(p.Templates) == 0 {
@@ -141,8 +141,8 @@ func (t Template) validate(name string) []error {
 	var problems []error
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	tokens := func(what string, r [2]int) {
-		if r[0] < 1 || r[1] < r[0] || r[1] > maxTokens {
-			bad("user template %s: %s range (%d to %d) must rise within 1 to %d", name, what, r[0], r[1], maxTokens)
+		if r[0] < 1 || r[1] < r[0] || r[1] > MaxTokens {
+			bad("user template %s: %s range (%d to %d) must rise within 1 to %d", name, what, r[0], r[1], MaxTokens)
 		}
 	}
 	tokens("context", t.Context)

@@ -27,12 +27,12 @@ func (p RAGProfile) validate() []error {
 	var problems []error
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf("rag: "+format, args...)) }
 	for _, r := range [][2]int{p.SmallModelTokens, p.LargeModelTokens} {
-		if r[0] < 1 || r[1] < r[0] || r[1] > maxTokens {
-			bad("document tokens (%d to %d) must rise within 1 to %d", r[0], r[1], maxTokens)
+		if r[0] < 1 || r[1] < r[0] || r[1] > MaxTokens {
+			bad("document tokens (%d to %d) must rise within 1 to %d", r[0], r[1], MaxTokens)
 		}
 	}
-	if p.ChunkTokens < 1 || p.ChunkTokens > maxTokens {
-		bad("chunk size (%d tokens) must be 1 to %d", p.ChunkTokens, maxTokens)
+	if p.ChunkTokens < 1 || p.ChunkTokens > MaxTokens {
+		bad("chunk size (%d tokens) must be 1 to %d", p.ChunkTokens, MaxTokens)
 	}
 	if p.TopK < 1 || p.TopK > maxTopK {
 		bad("top-k (%d chunks) must be 1 to %d", p.TopK, maxTopK)

@@ -61,8 +61,8 @@ type Request struct {
 	Blocks      []Entry
 	IdealBlocks int
 
-	slot    int32    // the cursor of the user in its source
-	session *session // the conversation in a trace with sessions
+	// Origin belongs to the Source that made the request, which finds its own state by it; nobody else looks at it.
+	Origin any
 }
 
 // Class is the quality of service that a request is promised. A larger class is the more urgent one by default; the order
@@ -94,12 +94,12 @@ type QoS struct {
 	Priority              int
 }
 
-// maxTokens bounds one request. It is a thousand times the largest context window of today's models and keeps products with
+// MaxTokens bounds one request. It is a thousand times the largest context window of today's models and keeps products with
 // maxBytesPerToken inside 64 bits.
-const maxTokens = 1 << 30
+const MaxTokens = 1 << 30
 
-// writes returns the tokens that the request offers to write.
-func (r *Request) writes() int {
+// WriteTokens returns the tokens that the request offers to write.
+func (r *Request) WriteTokens() int {
 	if len(r.Blocks) == 0 {
 		return r.Own.Tokens
 	}

@@ -19,6 +19,18 @@ const (
 // Never is the wake time of a Source that waits for Written or Done, and the arrival of a request that does not exist.
 const Never = time.Duration(math.MaxInt64)
 
+// Seconds converts to a Duration, capped as Nanoseconds.
+func Seconds(v float64) time.Duration { return Nanoseconds(v * 1e9) }
+
+// Nanoseconds converts to a Duration, capped at ten years so that sums stay far from overflow.
+func Nanoseconds(v float64) time.Duration {
+	const decade = 10 * 365 * 24 * time.Hour
+	if !(v < float64(decade)) {
+		return decade
+	}
+	return time.Duration(v)
+}
+
 // Source is a load: its requests and the queue of those that have arrived and were not taken.
 //
 // A Source is not safe for concurrent use; the engine holds one mutex around it. It has no goroutines and no clock. All
@@ -68,6 +80,14 @@ type TraceReport struct {
 	Cycles int
 	// Tokenizer counted the tokens of texts, "" where the input tells them.
 	Tokenizer string
+}
+
+// Corpus is documents that are in the cache before a load begins. It is safe for concurrent use.
+type Corpus interface {
+	// Documents are numbered from 0; of the n only those from first on are kept, the others are written and removed before.
+	Documents() (n, first int)
+	// Chunks appends the entries of a document to dst.
+	Chunks(dst []Entry, doc int) []Entry
 }
 
 // RowError is a malformed row.

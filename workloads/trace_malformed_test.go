@@ -169,7 +169,7 @@ func fuzzRows(f *testing.F, format *traceFormat, seeds ...string) {
 				break
 			}
 			usable++
-			if row.context < 1 || row.context > maxTokens || row.generate < least || row.generate > maxTokens || row.arrival < last {
+			if row.context < 1 || row.context > MaxTokens || row.generate < least || row.generate > MaxTokens || row.arrival < last {
 				t.Errorf("row %+v after %v", row, last)
 			}
 			last = row.arrival

@@ -155,7 +155,7 @@ func shorten(field []byte) []byte {
 var (
 	errNoNumber  = errors.New("want a whole number of tokens")
 	errFewTokens = errors.New("too few tokens")
-	errTokens    = fmt.Errorf("more than %d tokens", maxTokens)
+	errTokens    = fmt.Errorf("more than %d tokens", MaxTokens)
 	errSeconds   = errors.New("want seconds, 0 to 9000000000")
 	errDate      = errors.New("want a date and time such as 2006-01-02 15:04:05.0000000, year 1970 to 2200")
 )
@@ -169,7 +169,7 @@ func tokenCount(field []byte, low int) (int, error) {
 		return 0, errNoNumber
 	case n < low:
 		return 0, errFewTokens
-	case n > maxTokens:
+	case n > MaxTokens:
 		return 0, errTokens
 	}
 	return n, nil

@@ -119,7 +119,7 @@ func (s *rowStream) before(rec record) bool {
 	}
 	if !s.begun && s.start > 0 && s.pace.speedup > 0 {
 		// What was recorded at the start arrives with the cycle's beginning, and the rest keeps its distance to that.
-		s.base = s.cycleBase + nanoseconds(float64(s.pos-s.start)/s.pace.speedup) - nanoseconds(float64(s.last-s.first)/s.pace.speedup)
+		s.base = s.cycleBase + Nanoseconds(float64(s.pos-s.start)/s.pace.speedup) - Nanoseconds(float64(s.last-s.first)/s.pace.speedup)
 	}
 	s.begun = true
 	return false
@@ -205,11 +205,11 @@ func (s *rowStream) place(rec record) traceRow {
 	s.cycleUsable++
 	switch {
 	case s.pace.rate > 0 && s.pace.constant:
-		s.arrival = max(s.arrival, nanoseconds(float64(s.seq)*1e9/s.pace.rate))
+		s.arrival = max(s.arrival, Nanoseconds(float64(s.seq)*1e9/s.pace.rate))
 	case s.pace.rate > 0:
-		s.arrival += seconds(s.pace.stream.exponential(drawGap, s.seq, 1/s.pace.rate))
+		s.arrival += Seconds(s.pace.stream.exponential(drawGap, s.seq, 1/s.pace.rate))
 	case s.pace.speedup > 0:
-		s.arrival = max(s.arrival, s.base+nanoseconds(float64(s.last-s.first)/s.pace.speedup))
+		s.arrival = max(s.arrival, s.base+Nanoseconds(float64(s.last-s.first)/s.pace.speedup))
 	}
 	if rec.opens {
 		s.talks++
@@ -234,9 +234,9 @@ func (s *rowStream) finishFile() {
 	s.seam, s.posSeam = minSeam, minSeam
 	if s.usable > 1 {
 		mean := float64(s.last-s.first) / float64(s.usable-1)
-		s.posSeam = max(minSeam, nanoseconds(mean))
+		s.posSeam = max(minSeam, Nanoseconds(mean))
 		if s.pace.speedup > 0 {
-			s.seam = max(minSeam, nanoseconds(mean/s.pace.speedup))
+			s.seam = max(minSeam, Nanoseconds(mean/s.pace.speedup))
 		}
 	}
 	s.closeFile()
