@@ -10,12 +10,7 @@ func NewBlockTrace(cfg TraceConfig) (*Trace, error) {
 	if cfg.Name == "" {
 		cfg.Name = "block"
 	}
-	if cfg.BlockTokens < 1 {
-		cfg.BlockTokens = blockTokens
-	}
-	format := &traceFormat{name: "block", silent: true}
-	format.open = func(path string) (rowReader, error) { return openBlocks(path, cfg.BlockTokens) }
-	return newTrace(format, cfg)
+	return newTrace(blockFormat(cfg.BlockTokens), cfg)
 }
 
 // blockRequest makes the request of a row of blocks.

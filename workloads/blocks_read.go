@@ -15,6 +15,14 @@ import (
 // maxBlockLine is the longest line of a block trace: a request of a hundred thousand ids.
 const maxBlockLine = 1 << 20
 
+// blockFormat is that of block traces; size is the block size of files that do not tell theirs, 0 means 512.
+func blockFormat(size int) *traceFormat {
+	if size < 1 {
+		size = blockTokens
+	}
+	return &traceFormat{name: "block", silent: true, open: func(path string) (rowReader, error) { return openBlocks(path, size) }}
+}
+
 // openBlocks opens a file of either format.
 func openBlocks(path string, size int) (rowReader, error) {
 	base := filepath.Base(path)

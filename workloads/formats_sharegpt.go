@@ -11,11 +11,20 @@ import (
 // ConversationExtensions are the files that ExpandPaths takes from a directory of conversations.
 func ConversationExtensions() []string { return []string{".json", ".json.gz", ".json.zst"} }
 
+// shareGPTFormat is the ShareGPT format; the questions and answers of a turn have at most that many tokens.
+func shareGPTFormat(maxContext, maxGenerate int, counter *Tokenizer) *traceFormat {
+	return &traceFormat{name: "ShareGPT", open: func(path string) (rowReader, error) {
+		doc, err := openDocument(path)
+		return &shareGPTRows{doc: doc, counter: counter, maxContext: maxContext, maxGenerate: maxGenerate}, err
+	}}
+}
+
 // shareGPTRows reads the turns of conversations.
 type shareGPTRows struct {
 	doc     *document
-	caps    ShareGPTCaps
 	counter *Tokenizer
+
+	maxContext, maxGenerate int // tokens of a turn
 
 	begun, over bool
 	turns       []message // question, answer, question, answer of the conversation being read
@@ -105,7 +114,7 @@ func (s *shareGPTRows) take() record {
 	s.turns = s.turns[2:]
 	s.turn++
 	rec := record{
-		context: max(1, s.counter.Count(string(ask.Value), s.caps.MaxContext)), generate: s.counter.Count(string(answer.Value), s.caps.MaxGenerate),
+		context: max(1, s.counter.Count(string(ask.Value), s.maxContext)), generate: s.counter.Count(string(answer.Value), s.maxGenerate),
 		turn: s.turn,
 	}
 	if rec.generate > 0 && !s.opened {

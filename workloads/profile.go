@@ -180,3 +180,14 @@ type ShareGPTCaps struct {
 	MaxContext, MaxGenerate int
 	CharsPerToken           int // of the fallback
 }
+
+// class maps a draw in [0, 1) to a class.
+func (p Profile) class(r float64) Class {
+	switch {
+	case r < p.InteractiveShare:
+		return Interactive
+	case r < p.ResponsiveThreshold:
+		return Responsive
+	}
+	return Batch
+}

@@ -30,12 +30,8 @@ func NewShareGPT(cfg TraceConfig, more ShareGPTConfig) (*Trace, error) {
 	}
 	cfg.Speedup = 0
 	caps := cfg.Profile.ShareGPT
-	format := &traceFormat{name: "ShareGPT", open: func(path string) (rowReader, error) {
-		doc, err := openDocument(path)
-		return &shareGPTRows{doc: doc, caps: caps, counter: more.Counter}, err
-	}}
 	cfg.maxConversations = more.MaxConversations
-	t, err := newTrace(format, cfg)
+	t, err := newTrace(shareGPTFormat(caps.MaxContext, caps.MaxGenerate, more.Counter), cfg)
 	if err != nil {
 		return nil, err
 	}
