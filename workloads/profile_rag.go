@@ -45,3 +45,6 @@ func (p RAGProfile) validate() []error {
 	}
 	return problems
 }
+
+// maxTopK bounds the chunks of one retrieval.
+const maxTopK = 1024

@@ -56,9 +56,6 @@ func (c *DrawnCorpus) Chunks(dst []Entry, doc int) []Entry {
 	return dst
 }
 
-// maxTopK bounds the chunks of one retrieval.
-const maxTopK = 1024
-
 // retrieve draws the top chunks of one document; n numbers the retrievals of a stream.
 func (c *DrawnCorpus) retrieve(u userStream, n int64, document, chunk draw) []Entry {
 	last, first := c.Documents()
