@@ -32,11 +32,13 @@ func trialConfig(v *params.Values, trial int) (kvbench.Config, error) {
 		TokenTime:  v.GenerationTime,
 		Overtaking: v.Overtaking(),
 		Storage:    storage,
-		Corpus:     corpus(v),
 
 		ValidationTrace: v.ValidationTrace,
 		SourceEnds:      v.MaxRequests > 0 || v.Bench.Load == params.LoadTrace,
 		EndedBy:         kvbench.EndedByInput,
+	}
+	if c := corpus(v); c != nil {
+		cfg.Corpus = c
 	}
 	if v.MaxRequests > 0 {
 		// All of them finish: the window lasts as long as that takes.
@@ -121,7 +123,7 @@ func cacheDir(v *params.Values) string {
 }
 
 // corpus returns the documents of a run with RAG, else nil.
-func corpus(v *params.Values) *workloads.Corpus {
+func corpus(v *params.Values) *workloads.DrawnCorpus {
 	if !v.EnableRAG || v.Bench.Load != params.LoadUsers {
 		return nil
 	}

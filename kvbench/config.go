@@ -70,7 +70,7 @@ type Config struct {
 	Population Population
 	// ValidationTrace is the path of a recorded run to compare with, "" = none.
 	ValidationTrace string
-	Corpus          *workloads.Corpus // documents that are written before the window, nil = none
+	Corpus          workloads.Corpus // documents that are written before the window, nil = none
 	Precondition    Precondition
 
 	// Trace counts the device's requests in the kernel during the window, nil = no.

@@ -63,7 +63,7 @@ func (t *trial) ingest(ctx context.Context) error {
 }
 
 // chunksOf reuses the memory of one list.
-func chunksOf(list *[]workloads.Entry, c *workloads.Corpus, doc int) []workloads.Entry {
+func chunksOf(list *[]workloads.Entry, c workloads.Corpus, doc int) []workloads.Entry {
 	*list = c.Chunks((*list)[:0], doc)
 	return *list
 }

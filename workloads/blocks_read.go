@@ -15,6 +15,14 @@ import (
 // maxBlockLine is the longest line of a block trace: a request of a hundred thousand ids.
 const maxBlockLine = 1 << 20
 
+// blockFormat is that of block traces; size is the block size of files that do not tell theirs, 0 means 512.
+func blockFormat(size int) *traceFormat {
+	if size < 1 {
+		size = blockTokens
+	}
+	return &traceFormat{name: "block", silent: true, open: func(path string) (rowReader, error) { return openBlocks(path, size) }}
+}
+
 // openBlocks opens a file of either format.
 func openBlocks(path string, size int) (rowReader, error) {
 	base := filepath.Base(path)
@@ -116,7 +124,7 @@ func (r *record) finish(seconds float64) error {
 		return errSeconds
 	case r.context < 1 || r.generate < 0:
 		return errFewTokens
-	case r.context > maxTokens || r.generate > maxTokens:
+	case r.context > MaxTokens || r.generate > MaxTokens:
 		return errTokens
 	}
 	r.stamp = time.Duration(math.Round(seconds * 1e9))
@@ -148,4 +156,52 @@ func BlockSizes(paths []string) ([]int, error) {
 	}
 	slices.Sort(sizes)
 	return sizes, nil
+}
+
+// blockTokens is the size of Mooncake's blocks, whose files do not tell it.
+const blockTokens = 512
+
+// maxBlocks bounds the blocks of one request.
+const maxBlocks = 1 << 20
+
+// BlockExtensions are the files that ExpandPaths takes from a directory of block traces.
+func BlockExtensions() []string {
+	return []string{".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".json.gz", ".json.zst"}
+}
+
+// Errors of rows of blocks.
+var (
+	errManyBlocks = errors.New("more block ids than the input has blocks")
+	errTwice      = errors.New("a block id stands twice in one request: its prefix would hold itself")
+	errNoBlocks   = errors.New("no block ids")
+)
+
+// checkBlocks refuses rows that no paged cache can have made. Fewer ids than blocks are fine: engines that keep whole blocks
+// only leave the rest of the last one out.
+func checkBlocks(rec *record) error {
+	switch n := len(rec.blocks); {
+	case n == 0:
+		return errNoBlocks
+	case n > maxBlocks:
+		return fmt.Errorf("more than %d block ids", maxBlocks)
+	case n > (rec.context-1)/rec.blockTokens+1:
+		return errManyBlocks
+	}
+	sorted := slices.Clone(rec.blocks)
+	slices.Sort(sorted)
+	if len(slices.Compact(sorted)) < len(rec.blocks) {
+		return errTwice
+	}
+	return nil
+}
+
+// scopeName makes a text fit for the middle of a key.
+func scopeName(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '/' || r == ',' || r == '"' || r <= ' ' || r == 0x7f || r == 0xfffd:
+			return '_'
+		}
+		return r
+	}, text)
 }

@@ -100,7 +100,7 @@ func (s *sessionRows) keys() error {
 		case "block_size":
 			err = s.doc.value(&s.size)
 		case "requests":
-			if s.size < 1 || s.size > maxTokens {
+			if s.size < 1 || s.size > MaxTokens {
 				return fmt.Errorf("block_size %d before requests, want at least 1", s.size)
 			}
 			t, err := s.doc.token()

@@ -64,3 +64,6 @@ func PopulationKey(n int) string { return "pop/" + strconv.Itoa(n) }
 
 // PreconditionKey is the key of an entry written to precondition the storage.
 func PreconditionKey(n int) string { return "pre/" + strconv.Itoa(n) }
+
+// ChunkKey is the key of a chunk of a document: rag/<document>/<chunk>.
+func ChunkKey(doc, chunk int) string { return "rag/" + strconv.Itoa(doc) + "/" + strconv.Itoa(chunk) }

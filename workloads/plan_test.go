@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // render prints a plan as one operation per line: kind purpose key tokens bytes times.
@@ -78,29 +77,6 @@ func TestPlanRereads(t *testing.T) {
 		}
 		assert.Equal(t, test.want, got, "%d tokens in batches of %d", test.generate, test.batch)
 	}
-}
-
-// TestFourTurnConversation is the worked example: 1+2+3 history reads and 4 probes.
-func TestFourTurnConversation(t *testing.T) {
-	p := DefaultProfile()
-	p.NewConversation, p.MaxTurns, p.PrefillOnlyTokens = 0, 4, maxTokens
-	s := NewUsers(UsersConfig{Profile: p, Users: Population(p, 1, 1, false), MultiTurn: true, MaxRequests: 4})
-	counts := map[Purpose]int{}
-	for range 4 {
-		r, st, wake := s.Take(0)
-		if st == Wait {
-			r, st, _ = s.Take(wake)
-		}
-		require.Equal(t, Ready, st)
-		for _, op := range (Planner{}).Plan(nil, r) {
-			counts[op.Purpose]++
-		}
-		s.Written(r)
-		s.Done(r, 0)
-	}
-	_, st, _ := s.Take(0)
-	assert.Equal(t, Exhausted, st)
-	assert.Equal(t, map[Purpose]int{ForHistory: 6, ForPrefill: 4, ForProbe: 4}, counts)
 }
 
 func TestPlanDoesNotAllocate(t *testing.T) {

@@ -43,14 +43,3 @@ func Population(p Profile, seed uint64, n int, cpython bool) []User {
 	}
 	return users
 }
-
-// class maps a draw in [0, 1) to a class.
-func (p Profile) class(r float64) Class {
-	switch {
-	case r < p.InteractiveShare:
-		return Interactive
-	case r < p.ResponsiveThreshold:
-		return Responsive
-	}
-	return Batch
-}

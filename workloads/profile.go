@@ -73,10 +73,6 @@ func (p Profile) MaxContextTokens() int {
 	return largest
 }
 
-// maxTokens bounds one request. It is a thousand times the largest context window of today's models and keeps products with
-// maxBytesPerToken inside 64 bits.
-const maxTokens = 1 << 30
-
 // Validate returns every violation, each with the value and the rule; nil if there is none.
 func (p Profile) Validate() []error {
 	var problems []error
@@ -87,8 +83,8 @@ func (p Profile) Validate() []error {
 		}
 	}
 	tokens := func(name string, v int) {
-		if v < 1 || v > maxTokens {
-			bad("%s (%d) must be 1 to %d", name, v, maxTokens)
+		if v < 1 || v > MaxTokens {
+			bad("%s (%d) must be 1 to %d", name, v, MaxTokens)
 		}
 	}
 	if len(p.Templates) == 0 {
@@ -145,8 +141,8 @@ func (t Template) validate(name string) []error {
 	var problems []error
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	tokens := func(what string, r [2]int) {
-		if r[0] < 1 || r[1] < r[0] || r[1] > maxTokens {
-			bad("user template %s: %s range (%d to %d) must rise within 1 to %d", name, what, r[0], r[1], maxTokens)
+		if r[0] < 1 || r[1] < r[0] || r[1] > MaxTokens {
+			bad("user template %s: %s range (%d to %d) must rise within 1 to %d", name, what, r[0], r[1], MaxTokens)
 		}
 	}
 	tokens("context", t.Context)
@@ -156,4 +152,42 @@ func (t Template) validate(name string) []error {
 		bad("user template %s: think time range (%v to %v s) must rise within 0 to %d s", name, t.Think[0], t.Think[1], day)
 	}
 	return problems
+}
+
+// Option is one of the three workloads of MLPerf Storage v3.0. All of them run without generation sleeps and without a
+// gpu tier.
+type Option struct {
+	Number              int
+	Name                string
+	Model               string // key of a built-in model
+	Users               int
+	Window              time.Duration
+	GPUGiB, CPUGiB      float64
+	MaxConcurrentAllocs int
+}
+
+// Options returns the MLPerf options in order. The slice is the caller's.
+func Options() []Option {
+	return []Option{
+		{Number: 1, Name: "Max Storage Stress", Model: "llama3.1-8b", Users: 200, Window: 300 * time.Second, MaxConcurrentAllocs: 16},
+		{Number: 2, Name: "Storage Throughput", Model: "llama3.1-8b", Users: 100, Window: 300 * time.Second, CPUGiB: 4, MaxConcurrentAllocs: 16},
+		{Number: 3, Name: "Large Model", Model: "llama3.1-70b-instruct", Users: 70, Window: 300 * time.Second, MaxConcurrentAllocs: 4},
+	}
+}
+
+// ShareGPTCaps bound the requests that a turn becomes.
+type ShareGPTCaps struct {
+	MaxContext, MaxGenerate int
+	CharsPerToken           int // of the fallback
+}
+
+// class maps a draw in [0, 1) to a class.
+func (p Profile) class(r float64) Class {
+	switch {
+	case r < p.InteractiveShare:
+		return Interactive
+	case r < p.ResponsiveThreshold:
+		return Responsive
+	}
+	return Batch
 }

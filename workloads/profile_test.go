@@ -22,7 +22,7 @@ func TestProfileValidateListsEverything(t *testing.T) {
 	p.Templates = []Template{
 		{Name: "", Context: [2]int{0, 5}, Generate: [2]int{9, 5}, Think: [2]float64{-1, 2}},
 		{Name: "a", Context: [2]int{1, 5}, Generate: [2]int{1, 5}, Think: [2]float64{1, math.NaN()}},
-		{Name: "a", Context: [2]int{1, 5}, Generate: [2]int{1, maxTokens + 1}, Think: [2]float64{1, 2}},
+		{Name: "a", Context: [2]int{1, 5}, Generate: [2]int{1, MaxTokens + 1}, Think: [2]float64{1, 2}},
 	}
 	p.InteractiveShare, p.ResponsiveThreshold = 0.6, 0.5
 	p.NewConversation, p.SystemPromptShare = 1.5, math.NaN()

@@ -1,60 +1,12 @@
 package workloads
 
-import (
-	"fmt"
-	"strconv"
-	"time"
-)
-
-// RAGProfile describes documents and how they are asked for.
-type RAGProfile struct {
-	ChunkTokens   int
-	MaxChunkBytes int64 // bounds a chunk of a model with large tokens
-	TopK          int   // chunks per retrieval
-	// MaxDocuments are kept; the oldest leave when more are ingested. 0 = all.
-	MaxDocuments int
-	// Tokens of a document, by the size of the model.
-	SmallModelTokens, LargeModelTokens [2]int
-	// Share of the turns that retrieve, and of those that are followed by a query of its own.
-	Share   float64
-	Uniform bool // every chunk of a document is as likely as another; else the k-th has weight 1/k
-}
-
-// DefaultRAG returns the documents of the Python benchmark.
-func DefaultRAG() RAGProfile {
-	return RAGProfile{ChunkTokens: 512, MaxChunkBytes: 256 << 20, TopK: 5, SmallModelTokens: [2]int{4000, 12000},
-		LargeModelTokens: [2]int{1024, 4096}, Share: 0.1}
-}
-
-// validate returns the violations.
-func (p RAGProfile) validate() []error {
-	var problems []error
-	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf("rag: "+format, args...)) }
-	for _, r := range [][2]int{p.SmallModelTokens, p.LargeModelTokens} {
-		if r[0] < 1 || r[1] < r[0] || r[1] > maxTokens {
-			bad("document tokens (%d to %d) must rise within 1 to %d", r[0], r[1], maxTokens)
-		}
-	}
-	if p.ChunkTokens < 1 || p.ChunkTokens > maxTokens {
-		bad("chunk size (%d tokens) must be 1 to %d", p.ChunkTokens, maxTokens)
-	}
-	if p.TopK < 1 || p.TopK > maxTopK {
-		bad("top-k (%d chunks) must be 1 to %d", p.TopK, maxTopK)
-	}
-	if p.MaxChunkBytes < 0 || p.MaxDocuments < 0 {
-		bad("max chunk bytes (%d) and max documents (%d) must not be negative", p.MaxChunkBytes, p.MaxDocuments)
-	}
-	if !(p.Share >= 0 && p.Share <= 1) {
-		bad("request probability (%v) must be 0 to 1", p.Share)
-	}
-	return problems
-}
+import "time"
 
 // queryTokens are the tokens generated for a query, inclusive.
 var queryTokens = [2]int{50, 200}
 
-// Corpus is the documents of a run. Each is a function of the seed and its number. It is safe for concurrent use.
-type Corpus struct {
+// DrawnCorpus is a Corpus whose documents are drawn: each is a function of the seed and its number. It is safe for concurrent use.
+type DrawnCorpus struct {
 	profile     RAGProfile
 	documents   int
 	tokens      [2]int
@@ -66,9 +18,11 @@ type Corpus struct {
 // corpusStream is the number of the documents' stream, which is no user's.
 const corpusStream = -2
 
+var _ Corpus = (*DrawnCorpus)(nil)
+
 // NewCorpus returns documents for a model; bytes per token decide how many tokens fit into a chunk.
-func NewCorpus(p RAGProfile, documents int, m Model, sizer Sizer, seed uint64) *Corpus {
-	c := &Corpus{profile: p, documents: documents, tokens: p.SmallModelTokens, chunkTokens: p.ChunkTokens,
+func NewCorpus(p RAGProfile, documents int, m Model, sizer Sizer, seed uint64) *DrawnCorpus {
+	c := &DrawnCorpus{profile: p, documents: documents, tokens: p.SmallModelTokens, chunkTokens: p.ChunkTokens,
 		stream: newStream(seed, corpusStream), seed: seed}
 	if m.Hidden >= 8192 || m.Layers >= 64 {
 		c.tokens = p.LargeModelTokens
@@ -80,24 +34,21 @@ func NewCorpus(p RAGProfile, documents int, m Model, sizer Sizer, seed uint64) *
 }
 
 // Documents returns how many documents are ingested, and the number of the first that is still there after that.
-func (c *Corpus) Documents() (n, first int) {
+func (c *DrawnCorpus) Documents() (n, first int) {
 	if m := c.profile.MaxDocuments; m > 0 && m < c.documents {
 		return c.documents, c.documents - m
 	}
 	return c.documents, 0
 }
 
-// MaxChunkTokens is the largest chunk.
-func (c *Corpus) MaxChunkTokens() int { return c.chunkTokens }
-
 // chunks returns the number of chunks of a document, and its tokens.
-func (c *Corpus) chunks(doc int) (n, tokens int) {
+func (c *DrawnCorpus) chunks(doc int) (n, tokens int) {
 	tokens = c.stream.between(drawDocumentTokens, int64(doc), c.tokens[0], c.tokens[1])
 	return (tokens-1)/c.chunkTokens + 1, tokens
 }
 
 // Chunks appends the chunks of a document to dst.
-func (c *Corpus) Chunks(dst []Entry, doc int) []Entry {
+func (c *DrawnCorpus) Chunks(dst []Entry, doc int) []Entry {
 	n, tokens := c.chunks(doc)
 	for i := range n {
 		dst = append(dst, Entry{Key: ChunkKey(doc, i), Tokens: min(c.chunkTokens, tokens-i*c.chunkTokens)})
@@ -105,11 +56,8 @@ func (c *Corpus) Chunks(dst []Entry, doc int) []Entry {
 	return dst
 }
 
-// maxTopK bounds the chunks of one retrieval.
-const maxTopK = 1024
-
 // retrieve draws the top chunks of one document; n numbers the retrievals of a stream.
-func (c *Corpus) retrieve(u userStream, n int64, document, chunk draw) []Entry {
+func (c *DrawnCorpus) retrieve(u userStream, n int64, document, chunk draw) []Entry {
 	last, first := c.Documents()
 	doc := u.between(document, n, first, last-1)
 	count, tokens := c.chunks(doc)
@@ -148,13 +96,10 @@ func pick(weights []float64, sum, share float64) int {
 	return last // rounding
 }
 
-// ChunkKey is the key of a chunk of a document: rag/<document>/<chunk>.
-func ChunkKey(doc, chunk int) string { return "rag/" + strconv.Itoa(doc) + "/" + strconv.Itoa(chunk) }
-
 // WithRAG lets the turns of a source retrieve chunks of documents, and lets their users ask queries besides: a query arrives
 // with the turn that it follows, is of its class, and decodes the chunks that it retrieves. Queries come on top of the
 // source's own number of requests; they count as offered from the moment at which their turn is taken.
-func WithRAG(src Source, c *Corpus) Source {
+func WithRAG(src Source, c *DrawnCorpus) Source {
 	if c.documents < 1 {
 		return src
 	}
@@ -163,7 +108,7 @@ func WithRAG(src Source, c *Corpus) Source {
 
 type ragSource struct {
 	Source
-	corpus  *Corpus
+	corpus  *DrawnCorpus
 	waiting []*Request
 	taken   [NumClasses]int64
 }

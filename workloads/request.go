@@ -61,6 +61,51 @@ type Request struct {
 	Blocks      []Entry
 	IdealBlocks int
 
-	slot    int32    // the cursor of the user in its source
-	session *session // the conversation in a trace with sessions
+	// Origin belongs to the Source that made the request, which finds its own state by it; nobody else looks at it.
+	Origin any
+}
+
+// Class is the quality of service that a request is promised. A larger class is the more urgent one by default; the order
+// in force is that of QoS.Priority.
+type Class uint8
+
+// The classes, from patient to urgent.
+const (
+	Batch Class = iota
+	Responsive
+	Interactive
+	NumClasses = 3
+)
+
+var classNames = [NumClasses]string{"batch", "responsive", "interactive"}
+
+// String returns the name that configuration files and results use.
+func (c Class) String() string {
+	if int(c) < len(classNames) {
+		return classNames[c]
+	}
+	return fmt.Sprintf("class(%d)", uint8(c))
+}
+
+// QoS is the promise made to a class: latencies that 95 %, 99 %, 99.9 % and 99.99 % of its requests must not exceed, and
+// its place in the queue (a larger number goes first).
+type QoS struct {
+	P95, P99, P999, P9999 time.Duration
+	Priority              int
+}
+
+// MaxTokens bounds one request. It is a thousand times the largest context window of today's models and keeps products with
+// maxBytesPerToken inside 64 bits.
+const MaxTokens = 1 << 30
+
+// WriteTokens returns the tokens that the request offers to write.
+func (r *Request) WriteTokens() int {
+	if len(r.Blocks) == 0 {
+		return r.Own.Tokens
+	}
+	n := 0
+	for _, b := range r.Blocks {
+		n += b.Tokens
+	}
+	return n
 }

@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"fmt"
 	"math"
 	"time"
 )
@@ -17,6 +18,18 @@ const (
 
 // Never is the wake time of a Source that waits for Written or Done, and the arrival of a request that does not exist.
 const Never = time.Duration(math.MaxInt64)
+
+// Seconds converts to a Duration, capped as Nanoseconds.
+func Seconds(v float64) time.Duration { return Nanoseconds(v * 1e9) }
+
+// Nanoseconds converts to a Duration, capped at ten years so that sums stay far from overflow.
+func Nanoseconds(v float64) time.Duration {
+	const decade = 10 * 365 * 24 * time.Hour
+	if !(v < float64(decade)) {
+		return decade
+	}
+	return time.Duration(v)
+}
 
 // Source is a load: its requests and the queue of those that have arrived and were not taken.
 //
@@ -45,3 +58,44 @@ type ClassLoad struct {
 	Queued        int64         // requests that arrived and were not taken
 	Oldest        time.Duration // arrival of the oldest queued one, Never if there is none
 }
+
+// Scalable is a Source whose number of users can change while it runs.
+type Scalable interface {
+	Source
+	// SetUsers lets the first n users ask and the others fall silent. A user who leaves takes its waiting requests with it;
+	// what is in flight is finished. One who comes, or comes back, begins with a pause to think.
+	SetUsers(n int, now time.Duration)
+}
+
+// TraceReport says what the files held. Rows are counted in the first cycle only, so that it describes the input and not
+// how often it was replayed.
+type TraceReport struct {
+	Rows      int64 // data rows read, the two following included
+	Failed    int64 // requests without an answer: skipped
+	Malformed int64
+	Skipped   int64 // usable, and before TraceConfig.Start
+	// First holds the first ten malformed rows.
+	First []RowError
+	// Cycles is how often the whole input was read to its end.
+	Cycles int
+	// Tokenizer counted the tokens of texts, "" where the input tells them.
+	Tokenizer string
+}
+
+// Corpus is documents that are in the cache before a load begins. It is safe for concurrent use.
+type Corpus interface {
+	// Documents are numbered from 0; of the n only those from first on are kept, the others are written and removed before.
+	Documents() (n, first int)
+	// Chunks appends the entries of a document to dst.
+	Chunks(dst []Entry, doc int) []Entry
+}
+
+// RowError is a malformed row.
+type RowError struct {
+	File   string
+	Line   int
+	Reason string
+}
+
+// Error implements error.
+func (e RowError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason) }

@@ -179,8 +179,9 @@ func (t *Trace) Take(now time.Duration) (*Request, State, time.Duration) {
 		}
 		r := t.request(&t.head)
 		t.headRead = false
-		if r.session != nil && !t.cfg.Overtaking && r.session.busy {
-			t.park(r)
+		if c := sessionOf(r); c != nil && !t.cfg.Overtaking && c.busy {
+			c.parked = append(c.parked, r)
+			t.parked = append(t.parked, r)
 			continue
 		}
 		return t.hand(r), Ready, 0
@@ -204,11 +205,11 @@ func (t *Trace) hand(r *Request) *Request {
 	if !t.main.pace.timed() {
 		r.Arrival = t.now
 	}
-	if r.session != nil {
-		r.session.busy = true
+	if c := sessionOf(r); c != nil {
+		c.busy = true
 	}
 	t.taken++
-	t.takenTokens += int64(r.writes())
+	t.takenTokens += int64(r.WriteTokens())
 	return r
 }
 
@@ -236,16 +237,16 @@ func (t *Trace) request(row *traceRow) *Request {
 		t.cycle, t.sessions = row.cycle, newSessions()
 	}
 	c := t.sessions.get(session, r.Conversation, t.cfg.Profile.MaxTurns)
-	r.session, r.Conversation, r.Turn = c, c.conversation, len(c.history)+1
+	r.Origin, r.Conversation, r.Turn = c, c.conversation, len(c.history)+1
 	r.History = c.history[:len(c.history):len(c.history)]
 	c.history = append(c.history, r.Own)
 	return r
 }
 
-// park keeps a turn until its predecessor is written.
-func (t *Trace) park(r *Request) {
-	r.session.parked = append(r.session.parked, r)
-	t.parked = append(t.parked, r)
+// sessionOf returns the conversation of a request, nil for none.
+func sessionOf(r *Request) *session {
+	c, _ := r.Origin.(*session)
+	return c
 }
 
 // takeFreed takes the earliest parked turn that may start. Parked turns are older than every row not read yet.
@@ -254,9 +255,10 @@ func (t *Trace) takeFreed() *Request {
 		return nil
 	}
 	for i, r := range t.parked {
-		if len(r.session.parked) > 0 && r.session.parked[0] == r && !r.session.busy {
+		c := sessionOf(r)
+		if len(c.parked) > 0 && c.parked[0] == r && !c.busy {
 			t.parked = append(t.parked[:i], t.parked[i+1:]...)
-			r.session.parked = r.session.parked[1:]
+			c.parked = c.parked[1:]
 			t.freed--
 			return r
 		}
@@ -266,11 +268,12 @@ func (t *Trace) takeFreed() *Request {
 
 // Written implements Source.
 func (t *Trace) Written(r *Request) {
-	if r.session == nil {
+	c := sessionOf(r)
+	if c == nil {
 		return
 	}
-	r.session.busy = false
-	if len(r.session.parked) > 0 {
+	c.busy = false
+	if len(c.parked) > 0 {
 		t.freed++
 	}
 }

@@ -9,21 +9,6 @@ import (
 	"time"
 )
 
-// traceFormat is what tells one format from another.
-type traceFormat struct {
-	name string // in messages
-	// open opens a file that is no CSV; the fields below describe CSV formats.
-	open func(path string) (rowReader, error)
-	// silent: a row without generated tokens is a request like others, and not a failed one.
-	silent bool
-
-	// Names of the columns in a header, compared without regard to case. session may be missing in a file.
-	stampName, contextName, generateName, sessionName string
-	// positional returns the columns of a file without a header from the number of fields in its first row.
-	positional func(fields int) columns
-	stamp      func(text string) (time.Duration, error)
-}
-
 // columns are indices of fields; session is -1 where there is none.
 type columns struct{ stamp, context, generate, session int }
 
@@ -45,30 +30,6 @@ var burstFormat = traceFormat{
 		return columns{0, 2, 3, -1}
 	},
 	stamp: secondsStamp,
-}
-
-// record is one row of a trace.
-type record struct {
-	stamp             time.Duration // on the trace's own clock
-	context, generate int           // generate 0: the request failed
-	session           string
-
-	// Of a trace of blocks; context counts all tokens, those of no block included.
-	blocks      []int64 // distinct
-	blockTokens int
-	scope       string // in which the ids mean something
-
-	// Of a recorded conversation:
-	turn  int  // from 1, 0: none
-	opens bool // the first usable turn of its conversation
-}
-
-// rowReader reads the rows of one file.
-type rowReader interface {
-	// next returns the next row, or the reason why it is malformed. err ends the file: io.EOF, or what makes it unreadable.
-	next() (rec record, reason, err error)
-	line() int // of the row last returned, from 1
-	close() error
 }
 
 // csvRows reads comma-separated values.
@@ -194,7 +155,7 @@ func shorten(field []byte) []byte {
 var (
 	errNoNumber  = errors.New("want a whole number of tokens")
 	errFewTokens = errors.New("too few tokens")
-	errTokens    = fmt.Errorf("more than %d tokens", maxTokens)
+	errTokens    = fmt.Errorf("more than %d tokens", MaxTokens)
 	errSeconds   = errors.New("want seconds, 0 to 9000000000")
 	errDate      = errors.New("want a date and time such as 2006-01-02 15:04:05.0000000, year 1970 to 2200")
 )
@@ -208,7 +169,7 @@ func tokenCount(field []byte, low int) (int, error) {
 		return 0, errNoNumber
 	case n < low:
 		return 0, errFewTokens
-	case n > maxTokens:
+	case n > MaxTokens:
 		return 0, errTokens
 	}
 	return n, nil

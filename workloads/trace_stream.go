@@ -7,40 +7,9 @@ import (
 	"time"
 )
 
-// TraceReport says what the files held. Rows are counted in the first cycle only, so that it describes the input and not
-// how often it was replayed.
-type TraceReport struct {
-	Rows      int64 // data rows read, the two following included
-	Failed    int64 // requests without an answer: skipped
-	Malformed int64
-	Skipped   int64 // usable, and before TraceConfig.Start
-	// First holds the first ten malformed rows.
-	First []RowError
-	// Cycles is how often the whole input was read to its end.
-	Cycles int
-	// Tokenizer counted the tokens of texts, "" where the input tells them.
-	Tokenizer string
-}
-
-// RowError is a malformed row.
-type RowError struct {
-	File   string
-	Line   int
-	Reason string
-}
-
-// Error implements error.
-func (e RowError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason) }
-
-const (
-	maxRowErrors = 10
-	// checkedRows is how many rows of a file must have been read before its share of malformed ones can end a stream in
-	// the middle of a file; a few bad rows at its start say little. At the end of the file the share is checked anyway.
-	checkedRows = 1000
-	// minSeam is the least time between the last row of one file or cycle and the first of the next. It bounds the rate of
-	// a replay whose files hold a single instant.
-	minSeam = time.Millisecond
-)
+// minSeam is the least time between the last row of one file or cycle and the first of the next. It bounds the rate of a
+// replay whose files hold a single instant.
+const minSeam = time.Millisecond
 
 // pace turns the trace's clock into arrivals.
 type pace struct {
@@ -150,7 +119,7 @@ func (s *rowStream) before(rec record) bool {
 	}
 	if !s.begun && s.start > 0 && s.pace.speedup > 0 {
 		// What was recorded at the start arrives with the cycle's beginning, and the rest keeps its distance to that.
-		s.base = s.cycleBase + nanoseconds(float64(s.pos-s.start)/s.pace.speedup) - nanoseconds(float64(s.last-s.first)/s.pace.speedup)
+		s.base = s.cycleBase + Nanoseconds(float64(s.pos-s.start)/s.pace.speedup) - Nanoseconds(float64(s.last-s.first)/s.pace.speedup)
 	}
 	s.begun = true
 	return false
@@ -236,11 +205,11 @@ func (s *rowStream) place(rec record) traceRow {
 	s.cycleUsable++
 	switch {
 	case s.pace.rate > 0 && s.pace.constant:
-		s.arrival = max(s.arrival, nanoseconds(float64(s.seq)*1e9/s.pace.rate))
+		s.arrival = max(s.arrival, Nanoseconds(float64(s.seq)*1e9/s.pace.rate))
 	case s.pace.rate > 0:
-		s.arrival += seconds(s.pace.stream.exponential(drawGap, s.seq, 1/s.pace.rate))
+		s.arrival += Seconds(s.pace.stream.exponential(drawGap, s.seq, 1/s.pace.rate))
 	case s.pace.speedup > 0:
-		s.arrival = max(s.arrival, s.base+nanoseconds(float64(s.last-s.first)/s.pace.speedup))
+		s.arrival = max(s.arrival, s.base+Nanoseconds(float64(s.last-s.first)/s.pace.speedup))
 	}
 	if rec.opens {
 		s.talks++
@@ -265,9 +234,9 @@ func (s *rowStream) finishFile() {
 	s.seam, s.posSeam = minSeam, minSeam
 	if s.usable > 1 {
 		mean := float64(s.last-s.first) / float64(s.usable-1)
-		s.posSeam = max(minSeam, nanoseconds(mean))
+		s.posSeam = max(minSeam, Nanoseconds(mean))
 		if s.pace.speedup > 0 {
-			s.seam = max(minSeam, nanoseconds(mean/s.pace.speedup))
+			s.seam = max(minSeam, Nanoseconds(mean/s.pace.speedup))
 		}
 	}
 	s.closeFile()

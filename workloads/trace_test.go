@@ -14,7 +14,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func testdata(name string) string { return filepath.Join("..", "testdata", name) }
+// testdata is the path of a fixture in the repository's own folder.
+func testdata(name string) string {
+	dir := ".."
+	for range 3 {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		dir = filepath.Join(dir, "..")
+	}
+	return filepath.Join(dir, "testdata", name)
+}
 
 // write makes a file in a new directory.
 func write(t *testing.T, name, text string) string {

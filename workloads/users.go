@@ -44,7 +44,7 @@ type Users struct {
 	closedLoop bool
 	ordered    bool
 
-	cursors []cursor
+	cursors []*cursor            // by slot
 	future  slotHeap             // users whose next request has not arrived
 	ready   [NumClasses]slotHeap // users whose next request has, by class
 	first   *frontier            // open-loop with MaxRequests
@@ -57,10 +57,11 @@ type Users struct {
 	offered     [NumClasses]ClassLoad // what the shadow cursors passed; open-loop
 }
 
-var _ Source = (*Users)(nil)
+var _ Scalable = (*Users)(nil)
 
 // cursor is one user's place in its stream of requests.
 type cursor struct {
+	slot   int32 // its place among the cursors
 	user   User
 	stream userStream
 
@@ -96,15 +97,15 @@ func NewUsers(cfg UsersConfig) *Users {
 		cfg:        cfg,
 		shape:      newShape(cfg.Profile, cfg.PrefixCaching, cfg.PrefillOnly, cfg.DecodeOnly),
 		closedLoop: cfg.ClosedLoop && cfg.Rate <= 0,
-		cursors:    make([]cursor, len(cfg.Users)),
+		cursors:    make([]*cursor, len(cfg.Users)),
 		tickets:    math.MaxInt64,
 	}
 	// A decode-only request writes nothing that a successor could wait for.
 	s.ordered = !cfg.Overtaking && !cfg.DecodeOnly
 	firsts := make([]slotItem, len(cfg.Users))
 	for i, u := range cfg.Users {
-		c := &s.cursors[i]
-		*c = cursor{user: u, stream: newStream(cfg.Seed, u.ID), conversation: 1, turn: 1}
+		c := &cursor{slot: int32(i), user: u, stream: newStream(cfg.Seed, u.ID), conversation: 1, turn: 1}
+		s.cursors[i] = c
 		c.arrival = s.arrivalAfter(int32(i), -1, 0)
 		c.shadowArrival = c.arrival
 		firsts[i] = slotItem{at: c.arrival, slot: int32(i)}
@@ -147,36 +148,85 @@ const minOpenLoopGap = time.Millisecond
 // arrivalAfter returns the arrival of request seq+1 of a user, given that of request seq; seq -1 lies at the origin. In
 // closed-loop at is the time when request seq was done.
 func (s *Users) arrivalAfter(slot int32, seq int64, at time.Duration) time.Duration {
-	c := &s.cursors[slot]
+	c := s.cursors[slot]
 	n := seq + 1
 	users := float64(len(s.cursors))
 	switch {
 	case s.cfg.Rate > 0 && s.cfg.ConstantRate:
 		// User i takes every users-th place of one evenly spaced row. The first one may take the origin itself.
-		place := nanoseconds((float64(slot) + float64(n)*users) * 1e9 / s.cfg.Rate)
+		place := Nanoseconds((float64(slot) + float64(n)*users) * 1e9 / s.cfg.Rate)
 		if n == 0 {
 			return place
 		}
 		return max(at+1, place)
 	case s.cfg.Rate > 0:
 		// The superposition of independent Poisson streams of rate/users is one of the whole rate.
-		return at + max(1, seconds(c.stream.exponential(drawGap, n, users/s.cfg.Rate)))
+		return at + max(1, Seconds(c.stream.exponential(drawGap, n, users/s.cfg.Rate)))
 	}
-	gap := seconds(float64(c.user.Think * c.stream.uniform(drawGap, n, 0.8, 1.2)))
+	gap := Seconds(float64(c.user.Think * c.stream.uniform(drawGap, n, 0.8, 1.2)))
 	if !s.closedLoop {
 		gap = max(gap, minOpenLoopGap)
 	}
 	return at + gap
 }
 
-// seconds converts to a Duration.
-func seconds(v float64) time.Duration { return nanoseconds(v * 1e9) }
-
-// nanoseconds converts to a Duration, capped at ten years so that sums stay far from overflow.
-func nanoseconds(v float64) time.Duration {
-	const decade = 10 * 365 * 24 * time.Hour
-	if !(v < float64(decade)) {
-		return decade
+// SetUsers implements Scalable. It must not be used with Rate or MaxRequests, which spread one load over all users. Users
+// beyond those of the configuration are those that a larger Population has: it is drawn from the seed.
+func (s *Users) SetUsers(n int, now time.Duration) {
+	s.advance(now)
+	if n > len(s.cursors) {
+		s.grow(n)
 	}
-	return time.Duration(v)
+	for i := range s.cursors {
+		slot := int32(i)
+		switch c := s.cursors[i]; {
+		case i >= n && !c.silent:
+			s.silence(slot)
+		case i < n && c.silent:
+			s.wakeUp(slot)
+		}
+	}
+	s.future.filter(func(it slotItem) bool { return !s.cursors[it.slot].silent })
+	for class := range s.ready {
+		s.ready[class].filter(func(it slotItem) bool { return !s.cursors[it.slot].silent })
+	}
+}
+
+// grow adds users, who are silent until they are woken.
+func (s *Users) grow(n int) {
+	for _, u := range Population(s.cfg.Profile, s.cfg.Seed, n, false)[len(s.cursors):] {
+		s.cursors = append(s.cursors, &cursor{
+			slot: int32(len(s.cursors)), user: u, stream: newStream(s.cfg.Seed, u.ID), conversation: 1, turn: 1, state: retired, silent: true, shadowArrival: Never,
+		})
+	}
+}
+
+// silence takes a user and its backlog away.
+func (s *Users) silence(slot int32) {
+	c := s.cursors[slot]
+	c.silent = true
+	if c.state == queued {
+		c.state = retired
+	}
+	if s.closedLoop {
+		return
+	}
+	s.follow(slot, s.now)
+	sum := &s.offered[c.user.Class]
+	for n := c.seq; n < c.shadow; n++ {
+		sum.Offered--
+		sum.OfferedTokens -= s.ownOf(c, n)
+	}
+	c.shadowArrival = Never
+}
+
+// wakeUp lets a user ask from now on. One whose last request is still in flight goes on after it.
+func (s *Users) wakeUp(slot int32) {
+	c := s.cursors[slot]
+	c.silent = false
+	c.arrival = s.arrivalAfter(slot, c.seq-1, s.now)
+	c.shadow, c.shadowArrival = c.seq, c.arrival
+	if c.state == retired {
+		s.schedule(slotItem{at: c.arrival, slot: slot})
+	}
 }

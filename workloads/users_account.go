@@ -15,7 +15,7 @@ func (s *Users) Account(until time.Duration) []ClassLoad {
 		loads[c].Oldest = Never
 	}
 	for i := range s.cursors {
-		c := &s.cursors[i]
+		c := s.cursors[i]
 		load := &loads[c.user.Class]
 		if !s.closedLoop {
 			s.follow(int32(i), until)
@@ -45,7 +45,7 @@ func (s *Users) Account(until time.Duration) []ClassLoad {
 
 // follow moves the shadow cursor of a user to a time and counts what it passes.
 func (s *Users) follow(slot int32, until time.Duration) {
-	c := &s.cursors[slot]
+	c := s.cursors[slot]
 	sum := &s.offered[c.user.Class]
 	for c.shadowArrival <= until && s.first.within(slotItem{at: c.shadowArrival, slot: slot}) {
 		sum.Offered++

@@ -22,21 +22,21 @@ func (s *Users) Take(now time.Duration) (*Request, State, time.Duration) {
 
 // Written implements Source.
 func (s *Users) Written(r *Request) {
-	c := &s.cursors[r.slot]
+	c := r.Origin.(*cursor)
 	// Only the request just before the cursor can be waited for: after a new conversation nobody asks for older ones.
 	if c.state == blocked && c.seq == r.Seq+1 {
-		s.enqueue(slotItem{at: c.arrival, slot: r.slot})
+		s.enqueue(slotItem{at: c.arrival, slot: c.slot})
 	}
 }
 
 // Done implements Source.
 func (s *Users) Done(r *Request, now time.Duration) {
-	c := &s.cursors[r.slot]
+	c := r.Origin.(*cursor)
 	if !s.closedLoop || c.state != inFlight || c.seq != r.Seq+1 {
 		return
 	}
-	c.arrival = s.arrivalAfter(r.slot, r.Seq, max(now, r.Arrival))
-	s.schedule(slotItem{at: c.arrival, slot: r.slot})
+	c.arrival = s.arrivalAfter(c.slot, r.Seq, max(now, r.Arrival))
+	s.schedule(slotItem{at: c.arrival, slot: c.slot})
 }
 
 // schedule makes a request that may still be asked wait for its arrival.
@@ -79,7 +79,7 @@ func (s *Users) enqueue(it slotItem) {
 
 // arrive queues a request whose time has come, unless it lies beyond MaxRequests; so do all later ones of that user then.
 func (s *Users) arrive(it slotItem) {
-	c := &s.cursors[it.slot]
+	c := s.cursors[it.slot]
 	if !s.first.within(it) {
 		c.state = retired
 		return
@@ -130,13 +130,13 @@ func (s *Users) wake() time.Duration {
 
 // request makes the request under a cursor.
 func (s *Users) request(slot int32) *Request {
-	c := &s.cursors[slot]
+	c := s.cursors[slot]
 	r := &Request{
 		User: c.user.ID, Seq: c.seq, Class: c.user.Class, Arrival: c.arrival,
 		Conversation: c.conversation, Turn: c.turn, History: c.history[:len(c.history):len(c.history)],
 		ContextTokens:  c.context(c.seq),
 		GenerateTokens: c.stream.between(drawGenerate, c.seq, max(1, c.user.Generate/4), c.user.Generate),
-		slot:           slot,
+		Origin:         c,
 	}
 	r.Kind = s.shape.kind(r.ContextTokens)
 	r.SystemPrompt, r.SystemPromptTokens = s.shape.prompt(c.stream, c.seq)
@@ -161,7 +161,7 @@ func (c *cursor) context(n int64) int {
 
 // step moves a cursor behind the request just made and puts its user where the next one belongs.
 func (s *Users) step(slot int32, r *Request) {
-	c := &s.cursors[slot]
+	c := s.cursors[slot]
 	c.seq++
 	p := &s.cfg.Profile
 	if !s.cfg.MultiTurn || c.turn >= p.MaxTurns || c.stream.unit(drawNewConversation, c.seq) < p.NewConversation {
