@@ -55,7 +55,7 @@ func existing(path string) (string, error) {
 			return at, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
-			return "", fmt.Errorf("find the directory %s: %w%s", path, err, advice(err))
+			return "", fmt.Errorf("find the directory %s: %w", path, err)
 		}
 		at = filepath.Dir(at)
 	}

@@ -69,6 +69,14 @@ type Object struct {
 	Size int64
 }
 
+// id names the bytes of an entry.
+type id struct {
+	key string
+	gen uint64
+}
+
+func (o Object) id() id { return id{o.Key, o.Gen} }
+
 // Traits tells a Transfer how a tier wants to be used. They do not change during a tier's life.
 type Traits struct {
 	// NoData: the tier holds no bytes, so transfers neither generate nor verify them and take no buffers.

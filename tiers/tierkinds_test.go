@@ -1,15 +1,11 @@
 package tiers_test
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -35,126 +31,6 @@ func TestErrorsNamePlaceKeyOffsetAndCure(t *testing.T) {
 	unsupported := error(&tiers.UnsupportedError{Feature: "direct I/O", Need: "a disk", Reason: "there is none"})
 	assert.ErrorIs(t, unsupported, tiers.ErrNotSupported)
 	assert.EqualError(t, unsupported, "direct I/O is not supported here: there is none; it needs a disk")
-}
-
-func TestCPUTierHoldsItsCapacityInAnyMixAndReusesIt(t *testing.T) {
-	const capacity = 24 << 20
-	tier := cpuTier(t, capacity)
-	x := transfer(t, 1<<20, 1)
-	rng := rand.New(rand.NewPCG(9, 9))
-	var live []tiers.Object
-	var held int64
-	for i := range 400 {
-		o := tiers.Object{Key: fmt.Sprint("k", i), Size: []int64{1, 100, 5000, 65536, 70_000, 1 << 20, 3<<20 + 5}[rng.IntN(7)]}
-		for held+o.Size > capacity {
-			victim := rng.IntN(len(live))
-			require.NoError(t, tier.Remove(t.Context(), live[victim]))
-			held -= live[victim].Size
-			live = append(live[:victim], live[victim+1:]...)
-		}
-		_, err := x.Write(t.Context(), tier, o, nil)
-		require.NoError(t, err)
-		held += o.Size
-		live = append(live, o)
-		got, waste := tier.Footprint()
-		assert.Equal(t, held, got)
-		assert.Less(t, waste, int64(len(live))*64<<10)
-	}
-	for _, o := range live {
-		_, err := x.Read(t.Context(), tier, o, nil)
-		require.NoError(t, err)
-		require.NoError(t, tier.Remove(t.Context(), o))
-	}
-	got, waste := tier.Footprint()
-	assert.Zero(t, got+waste)
-	assert.NotEmpty(t, tier.HugePages())
-}
-
-func TestCPUTierKeepsMemoryOfARemovedEntryUntilItsReaderCloses(t *testing.T) {
-	tier := cpuTier(t, 1<<20)
-	x := transfer(t, chunk, 1)
-	o := tiers.Object{Key: "k", Gen: 1, Size: chunk}
-	_, err := x.Write(t.Context(), tier, o, nil)
-	require.NoError(t, err)
-	r, err := tier.Open(t.Context(), o)
-	require.NoError(t, err)
-	require.NoError(t, tier.Remove(t.Context(), o))
-	_, err = x.Write(t.Context(), tier, tiers.Object{Key: "k", Gen: 2, Size: chunk}, nil)
-	require.NoError(t, err)
-	p := make([]byte, chunk)
-	require.NoError(t, r.ReadAt(t.Context(), p, 0))
-	assert.NoError(t, content.Check(p, o, 0), "the new version did not take its place")
-	held, _ := tier.Footprint()
-	assert.EqualValues(t, 2*chunk, held)
-	require.NoError(t, r.Close())
-	require.NoError(t, r.Close())
-	held, _ = tier.Footprint()
-	assert.EqualValues(t, chunk, held)
-	assert.ErrorContains(t, readBeyond(t, tier), "beyond the entry's")
-}
-
-func readBeyond(t *testing.T, tier tiers.Tier) error {
-	r, err := tier.Open(t.Context(), tiers.Object{Key: "k", Gen: 2, Size: chunk})
-	require.NoError(t, err)
-	defer r.Close()
-	return r.ReadAt(t.Context(), make([]byte, 10), chunk-5)
-}
-
-func TestTiersRefuseSizesThatCannotBe(t *testing.T) {
-	_, err := tiers.NewCPUTier(0)
-	assert.ErrorContains(t, err, "-cpu-mem-gb")
-	_, err = tiers.NewGPUTier(content, 0, nil, nil)
-	assert.ErrorContains(t, err, "-gpu-bandwidth-gbps")
-}
-
-func TestSimulatedLinkIsSharedInTurnAndEachWayIsItsOwn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		now := func() time.Duration { return time.Since(start) }
-		sleep := func(ctx context.Context, d time.Duration) error {
-			select {
-			case <-time.After(d):
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		g, err := tiers.NewGPUTier(content, 1e9, sleep, now)
-		require.NoError(t, err)
-		x := transfer(t, chunk, 1)
-		x.Now = now
-		o := tiers.Object{Key: "a", Size: 1e9}
-		tm, err := x.Write(t.Context(), g, o, nil)
-		require.NoError(t, err)
-		assert.Equal(t, time.Second, tm.Device)
-
-		ends := make(chan time.Duration, 3)
-		for _, size := range []int64{1e9, 2e9} {
-			go func() {
-				_, err := x.Write(t.Context(), g, tiers.Object{Key: "b", Gen: uint64(size), Size: size}, nil)
-				assert.NoError(t, err)
-				ends <- now()
-			}()
-			synctest.Wait()
-		}
-		tm, err = x.Read(t.Context(), g, o, nil)
-		require.NoError(t, err)
-		assert.Equal(t, time.Second, tm.Device, "the other direction is free")
-		assert.Equal(t, 2*time.Second, <-ends)
-		assert.Equal(t, 4*time.Second, <-ends, "queued behind the first")
-
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second/2, cancel)
-		_, err = x.Write(ctx, g, tiers.Object{Key: "c", Size: 9e9}, nil)
-		assert.ErrorIs(t, err, context.Canceled)
-		assert.ErrorIs(t, g.Remove(t.Context(), tiers.Object{Key: "c"}), tiers.ErrNotFound)
-
-		p := make([]byte, 1000)
-		r, err := g.Open(t.Context(), o)
-		require.NoError(t, err)
-		require.NoError(t, r.ReadAt(t.Context(), p, 500))
-		assert.NoError(t, content.Check(p, o, 500), "reads give the entry's bytes")
-	})
 }
 
 // onlyFile returns the one entry's file of a directory.

@@ -60,7 +60,7 @@ var content = tiers.NewContent([16]byte{7}, 0)
 func gpuTier(t *testing.T) *tiers.GPUTier {
 	t.Helper()
 	start := time.Now()
-	g, err := tiers.NewGPUTier(content, 64e9, func(ctx context.Context, d time.Duration) error {
+	g, err := tiers.NewGPUTier(64e9, func(ctx context.Context, d time.Duration) error {
 		select {
 		case <-time.After(d):
 			return nil
