@@ -24,7 +24,7 @@ func runStreams(t *testing.T, m DeviceModel, chunk int64, depth int, streams ...
 	t.Helper()
 	v := newVirtualTime()
 	v.horizon = time.Second
-	d := newSimDevice(m, v, chunk, depth)
+	d := newSimDevice(m, "a model", v, chunk, depth)
 	ctx, cancel := context.WithCancel(t.Context())
 	for _, s := range streams {
 		v.spawn(func() {
