@@ -1,6 +1,7 @@
 package tiers
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"syscall"
@@ -87,4 +88,13 @@ func advice(err error) string {
 		return "; the device reports a failure, see the kernel log (dmesg)"
 	}
 	return ""
+}
+
+// canceled is the error of an operation that its context ended, with the reason if there is one.
+func canceled(ctx context.Context, o Object) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return fmt.Errorf("entry %s: %w", o.Key, cause)
+	}
+	return fmt.Errorf("entry %s: %w: %w", o.Key, err, cause)
 }
