@@ -61,6 +61,15 @@ func existing(path string) (string, error) {
 	}
 }
 
+// uninterrupted repeats a call that a signal interrupted, as the Go runtime's own do on network filesystems.
+func uninterrupted(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
 // SameFilesystem says whether two paths, or their nearest directories that
 // exist, lie on one filesystem.
 func SameFilesystem(a, b string) (bool, error) {
