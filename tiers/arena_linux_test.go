@@ -27,8 +27,3 @@ AnonHugePages:         0 kB
 	_, err = parseSmaps(strings.NewReader("AnonHugePages: many kB\n"), 0, 1)
 	assert.Error(t, err)
 }
-
-func TestDirectIOIsIgnoredInMemory(t *testing.T) {
-	assert.Contains(t, directIgnored(Filesystem{Type: "tmpfs"}), "memory")
-	assert.Empty(t, directIgnored(Filesystem{Type: "ext4"}))
-}
