@@ -12,10 +12,10 @@ type SimulationInfo struct {
 
 // SimulationResult marks a result that no storage has had a part in.
 type SimulationResult struct {
-	Notice    string       `json:"notice"`
-	Device    *DeviceModel `json:"device"` // null: infinitely fast
-	TraceRows int64        `json:"io_trace_rows"`
-	WallNS    int64        `json:"wall_ns"`
+	Notice    string           `json:"notice"`
+	Device    *SimulatedDevice `json:"device"` // null: infinitely fast
+	TraceRows int64            `json:"io_trace_rows"`
+	WallNS    int64            `json:"wall_ns"`
 	// DeviceBusyShare is the share of the window in which bytes passed the device's medium (two media when duplex).
 	DeviceBusyShare *float64 `json:"device_busy_share"`
 	// SustainedUsers is the number of users whose requests the device would have completed as fast as they came, were
@@ -40,7 +40,7 @@ func (b *builder) simulation(r *Result) {
 		r.Notice = SimulatedNotice + "; operations took no time, so the mix is that of infinitely fast storage, not of an overloaded real run"
 		return
 	}
-	d := *s.Device
+	d := SimulatedDevice(*s.Device)
 	out.Device = &d
 	r.Notice = SimulatedNotice + "; times are those of the " + d.String()
 	out.DeviceBusyShare = ratio(s.Busy.Seconds(), b.window.Seconds())

@@ -29,7 +29,7 @@ func plenty() []tiers.LevelConfig { return storage(tiers.NewNullTier(), 1<<50) }
 
 // slow is a storage tier that moves one token per second in each direction.
 func slow(clock Clock, capacity int64) []tiers.LevelConfig {
-	tier, err := tiers.NewGPUTier(nil, unit, clock.Sleep, clock.Now)
+	tier, err := tiers.NewGPUTier(unit, clock.Sleep, clock.Now)
 	if err != nil {
 		panic(err)
 	}

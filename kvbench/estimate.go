@@ -1,7 +1,9 @@
 package kvbench
 
 import (
+	"errors"
 	"fmt"
+	"os"
 
 	"kvbench/tiers"
 )
@@ -26,6 +28,9 @@ const (
 // then it shrinks to half of what is free rather than to refuse.
 func ChooseCapacity(dir string, given int64, localRanks int, byDefault bool) (Capacity, error) {
 	fs, err := tiers.FilesystemInfo(dir)
+	if errors.Is(err, os.ErrPermission) {
+		err = fmt.Errorf("%w; this user may not do that there, choose a -cache-dir that it owns", err)
+	}
 	if err != nil {
 		return Capacity{}, err
 	}

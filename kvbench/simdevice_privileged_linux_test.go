@@ -56,7 +56,7 @@ func TestDeviceModelPredictsALimitedDevice(t *testing.T) {
 	off := math.Inf(1)
 	for range 3 { // others may hold the processor for seconds
 		rate, p95 := reads(mustRun(t, cfg))
-		t.Logf("%s: reads of %.1f MiB/s, p95 %.0f ms predicted; %.1f MiB/s, %.0f ms real", model.String(),
+		t.Logf("%s: reads of %.1f MiB/s, p95 %.0f ms predicted; %.1f MiB/s, %.0f ms real", SimulatedDevice(model).String(),
 			wantRate/(1<<20), wantP95/1e6, rate/(1<<20), p95/1e6)
 		if off = min(off, max(math.Abs(wantRate/rate-1), math.Abs(wantP95/p95-1))); off < 0.15 {
 			break

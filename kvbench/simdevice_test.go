@@ -6,10 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
-	"kvbench/workloads"
 )
 
 // stream moves one object of the given size through a device again and again.
@@ -24,7 +22,7 @@ func runStreams(t *testing.T, m DeviceModel, chunk int64, depth int, streams ...
 	t.Helper()
 	v := newVirtualTime()
 	v.horizon = time.Second
-	d := newSimDevice(m, v, chunk, depth)
+	d := newSimDevice(m, "a model", v, chunk, depth)
 	ctx, cancel := context.WithCancel(t.Context())
 	for _, s := range streams {
 		v.spawn(func() {
@@ -141,73 +139,5 @@ func TestDeviceModelSharesItsMediumUnlessDuplex(t *testing.T) {
 			assert.InEpsilon(t, 1, used, 0.02)
 			assert.InEpsilon(t, float64(w.bytes), float64(r.bytes), 0.05, "equal requests in turn")
 		}
-	}
-}
-
-// prefillOnly is a load of single writes that come as a Poisson process.
-func prefillOnly(t *testing.T, users int, rate float64, window time.Duration) Config {
-	t.Helper()
-	model, err := workloads.FindModel("llama3.1-8b", nil)
-	require.NoError(t, err)
-	p := workloads.DefaultProfile()
-	cfg := usersConfig(model, users, window)
-	cfg.Source = func() (workloads.Source, error) {
-		return workloads.NewUsers(workloads.UsersConfig{
-			Profile: p, Users: workloads.Population(p, 7, users, false), Seed: 7, PrefillOnly: true, Rate: rate, Overtaking: true,
-		}), nil
-	}
-	cfg.Overtaking = true
-	cfg.Workers, cfg.Storage.MaxWriters, cfg.Storage.Chunk = 500, 0, 16<<20
-	return cfg
-}
-
-// Chunks of all writes take turns on the medium, which shares it evenly: an M/G/1
-// queue with processor sharing, whose mean response time is E[S] ÷ (1 - ρ)
-// whatever the distribution of sizes.
-func TestSimulatedLatencyIsThatOfTheQueue(t *testing.T) {
-	oneThread(t)
-	const bandwidth, rho = 7 << 30, 0.7
-	mean := 0.0
-	const users = 1000
-	for _, u := range workloads.Population(workloads.DefaultProfile(), 7, users, false) {
-		low := max(1, u.Context/4)
-		mean += float64(low+u.Context) / 2 / users
-	}
-	service := mean * 131072 / bandwidth
-	cfg := prefillOnly(t, users, rho/service, 1000*time.Second)
-	res, err := Simulate(t.Context(), cfg, SimConfig{Device: &DeviceModel{Read: bandwidth, Write: bandwidth, Parallelism: 1 << 16}})
-	require.NoError(t, err)
-	want := service / (1 - rho) * 1e3
-	t.Logf("mean latency: %.1f ms predicted by theory, %.1f ms simulated, %d requests", want, *res.Summary.EndToEndLatency.Mean, res.RequestsCompleted)
-	assert.InEpsilon(t, want, *res.Summary.EndToEndLatency.Mean, 0.1)
-	assert.InEpsilon(t, rho, *res.Simulation.DeviceBusyShare, 0.03)
-	assert.InDelta(t, users, *res.Simulation.SustainedUsers, 2)
-}
-
-// Twice as much as the device can do: half of the users are sustained and the
-// queue grows by the other half.
-func TestSimulatedOverloadIsReported(t *testing.T) {
-	oneThread(t)
-	const bandwidth = 7 << 30
-	const users = 1000
-	mean := 0.0
-	for _, u := range workloads.Population(workloads.DefaultProfile(), 7, users, false) {
-		mean += float64(max(1, u.Context/4)+u.Context) / 2 / users
-	}
-	capacity := bandwidth / (mean * 131072)
-	cfg := prefillOnly(t, users, 2*capacity, 400*time.Second)
-	res, err := Simulate(t.Context(), cfg, SimConfig{Device: &DeviceModel{Read: bandwidth, Write: bandwidth, Parallelism: 128}})
-	require.NoError(t, err)
-	assert.InEpsilon(t, float64(bandwidth), *res.Tiers[0].Write.BytesPerSecond, 0.02)
-	assert.InEpsilon(t, users/2, *res.Simulation.SustainedUsers, 0.15)
-	assert.InEpsilon(t, capacity, *res.Simulation.QueueGrowth, 0.15)
-	assert.Equal(t, StorageLimited, res.Harness.Verdict.Kind)
-}
-
-func TestDeviceModelRefusesNonsense(t *testing.T) {
-	for _, m := range []DeviceModel{{}, {Read: 1, Write: 1}, {Read: 1, Write: -1, Parallelism: 1}, {Read: 1, Write: 1, Parallelism: 1, ReadLatency: -1},
-		{Read: 1, Write: 1, Parallelism: 1, WriteIOPS: -1}, {Read: 1, Write: 1, Parallelism: 1, Slice: -1}} {
-		_, err := Simulate(t.Context(), optionOne(t, time.Second), SimConfig{Device: &m})
-		require.ErrorContains(t, err, "simulated device")
 	}
 }

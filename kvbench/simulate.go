@@ -58,7 +58,7 @@ type simulation struct {
 // Of Config.Storage it reads the sizes, Chunk, Depth and MaxWriters; a storage
 // size of 0 means unlimited. Settle, Precondition, Procs and Clock are ignored.
 func Simulate(ctx context.Context, cfg Config, sim SimConfig) (*Result, error) {
-	if err := errors.Join(cfg.Validate(), sim.Device.validate()); err != nil {
+	if err := errors.Join(cfg.Validate(), sim.Device.Validate()); err != nil {
 		return nil, err
 	}
 	s := &simulation{cfg: sim, time: newVirtualTime(), began: time.Now()}
@@ -110,7 +110,8 @@ func (s *simulation) openStack(cfg StorageConfig) (*stack, error) {
 	if s.cfg.Device == nil {
 		add(tiers.Storage, tiers.NewInstantTier(), size)
 	} else {
-		s.device = newSimDevice(*s.cfg.Device, s.time, int64(cfg.Chunk), cfg.Depth)
+		model := SimulatedDevice(*s.cfg.Device)
+		s.device = newSimDevice(*s.cfg.Device, model.String(), s.time, int64(cfg.Chunk), cfg.Depth)
 		add(tiers.Storage, s.device, size)
 	}
 	var obs tiers.Observer = s.trial.obs

@@ -74,7 +74,7 @@ func (s *stack) openTiers(clock Clock) error {
 		s.levels = append(s.levels, tiers.LevelConfig{Level: l, Tier: t, Capacity: capacity})
 	}
 	if n := s.cfg.GPUBytes; n > 0 {
-		t, err := tiers.NewGPUTier(s.content, s.cfg.GPUBandwidth, clock.Sleep, clock.Now)
+		t, err := tiers.NewGPUTier(s.cfg.GPUBandwidth, clock.Sleep, clock.Now)
 		if err != nil {
 			return err
 		}

@@ -2,8 +2,8 @@
 
 package tiers
 
-// raceEnabled: buffers come from the heap and are poisoned when they return to the pool.
-const raceEnabled = true
+// RaceEnabled: buffers come from the heap and are poisoned when they return to the pool.
+const RaceEnabled = true
 
 func newArena(n int) (*Arena, error) {
 	return &Arena{mem: aligned(make([]byte, n+pageSize), n, pageSize), reason: "ordinary pages: the race detector needs the heap"}, nil

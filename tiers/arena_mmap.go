@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// raceEnabled: buffers come from the heap and are poisoned when they return to the pool.
-const raceEnabled = false
+// RaceEnabled: buffers come from the heap and are poisoned when they return to the pool.
+const RaceEnabled = false
 
 func newArena(n int) (*Arena, error) {
 	whole := alignUp(n, hugePage) // the advice covers whole huge pages, so the last one is reserved to its end

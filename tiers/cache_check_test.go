@@ -143,7 +143,7 @@ func (b *runBook) pick(objects []Object, limit int64) bookRun {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := 1 + int(b.rng.Uint64()%uint64(len(objects)))
-	for sizes(objects[:n]) > limit {
+	for bytesOf(objects[:n]) > limit {
 		n--
 	}
 	return bookRun{objects[:n]}
@@ -176,7 +176,7 @@ func (b *runBook) OpenRun(ctx context.Context, objects []Object, limit int64) (R
 type bookRun struct{ objects []Object }
 
 func (r bookRun) Len() int          { return len(r.objects) }
-func (r bookRun) Start(i int) int64 { return sizes(r.objects[:i]) }
+func (r bookRun) Start(i int) int64 { return bytesOf(r.objects[:i]) }
 
 type bookRunWriter struct {
 	bookRun
@@ -312,7 +312,7 @@ func bookCache(t *testing.T, writers int, runs bool, capacity ...int64) (*Cache,
 	pool, err := NewPool(16, 4096)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, pool.Close()) })
-	transfer := &Transfer{Pool: pool, Content: NewContent(nonceA, 0), Chunk: 4096, Depth: 1, Now: now}
+	transfer := &Transfer{Pool: pool, Content: NewContent([16]byte{1}, 0), Chunk: 4096, Depth: 1, Now: now}
 	cfg := CacheConfig{MaxWriters: writers, Now: now, Transfer: transfer}
 	for i, n := range capacity {
 		if n == 0 {

@@ -200,7 +200,7 @@ func (c *Cache) writeRun(ctx context.Context, tag Tag, l *Lease, i, count int) (
 		n, tm, err = c.transfer.WriteRun(ctx, s.runs, l.objects, i, c.chunks(tag, s.level, tag.Phase))
 		return tm, err
 	})
-	res.Bytes = sizes(l.objects[:n])
+	res.Bytes = bytesOf(l.objects[:n])
 	if n < count {
 		c.mu.Lock()
 		for k := n; k < count; k++ {
@@ -225,4 +225,12 @@ func (c *Cache) writeRun(ctx context.Context, tag Tag, l *Lease, i, count int) (
 	}
 	c.serve() // a new victim may be what a ticket waits for
 	return n, res, nil
+}
+
+// bytesOf sums up the bytes of entries, without padding.
+func bytesOf(objects []Object) (n int64) {
+	for _, o := range objects {
+		n += o.Size
+	}
+	return n
 }

@@ -36,6 +36,10 @@ func TestAnyRangeOfContentCanBeMadeAgain(t *testing.T) {
 	}
 }
 
+func TestDepthsOfVerificationAreThoseOfTheFlag(t *testing.T) {
+	assert.Equal(t, "none sample full", fmt.Sprint(VerifyNone, " ", VerifySample, " ", VerifyFull))
+}
+
 func TestCounterCarriesIntoTheUpperHalf(t *testing.T) {
 	assert.Equal(t, counter{hi: 6, lo: 2}, counter{hi: 5, lo: ^uint64(0)}.add(3))
 }
@@ -130,7 +134,7 @@ func TestSampledCheckLooksAtOneBlockOfItsOwnPerChunk(t *testing.T) {
 }
 
 func TestContentAllocatesNothingPerByte(t *testing.T) {
-	if raceEnabled {
+	if RaceEnabled {
 		t.Skip("the race detector allocates by itself")
 	}
 	c := NewContent(nonceA, 0)

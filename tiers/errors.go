@@ -1,8 +1,10 @@
 package tiers
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"syscall"
 )
 
 // ErrNotFound: the tier has no such entry. Match with errors.Is; the error itself names key and place.
@@ -10,6 +12,9 @@ var ErrNotFound = errors.New("no such entry")
 
 // ErrNotSupported matches every UnsupportedError.
 var ErrNotSupported = errors.New("not supported")
+
+// errExists: what is being written is there already, see Object.Gen.
+var errExists = errors.New("the entry exists already in this generation")
 
 // ErrClosed: the tier, pool or directory was closed before.
 var ErrClosed = errors.New("already closed")
@@ -62,4 +67,34 @@ func (e *PanicError) Error() string {
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
+}
+
+// advice returns what to do about an errno that has a usual cure, with its own "; ", else nothing.
+func advice(err error) string {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return ""
+	}
+	switch errno {
+	case syscall.ENOSPC, syscall.EDQUOT:
+		return "; free space there or give the storage tier less (-storage-capacity-gb)"
+	case syscall.EROFS:
+		return "; the filesystem is mounted read-only, remount it or choose another -cache-dir"
+	case syscall.EACCES, syscall.EPERM:
+		return "; this user may not do that there, choose a -cache-dir that it owns"
+	case syscall.EMFILE, syscall.ENFILE:
+		return "; raise the limit of open files (ulimit -n) or use fewer workers"
+	case syscall.EIO:
+		return "; the device reports a failure, see the kernel log (dmesg)"
+	}
+	return ""
+}
+
+// canceled is the error of an operation that its context ended, with the reason if there is one.
+func canceled(ctx context.Context, o Object) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return fmt.Errorf("entry %s: %w", o.Key, cause)
+	}
+	return fmt.Errorf("entry %s: %w: %w", o.Key, err, cause)
 }

@@ -55,9 +55,18 @@ func existing(path string) (string, error) {
 			return at, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
-			return "", fmt.Errorf("find the directory %s: %w%s", path, err, advice(err))
+			return "", fmt.Errorf("find the directory %s: %w", path, err)
 		}
 		at = filepath.Dir(at)
+	}
+}
+
+// uninterrupted repeats a call that a signal interrupted, as the Go runtime's own do on network filesystems.
+func uninterrupted(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
 	}
 }
 

@@ -4,7 +4,7 @@ import "golang.org/x/sys/unix"
 
 func statfs(path string) (Filesystem, error) {
 	var s unix.Statfs_t
-	if err := retry(func() error { return unix.Statfs(path, &s) }); err != nil {
+	if err := uninterrupted(func() error { return unix.Statfs(path, &s) }); err != nil {
 		return Filesystem{}, err
 	}
 	return Filesystem{

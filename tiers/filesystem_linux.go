@@ -12,7 +12,7 @@ import (
 
 func statfs(path string) (Filesystem, error) {
 	var s unix.Statfs_t
-	if err := retry(func() error { return unix.Statfs(path, &s) }); err != nil {
+	if err := uninterrupted(func() error { return unix.Statfs(path, &s) }); err != nil {
 		return Filesystem{}, err
 	}
 	unit := int64(s.Frsize)

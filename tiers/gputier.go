@@ -11,7 +11,6 @@ import (
 // time that they would take on a link of the given bandwidth, one such link in each direction, shared by all
 // transfers in the order of coming. Capacity is the Cache's affair.
 type GPUTier struct {
-	content   *Content
 	bandwidth float64
 	sleep     func(context.Context, time.Duration) error
 	links     [NumOps]link
@@ -20,14 +19,13 @@ type GPUTier struct {
 
 var _ Tier = (*GPUTier)(nil)
 
-// NewGPUTier returns an empty one. Reads through ReadAt regenerate their bytes from content. Bandwidth is in
-// bytes per second in each direction. Sleep waits, and returns the context's error when that ends first; now is
+// NewGPUTier returns an empty one. Bandwidth is in bytes per second in each direction. Sleep waits, and returns the context's error when that ends first; now is
 // the clock that sleep goes by.
-func NewGPUTier(content *Content, bandwidth float64, sleep func(context.Context, time.Duration) error, now func() time.Duration) (*GPUTier, error) {
+func NewGPUTier(bandwidth float64, sleep func(context.Context, time.Duration) error, now func() time.Duration) (*GPUTier, error) {
 	if !(bandwidth > 0) {
 		return nil, fmt.Errorf("simulate a gpu with %g bytes/s: the bandwidth must be positive (-gpu-bandwidth-gbps)", bandwidth)
 	}
-	t := &GPUTier{content: content, bandwidth: bandwidth, sleep: sleep}
+	t := &GPUTier{bandwidth: bandwidth, sleep: sleep}
 	for op := range t.links {
 		t.links[op] = link{bandwidth: bandwidth, now: now}
 	}
@@ -81,8 +79,8 @@ func (g *gpuIO) WriteAt(ctx context.Context, p []byte, _ int64) error {
 	return g.Skip(ctx, int64(len(p)))
 }
 
-func (g *gpuIO) ReadAt(ctx context.Context, p []byte, off int64) error {
-	g.tier.content.Fill(p, g.o, off)
+// ReadAt leaves p as it is: the tier holds no bytes (Traits.NoData).
+func (g *gpuIO) ReadAt(ctx context.Context, p []byte, _ int64) error {
 	return g.Skip(ctx, int64(len(p)))
 }
 

@@ -1,17 +1,8 @@
 package tiers
 
 import (
-	"errors"
 	"sync"
 )
-
-// id names the bytes of an entry.
-type id struct {
-	key string
-	gen uint64
-}
-
-func (o Object) id() id { return id{o.Key, o.Gen} }
 
 // index remembers which entries a tier without bytes holds, so that opening or removing one that is not there
 // is an error in it as in any other.
@@ -51,5 +42,3 @@ func (x *index) remove(o Object, tier string) error {
 	delete(x.held, o.id())
 	return nil
 }
-
-var errExists = errors.New("the entry exists already in this generation")

@@ -1,4 +1,4 @@
-package tiers
+package tiers_test
 
 import (
 	"bufio"
@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
 )
 
 const victimEnv = "KVBENCH_TEST_VICTIM_DIR"
@@ -25,25 +27,25 @@ func TestKilledRunsAreReclaimedAndHarmNothing(t *testing.T) {
 		return
 	}
 	cache, outside := t.TempDir(), t.TempDir()
-	usersFiles(t, cache, outside)
-	before, beyond := tree(t, cache), tree(t, outside)
+	tiers.UsersFiles(t, cache, outside)
+	before, beyond := tiers.Tree(t, cache), tiers.Tree(t, outside)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	reclaimed := 0
 	kills := 20
-	if raceEnabled {
-		kills = 6 // starting a process costs half a second there
+	if testing.Short() {
+		kills = 6 // starting a process costs half a second under the race detector
 	}
 	for range kills {
 		killAfter(t, cache, 1+rng.IntN(60))
-		d, err := OpenOwnedDir(OwnedOptions{CacheDir: cache})
+		d, err := tiers.OpenOwnedDir(tiers.OwnedOptions{CacheDir: cache})
 		require.NoError(t, err)
 		reclaimed += d.Reclaimed().Files
 		require.NoError(t, d.Close())
-		require.Equal(t, before, tree(t, cache))
+		require.Equal(t, before, tiers.Tree(t, cache))
 	}
-	assert.Equal(t, beyond, tree(t, outside))
+	assert.Equal(t, beyond, tiers.Tree(t, outside))
 	assert.Positive(t, reclaimed, "some kills came while files were there")
 }
 
@@ -66,31 +68,31 @@ func killAfter(t *testing.T, dir string, steps int) {
 
 // victim works until it is killed, one line per step.
 func victim(t *testing.T, dir string) {
-	pool, err := NewPool(4, 64<<10)
+	pool, err := tiers.NewPool(4, 64<<10)
 	require.NoError(t, err)
 	start := time.Now()
-	x := &Transfer{Pool: pool, Content: NewContent(nonceA, 0), Chunk: 64 << 10, Depth: 2, Now: func() time.Duration { return time.Since(start) }}
+	x := &tiers.Transfer{Pool: pool, Content: tiers.NewContent([16]byte{1}, 0), Chunk: 64 << 10, Depth: 2, Now: func() time.Duration { return time.Since(start) }}
 	for run := uint64(0); ; run++ {
 		fmt.Println("open")
-		d, err := OpenOwnedDir(OwnedOptions{CacheDir: dir})
+		d, err := tiers.OpenOwnedDir(tiers.OwnedOptions{CacheDir: dir})
 		require.NoError(t, err)
-		layout := Layout{Kind: LayoutKind(run % 5), Bytes: 300_000, Places: 3}
-		if layout.Kind == LayoutChunks {
+		layout := tiers.Layout{Kind: tiers.LayoutKind(run % 5), Bytes: 300_000, Places: 3}
+		if layout.Kind == tiers.LayoutChunks {
 			layout.Bytes = 100_000
 		}
-		tier, _, err := NewStorageTier(d, FileOptions{Direct: run%2 == 0}, layout, 3_000_000)
-		if errors.Is(err, ErrNotSupported) { // no holes on this platform
+		tier, _, err := tiers.NewStorageTier(d, tiers.FileOptions{Direct: run%2 == 0}, layout, 3_000_000)
+		if errors.Is(err, tiers.ErrNotSupported) { // no holes on this platform
 			require.NoError(t, d.Close())
 			continue
 		}
 		require.NoError(t, err)
 		for i := range 10 {
 			fmt.Println("write")
-			_, err := x.Write(context.Background(), tier, Object{Key: fmt.Sprint("k", i), Gen: run, Size: 300_000}, nil)
+			_, err := x.Write(context.Background(), tier, tiers.Object{Key: fmt.Sprint("k", i), Gen: run, Size: 300_000}, nil)
 			require.NoError(t, err)
 		}
 		fmt.Println("remove")
-		require.NoError(t, tier.Remove(context.Background(), Object{Key: "k0", Gen: run}))
+		require.NoError(t, tier.Remove(context.Background(), tiers.Object{Key: "k0", Gen: run}))
 		fmt.Println("close")
 		require.NoError(t, tier.Close())
 		require.NoError(t, d.Close())

@@ -37,7 +37,7 @@ func TestPackedSpaceIsFreeWhenRemoveReturns(t *testing.T) {
 	for _, grouped := range []bool{false, true} {
 		dir := ownedDir(t)
 		tier, err := tiers.NewPackTier(dir, tiers.FileOptions{Direct: true}, tiers.PackOptions{Places: 8, Grouped: grouped})
-		tiers.SkipWithoutHoles(t, err)
+		skipWithoutHoles(t, err)
 		require.NoError(t, err)
 		if !tier.Direct() {
 			t.Skipf("no direct I/O here: %v", tier.Warnings())
@@ -100,7 +100,7 @@ func TestKeptFilesStay(t *testing.T) {
 			l.Bytes = block / 2
 		}
 		tier, _, err := tiers.NewStorageTier(dir, tiers.FileOptions{}, l, 10*block)
-		tiers.SkipWithoutHoles(t, err)
+		skipWithoutHoles(t, err)
 		require.NoError(t, err)
 		x := transfer(t, chunk, 1)
 		for _, o := range blocks("k", block, block, block) {

@@ -30,7 +30,7 @@ func everyRunTier(t *testing.T, run func(t *testing.T, tier tiers.RunTier, dir s
 			t.Run(fmt.Sprintf("%s/direct=%t", name, direct), func(t *testing.T) {
 				dir := ownedDir(t)
 				tier, file, err := tiers.NewStorageTier(dir, tiers.FileOptions{Direct: direct}, l, 64*block)
-				tiers.SkipWithoutHoles(t, err)
+				skipWithoutHoles(t, err)
 				require.NoError(t, err)
 				require.Equal(t, direct, file.Direct(), file.Warnings())
 				t.Cleanup(func() { assert.NoError(t, tier.Close()) })
@@ -121,7 +121,7 @@ func TestRunsAreMovedByOneRequest(t *testing.T) {
 func TestGroupsEndAtTheirPlaceInTheRequest(t *testing.T) {
 	dir := ownedDir(t)
 	tier, err := tiers.NewPackTier(dir, tiers.FileOptions{Direct: true}, tiers.PackOptions{Places: 4, Grouped: true})
-	tiers.SkipWithoutHoles(t, err)
+	skipWithoutHoles(t, err)
 	require.NoError(t, err)
 	x := transfer(t, 1<<20, 1)
 	list := blocks("g", block, block, block, block, block, block, block, block, block, block)

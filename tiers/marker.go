@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -92,8 +93,16 @@ func writeMarker(dir int, text []byte) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, unix.Close(fd)) }()
-	if _, err := new(spareCalls).pwriteFull(fd, text, 0); err != nil {
-		return err
+	for at := 0; at < len(text); {
+		var n int
+		err := retry(func() (err error) { n, err = unix.Pwrite(fd, text[at:], int64(at)); return err })
+		if err == nil && n == 0 {
+			err = io.ErrShortWrite
+		}
+		if err != nil {
+			return err
+		}
+		at += n
 	}
 	if err := retry(func() error { return unix.Ftruncate(fd, int64(len(text))) }); err != nil {
 		return err

@@ -109,15 +109,6 @@ func (op *operation) chunk(buf []byte, off int64) []byte {
 	return buf[:min(int64(op.t.Chunk), op.o.Size-off)]
 }
 
-// canceled is the error of an operation that its context ended, with the reason if there is one.
-func canceled(ctx context.Context, o Object) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if errors.Is(cause, err) {
-		return fmt.Errorf("entry %s: %w", o.Key, cause)
-	}
-	return fmt.Errorf("entry %s: %w: %w", o.Key, err, cause)
-}
-
 // gate lets a number of lanes through at a time, in the order of coming. A nil gate is always open.
 type gate chan struct{}
 
@@ -174,6 +165,3 @@ func (m *meter) in(call func() error) error {
 	defer m.end()
 	return call()
 }
-
-// alignUp rounds n up to a multiple of align.
-func alignUp[T int | int64](n, align T) T { return (n + align - 1) / align * align }

@@ -16,6 +16,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// For the tests that kill a run over real tiers, outside of the package.
+var (
+	Tree       = tree
+	UsersFiles = usersFiles
+)
+
 // tree lists everything below root with its kind and content, to compare before and after.
 func tree(t *testing.T, root string) []string {
 	t.Helper()

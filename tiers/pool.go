@@ -100,7 +100,7 @@ func (p *Pool) Get(ctx context.Context, n int, dst [][]byte) ([][]byte, error) {
 // Put returns buffers, whole or cut short at the end. It panics on memory that is not a buffer of this pool or on
 // more buffers than were given out: going on would let two operations share one.
 func (p *Pool) Put(bufs ...[]byte) {
-	if raceEnabled {
+	if RaceEnabled {
 		for _, b := range bufs {
 			poison(b[:cap(b)])
 		}

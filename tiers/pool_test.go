@@ -144,7 +144,7 @@ func TestBuffersLieOnPagesAndKeepTheirCapacity(t *testing.T) {
 }
 
 func TestReturnedBuffersArePoisonedUnderRace(t *testing.T) {
-	if !raceEnabled {
+	if !RaceEnabled {
 		t.Skip("only the race detector's builds poison")
 	}
 	p := newPool(t, 1, pageSize)

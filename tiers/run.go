@@ -6,37 +6,6 @@ import (
 	"time"
 )
 
-// Run is several entries that lie side by side in one file: entry i begins Start(i) bytes after the first. Between an
-// entry's end and the next one's start lies padding.
-type Run interface {
-	Len() int
-	Start(i int) int64
-}
-
-// RunWriter writes a run: offsets count from the run's first byte, Commit and Abort are for all its entries.
-type RunWriter interface {
-	Writer
-	Run
-}
-
-// RunReader reads a run: offsets count from the run's first byte.
-type RunReader interface {
-	Reader
-	Run
-}
-
-// RunTier is a Tier that lays entries side by side in files, so that one request moves a run of them.
-type RunTier interface {
-	Tier
-	// CreateRun begins writing the first of objects, at least one, in the places where they lie side by side from then
-	// on. How many it takes is the layout's decision; the run's bytes end within limit, unless it is a single entry. at is
-	// the place of objects[0] among the entries of its request. Errors are those of Create for the first of them.
-	CreateRun(ctx context.Context, objects []Object, at int, limit int64) (RunWriter, error)
-	// OpenRun begins reading the first of objects, at least one, as many as lie side by side and end within limit. Errors
-	// are those of Open for the first of them.
-	OpenRun(ctx context.Context, objects []Object, limit int64) (RunReader, error)
-}
-
 // ReadRun reads the first of objects, as many as the tier has side by side within one chunk, with one request, and
 // verifies each as the Transfer says. It returns how many that were, also of a run that failed. An entry larger than a
 // chunk is read alone, as by Read. done is told once, of the entries' bytes without what lies between them.

@@ -69,6 +69,14 @@ type Object struct {
 	Size int64
 }
 
+// id names the bytes of an entry.
+type id struct {
+	key string
+	gen uint64
+}
+
+func (o Object) id() id { return id{o.Key, o.Gen} }
+
 // Traits tells a Transfer how a tier wants to be used. They do not change during a tier's life.
 type Traits struct {
 	// NoData: the tier holds no bytes, so transfers neither generate nor verify them and take no buffers.
@@ -138,18 +146,36 @@ type Pacer interface {
 	Pace(ctx context.Context, n int64, done func(bytes int64)) error
 }
 
-// skip takes the time of n bytes through rw, a reader or writer of a NoData tier. It says whether the bytes were reported
-// as they moved.
-func skip(ctx context.Context, rw any, op Op, n int64, done ChunkFunc) (reported bool, err error) {
-	switch rw := rw.(type) {
-	case Pacer:
-		return true, rw.Pace(ctx, n, func(bytes int64) {
-			if done != nil {
-				done(op, bytes)
-			}
-		})
-	case Skipper:
-		return false, rw.Skip(ctx, n)
-	}
-	return false, nil
+// Run is several entries that lie side by side in one file: entry i begins Start(i) bytes after the first. Between an
+// entry's end and the next one's start lies padding.
+type Run interface {
+	Len() int
+	Start(i int) int64
 }
+
+// RunWriter writes a run: offsets count from the run's first byte, Commit and Abort are for all its entries.
+type RunWriter interface {
+	Writer
+	Run
+}
+
+// RunReader reads a run: offsets count from the run's first byte.
+type RunReader interface {
+	Reader
+	Run
+}
+
+// RunTier is a Tier that lays entries side by side in files, so that one request moves a run of them.
+type RunTier interface {
+	Tier
+	// CreateRun begins writing the first of objects, at least one, in the places where they lie side by side from then
+	// on. How many it takes is the layout's decision; the run's bytes end within limit, unless it is a single entry. at is
+	// the place of objects[0] among the entries of its request. Errors are those of Create for the first of them.
+	CreateRun(ctx context.Context, objects []Object, at int, limit int64) (RunWriter, error)
+	// OpenRun begins reading the first of objects, at least one, as many as lie side by side and end within limit. Errors
+	// are those of Open for the first of them.
+	OpenRun(ctx context.Context, objects []Object, limit int64) (RunReader, error)
+}
+
+// alignUp rounds n up to a multiple of align.
+func alignUp[T int | int64](n, align T) T { return (n + align - 1) / align * align }

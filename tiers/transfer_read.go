@@ -101,3 +101,19 @@ func (t *Transfer) skipRead(ctx context.Context, tier Tier, o Object, done Chunk
 	}
 	return tm, nil
 }
+
+// skip takes the time of n bytes through rw, a reader or writer of a NoData tier. It says whether the bytes were reported
+// as they moved.
+func skip(ctx context.Context, rw any, op Op, n int64, done ChunkFunc) (reported bool, err error) {
+	switch rw := rw.(type) {
+	case Pacer:
+		return true, rw.Pace(ctx, n, func(bytes int64) {
+			if done != nil {
+				done(op, bytes)
+			}
+		})
+	case Skipper:
+		return false, rw.Skip(ctx, n)
+	}
+	return false, nil
+}

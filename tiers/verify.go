@@ -7,6 +7,19 @@ import (
 	"sync"
 )
 
+// Verify says how much of what is read is compared with what was written.
+type Verify uint8
+
+// The three depths of verification.
+const (
+	VerifyNone   Verify = iota // nothing
+	VerifySample               // one 4 KiB block per chunk, at a place derived from key and offset
+	VerifyFull                 // every byte
+)
+
+// String returns "none", "sample" or "full", the values of -verify.
+func (v Verify) String() string { return [...]string{"none", "sample", "full"}[v] }
+
 // MismatchError says that bytes read are not those that were written.
 type MismatchError struct {
 	Key    string

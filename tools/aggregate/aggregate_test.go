@@ -243,7 +243,7 @@ func TestDifferentMeasurementsAreNotSummed(t *testing.T) {
 func TestSimulatedResultsStayAmongThemselves(t *testing.T) {
 	_, err := Aggregate(load(t, run6(t, func(r *kvbench.Result) {
 		if r.Trial == 1 {
-			r.Simulation = &kvbench.SimulationResult{Device: &kvbench.DeviceModel{}}
+			r.Simulation = &kvbench.SimulationResult{Device: &kvbench.SimulatedDevice{}}
 		}
 	})))
 	require.ErrorContains(t, err, "simulated no")

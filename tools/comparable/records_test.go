@@ -33,7 +33,7 @@ func result(simulation *kvbench.SimulationResult, mode string) []*input.Record {
 
 func TestDiffer(t *testing.T) {
 	const open, line = "kvbench-format: 1\ndivision: open\n", "BenchmarkSynthetic 1 5 ns/op\n"
-	real, model, fast := result(nil, "direct"), result(&kvbench.SimulationResult{Device: &kvbench.DeviceModel{}}, "direct"), result(&kvbench.SimulationResult{}, "direct")
+	real, model, fast := result(nil, "direct"), result(&kvbench.SimulationResult{Device: &kvbench.SimulatedDevice{}}, "direct"), result(&kvbench.SimulationResult{}, "direct")
 	python := []*input.Record{{Python: true}}
 	for name, c := range map[string]struct {
 		a, b []*input.Record

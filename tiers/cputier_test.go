@@ -1,0 +1,80 @@
+package tiers_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
+)
+
+func TestCPUTierHoldsItsCapacityInAnyMixAndReusesIt(t *testing.T) {
+	const capacity = 24 << 20
+	tier := cpuTier(t, capacity)
+	x := transfer(t, 1<<20, 1)
+	rng := rand.New(rand.NewPCG(9, 9))
+	var live []tiers.Object
+	var held int64
+	for i := range 400 {
+		o := tiers.Object{Key: fmt.Sprint("k", i), Size: []int64{1, 100, 5000, 65536, 70_000, 1 << 20, 3<<20 + 5}[rng.IntN(7)]}
+		for held+o.Size > capacity {
+			victim := rng.IntN(len(live))
+			require.NoError(t, tier.Remove(t.Context(), live[victim]))
+			held -= live[victim].Size
+			live = append(live[:victim], live[victim+1:]...)
+		}
+		_, err := x.Write(t.Context(), tier, o, nil)
+		require.NoError(t, err)
+		held += o.Size
+		live = append(live, o)
+		got, waste := tier.Footprint()
+		assert.Equal(t, held, got)
+		assert.Less(t, waste, int64(len(live))*64<<10)
+	}
+	for _, o := range live {
+		_, err := x.Read(t.Context(), tier, o, nil)
+		require.NoError(t, err)
+		require.NoError(t, tier.Remove(t.Context(), o))
+	}
+	got, waste := tier.Footprint()
+	assert.Zero(t, got+waste)
+	assert.NotEmpty(t, tier.HugePages())
+}
+
+func TestCPUTierKeepsMemoryOfARemovedEntryUntilItsReaderCloses(t *testing.T) {
+	tier := cpuTier(t, 1<<20)
+	x := transfer(t, chunk, 1)
+	o := tiers.Object{Key: "k", Gen: 1, Size: chunk}
+	_, err := x.Write(t.Context(), tier, o, nil)
+	require.NoError(t, err)
+	r, err := tier.Open(t.Context(), o)
+	require.NoError(t, err)
+	require.NoError(t, tier.Remove(t.Context(), o))
+	_, err = x.Write(t.Context(), tier, tiers.Object{Key: "k", Gen: 2, Size: chunk}, nil)
+	require.NoError(t, err)
+	p := make([]byte, chunk)
+	require.NoError(t, r.ReadAt(t.Context(), p, 0))
+	assert.NoError(t, content.Check(p, o, 0), "the new version did not take its place")
+	held, _ := tier.Footprint()
+	assert.EqualValues(t, 2*chunk, held)
+	require.NoError(t, r.Close())
+	require.NoError(t, r.Close())
+	held, _ = tier.Footprint()
+	assert.EqualValues(t, chunk, held)
+	assert.ErrorContains(t, readBeyond(t, tier), "beyond the entry's")
+}
+
+func readBeyond(t *testing.T, tier tiers.Tier) error {
+	r, err := tier.Open(t.Context(), tiers.Object{Key: "k", Gen: 2, Size: chunk})
+	require.NoError(t, err)
+	defer r.Close()
+	return r.ReadAt(t.Context(), make([]byte, 10), chunk-5)
+}
+
+func TestCPUTierRefusesSizesThatCannotBe(t *testing.T) {
+	_, err := tiers.NewCPUTier(0)
+	assert.ErrorContains(t, err, "-cpu-mem-gb")
+}
