@@ -101,7 +101,7 @@ type chunkFiles struct {
 // but the last end at a file's end and are aligned as p is.
 func (c chunkFiles) each(p []byte, off int64, do func(file int, p []byte, off int64) error) error {
 	if off < 0 || off+int64(len(p)) > c.o.Size {
-		return &OpError{Op: "transfer", Path: c.tier.dir.path, Key: c.o.Key, Offset: off, Err: fmt.Errorf("%d bytes reach beyond the entry's %d", len(p), c.o.Size)}
+		return &OpError{Op: "transfer", Path: c.tier.dir.Path(), Key: c.o.Key, Offset: off, Err: fmt.Errorf("%d bytes reach beyond the entry's %d", len(p), c.o.Size)}
 	}
 	for len(p) > 0 {
 		file, at := int(off/c.tier.file), off%c.tier.file

@@ -129,7 +129,7 @@ func newFile(o Object) *file {
 }
 
 func (t *FileTier) error(op string, f *file, off int64, err error) error {
-	return &OpError{Op: op, Path: t.dir.path + "/" + f.fan + "/" + f.name, Key: f.o.Key, Offset: off, Err: err}
+	return &OpError{Op: op, Path: t.dir.Path() + "/" + f.fan + "/" + f.name, Key: f.o.Key, Offset: off, Err: err}
 }
 
 // Create makes the entry's file, with its blocks under direct I/O: a full disk shows here.

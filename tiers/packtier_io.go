@@ -22,7 +22,7 @@ func (t *PackTier) Create(ctx context.Context, o Object) (Writer, error) {
 func (t *PackTier) CreateRun(_ context.Context, objects []Object, at int, limit int64) (RunWriter, error) {
 	w, err := t.place(objects, at, limit)
 	if err != nil {
-		return nil, &OpError{Op: "create", Path: t.dir.path, Key: objects[0].Key, Offset: -1, Err: err}
+		return nil, &OpError{Op: "create", Path: t.dir.Path(), Key: objects[0].Key, Offset: -1, Err: err}
 	}
 	f, err := t.file(w.pack())
 	if err == nil {
@@ -95,7 +95,7 @@ func (t *PackTier) Open(ctx context.Context, o Object) (Reader, error) {
 func (t *PackTier) OpenRun(_ context.Context, objects []Object, limit int64) (RunReader, error) {
 	r := t.find(objects, limit)
 	if r == nil {
-		return nil, &OpError{Op: "open", Path: t.dir.path, Key: objects[0].Key, Offset: -1, Err: ErrNotFound}
+		return nil, &OpError{Op: "open", Path: t.dir.Path(), Key: objects[0].Key, Offset: -1, Err: ErrNotFound}
 	}
 	var err error
 	if r.in, err = t.openCold(r.pack().object()); err != nil {
@@ -131,7 +131,7 @@ func (t *PackTier) Remove(_ context.Context, o Object) error {
 	e := t.entries[o.id()]
 	if e == nil {
 		t.mu.Unlock()
-		return &OpError{Op: "remove", Path: t.dir.path, Key: o.Key, Offset: -1, Err: ErrNotFound}
+		return &OpError{Op: "remove", Path: t.dir.Path(), Key: o.Key, Offset: -1, Err: ErrNotFound}
 	}
 	delete(t.entries, o.id())
 	e.uses--
@@ -165,7 +165,7 @@ func (r *packRun) room() int64 {
 // error names the entry that the run begins with and the file.
 func (r *packRun) error(op string, off int64, err error) error {
 	f := newFile(r.pack().object())
-	return &OpError{Op: op, Path: r.tier.dir.path + "/" + f.fan + "/" + f.name, Key: r.run[0].o.Key, Offset: off, Err: err}
+	return &OpError{Op: op, Path: r.tier.dir.Path() + "/" + f.fan + "/" + f.name, Key: r.run[0].o.Key, Offset: off, Err: err}
 }
 
 // within checks that a call stays inside of the entries.

@@ -123,7 +123,7 @@ func (t *SlotTier) release(e *slotEntry) {
 }
 
 func (t *SlotTier) slotError(op string, o Object, off int64, err error) error {
-	return &OpError{Op: op, Path: t.dir.path + "/" + t.out.fan + "/" + t.out.name, Key: o.Key, Offset: off, Err: err}
+	return &OpError{Op: op, Path: t.dir.Path() + "/" + t.out.fan + "/" + t.out.name, Key: o.Key, Offset: off, Err: err}
 }
 
 // slotHeap is a min-heap of slot numbers.
