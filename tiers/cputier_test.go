@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -11,10 +12,35 @@ import (
 	"kvbench/tiers"
 )
 
+const piece = 64 << 10
+
+var bytesIn = tiers.NewContent([16]byte{7}, 0)
+
+func memory(t *testing.T, capacity int64) *tiers.CPUTier {
+	t.Helper()
+	c, err := tiers.NewCPUTier(capacity)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	return c
+}
+
+// copier moves entries in chunks of that size and verifies all that it reads.
+func copier(t *testing.T, chunk int) *tiers.Transfer {
+	t.Helper()
+	pool, err := tiers.NewPool(2, chunk)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, pool.Close()) })
+	start := time.Now()
+	return &tiers.Transfer{
+		Pool: pool, Content: bytesIn, Chunk: chunk, Depth: 1, Verify: tiers.VerifyFull,
+		Now: func() time.Duration { return time.Since(start) },
+	}
+}
+
 func TestCPUTierHoldsItsCapacityInAnyMixAndReusesIt(t *testing.T) {
 	const capacity = 24 << 20
-	tier := cpuTier(t, capacity)
-	x := transfer(t, 1<<20, 1)
+	tier := memory(t, capacity)
+	x := copier(t, 1<<20)
 	rng := rand.New(rand.NewPCG(9, 9))
 	var live []tiers.Object
 	var held int64
@@ -45,33 +71,33 @@ func TestCPUTierHoldsItsCapacityInAnyMixAndReusesIt(t *testing.T) {
 }
 
 func TestCPUTierKeepsMemoryOfARemovedEntryUntilItsReaderCloses(t *testing.T) {
-	tier := cpuTier(t, 1<<20)
-	x := transfer(t, chunk, 1)
-	o := tiers.Object{Key: "k", Gen: 1, Size: chunk}
+	tier := memory(t, 1<<20)
+	x := copier(t, piece)
+	o := tiers.Object{Key: "k", Gen: 1, Size: piece}
 	_, err := x.Write(t.Context(), tier, o, nil)
 	require.NoError(t, err)
 	r, err := tier.Open(t.Context(), o)
 	require.NoError(t, err)
 	require.NoError(t, tier.Remove(t.Context(), o))
-	_, err = x.Write(t.Context(), tier, tiers.Object{Key: "k", Gen: 2, Size: chunk}, nil)
+	_, err = x.Write(t.Context(), tier, tiers.Object{Key: "k", Gen: 2, Size: piece}, nil)
 	require.NoError(t, err)
-	p := make([]byte, chunk)
+	p := make([]byte, piece)
 	require.NoError(t, r.ReadAt(t.Context(), p, 0))
-	assert.NoError(t, content.Check(p, o, 0), "the new version did not take its place")
+	assert.NoError(t, bytesIn.Check(p, o, 0), "the new version did not take its place")
 	held, _ := tier.Footprint()
-	assert.EqualValues(t, 2*chunk, held)
+	assert.EqualValues(t, 2*piece, held)
 	require.NoError(t, r.Close())
 	require.NoError(t, r.Close())
 	held, _ = tier.Footprint()
-	assert.EqualValues(t, chunk, held)
+	assert.EqualValues(t, piece, held)
 	assert.ErrorContains(t, readBeyond(t, tier), "beyond the entry's")
 }
 
 func readBeyond(t *testing.T, tier tiers.Tier) error {
-	r, err := tier.Open(t.Context(), tiers.Object{Key: "k", Gen: 2, Size: chunk})
+	r, err := tier.Open(t.Context(), tiers.Object{Key: "k", Gen: 2, Size: piece})
 	require.NoError(t, err)
 	defer r.Close()
-	return r.ReadAt(t.Context(), make([]byte, 10), chunk-5)
+	return r.ReadAt(t.Context(), make([]byte, 10), piece-5)
 }
 
 func TestCPUTierRefusesSizesThatCannotBe(t *testing.T) {

@@ -26,8 +26,7 @@ func TestSimulatedLinkIsSharedInTurnAndEachWayIsItsOwn(t *testing.T) {
 		}
 		g, err := tiers.NewGPUTier(1e9, sleep, now)
 		require.NoError(t, err)
-		x := transfer(t, chunk, 1)
-		x.Now = now
+		x := &tiers.Transfer{Now: now}
 		o := tiers.Object{Key: "a", Size: 1e9}
 		tm, err := x.Write(t.Context(), g, o, nil)
 		require.NoError(t, err)
