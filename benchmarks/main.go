@@ -59,7 +59,7 @@ func Main(m Runner) int {
 	if pattern == "" && !set.HelpRequested() {
 		return m.Run() // the unit tests of this package
 	}
-	base, _ := kvbench.LaunchDir()
+	base, _ := launchDir()
 	s := &session{
 		set: set, out: os.Stdout, errs: os.Stderr,
 		calls: map[string]int{}, ran: map[string]bool{}, pattern: pattern, ceiling: map[string]kvbench.Ceiling{},

@@ -5,8 +5,4 @@ import (
 	"testing"
 )
 
-func TestMain(m *testing.M) {
-	code := Main(m)
-	removeBuilt()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(Main(m)) }

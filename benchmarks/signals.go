@@ -29,7 +29,7 @@ func watchSignals() (context.Context, func()) {
 	if !signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(got, syscall.SIGHUP)
 	}
-	watched, stopWatch := kvbench.WatchParent(ctx)
+	watched, stopWatch := watchParent(ctx)
 	go func() {
 		sig, _ := (<-got).(syscall.Signal)
 		cancel(kvbench.Interrupted{Why: stopped{sig}})
@@ -38,8 +38,8 @@ func watchSignals() (context.Context, func()) {
 	}()
 	go func() {
 		<-watched.Done()
-		if errors.Is(context.Cause(watched), kvbench.ErrParentGone) {
-			cancel(kvbench.Interrupted{Why: kvbench.ErrParentGone})
+		if errors.Is(context.Cause(watched), errParentGone) {
+			cancel(kvbench.Interrupted{Why: errParentGone})
 		}
 	}()
 	return ctx, func() { stopWatch(); signal.Stop(got) }

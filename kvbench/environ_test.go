@@ -156,3 +156,10 @@ func TestVersionIsNotThatOfAnotherModule(t *testing.T) {
 	assert.False(t, isOurModule(other.root))
 	assert.False(t, isOurModule(t.TempDir()))
 }
+
+func TestModuleRootIgnoresADirectoryOfThatName(t *testing.T) {
+	base := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(base, "sub/go.mod"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(base, "go.mod"), nil, 0o644))
+	assert.Equal(t, base, ModuleRoot(filepath.Join(base, "sub")))
+}

@@ -27,7 +27,7 @@ func version() string {
 		}
 	}
 	if dir, err := os.Getwd(); err == nil {
-		if root := moduleRoot(dir); root != "" && isOurModule(root) {
+		if root := ModuleRoot(dir); root != "" && isOurModule(root) {
 			if v := checkedOut(root); v != "" {
 				return v + " (checkout)"
 			}
@@ -50,6 +50,20 @@ func stamped(settings []debug.BuildSetting) string {
 		return ""
 	}
 	return rev + dirty
+}
+
+// ModuleRoot is the nearest directory upwards that holds a go.mod, "" when there is none.
+func ModuleRoot(dir string) string {
+	for {
+		if info, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil && info.Mode().IsRegular() {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return ""
+		}
+		dir = up
+	}
 }
 
 // isOurModule keeps the revision of somebody else's checkout out of the result, when a compiled binary runs there.

@@ -108,7 +108,7 @@ func deviceIOPS(text string) (int, error) {
 }
 
 func deviceLatency(text string) (time.Duration, error) {
-	l, err := readDuration(text)
+	l, err := parseDuration(text)
 	if err == nil && (l < 0 || l > maxDeviceLatency) {
 		err = fmt.Errorf("a time from 0s to %s", maxDeviceLatency)
 	}

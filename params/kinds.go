@@ -106,7 +106,7 @@ func (p *parameter) read(text, base string) (parsed, error) {
 		}
 		v.text = formatGiB(v.int)
 	case kindDuration:
-		if v.length, err = readDuration(text); err != nil {
+		if v.length, err = parseDuration(text); err != nil {
 			return v, err
 		}
 		v.text = formatDuration(v.length)
@@ -146,25 +146,6 @@ func (p *parameter) readEnum(text string) (parsed, error) {
 	return parsed{}, errors.New(p.rule() + suggestion(text, p.choices))
 }
 
-func readDuration(text string) (time.Duration, error) {
-	d, err := time.ParseDuration(text)
-	if err == nil {
-		return d, nil
-	}
-	if _, number := strconv.ParseFloat(text, 64); number == nil {
-		return 0, fmt.Errorf("a time with its unit, such as %ss", text)
-	}
-	return 0, errors.New("a time such as 500ms, 90s or 5m (units ns, us, ms, s, m, h)")
-}
-
-// formatDuration writes whole seconds as 300s rather than 5m0s, as the specification does.
-func formatDuration(d time.Duration) string {
-	if d%time.Second == 0 {
-		return strconv.FormatInt(int64(d/time.Second), 10) + "s"
-	}
-	return d.String()
-}
-
 // readWindow reads what the testing package accepts for -test.benchtime.
 func readWindow(text string) (parsed, error) {
 	v := parsed{text: text}
@@ -177,7 +158,7 @@ func readWindow(text string) (parsed, error) {
 		v.text = strconv.FormatInt(count, 10) + "x"
 		return v, nil
 	}
-	length, err := readDuration(text)
+	length, err := parseDuration(text)
 	if err != nil {
 		return v, errors.New("a time such as 30s or a number of requests such as 500x")
 	}

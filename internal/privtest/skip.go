@@ -24,9 +24,13 @@ func Need(t testing.TB, err error) {
 	t.Skipf("skipped for lack of privilege or support: %v", err)
 }
 
-// Root skips the test unless it runs as root.
+// Root skips the test unless it runs as root, and under -short: tests that need root mount filesystems, attach programs to the
+// kernel and wait for devices in real time, which is not what a person waits for before each commit.
 func Root(t testing.TB) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: tests that need root take their time")
+	}
 	if os.Geteuid() != 0 {
 		Need(t, errNotRoot)
 	}

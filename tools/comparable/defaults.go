@@ -40,7 +40,7 @@ func defaults(base, division string) map[string]string {
 	if division == "" || fs.Parse([]string{"-division=" + division}) != nil {
 		return nil
 	}
-	v, err := set.Resolve(params.Inputs{Bench: b, Base: "/", CheckCacheDir: func(string) error { return nil }})
+	v, err := set.Resolve(params.Inputs{Bench: b, Base: "/"})
 	if err != nil {
 		return nil
 	}

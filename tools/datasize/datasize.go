@@ -83,7 +83,7 @@ func (h host) run(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return command.Fail(stderr, name, err)
 	}
-	v, err := set.Resolve(params.Inputs{Bench: b, Base: base, BenchTime: *window, Count: *count})
+	v, err := set.Resolve(params.Inputs{Bench: b, Base: base, BenchTime: *window, Count: *count, CheckCacheDir: tiers.CheckPath})
 	var bad params.Violations
 	if errors.As(err, &bad) {
 		for _, violation := range bad {

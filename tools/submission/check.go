@@ -166,7 +166,7 @@ func resolve(b params.Bench, given []kvbench.Parameter) (*params.Values, error) 
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	set := params.Register(fs)
-	in := params.Inputs{Bench: b, Base: "/", CheckCacheDir: func(string) error { return nil }}
+	in := params.Inputs{Bench: b, Base: "/"}
 	args := []string{"-division=closed"}
 	for _, p := range given {
 		value := fmt.Sprint(p.Value)

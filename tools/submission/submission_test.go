@@ -38,7 +38,7 @@ func closed(t *testing.T, option, trial, rank int) *kvbench.Result {
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	set := params.Register(fs)
 	require.NoError(t, fs.Parse([]string{"-division=closed", fmt.Sprintf("-rank=%d", rank), "-ranks=2", "-cache-dir=/mnt/kv", "-results-dir=/results"}))
-	v, err := set.Resolve(params.Inputs{Bench: b, Base: "/", CheckCacheDir: func(string) error { return nil }})
+	v, err := set.Resolve(params.Inputs{Bench: b, Base: "/"})
 	require.NoError(t, err)
 	r := &kvbench.Result{
 		SchemaVersion: kvbench.SchemaVersion, Notice: kvbench.ClosedNotice, Status: kvbench.StatusComplete, EndedBy: kvbench.EndedByDeadline,

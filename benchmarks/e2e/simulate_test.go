@@ -1,4 +1,4 @@
-package benchmarks
+package e2e
 
 import (
 	"os"
@@ -56,7 +56,7 @@ func TestE2EReplay(t *testing.T) {
 	b := newBench(t)
 	trace := filepath.Join(b.work, "out.csv.zst")
 	b.ok(append(b.micro(), "-test.bench", "Synthetic", "-test.benchtime", "2s", "-io-trace-log", trace, "-results-dir", b.results)...)
-	python, err := filepath.Abs("../testdata/iotrace-small.csv")
+	python, err := filepath.Abs(testdata + "/iotrace-small.csv")
 	require.NoError(t, err)
 	for name, path := range map[string]string{"ours": trace, "python": python} {
 		results := filepath.Join(b.work, name)

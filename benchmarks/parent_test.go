@@ -1,4 +1,4 @@
-package kvbench
+package benchmarks
 
 import (
 	"context"
@@ -15,7 +15,7 @@ func TestWatchParentEndsWithTheGoCommand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var parent atomic.Int64
 		parent.Store(500)
-		ctx, cancel := watchParent(t.Context(), func() int { return int(parent.Load()) }, func(pid int) bool { return pid == 500 })
+		ctx, cancel := watchParentOf(t.Context(), func() int { return int(parent.Load()) }, func(pid int) bool { return pid == 500 })
 		defer cancel()
 
 		<-time.After(time.Hour) // virtual
@@ -23,7 +23,7 @@ func TestWatchParentEndsWithTheGoCommand(t *testing.T) {
 		died := time.Now()
 		parent.Store(1)
 		<-ctx.Done()
-		assert.ErrorIs(t, context.Cause(ctx), ErrParentGone)
+		assert.ErrorIs(t, context.Cause(ctx), errParentGone)
 		assert.LessOrEqual(t, time.Since(died), parentPoll)
 	})
 }
@@ -32,7 +32,7 @@ func TestWatchParentIgnoresOtherParents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var parent atomic.Int64
 		parent.Store(500)
-		ctx, cancel := watchParent(t.Context(), func() int { return int(parent.Load()) }, func(int) bool { return false })
+		ctx, cancel := watchParentOf(t.Context(), func() int { return int(parent.Load()) }, func(int) bool { return false })
 		parent.Store(1) // the shell of a detached run has gone
 		<-time.After(time.Minute)
 		require.NoError(t, ctx.Err())
@@ -44,7 +44,7 @@ func TestWatchParentIgnoresOtherParents(t *testing.T) {
 func TestWatchParentEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		outer, stop := context.WithCancel(t.Context())
-		ctx, cancel := watchParent(outer, func() int { return 500 }, func(int) bool { return true })
+		ctx, cancel := watchParentOf(outer, func() int { return 500 }, func(int) bool { return true })
 		defer cancel()
 		stop()
 		<-ctx.Done()

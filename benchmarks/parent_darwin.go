@@ -1,4 +1,4 @@
-package kvbench
+package benchmarks
 
 import "golang.org/x/sys/unix"
 

@@ -1,4 +1,4 @@
-package kvbench
+package benchmarks
 
 import (
 	"os"
@@ -19,15 +19,17 @@ func TestLaunchDirRules(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(module, "go.mod"), []byte("module x\n"), 0o644))
 
 	const parent = 77
-	process := func(t *testing.T, comm, exe, cwd string) machine {
-		m := fakeMachine(t, 1, map[string]string{"/proc/77/comm": comm + "\n"})
+	process := func(t *testing.T, comm, exe, cwd string) proc {
+		p := proc(t.TempDir())
+		require.NoError(t, os.Mkdir(p.file(parent, ""), 0o755))
+		require.NoError(t, os.WriteFile(p.file(parent, "comm"), []byte(comm+"\n"), 0o644))
 		if exe != "" {
-			require.NoError(t, os.Symlink(exe, m.process(parent, "exe")))
+			require.NoError(t, os.Symlink(exe, p.file(parent, "exe")))
 		}
 		if cwd != "" {
-			require.NoError(t, os.Symlink(cwd, m.process(parent, "cwd")))
+			require.NoError(t, os.Symlink(cwd, p.file(parent, "cwd")))
 		}
-		return m
+		return p
 	}
 	for _, c := range []struct {
 		name           string
@@ -45,20 +47,13 @@ func TestLaunchDirRules(t *testing.T) {
 		{"a program that merely starts with go", "gopls", "/usr/bin/gopls", typed, loose, loose, "working directory"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir, how := process(t, c.comm, c.exe, c.cwd).launchDir(parent, c.from)
+			dir, how := launchDirOf(process(t, c.comm, c.exe, c.cwd), parent, c.from)
 			assert.Equal(t, c.want, dir)
 			assert.Contains(t, how, c.how)
 		})
 	}
 	t.Run("no /proc", func(t *testing.T) {
-		dir, _ := fakeMachine(t, 1, nil).launchDir(parent, pkg)
+		dir, _ := launchDirOf(proc(t.TempDir()), parent, pkg)
 		assert.Equal(t, module, dir)
 	})
-}
-
-func TestModuleRootIgnoresADirectoryOfThatName(t *testing.T) {
-	base := t.TempDir()
-	require.NoError(t, os.MkdirAll(filepath.Join(base, "sub/go.mod"), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(base, "go.mod"), nil, 0o644))
-	assert.Equal(t, base, moduleRoot(filepath.Join(base, "sub")))
 }

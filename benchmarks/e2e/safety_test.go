@@ -1,4 +1,4 @@
-package benchmarks
+package e2e
 
 import (
 	"math/rand/v2"

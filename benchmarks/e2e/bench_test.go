@@ -1,4 +1,4 @@
-package benchmarks
+package e2e
 
 import (
 	"bytes"
@@ -23,8 +23,25 @@ import (
 	"kvbench/kvbench"
 )
 
-// The end-to-end tests run the package's test binary as users do, without the
-// race detector, and the go command where it is what is tested.
+// Where things are, seen from the directory of this package.
+const (
+	benchmarks = ".."
+	moduleRoot = "../.."
+	testdata   = moduleRoot + "/testdata"
+)
+
+// Exit codes of the binary.
+const (
+	exitFailed     = 1
+	exitParameters = 2
+)
+
+// TestMain removes the binary that the tests made.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	removeBuilt()
+	os.Exit(code)
+}
 
 // built is the binary, made once per process by whoever needs it first.
 var built struct {
@@ -34,7 +51,6 @@ var built struct {
 	err  error
 }
 
-// removeBuilt ends TestMain.
 func removeBuilt() {
 	if built.dir != "" {
 		_ = os.RemoveAll(built.dir)
@@ -55,7 +71,7 @@ func reclaimBuilt() {
 	}
 }
 
-// binary returns the compiled test binary of this package.
+// binary returns the compiled test binary of the benchmarks.
 func binary(t testing.TB) string {
 	t.Helper()
 	endToEnd(t)
@@ -68,7 +84,7 @@ func binary(t testing.TB) string {
 			return
 		}
 		built.path = filepath.Join(built.dir, "kvbench.test")
-		out, err := exec.Command("go", "test", "-c", "-o", built.path, ".").CombinedOutput()
+		out, err := exec.Command("go", "test", "-c", "-o", built.path, benchmarks).CombinedOutput()
 		if err != nil {
 			built.err = fmt.Errorf("building the test binary: %w\n%s", err, out)
 		}
@@ -83,13 +99,10 @@ func endToEnd(t testing.TB) {
 	if testing.Short() {
 		t.Skip("-short: end-to-end tests run benchmarks")
 	}
-	if flagValue("test.bench") != "" {
-		t.Skip("benchmarks run in this process: end-to-end tests would disturb them")
-	}
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skipf("a compiled test binary on a machine without Go: %v", err)
 	}
-	if _, err := os.Stat("../go.mod"); err != nil {
+	if _, err := os.Stat(filepath.Join(moduleRoot, "go.mod")); err != nil {
 		t.Skipf("a compiled test binary outside of the module: %v", err)
 	}
 }

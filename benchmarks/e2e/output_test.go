@@ -1,4 +1,4 @@
-package benchmarks
+package e2e
 
 import (
 	"bufio"
@@ -22,7 +22,7 @@ import (
 
 // everything are the flags that make all benchmarks run, small and short.
 func everything(b *bench) []string {
-	data, err := filepath.Abs("../testdata")
+	data, err := filepath.Abs(testdata)
 	require.NoError(b.t, err)
 	return append(append(b.micro(), b.places()...),
 		"-azure-trace-path", filepath.Join(data, "azure-small.csv"), "-io-trace-replay", filepath.Join(data, "iotrace-small.csv"),
@@ -184,7 +184,7 @@ func TestGoTestJSON(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	endToEnd(t)
-	here, err := filepath.Abs(".")
+	here, err := filepath.Abs(benchmarks)
 	require.NoError(t, err)
 	b.command = []string{"go", "test", "-C", here, "-json", "."}
 	o := b.ok(append([]string{"-run=^$", "-bench=MaxStorageStress|MultiTurn|Tier/tier=cpu", "-count=2", "-benchtime=4x"}, everything(b)...)...)
@@ -221,7 +221,7 @@ func TestGoTestPlainOutput(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	endToEnd(t)
-	here, err := filepath.Abs(".")
+	here, err := filepath.Abs(benchmarks)
 	require.NoError(t, err)
 	b.command = []string{"go", "test", "-C", here, "."}
 	for _, v := range []bool{false, true} {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Sizes are binary throughout the suite.
@@ -81,4 +82,68 @@ func formatGiB(n int64) string {
 		}
 	}
 	return strconv.FormatFloat(f, 'f', -1, 64)
+}
+
+// parseDuration reads a time with its unit. The error says what a time must be, to be put after "must be".
+func parseDuration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err == nil {
+		return d, nil
+	}
+	if _, number := strconv.ParseFloat(text, 64); number == nil {
+		return 0, fmt.Errorf("a time with its unit, such as %ss", text)
+	}
+	return 0, errors.New("a time such as 500ms, 90s or 5m (units ns, us, ms, s, m, h)")
+}
+
+// formatDuration writes whole seconds as 300s rather than 5m0s, as the specification does.
+func formatDuration(d time.Duration) string {
+	if d%time.Second == 0 {
+		return strconv.FormatInt(int64(d/time.Second), 10) + "s"
+	}
+	return d.String()
+}
+
+// nearest returns the candidate with the smallest edit distance to word, the first of equals, and that distance.
+func nearest(word string, candidates []string) (best string, distance int) {
+	distance = -1
+	for _, c := range candidates {
+		if d := editDistance(strings.ToLower(word), strings.ToLower(c)); distance < 0 || d < distance {
+			best, distance = c, d
+		}
+	}
+	return best, distance
+}
+
+// suggestion is `, did you mean "x"?` when a candidate is near enough to be a slip of the finger, else empty.
+func suggestion(word string, candidates []string) string {
+	best, d := nearest(word, candidates)
+	if d < 0 || d > max(2, len(word)/3) {
+		return ""
+	}
+	return `, did you mean "` + best + `"?`
+}
+
+// editDistance counts insertions, deletions, substitutions and swaps of neighbours (optimal string alignment).
+func editDistance(a, b string) int {
+	s, t := []rune(a), []rune(b)
+	older, old, row := make([]int, len(t)+1), make([]int, len(t)+1), make([]int, len(t)+1)
+	for j := range old {
+		old[j] = j
+	}
+	for i := 1; i <= len(s); i++ {
+		row[0] = i
+		for j := 1; j <= len(t); j++ {
+			cost := 1
+			if s[i-1] == t[j-1] {
+				cost = 0
+			}
+			row[j] = min(old[j]+1, row[j-1]+1, old[j-1]+cost)
+			if i > 1 && j > 1 && s[i-1] == t[j-2] && s[i-2] == t[j-1] {
+				row[j] = min(row[j], older[j-2]+1)
+			}
+		}
+		older, old, row = old, row, older
+	}
+	return old[len(t)]
 }

@@ -1,4 +1,4 @@
-package benchmarks
+package e2e
 
 import (
 	"flag"
@@ -18,7 +18,7 @@ import (
 	"kvbench/params"
 )
 
-const readmePath = "../README.md"
+const readmePath = moduleRoot + "/README.md"
 
 type documentedUnit struct {
 	unit   string
@@ -123,7 +123,7 @@ func TestReadmeParameters(t *testing.T) {
 		require.NoError(t, os.WriteFile(readmePath, []byte(head+begin+want+end+tail), 0o644))
 		return
 	}
-	assert.Equal(t, want, table, "run UPDATE_README=1 go test ./benchmarks -run Readme")
+	assert.Equal(t, want, table, "run UPDATE_README=1 go test ./benchmarks/e2e -run Readme")
 }
 
 // parameterTable is -help in the order of -help-parameters.

@@ -1,4 +1,4 @@
-package benchmarks
+package e2e
 
 import (
 	"fmt"
@@ -65,14 +65,14 @@ func TestRelativePathsMeanWhereTheCommandWasTyped(t *testing.T) {
 func TestRelativePathsOfTheGoCommand(t *testing.T) {
 	t.Parallel()
 	endToEnd(t)
-	root, err := filepath.Abs("..")
+	root, err := filepath.Abs(moduleRoot)
 	require.NoError(t, err)
 	for _, c := range []struct {
 		typed   string // where
 		command []string
 		base    string // what relative paths then mean
 	}{
-		{filepath.Join(root, "params"), []string{"go", "test", "../benchmarks"}, filepath.Join(root, "params")},
+		{filepath.Join(root, "tiers"), []string{"go", "test", "../benchmarks"}, filepath.Join(root, "tiers")},
 		{root, []string{"go", "test", "kvbench/benchmarks"}, root},
 		{os.TempDir(), []string{"go", "test", "-C", root, "./benchmarks"}, root}, // as if typed there
 	} {

@@ -1,4 +1,4 @@
-package benchmarks
+package e2e
 
 import (
 	"os"
@@ -197,7 +197,7 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 // data is the absolute path of a file in testdata.
 func data(t testing.TB, name string) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join("../testdata", name))
+	path, err := filepath.Abs(filepath.Join(testdata, name))
 	require.NoError(t, err)
 	return path
 }

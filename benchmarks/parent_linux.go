@@ -1,0 +1,4 @@
+package benchmarks
+
+// isGoCommand tells whether a process is the go command.
+func isGoCommand(pid int) bool { return proc("/proc").isGoCommand(pid) }
