@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the examples of README.md again and puts what they print into its fenced blocks, commands included:
+# Runs the examples of kvbench/README.md and tools/README.md again and puts what they print into the fenced blocks:
 #
 #	testdata/readme-sample.sh [sample] [compare] [fio]
 #
@@ -25,23 +25,23 @@ show() {
 	bash -c "$1"
 }
 
-# put BLOCK FILE replaces the lines of the fenced block ```BLOCK in README.md.
+# put PAGE BLOCK FILE replaces the lines of the fenced block ```BLOCK in PAGE.
 put() {
-	awk -v fence='```'"$1" -v file="$2" '
+	awk -v fence='```'"$2" -v file="$3" '
 		$0 == fence { print; while ((getline line < file) > 0) print line; inside = 1; found = 1; next }
 		inside && /^```$/ { inside = 0 }
 		!inside { print }
 		END { exit !found }
-	' README.md >"$work/README.md"
-	cat "$work/README.md" >README.md
+	' "$1" >"$work/page"
+	cat "$work/page" >"$1"
 }
 
 sample() {
 	show "go test ./benchmarks -run '^\$' -bench 'StorageCeiling|MaxStorageStress' -benchtime 20s -division open -num-users 16 -storage-capacity-gb 8 -cache-dir /var/tmp/kv -results-dir $results" >"$work/sample"
 	sed '/^PASS$/,$d; /^Unit /d' "$work/sample" >"$work/lines"
 	sed -n '/^MaxStorageStress (option 1)/,/^ok/{/^ok/d; p}' "$work/sample" >"$work/summary"
-	put benchmark-output "$work/lines"
-	put summary-output "$work/summary"
+	put kvbench/README.md benchmark-output "$work/lines"
+	put kvbench/README.md summary-output "$work/summary"
 }
 
 compare() {
@@ -55,7 +55,7 @@ compare() {
 		printf '$ %s\n' "go tool benchstat -filter '.unit:(read-B/s OR write-B/s OR read-p95-ns OR cpu-ns/B)' disk.txt memory.txt"
 		go tool benchstat -filter '.unit:(read-B/s OR write-B/s OR read-p95-ns OR cpu-ns/B)' disk.txt="$work/disk.txt" memory.txt="$work/memory.txt"
 	} >"$work/compare"
-	put benchstat-output "$work/compare"
+	put tools/README.md benchstat-output "$work/compare"
 }
 
 fio_compare() {
@@ -69,7 +69,7 @@ fio_compare() {
 		show "go test ./benchmarks -run '^\$' -bench 'StorageCeiling/op=read|DecodeOnly' -benchtime 20s -division open -model tiny-1b -num-users 16 -request-rate 200 -storage-capacity-gb 8 -cache-dir /var/tmp/kv -results-dir $results > kvbench.txt"
 		show "go tool benchstat -filter .unit:read-B/s kvbench.txt"
 	} | sed -E 's/, [0-9.]+MiB\/s-.*io=/, io=/' >"$work/fio"
-	put fio-output "$work/fio"
+	put tools/README.md fio-output "$work/fio"
 }
 
 [ $# -gt 0 ] || set -- sample compare fio

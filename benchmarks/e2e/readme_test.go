@@ -18,7 +18,11 @@ import (
 	"kvbench/params"
 )
 
-const readmePath = moduleRoot + "/README.md"
+// The pages whose blocks and tables these tests compare with the code.
+const (
+	numbersPage    = moduleRoot + "/kvbench/README.md"    // units, the full example
+	benchmarksPage = moduleRoot + "/benchmarks/README.md" // benchmarks, parameters
+)
 
 type documentedUnit struct {
 	unit   string
@@ -40,9 +44,9 @@ var documented = []documentedUnit{
 	{"gen-B/s", false}, {"copy-B/s", false}, {"gen-copy-ratio", false}, {"zstd-ratio", false}, {"duplicate-blocks", false},
 }
 
-func readme(t *testing.T) string {
+func page(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(readmePath)
+	text, err := os.ReadFile(path)
 	if os.IsNotExist(err) {
 		t.Skipf("a compiled test binary outside of the module: %v", err)
 	}
@@ -50,13 +54,13 @@ func readme(t *testing.T) string {
 	return string(text)
 }
 
-// fenced returns the lines of the README's block ```name.
+// fenced returns the lines of the block ```name of the page about numbers.
 func fenced(t *testing.T, name string) string {
 	t.Helper()
-	_, rest, found := strings.Cut(readme(t), "\n```"+name+"\n")
-	require.True(t, found, "README.md has no block %s; testdata/readme-sample.sh fills it", name)
+	_, rest, found := strings.Cut(page(t, numbersPage), "\n```"+name+"\n")
+	require.True(t, found, "the page has no block %s; testdata/readme-sample.sh fills it", name)
 	block, _, found := strings.Cut(rest, "\n```\n")
-	require.True(t, found, "the block %s of README.md does not end", name)
+	require.True(t, found, "the block %s does not end", name)
 	return block
 }
 
@@ -90,13 +94,13 @@ func TestReadmeSampleHasTheDocumentedUnits(t *testing.T) {
 }
 
 func TestReadmeAndUnitLinesAgree(t *testing.T) {
-	text := readme(t)
+	text := page(t, numbersPage)
 	directed := map[string]bool{"ns/op": true} // the testing package's own
 	for _, u := range kvbench.UnitDirections() {
 		directed[u.Unit] = true
 	}
 	for _, d := range documented {
-		assert.Contains(t, text, "`"+d.unit+"`", "a unit that the README does not explain")
+		assert.True(t, strings.Contains(text, "`"+d.unit+"`"), "%s is a unit that no page explains", d.unit)
 		assert.True(t, directed[d.unit], "%s has no Unit line", d.unit)
 		delete(directed, d.unit)
 	}
@@ -104,7 +108,7 @@ func TestReadmeAndUnitLinesAgree(t *testing.T) {
 }
 
 func TestReadmeNamesEveryBenchmark(t *testing.T) {
-	_, list, _ := strings.Cut(readme(t), "\n## Benchmarks\n")
+	_, list, _ := strings.Cut(page(t, benchmarksPage), "\n## Benchmarks\n")
 	list, _, _ = strings.Cut(list, "\n## ")
 	for _, b := range params.Benchmarks() {
 		assert.Regexp(t, `(?m)^\|[^|]*\b`+b.Name+`\b[^|]*\|`, list)
@@ -114,13 +118,13 @@ func TestReadmeNamesEveryBenchmark(t *testing.T) {
 // TestReadmeParameters compares the README's table with the flags, and writes it when UPDATE_README=1.
 func TestReadmeParameters(t *testing.T) {
 	const begin, end = "writes this table -->\n", "<!-- end of parameters -->"
-	head, rest, found := strings.Cut(readme(t), begin)
+	head, rest, found := strings.Cut(page(t, benchmarksPage), begin)
 	require.True(t, found)
 	table, tail, found := strings.Cut(rest, end)
 	require.True(t, found)
 	want := parameterTable(t)
 	if os.Getenv("UPDATE_README") == "1" {
-		require.NoError(t, os.WriteFile(readmePath, []byte(head+begin+want+end+tail), 0o644))
+		require.NoError(t, os.WriteFile(benchmarksPage, []byte(head+begin+want+end+tail), 0o644))
 		return
 	}
 	assert.Equal(t, want, table, "run UPDATE_README=1 go test ./benchmarks/e2e -run Readme")
