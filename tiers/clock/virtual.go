@@ -1,0 +1,356 @@
+package clock
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Virtual is a discrete-event loop. What Go begins are coroutines of one thread: exactly
+// one of them runs at any moment, and time stands still while it does. When all of them
+// sleep or wait, time jumps to the next event. What runs next depends on the order of
+// events alone, so what is done in virtual time is reproducible to the byte.
+//
+// The goroutine that made it drives it: whenever that goroutine sleeps or waits, the
+// coroutines run, and it goes on before any of them when its wait is over. Its own sleep
+// ends when everything up to that moment has happened, that moment included.
+//
+// The end of a context is noticed by those who begin to wait, by Wait, and by all when
+// nothing else can happen: nobody from outside interrupts virtual time but its driver.
+type Virtual struct {
+	now      time.Duration
+	events   eventHeap
+	watching int // events that only watch, of those
+	sequence uint64
+	ready    []*coroutine // in the order in which they became so
+	head     int          // of ready
+	woken    []*coroutine // by events that fired in this step
+	conds    []*virtualCond
+
+	current *coroutine // nil: the driver, or what At calls
+	driving bool
+	all     []*coroutine // those that have ended are taken out now and then
+	live    int
+
+	waiting sync.Mutex // one Wait at a time: an interrupted run may leave another behind
+}
+
+var _ Clock = (*Virtual)(nil)
+
+// coroutine is what one call of Go began.
+type coroutine struct {
+	resume func() (struct{}, bool)
+	yield  func(struct{}) bool
+	ended  bool
+
+	ctx   context.Context // of its sleep or wait
+	event *virtualEvent   // for which it waits
+	since uint64          // place among all who wait for events
+}
+
+// NewVirtual starts a clock at zero.
+func NewVirtual() *Virtual { return &Virtual{} }
+
+// Now implements Clock.
+func (v *Virtual) Now() time.Duration { return v.now }
+
+// after is the moment in d.
+func (v *Virtual) after(d time.Duration) time.Duration {
+	if d > Never-v.now {
+		return Never
+	}
+	return v.now + max(0, d)
+}
+
+// Sleep implements Clock.
+func (v *Virtual) Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 || ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if v.current == nil {
+		return v.drive(ctx, v.after(d), nil)
+	}
+	v.current.ctx = ctx
+	if at := v.after(d); at != Never {
+		v.push(event{at: at, co: v.current})
+	} else {
+		v.listen(v.current, &virtualEvent{v: v})
+	}
+	v.park()
+	return context.Cause(ctx)
+}
+
+// At implements Clock.
+func (v *Virtual) At(t time.Duration, f func()) {
+	if t != Never {
+		v.push(event{at: max(t, v.now), f: f})
+	}
+}
+
+// Every implements Clock.
+func (v *Virtual) Every(ctx context.Context, interval time.Duration, f func()) {
+	var next func()
+	again := func() { v.push(event{at: v.after(interval), f: next, watches: true}) }
+	next = func() {
+		if ctx.Err() == nil {
+			f()
+			again()
+		}
+	}
+	again()
+}
+
+func (v *Virtual) push(e event) {
+	v.sequence++
+	e.seq = v.sequence
+	if e.watches {
+		v.watching++
+	}
+	v.events.push(e)
+}
+
+// Go implements Clock. f begins when the loop comes to it.
+func (v *Virtual) Go(f func()) {
+	co := &coroutine{}
+	co.resume, _ = iter.Pull(func(yield func(struct{}) bool) {
+		co.yield = yield
+		f()
+	})
+	if v.live++; len(v.all) > 2*v.live+16 {
+		v.all = slices.DeleteFunc(v.all, func(c *coroutine) bool { return c.ended })
+	}
+	v.all = append(v.all, co)
+	v.wake(co)
+}
+
+// Wait implements Clock. It first wakes those whose context has ended.
+func (v *Virtual) Wait() {
+	v.waiting.Lock()
+	defer v.waiting.Unlock()
+	v.wakeEnded()
+	for v.live > 0 {
+		if v.step(Never) != happened && !v.wakeEnded() {
+			return // they wait for what only the caller could do
+		}
+	}
+}
+
+// drive lets things happen until the event fires, the moment has passed or ctx ends.
+func (v *Virtual) drive(ctx context.Context, until time.Duration, e *virtualEvent) error {
+	if v.driving {
+		panic("clock: what At calls must not block")
+	}
+	v.driving = true
+	defer func() { v.driving = false }()
+	for {
+		switch {
+		case e != nil && e.fired:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		}
+		switch v.step(until) {
+		case passed:
+			return nil
+		case still:
+			if !v.wakeEnded() {
+				return ErrStill
+			}
+		}
+	}
+}
+
+// What a step came to.
+const (
+	happened = iota
+	passed   // nothing more until the given moment, at which time now stands
+	still    // nothing will ever happen again
+)
+
+// step lets one coroutine run or one event happen.
+func (v *Virtual) step(until time.Duration) int {
+	if v.head == len(v.ready) {
+		for _, c := range v.conds {
+			c.serve()
+		}
+	}
+	if v.head < len(v.ready) {
+		co := v.ready[v.head]
+		v.head++
+		if v.head == len(v.ready) {
+			v.ready, v.head = v.ready[:0], 0
+		}
+		v.run(co)
+		return happened
+	}
+	if len(v.events) == v.watching {
+		return still
+	}
+	if v.events[0].at > until {
+		v.now = until
+		return passed
+	}
+	e := v.events.pop()
+	v.now = max(v.now, e.at)
+	if e.watches {
+		v.watching--
+	}
+	if e.co != nil {
+		v.run(e.co)
+		return happened
+	}
+	e.f()
+	v.wakeWoken()
+	return happened
+}
+
+func (v *Virtual) run(co *coroutine) {
+	if co.ended {
+		return
+	}
+	v.current = co
+	_, more := co.resume()
+	v.current = nil
+	if !more {
+		co.ended = true
+		v.live--
+	}
+	v.wakeWoken()
+}
+
+// park gives control back to the loop.
+func (v *Virtual) park() { v.current.yield(struct{}{}) }
+
+func (v *Virtual) wake(co *coroutine) { v.ready = append(v.ready, co) }
+
+// wakeWoken makes those ready whose events have fired, in the order in which they began to wait.
+func (v *Virtual) wakeWoken() {
+	if len(v.woken) == 0 {
+		return
+	}
+	slices.SortFunc(v.woken, func(a, b *coroutine) int { return cmp.Compare(a.since, b.since) })
+	v.ready = append(v.ready, v.woken...)
+	v.woken = v.woken[:0]
+}
+
+// wakeEnded makes those ready whose context has ended: sleepers by the moment at which
+// they would have woken, then those who wait for events. It says whether there were any.
+func (v *Virtual) wakeEnded() bool {
+	before := len(v.ready) - v.head
+	var rest eventHeap // in order, which is a heap
+	for len(v.events) > 0 {
+		e := v.events.pop()
+		if e.co != nil && e.co.ctx.Err() != nil {
+			v.wake(e.co)
+		} else {
+			rest = append(rest, e)
+		}
+	}
+	v.events = rest
+	for _, co := range v.all {
+		if e := co.event; e != nil && !e.fired && co.ctx.Err() != nil {
+			e.waiters = slices.DeleteFunc(e.waiters, func(w *coroutine) bool { return w == co })
+			co.event = nil
+			v.woken = append(v.woken, co)
+		}
+	}
+	v.wakeWoken()
+	return len(v.ready)-v.head > before
+}
+
+// NewEvent implements Clock.
+func (v *Virtual) NewEvent() Event { return &virtualEvent{v: v} }
+
+type virtualEvent struct {
+	v       *Virtual
+	fired   bool
+	waiters []*coroutine
+}
+
+func (e *virtualEvent) Fired() bool { return e.fired }
+
+func (e *virtualEvent) Fire() {
+	e.fired = true
+	e.v.woken = append(e.v.woken, e.waiters...)
+	for _, co := range e.waiters {
+		co.event = nil
+	}
+	e.waiters = nil
+}
+
+func (e *virtualEvent) Wait(ctx context.Context) error {
+	v := e.v
+	switch {
+	case e.fired:
+		return nil
+	case v.current == nil:
+		return v.drive(ctx, Never, e)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	v.current.ctx = ctx
+	v.listen(v.current, e)
+	v.park()
+	if e.fired {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+// listen puts a coroutine among those who wait for an event.
+func (v *Virtual) listen(co *coroutine, e *virtualEvent) {
+	v.sequence++
+	co.since, co.event = v.sequence, e
+	e.waiters = append(e.waiters, co)
+}
+
+// NewCond implements Clock.
+func (v *Virtual) NewCond(mu *sync.Mutex) Cond {
+	c := &virtualCond{v: v, mu: mu}
+	v.conds = append(v.conds, c)
+	return c
+}
+
+// virtualCond is a condition variable of coroutines. Signals do not add up: one who waits
+// is woken when nobody else is ready, and signals himself if there is more to do.
+type virtualCond struct {
+	v        *Virtual
+	mu       *sync.Mutex
+	idle     []*coroutine
+	signaled bool
+}
+
+// Signal notes that somebody may find something to do.
+func (c *virtualCond) Signal() { c.signaled = true }
+
+// Broadcast wakes all.
+func (c *virtualCond) Broadcast() {
+	for _, co := range c.idle {
+		c.v.wake(co)
+	}
+	c.idle = c.idle[:0]
+}
+
+// Wait parks the caller, who has just seen that there is nothing to do: signals up to
+// here have been answered by that. It saves most of the switches between coroutines.
+func (c *virtualCond) Wait() {
+	c.signaled = false
+	c.idle = append(c.idle, c.v.current)
+	c.mu.Unlock()
+	c.v.park()
+	c.mu.Lock()
+}
+
+// serve wakes the one who came last, if there was a signal.
+func (c *virtualCond) serve() {
+	if !c.signaled || len(c.idle) == 0 {
+		return
+	}
+	c.signaled = false
+	last := len(c.idle) - 1
+	c.v.wake(c.idle[last])
+	c.idle = c.idle[:last]
+}
