@@ -37,34 +37,6 @@ const (
 	maxKeptRounds = 4096
 )
 
-// Round is one round of the autoscaler as the result keeps it.
-type Round struct {
-	AtS            float64  `json:"at_s"` // end of the round, since the window opened
-	Users          int      `json:"users"`
-	Workers        int      `json:"workers"`
-	Goroutines     int      `json:"goroutines"` // of the process; simulated workers are none
-	BytesPerSecond float64  `json:"bytes_per_s"`
-	Noise          float64  `json:"noise_bytes_per_s"`       // two standard errors
-	ReadP95        *float64 `json:"read_p95_ms_per_100mib"`  // null: nothing was read
-	WriteP95       *float64 `json:"write_p95_ms_per_100mib"` //
-	Saturation     *float64 `json:"saturation"`              // null: not known yet
-	NextUsers      int      `json:"next_users"`              // decided at its end
-	Decision       string   `json:"decision"`                // in words
-	read, write    time.Duration
-}
-
-// AutoscaleSummary is what came of it.
-type AutoscaleSummary struct {
-	Mode           string  `json:"mode"`
-	InitialUsers   int     `json:"initial_users"`
-	FinalUsers     int     `json:"final_users"`
-	SustainedUsers int     `json:"sustained_users"` // see sustained
-	PeakUsers      int     `json:"peak_users"`      // the most that ran
-	PeakRate       float64 `json:"peak_bytes_per_s"`
-	Rounds         int     `json:"rounds"`
-	Found          bool    `json:"found"` // capacity: throughput stopped growing; qos: the target was met, or passed from below
-}
-
 // autoscaler decides; it has no clock and starts nobody.
 type autoscaler struct {
 	cfg    Autoscale

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -15,12 +14,6 @@ import (
 const (
 	bytesPerGiB = float64(1 << 30)
 	bytesPerMiB = float64(1 << 20)
-)
-
-// Units of completion.
-const (
-	UnitRequest   = "request"
-	UnitOperation = "operation"
 )
 
 // BuildResult turns what the engine knows and what the Recorder counted into the trial's Result. It has no side effects;
@@ -208,29 +201,6 @@ func (b *builder) histograms(r *Result) {
 		}
 		r.Histograms[id.name()] = d
 	}
-}
-
-// finite returns nil for what JSON cannot say and no reader should see.
-func finite(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
-}
-
-// ratio returns a ÷ b, nil when there is no such number.
-func ratio(a, b float64) *float64 {
-	if b == 0 {
-		return nil
-	}
-	return finite(a / b)
-}
-
-func orZero(v *float64) float64 {
-	if v == nil {
-		return 0
-	}
-	return *v
 }
 
 // parameters copies the list with values that JSON can hold.

@@ -8,37 +8,6 @@ import (
 	"kvbench/workloads"
 )
 
-// Divisions.
-const (
-	DivisionQuick  = "quick"
-	DivisionOpen   = "open"
-	DivisionClosed = "closed"
-)
-
-// Statuses of a result.
-const (
-	StatusComplete   = "complete"
-	StatusIncomplete = "incomplete"
-	StatusFailed     = "failed"
-)
-
-// Reasons why a window ended.
-const (
-	EndedByDeadline    = "deadline"
-	EndedByCount       = "count"
-	EndedByMaxRequests = "max_requests"
-	EndedByInput       = "input"
-	EndedByCapacity    = "capacity"
-	EndedBySignal      = "signal"
-	EndedByError       = "error"
-)
-
-// Definitions of the device time of a write, see [RunInfo.WriteDevice].
-const (
-	WriteDeviceTransfer = "transfer+flush" // from the first chunk to the end of the flush
-	WriteDeviceFlush    = "flush"          // the flush only, as the Python benchmark measures
-)
-
 // RunInfo is all that the engine knows about one trial beside what the Recorder counted. [BuildResult] turns both into
 // a Result and touches nothing else: no clock, no file, no system call. Zero fields mean unknown and become null.
 type RunInfo struct {
@@ -132,20 +101,6 @@ type RunInfo struct {
 	CountOperations bool
 }
 
-// Parameter is one value in force and where it came from.
-type Parameter struct {
-	Name   string `json:"name"`
-	Value  any    `json:"value"` // string, number or bool
-	Origin string `json:"origin"`
-}
-
-// Difference is one parameter that keeps a run from being comparable with the closed division.
-type Difference struct {
-	Name   string `json:"name"`
-	Closed any    `json:"closed"`
-	Value  any    `json:"value"`
-}
-
 // RequestCount tells what happened to the requests of one class inside the window, beside those that completed.
 type RequestCount struct {
 	Running        int64         // taken before the window and not complete at its opening
@@ -172,30 +127,4 @@ type PoolInfo struct {
 	BufferSize int
 	HugePages  string // what the pool got
 	Covers     bool   // workers × depth fit, so that no operation waits for buffers
-}
-
-// Ceiling is what plain sequential I/O reached on the same directory, in bytes per second.
-type Ceiling struct {
-	Read  float64 `json:"read_bytes_per_s"`
-	Write float64 `json:"write_bytes_per_s"`
-}
-
-// PreconditionReport is what preconditioning wrote before the window.
-type PreconditionReport struct {
-	Bytes      int64     `json:"bytes"`
-	DurationNS int64     `json:"duration_ns"`
-	Writers    int       `json:"writers"`
-	LastRates  []float64 `json:"last_rates_bytes_per_s"` // of its last rounds
-	Spread     float64   `json:"spread"`                 // (max − min) ÷ mean of those
-}
-
-// InputReport is what a trace reader met.
-type InputReport struct {
-	Rows      int64    `json:"rows"`
-	Failed    int64    `json:"failed"`
-	Malformed int64    `json:"malformed"`
-	Skipped   int64    `json:"skipped,omitempty"` // before the start of the replay (-trace-start)
-	Cycles    int64    `json:"cycles"`
-	Problems  []string `json:"problems"`            // the first few, with file and line
-	Tokenizer string   `json:"tokenizer,omitempty"` // what counted the tokens of texts
 }

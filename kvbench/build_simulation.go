@@ -10,25 +10,6 @@ type SimulationInfo struct {
 	Wall   time.Duration // real time that the simulation took
 }
 
-// SimulationResult marks a result that no storage has had a part in.
-type SimulationResult struct {
-	Notice    string           `json:"notice"`
-	Device    *SimulatedDevice `json:"device"` // null: infinitely fast
-	TraceRows int64            `json:"io_trace_rows"`
-	WallNS    int64            `json:"wall_ns"`
-	// DeviceBusyShare is the share of the window in which bytes passed the device's medium (two media when duplex).
-	DeviceBusyShare *float64 `json:"device_busy_share"`
-	// SustainedUsers is the number of users whose requests the device would have completed as fast as they came, were
-	// they like these on average: all of them, or users × completed ÷ offered in the window. Null with an autoscaler, which
-	// finds it itself.
-	SustainedUsers *float64 `json:"sustained_users"`
-	// QueueGrowth is how fast the backlog grew over the window.
-	QueueGrowth *float64 `json:"queue_growth_requests_per_s"`
-}
-
-// SimulatedNotice stands in every output of a simulation.
-const SimulatedNotice = "simulated in virtual time, no storage was touched"
-
 func (b *builder) simulation(r *Result) {
 	s := b.info.Simulation
 	if s == nil {

@@ -61,24 +61,6 @@ type replayOp struct {
 	next    []*replayOp    // that wait for it
 }
 
-// ReplayResult tells what became of the rows read so far. What was carried out
-// counts when it has ended, in the window or while the last operations end after
-// it; rows that wait for their turn then count nowhere.
-type ReplayResult struct {
-	Rows           int64 `json:"rows"`            // usable rows read
-	Skipped        int64 `json:"skipped"`         // of other tiers and phases
-	Reads          int64 `json:"reads"`           // carried out, as the two below
-	Writes         int64 `json:"writes"`          //
-	Deletes        int64 `json:"deletes"`         // of rows that say so
-	EvictedReads   int64 `json:"evicted_reads"`   // of entries that had made room: no I/O
-	UnwrittenReads int64 `json:"unwritten_reads"` // of keys that no row before wrote: no I/O
-	UnknownDeletes int64 `json:"unknown_deletes"` // of what was not there
-	Overwrites     int64 `json:"overwrites"`      // writes of what was there
-	TooLarge       int64 `json:"too_large"`       // writes larger than the tier: no I/O
-	Evictions      int64 `json:"evictions"`       // entries deleted to make room
-	LateNS         int64 `json:"largest_delay_ns"`
-}
-
 // replayAhead is how many operations may be decided and not complete: far enough
 // to find work on other keys when one is hot.
 const replayAhead = 4096

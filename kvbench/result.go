@@ -89,75 +89,39 @@ type Result struct {
 	Histograms map[string]HistogramData `json:"histograms"`
 }
 
-// Summary is the part of the Python benchmark that its spreadsheet reads.
-type Summary struct {
-	TotalRequests      int64              `json:"total_requests"`
-	TotalTokens        int64              `json:"total_tokens"`
-	ElapsedTime        float64            `json:"elapsed_time"` // seconds: the window
-	AvgThroughput      *float64           `json:"avg_throughput_tokens_per_sec"`
-	TotalStorageIOTime float64            `json:"total_storage_io_time"` // seconds
-	StorageThroughput  *float64           `json:"storage_throughput_tokens_per_sec"`
-	RequestsPerSecond  *float64           `json:"requests_per_second"`
-	EndToEndLatency    LatencyMS          `json:"end_to_end_latency_ms"`
-	StorageIOLatency   LatencyMS          `json:"storage_io_latency_ms"`
-	GenerationLatency  LatencyMS          `json:"generation_latency_ms"`
-	CacheStats         CacheStats         `json:"cache_stats"`
-	QoSMetrics         map[string]QoSStat `json:"qos_metrics"`
-	PrefixCacheStats   PrefixCacheStats   `json:"prefix_cache_stats"`
-	AutoscalingStats   []Round            `json:"autoscaling_stats"` // one per round
-	AutoscalingSummary *AutoscaleSummary  `json:"autoscaling_summary"`
-	MultiTurnStats     MultiTurnStats     `json:"multi_turn_stats"`
-}
+// Divisions.
+const (
+	DivisionQuick  = "quick"
+	DivisionOpen   = "open"
+	DivisionClosed = "closed"
+)
 
-// LatencyMS is a distribution in the Python benchmark's form: milliseconds, percentiles given whatever the sample count.
-type LatencyMS struct {
-	Mean  *float64 `json:"mean"`
-	P50   *float64 `json:"p50"`
-	P95   *float64 `json:"p95"`
-	P99   *float64 `json:"p99"`
-	P999  *float64 `json:"p999"`
-	P9999 *float64 `json:"p9999"`
-}
+// Statuses of a result.
+const (
+	StatusComplete   = "complete"
+	StatusIncomplete = "incomplete"
+	StatusFailed     = "failed"
+)
 
-// PrefixCacheStats counts lookups of system prompts.
-type PrefixCacheStats struct {
-	PrefixHits        int64 `json:"prefix_hits"`
-	PrefixMisses      int64 `json:"prefix_misses"`
-	SystemPromptReuse int64 `json:"system_prompt_reuse"`
-	CommonPhraseReuse int64 `json:"common_phrase_reuse"` // always 0: there are no common phrases
-	BytesSaved        int64 `json:"bytes_saved"`         // bytes read as a prefix instead of being written again
-}
+// Reasons why a window ended.
+const (
+	EndedByDeadline    = "deadline"
+	EndedByCount       = "count"
+	EndedByMaxRequests = "max_requests"
+	EndedByInput       = "input"
+	EndedByCapacity    = "capacity"
+	EndedBySignal      = "signal"
+	EndedByError       = "error"
+)
 
-// MultiTurnStats counts lookups of a conversation's history. Turns not yet written are in neither.
-type MultiTurnStats struct {
-	CacheHits   int64    `json:"cache_hits"`
-	CacheMisses int64    `json:"cache_misses"`
-	HitRate     *float64 `json:"hit_rate"`
-}
+// Definitions of the device time of a write, see [RunInfo.WriteDevice].
+const (
+	WriteDeviceTransfer = "transfer+flush" // from the first chunk to the end of the flush
+	WriteDeviceFlush    = "flush"          // the flush only, as the Python benchmark measures
+)
 
-// QoSStat is one class. NoData is set, as in the Python benchmark, when nothing of the class completed; if requests of
-// it were waiting all the same, SLA tells it.
-type QoSStat struct {
-	NoData        bool          `json:"no_data,omitempty"`
-	TotalRequests *int64        `json:"total_requests,omitempty"`
-	Latency       *QoSLatencyMS `json:"latency_ms,omitempty"`
-	SLA           *SLA          `json:"sla,omitempty"`
-}
-
-// QoSLatencyMS is the end-to-end latency of one class in milliseconds.
-type QoSLatencyMS struct {
-	Mean *float64 `json:"mean"`
-	P50  *float64 `json:"p50"`
-	P95  *float64 `json:"p95"`
-	P99  *float64 `json:"p99"`
-	Max  *float64 `json:"max"`
-}
-
-// SLA compares a class with its target. Compliance is the share of requests within it; those still queued at the
-// deadline count as violations.
-type SLA struct {
-	TargetP95MS float64  `json:"target_p95_ms"`
-	ActualP95MS *float64 `json:"actual_p95_ms"`
-	Compliance  *float64 `json:"compliance"`
-	Met         bool     `json:"met"`
-}
+// Units of completion.
+const (
+	UnitRequest   = "request"
+	UnitOperation = "operation"
+)

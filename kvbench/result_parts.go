@@ -290,3 +290,61 @@ type Witness struct {
 	ServedFromCache *bool    `json:"served_from_cache"`
 	BusyShare       *float64 `json:"busy_share"` // of the window with a request in flight
 }
+
+// Parameter is one value in force and where it came from.
+type Parameter struct {
+	Name   string `json:"name"`
+	Value  any    `json:"value"` // string, number or bool
+	Origin string `json:"origin"`
+}
+
+// Difference is one parameter that keeps a run from being comparable with the closed division.
+type Difference struct {
+	Name   string `json:"name"`
+	Closed any    `json:"closed"`
+	Value  any    `json:"value"`
+}
+
+// Ceiling is what plain sequential I/O reached on the same directory, in bytes per second.
+type Ceiling struct {
+	Read  float64 `json:"read_bytes_per_s"`
+	Write float64 `json:"write_bytes_per_s"`
+}
+
+// PreconditionReport is what preconditioning wrote before the window.
+type PreconditionReport struct {
+	Bytes      int64     `json:"bytes"`
+	DurationNS int64     `json:"duration_ns"`
+	Writers    int       `json:"writers"`
+	LastRates  []float64 `json:"last_rates_bytes_per_s"` // of its last rounds
+	Spread     float64   `json:"spread"`                 // (max − min) ÷ mean of those
+}
+
+// InputReport is what a trace reader met.
+type InputReport struct {
+	Rows      int64    `json:"rows"`
+	Failed    int64    `json:"failed"`
+	Malformed int64    `json:"malformed"`
+	Skipped   int64    `json:"skipped,omitempty"` // before the start of the replay (-trace-start)
+	Cycles    int64    `json:"cycles"`
+	Problems  []string `json:"problems"`            // the first few, with file and line
+	Tokenizer string   `json:"tokenizer,omitempty"` // what counted the tokens of texts
+}
+
+// Verdict kinds.
+const (
+	LoadLimited    = "load-limited"
+	HarnessLimited = "harness-limited"
+	StorageLimited = "storage-limited"
+	NoVerdict      = "none" // nothing was measured
+)
+
+// Verdict says what bounded the trial, with the three shares behind it; a share that could not be measured is null and
+// decides nothing.
+type Verdict struct {
+	Kind          string   `json:"kind"`
+	IdleShare     *float64 `json:"idle_share"`
+	CPUShare      *float64 `json:"cpu_share"`
+	HostWaitShare *float64 `json:"host_wait_share"`
+	Reason        string   `json:"reason"`
+}

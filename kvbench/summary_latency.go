@@ -64,13 +64,6 @@ func (s *summaryWriter) latency() {
 	s.table("", rows)
 }
 
-func perSecondOf(v *int64) string {
-	if v == nil {
-		return unknown
-	}
-	return binary(float64(*v)) + "/s"
-}
-
 // bySize shows the slowest tier only: it is what the trial is about, and lines are few.
 func (s *summaryWriter) bySize() {
 	for l := int(tiers.NumLevels) - 1; l >= 0; l-- {

@@ -67,21 +67,6 @@ func shown(n, most int) func(yield func(int) bool) {
 	}
 }
 
-// millis formats milliseconds that may be unknown.
-func millis(v *float64) string {
-	if v == nil {
-		return unknown
-	}
-	return duration(*v * 1e6)
-}
-
-func percentKnown(v *float64) string {
-	if v == nil {
-		return unknown
-	}
-	return percent(v)
-}
-
 func (s *summaryWriter) replay() {
 	p := s.r.Replay
 	if p == nil {

@@ -5,30 +5,12 @@ import (
 	"time"
 )
 
-// Verdict kinds.
-const (
-	LoadLimited    = "load-limited"
-	HarnessLimited = "harness-limited"
-	StorageLimited = "storage-limited"
-	NoVerdict      = "none" // nothing was measured
-)
-
 // Shares from which a verdict falls.
 const (
 	idleLimit = 0.20 // workers without a request
 	cpuLimit  = 0.85 // process CPU of the cores that it may use
 	waitLimit = 0.30 // host and buffer wait of the workers' busy time
 )
-
-// Verdict says what bounded the trial, with the three shares behind it; a share that could not be measured is null and
-// decides nothing.
-type Verdict struct {
-	Kind          string   `json:"kind"`
-	IdleShare     *float64 `json:"idle_share"`
-	CPUShare      *float64 `json:"cpu_share"`
-	HostWaitShare *float64 `json:"host_wait_share"`
-	Reason        string   `json:"reason"`
-}
 
 // verdictInput is what a verdict is made of. Zero means not measured, except in the measured times.
 type verdictInput struct {

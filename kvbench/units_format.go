@@ -7,6 +7,29 @@ import (
 	"time"
 )
 
+// finite returns nil for what JSON cannot say and no reader should see.
+func finite(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// ratio returns a ÷ b, nil when there is no such number.
+func ratio(a, b float64) *float64 {
+	if b == 0 {
+		return nil
+	}
+	return finite(a / b)
+}
+
+func orZero(v *float64) float64 {
+	if v == nil {
+		return 0
+	}
+	return *v
+}
+
 // unknown is printed where there is no number, or too few samples for it.
 const unknown = "–"
 
@@ -117,4 +140,26 @@ func plural(n int64, thing string) string {
 		return "1 " + thing
 	}
 	return count(n) + " " + thing + "s"
+}
+
+// millis formats milliseconds that may be unknown.
+func millis(v *float64) string {
+	if v == nil {
+		return unknown
+	}
+	return duration(*v * 1e6)
+}
+
+func percentKnown(v *float64) string {
+	if v == nil {
+		return unknown
+	}
+	return percent(v)
+}
+
+func perSecondOf(v *int64) string {
+	if v == nil {
+		return unknown
+	}
+	return binary(float64(*v)) + "/s"
 }

@@ -1,0 +1,67 @@
+package kvbench
+
+import (
+	"fmt"
+	"kvbench/tracing"
+)
+
+// fioInput is what a fio job's header and its fallbacks need of a result.
+func fioInput(r *Result) tracing.FioInput {
+	in := tracing.FioInput{
+		Title: fmt.Sprintf("%s, trial %d, %s division", r.Benchmark, r.Trial+1, r.Division),
+		Model: r.Model.Name, Users: r.Workload.Users, BytesPerToken: r.Model.BytesPerToken,
+		HugePages: hugeBuffers(r.IO.Pool.HugePages), Concurrency: r.storageConcurrency(),
+	}
+	fs, chunk := r.Environment.Filesystem, int64(r.IO.ChunkBytes)
+	in.ReadSize, in.WriteSize = transferSize(fs.ReadSizeBytes, chunk), transferSize(fs.WriteSizeBytes, chunk)
+	if r.CompletionUnit == UnitOperation {
+		in.Model = ""
+	}
+	read, write := r.storageTraffic()
+	in.ReadBytes, in.WriteBytes = read.Bytes, write.Bytes
+	return in
+}
+
+// transferSize is how many bytes a network mount moves at a time for requests of chunk bytes; 0 = it is none.
+func transferSize(mount *int64, chunk int64) int64 {
+	switch {
+	case mount == nil:
+		return 0
+	case chunk > 0:
+		return min(*mount, chunk)
+	}
+	return *mount
+}
+
+// storageConcurrency is the mean number of chunks in flight at the storage tier: operations by Little's law, each with
+// its depth. Where times are unknown it is the number of workers, who are never more.
+func (r *Result) storageConcurrency() float64 {
+	read, write := r.storageTraffic()
+	n := float64(r.Workload.Workers)
+	if busy := read.DeviceNS + write.DeviceNS; busy > 0 && r.WindowNS > 0 {
+		n = float64(busy) / float64(r.WindowNS)
+	}
+	return n * float64(max(1, r.IO.Depth))
+}
+
+// hugeBuffers reads what the pool says of itself: mostly huge pages or not.
+func hugeBuffers(pool string) bool {
+	var got, all int
+	n, _ := fmt.Sscanf(pool, "%d of %d MiB in huge pages", &got, &all)
+	return n == 2 && 2*got >= all
+}
+
+// FioJob distils the result's block trace; the error says why it cannot.
+func (r *Result) FioJob() (string, error) {
+	if r.DeviceLatencyTracing == nil {
+		return "", fmt.Errorf("%s was not traced: run it with -enable-latency-tracing", r.Benchmark)
+	}
+	return tracing.FioJob(r.DeviceLatencyTracing, fioInput(r))
+}
+
+func (s *summaryWriter) trace() {
+	if tr := s.r.DeviceLatencyTracing; tr != nil {
+		fmt.Fprintln(s.w)
+		_ = tr.WriteText(s.w, fioInput(s.r)) // s.w keeps the error for Flush
+	}
+}
