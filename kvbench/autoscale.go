@@ -37,11 +37,17 @@ const (
 	maxKeptRounds = 4096
 )
 
+// round is one while it is judged: with the p95 latencies per 100 MiB, 0 where nothing moved.
+type round struct {
+	Round
+	read, write time.Duration
+}
+
 // autoscaler decides; it has no clock and starts nobody.
 type autoscaler struct {
 	cfg    Autoscale
 	users  int
-	rounds []Round // the last maxRounds
+	rounds []round // the last maxRounds
 	kept   []Round // for the result
 
 	initial, peak int
@@ -65,7 +71,7 @@ func newAutoscaler(cfg Autoscale, users int) *autoscaler {
 
 // end closes a round and returns the number of users of the next one; over says
 // that the search is over.
-func (a *autoscaler) end(r Round) (users int, over bool) {
+func (a *autoscaler) end(r round) (users int, over bool) {
 	r.Users = a.users
 	a.count++
 	a.topRate = max(a.topRate, r.BytesPerSecond)
@@ -77,15 +83,15 @@ func (a *autoscaler) end(r Round) (users int, over bool) {
 		r.Saturation = &s
 	}
 	if a.cfg.Mode == AutoscaleCapacity {
-		over = a.capacity(&r)
+		over = a.capacity(&r.Round)
 	} else {
-		a.qos(&r)
+		a.qos(&r.Round)
 	}
 	a.users = max(1, min(r.NextUsers, a.cfg.MaxUsers))
 	r.NextUsers = a.users
 	a.peak = max(a.peak, a.users)
 	if len(a.kept) < maxKeptRounds {
-		a.kept = append(a.kept, r)
+		a.kept = append(a.kept, r.Round)
 	}
 	return a.users, over
 }

@@ -17,7 +17,7 @@ const ms = time.Millisecond
 func TestQoSModeHoldsTheTarget(t *testing.T) {
 	a := newAutoscaler(Autoscale{Mode: AutoscaleQoS, Target: 0.8}, 10)
 	step := func(read time.Duration, rate float64) (int, string) {
-		users, over := a.end(Round{read: read, BytesPerSecond: rate})
+		users, over := a.end(round{Round: Round{BytesPerSecond: rate}, read: read})
 		require.False(t, over)
 		return users, a.kept[len(a.kept)-1].Decision
 	}
@@ -65,7 +65,7 @@ func TestQoSSaysWhetherItFoundTheUsers(t *testing.T) {
 	} {
 		a := newAutoscaler(Autoscale{Mode: AutoscaleQoS, Target: 0.8}, 10)
 		for _, read := range c.read {
-			a.end(Round{read: read, BytesPerSecond: 100})
+			a.end(round{Round: Round{BytesPerSecond: 100}, read: read})
 		}
 		s := a.summary()
 		assert.Equal(t, c.found, s.Found, c.name)
@@ -89,7 +89,7 @@ func TestSaturationIsHalvedUnlessSteadyAndRising(t *testing.T) {
 	} {
 		a := newAutoscaler(Autoscale{Mode: AutoscaleQoS, Target: 0.8}, 10)
 		for i := range c.rates {
-			r := Round{BytesPerSecond: c.rates[i], read: c.reads[i]}
+			r := round{Round: Round{BytesPerSecond: c.rates[i]}, read: c.reads[i]}
 			if c.writes != nil {
 				r.write = c.writes[i]
 			}
@@ -108,7 +108,7 @@ func TestCapacityModeEndsWhenNothingGrows(t *testing.T) {
 	for users, over := 100, false; !over; {
 		seen = append(seen, users)
 		require.Less(t, len(seen), 50)
-		users, over = a.end(Round{BytesPerSecond: float64(min(users, limit)) * 1000, Noise: 500})
+		users, over = a.end(round{Round: Round{BytesPerSecond: float64(min(users, limit)) * 1000, Noise: 500}})
 	}
 	assert.Equal(t, []int{100, 140, 168, 202, 243, 292, 351, 422}, seen, "40 % first, then 20 %")
 	s := a.summary()
@@ -117,13 +117,13 @@ func TestCapacityModeEndsWhenNothingGrows(t *testing.T) {
 	assert.Equal(t, 250000.0, s.PeakRate)
 
 	a = newAutoscaler(Autoscale{Mode: AutoscaleCapacity}, 3)
-	users, _ := a.end(Round{BytesPerSecond: 10})
+	users, _ := a.end(round{Round: Round{BytesPerSecond: 10}})
 	assert.Equal(t, 8, users, "at least 5 more")
 	a = newAutoscaler(Autoscale{Mode: AutoscaleCapacity}, 1000)
-	users, _ = a.end(Round{BytesPerSecond: 10})
+	users, _ = a.end(round{Round: Round{BytesPerSecond: 10}})
 	assert.Equal(t, 1100, users, "at most 100 more")
 	a = newAutoscaler(Autoscale{Mode: AutoscaleCapacity, MaxUsers: 1050}, 1000)
-	users, _ = a.end(Round{BytesPerSecond: 10})
+	users, _ = a.end(round{Round: Round{BytesPerSecond: 10}})
 	assert.Equal(t, 1050, users)
 }
 
@@ -234,7 +234,7 @@ func TestARoundMayEndWithTheWindow(t *testing.T) {
 	var rounds sync.WaitGroup
 	rounds.Go(func() {
 		for range 1000 {
-			s.end(Round{BytesPerSecond: 1e6})
+			s.end(round{Round: Round{BytesPerSecond: 1e6}})
 		}
 	})
 	s.report()
@@ -243,6 +243,6 @@ func TestARoundMayEndWithTheWindow(t *testing.T) {
 	assert.Equal(t, kept, last)
 	s.report()
 	assert.Len(t, s.trial.info.Rounds, kept, "nothing came after the report")
-	_, ok := s.end(Round{})
+	_, ok := s.end(round{})
 	assert.False(t, ok)
 }

@@ -1,7 +1,5 @@
 package kvbench
 
-import "time"
-
 // Round is one round of the autoscaler as the result keeps it.
 type Round struct {
 	AtS            float64  `json:"at_s"` // end of the round, since the window opened
@@ -15,7 +13,6 @@ type Round struct {
 	Saturation     *float64 `json:"saturation"`              // null: not known yet
 	NextUsers      int      `json:"next_users"`              // decided at its end
 	Decision       string   `json:"decision"`                // in words
-	read, write    time.Duration
 }
 
 // AutoscaleSummary is what came of it.

@@ -107,7 +107,7 @@ func (s *scaler) sample() {
 		return
 	}
 	d := s.trial.dispatch
-	r := Round{AtS: (now - s.begin).Seconds(), Workers: d.working(), Goroutines: runtime.NumGoroutine()}
+	r := round{Round: Round{AtS: (now - s.begin).Seconds(), Workers: d.working(), Goroutines: runtime.NumGoroutine()}}
 	r.BytesPerSecond, r.Noise = meanAndNoise(s.samples)
 	s.samples = s.samples[:0]
 	ms := func(v time.Duration, any bool) *float64 {
@@ -127,7 +127,7 @@ func (s *scaler) sample() {
 }
 
 // end closes a round; false when users and workers are to stay as they are.
-func (s *scaler) end(r Round) (users int, ok bool) {
+func (s *scaler) end(r round) (users int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
