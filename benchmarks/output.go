@@ -59,7 +59,7 @@ func common(plans []*params.Values) []params.Parameter {
 func (s *session) epilogue() {
 	for _, r := range s.results {
 		fmt.Fprintln(s.errs)
-		if err := r.WriteSummary(s.errs); err != nil {
+		if err := kvbench.WriteSummary(s.errs, r); err != nil {
 			return
 		}
 	}

@@ -130,7 +130,7 @@ func report(b *testing.B, res *kvbench.Result, err error, files []string) {
 			b.ReportMetric(m.Value, m.Unit)
 		}
 	}
-	lines := res.LogLines()
+	lines := kvbench.LogLines(res)
 	if err != nil && !strings.Contains(strings.Join(lines, "\n"), err.Error()) {
 		lines = append(lines, err.Error())
 	}
@@ -147,7 +147,7 @@ func report(b *testing.B, res *kvbench.Result, err error, files []string) {
 func (s *session) save(b *testing.B, v *params.Values, name string, trial int, r *kvbench.Result) ([]string, error) {
 	path := resultPath(v, fileName(name), trial, time.Now().Format("20060102_150405"))
 	var text bytes.Buffer
-	if err := r.WriteSummary(&text); err != nil {
+	if err := kvbench.WriteSummary(&text, r); err != nil {
 		return nil, err
 	}
 	paths := []string{path}

@@ -2,6 +2,7 @@ package kvbench
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"kvbench/tracing"
@@ -53,7 +54,7 @@ func (t *trial) readTrace() {
 		t.warnTrace("reading", err)
 		return
 	}
-	t.info.Trace = tr
+	t.keepTrace(tr)
 }
 
 // stopTracing detaches the programs. It is not for the window: perf tracepoints
@@ -72,22 +73,17 @@ func (t *trial) warnTrace(act string, err error) {
 
 // untraced leaves a trace that says why there is none: who asked for one finds the answer in the result.
 func (t *trial) untraced(why string) {
-	t.info.Trace = &tracing.Trace{Capture: tracing.Capture{
+	t.keepTrace(&tracing.Trace{Capture: tracing.Capture{
 		Status: tracing.StatusNone, Reason: why, Level: t.cfg.Trace.Level.String(), Filter: t.cfg.Trace.Filter.String(),
-	}}
+	}})
 }
 
-// trace puts the block trace into the result, with the fio job that makes the
-// same load elsewhere.
-func (b *builder) trace(r *Result) {
-	tr := b.info.Trace
-	if tr == nil {
+// keepTrace hands the trace to the result, which carries it as its JSON.
+func (t *trial) keepTrace(tr *tracing.Trace) {
+	raw, err := json.Marshal(tr)
+	if err != nil {
+		t.info.Warnings = append(t.info.Warnings, fmt.Sprintf("writing the block trace failed: %v", err))
 		return
 	}
-	r.DeviceLatencyTracing = tr
-	r.Warnings = append(r.Warnings, tr.Capture.Warnings...)
-	job, err := tracing.FioJob(tr, fioInput(r))
-	if err == nil {
-		r.FioWorkload = job
-	}
+	t.info.Trace, t.info.TraceWarnings = raw, tr.Capture.Warnings
 }

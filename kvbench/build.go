@@ -60,7 +60,8 @@ func BuildResult(info RunInfo, rec *Recorder) *Result {
 	b.histograms(r)
 	b.errors(r)
 	b.warnings(r)
-	b.trace(r)
+	r.DeviceLatencyTracing = info.Trace
+	r.Warnings = append(r.Warnings, info.TraceWarnings...)
 	b.validation(r)
 	b.status(r)
 	return r

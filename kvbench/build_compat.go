@@ -2,7 +2,6 @@ package kvbench
 
 import (
 	"fmt"
-	"time"
 
 	"kvbench/tiers"
 	"kvbench/workloads"
@@ -140,25 +139,6 @@ func percentileKeys(out map[string]float64, name string, h *Histogram) {
 	}
 }
 
-func percentileMS(h *Histogram, p float64) *float64 {
-	if v, ok := h.Percentile(p); ok {
-		return new(milliseconds(v))
-	}
-	return nil
-}
-
-func milliseconds(ns int64) float64 { return float64(ns) / float64(time.Millisecond) }
-
-func latencyMS(h *Histogram) LatencyMS {
-	var l LatencyMS
-	if mean, ok := h.Mean(); ok {
-		l.Mean = new(mean / float64(time.Millisecond))
-	}
-	l.P50, l.P95, l.P99 = percentileMS(h, 0.5), percentileMS(h, 0.95), percentileMS(h, 0.99)
-	l.P999, l.P9999 = percentileMS(h, 0.999), percentileMS(h, 0.9999)
-	return l
-}
-
 func (b *builder) qos(c workloads.Class) QoSStat {
 	h := b.hist(histID{kind: histClass, class: uint8(c)})
 	queued := b.loads[c].Queued
@@ -176,7 +156,7 @@ func (b *builder) qos(c workloads.Class) QoSStat {
 	all := latencyMS(h)
 	return QoSStat{
 		TotalRequests: new(n),
-		Latency:       &QoSLatencyMS{Mean: all.Mean, P50: all.P50, P95: all.P95, P99: all.P99, Max: new(milliseconds(h.max))},
+		Latency:       &QoSLatencyMS{Mean: all.Mean, P50: all.P50, P95: all.P95, P99: all.P99, Max: new(milliseconds(h.Max()))},
 		SLA:           sla,
 	}
 }

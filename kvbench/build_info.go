@@ -1,6 +1,7 @@
 package kvbench
 
 import (
+	"encoding/json"
 	"time"
 
 	"kvbench/tiers"
@@ -83,7 +84,8 @@ type RunInfo struct {
 	DeviceBefore tracing.BlockStat
 	DeviceAfter  tracing.BlockStat
 
-	Trace *tracing.Trace // of the window, nil unless asked for
+	Trace         json.RawMessage // of the kernel in the window, nil unless asked for
+	TraceWarnings []string        // what its reader must know
 
 	Ceiling      *Ceiling
 	Precondition *PreconditionReport

@@ -10,26 +10,6 @@ import (
 // contextTokens are the contexts whose load time every result tells.
 var contextTokens = [...]int{8 << 10, 32 << 10, 128 << 10}
 
-// distribution makes the numbers of a histogram, which may be nil.
-func distribution(u Unit, h *Histogram) Distribution {
-	d := Distribution{Unit: u, Count: h.Count()}
-	if d.Count == 0 {
-		return d
-	}
-	mean, _ := h.Mean()
-	d.Mean, d.Min, d.Max, d.OutOfRange = finite(mean), new(h.min), new(h.max), h.over
-	for _, p := range []struct {
-		share float64
-		out   **int64
-	}{{0.05, &d.P5}, {0.5, &d.P50}, {0.95, &d.P95}, {0.99, &d.P99}, {0.999, &d.P999}, {0.9999, &d.P9999}} {
-		if Supported(p.share, d.Count) {
-			v, _ := h.Percentile(p.share)
-			*p.out = new(v)
-		}
-	}
-	return d
-}
-
 func (b *builder) latency(r *Result) {
 	r.Latency = Latency{
 		Levels:         make(map[string]LevelLatency),

@@ -151,7 +151,7 @@ func TestNothingCompletedNamesTheStage(t *testing.T) {
 			for _, m := range r.Metrics() {
 				assert.False(t, m.Unit == "ns/op" || math.IsInf(m.Value, 0) || math.IsNaN(m.Value), m)
 			}
-			require.NoError(t, r.WriteSummary(&bytes.Buffer{}))
+			require.NoError(t, WriteSummary(&bytes.Buffer{}, r))
 		})
 	}
 	interrupted := BuildResult(RunInfo{Status: StatusIncomplete, EndedBy: EndedBySignal}, rec)

@@ -105,7 +105,11 @@ func (t *trial) conclude(by string, failure error) *Result {
 	}
 	t.readTrace()
 	in.Elapsed = t.clock.Now() - t.begun
-	return BuildResult(t.info, t.rec)
+	r := BuildResult(t.info, t.rec)
+	if job, err := FioJob(r); err == nil {
+		r.FioWorkload = job
+	}
+	return r
 }
 
 func inputReport(r workloads.TraceReport) *InputReport {

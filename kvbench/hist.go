@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -167,4 +168,51 @@ func (d HistogramData) Decode() (*Histogram, error) {
 	}
 	h.sum, h.min, h.max, h.over = d.Sum, d.Min, d.Max, d.OutOfRange
 	return h, nil
+}
+
+// distribution makes the numbers of a histogram, which may be nil.
+func distribution(u Unit, h *Histogram) Distribution {
+	d := Distribution{Unit: u, Count: h.Count()}
+	if d.Count == 0 {
+		return d
+	}
+	mean, _ := h.Mean()
+	d.Mean, d.Min, d.Max, d.OutOfRange = finite(mean), new(h.min), new(h.max), h.over
+	for _, p := range []struct {
+		share float64
+		out   **int64
+	}{{0.05, &d.P5}, {0.5, &d.P50}, {0.95, &d.P95}, {0.99, &d.P99}, {0.999, &d.P999}, {0.9999, &d.P9999}} {
+		if Supported(p.share, d.Count) {
+			v, _ := h.Percentile(p.share)
+			*p.out = new(v)
+		}
+	}
+	return d
+}
+
+func percentileMS(h *Histogram, p float64) *float64 {
+	if v, ok := h.Percentile(p); ok {
+		return new(milliseconds(v))
+	}
+	return nil
+}
+
+func milliseconds(ns int64) float64 { return float64(ns) / float64(time.Millisecond) }
+
+func latencyMS(h *Histogram) LatencyMS {
+	var l LatencyMS
+	if mean, ok := h.Mean(); ok {
+		l.Mean = new(mean / float64(time.Millisecond))
+	}
+	l.P50, l.P95, l.P99 = percentileMS(h, 0.5), percentileMS(h, 0.95), percentileMS(h, 0.99)
+	l.P999, l.P9999 = percentileMS(h, 0.999), percentileMS(h, 0.9999)
+	return l
+}
+
+// Max returns the largest value, 0 when there is none.
+func (h *Histogram) Max() int64 {
+	if h == nil {
+		return 0
+	}
+	return h.max
 }

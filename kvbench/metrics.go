@@ -23,8 +23,8 @@ func (r *Result) Metrics() []Metric {
 		}
 		return nil
 	}
-	read, write := r.storageTraffic()
-	add("ns/op", ratio(float64(r.WindowNS), float64(r.completions())))
+	read, write := r.StorageTraffic()
+	add("ns/op", ratio(float64(r.WindowNS), float64(r.Completions())))
 	if r.CompletionUnit != UnitOperation {
 		add("req/s", r.Summary.RequestsPerSecond)
 		add("tok/s", r.Summary.AvgThroughput)
@@ -65,9 +65,9 @@ func (r *Result) Metrics() []Metric {
 	return out
 }
 
-// storageTraffic returns the storage tier's two directions, empty where there is none. A benchmark without requests
+// StorageTraffic returns the storage tier's two directions, empty where there is none. A benchmark without requests
 // measures the one tier that it has, whichever that is.
-func (r *Result) storageTraffic() (read, write TierTraffic) {
+func (r *Result) StorageTraffic() (read, write TierTraffic) {
 	if len(r.Tiers) == 1 && r.CompletionUnit == UnitOperation {
 		return r.Tiers[0].Read, r.Tiers[0].Write
 	}
@@ -79,8 +79,8 @@ func (r *Result) storageTraffic() (read, write TierTraffic) {
 	return TierTraffic{}, TierTraffic{}
 }
 
-// completions counts in the unit of the benchmark.
-func (r *Result) completions() int64 {
+// Completions counts in the unit of the benchmark.
+func (r *Result) Completions() int64 {
 	if r.CompletionUnit == UnitOperation {
 		return r.Requests.Operations
 	}

@@ -1,6 +1,6 @@
 package kvbench
 
-import "kvbench/tracing"
+import "encoding/json"
 
 // SchemaVersion of the results written. Readers accept any 1.x: new keys may come, none goes or changes its meaning.
 const SchemaVersion = "1.0"
@@ -82,8 +82,9 @@ type Result struct {
 	ErrorSamples []ErrorSample `json:"error_samples"`
 	Warnings     []string      `json:"warnings"`
 
-	DeviceLatencyTracing *tracing.Trace `json:"device_latency_tracing,omitempty"`
-	FioWorkload          string         `json:"fio_workload,omitempty"` // a job that puts the same load on another device
+	// DeviceLatencyTracing is what the kernel saw, a tracing.Trace: package tracing alone knows its keys, a result carries it.
+	DeviceLatencyTracing json.RawMessage `json:"device_latency_tracing,omitempty"`
+	FioWorkload          string          `json:"fio_workload,omitempty"` // a job that puts the same load on another device
 
 	Timeline   *Timeline                `json:"timeline"`
 	Histograms map[string]HistogramData `json:"histograms"`

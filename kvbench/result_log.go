@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"strings"
 
-	"kvbench/tiers"
 	"kvbench/tracing"
 )
 
 // LogLines is the result in at most nine lines for a benchmark's log, which
 // the testing package cuts after ten without -v. No line looks like the
 // `key: value` of benchmark configuration.
-func (r *Result) LogLines() []string {
+func LogLines(r *Result) []string {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if n := r.Notice; n != "" {
@@ -29,14 +28,14 @@ func (r *Result) LogLines() []string {
 		add("the trial is %s (ended by %s), because %s", r.Status, r.EndedBy, cmp.Or(r.Error, "its window did not end in order"))
 	}
 	for _, t := range r.Tiers {
-		if t.Level == tiers.Storage.String() {
+		if t.Level == "storage" {
 			add("storage moved %s read and %s written in %s", binary(float64(t.Read.Bytes)), binary(float64(t.Write.Bytes)), duration(float64(r.WindowNS)))
 		}
 	}
 	if v := r.Harness.Verdict; v.Kind != "" {
 		add("%s, because %s", v.Kind, v.Reason)
 	}
-	if tr := r.DeviceLatencyTracing; tr != nil && tr.Capture.Status != tracing.StatusTraced {
+	if tr, _ := captured(r); tr != nil && tr.Capture.Status != tracing.StatusTraced {
 		why := tr.Capture.Reason
 		if len(tr.Capture.Needs) > 0 {
 			why += "; needed: " + strings.Join(tr.Capture.Needs, "; ")

@@ -153,7 +153,7 @@ func TestSimulationLeavesNoWorkBehind(t *testing.T) {
 	assert.Equal(t, StatusComplete, res.Status)
 	require.NotNil(t, res.Simulation)
 	assert.Contains(t, res.Notice, "simulated")
-	assert.Contains(t, res.LogLines()[0], "simulated")
+	assert.Contains(t, LogLines(res)[0], "simulated")
 	assert.Nil(t, res.Harness.CPUNSPerByte)
 }
 

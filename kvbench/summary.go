@@ -13,9 +13,13 @@ import (
 
 // WriteSummary writes the trial as a person reads it: what ran, what the storage did, for whom, at what cost, and what to
 // doubt. Units are binary, "–" stands for unknown or for a percentile with too few samples. It fits in about 80 lines.
-func (r *Result) WriteSummary(w io.Writer) error {
+func WriteSummary(w io.Writer, r *Result) error {
 	out := bufio.NewWriter(w)
-	s := &summaryWriter{w: out, r: r}
+	capture, err := captured(r)
+	if err != nil {
+		return fmt.Errorf("write summary: %w", err)
+	}
+	s := &summaryWriter{w: out, r: r, capture: capture}
 	s.head()
 	s.verdict()
 	s.throughput()
@@ -40,7 +44,7 @@ func (r *Result) WriteSummary(w io.Writer) error {
 }
 
 // WriteStorageHealth writes the Python benchmark's assessment. It ignores entry size, so no report prints it unless asked.
-func (r *Result) WriteStorageHealth(w io.Writer) error {
+func WriteStorageHealth(w io.Writer, r *Result) error {
 	h := r.Summary.CacheStats.StorageHealth
 	var b strings.Builder
 	fmt.Fprintf(&b, "Storage health as the Python benchmark judges it (entry size ignored): %s, %d of %d passed\n",
@@ -271,7 +275,7 @@ func (s *summaryWriter) witness() {
 func (s *summaryWriter) doubts() {
 	const most = 12
 	warnings := s.r.Warnings
-	if tr := s.r.DeviceLatencyTracing; tr != nil && tr.Capture.Status == tracing.StatusTraced { // its notes stand beside its numbers
+	if tr := s.capture; tr != nil && tr.Capture.Status == tracing.StatusTraced { // its notes stand beside its numbers
 		warnings = slices.DeleteFunc(slices.Clone(warnings), func(w string) bool { return slices.Contains(tr.Capture.Warnings, w) })
 	}
 	for i, w := range warnings {

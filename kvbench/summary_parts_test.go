@@ -47,7 +47,7 @@ func partsResult() *Result {
 func TestSummaryOfTheParts(t *testing.T) {
 	r := partsResult()
 	var b bytes.Buffer
-	require.NoError(t, r.WriteSummary(&b))
+	require.NoError(t, WriteSummary(&b, r))
 	assert.NotContains(t, b.String(), "%!")
 	golden(t, "summary_parts.txt", b.Bytes())
 	first, _, _ := strings.Cut(b.String(), "\n")
@@ -61,7 +61,7 @@ func TestSummaryOfTheParts(t *testing.T) {
 	back, err := ReadResult(path)
 	require.NoError(t, err)
 	var again bytes.Buffer
-	require.NoError(t, back.WriteSummary(&again))
+	require.NoError(t, WriteSummary(&again, back))
 	assert.Equal(t, b.String(), again.String())
 }
 
@@ -69,7 +69,7 @@ func TestValidationWithoutANumberIsNotJudged(t *testing.T) {
 	r := partsResult()
 	r.Validation.ReadWriteRatio = newCheck(nil, new(2.5))
 	var b bytes.Buffer
-	require.NoError(t, r.WriteSummary(&b))
+	require.NoError(t, WriteSummary(&b, r))
 	assert.Regexp(t, `read/write ratio\s+2.50\s+–\s+–\s+not judged`, b.String())
 }
 

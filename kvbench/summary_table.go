@@ -3,14 +3,16 @@ package kvbench
 import (
 	"bufio"
 	"fmt"
+	"kvbench/tracing"
 	"slices"
 	"strings"
 	"text/tabwriter"
 )
 
 type summaryWriter struct {
-	w *bufio.Writer
-	r *Result
+	w       *bufio.Writer
+	r       *Result
+	capture *tracing.Trace // what the kernel saw, nil when it was not asked
 }
 
 // line writes one line with its topic in the margin; an empty topic continues the one above.

@@ -15,7 +15,7 @@ import (
 
 func TestSummaryGolden(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, fixtureResult().WriteSummary(&b))
+	require.NoError(t, WriteSummary(&b, fixtureResult()))
 	assert.LessOrEqual(t, strings.Count(b.String(), "\n"), 80)
 	assert.NotContains(t, b.String(), "%!")
 	golden(t, "summary.txt", b.Bytes())
@@ -26,7 +26,7 @@ func TestSummaryOfTheClosedDivision(t *testing.T) {
 	info.Division = DivisionClosed
 	r := BuildResult(info, fixtureRecorder())
 	var b bytes.Buffer
-	require.NoError(t, r.WriteSummary(&b))
+	require.NoError(t, WriteSummary(&b, r))
 	assert.Contains(t, b.String(), "MLPerf Storage v3.0 parameters, not an MLPerf result")
 	assert.Equal(t, ClosedNotice, r.Notice)
 	assert.Equal(t, StatusFailed, r.Status, "the fixture has failures")
@@ -43,7 +43,7 @@ func TestSummaryOfOperations(t *testing.T) {
 	r := BuildResult(RunInfo{Benchmark: "Tier", CountOperations: true, Division: DivisionQuick, DeviceReason: "tmpfs has no device"}, rec)
 	assert.Equal(t, StatusComplete, r.Status)
 	var b bytes.Buffer
-	require.NoError(t, r.WriteSummary(&b))
+	require.NoError(t, WriteSummary(&b, r))
 	assert.Contains(t, b.String(), "30 operations")
 	assert.Contains(t, b.String(), "no byte counts: tmpfs has no device")
 	assert.NotContains(t, b.String(), "requests/s")
@@ -73,9 +73,9 @@ func TestMetricsLine(t *testing.T) {
 func TestHealthIsPrintedOnRequestOnly(t *testing.T) {
 	r := fixtureResult()
 	var summary, health bytes.Buffer
-	require.NoError(t, r.WriteSummary(&summary))
+	require.NoError(t, WriteSummary(&summary, r))
 	assert.NotContains(t, summary.String(), "P95 <")
-	require.NoError(t, r.WriteStorageHealth(&health))
+	require.NoError(t, WriteStorageHealth(&health, r))
 	assert.Contains(t, health.String(), "Storage Tier Read Device P95 < 200ms")
 }
 
@@ -84,7 +84,7 @@ type brokenWriter struct{}
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 func TestSummaryTellsWriteErrors(t *testing.T) {
-	require.ErrorContains(t, fixtureResult().WriteSummary(brokenWriter{}), "no space left")
+	require.ErrorContains(t, WriteSummary(brokenWriter{}, fixtureResult()), "no space left")
 }
 
 func TestFormats(t *testing.T) {

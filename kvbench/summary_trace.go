@@ -1,6 +1,7 @@
 package kvbench
 
 import (
+	"encoding/json"
 	"fmt"
 	"kvbench/tracing"
 )
@@ -10,14 +11,14 @@ func fioInput(r *Result) tracing.FioInput {
 	in := tracing.FioInput{
 		Title: fmt.Sprintf("%s, trial %d, %s division", r.Benchmark, r.Trial+1, r.Division),
 		Model: r.Model.Name, Users: r.Workload.Users, BytesPerToken: r.Model.BytesPerToken,
-		HugePages: hugeBuffers(r.IO.Pool.HugePages), Concurrency: r.storageConcurrency(),
+		HugePages: hugeBuffers(r.IO.Pool.HugePages), Concurrency: storageConcurrency(r),
 	}
 	fs, chunk := r.Environment.Filesystem, int64(r.IO.ChunkBytes)
 	in.ReadSize, in.WriteSize = transferSize(fs.ReadSizeBytes, chunk), transferSize(fs.WriteSizeBytes, chunk)
 	if r.CompletionUnit == UnitOperation {
 		in.Model = ""
 	}
-	read, write := r.storageTraffic()
+	read, write := r.StorageTraffic()
 	in.ReadBytes, in.WriteBytes = read.Bytes, write.Bytes
 	return in
 }
@@ -35,8 +36,8 @@ func transferSize(mount *int64, chunk int64) int64 {
 
 // storageConcurrency is the mean number of chunks in flight at the storage tier: operations by Little's law, each with
 // its depth. Where times are unknown it is the number of workers, who are never more.
-func (r *Result) storageConcurrency() float64 {
-	read, write := r.storageTraffic()
+func storageConcurrency(r *Result) float64 {
+	read, write := r.StorageTraffic()
 	n := float64(r.Workload.Workers)
 	if busy := read.DeviceNS + write.DeviceNS; busy > 0 && r.WindowNS > 0 {
 		n = float64(busy) / float64(r.WindowNS)
@@ -52,15 +53,31 @@ func hugeBuffers(pool string) bool {
 }
 
 // FioJob distils the result's block trace; the error says why it cannot.
-func (r *Result) FioJob() (string, error) {
-	if r.DeviceLatencyTracing == nil {
+func FioJob(r *Result) (string, error) {
+	tr, err := captured(r)
+	if err != nil {
+		return "", err
+	}
+	if tr == nil {
 		return "", fmt.Errorf("%s was not traced: run it with -enable-latency-tracing", r.Benchmark)
 	}
-	return tracing.FioJob(r.DeviceLatencyTracing, fioInput(r))
+	return tracing.FioJob(tr, fioInput(r))
+}
+
+// captured returns what the kernel saw, nil when it was not asked.
+func captured(r *Result) (*tracing.Trace, error) {
+	if r.DeviceLatencyTracing == nil {
+		return nil, nil
+	}
+	tr := new(tracing.Trace)
+	if err := json.Unmarshal(r.DeviceLatencyTracing, tr); err != nil {
+		return nil, fmt.Errorf("device_latency_tracing of %s: %w", r.Benchmark, err)
+	}
+	return tr, nil
 }
 
 func (s *summaryWriter) trace() {
-	if tr := s.r.DeviceLatencyTracing; tr != nil {
+	if tr := s.capture; tr != nil {
 		fmt.Fprintln(s.w)
 		_ = tr.WriteText(s.w, fioInput(s.r)) // s.w keeps the error for Flush
 	}

@@ -28,7 +28,7 @@ func TestValidationTrace(t *testing.T) {
 		require.NotNil(t, res.Validation)
 		assert.Equal(t, c.passed, res.Validation.Passed, c.text)
 		var b bytes.Buffer
-		require.NoError(t, res.WriteSummary(&b))
+		require.NoError(t, WriteSummary(&b, res))
 		assert.Contains(t, b.String(), c.says+" 5 % of the run recorded in "+path)
 	}
 }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -80,8 +81,9 @@ func TestAnUnprivilegedRunSaysWhyItIsNotTraced(t *testing.T) {
 	assert.Contains(t, strings.Join(log, "\n"), "not traced: "+why+"; needed: CAP_BPF and CAP_PERFMON")
 	assert.Contains(t, o.stderr, "Requests were not traced: "+why, "the summary")
 	r := theResult(t, b.results)
-	require.NotNil(t, r.DeviceLatencyTracing)
-	c := r.DeviceLatencyTracing.Capture
+	var tr tracing.Trace
+	require.NoError(t, json.Unmarshal(r.DeviceLatencyTracing, &tr))
+	c := tr.Capture
 	assert.NotEqual(t, tracing.StatusTraced, c.Status)
 	assert.Equal(t, why, c.Reason)
 	assert.NotEmpty(t, c.Needs)

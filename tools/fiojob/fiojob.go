@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"kvbench/kvbench"
 	"kvbench/tools/command"
 	"kvbench/tools/input"
 	"kvbench/tracing"
@@ -113,7 +114,7 @@ func (d *distiller) record(rec *input.Record) {
 		text, err = tracing.FioJob(rec.Bpftrace.Trace(d.window), tracing.FioInput{Title: title})
 	case rec.Result != nil:
 		d.results++
-		text, err = rec.Result.FioJob()
+		text, err = kvbench.FioJob(rec.Result)
 	case rec.Python:
 		d.results++
 		err = errors.New("the Python benchmark keeps only part of its histograms in its result: save what bpftrace prints, and give that text")
