@@ -8,15 +8,9 @@ import (
 )
 
 // lookupKinds names the decisions that are lookups. Writing an entry and reading it again are none.
-var lookupKinds = [...]struct {
-	purpose workloads.Purpose
-	name    string
-}{
-	{workloads.ForPrefix, "system"},
-	{workloads.ForHistory, "multi_turn"},
-	{workloads.ForProbe, "user"},
-	{workloads.ForBlock, "block"},
-	{workloads.ForRetrieval, "rag"},
+// They are in the order of LookupKinds, which names them in the result.
+var lookupKinds = [len(LookupKinds)]workloads.Purpose{
+	workloads.ForPrefix, workloads.ForHistory, workloads.ForProbe, workloads.ForBlock, workloads.ForRetrieval,
 }
 
 func (b *builder) counts(r *Result) {
@@ -41,12 +35,12 @@ func (b *builder) counts(r *Result) {
 	r.UniqueBytesRead = r.FirstReads.Bytes
 
 	r.Lookups.ByKind = make(map[string]LookupCount)
-	for _, k := range lookupKinds {
-		n := b.lookup(k.purpose)
-		if k.purpose > workloads.ForReread && n == (LookupCount{}) {
+	for i, purpose := range lookupKinds {
+		n := b.lookup(purpose)
+		if purpose > workloads.ForReread && n == (LookupCount{}) {
 			continue // of loads that other runs do not have
 		}
-		r.Lookups.ByKind[k.name] = n
+		r.Lookups.ByKind[LookupKinds[i]] = n
 		r.Lookups.Hits += n.Hits
 		r.Lookups.Misses += n.Misses
 		r.Lookups.NotYetWritten += n.NotYetWritten

@@ -84,14 +84,6 @@ func (b *builder) warnings(r *Result) {
 	}
 }
 
-// where names the place of a failure.
-func where(key string, offset *int64) string {
-	if offset == nil {
-		return key
-	}
-	return fmt.Sprintf("%s at offset %d", key, *offset)
-}
-
 func describeError(e ErrorCount) string {
 	return fmt.Sprintf("%s %s: %s", e.Tier, e.Operation, e.Errno)
 }
@@ -116,7 +108,7 @@ func (b *builder) status(r *Result) {
 	}
 	if f := b.rec.failures.fatalSample(); f != nil {
 		e := errorSample(*f)
-		fail("%s %s of %s: %s", e.Tier, e.Operation, where(e.Key, e.Offset), e.Message)
+		fail("%s %s of %s: %s", e.Tier, e.Operation, e.Where(), e.Message)
 		r.Status = StatusFailed
 	}
 	if share := ratio(float64(failed), float64(all)); orZero(share) > failedShare {

@@ -182,7 +182,7 @@ func TestFailuresDecideTheStatus(t *testing.T) {
 
 	unplaced := errorSample(FailureSample{Key: "u1", Offset: -1})
 	assert.Nil(t, unplaced.Offset)
-	assert.Equal(t, "u1", where(unplaced.Key, unplaced.Offset))
+	assert.Equal(t, "u1", unplaced.Where())
 }
 
 func TestNoInfinityReachesTheJSON(t *testing.T) {

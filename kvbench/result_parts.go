@@ -1,5 +1,7 @@
 package kvbench
 
+import "fmt"
+
 // ModelResult is the model and how many bytes its tokens take.
 type ModelResult struct {
 	Key               string `json:"key"`
@@ -89,6 +91,9 @@ type ClassOutcome struct {
 	Censored           bool     `json:"censored"`       // more than 5 %: the slowest requests are not in the percentiles
 }
 
+// Classes are the keys of Result.Load beside "total", the most urgent first.
+var Classes = [...]string{"interactive", "responsive", "batch"}
+
 // Lookups are decisions about keys: one per request and key, re-reads not among them.
 type Lookups struct {
 	Hits          int64                  `json:"hits"` // pending among them
@@ -97,6 +102,9 @@ type Lookups struct {
 	HitRate       *float64               `json:"hit_rate"`
 	ByKind        map[string]LookupCount `json:"by_kind"` // system, multi_turn, user, block, rag
 }
+
+// LookupKinds are the keys of Lookups.ByKind in the order of the reports.
+var LookupKinds = [...]string{"system", "multi_turn", "user", "block", "rag"}
 
 // LookupCount is one kind of them.
 type LookupCount struct {
@@ -254,6 +262,14 @@ type ErrorSample struct {
 	Offset    *int64 `json:"offset"` // null where the failure has none
 	Message   string `json:"message"`
 	Fatal     bool   `json:"fatal,omitempty"`
+}
+
+// Where names the place of the failure.
+func (e ErrorSample) Where() string {
+	if e.Offset == nil {
+		return e.Key
+	}
+	return fmt.Sprintf("%s at offset %d", e.Key, *e.Offset)
 }
 
 // Harness is what measuring cost, and whether it was the limit.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"kvbench/tracing"
-	"kvbench/workloads"
 )
 
 // WriteSummary writes the trial as a person reads it: what ran, what the storage did, for whom, at what cost, and what to
@@ -196,9 +195,9 @@ func (s *summaryWriter) cache() {
 	}
 	line := fmt.Sprintf("%s hits, %s misses of lookups: hit rate %s", count(l.Hits), count(l.Misses), percent(l.HitRate))
 	var kinds []string
-	for _, k := range lookupKinds {
-		if n := l.ByKind[k.name]; n.Hits+n.Misses > 0 {
-			kinds = append(kinds, fmt.Sprintf("%s %s", strings.ReplaceAll(k.name, "_", "-"), percent(n.HitRate)))
+	for _, k := range LookupKinds {
+		if n := l.ByKind[k]; n.Hits+n.Misses > 0 {
+			kinds = append(kinds, fmt.Sprintf("%s %s", strings.ReplaceAll(k, "_", "-"), percent(n.HitRate)))
 		}
 	}
 	if len(kinds) > 0 {
@@ -212,11 +211,7 @@ func (s *summaryWriter) cache() {
 
 func (s *summaryWriter) load() {
 	rows := [][]string{{"", "offered", "served", "share", "in flight", "queued", "oldest queued", "e2e p95", "SLA", "compliance"}}
-	classes := []string{}
-	for c := workloads.NumClasses - 1; c >= 0; c-- {
-		classes = append(classes, workloads.Class(c).String())
-	}
-	for _, c := range append(classes, "total") {
+	for _, c := range append(slices.Clone(Classes[:]), "total") {
 		o, ok := s.r.Load[c]
 		if !ok || (c != "total" && o.Offered+o.Completed+o.InFlight+o.Queued == 0) {
 			continue
@@ -293,6 +288,6 @@ func (s *summaryWriter) doubts() {
 	}
 	if i := slices.IndexFunc(s.r.ErrorSamples, func(e ErrorSample) bool { return e.Message != "" }); i >= 0 {
 		e := s.r.ErrorSamples[i]
-		s.line("", "first: %s: %s", where(e.Key, e.Offset), e.Message)
+		s.line("", "first: %s: %s", e.Where(), e.Message)
 	}
 }

@@ -1,18 +1,17 @@
 package kvbench
 
 import (
+	"cmp"
 	"fmt"
-
-	"kvbench/tiers"
+	"slices"
 )
 
 // eachOp calls f for what to show, in order: each existing tier's reads and writes.
 func (s *summaryWriter) eachOp(f func(name string, l LevelLatency, o OpLatency)) {
-	for l := range tiers.NumLevels {
-		if lat, ok := s.r.Latency.Levels[l.String()]; ok {
-			f(l.String()+" read", lat, lat.Read)
-			f(l.String()+" write", lat, lat.Write)
-		}
+	for _, t := range s.r.Tiers {
+		lat := s.r.Latency.Levels[t.Level]
+		f(t.Level+" read", lat, lat.Read)
+		f(t.Level+" write", lat, lat.Write)
 	}
 }
 
@@ -66,37 +65,36 @@ func (s *summaryWriter) latency() {
 
 // bySize shows the slowest tier only: it is what the trial is about, and lines are few.
 func (s *summaryWriter) bySize() {
-	for l := int(tiers.NumLevels) - 1; l >= 0; l-- {
-		name := tiers.Level(l).String()
-		lat, ok := s.r.Latency.Levels[name]
-		if !ok {
-			continue
-		}
-		rows := [][]string{{name + " by size", "reads", "p50", "p95", "writes", "p50", "p95"}}
-		for c := range numSizeClasses {
-			lo, hi := sizeClassBounds(c)
-			of := func(o OpLatency) Distribution {
-				for _, b := range o.BySize {
-					if b.FromBytes == lo {
-						return b.IO
-					}
-				}
-				return Distribution{}
-			}
-			rd, wr := of(lat.Read), of(lat.Write)
-			if rd.Count+wr.Count == 0 {
-				continue
-			}
-			label := "≥ " + binary(float64(lo))
-			if hi > 0 {
-				label = binary(float64(lo)) + " – " + binary(float64(hi))
-			}
-			rows = append(rows, []string{label, count(rd.Count), durationOf(rd.P50), durationOf(rd.P95), count(wr.Count), durationOf(wr.P50),
-				durationOf(wr.P95)})
-		}
-		s.table("", rows)
+	if len(s.r.Tiers) == 0 {
 		return
 	}
+	name := s.r.Tiers[len(s.r.Tiers)-1].Level
+	lat := s.r.Latency.Levels[name]
+	// A size class is listed by an operation that moved entries of it: by reads, by writes or by both.
+	reads, writes := make(map[int64]Distribution), make(map[int64]Distribution)
+	var classes []SizeLatency
+	for _, b := range lat.Read.BySize {
+		reads[b.FromBytes] = b.IO
+		classes = append(classes, b)
+	}
+	for _, b := range lat.Write.BySize {
+		writes[b.FromBytes] = b.IO
+		if _, known := reads[b.FromBytes]; !known {
+			classes = append(classes, b)
+		}
+	}
+	slices.SortFunc(classes, func(a, b SizeLatency) int { return cmp.Compare(a.FromBytes, b.FromBytes) })
+	rows := [][]string{{name + " by size", "reads", "p50", "p95", "writes", "p50", "p95"}}
+	for _, c := range classes {
+		label := "≥ " + binary(float64(c.FromBytes))
+		if c.ToBytes != nil {
+			label = binary(float64(c.FromBytes)) + " – " + binary(float64(*c.ToBytes))
+		}
+		rd, wr := reads[c.FromBytes], writes[c.FromBytes]
+		rows = append(rows, []string{label, count(rd.Count), durationOf(rd.P50), durationOf(rd.P95), count(wr.Count), durationOf(wr.P50),
+			durationOf(wr.P95)})
+	}
+	s.table("", rows)
 }
 
 func (s *summaryWriter) reads() {
