@@ -163,3 +163,13 @@ func TestModuleRootIgnoresADirectoryOfThatName(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(base, "go.mod"), nil, 0o644))
 	assert.Equal(t, base, ModuleRoot(filepath.Join(base, "sub")))
 }
+
+func TestTheTransfersOfANetworkMountAreTold(t *testing.T) {
+	mounts, err := tracing.ParseMounts(strings.NewReader(
+		"612 29 0:52 / /mnt/kv rw,relatime - nfs4 filer:/export/kv rw,vers=4.2,rsize=1048576,wsize=262144,hard,addr=10.0.0.9\n"))
+	require.NoError(t, err)
+	var e Environment
+	e.addDevice(tracing.Device{Filesystem: "nfs4", Mount: mounts[0]})
+	assert.Equal(t, new(int64(1<<20)), e.Filesystem.ReadSizeBytes)
+	assert.Equal(t, new(int64(256<<10)), e.Filesystem.WriteSizeBytes)
+}

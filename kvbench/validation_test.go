@@ -32,13 +32,3 @@ func TestValidationTrace(t *testing.T) {
 		assert.Contains(t, b.String(), c.says+" 5 % of the run recorded in "+path)
 	}
 }
-
-func TestUnknownNumbersAreNotJudged(t *testing.T) {
-	c := newCheck(nil, new(0.5))
-	assert.Nil(t, c.Passed)
-	c = newCheck(new(0.0), new(0.04))
-	assert.True(t, *c.Passed)
-	c = newCheck(new(2.0), new(1.89))
-	assert.False(t, *c.Passed)
-	assert.InDelta(t, -0.055, *c.Difference, 1e-9)
-}

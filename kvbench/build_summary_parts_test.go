@@ -2,7 +2,6 @@ package kvbench
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -71,17 +70,4 @@ func TestValidationWithoutANumberIsNotJudged(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, WriteSummary(&b, r))
 	assert.Regexp(t, `read/write ratio\s+2.50\s+–\s+–\s+not judged`, b.String())
-}
-
-func TestShownKeepsTheEnds(t *testing.T) {
-	for _, c := range []struct {
-		n, most int
-		want    string
-	}{{0, 9, "[]"}, {1, 9, "[0]"}, {3, 9, "[0 1 2]"}, {20, 5, "[0 4 9 14 19]"}, {2, 1, "[0]"}} {
-		got := []int{}
-		for i := range shown(c.n, c.most) {
-			got = append(got, i)
-		}
-		assert.Equal(t, c.want, fmt.Sprint(got))
-	}
 }
