@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"kvbench/tiers"
-	"kvbench/tracing"
 	"kvbench/workloads"
 )
 
@@ -133,14 +132,11 @@ func fixtureInfo() RunInfo {
 		Pool:       PoolInfo{Buffers: 128, BufferSize: 2 << 20, HugePages: "transparent", Covers: false},
 		WorkerIdle: 30 * time.Second, WorkerBusy: 930 * time.Second,
 		LoadStart: make([]workloads.ClassLoad, workloads.NumClasses), LoadEnd: make([]workloads.ClassLoad, workloads.NumClasses),
-		LoadEndAt:   32 * time.Second,
-		UsageBefore: Usage{CPU: 2 * time.Second, Mallocs: 1000, AllocBytes: 1 << 20, NumGC: 3, GCPause: time.Millisecond, VolCtxSw: 10, InvolCtxSw: 1},
-		UsageAfter: Usage{CPU: 32 * time.Second, PeakRSS: 600 << 20, Mallocs: 51000, AllocBytes: 31 << 20, NumGC: 9,
-			GCPause: 4 * time.Millisecond, VolCtxSw: 90010, InvolCtxSw: 801},
-		Limits:       Limits{Cores: 2, CoresSource: "affinity", GOMAXPROCS: 2, MemoryLimit: 16 << 30, MemoryLimitSource: "cgroup"},
-		Environment:  Environment{Hostname: "lab7", OS: "linux", Arch: "amd64", Cores: 8},
-		Device:       "nvme0n1",
-		DeviceBefore: tracing.BlockStat{ReadBytes: 1 << 30, WriteBytes: 2 << 30, ReadIOs: 1000, WriteIOs: 2000, IOTicks: time.Second},
+		LoadEndAt: 32 * time.Second,
+		Harness: Harness{CPUSeconds: 30, CPUNS: 30e9, PeakRSSBytes: new(int64(600 << 20)), Mallocs: 50000, AllocBytes: 30 << 20,
+			GCCount: 6, GCPauseNS: 3e6, VolCtxSw: 90000, InvolCtxSw: 800},
+		Limits:       HostLimits{Cores: 2, CoresSource: "affinity", GOMAXPROCS: 2, MemoryLimit: 16 << 30, MemoryLimitSource: "cgroup"},
+		Environment:  HostEnvironment{Hostname: "lab7", OS: "linux", Arch: "amd64", Cores: 8},
 		Ceiling:      &Ceiling{Read: 20e9, Write: 12e9},
 		Precondition: &PreconditionReport{Bytes: 64 << 30, DurationNS: int64(40 * time.Second), Writers: 2, LastRates: []float64{1.6e9, 1.5e9}, Spread: 0.0645},
 		Input:        &InputReport{Rows: 5000, Failed: 12, Malformed: 1, Cycles: 2, Problems: []string{"azure.csv:17: not a number"}},
@@ -160,11 +156,8 @@ func fixtureInfo() RunInfo {
 	for i := range 1200 {
 		bytes += fixtureSize(i)
 	}
-	info.DeviceAfter = info.DeviceBefore
-	info.DeviceAfter.ReadBytes += bytes*2*9/10 + 1<<20
-	info.DeviceAfter.WriteBytes += bytes / 2
-	info.DeviceAfter.ReadIOs += 240000
-	info.DeviceAfter.WriteIOs += 60000
-	info.DeviceAfter.IOTicks += 29 * time.Second
+	info.Witness = Witness{Device: "nvme0n1", ReadBytes: new(bytes*2*9/10 + 1<<20), WriteBytes: new(bytes / 2),
+		ReadIOs: new(int64(240000)), WriteIOs: new(int64(60000))}
+	info.DeviceBusy = 29 * time.Second
 	return info
 }

@@ -2,33 +2,19 @@ package kvbench
 
 import (
 	"kvbench/tiers"
+	"time"
 )
 
 func (b *builder) harness(r *Result) {
-	i := b.info
-	cpu := max(i.UsageAfter.CPU-i.UsageBefore.CPU, 0)
-	h := Harness{
-		CPUSeconds: cpu.Seconds(), CPUNS: int64(cpu),
-		CPUNSPerByte: ratio(float64(cpu), float64(b.totalBytes(tiers.Read)+b.totalBytes(tiers.Write))),
-		Mallocs:      counterDelta(i.UsageBefore.Mallocs, i.UsageAfter.Mallocs),
-		AllocBytes:   counterDelta(i.UsageBefore.AllocBytes, i.UsageAfter.AllocBytes),
-		GCCount:      counterDelta(uint64(i.UsageBefore.NumGC), uint64(i.UsageAfter.NumGC)),
-		GCPauseNS:    int64(max(i.UsageAfter.GCPause-i.UsageBefore.GCPause, 0)),
-		VolCtxSw:     max(i.UsageAfter.VolCtxSw-i.UsageBefore.VolCtxSw, 0),
-		InvolCtxSw:   max(i.UsageAfter.InvolCtxSw-i.UsageBefore.InvolCtxSw, 0),
-		WorkerIdleNS: int64(i.WorkerIdle), WorkerBusyNS: int64(i.WorkerBusy),
-		BufferWaitNS: int64(b.t.buffers), HostNS: int64(b.t.stages[stageHost]),
-	}
-	if i.UsageAfter.PeakRSS > 0 {
-		h.PeakRSSBytes = new(i.UsageAfter.PeakRSS)
-	}
-	if cpu == 0 {
-		h.CPUNSPerByte = nil
-	}
-	cores := i.Limits.Cores
+	i, h := b.info, b.info.Harness
+	h.WorkerIdleNS, h.WorkerBusyNS = int64(i.WorkerIdle), int64(i.WorkerBusy)
+	h.BufferWaitNS, h.HostNS = int64(b.t.buffers), int64(b.t.stages[stageHost])
+	cpu, cores := time.Duration(h.CPUNS), i.Limits.Cores
 	if i.Simulation != nil {
 		cpu, cores = 0, 0 // the CPU that a simulation takes says nothing about the run that it predicts
-		h.CPUNSPerByte = nil
+	}
+	if cpu > 0 {
+		h.CPUNSPerByte = ratio(float64(cpu), float64(b.totalBytes(tiers.Read)+b.totalBytes(tiers.Write)))
 	}
 	h.Verdict = judge(verdictInput{
 		window: b.window, idle: i.WorkerIdle, busy: i.WorkerBusy, cpu: cpu, cores: cores,
@@ -40,34 +26,19 @@ func (b *builder) harness(r *Result) {
 	r.Harness = h
 }
 
-func counterDelta(before, after uint64) int64 {
-	if after < before {
-		return 0
-	}
-	return int64(after - before)
-}
-
 // servedFromCacheBelow is the share of the application's reads that the device must have seen.
 const servedFromCacheBelow = 0.95
 
 func (b *builder) witness(r *Result) {
-	w := Witness{
-		Device: b.info.Device, Reason: b.info.DeviceReason,
-		AppReadBytes:  b.levelBytes(tiers.Storage, tiers.Read),
-		AppWriteBytes: b.levelBytes(tiers.Storage, tiers.Write),
-	}
+	w := b.info.Witness
+	w.AppReadBytes, w.AppWriteBytes = b.levelBytes(tiers.Storage, tiers.Read), b.levelBytes(tiers.Storage, tiers.Write)
 	switch {
 	case w.Device == "" && w.Reason == "":
 		w.Reason = "no backing device was looked for"
-	case w.Reason == "":
-		before, after := b.info.DeviceBefore, b.info.DeviceAfter
-		w.ReadBytes = new(max(after.ReadBytes-before.ReadBytes, 0))
-		w.WriteBytes = new(max(after.WriteBytes-before.WriteBytes, 0))
-		w.ReadIOs = new(max(after.ReadIOs-before.ReadIOs, 0))
-		w.WriteIOs = new(max(after.WriteIOs-before.WriteIOs, 0))
+	case w.Reason == "" && w.ReadBytes != nil:
 		w.ReadRatio = ratio(float64(*w.ReadBytes), float64(w.AppReadBytes))
 		w.WriteRatio = ratio(float64(*w.WriteBytes), float64(w.AppWriteBytes))
-		w.BusyShare = ratio(float64(after.IOTicks-before.IOTicks), float64(b.window))
+		w.BusyShare = ratio(float64(b.info.DeviceBusy), float64(b.window))
 		if w.ReadRatio != nil {
 			w.ServedFromCache = new(*w.ReadRatio < servedFromCacheBelow)
 		}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"kvbench/tiers"
-	"kvbench/tracing"
 	"kvbench/workloads"
 )
 
@@ -73,16 +72,15 @@ type RunInfo struct {
 
 	Tiers []TierInfo // existing tiers only, fastest first, read at the window's end
 
-	UsageBefore Usage
-	UsageAfter  Usage
-	Limits      Limits
-	Environment Environment
+	Harness     Harness // what the process took in the window; idle, busy, waits and verdict are filled in here
+	Limits      HostLimits
+	Environment HostEnvironment
 
-	// The backing device of the storage tier. DeviceReason says why there is none; then the two readings are ignored.
-	Device       string
-	DeviceReason string
-	DeviceBefore tracing.BlockStat
-	DeviceAfter  tracing.BlockStat
+	// Witness is what the kernel counted at the backing device of the storage tier, without its byte counts where Reason says
+	// why there are none; what follows from the application's bytes is filled in here. DeviceBusy is for how long the device
+	// had requests.
+	Witness    Witness
+	DeviceBusy time.Duration
 
 	Trace         json.RawMessage // of the kernel in the window, nil unless asked for
 	TraceWarnings []string        // what its reader must know

@@ -40,7 +40,7 @@ func TestSummaryOfOperations(t *testing.T) {
 		rec.Chunk(at, 0, tiers.Storage, tiers.Write, tiers.Prefill, 4<<20)
 		rec.Operation(OpSample{At: at, Level: tiers.Storage, Op: tiers.Write, Bytes: 4 << 20, Device: 3 * time.Millisecond})
 	}
-	r := BuildResult(RunInfo{Benchmark: "Tier", CountOperations: true, Division: DivisionQuick, DeviceReason: "tmpfs has no device"}, rec)
+	r := BuildResult(RunInfo{Benchmark: "Tier", CountOperations: true, Division: DivisionQuick, Witness: Witness{Reason: "tmpfs has no device"}}, rec)
 	assert.Equal(t, StatusComplete, r.Status)
 	var b bytes.Buffer
 	require.NoError(t, WriteSummary(&b, r))
@@ -64,7 +64,7 @@ func TestMetricsLine(t *testing.T) {
 	assert.InDelta(t, 600<<20, values["peak-RSS-bytes"], 0)
 
 	info := fixtureInfo()
-	info.Ceiling, info.Device, info.DeviceReason, info.LoadEnd = nil, "", "tmpfs", nil
+	info.Ceiling, info.Witness, info.LoadEnd = nil, Witness{Reason: "tmpfs"}, nil
 	for _, m := range BuildResult(info, fixtureRecorder()).Metrics() {
 		assert.NotContains(t, []string{"device-read-ratio", "ceiling-ratio"}, m.Unit, "absent when unknown")
 	}

@@ -12,7 +12,7 @@ import (
 // describe fills what is known of the run before it starts.
 func (t *trial) describe() {
 	in, st := &t.info, t.stack
-	in.Limits = ReadLimits()
+	in.Limits = HostLimits(ReadLimits())
 	in.Nonce = fmt.Sprintf("%x", t.cfg.Storage.Nonce)
 	in.Workers = t.cfg.Workers
 	in.NominalWindow = t.cfg.Window
@@ -24,13 +24,13 @@ func (t *trial) describe() {
 		in.WriteDevice = WriteDeviceFlush
 	}
 	if t.sim != nil {
-		in.IO, in.DeviceReason = IOSimulated, "a simulation: nothing was written or read"
+		in.IO, in.Witness.Reason = IOSimulated, "a simulation: nothing was written or read"
 		return
 	}
 	in.Pool = PoolInfo{Buffers: st.pool.Buffers(), BufferSize: st.pool.Size(), HugePages: st.pool.HugePages(), Covers: st.covers}
 	in.Warnings = append(in.Warnings, st.warnings...)
 	if st.dir == nil {
-		in.DeviceReason = "no storage tier on a filesystem"
+		in.Witness.Reason = "no storage tier on a filesystem"
 		return
 	}
 	in.CacheDir = st.dir.Path()
@@ -38,16 +38,16 @@ func (t *trial) describe() {
 	if st.file.Direct() {
 		in.IO = "direct"
 	}
-	in.Environment = ReadEnvironment(st.dir.Path())
+	in.Environment = environment(st.dir.Path())
 	dev, err := tracing.BackingDevice(st.dir.Path())
 	t.device = dev
 	switch {
 	case err != nil:
-		in.DeviceReason = err.Error()
+		in.Witness.Reason = err.Error()
 	case dev.Reason != "":
-		in.DeviceReason = dev.Reason
+		in.Witness.Reason = dev.Reason
 	default:
-		in.Device = dev.Name
+		in.Witness = counted(dev.Name, tracing.BlockStat{})
 		if dev.Note != "" {
 			in.Warnings = append(in.Warnings, dev.Note)
 		}
@@ -55,19 +55,6 @@ func (t *trial) describe() {
 	if r := st.dir.Reclaimed(); r.Files > 0 {
 		in.Warnings = append(in.Warnings, fmt.Sprintf("reclaimed %d files (%.2f GiB) of an earlier run that was killed or kept its files", r.Files, toGiB(r.Bytes)))
 	}
-}
-
-// readDevice reads the kernel's counters of the backing device. A failed
-// reading leaves no witness rather than a wrong one.
-func (t *trial) readDevice() tracing.BlockStat {
-	if t.info.Device == "" {
-		return tracing.BlockStat{}
-	}
-	s, err := t.device.ReadStat()
-	if err != nil {
-		t.info.Device, t.info.DeviceReason = "", fmt.Sprintf("reading the counters of %s failed: %v", t.device.Name, err)
-	}
-	return s
 }
 
 // tierInfo notes the tiers' state at the end of the window.

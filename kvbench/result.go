@@ -48,13 +48,13 @@ type Result struct {
 	WarmupNS        int64  `json:"warmup_ns"`
 	SettleNS        int64  `json:"settle_ns"`
 
-	Model             ModelResult  `json:"model"`
-	Workload          Workload     `json:"workload"`
-	IO                IOResult     `json:"io"`
-	Parameters        []Parameter  `json:"parameters"`
-	DiffersFromClosed []Difference `json:"differs_from_closed"`
-	Environment       Environment  `json:"environment"`
-	Limits            Limits       `json:"limits"`
+	Model             ModelResult     `json:"model"`
+	Workload          Workload        `json:"workload"`
+	IO                IOResult        `json:"io"`
+	Parameters        []Parameter     `json:"parameters"`
+	DiffersFromClosed []Difference    `json:"differs_from_closed"`
+	Environment       HostEnvironment `json:"environment"`
+	Limits            HostLimits      `json:"limits"`
 
 	Requests        RequestTotals           `json:"requests"`
 	Load            map[string]ClassOutcome `json:"load"` // by class, and "total"

@@ -58,7 +58,8 @@ type trial struct {
 	ending  ending
 	workers sync.WaitGroup // everybody who may still use the stack; clean waits for them
 
-	before  books                       // when the window opened
+	meters  meters                      // when the window opened
+	before  books                       // likewise
 	running [workloads.NumClasses]int64 // requests in flight then
 }
 
@@ -322,8 +323,7 @@ func (t *trial) openWindow() {
 // count from now on.
 func (t *trial) startMeters() (start time.Duration) {
 	t.openTrace()
-	t.info.UsageBefore = ReadUsage()
-	t.info.DeviceBefore = t.readDevice()
+	t.meters = meters{usage: ReadUsage(), device: t.readDevice()}
 	t.info.Start = time.Now()
 	start = t.clock.Now()
 	deadline := workloads.Never
@@ -343,8 +343,7 @@ func (t *trial) stopMeters() (start, end time.Duration, opened bool) {
 		return start, end, false
 	}
 	t.closeTrace()
-	t.info.DeviceAfter = t.readDevice()
-	t.info.UsageAfter = ReadUsage()
+	t.measured()
 	return start, end, true
 }
 

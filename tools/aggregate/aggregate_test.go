@@ -46,7 +46,7 @@ func result(trial, rank int, m measured) *kvbench.Result {
 		Model:       kvbench.ModelResult{Key: "llama3.1-8b"},
 		IO:          kvbench.IOResult{Mode: "direct", WriteDevice: kvbench.WriteDeviceTransfer, CacheDir: fmt.Sprintf("/mnt/kv/rank_%d", rank)},
 		Workload:    kvbench.Workload{DecodeReads: "batched"},
-		Environment: kvbench.Environment{Hostname: fmt.Sprintf("node%d", rank)},
+		Environment: kvbench.HostEnvironment{Hostname: fmt.Sprintf("node%d", rank)},
 		Histograms:  map[string]kvbench.HistogramData{},
 	}
 	c := &r.Summary.CacheStats

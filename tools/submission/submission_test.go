@@ -48,10 +48,10 @@ func closed(t *testing.T, option, trial, rank int) *kvbench.Result {
 		Model:    kvbench.ModelResult{Key: v.Model.Key, Name: v.Model.Name},
 		Workload: kvbench.Workload{Users: v.Users, DecodeReads: v.DecodeReads},
 		IO:       kvbench.IOResult{CacheDir: fmt.Sprintf("/mnt/kv/rank_%d", rank), Mode: "buffered", WriteDevice: kvbench.WriteDeviceFlush},
-		Environment: kvbench.Environment{Hostname: fmt.Sprintf("node%d", rank), OS: "Ubuntu 24.04 LTS", CPUModel: "AMD EPYC 9654", Cores: 192,
+		Environment: kvbench.HostEnvironment{Hostname: fmt.Sprintf("node%d", rank), OS: "Ubuntu 24.04 LTS", CPUModel: "AMD EPYC 9654", Cores: 192,
 			MemoryBytes: 768 << 30, Version: "abc",
-			Filesystem: kvbench.FilesystemEnvironment{Type: "xfs", Options: []string{"rw", "noatime"}, Source: "/dev/nvme0n1"},
-			Device:     &kvbench.DeviceEnvironment{Name: "nvme0n1", Model: "ACME FLASH 7", SizeBytes: new(int64(3840755982336)), Rotational: new(false)}},
+			Filesystem: kvbench.HostFilesystem{Type: "xfs", Options: []string{"rw", "noatime"}, Source: "/dev/nvme0n1"},
+			Device:     &kvbench.HostDevice{Name: "nvme0n1", Model: "ACME FLASH 7", SizeBytes: new(int64(3840755982336)), Rotational: new(false)}},
 	}
 	for _, p := range v.Parameters() {
 		r.Parameters = append(r.Parameters, kvbench.Parameter{Name: p.Name, Value: p.Value, Origin: p.Origin})

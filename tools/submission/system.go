@@ -30,7 +30,7 @@ type drive struct{ Model, Interface, Media, GB, Link, Count string }
 
 // nodes describes the clients by the environment of their results and by what discover found on them.
 func nodes(files []aggregate.File, found map[string]discover.Hardware) []node {
-	hosts := make(map[string]kvbench.Environment)
+	hosts := make(map[string]kvbench.HostEnvironment)
 	for _, f := range files {
 		if e := f.Result.Environment; e.Hostname != "" {
 			hosts[e.Hostname] = e
@@ -52,7 +52,7 @@ func nodes(files []aggregate.File, found map[string]discover.Hardware) []node {
 	return list
 }
 
-func describe(e kvbench.Environment, h discover.Hardware) node {
+func describe(e kvbench.HostEnvironment, h discover.Hardware) node {
 	n := node{CPU: cmp.Or(e.CPUModel, unknown), Sockets: unknown, Cores: unknown, Memory: unknown, Host: e.Hostname, count: 1,
 		Filesystem: e.Filesystem.Type, Mount: strings.Join(e.Filesystem.Options, ",")}
 	n.OS, n.OSVersion = splitOS(e.OS)

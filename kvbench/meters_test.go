@@ -1,0 +1,24 @@
+package kvbench
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A result has its own types for the host, which must say all that the host's do.
+func TestAResultSaysAllOfTheHost(t *testing.T) {
+	in := ReadEnvironment(t.TempDir())
+	in.Filesystem.ReadSizeBytes, in.DeviceReason = new(int64(1<<20)), "none"
+	in.Device = &DeviceEnvironment{Name: "dm-0", Rotational: new(true), Queue: QueueEnvironment{Scheduler: "none"},
+		Members: []DeviceEnvironment{{Name: "sda", Partition: "sda1", SizeBytes: new(int64(4 << 40)), Note: "x"}}}
+	var out HostEnvironment
+	same(&out, in)
+	want, err := json.Marshal(in)
+	require.NoError(t, err)
+	got, err := json.Marshal(out)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), string(got))
+}
