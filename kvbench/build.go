@@ -110,7 +110,7 @@ func (r *Recorder) merge() *shard {
 
 func (b *builder) hist(id histID) *Histogram { return b.t.hists[id] }
 
-func (b *builder) dist(id histID) Distribution { return distribution(id.unit(), b.hist(id)) }
+func (b *builder) dist(id histID) Distribution { return NewDistribution(id.unit(), b.hist(id)) }
 
 // merged returns the sum of the histograms of a kind that pass the filter; nil when there are none.
 func (b *builder) merged(kind histKind, keep func(histID) bool) *Histogram {

@@ -29,9 +29,9 @@ func (b *builder) compatible(r *Result) {
 		TotalStorageIOTime: t.storage.Seconds(),
 		StorageThroughput:  ratio(float64(t.tokens), t.storage.Seconds()),
 		RequestsPerSecond:  b.perSecond(float64(t.requests)),
-		EndToEndLatency:    latencyMS(b.hist(histID{kind: histEndToEnd})),
-		StorageIOLatency:   latencyMS(b.hist(histID{kind: histStorage})),
-		GenerationLatency:  latencyMS(b.hist(histID{kind: histGeneration})),
+		EndToEndLatency:    NewLatencyMS(b.hist(histID{kind: histEndToEnd})),
+		StorageIOLatency:   NewLatencyMS(b.hist(histID{kind: histStorage})),
+		GenerationLatency:  NewLatencyMS(b.hist(histID{kind: histGeneration})),
 		CacheStats:         b.cacheStats(r),
 		QoSMetrics:         make(map[string]QoSStat),
 		PrefixCacheStats: PrefixCacheStats{
@@ -85,7 +85,7 @@ func (b *builder) cacheStats(r *Result) CacheStats {
 		s.StorageTokensProcessed = ratio(float64(moved)*float64(max(1, sizer.Divisor)), float64(sizer.BytesPerToken))
 	}
 	b.latencyKeys(s.LatencyMS)
-	s.StorageHealth = storageHealth(&s, b.info.Profile)
+	s.StorageHealth = NewStorageHealth(&s, b.info.Profile)
 	return s
 }
 
@@ -133,7 +133,7 @@ func percentileKeys(out map[string]float64, name string, h *Histogram) {
 		share float64
 		name  string
 	}{{0.5, "p50"}, {0.95, "p95"}, {0.99, "p99"}, {0.999, "p999"}, {0.9999, "p9999"}} {
-		if v := percentileMS(h, p.share); v != nil {
+		if v := h.PercentileMS(p.share); v != nil {
 			out[name+"_"+p.name+"_ms"] = *v
 		}
 	}
@@ -147,16 +147,16 @@ func (b *builder) qos(c workloads.Class) QoSStat {
 		return QoSStat{NoData: true}
 	}
 	target := b.info.QoS[c].P95
-	sla := &SLA{TargetP95MS: milliseconds(int64(target)), ActualP95MS: percentileMS(h, 0.95)}
+	sla := &SLA{TargetP95MS: Milliseconds(int64(target)), ActualP95MS: h.PercentileMS(0.95)}
 	sla.Compliance = ratio(float64(h.AtMost(int64(target))), float64(n+queued))
 	sla.Met = orZero(sla.Compliance) >= slaMet
 	if n == 0 {
 		return QoSStat{NoData: true, TotalRequests: new(int64(0)), SLA: sla}
 	}
-	all := latencyMS(h)
+	all := NewLatencyMS(h)
 	return QoSStat{
 		TotalRequests: new(n),
-		Latency:       &QoSLatencyMS{Mean: all.Mean, P50: all.P50, P95: all.P95, P99: all.P99, Max: new(milliseconds(h.Max()))},
+		Latency:       &QoSLatencyMS{Mean: all.Mean, P50: all.P50, P95: all.P95, P99: all.P99, Max: new(Milliseconds(h.Max()))},
 		SLA:           sla,
 	}
 }

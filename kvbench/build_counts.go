@@ -100,9 +100,6 @@ func (b *builder) traffic(l tiers.Level, op tiers.Op) TierTraffic {
 
 func entryCount(t tally) EntryCount { return EntryCount{Entries: t.n, Bytes: t.bytes} }
 
-// censoredAbove is the share of unfinished requests from which percentiles of the finished ones say so.
-const censoredAbove = 0.05
-
 // load tells what was offered and what became of it, by class and in total.
 func (b *builder) load(r *Result) {
 	r.Load = make(map[string]ClassOutcome)
@@ -131,7 +128,7 @@ func (b *builder) load(r *Result) {
 			o.OldestInFlightAgeS = new(q.OldestInFlight.Seconds())
 			oldestInFlight = max(oldestInFlight, q.OldestInFlight)
 		}
-		o.finish()
+		o.Derive()
 		b.loads[c] = o
 		r.Load[c.String()] = o
 
@@ -150,15 +147,6 @@ func (b *builder) load(r *Result) {
 	if oldestInFlight > 0 {
 		all.OldestInFlightAgeS = new(oldestInFlight.Seconds())
 	}
-	all.finish()
+	all.Derive()
 	r.Load["total"] = all
-}
-
-// finish derives the ratios. Their base is what was there to be served, so that a warm-up's backlog cannot push the
-// served share above one.
-func (o *ClassOutcome) finish() {
-	there := o.Completed + o.Failed + o.InFlight + o.Queued
-	o.ServedRatio = ratio(float64(o.Completed), float64(there))
-	o.CensoredRatio = ratio(float64(o.InFlight+o.Queued), float64(there))
-	o.Censored = orZero(o.CensoredRatio) > censoredAbove
 }

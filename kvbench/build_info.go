@@ -87,8 +87,8 @@ type RunInfo struct {
 
 	Ceiling      *Ceiling
 	Precondition *PreconditionReport
-	Input        *InputReport // trace sources only
-	Validation   *workloads.Validation
+	Input        *InputReport      // trace sources only
+	Validation   *ValidationReport // with the numbers of the recorded run; compared here
 
 	Simulation *SimulationInfo // nil: a real run
 	Replay     *ReplayResult   // of an I/O trace

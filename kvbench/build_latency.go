@@ -45,12 +45,12 @@ func (b *builder) latency(r *Result) {
 		}
 	}
 	all := func(histID) bool { return true }
-	r.FirstReads.Latency = distribution(Nanoseconds, b.merged(histFirst, all))
-	r.ReReads.Latency = distribution(Nanoseconds, b.merged(histReread, all))
+	r.FirstReads.Latency = NewDistribution(Nanoseconds, b.merged(histFirst, all))
+	r.ReReads.Latency = NewDistribution(Nanoseconds, b.merged(histReread, all))
 	of := func(op tiers.Op) func(histID) bool { return func(id histID) bool { return id.op == op } }
 	r.EntrySizes = EntrySizes{
-		Read:  distribution(Bytes, b.merged(histSize, of(tiers.Read))),
-		Write: distribution(Bytes, b.merged(histSize, of(tiers.Write))),
+		Read:  NewDistribution(Bytes, b.merged(histSize, of(tiers.Read))),
+		Write: NewDistribution(Bytes, b.merged(histSize, of(tiers.Write))),
 	}
 	r.ContextLoad = b.contextLoad()
 }

@@ -39,7 +39,7 @@ func partsResult() *Result {
 	}
 	r.Timeline.BlockIdeal[19] = nil // not known from here on
 	r.Validation = &ValidationReport{Trace: "/data/recorded.json", Requests: 200, Malformed: 1, Tolerance: 0.05,
-		HitRate: newCheck(new(0.80), new(0.82)), ReadWriteRatio: newCheck(new(2.0), new(2.5))}
+		HitRate: NewCheck(new(0.80), new(0.82)), ReadWriteRatio: NewCheck(new(2.0), new(2.5))}
 	return r
 }
 
@@ -66,7 +66,7 @@ func TestSummaryOfTheParts(t *testing.T) {
 
 func TestValidationWithoutANumberIsNotJudged(t *testing.T) {
 	r := partsResult()
-	r.Validation.ReadWriteRatio = newCheck(nil, new(2.5))
+	r.Validation.ReadWriteRatio = NewCheck(nil, new(2.5))
 	var b bytes.Buffer
 	require.NoError(t, WriteSummary(&b, r))
 	assert.Regexp(t, `read/write ratio\s+2.50\s+–\s+–\s+not judged`, b.String())

@@ -1,8 +1,8 @@
 package kvbench
 
-// storageHealth is the Python benchmark's assessment with its own names and targets. A criterion without samples is left
+// NewStorageHealth is the Python benchmark's assessment with its own names and targets. A criterion without samples is left
 // out, as there. In the throughput profile latency is not judged: only that bytes moved.
-func storageHealth(s *CacheStats, profile string) StorageHealth {
+func NewStorageHealth(s *CacheStats, profile string) StorageHealth {
 	h := StorageHealth{Criteria: []Criterion{}}
 	add := func(name string, target float64, actual *float64, unit string, passed func(float64) bool) {
 		if actual != nil {

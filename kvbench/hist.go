@@ -170,8 +170,8 @@ func (d HistogramData) Decode() (*Histogram, error) {
 	return h, nil
 }
 
-// distribution makes the numbers of a histogram, which may be nil.
-func distribution(u Unit, h *Histogram) Distribution {
+// NewDistribution makes the numbers of a histogram, which may be nil.
+func NewDistribution(u Unit, h *Histogram) Distribution {
 	d := Distribution{Unit: u, Count: h.Count()}
 	if d.Count == 0 {
 		return d
@@ -190,22 +190,25 @@ func distribution(u Unit, h *Histogram) Distribution {
 	return d
 }
 
-func percentileMS(h *Histogram, p float64) *float64 {
+// PercentileMS is Percentile in milliseconds, nil when there are no values.
+func (h *Histogram) PercentileMS(p float64) *float64 {
 	if v, ok := h.Percentile(p); ok {
-		return new(milliseconds(v))
+		return new(Milliseconds(v))
 	}
 	return nil
 }
 
-func milliseconds(ns int64) float64 { return float64(ns) / float64(time.Millisecond) }
+// Milliseconds turns nanoseconds into the unit of the Python benchmark's keys.
+func Milliseconds(ns int64) float64 { return float64(ns) / float64(time.Millisecond) }
 
-func latencyMS(h *Histogram) LatencyMS {
+// NewLatencyMS makes the numbers of a histogram, which may be nil.
+func NewLatencyMS(h *Histogram) LatencyMS {
 	var l LatencyMS
 	if mean, ok := h.Mean(); ok {
 		l.Mean = new(mean / float64(time.Millisecond))
 	}
-	l.P50, l.P95, l.P99 = percentileMS(h, 0.5), percentileMS(h, 0.95), percentileMS(h, 0.99)
-	l.P999, l.P9999 = percentileMS(h, 0.999), percentileMS(h, 0.9999)
+	l.P50, l.P95, l.P99 = h.PercentileMS(0.5), h.PercentileMS(0.95), h.PercentileMS(0.99)
+	l.P999, l.P9999 = h.PercentileMS(0.999), h.PercentileMS(0.9999)
 	return l
 }
 

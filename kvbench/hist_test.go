@@ -47,7 +47,7 @@ func TestHistogramEdges(t *testing.T) {
 	assert.EqualValues(t, 1, h.over)
 	v, _ := h.Percentile(1)
 	assert.InEpsilon(t, int64(24*3600*1e9), v, 0.001, "counted as the end of the range")
-	d := distribution(Nanoseconds, h)
+	d := NewDistribution(Nanoseconds, h)
 	assert.EqualValues(t, 0, *d.Min)
 	assert.EqualValues(t, int64(30*3600*1e9), *d.Max, "minimum and maximum are exact")
 }
@@ -61,12 +61,12 @@ func TestPercentilesNeedSamples(t *testing.T) {
 	for i := range 199 {
 		h.Record(int64(i))
 	}
-	d := distribution(Nanoseconds, h)
+	d := NewDistribution(Nanoseconds, h)
 	assert.NotNil(t, d.P50)
 	assert.Nil(t, d.P95)
 	h.Record(1)
-	assert.NotNil(t, distribution(Nanoseconds, h).P95)
-	assert.NotNil(t, latencyMS(h).P9999, "compatible keys keep their value")
+	assert.NotNil(t, NewDistribution(Nanoseconds, h).P95)
+	assert.NotNil(t, NewLatencyMS(h).P9999, "compatible keys keep their value")
 }
 
 func TestHistogramEncoding(t *testing.T) {
@@ -88,7 +88,7 @@ func TestHistogramEncoding(t *testing.T) {
 	m := decoded(a)
 	m.Merge(decoded(b))
 	m.Merge(nil)
-	assert.Equal(t, distribution(Nanoseconds, both), distribution(Nanoseconds, m))
+	assert.Equal(t, NewDistribution(Nanoseconds, both), NewDistribution(Nanoseconds, m))
 
 	_, err := NewHistogram(Bytes).Encode()
 	require.Error(t, err)

@@ -1,5 +1,7 @@
 package kvbench
 
+import "math"
+
 // Round is one round of the autoscaler as the result keeps it.
 type Round struct {
 	AtS            float64  `json:"at_s"` // end of the round, since the window opened
@@ -93,6 +95,39 @@ type ValidationCheck struct {
 	Measured   *float64 `json:"measured"`
 	Difference *float64 `json:"difference"` // relative to the recorded one; absolute where that is 0
 	Passed     *bool    `json:"passed"`
+}
+
+// validationTolerance is how far, relatively, a run may be from the recorded one.
+const validationTolerance = 0.05
+
+// Judge compares the recorded numbers with those that were measured. It passes when all that are known agree, and some are.
+func (v *ValidationReport) Judge(hitRate, readWriteRatio *float64) {
+	v.Tolerance = validationTolerance
+	v.HitRate = NewCheck(v.HitRate.Recorded, hitRate)
+	v.ReadWriteRatio = NewCheck(v.ReadWriteRatio.Recorded, readWriteRatio)
+	judged := 0
+	v.Passed = true
+	for _, c := range v.Checks() {
+		if c.Passed != nil {
+			judged++
+			v.Passed = v.Passed && *c.Passed
+		}
+	}
+	v.Passed = v.Passed && judged > 0
+}
+
+// NewCheck judges one number.
+func NewCheck(recorded, measured *float64) ValidationCheck {
+	c := ValidationCheck{Recorded: recorded, Measured: measured}
+	if recorded == nil || measured == nil {
+		return c
+	}
+	d := *measured - *recorded
+	if *recorded != 0 {
+		d /= *recorded
+	}
+	c.Difference, c.Passed = &d, new(math.Abs(d) <= validationTolerance)
+	return c
 }
 
 // NamedCheck is one line of a validation report.

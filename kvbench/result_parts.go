@@ -364,3 +364,15 @@ type Verdict struct {
 	HostWaitShare *float64 `json:"host_wait_share"`
 	Reason        string   `json:"reason"`
 }
+
+// censoredAbove is the share of unfinished requests from which percentiles of the finished ones say so.
+const censoredAbove = 0.05
+
+// Derive fills in the ratios. Their base is what was there to be served, so that a warm-up's backlog cannot push the
+// served share above one.
+func (o *ClassOutcome) Derive() {
+	there := o.Completed + o.Failed + o.InFlight + o.Queued
+	o.ServedRatio = ratio(float64(o.Completed), float64(there))
+	o.CensoredRatio = ratio(float64(o.InFlight+o.Queued), float64(there))
+	o.Censored = orZero(o.CensoredRatio) > censoredAbove
+}

@@ -10,6 +10,10 @@ func (t *trial) readValidation() error {
 		return nil
 	}
 	v, err := workloads.ReadValidation(t.cfg.ValidationTrace)
-	t.info.Validation = &v
+	t.info.Validation = &ValidationReport{
+		Trace: v.Path, Requests: v.Requests, Malformed: v.Malformed,
+		HitRate:        ValidationCheck{Recorded: ratio(float64(v.Hits), float64(v.Lookups))},
+		ReadWriteRatio: ValidationCheck{Recorded: ratio(float64(v.ReadBytes), float64(v.WriteBytes))},
+	}
 	return err
 }

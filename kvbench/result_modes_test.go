@@ -7,11 +7,11 @@ import (
 )
 
 func TestUnknownNumbersAreNotJudged(t *testing.T) {
-	c := newCheck(nil, new(0.5))
+	c := NewCheck(nil, new(0.5))
 	assert.Nil(t, c.Passed)
-	c = newCheck(new(0.0), new(0.04))
+	c = NewCheck(new(0.0), new(0.04))
 	assert.True(t, *c.Passed)
-	c = newCheck(new(2.0), new(1.89))
+	c = NewCheck(new(2.0), new(1.89))
 	assert.False(t, *c.Passed)
 	assert.InDelta(t, -0.055, *c.Difference, 1e-9)
 }
