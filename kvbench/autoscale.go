@@ -6,12 +6,6 @@ import (
 	"time"
 )
 
-// Modes of the autoscaler.
-const (
-	AutoscaleQoS      = "qos"      // hold the storage at a share of its saturation
-	AutoscaleCapacity = "capacity" // find the users at which throughput stops growing
-)
-
 // Autoscale lets the number of users follow what the storage can do (spec 10).
 type Autoscale struct {
 	Mode     string

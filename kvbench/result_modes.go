@@ -170,3 +170,12 @@ type SimulationResult struct {
 
 // SimulatedNotice stands in every output of a simulation.
 const SimulatedNotice = "simulated in virtual time, no storage was touched"
+
+// Modes of the autoscaler.
+const (
+	AutoscaleQoS      = "qos"      // hold the storage at a share of its saturation
+	AutoscaleCapacity = "capacity" // find the users at which throughput stops growing
+)
+
+// IOSimulated is the I/O mode of a simulation's result.
+const IOSimulated = "simulated"

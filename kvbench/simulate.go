@@ -11,9 +11,6 @@ import (
 	"kvbench/workloads"
 )
 
-// IOSimulated is the I/O mode of a simulation's result.
-const IOSimulated = "simulated"
-
 // SimConfig turns a run into a simulation in virtual time.
 type SimConfig struct {
 	// Trace receives every cache operation when it begins to move bytes, in the
