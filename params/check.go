@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,20 +14,21 @@ import (
 
 // model finds the model that was named.
 func (r *resolver) model() {
-	p := byName["model"]
-	s := r.v.texts["model"]
 	var keys []string
 	for _, m := range append(append([]workloads.Model(nil), r.v.Models...), workloads.Models()...) {
-		if !contains(keys, m.Key) {
+		if !slices.Contains(keys, m.Key) {
 			keys = append(keys, m.Key)
 		}
 	}
-	name := s.text
-	if !contains(keys, name) {
-		path := absolute(name, r.in.Base)
+	name := r.v.ModelName
+	if !slices.Contains(keys, name) {
+		path := name
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(r.in.Base, path)
+		}
 		if _, err := os.Stat(path); err != nil && !strings.HasSuffix(name, ".json") && !strings.Contains(name, "/") {
 			r.refused["model"] = true
-			r.violate(p, s, "one of "+strings.Join(keys, ", ")+" or the path of a Hugging Face config.json"+suggestion(name, keys))
+			r.refuse("model", "one of "+strings.Join(keys, ", ")+" or the path of a Hugging Face config.json"+suggestion(name, keys))
 			return
 		}
 		name = path
@@ -34,18 +36,17 @@ func (r *resolver) model() {
 	m, err := workloads.FindModel(name, r.v.Models)
 	if err != nil {
 		r.refused["model"] = true
-		r.violate(p, s, "a usable model ("+strings.ReplaceAll(err.Error(), "\n", "; ")+")")
+		r.refuse("model", "a usable model ("+strings.ReplaceAll(err.Error(), "\n", "; ")+")")
 		return
 	}
 	r.v.Model, r.v.ModelName = m, name
-	r.v.texts["model"] = setting{name, s.origin}
 }
 
 // place decides rank, ranks and local-ranks: as given, else as the launcher says.
 func (r *resolver) place() {
 	v := r.v
 	auto := v.Rank == automatic || v.Ranks == automatic || v.LocalRanks == automatic
-	var found place
+	var found membership
 	if auto {
 		var bad Violations
 		if found, bad = findPlace(r.in.Env); v.Rank == automatic {
@@ -61,7 +62,7 @@ func (r *resolver) place() {
 			origin = from
 		}
 		*field = value
-		v.texts[name] = setting{strconv.Itoa(value), origin}
+		v.origins[name] = origin
 	}
 	ranksGiven := v.Ranks != automatic
 	fill("rank", &v.Rank, found.rank, found.rankFrom)
@@ -72,10 +73,10 @@ func (r *resolver) place() {
 	}
 	fill("local-ranks", &v.LocalRanks, min(local, v.Ranks), found.localFrom)
 	if v.Rank >= v.Ranks && !r.refused["rank"] && !r.refused["ranks"] && (v.Origin("rank").byUser() || v.Origin("ranks").byUser()) {
-		r.violate(byName["rank"], v.texts["rank"], fmt.Sprintf("below -ranks (%d)", v.Ranks))
+		r.refuse("rank", fmt.Sprintf("below -ranks (%d)", v.Ranks))
 	}
 	if v.LocalRanks > v.Ranks {
-		r.violate(byName["local-ranks"], v.texts["local-ranks"], fmt.Sprintf("at most -ranks (%d)", v.Ranks))
+		r.refuse("local-ranks", fmt.Sprintf("at most -ranks (%d)", v.Ranks))
 	}
 }
 
@@ -83,29 +84,26 @@ func (r *resolver) place() {
 func (r *resolver) check() {
 	v := r.v
 	if v.TensorParallel > v.GPUs {
-		r.violate(byName["tensor-parallel"], v.texts["tensor-parallel"], fmt.Sprintf("in 1…%d, the number of -num-gpus", v.GPUs))
+		r.refuse("tensor-parallel", fmt.Sprintf("in 1…%d, the number of -num-gpus", v.GPUs))
 	}
 	if total := float64(v.GPUBytes) / float64(GiB) * float64(v.GPUs); total > maxGPUGiB {
-		r.violate(byName["gpu-mem-gb"], v.texts["gpu-mem-gb"],
+		r.refuse("gpu-mem-gb",
 			fmt.Sprintf("at most %d GiB over all -num-gpus (%d)", maxGPUGiB, v.GPUs))
 	}
 	if v.PrefillOnly && v.DecodeOnly {
-		r.violate(byName["decode-only"], setting{"true", v.Origin("decode-only")},
+		r.refuse("decode-only",
 			fmt.Sprintf("false with -prefill-only (%s): they exclude each other", v.Origin("prefill-only")))
 	}
 	if v.ChunkSize%4096 != 0 {
-		r.violate(byName["chunk-size"], v.texts["chunk-size"], "a multiple of 4KiB")
-	}
-	if v.nonce != "random" {
-		v.Nonce = v.nonce
+		r.refuse("chunk-size", "a multiple of 4KiB")
 	}
 	if v.CacheDir != "" {
 		if err := r.in.CheckCacheDir(v.CacheDir); err != nil {
-			r.violate(byName["cache-dir"], v.texts["cache-dir"], "a directory that may be worked in ("+err.Error()+")")
+			r.refuse("cache-dir", "a directory that may be worked in ("+err.Error()+")")
 		}
 	}
 	if v.Layout != "entry" && v.Layout != "block" && r.in.Bench.Name != "" && r.in.Bench.Name != "BlockTrace" {
-		r.violate(byName["layout"], v.texts["layout"], "entry or block but for BlockTrace: the others are made of blocks of one size")
+		r.refuse("layout", "entry or block but for BlockTrace: the others are made of blocks of one size")
 	}
 	r.traceStart()
 	r.traceFiles("burst-trace-path")
@@ -129,23 +127,23 @@ func (r *resolver) traceStart() {
 	}
 	switch v.Bench.Name {
 	case "ShareGPT":
-		r.violate(byName["trace-start"], v.texts["trace-start"], "0s with ShareGPT, whose conversations have no times")
+		r.refuse("trace-start", "0s with ShareGPT, whose conversations have no times")
 	case "IOTraceReplay":
-		r.violate(byName["trace-start"], v.texts["trace-start"], "0s with IOTraceReplay: rows after it would read what rows before it wrote")
+		r.refuse("trace-start", "0s with IOTraceReplay: rows after it would read what rows before it wrote")
 	}
 }
 
 // traceFiles wants at least one file behind a trace path.
 func (r *resolver) traceFiles(name string) {
-	s := r.v.texts[name]
-	if s.text == "" {
+	text := r.v.Text(name)
+	if text == "" {
 		return
 	}
-	if _, err := os.Stat(s.text); err == nil {
+	if _, err := os.Stat(text); err == nil {
 		return
 	}
-	if files, err := filepath.Glob(s.text); err != nil || len(files) == 0 {
-		r.violate(byName[name], s, "a file, a directory or a glob that matches something")
+	if files, err := filepath.Glob(text); err != nil || len(files) == 0 {
+		r.refuse(name, "a file, a directory or a glob that matches something")
 	}
 }
 
@@ -200,4 +198,55 @@ func formatUpGiB(n int64) string {
 
 func formatRoughGiB(n int64) string {
 	return strconv.FormatFloat(float64(n)/float64(GiB), 'g', 4, 64)
+}
+
+// Simulated tells whether the run happens in virtual time, without storage.
+func (v *Values) Simulated() bool { return v.IOTraceLog != "" || v.SimulateDevice != "" }
+
+// simulation checks what a run in virtual time cannot have.
+func (r *resolver) simulation() {
+	v := r.v
+	if !v.Simulated() {
+		if v.IOTraceDeletes && !r.refused["io-trace-deletes"] {
+			r.refuse("io-trace-deletes", "false without -io-trace-log")
+		}
+		return
+	}
+	if v.Precondition {
+		r.refuse("precondition", "false with -io-trace-log and -simulate-device: nothing is written")
+	}
+	if v.ValidationTrace != "" && !r.refused["validation-trace"] {
+		r.refuse("validation-trace", "none with -io-trace-log and -simulate-device: a recorded run is compared with a real one")
+	}
+	if v.Layout != "entry" && v.Layout != "block" && !r.refused["layout"] {
+		r.refuse("layout", "entry or block with -io-trace-log and -simulate-device: there are no files, and every block is an operation of its own")
+	}
+	if strings.HasSuffix(v.IOTraceLog, ".gz") {
+		r.refuse("io-trace-log", "a name that ends in .zst, which is written compressed, or another, which is plain; gzip is only read")
+	}
+	if v.Bench.Load == LoadTrace && v.TraceSpeedup == 0 && v.RequestRate == 0 && v.ReplayCycles == 0 && v.MaxRequests == 0 {
+		r.refuse("replay-cycles", "at least 1 with -trace-speedup 0 in virtual time, where it would never end")
+	}
+}
+
+// autoscaling checks what an autoscaler cannot work with.
+func (r *resolver) autoscaling() {
+	v := r.v
+	if !v.Autoscaling || r.refused["enable-autoscaling"] {
+		return
+	}
+	refuse := func(required string) { r.refuse("enable-autoscaling", required) }
+	if mode, ok := v.Bench.all["autoscaler-mode"]; ok && mode != v.AutoscalerMode && !r.refused["autoscaler-mode"] {
+		r.refuse("autoscaler-mode", mode+" with "+v.Bench.Name+", which is named after it")
+	}
+	switch {
+	case v.Bench.Name != "" && v.Bench.Load != LoadUsers:
+		refuse("false with " + v.Bench.Name + ", which has no users")
+	case v.RequestRate > 0:
+		refuse("false with -request-rate: the rate does not depend on the users")
+	case v.MaxRequests > 0:
+		refuse("false with -max-requests: the load would end with the requests")
+	case v.IOTraceLog != "" && v.SimulateDevice == "":
+		refuse("false with -io-trace-log alone: infinitely fast storage has no limit; give -simulate-device")
+	}
 }

@@ -12,21 +12,19 @@ func (r *resolver) closed() {
 	if r.v.Division != Closed {
 		return
 	}
-	for i := range table {
-		p := &table[i]
-		s := r.v.texts[p.name]
-		if p.free || p.action || p.name == "config" || !s.origin.byUser() || r.refused[p.name] {
+	for _, p := range r.v.rows {
+		if p.has(free|action) || p.name == "config" || !r.v.Origin(p.name).byUser() || r.refused[p.name] {
 			continue
 		}
-		required, known := closedText(p, r.in.Bench)
-		if !known || s.text == required {
+		required, known := closedText(&p, r.in.Bench)
+		if !known || p.value.String() == required {
 			continue
 		}
 		shown := p.show(required)
-		if p.kind == kindSweep || p.kind == kindPath {
+		if _, ok := p.value.(path); ok || p.name == "sweep" {
 			shown = "absent"
 		}
-		r.violate(p, s, fmt.Sprintf("%s in the closed division%s", shown, optionNote(r.in.Bench)))
+		r.refuse(p.name, fmt.Sprintf("%s in the closed division%s", shown, optionNote(r.in.Bench)))
 	}
 }
 
@@ -47,8 +45,9 @@ func closedText(p *parameter, b Bench) (text string, known bool) {
 		}
 		text = p.def[Closed.index()]
 	}
-	v, err := p.parse(text, "/")
-	return v.text, err == nil
+	x := newValues("/").row(p.name).value
+	err := x.Set(text)
+	return x.String(), err == nil
 }
 
 func optionDecides(name string) bool {
@@ -77,13 +76,12 @@ func (v *Values) Differences() []Difference {
 		}
 		list = append(list, Difference{"benchmark", strings.Join(names, ", "), v.Bench.Name})
 	}
-	for i := range table {
-		p := &table[i]
-		if p.free || p.action || p.name == "sweep" || p.name == "config" {
+	for _, p := range v.rows {
+		if p.has(free|action) || p.name == "sweep" || p.name == "config" {
 			continue
 		}
-		if required, known := closedText(p, v.Bench); known && required != v.Text(p.name) {
-			list = append(list, Difference{p.name, p.show(required), p.show(v.Text(p.name))})
+		if required, known := closedText(&p, v.Bench); known && required != p.value.String() {
+			list = append(list, Difference{p.name, p.show(required), p.show(p.value.String())})
 		}
 	}
 	if !v.CPythonPopulation() && v.Bench.Load == LoadUsers {
@@ -102,6 +100,6 @@ func (v *Values) Differences() []Difference {
 // Comparable tells whether a parameter decides what a run measures: results in which it differs cannot be compared. Places
 // (directories, ranks), what is only shown, and Go's own flags are not, and neither is a name that is no parameter.
 func Comparable(name string) bool {
-	p := byName[name]
-	return p != nil && !p.action && !p.place && !p.goFlag
+	p := find(name)
+	return p != nil && !p.has(action|place|goFlag)
 }

@@ -115,7 +115,7 @@ func (c *configFile) unknown(n *yaml.Node, section string, known []string) {
 		where = "in section " + section
 	}
 	best, _ := nearest(n.Value, known)
-	if section == "" && byName[n.Value] != nil && byName[n.Value].inFile() {
+	if section == "" && find(n.Value) != nil && find(n.Value).inFile() {
 		best = sectionParameters + ": " + n.Value // right name, wrong place
 	}
 	if section == sectionParameters {
@@ -179,7 +179,7 @@ func (c *configFile) parameterSection(n *yaml.Node) {
 	}
 	for _, pair := range pairs {
 		name := pair.key.Value
-		p := byName[name]
+		p := find(name)
 		if p == nil || !p.inFile() {
 			c.unknown(pair.key, sectionParameters, schemaChildren[sectionParameters])
 			continue

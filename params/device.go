@@ -143,32 +143,3 @@ func (v *Values) SimulatedDevice() (d Device, ok bool) {
 	d, err := ParseDevice(v.SimulateDevice)
 	return d, err == nil
 }
-
-// Simulated tells whether the run happens in virtual time, without storage.
-func (v *Values) Simulated() bool { return v.IOTraceLog != "" || v.SimulateDevice != "" }
-
-// simulation checks what a run in virtual time cannot have.
-func (r *resolver) simulation() {
-	v := r.v
-	if !v.Simulated() {
-		if v.IOTraceDeletes && !r.refused["io-trace-deletes"] {
-			r.violate(byName["io-trace-deletes"], v.texts["io-trace-deletes"], "false without -io-trace-log")
-		}
-		return
-	}
-	if v.Precondition {
-		r.violate(byName["precondition"], v.texts["precondition"], "false with -io-trace-log and -simulate-device: nothing is written")
-	}
-	if v.ValidationTrace != "" && !r.refused["validation-trace"] {
-		r.violate(byName["validation-trace"], v.texts["validation-trace"], "none with -io-trace-log and -simulate-device: a recorded run is compared with a real one")
-	}
-	if v.Layout != "entry" && v.Layout != "block" && !r.refused["layout"] {
-		r.violate(byName["layout"], v.texts["layout"], "entry or block with -io-trace-log and -simulate-device: there are no files, and every block is an operation of its own")
-	}
-	if strings.HasSuffix(v.IOTraceLog, ".gz") {
-		r.violate(byName["io-trace-log"], v.texts["io-trace-log"], "a name that ends in .zst, which is written compressed, or another, which is plain; gzip is only read")
-	}
-	if v.Bench.Load == LoadTrace && v.TraceSpeedup == 0 && v.RequestRate == 0 && v.ReplayCycles == 0 && v.MaxRequests == 0 {
-		r.violate(byName["replay-cycles"], v.texts["replay-cycles"], "at least 1 with -trace-speedup 0 in virtual time, where it would never end")
-	}
-}

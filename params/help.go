@@ -21,9 +21,8 @@ func (v *Values) WriteHelp(w io.Writer) error {
 	fmt.Fprint(out, "\n\n")
 	tab := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "parameter\tvalue\tfrom\tdefault\tmeaning")
-	for i := range table {
-		p := &table[i]
-		if p.action {
+	for _, p := range v.rows {
+		if p.has(action) {
 			continue
 		}
 		def := p.show(p.def[v.Division.index()])

@@ -1,267 +1,314 @@
 package params
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// kind says how a parameter's text is read.
-type kind uint8
+// The kinds of parameters: each is a flag.Value on a field of Values. Set reads any spelling and refuses what is outside of the
+// limits, with an error that completes the sentence "must be …"; it then leaves the field as it was. String is the canonical
+// spelling of the field, which is what is printed, compared and recorded, and which Set reads back to the same value.
 
-const (
-	kindString kind = iota
-	kindBool
-	kindInt
-	kindFloat
-	kindEnum
-	kindSize     // bytes, limits in bytes
-	kindGiB      // bytes given as GiB, limits in GiB
-	kindDuration // limits in seconds
-	kindWindow   // 30s or 500x, limits in seconds
-	kindAuto     // a whole number or auto (-1 until the launcher is asked)
-	kindPath     // relative to the directory in which the command was typed
-	kindCacheDir // a path that must not be a bucket
-	kindModel    // a model key or a path
-	kindNonce    // random, or up to 32 hex digits
-	kindSweep    // key=a,b,c
-	kindDevice   // a simulated drive, empty or key=value pairs
-	kindLayout   // an enum, or packed=N with N in the limits
-)
+// boolean is true or false.
+type boolean struct{ to *bool }
 
-// automatic is what kindAuto holds before the launcher is asked.
+func (b boolean) String() string { return strconv.FormatBool(*b.to) }
+
+func (b boolean) Set(text string) error {
+	x, err := strconv.ParseBool(text)
+	if err != nil {
+		return errors.New("true or false")
+	}
+	*b.to = x
+	return nil
+}
+
+// whole is a whole number.
+type whole[T int | int64] struct {
+	to       *T
+	min, max int64
+}
+
+func (w whole[T]) String() string { return strconv.FormatInt(int64(*w.to), 10) }
+
+func (w whole[T]) Set(text string) error {
+	x, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || x < w.min || x > w.max {
+		return errors.New("a whole number" + within(w.min, w.max, math.MaxInt64, formatInt, ""))
+	}
+	*w.to = T(x)
+	return nil
+}
+
+// auto is a whole number, or left to whoever knows: the workers, the launcher.
+type auto struct{ whole[int] }
+
+// automatic is what the field of an auto holds until it is known.
 const automatic = -1
 
-// parsed is one value in all the forms that a field may want.
-type parsed struct {
-	flag   bool
-	int    int64
-	float  float64
-	length time.Duration
-	window Window
-	text   string // canonical: what is printed, compared and recorded
+func (a auto) String() string {
+	if *a.to == automatic {
+		return "auto"
+	}
+	return a.whole.String()
 }
 
-// parse reads text and checks it against the limits. The error completes the sentence "must be …".
-func (p *parameter) parse(text, base string) (parsed, error) {
-	v, err := p.read(text, base)
+func (a auto) Set(text string) error {
+	if text == "auto" {
+		*a.to = automatic
+		return nil
+	}
+	if err := a.whole.Set(text); err != nil {
+		return fmt.Errorf("auto or %w", err)
+	}
+	return nil
+}
+
+// number is any finite number.
+type number struct {
+	to       *float64
+	min, max float64
+}
+
+func (n number) String() string { return formatFloat(*n.to) }
+
+func (n number) Set(text string) error {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) || x < n.min || x > n.max {
+		return errors.New("a number" + within(n.min, n.max, unbounded, formatFloat, ""))
+	}
+	*n.to = x
+	return nil
+}
+
+// gib is a size that counts GiB when no unit is given, up to max GiB.
+type gib struct {
+	to  *int64
+	max float64
+}
+
+func (g gib) String() string { return formatGiB(*g.to) }
+
+func (g gib) Set(text string) error {
+	x, err := ParseSize(text, GiB)
 	if err != nil {
-		return v, err
+		return err
 	}
-	if x, limited := p.measure(v); limited && (x < p.min || x > p.max) {
-		return v, errors.New(p.rule())
+	if in := float64(x) / float64(GiB); in < 0 || in > g.max {
+		return errors.New("a size" + within(0, g.max, unbounded, formatFloat, " GiB"))
 	}
-	return v, nil
+	*g.to = x
+	return nil
 }
 
-func (p *parameter) read(text, base string) (parsed, error) {
-	v := parsed{text: text}
-	var err error
-	switch p.kind {
-	case kindBool:
-		if v.flag, err = strconv.ParseBool(text); err != nil {
-			return v, errors.New("true or false")
-		}
-		v.text = strconv.FormatBool(v.flag)
-	case kindInt, kindAuto:
-		if p.kind == kindAuto && text == "auto" {
-			v.int = automatic
-			return v, nil
-		}
-		if v.int, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return v, errors.New(p.rule())
-		}
-		v.text = strconv.FormatInt(v.int, 10)
-	case kindFloat:
-		v.float, err = strconv.ParseFloat(text, 64)
-		if err != nil || math.IsNaN(v.float) || math.IsInf(v.float, 0) {
-			return v, errors.New(p.rule())
-		}
-		v.text = strconv.FormatFloat(v.float, 'f', -1, 64)
-	case kindEnum:
-		return p.readEnum(text)
-	case kindLayout:
-		if count, ok := strings.CutPrefix(text, packedPrefix); ok {
-			n, err := strconv.Atoi(count)
-			if err != nil || float64(n) < p.min || float64(n) > p.max {
-				return v, errors.New(p.rule())
-			}
-			v.text = packedPrefix + strconv.Itoa(n)
-			return v, nil
-		}
-		return p.readEnum(text)
-	case kindSize:
-		if v.int, err = ParseSize(text, 1); err != nil {
-			return v, err
-		}
-		v.text = FormatSize(v.int)
-	case kindGiB:
-		if v.int, err = ParseSize(text, GiB); err != nil {
-			return v, err
-		}
-		v.text = formatGiB(v.int)
-	case kindDuration:
-		if v.length, err = parseDuration(text); err != nil {
-			return v, err
-		}
-		v.text = formatDuration(v.length)
-	case kindWindow:
-		return readWindow(text)
-	case kindPath:
-		v.text = absolute(text, base)
-	case kindCacheDir:
-		if scheme, _, ok := strings.Cut(text, "://"); ok {
-			return v, fmt.Errorf("a directory (object storage, %s://, is not in this version)", scheme)
-		}
-		v.text = absolute(text, base)
-	case kindNonce:
-		return readNonce(text)
-	case kindDevice:
-		if text == "" {
-			return v, nil
-		}
-		d, err := ParseDevice(text)
-		if err != nil {
-			return v, err
-		}
-		v.text = d.String()
-	}
-	return v, nil
+// size is a size in bytes.
+type size struct {
+	to       *int64
+	min, max int64
 }
 
-func (p *parameter) readEnum(text string) (parsed, error) {
-	for _, c := range p.choices {
-		if text == c {
-			return parsed{text: c}, nil
-		}
+func (s size) String() string { return FormatSize(*s.to) }
+
+func (s size) Set(text string) error {
+	x, err := ParseSize(text, 1)
+	if err != nil {
+		return err
 	}
-	if why, ok := p.refused[text]; ok {
-		return parsed{}, errors.New(why)
+	if x < s.min || x > s.max {
+		return errors.New("a size" + within(s.min, s.max, math.MaxInt64, FormatSize, ""))
 	}
-	return parsed{}, errors.New(p.rule() + suggestion(text, p.choices))
+	*s.to = x
+	return nil
 }
 
-// readWindow reads what the testing package accepts for -test.benchtime.
-func readWindow(text string) (parsed, error) {
-	v := parsed{text: text}
+// span is a time with its unit.
+type span struct {
+	to       *time.Duration
+	min, max time.Duration
+}
+
+func (s span) String() string { return formatDuration(*s.to) }
+
+func (s span) Set(text string) error {
+	x, err := parseDuration(text)
+	if err != nil {
+		return err
+	}
+	if x < s.min || x > s.max {
+		seconds := func(d time.Duration) string { return formatFloat(d.Seconds()) + "s" }
+		return errors.New("a time" + within(s.min, s.max, math.MaxInt64, seconds, ""))
+	}
+	*s.to = x
+	return nil
+}
+
+// within names limits; a max of open is none.
+func within[T cmp.Ordered](low, high, open T, format func(T) string, unit string) string {
+	if high == open {
+		return " of at least " + format(low) + unit
+	}
+	return " in " + format(low) + "…" + format(high) + unit
+}
+
+func formatInt(n int64) string     { return strconv.FormatInt(n, 10) }
+func formatFloat(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
+// window is what the testing package takes for -test.benchtime: 30s or 500x.
+type window struct{ to *Window }
+
+func (w window) String() string {
+	if w.to.Completions > 0 {
+		return strconv.FormatInt(w.to.Completions, 10) + "x"
+	}
+	return formatDuration(w.to.Length)
+}
+
+func (w window) Set(text string) error {
 	if n, ok := strings.CutSuffix(text, "x"); ok {
 		count, err := strconv.ParseInt(n, 10, 64)
 		if err != nil || count < 1 {
-			return v, errors.New("a time such as 30s or a number of requests such as 500x, at least 1x")
+			return errors.New("a time such as 30s or a number of requests such as 500x, at least 1x")
 		}
-		v.window.Completions = count
-		v.text = strconv.FormatInt(count, 10) + "x"
-		return v, nil
+		*w.to = Window{Completions: count}
+		return nil
 	}
 	length, err := parseDuration(text)
-	if err != nil {
-		return v, errors.New("a time such as 30s or a number of requests such as 500x")
+	switch {
+	case err != nil:
+		return errors.New("a time such as 30s or a number of requests such as 500x")
+	case length <= 0 || length > day:
+		return errors.New("more than 0s and at most 24h")
 	}
-	if length <= 0 || length > 24*time.Hour {
-		return v, errors.New("more than 0s and at most 24h")
-	}
-	v.window.Length = length
-	v.text = formatDuration(length)
-	return v, nil
+	*w.to = Window{Length: length}
+	return nil
 }
 
-func readNonce(text string) (parsed, error) {
-	v := parsed{text: "random"}
+// choice is one of a few words. Those in refused exist elsewhere but not here; it says what must be given instead.
+type choice[T ~string] struct {
+	to      *T
+	of      []string
+	refused map[string]string
+}
+
+func oneOf[T ~string](to *T, of ...string) choice[T] { return choice[T]{to: to, of: of} }
+
+func (c choice[T]) String() string { return string(*c.to) }
+
+func (c choice[T]) Set(text string) error {
+	if slices.Contains(c.of, text) {
+		*c.to = T(text)
+		return nil
+	}
+	if why, ok := c.refused[text]; ok {
+		return errors.New(why)
+	}
+	return errors.New("one of " + strings.Join(c.of, ", ") + suggestion(text, c.of))
+}
+
+// layout is a choice, or packed=N.
+type layout struct{ to *string }
+
+var layouts = []string{"entry", "block", "slots", "lmcache"}
+
+// packedPrefix begins the layout of several blocks per file, minPacked…maxPacked of them.
+const (
+	packedPrefix         = "packed="
+	minPacked, maxPacked = 2, 1024
+)
+
+func (l layout) String() string { return *l.to }
+
+func (l layout) Set(text string) error {
+	rule := fmt.Sprintf("one of %s or packed=N with N in %d…%d", strings.Join(layouts, ", "), minPacked, maxPacked)
+	if count, ok := strings.CutPrefix(text, packedPrefix); ok {
+		n, err := strconv.Atoi(count)
+		if err != nil || n < minPacked || n > maxPacked {
+			return errors.New(rule)
+		}
+		text = packedPrefix + strconv.Itoa(n)
+	} else if !slices.Contains(layouts, text) {
+		return errors.New(rule + suggestion(text, layouts))
+	}
+	*l.to = text
+	return nil
+}
+
+// path means the directory in which the command was typed when it is relative. Empty is none.
+type path struct {
+	to   *string
+	base string
+}
+
+func (p path) String() string { return *p.to }
+
+func (p path) Set(text string) error {
+	if text != "" && !filepath.IsAbs(text) {
+		text = filepath.Join(p.base, text)
+	}
+	*p.to = text
+	return nil
+}
+
+// directory is a path that is no bucket.
+type directory struct{ path }
+
+func (d directory) Set(text string) error {
+	if scheme, _, ok := strings.Cut(text, "://"); ok {
+		return fmt.Errorf("a directory (object storage, %s://, is not in this version)", scheme)
+	}
+	return d.path.Set(text)
+}
+
+// word is a model's name: what it means is found out when everything else is known.
+type word struct{ to *string }
+
+func (w word) String() string { return *w.to }
+
+func (w word) Set(text string) error {
+	*w.to = text
+	return nil
+}
+
+// nonce is random, which the field holds as empty, or up to 32 hexadecimal digits, which it holds all.
+type nonce struct{ to *string }
+
+func (n nonce) String() string { return cmp.Or(*n.to, "random") }
+
+func (n nonce) Set(text string) error {
 	if text == "random" {
-		return v, nil
+		*n.to = ""
+		return nil
 	}
 	const digits = 32
-	if len(text) > digits || text == "" {
-		return v, errors.New("random, or 1 to 32 hexadecimal digits")
+	full := strings.ToLower(strings.Repeat("0", max(0, digits-len(text))) + text)
+	if _, err := hex.DecodeString(full); err != nil || text == "" || len(text) > digits {
+		return errors.New("random, or 1 to 32 hexadecimal digits")
 	}
-	v.text = strings.ToLower(strings.Repeat("0", digits-len(text)) + text)
-	if _, err := hex.DecodeString(v.text); err != nil {
-		return v, errors.New("random, or 1 to 32 hexadecimal digits")
-	}
-	return v, nil
+	*n.to = full
+	return nil
 }
 
-// absolute resolves a path against the directory in which the command was typed. Empty stays empty: not given.
-func absolute(path, base string) string {
-	if path == "" || filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(base, path)
-}
+// device is a simulated drive, or empty; the field holds its canonical text.
+type device struct{ to *string }
 
-// measure is the number that min and max bound.
-func (p *parameter) measure(v parsed) (x float64, limited bool) {
-	switch p.kind {
-	case kindInt, kindSize:
-		return float64(v.int), true
-	case kindAuto:
-		return float64(v.int), v.int != automatic || v.text != "auto"
-	case kindGiB:
-		return float64(v.int) / float64(GiB), true
-	case kindFloat:
-		return v.float, true
-	case kindDuration:
-		return v.length.Seconds(), true
-	}
-	return 0, false
-}
+func (d device) String() string { return *d.to }
 
-// rule says what a value must be, to be put after "must be".
-func (p *parameter) rule() string {
-	number := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
-	switch p.kind {
-	case kindBool:
-		return "true or false"
-	case kindInt:
-		return "a whole number" + p.limits(number, "")
-	case kindAuto:
-		return "auto or a whole number" + p.limits(number, "")
-	case kindFloat:
-		return "a number" + p.limits(number, "")
-	case kindGiB:
-		return "a size" + p.limits(number, " GiB")
-	case kindSize:
-		return "a size" + p.limits(func(x float64) string { return FormatSize(int64(x)) }, "")
-	case kindDuration:
-		return "a time" + p.limits(func(x float64) string { return number(x) + "s" }, "")
-	case kindEnum:
-		return "one of " + strings.Join(p.choices, ", ")
-	case kindLayout:
-		return "one of " + strings.Join(p.choices, ", ") + " or packed=N with N" + p.limits(number, "")
+func (d device) Set(text string) error {
+	if text != "" {
+		model, err := ParseDevice(text)
+		if err != nil {
+			return err
+		}
+		text = model.String()
 	}
-	return "text"
-}
-
-func (p *parameter) limits(format func(float64) string, unit string) string {
-	if math.IsInf(p.max, 1) {
-		return " of at least " + format(p.min) + unit
-	}
-	return " in " + format(p.min) + "…" + format(p.max) + unit
-}
-
-// store puts the value into its field.
-func (p *parameter) store(v parsed, values *Values) {
-	switch field := p.field(values).(type) {
-	case *bool:
-		*field = v.flag
-	case *int:
-		*field = int(v.int)
-	case *int64:
-		*field = v.int
-	case *float64:
-		*field = v.float
-	case *time.Duration:
-		*field = v.length
-	case *Window:
-		*field = v.window
-	case *string:
-		*field = v.text
-	case *Division:
-		*field = Division(v.text)
-	}
+	*d.to = text
+	return nil
 }

@@ -23,16 +23,16 @@ var launchers = []launcher{
 	{name: "Slurm", rank: "SLURM_PROCID", size: "SLURM_NTASKS", local: "SLURM_TASKS_PER_NODE", localSize: slurmLocal},
 }
 
-// place is this process among its fellows.
-type place struct {
+// membership is this process among its fellows.
+type membership struct {
 	rank, ranks, local             int
 	rankFrom, ranksFrom, localFrom Origin
 	found                          bool
 }
 
 // findPlace asks the launchers' variables. Without any the process is rank 0 of 1.
-func findPlace(env lookup) (place, Violations) {
-	p := place{ranks: 1, local: 1}
+func findPlace(env lookup) (membership, Violations) {
+	p := membership{ranks: 1, local: 1}
 	for _, l := range launchers {
 		text, ok := env(l.rank)
 		if !ok || text == "" {
@@ -43,7 +43,7 @@ func findPlace(env lookup) (place, Violations) {
 	return p, nil
 }
 
-func (l launcher) read(rank string, env lookup) (place, Violations) {
+func (l launcher) read(rank string, env lookup) (membership, Violations) {
 	var bad Violations
 	number := func(name, text, required string, least int) int {
 		n, err := strconv.Atoi(text)
@@ -54,13 +54,13 @@ func (l launcher) read(rank string, env lookup) (place, Violations) {
 		return n
 	}
 	at := func(name string) Origin { return Origin{FromLauncher, name} }
-	p := place{found: true, rankFrom: at(l.rank), ranksFrom: at(l.size), localFrom: at(l.local)}
+	p := membership{found: true, rankFrom: at(l.rank), ranksFrom: at(l.size), localFrom: at(l.local)}
 	p.rank = number(l.rank, rank, "a whole number of at least 0 ("+l.name+" sets it; -rank overrides it)", 0)
 	size, ok := env(l.size)
 	if !ok || size == "" {
 		bad = append(bad, Violation{Name: l.size, Text: fmt.Sprintf(
 			"%s: must be set when %s is: give -rank and -ranks, or start under %s", l.size, l.rank, l.name)})
-		return place{ranks: 1, local: 1}, bad
+		return membership{ranks: 1, local: 1}, bad
 	}
 	p.ranks = number(l.size, size, "a whole number of at least 1", 1)
 	if len(bad) == 0 && p.rank >= p.ranks {

@@ -3,6 +3,7 @@ package params
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -35,7 +36,7 @@ func (c *configFile) model(key, n *yaml.Node) {
 	problems := len(c.bad)
 	for _, p := range pairs {
 		name := p.key.Value
-		if !contains(modelKeys, name) {
+		if !slices.Contains(modelKeys, name) {
 			c.unknown(p.key, section, modelKeys)
 			continue
 		}

@@ -1,10 +1,11 @@
 package params
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -53,8 +54,8 @@ func (s *Set) resolve(in Inputs) (*Values, Violations) {
 	if in.CheckCacheDir == nil {
 		in.CheckCacheDir = func(string) error { return nil }
 	}
-	r := &resolver{set: s, in: in, file: &configFile{},
-		v: &Values{Bench: in.Bench, texts: make(map[string]setting, len(table))}}
+	r := &resolver{set: s, in: in, file: &configFile{}, v: newValues(in.Base), refused: make(map[string]bool)}
+	r.v.Bench = in.Bench
 	r.run()
 	return r.v, r.bad
 }
@@ -71,19 +72,24 @@ type resolver struct {
 }
 
 func (r *resolver) run() {
-	r.refused = make(map[string]bool)
-	r.loadFile()
-	r.decide(byName["division"])
-	if r.v.ConfigFile != "" && r.v.Division == Closed {
+	// The YAML file comes before anything else, because it may hold the division.
+	if r.decide("config"); r.v.ConfigFile != "" {
+		r.file = readConfig(r.v.ConfigFile)
+	}
+	if r.decide("division"); r.v.ConfigFile != "" && r.v.Division == Closed {
 		// The file's contents do not matter any more: messages about them would only hide this one.
-		r.violate(byName["config"], setting{r.v.ConfigFile, r.v.Origin("config")}, "absent: the closed division takes no configuration file")
+		r.refuse("config", "absent: the closed division takes no configuration file")
 		r.file = &configFile{}
 	}
 	r.bad = append(r.bad, r.file.bad...)
 	r.bench = r.in.Bench.settings(r.v.Division)
-	for i := range table {
-		if p := &table[i]; p.name != "division" && p.name != "config" {
-			r.decide(p)
+	for _, p := range r.v.rows {
+		switch p.name {
+		case "config", "division":
+		case "sweep":
+			r.sweep()
+		default:
+			r.decide(p.name)
 		}
 	}
 	r.profile()
@@ -94,62 +100,62 @@ func (r *resolver) run() {
 	r.closed()
 }
 
-// loadFile finds the YAML file before anything else, because it may hold the division.
-func (r *resolver) loadFile() {
-	p := byName["config"]
-	r.decide(p)
-	if r.v.ConfigFile != "" {
-		r.file = readConfig(r.v.ConfigFile)
+// decide takes the strongest layer. A text that cannot be read is reported and the next layer is taken, so that checks of
+// other parameters against this one still make sense.
+func (r *resolver) decide(name string) {
+	p := r.v.row(name)
+	for _, s := range r.layers(p) {
+		if err := p.value.Set(s.text); err != nil {
+			r.refused[name] = true
+			r.violate(name, s, err.Error())
+			continue
+		}
+		r.v.origins[name] = s.origin
+		return
 	}
 }
 
 // layers lists what was given for a parameter, strongest first. The division's default is always there.
 func (r *resolver) layers(p *parameter) []setting {
 	var list []setting
-	if p.goFlag {
-		return append(list, r.goFlag(p)...)
-	}
-	if text, ok := r.in.Combination.find(p.name); ok {
-		list = append(list, setting{text, Origin{Kind: FromSweep}})
-	}
-	if texts := r.set.given[p.name]; len(texts) > 0 {
-		list = append(list, setting{texts[len(texts)-1], Origin{Kind: FromFlag}})
-	}
-	if !p.action {
-		if text, ok := r.in.Env(EnvName(p.name)); ok && text != "" {
-			list = append(list, setting{text, Origin{FromEnvironment, EnvName(p.name)}})
+	add := func(text string, ok bool, kind OriginKind, where string) {
+		if ok {
+			list = append(list, setting{text, Origin{kind, where}})
 		}
 	}
-	if s, ok := r.file.parameters[p.name]; ok {
-		list = append(list, s)
-	}
-	if text, ok := r.bench[p.name]; ok {
-		list = append(list, setting{text, Origin{FromBenchmark, r.in.Bench.Name}})
+	switch {
+	case p.name == "benchtime":
+		add(r.in.BenchTime, r.in.BenchTime != "", FromFlag, "")
+	case p.name == "count":
+		add(strconv.Itoa(r.in.Count), r.in.Count != 0, FromFlag, "")
+	default:
+		text, ok := r.in.Combination.find(p.name)
+		add(text, ok, FromSweep, "")
+		texts := r.set.given[p.name]
+		add(strings.Join(texts[max(0, len(texts)-1):], ""), len(texts) > 0, FromFlag, "")
+		text, ok = r.environment(p)
+		add(text, ok, FromEnvironment, EnvName(p.name))
+		if s, ok := r.file.parameters[p.name]; ok {
+			list = append(list, s)
+		}
+		text, ok = r.bench[p.name]
+		add(text, ok, FromBenchmark, r.in.Bench.Name)
 	}
 	return append(list, r.fallback(p))
 }
 
-// goFlag lists the layers of a parameter that belongs to the testing package.
-func (r *resolver) goFlag(p *parameter) []setting {
-	list := []setting{r.fallback(p)}
-	given := r.in.BenchTime
-	if p.name == "count" && r.in.Count != 0 {
-		given = strconv.Itoa(r.in.Count)
-	} else if p.name == "count" {
-		given = ""
+// environment is a parameter's variable; an empty one counts as not set.
+func (r *resolver) environment(p *parameter) (text string, ok bool) {
+	if p.has(action) {
+		return "", false
 	}
-	if given != "" {
-		list = slices.Insert(list, 0, setting{given, Origin{Kind: FromFlag}})
-	}
-	return list
+	text, ok = r.in.Env(EnvName(p.name))
+	return text, ok && text != ""
 }
 
 // fallback is the division's default.
 func (r *resolver) fallback(p *parameter) setting {
-	d := r.v.Division
-	if d == "" {
-		d = Quick // while the division itself is being decided
-	}
+	d := cmp.Or(r.v.Division, Quick) // none while the division itself is being decided
 	origin := Origin{Kind: FromDefault}
 	if p.def != same(p.def[0]) {
 		origin = Origin{FromDivision, string(d)}
@@ -157,54 +163,39 @@ func (r *resolver) fallback(p *parameter) setting {
 	return setting{p.def[d.index()], origin}
 }
 
-// decide takes the strongest layer. A text that cannot be read is reported and the next layer is taken, so that checks of
-// other parameters against this one still make sense.
-func (r *resolver) decide(p *parameter) {
-	if p.kind == kindSweep {
-		r.sweep(p)
-		return
-	}
-	for _, s := range r.layers(p) {
-		v, err := p.parse(s.text, r.in.Base)
-		if err != nil {
-			r.refused[p.name] = true
-			r.violate(p, s, err.Error())
-			continue
-		}
-		p.store(v, r.v)
-		r.v.texts[p.name] = setting{v.text, s.origin}
-		return
-	}
-}
-
 // sweep takes all sweeps of the strongest layer that has any.
-func (r *resolver) sweep(p *parameter) {
-	var texts []setting
-	for _, text := range r.set.given[p.name] {
-		texts = append(texts, setting{text, Origin{Kind: FromFlag}})
-	}
-	if text, ok := r.in.Env(EnvName(p.name)); ok && text != "" && len(texts) == 0 {
+func (r *resolver) sweep() {
+	p := r.v.row("sweep")
+	texts := r.file.sweeps
+	if text, ok := r.environment(p); ok {
+		texts = nil
 		for _, one := range splitSweeps(text) {
 			texts = append(texts, setting{one, Origin{FromEnvironment, EnvName(p.name)}})
 		}
 	}
-	if len(texts) == 0 {
-		texts = r.file.sweeps
-	}
-	r.v.Sweep = parseSweep(texts, r.in.Base, func(s setting, required string) { r.violate(p, s, required) })
-	s := r.fallback(p)
-	for i, t := range texts {
-		if i > 0 {
-			s.text += " "
+	if given := r.set.given[p.name]; len(given) > 0 {
+		texts = nil
+		for _, text := range given {
+			texts = append(texts, setting{text, Origin{Kind: FromFlag}})
 		}
-		s = setting{s.text + t.text, t.origin}
 	}
-	r.v.texts[p.name] = s
+	r.v.Sweep = parseSweep(texts, r.in.Base, func(s setting, required string) { r.violate(p.name, s, required) })
+	all := make([]string, len(texts))
+	for i, t := range texts {
+		all[i] = t.text
+		r.v.origins[p.name] = t.origin
+	}
+	r.v.sweep = strings.Join(all, " ")
 }
 
-// violate reports a parameter; required completes "must be …".
-func (r *resolver) violate(p *parameter, s setting, required string) {
-	r.bad = append(r.bad, Violation{Name: "-" + p.name, Required: required, Given: s.text, Origin: s.origin})
+// violate reports what was given for a parameter; required completes "must be …".
+func (r *resolver) violate(name string, given setting, required string) {
+	r.bad = append(r.bad, Violation{Name: "-" + name, Required: required, Given: given.text, Origin: given.origin})
+}
+
+// refuse reports the value in force.
+func (r *resolver) refuse(name, required string) {
+	r.violate(name, setting{r.v.Text(name), r.v.Origin(name)}, required)
 }
 
 // results fills in the default results directory.
@@ -217,7 +208,4 @@ func (r *resolver) results() {
 		stamp = fmt.Sprintf("%s-%d", r.in.Start.Format("20060102-150405"), r.in.PID)
 	}
 	r.v.ResultsDir = filepath.Join(r.in.Base, "kvbench-results", stamp)
-	s := r.v.texts["results-dir"]
-	s.text = r.v.ResultsDir
-	r.v.texts["results-dir"] = s
 }

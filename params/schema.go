@@ -2,6 +2,7 @@ package params
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -100,7 +101,7 @@ func buildSchema() []yamlKey {
 		at := "user_templates." + t.Name + "."
 		add(at+"context_range", keyIntPair, 1, big, func(d *profileDraft, v keyValue) { d.template(t.Name).Context = v.intPair() })
 		add(at+"generation_range", keyIntPair, 1, big, func(d *profileDraft, v keyValue) { d.template(t.Name).Generate = v.intPair() })
-		add(at+"think_time_range", keyNumberPair, 0, daySeconds, func(d *profileDraft, v keyValue) { d.template(t.Name).Think = v.numberPair() })
+		add(at+"think_time_range", keyNumberPair, 0, day.Seconds(), func(d *profileDraft, v keyValue) { d.template(t.Name).Think = v.numberPair() })
 	}
 	for _, mode := range []string{"none", "fast", "realistic"} {
 		add("generation_timing."+mode, keyNumber, 0, 3600, func(d *profileDraft, v keyValue) {
@@ -162,7 +163,7 @@ const (
 var schemaIndex, schemaChildren = func() (map[string]*yamlKey, map[string][]string) {
 	index, children := make(map[string]*yamlKey), make(map[string][]string)
 	enter := func(section, child string) {
-		if !contains(children[section], child) {
+		if !slices.Contains(children[section], child) {
 			children[section] = append(children[section], child)
 		}
 	}
@@ -175,8 +176,8 @@ var schemaIndex, schemaChildren = func() (map[string]*yamlKey, map[string][]stri
 	}
 	enter("", sectionModels)
 	enter("", sectionParameters)
-	for i := range table {
-		if p := &table[i]; p.inFile() {
+	for _, p := range rows {
+		if p.inFile() {
 			enter(sectionParameters, p.name)
 		}
 	}
@@ -185,9 +186,6 @@ var schemaIndex, schemaChildren = func() (map[string]*yamlKey, map[string][]stri
 	}
 	return index, children
 }()
-
-// inFile tells whether a parameter may stand in the section parameters.
-func (p *parameter) inFile() bool { return !p.goFlag && !p.action && p.name != "config" }
 
 // Note says what one key of the YAML file did.
 type Note struct {

@@ -22,8 +22,8 @@ type Set struct {
 // Register defines the flags on fs. Call it before fs is parsed.
 func Register(fs *flag.FlagSet) *Set {
 	s := &Set{given: make(map[string][]string)}
-	for i := range table {
-		if p := &table[i]; !p.goFlag {
+	for i := range rows {
+		if p := &rows[i]; !p.has(goFlag) {
 			fs.Var(&flagText{s, p}, p.name, p.usage())
 		}
 	}
@@ -45,7 +45,7 @@ func (p *parameter) usage() string {
 	var b strings.Builder
 	b.WriteString(p.help)
 	switch {
-	case p.action || p.show(p.def[0]) == "":
+	case p.has(action) || p.show(p.def[0]) == "":
 	case p.def == same(p.def[0]):
 		b.WriteString(" (default " + p.show(p.def[0]) + ")")
 	default:
@@ -82,4 +82,7 @@ func (f *flagText) Set(text string) error {
 }
 
 // IsBoolFlag lets -precondition stand for -precondition=true.
-func (f *flagText) IsBoolFlag() bool { return f.p.kind == kindBool }
+func (f *flagText) IsBoolFlag() bool {
+	_, ok := f.p.value.(boolean)
+	return ok
+}

@@ -2,6 +2,7 @@ package params
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -66,12 +67,12 @@ func parseSweep(texts []setting, base string, bad func(s setting, required strin
 			bad(s, "key=a,b,c")
 			continue
 		}
-		p := byName[key]
+		p := find(key)
 		switch {
 		case p == nil:
 			bad(s, fmt.Sprintf("a sweep of a parameter (%q is unknown%s)", key, suggestion(key, sweepable())))
 			continue
-		case p.noSweep:
+		case p.has(unswept):
 			bad(s, fmt.Sprintf("a sweep of another parameter (%s cannot be swept)", key))
 			continue
 		case seen[key]:
@@ -81,16 +82,16 @@ func parseSweep(texts []setting, base string, bad func(s setting, required strin
 		seen[key] = true
 		axis := Axis{Key: key}
 		for text := range strings.SplitSeq(list, ",") {
-			v, err := p.parse(strings.TrimSpace(text), base)
-			if err != nil {
+			x := newValues(base).row(key).value
+			if err := x.Set(strings.TrimSpace(text)); err != nil {
 				bad(s, fmt.Sprintf("a sweep of values that %s can take (%q must be %v)", key, text, err))
 				continue
 			}
-			if contains(axis.Values, v.text) {
-				bad(s, fmt.Sprintf("a sweep of different values (%s is there twice)", v.text))
+			if slices.Contains(axis.Values, x.String()) {
+				bad(s, fmt.Sprintf("a sweep of different values (%s is there twice)", x.String()))
 				continue
 			}
-			axis.Values = append(axis.Values, v.text)
+			axis.Values = append(axis.Values, x.String())
 		}
 		if total *= max(1, len(axis.Values)); total > maxCombinations {
 			bad(s, fmt.Sprintf("at most %d combinations in all sweeps together", maxCombinations))
@@ -101,20 +102,11 @@ func parseSweep(texts []setting, base string, bad func(s setting, required strin
 	return axes
 }
 
-func contains(list []string, text string) bool {
-	for _, x := range list {
-		if x == text {
-			return true
-		}
-	}
-	return false
-}
-
 func sweepable() []string {
 	var names []string
-	for i := range table {
-		if !table[i].noSweep {
-			names = append(names, table[i].name)
+	for _, p := range rows {
+		if !p.has(unswept) {
+			names = append(names, p.name)
 		}
 	}
 	return names

@@ -11,32 +11,53 @@ import (
 func TestEveryRowOfTheTableIsComplete(t *testing.T) {
 	name := regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
 	seen := map[string]bool{}
-	for i := range table {
-		p := &table[i]
+	for i := range rows {
+		p := &rows[i]
 		assert.Regexp(t, name, p.name)
 		assert.False(t, seen[p.name], p.name)
 		seen[p.name] = true
 		assert.NotEmpty(t, p.help, p.name)
-		assert.NotNil(t, p.field, p.name)
+		assert.NotNil(t, p.value, p.name)
 		for j, text := range p.def {
-			v, err := p.parse(text, "/base")
-			require.NoError(t, err, "%s, %s", p.name, divisions[j])
-			assert.Equal(t, text, v.text, "default of %s is canonical", p.name)
+			x := newValues("/base").row(p.name).value
+			require.NoError(t, x.Set(text), "%s, %s", p.name, divisions[j])
+			assert.Equal(t, text, x.String(), "default of %s is canonical", p.name)
 		}
 	}
 }
 
+// TestEveryFieldIsReachedByItsOwnParameter sets one parameter after the other and looks which texts change.
 func TestEveryFieldIsReachedByItsOwnParameter(t *testing.T) {
-	var v Values
-	seen := map[any]string{}
-	for i := range table {
-		p := &table[i]
-		if p.kind == kindSweep || p.action {
+	texts := func(v *Values) map[string]string {
+		all := map[string]string{}
+		for _, p := range v.rows {
+			all[p.name] = p.value.String()
+		}
+		return all
+	}
+	for _, p := range rows {
+		if p.has(action) {
 			continue
 		}
-		field := p.field(&v)
-		assert.Empty(t, seen[field], p.name)
-		seen[field] = p.name
+		v := newValues("/base")
+		before := texts(v)
+		changed := false
+		for _, text := range []string{"true", "closed", "7", "7s", "8KiB", "/x", p.def[2], "random", "f"} {
+			if v.row(p.name).value.Set(text) == nil && v.Text(p.name) != before[p.name] {
+				changed = true
+				break
+			}
+		}
+		if c, ok := p.value.(choice[string]); ok && !changed {
+			changed = v.row(p.name).value.Set(c.of[len(c.of)-1]) == nil
+		}
+		if !changed && p.name == "simulate-device" {
+			changed = v.row(p.name).value.Set("read=1,write=1") == nil
+		}
+		assert.True(t, changed, p.name)
+		for name, text := range texts(v) {
+			assert.True(t, name == p.name || text == before[name], "%s changes %s", p.name, name)
+		}
 	}
 }
 
@@ -46,7 +67,7 @@ func TestEveryBenchmarkResolvesInEveryDivision(t *testing.T) {
 			v := good(t, Inputs{Bench: b}, "-division", string(d))
 			assert.Equal(t, d, v.Division)
 			for name := range b.settings(d) {
-				_, parameter := byName[name]
+				parameter := find(name) != nil
 				key, profile := schemaIndex[name]
 				assert.True(t, parameter || profile && key.set != nil, "%s sets %s, which nobody knows", b.Name, name)
 			}
@@ -59,11 +80,10 @@ func TestCanonicalTextsReadBackToThemselves(t *testing.T) {
 		"gpu-mem-gb": "0.1", "cpu-mem-gb": "512MiB", "chunk-size": "1536KiB", "settle": "90s", "request-rate": "2.50",
 		"nonce": "AB", "precondition": "1", "storage-capacity-gb": "16", "precondition-size-gb": "1.333",
 	} {
-		p := byName[name]
-		v, err := p.parse(text, "/base")
-		require.NoError(t, err, name)
-		again, err := p.parse(v.text, "/base")
-		require.NoError(t, err, name)
+		v, again := newValues("/base"), newValues("/base")
+		require.NoError(t, v.row(name).value.Set(text), name)
+		require.NoError(t, again.row(name).value.Set(v.Text(name)), name)
+		v.rows, again.rows = nil, nil
 		assert.Equal(t, v, again, name)
 	}
 }

@@ -118,10 +118,22 @@ type Values struct {
 	// Notes say for each key of the YAML file whether it acts.
 	Notes []Note
 
-	nonce    string // as given: "random" or hex digits
-	texts    map[string]setting
+	base     string      // the directory in which the command was typed
+	sweep    string      // all sweeps as they were typed
+	rows     []parameter // the table, bound to these values
+	origins  map[string]Origin
 	profiles []Parameter // profile keys that the YAML file or the benchmark set
 }
+
+// newValues are empty values; paths mean the directory base.
+func newValues(base string) *Values {
+	v := &Values{base: base, origins: make(map[string]Origin, len(rows))}
+	v.rows = table(v)
+	return v
+}
+
+// row is a parameter bound to these values.
+func (v *Values) row(name string) *parameter { return &v.rows[position[name]] }
 
 // StreamSeed is the seed that all streams of this rank derive from.
 func (v *Values) StreamSeed() uint64 { return uint64(v.Seed) + uint64(v.Rank) }
@@ -143,9 +155,6 @@ func (v *Values) Batched() bool { return v.DecodeReads == "batched" }
 
 // Direct tells whether the file tier uses direct I/O.
 func (v *Values) Direct() bool { return v.IO == "direct" }
-
-// packedPrefix begins the layout of several blocks per file.
-const packedPrefix = "packed="
 
 // Packed returns N of the layout packed=N, 0 with another.
 func (v *Values) Packed() int {
@@ -230,22 +239,29 @@ func (v *Values) Skip() string {
 }
 
 // Text is the canonical text of the value in force, "" for an unknown name.
-func (v *Values) Text(name string) string { return v.texts[name].text }
+func (v *Values) Text(name string) string {
+	if find(name) == nil {
+		return ""
+	}
+	return v.row(name).value.String()
+}
 
 // Origin says which layer gave the value in force.
-func (v *Values) Origin(name string) Origin { return v.texts[name].origin }
+func (v *Values) Origin(name string) Origin { return v.origins[name] }
 
 // Parameters lists every parameter in force in the order of the table, then the profile's keys that were set.
 func (v *Values) Parameters() []Parameter {
 	var list []Parameter
-	for i := range table {
-		p := &table[i]
-		if p.action {
-			continue
+	for _, p := range v.rows {
+		if !p.has(action) {
+			list = append(list, v.parameter(&p))
 		}
-		list = append(list, Parameter{p.name, p.show(v.Text(p.name)), v.Origin(p.name).String()})
 	}
 	return append(list, v.profiles...)
+}
+
+func (v *Values) parameter(p *parameter) Parameter {
+	return Parameter{p.name, p.show(p.value.String()), v.Origin(p.name).String()}
 }
 
 // Overrides lists what a person set and what makes numbers incomparable, for the configuration lines of the output: neither
@@ -253,10 +269,9 @@ func (v *Values) Parameters() []Parameter {
 // division and seed, which have lines of their own, and Go's flags.
 func (v *Values) Overrides() []Parameter {
 	var list []Parameter
-	for i := range table {
-		p := &table[i]
-		if s := v.texts[p.name]; s.origin.byUser() && !p.action && !p.place && !p.goFlag && p.name != "division" && p.name != "seed" {
-			list = append(list, Parameter{p.name, p.show(s.text), s.origin.String()})
+	for _, p := range v.rows {
+		if v.Origin(p.name).byUser() && !p.has(action|place|goFlag) && p.name != "division" && p.name != "seed" {
+			list = append(list, v.parameter(&p))
 		}
 	}
 	for _, p := range v.profiles {
