@@ -28,11 +28,15 @@ func FuzzConfig(f *testing.F) {
 		for _, v := range c.bad {
 			require.True(t, strings.HasPrefix(v.Error(), "f.yaml:"), v.Error())
 		}
-		draft := newProfileDraft()
-		for _, k := range c.keys {
-			k.key.set(draft, k.value)
+		d := newDraft()
+		for _, k := range d.keys() {
+			for _, c := range c.keys {
+				if c.name == k.name {
+					require.NoError(t, k.set(c.value))
+				}
+			}
 		}
-		draft.profile.Validate()
+		d.profile.Validate()
 		for _, m := range c.models {
 			require.NoError(t, m.Validate())
 		}

@@ -93,7 +93,7 @@ func table(v *Values) []parameter {
 			value: oneOf(&v.Turns, "ordered", "overtaking"),
 			help:  "whether a turn waits until its predecessor's entry is written"},
 		{name: "generation-mode", def: same("none"),
-			value: oneOf(&v.GenerationMode, "none", "fast", "realistic"),
+			value: oneOf(&v.GenerationMode, generationModes...),
 			help:  "sleep per generated token: none 0, fast 2 ms, realistic 30 ms"},
 		{name: "decode-reads", def: defaults{"once", "once", "batched"},
 			value: oneOf(&v.DecodeReads, "once", "batched"),
