@@ -10,7 +10,7 @@ func NewBlockTrace(cfg TraceConfig) (*Trace, error) {
 	if cfg.Name == "" {
 		cfg.Name = "block"
 	}
-	return newTrace(blockFormat(cfg.BlockTokens), cfg)
+	return newTrace(Blocks(cfg.BlockTokens), cfg)
 }
 
 // blockRequest makes the request of a row of blocks.
@@ -18,15 +18,15 @@ func (t *Trace) blockRequest(row *traceRow) *Request {
 	r := &Request{
 		User: -1, Seq: row.seq, Class: Responsive, Arrival: row.arrival,
 		Conversation: int(row.seq), Turn: 1, SystemPrompt: -1,
-		ContextTokens: row.context, GenerateTokens: row.generate,
-		Blocks: make([]Entry, len(row.blocks)),
+		ContextTokens: row.Context, GenerateTokens: row.Generate,
+		Blocks: make([]Entry, len(row.Blocks)),
 	}
-	left := row.context
-	for i, id := range row.blocks {
-		r.Blocks[i] = Entry{Key: BlockKey(row.scope, id), Tokens: min(left, row.blockTokens)}
-		left -= row.blockTokens
+	left := row.Context
+	for i, id := range row.Blocks {
+		r.Blocks[i] = Entry{Key: BlockKey(row.Scope, id), Tokens: min(left, row.BlockTokens)}
+		left -= row.BlockTokens
 	}
-	r.IdealBlocks = t.ideal.prefix(row.scope, row.blocks)
+	r.IdealBlocks = t.ideal.prefix(row.Scope, row.Blocks)
 	return r
 }
 

@@ -15,16 +15,16 @@ import (
 // maxBlockLine is the longest line of a block trace: a request of a hundred thousand ids.
 const maxBlockLine = 1 << 20
 
-// blockFormat is that of block traces; size is the block size of files that do not tell theirs, 0 means 512.
-func blockFormat(size int) *traceFormat {
+// Blocks is the format of block traces: Mooncake's JSON lines, or sessions of agents; size is the block size of files that do not tell theirs, 0 means 512.
+func Blocks(size int) Format {
 	if size < 1 {
 		size = blockTokens
 	}
-	return &traceFormat{name: "block", silent: true, open: func(path string) (rowReader, error) { return openBlocks(path, size) }}
+	return Format{Name: "block", Silent: true, Open: func(path string) (Reader, error) { return openBlocks(path, size) }}
 }
 
 // openBlocks opens a file of either format.
-func openBlocks(path string, size int) (rowReader, error) {
+func openBlocks(path string, size int) (Reader, error) {
 	base := filepath.Base(path)
 	if at := strings.IndexByte(base, '.'); at > 0 {
 		base = base[:at]
@@ -35,8 +35,8 @@ func openBlocks(path string, size int) (rowReader, error) {
 		if err != nil {
 			return nil, err
 		}
-		session, err = isSession(doc.dec)
-		_ = doc.close() // only read from
+		session, err = isSession(doc)
+		_ = doc.Close() // only read from
 		if err != nil {
 			return nil, fmt.Errorf("trace %s: %w: want JSON lines with hash_ids (Mooncake) or a JSON document with requests (a session)", path, err)
 		}
@@ -46,23 +46,21 @@ func openBlocks(path string, size int) (rowReader, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &sessionRows{doc: doc, base: base}, nil
+		return &sessionRows{document: doc, base: base}, nil
 	}
 	lines, err := openLines(path, maxBlockLine)
 	if err != nil {
 		return nil, err
 	}
-	return &mooncakeRows{lines: lines, scope: scopeName(base), size: size}, nil
+	return &mooncakeRows{lineReader: lines, scope: scopeName(base), size: size}, nil
 }
 
 // isSession tells the formats apart by the keys of the first object.
-func isSession(dec *json.Decoder) (bool, error) {
-	t, err := dec.Token()
-	if err == nil && t != json.Delim('{') {
-		err = errors.New("it does not start with an object")
-	}
-	for err == nil && dec.More() {
-		if t, err = dec.Token(); err != nil {
+func isSession(doc *document) (bool, error) {
+	err := doc.open('{', "it does not start with an object")
+	for err == nil && doc.dec.More() {
+		var t json.Token
+		if t, err = doc.token(); err != nil {
 			break
 		}
 		switch t {
@@ -71,7 +69,7 @@ func isSession(dec *json.Decoder) (bool, error) {
 		case "hash_ids", "input_length", "output_length", "timestamp":
 			return false, nil
 		}
-		err = skipValue(dec)
+		err = doc.skip()
 	}
 	if err == nil || errors.Is(err, io.EOF) {
 		err = errors.New("the format is unknown")
@@ -81,7 +79,7 @@ func isSession(dec *json.Decoder) (bool, error) {
 
 // mooncakeRows reads Mooncake's JSON lines.
 type mooncakeRows struct {
-	lines *lineReader
+	*lineReader
 	scope string
 	size  int
 }
@@ -94,41 +92,38 @@ type mooncakeRow struct {
 	Blocks    []int64  `json:"hash_ids"`
 }
 
-func (m *mooncakeRows) next() (rec record, reason, err error) {
-	line, tooLong, err := m.lines.next()
-	switch {
-	case err != nil:
-		return record{}, nil, err
-	case tooLong:
-		return record{}, fmt.Errorf("longer than %d bytes", maxBlockLine), nil
+// Next implements Reader.
+func (m *mooncakeRows) Next() (Row, error) {
+	line, err := m.next()
+	if err != nil {
+		return Row{}, err
 	}
-	var row mooncakeRow
-	if err := json.Unmarshal(line, &row); err != nil {
-		return record{}, err, nil
+	var r mooncakeRow
+	if err := json.Unmarshal(line, &r); err != nil {
+		return Row{}, Malformed{err}
 	}
-	if row.Timestamp == nil || row.Input == nil || row.Output == nil {
-		return record{}, errors.New("want timestamp, input_length, output_length and hash_ids"), nil
+	if r.Timestamp == nil || r.Input == nil || r.Output == nil {
+		return Row{}, malformed("want timestamp, input_length, output_length and hash_ids")
 	}
-	rec = record{context: *row.Input, generate: *row.Output, blocks: row.Blocks, blockTokens: m.size, scope: m.scope}
-	reason = rec.finish(*row.Timestamp / 1e3)
-	return rec, reason, nil
+	row := Row{Context: *r.Input, Generate: *r.Output, Blocks: r.Blocks, BlockTokens: m.size, Scope: m.scope}
+	return row, row.finish(*r.Timestamp / 1e3)
 }
 
-func (m *mooncakeRows) line() int    { return m.lines.number }
-func (m *mooncakeRows) close() error { return m.lines.close() }
-
 // finish checks a row of blocks and sets its time.
-func (r *record) finish(seconds float64) error {
+func (r *Row) finish(seconds float64) error {
 	switch {
 	case !(seconds >= 0 && seconds <= 9e9): // written so that NaN fails
-		return errSeconds
-	case r.context < 1 || r.generate < 0:
-		return errFewTokens
-	case r.context > MaxTokens || r.generate > MaxTokens:
-		return errTokens
+		return Malformed{errSeconds}
+	case r.Context < 1 || r.Generate < 0:
+		return Malformed{errFewTokens}
+	case r.Context > MaxTokens || r.Generate > MaxTokens:
+		return Malformed{errTokens}
 	}
-	r.stamp = time.Duration(math.Round(seconds * 1e9))
-	return checkBlocks(r)
+	r.Stamp = time.Duration(math.Round(seconds * 1e9))
+	if err := checkBlocks(r); err != nil {
+		return Malformed{err}
+	}
+	return nil
 }
 
 // BlockSizes returns the different sizes of blocks in block traces, in tokens, smallest first, judging each file by its
@@ -141,15 +136,16 @@ func BlockSizes(paths []string) ([]int, error) {
 			return nil, err
 		}
 		for {
-			rec, reason, err := rows.next()
-			if err == nil && reason == nil && !slices.Contains(sizes, rec.blockTokens) {
-				sizes = append(sizes, rec.blockTokens)
+			row, err := rows.Next()
+			if isMalformed(err) {
+				continue
 			}
-			if err != nil || reason == nil {
-				break
+			if err == nil && !slices.Contains(sizes, row.BlockTokens) {
+				sizes = append(sizes, row.BlockTokens)
 			}
+			break
 		}
-		_ = rows.close() // only read from
+		_ = rows.Close() // only read from
 	}
 	if len(sizes) == 0 {
 		return nil, errors.New("no usable row in any of the block traces")
@@ -178,18 +174,18 @@ var (
 
 // checkBlocks refuses rows that no paged cache can have made. Fewer ids than blocks are fine: engines that keep whole blocks
 // only leave the rest of the last one out.
-func checkBlocks(rec *record) error {
-	switch n := len(rec.blocks); {
+func checkBlocks(r *Row) error {
+	switch n := len(r.Blocks); {
 	case n == 0:
 		return errNoBlocks
 	case n > maxBlocks:
 		return fmt.Errorf("more than %d block ids", maxBlocks)
-	case n > (rec.context-1)/rec.blockTokens+1:
+	case n > (r.Context-1)/r.BlockTokens+1:
 		return errManyBlocks
 	}
-	sorted := slices.Clone(rec.blocks)
+	sorted := slices.Clone(r.Blocks)
 	slices.Sort(sorted)
-	if len(slices.Compact(sorted)) < len(rec.blocks) {
+	if len(slices.Compact(sorted)) < len(r.Blocks) {
 		return errTwice
 	}
 	return nil

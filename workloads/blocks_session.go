@@ -1,7 +1,6 @@
 package workloads
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +9,7 @@ import (
 // sessionRows reads sessions of agents: one JSON document each, or several in one file. Keys may come in any order as long
 // as block_size stands before requests, because requests are read one by one.
 type sessionRows struct {
-	doc  *document
+	*document
 	base string // name of the file
 
 	inRequests bool
@@ -27,61 +26,51 @@ type sessionRow struct {
 	Blocks []int64  `json:"hash_ids"`
 }
 
-func (s *sessionRows) next() (rec record, reason, err error) {
+// Next implements Reader.
+func (s *sessionRows) Next() (Row, error) {
 	for !s.over {
-		if !s.inRequests {
-			switch err := s.enter(); {
-			case errors.Is(err, io.EOF):
-				return record{}, nil, io.EOF
-			case err != nil:
-				return s.broken(err)
-			}
-			continue
+		row, found, err := s.step()
+		if errors.Is(err, io.EOF) {
+			break
 		}
-		if !s.doc.dec.More() {
-			if _, err := s.doc.token(); err != nil { // the ]
-				return s.broken(err)
-			}
-			s.inRequests = false
-			if err := s.leave(); err != nil {
-				return s.broken(err)
-			}
-			continue
+		if err != nil && !isMalformed(err) {
+			s.over = true
+			return Row{}, s.broken(err)
 		}
-		var row sessionRow
-		if err := s.doc.value(&row); err != nil {
-			if wrongType(err) {
-				return record{}, err, nil
-			}
-			return s.broken(err)
+		if found || err != nil {
+			return row, err
 		}
-		if row.T == nil || row.Input == nil || row.Output == nil {
-			return record{}, errors.New("want t, in, out and hash_ids"), nil
-		}
-		rec = record{context: *row.Input, generate: *row.Output, blocks: row.Blocks, blockTokens: s.size, scope: s.scope()}
-		reason = rec.finish(*row.T)
-		return rec, reason, nil
 	}
-	return record{}, nil, io.EOF
+	return Row{}, io.EOF
 }
 
-// broken makes one malformed row of a document that cannot be read on.
-func (s *sessionRows) broken(err error) (rec record, reason, fatal error) {
-	s.over = true
-	if readFailed(err) {
-		return record{}, nil, fmt.Errorf("read trace %s in line %d: %w", s.doc.path, s.doc.line(), err)
+// step reads the next request, or passes what stands between requests.
+func (s *sessionRows) step() (row Row, found bool, err error) {
+	if !s.inRequests {
+		return Row{}, false, s.enter()
 	}
-	return record{}, fmt.Errorf("the rest of the file is lost: %w", err), nil
+	if !s.dec.More() {
+		if _, err := s.token(); err != nil { // the ]
+			return Row{}, false, noEOF(err)
+		}
+		s.inRequests = false
+		return Row{}, false, noEOF(s.keys())
+	}
+	var r sessionRow
+	if err := s.value(&r); err != nil {
+		return Row{}, false, err
+	}
+	if r.T == nil || r.Input == nil || r.Output == nil {
+		return Row{}, false, malformed("want t, in, out and hash_ids")
+	}
+	row = Row{Context: *r.Input, Generate: *r.Output, Blocks: r.Blocks, BlockTokens: s.size, Scope: s.scope()}
+	return row, true, row.finish(*r.T)
 }
 
-// enter reads the next document up to its requests.
+// enter reads the next document up to its requests; io.EOF after the last one.
 func (s *sessionRows) enter() error {
-	t, err := s.doc.token()
-	if err != nil {
-		return err // io.EOF after the last document
-	}
-	if t != json.Delim('{') {
-		return errors.New("want an object with block_size and requests")
+	if err := s.open('{', "want an object with block_size and requests"); err != nil {
+		return err
 	}
 	s.id, s.size = "", 0
 	return noEOF(s.keys())
@@ -89,39 +78,33 @@ func (s *sessionRows) enter() error {
 
 // keys reads keys until requests begin or the document ends.
 func (s *sessionRows) keys() error {
-	for s.doc.dec.More() {
-		key, err := s.doc.token()
+	for s.dec.More() {
+		key, err := s.token()
 		if err != nil {
 			return err
 		}
 		switch key {
 		case "id":
-			err = s.doc.value(&s.id)
+			err = s.value(&s.id)
 		case "block_size":
-			err = s.doc.value(&s.size)
+			err = s.value(&s.size)
 		case "requests":
 			if s.size < 1 || s.size > MaxTokens {
 				return fmt.Errorf("block_size %d before requests, want at least 1", s.size)
 			}
-			t, err := s.doc.token()
-			if err == nil && t != json.Delim('[') {
-				err = errors.New("requests is no list")
-			}
+			err = s.open('[', "requests is no list")
 			s.inRequests = err == nil
 			return err
 		default:
-			err = s.doc.skip()
+			err = s.skip()
 		}
-		if err != nil && !wrongType(err) {
+		if err != nil && !isMalformed(err) {
 			return err
 		}
 	}
-	_, err := s.doc.token() // the }
+	_, err := s.token() // the }
 	return err
 }
-
-// leave reads what follows the requests in their document.
-func (s *sessionRows) leave() error { return noEOF(s.keys()) }
 
 // scope is what the ids of this session are local to.
 func (s *sessionRows) scope() string {
@@ -130,6 +113,3 @@ func (s *sessionRows) scope() string {
 	}
 	return scopeName(s.base + "." + s.id)
 }
-
-func (s *sessionRows) line() int    { return s.doc.line() }
-func (s *sessionRows) close() error { return s.doc.close() }

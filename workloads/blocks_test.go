@@ -224,7 +224,7 @@ func TestTheIdealIsUnknownBeyondItsBound(t *testing.T) {
 }
 
 func FuzzBlocks(f *testing.F) {
-	fuzzRows(f, blockFormat(512), `{"timestamp": 5, "input_length": 600, "output_length": 0, "hash_ids": [1, 2]}`+"\n\n{",
+	fuzzRows(f, Blocks(512), `{"timestamp": 5, "input_length": 600, "output_length": 0, "hash_ids": [1, 2]}`+"\n\n{",
 		`{"id":"a","block_size":64,"requests":[{"t":1,"in":70,"out":5,"hash_ids":[1]}],"x":[{}]}{}`, `{"block_size":1e99}`, "[")
 }
 

@@ -1,20 +1,17 @@
 package workloads
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
-	"os"
 )
 
 // document is a JSON file that is read value by value: memory is bounded by the largest value, and that by maxValue.
 type document struct {
-	path   string
-	file   *os.File
-	unpack io.Closer // nil for a plain file
-	in     *meteredReader
-	dec    *json.Decoder
+	text *textFile
+	in   *boundedReader
+	dec  *json.Decoder
 }
 
 // maxValue bounds one value of a document. Real ones, a request or a conversation, are a thousand times smaller.
@@ -22,13 +19,34 @@ const maxValue = 64 << 20
 
 var errLargeValue = errors.New("a value of more than 64 MiB")
 
+// boundedReader lets one value take so much of a file and no more, and keeps why the file could not be read: the decoder
+// reports that and what is wrong with the text alike.
+type boundedReader struct {
+	from io.Reader
+	left int64
+	err  error
+}
+
+// Read implements io.Reader.
+func (r *boundedReader) Read(p []byte) (int, error) {
+	if r.left <= 0 {
+		return 0, errLargeValue
+	}
+	n, err := r.from.Read(p[:min(int64(len(p)), r.left)])
+	r.left -= int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.err = err
+	}
+	return n, err
+}
+
 func openDocument(path string) (*document, error) {
-	f, from, unpack, err := openUnpacked(path)
+	text, err := openText(path, 64<<10)
 	if err != nil {
 		return nil, err
 	}
-	in := &meteredReader{from: from, left: maxValue}
-	return &document{path: path, file: f, unpack: unpack, in: in, dec: json.NewDecoder(in)}, nil
+	in := &boundedReader{from: text}
+	return &document{text: text, in: in, dec: json.NewDecoder(in)}, nil
 }
 
 // token reads the next token.
@@ -37,10 +55,23 @@ func (d *document) token() (json.Token, error) {
 	return d.dec.Token()
 }
 
-// value reads the next value.
+// open reads the start of a list or an object.
+func (d *document) open(want json.Delim, otherwise string) error {
+	t, err := d.token()
+	if err == nil && t != want {
+		err = errors.New(otherwise)
+	}
+	return err
+}
+
+// value reads the next value. One that was read whole and does not fit is Malformed.
 func (d *document) value(v any) error {
 	d.in.left = maxValue
-	return d.dec.Decode(v)
+	err := d.dec.Decode(v)
+	if misfit := (*json.UnmarshalTypeError)(nil); errors.As(err, &misfit) {
+		return Malformed{err}
+	}
+	return noEOF(err)
 }
 
 // skip passes over the next value, however large.
@@ -62,84 +93,38 @@ func (d *document) skip() error {
 	}
 }
 
-// skipValue passes over the next value of a decoder.
-func skipValue(dec *json.Decoder) error { return (&document{in: &meteredReader{}, dec: dec}).skip() }
-
-// line is the line that the decoder has reached, from 1.
-func (d *document) line() int { return d.in.lineAt(d.dec.InputOffset()) }
-
-func (d *document) close() error {
-	var err error
-	if d.unpack != nil {
-		err = d.unpack.Close()
+// broken turns what is wrong with the text into one malformed row: nothing behind it can be read. A file that cannot be read
+// is an error.
+func (d *document) broken(err error) error {
+	if d.in.err != nil {
+		return fmt.Errorf("read trace %s in line %d: %w", d.text.path, d.Line(), err)
 	}
-	return errors.Join(err, d.file.Close())
+	return malformed("the rest of the file is lost: %w", err)
 }
 
-// meteredReader bounds what one value may take from a file, and knows where its lines end.
-type meteredReader struct {
-	from   io.Reader
-	left   int64
-	offset int64   // bytes read
-	ends   []int64 // offsets of line ends read and not yet passed
-	passed int     // line ends before those
-	begun  bool
-}
-
-func (r *meteredReader) Read(p []byte) (int, error) {
-	if r.left <= 0 {
-		return 0, errLargeValue
+// Line is the line that the decoder has reached, from 1. It is asked for malformed rows only, so that counting means to read
+// the file once more instead of watching every byte pass.
+func (d *document) Line() int {
+	again, err := openText(d.text.path, 64<<10)
+	if err != nil {
+		return 1
 	}
-	p = p[:min(int64(len(p)), r.left, 64<<10)]
-	n, err := r.from.Read(p)
-	if !r.begun && n >= 3 {
-		if bytes.HasPrefix(p[:n], []byte("\xef\xbb\xbf")) { // a byte order mark is white space to us
-			copy(p, "   ")
-		}
-		r.begun = true
-	}
-	for i := 0; ; {
-		at := bytes.IndexByte(p[i:n], '\n')
-		if at < 0 {
+	defer again.Close()
+	lines, left := 1, d.dec.InputOffset()
+	for ; left > 0; left-- {
+		b, err := again.ReadByte()
+		if err != nil {
 			break
 		}
-		r.ends = append(r.ends, r.offset+int64(i+at))
-		i += at + 1
+		if b == '\n' {
+			lines++
+		}
 	}
-	r.left -= int64(n)
-	r.offset += int64(n)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = &readError{err}
-	}
-	return n, err
+	return lines
 }
 
-// lineAt returns the line of an offset that does not go back.
-func (r *meteredReader) lineAt(offset int64) int {
-	n := 0
-	for n < len(r.ends) && r.ends[n] < offset {
-		n++
-	}
-	r.ends = append(r.ends[:0], r.ends[n:]...)
-	r.passed += n
-	return r.passed + 1
-}
-
-// readError is a failure of the file, as opposed to one of its contents.
-type readError struct{ error }
-
-func (e *readError) Unwrap() error { return e.error }
-
-func readFailed(err error) bool {
-	var e *readError
-	return errors.As(err, &e)
-}
-
-// wrongType tells whether a value was read whole and only did not fit: the document can be read on.
-func wrongType(err error) bool {
-	var e *json.UnmarshalTypeError
-	return errors.As(err, &e)
-}
+// Close closes the file.
+func (d *document) Close() error { return d.text.Close() }
 
 // noEOF turns the end of a file inside a document into an error.
 func noEOF(err error) error {

@@ -3,7 +3,6 @@ package workloads
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 )
@@ -11,17 +10,17 @@ import (
 // ConversationExtensions are the files that ExpandPaths takes from a directory of conversations.
 func ConversationExtensions() []string { return []string{".json", ".json.gz", ".json.zst"} }
 
-// shareGPTFormat is the ShareGPT format; the questions and answers of a turn have at most that many tokens.
-func shareGPTFormat(maxContext, maxGenerate int, counter *Tokenizer) *traceFormat {
-	return &traceFormat{name: "ShareGPT", open: func(path string) (rowReader, error) {
+// ShareGPT is the format of recorded conversations: JSON lists of {id, conversations: [{from: human|gpt, value}]}. The questions and answers of a turn have at most that many tokens.
+func ShareGPT(maxContext, maxGenerate int, counter *Tokenizer) Format {
+	return Format{Name: "ShareGPT", Open: func(path string) (Reader, error) {
 		doc, err := openDocument(path)
-		return &shareGPTRows{doc: doc, counter: counter, maxContext: maxContext, maxGenerate: maxGenerate}, err
+		return &shareGPTRows{document: doc, counter: counter, maxContext: maxContext, maxGenerate: maxGenerate}, err
 	}}
 }
 
 // shareGPTRows reads the turns of conversations.
 type shareGPTRows struct {
-	doc     *document
+	*document
 	counter *Tokenizer
 
 	maxContext, maxGenerate int // tokens of a turn
@@ -30,7 +29,6 @@ type shareGPTRows struct {
 	turns       []message // question, answer, question, answer of the conversation being read
 	turn        int       // turns given
 	opened      bool      // a usable one was among them
-	at          int       // line of the conversation
 }
 
 // conversation is one element of the list. Anything may stand where text should.
@@ -55,77 +53,63 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func (s *shareGPTRows) next() (rec record, reason, err error) {
-	for !s.over {
-		if len(s.turns) > 0 {
-			return s.take(), nil, nil
+// Next implements Reader.
+func (s *shareGPTRows) Next() (Row, error) {
+	for len(s.turns) == 0 {
+		if s.over {
+			return Row{}, io.EOF
 		}
-		if err := s.begin(); err != nil {
-			return s.broken(err)
-		}
-		if !s.doc.dec.More() {
-			if _, err := s.doc.token(); err != nil { // the ]
-				return s.broken(noEOF(err))
-			}
+		talk, err := s.conversation()
+		switch {
+		case errors.Is(err, io.EOF):
 			s.over = true
-			break
+			continue
+		case isMalformed(err):
+			return Row{}, err
+		case err != nil:
+			s.over = true
+			return Row{}, s.broken(err)
 		}
-		var c conversation
-		err := s.doc.value(&c)
-		s.at = s.doc.line()
-		if wrongType(err) {
-			return record{}, err, nil
-		}
-		if err != nil {
-			return s.broken(noEOF(err))
-		}
-		if s.turns = pairs(c.Conversations); len(s.turns) == 0 {
-			return record{context: 1}, nil, nil // a request without an answer
+		if s.turns = pairs(talk.Conversations); len(s.turns) == 0 {
+			return Row{Context: 1}, nil // a request without an answer
 		}
 		s.turn, s.opened = 0, false
 	}
-	return record{}, nil, io.EOF
+	return s.take(), nil
 }
 
-// begin reads the start of the list, once.
-func (s *shareGPTRows) begin() error {
-	if s.begun {
-		return nil
+// conversation reads the next one; io.EOF behind the last.
+func (s *shareGPTRows) conversation() (talk conversation, err error) {
+	if !s.begun {
+		s.begun = true
+		if err := s.open('[', "want a list of conversations"); err != nil {
+			return talk, noEOF(err)
+		}
 	}
-	s.begun = true
-	t, err := s.doc.token()
-	if err == nil && t != json.Delim('[') {
-		err = errors.New("want a list of conversations")
+	if s.dec.More() {
+		return talk, s.value(&talk)
 	}
-	return noEOF(err)
-}
-
-func (s *shareGPTRows) broken(err error) (rec record, reason, fatal error) {
-	s.over, s.at = true, s.doc.line()
-	if readFailed(err) {
-		return record{}, nil, fmt.Errorf("read trace %s in line %d: %w", s.doc.path, s.at, err)
+	if _, err := s.token(); err != nil { // the ]
+		return talk, noEOF(err)
 	}
-	return record{}, fmt.Errorf("the rest of the file is lost: %w", err), nil
+	return talk, io.EOF
 }
 
 // take makes a row of the next turn.
-func (s *shareGPTRows) take() record {
+func (s *shareGPTRows) take() Row {
 	ask, answer := s.turns[0], s.turns[1]
 	s.turns = s.turns[2:]
 	s.turn++
-	rec := record{
-		context: max(1, s.counter.Count(string(ask.Value), s.maxContext)), generate: s.counter.Count(string(answer.Value), s.maxGenerate),
-		turn: s.turn,
+	row := Row{
+		Context:  max(1, s.counter.Count(string(ask.Value), s.maxContext)),
+		Generate: s.counter.Count(string(answer.Value), s.maxGenerate),
+		Turn:     s.turn,
 	}
-	if rec.generate > 0 && !s.opened {
-		rec.opens, s.opened = true, true
+	if row.Generate > 0 && !s.opened {
+		row.Opens, s.opened = true, true
 	}
-	return rec
+	return row
 }
-
-func (s *shareGPTRows) line() int { return s.at }
-
-func (s *shareGPTRows) close() error { return s.doc.close() }
 
 // pairs returns each question that is followed by its answer, one after the other.
 func pairs(messages []message) []message {

@@ -31,16 +31,12 @@ type IORow struct {
 
 // IOTrace reads an I/O trace, ours or the Python benchmark's, row by row: Timestamp, Operation, Object_Size_Bytes, Tier, Key
 // and Phase, in the order of a header or in this one. The Python benchmark ends lines with CR LF, stamps them with the time of
-// day in microseconds, writes Read and Write only, and has a fourth phase, Both. Malformed rows are handled as in request traces. .gz and .zst are
-// unpacked on the way. It is not safe for concurrent use.
+// day in microseconds, writes Read and Write only, and has a fourth phase, Both. Malformed rows are handled as in request
+// traces. .gz and .zst are unpacked on the way. It is not safe for concurrent use.
 type IOTrace struct {
-	path   string
-	allow  bool
-	lines  *lineReader
-	fields [][]byte
-	cols   [len(ioColumns)]int
-	named  bool // the columns are known
+	rows   *CSV // nil once closed
 	usable int64
+	tally  Tally
 	report TraceReport
 	first  time.Duration
 	last   time.Duration
@@ -48,7 +44,7 @@ type IOTrace struct {
 }
 
 // ioColumns are the names of the columns in their default order.
-var ioColumns = [...]string{"Timestamp", "Operation", "Object_Size_Bytes", "Tier", "Key", "Phase"}
+var ioColumns = []string{"Timestamp", "Operation", "Object_Size_Bytes", "Tier", "Key", "Phase"}
 
 const (
 	ioStamp = iota
@@ -68,40 +64,34 @@ const (
 
 // OpenIOTrace opens a file. With allowMalformed any share of its rows may be malformed.
 func OpenIOTrace(path string, allowMalformed bool) (*IOTrace, error) {
-	lines, err := openLines(path, maxLine)
+	rows, err := OpenCSV(path, Columns{Kind: "an I/O trace", Names: ioColumns, Required: len(ioColumns)})
 	if err != nil {
 		return nil, err
 	}
-	return &IOTrace{path: path, allow: allowMalformed, lines: lines}, nil
+	t := &IOTrace{rows: rows}
+	t.tally = Tally{File: path, Allow: allowMalformed, Report: &t.report}
+	return t, nil
 }
 
 // Next returns the next usable row; false at the end, or after an error, which Err then returns.
 func (t *IOTrace) Next() (IORow, bool) {
-	for t.err == nil && t.lines != nil {
-		line, tooLong, err := t.lines.next()
-		if errors.Is(err, io.EOF) {
-			t.finish()
+	for t.rows != nil {
+		var row IORow
+		fields, err := t.rows.Fields()
+		if err == nil {
+			row, err = t.row(fields)
+		}
+		if malformed := (Malformed{}); err != nil && !errors.As(err, &malformed) {
+			t.end(err)
 			break
 		}
-		if err != nil {
-			t.fail(err)
-			break
-		}
-		row, header, reason := t.parse(line, tooLong)
-		if header {
-			continue
-		}
-		t.report.Rows++
-		if reason == nil {
+		t.tally.Row(err, t.rows.Line)
+		if err == nil {
 			t.usable++
 			return row, true
 		}
-		t.report.Malformed++
-		if len(t.report.First) < maxRowErrors {
-			t.report.First = append(t.report.First, RowError{t.path, t.lines.number, reason.Error()})
-		}
-		if t.report.Rows >= checkedRows {
-			t.check()
+		if t.tally.TooMany(false) {
+			t.end(t.tooMany())
 		}
 	}
 	return IORow{}, false
@@ -115,98 +105,40 @@ func (t *IOTrace) Report() TraceReport { return t.report }
 
 // Close closes the file.
 func (t *IOTrace) Close() error {
-	if t.lines == nil {
+	if t.rows == nil {
 		return nil
 	}
-	err := t.lines.close()
-	t.lines = nil
+	err := t.rows.Close()
+	t.rows = nil
 	return err
 }
 
-func (t *IOTrace) fail(err error) {
+// end closes the file because of an error, io.EOF as a rule: then it checks what can be checked at the end only.
+func (t *IOTrace) end(err error) {
+	if errors.Is(err, io.EOF) {
+		t.report.Cycles, err = 1, nil
+		switch {
+		case t.tally.TooMany(true):
+			err = t.tooMany()
+		case t.usable == 0:
+			err = fmt.Errorf("I/O trace %s has no usable row among its %d%s", t.tally.File, t.tally.Rows, t.tally.Example())
+		}
+	}
 	t.err = err
-	_ = t.Close()
+	_ = t.Close() // only read from
 }
 
-// finish checks what can be checked at the end only.
-func (t *IOTrace) finish() {
-	t.report.Cycles = 1
-	t.check()
-	if t.err == nil && t.usable == 0 {
-		t.fail(fmt.Errorf("I/O trace %s has no usable row among its %d%s", t.path, t.report.Rows, t.example()))
-		return
-	}
-	if t.err == nil {
-		_ = t.Close()
-	}
-}
+func (t *IOTrace) tooMany() error { return fmt.Errorf("I/O trace %w", t.tally.Err("")) }
 
-func (t *IOTrace) check() {
-	if t.allow || t.report.Malformed*100 <= t.report.Rows {
-		return
+// row reads the fields of a row.
+func (t *IOTrace) row(fields [][]byte) (row IORow, err error) {
+	text := func(column int) string { return string(fields[column]) }
+	bad := func(column int, want string) (IORow, error) {
+		return row, Malformed{fmt.Errorf("%s %q: want %s", ioColumns[column], Shorten(fields[column]), want)}
 	}
-	t.fail(fmt.Errorf("I/O trace %s: %d of the first %d rows are malformed, more than 1 %%%s", t.path, t.report.Malformed, t.report.Rows, t.example()))
-}
-
-func (t *IOTrace) example() string {
-	if len(t.report.First) == 0 {
-		return ""
-	}
-	return "; the first is " + t.report.First[0].Error()
-}
-
-// parse reads one line; header lines say which column is which.
-func (t *IOTrace) parse(line []byte, tooLong bool) (row IORow, header bool, reason error) {
-	if tooLong {
-		return row, false, fmt.Errorf("longer than %d bytes", maxLine)
-	}
-	fields, err := splitFields(t.fields[:0], line)
-	t.fields = fields
+	at, err := SecondsStamp(text(ioStamp))
 	if err != nil {
-		return row, false, err
-	}
-	if !t.named {
-		t.named = true
-		for i := range t.cols {
-			t.cols[i] = i
-		}
-		if anyEqual(fields, ioColumns[ioStamp]) {
-			return row, true, t.header(fields)
-		}
-	}
-	for i, c := range t.cols {
-		if c >= len(fields) {
-			return row, false, fmt.Errorf("%d fields, no %s", len(fields), ioColumns[i])
-		}
-	}
-	return t.row(fields)
-}
-
-// header finds the columns by name. A missing one ends the file: no row could be read.
-func (t *IOTrace) header(fields [][]byte) error {
-	for i, name := range ioColumns {
-		t.cols[i] = -1
-		for k, f := range fields {
-			if strings.EqualFold(string(f), name) {
-				t.cols[i] = k
-			}
-		}
-		if t.cols[i] < 0 {
-			t.fail(fmt.Errorf("I/O trace %s:%d: the header has no column %s", t.path, t.lines.number, name))
-			return nil
-		}
-	}
-	return nil
-}
-
-func (t *IOTrace) row(fields [][]byte) (row IORow, header bool, reason error) {
-	text := func(column int) string { return string(fields[t.cols[column]]) }
-	bad := func(column int, want string) error {
-		return fmt.Errorf("%s %q: want %s", ioColumns[column], shorten(fields[t.cols[column]]), want)
-	}
-	at, err := secondsStamp(text(ioStamp))
-	if err != nil {
-		return row, false, bad(ioStamp, "seconds, 0 to 9000000000")
+		return bad(ioStamp, "seconds, 0 to 9000000000")
 	}
 	switch strings.ToLower(text(ioOperation)) {
 	case "read":
@@ -216,29 +148,29 @@ func (t *IOTrace) row(fields [][]byte) (row IORow, header bool, reason error) {
 	case "delete":
 		row.Operation = IODelete
 	default:
-		return row, false, bad(ioOperation, "Read, Write or Delete")
+		return bad(ioOperation, "Read, Write or Delete")
 	}
 	row.Bytes, err = strconv.ParseInt(strings.TrimSuffix(text(ioBytes), ".0"), 10, 64)
 	if err != nil || row.Bytes < 0 || row.Bytes > maxIOBytes || (row.Bytes == 0 && row.Operation == IOWrite) {
-		return row, false, bad(ioBytes, fmt.Sprintf("a whole number of bytes, at most %d", int64(maxIOBytes)))
+		return bad(ioBytes, fmt.Sprintf("a whole number of bytes, at most %d", int64(maxIOBytes)))
 	}
 	name := strings.ToLower(text(ioTier))
 	row.Tier, err = strconv.Atoi(strings.TrimPrefix(name, "tier-"))
 	if err != nil || row.Tier < 0 || row.Tier > maxIOTier {
-		return row, false, bad(ioTier, "Tier-0, Tier-1 or Tier-2")
+		return bad(ioTier, "Tier-0, Tier-1 or Tier-2")
 	}
 	if row.Key = text(ioKey); row.Key == "" || len(row.Key) > maxIOKey {
-		return row, false, bad(ioKey, fmt.Sprintf("a key of at most %d bytes", maxIOKey))
+		return bad(ioKey, fmt.Sprintf("a key of at most %d bytes", maxIOKey))
 	}
 	if row.Phase = phaseOf(text(ioPhase), row.Operation); row.Phase == "" {
-		return row, false, bad(ioPhase, "Prefill, Decode, Evict or Both")
+		return bad(ioPhase, "Prefill, Decode, Evict or Both")
 	}
 	if t.usable == 0 {
 		t.first, t.last = at, at
 	}
 	t.last = max(t.last, at)
 	row.At = t.last - t.first
-	return row, false, nil
+	return row, nil
 }
 
 // phaseOf returns the phase in our spelling, "" for one that nobody writes. The Python benchmark reads a prefix in the phase of

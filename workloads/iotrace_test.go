@@ -133,7 +133,7 @@ func TestIOTraceEndsInTheMiddleOfAWrongFile(t *testing.T) {
 	}
 	_, report, err := readIO(t, ioFile(t, "prose.csv", b.String()), false)
 	require.ErrorContains(t, err, "malformed")
-	assert.EqualValues(t, checkedRows, report.Rows)
+	assert.EqualValues(t, CheckedRows, report.Rows)
 }
 
 func FuzzIOTrace(f *testing.F) {

@@ -31,7 +31,7 @@ func NewShareGPT(cfg TraceConfig, more ShareGPTConfig) (*Trace, error) {
 	cfg.Speedup = 0
 	caps := cfg.Profile.ShareGPT
 	cfg.maxConversations = more.MaxConversations
-	t, err := newTrace(shareGPTFormat(caps.MaxContext, caps.MaxGenerate, more.Counter), cfg)
+	t, err := newTrace(ShareGPT(caps.MaxContext, caps.MaxGenerate, more.Counter), cfg)
 	if err != nil {
 		return nil, err
 	}

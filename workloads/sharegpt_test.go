@@ -159,6 +159,6 @@ func TestDatasetsFromCompressedFiles(t *testing.T) {
 func FuzzShareGPT(f *testing.F) {
 	counter, err := NewTokenizer(TokenizerChars, 4)
 	require.NoError(f, err)
-	format := shareGPTFormat(16384, 2048, counter)
+	format := ShareGPT(16384, 2048, counter)
 	fuzzRows(f, format, talks(talk("a", "human", "q", "gpt", "a")), "[{},5,", "[[]]", "\xef\xbb\xbf[]")
 }

@@ -84,7 +84,7 @@ func NewAzure(cfg TraceConfig) (*Trace, error) {
 	if cfg.Name == "" {
 		cfg.Name = "azure"
 	}
-	return newTrace(&azureFormat, cfg)
+	return newTrace(Azure, cfg)
 }
 
 // NewBurstGPT returns a load of BurstGPT traces, checked like those of NewAzure. Rows of version 3 that share a session id
@@ -93,12 +93,12 @@ func NewBurstGPT(cfg TraceConfig) (*Trace, error) {
 	if cfg.Name == "" {
 		cfg.Name = "burstgpt"
 	}
-	return newTrace(&burstFormat, cfg)
+	return newTrace(BurstGPT, cfg)
 }
 
-func newTrace(format *traceFormat, cfg TraceConfig) (*Trace, error) {
+func newTrace(format Format, cfg TraceConfig) (*Trace, error) {
 	if len(cfg.Paths) == 0 {
-		return nil, fmt.Errorf("%s trace: no files given", format.name)
+		return nil, fmt.Errorf("%s trace: no files given", format.Name)
 	}
 	var problems []error
 	for _, path := range cfg.Paths {
@@ -140,21 +140,21 @@ func (t *Trace) skip() error {
 }
 
 // checkStart reads the first rows of a file.
-func checkStart(format *traceFormat, path string, allow bool) error {
+func checkStart(format Format, path string, allow bool) error {
 	var report TraceReport
-	s := rowStream{format: format, paths: []string{path}, cycles: 1, allow: allow, report: &report, limit: checkedRows}
+	s := rowStream{format: format, paths: []string{path}, cycles: 1, allow: allow, report: &report, limit: CheckedRows}
 	for {
 		if _, ok := s.next(); !ok {
 			break
 		}
 	}
-	if s.err == nil && report.Rows < checkedRows && report.Rows == report.Failed+report.Malformed && !allow {
+	if s.err == nil && report.Rows < CheckedRows && report.Rows == report.Failed+report.Malformed && !allow {
 		return fmt.Errorf("trace %s has no usable row among its %d (%d malformed, the others failed requests)", path, report.Rows, report.Malformed)
 	}
 	return s.err
 }
 
-func (t *Trace) newStream(format *traceFormat) rowStream {
+func (t *Trace) newStream(format Format) rowStream {
 	return rowStream{
 		format: format, paths: t.cfg.Paths, cycles: t.cfg.Cycles, start: t.cfg.Start, allow: t.cfg.AllowMalformed, most: t.cfg.maxConversations,
 		pace: pace{speedup: t.cfg.Speedup, rate: t.cfg.Rate, constant: t.cfg.ConstantRate, stream: t.stream},
@@ -215,20 +215,20 @@ func (t *Trace) hand(r *Request) *Request {
 
 // request makes the request of a row.
 func (t *Trace) request(row *traceRow) *Request {
-	if row.blockTokens > 0 {
+	if row.BlockTokens > 0 {
 		return t.blockRequest(row)
 	}
 	r := &Request{
 		User: -1, Seq: row.seq, Class: Responsive, Arrival: row.arrival,
 		Conversation: int(row.seq), Turn: 1,
-		Kind: t.shape.kind(row.context), ContextTokens: row.context, GenerateTokens: row.generate,
+		Kind: t.shape.kind(row.Context), ContextTokens: row.Context, GenerateTokens: row.Generate,
 	}
 	r.SystemPrompt, r.SystemPromptTokens = t.shape.prompt(t.stream, row.seq)
-	r.Own = Entry{Key: RequestKey(t.cfg.Name, row.row, row.cycle), Tokens: ownTokens(row.context, r.SystemPromptTokens)}
-	session := row.session
-	if row.turn > 0 {
+	r.Own = Entry{Key: RequestKey(t.cfg.Name, row.row, row.cycle), Tokens: ownTokens(row.Context, r.SystemPromptTokens)}
+	session := row.Session
+	if row.Turn > 0 {
 		session = strconv.FormatInt(row.conversation, 10)
-		r.Own.Key = ConversationKey(row.conversation, row.cycle, row.turn)
+		r.Own.Key = ConversationKey(row.conversation, row.cycle, row.Turn)
 	}
 	if session == "" || !t.cfg.MultiTurn {
 		return r

@@ -70,9 +70,9 @@ func (t *Trace) openShadow() {
 
 // writes returns the tokens that a row's request offers to write.
 func (t *Trace) writes(row *traceRow) int {
-	if row.blockTokens > 0 {
-		return min(row.context, len(row.blocks)*row.blockTokens)
+	if row.BlockTokens > 0 {
+		return min(row.Context, len(row.Blocks)*row.BlockTokens)
 	}
 	_, prefix := t.shape.prompt(t.stream, row.seq)
-	return ownTokens(row.context, prefix)
+	return ownTokens(row.Context, prefix)
 }

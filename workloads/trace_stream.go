@@ -24,7 +24,7 @@ func (p *pace) timed() bool { return p.rate > 0 || p.speedup > 0 }
 
 // traceRow is a usable row with its place and time in the replay.
 type traceRow struct {
-	record
+	Row
 	seq     int64 // usable rows before it, over all cycles
 	row     int64 // its number within the cycle, over all files, from 1
 	cycle   int
@@ -35,17 +35,18 @@ type traceRow struct {
 
 // rowStream reads the usable rows of all files and cycles, in order, with constant memory.
 type rowStream struct {
-	format *traceFormat
+	format Format
 	paths  []string
-	cycles int // 0: without end
-	allow  bool
+	cycles int  // 0: without end
+	allow  bool // any share of malformed rows
 	pace   pace
 	start  time.Duration // on the trace's clock: usable rows before it are passed over, in every cycle
 	report *TraceReport  // nil: somebody else counts
 	limit  int64         // rows of a file to read at most, 0: all
 	most   int64         // conversations of a cycle to read, 0: all
 
-	reader  rowReader
+	reader  Reader
+	tally   Tally
 	file    int // index of the file being read
 	cycle   int
 	row     int64 // rows of this cycle
@@ -55,9 +56,9 @@ type rowStream struct {
 	arrival time.Duration // of the row before
 
 	// Of the file being read:
-	rows, usable, malformed int64
-	first, last             time.Duration // stamps of its usable rows
-	base                    time.Duration // arrival of its first usable row
+	usable      int64
+	first, last time.Duration // stamps of its usable rows
+	base        time.Duration // arrival of its first usable row
 
 	// The trace's own clock, whatever the pace: 0 at its first usable row, without a jump at the seams of its files.
 	pos, posBase, posSeam time.Duration
@@ -86,7 +87,7 @@ func (s *rowStream) next() (traceRow, bool) {
 			s.fail(err)
 			break
 		}
-		if ok && rec.opens && s.most > 0 && s.talks >= s.most {
+		if ok && rec.Opens && s.most > 0 && s.talks >= s.most {
 			s.file, s.enough = len(s.paths)-1, true // the rest is not asked for
 			s.finishFile()
 			continue
@@ -99,9 +100,9 @@ func (s *rowStream) next() (traceRow, bool) {
 }
 
 // before moves the trace's clock to a usable row, and tells whether that is before the start.
-func (s *rowStream) before(rec record) bool {
+func (s *rowStream) before(rec Row) bool {
 	if s.usable == 0 {
-		s.first, s.last = rec.stamp, rec.stamp
+		s.first, s.last = rec.Stamp, rec.Stamp
 		s.base, s.posBase = s.arrival+s.seam, s.pos+s.posSeam
 		if !s.entered {
 			s.entered, s.cycleBase, s.posBase = true, s.base, 0
@@ -109,7 +110,7 @@ func (s *rowStream) before(rec record) bool {
 	}
 	s.usable++
 	// Rows out of order arrive with the row before them: the replay is first come, first served in file order.
-	s.last = max(s.last, rec.stamp)
+	s.last = max(s.last, rec.Stamp)
 	s.pos = s.posBase + s.last - s.first
 	if s.pos < s.start {
 		if s.report != nil && s.cycle == 0 {
@@ -131,77 +132,55 @@ func (s *rowStream) open() bool {
 		s.done = true
 		return false
 	}
-	reader, err := s.format.reader(s.paths[s.file])
+	reader, err := s.format.Open(s.path())
 	if err != nil {
 		s.fail(err)
 		return false
 	}
 	s.reader = reader
-	s.rows, s.usable, s.malformed = 0, 0, 0
+	s.usable, s.tally = 0, Tally{File: s.path(), Allow: s.allow}
+	if s.cycle == 0 {
+		s.tally.Report = s.report
+	}
 	return true
 }
 
 // read reads one row; ok is false for one to be skipped.
-func (s *rowStream) read() (rec record, ok bool, err error) {
-	if s.limit > 0 && s.rows >= s.limit {
-		return record{}, false, io.EOF
+func (s *rowStream) read() (row Row, ok bool, err error) {
+	if s.limit > 0 && s.tally.Rows >= s.limit {
+		return Row{}, false, io.EOF
 	}
-	rec, reason, err := s.reader.next()
-	if err != nil {
-		return record{}, false, err
+	row, err = s.reader.Next()
+	if malformed := (Malformed{}); err != nil && !errors.As(err, &malformed) {
+		return Row{}, false, err
 	}
-	s.rows++
 	s.row++
-	s.count(reason, rec)
-	if reason != nil {
-		return record{}, false, s.checkMalformed(false)
+	s.tally.Row(err, s.reader.Line)
+	if err != nil {
+		return Row{}, false, s.checkMalformed(false)
 	}
-	return rec, rec.generate > 0 || s.format.silent, nil
+	if row.Generate == 0 && !s.format.Silent {
+		if s.tally.Report != nil {
+			s.tally.Report.Failed++
+		}
+		return Row{}, false, nil
+	}
+	return row, true, nil
 }
 
 // path is the file being read.
 func (s *rowStream) path() string { return s.paths[s.file] }
 
-// count notes a row in the report.
-func (s *rowStream) count(reason error, rec record) {
-	if reason != nil {
-		s.malformed++
-	}
-	if s.report == nil || s.cycle > 0 {
-		return
-	}
-	s.report.Rows++
-	switch {
-	case reason != nil:
-		s.report.Malformed++
-		if len(s.report.First) < maxRowErrors {
-			s.report.First = append(s.report.First, RowError{s.path(), s.reader.line(), reason.Error()})
-		}
-	case rec.generate == 0 && !s.format.silent:
-		s.report.Failed++
-	}
-}
-
-// checkMalformed fails when more than 1 % of the rows of this file are malformed, once that can be told.
+// checkMalformed fails when too many rows of this file are malformed, once that can be told.
 func (s *rowStream) checkMalformed(atEnd bool) error {
-	if s.allow || s.malformed*100 <= s.rows || !atEnd && s.rows < checkedRows {
+	if !s.tally.TooMany(atEnd) {
 		return nil
 	}
-	why := ""
-	if s.report != nil {
-		for _, e := range s.report.First {
-			if e.File == s.path() {
-				why = "; the first is " + e.Error()
-				break
-			}
-		}
-	}
-	return fmt.Errorf("trace %s: %d of the first %d rows are malformed, more than 1 %%: is it of the %s format?%s",
-		s.path(), s.malformed, s.rows, s.format.name, why)
+	return fmt.Errorf("trace %w", s.tally.Err(": is it of the "+s.format.Name+" format?"))
 }
 
 // place gives a row to be replayed its number and its arrival.
-func (s *rowStream) place(rec record) traceRow {
+func (s *rowStream) place(rec Row) traceRow {
 	s.cycleUsable++
 	switch {
 	case s.pace.rate > 0 && s.pace.constant:
@@ -211,10 +190,10 @@ func (s *rowStream) place(rec record) traceRow {
 	case s.pace.speedup > 0:
 		s.arrival = max(s.arrival, s.base+Nanoseconds(float64(s.last-s.first)/s.pace.speedup))
 	}
-	if rec.opens {
+	if rec.Opens {
 		s.talks++
 	}
-	t := traceRow{record: rec, conversation: s.talks, seq: s.seq, row: s.row, cycle: s.cycle, arrival: s.arrival}
+	t := traceRow{Row: rec, conversation: s.talks, seq: s.seq, row: s.row, cycle: s.cycle, arrival: s.arrival}
 	s.seq++
 	return t
 }
@@ -227,7 +206,7 @@ func (s *rowStream) finishFile() {
 	}
 	if s.usable == 0 && !s.allow && s.limit == 0 && !s.enough {
 		s.fail(fmt.Errorf("trace %s has no usable row among its %d (%d malformed, the others failed requests)",
-			s.path(), s.rows, s.malformed))
+			s.path(), s.tally.Rows, s.tally.Refused))
 		return
 	}
 	// The next file starts one mean distance after the last row, so that the rate goes on over the seam.
@@ -271,7 +250,7 @@ func (s *rowStream) fail(err error) {
 // closeFile closes the current file, if one is open. Reading is over, so that an error of closing changes nothing.
 func (s *rowStream) closeFile() {
 	if s.reader != nil {
-		_ = s.reader.close()
+		_ = s.reader.Close()
 		s.reader = nil
 	}
 }

@@ -1,7 +1,6 @@
 package workloads
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,44 +33,40 @@ func ReadValidation(path string) (v Validation, err error) {
 	if err != nil {
 		return v, err
 	}
-	defer func() { err = errors.Join(err, doc.close()) }()
+	defer func() { err = errors.Join(err, doc.Close()) }()
 	v.Path = path
 	fail := func(err error) (Validation, error) {
-		return v, fmt.Errorf("validation trace %s:%d: %w", path, doc.line(), err)
+		return v, fmt.Errorf("validation trace %s:%d: %w", path, doc.Line(), noEOF(err))
 	}
-	t, err := doc.token()
-	if err == nil && t != json.Delim('[') {
-		err = errors.New("want a list of requests")
+	if err := doc.open('[', "want a list of requests"); err != nil {
+		return fail(err)
 	}
-	if err != nil {
-		return fail(noEOF(err))
-	}
+	var report TraceReport
+	tally := Tally{File: path, Report: &report}
 	for doc.dec.More() {
 		var row validationRow
 		err := doc.value(&row)
 		if err == nil {
 			err = v.add(row)
-		} else if !wrongType(err) {
-			return fail(noEOF(err))
 		}
-		if err != nil {
-			v.Malformed++
-			if len(v.First) < maxRowErrors {
-				v.First = append(v.First, RowError{path, doc.line(), err.Error()})
-			}
+		if err != nil && !isMalformed(err) {
+			return fail(err)
 		}
+		tally.Row(err, doc.Line)
 	}
+	v.Malformed, v.First = report.Malformed, report.First
 	if _, err := doc.token(); err != nil {
-		return fail(noEOF(err))
+		return fail(err)
 	}
 	if _, err := doc.token(); !errors.Is(err, io.EOF) {
 		return fail(errors.New("something follows the list"))
 	}
-	switch rows := v.Requests + v.Malformed; {
-	case v.Malformed*100 > rows:
-		return v, fmt.Errorf("validation trace %s: %d of %d rows are malformed, more than 1 %%; the first is %w", path, v.Malformed, rows, v.First[0])
+	switch {
+	case tally.TooMany(true):
+		return v, fmt.Errorf("validation trace %s: %d of %d rows are malformed, more than 1 %%%s",
+			path, tally.Refused, tally.Rows, tally.Example())
 	case v.Lookups == 0 && v.WriteBytes == 0:
-		return v, fmt.Errorf("validation trace %s: none of its %d rows tells cache_hit or write_bytes", path, rows)
+		return v, fmt.Errorf("validation trace %s: none of its %d rows tells cache_hit or write_bytes", path, tally.Rows)
 	}
 	return v, nil
 }
@@ -79,11 +74,11 @@ func ReadValidation(path string) (v Validation, err error) {
 func (v *Validation) add(row validationRow) error {
 	for _, n := range []*float64{row.Read, row.Write} {
 		if n != nil && !(*n >= 0 && *n <= maxTraceBytes) {
-			return fmt.Errorf("%v bytes, want 0 to %d", *n, int64(maxTraceBytes))
+			return malformed("%v bytes, want 0 to %d", *n, int64(maxTraceBytes))
 		}
 	}
 	if row.Hit == nil && row.Read == nil && row.Write == nil {
-		return errors.New("want cache_hit, read_bytes or write_bytes")
+		return malformed("want cache_hit, read_bytes or write_bytes")
 	}
 	v.Requests++
 	if row.Hit != nil {
