@@ -21,8 +21,8 @@ func secondsAzure(t *testing.T, at ...int) string {
 	return write(t, "a.csv", b.String())
 }
 
-// arrivals are the requests as "context@arrival".
-func arrivals(rs []*Request) string {
+// timesOf are the requests as "context@arrival".
+func timesOf(rs []*Request) string {
 	var parts []string
 	for _, r := range rs {
 		parts = append(parts, fmt.Sprintf("%d@%v", r.ContextTokens, r.Arrival))
@@ -55,7 +55,7 @@ func TestStartPassesOverWhatWasBefore(t *testing.T) {
 		}
 		s := openTrace(t, NewAzure, cfg)
 		rs := all(t, s)
-		assert.Equal(t, c.want, arrivals(rs), c.what)
+		assert.Equal(t, c.want, timesOf(rs), c.what)
 		report := s.Report()
 		if c.start >= 20*time.Second {
 			assert.EqualValues(t, 2, report.Skipped, c.what)
@@ -72,9 +72,9 @@ func TestStartPassesOverWhatWasBefore(t *testing.T) {
 func TestStartInALaterFile(t *testing.T) {
 	cfg := traceConfig(secondsAzure(t, 0, 10, 20), secondsAzure(t, 500, 510)) // 0, 10, 20 and, 10 s on average later, 30, 40
 	cfg.Speedup, cfg.Start = 1, 25*time.Second
-	assert.Equal(t, "1500@5s 1510@15s", arrivals(all(t, openTrace(t, NewAzure, cfg))))
+	assert.Equal(t, "1500@5s 1510@15s", timesOf(all(t, openTrace(t, NewAzure, cfg))))
 	cfg.Start = 15 * time.Second
-	assert.Equal(t, "1020@5s 1500@15s 1510@25s", arrivals(all(t, openTrace(t, NewAzure, cfg))))
+	assert.Equal(t, "1020@5s 1500@15s 1510@25s", timesOf(all(t, openTrace(t, NewAzure, cfg))))
 }
 
 func TestStartBeyondTheEnd(t *testing.T) {
@@ -97,7 +97,7 @@ func TestStartOfABlockTrace(t *testing.T) {
 	rs := all(t, openTrace(t, NewBlockTrace, cfg))
 	require.Len(t, rs, 2)
 	assert.Equal(t, []int{0, 2}, []int{rs[0].IdealBlocks, rs[1].IdealBlocks})
-	assert.Equal(t, "1000@1s 1000@5s", arrivals(rs))
+	assert.Equal(t, "1000@1s 1000@5s", timesOf(rs))
 }
 
 // A conversation whose first turns were passed over begins with its first turn in the replay.

@@ -47,14 +47,13 @@ type Users struct {
 	cursors []*cursor            // by slot
 	future  slotHeap             // users whose next request has not arrived
 	ready   [NumClasses]slotHeap // users whose next request has, by class
-	first   *frontier            // open-loop with MaxRequests
-	tickets int64                // closed-loop with MaxRequests: requests that may still be scheduled
+	counted *arrivals            // open-loop
+	tickets int64                // closed-loop: requests that may still be scheduled
 
 	now         time.Duration // latest time that Take saw
 	accounted   time.Duration // latest time that Account reached
 	taken       [NumClasses]int64
 	takenTokens [NumClasses]int64
-	offered     [NumClasses]ClassLoad // what the shadow cursors passed; open-loop
 }
 
 var _ Scalable = (*Users)(nil)
@@ -71,9 +70,6 @@ type cursor struct {
 	history            []Entry // of the turns before it; elements are shared with requests and only appended to
 	state              cursorState
 	silent             bool // does not ask until SetUsers wants it again
-
-	shadow        int64 // of the next request that Account has not seen
-	shadowArrival time.Duration
 }
 
 type cursorState uint8
@@ -107,20 +103,22 @@ func NewUsers(cfg UsersConfig) *Users {
 		c := &cursor{slot: int32(i), user: u, stream: newStream(cfg.Seed, u.ID), conversation: 1, turn: 1}
 		s.cursors[i] = c
 		c.arrival = s.arrivalAfter(int32(i), -1, 0)
-		c.shadowArrival = c.arrival
 		firsts[i] = slotItem{at: c.arrival, slot: int32(i)}
 	}
-	if cfg.MaxRequests > 0 && !s.closedLoop {
-		s.first = newFrontier(cfg.MaxRequests, firsts)
+	limit := int64(math.MaxInt64)
+	if cfg.MaxRequests > 0 {
+		limit = cfg.MaxRequests
 	}
-	if cfg.MaxRequests > 0 && s.closedLoop {
-		s.tickets = cfg.MaxRequests
+	if s.closedLoop {
+		s.tickets = limit
 		slices.SortFunc(firsts, func(a, b slotItem) int { // the earliest users get the tickets
 			if a.before(b) {
 				return -1
 			}
 			return 1
 		})
+	} else {
+		s.counted = newArrivals(limit, firsts)
 	}
 	for _, it := range firsts {
 		s.schedule(it)
@@ -168,65 +166,4 @@ func (s *Users) arrivalAfter(slot int32, seq int64, at time.Duration) time.Durat
 		gap = max(gap, minOpenLoopGap)
 	}
 	return at + gap
-}
-
-// SetUsers implements Scalable. It must not be used with Rate or MaxRequests, which spread one load over all users. Users
-// beyond those of the configuration are those that a larger Population has: it is drawn from the seed.
-func (s *Users) SetUsers(n int, now time.Duration) {
-	s.advance(now)
-	if n > len(s.cursors) {
-		s.grow(n)
-	}
-	for i := range s.cursors {
-		slot := int32(i)
-		switch c := s.cursors[i]; {
-		case i >= n && !c.silent:
-			s.silence(slot)
-		case i < n && c.silent:
-			s.wakeUp(slot)
-		}
-	}
-	s.future.filter(func(it slotItem) bool { return !s.cursors[it.slot].silent })
-	for class := range s.ready {
-		s.ready[class].filter(func(it slotItem) bool { return !s.cursors[it.slot].silent })
-	}
-}
-
-// grow adds users, who are silent until they are woken.
-func (s *Users) grow(n int) {
-	for _, u := range Population(s.cfg.Profile, s.cfg.Seed, n, false)[len(s.cursors):] {
-		s.cursors = append(s.cursors, &cursor{
-			slot: int32(len(s.cursors)), user: u, stream: newStream(s.cfg.Seed, u.ID), conversation: 1, turn: 1, state: retired, silent: true, shadowArrival: Never,
-		})
-	}
-}
-
-// silence takes a user and its backlog away.
-func (s *Users) silence(slot int32) {
-	c := s.cursors[slot]
-	c.silent = true
-	if c.state == queued {
-		c.state = retired
-	}
-	if s.closedLoop {
-		return
-	}
-	s.follow(slot, s.now)
-	sum := &s.offered[c.user.Class]
-	for n := c.seq; n < c.shadow; n++ {
-		sum.Offered--
-		sum.OfferedTokens -= s.ownOf(c, n)
-	}
-	c.shadowArrival = Never
-}
-
-// wakeUp lets a user ask from now on. One whose last request is still in flight goes on after it.
-func (s *Users) wakeUp(slot int32) {
-	c := s.cursors[slot]
-	c.silent = false
-	c.arrival = s.arrivalAfter(slot, c.seq-1, s.now)
-	c.shadow, c.shadowArrival = c.seq, c.arrival
-	if c.state == retired {
-		s.schedule(slotItem{at: c.arrival, slot: slot})
-	}
 }

@@ -55,8 +55,8 @@ func (s *Users) schedule(it slotItem) {
 // advance moves time forward and the users whose request has arrived into the queues.
 func (s *Users) advance(now time.Duration) {
 	s.now = max(s.now, now)
-	if s.first != nil {
-		s.first.advance(s.now, s.arrivalAfter)
+	if s.cfg.MaxRequests > 0 {
+		s.counted.advance(s.now, s)
 	}
 	for s.future.len() > 0 && s.future.top().at <= s.now {
 		s.arrive(s.future.pop())
@@ -80,7 +80,7 @@ func (s *Users) enqueue(it slotItem) {
 // arrive queues a request whose time has come, unless it lies beyond MaxRequests; so do all later ones of that user then.
 func (s *Users) arrive(it slotItem) {
 	c := s.cursors[it.slot]
-	if !s.first.within(it) {
+	if !s.counted.within(it) {
 		c.state = retired
 		return
 	}
@@ -122,7 +122,7 @@ func (s *Users) exhausted() bool {
 
 // wake returns the time of the next arrival, Never when all users wait for an event or are beyond MaxRequests.
 func (s *Users) wake() time.Duration {
-	if s.future.len() == 0 || !s.first.within(s.future.top()) {
+	if s.future.len() == 0 || !s.counted.within(s.future.top()) {
 		return Never
 	}
 	return s.future.top().at
