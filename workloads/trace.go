@@ -45,13 +45,11 @@ type TraceConfig struct {
 //
 // Err must be looked at once Take says Exhausted. Close must be called at the end.
 type Trace struct {
-	cfg      TraceConfig
-	shape    shape
-	stream   userStream
-	main     rowStream
-	head     traceRow // the next row, if headRead
-	headRead bool
-	report   TraceReport
+	cfg    TraceConfig
+	shape  shape
+	stream userStream
+	main   *rowStream
+	report TraceReport
 
 	ideal    *idealCache // of a block trace
 	sessions *sessions
@@ -64,10 +62,8 @@ type Trace struct {
 	taken       int64
 	takenTokens int64
 
-	shadow     *rowStream // opened by the first Account
-	shadowRow  traceRow
-	shadowRead bool
-	offered    ClassLoad
+	shadow  *rowStream // counts what has arrived; opened by the first Account
+	offered ClassLoad
 }
 
 var (
@@ -129,12 +125,12 @@ func (t *Trace) skip() error {
 	if t.cfg.Start <= 0 {
 		return nil
 	}
-	if !t.readHead() && t.main.err != nil {
+	if t.main.peek() == nil && t.main.err != nil {
 		return t.main.err
 	}
 	if t.main.pace.timed() {
 		t.openShadow()
-		t.shadowRow, t.shadowRead = t.shadow.next()
+		t.shadow.peek()
 	}
 	return nil
 }
@@ -154,10 +150,11 @@ func checkStart(format Format, path string, allow bool) error {
 	return s.err
 }
 
-func (t *Trace) newStream(format Format) rowStream {
-	return rowStream{
+func (t *Trace) newStream(format Format) *rowStream {
+	return &rowStream{
 		format: format, paths: t.cfg.Paths, cycles: t.cfg.Cycles, start: t.cfg.Start, allow: t.cfg.AllowMalformed, most: t.cfg.maxConversations,
-		pace: pace{speedup: t.cfg.Speedup, rate: t.cfg.Rate, constant: t.cfg.ConstantRate, stream: t.stream},
+		maxRows: t.cfg.MaxRequests,
+		pace:    pace{speedup: t.cfg.Speedup, rate: t.cfg.Rate, constant: t.cfg.ConstantRate, stream: t.stream},
 	}
 }
 
@@ -168,17 +165,18 @@ func (t *Trace) Take(now time.Duration) (*Request, State, time.Duration) {
 		return t.hand(r), Ready, 0
 	}
 	for len(t.parked) < maxParked {
-		if !t.headRead && !t.readHead() {
+		row := t.main.peek()
+		if row == nil {
 			if len(t.parked) == 0 {
 				return nil, Exhausted, Never
 			}
 			return nil, Wait, Never
 		}
-		if t.main.pace.timed() && t.head.arrival > t.now {
-			return nil, Wait, t.head.arrival
+		if t.main.pace.timed() && row.arrival > t.now {
+			return nil, Wait, row.arrival
 		}
-		r := t.request(&t.head)
-		t.headRead = false
+		r := t.request(row)
+		t.main.drop()
 		if c := sessionOf(r); c != nil && !t.cfg.Overtaking && c.busy {
 			c.parked = append(c.parked, r)
 			t.parked = append(t.parked, r)
@@ -187,17 +185,6 @@ func (t *Trace) Take(now time.Duration) (*Request, State, time.Duration) {
 		return t.hand(r), Ready, 0
 	}
 	return nil, Wait, Never
-}
-
-// readHead reads the next row, if MaxRequests leaves one.
-func (t *Trace) readHead() bool {
-	if t.cfg.MaxRequests > 0 && t.main.seq >= t.cfg.MaxRequests {
-		t.main.done = true
-		t.main.closeFile()
-		return false
-	}
-	t.head, t.headRead = t.main.next()
-	return t.headRead
 }
 
 // hand gives a request to the engine.
@@ -293,11 +280,10 @@ func (t *Trace) Report() TraceReport {
 
 // Close closes the files. Afterwards Take says Exhausted.
 func (t *Trace) Close() error {
-	t.main.done, t.headRead, t.parked, t.freed = true, false, nil, 0
-	t.main.closeFile()
+	t.parked, t.freed = nil, 0
+	t.main.stop()
 	if t.shadow != nil {
-		t.shadow.closeFile()
-		t.shadow.done, t.shadowRead = true, false
+		t.shadow.stop()
 	}
 	return nil
 }

@@ -26,14 +26,12 @@ func (t *Trace) Account(until time.Duration) []ClassLoad {
 		load.Offered, load.OfferedTokens = t.taken, t.takenTokens
 	}
 	load.Queued = load.Offered - t.taken
-	if !t.headRead {
-		t.readHead()
-	}
+	head := t.main.peek()
 	switch {
 	case len(t.parked) > 0:
 		load.Oldest = t.parked[0].Arrival
-	case t.headRead && t.head.arrival <= until:
-		load.Oldest = t.head.arrival
+	case head != nil && head.arrival <= until:
+		load.Oldest = head.arrival
 	}
 	return loads
 }
@@ -42,29 +40,20 @@ func (t *Trace) Account(until time.Duration) []ClassLoad {
 func (t *Trace) follow(until time.Duration) {
 	t.openShadow()
 	for range maxAccountRows {
-		if !t.shadowRead {
-			if t.cfg.MaxRequests > 0 && t.shadow.seq >= t.cfg.MaxRequests {
-				t.shadow.closeFile()
-				return
-			}
-			if t.shadowRow, t.shadowRead = t.shadow.next(); !t.shadowRead {
-				return
-			}
-		}
-		if t.shadowRow.arrival > until {
+		row := t.shadow.peek()
+		if row == nil || row.arrival > until {
 			return
 		}
 		t.offered.Offered++
-		t.offered.OfferedTokens += int64(t.writes(&t.shadowRow))
-		t.shadowRead = false
+		t.offered.OfferedTokens += int64(t.writes(row))
+		t.shadow.drop()
 	}
 }
 
 // openShadow makes the second reader.
 func (t *Trace) openShadow() {
 	if t.shadow == nil {
-		s := t.newStream(t.main.format)
-		t.shadow = &s
+		t.shadow = t.newStream(t.main.format)
 	}
 }
 

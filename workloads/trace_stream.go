@@ -35,25 +35,28 @@ type traceRow struct {
 
 // rowStream reads the usable rows of all files and cycles, in order, with constant memory.
 type rowStream struct {
-	format Format
-	paths  []string
-	cycles int  // 0: without end
-	allow  bool // any share of malformed rows
-	pace   pace
-	start  time.Duration // on the trace's clock: usable rows before it are passed over, in every cycle
-	report *TraceReport  // nil: somebody else counts
-	limit  int64         // rows of a file to read at most, 0: all
-	most   int64         // conversations of a cycle to read, 0: all
+	format  Format
+	paths   []string
+	cycles  int  // 0: without end
+	allow   bool // any share of malformed rows
+	pace    pace
+	start   time.Duration // on the trace's clock: usable rows before it are passed over, in every cycle
+	report  *TraceReport  // nil: somebody else counts
+	limit   int64         // rows of a file to read at most, 0: all
+	maxRows int64         // usable rows in all, 0: no bound
+	most    int64         // conversations of a cycle to read, 0: all
 
-	reader  Reader
-	tally   Tally
-	file    int // index of the file being read
-	cycle   int
-	row     int64 // rows of this cycle
-	talks   int64 // conversations of this cycle
-	enough  bool  // most of them were read
-	seq     int64
-	arrival time.Duration // of the row before
+	head     traceRow // what peek returns, if headRead
+	headRead bool
+	reader   Reader
+	tally    Tally
+	file     int // index of the file being read
+	cycle    int
+	row      int64 // rows of this cycle
+	talks    int64 // conversations of this cycle
+	enough   bool  // most of them were read
+	seq      int64
+	arrival  time.Duration // of the row before
 
 	// Of the file being read:
 	usable      int64
@@ -72,8 +75,31 @@ type rowStream struct {
 	done        bool
 }
 
-// next returns the next usable row; false at the end of the input or after an error, which err then holds.
+// peek returns the next usable row, the same one until drop; nil at the end of the input or after an error, which err then
+// holds.
+func (s *rowStream) peek() *traceRow {
+	if !s.headRead {
+		if s.head, s.headRead = s.next(); !s.headRead {
+			return nil
+		}
+	}
+	return &s.head
+}
+
+// drop passes over the row that peek returned.
+func (s *rowStream) drop() { s.headRead = false }
+
+// stop ends the input.
+func (s *rowStream) stop() {
+	s.done, s.headRead = true, false
+	s.closeFile()
+}
+
+// next reads the next usable row; false at the end.
 func (s *rowStream) next() (traceRow, bool) {
+	if s.maxRows > 0 && s.seq >= s.maxRows {
+		s.stop()
+	}
 	for !s.done {
 		if s.reader == nil && !s.open() {
 			break
@@ -243,8 +269,8 @@ func (s *rowStream) finishFile() {
 
 // fail ends the stream with an error.
 func (s *rowStream) fail(err error) {
-	s.err, s.done = err, true
-	s.closeFile()
+	s.err = err
+	s.stop()
 }
 
 // closeFile closes the current file, if one is open. Reading is over, so that an error of closing changes nothing.
