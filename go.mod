@@ -45,4 +45,5 @@ require (
 	github.com/NVIDIA/go-nvml v0.13.0-1
 	github.com/tiktoken-go/tokenizer v0.7.0
 	github.com/xuri/excelize/v2 v2.11.0
+	gonum.org/v1/gonum v0.17.0
 )
