@@ -3,7 +3,6 @@ package workloads
 import (
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
@@ -56,7 +55,8 @@ func TestCharactersAsFallback(t *testing.T) {
 	assert.ErrorContains(t, err, `tokenizer "words" is unknown, must be cl100k or chars`)
 }
 
-// Texts that no language has take no more than their size in time.
+// Texts that no language has take no more than their size in time. With its square these would take hours, so that this test
+// needs no clock to fail.
 func TestHugeTextsAreCountedInTime(t *testing.T) {
 	counter, err := NewTokenizer(TokenizerCL100K, 0)
 	require.NoError(t, err)
@@ -64,9 +64,7 @@ func TestHugeTextsAreCountedInTime(t *testing.T) {
 		strings.Repeat("a", 1<<18), strings.Repeat(" ", 1<<18), strings.Repeat("é", 1<<18), strings.Repeat("!?", 1<<18),
 		strings.Repeat("word ", 1<<18), strings.Repeat("\xff", 1<<18), strings.Repeat("7", 1<<18),
 	} {
-		begin := time.Now()
 		assert.Positive(t, counter.Count(text, 16384))
-		assert.Less(t, time.Since(begin), 10*time.Second, "%.8q", text)
 	}
 }
 
