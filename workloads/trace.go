@@ -128,7 +128,7 @@ func (t *Trace) skip() error {
 	if t.main.peek() == nil && t.main.err != nil {
 		return t.main.err
 	}
-	if t.main.pace.timed() {
+	if t.main.times.timed() {
 		t.openShadow()
 		t.shadow.peek()
 	}
@@ -152,9 +152,11 @@ func checkStart(format Format, path string, allow bool) error {
 
 func (t *Trace) newStream(format Format) *rowStream {
 	return &rowStream{
-		format: format, paths: t.cfg.Paths, cycles: t.cfg.Cycles, start: t.cfg.Start, allow: t.cfg.AllowMalformed, most: t.cfg.maxConversations,
-		maxRows: t.cfg.MaxRequests,
-		pace:    pace{speedup: t.cfg.Speedup, rate: t.cfg.Rate, constant: t.cfg.ConstantRate, stream: t.stream},
+		format: format, paths: t.cfg.Paths, cycles: t.cfg.Cycles, allow: t.cfg.AllowMalformed,
+		most: t.cfg.maxConversations, maxRows: t.cfg.MaxRequests,
+		times: schedule{start: t.cfg.Start, pace: pace{
+			speedup: t.cfg.Speedup, rate: t.cfg.Rate, constant: t.cfg.ConstantRate, stream: t.stream,
+		}},
 	}
 }
 
@@ -172,7 +174,7 @@ func (t *Trace) Take(now time.Duration) (*Request, State, time.Duration) {
 			}
 			return nil, Wait, Never
 		}
-		if t.main.pace.timed() && row.arrival > t.now {
+		if t.main.times.timed() && row.arrival > t.now {
 			return nil, Wait, row.arrival
 		}
 		r := t.request(row)
@@ -189,7 +191,7 @@ func (t *Trace) Take(now time.Duration) (*Request, State, time.Duration) {
 
 // hand gives a request to the engine.
 func (t *Trace) hand(r *Request) *Request {
-	if !t.main.pace.timed() {
+	if !t.main.times.timed() {
 		r.Arrival = t.now
 	}
 	if c := sessionOf(r); c != nil {

@@ -14,7 +14,7 @@ func (t *Trace) Account(until time.Duration) []ClassLoad {
 		loads[c].Oldest = Never
 	}
 	load := &loads[Responsive]
-	if !t.main.pace.timed() {
+	if !t.main.times.timed() {
 		load.Offered, load.OfferedTokens = t.taken, t.takenTokens
 		return loads
 	}

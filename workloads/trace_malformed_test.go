@@ -157,8 +157,8 @@ func fuzzRows(f *testing.F, format Format, seeds ...string) {
 		require.NoError(t, err)
 		require.NoError(t, file.Close())
 		var report TraceReport
-		s := rowStream{format: format, paths: []string{file.Name()}, cycles: 1, allow: true, report: &report, pace: pace{speedup: 1}}
-		usable, last := int64(0), s.arrival
+		s := rowStream{format: format, paths: []string{file.Name()}, cycles: 1, allow: true, report: &report, times: schedule{pace: pace{speedup: 1}}}
+		usable, last := int64(0), s.times.arrival
 		least := 1
 		if format.Silent {
 			least = 0
