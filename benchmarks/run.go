@@ -14,6 +14,7 @@ import (
 
 	"kvbench/kvbench"
 	"kvbench/params"
+	"kvbench/tiers/clock"
 )
 
 // workload is the body of every benchmark that runs requests through the cache.
@@ -175,7 +176,7 @@ func fileName(name string) string { return strings.ReplaceAll(name, "/", "_") }
 func (s *session) pauseBetweenOptions(v *params.Values) {
 	if o := v.Bench.Option; o != s.lastOpt {
 		if s.lastOpt != 0 && v.OptionPause() > 0 {
-			_ = kvbench.NewWallClock().Sleep(s.ctx, v.OptionPause())
+			_ = clock.NewWall().Sleep(s.ctx, v.OptionPause())
 		}
 		s.lastOpt = o
 	}

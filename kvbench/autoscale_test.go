@@ -230,7 +230,7 @@ func TestScalingDownStopsUsersAndWorkers(t *testing.T) {
 
 // A round that ends with the window, or after it, is in no result. The race detector watches.
 func TestARoundMayEndWithTheWindow(t *testing.T) {
-	s := &scaler{trial: &trial{}, enough: make(chan struct{}), auto: newAutoscaler(Autoscale{Mode: AutoscaleQoS, Target: 0.8}, 4)}
+	s := &scaler{trial: &trial{}, auto: newAutoscaler(Autoscale{Mode: AutoscaleQoS, Target: 0.8}, 4)}
 	var rounds sync.WaitGroup
 	rounds.Go(func() {
 		for range 1000 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kvbench/tiers"
+	"kvbench/tiers/clock"
 	"kvbench/tracing"
 	"kvbench/workloads"
 )
@@ -39,6 +40,8 @@ type StorageConfig struct {
 	// Levels replaces the tiers above: null tiers, fault wrappers. The caller
 	// closes them.
 	Levels []tiers.LevelConfig
+	// Simulated: no tier holds bytes, so that nothing needs buffers.
+	Simulated bool
 }
 
 // Config is everything that one trial needs. Run changes nothing in it.
@@ -80,7 +83,7 @@ type Config struct {
 	// is spare for blocking I/O.
 	Procs int
 
-	Clock    Clock          // nil = wall time
+	Clock    clock.Clock    // nil = wall time
 	Progress func(Snapshot) // called about once a second, nil = nobody looks
 	// OnDispatch is shown every request with its plan at the moment when it is
 	// handed to a worker, in the order of dispatch, the requests of one user in

@@ -1,11 +1,11 @@
 package kvbench
 
 import (
-	"context"
 	"sync"
 	"time"
 
 	"kvbench/tiers"
+	"kvbench/tiers/clock"
 	"kvbench/workloads"
 )
 
@@ -30,7 +30,7 @@ type job struct {
 // window opens, one after the other, so that of every request offered the books
 // know whether it was completed, failed, still in flight or still queued.
 type dispatcher struct {
-	clock   Clock
+	clock   clock.Clock
 	origin  time.Duration // the load's time zero on clock
 	cache   *tiers.Cache
 	planner workloads.Planner
@@ -39,14 +39,13 @@ type dispatcher struct {
 	tellHit func(*workloads.Request, BlockSample)    // Config.OnBlocks
 
 	mu        sync.Mutex
-	cond      waker
+	cond      clock.Cond
 	src       workloads.Source
 	closed    bool
 	exhausted bool          // the source will give nothing more
-	wake      time.Duration // load time at which the pacer has to look again
-	poke      chan struct{} // the pacer listens
-	prod      func()        // makes the pacer look at wake again
-	drained   chan struct{} // closed when exhausted and nothing is in flight
+	wake      time.Duration // load time at which an alarm wakes a worker
+	drained   func()        // called once, when exhausted and nothing is in flight
+	empty     bool          // it was called
 	inflight  map[*job]struct{}
 	books     books
 
@@ -60,31 +59,18 @@ type dispatcher struct {
 	crew crew
 }
 
-// waker is a sync.Cond, or what stands in for one in virtual time.
-type waker interface {
-	Signal()
-	Broadcast()
-	Wait() // called with the lock held
-}
-
 // books counts requests per class since the load began.
 type books struct {
 	Started, Completed, Failed [workloads.NumClasses]int64
 }
 
-func newDispatcher(cfg *Config, clock Clock, src workloads.Source, cache *tiers.Cache, rec *Recorder) *dispatcher {
+func newDispatcher(cfg *Config, c clock.Clock, src workloads.Source, cache *tiers.Cache, rec *Recorder) *dispatcher {
 	d := &dispatcher{
-		clock: clock, origin: clock.Now(), cache: cache, planner: cfg.Planner, src: src, rec: rec, tell: cfg.OnDispatch, tellHit: cfg.OnBlocks,
-		wake: workloads.Never, poke: make(chan struct{}, 1), drained: make(chan struct{}),
+		clock: c, origin: c.Now(), cache: cache, planner: cfg.Planner, src: src, rec: rec, tell: cfg.OnDispatch, tellHit: cfg.OnBlocks,
+		wake: workloads.Never, drained: func() {},
 		inflight: make(map[*job]struct{}), idleSince: make(map[int]time.Duration),
 	}
-	d.cond = sync.NewCond(&d.mu)
-	d.prod = func() {
-		select {
-		case d.poke <- struct{}{}:
-		default:
-		}
-	}
+	d.cond = c.NewCond(&d.mu)
 	return d
 }
 
@@ -112,7 +98,7 @@ func (d *dispatcher) next(worker int, j *job) bool {
 			d.checkDrained()
 		} else if wake < d.wake {
 			d.wake = wake
-			d.prod()
+			d.clock.At(d.origin+wake, d.alarm)
 		}
 		d.wait(worker)
 	}
@@ -210,30 +196,13 @@ func (d *dispatcher) idleUntil(t time.Duration) time.Duration {
 	return sum
 }
 
-// pace wakes a worker when the next arrival is due: one timer serves all.
-func (d *dispatcher) pace(ctx context.Context) {
-	const far = time.Hour
-	for {
-		d.mu.Lock()
-		sleep := far
-		if d.wake != workloads.Never {
-			sleep = min(far, d.wake-d.now())
-		}
-		if sleep <= 0 {
-			d.wake = workloads.Never
-			d.cond.Signal()
-			sleep = far
-		}
-		d.mu.Unlock()
-		timer := time.NewTimer(sleep)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-d.poke:
-			timer.Stop()
-		case <-timer.C:
-		}
+// alarm wakes a worker when the next arrival is due.
+func (d *dispatcher) alarm() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.wake <= d.now() {
+		d.wake = workloads.Never
+		d.cond.Signal()
 	}
 }
 
@@ -295,13 +264,9 @@ func (d *dispatcher) done(j *job, how outcome, b booker) {
 // checkDrained ends the load when no request will come and none runs. Callers
 // hold mu.
 func (d *dispatcher) checkDrained() {
-	if !d.exhausted || len(d.inflight) > 0 {
-		return
-	}
-	select {
-	case <-d.drained:
-	default:
-		close(d.drained)
+	if d.exhausted && len(d.inflight) == 0 && !d.empty {
+		d.empty = true
+		d.drained()
 	}
 }
 

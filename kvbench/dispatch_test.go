@@ -1,7 +1,6 @@
 package kvbench
 
 import (
-	"context"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
+	"kvbench/tiers/clock"
 	"kvbench/workloads"
 )
 
@@ -30,11 +30,11 @@ func ofUsers(change func(*workloads.UsersConfig), list ...workloads.User) worklo
 
 func TestTheMostUrgentRequestGoesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		clock := NewWallClock()
+		wall := clock.NewWall()
 		// All arrive while the only worker is busy with the first.
 		list := []workloads.User{one(0, workloads.Batch, 1e-3), one(1, workloads.Batch, 0.5), one(2, workloads.Responsive, 0.6), one(3, workloads.Interactive, 0.7)}
-		cfg := testConfig(slow(clock, 1<<40), ofUsers(func(u *workloads.UsersConfig) { u.ClosedLoop, u.PrefillOnly = true, true }, list...), 1)
-		cfg.Clock, cfg.Requests = clock, 4
+		cfg := testConfig(slow(wall, 1<<40), ofUsers(func(u *workloads.UsersConfig) { u.ClosedLoop, u.PrefillOnly = true, true }, list...), 1)
+		cfg.Clock, cfg.Requests = wall, 4
 		cfg.Planner.Sizer.BytesPerToken = 1000 * unit
 		var order []int
 		cfg.OnDispatch = func(r *workloads.Request, _ []workloads.Op) { order = append(order, r.User) }
@@ -46,12 +46,12 @@ func TestTheMostUrgentRequestGoesFirst(t *testing.T) {
 func TestATurnWaitsForTheOneBeforeIt(t *testing.T) {
 	for _, overtaking := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			clock := NewWallClock()
+			wall := clock.NewWall()
 			src := ofUsers(func(u *workloads.UsersConfig) {
 				u.Overtaking, u.PrefillOnly, u.Profile.NewConversation = overtaking, true, 0
 			}, one(0, workloads.Batch, 0.01))
-			cfg := testConfig(slow(clock, 1<<40), src, 8).lasting(20 * time.Second)
-			cfg.Clock, cfg.Overtaking = clock, overtaking
+			cfg := testConfig(slow(wall, 1<<40), src, 8).lasting(20 * time.Second)
+			cfg.Clock, cfg.Overtaking = wall, overtaking
 			running, most := 0, 0
 			cfg.OnDispatch = func(r *workloads.Request, plan []workloads.Op) {
 				running++
@@ -89,14 +89,14 @@ func (w *watched) Written(r *workloads.Request) {
 // also those that fail, hit, or are cut off.
 func TestEveryRequestIsWrittenAndDoneOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		clock := NewWallClock()
+		wall := clock.NewWall()
 		requests := append(conversation(1, 3, 1, workloads.PrefillDecode), conversation(2, 2, 1, workloads.DecodeOnly)...)
 		requests = append(requests, conversation(1, 1, 1, workloads.PrefillOnly)[0]) // exists already
 		requests = append(requests, conversation(3, 1, 1000, workloads.PrefillOnly)[0])
 		requests[len(requests)-1].Arrival = 30 * time.Second // its write would hold up the others
 		src := newScript(requests...)
-		cfg := testConfig(slow(clock, 1<<40), src, 2).lasting(60 * time.Second)
-		cfg.Clock = clock
+		cfg := testConfig(slow(wall, 1<<40), src, 2).lasting(60 * time.Second)
+		cfg.Clock = wall
 		r := mustRun(t, cfg)
 		assert.EqualValues(t, 6, r.Requests.Completed)
 		assert.EqualValues(t, 1, r.Load["total"].InFlight)
@@ -109,14 +109,14 @@ func TestEveryRequestIsWrittenAndDoneOnce(t *testing.T) {
 
 func TestATurnStartsWhenTheOneBeforeItIsWrittenNotWhenItIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		clock := NewWallClock()
+		wall := clock.NewWall()
 		src := newScript(conversation(1, 2, 3, workloads.PrefillDecode)...)
 		src.ordered = true
-		cfg := testConfig(slow(clock, 1<<40), src, 2).finite()
-		cfg.Clock = clock
-		begin := clock.Now()
+		cfg := testConfig(slow(wall, 1<<40), src, 2).finite()
+		cfg.Clock = wall
+		begin := wall.Now()
 		var at []time.Duration
-		cfg.OnDispatch = func(*workloads.Request, []workloads.Op) { at = append(at, clock.Now()-begin) }
+		cfg.OnDispatch = func(*workloads.Request, []workloads.Op) { at = append(at, wall.Now()-begin) }
 		mustRun(t, cfg)
 		assert.Equal(t, []time.Duration{0, 3 * time.Second}, at)
 		assert.Equal(t, []string{"take u1/c1/t1", "written u1/c1/t1", "take u1/c1/t2", "done u1/c1/t1", "written u1/c1/t2", "done u1/c1/t2"}, src.log)
@@ -125,12 +125,12 @@ func TestATurnStartsWhenTheOneBeforeItIsWrittenNotWhenItIsAnswered(t *testing.T)
 
 func TestAClosedLoopThinksAfterTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		clock := NewWallClock()
+		wall := clock.NewWall()
 		user := one(0, workloads.Interactive, 1) // think 0.8 to 1.2 s
 		user.Context, user.Generate = 1, 1       // one second to write, one to read
 		src := ofUsers(func(u *workloads.UsersConfig) { u.ClosedLoop, u.MultiTurn = true, false }, user)
-		cfg := testConfig(slow(clock, 1<<40), src, 3).lasting(300 * time.Second)
-		cfg.Clock = clock
+		cfg := testConfig(slow(wall, 1<<40), src, 3).lasting(300 * time.Second)
+		cfg.Clock = wall
 		r := mustRun(t, cfg)
 		assert.InDelta(t, 100, r.Requests.Completed, 6, "one every three seconds")
 		assert.Equal(t, int64(0), *r.Latency.Request.Queue.Max)
@@ -165,12 +165,12 @@ func TestThePacerSleepsThroughLongGaps(t *testing.T) {
 
 func TestOneSlowUserMakesTheRunLoadLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		clock := NewWallClock()
+		wall := clock.NewWall()
 		user := one(0, workloads.Batch, 10)
 		user.Context = 1
 		src := ofUsers(func(u *workloads.UsersConfig) { u.PrefillOnly, u.MultiTurn = true, false }, user)
-		cfg := testConfig(slow(clock, 1<<40), src, 1).lasting(200 * time.Second)
-		cfg.Clock = clock
+		cfg := testConfig(slow(wall, 1<<40), src, 1).lasting(200 * time.Second)
+		cfg.Clock = wall
 		r := mustRun(t, cfg)
 		v := r.Harness.Verdict
 		assert.Equal(t, LoadLimited, v.Kind, v.Reason)
@@ -184,13 +184,13 @@ func TestOneSlowUserMakesTheRunLoadLimited(t *testing.T) {
 // workers did before.
 func TestIdleTimeIsThatOfTheWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		clock := NewWallClock()
+		wall := clock.NewWall()
 		requests := singles(2, 10)
 		requests[1].Arrival = 100 * time.Second
 		src := newScript(requests...)
 		src.endless = true
-		cfg := testConfig(slow(clock, 1<<40), src, 3).lasting(103 * time.Second)
-		cfg.Clock, cfg.Warmup = clock, 4*time.Second
+		cfg := testConfig(slow(wall, 1<<40), src, 3).lasting(103 * time.Second)
+		cfg.Clock, cfg.Warmup = wall, 4*time.Second
 		r := mustRun(t, cfg)
 		// Busy: from 4 to 10, from 100 to 107.
 		assert.Equal(t, int64(13*time.Second), r.Harness.WorkerBusyNS)
@@ -201,9 +201,9 @@ func TestIdleTimeIsThatOfTheWindow(t *testing.T) {
 // Waiting for a slot is work that waits for storage, not a lack of load.
 func TestWaitingForASlotIsBusyAndAdmission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		clock := NewWallClock()
-		cfg := testConfig(slow(clock, 1<<40), newScript(singles(8, 1)...), 4).finite()
-		cfg.Clock, cfg.Storage.MaxWriters = clock, 1
+		wall := clock.NewWall()
+		cfg := testConfig(slow(wall, 1<<40), newScript(singles(8, 1)...), 4).finite()
+		cfg.Clock, cfg.Storage.MaxWriters = wall, 1
 		r := mustRun(t, cfg)
 		assert.Equal(t, int64((3+2+1)*time.Second), r.Harness.WorkerIdleNS, "at the end of the input only")
 		assert.Equal(t, int64(3*time.Second), *r.Latency.WriteAdmission.Max)
@@ -215,15 +215,16 @@ func TestWaitingForASlotIsBusyAndAdmission(t *testing.T) {
 // The lock that the dispatcher holds is the only one around a source.
 func TestTakingIsSafeFromManyGoroutines(t *testing.T) {
 	watchdog(t, time.Minute)
-	cache, err := tiers.NewCache(tiers.CacheConfig{Levels: plenty(), Transfer: &tiers.Transfer{}, Now: NewWallClock().Now})
+	wall := clock.NewWall()
+	cache, err := tiers.NewCache(tiers.CacheConfig{Levels: plenty(), Transfer: &tiers.Transfer{}, Clock: wall})
 	require.NoError(t, err)
-	clock := NewWallClock()
 	rec := NewRecorder(1)
 	src := users(20, func(u *workloads.UsersConfig) { u.Rate, u.MaxRequests = 1e6, 2000 })
-	d := newDispatcher(&Config{Planner: workloads.Planner{Sizer: testSizer}}, clock, src, cache, rec)
-	d.open(func() time.Duration { rec.Open(clock.Now(), workloads.Never); return clock.Now() })
-	ctx, cancel := context.WithCancel(t.Context())
-	go d.pace(ctx)
+	d := newDispatcher(&Config{Planner: workloads.Planner{Sizer: testSizer}}, wall, src, cache, rec)
+	d.open(func() time.Duration { rec.Open(wall.Now(), workloads.Never); return wall.Now() })
+	drained := make(chan struct{})
+	d.drained = func() { close(drained) }
+	ctx := t.Context()
 	var wg sync.WaitGroup
 	for id := range 8 {
 		wg.Go(func() {
@@ -234,10 +235,9 @@ func TestTakingIsSafeFromManyGoroutines(t *testing.T) {
 			}
 		})
 	}
-	<-d.drained
-	books, flights := d.close(clock.Now())
+	<-drained
+	books, flights := d.close(wall.Now())
 	wg.Wait()
-	cancel()
 	assert.Empty(t, flights)
 	assert.EqualValues(t, 2000, books.Completed[0]+books.Completed[1]+books.Completed[2])
 	assert.Equal(t, books.Started, books.Completed)

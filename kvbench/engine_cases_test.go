@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"kvbench/tiers"
+	"kvbench/tiers/clock"
 	"kvbench/workloads"
 )
 
@@ -117,9 +118,9 @@ func TestAPrefixThatWasEvictedIsAMissAndWrittenAgain(t *testing.T) {
 func TestOvertakingIsNeitherHitNorMissAndWaitingIsAHit(t *testing.T) {
 	for _, overtaking := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			clock := NewWallClock()
-			cfg := testConfig(slow(clock, 1<<40), newScript(conversation(1, 2, 2, workloads.PrefillOnly)...), 2).finite()
-			cfg.Clock, cfg.Overtaking = clock, overtaking
+			wall := clock.NewWall()
+			cfg := testConfig(slow(wall, 1<<40), newScript(conversation(1, 2, 2, workloads.PrefillOnly)...), 2).finite()
+			cfg.Clock, cfg.Overtaking = wall, overtaking
 			r := mustRun(t, cfg)
 			history := r.Lookups.ByKind["multi_turn"]
 			assert.Zero(t, history.Misses)
@@ -139,11 +140,11 @@ func TestOvertakingIsNeitherHitNorMissAndWaitingIsAHit(t *testing.T) {
 
 func TestARequestThatWritesTwiceJoinsTheFirstWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		clock := NewWallClock()
+		wall := clock.NewWall()
 		same := []*workloads.Request{singles(1, 3)[0], singles(1, 3)[0]}
 		same[1].Kind = workloads.PrefillDecode
-		cfg := testConfig(slow(clock, 1<<40), newScript(same...), 2).finite()
-		cfg.Clock = clock
+		cfg := testConfig(slow(wall, 1<<40), newScript(same...), 2).finite()
+		cfg.Clock = wall
 		r := mustRun(t, cfg)
 		assert.EqualValues(t, 1, r.Tiers[0].Write.Operations)
 		assert.EqualValues(t, 1, r.Tiers[0].Read.Operations)

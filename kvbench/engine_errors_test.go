@@ -24,15 +24,9 @@ import (
 // runs any more: it has to be the sum of the entries.
 func usage(ctx context.Context, t *testing.T, cfg Config) (*Result, []tiers.LevelGauge, error) {
 	t.Helper()
-	tr, err := newTrial(&cfg)
+	tr, err := newTrial(ctx, &cfg, nil)
 	require.NoError(t, err)
-	res, err := tr.run(ctx, func() {
-		if err := tr.prepare(ctx); err != nil {
-			tr.failPreparing(ctx, err)
-			return
-		}
-		tr.load(ctx)
-	})
+	res, err := tr.run(ctx, func() { tr.serve(ctx) })
 	return res, tr.stack.cache.Gauges(nil), err
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
+	"kvbench/tiers/clock"
 	"kvbench/tiers/faults"
 	"kvbench/workloads"
 )
@@ -34,11 +35,11 @@ func (e *evictions) Remove(ctx context.Context, o tiers.Object) error {
 
 func TestPreconditioningReportsAndLeavesTheFirstVictims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		clock := NewWallClock()
-		seen := &evictions{Tier: slow(clock, 1)[0].Tier}
+		wall := clock.NewWall()
+		seen := &evictions{Tier: slow(wall, 1)[0].Tier}
 		src := newScript(singles(7, 2)...)
 		cfg := testConfig(storage(seen, 10*unit), src, 1).finite()
-		cfg.Clock = clock
+		cfg.Clock = wall
 		cfg.Storage.MaxWriters = 1 // bounds the load, not the preconditioning
 		cfg.Precondition = Precondition{Bytes: 20 * unit, Threads: 4, Tokens: 1}
 		var stages []string
@@ -100,13 +101,13 @@ func TestAPopulationThatDoesNotFitNamesTheUsersThatWould(t *testing.T) {
 
 func TestAPopulationIsWrittenWithoutTheWriteLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		clock := NewWallClock()
+		wall := clock.NewWall()
 		var all []*workloads.Request
 		for n := range 20 {
 			all = append(all, &workloads.Request{Kind: workloads.DecodeOnly, SystemPrompt: -1, Own: workloads.Entry{Key: workloads.PopulationKey(n), Tokens: 3}})
 		}
-		cfg := testConfig(slow(clock, 1<<40), newScript(all...), 5).finite()
-		cfg.Clock, cfg.Storage.MaxWriters = clock, 1
+		cfg := testConfig(slow(wall, 1<<40), newScript(all...), 5).finite()
+		cfg.Clock, cfg.Storage.MaxWriters = wall, 1
 		cfg.Population = Population{Entries: 20, Tokens: 3}
 		begin := time.Now()
 		r := mustRun(t, cfg)

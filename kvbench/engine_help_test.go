@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
+	"kvbench/tiers/clock"
 	"kvbench/workloads"
 )
 
@@ -28,8 +29,8 @@ func storage(tier tiers.Tier, capacity int64) []tiers.LevelConfig {
 func plenty() []tiers.LevelConfig { return storage(tiers.NewNullTier(), 1<<50) }
 
 // slow is a storage tier that moves one token per second in each direction.
-func slow(clock Clock, capacity int64) []tiers.LevelConfig {
-	tier, err := tiers.NewGPUTier(unit, clock.Sleep, clock.Now)
+func slow(c clock.Clock, capacity int64) []tiers.LevelConfig {
+	tier, err := tiers.NewGPUTier(unit, c.Sleep, c.Now)
 	if err != nil {
 		panic(err)
 	}

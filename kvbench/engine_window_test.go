@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
+	"kvbench/tiers/clock"
 	"kvbench/tiers/faults"
 	"kvbench/workloads"
 )
@@ -33,9 +34,9 @@ func TestACountOfRequestsIsExact(t *testing.T) {
 
 func TestACountEndsTheWindowAtItsLastCompletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		clock := NewWallClock()
-		cfg := testConfig(slow(clock, 1<<40), newScript(singles(10, 1)...), 1)
-		cfg.Clock, cfg.Requests, cfg.SourceEnds = clock, 4, true
+		wall := clock.NewWall()
+		cfg := testConfig(slow(wall, 1<<40), newScript(singles(10, 1)...), 1)
+		cfg.Clock, cfg.Requests, cfg.SourceEnds = wall, 4, true
 		r := mustRun(t, cfg)
 		assert.EqualValues(t, 4, r.Requests.Completed)
 		assert.Equal(t, int64(4*time.Second), r.WindowNS)
@@ -45,9 +46,9 @@ func TestACountEndsTheWindowAtItsLastCompletion(t *testing.T) {
 
 func TestAWindowMayEndBeforeItsCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		clock := NewWallClock()
-		cfg := testConfig(slow(clock, 1<<40), newScript(singles(10, 1)...), 1).lasting(2500 * time.Millisecond)
-		cfg.Clock, cfg.Requests = clock, 4
+		wall := clock.NewWall()
+		cfg := testConfig(slow(wall, 1<<40), newScript(singles(10, 1)...), 1).lasting(2500 * time.Millisecond)
+		cfg.Clock, cfg.Requests = wall, 4
 		r := mustRun(t, cfg)
 		assert.EqualValues(t, 2, r.Requests.Completed)
 		assert.Equal(t, EndedByDeadline, r.EndedBy)
@@ -107,9 +108,9 @@ func TestASourceThatFailsToOpenHasAFailedResult(t *testing.T) {
 // Requests of two seconds each, a window of seven.
 func TestTheDeadlineIsExact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		clock := NewWallClock()
-		cfg := testConfig(slow(clock, 1<<40), newScript(singles(10, 2)...), 1).lasting(7 * time.Second)
-		cfg.Clock = clock
+		wall := clock.NewWall()
+		cfg := testConfig(slow(wall, 1<<40), newScript(singles(10, 2)...), 1).lasting(7 * time.Second)
+		cfg.Clock = wall
 		begin := time.Now()
 		r := mustRun(t, cfg)
 		assert.Equal(t, 7*time.Second, time.Since(begin), "what is in flight is not waited for")
@@ -141,15 +142,15 @@ func TestChunksOfWhatWasCutCountAsBytes(t *testing.T) {
 		inner, err := tiers.NewCPUTier(1 << 20)
 		require.NoError(t, err)
 		defer inner.Close()
-		clock := NewWallClock()
+		wall := clock.NewWall()
 		tier := faults.Wrap(inner, func(ctx context.Context, e faults.Event) error {
 			if e.Call != faults.WriteAt {
 				return nil
 			}
-			return clock.Sleep(ctx, time.Second)
+			return wall.Sleep(ctx, time.Second)
 		})
 		cfg := testConfig(storage(tier, 1<<20), newScript(singles(9, 5)...), 1).lasting(7500 * time.Millisecond)
-		cfg.Clock = clock
+		cfg.Clock = wall
 		r := mustRun(t, cfg)
 		assert.EqualValues(t, 1, r.Requests.Completed)
 		assert.EqualValues(t, (5+2)*unit, r.Tiers[0].Write.Bytes)
@@ -165,14 +166,14 @@ func TestChunksOfWhatWasCutCountAsBytes(t *testing.T) {
 // Requests of two seconds; the warm-up ends in the middle of the third.
 func TestAWarmupIsNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		clock := NewWallClock()
+		wall := clock.NewWall()
 		requests := singles(10, 2)
 		requests[4].Arrival, requests[5].Arrival = time.Second, 5*time.Second
 		for i, q := range requests[6:] {
 			q.Arrival = time.Duration(6+2*i) * time.Second // 6, 8, 10, 12
 		}
-		cfg := testConfig(slow(clock, 1<<40), newScript(requests...), 1).lasting(6 * time.Second)
-		cfg.Clock, cfg.Warmup = clock, 5*time.Second
+		cfg := testConfig(slow(wall, 1<<40), newScript(requests...), 1).lasting(6 * time.Second)
+		cfg.Clock, cfg.Warmup = wall, 5*time.Second
 		var stages []string
 		cfg.Progress = func(s Snapshot) {
 			if len(stages) == 0 || stages[len(stages)-1] != s.Stage {
@@ -228,10 +229,10 @@ func TestRestsSurroundTheWindowAndStandOutsideOfIt(t *testing.T) {
 // Far more is offered than a slow tier serves; the warm-up's backlog is carried in.
 func TestUnderOverloadNothingIsLostFromTheBooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		clock := NewWallClock()
-		levels := slow(clock, 1<<40)
+		wall := clock.NewWall()
+		levels := slow(wall, 1<<40)
 		cfg := testConfig(levels, users(50, nil), 50).lasting(30 * time.Second)
-		cfg.Clock, cfg.Warmup = clock, 7*time.Second
+		cfg.Clock, cfg.Warmup = wall, 7*time.Second
 		cfg.Planner.Sizer = workloads.Sizer{BytesPerToken: 1} // about a second for an entry
 		r := mustRun(t, cfg)
 		var offered int64
@@ -276,9 +277,9 @@ func TestMemoryDoesNotGrowWithTheBacklog(t *testing.T) {
 	var early, late uint64
 	var queued int64
 	synctest.Test(t, func(t *testing.T) {
-		clock := NewWallClock()
-		cfg := testConfig(slow(clock, 1<<40), users(10_000, nil), 64).lasting(60 * time.Second)
-		cfg.Clock = clock
+		wall := clock.NewWall()
+		cfg := testConfig(slow(wall, 1<<40), users(10_000, nil), 64).lasting(60 * time.Second)
+		cfg.Clock = wall
 		cfg.Planner.Sizer = workloads.Sizer{BytesPerToken: 1} // two seconds for an entry
 		cfg.Progress = func(s Snapshot) {
 			switch s.Elapsed.Round(time.Second) {

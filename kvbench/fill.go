@@ -25,11 +25,8 @@ func (t *trial) populate(ctx context.Context) error {
 	if err := t.populationFits(size); err != nil {
 		return err
 	}
-	f := filler{
-		trial: t, stage: "filling", size: size, entries: int64(p.Entries),
-		key: workloads.PopulationKey, writers: min(t.cfg.Workers, p.Entries),
-	}
-	_, err := f.fill(ctx)
+	f := t.newFiller("filling", int64(p.Entries)*size)
+	_, err := f.fill(ctx, t.cfg.Workers, p.Entries, func(n int) (string, int64) { return workloads.PopulationKey(n), size })
 	return err
 }
 
@@ -64,12 +61,10 @@ func (t *trial) precondition(ctx context.Context) error {
 		p.Threads = runtime.NumCPU()
 	}
 	size := t.cfg.Planner.Sizer.Bytes(p.Tokens)
-	f := filler{
-		trial: t, stage: "preconditioning", size: size, entries: (p.Bytes + size - 1) / size,
-		key: workloads.PreconditionKey, writers: p.Threads,
-	}
+	entries := int((p.Bytes + size - 1) / size)
+	f := t.newFiller("preconditioning", int64(entries)*size)
 	start := t.clock.Now()
-	rates, err := f.fill(ctx)
+	rates, err := f.fill(ctx, p.Threads, entries, func(n int) (string, int64) { return workloads.PreconditionKey(n), size })
 	t.info.Precondition = &PreconditionReport{
 		Bytes: f.done.Load(), DurationNS: int64(t.clock.Now() - start), Writers: p.Threads,
 		LastRates: rates, Spread: spread(rates),
@@ -81,16 +76,18 @@ func (t *trial) precondition(ctx context.Context) error {
 	return err
 }
 
-// filler writes entries key(0), key(1), … of one size with several writers.
+// filler writes what has to be in the cache before the load, with several writers.
 type filler struct {
-	trial   *trial
-	stage   string
-	size    int64
-	entries int64
-	key     func(n int) string
-	writers int
+	trial *trial
+	stage string
+	total int64 // bytes
+	begin time.Duration
+	told  time.Time
+	done  atomic.Int64 // bytes
 
-	next, done atomic.Int64
+	rates []float64 // of the rounds so far
+	mark  int64     // bytes at the end of the last of them
+	at    time.Duration
 }
 
 // rounds is into how many rounds of equal bytes a filling is cut; the rates of
@@ -100,97 +97,96 @@ const (
 	reported = 4
 )
 
-// fill returns when all is written or something failed. Interrupted, it does not
-// wait long for the writers: they are the trial's workers, clean waits for them.
-func (f *filler) fill(ctx context.Context) ([]float64, error) {
+func (t *trial) newFiller(stage string, total int64) *filler {
+	now := t.clock.Now()
+	return &filler{trial: t, stage: stage, total: total, begin: now, at: now, told: time.Now()}
+}
+
+// fill writes entries 0, 1, … and returns the rates of the last rounds.
+func (f *filler) fill(ctx context.Context, writers, entries int, entry func(n int) (key string, size int64)) ([]float64, error) {
+	watched, stop := context.WithCancel(ctx)
+	var mu sync.Mutex
+	f.trial.clock.Every(watched, 20*time.Millisecond, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if watched.Err() == nil {
+			f.look(false)
+		}
+	})
+	err := f.write(ctx, writers, entries, entry)
+	stop()
+	mu.Lock()
+	defer mu.Unlock()
+	f.look(true)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", f.stage, err)
+	}
+	return f.rates[max(0, len(f.rates)-reported):], err
+}
+
+// write returns when all is written or something failed. Interrupted, it does not
+// wait long for the writers: clean waits for them.
+func (f *filler) write(ctx context.Context, writers, entries int, entry func(n int) (key string, size int64)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var wg sync.WaitGroup
-	for n := range f.writers {
-		wg.Add(1)
-		f.trial.workers.Go(func() {
-			defer wg.Done()
-			if err := f.write(ctx, n); err != nil {
-				cancel(err)
+	if writers = min(writers, entries); writers == 0 {
+		return nil
+	}
+	var next, ended atomic.Int64
+	finished := f.trial.clock.NewEvent()
+	for w := range writers {
+		f.trial.clock.Go(func() {
+			tag := tiers.Tag{Shard: w, Phase: tiers.Prefill, Unbounded: true}
+			var lease tiers.Lease
+			for n := next.Add(1) - 1; n < int64(entries) && ctx.Err() == nil; n = next.Add(1) - 1 {
+				key, size := entry(int(n))
+				f.trial.stack.cache.Decide(&lease, []tiers.Intent{{Key: key, Size: size, Write: true}})
+				_, err := lease.Write(ctx, 0, tag)
+				lease.Close(ctx, tag)
+				if err != nil {
+					cancel(err)
+					break
+				}
+				f.done.Add(size)
+			}
+			if ended.Add(1) == int64(writers) {
+				finished.Fire()
 			}
 		})
 	}
-	finished := make(chan struct{})
-	go func() { wg.Wait(); close(finished) }()
-	go func() { // a filesystem that runs short ends the filling, too
-		select {
-		case <-f.trial.ending.failed:
-			_, err := f.trial.ended()
-			cancel(err)
-		case <-finished:
-		case <-ctx.Done():
-		}
-	}()
-	rates := f.follow(ctx, finished)
-	if err := context.Cause(ctx); err != nil {
-		return rates, fmt.Errorf("%s: %w", f.stage, err)
+	if finished.Wait(ctx) != nil {
+		patience, done := context.WithTimeout(context.WithoutCancel(ctx), drainOnSignal)
+		defer done()
+		_ = finished.Wait(patience)
 	}
-	return rates, nil
+	return context.Cause(ctx)
 }
 
-func (f *filler) write(ctx context.Context, writer int) error {
-	tag := tiers.Tag{Shard: writer, Phase: tiers.Prefill, Unbounded: true}
-	var lease tiers.Lease
-	for {
-		n := f.next.Add(1) - 1
-		if n >= f.entries || ctx.Err() != nil {
-			return nil
-		}
-		f.trial.stack.cache.Decide(&lease, []tiers.Intent{{Key: f.key(int(n)), Size: f.size, Write: true}})
-		_, err := lease.Write(ctx, 0, tag)
-		lease.Close(ctx, tag)
-		if err != nil {
-			return err
-		}
-		f.done.Add(f.size)
-	}
-}
-
-// follow shows progress and measures the rate of each round until all is done.
-func (f *filler) follow(ctx context.Context, finished <-chan struct{}) []float64 {
+// look ends the round that is over and shows progress about once a second.
+func (f *filler) look(over bool) {
 	t := f.trial
-	total := f.entries * f.size
-	begin := t.clock.Now()
-	var rates []float64
-	mark, at, told := int64(0), begin, begin
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	stopped := ctx.Done()
-	var patience <-chan time.Time
-	for {
-		over := false
-		select {
-		case <-finished:
-			over = true
-		case <-patience:
-			over = true
-		case <-stopped:
-			stopped, patience = nil, time.After(drainOnSignal)
-		case <-tick.C:
+	now, done := t.clock.Now(), f.done.Load()
+	if done-f.mark >= max(1, f.total/rounds) || (over && done > f.mark) {
+		if now > f.at {
+			f.rates = append(f.rates, float64(done-f.mark)/(now-f.at).Seconds())
 		}
-		now, done := t.clock.Now(), f.done.Load()
-		if done-mark >= max(1, total/rounds) || (over && done > mark) {
-			if now > at {
-				rates = append(rates, float64(done-mark)/(now-at).Seconds())
-			}
-			mark, at = done, now
-		}
-		if over {
-			return rates[max(0, len(rates)-reported):]
-		}
-		if now-told < time.Second {
-			continue
-		}
-		told = now
-		free := t.freeSpace()
-		if t.cfg.Progress != nil {
-			t.cfg.Progress(Snapshot{Stage: f.stage, Elapsed: now - begin, Done: done, Of: total, Free: free})
-		}
+		f.mark, f.at = done, now
+	}
+	if !over {
+		f.tell()
+	}
+}
+
+// tell shows progress about once a second.
+func (f *filler) tell() {
+	t := f.trial
+	if time.Since(f.told) < progressInterval {
+		return
+	}
+	f.told = time.Now()
+	free := t.freeSpace()
+	if t.cfg.Progress != nil {
+		t.cfg.Progress(Snapshot{Stage: f.stage, Elapsed: t.clock.Now() - f.begin, Done: f.done.Load(), Of: f.total, Free: free})
 	}
 }
 

@@ -3,9 +3,6 @@ package kvbench
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"kvbench/tiers"
 	"kvbench/workloads"
@@ -35,15 +32,8 @@ func (t *trial) ingest(ctx context.Context) error {
 		return fmt.Errorf("%w: the %d documents kept take %d bytes, the %s tier has %d: about -rag-num-docs %d would fit, or a larger -storage-capacity-gb",
 			tiers.ErrTooLarge, n-first, kept, last.Level, last.Capacity, int64(float64(n-first)*float64(last.Capacity)/float64(kept)))
 	}
-	begin, told := t.clock.Now(), t.clock.Now()
-	var done atomic.Int64
+	f := t.newFiller("ingesting", total)
 	for doc := range n {
-		select {
-		case <-t.ending.failed: // a filesystem that runs short
-			_, err := t.ended()
-			return err
-		default:
-		}
 		if doc >= n-first && first > 0 {
 			for _, e := range chunksOf(&chunks, c, doc-(n-first)) {
 				if err := t.stack.cache.Forget(ctx, tiers.Tag{}, e.Key); err != nil {
@@ -51,13 +41,14 @@ func (t *trial) ingest(ctx context.Context) error {
 				}
 			}
 		}
-		if err := t.ingestDocument(ctx, chunksOf(&chunks, c, doc), &done); err != nil {
+		chunksOf(&chunks, c, doc)
+		err := f.write(ctx, t.cfg.Workers, len(chunks), func(n int) (string, int64) {
+			return chunks[n].Key, t.cfg.Planner.Sizer.Bytes(chunks[n].Tokens)
+		})
+		if err != nil {
 			return fmt.Errorf("ingesting document %d: %w", doc, err)
 		}
-		if now := t.clock.Now(); t.cfg.Progress != nil && now-told >= time.Second {
-			told = now
-			t.cfg.Progress(Snapshot{Stage: "ingesting", Elapsed: now - begin, Done: done.Load(), Of: total, Free: t.freeSpace()})
-		}
+		f.tell()
 	}
 	return nil
 }
@@ -66,34 +57,4 @@ func (t *trial) ingest(ctx context.Context) error {
 func chunksOf(list *[]workloads.Entry, c workloads.Corpus, doc int) []workloads.Entry {
 	*list = c.Chunks((*list)[:0], doc)
 	return *list
-}
-
-// ingestDocument writes the chunks of one document.
-func (t *trial) ingestDocument(ctx context.Context, chunks []workloads.Entry, done *atomic.Int64) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for n := range min(t.cfg.Workers, len(chunks)) {
-		wg.Go(func() {
-			tag := tiers.Tag{Shard: n, Phase: tiers.Prefill, Unbounded: true}
-			var lease tiers.Lease
-			for ctx.Err() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= len(chunks) {
-					return
-				}
-				size := t.cfg.Planner.Sizer.Bytes(chunks[i].Tokens)
-				t.stack.cache.Decide(&lease, []tiers.Intent{{Key: chunks[i].Key, Size: size, Write: true}})
-				_, err := lease.Write(ctx, 0, tag)
-				lease.Close(ctx, tag)
-				if err != nil {
-					cancel(err)
-				}
-				done.Add(size)
-			}
-		})
-	}
-	wg.Wait()
-	return context.Cause(ctx)
 }

@@ -11,13 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kvbench/tiers"
+	"kvbench/tiers/clock"
 	"kvbench/workloads"
 )
 
 // observer books what the cache does by itself: chunks, demotions, deletions
 // and failures.
 type observer struct {
-	clock Clock
+	clock clock.Clock
 	rec   *Recorder
 	fail  func(err error, endedBy string)
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kvbench/tiers"
+	"kvbench/tiers/clock"
 )
 
 // Routine is a benchmark without requests: every worker repeats Step until the
@@ -20,14 +21,13 @@ type Routine interface {
 	// own worker number. An error that is not the context's fails the trial.
 	Step(ctx context.Context, b *Bench, worker int) error
 	// A Routine that keeps buffers of the pool also has Finish(b *Bench), which
-	// gives them back when the workers have ended, or Prepare failed. One that has
-	// an end of its own has Drained() <-chan struct{}, which ends the window, and
-	// one with numbers of its own Report(in *RunInfo), called after the window.
+	// gives them back when the workers have ended, or Prepare failed, and one with
+	// numbers of its own Report(in *RunInfo), called after the window.
 }
 
 // Bench is what a Routine works with.
 type Bench struct {
-	Clock    Clock
+	Clock    clock.Clock
 	Transfer *tiers.Transfer
 	Pool     *tiers.Pool
 	Content  *tiers.Content
@@ -54,7 +54,10 @@ func (b *Bench) Tier(l tiers.Level) (tiers.Tier, int64) {
 func (b *Bench) Gen() uint64 { return b.gen.Add(1) }
 
 // Go runs f beside the workers and waits for it as for them.
-func (b *Bench) Go(f func()) { b.trial.workers.Go(f) }
+func (b *Bench) Go(f func()) { b.Clock.Go(f) }
+
+// Drained ends the window: the routine has come to its own end.
+func (b *Bench) Drained() { b.trial.drained() }
 
 // Fail ends the trial.
 func (b *Bench) Fail(err error) { b.trial.fail(err, EndedByError) }
@@ -98,16 +101,13 @@ func (b *Bench) done(worker int, l tiers.Level, op tiers.Op, o tiers.Object, t t
 // Publish.
 func RunPlain(ctx context.Context, cfg Config, r Routine) (*Result, error) {
 	cfg.Info.CountOperations = true
-	t, err := newTrial(&cfg)
+	t, err := newTrial(ctx, &cfg, nil)
 	if err != nil {
 		return nil, err
 	}
 	b := &Bench{
 		Clock: t.clock, Transfer: t.stack.transfer, Pool: t.stack.pool, Content: t.stack.content,
 		Levels: t.stack.levels, Workers: cfg.Workers, rec: t.rec, trial: t,
-	}
-	if d, ok := r.(interface{ Drained() <-chan struct{} }); ok {
-		t.inputEnd = d.Drained
 	}
 	if f, ok := r.(interface{ Finish(*Bench) }); ok {
 		t.release = func() { f.Finish(b) }
@@ -130,18 +130,13 @@ func RunPlain(ctx context.Context, cfg Config, r Routine) (*Result, error) {
 func (t *trial) repeat(ctx context.Context, b *Bench, r Routine) {
 	opctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	_ = ResetPeakRSS()
-	full := make(<-chan struct{})
-	if t.cfg.Requests > 0 {
-		full = t.rec.LimitRequests(t.cfg.Requests)
-	}
+	t.limitRequests()
 	start := t.startMeters()
 	for w := range t.cfg.Workers {
-		t.workers.Go(func() { t.step(opctx, b, r, w) })
+		t.clock.Go(func() { t.step(opctx, b, r, w) })
 	}
-	t.workers.Go(func() { t.watchPlain(opctx, start) })
-	if t.until(ctx, t.cfg.Window, full) {
-		t.end(EndedByDeadline)
-	}
+	t.watchPlain(opctx, start)
+	t.awaitEnd(ctx)
 	_, end, _ := t.stopMeters()
 	stop(errWindowOver)
 	t.info.WorkerBusy = time.Duration(t.cfg.Workers) * (end - start)
@@ -172,17 +167,10 @@ func (t *trial) watchPlain(ctx context.Context, start time.Duration) {
 	if t.cfg.Progress == nil {
 		return
 	}
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			t.cfg.Progress(Snapshot{
-				Stage: "running", Elapsed: t.clock.Now() - start, Total: t.cfg.Window, Live: t.rec.Counters(),
-				Tiers: []tiers.LevelGauge{}, Free: t.freeSpace(),
-			})
-		}
-	}
+	t.clock.Every(ctx, time.Second, func() {
+		t.cfg.Progress(Snapshot{
+			Stage: "running", Elapsed: t.clock.Now() - start, Total: t.cfg.Window, Live: t.rec.Counters(),
+			Tiers: []tiers.LevelGauge{}, Free: t.freeSpace(),
+		})
+	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
+	"kvbench/tiers/clock"
 )
 
 func plainConfig(levels []tiers.LevelConfig, workers int) Config {
@@ -23,9 +24,9 @@ func plainConfig(levels []tiers.LevelConfig, workers int) Config {
 func TestATierBenchmarkCountsOperations(t *testing.T) {
 	for _, op := range []tiers.Op{tiers.Read, tiers.Write} {
 		synctest.Test(t, func(t *testing.T) {
-			clock := NewWallClock()
-			cfg := plainConfig(slow(clock, 100*unit), 1).lasting(10500 * time.Millisecond)
-			cfg.Clock = clock
+			wall := clock.NewWall()
+			cfg := plainConfig(slow(wall, 100*unit), 1).lasting(10500 * time.Millisecond)
+			cfg.Clock = wall
 			r, err := RunPlain(t.Context(), cfg, &TierRoutine{Level: tiers.Storage, Op: op, Size: 2 * unit})
 			require.NoError(t, err)
 			assert.Equal(t, StatusComplete, r.Status)

@@ -19,9 +19,10 @@ import (
 type Recorder struct {
 	start  atomic.Int64 // never: not open
 	end    atomic.Int64
+	closed atomic.Bool
 	limit  atomic.Int64 // completed requests that end the window, 0 = none
 	done   atomic.Int64 // completed requests counted against limit
-	full   chan struct{}
+	full   func()       // called with the last of them
 	shards []shard
 	// timeless: operations take no time, so that their latencies are not recorded. Set before the first sample.
 	timeless bool
@@ -37,7 +38,7 @@ const never = int64(math.MaxInt64)
 // NewRecorder makes a recorder with the given number of shards (at least one). Sample.Shard is taken modulo it. A shard
 // that sees all kinds of operations takes some 10 MB, so use about as many as processors, and not many more than eight.
 func NewRecorder(shards int) *Recorder {
-	r := &Recorder{shards: make([]shard, max(1, shards)), full: make(chan struct{})}
+	r := &Recorder{shards: make([]shard, max(1, shards))}
 	r.start.Store(never)
 	r.end.Store(never)
 	return r
@@ -70,11 +71,15 @@ func (r *Recorder) SetEnd(end time.Duration) {
 }
 
 // LimitRequests ends the window with the n-th completed request: exactly n count, and the end is the moment at which the
-// last of them completed. The channel is closed then. It is called before Open; failed requests do not count.
-func (r *Recorder) LimitRequests(n int64) <-chan struct{} {
+// last of them completed, in which full is called. It is called before Open; failed requests do not count.
+func (r *Recorder) LimitRequests(n int64, full func()) {
+	r.full = full
 	r.limit.Store(n)
-	return r.full
 }
+
+// Close ends the counting: what comes now has not ended inside the window, though in virtual time the moment may be the
+// same. What was cut is still counted as that.
+func (r *Recorder) Close() { r.closed.Store(true) }
 
 // Window returns the window's bounds; both are workloads.Never before Open.
 func (r *Recorder) Window() (start, end time.Duration) {
@@ -82,7 +87,7 @@ func (r *Recorder) Window() (start, end time.Duration) {
 }
 
 func (r *Recorder) inside(at time.Duration) bool {
-	return int64(at) >= r.start.Load() && int64(at) <= r.end.Load()
+	return int64(at) >= r.start.Load() && int64(at) <= r.end.Load() && !r.closed.Load()
 }
 
 func (r *Recorder) opened() bool { return r.start.Load() != never }
@@ -143,7 +148,7 @@ func (r *Recorder) Request(q RequestSample) bool {
 		}
 		if n == limit {
 			r.SetEnd(q.At)
-			close(r.full)
+			r.full()
 		}
 	}
 	s := r.shard(q.Shard)

@@ -55,7 +55,8 @@ func TestCancelledOperationsAreCountedApart(t *testing.T) {
 
 func TestLimitRequestsIsExact(t *testing.T) {
 	r := NewRecorder(4)
-	full := r.LimitRequests(500)
+	full := 0
+	r.LimitRequests(500, func() { full++ })
 	r.Open(0, workloads.Never)
 	var wg sync.WaitGroup
 	for w := range 8 {
@@ -66,7 +67,7 @@ func TestLimitRequestsIsExact(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	<-full
+	assert.Equal(t, 1, full)
 	assert.EqualValues(t, 500, r.Counters().Requests)
 	_, end := r.Window()
 	assert.Less(t, end, time.Duration(100))

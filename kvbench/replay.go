@@ -33,7 +33,6 @@ type ReplayRoutine struct {
 	rows     *workloads.IOTrace
 	ready    chan *replayOp
 	tokens   chan struct{}
-	done     chan struct{}
 	begin    sync.Once
 	left     atomic.Int64 // operations decided and not complete, plus one while rows may come
 	idle     atomic.Int64 // ns that workers waited for an operation
@@ -73,15 +72,12 @@ func (r *ReplayRoutine) Prepare(_ context.Context, b *Bench) error {
 	}
 	r.capacity = capacity
 	r.ready, r.tokens = make(chan *replayOp, 2*replayAhead), make(chan struct{}, replayAhead)
-	r.done, r.chain = make(chan struct{}), map[string]*replayOp{}
+	r.chain = map[string]*replayOp{}
 	r.left.Store(1)
 	var err error
 	r.rows, err = workloads.OpenIOTrace(r.Path, r.Allow)
 	return err
 }
-
-// Drained is closed when every row has been carried out.
-func (r *ReplayRoutine) Drained() <-chan struct{} { return r.done }
 
 // Finish closes the file.
 func (r *ReplayRoutine) Finish(*Bench) {
@@ -113,7 +109,7 @@ func (r *ReplayRoutine) Step(ctx context.Context, b *Bench, worker int) error {
 	case op := <-r.ready:
 		r.idle.Add(int64(b.Clock.Now() - waits))
 		failed = r.carryOut(ctx, b, worker, op)
-		r.complete(op)
+		r.complete(b, op)
 	case <-ctx.Done():
 		r.idle.Add(int64(b.Clock.Now() - waits))
 	}
@@ -171,7 +167,7 @@ func (r *ReplayRoutine) tally(count func(*ReplayResult)) {
 }
 
 // complete lets those go on that waited for op.
-func (r *ReplayRoutine) complete(op *replayOp) {
+func (r *ReplayRoutine) complete(b *Bench, op *replayOp) {
 	r.mu.Lock()
 	if r.chain[op.key] == op {
 		delete(r.chain, op.key)
@@ -193,13 +189,13 @@ func (r *ReplayRoutine) complete(op *replayOp) {
 	for _, n := range free {
 		r.ready <- n // it holds two for each token: a write and its room
 	}
-	r.settle()
+	r.settle(b)
 }
 
 // settle ends the replay with its last operation.
-func (r *ReplayRoutine) settle() {
+func (r *ReplayRoutine) settle(b *Bench) {
 	if r.left.Add(-1) == 0 {
-		close(r.done)
+		b.Drained()
 	}
 }
 
@@ -217,7 +213,7 @@ func (r *ReplayRoutine) feed(ctx context.Context, b *Bench) {
 				return
 			}
 			if cycle++; cycle == r.Cycles {
-				r.settle()
+				r.settle(b)
 				return
 			}
 			if err := r.rewind(); err != nil {

@@ -17,9 +17,8 @@ import (
 type scaler struct {
 	trial  *trial
 	source workloads.Scalable
-	spawn  func(id int)  // starts a worker
-	fixed  bool          // -workers was given: only users change
-	enough chan struct{} // closed when the search is over
+	spawn  func(id int) // starts a worker
+	fixed  bool         // -workers was given: only users change
 
 	mu    sync.Mutex // guards the two below: the window may end while a round does
 	auto  *autoscaler
@@ -48,51 +47,29 @@ func (t *trial) newScaler() (*scaler, error) {
 	}
 	t.rec.rounds = true
 	return &scaler{
-		trial: t, auto: newAutoscaler(*a, t.info.Users), source: src, enough: make(chan struct{}),
+		trial: t, auto: newAutoscaler(*a, t.info.Users), source: src,
 		fixed: t.cfg.Workers != scaledWorkers(t.info.Users),
 	}, nil
-}
-
-// over is closed when the search is over; it may be asked of no scaler.
-func (s *scaler) over() <-chan struct{} {
-	if s == nil {
-		return nil
-	}
-	return s.enough
 }
 
 // interval is the time between two samples.
 func (s *scaler) interval() time.Duration { return s.auto.cfg.Interval / roundSamples }
 
-// start takes the reference at the window's opening.
-func (s *scaler) start() {
+// start takes the reference at the window's opening, and samples until ctx ends.
+func (s *scaler) start(ctx context.Context) {
 	s.begin = s.trial.clock.Now()
 	s.at, s.bytes = s.begin, s.moved()
 	s.samples = s.samples[:0]
 	for op := range tiers.NumOps {
 		s.trial.rec.TakeRound(op)
 	}
+	s.trial.clock.Every(ctx, s.interval(), s.sample)
 }
 
 // moved is how many bytes the storage tier has given and taken.
 func (s *scaler) moved() int64 {
 	l := s.trial.rec.Counters()
 	return l.Bytes[tiers.Storage][tiers.Read] + l.Bytes[tiers.Storage][tiers.Write]
-}
-
-// loop samples in real time until ctx ends.
-func (s *scaler) loop(ctx context.Context) {
-	for s.trial.clock.Sleep(ctx, s.interval()-(s.trial.clock.Now()-s.at)) == nil {
-		if start, _ := s.trial.rec.Window(); start == workloads.Never {
-			s.at = s.trial.clock.Now()
-			continue // warming up
-		}
-		if s.begin == 0 {
-			s.start()
-			continue
-		}
-		s.sample()
-	}
 }
 
 // sample notes a tenth of a round and ends the round with the last of them.
@@ -136,7 +113,7 @@ func (s *scaler) end(r round) (users int, ok bool) {
 	users, over := s.auto.end(r)
 	if over {
 		s.ended = true
-		close(s.enough)
+		s.trial.end(EndedByCapacity)
 	}
 	return users, !over
 }

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"kvbench/tiers"
+	"kvbench/tiers/clock"
 )
 
 // simDevice is a tier that takes the time of a DeviceModel and holds no bytes.
 type simDevice struct {
 	model  DeviceModel
-	time   *virtualTime
+	clock  clock.Clock
 	chunk  int64
 	depth  int
 	places placeHeap            // when each place is free again
@@ -22,9 +23,9 @@ type simDevice struct {
 
 var _ tiers.Tier = (*simDevice)(nil)
 
-func newSimDevice(m DeviceModel, description string, v *virtualTime, chunk int64, depth int) *simDevice {
+func newSimDevice(m DeviceModel, description string, c clock.Clock, chunk int64, depth int) *simDevice {
 	return &simDevice{
-		model: m, time: v, chunk: chunk, depth: depth, places: make(placeHeap, m.Parallelism),
+		model: m, clock: c, chunk: chunk, depth: depth, places: make(placeHeap, m.Parallelism),
 		traits: tiers.Traits{NoData: true, Align: 1, Description: description},
 	}
 }
@@ -52,7 +53,7 @@ func (d *simDevice) submit(op tiers.Op, bytes int64) time.Duration {
 			medium = &d.medium[tiers.Write]
 		}
 	}
-	start := max(d.time.now, d.places[0])
+	start := max(d.clock.Now(), d.places[0])
 	pass := d.model.Passing(op, bytes)
 	d.busy += pass
 	done := medium.take(start+latency, pass, d.model.Slice)
@@ -108,7 +109,9 @@ func (io *simIO) Pace(ctx context.Context, n int64, done func(bytes int64)) erro
 		}
 		first := outstanding[0] // of one operation they complete in order
 		// Many are complete at the moment in which a slice begins: they take turns.
-		if err := d.time.queueUntil(ctx, first.at); err != nil {
+		complete := d.clock.NewEvent()
+		d.clock.At(first.at, complete.Fire)
+		if err := complete.Wait(ctx); err != nil {
 			return err
 		}
 		done(first.bytes)

@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
+	"kvbench/tiers/clock"
 )
 
 // stream moves one object of the given size through a device again and again.
@@ -20,22 +22,20 @@ type stream struct {
 // runStreams lets streams run side by side for a virtual second.
 func runStreams(t *testing.T, m DeviceModel, chunk int64, depth int, streams ...*stream) {
 	t.Helper()
-	v := newVirtualTime()
-	v.horizon = time.Second
+	v := clock.NewVirtual()
 	d := newSimDevice(m, "a model", v, chunk, depth)
 	ctx, cancel := context.WithCancel(t.Context())
 	for _, s := range streams {
-		v.spawn(func() {
+		v.Go(func() {
 			for ctx.Err() == nil {
 				_ = (&simIO{d, s.op}).Pace(ctx, s.size, func(n int64) { s.bytes += n })
 			}
 		})
 	}
-	for v.step() {
-	}
-	assert.Equal(t, time.Second, v.now)
+	require.NoError(t, v.Sleep(ctx, time.Second))
+	assert.Equal(t, time.Second, v.Now())
 	cancel()
-	v.finish()
+	v.Wait()
 }
 
 func TestDeviceModelGivesWhatItsFormulaSays(t *testing.T) {

@@ -34,8 +34,11 @@ func (o *traceObserver) Deleted(tag tiers.Tag, ob tiers.Object, l tiers.Level, t
 }
 
 func (o *traceObserver) row(operation string, ob tiers.Object, l tiers.Level, ph tiers.Phase) {
+	if o.sim.over {
+		return
+	}
 	err := o.sim.cfg.Trace.Row(tracing.IOTraceRow{
-		At: o.sim.time.now, Operation: operation, Bytes: ob.Size, Tier: int(l), Key: ob.Key, Phase: rowPhases[ph],
+		At: o.clock.Now(), Operation: operation, Bytes: ob.Size, Tier: int(l), Key: ob.Key, Phase: rowPhases[ph],
 	})
 	if err != nil {
 		o.sim.trial.fail(err, EndedByError)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kvbench/tiers"
+	"kvbench/tiers/clock"
 	"kvbench/tracing"
 	"kvbench/workloads"
 )
@@ -32,25 +33,22 @@ const boundless = int64(1) << 60
 // neither thinks nor waits for storage would never reach its deadline.
 const maxStill = 5000 << 12
 
-// simulation is the part of a trial that exists in virtual time only.
+// simulation is what a trial has in virtual time only.
 type simulation struct {
 	cfg    SimConfig
 	trial  *trial
-	time   *virtualTime
-	cond   *virtualCond
 	began  time.Time // wall clock
-	told   time.Time // of the progress
 	device *simDevice
-	steps  int64
 	still  int64 // requests since time moved last
 	at     time.Duration
+	over   bool // what begins from now on is cut before it moves a byte
 }
 
-// Simulate executes one trial as Run does, in virtual time: the same users,
-// queue, plans, cache and books, over tiers that hold no bytes. Operations take
-// no time, or that of the device model; think and generation time pass
-// virtually. It touches no storage and reads nothing of the machine, so its
-// trace and its counts depend on the configuration alone.
+// Simulate executes one trial as Run does, in virtual time: the same life, over
+// tiers that hold no bytes. Operations take no time, or that of the device
+// model; think and generation time pass virtually. It touches no storage and
+// reads nothing of the machine, so its trace and its counts depend on the
+// configuration alone.
 //
 // Of Config.Storage it reads the sizes, Chunk, Depth and MaxWriters; a storage
 // size of 0 means unlimited. Settle, Precondition, Procs and Clock are ignored.
@@ -58,266 +56,99 @@ func Simulate(ctx context.Context, cfg Config, sim SimConfig) (*Result, error) {
 	if err := errors.Join(cfg.Validate(), sim.Device.Validate()); err != nil {
 		return nil, err
 	}
-	s := &simulation{cfg: sim, time: newVirtualTime(), began: time.Now()}
-	s.told = s.began
-	cfg.Settle, cfg.Procs = 0, 0
-	t := &trial{cfg: &cfg, clock: s.time, info: cfg.Info, sim: s, ending: ending{failed: make(chan struct{})}}
-	s.trial = t
-	t.rec = NewRecorder(1)
-	t.rec.timeless = sim.Device == nil
-	t.obs = &observer{clock: t.clock, rec: t.rec, fail: t.fail}
-	var err error
-	if t.stack, err = s.openStack(cfg.Storage); err != nil {
+	s := &simulation{cfg: sim, began: time.Now()}
+	cfg.Clock = clock.NewVirtual()
+	cfg.Settle, cfg.Precondition, cfg.Procs = 0, Precondition{}, 0
+	cfg.Storage.Simulated, cfg.Storage.Levels = true, s.levels(&cfg)
+	t, err := newTrial(ctx, &cfg, s)
+	if err != nil {
 		return nil, err
 	}
-	t.info.Simulation = &SimulationInfo{Device: sim.Device}
-	return t.run(ctx, func() {
-		src, err := cfg.Source()
-		if err == nil {
-			t.src = src
-			t.scaler, err = t.newScaler()
-		}
-		if err == nil {
-			err = s.populate(ctx)
-		}
-		if err != nil {
-			t.failPreparing(ctx, err)
-			return
-		}
-		s.load(ctx)
-	})
+	return t.run(ctx, func() { t.serve(ctx) })
 }
 
-// openStack makes the tiers, of which none holds bytes.
-func (s *simulation) openStack(cfg StorageConfig) (*stack, error) {
-	st := &stack{cfg: cfg, transfer: &tiers.Transfer{Chunk: cfg.Chunk, Depth: cfg.Depth, Now: s.time.Now}}
+// levels makes the tiers, of which none holds bytes.
+func (s *simulation) levels(cfg *Config) (levels []tiers.LevelConfig) {
 	add := func(l tiers.Level, t tiers.Tier, capacity int64) {
-		st.levels = append(st.levels, tiers.LevelConfig{Level: l, Tier: t, Capacity: capacity})
+		levels = append(levels, tiers.LevelConfig{Level: l, Tier: t, Capacity: capacity})
 	}
-	if cfg.GPUBytes > 0 {
-		add(tiers.GPU, tiers.NewInstantTier(), cfg.GPUBytes)
+	if n := cfg.Storage.GPUBytes; n > 0 {
+		add(tiers.GPU, tiers.NewInstantTier(), n)
 	}
-	if cfg.CPUBytes > 0 {
-		add(tiers.CPU, tiers.NewInstantTier(), cfg.CPUBytes)
+	if n := cfg.Storage.CPUBytes; n > 0 {
+		add(tiers.CPU, tiers.NewInstantTier(), n)
 	}
-	size := cfg.StorageBytes
+	size := cfg.Storage.StorageBytes
 	if size <= 0 {
 		size = boundless
 	}
 	if s.cfg.Device == nil {
 		add(tiers.Storage, tiers.NewInstantTier(), size)
-	} else {
-		model := SimulatedDevice(*s.cfg.Device)
-		s.device = newSimDevice(*s.cfg.Device, model.String(), s.time, int64(cfg.Chunk), cfg.Depth)
-		add(tiers.Storage, s.device, size)
+		return levels
 	}
-	var obs tiers.Observer = s.trial.obs
-	if s.cfg.Trace != nil {
-		obs = &traceObserver{observer: s.trial.obs, sim: s}
-	}
-	var err error
-	st.cache, err = tiers.NewCache(tiers.CacheConfig{
-		Levels: st.levels, Transfer: st.transfer, MaxWriters: cfg.MaxWriters, Now: s.time.Now, Observer: obs, Block: s.time.block,
-	})
-	return st, err
+	model := SimulatedDevice(*s.cfg.Device)
+	s.device = newSimDevice(*s.cfg.Device, model.String(), cfg.Clock, int64(cfg.Storage.Chunk), cfg.Storage.Depth)
+	add(tiers.Storage, s.device, size)
+	return levels
 }
 
-// populate puts the entries that decode-only reads into the cache, before time
-// begins.
-func (s *simulation) populate(ctx context.Context) error {
-	t, p := s.trial, s.trial.cfg.Population
-	if p.Entries == 0 {
-		return nil
+// join makes the simulation a part of its trial, and returns who observes the cache.
+func (s *simulation) join(t *trial) tiers.Observer {
+	s.trial = t
+	t.rec.timeless = s.cfg.Device == nil
+	t.info.Simulation = &SimulationInfo{Device: s.cfg.Device}
+	if s.cfg.Trace == nil {
+		return t.obs
 	}
-	f := filler{trial: t, size: t.cfg.Planner.Sizer.Bytes(p.Tokens), entries: int64(p.Entries), key: workloads.PopulationKey}
-	if err := t.populationFits(f.size); err != nil {
-		return err
-	}
-	if s.device != nil {
-		s.device.free = true
-		defer func() { s.device.free = false }()
-	}
-	err := f.write(ctx, 0)
-	t.stack.cache.ResetCounters()
-	return err
+	return &traceObserver{observer: t.obs, sim: s}
 }
 
-// load runs the workers through warm-up and window.
-func (s *simulation) load(ctx context.Context) {
-	t := s.trial
-	opctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	t.stop = stop
-	_ = ResetPeakRSS()
-	d := newDispatcher(t.cfg, t.clock, t.src, t.stack.cache, t.rec)
-	t.dispatch = d
-	s.cond = &virtualCond{v: s.time, mu: &d.mu}
-	d.cond, d.prod = s.cond, func() { s.time.at(d.origin+d.wake, s.alarm) }
-	d.tell = func(r *workloads.Request, plan []workloads.Op) {
-		s.dispatched(ctx)
-		if t.cfg.OnDispatch != nil {
-			t.cfg.OnDispatch(r, plan)
-		}
+// preparing lets nothing take time until the function that it returns is called:
+// what is in the cache before the load was there before time began.
+func (s *simulation) preparing() (done func()) {
+	if s.device == nil {
+		return func() {}
 	}
-	full := make(<-chan struct{})
-	if t.cfg.Requests > 0 {
-		full = t.rec.LimitRequests(t.cfg.Requests)
-	}
-	if t.cfg.Warmup > 0 {
-		s.time.at(d.origin+t.cfg.Warmup, s.open)
-	} else {
-		s.open()
-	}
-	d.hire(t.cfg.Workers)
-	work := func(id int) {
-		w := &worker{id: id, run: t}
-		s.time.spawn(func() { w.loop(opctx) })
-	}
-	for id := range t.cfg.Workers {
-		work(id)
-	}
-	s.watch()
-	if t.scaler != nil {
-		t.scaler.spawn = work
-	}
-	s.run(ctx, full)
-	t.closeWindow(ctx)
-	s.report()
+	s.device.free = true
+	return func() { s.device.free = false }
 }
 
-// open opens the window, at whose end time stops.
-func (s *simulation) open() {
-	s.trial.openWindow()
-	_, s.time.horizon = s.trial.rec.Window()
+// opened begins the device's books with the window.
+func (s *simulation) opened() {
 	if s.device != nil {
 		s.device.busy = 0
 	}
-	if a := s.trial.scaler; a != nil {
-		a.start()
-		var next func()
-		next = func() {
-			a.sample()
-			s.rewatch(a.interval(), next)
-		}
-		s.time.at(s.time.now+a.interval(), next)
-	}
 }
 
-// alarm wakes a worker for an arrival.
-func (s *simulation) alarm() {
-	d := s.trial.dispatch
-	if d.wake <= d.now() {
-		d.wake = time.Duration(never)
-		d.cond.Signal()
-	}
-}
-
-// run is the loop: it returns when the window is over or something ended it.
-func (s *simulation) run(ctx context.Context, full <-chan struct{}) {
-	t := s.trial
-	for {
-		if s.time.idle() {
-			s.cond.serve()
+// guard returns a dispatcher's tell that counts requests and ends a load under
+// which time stands still, or whose caller has given up: a worker that never
+// waits hears of neither. It runs under the dispatcher's lock.
+func (s *simulation) guard(ctx context.Context, d *dispatcher) func(*workloads.Request, []workloads.Op) {
+	tell := d.tell
+	return func(r *workloads.Request, plan []workloads.Op) {
+		if now := s.trial.clock.Now(); now != s.at {
+			s.at, s.still = now, 0
 		}
-		if !s.time.step() {
-			t.end(EndedByDeadline)
-			if s.time.now < s.time.horizon {
-				t.fail(errors.New("the simulation stands still: every worker waits and nothing will happen"), EndedByError)
-			}
-			return
-		}
-		switch {
-		case closed(full):
-			t.end(EndedByCount)
-			return
-		case closed(t.dispatch.drained):
-			t.end(t.cfg.EndedBy)
-			return
-		case closed(t.ending.failed):
-			return
-		}
-		if t.scaler != nil && closed(t.scaler.over()) {
-			t.end(EndedByCapacity)
-			return
-		}
-		if s.steps++; s.steps&0xfff == 0 {
+		if s.still++; s.still&0xfff == 0 {
 			if ctx.Err() != nil {
-				t.fail(context.Cause(ctx), EndedBySignal)
-				return
+				s.trial.fail(context.Cause(ctx), EndedBySignal)
+				d.closed = true
 			}
-			s.progress()
+			if s.still >= maxStill {
+				s.trial.fail(fmt.Errorf("%d requests began at one moment of virtual time: a load that neither thinks nor waits for storage has no end here; "+
+					"give think times, -trace-speedup, -max-requests or -simulate-device", s.still), EndedByError)
+				d.closed = true
+			}
+		}
+		if tell != nil {
+			tell(r, plan)
 		}
 	}
 }
 
-// closed says whether a channel that carries nothing is closed.
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
-// dispatched counts a request and ends a load under which time stands still. It
-// runs under the dispatcher's lock.
-func (s *simulation) dispatched(ctx context.Context) {
-	if now := s.time.now; now != s.at {
-		s.at, s.still = now, 0
-	}
-	if s.still++; s.still&0xfff != 0 {
-		return
-	}
-	t := s.trial
-	if ctx.Err() != nil {
-		t.fail(context.Cause(ctx), EndedBySignal)
-		t.dispatch.closed = true
-	}
-	if s.still >= maxStill {
-		t.fail(fmt.Errorf("%d requests began at one moment of virtual time: a load that neither thinks nor waits for storage has no end here; "+
-			"give think times, -trace-speedup, -max-requests or -simulate-device", s.still), EndedByError)
-		t.dispatch.closed = true
-	}
-}
-
-// watch reads the gauges at the intervals of the timeline.
-func (s *simulation) watch() {
-	interval := time.Second
-	if w := s.trial.cfg.Window; w > 0 {
-		interval = min(interval, timelineInterval(w))
-	}
-	var next func()
-	next = func() {
-		s.trial.gauge(s.time.now)
-		s.rewatch(interval, next)
-	}
-	s.rewatch(interval, next)
-}
-
-// rewatch asks for the next reading unless nothing else is going to happen:
-// watching alone must not keep a load alive.
-func (s *simulation) rewatch(interval time.Duration, next func()) {
-	if len(s.time.events) == 0 && s.time.idle() && len(s.time.blocked) == 0 && !s.cond.signaled {
-		return
-	}
-	s.time.at(s.time.now+interval, next)
-}
-
-// progress shows the live line about once a second of real time.
-func (s *simulation) progress() {
-	t := s.trial
-	if t.cfg.Progress == nil || time.Since(s.told) < time.Second {
-		return
-	}
-	s.told = time.Now()
-	g, gauges := t.gauge(s.time.now)
-	snap := t.snapshot(s.time.now, g, gauges)
-	snap.Stage = "simulating"
-	t.cfg.Progress(snap)
-}
-
-// report says what kind of run it was and what it cost.
+// report says what kind of run it was and what it cost, at the window's end.
 func (s *simulation) report() {
+	s.over = true
 	in := s.trial.info.Simulation
 	if s.device != nil {
 		in.Busy = s.device.busy

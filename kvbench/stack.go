@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"kvbench/tiers"
+	"kvbench/tiers/clock"
 )
 
 // stack is the storage side of one trial: directory, tiers, buffers, content
@@ -41,40 +42,42 @@ func buffersFor(cfg StorageConfig) (want, got int) {
 }
 
 // openStack makes the tiers. Nothing is left behind when it fails.
-func openStack(cfg StorageConfig, clock Clock, obs tiers.Observer) (_ *stack, err error) {
+func openStack(cfg StorageConfig, c clock.Clock, obs tiers.Observer) (_ *stack, err error) {
 	s := &stack{cfg: cfg, content: tiers.NewContent(cfg.Nonce, cfg.Rank)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close(context.Background()))
 		}
 	}()
-	want, got := buffersFor(cfg)
-	s.covers = got >= want
-	if s.pool, err = tiers.NewPool(got, cfg.Chunk); err != nil {
-		return nil, fmt.Errorf("making %d I/O buffers of %d bytes: %w", got, cfg.Chunk, err)
+	if !cfg.Simulated {
+		want, got := buffersFor(cfg)
+		s.covers = got >= want
+		if s.pool, err = tiers.NewPool(got, cfg.Chunk); err != nil {
+			return nil, fmt.Errorf("making %d I/O buffers of %d bytes: %w", got, cfg.Chunk, err)
+		}
 	}
 	s.transfer = &tiers.Transfer{
 		Pool: s.pool, Content: s.content, Chunk: cfg.Chunk, Depth: cfg.Depth,
-		Verify: cfg.Verify, FlushOnly: cfg.FlushOnly, Now: clock.Now,
+		Verify: cfg.Verify, FlushOnly: cfg.FlushOnly, Now: c.Now,
 	}
 	if cfg.Levels != nil {
 		s.levels = cfg.Levels
-	} else if err = s.openTiers(clock); err != nil {
+	} else if err = s.openTiers(c); err != nil {
 		return nil, err
 	}
 	s.cache, err = tiers.NewCache(tiers.CacheConfig{
-		Levels: s.levels, Transfer: s.transfer, MaxWriters: cfg.MaxWriters, Now: clock.Now, Observer: obs,
+		Levels: s.levels, Transfer: s.transfer, MaxWriters: cfg.MaxWriters, Clock: c, Observer: obs,
 	})
 	return s, err
 }
 
-func (s *stack) openTiers(clock Clock) error {
+func (s *stack) openTiers(c clock.Clock) error {
 	add := func(l tiers.Level, t tiers.Tier, capacity int64) {
 		s.own = append(s.own, t)
 		s.levels = append(s.levels, tiers.LevelConfig{Level: l, Tier: t, Capacity: capacity})
 	}
 	if n := s.cfg.GPUBytes; n > 0 {
-		t, err := tiers.NewGPUTier(s.cfg.GPUBandwidth, clock.Sleep, clock.Now)
+		t, err := tiers.NewGPUTier(s.cfg.GPUBandwidth, c.Sleep, c.Now)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kvbench/tiers"
+	"kvbench/tiers/clock"
 	"kvbench/tracing"
 	"kvbench/workloads"
 )
@@ -24,8 +25,12 @@ func (i Interrupted) Error() string { return "interrupted: " + i.Why.Error() }
 // Unwrap returns what interrupted the run.
 func (i Interrupted) Unwrap() error { return i.Why }
 
-// errWindowOver is the cause with which operations in flight are cancelled.
-var errWindowOver = errors.New("the window is over")
+var (
+	// errWindowOver is the cause with which operations in flight are cancelled.
+	errWindowOver = errors.New("the window is over")
+	// errEnded is the cause with which a load ends that has come to its end.
+	errEnded = errors.New("the load has ended")
+)
 
 // How long an interrupted run waits: for its workers before the result is
 // written, and for them and the cleaning afterwards (interface.md: 0.5 s and 2 s).
@@ -34,10 +39,11 @@ const (
 	cleanOnSignal = 1200 * time.Millisecond
 )
 
-// trial is one run of one workload. It lives from Run's call to its return.
+// trial is one run of one workload. It lives from Run's call to its return. Wall and
+// virtual time run the same one: everybody waits through its clock.
 type trial struct {
 	cfg      *Config
-	clock    Clock
+	clock    clock.Clock
 	rec      *Recorder
 	stack    *stack
 	dispatch *dispatcher
@@ -51,12 +57,9 @@ type trial struct {
 
 	sim    *simulation // nil in real time
 	scaler *scaler     // nil without autoscaling
-	// inputEnd returns the channel that a routine with an end closes, nil = it has none.
-	inputEnd func() <-chan struct{}
 
-	stop    context.CancelCauseFunc // cancels the operations
-	ending  ending
-	workers sync.WaitGroup // everybody who may still use the stack; clean waits for them
+	stop   context.CancelCauseFunc // cancels the operations
+	ending ending
 
 	meters  meters                      // when the window opened
 	before  books                       // likewise
@@ -68,7 +71,8 @@ type ending struct {
 	mu      sync.Mutex
 	failure error
 	by      string
-	failed  chan struct{} // closed with the first failure
+	over    context.Context // ends with the first reason, or with the caller's context
+	cancel  context.CancelCauseFunc
 }
 
 // Run executes one trial: make the tiers, fill and precondition them, run the
@@ -83,34 +87,46 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	t, err := newTrial(&cfg)
+	t, err := newTrial(ctx, &cfg, nil)
 	if err != nil {
 		return nil, err
 	}
-	return t.run(ctx, func() {
-		if err := t.prepare(ctx); err != nil {
-			t.failPreparing(ctx, err)
-			return
-		}
-		t.load(ctx)
-	})
+	return t.run(ctx, func() { t.serve(ctx) })
 }
 
 // newTrial opens the storage side.
-func newTrial(cfg *Config) (*trial, error) {
-	t := &trial{cfg: cfg, clock: cfg.Clock, info: cfg.Info, ending: ending{failed: make(chan struct{})}}
+func newTrial(ctx context.Context, cfg *Config, sim *simulation) (*trial, error) {
+	t := &trial{cfg: cfg, clock: cfg.Clock, info: cfg.Info, sim: sim}
+	t.ending.over, t.ending.cancel = context.WithCancelCause(ctx)
 	if t.clock == nil {
-		t.clock = NewWallClock()
+		t.clock = clock.NewWall()
 	}
 	if cfg.Procs > 0 {
 		cfg.Storage.SpareProcs = max(0, cfg.Procs-runtime.NumCPU())
 	}
 	t.begun = t.clock.Now()
-	t.rec = NewRecorder(min(8, runtime.NumCPU()))
+	shards := min(8, runtime.NumCPU())
+	if sim != nil {
+		shards = 1
+	}
+	t.rec = NewRecorder(shards)
 	t.obs = &observer{clock: t.clock, rec: t.rec, fail: t.fail}
+	var obs tiers.Observer = t.obs
+	if sim != nil {
+		obs = sim.join(t)
+	}
 	var err error
-	t.stack, err = openStack(cfg.Storage, t.clock, t.obs)
+	t.stack, err = openStack(cfg.Storage, t.clock, obs)
 	return t, err
+}
+
+// serve prepares and runs a load of requests.
+func (t *trial) serve(ctx context.Context) {
+	if err := t.prepare(); err != nil {
+		t.failPreparing(ctx, err)
+		return
+	}
+	t.load(ctx)
 }
 
 // fail ends the trial with an error; the first one counts.
@@ -120,7 +136,7 @@ func (t *trial) fail(err error, endedBy string) {
 	defer e.mu.Unlock()
 	if e.failure == nil {
 		e.failure, e.by = err, endedBy
-		close(e.failed)
+		e.cancel(err)
 	}
 }
 
@@ -133,13 +149,26 @@ func (t *trial) failPreparing(ctx context.Context, err error) {
 	t.ending.failure = err
 }
 
-// end notes why the window ended. A failure in the same moment tells more.
+// end ends the window; the first reason counts, though a failure in the same moment
+// tells more.
 func (t *trial) end(by string) {
-	t.ending.mu.Lock()
-	defer t.ending.mu.Unlock()
-	if t.ending.failure == nil {
-		t.ending.by = by
+	e := &t.ending
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.by == "" {
+		e.by = by
+		e.cancel(errEnded)
 	}
+}
+
+// drained ends the window of a finite load that has been served. A trace that turns
+// out to be broken ends, too.
+func (t *trial) drained() {
+	if s, ok := t.src.(interface{ Err() error }); ok && s.Err() != nil {
+		t.fail(s.Err(), EndedByError)
+		return
+	}
+	t.end(cmp.Or(t.cfg.EndedBy, EndedByInput))
 }
 
 // ended returns what ended the trial so far.
@@ -152,6 +181,7 @@ func (t *trial) ended() (by string, failure error) {
 // run does the work, which returns when the window is over, though workers may
 // still be draining; then it concludes and cleans up.
 func (t *trial) run(ctx context.Context, work func()) (*Result, error) {
+	defer t.ending.cancel(nil)
 	defer t.raiseProcs()()
 	t.describe()
 	t.startTracing(ctx)
@@ -193,7 +223,11 @@ func endedByOf(ctx context.Context, err error) string {
 }
 
 // prepare does everything that happens before the load starts.
-func (t *trial) prepare(ctx context.Context) error {
+func (t *trial) prepare() error {
+	ctx := t.ending.over
+	if t.sim != nil {
+		defer t.sim.preparing()()
+	}
 	if err := t.readValidation(); err != nil {
 		return err
 	}
@@ -228,81 +262,70 @@ func (t *trial) load(ctx context.Context) {
 	_ = ResetPeakRSS() // without it the peak is that of the process, which the result then shows
 
 	t.dispatch = newDispatcher(t.cfg, t.clock, t.src, t.stack.cache, t.rec)
-	full := make(<-chan struct{})
-	if t.cfg.Requests > 0 {
-		full = t.rec.LimitRequests(t.cfg.Requests)
+	t.dispatch.drained = t.drained
+	if t.sim != nil {
+		t.dispatch.tell = t.sim.guard(ctx, t.dispatch)
 	}
+	t.limitRequests()
+	warm := t.clock.NewEvent()
 	if t.cfg.Warmup == 0 {
-		t.openWindow()
+		t.openWindow(opctx)
+	} else {
+		t.clock.At(t.dispatch.origin+t.cfg.Warmup, warm.Fire)
 	}
 	t.dispatch.hire(t.cfg.Workers)
 	work := func(id int) {
 		w := &worker{id: id, run: t}
-		t.workers.Go(func() { w.loop(opctx) })
+		t.clock.Go(func() { w.loop(opctx) })
 	}
 	for id := range t.cfg.Workers {
 		work(id)
 	}
 	if t.scaler != nil {
 		t.scaler.spawn = work
-		t.workers.Go(func() { t.scaler.loop(opctx) })
 	}
-	// These end with the operations and are waited for like them: nobody hears
-	// of a trial's progress after its end.
-	t.workers.Go(func() { t.dispatch.pace(opctx) })
-	t.workers.Go(func() { t.watch(opctx) })
+	t.watch(opctx)
 	if t.cfg.Warmup > 0 {
-		if !t.until(ctx, t.cfg.Warmup, full) {
+		if !t.undisturbed(ctx, warm.Wait(t.ending.over)) {
 			t.closeWindow(ctx)
 			return
 		}
-		t.openWindow()
+		t.openWindow(opctx)
 	}
-	if t.until(ctx, t.cfg.Window, full) {
-		t.end(EndedByDeadline)
-	}
+	t.awaitEnd(ctx)
 	t.closeWindow(ctx)
 }
 
-// until waits for the given time and says whether it passed undisturbed; 0
-// waits for one of the other ends. These are booked here.
-func (t *trial) until(ctx context.Context, d time.Duration, full <-chan struct{}) bool {
-	var timer <-chan time.Time
-	if d > 0 {
-		tm := time.NewTimer(d - (t.clock.Now() - t.windowStart()))
-		defer tm.Stop()
-		timer = tm.C
+// limitRequests ends the window with as many completed requests as were asked for.
+func (t *trial) limitRequests() {
+	if t.cfg.Requests > 0 {
+		t.rec.LimitRequests(t.cfg.Requests, func() { t.end(EndedByCount) })
 	}
-	select {
-	case <-timer:
-		return true
-	case <-full:
-		t.end(EndedByCount)
-	case <-t.drained():
-		// A trace that turns out to be broken ends too.
-		if s, ok := t.src.(interface{ Err() error }); ok && s.Err() != nil {
-			t.fail(s.Err(), EndedByError)
-			return false
-		}
-		t.end(cmp.Or(t.cfg.EndedBy, EndedByInput))
-	case <-t.scaler.over():
-		t.end(EndedByCapacity)
-	case <-ctx.Done():
-		t.fail(context.Cause(ctx), EndedBySignal)
-	case <-t.ending.failed:
-	}
-	return false
 }
 
-// drained is closed when a finite load has been served; nil where there is none.
-func (t *trial) drained() <-chan struct{} {
-	switch {
-	case t.dispatch != nil:
-		return t.dispatch.drained
-	case t.inputEnd != nil:
-		return t.inputEnd()
+// awaitEnd waits for the window's end, which is its deadline if nothing comes before it.
+func (t *trial) awaitEnd(ctx context.Context) {
+	wait := clock.Never
+	if t.cfg.Window > 0 {
+		wait = t.cfg.Window - (t.clock.Now() - t.windowStart())
 	}
-	return nil
+	if t.undisturbed(ctx, t.clock.Sleep(t.ending.over, wait)) {
+		t.end(EndedByDeadline)
+	}
+}
+
+// undisturbed says, given what it returned, whether a wait for the next stage of the load
+// came to its own end.
+func (t *trial) undisturbed(ctx context.Context, err error) bool {
+	switch by, failure := t.ended(); {
+	case err == nil:
+		return true
+	case errors.Is(err, clock.ErrStill):
+		t.fail(errors.New("the simulation stands still: every worker waits and nothing will happen"), EndedByError)
+	case by == "" && failure == nil:
+		t.fail(context.Cause(ctx), EndedBySignal)
+	}
+	return false
 }
 
 // windowStart is the moment the window opened, or will be reckoned from.
@@ -314,9 +337,15 @@ func (t *trial) windowStart() time.Duration {
 }
 
 // openWindow notes the load so far and opens the window.
-func (t *trial) openWindow() {
+func (t *trial) openWindow(ctx context.Context) {
 	t.stack.cache.ResetCounters()
 	t.info.LoadStart, t.before, t.running = t.dispatch.open(t.startMeters)
+	if t.sim != nil {
+		t.sim.opened()
+	}
+	if t.scaler != nil {
+		t.scaler.start(ctx)
+	}
 }
 
 // startMeters reads the kernel's and the process's counters and lets samples
@@ -359,7 +388,11 @@ func (t *trial) closeWindow(ctx context.Context) {
 		t.scaler.report()
 	}
 	books, inflight := t.dispatch.close(end)
+	t.rec.Close()
 	load, _ := t.dispatch.account(end)
+	if t.sim != nil {
+		t.sim.report()
+	}
 	if ctx.Err() == nil {
 		t.stop(errWindowOver)
 	}
@@ -377,9 +410,7 @@ func (t *trial) closeWindow(ctx context.Context) {
 		r.OldestInFlight = max(r.OldestInFlight, f.Age)
 	}
 	t.tierInfo()
-	if t.sim != nil {
-		t.sim.time.finish()
-	} else if ctx.Err() == nil {
+	if ctx.Err() == nil {
 		t.drain(ctx)
 	}
 	t.info.Drain = t.clock.Now() - end
@@ -389,7 +420,7 @@ func (t *trial) closeWindow(ctx context.Context) {
 // comes first.
 func (t *trial) drain(ctx context.Context) {
 	drained := make(chan struct{})
-	go func() { t.workers.Wait(); close(drained) }()
+	go func() { t.clock.Wait(); close(drained) }()
 	select {
 	case <-drained:
 	case <-ctx.Done():
@@ -404,7 +435,7 @@ func (t *trial) drain(ctx context.Context) {
 func (t *trial) clean(ctx context.Context, rest bool) error {
 	done := make(chan error, 1)
 	go func() {
-		t.workers.Wait()
+		t.clock.Wait()
 		if t.release != nil {
 			t.release()
 		}

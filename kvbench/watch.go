@@ -14,32 +14,28 @@ import (
 func (t *trial) watch(ctx context.Context) {
 	interval := time.Second
 	if t.cfg.Window > 0 {
-		interval = min(interval, max(timelineInterval(t.cfg.Window), 10*time.Millisecond))
+		interval = min(interval, timelineInterval(t.cfg.Window))
 	}
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	var told time.Duration
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	told := time.Now() // in real time, also of a simulation
+	t.clock.Every(ctx, interval, func() {
 		now := t.clock.Now()
 		g, gauges := t.gauge(now)
-		if now-told < time.Second && interval < time.Second {
-			continue
+		if time.Since(told) < progressInterval {
+			return
 		}
-		told = now
+		told = time.Now()
 		free := t.freeSpace()
 		if t.cfg.Progress == nil {
-			continue
+			return
 		}
 		s := t.snapshot(now, g, gauges)
 		s.Free = free
 		t.cfg.Progress(s)
-	}
+	})
 }
+
+// progressInterval is about a second: a bit less, lest every other tick of one comes too early.
+const progressInterval = 990 * time.Millisecond
 
 // gauge reads queue and fill and notes them in the timeline.
 func (t *trial) gauge(now time.Duration) (Gauge, []tiers.LevelGauge) {
@@ -65,6 +61,9 @@ func (t *trial) snapshot(now time.Duration, g Gauge, gauges []tiers.LevelGauge) 
 	}
 	if start, _ := t.rec.Window(); start == workloads.Never {
 		s.Stage, s.Total = "warming up", t.cfg.Warmup
+	}
+	if t.sim != nil {
+		s.Stage = "simulating"
 	}
 	return s
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"kvbench/tiers/clock"
 )
 
 // Errors of the Cache that callers tell apart with errors.Is.
@@ -34,11 +36,8 @@ type CacheConfig struct {
 	Levels     []LevelConfig
 	Transfer   *Transfer
 	MaxWriters int // entries being written at a time; 0 = no bound
-	Now        func() time.Duration
+	Clock      clock.Clock
 	Observer   Observer // nil: nobody watches; it may be a Beginner, too
-	// Block is how a caller waits for others; nil = its goroutine does. A
-	// simulation in virtual time, where all callers share one thread, brings its own.
-	Block BlockFunc
 }
 
 // Cache is the one-way waterfall of spec 6: new entries go to the fastest tier
@@ -56,11 +55,11 @@ type CacheConfig struct {
 //
 // All methods are safe for concurrent use; a Lease belongs to one goroutine.
 type Cache struct {
+	clock    clock.Clock
 	now      func() time.Duration
 	transfer *Transfer
 	observer Observer
 	beginner Beginner // nil: nobody asks
-	block    BlockFunc
 
 	mu       sync.Mutex
 	slots    slots
@@ -134,17 +133,14 @@ func NewCache(cfg CacheConfig) (*Cache, error) {
 	if len(cfg.Levels) == 0 {
 		return nil, errors.New("a cache needs at least one tier: give -cpu-mem-gb, -gpu-mem-gb or -cache-dir")
 	}
-	if cfg.Transfer == nil || cfg.Now == nil {
+	if cfg.Transfer == nil || cfg.Clock == nil {
 		return nil, errors.New("a cache needs a transfer and a clock")
 	}
-	c := &Cache{now: cfg.Now, transfer: cfg.Transfer, observer: cfg.Observer, index: make(map[string]*entry)}
+	c := &Cache{clock: cfg.Clock, now: cfg.Clock.Now, transfer: cfg.Transfer, observer: cfg.Observer, index: make(map[string]*entry)}
 	if c.observer == nil {
 		c.observer = nobody{}
 	}
 	c.beginner, _ = c.observer.(Beginner)
-	if c.block = cfg.Block; c.block == nil {
-		c.block = block
-	}
 	c.slots = slots{free: cfg.MaxWriters, bounded: cfg.MaxWriters > 0}
 	for i, l := range cfg.Levels {
 		if l.Tier == nil || l.Capacity <= 0 {

@@ -8,9 +8,10 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers/clock"
 )
 
 // bookTier is a tier that holds no bytes but watches its user: it knows which
@@ -307,13 +308,12 @@ func testCache(t *testing.T, writers int, capacity ...int64) (*Cache, map[Level]
 func bookCache(t *testing.T, writers int, runs bool, capacity ...int64) (*Cache, map[Level]*bookTier) {
 	t.Helper()
 	books := map[Level]*bookTier{}
-	start := time.Now()
-	now := func() time.Duration { return time.Since(start) }
+	wall := clock.NewWall()
 	pool, err := NewPool(16, 4096)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, pool.Close()) })
-	transfer := &Transfer{Pool: pool, Content: NewContent([16]byte{1}, 0), Chunk: 4096, Depth: 1, Now: now}
-	cfg := CacheConfig{MaxWriters: writers, Now: now, Transfer: transfer}
+	transfer := &Transfer{Pool: pool, Content: NewContent([16]byte{1}, 0), Chunk: 4096, Depth: 1, Now: wall.Now}
+	cfg := CacheConfig{MaxWriters: writers, Clock: wall, Transfer: transfer}
 	for i, n := range capacity {
 		if n == 0 {
 			continue

@@ -1,5 +1,7 @@
 package tiers
 
+import "kvbench/tiers/clock"
+
 // state is where an entry is in its life.
 type state uint8
 
@@ -20,10 +22,10 @@ type entry struct {
 	key   string
 	size  int64
 	state state
-	cur   *replica      // where its bytes are; nil until written
-	ready chan struct{} // closed when the pending write ends, either way; nil while nobody waits for it
-	seq   uint64        // recency: greater is more recent
-	seen  bool          // read at least once since the counters were reset
+	cur   *replica    // where its bytes are; nil until written
+	ready clock.Event // fires when the pending write ends, either way; nil while nobody waits for it
+	seq   uint64      // recency: greater is more recent
+	seen  bool        // read at least once since the counters were reset
 
 	// Of a block, see DecideBlocks:
 	at   *space // the tier to which it belongs by decision, whose chain holds it from then on; nil: no block
@@ -93,7 +95,7 @@ type recency struct {
 // settled wakes those who wait for a pending entry. Callers hold mu.
 func (e *entry) settled() {
 	if e.ready != nil {
-		close(e.ready)
+		e.ready.Fire()
 		e.ready = nil
 	}
 }

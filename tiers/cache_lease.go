@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"kvbench/tiers/clock"
 )
 
 // Intent is one key that a request is about to use.
@@ -184,7 +186,7 @@ func (l *Lease) Wait(ctx context.Context, i int, tag Tag) (time.Duration, error)
 	start := l.c.now()
 	if ready := l.c.pending(cl.e); ready != nil {
 		l.letGo(ctx, -1, tag)
-		if err := l.c.block(ctx, ready); err != nil {
+		if err := ready.Wait(ctx); err != nil {
 			return l.c.now() - start, err
 		}
 		l.holdAgain()
@@ -201,15 +203,15 @@ func (l *Lease) Wait(ctx context.Context, i int, tag Tag) (time.Duration, error)
 	return waited, nil
 }
 
-// pending returns the channel to wait on while e is not written yet.
-func (c *Cache) pending(e *entry) <-chan struct{} {
+// pending returns the event to wait for while e is not written yet.
+func (c *Cache) pending(e *entry) clock.Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e.cur != nil || e.state == evicted {
 		return nil
 	}
 	if e.ready == nil {
-		e.ready = make(chan struct{})
+		e.ready = c.clock.NewEvent()
 	}
 	return e.ready
 }

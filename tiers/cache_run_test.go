@@ -6,10 +6,11 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers/clock"
 )
 
 // requestCounter is an Observer that counts the requests to the storage tier.
@@ -43,11 +44,10 @@ func layoutCache(t *testing.T, l Layout, direct bool, cpu, capacity int64) (*Cac
 	pool, err := NewPool(16, 64<<10)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, pool.Close()) })
-	start := time.Now()
-	now := func() time.Duration { return time.Since(start) }
+	wall := clock.NewWall()
 	count := &requestCounter{}
-	cfg := CacheConfig{Now: now, Observer: count,
-		Transfer: &Transfer{Pool: pool, Content: NewContent([16]byte{1}, 0), Chunk: 64 << 10, Depth: 1, Verify: VerifyFull, Now: now}}
+	cfg := CacheConfig{Clock: wall, Observer: count,
+		Transfer: &Transfer{Pool: pool, Content: NewContent([16]byte{1}, 0), Chunk: 64 << 10, Depth: 1, Verify: VerifyFull, Now: wall.Now}}
 	if cpu > 0 {
 		mem, err := NewCPUTier(cpu)
 		require.NoError(t, err)

@@ -1,6 +1,10 @@
 package tiers
 
-import "context"
+import (
+	"context"
+
+	"kvbench/tiers/clock"
+)
 
 // space is the book of one tier. Guarded by Cache.mu.
 //
@@ -35,14 +39,14 @@ type space struct {
 // ask is a claim waiting to become a reservation.
 type ask struct {
 	bytes   int64
-	granted chan struct{}
+	granted clock.Event
 }
 
 // ticket is a writer waiting until its path can be planned.
 type ticket struct {
 	size    int64
 	path    *path
-	granted chan struct{}
+	granted clock.Event
 }
 
 // path is what a writer has to do before its bytes may move, lowest tier first.
@@ -210,10 +214,10 @@ func (c *Cache) reserve(ctx context.Context, size int64) (*path, error) {
 			return p, nil
 		}
 	}
-	t := &ticket{size: size, granted: make(chan struct{})}
+	t := &ticket{size: size, granted: c.clock.NewEvent()}
 	c.tickets = append(c.tickets, t)
 	c.mu.Unlock()
-	err := c.block(ctx, t.granted)
+	err := t.granted.Wait(ctx)
 	if err == nil {
 		return t.path, nil
 	}
@@ -236,20 +240,18 @@ func (c *Cache) take(ctx context.Context, s *space, n int64) error {
 		c.mu.Unlock()
 		return nil
 	}
-	a := &ask{bytes: n, granted: make(chan struct{})}
+	a := &ask{bytes: n, granted: c.clock.NewEvent()}
 	s.asks = append(s.asks, a)
 	c.serve()
 	c.mu.Unlock()
-	err := c.block(ctx, a.granted)
+	err := a.granted.Wait(ctx)
 	if err == nil {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	select {
-	case <-a.granted: // in the same moment
+	if a.granted.Fired() { // in the same moment
 		return nil
-	default:
 	}
 	s.asks = without(s.asks, a)
 	s.claimed -= n
@@ -300,7 +302,7 @@ func (c *Cache) serve() {
 			a := s.asks[0]
 			s.asks = s.asks[1:]
 			s.grant(a.bytes)
-			close(a.granted)
+			a.granted.Fire()
 		}
 	}
 	for len(c.tickets) > 0 {
@@ -309,7 +311,7 @@ func (c *Cache) serve() {
 			return
 		}
 		c.tickets = c.tickets[1:]
-		close(t.granted)
+		t.granted.Fire()
 	}
 }
 

@@ -1,32 +1,17 @@
 package tiers
 
-import "context"
+import (
+	"context"
 
-// BlockFunc waits until ready is closed or ctx ends. It returns nil in the
-// first case and the cause in the second.
-type BlockFunc func(ctx context.Context, ready <-chan struct{}) error
-
-// block is the BlockFunc of real runs: the calling goroutine waits.
-func block(ctx context.Context, ready <-chan struct{}) error {
-	select {
-	case <-ready:
-		return nil
-	default:
-	}
-	select {
-	case <-ready:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
+	"kvbench/tiers/clock"
+)
 
 // slots is the write limit: so many may be inside, the others wait in order of
 // coming. Guarded by Cache.mu.
 type slots struct {
 	free    int
 	bounded bool
-	line    []chan struct{}
+	line    []clock.Event
 }
 
 // enter takes a slot, waiting for it if need be. After an error it has none.
@@ -37,19 +22,18 @@ func (c *Cache) enter(ctx context.Context) error {
 		c.mu.Unlock()
 		return nil
 	}
-	mine := make(chan struct{})
+	mine := c.clock.NewEvent()
 	c.slots.line = append(c.slots.line, mine)
 	c.mu.Unlock()
-	err := c.block(ctx, mine)
+	err := mine.Wait(ctx)
 	if err == nil {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	select {
-	case <-mine: // in the same moment
+	if mine.Fired() { // in the same moment
 		c.leaveLocked()
-	default:
+	} else {
 		c.slots.line = without(c.slots.line, mine)
 	}
 	return err
@@ -69,5 +53,5 @@ func (c *Cache) leaveLocked() {
 	}
 	next := c.slots.line[0]
 	c.slots.line = c.slots.line[1:]
-	close(next)
+	next.Fire()
 }

@@ -16,7 +16,8 @@ import (
 //
 // The goroutine that made it drives it: whenever that goroutine sleeps or waits, the
 // coroutines run, and it goes on before any of them when its wait is over. Its own sleep
-// ends when everything up to that moment has happened, that moment included.
+// ends when everything up to that moment has happened, that moment included, or with
+// ErrStill when nothing is left that could happen before.
 //
 // The end of a context is noticed by those who begin to wait, by Wait, and by all when
 // nothing else can happen: nobody from outside interrupts virtual time but its driver.
@@ -186,10 +187,10 @@ func (v *Virtual) step(until time.Duration) int {
 		v.run(co)
 		return happened
 	}
-	if len(v.events) == v.watching {
+	switch {
+	case len(v.events) == v.watching && v.now < until:
 		return still
-	}
-	if v.events[0].at > until {
+	case len(v.events) == 0 || v.events[0].at > until:
 		v.now = until
 		return passed
 	}
