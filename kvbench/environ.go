@@ -79,7 +79,6 @@ type QueueEnvironment struct {
 func ReadEnvironment(dir string) Environment {
 	e := machine{}.environment()
 	e.Hostname, _ = os.Hostname()
-	e.Version = version()
 	systemEnvironment(&e)
 	d, err := tracing.BackingDevice(dir)
 	if err != nil {

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"runtime/debug"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -87,6 +85,12 @@ func TestEnvironmentDescribesDevices(t *testing.T) {
 	t.Run("virtio has no model name", func(t *testing.T) {
 		assert.Empty(t, ReadBlockDevice(dir("vda")).Model)
 	})
+	t.Run("a network mount has transfer sizes", func(t *testing.T) {
+		var e Environment
+		e.addDevice(tracing.Device{Filesystem: "nfs4", Mount: tracing.Mount{Type: "nfs4", SuperOptions: []string{"rsize=1048576", "wsize=262144"}}})
+		assert.EqualValues(t, 1<<20, *e.Filesystem.ReadSizeBytes)
+		assert.EqualValues(t, 256<<10, *e.Filesystem.WriteSizeBytes)
+	})
 	t.Run("no device", func(t *testing.T) {
 		var e Environment
 		e.addDevice(tracing.Device{Filesystem: "tmpfs", Reason: "in memory"})
@@ -102,7 +106,6 @@ func TestReadEnvironmentHere(t *testing.T) {
 	assert.NotEmpty(t, e.Arch)
 	assert.Positive(t, e.Cores)
 	assert.Positive(t, e.MemoryBytes)
-	assert.NotEmpty(t, e.Version)
 	if e.Device == nil {
 		assert.NotEmpty(t, e.DeviceReason, "no device, so there is a reason")
 	}
@@ -114,62 +117,4 @@ func TestReadEnvironmentHere(t *testing.T) {
 func TestCPUModel(t *testing.T) {
 	assert.Equal(t, "ARM implementer 0x41 part 0xd0c", cpuModel("processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"))
 	assert.Empty(t, cpuModel("processor : 0\n"))
-}
-
-func TestStamped(t *testing.T) {
-	rev := debug.BuildSetting{Key: "vcs.revision", Value: "abc"}
-	assert.Equal(t, "abc", stamped([]debug.BuildSetting{rev, {Key: "vcs.modified", Value: "false"}}))
-	assert.Equal(t, "abc+dirty", stamped([]debug.BuildSetting{{Key: "vcs.modified", Value: "true"}, rev}))
-	assert.Empty(t, stamped(nil))
-}
-
-func TestCheckedOut(t *testing.T) {
-	hash, other := strings.Repeat("a1", 20), strings.Repeat("b2", 20)
-	for _, c := range []struct {
-		name  string
-		files map[string]string
-		want  string
-	}{
-		{"a branch", map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/refs/heads/main": hash + "\n"}, hash},
-		{"a detached head", map[string]string{".git/HEAD": hash + "\n"}, hash},
-		{"a packed branch", map[string]string{
-			".git/HEAD": "ref: refs/heads/main\n", ".git/packed-refs": "# pack-refs\n" + other + " refs/heads/x\n" + hash + " refs/heads/main\n",
-		}, hash},
-		{"a worktree", map[string]string{
-			".git": "gitdir: main/.git/worktrees/w\n", "main/.git/worktrees/w/HEAD": "ref: refs/heads/w\n",
-			"main/.git/worktrees/w/commondir": "../..\n", "main/.git/refs/heads/w": hash + "\n",
-		}, hash},
-		{"a branch without a commit", map[string]string{".git/HEAD": "ref: refs/heads/main\n"}, ""},
-		{"no checkout", nil, ""},
-		{"nonsense", map[string]string{".git/HEAD": "hello\n"}, ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			assert.Equal(t, c.want, checkedOut(fakeMachine(t, 1, c.files).root))
-		})
-	}
-}
-
-func TestVersionIsNotThatOfAnotherModule(t *testing.T) {
-	ours := fakeMachine(t, 1, map[string]string{"go.mod": "module kvbench\n\ngo 1.26\n"})
-	other := fakeMachine(t, 1, map[string]string{"go.mod": "module kvbench2\n"})
-	assert.True(t, isOurModule(ours.root))
-	assert.False(t, isOurModule(other.root))
-	assert.False(t, isOurModule(t.TempDir()))
-}
-
-func TestModuleRootIgnoresADirectoryOfThatName(t *testing.T) {
-	base := t.TempDir()
-	require.NoError(t, os.MkdirAll(filepath.Join(base, "sub/go.mod"), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(base, "go.mod"), nil, 0o644))
-	assert.Equal(t, base, ModuleRoot(filepath.Join(base, "sub")))
-}
-
-func TestTheTransfersOfANetworkMountAreTold(t *testing.T) {
-	mounts, err := tracing.ParseMounts(strings.NewReader(
-		"612 29 0:52 / /mnt/kv rw,relatime - nfs4 filer:/export/kv rw,vers=4.2,rsize=1048576,wsize=262144,hard,addr=10.0.0.9\n"))
-	require.NoError(t, err)
-	var e Environment
-	e.addDevice(tracing.Device{Filesystem: "nfs4", Mount: mounts[0]})
-	assert.Equal(t, new(int64(1<<20)), e.Filesystem.ReadSizeBytes)
-	assert.Equal(t, new(int64(256<<10)), e.Filesystem.WriteSizeBytes)
 }

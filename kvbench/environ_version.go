@@ -93,21 +93,27 @@ func checkedOut(root string) string {
 	if text, err := os.ReadFile(filepath.Join(git, "commondir")); err == nil {
 		common = filepath.Join(git, strings.TrimSpace(string(text)))
 	}
-	head := machine{root: git}.text("HEAD")
+	head := oneLine(filepath.Join(git, "HEAD"))
 	ref, ok := strings.CutPrefix(head, "ref: ")
 	if !ok {
 		return hashOrNone(head)
 	}
-	if hash := hashOrNone(machine{root: common}.text(ref)); hash != "" {
+	if hash := hashOrNone(oneLine(filepath.Join(common, ref))); hash != "" {
 		return hash
 	}
-	packed, _ := machine{root: common}.read("packed-refs")
-	for line := range strings.Lines(packed) {
+	packed, _ := os.ReadFile(filepath.Join(common, "packed-refs"))
+	for line := range strings.Lines(string(packed)) {
 		if hash, name, _ := strings.Cut(strings.TrimSpace(line), " "); name == ref {
 			return hashOrNone(hash)
 		}
 	}
 	return ""
+}
+
+// oneLine reads a file of one line, "" when there is none.
+func oneLine(file string) string {
+	text, _ := os.ReadFile(file)
+	return strings.TrimSpace(string(text))
 }
 
 func hashOrNone(s string) string {

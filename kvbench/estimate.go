@@ -92,15 +92,6 @@ func EstimateMemory(c StorageConfig) Memory {
 	return Memory{Pool: int64(buffers) * int64(c.Chunk), CPUTier: c.CPUBytes, Harness: harnessMemory}
 }
 
-// Available is what this process may still use, and who says so; 0 when nobody does.
-func (l Limits) Available() (bytes int64, source string) {
-	bytes, source = l.MemoryAvailable, l.MemoryAvailableSource
-	if l.MemoryLimit > 0 && (bytes == 0 || l.MemoryLimit < bytes) {
-		bytes, source = l.MemoryLimit, l.MemoryLimitSource
-	}
-	return bytes, source
-}
-
 // CheckMemory estimates the memory of a run and refuses what cannot work, with
 // the numbers and the setting that would fit.
 func CheckMemory(c StorageConfig, l Limits) error {

@@ -28,6 +28,15 @@ func ReadLimits() Limits {
 	return l
 }
 
+// Available is what this process may still use, and who says so; 0 when nobody does.
+func (l Limits) Available() (bytes int64, source string) {
+	bytes, source = l.MemoryAvailable, l.MemoryAvailableSource
+	if l.MemoryLimit > 0 && (bytes == 0 || l.MemoryLimit < bytes) {
+		bytes, source = l.MemoryLimit, l.MemoryLimitSource
+	}
+	return bytes, source
+}
+
 // machine is the /proc and /sys that are asked. Tests put a fabricated tree below root.
 type machine struct {
 	root     string

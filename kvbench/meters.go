@@ -70,6 +70,7 @@ func counterDelta(before, after uint64) int64 {
 // environment describes the machine and the directory in the result's own types, which have the same keys.
 func environment(dir string) (e HostEnvironment) {
 	same(&e, ReadEnvironment(dir))
+	e.Version = version()
 	return e
 }
 
