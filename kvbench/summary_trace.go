@@ -79,6 +79,6 @@ func captured(r *Result) (*tracing.Trace, error) {
 func (s *summaryWriter) trace() {
 	if tr := s.capture; tr != nil {
 		fmt.Fprintln(s.w)
-		_ = tr.WriteText(s.w, fioInput(s.r)) // s.w keeps the error for Flush
+		_ = tr.WriteText(s.w, fioInput(s.r).Application()) // s.w keeps the error for Flush
 	}
 }

@@ -34,7 +34,7 @@ var events = []struct{ program, event string }{
 var variant = map[Attach]string{AttachBTF: "btf_", AttachRaw: "raw_", AttachPerf: "perf_"}
 
 // attach tries the ways of attaching in turn.
-func attach(opt Options, targets []target) (probes, string, *UnavailableError) {
+func attach(opt Options, targets []Disk) (probes, string, *UnavailableError) {
 	_ = rlimit.RemoveMemlock() // needed before Linux 5.11 only; loading tells if it mattered
 	ways := []Attach{AttachBTF, AttachRaw, AttachPerf}
 	if opt.Attach != AttachAuto {
@@ -86,12 +86,12 @@ func thisKernel() (kernelFacts, error) {
 }
 
 // load puts one variant of the programs into the kernel and attaches them.
-func load(opt Options, targets []target, way Attach, kernel kernelFacts) (*kernelProbes, string, error) {
+func load(opt Options, targets []Disk, way Attach, kernel kernelFacts) (*kernelProbes, string, error) {
 	spec, err := bpf.LoadTrace()
 	if err != nil {
 		return nil, "", err
 	}
-	if way == AttachPerf && slices.ContainsFunc(targets, func(t target) bool { return t.named }) {
+	if way == AttachPerf && slices.ContainsFunc(targets, func(t Disk) bool { return t.Hidden }) {
 		return nil, "", errors.New("perf tracepoints do not tell the paths of an NVMe multipath head apart")
 	}
 	watch := watched(opt)
@@ -167,7 +167,7 @@ func attachOne(p *ebpf.Program, way Attach, event string) (link.Link, error) {
 	return link.AttachTracing(link.TracingOptions{Program: p})
 }
 
-func configure(spec *ebpf.CollectionSpec, targets []target, values map[string]any) error {
+func configure(spec *ebpf.CollectionSpec, targets []Disk, values map[string]any) error {
 	values[bpf.TraceVarDevices] = uint32(len(targets))
 	var devices [maxTargets]struct {
 		Name        [2]uint64
@@ -175,10 +175,10 @@ func configure(spec *ebpf.CollectionSpec, targets []target, values map[string]an
 	}
 	named := false
 	for i, t := range targets {
-		named = named || t.named
-		devices[i].Number = t.major<<20 | t.minor
+		named = named || t.Hidden
+		devices[i].Number = t.Major<<20 | t.Minor
 		var name [16]byte
-		copy(name[:], t.name)
+		copy(name[:], t.Name)
 		devices[i].Name[0] = binary.LittleEndian.Uint64(name[:8])
 		devices[i].Name[1] = binary.LittleEndian.Uint64(name[8:])
 	}

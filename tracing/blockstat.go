@@ -123,9 +123,9 @@ func subTicks(later, before time.Duration) time.Duration {
 	return later - before
 }
 
-// add sums two readings of different devices; only paths of one multipath device are ever summed, because an I/O takes
+// Add sums two readings of different devices; only paths of one multipath device are ever summed, because an I/O takes
 // exactly one of them. Stacked devices are not: the same byte would count in each layer.
-func (s BlockStat) add(o BlockStat) BlockStat {
+func (s BlockStat) Add(o BlockStat) BlockStat {
 	return BlockStat{
 		ReadIOs: s.ReadIOs + o.ReadIOs, ReadBytes: s.ReadBytes + o.ReadBytes, ReadTicks: s.ReadTicks + o.ReadTicks,
 		WriteIOs: s.WriteIOs + o.WriteIOs, WriteBytes: s.WriteBytes + o.WriteBytes, WriteTicks: s.WriteTicks + o.WriteTicks,

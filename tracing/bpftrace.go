@@ -46,7 +46,7 @@ func (e *BpftraceError) Unwrap() error { return e.Err }
 var leftovers = []string{"q", "d", "rs", "ws", "write_enter", "write_done", "fsync_enter", "fadvise_done"}
 
 // byName returns where a histogram is kept, nil for a name that is none.
-func (h *Histograms) byName(name string) **Histogram {
+func byName(h *Histograms, name string) **Histogram {
 	return map[string]**Histogram{
 		"d2c_read_us": &h.D2CRead, "d2c_write_us": &h.D2CWrite, "q2d_read_us": &h.Q2DRead, "q2d_write_us": &h.Q2DWrite,
 		"vfs_read_us": &h.VFSRead, "vfs_write_us": &h.VFSWrite, "vfs_read_sz_kb": &h.VFSReadSize, "vfs_write_sz_kb": &h.VFSWriteSize,
@@ -82,9 +82,9 @@ func ParseBpftrace(r io.Reader) (*Bpftrace, error) {
 		return nil, &BpftraceError{line + 1, err}
 	}
 	for name, buckets := range p.buckets {
-		*p.text.hists.byName(name) = textHistogram(bpftraceUnit(name), buckets)
+		*byName(&p.text.hists, name) = textHistogram(bpftraceUnit(name), buckets)
 	}
-	if p.text.hists.SizeRead.samples()+p.text.hists.SizeWrite.samples() == 0 {
+	if p.text.hists.SizeRead.Samples()+p.text.hists.SizeWrite.Samples() == 0 {
 		return nil, &BpftraceError{max(1, line), errors.New("the text ends without a bucket of @bssplit_read_kb or @bssplit_write_kb: was it saved before bpftrace printed its maps, or made by another script?")}
 	}
 	return p.text, nil
@@ -97,7 +97,7 @@ func IsBpftrace(head []byte) bool {
 		if strings.HasPrefix(l, "Attaching ") && strings.HasSuffix(l, " probes...") {
 			return true
 		}
-		if name, _, _, ok := cutMap(l); ok && ((&Histograms{}).byName(name) != nil || slices.Contains(leftovers, name)) {
+		if name, _, _, ok := cutMap(l); ok && (byName(&Histograms{}, name) != nil || slices.Contains(leftovers, name)) {
 			return true
 		}
 	}
@@ -142,7 +142,7 @@ func (p *bpftraceParser) line(s string, n int) error {
 // header is a line that begins with a map's name.
 func (p *bpftraceParser) header(name, key, value string, n int) error {
 	t := p.text
-	if t.hists.byName(name) != nil && value == "" {
+	if byName(&t.hists, name) != nil && value == "" {
 		if first, again := p.seen[name+"["+key]; again {
 			return fmt.Errorf("@%s comes again after line %d: the text holds several runs; save each of them as a file of its own", name, first)
 		}
@@ -192,7 +192,7 @@ func cutMap(s string) (name, key, value string, ok bool) {
 // range is empty.
 func parseBpftraceBucket(s string) (b Bucket, below bool, err error) {
 	bad := func(why string) (Bucket, bool, error) {
-		return Bucket{}, false, fmt.Errorf("%q is no bucket: %s", clip(s), why)
+		return Bucket{}, false, fmt.Errorf("%q is no bucket: %s", shortened(s), why)
 	}
 	end := strings.IndexAny(s, ")]")
 	if end < 0 {
@@ -242,35 +242,36 @@ func bpftraceNumber(s string) (float64, bool) {
 	return math.Ldexp(float64(v), shift), err == nil
 }
 
+// shortened keeps an error message to one line of sensible length, whatever the file held.
+func shortened(s string) string {
+	const longest = 80
+	if len(s) > longest {
+		return s[:longest] + "…"
+	}
+	return s
+}
+
 // textHistogram joins the buckets of all keys. Its sum is an estimate: values lie in the middle of their buckets.
 func textHistogram(unit string, buckets []Bucket) *Histogram {
 	slices.SortFunc(buckets, func(a, b Bucket) int {
 		return cmp.Or(cmp.Compare(a.Range[0], b.Range[0]), cmp.Compare(a.Range[1], b.Range[1]))
 	})
-	h := &Histogram{Unit: unit}
+	var joined []Bucket
+	sum := 0.0
 	for _, b := range buckets {
 		if b.Range[1] == b.Range[0] { // without an end: as wide as the one before
 			width := 1.0
-			if n := len(h.Buckets); n > 0 {
-				width = h.Buckets[n-1].Range[1] - h.Buckets[n-1].Range[0]
+			if n := len(joined); n > 0 {
+				width = joined[n-1].Range[1] - joined[n-1].Range[0]
 			}
 			b.Range[1] += width
 		}
-		h.Count += b.Count
-		h.Sum += float64(b.Count) * b.middle()
-		if n := len(h.Buckets) - 1; n >= 0 && h.Buckets[n].Range == b.Range {
-			h.Buckets[n].Count += b.Count
+		sum += float64(b.Count) * b.Middle()
+		if n := len(joined) - 1; n >= 0 && joined[n].Range == b.Range {
+			joined[n].Count += b.Count
 			continue
 		}
-		h.Buckets = append(h.Buckets, b)
+		joined = append(joined, b)
 	}
-	return h.finish()
-}
-
-// middle stands for the values of a bucket.
-func (b Bucket) middle() float64 {
-	if b.single() {
-		return b.Range[0]
-	}
-	return (b.Range[0] + b.Range[1]) / 2
+	return NewHistogram(unit, sum, joined)
 }

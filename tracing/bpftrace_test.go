@@ -49,13 +49,19 @@ func textOf(hists ...string) string {
 	return b.String()
 }
 
+func distilled(t *testing.T, b *Bpftrace, window time.Duration, title string) string {
+	t.Helper()
+	tr, about := b.Trace(window)
+	job, err := FioJob(tr, FioInput{Title: title, About: about})
+	require.NoError(t, err)
+	return job
+}
+
 func jobOf(t *testing.T, text string, window time.Duration) string {
 	t.Helper()
 	b, err := ParseBpftrace(strings.NewReader(text))
 	require.NoError(t, err)
-	job, err := FioJob(b.Trace(window), FioInput{})
-	require.NoError(t, err)
-	return job
+	return distilled(t, b, window, "")
 }
 
 func TestFioJobsOfRealBpftraceTexts(t *testing.T) {
@@ -69,12 +75,11 @@ func TestFioJobsOfRealBpftraceTexts(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			b := readText(t, c.text)
-			job, err := FioJob(b.Trace(c.window), FioInput{Title: "the bpftrace text " + c.text})
+			job := distilled(t, b, c.window, "the bpftrace text "+c.text)
+			want, err := os.ReadFile(filepath.Join("testdata/bpftrace", name+".fio"))
 			require.NoError(t, err)
-			golden(t, "bpftrace/"+name+".fio", job)
-			again, err := FioJob(b.Trace(c.window), FioInput{Title: "the bpftrace text " + c.text})
-			require.NoError(t, err)
-			assert.Equal(t, job, again, "Trace changes nothing in the text")
+			assert.Equal(t, string(want), job)
+			assert.Equal(t, job, distilled(t, b, c.window, "the bpftrace text "+c.text), "Trace changes nothing in the text")
 		})
 	}
 }
@@ -82,27 +87,25 @@ func TestFioJobsOfRealBpftraceTexts(t *testing.T) {
 func TestBpftraceTextGivesTheLoadBack(t *testing.T) {
 	t.Run("sizes, mix and depth of a mixed load", func(t *testing.T) {
 		for _, window := range []time.Duration{0, 6 * time.Second} {
-			job, err := FioJob(readText(t, "drifted").Trace(window), FioInput{})
-			require.NoError(t, err)
+			job := distilled(t, readText(t, "drifted"), window, "")
 			assert.Contains(t, job, "\nbssplit=4k/50:16k/30:128k/20,64k/100\n")
 			assert.Contains(t, job, "\nrwmixread=70\n")
 			assert.InDelta(t, 8, depthIn(t, job), 2)
 		}
 	})
 	t.Run("requests are counted to the last one", func(t *testing.T) {
-		p := readText(t, "drifted").Trace(0).Capture
+		tr, _ := readText(t, "drifted").Trace(0)
+		p := tr.Capture
 		assert.EqualValues(t, 98742, p.Read.Requests, "fio's own count")
 		assert.EqualValues(t, 42144, p.Write.Requests, "fio's own count")
 	})
 	t.Run("a text of one direction", func(t *testing.T) {
-		job, err := FioJob(readText(t, "ended-early").Trace(8*time.Second), FioInput{})
-		require.NoError(t, err)
+		job := distilled(t, readText(t, "ended-early"), 8*time.Second, "")
 		assert.Contains(t, job, "\nrwmixread=100\n")
 		assert.InDelta(t, 16, depthIn(t, job), 3)
 	})
 	t.Run("counters below zero", func(t *testing.T) {
-		job, err := FioJob(readText(t, "negative").Trace(6*time.Second), FioInput{})
-		require.NoError(t, err)
+		job := distilled(t, readText(t, "negative"), 6*time.Second, "")
 		assert.Contains(t, job, "\nrwmixread=0\n")
 		assert.InDelta(t, 4, depthIn(t, job), 1)
 	})
@@ -143,7 +146,7 @@ func TestBpftraceDepth(t *testing.T) {
 		{"no counter and no times", textOf(load, d2c), 0, textDepth, "missing or make no sense"},
 		{"no device times make a window useless", textOf(load), time.Second, textDepth, "is a guess"},
 		{"a counter that was below zero", textOf(load, d2c) + "@qd_read:\n(..., 0)  900 |@@|\n[4, 8)  100 |@@|\n", 0, textDepth, "is a guess"},
-		{"fio's limit", textOf(load, d2c, "qd_read: 1K 2K 1000") + "@inflight_read: 0\n", 0, maxDepth, "cut to 256"},
+		{"fio's limit", textOf(load, d2c, "qd_read: 1K 2K 1000") + "@inflight_read: 0\n", 0, 256, "cut to 256"},
 		{"one absurd device time does not count", textOf(load, "d2c_read_us: 1K 2K 999, 8M 16M 1"), time.Second, 2, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -187,8 +190,10 @@ func TestBpftraceRequests(t *testing.T) {
 		assert.Contains(t, job, "the histograms have keys")
 	})
 	t.Run("the wrapper's line names the process", func(t *testing.T) {
-		job := jobOf(t, "Tracing process: vllm\nBlock layer: all devices (unfiltered)\n---\nAttaching 3 probes...\n^C\n\n"+textOf("bssplit_read_kb: 4 8 75"), 0)
-		assert.Contains(t, job, "of the run of vllm")
+		b, err := ParseBpftrace(strings.NewReader("Tracing process: vllm\nBlock layer: all devices (unfiltered)\n---\nAttaching 3 probes...\n^C\n\n" + textOf("bssplit_read_kb: 4 8 75")))
+		require.NoError(t, err)
+		tr, _ := b.Trace(0)
+		assert.Equal(t, "vllm", tr.Capture.Watched)
 	})
 }
 
@@ -260,11 +265,12 @@ func FuzzParseBpftrace(f *testing.F) {
 		if err != nil {
 			return
 		}
-		job, err := FioJob(b.Trace(time.Duration(max(0, window))), FioInput{Title: "x"})
+		tr, about := b.Trace(time.Duration(max(0, window)))
+		job, err := FioJob(tr, FioInput{Title: "x", About: about})
 		if err != nil {
 			t.Fatalf("a text with sizes makes no job: %v", err)
 		}
-		if d := depthIn(t, job); d < 1 || d > maxDepth {
+		if d := depthIn(t, job); d < 1 || d > 256 {
 			t.Errorf("depth %d", d)
 		}
 		for _, side := range split.FindStringSubmatch(job)[1:] {

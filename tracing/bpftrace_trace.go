@@ -35,38 +35,55 @@ const (
 // b. The window is how long the script ran while there was load: the text does not tell, and the mean depth follows from
 // it. 0 = unknown; the depth then comes from the script's own counters, unless they ran away. Doubts are in
 // Capture.Warnings.
-func (b *Bpftrace) Trace(window time.Duration) *Trace {
-	t := &Trace{Histograms: b.hists, Capture: Capture{
+//
+// About is what the header of a job says of the text.
+func (b *Bpftrace) Trace(window time.Duration) (t *Trace, about []string) {
+	t = &Trace{Histograms: b.hists, Capture: Capture{
 		Status: StatusTraced, Attach: "bpftrace", Level: LevelBlock.String(), Filter: FilterDevice.String(),
-		WindowNS: int64(window), IdleKnown: false, text: &textCapture{},
+		WindowNS: int64(window), IdleKnown: false,
 	}}
 	p := &t.Capture
 	if b.process != "" {
 		p.Watched = b.process
 	}
 	b.requests(p)
-	b.depth(p)
-	if n := t.dropEmpty(); n > 0 {
-		p.warnf("%d requests of less than 1 KiB were left out: most disks take none", n)
+	from := b.depth(p)
+	if n := dropEmpty(t); n > 0 {
+		warn(p, "%d requests of less than 1 KiB were left out: most disks take none", n)
 	}
 	for _, h := range []string{"bssplit_read_kb", "bssplit_write_kb", "d2c_read_us", "d2c_write_us"} {
 		if n := b.below[h]; n > 0 {
-			p.warnf("%d samples of @%s are negative and were left out", n, h)
+			warn(p, "%d samples of @%s are negative and were left out", n, h)
 		}
 	}
 	if b.keyed {
-		p.warnf("the histograms have keys: those of one name were added up")
+		warn(p, "the histograms have keys: those of one name were added up")
 	}
-	return t
+	return t, aboutText(p, from)
 }
 
-// textCapture is what the header of a job says of a text instead of what a Collector knows.
-type textCapture struct {
-	depth depthFrom
-}
-
-func (c *Capture) warnf(format string, args ...any) {
+func warn(c *Capture, format string, args ...any) {
 	c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...))
+}
+
+// aboutText says what the text tells, and what it does not.
+func aboutText(c *Capture, from depthFrom) []string {
+	about := []string{
+		"not in the text: model, users, bytes per token, exact sizes and bytes, the device, flushes, pauses",
+		"every process is in it, and every block device unless the script was given one",
+		fmt.Sprintf("requests: %d reads, %d writes", c.Read.Requests, c.Write.Requests),
+		"sizes are the lower ends of their buckets, which reach to twice that",
+	}
+	depth := fmt.Sprintf("mean depth about %.1f", c.Read.MeanDepth+c.Write.MeanDepth)
+	switch from {
+	case depthGiven:
+		about = append(about, fmt.Sprintf("%s: the time at the device ÷ the given window of %s", depth, c.Window()))
+	case depthGauge:
+		about = append(about, depth+", by the script's counters of requests in flight")
+	case depthTimes:
+		about = append(about, depth)
+	}
+	return about
 }
 
 // requests reckons how many there were. The script counts dispatches, exactly, and completions, as far as it finds them.
@@ -79,9 +96,9 @@ func (b *Bpftrace) requests(p *Capture) {
 	}{{&p.Read, b.hists.SizeRead, b.hists.D2CRead}, {&p.Write, b.hists.SizeWrite, b.hists.D2CWrite}}
 	issued, missing, odd := int64(0), int64(0), int64(0)
 	for _, s := range sides {
-		s.to.Issued, s.to.Requests = s.size.samples(), s.size.samples()
+		s.to.Issued, s.to.Requests = s.size.Samples(), s.size.Samples()
 		issued += s.to.Issued
-		if n := s.size.samples() - s.d2c.samples(); n > 0 && s.d2c.samples() > 0 {
+		if n := s.size.Samples() - s.d2c.Samples(); n > 0 && s.d2c.Samples() > 0 {
 			missing += n
 		} else if n < 0 {
 			odd -= n
@@ -89,7 +106,7 @@ func (b *Bpftrace) requests(p *Capture) {
 	}
 	again := missing > 2*b.left && b.left < textKeys
 	for _, s := range sides {
-		if n := s.d2c.samples(); again && n > 0 && n < s.to.Issued {
+		if n := s.d2c.Samples(); again && n > 0 && n < s.to.Issued {
 			s.to.Requeued, s.to.Requests = s.to.Issued-n, n
 		}
 		s.to.D2CNS = int64(1000 * trimmedMean(s.d2c) * float64(s.to.Requests))
@@ -97,70 +114,70 @@ func (b *Bpftrace) requests(p *Capture) {
 	off := textOff * float64(issued)
 	switch {
 	case float64(missing) > off && again:
-		p.warnf("%d of %d dispatches were not the first of their request (the device's queue was full): their sizes count twice", missing, issued)
+		warn(p, "%d of %d dispatches were not the first of their request (the device's queue was full): their sizes count twice", missing, issued)
 	case float64(missing) > off:
-		p.warnf("the script lost the completions of %d of %d requests", missing, issued)
+		warn(p, "the script lost the completions of %d of %d requests", missing, issued)
 	}
 	if float64(odd) > off {
-		p.warnf("the script saw %d completions more than dispatches: it finds requests by their place on the device, which two may share", odd)
+		warn(p, "the script saw %d completions more than dispatches: it finds requests by their place on the device, which two may share", odd)
 	}
 }
 
 // trimmedMean is the mean without the largest values.
 func trimmedMean(h *Histogram) float64 {
-	if h.samples() == 0 {
+	if h.Samples() == 0 {
 		return 0
 	}
 	keep := h.Count - int64(textTrim*float64(h.Count))
 	n, sum := int64(0), 0.0
 	for _, b := range h.Buckets {
 		k := min(b.Count, keep-n)
-		n, sum = n+k, sum+float64(k)*b.middle()
+		n, sum = n+k, sum+float64(k)*b.Middle()
 	}
 	return sum / float64(n)
 }
 
-func (b *Bpftrace) depth(p *Capture) {
+func (b *Bpftrace) depth(p *Capture) (from depthFrom) {
 	d2c := float64(p.Read.D2CNS + p.Write.D2CNS)
 	span := b.leftLast - b.leftFirst
-	read, readOK := b.gauge("read", b.hists.DepthRead, p.Read.Issued-b.hists.D2CRead.samples())
-	write, writeOK := b.gauge("write", b.hists.DepthWrite, p.Write.Issued-b.hists.D2CWrite.samples())
-	from := &p.text.depth
+	read, readOK := b.gauge("read", b.hists.DepthRead, p.Read.Issued-b.hists.D2CRead.Samples())
+	write, writeOK := b.gauge("write", b.hists.DepthWrite, p.Write.Issued-b.hists.D2CWrite.Samples())
 	switch {
 	case p.WindowNS > 0 && d2c > 0:
-		*from = depthGiven
+		from = depthGiven
 	case readOK && writeOK && read+write > 0:
-		*from = depthGauge
+		from = depthGauge
 		p.WindowNS, p.Read.MeanDepth, p.Write.MeanDepth = 0, read, write
-		return
+		return from
 	case b.leftTimes >= textTimes && span > float64(time.Second) && d2c > 0:
-		*from = depthTimes
+		from = depthTimes
 		p.WindowNS = int64(span)
 	default:
-		*from = depthGuess
+		from = depthGuess
 		p.WindowNS, p.Read.MeanDepth, p.Write.MeanDepth = 0, textDepth, 0
-		p.warnf("the depth %d is a guess: %s, and the text does not say how long it was traced; -window tells", textDepth, b.ranAway())
-		return
+		warn(p, "the depth %d is a guess: %s, and the text does not say how long it was traced; -window tells", textDepth, b.ranAway())
+		return from
 	}
 	p.Read.MeanDepth, p.Write.MeanDepth = float64(p.Read.D2CNS)/float64(p.WindowNS), float64(p.Write.D2CNS)/float64(p.WindowNS)
-	if *from == depthTimes {
-		p.warnf("%s: the depth is the time at the device ÷ %s, which the times of requests left over span; if it was traced for longer, the depth was less, and -window tells",
+	if from == depthTimes {
+		warn(p, "%s: the depth is the time at the device ÷ %s, which the times of requests left over span; if it was traced for longer, the depth was less, and -window tells",
 			b.ranAway(), p.Window().Round(100*time.Millisecond))
 	}
+	return from
 }
 
 // gauge is the mean of the script's counter of requests in flight, sampled at dispatch, and whether it can be believed. It
 // is not counted atomically and misses completions: it may drift anywhere, below zero too. Missing completions are where it
 // must have ended if the text does not show it.
 func (b *Bpftrace) gauge(name string, h *Histogram, missing int64) (float64, bool) {
-	if h.samples() == 0 {
+	if h.Samples() == 0 {
 		return 0, b.below["qd_"+name] == 0 && missing == 0
 	}
 	sum := h.Sum
 	// Depths crowd at the largest that the load reached, which often is a power of two: the last bucket stands for its
 	// lower end.
 	last := h.Buckets[len(h.Buckets)-1]
-	sum -= float64(last.Count) * (last.middle() - last.Range[0])
+	sum -= float64(last.Count) * (last.Middle() - last.Range[0])
 	mean := sum / float64(h.Count)
 	end, told := b.gauges[name]
 	if !told {
@@ -182,9 +199,9 @@ func (b *Bpftrace) ranAway() string {
 
 // dropEmpty removes requests of less than 1 KiB, unless there are no others: a disk with blocks of 4 KiB refuses a job
 // with them.
-func (t *Trace) dropEmpty() (dropped int64) {
+func dropEmpty(t *Trace) (dropped int64) {
 	for _, h := range []**Histogram{&t.SizeRead, &t.SizeWrite} {
-		if (*h).samples() == 0 || (*h).Buckets[0].Range[0] > 0 || len((*h).Buckets) == 1 {
+		if (*h).Samples() == 0 || (*h).Buckets[0].Range[0] > 0 || len((*h).Buckets) == 1 {
 			continue
 		}
 		dropped += (*h).Buckets[0].Count

@@ -43,10 +43,10 @@ func (c *Collector) build(w *window, n *counts) *Trace {
 	p.Discards, p.DiscardBytes, p.Others = int64(r.discards), int64(r.discardBytes), int64(r.others)
 	p.LeadNS, p.TailNS = w.margins()
 	p.BlindNS = int64(n.lanes[dirRead].blindNS + n.lanes[dirWrite].blindNS + w.blind + w.stranded.blind)
-	p.IdleKnown = p.seeing() > seeingMin
+	p.IdleKnown = p.Seen() > seeingMin
 	p.Gaps, p.IdleNS = int64(r.gaps), p.LeadNS+p.TailNS
 	if p.IdleKnown {
-		p.IdleNS += int64(float64(r.gapNS) / p.seeing())
+		p.IdleNS += int64(float64(r.gapNS) / p.Seen())
 	}
 	p.Losses = Losses{
 		Unmatched: int64(r.unmatched), Orphaned: int64(r.orphaned), Stale: int64(r.stale), Full: int64(r.full),
@@ -69,7 +69,7 @@ func (c *Collector) directions(p *Capture, w *window, n *counts) {
 		lost := min(w.stranded.counted[dir], d.InFlightAfter)
 		d.Stale, d.InFlightAfter = d.Stale+w.stranded.healed[dir]+lost, d.InFlightAfter-lost
 		if p.WindowNS > 0 {
-			d.MeanDepth = d.d2c() / float64(p.WindowNS)
+			d.MeanDepth = d.D2C() / float64(p.WindowNS)
 		}
 		*to = d
 	}
@@ -98,14 +98,6 @@ const (
 	seeingMin     = 0.5
 )
 
-// seeing is the share of the window in which no lost completion hid the gaps.
-func (c *Capture) seeing() float64 {
-	if c.WindowNS <= 0 {
-		return 1
-	}
-	return 1 - min(1, float64(c.BlindNS)/float64(c.WindowNS))
-}
-
 // judge adds the warnings that the numbers call for.
 func (c *Collector) judge(t *Trace) {
 	p := &t.Capture
@@ -122,7 +114,7 @@ func (c *Collector) judge(t *Trace) {
 		t.Idle, p.Gaps = nil, 0
 	}
 	// A request that ends while an edge is taken is seen on one side of it and counted on the other.
-	if n := p.Read.imbalance() + p.Write.imbalance(); max(n, -n) > int64(4*runtime.NumCPU()) {
+	if n := p.Read.Imbalance() + p.Write.Imbalance(); max(n, -n) > int64(4*runtime.NumCPU()) {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("issued and completed requests differ by %d", n))
 	}
 	if p.Losses.Full > 0 {
@@ -140,5 +132,13 @@ func (c *Collector) judge(t *Trace) {
 	}
 	if p.WindowNS < int64(time.Millisecond) {
 		p.Warnings = append(p.Warnings, "the window was shorter than a millisecond")
+	}
+}
+
+func deviceStat(s BlockStat) *DeviceStat {
+	return &DeviceStat{
+		ReadIOs: s.ReadIOs, ReadBytes: s.ReadBytes, ReadTicks: s.ReadTicks,
+		WriteIOs: s.WriteIOs, WriteBytes: s.WriteBytes, WriteTicks: s.WriteTicks,
+		FlushIOs: s.FlushIOs, DiscardIOs: s.DiscardIOs, IOTicks: s.IOTicks, TimeInQueue: s.TimeInQueue,
 	}
 }

@@ -124,13 +124,13 @@ func TestEachCallCountsOnce(t *testing.T) {
 				// The kernel skips a run where it has put another of the same program aside, and says so; of system calls
 				// that happens since Linux 6.13.
 				missed := float64(tr.Capture.Losses.Missed)
-				assert.InDelta(t, 5*n+1, tr.VFSRead.samples(), missed)
-				assert.InDelta(t, 5*n, tr.VFSWrite.samples(), missed)
+				assert.InDelta(t, 5*n+1, tr.VFSRead.Samples(), missed)
+				assert.InDelta(t, 5*n, tr.VFSWrite.Samples(), missed)
 				assert.InDelta(t, 5*n*size/1024, tr.VFSReadSize.Sum, missed*size/1024)
 				assert.InDelta(t, 5*n*size/1024, tr.VFSWriteSize.Sum, missed*size/1024)
-				assert.InDelta(t, 2*n, tr.Fsync.samples(), missed, "what a write flushes is its own")
-				assert.InDelta(t, n, tr.WriteToFsync.samples(), missed)
-				assert.InDelta(t, n, tr.FadviseToRead.samples(), missed)
+				assert.InDelta(t, 2*n, tr.Fsync.Samples(), missed, "what a write flushes is its own")
+				assert.InDelta(t, n, tr.WriteToFsync.Samples(), missed)
+				assert.InDelta(t, n, tr.FadviseToRead.Samples(), missed)
 				assert.LessOrEqual(t, tr.Capture.Losses.Calls, tr.Capture.Losses.Missed)
 				assert.LessOrEqual(t, missed, 20.0)
 			})
@@ -172,12 +172,12 @@ func TestCallsBesideBlockedOnes(t *testing.T) {
 			require.NoError(t, c.CloseWindow())
 			tr, err := c.Snapshot()
 			require.NoError(t, err)
-			t.Logf("%d of %d calls seen, %d lost", tr.VFSRead.samples(), n, tr.Capture.Losses.Calls)
+			t.Logf("%d of %d calls seen, %d lost", tr.VFSRead.Samples(), n, tr.Capture.Losses.Calls)
 			if way == AttachKprobe {
-				assert.InDelta(t, n, tr.VFSRead.samples()+tr.Capture.Losses.Calls, 1, "the last one may still be open")
+				assert.InDelta(t, n, tr.VFSRead.Samples()+tr.Capture.Losses.Calls, 1, "the last one may still be open")
 				return
 			}
-			assert.EqualValues(t, n, tr.VFSRead.samples())
+			assert.EqualValues(t, n, tr.VFSRead.Samples())
 			assert.Zero(t, tr.Capture.Losses.Calls)
 		})
 	}

@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ import (
 type Collector struct {
 	opt         Options
 	device      Device
-	targets     []target
+	targets     []Disk
 	watching    string
 	probes      probes // nil: counters only
 	unavailable *UnavailableError
@@ -99,19 +100,25 @@ func Start(ctx context.Context, opt Options) (*Collector, error) {
 	return c, nil
 }
 
+// maxTargets is MAX_DEVICES in bpf/books.h.
+const maxTargets = 16
+
 // chooseTargets decides what to filter for, and says when it is not what was asked for.
 func (c *Collector) chooseTargets() {
 	if c.device.Name == "" && c.device.Reason == "" && len(c.device.Members) == 0 {
 		return // every device
 	}
-	ts, reason := thisHost().targets(c.device)
+	ts, reason := c.device.Disks()
+	if len(ts) > maxTargets {
+		ts, reason = nil, fmt.Sprintf("%s is spread over %d devices, at most %d can be traced at once", cmp.Or(c.device.Name, strings.Join(c.device.Members, ", ")), len(ts), maxTargets)
+	}
 	c.targets = ts
 	if len(ts) == 0 {
 		c.opt.Filter = FilterProcess
 		c.warn("the device cannot be isolated (%s): requests of the watched processes are taken instead, on any device", reason)
 		return
 	}
-	if len(ts) > 1 || ts[0].name != c.device.Name {
+	if len(ts) > 1 || ts[0].Name != c.device.Name {
 		c.warn("%s is traced at its members %s", c.device.Name, strings.Join(targetNames(ts), ", "))
 	}
 	if c.device.Partition != "" {
@@ -136,7 +143,7 @@ func (c *Collector) Watched() (met, running int) {
 	}
 	ids := c.probes.family()
 	for _, pid := range ids {
-		if exists(fmt.Sprintf("/proc/%d", pid)) {
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err == nil {
 			running++
 		}
 	}
@@ -223,11 +230,11 @@ func (c *Collector) readStat() *BlockStat {
 	}
 	var sum BlockStat
 	for _, t := range c.targets {
-		s, err := readStatFile(t.sysPath + "/stat")
+		s, err := t.ReadStat()
 		if err != nil {
 			return nil
 		}
-		sum = sum.add(s)
+		sum = sum.Add(s)
 	}
 	return &sum
 }
@@ -278,10 +285,10 @@ func (c *Collector) Close() error {
 	return c.probes.close()
 }
 
-func targetNames(ts []target) []string {
+func targetNames(ts []Disk) []string {
 	var out []string
 	for _, t := range ts {
-		out = append(out, t.name)
+		out = append(out, t.Name)
 	}
 	return out
 }

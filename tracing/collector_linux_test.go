@@ -77,7 +77,7 @@ func rawLoop(t testing.TB, mib int) (Device, string) {
 	l := privtest.LoopFS(t, mib, privtest.LoopOptions{NoJournal: true, PreferDirectIO: true})
 	require.NoError(t, unix.Unmount(l.Dir, 0))
 	runFio(t, l.Path, "--rw=write", "--bs=1M", fmt.Sprintf("--size=%dM", mib), "--end_fsync=1")
-	d, err := thisHost().describe(Device{}, l.Major, l.Minor)
+	d, err := DeviceByNumber(l.Major, l.Minor)
 	require.NoError(t, err)
 	require.Equal(t, l.Name, d.Name)
 	return d, l.Path
@@ -110,14 +110,14 @@ func TestAgainstFio(t *testing.T) {
 	for _, way := range waysOfAttaching {
 		for _, c := range []struct {
 			name  string
-			sizes []share // of reads
+			sizes map[int64]float64 // percent of reads
 			// One request at a time from memory takes less than the scheduler may take before the books are closed.
 			shallow bool
 			args    []string
 		}{
-			{"random 4 KiB reads", []share{{4 << 10, 100}}, false, []string{"--rw=randread", "--bs=4k", "--iodepth=32", "--ioengine=libaio", "--size=256M", "--io_size=" + ioSize(80)}},
+			{"random 4 KiB reads", map[int64]float64{4 << 10: 100}, false, []string{"--rw=randread", "--bs=4k", "--iodepth=32", "--ioengine=libaio", "--size=256M", "--io_size=" + ioSize(80)}},
 			{"1 MiB reads", nil, false, []string{"--rw=read", "--bs=1M", "--iodepth=4", "--ioengine=libaio", "--size=256M", "--io_size=" + ioSize(1024), "--iomem=mmap"}},
-			{"a mix of sizes", []share{{4 << 10, 50}, {16 << 10, 30}, {128 << 10, 20}}, false, []string{"--rw=randrw", "--rwmixread=70", "--norandommap", "--bssplit=4k/50:16k/30:128k/20,64k/100", "--iodepth=8", "--ioengine=libaio", "--size=256M", "--io_size=" + ioSize(256)}},
+			{"a mix of sizes", map[int64]float64{4 << 10: 50, 16 << 10: 30, 128 << 10: 20}, false, []string{"--rw=randrw", "--rwmixread=70", "--norandommap", "--bssplit=4k/50:16k/30:128k/20,64k/100", "--iodepth=8", "--ioengine=libaio", "--size=256M", "--io_size=" + ioSize(256)}},
 			{"writes with fsync", nil, true, []string{"--rw=randwrite", "--bs=16k", "--fsync=8", "--ioengine=psync", "--size=256M", "--io_size=12800k"}},
 		} {
 			t.Run(fmt.Sprintf("%s/%s", way, c.name), func(t *testing.T) {
@@ -134,15 +134,24 @@ func TestAgainstFio(t *testing.T) {
 				if c.sizes == nil { // pages that do not lie together split requests in ways that fio does not know
 					return
 				}
-				sizes := split(tr.SizeRead)
-				require.Len(t, sizes, len(c.sizes))
-				for i, s := range sizes {
-					assert.Equal(t, c.sizes[i].bytes, s.bytes)
-					assert.InDelta(t, c.sizes[i].percent, s.percent, 3, "the share of %d bytes", s.bytes)
+				require.Len(t, tr.SizeRead.Buckets, len(c.sizes))
+				for bytes, want := range c.sizes {
+					assert.InDelta(t, want, sharePercent(tr.SizeRead, bytes), 3, "the share of %d bytes", bytes)
 				}
 			})
 		}
 	}
+}
+
+// sharePercent is the share of a histogram's requests that have exactly so many bytes.
+func sharePercent(h *Histogram, bytes int64) float64 {
+	n := int64(0)
+	for _, b := range h.Buckets {
+		if b.Value*1024 == float64(bytes) {
+			n += b.Count
+		}
+	}
+	return 100 * float64(n) / float64(h.Count)
 }
 
 func agree(t *testing.T, tr *Trace, read, write fioSide) {
@@ -167,8 +176,8 @@ func agree(t *testing.T, tr *Trace, read, write fioSide) {
 		}
 		assert.Equal(t, side.ios, d.Requests+d.Stale+side.extra, "%s requests", side.name)
 		assert.Equal(t, d.Issued, d.Requeued+d.Requests+d.Stale, "%s: issue = complete + stale", side.name)
-		assert.EqualValues(t, d.Requests, side.d2c.samples(), "%s", side.name)
-		assert.EqualValues(t, d.Requests, side.size.samples(), "%s", side.name)
+		assert.EqualValues(t, d.Requests, side.d2c.Samples(), "%s", side.name)
+		assert.EqualValues(t, d.Requests, side.size.Samples(), "%s", side.name)
 		assert.Zero(t, d.InFlightBefore, side.name)
 		assert.Zero(t, d.InFlightAfter, side.name)
 	}
@@ -181,7 +190,7 @@ func agree(t *testing.T, tr *Trace, read, write fioSide) {
 func timesAgree(t *testing.T, tr *Trace) bool {
 	t.Helper()
 	p := tr.Capture
-	wait := sum(tr.FlushWait) * 1000
+	wait := tr.FlushWait.Total() * 1000
 	seen := float64(p.Requests() + p.FlushWaits)
 	ios := float64(p.Stat.ReadIOs + p.Stat.WriteIOs)
 	mean := (float64(p.Read.D2CNS+p.Read.Q2DNS+p.Write.D2CNS+p.Write.Q2DNS) + wait) / seen

@@ -103,3 +103,25 @@ func (l *laneCounts) direction() Direction {
 		ForeignRequests: int64(l.foreignRequests), ForeignBytes: int64(l.foreignBytes),
 	}
 }
+
+// zoneSectors is the width of an LBA bucket: 10 GiB, doubled until the largest device fits.
+func zoneSectors(ts []Disk) uint64 {
+	const tenGiB = 10 << 30 / SectorSize
+	width := uint64(tenGiB)
+	for _, t := range ts {
+		for t.Sectors() > width*lbaBuckets {
+			width *= 2
+		}
+	}
+	return width
+}
+
+// maxSegments is the smallest limit of the devices, 0 when unknown.
+func maxSegments(ts []Disk) (least int64) {
+	for _, t := range ts {
+		if n := t.MaxSegments(); n > 0 && (least == 0 || n < least) {
+			least = n
+		}
+	}
+	return least
+}

@@ -48,6 +48,11 @@ func BackingDevice(path string) (Device, error) {
 	return d, nil
 }
 
+// DeviceByNumber describes a block device that no filesystem needs to be on.
+func DeviceByNumber(major, minor uint32) (Device, error) {
+	return thisHost().describe(Device{}, major, minor)
+}
+
 // ReadStat reads the device's counters now: one open, read and close of a small file in sysfs, some ten
 // microseconds. It fails with ErrNoWitness when Reason is set.
 func (d Device) ReadStat() (BlockStat, error) {
@@ -60,7 +65,7 @@ func (d Device) ReadStat() (BlockStat, error) {
 		if err != nil {
 			return BlockStat{}, fmt.Errorf("read statistics of block device %s: %w", d.Name, err)
 		}
-		sum = sum.add(s)
+		sum = sum.Add(s)
 	}
 	return sum, nil
 }

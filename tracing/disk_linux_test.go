@@ -19,10 +19,10 @@ import (
 
 type diskCase struct {
 	name  string
-	sizes []share // of reads, nil: requests are split in ways that fio does not know
-	depth float64 // that fio holds, 0: the device does not let it
-	bytes float64 // tolerance
-	times float64 // tolerance
+	sizes map[int64]float64 // percent of reads, nil: requests are split in ways that fio does not know
+	depth float64           // that fio holds, 0: the device does not let it
+	bytes float64           // tolerance
+	times float64           // tolerance
 	args  []string
 }
 
@@ -41,9 +41,9 @@ func TestAgainstFioOnADisk(t *testing.T) {
 	runFio(t, file, "--rw=write", "--bs=1M", "--size=256M", "--end_fsync=1")
 	huge := reserveHugePages(t, 32)
 	for _, c := range []diskCase{
-		{"random 4 KiB reads", []share{{4 << 10, 100}}, 0, diskBytes, diskTimes, []string{"--rw=randread", "--bs=4k", "--iodepth=32", "--io_size=160M"}},
+		{"random 4 KiB reads", map[int64]float64{4 << 10: 100}, 0, diskBytes, diskTimes, []string{"--rw=randread", "--bs=4k", "--iodepth=32", "--io_size=160M"}},
 		{"1 MiB reads", nil, 4, diskBytes, diskTimes, []string{"--rw=randread", "--bs=1M", "--iodepth=4", "--io_size=4G", "--iomem=mmaphuge"}},
-		{"a mix of sizes", []share{{4 << 10, 50}, {16 << 10, 30}, {128 << 10, 20}}, 0, diskBytes, diskTimes, []string{"--rw=randread", "--norandommap", "--bssplit=4k/50:16k/30:128k/20", "--iodepth=8", "--io_size=512M"}},
+		{"a mix of sizes", map[int64]float64{4 << 10: 50, 16 << 10: 30, 128 << 10: 20}, 0, diskBytes, diskTimes, []string{"--rw=randread", "--norandommap", "--bssplit=4k/50:16k/30:128k/20", "--iodepth=8", "--io_size=512M"}},
 		// The filesystem's own writes belong to fio. Requests are alone and short: some of the 60 µs pass between the
 		// completion and the kernel's own books.
 		{"writes with fsync", nil, 0, 5 * diskBytes, 2 * diskTimes, []string{"--rw=randwrite", "--bs=16k", "--fsync=8", "--io_size=50M"}},
@@ -110,11 +110,11 @@ func (c diskCase) compare(t *testing.T, tr *Trace, read, write fioSide) (wrong [
 		requests = min(ios, requests+after)
 	}
 	near("the device's requests", requests, ios, diskRequests)
-	waits := sum(tr.FlushWait) * 1000
+	waits := tr.FlushWait.Total() * 1000
 	seen := float64(p.Requests() + p.FlushWaits)
 	ticks := float64(p.Stat.ReadTicks + p.Stat.WriteTicks)
 	q2d := float64(p.Read.Q2DNS+p.Write.Q2DNS) + waits
-	near("mean Q2D + D2C in ns", (p.Read.d2c()+p.Write.d2c()+q2d)/seen, ticks/ios, c.times)
+	near("mean Q2D + D2C in ns", (p.Read.D2C()+p.Write.D2C()+q2d)/seen, ticks/ios, c.times)
 	near("time-weighted depth", p.Read.MeanDepth+p.Write.MeanDepth, (ticks-q2d*ios/seen)/float64(p.WindowNS), c.times)
 	return wrong
 }
@@ -135,18 +135,9 @@ func (c diskCase) compareFio(t *testing.T, tr *Trace) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("the depth was %g instead of fio's %g", depth, c.depth))
 		}
 	}
-	if c.sizes != nil {
-		sizes := split(tr.SizeRead)
-		for _, want := range c.sizes {
-			got := 0
-			for _, s := range sizes {
-				if s.bytes == want.bytes {
-					got = s.percent
-				}
-			}
-			if math.Abs(float64(got-want.percent)) > 1 {
-				wrong = append(wrong, fmt.Sprintf("%d%% of the requests had %d bytes instead of %d%%", got, want.bytes, want.percent))
-			}
+	for bytes, want := range c.sizes {
+		if got := sharePercent(tr.SizeRead, bytes); math.Abs(got-want) > 1 {
+			wrong = append(wrong, fmt.Sprintf("%.1f%% of the requests had %d bytes instead of %g%%", got, bytes, want))
 		}
 	}
 	return wrong

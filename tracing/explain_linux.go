@@ -2,9 +2,7 @@ package tracing
 
 import (
 	"errors"
-	"fmt"
 	"os"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -13,7 +11,7 @@ import (
 // explain turns the kernel's refusal into what a user can do about it.
 func explain(err error) *UnavailableError {
 	u := &UnavailableError{Err: err}
-	caps, capsErr := effectiveCapabilities("/proc/self/status")
+	caps, capsErr := Capabilities()
 	var missing []string
 	for _, c := range wantedCapabilities {
 		if capsErr == nil && caps&(1<<c.bit) == 0 {
@@ -26,7 +24,7 @@ func explain(err error) *UnavailableError {
 	case refused(err) && len(missing) > 0 && !admin:
 		u.Reason = "this process lacks the privilege (" + strings.Join(missing, " and ") + ")"
 		u.Needs = append(u.Needs, strings.Join(missing, " and ")+" (before Linux 5.8: CAP_SYS_ADMIN): run with sudo, or setcap cap_bpf,cap_perfmon+ep on the binary, or --cap-add BPF,PERFMON for the container")
-	case refused(err) && lockdown() == "confidentiality":
+	case refused(err) && Lockdown() == "confidentiality":
 		u.Reason = "kernel lockdown (confidentiality) forbids programs that read kernel memory"
 		u.Needs = append(u.Needs, "a kernel booted without lockdown=confidentiality")
 	case refused(err):
@@ -54,30 +52,6 @@ var wantedCapabilities = []struct {
 	bit  int
 	name string
 }{{39, "CAP_BPF"}, {38, "CAP_PERFMON"}}
-
-// effectiveCapabilities reads CapEff of a status file in /proc.
-func effectiveCapabilities(path string) (uint64, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
-	}
-	for l := range strings.Lines(string(text)) {
-		if hex, ok := strings.CutPrefix(l, "CapEff:"); ok {
-			return strconv.ParseUint(strings.TrimSpace(hex), 16, 64)
-		}
-	}
-	return 0, fmt.Errorf("%s has no CapEff", path)
-}
-
-// lockdown is the chosen mode in "none [integrity] confidentiality".
-func lockdown() string {
-	_, after, ok := strings.Cut(line("/sys/kernel/security/lockdown"), "[")
-	if !ok {
-		return ""
-	}
-	mode, _, _ := strings.Cut(after, "]")
-	return mode
-}
 
 // firstLine keeps a verifier log out of a sentence.
 func firstLine(err error) string {

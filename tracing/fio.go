@@ -22,6 +22,14 @@ type FioInput struct {
 	ReadSize, WriteSize int64
 	// Concurrency is how many operations were in flight on average, for a run without block requests (NFS, S3, tmpfs).
 	Concurrency float64
+	// About is what the header says of a trace that was read from another tool's text: what the text is and what it does not
+	// tell, in place of what a Collector knows.
+	About []string
+}
+
+// Application is what a diagnosis needs of it.
+func (in FioInput) Application() Application {
+	return Application{ReadBytes: in.ReadBytes, WriteBytes: in.WriteBytes, Remote: in.ReadSize > 0}
 }
 
 // fio's limits, and what counts as a pause that a job should have.
@@ -69,9 +77,9 @@ func distil(t *Trace, in FioInput) (*job, error) {
 	switch {
 	case in.ReadSize > 0 || in.WriteSize > 0:
 		j.fromSizes(in)
-	case t.Capture.Requests() > 0 && t.SizeRead.samples()+t.SizeWrite.samples() > 0:
+	case t.Capture.Requests() > 0 && t.SizeRead.Samples()+t.SizeWrite.Samples() > 0:
 		j.fromRequests(t)
-	case t.VFSReadSize.samples()+t.VFSWriteSize.samples() > 0:
+	case t.VFSReadSize.Samples()+t.VFSWriteSize.Samples() > 0:
 		j.fromCalls(t, in)
 	default:
 		why := "the trace holds no request"
@@ -96,12 +104,12 @@ func (j *job) fromRequests(t *Trace) {
 		j.setDepth(p.Read.MeanDepth + p.Write.MeanDepth)
 		return
 	}
-	d2c := p.Read.d2c() + p.Write.d2c()
+	d2c := p.Read.D2C() + p.Write.D2C()
 	n, us := pauses(t.Idle, gapMin(t, window))
-	idle := us * 1000 / p.seeing()
+	idle := us * 1000 / p.Seen()
 	if n >= pausesMin && idle >= idleShare*window {
 		j.thinkUS = int64(math.Round(us / float64(n)))
-		j.thinkBlocks = max(1, int64(math.Round(float64(p.Requests())*p.seeing()/float64(n))))
+		j.thinkBlocks = max(1, int64(math.Round(float64(p.Requests())*p.Seen()/float64(n))))
 		j.busy = max(1-idle/window, d2c/window/maxDepth)
 	}
 	j.setDepth(d2c / (window * j.busy))
@@ -112,12 +120,12 @@ func (j *job) fromRequests(t *Trace) {
 // than one of its own latencies, and so it does under fio.
 func gapMin(t *Trace, window float64) float64 {
 	p := &t.Capture
-	d2c := p.Read.d2c() + p.Write.d2c()
+	d2c := p.Read.D2C() + p.Write.D2C()
 	busy := max(window-float64(p.IdleNS-p.LeadNS-p.TailNS), 1)
 	if d2c/busy < singleDepth {
 		return gapMinUS
 	}
-	return max(gapMinUS, perRequest(p.Read.D2CNS+p.Write.D2CNS, max(1, p.Requests())))
+	return max(gapMinUS, float64(p.Read.D2CNS+p.Write.D2CNS)/float64(max(1, p.Requests()))/1000)
 }
 
 // pauses sums the gaps of at least that length, in microseconds, and counts the longest of them, which make nearly all of
@@ -171,19 +179,12 @@ func (j *job) fromCalls(t *Trace, in FioInput) {
 	j.source = "system calls, for lack of block requests"
 	j.busy = 1
 	j.read, j.write = split(t.VFSReadSize), split(t.VFSWriteSize)
-	j.mixRead = percent(float64(t.VFSReadSize.samples()), float64(t.VFSWriteSize.samples()))
+	j.mixRead = percent(float64(t.VFSReadSize.Samples()), float64(t.VFSWriteSize.Samples()))
 	depth := in.Concurrency
 	if depth == 0 && t.Capture.WindowNS > 0 {
-		depth = (sum(t.VFSRead) + sum(t.VFSWrite)) * 1000 / float64(t.Capture.WindowNS)
+		depth = (t.VFSRead.Total() + t.VFSWrite.Total()) * 1000 / float64(t.Capture.WindowNS)
 	}
 	j.setDepth(depth)
-}
-
-func sum(h *Histogram) float64 {
-	if h == nil {
-		return 0
-	}
-	return h.Sum
 }
 
 // chooseBuffers asks for huge pages when requests were larger than ordinary pages can make them: a device takes a limited
@@ -211,9 +212,9 @@ func (j *job) chooseBuffers(t *Trace, in FioInput) {
 
 func (j *job) warn(t *Trace, in FioInput) {
 	j.notes = append(j.notes, t.Capture.Warnings...)
-	if j.fromBlock && t.Capture.Status == StatusTraced && t.Capture.cacheServed(in) {
+	if j.fromBlock && t.Capture.Status == StatusTraced && t.Capture.CacheServed(in.Application()) {
 		j.notes = append(j.notes, fmt.Sprintf("the device read %.0f%% of the application's bytes: a cache served the rest, and this job has only what was left",
-			100*float64(t.Capture.ownReadBytes())/float64(in.ReadBytes)))
+			100*float64(t.Capture.OwnReadBytes())/float64(in.ReadBytes)))
 	}
 	if d := j.depth; d == maxDepth {
 		j.notes = append(j.notes, fmt.Sprintf("the depth was cut to %d", maxDepth))

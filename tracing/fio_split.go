@@ -14,13 +14,16 @@ type share struct {
 	percent int
 }
 
+// sectorSize is the least that a request moves, in bytes.
+const sectorSize = 512
+
 // maxSplit is how many sizes fio takes per direction.
 const maxSplit = 64
 
 // split turns a distribution of sizes into whole percentages that sum to 100, by largest remainder: the sizes with the
 // smallest shares go first when there are too many of them.
 func split(h *Histogram) []share {
-	if h.samples() == 0 {
+	if h.Samples() == 0 {
 		return nil
 	}
 	counts := map[int64]int64{}
@@ -63,14 +66,14 @@ func split(h *Histogram) []share {
 // mean (from another tool) stands for its lower end, which is where powers of two lie.
 func realSize(b Bucket) int64 {
 	if b.Value == 0 {
-		return max(SectorSize, int64(b.Range[0]*1024))
+		return max(sectorSize, int64(b.Range[0]*1024))
 	}
 	bytes := b.Value * 1024
-	if n := int64(bytes); float64(n) == bytes && n%SectorSize == 0 {
+	if n := int64(bytes); float64(n) == bytes && n%sectorSize == 0 {
 		return n
 	}
 	if bytes < pageBytes {
-		return max(SectorSize, int64(math.Round(bytes/SectorSize))*SectorSize)
+		return max(sectorSize, int64(math.Round(bytes/sectorSize))*sectorSize)
 	}
 	return int64(math.Round(bytes/pageBytes)) * pageBytes
 }

@@ -14,30 +14,29 @@ func (j *job) header(b *strings.Builder, t *Trace, in FioInput) {
 	if title == "" {
 		title = "a traced process"
 	}
-	if p.text != nil && p.Watched != "" {
-		title += ", of the run of " + p.Watched
-	}
 	line("fio job distilled from %s of %s", j.source, title)
 	if in.Model != "" {
 		line("model %s, %d users, %d bytes/token", in.Model, in.Users, in.BytesPerToken)
 	}
 	switch {
-	case p.text != nil:
-		p.textHeader(line)
+	case in.About != nil:
+		for _, l := range in.About {
+			line("%s", l)
+		}
 	case j.fromBlock:
-		device := p.traced()
-		if device != everyDevice {
+		device := p.Traced()
+		if device != EveryDevice {
 			device = "device " + device
 		}
 		line("window %s, %s", p.Window().Round(time.Millisecond), device)
 		line("requests: %d reads (%.2f GiB), %d writes (%.2f GiB), %d flushes, %d discards",
-			p.Read.Requests, gib(p.Read.Bytes), p.Write.Requests, gib(p.Write.Bytes), p.Flushes, p.Discards)
+			p.Read.Requests, GiB(p.Read.Bytes), p.Write.Requests, GiB(p.Write.Bytes), p.Flushes, p.Discards)
 	default:
 		line("window %s, no block device: %s", p.Window().Round(time.Millisecond), oneLine(cmp.Or(p.Reason, "its requests are no block requests of this host")))
-		line("application: %.2f GiB read, %.2f GiB written, %.1f operations in flight on average", gib(in.ReadBytes), gib(in.WriteBytes), in.Concurrency)
+		line("application: %.2f GiB read, %.2f GiB written, %.1f operations in flight on average", GiB(in.ReadBytes), GiB(in.WriteBytes), in.Concurrency)
 	}
 	if j.fromBlock {
-		p.blockHeader(line, t)
+		blockHeader(line, t, in)
 	}
 	for _, n := range j.notes {
 		line("WARNING: %s", oneLine(n))
@@ -52,36 +51,19 @@ func (j *job) header(b *strings.Builder, t *Trace, in FioInput) {
 }
 
 // blockHeader says what the device did with the requests.
-func (p *Capture) blockHeader(line func(format string, args ...any), t *Trace) {
+func blockHeader(line func(format string, args ...any), t *Trace, in FioInput) {
 	for _, h := range []Named{{"reads", "", t.D2CRead}, {"writes", "", t.D2CWrite}} {
-		if h.samples() > 0 {
-			line("D2C of %s: p50 %s, p99 %s", h.Name, microseconds(h.Percentile(50)), microseconds(h.Percentile(99)))
+		if h.Samples() > 0 {
+			line("D2C of %s: p50 %s, p99 %s", h.Name, Microseconds(h.Percentile(50)), Microseconds(h.Percentile(99)))
 		}
 	}
 	for _, h := range []Named{{"reads", "", t.LBARead}, {"writes", "", t.LBAWrite}} {
-		if z := hotZone(h.Histogram); z != "" {
+		if z := h.HotZone(); z != "" {
 			line("hot zone of %s: %s", h.Name, z)
 		}
 	}
-	if p.text == nil {
+	if p := &t.Capture; in.About == nil {
 		line("mean depth %.2f (reads %.2f, writes %.2f)", p.Read.MeanDepth+p.Write.MeanDepth, p.Read.MeanDepth, p.Write.MeanDepth)
-	}
-}
-
-// textHeader says what a bpftrace text tells, and what it does not.
-func (c *Capture) textHeader(line func(format string, args ...any)) {
-	line("not in the text: model, users, bytes per token, exact sizes and bytes, the device, flushes, pauses")
-	line("every process is in it, and every block device unless the script was given one")
-	line("requests: %d reads, %d writes", c.Read.Requests, c.Write.Requests)
-	line("sizes are the lower ends of their buckets, which reach to twice that")
-	total := c.Read.MeanDepth + c.Write.MeanDepth
-	switch c.text.depth {
-	case depthGiven:
-		line("mean depth about %.1f: the time at the device ÷ the given window of %s", total, c.Window())
-	case depthGauge:
-		line("mean depth about %.1f, by the script's counters of requests in flight", total)
-	case depthTimes:
-		line("mean depth about %.1f", total)
 	}
 }
 
@@ -113,14 +95,6 @@ func (j *job) body(b *strings.Builder) {
 	p("group_reporting")
 	p("percentile_list=50:95:99:99.9:99.99")
 }
-
-func gib(bytes int64) float64 { return float64(bytes) / (1 << 30) }
-
-// everyDevice is what a trace took that was not told one.
-const everyDevice = "every device"
-
-// traced names what was traced.
-func (c *Capture) traced() string { return cmp.Or(c.Device, strings.Join(c.Members, "+"), everyDevice) }
 
 // oneLine keeps a warning inside of its comment.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

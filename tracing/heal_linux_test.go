@@ -34,9 +34,9 @@ func TestIdleIsSeenDespiteLostCompletions(t *testing.T) {
 			runFio(t, file, "--rw=randread", "--bs=64k", "--size=64M", "--time_based", "--runtime=2", "--thinktime=1000", "--ioengine=psync")
 		})
 		p := tr.Capture
-		seen := float64(p.IdleNS) + p.Read.d2c() + p.Write.d2c()
+		seen := float64(p.IdleNS) + p.Read.D2C() + p.Write.D2C()
 		t.Logf("idle %.3f s, device time %.3f s, window %.3f s, lost %d, blind %.3f s", float64(p.IdleNS)/1e9,
-			(p.Read.d2c()+p.Write.d2c())/1e9, float64(p.WindowNS)/1e9, p.Read.Stale+p.Write.Stale, float64(p.BlindNS)/1e9)
+			(p.Read.D2C()+p.Write.D2C())/1e9, float64(p.WindowNS)/1e9, p.Read.Stale+p.Write.Stale, float64(p.BlindNS)/1e9)
 		return p.IdleKnown && math.Abs(seen/float64(p.WindowNS)-1) < 0.1
 	}
 	for range 3 { // other programs use the disk too

@@ -30,7 +30,7 @@ func TestHealing(t *testing.T) {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "stat"), []byte(c.stat), 0o644))
 		f := &fakeProbes{first: c.first, edges: []edge{{now: 100}, {now: 500, inFlight: c.inFlight}}}
-		col := &Collector{probes: f, targets: []target{{sysPath: dir}}}
+		col := &Collector{probes: f, targets: []Disk{{SysPath: dir}}}
 		require.NoError(t, col.OpenWindow())
 		assert.Equal(t, c.first != 0 && c.asked, col.heal(), c.name)
 		if c.asked {
@@ -54,7 +54,7 @@ func TestHealedRequestsBalance(t *testing.T) {
 	tr, err := c.Snapshot()
 	require.NoError(t, err)
 	for _, d := range []Direction{tr.Capture.Read, tr.Capture.Write} {
-		assert.Zero(t, d.imbalance())
+		assert.Zero(t, d.Imbalance())
 		assert.Zero(t, d.InFlightAfter)
 	}
 	assert.EqualValues(t, 4, tr.Capture.Read.Stale)

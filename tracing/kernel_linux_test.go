@@ -178,7 +178,7 @@ func TestCostPerRequest(t *testing.T) {
 func TestOlderKernels(t *testing.T) {
 	privtest.Root(t)
 	d, file := rawLoop(t, 64)
-	ts, reason := thisHost().targets(d)
+	ts, reason := d.Disks()
 	require.Empty(t, reason)
 	for _, way := range waysOfAttaching {
 		tracedBy(t, d, ts, way, kernelFacts{})(func() (fioSide, fioSide) {
@@ -194,10 +194,10 @@ func TestOlderKernels(t *testing.T) {
 func TestDevicesByName(t *testing.T) {
 	privtest.Root(t)
 	d, file := rawLoop(t, 64)
-	ts, reason := thisHost().targets(d)
+	ts, reason := d.Disks()
 	require.Empty(t, reason)
-	ts[0].named = true
-	ts[0].major, ts[0].minor = 0, 0
+	ts[0].Hidden = true
+	ts[0].Major, ts[0].Minor = 0, 0
 	facts, err := thisKernel()
 	require.NoError(t, err)
 	for _, way := range waysOfAttaching {
@@ -209,7 +209,7 @@ func TestDevicesByName(t *testing.T) {
 
 // tracedBy returns a function that runs fio in the window of a collector with programs loaded in a particular way, and
 // compares.
-func tracedBy(t *testing.T, d Device, ts []target, way Attach, facts kernelFacts) func(func() (fioSide, fioSide)) {
+func tracedBy(t *testing.T, d Device, ts []Disk, way Attach, facts kernelFacts) func(func() (fioSide, fioSide)) {
 	k, watching, err := load(Options{Device: d}, ts, way, facts)
 	privtest.Need(t, err)
 	c := &Collector{device: d, targets: ts, watching: watching, probes: k}

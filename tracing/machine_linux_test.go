@@ -51,9 +51,9 @@ func TestDevicesOfTheMachine(t *testing.T) {
 					continue // the ways do not differ in what they filter for
 				}
 				t.Run(way.String(), func(t *testing.T) {
-					ts, reason := thisHost().targets(d)
+					ts, reason := d.Disks()
 					assert.Equal(t, part[2], strings.Join(targetNames(ts), ","), "%s", reason)
-					if way == AttachPerf && ts[0].named {
+					if way == AttachPerf && ts[0].Hidden {
 						t.Skip("perf tracepoints do not show names")
 					}
 					var read, write fioSide
@@ -99,7 +99,7 @@ func balances(t *testing.T, tr *Trace, read, write fioSide, copies int64) {
 		assert.Equal(t, p.Stat.WriteBytes, p.Write.Bytes)
 	}
 	assert.Equal(t, p.Stat.FlushIOs, p.Flushes)
-	assert.Zero(t, p.Read.imbalance())
-	assert.Zero(t, p.Write.imbalance())
+	assert.Zero(t, p.Read.Imbalance())
+	assert.Zero(t, p.Write.Imbalance())
 	assert.Equal(t, Losses{Partial: p.Losses.Partial, Merged: p.Losses.Merged}, p.Losses)
 }

@@ -45,14 +45,14 @@ func TestCalls(t *testing.T) {
 					assert.EqualValues(t, read.IOBytes, tr.VFSReadSize.Sum*1024)
 					return
 				}
-				assert.Equal(t, read.TotalIOs, tr.VFSRead.samples())
-				assert.Equal(t, write.TotalIOs, tr.VFSWrite.samples())
+				assert.Equal(t, read.TotalIOs, tr.VFSRead.Samples())
+				assert.Equal(t, write.TotalIOs, tr.VFSWrite.Samples())
 				assert.EqualValues(t, read.IOBytes, tr.VFSReadSize.Sum*1024)
 				assert.EqualValues(t, write.IOBytes, tr.VFSWriteSize.Sum*1024)
 				assert.Equal(t, []Bucket{{Range: [2]float64{16, 17}, Count: read.TotalIOs, Value: 16}}, tr.VFSReadSize.Buckets)
-				assert.InDelta(t, (read.TotalIOs+write.TotalIOs)/10, tr.Fsync.samples(), 2)
-				assert.Positive(t, tr.WriteToFsync.samples())
-				assert.LessOrEqual(t, tr.WriteToFsync.samples(), tr.Fsync.samples(), "none after reads alone")
+				assert.InDelta(t, (read.TotalIOs+write.TotalIOs)/10, tr.Fsync.Samples(), 2)
+				assert.Positive(t, tr.WriteToFsync.Samples())
+				assert.LessOrEqual(t, tr.WriteToFsync.Samples(), tr.Fsync.Samples(), "none after reads alone")
 				assert.Greater(t, *tr.VFSRead.Mean, *tr.D2CRead.Mean, "a call lasts longer than its request")
 				assert.Equal(t, way.String(), tr.Capture.FileAttach)
 			})
@@ -83,14 +83,10 @@ func TestCacheServed(t *testing.T) {
 	}
 	read()
 	cached := read()
-	assert.EqualValues(t, 33, cached.VFSRead.samples())
-	assert.EqualValues(t, 1, cached.FadviseToRead.samples())
+	assert.EqualValues(t, 33, cached.VFSRead.Samples())
+	assert.EqualValues(t, 1, cached.FadviseToRead.Samples())
 	assert.EqualValues(t, 1<<20, cached.Capture.Read.Bytes, "what was dropped is read again")
-	in := FioInput{ReadBytes: 33 << 20}
-	assert.Contains(t, cached.Diagnosis(in), "cache-served")
-	job, err := FioJob(cached, in)
-	require.NoError(t, err)
-	assert.Contains(t, job, "# WARNING: the device read 3% of the application's bytes")
+	assert.Contains(t, cached.Diagnosis(Application{ReadBytes: 33 << 20}), "cache-served: the device read 3% of the application's bytes")
 }
 
 // TestProcessFilter takes the requests of one fio and only counts those of another beside it.

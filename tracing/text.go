@@ -10,7 +10,7 @@ import (
 
 // WriteText prints the trace for people: what was captured, each distribution with its percentiles and bars, where on the
 // device the requests went, the mean depth, and a sentence of diagnosis.
-func (t *Trace) WriteText(w io.Writer, in FioInput) error {
+func (t *Trace) WriteText(w io.Writer, of Application) error {
 	p := &t.Capture
 	out := &textWriter{w: w}
 	if p.Status != StatusTraced {
@@ -20,7 +20,7 @@ func (t *Trace) WriteText(w io.Writer, in FioInput) error {
 		}
 		if s := p.Stat; s != nil {
 			out.line("  %s in %s by its own counters: %d reads (%.2f GiB), %d writes (%.2f GiB), busy %.0f%%", p.Device, p.Window().Round(time.Millisecond),
-				s.ReadIOs, gib(s.ReadBytes), s.WriteIOs, gib(s.WriteBytes), 100*float64(s.IOTicks)/float64(max(1, p.WindowNS)))
+				s.ReadIOs, GiB(s.ReadBytes), s.WriteIOs, GiB(s.WriteBytes), 100*float64(s.IOTicks)/float64(max(1, p.WindowNS)))
 		}
 		return out.err
 	}
@@ -28,13 +28,13 @@ func (t *Trace) WriteText(w io.Writer, in FioInput) error {
 	if p.FileAttach != "" {
 		how += ", calls by " + p.FileAttach
 	}
-	out.line("Traced %s for %s (%s, filter %s)", p.traced(), p.Window().Round(time.Millisecond), how, p.Filter)
+	out.line("Traced %s for %s (%s, filter %s)", p.Traced(), p.Window().Round(time.Millisecond), how, p.Filter)
 	for _, d := range []struct {
 		name string
 		Direction
 	}{{"reads", p.Read}, {"writes", p.Write}} {
 		if d.Requests > 0 {
-			out.line("  %-6s %d requests, %.2f GiB, %.1f KiB each, mean depth %.2f", d.name, d.Requests, gib(d.Bytes),
+			out.line("  %-6s %d requests, %.2f GiB, %.1f KiB each, mean depth %.2f", d.name, d.Requests, GiB(d.Bytes),
 				float64(d.Bytes)/float64(d.Requests)/1024, d.MeanDepth)
 		}
 	}
@@ -43,14 +43,14 @@ func (t *Trace) WriteText(w io.Writer, in FioInput) error {
 		if p.Filter == FilterProcess.String() { // they are queued by the kernel, in nobody's name
 			whose = ", of all processes"
 		}
-		out.line("  flushes %d (waited for by %d requests), discards %d (%.2f GiB)%s", p.Flushes, p.FlushWaits, p.Discards, gib(p.DiscardBytes), whose)
+		out.line("  flushes %d (waited for by %d requests), discards %d (%.2f GiB)%s", p.Flushes, p.FlushWaits, p.Discards, GiB(p.DiscardBytes), whose)
 	}
 	for _, h := range t.All() {
 		out.histogram(h)
 	}
 	out.line("")
 	for _, h := range []Named{{"reads", "", t.LBARead}, {"writes", "", t.LBAWrite}} {
-		if z := hotZone(h.Histogram); z != "" {
+		if z := h.HotZone(); z != "" {
 			out.line("Hot zone of %s: %s", h.Name, z)
 		}
 	}
@@ -58,7 +58,7 @@ func (t *Trace) WriteText(w io.Writer, in FioInput) error {
 	for _, s := range p.Warnings {
 		out.line("Note: %s", s)
 	}
-	out.line("Diagnosis: %s", t.Diagnosis(in))
+	out.line("Diagnosis: %s", t.Diagnosis(of))
 	return out.err
 }
 
@@ -73,6 +73,9 @@ func (t *textWriter) line(format string, args ...any) {
 		_, t.err = fmt.Fprintf(t.w, format+"\n", args...)
 	}
 }
+
+// sector is the unit of request sizes, whatever a device calls its own.
+const sector = 512
 
 const barWidth = 40
 
@@ -120,7 +123,7 @@ func rowsOf(h *Histogram) []Bucket {
 	var rows []Bucket
 	for _, b := range h.Buckets {
 		value := 0.0
-		if h.Unit == "kb" && b.Value > 0 && math.Mod(b.Value*1024, SectorSize) == 0 {
+		if h.Unit == "kb" && b.Value > 0 && math.Mod(b.Value*1024, sector) == 0 {
 			value = b.Value
 		}
 		low := math.Exp2(math.Floor(math.Log2(max(b.Range[0], 1e-3))))
@@ -144,7 +147,7 @@ func rowsOf(h *Histogram) []Bucket {
 func unitText(unit string, v float64) string {
 	switch unit {
 	case "us":
-		return microseconds(v)
+		return Microseconds(v)
 	case "kb":
 		if v >= 1024 {
 			return fmt.Sprintf("%.4g MiB", v/1024)
@@ -156,73 +159,5 @@ func unitText(unit string, v float64) string {
 	return fmt.Sprintf("%.4g", v)
 }
 
-func microseconds(us float64) string {
-	switch {
-	case math.IsNaN(us):
-		return "–"
-	case us >= 1e6:
-		return fmt.Sprintf("%.3g s", us/1e6)
-	case us >= 1e3:
-		return fmt.Sprintf("%.3g ms", us/1e3)
-	}
-	return fmt.Sprintf("%.3g µs", us)
-}
-
-// Diagnosis says in one sentence what limited the run, as far as the device tells it.
-func (t *Trace) Diagnosis(in FioInput) string {
-	p := &t.Capture
-	if p.Status != StatusTraced {
-		return "unknown: requests were not traced"
-	}
-	window := float64(max(1, p.WindowNS))
-	depth := p.Read.MeanDepth + p.Write.MeanDepth
-	busy, least := 1-float64(p.IdleNS)/window, ""
-	if !p.IdleKnown {
-		// Requests one after the other fill the most of the window that this depth can.
-		busy, least = min(1, depth), "at least "
-	}
-	requests := p.Requests()
-	if in.ReadBytes == 0 && p.Device != "" { // calls on files of this device
-		in.ReadBytes = int64(sum(t.VFSReadSize) * 1024)
-	}
-	switch {
-	case in.ReadSize > 0 || p.Device == "" && len(p.Members) == 0 && in.ReadBytes+in.WriteBytes > 0:
-		return "unknown: the storage is no block device of this host"
-	case requests == 0 && in.ReadBytes+in.WriteBytes+t.VFSRead.samples()+t.VFSWrite.samples() > 0:
-		return "cache-served: no request reached the device, memory answered"
-	case requests == 0:
-		return "idle: no request reached the device"
-	case p.cacheServed(in):
-		return fmt.Sprintf("cache-served: the device read %.0f%% of the application's bytes, the page cache the rest", 100*float64(p.ownReadBytes())/float64(in.ReadBytes))
-	case p.Read.Q2DNS+p.Write.Q2DNS > p.Read.D2CNS+p.Write.D2CNS:
-		return fmt.Sprintf("scheduler-bound: requests waited %s for their dispatch and took %s at the device",
-			microseconds(perRequest(p.Read.Q2DNS+p.Write.Q2DNS, requests)), microseconds(perRequest(p.Read.D2CNS+p.Write.D2CNS, requests)))
-	case busy < 0.7:
-		return fmt.Sprintf("host-bound: the device had nothing to do for %s%.0f%% of the window; program, filesystem or processor kept it waiting", least, 100*(1-busy))
-	}
-	when := ""
-	if p.IdleKnown {
-		when = fmt.Sprintf(", and something was for %.0f%% of the window", 100*busy)
-	}
-	return fmt.Sprintf("device-bound: %.1f requests were in flight on average%s, each %s at the device", depth, when,
-		microseconds(perRequest(p.Read.D2CNS+p.Write.D2CNS, requests)))
-}
-
-// witnessShare is the share of the application's bytes below which a run was served from a cache.
-const witnessShare = 0.95
-
-// cacheServed tells whether the device read much less than the application did.
-func (c *Capture) cacheServed(in FioInput) bool {
-	return in.ReadBytes > 0 && float64(c.ownReadBytes()) < witnessShare*float64(in.ReadBytes)
-}
-
-// ownReadBytes is what the device read for the watched processes. Where requests were traced at a device's members they
-// are often queued by the kernel, in nobody's name, and all of them count.
-func (c *Capture) ownReadBytes() int64 {
-	if c.Filter == FilterDevice.String() && len(c.Members) == 0 {
-		return c.Read.Bytes - c.Read.ForeignBytes
-	}
-	return c.Read.Bytes
-}
-
-func perRequest(ns, requests int64) float64 { return float64(ns) / float64(requests) / 1000 }
+// GiB is a number of bytes in GiB.
+func GiB(bytes int64) float64 { return float64(bytes) / (1 << 30) }

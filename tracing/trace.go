@@ -1,6 +1,10 @@
 package tracing
 
-import "time"
+import (
+	"cmp"
+	"strings"
+	"time"
+)
 
 // Trace is what a Collector saw between OpenWindow and CloseWindow. Its JSON is the result's device_latency_tracing:
 // one key per histogram, and "capture", which says how they were taken and how far they can be trusted.
@@ -71,7 +75,7 @@ func (h *Histograms) All() []Named {
 	}
 	with := all[:0]
 	for _, n := range all {
-		if n.samples() > 0 {
+		if n.Samples() > 0 {
 			with = append(with, n)
 		}
 	}
@@ -127,8 +131,6 @@ type Capture struct {
 	// Stat is what the device's own counters say of the same window; null where there are none.
 	Stat     *DeviceStat `json:"stat"`
 	Warnings []string    `json:"warnings,omitempty"`
-
-	text *textCapture // of a saved bpftrace text, nil of a Collector
 }
 
 // Direction is the sum over reads or writes that completed in the window. In flight before + Issued − Requeued =
@@ -155,8 +157,8 @@ type Direction struct {
 	ForeignBytes    int64 `json:"foreign_bytes"`
 }
 
-// d2c is Σ D2C with an estimate for the lost completions.
-func (d Direction) d2c() float64 {
+// D2C is Σ D2C with an estimate for the lost completions.
+func (d Direction) D2C() float64 {
 	if d.Requests == 0 {
 		return 0
 	}
@@ -178,12 +180,26 @@ type Losses struct {
 // Window returns how long the window was.
 func (c *Capture) Window() time.Duration { return time.Duration(c.WindowNS) }
 
+// EveryDevice is what a trace took that was not told one.
+const EveryDevice = "every device"
+
+// Traced names what was traced.
+func (c *Capture) Traced() string { return cmp.Or(c.Device, strings.Join(c.Members, "+"), EveryDevice) }
+
 // Requests returns the completed reads and writes.
 func (c *Capture) Requests() int64 { return c.Read.Requests + c.Write.Requests }
 
-// imbalance is the number of requests of a direction that the books miss: 0 unless a program did not run.
-func (d Direction) imbalance() int64 {
+// Imbalance is the number of requests of a direction that the books miss: 0 unless a program did not run.
+func (d Direction) Imbalance() int64 {
 	return d.InFlightBefore + d.Issued - d.Requeued - d.Requests - d.Stale - d.InFlightAfter
+}
+
+// Seen is the share of the window in which no lost completion hid the gaps.
+func (c *Capture) Seen() float64 {
+	if c.WindowNS <= 0 {
+		return 1
+	}
+	return 1 - min(1, float64(c.BlindNS)/float64(c.WindowNS))
 }
 
 // DeviceStat is the difference of two BlockStats, without what is a gauge.
@@ -198,12 +214,4 @@ type DeviceStat struct {
 	DiscardIOs  int64         `json:"discard_ios"`
 	IOTicks     time.Duration `json:"busy_ns"`
 	TimeInQueue time.Duration `json:"queue_ns"`
-}
-
-func deviceStat(s BlockStat) *DeviceStat {
-	return &DeviceStat{
-		ReadIOs: s.ReadIOs, ReadBytes: s.ReadBytes, ReadTicks: s.ReadTicks,
-		WriteIOs: s.WriteIOs, WriteBytes: s.WriteBytes, WriteTicks: s.WriteTicks,
-		FlushIOs: s.FlushIOs, DiscardIOs: s.DiscardIOs, IOTicks: s.IOTicks, TimeInQueue: s.TimeInQueue,
-	}
 }

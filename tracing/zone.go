@@ -20,10 +20,10 @@ type zone struct {
 	count     int64
 }
 
-// hotZone tells where on the device 80 % of the requests went: the fewest buckets that hold as many, if they lie in a few
+// HotZone tells where on the device 80 % of the requests went: the fewest buckets that hold as many, if they lie in a few
 // places, else the shortest stretch.
-func hotZone(h *Histogram) string {
-	if h.samples() == 0 {
+func (h *Histogram) HotZone() string {
+	if h.Samples() == 0 {
 		return ""
 	}
 	need := int64(math.Ceil(hotShare * float64(h.Count)))

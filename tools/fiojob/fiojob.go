@@ -111,7 +111,11 @@ func (d *distiller) record(rec *input.Record) {
 	case rec.Bpftrace != nil:
 		d.texts++
 		title := "the bpftrace text " + filepath.Base(rec.File)
-		text, err = tracing.FioJob(rec.Bpftrace.Trace(d.window), tracing.FioInput{Title: title})
+		t, about := rec.Bpftrace.Trace(d.window)
+		if t.Capture.Watched != "" {
+			title += ", of the run of " + t.Capture.Watched
+		}
+		text, err = tracing.FioJob(t, tracing.FioInput{Title: title, About: about})
 	case rec.Result != nil:
 		d.results++
 		text, err = kvbench.FioJob(rec.Result)

@@ -245,5 +245,6 @@ func TestBpftraceTextsAreForThoseWhoAsk(t *testing.T) {
 	require.Len(t, got, 1)
 	assert.Equal(t, 1, out.Records)
 	assert.Equal(t, "drifted", got[0].Name)
-	assert.EqualValues(t, 98742, got[0].Bpftrace.Trace(0).Capture.Read.Requests)
+	tr, _ := got[0].Bpftrace.Trace(0)
+	assert.EqualValues(t, 98742, tr.Capture.Read.Requests)
 }

@@ -84,7 +84,7 @@ func trace(ctx context.Context, opt options, stdout, stderr io.Writer) int {
 	}
 	in := tracing.FioInput{Title: opt.subject}
 	if t.Capture.Requests() > 0 || t.VFSRead != nil || t.VFSWrite != nil {
-		if err := t.WriteText(stdout, in); err != nil {
+		if err := t.WriteText(stdout, in.Application()); err != nil {
 			return command.Fail(stderr, name, err)
 		}
 	}

@@ -46,25 +46,12 @@ func TestTargets(t *testing.T) {
 		{"one that is gone", Device{Name: "sdz"}, nil, "sdz cannot be examined"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, reason := f.host.targets(c.device)
+			got, reason := f.host.disks(c.device)
 			assert.Equal(t, c.want, targetNames(got))
 			assert.Contains(t, reason, c.reason)
 			assert.Equal(t, c.reason == "", reason == "")
 		})
 	}
-	paths, _ := f.host.targets(Device{Name: "nvme0n1"})
-	assert.True(t, paths[0].named)
-}
-
-func TestZonesFitTheDevice(t *testing.T) {
-	f := newFakeHost(t, "", identity{}, nil)
-	sized := func(name, sectors string) []target {
-		f.write("/sys/x/"+name+"/size", sectors+"\n")
-		return []target{{sysPath: f.host.sys("x", name)}}
-	}
-	const tenGiB = 10 << 30 / SectorSize
-	assert.EqualValues(t, tenGiB, zoneSectors(nil))
-	assert.EqualValues(t, tenGiB, zoneSectors(sized("small", "2048")))
-	assert.EqualValues(t, tenGiB, zoneSectors(sized("full", "21474836480")), "10 TiB are 1024 zones")
-	assert.EqualValues(t, 2*tenGiB, zoneSectors(sized("more", "21474836481")))
+	paths, _ := f.host.disks(Device{Name: "nvme0n1"})
+	assert.True(t, paths[0].Hidden)
 }

@@ -1,0 +1,86 @@
+package tracing
+
+import (
+	"fmt"
+	"math"
+)
+
+// Application is what a program got of its storage by its own count, whoever brought the bytes. Beside a trace it tells
+// whether a cache did. Everything is optional.
+type Application struct {
+	ReadBytes, WriteBytes int64
+	// Remote says that the storage is a network's: its requests pass no block device of this host.
+	Remote bool
+}
+
+// Diagnosis says in one sentence what limited the run, as far as the device tells it.
+func (t *Trace) Diagnosis(of Application) string {
+	p := &t.Capture
+	if p.Status != StatusTraced {
+		return "unknown: requests were not traced"
+	}
+	window := float64(max(1, p.WindowNS))
+	depth := p.Read.MeanDepth + p.Write.MeanDepth
+	busy, least := 1-float64(p.IdleNS)/window, ""
+	if !p.IdleKnown {
+		// Requests one after the other fill the most of the window that this depth can.
+		busy, least = min(1, depth), "at least "
+	}
+	requests := p.Requests()
+	if of.ReadBytes == 0 && p.Device != "" { // calls on files of this device
+		of.ReadBytes = int64(t.VFSReadSize.Total() * 1024)
+	}
+	switch {
+	case of.Remote || p.Device == "" && len(p.Members) == 0 && of.ReadBytes+of.WriteBytes > 0:
+		return "unknown: the storage is no block device of this host"
+	case requests == 0 && of.ReadBytes+of.WriteBytes+t.VFSRead.Samples()+t.VFSWrite.Samples() > 0:
+		return "cache-served: no request reached the device, memory answered"
+	case requests == 0:
+		return "idle: no request reached the device"
+	case p.CacheServed(of):
+		return fmt.Sprintf("cache-served: the device read %.0f%% of the application's bytes, the page cache the rest", 100*float64(p.OwnReadBytes())/float64(of.ReadBytes))
+	case p.Read.Q2DNS+p.Write.Q2DNS > p.Read.D2CNS+p.Write.D2CNS:
+		return fmt.Sprintf("scheduler-bound: requests waited %s for their dispatch and took %s at the device",
+			Microseconds(perRequest(p.Read.Q2DNS+p.Write.Q2DNS, requests)), Microseconds(perRequest(p.Read.D2CNS+p.Write.D2CNS, requests)))
+	case busy < 0.7:
+		return fmt.Sprintf("host-bound: the device had nothing to do for %s%.0f%% of the window; program, filesystem or processor kept it waiting", least, 100*(1-busy))
+	}
+	when := ""
+	if p.IdleKnown {
+		when = fmt.Sprintf(", and something was for %.0f%% of the window", 100*busy)
+	}
+	return fmt.Sprintf("device-bound: %.1f requests were in flight on average%s, each %s at the device", depth, when,
+		Microseconds(perRequest(p.Read.D2CNS+p.Write.D2CNS, requests)))
+}
+
+// witnessShare is the share of the application's bytes below which a run was served from a cache.
+const witnessShare = 0.95
+
+// CacheServed tells whether the device read much less than the application did.
+func (c *Capture) CacheServed(of Application) bool {
+	return of.ReadBytes > 0 && float64(c.OwnReadBytes()) < witnessShare*float64(of.ReadBytes)
+}
+
+// OwnReadBytes is what the device read for the watched processes. Where requests were traced at a device's members they
+// are often queued by the kernel, in nobody's name, and all of them count.
+func (c *Capture) OwnReadBytes() int64 {
+	if c.Filter == FilterDevice.String() && len(c.Members) == 0 {
+		return c.Read.Bytes - c.Read.ForeignBytes
+	}
+	return c.Read.Bytes
+}
+
+func perRequest(ns, requests int64) float64 { return float64(ns) / float64(requests) / 1000 }
+
+// Microseconds writes a time of a histogram for people.
+func Microseconds(us float64) string {
+	switch {
+	case math.IsNaN(us):
+		return "–"
+	case us >= 1e6:
+		return fmt.Sprintf("%.3g s", us/1e6)
+	case us >= 1e3:
+		return fmt.Sprintf("%.3g ms", us/1e3)
+	}
+	return fmt.Sprintf("%.3g µs", us)
+}

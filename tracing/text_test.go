@@ -1,0 +1,83 @@
+package tracing
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// golden compares with testdata/name.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got, "%s (go test ./tracing -update rewrites it)", path)
+}
+
+// fixture reads a trace that testdata/traces has; package collector's tests make them.
+func fixture(t *testing.T, name string) *Trace {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata/traces", name+".json"))
+	require.NoError(t, err)
+	var tr Trace
+	require.NoError(t, json.Unmarshal(text, &tr))
+	return &tr
+}
+
+func TestText(t *testing.T) {
+	var b strings.Builder
+	require.NoError(t, fixture(t, "traced").WriteText(&b, Application{ReadBytes: 9 << 30, WriteBytes: 4 << 30}))
+	golden(t, "text/traced.txt", b.String())
+	b.Reset()
+	require.NoError(t, (&Trace{Capture: Capture{
+		Status: StatusCounters, Reason: "this process lacks the privilege (CAP_BPF)", Needs: []string{"CAP_BPF: run with sudo"}, Device: "sda",
+		WindowNS: 1e9, Stat: &DeviceStat{ReadIOs: 7, ReadBytes: 1 << 30, IOTicks: 5e8},
+	}}).WriteText(&b, Application{}))
+	golden(t, "text/counters.txt", b.String())
+}
+
+func TestRowsSayRealSizes(t *testing.T) {
+	var b strings.Builder
+	w := &textWriter{w: &b}
+	w.histogram(Named{Name: "sizes", Label: "of requests", Histogram: fixture(t, "mixed").SizeRead})
+	require.NoError(t, w.err)
+	assert.Contains(t, b.String(), "       4 KiB                     900  90.0% "+strings.Repeat("█", barWidth)+"\n")
+	assert.Contains(t, b.String(), "     512 KiB … 1 MiB              10   1.0% ▌\n")
+	assert.Contains(t, b.String(), "       1 MiB                      90   9.0% ████\n")
+}
+
+// one is a bucket of one whole number.
+func one(value float64, count int64) Bucket {
+	return Bucket{Range: [2]float64{value, value + 1}, Count: count}
+}
+
+func TestRowsOfDepthsAreWholeNumbers(t *testing.T) {
+	var b strings.Builder
+	h := NewHistogram("requests", 30, []Bucket{one(1, 3), one(2, 1), one(3, 1), one(5, 2), one(7, 1)})
+	w := &textWriter{w: &b}
+	w.histogram(Named{Name: "qd_read", Label: "reads", Histogram: h})
+	require.NoError(t, w.err)
+	assert.Contains(t, b.String(), "           1                       3  37.5% ")
+	assert.Contains(t, b.String(), "           2 … 3                   2  25.0% ")
+	assert.Contains(t, b.String(), "           4 … 7                   3  37.5% ")
+}
+
+func TestBar(t *testing.T) {
+	assert.Equal(t, strings.Repeat("█", barWidth), bar(7, 7))
+	assert.Equal(t, strings.Repeat("█", barWidth/2), bar(1, 2))
+	assert.Equal(t, "▏", bar(1, 1e9), "what is there is seen")
+	assert.Empty(t, bar(0, 7))
+	assert.Equal(t, "█▏", bar(9, 8*barWidth))
+}
