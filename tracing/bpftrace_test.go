@@ -14,6 +14,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// bpftraceTexts is where they are.
+func bpftraceTexts() string {
+	const dir = "../../tracing/testdata/bpftrace"
+	if _, err := os.Stat(dir); err == nil {
+		return dir
+	}
+	return "testdata/bpftrace"
+}
+
 // readText parses one of testdata/bpftrace, which bpftrace 0.17 printed beside fio on a loop device, with a script that has
 // the probes and maps of the Python benchmark's:
 //
@@ -22,7 +31,7 @@ import (
 //	negative     four writers of 64k with fsync=8, for 6 s
 func readText(t *testing.T, name string) *Bpftrace {
 	t.Helper()
-	f, err := os.Open(filepath.Join("testdata/bpftrace", name+".txt"))
+	f, err := os.Open(filepath.Join(bpftraceTexts(), name+".txt"))
 	require.NoError(t, err)
 	defer f.Close()
 	b, err := ParseBpftrace(f)
@@ -76,7 +85,7 @@ func TestFioJobsOfRealBpftraceTexts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := readText(t, c.text)
 			job := distilled(t, b, c.window, "the bpftrace text "+c.text)
-			want, err := os.ReadFile(filepath.Join("testdata/bpftrace", name+".fio"))
+			want, err := os.ReadFile(filepath.Join(bpftraceTexts(), name+".fio"))
 			require.NoError(t, err)
 			assert.Equal(t, string(want), job)
 			assert.Equal(t, job, distilled(t, b, c.window, "the bpftrace text "+c.text), "Trace changes nothing in the text")
@@ -252,7 +261,7 @@ func TestIsBpftrace(t *testing.T) {
 // FuzzParseBpftrace asserts that no text makes a job that fio cannot run: shares sum to 100, the depth is in fio's range.
 func FuzzParseBpftrace(f *testing.F) {
 	for _, name := range []string{"drifted", "ended-early", "negative"} {
-		text, err := os.ReadFile(filepath.Join("testdata/bpftrace", name+".txt"))
+		text, err := os.ReadFile(filepath.Join(bpftraceTexts(), name+".txt"))
 		require.NoError(f, err)
 		f.Add(string(text), int64(6*time.Second))
 	}

@@ -47,7 +47,11 @@ func TestTargets(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, reason := f.host.disks(c.device)
-			assert.Equal(t, c.want, targetNames(got))
+			var names []string
+			for _, d := range got {
+				names = append(names, d.Name)
+			}
+			assert.Equal(t, c.want, names)
 			assert.Contains(t, reason, c.reason)
 			assert.Equal(t, c.reason == "", reason == "")
 		})
