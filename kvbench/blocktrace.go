@@ -57,8 +57,8 @@ func (t *trial) readTrace() {
 	t.keepTrace(tr)
 }
 
-// stopTracing detaches the programs. It is not for the window: perf tracepoints
-// take half a second.
+// stopTracing detaches the programs. It is not for the window: kprobes take up
+// to a second.
 func (t *trial) stopTracing() {
 	if t.tracer != nil {
 		_ = t.tracer.Close()

@@ -6,8 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
@@ -20,49 +18,28 @@ import (
 // events are the tracepoints in the order of attaching: completions first, so that no request is ever followed without
 // its end being seen.
 var events = []struct{ program, event string }{
-	{"fork", "sched_process_fork"},
-	{"exec", "sched_process_exec"},
-	{"complete", "block_rq_complete"},
-	{"merge", "block_rq_merge"},
-	{"requeue", "block_rq_requeue"},
-	{"issue", "block_rq_issue"},
-	{"insert", "block_rq_insert"},
-	{"io_start", "block_io_start"},
+	{bpf.TraceProgKvFork, "sched_process_fork"},
+	{bpf.TraceProgKvExec, "sched_process_exec"},
+	{bpf.TraceProgKvComplete, "block_rq_complete"},
+	{bpf.TraceProgKvMerge, "block_rq_merge"},
+	{bpf.TraceProgKvRequeue, "block_rq_requeue"},
+	{bpf.TraceProgKvIssue, "block_rq_issue"},
+	{bpf.TraceProgKvInsert, "block_rq_insert"},
+	{bpf.TraceProgKvStart, "block_io_start"},
 }
 
-// variant begins the names of the programs that are attached in a particular way.
-var variant = map[Attach]string{AttachBTF: "btf_", AttachRaw: "raw_", AttachPerf: "perf_"}
-
-// attach tries the ways of attaching in turn.
+// attach puts the programs into the kernel.
 func attach(opt Options, targets []Disk) (probes, string, *UnavailableError) {
 	_ = rlimit.RemoveMemlock() // needed before Linux 5.11 only; loading tells if it mattered
-	ways := []Attach{AttachBTF, AttachRaw, AttachPerf}
-	if opt.Attach != AttachAuto {
-		ways = []Attach{opt.Attach}
+	kernel, err := thisKernel()
+	if err != nil {
+		return nil, "", explain(err)
 	}
-	kernel, typesErr := thisKernel()
-	var errs []error
-	for _, way := range ways {
-		facts, err := kernel, typesErr
-		if way == AttachPerf {
-			facts, err = perfKernel()
-		}
-		if err == nil {
-			var k *kernelProbes
-			var watching string
-			if k, watching, err = load(opt, targets, way, facts); err == nil {
-				for _, e := range errs {
-					k.notBetter = append(k.notBetter, "requests by "+brief(e))
-				}
-				return k, watching, nil
-			}
-		}
-		errs = append(errs, fmt.Errorf("%s: %w", way, err))
-		if refused(err) {
-			break // no other way asks for less
-		}
+	k, watching, err := load(opt, targets, kernel)
+	if err != nil {
+		return nil, "", explain(err)
 	}
-	return nil, "", explain(errors.Join(errs...))
+	return k, watching, nil
 }
 
 // kernelFacts are the differences between kernels that the programs are told of.
@@ -70,7 +47,6 @@ type kernelFacts struct {
 	haveStart    bool // block_io_start exists: since Linux 6.5
 	noMerge      bool // block_rq_merge does not: 5.4 has none, 5.10 has
 	oldArguments bool
-	fields       map[string]any // of perf tracepoints
 }
 
 // thisKernel asks the running kernel's type information.
@@ -85,14 +61,11 @@ func thisKernel() (kernelFacts, error) {
 	}, nil
 }
 
-// load puts one variant of the programs into the kernel and attaches them.
-func load(opt Options, targets []Disk, way Attach, kernel kernelFacts) (*kernelProbes, string, error) {
+// load puts the programs into the kernel and attaches them.
+func load(opt Options, targets []Disk, kernel kernelFacts) (*kernelProbes, string, error) {
 	spec, err := bpf.LoadTrace()
 	if err != nil {
 		return nil, "", err
-	}
-	if way == AttachPerf && slices.ContainsFunc(targets, func(t Disk) bool { return t.Hidden }) {
-		return nil, "", errors.New("perf tracepoints do not tell the paths of an NVMe multipath head apart")
 	}
 	watch := watched(opt)
 	values := map[string]any{
@@ -106,7 +79,6 @@ func load(opt Options, targets []Disk, way Attach, kernel kernelFacts) (*kernelP
 		bpf.TraceVarCallKind:     callTable(),
 		bpf.TraceVarFileDevice:   fileDevice(opt.Device),
 	}
-	maps.Copy(values, kernel.fields)
 	if err := configure(spec, targets, values); err != nil {
 		return nil, "", err
 	}
@@ -115,20 +87,19 @@ func load(opt Options, targets []Disk, way Attach, kernel kernelFacts) (*kernelP
 	}
 	all := spec.Copy()
 	skip := map[string]bool{
-		"insert": kernel.haveStart, "io_start": !kernel.haveStart, "merge": kernel.noMerge,
-		"fork": watch.mode != watchSet, "exec": watch.comm[0] == 0,
+		bpf.TraceProgKvInsert: kernel.haveStart, bpf.TraceProgKvStart: !kernel.haveStart, bpf.TraceProgKvMerge: kernel.noMerge,
+		bpf.TraceProgKvFork: watch.mode != watchSet, bpf.TraceProgKvExec: watch.comm[0] == 0,
 	}
-	prefix := variant[way]
 	keep := map[string]bool{}
 	for _, e := range events {
-		keep[prefix+e.program] = !skip[e.program]
+		keep[e.program] = !skip[e.program]
 	}
 	for name := range spec.Programs {
 		if !keep[name] {
 			delete(spec.Programs, name) // one event that the kernel lacks would fail them all
 		}
 	}
-	if opt.Level != LevelFile || way == AttachPerf {
+	if opt.Level != LevelFile {
 		for _, m := range []string{bpf.TraceMapCalling, bpf.TraceMapCallCounts, bpf.TraceMapRecents} {
 			delete(spec.Maps, m)
 		}
@@ -137,13 +108,13 @@ func load(opt Options, targets []Disk, way Attach, kernel kernelFacts) (*kernelP
 	if err != nil {
 		return nil, "", err
 	}
-	k := &kernelProbes{coll: coll, block: way}
+	k := &kernelProbes{coll: coll}
 	for _, e := range events {
-		p := coll.Programs[prefix+e.program]
+		p := coll.Programs[e.program]
 		if p == nil {
 			continue
 		}
-		l, err := attachOne(p, way, e.event)
+		l, err := attachTracing(p)
 		if err != nil {
 			return nil, "", errors.Join(fmt.Errorf("attach to %s: %w", e.event, err), k.close())
 		}
@@ -157,13 +128,8 @@ func load(opt Options, targets []Disk, way Attach, kernel kernelFacts) (*kernelP
 	return k, watch.text, nil
 }
 
-func attachOne(p *ebpf.Program, way Attach, event string) (link.Link, error) {
-	switch way {
-	case AttachPerf:
-		return link.Tracepoint("block", event, p, nil)
-	case AttachRaw:
-		return link.AttachRawTracepoint(link.RawTracepointOptions{Name: event, Program: p})
-	}
+// attachTracing attaches a program to what it was loaded for, by the kernel's type information.
+func attachTracing(p *ebpf.Program) (link.Link, error) {
 	return link.AttachTracing(link.TracingOptions{Program: p})
 }
 

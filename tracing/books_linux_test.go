@@ -22,21 +22,31 @@ type ledger struct {
 	t testing.TB
 }
 
-func newLedger(t testing.TB) ledger {
+// detached loads the programs of the block layer as ones that are called by hand: the kernel runs no others for tests.
+func detached(t testing.TB, values map[string]any) *ebpf.Collection {
+	t.Helper()
 	privtest.Root(t)
 	privtest.Need(t, rlimit.RemoveMemlock())
 	spec, err := bpf.LoadTrace()
 	require.NoError(t, err)
-	require.NoError(t, configure(spec, nil, map[string]any{bpf.TraceVarHaveStart: uint32(1)}))
-	for name := range spec.Programs {
-		if !strings.HasPrefix(name, "raw_") || strings.HasPrefix(name, "raw_sys") {
+	values[bpf.TraceVarProbed] = uint32(1)
+	require.NoError(t, configure(spec, nil, values))
+	for name, p := range spec.Programs {
+		if !strings.HasPrefix(name, "kv_") || strings.HasPrefix(name, "kv_sys") {
 			delete(spec.Programs, name)
+			continue
 		}
+		p.Type, p.AttachType, p.AttachTo = ebpf.RawTracepoint, ebpf.AttachNone, ""
 	}
 	coll, err := ebpf.NewCollection(spec)
 	privtest.Need(t, err)
 	t.Cleanup(coll.Close)
-	l := ledger{kernelProbes: &kernelProbes{coll: coll, block: AttachRaw}, t: t}
+	return coll
+}
+
+func newLedger(t testing.TB) ledger {
+	coll := detached(t, map[string]any{bpf.TraceVarHaveStart: uint32(1)})
+	l := ledger{kernelProbes: &kernelProbes{coll: coll}, t: t}
 	require.NoError(t, l.open())
 	return l
 }
@@ -45,7 +55,7 @@ func newLedger(t testing.TB) ledger {
 func (l ledger) events(rq uint64, names ...string) {
 	l.t.Helper()
 	for _, name := range names {
-		_, err := l.coll.Programs["raw_"+name].Run(&ebpf.RunOptions{Context: [3]uint64{rq}})
+		_, err := l.coll.Programs["kv_"+name].Run(&ebpf.RunOptions{Context: [3]uint64{rq}})
 		privtest.Need(l.t, err) // since Linux 5.10
 	}
 }
@@ -70,18 +80,18 @@ func TestBooksInTheKernel(t *testing.T) {
 		requests, issued, requeued, stale, merged, orphaned uint64
 		inFlight                                            int64
 	}{
-		{name: "the way of a request", events: []string{"io_start", "issue", "complete"}, requests: 1, issued: 1},
-		{name: "in flight", events: []string{"io_start", "issue"}, issued: 1, inFlight: 1},
-		{name: "given back by a full device", events: []string{"io_start", "issue", "requeue", "issue", "complete"}, requests: 1, issued: 2, requeued: 1},
-		{name: "given back and waiting", events: []string{"io_start", "issue", "requeue"}, issued: 1, requeued: 1},
-		{name: "given back twice", events: []string{"io_start", "issue", "requeue", "issue", "requeue", "issue", "complete"}, requests: 1, issued: 3, requeued: 2},
-		{name: "given back before it was issued", events: []string{"io_start", "requeue", "issue", "complete"}, requests: 1, issued: 1},
-		{name: "a lost completion, found when it is queued again", events: []string{"io_start", "issue", "io_start", "issue", "complete"}, requests: 1, issued: 2, stale: 1},
+		{name: "the way of a request", events: []string{"start", "issue", "complete"}, requests: 1, issued: 1},
+		{name: "in flight", events: []string{"start", "issue"}, issued: 1, inFlight: 1},
+		{name: "given back by a full device", events: []string{"start", "issue", "requeue", "issue", "complete"}, requests: 1, issued: 2, requeued: 1},
+		{name: "given back and waiting", events: []string{"start", "issue", "requeue"}, issued: 1, requeued: 1},
+		{name: "given back twice", events: []string{"start", "issue", "requeue", "issue", "requeue", "issue", "complete"}, requests: 1, issued: 3, requeued: 2},
+		{name: "given back before it was issued", events: []string{"start", "requeue", "issue", "complete"}, requests: 1, issued: 1},
+		{name: "a lost completion, found when it is queued again", events: []string{"start", "issue", "start", "issue", "complete"}, requests: 1, issued: 2, stale: 1},
 		{name: "a lost completion, found when it is issued again", events: []string{"issue", "issue", "complete"}, requests: 1, issued: 2, stale: 1},
-		{name: "two lost completions", events: []string{"issue", "io_start", "issue", "io_start", "issue", "complete"}, requests: 1, issued: 3, stale: 2},
-		{name: "merged into another", events: []string{"io_start", "merge"}, merged: 1},
-		{name: "merged after it was issued", events: []string{"io_start", "issue", "merge"}, issued: 1, merged: 1},
-		{name: "queued and never issued", events: []string{"io_start", "io_start", "issue", "complete"}, requests: 1, issued: 1, orphaned: 1},
+		{name: "two lost completions", events: []string{"issue", "start", "issue", "start", "issue", "complete"}, requests: 1, issued: 3, stale: 2},
+		{name: "merged into another", events: []string{"start", "merge"}, merged: 1},
+		{name: "merged after it was issued", events: []string{"start", "issue", "merge"}, issued: 1, merged: 1},
+		{name: "queued and never issued", events: []string{"start", "start", "issue", "complete"}, requests: 1, issued: 1, orphaned: 1},
 		{name: "the end of an unknown one", events: []string{"complete", "requeue", "merge"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -91,7 +101,7 @@ func TestBooksInTheKernel(t *testing.T) {
 			assert.Equal(t, [4]uint64{c.requests, c.issued, c.requeued, c.stale}, [4]uint64{lane.requests, lane.issued, lane.requeued, lane.stale})
 			assert.Equal(t, [2]uint64{c.merged, c.orphaned}, [2]uint64{rest.merged, rest.orphaned})
 			assert.Equal(t, c.inFlight, inFlight)
-			l.events(other, "io_start", "issue", "complete")
+			l.events(other, "start", "issue", "complete")
 			after, _, inFlight := l.counts()
 			assert.Equal(t, c.requests+1, after.requests, "others are not concerned")
 			assert.Equal(t, c.inFlight, inFlight)
@@ -102,9 +112,9 @@ func TestBooksInTheKernel(t *testing.T) {
 // TestStrandedRequests expects a request in flight, whose completion never came, to be found at the end of the window.
 func TestStrandedRequests(t *testing.T) {
 	l := newLedger(t)
-	l.events(0x1000, "io_start", "issue")
-	l.events(0x2000, "io_start", "issue", "complete")
-	l.events(0x3000, "io_start", "issue", "requeue")
+	l.events(0x1000, "start", "issue")
+	l.events(0x2000, "start", "issue", "complete")
+	l.events(0x3000, "start", "issue", "requeue")
 	s, err := l.stranded(monotonic())
 	require.NoError(t, err)
 	assert.Equal(t, [2]int64{1, 0}, s.counted)
@@ -121,9 +131,9 @@ func TestHealedGauge(t *testing.T) {
 	since, err := l.heal(monotonic())
 	require.NoError(t, err)
 	assert.Zero(t, since, "nothing to heal")
-	l.events(0x1000, "io_start", "issue")
-	l.events(0x2000, "io_start", "issue")
-	l.events(0x3000, "io_start", "issue", "complete")
+	l.events(0x1000, "start", "issue")
+	l.events(0x2000, "start", "issue")
+	l.events(0x3000, "start", "issue", "complete")
 	_, rest, inFlight := l.counts()
 	assert.EqualValues(t, 2, inFlight)
 	assert.Zero(t, rest.gaps)
@@ -135,14 +145,14 @@ func TestHealedGauge(t *testing.T) {
 	assert.Less(t, since, before)
 	_, _, inFlight = l.counts()
 	assert.Zero(t, inFlight)
-	l.events(0x4000, "io_start", "issue", "complete")
-	l.events(0x5000, "io_start", "issue", "complete")
+	l.events(0x4000, "start", "issue", "complete")
+	l.events(0x5000, "start", "issue", "complete")
 	lane, rest, inFlight := l.counts()
 	assert.EqualValues(t, 2, rest.gaps, "since it was healed, and between the last two")
 	assert.Zero(t, inFlight)
 	assert.Zero(t, lane.stale)
 
-	l.events(0x1000, "io_start", "issue", "complete") // its address comes back
+	l.events(0x1000, "start", "issue", "complete") // its address comes back
 	lane, _, inFlight = l.counts()
 	s, err := l.stranded(monotonic())
 	require.NoError(t, err)
@@ -153,7 +163,7 @@ func TestHealedGauge(t *testing.T) {
 	assert.Equal(t, lane.issued, lane.requests+lane.stale+uint64(s.healed[dirRead]))
 
 	require.NoError(t, l.open())
-	l.events(0x2000, "io_start", "issue", "complete")
+	l.events(0x2000, "start", "issue", "complete")
 	lane, _, _ = l.counts()
 	assert.Zero(t, lane.stale, "lost and healed before this window")
 	s, err = l.stranded(monotonic())
@@ -168,14 +178,14 @@ func TestNoRoomForRequests(t *testing.T) {
 	room := l.coll.Maps[bpf.TraceMapLive].MaxEntries()
 	const more = 100
 	for i := range uint64(room) + more {
-		l.events(0x1000+i*8, "io_start")
+		l.events(0x1000+i*8, "start")
 	}
 	_, rest, _ := l.counts()
 	assert.EqualValues(t, more, rest.full)
 	l.events(0x1000, "issue", "complete")
 	lane, _, _ := l.counts()
 	assert.EqualValues(t, 1, lane.requests)
-	l.events(0x1000, "io_start", "issue", "complete")
+	l.events(0x1000, "start", "issue", "complete")
 	lane, rest, _ = l.counts()
 	assert.EqualValues(t, 2, lane.requests, "there is room again")
 	assert.EqualValues(t, more, rest.full)

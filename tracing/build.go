@@ -30,9 +30,9 @@ func (c *Collector) build(w *window, n *counts) *Trace {
 		}
 		return t
 	}
-	block, file, notBetter := c.probes.describe()
+	file, notBetter := c.probes.describe()
 	p.NotBetter = notBetter
-	p.Attach = block.String()
+	p.Attach = AttachBTF.String()
 	if c.opt.Level == LevelFile {
 		p.FileAttach = file.String()
 	}
@@ -52,10 +52,7 @@ func (c *Collector) build(w *window, n *counts) *Trace {
 		Unmatched: int64(r.unmatched), Orphaned: int64(r.orphaned), Stale: int64(r.stale), Full: int64(r.full),
 		Calls: n.lostCalls(), Missed: w.missedEnd - w.missed, Partial: int64(r.partial), Merged: int64(r.merged),
 	}
-	if block == AttachPerf {
-		p.Warnings = append(p.Warnings, "perf tracepoints do not show requests: they are told apart by device and sector, which two may share")
-	}
-	if c.opt.Level == LevelFile && file == attachNone {
+	if c.opt.Level == LevelFile && file == AttachNone {
 		p.Warnings = append(p.Warnings, "calls on files are not traced: "+strings.Join(notBetter, "; "))
 	}
 	c.judge(t)

@@ -30,19 +30,15 @@ var fileFunctions = func() [][2]string {
 // fileWays are the ways of attaching to calls on files, the best first. Kprobes come last: with 300 threads blocked in reads
 // of a pipe they lost all of 1000 other reads, because there are some ten kretprobes for calls in progress, and each call
 // takes longer in them (see the package's documentation for the numbers).
-func fileWays(block Attach) []Attach { return []Attach{AttachFexit, block, AttachKprobe} }
+var fileWays = []Attach{AttachFexit, AttachBTF, AttachKprobe}
 
 // attachFiles tries the ways of attaching to calls on files in turn. None of them is no reason to do without requests.
 func (k *kernelProbes) attachFiles(opt Options, spec *ebpf.CollectionSpec) {
-	k.file = attachNone
+	k.file = AttachNone
 	if opt.Level != LevelFile {
 		return
 	}
-	if k.block == AttachPerf {
-		k.notBetter = append(k.notBetter, "calls on files need the kernel's type information (CONFIG_DEBUG_INFO_BTF=y)")
-		return
-	}
-	ways := fileWays(k.block)
+	ways := fileWays
 	if opt.FileAttach != AttachAuto {
 		ways = []Attach{opt.FileAttach}
 	}
@@ -103,17 +99,14 @@ type fileHook struct {
 
 // fileHooks lists ends before beginnings, so that no call is followed whose end is not seen.
 func fileHooks(way Attach) (hooks []fileHook) {
-	tracing := func(p *ebpf.Program) (link.Link, error) {
-		return link.AttachTracing(link.TracingOptions{Program: p})
-	}
 	add := func(program, event string, attach func(*ebpf.Program) (link.Link, error)) {
 		hooks = append(hooks, fileHook{program, event, attach})
 	}
 	switch way {
 	case AttachFexit:
 		for _, f := range fileFunctions {
-			add("fexit_out_"+f[0], f[1], tracing)
-			add("fexit_in_"+f[0], f[1], tracing)
+			add("fexit_out_"+f[0], f[1], attachTracing)
+			add("fexit_in_"+f[0], f[1], attachTracing)
 		}
 	case AttachKprobe:
 		for _, f := range fileFunctions {
@@ -121,9 +114,8 @@ func fileHooks(way Attach) (hooks []fileHook) {
 			add("kprobe_in_"+f[0], f[1], func(p *ebpf.Program) (link.Link, error) { return link.Kprobe(f[1], p, nil) })
 		}
 	default:
-		for _, event := range []string{"sys_exit", "sys_enter"} {
-			add(variant[way]+event, event, func(p *ebpf.Program) (link.Link, error) { return attachOne(p, way, event) })
-		}
+		add(bpf.TraceProgKvSysExit, "sys_exit", attachTracing)
+		add(bpf.TraceProgKvSysEnter, "sys_enter", attachTracing)
 	}
 	return hooks
 }

@@ -20,20 +20,17 @@ import (
 	"kvbench/internal/privtest"
 )
 
-var waysOfCalls = []Attach{AttachFexit, AttachKprobe, AttachBTF, AttachRaw}
+var waysOfCalls = []Attach{AttachFexit, AttachKprobe, AttachBTF}
 
 // startCalls starts a collector with the file layer, or skips the test where the kernel does not have that way.
 func startCalls(t testing.TB, opt Options) *Collector {
 	t.Helper()
 	opt.Level = LevelFile
-	if opt.FileAttach == AttachRaw {
-		opt.Attach = AttachRaw
-	}
 	c := startFor(t, opt)
-	_, file, why := c.probes.describe()
-	if file == attachNone {
+	file, why := c.probes.describe()
+	if file == AttachNone {
 		err := errors.New(strings.Join(why, "; "))
-		if onMatrix() || opt.FileAttach < AttachFexit {
+		if onMatrix() || opt.FileAttach == AttachBTF {
 			privtest.Need(t, err)
 		}
 		t.Skip(err)
@@ -61,7 +58,7 @@ func TestChainOfCalls(t *testing.T) {
 		t.Skip(err)
 	}
 	c := startFor(t, Options{Level: LevelFile})
-	_, file, why := c.probes.describe()
+	file, why := c.probes.describe()
 	t.Logf("calls are seen by %s; %q", file, why)
 	if file == AttachFexit {
 		assert.Empty(t, why)

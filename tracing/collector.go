@@ -36,8 +36,8 @@ type Collector struct {
 
 // probes are the attached programs. There is one pair of books inside and one outside of the window.
 type probes interface {
-	// describe says how the programs are attached, and why not in a better way.
-	describe() (block, file Attach, notBetter []string)
+	// describe says how the programs are attached to calls on files, and why not in a better way.
+	describe() (file Attach, notBetter []string)
 	open() error // clears the window's books and starts to fill them
 	shut() error
 	edge() (edge, error)

@@ -100,46 +100,42 @@ func traced(t testing.TB, opt Options, work func()) *Trace {
 	return tr
 }
 
-var waysOfAttaching = []Attach{AttachBTF, AttachRaw}
-
 // TestAgainstFio runs known numbers of requests on an otherwise idle device and expects fio, the device's own counters
 // and the trace to agree.
 func TestAgainstFio(t *testing.T) {
 	privtest.Root(t)
 	d, file := rawLoop(t, 256)
-	for _, way := range waysOfAttaching {
-		for _, c := range []struct {
-			name  string
-			sizes map[int64]float64 // percent of reads
-			// One request at a time from memory takes less than the scheduler may take before the books are closed.
-			shallow bool
-			args    []string
-		}{
-			{"random 4 KiB reads", map[int64]float64{4 << 10: 100}, false, []string{"--rw=randread", "--bs=4k", "--iodepth=32", "--ioengine=libaio", "--size=256M", "--io_size=" + ioSize(80)}},
-			{"1 MiB reads", nil, false, []string{"--rw=read", "--bs=1M", "--iodepth=4", "--ioengine=libaio", "--size=256M", "--io_size=" + ioSize(1024), "--iomem=mmap"}},
-			{"a mix of sizes", map[int64]float64{4 << 10: 50, 16 << 10: 30, 128 << 10: 20}, false, []string{"--rw=randrw", "--rwmixread=70", "--norandommap", "--bssplit=4k/50:16k/30:128k/20,64k/100", "--iodepth=8", "--ioengine=libaio", "--size=256M", "--io_size=" + ioSize(256)}},
-			{"writes with fsync", nil, true, []string{"--rw=randwrite", "--bs=16k", "--fsync=8", "--ioengine=psync", "--size=256M", "--io_size=12800k"}},
-		} {
-			t.Run(fmt.Sprintf("%s/%s", way, c.name), func(t *testing.T) {
-				var tr *Trace
-				for range 3 { // other load on the machine delays the kernel's own books, which are closed after the completion
-					var read, write fioSide
-					tr = traced(t, Options{Device: d, Attach: way}, func() { read, write = runFio(t, file, c.args...) })
-					agree(t, tr, read, write)
-					if c.shallow || emulated() || timesAgree(t, tr) {
-						break
-					}
+	for _, c := range []struct {
+		name  string
+		sizes map[int64]float64 // percent of reads
+		// One request at a time from memory takes less than the scheduler may take before the books are closed.
+		shallow bool
+		args    []string
+	}{
+		{"random 4 KiB reads", map[int64]float64{4 << 10: 100}, false, []string{"--rw=randread", "--bs=4k", "--iodepth=32", "--ioengine=libaio", "--size=256M", "--io_size=" + ioSize(80)}},
+		{"1 MiB reads", nil, false, []string{"--rw=read", "--bs=1M", "--iodepth=4", "--ioengine=libaio", "--size=256M", "--io_size=" + ioSize(1024), "--iomem=mmap"}},
+		{"a mix of sizes", map[int64]float64{4 << 10: 50, 16 << 10: 30, 128 << 10: 20}, false, []string{"--rw=randrw", "--rwmixread=70", "--norandommap", "--bssplit=4k/50:16k/30:128k/20,64k/100", "--iodepth=8", "--ioengine=libaio", "--size=256M", "--io_size=" + ioSize(256)}},
+		{"writes with fsync", nil, true, []string{"--rw=randwrite", "--bs=16k", "--fsync=8", "--ioengine=psync", "--size=256M", "--io_size=12800k"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var tr *Trace
+			for range 3 { // other load on the machine delays the kernel's own books, which are closed after the completion
+				var read, write fioSide
+				tr = traced(t, Options{Device: d}, func() { read, write = runFio(t, file, c.args...) })
+				agree(t, tr, read, write)
+				if c.shallow || emulated() || timesAgree(t, tr) {
+					break
 				}
-				assert.True(t, c.shallow || emulated() || timesAgree(t, tr), "mean Q2D + D2C and depth are within 5 %% of the device's own")
-				if c.sizes == nil { // pages that do not lie together split requests in ways that fio does not know
-					return
-				}
-				require.Len(t, tr.SizeRead.Buckets, len(c.sizes))
-				for bytes, want := range c.sizes {
-					assert.InDelta(t, want, sharePercent(tr.SizeRead, bytes), 3, "the share of %d bytes", bytes)
-				}
-			})
-		}
+			}
+			assert.True(t, c.shallow || emulated() || timesAgree(t, tr), "mean Q2D + D2C and depth are within 5 %% of the device's own")
+			if c.sizes == nil { // pages that do not lie together split requests in ways that fio does not know
+				return
+			}
+			require.Len(t, tr.SizeRead.Buckets, len(c.sizes))
+			for bytes, want := range c.sizes {
+				assert.InDelta(t, want, sharePercent(tr.SizeRead, bytes), 3, "the share of %d bytes", bytes)
+			}
+		})
 	}
 }
 

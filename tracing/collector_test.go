@@ -40,13 +40,13 @@ func TestWatched(t *testing.T) {
 	assert.Zero(t, met+running)
 }
 
-func (f *fakeProbes) describe() (Attach, Attach, []string) { return AttachBTF, attachNone, nil }
-func (f *fakeProbes) open() error                          { f.opened++; return f.openErr }
-func (f *fakeProbes) shut() error                          { f.shutDone++; return nil }
-func (f *fakeProbes) read() (counts, error)                { return f.counts, nil }
-func (f *fakeProbes) missed() int64                        { return 0 }
-func (f *fakeProbes) family() []int                        { return f.ids }
-func (f *fakeProbes) close() error                         { f.closed++; return nil }
+func (f *fakeProbes) describe() (Attach, []string) { return AttachNone, nil }
+func (f *fakeProbes) open() error                  { f.opened++; return f.openErr }
+func (f *fakeProbes) shut() error                  { f.shutDone++; return nil }
+func (f *fakeProbes) read() (counts, error)        { return f.counts, nil }
+func (f *fakeProbes) missed() int64                { return 0 }
+func (f *fakeProbes) family() []int                { return f.ids }
+func (f *fakeProbes) close() error                 { f.closed++; return nil }
 func (f *fakeProbes) stranded(uint64) (stranded, error) {
 	return f.lost, nil
 }

@@ -18,17 +18,19 @@
 // block_io_start since 6.5 and with the allocation before. testdata/kernels.sh boots other kernels in qemu and runs the tests
 // there, which expect every request that the devices counted themselves, and every call that was made. It passed on:
 //
-//	kernel                      requests               calls on files
-//	5.10.223  Debian 11         tp_btf, raw_tp, perf   fexit, kprobe, tp_btf, raw_tp
-//	5.15.0-25 Ubuntu 22.04      tp_btf, raw_tp, perf   fexit, kprobe, tp_btf, raw_tp
-//	6.1.176   Debian 12         tp_btf, raw_tp, perf   fexit, kprobe, tp_btf, raw_tp
-//	6.12.95   Debian 12, newer  tp_btf, raw_tp, perf   fexit, kprobe, tp_btf, raw_tp
-//	7.2.12    Debian 13, newer  tp_btf, raw_tp, perf   fexit, kprobe, tp_btf, raw_tp
-//	6.18.44   a VM of a cloud   tp_btf, raw_tp, perf   tp_btf, raw_tp (fexit: EPERM; built without kprobes)
+//	kernel                      calls on files
+//	5.10.223  Debian 11         fexit, kprobe, tp_btf
+//	5.15.0-25 Ubuntu 22.04      fexit, kprobe, tp_btf
+//	6.1.176   Debian 12         fexit, kprobe, tp_btf
+//	6.12.95   Debian 12, newer  fexit, kprobe, tp_btf
+//	7.2.12    Debian 13, newer  fexit, kprobe, tp_btf
+//	6.18.44   a VM of a cloud   tp_btf (fexit: EPERM; built without kprobes)
 //
-// on virtio, a partition, NVMe, an NVMe multipath head (by the names of its hidden paths; not perf), dm-linear over NVMe and
-// a partition, dm-crypt and RAID 1, each with a filesystem. Perf tracepoints are good to some 2 % there. Not run: arm64,
-// kernels that still give the queue's events (q, rq), and kernels without type information.
+// on virtio, a partition, NVMe, an NVMe multipath head (by the names of its hidden paths), dm-linear over NVMe and a partition,
+// dm-crypt and RAID 1, each with a filesystem. Not run: arm64, and kernels that still give the queue's events (q, rq).
+//
+// Kernels without type information (CONFIG_DEBUG_INFO_BTF) are not traced: their perf tracepoints show no requests, only
+// places on the device, which two requests may share. What the device counts itself is still reported there.
 //
 // # Calls on files
 //
@@ -38,13 +40,13 @@
 //
 //	              watched pread   pread of others   getppid of others
 //	fexit             +1921            +642               +1
-//	tp_btf, raw_tp    +2712            +527             +369
+//	tp_btf            +2712            +527             +369
 //	kprobe            +2789           +1222               +1
 //
 // Detaching fexit and kprobes took that kernel a second, and no time for the others; it happens after the window. Kprobes
 // come last, although they are as narrow as fexit: a function has some ten kretprobes for calls in progress, and a server
 // has more threads than that blocked in reads of pipes. On 6.1 with 300 such threads and 1000 other reads
-// (TestCallsBesideBlockedOnes) fexit, tp_btf and raw_tp saw 1000, kprobes none, and said that 999 were lost.
+// (TestCallsBesideBlockedOnes) fexit and tp_btf saw 1000, kprobes none, and said that 999 were lost.
 //
 // All ways count each read, pread, readv, preadv, preadv2, their writes, fsync and fdatasync once, buffered, direct or
 // synchronous. What io_uring and libaio read and write is seen by none, nor is what is mapped into memory.

@@ -31,8 +31,8 @@ func explain(err error) *UnavailableError {
 		u.Reason = "the kernel refuses to load programs (a seccomp filter or a user namespace does that)"
 		u.Needs = append(u.Needs, "bpf() allowed by the sandbox, and capabilities in the initial user namespace")
 	case btfErr != nil:
-		u.Reason = "the kernel has no type information (/sys/kernel/btf/vmlinux), and perf tracepoints cannot serve instead: " + lastLine(err)
-		u.Needs = append(u.Needs, "a kernel built with CONFIG_DEBUG_INFO_BTF=y, or tracefs (mount -t tracefs tracefs /sys/kernel/tracing) and CAP_DAC_READ_SEARCH to read it")
+		u.Reason = "the kernel has no type information (/sys/kernel/btf/vmlinux)"
+		u.Needs = append(u.Needs, "a kernel of 5.10 or later built with CONFIG_DEBUG_INFO_BTF=y")
 	default:
 		u.Reason = firstLine(err)
 		u.Needs = append(u.Needs, "a kernel of 5.10 or later with CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS")
@@ -63,10 +63,4 @@ func firstLine(err error) string {
 func brief(err error) string {
 	s, _, _ := strings.Cut(firstLine(err), " (MEMLOCK")
 	return s
-}
-
-// lastLine is what the last way of attaching ended with.
-func lastLine(err error) string {
-	s := strings.TrimSpace(err.Error())
-	return s[strings.LastIndexByte(s, '\n')+1:]
 }

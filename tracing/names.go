@@ -35,30 +35,24 @@ func (f Filter) String() string { return pick(f, "device", "process") }
 // ParseFilter reads "device" or "process".
 func ParseFilter(s string) (Filter, error) { return parse[Filter](s, "filter", "device", "process") }
 
-// Attach is how the programs meet the kernel's events.
+// Attach is how programs meet the kernel's events. Requests are met at typed tracepoints (AttachBTF, Linux 5.5 and later with
+// CONFIG_DEBUG_INFO_BTF), and no other way: raw tracepoints need the same type information, perf tracepoints mix up requests.
+//
+// Calls on files (LevelFile) are met in the kernel's own functions for reading, writing and flushing by AttachFexit; else by
+// AttachBTF, at every system call of the machine; else by AttachKprobe, in those functions too, but a function has only some
+// ten kretprobes, and calls beyond are lost (and counted as such). AttachAuto takes the first that works.
 type Attach int
 
-// The ways, in the order in which they are tried. AttachBTF costs least per request (Linux 5.5 and later); raw
-// tracepoints are older; both need the kernel's type information (CONFIG_DEBUG_INFO_BTF). Perf tracepoints do not, but need
-// tracefs, cannot tell two requests at one sector apart, and take half a second to detach. AttachAuto takes the first
-// that works.
-//
-// For calls on files (LevelFile) AttachBTF and AttachRaw run at every system call of the machine. AttachFexit is tried
-// before them and runs only in the kernel's functions for reading, writing and flushing. AttachKprobe is the last: it does
-// so too, but a function has only some ten kretprobes, and calls beyond are lost (and counted as such).
+// The ways of attaching.
 const (
 	AttachAuto Attach = iota
 	AttachBTF
-	AttachRaw
-	AttachPerf
 	AttachFexit
 	AttachKprobe
-	attachNone
+	AttachNone // calls on files are not met at all
 )
 
-func (a Attach) String() string {
-	return pick(a, "auto", "tp_btf", "raw_tp", "tracepoint", "fexit", "kprobe", "none")
-}
+func (a Attach) String() string { return pick(a, "auto", "tp_btf", "fexit", "kprobe", "none") }
 
 func pick[T ~int](v T, names ...string) string {
 	if v >= 0 && int(v) < len(names) {

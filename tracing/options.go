@@ -17,9 +17,7 @@ type Options struct {
 	// the calling process.
 	PID  int
 	Comm string
-	// Attach forces one way of attaching to requests: AttachBTF, AttachRaw or AttachPerf; 0 tries them all.
-	Attach Attach
-	// FileAttach forces one way of attaching to calls on files: any but AttachPerf; 0 tries them all. Only for LevelFile.
+	// FileAttach forces one way of attaching to calls on files; 0 tries them all. Only for LevelFile.
 	FileAttach Attach
 }
 
@@ -33,8 +31,7 @@ func (o Options) Validate() error {
 	}
 	check(o.Level == LevelBlock || o.Level == LevelFile, "unknown level %d", o.Level)
 	check(o.Filter == FilterDevice || o.Filter == FilterProcess, "unknown filter %d", o.Filter)
-	check(o.Attach >= AttachAuto && o.Attach <= AttachPerf, "unknown way of attaching %d", o.Attach)
-	check(o.FileAttach >= AttachAuto && o.FileAttach <= AttachKprobe && o.FileAttach != AttachPerf, "unknown way of attaching to calls on files %d", o.FileAttach)
+	check(o.FileAttach >= AttachAuto && o.FileAttach <= AttachKprobe, "unknown way of attaching to calls on files %d", o.FileAttach)
 	check(o.PID >= 0, "process id %d must not be negative", o.PID)
 	check(o.PID == 0 || o.Comm == "", "a process id and a name cannot both be watched")
 	check(len(o.Comm) < commLength, "process name %q is longer than the %d characters that the kernel keeps", o.Comm, commLength-1)

@@ -17,21 +17,19 @@ import (
 // kernelProbes are programs of package bpf in the kernel. Nothing is pinned: they vanish with this process, however it
 // ends.
 type kernelProbes struct {
-	coll        *ebpf.Collection
-	files       *ebpf.Collection // the file layer's programs, nil without; their maps are those of coll
-	links       []link.Link
-	block, file Attach
-	notBetter   []string
-	opened      uint64
-	epoch       uint32 // of the gauge: see bpf/books.h
-	openEpoch   uint32 // the one in which the window opened
+	coll      *ebpf.Collection
+	files     *ebpf.Collection // the file layer's programs, nil without; their maps are those of coll
+	links     []link.Link
+	file      Attach
+	notBetter []string
+	opened    uint64
+	epoch     uint32 // of the gauge: see bpf/books.h
+	openEpoch uint32 // the one in which the window opened
 }
 
 var _ probes = (*kernelProbes)(nil)
 
-func (k *kernelProbes) describe() (block, file Attach, notBetter []string) {
-	return k.block, k.file, k.notBetter
-}
+func (k *kernelProbes) describe() (file Attach, notBetter []string) { return k.file, k.notBetter }
 
 // The two books: what is outside of the window goes where nobody looks.
 const (

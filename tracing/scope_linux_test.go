@@ -93,31 +93,29 @@ func TestCacheServed(t *testing.T) {
 func TestProcessFilter(t *testing.T) {
 	privtest.Root(t)
 	d, file := rawLoop(t, 128)
-	for _, way := range waysOfAttaching {
-		for _, engine := range []string{"psync", "libaio", "io_uring", "posixaio"} {
-			t.Run(fmt.Sprintf("%s/%s", way, engine), func(t *testing.T) {
-				other := exec.Command("fio", "--name=other", "--filename="+file, "--direct=1", "--rw=randread", "--bs=8k", "--runtime=60", "--time_based", "--size=64M", "--output=/dev/null")
-				require.NoError(t, other.Start())
-				t.Cleanup(func() { _ = other.Process.Signal(os.Interrupt); _ = other.Wait() })
-				idle, err := d.ReadStat()
-				require.NoError(t, err)
-				require.Eventually(t, func() bool {
-					s, err := d.ReadStat()
-					return err == nil && s.ReadIOs > idle.ReadIOs+100
-				}, 10*time.Second, 10*time.Millisecond, "the other one runs")
-				script := filepath.Join(t.TempDir(), "watched-shell")
-				require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\nfio \"$@\"\nexit $?\n"), 0o755))
-				tr := traced(t, Options{Device: d, Filter: FilterProcess, Attach: way, Comm: "watched-shell"}, func() {
-					out, err := exec.Command(script, "--name=own", "--filename="+file, "--direct=1", "--rw=randread", "--bs=64k",
-						"--size=64M", "--io_size=32M", "--iodepth=4", "--ioengine="+engine, "--output=/dev/null").CombinedOutput()
-					require.NoError(t, err, "%s", out)
-				})
-				d := tr.Capture.Read
-				assert.EqualValues(t, 512, d.Requests+d.Stale)
-				assert.EqualValues(t, 512*64<<10, d.Bytes+d.Stale*64<<10)
-				assert.Positive(t, d.ForeignRequests)
-				assert.Equal(t, d.ForeignRequests*8<<10, d.ForeignBytes)
+	for _, engine := range []string{"psync", "libaio", "io_uring", "posixaio"} {
+		t.Run(engine, func(t *testing.T) {
+			other := exec.Command("fio", "--name=other", "--filename="+file, "--direct=1", "--rw=randread", "--bs=8k", "--runtime=60", "--time_based", "--size=64M", "--output=/dev/null")
+			require.NoError(t, other.Start())
+			t.Cleanup(func() { _ = other.Process.Signal(os.Interrupt); _ = other.Wait() })
+			idle, err := d.ReadStat()
+			require.NoError(t, err)
+			require.Eventually(t, func() bool {
+				s, err := d.ReadStat()
+				return err == nil && s.ReadIOs > idle.ReadIOs+100
+			}, 10*time.Second, 10*time.Millisecond, "the other one runs")
+			script := filepath.Join(t.TempDir(), "watched-shell")
+			require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\nfio \"$@\"\nexit $?\n"), 0o755))
+			tr := traced(t, Options{Device: d, Filter: FilterProcess, Comm: "watched-shell"}, func() {
+				out, err := exec.Command(script, "--name=own", "--filename="+file, "--direct=1", "--rw=randread", "--bs=64k",
+					"--size=64M", "--io_size=32M", "--iodepth=4", "--ioengine="+engine, "--output=/dev/null").CombinedOutput()
+				require.NoError(t, err, "%s", out)
 			})
-		}
+			d := tr.Capture.Read
+			assert.EqualValues(t, 512, d.Requests+d.Stale)
+			assert.EqualValues(t, 512*64<<10, d.Bytes+d.Stale*64<<10)
+			assert.Positive(t, d.ForeignRequests)
+			assert.Equal(t, d.ForeignRequests*8<<10, d.ForeignBytes)
+		})
 	}
 }

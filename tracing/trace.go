@@ -95,8 +95,8 @@ type Capture struct {
 	Reason string   `json:"reason,omitempty"` // why it is not StatusTraced
 	Needs  []string `json:"needs,omitempty"`  // what would be needed for it
 
-	Attach string `json:"attach,omitempty"` // how the programs were attached: tp_btf, raw_tp
-	// FileAttach is how calls on files are seen: fexit, kprobe, or as system calls by tp_btf or raw_tp.
+	Attach string `json:"attach,omitempty"` // how the programs were attached: tp_btf
+	// FileAttach is how calls on files are seen: fexit, kprobe, or as system calls by tp_btf.
 	FileAttach string `json:"file_attach,omitempty"`
 	// NotBetter says of each better way of attaching why it was not used.
 	NotBetter []string `json:"not_better,omitempty"`

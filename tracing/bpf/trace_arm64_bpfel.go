@@ -47,14 +47,6 @@ type TraceEntry struct {
 	Epoch   uint32
 }
 
-type TraceFields struct {
-	_        structs.HostLayout
-	Dev      uint32
-	Sector   uint32
-	NrSector uint32
-	Rwbs     uint32
-}
-
 type TraceGauge struct {
 	_        structs.HostLayout
 	InFlight int64
@@ -125,16 +117,6 @@ const (
 	TraceMapRecents                  = "recents"
 	TraceMapRests                    = "rests"
 	TraceMapWatched                  = "watched"
-	TraceProgBtfComplete             = "btf_complete"
-	TraceProgBtfExec                 = "btf_exec"
-	TraceProgBtfFork                 = "btf_fork"
-	TraceProgBtfInsert               = "btf_insert"
-	TraceProgBtfIoStart              = "btf_io_start"
-	TraceProgBtfIssue                = "btf_issue"
-	TraceProgBtfMerge                = "btf_merge"
-	TraceProgBtfRequeue              = "btf_requeue"
-	TraceProgBtfSysEnter             = "btf_sys_enter"
-	TraceProgBtfSysExit              = "btf_sys_exit"
 	TraceProgBucket                  = "bucket"
 	TraceProgFexitInFdatasync        = "fexit_in_fdatasync"
 	TraceProgFexitInFsync            = "fexit_in_fsync"
@@ -164,26 +146,19 @@ const (
 	TraceProgKprobeOutVfsReadv       = "kprobe_out_vfs_readv"
 	TraceProgKprobeOutVfsWrite       = "kprobe_out_vfs_write"
 	TraceProgKprobeOutVfsWritev      = "kprobe_out_vfs_writev"
-	TraceProgPerfComplete            = "perf_complete"
-	TraceProgPerfInsert              = "perf_insert"
-	TraceProgPerfIoStart             = "perf_io_start"
-	TraceProgPerfIssue               = "perf_issue"
-	TraceProgPerfMerge               = "perf_merge"
-	TraceProgPerfRequeue             = "perf_requeue"
-	TraceProgRawComplete             = "raw_complete"
-	TraceProgRawExec                 = "raw_exec"
-	TraceProgRawFork                 = "raw_fork"
-	TraceProgRawInsert               = "raw_insert"
-	TraceProgRawIoStart              = "raw_io_start"
-	TraceProgRawIssue                = "raw_issue"
-	TraceProgRawMerge                = "raw_merge"
-	TraceProgRawRequeue              = "raw_requeue"
-	TraceProgRawSysEnter             = "raw_sys_enter"
-	TraceProgRawSysExit              = "raw_sys_exit"
+	TraceProgKvComplete              = "kv_complete"
+	TraceProgKvExec                  = "kv_exec"
+	TraceProgKvFork                  = "kv_fork"
+	TraceProgKvInsert                = "kv_insert"
+	TraceProgKvIssue                 = "kv_issue"
+	TraceProgKvMerge                 = "kv_merge"
+	TraceProgKvRequeue               = "kv_requeue"
+	TraceProgKvStart                 = "kv_start"
+	TraceProgKvSysEnter              = "kv_sys_enter"
+	TraceProgKvSysExit               = "kv_sys_exit"
 	TraceProgWhoami                  = "whoami"
 	TraceVarByName                   = "by_name"
 	TraceVarCallKind                 = "call_kind"
-	TraceVarCompleteFields           = "complete_fields"
 	TraceVarControl                  = "control"
 	TraceVarDevice                   = "device"
 	TraceVarDevices                  = "devices"
@@ -197,8 +172,7 @@ const (
 	TraceVarLbaSectors               = "lba_sectors"
 	TraceVarOldArguments             = "old_arguments"
 	TraceVarOnlyOwn                  = "only_own"
-	TraceVarRequestFields            = "request_fields"
-	TraceVarRequeueFields            = "requeue_fields"
+	TraceVarProbed                   = "probed"
 	TraceVarWatch                    = "watch"
 	TraceVarWatchedComm              = "watched_comm"
 	TraceVarWatchedTgid              = "watched_tgid"
@@ -246,16 +220,6 @@ type TraceSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type TraceProgramSpecs struct {
-	BtfComplete             *ebpf.ProgramSpec `ebpf:"btf_complete"`
-	BtfExec                 *ebpf.ProgramSpec `ebpf:"btf_exec"`
-	BtfFork                 *ebpf.ProgramSpec `ebpf:"btf_fork"`
-	BtfInsert               *ebpf.ProgramSpec `ebpf:"btf_insert"`
-	BtfIoStart              *ebpf.ProgramSpec `ebpf:"btf_io_start"`
-	BtfIssue                *ebpf.ProgramSpec `ebpf:"btf_issue"`
-	BtfMerge                *ebpf.ProgramSpec `ebpf:"btf_merge"`
-	BtfRequeue              *ebpf.ProgramSpec `ebpf:"btf_requeue"`
-	BtfSysEnter             *ebpf.ProgramSpec `ebpf:"btf_sys_enter"`
-	BtfSysExit              *ebpf.ProgramSpec `ebpf:"btf_sys_exit"`
 	Bucket                  *ebpf.ProgramSpec `ebpf:"bucket"`
 	FexitInFdatasync        *ebpf.ProgramSpec `ebpf:"fexit_in_fdatasync"`
 	FexitInFsync            *ebpf.ProgramSpec `ebpf:"fexit_in_fsync"`
@@ -285,22 +249,16 @@ type TraceProgramSpecs struct {
 	KprobeOutVfsReadv       *ebpf.ProgramSpec `ebpf:"kprobe_out_vfs_readv"`
 	KprobeOutVfsWrite       *ebpf.ProgramSpec `ebpf:"kprobe_out_vfs_write"`
 	KprobeOutVfsWritev      *ebpf.ProgramSpec `ebpf:"kprobe_out_vfs_writev"`
-	PerfComplete            *ebpf.ProgramSpec `ebpf:"perf_complete"`
-	PerfInsert              *ebpf.ProgramSpec `ebpf:"perf_insert"`
-	PerfIoStart             *ebpf.ProgramSpec `ebpf:"perf_io_start"`
-	PerfIssue               *ebpf.ProgramSpec `ebpf:"perf_issue"`
-	PerfMerge               *ebpf.ProgramSpec `ebpf:"perf_merge"`
-	PerfRequeue             *ebpf.ProgramSpec `ebpf:"perf_requeue"`
-	RawComplete             *ebpf.ProgramSpec `ebpf:"raw_complete"`
-	RawExec                 *ebpf.ProgramSpec `ebpf:"raw_exec"`
-	RawFork                 *ebpf.ProgramSpec `ebpf:"raw_fork"`
-	RawInsert               *ebpf.ProgramSpec `ebpf:"raw_insert"`
-	RawIoStart              *ebpf.ProgramSpec `ebpf:"raw_io_start"`
-	RawIssue                *ebpf.ProgramSpec `ebpf:"raw_issue"`
-	RawMerge                *ebpf.ProgramSpec `ebpf:"raw_merge"`
-	RawRequeue              *ebpf.ProgramSpec `ebpf:"raw_requeue"`
-	RawSysEnter             *ebpf.ProgramSpec `ebpf:"raw_sys_enter"`
-	RawSysExit              *ebpf.ProgramSpec `ebpf:"raw_sys_exit"`
+	KvComplete              *ebpf.ProgramSpec `ebpf:"kv_complete"`
+	KvExec                  *ebpf.ProgramSpec `ebpf:"kv_exec"`
+	KvFork                  *ebpf.ProgramSpec `ebpf:"kv_fork"`
+	KvInsert                *ebpf.ProgramSpec `ebpf:"kv_insert"`
+	KvIssue                 *ebpf.ProgramSpec `ebpf:"kv_issue"`
+	KvMerge                 *ebpf.ProgramSpec `ebpf:"kv_merge"`
+	KvRequeue               *ebpf.ProgramSpec `ebpf:"kv_requeue"`
+	KvStart                 *ebpf.ProgramSpec `ebpf:"kv_start"`
+	KvSysEnter              *ebpf.ProgramSpec `ebpf:"kv_sys_enter"`
+	KvSysExit               *ebpf.ProgramSpec `ebpf:"kv_sys_exit"`
 	Whoami                  *ebpf.ProgramSpec `ebpf:"whoami"`
 }
 
@@ -321,27 +279,25 @@ type TraceMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type TraceVariableSpecs struct {
-	ByName         *ebpf.VariableSpec `ebpf:"by_name"`
-	CallKind       *ebpf.VariableSpec `ebpf:"call_kind"`
-	CompleteFields *ebpf.VariableSpec `ebpf:"complete_fields"`
-	Control        *ebpf.VariableSpec `ebpf:"control"`
-	Device         *ebpf.VariableSpec `ebpf:"device"`
-	Devices        *ebpf.VariableSpec `ebpf:"devices"`
-	Epoch          *ebpf.VariableSpec `ebpf:"epoch"`
-	FileDevice     *ebpf.VariableSpec `ebpf:"file_device"`
-	First          *ebpf.VariableSpec `ebpf:"first"`
-	GaugeEven      *ebpf.VariableSpec `ebpf:"gauge_even"`
-	GaugeOdd       *ebpf.VariableSpec `ebpf:"gauge_odd"`
-	HaveStart      *ebpf.VariableSpec `ebpf:"have_start"`
-	Idle           *ebpf.VariableSpec `ebpf:"idle"`
-	LbaSectors     *ebpf.VariableSpec `ebpf:"lba_sectors"`
-	OldArguments   *ebpf.VariableSpec `ebpf:"old_arguments"`
-	OnlyOwn        *ebpf.VariableSpec `ebpf:"only_own"`
-	RequestFields  *ebpf.VariableSpec `ebpf:"request_fields"`
-	RequeueFields  *ebpf.VariableSpec `ebpf:"requeue_fields"`
-	Watch          *ebpf.VariableSpec `ebpf:"watch"`
-	WatchedComm    *ebpf.VariableSpec `ebpf:"watched_comm"`
-	WatchedTgid    *ebpf.VariableSpec `ebpf:"watched_tgid"`
+	ByName       *ebpf.VariableSpec `ebpf:"by_name"`
+	CallKind     *ebpf.VariableSpec `ebpf:"call_kind"`
+	Control      *ebpf.VariableSpec `ebpf:"control"`
+	Device       *ebpf.VariableSpec `ebpf:"device"`
+	Devices      *ebpf.VariableSpec `ebpf:"devices"`
+	Epoch        *ebpf.VariableSpec `ebpf:"epoch"`
+	FileDevice   *ebpf.VariableSpec `ebpf:"file_device"`
+	First        *ebpf.VariableSpec `ebpf:"first"`
+	GaugeEven    *ebpf.VariableSpec `ebpf:"gauge_even"`
+	GaugeOdd     *ebpf.VariableSpec `ebpf:"gauge_odd"`
+	HaveStart    *ebpf.VariableSpec `ebpf:"have_start"`
+	Idle         *ebpf.VariableSpec `ebpf:"idle"`
+	LbaSectors   *ebpf.VariableSpec `ebpf:"lba_sectors"`
+	OldArguments *ebpf.VariableSpec `ebpf:"old_arguments"`
+	OnlyOwn      *ebpf.VariableSpec `ebpf:"only_own"`
+	Probed       *ebpf.VariableSpec `ebpf:"probed"`
+	Watch        *ebpf.VariableSpec `ebpf:"watch"`
+	WatchedComm  *ebpf.VariableSpec `ebpf:"watched_comm"`
+	WatchedTgid  *ebpf.VariableSpec `ebpf:"watched_tgid"`
 }
 
 // TraceObjects contains all objects after they have been loaded into the kernel.
@@ -389,43 +345,31 @@ func (m *TraceMaps) Close() error {
 //
 // It can be passed to LoadTraceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type TraceVariables struct {
-	ByName         *ebpf.Variable `ebpf:"by_name"`
-	CallKind       *ebpf.Variable `ebpf:"call_kind"`
-	CompleteFields *ebpf.Variable `ebpf:"complete_fields"`
-	Control        *ebpf.Variable `ebpf:"control"`
-	Device         *ebpf.Variable `ebpf:"device"`
-	Devices        *ebpf.Variable `ebpf:"devices"`
-	Epoch          *ebpf.Variable `ebpf:"epoch"`
-	FileDevice     *ebpf.Variable `ebpf:"file_device"`
-	First          *ebpf.Variable `ebpf:"first"`
-	GaugeEven      *ebpf.Variable `ebpf:"gauge_even"`
-	GaugeOdd       *ebpf.Variable `ebpf:"gauge_odd"`
-	HaveStart      *ebpf.Variable `ebpf:"have_start"`
-	Idle           *ebpf.Variable `ebpf:"idle"`
-	LbaSectors     *ebpf.Variable `ebpf:"lba_sectors"`
-	OldArguments   *ebpf.Variable `ebpf:"old_arguments"`
-	OnlyOwn        *ebpf.Variable `ebpf:"only_own"`
-	RequestFields  *ebpf.Variable `ebpf:"request_fields"`
-	RequeueFields  *ebpf.Variable `ebpf:"requeue_fields"`
-	Watch          *ebpf.Variable `ebpf:"watch"`
-	WatchedComm    *ebpf.Variable `ebpf:"watched_comm"`
-	WatchedTgid    *ebpf.Variable `ebpf:"watched_tgid"`
+	ByName       *ebpf.Variable `ebpf:"by_name"`
+	CallKind     *ebpf.Variable `ebpf:"call_kind"`
+	Control      *ebpf.Variable `ebpf:"control"`
+	Device       *ebpf.Variable `ebpf:"device"`
+	Devices      *ebpf.Variable `ebpf:"devices"`
+	Epoch        *ebpf.Variable `ebpf:"epoch"`
+	FileDevice   *ebpf.Variable `ebpf:"file_device"`
+	First        *ebpf.Variable `ebpf:"first"`
+	GaugeEven    *ebpf.Variable `ebpf:"gauge_even"`
+	GaugeOdd     *ebpf.Variable `ebpf:"gauge_odd"`
+	HaveStart    *ebpf.Variable `ebpf:"have_start"`
+	Idle         *ebpf.Variable `ebpf:"idle"`
+	LbaSectors   *ebpf.Variable `ebpf:"lba_sectors"`
+	OldArguments *ebpf.Variable `ebpf:"old_arguments"`
+	OnlyOwn      *ebpf.Variable `ebpf:"only_own"`
+	Probed       *ebpf.Variable `ebpf:"probed"`
+	Watch        *ebpf.Variable `ebpf:"watch"`
+	WatchedComm  *ebpf.Variable `ebpf:"watched_comm"`
+	WatchedTgid  *ebpf.Variable `ebpf:"watched_tgid"`
 }
 
 // TracePrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to LoadTraceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type TracePrograms struct {
-	BtfComplete             *ebpf.Program `ebpf:"btf_complete"`
-	BtfExec                 *ebpf.Program `ebpf:"btf_exec"`
-	BtfFork                 *ebpf.Program `ebpf:"btf_fork"`
-	BtfInsert               *ebpf.Program `ebpf:"btf_insert"`
-	BtfIoStart              *ebpf.Program `ebpf:"btf_io_start"`
-	BtfIssue                *ebpf.Program `ebpf:"btf_issue"`
-	BtfMerge                *ebpf.Program `ebpf:"btf_merge"`
-	BtfRequeue              *ebpf.Program `ebpf:"btf_requeue"`
-	BtfSysEnter             *ebpf.Program `ebpf:"btf_sys_enter"`
-	BtfSysExit              *ebpf.Program `ebpf:"btf_sys_exit"`
 	Bucket                  *ebpf.Program `ebpf:"bucket"`
 	FexitInFdatasync        *ebpf.Program `ebpf:"fexit_in_fdatasync"`
 	FexitInFsync            *ebpf.Program `ebpf:"fexit_in_fsync"`
@@ -455,37 +399,21 @@ type TracePrograms struct {
 	KprobeOutVfsReadv       *ebpf.Program `ebpf:"kprobe_out_vfs_readv"`
 	KprobeOutVfsWrite       *ebpf.Program `ebpf:"kprobe_out_vfs_write"`
 	KprobeOutVfsWritev      *ebpf.Program `ebpf:"kprobe_out_vfs_writev"`
-	PerfComplete            *ebpf.Program `ebpf:"perf_complete"`
-	PerfInsert              *ebpf.Program `ebpf:"perf_insert"`
-	PerfIoStart             *ebpf.Program `ebpf:"perf_io_start"`
-	PerfIssue               *ebpf.Program `ebpf:"perf_issue"`
-	PerfMerge               *ebpf.Program `ebpf:"perf_merge"`
-	PerfRequeue             *ebpf.Program `ebpf:"perf_requeue"`
-	RawComplete             *ebpf.Program `ebpf:"raw_complete"`
-	RawExec                 *ebpf.Program `ebpf:"raw_exec"`
-	RawFork                 *ebpf.Program `ebpf:"raw_fork"`
-	RawInsert               *ebpf.Program `ebpf:"raw_insert"`
-	RawIoStart              *ebpf.Program `ebpf:"raw_io_start"`
-	RawIssue                *ebpf.Program `ebpf:"raw_issue"`
-	RawMerge                *ebpf.Program `ebpf:"raw_merge"`
-	RawRequeue              *ebpf.Program `ebpf:"raw_requeue"`
-	RawSysEnter             *ebpf.Program `ebpf:"raw_sys_enter"`
-	RawSysExit              *ebpf.Program `ebpf:"raw_sys_exit"`
+	KvComplete              *ebpf.Program `ebpf:"kv_complete"`
+	KvExec                  *ebpf.Program `ebpf:"kv_exec"`
+	KvFork                  *ebpf.Program `ebpf:"kv_fork"`
+	KvInsert                *ebpf.Program `ebpf:"kv_insert"`
+	KvIssue                 *ebpf.Program `ebpf:"kv_issue"`
+	KvMerge                 *ebpf.Program `ebpf:"kv_merge"`
+	KvRequeue               *ebpf.Program `ebpf:"kv_requeue"`
+	KvStart                 *ebpf.Program `ebpf:"kv_start"`
+	KvSysEnter              *ebpf.Program `ebpf:"kv_sys_enter"`
+	KvSysExit               *ebpf.Program `ebpf:"kv_sys_exit"`
 	Whoami                  *ebpf.Program `ebpf:"whoami"`
 }
 
 func (p *TracePrograms) Close() error {
 	return _TraceClose(
-		p.BtfComplete,
-		p.BtfExec,
-		p.BtfFork,
-		p.BtfInsert,
-		p.BtfIoStart,
-		p.BtfIssue,
-		p.BtfMerge,
-		p.BtfRequeue,
-		p.BtfSysEnter,
-		p.BtfSysExit,
 		p.Bucket,
 		p.FexitInFdatasync,
 		p.FexitInFsync,
@@ -515,22 +443,16 @@ func (p *TracePrograms) Close() error {
 		p.KprobeOutVfsReadv,
 		p.KprobeOutVfsWrite,
 		p.KprobeOutVfsWritev,
-		p.PerfComplete,
-		p.PerfInsert,
-		p.PerfIoStart,
-		p.PerfIssue,
-		p.PerfMerge,
-		p.PerfRequeue,
-		p.RawComplete,
-		p.RawExec,
-		p.RawFork,
-		p.RawInsert,
-		p.RawIoStart,
-		p.RawIssue,
-		p.RawMerge,
-		p.RawRequeue,
-		p.RawSysEnter,
-		p.RawSysExit,
+		p.KvComplete,
+		p.KvExec,
+		p.KvFork,
+		p.KvInsert,
+		p.KvIssue,
+		p.KvMerge,
+		p.KvRequeue,
+		p.KvStart,
+		p.KvSysEnter,
+		p.KvSysExit,
 		p.Whoami,
 	)
 }

@@ -20,7 +20,6 @@ work=${WORK:-/tmp/kvbench-kernels}
 
 # name, suite, packages (kernel and modules)
 kernels='
-5.4     focal              linux-image-unsigned-5.4.0-26-generic linux-modules-5.4.0-26-generic
 5.10    bullseye           linux-image-5.10.0-32-amd64
 5.15    jammy              linux-image-unsigned-5.15.0-25-generic linux-modules-5.15.0-25-generic
 6.1     bookworm           linux-image-6.1.0-[0-9]+-amd64
