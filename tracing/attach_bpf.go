@@ -29,7 +29,7 @@ var events = []struct{ program, event string }{
 }
 
 // attach puts the programs into the kernel.
-func attach(opt Options, targets []Disk) (probes, string, *UnavailableError) {
+func attach(opt Options, targets []Disk) (programs, string, *UnavailableError) {
 	_ = rlimit.RemoveMemlock() // needed before Linux 5.11 only; loading tells if it mattered
 	kernel, err := thisKernel()
 	if err != nil {
@@ -62,7 +62,7 @@ func thisKernel() (kernelFacts, error) {
 }
 
 // load puts the programs into the kernel and attaches them.
-func load(opt Options, targets []Disk, kernel kernelFacts) (*kernelProbes, string, error) {
+func load(opt Options, targets []Disk, kernel kernelFacts) (*kernelPrograms, string, error) {
 	spec, err := bpf.LoadTrace()
 	if err != nil {
 		return nil, "", err
@@ -71,7 +71,7 @@ func load(opt Options, targets []Disk, kernel kernelFacts) (*kernelProbes, strin
 	values := map[string]any{
 		bpf.TraceVarHaveStart:    asFlag(kernel.haveStart),
 		bpf.TraceVarOldArguments: asFlag(kernel.oldArguments),
-		bpf.TraceVarOnlyOwn:      asFlag(opt.Filter == FilterProcess),
+		bpf.TraceVarOnlyWatched:  asFlag(opt.Filter == FilterProcess),
 		bpf.TraceVarLbaSectors:   zoneSectors(targets),
 		bpf.TraceVarWatch:        watch.mode,
 		bpf.TraceVarWatchedTgid:  watch.tgid,
@@ -108,7 +108,7 @@ func load(opt Options, targets []Disk, kernel kernelFacts) (*kernelProbes, strin
 	if err != nil {
 		return nil, "", err
 	}
-	k := &kernelProbes{coll: coll}
+	k := &kernelPrograms{coll: coll}
 	for _, e := range events {
 		p := coll.Programs[e.program]
 		if p == nil {

@@ -5,7 +5,7 @@ package tracing
 import "runtime"
 
 // attach has no programs for this platform.
-func attach(Options, []Disk) (probes, string, *UnavailableError) {
+func attach(Options, []Disk) (programs, string, *UnavailableError) {
 	return nil, "", &UnavailableError{
 		Reason: "block-layer tracing is for Linux on amd64 and arm64, this is " + runtime.GOOS + " on " + runtime.GOARCH,
 		Needs:  []string{"Linux on amd64 or arm64"},

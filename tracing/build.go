@@ -23,14 +23,14 @@ func (c *Collector) build(w *window, n *counts) *Trace {
 	if w.stat != nil && w.statEnd != nil {
 		p.Stat = deviceStat(w.statEnd.Sub(*w.stat))
 	}
-	if c.probes == nil {
+	if c.programs == nil {
 		p.Status, p.Reason, p.Needs = StatusCounters, c.unavailable.Reason, c.unavailable.Needs
 		if p.Stat == nil {
 			p.Status = StatusNone
 		}
 		return t
 	}
-	file, notBetter := c.probes.describe()
+	file, notBetter := c.programs.describe()
 	p.NotBetter = notBetter
 	p.Attach = AttachBTF.String()
 	if c.opt.Level == LevelFile {
@@ -38,11 +38,11 @@ func (c *Collector) build(w *window, n *counts) *Trace {
 	}
 	t.Histograms = n.histograms(float64(zoneSectors(c.targets)) * SectorSize / (1 << 30))
 	c.directions(p, w, n)
-	r := &n.rest
+	r := &n.other
 	p.Flushes, p.FlushWaits = int64(r.flushes), int64(r.flushWaits)
 	p.Discards, p.DiscardBytes, p.Others = int64(r.discards), int64(r.discardBytes), int64(r.others)
 	p.LeadNS, p.TailNS = w.margins()
-	p.BlindNS = int64(n.lanes[dirRead].blindNS + n.lanes[dirWrite].blindNS + w.blind + w.stranded.blind)
+	p.UnobservedNS = int64(n.directions[dirRead].unobservedNS + n.directions[dirWrite].unobservedNS + w.unobserved + w.lostInFlight.unobserved)
 	p.IdleKnown = p.Seen() > seeingMin
 	p.Gaps, p.IdleNS = int64(r.gaps), p.LeadNS+p.TailNS
 	if p.IdleKnown {
@@ -61,10 +61,10 @@ func (c *Collector) build(w *window, n *counts) *Trace {
 
 func (c *Collector) directions(p *Capture, w *window, n *counts) {
 	for dir, to := range []*Direction{dirRead: &p.Read, dirWrite: &p.Write} {
-		d := n.lanes[dir].direction()
+		d := n.directions[dir].direction()
 		d.InFlightBefore, d.InFlightAfter = w.before.inFlight[dir], w.after.inFlight[dir]
-		lost := min(w.stranded.counted[dir], d.InFlightAfter)
-		d.Stale, d.InFlightAfter = d.Stale+w.stranded.healed[dir]+lost, d.InFlightAfter-lost
+		lost := min(w.lostInFlight.counted[dir], d.InFlightAfter)
+		d.Stale, d.InFlightAfter = d.Stale+w.lostInFlight.recovered[dir]+lost, d.InFlightAfter-lost
 		if p.WindowNS > 0 {
 			d.MeanDepth = d.D2C() / float64(p.WindowNS)
 		}

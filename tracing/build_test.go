@@ -22,32 +22,32 @@ type made struct {
 
 func (l made) trace() *Trace {
 	var n counts
-	put := func(lane *laneCounts, sizes map[int64]uint64) {
+	put := func(to *directionCounts, sizes map[int64]uint64) {
 		for bytes, k := range sizes {
 			i := bucketOf(uint64(bytes)/sizeUnit, buckets)
-			lane.size[i] += k
-			lane.sizeBytes[i] += k * uint64(bytes)
-			lane.requests += k
-			lane.issued += k
-			lane.bytes += k * uint64(bytes)
-			lane.d2c[bucketOf(uint64(l.d2c)/timeUnit, buckets)] += k
-			lane.d2cNS += k * uint64(l.d2c)
-			lane.lba[3] += k - k/10
-			lane.lba[12] += k / 10
+			to.size[i] += k
+			to.sizeBytes[i] += k * uint64(bytes)
+			to.requests += k
+			to.issued += k
+			to.bytes += k * uint64(bytes)
+			to.d2c[bucketOf(uint64(l.d2c)/timeUnit, buckets)] += k
+			to.d2cNS += k * uint64(l.d2c)
+			to.lba[3] += k - k/10
+			to.lba[12] += k / 10
 		}
 	}
-	put(&n.lanes[dirRead], l.reads)
-	put(&n.lanes[dirWrite], l.writes)
+	put(&n.directions[dirRead], l.reads)
+	put(&n.directions[dirWrite], l.writes)
 	for _, g := range l.gaps {
-		n.rest.gaps++
-		n.rest.gapNS += uint64(g)
-		n.rest.gap[bucketOf(uint64(g)/timeUnit, buckets)]++
+		n.other.gaps++
+		n.other.gapNS += uint64(g)
+		n.other.gap[bucketOf(uint64(g)/timeUnit, buckets)]++
 	}
 	start := time.Unix(1, 0)
 	w := &window{opened: true, shut: true, start: start, end: start.Add(l.window)}
 	w.before.now, w.before.first = 1, 1
 	w.after = edge{now: 1 + uint64(l.window), first: 1, idle: 1 + uint64(l.window)}
-	c := &Collector{device: Device{Name: "nvme0n1"}, probes: &fakeProbes{}, watching: "this process"}
+	c := &Collector{device: Device{Name: "nvme0n1"}, programs: &fakePrograms{}, watching: "this process"}
 	t := c.build(w, &n)
 	t.Capture.MaxSegments = l.segments
 	return t

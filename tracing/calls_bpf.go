@@ -33,7 +33,7 @@ var fileFunctions = func() [][2]string {
 var fileWays = []Attach{AttachFexit, AttachBTF, AttachKprobe}
 
 // attachFiles tries the ways of attaching to calls on files in turn. None of them is no reason to do without requests.
-func (k *kernelProbes) attachFiles(opt Options, spec *ebpf.CollectionSpec) {
+func (k *kernelPrograms) attachFiles(opt Options, spec *ebpf.CollectionSpec) {
 	k.file = AttachNone
 	if opt.Level != LevelFile {
 		return
@@ -54,7 +54,7 @@ func (k *kernelProbes) attachFiles(opt Options, spec *ebpf.CollectionSpec) {
 
 // loadFiles loads and attaches one variant of the file layer's programs of an unused specification. They share the maps
 // and variables that are there.
-func (k *kernelProbes) loadFiles(way Attach, spec *ebpf.CollectionSpec) (err error) {
+func (k *kernelPrograms) loadFiles(way Attach, spec *ebpf.CollectionSpec) (err error) {
 	spec = spec.Copy()
 	for name := range spec.Maps {
 		if k.coll.Maps[name] == nil {
@@ -143,26 +143,26 @@ func fileDevice(d Device) uint32 {
 	return d.Mount.Major<<20 | d.Mount.Minor
 }
 
-func (k *kernelProbes) clearCalls() error {
+func (k *kernelPrograms) clearCalls() error {
 	if k.files == nil {
 		return nil
 	}
 	zero := make([]bpf.TraceCalls, ebpf.MustPossibleCPU())
 	for kind := range uint32(callKinds) {
-		if err := k.coll.Maps[bpf.TraceMapCallCounts].Put(booksInside*callKinds+kind, zero); err != nil {
+		if err := k.coll.Maps[bpf.TraceMapCallCounts].Put(inside*callKinds+kind, zero); err != nil {
 			return fmt.Errorf("clear the counters of calls: %w", err)
 		}
 	}
 	return nil
 }
 
-func (k *kernelProbes) readCalls(n *counts) error {
+func (k *kernelPrograms) readCalls(n *counts) error {
 	if k.files == nil {
 		return nil
 	}
 	for kind := range n.calls {
 		var perCPU []bpf.TraceCalls
-		if err := k.coll.Maps[bpf.TraceMapCallCounts].Lookup(uint32(booksInside*callKinds+kind), &perCPU); err != nil {
+		if err := k.coll.Maps[bpf.TraceMapCallCounts].Lookup(uint32(inside*callKinds+kind), &perCPU); err != nil {
 			return err
 		}
 		for i := range perCPU {

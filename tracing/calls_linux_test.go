@@ -27,7 +27,7 @@ func startCalls(t testing.TB, opt Options) *Collector {
 	t.Helper()
 	opt.Level = LevelFile
 	c := startFor(t, opt)
-	file, why := c.probes.describe()
+	file, why := c.programs.describe()
 	if file == AttachNone {
 		err := errors.New(strings.Join(why, "; "))
 		if onMatrix() || opt.FileAttach == AttachBTF {
@@ -58,7 +58,7 @@ func TestChainOfCalls(t *testing.T) {
 		t.Skip(err)
 	}
 	c := startFor(t, Options{Level: LevelFile})
-	file, why := c.probes.describe()
+	file, why := c.programs.describe()
 	t.Logf("calls are seen by %s; %q", file, why)
 	if file == AttachFexit {
 		assert.Empty(t, why)
@@ -232,7 +232,7 @@ func TestCostPerCall(t *testing.T) {
 // programTime is how long the file layer's programs run for each of n calls.
 func programTime(t *testing.T, c *Collector, n int, call func()) time.Duration {
 	sum := func() (d time.Duration) {
-		for _, p := range c.probes.(*kernelProbes).files.Programs {
+		for _, p := range c.programs.(*kernelPrograms).files.Programs {
 			s, err := p.Stats()
 			require.NoError(t, err)
 			d += s.Runtime

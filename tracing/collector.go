@@ -23,7 +23,7 @@ type Collector struct {
 	device      Device
 	targets     []Disk
 	watching    string
-	probes      probes // nil: counters only
+	programs    programs // nil: counters only
 	unavailable *UnavailableError
 	warnings    []string
 
@@ -34,19 +34,19 @@ type Collector struct {
 	closed bool
 }
 
-// probes are the attached programs. There is one pair of books inside and one outside of the window.
-type probes interface {
+// programs are the attached programs. They count twice: what is in the window, and what is not.
+type programs interface {
 	// describe says how the programs are attached to calls on files, and why not in a better way.
 	describe() (file Attach, notBetter []string)
-	open() error // clears the window's books and starts to fill them
+	open() error // clears the window's counters and starts to fill them
 	shut() error
 	edge() (edge, error)
 	read() (counts, error)
 	missed() int64 // runs that the kernel skipped since attaching
-	// stranded counts the requests that were dispatched before, in the window, and whose end was not seen.
-	stranded(before uint64) (stranded, error)
-	// heal takes requests that were dispatched before out of the gauge. It returns when the first of them was, 0 = none.
-	heal(before uint64) (since uint64, err error)
+	// lostInFlight counts the requests that were dispatched before, in the window, and whose end was not seen.
+	lostInFlight(before uint64) (lostInFlight, error)
+	// recoverLost takes requests that were dispatched before out of the gauge. It returns when the first of them was, 0 = none.
+	recoverLost(before uint64) (since uint64, err error)
 	// family lists the processes that were watched so far, those that have ended too; nil for the calling process alone.
 	family() []int
 	close() error
@@ -67,8 +67,8 @@ type window struct {
 	stat, statEnd *BlockStat
 	missed        int64
 	missedEnd     int64
-	stranded      stranded
-	blind         uint64 // time in which healed requests hid the gaps
+	lostInFlight  lostInFlight
+	unobserved    uint64 // time in which recovered requests hid the gaps
 	err           error
 }
 
@@ -88,19 +88,19 @@ func Start(ctx context.Context, opt Options) (*Collector, error) {
 	}
 	c := &Collector{opt: opt, device: opt.Device}
 	c.chooseTargets()
-	probes, watching, unavailable := attach(c.opt, c.targets)
+	programs, watching, unavailable := attach(c.opt, c.targets)
 	c.watching = watching
 	if unavailable != nil {
 		c.unavailable = unavailable
 		return c, nil
 	}
-	c.probes = probes
+	c.programs = programs
 	c.stop, c.stopped = make(chan struct{}), make(chan struct{})
 	go c.watchLosses(c.stop, c.stopped)
 	return c, nil
 }
 
-// maxTargets is MAX_DEVICES in bpf/books.h.
+// maxTargets is MAX_DEVICES in bpf/counters.h.
 const maxTargets = 16
 
 // chooseTargets decides what to filter for, and says when it is not what was asked for.
@@ -138,10 +138,10 @@ func (c *Collector) Unavailable() *UnavailableError { return c.unavailable }
 func (c *Collector) Watched() (met, running int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.probes == nil || c.closed {
+	if c.programs == nil || c.closed {
 		return 0, 0
 	}
-	ids := c.probes.family()
+	ids := c.programs.family()
 	for _, pid := range ids {
 		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err == nil {
 			running++
@@ -156,12 +156,12 @@ func (c *Collector) OpenWindow() error {
 	defer c.mu.Unlock()
 	c.window = window{opened: true}
 	w := &c.window
-	if c.probes != nil {
-		w.missed = c.probes.missed()
+	if c.programs != nil {
+		w.missed = c.programs.missed()
 	}
 	w.stat = c.readStat()
-	if c.probes != nil {
-		w.err = errors.Join(c.probes.open(), c.edge(&w.before))
+	if c.programs != nil {
+		w.err = errors.Join(c.programs.open(), c.edge(&w.before))
 	}
 	w.start = time.Now()
 	return w.err
@@ -181,35 +181,35 @@ func (c *Collector) closeWindow() error {
 	}
 	w.shut = true
 	w.end = time.Now()
-	if c.probes != nil {
-		w.err = errors.Join(w.err, c.probes.shut(), c.edge(&w.after))
+	if c.programs != nil {
+		w.err = errors.Join(w.err, c.programs.shut(), c.edge(&w.after))
 	}
 	w.statEnd = c.readStat()
-	if c.probes != nil {
-		w.missedEnd = c.probes.missed()
-		w.stranded = c.stranded()
+	if c.programs != nil {
+		w.missedEnd = c.programs.missed()
+		w.lostInFlight = c.lostInFlight()
 	}
 	return w.err
 }
 
 func (c *Collector) edge(to *edge) error {
-	e, err := c.probes.edge()
+	e, err := c.programs.edge()
 	*to = e
 	return err
 }
 
-// strandedAfter is how long a request may be in flight before it counts as lost although the device is busy. Drivers give
+// lostAfter is how long a request may be in flight before it counts as lost although the device is busy. Drivers give
 // up on a request after 30 s.
-const strandedAfter = 60 * time.Second
+const lostAfter = 60 * time.Second
 
-// stranded finds requests whose completion no program saw and whose address has not come back: a device that says it
+// lostInFlight finds requests whose completion no program saw and whose address has not come back: a device that says it
 // has nothing in flight is believed.
-func (c *Collector) stranded() stranded {
+func (c *Collector) lostInFlight() lostInFlight {
 	now := c.window.after.now
 	if s := c.readStat(); s == nil || s.InFlight != 0 {
-		now -= min(now, uint64(strandedAfter))
+		now -= min(now, uint64(lostAfter))
 	}
-	n, err := c.probes.stranded(now)
+	n, err := c.programs.lostInFlight(now)
 	if err != nil {
 		c.window.err = errors.Join(c.window.err, err)
 	}
@@ -252,17 +252,17 @@ func (c *Collector) Snapshot() (*Trace, error) {
 	}
 	if !w.shut {
 		w.end, w.statEnd = time.Now(), c.readStat()
-		if c.probes != nil {
+		if c.programs != nil {
 			if err := c.edge(&w.after); err != nil {
 				return nil, fmt.Errorf("trace: %w", err)
 			}
-			w.missedEnd = c.probes.missed()
+			w.missedEnd = c.programs.missed()
 		}
 	}
 	var n counts
-	if c.probes != nil {
+	if c.programs != nil {
 		var err error
-		if n, err = c.probes.read(); err != nil {
+		if n, err = c.programs.read(); err != nil {
 			return nil, fmt.Errorf("trace: read the histograms: %w", err)
 		}
 	}
@@ -272,7 +272,7 @@ func (c *Collector) Snapshot() (*Trace, error) {
 // Close detaches the programs; nothing of them stays in the kernel. The last window can no longer be read.
 func (c *Collector) Close() error {
 	c.mu.Lock()
-	if c.closed || c.probes == nil {
+	if c.closed || c.programs == nil {
 		c.mu.Unlock()
 		return nil
 	}
@@ -282,7 +282,7 @@ func (c *Collector) Close() error {
 		close(c.stop)
 		<-c.stopped
 	}
-	return c.probes.close()
+	return c.programs.close()
 }
 
 func targetNames(ts []Disk) []string {

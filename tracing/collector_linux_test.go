@@ -108,7 +108,7 @@ func TestAgainstFio(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		sizes map[int64]float64 // percent of reads
-		// One request at a time from memory takes less than the scheduler may take before the books are closed.
+		// One request at a time from memory takes less than the scheduler may take before the kernel has counted it.
 		shallow bool
 		args    []string
 	}{
@@ -119,7 +119,7 @@ func TestAgainstFio(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var tr *Trace
-			for range 3 { // other load on the machine delays the kernel's own books, which are closed after the completion
+			for range 3 { // other load on the machine delays the kernel's own counting, which comes after the completion
 				var read, write fioSide
 				tr = traced(t, Options{Device: d}, func() { read, write = runFio(t, file, c.args...) })
 				agree(t, tr, read, write)

@@ -11,25 +11,25 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fakeProbes count what they are told to.
-type fakeProbes struct {
-	counts   counts
-	edges    []edge
-	opened   int
-	shutDone int
-	lost     stranded
-	first    uint64 // what heal finds
-	healed   []uint64
-	closed   int
-	openErr  error
-	ids      []int
+// fakePrograms count what they are told to.
+type fakePrograms struct {
+	counts    counts
+	edges     []edge
+	opened    int
+	shutDone  int
+	lost      lostInFlight
+	first     uint64 // what recoverLost finds
+	recovered []uint64
+	closed    int
+	openErr   error
+	ids       []int
 }
 
 func TestWatched(t *testing.T) {
 	c := &Collector{}
 	met, running := c.Watched()
 	assert.Zero(t, met+running, "nothing is traced")
-	c.probes = &fakeProbes{ids: []int{os.Getpid(), 1 << 30}} // the kernel's largest id is 1<<22
+	c.programs = &fakePrograms{ids: []int{os.Getpid(), 1 << 30}} // the kernel's largest id is 1<<22
 	met, running = c.Watched()
 	assert.Equal(t, 2, met)
 	if runtime.GOOS == "linux" {
@@ -40,23 +40,23 @@ func TestWatched(t *testing.T) {
 	assert.Zero(t, met+running)
 }
 
-func (f *fakeProbes) describe() (Attach, []string) { return AttachNone, nil }
-func (f *fakeProbes) open() error                  { f.opened++; return f.openErr }
-func (f *fakeProbes) shut() error                  { f.shutDone++; return nil }
-func (f *fakeProbes) read() (counts, error)        { return f.counts, nil }
-func (f *fakeProbes) missed() int64                { return 0 }
-func (f *fakeProbes) family() []int                { return f.ids }
-func (f *fakeProbes) close() error                 { f.closed++; return nil }
-func (f *fakeProbes) stranded(uint64) (stranded, error) {
+func (f *fakePrograms) describe() (Attach, []string) { return AttachNone, nil }
+func (f *fakePrograms) open() error                  { f.opened++; return f.openErr }
+func (f *fakePrograms) shut() error                  { f.shutDone++; return nil }
+func (f *fakePrograms) read() (counts, error)        { return f.counts, nil }
+func (f *fakePrograms) missed() int64                { return 0 }
+func (f *fakePrograms) family() []int                { return f.ids }
+func (f *fakePrograms) close() error                 { f.closed++; return nil }
+func (f *fakePrograms) lostInFlight(uint64) (lostInFlight, error) {
 	return f.lost, nil
 }
 
-func (f *fakeProbes) heal(before uint64) (uint64, error) {
-	f.healed = append(f.healed, before)
+func (f *fakePrograms) recoverLost(before uint64) (uint64, error) {
+	f.recovered = append(f.recovered, before)
 	return f.first, nil
 }
 
-func (f *fakeProbes) edge() (edge, error) {
+func (f *fakePrograms) edge() (edge, error) {
 	if len(f.edges) == 0 {
 		return edge{}, nil
 	}
@@ -66,8 +66,8 @@ func (f *fakeProbes) edge() (edge, error) {
 }
 
 func TestWindows(t *testing.T) {
-	f := &fakeProbes{}
-	c := &Collector{probes: f}
+	f := &fakePrograms{}
+	c := &Collector{programs: f}
 	tr, err := c.Snapshot()
 	require.NoError(t, err)
 	assert.Nil(t, tr, "no window yet")
@@ -75,9 +75,9 @@ func TestWindows(t *testing.T) {
 	assert.Zero(t, f.shutDone)
 
 	f.edges = []edge{{now: 1000, inFlight: [2]int64{2, 0}}, {now: 9000, inFlight: [2]int64{3, 0}, first: 1500}}
-	f.lost = stranded{counted: [2]int64{1, 0}}
+	f.lost = lostInFlight{counted: [2]int64{1, 0}}
 	require.NoError(t, c.OpenWindow())
-	r := &f.counts.lanes[dirRead]
+	r := &f.counts.directions[dirRead]
 	r.issued, r.requeued, r.requests, r.stale = 20, 4, 13, 2
 	require.NoError(t, c.CloseWindow())
 	require.NoError(t, c.CloseWindow(), "twice is no mistake")
@@ -98,7 +98,7 @@ func TestWindows(t *testing.T) {
 
 func TestWindowErrorsStay(t *testing.T) {
 	boom := errors.New("boom")
-	c := &Collector{probes: &fakeProbes{openErr: boom}}
+	c := &Collector{programs: &fakePrograms{openErr: boom}}
 	require.ErrorIs(t, c.OpenWindow(), boom)
 	_, err := c.Snapshot()
 	require.ErrorIs(t, err, boom)

@@ -1,18 +1,18 @@
 package tracing
 
-// laneCounts are the kernel's counters of one direction, summed over processors (struct lane of bpf/block.h).
-type laneCounts struct {
-	requests, bytes, issued, requeued, errors     uint64
-	d2cNS, q2dNS, q2dSamples                      uint64
-	foreignRequests, foreignBytes, stale, blindNS uint64
-	d2c, q2d, size, sizeBytes                     [buckets]uint64
-	depth                                         [depthBuckets]uint64
-	depthSum                                      uint64
-	lba                                           [lbaBuckets]uint64
+// directionCounts are the kernel's counters of one direction, summed over processors (struct direction of bpf/counters.h).
+type directionCounts struct {
+	requests, bytes, issued, requeued, errors          uint64
+	d2cNS, q2dNS, q2dSamples                           uint64
+	foreignRequests, foreignBytes, stale, unobservedNS uint64
+	d2c, q2d, size, sizeBytes                          [buckets]uint64
+	depth                                              [depthBuckets]uint64
+	depthSum                                           uint64
+	lba                                                [lbaBuckets]uint64
 }
 
-// restCounts are those without a direction (struct rest).
-type restCounts struct {
+// otherCounts are those without a direction (struct other).
+type otherCounts struct {
 	flushes, flushNS, flushWaits, flushWaitNS uint64
 	discards, discardBytes, discardNS, others uint64
 	gaps, gapNS, merged, partial, unmatched   uint64
@@ -28,9 +28,9 @@ type callCounts struct {
 
 // counts is everything that the programs counted in one window.
 type counts struct {
-	lanes [2]laneCounts
-	rest  restCounts
-	calls [callKinds]callCounts
+	directions [2]directionCounts
+	other      otherCounts
+	calls      [callKinds]callCounts
 }
 
 // The kinds of system calls, as in bpf/file.h.
@@ -66,7 +66,7 @@ func addInto(to []uint64, from []uint64) {
 func (c *counts) histograms(zoneGiB float64) Histograms {
 	const us = 1000 // ns
 	usSum := func(ns uint64) float64 { return float64(ns) / 1000 }
-	r, w, o := &c.lanes[dirRead], &c.lanes[dirWrite], &c.rest
+	r, w, o := &c.directions[dirRead], &c.directions[dirWrite], &c.other
 	calls := func(k int) *Histogram {
 		return newHistogram("us", c.calls[k].time[:], timeUnit, us, usSum(c.calls[k].ns))
 	}
@@ -95,7 +95,7 @@ func (c *counts) histograms(zoneGiB float64) Histograms {
 	}
 }
 
-func (l *laneCounts) direction() Direction {
+func (l *directionCounts) direction() Direction {
 	return Direction{
 		Requests: int64(l.requests), Bytes: int64(l.bytes), Errors: int64(l.errors),
 		Issued: int64(l.issued), Requeued: int64(l.requeued), Stale: int64(l.stale),

@@ -23,10 +23,10 @@ func TestDiagnosis(t *testing.T) {
 	assert.Contains(t, calls.Diagnosis(Application{}), "cache-served: the device read 25%", "a program that is only watched counts nothing itself")
 	idle := with(func(c *Capture) { c.IdleNS = 4e8 })
 	assert.Contains(t, idle.Diagnosis(Application{}), "host-bound: the device had nothing to do for 40%")
-	blind := with(func(c *Capture) { c.IdleKnown = false })
-	assert.Equal(t, "device-bound: 10.0 requests were in flight on average, each 10 ms at the device", blind.Diagnosis(Application{}))
-	blind.Capture.Read.D2CNS, blind.Capture.Read.MeanDepth = 5e8, 0.5
-	assert.Contains(t, blind.Diagnosis(Application{}), "host-bound: the device had nothing to do for at least 50% of the window")
+	unseen := with(func(c *Capture) { c.IdleKnown = false })
+	assert.Equal(t, "device-bound: 10.0 requests were in flight on average, each 10 ms at the device", unseen.Diagnosis(Application{}))
+	unseen.Capture.Read.D2CNS, unseen.Capture.Read.MeanDepth = 5e8, 0.5
+	assert.Contains(t, unseen.Diagnosis(Application{}), "host-bound: the device had nothing to do for at least 50% of the window")
 	others := with(func(c *Capture) { c.Read.ForeignBytes = c.Read.Bytes / 2 })
 	own := Application{ReadBytes: others.Capture.Read.Bytes}
 	assert.Contains(t, others.Diagnosis(own), "cache-served: the device read 50%", "what others read serves nobody here")

@@ -45,7 +45,7 @@ func TestAgainstFioOnADisk(t *testing.T) {
 		{"1 MiB reads", nil, 4, diskBytes, diskTimes, []string{"--rw=randread", "--bs=1M", "--iodepth=4", "--io_size=4G", "--iomem=mmaphuge"}},
 		{"a mix of sizes", map[int64]float64{4 << 10: 50, 16 << 10: 30, 128 << 10: 20}, 0, diskBytes, diskTimes, []string{"--rw=randread", "--norandommap", "--bssplit=4k/50:16k/30:128k/20", "--iodepth=8", "--io_size=512M"}},
 		// The filesystem's own writes belong to fio. Requests are alone and short: some of the 60 µs pass between the
-		// completion and the kernel's own books.
+		// completion and the kernel's own counting.
 		{"writes with fsync", nil, 0, 5 * diskBytes, 2 * diskTimes, []string{"--rw=randwrite", "--bs=16k", "--fsync=8", "--io_size=50M"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -155,7 +155,7 @@ func TestCostPerRequest(t *testing.T) {
 	tr, err := c.Snapshot()
 	require.NoError(t, err)
 	var ns, runs time.Duration
-	for name, p := range c.probes.(*kernelProbes).coll.Programs {
+	for name, p := range c.programs.(*kernelPrograms).coll.Programs {
 		s, err := p.Stats()
 		require.NoError(t, err)
 		ns += s.Runtime
@@ -208,7 +208,7 @@ func TestDevicesByName(t *testing.T) {
 func tracedBy(t *testing.T, d Device, ts []Disk, facts kernelFacts) func(func() (fioSide, fioSide)) {
 	k, watching, err := load(Options{Device: d}, ts, facts)
 	privtest.Need(t, err)
-	c := &Collector{device: d, targets: ts, watching: watching, probes: k}
+	c := &Collector{device: d, targets: ts, watching: watching, programs: k}
 	return func(work func() (fioSide, fioSide)) {
 		defer func() { assert.NoError(t, c.Close()) }()
 		require.NoError(t, c.OpenWindow())

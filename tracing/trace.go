@@ -119,13 +119,13 @@ type Capture struct {
 	Others       int64 `json:"others"` // zeroing, zone management
 
 	IdleNS int64 `json:"idle_ns"` // Σ of the gaps in which nothing was in flight, with Lead and Tail
-	// BlindNS is how long lost completions hid the gaps; IdleNS reckons with as many gaps in that time as in the rest.
+	// UnobservedNS is how long lost completions hid the gaps; IdleNS reckons with as many gaps in that time as in the rest.
 	// IdleKnown is false when that was most of the window; IdleNS then has only Lead and Tail.
-	BlindNS   int64 `json:"blind_ns"`
-	IdleKnown bool  `json:"idle_known"`
-	LeadNS    int64 `json:"lead_ns"` // before the first request
-	TailNS    int64 `json:"tail_ns"` // after the last
-	Gaps      int64 `json:"gaps"`
+	UnobservedNS int64 `json:"blind_ns"`
+	IdleKnown    bool  `json:"idle_known"`
+	LeadNS       int64 `json:"lead_ns"` // before the first request
+	TailNS       int64 `json:"tail_ns"` // after the last
+	Gaps         int64 `json:"gaps"`
 
 	Losses Losses `json:"losses"`
 	// Stat is what the device's own counters say of the same window; null where there are none.
@@ -189,7 +189,7 @@ func (c *Capture) Traced() string { return cmp.Or(c.Device, strings.Join(c.Membe
 // Requests returns the completed reads and writes.
 func (c *Capture) Requests() int64 { return c.Read.Requests + c.Write.Requests }
 
-// Imbalance is the number of requests of a direction that the books miss: 0 unless a program did not run.
+// Imbalance is the number of requests of a direction that the counters miss: 0 unless a program did not run.
 func (d Direction) Imbalance() int64 {
 	return d.InFlightBefore + d.Issued - d.Requeued - d.Requests - d.Stale - d.InFlightAfter
 }
@@ -199,7 +199,7 @@ func (c *Capture) Seen() float64 {
 	if c.WindowNS <= 0 {
 		return 1
 	}
-	return 1 - min(1, float64(c.BlindNS)/float64(c.WindowNS))
+	return 1 - min(1, float64(c.UnobservedNS)/float64(c.WindowNS))
 }
 
 // DeviceStat is the difference of two BlockStats, without what is a gauge.

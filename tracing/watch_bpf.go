@@ -45,7 +45,7 @@ func watched(opt Options) watchSpec {
 }
 
 // watch puts the processes that run already into the set.
-func (k *kernelProbes) watch(w watchSpec) error {
+func (k *kernelPrograms) watch(w watchSpec) error {
 	if w.match == nil {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (k *kernelProbes) watch(w watchSpec) error {
 	return nil
 }
 
-func (k *kernelProbes) family() (ids []int) {
+func (k *kernelPrograms) family() (ids []int) {
 	var pid uint32
 	var yes uint8
 	all := k.coll.Maps[bpf.TraceMapWatched].Iterate()

@@ -6,7 +6,7 @@
 //
 // Everything is counted at completion, so that all histograms of a window have the same number of samples.
 #pragma once
-#include "books.h"
+#include "counters.h"
 
 INLINE int wanted_number(u32 number)
 {
@@ -54,12 +54,12 @@ INLINE void gauge_down(struct entry *e)
 }
 
 // follows says whether a read or write belongs in the histograms.
-INLINE int follows(struct entry *e) { return !only_own || e->own; }
+INLINE int follows(struct entry *e) { return !only_watched || e->watched; }
 
-// heal takes an entry back whose address has come again: its completion was lost, or it never got to the device.
-INLINE void heal(struct entry *e)
+// recover takes an entry back whose address has come again: its completion was lost, or it never got to the device.
+INLINE void recover(struct entry *e)
 {
-	struct rest *r = rest_now();
+	struct other *r = other_now();
 	if (!e->issue) {
 		if (r)
 			atomic_add(&r->orphaned, 1);
@@ -73,24 +73,24 @@ INLINE void heal(struct entry *e)
 	}
 	if (!follows(e) || (s32)(e->epoch - *(volatile u32 *)&control.epoch) < 0)
 		return; // lost and found before the window opened
-	struct lane *l = lane_of(e->op);
+	struct direction *l = direction_of(e->op);
 	if (!l)
 		return;
 	atomic_add(&l->stale, 1);
 	if (e->epoch == epoch_now())
-		atomic_add(&l->blind_ns, bpf_ktime_get_ns() - e->issue);
+		atomic_add(&l->unobserved_ns, bpf_ktime_get_ns() - e->issue);
 }
 
 SHARED void begin(u64 key, struct entry *fresh)
 {
 	struct entry *e = bpf_map_lookup_elem(&live, &key);
 	if (e) {
-		heal(e);
+		recover(e);
 		*e = *fresh;
 		return;
 	}
 	if (bpf_map_update_elem(&live, &key, fresh, 0)) {
-		struct rest *r = rest_now();
+		struct other *r = other_now();
 		if (r)
 			atomic_add(&r->full, 1);
 	}
@@ -101,7 +101,7 @@ SHARED void issued(struct entry *e, u64 now)
 	e->issue = now;
 	if (e->op > OP_WRITE || !follows(e))
 		return;
-	struct lane *l = lane_of(e->op);
+	struct direction *l = direction_of(e->op);
 	if (l)
 		l->issued++;
 	if (!first.issue && window())
@@ -110,7 +110,7 @@ SHARED void issued(struct entry *e, u64 now)
 	if (in_flight(0) + in_flight(1) == 0) {
 		u64 since = idle.since;
 		if (since > *(volatile u64 *)&control.opened && now > since) {
-			struct rest *r = rest_now();
+			struct other *r = other_now();
 			if (r) {
 				r->gaps++;
 				r->gap_ns += now - since;
@@ -129,7 +129,7 @@ SHARED void requeued(struct entry *e)
 	if (e->op > OP_WRITE || !follows(e))
 		return;
 	gauge_down(e);
-	struct lane *l = lane_of(e->op);
+	struct direction *l = direction_of(e->op);
 	if (l)
 		l->requeued++;
 }
@@ -142,7 +142,7 @@ SHARED void merged(u64 key)
 		return;
 	if (e->issue)
 		gauge_down(e);
-	struct rest *r = rest_now();
+	struct other *r = other_now();
 	if (r)
 		r->merged++;
 	bpf_map_delete_elem(&live, &key);
@@ -150,10 +150,10 @@ SHARED void merged(u64 key)
 
 INLINE void completed_data(struct entry *e, u64 now, u32 bytes, int failed)
 {
-	struct lane *l = lane_of(e->op);
+	struct direction *l = direction_of(e->op);
 	if (!l)
 		return;
-	if (watch && !e->own) {
+	if (watch && !e->watched) {
 		l->foreign_requests++;
 		l->foreign_bytes += bytes;
 	}
@@ -182,7 +182,7 @@ INLINE void completed_data(struct entry *e, u64 now, u32 bytes, int failed)
 
 INLINE void completed_other(struct entry *e, u64 now, u32 bytes)
 {
-	struct rest *r = rest_now();
+	struct other *r = other_now();
 	if (!r)
 		return;
 	u64 d2c = now - e->issue;
@@ -207,7 +207,7 @@ INLINE void completed_other(struct entry *e, u64 now, u32 bytes)
 // (the flush request is), or a request dispatched before the programs were attached.
 SHARED void completed_unissued(u64 start, u64 now, u32 op, u32 bytes)
 {
-	struct rest *r = rest_now();
+	struct other *r = other_now();
 	if (!r)
 		return;
 	if (bytes || op != OP_WRITE) {
@@ -225,7 +225,7 @@ SHARED void completed(u64 key, struct entry *e, u32 len, u32 bytes, int failed)
 {
 	u64 now = bpf_ktime_get_ns();
 	if (bytes < len && !failed) { // the rest of it follows
-		struct rest *r = rest_now();
+		struct other *r = other_now();
 		if (r)
 			r->partial++;
 		return;

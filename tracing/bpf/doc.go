@@ -5,4 +5,4 @@
 // `go generate ./tracing/bpf`, with clang 14 on the path; CI does the same and fails on a difference.
 package bpf
 
-//go:generate go tool bpf2go -tags linux -target amd64,arm64 -cc clang -type lane -type rest -type entry -type calls Trace trace.bpf.c -- -mcpu=v3 -O2 -Wall -Werror
+//go:generate go tool bpf2go -tags linux -target amd64,arm64 -cc clang -type direction -type other -type entry -type calls Trace trace.bpf.c -- -mcpu=v3 -O2 -Wall -Werror

@@ -90,7 +90,7 @@ INLINE void gap_since(u64 then, u64 now, u32 kind)
 	wanted_; \
 })
 
-INLINE void lose(u32 kind)
+INLINE void call_lost(u32 kind)
 {
 	struct calls *c = calls_of(kind);
 	if (c)
@@ -104,7 +104,7 @@ SHARED void call_begins(u64 file, u32 kind)
 	u64 thread = bpf_get_current_pid_tgid();
 	struct call *before = bpf_map_lookup_elem(&calling, &thread);
 	if (before)
-		lose(before->kind);
+		call_lost(before->kind);
 	struct call c = { .start = bpf_ktime_get_ns(), .file = file, .kind = kind };
 	if (kind == CALL_READ || kind == CALL_FSYNC) {
 		struct recent *r = bpf_map_lookup_elem(&recents, &file);
@@ -117,11 +117,11 @@ SHARED void call_begins(u64 file, u32 kind)
 		}
 	}
 	if (bpf_map_update_elem(&calling, &thread, &c, 0))
-		lose(kind);
+		call_lost(kind);
 }
 
-// ended counts a call with its result: a number of bytes, or below zero an error.
-SHARED void ended(struct call *c, s64 result)
+// call_ends counts a call with its result: a number of bytes, or below zero an error.
+SHARED void call_ends(struct call *c, s64 result)
 {
 	u64 thread = bpf_get_current_pid_tgid();
 	u64 now = bpf_ktime_get_ns();

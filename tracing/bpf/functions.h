@@ -9,14 +9,14 @@
 #pragma once
 #include "syscalls.h"
 
-SHARED void function_left(u32 kind, s64 result)
+SHARED void function_ends(u32 kind, s64 result)
 {
 	if (!is_watched())
 		return;
 	u64 thread = bpf_get_current_pid_tgid();
 	struct call *c = bpf_map_lookup_elem(&calling, &thread);
 	if (c && c->kind == kind)
-		ended(c, result);
+		call_ends(c, result);
 }
 
 // Registers as the kernel shows them to kprobes on any version, by their place: two arguments and the result.
@@ -49,7 +49,7 @@ SHARED void function_left(u32 kind, s64 result)
 	SEC("fexit/" #name) \
 	int fexit_out_##name(u64 *ctx) \
 	{ \
-		function_left(kind, ctx[arguments]); \
+		function_ends(kind, ctx[arguments]); \
 		return 0; \
 	} \
 	SEC("kprobe/" #name) \
@@ -63,7 +63,7 @@ SHARED void function_left(u32 kind, s64 result)
 	SEC("kretprobe/" #name) \
 	int kprobe_out_##name(u64 *ctx) \
 	{ \
-		function_left(kind, ctx[RETURNED]); \
+		function_ends(kind, ctx[RETURNED]); \
 		return 0; \
 	}
 
@@ -73,26 +73,26 @@ SHARED void function_left(u32 kind, s64 result)
 	int fexit_in_##name(u64 *ctx) \
 	{ \
 		if (is_watched()) \
-			entered_as((struct pt_regs *)ctx[0], kind); \
+			syscall_begins((struct pt_regs *)ctx[0], kind); \
 		return 0; \
 	} \
 	SEC("fexit/" NAMED(function)) \
 	int fexit_out_##name(u64 *ctx) \
 	{ \
-		function_left(kind, ctx[1]); \
+		function_ends(kind, ctx[1]); \
 		return 0; \
 	} \
 	SEC("kprobe/" NAMED(function)) \
 	int kprobe_in_##name(u64 *ctx) \
 	{ \
 		if (is_watched()) \
-			entered_as((struct pt_regs *)ctx[FIRST], kind); \
+			syscall_begins((struct pt_regs *)ctx[FIRST], kind); \
 		return 0; \
 	} \
 	SEC("kretprobe/" NAMED(function)) \
 	int kprobe_out_##name(u64 *ctx) \
 	{ \
-		function_left(kind, ctx[RETURNED]); \
+		function_ends(kind, ctx[RETURNED]); \
 		return 0; \
 	}
 

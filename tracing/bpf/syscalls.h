@@ -31,8 +31,8 @@ SHARED u64 file_of(u32 fd)
 	return (u64)file;
 }
 
-// entered_as is the beginning of a system call of a watched process.
-SHARED void entered_as(struct pt_regs *regs, u32 kind)
+// syscall_begins is the beginning of a system call of a watched process.
+SHARED void syscall_begins(struct pt_regs *regs, u32 kind)
 {
 	struct file *file = (struct file *)file_of(argument(regs, 0));
 	if (!file || !wanted_file(file, PROBE) || (kind == CALL_FADVISE && argument(regs, 3) != ADVICE_DONTNEED))
@@ -40,21 +40,21 @@ SHARED void entered_as(struct pt_regs *regs, u32 kind)
 	call_begins((u64)file, kind);
 }
 
-INLINE void entered(struct pt_regs *regs, u64 id)
+INLINE void on_syscall_enter(struct pt_regs *regs, u64 id)
 {
 	if (id >= SYSCALLS)
 		return;
 	u32 kind = call_kind[id & (SYSCALLS - 1)];
 	if (kind && is_watched())
-		entered_as(regs, kind - 1);
+		syscall_begins(regs, kind - 1);
 }
 
-SHARED void left(s64 result)
+SHARED void on_syscall_exit(s64 result)
 {
 	if (watch == WATCH_ONE && !is_watched())
 		return;
 	u64 thread = bpf_get_current_pid_tgid();
 	struct call *c = bpf_map_lookup_elem(&calling, &thread);
 	if (c)
-		ended(c, result);
+		call_ends(c, result);
 }

@@ -40,7 +40,7 @@ int kv_start(u64 *ctx)
 	struct entry e = {
 		.start = bpf_ktime_get_ns(),
 		.op = GET(rq, cmd_flags) & 0xff,
-		.own = is_watched(),
+		.watched = is_watched(),
 	};
 	begin((u64)rq, &e);
 	return 0;
@@ -56,7 +56,7 @@ int kv_insert(u64 *ctx)
 	struct entry e = {
 		.start = bpf_ktime_get_ns(),
 		.op = GET(rq, cmd_flags) & 0xff,
-		.own = is_watched(),
+		.watched = is_watched(),
 	};
 	begin((u64)rq, &e);
 	return 0;
@@ -76,7 +76,7 @@ int kv_issue(u64 *ctx)
 		// block_io_start, whose time of allocation (what /sys/block/*/stat reckons from) serves instead.
 		struct entry fresh = {
 			.op = GET(rq, cmd_flags) & 0xff,
-			.own = have_start ? 0 : is_watched(),
+			.watched = have_start ? 0 : is_watched(),
 		};
 		if (!have_start)
 			fresh.start = GET(rq, start_time_ns);
@@ -147,14 +147,14 @@ int kv_exec(u64 *ctx)
 SEC("tp_btf/sys_enter")
 int kv_sys_enter(u64 *ctx)
 {
-	entered((struct pt_regs *)ctx[0], ctx[1]);
+	on_syscall_enter((struct pt_regs *)ctx[0], ctx[1]);
 	return 0;
 }
 
 SEC("tp_btf/sys_exit")
 int kv_sys_exit(u64 *ctx)
 {
-	left(ctx[1]);
+	on_syscall_exit(ctx[1]);
 	return 0;
 }
 

@@ -33,27 +33,7 @@ type TraceCalls struct {
 	SizeBytes [512]uint64
 }
 
-type TraceEntry struct {
-	_       structs.HostLayout
-	Start   uint64
-	Issue   uint64
-	Sector  uint64
-	Bytes   uint32
-	Depth   uint32
-	Op      uint8
-	Own     uint8
-	Counted uint8
-	Pad     uint8
-	Epoch   uint32
-}
-
-type TraceGauge struct {
-	_        structs.HostLayout
-	InFlight int64
-	Pad      [120]uint8
-}
-
-type TraceLane struct {
+type TraceDirection struct {
 	_               structs.HostLayout
 	Requests        uint64
 	Bytes           uint64
@@ -67,7 +47,7 @@ type TraceLane struct {
 	ForeignRequests uint64
 	ForeignBytes    uint64
 	Stale           uint64
-	BlindNs         uint64
+	UnobservedNs    uint64
 	D2c             [512]uint64
 	Q2d             [512]uint64
 	Size            [512]uint64
@@ -76,13 +56,27 @@ type TraceLane struct {
 	Lba             [1024]uint64
 }
 
-type TraceRecent struct {
+type TraceEntry struct {
 	_       structs.HostLayout
-	Written uint64
-	Dropped uint64
+	Start   uint64
+	Issue   uint64
+	Sector  uint64
+	Bytes   uint32
+	Depth   uint32
+	Op      uint8
+	Watched uint8
+	Counted uint8
+	Pad     uint8
+	Epoch   uint32
 }
 
-type TraceRest struct {
+type TraceGauge struct {
+	_        structs.HostLayout
+	InFlight int64
+	Pad      [120]uint8
+}
+
+type TraceOther struct {
 	_            structs.HostLayout
 	Flushes      uint64
 	FlushNs      uint64
@@ -106,16 +100,22 @@ type TraceRest struct {
 	Gap          [512]uint64
 }
 
+type TraceRecent struct {
+	_       structs.HostLayout
+	Written uint64
+	Dropped uint64
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	TraceMapCallCounts               = "call_counts"
 	TraceMapCalling                  = "calling"
-	TraceMapLanes                    = "lanes"
+	TraceMapDirections               = "directions"
 	TraceMapLive                     = "live"
+	TraceMapOtherCounts              = "other_counts"
 	TraceMapRecents                  = "recents"
-	TraceMapRests                    = "rests"
 	TraceMapWatched                  = "watched"
 	TraceProgBucket                  = "bucket"
 	TraceProgFexitInFdatasync        = "fexit_in_fdatasync"
@@ -171,7 +171,7 @@ const (
 	TraceVarIdle                     = "idle"
 	TraceVarLbaSectors               = "lba_sectors"
 	TraceVarOldArguments             = "old_arguments"
-	TraceVarOnlyOwn                  = "only_own"
+	TraceVarOnlyWatched              = "only_watched"
 	TraceVarProbed                   = "probed"
 	TraceVarWatch                    = "watch"
 	TraceVarWatchedComm              = "watched_comm"
@@ -266,13 +266,13 @@ type TraceProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type TraceMapSpecs struct {
-	CallCounts *ebpf.MapSpec `ebpf:"call_counts"`
-	Calling    *ebpf.MapSpec `ebpf:"calling"`
-	Lanes      *ebpf.MapSpec `ebpf:"lanes"`
-	Live       *ebpf.MapSpec `ebpf:"live"`
-	Recents    *ebpf.MapSpec `ebpf:"recents"`
-	Rests      *ebpf.MapSpec `ebpf:"rests"`
-	Watched    *ebpf.MapSpec `ebpf:"watched"`
+	CallCounts  *ebpf.MapSpec `ebpf:"call_counts"`
+	Calling     *ebpf.MapSpec `ebpf:"calling"`
+	Directions  *ebpf.MapSpec `ebpf:"directions"`
+	Live        *ebpf.MapSpec `ebpf:"live"`
+	OtherCounts *ebpf.MapSpec `ebpf:"other_counts"`
+	Recents     *ebpf.MapSpec `ebpf:"recents"`
+	Watched     *ebpf.MapSpec `ebpf:"watched"`
 }
 
 // TraceVariableSpecs contains global variables before they are loaded into the kernel.
@@ -293,7 +293,7 @@ type TraceVariableSpecs struct {
 	Idle         *ebpf.VariableSpec `ebpf:"idle"`
 	LbaSectors   *ebpf.VariableSpec `ebpf:"lba_sectors"`
 	OldArguments *ebpf.VariableSpec `ebpf:"old_arguments"`
-	OnlyOwn      *ebpf.VariableSpec `ebpf:"only_own"`
+	OnlyWatched  *ebpf.VariableSpec `ebpf:"only_watched"`
 	Probed       *ebpf.VariableSpec `ebpf:"probed"`
 	Watch        *ebpf.VariableSpec `ebpf:"watch"`
 	WatchedComm  *ebpf.VariableSpec `ebpf:"watched_comm"`
@@ -320,23 +320,23 @@ func (o *TraceObjects) Close() error {
 //
 // It can be passed to LoadTraceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type TraceMaps struct {
-	CallCounts *ebpf.Map `ebpf:"call_counts"`
-	Calling    *ebpf.Map `ebpf:"calling"`
-	Lanes      *ebpf.Map `ebpf:"lanes"`
-	Live       *ebpf.Map `ebpf:"live"`
-	Recents    *ebpf.Map `ebpf:"recents"`
-	Rests      *ebpf.Map `ebpf:"rests"`
-	Watched    *ebpf.Map `ebpf:"watched"`
+	CallCounts  *ebpf.Map `ebpf:"call_counts"`
+	Calling     *ebpf.Map `ebpf:"calling"`
+	Directions  *ebpf.Map `ebpf:"directions"`
+	Live        *ebpf.Map `ebpf:"live"`
+	OtherCounts *ebpf.Map `ebpf:"other_counts"`
+	Recents     *ebpf.Map `ebpf:"recents"`
+	Watched     *ebpf.Map `ebpf:"watched"`
 }
 
 func (m *TraceMaps) Close() error {
 	return _TraceClose(
 		m.CallCounts,
 		m.Calling,
-		m.Lanes,
+		m.Directions,
 		m.Live,
+		m.OtherCounts,
 		m.Recents,
-		m.Rests,
 		m.Watched,
 	)
 }
@@ -359,7 +359,7 @@ type TraceVariables struct {
 	Idle         *ebpf.Variable `ebpf:"idle"`
 	LbaSectors   *ebpf.Variable `ebpf:"lba_sectors"`
 	OldArguments *ebpf.Variable `ebpf:"old_arguments"`
-	OnlyOwn      *ebpf.Variable `ebpf:"only_own"`
+	OnlyWatched  *ebpf.Variable `ebpf:"only_watched"`
 	Probed       *ebpf.Variable `ebpf:"probed"`
 	Watch        *ebpf.Variable `ebpf:"watch"`
 	WatchedComm  *ebpf.Variable `ebpf:"watched_comm"`

@@ -10,16 +10,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestHealing(t *testing.T) {
+func TestRecovering(t *testing.T) {
 	idle := "1 0 8 0 1 0 8 0 0 0 0"
 	busy := "1 0 8 0 1 0 8 0 2 0 0"
 	for _, c := range []struct {
-		name     string
-		stat     string
-		inFlight [2]int64
-		first    uint64 // dispatched when, 0 = nothing is lost
-		asked    bool
-		blind    uint64
+		name       string
+		stat       string
+		inFlight   [2]int64
+		first      uint64 // dispatched when, 0 = nothing is lost
+		asked      bool
+		unobserved uint64
 	}{
 		{"nothing in flight", idle, [2]int64{}, 0, false, 0},
 		{"the device is at work", busy, [2]int64{1, 0}, 300, false, 0},
@@ -29,26 +29,26 @@ func TestHealing(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "stat"), []byte(c.stat), 0o644))
-		f := &fakeProbes{first: c.first, edges: []edge{{now: 100}, {now: 500, inFlight: c.inFlight}}}
-		col := &Collector{probes: f, targets: []Disk{{SysPath: dir}}}
+		f := &fakePrograms{first: c.first, edges: []edge{{now: 100}, {now: 500, inFlight: c.inFlight}}}
+		col := &Collector{programs: f, targets: []Disk{{SysPath: dir}}}
 		require.NoError(t, col.OpenWindow())
-		assert.Equal(t, c.first != 0 && c.asked, col.heal(), c.name)
+		assert.Equal(t, c.first != 0 && c.asked, col.recoverLost(), c.name)
 		if c.asked {
-			assert.Equal(t, []uint64{500}, f.healed, c.name)
+			assert.Equal(t, []uint64{500}, f.recovered, c.name)
 		} else {
-			assert.Empty(t, f.healed, c.name)
+			assert.Empty(t, f.recovered, c.name)
 		}
-		assert.Equal(t, c.blind, col.window.blind, c.name)
+		assert.Equal(t, c.unobserved, col.window.unobserved, c.name)
 	}
 }
 
-func TestHealedRequestsBalance(t *testing.T) {
-	f := &fakeProbes{lost: stranded{counted: [2]int64{0, 1}, healed: [2]int64{4, 0}}}
+func TestRecoveredRequestsBalance(t *testing.T) {
+	f := &fakePrograms{lost: lostInFlight{counted: [2]int64{0, 1}, recovered: [2]int64{4, 0}}}
 	f.edges = []edge{{now: 1000}, {now: 9000, inFlight: [2]int64{0, 1}, first: 1500}}
-	c := &Collector{probes: f}
+	c := &Collector{programs: f}
 	require.NoError(t, c.OpenWindow())
-	f.counts.lanes[dirRead].issued, f.counts.lanes[dirRead].requests = 10, 6
-	f.counts.lanes[dirWrite].issued, f.counts.lanes[dirWrite].requests = 3, 2
+	f.counts.directions[dirRead].issued, f.counts.directions[dirRead].requests = 10, 6
+	f.counts.directions[dirWrite].issued, f.counts.directions[dirWrite].requests = 3, 2
 	time.Sleep(time.Millisecond) // a shorter window has a warning of its own
 	require.NoError(t, c.CloseWindow())
 	tr, err := c.Snapshot()

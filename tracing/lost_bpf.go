@@ -13,7 +13,7 @@ import (
 )
 
 // gauge is the variable that holds the requests in flight of an epoch.
-func (k *kernelProbes) gauge(epoch uint32) string {
+func (k *kernelPrograms) gauge(epoch uint32) string {
 	if epoch&1 == 1 {
 		return bpf.TraceVarGaugeOdd
 	}
@@ -21,7 +21,7 @@ func (k *kernelProbes) gauge(epoch uint32) string {
 }
 
 // followed visits the reads and writes at the device whose end has not been seen.
-func (k *kernelProbes) followed(visit func(*bpf.TraceEntry)) error {
+func (k *kernelPrograms) followed(visit func(*bpf.TraceEntry)) error {
 	var key uint64
 	var e bpf.TraceEntry
 	it := k.coll.Maps[bpf.TraceMapLive].Iterate()
@@ -36,23 +36,23 @@ func (k *kernelProbes) followed(visit func(*bpf.TraceEntry)) error {
 	return nil
 }
 
-func (k *kernelProbes) stranded(before uint64) (s stranded, err error) {
+func (k *kernelPrograms) lostInFlight(before uint64) (s lostInFlight, err error) {
 	err = k.followed(func(e *bpf.TraceEntry) {
 		switch {
 		case int32(e.Epoch-k.openEpoch) < 0: // lost and found before the window
 		case e.Epoch != k.epoch:
-			s.healed[e.Op]++
+			s.recovered[e.Op]++
 		case e.Issue < before:
 			s.counted[e.Op]++
-			s.blind += before - max(e.Issue, k.opened)
+			s.unobserved += before - max(e.Issue, k.opened)
 		}
 	})
 	return s, err
 }
 
-// heal begins a new epoch if there is something to leave behind in the old one. Nothing was in flight at that moment, so
+// recoverLost begins a new epoch if there is something to leave behind in the old one. Nothing was in flight at that moment, so
 // the rest of the gap counts as one.
-func (k *kernelProbes) heal(before uint64) (since uint64, err error) {
+func (k *kernelPrograms) recoverLost(before uint64) (since uint64, err error) {
 	since = math.MaxUint64
 	err = k.followed(func(e *bpf.TraceEntry) {
 		if e.Epoch == k.epoch && e.Issue < before {
@@ -75,7 +75,7 @@ func (k *kernelProbes) heal(before uint64) (since uint64, err error) {
 	return since, err
 }
 
-// epoch mirrors the variable of bpf/books.h.
+// epoch mirrors the variable of bpf/counters.h.
 type epoch struct {
 	Now uint32
 	Pad [124]byte

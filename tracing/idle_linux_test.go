@@ -35,8 +35,8 @@ func TestIdleIsSeenDespiteLostCompletions(t *testing.T) {
 		})
 		p := tr.Capture
 		seen := float64(p.IdleNS) + p.Read.D2C() + p.Write.D2C()
-		t.Logf("idle %.3f s, device time %.3f s, window %.3f s, lost %d, blind %.3f s", float64(p.IdleNS)/1e9,
-			(p.Read.D2C()+p.Write.D2C())/1e9, float64(p.WindowNS)/1e9, p.Read.Stale+p.Write.Stale, float64(p.BlindNS)/1e9)
+		t.Logf("idle %.3f s, device time %.3f s, window %.3f s, lost %d, unobserved %.3f s", float64(p.IdleNS)/1e9,
+			(p.Read.D2C()+p.Write.D2C())/1e9, float64(p.WindowNS)/1e9, p.Read.Stale+p.Write.Stale, float64(p.UnobservedNS)/1e9)
 		return p.IdleKnown && math.Abs(seen/float64(p.WindowNS)-1) < 0.1
 	}
 	for range 3 { // other programs use the disk too

@@ -14,27 +14,27 @@ import (
 	"kvbench/tracing/bpf"
 )
 
-// kernelProbes are programs of package bpf in the kernel. Nothing is pinned: they vanish with this process, however it
+// kernelPrograms are programs of package bpf in the kernel. Nothing is pinned: they vanish with this process, however it
 // ends.
-type kernelProbes struct {
+type kernelPrograms struct {
 	coll      *ebpf.Collection
 	files     *ebpf.Collection // the file layer's programs, nil without; their maps are those of coll
 	links     []link.Link
 	file      Attach
 	notBetter []string
 	opened    uint64
-	epoch     uint32 // of the gauge: see bpf/books.h
+	epoch     uint32 // of the gauge: see bpf/counters.h
 	openEpoch uint32 // the one in which the window opened
 }
 
-var _ probes = (*kernelProbes)(nil)
+var _ programs = (*kernelPrograms)(nil)
 
-func (k *kernelProbes) describe() (file Attach, notBetter []string) { return k.file, k.notBetter }
+func (k *kernelPrograms) describe() (file Attach, notBetter []string) { return k.file, k.notBetter }
 
-// The two books: what is outside of the window goes where nobody looks.
+// Each counter exists twice: what is outside of the window goes where nobody looks.
 const (
-	booksOutside = 0
-	booksInside  = 1
+	outside = 0
+	inside  = 1
 )
 
 // control mirrors the variable of bpf/block.h.
@@ -45,7 +45,7 @@ type control struct {
 	Pad    [112]byte
 }
 
-func (k *kernelProbes) open() error {
+func (k *kernelPrograms) open() error {
 	if err := k.clear(); err != nil {
 		return err
 	}
@@ -54,21 +54,21 @@ func (k *kernelProbes) open() error {
 		return err
 	}
 	k.opened, k.openEpoch = monotonic(), k.epoch
-	return errors.Join(set(&control{Opened: k.opened, Epoch: k.epoch}), set(&control{Opened: k.opened, Window: booksInside, Epoch: k.epoch}))
+	return errors.Join(set(&control{Opened: k.opened, Epoch: k.epoch}), set(&control{Opened: k.opened, Window: inside, Epoch: k.epoch}))
 }
 
-func (k *kernelProbes) shut() error {
-	return k.coll.Variables[bpf.TraceVarControl].Set(&control{Opened: k.opened, Window: booksOutside, Epoch: k.openEpoch})
+func (k *kernelPrograms) shut() error {
+	return k.coll.Variables[bpf.TraceVarControl].Set(&control{Opened: k.opened, Window: outside, Epoch: k.openEpoch})
 }
 
-func (k *kernelProbes) clear() error {
+func (k *kernelPrograms) clear() error {
 	cpus := ebpf.MustPossibleCPU()
 	for dir := range uint32(2) {
-		if err := k.coll.Maps[bpf.TraceMapLanes].Put(booksInside*2+dir, make([]bpf.TraceLane, cpus)); err != nil {
+		if err := k.coll.Maps[bpf.TraceMapDirections].Put(inside*2+dir, make([]bpf.TraceDirection, cpus)); err != nil {
 			return fmt.Errorf("clear the histograms: %w", err)
 		}
 	}
-	if err := k.coll.Maps[bpf.TraceMapRests].Put(uint32(booksInside), make([]bpf.TraceRest, cpus)); err != nil {
+	if err := k.coll.Maps[bpf.TraceMapOtherCounts].Put(uint32(inside), make([]bpf.TraceOther, cpus)); err != nil {
 		return fmt.Errorf("clear the counters: %w", err)
 	}
 	return k.clearCalls()
@@ -86,7 +86,7 @@ type line128 struct {
 	Pad   [120]byte
 }
 
-func (k *kernelProbes) edge() (edge, error) {
+func (k *kernelPrograms) edge() (edge, error) {
 	var g [2]line128
 	var idle, first line128
 	v := k.coll.Variables
@@ -94,27 +94,27 @@ func (k *kernelProbes) edge() (edge, error) {
 	return edge{now: monotonic(), inFlight: [2]int64{int64(g[0].Value), int64(g[1].Value)}, idle: idle.Value, first: first.Value}, err
 }
 
-func (k *kernelProbes) read() (n counts, err error) {
-	for dir := range n.lanes {
-		var perCPU []bpf.TraceLane
-		if err := k.coll.Maps[bpf.TraceMapLanes].Lookup(uint32(booksInside*2+dir), &perCPU); err != nil {
+func (k *kernelPrograms) read() (n counts, err error) {
+	for dir := range n.directions {
+		var perCPU []bpf.TraceDirection
+		if err := k.coll.Maps[bpf.TraceMapDirections].Lookup(uint32(inside*2+dir), &perCPU); err != nil {
 			return n, err
 		}
 		for i := range perCPU {
-			n.lanes[dir].add(&perCPU[i])
+			n.directions[dir].add(&perCPU[i])
 		}
 	}
-	var perCPU []bpf.TraceRest
-	if err := k.coll.Maps[bpf.TraceMapRests].Lookup(uint32(booksInside), &perCPU); err != nil {
+	var perCPU []bpf.TraceOther
+	if err := k.coll.Maps[bpf.TraceMapOtherCounts].Lookup(uint32(inside), &perCPU); err != nil {
 		return n, err
 	}
 	for i := range perCPU {
-		n.rest.add(&perCPU[i])
+		n.other.add(&perCPU[i])
 	}
 	return n, k.readCalls(&n)
 }
 
-func (k *kernelProbes) missed() (n int64) {
+func (k *kernelPrograms) missed() (n int64) {
 	for _, p := range k.programs() {
 		if s, err := p.Stats(); err == nil { // since Linux 5.12; before, nothing is known of them
 			n += int64(s.RecursionMisses)
@@ -123,7 +123,7 @@ func (k *kernelProbes) missed() (n int64) {
 	return n
 }
 
-func (k *kernelProbes) programs() map[string]*ebpf.Program {
+func (k *kernelPrograms) programs() map[string]*ebpf.Program {
 	all := maps.Clone(k.coll.Programs)
 	if k.files != nil {
 		maps.Copy(all, k.files.Programs)
@@ -132,7 +132,7 @@ func (k *kernelProbes) programs() map[string]*ebpf.Program {
 }
 
 // close detaches in the reverse order of attaching and frees the maps.
-func (k *kernelProbes) close() error {
+func (k *kernelPrograms) close() error {
 	var errs []error
 	for i := len(k.links) - 1; i >= 0; i-- {
 		errs = append(errs, k.links[i].Close())
@@ -144,7 +144,7 @@ func (k *kernelProbes) close() error {
 	return errors.Join(errs...)
 }
 
-func (l *laneCounts) add(from *bpf.TraceLane) {
+func (l *directionCounts) add(from *bpf.TraceDirection) {
 	l.requests += from.Requests
 	l.bytes += from.Bytes
 	l.issued += from.Issued
@@ -157,7 +157,7 @@ func (l *laneCounts) add(from *bpf.TraceLane) {
 	l.foreignRequests += from.ForeignRequests
 	l.foreignBytes += from.ForeignBytes
 	l.stale += from.Stale
-	l.blindNS += from.BlindNs
+	l.unobservedNS += from.UnobservedNs
 	addInto(l.d2c[:], from.D2c[:])
 	addInto(l.q2d[:], from.Q2d[:])
 	addInto(l.size[:], from.Size[:])
@@ -166,7 +166,7 @@ func (l *laneCounts) add(from *bpf.TraceLane) {
 	addInto(l.lba[:], from.Lba[:])
 }
 
-func (r *restCounts) add(from *bpf.TraceRest) {
+func (r *otherCounts) add(from *bpf.TraceOther) {
 	r.flushes += from.Flushes
 	r.flushNS += from.FlushNs
 	r.flushWaits += from.FlushWaits

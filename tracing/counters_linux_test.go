@@ -18,7 +18,7 @@ import (
 // ledger are the block layer's programs in the kernel, attached to nothing: events come from the test alone. Requests are
 // addresses at which there is nothing, so that each is a read of no bytes.
 type ledger struct {
-	*kernelProbes
+	*kernelPrograms
 	t testing.TB
 }
 
@@ -46,7 +46,7 @@ func detached(t testing.TB, values map[string]any) *ebpf.Collection {
 
 func newLedger(t testing.TB) ledger {
 	coll := detached(t, map[string]any{bpf.TraceVarHaveStart: uint32(1)})
-	l := ledger{kernelProbes: &kernelProbes{coll: coll}, t: t}
+	l := ledger{kernelPrograms: &kernelPrograms{coll: coll}, t: t}
 	require.NoError(t, l.open())
 	return l
 }
@@ -60,19 +60,19 @@ func (l ledger) events(rq uint64, names ...string) {
 	}
 }
 
-func (l ledger) counts() (laneCounts, restCounts, int64) {
+func (l ledger) counts() (directionCounts, otherCounts, int64) {
 	l.t.Helper()
 	n, err := l.read()
 	require.NoError(l.t, err)
 	e, err := l.edge()
 	require.NoError(l.t, err)
-	return n.lanes[dirRead], n.rest, e.inFlight[dirRead]
+	return n.directions[dirRead], n.other, e.inFlight[dirRead]
 }
 
-// TestBooksInTheKernel drives the programs through what a device and a scheduler can do to a request, and what happens
+// TestCountersInTheKernel drives the programs through what a device and a scheduler can do to a request, and what happens
 // when the kernel does not show an event.
-func TestBooksInTheKernel(t *testing.T) {
-	const rq, other = 0x1000, 0x2000
+func TestCountersInTheKernel(t *testing.T) {
+	const rq, another = 0x1000, 0x2000
 	for _, c := range []struct {
 		name   string
 		events []string
@@ -97,11 +97,11 @@ func TestBooksInTheKernel(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			l := newLedger(t)
 			l.events(rq, c.events...)
-			lane, rest, inFlight := l.counts()
-			assert.Equal(t, [4]uint64{c.requests, c.issued, c.requeued, c.stale}, [4]uint64{lane.requests, lane.issued, lane.requeued, lane.stale})
-			assert.Equal(t, [2]uint64{c.merged, c.orphaned}, [2]uint64{rest.merged, rest.orphaned})
+			reads, other, inFlight := l.counts()
+			assert.Equal(t, [4]uint64{c.requests, c.issued, c.requeued, c.stale}, [4]uint64{reads.requests, reads.issued, reads.requeued, reads.stale})
+			assert.Equal(t, [2]uint64{c.merged, c.orphaned}, [2]uint64{other.merged, other.orphaned})
 			assert.Equal(t, c.inFlight, inFlight)
-			l.events(other, "start", "issue", "complete")
+			l.events(another, "start", "issue", "complete")
 			after, _, inFlight := l.counts()
 			assert.Equal(t, c.requests+1, after.requests, "others are not concerned")
 			assert.Equal(t, c.inFlight, inFlight)
@@ -109,37 +109,37 @@ func TestBooksInTheKernel(t *testing.T) {
 	}
 }
 
-// TestStrandedRequests expects a request in flight, whose completion never came, to be found at the end of the window.
-func TestStrandedRequests(t *testing.T) {
+// TestRequestsLostInFlight expects a request in flight, whose completion never came, to be found at the end of the window.
+func TestRequestsLostInFlight(t *testing.T) {
 	l := newLedger(t)
 	l.events(0x1000, "start", "issue")
 	l.events(0x2000, "start", "issue", "complete")
 	l.events(0x3000, "start", "issue", "requeue")
-	s, err := l.stranded(monotonic())
+	s, err := l.lostInFlight(monotonic())
 	require.NoError(t, err)
 	assert.Equal(t, [2]int64{1, 0}, s.counted)
-	assert.Positive(t, s.blind)
-	s, err = l.stranded(l.opened)
+	assert.Positive(t, s.unobserved)
+	s, err = l.lostInFlight(l.opened)
 	require.NoError(t, err)
 	assert.Zero(t, s, "not yet")
 }
 
-// TestHealedGauge loses a completion and expects gaps to be seen again once that was found, and the books to balance
+// TestRecoveredGauge loses a completion and expects gaps to be seen again once that was found, and the counters to balance
 // whether the request's address comes back or not.
-func TestHealedGauge(t *testing.T) {
+func TestRecoveredGauge(t *testing.T) {
 	l := newLedger(t)
-	since, err := l.heal(monotonic())
+	since, err := l.recoverLost(monotonic())
 	require.NoError(t, err)
-	assert.Zero(t, since, "nothing to heal")
+	assert.Zero(t, since, "nothing to recover")
 	l.events(0x1000, "start", "issue")
 	l.events(0x2000, "start", "issue")
 	l.events(0x3000, "start", "issue", "complete")
-	_, rest, inFlight := l.counts()
+	_, other, inFlight := l.counts()
 	assert.EqualValues(t, 2, inFlight)
-	assert.Zero(t, rest.gaps)
+	assert.Zero(t, other.gaps)
 
 	before := monotonic()
-	since, err = l.heal(before)
+	since, err = l.recoverLost(before)
 	require.NoError(t, err)
 	assert.Greater(t, since, l.opened)
 	assert.Less(t, since, before)
@@ -147,26 +147,26 @@ func TestHealedGauge(t *testing.T) {
 	assert.Zero(t, inFlight)
 	l.events(0x4000, "start", "issue", "complete")
 	l.events(0x5000, "start", "issue", "complete")
-	lane, rest, inFlight := l.counts()
-	assert.EqualValues(t, 2, rest.gaps, "since it was healed, and between the last two")
+	reads, other, inFlight := l.counts()
+	assert.EqualValues(t, 2, other.gaps, "since it was recovered, and between the last two")
 	assert.Zero(t, inFlight)
-	assert.Zero(t, lane.stale)
+	assert.Zero(t, reads.stale)
 
 	l.events(0x1000, "start", "issue", "complete") // its address comes back
-	lane, _, inFlight = l.counts()
-	s, err := l.stranded(monotonic())
+	reads, _, inFlight = l.counts()
+	s, err := l.lostInFlight(monotonic())
 	require.NoError(t, err)
-	assert.EqualValues(t, 1, lane.stale)
-	assert.Zero(t, lane.blindNS, "that time is the healer's")
-	assert.Equal(t, stranded{healed: [2]int64{1, 0}}, s)
+	assert.EqualValues(t, 1, reads.stale)
+	assert.Zero(t, reads.unobservedNS, "who recovers them knows that time")
+	assert.Equal(t, lostInFlight{recovered: [2]int64{1, 0}}, s)
 	assert.Zero(t, inFlight)
-	assert.Equal(t, lane.issued, lane.requests+lane.stale+uint64(s.healed[dirRead]))
+	assert.Equal(t, reads.issued, reads.requests+reads.stale+uint64(s.recovered[dirRead]))
 
 	require.NoError(t, l.open())
 	l.events(0x2000, "start", "issue", "complete")
-	lane, _, _ = l.counts()
-	assert.Zero(t, lane.stale, "lost and healed before this window")
-	s, err = l.stranded(monotonic())
+	reads, _, _ = l.counts()
+	assert.Zero(t, reads.stale, "lost and recovered before this window")
+	s, err = l.lostInFlight(monotonic())
 	require.NoError(t, err)
 	assert.Zero(t, s)
 }
@@ -180,13 +180,13 @@ func TestNoRoomForRequests(t *testing.T) {
 	for i := range uint64(room) + more {
 		l.events(0x1000+i*8, "start")
 	}
-	_, rest, _ := l.counts()
-	assert.EqualValues(t, more, rest.full)
+	_, other, _ := l.counts()
+	assert.EqualValues(t, more, other.full)
 	l.events(0x1000, "issue", "complete")
-	lane, _, _ := l.counts()
-	assert.EqualValues(t, 1, lane.requests)
+	reads, _, _ := l.counts()
+	assert.EqualValues(t, 1, reads.requests)
 	l.events(0x1000, "start", "issue", "complete")
-	lane, rest, _ = l.counts()
-	assert.EqualValues(t, 2, lane.requests, "there is room again")
-	assert.EqualValues(t, more, rest.full)
+	reads, other, _ = l.counts()
+	assert.EqualValues(t, 2, reads.requests, "there is room again")
+	assert.EqualValues(t, more, other.full)
 }

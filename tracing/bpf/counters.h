@@ -1,4 +1,4 @@
-// What the block layer's programs keep: one entry per living request, and the books of a window.
+// What the block layer's programs keep: one entry per living request, and the counters of a window.
 #pragma once
 #include "histogram.h"
 
@@ -11,7 +11,7 @@ struct entry {
 	u32 bytes;
 	u32 depth; // requests of its direction in flight at its dispatch, itself included
 	u8 op;
-	u8 own;     // of the watched processes
+	u8 watched; // of the watched processes
 	u8 counted; // in the gauge
 	u8 pad;
 	u32 epoch; // of the gauge it is counted in
@@ -24,8 +24,8 @@ struct {
 	__type(value, struct entry);
 } live SEC(".maps");
 
-// lane is one direction of one window on one CPU; a per-CPU value may not exceed 32 KiB.
-struct lane {
+// direction is one direction of one window on one CPU; a per-CPU value may not exceed 32 KiB.
+struct direction {
 	u64 requests;
 	u64 bytes;
 	u64 issued;
@@ -38,7 +38,7 @@ struct lane {
 	u64 foreign_requests; // of other processes, as far as that is known
 	u64 foreign_bytes;
 	u64 stale; // completions that no program saw, found when the address came back
-	u64 blind_ns; // Σ time that they counted as in flight, where that was found here
+	u64 unobserved_ns; // Σ time that they counted as in flight, where that was found here
 	u64 d2c[BUCKETS];
 	u64 q2d[BUCKETS];
 	u64 size[BUCKETS];
@@ -53,11 +53,11 @@ struct {
 	__uint(type, MAP_PERCPU_ARRAY);
 	__uint(max_entries, WINDOWS * 2); // window * 2 + direction
 	__type(key, u32);
-	__type(value, struct lane);
-} lanes SEC(".maps");
+	__type(value, struct direction);
+} directions SEC(".maps");
 
-// rest is what has no direction.
-struct rest {
+// other is what has no direction.
+struct other {
 	u64 flushes; // flush requests at the device
 	u64 flush_ns;
 	u64 flush_waits; // requests that asked for a flush and moved no data: one per fsync
@@ -84,8 +84,8 @@ struct {
 	__uint(type, MAP_PERCPU_ARRAY);
 	__uint(max_entries, WINDOWS);
 	__type(key, u32);
-	__type(value, struct rest);
-} rests SEC(".maps");
+	__type(value, struct other);
+} other_counts SEC(".maps");
 
 // Set before loading, constant afterwards: the verifier removes branches that cannot be taken.
 #define MAX_DEVICES 16
@@ -98,7 +98,7 @@ const volatile struct {
 } device[MAX_DEVICES] = {};
 const volatile u32 old_arguments = 0; // (q, rq) instead of (rq): before Linux 5.11, and 5.10 before 5.10.137
 const volatile u32 have_start = 0;    // block_io_start exists: since Linux 6.5
-const volatile u32 only_own = 0;      // leave requests of other processes out of the histograms
+const volatile u32 only_watched = 0;      // leave requests of other processes out of the histograms
 const volatile u64 lba_sectors = 20971520; // sectors per bucket: 10 GiB
 
 // Each on a cache line of its own: the first is read all the time, the others are written all the time.
@@ -158,15 +158,15 @@ INLINE s64 *gauge_of(u32 at, u32 dir)
 }
 INLINE s64 in_flight(u32 dir) { return *(volatile s64 *)gauge_of(epoch_now(), dir); }
 
-INLINE struct lane *lane_of(u32 dir)
+INLINE struct direction *direction_of(u32 dir)
 {
 	u32 key = window() * 2 + (dir & 1);
-	return bpf_map_lookup_elem(&lanes, &key);
+	return bpf_map_lookup_elem(&directions, &key);
 }
 
-INLINE struct rest *rest_now(void)
+INLINE struct other *other_now(void)
 {
 	u32 key = window();
-	return bpf_map_lookup_elem(&rests, &key);
+	return bpf_map_lookup_elem(&other_counts, &key);
 }
 
