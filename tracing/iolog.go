@@ -16,8 +16,8 @@ import (
 // IOTraceHeader is the first line of an I/O trace.
 const IOTraceHeader = "Timestamp,Operation,Object_Size_Bytes,Tier,Key,Phase"
 
-// ioTraceOrigin is the timestamp of a trace's beginning in seconds: a fixed moment, so that nothing of the machine and of
-// the day stands in the file.
+// ioTraceOrigin is the timestamp of a trace's beginning in seconds: a fixed moment, so that nothing
+// of the machine and of the day stands in the file.
 const ioTraceOrigin = 1_700_000_000
 
 // IOTraceRow is one operation of an I/O trace.
@@ -30,8 +30,8 @@ type IOTraceRow struct {
 	Phase     string // Prefill, Decode or Evict
 }
 
-// IOTraceWriter writes an I/O trace as CSV. Rows go out as they come, equal rows give equal bytes. It is not safe for
-// concurrent use.
+// IOTraceWriter writes an I/O trace as CSV. Rows go out as they come, equal rows give equal bytes.
+// It is not safe for concurrent use.
 type IOTraceWriter struct {
 	out    io.Writer
 	closer []io.Closer
@@ -58,8 +58,9 @@ func NewIOTraceWriter(w io.Writer) *IOTraceWriter {
 	return t
 }
 
-// CreateIOTrace begins a trace in a file; a name that ends in .zst makes it compressed. A regular file gets its name only
-// when Close succeeds, so that a broken run does not leave what looks like a trace.
+// CreateIOTrace begins a trace in a file; a name that ends in .zst makes it compressed. A regular
+// file gets its name only when Close succeeds, so that a broken run does not leave what looks like
+// a trace.
 func CreateIOTrace(path string) (*IOTraceWriter, error) {
 	name, temporary := path, path+".partial"
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
@@ -159,7 +160,8 @@ func (t *IOTraceWriter) flush() {
 // Rows is the number of operations so far.
 func (t *IOTraceWriter) Rows() int64 { return t.rows }
 
-// Close writes what is left. With commit false, or after an error, no file is left of one that CreateIOTrace began.
+// Close writes what is left. With commit false, or after an error, no file is left of one that
+// CreateIOTrace began.
 func (t *IOTraceWriter) Close(commit bool) error {
 	t.flush()
 	errs := []error{t.err}

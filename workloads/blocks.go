@@ -1,11 +1,12 @@
 package workloads
 
-// Blocks are how engines that page their cache keep it: a fixed number of tokens each, addressed by their content and all
-// that comes before it, so that requests with equal beginnings share blocks.
+// Blocks are how engines that page their cache keep it: a fixed number of tokens each, addressed by
+// their content and all that comes before it, so that requests with equal beginnings share blocks.
 
-// NewBlockTrace returns a load of block traces, checked like those of NewAzure: Mooncake's JSON lines, or sessions of agents
-// as JSON documents, told apart by what is in each file. Requests have Blocks instead of an entry of their own; a row without
-// generated tokens is a request like others. The ids of one file, of a session of one file, are a scope of their own.
+// NewBlockTrace returns a load of block traces, checked like those of NewAzure: Mooncake's JSON
+// lines, or sessions of agents as JSON documents, told apart by what is in each file. Requests have
+// Blocks instead of an entry of their own; a row without generated tokens is a request like others.
+// The ids of one file, of a session of one file, are a scope of their own.
 func NewBlockTrace(cfg TraceConfig) (*Trace, error) {
 	if cfg.Name == "" {
 		cfg.Name = "block"

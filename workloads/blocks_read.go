@@ -15,7 +15,8 @@ import (
 // maxBlockLine is the longest line of a block trace: a request of a hundred thousand ids.
 const maxBlockLine = 1 << 20
 
-// Blocks is the format of block traces: Mooncake's JSON lines, or sessions of agents; size is the block size of files that do not tell theirs, 0 means 512.
+// Blocks is the format of block traces: Mooncake's JSON lines, or sessions of agents; size is the
+// block size of files that do not tell theirs, 0 means 512.
 func Blocks(size int) Format {
 	if size < 1 {
 		size = blockTokens
@@ -126,8 +127,8 @@ func (r *Row) finish(seconds float64) error {
 	return nil
 }
 
-// BlockSizes returns the different sizes of blocks in block traces, in tokens, smallest first, judging each file by its
-// first usable row.
+// BlockSizes returns the different sizes of blocks in block traces, in tokens, smallest first,
+// judging each file by its first usable row.
 func BlockSizes(paths []string) ([]int, error) {
 	var sizes []int
 	for _, path := range paths {
@@ -172,8 +173,8 @@ var (
 	errNoBlocks   = errors.New("no block ids")
 )
 
-// checkBlocks refuses rows that no paged cache can have made. Fewer ids than blocks are fine: engines that keep whole blocks
-// only leave the rest of the last one out.
+// checkBlocks refuses rows that no paged cache can have made. Fewer ids than blocks are fine:
+// engines that keep whole blocks only leave the rest of the last one out.
 func checkBlocks(r *Row) error {
 	switch n := len(r.Blocks); {
 	case n == 0:

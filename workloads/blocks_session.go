@@ -6,8 +6,9 @@ import (
 	"io"
 )
 
-// sessionRows reads sessions of agents: one JSON document each, or several in one file. Keys may come in any order as long
-// as block_size stands before requests, because requests are read one by one.
+// sessionRows reads sessions of agents: one JSON document each, or several in one file. Keys may
+// come in any order as long as block_size stands before requests, because requests are read one by
+// one.
 type sessionRows struct {
 	*document
 	base string // name of the file

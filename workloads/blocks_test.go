@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// blockCounts counts what a cache without bounds would find, from the requests alone and as the trace says.
+// blockCounts counts what a cache without bounds would find, from the requests alone and as the
+// trace says.
 type blockCounts struct{ asked, distinct, hits, ideal int }
 
 func countBlocks(rs []*Request) (c blockCounts) {

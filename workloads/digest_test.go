@@ -30,7 +30,8 @@ func (a *agenda) Pop() any {
 	return last
 }
 
-// simulate serves a source with workers under virtual time until stop says so or the source is exhausted.
+// simulate serves a source with workers under virtual time until stop says so or the source is
+// exhausted.
 func simulate(s Source, workers int, service func(*Request) time.Duration, stop func(now time.Duration, r *Request) bool) {
 	var events agenda
 	now, idle := time.Duration(0), workers

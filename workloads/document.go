@@ -7,20 +7,22 @@ import (
 	"io"
 )
 
-// document is a JSON file that is read value by value: memory is bounded by the largest value, and that by maxValue.
+// document is a JSON file that is read value by value: memory is bounded by the largest value, and
+// that by maxValue.
 type document struct {
 	text *textFile
 	in   *boundedReader
 	dec  *json.Decoder
 }
 
-// maxValue bounds one value of a document. Real ones, a request or a conversation, are a thousand times smaller.
+// maxValue bounds one value of a document. Real ones, a request or a conversation, are a thousand
+// times smaller.
 const maxValue = 64 << 20
 
 var errLargeValue = errors.New("a value of more than 64 MiB")
 
-// boundedReader lets one value take so much of a file and no more, and keeps why the file could not be read: the decoder
-// reports that and what is wrong with the text alike.
+// boundedReader lets one value take so much of a file and no more, and keeps why the file could not
+// be read: the decoder reports that and what is wrong with the text alike.
 type boundedReader struct {
 	from io.Reader
 	left int64
@@ -93,8 +95,8 @@ func (d *document) skip() error {
 	}
 }
 
-// broken turns what is wrong with the text into one malformed row: nothing behind it can be read. A file that cannot be read
-// is an error.
+// broken turns what is wrong with the text into one malformed row: nothing behind it can be read. A
+// file that cannot be read is an error.
 func (d *document) broken(err error) error {
 	if d.in.err != nil {
 		return fmt.Errorf("read trace %s in line %d: %w", d.text.path, d.Line(), err)
@@ -102,8 +104,8 @@ func (d *document) broken(err error) error {
 	return malformed("the rest of the file is lost: %w", err)
 }
 
-// Line is the line that the decoder has reached, from 1. It is asked for malformed rows only, so that counting means to read
-// the file once more instead of watching every byte pass.
+// Line is the line that the decoder has reached, from 1. It is asked for malformed rows only, so
+// that counting means to read the file once more instead of watching every byte pass.
 func (d *document) Line() int {
 	again, err := openText(d.text.path, 64<<10)
 	if err != nil {

@@ -5,12 +5,14 @@ import (
 	"math/bits"
 )
 
-// Draws are stateless: the n-th draw of a user for a purpose is a hash of (seed, user, purpose, n). Nobody's draw can shift
-// somebody else's, whatever the timing and the number of cores, and any request can be made again without its predecessors.
+// Draws are stateless: the n-th draw of a user for a purpose is a hash of (seed, user, purpose, n).
+// Nobody's draw can shift somebody else's, whatever the timing and the number of cores, and any
+// request can be made again without its predecessors.
 //
-// A stream is SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014): the
-// n-th output is the finaliser of key + n times the golden gamma, which can be computed directly for any n. The finaliser's
-// constants are David Stafford's variant 13, as in Java's SplittableRandom. It passes BigCrush.
+// A stream is SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom Number
+// Generators", OOPSLA 2014): the n-th output is the finaliser of key + n times the golden gamma,
+// which can be computed directly for any n. The finaliser's constants are David Stafford's variant
+// 13, as in Java's SplittableRandom. It passes BigCrush.
 
 // draw is the purpose of a draw. The numbers are part of what a seed means: append, never reorder.
 type draw uint64
@@ -66,14 +68,15 @@ func (u userStream) unit(d draw, n int64) float64 {
 	return float64(u.bits(d, n)>>11) * 0x1p-53
 }
 
-// between returns the n-th draw as an integer in [low, high]. Taking the upper half of the product (D. Lemire, 2019) without
-// rejection leaves a bias below span / 2^64, which nothing here can see.
+// between returns the n-th draw as an integer in [low, high]. Taking the upper half of the product
+// (D. Lemire, 2019) without rejection leaves a bias below span / 2^64, which nothing here can see.
 func (u userStream) between(d draw, n int64, low, high int) int {
 	upper, _ := bits.Mul64(u.bits(d, n), uint64(high-low)+1)
 	return low + int(upper)
 }
 
-// uniform returns the n-th draw as a number in [low, high). No fused multiply-add: see mersenne.uniform.
+// uniform returns the n-th draw as a number in [low, high). No fused multiply-add: see
+// mersenne.uniform.
 func (u userStream) uniform(d draw, n int64, low, high float64) float64 {
 	return low + float64((high-low)*u.unit(d, n))
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestSplitMix compares with the first outputs of SplitMix64 seeded with 1234567, as published with the reference
-// implementation of its author (prng.di.unimi.it/splitmix64.c) and in other languages' test suites.
+// TestSplitMix compares with the first outputs of SplitMix64 seeded with 1234567, as published with
+// the reference implementation of its author (prng.di.unimi.it/splitmix64.c) and in other
+// languages' test suites.
 func TestSplitMix(t *testing.T) {
 	key, state := uint64(1234567), uint64(0)
 	for n, want := range []uint64{6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821} {
@@ -17,7 +18,8 @@ func TestSplitMix(t *testing.T) {
 	}
 }
 
-// TestStreamsDiffer: neighbours in seed, user, purpose and n draw differently, and one draw in 2^64 is worth a name.
+// TestStreamsDiffer: neighbours in seed, user, purpose and n draw differently, and one draw in 2^64
+// is worth a name.
 func TestStreamsDiffer(t *testing.T) {
 	seen := map[uint64]bool{}
 	for seed := range uint64(8) {
@@ -45,8 +47,9 @@ func chiSquare(counts []int) float64 {
 	return sum
 }
 
-// TestUniformity counts draws along each axis of the stream: over n, over users and over seeds. With 15 degrees of freedom a
-// fair generator exceeds 37.7 once in a thousand; seeds are fixed, so the test cannot flicker.
+// TestUniformity counts draws along each axis of the stream: over n, over users and over seeds.
+// With 15 degrees of freedom a fair generator exceeds 37.7 once in a thousand; seeds are fixed, so
+// the test cannot flicker.
 func TestUniformity(t *testing.T) {
 	const buckets, draws = 16, 16000
 	axes := map[string]func(i int) float64{

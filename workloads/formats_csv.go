@@ -15,13 +15,13 @@ type Columns struct {
 	Kind     string   // what has them, "an I/O trace"
 	Names    []string // compared without regard to case
 	Required int      // the first so many; the others may be missing
-	// Places returns where the columns of a file without a header stand, -1 for none, by the number of fields of its first
-	// row; nil: in the order of Names.
+	// Places returns where the columns of a file without a header stand, -1 for none, by the number
+	// of fields of its first row; nil: in the order of Names.
 	Places func(fields int) []int
 }
 
-// CSV reads comma-separated values field by field. encoding/csv is not used because one stray quote takes the rest of the
-// file there, and a line without end all memory.
+// CSV reads comma-separated values field by field. encoding/csv is not used because one stray quote
+// takes the rest of the file there, and a line without end all memory.
 type CSV struct {
 	*lineReader
 	columns Columns
@@ -39,8 +39,8 @@ func OpenCSV(path string, columns Columns) (*CSV, error) {
 	return &CSV{lineReader: lines, columns: columns, row: make([][]byte, len(columns.Names))}, nil
 }
 
-// Fields returns the fields of the next row in the order of the columns, nil for one that is missing. They are valid until
-// the next call. Its errors are those of Reader.Next.
+// Fields returns the fields of the next row in the order of the columns, nil for one that is
+// missing. They are valid until the next call. Its errors are those of Reader.Next.
 func (c *CSV) Fields() ([][]byte, error) {
 	for {
 		line, err := c.next()
@@ -114,9 +114,9 @@ func (c *CSV) pick() ([][]byte, error) {
 	return c.row, nil
 }
 
-// splitFields cuts a line of comma-separated values into dst. Fields may be quoted, with quotes doubled inside; a field
-// cannot contain a line break, so that one stray quote spoils one row and not the rest of the file. The fields share the
-// bytes of line, which quoted ones overwrite.
+// splitFields cuts a line of comma-separated values into dst. Fields may be quoted, with quotes
+// doubled inside; a field cannot contain a line break, so that one stray quote spoils one row and
+// not the rest of the file. The fields share the bytes of line, which quoted ones overwrite.
 func splitFields(dst [][]byte, line []byte) ([][]byte, error) {
 	for {
 		if len(line) > 0 && line[0] == '"' {

@@ -17,7 +17,8 @@ import (
 // maxZstdWindow bounds what a .zst file may ask of memory (zstd --long=27 needs this much).
 const maxZstdWindow = 128 << 20
 
-// textFile is the text of a file: .gz and .zst are decompressed on the way, and a byte order mark is left out.
+// textFile is the text of a file: .gz and .zst are decompressed on the way, and a byte order mark
+// is left out.
 type textFile struct {
 	*bufio.Reader
 	path   string
@@ -73,15 +74,15 @@ type lineReader struct {
 	number int // of the line last returned, from 1
 }
 
-// openLines opens a file whose lines are at most limit bytes long. Memory stays constant whatever the file holds: a longer
-// line is a malformed row.
+// openLines opens a file whose lines are at most limit bytes long. Memory stays constant whatever
+// the file holds: a longer line is a malformed row.
 func openLines(path string, limit int) (*lineReader, error) {
 	text, err := openText(path, limit)
 	return &lineReader{text: text}, err
 }
 
-// next returns the next line that is not blank, without its end; io.EOF after the last. The bytes are the caller's to change
-// until the next call.
+// next returns the next line that is not blank, without its end; io.EOF after the last. The bytes
+// are the caller's to change until the next call.
 func (l *lineReader) next() ([]byte, error) {
 	for {
 		line, err := l.text.ReadSlice('\n')

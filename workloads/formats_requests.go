@@ -17,8 +17,8 @@ var Azure = Format{Name: "Azure", Open: func(path string) (Reader, error) {
 	})
 }}
 
-// BurstGPT is BurstGPT: Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type; version 3 adds
-// Session ID,Elapsed time.
+// BurstGPT is BurstGPT: Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type;
+// version 3 adds Session ID,Elapsed time.
 var BurstGPT = Format{Name: "BurstGPT", Open: func(path string) (Reader, error) {
 	return openRequests(path, SecondsStamp, Columns{
 		Kind:  "a trace of the BurstGPT format",
@@ -32,7 +32,8 @@ var BurstGPT = Format{Name: "BurstGPT", Open: func(path string) (Reader, error) 
 	})
 }}
 
-// requestRows reads requests from comma-separated values: time, context tokens, generated tokens, and perhaps a session.
+// requestRows reads requests from comma-separated values: time, context tokens, generated tokens,
+// and perhaps a session.
 type requestRows struct {
 	*CSV
 	stamp func(text string) (time.Duration, error)
@@ -104,8 +105,8 @@ func SecondsStamp(text string) (time.Duration, error) {
 	return time.Duration(v * 1e9), nil
 }
 
-// dateStamp reads a date and time, with or without a zone, as the time since 1970. time.Parse takes any number of digits of
-// a fraction where the layout has none.
+// dateStamp reads a date and time, with or without a zone, as the time since 1970. time.Parse takes
+// any number of digits of a fraction where the layout has none.
 func dateStamp(text string) (time.Duration, error) {
 	t, err := time.Parse("2006-01-02 15:04:05", text)
 	if err != nil {

@@ -6,12 +6,14 @@ import (
 	"time"
 )
 
-// Format is a way to record requests. A new one is one file with a Reader, and a Format beside those that are here.
+// Format is a way to record requests. A new one is one file with a Reader, and a Format beside
+// those that are here.
 type Format struct {
 	Name string // in messages
 	// Silent: a row without generated tokens is a request like others, and not a failed one.
 	Silent bool
-	// Open opens a file. A file that cannot be of this format is an error; so far nothing but its start was read.
+	// Open opens a file. A file that cannot be of this format is an error; so far nothing but its
+	// start was read.
 	Open func(path string) (Reader, error)
 }
 
@@ -33,8 +35,8 @@ type Row struct {
 
 // Reader reads the rows of one file, with memory that does not depend on its size.
 type Reader interface {
-	// Next returns the next row. With Malformed that row is lost and those behind it are not; any other error ends the file:
-	// io.EOF, or what makes it unreadable.
+	// Next returns the next row. With Malformed that row is lost and those behind it are not; any
+	// other error ends the file: io.EOF, or what makes it unreadable.
 	Next() (Row, error)
 	Line() int // of the row last returned, from 1
 	Close() error
@@ -55,8 +57,8 @@ func isMalformed(err error) bool {
 	return errors.As(err, &m)
 }
 
-// Tally counts the rows of one file and tells when too many of them are malformed: files of another format are refused, one
-// bad row in a hundred is lived with.
+// Tally counts the rows of one file and tells when too many of them are malformed: files of another
+// format are refused, one bad row in a hundred is lived with.
 type Tally struct {
 	File    string
 	Allow   bool         // any share of malformed rows
@@ -69,8 +71,9 @@ type Tally struct {
 const (
 	// maxRowErrors is how many malformed rows a report names.
 	maxRowErrors = 10
-	// CheckedRows is how many rows of a file must have been read before its share of malformed ones can end it in the
-	// middle; a few bad rows at its start say little. At the end of the file the share is checked anyway.
+	// CheckedRows is how many rows of a file must have been read before its share of malformed ones
+	// can end it in the middle; a few bad rows at its start say little. At the end of the file the
+	// share is checked anyway.
 	CheckedRows = 1000
 )
 

@@ -10,7 +10,8 @@ import (
 // ConversationExtensions are the files that ExpandPaths takes from a directory of conversations.
 func ConversationExtensions() []string { return []string{".json", ".json.gz", ".json.zst"} }
 
-// ShareGPT is the format of recorded conversations: JSON lists of {id, conversations: [{from: human|gpt, value}]}. The questions and answers of a turn have at most that many tokens.
+// ShareGPT is the format of recorded conversations: JSON lists of {id, conversations: [{from:
+// human|gpt, value}]}. The questions and answers of a turn have at most that many tokens.
 func ShareGPT(maxContext, maxGenerate int, counter *Tokenizer) Format {
 	return Format{Name: "ShareGPT", Open: func(path string) (Reader, error) {
 		doc, err := openDocument(path)

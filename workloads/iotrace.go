@@ -29,10 +29,11 @@ type IORow struct {
 	Phase     string // Prefill, Decode or Evict
 }
 
-// IOTrace reads an I/O trace, ours or the Python benchmark's, row by row: Timestamp, Operation, Object_Size_Bytes, Tier, Key
-// and Phase, in the order of a header or in this one. The Python benchmark ends lines with CR LF, stamps them with the time of
-// day in microseconds, writes Read and Write only, and has a fourth phase, Both. Malformed rows are handled as in request
-// traces. .gz and .zst are unpacked on the way. It is not safe for concurrent use.
+// IOTrace reads an I/O trace, ours or the Python benchmark's, row by row: Timestamp, Operation,
+// Object_Size_Bytes, Tier, Key and Phase, in the order of a header or in this one. The Python
+// benchmark ends lines with CR LF, stamps them with the time of day in microseconds, writes Read
+// and Write only, and has a fourth phase, Both. Malformed rows are handled as in request traces.
+// .gz and .zst are unpacked on the way. It is not safe for concurrent use.
 type IOTrace struct {
 	rows   *CSV // nil once closed
 	usable int64
@@ -113,7 +114,8 @@ func (t *IOTrace) Close() error {
 	return err
 }
 
-// end closes the file because of an error, io.EOF as a rule: then it checks what can be checked at the end only.
+// end closes the file because of an error, io.EOF as a rule: then it checks what can be checked at
+// the end only.
 func (t *IOTrace) end(err error) {
 	if errors.Is(err, io.EOF) {
 		t.report.Cycles, err = 1, nil
@@ -173,8 +175,9 @@ func (t *IOTrace) row(fields [][]byte) (row IORow, err error) {
 	return row, nil
 }
 
-// phaseOf returns the phase in our spelling, "" for one that nobody writes. The Python benchmark reads a prefix in the phase of
-// the whole request, which is Both when that prefills and decodes: such a read serves the decode.
+// phaseOf returns the phase in our spelling, "" for one that nobody writes. The Python benchmark
+// reads a prefix in the phase of the whole request, which is Both when that prefills and decodes:
+// such a read serves the decode.
 func phaseOf(text string, op IOOperation) string {
 	for _, phase := range [...]string{"Prefill", "Decode", "Evict"} {
 		if strings.EqualFold(text, phase) {

@@ -28,7 +28,8 @@ func RequestKey(source string, row int64, cycle int) string {
 	return string(b)
 }
 
-// ConversationKey is the key of a turn of a recorded conversation: sg/<conversation>.<cycle>/t<turn>.
+// ConversationKey is the key of a turn of a recorded conversation:
+// sg/<conversation>.<cycle>/t<turn>.
 func ConversationKey(conversation int64, cycle, turn int) string {
 	var space [64]byte
 	b := append(space[:0], "sg/"...)

@@ -67,7 +67,8 @@ func (m Model) BytesPerToken() int64 {
 	return numbers * dtypeBytes[m.dtype()]
 }
 
-// maxBytesPerToken keeps every product with a token count far away from overflow; real models need less than 10 MiB.
+// maxBytesPerToken keeps every product with a token count far away from overflow; real models need
+// less than 10 MiB.
 const maxBytesPerToken = 1 << 30
 
 // Validate reports everything that is wrong with the model in one error, nil if nothing is.
@@ -121,8 +122,8 @@ func (m Model) Validate() error {
 	return errors.Join(problems...)
 }
 
-// tooLarge tells whether a token exceeds maxBytesPerToken. Factors are at most 2^20 each, so that floating point, unlike
-// integers, cannot overflow here.
+// tooLarge tells whether a token exceeds maxBytesPerToken. Factors are at most 2^20 each, so that
+// floating point, unlike integers, cannot overflow here.
 func (m Model) tooLarge() bool {
 	numbers := float64(m.Layers)
 	if m.Attention == MLA {
@@ -172,8 +173,9 @@ func Models() []Model {
 type TPRule string
 
 const (
-	// TPEngine is what inference engines do: KV heads are spread over the ranks as far as they go (a head is never split,
-	// so 1/min(TP, kv_heads) remains), and the latents of MLA are replicated.
+	// TPEngine is what inference engines do: KV heads are spread over the ranks as far as they go
+	// (a head is never split, so 1/min(TP, kv_heads) remains), and the latents of MLA are
+	// replicated.
 	TPEngine TPRule = "engine"
 	// TPMLPerf divides every entry by TP, as MLPerf Storage's KV-cache program does.
 	TPMLPerf TPRule = "mlperf"

@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// FindModel returns the model of that key, looking at extra before the built-in ones, so that a user can redefine a key.
-// A name that ends in .json, or names a file or a directory with a config.json, is read as a Hugging Face configuration.
+// FindModel returns the model of that key, looking at extra before the built-in ones, so that a
+// user can redefine a key. A name that ends in .json, or names a file or a directory with a
+// config.json, is read as a Hugging Face configuration.
 func FindModel(keyOrPath string, extra []Model) (Model, error) {
 	known := append(append([]Model(nil), extra...), Models()...)
 	keys := make([]string, 0, len(known))
@@ -32,7 +33,8 @@ func FindModel(keyOrPath string, extra []Model) (Model, error) {
 		keyOrPath, strings.Join(keys, ", "))
 }
 
-// huggingFace holds the fields of a config.json that matter here. Pointers tell an absent field from a zero.
+// huggingFace holds the fields of a config.json that matter here. Pointers tell an absent field
+// from a zero.
 type huggingFace struct {
 	NameOrPath    string       `json:"_name_or_path"`
 	ModelType     string       `json:"model_type"`
@@ -49,10 +51,12 @@ type huggingFace struct {
 	Text          *huggingFace `json:"text_config"`
 }
 
-// maxModelConfig bounds what is read of a file that claims to be a config.json; real ones have a few KiB.
+// maxModelConfig bounds what is read of a file that claims to be a config.json; real ones have a
+// few KiB.
 const maxModelConfig = 16 << 20
 
-// ReadModelConfig reads a Hugging Face config.json. The dimensions of a multimodal model are those of its text_config.
+// ReadModelConfig reads a Hugging Face config.json. The dimensions of a multimodal model are those
+// of its text_config.
 func ReadModelConfig(path string) (Model, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -131,7 +135,8 @@ func value(p *int) int {
 	return *p
 }
 
-// dtypeOf returns the first dtype that is given, inner configuration first; "auto" leaves the choice to us.
+// dtypeOf returns the first dtype that is given, inner configuration first; "auto" leaves the
+// choice to us.
 func dtypeOf(configs ...huggingFace) string {
 	for _, c := range configs {
 		for _, name := range []string{c.DType, c.TorchDType} {

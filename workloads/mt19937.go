@@ -6,12 +6,12 @@ import (
 	"gonum.org/v1/gonum/mathext/prng"
 )
 
-// mersenne draws what CPython's random.Random draws after random.seed(n) with an integer n. The closed division needs it:
-// its population is defined by that generator.
+// mersenne draws what CPython's random.Random draws after random.seed(n) with an integer n. The
+// closed division needs it: its population is defined by that generator.
 //
-// The generator is MT19937 of M. Matsumoto and T. Nishimura (1998). How an integer becomes a state, and 32 bits a draw, is
-// that of CPython's Modules/_randommodule.c (random_seed, getrandbits) and Lib/random.py (_randbelow, choice, randint,
-// uniform).
+// The generator is MT19937 of M. Matsumoto and T. Nishimura (1998). How an integer becomes a state,
+// and 32 bits a draw, is that of CPython's Modules/_randommodule.c (random_seed, getrandbits) and
+// Lib/random.py (_randbelow, choice, randint, uniform).
 type mersenne struct{ *prng.MT19937 }
 
 // newMersenne returns the generator after random.seed(seed).
@@ -26,7 +26,8 @@ func newMersenne(seed uint64) mersenne {
 	return mersenne{m}
 }
 
-// random is random.random(): 53 bits in [0, 1). All steps are exact, so no compiler can round them otherwise.
+// random is random.random(): 53 bits in [0, 1). All steps are exact, so no compiler can round them
+// otherwise.
 func (m mersenne) random() float64 {
 	a, b := m.Uint32()>>5, m.Uint32()>>6
 	return (float64(a)*67108864 + float64(b)) * (1.0 / 9007199254740992)
@@ -56,8 +57,8 @@ func (m mersenne) randint(low, high int) int {
 	return low + int(m.below(uint64(high-low)+1))
 }
 
-// uniform is random.uniform(low, high). The conversion forbids the fused multiply-add that some processors would use, which
-// rounds once where CPython rounds twice.
+// uniform is random.uniform(low, high). The conversion forbids the fused multiply-add that some
+// processors would use, which rounds once where CPython rounds twice.
 func (m mersenne) uniform(low, high float64) float64 {
 	return low + float64((high-low)*m.random())
 }

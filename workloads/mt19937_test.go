@@ -57,7 +57,8 @@ func TestMersenneFarDraw(t *testing.T) {
 	assert.Equal(t, 0.07291190181420792, last)
 }
 
-// TestGoldenPopulation compares the closed division's users with those of the Python benchmark, float bits included.
+// TestGoldenPopulation compares the closed division's users with those of the Python benchmark,
+// float bits included.
 func TestGoldenPopulation(t *testing.T) {
 	f, err := os.Open(filepath.Join("..", "testdata", "mlperf-users-seed-42-49.csv"))
 	require.NoError(t, err)

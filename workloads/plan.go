@@ -11,8 +11,8 @@ const (
 	WriteIfAbsent               // an existing entry costs nothing
 	ReadOrWrite                 // a missing entry is a miss and is written
 	Reread                      // reads an entry that the request has just read or written, Times times; no lookup
-	// ReadPrefixOrWrite is one of a request's blocks, in order: those up to the first missing one are read, what is missing
-	// is written, and what is there behind it is left alone.
+	// ReadPrefixOrWrite is one of a request's blocks, in order: those up to the first missing one
+	// are read, what is missing is written, and what is there behind it is left alone.
 	ReadPrefixOrWrite
 )
 
@@ -66,8 +66,9 @@ type Planner struct {
 	Batched     bool // re-read the entry during decoding; otherwise it is read once
 }
 
-// Plan appends the operations of a request to dst, in the order in which they run: prefix, history, prefill, retrieval,
-// probe, re-reads. It depends on nothing but the request, and allocates only when dst is too small.
+// Plan appends the operations of a request to dst, in the order in which they run: prefix, history,
+// prefill, retrieval, probe, re-reads. It depends on nothing but the request, and allocates only
+// when dst is too small.
 func (p Planner) Plan(dst []Op, r *Request) []Op {
 	op := func(kind OpKind, purpose Purpose, e Entry, times int) {
 		dst = append(dst, Op{Kind: kind, Purpose: purpose, Key: e.Key, Tokens: e.Tokens, Bytes: p.Sizer.Bytes(e.Tokens), Times: times})

@@ -10,12 +10,13 @@ type User struct {
 	Think             float64 // mean seconds between its requests
 }
 
-// Population draws n users. The seed is the sum of the run's seed and the rank. The profile must be valid.
+// Population draws n users. The seed is the sum of the run's seed and the rank. The profile must be
+// valid.
 //
-// With cpython the users are those that CPython's Mersenne Twister draws from the seed, one user after the other: choice of
-// the template, random for the class, randint, randint, uniform. That list defines the closed division, because its few
-// interactive users decide the result. Otherwise each user is a function of (seed, user), so that a larger population starts
-// with the smaller one.
+// With cpython the users are those that CPython's Mersenne Twister draws from the seed, one user
+// after the other: choice of the template, random for the class, randint, randint, uniform. That
+// list defines the closed division, because its few interactive users decide the result. Otherwise
+// each user is a function of (seed, user), so that a larger population starts with the smaller one.
 func Population(p Profile, seed uint64, n int, cpython bool) []User {
 	users := make([]User, n)
 	if cpython {

@@ -6,24 +6,29 @@ import (
 	"time"
 )
 
-// Template is a kind of user: inclusive ranges of context tokens, generated tokens and think time in seconds.
+// Template is a kind of user: inclusive ranges of context tokens, generated tokens and think time
+// in seconds.
 type Template struct {
 	Name              string
 	Context, Generate [2]int
 	Think             [2]float64
 }
 
-// Profile is everything that a configuration file can say about the behaviour of users. It is plain data.
+// Profile is everything that a configuration file can say about the behaviour of users. It is plain
+// data.
 type Profile struct {
 	Templates []Template
 	QoS       [NumClasses]QoS
-	// InteractiveShare of the users are interactive; those below ResponsiveThreshold of the same draw are responsive.
+	// InteractiveShare of the users are interactive; those below ResponsiveThreshold of the same
+	// draw are responsive.
 	InteractiveShare, ResponsiveThreshold float64
 	// NewConversation is the probability, per turn, that a user starts a new conversation.
 	NewConversation float64
-	// MaxTurns is the longest conversation. A user has one live conversation at a time, so that there are never more than users.
+	// MaxTurns is the longest conversation. A user has one live conversation at a time, so that
+	// there are never more than users.
 	MaxTurns int
-	// SystemPromptShare of the requests start with one of the common system prompts of SystemPromptTokens tokens.
+	// SystemPromptShare of the requests start with one of the common system prompts of
+	// SystemPromptTokens tokens.
 	SystemPromptShare  float64
 	SystemPromptTokens []int
 	// PrefillOnlyTokens and more of context make a request prefill only.
@@ -64,7 +69,8 @@ func DefaultProfile() Profile {
 	}
 }
 
-// MaxContextTokens returns the largest context that a template allows: the largest entry this profile can make.
+// MaxContextTokens returns the largest context that a template allows: the largest entry this
+// profile can make.
 func (p Profile) MaxContextTokens() int {
 	largest := 0
 	for _, t := range p.Templates {
@@ -154,8 +160,8 @@ func (t Template) validate(name string) []error {
 	return problems
 }
 
-// Option is one of the three workloads of MLPerf Storage v3.0. All of them run without generation sleeps and without a
-// gpu tier.
+// Option is one of the three workloads of MLPerf Storage v3.0. All of them run without generation
+// sleeps and without a gpu tier.
 type Option struct {
 	Number              int
 	Name                string

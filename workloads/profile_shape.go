@@ -37,6 +37,6 @@ func (s *shape) prompt(u userStream, n int64) (index, tokens int) {
 	return index, s.promptTokens[index]
 }
 
-// ownTokens returns the length of the entry that the request writes: its context without the prefix, which has an entry of
-// its own, but never nothing.
+// ownTokens returns the length of the entry that the request writes: its context without the
+// prefix, which has an entry of its own, but never nothing.
 func ownTokens(context, prefix int) int { return max(1, context-prefix) }

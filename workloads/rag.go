@@ -5,7 +5,8 @@ import "time"
 // queryTokens are the tokens generated for a query, inclusive.
 var queryTokens = [2]int{50, 200}
 
-// DrawnCorpus is a Corpus whose documents are drawn: each is a function of the seed and its number. It is safe for concurrent use.
+// DrawnCorpus is a Corpus whose documents are drawn: each is a function of the seed and its number.
+// It is safe for concurrent use.
 type DrawnCorpus struct {
 	profile     RAGProfile
 	documents   int
@@ -33,7 +34,8 @@ func NewCorpus(p RAGProfile, documents int, m Model, sizer Sizer, seed uint64) *
 	return c
 }
 
-// Documents returns how many documents are ingested, and the number of the first that is still there after that.
+// Documents returns how many documents are ingested, and the number of the first that is still
+// there after that.
 func (c *DrawnCorpus) Documents() (n, first int) {
 	if m := c.profile.MaxDocuments; m > 0 && m < c.documents {
 		return c.documents, c.documents - m
@@ -80,7 +82,8 @@ func (c *DrawnCorpus) retrieve(u userStream, n int64, document, chunk draw) []En
 	return got
 }
 
-// pick returns the index at which the weights up to it exceed that share of their sum; never one of weight 0.
+// pick returns the index at which the weights up to it exceed that share of their sum; never one of
+// weight 0.
 func pick(weights []float64, sum, share float64) int {
 	last, at := 0, share*sum
 	for i, w := range weights {
@@ -96,9 +99,10 @@ func pick(weights []float64, sum, share float64) int {
 	return last // rounding
 }
 
-// WithRAG lets the turns of a source retrieve chunks of documents, and lets their users ask queries besides: a query arrives
-// with the turn that it follows, is of its class, and decodes the chunks that it retrieves. Queries come on top of the
-// source's own number of requests; they count as offered from the moment at which their turn is taken.
+// WithRAG lets the turns of a source retrieve chunks of documents, and lets their users ask queries
+// besides: a query arrives with the turn that it follows, is of its class, and decodes the chunks
+// that it retrieves. Queries come on top of the source's own number of requests; they count as
+// offered from the moment at which their turn is taken.
 func WithRAG(src Source, c *DrawnCorpus) Source {
 	if c.documents < 1 {
 		return src

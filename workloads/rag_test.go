@@ -104,7 +104,8 @@ func TestRAGPicksBothEndsOfAWeight(t *testing.T) {
 	assert.Equal(t, 3, pick(w, 8, 0.9), "a sum that lost its last digits")
 }
 
-// A tenth of the turns retrieve and a tenth are followed by a query; nothing else of the turns changes.
+// A tenth of the turns retrieve and a tenth are followed by a query; nothing else of the turns
+// changes.
 func TestUsersRetrieveAndAsk(t *testing.T) {
 	users := func() *Users {
 		p := DefaultProfile()

@@ -34,8 +34,8 @@ type Entry struct {
 	Tokens int
 }
 
-// Request is one question to the model. Whoever takes it owns it, except History: its elements are shared with later
-// requests of the conversation and must not be changed.
+// Request is one question to the model. Whoever takes it owns it, except History: its elements are
+// shared with later requests of the conversation and must not be changed.
 type Request struct {
 	User    int   // -1 in a trace, which has no users
 	Seq     int64 // n-th request of its user (of the trace), from 0
@@ -52,21 +52,23 @@ type Request struct {
 	Own                Entry // its own entry: the context without the prefix, at least one token
 	History            []Entry
 
-	// Retrieved are the chunks of a document that the request reads before it decodes. A Query is nothing but that.
+	// Retrieved are the chunks of a document that the request reads before it decodes. A Query is
+	// nothing but that.
 	Retrieved []Entry
 	Query     bool
 
-	// Blocks make up a request of a block trace, from the first on, which has no Own entry. Of them IdealBlocks would be the
-	// cached prefix in a cache without bounds, -1 if nobody knows.
+	// Blocks make up a request of a block trace, from the first on, which has no Own entry. Of them
+	// IdealBlocks would be the cached prefix in a cache without bounds, -1 if nobody knows.
 	Blocks      []Entry
 	IdealBlocks int
 
-	// Origin belongs to the Source that made the request, which finds its own state by it; nobody else looks at it.
+	// Origin belongs to the Source that made the request, which finds its own state by it; nobody
+	// else looks at it.
 	Origin any
 }
 
-// Class is the quality of service that a request is promised. A larger class is the more urgent one by default; the order
-// in force is that of QoS.Priority.
+// Class is the quality of service that a request is promised. A larger class is the more urgent one
+// by default; the order in force is that of QoS.Priority.
 type Class uint8
 
 // The classes, from patient to urgent.
@@ -87,15 +89,15 @@ func (c Class) String() string {
 	return fmt.Sprintf("class(%d)", uint8(c))
 }
 
-// QoS is the promise made to a class: latencies that 95 %, 99 %, 99.9 % and 99.99 % of its requests must not exceed, and
-// its place in the queue (a larger number goes first).
+// QoS is the promise made to a class: latencies that 95 %, 99 %, 99.9 % and 99.99 % of its requests
+// must not exceed, and its place in the queue (a larger number goes first).
 type QoS struct {
 	P95, P99, P999, P9999 time.Duration
 	Priority              int
 }
 
-// MaxTokens bounds one request. It is a thousand times the largest context window of today's models and keeps products with
-// maxBytesPerToken inside 64 bits.
+// MaxTokens bounds one request. It is a thousand times the largest context window of today's models
+// and keeps products with maxBytesPerToken inside 64 bits.
 const MaxTokens = 1 << 30
 
 // WriteTokens returns the tokens that the request offers to write.

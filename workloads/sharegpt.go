@@ -2,7 +2,8 @@ package workloads
 
 import "errors"
 
-// ShareGPTConfig is what conversations need beside a TraceConfig, whose Speedup has no meaning for them: they have no times.
+// ShareGPTConfig is what conversations need beside a TraceConfig, whose Speedup has no meaning for
+// them: they have no times.
 type ShareGPTConfig struct {
 	// Counter counts tokens; nil means NewTokenizer.
 	Counter *Tokenizer
@@ -10,10 +11,11 @@ type ShareGPTConfig struct {
 	MaxConversations int64
 }
 
-// NewShareGPT returns a load of recorded conversations: JSON lists of {id, conversations: [{from: human|gpt, value}]}. Each
-// question followed by an answer is a turn, which reads the entries of those before; turns follow each other, conversations
-// overlap. Messages without a known role, and questions or answers without their other half, are left out; a conversation
-// without a turn counts as failed. Conversations are told apart by their place in the input, not by their id.
+// NewShareGPT returns a load of recorded conversations: JSON lists of {id, conversations: [{from:
+// human|gpt, value}]}. Each question followed by an answer is a turn, which reads the entries of
+// those before; turns follow each other, conversations overlap. Messages without a known role, and
+// questions or answers without their other half, are left out; a conversation without a turn counts
+// as failed. Conversations are told apart by their place in the input, not by their id.
 func NewShareGPT(cfg TraceConfig, more ShareGPTConfig) (*Trace, error) {
 	if cfg.Start != 0 {
 		return nil, errors.New("ShareGPT conversations have no times, so their replay cannot start at one")

@@ -16,7 +16,8 @@ const (
 	Exhausted              // none will ever come again
 )
 
-// Never is the wake time of a Source that waits for Written or Done, and the arrival of a request that does not exist.
+// Never is the wake time of a Source that waits for Written or Done, and the arrival of a request
+// that does not exist.
 const Never = time.Duration(math.MaxInt64)
 
 // Seconds converts to a Duration, capped as Nanoseconds.
@@ -33,21 +34,24 @@ func Nanoseconds(v float64) time.Duration {
 
 // Source is a load: its requests and the queue of those that have arrived and were not taken.
 //
-// A Source is not safe for concurrent use; the engine holds one mutex around it. It has no goroutines and no clock. All
-// times count from the load's origin. A time that goes back behind an earlier one is taken as the earlier one, because
-// workers read their clocks before they get the mutex; a request's Arrival may therefore lie a moment after the caller's now.
+// A Source is not safe for concurrent use; the engine holds one mutex around it. It has no
+// goroutines and no clock. All times count from the load's origin. A time that goes back behind an
+// earlier one is taken as the earlier one, because workers read their clocks before they get the
+// mutex; a request's Arrival may therefore lie a moment after the caller's now.
 type Source interface {
-	// Take returns the best request to start now: highest priority, then earliest arrival. With Wait there is nothing to
-	// do before wake (Never: before the next Written or Done). Close to the end of a load there may be nothing at wake
-	// either, and the answer is Wait again.
+	// Take returns the best request to start now: highest priority, then earliest arrival. With
+	// Wait there is nothing to do before wake (Never: before the next Written or Done). Close to
+	// the end of a load there may be nothing at wake either, and the answer is Wait again.
 	Take(now time.Duration) (r *Request, st State, wake time.Duration)
-	// Written says that the request's own entry is in the cache, or failed to get there, or that there was none to write.
-	// It is called exactly once per request taken, before Done. The ordered successor may start.
+	// Written says that the request's own entry is in the cache, or failed to get there, or that
+	// there was none to write. It is called exactly once per request taken, before Done. The
+	// ordered successor may start.
 	Written(r *Request)
 	// Done says that the request is complete. In closed-loop the user starts to think.
 	Done(r *Request, now time.Duration)
-	// Account returns the load of each class, indexed by Class, from the origin until the given time. It costs time in
-	// proportion to what arrived since the last call, and none of it is stored.
+	// Account returns the load of each class, indexed by Class, from the origin until the given
+	// time. It costs time in proportion to what arrived since the last call, and none of it is
+	// stored.
 	Account(until time.Duration) []ClassLoad
 }
 
@@ -62,13 +66,14 @@ type ClassLoad struct {
 // Scalable is a Source whose number of users can change while it runs.
 type Scalable interface {
 	Source
-	// SetUsers lets the first n users ask and the others fall silent. A user who leaves takes its waiting requests with it;
-	// what is in flight is finished. One who comes, or comes back, begins with a pause to think.
+	// SetUsers lets the first n users ask and the others fall silent. A user who leaves takes its
+	// waiting requests with it; what is in flight is finished. One who comes, or comes back, begins
+	// with a pause to think.
 	SetUsers(n int, now time.Duration)
 }
 
-// TraceReport says what the files held. Rows are counted in the first cycle only, so that it describes the input and not
-// how often it was replayed.
+// TraceReport says what the files held. Rows are counted in the first cycle only, so that it
+// describes the input and not how often it was replayed.
 type TraceReport struct {
 	Rows      int64 // data rows read, the two following included
 	Failed    int64 // requests without an answer: skipped
@@ -84,7 +89,8 @@ type TraceReport struct {
 
 // Corpus is documents that are in the cache before a load begins. It is safe for concurrent use.
 type Corpus interface {
-	// Documents are numbered from 0; of the n only those from first on are kept, the others are written and removed before.
+	// Documents are numbered from 0; of the n only those from first on are kept, the others are
+	// written and removed before.
 	Documents() (n, first int)
 	// Chunks appends the entries of a document to dst.
 	Chunks(dst []Entry, doc int) []Entry

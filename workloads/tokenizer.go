@@ -16,8 +16,8 @@ const (
 
 // Tokenizer counts the tokens of texts. It is safe for concurrent use.
 //
-// The module of the encoder stays at v0.7.0: up to v0.10.0 later ones split line ends with spaces between them wrongly
-// ("today\n \n" into 31213 198 720 instead of 31213 27907).
+// The module of the encoder stays at v0.7.0: up to v0.10.0 later ones split line ends with spaces
+// between them wrongly ("today\n \n" into 31213 198 720 instead of 31213 27907).
 type Tokenizer struct {
 	name  string
 	bpe   *codec.Codec // nil: estimate
@@ -41,14 +41,15 @@ func NewTokenizer(name string, charsPerToken int) (*Tokenizer, error) {
 // Name is how results call it.
 func (t *Tokenizer) Name() string { return t.name }
 
-// maxRun is the longest run of letters, digits, spaces or marks that is encoded as one piece. Splitting and merging take time
-// with the square of its length; in language none is near as long.
+// maxRun is the longest run of letters, digits, spaces or marks that is encoded as one piece.
+// Splitting and merging take time with the square of its length; in language none is near as long.
 const maxRun = 1 << 10
 
 // longestToken is that of cl100k_base, in bytes: 128 spaces.
 const longestToken = 128
 
-// Count returns the tokens of a text, or limit if there are more. Its time is bounded by what limit tokens take.
+// Count returns the tokens of a text, or limit if there are more. Its time is bounded by what limit
+// tokens take.
 func (t *Tokenizer) Count(text string, limit int) int {
 	if t.bpe == nil {
 		n := utf8.RuneCountInString(text)

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPublishedVectors: token counts of cl100k_base as OpenAI's tiktoken publishes them, in its tests, its documentation
-// and its cookbook.
+// TestPublishedVectors: token counts of cl100k_base as OpenAI's tiktoken publishes them, in its
+// tests, its documentation and its cookbook.
 func TestPublishedVectors(t *testing.T) {
 	counter, err := NewTokenizer(TokenizerCL100K, 0)
 	require.NoError(t, err)
@@ -55,8 +55,8 @@ func TestCharactersAsFallback(t *testing.T) {
 	assert.ErrorContains(t, err, `tokenizer "words" is unknown, must be cl100k or chars`)
 }
 
-// Texts that no language has take no more than their size in time. With its square these would take hours, so that this test
-// needs no clock to fail.
+// Texts that no language has take no more than their size in time. With its square these would take
+// hours, so that this test needs no clock to fail.
 func TestHugeTextsAreCountedInTime(t *testing.T) {
 	counter, err := NewTokenizer(TokenizerCL100K, 0)
 	require.NoError(t, err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -12,11 +13,13 @@ import (
 type TraceConfig struct {
 	Name  string   // in keys; "" = the name of the format
 	Paths []string // files, in order; .gz and .zst are decompressed
-	// Speedup 1 keeps the recorded times, 2 halves them; 0 = as fast as possible: the next row arrives when it is taken.
+	// Speedup 1 keeps the recorded times, 2 halves them; 0 = as fast as possible: the next row
+	// arrives when it is taken.
 	Speedup float64
 	Cycles  int // how often the input is replayed, 0 = without end
-	// Start passes over what was recorded in this time from the first request on: the replay begins there, with what the
-	// trace has next at its distance. Every cycle begins there. Input without times has no Start.
+	// Start passes over what was recorded in this time from the first request on: the replay begins
+	// there, with what the trace has next at its distance. Every cycle begins there. Input without
+	// times has no Start.
 	Start time.Duration
 
 	Rate         float64 // requests per second instead of the recorded times, 0 = none
@@ -30,7 +33,8 @@ type TraceConfig struct {
 	Profile       Profile // must be valid
 	PrefixCaching bool
 	PrefillOnly   bool
-	// MultiTurn lets rows of one session read the entries of those before; off, sessions are ignored.
+	// MultiTurn lets rows of one session read the entries of those before; off, sessions are
+	// ignored.
 	MultiTurn bool
 	// Overtaking lets a turn start before the entry of its predecessor is written.
 	Overtaking bool
@@ -40,8 +44,9 @@ type TraceConfig struct {
 	maxConversations int64 // see ShareGPTConfig
 }
 
-// Trace is the Source of recorded requests: first come, first served, all of class Responsive. Rows are read when they are
-// needed, and a second reader of the same files counts those that have arrived and wait, so that memory is constant.
+// Trace is the Source of recorded requests: first come, first served, all of class Responsive. Rows
+// are read when they are needed, and a second reader of the same files counts those that have
+// arrived and wait, so that memory is constant.
 //
 // Err must be looked at once Take says Exhausted. Close must be called at the end.
 type Trace struct {
@@ -54,7 +59,7 @@ type Trace struct {
 	ideal    *idealCache // of a block trace
 	sessions *sessions
 	cycle    int        // of the rows in sessions
-	parked   []*Request // all turns that wait for a predecessor or were just freed, in order
+	deferred []*Request // all turns that wait for a predecessor or were just freed, in order
 	freed    int        // how many of them may start
 
 	now         time.Duration // latest time that Take saw
@@ -71,11 +76,12 @@ var (
 	_ io.Closer = (*Trace)(nil)
 )
 
-// maxParked bounds the turns that wait for their predecessors; beyond it the replay waits as a whole.
-const maxParked = 1024
+// maxDeferred bounds the turns that wait for their predecessors; beyond it the replay waits as a
+// whole.
+const maxDeferred = 1024
 
-// NewAzure returns a load of Azure LLM inference traces. It reads the start of every file, so that an input of another
-// format is an error now and not in the middle of a run.
+// NewAzure returns a load of Azure LLM inference traces. It reads the start of every file, so that
+// an input of another format is an error now and not in the middle of a run.
 func NewAzure(cfg TraceConfig) (*Trace, error) {
 	if cfg.Name == "" {
 		cfg.Name = "azure"
@@ -83,8 +89,9 @@ func NewAzure(cfg TraceConfig) (*Trace, error) {
 	return newTrace(Azure, cfg)
 }
 
-// NewBurstGPT returns a load of BurstGPT traces, checked like those of NewAzure. Rows of version 3 that share a session id
-// are the turns of a conversation, within one cycle and at most Profile.MaxTurns; the 10,000 sessions used last are kept.
+// NewBurstGPT returns a load of BurstGPT traces, checked like those of NewAzure. Rows of version 3
+// that share a session id are the turns of a conversation, within one cycle and at most
+// Profile.MaxTurns; the 10,000 sessions used last are kept.
 func NewBurstGPT(cfg TraceConfig) (*Trace, error) {
 	if cfg.Name == "" {
 		cfg.Name = "burstgpt"
@@ -120,7 +127,8 @@ func newTrace(format Format, cfg TraceConfig) (*Trace, error) {
 	return t, nil
 }
 
-// skip reads up to the start of the replay. That may be millions of rows: here, where nobody waits for a request yet.
+// skip reads up to the start of the replay. That may be millions of rows: here, where nobody waits
+// for a request yet.
 func (t *Trace) skip() error {
 	if t.cfg.Start <= 0 {
 		return nil
@@ -166,10 +174,10 @@ func (t *Trace) Take(now time.Duration) (*Request, State, time.Duration) {
 	if r := t.takeFreed(); r != nil {
 		return t.hand(r), Ready, 0
 	}
-	for len(t.parked) < maxParked {
+	for len(t.deferred) < maxDeferred {
 		row := t.main.peek()
 		if row == nil {
-			if len(t.parked) == 0 {
+			if len(t.deferred) == 0 {
 				return nil, Exhausted, Never
 			}
 			return nil, Wait, Never
@@ -180,8 +188,8 @@ func (t *Trace) Take(now time.Duration) (*Request, State, time.Duration) {
 		r := t.request(row)
 		t.main.drop()
 		if c := sessionOf(r); c != nil && !t.cfg.Overtaking && c.busy {
-			c.parked = append(c.parked, r)
-			t.parked = append(t.parked, r)
+			c.deferred++
+			t.deferred = append(t.deferred, r)
 			continue
 		}
 		return t.hand(r), Ready, 0
@@ -238,16 +246,16 @@ func sessionOf(r *Request) *session {
 	return c
 }
 
-// takeFreed takes the earliest parked turn that may start. Parked turns are older than every row not read yet.
+// takeFreed takes the earliest deferred turn that may start. Deferred turns are older than every
+// row not read yet, and in order, so that the first one of a session is the one to go on with.
 func (t *Trace) takeFreed() *Request {
 	if t.freed == 0 {
 		return nil
 	}
-	for i, r := range t.parked {
-		c := sessionOf(r)
-		if len(c.parked) > 0 && c.parked[0] == r && !c.busy {
-			t.parked = append(t.parked[:i], t.parked[i+1:]...)
-			c.parked = c.parked[1:]
+	for i, r := range t.deferred {
+		if c := sessionOf(r); !c.busy {
+			t.deferred = slices.Delete(t.deferred, i, i+1)
+			c.deferred--
 			t.freed--
 			return r
 		}
@@ -262,7 +270,7 @@ func (t *Trace) Written(r *Request) {
 		return
 	}
 	c.busy = false
-	if len(c.parked) > 0 {
+	if c.deferred > 0 {
 		t.freed++
 	}
 }
@@ -270,7 +278,8 @@ func (t *Trace) Written(r *Request) {
 // Done implements Source; a trace does not wait for answers.
 func (t *Trace) Done(*Request, time.Duration) {}
 
-// Err returns what ended the input early: a file that cannot be read, or too many malformed rows. It is nil at its end.
+// Err returns what ended the input early: a file that cannot be read, or too many malformed rows.
+// It is nil at its end.
 func (t *Trace) Err() error { return t.main.err }
 
 // Report returns what was read so far.
@@ -282,7 +291,7 @@ func (t *Trace) Report() TraceReport {
 
 // Close closes the files. Afterwards Take says Exhausted.
 func (t *Trace) Close() error {
-	t.parked, t.freed = nil, 0
+	t.deferred, t.freed = nil, 0
 	t.main.stop()
 	if t.shadow != nil {
 		t.shadow.stop()

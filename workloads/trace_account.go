@@ -2,12 +2,13 @@ package workloads
 
 import "time"
 
-// maxAccountRows bounds the rows that one Account reads ahead, some tens of milliseconds. A replay that offers more per
-// call is counted with delay: what is not reached yet is missing from Offered and Queued until a later call.
+// maxAccountRows bounds the rows that one Account reads ahead, some tens of milliseconds. A replay
+// that offers more per call is counted with delay: what is not reached yet is missing from Offered
+// and Queued until a later call.
 const maxAccountRows = 200_000
 
-// Account implements Source. Rows without a time of their own (Speedup 0) are offered when they are taken, so that none ever
-// waits.
+// Account implements Source. Rows without a time of their own (Speedup 0) are offered when they are
+// taken, so that none ever waits.
 func (t *Trace) Account(until time.Duration) []ClassLoad {
 	loads := make([]ClassLoad, NumClasses)
 	for c := range loads {
@@ -28,8 +29,8 @@ func (t *Trace) Account(until time.Duration) []ClassLoad {
 	load.Queued = load.Offered - t.taken
 	head := t.main.peek()
 	switch {
-	case len(t.parked) > 0:
-		load.Oldest = t.parked[0].Arrival
+	case len(t.deferred) > 0:
+		load.Oldest = t.deferred[0].Arrival
 	case head != nil && head.arrival <= until:
 		load.Oldest = head.arrival
 	}

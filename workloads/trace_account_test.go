@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTraceAccount compares the shadow reader with a list of all rows, for random speeds and random workers.
+// TestTraceAccount compares the shadow reader with a list of all rows, for random speeds and random
+// workers.
 func TestTraceAccount(t *testing.T) {
 	for seed := range uint64(100) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -79,7 +80,8 @@ func TestTraceAccount(t *testing.T) {
 	}
 }
 
-// TestAccountIsBounded: a replay of absurd speed is counted with delay instead of holding up the engine.
+// TestAccountIsBounded: a replay of absurd speed is counted with delay instead of holding up the
+// engine.
 func TestAccountIsBounded(t *testing.T) {
 	cfg := traceConfig(testdata("azure-small.csv"))
 	cfg.Cycles, cfg.Speedup = 0, 1e12

@@ -81,7 +81,8 @@ func TestBurstGPTMalformed(t *testing.T) {
 	assert.Equal(t, `Timestamp "-1": want seconds, 0 to 9000000000`, report.First[0].Reason)
 }
 
-// TestMalformedShare: one percent is the limit, at the end of a file and in the middle of a long one.
+// TestMalformedShare: one percent is the limit, at the end of a file and in the middle of a long
+// one.
 func TestMalformedShare(t *testing.T) {
 	bad := "x,y,z\n"
 	tests := []struct {
@@ -143,7 +144,8 @@ func TestTraceErrors(t *testing.T) {
 	assert.ErrorIs(t, s.Err(), os.ErrNotExist)
 }
 
-// fuzzRows feeds a whole file to a format: no panic, no row that is out of range, and the counts add up.
+// fuzzRows feeds a whole file to a format: no panic, no row that is out of range, and the counts
+// add up.
 func fuzzRows(f *testing.F, format Format, seeds ...string) {
 	for _, s := range seeds {
 		f.Add([]byte(s))

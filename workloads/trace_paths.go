@@ -12,8 +12,9 @@ import (
 // csvExtensions are the files that are taken from a directory of CSV traces.
 var csvExtensions = []string{".csv", ".csv.gz", ".csv.zst"}
 
-// ExpandPaths returns the files that a file name, a directory or a glob pattern means, sorted. Of a directory it takes the
-// files with one of the extensions (default .csv, .csv.gz, .csv.zst), neither hidden ones nor subdirectories.
+// ExpandPaths returns the files that a file name, a directory or a glob pattern means, sorted. Of a
+// directory it takes the files with one of the extensions (default .csv, .csv.gz, .csv.zst),
+// neither hidden ones nor subdirectories.
 func ExpandPaths(s string, extensions ...string) ([]string, error) {
 	if len(extensions) == 0 {
 		extensions = csvExtensions

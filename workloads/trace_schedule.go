@@ -16,8 +16,9 @@ func (p *pace) timed() bool { return p.rate > 0 || p.speedup > 0 }
 // scale is a distance on the trace's clock in the time of the replay.
 func (p *pace) scale(d time.Duration) time.Duration { return Nanoseconds(float64(d) / p.speedup) }
 
-// schedule turns the stamps of usable rows into arrivals, file by file and cycle by cycle. Stamps of different files have
-// nothing to do with each other: the rows of a file keep their distances, and the next file follows at one mean distance.
+// schedule turns the stamps of usable rows into arrivals, file by file and cycle by cycle. Stamps
+// of different files have nothing to do with each other: the rows of a file keep their distances,
+// and the next file follows at one mean distance.
 type schedule struct {
 	pace
 	start time.Duration // on the trace's clock: rows before it are passed over, in every cycle
@@ -30,15 +31,16 @@ type schedule struct {
 	first, last time.Duration // their stamps
 	base        time.Duration // arrival of the first one
 
-	// The trace's own clock, whatever the pace: 0 at its first usable row, without a jump at the seams of its files.
+	// The trace's own clock, whatever the pace: 0 at its first usable row, without a jump at the
+	// seams of its files.
 	pos, posBase, posSeam time.Duration
 	cycleBase             time.Duration // arrival that stands for start in this cycle
 	entered               bool          // the cycle has had a usable row
 	begun                 bool          // the cycle has come to start
 }
 
-// minSeam is the least time between the last row of one file or cycle and the first of the next. It bounds the rate of a
-// replay whose files hold a single instant.
+// minSeam is the least time between the last row of one file or cycle and the first of the next. It
+// bounds the rate of a replay whose files hold a single instant.
 const minSeam = time.Millisecond
 
 // beginFile goes on to a file.
@@ -54,21 +56,24 @@ func (s *schedule) pass(stamp time.Duration) (before bool) {
 		}
 	}
 	s.rows++
-	// Rows out of order arrive with the row before them: the replay is first come, first served in file order.
+	// Rows out of order arrive with the row before them: the replay is first come, first served in
+	// file order.
 	s.last = max(s.last, stamp)
 	s.pos = s.posBase + s.last - s.first
 	if s.pos < s.start {
 		return true
 	}
 	if !s.begun && s.start > 0 && s.speedup > 0 {
-		// What was recorded at the start arrives with the cycle's beginning, and the rest keeps its distance to that.
+		// What was recorded at the start arrives with the cycle's beginning, and the rest keeps its
+		// distance to that.
 		s.base = s.cycleBase + s.scale(s.pos-s.start) - s.scale(s.last-s.first)
 	}
 	s.begun = true
 	return false
 }
 
-// arrive returns the arrival of the row passed last, the n-th of the replay. Without a pace it has none of its own.
+// arrive returns the arrival of the row passed last, the n-th of the replay. Without a pace it has
+// none of its own.
 func (s *schedule) arrive(n int64) time.Duration {
 	switch {
 	case s.rate > 0 && s.constant:
@@ -81,7 +86,8 @@ func (s *schedule) arrive(n int64) time.Duration {
 	return s.arrival
 }
 
-// endFile sets the distance to the next file: the mean one of this, so that the rate goes on over the seam.
+// endFile sets the distance to the next file: the mean one of this, so that the rate goes on over
+// the seam.
 func (s *schedule) endFile() {
 	s.seam, s.posSeam = minSeam, minSeam
 	if s.rows < 2 {

@@ -2,8 +2,9 @@ package workloads
 
 import "container/list"
 
-// maxSessions is the number of live conversations that a trace keeps: the one unused for longest is forgotten, and a later
-// row of it starts a new conversation. It bounds memory whatever the input holds.
+// maxSessions is the number of live conversations that a trace keeps: the one unused for longest is
+// forgotten, and a later row of it starts a new conversation. It bounds memory whatever the input
+// holds.
 const maxSessions = 10000
 
 // session is a conversation of a trace.
@@ -13,8 +14,8 @@ type session struct {
 	history      []Entry // elements are shared with requests and only appended to
 
 	// busy: a request of it was handed out, or is about to be, and its entry is not written yet.
-	busy   bool
-	parked []*Request // turns that wait for that, in order
+	busy     bool
+	deferred int // turns that wait for that
 
 	place *list.Element
 }
@@ -29,7 +30,8 @@ func newSessions() *sessions {
 	return &sessions{byID: map[string]*session{}, order: list.New()}
 }
 
-// get returns the live conversation of a session that has room for another turn, or starts one numbered conversation.
+// get returns the live conversation of a session that has room for another turn, or starts one
+// numbered conversation.
 func (s *sessions) get(id string, conversation, maxTurns int) *session {
 	if c, ok := s.byID[id]; ok {
 		if len(c.history) < maxTurns {
@@ -47,7 +49,7 @@ func (s *sessions) get(id string, conversation, maxTurns int) *session {
 	return c
 }
 
-// drop forgets a conversation. Its requests in flight and its parked turns still hold it.
+// drop forgets a conversation. Its requests in flight and its deferred turns still hold it.
 func (s *sessions) drop(c *session) {
 	s.order.Remove(c.place)
 	delete(s.byID, c.id)

@@ -77,8 +77,8 @@ func TestOrderedSessions(t *testing.T) {
 	}
 }
 
-// TestParkedTurnsAreBounded: one session with more turns than may wait at a time.
-func TestParkedTurnsAreBounded(t *testing.T) {
+// TestDeferredTurnsAreBounded: one session with more turns than may wait at a time.
+func TestDeferredTurnsAreBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("Timestamp,Request tokens,Response tokens,Session ID\n")
 	const rows = 3000
@@ -97,7 +97,7 @@ func TestParkedTurnsAreBounded(t *testing.T) {
 			require.Equal(t, Wait, st)
 			require.Equal(t, Never, wake)
 		}
-		require.LessOrEqual(t, len(s.parked), maxParked)
+		require.LessOrEqual(t, len(s.deferred), maxDeferred)
 		s.Written(r)
 		s.Done(r, 0)
 	}

@@ -45,7 +45,8 @@ func TestStartPassesOverWhatWasBefore(t *testing.T) {
 		{"as fast as possible", 20 * time.Second, func(c *TraceConfig) { c.Speedup = 0 }, "1130@0s 1160@0s"},
 		{"at a rate", 20 * time.Second, func(c *TraceConfig) { c.Rate, c.ConstantRate = 4, true }, "1130@0s 1160@250ms"},
 		{"limited", 5 * time.Second, func(c *TraceConfig) { c.MaxRequests = 2 }, "1110@5s 1130@25s"},
-		// A cycle ends with its last request; the next begins a mean distance (20 s) later, at the same place of the trace.
+		// A cycle ends with its last request; the next begins a mean distance (20 s) later, at the
+		// same place of the trace.
 		{"in every cycle", 20 * time.Second, func(c *TraceConfig) { c.Cycles = 2 }, "1130@10s 1160@40s 1130@1m10s 1160@1m40s"},
 	} {
 		cfg := traceConfig(path)

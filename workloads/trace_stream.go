@@ -45,8 +45,8 @@ type rowStream struct {
 	done     bool
 }
 
-// peek returns the next usable row, the same one until drop; nil at the end of the input or after an error, which err then
-// holds.
+// peek returns the next usable row, the same one until drop; nil at the end of the input or after
+// an error, which err then holds.
 func (s *rowStream) peek() *traceRow {
 	if !s.headRead {
 		if s.head, s.headRead = s.next(); !s.headRead {
@@ -208,7 +208,8 @@ func (s *rowStream) fail(err error) {
 	s.stop()
 }
 
-// closeFile closes the current file, if one is open. Reading is over, so that an error of closing changes nothing.
+// closeFile closes the current file, if one is open. Reading is over, so that an error of closing
+// changes nothing.
 func (s *rowStream) closeFile() {
 	if s.reader != nil {
 		_ = s.reader.Close()

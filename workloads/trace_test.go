@@ -224,7 +224,8 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
-// TestSeveralFiles: rows are numbered through, and the rate goes on over the seams between files and cycles.
+// TestSeveralFiles: rows are numbered through, and the rate goes on over the seams between files
+// and cycles.
 func TestSeveralFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

@@ -12,8 +12,9 @@ type UsersConfig struct {
 	Users   []User
 	Seed    uint64 // the run's seed plus the rank
 
-	// ClosedLoop lets a user think only after its answer is complete. Otherwise users do not wait for answers. A Rate
-	// replaces thinking and is always open-loop: a rate that waited for answers would be none.
+	// ClosedLoop lets a user think only after its answer is complete. Otherwise users do not wait
+	// for answers. A Rate replaces thinking and is always open-loop: a rate that waited for answers
+	// would be none.
 	ClosedLoop bool
 	// Overtaking lets a turn start before the entry of its predecessor is written.
 	Overtaking bool
@@ -23,21 +24,23 @@ type UsersConfig struct {
 	PrefixCaching bool
 
 	PrefillOnly, DecodeOnly bool
-	// Population entries of PopulationTokens each were written before a decode-only load; its requests read random ones
-	// of them. 0 means ten per user and 2048 tokens.
+	// Population entries of PopulationTokens each were written before a decode-only load; its
+	// requests read random ones of them. 0 means ten per user and 2048 tokens.
 	Population, PopulationTokens int
 
 	Rate         float64 // requests per second of all users together, 0 = think times decide
 	ConstantRate bool    // evenly spaced instead of Poisson arrivals
-	// MaxRequests ends the load after the first N arrivals (closed-loop: after N requests), 0 = never.
+	// MaxRequests ends the load after the first N arrivals (closed-loop: after N requests), 0 =
+	// never.
 	MaxRequests int64
 }
 
-// Users is the Source of synthetic users. A user's requests start in the order of their arrival; a later one never passes an
-// earlier one of the same user, but several may be in flight.
+// Users is the Source of synthetic users. A user's requests start in the order of their arrival; a
+// later one never passes an earlier one of the same user, but several may be in flight.
 //
-// A request is a pure function of (seed, user, n), so that everything a user has still to ask is one cursor. Taking a
-// request costs O(log users), and memory does not depend on how far behind the storage is.
+// A request is a pure function of (seed, user, n), so that everything a user has still to ask is
+// one cursor. Taking a request costs O(log users), and memory does not depend on how far behind the
+// storage is.
 type Users struct {
 	cfg        UsersConfig
 	shape      shape
@@ -126,8 +129,8 @@ func NewUsers(cfg UsersConfig) *Users {
 	return s
 }
 
-// MaxContextTokens returns the most tokens that an entry of this load can have. Users are drawn inside the ranges of their
-// templates, so this is at most Profile.MaxContextTokens.
+// MaxContextTokens returns the most tokens that an entry of this load can have. Users are drawn
+// inside the ranges of their templates, so this is at most Profile.MaxContextTokens.
 func (s *Users) MaxContextTokens() int {
 	if s.cfg.DecodeOnly {
 		return s.cfg.PopulationTokens
@@ -139,19 +142,20 @@ func (s *Users) MaxContextTokens() int {
 	return largest
 }
 
-// minOpenLoopGap keeps a template without think time from asking infinitely often: such a user, who does not wait for
-// answers either, makes 1000 requests per second.
+// minOpenLoopGap keeps a template without think time from asking infinitely often: such a user, who
+// does not wait for answers either, makes 1000 requests per second.
 const minOpenLoopGap = time.Millisecond
 
-// arrivalAfter returns the arrival of request seq+1 of a user, given that of request seq; seq -1 lies at the origin. In
-// closed-loop at is the time when request seq was done.
+// arrivalAfter returns the arrival of request seq+1 of a user, given that of request seq; seq -1
+// lies at the origin. In closed-loop at is the time when request seq was done.
 func (s *Users) arrivalAfter(slot int32, seq int64, at time.Duration) time.Duration {
 	c := s.cursors[slot]
 	n := seq + 1
 	users := float64(len(s.cursors))
 	switch {
 	case s.cfg.Rate > 0 && s.cfg.ConstantRate:
-		// User i takes every users-th place of one evenly spaced row. The first one may take the origin itself.
+		// User i takes every users-th place of one evenly spaced row. The first one may take the
+		// origin itself.
 		place := Nanoseconds((float64(slot) + float64(n)*users) * 1e9 / s.cfg.Rate)
 		if n == 0 {
 			return place

@@ -2,8 +2,9 @@ package workloads
 
 import "time"
 
-// Account implements Source. Open-loop users are followed by a second cursor each that runs ahead of the first: about 40 ns
-// per arrival since the last call, plus a look at every user. In closed-loop a user has one request at most.
+// Account implements Source. Open-loop users are followed by a second cursor each that runs ahead
+// of the first: about 40 ns per arrival since the last call, plus a look at every user. In
+// closed-loop a user has one request at most.
 func (s *Users) Account(until time.Duration) []ClassLoad {
 	s.accounted = max(s.accounted, s.now, until)
 	until = s.accounted
@@ -47,9 +48,10 @@ func (s *Users) ownOf(c *cursor, n int64) int64 {
 	return int64(ownTokens(c.context(n), prefix))
 }
 
-// arrivals counts what open-loop users ask for, taken or not, without writing down any of it: a second cursor per user walks
-// through time ahead of the one that Take moves. With a limit it stops at the N-th arrival and remembers where that was, so
-// that the first N of all users are known. A nil one, that of closed-loop users, counts nothing and has no limit.
+// arrivals counts what open-loop users ask for, taken or not, without writing down any of it: a
+// second cursor per user walks through time ahead of the one that Take moves. With a limit it stops
+// at the N-th arrival and remembers where that was, so that the first N of all users are known. A
+// nil one, that of closed-loop users, counts nothing and has no limit.
 type arrivals struct {
 	next    slotHeap // uncounted arrival of each user that asks
 	seq     []int64  // its number, by slot
@@ -102,7 +104,8 @@ func (a *arrivals) join(c *cursor) {
 	a.next.push(slotItem{at: c.arrival, slot: c.slot})
 }
 
-// leave forgets what a user has asked for and nobody took. Its next arrival is still to be filtered out.
+// leave forgets what a user has asked for and nobody took. Its next arrival is still to be filtered
+// out.
 func (a *arrivals) leave(c *cursor, s *Users) {
 	if a == nil {
 		return

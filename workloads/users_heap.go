@@ -2,9 +2,9 @@ package workloads
 
 import "time"
 
-// slotHeap is a binary min-heap of users (their slots) by time; equal times go by slot, so that the order is a function of
-// the seed alone. The times are kept inside the heap: with 10,000 users, following an index to a cursor at each comparison
-// would miss the cache.
+// slotHeap is a binary min-heap of users (their slots) by time; equal times go by slot, so that the
+// order is a function of the seed alone. The times are kept inside the heap: with 10,000 users,
+// following an index to a cursor at each comparison would miss the cache.
 type slotHeap struct{ items []slotItem }
 
 type slotItem struct {

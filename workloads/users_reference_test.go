@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reference is a naive Users: it writes every request of a horizon into a list and searches the list for everything. It
-// shares with the real one only the draws.
+// reference is a naive Users: it writes every request of a horizon into a list and searches the
+// list for everything. It shares with the real one only the draws.
 type reference struct {
 	cfg    UsersConfig
 	closed bool
@@ -72,7 +72,8 @@ func newReference(cfg UsersConfig, perUser int) *reference {
 	return ref
 }
 
-// after is the arrival of request n of a user whose one before arrived (closed-loop: was done) at at.
+// after is the arrival of request n of a user whose one before arrived (closed-loop: was done) at
+// at.
 func (ref *reference) after(user, n int, at time.Duration) time.Duration {
 	u := ref.cfg.Users[user]
 	s := newStream(ref.cfg.Seed, u.ID)
@@ -86,7 +87,8 @@ func (ref *reference) after(user, n int, at time.Duration) time.Duration {
 	return at + time.Duration(u.Think*s.uniform(drawGap, int64(n), 0.8, 1.2)*1e9)
 }
 
-// next is the request that a user must start next, nil if it has none or that one may not start yet.
+// next is the request that a user must start next, nil if it has none or that one may not start
+// yet.
 func (ref *reference) next(user int) *refRequest {
 	list := ref.users[user]
 	i := slices.IndexFunc(list, func(r *refRequest) bool { return !r.taken })
@@ -179,8 +181,8 @@ func randomConfig(rng *rand.Rand) UsersConfig {
 	return cfg
 }
 
-// TestUsersAgainstReference runs random loads under virtual time on random numbers of workers with random service times, and
-// compares every answer of the source with the naive one.
+// TestUsersAgainstReference runs random loads under virtual time on random numbers of workers with
+// random service times, and compares every answer of the source with the naive one.
 func TestUsersAgainstReference(t *testing.T) {
 	for seed := range uint64(600) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -227,7 +229,8 @@ func compareWithReference(t *testing.T, cfg UsersConfig, rng *rand.Rand) {
 					require.Equal(t, Wait, st)
 				}
 				if cfg.MaxRequests > 0 && at < refWake {
-					// Only the reference knows already that the arrival it would wake for is beyond MaxRequests.
+					// Only the reference knows already that the arrival it would wake for is beyond
+					// MaxRequests.
 					require.Greater(t, at, now)
 				} else {
 					require.Equal(t, refWake, at)

@@ -2,8 +2,9 @@ package workloads
 
 import "time"
 
-// SetUsers implements Scalable. It must not be used with Rate or MaxRequests, which spread one load over all users. Users
-// beyond those of the configuration are those that a larger Population has: it is drawn from the seed.
+// SetUsers implements Scalable. It must not be used with Rate or MaxRequests, which spread one load
+// over all users. Users beyond those of the configuration are those that a larger Population has:
+// it is drawn from the seed.
 func (s *Users) SetUsers(n int, now time.Duration) {
 	s.advance(now)
 	s.counted.advance(s.now, s)

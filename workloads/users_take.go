@@ -23,7 +23,8 @@ func (s *Users) Take(now time.Duration) (*Request, State, time.Duration) {
 // Written implements Source.
 func (s *Users) Written(r *Request) {
 	c := r.Origin.(*cursor)
-	// Only the request just before the cursor can be waited for: after a new conversation nobody asks for older ones.
+	// Only the request just before the cursor can be waited for: after a new conversation nobody
+	// asks for older ones.
 	if c.state == blocked && c.seq == r.Seq+1 {
 		s.enqueue(slotItem{at: c.arrival, slot: c.slot})
 	}
@@ -77,7 +78,8 @@ func (s *Users) enqueue(it slotItem) {
 	s.future.push(it)
 }
 
-// arrive queues a request whose time has come, unless it lies beyond MaxRequests; so do all later ones of that user then.
+// arrive queues a request whose time has come, unless it lies beyond MaxRequests; so do all later
+// ones of that user then.
 func (s *Users) arrive(it slotItem) {
 	c := s.cursors[it.slot]
 	if !s.counted.within(it) {
@@ -88,7 +90,8 @@ func (s *Users) arrive(it slotItem) {
 	s.ready[c.user.Class].push(it)
 }
 
-// best returns the class to serve: the highest priority, among equal ones the earliest arrival, then the larger class.
+// best returns the class to serve: the highest priority, among equal ones the earliest arrival,
+// then the larger class.
 func (s *Users) best() (Class, bool) {
 	best, found := Class(0), false
 	for c := range Class(NumClasses) {
@@ -107,8 +110,9 @@ func (s *Users) best() (Class, bool) {
 	return best, found
 }
 
-// exhausted tells whether no request will ever come again. In closed-loop tickets become requests, and requests in flight
-// may hold back others, so that the count of those taken decides in every mode.
+// exhausted tells whether no request will ever come again. In closed-loop tickets become requests,
+// and requests in flight may hold back others, so that the count of those taken decides in every
+// mode.
 func (s *Users) exhausted() bool {
 	if len(s.cursors) == 0 {
 		return true
@@ -120,7 +124,8 @@ func (s *Users) exhausted() bool {
 	return s.cfg.MaxRequests > 0 && total >= s.cfg.MaxRequests
 }
 
-// wake returns the time of the next arrival, Never when all users wait for an event or are beyond MaxRequests.
+// wake returns the time of the next arrival, Never when all users wait for an event or are beyond
+// MaxRequests.
 func (s *Users) wake() time.Duration {
 	if s.future.len() == 0 || !s.counted.within(s.future.top()) {
 		return Never

@@ -144,7 +144,8 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// TestPoissonArrivals: counts per interval of all users together have a variance equal to their mean.
+// TestPoissonArrivals: counts per interval of all users together have a variance equal to their
+// mean.
 func TestPoissonArrivals(t *testing.T) {
 	p := DefaultProfile()
 	s := NewUsers(UsersConfig{Profile: p, Seed: 3, Users: Population(p, 3, 20, false), Rate: 100})
@@ -188,7 +189,8 @@ func TestNoUsers(t *testing.T) {
 	assert.Equal(t, Never, wake)
 }
 
-// TestMaxRequestsExact: the first N arrivals, whatever N, and the wake time after the last is Never.
+// TestMaxRequestsExact: the first N arrivals, whatever N, and the wake time after the last is
+// Never.
 func TestMaxRequestsExact(t *testing.T) {
 	p := DefaultProfile()
 	cfg := UsersConfig{Profile: p, Seed: 5, Users: Population(p, 5, 30, false)}
@@ -231,7 +233,8 @@ func TestWakeAtTheEnd(t *testing.T) {
 	assert.Equal(t, Exhausted, st)
 }
 
-// TestTies: arrivals of one moment go by class where priorities are equal, and by user inside a class.
+// TestTies: arrivals of one moment go by class where priorities are equal, and by user inside a
+// class.
 func TestTies(t *testing.T) {
 	p := DefaultProfile()
 	for c := range p.QoS {
@@ -264,7 +267,8 @@ func TestTimeGoingBack(t *testing.T) {
 	}
 }
 
-// TestZeroThinkTime: such a user asks at most a thousand times per second when it does not wait for answers.
+// TestZeroThinkTime: such a user asks at most a thousand times per second when it does not wait for
+// answers.
 func TestZeroThinkTime(t *testing.T) {
 	p := DefaultProfile()
 	p.Templates = []Template{{Name: "busy", Context: [2]int{1, 1}, Generate: [2]int{1, 1}}}
@@ -277,7 +281,8 @@ func TestZeroThinkTime(t *testing.T) {
 	assert.Equal(t, int64(1000), total)
 }
 
-// TestBacklogTakesNoMemory lets 10,000 users fall four minutes behind: millions of requests wait, and nothing grows.
+// TestBacklogTakesNoMemory lets 10,000 users fall four minutes behind: millions of requests wait,
+// and nothing grows.
 func TestBacklogTakesNoMemory(t *testing.T) {
 	p := DefaultProfile()
 	s := NewUsers(UsersConfig{Profile: p, Seed: 42, Users: Population(p, 42, 10000, false), MultiTurn: true, PrefixCaching: true, Overtaking: true})

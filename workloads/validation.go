@@ -23,11 +23,13 @@ type validationRow struct {
 	Write *float64 `json:"write_bytes"`
 }
 
-// maxTraceBytes bounds one request, so that sums stay exact for as many requests as a file can hold.
+// maxTraceBytes bounds one request, so that sums stay exact for as many requests as a file can
+// hold.
 const maxTraceBytes = 1 << 50
 
-// ReadValidation reads a JSON list of requests with cache_hit, read_bytes and write_bytes; .gz and .zst are decompressed. More
-// than 1 % malformed rows are an error, and so is a file from which neither ratio can be had.
+// ReadValidation reads a JSON list of requests with cache_hit, read_bytes and write_bytes; .gz and
+// .zst are decompressed. More than 1 % malformed rows are an error, and so is a file from which
+// neither ratio can be had.
 func ReadValidation(path string) (v Validation, err error) {
 	doc, err := openDocument(path)
 	if err != nil {
