@@ -3,7 +3,6 @@ package kvbench
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -96,44 +95,19 @@ func newBuilder(info RunInfo, rec *Recorder) *builder {
 	return b
 }
 
-// merge returns all shards added up.
-func (r *Recorder) merge() *shard {
-	t := &shard{}
-	for i := range r.shards {
-		s := &r.shards[i]
-		s.mu.Lock()
-		t.mergeFrom(s)
-		s.mu.Unlock()
-	}
-	return t
+func (b *builder) ofOp(l tiers.Level, op tiers.Op, k opHist) Distribution {
+	return NewDistribution(k.unit(), b.t.hists.op[l][op][k])
 }
 
-func (b *builder) hist(id histID) *Histogram { return b.t.hists[id] }
-
-func (b *builder) dist(id histID) Distribution { return NewDistribution(id.unit(), b.hist(id)) }
-
-// merged returns the sum of the histograms of a kind that pass the filter; nil when there are none.
-func (b *builder) merged(kind histKind, keep func(histID) bool) *Histogram {
-	var out *Histogram
-	for id, h := range b.t.hists {
-		if id.kind != kind || !keep(id) {
-			continue
-		}
-		if out == nil {
-			out = NewHistogram(id.unit())
-		}
-		out.Merge(h)
-	}
-	return out
+func (b *builder) ofLevel(l tiers.Level, k levelHist) Distribution {
+	return NewDistribution(Nanoseconds, b.t.hists.level[l][k])
 }
 
-func (b *builder) levelBytes(l tiers.Level, op tiers.Op) int64 {
-	var n int64
-	for _, v := range b.t.bytes[l][op] {
-		n += v
-	}
-	return n
-}
+func (b *builder) ofAll(k hist) Distribution { return NewDistribution(Nanoseconds, b.t.hists.all[k]) }
+
+func (b *builder) sum(c counter) int64 { return b.t.n.sum[c] }
+
+func (b *builder) levelBytes(l tiers.Level, op tiers.Op) int64 { return b.t.n.op[l][op][opMoved] }
 
 func (b *builder) totalBytes(op tiers.Op) int64 {
 	var n int64
@@ -192,15 +166,19 @@ func (b *builder) tokenBytes(n int) int64 {
 }
 
 func (b *builder) histograms(r *Result) {
-	r.Histograms = make(map[string]HistogramData, len(b.t.hists))
-	ids := slices.SortedFunc(maps.Keys(b.t.hists), func(x, y histID) int { return cmp.Compare(x.name(), y.name()) })
-	for _, id := range ids {
-		d, err := b.t.hists[id].Encode()
-		if err != nil {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("histogram %s is missing: %v", id.name(), err))
+	r.Histograms = make(map[string]HistogramData)
+	all := b.t.hists.places()
+	slices.SortFunc(all, func(x, y place) int { return cmp.Compare(x.name, y.name) })
+	for _, p := range all {
+		if *p.at == nil {
 			continue
 		}
-		r.Histograms[id.name()] = d
+		d, err := (*p.at).Encode()
+		if err != nil {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("histogram %s is missing: %v", p.name, err))
+			continue
+		}
+		r.Histograms[p.name] = d
 	}
 }
 

@@ -2,6 +2,7 @@ package kvbench
 
 import (
 	"fmt"
+	"time"
 
 	"kvbench/tiers"
 	"kvbench/workloads"
@@ -13,30 +14,31 @@ const slaMet = 0.95
 // compatible fills the keys of the Python benchmark. They keep its sense where ours differs: re-reads count as hits,
 // percentiles are given whatever the sample count.
 func (b *builder) compatible(r *Result) {
-	t := b.t
+	requests, tokens := b.sum(sumRequests), b.sum(sumTokens)
+	storage, generation := time.Duration(b.sum(sumStorageNS)).Seconds(), time.Duration(b.sum(sumGenerationNS)).Seconds()
 	history := r.Lookups.ByKind["multi_turn"]
 	prefix := r.Lookups.ByKind["system"]
-	r.RequestsCompleted = t.requests
-	r.TotalTokensGenerated = t.tokens
-	r.TotalStorageIOLatency = t.storage.Seconds()
-	r.TotalGenerationLatency = t.generation.Seconds()
+	r.RequestsCompleted = requests
+	r.TotalTokensGenerated = tokens
+	r.TotalStorageIOLatency = storage
+	r.TotalGenerationLatency = generation
 	r.MultiTurnCacheHits, r.MultiTurnCacheMisses = history.Hits, history.Misses
 	r.Summary = Summary{
-		TotalRequests:      t.requests,
-		TotalTokens:        t.tokens,
+		TotalRequests:      requests,
+		TotalTokens:        tokens,
 		ElapsedTime:        b.window.Seconds(),
-		AvgThroughput:      b.perSecond(float64(t.tokens)),
-		TotalStorageIOTime: t.storage.Seconds(),
-		StorageThroughput:  ratio(float64(t.tokens), t.storage.Seconds()),
-		RequestsPerSecond:  b.perSecond(float64(t.requests)),
-		EndToEndLatency:    NewLatencyMS(b.hist(histID{kind: histEndToEnd})),
-		StorageIOLatency:   NewLatencyMS(b.hist(histID{kind: histStorage})),
-		GenerationLatency:  NewLatencyMS(b.hist(histID{kind: histGeneration})),
+		AvgThroughput:      b.perSecond(float64(tokens)),
+		TotalStorageIOTime: storage,
+		StorageThroughput:  ratio(float64(tokens), storage),
+		RequestsPerSecond:  b.perSecond(float64(requests)),
+		EndToEndLatency:    NewLatencyMS(b.t.hists.all[histEndToEnd]),
+		StorageIOLatency:   NewLatencyMS(b.t.hists.all[histStorage]),
+		GenerationLatency:  NewLatencyMS(b.t.hists.all[histGeneration]),
 		CacheStats:         b.cacheStats(r),
 		QoSMetrics:         make(map[string]QoSStat),
 		PrefixCacheStats: PrefixCacheStats{
 			PrefixHits: prefix.Hits, PrefixMisses: prefix.Misses, SystemPromptReuse: prefix.Hits,
-			BytesSaved: t.purposes[workloads.ForPrefix].bytes,
+			BytesSaved: b.sum(sumPrefixBytes),
 		},
 		AutoscalingStats: b.autoscalingStats(), AutoscalingSummary: b.autoscalingSummary(),
 		MultiTurnStats: MultiTurnStats{CacheHits: history.Hits, CacheMisses: history.Misses, HitRate: history.HitRate},
@@ -47,13 +49,12 @@ func (b *builder) compatible(r *Result) {
 }
 
 func (b *builder) cacheStats(r *Result) CacheStats {
-	t := b.t
-	rereads := t.purposes[workloads.ForReread].n
+	rereads := b.sum(sumRereads)
 	s := CacheStats{
 		CacheHits:        r.Lookups.Hits + rereads,
 		CacheMisses:      r.Lookups.Misses,
-		PrefillWrites:    t.phases[tiers.Write][tiers.Prefill],
-		DecodeReads:      t.phases[tiers.Read][tiers.Decode],
+		PrefillWrites:    b.sum(sumPrefillWrites),
+		DecodeReads:      b.sum(sumDecodeReads),
 		SystemPromptHits: r.Lookups.ByKind["system"].Hits,
 		UserCacheHits:    r.Lookups.ByKind["user"].Hits + rereads,
 		MultiTurnHits:    r.Lookups.ByKind["multi_turn"].Hits,
@@ -64,9 +65,9 @@ func (b *builder) cacheStats(r *Result) CacheStats {
 	s.CacheHitRate = ratio(float64(s.CacheHits), float64(s.CacheHits+s.CacheMisses))
 	s.TotalReadGiB, s.TotalWriteGiB = float64(s.TotalReadBytes)/bytesPerGiB, float64(s.TotalWriteBytes)/bytesPerGiB
 	s.ReadWriteRatio = ratio(float64(s.TotalReadBytes), float64(s.TotalWriteBytes))
-	for p := range tiers.NumPhases {
-		s.ReadIOPS += t.phases[tiers.Read][p]
-		s.WriteIOPS += t.phases[tiers.Write][p]
+	for _, n := range b.t.n.op {
+		s.ReadIOPS += n[tiers.Read][opDone] + n[tiers.Read][opDemotion]
+		s.WriteIOPS += n[tiers.Write][opDone] + n[tiers.Write][opDemotion]
 	}
 	for l, f := range map[tiers.Level]tierKeys{
 		tiers.GPU: {&s.GPUEntries, &s.GPUMemoryUsed, nil, &s.GPUWritten, &s.GPURead, &s.GPUReadBandwidth, &s.GPUWriteBandwidth},
@@ -106,7 +107,7 @@ func (b *builder) tierKeys(l tiers.Level, f tierKeys) {
 		}
 	}
 	if f.offloads != nil {
-		*f.offloads = new(b.t.ops[l][tiers.Write].n + b.t.demotions[l][tiers.Write].n)
+		*f.offloads = new(b.t.n.op[l][tiers.Write][opDone] + b.t.n.op[l][tiers.Write][opDemotion])
 	}
 	written, read := float64(b.levelBytes(l, tiers.Write))/bytesPerGiB, float64(b.levelBytes(l, tiers.Read))/bytesPerGiB
 	*f.written, *f.read = new(written), new(read)
@@ -117,12 +118,12 @@ func (b *builder) tierKeys(l tiers.Level, f tierKeys) {
 func (b *builder) latencyKeys(out map[string]float64) {
 	for l := range tiers.NumLevels {
 		for op := range tiers.NumOps {
-			id := histID{level: l, op: op}
+			h := &b.t.hists.op[l][op]
 			name := fmt.Sprintf("%s_%s", l, op)
-			percentileKeys(out, name, b.hist(id.of(histIO)))
+			percentileKeys(out, name, h[histIO])
 			if l == tiers.Storage {
-				percentileKeys(out, name+"_device", b.hist(id.of(histDevice)))
-				percentileKeys(out, name+"_host", b.hist(id.of(histHost)))
+				percentileKeys(out, name+"_device", h[histDevice])
+				percentileKeys(out, name+"_host", h[histHost])
 			}
 		}
 	}
@@ -140,7 +141,7 @@ func percentileKeys(out map[string]float64, name string, h *Histogram) {
 }
 
 func (b *builder) qos(c workloads.Class) QoSStat {
-	h := b.hist(histID{kind: histClass, class: uint8(c)})
+	h := b.t.hists.all[histClass+hist(c)]
 	queued := b.loads[c].Queued
 	n := h.Count()
 	if n+queued == 0 {

@@ -14,24 +14,20 @@ var lookupKinds = [len(LookupKinds)]workloads.Purpose{
 }
 
 func (b *builder) counts(r *Result) {
-	t := b.t
-	q := RequestTotals{
-		Completed: t.requests, Failed: t.failedRequests, ContextTokens: t.contextTokens, GeneratedTokens: t.tokens,
-		StorageLatencyNS: int64(t.storage), GenerationLatencyNS: int64(t.generation),
-		FailedOperations: b.rec.Failed(), OldestCancelledNS: int64(t.oldest),
+	n := &b.t.n
+	r.Requests = RequestTotals{
+		Completed: b.sum(sumRequests), Failed: b.sum(sumFailedRequests),
+		ContextTokens: b.sum(sumContextTokens), GeneratedTokens: b.sum(sumTokens),
+		StorageLatencyNS: b.sum(sumStorageNS), GenerationLatencyNS: b.sum(sumGenerationNS),
+		Operations: n.over(opDone), FailedOperations: b.rec.Failed(), RetriedOperations: n.over(opRetry),
+		CancelledOperations: n.over(opCancelled), OldestCancelledNS: b.t.oldest,
 	}
-	for l := range tiers.NumLevels {
-		for op := range tiers.NumOps {
-			q.Operations += t.ops[l][op].n
-			q.CancelledOperations += t.cancelled[l][op].n
-			q.RetriedOperations += t.retries[l][op]
-		}
-		r.FirstReads.Operations += t.firsts[l].n
-		r.FirstReads.Bytes += t.firsts[l].bytes
-		r.ReReads.Operations += t.rereads[l].n
-		r.ReReads.Bytes += t.rereads[l].bytes
+	for _, l := range n.level {
+		r.FirstReads.Operations += l[levelFirst]
+		r.FirstReads.Bytes += l[levelFirstBytes]
+		r.ReReads.Operations += l[levelReread]
+		r.ReReads.Bytes += l[levelRereadBytes]
 	}
-	r.Requests = q
 	r.UniqueBytesRead = r.FirstReads.Bytes
 
 	r.Lookups.ByKind = make(map[string]LookupCount)
@@ -49,10 +45,10 @@ func (b *builder) counts(r *Result) {
 }
 
 func (b *builder) lookup(p workloads.Purpose) LookupCount {
-	v := b.t.lookups[p]
+	of := func(r LookupResult) int64 { return b.sum(lookupSum(p, r)) }
 	n := LookupCount{
-		Hits: v[Hit] + v[Pending], Pending: v[Pending], Misses: v[Miss] + v[Gone], Gone: v[Gone],
-		NotYetWritten: v[NotYetWritten],
+		Hits: of(Hit) + of(Pending), Pending: of(Pending), Misses: of(Miss) + of(Gone), Gone: of(Gone),
+		NotYetWritten: of(NotYetWritten),
 	}
 	n.HitRate = ratio(float64(n.Hits), float64(n.Hits+n.Misses))
 	return n
@@ -67,8 +63,8 @@ func (b *builder) tiers(r *Result) {
 		t := TierResult{
 			Level: l.String(),
 			Read:  b.traffic(l, tiers.Read), Write: b.traffic(l, tiers.Write),
-			DemotedOut: entryCount(b.t.demotedFrom[l]), DemotedIn: entryCount(b.t.demotedTo[l]),
-			Evicted: entryCount(b.t.evictions[l]), Deleted: entryCount(b.t.deletions[l]),
+			DemotedOut: b.entries(l, levelDemotedOut), DemotedIn: b.entries(l, levelDemotedIn),
+			Evicted: b.entries(l, levelEvicted), Deleted: b.entries(l, levelDeleted),
 		}
 		if g := b.gauge(l); g != nil {
 			t.Description, t.Entries, t.UsedBytes, t.PeakBytes, t.WasteBytes = g.Description, g.Entries, g.Bytes, g.Peak, g.Waste
@@ -90,15 +86,17 @@ func (b *builder) gauge(l tiers.Level) *TierInfo {
 }
 
 func (b *builder) traffic(l tiers.Level, op tiers.Op) TierTraffic {
-	ops, bytes, device := b.t.ops[l][op], b.levelBytes(l, op), b.t.device[l][op]
+	n := b.t.n.op[l][op]
 	return TierTraffic{
-		Operations: ops.n, Bytes: bytes, DemotionBytes: b.t.bytes[l][op][tiers.Evict],
-		BytesPerSecond: b.perSecond(float64(bytes)), Cancelled: b.t.cancelled[l][op].n, DeviceNS: int64(device),
-		NSPerMiB: ratio(float64(device), float64(ops.bytes)/bytesPerMiB),
+		Operations: n[opDone], Bytes: n[opMoved], DemotionBytes: n[opMovedDown],
+		BytesPerSecond: b.perSecond(float64(n[opMoved])), Cancelled: n[opCancelled], DeviceNS: n[opDeviceNS],
+		NSPerMiB: ratio(float64(n[opDeviceNS]), float64(n[opDoneBytes])/bytesPerMiB),
 	}
 }
 
-func entryCount(t tally) EntryCount { return EntryCount{Entries: t.n, Bytes: t.bytes} }
+func (b *builder) entries(l tiers.Level, n levelCounter) EntryCount {
+	return EntryCount{Entries: b.t.n.level[l][n], Bytes: b.t.n.level[l][n+1]}
+}
 
 // load tells what was offered and what became of it, by class and in total.
 func (b *builder) load(r *Result) {
@@ -106,7 +104,7 @@ func (b *builder) load(r *Result) {
 	var all ClassOutcome
 	var oldestQueued, oldestInFlight time.Duration
 	for c := range workloads.Class(workloads.NumClasses) {
-		o := ClassOutcome{Completed: b.t.byClass[c]}
+		o := ClassOutcome{Completed: b.sum(classSum(c))}
 		if int(c) < len(b.info.LoadEnd) {
 			end := b.info.LoadEnd[c]
 			var start workloads.ClassLoad

@@ -8,7 +8,7 @@ import (
 func (b *builder) harness(r *Result) {
 	i, h := b.info, b.info.Harness
 	h.WorkerIdleNS, h.WorkerBusyNS = int64(i.WorkerIdle), int64(i.WorkerBusy)
-	h.BufferWaitNS, h.HostNS = int64(b.t.buffers), int64(b.t.stages[stageHost])
+	h.BufferWaitNS, h.HostNS = b.sum(sumBuffersNS), b.sum(stageSum(stageHost))
 	cpu, cores := time.Duration(h.CPUNS), i.Limits.Cores
 	if i.Simulation != nil {
 		cpu, cores = 0, 0 // the CPU that a simulation takes says nothing about the run that it predicts
@@ -18,7 +18,7 @@ func (b *builder) harness(r *Result) {
 	}
 	h.Verdict = judge(verdictInput{
 		window: b.window, idle: i.WorkerIdle, busy: i.WorkerBusy, cpu: cpu, cores: cores,
-		host: b.t.stages[stageHost], bufferWait: b.t.buffers,
+		host: time.Duration(h.HostNS), bufferWait: time.Duration(h.BufferWaitNS),
 	})
 	if cpu == 0 {
 		h.Verdict.CPUShare = nil

@@ -13,24 +13,24 @@ var contextTokens = [...]int{8 << 10, 32 << 10, 128 << 10}
 func (b *builder) latency(r *Result) {
 	r.Latency = Latency{
 		Levels:         make(map[string]LevelLatency),
-		PrefixRead:     b.dist(histID{kind: histPrefix}),
-		ReadAdmission:  b.dist(histID{kind: histAdmission, op: tiers.Read}),
-		WriteAdmission: b.dist(histID{kind: histAdmission, op: tiers.Write}),
-		SpaceWait:      b.dist(histID{kind: histSpace}),
-		PendingWait:    b.dist(histID{kind: histPending}),
-		DataGeneration: b.dist(histID{kind: histGenerate}),
+		PrefixRead:     b.ofAll(histPrefix),
+		ReadAdmission:  b.ofAll(histReadAdmission),
+		WriteAdmission: b.ofAll(histWriteAdmission),
+		SpaceWait:      b.ofAll(histSpace),
+		PendingWait:    b.ofAll(histPending),
+		DataGeneration: b.ofAll(histGenerate),
 		Request: RequestLatency{
-			EndToEnd:   b.dist(histID{kind: histEndToEnd}),
-			Queue:      b.dist(histID{kind: histQueue}),
-			Storage:    b.dist(histID{kind: histStorage}),
-			Prefill:    b.dist(histID{kind: histPrefill}),
-			Decode:     b.dist(histID{kind: histDecode}),
-			Generation: b.dist(histID{kind: histGeneration}),
+			EndToEnd:   b.ofAll(histEndToEnd),
+			Queue:      b.ofAll(histQueue),
+			Storage:    b.ofAll(histStorage),
+			Prefill:    b.ofAll(histPrefill),
+			Decode:     b.ofAll(histDecode),
+			Generation: b.ofAll(histGeneration),
 			ByClass:    make(map[string]Distribution),
 		},
 	}
 	for c := range workloads.Class(workloads.NumClasses) {
-		r.Latency.Request.ByClass[c.String()] = b.dist(histID{kind: histClass, class: uint8(c)})
+		r.Latency.Request.ByClass[c.String()] = b.ofAll(histClass + hist(c))
 	}
 	for l := range tiers.NumLevels {
 		if !b.exists[l] {
@@ -39,41 +39,40 @@ func (b *builder) latency(r *Result) {
 		r.Latency.Levels[l.String()] = LevelLatency{
 			Read:      b.opLatency(l, tiers.Read),
 			Write:     b.opLatency(l, tiers.Write),
-			FirstRead: b.dist(histID{kind: histFirst, level: l}),
-			ReRead:    b.dist(histID{kind: histReread, level: l}),
-			Delete:    b.dist(histID{kind: histDelete, level: l}),
+			FirstRead: b.ofLevel(l, histFirst),
+			ReRead:    b.ofLevel(l, histReread),
+			Delete:    b.ofLevel(l, histDelete),
 		}
 	}
-	all := func(histID) bool { return true }
-	r.FirstReads.Latency = NewDistribution(Nanoseconds, b.merged(histFirst, all))
-	r.ReReads.Latency = NewDistribution(Nanoseconds, b.merged(histReread, all))
-	of := func(op tiers.Op) func(histID) bool { return func(id histID) bool { return id.op == op } }
-	r.EntrySizes = EntrySizes{
-		Read:  NewDistribution(Bytes, b.merged(histSize, of(tiers.Read))),
-		Write: NewDistribution(Bytes, b.merged(histSize, of(tiers.Write))),
+	first, again, read, written := NewHistogram(Nanoseconds), NewHistogram(Nanoseconds), NewHistogram(Bytes), NewHistogram(Bytes)
+	for l := range b.t.hists.op {
+		first.Merge(b.t.hists.level[l][histFirst])
+		again.Merge(b.t.hists.level[l][histReread])
+		read.Merge(b.t.hists.op[l][tiers.Read][histSize])
+		written.Merge(b.t.hists.op[l][tiers.Write][histSize])
 	}
+	r.FirstReads.Latency, r.ReReads.Latency = NewDistribution(Nanoseconds, first), NewDistribution(Nanoseconds, again)
+	r.EntrySizes = EntrySizes{Read: NewDistribution(Bytes, read), Write: NewDistribution(Bytes, written)}
 	r.ContextLoad = b.contextLoad()
 }
 
 func (b *builder) opLatency(l tiers.Level, op tiers.Op) OpLatency {
-	id := histID{level: l, op: op}
 	o := OpLatency{
-		IO:        b.dist(id.of(histIO)),
-		Device:    b.dist(id.of(histDevice)),
-		Host:      b.dist(id.of(histHost)),
-		Demotion:  b.dist(id.of(histDemotion)),
-		Per100MiB: b.dist(id.of(histNormal)),
-		Rate:      b.dist(id.of(histRate)),
+		IO:        b.ofOp(l, op, histIO),
+		Device:    b.ofOp(l, op, histDevice),
+		Host:      b.ofOp(l, op, histHost),
+		Demotion:  b.ofOp(l, op, histDemotion),
+		Per100MiB: b.ofOp(l, op, histNormal),
+		Rate:      b.ofOp(l, op, histRate),
 		BySize:    []SizeLatency{},
 	}
 	for c := range numSizeClasses {
-		bySize := id.of(histBySize)
-		bySize.class = uint8(c)
-		if b.hist(bySize).Count() == 0 {
+		io := b.ofOp(l, op, histBySize+opHist(c))
+		if io.Count == 0 {
 			continue
 		}
 		lo, hi := sizeClassBounds(c)
-		s := SizeLatency{FromBytes: lo, IO: b.dist(bySize)}
+		s := SizeLatency{FromBytes: lo, IO: io}
 		if hi > 0 {
 			s.ToBytes = new(hi)
 		}
@@ -90,7 +89,7 @@ func (b *builder) contextLoad() []ContextLoad {
 	if !ok || b.tokenBytes(1) == 0 {
 		return out
 	}
-	rate := b.dist(histID{kind: histRate, level: l, op: tiers.Read})
+	rate := b.ofOp(l, tiers.Read, histRate)
 	for _, tokens := range contextTokens {
 		c := ContextLoad{Tokens: int64(tokens), Bytes: b.tokenBytes(tokens)}
 		c.TypicalNS = timeAt(c.Bytes, rate.P50)

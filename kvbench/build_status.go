@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"kvbench/tiers"
 	"kvbench/workloads"
 )
 
@@ -100,12 +99,7 @@ func (b *builder) status(r *Result) {
 		}
 	}
 	failed := r.Requests.FailedOperations
-	all := failed
-	for l := range tiers.NumLevels {
-		for op := range tiers.NumOps {
-			all += b.t.ops[l][op].n + b.t.demotions[l][op].n
-		}
-	}
+	all := failed + b.t.n.over(opDone) + b.t.n.over(opDemotion)
 	if f := b.rec.failures.fatalSample(); f != nil {
 		e := errorSample(*f)
 		fail("%s %s of %s: %s", e.Tier, e.Operation, e.Where(), e.Message)
@@ -131,25 +125,20 @@ func (f *failures) fatalSample() *FailureSample {
 // completions counts what the trial is counted in.
 func (b *builder) completions() int64 {
 	if !b.info.CountOperations {
-		return b.t.requests
+		return b.sum(sumRequests)
 	}
-	var n int64
-	for l := range tiers.NumLevels {
-		for op := range tiers.NumOps {
-			n += b.t.ops[l][op].n
-		}
-	}
-	return n
+	return b.t.n.over(opDone)
 }
 
 // slowestStage names where time went when nothing completed, cancelled operations included.
 func (b *builder) slowestStage() string {
 	slowest := stage(0)
 	for s := range numStages {
-		if b.t.stages[s] > b.t.stages[slowest] {
+		if b.sum(stageSum(s)) > b.sum(stageSum(slowest)) {
 			slowest = s
 		}
 	}
+	spent := time.Duration(b.sum(stageSum(slowest)))
 	var started, queued int64
 	for c, o := range b.loads {
 		started += max(b.info.Requests[c].Started, o.InFlight)
@@ -158,23 +147,13 @@ func (b *builder) slowestStage() string {
 	switch {
 	case b.info.CountOperations:
 		return "none of them is that fast; use a longer window or smaller entries"
-	case b.t.stages[slowest] > 0:
+	case spent > 0:
 		return fmt.Sprintf("the slowest stage was %s (%s summed over workers, %d operations cut off); use a longer window, smaller "+
-			"entries or fewer users", stageNames[slowest], b.t.stages[slowest].Round(time.Millisecond), b.cancelled())
+			"entries or fewer users", stageNames[slowest], spent.Round(time.Millisecond), b.t.n.over(opCancelled))
 	case started > 0:
 		return fmt.Sprintf("the slowest stage was the workers: %d requests were started and no operation of theirs ended", started)
 	case queued > 0:
 		return fmt.Sprintf("the slowest stage was the queue: %d requests waited and none was started", queued)
 	}
 	return "the slowest stage was the load: no request arrived; use a longer window or more users"
-}
-
-func (b *builder) cancelled() int64 {
-	var n int64
-	for l := range b.t.cancelled {
-		for _, c := range b.t.cancelled[l] {
-			n += c.n
-		}
-	}
-	return n
 }

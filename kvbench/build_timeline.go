@@ -6,7 +6,7 @@ import (
 
 // timeline makes the arrays; nil when nothing was recorded at all.
 func (b *builder) timeline() *Timeline {
-	tl := b.t.timeline
+	tl := &b.t.timeline
 	if tl.interval <= 0 || b.window <= 0 {
 		return nil
 	}
@@ -15,9 +15,9 @@ func (b *builder) timeline() *Timeline {
 		tl.double()
 	}
 	n := int((b.window + tl.interval - 1) / tl.interval)
-	buckets := make([]timelineBucket, n)
+	buckets := make([]bucket, n)
 	for i, v := range tl.buckets {
-		buckets[min(i, n-1)].add(v)
+		buckets[min(i, n-1)].join(v)
 	}
 	out := &Timeline{
 		IntervalS: tl.interval.Seconds(), IntervalNS: int64(tl.interval), LastNS: int64(b.window) - int64(n-1)*int64(tl.interval),
@@ -26,14 +26,14 @@ func (b *builder) timeline() *Timeline {
 		Requests: make([]int64, n), Queued: make([]*int64, n), InFlight: make([]*int64, n),
 	}
 	for i, v := range buckets {
-		out.Requests[i] = v.requests
+		out.Requests[i] = v[bucketRequests]
 	}
-	if b.t.blocks.requests > 0 {
+	if b.sum(blockSum(blockRequests)) > 0 {
 		out.Blocks, out.BlockHits, out.BlockIdeal = make([]int64, n), make([]int64, n), make([]*int64, n)
 		for i, v := range buckets {
-			out.Blocks[i], out.BlockHits[i] = v.blocks.blocks, v.blocks.hits
-			if v.blocks.unknown == 0 {
-				out.BlockIdeal[i] = new(v.blocks.ideal)
+			out.Blocks[i], out.BlockHits[i] = v[bucketBlocks], v[bucketHits]
+			if v[bucketUnknown] == 0 {
+				out.BlockIdeal[i] = new(v[bucketIdeal])
 			}
 		}
 	}
@@ -50,8 +50,8 @@ func (b *builder) timeline() *Timeline {
 		read, write, used := make([]int64, n), make([]int64, n), make([]*int64, n)
 		evicted, demoted := make([]int64, n), make([]int64, n)
 		for i, v := range buckets {
-			read[i], write[i] = v.bytes[l][tiers.Read], v.bytes[l][tiers.Write]
-			evicted[i], demoted[i] = v.evicted[l], v.demoted[l]
+			read[i], write[i] = v[bucketBytes(l, tiers.Read)], v[bucketBytes(l, tiers.Write)]
+			evicted[i], demoted[i] = v[bucketEvicted+int(l)], v[bucketDemoted+int(l)]
 			if g := readings[i]; g.known {
 				used[i] = new(g.Bytes[l])
 			}

@@ -105,8 +105,11 @@ func (r *Recorder) Chunk(at time.Duration, shard int, l tiers.Level, op tiers.Op
 		return
 	}
 	s := r.shard(shard)
-	s.bytes[l][op][ph] += bytes
-	s.timeline.at(at).bytes[l][op] += bytes
+	s.n.op[l][op][opMoved] += bytes
+	if ph == tiers.Evict {
+		s.n.op[l][op][opMovedDown] += bytes
+	}
+	s.timeline.at(at)[bucketBytes(l, op)] += bytes
 	s.mu.Unlock()
 }
 
@@ -124,13 +127,9 @@ func (r *Recorder) Operation(o OpSample) {
 		return
 	}
 	s := r.shard(o.Shard)
-	if r.timeless {
-		s.count(o)
-	} else {
-		s.operation(o)
-	}
+	s.operation(o, r.timeless)
 	if r.rounds && o.Level == tiers.Storage && o.Phase != tiers.Evict && o.Bytes > 0 {
-		s.roundSample(o)
+		record(&s.round[o.Op], Nanoseconds, per100MiB(o))
 	}
 	s.mu.Unlock()
 }
@@ -164,7 +163,7 @@ func (r *Recorder) Lookup(at time.Duration, shard int, p workloads.Purpose, resu
 		return
 	}
 	s := r.shard(shard)
-	s.lookups[p][result]++
+	s.n.sum[lookupSum(p, result)]++
 	s.mu.Unlock()
 }
 
@@ -174,11 +173,15 @@ func (r *Recorder) Blocks(b BlockSample) {
 		return
 	}
 	s := r.shard(b.Shard)
-	s.lookups[workloads.ForBlock][Hit] += int64(b.Hits - b.Pending)
-	s.lookups[workloads.ForBlock][Pending] += int64(b.Pending)
-	s.lookups[workloads.ForBlock][Miss] += int64(b.Blocks - b.Hits)
-	s.blocks.add(b)
-	s.timeline.at(b.At).blocks.add(b)
+	s.n.blocks(b)
+	now := s.timeline.at(b.At)
+	now[bucketBlocks] += int64(b.Blocks)
+	now[bucketHits] += int64(b.Hits)
+	if b.Ideal < 0 {
+		now[bucketUnknown] += int64(b.Blocks)
+	} else {
+		now[bucketIdeal] += int64(b.Ideal)
+	}
 	s.mu.Unlock()
 }
 
@@ -188,8 +191,8 @@ func (r *Recorder) Evict(at time.Duration, shard int, l tiers.Level, bytes int64
 		return
 	}
 	s := r.shard(shard)
-	s.evictions[l].add(bytes)
-	s.timeline.at(at).evicted[l] += bytes
+	s.n.tally(l, levelEvicted, bytes)
+	s.timeline.at(at)[bucketEvicted+int(l)] += bytes
 	s.mu.Unlock()
 }
 
@@ -199,9 +202,9 @@ func (r *Recorder) Demote(at time.Duration, shard int, from, to tiers.Level, byt
 		return
 	}
 	s := r.shard(shard)
-	s.demotedFrom[from].add(bytes)
-	s.timeline.at(at).demoted[from] += bytes
-	s.demotedTo[to].add(bytes)
+	s.n.tally(from, levelDemotedOut, bytes)
+	s.n.tally(to, levelDemotedIn, bytes)
+	s.timeline.at(at)[bucketDemoted+int(from)] += bytes
 	s.mu.Unlock()
 }
 
@@ -211,8 +214,8 @@ func (r *Recorder) Delete(at time.Duration, shard int, l tiers.Level, bytes int6
 		return
 	}
 	s := r.shard(shard)
-	s.deletions[l].add(bytes)
-	s.record(histID{kind: histDelete, level: l}, int64(took))
+	s.n.tally(l, levelDeleted, bytes)
+	s.ofLevel(l, histDelete, int64(took))
 	s.mu.Unlock()
 }
 
@@ -222,7 +225,7 @@ func (r *Recorder) Retry(at time.Duration, shard int, l tiers.Level, op tiers.Op
 		return
 	}
 	s := r.shard(shard)
-	s.retries[l][op]++
+	s.n.op[l][op][opRetry]++
 	s.mu.Unlock()
 }
 
@@ -242,20 +245,45 @@ func (r *Recorder) Counters() Live {
 	for i := range r.shards {
 		s := &r.shards[i]
 		s.mu.Lock()
-		for l := range s.bytes {
-			for op := range s.bytes[l] {
-				for _, b := range s.bytes[l][op] {
-					v.Bytes[l][op] += b
-				}
-				v.Ops[l][op] += s.ops[l][op].n + s.demotions[l][op].n
+		for l := range s.n.op {
+			for op, n := range s.n.op[l] {
+				v.Bytes[l][op] += n[opMoved]
+				v.Ops[l][op] += n[opDone] + n[opDemotion]
 			}
 		}
-		v.Requests += s.requests
-		v.Tokens += s.tokens
+		v.Requests += s.n.sum[sumRequests]
+		v.Tokens += s.n.sum[sumTokens]
 		s.mu.Unlock()
 	}
 	v.Failures = r.failures.count()
 	return v
+}
+
+// TakeRound returns the p95 latency per 100 MiB of the storage tier's operations since the last call, and whether there
+// were any.
+func (r *Recorder) TakeRound(op tiers.Op) (p95 time.Duration, some bool) {
+	all := NewHistogram(Nanoseconds)
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.mu.Lock()
+		all.Merge(s.round[op])
+		s.round[op] = nil
+		s.mu.Unlock()
+	}
+	v, some := all.Percentile(0.95)
+	return time.Duration(v), some
+}
+
+// merge returns all shards added up.
+func (r *Recorder) merge() *shard {
+	t := &shard{}
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.mu.Lock()
+		t.merge(s)
+		s.mu.Unlock()
+	}
+	return t
 }
 
 // Failed returns the number of failures so far, for the engine's one-percent rule.

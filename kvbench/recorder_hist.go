@@ -7,26 +7,42 @@ import (
 	"kvbench/workloads"
 )
 
-// histKind says what a histogram of the Recorder holds.
-type histKind uint8
+// opHist is a histogram for each level and operation.
+type opHist uint8
 
 const (
-	histIO         histKind = iota // by level and operation: device + host
-	histDevice                     // by level and operation, demotion writes included
-	histHost                       // by level and operation
-	histNormal                     // by level and operation: IO per 100 MiB
-	histRate                       // by level and operation: bytes per second of IO of one entry
-	histSize                       // by level and operation: entry bytes
-	histBySize                     // by level, operation and size class: IO
-	histDemotion                   // by level and operation: IO of a demotion's half
-	histFirst                      // by level: IO of the first read of an entry
-	histReread                     // by level: IO of the reads after it
-	histPrefix                     // IO of prefix reads
-	histAdmission                  // by operation
+	histIO       opHist = iota // device + host
+	histDevice                 // demotion writes included
+	histHost                   //
+	histNormal                 // IO per 100 MiB
+	histRate                   // bytes per second of IO of one entry
+	histSize                   // entry bytes
+	histDemotion               // IO of a demotion's half
+	histBySize                 // IO, by size class
+
+	numOpHists = histBySize + numSizeClasses
+)
+
+// levelHist is a histogram for each level.
+type levelHist uint8
+
+const (
+	histFirst  levelHist = iota // IO of the first read of an entry
+	histReread                  // IO of the reads after it
+	histDelete
+	numLevelHists
+)
+
+// hist is a histogram of the whole trial.
+type hist uint8
+
+const (
+	histPrefix         hist = iota // IO of prefix reads
+	histReadAdmission              // waiting for the write limit and for buffers
+	histWriteAdmission             //
 	histSpace                      // of those that waited
 	histPending                    // of those that waited
 	histGenerate                   // data generation per write
-	histDelete                     // by level
 	histQueue                      // per request, as all below
 	histStorage                    //
 	histPrefill                    //
@@ -34,23 +50,81 @@ const (
 	histGeneration                 // sleep for tokens
 	histEndToEnd                   //
 	histClass                      // by class: end to end
+
+	numHists = histClass + hist(workloads.NumClasses)
 )
 
 // normalBytes is the size to which latencies are scaled.
 const normalBytes = 100 << 20
 
-// histID names one histogram of the Recorder; fields that its kind does not use are 0.
-type histID struct {
-	kind  histKind
-	level tiers.Level
-	op    tiers.Op
-	class uint8 // size class or request class
+// histograms is all those of a shard, nil where nothing was recorded.
+type histograms struct {
+	op    [tiers.NumLevels][tiers.NumOps][numOpHists]*Histogram
+	level [tiers.NumLevels][numLevelHists]*Histogram
+	all   [numHists]*Histogram
 }
 
-func (id histID) of(k histKind) histID { id.kind = k; return id }
+// The names are the keys of the result's "histograms"; those of a level begin with its name.
+var (
+	opHistNames    = [...]string{"", "_device", "_host", "_per_100mib", "_rate", "_size", "_demotion"}
+	levelHistNames = [numLevelHists]string{"_first_read", "_reread", "_delete"}
+	histNames      = [...]string{
+		"prefix_read", "read_admission", "write_admission", "space_wait", "pending_wait", "data_generation",
+		"request_queue", "request_storage", "request_prefill", "request_decode", "request_generation", "request_end_to_end",
+	}
+)
 
-func (id histID) unit() Unit {
-	switch id.kind {
+// place is where a histogram of a given name stands.
+type place struct {
+	name string
+	unit Unit
+	at   **Histogram
+}
+
+// places lists all of them, always in the same order.
+func (h *histograms) places() (all []place) {
+	add := func(name string, u Unit, at **Histogram) { all = append(all, place{name, u, at}) }
+	for l := range h.op {
+		level := tiers.Level(l).String()
+		for op := range h.op[l] {
+			name := fmt.Sprintf("%s_%s", level, tiers.Op(op))
+			for k := range opHist(numOpHists) {
+				if k < histBySize {
+					add(name+opHistNames[k], k.unit(), &h.op[l][op][k])
+				} else {
+					add(fmt.Sprintf("%s_size_class_%d", name, k-histBySize), k.unit(), &h.op[l][op][k])
+				}
+			}
+		}
+		for k, name := range levelHistNames {
+			add(level+name, Nanoseconds, &h.level[l][k])
+		}
+	}
+	for k, name := range histNames {
+		add(name, Nanoseconds, &h.all[k])
+	}
+	for c := range workloads.Class(workloads.NumClasses) {
+		add("request_end_to_end_"+c.String(), Nanoseconds, &h.all[histClass+hist(c)])
+	}
+	return all
+}
+
+// merge adds all of o.
+func (h *histograms) merge(o *histograms) {
+	from := o.places()
+	for i, to := range h.places() {
+		if *from[i].at == nil {
+			continue
+		}
+		if *to.at == nil {
+			*to.at = NewHistogram(to.unit)
+		}
+		(*to.at).Merge(*from[i].at)
+	}
+}
+
+func (k opHist) unit() Unit {
+	switch k {
 	case histSize:
 		return Bytes
 	case histRate:
@@ -59,56 +133,10 @@ func (id histID) unit() Unit {
 	return Nanoseconds
 }
 
-// name is the key of the histogram in the result's "histograms".
-func (id histID) name() string {
-	levelOp := fmt.Sprintf("%s_%s", id.level, id.op)
-	switch id.kind {
-	case histIO:
-		return levelOp
-	case histDevice:
-		return levelOp + "_device"
-	case histHost:
-		return levelOp + "_host"
-	case histNormal:
-		return levelOp + "_per_100mib"
-	case histRate:
-		return levelOp + "_rate"
-	case histSize:
-		return levelOp + "_size"
-	case histBySize:
-		return fmt.Sprintf("%s_size_class_%d", levelOp, id.class)
-	case histDemotion:
-		return levelOp + "_demotion"
-	case histFirst:
-		return id.level.String() + "_first_read"
-	case histReread:
-		return id.level.String() + "_reread"
-	case histPrefix:
-		return "prefix_read"
-	case histAdmission:
-		return id.op.String() + "_admission"
-	case histSpace:
-		return "space_wait"
-	case histPending:
-		return "pending_wait"
-	case histGenerate:
-		return "data_generation"
-	case histDelete:
-		return id.level.String() + "_delete"
-	case histQueue:
-		return "request_queue"
-	case histStorage:
-		return "request_storage"
-	case histPrefill:
-		return "request_prefill"
-	case histDecode:
-		return "request_decode"
-	case histGeneration:
-		return "request_generation"
-	case histEndToEnd:
-		return "request_end_to_end"
-	case histClass:
-		return "request_end_to_end_" + workloads.Class(id.class).String()
+// record adds a value, making the histogram when it is the first.
+func record(place **Histogram, u Unit, v int64) {
+	if *place == nil {
+		*place = NewHistogram(u)
 	}
-	return fmt.Sprintf("histogram_%d", id.kind)
+	(*place).Record(v)
 }

@@ -32,8 +32,8 @@ func TestWindowGate(t *testing.T) {
 	assert.EqualValues(t, 3, c.Ops[tiers.Storage][tiers.Write])
 	assert.EqualValues(t, 3, c.Requests)
 	m := r.merge()
-	assert.EqualValues(t, 3, m.lookups[workloads.ForProbe][Hit])
-	assert.EqualValues(t, 3, m.evictions[tiers.Storage].n)
+	assert.EqualValues(t, 3, m.n.sum[lookupSum(workloads.ForProbe, Hit)])
+	assert.EqualValues(t, 3, m.n.level[tiers.Storage][levelEvicted])
 	r.SetEnd(17)
 	r.SetEnd(19) // never moves back
 	feed(18)
@@ -47,9 +47,9 @@ func TestCancelledOperationsAreCountedApart(t *testing.T) {
 	r.Chunk(time.Second, 0, tiers.Storage, tiers.Write, tiers.Prefill, 2<<20)
 	r.Operation(OpSample{At: 2 * time.Second, Level: tiers.Storage, Op: tiers.Write, Bytes: 100 << 20, Device: 3, Partial: true})
 	m := r.merge()
-	assert.EqualValues(t, 1, m.cancelled[tiers.Storage][tiers.Write].n)
-	assert.Zero(t, m.ops[tiers.Storage][tiers.Write].n)
-	assert.Empty(t, m.hists)
+	assert.EqualValues(t, 1, m.n.op[tiers.Storage][tiers.Write][opCancelled])
+	assert.Zero(t, m.n.op[tiers.Storage][tiers.Write][opDone])
+	assert.Zero(t, m.hists)
 	assert.EqualValues(t, 2<<20, r.Counters().Bytes[tiers.Storage][tiers.Write], "its chunks count")
 }
 
@@ -132,11 +132,10 @@ func TestSizeClasses(t *testing.T) {
 }
 
 func TestHistogramNamesAreDistinct(t *testing.T) {
-	seen := map[string]histID{}
-	for id := range fixtureRecorder().merge().hists {
-		other, dup := seen[id.name()]
-		assert.False(t, dup, "%v and %v", id, other)
-		seen[id.name()] = id
+	seen := map[string]bool{}
+	for _, p := range new(histograms).places() {
+		assert.False(t, seen[p.name], p.name)
+		seen[p.name] = true
 	}
 }
 

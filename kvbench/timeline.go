@@ -7,16 +7,17 @@ import (
 	"kvbench/tiers"
 )
 
-// A timeline is a list of buckets of equal length from the window's opening. When the run outlasts maxBuckets of them,
-// pairs are added up and the interval doubles, so memory stays bounded and nothing is lost.
+// A series is a list of buckets of equal length from the window's opening. When the run outlasts
+// maxBuckets of them, pairs are joined and the interval doubles, so memory stays bounded and nothing
+// is lost.
 const (
 	maxBuckets      = 4096
 	minInterval     = 10 * time.Millisecond
 	defaultInterval = time.Second
 )
 
-// timelineInterval returns the first interval: a second; for shorter windows a hundredth of it, at least 10 ms. A window
-// of unknown length starts with 10 ms and doubles on its way.
+// timelineInterval returns the first interval: a second; for shorter windows a hundredth of it, at
+// least 10 ms. A window of unknown length starts with 10 ms and doubles on its way.
 func timelineInterval(window time.Duration) time.Duration {
 	if window <= 0 || int64(window) > never/2 {
 		return minInterval
@@ -24,86 +25,102 @@ func timelineInterval(window time.Duration) time.Duration {
 	return min(max(window/100, minInterval), defaultInterval)
 }
 
-type timelineBucket struct {
-	bytes    [tiers.NumLevels][tiers.NumOps]int64
-	evicted  [tiers.NumLevels]int64 // bytes
-	demoted  [tiers.NumLevels]int64 // bytes, out of the level
-	requests int64
-	blocks   blockTotals
+// joined is a bucket that another of the same or of the following time can be put into.
+type joined[T any] interface {
+	*T
+	join(T)
 }
 
-func (b *timelineBucket) add(o timelineBucket) {
-	for l := range b.bytes {
-		for op := range b.bytes[l] {
-			b.bytes[l][op] += o.bytes[l][op]
-		}
-		b.evicted[l] += o.evicted[l]
-		b.demoted[l] += o.demoted[l]
-	}
-	b.requests += o.requests
-	b.blocks.merge(o.blocks)
-}
-
-// timeline is one shard's part. The shard's mutex guards it.
-type timeline struct {
+type series[T any, P joined[T]] struct {
 	origin   time.Duration
 	interval time.Duration
-	buckets  []timelineBucket
+	buckets  []T
 }
 
 // at returns the bucket of a moment, making it when needed.
-func (t *timeline) at(at time.Duration) *timelineBucket {
-	n := int(max(at-t.origin, 0) / t.interval)
+func (s *series[T, P]) at(at time.Duration) P {
+	n := int(max(at-s.origin, 0) / s.interval)
 	for n >= maxBuckets {
-		t.double()
-		n = int(max(at-t.origin, 0) / t.interval)
+		s.double()
+		n = int(max(at-s.origin, 0) / s.interval)
 	}
-	for len(t.buckets) <= n {
-		t.buckets = append(t.buckets, timelineBucket{})
+	for len(s.buckets) <= n {
+		s.buckets = append(s.buckets, *new(T))
 	}
-	return &t.buckets[n]
+	return &s.buckets[n]
 }
 
-func (t *timeline) double() {
-	half := (len(t.buckets) + 1) / 2
+func (s *series[T, P]) double() {
+	half := (len(s.buckets) + 1) / 2
 	for i := range half {
-		b := t.buckets[2*i]
-		if 2*i+1 < len(t.buckets) {
-			b.add(t.buckets[2*i+1])
+		b := s.buckets[2*i]
+		if 2*i+1 < len(s.buckets) {
+			P(&b).join(s.buckets[2*i+1])
 		}
-		t.buckets[i] = b
+		s.buckets[i] = b
 	}
-	t.buckets = t.buckets[:half]
-	t.interval *= 2
+	s.buckets = s.buckets[:half]
+	s.interval *= 2
 }
 
-// merge adds o, which began at the same moment with the same interval and may have doubled more or less often.
-func (t *timeline) merge(o timeline) {
+// merge adds o, which began at the same moment with the same interval and may have doubled more or
+// less often.
+func (s *series[T, P]) merge(o *series[T, P]) {
 	if len(o.buckets) == 0 {
 		return
 	}
-	if t.interval == 0 {
-		t.origin, t.interval = o.origin, o.interval
+	if s.interval == 0 {
+		s.origin, s.interval = o.origin, o.interval
 	}
-	for t.interval < o.interval {
-		t.double()
+	for s.interval < o.interval {
+		s.double()
 	}
 	for i, b := range o.buckets {
-		t.at(t.origin + time.Duration(i)*o.interval).add(b)
+		s.at(s.origin + time.Duration(i)*o.interval).join(b)
 	}
 }
 
-// gauges is the timeline of readings: the last of each interval stays.
-type gauges struct {
-	mu       sync.Mutex
-	origin   time.Duration
-	interval time.Duration
-	buckets  []gaugeBucket
+// timeline is what one shard counted over time. The shard's mutex guards it.
+type timeline = series[bucket, *bucket]
+
+// bucket is what was counted in one interval.
+type bucket [numBucketCounters]int64
+
+const (
+	bucketRequests = iota // completed
+	bucketBlocks          // asked for, of block traces, as the three below
+	bucketHits
+	bucketIdeal
+	bucketUnknown // blocks of requests whose ideal nobody knows
+	bucketMoved   // bytes, by level and operation
+
+	bucketEvicted     = bucketMoved + int(tiers.NumLevels)*int(tiers.NumOps) // bytes, by level
+	bucketDemoted     = bucketEvicted + int(tiers.NumLevels)                 // bytes, out of the level
+	numBucketCounters = bucketDemoted + int(tiers.NumLevels)
+)
+
+// bucketBytes is the place of the bytes that a level moved.
+func bucketBytes(l tiers.Level, op tiers.Op) int {
+	return bucketMoved + int(l)*int(tiers.NumOps) + int(op)
 }
 
-type gaugeBucket struct {
+func (b *bucket) join(o bucket) { addTo(b[:], o[:]) }
+
+// gauges is the series of readings: the last of each interval stays.
+type gauges struct {
+	mu sync.Mutex
+	series[reading, *reading]
+}
+
+type reading struct {
 	known bool
 	Gauge
+}
+
+func (r *reading) join(later reading) {
+	if later.known {
+		*r = later
+	}
 }
 
 func (g *gauges) open(origin, interval time.Duration) {
@@ -115,46 +132,21 @@ func (g *gauges) open(origin, interval time.Duration) {
 func (g *gauges) set(at time.Duration, v Gauge) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	n := int(max(at-g.origin, 0) / g.interval)
-	for n >= maxBuckets {
-		g.double()
-		n = int(max(at-g.origin, 0) / g.interval)
-	}
-	for len(g.buckets) <= n {
-		g.buckets = append(g.buckets, gaugeBucket{})
-	}
-	g.buckets[n] = gaugeBucket{known: true, Gauge: v}
+	*g.at(at) = reading{known: true, Gauge: v}
 }
 
-func (g *gauges) double() {
-	half := (len(g.buckets) + 1) / 2
-	for i := range half {
-		b := g.buckets[2*i]
-		if 2*i+1 < len(g.buckets) && g.buckets[2*i+1].known {
-			b = g.buckets[2*i+1]
-		}
-		g.buckets[i] = b
-	}
-	g.buckets = g.buckets[:half]
-	g.interval *= 2
-}
-
-// read returns the readings by bucket of the given interval, which is the gauges' own times or divided by a power of
-// two, with gaps filled by the reading before.
-func (g *gauges) read(interval time.Duration, n int) []gaugeBucket {
+// read returns the readings by bucket of the given interval, which is the gauges' own times or divided
+// by a power of two, with gaps filled by the reading before.
+func (g *gauges) read(interval time.Duration, n int) []reading {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	out := make([]gaugeBucket, n)
+	out := make([]reading, n)
 	for i, b := range g.buckets {
-		if !b.known {
+		if !b.known || n == 0 {
 			continue
 		}
 		// The reading was the last of its bucket.
-		if at := int((time.Duration(i+1)*g.interval - 1) / interval); at < n {
-			out[at] = b
-		} else if n > 0 {
-			out[n-1] = b
-		}
+		out[min(int((time.Duration(i+1)*g.interval-1)/interval), n-1)] = b
 	}
 	for i := 1; i < n; i++ {
 		if !out[i].known {
