@@ -16,11 +16,9 @@ import (
 	"kvbench/tools/command"
 )
 
-const name = "datasize"
-
-// Command is kvreport datasize.
-var Command = command.Command{
-	Name:  name,
+// Datasize is kvreport datasize.
+var Datasize = command.Command{
+	Name:  "datasize",
 	Args:  "[-bench NAME] [any parameter of the benchmarks] [-write-gbps N] [-json]",
 	Short: "memory and disk that a run will need",
 	Long: `
@@ -38,7 +36,7 @@ when the memory or the minimum does not fit.`,
 go tool kvreport datasize -model llama3.1-70b-instruct -num-users 70
 go tool kvreport datasize -bench MaxStorageStress -division closed -cache-dir /mnt/kv -write-gbps 3
 go tool kvreport datasize -bench DecodeOnly -num-users 16 -local-ranks 8 -ranks 8 -json`,
-	Run: run,
+	Run: datasize,
 }
 
 // host answers what depends on the machine; tests replace it.
@@ -48,12 +46,12 @@ type host struct {
 	base       func() (string, error)
 }
 
-func run(args []string, _ io.Reader, stdout, stderr io.Writer) int {
+func datasize(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	return host{kvbench.ReadLimits, tiers.FilesystemInfo, os.Getwd}.run(args, stdout, stderr)
 }
 
 func (h host) run(args []string, stdout, stderr io.Writer) int {
-	fs := command.Flags(name)
+	fs := command.Flags("datasize")
 	set := params.Register(fs)
 	bench := fs.String("bench", "Synthetic", "")
 	window := fs.String("benchtime", "", "")
@@ -81,7 +79,7 @@ func (h host) run(args []string, stdout, stderr io.Writer) int {
 		base, err = h.base()
 	}
 	if err != nil {
-		return command.Fail(stderr, name, err)
+		return command.Fail(stderr, "datasize", err)
 	}
 	v, err := set.Resolve(params.Inputs{Bench: b, Base: base, BenchTime: *window, Count: *count, CheckCacheDir: tiers.CheckPath})
 	var bad params.Violations
@@ -91,12 +89,12 @@ func (h host) run(args []string, stdout, stderr io.Writer) int {
 		}
 		return command.Usage
 	} else if err != nil {
-		return command.Fail(stderr, name, err)
+		return command.Fail(stderr, "datasize", err)
 	}
 	n := Estimate(v, *rate*(1<<30))
 	a, err := h.available(v)
 	if err != nil {
-		return command.Fail(stderr, name, err)
+		return command.Fail(stderr, "datasize", err)
 	}
 	a.judge(n)
 	if *asJSON {
@@ -105,7 +103,7 @@ func (h host) run(args []string, stdout, stderr io.Writer) int {
 		err = writeText(stdout, n, a)
 	}
 	if err != nil {
-		return command.Fail(stderr, name, err)
+		return command.Fail(stderr, "datasize", err)
 	}
 	if len(a.Refusals) > 0 {
 		return command.No

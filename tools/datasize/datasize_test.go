@@ -96,7 +96,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 	assert.Zero(t, code, "without a directory nothing is asked of this machine")
 }
 
-func TestUsage(t *testing.T) {
+func TestDatasizeUsage(t *testing.T) {
 	for want, args := range map[string][]string{
 		"-bench: must be one of":                 {"-bench", "Nothing"},
 		"unexpected":                             {"x"},

@@ -69,7 +69,7 @@ type stream struct {
 }
 
 func (s stream) String() string {
-	return fmt.Sprintf("%s, %d × %s at a time: %s/s", s.name, s.outstanding, params.FormatSize(s.chunk), size(s.rate))
+	return fmt.Sprintf("%s, %d × %s at a time: %s/s", s.name, s.outstanding, params.FormatSize(s.chunk), mib(s.rate))
 }
 
 // medians makes one measurement of several trials.
@@ -180,7 +180,7 @@ func round(rate float64) int64 {
 	return int64(math.Round(rate/float64(params.MiB))) * params.MiB
 }
 
-func size(bytes float64) string { return fmt.Sprintf("%.4g MiB", bytes/float64(params.MiB)) }
+func mib(bytes float64) string { return fmt.Sprintf("%.4g MiB", bytes/float64(params.MiB)) }
 
 func micros(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Microsecond)
@@ -224,5 +224,5 @@ func (d *derived) duplex(mixed []measured) {
 	one := 1 / (share/r + (1-share)/w)
 	two := min(r/share, w/(1-share))
 	d.device.Duplex = math.Abs(math.Log(total/two)) < math.Abs(math.Log(total/one))
-	d.because("duplex", "%s moved %s/s with %.0f %% reads; one medium would have moved %s/s, two %s/s", best.kind.name, size(total), 100*share, size(one), size(two))
+	d.because("duplex", "%s moved %s/s with %.0f %% reads; one medium would have moved %s/s, two %s/s", best.kind.name, mib(total), 100*share, mib(one), mib(two))
 }

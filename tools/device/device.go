@@ -11,11 +11,9 @@ import (
 	"kvbench/tools/input"
 )
 
-const name = "device"
-
-// Command is kvreport device.
-var Command = command.Command{
-	Name:  name,
+// Device is kvreport device.
+var Device = command.Command{
+	Name:  "device",
 	Args:  "IN…",
 	Short: "the -simulate-device text of a drive, from runs of StorageCeiling and Tier on it",
 	Long: `
@@ -38,13 +36,13 @@ go test ./benchmarks -run '^$' -bench StorageCeiling -workers 16 -division open 
 go test ./benchmarks -run '^$' -bench StorageCeiling -workers 16 -chunk-size 16KiB -storage-capacity-gb 1 -division open -benchtime 10s -cache-dir /mnt/nvme >> drive.txt
 go test ./benchmarks -run '^$' -bench Tier/tier=storage -workers 1 -io-depth 1 -division open -benchtime 10s -cache-dir /mnt/nvme >> drive.txt
 go test ./benchmarks -run '^$' -bench Synthetic -num-users 40 -division open -simulate-device "$(go tool kvreport device drive.txt)"`,
-	Run: run,
+	Run: device,
 }
 
-func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	in, err := command.Parse(command.Flags(name), args)
+func device(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	in, err := command.Parse(command.Flags("device"), args)
 	if err != nil {
-		return command.Fail(stderr, name, err)
+		return command.Fail(stderr, "device", err)
 	}
 	var runs []measured
 	warn := func(err error) { fmt.Fprintf(stderr, "kvreport device: %v\n", err) }
@@ -69,7 +67,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		d, err = derive(runs)
 	}
 	if err != nil {
-		return command.Fail(stderr, name, err)
+		return command.Fail(stderr, "device", err)
 	}
 	for _, why := range d.reasons {
 		fmt.Fprintln(stderr, why)

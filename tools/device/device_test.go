@@ -151,17 +151,17 @@ func TestCommandPrintsTheText(t *testing.T) {
 	result(t, dir, "Tier/tier=storage/op=read/size=1MiB", 1, 8, 800*mib, 0, mib) // one chunk is all there is in flight
 	result(t, dir, "MaxStorageStress", 16, 1, 9000*mib, 9000*mib, 64*mib)        // of no use here
 	var out, errs bytes.Buffer
-	require.Zero(t, run([]string{dir}, nil, &out, &errs), errs.String())
+	require.Zero(t, device([]string{dir}, nil, &out, &errs), errs.String())
 	assert.Equal(t, "read=2000MiB/s,write=1000MiB/s,read-latency=500us,write-latency=0s,parallelism=128\n", out.String())
 	assert.Contains(t, errs.String(), "read-latency   Tier/tier=storage/op=read/size=16MiB, 1 × 1MiB at a time: 1000 MiB/s, that is 1ms for each, of which the medium needs 500µs")
 	assert.Len(t, strings.Split(strings.TrimSpace(errs.String()), "\n"), 8)
 
 	out.Reset()
-	assert.Equal(t, 2, run(nil, nil, &out, &errs))
+	assert.Equal(t, 2, device(nil, nil, &out, &errs))
 	empty := t.TempDir()
 	result(t, empty, "MaxStorageStress", 16, 1, 9000*mib, 9000*mib, 64*mib)
 	errs.Reset()
-	assert.Equal(t, 2, run([]string{empty}, nil, &out, &errs))
+	assert.Equal(t, 2, device([]string{empty}, nil, &out, &errs))
 	assert.Contains(t, errs.String(), "no run of StorageCeiling")
 	assert.Empty(t, out.String())
 }

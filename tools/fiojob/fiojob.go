@@ -17,11 +17,9 @@ import (
 	"kvbench/tracing"
 )
 
-const name = "fio"
-
-// Command is kvreport fio.
-var Command = command.Command{
-	Name:  name,
+// Fio is kvreport fio.
+var Fio = command.Command{
+	Name:  "fio",
 	Args:  "IN… [-o FILE|DIR] [-window DURATION]",
 	Short: "one fio job per traced result, which makes the same load elsewhere",
 	Long: `
@@ -44,14 +42,14 @@ go tool kvreport fio results.txt -o job.fio
 fio job.fio --filename=/mnt/other/testfile --size=20G
 sudo bpftrace storage_latency_stack.bt python3 > trace.txt
 go tool kvreport fio trace.txt -window 300s -o job.fio`,
-	Run: run,
+	Run: fio,
 }
 
 // job is the text for one result.
 type job struct{ file, text string }
 
-func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	fs := command.Flags(name)
+func fio(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	fs := command.Flags("fio")
 	out := fs.String("o", "", "file, or directory for several jobs; without it standard output")
 	window := fs.Duration("window", 0, "how long there was load while a bpftrace text was traced; 0 = unknown")
 	in, err := command.Parse(fs, args)
@@ -59,7 +57,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		err = fmt.Errorf("-window %s must not be negative", *window)
 	}
 	if err != nil {
-		return command.Fail(stderr, name, err)
+		return command.Fail(stderr, "fio", err)
 	}
 	d := distiller{window: *window, stderr: stderr, seen: map[string]int{}}
 	jobs, err := d.all(in, stdin)
@@ -67,7 +65,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		err = write(jobs, *out, stdout)
 	}
 	if err != nil {
-		return command.Fail(stderr, name, err)
+		return command.Fail(stderr, "fio", err)
 	}
 	return command.Done
 }

@@ -2,41 +2,35 @@ package fiojob
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"kvbench/tools/golden"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-func call(args ...string) (code int, stdout, stderr string) {
+func callFio(args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	code = run(args, bytes.NewReader(nil), &out, &errs)
+	code = fio(args, bytes.NewReader(nil), &out, &errs)
 	return code, out.String(), errs.String()
 }
 
 func TestOneJobGoesToStandardOutputOrAFile(t *testing.T) {
-	code, out, errs := call("testdata/traced.json")
+	code, out, errs := callFio("testdata/traced.json")
 	require.Zero(t, code, errs)
-	golden := "testdata/traced.fio"
-	if *update {
-		require.NoError(t, os.WriteFile(golden, []byte(out), 0o666))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	assert.Equal(t, string(want), out)
+	golden.Check(t, "traced.fio", out)
+	want := out
 
 	file := filepath.Join(t.TempDir(), "job.fio")
-	code, out, errs = call("testdata/traced.json", "-o", file)
+	code, out, errs = callFio("testdata/traced.json", "-o", file)
 	require.Zero(t, code, errs)
 	assert.Empty(t, out)
 	got, err := os.ReadFile(file)
 	require.NoError(t, err)
-	assert.Equal(t, want, got)
+	assert.Equal(t, want, string(got))
 }
 
 func TestSeveralJobsNeedADirectory(t *testing.T) {
@@ -44,12 +38,12 @@ func TestSeveralJobsNeedADirectory(t *testing.T) {
 	require.NoError(t, err)
 	other := filepath.Join(t.TempDir(), "other.json") // a file named twice is read once
 	require.NoError(t, os.WriteFile(other, traced, 0o666))
-	code, _, errs := call("testdata/traced.json", "testdata/untraced.json", other)
+	code, _, errs := callFio("testdata/traced.json", "testdata/untraced.json", other)
 	assert.Equal(t, 2, code)
 	assert.Contains(t, errs, "untraced.json")
 	assert.Contains(t, errs, "2 results were traced: give a directory with -o")
 	dir := filepath.Join(t.TempDir(), "jobs")
-	code, _, errs = call("testdata/traced.json", other, "-o", dir)
+	code, _, errs = callFio("testdata/traced.json", other, "-o", dir)
 	require.Zero(t, code, errs)
 	files, err := filepath.Glob(filepath.Join(dir, "*.fio"))
 	require.NoError(t, err)
@@ -57,44 +51,37 @@ func TestSeveralJobsNeedADirectory(t *testing.T) {
 }
 
 func TestNothingToDistilIsSaid(t *testing.T) {
-	code, out, errs := call("testdata/untraced.json")
+	code, out, errs := callFio("testdata/untraced.json")
 	assert.Equal(t, 2, code)
 	assert.Empty(t, out)
 	assert.Contains(t, errs, "-enable-latency-tracing")
-	code, _, errs = call("../input/testdata/python.json")
+	code, _, errs = callFio("../input/testdata/python.json")
 	assert.Equal(t, 2, code)
 	assert.Contains(t, errs, "save what bpftrace prints")
-	code, _, errs = call("testdata/missing.json")
+	code, _, errs = callFio("testdata/missing.json")
 	assert.Equal(t, 2, code)
 	assert.Contains(t, errs, "missing.json")
 }
 
 func TestBpftraceTexts(t *testing.T) {
 	const text = "../../tracing/testdata/bpftrace/drifted.txt"
-	code, out, errs := call(text)
+	code, out, errs := callFio(text)
 	require.Zero(t, code, errs)
-	golden := "testdata/drifted.fio"
-	if *update {
-		require.NoError(t, os.WriteFile(golden, []byte(out), 0o666))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	assert.Equal(t, string(want), out)
+	golden.Check(t, "drifted.fio", out)
 
-	code, out, errs = call(text, "-window", "6s")
+	code, out, errs = callFio(text, "-window", "6s")
 	require.Zero(t, code, errs)
 	assert.Contains(t, out, "the given window of 6s")
 
 	dir := filepath.Join(t.TempDir(), "jobs")
-	code, _, errs = call(text, "testdata/traced.json", "-o", dir)
+	code, _, errs = callFio(text, "testdata/traced.json", "-o", dir)
 	require.Zero(t, code, errs)
-	_, err = os.Stat(filepath.Join(dir, "drifted.fio"))
-	require.NoError(t, err)
+	assert.FileExists(t, filepath.Join(dir, "drifted.fio"))
 
 	data, err := os.ReadFile(text)
 	require.NoError(t, err)
 	var piped, complaints bytes.Buffer
-	require.Zero(t, run([]string{"-"}, bytes.NewReader(data), &piped, &complaints), complaints.String())
+	require.Zero(t, fio([]string{"-"}, bytes.NewReader(data), &piped, &complaints), complaints.String())
 	assert.Contains(t, piped.String(), "the bpftrace text stdin")
 }
 
@@ -107,7 +94,7 @@ func TestWindowIsChecked(t *testing.T) {
 		{[]string{"-window", "300", "testdata/traced.json"}, "-window"},
 		{[]string{"-window", "300s", "testdata/traced.json"}, "-window is for bpftrace texts"},
 	} {
-		code, out, errs := call(c.args...)
+		code, out, errs := callFio(c.args...)
 		assert.Equal(t, 2, code, "%q", c.args)
 		assert.Empty(t, out)
 		assert.Contains(t, errs, c.says)
@@ -119,7 +106,7 @@ func TestABpftraceTextThatIsCutOffNamesTheLine(t *testing.T) {
 	require.NoError(t, err)
 	cut := filepath.Join(t.TempDir(), "cut.txt")
 	require.NoError(t, os.WriteFile(cut, data[:500], 0o666))
-	code, out, errs := call(cut)
+	code, out, errs := callFio(cut)
 	assert.Equal(t, 2, code)
 	assert.Empty(t, out)
 	assert.Regexp(t, `cut\.txt:\d+: @bssplit_read_kb: ".*" is no bucket`, errs)
