@@ -8,29 +8,29 @@ import (
 	"kvbench/params"
 )
 
-// Defaults keeps what holds of each benchmark and division when nobody sets anything: benchmark text names only what the
-// user changed. The zero value is ready to use, by one goroutine at a time.
-type Defaults struct {
-	known map[[2]string]map[string]string
-}
+// defaults keeps what holds of each benchmark and division when nobody sets anything: benchmark text
+// names only what the user changed.
+type defaults map[[2]string]map[string]string
 
-// Of are the settings of a benchmark (without GOMAXPROCS) in a division, by name; nil for a division that is none of ours.
+// of are the settings of a benchmark in a division, by name; nil for a division that is none of ours.
 // The map is shared and not to be changed.
-func (d *Defaults) Of(bench, division string) map[string]string {
+func (d *defaults) of(bench, division string) map[string]string {
 	base, _, _ := strings.Cut(strings.TrimPrefix(bench, "Benchmark"), "/")
+	base, _ = SplitProcs(base)
 	key := [2]string{base, division}
-	m, known := d.known[key]
+	m, known := (*d)[key]
 	if !known {
-		if d.known == nil {
-			d.known = make(map[[2]string]map[string]string)
+		if *d == nil {
+			*d = defaults{}
 		}
-		m = defaults(base, division)
-		d.known[key] = m
+		m = resolve(base, division)
+		(*d)[key] = m
 	}
 	return m
 }
 
-func defaults(base, division string) map[string]string {
+// resolve asks the parameter table.
+func resolve(base, division string) map[string]string {
 	b, ok := params.Benchmark(base)
 	if !ok {
 		b = params.Bench{}
@@ -44,14 +44,23 @@ func defaults(base, division string) map[string]string {
 	if err != nil {
 		return nil
 	}
-	d := map[string]string{WriteDevice: kvbench.WriteDeviceTransfer}
+	m := map[string]string{WriteDevice: kvbench.WriteDeviceTransfer}
 	if v.Division == params.Closed {
-		d[WriteDevice] = kvbench.WriteDeviceFlush
+		m[WriteDevice] = kvbench.WriteDeviceFlush
 	}
 	for _, p := range v.Parameters() {
 		if params.Comparable(p.Name) {
-			d[p.Name] = p.Value
+			m[p.Name] = p.Value
 		}
 	}
-	return d
+	return m
+}
+
+// SplitProcs cuts the -GOMAXPROCS suffix of a benchmark's name, which the testing package appends.
+func SplitProcs(name string) (base, procs string) {
+	i := strings.LastIndexByte(name, '-')
+	if i < 0 || i == len(name)-1 || strings.Trim(name[i+1:], "0123456789") != "" {
+		return name, ""
+	}
+	return name[:i], name[i:]
 }

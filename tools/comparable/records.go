@@ -1,9 +1,7 @@
 package comparable
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"golang.org/x/perf/benchfmt"
 
@@ -12,12 +10,14 @@ import (
 
 // Reader tells the settings of records. The zero value is ready to use, by one goroutine at a time.
 type Reader struct {
-	config []benchfmt.Config // the last one read
-	list   []Setting         // of it
+	config   []benchfmt.Config // the last one read: thousands of lines share one
+	list     []Setting         // of it
+	defaults defaults
 }
 
-// Of are the settings of a record, each name once: of its result file, else of its configuration lines. Records without a
-// result file that share their lines share the list, which is not to be changed.
+// Of are the settings of a record, each name once: of its result file, else of its configuration
+// lines. Records without a result file that share their lines share the list, which is not to be
+// changed.
 func (r *Reader) Of(rec *input.Record) []Setting {
 	if len(rec.Config) == 0 {
 		r.config, r.list = nil, nil
@@ -31,15 +31,24 @@ func (r *Reader) Of(rec *input.Record) []Setting {
 	if !rec.Python {
 		own = OfResult(rec.Result)
 	}
-	list := slices.Clone(r.list)
-	for _, s := range own {
-		list = slices.DeleteFunc(list, func(have Setting) bool { return have.Name == s.Name })
-		list = append(list, s)
-	}
-	return list
+	list := slices.DeleteFunc(slices.Clone(r.list), func(have Setting) bool {
+		return slices.ContainsFunc(own, func(s Setting) bool { return s.Name == have.Name })
+	})
+	return append(list, own...)
 }
 
-// ofConfig are the settings that benchmark text tells. Text of this suite says "simulated: true" where that is so.
+// Add takes a record's settings into those of its benchmark.
+func (r *Reader) Add(s *Settings, rec *input.Record) {
+	told := r.Of(rec)
+	if rec.Result != nil || rec.Python {
+		s.add(told, nil)
+		return
+	}
+	s.add(told, r.defaults.of(rec.Name, value(told, Division)))
+}
+
+// ofConfig are the settings that benchmark text tells. Text of this suite says "simulated: true"
+// where that is so.
 func ofConfig(config []benchfmt.Config) (list []Setting) {
 	time, ours, device := Measured, false, false
 	for _, line := range config {
@@ -55,7 +64,7 @@ func ofConfig(config []benchfmt.Config) (list []Setting) {
 		case Format:
 			ours = true
 		}
-		if Matters(line.Key) {
+		if matters(line.Key) {
 			list = append(list, Setting{line.Key, value})
 		}
 	}
@@ -68,64 +77,20 @@ func ofConfig(config []benchfmt.Config) (list []Setting) {
 	return list
 }
 
-// Simulation tells how a record was simulated: Measured when it was not, empty when nobody says.
-func (r *Reader) Simulation(rec *input.Record) string {
-	for _, s := range r.Of(rec) {
-		if s.Name == Simulated {
+func value(list []Setting, name string) string {
+	for _, s := range list {
+		if s.Name == name {
 			return s.Value
 		}
 	}
 	return ""
 }
 
+// Simulation tells how a record was simulated: Measured when it was not, empty when nobody says.
+func (r *Reader) Simulation(rec *input.Record) string { return value(r.Of(rec), Simulated) }
+
 // IsSimulated tells whether a record is of a run in virtual time.
 func (r *Reader) IsSimulated(rec *input.Record) bool {
 	how := r.Simulation(rec)
 	return how != "" && how != Measured
-}
-
-// Differ says in which of the settings that define the numbers two sets of trials of one benchmark differ: "I/O is direct
-// and buffered". What text does not tell is the default of its division; a setting that one side knows in no way is no
-// difference. Results with a difference are shown side by side but never compared.
-func Differ(d *Defaults, bench string, a, b []*input.Record) string {
-	x, y := d.values(bench, a), d.values(bench, b)
-	var parts []string
-	for _, name := range defining {
-		if name == IO && len(x[IOUsed]) > 0 && len(y[IOUsed]) > 0 {
-			continue // what was granted counts, not what was asked for
-		}
-		if v, w := x[name], y[name]; len(v) > 0 && len(w) > 0 && !slices.Equal(v, w) {
-			parts = append(parts, fmt.Sprintf("%s is %s and %s", titles[name], strings.Join(v, "+"), strings.Join(w, "+")))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-// values are the values of each defining setting over all trials, sorted.
-func (d *Defaults) values(bench string, trials []*input.Record) map[string][]string {
-	out := map[string][]string{}
-	var reader Reader
-	for _, rec := range trials {
-		told := map[string]string{}
-		for _, s := range append(OfName(bench), reader.Of(rec)...) {
-			told[s.Name] = s.Value
-		}
-		missing := map[string]string(nil)
-		if rec.Result == nil && !rec.Python {
-			missing = d.Of(bench, told[Division])
-		}
-		for _, name := range defining {
-			v, ok := told[name]
-			if !ok {
-				v, ok = missing[name]
-			}
-			if ok && !slices.Contains(out[name], v) {
-				out[name] = append(out[name], v)
-			}
-		}
-	}
-	for _, v := range out {
-		slices.Sort(v)
-	}
-	return out
 }

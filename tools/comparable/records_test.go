@@ -31,7 +31,17 @@ func result(simulation *kvbench.SimulationResult, mode string) []*input.Record {
 	}}}
 }
 
-func TestDiffer(t *testing.T) {
+// settings are those of all records together.
+func settings(bench string, records []*input.Record) *comparable.Settings {
+	s := comparable.NewSettings(bench)
+	var r comparable.Reader
+	for _, rec := range records {
+		r.Add(s, rec)
+	}
+	return s
+}
+
+func TestIncomparable(t *testing.T) {
 	const open, line = "kvbench-format: 1\ndivision: open\n", "BenchmarkSynthetic 1 5 ns/op\n"
 	real, model, fast := result(nil, "direct"), result(&kvbench.SimulationResult{Device: &kvbench.SimulatedDevice{}}, "direct"), result(&kvbench.SimulationResult{}, "direct")
 	python := []*input.Record{{Python: true}}
@@ -53,15 +63,14 @@ func TestDiffer(t *testing.T) {
 		"granted, whatever was wanted":  {result(nil, "direct"), result(nil, "buffered"), "I/O is direct and buffered"},
 		"of another program and python": {lines(t, line), python, ""},
 	} {
-		var d comparable.Defaults
-		assert.Equal(t, c.want, comparable.Differ(&d, "Synthetic", c.a, c.b), name)
+		assert.Equal(t, c.want, comparable.Incomparable(settings("Synthetic", c.a), settings("Synthetic", c.b)), name)
 	}
 }
 
-func TestDifferReadsNames(t *testing.T) {
-	var d comparable.Defaults
+func TestIncomparableReadsNames(t *testing.T) {
 	const text = "kvbench-format: 1\ndivision: open\nBenchmarkSynthetic/io=buffered 1 5 ns/op\n"
-	assert.Empty(t, comparable.Differ(&d, "Synthetic/io=buffered", lines(t, text), result(nil, "buffered")))
+	const name = "Synthetic/io=buffered"
+	assert.Empty(t, comparable.Incomparable(settings(name, lines(t, text)), settings(name, result(nil, "buffered"))))
 }
 
 func TestReaderSharesLists(t *testing.T) {

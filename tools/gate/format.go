@@ -9,6 +9,8 @@ import (
 	"text/tabwriter"
 
 	"golang.org/x/perf/benchunit"
+
+	"kvbench/tools/compare"
 )
 
 // value writes a number of a tidied unit as a person reads it: 1.235ms, 4.657GiB/s.
@@ -29,31 +31,32 @@ func value(v float64, unit string) string {
 }
 
 // centre is a median with its confidence interval.
-func centre(s Sample, unit string) string {
-	if s.N == 0 {
+func centre(c compare.Cell, unit string) string {
+	s := c.Summary
+	if c.N() == 0 {
 		return "–"
 	}
-	text := value(s.Median, unit)
+	text := value(s.Center, unit)
 	if math.IsInf(s.Lo, 0) || math.IsInf(s.Hi, 0) {
 		return text + " ± ∞"
 	}
-	if s.Median == 0 {
+	if s.Center == 0 {
 		return text
 	}
-	return fmt.Sprintf("%s ± %.1f%%", text, 100*max(s.Hi-s.Median, s.Median-s.Lo)/math.Abs(s.Median))
+	return fmt.Sprintf("%s ± %.1f%%", text, 100*max(s.Hi-s.Center, s.Center-s.Lo)/math.Abs(s.Center))
 }
 
 // change is the difference of the medians in the metric's own direction.
 func (r Row) change() string {
 	switch {
-	case r.New.N == 0 || r.Old.N == 0:
+	case r.New.N() == 0 || r.Old.N() == 0:
 		return "–"
-	case r.Old.Median == r.New.Median:
+	case r.Old.Summary.Center == r.New.Summary.Center:
 		return "0.0%"
-	case r.Old.Median == 0:
+	case r.Old.Summary.Center == 0:
 		return "?"
 	}
-	return fmt.Sprintf("%+.1f%%", 100*(r.New.Median-r.Old.Median)/math.Abs(r.Old.Median))
+	return fmt.Sprintf("%+.1f%%", 100*(r.New.Summary.Center-r.Old.Summary.Center)/math.Abs(r.Old.Summary.Center))
 }
 
 func share(v float64) string {
@@ -64,7 +67,7 @@ func share(v float64) string {
 }
 
 func (r Row) p() string {
-	if r.New.N == 0 {
+	if r.New.N() == 0 {
 		return "–"
 	}
 	if r.Adjusted != r.P && r.Verdict != Shown {
@@ -73,7 +76,7 @@ func (r Row) p() string {
 	return fmt.Sprintf("%.4f", r.P)
 }
 
-func (r Row) samples() string { return fmt.Sprintf("%d+%d", r.Old.N, r.New.N) }
+func (r Row) samples() string { return fmt.Sprintf("%d+%d", r.Old.N(), r.New.N()) }
 
 // answer says the verdict in words.
 func (r *Report) answer(row Row) string {
@@ -100,13 +103,13 @@ func (r *Report) answer(row Row) string {
 
 // few says why no difference could have been found, and how many samples would do.
 func (r *Report) few(row Row) string {
-	m, n := row.Old.N, row.New.N
+	m, n := row.Old.N(), row.New.N()
 	text := fmt.Sprintf("NOT ENOUGH SAMPLES: %d against %d", m, n)
-	switch least := leastP(m, n); {
+	switch least := compare.LeastP(m, n); {
 	case least >= r.Options.Alpha:
 		text += fmt.Sprintf(" can never reach p = %g", r.Options.Alpha)
-	case min(m, n) < minSamples:
-		text += fmt.Sprintf(", at least %d per side are compared", minSamples)
+	case min(m, n) < compare.LeastSamples:
+		text += fmt.Sprintf(", at least %d per side are compared", compare.LeastSamples)
 	default:
 		text += fmt.Sprintf(" give p %.2g at best, too much for %d metrics together", least, r.Family)
 	}

@@ -7,8 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/perf/benchfmt"
+
 	"kvbench/tools/command"
 	"kvbench/tools/comparable"
+	"kvbench/tools/compare"
 	"kvbench/tools/input"
 )
 
@@ -60,14 +63,11 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		return command.Fail(stderr, name, err)
 	}
-	sides := [2]*Side{NewSide("old"), NewSide("new")}
-	for i, in := range [2][]string{old, new} {
-		sides[i].keep = o.wanted
-		if err := sides[i].Read(in, stdin, func(err error) { fmt.Fprintf(stderr, "kvreport gate: %v\n", err) }); err != nil {
-			return command.Fail(stderr, name, err)
-		}
+	t, err := read(old, new, stdin, func(err error) { fmt.Fprintf(stderr, "kvreport gate: %v\n", err) })
+	if err != nil {
+		return command.Fail(stderr, name, err)
 	}
-	r, err := Judge(sides[0], sides[1], o)
+	r, err := Judge(t, o)
 	if err != nil {
 		return command.Fail(stderr, name, err)
 	}
@@ -147,19 +147,43 @@ func refuse(stderr io.Writer, list []Mismatch) int {
 	return command.Usage
 }
 
-// Read adds everything that the inputs hold. Bad lines go to warn, the rest is read.
-func (s *Side) Read(in []string, stdin io.Reader, warn func(error)) error {
-	var settings comparable.Reader
-	out, err := input.Each(in, input.Options{Stdin: stdin, Warn: warn}, func(rec *input.Record) error {
-		if len(rec.Values) == 0 {
-			s.note(fmt.Sprintf("%s %s: a trial without numbers was left out (%s)", s.Name, rec.Name, fate(rec)))
+// read makes a table of both sides. Bad lines go to warn, the rest is read.
+func read(old, new []string, stdin io.Reader, warn func(error)) (*compare.Table, error) {
+	var c compare.Collection
+	var notes []string
+	units := benchfmt.UnitMetadataMap{}
+	for _, side := range []struct {
+		name string
+		in   []string
+	}{{"old", old}, {"new", new}} {
+		usable := false
+		out, err := input.Each(side.in, input.Options{Stdin: stdin, Warn: warn}, func(rec *input.Record) error {
+			if len(rec.Values) == 0 {
+				note := fmt.Sprintf("%s %s: a trial without numbers was left out (%s)", side.name, rec.Name, fate(rec))
+				if !slices.Contains(notes, note) {
+					notes = append(notes, note)
+				}
+				return nil
+			}
+			usable = true
+			c.Add(side.name, rec)
 			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
-		s.Add(pkg(rec), rec.Name, rec.Values, settings.Of(rec))
-		return nil
-	})
-	s.units = out.Units
-	return err
+		if !usable {
+			return nil, errors.New(strings.Join(append([]string{side.name + " holds no usable benchmark result"}, notes...), "; "))
+		}
+		for key, u := range out.Units { // what the old side says of a unit stands
+			if units[key] == nil {
+				units[key] = u
+			}
+		}
+	}
+	t := c.Table(units)
+	t.Notes = append(notes, t.Notes...)
+	return t, nil
 }
 
 func fate(rec *input.Record) string {
@@ -170,14 +194,4 @@ func fate(rec *input.Record) string {
 		return rec.Result.Status + ": " + rec.Result.Error
 	}
 	return rec.Result.Status
-}
-
-// pkg is the package that a line's configuration names.
-func pkg(rec *input.Record) string {
-	for _, line := range rec.Config {
-		if line.Key == "pkg" {
-			return string(line.Value)
-		}
-	}
-	return ""
 }

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchunit"
 
 	"kvbench/tools/comparable"
+	"kvbench/tools/compare"
 )
 
 // Verdict is the answer for one metric of one benchmark.
@@ -28,7 +30,7 @@ const (
 type Row struct {
 	Bench, Unit string // the unit as written in the input
 	tidy        string
-	Old, New    Sample
+	Old, New    compare.Cell
 	Loss        float64 // share of the old median by which the new is worse, negative = better; NaN when no direction is known
 	Limit       float64
 	P, Adjusted float64 // before and after Holm's correction
@@ -76,51 +78,47 @@ func (r *Report) fails(v Verdict) bool {
 	return false
 }
 
-// Judge compares two sides. The error says that the question itself is wrong: nothing to compare, a metric that nobody
-// measured or whose direction nobody knows. A report with refusals has no rows.
-func Judge(old, new *Side, o Options) (*Report, error) {
-	for _, s := range []*Side{old, new} {
-		if s.Empty() {
-			return nil, fmt.Errorf("%s", strings.Join(append([]string{s.Name + " holds no usable benchmark result"}, s.Notes...), "; "))
-		}
-	}
-	key := keys(old, new)
-	before, order := old.index(key)
-	after, newOrder := new.index(key)
-	r := &Report{Options: o, Notes: slices.Concat(old.Notes, new.Notes)}
-	var defaults comparable.Defaults
-	for _, name := range order {
-		if after[name] != nil {
-			r.Refusals = append(r.Refusals, mismatches(name, before[name], after[name], o.Ignore, &defaults)...)
+// The runs of the table that is judged.
+const (
+	oldSide = 0
+	newSide = 1
+)
+
+// Judge compares two sides, which are the runs of a table. The error says that the question itself is
+// wrong: nothing to compare, a metric that nobody measured or whose direction nobody knows. A report
+// with refusals has no rows.
+func Judge(t *compare.Table, o Options) (*Report, error) {
+	r := &Report{Options: o, Notes: t.Notes}
+	var both []*compare.Benchmark
+	for _, b := range t.Benchmarks {
+		if b.Settings[oldSide] != nil && b.Settings[newSide] != nil {
+			r.Refusals = append(r.Refusals, mismatches(b, o.Ignore)...)
+			both = append(both, b)
 		}
 	}
 	if len(r.Refusals) > 0 {
 		return r, nil
 	}
-	for _, name := range order {
-		if how := before[name].defs[comparable.Simulated]; how != "" && how != comparable.Measured {
-			r.Notes = append(r.Notes, name+": simulated "+how+" on both sides: this compares predictions, not measurements")
+	for _, b := range both {
+		how := b.Settings[oldSide].Of(comparable.Simulated)
+		if len(how) > 0 && how[0] != comparable.Measured {
+			r.Notes = append(r.Notes, b.Name+": simulated "+how[0]+
+				" on both sides: this compares predictions, not measurements")
 		}
 	}
-	for _, name := range newOrder {
-		if before[name] == nil {
-			r.OnlyNew = append(r.OnlyNew, name)
-		}
-	}
-	better := func(unit string) int {
-		if b := old.units.GetBetter(unit); b != 0 {
-			return b
-		}
-		return new.units.GetBetter(unit)
-	}
-	if err := checkNamed(o.Limits, old.labels, better); err != nil {
+	labels := oldLabels(t)
+	if err := checkNamed(o.Limits, labels, t.Units); err != nil {
 		return nil, err
 	}
-	for _, name := range order {
-		r.bench(name, before[name], after[name], better)
+	for _, b := range t.Benchmarks {
+		if b.Settings[oldSide] == nil {
+			r.OnlyNew = append(r.OnlyNew, b.Name)
+		} else {
+			r.bench(b)
+		}
 	}
 	r.correct()
-	for _, label := range old.labels {
+	for _, label := range labels {
 		if !slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Unit == label }) {
 			r.Ungated = append(r.Ungated, label)
 		}
@@ -128,8 +126,48 @@ func Judge(old, new *Side, o Options) (*Report, error) {
 	return r, nil
 }
 
+// Mismatch is one setting in which two results differ.
+type Mismatch struct {
+	Bench, Name string
+	Old, New    string
+}
+
+// mismatches compares the settings of one benchmark on both sides, and of the results of each side
+// among themselves.
+func mismatches(b *compare.Benchmark, ignore []string) (list []Mismatch) {
+	add := func(name, old, new string) {
+		if old != new && (comparable.Defines(name) || !slices.Contains(ignore, name)) {
+			list = append(list, Mismatch{b.Name, name, old, new})
+		}
+	}
+	for _, side := range b.Settings {
+		for _, name := range side.Names() {
+			values := side.Of(name)
+			for _, other := range values[1:] {
+				add(name, values[0], other)
+			}
+		}
+	}
+	for _, d := range comparable.Differences(b.Settings[oldSide], b.Settings[newSide]) {
+		add(d.Name, d.Old[0], d.New[0])
+	}
+	return list
+}
+
+// oldLabels are the metrics of the old side as they are written, in the order of the input.
+func oldLabels(t *compare.Table) (list []string) {
+	for _, b := range t.Benchmarks {
+		for _, m := range b.Metrics {
+			if b.Settings[oldSide] != nil && m.Cells[oldSide].N() > 0 && !slices.Contains(list, m.Label) {
+				list = append(list, m.Label)
+			}
+		}
+	}
+	return list
+}
+
 // checkNamed refuses metrics that were named and cannot be gated.
-func checkNamed(l Limits, labels []string, better func(string) int) error {
+func checkNamed(l Limits, labels []string, units benchfmt.UnitMetadataMap) error {
 	known := make(map[string]bool)
 	for _, label := range labels {
 		_, unit := benchunit.Tidy(1, label)
@@ -138,84 +176,81 @@ func checkNamed(l Limits, labels []string, better func(string) int) error {
 	for _, name := range l.named {
 		_, unit := benchunit.Tidy(1, name)
 		if !known[unit] {
-			return fmt.Errorf("-max-regress %s: no benchmark of the old side has this metric; there are %s", name, strings.Join(slices.Sorted(slices.Values(labels)), " "))
+			return fmt.Errorf("-max-regress %s: no benchmark of the old side has this metric; there are %s",
+				name, strings.Join(slices.Sorted(slices.Values(labels)), " "))
 		}
-		if better(unit) == 0 {
-			return fmt.Errorf("-max-regress %s: whether more or less of it is better is not known; put a line \"Unit %s better=higher\" (or lower) into the input", name, name)
+		if units.GetBetter(unit) == 0 {
+			return fmt.Errorf("-max-regress %s: whether more or less of it is better is not known; "+
+				"put a line \"Unit %s better=higher\" (or lower) into the input", name, name)
 		}
 	}
 	return nil
 }
 
-// headlines in the order of preference, tidied.
-var headlines = []string{"read-B/s", "write-B/s", "sec/op"}
-
-// wanted tells which metrics have to be kept to judge.
-func (o Options) wanted(unit string) bool {
-	_, named := o.Limits.of[unit]
-	return o.All || named || slices.Contains(headlines, unit)
-}
-
 // headline is the metric by which a benchmark is gated when none is named.
-func (b *bench) headline() string {
-	for _, unit := range headlines {
-		if len(b.values(unit)) > 0 {
-			return unit
+func headline(b *compare.Benchmark) *compare.Metric {
+	for _, unit := range compare.Headlines {
+		if m := b.Metric(unit); m != nil && m.Cells[oldSide].N() > 0 {
+			return m
 		}
 	}
-	return ""
+	return nil
 }
 
-func (r *Report) bench(name string, old, new *bench, better func(string) int) {
-	headline := old.headline()
-	if new == nil {
-		row := Row{Bench: name, Verdict: Missing, Old: summarize(old.values(headline)), New: summarize(nil), Loss: math.NaN(), P: 1, Adjusted: 1}
-		if m := old.of(headline); m != nil {
-			row.Unit, row.tidy = m.label, m.unit
+func (r *Report) bench(b *compare.Benchmark) {
+	main := headline(b)
+	if b.Settings[newSide] == nil {
+		row := Row{Bench: b.Name, Verdict: Missing, Loss: math.NaN(), P: 1, Adjusted: 1}
+		if main != nil {
+			row.Unit, row.tidy, row.Old = main.Label, main.Unit, main.Cells[oldSide]
 		}
 		r.Rows = append(r.Rows, row)
 		return
 	}
-	gated := 0
-	for _, m := range old.metrics {
-		limit, named := r.Options.Limits.limit(m.unit)
-		samples := new.values(m.unit)
-		if m.unit == headline || named {
-			row := compare(name, m, samples, limit, better(m.unit))
-			row.Verdict = Fine
-			if len(samples) == 0 {
-				row.Verdict = Missing
-			} else if min(len(m.values), len(samples)) < minSamples {
-				row.Verdict = Few
-			}
-			r.Rows = append(r.Rows, row)
-			gated++
-		} else if len(samples) > 0 && r.Options.All {
-			r.Others = append(r.Others, compare(name, m, samples, limit, better(m.unit)))
+	gated := false
+	for _, m := range b.Metrics {
+		if m.Cells[oldSide].N() == 0 {
+			continue
 		}
+		limit, named := r.Options.Limits.limit(m.Unit)
+		row := newRow(b.Name, m, limit)
+		switch n := row.New.N(); {
+		case m != main && !named:
+			if n > 0 && r.Options.All {
+				r.Others = append(r.Others, row)
+			}
+			continue
+		case n == 0:
+			row.Verdict = Missing
+		case min(row.Old.N(), n) < compare.LeastSamples:
+			row.Verdict = Few
+		default:
+			row.Verdict = Fine
+		}
+		r.Rows = append(r.Rows, row)
+		gated = true
 	}
-	if gated == 0 {
-		r.Notes = append(r.Notes, name+": nothing to gate: it has none of read-B/s, write-B/s and ns/op, and no metric of it was named")
+	if !gated {
+		r.Notes = append(r.Notes, b.Name+": nothing to gate: it has none of read-B/s, write-B/s and ns/op, "+
+			"and no metric of it was named")
 	}
 }
 
-// compare fills a row that is not judged yet.
-func compare(name string, old metric, new []float64, limit float64, better int) Row {
-	row := Row{Bench: name, Unit: old.label, tidy: old.unit, Limit: limit, Loss: math.NaN(), P: 1, Adjusted: 1, Verdict: Shown}
-	row.Old, row.New = summarize(old.values), summarize(new)
-	if len(new) == 0 {
-		return row
+// newRow is not judged yet.
+func newRow(name string, m *compare.Metric, limit float64) Row {
+	row := Row{Bench: name, Unit: m.Label, tidy: m.Unit, Limit: limit, Loss: math.NaN(), P: 1, Adjusted: 1,
+		Verdict: Shown, Old: m.Cells[oldSide], New: m.Cells[newSide]}
+	if c := row.New.Change; c != nil {
+		row.P, row.Adjusted = c.P, c.P
+		if m.Better != 0 {
+			row.Loss = compare.Loss(row.Old.Summary.Center, row.New.Summary.Center, m.Better)
+		}
 	}
-	if better != 0 {
-		row.Loss = loss(row.Old.Median, row.New.Median, better)
-	}
-	row.P = differ(old.values, new)
-	row.Adjusted = row.P
 	return row
 }
 
-// correct applies Holm's method to what has samples enough, and finds what could not have been significant however large
-// the difference.
+// correct applies Holm's method to what has samples enough, and finds what could not have been
+// significant however large the difference.
 func (r *Report) correct() {
 	var family []int
 	var p, least []float64
@@ -223,11 +258,14 @@ func (r *Report) correct() {
 		if row.Verdict == Fine {
 			family = append(family, i)
 			p = append(p, row.P)
-			least = append(least, leastP(row.Old.N, row.New.N))
+			least = append(least, compare.LeastP(row.Old.N(), row.New.N()))
+		}
+		if row.Verdict != Missing {
+			r.Tested++
 		}
 	}
 	r.Family = len(family)
-	adjusted, best := holm(p), holm(least)
+	adjusted, best := compare.Holm(p), compare.Holm(least)
 	for k, i := range family {
 		row := &r.Rows[i]
 		row.Adjusted = adjusted[k]
@@ -240,12 +278,7 @@ func (r *Report) correct() {
 			row.Verdict = Better
 		}
 	}
-	for _, row := range r.Rows {
-		if row.Verdict != Missing {
-			r.Tested++
-		}
-	}
-	need := needed(r.Tested, r.Options.Alpha)
+	need := compare.Needed(r.Tested, r.Options.Alpha)
 	for i := range r.Rows {
 		if r.Rows[i].Verdict == Few {
 			r.Rows[i].Need = need

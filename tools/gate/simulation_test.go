@@ -11,6 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/perf/benchfmt"
+
+	"kvbench/tools/compare"
+	"kvbench/tools/input"
 )
 
 // seed is printed with every simulation; GATE_SEED repeats one.
@@ -37,19 +40,20 @@ func normal(r *rand.Rand, n int, mean, cv float64) []float64 {
 
 // pair is a comparison of benchmarks that each have one metric.
 func pair(benches int, old, new func() []float64) *Report {
-	a, b := NewSide("old"), NewSide("new")
+	var c compare.Collection
+	units := benchfmt.UnitMetadataMap{}
+	key := benchfmt.UnitMetadataKey{Unit: "read-B/s", Key: "better"}
+	units[key] = &benchfmt.UnitMetadata{UnitMetadataKey: key, Value: "higher"}
 	for i := range benches {
-		name := fmt.Sprintf("B%d", i)
-		x, y := old(), new()
-		for _, v := range x {
-			a.Add("", name, []benchfmt.Value{{Value: v, Unit: "read-B/s"}}, nil)
+		add := func(side string, values []float64) {
+			for _, v := range values {
+				c.Add(side, &input.Record{Name: fmt.Sprintf("B%d", i), Values: []benchfmt.Value{{Value: v, Unit: "read-B/s"}}})
+			}
 		}
-		for _, v := range y {
-			b.Add("", name, []benchfmt.Value{{Value: v, Unit: "read-B/s"}}, nil)
-		}
+		add("old", old())
+		add("new", new())
 	}
-	a.units = knownUnits()
-	r, err := Judge(a, b, Options{Alpha: 0.05, Limits: Limits{Default: 0.05}})
+	r, err := Judge(c.Table(units), Options{Alpha: 0.05, Limits: Limits{Default: 0.05}})
 	if err != nil {
 		panic(err)
 	}
