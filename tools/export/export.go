@@ -2,10 +2,6 @@
 package export
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 
@@ -35,19 +31,23 @@ go test ./benchmarks -run '^$' -bench Tier | go tool kvreport json -`,
 
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	fs := command.Flags(name)
-	out := outputFlag(fs)
+	out := fs.String("o", "", "file to write; without it standard output")
 	in, err := command.Parse(fs, args)
 	if err != nil {
 		return command.Fail(stderr, name, err)
 	}
-	write := func(w io.Writer) error {
-		return Write(w, in, input.Options{Stdin: stdin, Warn: func(err error) { fmt.Fprintf(stderr, "kvreport json: %v\n", err) }})
+	warn := func(err error) { fmt.Fprintf(stderr, "kvreport json: %v\n", err) }
+	var records []*input.Record
+	all, err := input.Each(in, input.Options{Stdin: stdin, Warn: warn}, func(rec *input.Record) error {
+		records = append(records, rec)
+		return nil
+	})
+	if err != nil {
+		return command.Fail(stderr, name, err)
 	}
+	write := func(w io.Writer) error { return input.WriteDocument(w, records, all.Units) }
 	if *out == "" || *out == input.Stdin {
-		b := bufio.NewWriterSize(stdout, 1<<16)
-		if err = write(b); err == nil {
-			err = b.Flush()
-		}
+		err = write(stdout)
 	} else {
 		err = command.WriteFile(*out, write)
 	}
@@ -55,56 +55,4 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return command.Fail(stderr, name, err)
 	}
 	return command.Done
-}
-
-func outputFlag(fs *flag.FlagSet) *string {
-	return fs.String("o", "", "file to write; without it standard output")
-}
-
-// Write streams all records of the inputs to w. Nothing reaches w before the first record is read.
-func Write(w io.Writer, args []string, o input.Options) error {
-	var line bytes.Buffer
-	encode := func(v any) error {
-		line.Reset()
-		e := json.NewEncoder(&line)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(v); err != nil {
-			return err
-		}
-		_, err := w.Write(bytes.TrimRight(line.Bytes(), "\n"))
-		return err
-	}
-	first := true
-	out, err := input.Each(args, o, func(rec *input.Record) error {
-		lead := ",\n"
-		if first {
-			lead = fmt.Sprintf("{%q: %q, \"results\": [\n", input.DocumentKey, input.DocumentSchema)
-		}
-		first = false
-		if _, err := io.WriteString(w, lead); err != nil {
-			return err
-		}
-		if err := encode(input.NewEntry(rec)); err != nil {
-			return fmt.Errorf("%s:%d: encode %s: %w", rec.File, rec.Line, rec.Name, err)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	units := map[string]map[string]string{}
-	for k, u := range out.Units {
-		if units[u.OrigUnit] == nil {
-			units[u.OrigUnit] = map[string]string{}
-		}
-		units[u.OrigUnit][k.Key] = u.Value
-	}
-	if _, err := io.WriteString(w, "\n],\n\"units\": "); err != nil {
-		return err
-	}
-	if err := encode(units); err != nil {
-		return err
-	}
-	_, err = io.WriteString(w, "}\n")
-	return err
 }

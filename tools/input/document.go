@@ -1,7 +1,9 @@
 package input
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,45 +16,45 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// DocumentSchema is the version of the document that kvreport json writes. Readers accept any 1.x.
-const DocumentSchema = "1.0"
+// documentSchema is the version of the document that kvreport json writes. Readers accept any 1.x.
+const documentSchema = "1.0"
 
-// DocumentKey is the first key of that document; its value is the schema.
-const DocumentKey = "kvreport_schema"
+// documentKey is the first key of that document; its value is the schema.
+const documentKey = "kvreport_schema"
 
-var documentMark = regexp.MustCompile(`^\{\s*"` + DocumentKey + `"\s*:`)
+var documentMark = regexp.MustCompile(`^\{\s*"` + documentKey + `"\s*:`)
 
-// Entry is a record in the document.
-type Entry struct {
+// entry is a record in the document.
+type entry struct {
 	Source   string          `json:"source"`
 	File     string          `json:"file"`
 	Line     int             `json:"line,omitempty"`
 	Name     string          `json:"name"`
 	Iters    int             `json:"iterations,omitempty"`
-	Config   []Pair          `json:"config,omitempty"`
-	Values   []EntryValue    `json:"values"`
+	Config   []pair          `json:"config,omitempty"`
+	Values   []entryValue    `json:"values"`
 	Path     string          `json:"result_path,omitempty"`
 	Missing  string          `json:"result_missing,omitempty"`
 	Document json.RawMessage `json:"result,omitempty"` // the result file as it stands
 }
 
-// Pair is one line of file configuration.
-type Pair struct {
+// pair is one line of file configuration.
+type pair struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
 }
 
-// EntryValue is one value in the unit in which it was printed.
-type EntryValue struct {
+// entryValue is one value in the unit in which it was printed.
+type entryValue struct {
 	Unit  string `json:"unit"`
-	Value Number `json:"value"`
+	Value number `json:"value"`
 }
 
-// Number is a float64 that may be infinite or none, which JSON cannot say as a number.
-type Number float64
+// number is a float64 that may be infinite or none, which JSON cannot say as a number.
+type number float64
 
 // MarshalJSON writes the shortest text that reads back as the same value.
-func (n Number) MarshalJSON() ([]byte, error) {
+func (n number) MarshalJSON() ([]byte, error) {
 	f := float64(n)
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return json.Marshal(strconv.FormatFloat(f, 'g', -1, 64))
@@ -61,26 +63,26 @@ func (n Number) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON is the inverse.
-func (n *Number) UnmarshalJSON(in []byte) error {
+func (n *number) UnmarshalJSON(in []byte) error {
 	f, err := strconv.ParseFloat(strings.Trim(string(in), `"`), 64)
 	if err != nil {
 		return fmt.Errorf("%s is no number", in)
 	}
-	*n = Number(f)
+	*n = number(f)
 	return nil
 }
 
-// NewEntry is the record's form in the document.
-func NewEntry(rec *Record) Entry {
-	e := Entry{Source: rec.Source, File: rec.File, Line: rec.Line, Name: rec.Name, Iters: rec.Iters, Path: rec.Path,
-		Document: rec.Raw, Values: make([]EntryValue, len(rec.Values))}
+// Newentry is the record's form in the document.
+func newEntry(rec *Record) entry {
+	e := entry{Source: rec.Source, File: rec.File, Line: rec.Line, Name: rec.Name, Iters: rec.Iters, Path: rec.Path,
+		Document: rec.Raw, Values: make([]entryValue, len(rec.Values))}
 	for _, c := range rec.Config {
-		e.Config = append(e.Config, Pair{c.Key, string(c.Value)})
+		e.Config = append(e.Config, pair{c.Key, string(c.Value)})
 	}
 	for i, v := range rec.Values {
-		e.Values[i] = EntryValue{v.Unit, Number(v.Value)}
+		e.Values[i] = entryValue{v.Unit, number(v.Value)}
 		if v.OrigUnit != "" {
-			e.Values[i] = EntryValue{v.OrigUnit, Number(v.OrigValue)}
+			e.Values[i] = entryValue{v.OrigUnit, number(v.OrigValue)}
 		}
 	}
 	if rec.Missing != nil {
@@ -90,7 +92,7 @@ func NewEntry(rec *Record) Entry {
 }
 
 // record is the inverse.
-func (e Entry) record() (*Record, error) {
+func (e entry) record() (*Record, error) {
 	rec := &Record{File: e.File, Line: e.Line, Name: e.Name, Iters: e.Iters, Path: e.Path}
 	for _, c := range e.Config {
 		rec.Config = append(rec.Config, benchfmt.Config{Key: c.Key, Value: []byte(c.Value), File: true})
@@ -107,103 +109,88 @@ func (e Entry) record() (*Record, error) {
 	return rec, nil
 }
 
-// document streams the document of kvreport json. Its records keep their runs.
+// document is what kvreport json writes.
+type document struct {
+	Schema  string                       `json:"kvreport_schema"`
+	Results []entry                      `json:"results"`
+	Units   map[string]map[string]string `json:"units"`
+}
+
+// document reads the document of kvreport json. Its records keep their runs.
 func (r *reader) document(in io.Reader, name string) error {
-	counter := &lineCounter{r: in, lines: 1}
-	d := json.NewDecoder(counter)
-	fail := func(err error) error { return fmt.Errorf("%s:%d: %w", name, counter.lines, truncated(err)) }
-	before := r.out.Records
-	if _, err := d.Token(); err != nil {
-		return fail(err)
+	data, err := io.ReadAll(in)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
-	for d.More() {
-		key, err := d.Token()
+	var d document
+	if err := json.Unmarshal(data, &d); err != nil {
+		line := lineOf(data, err)
+		var kind *json.UnmarshalTypeError
+		switch {
+		case isTruncated(data, err):
+			err = errors.New("it is truncated")
+		case errors.As(err, &kind) && kind.Field == "results":
+			err = errors.New("results is not a list")
+		}
+		return fmt.Errorf("%s:%d: %w", name, line, err)
+	}
+	if major, _, _ := strings.Cut(d.Schema, "."); major != "1" {
+		return fmt.Errorf("%s:1: %s %q, this version reads 1.x", name, documentKey, d.Schema)
+	}
+	for unit, pairs := range d.Units {
+		for key, value := range pairs {
+			addUnit(r.out.Units, unit, key, value)
+		}
+	}
+	outer := r.source
+	defer func() { r.source = outer }()
+	for _, e := range d.Results {
+		rec, err := e.record()
 		if err != nil {
-			return fail(err)
+			return fmt.Errorf("%s: result of %s: %w", name, e.Name, err)
 		}
-		switch key {
-		case DocumentKey:
-			var schema string
-			if err := d.Decode(&schema); err != nil {
-				return fail(err)
-			}
-			if major, _, _ := strings.Cut(schema, "."); major != "1" {
-				return fail(fmt.Errorf("%s %q, this version reads 1.x", DocumentKey, schema))
-			}
-		case "results":
-			err = r.entries(d)
-		case "units":
-			err = r.units(d)
-		default:
-			err = d.Decode(&json.RawMessage{})
-		}
-		if err != nil {
-			return fail(err)
+		r.source = cmp.Or(e.Source, outer)
+		if err := r.emit(rec); err != nil {
+			return err
 		}
 	}
-	if _, err := d.Token(); err != nil {
-		return fail(err)
-	}
-	if r.out.Records == before {
+	if len(d.Results) == 0 {
 		return fmt.Errorf("%s: no benchmark result in it", name)
 	}
 	return nil
 }
 
-func (r *reader) entries(d *json.Decoder) error {
-	if t, err := d.Token(); err != nil || t != json.Delim('[') {
-		return errors.Join(err, errors.New("results is not a list"))
-	}
-	outer := r.source
-	defer func() { r.source = outer }()
-	for d.More() {
-		var e Entry
-		if err := d.Decode(&e); err != nil {
-			return err
-		}
-		rec, err := e.record()
-		if err != nil {
-			return fmt.Errorf("result of %s: %w", e.Name, err)
-		}
-		if r.source = e.Source; r.source == "" {
-			r.source = outer
-		}
-		if err := r.emit(rec); err != nil {
-			return err
-		}
-	}
-	_, err := d.Token()
-	return err
-}
-
-func (r *reader) units(d *json.Decoder) error {
-	var units map[string]map[string]string
-	if err := d.Decode(&units); err != nil {
+// WriteDocument writes records as one JSON document, a line each, which Each reads again.
+func WriteDocument(w io.Writer, records []*Record, units benchfmt.UnitMetadataMap) error {
+	b := bufio.NewWriter(w)
+	encode := func(v any, end string) error {
+		var line bytes.Buffer
+		e := json.NewEncoder(&line)
+		e.SetEscapeHTML(false)
+		err := e.Encode(v)
+		b.Write(bytes.TrimRight(line.Bytes(), "\n"))
+		b.WriteString(end)
 		return err
 	}
-	for unit, pairs := range units {
-		for key, value := range pairs {
-			addUnit(r.out.Units, unit, key, value)
+	fmt.Fprintf(b, "{%q: %q, \"results\": [\n", documentKey, documentSchema)
+	for i, rec := range records {
+		end := ",\n"
+		if i == len(records)-1 {
+			end = "\n],\n\"units\": "
+		}
+		if err := encode(newEntry(rec), end); err != nil {
+			return fmt.Errorf("%s:%d: encode %s: %w", rec.File, rec.Line, rec.Name, err)
 		}
 	}
-	return nil
-}
-
-func truncated(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("it is truncated")
+	said := map[string]map[string]string{}
+	for k, u := range units {
+		if said[u.OrigUnit] == nil {
+			said[u.OrigUnit] = map[string]string{}
+		}
+		said[u.OrigUnit][k.Key] = u.Value
 	}
-	return err
-}
-
-// lineCounter counts the lines read so far; the decoder reads ahead, so the line is the last that can be meant.
-type lineCounter struct {
-	r     io.Reader
-	lines int
-}
-
-func (c *lineCounter) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.lines += bytes.Count(p[:n], []byte("\n"))
-	return n, err
+	if err := encode(said, "}\n"); err != nil {
+		return err
+	}
+	return b.Flush()
 }

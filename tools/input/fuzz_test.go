@@ -39,7 +39,7 @@ func FuzzRead(f *testing.F) {
 			r.Lookup("summary.cache_stats.x")
 			r.Parameter("x")
 			r.Tracing()
-			_ = NewEntry(r)
+			_ = newEntry(r)
 			return nil
 		})
 	})

@@ -176,11 +176,11 @@ func TestLongAndOddLines(t *testing.T) {
 	require.Len(t, records, 4)
 	assert.Len(t, bad, 2)
 	assert.Equal(t, 4, records[1].Line)
-	b, err := json.Marshal(NewEntry(records[3]))
+	b, err := json.Marshal(newEntry(records[3]))
 	require.NoError(t, err)
-	var e Entry
+	var e entry
 	require.NoError(t, json.Unmarshal(b, &e))
-	assert.Equal(t, NewEntry(records[3]), e)
+	assert.Equal(t, newEntry(records[3]), e)
 }
 
 func TestConflictingUnits(t *testing.T) {

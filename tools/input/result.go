@@ -95,8 +95,7 @@ func (rec *Record) parse(data []byte) error {
 		Done    json.RawMessage `json:"requests_completed"`
 	}
 	if err := json.Unmarshal(data, &top); err != nil {
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) && int(syntax.Offset) >= len(data) {
+		if isTruncated(data, err) {
 			return fmt.Errorf("truncated JSON: %w", err)
 		}
 		return err
@@ -117,6 +116,12 @@ func (rec *Record) parse(data []byte) error {
 	}
 	rec.Raw, rec.Result = data, res
 	return nil
+}
+
+// isTruncated says whether decoding failed at the end of the data.
+func isTruncated(data []byte, err error) bool {
+	var syntax *json.SyntaxError
+	return errors.As(err, &syntax) && int(syntax.Offset) >= len(data)
 }
 
 // lineOf is the line at which decoding stopped.
