@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 
 	"kvbench/tools/command"
+	"kvbench/tools/input"
 )
 
 const name = "aggregate"
@@ -53,7 +54,7 @@ func run(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		return command.Fail(stderr, name, err)
 	}
-	t, err := Load(dirs[0])
+	t, err := input.ReadTree(dirs[0])
 	if err != nil {
 		return command.Fail(stderr, name, err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"kvbench/kvbench"
 	"kvbench/tools/golden"
+	"kvbench/tools/input"
 )
 
 // The hand-computed example: 2 ranks × 3 trials of option 1.
@@ -93,7 +94,7 @@ func run6(t *testing.T, change func(r *kvbench.Result)) string {
 
 func aggregated(t *testing.T, dir string) *Summary {
 	t.Helper()
-	tree, err := Load(dir)
+	tree, err := input.ReadTree(dir)
 	require.NoError(t, err)
 	s, err := Aggregate(tree)
 	require.NoError(t, err)
@@ -258,9 +259,9 @@ func TestSimulatedResultsStayAmongThemselves(t *testing.T) {
 	assert.Contains(t, out, kvbench.SimulatedNotice)
 }
 
-func load(t *testing.T, dir string) *Tree {
+func load(t *testing.T, dir string) *input.Tree {
 	t.Helper()
-	tree, err := Load(dir)
+	tree, err := input.ReadTree(dir)
 	require.NoError(t, err)
 	return tree
 }
@@ -280,7 +281,7 @@ func TestSecondResultFromElsewhereIsRefused(t *testing.T) {
 	other := result(0, 0, measured{1, 1, 1, 1, 1})
 	other.Nonce = "another run"
 	write(t, filepath.Join(dir, "second"), other)
-	_, err := Load(dir)
+	_, err := input.ReadTree(dir)
 	assert.ErrorContains(t, err, "are both trial 0 of rank 0 of 1")
 }
 

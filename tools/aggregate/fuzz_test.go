@@ -3,6 +3,8 @@ package aggregate
 import (
 	"encoding/json"
 	"testing"
+
+	"kvbench/tools/input"
 )
 
 // FuzzAggregate holds that no result file, however odd, panics the reader or the sums.
@@ -18,15 +20,15 @@ func FuzzAggregate(f *testing.F) {
 		"timeline": {"interval_ns": 1, "last_interval_ns": 0, "read_bytes": {"storage": [1, 2]}},
 		"histograms": {"storage_read_device": {"encoding": "hdr-v2-deflate-base64", "data": "x", "count": -1}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, python, err := parse(data)
-		if err != nil {
-			_ = lineOf(data, err)
+		rec, err := input.Parse("x.json", data)
+		if err != nil || rec.Result == nil {
 			return
 		}
+		r := rec.Result
 		if r.Ranks > 100 || r.Count > 100 || r.Rank > 100 || r.Trial > 100 || r.Rank < 0 || r.Trial < 0 {
 			return // refused before
 		}
-		tree := &Tree{Files: []File{{Path: "option_1/trial_0/rank_0/kvcache_results_x.json", Group: "1", Trial: r.Trial, Rank: r.Rank, Result: r, Python: python}}}
+		tree := &input.Tree{Files: []input.File{{Path: "option_1/trial_0/rank_0/kvcache_results_x.json", Group: "1", Trial: r.Trial, Rank: r.Rank, Result: r}}}
 		s, err := Aggregate(tree)
 		if err != nil {
 			return

@@ -6,10 +6,11 @@ import (
 	"slices"
 
 	"kvbench/kvbench"
+	"kvbench/tools/input"
 )
 
 // option aggregates one group.
-func option(group string, files []File, s *Summary) *Option {
+func option(group string, files []input.File, s *Summary) *Option {
 	o := &Option{Option: group, Valid: true, MissingFiles: []string{}, CPUTierRanks: []int{}, Failed: map[string]string{}, Trials: []Trial{}}
 	first := files[0].Result
 	o.Benchmark, o.Model, o.Division = first.Benchmark, first.Model.Key, first.Division
@@ -20,12 +21,12 @@ func option(group string, files []File, s *Summary) *Option {
 	}
 	memoryOnly := true
 	for trial := range o.TrialCount {
-		var ranks []File
+		var ranks []input.File
 		for rank := range o.RankCount {
-			i := slices.IndexFunc(files, func(f File) bool { return f.Trial == trial && f.Rank == rank })
+			i := slices.IndexFunc(files, func(f input.File) bool { return f.Trial == trial && f.Rank == rank })
 			switch {
 			case i < 0:
-				o.MissingFiles = append(o.MissingFiles, missingPath(files[0], group, trial, rank))
+				o.MissingFiles = append(o.MissingFiles, files[0].Beside(trial, rank))
 				continue
 			case !files[i].Complete():
 				o.MissingFiles = append(o.MissingFiles, files[i].Path)
@@ -64,15 +65,6 @@ func option(group string, files []File, s *Summary) *Option {
 	return o
 }
 
-// missingPath is where the file of a trial and rank would stand, beside one that is there.
-func missingPath(like File, group string, trial, rank int) string {
-	dir := group
-	if m := layout.FindStringSubmatchIndex(like.Path); m != nil {
-		dir = like.Path[:m[3]]
-	}
-	return fmt.Sprintf("%s/trial_%d/rank_%d/kvcache_results_*.json", dir, trial, rank)
-}
-
 func failure(r *kvbench.Result) string {
 	if r.Error != "" {
 		return r.Status + ": " + r.Error
@@ -87,7 +79,7 @@ func fromMemory(r *kvbench.Result) bool {
 }
 
 // sum adds the ranks of one trial. What no rank knows stays unknown.
-func sum(trial int, ranks []File) Trial {
+func sum(trial int, ranks []input.File) Trial {
 	t := Trial{Trial: trial}
 	add := func(to **float64, v *float64) {
 		if v == nil {
@@ -152,7 +144,7 @@ func spread(values []float64, mean float64) Spread {
 }
 
 // worst takes the largest device p95 of all ranks and trials.
-func (o *Option) worst(files []File) {
+func (o *Option) worst(files []input.File) {
 	largest := func(to **float64, key string, r *kvbench.Result) {
 		if v, ok := r.Summary.CacheStats.LatencyMS[key]; ok && (*to == nil || v > **to) {
 			*to = &v
@@ -170,7 +162,7 @@ func (o *Option) worst(files []File) {
 var mergedNames = []string{"storage_read_device", "storage_write_device", "request_end_to_end"}
 
 // merge adds up the histograms of all ranks and trials.
-func (o *Option) merge(files []File, s *Summary) {
+func (o *Option) merge(files []input.File, s *Summary) {
 	o.Merged = make(map[string]Percentile)
 	for _, name := range mergedNames {
 		all := kvbench.NewHistogram(kvbench.Nanoseconds)

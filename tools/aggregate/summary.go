@@ -7,6 +7,7 @@ import (
 
 	"kvbench/kvbench"
 	"kvbench/tools/comparable"
+	"kvbench/tools/input"
 )
 
 // SchemaVersion of the run summary, as MLPerf Storage's tools name it.
@@ -89,7 +90,7 @@ type Percentile struct {
 
 // Aggregate sums the results of a tree. The error is for results that cannot be summed: of different I/O modes,
 // parameters or definitions.
-func Aggregate(t *Tree) (*Summary, error) {
+func Aggregate(t *input.Tree) (*Summary, error) {
 	s := &Summary{SchemaVersion: SchemaVersion, Options: make(map[string]*Option), Warnings: append([]string{}, t.Warnings...)}
 	for _, group := range t.Groups() {
 		files := t.Of(group)
@@ -115,7 +116,7 @@ func Aggregate(t *Tree) (*Summary, error) {
 }
 
 // place fills when and where the run was.
-func (s *Summary) place(files []File) {
+func (s *Summary) place(files []input.File) {
 	var first time.Time
 	hosts := make(map[string][]int)
 	for _, f := range files {
@@ -148,7 +149,7 @@ func (s *Summary) Stamp() string {
 }
 
 // alike refuses results of one group that measured different things.
-func alike(files []File) error {
+func alike(files []input.File) error {
 	type said struct{ value, path string }
 	known := make(map[string]said)
 	for _, f := range files {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"kvbench/kvbench"
+	"kvbench/tools/input"
 )
 
 // Window is what the ranks of a trial did while all of them were measuring. Sums over each rank's own window add up
@@ -19,7 +20,7 @@ const gib = 1 << 30
 
 // commonWindow reads the timelines of all ranks between the last start and the first end. Intervals that are cut by either
 // count in proportion. Nil when a rank has no timeline or no time is common.
-func commonWindow(ranks []File) *Window {
+func commonWindow(ranks []input.File) *Window {
 	var first, last, end time.Time
 	starts := make([]time.Time, len(ranks))
 	for i, f := range ranks {

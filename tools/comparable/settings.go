@@ -1,5 +1,3 @@
-// Package comparable knows which results may be set against each other: those that measured the same
-// thing in the same way.
 package comparable
 
 import (

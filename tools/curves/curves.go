@@ -1,5 +1,3 @@
-// Package curves derives from results what plots show: merged histograms as percentile curves and octave bars, and medians
-// over trials.
 package curves
 
 import (

@@ -1,13 +1,6 @@
-// Package input reads what the suite printed or wrote, and what the Python benchmark wrote, as one stream of records.
-//
-// An argument is a file, a directory of results, a glob, or - for standard input. What a file is, its content tells: text
-// of go test or of a benchmark binary, go test -json (both may be mixed), a result JSON of ours or of the Python
-// benchmark, the document that kvreport json writes, or, for who asks for it, a saved text of bpftrace. Text is streamed in
-// constant memory.
 package input
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,34 +12,10 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"kvbench/kvbench"
-	"kvbench/tracing"
 )
 
 // Stdin is the argument that stands for standard input.
 const Stdin = "-"
-
-// Record is one trial: a result line of benchmark text, a result file, or both.
-type Record struct {
-	Source string // the argument it came from: the run that it belongs to in comparisons
-	File   string // where it stands
-	Line   int    // 0 in a result file
-
-	Name   string            // as on the line, without Benchmark: StorageCeiling/op=read-2
-	Iters  int               // 0 without a line
-	Config []benchfmt.Config // file configuration in force at the line; shared between records, not to be changed
-	Values []benchfmt.Value  // tidied, the original value and unit beside them; none of a trial that is not complete
-
-	Path    string          // of the result file, empty when there is none
-	Raw     json.RawMessage // the result file as it stands, nil when there is none
-	Result  *kvbench.Result // nil when there is none or it is the Python benchmark's
-	Python  bool            // the result file is the Python benchmark's
-	Missing error           // why a result file that the text names could not be had
-
-	Bpftrace *tracing.Bpftrace // the file is a saved text of bpftrace, with nothing else of the above but File and Name
-
-	top     map[string]json.RawMessage // of Lookup
-	decoded map[string]any
-}
 
 // Options change what Each does. The zero value is ready to use.
 type Options struct {

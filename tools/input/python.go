@@ -2,9 +2,22 @@ package input
 
 import (
 	"encoding/json"
+	"errors"
+	"strings"
 
 	"kvbench/kvbench"
 )
+
+// pythonResult decodes a result of the Python benchmark, whose keys ours have too.
+func pythonResult(raw json.RawMessage) (*kvbench.Result, error) {
+	r := &kvbench.Result{}
+	err := json.Unmarshal(raw, r)
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) && strings.HasPrefix(kind.Field, "summary.autoscaling_") {
+		err = nil // its autoscaler is another, and nobody reads it; all else was decoded
+	}
+	return r, err
+}
 
 // pythonMetrics are the values of our benchmark line that a result of the Python benchmark has under a key of the same
 // meaning. What it does not have is not invented; a direction without traffic has no rate.

@@ -26,11 +26,23 @@ func (r *reader) resultFile(in io.Reader, name string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	rec := &Record{File: name, Path: name}
-	if err := rec.parse(data); err != nil {
-		return fmt.Errorf("%s:%d: %w", name, lineOf(data, err), err)
+	rec, err := Parse(name, data)
+	if err != nil {
+		return err
 	}
 	return r.emitFile(rec)
+}
+
+// Parse makes a record of a result file, of ours or of the Python benchmark. The error names the line.
+func Parse(name string, data []byte) (*Record, error) {
+	if len(data) == 0 {
+		return nil, fmt.Errorf("%s:1: it is empty", name)
+	}
+	rec := &Record{File: name, Path: name}
+	if err := rec.parse(data); err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", name, lineOf(data, err), err)
+	}
+	return rec, nil
 }
 
 func (r *reader) emitFile(rec *Record) error {

@@ -11,6 +11,7 @@ import (
 	"kvbench/kvbench"
 	"kvbench/params"
 	"kvbench/tools/aggregate"
+	"kvbench/tools/input"
 )
 
 // Deviation is one way in which results differ from what the closed division requires.
@@ -54,7 +55,7 @@ const closedTrials = 3
 
 // CheckClosed compares all results with the closed division. Without a summary, because the results cannot be summed, each
 // is checked by itself.
-func CheckClosed(t *aggregate.Tree, s *aggregate.Summary) *Check {
+func CheckClosed(t *input.Tree, s *aggregate.Summary) *Check {
 	c := &Check{}
 	for _, group := range t.Groups() {
 		files := t.Of(group)
@@ -71,7 +72,7 @@ func CheckClosed(t *aggregate.Tree, s *aggregate.Summary) *Check {
 }
 
 // option checks what only the results of all ranks and trials tell.
-func (c *Check) option(group string, files []aggregate.File, o *aggregate.Option) {
+func (c *Check) option(group string, files []input.File, o *aggregate.Option) {
 	for _, missing := range o.MissingFiles {
 		if why := o.Failed[missing]; why != "" {
 			c.add(group, missing, "every trial of every rank must be complete: %s", why)
@@ -93,7 +94,7 @@ func (c *Check) option(group string, files []aggregate.File, o *aggregate.Option
 }
 
 // result checks one file by itself.
-func (c *Check) result(f aggregate.File) {
+func (c *Check) result(f input.File) {
 	r := f.Result
 	add := func(format string, args ...any) { c.add(f.Group, f.Path, format, args...) }
 	if r.Division != kvbench.DivisionClosed {
@@ -136,7 +137,7 @@ func (c *Check) result(f aggregate.File) {
 
 // parameters gives the recorded parameters to the table once more, in the closed division, and takes its objections: one
 // place decides what is allowed. It returns what the division requires, nil when the benchmark is unknown.
-func (c *Check) parameters(f aggregate.File) *params.Values {
+func (c *Check) parameters(f input.File) *params.Values {
 	b, ok := params.Benchmark(f.Result.Benchmark)
 	if !ok {
 		c.add(f.Group, f.Path, "benchmark: %s is not known to this version", f.Result.Benchmark)
@@ -189,7 +190,7 @@ func resolve(b params.Bench, given []kvbench.Parameter) (*params.Values, error) 
 }
 
 // shared finds ranks of one trial that worked in one directory, and content that repeats.
-func (c *Check) shared(group string, files []aggregate.File) {
+func (c *Check) shared(group string, files []input.File) {
 	for i, a := range files {
 		for _, b := range files[:i] {
 			if a.Trial == b.Trial && sameDirectory(a.Result, b.Result) {
@@ -217,7 +218,7 @@ func sameDirectory(a, b *kvbench.Result) bool {
 }
 
 // remarks collects what no rule forbids.
-func (c *Check) remarks(t *aggregate.Tree) {
+func (c *Check) remarks(t *input.Tree) {
 	versions := make(map[string]bool)
 	options := make(map[int]bool)
 	for _, f := range t.Files {

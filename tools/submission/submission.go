@@ -10,6 +10,7 @@ import (
 	"kvbench/tools/aggregate"
 	"kvbench/tools/command"
 	"kvbench/tools/discover"
+	"kvbench/tools/input"
 )
 
 const name = "submission"
@@ -138,7 +139,7 @@ func parse(args []string) (*plan, error) {
 
 // read loads the results and keeps those of KV-cache workloads.
 func (p *plan) read() error {
-	t, err := aggregate.Load(p.dir)
+	t, err := input.ReadTree(p.dir)
 	if err != nil {
 		return err
 	}

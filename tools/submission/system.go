@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"kvbench/kvbench"
-	"kvbench/tools/aggregate"
 	"kvbench/tools/discover"
+	"kvbench/tools/input"
 )
 
 // unknown stands where only the submitter knows.
@@ -29,7 +29,7 @@ type node struct {
 type drive struct{ Model, Interface, Media, GB, Link, Count string }
 
 // nodes describes the clients by the environment of their results and by what discover found on them.
-func nodes(files []aggregate.File, found map[string]discover.Hardware) []node {
+func nodes(files []input.File, found map[string]discover.Hardware) []node {
 	hosts := make(map[string]kvbench.HostEnvironment)
 	for _, f := range files {
 		if e := f.Result.Environment; e.Hostname != "" {

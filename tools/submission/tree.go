@@ -24,7 +24,7 @@ type plan struct {
 	dir, out             string
 	organisation, system string
 	division             string // closed or open: the top of the tree
-	tree                 *aggregate.Tree
+	tree                 *input.Tree
 	check                *Check
 	hardware             map[string]discover.Hardware
 }
@@ -33,7 +33,7 @@ type plan struct {
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // models lists the models in the tree, in the order of their groups.
-func models(t *aggregate.Tree) []string {
+func models(t *input.Tree) []string {
 	var list []string
 	seen := make(map[string]bool)
 	for _, f := range t.Files {
@@ -81,7 +81,7 @@ func put(path string, write func(io.Writer) error) error {
 
 // run fills the directory of one model's run.
 func (p *plan) run(dir, model, summaryName string) error {
-	part := &aggregate.Tree{Dir: p.tree.Dir, Warnings: p.tree.Warnings}
+	part := &input.Tree{Dir: p.tree.Dir, Warnings: p.tree.Warnings}
 	for _, f := range p.tree.Files {
 		if f.Result.Model.Key == model {
 			part.Files = append(part.Files, f)
@@ -113,7 +113,7 @@ func (p *plan) run(dir, model, summaryName string) error {
 }
 
 // of is the part of a check that concerns some groups.
-func (c *Check) of(t *aggregate.Tree) *Check {
+func (c *Check) of(t *input.Tree) *Check {
 	part := &Check{Remarks: c.Remarks}
 	mine := make(map[string]bool)
 	for _, g := range t.Groups() {
@@ -128,7 +128,7 @@ func (c *Check) of(t *aggregate.Tree) *Check {
 }
 
 // place is where a result stands in the tree: as a run writes it, whatever directory it came from.
-func place(f aggregate.File) string {
+func place(f input.File) string {
 	group := strings.ReplaceAll(f.Group, "/", "_")
 	if strings.Trim(group, "0123456789") == "" {
 		group = "option_" + group

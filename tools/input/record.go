@@ -3,7 +3,35 @@ package input
 import (
 	"encoding/json"
 	"strings"
+
+	"golang.org/x/perf/benchfmt"
+
+	"kvbench/kvbench"
+	"kvbench/tracing"
 )
+
+// Record is one trial: a result line of benchmark text, a result file, or both.
+type Record struct {
+	Source string // the argument it came from: the run that it belongs to in comparisons
+	File   string // where it stands
+	Line   int    // 0 in a result file
+
+	Name   string            // as on the line, without Benchmark: StorageCeiling/op=read-2
+	Iters  int               // 0 without a line
+	Config []benchfmt.Config // file configuration in force at the line; shared between records, not to be changed
+	Values []benchfmt.Value  // tidied, the original value and unit beside them; none of a trial that is not complete
+
+	Path    string          // of the result file, empty when there is none
+	Raw     json.RawMessage // the result file as it stands, nil when there is none
+	Result  *kvbench.Result // nil when there is none or it is the Python benchmark's
+	Python  bool            // the result file is the Python benchmark's
+	Missing error           // why a result file that the text names could not be had
+
+	Bpftrace *tracing.Bpftrace // the file is a saved text of bpftrace, with nothing else of the above but File and Name
+
+	top     map[string]json.RawMessage // of Lookup
+	decoded map[string]any
+}
 
 // Lookup returns the value under a dotted path of keys in the result file: string, float64, bool, map or list, or nil
 // where the file has no such key, the key is null, or there is no file.

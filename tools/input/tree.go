@@ -1,7 +1,6 @@
-package aggregate
+package input
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,6 +27,15 @@ type File struct {
 // Complete tells whether the numbers of the trial may be used.
 func (f File) Complete() bool { return f.Python || f.Result.Status == kvbench.StatusComplete }
 
+// Beside is where the file of another trial and rank of the group would stand.
+func (f File) Beside(trial, rank int) string {
+	dir := f.Group
+	if m := layout.FindStringSubmatchIndex(f.Path); m != nil {
+		dir = f.Path[:m[3]]
+	}
+	return fmt.Sprintf("%s/trial_%d/rank_%d/kvcache_results_*.json", dir, trial, rank)
+}
+
 // Tree is what a results directory holds.
 type Tree struct {
 	Dir      string
@@ -38,12 +46,12 @@ type Tree struct {
 // layout is <option_O or benchmark>/trial_<T>/rank_<N>/kvcache_results_<timestamp>.json.
 var layout = regexp.MustCompile(`(?:^|/)([^/]+)/trial_(\d+)/rank_(\d+)/(kvcache_results_[^/]*\.json)$`)
 
-// ErrNoResults is wrapped by Load's error for a directory without result files.
+// ErrNoResults is wrapped by ReadTree's error for a directory without result files.
 var ErrNoResults = errors.New("no result file (kvcache_results_*.json) in it or below")
 
-// Load reads every result file below dir. A file that cannot be read is an error, as is a second result for the same
+// ReadTree reads every result file below dir. A file that cannot be read is an error, as is a second result for the same
 // trial and rank from another place. Of several in one directory the newest is taken.
-func Load(dir string) (*Tree, error) {
+func ReadTree(dir string) (*Tree, error) {
 	if info, err := os.Stat(dir); err != nil {
 		return nil, err
 	} else if !info.IsDir() {
@@ -100,8 +108,15 @@ func (t *Tree) read(path string) (File, error) {
 	if err != nil {
 		return f, err
 	}
-	if f.Result, f.Python, err = parse(data); err != nil {
-		return f, fmt.Errorf("%s:%d: %w", path, lineOf(data, err), err)
+	rec, err := Parse(path, data)
+	if err != nil {
+		return f, err
+	}
+	f.Result, f.Python = rec.Result, rec.Python
+	if f.Python {
+		if f.Result, err = pythonResult(data); err != nil {
+			return f, fmt.Errorf("%s:%d: %w", path, lineOf(data, err), err)
+		}
 	}
 	m := layout.FindStringSubmatch(f.Path)
 	switch {
@@ -137,47 +152,6 @@ func groupOf(r *kvbench.Result) string {
 		return strconv.Itoa(*r.Option)
 	}
 	return name
-}
-
-// parse reads a result of ours, or of the Python benchmark, which has no schema version and the same keys.
-func parse(data []byte) (r *kvbench.Result, python bool, err error) {
-	if len(data) == 0 {
-		return nil, false, errors.New("the file is empty")
-	}
-	var head struct {
-		Schema  *string         `json:"schema_version"`
-		Summary json.RawMessage `json:"summary"`
-	}
-	if err := json.Unmarshal(data, &head); err != nil {
-		return nil, false, err
-	}
-	if head.Schema != nil {
-		r, err = kvbench.ParseResult(data)
-		return r, false, err
-	}
-	if len(head.Summary) == 0 {
-		return nil, false, errors.New("no result: neither schema_version nor summary is in it")
-	}
-	r = &kvbench.Result{}
-	err = json.Unmarshal(data, r)
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) && strings.HasPrefix(kind.Field, "summary.autoscaling_") {
-		err = nil // its autoscaler is another, and nothing here reads it; all else was decoded
-	}
-	return r, true, err
-}
-
-// lineOf is the line at which parsing failed, 1 when the error does not tell.
-func lineOf(data []byte, err error) int {
-	at := int64(0)
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &syntax) {
-		at = syntax.Offset
-	} else if errors.As(err, &kind) {
-		at = kind.Offset
-	}
-	return 1 + strings.Count(string(data[:min(int(at), len(data))]), "\n")
 }
 
 // add takes a file, or decides between it and one of the same trial and rank.
