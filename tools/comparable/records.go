@@ -44,7 +44,7 @@ func (r *Reader) Add(s *Settings, rec *input.Record) {
 		s.add(told, nil)
 		return
 	}
-	s.add(told, r.defaults.of(rec.Name, value(told, Division)))
+	s.add(told, r.defaults.of(rec.Name, find(told, Division)))
 }
 
 // ofConfig are the settings that benchmark text tells. Text of this suite says "simulated: true"
@@ -77,7 +77,7 @@ func ofConfig(config []benchfmt.Config) (list []Setting) {
 	return list
 }
 
-func value(list []Setting, name string) string {
+func find(list []Setting, name string) string {
 	for _, s := range list {
 		if s.Name == name {
 			return s.Value
@@ -87,7 +87,7 @@ func value(list []Setting, name string) string {
 }
 
 // Simulation tells how a record was simulated: Measured when it was not, empty when nobody says.
-func (r *Reader) Simulation(rec *input.Record) string { return value(r.Of(rec), Simulated) }
+func (r *Reader) Simulation(rec *input.Record) string { return find(r.Of(rec), Simulated) }
 
 // IsSimulated tells whether a record is of a run in virtual time.
 func (r *Reader) IsSimulated(rec *input.Record) bool {
