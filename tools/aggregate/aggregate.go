@@ -2,7 +2,6 @@ package aggregate
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -15,72 +14,31 @@ import (
 	"kvbench/tools/input"
 )
 
-const name = "aggregate"
-
-// Command is kvreport aggregate.
-var Command = command.Command{
-	Name:  name,
-	Args:  "DIR [-o FILE]",
-	Short: "one summary over the ranks and trials of a results directory",
-	Long: `
-Reads every <option_O or benchmark>/trial_<T>/rank_<N>/kvcache_results_*.json below DIR, of ours or of the Python benchmark,
-and writes kvcache_run_summary_<start>.json into DIR, or to FILE (- is standard output).
-
-Within a trial bandwidths and token rates of the storage tier are summed over the ranks; then the mean over the trials is
-taken. Device p95 is the maximum over all ranks and trials. These are the aggregated_ keys of MLPerf Storage. Beside them
-stand what they hide: each trial, median and spread, the bandwidth while all ranks were measuring (common_window, from
-their timelines) with the skew of their starts, and percentiles of the merged histograms.
-
-A rank without a complete result makes a partial failure: its path stands in missing_files, and the sums lack it. Ranks
-served wholly from memory (storage_entries 0) are listed in cpu_tier_ranks; an option where all are is invalid. Results
-that differ in I/O mode, decode reads, write-device definition or any parameter are refused, and so are simulated results
-among measured ones.
-
-Exit codes: 0 done, 1 written but partial or invalid, 2 nothing was written.`,
-	Example: `
-mpirun -np 8 ./kvbench.test -test.bench MaxStorageStress -test.count 3 -cache-dir /mnt/kv -results-dir results
-go tool kvreport aggregate results
-go tool kvreport aggregate results -o - | jq '.options["1"].aggregated_read_bandwidth_gbps'`,
-	Run: run,
-}
-
-func run(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	fs := command.Flags(name)
-	out := fs.String("o", "", "")
-	dirs, err := command.Parse(fs, args)
-	if err == nil && len(dirs) != 1 {
-		err = errors.New("one results directory is needed, for example: kvreport aggregate kvbench-results/20260908-120000-4711")
-	}
+// Run aggregates a results directory, writes the summary to out, or beside the results, and tells on
+// stdout what a person wants to see at once. It is not good when results are missing or an option is
+// invalid.
+func Run(dir, out string, stdout, stderr io.Writer) (good bool, err error) {
+	t, err := input.ReadTree(dir)
 	if err != nil {
-		return command.Fail(stderr, name, err)
-	}
-	t, err := input.ReadTree(dirs[0])
-	if err != nil {
-		return command.Fail(stderr, name, err)
+		return false, err
 	}
 	s, err := Aggregate(t)
 	if err != nil {
-		return command.Fail(stderr, name, err)
+		return false, err
 	}
 	for _, w := range s.Warnings {
 		fmt.Fprintf(stderr, "kvreport aggregate: %s\n", w)
 	}
-	path := *out
-	if path == "" {
-		path = filepath.Join(dirs[0], s.FileName())
+	if out == "-" {
+		return s.Good(), s.WriteJSON(stdout)
 	}
-	if path == "-" {
-		err = s.WriteJSON(stdout)
-	} else if err = command.WriteFile(path, s.WriteJSON); err == nil {
-		err = s.WriteText(stdout, path)
+	if out == "" {
+		out = filepath.Join(dir, s.FileName())
 	}
-	if err != nil {
-		return command.Fail(stderr, name, err)
+	if err := command.WriteFile(out, s.WriteJSON); err != nil {
+		return false, err
 	}
-	if !s.Good() {
-		return command.No
-	}
-	return command.Done
+	return s.Good(), s.WriteText(stdout, out)
 }
 
 // FileName is the name under which MLPerf Storage's tools look for the summary.

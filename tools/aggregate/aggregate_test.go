@@ -101,10 +101,17 @@ func aggregated(t *testing.T, dir string) *Summary {
 	return s
 }
 
-// execute runs the subcommand.
-func execute(args ...string) (code int, stdout, stderr string) {
+// execute returns what the command would exit with.
+func execute(dir, to string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	code = run(args, strings.NewReader(""), &out, &errs)
+	good, err := Run(dir, to, &out, &errs)
+	switch {
+	case err != nil:
+		fmt.Fprintln(&errs, err)
+		code = 2
+	case !good:
+		code = 1
+	}
 	return code, out.String(), errs.String()
 }
 
@@ -147,7 +154,7 @@ func TestMissingRankIsAPartialFailure(t *testing.T) {
 	assert.Equal(t, []string{"option_1/trial_1/rank_1/kvcache_results_*.json"}, o.MissingFiles)
 	assert.InDelta(t, (5+2.5+4)/3.0, *o.ReadBandwidth, 1e-12, "what is there is summed all the same")
 	assert.Equal(t, 32.0, *o.ReadP95MS)
-	code, out, _ := execute(dir)
+	code, out, _ := execute(dir, "")
 	assert.Equal(t, 1, code)
 	assert.Contains(t, out, "PARTIAL: 1 of 6 results missing")
 }
@@ -185,7 +192,7 @@ func TestRankServedFromMemoryIsListed(t *testing.T) {
 	assert.Equal(t, []int{0, 1}, o.CPUTierRanks)
 	assert.False(t, o.Valid)
 	assert.Contains(t, o.Invalid, "served wholly from memory")
-	code, out, _ := execute(dir)
+	code, out, _ := execute(dir, "")
 	assert.Equal(t, 1, code)
 	assert.Contains(t, out, "INVALID")
 }
@@ -199,7 +206,7 @@ func TestCommandIsGoldenAndIdempotent(t *testing.T) {
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "option_1/trial_2/rank_0")))
 	var before []byte
 	for range 2 {
-		code, out, errs := execute(dir)
+		code, out, errs := execute(dir, "")
 		assert.Equal(t, 1, code)
 		assert.Empty(t, errs)
 		golden.Check(t, "text.golden", strings.ReplaceAll(out, dir, "DIR"))
@@ -233,7 +240,7 @@ func TestDifferentMeasurementsAreNotSummed(t *testing.T) {
 				change(r)
 			}
 		})
-		code, out, errs := execute(dir)
+		code, out, errs := execute(dir, "")
 		assert.Equal(t, 2, code)
 		assert.Empty(t, out)
 		assert.Contains(t, errs, what)
@@ -254,7 +261,7 @@ func TestSimulatedResultsStayAmongThemselves(t *testing.T) {
 	s := aggregated(t, dir)
 	assert.Equal(t, kvbench.SimulatedNotice, s.Notice)
 	assert.True(t, s.Options["1"].Simulated)
-	_, out, _ := execute(dir)
+	_, out, _ := execute(dir, "")
 	assert.Contains(t, out, "SIMULATED")
 	assert.Contains(t, out, kvbench.SimulatedNotice)
 }
@@ -290,24 +297,22 @@ func TestBrokenInputs(t *testing.T) {
 		dir := run6(t, nil)
 		path := filepath.Join(dir, "option_1/trial_1/rank_0/kvcache_results_20260908_120000.json")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-		code, out, errs := execute(dir)
+		code, out, errs := execute(dir, "")
 		assert.Equal(t, 2, code, what)
 		assert.Empty(t, out)
 		assert.Contains(t, errs, path+":1: ", what)
 		assert.Equal(t, 1, strings.Count(errs, "\n"))
 		assert.NoFileExists(t, filepath.Join(dir, "kvcache_run_summary_20260908_120000.json"))
 	}
-	code, _, errs := execute(t.TempDir())
+	code, _, errs := execute(t.TempDir(), "")
 	assert.Equal(t, 2, code)
 	assert.Contains(t, errs, "no result file")
-	code, _, errs = execute(filepath.Join(t.TempDir(), "none"))
+	code, _, errs = execute(filepath.Join(t.TempDir(), "none"), "")
 	assert.Equal(t, 2, code)
 	assert.Contains(t, errs, "no such file")
-	code, _, errs = execute(run6(t, nil), "-o", filepath.Join(t.TempDir(), "none", "x.json"))
+	code, _, errs = execute(run6(t, nil), filepath.Join(t.TempDir(), "none", "x.json"))
 	assert.Equal(t, 2, code)
 	assert.Contains(t, errs, "x.json")
-	code, _, _ = execute()
-	assert.Equal(t, 2, code)
 }
 
 func TestPythonResults(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/perf/benchunit"
 
+	"kvbench/tools/comparable"
 	"kvbench/tools/compare"
 )
 
@@ -234,4 +235,31 @@ func (r *Report) WriteGitHub(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// Refused says why the sides cannot be compared, each reason once.
+func (r *Report) Refused() (lines []string) {
+	type reason struct{ name, old, new string }
+	first := make(map[reason]int)
+	var order []reason
+	var where []string
+	for _, m := range r.Refusals {
+		r := reason{m.Name, m.Old, m.New}
+		if i, known := first[r]; known {
+			if !strings.Contains(where[i], " and others") {
+				where[i] += " and others"
+			}
+			continue
+		}
+		first[r] = len(order)
+		order, where = append(order, r), append(where, m.Bench)
+	}
+	for i, r := range order {
+		advice := "such numbers mean different things; measure both sides alike"
+		if !comparable.Defines(r.name) {
+			advice = "measure both sides alike, or give -ignore " + r.name + " if that is what you compare"
+		}
+		lines = append(lines, fmt.Sprintf("refused: %s differs (%s against %s in %s): %s", r.name, r.old, r.new, where[i], advice))
+	}
+	return lines
 }

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/perf/benchunit"
 )
 
-// defaultLimit is what a gated metric may lose when nothing else was said.
-const defaultLimit = 0.05
+// DefaultLimit is what a gated metric may lose when nothing else was said.
+const DefaultLimit = 0.05
 
 // Limits say which metrics are gated beside the headline of each benchmark, and how much each may lose.
 type Limits struct {

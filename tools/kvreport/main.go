@@ -4,15 +4,12 @@ package main
 import (
 	"os"
 
-	"kvbench/tools/aggregate"
 	"kvbench/tools/command"
 	"kvbench/tools/datasize"
 	"kvbench/tools/dedup"
 	"kvbench/tools/device"
 	"kvbench/tools/discover"
-	"kvbench/tools/export"
 	"kvbench/tools/fiojob"
-	"kvbench/tools/gate"
 	"kvbench/tools/page"
 	"kvbench/tools/submission"
 	"kvbench/tools/trace"
@@ -21,12 +18,12 @@ import (
 
 // commands in the order of the help.
 var commands = []command.Command{
-	export.Command,
+	jsonCommand,
 	workbook.Command,
 	page.Command,
 	fiojob.Fio,
-	gate.Command,
-	aggregate.Command,
+	gateCommand,
+	aggregateCommand,
 	submission.Command,
 	discover.Command,
 	datasize.Datasize,

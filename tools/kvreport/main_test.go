@@ -9,6 +9,13 @@ import (
 	"kvbench/tools/command"
 )
 
+// call runs a command line.
+func call(stdin string, args ...string) (code int, stdout, stderr string) {
+	var out, errs strings.Builder
+	code = command.Main("kvreport", commands, args, strings.NewReader(stdin), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
 // Every command teaches: a line for the list, a text, and an example that calls it.
 func TestCommandsTeach(t *testing.T) {
 	seen := map[string]bool{}

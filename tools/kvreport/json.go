@@ -1,5 +1,4 @@
-// Package export is kvreport json: everything that was read as one JSON document, which kvreport reads again.
-package export
+package main
 
 import (
 	"fmt"
@@ -9,11 +8,8 @@ import (
 	"kvbench/tools/input"
 )
 
-const name = "json"
-
-// Command is kvreport json.
-var Command = command.Command{
-	Name:  name,
+var jsonCommand = command.Command{
+	Name:  "json",
 	Args:  "IN… [-o FILE]",
 	Short: "all results as one JSON document",
 	Long: `
@@ -26,15 +22,16 @@ go test ./benchmarks -run '^$' -bench StorageCeiling -count 6 > a.txt
 go tool kvreport json a.txt -o a.json
 go tool kvreport json a.txt | jq -r '.results[] | [.name, (.values[] | select(.unit == "read-B/s") | .value)] | @tsv'
 go test ./benchmarks -run '^$' -bench Tier | go tool kvreport json -`,
-	Run: run,
+	Run: runJSON,
 }
 
-func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	fs := command.Flags(name)
+// runJSON streams nothing: a document is whole or absent.
+func runJSON(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	fs := command.Flags("json")
 	out := fs.String("o", "", "file to write; without it standard output")
 	in, err := command.Parse(fs, args)
 	if err != nil {
-		return command.Fail(stderr, name, err)
+		return command.Fail(stderr, "json", err)
 	}
 	warn := func(err error) { fmt.Fprintf(stderr, "kvreport json: %v\n", err) }
 	var records []*input.Record
@@ -43,7 +40,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return nil
 	})
 	if err != nil {
-		return command.Fail(stderr, name, err)
+		return command.Fail(stderr, "json", err)
 	}
 	write := func(w io.Writer) error { return input.WriteDocument(w, records, all.Units) }
 	if *out == "" || *out == input.Stdin {
@@ -52,7 +49,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		err = command.WriteFile(*out, write)
 	}
 	if err != nil {
-		return command.Fail(stderr, name, err)
+		return command.Fail(stderr, "json", err)
 	}
 	return command.Done
 }

@@ -1,4 +1,4 @@
-package gate
+package main
 
 import (
 	"errors"
@@ -7,19 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/perf/benchfmt"
-
 	"kvbench/tools/command"
 	"kvbench/tools/comparable"
-	"kvbench/tools/compare"
+	"kvbench/tools/gate"
 	"kvbench/tools/input"
 )
 
-const name = "gate"
-
-// Command is kvreport gate.
-var Command = command.Command{
-	Name:  name,
+var gateCommand = command.Command{
+	Name:  "gate",
 	Args:  "-old IN… -new IN… [-max-regress METRIC=PERCENT,…] [-alpha 0.05] [-format text|markdown|github]",
 	Short: "fail when new results are significantly worse than old ones",
 	Long: `
@@ -49,7 +44,7 @@ go test ./benchmarks -run '^$' -bench 'StorageCeiling|Tier' -count 6 -cache-dir 
 go test ./benchmarks -run '^$' -bench 'StorageCeiling|Tier' -count 6 -cache-dir /mnt/b > b.txt
 go tool kvreport gate -old a.txt -new b.txt -max-regress 'read-B/s=5%,read-p95-ns=10%'
 go tool kvreport gate -old main/ -new pr/ -format markdown >> "$GITHUB_STEP_SUMMARY"`,
-	Run: run,
+	Run: runGate,
 }
 
 // inputs is a flag that may be given several times.
@@ -58,25 +53,28 @@ type inputs []string
 func (i *inputs) String() string     { return strings.Join(*i, " ") }
 func (i *inputs) Set(s string) error { *i = append(*i, s); return nil }
 
-func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	o, old, new, format, err := parse(args)
+func runGate(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	o, old, new, format, err := parseGate(args)
 	if err != nil {
-		return command.Fail(stderr, name, err)
+		return command.Fail(stderr, "gate", err)
 	}
-	t, err := read(old, new, stdin, func(err error) { fmt.Fprintf(stderr, "kvreport gate: %v\n", err) })
+	t, err := gate.Read(old, new, stdin, func(err error) { fmt.Fprintf(stderr, "kvreport gate: %v\n", err) })
 	if err != nil {
-		return command.Fail(stderr, name, err)
+		return command.Fail(stderr, "gate", err)
 	}
-	r, err := Judge(t, o)
+	r, err := gate.Judge(t, o)
 	if err != nil {
-		return command.Fail(stderr, name, err)
+		return command.Fail(stderr, "gate", err)
 	}
 	if len(r.Refusals) > 0 {
-		return refuse(stderr, r.Refusals)
+		for _, line := range r.Refused() {
+			fmt.Fprintf(stderr, "kvreport gate: %s\n", line)
+		}
+		return command.Usage
 	}
 	write := map[string]func(io.Writer) error{"text": r.WriteText, "markdown": r.WriteMarkdown, "github": r.WriteGitHub}[format]
 	if err := write(stdout); err != nil {
-		return command.Fail(stderr, name, err)
+		return command.Fail(stderr, "gate", err)
 	}
 	if r.Failed() {
 		return command.No
@@ -84,9 +82,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return command.Done
 }
 
-func parse(args []string) (o Options, old, new inputs, format string, err error) {
-	fs := command.Flags(name)
-	o.Limits.Default = defaultLimit
+func parseGate(args []string) (o gate.Options, old, new inputs, format string, err error) {
+	fs := command.Flags("gate")
+	o.Limits.Default = gate.DefaultLimit
 	var ignore string
 	fs.Var(&old, "old", "")
 	fs.Var(&new, "new", "")
@@ -118,80 +116,4 @@ func parse(args []string) (o Options, old, new inputs, format string, err error)
 		err = fmt.Errorf("-ignore: %s cannot be ignored: results that differ in it mean different things", o.Ignore[strict])
 	}
 	return o, old, new, format, err
-}
-
-// refuse says why the sides cannot be compared, each reason once.
-func refuse(stderr io.Writer, list []Mismatch) int {
-	type reason struct{ name, old, new string }
-	first := make(map[reason]int)
-	var order []reason
-	var where []string
-	for _, m := range list {
-		r := reason{m.Name, m.Old, m.New}
-		if i, known := first[r]; known {
-			if !strings.Contains(where[i], " and others") {
-				where[i] += " and others"
-			}
-			continue
-		}
-		first[r] = len(order)
-		order, where = append(order, r), append(where, m.Bench)
-	}
-	for i, r := range order {
-		advice := "such numbers mean different things; measure both sides alike"
-		if !comparable.Defines(r.name) {
-			advice = "measure both sides alike, or give -ignore " + r.name + " if that is what you compare"
-		}
-		fmt.Fprintf(stderr, "kvreport gate: refused: %s differs (%s against %s in %s): %s\n", r.name, r.old, r.new, where[i], advice)
-	}
-	return command.Usage
-}
-
-// read makes a table of both sides. Bad lines go to warn, the rest is read.
-func read(old, new []string, stdin io.Reader, warn func(error)) (*compare.Table, error) {
-	var c compare.Collection
-	var notes []string
-	units := benchfmt.UnitMetadataMap{}
-	for _, side := range []struct {
-		name string
-		in   []string
-	}{{"old", old}, {"new", new}} {
-		usable := false
-		out, err := input.Each(side.in, input.Options{Stdin: stdin, Warn: warn}, func(rec *input.Record) error {
-			if len(rec.Values) == 0 {
-				note := fmt.Sprintf("%s %s: a trial without numbers was left out (%s)", side.name, rec.Name, fate(rec))
-				if !slices.Contains(notes, note) {
-					notes = append(notes, note)
-				}
-				return nil
-			}
-			usable = true
-			c.Add(side.name, rec)
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-		if !usable {
-			return nil, errors.New(strings.Join(append([]string{side.name + " holds no usable benchmark result"}, notes...), "; "))
-		}
-		for key, u := range out.Units { // what the old side says of a unit stands
-			if units[key] == nil {
-				units[key] = u
-			}
-		}
-	}
-	t := c.Table(units)
-	t.Notes = append(notes, t.Notes...)
-	return t, nil
-}
-
-func fate(rec *input.Record) string {
-	if rec.Result == nil {
-		return "no values on its line"
-	}
-	if rec.Result.Error != "" {
-		return rec.Result.Status + ": " + rec.Result.Error
-	}
-	return rec.Result.Status
 }

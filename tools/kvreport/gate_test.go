@@ -1,7 +1,6 @@
-package gate
+package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,11 +15,9 @@ import (
 	"kvbench/tools/golden"
 )
 
-// gate runs the command.
-func gate(args ...string) (code int, stdout, stderr string) {
-	var out, errs bytes.Buffer
-	code = run(args, strings.NewReader(""), &out, &errs)
-	return code, out.String(), errs.String()
+// runsGate runs the command.
+func runsGate(args ...string) (code int, stdout, stderr string) {
+	return call("", append([]string{"gate"}, args...)...)
 }
 
 // lines are what a benchmark prints in n trials: values around a centre, the same in every run of the test.
@@ -49,39 +46,39 @@ func TestGateOutputs(t *testing.T) {
 	new := file(t, header, lines("MaxStorageStress", "read-B/s", 0.9e9, 6), lines("PrefillOnly", "write-B/s", 2.4e9, 6),
 		lines("Tier/tier=storage/op=read", "read-B/s", 2.99e9, 6), lines("Synthetic", "read-B/s", 1e9, 3), lines("MultiTurn", "read-B/s", 1e9, 6))
 	for _, format := range []string{"text", "markdown", "github"} {
-		code, out, errs := gate("-old", old, "-new", new, "-format", format, "-max-regress", "read-p95-ns=15%")
+		code, out, errs := runsGate("-old", old, "-new", new, "-format", format, "-max-regress", "read-p95-ns=15%")
 		assert.Equal(t, 1, code)
 		assert.Empty(t, errs)
-		golden.Check(t, format+".golden", out)
+		golden.Check(t, "gate/"+format+".golden", out)
 	}
-	code, out, _ := gate("-old", old, "-new", old, "-all", "-allow-few")
+	code, out, _ := runsGate("-old", old, "-new", old, "-all", "-allow-few")
 	assert.Zero(t, code)
-	golden.Check(t, "all.golden", out)
+	golden.Check(t, "gate/all.golden", out)
 }
 
 func TestGateFindsLossesInBothDirections(t *testing.T) {
 	old, new := file(t, header, lines("B", "read-B/s", 1e9, 6)), file(t, header, lines("B", "read-B/s", 0.9e9, 6))
-	code, out, _ := gate("-old", old, "-new", new)
+	code, out, _ := runsGate("-old", old, "-new", new)
 	assert.Equal(t, 1, code)
 	assert.Contains(t, out, "WORSE by 10%, at most 5% is allowed")
-	code, out, _ = gate("-old", new, "-new", old)
+	code, out, _ = runsGate("-old", new, "-new", old)
 	assert.Zero(t, code, "more bandwidth is no loss")
 	assert.Contains(t, out, "better")
-	code, _, _ = gate("-old", old, "-new", new, "-max-regress", "20%")
+	code, _, _ = runsGate("-old", old, "-new", new, "-max-regress", "20%")
 	assert.Zero(t, code, "within a default of 20 %")
-	code, _, _ = gate("-old", old, "-new", new, "-max-regress", "read-B/s=20%")
+	code, _, _ = runsGate("-old", old, "-new", new, "-max-regress", "read-B/s=20%")
 	assert.Zero(t, code)
-	code, out, _ = gate("-old", old, "-new", new, "-max-regress", "read-B/s=20%", "-max-regress", "read-p95-ns")
+	code, out, _ = runsGate("-old", old, "-new", new, "-max-regress", "read-B/s=20%", "-max-regress", "read-p95-ns")
 	assert.Equal(t, 1, code, "the latency is gated once it is named")
 	assert.Contains(t, out, "read-p95-ns")
 }
 
 func TestGateNeedsSamples(t *testing.T) {
 	old, new := file(t, header, lines("B", "read-B/s", 1e9, 3)), file(t, header, lines("B", "read-B/s", 0.5e9, 3))
-	code, out, _ := gate("-old", old, "-new", new)
+	code, out, _ := runsGate("-old", old, "-new", new)
 	assert.Equal(t, 1, code, "the three trials of the closed division are never gated")
 	assert.Contains(t, out, "NOT ENOUGH SAMPLES: 3 against 3 can never reach p = 0.05; run with -count 4")
-	code, _, _ = gate("-old", old, "-new", new, "-allow-few")
+	code, _, _ = runsGate("-old", old, "-new", new, "-allow-few")
 	assert.Zero(t, code)
 
 	t.Run("a family too large for its samples says how many it needs", func(t *testing.T) {
@@ -90,7 +87,7 @@ func TestGateNeedsSamples(t *testing.T) {
 			a = append(a, lines(fmt.Sprintf("B%d", i), "read-B/s", 1e9, 6))
 			b = append(b, lines(fmt.Sprintf("B%d", i), "read-B/s", 0.5e9, 6))
 		}
-		code, out, _ := gate("-old", file(t, append([]string{header}, a...)...), "-new", file(t, append([]string{header}, b...)...))
+		code, out, _ := runsGate("-old", file(t, append([]string{header}, a...)...), "-new", file(t, append([]string{header}, b...)...))
 		assert.Equal(t, 1, code)
 		assert.Contains(t, out, "6 against 6 give p 0.0022 at best, too much for 30 metrics together; run with -count 7 for these 30 metrics")
 	})
@@ -99,26 +96,26 @@ func TestGateNeedsSamples(t *testing.T) {
 func TestGateMissing(t *testing.T) {
 	old := file(t, header, lines("A", "read-B/s", 1e9, 6), lines("B", "read-B/s", 1e9, 6))
 	new := file(t, header, lines("A", "read-B/s", 1e9, 6))
-	code, out, _ := gate("-old", old, "-new", new)
+	code, out, _ := runsGate("-old", old, "-new", new)
 	assert.Equal(t, 1, code)
 	assert.Contains(t, out, "MISSING in new")
-	code, _, _ = gate("-old", old, "-new", new, "-allow-missing")
+	code, _, _ = runsGate("-old", old, "-new", new, "-allow-missing")
 	assert.Zero(t, code)
-	code, out, _ = gate("-old", new, "-new", old)
+	code, out, _ = runsGate("-old", new, "-new", old)
 	assert.Zero(t, code, "a new benchmark is none that is missing")
 	assert.Contains(t, out, "B: only in new")
-	code, out, _ = gate("-old", new, "-new", file(t, header, lines("A", "write-B/s", 1e9, 6)))
+	code, out, _ = runsGate("-old", new, "-new", file(t, header, lines("A", "write-B/s", 1e9, 6)))
 	assert.Equal(t, 1, code, "the metric is gone")
 	assert.Contains(t, out, "MISSING in new")
 }
 
 func TestGateComparesMachinesWithDifferentCores(t *testing.T) {
 	old := lines("A", "read-B/s", 1e9, 6)
-	code, out, _ := gate("-old", file(t, header, old), "-new", file(t, header, strings.ReplaceAll(old, "-2\t", "-64\t")))
+	code, out, _ := runsGate("-old", file(t, header, old), "-new", file(t, header, strings.ReplaceAll(old, "-2\t", "-64\t")))
 	assert.Zero(t, code)
 	assert.NotContains(t, out, "MISSING")
 	both := file(t, header, old, strings.ReplaceAll(old, "-2\t", "-64\t"))
-	code, out, _ = gate("-old", both, "-new", both)
+	code, out, _ = runsGate("-old", both, "-new", both)
 	assert.Zero(t, code)
 	assert.Contains(t, out, "A-64", "runs of -cpu 2,64 are two benchmarks")
 }
@@ -126,13 +123,13 @@ func TestGateComparesMachinesWithDifferentCores(t *testing.T) {
 func TestGateSaysThatItComparesPredictions(t *testing.T) {
 	model := "simulated: true\nsimulate-device: read=2GiB/s,write=1GiB/s\n"
 	sim := file(t, header, model, lines("A", "read-B/s", 1e9, 6))
-	code, out, _ := gate("-old", sim, "-new", sim)
+	code, out, _ := runsGate("-old", sim, "-new", sim)
 	assert.Zero(t, code)
 	assert.Contains(t, out, "A: simulated on a device model on both sides: this compares predictions, not measurements")
-	code, _, errs := gate("-old", sim, "-new", file(t, header, lines("A", "read-B/s", 1e9, 6)), "-ignore", "simulate-device")
+	code, _, errs := runsGate("-old", sim, "-new", file(t, header, lines("A", "read-B/s", 1e9, 6)), "-ignore", "simulate-device")
 	assert.Equal(t, 2, code)
 	assert.Contains(t, errs, "simulated differs (on a device model against no in A)")
-	code, _, errs = gate("-old", sim, "-new", sim, "-ignore", "simulated")
+	code, _, errs = runsGate("-old", sim, "-new", sim, "-ignore", "simulated")
 	assert.Equal(t, 2, code)
 	assert.Contains(t, errs, "simulated cannot be ignored")
 }
@@ -150,21 +147,21 @@ func TestGateRefusesWhatCannotBeCompared(t *testing.T) {
 		{"another parameter", header + "num-users: 9\n", "num-users differs (8 against 9 in MaxStorageStress): measure both sides alike, or give -ignore num-users"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			code, out, errs := gate("-old", old, "-new", file(t, c.header, body))
+			code, out, errs := runsGate("-old", old, "-new", file(t, c.header, body))
 			assert.Equal(t, 2, code)
 			assert.Empty(t, out)
 			assert.Contains(t, errs, c.want)
 		})
 	}
-	code, _, _ := gate("-old", old, "-new", file(t, header+"num-users: 9\n", body), "-ignore", "num-users")
+	code, _, _ := runsGate("-old", old, "-new", file(t, header+"num-users: 9\n", body), "-ignore", "num-users")
 	assert.Zero(t, code)
-	code, _, errs := gate("-old", old, "-new", old, "-ignore", "io")
+	code, _, errs := runsGate("-old", old, "-new", old, "-ignore", "io")
 	assert.Equal(t, 2, code)
 	assert.Contains(t, errs, "cannot be ignored")
-	code, _, errs = gate("-old", file(t, header, body, "io: buffered\n", body), "-new", old)
+	code, _, errs = runsGate("-old", file(t, header, body, "io: buffered\n", body), "-new", old)
 	assert.Equal(t, 2, code, "one side alone can be mixed")
 	assert.Contains(t, errs, "io")
-	code, _, _ = gate("-old", file(t, header+"num-users: 8\n", body), "-new", old)
+	code, _, _ = runsGate("-old", file(t, header+"num-users: 8\n", body), "-new", old)
 	assert.Zero(t, code, "giving the default is no difference")
 }
 
@@ -189,7 +186,7 @@ func TestGateUsage(t *testing.T) {
 		{"no such file", []string{"-old", good, "-new", good + ".not"}},
 		{"only one of -old and -new", []string{"-old", "-", "-new", "-"}},
 	} {
-		code, out, errs := gate(c.args...)
+		code, out, errs := runsGate(c.args...)
 		assert.Equal(t, 2, code, c.args)
 		assert.Empty(t, out)
 		assert.Contains(t, errs, c.want)
@@ -213,7 +210,7 @@ func TestGateReadsALotQuickly(t *testing.T) {
 	start := time.Now()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	code, out, errs := gate("-old", path, "-new", path)
+	code, out, errs := runsGate("-old", path, "-new", path)
 	took := time.Since(start)
 	runtime.ReadMemStats(&after)
 	assert.Zero(t, code, "%s%s", out[max(0, len(out)-500):], errs)

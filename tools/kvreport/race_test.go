@@ -1,6 +1,6 @@
 //go:build race
 
-package gate
+package main
 
 // raceDetector slows everything down many times.
 const raceDetector = true

@@ -1,4 +1,4 @@
-package export
+package main
 
 import (
 	"encoding/json"
@@ -17,16 +17,10 @@ import (
 	"kvbench/tools/golden"
 )
 
-func call(stdin string, args ...string) (code int, stdout, stderr string) {
-	var out, errs strings.Builder
-	code = Command.Run(args, strings.NewReader(stdin), &out, &errs)
-	return code, out.String(), errs.String()
-}
-
-func TestGolden(t *testing.T) {
-	code, out, errs := call("", "../input/testdata/bench.txt", "../input/testdata/events.json")
+func TestJSONOutput(t *testing.T) {
+	code, out, errs := call("", "json", "../input/testdata/bench.txt", "../input/testdata/events.json")
 	assert.Equal(t, command.Done, code)
-	golden.Check(t, "text.stderr", errs)
+	golden.Check(t, "json/text.stderr", errs)
 	// The embedded result file is golden in its own package.
 	var doc map[string]any
 	require.NoError(t, json.Unmarshal([]byte(out), &doc))
@@ -37,7 +31,7 @@ func TestGolden(t *testing.T) {
 	}
 	text, err := json.MarshalIndent(doc, "", " ")
 	require.NoError(t, err)
-	golden.Check(t, "text.json", string(text)+"\n")
+	golden.Check(t, "json/text.json", string(text)+"\n")
 }
 
 // suite is benchmark text as the testing package prints it, one line for every benchmark of the suite with every metric.
@@ -78,9 +72,9 @@ func shown(t *testing.T, line string) map[string]float64 {
 	return out
 }
 
-func TestRoundTripOfEveryBenchmark(t *testing.T) {
+func TestJSONRoundTripOfEveryBenchmark(t *testing.T) {
 	text, want := suite(t)
-	code, out, errs := call(text, "-")
+	code, out, errs := call(text, "json", "-")
 	require.Equal(t, command.Done, code, errs)
 	assert.Empty(t, errs)
 	got := map[string]map[string]float64{}
@@ -104,18 +98,18 @@ func TestRoundTripOfEveryBenchmark(t *testing.T) {
 
 	again := filepath.Join(t.TempDir(), "a.json")
 	require.NoError(t, os.WriteFile(again, []byte(out), 0o644))
-	_, second, _ := call("", again)
+	_, second, _ := call("", "json", again)
 	assert.Equal(t, out, second, "kvreport reads its own document back")
 }
 
-func TestUnreadableInputLeavesNoFile(t *testing.T) {
+func TestJSONOfUnreadableInputLeavesNoFile(t *testing.T) {
 	dir := t.TempDir()
 	zero := filepath.Join(dir, "zero")
 	require.NoError(t, os.WriteFile(zero, nil, 0o644))
 	out := filepath.Join(dir, "out.json")
 	for _, args := range [][]string{{zero, "-o", out}, {"../input/testdata/bench.txt", zero, "-o", out}, {dir, "-o", out}, {"absent", "-o", out}, {"-o", out},
 		{"../input/testdata/python.json", "-o", filepath.Join(dir, "no", "x")}, {"../input/testdata/python.json", "-o", dir}} {
-		code, _, errs := call("", args...)
+		code, _, errs := call("", append([]string{"json"}, args...)...)
 		assert.Equal(t, command.Usage, code, args)
 		lines := strings.Split(strings.TrimSpace(errs), "\n")
 		assert.True(t, strings.HasPrefix(lines[len(lines)-1], "kvreport json: "), errs)

@@ -1,0 +1,63 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+
+	"kvbench/tools/compare"
+	"kvbench/tools/input"
+)
+
+// Read makes a table of both sides. Bad lines go to warn, the rest is read.
+func Read(old, new []string, stdin io.Reader, warn func(error)) (*compare.Table, error) {
+	var c compare.Collection
+	var notes []string
+	units := benchfmt.UnitMetadataMap{}
+	for _, side := range []struct {
+		name string
+		in   []string
+	}{{"old", old}, {"new", new}} {
+		usable := false
+		out, err := input.Each(side.in, input.Options{Stdin: stdin, Warn: warn}, func(rec *input.Record) error {
+			if len(rec.Values) == 0 {
+				note := fmt.Sprintf("%s %s: a trial without numbers was left out (%s)", side.name, rec.Name, fate(rec))
+				if !slices.Contains(notes, note) {
+					notes = append(notes, note)
+				}
+				return nil
+			}
+			usable = true
+			c.Add(side.name, rec)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if !usable {
+			return nil, errors.New(strings.Join(append([]string{side.name + " holds no usable benchmark result"}, notes...), "; "))
+		}
+		for key, u := range out.Units { // what the old side says of a unit stands
+			if units[key] == nil {
+				units[key] = u
+			}
+		}
+	}
+	t := c.Table(units)
+	t.Notes = append(notes, t.Notes...)
+	return t, nil
+}
+
+func fate(rec *input.Record) string {
+	if rec.Result == nil {
+		return "no values on its line"
+	}
+	if rec.Result.Error != "" {
+		return rec.Result.Status + ": " + rec.Result.Error
+	}
+	return rec.Result.Status
+}
