@@ -10,17 +10,15 @@ import (
 	"kvbench/tools/device"
 	"kvbench/tools/discover"
 	"kvbench/tools/fiojob"
-	"kvbench/tools/page"
 	"kvbench/tools/submission"
 	"kvbench/tools/trace"
-	"kvbench/tools/workbook"
 )
 
 // commands in the order of the help.
 var commands = []command.Command{
 	jsonCommand,
-	workbook.Command,
-	page.Command,
+	xlsxCommand,
+	htmlCommand,
 	fiojob.Fio,
 	gateCommand,
 	aggregateCommand,

@@ -8,43 +8,9 @@ import (
 	"io"
 	"strings"
 
-	"kvbench/tools/command"
 	"kvbench/tools/compare"
 	"kvbench/tools/input"
-	"kvbench/tools/report"
 )
-
-const name = "html"
-
-// Command is kvreport html.
-var Command = command.Command{
-	Name:  name,
-	Args:  "IN… -o FILE",
-	Short: "one page with plots that opens from disk",
-	Long: `
-Makes one self-contained HTML page, light or dark as the reader's system is, and fit for printing: what ran, headline
-numbers with confidence intervals, bandwidth over time, latency percentile curves, tier fill and evictions, the tier table,
-sweeps as curves with their knee, block sizes and queue depths of traced results, and where a result has them: the rounds of
-an autoscaler, the block hit ratio beside the ideal one over time, a replay, a validation, a device model. What is simulated
-says so in every name and figure, and is never compared with what was measured.
-
-Each argument is one run; the first is what the others are compared with. A change is marked as significant when the
-Mann-Whitney test says so at 5 %: for the headline metric of each benchmark after Holm's correction over all benchmarks of
-the pair of runs, for the other metrics taken alone. Four trials of each run are the least that can differ significantly,
-six are a good number.`,
-	Example: `
-go test ./benchmarks -run '^$' -bench . -count 6 -cache-dir /mnt/a > a.txt
-go test ./benchmarks -run '^$' -bench . -count 6 -cache-dir /mnt/b > b.txt
-go tool kvreport html a.txt b.txt -o drives.html`,
-	Run: run,
-}
-
-func run(args []string, stdin io.Reader, _, stderr io.Writer) int {
-	return report.Run(name, args, stdin, stderr, func(records []*input.Record, t *compare.Table) (func(io.Writer) error, []string) {
-		p := newPage(records, t)
-		return p.write, p.Missing
-	})
-}
 
 //go:embed page.html.tmpl
 var pageText string
@@ -58,10 +24,8 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 
 // Write makes the page of the records; t is their comparison.
 func Write(w io.Writer, records []*input.Record, t *compare.Table) error {
-	return newPage(records, t).write(w)
+	return pageTemplate.Execute(w, newPage(records, t))
 }
-
-func (p *page) write(w io.Writer) error { return pageTemplate.Execute(w, p) }
 
 // page is what the template shows.
 type page struct {
@@ -128,9 +92,8 @@ type member struct {
 }
 
 func newPage(records []*input.Record, t *compare.Table) *page {
-	p := &page{Title: "kvbench report", Compared: len(t.Runs) > 1}
+	p := &page{Title: "kvbench report", Compared: len(t.Runs) > 1, Missing: Missing(records)}
 	p.runs(records, t)
-	p.missing(records)
 	p.headlines(t)
 	p.TierTable, p.TierPlots = tierTable(t)
 	p.sweeps(t)
@@ -138,8 +101,8 @@ func newPage(records []*input.Record, t *compare.Table) *page {
 	return p
 }
 
-// missing says what the page cannot show for want of result files.
-func (p *page) missing(records []*input.Record) {
+// Missing says what the page cannot show for want of result files.
+func Missing(records []*input.Record) (notes []string) {
 	lost, python, first := 0, 0, error(nil)
 	for _, r := range records {
 		switch {
@@ -156,11 +119,12 @@ func (p *page) missing(records []*input.Record) {
 		if first != nil {
 			why = "the first: " + first.Error()
 		}
-		p.Missing = append(p.Missing, fmt.Sprintf("%d of %d results have no result file: no timelines, percentile curves, tier fill or "+
+		notes = append(notes, fmt.Sprintf("%d of %d results have no result file: no timelines, percentile curves, tier fill or "+
 			"parameters of them (%s)", lost, len(records), why))
 	}
 	if python > 0 {
-		p.Missing = append(p.Missing, fmt.Sprintf("%d of %d results are of the Python benchmark, which records no timelines and no histograms",
+		notes = append(notes, fmt.Sprintf("%d of %d results are of the Python benchmark, which records no timelines and no histograms",
 			python, len(records)))
 	}
+	return notes
 }

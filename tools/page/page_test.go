@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/tools/command"
 	"kvbench/tools/compare"
 	"kvbench/tools/golden"
 	"kvbench/tools/input"
@@ -174,30 +173,6 @@ func TestNamesAreEscaped(t *testing.T) {
 	assert.NotContains(t, html, "<script")
 	assert.NotContains(t, html, "<i>")
 	assert.NotContains(t, html, "<b>")
-}
-
-func TestCommand(t *testing.T) {
-	dir := t.TempDir()
-	out := filepath.Join(dir, "x.html")
-	run := func(args ...string) (int, string) {
-		var errs strings.Builder
-		code := Command.Run(args, strings.NewReader(""), nil, &errs)
-		return code, errs.String()
-	}
-	code, errs := run("../input/testdata/bench.txt", "-o", out)
-	assert.Equal(t, command.Done, code)
-	assert.Contains(t, errs, "2 of 3 results have no result file")
-	require.NoError(t, os.Remove(out))
-	zero := filepath.Join(dir, "zero")
-	require.NoError(t, os.WriteFile(zero, nil, 0o644))
-	for _, args := range [][]string{{zero, "-o", out}, {"../input/testdata/python.json"}, {"../input/testdata/python.json", "-o", filepath.Join(dir, "a", "b")}} {
-		code, errs := run(args...)
-		assert.Equal(t, command.Usage, code)
-		assert.Equal(t, 1, strings.Count(errs[strings.LastIndex(errs[:len(errs)-1], "\n")+1:], "\n"), errs)
-	}
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	assert.Len(t, left, 1)
 }
 
 func FuzzWrite(f *testing.F) {

@@ -16,7 +16,6 @@ import (
 
 	"kvbench/kvbench"
 	"kvbench/tiers"
-	"kvbench/tools/command"
 	"kvbench/tools/compare"
 	"kvbench/tools/golden"
 	"kvbench/tools/input"
@@ -202,30 +201,6 @@ func TestLinesWithoutResultFiles(t *testing.T) {
 	}
 	var b bytes.Buffer
 	require.NoError(t, Write(&b, records, table))
-}
-
-func TestCommand(t *testing.T) {
-	dir := t.TempDir()
-	out := filepath.Join(dir, "x.xlsx")
-	run := func(args ...string) (int, string) {
-		var errs strings.Builder
-		code := Command.Run(args, strings.NewReader(""), nil, &errs)
-		return code, errs.String()
-	}
-	code, errs := run("../input/testdata/bench.txt", "-o", out)
-	assert.Equal(t, command.Done, code)
-	assert.Contains(t, errs, "1 of 3 lines have no result file")
-	require.NoError(t, os.Remove(out))
-	zero := filepath.Join(dir, "zero")
-	require.NoError(t, os.WriteFile(zero, nil, 0o644))
-	for _, args := range [][]string{{zero, "-o", out}, {"../input/testdata/python.json"}, {"../input/testdata/python.json", "-o", filepath.Join(dir, "a", "b")}} {
-		code, errs := run(args...)
-		assert.Equal(t, command.Usage, code)
-		assert.Equal(t, 1, strings.Count(errs, "\n"), errs)
-	}
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	assert.Len(t, left, 1)
 }
 
 func FuzzWrite(f *testing.F) {

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"kvbench/tools/command"
+	"kvbench/tools/compare"
+	"kvbench/tools/input"
+)
+
+// writeDocument is the body of a command "kvreport NAME IN… -o FILE" that turns all results into one
+// file: it reads everything, warns of bad lines and of what is missing on stderr, and writes the file
+// whole or not at all. It returns the exit code.
+func writeDocument(name string, args []string, stdin io.Reader, stderr io.Writer,
+	write func(io.Writer, []*input.Record, *compare.Table) error, missing func([]*input.Record) []string,
+) int {
+	fs := command.Flags(name)
+	path := fs.String("o", "", "file to write")
+	in, err := command.Parse(fs, args)
+	if err == nil && *path == "" {
+		err = errors.New("no output; give -o FILE")
+	}
+	if err != nil {
+		return command.Fail(stderr, name, err)
+	}
+	var records []*input.Record
+	warn := func(what any) { fmt.Fprintf(stderr, "kvreport %s: %v\n", name, what) }
+	out, err := input.Each(in, input.Options{Stdin: stdin, Warn: func(err error) { warn(err) }},
+		func(rec *input.Record) error { records = append(records, rec); return nil })
+	if err != nil {
+		return command.Fail(stderr, name, err)
+	}
+	for _, n := range missing(records) {
+		warn(n)
+	}
+	put := func(w io.Writer) error { return write(w, records, compare.Build(records, out.Units)) }
+	if err := command.WriteFile(*path, put); err != nil {
+		return command.Fail(stderr, name, err)
+	}
+	return command.Done
+}

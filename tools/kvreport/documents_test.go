@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tools/command"
+	"kvbench/tools/compare"
+	"kvbench/tools/input"
+)
+
+func TestWriteDocument(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "out")
+	const text = "BenchmarkA 1 5 ns/op\nBenchmarkA 1 six ns/op\nBenchmarkB 1 7 ns/op\n"
+	run := func(fail error, args ...string) (code int, errs string) {
+		var b strings.Builder
+		code = writeDocument("thing", args, strings.NewReader(text), &b, func(w io.Writer, records []*input.Record, t *compare.Table) error {
+			_, err := io.WriteString(w, records[0].Name+t.Benchmarks[len(t.Benchmarks)-1].Name)
+			return errors.Join(err, fail)
+		}, func([]*input.Record) []string { return []string{"something is missing"} })
+		return code, b.String()
+	}
+	code, errs := run(nil, "-", "-o", out)
+	assert.Equal(t, command.Done, code)
+	assert.Contains(t, errs, "kvreport thing: stdin:2:", "a bad line is named, the rest is read")
+	assert.Contains(t, errs, "kvreport thing: something is missing\n")
+	data, err := os.ReadFile(out)
+	require.NoError(t, err)
+	assert.Equal(t, "AB", string(data))
+
+	for _, args := range [][]string{{"-"}, {"-o", out}, {filepath.Join(dir, "none"), "-o", out}} {
+		code, errs = run(nil, args...)
+		assert.Equal(t, command.Usage, code)
+		assert.Equal(t, 1, strings.Count(errs, "\n"), errs)
+	}
+	code, errs = run(errors.New("it broke"), "-", "-o", out)
+	assert.Equal(t, command.Usage, code)
+	assert.Contains(t, errs, "it broke")
+	data, err = os.ReadFile(out)
+	require.NoError(t, err)
+	assert.Equal(t, "AB", string(data), "the file of before stays as it was")
+}
+
+func TestDocuments(t *testing.T) {
+	for name, want := range map[string]string{"html": "2 of 3 results have no result file", "xlsx": "1 of 3 lines have no result file"} {
+		dir := t.TempDir()
+		out := filepath.Join(dir, "x")
+		code, _, errs := call("", name, "../input/testdata/bench.txt", "-o", out)
+		assert.Equal(t, command.Done, code)
+		assert.Contains(t, errs, want)
+		require.NoError(t, os.Remove(out))
+		zero := filepath.Join(dir, "zero")
+		require.NoError(t, os.WriteFile(zero, nil, 0o644))
+		const python = "../input/testdata/python.json"
+		for _, args := range [][]string{{zero, "-o", out}, {python}, {python, "-o", filepath.Join(dir, "a", "b")}} {
+			code, _, errs := call("", append([]string{name}, args...)...)
+			assert.Equal(t, command.Usage, code)
+			assert.Equal(t, 1, strings.Count(errs[strings.LastIndex(errs[:len(errs)-1], "\n")+1:], "\n"), errs)
+		}
+		left, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		assert.Len(t, left, 1)
+	}
+}
