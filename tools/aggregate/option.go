@@ -2,10 +2,11 @@ package aggregate
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"kvbench/kvbench"
+	"kvbench/tools/compare"
+	"kvbench/tools/curves"
 	"kvbench/tools/input"
 )
 
@@ -130,15 +131,10 @@ func (o *Option) means() {
 }
 
 func spread(values []float64, mean float64) Spread {
-	slices.Sort(values)
-	n := len(values)
-	s := Spread{Median: (values[(n-1)/2] + values[n/2]) / 2, Min: values[0], Max: values[n-1]}
-	if n > 1 && mean != 0 {
-		squares := 0.0
-		for _, v := range values {
-			squares += (v - mean) * (v - mean)
-		}
-		s.CV = new(math.Sqrt(squares/float64(n-1)) / math.Abs(mean))
+	median, _ := curves.MedianOf(values)
+	s := Spread{Median: median, Min: slices.Min(values), Max: slices.Max(values)}
+	if len(values) > 1 && mean != 0 {
+		s.CV = new(compare.Variation(values))
 	}
 	return s
 }

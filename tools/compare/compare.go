@@ -274,7 +274,7 @@ func (m *Metric) summarize(assume benchmath.Assumption, differ []string) {
 			continue
 		}
 		c.Summary = assume.Summary(sample(c.Values), Confidence)
-		c.CV = variation(c.Values)
+		c.CV = Variation(c.Values)
 		switch {
 		case run == 0 || len(first.Values) == 0:
 		case differ[run] != "":

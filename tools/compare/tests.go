@@ -20,21 +20,21 @@ func sample(values []float64) *benchmath.Sample {
 	return benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
 }
 
-// variation is the coefficient of variation.
-func variation(values []float64) float64 {
+// Variation is the coefficient of Variation.
+func Variation(values []float64) float64 {
 	n := float64(len(values))
 	if n < 2 {
 		return math.NaN()
 	}
-	mean := 0.0
+	mean, squares := 0.0, 0.0
 	for _, v := range values {
-		mean += v / n
+		mean += v
 	}
-	sum := 0.0
+	mean /= n
 	for _, v := range values {
-		sum += (v - mean) * (v - mean)
+		squares += (v - mean) * (v - mean)
 	}
-	return math.Sqrt(sum/(n-1)) / math.Abs(mean)
+	return math.Sqrt(squares/(n-1)) / math.Abs(mean)
 }
 
 // Holm adjusts p values for their number, by Holm's step-down method: the k-th smallest counts times

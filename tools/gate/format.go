@@ -145,19 +145,20 @@ func (r *Report) Headline() string {
 	return fmt.Sprintf("gate %s: %s (Mann-Whitney, alpha %g, Holm over %d)", verdict, strings.Join(parts, ", "), r.Options.Alpha, r.Family)
 }
 
+var heads = []string{"benchmark", "metric", "old", "new", "change", "p", "n", "verdict"}
+
+// cells are what the table says of a row.
+func (r *Report) cells(row Row) []string {
+	return []string{row.Bench, row.Unit, centre(row.Old, row.tidy), centre(row.New, row.tidy), row.change(),
+		row.p(), row.samples(), r.answer(row)}
+}
+
 // WriteText writes the report for a terminal.
 func (r *Report) WriteText(w io.Writer) error {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tab, "benchmark\tmetric\told\tnew\tchange\tp\tn\tverdict")
-	line := func(row Row) {
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", row.Bench, row.Unit, centre(row.Old, row.tidy), centre(row.New, row.tidy),
-			row.change(), row.p(), row.samples(), r.answer(row))
-	}
-	for _, row := range r.Rows {
-		line(row)
-	}
-	for _, row := range r.Others {
-		line(row)
+	fmt.Fprintln(tab, strings.Join(heads, "\t"))
+	for _, row := range slices.Concat(r.Rows, r.Others) {
+		fmt.Fprintln(tab, strings.Join(r.cells(row), "\t"))
 	}
 	if err := tab.Flush(); err != nil {
 		return err
@@ -183,26 +184,30 @@ func (r *Report) remarks() []string {
 
 // WriteMarkdown writes the report for a comment or a job summary.
 func (r *Report) WriteMarkdown(w io.Writer) error {
-	cell := strings.NewReplacer("|", `\|`, "\n", " ")
-	fmt.Fprintf(w, "**%s**\n\n| benchmark | metric | old | new | change | p | n | verdict |\n|---|---|---:|---:|---:|---:|---:|---|\n", cell.Replace(r.Headline()))
+	escape := strings.NewReplacer("|", `\|`, "\n", " ")
+	line := func(cells []string) { fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | ")) }
+	fmt.Fprintf(w, "**%s**\n\n", escape.Replace(r.Headline()))
+	line(heads)
+	fmt.Fprintln(w, "|---|---|---:|---:|---:|---:|---:|---|")
 	for _, row := range slices.Concat(r.Rows, r.Others) {
-		answer := cell.Replace(r.answer(row))
-		if r.fails(row.Verdict) {
-			answer = "**" + answer + "**"
+		cells := r.cells(row)
+		for i := range cells {
+			cells[i] = escape.Replace(cells[i])
 		}
-		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", cell.Replace(row.Bench), cell.Replace(row.Unit),
-			centre(row.Old, row.tidy), centre(row.New, row.tidy), row.change(), row.p(), row.samples(), answer)
-	}
-	remarks := r.remarks()
-	if len(remarks) > 0 {
-		fmt.Fprintln(w)
-	}
-	for _, note := range remarks {
-		if _, err := fmt.Fprintf(w, "- %s\n", note); err != nil {
-			return err
+		if last := &cells[len(cells)-1]; r.fails(row.Verdict) {
+			*last = "**" + *last + "**"
 		}
+		line(cells)
 	}
-	return nil
+	var list strings.Builder
+	for i, note := range r.remarks() {
+		if i == 0 {
+			list.WriteString("\n")
+		}
+		fmt.Fprintf(&list, "- %s\n", note)
+	}
+	_, err := io.WriteString(w, list.String())
+	return err
 }
 
 // The two escapings of GitHub's workflow commands: of a message, and of a property such as title.
@@ -226,11 +231,13 @@ func (r *Report) WriteGitHub(w io.Writer) error {
 		case !r.fails(row.Verdict):
 			level = "warning"
 		}
-		text := fmt.Sprintf("%s (old %s, new %s, p %s, n %s)", r.answer(row), centre(row.Old, row.tidy), centre(row.New, row.tidy), row.p(), row.samples())
+		c := r.cells(row)
+		text := fmt.Sprintf("%s (old %s, new %s, p %s, n %s)", c[7], c[2], c[3], c[5], c[6])
 		if row.Verdict == Better {
-			text = fmt.Sprintf("better: %s (old %s, new %s, p %s)", row.change(), centre(row.Old, row.tidy), centre(row.New, row.tidy), row.p())
+			text = fmt.Sprintf("better: %s (old %s, new %s, p %s)", c[4], c[2], c[3], c[5])
 		}
-		if _, err := fmt.Fprintf(w, "::%s title=%s::%s\n", level, property.Replace(strings.TrimSpace(row.Bench+" "+row.Unit)), message.Replace(text)); err != nil {
+		title := strings.TrimSpace(row.Bench + " " + row.Unit)
+		if _, err := fmt.Fprintf(w, "::%s title=%s::%s\n", level, property.Replace(title), message.Replace(text)); err != nil {
 			return err
 		}
 	}
@@ -239,27 +246,21 @@ func (r *Report) WriteGitHub(w io.Writer) error {
 
 // Refused says why the sides cannot be compared, each reason once.
 func (r *Report) Refused() (lines []string) {
-	type reason struct{ name, old, new string }
-	first := make(map[reason]int)
-	var order []reason
-	var where []string
+	said := map[Mismatch]int{} // without the benchmark → index in lines
 	for _, m := range r.Refusals {
-		r := reason{m.Name, m.Old, m.New}
-		if i, known := first[r]; known {
-			if !strings.Contains(where[i], " and others") {
-				where[i] += " and others"
+		reason := Mismatch{"", m.Name, m.Old, m.New}
+		if i, known := said[reason]; known {
+			if more := " and others): "; !strings.Contains(lines[i], more) {
+				lines[i] = strings.Replace(lines[i], "): ", more, 1)
 			}
 			continue
 		}
-		first[r] = len(order)
-		order, where = append(order, r), append(where, m.Bench)
-	}
-	for i, r := range order {
+		said[reason] = len(lines)
 		advice := "such numbers mean different things; measure both sides alike"
-		if !comparable.Defines(r.name) {
-			advice = "measure both sides alike, or give -ignore " + r.name + " if that is what you compare"
+		if !comparable.Defines(m.Name) {
+			advice = "measure both sides alike, or give -ignore " + m.Name + " if that is what you compare"
 		}
-		lines = append(lines, fmt.Sprintf("refused: %s differs (%s against %s in %s): %s", r.name, r.old, r.new, where[i], advice))
+		lines = append(lines, fmt.Sprintf("refused: %s differs (%s against %s in %s): %s", m.Name, m.Old, m.New, m.Bench, advice))
 	}
 	return lines
 }
