@@ -1,6 +1,9 @@
 package input
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +15,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"kvbench/kvbench"
+	"kvbench/tracing"
 )
 
 // Stdin is the argument that stands for standard input.
@@ -137,4 +141,56 @@ func (r *reader) knownUnits() {
 			addUnit(r.out.Units, u.Unit, "better", u.Better)
 		}
 	}
+}
+
+// stream reads one file or standard input, whatever it is.
+func (r *reader) stream(in io.Reader, name string) error {
+	b := bufio.NewReaderSize(in, 256<<10)
+	if mark, _ := b.Peek(3); string(mark) == "\xef\xbb\xbf" {
+		_, _ = b.Discard(3)
+	}
+	head, err := b.Peek(4 << 10)
+	if len(head) == 0 {
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return fmt.Errorf("%s:1: it is empty", name)
+	}
+	head = bytes.TrimLeft(head, " \t\r\n")
+	switch {
+	case documentMark.Match(head):
+		return r.document(b, name)
+	case len(head) > 0 && head[0] == '{' && !isEvent(head):
+		return r.resultFile(b, name)
+	case tracing.IsBpftrace(head):
+		return r.bpftrace(b, name)
+	}
+	return r.text(b, name)
+}
+
+// bpftrace reads a saved text of the Python benchmark's script.
+func (r *reader) bpftrace(in io.Reader, name string) error {
+	if !r.Options.Bpftrace {
+		return fmt.Errorf("%s:1: it is a text of bpftrace, of which only kvreport fio can make something", name)
+	}
+	text, err := tracing.ParseBpftrace(in)
+	var bad *tracing.BpftraceError
+	switch {
+	case errors.As(err, &bad):
+		return fmt.Errorf("%s:%d: %w", name, bad.Line, bad.Err)
+	case err != nil:
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	base := filepath.Base(name)
+	return r.emit(&Record{File: name, Name: strings.TrimSuffix(base, filepath.Ext(base)), Bpftrace: text})
+}
+
+// isEvent says whether the first line is one of go test -json; it may be cut off.
+func isEvent(head []byte) bool {
+	line, _, whole := bytes.Cut(head, []byte("\n"))
+	var e event
+	if err := json.Unmarshal(line, &e); err == nil {
+		return e.Action != ""
+	}
+	return !whole && bytes.Contains(line, []byte(`"Action":"`)) && bytes.HasPrefix(line, []byte(`{"Time":`))
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/perf/benchfmt"
 )
 
 var (
@@ -15,37 +17,81 @@ var (
 	pathLog  = []byte(": result: ")
 )
 
-// log follows the lines that are no results: whose log begins, and which result file it names.
-func (s *scanner) log(line []byte) error {
+// logKind says to which benchmark a log line belongs.
+type logKind int
+
+const (
+	logOfNext logKind = iota // with -v logs are printed as they are written, before the result line
+	logOfLast                // without it behind the result line, below "--- BENCH"
+	logOfNone                // a failed benchmark has no result line
+)
+
+// logReader follows the lines of a text: whose log begins, and which result file it names.
+type logReader struct {
+	file    string
+	line    int
+	records []*Record
+
+	held   *Record // the last result line, until its log has passed
+	logOf  logKind // whose log the coming lines are
+	named  string  // a result file named in the log of a benchmark whose line is still to come
+	config []benchfmt.Config
+}
+
+// result holds a result line until its log has passed.
+func (l *logReader) result(rec *Record) {
+	l.release()
+	l.held, l.config = rec, rec.Config
+	rec.Path, l.named = l.named, ""
+	l.logOf = logOfNext
+}
+
+// read takes in a line that is no result.
+func (l *logReader) read(line []byte) {
 	switch {
 	case bytes.HasPrefix(line, benchLog):
-		s.logOf = logOfLast
+		l.logOf = logOfLast
 	case bytes.HasPrefix(line, failLog):
-		s.logOf = logOfNone
-		return s.orphan()
+		l.logOf = logOfNone
+		l.orphan()
 	case bytes.HasPrefix(line, running):
-		s.logOf = logOfNext
-		return s.orphan()
+		l.logOf = logOfNext
+		l.orphan()
 	}
 	at := bytes.Index(line, pathLog)
 	if at < 0 || !sourcePosition(line[:at]) {
-		return nil
+		return
 	}
 	path := string(line[at+len(pathLog):])
 	switch {
 	case path == "":
-	case s.logOf == logOfLast && s.held != nil:
-		s.held.Path = path
+	case l.logOf == logOfLast && l.held != nil:
+		l.held.Path = path
 	default:
-		if err := s.orphan(); err != nil {
-			return err
-		}
-		s.named = path
-		if s.logOf == logOfNone {
-			return s.orphan()
+		l.orphan()
+		l.named = path
+		if l.logOf == logOfNone {
+			l.orphan()
 		}
 	}
-	return nil
+}
+
+// orphan makes a record of the result file that was named by a benchmark without a result line: it
+// failed.
+func (l *logReader) orphan() {
+	if l.named == "" {
+		return
+	}
+	l.release()
+	l.records = append(l.records, &Record{File: l.file, Line: l.line, Path: l.named, Config: l.config})
+	l.named = ""
+}
+
+func (l *logReader) release() {
+	if l.held != nil {
+		l.records = append(l.records, l.held)
+	}
+	l.held = nil
 }
 
 // sourcePosition says whether text is what the testing package puts before a log line: file.go:123.
@@ -54,38 +100,18 @@ func sourcePosition(text []byte) bool {
 	return ok && len(name) > 0 && len(line) > 0 && bytes.Trim(line, "0123456789") == nil
 }
 
-// orphan emits the result file that was named by a benchmark without a result line: it failed.
-func (s *scanner) orphan() error {
-	if s.named == "" {
-		return nil
-	}
-	rec := &Record{File: s.file, Line: s.line, Path: s.named, Config: s.config}
-	s.named = ""
-	if err := s.release(); err != nil {
-		return err
-	}
-	return s.emit(rec)
-}
-
-func (s *scanner) release() error {
-	rec := s.held
-	if s.held = nil; rec == nil {
-		return nil
-	}
-	return s.emit(rec)
-}
-
-// emit completes a record with its result file. A file that cannot be had is no error: the line stands for itself.
-func (s *scanner) emit(rec *Record) error {
-	if s.r.LinesOnly {
+// emitLine completes a record of a text with its result file. A file that cannot be had is no error:
+// the line stands for itself.
+func (r *reader) emitLine(rec *Record) error {
+	if r.LinesOnly {
 		if rec.Name == "" {
 			return nil // a failed benchmark has no numbers
 		}
-		return s.r.emit(rec)
+		return r.emit(rec)
 	}
 	if rec.Path != "" {
 		named := rec.Path
-		rec.Path = s.r.locate(named, s.file)
+		rec.Path = r.locate(named, rec.File)
 		data, err := os.ReadFile(rec.Path)
 		if err == nil {
 			err = rec.parse(data)
@@ -94,17 +120,17 @@ func (s *scanner) emit(rec *Record) error {
 			rec.Missing = fmt.Errorf("%s:%d: result %s: %w", rec.File, rec.Line, named, cause(err))
 			rec.Path = ""
 		} else {
-			s.r.seen[absolute(rec.Path)] = true
+			r.seen[absolute(rec.Path)] = true
 		}
 	}
 	if rec.Name == "" && rec.Result == nil {
-		s.r.warn(rec.File, rec.Line, "a failed benchmark left no result: %v", rec.Missing)
+		r.warn(rec.File, rec.Line, "a failed benchmark left no result: %v", rec.Missing)
 		return nil
 	}
 	if rec.Name == "" {
 		rec.Name = nameOf(rec.Result, rec.Path)
 	}
-	return s.r.emit(rec)
+	return r.emit(rec)
 }
 
 // locate finds a result file that moved together with the text that names it: the longest tail of its path that exists
