@@ -2,66 +2,68 @@ package workloads
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
-// render prints a plan as one operation per line: kind purpose key tokens bytes times.
-func render(ops []Op) string {
-	var b strings.Builder
-	for _, op := range ops {
-		fmt.Fprintf(&b, "%s %s %s %d %d %d\n", op.Kind, op.Purpose, op.Key, op.Tokens, op.Bytes, op.Times)
-	}
-	return b.String()
-}
-
-func TestPlan(t *testing.T) {
-	sizer := Sizer{BytesPerToken: 10}
-	history := []Entry{{"u1/c1/t1", 100}, {"u1/c1/t2", 200}}
-	own := Entry{"u1/c1/t3", 300}
-	tests := []struct {
-		name    string
-		planner Planner
-		request Request
-		want    string
-	}{
-		{"the first turn reads nothing before it writes", Planner{Sizer: sizer},
-			Request{SystemPrompt: -1, Own: own, GenerateTokens: 100},
-			`write-if-absent prefill u1/c1/t3 300 3000 1
-read-or-write probe u1/c1/t3 300 3000 1
-`},
-		{"prefix, history, entry, probe and batched re-reads", Planner{Sizer: sizer, Batched: true},
-			Request{SystemPrompt: 1, SystemPromptTokens: 9, History: history, Own: own, GenerateTokens: 100},
-			`read-or-write prefix system/1 9 90 1
-read-if-present history u1/c1/t1 100 1000 1
-read-if-present history u1/c1/t2 200 2000 1
-write-if-absent prefill u1/c1/t3 300 3000 1
-read-or-write probe u1/c1/t3 300 3000 1
-reread reread u1/c1/t3 300 3000 4
-`},
-		{"prefill only ends with the entry", Planner{Sizer: sizer, Batched: true},
-			Request{Kind: PrefillOnly, SystemPrompt: -1, History: history, Own: own, GenerateTokens: 100},
-			`read-if-present history u1/c1/t1 100 1000 1
-read-if-present history u1/c1/t2 200 2000 1
-write-if-absent prefill u1/c1/t3 300 3000 1
-`},
-		{"decode only writes nothing of its own", Planner{Sizer: sizer, Batched: true},
-			Request{Kind: DecodeOnly, SystemPrompt: 0, SystemPromptTokens: 5, History: history, Own: Entry{"pop/7", 2048}, GenerateTokens: 65},
-			`read-or-write prefix system/0 5 50 1
-read-if-present probe pop/7 2048 20480 1
-reread reread pop/7 2048 20480 3
-`},
-		{"read once", Planner{Sizer: sizer},
-			Request{Kind: DecodeOnly, SystemPrompt: -1, Own: Entry{"pop/7", 2048}, GenerateTokens: 65},
-			"read-if-present probe pop/7 2048 20480 1\n"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			assert.Equal(t, test.want, render(test.planner.Plan(nil, &test.request)))
-		})
-	}
+// TestPlans runs the scripts of testdata/plan: a request, what it does to the cache. Rewrite them with -rewrite.
+func TestPlans(t *testing.T) {
+	datadriven.RunTest(t, "testdata/plan", func(t *testing.T, d *datadriven.TestData) string {
+		r := Request{SystemPrompt: -1}
+		p := Planner{Sizer: Sizer{BytesPerToken: 10}}
+		entries := func(values []string) (list []Entry) {
+			for _, v := range values {
+				key, tokens, _ := strings.Cut(v, ":")
+				n, err := strconv.Atoi(tokens)
+				require.NoError(t, err, v)
+				list = append(list, Entry{key, n})
+			}
+			return list
+		}
+		for _, arg := range d.CmdArgs {
+			switch arg.Key {
+			case "batched":
+				p.Batched = true
+			case "query":
+				r.Query = true
+			case "prompt":
+				e := entries(arg.Vals)[0]
+				r.SystemPromptTokens = e.Tokens
+				arg.Vals = []string{e.Key}
+				arg.Scan(t, 0, &r.SystemPrompt)
+			case "own":
+				r.Own = entries(arg.Vals)[0]
+			case "history":
+				r.History = entries(arg.Vals)
+			case "retrieved":
+				r.Retrieved = entries(arg.Vals)
+			case "blocks":
+				r.Blocks = entries(arg.Vals)
+			case "generate":
+				arg.Scan(t, 0, &r.GenerateTokens)
+			default:
+				d.Fatalf(t, "unknown argument %s", arg)
+			}
+		}
+		kinds := map[string]Kind{"prefill-decode": PrefillDecode, "prefill-only": PrefillOnly, "decode-only": DecodeOnly}
+		kind, known := kinds[d.Cmd]
+		require.True(t, known, d.Cmd)
+		r.Kind = kind
+		var b strings.Builder
+		for _, op := range p.Plan(nil, &r) {
+			fmt.Fprintf(&b, "%-20s %-9s %-9s %5d tokens %6d bytes", op.Kind, op.Purpose, op.Key, op.Tokens, op.Bytes)
+			if op.Times > 1 {
+				fmt.Fprintf(&b, " %d times", op.Times)
+			}
+			b.WriteByte('\n')
+		}
+		return b.String()
+	})
 }
 
 func TestPlanRereads(t *testing.T) {

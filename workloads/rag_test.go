@@ -155,15 +155,3 @@ func TestUsersRetrieveAndAsk(t *testing.T) {
 	assert.InDelta(t, 0.1, float64(retrieved)/float64(turns), 0.01)
 	assert.InDelta(t, 0.1, float64(queries)/float64(turns), 0.01)
 }
-
-// A turn retrieves after it has written and before it decodes.
-func TestRetrievalInThePlan(t *testing.T) {
-	r := &Request{SystemPrompt: -1, Own: Entry{"own", 5}, History: []Entry{{"h", 3}}, Retrieved: []Entry{{"rag/1/2", 512}}, GenerateTokens: 9}
-	var purposes []Purpose
-	for _, op := range (Planner{Sizer: Sizer{BytesPerToken: 1}, Batched: true}).Plan(nil, r) {
-		purposes = append(purposes, op.Purpose)
-	}
-	assert.Equal(t, []Purpose{ForHistory, ForPrefill, ForRetrieval, ForProbe, ForReread}, purposes)
-	r.Kind = PrefillOnly
-	assert.Len(t, Planner{}.Plan(nil, r), 3)
-}
