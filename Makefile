@@ -14,20 +14,35 @@ CROSS := darwin/arm64 linux/arm64
 REVISION = $(shell git rev-parse HEAD 2>/dev/null)$(shell git diff --quiet HEAD 2>/dev/null || echo +dirty)
 
 .DEFAULT_GOAL := help
-.PHONY: help test bench dist lint vet fmt staticcheck fuzz cross generate clean
+.PHONY: help test test-all stress bench dist lint vet fmt staticcheck fuzz cross generate clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
+test: fmt vet staticcheck ## what a person runs before a commit: gofmt, vet, staticcheck, the unit tests
+	$(GO) test -short ./...
+
+# A skip for lack of privilege is a failure here; KVBENCH_REQUIRE_PRIVILEGED=0 allows it. Everything runs without the race
+# detector too: it makes some tests too slow, which skip under it, and the end-to-end tests run a binary without it anyway.
 # Building a package that needs both cgo and the race detector tells whether the C compiler works, headers included.
-test: fmt ## go vet, gofmt check, go test -race ./... (without -race where there is no C compiler)
-	@if why=$$($(GO) build -race runtime/cgo 2>&1); then race=' -race'; else \
-		race=; export CGO_ENABLED=0; \
-		echo "make test: running WITHOUT the race detector, which needs a working C compiler (cgo):"; \
+KVBENCH_REQUIRE_PRIVILEGED ?= 1
+test-all: export KVBENCH_REQUIRE_PRIVILEGED := $(KVBENCH_REQUIRE_PRIVILEGED)
+test-all: ## everything, as root: with and without -race, end to end, privileged, fuzzing (20 minutes)
+	@if why=$$($(GO) build -race runtime/cgo 2>&1); then \
+		echo "$(GO) test -race"; $(GO) test -race -timeout 30m $$($(GO) list ./... | grep -v /benchmarks/e2e$$); \
+	else \
+		echo "make test-all: NOT with the race detector, which needs a working C compiler (cgo):"; \
 		echo "$$why" | head -n 3 | sed 's/^/  /'; \
-	fi; \
-	echo "$(GO) vet ./..." && $(GO) vet ./... && \
-	echo "$(GO) test$$race -timeout 30m ./..." && $(GO) test$$race -timeout 30m ./...
+	fi
+	$(GO) test -timeout 30m ./...
+	$(MAKE) fuzz
+
+# What a test may not depend on: that it gets a processor soon.
+STRESS ?= 5
+stress: ## the unit tests five times beside a load on all cores
+	@load=; trap 'kill $$load' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
+	for n in $$(seq $$(getconf _NPROCESSORS_ONLN)); do (while :; do :; done) & load="$$load $$!"; done; \
+	$(GO) test -short -count $(STRESS) -timeout 30m ./...
 
 bench: ## plain I/O, then MLPerf option 1, both small and in a temporary directory; leaves nothing behind
 	@results=$$(mktemp -d) && trap 'rm -rf "$$results"' EXIT && trap 'exit 130' INT && trap 'exit 143' TERM && \
