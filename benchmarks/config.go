@@ -54,7 +54,7 @@ func trialConfig(v *params.Values, trial int) (kvbench.Config, error) {
 		cfg.Autoscale = &kvbench.Autoscale{Mode: v.AutoscalerMode, Target: v.TargetSaturation, Interval: v.AutoscalerInterval}
 	}
 	if v.DecodeOnly {
-		cfg.Population = kvbench.Population{Entries: 10 * v.Users, Tokens: 2048}
+		cfg.Population.Entries, cfg.Population.Tokens = v.DecodePopulation()
 	}
 	if v.Precondition {
 		cfg.Precondition = kvbench.Precondition{Bytes: v.PreconditionBytes, Threads: v.PreconditionThreads}
@@ -122,14 +122,6 @@ func cacheDir(v *params.Values) string {
 	return tiers.DefaultCacheDir()
 }
 
-// corpus returns the documents of a run with RAG, else nil.
-func corpus(v *params.Values) *workloads.DrawnCorpus {
-	if !v.EnableRAG || v.Bench.Load != params.LoadUsers {
-		return nil
-	}
-	return workloads.NewCorpus(v.Profile.RAG, v.RAGDocuments, v.Model, v.Sizer(), v.StreamSeed())
-}
-
 // runInfo is what the front door knows of a trial.
 func runInfo(v *params.Values, trial int) kvbench.RunInfo {
 	in := kvbench.RunInfo{
@@ -149,25 +141,6 @@ func runInfo(v *params.Values, trial int) kvbench.RunInfo {
 		in.Differs = append(in.Differs, kvbench.Difference{Name: d.Name, Closed: d.Closed, Value: d.Value})
 	}
 	return in
-}
-
-// source makes the requests of one trial.
-func source(v *params.Values) (workloads.Source, error) {
-	seed := v.StreamSeed()
-	if v.Bench.Load == params.LoadUsers {
-		users := workloads.NewUsers(workloads.UsersConfig{
-			Profile: v.Profile, Users: workloads.Population(v.Profile, seed, v.Users, v.CPythonPopulation()), Seed: seed,
-			ClosedLoop: v.ClosedLoop(), Overtaking: v.Overtaking(),
-			MultiTurn: !v.DisableMultiTurn, PrefixCaching: !v.DisablePrefixCaching,
-			PrefillOnly: v.PrefillOnly, DecodeOnly: v.DecodeOnly,
-			Rate: v.RequestRate, ConstantRate: v.ConstantRate(), MaxRequests: v.MaxRequests,
-		})
-		if c := corpus(v); c != nil {
-			return workloads.WithRAG(users, c), nil
-		}
-		return users, nil
-	}
-	return traceSource(v, seed)
 }
 
 // feasible checks what depends on this machine: directory, disk and memory.
