@@ -159,7 +159,7 @@ func feasible(v *params.Values) params.Violations {
 	if v.StorageBytes == 0 || v.StorageBytes != c.StorageBytes {
 		bad = bad.Merge(v.CheckFit(c.StorageBytes))
 	}
-	if err := kvbench.CheckMemory(c, kvbench.ReadLimits()); err != nil {
+	if err := kvbench.CheckMemory(c.PoolUse(), c.CPUBytes, kvbench.ReadLimits()); err != nil {
 		bad = append(bad, params.Violation{Text: err.Error()})
 	}
 	if same, err := tiers.SameFilesystem(c.CacheDir, v.ResultsDir); err == nil && same && v.Division == params.Closed {

@@ -86,41 +86,28 @@ type Memory struct {
 // Total is the sum.
 func (m Memory) Total() int64 { return m.Pool + m.CPUTier + m.Harness }
 
-// EstimateMemory tells what a run would need.
-func EstimateMemory(c StorageConfig) Memory {
-	_, buffers := buffersFor(c)
-	return Memory{Pool: int64(buffers) * int64(c.Chunk), CPUTier: c.CPUBytes, Harness: harnessMemory}
+// EstimateMemory tells what a run would need whose cpu tier has that many bytes.
+func EstimateMemory(use tiers.PoolUse, cpuTier int64) Memory {
+	_, buffers := use.Buffers()
+	return Memory{Pool: int64(buffers) * int64(use.Chunk), CPUTier: cpuTier, Harness: harnessMemory}
 }
 
 // CheckMemory estimates the memory of a run and refuses what cannot work, with
 // the numbers and the setting that would fit.
-func CheckMemory(c StorageConfig, l Limits) error {
-	m := EstimateMemory(c)
+func CheckMemory(use tiers.PoolUse, cpuTier int64, l Limits) error {
+	m := EstimateMemory(use, cpuTier)
 	pool, need := m.Pool, m.Total()
 	have, source := l.Available()
 	if have == 0 || need <= have {
 		return nil
 	}
 	fit := have - pool - harnessMemory
-	if fit > 0 && c.CPUBytes > 0 {
+	if fit > 0 && cpuTier > 0 {
 		return fmt.Errorf("-cpu-mem-gb: must be at most %.2f (the run needs %.2f GiB: %.2f cpu tier, %.2f buffers, %.2f harness; %.2f are available according to %s), given %.2f",
-			toGiB(fit), toGiB(need), toGiB(c.CPUBytes), toGiB(pool), toGiB(harnessMemory), toGiB(have), source, toGiB(c.CPUBytes))
+			toGiB(fit), toGiB(need), toGiB(cpuTier), toGiB(pool), toGiB(harnessMemory), toGiB(have), source, toGiB(cpuTier))
 	}
 	return fmt.Errorf("memory: the run needs %.2f GiB (%.2f cpu tier, %.2f buffers, %.2f harness) and %.2f are available according to %s: give fewer -workers (now %d), a smaller -chunk-size or -io-depth, or no cpu tier",
-		toGiB(need), toGiB(c.CPUBytes), toGiB(pool), toGiB(harnessMemory), toGiB(have), source, c.Workers)
+		toGiB(need), toGiB(cpuTier), toGiB(pool), toGiB(harnessMemory), toGiB(have), source, use.Workers)
 }
 
 func toGiB(n int64) float64 { return float64(n) / (1 << 30) }
-
-// rawPermits is how many direct reads and writes may block their processor
-// (tiers.FileOptions): measured on two cores, more than 16 in flight make no
-// device here faster.
-const rawPermits = 16
-
-// LoadProcs is GOMAXPROCS while a load runs on the given number of cores. A
-// goroutine that blocks in a system call the usual way costs the Go scheduler
-// 10 to 60 µs of CPU (hand-off, sysmon, wake-ups); with a spare processor for
-// each, the call can keep its own. Measured here with 16 readers of 1 MiB:
-// 0.079 CPU s/GiB with GOMAXPROCS = 2, 0.024 with spare processors, 0.013 when
-// the calls also keep their processors; fio's psync engine takes 0.010.
-func LoadProcs(cores int) int { return cores + rawPermits }

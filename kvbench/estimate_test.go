@@ -65,7 +65,7 @@ func TestCapacityOfARealDirectory(t *testing.T) {
 
 func TestMemory(t *testing.T) {
 	const mib, gib = int64(1) << 20, int64(1) << 30
-	run := StorageConfig{Chunk: int(mib), Depth: 1, Workers: 32, CPUBytes: 4 * gib} // 64 MiB of buffers
+	run := tiers.PoolUse{Chunk: int(mib), Depth: 1, Workers: 32} // 64 MiB of buffers
 	need := 4*gib + 64*mib + harnessMemory
 	for _, l := range []Limits{
 		{},
@@ -73,42 +73,22 @@ func TestMemory(t *testing.T) {
 		{MemoryAvailable: 100 * gib, MemoryLimit: need, MemoryLimitSource: "cgroup"},
 		{MemoryLimit: need},
 	} {
-		assert.NoError(t, CheckMemory(run, l), "%+v", l)
+		assert.NoError(t, CheckMemory(run, 4*gib, l), "%+v", l)
 	}
 	for _, l := range []Limits{
 		{MemoryAvailable: 2 * gib, MemoryAvailableSource: "the source"},
 		{MemoryAvailable: 100 * gib, MemoryAvailableSource: "another", MemoryLimit: 2 * gib, MemoryLimitSource: "the source"},
 	} {
-		err := CheckMemory(run, l)
+		err := CheckMemory(run, 4*gib, l)
 		for _, what := range []string{"-cpu-mem-gb: must be at most 1.75", "given 4.00", "needs 4.25 GiB", "2.00 are available", "the source"} {
 			assert.ErrorContains(t, err, what)
 		}
-		fits := run
-		fits.CPUBytes = 2*gib - 64*mib - harnessMemory
-		assert.NoError(t, CheckMemory(fits, l), "the setting that it names does fit")
+		assert.NoError(t, CheckMemory(run, 2*gib-64*mib-harnessMemory, l), "the setting that it names does fit")
 	}
-	assert.Error(t, CheckMemory(run, Limits{MemoryAvailable: need - 1}))
+	assert.Error(t, CheckMemory(run, 4*gib, Limits{MemoryAvailable: need - 1}))
 
-	err := CheckMemory(run, Limits{MemoryAvailable: 200 * mib, MemoryAvailableSource: "the source"})
+	err := CheckMemory(run, 4*gib, Limits{MemoryAvailable: 200 * mib, MemoryAvailableSource: "the source"})
 	assert.ErrorContains(t, err, "fewer -workers (now 32)", "no cpu tier would fit")
-	run.CPUBytes = 0
-	err = CheckMemory(run, Limits{MemoryAvailable: 200 * mib, MemoryAvailableSource: "the source"})
+	err = CheckMemory(run, 0, Limits{MemoryAvailable: 200 * mib, MemoryAvailableSource: "the source"})
 	assert.ErrorContains(t, err, "0.06 buffers")
-}
-
-func TestBuffers(t *testing.T) {
-	for _, c := range []struct {
-		workers, writers, depth, chunk int
-		want, got                      int
-	}{
-		{workers: 1, depth: 1, chunk: 1 << 20, want: 2, got: 2},
-		{workers: 10, depth: 4, chunk: 1 << 20, want: 50, got: 50},
-		{workers: 10, writers: 3, depth: 4, chunk: 1 << 20, want: 3*5 + 7*4, got: 3*5 + 7*4},
-		{workers: 10, writers: 30, depth: 4, chunk: 1 << 20, want: 50, got: 50},
-		{workers: 500, depth: 8, chunk: 2 << 20, want: 4500, got: 512},             // a GiB at most
-		{workers: 500, depth: 200, chunk: 64 << 20, want: 500 * 201, got: 2 * 201}, // but two operations can always run
-	} {
-		want, got := buffersFor(StorageConfig{Workers: c.workers, MaxWriters: c.writers, Depth: c.depth, Chunk: c.chunk})
-		assert.Equal(t, [2]int{c.want, c.got}, [2]int{want, got}, "%+v", c)
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kvbench/tiers"
+	"kvbench/tiers/clock"
 	"kvbench/workloads"
 )
 
@@ -146,7 +147,7 @@ func (r *ReplayRoutine) carryOut(ctx context.Context, b *Bench, worker int, op *
 	if err != nil {
 		return fmt.Errorf("replaying a %s of %s: %w", kind, op.key, err)
 	}
-	if op.due == time.Duration(never) {
+	if op.due == clock.Never {
 		op.due = start
 	}
 	r.tally(func(c *ReplayResult) {
@@ -223,7 +224,7 @@ func (r *ReplayRoutine) feed(ctx context.Context, b *Bench) {
 			base = last + time.Millisecond
 			continue
 		}
-		due := time.Duration(never)
+		due := clock.Never
 		if r.Speed > 0 {
 			last = base + row.At
 			due = origin + time.Duration(float64(last)/r.Speed)

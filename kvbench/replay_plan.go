@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"kvbench/tiers"
+	"kvbench/tiers/clock"
 	"kvbench/workloads"
 )
 
@@ -16,7 +17,7 @@ func (r *ReplayRoutine) decide(b *Bench, row workloads.IORow, due time.Duration)
 		key = fmt.Sprintf("Tier-%d/%s", row.Tier, key) // the same entry in another tier is another one
 	}
 	r.mu.Lock()
-	if now := b.Clock.Now(); due != time.Duration(never) && now > due {
+	if now := b.Clock.Now(); due != clock.Never && now > due {
 		r.late = max(r.late, now-due)
 	}
 	op := &replayOp{op: row.Operation, key: key, due: due}

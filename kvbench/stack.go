@@ -25,20 +25,9 @@ type stack struct {
 	warnings []string
 }
 
-// maxPool bounds the buffers of one run: past it, more operations in flight do
-// not make any device faster, and memory would grow with the workers.
-const maxPool = 1 << 30
-
-// buffersFor is how many buffers the workers can use at once: every operation
-// holds depth of them, a write one more for the chunk that is being generated.
-func buffersFor(cfg StorageConfig) (want, got int) {
-	writers := cfg.Workers
-	if cfg.MaxWriters > 0 {
-		writers = min(writers, cfg.MaxWriters)
-	}
-	want = writers*(cfg.Depth+1) + (cfg.Workers-writers)*cfg.Depth
-	got = min(want, max(maxPool/cfg.Chunk, 2*(cfg.Depth+1)))
-	return want, got
+// PoolUse is how the run uses its buffers.
+func (c *StorageConfig) PoolUse() tiers.PoolUse {
+	return tiers.PoolUse{Workers: c.Workers, MaxWriters: c.MaxWriters, Depth: c.Depth, Chunk: c.Chunk}
 }
 
 // openStack makes the tiers. Nothing is left behind when it fails.
@@ -50,7 +39,7 @@ func openStack(cfg StorageConfig, c clock.Clock, obs tiers.Observer) (_ *stack, 
 		}
 	}()
 	if !cfg.Simulated {
-		want, got := buffersFor(cfg)
+		want, got := cfg.PoolUse().Buffers()
 		s.covers = got >= want
 		if s.pool, err = tiers.NewPool(got, cfg.Chunk); err != nil {
 			return nil, fmt.Errorf("making %d I/O buffers of %d bytes: %w", got, cfg.Chunk, err)

@@ -6,6 +6,7 @@ import (
 
 	"kvbench/kvbench"
 	"kvbench/params"
+	"kvbench/tiers"
 	"kvbench/workloads"
 )
 
@@ -58,8 +59,8 @@ func Estimate(v *params.Values, writeRate float64) Need {
 	n := Need{
 		SchemaVersion: SchemaVersion, Benchmark: v.Bench.Name, Division: string(v.Division), Model: v.ModelName,
 		BytesPerToken: v.Sizer().Bytes(1), WindowS: v.Window.Length.Seconds(), Ranks: v.LocalRanks,
-		Memory: kvbench.EstimateMemory(kvbench.StorageConfig{CPUBytes: v.CPUBytes, Chunk: int(v.ChunkSize), Depth: v.Depth(),
-			MaxWriters: v.MaxConcurrentAllocs, Workers: v.WorkerCount()}),
+		Memory: kvbench.EstimateMemory(tiers.PoolUse{Workers: v.WorkerCount(), MaxWriters: v.MaxConcurrentAllocs, Depth: v.Depth(),
+			Chunk: int(v.ChunkSize)}, v.CPUBytes),
 		Results: int64(v.Count) * int64(v.Ranks) * resultBytes,
 	}
 	n.MemoryBytes = n.Memory.Total()
