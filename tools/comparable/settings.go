@@ -218,3 +218,12 @@ func simulated(r *kvbench.Result) string {
 	}
 	return DeviceModel
 }
+
+// SplitProcs cuts the -GOMAXPROCS suffix of a benchmark's name, which the testing package appends.
+func SplitProcs(name string) (base, procs string) {
+	i := strings.LastIndexByte(name, '-')
+	if i < 0 || i == len(name)-1 || strings.Trim(name[i+1:], "0123456789") != "" {
+		return name, ""
+	}
+	return name[:i], name[i:]
+}

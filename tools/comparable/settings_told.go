@@ -1,10 +1,14 @@
 package comparable
 
 import (
+	"flag"
 	"slices"
+	"strings"
 
 	"golang.org/x/perf/benchfmt"
 
+	"kvbench/kvbench"
+	"kvbench/params"
 	"kvbench/tools/input"
 )
 
@@ -93,4 +97,52 @@ func (r *Reader) Simulation(rec *input.Record) string { return find(r.Of(rec), S
 func (r *Reader) IsSimulated(rec *input.Record) bool {
 	how := r.Simulation(rec)
 	return how != "" && how != Measured
+}
+
+// defaults keeps what holds of each benchmark and division when nobody sets anything: benchmark text
+// names only what the user changed.
+type defaults map[[2]string]map[string]string
+
+// of are the settings of a benchmark in a division, by name; nil for a division that is none of ours.
+// The map is shared and not to be changed.
+func (d *defaults) of(bench, division string) map[string]string {
+	base, _, _ := strings.Cut(strings.TrimPrefix(bench, "Benchmark"), "/")
+	base, _ = SplitProcs(base)
+	key := [2]string{base, division}
+	m, known := (*d)[key]
+	if !known {
+		if *d == nil {
+			*d = defaults{}
+		}
+		m = resolve(base, division)
+		(*d)[key] = m
+	}
+	return m
+}
+
+// resolve asks the parameter table.
+func resolve(base, division string) map[string]string {
+	b, ok := params.Benchmark(base)
+	if !ok {
+		b = params.Bench{}
+	}
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	set := params.Register(fs)
+	if division == "" || fs.Parse([]string{"-division=" + division}) != nil {
+		return nil
+	}
+	v, err := set.Resolve(params.Inputs{Bench: b, Base: "/"})
+	if err != nil {
+		return nil
+	}
+	m := map[string]string{WriteDevice: kvbench.WriteDeviceTransfer}
+	if v.Division == params.Closed {
+		m[WriteDevice] = kvbench.WriteDeviceFlush
+	}
+	for _, p := range v.Parameters() {
+		if params.Comparable(p.Name) {
+			m[p.Name] = p.Value
+		}
+	}
+	return m
 }
