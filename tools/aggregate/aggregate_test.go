@@ -37,7 +37,8 @@ type measured struct{ read, write, tokens, storage, p95 float64 }
 
 var start = time.Date(2026, 9, 8, 12, 0, 0, 0, time.UTC)
 
-// result is one rank's: a window of ten seconds whose bytes flow evenly; rank 1 starts two seconds later.
+// result is one rank's: a window of ten seconds whose bytes flow evenly; rank 1 starts two seconds
+// later.
 func result(trial, rank int, m measured) *kvbench.Result {
 	r := &kvbench.Result{
 		SchemaVersion: kvbench.SchemaVersion, Status: kvbench.StatusComplete, Benchmark: "MaxStorageStress", Name: "MaxStorageStress",
@@ -131,7 +132,8 @@ func TestTwoRanksThreeTrialsByHand(t *testing.T) {
 	// Reads of the trials are 5, 6 and 4: median 5, standard deviation 1.
 	assert.Equal(t, 5.0, o.Spread["read_bandwidth_gbps"].Median)
 	assert.InDelta(t, 0.2, *o.Spread["read_bandwidth_gbps"].CV, 1e-12)
-	// Rank 1 starts 2 s after rank 0, so 8 of 10 s are common, and in them the bandwidths do add up.
+	// Rank 1 starts 2 s after rank 0, so 8 of 10 s are common, and in them the bandwidths do add
+	// up.
 	assert.InDelta(t, 8, o.Window.DurationS, 1e-9)
 	assert.InDelta(t, 2, o.Window.StartSkewS, 1e-9)
 	assert.InDelta(t, 5.0, o.Window.ReadBandwidth, 1e-6)

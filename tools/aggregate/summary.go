@@ -13,8 +13,8 @@ import (
 // SchemaVersion of the run summary, as MLPerf Storage's tools name it.
 const SchemaVersion = "1.0"
 
-// Summary is kvcache_run_summary_<timestamp>.json. The first keys are those of MLPerf Storage's launcher; numbers that
-// results do not tell are null. Names in _gbps hold GiB/s.
+// Summary is kvcache_run_summary_<timestamp>.json. The first keys are those of MLPerf Storage's
+// launcher; numbers that results do not tell are null. Names in _gbps hold GiB/s.
 type Summary struct {
 	SchemaVersion   string             `json:"schema_version"`
 	RunDatetime     string             `json:"run_datetime"` // start of the first window, RFC 3339; empty when no result tells
@@ -76,7 +76,8 @@ type Spread struct {
 	CV     *float64 `json:"cv"` // sample standard deviation ÷ mean; null with one trial
 }
 
-// Percentile is a distribution in milliseconds. A percentile with too few samples behind it is null: p needs 10/(1−p).
+// Percentile is a distribution in milliseconds. A percentile with too few samples behind it is
+// null: p needs 10/(1−p).
 type Percentile struct {
 	Count int64    `json:"count"`
 	Mean  *float64 `json:"mean_ms"`
@@ -88,8 +89,8 @@ type Percentile struct {
 	Max   *float64 `json:"max_ms"`
 }
 
-// Aggregate sums the results of a tree. The error is for results that cannot be summed: of different I/O modes,
-// parameters or definitions.
+// Aggregate sums the results of a tree. The error is for results that cannot be summed: of
+// different I/O modes, parameters or definitions.
 func Aggregate(t *input.Tree) (*Summary, error) {
 	s := &Summary{SchemaVersion: SchemaVersion, Options: make(map[string]*Option), Warnings: append([]string{}, t.Warnings...)}
 	for _, group := range t.Groups() {

@@ -7,8 +7,9 @@ import (
 	"kvbench/tools/input"
 )
 
-// Window is what the ranks of a trial did while all of them were measuring. Sums over each rank's own window add up
-// bandwidths that were never there together when clients start at different times; this does not.
+// Window is what the ranks of a trial did while all of them were measuring. Sums over each rank's
+// own window add up bandwidths that were never there together when clients start at different
+// times; this does not.
 type Window struct {
 	StartSkewS     float64 `json:"start_skew_s"` // between the first and the last rank's start
 	DurationS      float64 `json:"duration_s"`   // of the common window
@@ -18,8 +19,8 @@ type Window struct {
 
 const gib = 1 << 30
 
-// commonWindow reads the timelines of all ranks between the last start and the first end. Intervals that are cut by either
-// count in proportion. Nil when a rank has no timeline or no time is common.
+// commonWindow reads the timelines of all ranks between the last start and the first end. Intervals
+// that are cut by either count in proportion. Nil when a rank has no timeline or no time is common.
 func commonWindow(ranks []input.File) *Window {
 	var first, last, end time.Time
 	starts := make([]time.Time, len(ranks))

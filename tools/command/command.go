@@ -1,5 +1,6 @@
-// Package command is the frame of a program with subcommands: a table of them, help that teaches with an example, exit
-// codes, flags that may stand anywhere on the line, and output files that are whole or absent.
+// Package command is the frame of a program with subcommands: a table of them, help that teaches
+// with an example, exit codes, flags that may stand anywhere on the line, and output files that are
+// whole or absent.
 package command
 
 import (
@@ -17,7 +18,8 @@ const (
 	Usage = 2 // wrong usage, or input or output that cannot be read or written
 )
 
-// Command is one subcommand: a function of arguments and streams, so that tests can run it without a process.
+// Command is one subcommand: a function of arguments and streams, so that tests can run it without
+// a process.
 type Command struct {
 	Name    string
 	Args    string // as in the usage line: "IN… -o FILE"
@@ -25,12 +27,14 @@ type Command struct {
 	Long    string // what it does and how it decides
 	Example string // lines that can be typed
 
-	// Run gets the arguments behind the name and returns an exit code. Errors go to stderr, one line each.
+	// Run gets the arguments behind the name and returns an exit code. Errors go to stderr, one
+	// line each.
 	Run func(args []string, stdin io.Reader, stdout, stderr io.Writer) int
 }
 
-// Main finds the subcommand that args[0] names and runs it. Without arguments it prints the table to stderr; help, -h and
-// --help print it to stdout, help COMMAND explains one. An unknown name is answered with the nearest known one.
+// Main finds the subcommand that args[0] names and runs it. Without arguments it prints the table
+// to stderr; help, -h and --help print it to stdout, help COMMAND explains one. An unknown name is
+// answered with the nearest known one.
 func Main(program string, table []Command, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
 		usage(stderr, program, table)
@@ -92,7 +96,8 @@ func explain(w io.Writer, program string, c Command) {
 	}
 }
 
-// Fail writes err as one line that begins with the program's and the command's name, and returns Usage.
+// Fail writes err as one line that begins with the program's and the command's name, and returns
+// Usage.
 func Fail(stderr io.Writer, name string, err error) int {
 	fmt.Fprintf(stderr, "kvreport %s: %s\n", name, strings.ReplaceAll(err.Error(), "\n", "; "))
 	return Usage
@@ -106,8 +111,8 @@ func Flags(name string) *flag.FlagSet {
 	return fs
 }
 
-// Parse parses args with flags and positional arguments in any order and returns the latter; behind -- all are positional.
-// A lone - is positional: it stands for standard input.
+// Parse parses args with flags and positional arguments in any order and returns the latter; behind
+// -- all are positional. A lone - is positional: it stands for standard input.
 func Parse(fs *flag.FlagSet, args []string) (positional []string, err error) {
 	for len(args) > 0 {
 		before := args
@@ -125,7 +130,8 @@ func Parse(fs *flag.FlagSet, args []string) (positional []string, err error) {
 	return positional, nil
 }
 
-// hint adds the nearest flag to the flag package's complaint about an unknown one, and where to read about all.
+// hint adds the nearest flag to the flag package's complaint about an unknown one, and where to
+// read about all.
 func hint(fs *flag.FlagSet, err error) string {
 	msg := err.Error()
 	if _, name, ok := strings.Cut(msg, "flag provided but not defined: -"); ok {

@@ -1,6 +1,7 @@
 package command
 
-// suggestion is `, did you mean "x"?` when a candidate is near enough to be a slip of the finger, else empty.
+// suggestion is `, did you mean "x"?` when a candidate is near enough to be a slip of the finger,
+// else empty.
 func suggestion(word string, candidates []string) string {
 	best, distance := "", max(2, len(word)/3)+1
 	for _, c := range candidates {

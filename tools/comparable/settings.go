@@ -149,7 +149,8 @@ type Difference struct {
 	Old, New []string
 }
 
-// Differences compares two sets of trials. A setting that one side knows in no way is no difference.
+// Differences compares two sets of trials. A setting that one side knows in no way is no
+// difference.
 func Differences(old, new *Settings) (list []Difference) {
 	if old == nil || new == nil {
 		return nil

@@ -99,12 +99,12 @@ func (r *Reader) IsSimulated(rec *input.Record) bool {
 	return how != "" && how != Measured
 }
 
-// defaults keeps what holds of each benchmark and division when nobody sets anything: benchmark text
-// names only what the user changed.
+// defaults keeps what holds of each benchmark and division when nobody sets anything: benchmark
+// text names only what the user changed.
 type defaults map[[2]string]map[string]string
 
-// of are the settings of a benchmark in a division, by name; nil for a division that is none of ours.
-// The map is shared and not to be changed.
+// of are the settings of a benchmark in a division, by name; nil for a division that is none of
+// ours. The map is shared and not to be changed.
 func (d *defaults) of(bench, division string) map[string]string {
 	base, _, _ := strings.Cut(strings.TrimPrefix(bench, "Benchmark"), "/")
 	base, _ = SplitProcs(base)

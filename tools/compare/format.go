@@ -47,7 +47,8 @@ var titles = map[string]string{
 	"zstd-ratio": "zstd ratio", "duplicate-blocks": "duplicate blocks",
 }
 
-// Line returns the unit as benchmark lines have it, nanoseconds instead of seconds, and what to multiply values with.
+// Line returns the unit as benchmark lines have it, nanoseconds instead of seconds, and what to
+// multiply values with.
 func Line(unit string) (string, float64) {
 	if s := nanoseconds.ReplaceAllString(unit, "${1}ns${2}"); s != unit {
 		return s, 1e9

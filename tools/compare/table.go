@@ -63,8 +63,8 @@ type Change struct {
 	Headline bool
 	Warnings []error // too few samples to tell, say
 
-	// Incomparable says why the two runs measured different things; then there is no change to speak
-	// of and the other fields are not set.
+	// Incomparable says why the two runs measured different things; then there is no change to
+	// speak of and the other fields are not set.
 	Incomparable string
 }
 
@@ -93,8 +93,8 @@ func (b *Benchmark) Metric(unit string) *Metric {
 	return nil
 }
 
-// Headlines are the metrics by which a benchmark is judged when nobody names another, the first that
-// it has.
+// Headlines are the metrics by which a benchmark is judged when nobody names another, the first
+// that it has.
 var Headlines = []string{"read-B/s", "write-B/s", "sec/op"}
 
 // Headline is the benchmark's, else its first metric. It is nil when there is none.
@@ -128,8 +128,8 @@ func Build(records []*input.Record, units benchfmt.UnitMetadataMap) *Table {
 	return t
 }
 
-// Collection gathers records, whose names are understood once all are known. The zero value is ready
-// to use.
+// Collection gathers records, whose names are understood once all are known. The zero value is
+// ready to use.
 type Collection struct {
 	KeepTrials    bool // the table names the records
 	MarkSimulated bool // predictions are benchmarks of their own

@@ -98,7 +98,8 @@ func TestDefaultsAreKnownFromTheDivision(t *testing.T) {
 	assert.Equal(t, "I/O is direct and buffered", tab.Benchmarks[0].Headline().Cells[1].Change.Incomparable)
 }
 
-// A prediction has a row of its own: it is in no median of measured trials and has no change against one.
+// A prediction has a row of its own: it is in no median of measured trials and has no change
+// against one.
 func TestSimulatedResultsAreBenchmarksOfTheirOwn(t *testing.T) {
 	const head = "kvbench-format: 1\ndivision: open\n"
 	real, sim := lines("A/num-users=8-2", "read-B/s", 1, 2, 3, 4), lines("A/num-users=8-2", "read-B/s", 100, 100, 100, 100)

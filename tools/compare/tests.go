@@ -37,9 +37,9 @@ func Variation(values []float64) float64 {
 	return math.Sqrt(squares/(n-1)) / math.Abs(mean)
 }
 
-// Holm adjusts p values for their number, by Holm's step-down method: the k-th smallest counts times
-// what is left, and none counts less than a smaller one. It bounds the chance of a single false alarm
-// in the whole family.
+// Holm adjusts p values for their number, by Holm's step-down method: the k-th smallest counts
+// times what is left, and none counts less than a smaller one. It bounds the chance of a single
+// false alarm in the whole family.
 func Holm(p []float64) []float64 {
 	order := make([]int, len(p))
 	for i := range order {
@@ -55,8 +55,8 @@ func Holm(p []float64) []float64 {
 	return adjusted
 }
 
-// LeastP is the smallest p value that m against n samples can give: both extremes of all ways to deal
-// them out.
+// LeastP is the smallest p value that m against n samples can give: both extremes of all ways to
+// deal them out.
 func LeastP(m, n int) float64 {
 	ways := 1.0
 	for i := 1; i <= min(m, n); i++ {

@@ -8,8 +8,8 @@ import (
 	"kvbench/tools/input"
 )
 
-// Merge adds up one histogram of several trials; nil when none has it. A histogram that cannot be decoded is left out: the
-// numbers beside it in the file do not depend on it.
+// Merge adds up one histogram of several trials; nil when none has it. A histogram that cannot be
+// decoded is left out: the numbers beside it in the file do not depend on it.
 func Merge(trials []*input.Record, key string) *kvbench.Histogram {
 	var sum *kvbench.Histogram
 	for _, rec := range trials {
@@ -35,7 +35,8 @@ func Merge(trials []*input.Record, key string) *kvbench.Histogram {
 // Point of a percentile curve: the share Share of all values does not exceed Value.
 type Point struct{ Share, Value float64 }
 
-// Nines is where a share stands on an axis that gives every further nine the same room: 0.9 is 1, 0.99 is 2.
+// Nines is where a share stands on an axis that gives every further nine the same room: 0.9 is 1,
+// 0.99 is 2.
 func Nines(share float64) float64 { return -math.Log10(1 - share) }
 
 // Percentiles is the curve of a histogram up to the last percentile that ten values lie beyond.
@@ -58,7 +59,8 @@ type Bucket struct {
 	Count     int64
 }
 
-// Octaves are the values of a histogram by powers of two, from the first to the last octave that has any.
+// Octaves are the values of a histogram by powers of two, from the first to the last octave that
+// has any.
 func Octaves(h *kvbench.Histogram) (out []Bucket) {
 	if h.Count() == 0 {
 		return nil
@@ -80,8 +82,8 @@ func Octaves(h *kvbench.Histogram) (out []Bucket) {
 	return out
 }
 
-// TraceOctaves adds up one tracing histogram of several trials by powers of two. Linear ones (queue depth, addresses) keep
-// their buckets when there are few.
+// TraceOctaves adds up one tracing histogram of several trials by powers of two. Linear ones (queue
+// depth, addresses) keep their buckets when there are few.
 func TraceOctaves(trials []*input.Record, key string) (out []Bucket, about input.TraceHistogram) {
 	counts := map[float64]Bucket{}
 	for _, rec := range trials {

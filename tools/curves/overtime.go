@@ -6,15 +6,16 @@ import (
 	"kvbench/kvbench"
 )
 
-// Ratios are the block hit ratio of a replayed trace and the one that a cache without bounds would have had, over time.
-// What is not known, or had no blocks, is not a number.
+// Ratios are the block hit ratio of a replayed trace and the one that a cache without bounds would
+// have had, over time. What is not known, or had no blocks, is not a number.
 type Ratios struct {
 	At                   []float64 // s since the window opened: the beginning of each interval
 	Hit, Ideal           []float64 // of the interval
 	HitSoFar, IdealSoFar []float64 // from the window's opening to the end of the interval
 }
 
-// BlockRatios is nil for a result that replayed no blocks. Neighbouring intervals are added up until at most most remain.
+// BlockRatios is nil for a result that replayed no blocks. Neighbouring intervals are added up
+// until at most most remain.
 func BlockRatios(t *kvbench.Timeline, most int) *Ratios {
 	if t == nil || t.IntervalNS <= 0 || len(t.Blocks) == 0 || len(t.BlockHits) != len(t.Blocks) {
 		return nil

@@ -216,7 +216,8 @@ var (
 	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-// WriteGitHub writes the report as a job's log: the table, and an annotation for everything that fails.
+// WriteGitHub writes the report as a job's log: the table, and an annotation for everything that
+// fails.
 func (r *Report) WriteGitHub(w io.Writer) error {
 	if err := r.WriteText(w); err != nil {
 		return err

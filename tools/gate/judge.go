@@ -16,7 +16,8 @@ import (
 // Verdict is the answer for one metric of one benchmark.
 type Verdict string
 
-// The verdicts. Everything but Fine, Better and Shown makes the gate say no, Few and Missing unless they are allowed.
+// The verdicts. Everything but Fine, Better and Shown makes the gate say no, Few and Missing unless
+// they are allowed.
 const (
 	Fine    Verdict = "ok"
 	Better  Verdict = "better"  // significantly
@@ -84,9 +85,9 @@ const (
 	newSide = 1
 )
 
-// Judge compares two sides, which are the runs of a table. The error says that the question itself is
-// wrong: nothing to compare, a metric that nobody measured or whose direction nobody knows. A report
-// with refusals has no rows.
+// Judge compares two sides, which are the runs of a table. The error says that the question itself
+// is wrong: nothing to compare, a metric that nobody measured or whose direction nobody knows. A
+// report with refusals has no rows.
 func Judge(t *compare.Table, o Options) (*Report, error) {
 	r := &Report{Options: o, Notes: t.Notes}
 	var both []*compare.Benchmark

@@ -12,15 +12,16 @@ import (
 // DefaultLimit is what a gated metric may lose when nothing else was said.
 const DefaultLimit = 0.05
 
-// Limits say which metrics are gated beside the headline of each benchmark, and how much each may lose.
+// Limits say which metrics are gated beside the headline of each benchmark, and how much each may
+// lose.
 type Limits struct {
 	Default float64
 	of      map[string]float64 // by tidied unit
 	named   []string           // as typed, in order
 }
 
-// String and Set make Limits a flag: "read-B/s=5%,read-p95-ns=10%", a bare metric for the default, a bare percentage to
-// change the default.
+// String and Set make Limits a flag: "read-B/s=5%,read-p95-ns=10%", a bare metric for the default,
+// a bare percentage to change the default.
 func (l *Limits) String() string { return strings.Join(l.named, ",") }
 
 // Set adds to what was said before.

@@ -1,5 +1,5 @@
-// Package input reads what the suite printed or wrote, and what the Python benchmark wrote, as records,
-// and knows what each was measured with.
+// Package input reads what the suite printed or wrote, and what the Python benchmark wrote, as
+// records, and knows what each was measured with.
 //
 //	record.go            Record, one trial: a result line, a result file, or both
 //	load.go              arguments (a file, a directory, a glob, -) → what each is, its content tells

@@ -29,7 +29,8 @@ type Options struct {
 	// LinesOnly leaves alone the result files that text names: the numbers of the lines suffice.
 	LinesOnly bool
 
-	// Bpftrace takes saved texts of bpftrace, too, which hold no result; without it they are an error that says so.
+	// Bpftrace takes saved texts of bpftrace, too, which hold no result; without it they are an
+	// error that says so.
 	Bpftrace bool
 }
 
@@ -42,9 +43,10 @@ type Outcome struct {
 	Missing int      // records whose line names a result file that could not be had
 }
 
-// Each reads all arguments in order and calls f with every record, which f may keep. It ends with the first error of f,
-// and with an error for an argument that cannot be read: a file that does not exist, is empty, truncated or holds no
-// result. A bad line within text is reported to Options.Warn and the rest is read.
+// Each reads all arguments in order and calls f with every record, which f may keep. It ends with
+// the first error of f, and with an error for an argument that cannot be read: a file that does not
+// exist, is empty, truncated or holds no result. A bad line within text is reported to Options.Warn
+// and the rest is read.
 func Each(args []string, o Options, f func(*Record) error) (Outcome, error) {
 	if len(args) == 0 {
 		return Outcome{}, errors.New("no input; name benchmark output, result files, result directories, or - for standard input")
@@ -134,7 +136,8 @@ func (r *reader) file(name string) error {
 	return r.stream(f, name)
 }
 
-// knownUnits adds the suite's own unit directions: result files have no Unit lines. What the input says stands.
+// knownUnits adds the suite's own unit directions: result files have no Unit lines. What the input
+// says stands.
 func (r *reader) knownUnits() {
 	for _, u := range kvbench.UnitDirections() {
 		if r.out.Units.Get(u.Unit, "better") == nil {

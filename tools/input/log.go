@@ -100,8 +100,8 @@ func sourcePosition(text []byte) bool {
 	return ok && len(name) > 0 && len(line) > 0 && bytes.Trim(line, "0123456789") == nil
 }
 
-// emitLine completes a record of a text with its result file. A file that cannot be had is no error:
-// the line stands for itself.
+// emitLine completes a record of a text with its result file. A file that cannot be had is no
+// error: the line stands for itself.
 func (r *reader) emitLine(rec *Record) error {
 	if r.LinesOnly {
 		if rec.Name == "" {
@@ -133,8 +133,8 @@ func (r *reader) emitLine(rec *Record) error {
 	return r.emit(rec)
 }
 
-// locate finds a result file that moved together with the text that names it: the longest tail of its path that exists
-// below the text's directory. Without one it stays where it was.
+// locate finds a result file that moved together with the text that names it: the longest tail of
+// its path that exists below the text's directory. Without one it stays where it was.
 func (r *reader) locate(path, text string) string {
 	if _, err := os.Stat(path); err == nil {
 		return path

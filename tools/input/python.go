@@ -19,8 +19,9 @@ func pythonResult(raw json.RawMessage) (*kvbench.Result, error) {
 	return r, err
 }
 
-// pythonMetrics are the values of our benchmark line that a result of the Python benchmark has under a key of the same
-// meaning. What it does not have is not invented; a direction without traffic has no rate.
+// pythonMetrics are the values of our benchmark line that a result of the Python benchmark has
+// under a key of the same meaning. What it does not have is not invented; a direction without
+// traffic has no rate.
 func pythonMetrics(raw json.RawMessage) (out []kvbench.Metric) {
 	var doc struct {
 		Summary struct {

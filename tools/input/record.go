@@ -33,8 +33,8 @@ type Record struct {
 	decoded map[string]any
 }
 
-// Lookup returns the value under a dotted path of keys in the result file: string, float64, bool, map or list, or nil
-// where the file has no such key, the key is null, or there is no file.
+// Lookup returns the value under a dotted path of keys in the result file: string, float64, bool,
+// map or list, or nil where the file has no such key, the key is null, or there is no file.
 func (rec *Record) Lookup(path string) any {
 	if len(rec.Raw) == 0 {
 		return nil

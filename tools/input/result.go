@@ -33,7 +33,8 @@ func (r *reader) resultFile(in io.Reader, name string) error {
 	return r.emitFile(rec)
 }
 
-// Parse makes a record of a result file, of ours or of the Python benchmark. The error names the line.
+// Parse makes a record of a result file, of ours or of the Python benchmark. The error names the
+// line.
 func Parse(name string, data []byte) (*Record, error) {
 	if len(data) == 0 {
 		return nil, fmt.Errorf("%s:1: it is empty", name)
@@ -164,8 +165,8 @@ func cause(err error) error {
 // subKey is where a results directory joined the parts of a benchmark's name.
 var subKey = regexp.MustCompile(`_([a-z][a-z0-9-]*=)`)
 
-// nameOf is the benchmark's name of a result file. Results without it have it in their directory, which ends in
-// <name>/trial_<T>/rank_<N>.
+// nameOf is the benchmark's name of a result file. Results without it have it in their directory,
+// which ends in <name>/trial_<T>/rank_<N>.
 func nameOf(res *kvbench.Result, path string) string {
 	if res == nil {
 		return "PythonBenchmark"

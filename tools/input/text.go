@@ -76,8 +76,8 @@ func (r *reader) text(b *bufio.Reader, name string) error {
 
 var errLong = errors.New("line too long")
 
-// readLine returns the next line with its newline, which it adds to a last line without one. The line
-// is valid until the next call.
+// readLine returns the next line with its newline, which it adds to a last line without one. The
+// line is valid until the next call.
 func readLine(b *bufio.Reader) ([]byte, error) {
 	line, err := b.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
@@ -120,7 +120,8 @@ func (p *packageText) output(e event, at int) {
 		if n == 0 {
 			break
 		}
-		// The testing package marks lines for test2json with ^V in its own output, which some tools keep.
+		// The testing package marks lines for test2json with ^V in its own output, which some tools
+		// keep.
 		p.add(bytes.TrimLeft(p.part[:n], "\x16"), at)
 		p.part = append(p.part[:0], p.part[n:]...)
 	}
@@ -130,8 +131,8 @@ func (p *packageText) output(e event, at int) {
 	}
 }
 
-// records are the result lines, each with the result file that its log names, and the result files of
-// benchmarks without a line.
+// records are the result lines, each with the result file that its log names, and the result files
+// of benchmarks without a line.
 func (p *packageText) records() []*Record {
 	if n := len(p.at); n > 0 && len(p.part) > 0 {
 		p.add(append(p.part, '\n'), p.at[n-1])

@@ -45,7 +45,8 @@ var tracings = []TraceHistogram{
 	{Key: "lba_write_gb", Title: "LBA write", What: "where on the device", Unit: "GiB"},
 }
 
-// Tracing returns the histograms of the result file that have samples. Results without tracing have none.
+// Tracing returns the histograms of the result file that have samples. Results without tracing have
+// none.
 func (rec *Record) Tracing() (out []TraceHistogram) {
 	rec.Lookup("device_latency_tracing") // splits the file
 	var all map[string]json.RawMessage

@@ -49,8 +49,9 @@ var layout = regexp.MustCompile(`(?:^|/)([^/]+)/trial_(\d+)/rank_(\d+)/(kvcache_
 // ErrNoResults is wrapped by ReadTree's error for a directory without result files.
 var ErrNoResults = errors.New("no result file (kvcache_results_*.json) in it or below")
 
-// ReadTree reads every result file below dir. A file that cannot be read is an error, as is a second result for the same
-// trial and rank from another place. Of several in one directory the newest is taken.
+// ReadTree reads every result file below dir. A file that cannot be read is an error, as is a
+// second result for the same trial and rank from another place. Of several in one directory the
+// newest is taken.
 func ReadTree(dir string) (*Tree, error) {
 	if info, err := os.Stat(dir); err != nil {
 		return nil, err
@@ -142,7 +143,8 @@ const (
 	mostTrials = 1_000
 )
 
-// groupOf is the option's number for a run of the option itself, else the full name of the benchmark.
+// groupOf is the option's number for a run of the option itself, else the full name of the
+// benchmark.
 func groupOf(r *kvbench.Result) string {
 	name := r.Name
 	if name == "" {

@@ -10,9 +10,9 @@ import (
 	"kvbench/tools/input"
 )
 
-// writeDocument is the body of a command "kvreport NAME IN… -o FILE" that turns all results into one
-// file: it reads everything, warns of bad lines and of what is missing on stderr, and writes the file
-// whole or not at all. It returns the exit code.
+// writeDocument is the body of a command "kvreport NAME IN… -o FILE" that turns all results into
+// one file: it reads everything, warns of bad lines and of what is missing on stderr, and writes
+// the file whole or not at all. It returns the exit code.
 func writeDocument(name string, args []string, stdin io.Reader, stderr io.Writer,
 	write func(io.Writer, []*input.Record, *compare.Table) error, missing func([]*input.Record) []string,
 ) int {

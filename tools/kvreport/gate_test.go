@@ -20,7 +20,8 @@ func runsGate(args ...string) (code int, stdout, stderr string) {
 	return call("", append([]string{"gate"}, args...)...)
 }
 
-// lines are what a benchmark prints in n trials: values around a centre, the same in every run of the test.
+// lines are what a benchmark prints in n trials: values around a centre, the same in every run of
+// the test.
 func lines(name, unit string, centre float64, n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -34,7 +34,8 @@ func TestJSONOutput(t *testing.T) {
 	golden.Check(t, "json/text.json", string(text)+"\n")
 }
 
-// suite is benchmark text as the testing package prints it, one line for every benchmark of the suite with every metric.
+// suite is benchmark text as the testing package prints it, one line for every benchmark of the
+// suite with every metric.
 func suite(t *testing.T) (text string, want map[string]map[string]float64) {
 	res, err := kvbench.ReadResult("../../kvbench/testdata/result.json")
 	require.NoError(t, err)
