@@ -68,8 +68,10 @@ func (s *Summary) WriteText(w io.Writer, path string) error {
 	fmt.Fprintln(tab, "option\tranks\ttrials\tread GiB/s\twrite GiB/s\ttok/s\tread p95 ms\twrite p95 ms\tremarks")
 	for _, group := range slices.Sorted(maps.Keys(s.Options)) {
 		o := s.Options[group]
-		fmt.Fprintf(tab, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", group, o.RankCount, o.TrialCount, number(o.ReadBandwidth), number(o.WriteBandwidth),
-			number(o.AvgThroughput), number(o.ReadP95MS), number(o.WriteP95MS), strings.Join(o.remarks(), "; "))
+		fmt.Fprintf(tab, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", group, o.RankCount, o.TrialCount,
+			number(o.ReadBandwidth), number(o.WriteBandwidth),
+			number(o.AvgThroughput), number(o.ReadP95MS), number(o.WriteP95MS),
+			strings.Join(o.remarks(), "; "))
 	}
 	if err := tab.Flush(); err != nil {
 		return err
@@ -99,10 +101,12 @@ func (o *Option) remarks() []string {
 		list = append(list, "INVALID: "+o.Invalid)
 	}
 	if o.PartialFailure {
-		list = append(list, fmt.Sprintf("PARTIAL: %d of %d results missing", len(o.MissingFiles), o.RankCount*o.TrialCount))
+		list = append(list, fmt.Sprintf("PARTIAL: %d of %d results missing", len(o.MissingFiles),
+			o.RankCount*o.TrialCount))
 	}
 	if n := len(o.CPUTierRanks); n > 0 && o.Valid {
-		list = append(list, fmt.Sprintf("served from memory: rank %s", strings.Trim(strings.ReplaceAll(fmt.Sprint(o.CPUTierRanks), " ", ", "), "[]")))
+		list = append(list, fmt.Sprintf("served from memory: rank %s",
+			strings.Trim(strings.ReplaceAll(fmt.Sprint(o.CPUTierRanks), " ", ", "), "[]")))
 	}
 	if o.Window != nil && o.RankCount > 1 {
 		list = append(list, fmt.Sprintf("common window %.3g s: read %.4g, write %.4g GiB/s; start skew %.3g s", o.Window.DurationS,

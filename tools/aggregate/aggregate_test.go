@@ -41,21 +41,28 @@ var start = time.Date(2026, 9, 8, 12, 0, 0, 0, time.UTC)
 // later.
 func result(trial, rank int, m measured) *kvbench.Result {
 	r := &kvbench.Result{
-		SchemaVersion: kvbench.SchemaVersion, Status: kvbench.StatusComplete, Benchmark: "MaxStorageStress", Name: "MaxStorageStress",
-		Option: new(1), Division: kvbench.DivisionOpen, Trial: trial, Count: 3, Rank: rank, Ranks: 2, Nonce: fmt.Sprintf("%d%d", trial, rank),
-		StartTime: start.Add(time.Duration(trial)*time.Minute + time.Duration(rank)*2*time.Second).Format(time.RFC3339Nano),
-		WindowNS:  10e9, Seed: uint64(42 + rank),
-		Model:       kvbench.ModelResult{Key: "llama3.1-8b"},
-		IO:          kvbench.IOResult{Mode: "direct", WriteDevice: kvbench.WriteDeviceTransfer, CacheDir: fmt.Sprintf("/mnt/kv/rank_%d", rank)},
+		SchemaVersion: kvbench.SchemaVersion, Status: kvbench.StatusComplete,
+		Benchmark: "MaxStorageStress", Name: "MaxStorageStress",
+		Option: new(1), Division: kvbench.DivisionOpen, Trial: trial, Count: 3, Rank: rank,
+		Ranks: 2, Nonce: fmt.Sprintf("%d%d", trial, rank),
+		StartTime: start.Add(time.Duration(trial)*time.Minute +
+			time.Duration(rank)*2*time.Second).Format(time.RFC3339Nano),
+		WindowNS: 10e9, Seed: uint64(42 + rank),
+		Model: kvbench.ModelResult{Key: "llama3.1-8b"},
+		IO: kvbench.IOResult{Mode: "direct", WriteDevice: kvbench.WriteDeviceTransfer,
+			CacheDir: fmt.Sprintf("/mnt/kv/rank_%d", rank)},
 		Workload:    kvbench.Workload{DecodeReads: "batched"},
 		Environment: kvbench.HostEnvironment{Hostname: fmt.Sprintf("node%d", rank)},
 		Histograms:  map[string]kvbench.HistogramData{},
 	}
 	c := &r.Summary.CacheStats
-	c.StorageReadBandwidth, c.StorageWriteBandwidth, c.StorageEntries = new(m.read), new(m.write), new(int64(100))
-	c.LatencyMS = map[string]float64{"storage_read_device_p95_ms": m.p95, "storage_write_device_p95_ms": m.p95 + 100}
+	c.StorageReadBandwidth, c.StorageWriteBandwidth, c.StorageEntries = new(m.read), new(m.write),
+		new(int64(100))
+	c.LatencyMS = map[string]float64{"storage_read_device_p95_ms": m.p95,
+		"storage_write_device_p95_ms": m.p95 + 100}
 	r.Summary.AvgThroughput, r.Summary.StorageThroughput = new(m.tokens), new(m.storage)
-	tl := &kvbench.Timeline{IntervalNS: 1e9, LastNS: 1e9, ReadBytes: map[string][]int64{}, WriteBytes: map[string][]int64{}}
+	tl := &kvbench.Timeline{IntervalNS: 1e9, LastNS: 1e9, ReadBytes: map[string][]int64{},
+		WriteBytes: map[string][]int64{}}
 	for range 10 {
 		tl.ReadBytes["storage"] = append(tl.ReadBytes["storage"], int64(m.read*gib))
 		tl.WriteBytes["storage"] = append(tl.WriteBytes["storage"], int64(m.write*gib))
@@ -72,7 +79,8 @@ func result(trial, rank int, m measured) *kvbench.Result {
 // write puts a result where a run would.
 func write(t *testing.T, dir string, r *kvbench.Result) string {
 	t.Helper()
-	path := filepath.Join(dir, fmt.Sprintf("option_1/trial_%d/rank_%d", r.Trial, r.Rank), "kvcache_results_20260908_120000.json")
+	path := filepath.Join(dir, fmt.Sprintf("option_1/trial_%d/rank_%d", r.Trial, r.Rank),
+		"kvcache_results_20260908_120000.json")
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	require.NoError(t, r.WriteJSON(path))
 	return path
@@ -125,10 +133,12 @@ func TestTwoRanksThreeTrialsByHand(t *testing.T) {
 	assert.InDelta(t, 32, *o.StorageThroughput, 1e-12)
 	assert.Equal(t, 90.0, *o.ReadP95MS)
 	assert.Equal(t, 190.0, *o.WriteP95MS)
-	assert.Equal(t, []any{2, 3, false, true}, []any{o.RankCount, o.TrialCount, o.PartialFailure, o.Valid})
+	assert.Equal(t, []any{2, 3, false, true},
+		[]any{o.RankCount, o.TrialCount, o.PartialFailure, o.Valid})
 	assert.Empty(t, o.MissingFiles)
 	assert.Empty(t, o.CPUTierRanks)
-	assert.Equal(t, []any{2, 1, 2, 3, "2026-09-08T12:00:00Z"}, []any{*s.HostCount, *s.NPerNode, s.TotalRanks, s.TrialsPerOption, s.RunDatetime})
+	assert.Equal(t, []any{2, 1, 2, 3, "2026-09-08T12:00:00Z"},
+		[]any{*s.HostCount, *s.NPerNode, s.TotalRanks, s.TrialsPerOption, s.RunDatetime})
 	// Reads of the trials are 5, 6 and 4: median 5, standard deviation 1.
 	assert.Equal(t, 5.0, o.Spread["read_bandwidth_gbps"].Median)
 	assert.InDelta(t, 0.2, *o.Spread["read_bandwidth_gbps"].CV, 1e-12)
@@ -154,7 +164,8 @@ func TestMissingRankIsAPartialFailure(t *testing.T) {
 	assert.True(t, s.PartialFailure)
 	assert.True(t, o.PartialFailure)
 	assert.Equal(t, []string{"option_1/trial_1/rank_1/kvcache_results_*.json"}, o.MissingFiles)
-	assert.InDelta(t, (5+2.5+4)/3.0, *o.ReadBandwidth, 1e-12, "what is there is summed all the same")
+	assert.InDelta(t, (5+2.5+4)/3.0, *o.ReadBandwidth, 1e-12,
+		"what is there is summed all the same")
 	assert.Equal(t, 32.0, *o.ReadP95MS)
 	code, out, _ := execute(dir, "")
 	assert.Equal(t, 1, code)
@@ -222,8 +233,10 @@ func TestCommandIsGoldenAndIdempotent(t *testing.T) {
 		Options map[string]map[string]any `json:"options"`
 	}
 	require.NoError(t, json.Unmarshal(before, &keys))
-	for _, key := range []string{"option", "aggregated_read_bandwidth_gbps", "aggregated_write_bandwidth_gbps", "aggregated_avg_throughput_tokens_per_sec",
-		"aggregated_storage_throughput_tokens_per_sec", "aggregated_device_read_p95_ms", "aggregated_device_write_p95_ms", "rank_count",
+	for _, key := range []string{"option", "aggregated_read_bandwidth_gbps",
+		"aggregated_write_bandwidth_gbps", "aggregated_avg_throughput_tokens_per_sec",
+		"aggregated_storage_throughput_tokens_per_sec", "aggregated_device_read_p95_ms",
+		"aggregated_device_write_p95_ms", "rank_count",
 		"trial_count", "partial_failure", "missing_files", "cpu_tier_ranks"} {
 		assert.Contains(t, keys.Options["1"], key)
 	}
@@ -279,7 +292,8 @@ func TestSeveralResultsOfOneRank(t *testing.T) {
 	dir := run6(t, nil)
 	again := result(0, 0, measured{7, 1, 100, 10, 20})
 	again.Nonce = "later"
-	require.NoError(t, again.WriteJSON(filepath.Join(dir, "option_1/trial_0/rank_0/kvcache_results_20260909_120000.json")))
+	require.NoError(t, again.WriteJSON(filepath.Join(dir,
+		"option_1/trial_0/rank_0/kvcache_results_20260909_120000.json")))
 	s := aggregated(t, dir)
 	assert.InDelta(t, 10, *s.Options["1"].Trials[0].ReadBandwidth, 1e-12, "the newer one counts")
 	assert.Contains(t, s.Warnings[0], "newer")
@@ -295,7 +309,9 @@ func TestSecondResultFromElsewhereIsRefused(t *testing.T) {
 }
 
 func TestBrokenInputs(t *testing.T) {
-	for what, text := range map[string]string{"empty": "", "truncated": `{"schema_version": "1.0", "summary": {`, "no result": "{}", "future": `{"schema_version":"2.0"}`} {
+	for what, text := range map[string]string{"empty": "",
+		"truncated": `{"schema_version": "1.0", "summary": {`, "no result": "{}",
+		"future": `{"schema_version":"2.0"}`} {
 		dir := run6(t, nil)
 		path := filepath.Join(dir, "option_1/trial_1/rank_0/kvcache_results_20260908_120000.json")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
@@ -320,7 +336,8 @@ func TestBrokenInputs(t *testing.T) {
 func TestPythonResults(t *testing.T) {
 	dir := t.TempDir()
 	for rank := range 2 {
-		path := filepath.Join(dir, fmt.Sprintf("option_2/trial_0/rank_%d/kvcache_results_x.json", rank))
+		path := filepath.Join(dir, fmt.Sprintf("option_2/trial_0/rank_%d/kvcache_results_x.json",
+			rank))
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(`{"requests_completed": 14, "end_to_end_latencies": [3.1], "seed": 42, "summary": {"total_requests": 14,
 			"autoscaling_stats": [{"users": "8 to 12", "action": "up"}], "autoscaling_summary": {"mode": 1},

@@ -25,7 +25,8 @@ func FuzzAggregate(f *testing.F) {
 			return
 		}
 		r := rec.Result
-		if r.Ranks > 100 || r.Count > 100 || r.Rank > 100 || r.Trial > 100 || r.Rank < 0 || r.Trial < 0 {
+		if r.Ranks > 100 || r.Count > 100 || r.Rank > 100 || r.Trial > 100 || r.Rank < 0 ||
+			r.Trial < 0 {
 			return // refused before
 		}
 		tree := &input.Tree{Files: []input.File{{Path: "option_1/trial_0/rank_0/kvcache_results_x.json", Group: "1", Trial: r.Trial, Rank: r.Rank, Result: r}}}

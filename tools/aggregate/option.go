@@ -12,7 +12,8 @@ import (
 
 // option aggregates one group.
 func option(group string, files []input.File, s *Summary) *Option {
-	o := &Option{Option: group, Valid: true, MissingFiles: []string{}, CPUTierRanks: []int{}, Failed: map[string]string{}, Trials: []Trial{}}
+	o := &Option{Option: group, Valid: true, MissingFiles: []string{}, CPUTierRanks: []int{},
+		Failed: map[string]string{}, Trials: []Trial{}}
 	first := files[0].Result
 	o.Benchmark, o.Model, o.Division = first.Benchmark, first.Model.Key, first.Division
 	o.Simulated = first.Simulation != nil // alike let no mixture pass
@@ -24,7 +25,10 @@ func option(group string, files []input.File, s *Summary) *Option {
 	for trial := range o.TrialCount {
 		var ranks []input.File
 		for rank := range o.RankCount {
-			i := slices.IndexFunc(files, func(f input.File) bool { return f.Trial == trial && f.Rank == rank })
+			i := slices.IndexFunc(files, func(f input.File) bool {
+				return f.Trial == trial &&
+					f.Rank == rank
+			})
 			switch {
 			case i < 0:
 				o.MissingFiles = append(o.MissingFiles, files[0].Beside(trial, rank))
@@ -124,9 +128,12 @@ func (o *Option) means() {
 		return &mean
 	}
 	o.ReadBandwidth = over("read_bandwidth_gbps", func(t Trial) *float64 { return t.ReadBandwidth })
-	o.WriteBandwidth = over("write_bandwidth_gbps", func(t Trial) *float64 { return t.WriteBandwidth })
-	o.AvgThroughput = over("avg_throughput_tokens_per_sec", func(t Trial) *float64 { return t.AvgThroughput })
-	o.StorageThroughput = over("storage_throughput_tokens_per_sec", func(t Trial) *float64 { return t.StorageThroughput })
+	o.WriteBandwidth = over("write_bandwidth_gbps",
+		func(t Trial) *float64 { return t.WriteBandwidth })
+	o.AvgThroughput = over("avg_throughput_tokens_per_sec",
+		func(t Trial) *float64 { return t.AvgThroughput })
+	o.StorageThroughput = over("storage_throughput_tokens_per_sec",
+		func(t Trial) *float64 { return t.StorageThroughput })
 	o.Window = meanWindow(o.Trials)
 }
 
@@ -169,7 +176,8 @@ func (o *Option) merge(files []input.File, s *Summary) {
 			}
 			h, err := d.Decode()
 			if err != nil {
-				s.Warnings = append(s.Warnings, fmt.Sprintf("%s: histogram %s was left out: %v", f.Path, name, err))
+				s.Warnings = append(s.Warnings,
+					fmt.Sprintf("%s: histogram %s was left out: %v", f.Path, name, err))
 				continue
 			}
 			all.Merge(h)
@@ -188,7 +196,8 @@ func percentiles(h *kvbench.Histogram) Percentile {
 		}
 		return new(float64(v) / 1e6)
 	}
-	out := Percentile{Count: h.Count(), P50: at(0.5), P95: at(0.95), P99: at(0.99), P999: at(0.999), P9999: at(0.9999), Max: at(1)}
+	out := Percentile{Count: h.Count(), P50: at(0.5), P95: at(0.95), P99: at(0.99), P999: at(0.999),
+		P9999: at(0.9999), Max: at(1)}
 	if mean, ok := h.Mean(); ok {
 		out.Mean = new(mean / 1e6)
 	}

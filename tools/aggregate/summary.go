@@ -92,7 +92,8 @@ type Percentile struct {
 // Aggregate sums the results of a tree. The error is for results that cannot be summed: of
 // different I/O modes, parameters or definitions.
 func Aggregate(t *input.Tree) (*Summary, error) {
-	s := &Summary{SchemaVersion: SchemaVersion, Options: make(map[string]*Option), Warnings: append([]string{}, t.Warnings...)}
+	s := &Summary{SchemaVersion: SchemaVersion, Options: make(map[string]*Option),
+		Warnings: append([]string{}, t.Warnings...)}
 	for _, group := range t.Groups() {
 		files := t.Of(group)
 		if err := alike(files); err != nil {
@@ -121,10 +122,12 @@ func (s *Summary) place(files []input.File) {
 	var first time.Time
 	hosts := make(map[string][]int)
 	for _, f := range files {
-		if start, err := time.Parse(time.RFC3339, f.Result.StartTime); err == nil && (first.IsZero() || start.Before(first)) {
+		if start, err := time.Parse(time.RFC3339, f.Result.StartTime); err == nil &&
+			(first.IsZero() || start.Before(first)) {
 			first = start
 		}
-		if host := f.Result.Environment.Hostname; host != "" && !slices.Contains(hosts[host], f.Rank) {
+		if host := f.Result.Environment.Hostname; host != "" &&
+			!slices.Contains(hosts[host], f.Rank) {
 			hosts[host] = append(hosts[host], f.Rank)
 		}
 	}

@@ -35,7 +35,8 @@ type Command struct {
 // Main finds the subcommand that args[0] names and runs it. Without arguments it prints the table
 // to stderr; help, -h and --help print it to stdout, help COMMAND explains one. An unknown name is
 // answered with the nearest known one.
-func Main(program string, table []Command, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func Main(program string, table []Command, args []string, stdin io.Reader, stdout,
+	stderr io.Writer) int {
 	if len(args) == 0 {
 		usage(stderr, program, table)
 		return Usage
@@ -67,7 +68,8 @@ func Main(program string, table []Command, args []string, stdin io.Reader, stdou
 	for i, c := range table {
 		names[i] = c.Name
 	}
-	fmt.Fprintf(stderr, "%s: unknown command %q%s; %s help lists the commands\n", program, name, suggestion(name, names), program)
+	fmt.Fprintf(stderr, "%s: unknown command %q%s; %s help lists the commands\n", program, name,
+		suggestion(name, names), program)
 	return Usage
 }
 

@@ -14,7 +14,8 @@ import (
 )
 
 var table = []Command{
-	{Name: "json", Args: "IN…", Short: "as JSON", Long: "\nWrites it.", Example: "\nkvreport json a.txt\n  kvreport json -", Run: echo},
+	{Name: "json", Args: "IN…", Short: "as JSON", Long: "\nWrites it.",
+		Example: "\nkvreport json a.txt\n  kvreport json -", Run: echo},
 	{Name: "html", Short: "as a page", Run: echo},
 }
 
@@ -91,13 +92,18 @@ func TestWriteFileIsWholeOrAbsent(t *testing.T) {
 	path := filepath.Join(dir, "x")
 	hello := func(w io.Writer) error { _, err := io.WriteString(w, "hello"); return err }
 	require.NoError(t, WriteFile(path, hello))
-	err := WriteFile(path, func(w io.Writer) error { _, _ = io.WriteString(w, "half"); return errors.New("bad input") })
+	err := WriteFile(path, func(w io.Writer) error {
+		_,
+			_ = io.WriteString(w, "half")
+		return errors.New("bad input")
+	})
 	assert.EqualError(t, err, "bad input")
 	got, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, "hello", string(got))
 	assert.ErrorContains(t, WriteFile(dir, hello), "it is a directory")
-	assert.ErrorContains(t, WriteFile(filepath.Join(dir, "no", "x"), hello), "no such file or directory")
+	assert.ErrorContains(t, WriteFile(filepath.Join(dir, "no", "x"), hello),
+		"no such file or directory")
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	assert.Len(t, left, 1, "no temporary file stays")

@@ -180,7 +180,8 @@ func Incomparable(old, new *Settings) string {
 		if !Defines(d.Name) || d.Name == IO && granted {
 			continue // what was granted counts, not what was asked for
 		}
-		parts = append(parts, fmt.Sprintf("%s is %s and %s", titles[d.Name], sum(d.Old), sum(d.New)))
+		parts = append(parts, fmt.Sprintf("%s is %s and %s", titles[d.Name], sum(d.Old),
+			sum(d.New)))
 	}
 	return strings.Join(parts, ", ")
 }

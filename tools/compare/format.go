@@ -39,11 +39,14 @@ func Title(unit string) string {
 var titles = map[string]string{
 	"read-B/s": "read bandwidth", "write-B/s": "write bandwidth", "sec/op": "time per operation",
 	"req/s": "requests", "tok/s": "tokens (wall)", "storage-tok/s": "tokens (storage time)",
-	"read-p50-sec": "read p50", "read-p95-sec": "read p95", "read-p99-sec": "read p99", "write-p95-sec": "write p95",
-	"read-sec/MiB": "read time per MiB", "e2e-p95-sec": "end-to-end p95", "hit-ratio": "hit ratio",
-	"served-ratio": "served share of the load", "cpu-sec/B": "CPU time per byte", "peak-RSS-bytes": "peak memory",
-	"device-read-ratio": "device reads ÷ application reads", "ceiling-ratio": "share of the ceiling",
-	"copy-B/s": "copying", "gen-B/s": "data generation", "gen-copy-ratio": "generation ÷ copying",
+	"read-p50-sec": "read p50", "read-p95-sec": "read p95", "read-p99-sec": "read p99",
+	"write-p95-sec": "write p95",
+	"read-sec/MiB":  "read time per MiB", "e2e-p95-sec": "end-to-end p95", "hit-ratio": "hit ratio",
+	"served-ratio": "served share of the load", "cpu-sec/B": "CPU time per byte",
+	"peak-RSS-bytes":    "peak memory",
+	"device-read-ratio": "device reads ÷ application reads",
+	"ceiling-ratio":     "share of the ceiling",
+	"copy-B/s":          "copying", "gen-B/s": "data generation", "gen-copy-ratio": "generation ÷ copying",
 	"zstd-ratio": "zstd ratio", "duplicate-blocks": "duplicate blocks",
 }
 
@@ -65,7 +68,8 @@ func Format(v float64, unit string) string {
 		return "–"
 	case strings.HasSuffix(unit, "B/s"):
 		return Binary(v) + "/s"
-	case strings.HasSuffix(unit, "-bytes"), strings.HasSuffix(unit, "B"), strings.HasSuffix(unit, "B/op"):
+	case strings.HasSuffix(unit, "-bytes"), strings.HasSuffix(unit, "B"),
+		strings.HasSuffix(unit, "B/op"):
 		if !strings.Contains(unit, "sec/") {
 			return Binary(v)
 		}

@@ -120,7 +120,8 @@ func Build(records []*input.Record, units benchfmt.UnitMetadataMap) *Table {
 	}
 	t := c.Table(units)
 	for _, b := range t.Benchmarks {
-		slices.SortStableFunc(b.Metrics, func(x, y *Metric) int { return rank(x.Unit) - rank(y.Unit) })
+		slices.SortStableFunc(b.Metrics,
+			func(x, y *Metric) int { return rank(x.Unit) - rank(y.Unit) })
 	}
 	for run := 1; run < len(t.Runs); run++ {
 		t.correct(run)
@@ -230,7 +231,8 @@ func (c *Collection) Table(units benchfmt.UnitMetadataMap) *Table {
 		name := nameOf(e)
 		b := byName[name]
 		if b == nil {
-			b = &Benchmark{Name: name, Simulated: e.simulated, Trials: make([][]*input.Record, len(t.Runs)),
+			b = &Benchmark{Name: name, Simulated: e.simulated,
+				Trials:   make([][]*input.Record, len(t.Runs)),
 				Settings: make([]*comparable.Settings, len(t.Runs))}
 			byName[name] = b
 			t.Benchmarks = append(t.Benchmarks, b)

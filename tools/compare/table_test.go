@@ -17,11 +17,12 @@ func build(t *testing.T, texts ...string) *Table {
 	var records []*input.Record
 	var units input.Outcome
 	for i, text := range texts {
-		out, err := input.Each([]string{"-"}, input.Options{Stdin: strings.NewReader(text)}, func(r *input.Record) error {
-			r.Source = fmt.Sprintf("run%d", i)
-			records = append(records, r)
-			return nil
-		})
+		out, err := input.Each([]string{"-"}, input.Options{Stdin: strings.NewReader(text)},
+			func(r *input.Record) error {
+				r.Source = fmt.Sprintf("run%d", i)
+				records = append(records, r)
+				return nil
+			})
 		require.NoError(t, err)
 		units = out
 	}
@@ -85,7 +86,8 @@ func TestTooFewTrials(t *testing.T) {
 }
 
 func TestIncomparableRuns(t *testing.T) {
-	tab := build(t, "division: open\nio: direct\n"+lines("A", "read-B/s", 1, 2, 3, 4, 5, 6), "division: open\nio: buffered\n"+lines("A", "read-B/s", 11, 12, 13, 14, 15, 16))
+	tab := build(t, "division: open\nio: direct\n"+lines("A", "read-B/s", 1, 2, 3, 4, 5, 6),
+		"division: open\nio: buffered\n"+lines("A", "read-B/s", 11, 12, 13, 14, 15, 16))
 	c := tab.Benchmarks[0].Headline().Cells[1].Change
 	assert.Equal(t, "I/O is direct and buffered", c.Incomparable)
 	assert.False(t, c.Significant())
@@ -94,15 +96,18 @@ func TestIncomparableRuns(t *testing.T) {
 // A default that one side spells out, and the gate knows too.
 func TestDefaultsAreKnownFromTheDivision(t *testing.T) {
 	tab := build(t, "kvbench-format: 1\ndivision: open\n"+lines("A", "read-B/s", 1, 2, 3, 4, 5, 6),
-		"kvbench-format: 1\ndivision: open\nio: buffered\n"+lines("A", "read-B/s", 11, 12, 13, 14, 15, 16))
-	assert.Equal(t, "I/O is direct and buffered", tab.Benchmarks[0].Headline().Cells[1].Change.Incomparable)
+		"kvbench-format: 1\ndivision: open\nio: buffered\n"+lines("A", "read-B/s", 11, 12, 13, 14,
+			15, 16))
+	assert.Equal(t, "I/O is direct and buffered",
+		tab.Benchmarks[0].Headline().Cells[1].Change.Incomparable)
 }
 
 // A prediction has a row of its own: it is in no median of measured trials and has no change
 // against one.
 func TestSimulatedResultsAreBenchmarksOfTheirOwn(t *testing.T) {
 	const head = "kvbench-format: 1\ndivision: open\n"
-	real, sim := lines("A/num-users=8-2", "read-B/s", 1, 2, 3, 4), lines("A/num-users=8-2", "read-B/s", 100, 100, 100, 100)
+	real, sim := lines("A/num-users=8-2", "read-B/s", 1, 2, 3, 4),
+		lines("A/num-users=8-2", "read-B/s", 100, 100, 100, 100)
 	tab := build(t, head+real+"simulated: true\n"+sim, head+"simulated: true\n"+sim)
 	var names []string
 	for _, b := range tab.Benchmarks {
@@ -132,9 +137,12 @@ func TestFormat(t *testing.T) {
 		v          float64
 		unit, want string
 	}{
-		{5e9, "read-B/s", "4.66 GiB/s"}, {0.00124, "read-p50-sec", "1.24 ms"}, {0.025, "sec/op", "25 ms"}, {0.93, "hit-ratio", "0.93"},
-		{3.2e7, "peak-RSS-bytes", "30.5 MiB"}, {2.3e-11, "cpu-sec/B", "0.023 ns/B"}, {0.0023, "read-sec/MiB", "2.3 ms/MiB"},
-		{1234567, "req/s", "1,234,567 req/s"}, {12, "allocs/op", "12 allocs/op"}, {math.Inf(1), "x", "–"}, {0, "B/op", "0 B"},
+		{5e9, "read-B/s", "4.66 GiB/s"}, {0.00124, "read-p50-sec", "1.24 ms"},
+		{0.025, "sec/op", "25 ms"}, {0.93, "hit-ratio", "0.93"},
+		{3.2e7, "peak-RSS-bytes", "30.5 MiB"}, {2.3e-11, "cpu-sec/B", "0.023 ns/B"},
+		{0.0023, "read-sec/MiB", "2.3 ms/MiB"},
+		{1234567, "req/s", "1,234,567 req/s"}, {12, "allocs/op", "12 allocs/op"},
+		{math.Inf(1), "x", "–"}, {0, "B/op", "0 B"},
 	} {
 		assert.Equal(t, c.want, Format(c.v, c.unit), c.unit)
 	}

@@ -9,7 +9,8 @@ import (
 
 func TestHolmIsTheTextbookExample(t *testing.T) {
 	// Four tests: 0.005·4, 0.01·3, 0.03·2, 0.04·1 and never less than the one before.
-	assert.InDeltaSlice(t, []float64{0.03, 0.06, 0.06, 0.02}, Holm([]float64{0.01, 0.04, 0.03, 0.005}), 1e-12)
+	assert.InDeltaSlice(t, []float64{0.03, 0.06, 0.06, 0.02},
+		Holm([]float64{0.01, 0.04, 0.03, 0.005}), 1e-12)
 	assert.Equal(t, []float64{1, 1}, Holm([]float64{0.9, 0.8}))
 	assert.Equal(t, []float64{0.04}, Holm([]float64{0.04}))
 	assert.Empty(t, Holm(nil))
@@ -28,7 +29,8 @@ func TestLeastPIsThatOfTheExactTest(t *testing.T) {
 			a, b = append(a, float64(i+1)), append(b, float64(100+i))
 		}
 		tab := build(t, lines("A", "read-B/s", a...), lines("A", "read-B/s", b...))
-		assert.InDelta(t, LeastP(n, n), tab.Benchmarks[0].Headline().Cells[1].Change.P, 1e-9, "%d against %d", n, n)
+		assert.InDelta(t, LeastP(n, n), tab.Benchmarks[0].Headline().Cells[1].Change.P, 1e-9,
+			"%d against %d", n, n)
 	}
 }
 

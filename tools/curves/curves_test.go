@@ -27,9 +27,11 @@ func trial(t *testing.T, h *kvbench.Histogram) *input.Record {
 
 func TestMergeAndOctaves(t *testing.T) {
 	broken := &input.Record{Result: &kvbench.Result{Histograms: map[string]kvbench.HistogramData{"x": {Encoding: "?"}}}}
-	h := Merge([]*input.Record{trial(t, histogram(1, 3)), {}, broken, trial(t, histogram(5, 5, 300))}, "x")
+	h := Merge([]*input.Record{trial(t, histogram(1, 3)), {}, broken,
+		trial(t, histogram(5, 5, 300))}, "x")
 	assert.EqualValues(t, 5, h.Count())
-	assert.Equal(t, []Bucket{{1, 2, 1}, {2, 4, 1}, {4, 8, 2}, {8, 16, 0}, {16, 32, 0}, {32, 64, 0}, {64, 128, 0}, {128, 256, 0}, {256, 512, 1}}, Octaves(h))
+	assert.Equal(t, []Bucket{{1, 2, 1}, {2, 4, 1}, {4, 8, 2}, {8, 16, 0}, {16, 32, 0}, {32, 64, 0},
+		{64, 128, 0}, {128, 256, 0}, {256, 512, 1}}, Octaves(h))
 	assert.Nil(t, Merge(nil, "x"))
 	assert.Nil(t, Octaves(nil))
 }
@@ -58,7 +60,8 @@ func TestMedian(t *testing.T) {
 }
 
 func TestBlockRatios(t *testing.T) {
-	tl := &kvbench.Timeline{IntervalNS: 5e8, Blocks: []int64{10, 0, 10, 20, 10}, BlockHits: []int64{0, 0, 5, 15, 10},
+	tl := &kvbench.Timeline{IntervalNS: 5e8, Blocks: []int64{10, 0, 10, 20, 10},
+		BlockHits:  []int64{0, 0, 5, 15, 10},
 		BlockIdeal: []*int64{new(int64(2)), new(int64(0)), new(int64(8)), nil, new(int64(10))}}
 	nan := math.NaN()
 	equal := func(want, got []float64) {

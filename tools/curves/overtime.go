@@ -40,7 +40,8 @@ func BlockRatios(t *kvbench.Timeline, most int) *Ratios {
 		ideal.add(i.n, !i.unknown)
 		r.At = append(r.At, float64(from)*float64(t.IntervalNS)/1e9)
 		r.Hit, r.Ideal = append(r.Hit, h.of(b)), append(r.Ideal, i.of(b))
-		r.HitSoFar, r.IdealSoFar = append(r.HitSoFar, hits.of(all)), append(r.IdealSoFar, ideal.of(all))
+		r.HitSoFar, r.IdealSoFar = append(r.HitSoFar, hits.of(all)),
+			append(r.IdealSoFar, ideal.of(all))
 	}
 	return r
 }

@@ -44,7 +44,8 @@ func centre(c compare.Cell, unit string) string {
 	if s.Center == 0 {
 		return text
 	}
-	return fmt.Sprintf("%s ± %.1f%%", text, 100*max(s.Hi-s.Center, s.Center-s.Lo)/math.Abs(s.Center))
+	return fmt.Sprintf("%s ± %.1f%%", text,
+		100*max(s.Hi-s.Center, s.Center-s.Lo)/math.Abs(s.Center))
 }
 
 // change is the difference of the medians in the metric's own direction.
@@ -112,7 +113,8 @@ func (r *Report) few(row Row) string {
 	case min(m, n) < compare.LeastSamples:
 		text += fmt.Sprintf(", at least %d per side are compared", compare.LeastSamples)
 	default:
-		text += fmt.Sprintf(" give p %.2g at best, too much for %d metrics together", least, r.Family)
+		text += fmt.Sprintf(" give p %.2g at best, too much for %d metrics together", least,
+			r.Family)
 	}
 	text += fmt.Sprintf("; run with -count %d", row.Need)
 	if n := r.Tested; n > 1 {
@@ -142,14 +144,16 @@ func (r *Report) Headline() string {
 	if r.Failed() {
 		verdict = "FAILED"
 	}
-	return fmt.Sprintf("gate %s: %s (Mann-Whitney, alpha %g, Holm over %d)", verdict, strings.Join(parts, ", "), r.Options.Alpha, r.Family)
+	return fmt.Sprintf("gate %s: %s (Mann-Whitney, alpha %g, Holm over %d)", verdict,
+		strings.Join(parts, ", "), r.Options.Alpha, r.Family)
 }
 
 var heads = []string{"benchmark", "metric", "old", "new", "change", "p", "n", "verdict"}
 
 // cells are what the table says of a row.
 func (r *Report) cells(row Row) []string {
-	return []string{row.Bench, row.Unit, centre(row.Old, row.tidy), centre(row.New, row.tidy), row.change(),
+	return []string{row.Bench, row.Unit, centre(row.Old, row.tidy), centre(row.New, row.tidy),
+		row.change(),
 		row.p(), row.samples(), r.answer(row)}
 }
 
@@ -238,7 +242,8 @@ func (r *Report) WriteGitHub(w io.Writer) error {
 			text = fmt.Sprintf("better: %s (old %s, new %s, p %s)", c[4], c[2], c[3], c[5])
 		}
 		title := strings.TrimSpace(row.Bench + " " + row.Unit)
-		if _, err := fmt.Fprintf(w, "::%s title=%s::%s\n", level, property.Replace(title), message.Replace(text)); err != nil {
+		if _, err := fmt.Fprintf(w, "::%s title=%s::%s\n", level, property.Replace(title),
+			message.Replace(text)); err != nil {
 			return err
 		}
 	}
@@ -259,9 +264,11 @@ func (r *Report) Refused() (lines []string) {
 		said[reason] = len(lines)
 		advice := "such numbers mean different things; measure both sides alike"
 		if !comparable.Defines(m.Name) {
-			advice = "measure both sides alike, or give -ignore " + m.Name + " if that is what you compare"
+			advice = "measure both sides alike, or give -ignore " + m.Name +
+				" if that is what you compare"
 		}
-		lines = append(lines, fmt.Sprintf("refused: %s differs (%s against %s in %s): %s", m.Name, m.Old, m.New, m.Bench, advice))
+		lines = append(lines, fmt.Sprintf("refused: %s differs (%s against %s in %s): %s", m.Name,
+			m.Old, m.New, m.Bench, advice))
 	}
 	return lines
 }

@@ -159,7 +159,8 @@ func mismatches(b *compare.Benchmark, ignore []string) (list []Mismatch) {
 func oldLabels(t *compare.Table) (list []string) {
 	for _, b := range t.Benchmarks {
 		for _, m := range b.Metrics {
-			if b.Settings[oldSide] != nil && m.Cells[oldSide].N() > 0 && !slices.Contains(list, m.Label) {
+			if b.Settings[oldSide] != nil && m.Cells[oldSide].N() > 0 &&
+				!slices.Contains(list, m.Label) {
 				list = append(list, m.Label)
 			}
 		}
@@ -239,8 +240,9 @@ func (r *Report) bench(b *compare.Benchmark) {
 
 // newRow is not judged yet.
 func newRow(name string, m *compare.Metric, limit float64) Row {
-	row := Row{Bench: name, Unit: m.Label, tidy: m.Unit, Limit: limit, Loss: math.NaN(), P: 1, Adjusted: 1,
-		Verdict: Shown, Old: m.Cells[oldSide], New: m.Cells[newSide]}
+	row := Row{Bench: name, Unit: m.Label, tidy: m.Unit, Limit: limit, Loss: math.NaN(), P: 1,
+		Adjusted: 1,
+		Verdict:  Shown, Old: m.Cells[oldSide], New: m.Cells[newSide]}
 	if c := row.New.Change; c != nil {
 		row.P, row.Adjusted = c.P, c.P
 		if m.Better != 0 {

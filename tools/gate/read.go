@@ -23,23 +23,26 @@ func Read(old, new []string, stdin io.Reader, warn func(error)) (*compare.Table,
 		in   []string
 	}{{"old", old}, {"new", new}} {
 		usable := false
-		out, err := input.Each(side.in, input.Options{Stdin: stdin, Warn: warn}, func(rec *input.Record) error {
-			if len(rec.Values) == 0 {
-				note := fmt.Sprintf("%s %s: a trial without numbers was left out (%s)", side.name, rec.Name, fate(rec))
-				if !slices.Contains(notes, note) {
-					notes = append(notes, note)
+		out, err := input.Each(side.in, input.Options{Stdin: stdin, Warn: warn},
+			func(rec *input.Record) error {
+				if len(rec.Values) == 0 {
+					note := fmt.Sprintf("%s %s: a trial without numbers was left out (%s)", side.name,
+						rec.Name, fate(rec))
+					if !slices.Contains(notes, note) {
+						notes = append(notes, note)
+					}
+					return nil
 				}
+				usable = true
+				c.Add(side.name, rec)
 				return nil
-			}
-			usable = true
-			c.Add(side.name, rec)
-			return nil
-		})
+			})
 		if err != nil {
 			return nil, err
 		}
 		if !usable {
-			return nil, errors.New(strings.Join(append([]string{side.name + " holds no usable benchmark result"}, notes...), "; "))
+			return nil, errors.New(strings.Join(append([]string{side.name +
+				" holds no usable benchmark result"}, notes...), "; "))
 		}
 		for key, u := range out.Units { // what the old side says of a unit stands
 			if units[key] == nil {

@@ -47,7 +47,8 @@ func pair(benches int, old, new func() []float64) *Report {
 	for i := range benches {
 		add := func(side string, values []float64) {
 			for _, v := range values {
-				c.Add(side, &input.Record{Name: fmt.Sprintf("B%d", i), Values: []benchfmt.Value{{Value: v, Unit: "read-B/s"}}})
+				c.Add(side, &input.Record{Name: fmt.Sprintf("B%d", i),
+					Values: []benchfmt.Value{{Value: v, Unit: "read-B/s"}}})
 			}
 		}
 		add("old", old())
@@ -72,7 +73,8 @@ func TestFalseAlarmsOfOneMetricStayWithinTheLevel(t *testing.T) {
 	}
 	bound := level + 1.96*math.Sqrt(level*(1-level)/pairs)
 	rate := float64(alarms) / pairs
-	t.Logf("%d alarms in %d pairs without a change (n = 6, CV 20 %%): %.2f %%, at most %.2f %%", alarms, pairs, 100*rate, 100*bound)
+	t.Logf("%d alarms in %d pairs without a change (n = 6, CV 20 %%): %.2f %%, at most %.2f %%",
+		alarms, pairs, 100*rate, 100*bound)
 	assert.LessOrEqual(t, rate, bound)
 	assert.Positive(t, alarms, "a gate that never alarms tests nothing")
 }
@@ -87,7 +89,8 @@ func TestFalseAlarmsOfAFamilyStayWithinTheLevel(t *testing.T) {
 			red++
 		}
 	}
-	t.Logf("%d of %d runs of %d benchmarks without a change are red: %.1f %%", red, runs, benches, 100*float64(red)/runs)
+	t.Logf("%d of %d runs of %d benchmarks without a change are red: %.1f %%", red, runs, benches,
+		100*float64(red)/runs)
 	assert.LessOrEqual(t, float64(red)/runs, 0.05)
 }
 
@@ -96,11 +99,13 @@ func TestTrueLossesAreFound(t *testing.T) {
 	r := seed(t)
 	found := 0
 	for range pairs {
-		report := pair(1, func() []float64 { return normal(r, 6, 1e9, 0.03) }, func() []float64 { return normal(r, 6, 0.9e9, 0.03) })
+		report := pair(1, func() []float64 { return normal(r, 6, 1e9, 0.03) },
+			func() []float64 { return normal(r, 6, 0.9e9, 0.03) })
 		if report.Failed() {
 			found++
 		}
 	}
-	t.Logf("%d of %d losses of 10 %% found (n = 6, CV 3 %%, threshold 5 %%): %.2f %%", found, pairs, 100*float64(found)/pairs)
+	t.Logf("%d of %d losses of 10 %% found (n = 6, CV 3 %%, threshold 5 %%): %.2f %%", found, pairs,
+		100*float64(found)/pairs)
 	assert.GreaterOrEqual(t, float64(found)/pairs, 0.99)
 }

@@ -74,7 +74,8 @@ func (n *number) UnmarshalJSON(in []byte) error {
 
 // Newentry is the record's form in the document.
 func newEntry(rec *Record) entry {
-	e := entry{Source: rec.Source, File: rec.File, Line: rec.Line, Name: rec.Name, Iters: rec.Iters, Path: rec.Path,
+	e := entry{Source: rec.Source, File: rec.File, Line: rec.Line, Name: rec.Name, Iters: rec.Iters,
+		Path:     rec.Path,
 		Document: rec.Raw, Values: make([]entryValue, len(rec.Values))}
 	for _, c := range rec.Config {
 		e.Config = append(e.Config, pair{c.Key, string(c.Value)})
@@ -95,7 +96,8 @@ func newEntry(rec *Record) entry {
 func (e entry) record() (*Record, error) {
 	rec := &Record{File: e.File, Line: e.Line, Name: e.Name, Iters: e.Iters, Path: e.Path}
 	for _, c := range e.Config {
-		rec.Config = append(rec.Config, benchfmt.Config{Key: c.Key, Value: []byte(c.Value), File: true})
+		rec.Config = append(rec.Config,
+			benchfmt.Config{Key: c.Key, Value: []byte(c.Value), File: true})
 	}
 	for _, v := range e.Values {
 		rec.Values = append(rec.Values, tidy(float64(v.Value), v.Unit))

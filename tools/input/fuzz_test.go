@@ -9,7 +9,8 @@ import (
 
 // seeds are the kinds of input that there are.
 func seeds(f *testing.F) {
-	for _, pattern := range []string{"testdata/*.txt", "testdata/*.json", "testdata/option_2/*/*/*.json"} {
+	for _, pattern := range []string{"testdata/*.txt", "testdata/*.json",
+		"testdata/option_2/*/*/*.json"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			f.Fatalf("%s: no seeds: %v", pattern, err)
@@ -32,7 +33,8 @@ func seeds(f *testing.F) {
 func FuzzRead(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		_, _ = Each([]string{"-"}, Options{Stdin: bytes.NewReader(data), Warn: func(error) {}, LinesOnly: bytes.Contains(data, []byte("/")), Bpftrace: true}, func(r *Record) error {
+		_, _ = Each([]string{"-"}, Options{Stdin: bytes.NewReader(data), Warn: func(error) {},
+			LinesOnly: bytes.Contains(data, []byte("/")), Bpftrace: true}, func(r *Record) error {
 			if r.Name == "" && r.Result == nil && len(r.Values) == 0 && r.Line > 0 {
 				return nil
 			}

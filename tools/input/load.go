@@ -51,7 +51,8 @@ func Each(args []string, o Options, f func(*Record) error) (Outcome, error) {
 	if len(args) == 0 {
 		return Outcome{}, errors.New("no input; name benchmark output, result files, result directories, or - for standard input")
 	}
-	r := &reader{Options: o, each: f, seen: map[string]bool{}, there: map[string]bool{}, out: Outcome{Units: benchfmt.UnitMetadataMap{}}}
+	r := &reader{Options: o, each: f, seen: map[string]bool{}, there: map[string]bool{},
+		out: Outcome{Units: benchfmt.UnitMetadataMap{}}}
 	for _, arg := range args {
 		r.source = arg
 		if err := r.argument(arg); err != nil {
@@ -185,7 +186,8 @@ func (r *reader) bpftrace(in io.Reader, name string) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	base := filepath.Base(name)
-	return r.emit(&Record{File: name, Name: strings.TrimSuffix(base, filepath.Ext(base)), Bpftrace: text})
+	return r.emit(&Record{File: name, Name: strings.TrimSuffix(base, filepath.Ext(base)),
+		Bpftrace: text})
 }
 
 // isEvent says whether the first line is one of go test -json; it may be cut off.
@@ -195,5 +197,6 @@ func isEvent(head []byte) bool {
 	if err := json.Unmarshal(line, &e); err == nil {
 		return e.Action != ""
 	}
-	return !whole && bytes.Contains(line, []byte(`"Action":"`)) && bytes.HasPrefix(line, []byte(`{"Time":`))
+	return !whole && bytes.Contains(line, []byte(`"Action":"`)) &&
+		bytes.HasPrefix(line, []byte(`{"Time":`))
 }

@@ -17,7 +17,8 @@ import (
 )
 
 // read returns all records and what was warned about.
-func read(t testing.TB, o Options, args ...string) (records []*Record, bad []string, out Outcome, err error) {
+func read(t testing.TB, o Options, args ...string) (records []*Record, bad []string, out Outcome,
+	err error) {
 	t.Helper()
 	o.Warn = func(err error) { bad = append(bad, err.Error()) }
 	out, err = Each(args, o, func(r *Record) error { records = append(records, r); return nil })
@@ -61,8 +62,10 @@ func TestTextWithLogsAndABadLine(t *testing.T) {
 	assert.Equal(t, 1, out.Units.GetBetter("read-B/s"))
 	assert.Equal(t, 1, out.Units.GetBetter("hit-ratio"), "what the suite knows of its units")
 	assert.Equal(t, 1, out.Missing)
-	assert.Equal(t, []benchfmt.Config{{Key: "kvbench-format", Value: []byte("1"), File: true}, {Key: "division", Value: []byte("quick"), File: true},
-		{Key: "seed", Value: []byte("42"), File: true}, {Key: "goos", Value: []byte("linux"), File: true},
+	assert.Equal(t, []benchfmt.Config{{Key: "kvbench-format", Value: []byte("1"), File: true},
+		{Key: "division", Value: []byte("quick"), File: true},
+		{Key: "seed", Value: []byte("42"), File: true},
+		{Key: "goos", Value: []byte("linux"), File: true},
 		{Key: "pkg", Value: []byte("kvbench/benchmarks"), File: true}}, first.Config)
 }
 
@@ -106,7 +109,8 @@ func TestResultFilesAndDirectories(t *testing.T) {
 	ours, python := records[0], records[1]
 	assert.Equal(t, "StorageThroughput", ours.Name)
 	require.NotEmpty(t, ours.Values, "the values that its line would have")
-	assert.Equal(t, float64(ours.Result.WindowNS)/float64(ours.Result.RequestsCompleted), value(ours, "ns/op"))
+	assert.Equal(t, float64(ours.Result.WindowNS)/float64(ours.Result.RequestsCompleted),
+		value(ours, "ns/op"))
 	assert.True(t, python.Python)
 	assert.Nil(t, python.Result)
 	bandwidth, ok := python.Float("summary.cache_stats.tier_storage_read_bandwidth_gbps")
@@ -125,7 +129,8 @@ func TestDirectoryBesideItsTextIsReadOnce(t *testing.T) {
 func TestGlobAndStandardInput(t *testing.T) {
 	text, err := os.ReadFile("testdata/chatty.txt")
 	require.NoError(t, err)
-	records, _, out, err := read(t, Options{Stdin: bytes.NewReader(text)}, "testdata/pyth*.json", "-")
+	records, _, out, err := read(t, Options{Stdin: bytes.NewReader(text)}, "testdata/pyth*.json",
+		"-")
 	require.NoError(t, err)
 	assert.Len(t, records, 2)
 	assert.Equal(t, []string{"testdata/python.json", "-"}, out.Sources)
@@ -142,20 +147,24 @@ func TestWhatCannotBeRead(t *testing.T) {
 	}
 	result, err := os.ReadFile("testdata/option_2/trial_0/rank_0/kvcache_results_20261120_103902.json")
 	require.NoError(t, err)
-	future := bytes.Replace(result, []byte(`"schema_version": "1.0"`), []byte(`"schema_version": "2.0"`), 1)
+	future := bytes.Replace(result, []byte(`"schema_version": "1.0"`),
+		[]byte(`"schema_version": "2.0"`), 1)
 	for _, c := range []struct{ arg, want string }{
 		{write("zero.txt", ""), "zero.txt:1: it is empty"},
 		{write("zero.json", ""), "zero.json:1: it is empty"},
 		{write("prose.txt", "hello\nworld\n"), "prose.txt: no benchmark result in it"},
 		{write("cut.json", string(result[:1000])), "cut.json:42: truncated JSON"},
-		{write("wrong.json", `{"schema_version":"1.0","summary":{},"trial":"x"}`), "wrong.json:1: json: cannot unmarshal"},
+		{write("wrong.json", `{"schema_version":"1.0","summary":{},"trial":"x"}`),
+			"wrong.json:1: json: cannot unmarshal"},
 		{write("other.json", `{"a":1}`), "other.json:1: not a benchmark result"},
 		{write("future.json", string(future)), `unsupported result schema "2.0"`},
-		{write("doc.json", `{"kvreport_schema": "1.0", "results": [{"name":"X","values":[]}`), "doc.json:1: it is truncated"},
+		{write("doc.json", `{"kvreport_schema": "1.0", "results": [{"name":"X","values":[]}`),
+			"doc.json:1: it is truncated"},
 		{write("doc2.json", `{"kvreport_schema": "2.0", "results": []}`), "this version reads 1.x"},
 		{write("doc3.json", `{"kvreport_schema": "1.0", "results": 7}`), "results is not a list"},
 		{filepath.Dir(write("none/x.txt", "x")), "none: no benchmark result in this directory"},
-		{filepath.Dir(write("half/kvcache_results_1.json", `{"summary":`)), "kvcache_results_1.json:1: truncated JSON"},
+		{filepath.Dir(write("half/kvcache_results_1.json", `{"summary":`)),
+			"kvcache_results_1.json:1: truncated JSON"},
 		{filepath.Join(dir, "absent"), "no such file"},
 		{filepath.Join(dir, "*.absent"), "no file matches"},
 		{"-", "no standard input"},
@@ -169,7 +178,8 @@ func TestWhatCannotBeRead(t *testing.T) {
 }
 
 func TestLongAndOddLines(t *testing.T) {
-	text := "BenchmarkA 1 5 ns/op\n" + strings.Repeat("x", 100<<10) + "\n" + strings.Repeat("y", 700<<10) + "\r\nBenchmarkB 1 6 ns/op\r\n" +
+	text := "BenchmarkA 1 5 ns/op\n" + strings.Repeat("x", 100<<10) + "\n" +
+		strings.Repeat("y", 700<<10) + "\r\nBenchmarkB 1 6 ns/op\r\n" +
 		"{\"not\": \"an event\"}\nBenchmarkC 1 NaN x\nBenchmarkD 1 +Inf x"
 	records, bad, _, err := read(t, Options{Stdin: strings.NewReader(text)}, "-")
 	require.NoError(t, err)
@@ -196,7 +206,8 @@ func TestFilesOfOthers(t *testing.T) {
 	if err != nil || len(bytes.TrimSpace(dir)) == 0 {
 		t.Skipf("the module golang.org/x/perf is not on this machine: %v", err)
 	}
-	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(dir)), "cmd/benchstat/testdata/*.txt"))
+	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(dir)),
+		"cmd/benchstat/testdata/*.txt"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, f := range files {
@@ -210,7 +221,8 @@ func TestManyLinesInConstantMemory(t *testing.T) {
 	const n = 20_000
 	lines := &generator{n: n}
 	got := 0
-	out, err := Each([]string{"-"}, Options{Stdin: lines}, func(*Record) error { got++; return nil })
+	out, err := Each([]string{"-"}, Options{Stdin: lines},
+		func(*Record) error { got++; return nil })
 	require.NoError(t, err)
 	assert.Equal(t, n, got)
 	assert.Equal(t, n, out.Records)
@@ -240,7 +252,8 @@ func TestBpftraceTextsAreForThoseWhoAsk(t *testing.T) {
 	_, err := Each([]string{text}, Options{}, func(*Record) error { return nil })
 	require.ErrorContains(t, err, "drifted.txt:1: it is a text of bpftrace, of which only kvreport fio")
 	var got []*Record
-	out, err := Each([]string{text}, Options{Bpftrace: true}, func(r *Record) error { got = append(got, r); return nil })
+	out, err := Each([]string{text}, Options{Bpftrace: true},
+		func(r *Record) error { got = append(got, r); return nil })
 	require.NoError(t, err)
 	require.Len(t, got, 1)
 	assert.Equal(t, 1, out.Records)

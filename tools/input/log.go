@@ -83,7 +83,8 @@ func (l *logReader) orphan() {
 		return
 	}
 	l.release()
-	l.records = append(l.records, &Record{File: l.file, Line: l.line, Path: l.named, Config: l.config})
+	l.records = append(l.records, &Record{File: l.file, Line: l.line, Path: l.named,
+		Config: l.config})
 	l.named = ""
 }
 

@@ -166,7 +166,8 @@ func (p *packageText) results() map[int]*Record {
 			if !slices.EqualFunc(found.Config, config, equalConfig) {
 				config = make([]benchfmt.Config, len(found.Config))
 				for i, c := range found.Config {
-					config[i] = benchfmt.Config{Key: c.Key, Value: bytes.Clone(c.Value), File: c.File}
+					config[i] = benchfmt.Config{Key: c.Key, Value: bytes.Clone(c.Value),
+						File: c.File}
 				}
 			}
 			results[line] = &Record{File: p.file, Line: p.at[line-1], Name: found.Name.String(),
@@ -181,11 +182,15 @@ func (p *packageText) results() map[int]*Record {
 	return results
 }
 
-func equalConfig(a, b benchfmt.Config) bool { return a.Key == b.Key && bytes.Equal(a.Value, b.Value) }
+func equalConfig(a, b benchfmt.Config) bool {
+	return a.Key == b.Key &&
+		bytes.Equal(a.Value, b.Value)
+}
 
 func (p *packageText) unit(u *benchfmt.UnitMetadata, line int) {
 	if have := p.r.out.Units[u.UnitMetadataKey]; have != nil && have.Value != u.Value {
-		p.r.warn(p.file, line, "unit %s is %s=%s, which other input calls %s", u.OrigUnit, u.Key, u.Value,
+		p.r.warn(p.file, line, "unit %s is %s=%s, which other input calls %s", u.OrigUnit, u.Key,
+			u.Value,
 			have.Value)
 		return
 	}

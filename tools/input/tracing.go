@@ -27,20 +27,31 @@ var tracings = []TraceHistogram{
 	{Key: "q2d_read_us", Title: "Q2D read", What: "scheduler: queue to dispatch", Unit: "µs"},
 	{Key: "q2d_write_us", Title: "Q2D write", What: "scheduler: queue to dispatch", Unit: "µs"},
 	{Key: "d2c_flush_us", Title: "D2C flush", What: "device: its own flushes", Unit: "µs"},
-	{Key: "flush_wait_us", Title: "flush wait", What: "from asking for a flush to its end", Unit: "µs"},
+	{Key: "flush_wait_us", Title: "flush wait", What: "from asking for a flush to its end",
+		Unit: "µs"},
 	{Key: "d2c_discard_us", Title: "D2C discard", What: "device: discards", Unit: "µs"},
 	{Key: "idle_us", Title: "idle", What: "gaps with nothing in flight", Unit: "µs"},
-	{Key: "vfs_read_us", Title: "VFS read", What: "read calls as the application sees them", Unit: "µs"},
-	{Key: "vfs_write_us", Title: "VFS write", What: "write calls as the application sees them", Unit: "µs"},
-	{Key: "vfs_read_sz_kb", Title: "VFS read size", What: "bytes asked for by one read call", Unit: "KiB"},
-	{Key: "vfs_write_sz_kb", Title: "VFS write size", What: "bytes given to one write call", Unit: "KiB"},
+	{Key: "vfs_read_us", Title: "VFS read", What: "read calls as the application sees them",
+		Unit: "µs"},
+	{Key: "vfs_write_us", Title: "VFS write", What: "write calls as the application sees them",
+		Unit: "µs"},
+	{Key: "vfs_read_sz_kb", Title: "VFS read size", What: "bytes asked for by one read call",
+		Unit: "KiB"},
+	{Key: "vfs_write_sz_kb", Title: "VFS write size", What: "bytes given to one write call",
+		Unit: "KiB"},
 	{Key: "fsync_us", Title: "fsync", What: "flushes as the application sees them", Unit: "µs"},
-	{Key: "write_to_fsync_us", Title: "write to fsync", What: "gap between the last write and its flush", Unit: "µs"},
-	{Key: "fadvise_to_read_us", Title: "fadvise to read", What: "gap between dropping pages and reading", Unit: "µs"},
-	{Key: "bssplit_read_kb", Title: "block size read", What: "sizes of block requests", Unit: "KiB"},
-	{Key: "bssplit_write_kb", Title: "block size write", What: "sizes of block requests", Unit: "KiB"},
-	{Key: "qd_read", Title: "queue depth read", What: "requests in flight at dispatch", Unit: "requests"},
-	{Key: "qd_write", Title: "queue depth write", What: "requests in flight at dispatch", Unit: "requests"},
+	{Key: "write_to_fsync_us", Title: "write to fsync",
+		What: "gap between the last write and its flush", Unit: "µs"},
+	{Key: "fadvise_to_read_us", Title: "fadvise to read",
+		What: "gap between dropping pages and reading", Unit: "µs"},
+	{Key: "bssplit_read_kb", Title: "block size read", What: "sizes of block requests",
+		Unit: "KiB"},
+	{Key: "bssplit_write_kb", Title: "block size write", What: "sizes of block requests",
+		Unit: "KiB"},
+	{Key: "qd_read", Title: "queue depth read", What: "requests in flight at dispatch",
+		Unit: "requests"},
+	{Key: "qd_write", Title: "queue depth write", What: "requests in flight at dispatch",
+		Unit: "requests"},
 	{Key: "lba_read_gb", Title: "LBA read", What: "where on the device", Unit: "GiB"},
 	{Key: "lba_write_gb", Title: "LBA write", What: "where on the device", Unit: "GiB"},
 }
@@ -73,7 +84,8 @@ func (rec *Record) Tracing() (out []TraceHistogram) {
 			}
 		}
 		if h.Count > 0 {
-			h.P50, h.P95, h.P99 = h.percentile(0.50, doc.P50), h.percentile(0.95, doc.P95), h.percentile(0.99, doc.P99)
+			h.P50, h.P95, h.P99 = h.percentile(0.50, doc.P50), h.percentile(0.95, doc.P95),
+				h.percentile(0.99, doc.P99)
 			out = append(out, h)
 		}
 	}

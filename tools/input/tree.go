@@ -64,7 +64,8 @@ func ReadTree(dir string) (*Tree, error) {
 		if err != nil {
 			return err
 		}
-		if name := d.Name(); !d.IsDir() && strings.HasPrefix(name, "kvcache_results_") && strings.HasSuffix(name, ".json") {
+		if name := d.Name(); !d.IsDir() && strings.HasPrefix(name, "kvcache_results_") &&
+			strings.HasSuffix(name, ".json") {
 			paths = append(paths, path)
 		}
 		return nil
@@ -131,8 +132,10 @@ func (t *Tree) read(path string) (File, error) {
 		f.Group, f.Trial, f.Rank = groupOf(f.Result), f.Result.Trial, f.Result.Rank
 	}
 	// Every trial and rank up to the largest is looked for: a broken number must not become a loop.
-	if f.Trial < 0 || f.Rank < 0 || max(f.Rank, f.Result.Ranks) > mostRanks || max(f.Trial, f.Result.Count) > mostTrials {
-		return f, fmt.Errorf("%s: trial %d of %d, rank %d of %d cannot be", path, f.Trial, f.Result.Count, f.Rank, f.Result.Ranks)
+	if f.Trial < 0 || f.Rank < 0 || max(f.Rank, f.Result.Ranks) > mostRanks ||
+		max(f.Trial, f.Result.Count) > mostTrials {
+		return f, fmt.Errorf("%s: trial %d of %d, rank %d of %d cannot be", path, f.Trial,
+			f.Result.Count, f.Rank, f.Result.Ranks)
 	}
 	return f, nil
 }
@@ -165,10 +168,13 @@ func (t *Tree) add(f File) error {
 	}
 	have := t.Files[i]
 	switch {
-	case !f.Python && have.Result.Nonce == f.Result.Nonce && have.Result.StartTime == f.Result.StartTime:
+	case !f.Python && have.Result.Nonce == f.Result.Nonce &&
+		have.Result.StartTime == f.Result.StartTime:
 		return nil // a copy, as -artifacts makes
 	case filepath.Dir(have.Path) == filepath.Dir(f.Path):
-		t.Warnings = append(t.Warnings, fmt.Sprintf("%s: left aside, %s of the same trial and rank is newer", have.Path, filepath.Base(f.Path)))
+		t.Warnings = append(t.Warnings,
+			fmt.Sprintf("%s: left aside, %s of the same trial and rank is newer", have.Path,
+				filepath.Base(f.Path)))
 		t.Files[i] = f
 		return nil
 	}

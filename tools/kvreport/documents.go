@@ -14,7 +14,8 @@ import (
 // one file: it reads everything, warns of bad lines and of what is missing on stderr, and writes
 // the file whole or not at all. It returns the exit code.
 func writeDocument(name string, args []string, stdin io.Reader, stderr io.Writer,
-	write func(io.Writer, []*input.Record, *compare.Table) error, missing func([]*input.Record) []string,
+	write func(io.Writer, []*input.Record, *compare.Table) error,
+	missing func([]*input.Record) []string,
 ) int {
 	fs := command.Flags(name)
 	path := fs.String("o", "", "file to write")

@@ -22,10 +22,11 @@ func TestWriteDocument(t *testing.T) {
 	const text = "BenchmarkA 1 5 ns/op\nBenchmarkA 1 six ns/op\nBenchmarkB 1 7 ns/op\n"
 	run := func(fail error, args ...string) (code int, errs string) {
 		var b strings.Builder
-		code = writeDocument("thing", args, strings.NewReader(text), &b, func(w io.Writer, records []*input.Record, t *compare.Table) error {
-			_, err := io.WriteString(w, records[0].Name+t.Benchmarks[len(t.Benchmarks)-1].Name)
-			return errors.Join(err, fail)
-		}, func([]*input.Record) []string { return []string{"something is missing"} })
+		code = writeDocument("thing", args, strings.NewReader(text), &b,
+			func(w io.Writer, records []*input.Record, t *compare.Table) error {
+				_, err := io.WriteString(w, records[0].Name+t.Benchmarks[len(t.Benchmarks)-1].Name)
+				return errors.Join(err, fail)
+			}, func([]*input.Record) []string { return []string{"something is missing"} })
 		return code, b.String()
 	}
 	code, errs := run(nil, "-", "-o", out)
@@ -50,7 +51,8 @@ func TestWriteDocument(t *testing.T) {
 }
 
 func TestDocuments(t *testing.T) {
-	for name, want := range map[string]string{"html": "2 of 3 results have no result file", "xlsx": "1 of 3 lines have no result file"} {
+	for name, want := range map[string]string{"html": "2 of 3 results have no result file",
+		"xlsx": "1 of 3 lines have no result file"} {
 		dir := t.TempDir()
 		out := filepath.Join(dir, "x")
 		code, _, errs := call("", name, "../input/testdata/bench.txt", "-o", out)
@@ -60,10 +62,12 @@ func TestDocuments(t *testing.T) {
 		zero := filepath.Join(dir, "zero")
 		require.NoError(t, os.WriteFile(zero, nil, 0o644))
 		const python = "../input/testdata/python.json"
-		for _, args := range [][]string{{zero, "-o", out}, {python}, {python, "-o", filepath.Join(dir, "a", "b")}} {
+		for _, args := range [][]string{{zero, "-o", out}, {python},
+			{python, "-o", filepath.Join(dir, "a", "b")}} {
 			code, _, errs := call("", append([]string{name}, args...)...)
 			assert.Equal(t, command.Usage, code)
-			assert.Equal(t, 1, strings.Count(errs[strings.LastIndex(errs[:len(errs)-1], "\n")+1:], "\n"), errs)
+			assert.Equal(t, 1, strings.Count(errs[strings.LastIndex(errs[:len(errs)-1], "\n")+1:],
+				"\n"), errs)
 		}
 		left, err := os.ReadDir(dir)
 		require.NoError(t, err)

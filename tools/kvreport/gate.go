@@ -58,7 +58,8 @@ func runGate(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		return command.Fail(stderr, "gate", err)
 	}
-	t, err := gate.Read(old, new, stdin, func(err error) { fmt.Fprintf(stderr, "kvreport gate: %v\n", err) })
+	t, err := gate.Read(old, new, stdin,
+		func(err error) { fmt.Fprintf(stderr, "kvreport gate: %v\n", err) })
 	if err != nil {
 		return command.Fail(stderr, "gate", err)
 	}
@@ -72,7 +73,8 @@ func runGate(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		}
 		return command.Usage
 	}
-	write := map[string]func(io.Writer) error{"text": r.WriteText, "markdown": r.WriteMarkdown, "github": r.WriteGitHub}[format]
+	write := map[string]func(io.Writer) error{"text": r.WriteText, "markdown": r.WriteMarkdown,
+		"github": r.WriteGitHub}[format]
 	if err := write(stdout); err != nil {
 		return command.Fail(stderr, "gate", err)
 	}
@@ -103,7 +105,8 @@ func parseGate(args []string) (o gate.Options, old, new inputs, format string, e
 	switch {
 	case err != nil:
 	case len(rest) > 0:
-		err = fmt.Errorf("unexpected %q: inputs are given as -old IN -new IN, each repeatable", rest[0])
+		err = fmt.Errorf("unexpected %q: inputs are given as -old IN -new IN, each repeatable",
+			rest[0])
 	case len(old) == 0 || len(new) == 0:
 		err = errors.New("-old and -new are both needed, for example: kvreport gate -old a.txt -new b.txt")
 	case slices.Contains(old, input.Stdin) && slices.Contains(new, input.Stdin):

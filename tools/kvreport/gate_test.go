@@ -26,7 +26,8 @@ func lines(name, unit string, centre float64, n int) string {
 	var b strings.Builder
 	for i := range n {
 		v := centre * (1 + 0.01*float64((i*7)%5-2) + 0.001*float64(i))
-		fmt.Fprintf(&b, "Benchmark%s-2\t1\t%.0f ns/op\t%.0f %s\t%.0f read-p95-ns\n", name, 1e15/v, v, unit, 4e15/v)
+		fmt.Fprintf(&b, "Benchmark%s-2\t1\t%.0f ns/op\t%.0f %s\t%.0f read-p95-ns\n", name, 1e15/v,
+			v, unit, 4e15/v)
 	}
 	return b.String()
 }
@@ -42,12 +43,17 @@ func file(t *testing.T, parts ...string) string {
 }
 
 func TestGateOutputs(t *testing.T) {
-	old := file(t, header, lines("MaxStorageStress", "read-B/s", 1e9, 6), lines("PrefillOnly", "write-B/s", 2e9, 6),
-		lines("Tier/tier=storage/op=read", "read-B/s", 3e9, 6), lines("LargeModel", "read-B/s", 1e9, 6), lines("Synthetic", "read-B/s", 1e9, 3))
-	new := file(t, header, lines("MaxStorageStress", "read-B/s", 0.9e9, 6), lines("PrefillOnly", "write-B/s", 2.4e9, 6),
-		lines("Tier/tier=storage/op=read", "read-B/s", 2.99e9, 6), lines("Synthetic", "read-B/s", 1e9, 3), lines("MultiTurn", "read-B/s", 1e9, 6))
+	old := file(t, header, lines("MaxStorageStress", "read-B/s", 1e9, 6),
+		lines("PrefillOnly", "write-B/s", 2e9, 6),
+		lines("Tier/tier=storage/op=read", "read-B/s", 3e9, 6),
+		lines("LargeModel", "read-B/s", 1e9, 6), lines("Synthetic", "read-B/s", 1e9, 3))
+	new := file(t, header, lines("MaxStorageStress", "read-B/s", 0.9e9, 6),
+		lines("PrefillOnly", "write-B/s", 2.4e9, 6),
+		lines("Tier/tier=storage/op=read", "read-B/s", 2.99e9, 6),
+		lines("Synthetic", "read-B/s", 1e9, 3), lines("MultiTurn", "read-B/s", 1e9, 6))
 	for _, format := range []string{"text", "markdown", "github"} {
-		code, out, errs := runsGate("-old", old, "-new", new, "-format", format, "-max-regress", "read-p95-ns=15%")
+		code, out, errs := runsGate("-old", old, "-new", new, "-format", format, "-max-regress",
+			"read-p95-ns=15%")
 		assert.Equal(t, 1, code)
 		assert.Empty(t, errs)
 		golden.Check(t, "gate/"+format+".golden", out)
@@ -58,7 +64,8 @@ func TestGateOutputs(t *testing.T) {
 }
 
 func TestGateFindsLossesInBothDirections(t *testing.T) {
-	old, new := file(t, header, lines("B", "read-B/s", 1e9, 6)), file(t, header, lines("B", "read-B/s", 0.9e9, 6))
+	old, new := file(t, header, lines("B", "read-B/s", 1e9, 6)),
+		file(t, header, lines("B", "read-B/s", 0.9e9, 6))
 	code, out, _ := runsGate("-old", old, "-new", new)
 	assert.Equal(t, 1, code)
 	assert.Contains(t, out, "WORSE by 10%, at most 5% is allowed")
@@ -69,13 +76,15 @@ func TestGateFindsLossesInBothDirections(t *testing.T) {
 	assert.Zero(t, code, "within a default of 20 %")
 	code, _, _ = runsGate("-old", old, "-new", new, "-max-regress", "read-B/s=20%")
 	assert.Zero(t, code)
-	code, out, _ = runsGate("-old", old, "-new", new, "-max-regress", "read-B/s=20%", "-max-regress", "read-p95-ns")
+	code, out, _ = runsGate("-old", old, "-new", new, "-max-regress", "read-B/s=20%",
+		"-max-regress", "read-p95-ns")
 	assert.Equal(t, 1, code, "the latency is gated once it is named")
 	assert.Contains(t, out, "read-p95-ns")
 }
 
 func TestGateNeedsSamples(t *testing.T) {
-	old, new := file(t, header, lines("B", "read-B/s", 1e9, 3)), file(t, header, lines("B", "read-B/s", 0.5e9, 3))
+	old, new := file(t, header, lines("B", "read-B/s", 1e9, 3)),
+		file(t, header, lines("B", "read-B/s", 0.5e9, 3))
 	code, out, _ := runsGate("-old", old, "-new", new)
 	assert.Equal(t, 1, code, "the three trials of the closed division are never gated")
 	assert.Contains(t, out, "NOT ENOUGH SAMPLES: 3 against 3 can never reach p = 0.05; run with -count 4")
@@ -88,7 +97,8 @@ func TestGateNeedsSamples(t *testing.T) {
 			a = append(a, lines(fmt.Sprintf("B%d", i), "read-B/s", 1e9, 6))
 			b = append(b, lines(fmt.Sprintf("B%d", i), "read-B/s", 0.5e9, 6))
 		}
-		code, out, _ := runsGate("-old", file(t, append([]string{header}, a...)...), "-new", file(t, append([]string{header}, b...)...))
+		code, out, _ := runsGate("-old", file(t, append([]string{header}, a...)...), "-new",
+			file(t, append([]string{header}, b...)...))
 		assert.Equal(t, 1, code)
 		assert.Contains(t, out, "6 against 6 give p 0.0022 at best, too much for 30 metrics together; run with -count 7 for these 30 metrics")
 	})
@@ -112,7 +122,8 @@ func TestGateMissing(t *testing.T) {
 
 func TestGateComparesMachinesWithDifferentCores(t *testing.T) {
 	old := lines("A", "read-B/s", 1e9, 6)
-	code, out, _ := runsGate("-old", file(t, header, old), "-new", file(t, header, strings.ReplaceAll(old, "-2\t", "-64\t")))
+	code, out, _ := runsGate("-old", file(t, header, old), "-new",
+		file(t, header, strings.ReplaceAll(old, "-2\t", "-64\t")))
 	assert.Zero(t, code)
 	assert.NotContains(t, out, "MISSING")
 	both := file(t, header, old, strings.ReplaceAll(old, "-2\t", "-64\t"))
@@ -127,7 +138,8 @@ func TestGateSaysThatItComparesPredictions(t *testing.T) {
 	code, out, _ := runsGate("-old", sim, "-new", sim)
 	assert.Zero(t, code)
 	assert.Contains(t, out, "A: simulated on a device model on both sides: this compares predictions, not measurements")
-	code, _, errs := runsGate("-old", sim, "-new", file(t, header, lines("A", "read-B/s", 1e9, 6)), "-ignore", "simulate-device")
+	code, _, errs := runsGate("-old", sim, "-new", file(t, header, lines("A", "read-B/s", 1e9, 6)),
+		"-ignore", "simulate-device")
 	assert.Equal(t, 2, code)
 	assert.Contains(t, errs, "simulated differs (on a device model against no in A)")
 	code, _, errs = runsGate("-old", sim, "-new", sim, "-ignore", "simulated")
@@ -139,10 +151,13 @@ func TestGateRefusesWhatCannotBeCompared(t *testing.T) {
 	body := lines("MaxStorageStress", "read-B/s", 1e9, 6)
 	old := file(t, header, body)
 	for _, c := range []struct{ what, header, want string }{
-		{"division", strings.Replace(header, "quick", "open", 1), "division differs (quick against open in MaxStorageStress)"},
+		{"division", strings.Replace(header, "quick", "open", 1),
+			"division differs (quick against open in MaxStorageStress)"},
 		{"I/O mode", header + "io: buffered\n", "io differs (direct against buffered"},
-		{"decode reads", header + "decode-reads: once\n", "decode-reads differs (batched against once"},
-		{"write device", strings.Replace(header, "quick", "closed", 1), "write-device differs (transfer+flush against flush"},
+		{"decode reads", header + "decode-reads: once\n",
+			"decode-reads differs (batched against once"},
+		{"write device", strings.Replace(header, "quick", "closed", 1),
+			"write-device differs (transfer+flush against flush"},
 		{"virtual time", header + "simulated: true\n", "simulated differs (no against on infinitely fast storage in MaxStorageStress): such numbers mean different things"},
 		{"format", strings.Replace(header, "format: 1", "format: 2", 1), "kvbench-format differs"},
 		{"another parameter", header + "num-users: 9\n", "num-users differs (8 against 9 in MaxStorageStress): measure both sides alike, or give -ignore num-users"},
@@ -154,7 +169,8 @@ func TestGateRefusesWhatCannotBeCompared(t *testing.T) {
 			assert.Contains(t, errs, c.want)
 		})
 	}
-	code, _, _ := runsGate("-old", old, "-new", file(t, header+"num-users: 9\n", body), "-ignore", "num-users")
+	code, _, _ := runsGate("-old", old, "-new", file(t, header+"num-users: 9\n", body), "-ignore",
+		"num-users")
 	assert.Zero(t, code)
 	code, _, errs := runsGate("-old", old, "-new", old, "-ignore", "io")
 	assert.Equal(t, 2, code)
@@ -181,7 +197,8 @@ func TestGateUsage(t *testing.T) {
 		{"no percentage", []string{"-old", good, "-new", good, "-max-regress", "read-B/s=5"}},
 		{"no percentage", []string{"-old", good, "-new", good, "-max-regress", "read-B/s=-5%"}},
 		{"no benchmark of the old side has this metric; there are ns/op read-B/s read-p95-ns widgets", []string{"-old", good, "-new", good, "-max-regress", "reed-B/s=5%"}},
-		{"whether more or less of it is better is not known", []string{"-old", good, "-new", good, "-max-regress", "widgets"}},
+		{"whether more or less of it is better is not known",
+			[]string{"-old", good, "-new", good, "-max-regress", "widgets"}},
 		{"bench.txt:1: it is empty", []string{"-old", good, "-new", empty}},
 		{"bench.txt: no benchmark result in it", []string{"-old", good, "-new", file(t, header)}},
 		{"no such file", []string{"-old", good, "-new", good + ".not"}},
@@ -215,7 +232,8 @@ func TestGateReadsALotQuickly(t *testing.T) {
 	took := time.Since(start)
 	runtime.ReadMemStats(&after)
 	assert.Zero(t, code, "%s%s", out[max(0, len(out)-500):], errs)
-	t.Logf("%d lines twice: %v, %d MiB more from the system", results, took, (after.Sys-before.Sys)>>20)
+	t.Logf("%d lines twice: %v, %d MiB more from the system", results, took,
+		(after.Sys-before.Sys)>>20)
 	assert.Less(t, took, 10*time.Second, "a second on an idle machine")
 	assert.Less(t, after.Sys-before.Sys, uint64(200<<20))
 }

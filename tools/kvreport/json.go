@@ -35,10 +35,11 @@ func runJSON(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	warn := func(err error) { fmt.Fprintf(stderr, "kvreport json: %v\n", err) }
 	var records []*input.Record
-	all, err := input.Each(in, input.Options{Stdin: stdin, Warn: warn}, func(rec *input.Record) error {
-		records = append(records, rec)
-		return nil
-	})
+	all, err := input.Each(in, input.Options{Stdin: stdin, Warn: warn},
+		func(rec *input.Record) error {
+			records = append(records, rec)
+			return nil
+		})
 	if err != nil {
 		return command.Fail(stderr, "json", err)
 	}

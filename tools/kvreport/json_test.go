@@ -18,7 +18,8 @@ import (
 )
 
 func TestJSONOutput(t *testing.T) {
-	code, out, errs := call("", "json", "../input/testdata/bench.txt", "../input/testdata/events.json")
+	code, out, errs := call("", "json", "../input/testdata/bench.txt",
+		"../input/testdata/events.json")
 	assert.Equal(t, command.Done, code)
 	golden.Check(t, "json/text.stderr", errs)
 	// The embedded result file is golden in its own package.
@@ -108,8 +109,11 @@ func TestJSONOfUnreadableInputLeavesNoFile(t *testing.T) {
 	zero := filepath.Join(dir, "zero")
 	require.NoError(t, os.WriteFile(zero, nil, 0o644))
 	out := filepath.Join(dir, "out.json")
-	for _, args := range [][]string{{zero, "-o", out}, {"../input/testdata/bench.txt", zero, "-o", out}, {dir, "-o", out}, {"absent", "-o", out}, {"-o", out},
-		{"../input/testdata/python.json", "-o", filepath.Join(dir, "no", "x")}, {"../input/testdata/python.json", "-o", dir}} {
+	for _, args := range [][]string{{zero, "-o", out},
+		{"../input/testdata/bench.txt", zero, "-o", out}, {dir, "-o", out}, {"absent", "-o", out},
+		{"-o", out},
+		{"../input/testdata/python.json", "-o", filepath.Join(dir, "no", "x")},
+		{"../input/testdata/python.json", "-o", dir}} {
 		code, _, errs := call("", append([]string{"json"}, args...)...)
 		assert.Equal(t, command.Usage, code, args)
 		lines := strings.Split(strings.TrimSpace(errs), "\n")

@@ -26,7 +26,8 @@ func TestCommandsTeach(t *testing.T) {
 		assert.NotEmpty(t, c.Args, c.Name)
 		assert.Contains(t, c.Example, "kvreport "+c.Name)
 		var out, errs strings.Builder
-		assert.Equal(t, command.Done, command.Main("kvreport", commands, []string{"help", c.Name}, nil, &out, &errs))
+		assert.Equal(t, command.Done, command.Main("kvreport", commands, []string{"help", c.Name},
+			nil, &out, &errs))
 		assert.Contains(t, out.String(), "usage: kvreport "+c.Name)
 		assert.Empty(t, errs.String())
 	}
