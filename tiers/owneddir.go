@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,13 +21,15 @@ type OwnedOptions struct {
 	Keep     bool   // Close leaves files and marker for inspection; the next Open reclaims them
 }
 
-// OwnedDir is the one directory in which the suite works: <cache-dir>/rank_<N>, made by the suite itself, told by
-// a marker file and held under its lock. Only files whose names are exactly ours, in our own directories of two
-// hexadecimal digits, are ever deleted; whatever else lies in it, or beside it, stays as it is.
+// OwnedDir is the one directory in which the suite works: <cache-dir>/rank_<N>, made by the
+// suite itself, told by a marker file and held under its lock. Only files whose names are
+// exactly those of the suite, in its own directories of two hexadecimal digits, are ever
+// deleted; whatever else lies in it, or beside it, stays as it is.
 //
-// It survives being killed at any point. Directories of ours carry the sticky bit, given in the same system call
-// that makes them, so even one that is still empty is known as ours later. The marker exists before the first
-// file and goes after the last one. What dies between is reclaimed by the next Open.
+// It survives being killed at any point. Directories of the suite carry the sticky bit,
+// given in the same system call that makes them, so even one that is still empty is
+// recognised later. The marker exists before the first file and goes after the last one.
+// What dies between is reclaimed by the next Open.
 //
 // Its methods are safe for concurrent use; Close comes last.
 type OwnedDir struct {
@@ -55,107 +56,117 @@ type Reclaimed struct {
 // ownedMode has the sticky bit: see OwnedDir.
 const ownedMode = unix.S_ISVTX | 0o755
 
-// errAgain: the directory changed under our hands, as when another run is just ending.
-var errAgain = errors.New("the directory kept changing")
+// attempts is how often Open begins anew because another run, just starting or ending,
+// changed the directory meanwhile.
+const attempts = 100
 
-// OpenOwnedDir makes or takes over the directory and reclaims what a dead run left in it. It refuses system
-// directories, a rank directory that is a symbolic link, one that holds files but no marker of ours, and one in
-// which another run works (*LockedError). Whatever it made is removed again when it fails.
-func OpenOwnedDir(opt OwnedOptions) (d *OwnedDir, err error) {
-	real, err := resolve(opt.CacheDir)
+// OpenOwnedDir makes or takes over the directory and reclaims what a dead run left in it. It
+// refuses system directories, a rank directory that is a symbolic link, one that holds files
+// but no marker of the suite, and one in which another run works (*LockedError). Whatever it
+// made is removed again when it fails.
+func OpenOwnedDir(opt OwnedOptions) (*OwnedDir, error) {
+	parent, err := resolve(opt.CacheDir)
 	if err != nil {
 		return nil, err
 	}
 	if opt.Rank < 0 {
 		return nil, fmt.Errorf("open the directory of rank %d: ranks count from 0", opt.Rank)
 	}
-	if err := ownDefault(opt.CacheDir); err != nil {
+	byDefault, err := isDefault(opt.CacheDir)
+	if err != nil {
 		return nil, err
 	}
-	var made []string
-	defer func() {
-		if err != nil {
-			removeEmpty(made)
+	path, made := filepath.Join(parent, fmt.Sprintf("rank_%d", opt.Rank)), ""
+	for range attempts {
+		var top string
+		if top, err = makeParents(parent); err == nil {
+			if made = outer(parent, made, top); byDefault {
+				made = outer(parent, made, parent) // whoever made it: the name is the suite's
+			}
+			var d *OwnedDir
+			if d, err = open(path, parent, made, opt); err == nil {
+				return d, nil
+			}
 		}
-	}()
-	path := filepath.Join(real, fmt.Sprintf("rank_%d", opt.Rank))
-	for range 100 {
-		if made, err = makeParents(real, made); errors.Is(err, unix.ENOENT) {
-			continue // another run's end removed a parent
-		} else if err != nil {
+		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EEXIST) {
+			removeUp(parent, made)
 			return nil, err
 		}
-		d, err = open(path, real, opt, made)
-		if !errors.Is(err, errAgain) {
-			return d, err
-		}
 	}
-	return nil, fmt.Errorf("open the directory %s: %w; is another run starting and ending there?", path, err)
+	removeUp(parent, made)
+	return nil, fmt.Errorf("%w; is another run starting and ending there?", err)
 }
 
-// ownDefault refuses the default directory when somebody else was there first: /tmp is everybody's.
-func ownDefault(dir string) error {
+// isDefault says whether dir is the default directory. It refuses one that somebody else
+// made first: /tmp is everybody's.
+func isDefault(dir string) (bool, error) {
 	if filepath.Clean(dir) != DefaultCacheDir() {
-		return nil
+		return false, nil
 	}
 	var s unix.Stat_t
-	if unix.Lstat(DefaultCacheDir(), &s) != nil {
-		return nil
+	if unix.Lstat(dir, &s) == nil && (s.Mode&unix.S_IFMT != unix.S_IFDIR || int(s.Uid) != os.Getuid()) {
+		return true, fmt.Errorf("the default cache directory %s was not made by this user (owner %d); "+
+			"give one with -cache-dir", dir, s.Uid)
 	}
-	if s.Mode&unix.S_IFMT != unix.S_IFDIR || int(s.Uid) != os.Getuid() {
-		return fmt.Errorf("the default cache directory %s was not made by this user (owner %d); give one with -cache-dir", dir, s.Uid)
-	}
-	return nil
+	return true, nil
 }
 
-// makeParents makes dir and what is missing above it, and adds what it made, outermost first. The default
-// directory counts as made whoever made it: its name is ours.
-func makeParents(dir string, made []string) ([]string, error) {
-	var missing []string
-	for at := dir; ; at = filepath.Dir(at) {
-		if _, err := os.Lstat(at); err == nil || at == filepath.Dir(at) {
+// makeParents makes dir and what is missing above it. It returns the outermost directory
+// that was missing, "" if none was.
+func makeParents(dir string) (top string, err error) {
+	for at := dir; at != filepath.Dir(at); at = filepath.Dir(at) {
+		if _, err := os.Lstat(at); err == nil {
 			break
 		}
-		missing = append(missing, at)
+		top = at
 	}
-	for _, at := range slices.Backward(missing) {
-		switch err := os.Mkdir(at, 0o755); {
-		case err == nil && !slices.Contains(made, at):
-			made = append(made, at)
-		case err != nil && !errors.Is(err, os.ErrExist):
-			return made, fmt.Errorf("make the cache directory %s: %w%s", dir, err, advice(err))
-		}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		removeUp(dir, top)
+		return "", fail("make the cache directory", dir, err)
 	}
-	if def, err := filepath.EvalSymlinks(DefaultCacheDir()); err == nil && def == dir && !slices.Contains(made, dir) {
-		made = append(made, dir)
-	}
-	return made, nil
+	return top, nil
 }
 
-// removeEmpty removes directories, innermost first, as long as they are empty.
-func removeEmpty(dirs []string) {
-	for _, dir := range slices.Backward(dirs) {
-		if unix.Rmdir(dir) != nil {
-			return
-		}
+// outer returns the outermost of a and b that is dir itself or on the way to it, else "".
+func outer(dir, a, b string) string {
+	if !onTheWay(a, dir) || onTheWay(b, dir) && len(b) < len(a) {
+		a = b
+	}
+	if !onTheWay(a, dir) {
+		return ""
+	}
+	return a
+}
+
+// onTheWay says whether top is dir or above it. Tops come from a file, too: what is no
+// absolute and clean path is never on the way.
+func onTheWay(top, dir string) bool {
+	return top != "" && (top == dir || strings.HasPrefix(dir, top+"/"))
+}
+
+// removeUp removes dir and the directories above it up to top, as long as they are empty.
+func removeUp(dir, top string) {
+	for onTheWay(top, dir) && unix.Rmdir(dir) == nil {
+		dir = filepath.Dir(dir)
 	}
 }
 
-// open is one attempt.
-func open(path, parent string, opt OwnedOptions, made []string) (_ *OwnedDir, err error) {
-	madeRank := false
-	switch err := unix.Mkdir(path, ownedMode); {
-	case err == nil:
-		madeRank = true
-	case errors.Is(err, unix.ENOENT):
-		return nil, errAgain // the parent went with another run's end
-	case !errors.Is(err, unix.EEXIST):
-		return nil, fmt.Errorf("make the directory %s: %w%s", path, err, advice(err))
+// open is one attempt. An errno of ENOENT or EEXIST says that the directory changed meanwhile.
+// Made is what Open made above the directory: removed at the end, see marker.
+func open(path, parent, made string, opt OwnedOptions) (_ *OwnedDir, err error) {
+	err = unix.Mkdir(path, ownedMode)
+	madeRank := err == nil
+	if err != nil && !errors.Is(err, unix.EEXIST) {
+		return nil, fail("make the directory", path, err)
 	}
 	d := &OwnedDir{path: path, keep: opt.Keep, fd: -1, lock: -1, fans: make(map[string]int)}
+	fresh := false
 	defer func() {
 		if err == nil {
 			return
+		}
+		if fresh {
+			unix.Unlinkat(d.fd, markerName, 0)
 		}
 		d.closeFiles()
 		if madeRank {
@@ -163,48 +174,41 @@ func open(path, parent string, opt OwnedOptions, made []string) (_ *OwnedDir, er
 		}
 	}()
 	d.fd, err = openat(unix.AT_FDCWD, path, unix.O_RDONLY|unix.O_DIRECTORY, 0)
-	switch {
-	case errors.Is(err, unix.ENOENT):
-		return nil, errAgain
-	case errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR):
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
 		return nil, fmt.Errorf("%s is not a directory of our own but a symbolic link or a file; move it away", path)
-	case err != nil:
-		return nil, fmt.Errorf("open the directory %s: %w%s", path, err, advice(err))
 	}
-	sticky, err := stickyDir(d.fd, madeRank)
-	if err != nil {
-		return nil, fmt.Errorf("open the directory %s: %w%s", path, err, advice(err))
+	sticky := false
+	if err == nil {
+		sticky, err = stickyDir(d.fd, madeRank)
 	}
-	fresh, err := d.openMarker()
 	if err != nil {
+		return nil, fail("open the directory", path, err)
+	}
+	if fresh, err = d.openMarker(); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil && fresh {
-			unix.Unlinkat(d.fd, markerName, 0)
-		}
-	}()
 	old, err := d.takeOver()
 	if err != nil {
 		return nil, err
 	}
 	host, _ := os.Hostname()
 	d.mark = marker{
-		Note: markerNote, Nonce: opt.Nonce, Rank: opt.Rank, PID: os.Getpid(), Host: host, Started: time.Now().UTC(),
-		Made: mergeMade(old.Made, made, parent), MadeRank: madeRank || sticky || old.MadeRank,
+		Note: markerNote, Nonce: opt.Nonce, Rank: opt.Rank, PID: os.Getpid(), Host: host,
+		Started: time.Now().UTC(), Made: outer(parent, old.Made, made),
+		MadeRank: madeRank || sticky || old.MadeRank,
 	}
-	// The marker is on the medium before the first file: nothing of ours is ever found without it.
+	// The marker is on the medium before the first file: no file is ever found without it.
 	if err := writeMarker(d.fd, d.mark.encode()); err != nil {
-		return nil, fmt.Errorf("write %s/%s: %w%s", path, markerName, err, advice(err))
+		return nil, fail("write", d.marker(), err)
 	}
 	if err := retry(func() error { return unix.Fsync(d.fd) }); err != nil && !errors.Is(err, unix.EINVAL) {
-		return nil, fmt.Errorf("flush the directory %s: %w%s", path, err, advice(err))
+		return nil, fail("flush the directory", path, err)
 	}
 	return d, nil
 }
 
-// stickyDir says whether the directory carries the mark of ours, and gives it to one just made where the
-// system call that made it does not (macOS).
+// stickyDir says whether the directory carries the mark of the suite's, and gives it to one
+// just made where the system call that made it does not (macOS).
 func stickyDir(fd int, made bool) (bool, error) {
 	var s unix.Stat_t
 	if err := unix.Fstat(fd, &s); err != nil {
@@ -217,93 +221,32 @@ func stickyDir(fd int, made bool) (bool, error) {
 	return true, nil
 }
 
-// openMarker opens the marker or makes it in an empty directory, and locks it.
-func (d *OwnedDir) openMarker() (fresh bool, err error) {
-	d.lock, err = openat(d.fd, markerName, unix.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe of that name must not hold us up
-	if errors.Is(err, unix.ENOENT) {
-		names, err := readNames(d.fd, ".")
-		if errors.Is(err, unix.ENOENT) {
-			return false, errAgain // it was removed after it was opened
-		}
-		if err != nil {
-			return false, fmt.Errorf("list %s: %w%s", d.path, err, advice(err))
-		}
-		if slices.Contains(names, markerName) {
-			return false, errAgain
-		}
-		if len(names) > 0 {
-			return false, fmt.Errorf("%s holds files (%s) but no marker of ours (%s), so it is somebody else's; move it away or give another -cache-dir",
-				d.path, strings.Join(names[:min(3, len(names))], ", "), markerName)
-		}
-		d.lock, err = openat(d.fd, markerName, unix.O_RDONLY|unix.O_CREAT|unix.O_EXCL, 0o644)
-		if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOENT) {
-			return false, errAgain
-		}
-		if err != nil {
-			return false, fmt.Errorf("make %s/%s: %w%s", d.path, markerName, err, advice(err))
-		}
-		fresh = true
-	} else if err != nil {
-		return false, fmt.Errorf("open %s/%s: %w%s", d.path, markerName, err, advice(err))
-	}
-	err = d.lockMarker()
-	if err != nil {
-		return false, err // not fresh: whoever holds the lock has made it his
-	}
-	// The file may have been removed, or made again, between opening and locking it.
-	var ours, there unix.Stat_t
-	if err := unix.Fstat(d.lock, &ours); err != nil {
-		return false, fmt.Errorf("look at %s/%s: %w", d.path, markerName, err)
-	}
-	if ours.Mode&unix.S_IFMT != unix.S_IFREG {
-		return false, fmt.Errorf("%s/%s is not a regular file, so not our marker; move it away", d.path, markerName)
-	}
-	err = unix.Fstatat(d.fd, markerName, &there, unix.AT_SYMLINK_NOFOLLOW)
-	if errors.Is(err, unix.ENOENT) || err == nil && (ours.Ino != there.Ino || ours.Dev != there.Dev) {
-		return false, errAgain
-	}
-	if err != nil {
-		return false, fmt.Errorf("look at %s/%s: %w", d.path, markerName, err)
-	}
-	return fresh, nil
-}
-
 // takeOver reads the marker of the run before and removes what it left.
 func (d *OwnedDir) takeOver() (marker, error) {
 	text, err := readMarker(d.lock)
 	if err != nil {
-		return marker{}, fmt.Errorf("read %s/%s: %w%s", d.path, markerName, err, advice(err))
+		return marker{}, fail("read", d.marker(), err)
 	}
-	old, ours := parseMarker(text)
-	if !ours {
-		return old, fmt.Errorf("%s/%s was not written by kvbench, so the directory is somebody else's; move it away or give another -cache-dir", d.path, markerName)
+	old, known := parseMarker(text)
+	if !known {
+		return old, fmt.Errorf("%s was not written by kvbench, so the directory is somebody else's; "+
+			"move it away or give another -cache-dir", d.marker())
 	}
-	files, bytes, err := d.sweep(context.Background(), true)
+	d.reclaim.Files, d.reclaim.Bytes, err = d.sweep(context.Background(), true)
 	if err != nil {
 		return old, fmt.Errorf("reclaim what an earlier run left: %w", err)
 	}
-	d.reclaim = Reclaimed{Files: files, Bytes: bytes}
-	if files > 0 {
+	if d.reclaim.Files > 0 {
 		d.reclaim.PID = old.PID
 	}
 	return old, nil
 }
 
-// mergeMade joins what an earlier run and this one made above the rank directory. The list comes from a file, so
-// only directories on the way to dir are taken from it.
-func mergeMade(old, made []string, dir string) []string {
-	var all []string
-	for _, m := range append(slices.Clone(old), made...) {
-		if filepath.IsAbs(m) && filepath.Clean(m) == m && (m == dir || strings.HasPrefix(dir, m+"/")) && !slices.Contains(all, m) {
-			all = append(all, m)
-		}
-	}
-	slices.SortFunc(all, func(a, b string) int { return len(a) - len(b) })
-	return all
-}
-
 // Path is the directory's absolute path without symbolic links.
 func (d *OwnedDir) Path() string { return d.path }
+
+// Keep says whether Close leaves the files.
+func (d *OwnedDir) Keep() bool { return d.keep }
 
 // Reclaimed is what Open found of an earlier run and removed.
 func (d *OwnedDir) Reclaimed() Reclaimed { return d.reclaim }
@@ -314,4 +257,73 @@ func (d *OwnedDir) Warnings() []string {
 		return nil
 	}
 	return []string{d.warning}
+}
+
+// Clear removes all files of the suite, as between trials. Nothing may be writing. The
+// context's end stops it between two files.
+func (d *OwnedDir) Clear(ctx context.Context) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return fmt.Errorf("clear %s: %w", d.path, ErrClosed)
+	}
+	if _, _, err := d.sweep(ctx, false); err != nil {
+		return fmt.Errorf("clear the cache directory: %w", err)
+	}
+	return nil
+}
+
+// Close removes the suite's files, its directories and the marker, in this order, and the
+// parents that were made for them, if nothing else is in them; with Keep it leaves all of it.
+// Then the next run may have the directory. Where something of the user's lies in the rank
+// directory, the marker stays with it, so that the next run recognises the directory.
+// Closing twice is harmless.
+func (d *OwnedDir) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil
+	}
+	d.closed = true
+	defer d.closeFiles()
+	if d.keep {
+		return nil
+	}
+	if _, _, err := d.sweep(context.Background(), true); err != nil {
+		return fmt.Errorf("clean the cache directory: %w; the next start tries again", err)
+	}
+	names, err := readNames(d.fd)
+	if err != nil {
+		return fail("clean the cache directory: list", d.path, err)
+	}
+	if len(names) != 1 || names[0] != markerName {
+		return nil
+	}
+	if err := retry(func() error { return unix.Unlinkat(d.fd, markerName, 0) }); err != nil {
+		return fail("remove", d.marker(), err)
+	}
+	if d.mark.MadeRank && unix.Rmdir(d.path) == nil {
+		removeUp(filepath.Dir(d.path), d.mark.Made)
+	}
+	return nil
+}
+
+// closeFiles closes all descriptors, the lock last.
+func (d *OwnedDir) closeFiles() {
+	for _, fd := range d.fans {
+		unix.Close(fd)
+	}
+	clear(d.fans)
+	if d.fd >= 0 {
+		unix.Close(d.fd)
+	}
+	if d.lock >= 0 {
+		unix.Close(d.lock)
+	}
+	d.fd, d.lock = -1, -1
+}
+
+// fail says what failed and what may help.
+func fail(what, path string, err error) error {
+	return fmt.Errorf("%s %s: %w%s", what, path, err, advice(err))
 }

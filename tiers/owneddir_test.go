@@ -333,7 +333,13 @@ func TestAnEmptyRankDirectoryOfTheUsersStays(t *testing.T) {
 }
 
 func TestParentsComeFromTheMarkerOnlyOnTheWay(t *testing.T) {
-	assert.Equal(t, []string{"/a/b", "/a/b/c"}, mergeMade([]string{"/etc", "/a/b/c", "b", "/a/b/c/../d", "/a/bc"}, []string{"/a/b", "/a/b/c"}, "/a/b/c"))
+	const dir = "/a/b/c"
+	for _, c := range []struct{ marker, made, want string }{
+		{"", "", ""}, {"", "/a/b", "/a/b"}, {"/a/b", "", "/a/b"}, {"/a/b", "/a/b/c", "/a/b"}, {"/a/b/c", "/a/b", "/a/b"},
+		{"/etc", "", ""}, {"b", "", ""}, {"/", "", ""}, {"/a/b/", "", ""}, {"/a/bc", "/a/b", "/a/b"}, {"/a/b/c/../d", "", ""},
+	} {
+		assert.Equal(t, c.want, outer(dir, c.marker, c.made), "%+v", c)
+	}
 }
 
 func TestRunsOpeningAndClosingAtOnceNeverShareTheDirectory(t *testing.T) {

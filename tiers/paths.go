@@ -12,15 +12,16 @@ import (
 // forbidden are the directories of the system that a cache may neither be nor lie in.
 var forbidden = []string{"/etc", "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/boot", "/sys", "/proc", "/dev", "/root"}
 
-// CheckPath says whether dir may hold a cache: it does not lie in a directory of the system once symbolic links
-// are resolved, and everything on the way to it is a directory or does not exist yet. Nothing is touched.
+// CheckPath says whether dir may hold a cache: it does not lie in a directory of the system
+// once symbolic links are resolved, and everything on the way to it is a directory or does
+// not exist yet. Nothing is touched.
 func CheckPath(dir string) error {
 	_, err := resolve(dir)
 	return err
 }
 
-// DefaultCacheDir is where the cache lies when no directory is given: the same for each run of this user, so that
-// what a killed run left behind is found and reclaimed by the next one.
+// DefaultCacheDir is where the cache lies when no directory is given: the same for each run of
+// this user, so that what a killed run left behind is found and reclaimed by the next one.
 func DefaultCacheDir() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("kvbench-%d", os.Getuid()))
 }
@@ -50,8 +51,8 @@ func resolve(dir string) (string, error) {
 	return real, nil
 }
 
-// nearest returns the nearest directory on the way to path that exists, without symbolic links, and the way on from
-// there.
+// nearest returns the nearest directory on the way to path that exists, without symbolic
+// links, and the way on from there.
 func nearest(path string) (top, rest string, err error) {
 	for at := path; ; at = filepath.Dir(at) {
 		info, err := os.Lstat(at)
@@ -96,17 +97,12 @@ func enterable(at string, info fs.FileInfo) error {
 	return nil
 }
 
-// liesIn says whether the resolved path real is the system directory or below it. Its existing part, top, is
-// compared by identity as well: names differ on bind mounts and where case does not matter.
+// liesIn says whether the resolved path real is the system directory or below it. Its existing
+// part, top, is compared by identity as well: names differ on bind mounts, with links like
+// /bin -> usr/bin, and where case does not matter.
 func liesIn(real, top, system string) bool {
-	names := []string{system}
-	if resolved, err := filepath.EvalSymlinks(system); err == nil && resolved != system {
-		names = append(names, resolved)
-	}
-	for _, n := range names {
-		if real == n || strings.HasPrefix(real, n+"/") {
-			return true
-		}
+	if real == system || strings.HasPrefix(real, system+"/") {
+		return true
 	}
 	info, err := os.Stat(system)
 	if err != nil {

@@ -78,7 +78,7 @@ func (t *SlotTier) Close() error {
 	if !t.ended.CompareAndSwap(false, true) {
 		return nil
 	}
-	if t.dir.keep {
+	if t.dir.Keep() {
 		return errors.Join(t.in.Close(), unix.Close(t.out.fd))
 	}
 	return errors.Join(t.in.Close(), t.out.Abort())

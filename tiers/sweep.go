@@ -17,13 +17,13 @@ const (
 	genDigits  = 16
 )
 
-// fileName returns where an entry lies: a directory of two hexadecimal digits and a name of thirty more, both from
-// the key's hash, with the generation: versions of a key never share a file, so a reader of an old one is safe.
+// fileName returns where an entry lies: a directory of two hexadecimal digits and a name of
+// thirty more, both from the key's hash, with the generation: versions of a key never share
+// a file, so a reader of an old one is safe.
 func fileName(o Object) (fan, name string) {
 	sum := sha256.Sum256([]byte(o.Key))
-	var text [2 * sha256.Size]byte
-	hex.Encode(text[:], sum[:])
-	return string(text[:fanDigits]), fmt.Sprintf("%s-%0*x", text[fanDigits:fanDigits+hashDigits], genDigits, o.Gen)
+	text := hex.EncodeToString(sum[:(fanDigits+hashDigits)/2])
+	return text[:fanDigits], fmt.Sprintf("%s-%0*x", text[fanDigits:], genDigits, o.Gen)
 }
 
 // isFan says whether a directory's name is one that fileName makes.
@@ -31,9 +31,11 @@ func isFan(name string) bool { return len(name) == fanDigits && isHex(name) }
 
 // isFile says whether a file's name is one that fileName makes.
 func isFile(name string) bool {
-	return len(name) == hashDigits+1+genDigits && name[hashDigits] == '-' && isHex(name[:hashDigits]) && isHex(name[hashDigits+1:])
+	return len(name) == hashDigits+1+genDigits && name[hashDigits] == '-' &&
+		isHex(name[:hashDigits]) && isHex(name[hashDigits+1:])
 }
 
+// isHex wants lower case: upper case is a user's.
 func isHex(s string) bool {
 	for _, c := range []byte(s) {
 		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
@@ -43,8 +45,9 @@ func isHex(s string) bool {
 	return true
 }
 
-// fan returns the descriptor of one of the two-digit directories, which it makes when it is first needed. A
-// symbolic link of that name is refused: files belong into our directory and nowhere else.
+// fan returns the descriptor of one of the two-digit directories, which it makes when it is
+// first needed. A symbolic link of that name is refused: files belong into the suite's own
+// directory and nowhere else.
 func (d *OwnedDir) fan(name string) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -61,7 +64,8 @@ func (d *OwnedDir) fan(name string) (int, error) {
 	}
 	fd, err := openat(d.fd, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
-		return -1, fmt.Errorf("open the directory %s/%s (not ours if it is a link or a file, move it away): %w", d.path, name, err)
+		return -1, fmt.Errorf("open the directory %s/%s (not ours if it is a link or a file, move it away): %w",
+			d.path, name, err)
 	}
 	if _, err := stickyDir(fd, made); err != nil {
 		unix.Close(fd)
@@ -71,11 +75,11 @@ func (d *OwnedDir) fan(name string) (int, error) {
 	return fd, nil
 }
 
-// sweep removes every file of ours, and with dirs also our directories that are empty then.
+// sweep removes every file of the suite, and with dirs also its directories that are empty then.
 func (d *OwnedDir) sweep(ctx context.Context, dirs bool) (files int, bytes int64, err error) {
-	names, err := readNames(d.fd, ".")
+	names, err := readNames(d.fd)
 	if err != nil {
-		return 0, 0, fmt.Errorf("list %s: %w%s", d.path, err, advice(err))
+		return 0, 0, fail("list", d.path, err)
 	}
 	for _, name := range names {
 		if !isFan(name) {
@@ -83,17 +87,17 @@ func (d *OwnedDir) sweep(ctx context.Context, dirs bool) (files int, bytes int64
 		}
 		fd, err := openat(d.fd, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 		if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENOENT) {
-			continue // not a directory: not ours
+			continue // no directory: a user's
 		}
 		if err != nil {
-			return files, bytes, fmt.Errorf("open %s/%s: %w%s", d.path, name, err, advice(err))
+			return files, bytes, fail("open", d.path+"/"+name, err)
 		}
 		n, b, err := sweepFan(ctx, fd)
 		files, bytes = files+n, bytes+b
 		sticky, _ := stickyDir(fd, false)
 		unix.Close(fd)
 		if err != nil {
-			return files, bytes, fmt.Errorf("in %s/%s: %w%s", d.path, name, err, advice(err))
+			return files, bytes, fail("in", d.path+"/"+name, err)
 		}
 		if dirs && sticky {
 			_ = unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR) // fails when something of the user's is in it
@@ -103,7 +107,7 @@ func (d *OwnedDir) sweep(ctx context.Context, dirs bool) (files int, bytes int64
 }
 
 func sweepFan(ctx context.Context, fd int) (files int, bytes int64, err error) {
-	names, err := readNames(fd, ".")
+	names, err := readNames(fd)
 	if err != nil {
 		return 0, 0, fmt.Errorf("list: %w", err)
 	}
@@ -124,76 +128,14 @@ func sweepFan(ctx context.Context, fd int) (files int, bytes int64, err error) {
 	return files, bytes, nil
 }
 
-// readNames lists the directory name in dir, without . and ...
-func readNames(dir int, name string) ([]string, error) {
-	fd, err := openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+// readNames lists a directory. It reads through a descriptor of its own: dir's has one position
+// for all who use it.
+func readNames(dir int) ([]string, error) {
+	fd, err := openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, err
 	}
-	f := os.NewFile(uintptr(fd), name)
+	f := os.NewFile(uintptr(fd), ".")
 	defer f.Close()
 	return f.Readdirnames(-1)
-}
-
-// Clear removes all files of ours, as between trials. Nothing may be writing. The context's end stops it between
-// two files.
-func (d *OwnedDir) Clear(ctx context.Context) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return fmt.Errorf("clear %s: %w", d.path, ErrClosed)
-	}
-	if _, _, err := d.sweep(ctx, false); err != nil {
-		return fmt.Errorf("clear the cache directory: %w", err)
-	}
-	return nil
-}
-
-// Close removes our files, our directories and the marker, in this order, and the parents that were made for
-// them, if nothing else is in them; with Keep it leaves all of it. Then the next run may have the directory.
-// Where something of the user's lies in the rank directory, the marker stays with it, so that the next run knows
-// the directory as ours. Closing twice is harmless.
-func (d *OwnedDir) Close() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return nil
-	}
-	d.closed = true
-	defer d.closeFiles()
-	if d.keep {
-		return nil
-	}
-	if _, _, err := d.sweep(context.Background(), true); err != nil {
-		return fmt.Errorf("clean the cache directory: %w; the next start tries again", err)
-	}
-	names, err := readNames(d.fd, ".")
-	if err != nil {
-		return fmt.Errorf("clean the cache directory: list %s: %w%s", d.path, err, advice(err))
-	}
-	if len(names) != 1 || names[0] != markerName {
-		return nil
-	}
-	if err := retry(func() error { return unix.Unlinkat(d.fd, markerName, 0) }); err != nil {
-		return fmt.Errorf("remove %s/%s: %w%s", d.path, markerName, err, advice(err))
-	}
-	if d.mark.MadeRank && unix.Rmdir(d.path) == nil {
-		removeEmpty(d.mark.Made)
-	}
-	return nil
-}
-
-// closeFiles closes all descriptors, the lock last.
-func (d *OwnedDir) closeFiles() {
-	for _, fd := range d.fans {
-		unix.Close(fd)
-	}
-	clear(d.fans)
-	if d.fd >= 0 {
-		unix.Close(d.fd)
-	}
-	if d.lock >= 0 {
-		unix.Close(d.lock)
-	}
-	d.fd, d.lock = -1, -1
 }
