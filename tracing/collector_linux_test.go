@@ -27,15 +27,6 @@ type fioResult struct {
 type fioSide struct {
 	IOBytes  int64 `json:"io_bytes"`
 	TotalIOs int64 `json:"total_ios"`
-	Runtime  int64 `json:"runtime"` // ms
-	Clat     struct {
-		Mean float64 `json:"mean"`
-	} `json:"clat_ns"`
-}
-
-// depth is what fio had in flight on average, as it saw it itself.
-func (s fioSide) depth() float64 {
-	return s.Clat.Mean * float64(s.TotalIOs) / (float64(s.Runtime) * 1e6)
 }
 
 func runFio(t testing.TB, file string, args ...string) (read, write fioSide) {
@@ -49,7 +40,6 @@ func runFio(t testing.TB, file string, args ...string) (read, write fioSide) {
 	for _, j := range r.Jobs {
 		read.IOBytes, read.TotalIOs = read.IOBytes+j.Read.IOBytes, read.TotalIOs+j.Read.TotalIOs
 		write.IOBytes, write.TotalIOs = write.IOBytes+j.Write.IOBytes, write.TotalIOs+j.Write.TotalIOs
-		read.Runtime, read.Clat = max(read.Runtime, j.Read.Runtime), j.Read.Clat
 	}
 	return read, write
 }

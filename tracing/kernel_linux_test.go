@@ -61,22 +61,16 @@ func startFor(t testing.TB, opt Options) *Collector {
 	return c
 }
 
-func TestStartingIsQuick(t *testing.T) {
-	privtest.Root(t)
+// BenchmarkStart is what a run waits for before and after its window.
+func BenchmarkStart(b *testing.B) {
+	privtest.Root(b)
 	for _, level := range []Level{LevelBlock, LevelFile} {
-		best := time.Hour // of three: others use the machine too
-		for range 3 {
-			begin := time.Now()
-			c := startFor(t, Options{Level: level})
-			started := time.Since(begin)
-			best = min(best, started)
-			require.NoError(t, c.OpenWindow())
-			require.NoError(t, c.CloseWindow())
-			begin = time.Now()
-			require.NoError(t, c.Close())
-			t.Logf("level %s: start %s, close %s", level, started, time.Since(begin))
-		}
-		assert.True(t, emulated() || best < raceFactor*300*time.Millisecond, "%s", best)
+		b.Run(level.String(), func(b *testing.B) {
+			for b.Loop() {
+				c := startFor(b, Options{Level: level})
+				require.NoError(b, c.Close())
+			}
+		})
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -49,7 +48,6 @@ func TestRecoveredRequestsBalance(t *testing.T) {
 	require.NoError(t, c.OpenWindow())
 	f.counts.directions[dirRead].issued, f.counts.directions[dirRead].requests = 10, 6
 	f.counts.directions[dirWrite].issued, f.counts.directions[dirWrite].requests = 3, 2
-	time.Sleep(time.Millisecond) // a shorter window has a warning of its own
 	require.NoError(t, c.CloseWindow())
 	tr, err := c.Snapshot()
 	require.NoError(t, err)

@@ -1,5 +1,0 @@
-//go:build !race
-
-package tracing
-
-const raceFactor = 1

@@ -1,6 +1,0 @@
-//go:build race
-
-package tracing
-
-// raceFactor is how much slower the race detector makes parsing here.
-const raceFactor = 10
