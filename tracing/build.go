@@ -39,18 +39,18 @@ func (c *Collector) build(w *window, n *counts) *Trace {
 	t.Histograms = n.histograms(float64(zoneSectors(c.targets)) * SectorSize / (1 << 30))
 	c.directions(p, w, n)
 	r := &n.other
-	p.Flushes, p.FlushWaits = int64(r.flushes), int64(r.flushWaits)
-	p.Discards, p.DiscardBytes, p.Others = int64(r.discards), int64(r.discardBytes), int64(r.others)
+	p.Flushes, p.FlushWaits = int64(r.Flushes), int64(r.FlushWaits)
+	p.Discards, p.DiscardBytes, p.Others = int64(r.Discards), int64(r.DiscardBytes), int64(r.Others)
 	p.LeadNS, p.TailNS = w.margins()
-	p.UnobservedNS = int64(n.directions[dirRead].unobservedNS + n.directions[dirWrite].unobservedNS + w.unobserved + w.lostInFlight.unobserved)
+	p.UnobservedNS = int64(n.directions[dirRead].UnobservedNs + n.directions[dirWrite].UnobservedNs + w.unobserved + w.lostInFlight.unobserved)
 	p.IdleKnown = p.Seen() > seeingMin
-	p.Gaps, p.IdleNS = int64(r.gaps), p.LeadNS+p.TailNS
+	p.Gaps, p.IdleNS = int64(r.Gaps), p.LeadNS+p.TailNS
 	if p.IdleKnown {
-		p.IdleNS += int64(float64(r.gapNS) / p.Seen())
+		p.IdleNS += int64(float64(r.GapNs) / p.Seen())
 	}
 	p.Losses = Losses{
-		Unmatched: int64(r.unmatched), Orphaned: int64(r.orphaned), Stale: int64(r.stale), Full: int64(r.full),
-		Calls: n.lostCalls(), Missed: w.missedEnd - w.missed, Partial: int64(r.partial), Merged: int64(r.merged),
+		Unmatched: int64(r.Unmatched), Orphaned: int64(r.Orphaned), Stale: int64(r.Stale), Full: int64(r.Full),
+		Calls: n.lostCalls(), Missed: w.missedEnd - w.missed, Partial: int64(r.Partial), Merged: int64(r.Merged),
 	}
 	if c.opt.Level == LevelFile && file == AttachNone {
 		p.Warnings = append(p.Warnings, "calls on files are not traced: "+strings.Join(notBetter, "; "))

@@ -25,23 +25,23 @@ func (l made) trace() *Trace {
 	put := func(to *directionCounts, sizes map[int64]uint64) {
 		for bytes, k := range sizes {
 			i := bucketOf(uint64(bytes)/sizeUnit, buckets)
-			to.size[i] += k
-			to.sizeBytes[i] += k * uint64(bytes)
-			to.requests += k
-			to.issued += k
-			to.bytes += k * uint64(bytes)
-			to.d2c[bucketOf(uint64(l.d2c)/timeUnit, buckets)] += k
-			to.d2cNS += k * uint64(l.d2c)
-			to.lba[3] += k - k/10
-			to.lba[12] += k / 10
+			to.Size[i] += k
+			to.SizeBytes[i] += k * uint64(bytes)
+			to.Requests += k
+			to.Issued += k
+			to.Bytes += k * uint64(bytes)
+			to.D2c[bucketOf(uint64(l.d2c)/timeUnit, buckets)] += k
+			to.D2cNs += k * uint64(l.d2c)
+			to.Lba[3] += k - k/10
+			to.Lba[12] += k / 10
 		}
 	}
 	put(&n.directions[dirRead], l.reads)
 	put(&n.directions[dirWrite], l.writes)
 	for _, g := range l.gaps {
-		n.other.gaps++
-		n.other.gapNS += uint64(g)
-		n.other.gap[bucketOf(uint64(g)/timeUnit, buckets)]++
+		n.other.Gaps++
+		n.other.GapNs += uint64(g)
+		n.other.Gap[bucketOf(uint64(g)/timeUnit, buckets)]++
 	}
 	start := time.Unix(1, 0)
 	w := &window{opened: true, shut: true, start: start, end: start.Add(l.window)}

@@ -161,24 +161,11 @@ func (k *kernelPrograms) readCalls(n *counts) error {
 		return nil
 	}
 	for kind := range n.calls {
-		var perCPU []bpf.TraceCalls
-		if err := k.coll.Maps[bpf.TraceMapCallCounts].Lookup(uint32(inside*callKinds+kind), &perCPU); err != nil {
+		sum, err := sumOf[callCounts](k.coll.Maps[bpf.TraceMapCallCounts], inside*callKinds+kind)
+		if err != nil {
 			return err
 		}
-		for i := range perCPU {
-			n.calls[kind].add(&perCPU[i])
-		}
+		n.calls[kind] = sum
 	}
 	return nil
-}
-
-func (c *callCounts) add(from *bpf.TraceCalls) {
-	c.calls += from.Calls
-	c.errors += from.Errors
-	c.bytes += from.Bytes
-	c.ns += from.Ns
-	c.lost += from.Lost
-	addInto(c.time[:], from.Time[:])
-	addInto(c.size[:], from.Size[:])
-	addInto(c.sizeBytes[:], from.SizeBytes[:])
 }

@@ -78,7 +78,7 @@ func TestWindows(t *testing.T) {
 	f.lost = lostInFlight{counted: [2]int64{1, 0}}
 	require.NoError(t, c.OpenWindow())
 	r := &f.counts.directions[dirRead]
-	r.issued, r.requeued, r.requests, r.stale = 20, 4, 13, 2
+	r.Issued, r.Requeued, r.Requests, r.Stale = 20, 4, 13, 2
 	require.NoError(t, c.CloseWindow())
 	require.NoError(t, c.CloseWindow(), "twice is no mistake")
 	assert.Equal(t, 1, f.shutDone)

@@ -1,29 +1,31 @@
 package tracing
 
-// directionCounts are the kernel's counters of one direction, summed over processors (struct direction of bpf/counters.h).
+// The three kinds of counters are laid out as in bpf/counters.h and bpf/file.h, one 64-bit word after the other: they are read
+// from the kernel as they are. A test compares them with what the C compiler made.
+
+// directionCounts are the kernel's counters of one direction, summed over processors.
 type directionCounts struct {
-	requests, bytes, issued, requeued, errors          uint64
-	d2cNS, q2dNS, q2dSamples                           uint64
-	foreignRequests, foreignBytes, stale, unobservedNS uint64
-	d2c, q2d, size, sizeBytes                          [buckets]uint64
-	depth                                              [depthBuckets]uint64
-	depthSum                                           uint64
-	lba                                                [lbaBuckets]uint64
+	Requests, Bytes, Issued, Requeued, Errors          uint64
+	D2cNs, Q2dNs, Q2dSamples, DepthSum                 uint64
+	ForeignRequests, ForeignBytes, Stale, UnobservedNs uint64
+	D2c, Q2d, Size, SizeBytes                          [buckets]uint64
+	Depth                                              [depthBuckets]uint64
+	Lba                                                [lbaBuckets]uint64
 }
 
-// otherCounts are those without a direction (struct other).
+// otherCounts are those without a direction.
 type otherCounts struct {
-	flushes, flushNS, flushWaits, flushWaitNS uint64
-	discards, discardBytes, discardNS, others uint64
-	gaps, gapNS, merged, partial, unmatched   uint64
-	orphaned, stale, full                     uint64
-	flush, flushWait, discard, gap            [buckets]uint64
+	Flushes, FlushNs, FlushWaits, FlushWaitNs uint64
+	Discards, DiscardBytes, DiscardNs, Others uint64
+	Gaps, GapNs, Merged, Partial, Unmatched   uint64
+	Orphaned, Stale, Full                     uint64
+	Flush, FlushWait, Discard, Gap            [buckets]uint64
 }
 
-// callCounts are those of one kind of system call (struct calls of bpf/file.h).
+// callCounts are those of one kind of system call.
 type callCounts struct {
-	calls, errors, bytes, ns, lost uint64
-	time, size, sizeBytes          [buckets]uint64
+	Calls, Errors, Bytes, Ns, Lost uint64
+	Time, Size, SizeBytes          [buckets]uint64
 }
 
 // counts is everything that the programs counted in one window.
@@ -51,15 +53,9 @@ const (
 // lostCalls are those that were begun, but could not be followed to their end.
 func (c *counts) lostCalls() (n int64) {
 	for i := range c.calls {
-		n += int64(c.calls[i].lost)
+		n += int64(c.calls[i].Lost)
 	}
 	return n
-}
-
-func addInto(to []uint64, from []uint64) {
-	for i, n := range from {
-		to[i] += n
-	}
 }
 
 // histograms makes the typed distributions.
@@ -68,39 +64,39 @@ func (c *counts) histograms(zoneGiB float64) Histograms {
 	usSum := func(ns uint64) float64 { return float64(ns) / 1000 }
 	r, w, o := &c.directions[dirRead], &c.directions[dirWrite], &c.other
 	calls := func(k int) *Histogram {
-		return newHistogram("us", c.calls[k].time[:], timeUnit, us, usSum(c.calls[k].ns))
+		return newHistogram("us", c.calls[k].Time[:], timeUnit, us, usSum(c.calls[k].Ns))
 	}
 	return Histograms{
-		D2CRead:       newHistogram("us", r.d2c[:], timeUnit, us, usSum(r.d2cNS)),
-		D2CWrite:      newHistogram("us", w.d2c[:], timeUnit, us, usSum(w.d2cNS)),
-		Q2DRead:       newHistogram("us", r.q2d[:], timeUnit, us, usSum(r.q2dNS)),
-		Q2DWrite:      newHistogram("us", w.q2d[:], timeUnit, us, usSum(w.q2dNS)),
-		SizeRead:      newSizes(r.size[:], r.sizeBytes[:]),
-		SizeWrite:     newSizes(w.size[:], w.sizeBytes[:]),
-		DepthRead:     newHistogram("requests", r.depth[:], 1, 1, float64(r.depthSum)),
-		DepthWrite:    newHistogram("requests", w.depth[:], 1, 1, float64(w.depthSum)),
-		LBARead:       newZones(r.lba[:], zoneGiB),
-		LBAWrite:      newZones(w.lba[:], zoneGiB),
-		Flush:         newHistogram("us", o.flush[:], timeUnit, us, usSum(o.flushNS)),
-		FlushWait:     newHistogram("us", o.flushWait[:], timeUnit, us, usSum(o.flushWaitNS)),
-		Discard:       newHistogram("us", o.discard[:], timeUnit, us, usSum(o.discardNS)),
-		Idle:          newHistogram("us", o.gap[:], timeUnit, us, usSum(o.gapNS)),
+		D2CRead:       newHistogram("us", r.D2c[:], timeUnit, us, usSum(r.D2cNs)),
+		D2CWrite:      newHistogram("us", w.D2c[:], timeUnit, us, usSum(w.D2cNs)),
+		Q2DRead:       newHistogram("us", r.Q2d[:], timeUnit, us, usSum(r.Q2dNs)),
+		Q2DWrite:      newHistogram("us", w.Q2d[:], timeUnit, us, usSum(w.Q2dNs)),
+		SizeRead:      newSizes(r.Size[:], r.SizeBytes[:]),
+		SizeWrite:     newSizes(w.Size[:], w.SizeBytes[:]),
+		DepthRead:     newHistogram("requests", r.Depth[:], 1, 1, float64(r.DepthSum)),
+		DepthWrite:    newHistogram("requests", w.Depth[:], 1, 1, float64(w.DepthSum)),
+		LBARead:       newZones(r.Lba[:], zoneGiB),
+		LBAWrite:      newZones(w.Lba[:], zoneGiB),
+		Flush:         newHistogram("us", o.Flush[:], timeUnit, us, usSum(o.FlushNs)),
+		FlushWait:     newHistogram("us", o.FlushWait[:], timeUnit, us, usSum(o.FlushWaitNs)),
+		Discard:       newHistogram("us", o.Discard[:], timeUnit, us, usSum(o.DiscardNs)),
+		Idle:          newHistogram("us", o.Gap[:], timeUnit, us, usSum(o.GapNs)),
 		VFSRead:       calls(callRead),
 		VFSWrite:      calls(callWrite),
 		Fsync:         calls(callFsync),
 		WriteToFsync:  calls(callWriteToFsync),
 		FadviseToRead: calls(callFadviseToRead),
-		VFSReadSize:   newSizes(c.calls[callRead].size[:], c.calls[callRead].sizeBytes[:]),
-		VFSWriteSize:  newSizes(c.calls[callWrite].size[:], c.calls[callWrite].sizeBytes[:]),
+		VFSReadSize:   newSizes(c.calls[callRead].Size[:], c.calls[callRead].SizeBytes[:]),
+		VFSWriteSize:  newSizes(c.calls[callWrite].Size[:], c.calls[callWrite].SizeBytes[:]),
 	}
 }
 
 func (l *directionCounts) direction() Direction {
 	return Direction{
-		Requests: int64(l.requests), Bytes: int64(l.bytes), Errors: int64(l.errors),
-		Issued: int64(l.issued), Requeued: int64(l.requeued), Stale: int64(l.stale),
-		D2CNS: int64(l.d2cNS), Q2DNS: int64(l.q2dNS), Q2DSamples: int64(l.q2dSamples),
-		ForeignRequests: int64(l.foreignRequests), ForeignBytes: int64(l.foreignBytes),
+		Requests: int64(l.Requests), Bytes: int64(l.Bytes), Errors: int64(l.Errors),
+		Issued: int64(l.Issued), Requeued: int64(l.Requeued), Stale: int64(l.Stale),
+		D2CNS: int64(l.D2cNs), Q2DNS: int64(l.Q2dNs), Q2DSamples: int64(l.Q2dSamples),
+		ForeignRequests: int64(l.ForeignRequests), ForeignBytes: int64(l.ForeignBytes),
 	}
 }
 

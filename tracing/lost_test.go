@@ -46,8 +46,8 @@ func TestRecoveredRequestsBalance(t *testing.T) {
 	f.edges = []edge{{now: 1000}, {now: 9000, inFlight: [2]int64{0, 1}, first: 1500}}
 	c := &Collector{programs: f}
 	require.NoError(t, c.OpenWindow())
-	f.counts.directions[dirRead].issued, f.counts.directions[dirRead].requests = 10, 6
-	f.counts.directions[dirWrite].issued, f.counts.directions[dirWrite].requests = 3, 2
+	f.counts.directions[dirRead].Issued, f.counts.directions[dirRead].Requests = 10, 6
+	f.counts.directions[dirWrite].Issued, f.counts.directions[dirWrite].Requests = 3, 2
 	require.NoError(t, c.CloseWindow())
 	tr, err := c.Snapshot()
 	require.NoError(t, err)

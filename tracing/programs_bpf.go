@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -96,22 +97,35 @@ func (k *kernelPrograms) edge() (edge, error) {
 
 func (k *kernelPrograms) read() (n counts, err error) {
 	for dir := range n.directions {
-		var perCPU []bpf.TraceDirection
-		if err := k.coll.Maps[bpf.TraceMapDirections].Lookup(uint32(inside*2+dir), &perCPU); err != nil {
+		sum, err := sumOf[directionCounts](k.coll.Maps[bpf.TraceMapDirections], inside*2+dir)
+		if err != nil {
 			return n, err
 		}
-		for i := range perCPU {
-			n.directions[dir].add(&perCPU[i])
-		}
+		n.directions[dir] = sum
 	}
-	var perCPU []bpf.TraceOther
-	if err := k.coll.Maps[bpf.TraceMapOtherCounts].Lookup(uint32(inside), &perCPU); err != nil {
+	sum, err := sumOf[otherCounts](k.coll.Maps[bpf.TraceMapOtherCounts], inside)
+	if err != nil {
 		return n, err
 	}
-	for i := range perCPU {
-		n.other.add(&perCPU[i])
-	}
+	n.other = sum
 	return n, k.readCalls(&n)
+}
+
+// sumOf adds up what each processor has counted under a key: structures of 64-bit words and nothing else.
+func sumOf[T any](m *ebpf.Map, key int) (sum T, err error) {
+	var perCPU []T
+	if err := m.Lookup(uint32(key), &perCPU); err != nil {
+		return sum, err
+	}
+	words := func(v *T) []uint64 {
+		return unsafe.Slice((*uint64)(unsafe.Pointer(v)), unsafe.Sizeof(*v)/8)
+	}
+	for i := range perCPU {
+		for at, n := range words(&perCPU[i]) {
+			words(&sum)[at] += n
+		}
+	}
+	return sum, nil
 }
 
 func (k *kernelPrograms) missed() (n int64) {
@@ -142,49 +156,4 @@ func (k *kernelPrograms) close() error {
 	}
 	k.coll.Close()
 	return errors.Join(errs...)
-}
-
-func (l *directionCounts) add(from *bpf.TraceDirection) {
-	l.requests += from.Requests
-	l.bytes += from.Bytes
-	l.issued += from.Issued
-	l.requeued += from.Requeued
-	l.errors += from.Errors
-	l.d2cNS += from.D2cNs
-	l.q2dNS += from.Q2dNs
-	l.q2dSamples += from.Q2dSamples
-	l.depthSum += from.DepthSum
-	l.foreignRequests += from.ForeignRequests
-	l.foreignBytes += from.ForeignBytes
-	l.stale += from.Stale
-	l.unobservedNS += from.UnobservedNs
-	addInto(l.d2c[:], from.D2c[:])
-	addInto(l.q2d[:], from.Q2d[:])
-	addInto(l.size[:], from.Size[:])
-	addInto(l.sizeBytes[:], from.SizeBytes[:])
-	addInto(l.depth[:], from.Depth[:])
-	addInto(l.lba[:], from.Lba[:])
-}
-
-func (r *otherCounts) add(from *bpf.TraceOther) {
-	r.flushes += from.Flushes
-	r.flushNS += from.FlushNs
-	r.flushWaits += from.FlushWaits
-	r.flushWaitNS += from.FlushWaitNs
-	r.discards += from.Discards
-	r.discardBytes += from.DiscardBytes
-	r.discardNS += from.DiscardNs
-	r.others += from.Others
-	r.gaps += from.Gaps
-	r.gapNS += from.GapNs
-	r.merged += from.Merged
-	r.partial += from.Partial
-	r.unmatched += from.Unmatched
-	r.orphaned += from.Orphaned
-	r.stale += from.Stale
-	r.full += from.Full
-	addInto(r.flush[:], from.Flush[:])
-	addInto(r.flushWait[:], from.FlushWait[:])
-	addInto(r.discard[:], from.Discard[:])
-	addInto(r.gap[:], from.Gap[:])
 }
