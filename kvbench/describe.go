@@ -27,7 +27,9 @@ func (t *trial) describe() {
 		in.IO, in.Witness.Reason = IOSimulated, "a simulation: nothing was written or read"
 		return
 	}
-	in.Pool = PoolInfo{Buffers: st.pool.Buffers(), BufferSize: st.pool.Size(), HugePages: st.pool.HugePages(), Covers: st.covers}
+	if st.pool != nil {
+		in.Pool = PoolInfo{Buffers: st.pool.Buffers(), BufferSize: st.pool.Size(), HugePages: st.pool.HugePages(), Covers: st.covers}
+	}
 	in.Warnings = append(in.Warnings, st.warnings...)
 	if st.dir == nil {
 		in.Witness.Reason = "no storage tier on a filesystem"
