@@ -44,6 +44,9 @@ func (w *watchedLoad) keep(t *testing.T, r *Result) {
 	for i := range r.Tiers {
 		r.Tiers[i].Description = ""
 	}
+	if r.Timeline != nil { // gauges of the edges' very moments may be read before or after what else happens then
+		r.Timeline.Queued, r.Timeline.InFlight, r.Timeline.TierUsedBytes = nil, nil, nil
+	}
 	out, err := json.MarshalIndent([]any{
 		r.EndedBy, r.WindowNS, r.Requests, r.Load, r.Lookups, r.BlockCache, r.Tiers, r.FirstReads.Bytes, r.ReReads.Bytes,
 		r.EntrySizes.Write, r.Harness.WorkerIdleNS, r.Harness.WorkerBusyNS, r.Timeline,
@@ -67,7 +70,7 @@ func TestWallAndVirtualTimeRunTheSameLoad(t *testing.T) {
 		"few workers that generate, warm-up": func() Config {
 			cfg := optionOne(t, 5*time.Second)
 			waterfall(&cfg)
-			cfg.TokenTime, cfg.Workers, cfg.Warmup = 5*time.Millisecond, 30, 1510*time.Millisecond // no gauge is read at that moment
+			cfg.TokenTime, cfg.Workers, cfg.Warmup = 5*time.Millisecond, 30, 1500*time.Millisecond
 			return cfg
 		},
 		"a count of requests": func() Config {
@@ -86,12 +89,14 @@ func TestWallAndVirtualTimeRunTheSameLoad(t *testing.T) {
 		},
 		"documents": func() Config {
 			cfg := ragConfig(10, 3, 200)
+			cfg.Workers = 1 // all comes at once
 			cfg.Storage.StorageBytes = 1 << 30
 			cfg.Window, cfg.SourceEnds, cfg.EndedBy = 0, true, EndedByMaxRequests
 			return cfg
 		},
 		"blocks": func() Config {
 			cfg := simulatedBlocks(smallTrace)
+			cfg.Workers = 1
 			cfg.Storage.CPUBytes, cfg.Storage.StorageBytes = 30*512*128, 50*512*128
 			return cfg
 		},
