@@ -8,9 +8,14 @@ import (
 	"strings"
 
 	"kvbench/kvbench"
-	"kvbench/params"
+	"kvbench/kvbench/params"
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/content"
+	"kvbench/tiers/workdir"
 	"kvbench/tracing"
+	"kvbench/tracing/host"
 	"kvbench/workloads"
 )
 
@@ -35,14 +40,14 @@ func trialConfig(v *params.Values, trial int) (kvbench.Config, error) {
 
 		ValidationTrace: v.ValidationTrace,
 		SourceEnds:      v.MaxRequests > 0 || v.Bench.Load == params.LoadTrace,
-		EndedBy:         kvbench.EndedByInput,
+		EndedBy:         result.EndedByInput,
 	}
 	if c := corpus(v); c != nil {
 		cfg.Corpus = c
 	}
 	if v.MaxRequests > 0 {
 		// All of them finish: the window lasts as long as that takes.
-		cfg.EndedBy, cfg.Window = kvbench.EndedByMaxRequests, 0
+		cfg.EndedBy, cfg.Window = result.EndedByMaxRequests, 0
 	}
 	if v.LatencyTracing {
 		// The table admits only what these parse.
@@ -86,15 +91,15 @@ func storageConfig(v *params.Values) (kvbench.StorageConfig, error) {
 	}
 	switch v.Verify {
 	case "sample":
-		c.Verify = tiers.VerifySample
+		c.Verify = content.VerifySample
 	case "full":
-		c.Verify = tiers.VerifyFull
+		c.Verify = content.VerifyFull
 	}
 	if v.Simulated() {
 		c.StorageBytes = v.StorageBytes // whatever this machine has
 		return c, nil
 	}
-	capacity, err := kvbench.ChooseCapacity(c.CacheDir, v.StorageBytes, v.LocalRanks, v.Origin("storage-capacity-gb").Kind <= params.FromBenchmark)
+	capacity, err := params.ChooseCapacity(c.CacheDir, v.StorageBytes, v.LocalRanks, v.Origin("storage-capacity-gb").Kind <= params.FromBenchmark)
 	if err != nil {
 		return c, err
 	}
@@ -119,12 +124,12 @@ func cacheDir(v *params.Values) string {
 	if v.CacheDir != "" {
 		return v.CacheDir
 	}
-	return tiers.DefaultCacheDir()
+	return workdir.DefaultCacheDir()
 }
 
 // runInfo is what the front door knows of a trial.
-func runInfo(v *params.Values, trial int) kvbench.RunInfo {
-	in := kvbench.RunInfo{
+func runInfo(v *params.Values, trial int) record.Info {
+	in := record.Info{
 		Benchmark: v.Bench.Name, Option: v.Bench.Option, Division: string(v.Division),
 		Trial: trial, Count: v.Count, Rank: v.Rank, Ranks: v.Ranks, Seed: uint64(v.Seed),
 		Model: v.Model, Sizer: v.Sizer(), TensorParallel: v.TensorParallel,
@@ -135,10 +140,10 @@ func runInfo(v *params.Values, trial int) kvbench.RunInfo {
 		in.Users = v.Users
 	}
 	for _, p := range v.Parameters() {
-		in.Parameters = append(in.Parameters, kvbench.Parameter{Name: p.Name, Value: p.Value, Origin: p.Origin})
+		in.Parameters = append(in.Parameters, result.Parameter{Name: p.Name, Value: p.Value, Origin: p.Origin})
 	}
 	for _, d := range v.Differences() {
-		in.Differs = append(in.Differs, kvbench.Difference{Name: d.Name, Closed: d.Closed, Value: d.Value})
+		in.Differs = append(in.Differs, result.Difference{Name: d.Name, Closed: d.Closed, Value: d.Value})
 	}
 	return in
 }
@@ -159,10 +164,10 @@ func feasible(v *params.Values) params.Violations {
 	if v.StorageBytes == 0 || v.StorageBytes != c.StorageBytes {
 		bad = bad.Merge(v.CheckFit(c.StorageBytes))
 	}
-	if err := kvbench.CheckMemory(c.PoolUse(), c.CPUBytes, kvbench.ReadLimits()); err != nil {
+	if err := params.CheckMemory(c.PoolUse(), c.CPUBytes, host.ReadLimits()); err != nil {
 		bad = append(bad, params.Violation{Text: err.Error()})
 	}
-	if same, err := tiers.SameFilesystem(c.CacheDir, v.ResultsDir); err == nil && same && v.Division == params.Closed {
+	if same, err := host.SameFilesystem(c.CacheDir, v.ResultsDir); err == nil && same && v.Division == params.Closed {
 		bad = append(bad, params.Violation{Text: fmt.Sprintf(
 			"-results-dir: must be on another filesystem than the cache directory in the closed division: %s and %s share one", v.ResultsDir, c.CacheDir)})
 	}
@@ -178,7 +183,7 @@ func warnings(v *params.Values) []string {
 	dir := cacheDir(v)
 	if v.Simulated() {
 		// Nothing is written there.
-	} else if same, err := tiers.SameFilesystem(dir, v.ResultsDir); err == nil && same && v.Division != params.Quick {
+	} else if same, err := host.SameFilesystem(dir, v.ResultsDir); err == nil && same && v.Division != params.Quick {
 		// A few KiB of JSON do not disturb the quick division, which by default
 		// has both in the temporary directory.
 		list = append(list, fmt.Sprintf("results (%s) and cache (%s) share a filesystem: give -results-dir elsewhere", v.ResultsDir, dir))

@@ -8,8 +8,9 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"kvbench/params"
+	"kvbench/kvbench/params"
 	"kvbench/tiers"
+	"kvbench/tiers/content"
 )
 
 // BenchmarkDataGen measures the generator of entry contents on one core: its
@@ -23,7 +24,7 @@ func BenchmarkDataGen(b *testing.B) {
 		} else {
 			_, _ = rand.Read(nonce[:])
 		}
-		content := tiers.NewContent(nonce, v.Rank)
+		content := content.New(nonce, v.Rank)
 		// Both walk through more memory than any cache of one core holds, as
 		// the buffers of a run do: a copy inside the cache is no memory copy.
 		const chunk, arena = 1 << 20, 64 << 20
@@ -64,7 +65,7 @@ func BenchmarkDataGen(b *testing.B) {
 }
 
 // quality looks at 64 MiB: parts of several entries and of two writes of one.
-func quality(b *testing.B, content *tiers.Content) (zstdRatio, duplicates float64) {
+func quality(b *testing.B, content *content.Content) (zstdRatio, duplicates float64) {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
 	if err != nil {
 		b.Fatal(err)

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"kvbench/params"
+	"kvbench/kvbench/params"
 	"kvbench/tiers"
-	"kvbench/workloads"
+	"kvbench/workloads/formats"
 )
 
 const (
@@ -47,11 +47,11 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 
 // blockSizes are those of the trace's blocks in tokens, the largest last.
 func blockSizes(v *params.Values) ([]int, error) {
-	files, err := workloads.ExpandPaths(v.BlockTracePath, workloads.BlockExtensions()...)
+	files, err := formats.ExpandPaths(v.BlockTracePath, formats.BlockExtensions()...)
 	if err != nil {
 		return nil, err
 	}
-	return workloads.BlockSizes(files)
+	return formats.BlockSizes(files)
 }
 
 // lmcacheLayout makes files of 256 tokens of blocks that are multiples of that, or of which a whole number makes one.

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"time"
 
-	"kvbench/kvbench"
-	"kvbench/params"
-	"kvbench/tiers"
+	"kvbench/kvbench/params"
+	"kvbench/kvbench/result"
+	"kvbench/tiers/workdir"
 )
 
 // Exit codes of the binary (go test shows 1 for all that are not 0).
@@ -34,12 +34,12 @@ type session struct {
 	offered []string       // sub-benchmarks that there are
 	ran     map[string]bool
 	skipped []string // "BenchmarkX: why"
-	results []*kvbench.Result
-	ceiling map[string]kvbench.Ceiling // cache directory -> what plain I/O reached
-	lastOpt int                        // the MLPerf option that ran last
-	cpus    []int                      // of -cpu: then GOMAXPROCS is the user's
-	tty     io.Writer                  // the controlling terminal, nil without
-	cleanup []func()                   // after the last benchmark
+	results []*result.Result
+	ceiling map[string]result.Ceiling // cache directory -> what plain I/O reached
+	lastOpt int                       // the MLPerf option that ran last
+	cpus    []int                     // of -cpu: then GOMAXPROCS is the user's
+	tty     io.Writer                 // the controlling terminal, nil without
+	cleanup []func()                  // after the last benchmark
 }
 
 // current is the session of this process. The testing package offers no other
@@ -62,10 +62,10 @@ func Main(m Runner) int {
 	base, _ := launchDir()
 	s := &session{
 		set: set, out: os.Stdout, errs: os.Stderr,
-		calls: map[string]int{}, ran: map[string]bool{}, pattern: pattern, ceiling: map[string]kvbench.Ceiling{},
+		calls: map[string]int{}, ran: map[string]bool{}, pattern: pattern, ceiling: map[string]result.Ceiling{},
 		cpus: readCPUs(flagValue("test.cpu")),
 		inputs: params.Inputs{
-			Base: base, Env: os.LookupEnv, Start: time.Now(), PID: os.Getpid(), CheckCacheDir: tiers.CheckPath,
+			Base: base, Env: os.LookupEnv, Start: time.Now(), PID: os.Getpid(), CheckCacheDir: workdir.CheckPath,
 		},
 	}
 	readGoFlags(&s.inputs)

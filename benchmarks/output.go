@@ -5,8 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"kvbench/kvbench"
-	"kvbench/params"
+	"kvbench/kvbench/params"
+	"kvbench/kvbench/report"
+	"kvbench/kvbench/units"
 )
 
 // header prints the Unit lines and the file configuration: only what is the
@@ -33,7 +34,7 @@ func (s *session) header(plans []*params.Values) error {
 			fmt.Fprintf(&b, "%s: %s\n", p.Name, p.Value)
 		}
 	}
-	for _, u := range kvbench.UnitDirections() {
+	for _, u := range units.UnitDirections() {
 		fmt.Fprintf(&b, "Unit %s better=%s\n", u.Unit, u.Better)
 	}
 	_, err := s.out.Write([]byte(b.String()))
@@ -59,7 +60,7 @@ func common(plans []*params.Values) []params.Parameter {
 func (s *session) epilogue() {
 	for _, r := range s.results {
 		fmt.Fprintln(s.errs)
-		if err := kvbench.WriteSummary(s.errs, r); err != nil {
+		if err := report.WriteSummary(s.errs, r); err != nil {
 			return
 		}
 	}

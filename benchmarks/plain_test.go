@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"kvbench/kvbench"
-	"kvbench/params"
+	"kvbench/kvbench/params"
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
 )
 
@@ -36,8 +37,8 @@ func BenchmarkStorageCeiling(b *testing.B) {
 }
 
 // noteCeiling remembers the rates for the ceiling-ratio of later benchmarks.
-func (s *session) noteCeiling(v *params.Values, op string, r *kvbench.Result) {
-	if r == nil || r.Status != kvbench.StatusComplete {
+func (s *session) noteCeiling(v *params.Values, op string, r *result.Result) {
+	if r == nil || r.Status != result.StatusComplete {
 		return
 	}
 	c := s.ceiling[ceilingKey(v)]
@@ -61,7 +62,7 @@ func BenchmarkTier(b *testing.B) {
 		if v.Division == params.Quick {
 			sizes = []int64{1 << 20, 16 << 20}
 		}
-		for _, level := range []tiers.Level{tiers.GPU, tiers.CPU, tiers.Storage} {
+		for _, level := range []tiers.Kind{tiers.GPU, tiers.CPU, tiers.Storage} {
 			for _, op := range []tiers.Op{tiers.Write, tiers.Read} {
 				for _, size := range sizes {
 					current.sub(b, fmt.Sprintf("tier=%s/op=%s/size=%dMiB", level, op, size>>20), func(b *testing.B) {
@@ -76,7 +77,7 @@ func BenchmarkTier(b *testing.B) {
 // tierDefault is the size of a memory tier that was not asked for.
 const tierDefault = 1 << 30
 
-func tierBenchmark(b *testing.B, v *params.Values, level tiers.Level, op tiers.Op, size int64) {
+func tierBenchmark(b *testing.B, v *params.Values, level tiers.Kind, op tiers.Op, size int64) {
 	plain(b, v, func(cfg *kvbench.Config) kvbench.Routine {
 		st := &cfg.Storage
 		need := 2 * size * int64(cfg.Workers+1)
@@ -99,8 +100,8 @@ func tierBenchmark(b *testing.B, v *params.Values, level tiers.Level, op tiers.O
 }
 
 // plain runs one trial of a benchmark without requests.
-func plain(b *testing.B, v *params.Values, routine func(*kvbench.Config) kvbench.Routine) (res *kvbench.Result) {
-	measure(b, v, func(ctx context.Context, t trialEnv) (*kvbench.Result, error) {
+func plain(b *testing.B, v *params.Values, routine func(*kvbench.Config) kvbench.Routine) (res *result.Result) {
+	measure(b, v, func(ctx context.Context, t trialEnv) (*result.Result, error) {
 		cfg, err := trialConfig(v, t.number)
 		if err != nil {
 			return nil, err

@@ -13,14 +13,16 @@ import (
 	"time"
 
 	"kvbench/kvbench"
-	"kvbench/params"
+	"kvbench/kvbench/params"
+	"kvbench/kvbench/report"
+	"kvbench/kvbench/result"
 	"kvbench/tiers/clock"
 )
 
 // workload is the body of every benchmark that runs requests through the cache.
 func workload(b *testing.B, name string) {
 	each(b, name, func(b *testing.B, v *params.Values) {
-		measure(b, v, func(ctx context.Context, t trialEnv) (*kvbench.Result, error) {
+		measure(b, v, func(ctx context.Context, t trialEnv) (*result.Result, error) {
 			cfg, err := trialConfig(v, t.number)
 			if err != nil {
 				return nil, err
@@ -82,12 +84,12 @@ func (s *session) skip(name, why string) {
 type trialEnv struct {
 	number   int // of the trial, from 0
 	progress func(kvbench.Snapshot)
-	publish  func(*kvbench.Result) error
+	publish  func(*result.Result) error
 	procs    int // GOMAXPROCS for the window
 }
 
 // measure runs one trial, writes its files and puts its numbers on the line.
-func measure(b *testing.B, v *params.Values, body func(context.Context, trialEnv) (*kvbench.Result, error)) {
+func measure(b *testing.B, v *params.Values, body func(context.Context, trialEnv) (*result.Result, error)) {
 	s := current
 	if s.ctx.Err() != nil {
 		b.Fatal(errInterrupted)
@@ -101,7 +103,7 @@ func measure(b *testing.B, v *params.Values, body func(context.Context, trialEnv
 		t.procs = kvbench.LoadProcs(runtime.NumCPU())
 	}
 	var files []string
-	t.publish = func(r *kvbench.Result) (err error) {
+	t.publish = func(r *result.Result) (err error) {
 		r.Name = name
 		files, err = s.save(b, v, name, t.number, r)
 		return err
@@ -111,27 +113,27 @@ func measure(b *testing.B, v *params.Values, body func(context.Context, trialEnv
 	if res == nil {
 		b.Fatal(err)
 	}
-	if err == nil && res.Status != kvbench.StatusComplete {
+	if err == nil && res.Status != result.StatusComplete {
 		// Nothing was completed, or too much failed: numbers that nobody should use.
 		err = errors.New(res.Error)
 	}
 	s.results = append(s.results, res)
-	report(b, res, err, files)
+	announce(b, res, err, files)
 	if err != nil {
 		b.FailNow()
 	}
 }
 
-// report puts a result on the benchmark line and into its log, whose last line
+// announce puts a result on the benchmark line and into its log, whose last line
 // says where the result is.
-func report(b *testing.B, res *kvbench.Result, err error, files []string) {
+func announce(b *testing.B, res *result.Result, err error, files []string) {
 	if err == nil {
 		b.ReportMetric(0, "ns/op") // replaced below unless nothing was completed
 		for _, m := range res.Metrics() {
 			b.ReportMetric(m.Value, m.Unit)
 		}
 	}
-	lines := kvbench.LogLines(res)
+	lines := report.LogLines(res)
 	if err != nil && !strings.Contains(strings.Join(lines, "\n"), err.Error()) {
 		lines = append(lines, err.Error())
 	}
@@ -145,10 +147,10 @@ func report(b *testing.B, res *kvbench.Result, err error, files []string) {
 
 // save writes the result's JSON and the summary beside it, and copies of both
 // into the artifact directory when -artifacts was given.
-func (s *session) save(b *testing.B, v *params.Values, name string, trial int, r *kvbench.Result) ([]string, error) {
+func (s *session) save(b *testing.B, v *params.Values, name string, trial int, r *result.Result) ([]string, error) {
 	path := resultPath(v, fileName(name), trial, time.Now().Format("20060102_150405"))
 	var text bytes.Buffer
-	if err := kvbench.WriteSummary(&text, r); err != nil {
+	if err := report.WriteSummary(&text, r); err != nil {
 		return nil, err
 	}
 	paths := []string{path}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvbench/params"
+	"kvbench/kvbench/params"
 )
 
 // selectBenchmarks lists the benchmarks whose top-level name a -test.bench

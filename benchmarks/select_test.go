@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"kvbench/params"
+	"kvbench/kvbench/params"
 )
 
 func TestArrangePatternsOfSweeps(t *testing.T) {

@@ -8,18 +8,20 @@ import (
 	"path/filepath"
 
 	"kvbench/kvbench"
-	"kvbench/params"
-	"kvbench/tracing"
+	"kvbench/kvbench/params"
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/workloads/iotrace"
 )
 
 // simulate runs one trial in virtual time and writes its I/O trace, if one is
 // wanted.
-func simulate(ctx context.Context, v *params.Values, cfg kvbench.Config) (*kvbench.Result, error) {
+func simulate(ctx context.Context, v *params.Values, cfg kvbench.Config) (*result.Result, error) {
 	sim := kvbench.SimConfig{Deletes: v.IOTraceDeletes, Device: deviceModel(v)}
 	if v.IOTraceLog == "" {
 		return kvbench.Simulate(ctx, cfg, sim)
 	}
-	trace, err := tracing.CreateIOTrace(tracePath(v))
+	trace, err := iotrace.Create(tracePath(v))
 	if err != nil {
 		return nil, err
 	}
@@ -27,9 +29,9 @@ func simulate(ctx context.Context, v *params.Values, cfg kvbench.Config) (*kvben
 	// The result is published after the trace is whole: who sees the one may read the other.
 	publish := cfg.Publish
 	closed := false
-	cfg.Publish = func(r *kvbench.Result) error {
+	cfg.Publish = func(r *result.Result) error {
 		closed = true
-		return errors.Join(trace.Close(r.Status == kvbench.StatusComplete), publish(r))
+		return errors.Join(trace.Close(r.Status == result.StatusComplete), publish(r))
 	}
 	res, err := kvbench.Simulate(ctx, cfg, sim)
 	if !closed {
@@ -39,12 +41,12 @@ func simulate(ctx context.Context, v *params.Values, cfg kvbench.Config) (*kvben
 }
 
 // deviceModel is the drive of -simulate-device, nil without one.
-func deviceModel(v *params.Values) *kvbench.DeviceModel {
+func deviceModel(v *params.Values) *tiers.DeviceModel {
 	d, ok := v.SimulatedDevice()
 	if !ok {
 		return nil
 	}
-	return &kvbench.DeviceModel{
+	return &tiers.DeviceModel{
 		Read: float64(d.Read), Write: float64(d.Write), ReadIOPS: float64(d.ReadIOPS), WriteIOPS: float64(d.WriteIOPS),
 		ReadLatency: d.ReadLatency, WriteLatency: d.WriteLatency, Parallelism: d.Parallelism, Duplex: d.Duplex, Slice: d.Slice,
 	}

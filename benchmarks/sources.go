@@ -2,62 +2,66 @@ package benchmarks
 
 import (
 	"kvbench/kvbench"
-	"kvbench/params"
+	"kvbench/kvbench/params"
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/workloads"
+	"kvbench/workloads/formats"
+	"kvbench/workloads/traces"
+	"kvbench/workloads/users"
 )
 
 // source makes the requests of one trial.
 func source(v *params.Values) (workloads.Source, error) {
 	seed := v.StreamSeed()
 	if v.Bench.Load == params.LoadUsers {
-		users := workloads.NewUsers(workloads.UsersConfig{
-			Profile: v.Profile, Users: workloads.Population(v.Profile, seed, v.Users, v.CPythonPopulation()), Seed: seed,
+		population := users.New(users.Config{
+			Profile: v.Profile, Users: users.Population(v.Profile, seed, v.Users, v.CPythonPopulation()), Seed: seed,
 			ClosedLoop: v.ClosedLoop(), Overtaking: v.Overtaking(),
 			MultiTurn: !v.DisableMultiTurn, PrefixCaching: !v.DisablePrefixCaching,
 			PrefillOnly: v.PrefillOnly, DecodeOnly: v.DecodeOnly,
 			Rate: v.RequestRate, ConstantRate: v.ConstantRate(), MaxRequests: v.MaxRequests,
 		})
 		if c := corpus(v); c != nil {
-			return workloads.WithRAG(users, c), nil
+			return users.WithRAG(population, c), nil
 		}
-		return users, nil
+		return population, nil
 	}
 	return traceSource(v, seed)
 }
 
 // corpus returns the documents of a run with RAG, else nil.
-func corpus(v *params.Values) *workloads.DrawnCorpus {
+func corpus(v *params.Values) *users.Corpus {
 	if !v.EnableRAG || v.Bench.Load != params.LoadUsers {
 		return nil
 	}
-	return workloads.NewCorpus(v.Profile.RAG, v.RAGDocuments, v.Model, v.Sizer(), v.StreamSeed())
+	return users.NewCorpus(v.Profile.RAG, v.RAGDocuments, v.Model, v.Sizer(), v.StreamSeed())
 }
 
 // traceSource opens the recorded requests that the benchmark replays.
 func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
-	path, open := v.AzureTracePath, workloads.NewAzure
+	path, open := v.AzureTracePath, traces.NewAzure
 	var extensions []string
 	switch v.Bench.Name {
 	case "BurstGPT":
-		path, open = v.BurstTracePath, workloads.NewBurstGPT
+		path, open = v.BurstTracePath, traces.NewBurstGPT
 	case "BlockTrace":
-		path, open, extensions = v.BlockTracePath, workloads.NewBlockTrace, workloads.BlockExtensions()
+		path, open, extensions = v.BlockTracePath, traces.NewBlockTrace, formats.BlockExtensions()
 	case "ShareGPT":
-		counter, err := workloads.NewTokenizer(v.Tokenizer, v.Profile.ShareGPT.CharsPerToken)
+		counter, err := formats.NewTokenizer(v.Tokenizer, v.Profile.ShareGPT.CharsPerToken)
 		if err != nil {
 			return nil, err
 		}
-		path, extensions = v.DatasetPath, workloads.ConversationExtensions()
-		open = func(c workloads.TraceConfig) (*workloads.Trace, error) {
-			return workloads.NewShareGPT(c, workloads.ShareGPTConfig{Counter: counter, MaxConversations: v.MaxConversations})
+		path, extensions = v.DatasetPath, formats.ConversationExtensions()
+		open = func(c traces.Config) (*traces.Trace, error) {
+			return traces.NewShareGPT(c, traces.ShareGPTConfig{Counter: counter, MaxConversations: v.MaxConversations})
 		}
 	}
-	files, err := workloads.ExpandPaths(path, extensions...)
+	files, err := formats.ExpandPaths(path, extensions...)
 	if err != nil {
 		return nil, err
 	}
-	t, err := open(workloads.TraceConfig{
+	t, err := open(traces.Config{
 		Paths: files, Speedup: v.TraceSpeedup, Cycles: v.ReplayCycles, Start: v.TraceStart,
 		Rate: v.RequestRate, ConstantRate: v.ConstantRate(), MaxRequests: v.MaxRequests, Seed: seed,
 		Profile: v.Profile, PrefixCaching: !v.DisablePrefixCaching, PrefillOnly: v.PrefillOnly,
@@ -73,7 +77,7 @@ func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
 // changes the configuration to the one tier that is replayed on.
 func replayRoutine(v *params.Values, cfg *kvbench.Config) kvbench.Routine {
 	cfg.Storage.GPUBytes, cfg.Storage.CPUBytes = 0, 0
-	cfg.EndedBy = kvbench.EndedByInput
+	cfg.EndedBy = result.EndedByInput
 	r := &kvbench.ReplayRoutine{
 		Path: v.IOTraceReplay, Speed: v.TraceSpeedup, Cycles: v.ReplayCycles, Allow: v.TraceAllowMalformed,
 	}

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"kvbench/kvbench"
-	"kvbench/params"
+	"kvbench/kvbench/params"
 	"kvbench/tiers"
 )
 

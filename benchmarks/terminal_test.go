@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"kvbench/kvbench"
+	"kvbench/kvbench/record"
 	"kvbench/tiers"
+	"kvbench/tiers/cache"
 )
 
 func TestTheLiveLineTellsRatesSinceTheLastOne(t *testing.T) {
@@ -20,12 +22,12 @@ func TestTheLiveLineTellsRatesSinceTheLastOne(t *testing.T) {
 		return text.String()
 	}
 	const gibibyte = int64(1) << 30
-	bytes := func(read, written int64) (live kvbench.Live) {
+	bytes := func(read, written int64) (live record.Live) {
 		live.Bytes[tiers.Storage][tiers.Read] = read
 		live.Bytes[tiers.Storage][tiers.Write] = written
 		return live
 	}
-	gauges := []tiers.LevelGauge{{Level: tiers.CPU, Used: gibibyte, Capacity: 4 * gibibyte}, {Level: tiers.Storage, Used: 3 * gibibyte, Capacity: 4 * gibibyte}}
+	gauges := []cache.Gauge{{Level: tiers.CPU, Used: gibibyte, Capacity: 4 * gibibyte}, {Level: tiers.Storage, Used: 3 * gibibyte, Capacity: 4 * gibibyte}}
 
 	assert.Equal(t, "Synthetic: resting 0s/1m30s", show(kvbench.Snapshot{Stage: "resting", Total: 90 * time.Second, Free: -1}))
 	assert.Equal(t, "Synthetic: preconditioning 5s, 2.0 GiB of 8.0 GiB",

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"kvbench/kvbench"
-	"kvbench/params"
+	"kvbench/kvbench/params"
 )
 
 // The three MLPerf Storage v3.0 options.

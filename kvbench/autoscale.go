@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"kvbench/kvbench/result"
 )
 
 // Autoscale lets the number of users follow what the storage can do (spec 10).
@@ -33,7 +35,7 @@ const (
 
 // round is one while it is judged: with the p95 latencies per 100 MiB, 0 where nothing moved.
 type round struct {
-	Round
+	result.Round
 	read, write time.Duration
 }
 
@@ -41,8 +43,8 @@ type round struct {
 type autoscaler struct {
 	cfg    Autoscale
 	users  int
-	rounds []round // the last maxRounds
-	kept   []Round // for the result
+	rounds []round        // the last maxRounds
+	kept   []result.Round // for the result
 
 	initial, peak int
 	count         int
@@ -76,7 +78,7 @@ func (a *autoscaler) end(r round) (users int, over bool) {
 	if s, ok := a.saturation(); ok {
 		r.Saturation = &s
 	}
-	if a.cfg.Mode == AutoscaleCapacity {
+	if a.cfg.Mode == result.AutoscaleCapacity {
 		over = a.capacity(&r.Round)
 	} else {
 		a.qos(&r.Round)
@@ -128,7 +130,7 @@ func (a *autoscaler) rising() bool {
 	return slope > 0
 }
 
-func (a *autoscaler) qos(r *Round) {
+func (a *autoscaler) qos(r *result.Round) {
 	r.NextUsers = a.users
 	switch {
 	case r.Saturation == nil:
@@ -163,7 +165,7 @@ func (a *autoscaler) qos(r *Round) {
 // scale multiplies users and rounds up, without being fooled by the last bit.
 func scale(users int, by float64) int { return int(math.Ceil(float64(users)*by - 1e-9)) }
 
-func (a *autoscaler) capacity(r *Round) (over bool) {
+func (a *autoscaler) capacity(r *result.Round) (over bool) {
 	r.NextUsers = a.users
 	margin := max(leastGrowth*a.best, r.Noise)
 	if a.best > 0 && r.BytesPerSecond <= a.best+margin {
@@ -195,12 +197,12 @@ func (a *autoscaler) capacity(r *Round) (over bool) {
 // the last round whose throughput had grown; in qos mode those of the last round
 // that was not above the target. That is found when so many were at the target,
 // or more were above it twice: until then it is only how far the search came.
-func (a *autoscaler) summary() AutoscaleSummary {
-	s := AutoscaleSummary{
+func (a *autoscaler) summary() result.AutoscaleSummary {
+	s := result.AutoscaleSummary{
 		Mode: a.cfg.Mode, InitialUsers: a.initial, FinalUsers: a.users, SustainedUsers: a.bestUsers, PeakUsers: a.peak,
 		PeakRate: a.topRate, Rounds: a.count, Found: a.found,
 	}
-	if a.cfg.Mode == AutoscaleQoS {
+	if a.cfg.Mode == result.AutoscaleQoS {
 		s.Found = a.at == a.bestUsers || a.over > a.bestUsers
 	}
 	return s

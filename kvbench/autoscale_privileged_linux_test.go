@@ -8,24 +8,28 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/internal/privtest"
+	"kvbench/kvbench/result"
+	"kvbench/tiers/privtest"
 	"kvbench/workloads"
+	"kvbench/workloads/model"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // limitedUsers is a load of single writes of 0.5 to 2 MiB, every 100 ms by each
 // user, on a device that writes 40 MiB/s: more than three users fill it.
-func limitedUsers(t *testing.T, users int, window time.Duration) Config {
+func limitedUsers(t *testing.T, population int, window time.Duration) Config {
 	t.Helper()
 	fs := privtest.LoopFS(t, 160, privtest.LoopOptions{DirectIO: true})
 	privtest.ThrottleLoop(t, fs, 40<<20, 40<<20).Add(t, os.Getpid())
-	p := workloads.DefaultProfile()
+	p := profile.Default()
 	for i := range p.Templates {
 		p.Templates[i].Context, p.Templates[i].Think = [2]int{2048, 2048}, [2]float64{0.1, 0.1}
 	}
-	model := workloads.Model{Key: "mini", Layers: 2, Hidden: 128, Heads: 1, KVHeads: 1, Attention: workloads.MHA}
-	cfg := usersConfig(model, users, window)
+	model := model.Model{Key: "mini", Layers: 2, Hidden: 128, Heads: 1, KVHeads: 1, Attention: model.MHA}
+	cfg := usersConfig(model, population, window)
 	cfg.Source = func() (workloads.Source, error) {
-		return workloads.NewUsers(workloads.UsersConfig{Profile: p, Users: workloads.Population(p, 42, users, false), Seed: 42, PrefillOnly: true}), nil
+		return users.New(users.Config{Profile: p, Users: users.Population(p, 42, population, false), Seed: 42, PrefillOnly: true}), nil
 	}
 	cfg.Storage = StorageConfig{CacheDir: fs.Dir + "/cache", StorageBytes: 128 << 20, Direct: true, Chunk: 256 << 10, Depth: 1, Workers: 64}
 	return cfg
@@ -36,7 +40,7 @@ func limitedUsers(t *testing.T, users int, window time.Duration) Config {
 // are long beside the 100 ms in which the kernel hands out the bandwidth.
 func TestCapacityModeFindsTheLimitOfADevice(t *testing.T) {
 	cfg := limitedUsers(t, 2, time.Minute)
-	cfg.Autoscale = &Autoscale{Mode: AutoscaleCapacity, Interval: 2 * time.Second}
+	cfg.Autoscale = &Autoscale{Mode: result.AutoscaleCapacity, Interval: 2 * time.Second}
 	r := mustRun(t, cfg)
 	s := r.Summary.AutoscalingSummary
 	require.NotNil(t, s)
@@ -45,7 +49,7 @@ func TestCapacityModeFindsTheLimitOfADevice(t *testing.T) {
 	for _, x := range rounds {
 		t.Logf("%4.1f s: %2d users, %2d workers, %3d goroutines, %.1f MiB/s, %s", x.AtS, x.Users, x.Workers, x.Goroutines, x.BytesPerSecond/(1<<20), x.Decision)
 	}
-	assert.Equal(t, EndedByCapacity, r.EndedBy)
+	assert.Equal(t, result.EndedByCapacity, r.EndedBy)
 	assert.Less(t, r.WindowNS, int64(time.Minute))
 	assert.True(t, s.Found)
 	assert.InEpsilon(t, 40<<20, s.PeakRate, 0.15)
@@ -60,7 +64,7 @@ func TestCapacityModeFindsTheLimitOfADevice(t *testing.T) {
 // workers end, and nothing of what they had asked for is lost from the books.
 func TestQoSModeTakesUsersAway(t *testing.T) {
 	cfg := limitedUsers(t, 40, 8*time.Second)
-	cfg.Autoscale = &Autoscale{Mode: AutoscaleQoS, Target: 0.1, Interval: 300 * time.Millisecond}
+	cfg.Autoscale = &Autoscale{Mode: result.AutoscaleQoS, Target: 0.1, Interval: 300 * time.Millisecond}
 	r := mustRun(t, cfg)
 	s := r.Summary.AutoscalingSummary
 	require.NotNil(t, s)

@@ -8,16 +8,20 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/workloads"
+	"kvbench/workloads/model"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 const ms = time.Millisecond
 
 func TestQoSModeHoldsTheTarget(t *testing.T) {
-	a := newAutoscaler(Autoscale{Mode: AutoscaleQoS, Target: 0.8}, 10)
+	a := newAutoscaler(Autoscale{Mode: result.AutoscaleQoS, Target: 0.8}, 10)
 	step := func(read time.Duration, rate float64) (int, string) {
-		users, over := a.end(round{Round: Round{BytesPerSecond: rate}, read: read})
+		users, over := a.end(round{Round: result.Round{BytesPerSecond: rate}, read: read})
 		require.False(t, over)
 		return users, a.kept[len(a.kept)-1].Decision
 	}
@@ -63,9 +67,9 @@ func TestQoSSaysWhetherItFoundTheUsers(t *testing.T) {
 		{"below, then above twice", []time.Duration{low, low + 1, low + 2, high, high + 1}, 10, true},
 		{"above once is noise", []time.Duration{low, low + 1, low + 2, high, low, low + 1}, 15, false},
 	} {
-		a := newAutoscaler(Autoscale{Mode: AutoscaleQoS, Target: 0.8}, 10)
+		a := newAutoscaler(Autoscale{Mode: result.AutoscaleQoS, Target: 0.8}, 10)
 		for _, read := range c.read {
-			a.end(round{Round: Round{BytesPerSecond: 100}, read: read})
+			a.end(round{Round: result.Round{BytesPerSecond: 100}, read: read})
 		}
 		s := a.summary()
 		assert.Equal(t, c.found, s.Found, c.name)
@@ -87,9 +91,9 @@ func TestSaturationIsHalvedUnlessSteadyAndRising(t *testing.T) {
 		"never above one":         {[]float64{100, 101, 99}, []time.Duration{1 * ms, 2 * ms, 3000 * ms}, nil, 1},
 		"the last round, not all": {[]float64{100, 101, 99, 100}, []time.Duration{1 * ms, 2 * ms, 99 * ms, 50 * ms}, nil, 0.5},
 	} {
-		a := newAutoscaler(Autoscale{Mode: AutoscaleQoS, Target: 0.8}, 10)
+		a := newAutoscaler(Autoscale{Mode: result.AutoscaleQoS, Target: 0.8}, 10)
 		for i := range c.rates {
-			r := round{Round: Round{BytesPerSecond: c.rates[i]}, read: c.reads[i]}
+			r := round{Round: result.Round{BytesPerSecond: c.rates[i]}, read: c.reads[i]}
 			if c.writes != nil {
 				r.write = c.writes[i]
 			}
@@ -102,13 +106,13 @@ func TestSaturationIsHalvedUnlessSteadyAndRising(t *testing.T) {
 }
 
 func TestCapacityModeEndsWhenNothingGrows(t *testing.T) {
-	a := newAutoscaler(Autoscale{Mode: AutoscaleCapacity}, 100)
+	a := newAutoscaler(Autoscale{Mode: result.AutoscaleCapacity}, 100)
 	limit := 250 // users that the storage can serve
 	var seen []int
 	for users, over := 100, false; !over; {
 		seen = append(seen, users)
 		require.Less(t, len(seen), 50)
-		users, over = a.end(round{Round: Round{BytesPerSecond: float64(min(users, limit)) * 1000, Noise: 500}})
+		users, over = a.end(round{Round: result.Round{BytesPerSecond: float64(min(users, limit)) * 1000, Noise: 500}})
 	}
 	assert.Equal(t, []int{100, 140, 168, 202, 243, 292, 351, 422}, seen, "40 % first, then 20 %")
 	s := a.summary()
@@ -116,14 +120,14 @@ func TestCapacityModeEndsWhenNothingGrows(t *testing.T) {
 	assert.Equal(t, 292, s.SustainedUsers, "within one step of 250")
 	assert.Equal(t, 250000.0, s.PeakRate)
 
-	a = newAutoscaler(Autoscale{Mode: AutoscaleCapacity}, 3)
-	users, _ := a.end(round{Round: Round{BytesPerSecond: 10}})
+	a = newAutoscaler(Autoscale{Mode: result.AutoscaleCapacity}, 3)
+	users, _ := a.end(round{Round: result.Round{BytesPerSecond: 10}})
 	assert.Equal(t, 8, users, "at least 5 more")
-	a = newAutoscaler(Autoscale{Mode: AutoscaleCapacity}, 1000)
-	users, _ = a.end(round{Round: Round{BytesPerSecond: 10}})
+	a = newAutoscaler(Autoscale{Mode: result.AutoscaleCapacity}, 1000)
+	users, _ = a.end(round{Round: result.Round{BytesPerSecond: 10}})
 	assert.Equal(t, 1100, users, "at most 100 more")
-	a = newAutoscaler(Autoscale{Mode: AutoscaleCapacity, MaxUsers: 1050}, 1000)
-	users, _ = a.end(round{Round: Round{BytesPerSecond: 10}})
+	a = newAutoscaler(Autoscale{Mode: result.AutoscaleCapacity, MaxUsers: 1050}, 1000)
+	users, _ = a.end(round{Round: result.Round{BytesPerSecond: 10}})
 	assert.Equal(t, 1050, users)
 }
 
@@ -132,10 +136,10 @@ func TestCapacityModeEndsWhenNothingGrows(t *testing.T) {
 func TestCapacityOfASimulatedDeviceIsFoundWithinOneStep(t *testing.T) {
 	oneThread(t)
 	const bandwidth = 100 << 30
-	p := workloads.DefaultProfile()
+	p := profile.Default()
 	perUser := func(n int) float64 { // bytes/s of the first n users
 		sum := 0.0
-		for _, u := range workloads.Population(p, 42, n, false) {
+		for _, u := range users.Population(p, 42, n, false) {
 			sum += float64(max(1, u.Context/4)+u.Context) / 2 / u.Think * 131072
 		}
 		return sum
@@ -144,19 +148,19 @@ func TestCapacityOfASimulatedDeviceIsFoundWithinOneStep(t *testing.T) {
 	for perUser(saturated) < bandwidth {
 		saturated++
 	}
-	model, err := workloads.FindModel("llama3.1-8b", nil)
+	model, err := model.Find("llama3.1-8b", nil)
 	require.NoError(t, err)
 	cfg := usersConfig(model, 20, 20*time.Minute)
 	cfg.Source = func() (workloads.Source, error) {
-		return workloads.NewUsers(workloads.UsersConfig{Profile: p, Users: workloads.Population(p, 42, 20, false), Seed: 42, PrefillOnly: true, Overtaking: true}), nil
+		return users.New(users.Config{Profile: p, Users: users.Population(p, 42, 20, false), Seed: 42, PrefillOnly: true, Overtaking: true}), nil
 	}
 	cfg.Overtaking = true
 	cfg.Storage.MaxWriters, cfg.Storage.Chunk = 0, 64<<20
-	cfg.Autoscale = &Autoscale{Mode: AutoscaleCapacity, Interval: 60 * time.Second}
-	res, err := Simulate(t.Context(), cfg, SimConfig{Device: &DeviceModel{Read: bandwidth, Write: bandwidth, Parallelism: 128}})
+	cfg.Autoscale = &Autoscale{Mode: result.AutoscaleCapacity, Interval: 60 * time.Second}
+	res, err := Simulate(t.Context(), cfg, SimConfig{Device: &tiers.DeviceModel{Read: bandwidth, Write: bandwidth, Parallelism: 128}})
 	require.NoError(t, err)
-	assert.Equal(t, EndedByCapacity, res.EndedBy)
-	assert.Equal(t, StatusComplete, res.Status)
+	assert.Equal(t, result.EndedByCapacity, res.EndedBy)
+	assert.Equal(t, result.StatusComplete, res.Status)
 	s := res.Summary.AutoscalingSummary
 	require.NotNil(t, s)
 	t.Logf("saturated with %d users, found %+v", saturated, s)
@@ -173,15 +177,15 @@ func TestCapacityOfASimulatedDeviceIsFoundWithinOneStep(t *testing.T) {
 
 // Both modes on a real directory: users and workers really start and stop.
 func TestAutoscalersOnARealDirectory(t *testing.T) {
-	p := workloads.DefaultProfile()
+	p := profile.Default()
 	for i := range p.Templates {
 		p.Templates[i].Context, p.Templates[i].Generate, p.Templates[i].Think = [2]int{16, 64}, [2]int{4, 40}, [2]float64{0.01, 0.02}
 	}
-	model := workloads.Model{Key: "mini", Layers: 2, Hidden: 128, Heads: 1, KVHeads: 1, Attention: workloads.MHA}
-	for _, mode := range []string{AutoscaleQoS, AutoscaleCapacity} {
+	model := model.Model{Key: "mini", Layers: 2, Hidden: 128, Heads: 1, KVHeads: 1, Attention: model.MHA}
+	for _, mode := range []string{result.AutoscaleQoS, result.AutoscaleCapacity} {
 		cfg := usersConfig(model, 2, 2*time.Second)
 		cfg.Source = func() (workloads.Source, error) {
-			return workloads.NewUsers(workloads.UsersConfig{Profile: p, Users: workloads.Population(p, 42, 2, false), Seed: 42, MultiTurn: true}), nil
+			return users.New(users.Config{Profile: p, Users: users.Population(p, 42, 2, false), Seed: 42, MultiTurn: true}), nil
 		}
 		cfg.Storage = StorageConfig{CacheDir: t.TempDir(), StorageBytes: 64 << 20, Chunk: 64 << 10, Depth: 1, Workers: 64}
 		cfg.Autoscale = &Autoscale{Mode: mode, Target: 0.8, Interval: 100 * ms}
@@ -201,8 +205,8 @@ func TestAutoscalersOnARealDirectory(t *testing.T) {
 		assert.Equal(t, 2, first.Workers)
 		assert.Greater(t, most, 2, "%s: workers were added in %+v", mode, rounds)
 		assert.Equal(t, s.PeakUsers > 2, true)
-		if mode == AutoscaleCapacity && s.Found {
-			assert.Equal(t, EndedByCapacity, res.EndedBy)
+		if mode == result.AutoscaleCapacity && s.Found {
+			assert.Equal(t, result.EndedByCapacity, res.EndedBy)
 		}
 		idle, busy := res.Harness.WorkerIdleNS, res.Harness.WorkerBusyNS
 		assert.Greater(t, idle+busy, 2*res.WindowNS, "the time of those who came counts")
@@ -214,9 +218,9 @@ func TestAutoscalersOnARealDirectory(t *testing.T) {
 // Shrinking stops users and workers, and what they had waiting leaves with them.
 func TestScalingDownStopsUsersAndWorkers(t *testing.T) {
 	cfg := optionOne(t, 100*time.Second)
-	cfg.Autoscale = &Autoscale{Mode: AutoscaleQoS, Target: 0.1, Interval: 2 * time.Second}
+	cfg.Autoscale = &Autoscale{Mode: result.AutoscaleQoS, Target: 0.1, Interval: 2 * time.Second}
 	cfg.Info.Users, cfg.Workers = 200, 200
-	res, err := Simulate(t.Context(), cfg, SimConfig{Device: &DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadLatency: ms, Parallelism: 8}})
+	res, err := Simulate(t.Context(), cfg, SimConfig{Device: &tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadLatency: ms, Parallelism: 8}})
 	require.NoError(t, err)
 	s := res.Summary.AutoscalingSummary
 	assert.Less(t, s.FinalUsers, 200)
@@ -230,11 +234,11 @@ func TestScalingDownStopsUsersAndWorkers(t *testing.T) {
 
 // A round that ends with the window, or after it, is in no result. The race detector watches.
 func TestARoundMayEndWithTheWindow(t *testing.T) {
-	s := &scaler{trial: &trial{}, auto: newAutoscaler(Autoscale{Mode: AutoscaleQoS, Target: 0.8}, 4)}
+	s := &scaler{trial: &trial{}, auto: newAutoscaler(Autoscale{Mode: result.AutoscaleQoS, Target: 0.8}, 4)}
 	var rounds sync.WaitGroup
 	rounds.Go(func() {
 		for range 1000 {
-			s.end(round{Round: Round{BytesPerSecond: 1e6}})
+			s.end(round{Round: result.Round{BytesPerSecond: 1e6}})
 		}
 	})
 	s.report()

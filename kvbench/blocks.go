@@ -3,7 +3,9 @@ package kvbench
 import (
 	"context"
 
+	"kvbench/kvbench/record"
 	"kvbench/tiers"
+	"kvbench/tiers/cache"
 )
 
 // decideBlocks decides about the blocks of a request, in the order in which
@@ -24,16 +26,16 @@ func (d *dispatcher) decideBlocks(worker int, j *job) bool {
 			return false
 		}
 	}
-	s := BlockSample{At: d.clock.Now(), Shard: worker, Blocks: len(j.intents), Ideal: j.req.IdealBlocks}
+	s := record.BlockSample{At: d.clock.Now(), Shard: worker, Blocks: len(j.intents), Ideal: j.req.IdealBlocks}
 	for i := range j.intents {
 		s.Tokens += j.plan[i].Tokens
 		switch j.lease.Outcome(i) {
-		case tiers.Kept:
+		case cache.Kept:
 			s.Kept++
 			continue
-		case tiers.Miss:
+		case cache.Miss:
 			continue
-		case tiers.Pending:
+		case cache.Pending:
 			s.Pending++
 		}
 		s.Hits++
@@ -53,13 +55,13 @@ func (w *worker) blocks(ctx context.Context) error {
 	j := &w.job
 	for at := 0; at < len(j.plan); {
 		op, n := &j.plan[at], 1
-		var res tiers.Result
+		var res cache.Result
 		var err error
 		switch j.lease.Outcome(at) {
-		case tiers.Kept:
+		case cache.Kept:
 			at++
 			continue
-		case tiers.Miss:
+		case cache.Miss:
 			n, res, err = j.lease.WriteRun(ctx, at, w.tag(tiers.Prefill))
 			err = w.wrote(ctx, op, res, tiers.Prefill, n, err)
 		default:

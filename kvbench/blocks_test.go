@@ -11,31 +11,39 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/cache"
+	"kvbench/tiers/content"
+	"kvbench/tiers/sim"
 	"kvbench/workloads"
+	"kvbench/workloads/model"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/traces"
 )
 
 // smallTokens makes a block of 512 tokens 64 KiB.
-var smallTokens = workloads.Sizer{BytesPerToken: 128}
+var smallTokens = model.Sizer{BytesPerToken: 128}
 
 // replayBlocks runs a whole block trace and returns its result and the hits of each request in order.
-func replayBlocks(t *testing.T, path string, workers int, change func(*Config)) (*Result, []int) {
+func replayBlocks(t *testing.T, path string, workers int, change func(*Config)) (*result.Result, []int) {
 	t.Helper()
 	var hits []int
 	cfg := Config{
-		Info: RunInfo{Benchmark: "BlockTrace", Division: DivisionQuick, Count: 1, Ranks: 1, Sizer: smallTokens},
+		Info: record.Info{Benchmark: "BlockTrace", Division: result.DivisionQuick, Count: 1, Ranks: 1, Sizer: smallTokens},
 		Source: func() (workloads.Source, error) {
-			return workloads.NewBlockTrace(workloads.TraceConfig{Paths: []string{path}, Cycles: 1, Profile: workloads.DefaultProfile()})
+			return traces.NewBlockTrace(traces.Config{Paths: []string{path}, Cycles: 1, Profile: profile.Default()})
 		},
-		Planner: workloads.Planner{Sizer: smallTokens}, Workers: workers, SourceEnds: true, EndedBy: EndedByInput,
-		Storage:  StorageConfig{Chunk: 256 << 10, Depth: 1, Workers: workers, Verify: tiers.VerifyFull},
-		OnBlocks: func(r *workloads.Request, s BlockSample) { hits = append(hits, s.Hits) },
+		Planner: workloads.Planner{Sizer: smallTokens}, Workers: workers, SourceEnds: true, EndedBy: result.EndedByInput,
+		Storage:  StorageConfig{Chunk: 256 << 10, Depth: 1, Workers: workers, Verify: content.VerifyFull},
+		OnBlocks: func(r *workloads.Request, s record.BlockSample) { hits = append(hits, s.Hits) },
 	}
 	change(&cfg)
 	res, err := Run(t.Context(), cfg)
 	require.NoError(t, err)
-	require.Equal(t, StatusComplete, res.Status, res.Error)
-	require.Equal(t, EndedByInput, res.EndedBy)
+	require.Equal(t, result.StatusComplete, res.Status, res.Error)
+	require.Equal(t, result.EndedByInput, res.EndedBy)
 	require.NotNil(t, res.BlockCache)
 	require.Equal(t, res.BlockCache.Requests, res.Requests.Completed)
 	return res, hits
@@ -44,7 +52,7 @@ func replayBlocks(t *testing.T, path string, workers int, change func(*Config)) 
 // nullTiers are a cache of that capacity that keeps no bytes.
 func nullTiers(capacity int64) func(*Config) {
 	return func(c *Config) {
-		c.Storage.Levels = []tiers.LevelConfig{{Level: tiers.Storage, Tier: tiers.NewNullTier(), Capacity: capacity}}
+		c.Storage.Levels = []cache.Level{{Level: tiers.Storage, Tier: sim.NewNull(), Capacity: capacity}}
 	}
 }
 
@@ -166,18 +174,18 @@ func TestBlocksEndWithTheWindow(t *testing.T) {
 		cfg := func(c *Config) {
 			nullTiers(8 * 512 * 128)(c)
 			c.Source = func() (workloads.Source, error) {
-				return workloads.NewBlockTrace(workloads.TraceConfig{Paths: []string{smallTrace}, Profile: workloads.DefaultProfile()})
+				return traces.NewBlockTrace(traces.Config{Paths: []string{smallTrace}, Profile: profile.Default()})
 			}
 			c.Window, c.SourceEnds = 30*time.Millisecond, false
 		}
 		var hits []int
-		c := Config{Info: RunInfo{Benchmark: "BlockTrace", Sizer: smallTokens}, Planner: workloads.Planner{Sizer: smallTokens}, Workers: 8,
+		c := Config{Info: record.Info{Benchmark: "BlockTrace", Sizer: smallTokens}, Planner: workloads.Planner{Sizer: smallTokens}, Workers: 8,
 			Storage:  StorageConfig{Chunk: 256 << 10, Depth: 1, Workers: 8},
-			OnBlocks: func(_ *workloads.Request, s BlockSample) { hits = append(hits, s.Hits) }}
+			OnBlocks: func(_ *workloads.Request, s record.BlockSample) { hits = append(hits, s.Hits) }}
 		cfg(&c)
 		res, err := Run(t.Context(), c)
 		require.NoError(t, err)
-		assert.Equal(t, EndedByDeadline, res.EndedBy)
+		assert.Equal(t, result.EndedByDeadline, res.EndedBy)
 		assert.NotEmpty(t, hits)
 		total := res.Load["total"]
 		assert.Equal(t, total.Offered, total.Completed+total.Failed+total.InFlight+total.Queued)
@@ -220,7 +228,7 @@ func TestWholeMooncakeTrace(t *testing.T) {
 			for gib, want := range map[float64][]int{3: want, 0.25: sequences[0.25]} {
 				res, got := replayBlocks(t, path, 16, func(c *Config) {
 					laidOut(t, layout, int64(gib*(1<<30)))(c)
-					c.Storage.Verify = tiers.VerifySample
+					c.Storage.Verify = content.VerifySample
 				})
 				assert.True(t, slices.Equal(want, got), "%g GiB", gib) // a difference of 3993 requests is nothing to print
 				b := res.BlockCache

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"kvbench/tracing"
+	"kvbench/tracing/collector"
+	"kvbench/tracing/host"
 )
 
 // startTracing loads the programs before the window: it takes some 50 ms. A run
@@ -21,9 +23,9 @@ func (t *trial) startTracing(ctx context.Context) {
 	device := t.device
 	if t.stack.dir == nil {
 		// The zero device would mean every device of the machine.
-		device = tracing.Device{Reason: "the run has no storage tier on a filesystem"}
+		device = host.Device{Reason: "the run has no storage tier on a filesystem"}
 	}
-	c, err := tracing.Start(ctx, tracing.Options{Device: device, Level: t.cfg.Trace.Level, Filter: t.cfg.Trace.Filter})
+	c, err := collector.Start(ctx, collector.Options{Device: device, Level: t.cfg.Trace.Level, Filter: t.cfg.Trace.Filter})
 	if err != nil {
 		t.warnTrace("starting", err)
 		return

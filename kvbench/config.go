@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"time"
 
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
+	"kvbench/tiers/content"
 	"kvbench/tracing"
 	"kvbench/workloads"
 )
@@ -28,7 +32,7 @@ type StorageConfig struct {
 	Depth      int // chunks in flight per operation
 	MaxWriters int // entries being written at a time, 0 = no bound
 	Workers    int // how many operations may run at once: sizes the pool
-	Verify     tiers.Verify
+	Verify     content.Verify
 	Layout     tiers.Layout // of the storage tier's files; zero: a file per entry
 	SpareProcs int          // see tiers.FileOptions; Run derives it from Config.Procs
 	Nonce      [16]byte
@@ -39,7 +43,7 @@ type StorageConfig struct {
 
 	// Levels replaces the tiers above: null tiers, fault wrappers. The caller
 	// closes them.
-	Levels []tiers.LevelConfig
+	Levels []cache.Level
 	// Simulated: no tier holds bytes, so that nothing needs buffers.
 	Simulated bool
 }
@@ -47,7 +51,7 @@ type StorageConfig struct {
 // Config is everything that one trial needs. Run changes nothing in it.
 type Config struct {
 	// Info names the run in its result. The engine fills what it measures.
-	Info RunInfo
+	Info record.Info
 
 	// Source makes the trial's requests; it is called once, after preparation.
 	Source  func() (workloads.Source, error)
@@ -91,10 +95,10 @@ type Config struct {
 	// call back, and must not keep the plan, whose memory is reused.
 	OnDispatch func(r *workloads.Request, plan []workloads.Op)
 	// OnBlocks is shown what was decided about the blocks of each request, likewise.
-	OnBlocks func(r *workloads.Request, s BlockSample)
+	OnBlocks func(r *workloads.Request, s record.BlockSample)
 	// Publish receives the result as soon as it is known, before the trial's
 	// files are removed, so that a signal cannot cost it.
-	Publish func(*Result) error
+	Publish func(*result.Result) error
 }
 
 // TraceConfig says how much is traced and whose requests.

@@ -4,31 +4,34 @@ import (
 	"fmt"
 	"time"
 
-	"kvbench/tiers"
-	"kvbench/tracing"
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/report"
+	"kvbench/kvbench/result"
+	"kvbench/tiers/cache"
+	"kvbench/tracing/host"
 	"kvbench/workloads"
 )
 
 // describe fills what is known of the run before it starts.
 func (t *trial) describe() {
 	in, st := &t.info, t.stack
-	in.Limits = HostLimits(ReadLimits())
+	in.Limits = result.Limits(host.ReadLimits())
 	in.Nonce = fmt.Sprintf("%x", t.cfg.Storage.Nonce)
 	in.Workers = t.cfg.Workers
 	in.NominalWindow = t.cfg.Window
 	in.Warmup, in.Settle = t.cfg.Warmup, t.cfg.Settle
 	in.ChunkSize, in.Depth = t.cfg.Storage.Chunk, t.cfg.Storage.Depth
 	in.MaxConcurrentAllocs = t.cfg.Storage.MaxWriters
-	in.WriteDevice = WriteDeviceTransfer
+	in.WriteDevice = result.WriteDeviceTransfer
 	if t.cfg.Storage.FlushOnly {
-		in.WriteDevice = WriteDeviceFlush
+		in.WriteDevice = result.WriteDeviceFlush
 	}
 	if t.sim != nil {
-		in.IO, in.Witness.Reason = IOSimulated, "a simulation: nothing was written or read"
+		in.IO, in.Witness.Reason = result.IOSimulated, "a simulation: nothing was written or read"
 		return
 	}
 	if st.pool != nil {
-		in.Pool = PoolInfo{Buffers: st.pool.Buffers(), BufferSize: st.pool.Size(), HugePages: st.pool.HugePages(), Covers: st.covers}
+		in.Pool = record.PoolInfo{Buffers: st.pool.Buffers(), BufferSize: st.pool.Size(), HugePages: st.pool.HugePages(), Covers: st.covers}
 	}
 	in.Warnings = append(in.Warnings, st.warnings...)
 	if st.dir == nil {
@@ -41,7 +44,7 @@ func (t *trial) describe() {
 		in.IO = "direct"
 	}
 	in.Environment = environment(st.dir.Path())
-	dev, err := tracing.BackingDevice(st.dir.Path())
+	dev, err := host.BackingDevice(st.dir.Path())
 	t.device = dev
 	switch {
 	case err != nil:
@@ -49,7 +52,7 @@ func (t *trial) describe() {
 	case dev.Reason != "":
 		in.Witness.Reason = dev.Reason
 	default:
-		in.Witness = counted(dev.Name, tracing.BlockStat{})
+		in.Witness = counted(dev.Name, host.BlockStat{})
 		if dev.Note != "" {
 			in.Warnings = append(in.Warnings, dev.Note)
 		}
@@ -64,7 +67,7 @@ func (t *trial) tierInfo() {
 	t.info.Tiers = t.info.Tiers[:0]
 	for i, g := range t.stack.cache.Gauges(nil) {
 		tier := t.stack.levels[i].Tier
-		info := TierInfo{
+		info := record.TierInfo{
 			Level: g.Level, Description: tier.Traits().Description, Capacity: g.Capacity,
 			Entries: g.Entries, Bytes: g.Bytes, Peak: g.Peak,
 		}
@@ -80,13 +83,13 @@ func (t *trial) tierInfo() {
 
 // conclude turns what is known into the result. Workers that still drain after
 // a signal cannot change it: what completes now lies outside the window.
-func (t *trial) conclude(by string, failure error) *Result {
+func (t *trial) conclude(by string, failure error) *result.Result {
 	in := &t.info
-	in.EndedBy, in.Status = by, StatusComplete
+	in.EndedBy, in.Status = by, result.StatusComplete
 	if failure != nil {
-		in.Error, in.Status = failure.Error(), StatusFailed
-		if by == EndedBySignal {
-			in.Status = StatusIncomplete
+		in.Error, in.Status = failure.Error(), result.StatusFailed
+		if by == result.EndedBySignal {
+			in.Status = result.StatusIncomplete
 		}
 	}
 	if r, ok := t.src.(interface{ Report() workloads.TraceReport }); ok {
@@ -94,15 +97,15 @@ func (t *trial) conclude(by string, failure error) *Result {
 	}
 	t.readTrace()
 	in.Elapsed = t.clock.Now() - t.begun
-	r := BuildResult(t.info, t.rec)
-	if job, err := FioJob(r); err == nil {
+	r := record.Build(t.info, t.rec)
+	if job, err := report.FioJob(r); err == nil {
 		r.FioWorkload = job
 	}
 	return r
 }
 
-func inputReport(r workloads.TraceReport) *InputReport {
-	in := &InputReport{Rows: r.Rows, Failed: r.Failed, Malformed: r.Malformed, Skipped: r.Skipped, Cycles: int64(r.Cycles), Tokenizer: r.Tokenizer}
+func inputReport(r workloads.TraceReport) *result.Input {
+	in := &result.Input{Rows: r.Rows, Failed: r.Failed, Malformed: r.Malformed, Skipped: r.Skipped, Cycles: int64(r.Cycles), Tokenizer: r.Tokenizer}
 	for _, p := range r.First {
 		in.Problems = append(in.Problems, p.Error())
 	}
@@ -114,10 +117,10 @@ type Snapshot struct {
 	Stage    string        // "preconditioning", "filling", "resting", "warming up", "running", "removing its files"
 	Elapsed  time.Duration // in this stage
 	Total    time.Duration // of this stage, 0 = unknown
-	Live     Live
+	Live     record.Live
 	Queued   int64
 	InFlight int64
-	Tiers    []tiers.LevelGauge
+	Tiers    []cache.Gauge
 	Free     int64 // bytes free on the storage tier's filesystem, -1 = unknown
 	Done     int64 // bytes so far and in all, of preconditioning and filling
 	Of       int64

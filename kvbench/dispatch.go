@@ -4,7 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"kvbench/tiers"
+	"kvbench/kvbench/record"
+	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/workloads"
 )
@@ -14,9 +15,9 @@ import (
 type job struct {
 	req     *workloads.Request
 	plan    []workloads.Op
-	intent  []int          // plan index -> index of its key's intent
-	intents []tiers.Intent // distinct keys in order of first use
-	lease   tiers.Lease
+	intent  []int        // plan index -> index of its key's intent
+	intents []cache.Want // distinct keys in order of first use
+	lease   cache.Lease
 	started time.Duration
 	written bool // the source was told that the own entry is settled
 }
@@ -32,11 +33,11 @@ type job struct {
 type dispatcher struct {
 	clock   clock.Clock
 	origin  time.Duration // the load's time zero on clock
-	cache   *tiers.Cache
+	cache   *cache.Cache
 	planner workloads.Planner
-	rec     *Recorder
-	tell    func(*workloads.Request, []workloads.Op) // Config.OnDispatch
-	tellHit func(*workloads.Request, BlockSample)    // Config.OnBlocks
+	rec     *record.Recorder
+	tell    func(*workloads.Request, []workloads.Op)     // Config.OnDispatch
+	tellHit func(*workloads.Request, record.BlockSample) // Config.OnBlocks
 
 	mu        sync.Mutex
 	cond      clock.Cond
@@ -64,7 +65,7 @@ type books struct {
 	Started, Completed, Failed [workloads.NumClasses]int64
 }
 
-func newDispatcher(cfg *Config, c clock.Clock, src workloads.Source, cache *tiers.Cache, rec *Recorder) *dispatcher {
+func newDispatcher(cfg *Config, c clock.Clock, src workloads.Source, cache *cache.Cache, rec *record.Recorder) *dispatcher {
 	d := &dispatcher{
 		clock: c, origin: c.Now(), cache: cache, planner: cfg.Planner, src: src, rec: rec, tell: cfg.OnDispatch, tellHit: cfg.OnBlocks,
 		wake: workloads.Never, drained: func() {},
@@ -120,7 +121,7 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 		}
 		if at < 0 {
 			at = len(j.intents)
-			j.intents = append(j.intents, tiers.Intent{Key: op.Key, Size: op.Bytes})
+			j.intents = append(j.intents, cache.Want{Key: op.Key, Size: op.Bytes})
 		}
 		if op.Kind == workloads.WriteIfAbsent || op.Kind == workloads.ReadOrWrite {
 			j.intents[at].Write = true

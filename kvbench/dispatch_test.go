@@ -9,31 +9,36 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/tiers"
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
+	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
+	"kvbench/tiers/transfer"
 	"kvbench/workloads"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // one is a user of a fixed think time.
-func one(id int, class workloads.Class, think float64) workloads.User {
-	return workloads.User{ID: id, Class: class, Context: 4, Generate: 4, Think: think}
+func one(id int, class workloads.Class, think float64) users.User {
+	return users.User{ID: id, Class: class, Context: 4, Generate: 4, Think: think}
 }
 
 // ofUsers is an open-loop load of the given users.
-func ofUsers(change func(*workloads.UsersConfig), list ...workloads.User) workloads.Source {
-	cfg := workloads.UsersConfig{Profile: workloads.DefaultProfile(), Users: list, Seed: 1, MultiTurn: true}
+func ofUsers(change func(*users.Config), list ...users.User) workloads.Source {
+	cfg := users.Config{Profile: profile.Default(), Users: list, Seed: 1, MultiTurn: true}
 	if change != nil {
 		change(&cfg)
 	}
-	return workloads.NewUsers(cfg)
+	return users.New(cfg)
 }
 
 func TestTheMostUrgentRequestGoesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()
 		// All arrive while the only worker is busy with the first.
-		list := []workloads.User{one(0, workloads.Batch, 1e-3), one(1, workloads.Batch, 0.5), one(2, workloads.Responsive, 0.6), one(3, workloads.Interactive, 0.7)}
-		cfg := testConfig(slow(wall, 1<<40), ofUsers(func(u *workloads.UsersConfig) { u.ClosedLoop, u.PrefillOnly = true, true }, list...), 1)
+		list := []users.User{one(0, workloads.Batch, 1e-3), one(1, workloads.Batch, 0.5), one(2, workloads.Responsive, 0.6), one(3, workloads.Interactive, 0.7)}
+		cfg := testConfig(slow(wall, 1<<40), ofUsers(func(u *users.Config) { u.ClosedLoop, u.PrefillOnly = true, true }, list...), 1)
 		cfg.Clock, cfg.Requests = wall, 4
 		cfg.Planner.Sizer.BytesPerToken = 1000 * unit
 		var order []int
@@ -47,7 +52,7 @@ func TestATurnWaitsForTheOneBeforeIt(t *testing.T) {
 	for _, overtaking := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			wall := clock.NewWall()
-			src := ofUsers(func(u *workloads.UsersConfig) {
+			src := ofUsers(func(u *users.Config) {
 				u.Overtaking, u.PrefillOnly, u.Profile.NewConversation = overtaking, true, 0
 			}, one(0, workloads.Batch, 0.01))
 			cfg := testConfig(slow(wall, 1<<40), src, 8).lasting(20 * time.Second)
@@ -128,7 +133,7 @@ func TestAClosedLoopThinksAfterTheAnswer(t *testing.T) {
 		wall := clock.NewWall()
 		user := one(0, workloads.Interactive, 1) // think 0.8 to 1.2 s
 		user.Context, user.Generate = 1, 1       // one second to write, one to read
-		src := ofUsers(func(u *workloads.UsersConfig) { u.ClosedLoop, u.MultiTurn = true, false }, user)
+		src := ofUsers(func(u *users.Config) { u.ClosedLoop, u.MultiTurn = true, false }, user)
 		cfg := testConfig(slow(wall, 1<<40), src, 3).lasting(300 * time.Second)
 		cfg.Clock = wall
 		r := mustRun(t, cfg)
@@ -168,12 +173,12 @@ func TestOneSlowUserMakesTheRunLoadLimited(t *testing.T) {
 		wall := clock.NewWall()
 		user := one(0, workloads.Batch, 10)
 		user.Context = 1
-		src := ofUsers(func(u *workloads.UsersConfig) { u.PrefillOnly, u.MultiTurn = true, false }, user)
+		src := ofUsers(func(u *users.Config) { u.PrefillOnly, u.MultiTurn = true, false }, user)
 		cfg := testConfig(slow(wall, 1<<40), src, 1).lasting(200 * time.Second)
 		cfg.Clock = wall
 		r := mustRun(t, cfg)
 		v := r.Harness.Verdict
-		assert.Equal(t, LoadLimited, v.Kind, v.Reason)
+		assert.Equal(t, result.LoadLimited, v.Kind, v.Reason)
 		assert.InDelta(t, 0.9, *v.IdleShare, 0.02, "one second of ten is work")
 		assert.Equal(t, int64(200*time.Second), r.Harness.WorkerIdleNS+r.Harness.WorkerBusyNS)
 		assert.EqualValues(t, r.Requests.Completed, time.Duration(r.Harness.WorkerBusyNS).Seconds())
@@ -216,11 +221,11 @@ func TestWaitingForASlotIsBusyAndAdmission(t *testing.T) {
 func TestTakingIsSafeFromManyGoroutines(t *testing.T) {
 	watchdog(t, time.Minute)
 	wall := clock.NewWall()
-	cache, err := tiers.NewCache(tiers.CacheConfig{Levels: plenty(), Transfer: &tiers.Transfer{}, Clock: wall})
+	kv, err := cache.New(cache.Config{Levels: plenty(), Transfer: &transfer.Transfer{}, Clock: wall})
 	require.NoError(t, err)
-	rec := NewRecorder(1)
-	src := users(20, func(u *workloads.UsersConfig) { u.Rate, u.MaxRequests = 1e6, 2000 })
-	d := newDispatcher(&Config{Planner: workloads.Planner{Sizer: testSizer}}, wall, src, cache, rec)
+	rec := record.New(1)
+	src := population(20, func(u *users.Config) { u.Rate, u.MaxRequests = 1e6, 2000 })
+	d := newDispatcher(&Config{Planner: workloads.Planner{Sizer: testSizer}}, wall, src, kv, rec)
 	d.open(func() time.Duration { rec.Open(wall.Now(), workloads.Never); return wall.Now() })
 	drained := make(chan struct{})
 	d.drained = func() { close(drained) }
@@ -230,7 +235,7 @@ func TestTakingIsSafeFromManyGoroutines(t *testing.T) {
 		wg.Go(func() {
 			var j job
 			for d.next(id, &j) {
-				j.lease.Close(ctx, tiers.Tag{})
+				j.lease.Close(ctx, cache.Tag{})
 				d.done(&j, completed, yes{})
 			}
 		})

@@ -7,15 +7,16 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"kvbench/tiers"
+	"kvbench/kvbench/result"
 	"kvbench/tiers/clock"
+	"kvbench/tiers/sim"
 	"kvbench/workloads"
 )
 
 func TestAFourTurnConversationMakesTenLookups(t *testing.T) {
 	r := mustRun(t, testConfig(plenty(), newScript(conversation(1, 4, 10, workloads.PrefillDecode)...), 1).finite())
 	assert.EqualValues(t, 4, r.Requests.Completed)
-	assert.Equal(t, EndedByInput, r.EndedBy)
+	assert.Equal(t, result.EndedByInput, r.EndedBy)
 	assert.EqualValues(t, 6, r.Lookups.ByKind["multi_turn"].Hits)
 	assert.EqualValues(t, 4, r.Lookups.ByKind["user"].Hits)
 	assert.EqualValues(t, 10, r.Lookups.Hits+r.Lookups.Misses+r.Lookups.NotYetWritten)
@@ -51,7 +52,7 @@ func TestBatchedReReadsAreOperationsAndNoLookups(t *testing.T) {
 // The worked example of the waterfall: 3.5 entries fit, so turns 5 and 6 find
 // their oldest history gone, and reading it in order keeps the rest.
 func TestTheWorkedExampleThroughTheEngine(t *testing.T) {
-	levels := storage(tiers.NewNullTier(), 7*10*unit/2)
+	levels := storage(sim.NewNull(), 7*10*unit/2)
 	r := mustRun(t, testConfig(levels, newScript(conversation(1, 6, 10, workloads.PrefillOnly)...), 1).finite())
 	history := r.Lookups.ByKind["multi_turn"]
 	assert.EqualValues(t, 12, history.Hits)
@@ -108,7 +109,7 @@ func TestAPrefixThatWasEvictedIsAMissAndWrittenAgain(t *testing.T) {
 		q.SystemPrompt, q.SystemPromptTokens = 0, 2
 	}
 	// Ten tokens fit: the other's five push out the prefix, which is the oldest.
-	r := mustRun(t, testConfig(storage(tiers.NewNullTier(), 10*unit), newScript(first, other, last), 1).finite())
+	r := mustRun(t, testConfig(storage(sim.NewNull(), 10*unit), newScript(first, other, last), 1).finite())
 	assert.EqualValues(t, 2, r.Lookups.ByKind["system"].Misses)
 	assert.Zero(t, r.Lookups.ByKind["system"].Hits)
 	assert.EqualValues(t, 5, r.Tiers[0].Write.Operations)

@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/workloads"
+	"kvbench/workloads/model"
+	"kvbench/workloads/users"
 )
 
 const (
@@ -80,14 +82,14 @@ var errSeenAll = errors.New("all turns were seen")
 
 // digestOf runs the load of option 1 on null tiers until every user has had its
 // turns.
-func digestOf(t *testing.T, workers int, change func(*workloads.UsersConfig)) string {
+func digestOf(t *testing.T, workers int, change func(*users.Config)) string {
 	t.Helper()
-	model, err := workloads.FindModel("llama3.1-8b", nil)
+	mdl, err := model.Find("llama3.1-8b", nil)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	d := newDigest(func() { cancel(errSeenAll) })
-	cfg := testConfig(plenty(), users(digestUsers, change), workers).lasting(time.Hour)
-	cfg.Planner = workloads.Planner{Sizer: workloads.NewSizer(model, 1, workloads.TPMLPerf), Batched: true}
+	cfg := testConfig(plenty(), population(digestUsers, change), workers).lasting(time.Hour)
+	cfg.Planner = workloads.Planner{Sizer: model.NewSizer(mdl, 1, model.TPMLPerf), Batched: true}
 	cfg.OnDispatch = d.see
 	if _, err = Run(ctx, cfg); err != nil { // nil where the last request ends the load before we can
 		require.ErrorIs(t, err, errSeenAll)
@@ -98,7 +100,7 @@ func digestOf(t *testing.T, workers int, change func(*workloads.UsersConfig)) st
 
 // rush sends all requests at once, so that the workers are never idle. Every user
 // has its turn; without an end the urgent ones would starve the others.
-func rush(u *workloads.UsersConfig) {
+func rush(u *users.Config) {
 	u.Rate, u.ConstantRate, u.MaxRequests = 1e9, true, digestUsers*digestTurns
 }
 
@@ -109,10 +111,10 @@ func TestTheSameSeedMakesTheSameRequests(t *testing.T) {
 			assert.Equal(t, goldenDigest, digestOf(t, digestUsers, rush), "%d processors", procs)
 		}()
 	}
-	overtaking := func(u *workloads.UsersConfig) { rush(u); u.Overtaking = true }
+	overtaking := func(u *users.Config) { rush(u); u.Overtaking = true }
 	assert.Equal(t, goldenDigest, digestOf(t, 5, overtaking), "few workers, and turns that may overtake")
 	synctest.Test(t, func(t *testing.T) {
-		think := func(u *workloads.UsersConfig) {
+		think := func(u *users.Config) {
 			for i := range u.Users { // the slowest would make this long
 				u.Users[i].Think = 0.5
 			}
@@ -124,7 +126,7 @@ func TestTheSameSeedMakesTheSameRequests(t *testing.T) {
 func TestAnotherSeedMakesOtherRequests(t *testing.T) {
 	a, b := newDigest(nil), newDigest(nil)
 	for seed, d := range map[uint64]*digest{42: a, 43: b} {
-		src := users(digestUsers, func(u *workloads.UsersConfig) { u.Seed, u.MaxRequests = seed, digestUsers })
+		src := population(digestUsers, func(u *users.Config) { u.Seed, u.MaxRequests = seed, digestUsers })
 		cfg := testConfig(plenty(), src, 4).finite()
 		cfg.OnDispatch = d.see
 		synctest.Test(t, func(t *testing.T) { mustRun(t, cfg) })

@@ -15,14 +15,19 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/cache"
+	"kvbench/tiers/content"
 	"kvbench/tiers/faults"
+	"kvbench/tiers/sim"
 	"kvbench/workloads"
+	"kvbench/workloads/users"
 )
 
 // usage runs a trial and returns what its cache says afterwards, when nothing
 // runs any more: it has to be the sum of the entries.
-func usage(ctx context.Context, t *testing.T, cfg Config) (*Result, []tiers.LevelGauge, error) {
+func usage(ctx context.Context, t *testing.T, cfg Config) (*result.Result, []cache.Gauge, error) {
 	t.Helper()
 	tr, err := newTrial(ctx, &cfg, nil)
 	require.NoError(t, err)
@@ -32,13 +37,13 @@ func usage(ctx context.Context, t *testing.T, cfg Config) (*Result, []tiers.Leve
 
 // faulty is a run of users on a null tier whose calls the hook sees.
 func faulty(hook faults.Hook, requests int64) (Config, *faults.Tier) {
-	tier := faults.Wrap(tiers.NewNullTier(), hook)
-	src := users(20, func(u *workloads.UsersConfig) { u.Rate, u.MaxRequests = 1e6, requests })
+	tier := faults.Wrap(sim.NewNull(), hook)
+	src := population(20, func(u *users.Config) { u.Rate, u.MaxRequests = 1e6, requests })
 	return testConfig(storage(tier, 30000*unit), src, 8).finite(), tier // too little room for all: entries are evicted, too
 }
 
 // checkUsage demands that nothing is reserved or lost after a run.
-func checkUsage(t *testing.T, tier *faults.Tier, gauges []tiers.LevelGauge) {
+func checkUsage(t *testing.T, tier *faults.Tier, gauges []cache.Gauge) {
 	t.Helper()
 	w, r := tier.InUse()
 	assert.Zero(t, w+r, "writers and readers left open")
@@ -65,16 +70,16 @@ func TestErrorsOfTheDirectoryEndTheTrial(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s/%v", c.call, c.level), func(t *testing.T) {
 			cfg, tier := faulty(faults.On(c.call, 20, c.errno), 1e6)
-			var published *Result
-			cfg.Publish = func(r *Result) error { published = r; return nil }
+			var published *result.Result
+			cfg.Publish = func(r *result.Result) error { published = r; return nil }
 			r, gauges, err := usage(t.Context(), t, cfg)
 			require.ErrorIs(t, err, c.errno)
 			assert.ErrorContains(t, err, "storage tier")
 			assert.Same(t, r, published)
-			assert.Equal(t, StatusFailed, r.Status)
-			assert.Equal(t, EndedByError, r.EndedBy)
+			assert.Equal(t, result.StatusFailed, r.Status)
+			assert.Equal(t, result.EndedByError, r.EndedBy)
 			require.NotEmpty(t, r.Errors)
-			assert.Equal(t, ErrorCount{Tier: "storage", Operation: c.op, Errno: c.level, Count: 1}, r.Errors[0])
+			assert.Equal(t, result.ErrorCount{Tier: "storage", Operation: c.op, Errno: c.level, Count: 1}, r.Errors[0])
 			require.Len(t, r.ErrorSamples, 1)
 			assert.True(t, r.ErrorSamples[0].Fatal)
 			assert.NotEmpty(t, r.ErrorSamples[0].Key)
@@ -97,7 +102,7 @@ func TestTransientFailuresAreTriedAgainAndCounted(t *testing.T) {
 	cfg.Workers = 1
 	r, gauges, err := usage(t.Context(), t, cfg)
 	require.NoError(t, err)
-	assert.Equal(t, StatusComplete, r.Status)
+	assert.Equal(t, result.StatusComplete, r.Status)
 	assert.EqualValues(t, 300, r.Requests.Completed)
 	assert.Equal(t, failed.Load(), r.Requests.RetriedOperations)
 	assert.Positive(t, failed.Load())
@@ -108,7 +113,7 @@ func TestTransientFailuresAreTriedAgainAndCounted(t *testing.T) {
 }
 
 func TestAFourthTransientFailureIsAFailure(t *testing.T) {
-	tier := faults.Wrap(tiers.NewNullTier(), func(_ context.Context, e faults.Event) error {
+	tier := faults.Wrap(sim.NewNull(), func(_ context.Context, e faults.Event) error {
 		if e.Call == faults.Commit && e.Object.Key == "u7/c1/t1" {
 			return syscall.EINTR
 		}
@@ -121,7 +126,7 @@ func TestAFourthTransientFailureIsAFailure(t *testing.T) {
 	cfg.Planner.Batched = true
 	r, gauges, err := usage(t.Context(), t, cfg)
 	require.NoError(t, err)
-	assert.Equal(t, StatusComplete, r.Status, "one of 200 is half a percent")
+	assert.Equal(t, result.StatusComplete, r.Status, "one of 200 is half a percent")
 	assert.EqualValues(t, 3, r.Requests.RetriedOperations)
 	assert.EqualValues(t, 1, r.Requests.FailedOperations)
 	assert.EqualValues(t, 199, r.Requests.Completed)
@@ -131,16 +136,16 @@ func TestAFourthTransientFailureIsAFailure(t *testing.T) {
 	assert.Zero(t, r.Tiers[0].Read.Operations)
 	assert.EqualValues(t, 199, r.Latency.Levels["storage"].Write.IO.Count, "and adds no latency")
 	assert.EqualValues(t, 199, r.Latency.Request.EndToEnd.Count)
-	assert.Equal(t, []ErrorCount{{Tier: "storage", Operation: "write", Errno: "EINTR", Count: 1}}, r.Errors)
+	assert.Equal(t, []result.ErrorCount{{Tier: "storage", Operation: "write", Errno: "EINTR", Count: 1}}, r.Errors)
 	assert.Contains(t, strings.Join(r.Warnings, "\n"), "1 operation failed")
 	checkLoad(t, r)
 	checkUsage(t, tier, gauges)
 
-	cfg.Info.Division = DivisionClosed
+	cfg.Info.Division = result.DivisionClosed
 	cfg.Source = func() (workloads.Source, error) { return newScript(requests...), nil }
-	cfg.Storage.Levels[0].Tier = faults.Wrap(tiers.NewNullTier(), faults.On(faults.Commit, 50, syscall.EACCES))
+	cfg.Storage.Levels[0].Tier = faults.Wrap(sim.NewNull(), faults.On(faults.Commit, 50, syscall.EACCES))
 	r, _, _ = usage(t.Context(), t, cfg)
-	assert.Equal(t, StatusFailed, r.Status, "closed allows none")
+	assert.Equal(t, result.StatusFailed, r.Status, "closed allows none")
 }
 
 func TestMoreThanOnePercentOfFailuresEndsTheTrial(t *testing.T) {
@@ -151,11 +156,11 @@ func TestMoreThanOnePercentOfFailuresEndsTheTrial(t *testing.T) {
 		return nil
 	}, 1e6)
 	var published bool
-	cfg.Publish = func(*Result) error { published = true; return nil }
+	cfg.Publish = func(*result.Result) error { published = true; return nil }
 	r, gauges, err := usage(t.Context(), t, cfg)
 	require.ErrorIs(t, err, syscall.EACCES)
 	assert.ErrorContains(t, err, "more than 1 %")
-	assert.Equal(t, StatusFailed, r.Status)
+	assert.Equal(t, result.StatusFailed, r.Status)
 	assert.True(t, published)
 	assert.GreaterOrEqual(t, r.Requests.FailedOperations, int64(10), "fewer are no share to speak of")
 	assert.LessOrEqual(t, len(r.ErrorSamples), 10)
@@ -167,7 +172,7 @@ func TestMoreThanOnePercentOfFailuresEndsTheTrial(t *testing.T) {
 func TestFailuresOfTheWarmupAreComparedWithItsOperations(t *testing.T) {
 	var commits atomic.Int64
 	enough := make(chan struct{})
-	tier := faults.Wrap(tiers.NewNullTier(), func(_ context.Context, e faults.Event) error {
+	tier := faults.Wrap(sim.NewNull(), func(_ context.Context, e faults.Event) error {
 		if e.Call != faults.Commit {
 			return nil
 		}
@@ -180,7 +185,7 @@ func TestFailuresOfTheWarmupAreComparedWithItsOperations(t *testing.T) {
 		}
 		return nil
 	})
-	src := users(20, func(u *workloads.UsersConfig) { u.Rate, u.PrefillOnly, u.MultiTurn = 1e6, true, false })
+	src := population(20, func(u *users.Config) { u.Rate, u.PrefillOnly, u.MultiTurn = 1e6, true, false })
 	cfg := testConfig(storage(tier, 1<<50), src, 4)
 	cfg.Warmup, cfg.Window = time.Minute, time.Minute
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -200,7 +205,7 @@ func TestAMismatchNamesKeyAndOffset(t *testing.T) {
 	src := newScript(requests...)
 	cfg := testConfig(nil, src, 1).finite()
 	cfg.Storage = StorageConfig{
-		StorageBytes: 1 << 20, CacheDir: dir, Direct: true, Chunk: unit, Depth: 2, Workers: 1, Verify: tiers.VerifyFull,
+		StorageBytes: 1 << 20, CacheDir: dir, Direct: true, Chunk: unit, Depth: 2, Workers: 1, Verify: content.VerifyFull,
 	}
 	cfg.OnDispatch = func(r *workloads.Request, _ []workloads.Op) {
 		if r.Kind == workloads.DecodeOnly { // everything is written, and about to be read
@@ -208,9 +213,9 @@ func TestAMismatchNamesKeyAndOffset(t *testing.T) {
 		}
 	}
 	r, err := Run(t.Context(), cfg)
-	var wrong *tiers.MismatchError
+	var wrong *content.MismatchError
 	require.ErrorAs(t, err, &wrong)
-	assert.Equal(t, StatusFailed, r.Status)
+	assert.Equal(t, result.StatusFailed, r.Status)
 	require.Len(t, r.ErrorSamples, 1)
 	e := r.ErrorSamples[0]
 	assert.Equal(t, "u1/c1/t1", e.Key)
@@ -227,7 +232,7 @@ func TestAMismatchNamesKeyAndOffset(t *testing.T) {
 // nobody but the tier knows its name.
 func flipBit(t *testing.T, dir, key string, offset int64) {
 	t.Helper()
-	content := tiers.NewContent([16]byte{}, 0)
+	content := content.New([16]byte{}, 0)
 	files, err := filepath.Glob(filepath.Join(dir, "rank_0", "??", "*"))
 	require.NoError(t, err)
 	for _, path := range files {
@@ -261,8 +266,8 @@ func TestAPanicBecomesTheRunsError(t *testing.T) {
 			r, err := Run(t.Context(), cfg)
 			require.ErrorContains(t, err, "on purpose")
 			assert.ErrorContains(t, err, "goroutine", "with its stack")
-			assert.Equal(t, StatusFailed, r.Status)
-			assert.Equal(t, EndedByError, r.EndedBy)
+			assert.Equal(t, result.StatusFailed, r.Status)
+			assert.Equal(t, result.EndedByError, r.EndedBy)
 			assert.Contains(t, r.Error, "on purpose")
 			checkLoad(t, r)
 		})
@@ -277,28 +282,28 @@ func TestAPanicBecomesTheRunsError(t *testing.T) {
 		}
 		r, gauges, err := usage(t.Context(), t, cfg)
 		require.ErrorContains(t, err, "on purpose")
-		assert.Equal(t, StatusFailed, r.Status)
+		assert.Equal(t, result.StatusFailed, r.Status)
 		checkLoad(t, r)
 		checkUsage(t, tier, gauges)
 	})
 }
 
 func TestAnEntryThatNeverFitsEndsTheTrial(t *testing.T) {
-	cfg := testConfig(storage(tiers.NewNullTier(), 5*unit), newScript(singles(3, 6)...), 1).finite()
+	cfg := testConfig(storage(sim.NewNull(), 5*unit), newScript(singles(3, 6)...), 1).finite()
 	r, err := Run(t.Context(), cfg)
-	require.ErrorIs(t, err, tiers.ErrTooLarge)
-	assert.Equal(t, EndedByCapacity, r.EndedBy)
-	assert.Equal(t, StatusFailed, r.Status)
+	require.ErrorIs(t, err, cache.ErrTooLarge)
+	assert.Equal(t, result.EndedByCapacity, r.EndedBy)
+	assert.Equal(t, result.StatusFailed, r.Status)
 	assert.Contains(t, r.Error, fmt.Sprint(6*unit))
 }
 
 func TestAResultThatCannotBePublishedIsAnError(t *testing.T) {
 	cfg := testConfig(plenty(), newScript(singles(3, 1)...), 1).finite()
-	cfg.Publish = func(*Result) error { return syscall.ENOSPC }
+	cfg.Publish = func(*result.Result) error { return syscall.ENOSPC }
 	r, err := Run(t.Context(), cfg)
 	require.ErrorIs(t, err, syscall.ENOSPC)
 	assert.ErrorContains(t, err, "writing the result")
-	assert.Equal(t, StatusComplete, r.Status)
+	assert.Equal(t, result.StatusComplete, r.Status)
 }
 
 func TestWhatCannotWorkIsToldAtOnce(t *testing.T) {
@@ -309,6 +314,6 @@ func TestWhatCannotWorkIsToldAtOnce(t *testing.T) {
 	}
 	_, err = Run(t.Context(), testConfig(plenty(), newScript(), 1))
 	assert.ErrorContains(t, err, "window: 0s")
-	_, err = Run(t.Context(), testConfig([]tiers.LevelConfig{}, newScript(), 1).finite())
+	_, err = Run(t.Context(), testConfig([]cache.Level{}, newScript(), 1).finite())
 	assert.ErrorContains(t, err, "at least one tier")
 }

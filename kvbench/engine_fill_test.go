@@ -13,9 +13,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/faults"
+	"kvbench/tiers/sim"
 	"kvbench/workloads"
 )
 
@@ -80,7 +83,7 @@ func TestPreconditioningReportsAndLeavesTheFirstVictims(t *testing.T) {
 }
 
 func TestDefaultsOfPreconditioning(t *testing.T) {
-	cfg := testConfig(storage(tiers.NewNullTier(), 100*2048*unit), newScript(singles(1, 1)...), 1).finite()
+	cfg := testConfig(storage(sim.NewNull(), 100*2048*unit), newScript(singles(1, 1)...), 1).finite()
 	cfg.Precondition = Precondition{Bytes: 10*2048*unit - 1}
 	r := mustRun(t, cfg)
 	assert.EqualValues(t, 10*2048*unit, r.Precondition.Bytes, "whole entries of 2048 tokens")
@@ -88,15 +91,15 @@ func TestDefaultsOfPreconditioning(t *testing.T) {
 }
 
 func TestAPopulationThatDoesNotFitNamesTheUsersThatWould(t *testing.T) {
-	cfg := testConfig(storage(tiers.NewNullTier(), 45*8*unit), newScript(), 1).lasting(time.Second)
+	cfg := testConfig(storage(sim.NewNull(), 45*8*unit), newScript(), 1).lasting(time.Second)
 	cfg.Population = Population{Entries: 50, Tokens: 8} // of five users
 	r, err := Run(t.Context(), cfg)
-	require.ErrorIs(t, err, tiers.ErrTooLarge)
+	require.ErrorIs(t, err, cache.ErrTooLarge)
 	assert.ErrorContains(t, err, "-num-users 4 would fit")
 	assert.ErrorContains(t, err, fmt.Sprint(50*8*unit))
 	assert.ErrorContains(t, err, fmt.Sprint(45*8*unit))
-	assert.Equal(t, StatusFailed, r.Status)
-	assert.Equal(t, EndedByCapacity, r.EndedBy)
+	assert.Equal(t, result.StatusFailed, r.Status)
+	assert.Equal(t, result.EndedByCapacity, r.EndedBy)
 }
 
 func TestAPopulationIsWrittenWithoutTheWriteLimit(t *testing.T) {
@@ -125,6 +128,6 @@ func TestAFailureWhileFillingEndsTheRun(t *testing.T) {
 	r, gauges, err := usage(t.Context(), t, cfg)
 	require.ErrorIs(t, err, syscall.EACCES)
 	assert.ErrorContains(t, err, "filling")
-	assert.Equal(t, StatusFailed, r.Status)
+	assert.Equal(t, result.StatusFailed, r.Status)
 	checkUsage(t, tier, gauges)
 }

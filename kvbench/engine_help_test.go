@@ -9,28 +9,34 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
+	"kvbench/tiers/sim"
 	"kvbench/workloads"
+	"kvbench/workloads/model"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // unit is the size of a token in these tests, and of a chunk: entries are
 // counted in tokens, chunks and pages alike.
 const unit = 4096
 
-var testSizer = workloads.Sizer{BytesPerToken: unit}
+var testSizer = model.Sizer{BytesPerToken: unit}
 
 // storage makes a tier the storage of a run.
-func storage(tier tiers.Tier, capacity int64) []tiers.LevelConfig {
-	return []tiers.LevelConfig{{Level: tiers.Storage, Tier: tier, Capacity: capacity}}
+func storage(tier tiers.Tier, capacity int64) []cache.Level {
+	return []cache.Level{{Level: tiers.Storage, Tier: tier, Capacity: capacity}}
 }
 
 // plenty is a null tier that never has to evict.
-func plenty() []tiers.LevelConfig { return storage(tiers.NewNullTier(), 1<<50) }
+func plenty() []cache.Level { return storage(sim.NewNull(), 1<<50) }
 
 // slow is a storage tier that moves one token per second in each direction.
-func slow(c clock.Clock, capacity int64) []tiers.LevelConfig {
-	tier, err := tiers.NewGPUTier(unit, c.Sleep, c.Now)
+func slow(c clock.Clock, capacity int64) []cache.Level {
+	tier, err := sim.NewLink(unit, c.Sleep, c.Now)
 	if err != nil {
 		panic(err)
 	}
@@ -38,7 +44,7 @@ func slow(c clock.Clock, capacity int64) []tiers.LevelConfig {
 }
 
 // testConfig is a run over the given tiers with a source of the test's own.
-func testConfig(levels []tiers.LevelConfig, src workloads.Source, workers int) Config {
+func testConfig(levels []cache.Level, src workloads.Source, workers int) Config {
 	return Config{
 		Source:  func() (workloads.Source, error) { return src, nil },
 		Planner: workloads.Planner{Sizer: testSizer},
@@ -49,7 +55,7 @@ func testConfig(levels []tiers.LevelConfig, src workloads.Source, workers int) C
 
 // finite says that the source ends, and the run with it.
 func (c Config) finite() Config {
-	c.SourceEnds, c.EndedBy = true, EndedByInput
+	c.SourceEnds, c.EndedBy = true, result.EndedByInput
 	return c
 }
 
@@ -59,17 +65,17 @@ func (c Config) lasting(window time.Duration) Config {
 }
 
 // mustRun executes a trial that has to be complete with its books in order.
-func mustRun(t *testing.T, cfg Config) *Result {
+func mustRun(t *testing.T, cfg Config) *result.Result {
 	t.Helper()
 	r, err := Run(t.Context(), cfg)
 	require.NoError(t, err)
-	require.Equal(t, StatusComplete, r.Status)
+	require.Equal(t, result.StatusComplete, r.Status)
 	checkLoad(t, r)
 	return r
 }
 
 // checkLoad demands that nothing that was offered is unaccounted for.
-func checkLoad(t *testing.T, r *Result) {
+func checkLoad(t *testing.T, r *result.Result) {
 	t.Helper()
 	var sum int64
 	for c, o := range r.Load {
@@ -178,14 +184,14 @@ func singles(n, tokens int) []*workloads.Request {
 	return all
 }
 
-// users is a load of synthetic users.
-func users(n int, change func(*workloads.UsersConfig)) workloads.Source {
-	p := workloads.DefaultProfile()
-	cfg := workloads.UsersConfig{Profile: p, Users: workloads.Population(p, 42, n, true), Seed: 42, MultiTurn: true, PrefixCaching: true}
+// population is a load of synthetic users.
+func population(n int, change func(*users.Config)) workloads.Source {
+	p := profile.Default()
+	cfg := users.Config{Profile: p, Users: users.Population(p, 42, n, true), Seed: 42, MultiTurn: true, PrefixCaching: true}
 	if change != nil {
 		change(&cfg)
 	}
-	return workloads.NewUsers(cfg)
+	return users.New(cfg)
 }
 
 // noLeaks fails the test when goroutines that it started outlive it. Those of a

@@ -11,9 +11,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/cache"
+	"kvbench/tiers/content"
 	"kvbench/tiers/faults"
-	"kvbench/workloads"
+	"kvbench/tiers/sim"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // jitter lets others run in the middle of some calls.
@@ -33,17 +38,17 @@ func TestNoScheduleHangsUnderOverload(t *testing.T) {
 	for slots := range 5 {
 		for _, cpu := range []int64{0, 2, 5} {
 			t.Run(fmt.Sprintf("slots=%d,cpu=%d", slots, cpu), func(t *testing.T) {
-				storage := faults.Wrap(tiers.NewNullTier(), jitter)
-				levels := []tiers.LevelConfig{{Level: tiers.Storage, Tier: storage, Capacity: 3 * entry * unit}}
+				storage := faults.Wrap(sim.NewNull(), jitter)
+				levels := []cache.Level{{Level: tiers.Storage, Tier: storage, Capacity: 3 * entry * unit}}
 				if cpu > 0 {
-					upper := faults.Wrap(tiers.NewNullTier(), jitter)
-					levels = append([]tiers.LevelConfig{{Level: tiers.CPU, Tier: upper, Capacity: cpu * entry * unit}}, levels...)
+					upper := faults.Wrap(sim.NewNull(), jitter)
+					levels = append([]cache.Level{{Level: tiers.CPU, Tier: upper, Capacity: cpu * entry * unit}}, levels...)
 				}
-				p := workloads.DefaultProfile()
-				p.Templates = []workloads.Template{{Name: "small", Context: [2]int{entry / 10, entry}, Generate: [2]int{1, 100}, Think: [2]float64{1, 2}}}
+				p := profile.Default()
+				p.Templates = []profile.Template{{Name: "small", Context: [2]int{entry / 10, entry}, Generate: [2]int{1, 100}, Think: [2]float64{1, 2}}}
 				p.SystemPromptShare = 0.5
-				src := workloads.NewUsers(workloads.UsersConfig{
-					Profile: p, Users: workloads.Population(p, uint64(slots), 40, false), Seed: uint64(slots), MultiTurn: true,
+				src := users.New(users.Config{
+					Profile: p, Users: users.Population(p, uint64(slots), 40, false), Seed: uint64(slots), MultiTurn: true,
 					PrefixCaching: true, Rate: 1e6, Overtaking: slots%2 == 1, MaxRequests: 500,
 				})
 				cfg := testConfig(levels, src, 32).finite()
@@ -51,7 +56,7 @@ func TestNoScheduleHangsUnderOverload(t *testing.T) {
 				cfg.Planner.Batched = true
 				r, gauges, err := usage(t.Context(), t, cfg)
 				require.NoError(t, err)
-				assert.Equal(t, StatusComplete, r.Status)
+				assert.Equal(t, result.StatusComplete, r.Status)
 				assert.EqualValues(t, 500, r.Requests.Completed)
 				checkLoad(t, r)
 				for i, g := range gauges {
@@ -79,7 +84,7 @@ func TestNoScheduleHangsWithRealBytes(t *testing.T) {
 	for _, slots := range []int{1, 4} {
 		cfg := onFiles(t, 16)
 		cfg.Requests = 100
-		cfg.Storage.MaxWriters, cfg.Storage.Verify = slots, tiers.VerifyFull
+		cfg.Storage.MaxWriters, cfg.Storage.Verify = slots, content.VerifyFull
 		cfg.Storage.StorageBytes, cfg.Storage.CPUBytes = 5<<20, 3<<20
 		r := mustRun(t, cfg)
 		assert.Positive(t, r.Requests.Completed)

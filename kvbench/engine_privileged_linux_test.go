@@ -15,8 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"kvbench/internal/privtest"
+	"kvbench/kvbench/result"
+	"kvbench/tiers/privtest"
 	"kvbench/workloads"
+	"kvbench/workloads/users"
 )
 
 // onDevice is a run on a filesystem of the test's own with entries of two
@@ -59,7 +61,7 @@ func TestPreconditioningTellsOfAFullDisk(t *testing.T) {
 	assert.ErrorContains(t, err, strconv.Itoa(2<<30))
 	assert.ErrorContains(t, err, "-storage-capacity-gb")
 	assert.Contains(t, r.Error, "preconditioning filled the disk after")
-	assert.Equal(t, StatusFailed, r.Status)
+	assert.Equal(t, result.StatusFailed, r.Status)
 	require.NotNil(t, r.Precondition)
 	assert.Positive(t, r.Precondition.Bytes)
 	left, err := os.ReadDir(fs.Dir)
@@ -75,7 +77,7 @@ func TestAFullDiskAndAReadOnlyRemountEndTheTrial(t *testing.T) {
 	cfg.Storage.StorageBytes = 1 << 30
 	r, err := Run(t.Context(), cfg)
 	require.ErrorIs(t, err, unix.ENOSPC)
-	assert.Equal(t, StatusFailed, r.Status)
+	assert.Equal(t, result.StatusFailed, r.Status)
 	assert.Equal(t, "ENOSPC", r.Errors[0].Errno)
 	assert.NoDirExists(t, fs.Dir+"/cache")
 
@@ -91,12 +93,12 @@ func TestAFullDiskAndAReadOnlyRemountEndTheTrial(t *testing.T) {
 	}
 	cfg.Workers = 1
 	published := false
-	cfg.Publish = func(*Result) error { published = true; return nil }
+	cfg.Publish = func(*result.Result) error { published = true; return nil }
 	r, err = Run(t.Context(), cfg)
 	fs.Remount(t, false)
 	require.ErrorIs(t, err, unix.EROFS)
 	assert.True(t, published)
-	assert.Equal(t, StatusFailed, r.Status)
+	assert.Equal(t, result.StatusFailed, r.Status)
 	assert.Equal(t, "EROFS", r.Errors[0].Errno)
 
 	cfg = onDevice(fs.Dir+"/cache", 1)
@@ -113,7 +115,7 @@ func TestAThrottledDeviceIsTheLimit(t *testing.T) {
 	throttle.Add(t, os.Getpid())
 	cfg := onDevice(fs.Dir, 4)
 	r := mustRun(t, cfg)
-	assert.Equal(t, StorageLimited, r.Harness.Verdict.Kind, r.Harness.Verdict.Reason)
+	assert.Equal(t, result.StorageLimited, r.Harness.Verdict.Kind, r.Harness.Verdict.Reason)
 	assert.Greater(t, r.WindowNS, int64(3*time.Second), "160 MiB were written")
 }
 
@@ -139,7 +141,7 @@ func TestOneProcessorOnMemoryIsTheLimit(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, json.Unmarshal(text, &got))
 		if got.Stolen < 0.1 {
-			assert.Equal(t, HarnessLimited, got.Verdict.Kind, got.Verdict.Reason)
+			assert.Equal(t, result.HarnessLimited, got.Verdict.Kind, got.Verdict.Reason)
 			assert.Equal(t, 1.0, got.Cores)
 			return
 		}
@@ -148,7 +150,7 @@ func TestOneProcessorOnMemoryIsTheLimit(t *testing.T) {
 }
 
 type verdictSeen struct {
-	Verdict Verdict
+	Verdict result.Verdict
 	Cores   float64
 	Stolen  float64 // share of the window in which the processor worked for somebody else
 }
@@ -174,7 +176,7 @@ func startOnOneProcessor(t *testing.T, cmd *exec.Cmd) {
 }
 
 func runForVerdict(t *testing.T, dir string) {
-	src := users(16, func(u *workloads.UsersConfig) { u.Rate = 1e6 })
+	src := population(16, func(u *users.Config) { u.Rate = 1e6 })
 	cfg := testConfig(nil, src, 4).lasting(time.Second)
 	cfg.Planner.Sizer.BytesPerToken = 256
 	cfg.Storage = StorageConfig{

@@ -13,7 +13,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
 	"kvbench/workloads"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // watchedLoad is what a load did, however its time passed.
@@ -33,12 +38,12 @@ func (w *watchedLoad) watch(cfg Config) Config {
 		}
 		w.plans = append(w.plans, b.String())
 	}
-	cfg.OnBlocks = func(_ *workloads.Request, s BlockSample) { w.hits = append(w.hits, s.Hits) }
+	cfg.OnBlocks = func(_ *workloads.Request, s record.BlockSample) { w.hits = append(w.hits, s.Hits) }
 	return cfg
 }
 
 // keep notes the counts of a result: hits, operations, bytes, evictions, books.
-func (w *watchedLoad) keep(t *testing.T, r *Result) {
+func (w *watchedLoad) keep(t *testing.T, r *result.Result) {
 	t.Helper()
 	checkLoad(t, r)
 	for i := range r.Tiers {
@@ -81,8 +86,8 @@ func TestWallAndVirtualTimeRunTheSameLoad(t *testing.T) {
 		"decode only": func() Config {
 			cfg := optionOne(t, 5*time.Second)
 			cfg.Source = func() (workloads.Source, error) {
-				p := workloads.DefaultProfile()
-				return workloads.NewUsers(workloads.UsersConfig{Profile: p, Users: workloads.Population(p, 1, 10, false), Seed: 1, DecodeOnly: true}), nil
+				p := profile.Default()
+				return users.New(users.Config{Profile: p, Users: users.Population(p, 1, 10, false), Seed: 1, DecodeOnly: true}), nil
 			}
 			cfg.Population = Population{Entries: 100, Tokens: 2048}
 			return cfg
@@ -91,7 +96,7 @@ func TestWallAndVirtualTimeRunTheSameLoad(t *testing.T) {
 			cfg := ragConfig(10, 3, 200)
 			cfg.Workers = 1 // all comes at once
 			cfg.Storage.StorageBytes = 1 << 30
-			cfg.Window, cfg.SourceEnds, cfg.EndedBy = 0, true, EndedByMaxRequests
+			cfg.Window, cfg.SourceEnds, cfg.EndedBy = 0, true, result.EndedByMaxRequests
 			return cfg
 		},
 		"blocks": func() Config {
@@ -130,15 +135,15 @@ func TestABrokenInputFailsASimulation(t *testing.T) {
 	require.NoError(t, os.WriteFile(broken, append([]byte(strings.Repeat("nonsense\n", 50)), good...), 0o666))
 	res, err := Simulate(t.Context(), simulatedBlocks(broken), SimConfig{})
 	require.ErrorContains(t, err, "malformed")
-	assert.Equal(t, StatusFailed, res.Status)
-	assert.Equal(t, EndedByError, res.EndedBy)
+	assert.Equal(t, result.StatusFailed, res.Status)
+	assert.Equal(t, result.EndedByError, res.EndedBy)
 }
 
 // Documents are in the trace of a simulation before the first request.
 func TestASimulationIngestsDocuments(t *testing.T) {
 	cfg := ragConfig(4, 0, 200)
-	cfg.Window, cfg.SourceEnds, cfg.EndedBy = 0, true, EndedByMaxRequests
-	text, res := simulateTrace(t, cfg, SimConfig{Device: &DeviceModel{Read: 1 << 30, Write: 1 << 30, Parallelism: 1}})
+	cfg.Window, cfg.SourceEnds, cfg.EndedBy = 0, true, result.EndedByMaxRequests
+	text, res := simulateTrace(t, cfg, SimConfig{Device: &tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, Parallelism: 1}})
 	rag := res.Lookups.ByKind["rag"]
 	assert.Positive(t, rag.Hits)
 	assert.Zero(t, rag.Misses)

@@ -10,15 +10,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/tiers"
+	"kvbench/kvbench/result"
 	"kvbench/tiers/faults"
-	"kvbench/workloads"
+	"kvbench/tiers/sim"
+	"kvbench/workloads/users"
 )
 
 // onFiles is a run in a directory of its own, with prefill and decoding.
 func onFiles(t *testing.T, workers int) Config {
 	t.Helper()
-	src := users(20, func(u *workloads.UsersConfig) { u.Rate = 1e6 })
+	src := population(20, func(u *users.Config) { u.Rate = 1e6 })
 	cfg := testConfig(nil, src, workers).lasting(time.Hour)
 	cfg.Planner.Sizer.BytesPerToken = 64 // a megabyte or so for an entry
 	cfg.Storage = StorageConfig{
@@ -62,17 +63,17 @@ func TestAnInterruptionEndsAnyStageInOrder(t *testing.T) {
 				}
 			}
 			left := -1
-			cfg.Publish = func(r *Result) error {
+			cfg.Publish = func(r *result.Result) error {
 				left = files(t, cfg)
-				assert.Equal(t, StatusIncomplete, r.Status)
+				assert.Equal(t, result.StatusIncomplete, r.Status)
 				return r.WriteJSON(filepath.Join(t.TempDir(), "result.json"))
 			}
 			r, err := Run(ctx, cfg)
 			require.ErrorIs(t, err, assert.AnError)
 			var sig Interrupted
 			require.ErrorAs(t, err, &sig)
-			assert.Equal(t, StatusIncomplete, r.Status)
-			assert.Equal(t, EndedBySignal, r.EndedBy)
+			assert.Equal(t, result.StatusIncomplete, r.Status)
+			assert.Equal(t, result.EndedBySignal, r.EndedBy)
 			assert.Contains(t, r.Error, "interrupted")
 			if stage == "running" || stage == "warming up" || stage == "preconditioning" {
 				assert.Positive(t, left, "the result is safe before the files go")
@@ -100,8 +101,8 @@ func TestACancelledContextIsAnInterruption(t *testing.T) {
 		cancel()
 		r, err := Run(ctx, cfg)
 		require.ErrorIs(t, err, context.Canceled)
-		assert.Equal(t, StatusIncomplete, r.Status)
-		assert.Equal(t, EndedBySignal, r.EndedBy)
+		assert.Equal(t, result.StatusIncomplete, r.Status)
+		assert.Equal(t, result.EndedBySignal, r.EndedBy)
 	}
 }
 
@@ -109,7 +110,7 @@ func TestACancelledContextIsAnInterruption(t *testing.T) {
 // entered is closed when two are in it.
 func stuck(call faults.Call) (tier *faults.Tier, entered, release chan struct{}) {
 	entered, release = make(chan struct{}), make(chan struct{})
-	tier = faults.Wrap(tiers.NewNullTier(), func(_ context.Context, e faults.Event) error {
+	tier = faults.Wrap(sim.NewNull(), func(_ context.Context, e faults.Event) error {
 		if e.Call == call {
 			if e.N == 2 {
 				close(entered)
@@ -133,7 +134,7 @@ func TestAnInterruptionDoesNotWaitForAStuckDevice(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancelCause(t.Context())
 			var begin, published time.Time
-			cfg.Publish = func(*Result) error { published = time.Now(); return nil }
+			cfg.Publish = func(*result.Result) error { published = time.Now(); return nil }
 			go func() {
 				<-entered
 				synctest.Wait() // until both workers are stuck
@@ -142,7 +143,7 @@ func TestAnInterruptionDoesNotWaitForAStuckDevice(t *testing.T) {
 			}()
 			r, err := Run(ctx, cfg)
 			require.ErrorIs(t, err, assert.AnError)
-			assert.Equal(t, StatusIncomplete, r.Status)
+			assert.Equal(t, result.StatusIncomplete, r.Status)
 			assert.LessOrEqual(t, published.Sub(begin), 500*time.Millisecond, stage)
 			assert.LessOrEqual(t, time.Since(begin), 2*time.Second, stage)
 			if stage == "running" {
@@ -165,7 +166,7 @@ func TestAnInterruptionCutsDrainingShort(t *testing.T) {
 		r, err := Run(ctx, cfg)
 		require.ErrorContains(t, err, "no request completed", "the window was over")
 		assert.LessOrEqual(t, time.Since(begin), 17*time.Second)
-		assert.Equal(t, EndedByDeadline, r.EndedBy)
+		assert.Equal(t, result.EndedByDeadline, r.EndedBy)
 		assert.Equal(t, int64(10*time.Second), r.WindowNS)
 		assert.Equal(t, int64(5*time.Second+drainOnSignal), r.DrainNS)
 	})
@@ -180,7 +181,7 @@ func TestAnInterruptionCutsTheRestShort(t *testing.T) {
 		begin := time.Now()
 		r, err := Run(ctx, cfg)
 		require.NoError(t, err)
-		assert.Equal(t, StatusComplete, r.Status)
+		assert.Equal(t, result.StatusComplete, r.Status)
 		assert.Equal(t, 90*time.Minute, time.Since(begin))
 	})
 }
@@ -217,8 +218,8 @@ func TestAFilesystemThatRunsShortEndsTheRun(t *testing.T) {
 		r, err := Run(t.Context(), cfg)
 		require.ErrorContains(t, err, "must stay free")
 		assert.ErrorContains(t, err, "-storage-capacity-gb")
-		assert.Equal(t, StatusFailed, r.Status)
-		assert.Equal(t, EndedByCapacity, r.EndedBy, "filling: %v", fill)
+		assert.Equal(t, result.StatusFailed, r.Status)
+		assert.Equal(t, result.EndedByCapacity, r.EndedBy, "filling: %v", fill)
 		assert.NoDirExists(t, cfg.Storage.CacheDir)
 	}
 }

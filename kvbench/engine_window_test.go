@@ -13,20 +13,25 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/tiers"
+	"kvbench/kvbench/result"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/faults"
+	"kvbench/tiers/memtier"
 	"kvbench/workloads"
+	"kvbench/workloads/model"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/traces"
+	"kvbench/workloads/users"
 )
 
 func TestACountOfRequestsIsExact(t *testing.T) {
 	for range 4 {
-		src := users(20, func(u *workloads.UsersConfig) { u.Rate = 1e6 })
+		src := population(20, func(u *users.Config) { u.Rate = 1e6 })
 		cfg := testConfig(plenty(), src, 16)
 		cfg.Requests = 500
 		r := mustRun(t, cfg)
 		assert.EqualValues(t, 500, r.Requests.Completed)
-		assert.Equal(t, EndedByCount, r.EndedBy)
+		assert.Equal(t, result.EndedByCount, r.EndedBy)
 		assert.Nil(t, r.NominalWindowNS)
 		assert.EqualValues(t, 500, r.Latency.Request.EndToEnd.Count)
 	}
@@ -51,20 +56,20 @@ func TestAWindowMayEndBeforeItsCount(t *testing.T) {
 		cfg.Clock, cfg.Requests = wall, 4
 		r := mustRun(t, cfg)
 		assert.EqualValues(t, 2, r.Requests.Completed)
-		assert.Equal(t, EndedByDeadline, r.EndedBy)
+		assert.Equal(t, result.EndedByDeadline, r.EndedBy)
 	})
 }
 
 func TestAllOfTheFirstRequestsFinish(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			src := users(7, func(u *workloads.UsersConfig) { u.MaxRequests, u.ClosedLoop = 100, closed })
+			src := population(7, func(u *users.Config) { u.MaxRequests, u.ClosedLoop = 100, closed })
 			cfg := testConfig(plenty(), src, 3)
-			cfg.SourceEnds, cfg.EndedBy = true, EndedByMaxRequests
+			cfg.SourceEnds, cfg.EndedBy = true, result.EndedByMaxRequests
 			cfg.TokenTime = time.Millisecond
 			r := mustRun(t, cfg)
 			assert.EqualValues(t, 100, r.Requests.Completed)
-			assert.Equal(t, EndedByMaxRequests, r.EndedBy)
+			assert.Equal(t, result.EndedByMaxRequests, r.EndedBy)
 			assert.EqualValues(t, 100, r.Load["total"].Offered)
 			assert.Zero(t, r.Load["total"].InFlight+r.Load["total"].Queued)
 		})
@@ -81,11 +86,11 @@ func TestTheEndOfTheInputEndsTheWindow(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(strings.Join(rows, "\n")), 0o644))
 	cfg := testConfig(plenty(), nil, 4).finite()
 	cfg.Source = func() (workloads.Source, error) {
-		return workloads.NewAzure(workloads.TraceConfig{Paths: []string{path}, Cycles: 2, Profile: workloads.DefaultProfile(), AllowMalformed: true})
+		return traces.NewAzure(traces.Config{Paths: []string{path}, Cycles: 2, Profile: profile.Default(), AllowMalformed: true})
 	}
 	r := mustRun(t, cfg)
 	assert.EqualValues(t, 80, r.Requests.Completed)
-	assert.Equal(t, EndedByInput, r.EndedBy)
+	assert.Equal(t, result.EndedByInput, r.EndedBy)
 	require.NotNil(t, r.Input)
 	assert.EqualValues(t, 41, r.Input.Rows, "of the file, however often it was read")
 	assert.EqualValues(t, 1, r.Input.Malformed)
@@ -96,13 +101,13 @@ func TestTheEndOfTheInputEndsTheWindow(t *testing.T) {
 func TestASourceThatFailsToOpenHasAFailedResult(t *testing.T) {
 	cfg := testConfig(plenty(), nil, 4).finite()
 	cfg.Source = func() (workloads.Source, error) { // a nil *Trace in a non-nil Source, as such functions return it
-		return workloads.NewAzure(workloads.TraceConfig{Paths: []string{filepath.Join(t.TempDir(), "absent.csv")}})
+		return traces.NewAzure(traces.Config{Paths: []string{filepath.Join(t.TempDir(), "absent.csv")}})
 	}
 	r, err := Run(t.Context(), cfg)
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.NotNil(t, r)
-	assert.Equal(t, StatusFailed, r.Status)
-	assert.Equal(t, EndedByError, r.EndedBy)
+	assert.Equal(t, result.StatusFailed, r.Status)
+	assert.Equal(t, result.EndedByError, r.EndedBy)
 }
 
 // Requests of two seconds each, a window of seven.
@@ -114,7 +119,7 @@ func TestTheDeadlineIsExact(t *testing.T) {
 		begin := time.Now()
 		r := mustRun(t, cfg)
 		assert.Equal(t, 7*time.Second, time.Since(begin), "what is in flight is not waited for")
-		assert.Equal(t, EndedByDeadline, r.EndedBy)
+		assert.Equal(t, result.EndedByDeadline, r.EndedBy)
 		assert.Equal(t, int64(7*time.Second), r.WindowNS)
 		assert.Equal(t, int64(7*time.Second), *r.NominalWindowNS)
 		all := r.Load["total"]
@@ -139,7 +144,7 @@ func TestTheDeadlineIsExact(t *testing.T) {
 // A write of five chunks of a second each is cut in its third: two count.
 func TestChunksOfWhatWasCutCountAsBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inner, err := tiers.NewCPUTier(1 << 20)
+		inner, err := memtier.New(1 << 20)
 		require.NoError(t, err)
 		defer inner.Close()
 		wall := clock.NewWall()
@@ -203,8 +208,8 @@ func TestAnInputThatEndsInTheWarmupIsToldAndNoResult(t *testing.T) {
 		cfg.Warmup = time.Minute
 		r, err := Run(t.Context(), cfg)
 		require.ErrorContains(t, err, "no request completed")
-		assert.Equal(t, StatusFailed, r.Status)
-		assert.Equal(t, EndedByInput, r.EndedBy)
+		assert.Equal(t, result.StatusFailed, r.Status)
+		assert.Equal(t, result.EndedByInput, r.EndedBy)
 		assert.Contains(t, r.Error, "no request completed")
 	})
 }
@@ -217,7 +222,7 @@ func TestRestsSurroundTheWindowAndStandOutsideOfIt(t *testing.T) {
 		cfg.Settle = 20 * time.Second
 		begin := time.Now()
 		published := time.Duration(0)
-		cfg.Publish = func(*Result) error { published = time.Since(begin); return nil }
+		cfg.Publish = func(*result.Result) error { published = time.Since(begin); return nil }
 		r := mustRun(t, cfg)
 		assert.Equal(t, 25*time.Second, published)
 		assert.Equal(t, 45*time.Second, time.Since(begin))
@@ -231,9 +236,9 @@ func TestUnderOverloadNothingIsLostFromTheBooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()
 		levels := slow(wall, 1<<40)
-		cfg := testConfig(levels, users(50, nil), 50).lasting(30 * time.Second)
+		cfg := testConfig(levels, population(50, nil), 50).lasting(30 * time.Second)
 		cfg.Clock, cfg.Warmup = wall, 7*time.Second
-		cfg.Planner.Sizer = workloads.Sizer{BytesPerToken: 1} // about a second for an entry
+		cfg.Planner.Sizer = model.Sizer{BytesPerToken: 1} // about a second for an entry
 		r := mustRun(t, cfg)
 		var offered int64
 		for _, c := range []string{"interactive", "responsive", "batch"} {
@@ -248,7 +253,7 @@ func TestUnderOverloadNothingIsLostFromTheBooks(t *testing.T) {
 		require.Positive(t, batch.Queued)
 		assert.Greater(t, *batch.OldestQueuedAgeS, 30.0, "the patient class waits since the warm-up")
 		assert.Greater(t, *r.Load["interactive"].ServedRatio, *batch.ServedRatio)
-		assert.NotEqual(t, LoadLimited, r.Harness.Verdict.Kind)
+		assert.NotEqual(t, result.LoadLimited, r.Harness.Verdict.Kind)
 		assert.Positive(t, *r.Timeline.Queued[len(r.Timeline.Queued)-1])
 	})
 }
@@ -257,7 +262,7 @@ func TestUnderOverloadNothingIsLostFromTheBooks(t *testing.T) {
 func TestTheBooksAreExactAtTheEdgesOfAFastWindow(t *testing.T) {
 	noLeaks(t)
 	for n := range 10 {
-		src := users(30, func(u *workloads.UsersConfig) { u.Rate = 1e6; u.MultiTurn = false })
+		src := population(30, func(u *users.Config) { u.Rate = 1e6; u.MultiTurn = false })
 		cfg := testConfig(plenty(), src, 8).lasting(20 * time.Millisecond)
 		if n%2 == 1 {
 			cfg.Warmup = 10 * time.Millisecond
@@ -278,9 +283,9 @@ func TestMemoryDoesNotGrowWithTheBacklog(t *testing.T) {
 	var queued int64
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()
-		cfg := testConfig(slow(wall, 1<<40), users(10_000, nil), 64).lasting(60 * time.Second)
+		cfg := testConfig(slow(wall, 1<<40), population(10_000, nil), 64).lasting(60 * time.Second)
 		cfg.Clock = wall
-		cfg.Planner.Sizer = workloads.Sizer{BytesPerToken: 1} // two seconds for an entry
+		cfg.Planner.Sizer = model.Sizer{BytesPerToken: 1} // two seconds for an entry
 		cfg.Progress = func(s Snapshot) {
 			switch s.Elapsed.Round(time.Second) {
 			case 5 * time.Second:

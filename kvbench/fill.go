@@ -10,7 +10,9 @@ import (
 	"syscall"
 	"time"
 
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/cache"
 	"kvbench/workloads"
 )
 
@@ -40,7 +42,7 @@ func (t *trial) populationFits(size int64) error {
 	}
 	fit := last.Capacity / size / populationPerUser
 	return fmt.Errorf("%w: decode-only needs %d entries of %d bytes (%d bytes in all) in the %s tier of %d bytes: -num-users %d would fit, or a larger -storage-capacity-gb",
-		tiers.ErrTooLarge, entries, size, total, last.Level, last.Capacity, fit)
+		cache.ErrTooLarge, entries, size, total, last.Level, last.Capacity, fit)
 }
 
 // populationPerUser is how many entries decode-only writes per user (spec 5).
@@ -65,7 +67,7 @@ func (t *trial) precondition(ctx context.Context) error {
 	f := t.newFiller("preconditioning", int64(entries)*size)
 	start := t.clock.Now()
 	rates, err := f.fill(ctx, p.Threads, entries, func(n int) (string, int64) { return workloads.PreconditionKey(n), size })
-	t.info.Precondition = &PreconditionReport{
+	t.info.Precondition = &result.Precondition{
 		Bytes: f.done.Load(), DurationNS: int64(t.clock.Now() - start), Writers: p.Threads,
 		LastRates: rates, Spread: spread(rates),
 	}
@@ -136,11 +138,11 @@ func (f *filler) write(ctx context.Context, writers, entries int, entry func(n i
 	finished := f.trial.clock.NewEvent()
 	for w := range writers {
 		f.trial.clock.Go(func() {
-			tag := tiers.Tag{Shard: w, Phase: tiers.Prefill, Unbounded: true}
-			var lease tiers.Lease
+			tag := cache.Tag{Shard: w, Phase: tiers.Prefill, Unbounded: true}
+			var lease cache.Lease
 			for n := next.Add(1) - 1; n < int64(entries) && ctx.Err() == nil; n = next.Add(1) - 1 {
 				key, size := entry(int(n))
-				f.trial.stack.cache.Decide(&lease, []tiers.Intent{{Key: key, Size: size, Write: true}})
+				f.trial.stack.cache.Decide(&lease, []cache.Want{{Key: key, Size: size, Write: true}})
 				_, err := lease.Write(ctx, 0, tag)
 				lease.Close(ctx, tag)
 				if err != nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"kvbench/tiers"
+	"kvbench/tiers/cache"
 	"kvbench/workloads"
 )
 
@@ -30,13 +30,13 @@ func (t *trial) ingest(ctx context.Context) error {
 	}
 	if kept = total - kept; kept > last.Capacity {
 		return fmt.Errorf("%w: the %d documents kept take %d bytes, the %s tier has %d: about -rag-num-docs %d would fit, or a larger -storage-capacity-gb",
-			tiers.ErrTooLarge, n-first, kept, last.Level, last.Capacity, int64(float64(n-first)*float64(last.Capacity)/float64(kept)))
+			cache.ErrTooLarge, n-first, kept, last.Level, last.Capacity, int64(float64(n-first)*float64(last.Capacity)/float64(kept)))
 	}
 	f := t.newFiller("ingesting", total)
 	for doc := range n {
 		if doc >= n-first && first > 0 {
 			for _, e := range chunksOf(&chunks, c, doc-(n-first)) {
-				if err := t.stack.cache.Forget(ctx, tiers.Tag{}, e.Key); err != nil {
+				if err := t.stack.cache.Forget(ctx, cache.Tag{}, e.Key); err != nil {
 					return fmt.Errorf("ingesting documents: %w", err)
 				}
 			}

@@ -4,24 +4,25 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"kvbench/tracing"
+	"kvbench/kvbench/result"
+	"kvbench/tracing/host"
 )
 
 // meters are what the process and the kernel had counted when the window opened.
 type meters struct {
-	usage  Usage
-	device tracing.BlockStat
+	usage  host.Usage
+	device host.BlockStat
 }
 
 // readDevice reads the kernel's counters of the backing device. A failed
 // reading leaves no witness rather than a wrong one.
-func (t *trial) readDevice() tracing.BlockStat {
+func (t *trial) readDevice() host.BlockStat {
 	if t.info.Witness.Device == "" {
-		return tracing.BlockStat{}
+		return host.BlockStat{}
 	}
 	s, err := t.device.ReadStat()
 	if err != nil {
-		t.info.Witness = Witness{Reason: fmt.Sprintf("reading the counters of %s failed: %v", t.device.Name, err)}
+		t.info.Witness = result.Witness{Reason: fmt.Sprintf("reading the counters of %s failed: %v", t.device.Name, err)}
 	}
 	return s
 }
@@ -33,21 +34,21 @@ func (t *trial) measured() {
 		d := after.Sub(t.meters.device)
 		t.info.Witness, t.info.DeviceBusy = counted(t.info.Witness.Device, d), d.IOTicks
 	}
-	t.info.Harness = used(t.meters.usage, ReadUsage())
+	t.info.Harness = used(t.meters.usage, host.ReadUsage())
 }
 
 // counted is what the kernel counted between two readings.
-func counted(device string, d tracing.BlockStat) Witness {
-	return Witness{
+func counted(device string, d host.BlockStat) result.Witness {
+	return result.Witness{
 		Device: device, ReadBytes: new(max(d.ReadBytes, 0)), WriteBytes: new(max(d.WriteBytes, 0)),
 		ReadIOs: new(max(d.ReadIOs, 0)), WriteIOs: new(max(d.WriteIOs, 0)),
 	}
 }
 
 // used tells what the process took between two readings.
-func used(before, after Usage) Harness {
+func used(before, after host.Usage) result.Harness {
 	cpu := max(after.CPU-before.CPU, 0)
-	h := Harness{
+	h := result.Harness{
 		CPUSeconds: cpu.Seconds(), CPUNS: int64(cpu),
 		Mallocs: counterDelta(before.Mallocs, after.Mallocs), AllocBytes: counterDelta(before.AllocBytes, after.AllocBytes),
 		GCCount:   counterDelta(before.NumGC, after.NumGC),
@@ -68,8 +69,8 @@ func counterDelta(before, after uint64) int64 {
 }
 
 // environment describes the machine and the directory in the result's own types, which have the same keys.
-func environment(dir string) (e HostEnvironment) {
-	same(&e, ReadEnvironment(dir))
+func environment(dir string) (e result.Environment) {
+	same(&e, host.ReadEnvironment(dir))
 	e.Version = version()
 	return e
 }

@@ -10,8 +10,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
+	"kvbench/tiers/content"
 	"kvbench/workloads"
 )
 
@@ -19,27 +23,27 @@ import (
 // and failures.
 type observer struct {
 	clock clock.Clock
-	rec   *Recorder
+	rec   *record.Recorder
 	fail  func(err error, endedBy string)
 
 	succeeded atomic.Int64 // operations of the whole load, warm-up included
 }
 
-var _ tiers.Observer = (*observer)(nil)
+var _ cache.Observer = (*observer)(nil)
 
-func (o *observer) Chunk(tag tiers.Tag, l tiers.Level, op tiers.Op, ph tiers.Phase, bytes int64) {
+func (o *observer) Chunk(tag cache.Tag, l tiers.Kind, op tiers.Op, ph tiers.Phase, bytes int64) {
 	o.rec.Chunk(o.clock.Now(), tag.Shard, l, op, ph, bytes)
 }
 
 // Demoted books both halves. The times between, when neither half had a chunk
 // in flight, belong to the mover's own request as waiting for space.
-func (o *observer) Demoted(tag tiers.Tag, ob tiers.Object, from, to tiers.Level, read, write tiers.Timing) {
+func (o *observer) Demoted(tag cache.Tag, ob tiers.Object, from, to tiers.Kind, read, write tiers.Timing) {
 	now := o.clock.Now()
 	o.succeeded.Add(2)
 	o.rec.Demote(now, tag.Shard, from, to, ob.Size)
-	half := OpSample{At: now, Shard: tag.Shard, Phase: tiers.Evict, Purpose: workloads.ForPrefill, Key: ob.Key, Bytes: ob.Size}
+	half := record.OpSample{At: now, Shard: tag.Shard, Phase: tiers.Evict, Purpose: workloads.ForPrefill, Key: ob.Key, Bytes: ob.Size}
 	for _, s := range []struct {
-		level tiers.Level
+		level tiers.Kind
 		op    tiers.Op
 		t     tiers.Timing
 	}{{from, tiers.Read, read}, {to, tiers.Write, write}} {
@@ -51,21 +55,21 @@ func (o *observer) Demoted(tag tiers.Tag, ob tiers.Object, from, to tiers.Level,
 	}
 }
 
-func (o *observer) Deleted(tag tiers.Tag, ob tiers.Object, l tiers.Level, took time.Duration) {
+func (o *observer) Deleted(tag cache.Tag, ob tiers.Object, l tiers.Kind, took time.Duration) {
 	o.rec.Delete(o.clock.Now(), tag.Shard, l, ob.Size, took)
 }
 
-func (o *observer) Evicted(tag tiers.Tag, ob tiers.Object, l tiers.Level) {
+func (o *observer) Evicted(tag cache.Tag, ob tiers.Object, l tiers.Kind) {
 	o.rec.Evict(o.clock.Now(), tag.Shard, l, ob.Size)
 }
 
-func (o *observer) Retried(tag tiers.Tag, _ tiers.Object, l tiers.Level, op tiers.Op, _ error) {
+func (o *observer) Retried(tag cache.Tag, _ tiers.Object, l tiers.Kind, op tiers.Op, _ error) {
 	o.rec.Retry(o.clock.Now(), tag.Shard, l, op)
 }
 
-func (o *observer) Failed(tag tiers.Tag, ob tiers.Object, l tiers.Level, op tiers.Op, err error) {
-	s := FailureSample{At: o.clock.Now(), Shard: tag.Shard, Level: l, Op: op, Errno: errnoName(err), Key: ob.Key, Offset: -1, Err: err}
-	var mismatch *tiers.MismatchError
+func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, op tiers.Op, err error) {
+	s := record.FailureSample{At: o.clock.Now(), Shard: tag.Shard, Level: l, Op: op, Errno: errnoName(err), Key: ob.Key, Offset: -1, Err: err}
+	var mismatch *content.MismatchError
 	if errors.As(err, &mismatch) {
 		s.Errno, s.Offset = "mismatch", mismatch.Offset
 	}
@@ -74,9 +78,9 @@ func (o *observer) Failed(tag tiers.Tag, ob tiers.Object, l tiers.Level, op tier
 	o.rec.Failure(s)
 	switch {
 	case s.Fatal:
-		o.fail(fmt.Errorf("%s of %s on the %s tier: %w (%s)", op, ob.Key, l, err, why), EndedByError)
+		o.fail(fmt.Errorf("%s of %s on the %s tier: %w (%s)", op, ob.Key, l, err, why), result.EndedByError)
 	case o.tooMany():
-		o.fail(fmt.Errorf("more than 1 %% of the operations failed, the last one: %s of %s on the %s tier: %w", op, ob.Key, l, err), EndedByError)
+		o.fail(fmt.Errorf("more than 1 %% of the operations failed, the last one: %s of %s on the %s tier: %w", op, ob.Key, l, err), result.EndedByError)
 	}
 }
 
@@ -90,7 +94,7 @@ func (o *observer) tooMany() bool {
 
 // fatal says why an error must end the trial, "" if it need not.
 func fatal(err error) string {
-	var mismatch *tiers.MismatchError
+	var mismatch *content.MismatchError
 	var panicked *tiers.PanicError
 	switch {
 	case errors.As(err, &panicked):

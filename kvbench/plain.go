@@ -8,8 +8,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
+	"kvbench/tiers/content"
+	"kvbench/tiers/transfer"
+	"kvbench/tracing/host"
 )
 
 // Routine is a benchmark without requests: every worker repeats Step until the
@@ -28,20 +35,20 @@ type Routine interface {
 // Bench is what a Routine works with.
 type Bench struct {
 	Clock    clock.Clock
-	Transfer *tiers.Transfer
-	Pool     *tiers.Pool
-	Content  *tiers.Content
-	Levels   []tiers.LevelConfig
+	Transfer *transfer.Transfer
+	Pool     *buffer.Pool
+	Content  *content.Content
+	Levels   []cache.Level
 	Workers  int
 
-	rec   *Recorder
+	rec   *record.Recorder
 	trial *trial
 	gen   atomic.Uint64
 	last  sync.Mutex // serializes completions where their number ends the window
 }
 
 // Tier returns the tier of a level, nil when there is none.
-func (b *Bench) Tier(l tiers.Level) (tiers.Tier, int64) {
+func (b *Bench) Tier(l tiers.Kind) (tiers.Tier, int64) {
 	for _, c := range b.Levels {
 		if c.Level == l {
 			return c.Tier, c.Capacity
@@ -60,34 +67,34 @@ func (b *Bench) Go(f func()) { b.Clock.Go(f) }
 func (b *Bench) Drained() { b.trial.drained() }
 
 // Fail ends the trial.
-func (b *Bench) Fail(err error) { b.trial.fail(err, EndedByError) }
+func (b *Bench) Fail(err error) { b.trial.fail(err, result.EndedByError) }
 
 // Chunk counts bytes that have moved.
-func (b *Bench) Chunk(worker int, l tiers.Level, op tiers.Op, bytes int64) {
+func (b *Bench) Chunk(worker int, l tiers.Kind, op tiers.Op, bytes int64) {
 	b.rec.Chunk(b.Clock.Now(), worker, l, op, phaseOf(op), bytes)
 }
 
 // Done counts a completed operation.
-func (b *Bench) Done(worker int, l tiers.Level, op tiers.Op, o tiers.Object, t tiers.Timing) {
+func (b *Bench) Done(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t tiers.Timing) {
 	b.done(worker, l, op, o, t, 0, t.IO())
 }
 
 // DoneDue counts a completed operation that was due at one moment and began at
 // another.
-func (b *Bench) DoneDue(worker int, l tiers.Level, op tiers.Op, o tiers.Object, t tiers.Timing, due, began time.Duration) {
+func (b *Bench) DoneDue(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t tiers.Timing, due, began time.Duration) {
 	b.done(worker, l, op, o, t, max(0, began-due), max(0, b.Clock.Now()-due))
 }
 
-func (b *Bench) done(worker int, l tiers.Level, op tiers.Op, o tiers.Object, t tiers.Timing, queue, endToEnd time.Duration) {
+func (b *Bench) done(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t tiers.Timing, queue, endToEnd time.Duration) {
 	if b.trial.cfg.Requests > 0 { // the one that ends the window is the last in every count
 		b.last.Lock()
 		defer b.last.Unlock()
 	}
 	now := b.Clock.Now()
-	if !b.rec.Request(RequestSample{At: now, Shard: worker, Queue: queue, EndToEnd: endToEnd, Storage: t.IO()}) {
+	if !b.rec.Request(record.RequestSample{At: now, Shard: worker, Queue: queue, EndToEnd: endToEnd, Storage: t.IO()}) {
 		return
 	}
-	b.rec.Operation(OpSample{
+	b.rec.Operation(record.OpSample{
 		At: now, Shard: worker, Level: l, Op: op, Phase: phaseOf(op), Purpose: purposeOf(op),
 		Key: o.Key, Bytes: o.Size, First: op == tiers.Read,
 		Device: t.Device, Host: t.Host, Generation: t.Generation, Admission: t.Admission, Buffers: t.Admission,
@@ -99,7 +106,7 @@ func (b *Bench) done(worker int, l tiers.Level, op tiers.Op, o tiers.Object, t t
 // unit of completion is the operation. Of the Config it reads Info, Workers,
 // Window, Requests (operations), Settle, Storage, Procs, Clock, Progress and
 // Publish.
-func RunPlain(ctx context.Context, cfg Config, r Routine) (*Result, error) {
+func RunPlain(ctx context.Context, cfg Config, r Routine) (*result.Result, error) {
 	cfg.Info.CountOperations = true
 	t, err := newTrial(ctx, &cfg, nil)
 	if err != nil {
@@ -129,7 +136,7 @@ func RunPlain(ctx context.Context, cfg Config, r Routine) (*Result, error) {
 // repeat lets every worker step through the window.
 func (t *trial) repeat(ctx context.Context, b *Bench, r Routine) {
 	opctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	_ = ResetPeakRSS()
+	_ = host.ResetPeakRSS()
 	t.limitRequests()
 	start := t.startMeters()
 	for w := range t.cfg.Workers {
@@ -143,7 +150,7 @@ func (t *trial) repeat(ctx context.Context, b *Bench, r Routine) {
 	t.tierInfo()
 	t.drain(ctx)
 	t.info.Drain = t.clock.Now() - end
-	if p, ok := r.(interface{ Report(*RunInfo) }); ok {
+	if p, ok := r.(interface{ Report(*record.Info) }); ok {
 		p.Report(&t.info)
 	}
 }
@@ -151,12 +158,12 @@ func (t *trial) repeat(ctx context.Context, b *Bench, r Routine) {
 func (t *trial) step(ctx context.Context, b *Bench, r Routine, worker int) {
 	defer func() {
 		if p := recover(); p != nil {
-			t.fail(fmt.Errorf("worker %d panicked: %v\n%s", worker, p, debug.Stack()), EndedByError)
+			t.fail(fmt.Errorf("worker %d panicked: %v\n%s", worker, p, debug.Stack()), result.EndedByError)
 		}
 	}()
 	for ctx.Err() == nil {
 		if err := r.Step(ctx, b, worker); err != nil && ctx.Err() == nil {
-			t.fail(err, EndedByError)
+			t.fail(err, result.EndedByError)
 			return
 		}
 	}
@@ -170,7 +177,7 @@ func (t *trial) watchPlain(ctx context.Context, start time.Duration) {
 	t.clock.Every(ctx, time.Second, func() {
 		t.cfg.Progress(Snapshot{
 			Stage: "running", Elapsed: t.clock.Now() - start, Total: t.cfg.Window, Live: t.rec.Counters(),
-			Tiers: []tiers.LevelGauge{}, Free: t.freeSpace(),
+			Tiers: []cache.Gauge{}, Free: t.freeSpace(),
 		})
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"kvbench/tiers"
+	"kvbench/tiers/cache"
 	"kvbench/workloads"
 )
 
@@ -23,13 +24,13 @@ func purposeOf(op tiers.Op) workloads.Purpose {
 	if op == tiers.Write {
 		return workloads.ForPrefill
 	}
-	return workloads.ForProbe
+	return workloads.ForDecodeRead
 }
 
 // TierRoutine reads or writes entries of one size in one tier, through the same
 // transfer as the cache uses, without cache, queue or requests.
 type TierRoutine struct {
-	Level tiers.Level
+	Level tiers.Kind
 	Op    tiers.Op
 	Size  int64 // bytes per entry
 	Seed  uint64
@@ -53,7 +54,7 @@ func (r *TierRoutine) Prepare(ctx context.Context, b *Bench) error {
 	r.keep = int(r.Footprint / r.Size)
 	if r.keep < b.Workers+1 {
 		return fmt.Errorf("%w: %d workers with entries of %d bytes need at least %d bytes of the %s tier, it has %d",
-			tiers.ErrTooLarge, b.Workers, r.Size, 2*int64(b.Workers+1)*r.Size, r.Level, capacity)
+			cache.ErrTooLarge, b.Workers, r.Size, 2*int64(b.Workers+1)*r.Size, r.Level, capacity)
 	}
 	if r.Op == tiers.Write {
 		return nil

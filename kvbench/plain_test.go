@@ -13,11 +13,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
+	"kvbench/tiers/sim"
 )
 
-func plainConfig(levels []tiers.LevelConfig, workers int) Config {
+func plainConfig(levels []cache.Level, workers int) Config {
 	return Config{Workers: workers, Storage: StorageConfig{Levels: levels, Chunk: unit, Depth: 1, Workers: workers}}
 }
 
@@ -29,9 +32,9 @@ func TestATierBenchmarkCountsOperations(t *testing.T) {
 			cfg.Clock = wall
 			r, err := RunPlain(t.Context(), cfg, &TierRoutine{Level: tiers.Storage, Op: op, Size: 2 * unit})
 			require.NoError(t, err)
-			assert.Equal(t, StatusComplete, r.Status)
-			assert.Equal(t, UnitOperation, r.CompletionUnit)
-			assert.Equal(t, EndedByDeadline, r.EndedBy)
+			assert.Equal(t, result.StatusComplete, r.Status)
+			assert.Equal(t, result.UnitOperation, r.CompletionUnit)
+			assert.Equal(t, result.EndedByDeadline, r.EndedBy)
 			traffic := r.Tiers[0].Read
 			if op == tiers.Write {
 				traffic = r.Tiers[0].Write
@@ -45,17 +48,17 @@ func TestATierBenchmarkCountsOperations(t *testing.T) {
 }
 
 func TestATierBenchmarkStaysWithinItsFootprint(t *testing.T) {
-	seen := &footprint{Tier: tiers.NewNullTier()}
+	seen := &footprint{Tier: sim.NewNull()}
 	cfg := plainConfig(storage(seen, 1000*unit), 4)
 	cfg.Requests = 500
 	r, err := RunPlain(t.Context(), cfg, &TierRoutine{Level: tiers.Storage, Op: tiers.Write, Size: unit, Footprint: 20 * unit})
 	require.NoError(t, err)
-	assert.Equal(t, EndedByCount, r.EndedBy)
+	assert.Equal(t, result.EndedByCount, r.EndedBy)
 	assert.EqualValues(t, 500, r.Requests.Completed)
 	assert.LessOrEqual(t, seen.most.Load(), int64(20))
 
 	_, err = RunPlain(t.Context(), plainConfig(storage(seen, 8*unit), 4), &TierRoutine{Level: tiers.Storage, Op: tiers.Write, Size: unit})
-	require.ErrorIs(t, err, tiers.ErrTooLarge)
+	require.ErrorIs(t, err, cache.ErrTooLarge)
 	_, err = RunPlain(t.Context(), cfg, &TierRoutine{Level: tiers.GPU, Size: unit})
 	assert.ErrorContains(t, err, "no gpu tier")
 }
@@ -82,7 +85,7 @@ func (f *footprint) Remove(ctx context.Context, o tiers.Object) error {
 // With several workers one may end an operation while another ends the last that counts.
 func TestEveryCountOfATrialEndsWithTheSameOperation(t *testing.T) {
 	for range 100 {
-		cfg := plainConfig(storage(tiers.NewNullTier(), 1000*unit), 8)
+		cfg := plainConfig(storage(sim.NewNull(), 1000*unit), 8)
 		cfg.Requests = 50
 		r, err := RunPlain(t.Context(), cfg, &TierRoutine{Level: tiers.Storage, Op: tiers.Write, Size: unit})
 		require.NoError(t, err)
@@ -101,7 +104,7 @@ func TestTheCeilingKeepsTheMixAndGivesItsBuffersBack(t *testing.T) {
 	for _, share := range []float64{0, 0.5, 1} {
 		r, err := RunPlain(t.Context(), cfg, &CeilingRoutine{ReadShare: share, FileSize: 256 * unit})
 		require.NoError(t, err, "the pool is whole when the run ends")
-		assert.Equal(t, StatusComplete, r.Status)
+		assert.Equal(t, result.StatusComplete, r.Status)
 		read, wrote := float64(r.Tiers[0].Read.Operations), float64(r.Tiers[0].Write.Operations)
 		assert.Positive(t, read+wrote)
 		assert.InDelta(t, share*(read+wrote), read, 4, "of %v files", read+wrote)
@@ -134,15 +137,15 @@ func TestARoutineThatFails(t *testing.T) {
 	for _, r := range []*broken{{prepare: syscall.EIO}, {step: syscall.EIO}, {panics: true}} {
 		published := false
 		cfg := plainConfig(plenty(), 2).lasting(time.Hour)
-		cfg.Publish = func(*Result) error { published = true; return nil }
+		cfg.Publish = func(*result.Result) error { published = true; return nil }
 		res, err := RunPlain(t.Context(), cfg, r)
 		if r.panics {
 			assert.ErrorContains(t, err, "on purpose")
 		} else {
 			assert.ErrorIs(t, err, syscall.EIO)
 		}
-		assert.Equal(t, StatusFailed, res.Status)
-		assert.Equal(t, EndedByError, res.EndedBy)
+		assert.Equal(t, result.StatusFailed, res.Status)
+		assert.Equal(t, result.EndedByError, res.EndedBy)
 		assert.True(t, published)
 		assert.Equal(t, 1, r.finished)
 	}
@@ -154,8 +157,8 @@ func TestARoutineIsInterrupted(t *testing.T) {
 		time.AfterFunc(3*time.Second, func() { interrupt(cancel) })
 		r, err := RunPlain(ctx, plainConfig(plenty(), 2).lasting(time.Hour), &broken{})
 		require.True(t, errors.As(err, new(Interrupted)))
-		assert.Equal(t, StatusIncomplete, r.Status)
-		assert.Equal(t, EndedBySignal, r.EndedBy)
+		assert.Equal(t, result.StatusIncomplete, r.Status)
+		assert.Equal(t, result.EndedBySignal, r.EndedBy)
 		assert.Equal(t, int64(3*time.Second), r.WindowNS)
 	})
 }

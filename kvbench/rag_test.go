@@ -7,23 +7,29 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/tiers"
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
+	"kvbench/tiers/cache"
+	"kvbench/tiers/content"
 	"kvbench/workloads"
+	"kvbench/workloads/model"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
-func ragConfig(documents, keep int, users int64) Config {
-	p := workloads.DefaultProfile()
+func ragConfig(documents, keep int, population int64) Config {
+	p := profile.Default()
 	p.RAG.MaxDocuments = keep
-	p.Templates = []workloads.Template{{Name: "t", Context: [2]int{8, 64}, Generate: [2]int{1, 9}, Think: [2]float64{0, 0}}}
-	corpus := workloads.NewCorpus(p.RAG, documents, workloads.Model{}, smallTokens, 42)
+	p.Templates = []profile.Template{{Name: "t", Context: [2]int{8, 64}, Generate: [2]int{1, 9}, Think: [2]float64{0, 0}}}
+	corpus := users.NewCorpus(p.RAG, documents, model.Model{}, smallTokens, 42)
 	return Config{
-		Info:    RunInfo{Benchmark: "RAG", Sizer: smallTokens, QoS: p.QoS},
+		Info:    record.Info{Benchmark: "RAG", Sizer: smallTokens, QoS: p.QoS},
 		Planner: workloads.Planner{Sizer: smallTokens}, Workers: 4, Corpus: corpus, Window: time.Second,
 		Source: func() (workloads.Source, error) {
-			return workloads.WithRAG(workloads.NewUsers(workloads.UsersConfig{Profile: p, Users: workloads.Population(p, 42, 8, false), Seed: 42,
-				MultiTurn: true, MaxRequests: users}), corpus), nil
+			return users.WithRAG(users.New(users.Config{Profile: p, Users: users.Population(p, 42, 8, false), Seed: 42,
+				MultiTurn: true, MaxRequests: population}), corpus), nil
 		},
-		Storage: StorageConfig{Chunk: 256 << 10, Depth: 1, Workers: 4, Verify: tiers.VerifyFull},
+		Storage: StorageConfig{Chunk: 256 << 10, Depth: 1, Workers: 4, Verify: content.VerifyFull},
 	}
 }
 
@@ -63,7 +69,7 @@ func TestDocumentsAreIngestedAndRetrieved(t *testing.T) {
 func TestQueriesAreServedToTheEnd(t *testing.T) {
 	cfg := ragConfig(4, 0, 200)
 	nullTiers(1 << 30)(&cfg)
-	cfg.Window, cfg.SourceEnds, cfg.EndedBy = 0, true, EndedByMaxRequests
+	cfg.Window, cfg.SourceEnds, cfg.EndedBy = 0, true, result.EndedByMaxRequests
 	queries := int64(0)
 	cfg.OnDispatch = func(r *workloads.Request, _ []workloads.Op) {
 		if r.Query {
@@ -80,7 +86,7 @@ func TestDocumentsThatDoNotFitAreRefused(t *testing.T) {
 	cfg := ragConfig(100, 0, 0)
 	nullTiers(10 << 20)(&cfg)
 	res, err := Run(t.Context(), cfg)
-	require.ErrorIs(t, err, tiers.ErrTooLarge)
+	require.ErrorIs(t, err, cache.ErrTooLarge)
 	assert.ErrorContains(t, err, "about -rag-num-docs")
-	assert.Equal(t, EndedByCapacity, res.EndedBy)
+	assert.Equal(t, result.EndedByCapacity, res.EndedBy)
 }

@@ -8,9 +8,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
 	"kvbench/workloads"
+	"kvbench/workloads/iotrace"
 )
 
 // ReplayRoutine carries out the rows of an I/O trace on the storage tier.
@@ -31,7 +34,7 @@ type ReplayRoutine struct {
 	Phases []string
 
 	capacity int64
-	rows     *workloads.IOTrace
+	rows     *iotrace.Reader
 	ready    chan *replayOp
 	tokens   chan struct{}
 	begin    sync.Once
@@ -43,14 +46,14 @@ type ReplayRoutine struct {
 	chain map[string]*replayOp // key -> its last operation, while that is not complete
 	room  *replayOp            // the last deletion, while that is not complete
 	seen  bloom
-	count ReplayResult
+	count result.Replay
 	input workloads.TraceReport
 	late  time.Duration
 }
 
 // replayOp is one operation and what has to be complete before it.
 type replayOp struct {
-	op      workloads.IOOperation
+	op      iotrace.Operation
 	key     string
 	object  tiers.Object
 	victims []tiers.Object // to delete
@@ -76,7 +79,7 @@ func (r *ReplayRoutine) Prepare(_ context.Context, b *Bench) error {
 	r.chain = map[string]*replayOp{}
 	r.left.Store(1)
 	var err error
-	r.rows, err = workloads.OpenIOTrace(r.Path, r.Allow)
+	r.rows, err = iotrace.Open(r.Path, r.Allow)
 	return err
 }
 
@@ -88,7 +91,7 @@ func (r *ReplayRoutine) Finish(*Bench) {
 }
 
 // Report puts the replay's own numbers into the result.
-func (r *ReplayRoutine) Report(in *RunInfo) {
+func (r *ReplayRoutine) Report(in *record.Info) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.count
@@ -125,7 +128,7 @@ func (r *ReplayRoutine) carryOut(ctx context.Context, b *Bench, worker int, op *
 		}
 	}
 	if op.room {
-		r.tally(func(c *ReplayResult) {
+		r.tally(func(c *result.Replay) {
 			c.Overwrites, c.Evictions = c.Overwrites+op.old, c.Evictions+int64(len(op.victims))-op.old
 		})
 		return nil
@@ -135,10 +138,10 @@ func (r *ReplayRoutine) carryOut(ctx context.Context, b *Bench, worker int, op *
 	kind := tiers.Read
 	start := b.Clock.Now()
 	switch op.op {
-	case workloads.IODelete:
-		r.tally(func(c *ReplayResult) { c.Deletes++ })
+	case iotrace.Delete:
+		r.tally(func(c *result.Replay) { c.Deletes++ })
 		return nil
-	case workloads.IOWrite:
+	case iotrace.Write:
 		kind = tiers.Write
 		t, err = b.Transfer.Write(ctx, tier, op.object, func(_ tiers.Op, n int64) { b.Chunk(worker, tiers.Storage, tiers.Write, n) })
 	default:
@@ -150,7 +153,7 @@ func (r *ReplayRoutine) carryOut(ctx context.Context, b *Bench, worker int, op *
 	if op.due == clock.Never {
 		op.due = start
 	}
-	r.tally(func(c *ReplayResult) {
+	r.tally(func(c *result.Replay) {
 		if kind == tiers.Write {
 			c.Writes++
 		} else {
@@ -161,7 +164,7 @@ func (r *ReplayRoutine) carryOut(ctx context.Context, b *Bench, worker int, op *
 	return nil
 }
 
-func (r *ReplayRoutine) tally(count func(*ReplayResult)) {
+func (r *ReplayRoutine) tally(count func(*result.Replay)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	count(&r.count)
@@ -259,7 +262,7 @@ func (r *ReplayRoutine) noteInput(cycle int, whole bool) {
 }
 
 func (r *ReplayRoutine) rewind() error {
-	rows, err := workloads.OpenIOTrace(r.Path, r.Allow)
+	rows, err := iotrace.Open(r.Path, r.Allow)
 	if err == nil {
 		r.rows = rows
 	}
@@ -267,7 +270,7 @@ func (r *ReplayRoutine) rewind() error {
 }
 
 // selected counts a row and says whether it is to be carried out.
-func (r *ReplayRoutine) selected(row workloads.IORow) bool {
+func (r *ReplayRoutine) selected(row iotrace.Row) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count.Rows++

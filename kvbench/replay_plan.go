@@ -6,12 +6,12 @@ import (
 
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
-	"kvbench/workloads"
+	"kvbench/workloads/iotrace"
 )
 
 // decide turns a row into an operation and hands it on as soon as nothing is
 // before it. The caller holds a token for it.
-func (r *ReplayRoutine) decide(b *Bench, row workloads.IORow, due time.Duration) {
+func (r *ReplayRoutine) decide(b *Bench, row iotrace.Row, due time.Duration) {
 	key := row.Key
 	if row.Tier != int(tiers.Storage) {
 		key = fmt.Sprintf("Tier-%d/%s", row.Tier, key) // the same entry in another tier is another one
@@ -54,7 +54,7 @@ func (op *replayOp) after(before *replayOp) {
 func (r *ReplayRoutine) plan(b *Bench, op *replayOp, size int64) (room *replayOp, ok bool) {
 	e := r.lru.find(op.key)
 	switch op.op {
-	case workloads.IORead:
+	case iotrace.Read:
 		switch {
 		case e != nil:
 			r.lru.touch(e)
@@ -65,7 +65,7 @@ func (r *ReplayRoutine) plan(b *Bench, op *replayOp, size int64) (room *replayOp
 			r.count.UnwrittenReads++
 		}
 		return nil, e != nil
-	case workloads.IODelete:
+	case iotrace.Delete:
 		if e == nil {
 			r.count.UnknownDeletes++
 			return nil, false
@@ -107,7 +107,7 @@ func (r *ReplayRoutine) plan(b *Bench, op *replayOp, size int64) (room *replayOp
 // writes them. Deletions stand in line, and a write waits for the last one
 // decided before it: so the tier never holds more than the books say.
 func (r *ReplayRoutine) makeRoom(victims []tiers.Object) *replayOp {
-	room := &replayOp{op: workloads.IODelete, victims: victims, room: true}
+	room := &replayOp{op: iotrace.Delete, victims: victims, room: true}
 	for _, v := range victims {
 		if before := r.chain[v.Key]; before != nil {
 			room.after(before)

@@ -14,9 +14,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
-	"kvbench/tracing"
-	"kvbench/workloads"
+	"kvbench/tiers/cache"
+	"kvbench/tiers/content"
+	"kvbench/tiers/sim"
+	"kvbench/workloads/iotrace"
+	"kvbench/workloads/model"
 )
 
 // replayConfig replays on a real directory with full verification.
@@ -24,10 +29,10 @@ func replayConfig(t *testing.T, capacity int64) Config {
 	t.Helper()
 	dir := t.TempDir()
 	return Config{
-		Info: RunInfo{Benchmark: "IOTraceReplay", Division: DivisionOpen, Count: 1, Ranks: 1}, EndedBy: EndedByInput,
+		Info: record.Info{Benchmark: "IOTraceReplay", Division: result.DivisionOpen, Count: 1, Ranks: 1}, EndedBy: result.EndedByInput,
 		Workers: 4, Window: time.Minute,
 		Storage: StorageConfig{
-			CacheDir: dir, StorageBytes: capacity, Chunk: 64 << 10, Depth: 1, Workers: 4, Verify: tiers.VerifyFull, Nonce: [16]byte{1},
+			CacheDir: dir, StorageBytes: capacity, Chunk: 64 << 10, Depth: 1, Workers: 4, Verify: content.VerifyFull, Nonce: [16]byte{1},
 		},
 	}
 }
@@ -35,7 +40,7 @@ func replayConfig(t *testing.T, capacity int64) Config {
 func traceFile(t *testing.T, rows ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "trace.csv")
-	require.NoError(t, os.WriteFile(path, []byte(tracing.IOTraceHeader+"\n"+strings.Join(rows, "\n")+"\n"), 0o666))
+	require.NoError(t, os.WriteFile(path, []byte(iotrace.Header+"\n"+strings.Join(rows, "\n")+"\n"), 0o666))
 	return path
 }
 
@@ -59,15 +64,15 @@ func TestReplayDoesWhatTheRowsSay(t *testing.T) {
 	r := &ReplayRoutine{Path: path, Cycles: 1, Allow: true}
 	res, err := RunPlain(t.Context(), replayConfig(t, 250000), r)
 	require.NoError(t, err)
-	assert.Equal(t, EndedByInput, res.EndedBy)
+	assert.Equal(t, result.EndedByInput, res.EndedBy)
 	got := *res.Replay
 	got.LateNS = 0
-	assert.Equal(t, ReplayResult{
+	assert.Equal(t, result.Replay{
 		Rows: 14, Skipped: 1, Reads: 3, Writes: 4, Deletes: 1, EvictedReads: 2, UnwrittenReads: 1, UnknownDeletes: 1, Overwrites: 1, TooLarge: 1, Evictions: 1,
 	}, got)
 	assert.EqualValues(t, 15, res.Input.Rows)
 	assert.EqualValues(t, 1, res.Input.Malformed)
-	assert.Equal(t, UnitOperation, res.CompletionUnit)
+	assert.Equal(t, result.UnitOperation, res.CompletionUnit)
 	assert.EqualValues(t, 7, res.Requests.Operations)
 	require.Len(t, res.Tiers, 1)
 	assert.EqualValues(t, 300000, res.Tiers[0].Read.Bytes)
@@ -98,13 +103,13 @@ func TestReplaySelectsTiersAndPhases(t *testing.T) {
 // A trace of ours against a directory that is too small for it: every read is
 // verified, hits and evictions are those of the simulation with that capacity.
 func TestReplayOfASimulationHitsWhatItHit(t *testing.T) {
-	model := workloads.Model{Key: "mini", Layers: 1, Hidden: 16, Heads: 1, KVHeads: 1, Attention: workloads.MHA}
+	model := model.Model{Key: "mini", Layers: 1, Hidden: 16, Heads: 1, KVHeads: 1, Attention: model.MHA}
 	require.EqualValues(t, 64, model.BytesPerToken())
 	cfg := usersConfig(model, 20, 4*time.Second)
 	const capacity = 30 << 20
 	cfg.Storage.StorageBytes, cfg.Storage.MaxWriters = capacity, 0
 	path := filepath.Join(t.TempDir(), "out.csv.zst")
-	w, err := tracing.CreateIOTrace(path)
+	w, err := iotrace.Create(path)
 	require.NoError(t, err)
 	sim, err := Simulate(t.Context(), cfg, SimConfig{Trace: w})
 	require.NoError(t, err)
@@ -154,7 +159,7 @@ func TestReplayFailsOnABrokenTraceAndACorruptRead(t *testing.T) {
 // orderTier watches that operations on one key come in the order of the file
 // and that the tier never holds more than it may.
 type orderTier struct {
-	tiers.NullTier
+	sim.Null
 	mu          sync.Mutex
 	held, most  int64
 	reading     map[string]int
@@ -173,7 +178,7 @@ func (o *orderTier) Create(ctx context.Context, ob tiers.Object) (tiers.Writer, 
 	if o.held += ob.Size; o.held > o.most {
 		o.most = o.held
 	}
-	return o.NullTier.Create(ctx, ob)
+	return o.Null.Create(ctx, ob)
 }
 
 func (o *orderTier) Open(ctx context.Context, ob tiers.Object) (tiers.Reader, error) {
@@ -185,7 +190,7 @@ func (o *orderTier) Open(ctx context.Context, ob tiers.Object) (tiers.Reader, er
 	o.parallel++
 	o.mostAtATime = max(o.mostAtATime, o.parallel)
 	o.mu.Unlock()
-	r, err := o.NullTier.Open(ctx, ob)
+	r, err := o.Null.Open(ctx, ob)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +205,7 @@ func (o *orderTier) Remove(ctx context.Context, ob tiers.Object) error {
 		o.note("%s is deleted while it is read", ob.Key)
 	}
 	o.held -= ob.Size
-	return o.NullTier.Remove(ctx, ob)
+	return o.Null.Remove(ctx, ob)
 }
 
 type orderReader struct {
@@ -228,7 +233,7 @@ func TestReplayOrdersKeysAndKeepsTheCapacity(t *testing.T) {
 		tier := &orderTier{reading: map[string]int{}}
 		cfg := replayConfig(t, 0)
 		cfg.Workers = 8
-		cfg.Storage.Levels = []tiers.LevelConfig{{Level: tiers.Storage, Tier: tier, Capacity: 2000}}
+		cfg.Storage.Levels = []cache.Level{{Level: tiers.Storage, Tier: tier, Capacity: 2000}}
 		res, err := RunPlain(t.Context(), cfg, &ReplayRoutine{Path: traceFile(t, rows...), Cycles: 1})
 		require.NoError(t, err)
 		assert.Empty(t, tier.problems)
@@ -263,7 +268,7 @@ func TestReplayEndedByItsWindowCountsItsInput(t *testing.T) {
 	cfg.Window = 200 * time.Millisecond
 	res, err := RunPlain(t.Context(), cfg, &ReplayRoutine{Path: path, Cycles: 1, Speed: 1})
 	require.NoError(t, err)
-	assert.Equal(t, EndedByDeadline, res.EndedBy)
+	assert.Equal(t, result.EndedByDeadline, res.EndedBy)
 	assert.EqualValues(t, 3, res.Input.Rows)
 	assert.Zero(t, res.Input.Cycles)
 	assert.EqualValues(t, 2, res.Replay.Reads+res.Replay.Writes)
@@ -274,9 +279,9 @@ func TestAReplayThatWaitsForItsRowsIsLoadLimited(t *testing.T) {
 	path := traceFile(t, "1.0,Write,100000,Tier-2,a,Prefill", "1.4,Read,100000,Tier-2,a,Decode", "1.8,Read,100000,Tier-2,a,Decode")
 	res, err := RunPlain(t.Context(), replayConfig(t, 1<<20), &ReplayRoutine{Path: path, Cycles: 1, Speed: 1})
 	require.NoError(t, err)
-	assert.Equal(t, LoadLimited, res.Harness.Verdict.Kind, res.Harness.Verdict.Reason)
+	assert.Equal(t, result.LoadLimited, res.Harness.Verdict.Kind, res.Harness.Verdict.Reason)
 	assert.Positive(t, res.Harness.WorkerBusyNS)
-	assert.Equal(t, EndedByInput, res.EndedBy)
+	assert.Equal(t, result.EndedByInput, res.EndedBy)
 }
 
 // What a window cut off was not carried out.

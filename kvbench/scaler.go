@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/workloads"
 )
@@ -45,7 +46,7 @@ func (t *trial) newScaler() (*scaler, error) {
 	if !ok {
 		return nil, fmt.Errorf("autoscaling needs users, and %T has none", t.src)
 	}
-	t.rec.rounds = true
+	t.rec.Rounds = true
 	return &scaler{
 		trial: t, auto: newAutoscaler(*a, t.info.Users), source: src,
 		fixed: t.cfg.Workers != scaledWorkers(t.info.Users),
@@ -84,7 +85,7 @@ func (s *scaler) sample() {
 		return
 	}
 	d := s.trial.dispatch
-	r := round{Round: Round{AtS: (now - s.begin).Seconds(), Workers: d.working(), Goroutines: runtime.NumGoroutine()}}
+	r := round{Round: result.Round{AtS: (now - s.begin).Seconds(), Workers: d.working(), Goroutines: runtime.NumGoroutine()}}
 	r.BytesPerSecond, r.Noise = meanAndNoise(s.samples)
 	s.samples = s.samples[:0]
 	ms := func(v time.Duration, any bool) *float64 {
@@ -113,7 +114,7 @@ func (s *scaler) end(r round) (users int, ok bool) {
 	users, over := s.auto.end(r)
 	if over {
 		s.ended = true
-		s.trial.end(EndedByCapacity)
+		s.trial.end(result.EndedByCapacity)
 	}
 	return users, !over
 }

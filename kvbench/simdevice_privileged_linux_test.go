@@ -9,8 +9,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/internal/privtest"
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/privtest"
 	"kvbench/workloads"
+	"kvbench/workloads/model"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // The model predicts a drive: its parameters come from plain sequential I/O, and
@@ -22,32 +27,32 @@ func TestDeviceModelPredictsALimitedDevice(t *testing.T) {
 	throttle := privtest.ThrottleLoop(t, fs, 100<<20, 50<<20)
 	throttle.Add(t, os.Getpid())
 	storage := StorageConfig{CacheDir: fs.Dir + "/cache", StorageBytes: 512 << 20, Direct: true, Chunk: 1 << 20, Depth: 1, Workers: 4}
-	plain := func(readShare float64) *Result {
+	plain := func(readShare float64) *result.Result {
 		cfg := Config{Workers: 4, Window: 2 * time.Second, Storage: storage}
 		r, err := RunPlain(t.Context(), cfg, &CeilingRoutine{ReadShare: readShare, FileSize: 16 << 20})
 		require.NoError(t, err)
 		return r
 	}
-	model := DeviceModel{Read: *plain(1).Tiers[0].Read.BytesPerSecond, Write: *plain(0).Tiers[0].Write.BytesPerSecond, Parallelism: 128, Duplex: true}
+	mdl := tiers.DeviceModel{Read: *plain(1).Tiers[0].Read.BytesPerSecond, Write: *plain(0).Tiers[0].Write.BytesPerSecond, Parallelism: 128, Duplex: true}
 
-	p := workloads.DefaultProfile()
+	p := profile.Default()
 	for i := range p.Templates {
 		p.Templates[i].Context, p.Templates[i].Think = [2]int{2048, 4096}, [2]float64{0.1, 0.3}
 	}
-	tokens := workloads.Model{Key: "mini", Layers: 2, Hidden: 128, Heads: 1, KVHeads: 1, Attention: workloads.MHA}
-	const users = 64
-	cfg := usersConfig(tokens, users, 10*time.Second)
+	tokens := model.Model{Key: "mini", Layers: 2, Hidden: 128, Heads: 1, KVHeads: 1, Attention: model.MHA}
+	const population = 64
+	cfg := usersConfig(tokens, population, 10*time.Second)
 	cfg.Source = func() (workloads.Source, error) {
-		return workloads.NewUsers(workloads.UsersConfig{
-			Profile: p, Users: workloads.Population(p, 42, users, false), Seed: 42, MultiTurn: true, ClosedLoop: true,
+		return users.New(users.Config{
+			Profile: p, Users: users.Population(p, 42, population, false), Seed: 42, MultiTurn: true, ClosedLoop: true,
 		}), nil
 	}
 	cfg.Storage = storage
-	cfg.Storage.Chunk, cfg.Storage.Workers = 256<<10, users
+	cfg.Storage.Chunk, cfg.Storage.Workers = 256<<10, population
 
-	predicted, err := Simulate(t.Context(), cfg, SimConfig{Device: &model})
+	predicted, err := Simulate(t.Context(), cfg, SimConfig{Device: &mdl})
 	require.NoError(t, err)
-	reads := func(r *Result) (rate, p95 float64) {
+	reads := func(r *result.Result) (rate, p95 float64) {
 		d := r.Latency.Levels["storage"].Read.Device
 		require.NotNil(t, d.P95, "%d reads are too few", d.Count)
 		return *r.Tiers[0].Read.BytesPerSecond, float64(*d.P95)
@@ -56,7 +61,7 @@ func TestDeviceModelPredictsALimitedDevice(t *testing.T) {
 	off := math.Inf(1)
 	for range 3 { // others may hold the processor for seconds
 		rate, p95 := reads(mustRun(t, cfg))
-		t.Logf("%s: reads of %.1f MiB/s, p95 %.0f ms predicted; %.1f MiB/s, %.0f ms real", SimulatedDevice(model).String(),
+		t.Logf("%s: reads of %.1f MiB/s, p95 %.0f ms predicted; %.1f MiB/s, %.0f ms real", result.SimulatedDevice(mdl).String(),
 			wantRate/(1<<20), wantP95/1e6, rate/(1<<20), p95/1e6)
 		if off = min(off, max(math.Abs(wantRate/rate-1), math.Abs(wantP95/p95-1))); off < 0.15 {
 			break

@@ -3,8 +3,10 @@ package kvbench
 import (
 	"time"
 
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
-	"kvbench/tracing"
+	"kvbench/tiers/cache"
+	"kvbench/workloads/iotrace"
 )
 
 // traceObserver writes the rows of the I/O trace.
@@ -13,7 +15,7 @@ type traceObserver struct {
 	sim *simulation
 }
 
-var _ tiers.Beginner = (*traceObserver)(nil)
+var _ cache.Beginner = (*traceObserver)(nil)
 
 var (
 	rowOperations = [tiers.NumOps]string{tiers.Read: "Read", tiers.Write: "Write"}
@@ -21,26 +23,26 @@ var (
 )
 
 // Began implements tiers.Beginner.
-func (o *traceObserver) Began(_ tiers.Tag, ob tiers.Object, l tiers.Level, op tiers.Op, ph tiers.Phase) {
+func (o *traceObserver) Began(_ cache.Tag, ob tiers.Object, l tiers.Kind, op tiers.Op, ph tiers.Phase) {
 	o.row(rowOperations[op], ob, l, ph)
 }
 
 // Deleted implements tiers.Observer.
-func (o *traceObserver) Deleted(tag tiers.Tag, ob tiers.Object, l tiers.Level, took time.Duration) {
+func (o *traceObserver) Deleted(tag cache.Tag, ob tiers.Object, l tiers.Kind, took time.Duration) {
 	o.observer.Deleted(tag, ob, l, took)
 	if o.sim.cfg.Deletes {
 		o.row("Delete", ob, l, tiers.Evict)
 	}
 }
 
-func (o *traceObserver) row(operation string, ob tiers.Object, l tiers.Level, ph tiers.Phase) {
+func (o *traceObserver) row(operation string, ob tiers.Object, l tiers.Kind, ph tiers.Phase) {
 	if o.sim.over {
 		return
 	}
-	err := o.sim.cfg.Trace.Row(tracing.IOTraceRow{
+	err := o.sim.cfg.Trace.Row(iotrace.IOTraceRow{
 		At: o.clock.Now(), Operation: operation, Bytes: ob.Size, Tier: int(l), Key: ob.Key, Phase: rowPhases[ph],
 	})
 	if err != nil {
-		o.sim.trial.fail(err, EndedByError)
+		o.sim.trial.fail(err, result.EndedByError)
 	}
 }

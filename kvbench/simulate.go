@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
-	"kvbench/tracing"
+	"kvbench/tiers/sim"
 	"kvbench/workloads"
+	"kvbench/workloads/iotrace"
 )
 
 // SimConfig turns a run into a simulation in virtual time.
@@ -17,12 +21,12 @@ type SimConfig struct {
 	// Trace receives every cache operation when it begins to move bytes, in the
 	// order of the program, warm-up and population included; nil = no trace. The
 	// caller closes it.
-	Trace   *tracing.IOTraceWriter
+	Trace   *iotrace.Writer
 	Deletes bool // with rows for entries that are deleted
 
 	// Device is what the storage tier takes the time of; nil = all tiers are
 	// infinitely fast.
-	Device *DeviceModel
+	Device *tiers.DeviceModel
 }
 
 // boundless is the capacity of a storage tier of size 0: what fits into no
@@ -38,7 +42,7 @@ type simulation struct {
 	cfg    SimConfig
 	trial  *trial
 	began  time.Time // wall clock
-	device *simDevice
+	device *sim.Device
 	still  int64 // requests since time moved last
 	at     time.Duration
 	over   bool // what begins from now on is cut before it moves a byte
@@ -52,7 +56,7 @@ type simulation struct {
 //
 // Of Config.Storage it reads the sizes, Chunk, Depth and MaxWriters; a storage
 // size of 0 means unlimited. Settle, Precondition, Procs and Clock are ignored.
-func Simulate(ctx context.Context, cfg Config, sim SimConfig) (*Result, error) {
+func Simulate(ctx context.Context, cfg Config, sim SimConfig) (*result.Result, error) {
 	if err := errors.Join(cfg.Validate(), sim.Device.Validate()); err != nil {
 		return nil, err
 	}
@@ -68,35 +72,35 @@ func Simulate(ctx context.Context, cfg Config, sim SimConfig) (*Result, error) {
 }
 
 // levels makes the tiers, of which none holds bytes.
-func (s *simulation) levels(cfg *Config) (levels []tiers.LevelConfig) {
-	add := func(l tiers.Level, t tiers.Tier, capacity int64) {
-		levels = append(levels, tiers.LevelConfig{Level: l, Tier: t, Capacity: capacity})
+func (s *simulation) levels(cfg *Config) (levels []cache.Level) {
+	add := func(l tiers.Kind, t tiers.Tier, capacity int64) {
+		levels = append(levels, cache.Level{Level: l, Tier: t, Capacity: capacity})
 	}
 	if n := cfg.Storage.GPUBytes; n > 0 {
-		add(tiers.GPU, tiers.NewInstantTier(), n)
+		add(tiers.GPU, sim.NewInstant(), n)
 	}
 	if n := cfg.Storage.CPUBytes; n > 0 {
-		add(tiers.CPU, tiers.NewInstantTier(), n)
+		add(tiers.CPU, sim.NewInstant(), n)
 	}
 	size := cfg.Storage.StorageBytes
 	if size <= 0 {
 		size = boundless
 	}
 	if s.cfg.Device == nil {
-		add(tiers.Storage, tiers.NewInstantTier(), size)
+		add(tiers.Storage, sim.NewInstant(), size)
 		return levels
 	}
-	model := SimulatedDevice(*s.cfg.Device)
-	s.device = newSimDevice(*s.cfg.Device, model.String(), cfg.Clock, int64(cfg.Storage.Chunk), cfg.Storage.Depth)
+	model := result.SimulatedDevice(*s.cfg.Device)
+	s.device = sim.NewDevice(*s.cfg.Device, model.String(), cfg.Clock, int64(cfg.Storage.Chunk), cfg.Storage.Depth)
 	add(tiers.Storage, s.device, size)
 	return levels
 }
 
 // join makes the simulation a part of its trial, and returns who observes the cache.
-func (s *simulation) join(t *trial) tiers.Observer {
+func (s *simulation) join(t *trial) cache.Observer {
 	s.trial = t
-	t.rec.timeless = s.cfg.Device == nil
-	t.info.Simulation = &SimulationInfo{Device: s.cfg.Device}
+	t.rec.Timeless = s.cfg.Device == nil
+	t.info.Simulation = &record.SimulationInfo{Device: s.cfg.Device}
 	if s.cfg.Trace == nil {
 		return t.obs
 	}
@@ -109,14 +113,14 @@ func (s *simulation) preparing() (done func()) {
 	if s.device == nil {
 		return func() {}
 	}
-	s.device.free = true
-	return func() { s.device.free = false }
+	s.device.Free = true
+	return func() { s.device.Free = false }
 }
 
 // opened begins the device's books with the window.
 func (s *simulation) opened() {
 	if s.device != nil {
-		s.device.busy = 0
+		s.device.Busy = 0
 	}
 }
 
@@ -131,12 +135,12 @@ func (s *simulation) guard(ctx context.Context, d *dispatcher) func(*workloads.R
 		}
 		if s.still++; s.still&0xfff == 0 {
 			if ctx.Err() != nil {
-				s.trial.fail(context.Cause(ctx), EndedBySignal)
+				s.trial.fail(context.Cause(ctx), result.EndedBySignal)
 				d.closed = true
 			}
 			if s.still >= maxStill {
 				s.trial.fail(fmt.Errorf("%d requests began at one moment of virtual time: a load that neither thinks nor waits for storage has no end here; "+
-					"give think times, -trace-speedup, -max-requests or -simulate-device", s.still), EndedByError)
+					"give think times, -trace-speedup, -max-requests or -simulate-device", s.still), result.EndedByError)
 				d.closed = true
 			}
 		}
@@ -151,7 +155,7 @@ func (s *simulation) report() {
 	s.over = true
 	in := s.trial.info.Simulation
 	if s.device != nil {
-		in.Busy = s.device.busy
+		in.Busy = s.device.Busy
 	}
 	in.Wall = time.Since(s.began)
 	if s.cfg.Trace != nil {

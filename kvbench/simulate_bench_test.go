@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kvbench/tracing"
+	"kvbench/workloads/iotrace"
 )
 
 // BenchmarkSimulate is option 1 through queue, plan, cache and trace writer
@@ -26,7 +26,7 @@ func BenchmarkSimulate(b *testing.B) {
 				cfg.Storage.StorageBytes = c.capacity
 				sim := SimConfig{}
 				if c.traced {
-					sim.Trace = tracing.NewIOTraceWriter(io.Discard)
+					sim.Trace = iotrace.NewWriter(io.Discard)
 				}
 				res, err := Simulate(b.Context(), cfg, sim)
 				require.NoError(b, err)

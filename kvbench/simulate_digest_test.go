@@ -8,15 +8,21 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
 	"kvbench/workloads"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/traces"
+	"kvbench/workloads/users"
 )
 
 // The I/O traces of seeded simulations are the same to the byte whatever becomes of the
 // engine: one that changes makes every trace and prediction before it another one's.
 func TestSimulationsKeepTheirTraces(t *testing.T) {
 	oneThread(t)
-	drive := func() *DeviceModel {
-		return &DeviceModel{Read: 60 << 30, Write: 30 << 30, ReadIOPS: 50000, ReadLatency: 80 * time.Microsecond, WriteLatency: 20 * time.Microsecond, Parallelism: 64}
+	drive := func() *tiers.DeviceModel {
+		return &tiers.DeviceModel{Read: 60 << 30, Write: 30 << 30, ReadIOPS: 50000, ReadLatency: 80 * time.Microsecond, WriteLatency: 20 * time.Microsecond, Parallelism: 64}
 	}
 	for name, c := range map[string]struct {
 		change func(*Config, *SimConfig)
@@ -35,9 +41,9 @@ func TestSimulationsKeepTheirTraces(t *testing.T) {
 			s.Device = drive()
 		}, "e351117297e0b298"},
 		"decode only": {func(c *Config, s *SimConfig) {
-			p := workloads.DefaultProfile()
+			p := profile.Default()
 			c.Source = func() (workloads.Source, error) {
-				return workloads.NewUsers(workloads.UsersConfig{Profile: p, Users: workloads.Population(p, 1, 10, false), Seed: 1, DecodeOnly: true}), nil
+				return users.New(users.Config{Profile: p, Users: users.Population(p, 1, 10, false), Seed: 1, DecodeOnly: true}), nil
 			}
 			c.Population = Population{Entries: 100, Tokens: 2048}
 			s.Device = drive()
@@ -57,17 +63,17 @@ func TestSimulationsKeepTheirTraces(t *testing.T) {
 			s.Device.Slice = 100 * time.Millisecond
 		}, "fb1dd78f3e9c4b44"},
 		"capacity mode": {func(c *Config, s *SimConfig) {
-			c.Autoscale = &Autoscale{Mode: AutoscaleCapacity, Interval: time.Second}
+			c.Autoscale = &Autoscale{Mode: result.AutoscaleCapacity, Interval: time.Second}
 			c.Info.Users, c.Workers, c.Storage.MaxWriters = 20, 20, 0
 			c.Source = func() (workloads.Source, error) {
-				p := workloads.DefaultProfile()
-				return workloads.NewUsers(workloads.UsersConfig{Profile: p, Users: workloads.Population(p, 42, 20, false), Seed: 42, MultiTurn: true}), nil
+				p := profile.Default()
+				return users.New(users.Config{Profile: p, Users: users.Population(p, 42, 20, false), Seed: 42, MultiTurn: true}), nil
 			}
 			s.Device = drive()
 			c.Window = 30 * time.Second
 		}, "fc56ae3ff5dcb9f8"},
 		"qos mode": {func(c *Config, s *SimConfig) {
-			c.Autoscale = &Autoscale{Mode: AutoscaleQoS, Target: 0.1, Interval: time.Second}
+			c.Autoscale = &Autoscale{Mode: result.AutoscaleQoS, Target: 0.1, Interval: time.Second}
 			s.Device, c.Window = drive(), 20*time.Second
 		}, "6edb5ce1802f9c2f"},
 		"blocks": {func(c *Config, s *SimConfig) {
@@ -77,7 +83,7 @@ func TestSimulationsKeepTheirTraces(t *testing.T) {
 		"blocks in a small cache over a slow drive": {func(c *Config, s *SimConfig) {
 			*c = simulatedBlocks(smallTrace)
 			c.Storage.CPUBytes, c.Storage.StorageBytes, c.Storage.MaxWriters = 20*512*128, 40*512*128, 2
-			s.Device = &DeviceModel{Read: 1 << 20, Write: 1 << 20, Parallelism: 2, Slice: time.Second}
+			s.Device = &tiers.DeviceModel{Read: 1 << 20, Write: 1 << 20, Parallelism: 2, Slice: time.Second}
 		}, "0fee941c9b78014f"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,11 +99,11 @@ func TestSimulationsKeepTheirTraces(t *testing.T) {
 // simulatedBlocks serves a block trace once.
 func simulatedBlocks(path string) Config {
 	return Config{
-		Info: RunInfo{Benchmark: "BlockTrace", Division: DivisionQuick, Count: 1, Ranks: 1, Sizer: smallTokens},
+		Info: record.Info{Benchmark: "BlockTrace", Division: result.DivisionQuick, Count: 1, Ranks: 1, Sizer: smallTokens},
 		Source: func() (workloads.Source, error) {
-			return workloads.NewBlockTrace(workloads.TraceConfig{Paths: []string{path}, Cycles: 1, Profile: workloads.DefaultProfile()})
+			return traces.NewBlockTrace(traces.Config{Paths: []string{path}, Cycles: 1, Profile: profile.Default()})
 		},
-		Planner: workloads.Planner{Sizer: smallTokens}, Workers: 16, SourceEnds: true, EndedBy: EndedByInput,
+		Planner: workloads.Planner{Sizer: smallTokens}, Workers: 16, SourceEnds: true, EndedBy: result.EndedByInput,
 		Storage: StorageConfig{Chunk: 256 << 10, Depth: 1, Workers: 16},
 	}
 }

@@ -11,8 +11,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/tracing"
 	"kvbench/workloads"
+	"kvbench/workloads/iotrace"
+	"kvbench/workloads/model"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // # What the distributions give
@@ -75,7 +78,7 @@ type chain struct {
 	turns     [lastTurn + 1][]float64
 }
 
-func newChain(p workloads.Profile, steps int) chain {
+func newChain(p profile.Profile, steps int) chain {
 	c := chain{histories: make([]float64, steps+1)}
 	for k := range c.turns {
 		c.turns[k] = make([]float64, steps+1)
@@ -130,7 +133,7 @@ func batches(g, batch int) float64 {
 }
 
 // expect is the mix of one user.
-func expect(p workloads.Profile, ch chain, c int, meanBatches, think float64, window time.Duration) mix {
+func expect(p profile.Profile, ch chain, c int, meanBatches, think float64, window time.Duration) mix {
 	n := window.Seconds()/think - 0.5 + 0.4*0.4/24
 	below, mean, meanBelow := contextOf(c, p.PrefillOnlyTokens)
 	prompt := 0.0
@@ -152,7 +155,7 @@ func expect(p workloads.Profile, ch chain, c int, meanBatches, think float64, wi
 }
 
 // expectTemplates integrates over the templates' ranges.
-func expectTemplates(p workloads.Profile, ch chain, window time.Duration) mix {
+func expectTemplates(p profile.Profile, ch chain, window time.Duration) mix {
 	var total mix
 	const cells = 200
 	for _, t := range p.Templates {
@@ -232,7 +235,7 @@ func countMix(t *testing.T, cfg Config) (mix, *rowCounter) {
 		}
 	}
 	rows := &rowCounter{}
-	w := tracing.NewIOTraceWriter(rows)
+	w := iotrace.NewWriter(rows)
 	_, err := Simulate(t.Context(), cfg, SimConfig{Trace: w})
 	require.NoError(t, err)
 	require.NoError(t, w.Close(true))
@@ -257,17 +260,17 @@ func compareMix(t *testing.T, want, got mix, rows *rowCounter, bytesPerToken flo
 	within(t, "re-reads per request", want.rereads/want.requests, got.rereads/got.requests, two)
 	within(t, "history reads per request", want.histories/want.requests, got.histories/got.requests, two)
 	within(t, "turns per conversation", want.requests/want.turns[1], got.requests/got.turns[1], two)
-	assert.Equal(t, got.requests+float64(len(workloads.DefaultProfile().SystemPromptTokens)), rows.writes, "each request and each system prompt once")
+	assert.Equal(t, got.requests+float64(len(profile.Default().SystemPromptTokens)), rows.writes, "each request and each system prompt once")
 }
 
 // The 200 users of option 1, each as it was drawn.
 func TestMixOfOptionOneIsWhatItsUsersAsk(t *testing.T) {
 	oneThread(t)
 	const window = 300 * time.Second
-	p := workloads.DefaultProfile()
+	p := profile.Default()
 	ch := newChain(p, 4000)
 	var want mix
-	for _, u := range workloads.Population(p, 42, 200, false) {
+	for _, u := range users.Population(p, 42, 200, false) {
 		want.add(expect(p, ch, u.Context, batches(u.Generate, p.DecodeBatch), u.Think, window), 1)
 	}
 	cfg := optionOne(t, window)
@@ -279,11 +282,11 @@ func TestMixOfOptionOneIsWhatItsUsersAsk(t *testing.T) {
 func TestMixOfManyUsersIsThatOfTheDistributions(t *testing.T) {
 	oneThread(t)
 	const users, window = 30000, 8 * time.Second
-	p := workloads.DefaultProfile()
+	p := profile.Default()
 	ch := newChain(p, 200)
 	var want mix
 	want.add(expectTemplates(p, ch, window), users)
-	model, err := workloads.FindModel("llama3.1-8b", nil)
+	model, err := model.Find("llama3.1-8b", nil)
 	require.NoError(t, err)
 	cfg := usersConfig(model, users, window)
 	cfg.Workers, cfg.Storage.Workers = 100, 100

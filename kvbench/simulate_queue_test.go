@@ -7,19 +7,24 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
 	"kvbench/workloads"
+	"kvbench/workloads/model"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // prefillOnly is a load of single writes that come as a Poisson process.
-func prefillOnly(t *testing.T, users int, rate float64, window time.Duration) Config {
+func prefillOnly(t *testing.T, population int, rate float64, window time.Duration) Config {
 	t.Helper()
-	model, err := workloads.FindModel("llama3.1-8b", nil)
+	model, err := model.Find("llama3.1-8b", nil)
 	require.NoError(t, err)
-	p := workloads.DefaultProfile()
-	cfg := usersConfig(model, users, window)
+	p := profile.Default()
+	cfg := usersConfig(model, population, window)
 	cfg.Source = func() (workloads.Source, error) {
-		return workloads.NewUsers(workloads.UsersConfig{
-			Profile: p, Users: workloads.Population(p, 7, users, false), Seed: 7, PrefillOnly: true, Rate: rate, Overtaking: true,
+		return users.New(users.Config{
+			Profile: p, Users: users.Population(p, 7, population, false), Seed: 7, PrefillOnly: true, Rate: rate, Overtaking: true,
 		}), nil
 	}
 	cfg.Overtaking = true
@@ -34,20 +39,20 @@ func TestSimulatedLatencyIsThatOfTheQueue(t *testing.T) {
 	oneThread(t)
 	const bandwidth, rho = 7 << 30, 0.7
 	mean := 0.0
-	const users = 1000
-	for _, u := range workloads.Population(workloads.DefaultProfile(), 7, users, false) {
+	const population = 1000
+	for _, u := range users.Population(profile.Default(), 7, population, false) {
 		low := max(1, u.Context/4)
-		mean += float64(low+u.Context) / 2 / users
+		mean += float64(low+u.Context) / 2 / population
 	}
 	service := mean * 131072 / bandwidth
-	cfg := prefillOnly(t, users, rho/service, 1000*time.Second)
-	res, err := Simulate(t.Context(), cfg, SimConfig{Device: &DeviceModel{Read: bandwidth, Write: bandwidth, Parallelism: 1 << 16}})
+	cfg := prefillOnly(t, population, rho/service, 1000*time.Second)
+	res, err := Simulate(t.Context(), cfg, SimConfig{Device: &tiers.DeviceModel{Read: bandwidth, Write: bandwidth, Parallelism: 1 << 16}})
 	require.NoError(t, err)
 	want := service / (1 - rho) * 1e3
 	t.Logf("mean latency: %.1f ms predicted by theory, %.1f ms simulated, %d requests", want, *res.Summary.EndToEndLatency.Mean, res.RequestsCompleted)
 	assert.InEpsilon(t, want, *res.Summary.EndToEndLatency.Mean, 0.1)
 	assert.InEpsilon(t, rho, *res.Simulation.DeviceBusyShare, 0.03)
-	assert.InDelta(t, users, *res.Simulation.SustainedUsers, 2)
+	assert.InDelta(t, population, *res.Simulation.SustainedUsers, 2)
 }
 
 // Twice as much as the device can do: half of the users are sustained and the
@@ -55,23 +60,23 @@ func TestSimulatedLatencyIsThatOfTheQueue(t *testing.T) {
 func TestSimulatedOverloadIsReported(t *testing.T) {
 	oneThread(t)
 	const bandwidth = 7 << 30
-	const users = 1000
+	const population = 1000
 	mean := 0.0
-	for _, u := range workloads.Population(workloads.DefaultProfile(), 7, users, false) {
-		mean += float64(max(1, u.Context/4)+u.Context) / 2 / users
+	for _, u := range users.Population(profile.Default(), 7, population, false) {
+		mean += float64(max(1, u.Context/4)+u.Context) / 2 / population
 	}
 	capacity := bandwidth / (mean * 131072)
-	cfg := prefillOnly(t, users, 2*capacity, 400*time.Second)
-	res, err := Simulate(t.Context(), cfg, SimConfig{Device: &DeviceModel{Read: bandwidth, Write: bandwidth, Parallelism: 128}})
+	cfg := prefillOnly(t, population, 2*capacity, 400*time.Second)
+	res, err := Simulate(t.Context(), cfg, SimConfig{Device: &tiers.DeviceModel{Read: bandwidth, Write: bandwidth, Parallelism: 128}})
 	require.NoError(t, err)
 	assert.InEpsilon(t, float64(bandwidth), *res.Tiers[0].Write.BytesPerSecond, 0.02)
-	assert.InEpsilon(t, users/2, *res.Simulation.SustainedUsers, 0.15)
+	assert.InEpsilon(t, population/2, *res.Simulation.SustainedUsers, 0.15)
 	assert.InEpsilon(t, capacity, *res.Simulation.QueueGrowth, 0.15)
-	assert.Equal(t, StorageLimited, res.Harness.Verdict.Kind)
+	assert.Equal(t, result.StorageLimited, res.Harness.Verdict.Kind)
 }
 
 func TestDeviceModelRefusesNonsense(t *testing.T) {
-	for _, m := range []DeviceModel{{}, {Read: 1, Write: 1}, {Read: 1, Write: -1, Parallelism: 1}, {Read: 1, Write: 1, Parallelism: 1, ReadLatency: -1},
+	for _, m := range []tiers.DeviceModel{{}, {Read: 1, Write: 1}, {Read: 1, Write: -1, Parallelism: 1}, {Read: 1, Write: 1, Parallelism: 1, ReadLatency: -1},
 		{Read: 1, Write: 1, Parallelism: 1, WriteIOPS: -1}, {Read: 1, Write: 1, Parallelism: 1, Slice: -1}} {
 		_, err := Simulate(t.Context(), optionOne(t, time.Second), SimConfig{Device: &m})
 		require.ErrorContains(t, err, "simulated device")

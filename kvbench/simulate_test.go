@@ -14,15 +14,21 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/report"
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
-	"kvbench/tracing"
 	"kvbench/workloads"
+	"kvbench/workloads/iotrace"
+	"kvbench/workloads/model"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // optionOne is MLPerf's first option with the given window.
 func optionOne(t testing.TB, window time.Duration) Config {
 	t.Helper()
-	model, err := workloads.FindModel("llama3.1-8b", nil)
+	model, err := model.Find("llama3.1-8b", nil)
 	require.NoError(t, err)
 	return usersConfig(model, 200, window)
 }
@@ -36,27 +42,27 @@ func oneThread(t *testing.T) {
 }
 
 // usersConfig is a load of synthetic users as the MLPerf options have them.
-func usersConfig(model workloads.Model, users int, window time.Duration) Config {
-	p := workloads.DefaultProfile()
-	sizer := workloads.NewSizer(model, 1, workloads.TPEngine)
+func usersConfig(mdl model.Model, population int, window time.Duration) Config {
+	p := profile.Default()
+	sizer := model.NewSizer(mdl, 1, model.TPEngine)
 	return Config{
-		Info: RunInfo{Benchmark: "Test", Division: DivisionOpen, Count: 1, Ranks: 1, Seed: 42, Model: model, Sizer: sizer, Users: users, QoS: p.QoS},
+		Info: record.Info{Benchmark: "Test", Division: result.DivisionOpen, Count: 1, Ranks: 1, Seed: 42, Model: mdl, Sizer: sizer, Users: population, QoS: p.QoS},
 		Source: func() (workloads.Source, error) {
-			return workloads.NewUsers(workloads.UsersConfig{
-				Profile: p, Users: workloads.Population(p, 42, users, false), Seed: 42, MultiTurn: true, PrefixCaching: true,
+			return users.New(users.Config{
+				Profile: p, Users: users.Population(p, 42, population, false), Seed: 42, MultiTurn: true, PrefixCaching: true,
 			}), nil
 		},
 		Planner: workloads.Planner{Sizer: sizer, DecodeBatch: p.DecodeBatch, Batched: true},
-		Workers: users, Window: window, EndedBy: EndedByInput,
-		Storage: StorageConfig{Chunk: 1 << 20, Depth: 1, MaxWriters: 16, Workers: users},
+		Workers: population, Window: window, EndedBy: result.EndedByInput,
+		Storage: StorageConfig{Chunk: 1 << 20, Depth: 1, MaxWriters: 16, Workers: population},
 	}
 }
 
 // simulateTrace runs a configuration and returns its I/O trace.
-func simulateTrace(t testing.TB, cfg Config, sim SimConfig) (string, *Result) {
+func simulateTrace(t testing.TB, cfg Config, sim SimConfig) (string, *result.Result) {
 	t.Helper()
 	var out bytes.Buffer
-	sim.Trace = tracing.NewIOTraceWriter(&out)
+	sim.Trace = iotrace.NewWriter(&out)
 	res, err := Simulate(t.Context(), cfg, sim)
 	require.NoError(t, err)
 	require.NoError(t, sim.Trace.Close(true))
@@ -80,8 +86,8 @@ func TestSimulationIsTheSameToTheByte(t *testing.T) {
 	}
 	other := cfg
 	other.Source = func() (workloads.Source, error) {
-		p := workloads.DefaultProfile()
-		return workloads.NewUsers(workloads.UsersConfig{Profile: p, Users: workloads.Population(p, 43, 200, false), Seed: 43, MultiTurn: true}), nil
+		p := profile.Default()
+		return users.New(users.Config{Profile: p, Users: users.Population(p, 43, 200, false), Seed: 43, MultiTurn: true}), nil
 	}
 	text, _ := simulateTrace(t, other, sim)
 	assert.NotEqual(t, sums[0], fmt.Sprintf("%x", sha256.Sum256([]byte(text))))
@@ -95,7 +101,7 @@ func TestSimulatedTraceIsConsistent(t *testing.T) {
 	text, res := simulateTrace(t, cfg, SimConfig{Deletes: true})
 	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	require.NoError(t, err)
-	assert.Equal(t, strings.Split(tracing.IOTraceHeader, ","), rows[0])
+	assert.Equal(t, strings.Split(iotrace.Header, ","), rows[0])
 	assert.EqualValues(t, len(rows)-1, res.Simulation.TraceRows)
 
 	capacity := []int64{cfg.Storage.GPUBytes, cfg.Storage.CPUBytes, cfg.Storage.StorageBytes}
@@ -134,8 +140,8 @@ func TestSimulatedTraceIsConsistent(t *testing.T) {
 	assert.Positive(t, demoted)
 	assert.Equal(t, demoted, counts["Write Tier-1 Evict"]+counts["Write Tier-2 Evict"])
 	assert.Equal(t, demoted, counts["Read Tier-0 Evict"]+counts["Read Tier-1 Evict"])
-	for l := range tiers.NumLevels {
-		assert.Equal(t, res.Tiers[l].UsedBytes, used[l], "%v", tiers.Level(l))
+	for l := range tiers.NumKinds {
+		assert.Equal(t, res.Tiers[l].UsedBytes, used[l], "%v", tiers.Kind(l))
 	}
 	assert.Positive(t, counts["Delete Tier-2 Evict"])
 }
@@ -149,11 +155,11 @@ func TestSimulationLeavesNoWorkBehind(t *testing.T) {
 	assert.Zero(t, total.InFlight)
 	assert.Equal(t, total.Offered, total.Completed)
 	assert.Equal(t, int64(10*time.Second), res.WindowNS)
-	assert.Equal(t, EndedByDeadline, res.EndedBy)
-	assert.Equal(t, StatusComplete, res.Status)
+	assert.Equal(t, result.EndedByDeadline, res.EndedBy)
+	assert.Equal(t, result.StatusComplete, res.Status)
 	require.NotNil(t, res.Simulation)
 	assert.Contains(t, res.Notice, "simulated")
-	assert.Contains(t, LogLines(res)[0], "simulated")
+	assert.Contains(t, report.LogLines(res)[0], "simulated")
 	assert.Nil(t, res.Harness.CPUNSPerByte)
 }
 
@@ -163,26 +169,26 @@ func TestSimulationEndsByCountRequestsAndInterruption(t *testing.T) {
 	cfg.Requests = 500
 	res, err := Simulate(t.Context(), cfg, SimConfig{})
 	require.NoError(t, err)
-	assert.Equal(t, EndedByCount, res.EndedBy)
+	assert.Equal(t, result.EndedByCount, res.EndedBy)
 	assert.EqualValues(t, 500, res.RequestsCompleted)
 
 	cfg = optionOne(t, 0)
-	cfg.SourceEnds, cfg.EndedBy = true, EndedByMaxRequests
+	cfg.SourceEnds, cfg.EndedBy = true, result.EndedByMaxRequests
 	cfg.Source = func() (workloads.Source, error) {
-		p := workloads.DefaultProfile()
-		return workloads.NewUsers(workloads.UsersConfig{Profile: p, Users: workloads.Population(p, 1, 10, false), Seed: 1, MaxRequests: 300}), nil
+		p := profile.Default()
+		return users.New(users.Config{Profile: p, Users: users.Population(p, 1, 10, false), Seed: 1, MaxRequests: 300}), nil
 	}
 	res, err = Simulate(t.Context(), cfg, SimConfig{})
 	require.NoError(t, err)
-	assert.Equal(t, EndedByMaxRequests, res.EndedBy)
+	assert.Equal(t, result.EndedByMaxRequests, res.EndedBy)
 	assert.EqualValues(t, 300, res.RequestsCompleted)
 }
 
 func TestSimulatedDecodeOnlyReadsWhatWasWritten(t *testing.T) {
 	cfg := optionOne(t, 2*time.Second)
 	cfg.Source = func() (workloads.Source, error) {
-		p := workloads.DefaultProfile()
-		return workloads.NewUsers(workloads.UsersConfig{Profile: p, Users: workloads.Population(p, 1, 10, false), Seed: 1, DecodeOnly: true}), nil
+		p := profile.Default()
+		return users.New(users.Config{Profile: p, Users: users.Population(p, 1, 10, false), Seed: 1, DecodeOnly: true}), nil
 	}
 	cfg.Population = Population{Entries: 100, Tokens: 2048}
 	text, res := simulateTrace(t, cfg, SimConfig{})
@@ -211,7 +217,7 @@ func TestSimulationMemoryDoesNotDependOnItsLength(t *testing.T) {
 		cfg := optionOne(t, window)
 		cfg.Storage.StorageBytes = 1 << 40
 		var m runtime.MemStats
-		sim := SimConfig{Trace: tracing.NewIOTraceWriter(io.Discard)}
+		sim := SimConfig{Trace: iotrace.NewWriter(io.Discard)}
 		cfg.OnDispatch = func(r *workloads.Request, _ []workloads.Op) {
 			if m.HeapAlloc == 0 && r.Arrival > window*9/10 {
 				runtime.GC()

@@ -6,33 +6,41 @@ import (
 	"fmt"
 
 	"kvbench/tiers"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
+	"kvbench/tiers/content"
+	"kvbench/tiers/filetier"
+	"kvbench/tiers/memtier"
+	"kvbench/tiers/sim"
+	"kvbench/tiers/transfer"
+	"kvbench/tiers/workdir"
 )
 
 // stack is the storage side of one trial: directory, tiers, buffers, content
 // and the cache over them.
 type stack struct {
 	cfg      StorageConfig
-	dir      *tiers.OwnedDir // nil without a file tier
-	pool     *tiers.Pool
-	content  *tiers.Content
-	transfer *tiers.Transfer
-	levels   []tiers.LevelConfig
-	own      []tiers.Tier    // made here, closed here
-	file     *tiers.FileTier // nil without a file tier
-	cache    *tiers.Cache
+	dir      *workdir.Dir // nil without a file tier
+	pool     *buffer.Pool
+	content  *content.Content
+	transfer *transfer.Transfer
+	levels   []cache.Level
+	own      []tiers.Tier       // made here, closed here
+	file     *filetier.FileTier // nil without a file tier
+	cache    *cache.Cache
 	covers   bool // the pool covers workers × depth
 	warnings []string
 }
 
 // PoolUse is how the run uses its buffers.
-func (c *StorageConfig) PoolUse() tiers.PoolUse {
-	return tiers.PoolUse{Workers: c.Workers, MaxWriters: c.MaxWriters, Depth: c.Depth, Chunk: c.Chunk}
+func (c *StorageConfig) PoolUse() buffer.Use {
+	return buffer.Use{Workers: c.Workers, MaxWriters: c.MaxWriters, Depth: c.Depth, Chunk: c.Chunk}
 }
 
 // openStack makes the tiers. Nothing is left behind when it fails.
-func openStack(cfg StorageConfig, c clock.Clock, obs tiers.Observer) (_ *stack, err error) {
-	s := &stack{cfg: cfg, content: tiers.NewContent(cfg.Nonce, cfg.Rank)}
+func openStack(cfg StorageConfig, c clock.Clock, obs cache.Observer) (_ *stack, err error) {
+	s := &stack{cfg: cfg, content: content.New(cfg.Nonce, cfg.Rank)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close(context.Background()))
@@ -41,11 +49,11 @@ func openStack(cfg StorageConfig, c clock.Clock, obs tiers.Observer) (_ *stack, 
 	if !cfg.Simulated {
 		want, got := cfg.PoolUse().Buffers()
 		s.covers = got >= want
-		if s.pool, err = tiers.NewPool(got, cfg.Chunk); err != nil {
+		if s.pool, err = buffer.NewPool(got, cfg.Chunk); err != nil {
 			return nil, fmt.Errorf("making %d I/O buffers of %d bytes: %w", got, cfg.Chunk, err)
 		}
 	}
-	s.transfer = &tiers.Transfer{
+	s.transfer = &transfer.Transfer{
 		Pool: s.pool, Content: s.content, Chunk: cfg.Chunk, Depth: cfg.Depth,
 		Verify: cfg.Verify, FlushOnly: cfg.FlushOnly, Now: c.Now,
 	}
@@ -54,26 +62,26 @@ func openStack(cfg StorageConfig, c clock.Clock, obs tiers.Observer) (_ *stack, 
 	} else if err = s.openTiers(c); err != nil {
 		return nil, err
 	}
-	s.cache, err = tiers.NewCache(tiers.CacheConfig{
+	s.cache, err = cache.New(cache.Config{
 		Levels: s.levels, Transfer: s.transfer, MaxWriters: cfg.MaxWriters, Clock: c, Observer: obs,
 	})
 	return s, err
 }
 
 func (s *stack) openTiers(c clock.Clock) error {
-	add := func(l tiers.Level, t tiers.Tier, capacity int64) {
+	add := func(l tiers.Kind, t tiers.Tier, capacity int64) {
 		s.own = append(s.own, t)
-		s.levels = append(s.levels, tiers.LevelConfig{Level: l, Tier: t, Capacity: capacity})
+		s.levels = append(s.levels, cache.Level{Level: l, Tier: t, Capacity: capacity})
 	}
 	if n := s.cfg.GPUBytes; n > 0 {
-		t, err := tiers.NewGPUTier(s.cfg.GPUBandwidth, c.Sleep, c.Now)
+		t, err := sim.NewLink(s.cfg.GPUBandwidth, c.Sleep, c.Now)
 		if err != nil {
 			return err
 		}
 		add(tiers.GPU, t, n)
 	}
 	if n := s.cfg.CPUBytes; n > 0 {
-		t, err := tiers.NewCPUTier(n)
+		t, err := memtier.New(n)
 		if err != nil {
 			return fmt.Errorf("making a cpu tier of %d bytes: %w", n, err)
 		}
@@ -83,15 +91,15 @@ func (s *stack) openTiers(c clock.Clock) error {
 	if s.cfg.StorageBytes <= 0 {
 		return nil
 	}
-	dir, err := tiers.OpenOwnedDir(tiers.OwnedOptions{
+	dir, err := workdir.Open(workdir.Options{
 		CacheDir: s.cfg.CacheDir, Rank: s.cfg.Rank, Nonce: fmt.Sprintf("%x", s.cfg.Nonce), Keep: s.cfg.KeepFiles,
 	})
 	if err != nil {
 		return err
 	}
 	s.dir = dir
-	opt := tiers.FileOptions{Direct: s.cfg.Direct, SpareProcs: s.cfg.SpareProcs}
-	tier, file, err := tiers.NewStorageTier(dir, opt, s.cfg.Layout, s.cfg.StorageBytes)
+	opt := filetier.FileOptions{Direct: s.cfg.Direct, SpareProcs: s.cfg.SpareProcs}
+	tier, file, err := filetier.NewStorageTier(dir, opt, s.cfg.Layout, s.cfg.StorageBytes)
 	if err != nil {
 		return err
 	}

@@ -9,9 +9,12 @@ import (
 	"sync"
 	"time"
 
-	"kvbench/tiers"
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
+	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
-	"kvbench/tracing"
+	"kvbench/tracing/collector"
+	"kvbench/tracing/host"
 	"kvbench/workloads"
 )
 
@@ -44,14 +47,14 @@ const (
 type trial struct {
 	cfg      *Config
 	clock    clock.Clock
-	rec      *Recorder
+	rec      *record.Recorder
 	stack    *stack
 	dispatch *dispatcher
 	src      workloads.Source
-	info     RunInfo
+	info     record.Info
 	begun    time.Duration
-	device   tracing.Device
-	tracer   *tracing.Collector // nil unless asked for
+	device   host.Device
+	tracer   *collector.Collector // nil unless asked for
 	obs      *observer
 	release  func() // gives back what the work took from the stack, nil = nothing
 
@@ -83,7 +86,7 @@ type ending struct {
 // (see Result.Status); the error then says why. Only a run that could not begin
 // has no Result. Run may be called again and again, but not twice at a time:
 // it resets the process's peak memory and may change GOMAXPROCS meanwhile.
-func Run(ctx context.Context, cfg Config) (*Result, error) {
+func Run(ctx context.Context, cfg Config) (*result.Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -109,9 +112,9 @@ func newTrial(ctx context.Context, cfg *Config, sim *simulation) (*trial, error)
 	if sim != nil {
 		shards = 1
 	}
-	t.rec = NewRecorder(shards)
+	t.rec = record.New(shards)
 	t.obs = &observer{clock: t.clock, rec: t.rec, fail: t.fail}
-	var obs tiers.Observer = t.obs
+	var obs cache.Observer = t.obs
 	if sim != nil {
 		obs = sim.join(t)
 	}
@@ -165,10 +168,10 @@ func (t *trial) end(by string) {
 // out to be broken ends, too.
 func (t *trial) drained() {
 	if s, ok := t.src.(interface{ Err() error }); ok && s.Err() != nil {
-		t.fail(s.Err(), EndedByError)
+		t.fail(s.Err(), result.EndedByError)
 		return
 	}
-	t.end(cmp.Or(t.cfg.EndedBy, EndedByInput))
+	t.end(cmp.Or(t.cfg.EndedBy, result.EndedByInput))
 }
 
 // ended returns what ended the trial so far.
@@ -180,7 +183,7 @@ func (t *trial) ended() (by string, failure error) {
 
 // run does the work, which returns when the window is over, though workers may
 // still be draining; then it concludes and cleans up.
-func (t *trial) run(ctx context.Context, work func()) (*Result, error) {
+func (t *trial) run(ctx context.Context, work func()) (*result.Result, error) {
 	defer t.ending.cancel(nil)
 	defer t.raiseProcs()()
 	t.describe()
@@ -193,7 +196,7 @@ func (t *trial) run(ctx context.Context, work func()) (*Result, error) {
 	switch {
 	case failure != nil:
 		errs = append(errs, failure)
-	case res.Status == StatusFailed: // nothing completed, or too much failed
+	case res.Status == result.StatusFailed: // nothing completed, or too much failed
 		errs = append(errs, errors.New(res.Error))
 	}
 	if t.cfg.Publish != nil {
@@ -215,11 +218,11 @@ func (t *trial) run(ctx context.Context, work func()) (*Result, error) {
 func endedByOf(ctx context.Context, err error) string {
 	switch {
 	case ctx.Err() != nil:
-		return EndedBySignal
-	case errors.Is(err, tiers.ErrTooLarge):
-		return EndedByCapacity
+		return result.EndedBySignal
+	case errors.Is(err, cache.ErrTooLarge):
+		return result.EndedByCapacity
 	}
-	return EndedByError
+	return result.EndedByError
 }
 
 // prepare does everything that happens before the load starts.
@@ -259,7 +262,7 @@ func (t *trial) prepare() error {
 func (t *trial) load(ctx context.Context) {
 	opctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.stop = stop
-	_ = ResetPeakRSS() // without it the peak is that of the process, which the result then shows
+	_ = host.ResetPeakRSS() // without it the peak is that of the process, which the result then shows
 
 	t.dispatch = newDispatcher(t.cfg, t.clock, t.src, t.stack.cache, t.rec)
 	t.dispatch.drained = t.drained
@@ -299,7 +302,7 @@ func (t *trial) load(ctx context.Context) {
 // limitRequests ends the window with as many completed requests as were asked for.
 func (t *trial) limitRequests() {
 	if t.cfg.Requests > 0 {
-		t.rec.LimitRequests(t.cfg.Requests, func() { t.end(EndedByCount) })
+		t.rec.LimitRequests(t.cfg.Requests, func() { t.end(result.EndedByCount) })
 	}
 }
 
@@ -310,7 +313,7 @@ func (t *trial) awaitEnd(ctx context.Context) {
 		wait = t.cfg.Window - (t.clock.Now() - t.windowStart())
 	}
 	if t.undisturbed(ctx, t.clock.Sleep(t.ending.over, wait)) {
-		t.end(EndedByDeadline)
+		t.end(result.EndedByDeadline)
 	}
 }
 
@@ -321,9 +324,9 @@ func (t *trial) undisturbed(ctx context.Context, err error) bool {
 	case err == nil:
 		return true
 	case errors.Is(err, clock.ErrStill):
-		t.fail(errors.New("the simulation stands still: every worker waits and nothing will happen"), EndedByError)
+		t.fail(errors.New("the simulation stands still: every worker waits and nothing will happen"), result.EndedByError)
 	case by == "" && failure == nil:
-		t.fail(context.Cause(ctx), EndedBySignal)
+		t.fail(context.Cause(ctx), result.EndedBySignal)
 	}
 	return false
 }
@@ -352,7 +355,7 @@ func (t *trial) openWindow(ctx context.Context) {
 // count from now on.
 func (t *trial) startMeters() (start time.Duration) {
 	t.openTrace()
-	t.meters = meters{usage: ReadUsage(), device: t.readDevice()}
+	t.meters = meters{usage: host.ReadUsage(), device: t.readDevice()}
 	t.info.Start = time.Now()
 	start = t.clock.Now()
 	deadline := workloads.Never
@@ -398,7 +401,7 @@ func (t *trial) closeWindow(ctx context.Context) {
 	}
 	t.info.LoadEnd, t.info.LoadEndAt = load, end-t.dispatch.origin
 	for c := range t.info.Requests {
-		t.info.Requests[c] = RequestCount{
+		t.info.Requests[c] = record.RequestCount{
 			Running: t.running[c],
 			Started: books.Started[c] - t.before.Started[c],
 			Failed:  books.Failed[c] - t.before.Failed[c],

@@ -1,7 +1,9 @@
 package kvbench
 
 import (
-	"kvbench/workloads"
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+	"kvbench/workloads/formats"
 )
 
 // readValidation reads the recorded run before anything else is done.
@@ -9,11 +11,11 @@ func (t *trial) readValidation() error {
 	if t.cfg.ValidationTrace == "" {
 		return nil
 	}
-	v, err := workloads.ReadValidation(t.cfg.ValidationTrace)
-	t.info.Validation = &ValidationReport{
+	v, err := formats.ReadValidation(t.cfg.ValidationTrace)
+	t.info.Validation = &result.Validation{
 		Trace: v.Path, Requests: v.Requests, Malformed: v.Malformed,
-		HitRate:        ValidationCheck{Recorded: ratio(float64(v.Hits), float64(v.Lookups))},
-		ReadWriteRatio: ValidationCheck{Recorded: ratio(float64(v.ReadBytes), float64(v.WriteBytes))},
+		HitRate:        result.Check{Recorded: units.Ratio(float64(v.Hits), float64(v.Lookups))},
+		ReadWriteRatio: result.Check{Recorded: units.Ratio(float64(v.ReadBytes), float64(v.WriteBytes))},
 	}
 	return err
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/report"
 )
 
 // A run is compared with a recorded one: the small trace hits 92 of 258 blocks.
@@ -28,7 +30,7 @@ func TestValidationTrace(t *testing.T) {
 		require.NotNil(t, res.Validation)
 		assert.Equal(t, c.passed, res.Validation.Passed, c.text)
 		var b bytes.Buffer
-		require.NoError(t, WriteSummary(&b, res))
+		require.NoError(t, report.WriteSummary(&b, res))
 		assert.Contains(t, b.String(), c.says+" 5 % of the run recorded in "+path)
 	}
 }

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"kvbench/tiers"
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
+	"kvbench/tiers/cache"
+	"kvbench/tracing/host"
 	"kvbench/workloads"
 )
 
@@ -14,7 +17,7 @@ import (
 func (t *trial) watch(ctx context.Context) {
 	interval := time.Second
 	if t.cfg.Window > 0 {
-		interval = min(interval, timelineInterval(t.cfg.Window))
+		interval = min(interval, record.TimelineInterval(t.cfg.Window))
 	}
 	told := time.Now() // in real time, also of a simulation
 	t.clock.Every(ctx, interval, func() {
@@ -38,9 +41,9 @@ func (t *trial) watch(ctx context.Context) {
 const progressInterval = 990 * time.Millisecond
 
 // gauge reads queue and fill and notes them in the timeline.
-func (t *trial) gauge(now time.Duration) (Gauge, []tiers.LevelGauge) {
+func (t *trial) gauge(now time.Duration) (record.Gauge, []cache.Gauge) {
 	load, books := t.dispatch.account(now)
-	g := Gauge{}
+	g := record.Gauge{}
 	for c := range load {
 		g.Queued += load[c].Queued
 		g.InFlight += books.Started[c] - books.Completed[c] - books.Failed[c]
@@ -54,7 +57,7 @@ func (t *trial) gauge(now time.Duration) (Gauge, []tiers.LevelGauge) {
 }
 
 // snapshot is what the live line shows of a running load.
-func (t *trial) snapshot(now time.Duration, g Gauge, gauges []tiers.LevelGauge) Snapshot {
+func (t *trial) snapshot(now time.Duration, g record.Gauge, gauges []cache.Gauge) Snapshot {
 	s := Snapshot{
 		Stage: "running", Elapsed: now - t.windowStart(), Total: t.cfg.Window,
 		Live: t.rec.Counters(), Queued: g.Queued, InFlight: g.InFlight, Tiers: gauges, Free: -1,
@@ -75,13 +78,13 @@ func (t *trial) freeSpace() int64 {
 	if dir == "" {
 		return -1
 	}
-	fs, err := tiers.FilesystemInfo(dir)
+	fs, err := host.FilesystemOf(dir)
 	if err != nil {
 		return -1
 	}
 	if floor := t.cfg.Storage.FreeFloor; floor > 0 && fs.Free < floor {
 		t.fail(fmt.Errorf("only %d bytes are free on the filesystem of %s, less than the %d that must stay free: something else is filling it, or -storage-capacity-gb is too large",
-			fs.Free, dir, floor), EndedByCapacity)
+			fs.Free, dir, floor), result.EndedByCapacity)
 	}
 	return fs.Free
 }

@@ -8,7 +8,10 @@ import (
 	"runtime/debug"
 	"time"
 
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/cache"
 	"kvbench/workloads"
 )
 
@@ -33,7 +36,7 @@ type notes struct {
 func (w *worker) loop(ctx context.Context) {
 	defer func() {
 		if p := recover(); p != nil {
-			w.run.fail(fmt.Errorf("worker %d panicked: %v\n%s", w.id, p, debug.Stack()), EndedByError)
+			w.run.fail(fmt.Errorf("worker %d panicked: %v\n%s", w.id, p, debug.Stack()), result.EndedByError)
 			w.abandon(ctx)
 		}
 	}()
@@ -83,7 +86,7 @@ var _ booker = (*worker)(nil)
 func (w *worker) book(at time.Duration, how outcome) bool {
 	r := w.job.req
 	arrival := w.run.dispatch.origin + r.Arrival
-	return w.run.rec.Request(RequestSample{
+	return w.run.rec.Request(record.RequestSample{
 		At: at, Shard: w.id, Class: r.Class, Kind: r.Kind,
 		// A worker reads its clock before the source does, so an arrival may lie a moment ahead of it.
 		Queue: max(0, w.job.started-arrival), EndToEnd: max(0, at-arrival),
@@ -104,8 +107,8 @@ func (w *worker) generate(ctx context.Context) error {
 	return w.run.clock.Sleep(ctx, d)
 }
 
-func (w *worker) tag(ph tiers.Phase) tiers.Tag {
-	return tiers.Tag{Shard: w.id, Phase: ph}
+func (w *worker) tag(ph tiers.Phase) cache.Tag {
+	return cache.Tag{Shard: w.id, Phase: ph}
 }
 
 // operate carries out operation i of the plan. An error ends the request: the
@@ -135,14 +138,14 @@ func (w *worker) operate(ctx context.Context, i int) error {
 
 func (w *worker) readIfPresent(ctx context.Context, op *workloads.Op, at int) error {
 	switch w.job.lease.Outcome(at) {
-	case tiers.Miss:
-		w.lookup(op, Miss)
-		w.notes.absent = w.notes.absent || op.Purpose == workloads.ForProbe
+	case cache.Miss:
+		w.lookup(op, record.Miss)
+		w.notes.absent = w.notes.absent || op.Purpose == workloads.ForDecodeRead
 		return nil
-	case tiers.Pending:
+	case cache.Pending:
 		if op.Purpose == workloads.ForHistory && w.run.cfg.Overtaking {
 			// The turn has overtaken its predecessor: nothing to wait for.
-			w.lookup(op, NotYetWritten)
+			w.lookup(op, record.NotYetWritten)
 			return nil
 		}
 	}
@@ -150,17 +153,17 @@ func (w *worker) readIfPresent(ctx context.Context, op *workloads.Op, at int) er
 	if op.Purpose == workloads.ForHistory || op.Purpose == workloads.ForRetrieval {
 		w.job.lease.Drop(ctx, at, w.tag(tiers.Decode))
 	}
-	w.notes.absent = w.notes.absent || (op.Purpose == workloads.ForProbe && !ok)
+	w.notes.absent = w.notes.absent || (op.Purpose == workloads.ForDecodeRead && !ok)
 	return err
 }
 
 func (w *worker) writeIfAbsent(ctx context.Context, op *workloads.Op, at int) error {
 	switch w.job.lease.Outcome(at) {
-	case tiers.Miss:
+	case cache.Miss:
 		return w.write(ctx, op, at, tiers.Prefill)
-	case tiers.Pending: // joins the first writer
+	case cache.Pending: // joins the first writer
 		_, err := w.job.lease.Wait(ctx, at, w.tag(tiers.Prefill))
-		if errors.Is(err, tiers.ErrGone) {
+		if errors.Is(err, cache.ErrGone) {
 			w.notes.absent = true
 			return nil
 		}
@@ -177,7 +180,7 @@ func (w *worker) readOrWrite(ctx context.Context, op *workloads.Op, at int) erro
 		return nil
 	}
 	if w.job.lease.Owned(at) {
-		w.lookup(op, Miss)
+		w.lookup(op, record.Miss)
 		if op.Purpose != workloads.ForPrefix {
 			return w.write(ctx, op, at, tiers.Decode)
 		}
@@ -194,7 +197,7 @@ func (w *worker) readOrWrite(ctx context.Context, op *workloads.Op, at int) erro
 	return err
 }
 
-func (w *worker) lookup(op *workloads.Op, res LookupResult) {
+func (w *worker) lookup(op *workloads.Op, res record.LookupResult) {
 	if op.Purpose == workloads.ForReread || op.Purpose == workloads.ForBlock {
 		return // an operation, or decided and booked with its request
 	}
@@ -209,22 +212,22 @@ func (w *worker) read(ctx context.Context, op *workloads.Op, at int) (bool, erro
 }
 
 // didRead books a read of that many blocks or of an entry.
-func (w *worker) didRead(ctx context.Context, op *workloads.Op, at int, res tiers.Result, blocks int, err error) (bool, error) {
+func (w *worker) didRead(ctx context.Context, op *workloads.Op, at int, res cache.Result, blocks int, err error) (bool, error) {
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
 		return false, w.cutShort(ctx, op, tiers.Read, res, tiers.Decode, blocks)
-	case errors.Is(err, tiers.ErrGone):
-		w.lookup(op, Gone)
+	case errors.Is(err, cache.ErrGone):
+		w.lookup(op, record.Gone)
 		return false, nil
 	default:
 		w.notes.failed = true // the observer has booked it
 		return false, nil
 	}
-	if w.job.lease.Outcome(at) == tiers.Pending {
-		w.lookup(op, Pending)
+	if w.job.lease.Outcome(at) == cache.Pending {
+		w.lookup(op, record.Pending)
 	} else {
-		w.lookup(op, Hit)
+		w.lookup(op, record.Hit)
 	}
 	w.record(op, tiers.Read, res, tiers.Decode, blocks)
 	return true, nil
@@ -236,7 +239,7 @@ func (w *worker) write(ctx context.Context, op *workloads.Op, at int, ph tiers.P
 }
 
 // wrote books a write of that many blocks or of an entry.
-func (w *worker) wrote(ctx context.Context, op *workloads.Op, res tiers.Result, ph tiers.Phase, blocks int, err error) error {
+func (w *worker) wrote(ctx context.Context, op *workloads.Op, res cache.Result, ph tiers.Phase, blocks int, err error) error {
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -244,8 +247,8 @@ func (w *worker) wrote(ctx context.Context, op *workloads.Op, res tiers.Result, 
 	default:
 		w.notes.failed = true
 		w.notes.absent = op.Purpose != workloads.ForPrefix
-		if errors.Is(err, tiers.ErrTooLarge) {
-			w.run.fail(err, EndedByCapacity)
+		if errors.Is(err, cache.ErrTooLarge) {
+			w.run.fail(err, result.EndedByCapacity)
 		}
 		return nil
 	}
@@ -255,14 +258,14 @@ func (w *worker) wrote(ctx context.Context, op *workloads.Op, res tiers.Result, 
 
 // cutShort books an operation that the end of the run cut: no latency, its
 // chunks are counted already.
-func (w *worker) cutShort(ctx context.Context, op *workloads.Op, kind tiers.Op, res tiers.Result, ph tiers.Phase, blocks int) error {
+func (w *worker) cutShort(ctx context.Context, op *workloads.Op, kind tiers.Op, res cache.Result, ph tiers.Phase, blocks int) error {
 	s := w.sample(op, kind, res, ph, blocks)
 	s.Partial = true
 	w.run.rec.Operation(s)
 	return context.Cause(ctx)
 }
 
-func (w *worker) record(op *workloads.Op, kind tiers.Op, res tiers.Result, ph tiers.Phase, blocks int) {
+func (w *worker) record(op *workloads.Op, kind tiers.Op, res cache.Result, ph tiers.Phase, blocks int) {
 	w.run.obs.succeeded.Add(1)
 	io := res.Timing.Device + res.Timing.Host
 	w.notes.storage += io
@@ -275,14 +278,14 @@ func (w *worker) record(op *workloads.Op, kind tiers.Op, res tiers.Result, ph ti
 		} else {
 			w.notes.prefill += io
 		}
-	case workloads.ForProbe, workloads.ForReread, workloads.ForRetrieval:
+	case workloads.ForDecodeRead, workloads.ForReread, workloads.ForRetrieval:
 		w.notes.decode += io
 	}
 	w.run.rec.Operation(w.sample(op, kind, res, ph, blocks))
 }
 
-func (w *worker) sample(op *workloads.Op, kind tiers.Op, res tiers.Result, ph tiers.Phase, blocks int) OpSample {
-	return OpSample{
+func (w *worker) sample(op *workloads.Op, kind tiers.Op, res cache.Result, ph tiers.Phase, blocks int) record.OpSample {
+	return record.OpSample{
 		At: w.run.clock.Now(), Shard: w.id, Level: res.Level, Op: kind, Phase: ph, Blocks: blocks,
 		Purpose: op.Purpose, Key: op.Key, Bytes: cmp.Or(res.Bytes, op.Bytes), First: res.First, Again: res.Again,
 		Device: res.Timing.Device, Host: res.Timing.Host, Generation: res.Timing.Generation,

@@ -14,7 +14,7 @@ var ErrNotFound = errors.New("no such entry")
 var ErrNotSupported = errors.New("not supported")
 
 // errExists: what is being written is there already, see Object.Gen.
-var errExists = errors.New("the entry exists already in this generation")
+var ErrExists = errors.New("the entry exists already in this generation")
 
 // ErrClosed: the tier, pool or directory was closed before.
 var ErrClosed = errors.New("already closed")
@@ -47,7 +47,7 @@ func (e *OpError) Error() string {
 	if e.Offset >= 0 {
 		at = fmt.Sprintf(" at offset %d", e.Offset)
 	}
-	return fmt.Sprintf("%s %s (entry %s%s): %v%s", e.Op, e.Path, e.Key, at, e.Err, advice(e.Err))
+	return fmt.Sprintf("%s %s (entry %s%s): %v%s", e.Op, e.Path, e.Key, at, e.Err, Advice(e.Err))
 }
 
 func (e *OpError) Unwrap() error { return e.Err }
@@ -69,8 +69,8 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// advice returns what to do about an errno that has a usual cure, with its own "; ", else nothing.
-func advice(err error) string {
+// Advice returns what to do about an errno that has a usual cure, with its own "; ", else nothing.
+func Advice(err error) string {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
 		return ""
@@ -90,8 +90,8 @@ func advice(err error) string {
 	return ""
 }
 
-// canceled is the error of an operation that its context ended, with the reason if there is one.
-func canceled(ctx context.Context, o Object) error {
+// Canceled is the error of an operation that its context ended, with the reason if there is one.
+func Canceled(ctx context.Context, o Object) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {
 		return fmt.Errorf("entry %s: %w", o.Key, cause)

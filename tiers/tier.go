@@ -5,19 +5,19 @@ import (
 	"fmt"
 )
 
-// Level is a tier's place in the waterfall, fastest first.
-type Level uint8
+// Kind is a tier's place in the waterfall, fastest first.
+type Kind uint8
 
 // The three levels. A level of size 0 does not exist in a run, the others keep their numbers.
 const (
-	GPU Level = iota
+	GPU Kind = iota
 	CPU
 	Storage
-	NumLevels // the length of an array indexed by Level
+	NumKinds // the length of an array indexed by Level
 )
 
 // String returns "gpu", "cpu" or "storage".
-func (l Level) String() string { return name(levelNames[:], int(l), "Level") }
+func (l Kind) String() string { return name(levelNames[:], int(l), "Level") }
 
 // Op is the direction of a transfer, seen from the tier.
 type Op uint8
@@ -47,7 +47,7 @@ const (
 func (p Phase) String() string { return name(phaseNames[:], int(p), "Phase") }
 
 var (
-	levelNames = [NumLevels]string{GPU: "gpu", CPU: "cpu", Storage: "storage"}
+	levelNames = [NumKinds]string{GPU: "gpu", CPU: "cpu", Storage: "storage"}
 	opNames    = [NumOps]string{Read: "read", Write: "write"}
 	phaseNames = [NumPhases]string{Prefill: "Prefill", Decode: "Decode", Evict: "Evict"}
 )
@@ -69,13 +69,13 @@ type Object struct {
 	Size int64
 }
 
-// id names the bytes of an entry.
-type id struct {
+// ID names the bytes of an entry.
+type ID struct {
 	key string
 	gen uint64
 }
 
-func (o Object) id() id { return id{o.Key, o.Gen} }
+func (o Object) ID() ID { return ID{o.Key, o.Gen} }
 
 // Traits tells a Transfer how a tier wants to be used. They do not change during a tier's life.
 type Traits struct {
@@ -177,5 +177,5 @@ type RunTier interface {
 	OpenRun(ctx context.Context, objects []Object, limit int64) (RunReader, error)
 }
 
-// alignUp rounds n up to a multiple of align.
-func alignUp[T int | int64](n, align T) T { return (n + align - 1) / align * align }
+// AlignUp rounds n up to a multiple of align.
+func AlignUp[T int | int64](n, align T) T { return (n + align - 1) / align * align }

@@ -1,6 +1,10 @@
 package workloads
 
-import "fmt"
+import (
+	"fmt"
+
+	"kvbench/workloads/model"
+)
 
 // OpKind is a cache operation whose meaning does not depend on the state of the cache.
 type OpKind uint8
@@ -33,7 +37,7 @@ const (
 	ForPrefix Purpose = iota
 	ForHistory
 	ForPrefill
-	ForProbe
+	ForDecodeRead
 	ForReread
 	ForBlock
 	ForRetrieval
@@ -61,7 +65,7 @@ type Op struct {
 
 // Planner turns requests into cache operations. It is plain data and safe for concurrent use.
 type Planner struct {
-	Sizer       Sizer
+	Sizer       model.Sizer
 	DecodeBatch int  // generated tokens per re-read; 0 means 32
 	Batched     bool // re-read the entry during decoding; otherwise it is read once
 }
@@ -95,9 +99,9 @@ func (p Planner) Plan(dst []Op, r *Request) []Op {
 		return dst
 	}
 	if r.Kind == DecodeOnly {
-		op(ReadIfPresent, ForProbe, r.Own, 1)
+		op(ReadIfPresent, ForDecodeRead, r.Own, 1)
 	} else {
-		op(ReadOrWrite, ForProbe, r.Own, 1)
+		op(ReadOrWrite, ForDecodeRead, r.Own, 1)
 	}
 	if p.Batched && r.GenerateTokens > 0 {
 		batch := p.DecodeBatch

@@ -9,13 +9,15 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"kvbench/workloads/model"
 )
 
 // TestPlans runs the scripts of testdata/plan: a request, what it does to the cache. Rewrite them with -rewrite.
 func TestPlans(t *testing.T) {
 	datadriven.RunTest(t, "testdata/plan", func(t *testing.T, d *datadriven.TestData) string {
 		r := Request{SystemPrompt: -1}
-		p := Planner{Sizer: Sizer{BytesPerToken: 10}}
+		p := Planner{Sizer: model.Sizer{BytesPerToken: 10}}
 		entries := func(values []string) (list []Entry) {
 			for _, v := range values {
 				key, tokens, _ := strings.Cut(v, ":")
@@ -84,6 +86,6 @@ func TestPlanRereads(t *testing.T) {
 func TestPlanDoesNotAllocate(t *testing.T) {
 	r := &Request{SystemPrompt: 2, SystemPromptTokens: 6, History: make([]Entry, 20), Own: Entry{"u1/c1/t3", 300}, GenerateTokens: 100}
 	space := make([]Op, 0, 64)
-	p := Planner{Sizer: Sizer{BytesPerToken: 10}, Batched: true}
+	p := Planner{Sizer: model.Sizer{BytesPerToken: 10}, Batched: true}
 	assert.Zero(t, testing.AllocsPerRun(100, func() { space = p.Plan(space[:0], r) }))
 }

@@ -20,7 +20,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench"
+	"kvbench/kvbench/result"
 )
 
 // Where things are, seen from the directory of this package.
@@ -271,11 +271,11 @@ func resultFiles(t testing.TB, dir string) []string {
 }
 
 // theResult reads the only result below dir.
-func theResult(t testing.TB, dir string) *kvbench.Result {
+func theResult(t testing.TB, dir string) *result.Result {
 	t.Helper()
 	files := resultFiles(t, dir)
 	require.Len(t, files, 1)
-	r, err := kvbench.ReadResult(files[0])
+	r, err := result.Read(files[0])
 	require.NoError(t, err)
 	return r
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"kvbench/internal/privtest"
-	"kvbench/kvbench"
+	"kvbench/kvbench/result"
+	"kvbench/tiers/privtest"
 )
 
 // microLoad is a run of small entries on a disk of 64 MiB until something ends it.
@@ -42,7 +42,7 @@ func TestAFullDiskEndsTheRun(t *testing.T) {
 	stop()
 	assert.Equal(t, exitFailed, o.code)
 	r := theResult(t, b.results)
-	assert.Equal(t, kvbench.StatusFailed, r.Status)
+	assert.Equal(t, result.StatusFailed, r.Status)
 	assert.Contains(t, r.Error, "no space left on device")
 	assert.Contains(t, r.Error, "-storage-capacity-gb")
 	assert.Contains(t, o.stdout, "no space left on device")
@@ -98,7 +98,7 @@ func TestAReadOnlyRemountEndsTheRun(t *testing.T) {
 	o := p.end()
 	assert.Equal(t, exitFailed, o.code)
 	r := theResult(t, b.results)
-	assert.Equal(t, kvbench.StatusFailed, r.Status)
+	assert.Equal(t, result.StatusFailed, r.Status)
 	assert.Contains(t, r.Error, "read-only file system")
 	now := tree(t, filepath.Dir(b.cache))
 	for name, text := range before {

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/perf/benchfmt"
 
-	"kvbench/kvbench"
-	"kvbench/params"
+	"kvbench/kvbench/params"
+	"kvbench/kvbench/result"
 )
 
 // everything are the flags that make all benchmarks run, small and short.
@@ -136,7 +136,7 @@ func checkLogs(t *testing.T, stdout string) {
 			}
 			path, ok := strings.CutPrefix(m[1], "result: ")
 			if assert.True(t, ok, "the last line is %q", m[1]) && assert.True(t, filepath.IsAbs(path)) {
-				_, err := kvbench.ReadResult(path)
+				_, err := result.Read(path)
 				assert.NoError(t, err)
 				assert.FileExists(t, filepath.Join(filepath.Dir(path), "summary.txt"))
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"kvbench/kvbench"
+	"kvbench/kvbench/result"
 )
 
 // goTest makes the bench run the real go command in this directory.
@@ -87,5 +87,5 @@ func TestTheDeathOfAShellDoesNot(t *testing.T) {
 	require.NoError(t, p.Process.Kill())
 	_ = p.Cmd.Wait() // ends with the orphan
 	assert.Contains(t, p.out.String(), "PASS")
-	assert.Equal(t, kvbench.StatusComplete, theResult(t, b.results).Status)
+	assert.Equal(t, result.StatusComplete, theResult(t, b.results).Status)
 }

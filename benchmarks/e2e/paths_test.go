@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench"
+	"kvbench/kvbench/result"
 )
 
 // few are the flags of the shortest possible run of Synthetic.
@@ -24,7 +24,7 @@ func cacheOf(t testing.TB, results string) string {
 	return parameter(t, theResult(t, results), "cache-dir")
 }
 
-func parameter(t testing.TB, r *kvbench.Result, name string) string {
+func parameter(t testing.TB, r *result.Result, name string) string {
 	t.Helper()
 	for _, p := range r.Parameters {
 		if p.Name == name {
@@ -145,7 +145,7 @@ func TestADeadReaderDoesNotKillTheRun(t *testing.T) {
 	b := newBench(t)
 	b.command = []string{"sh", "-c", `"$0" -test.run='^$' "$@" | head -n 1`, binary(t)}
 	b.ok(b.few(b.places()...)...)
-	assert.Equal(t, kvbench.StatusComplete, theResult(t, b.results).Status)
+	assert.Equal(t, result.StatusComplete, theResult(t, b.results).Status)
 	assert.False(t, exists(b.cache))
 }
 
@@ -164,19 +164,19 @@ func TestCountsEndATrial(t *testing.T) {
 	b := newBench(t)
 	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=50x")...)
 	r := theResult(t, b.results)
-	assert.Equal(t, kvbench.EndedByCount, r.EndedBy)
+	assert.Equal(t, result.EndedByCount, r.EndedBy)
 	assert.EqualValues(t, 50, r.RequestsCompleted)
 
 	b = newBench(t)
 	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-max-requests=30")...)
 	r = theResult(t, b.results)
-	assert.Equal(t, kvbench.EndedByMaxRequests, r.EndedBy)
+	assert.Equal(t, result.EndedByMaxRequests, r.EndedBy)
 	assert.EqualValues(t, 30, r.RequestsCompleted)
 
 	b = newBench(t)
 	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Tier/tier=storage/op=write/size=1MiB", "-test.benchtime=9x")...)
 	r = theResult(t, b.results)
-	assert.Equal(t, kvbench.EndedByCount, r.EndedBy)
+	assert.Equal(t, result.EndedByCount, r.EndedBy)
 	assert.EqualValues(t, 9, r.Requests.Operations)
 }
 
@@ -191,9 +191,9 @@ func TestAWindowWithoutAnyCompletion(t *testing.T) {
 	assert.NotContains(t, o.stdout, "PASS")
 	assert.False(t, exists(b.cache))
 	for _, f := range resultFiles(t, b.results) {
-		r, err := kvbench.ReadResult(f)
+		r, err := result.Read(f)
 		require.NoError(t, err)
-		assert.Equal(t, kvbench.StatusFailed, r.Status)
+		assert.Equal(t, result.StatusFailed, r.Status)
 	}
 }
 

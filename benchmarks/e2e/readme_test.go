@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench"
-	"kvbench/params"
+	"kvbench/kvbench/params"
+	"kvbench/kvbench/units"
 )
 
 // The pages whose blocks and tables these tests compare with the code.
@@ -96,7 +96,7 @@ func TestReadmeSampleHasTheDocumentedUnits(t *testing.T) {
 func TestReadmeAndUnitLinesAgree(t *testing.T) {
 	text := page(t, numbersPage)
 	directed := map[string]bool{"ns/op": true} // the testing package's own
-	for _, u := range kvbench.UnitDirections() {
+	for _, u := range units.UnitDirections() {
 		directed[u.Unit] = true
 	}
 	for _, d := range documented {

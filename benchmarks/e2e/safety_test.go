@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench"
+	"kvbench/kvbench/result"
 )
 
 // entryLike is a name that the suite could give to a file of its own.
@@ -113,7 +113,7 @@ func TestUserFilesSurviveSIGKILL(t *testing.T) {
 	require.NoError(t, os.RemoveAll(b.results))
 	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x")...)
 	assert.Equal(t, before, tree(t, root), "the next run reclaims everything")
-	assert.Equal(t, kvbench.StatusComplete, theResult(t, b.results).Status)
+	assert.Equal(t, result.StatusComplete, theResult(t, b.results).Status)
 }
 
 // TestUserFilesInOurDirectorySurvive: a user may even put files into the

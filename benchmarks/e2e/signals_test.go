@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench"
+	"kvbench/kvbench/result"
 )
 
 // What interface.md promises. The times are those of an idle machine: a test
@@ -75,11 +75,11 @@ func inTime(t *testing.T, scene func() stopping) {
 }
 
 // interrupted wants the marks of an interruption on the only result.
-func interrupted(t testing.TB, b *bench) *kvbench.Result {
+func interrupted(t testing.TB, b *bench) *result.Result {
 	t.Helper()
 	r := theResult(t, b.results)
-	assert.Equal(t, kvbench.StatusIncomplete, r.Status)
-	assert.Equal(t, kvbench.EndedBySignal, r.EndedBy)
+	assert.Equal(t, result.StatusIncomplete, r.Status)
+	assert.Equal(t, result.EndedBySignal, r.EndedBy)
 	assert.NotEmpty(t, r.Error)
 	assert.FileExists(t, filepath.Join(filepath.Dir(resultFiles(t, b.results)[0]), "summary.txt"))
 	return r

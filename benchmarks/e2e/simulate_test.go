@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench"
-	"kvbench/tracing"
+	"kvbench/kvbench/result"
+	"kvbench/workloads/iotrace"
 )
 
 // The trace of one seed is the same to the byte, whatever the machine's cores,
@@ -29,7 +29,7 @@ func TestE2EIOTrace(t *testing.T) {
 		if i == 0 {
 			first = text
 			r := theResult(t, b.results)
-			assert.Equal(t, kvbench.StatusComplete, r.Status)
+			assert.Equal(t, result.StatusComplete, r.Status)
 			require.NotNil(t, r.Simulation)
 			assert.Positive(t, r.Simulation.TraceRows)
 			assert.Less(t, o.took.Seconds(), 15.0)
@@ -64,7 +64,7 @@ func TestE2EReplay(t *testing.T) {
 			"-results-dir", results, "-storage-capacity-gb", "0.25")
 		assert.Contains(t, o.stdout, "BenchmarkIOTraceReplay")
 		r := theResult(t, results)
-		assert.Equal(t, kvbench.EndedByInput, r.EndedBy, name)
+		assert.Equal(t, result.EndedByInput, r.EndedBy, name)
 		require.NotNil(t, r.Replay)
 		assert.Positive(t, r.Replay.Reads)
 		assert.Zero(t, r.Requests.FailedOperations)
@@ -78,7 +78,7 @@ func TestE2EReplay(t *testing.T) {
 	o := b.ok("-test.bench", "IOTraceReplay")
 	assert.Contains(t, o.stderr, "needs -io-trace-replay")
 	bad := filepath.Join(b.work, "bad.csv")
-	require.NoError(t, os.WriteFile(bad, []byte(tracing.IOTraceHeader+"\nnonsense\n"), 0o666))
+	require.NoError(t, os.WriteFile(bad, []byte(iotrace.Header+"\nnonsense\n"), 0o666))
 	o = b.run("-test.bench", "IOTraceReplay", "-io-trace-replay", bad, "-cache-dir", b.cache, "-results-dir", b.results, "-storage-capacity-gb", "0.25")
 	assert.Equal(t, 1, o.code)
 	assert.True(t, strings.Contains(o.stdout, "malformed"), o.stdout)

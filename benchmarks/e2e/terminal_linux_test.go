@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"kvbench/internal/privtest"
+	"kvbench/tiers/privtest"
 )
 
 // screen is a terminal of which a test is the other end.

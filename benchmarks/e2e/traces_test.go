@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench"
+	"kvbench/kvbench/result"
 )
 
 // packed writes a copy of a file in testdata, compressed as its name says.
@@ -53,7 +53,7 @@ func TestTracesPlainAndCompressed(t *testing.T) {
 			require.NoError(t, os.RemoveAll(b.results))
 			b.ok(append(append(b.micro(), b.places()...), "-test.bench="+bench.name, "-test.benchtime=1m", bench.flag, path)...)
 			r := theResult(t, b.results)
-			assert.Equal(t, kvbench.EndedByInput, r.EndedBy, "the end of the input ends the window")
+			assert.Equal(t, result.EndedByInput, r.EndedBy, "the end of the input ends the window")
 			require.NotNil(t, r.Input)
 			assert.Zero(t, r.Input.Malformed)
 			assert.Equal(t, r.RequestsCompleted, r.Input.Rows-r.Input.Failed, "every row is served, but for failed ones")

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/internal/privtest"
-	"kvbench/params"
+	"kvbench/kvbench/params"
+	"kvbench/tiers/privtest"
 	"kvbench/tracing"
 )
 

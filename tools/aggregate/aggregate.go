@@ -11,14 +11,14 @@ import (
 	"text/tabwriter"
 
 	"kvbench/tools/command"
-	"kvbench/tools/input"
+	"kvbench/tools/load"
 )
 
 // Run aggregates a results directory, writes the summary to out, or beside the results, and tells
 // on stdout what a person wants to see at once. It is not good when results are missing or an
 // option is invalid.
 func Run(dir, out string, stdout, stderr io.Writer) (good bool, err error) {
-	t, err := input.ReadTree(dir)
+	t, err := load.ReadTree(dir)
 	if err != nil {
 		return false, err
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench"
+	"kvbench/kvbench/result"
 	"kvbench/tools/golden"
-	"kvbench/tools/input"
+	"kvbench/tools/load"
 )
 
 // The hand-computed example: 2 ranks × 3 trials of option 1.
@@ -37,23 +37,23 @@ type measured struct{ read, write, tokens, storage, p95 float64 }
 
 var start = time.Date(2026, 9, 8, 12, 0, 0, 0, time.UTC)
 
-// result is one rank's: a window of ten seconds whose bytes flow evenly; rank 1 starts two seconds
+// res is one rank's: a window of ten seconds whose bytes flow evenly; rank 1 starts two seconds
 // later.
-func result(trial, rank int, m measured) *kvbench.Result {
-	r := &kvbench.Result{
-		SchemaVersion: kvbench.SchemaVersion, Status: kvbench.StatusComplete,
+func res(trial, rank int, m measured) *result.Result {
+	r := &result.Result{
+		SchemaVersion: result.SchemaVersion, Status: result.StatusComplete,
 		Benchmark: "MaxStorageStress", Name: "MaxStorageStress",
-		Option: new(1), Division: kvbench.DivisionOpen, Trial: trial, Count: 3, Rank: rank,
+		Option: new(1), Division: result.DivisionOpen, Trial: trial, Count: 3, Rank: rank,
 		Ranks: 2, Nonce: fmt.Sprintf("%d%d", trial, rank),
 		StartTime: start.Add(time.Duration(trial)*time.Minute +
 			time.Duration(rank)*2*time.Second).Format(time.RFC3339Nano),
 		WindowNS: 10e9, Seed: uint64(42 + rank),
-		Model: kvbench.ModelResult{Key: "llama3.1-8b"},
-		IO: kvbench.IOResult{Mode: "direct", WriteDevice: kvbench.WriteDeviceTransfer,
+		Model: result.Model{Key: "llama3.1-8b"},
+		IO: result.IO{Mode: "direct", WriteDevice: result.WriteDeviceTransfer,
 			CacheDir: fmt.Sprintf("/mnt/kv/rank_%d", rank)},
-		Workload:    kvbench.Workload{DecodeReads: "batched"},
-		Environment: kvbench.HostEnvironment{Hostname: fmt.Sprintf("node%d", rank)},
-		Histograms:  map[string]kvbench.HistogramData{},
+		Workload:    result.Workload{DecodeReads: "batched"},
+		Environment: result.Environment{Hostname: fmt.Sprintf("node%d", rank)},
+		Histograms:  map[string]result.HistogramData{},
 	}
 	c := &r.Summary.CacheStats
 	c.StorageReadBandwidth, c.StorageWriteBandwidth, c.StorageEntries = new(m.read), new(m.write),
@@ -61,14 +61,14 @@ func result(trial, rank int, m measured) *kvbench.Result {
 	c.LatencyMS = map[string]float64{"storage_read_device_p95_ms": m.p95,
 		"storage_write_device_p95_ms": m.p95 + 100}
 	r.Summary.AvgThroughput, r.Summary.StorageThroughput = new(m.tokens), new(m.storage)
-	tl := &kvbench.Timeline{IntervalNS: 1e9, LastNS: 1e9, ReadBytes: map[string][]int64{},
+	tl := &result.Timeline{IntervalNS: 1e9, LastNS: 1e9, ReadBytes: map[string][]int64{},
 		WriteBytes: map[string][]int64{}}
 	for range 10 {
 		tl.ReadBytes["storage"] = append(tl.ReadBytes["storage"], int64(m.read*gib))
 		tl.WriteBytes["storage"] = append(tl.WriteBytes["storage"], int64(m.write*gib))
 	}
 	r.Timeline = tl
-	h := kvbench.NewHistogram(kvbench.Nanoseconds)
+	h := result.NewHistogram(result.Nanoseconds)
 	for i := range 300 {
 		h.Record(int64(i+1) * 1e6 * int64(rank+1))
 	}
@@ -77,7 +77,7 @@ func result(trial, rank int, m measured) *kvbench.Result {
 }
 
 // write puts a result where a run would.
-func write(t *testing.T, dir string, r *kvbench.Result) string {
+func write(t *testing.T, dir string, r *result.Result) string {
 	t.Helper()
 	path := filepath.Join(dir, fmt.Sprintf("option_1/trial_%d/rank_%d", r.Trial, r.Rank),
 		"kvcache_results_20260908_120000.json")
@@ -87,11 +87,11 @@ func write(t *testing.T, dir string, r *kvbench.Result) string {
 }
 
 // run6 writes the example, after each result was changed.
-func run6(t *testing.T, change func(r *kvbench.Result)) string {
+func run6(t *testing.T, change func(r *result.Result)) string {
 	dir := t.TempDir()
 	for trial := range example {
 		for rank, m := range example[trial] {
-			r := result(trial, rank, m)
+			r := res(trial, rank, m)
 			if change != nil {
 				change(r)
 			}
@@ -103,7 +103,7 @@ func run6(t *testing.T, change func(r *kvbench.Result)) string {
 
 func aggregated(t *testing.T, dir string) *Summary {
 	t.Helper()
-	tree, err := input.ReadTree(dir)
+	tree, err := load.ReadTree(dir)
 	require.NoError(t, err)
 	s, err := Aggregate(tree)
 	require.NoError(t, err)
@@ -173,9 +173,9 @@ func TestMissingRankIsAPartialFailure(t *testing.T) {
 }
 
 func TestFailedTrialCountsAsMissing(t *testing.T) {
-	dir := run6(t, func(r *kvbench.Result) {
+	dir := run6(t, func(r *result.Result) {
 		if r.Trial == 2 && r.Rank == 0 {
-			r.Status, r.Error = kvbench.StatusFailed, "no space left on device"
+			r.Status, r.Error = result.StatusFailed, "no space left on device"
 		}
 	})
 	o := aggregated(t, dir).Options["1"]
@@ -186,8 +186,8 @@ func TestFailedTrialCountsAsMissing(t *testing.T) {
 }
 
 func TestRankServedFromMemoryIsListed(t *testing.T) {
-	fromMemory := func(ranks ...int) func(r *kvbench.Result) {
-		return func(r *kvbench.Result) {
+	fromMemory := func(ranks ...int) func(r *result.Result) {
+		return func(r *result.Result) {
 			for _, rank := range ranks {
 				if r.Rank == rank {
 					r.Summary.CacheStats.StorageEntries = new(int64(0))
@@ -211,7 +211,7 @@ func TestRankServedFromMemoryIsListed(t *testing.T) {
 }
 
 func TestCommandIsGoldenAndIdempotent(t *testing.T) {
-	dir := run6(t, func(r *kvbench.Result) {
+	dir := run6(t, func(r *result.Result) {
 		if r.Rank == 1 {
 			r.Summary.CacheStats.StorageEntries = new(int64(0))
 		}
@@ -243,14 +243,14 @@ func TestCommandIsGoldenAndIdempotent(t *testing.T) {
 }
 
 func TestDifferentMeasurementsAreNotSummed(t *testing.T) {
-	for what, change := range map[string]func(*kvbench.Result){
-		"io-used direct":              func(r *kvbench.Result) { r.IO.Mode = "buffered" },
-		"decode-reads batched":        func(r *kvbench.Result) { r.Workload.DecodeReads = "once" },
-		"write-device transfer+flush": func(r *kvbench.Result) { r.IO.WriteDevice = kvbench.WriteDeviceFlush },
-		"model llama3.1-8b":           func(r *kvbench.Result) { r.Model.Key = "tiny-1b" },
-		"division open":               func(r *kvbench.Result) { r.Division = kvbench.DivisionQuick },
+	for what, change := range map[string]func(*result.Result){
+		"io-used direct":              func(r *result.Result) { r.IO.Mode = "buffered" },
+		"decode-reads batched":        func(r *result.Result) { r.Workload.DecodeReads = "once" },
+		"write-device transfer+flush": func(r *result.Result) { r.IO.WriteDevice = result.WriteDeviceFlush },
+		"model llama3.1-8b":           func(r *result.Result) { r.Model.Key = "tiny-1b" },
+		"division open":               func(r *result.Result) { r.Division = result.DivisionQuick },
 	} {
-		dir := run6(t, func(r *kvbench.Result) {
+		dir := run6(t, func(r *result.Result) {
 			if r.Rank == 1 {
 				change(r)
 			}
@@ -264,33 +264,33 @@ func TestDifferentMeasurementsAreNotSummed(t *testing.T) {
 }
 
 func TestSimulatedResultsStayAmongThemselves(t *testing.T) {
-	_, err := Aggregate(load(t, run6(t, func(r *kvbench.Result) {
+	_, err := Aggregate(loaded(t, run6(t, func(r *result.Result) {
 		if r.Trial == 1 {
-			r.Simulation = &kvbench.SimulationResult{Device: &kvbench.SimulatedDevice{}}
+			r.Simulation = &result.Simulation{Device: &result.SimulatedDevice{}}
 		}
 	})))
 	require.ErrorContains(t, err, "simulated no")
 	require.ErrorContains(t, err, "has on a device model: results that measured different things are not summed")
 
-	dir := run6(t, func(r *kvbench.Result) { r.Simulation = &kvbench.SimulationResult{} })
+	dir := run6(t, func(r *result.Result) { r.Simulation = &result.Simulation{} })
 	s := aggregated(t, dir)
-	assert.Equal(t, kvbench.SimulatedNotice, s.Notice)
+	assert.Equal(t, result.SimulatedNotice, s.Notice)
 	assert.True(t, s.Options["1"].Simulated)
 	_, out, _ := execute(dir, "")
 	assert.Contains(t, out, "SIMULATED")
-	assert.Contains(t, out, kvbench.SimulatedNotice)
+	assert.Contains(t, out, result.SimulatedNotice)
 }
 
-func load(t *testing.T, dir string) *input.Tree {
+func loaded(t *testing.T, dir string) *load.Tree {
 	t.Helper()
-	tree, err := input.ReadTree(dir)
+	tree, err := load.ReadTree(dir)
 	require.NoError(t, err)
 	return tree
 }
 
 func TestSeveralResultsOfOneRank(t *testing.T) {
 	dir := run6(t, nil)
-	again := result(0, 0, measured{7, 1, 100, 10, 20})
+	again := res(0, 0, measured{7, 1, 100, 10, 20})
 	again.Nonce = "later"
 	require.NoError(t, again.WriteJSON(filepath.Join(dir,
 		"option_1/trial_0/rank_0/kvcache_results_20260909_120000.json")))
@@ -301,10 +301,10 @@ func TestSeveralResultsOfOneRank(t *testing.T) {
 
 func TestSecondResultFromElsewhereIsRefused(t *testing.T) {
 	dir := run6(t, nil)
-	other := result(0, 0, measured{1, 1, 1, 1, 1})
+	other := res(0, 0, measured{1, 1, 1, 1, 1})
 	other.Nonce = "another run"
 	write(t, filepath.Join(dir, "second"), other)
-	_, err := input.ReadTree(dir)
+	_, err := load.ReadTree(dir)
 	assert.ErrorContains(t, err, "are both trial 0 of rank 0 of 1")
 }
 

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"testing"
 
-	"kvbench/tools/input"
+	"kvbench/tools/load"
 )
 
 // FuzzAggregate holds that no result file, however odd, panics the reader or the sums.
 func FuzzAggregate(f *testing.F) {
-	good, err := json.Marshal(result(0, 1, example[0][1]))
+	good, err := json.Marshal(res(0, 1, example[0][1]))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -20,7 +20,7 @@ func FuzzAggregate(f *testing.F) {
 		"timeline": {"interval_ns": 1, "last_interval_ns": 0, "read_bytes": {"storage": [1, 2]}},
 		"histograms": {"storage_read_device": {"encoding": "hdr-v2-deflate-base64", "data": "x", "count": -1}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		rec, err := input.Parse("x.json", data)
+		rec, err := load.Parse("x.json", data)
 		if err != nil || rec.Result == nil {
 			return
 		}
@@ -29,7 +29,7 @@ func FuzzAggregate(f *testing.F) {
 			r.Trial < 0 {
 			return // refused before
 		}
-		tree := &input.Tree{Files: []input.File{{Path: "option_1/trial_0/rank_0/kvcache_results_x.json", Group: "1", Trial: r.Trial, Rank: r.Rank, Result: r}}}
+		tree := &load.Tree{Files: []load.File{{Path: "option_1/trial_0/rank_0/kvcache_results_x.json", Group: "1", Trial: r.Trial, Rank: r.Rank, Result: r}}}
 		s, err := Aggregate(tree)
 		if err != nil {
 			return

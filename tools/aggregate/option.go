@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"slices"
 
-	"kvbench/kvbench"
-	"kvbench/tools/compare"
-	"kvbench/tools/curves"
-	"kvbench/tools/input"
+	"kvbench/kvbench/result"
+	"kvbench/tools/load"
+	"kvbench/tools/stats"
 )
 
 // option aggregates one group.
-func option(group string, files []input.File, s *Summary) *Option {
+func option(group string, files []load.File, s *Summary) *Option {
 	o := &Option{Option: group, Valid: true, MissingFiles: []string{}, CPUTierRanks: []int{},
 		Failed: map[string]string{}, Trials: []Trial{}}
 	first := files[0].Result
@@ -23,9 +22,9 @@ func option(group string, files []input.File, s *Summary) *Option {
 	}
 	memoryOnly := true
 	for trial := range o.TrialCount {
-		var ranks []input.File
+		var ranks []load.File
 		for rank := range o.RankCount {
-			i := slices.IndexFunc(files, func(f input.File) bool {
+			i := slices.IndexFunc(files, func(f load.File) bool {
 				return f.Trial == trial &&
 					f.Rank == rank
 			})
@@ -70,7 +69,7 @@ func option(group string, files []input.File, s *Summary) *Option {
 	return o
 }
 
-func failure(r *kvbench.Result) string {
+func failure(r *result.Result) string {
 	if r.Error != "" {
 		return r.Status + ": " + r.Error
 	}
@@ -78,13 +77,13 @@ func failure(r *kvbench.Result) string {
 }
 
 // fromMemory tells whether nothing of a rank is in the storage tier.
-func fromMemory(r *kvbench.Result) bool {
+func fromMemory(r *result.Result) bool {
 	n := r.Summary.CacheStats.StorageEntries
 	return n == nil || *n == 0
 }
 
 // sum adds the ranks of one trial. What no rank knows stays unknown.
-func sum(trial int, ranks []input.File) Trial {
+func sum(trial int, ranks []load.File) Trial {
 	t := Trial{Trial: trial}
 	add := func(to **float64, v *float64) {
 		if v == nil {
@@ -138,17 +137,17 @@ func (o *Option) means() {
 }
 
 func spread(values []float64, mean float64) Spread {
-	median, _ := curves.MedianOf(values)
+	median, _ := stats.MedianOf(values)
 	s := Spread{Median: median, Min: slices.Min(values), Max: slices.Max(values)}
 	if len(values) > 1 && mean != 0 {
-		s.CV = new(compare.Variation(values))
+		s.CV = new(stats.Variation(values))
 	}
 	return s
 }
 
 // worst takes the largest device p95 of all ranks and trials.
-func (o *Option) worst(files []input.File) {
-	largest := func(to **float64, key string, r *kvbench.Result) {
+func (o *Option) worst(files []load.File) {
+	largest := func(to **float64, key string, r *result.Result) {
 		if v, ok := r.Summary.CacheStats.LatencyMS[key]; ok && (*to == nil || v > **to) {
 			*to = &v
 		}
@@ -165,10 +164,10 @@ func (o *Option) worst(files []input.File) {
 var mergedNames = []string{"storage_read_device", "storage_write_device", "request_end_to_end"}
 
 // merge adds up the histograms of all ranks and trials.
-func (o *Option) merge(files []input.File, s *Summary) {
+func (o *Option) merge(files []load.File, s *Summary) {
 	o.Merged = make(map[string]Percentile)
 	for _, name := range mergedNames {
-		all := kvbench.NewHistogram(kvbench.Nanoseconds)
+		all := result.NewHistogram(result.Nanoseconds)
 		for _, f := range files {
 			d, ok := f.Result.Histograms[name]
 			if !ok || !f.Complete() {
@@ -188,10 +187,10 @@ func (o *Option) merge(files []input.File, s *Summary) {
 	}
 }
 
-func percentiles(h *kvbench.Histogram) Percentile {
+func percentiles(h *result.Histogram) Percentile {
 	at := func(p float64) *float64 {
 		v, ok := h.Percentile(p)
-		if !ok || p < 1 && !kvbench.Supported(p, h.Count()) {
+		if !ok || p < 1 && !result.Supported(p, h.Count()) {
 			return nil
 		}
 		return new(float64(v) / 1e6)

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"kvbench/kvbench"
-	"kvbench/tools/comparable"
-	"kvbench/tools/input"
+	"kvbench/kvbench/result"
+	"kvbench/tools/load"
 )
 
 // SchemaVersion of the run summary, as MLPerf Storage's tools name it.
@@ -91,7 +90,7 @@ type Percentile struct {
 
 // Aggregate sums the results of a tree. The error is for results that cannot be summed: of
 // different I/O modes, parameters or definitions.
-func Aggregate(t *input.Tree) (*Summary, error) {
+func Aggregate(t *load.Tree) (*Summary, error) {
 	s := &Summary{SchemaVersion: SchemaVersion, Options: make(map[string]*Option),
 		Warnings: append([]string{}, t.Warnings...)}
 	for _, group := range t.Groups() {
@@ -109,16 +108,16 @@ func Aggregate(t *input.Tree) (*Summary, error) {
 	for _, f := range t.Files {
 		switch {
 		case f.Result.Simulation != nil:
-			s.Notice = kvbench.SimulatedNotice
-		case f.Result.Division == kvbench.DivisionClosed && s.Notice == "":
-			s.Notice = kvbench.ClosedNotice
+			s.Notice = result.SimulatedNotice
+		case f.Result.Division == result.DivisionClosed && s.Notice == "":
+			s.Notice = result.ClosedNotice
 		}
 	}
 	return s, nil
 }
 
 // place fills when and where the run was.
-func (s *Summary) place(files []input.File) {
+func (s *Summary) place(files []load.File) {
 	var first time.Time
 	hosts := make(map[string][]int)
 	for _, f := range files {
@@ -153,16 +152,16 @@ func (s *Summary) Stamp() string {
 }
 
 // alike refuses results of one group that measured different things.
-func alike(files []input.File) error {
+func alike(files []load.File) error {
 	type said struct{ value, path string }
 	known := make(map[string]said)
 	for _, f := range files {
-		settings := comparable.OfPython()
+		settings := load.OfPython()
 		if !f.Python {
-			settings = comparable.OfResult(f.Result)
+			settings = load.OfResult(f.Result)
 		}
 		if m := f.Result.Model.Key; m != "" {
-			settings = append(settings, comparable.Setting{Name: "model", Value: m})
+			settings = append(settings, load.Setting{Name: "model", Value: m})
 		}
 		for _, set := range settings {
 			have, ok := known[set.Name]

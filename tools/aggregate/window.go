@@ -3,8 +3,8 @@ package aggregate
 import (
 	"time"
 
-	"kvbench/kvbench"
-	"kvbench/tools/input"
+	"kvbench/kvbench/result"
+	"kvbench/tools/load"
 )
 
 // Window is what the ranks of a trial did while all of them were measuring. Sums over each rank's
@@ -21,7 +21,7 @@ const gib = 1 << 30
 
 // commonWindow reads the timelines of all ranks between the last start and the first end. Intervals
 // that are cut by either count in proportion. Nil when a rank has no timeline or no time is common.
-func commonWindow(ranks []input.File) *Window {
+func commonWindow(ranks []load.File) *Window {
 	var first, last, end time.Time
 	starts := make([]time.Time, len(ranks))
 	for i, f := range ranks {
@@ -58,7 +58,7 @@ func commonWindow(ranks []input.File) *Window {
 }
 
 // bytesBetween sums the intervals of a timeline from one moment of its window to another.
-func bytesBetween(tl *kvbench.Timeline, bytes []int64, from, to time.Duration) float64 {
+func bytesBetween(tl *result.Timeline, bytes []int64, from, to time.Duration) float64 {
 	var sum float64
 	for i, n := range bytes {
 		begin := time.Duration(i) * time.Duration(tl.IntervalNS)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
+	"kvbench/tiers/content"
 	"kvbench/tools/golden"
 )
 
@@ -60,7 +61,7 @@ func TestKnownDuplicates(t *testing.T) {
 
 func TestTheSuitesOwnContentDoesNotShrink(t *testing.T) {
 	dir := t.TempDir()
-	content := tiers.NewContent([16]byte{1}, 0)
+	content := content.New([16]byte{1}, 0)
 	for _, key := range []string{"u0/c0/t1", "u0/c0/t2"} {
 		buf := make([]byte, 8<<20)
 		content.Fill(buf, tiers.Object{Key: key, Gen: 1, Size: int64(len(buf))}, 0)

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kvbench/kvbench"
+	"kvbench/tracing/host"
 )
 
 // notDisks are block devices that hold nothing of their own, or nothing that survives.
@@ -23,13 +23,13 @@ func (m machine) devices() []Device {
 		if err != nil {
 			continue
 		}
-		d := Device{DeviceEnvironment: kvbench.ReadBlockDevice(dir)}
+		d := Device{DeviceEnvironment: host.ReadBlockDevice(dir)}
 		if d.SizeBytes == nil || *d.SizeBytes == 0 {
 			continue
 		}
 		for _, member := range dirNames(filepath.Join(dir, "slaves")) {
 			if below, err := filepath.EvalSymlinks(filepath.Join(dir, "slaves", member)); err == nil {
-				d.Members = append(d.Members, kvbench.ReadBlockDevice(below))
+				d.Members = append(d.Members, host.ReadBlockDevice(below))
 			}
 		}
 		d.Link = m.link(dir)

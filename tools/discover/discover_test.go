@@ -11,9 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench"
-	"kvbench/tiers"
 	"kvbench/tools/golden"
+	"kvbench/tracing/host"
 )
 
 // fake is a machine made of files: a two-socket server with an NVMe drive in a slot that is too slow, a rotating disk, and
@@ -86,17 +85,17 @@ func fake(t *testing.T) machine {
 
 	return machine{
 		root: root,
-		environment: func(string) kvbench.Environment {
-			return kvbench.Environment{Hostname: "lab7", OS: "Ubuntu 24.04 LTS", Kernel: "6.8.0-31-generic", Arch: "amd64", CPUModel: "AMD EPYC 9654",
+		environment: func(string) host.Environment {
+			return host.Environment{Hostname: "lab7", OS: "Ubuntu 24.04 LTS", Kernel: "6.8.0-31-generic", Arch: "amd64", CPUModel: "AMD EPYC 9654",
 				Cores: 8, CPUGovernor: "powersave", MemoryBytes: 128 << 30, HugePages: "never",
-				Filesystem: kvbench.FilesystemEnvironment{Type: "xfs", MountPoint: "/mnt/kv", Options: []string{"rw", "noatime"}},
-				Device:     &kvbench.DeviceEnvironment{Name: "nvme0n1"}}
+				Filesystem: host.FilesystemEnvironment{Type: "xfs", MountPoint: "/mnt/kv", Options: []string{"rw", "noatime"}},
+				Device:     &host.DeviceEnvironment{Name: "nvme0n1"}}
 		},
-		limits: func() kvbench.Limits {
-			return kvbench.Limits{Cores: 6, CoresSource: "/sys/fs/cgroup/cpu.max", MemoryAvailable: 100 << 30, MemoryAvailableSource: "/proc/meminfo MemAvailable"}
+		limits: func() host.Limits {
+			return host.Limits{Cores: 6, CoresSource: "/sys/fs/cgroup/cpu.max", MemoryAvailable: 100 << 30, MemoryAvailableSource: "/proc/meminfo MemAvailable"}
 		},
-		filesystem: func(string) (tiers.Filesystem, error) {
-			return tiers.Filesystem{Type: "xfs", Free: 3000 << 30, Total: 3500 << 30}, nil
+		filesystem: func(string) (host.Filesystem, error) {
+			return host.Filesystem{Type: "xfs", Free: 3000 << 30, Total: 3500 << 30}, nil
 		},
 		nvml: func() ([]GPU, string) {
 			return []GPU{{Index: 0, Name: "NVIDIA H200", UUID: "GPU-1", MemoryBytes: new(int64(141) << 30), Source: "nvml",
@@ -159,22 +158,22 @@ func advised(h Hardware, what string) bool {
 
 func TestDirectoriesThatCannotBeMeasured(t *testing.T) {
 	m := fake(t)
-	m.filesystem = func(string) (tiers.Filesystem, error) {
-		return tiers.Filesystem{Type: "tmpfs", Free: 1 << 30, Total: 1 << 30, Memory: true}, nil
+	m.filesystem = func(string) (host.Filesystem, error) {
+		return host.Filesystem{Type: "tmpfs", Free: 1 << 30, Total: 1 << 30, Memory: true}, nil
 	}
-	m.environment = func(string) kvbench.Environment {
-		return kvbench.Environment{Filesystem: kvbench.FilesystemEnvironment{Type: "tmpfs"}, DeviceReason: "tmpfs keeps its files in memory"}
+	m.environment = func(string) host.Environment {
+		return host.Environment{Filesystem: host.FilesystemEnvironment{Type: "tmpfs"}, DeviceReason: "tmpfs keeps its files in memory"}
 	}
 	h := m.hardware("/dev/shm")
 	assert.True(t, advised(h, "-cache-dir <a directory on a disk>"))
 	assert.False(t, advised(h, "-io direct"))
 
-	m.filesystem = func(string) (tiers.Filesystem, error) {
-		return tiers.Filesystem{Type: "ext4", Free: 100 << 30, Total: 200 << 30, Root: true}, nil
+	m.filesystem = func(string) (host.Filesystem, error) {
+		return host.Filesystem{Type: "ext4", Free: 100 << 30, Total: 200 << 30, Root: true}, nil
 	}
 	assert.True(t, advised(m.hardware("/tmp"), "-storage-capacity-gb 50"))
-	m.filesystem = func(string) (tiers.Filesystem, error) {
-		return tiers.Filesystem{Type: "nfs4", Free: 1 << 40, Total: 1 << 41, Network: true}, nil
+	m.filesystem = func(string) (host.Filesystem, error) {
+		return host.Filesystem{Type: "nfs4", Free: 1 << 40, Total: 1 << 41, Network: true}, nil
 	}
 	assert.True(t, advised(m.hardware("/nfs"), "-storage-capacity-gb 512"))
 }

@@ -1,8 +1,6 @@
 package discover
 
-import (
-	"kvbench/kvbench"
-)
+import "kvbench/tracing/host"
 
 // SchemaVersion of the JSON. Readers accept any 1.x.
 const SchemaVersion = "1.0"
@@ -77,7 +75,7 @@ type GPU struct {
 
 // Device is a whole block device.
 type Device struct {
-	kvbench.DeviceEnvironment
+	host.DeviceEnvironment
 	Link *Link `json:"pcie"`
 	NVMe *NVMe `json:"nvme"`
 }
@@ -96,15 +94,15 @@ type NVMe struct {
 
 // Directory is where the storage tier would be.
 type Directory struct {
-	Path         string                        `json:"path"`
-	Filesystem   kvbench.FilesystemEnvironment `json:"filesystem"`
-	TotalBytes   int64                         `json:"total_bytes"`
-	FreeBytes    int64                         `json:"free_bytes"`
-	Root         bool                          `json:"root_filesystem"`
-	Network      bool                          `json:"network"`
-	InMemory     bool                          `json:"in_memory"`
-	Device       string                        `json:"device,omitempty"`
-	DeviceReason string                        `json:"device_reason,omitempty"`
+	Path         string                     `json:"path"`
+	Filesystem   host.FilesystemEnvironment `json:"filesystem"`
+	TotalBytes   int64                      `json:"total_bytes"`
+	FreeBytes    int64                      `json:"free_bytes"`
+	Root         bool                       `json:"root_filesystem"`
+	Network      bool                       `json:"network"`
+	InMemory     bool                       `json:"in_memory"`
+	Device       string                     `json:"device,omitempty"`
+	DeviceReason string                     `json:"device_reason,omitempty"`
 }
 
 // Tracing is what block-layer tracing would find.

@@ -9,21 +9,20 @@ import (
 	"strconv"
 	"strings"
 
-	"kvbench/kvbench"
-	"kvbench/tiers"
+	"kvbench/tracing/host"
 )
 
 // machine is where everything is looked up. Tests put files below root and answer the questions that are no files.
 type machine struct {
 	root        string
-	environment func(dir string) kvbench.Environment
-	limits      func() kvbench.Limits
-	filesystem  func(dir string) (tiers.Filesystem, error)
+	environment func(dir string) host.Environment
+	limits      func() host.Limits
+	filesystem  func(dir string) (host.Filesystem, error)
 	nvml        func() ([]GPU, string)
 }
 
 func thisMachine() machine {
-	return machine{environment: kvbench.ReadEnvironment, limits: kvbench.ReadLimits, filesystem: tiers.FilesystemInfo, nvml: nvmlGPUs}
+	return machine{environment: host.ReadEnvironment, limits: host.ReadLimits, filesystem: host.FilesystemOf, nvml: nvmlGPUs}
 }
 
 // Read describes this machine and a directory on it, which should exist.
@@ -86,7 +85,7 @@ func (m machine) names(dir, prefix string) []string {
 	return list
 }
 
-func (m machine) cpu(e kvbench.Environment, l kvbench.Limits) CPU {
+func (m machine) cpu(e host.Environment, l host.Limits) CPU {
 	c := CPU{Model: e.CPUModel, Threads: e.Cores, Governor: e.CPUGovernor, AllowedCores: l.Cores, AllowedBecause: l.CoresSource, NUMA: []Node{}}
 	c.Virtual = slices.Contains(strings.Fields(m.text("/proc/cpuinfo")), "hypervisor")
 	sockets, cores := map[string]bool{}, map[string]bool{}
@@ -118,7 +117,7 @@ func (m machine) cpu(e kvbench.Environment, l kvbench.Limits) CPU {
 }
 
 // directory describes the mount and the space of a directory, nil when it cannot be asked.
-func (m machine) directory(dir string, e kvbench.Environment) *Directory {
+func (m machine) directory(dir string, e host.Environment) *Directory {
 	fs, err := m.filesystem(dir)
 	if err != nil {
 		return nil

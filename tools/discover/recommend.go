@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"kvbench/kvbench"
-	"kvbench/tiers"
+	"kvbench/kvbench/params"
+	"kvbench/tracing/host"
 )
 
 const (
@@ -49,8 +49,8 @@ func (h Hardware) storage(add adder) {
 	default:
 		add("-io direct", "the default: reads that the page cache serves measure memory; -io buffered is what the closed division requires")
 	}
-	fs := tiers.Filesystem{Type: d.Filesystem.Type, Free: d.FreeBytes, Total: d.TotalBytes, Root: d.Root, Network: d.Network}
-	c, err := kvbench.ChooseCapacityOn(fs, d.Path)
+	fs := host.Filesystem{Type: d.Filesystem.Type, Free: d.FreeBytes, Total: d.TotalBytes, Root: d.Root, Network: d.Network}
+	c, err := params.ChooseCapacityOn(fs, d.Path)
 	if err == nil {
 		add(fmt.Sprintf("-storage-capacity-gb %.0f", float64(c.Bytes)/gib), "what the default of 0 takes: 95 %% of the %.1f GiB that are free, and at least 5 %% and 10 GiB stay with others", float64(d.FreeBytes)/gib)
 	} else if half := d.FreeBytes / 2 / gib; half > 0 {

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/perf/benchunit"
 
-	"kvbench/tools/comparable"
-	"kvbench/tools/compare"
+	"kvbench/tools/load"
+	"kvbench/tools/stats"
 )
 
 // value writes a number of a tidied unit as a person reads it: 1.235ms, 4.657GiB/s.
@@ -32,7 +32,7 @@ func value(v float64, unit string) string {
 }
 
 // centre is a median with its confidence interval.
-func centre(c compare.Cell, unit string) string {
+func centre(c stats.Cell, unit string) string {
 	s := c.Summary
 	if c.N() == 0 {
 		return "–"
@@ -107,11 +107,11 @@ func (r *Report) answer(row Row) string {
 func (r *Report) few(row Row) string {
 	m, n := row.Old.N(), row.New.N()
 	text := fmt.Sprintf("NOT ENOUGH SAMPLES: %d against %d", m, n)
-	switch least := compare.LeastP(m, n); {
+	switch least := stats.LeastP(m, n); {
 	case least >= r.Options.Alpha:
 		text += fmt.Sprintf(" can never reach p = %g", r.Options.Alpha)
-	case min(m, n) < compare.LeastSamples:
-		text += fmt.Sprintf(", at least %d per side are compared", compare.LeastSamples)
+	case min(m, n) < stats.LeastSamples:
+		text += fmt.Sprintf(", at least %d per side are compared", stats.LeastSamples)
 	default:
 		text += fmt.Sprintf(" give p %.2g at best, too much for %d metrics together", least,
 			r.Family)
@@ -263,7 +263,7 @@ func (r *Report) Refused() (lines []string) {
 		}
 		said[reason] = len(lines)
 		advice := "such numbers mean different things; measure both sides alike"
-		if !comparable.Defines(m.Name) {
+		if !load.Defines(m.Name) {
 			advice = "measure both sides alike, or give -ignore " + m.Name +
 				" if that is what you compare"
 		}

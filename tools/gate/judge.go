@@ -9,8 +9,8 @@ import (
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchunit"
 
-	"kvbench/tools/comparable"
-	"kvbench/tools/compare"
+	"kvbench/tools/load"
+	"kvbench/tools/stats"
 )
 
 // Verdict is the answer for one metric of one benchmark.
@@ -31,7 +31,7 @@ const (
 type Row struct {
 	Bench, Unit string // the unit as written in the input
 	tidy        string
-	Old, New    compare.Cell
+	Old, New    stats.Cell
 	Loss        float64 // share of the old median by which the new is worse, negative = better; NaN when no direction is known
 	Limit       float64
 	P, Adjusted float64 // before and after Holm's correction
@@ -88,9 +88,9 @@ const (
 // Judge compares two sides, which are the runs of a table. The error says that the question itself
 // is wrong: nothing to compare, a metric that nobody measured or whose direction nobody knows. A
 // report with refusals has no rows.
-func Judge(t *compare.Table, o Options) (*Report, error) {
+func Judge(t *stats.Table, o Options) (*Report, error) {
 	r := &Report{Options: o, Notes: t.Notes}
-	var both []*compare.Benchmark
+	var both []*stats.Benchmark
 	for _, b := range t.Benchmarks {
 		if b.Settings[oldSide] != nil && b.Settings[newSide] != nil {
 			r.Refusals = append(r.Refusals, mismatches(b, o.Ignore)...)
@@ -101,8 +101,8 @@ func Judge(t *compare.Table, o Options) (*Report, error) {
 		return r, nil
 	}
 	for _, b := range both {
-		how := b.Settings[oldSide].Of(comparable.Simulated)
-		if len(how) > 0 && how[0] != comparable.Measured {
+		how := b.Settings[oldSide].Of(load.Simulated)
+		if len(how) > 0 && how[0] != load.Measured {
 			r.Notes = append(r.Notes, b.Name+": simulated "+how[0]+
 				" on both sides: this compares predictions, not measurements")
 		}
@@ -135,9 +135,9 @@ type Mismatch struct {
 
 // mismatches compares the settings of one benchmark on both sides, and of the results of each side
 // among themselves.
-func mismatches(b *compare.Benchmark, ignore []string) (list []Mismatch) {
+func mismatches(b *stats.Benchmark, ignore []string) (list []Mismatch) {
 	add := func(name, old, new string) {
-		if old != new && (comparable.Defines(name) || !slices.Contains(ignore, name)) {
+		if old != new && (load.Defines(name) || !slices.Contains(ignore, name)) {
 			list = append(list, Mismatch{b.Name, name, old, new})
 		}
 	}
@@ -149,14 +149,14 @@ func mismatches(b *compare.Benchmark, ignore []string) (list []Mismatch) {
 			}
 		}
 	}
-	for _, d := range comparable.Differences(b.Settings[oldSide], b.Settings[newSide]) {
+	for _, d := range load.Differences(b.Settings[oldSide], b.Settings[newSide]) {
 		add(d.Name, d.Old[0], d.New[0])
 	}
 	return list
 }
 
 // oldLabels are the metrics of the old side as they are written, in the order of the input.
-func oldLabels(t *compare.Table) (list []string) {
+func oldLabels(t *stats.Table) (list []string) {
 	for _, b := range t.Benchmarks {
 		for _, m := range b.Metrics {
 			if b.Settings[oldSide] != nil && m.Cells[oldSide].N() > 0 &&
@@ -190,8 +190,8 @@ func checkNamed(l Limits, labels []string, units benchfmt.UnitMetadataMap) error
 }
 
 // headline is the metric by which a benchmark is gated when none is named.
-func headline(b *compare.Benchmark) *compare.Metric {
-	for _, unit := range compare.Headlines {
+func headline(b *stats.Benchmark) *stats.Metric {
+	for _, unit := range stats.Headlines {
 		if m := b.Metric(unit); m != nil && m.Cells[oldSide].N() > 0 {
 			return m
 		}
@@ -199,7 +199,7 @@ func headline(b *compare.Benchmark) *compare.Metric {
 	return nil
 }
 
-func (r *Report) bench(b *compare.Benchmark) {
+func (r *Report) bench(b *stats.Benchmark) {
 	main := headline(b)
 	if b.Settings[newSide] == nil {
 		row := Row{Bench: b.Name, Verdict: Missing, Loss: math.NaN(), P: 1, Adjusted: 1}
@@ -224,7 +224,7 @@ func (r *Report) bench(b *compare.Benchmark) {
 			continue
 		case n == 0:
 			row.Verdict = Missing
-		case min(row.Old.N(), n) < compare.LeastSamples:
+		case min(row.Old.N(), n) < stats.LeastSamples:
 			row.Verdict = Few
 		default:
 			row.Verdict = Fine
@@ -239,14 +239,14 @@ func (r *Report) bench(b *compare.Benchmark) {
 }
 
 // newRow is not judged yet.
-func newRow(name string, m *compare.Metric, limit float64) Row {
+func newRow(name string, m *stats.Metric, limit float64) Row {
 	row := Row{Bench: name, Unit: m.Label, tidy: m.Unit, Limit: limit, Loss: math.NaN(), P: 1,
 		Adjusted: 1,
 		Verdict:  Shown, Old: m.Cells[oldSide], New: m.Cells[newSide]}
 	if c := row.New.Change; c != nil {
 		row.P, row.Adjusted = c.P, c.P
 		if m.Better != 0 {
-			row.Loss = compare.Loss(row.Old.Summary.Center, row.New.Summary.Center, m.Better)
+			row.Loss = stats.Loss(row.Old.Summary.Center, row.New.Summary.Center, m.Better)
 		}
 	}
 	return row
@@ -261,14 +261,14 @@ func (r *Report) correct() {
 		if row.Verdict == Fine {
 			family = append(family, i)
 			p = append(p, row.P)
-			least = append(least, compare.LeastP(row.Old.N(), row.New.N()))
+			least = append(least, stats.LeastP(row.Old.N(), row.New.N()))
 		}
 		if row.Verdict != Missing {
 			r.Tested++
 		}
 	}
 	r.Family = len(family)
-	adjusted, best := compare.Holm(p), compare.Holm(least)
+	adjusted, best := stats.Holm(p), stats.Holm(least)
 	for k, i := range family {
 		row := &r.Rows[i]
 		row.Adjusted = adjusted[k]
@@ -281,7 +281,7 @@ func (r *Report) correct() {
 			row.Verdict = Better
 		}
 	}
-	need := compare.Needed(r.Tested, r.Options.Alpha)
+	need := stats.Needed(r.Tested, r.Options.Alpha)
 	for i := range r.Rows {
 		if r.Rows[i].Verdict == Few {
 			r.Rows[i].Need = need

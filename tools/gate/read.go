@@ -9,13 +9,13 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 
-	"kvbench/tools/compare"
-	"kvbench/tools/input"
+	"kvbench/tools/load"
+	"kvbench/tools/stats"
 )
 
 // Read makes a table of both sides. Bad lines go to warn, the rest is read.
-func Read(old, new []string, stdin io.Reader, warn func(error)) (*compare.Table, error) {
-	var c compare.Collection
+func Read(old, new []string, stdin io.Reader, warn func(error)) (*stats.Table, error) {
+	var c stats.Collection
 	var notes []string
 	units := benchfmt.UnitMetadataMap{}
 	for _, side := range []struct {
@@ -23,8 +23,8 @@ func Read(old, new []string, stdin io.Reader, warn func(error)) (*compare.Table,
 		in   []string
 	}{{"old", old}, {"new", new}} {
 		usable := false
-		out, err := input.Each(side.in, input.Options{Stdin: stdin, Warn: warn},
-			func(rec *input.Record) error {
+		out, err := load.Each(side.in, load.Options{Stdin: stdin, Warn: warn},
+			func(rec *load.Record) error {
 				if len(rec.Values) == 0 {
 					note := fmt.Sprintf("%s %s: a trial without numbers was left out (%s)", side.name,
 						rec.Name, fate(rec))
@@ -55,7 +55,7 @@ func Read(old, new []string, stdin io.Reader, warn func(error)) (*compare.Table,
 	return t, nil
 }
 
-func fate(rec *input.Record) string {
+func fate(rec *load.Record) string {
 	if rec.Result == nil {
 		return "no values on its line"
 	}

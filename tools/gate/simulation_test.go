@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/perf/benchfmt"
 
-	"kvbench/tools/compare"
-	"kvbench/tools/input"
+	"kvbench/tools/load"
+	"kvbench/tools/stats"
 )
 
 // seed is printed with every simulation; GATE_SEED repeats one.
@@ -40,14 +40,14 @@ func normal(r *rand.Rand, n int, mean, cv float64) []float64 {
 
 // pair is a comparison of benchmarks that each have one metric.
 func pair(benches int, old, new func() []float64) *Report {
-	var c compare.Collection
+	var c stats.Collection
 	units := benchfmt.UnitMetadataMap{}
 	key := benchfmt.UnitMetadataKey{Unit: "read-B/s", Key: "better"}
 	units[key] = &benchfmt.UnitMetadata{UnitMetadataKey: key, Value: "higher"}
 	for i := range benches {
 		add := func(side string, values []float64) {
 			for _, v := range values {
-				c.Add(side, &input.Record{Name: fmt.Sprintf("B%d", i),
+				c.Add(side, &load.Record{Name: fmt.Sprintf("B%d", i),
 					Values: []benchfmt.Value{{Value: v, Unit: "read-B/s"}}})
 			}
 		}

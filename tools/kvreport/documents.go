@@ -6,16 +6,16 @@ import (
 	"io"
 
 	"kvbench/tools/command"
-	"kvbench/tools/compare"
-	"kvbench/tools/input"
+	"kvbench/tools/load"
+	"kvbench/tools/stats"
 )
 
 // writeDocument is the body of a command "kvreport NAME IN… -o FILE" that turns all results into
 // one file: it reads everything, warns of bad lines and of what is missing on stderr, and writes
 // the file whole or not at all. It returns the exit code.
 func writeDocument(name string, args []string, stdin io.Reader, stderr io.Writer,
-	write func(io.Writer, []*input.Record, *compare.Table) error,
-	missing func([]*input.Record) []string,
+	write func(io.Writer, []*load.Record, *stats.Table) error,
+	missing func([]*load.Record) []string,
 ) int {
 	fs := command.Flags(name)
 	path := fs.String("o", "", "file to write")
@@ -26,17 +26,17 @@ func writeDocument(name string, args []string, stdin io.Reader, stderr io.Writer
 	if err != nil {
 		return command.Fail(stderr, name, err)
 	}
-	var records []*input.Record
+	var records []*load.Record
 	warn := func(what any) { fmt.Fprintf(stderr, "kvreport %s: %v\n", name, what) }
-	out, err := input.Each(in, input.Options{Stdin: stdin, Warn: func(err error) { warn(err) }},
-		func(rec *input.Record) error { records = append(records, rec); return nil })
+	out, err := load.Each(in, load.Options{Stdin: stdin, Warn: func(err error) { warn(err) }},
+		func(rec *load.Record) error { records = append(records, rec); return nil })
 	if err != nil {
 		return command.Fail(stderr, name, err)
 	}
 	for _, n := range missing(records) {
 		warn(n)
 	}
-	put := func(w io.Writer) error { return write(w, records, compare.Build(records, out.Units)) }
+	put := func(w io.Writer) error { return write(w, records, stats.Build(records, out.Units)) }
 	if err := command.WriteFile(*path, put); err != nil {
 		return command.Fail(stderr, name, err)
 	}

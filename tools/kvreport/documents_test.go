@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tools/command"
-	"kvbench/tools/compare"
-	"kvbench/tools/input"
+	"kvbench/tools/load"
+	"kvbench/tools/stats"
 )
 
 func TestWriteDocument(t *testing.T) {
@@ -23,10 +23,10 @@ func TestWriteDocument(t *testing.T) {
 	run := func(fail error, args ...string) (code int, errs string) {
 		var b strings.Builder
 		code = writeDocument("thing", args, strings.NewReader(text), &b,
-			func(w io.Writer, records []*input.Record, t *compare.Table) error {
+			func(w io.Writer, records []*load.Record, t *stats.Table) error {
 				_, err := io.WriteString(w, records[0].Name+t.Benchmarks[len(t.Benchmarks)-1].Name)
 				return errors.Join(err, fail)
-			}, func([]*input.Record) []string { return []string{"something is missing"} })
+			}, func([]*load.Record) []string { return []string{"something is missing"} })
 		return code, b.String()
 	}
 	code, errs := run(nil, "-", "-o", out)
@@ -55,13 +55,13 @@ func TestDocuments(t *testing.T) {
 		"xlsx": "1 of 3 lines have no result file"} {
 		dir := t.TempDir()
 		out := filepath.Join(dir, "x")
-		code, _, errs := call("", name, "../input/testdata/bench.txt", "-o", out)
+		code, _, errs := call("", name, "../load/testdata/bench.txt", "-o", out)
 		assert.Equal(t, command.Done, code)
 		assert.Contains(t, errs, want)
 		require.NoError(t, os.Remove(out))
 		zero := filepath.Join(dir, "zero")
 		require.NoError(t, os.WriteFile(zero, nil, 0o644))
-		const python = "../input/testdata/python.json"
+		const python = "../load/testdata/python.json"
 		for _, args := range [][]string{{zero, "-o", out}, {python},
 			{python, "-o", filepath.Join(dir, "a", "b")}} {
 			code, _, errs := call("", append([]string{name}, args...)...)

@@ -8,9 +8,8 @@ import (
 	"strings"
 
 	"kvbench/tools/command"
-	"kvbench/tools/comparable"
 	"kvbench/tools/gate"
-	"kvbench/tools/input"
+	"kvbench/tools/load"
 )
 
 var gateCommand = command.Command{
@@ -101,7 +100,7 @@ func parseGate(args []string) (o gate.Options, old, new inputs, format string, e
 	if ignore != "" {
 		o.Ignore = strings.Split(ignore, ",")
 	}
-	strict := slices.IndexFunc(o.Ignore, comparable.Defines)
+	strict := slices.IndexFunc(o.Ignore, load.Defines)
 	switch {
 	case err != nil:
 	case len(rest) > 0:
@@ -109,7 +108,7 @@ func parseGate(args []string) (o gate.Options, old, new inputs, format string, e
 			rest[0])
 	case len(old) == 0 || len(new) == 0:
 		err = errors.New("-old and -new are both needed, for example: kvreport gate -old a.txt -new b.txt")
-	case slices.Contains(old, input.Stdin) && slices.Contains(new, input.Stdin):
+	case slices.Contains(old, load.Stdin) && slices.Contains(new, load.Stdin):
 		err = errors.New("only one of -old and -new can be standard input")
 	case !slices.Contains([]string{"text", "markdown", "github"}, format):
 		err = fmt.Errorf("-format: must be text, markdown or github, given %q", format)

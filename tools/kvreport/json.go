@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"kvbench/tools/command"
-	"kvbench/tools/input"
+	"kvbench/tools/load"
 )
 
 var jsonCommand = command.Command{
@@ -34,17 +34,17 @@ func runJSON(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return command.Fail(stderr, "json", err)
 	}
 	warn := func(err error) { fmt.Fprintf(stderr, "kvreport json: %v\n", err) }
-	var records []*input.Record
-	all, err := input.Each(in, input.Options{Stdin: stdin, Warn: warn},
-		func(rec *input.Record) error {
+	var records []*load.Record
+	all, err := load.Each(in, load.Options{Stdin: stdin, Warn: warn},
+		func(rec *load.Record) error {
 			records = append(records, rec)
 			return nil
 		})
 	if err != nil {
 		return command.Fail(stderr, "json", err)
 	}
-	write := func(w io.Writer) error { return input.WriteDocument(w, records, all.Units) }
-	if *out == "" || *out == input.Stdin {
+	write := func(w io.Writer) error { return load.WriteDocument(w, records, all.Units) }
+	if *out == "" || *out == load.Stdin {
 		err = write(stdout)
 	} else {
 		err = command.WriteFile(*out, write)

@@ -11,15 +11,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench"
-	"kvbench/params"
+	"kvbench/kvbench/params"
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tools/command"
 	"kvbench/tools/golden"
 )
 
 func TestJSONOutput(t *testing.T) {
-	code, out, errs := call("", "json", "../input/testdata/bench.txt",
-		"../input/testdata/events.json")
+	code, out, errs := call("", "json", "../load/testdata/bench.txt",
+		"../load/testdata/events.json")
 	assert.Equal(t, command.Done, code)
 	golden.Check(t, "json/text.stderr", errs)
 	// The embedded result file is golden in its own package.
@@ -38,16 +39,16 @@ func TestJSONOutput(t *testing.T) {
 // suite is benchmark text as the testing package prints it, one line for every benchmark of the
 // suite with every metric.
 func suite(t *testing.T) (text string, want map[string]map[string]float64) {
-	res, err := kvbench.ReadResult("../../kvbench/testdata/result.json")
+	res, err := result.Read("../../kvbench/record/testdata/result.json")
 	require.NoError(t, err)
 	metrics := res.Metrics()
 	require.NotEmpty(t, metrics)
 	want = map[string]map[string]float64{}
 	var b strings.Builder
 	b.WriteString("kvbench-format: 1\ndivision: quick\n")
-	for _, u := range kvbench.UnitDirections() {
+	for _, u := range units.UnitDirections() {
 		fmt.Fprintf(&b, "Unit %s better=%s\n", u.Unit, u.Better)
-		metrics = append(metrics, kvbench.Metric{Unit: u.Unit + "-extra", Value: 1.25e-7})
+		metrics = append(metrics, result.Metric{Unit: u.Unit + "-extra", Value: 1.25e-7})
 	}
 	for i, bench := range params.Benchmarks() {
 		line := testing.BenchmarkResult{N: 1, Extra: map[string]float64{}}
@@ -110,10 +111,10 @@ func TestJSONOfUnreadableInputLeavesNoFile(t *testing.T) {
 	require.NoError(t, os.WriteFile(zero, nil, 0o644))
 	out := filepath.Join(dir, "out.json")
 	for _, args := range [][]string{{zero, "-o", out},
-		{"../input/testdata/bench.txt", zero, "-o", out}, {dir, "-o", out}, {"absent", "-o", out},
+		{"../load/testdata/bench.txt", zero, "-o", out}, {dir, "-o", out}, {"absent", "-o", out},
 		{"-o", out},
-		{"../input/testdata/python.json", "-o", filepath.Join(dir, "no", "x")},
-		{"../input/testdata/python.json", "-o", dir}} {
+		{"../load/testdata/python.json", "-o", filepath.Join(dir, "no", "x")},
+		{"../load/testdata/python.json", "-o", dir}} {
 		code, _, errs := call("", append([]string{"json"}, args...)...)
 		assert.Equal(t, command.Usage, code, args)
 		lines := strings.Split(strings.TrimSpace(errs), "\n")

@@ -5,11 +5,9 @@ import (
 	"os"
 
 	"kvbench/tools/command"
-	"kvbench/tools/datasize"
 	"kvbench/tools/dedup"
-	"kvbench/tools/device"
 	"kvbench/tools/discover"
-	"kvbench/tools/fiojob"
+	"kvbench/tools/sizing"
 	"kvbench/tools/submission"
 	"kvbench/tools/trace"
 )
@@ -19,13 +17,13 @@ var commands = []command.Command{
 	jsonCommand,
 	xlsxCommand,
 	htmlCommand,
-	fiojob.Fio,
+	trace.Fio,
 	gateCommand,
 	aggregateCommand,
 	submission.Command,
 	discover.Command,
-	datasize.Datasize,
-	device.Device,
+	sizing.Datasize,
+	sizing.Device,
 	dedup.Command,
 	trace.Command,
 }

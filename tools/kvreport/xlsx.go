@@ -4,7 +4,7 @@ import (
 	"io"
 
 	"kvbench/tools/command"
-	"kvbench/tools/workbook"
+	"kvbench/tools/view/xlsx"
 )
 
 var xlsxCommand = command.Command{
@@ -24,6 +24,6 @@ go test ./benchmarks -run '^$' -bench 'Tier|MaxStorageStress' -count 6 -cache-di
 go test ./benchmarks -run '^$' -bench 'Tier|MaxStorageStress' -count 6 -cache-dir /mnt/b > b.txt
 go tool kvreport xlsx a.txt b.txt -o drives.xlsx`,
 	Run: func(args []string, stdin io.Reader, _, stderr io.Writer) int {
-		return writeDocument("xlsx", args, stdin, stderr, workbook.Write, workbook.Missing)
+		return writeDocument("xlsx", args, stdin, stderr, xlsx.Write, xlsx.Missing)
 	},
 }

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"kvbench/kvbench"
-	"kvbench/params"
+	"kvbench/kvbench/params"
+	"kvbench/kvbench/result"
 	"kvbench/tools/aggregate"
-	"kvbench/tools/input"
+	"kvbench/tools/load"
 )
 
 // Deviation is one way in which results differ from what the closed division requires.
@@ -55,7 +55,7 @@ const closedTrials = 3
 
 // CheckClosed compares all results with the closed division. Without a summary, because the results cannot be summed, each
 // is checked by itself.
-func CheckClosed(t *input.Tree, s *aggregate.Summary) *Check {
+func CheckClosed(t *load.Tree, s *aggregate.Summary) *Check {
 	c := &Check{}
 	for _, group := range t.Groups() {
 		files := t.Of(group)
@@ -72,7 +72,7 @@ func CheckClosed(t *input.Tree, s *aggregate.Summary) *Check {
 }
 
 // option checks what only the results of all ranks and trials tell.
-func (c *Check) option(group string, files []input.File, o *aggregate.Option) {
+func (c *Check) option(group string, files []load.File, o *aggregate.Option) {
 	for _, missing := range o.MissingFiles {
 		if why := o.Failed[missing]; why != "" {
 			c.add(group, missing, "every trial of every rank must be complete: %s", why)
@@ -94,10 +94,10 @@ func (c *Check) option(group string, files []input.File, o *aggregate.Option) {
 }
 
 // result checks one file by itself.
-func (c *Check) result(f input.File) {
+func (c *Check) result(f load.File) {
 	r := f.Result
 	add := func(format string, args ...any) { c.add(f.Group, f.Path, format, args...) }
-	if r.Division != kvbench.DivisionClosed {
+	if r.Division != result.DivisionClosed {
 		add("division: must be closed, given %s", r.Division)
 	}
 	if r.Option == nil {
@@ -114,8 +114,8 @@ func (c *Check) result(f input.File) {
 	if r.IO.Mode != "buffered" {
 		add("I/O: must have been buffered, was %s", r.IO.Mode)
 	}
-	if r.IO.WriteDevice != kvbench.WriteDeviceFlush {
-		add("write-device: must be %s, was %s", kvbench.WriteDeviceFlush, r.IO.WriteDevice)
+	if r.IO.WriteDevice != result.WriteDeviceFlush {
+		add("write-device: must be %s, was %s", result.WriteDeviceFlush, r.IO.WriteDevice)
 	}
 	if r.Workload.DecodeReads != "batched" {
 		add("decode-reads: must be batched, was %s", r.Workload.DecodeReads)
@@ -130,14 +130,14 @@ func (c *Check) result(f input.File) {
 	if took := time.Duration(r.WindowNS); f.Complete() && (took < required.Window.Length || took > required.Window.Length+time.Second) {
 		add("window: must be %v, was %v", required.Window.Length, took.Round(time.Millisecond))
 	}
-	if f.Complete() && r.EndedBy != kvbench.EndedByDeadline {
+	if f.Complete() && r.EndedBy != result.EndedByDeadline {
 		add("window: must end by its deadline, ended by %s", r.EndedBy)
 	}
 }
 
 // parameters gives the recorded parameters to the table once more, in the closed division, and takes its objections: one
 // place decides what is allowed. It returns what the division requires, nil when the benchmark is unknown.
-func (c *Check) parameters(f input.File) *params.Values {
+func (c *Check) parameters(f load.File) *params.Values {
 	b, ok := params.Benchmark(f.Result.Benchmark)
 	if !ok {
 		c.add(f.Group, f.Path, "benchmark: %s is not known to this version", f.Result.Benchmark)
@@ -163,7 +163,7 @@ func (c *Check) parameters(f input.File) *params.Values {
 }
 
 // resolve asks the parameter table in the closed division.
-func resolve(b params.Bench, given []kvbench.Parameter) (*params.Values, error) {
+func resolve(b params.Bench, given []result.Parameter) (*params.Values, error) {
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	set := params.Register(fs)
@@ -190,7 +190,7 @@ func resolve(b params.Bench, given []kvbench.Parameter) (*params.Values, error) 
 }
 
 // shared finds ranks of one trial that worked in one directory, and content that repeats.
-func (c *Check) shared(group string, files []input.File) {
+func (c *Check) shared(group string, files []load.File) {
 	for i, a := range files {
 		for _, b := range files[:i] {
 			if a.Trial == b.Trial && sameDirectory(a.Result, b.Result) {
@@ -205,7 +205,7 @@ func (c *Check) shared(group string, files []input.File) {
 }
 
 // sameDirectory tells whether two results name one place: the same path on one host, or on one network filesystem.
-func sameDirectory(a, b *kvbench.Result) bool {
+func sameDirectory(a, b *result.Result) bool {
 	if a.IO.CacheDir == "" || a.IO.CacheDir != b.IO.CacheDir {
 		return false
 	}
@@ -218,7 +218,7 @@ func sameDirectory(a, b *kvbench.Result) bool {
 }
 
 // remarks collects what no rule forbids.
-func (c *Check) remarks(t *input.Tree) {
+func (c *Check) remarks(t *load.Tree) {
 	versions := make(map[string]bool)
 	options := make(map[int]bool)
 	for _, f := range t.Files {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"kvbench/kvbench"
+	"kvbench/kvbench/result"
 	"kvbench/tools/aggregate"
 )
 
@@ -16,7 +16,7 @@ func writeCheck(w io.Writer, division string, c *Check, s *aggregate.Summary) er
 	p := &printer{w: w}
 	p.line("# Closed-division check")
 	p.line("")
-	p.line("**%s.**", kvbench.ClosedNotice)
+	p.line("**%s.**", result.ClosedNotice)
 	p.line("")
 	if c.Closed() {
 		p.line("Nothing deviates from the closed division.")

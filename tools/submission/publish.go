@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"kvbench/kvbench"
+	"kvbench/kvbench/result"
 	"kvbench/tools/command"
 )
 
@@ -170,7 +170,7 @@ func writeManifest(dir string) error {
 		return err
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# %s\n# sha256sum -c %s\n", kvbench.ClosedNotice, manifestName)
+	fmt.Fprintf(&b, "# %s\n# sha256sum -c %s\n", result.ClosedNotice, manifestName)
 	for _, line := range list {
 		fmt.Fprintln(&b, line)
 	}

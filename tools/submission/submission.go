@@ -6,11 +6,11 @@ import (
 	"io"
 	"path/filepath"
 
-	"kvbench/kvbench"
+	"kvbench/kvbench/result"
 	"kvbench/tools/aggregate"
 	"kvbench/tools/command"
 	"kvbench/tools/discover"
-	"kvbench/tools/input"
+	"kvbench/tools/load"
 )
 
 const name = "submission"
@@ -35,7 +35,7 @@ The description takes processors, memory, drive and filesystem from the results,
 -json of the clients (-discover, repeatable). What only you know says "FILL IN". A second call writes the same files again,
 keeps what else is in OUT, and never touches a description that is there. With a broken input OUT stays as it was.
 
-Every page says "` + kvbench.ClosedNotice + `": an official result needs MLCommons' own code.
+Every page says "` + result.ClosedNotice + `": an official result needs MLCommons' own code.
 
 Exit codes: 0 built, 1 deviations and nothing built, 2 nothing built: wrong usage or input.`,
 	Example: `
@@ -61,12 +61,12 @@ func run(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	}
 	s, err := aggregate.Aggregate(p.tree)
 	p.check = CheckClosed(p.tree, s)
-	if err != nil && p.division == kvbench.DivisionClosed {
+	if err != nil && p.division == result.DivisionClosed {
 		p.check.add("all results", "they cannot be summed", "%v", err)
 	} else if err != nil {
 		return command.Fail(stderr, name, err)
 	}
-	if p.division == kvbench.DivisionClosed && !p.check.Closed() {
+	if p.division == result.DivisionClosed && !p.check.Closed() {
 		for _, d := range p.check.Deviations {
 			fmt.Fprintf(stderr, "kvreport submission: %s: %s (%s)\n", optionName(d.Group), d.What, places(d.Where))
 		}
@@ -89,7 +89,7 @@ func run(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	fmt.Fprintf(stdout, "description: %s (%s)\n", filepath.Join(top, "systems", p.system+".yaml"), description)
 	fmt.Fprintf(stdout, "checksums:   %s\n", filepath.Join(p.out, manifestName))
 	fmt.Fprintf(stdout, "closed:      %s\n", verdict(p.check))
-	fmt.Fprintln(stdout, kvbench.ClosedNotice)
+	fmt.Fprintln(stdout, result.ClosedNotice)
 	return command.Done
 }
 
@@ -107,7 +107,7 @@ func parse(args []string) (*plan, error) {
 	fs.StringVar(&p.organisation, "organization", "", "")
 	fs.StringVar(&p.system, "system", "", "")
 	fs.StringVar(&p.out, "o", "", "")
-	fs.StringVar(&p.division, "division", kvbench.DivisionClosed, "")
+	fs.StringVar(&p.division, "division", result.DivisionClosed, "")
 	var described files
 	fs.Var(&described, "discover", "")
 	dirs, err := command.Parse(fs, args)
@@ -118,7 +118,7 @@ func parse(args []string) (*plan, error) {
 		return nil, errors.New("one results directory is needed, for example: kvreport submission results -organisation acme -system flash7 -o submission")
 	case p.out == "":
 		return nil, errors.New("no output; give -o OUT")
-	case p.division != kvbench.DivisionClosed && p.division != kvbench.DivisionOpen:
+	case p.division != result.DivisionClosed && p.division != result.DivisionOpen:
 		return nil, fmt.Errorf("-division: must be closed or open, given %q", p.division)
 	}
 	p.dir = dirs[0]
@@ -139,7 +139,7 @@ func parse(args []string) (*plan, error) {
 
 // read loads the results and keeps those of KV-cache workloads.
 func (p *plan) read() error {
-	t, err := input.ReadTree(p.dir)
+	t, err := load.ReadTree(p.dir)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (p *plan) read() error {
 		case f.Result.Simulation != nil:
 			return fmt.Errorf("%s is simulated: no storage had a part in it, so there is nothing to submit; name a directory of measured results",
 				filepath.Join(p.dir, f.Path))
-		case f.Result.Model.Key == "" || f.Result.CompletionUnit == kvbench.UnitOperation:
+		case f.Result.Model.Key == "" || f.Result.CompletionUnit == result.UnitOperation:
 			t.Warnings = append(t.Warnings, fmt.Sprintf("%s: left out, %s is no KV-cache workload", f.Path, f.Group))
 		default:
 			kept = append(kept, f)

@@ -16,10 +16,11 @@ import (
 	"github.com/xuri/excelize/v2"
 	"gopkg.in/yaml.v3"
 
-	"kvbench/kvbench"
-	"kvbench/params"
+	"kvbench/kvbench/params"
+	"kvbench/kvbench/result"
 	"kvbench/tools/discover"
 	"kvbench/tools/golden"
+	"kvbench/tracing/host"
 )
 
 // execute runs the subcommand.
@@ -30,7 +31,7 @@ func execute(args ...string) (code int, stdout, stderr string) {
 }
 
 // closed is a flawless result of the closed division, with the parameters that a run would have on record.
-func closed(t *testing.T, option, trial, rank int) *kvbench.Result {
+func closed(t *testing.T, option, trial, rank int) *result.Result {
 	t.Helper()
 	bench := map[int]string{1: "MaxStorageStress", 3: "LargeModel"}[option]
 	b, ok := params.Benchmark(bench)
@@ -40,21 +41,21 @@ func closed(t *testing.T, option, trial, rank int) *kvbench.Result {
 	require.NoError(t, fs.Parse([]string{"-division=closed", fmt.Sprintf("-rank=%d", rank), "-ranks=2", "-cache-dir=/mnt/kv", "-results-dir=/results"}))
 	v, err := set.Resolve(params.Inputs{Bench: b, Base: "/"})
 	require.NoError(t, err)
-	r := &kvbench.Result{
-		SchemaVersion: kvbench.SchemaVersion, Notice: kvbench.ClosedNotice, Status: kvbench.StatusComplete, EndedBy: kvbench.EndedByDeadline,
-		Benchmark: bench, Name: bench, Option: &option, Division: kvbench.DivisionClosed, Trial: trial, Count: 3, Rank: rank, Ranks: 2,
+	r := &result.Result{
+		SchemaVersion: result.SchemaVersion, Notice: result.ClosedNotice, Status: result.StatusComplete, EndedBy: result.EndedByDeadline,
+		Benchmark: bench, Name: bench, Option: &option, Division: result.DivisionClosed, Trial: trial, Count: 3, Rank: rank, Ranks: 2,
 		Nonce: fmt.Sprintf("%02d%02d%02d", option, trial, rank), Seed: uint64(42 + rank), CompletionUnit: "request",
 		StartTime: time.Date(2026, 9, 8, 12+option, trial*10, 0, 0, time.UTC).Format(time.RFC3339Nano), WindowNS: 300e9 + 1e6,
-		Model:    kvbench.ModelResult{Key: v.Model.Key, Name: v.Model.Name},
-		Workload: kvbench.Workload{Users: v.Users, DecodeReads: v.DecodeReads},
-		IO:       kvbench.IOResult{CacheDir: fmt.Sprintf("/mnt/kv/rank_%d", rank), Mode: "buffered", WriteDevice: kvbench.WriteDeviceFlush},
-		Environment: kvbench.HostEnvironment{Hostname: fmt.Sprintf("node%d", rank), OS: "Ubuntu 24.04 LTS", CPUModel: "AMD EPYC 9654", Cores: 192,
+		Model:    result.Model{Key: v.Model.Key, Name: v.Model.Name},
+		Workload: result.Workload{Users: v.Users, DecodeReads: v.DecodeReads},
+		IO:       result.IO{CacheDir: fmt.Sprintf("/mnt/kv/rank_%d", rank), Mode: "buffered", WriteDevice: result.WriteDeviceFlush},
+		Environment: result.Environment{Hostname: fmt.Sprintf("node%d", rank), OS: "Ubuntu 24.04 LTS", CPUModel: "AMD EPYC 9654", Cores: 192,
 			MemoryBytes: 768 << 30, Version: "abc",
-			Filesystem: kvbench.HostFilesystem{Type: "xfs", Options: []string{"rw", "noatime"}, Source: "/dev/nvme0n1"},
-			Device:     &kvbench.HostDevice{Name: "nvme0n1", Model: "ACME FLASH 7", SizeBytes: new(int64(3840755982336)), Rotational: new(false)}},
+			Filesystem: result.Filesystem{Type: "xfs", Options: []string{"rw", "noatime"}, Source: "/dev/nvme0n1"},
+			Device:     &result.Device{Name: "nvme0n1", Model: "ACME FLASH 7", SizeBytes: new(int64(3840755982336)), Rotational: new(false)}},
 	}
 	for _, p := range v.Parameters() {
-		r.Parameters = append(r.Parameters, kvbench.Parameter{Name: p.Name, Value: p.Value, Origin: p.Origin})
+		r.Parameters = append(r.Parameters, result.Parameter{Name: p.Name, Value: p.Value, Origin: p.Origin})
 	}
 	c := &r.Summary.CacheStats
 	c.StorageReadBandwidth, c.StorageWriteBandwidth, c.StorageEntries = new(2.5+float64(rank)), new(0.5), new(int64(100))
@@ -64,7 +65,7 @@ func closed(t *testing.T, option, trial, rank int) *kvbench.Result {
 }
 
 // results writes options 1 and 3 with three trials of two ranks, after each result was changed.
-func results(t *testing.T, change func(*kvbench.Result)) string {
+func results(t *testing.T, change func(*result.Result)) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, option := range []int{1, 3} {
@@ -77,7 +78,7 @@ func results(t *testing.T, change func(*kvbench.Result)) string {
 				path := filepath.Join(dir, fmt.Sprintf("option_%d/trial_%d/rank_%d", option, r.Trial, r.Rank), "kvcache_results_20260908_120000.json")
 				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 				require.NoError(t, r.WriteJSON(path))
-				require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "summary.txt"), []byte(kvbench.ClosedNotice+"\n"), 0o644))
+				require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "summary.txt"), []byte(result.ClosedNotice+"\n"), 0o644))
 			}
 		}
 	}
@@ -138,16 +139,16 @@ func TestClosedSubmission(t *testing.T) {
 	t.Run("every page says what it is not", func(t *testing.T) {
 		for _, name := range listing(t, out) {
 			if strings.HasSuffix(name, ".xlsx") {
-				assert.True(t, inWorkbook(t, filepath.Join(out, name), kvbench.ClosedNotice), name)
+				assert.True(t, inWorkbook(t, filepath.Join(out, name), result.ClosedNotice), name)
 				continue
 			}
 			data, err := os.ReadFile(filepath.Join(out, name))
 			require.NoError(t, err)
-			assert.Contains(t, string(data), kvbench.ClosedNotice, name)
+			assert.Contains(t, string(data), result.ClosedNotice, name)
 		}
 		manifest, err := os.ReadFile(filepath.Join(out, manifestName))
 		require.NoError(t, err)
-		assert.Contains(t, string(manifest), kvbench.ClosedNotice)
+		assert.Contains(t, string(manifest), result.ClosedNotice)
 	})
 	t.Run("again: the same bytes, and nothing left beside", func(t *testing.T) {
 		before, err := sums(out)
@@ -192,7 +193,7 @@ func TestClosedSubmission(t *testing.T) {
 
 func TestDescriptionTakesWhatDiscoverFound(t *testing.T) {
 	h := discover.Hardware{SchemaVersion: discover.SchemaVersion, Hostname: "node0", CPU: discover.CPU{Sockets: new(2), Cores: new(192)}}
-	h.Devices = []discover.Device{{DeviceEnvironment: kvbench.DeviceEnvironment{Name: "nvme0n1"}, Link: &discover.Link{Generation: 5, Width: 4}}}
+	h.Devices = []discover.Device{{DeviceEnvironment: host.DeviceEnvironment{Name: "nvme0n1"}, Link: &discover.Link{Generation: 5, Width: 4}}}
 	r := closed(t, 1, 0, 0)
 	n := describe(r.Environment, h)
 	assert.Equal(t, []string{"2", "192", "768", "PCIe Gen5 x4", "nvme", "3841", "Ubuntu", "24.04 LTS"},
@@ -207,42 +208,42 @@ func TestDescriptionTakesWhatDiscoverFound(t *testing.T) {
 }
 
 // set changes a parameter on record.
-func set(r *kvbench.Result, name string, value any) {
-	i := slices.IndexFunc(r.Parameters, func(p kvbench.Parameter) bool { return p.Name == name })
+func set(r *result.Result, name string, value any) {
+	i := slices.IndexFunc(r.Parameters, func(p result.Parameter) bool { return p.Name == name })
 	r.Parameters[i].Value = value
 }
 
 func TestEveryDeviationIsNamed(t *testing.T) {
 	for _, c := range []struct {
 		what   string
-		change func(*kvbench.Result)
+		change func(*result.Result)
 		want   string
 	}{
-		{"users", func(r *kvbench.Result) { set(r, "num-users", "100") }, "option 1: -num-users: must be 200 in the closed division (option 1), given 100"},
-		{"model", func(r *kvbench.Result) { set(r, "model", "tiny-1b"); r.Model.Key = "tiny-1b" }, "-model: must be llama3.1-8b"},
-		{"cpu tier", func(r *kvbench.Result) { set(r, "cpu-mem-gb", "4") }, "-cpu-mem-gb: must be 0"},
-		{"base seed", func(r *kvbench.Result) { set(r, "seed", "43"); r.Seed = uint64(43 + r.Rank) }, "-seed: must be 42"},
-		{"seed of the rank", func(r *kvbench.Result) { r.Seed = 42 }, "seed: must be 42 + rank, was 42 for rank 1"},
-		{"benchtime", func(r *kvbench.Result) { set(r, "benchtime", "60s") }, "-benchtime: must be 300s"},
-		{"window", func(r *kvbench.Result) { r.WindowNS = 60e9 }, "window: must be 5m0s, was 1m0s"},
-		{"ended early", func(r *kvbench.Result) { r.EndedBy = kvbench.EndedByCount }, "window: must end by its deadline, ended by count"},
-		{"count", func(r *kvbench.Result) { set(r, "count", "6"); r.Count = 6 }, "-count: must be 3"},
-		{"nonce", func(r *kvbench.Result) { set(r, "nonce", "ab") }, "-nonce: must be random"},
-		{"sweep", func(r *kvbench.Result) { set(r, "sweep", "num-users=1,2") }, "-sweep: must be absent"},
-		{"a profile of its own", func(r *kvbench.Result) {
-			r.DiffersFromClosed = []kvbench.Difference{{Name: "qos.batch.p95", Closed: "default", Value: "5"}}
+		{"users", func(r *result.Result) { set(r, "num-users", "100") }, "option 1: -num-users: must be 200 in the closed division (option 1), given 100"},
+		{"model", func(r *result.Result) { set(r, "model", "tiny-1b"); r.Model.Key = "tiny-1b" }, "-model: must be llama3.1-8b"},
+		{"cpu tier", func(r *result.Result) { set(r, "cpu-mem-gb", "4") }, "-cpu-mem-gb: must be 0"},
+		{"base seed", func(r *result.Result) { set(r, "seed", "43"); r.Seed = uint64(43 + r.Rank) }, "-seed: must be 42"},
+		{"seed of the rank", func(r *result.Result) { r.Seed = 42 }, "seed: must be 42 + rank, was 42 for rank 1"},
+		{"benchtime", func(r *result.Result) { set(r, "benchtime", "60s") }, "-benchtime: must be 300s"},
+		{"window", func(r *result.Result) { r.WindowNS = 60e9 }, "window: must be 5m0s, was 1m0s"},
+		{"ended early", func(r *result.Result) { r.EndedBy = result.EndedByCount }, "window: must end by its deadline, ended by count"},
+		{"count", func(r *result.Result) { set(r, "count", "6"); r.Count = 6 }, "-count: must be 3"},
+		{"nonce", func(r *result.Result) { set(r, "nonce", "ab") }, "-nonce: must be random"},
+		{"sweep", func(r *result.Result) { set(r, "sweep", "num-users=1,2") }, "-sweep: must be absent"},
+		{"a profile of its own", func(r *result.Result) {
+			r.DiffersFromClosed = []result.Difference{{Name: "qos.batch.p95", Closed: "default", Value: "5"}}
 		}, "qos.batch.p95: must be default, given 5"},
-		{"I/O", func(r *kvbench.Result) { r.IO.Mode = "direct" }, "I/O: must have been buffered, was direct"},
-		{"write device", func(r *kvbench.Result) { r.IO.WriteDevice = kvbench.WriteDeviceTransfer }, "write-device: must be flush"},
-		{"decode reads", func(r *kvbench.Result) { r.Workload.DecodeReads = "once" }, "decode-reads: must be batched"},
-		{"division", func(r *kvbench.Result) { r.Division = kvbench.DivisionOpen }, "division: must be closed, given open"},
-		{"no parameters", func(r *kvbench.Result) { r.Parameters = nil }, "the result has none on record"},
-		{"memory", func(r *kvbench.Result) { r.Summary.CacheStats.StorageEntries = new(int64(0)) }, "served from memory"},
-		{"shared directory", func(r *kvbench.Result) { r.IO.CacheDir, r.Environment.Hostname = "/mnt/kv/rank_0", "node0" }, "two ranks share the directory /mnt/kv/rank_0"},
-		{"content again", func(r *kvbench.Result) { r.Nonce = "same" }, "the content of an earlier trial is written again"},
-		{"failure", func(r *kvbench.Result) {
+		{"I/O", func(r *result.Result) { r.IO.Mode = "direct" }, "I/O: must have been buffered, was direct"},
+		{"write device", func(r *result.Result) { r.IO.WriteDevice = result.WriteDeviceTransfer }, "write-device: must be flush"},
+		{"decode reads", func(r *result.Result) { r.Workload.DecodeReads = "once" }, "decode-reads: must be batched"},
+		{"division", func(r *result.Result) { r.Division = result.DivisionOpen }, "division: must be closed, given open"},
+		{"no parameters", func(r *result.Result) { r.Parameters = nil }, "the result has none on record"},
+		{"memory", func(r *result.Result) { r.Summary.CacheStats.StorageEntries = new(int64(0)) }, "served from memory"},
+		{"shared directory", func(r *result.Result) { r.IO.CacheDir, r.Environment.Hostname = "/mnt/kv/rank_0", "node0" }, "two ranks share the directory /mnt/kv/rank_0"},
+		{"content again", func(r *result.Result) { r.Nonce = "same" }, "the content of an earlier trial is written again"},
+		{"failure", func(r *result.Result) {
 			if r.Trial == 1 && r.Rank == 1 {
-				r.Status, r.Error = kvbench.StatusFailed, "EIO"
+				r.Status, r.Error = result.StatusFailed, "EIO"
 			}
 		}, "every trial of every rank must be complete: failed: EIO (option_1/trial_1/rank_1/kvcache_results_20260908_120000.json)"},
 	} {
@@ -258,9 +259,9 @@ func TestEveryDeviationIsNamed(t *testing.T) {
 }
 
 func TestSimulatedResultsAreNothingToSubmit(t *testing.T) {
-	dir := results(t, func(r *kvbench.Result) {
+	dir := results(t, func(r *result.Result) {
 		if r.Trial == 2 && r.Rank == 1 {
-			r.Simulation = &kvbench.SimulationResult{}
+			r.Simulation = &result.Simulation{}
 		}
 	})
 	for _, division := range []string{"closed", "open"} {
@@ -282,7 +283,7 @@ func TestMissingRank(t *testing.T) {
 }
 
 func TestRanksThatDifferAreDeviationsToo(t *testing.T) {
-	dir := results(t, func(r *kvbench.Result) {
+	dir := results(t, func(r *result.Result) {
 		if r.Rank == 1 {
 			set(r, "num-users", "100")
 		}
@@ -296,8 +297,8 @@ func TestRanksThatDifferAreDeviationsToo(t *testing.T) {
 }
 
 func TestOpenSubmissionListsDeviations(t *testing.T) {
-	dir := results(t, func(r *kvbench.Result) {
-		r.Division, r.Notice = kvbench.DivisionOpen, ""
+	dir := results(t, func(r *result.Result) {
+		r.Division, r.Notice = result.DivisionOpen, ""
 		set(r, "num-users", "100")
 	})
 	out := filepath.Join(t.TempDir(), "out")
@@ -310,8 +311,8 @@ func TestOpenSubmissionListsDeviations(t *testing.T) {
 	golden.Check(t, "open.golden.md", string(check))
 	page, err := os.ReadFile(filepath.Join(run, "report.html"))
 	require.NoError(t, err)
-	assert.Contains(t, string(page), kvbench.ClosedNotice)
-	assert.True(t, inWorkbook(t, filepath.Join(run, "report.xlsx"), kvbench.ClosedNotice))
+	assert.Contains(t, string(page), result.ClosedNotice)
+	assert.True(t, inWorkbook(t, filepath.Join(run, "report.xlsx"), result.ClosedNotice))
 }
 
 func TestNothingIsLeftHalfWritten(t *testing.T) {

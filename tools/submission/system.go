@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"kvbench/kvbench"
+	"kvbench/kvbench/result"
 	"kvbench/tools/discover"
-	"kvbench/tools/input"
+	"kvbench/tools/load"
 )
 
 // unknown stands where only the submitter knows.
@@ -29,8 +29,8 @@ type node struct {
 type drive struct{ Model, Interface, Media, GB, Link, Count string }
 
 // nodes describes the clients by the environment of their results and by what discover found on them.
-func nodes(files []input.File, found map[string]discover.Hardware) []node {
-	hosts := make(map[string]kvbench.HostEnvironment)
+func nodes(files []load.File, found map[string]discover.Hardware) []node {
+	hosts := make(map[string]result.Environment)
 	for _, f := range files {
 		if e := f.Result.Environment; e.Hostname != "" {
 			hosts[e.Hostname] = e
@@ -52,7 +52,7 @@ func nodes(files []input.File, found map[string]discover.Hardware) []node {
 	return list
 }
 
-func describe(e kvbench.HostEnvironment, h discover.Hardware) node {
+func describe(e result.Environment, h discover.Hardware) node {
 	n := node{CPU: cmp.Or(e.CPUModel, unknown), Sockets: unknown, Cores: unknown, Memory: unknown, Host: e.Hostname, count: 1,
 		Filesystem: e.Filesystem.Type, Mount: strings.Join(e.Filesystem.Options, ",")}
 	n.OS, n.OSVersion = splitOS(e.OS)
@@ -106,7 +106,7 @@ func writeSystem(w io.Writer, system string, list []node) error {
 		location, api = "local", "block"
 	}
 	p := &printer{w: w}
-	p.line("# %s", kvbench.ClosedNotice)
+	p.line("# %s", result.ClosedNotice)
 	p.line("# Description of the system under test. It was filled from the results and from kvreport discover where they tell;")
 	p.line("# every %q waits for you. The file is yours: kvreport submission never writes over it.", unknown)
 	p.line("system_under_test:")

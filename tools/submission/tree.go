@@ -11,12 +11,12 @@ import (
 	"regexp"
 	"strings"
 
-	"kvbench/kvbench"
+	"kvbench/kvbench/result"
 	"kvbench/tools/aggregate"
-	"kvbench/tools/compare"
 	"kvbench/tools/discover"
-	"kvbench/tools/input"
-	"kvbench/tools/page"
+	"kvbench/tools/load"
+	"kvbench/tools/stats"
+	"kvbench/tools/view/html"
 )
 
 // plan is a submission to be built.
@@ -24,7 +24,7 @@ type plan struct {
 	dir, out             string
 	organisation, system string
 	division             string // closed or open: the top of the tree
-	tree                 *input.Tree
+	tree                 *load.Tree
 	check                *Check
 	hardware             map[string]discover.Hardware
 }
@@ -33,7 +33,7 @@ type plan struct {
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // models lists the models in the tree, in the order of their groups.
-func models(t *input.Tree) []string {
+func models(t *load.Tree) []string {
 	var list []string
 	seen := make(map[string]bool)
 	for _, f := range t.Files {
@@ -81,7 +81,7 @@ func put(path string, write func(io.Writer) error) error {
 
 // run fills the directory of one model's run.
 func (p *plan) run(dir, model, summaryName string) error {
-	part := &input.Tree{Dir: p.tree.Dir, Warnings: p.tree.Warnings}
+	part := &load.Tree{Dir: p.tree.Dir, Warnings: p.tree.Warnings}
 	for _, f := range p.tree.Files {
 		if f.Result.Model.Key == model {
 			part.Files = append(part.Files, f)
@@ -104,7 +104,7 @@ func (p *plan) run(dir, model, summaryName string) error {
 	if err != nil {
 		return err
 	}
-	s.Notice = kvbench.ClosedNotice
+	s.Notice = result.ClosedNotice
 	if err := put(filepath.Join(dir, summaryName), s.WriteJSON); err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (p *plan) run(dir, model, summaryName string) error {
 }
 
 // of is the part of a check that concerns some groups.
-func (c *Check) of(t *input.Tree) *Check {
+func (c *Check) of(t *load.Tree) *Check {
 	part := &Check{Remarks: c.Remarks}
 	mine := make(map[string]bool)
 	for _, g := range t.Groups() {
@@ -128,7 +128,7 @@ func (c *Check) of(t *input.Tree) *Check {
 }
 
 // place is where a result stands in the tree: as a run writes it, whatever directory it came from.
-func place(f input.File) string {
+func place(f load.File) string {
 	group := strings.ReplaceAll(f.Group, "/", "_")
 	if strings.Trim(group, "0123456789") == "" {
 		group = "option_" + group
@@ -138,8 +138,8 @@ func place(f input.File) string {
 
 // reports makes the workbook and the page of a run's directory.
 func (p *plan) reports(dir string) error {
-	var records []*input.Record
-	out, err := input.Each([]string{dir}, input.Options{}, func(rec *input.Record) error {
+	var records []*load.Record
+	out, err := load.Each([]string{dir}, load.Options{}, func(rec *load.Record) error {
 		for _, path := range []*string{&rec.File, &rec.Path} {
 			if rel, err := filepath.Rel(dir, *path); err == nil && *path != "" {
 				*path = filepath.ToSlash(rel)
@@ -152,24 +152,24 @@ func (p *plan) reports(dir string) error {
 	if err != nil {
 		return err
 	}
-	table := compare.Build(records, out.Units)
+	table := stats.Build(records, out.Units)
 	if err := put(filepath.Join(dir, "report.xlsx"), func(w io.Writer) error { return writeWorkbook(w, records, table) }); err != nil {
 		return err
 	}
-	return put(filepath.Join(dir, "report.html"), func(w io.Writer) error { return page.Write(w, records, table) })
+	return put(filepath.Join(dir, "report.html"), func(w io.Writer) error { return html.Write(w, records, table) })
 }
 
 // announce puts the notice into the reports of results that do not have it: those of the open division.
-func announce(rec *input.Record) error {
+func announce(rec *load.Record) error {
 	if rec.Result == nil || rec.Result.Notice != "" {
 		return nil
 	}
-	rec.Result.Notice = kvbench.ClosedNotice
+	rec.Result.Notice = result.ClosedNotice
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(rec.Raw, &keys); err != nil {
 		return err
 	}
-	keys["notice"], _ = json.Marshal(kvbench.ClosedNotice)
+	keys["notice"], _ = json.Marshal(result.ClosedNotice)
 	raw, err := json.Marshal(keys)
 	rec.Raw = raw
 	return err

@@ -8,9 +8,9 @@ import (
 	"regexp"
 	"slices"
 
-	"kvbench/tools/compare"
-	"kvbench/tools/input"
-	"kvbench/tools/workbook"
+	"kvbench/tools/load"
+	"kvbench/tools/stats"
+	"kvbench/tools/view/xlsx"
 )
 
 // contentTypes is the part of a workbook that lists the others. Its writer does so in the order of a Go map, which differs
@@ -20,9 +20,9 @@ const contentTypes = "[Content_Types].xml"
 var listed = regexp.MustCompile(`<(?:Default|Override)\s[^>]*>(?:</(?:Default|Override)>)?`)
 
 // writeWorkbook writes the same bytes for the same results: a second call must not look like a change.
-func writeWorkbook(w io.Writer, records []*input.Record, t *compare.Table) error {
+func writeWorkbook(w io.Writer, records []*load.Record, t *stats.Table) error {
 	var b bytes.Buffer
-	if err := workbook.Write(&b, records, t); err != nil {
+	if err := xlsx.Write(&b, records, t); err != nil {
 		return err
 	}
 	in, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))

@@ -14,6 +14,9 @@ import (
 
 	"kvbench/tools/command"
 	"kvbench/tracing"
+	"kvbench/tracing/collector"
+	"kvbench/tracing/fio"
+	"kvbench/tracing/host"
 )
 
 const name = "trace"
@@ -53,7 +56,7 @@ sudo kvreport trace -pid 4711 -dir /mnt/nvme -level file`,
 }
 
 type options struct {
-	tracing  tracing.Options
+	tracing  collector.Options
 	duration time.Duration
 	fio      string
 	dir      string
@@ -74,7 +77,7 @@ func run(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 // trace watches and reports.
 func trace(ctx context.Context, opt options, stdout, stderr io.Writer) int {
 	t, met, err := watch(ctx, opt, liveLine(stderr), func(note string) { fmt.Fprintf(stderr, "kvreport %s: %s\n", name, note) })
-	var unavailable *tracing.UnavailableError
+	var unavailable *collector.UnavailableError
 	switch {
 	case errors.As(err, &unavailable):
 		command.Fail(stderr, name, err)
@@ -82,7 +85,7 @@ func trace(ctx context.Context, opt options, stdout, stderr io.Writer) int {
 	case err != nil:
 		return command.Fail(stderr, name, errors.New(strings.TrimPrefix(err.Error(), name+": "))) // said already
 	}
-	in := tracing.FioInput{Title: opt.subject}
+	in := fio.Input{Title: opt.subject}
 	if t.Capture.Requests() > 0 || t.VFSRead != nil || t.VFSWrite != nil {
 		if err := t.WriteText(stdout, in.Application()); err != nil {
 			return command.Fail(stderr, name, err)
@@ -110,11 +113,11 @@ func noRequest(opt options, met int) error {
 	return fmt.Errorf("no request of %s was seen: what memory answered makes none, nor do writes that the page cache makes later (-level file shows the calls)", what)
 }
 
-func writeJob(file string, t *tracing.Trace, in tracing.FioInput, stdout io.Writer) error {
+func writeJob(file string, t *tracing.Trace, in fio.Input, stdout io.Writer) error {
 	if file == "" {
 		return nil
 	}
-	job, err := tracing.FioJob(t, in)
+	job, err := fio.Job(t, in)
 	if err != nil {
 		return err
 	}
@@ -174,7 +177,7 @@ func parse(args []string) (options, error) {
 }
 
 func (o *options) chooseDevice() (err error) {
-	if o.tracing.Device, err = tracing.BackingDevice(o.dir); err != nil {
+	if o.tracing.Device, err = host.BackingDevice(o.dir); err != nil {
 		return fmt.Errorf("-dir %s: %w", o.dir, err)
 	}
 	if r := o.tracing.Device.Reason; r != "" {

@@ -18,20 +18,20 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/internal/privtest"
+	"kvbench/tiers/privtest"
 	"kvbench/tools/command"
 )
 
-// load is a filesystem on a loop device with a written file on it.
-type load struct{ dir, file string }
+// loopFile is a filesystem on a loop device with a written file on it.
+type loopFile struct{ dir, file string }
 
-func newLoad(t *testing.T) load {
+func newLoad(t *testing.T) loopFile {
 	t.Helper()
 	privtest.Root(t)
 	_, err := exec.LookPath("fio")
 	privtest.Need(t, err)
 	l := privtest.LoopFS(t, 160, privtest.LoopOptions{NoJournal: true, DirectIO: true})
-	at := load{l.Dir, filepath.Join(l.Dir, "data")}
+	at := loopFile{l.Dir, filepath.Join(l.Dir, "data")}
 	out, err := exec.Command("fio", "--name=layout", "--filename="+at.file, "--rw=write", "--bs=1M", "--size=128M", "--direct=1").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return at
@@ -49,7 +49,7 @@ func start(t *testing.T, name string, args ...string) *exec.Cmd {
 	return c
 }
 
-func (l load) fio(args ...string) []string {
+func (l loopFile) fio(args ...string) []string {
 	return append([]string{"--name=t", "--filename=" + l.file, "--direct=1", "--time_based", "--norandommap", "--output=/dev/null"}, args...)
 }
 

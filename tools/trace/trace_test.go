@@ -13,6 +13,8 @@ import (
 
 	"kvbench/tools/command"
 	"kvbench/tracing"
+	"kvbench/tracing/collector"
+	"kvbench/tracing/fio"
 )
 
 func call(args ...string) (code int, stdout, stderr string) {
@@ -108,7 +110,7 @@ func TestLiveLineIsForTerminals(t *testing.T) {
 func TestWriteJob(t *testing.T) {
 	var out bytes.Buffer
 	file := filepath.Join(t.TempDir(), "x.fio")
-	err := writeJob(file, &tracing.Trace{Capture: tracing.Capture{Reason: "nothing came"}}, tracing.FioInput{}, &out)
+	err := writeJob(file, &tracing.Trace{Capture: tracing.Capture{Reason: "nothing came"}}, fio.Input{}, &out)
 	require.ErrorContains(t, err, "nothing came")
 	assert.NoFileExists(t, file)
 
@@ -116,19 +118,19 @@ func TestWriteJob(t *testing.T) {
 		Histograms: tracing.Histograms{SizeRead: &tracing.Histogram{Unit: "kb", Count: 3, Buckets: []tracing.Bucket{{Range: [2]float64{4, 5}, Count: 3, Value: 4}}}},
 		Capture:    tracing.Capture{Status: tracing.StatusTraced, WindowNS: 1e9, Read: tracing.Direction{Requests: 3, D2CNS: 5e9}},
 	}
-	require.NoError(t, writeJob(file, one, tracing.FioInput{}, &out))
+	require.NoError(t, writeJob(file, one, fio.Input{}, &out))
 	assert.Equal(t, "fio job: "+file+"\n", out.String())
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "bssplit=4k/100,4k/100\n")
 	out.Reset()
-	require.NoError(t, writeJob("-", one, tracing.FioInput{}, &out))
+	require.NoError(t, writeJob("-", one, fio.Input{}, &out))
 	assert.Equal(t, "\n"+string(text), out.String())
-	require.NoError(t, writeJob("", one, tracing.FioInput{}, &out))
+	require.NoError(t, writeJob("", one, fio.Input{}, &out))
 }
 
 func TestNoRequestIsExplained(t *testing.T) {
-	assert.ErrorContains(t, noRequest(options{tracing: tracing.Options{Comm: "vlm"}}, 0), "no process named vlm ran")
+	assert.ErrorContains(t, noRequest(options{tracing: collector.Options{Comm: "vlm"}}, 0), "no process named vlm ran")
 	assert.ErrorContains(t, noRequest(options{subject: "process 7", dir: "/mnt/x"}, 1), "no request of process 7 to the device of /mnt/x was seen")
 	assert.ErrorContains(t, noRequest(options{subject: "process 7"}, 1), "-level file shows the calls")
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kvbench/tracing"
+	"kvbench/tracing/collector"
 )
 
 // How often the live line is renewed, and how soon the end of a process is seen.
@@ -18,7 +19,7 @@ const tick = time.Second
 // processes there were. say gets a snapshot every second, and nil when there will be no more; note is for what should be
 // known meanwhile.
 func watch(ctx context.Context, opt options, say func(*tracing.Trace), note func(string)) (t *tracing.Trace, met int, err error) {
-	c, err := tracing.Start(ctx, opt.tracing)
+	c, err := collector.Start(ctx, opt.tracing)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -46,7 +47,7 @@ func watch(ctx context.Context, opt options, say func(*tracing.Trace), note func
 }
 
 // loop waits for the end and returns what is worth saying of it.
-func loop(ctx context.Context, opt options, c *tracing.Collector, say func(*tracing.Trace)) string {
+func loop(ctx context.Context, opt options, c *collector.Collector, say func(*tracing.Trace)) string {
 	var timeout <-chan time.Time
 	if opt.duration > 0 {
 		timer := time.NewTimer(opt.duration)

@@ -1,0 +1,144 @@
+package params
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"kvbench/workloads/profile"
+)
+
+// Division says how much freedom a run has.
+type Division string
+
+// The divisions. Quick is small and short, Open lets everything be set, Closed is the MLPerf parameters and nothing else.
+const (
+	Quick  Division = "quick"
+	Open   Division = "open"
+	Closed Division = "closed"
+)
+
+// ClosedNotice stands in every output of the closed division: an official result needs MLCommons' own program.
+const ClosedNotice = "MLPerf Storage v3.0 parameters, not an MLPerf result"
+
+// Notice returns what every output of the division must say, empty for quick and open.
+func (d Division) Notice() string {
+	if d == Closed {
+		return ClosedNotice
+	}
+	return ""
+}
+
+// divisions is the order of the defaults in the table.
+var divisions = [...]Division{Quick, Open, Closed}
+
+func (d Division) index() int {
+	for i, x := range divisions {
+		if x == d {
+			return i
+		}
+	}
+	return 0
+}
+
+// Load says where a benchmark's requests come from.
+type Load uint8
+
+// The loads.
+const (
+	LoadNone   Load = iota // no requests: tiers, data generation, the ceiling
+	LoadUsers              // synthetic users
+	LoadTrace              // a request trace
+	LoadReplay             // an I/O trace: operations rather than requests
+)
+
+// Bench is one benchmark: the layer between the YAML file and the division's defaults. It gives the benchmark its character
+// (what it sets in every division) and its size (what it sets in one). Keys are parameter names, or dotted keys of the YAML
+// file for the users' profile; values are texts as a person would give them.
+type Bench struct {
+	Name   string   // without the word Benchmark
+	Option int      // the MLPerf option, 0 = none
+	Load   Load     // where requests come from
+	Needs  []string // parameters without which it skips
+	all    map[string]string
+	only   map[Division]map[string]string
+}
+
+// settings are the texts that the benchmark sets in a division.
+func (b Bench) settings(d Division) map[string]string {
+	m := maps.Clone(b.all)
+	if m == nil {
+		m = make(map[string]string)
+	}
+	maps.Copy(m, b.only[d])
+	return m
+}
+
+// option builds the benchmark of an MLPerf option. Open and closed take the option's own parameters. Quick keeps what the
+// option is about (no cache above the storage; a cpu tier on top; a larger model with fewer writers) at a size that a laptop's
+// disk serves in seconds.
+func option(name string, number int, quick map[string]string) Bench {
+	options := profile.Options()
+	i := slices.IndexFunc(options, func(o profile.Option) bool { return o.Number == number })
+	if i < 0 {
+		panic("params: workloads has no MLPerf option " + strconv.Itoa(number))
+	}
+	o := options[i]
+	gib := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+	full := map[string]string{
+		"model": o.Model, "num-users": strconv.Itoa(o.Users),
+		"gpu-mem-gb": gib(o.GPUGiB), "cpu-mem-gb": gib(o.CPUGiB),
+		"max-concurrent-allocs": strconv.Itoa(o.MaxConcurrentAllocs),
+	}
+	return Bench{Name: name, Option: number, Load: LoadUsers,
+		all:  map[string]string{"generation-mode": "none", "decode-reads": "batched"},
+		only: map[Division]map[string]string{Quick: quick, Open: full, Closed: full}}
+}
+
+// Benchmarks returns all benchmarks that take parameters, in the order in which they run.
+func Benchmarks() []Bench {
+	type m = map[string]string
+	type divided = map[Division]map[string]string
+	return []Bench{
+		option("MaxStorageStress", 1, m{"model": "tiny-1b", "num-users": "8", "max-concurrent-allocs": "4"}),
+		option("StorageThroughput", 2, m{"model": "tiny-1b", "num-users": "6", "max-concurrent-allocs": "4", "cpu-mem-gb": "0.5"}),
+		option("LargeModel", 3, m{"model": "gpt-oss-20b", "num-users": "4", "max-concurrent-allocs": "2"}),
+		{Name: "Synthetic", Load: LoadUsers},
+		{Name: "PrefillOnly", Load: LoadUsers, all: m{"prefill-only": "true"}},
+		// Ten entries of 2048 tokens per user are written before the window: 0.9 GiB in quick, 40 GiB in open.
+		{Name: "DecodeOnly", Load: LoadUsers, all: m{"decode-only": "true"},
+			only: divided{Quick: m{"num-users": "2"}, Open: m{"num-users": "16"}}},
+		// Long conversations: on average twenty turns, so that history reads outweigh everything else.
+		{Name: "MultiTurn", Load: LoadUsers, all: m{"conversation.end_conversation_probability": "0.05"},
+			only: divided{Open: m{"num-users": "32"}}},
+		{Name: "RAG", Load: LoadUsers, all: m{"enable-rag": "true"}, only: divided{Open: m{"num-users": "32"}}},
+		{Name: "ShareGPT", Load: LoadTrace, Needs: []string{"dataset-path"}},
+		{Name: "BurstGPT", Load: LoadTrace, Needs: []string{"burst-trace-path"},
+			only: divided{Quick: m{"trace-speedup": "0"}}},
+		{Name: "AzureTrace", Load: LoadTrace, Needs: []string{"azure-trace-path"},
+			only: divided{Quick: m{"trace-speedup": "0"}}},
+		// They start small and grow on their own.
+		{Name: "AutoscaleQoS", Load: LoadUsers, all: m{"enable-autoscaling": "true", "autoscaler-mode": "qos"},
+			only: divided{Quick: m{"num-users": "2"}, Open: m{"num-users": "10"}}},
+		{Name: "AutoscaleCapacity", Load: LoadUsers, all: m{"enable-autoscaling": "true", "autoscaler-mode": "capacity"},
+			only: divided{Quick: m{"num-users": "2"}, Open: m{"num-users": "10"}}},
+		{Name: "IOTraceReplay", Load: LoadReplay, Needs: []string{"io-trace-replay"},
+			only: divided{Quick: m{"trace-speedup": "0"}}},
+		// Blocks are read once: there are no decode re-reads to batch.
+		{Name: "BlockTrace", Load: LoadTrace, Needs: []string{"block-trace-path"},
+			only: divided{Quick: m{"trace-speedup": "0"}}},
+		{Name: "Tier"},
+		{Name: "DataGen"},
+		{Name: "StorageCeiling"},
+	}
+}
+
+// Benchmark finds a benchmark by its name without the word Benchmark.
+func Benchmark(name string) (Bench, bool) {
+	list := Benchmarks()
+	i := slices.IndexFunc(list, func(b Bench) bool { return b.Name == name })
+	if i < 0 {
+		return Bench{}, false
+	}
+	return list[i], true
+}

@@ -1,0 +1,161 @@
+package params
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/units"
+	"kvbench/workloads"
+	"kvbench/workloads/profile"
+)
+
+// testDirectory is this package's, absolute: testdata lies in it.
+var testDirectory, _ = os.Getwd()
+
+// pythonFile resolves with a file written for the Python benchmark, which must load unchanged.
+func pythonFile(t testing.TB, args ...string) *Values {
+	t.Helper()
+	return good(t, Inputs{Base: testDirectory}, append(args, "-config=testdata/python.yaml")...)
+}
+
+func TestPythonKeysAct(t *testing.T) {
+	v := pythonFile(t, "-generation-mode=fast", "-model=house-mla")
+	ms := time.Millisecond
+	p := v.Profile
+	assert.Equal(t, profile.Template{Name: "coding", Context: [2]int{2048, 20000}, Generate: [2]int{80, 400}, Think: [2]float64{0.3, 1}}, p.Templates[1])
+	assert.Equal(t, workloads.QoS{P95: 60 * ms, P99: 110 * ms, P999: 160*ms + 500*time.Microsecond, P9999: 210 * ms, Priority: 30}, p.QoS[workloads.Interactive])
+	assert.Equal(t, 1200*ms, p.QoS[workloads.Batch].P95)
+	assert.Equal(t, []float64{0.2, 0.6, 0.3, 0.25}, []float64{p.InteractiveShare, p.ResponsiveThreshold, p.SystemPromptShare, p.NewConversation})
+	assert.Equal(t, []int{40, 16}, []int{p.MaxTurns, p.DecodeBatch})
+	assert.Equal(t, 3*ms, v.GenerationTime)
+	assert.EqualValues(t, 10*(256+32)*2, v.Model.BytesPerToken())
+	assert.EqualValues(t, 20*8*128*2, pythonFile(t, "-model=house-wide").Model.BytesPerToken())
+	assert.Equal(t, "Tiny 1B", pythonFile(t).Model.Name)
+}
+
+func TestNotesTellWhichKeysAct(t *testing.T) {
+	acts, idle := map[string]bool{}, map[string]string{}
+	for _, n := range pythonFile(t).Notes {
+		assert.Positive(t, n.Line, n.Key)
+		section, _, _ := strings.Cut(n.Key, ".")
+		if n.Acts {
+			acts[section] = true
+			assert.Empty(t, n.Why)
+		} else {
+			idle[n.Key] = n.Why
+			assert.NotEmpty(t, n.Why, n.Key)
+		}
+	}
+	for _, s := range []string{"user_templates", "generation_timing", "qos_profiles", "qos_distribution", "prefix_cache", "conversation", "decode", "model_configs", "rag", "sharegpt"} {
+		assert.True(t, acts[s], s)
+	}
+	assert.Equal(t, fixedUsers, idle["autoscaler.min_users"])
+	assert.Equal(t, fixedLimits, idle["validation_limits.max_users"])
+	assert.Equal(t, onePerUser, idle["conversation.max_conversations"])
+	assert.Len(t, idle, 27)
+}
+
+func TestOurOwnSectionHoldsParametersByName(t *testing.T) {
+	base := t.TempDir()
+	text, err := os.ReadFile("testdata/parameters.yaml")
+	require.NoError(t, err)
+	file := filepath.Join(base, "p.yaml")
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+	v := good(t, Inputs{Base: base}, "-config=p.yaml")
+	assert.Equal(t, Open, v.Division)
+	assert.Equal(t, 12, v.Users)
+	assert.Equal(t, filepath.Join(base, "data/kv"), v.CacheDir)
+	assert.True(t, v.Precondition)
+	assert.Equal(t, 5*time.Second, v.Settle)
+	assert.Equal(t, 2*units.MiB, v.ChunkSize)
+	assert.Equal(t, []int{7, 8}, v.Profile.SystemPromptTokens)
+	assert.Equal(t, []Axis{{"io-depth", []string{"1", "2"}}}, v.Sweep)
+	assert.Equal(t, "house", v.Model.Key)
+	assert.Equal(t, file+":3", v.Origin("num-users").String())
+	assert.Contains(t, v.Overrides(), Parameter{"prefix_cache.system_prompt_tokens", "[7, 8]", file + ":14"})
+}
+
+func TestAllProblemsOfAFileAtOnceWithTheirLines(t *testing.T) {
+	file := filepath.Join(testDirectory, "testdata/broken.yaml")
+	texts := wrong(t, Inputs{}, "-config="+file)
+	for i := range texts {
+		texts[i] = strings.TrimPrefix(texts[i], file+":")
+	}
+	assert.Equal(t, []string{
+		`3: unknown key "interactive_probabilty" in section qos_distribution; nearest known key: "interactive_probability"`,
+		`4: qos_distribution.responsive_threshold must be a number, given "high"`,
+		`7: key "batch_size" is there twice, first in line 6`,
+		`6: decode.batch_size must be a whole number, given 1.5`,
+		`8: unknown key "user_template" at the top of the file; nearest known key: "user_templates"`,
+		`12: user_templates.chatbot.context_range must be [low, high] with low at most high, given [10, 5]`,
+		`13: user_templates.chatbot.generation_range must be a list of two whole numbers, given [1]`,
+		`14: user_templates.chatbot.think_time_range must be a list of two numbers, given "fast"`,
+		`15: unknown key "chatbots" in section user_templates; nearest known key: "chatbot"`,
+		`16: section conversation must be a mapping of keys to values`,
+		`17: unknown key "num-users" at the top of the file; nearest known key: "parameters: num-users"`,
+		`18: unknown key "decode.batch_size" at the top of the file; nearest known key: "decode"`,
+		`20: prefix_cache.system_prompt_hit_probability must be in 0…1, given 1.5`,
+		`24: unknown key "hidden_size" in section model_configs.odd; nearest known key: "hidden_dim"`,
+		`25: model_configs.empty: kv_heads is 0, must be 1 to 1048576`,
+		`25: model_configs.empty: heads is 0, must be 1 to 1048576`,
+		`25: model_configs.empty: hidden is 0, must be 1 to 1048576`,
+		`28: unknown key "num_users" in section parameters; nearest known key: "num-users"`,
+		`29: unknown key "duration" in section parameters; nearest known key: "the flag -benchtime"`,
+		`30: parameters.cache-dir must be one value (text, a number, true or false)`,
+		`32: unknown key "config" in section parameters; nearest known key: "the flag -config"`,
+		"-num-users: must be a whole number in 1…100000, given 0 (" + file + ":31)",
+	}, texts)
+}
+
+func TestOddFiles(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                           "",
+		"# only a comment\n":         "",
+		"---\n":                      "",
+		"decode:\n":                  "", // every key commented out
+		"decode: {batch_size: 0x10}": "",
+		"base: &b {batch_size: 8}\n": `unknown key "base"`,
+		"- 1\n":                      "the file must be a mapping",
+		"a: b: c\n":                  "c.yaml:1: mapping values are not allowed",
+		"decode:\n\tbatch_size: 1":   "c.yaml:2: found character that cannot start any token",
+		"decode: {batch_size: .inf}": "must be a whole number, given .inf",
+		"decode: {batch_size: true}": "must be a whole number, given true",
+		"decode: {batch_size: ~}":    "must be a whole number, given nothing",
+		"decode: {batch_size: {}}":   "must be a whole number, given a mapping",
+		"decode: {? [1] : 2}":        "a key must be text",
+		"decode: {batch_size: 0}":    "must be at least 1, given 0",
+		"decode: {batch_size: 4}\n---\ndecode: {}\n":                                     "a second document",
+		"qos_distribution: {interactive_probability: 0.9}":                               "interactive share (0.9) must not exceed",
+		"parameters: {sweep: 4}":                                                         "parameters.sweep must be key=a,b,c",
+		"parameters: {sweep: [num-users]}":                                               "-sweep: must be key=a,b,c, given num-users",
+		"decode: &d {batch_size: 8}\nconversation: {<<: *d}":                             `unknown key "batch_size" in section conversation`,
+		"prefix_cache: {<<: 5}":                                                          "<< must name a mapping",
+		"prefix_cache: &p {<<: [*p, *p]}":                                                "c.yaml:1: << brings in more than 100 mappings",
+		"generation_timing: &t {fast: 0.1}\nprefill_timing: {<<: *t, none: 0}":           "",
+		"rag: {retrieval_distribution: 5}":                                               "rag.retrieval_distribution must be text, given 5",
+		"model_configs: {m: {num_layers: 1, num_heads: 2, hidden_dim: 16, dtype: int3}}": `dtype "int3" is unknown`,
+		"model_configs: {m: {num_layers: 1, num_heads: 2, hidden_dim: 16, name: 4}}":     "model_configs.m.name must be text, given 4",
+		"model_configs: [1]":                                                             "section model_configs must be a mapping",
+		"parameters: {num-users: ~}":                                                     "parameters.num-users must be one value",
+	} {
+		path := writeFile(t, "c.yaml", text)
+		_, err := typed(t, "-config="+path).Resolve(Inputs{Base: "/base"})
+		if want == "" {
+			assert.NoError(t, err, text)
+		} else {
+			assert.ErrorContains(t, err, want, text)
+		}
+	}
+}
+
+func TestAFileThatCannotBeRead(t *testing.T) {
+	assert.Contains(t, wrong(t, Inputs{}, "-config="+t.TempDir())[0], "is a directory")
+	big := writeFile(t, "big.yaml", strings.Repeat("#\n", maxConfigBytes/2+1))
+	assert.Contains(t, wrong(t, Inputs{}, "-config="+big)[0], "larger than 4 MiB")
+}

@@ -1,0 +1,114 @@
+package params
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"kvbench/tiers/buffer"
+	"kvbench/tracing/host"
+)
+
+// Capacity is how much of a filesystem the storage tier may use.
+type Capacity struct {
+	Bytes int64
+	Floor int64 // what must stay free while running, 0 = not watched
+}
+
+// Spec 6: the storage tier takes 95 % of what is free and leaves at least 5 %
+// of the filesystem, and 10 GiB, to others.
+const (
+	freeShare = 0.95
+	minFree   = 10 << 30
+)
+
+// ChooseCapacity decides the size of the storage tier in dir. Given 0 it is
+// derived from the free space and divided by the ranks of this host; on the
+// root and on network filesystems, where free space is not ours to take, it
+// must be given. A given size must fit. byDefault says that nobody typed it:
+// then it shrinks to half of what is free rather than to refuse.
+func ChooseCapacity(dir string, given int64, localRanks int, byDefault bool) (Capacity, error) {
+	fs, err := host.FilesystemOf(dir)
+	if errors.Is(err, os.ErrPermission) {
+		err = fmt.Errorf("%w; this user may not do that there, choose a -cache-dir that it owns", err)
+	}
+	if err != nil {
+		return Capacity{}, err
+	}
+	return chooseCapacity(fs, dir, given, localRanks, byDefault)
+}
+
+// ChooseCapacityOn derives the size of the storage tier of one client from a filesystem that is known.
+func ChooseCapacityOn(fs host.Filesystem, dir string) (Capacity, error) {
+	return chooseCapacity(fs, dir, 0, 1, false)
+}
+
+// chooseCapacity is ChooseCapacity on a filesystem that is known.
+func chooseCapacity(fs host.Filesystem, dir string, given int64, localRanks int, byDefault bool) (Capacity, error) {
+	ranks := int64(max(1, localRanks))
+	if given > 0 {
+		switch {
+		case given <= fs.Free/ranks: // a product could overflow
+			return Capacity{Bytes: given}, nil
+		case byDefault:
+			return Capacity{Bytes: fs.Free / ranks / 2}, nil
+		}
+		return Capacity{}, fmt.Errorf("-storage-capacity-gb: must be at most %.2f (the %s filesystem of %s has %.2f GiB free for %d rank(s)), given %.2f",
+			toGiB(fs.Free/ranks), fs.Type, dir, toGiB(fs.Free), ranks, toGiB(given))
+	}
+	switch {
+	case fs.Root:
+		return Capacity{}, fmt.Errorf("-storage-capacity-gb: must be given, because %s is on the root filesystem (%.2f GiB free)", dir, toGiB(fs.Free))
+	case fs.Network:
+		return Capacity{}, fmt.Errorf("-storage-capacity-gb: must be given, because %s is on a network filesystem, %s (%.2f GiB free)", dir, fs.Type, toGiB(fs.Free))
+	}
+	floor := max(int64(float64(fs.Total)*(1-freeShare)), minFree)
+	bytes := min(int64(float64(fs.Free)*freeShare), fs.Free-floor) / ranks
+	if bytes <= 0 {
+		return Capacity{}, fmt.Errorf("-storage-capacity-gb: must be given, because the %s filesystem of %s has only %.2f GiB free and %.2f GiB (at least 5 %% and 10 GiB) stay with others",
+			fs.Type, dir, toGiB(fs.Free), toGiB(floor))
+	}
+	// A tenth of slack: metadata and the padding of last blocks are not a
+	// neighbour filling the disk.
+	return Capacity{Bytes: bytes, Floor: floor - floor/10}, nil
+}
+
+// harnessMemory is what a run needs beside buffers and the cpu tier: histograms
+// (some 10 MB per shard), runtime, source. Measured: 45 to 120 MB.
+const harnessMemory = 192 << 20
+
+// Memory is what a run needs at most, whatever its length and the size of its entries.
+type Memory struct {
+	Pool    int64 `json:"pool_bytes"` // buffers that chunks pass through
+	CPUTier int64 `json:"cpu_tier_bytes"`
+	Harness int64 `json:"harness_bytes"` // histograms, runtime, source
+}
+
+// Total is the sum.
+func (m Memory) Total() int64 { return m.Pool + m.CPUTier + m.Harness }
+
+// EstimateMemory tells what a run would need whose cpu tier has that many bytes.
+func EstimateMemory(use buffer.Use, cpuTier int64) Memory {
+	_, buffers := use.Buffers()
+	return Memory{Pool: int64(buffers) * int64(use.Chunk), CPUTier: cpuTier, Harness: harnessMemory}
+}
+
+// CheckMemory estimates the memory of a run and refuses what cannot work, with
+// the numbers and the setting that would fit.
+func CheckMemory(use buffer.Use, cpuTier int64, l host.Limits) error {
+	m := EstimateMemory(use, cpuTier)
+	pool, need := m.Pool, m.Total()
+	have, source := l.Available()
+	if have == 0 || need <= have {
+		return nil
+	}
+	fit := have - pool - harnessMemory
+	if fit > 0 && cpuTier > 0 {
+		return fmt.Errorf("-cpu-mem-gb: must be at most %.2f (the run needs %.2f GiB: %.2f cpu tier, %.2f buffers, %.2f harness; %.2f are available according to %s), given %.2f",
+			toGiB(fit), toGiB(need), toGiB(cpuTier), toGiB(pool), toGiB(harnessMemory), toGiB(have), source, toGiB(cpuTier))
+	}
+	return fmt.Errorf("memory: the run needs %.2f GiB (%.2f cpu tier, %.2f buffers, %.2f harness) and %.2f are available according to %s: give fewer -workers (now %d), a smaller -chunk-size or -io-depth, or no cpu tier",
+		toGiB(need), toGiB(cpuTier), toGiB(pool), toGiB(harnessMemory), toGiB(have), source, use.Workers)
+}
+
+func toGiB(n int64) float64 { return float64(n) / (1 << 30) }

@@ -1,0 +1,95 @@
+package params
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers/buffer"
+	"kvbench/tracing/host"
+)
+
+func TestCapacity(t *testing.T) {
+	const gib = int64(1) << 30
+	disk := host.Filesystem{Type: "xfs", Free: 800 * gib, Total: 1000 * gib}
+	with := func(change func(*host.Filesystem)) host.Filesystem { f := disk; change(&f); return f }
+	for _, c := range []struct {
+		name      string
+		fs        host.Filesystem
+		given     int64
+		ranks     int
+		byDefault bool
+		want      Capacity
+		errors    []string
+	}{
+		{name: "95 % of an empty filesystem", fs: with(func(f *host.Filesystem) { f.Free = f.Total }), want: Capacity{Bytes: 950 * gib, Floor: 45 * gib}},
+		{name: "5 % of the filesystem stay free", fs: with(func(f *host.Filesystem) { f.Free = 100 * gib }), want: Capacity{Bytes: 50 * gib, Floor: 45 * gib}},
+		{name: "10 GiB stay free", fs: host.Filesystem{Type: "ext4", Free: 30 * gib, Total: 40 * gib}, want: Capacity{Bytes: 20 * gib, Floor: 9 * gib}},
+		{name: "ranks share", fs: with(func(f *host.Filesystem) { f.Free = 400 * gib }), ranks: 4, want: Capacity{Bytes: 350 * gib / 4, Floor: 45 * gib}},
+		{name: "too full", fs: host.Filesystem{Type: "ext4", Free: 9 * gib, Total: 40 * gib},
+			errors: []string{"-storage-capacity-gb: must be given", "ext4", "9.00 GiB free", "10.00 GiB"}},
+		{name: "root", fs: with(func(f *host.Filesystem) { f.Root = true }), errors: []string{"must be given", "root filesystem", "800.00 GiB", "/cache"}},
+		{name: "network", fs: with(func(f *host.Filesystem) { f.Network, f.Type = true, "nfs4" }), errors: []string{"must be given", "network filesystem", "nfs4"}},
+		{name: "given on the root", fs: with(func(f *host.Filesystem) { f.Root = true }), given: 4 * gib, want: Capacity{Bytes: 4 * gib}},
+		{name: "given on a network", fs: with(func(f *host.Filesystem) { f.Network = true }), given: 4 * gib, want: Capacity{Bytes: 4 * gib}},
+		{name: "given and just fitting", fs: disk, given: 400 * gib, ranks: 2, want: Capacity{Bytes: 400 * gib}},
+		{name: "given and too large", fs: disk, given: 801 * gib, errors: []string{"at most 800.00", "given 801.00", "xfs", "/cache"}},
+		{name: "given and too large for all ranks", fs: disk, given: 300 * gib, ranks: 4, errors: []string{"at most 200.00", "4 rank(s)", "given 300.00"}},
+		{name: "a product that overflows", fs: disk, given: math.MaxInt64 / 2, ranks: 4, errors: []string{"at most 200.00"}},
+		{name: "a default shrinks", fs: with(func(f *host.Filesystem) { f.Free = 3 * gib }), given: 4 * gib, byDefault: true, want: Capacity{Bytes: 3 * gib / 2}},
+		{name: "a default that fits stays", fs: disk, given: 4 * gib, byDefault: true, want: Capacity{Bytes: 4 * gib}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := chooseCapacity(c.fs, "/cache", c.given, c.ranks, c.byDefault)
+			if len(c.errors) == 0 {
+				require.NoError(t, err)
+				assert.InDelta(t, c.want.Bytes, got.Bytes, 1e3) // 0.95 is no binary fraction
+				assert.InDelta(t, c.want.Floor, got.Floor, 1e3)
+				return
+			}
+			for _, what := range c.errors {
+				assert.ErrorContains(t, err, what)
+			}
+		})
+	}
+}
+
+func TestCapacityOfARealDirectory(t *testing.T) {
+	got, err := ChooseCapacity(t.TempDir()+"/not/yet", 1<<20, 1, false)
+	require.NoError(t, err)
+	assert.Equal(t, Capacity{Bytes: 1 << 20}, got)
+	_, err = ChooseCapacity(t.TempDir(), 1<<62, 1, false)
+	assert.ErrorContains(t, err, "-storage-capacity-gb: must be at most")
+}
+
+func TestMemory(t *testing.T) {
+	const mib, gib = int64(1) << 20, int64(1) << 30
+	run := buffer.Use{Chunk: int(mib), Depth: 1, Workers: 32} // 64 MiB of buffers
+	need := 4*gib + 64*mib + harnessMemory
+	for _, l := range []host.Limits{
+		{},
+		{MemoryAvailable: need, MemoryAvailableSource: "/proc/meminfo"},
+		{MemoryAvailable: 100 * gib, MemoryLimit: need, MemoryLimitSource: "cgroup"},
+		{MemoryLimit: need},
+	} {
+		assert.NoError(t, CheckMemory(run, 4*gib, l), "%+v", l)
+	}
+	for _, l := range []host.Limits{
+		{MemoryAvailable: 2 * gib, MemoryAvailableSource: "the source"},
+		{MemoryAvailable: 100 * gib, MemoryAvailableSource: "another", MemoryLimit: 2 * gib, MemoryLimitSource: "the source"},
+	} {
+		err := CheckMemory(run, 4*gib, l)
+		for _, what := range []string{"-cpu-mem-gb: must be at most 1.75", "given 4.00", "needs 4.25 GiB", "2.00 are available", "the source"} {
+			assert.ErrorContains(t, err, what)
+		}
+		assert.NoError(t, CheckMemory(run, 2*gib-64*mib-harnessMemory, l), "the setting that it names does fit")
+	}
+	assert.Error(t, CheckMemory(run, 4*gib, host.Limits{MemoryAvailable: need - 1}))
+
+	err := CheckMemory(run, 4*gib, host.Limits{MemoryAvailable: 200 * mib, MemoryAvailableSource: "the source"})
+	assert.ErrorContains(t, err, "fewer -workers (now 32)", "no cpu tier would fit")
+	err = CheckMemory(run, 0, host.Limits{MemoryAvailable: 200 * mib, MemoryAvailableSource: "the source"})
+	assert.ErrorContains(t, err, "0.06 buffers")
+}

@@ -1,0 +1,120 @@
+package params
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kvbench/kvbench/units"
+)
+
+// Axis is one -sweep: a parameter and the values that it takes, canonical texts in the given order.
+type Axis struct {
+	Key    string
+	Values []string
+}
+
+// Combination is one point of the sweep, one value per axis. The zero Combination is that of a run without a sweep.
+type Combination []Assignment
+
+// Assignment gives one parameter one value.
+type Assignment struct{ Key, Value string }
+
+// Name is the sub-benchmark's name: key=value joined by /, and empty without a sweep. A slash inside a value would look like
+// another level of sub-benchmarks and becomes an underscore.
+func (c Combination) Name() string {
+	parts := make([]string, len(c))
+	for i, a := range c {
+		parts[i] = a.Key + "=" + strings.ReplaceAll(a.Value, "/", "_")
+	}
+	return strings.Join(parts, "/")
+}
+
+func (c Combination) find(key string) (string, bool) {
+	for _, a := range c {
+		if a.Key == key {
+			return a.Value, true
+		}
+	}
+	return "", false
+}
+
+// Combinations lists the points of the sweep, the last axis changing fastest. Without a sweep there is one, empty.
+func (v *Values) Combinations() []Combination {
+	list := []Combination{nil}
+	for _, axis := range v.Sweep {
+		longer := make([]Combination, 0, len(list)*len(axis.Values))
+		for _, c := range list {
+			for _, value := range axis.Values {
+				longer = append(longer, append(c[:len(c):len(c)], Assignment{axis.Key, value}))
+			}
+		}
+		list = longer
+	}
+	return list
+}
+
+// maxCombinations keeps a typing mistake from becoming a week of benchmarks.
+const maxCombinations = 1000
+
+// parseSweep reads all -sweep texts. bad is called with what a text must be.
+func parseSweep(texts []setting, base string, bad func(s setting, required string)) []Axis {
+	var axes []Axis
+	seen := make(map[string]bool)
+	total := 1
+	for _, s := range texts {
+		key, list, ok := strings.Cut(s.text, "=")
+		key = strings.TrimPrefix(strings.TrimSpace(key), "-")
+		if !ok || key == "" || list == "" {
+			bad(s, "key=a,b,c")
+			continue
+		}
+		p := find(key)
+		switch {
+		case p == nil:
+			bad(s, fmt.Sprintf("a sweep of a parameter (%q is unknown%s)", key, units.Suggestion(key, sweepable())))
+			continue
+		case p.has(unswept):
+			bad(s, fmt.Sprintf("a sweep of another parameter (%s cannot be swept)", key))
+			continue
+		case seen[key]:
+			bad(s, fmt.Sprintf("one sweep per parameter (%s is swept twice)", key))
+			continue
+		}
+		seen[key] = true
+		axis := Axis{Key: key}
+		for text := range strings.SplitSeq(list, ",") {
+			x := newValues(base).row(key).value
+			if err := x.Set(strings.TrimSpace(text)); err != nil {
+				bad(s, fmt.Sprintf("a sweep of values that %s can take (%q must be %v)", key, text, err))
+				continue
+			}
+			if slices.Contains(axis.Values, x.String()) {
+				bad(s, fmt.Sprintf("a sweep of different values (%s is there twice)", x.String()))
+				continue
+			}
+			axis.Values = append(axis.Values, x.String())
+		}
+		if total *= max(1, len(axis.Values)); total > maxCombinations {
+			bad(s, fmt.Sprintf("at most %d combinations in all sweeps together", maxCombinations))
+			return nil
+		}
+		axes = append(axes, axis)
+	}
+	return axes
+}
+
+func sweepable() []string {
+	var names []string
+	for _, p := range rows {
+		if !p.has(unswept) {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
+
+// splitSweeps takes an environment variable apart, which holds all sweeps: key=a,b;key=c,d.
+func splitSweeps(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ';' || r == ' ' })
+}

@@ -1,0 +1,285 @@
+package params
+
+import (
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"time"
+
+	"kvbench/kvbench/units"
+	"kvbench/workloads/model"
+	"kvbench/workloads/profile"
+)
+
+// Window bounds the measured part of a trial: by length, or, when Completions is positive, by completed requests
+// (-benchtime 500x), and then Length is 0.
+type Window struct {
+	Length      time.Duration
+	Completions int64
+}
+
+// Values are all parameters in force for one benchmark. Sizes are bytes, rates per second. Plain data.
+type Values struct {
+	Division   Division
+	Bench      Bench
+	ConfigFile string // absolute, empty = none
+	Window     Window
+	Count      int // trials
+
+	ModelName string      // as given: a key or the absolute path of a config.json
+	Model     model.Model // what it means
+	Users     int
+
+	Arrival        string // open-loop, closed-loop
+	Turns          string // ordered, overtaking
+	GenerationMode string // none, fast, realistic
+	DecodeReads    string // once, batched
+	Seed           int64  // base; see StreamSeed
+
+	GPUBytes       int64 // of one card; see GPUTierBytes
+	GPUs           int
+	TensorParallel int
+	TPRule         string // engine, mlperf
+	CPUBytes       int64
+	StorageBytes   int64 // 0 = from the free space (spec: 95 % of it, divided by the ranks of this host)
+	GPUBackend     string
+	GPUBandwidth   float64 // GiB/s per direction
+
+	CacheDir  string // absolute, empty = the fixed temporary directory per user
+	IO        string // direct, buffered
+	ChunkSize int64
+	IODepth   int     // as given; see Depth
+	ReadShare float64 // of the bytes of the ceiling's mixed load
+
+	MaxConcurrentAllocs int     // 0 = no bound
+	RequestRate         float64 // 0 = think time or trace timing
+	RequestSpacing      string  // poisson, constant
+	MaxRequests         int64   // 0 = no bound
+	Workers             int     // 0 = automatic; see WorkerCount
+
+	Rank, Ranks, LocalRanks int
+
+	Warmup, Settle     time.Duration
+	PerformanceProfile string // latency, throughput
+
+	DisableMultiTurn     bool
+	DisablePrefixCaching bool
+	PrefillOnly          bool
+	DecodeOnly           bool
+	EnableRAG            bool
+	RAGDocuments         int
+
+	BurstTracePath      string // absolute: a file, a directory or a glob; empty = none
+	AzureTracePath      string
+	BlockTracePath      string
+	DatasetPath         string
+	MaxConversations    int64 // 0 = all
+	Tokenizer           string
+	ValidationTrace     string
+	Layout              string        // entry, block, packed=N, lmcache, slots; see Packed
+	TraceSpeedup        float64       // 0 = as fast as possible
+	TraceStart          time.Duration // on the trace's clock
+	ReplayCycles        int           // 0 = until the window ends
+	TraceAllowMalformed bool
+
+	Precondition        bool
+	PreconditionBytes   int64 // 0 = twice the storage tier
+	PreconditionThreads int   // 0 = one per core
+
+	Autoscaling        bool
+	AutoscalerMode     string // qos, capacity
+	TargetSaturation   float64
+	AutoscalerInterval time.Duration
+
+	IOTraceLog     string // absolute; empty = a real run
+	IOTraceDeletes bool
+	SimulateDevice string // canonical; see SimulatedDevice
+	IOTraceReplay  string // absolute
+	IOTraceTiers   string // storage, cpu, gpu, all
+	IOTracePhases  string // all, prefill, decode, evict, requests
+
+	Sweep []Axis
+
+	LatencyTracing bool
+	TraceLevel     string // block, file
+	TraceFilter    string // device, process
+
+	PrefillRate float64 // tokens/s of recomputation, 0 = not given
+	Verify      string  // none, sample, full
+	Nonce       string  // 32 hex digits, empty = random per trial; see NonceBytes
+	KeepFiles   bool
+	ResultsDir  string // absolute
+	Progress    string // auto, none
+
+	// Profile is the synthetic users' profile: defaults, then the benchmark's character, then the YAML file.
+	Profile profile.Profile
+	// GenerationTime is the sleep per generated token that GenerationMode means.
+	GenerationTime time.Duration
+	// Models are the models that the YAML file adds or redefines.
+	Models []model.Model
+	// Notes say for each key of the YAML file whether it acts.
+	Notes []Note
+
+	base     string      // the directory in which the command was typed
+	sweep    string      // all sweeps as they were typed
+	rows     []parameter // the table, bound to these values
+	origins  map[string]Origin
+	profiles []Parameter // profile keys that the YAML file or the benchmark set
+}
+
+// newValues are empty values; paths mean the directory base.
+func newValues(base string) *Values {
+	v := &Values{base: base, origins: make(map[string]Origin, len(rows))}
+	v.rows = table(v)
+	return v
+}
+
+// row is a parameter bound to these values.
+func (v *Values) row(name string) *parameter { return &v.rows[position[name]] }
+
+// StreamSeed is the seed that all streams of this rank derive from.
+func (v *Values) StreamSeed() uint64 { return uint64(v.Seed) + uint64(v.Rank) }
+
+// GPUTierBytes is the size of the gpu tier: all cards.
+func (v *Values) GPUTierBytes() int64 { return v.GPUBytes * int64(v.GPUs) }
+
+// GPUBytesPerSecond is the simulated link's bandwidth per direction.
+func (v *Values) GPUBytesPerSecond() float64 { return v.GPUBandwidth * float64(units.GiB) }
+
+// ClosedLoop tells whether users wait for answers.
+func (v *Values) ClosedLoop() bool { return v.Arrival == "closed-loop" }
+
+// Overtaking tells whether a turn may start before its predecessor's entry is written.
+func (v *Values) Overtaking() bool { return v.Turns == "overtaking" }
+
+// Batched tells whether decoding reads an entry again for every batch of generated tokens.
+func (v *Values) Batched() bool { return v.DecodeReads == "batched" }
+
+// Direct tells whether the file tier uses direct I/O.
+func (v *Values) Direct() bool { return v.IO == "direct" }
+
+// Packed returns N of the layout packed=N, 0 with another.
+func (v *Values) Packed() int {
+	count, _ := strings.CutPrefix(v.Layout, packedPrefix)
+	n, _ := strconv.Atoi(count) // other layouts are no numbers
+	return n
+}
+
+// ConstantRate tells whether requests of -request-rate are evenly spaced.
+func (v *Values) ConstantRate() bool { return v.RequestSpacing == "constant" }
+
+// CPythonPopulation tells whether the population is drawn with CPython's generator, as the Python benchmark's is.
+func (v *Values) CPythonPopulation() bool { return v.Division == Closed }
+
+// OptionPause is the rest between two MLPerf options of one closed run.
+func (v *Values) OptionPause() time.Duration {
+	if v.Division == Closed {
+		return 20 * time.Second
+	}
+	return 0
+}
+
+// Sizer gives the bytes of an entry on this rank.
+func (v *Values) Sizer() model.Sizer {
+	return model.NewSizer(v.Model, v.TensorParallel, model.TPRule(v.TPRule))
+}
+
+// maxUserWorkers bounds the automatic number of workers; traceWorkers is that of request traces, which have no users.
+const (
+	maxUserWorkers = 500
+	traceWorkers   = 16
+)
+
+// WorkerCount is the number of workers: as given, else one per user up to 500, else 16 for traces.
+func (v *Values) WorkerCount() int {
+	switch {
+	case v.Workers > 0:
+		return v.Workers
+	case v.Bench.Load == LoadTrace || v.Bench.Load == LoadReplay:
+		return traceWorkers
+	}
+	return min(v.Users, maxUserWorkers)
+}
+
+// autoInFlight is how many chunks the workers keep in flight together when nobody says how many. More do not make a device
+// faster that has so many streams already, and cost it: with direct I/O every buffer in flight is memory that the device
+// writes to, and a test disk here read 3.0 GiB/s into 16 buffers of 1 MiB in turn, 2.2 into 64 and 1.9 into 256.
+const autoInFlight = 8
+
+// Depth is the number of chunks in flight per operation.
+func (v *Values) Depth() int {
+	if v.IODepth > 0 {
+		return v.IODepth
+	}
+	workers := v.WorkerCount()
+	return max(1, (autoInFlight+workers-1)/workers)
+}
+
+// NonceBytes returns the given nonce; ok is false when each trial is to draw its own.
+func (v *Values) NonceBytes() (nonce [16]byte, ok bool) {
+	if v.Nonce == "" {
+		return nonce, false
+	}
+	b, err := hex.DecodeString(v.Nonce)
+	return nonce, err == nil && copy(nonce[:], b) == len(nonce)
+}
+
+// Skip says why the benchmark cannot run with these values, naming the flag that it needs; empty when it can.
+func (v *Values) Skip() string {
+	if v.Division == Closed && v.Bench.Name != "" && v.Bench.Option == 0 {
+		return "not in the closed division, which has MLPerf options 1 to 3 only: use -division open"
+	}
+	if v.Simulated() && v.Bench.Name != "" && (v.Bench.Load == LoadNone || v.Bench.Load == LoadReplay) {
+		return "measures this machine: -io-trace-log and -simulate-device are for benchmarks with requests"
+	}
+	for _, name := range v.Bench.Needs {
+		if v.Text(name) == "" {
+			return "needs -" + name
+		}
+	}
+	return ""
+}
+
+// Text is the canonical text of the value in force, "" for an unknown name.
+func (v *Values) Text(name string) string {
+	if find(name) == nil {
+		return ""
+	}
+	return v.row(name).value.String()
+}
+
+// Origin says which layer gave the value in force.
+func (v *Values) Origin(name string) Origin { return v.origins[name] }
+
+// Parameters lists every parameter in force in the order of the table, then the profile's keys that were set.
+func (v *Values) Parameters() []Parameter {
+	var list []Parameter
+	for _, p := range v.rows {
+		if !p.has(action) {
+			list = append(list, v.parameter(&p))
+		}
+	}
+	return append(list, v.profiles...)
+}
+
+func (v *Values) parameter(p *parameter) Parameter {
+	return Parameter{p.name, p.show(p.value.String()), v.Origin(p.name).String()}
+}
+
+// Overrides lists what a person set and what makes numbers incomparable, for the configuration lines of the output: neither
+// places (directories, ranks) nor what is only shown, so that the outputs of two drives differ in none of them. Left out are
+// division and seed, which have lines of their own, and Go's flags.
+func (v *Values) Overrides() []Parameter {
+	var list []Parameter
+	for _, p := range v.rows {
+		if v.Origin(p.name).byUser() && !p.has(action|place|goFlag) && p.name != "division" && p.name != "seed" {
+			list = append(list, v.parameter(&p))
+		}
+	}
+	for _, p := range v.profiles {
+		if !strings.HasPrefix(p.Origin, "benchmark ") {
+			list = append(list, p)
+		}
+	}
+	return list
+}

@@ -1,0 +1,72 @@
+package record
+
+import (
+	"time"
+
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+	"kvbench/tiers"
+)
+
+func (b *builder) harness(r *result.Result) {
+	i, h := b.info, b.info.Harness
+	h.WorkerIdleNS, h.WorkerBusyNS = int64(i.WorkerIdle), int64(i.WorkerBusy)
+	h.BufferWaitNS, h.HostNS = b.sum(sumBuffersNS), b.sum(stageSum(stageHost))
+	cpu, cores := time.Duration(h.CPUNS), i.Limits.Cores
+	if i.Simulation != nil {
+		cpu, cores = 0, 0 // the CPU that a simulation takes says nothing about the run that it predicts
+	}
+	if cpu > 0 {
+		h.CPUNSPerByte = units.Ratio(float64(cpu), float64(b.totalBytes(tiers.Read)+b.totalBytes(tiers.Write)))
+	}
+	h.Verdict = judge(verdictInput{
+		window: b.window, idle: i.WorkerIdle, busy: i.WorkerBusy, cpu: cpu, cores: cores,
+		host: time.Duration(h.HostNS), bufferWait: time.Duration(h.BufferWaitNS),
+	})
+	if cpu == 0 {
+		h.Verdict.CPUShare = nil
+	}
+	r.Harness = h
+}
+
+// servedFromCacheBelow is the share of the application's reads that the device must have seen.
+const servedFromCacheBelow = 0.95
+
+func (b *builder) witness(r *result.Result) {
+	w := b.info.Witness
+	w.AppReadBytes, w.AppWriteBytes = b.levelBytes(tiers.Storage, tiers.Read), b.levelBytes(tiers.Storage, tiers.Write)
+	switch {
+	case w.Device == "" && w.Reason == "":
+		w.Reason = "no backing device was looked for"
+	case w.Reason == "" && w.ReadBytes != nil:
+		w.ReadRatio = units.Ratio(float64(*w.ReadBytes), float64(w.AppReadBytes))
+		w.WriteRatio = units.Ratio(float64(*w.WriteBytes), float64(w.AppWriteBytes))
+		w.BusyShare = units.Ratio(float64(b.info.DeviceBusy), float64(b.window))
+		if w.ReadRatio != nil {
+			w.ServedFromCache = new(*w.ReadRatio < servedFromCacheBelow)
+		}
+	}
+	r.DeviceWitness = w
+}
+
+// ceiling compares the storage tier's bytes with what plain I/O would have moved in the same mix and time.
+func (b *builder) ceiling(r *result.Result) {
+	c := b.info.Ceiling
+	if c == nil {
+		return
+	}
+	r.Ceiling = &result.Ceiling{Read: units.OrZero(units.Finite(c.Read)), Write: units.OrZero(units.Finite(c.Write))}
+	read := float64(b.levelBytes(tiers.Storage, tiers.Read))
+	write := float64(b.levelBytes(tiers.Storage, tiers.Write))
+	var needed float64 // seconds that plain I/O needs for these bytes
+	for _, part := range [...]struct{ bytes, rate float64 }{{read, r.Ceiling.Read}, {write, r.Ceiling.Write}} {
+		if part.bytes == 0 {
+			continue
+		}
+		if part.rate <= 0 {
+			return // the ceiling of a direction in use is unknown
+		}
+		needed += part.bytes / part.rate
+	}
+	r.CeilingRatio = units.Ratio(needed, b.window.Seconds())
+}

@@ -1,0 +1,209 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/report"
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/workloads"
+	"kvbench/workloads/profile"
+)
+
+var update = flag.Bool("update", false, "write the golden files of testdata anew")
+
+// golden compares with a file of testdata, or writes it with -update.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, got, 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err, "make it with go test ./kvbench -run %s -update", t.Name())
+	require.Equal(t, string(want), string(got))
+}
+
+func TestResultGolden(t *testing.T) {
+	r := Build(fixtureInfo(), fixtureRecorder())
+	for name, h := range r.Histograms { // compressed bytes may differ between Go versions; TestHistogramEncoding reads them
+		h.Data = "…"
+		r.Histograms[name] = h
+	}
+	got, err := json.MarshalIndent(r, "", " ")
+	require.NoError(t, err)
+	golden(t, "result.json", append(got, '\n'))
+}
+
+func TestResultIsPure(t *testing.T) {
+	rec := fixtureRecorder()
+	assert.Equal(t, Build(fixtureInfo(), rec), Build(fixtureInfo(), rec))
+}
+
+func TestDefinitions(t *testing.T) {
+	r := fixtureResult()
+	assert.Equal(t, uint64(43), r.Seed, "base + rank")
+	assert.Equal(t, int64(fixtureWindow), r.WindowNS)
+	assert.Equal(t, result.StatusComplete, r.Status, "3 failures of 3,843 are fewer than 1 %%")
+
+	l := r.Lookups
+	assert.EqualValues(t, 1200, l.ByKind["user"].Hits+l.ByKind["user"].Misses, "a probe per request, re-reads and prefill in no rate")
+	assert.EqualValues(t, 60, l.ByKind["user"].Pending)
+	assert.EqualValues(t, 3, l.ByKind["user"].Gone)
+	assert.EqualValues(t, 63, l.ByKind["user"].Misses)
+	assert.EqualValues(t, 150, l.ByKind["multi_turn"].Misses)
+	assert.EqualValues(t, 150, l.NotYetWritten)
+	assert.EqualValues(t, 240, l.ByKind["system"].Hits)
+
+	c := r.Summary.CacheStats
+	assert.Equal(t, l.Hits+1200, c.CacheHits, "the Python benchmark counts re-reads as hits")
+	assert.Equal(t, c.CacheHits, c.SystemPromptHits+c.UserCacheHits+c.MultiTurnHits)
+	assert.Nil(t, c.GPUEntries, "no such tier")
+	assert.EqualValues(t, 1200, *c.OffloadsCPU)
+	assert.EqualValues(t, 600, *c.OffloadsStorage)
+
+	storage := r.Tiers[1]
+	assert.EqualValues(t, 0, storage.Write.Operations, "demotions are no operations")
+	assert.Equal(t, storage.Write.Bytes, storage.Write.DemotionBytes)
+	assert.EqualValues(t, 600, r.Latency.Levels["storage"].Write.Device.Count, "but load the lower tier's device")
+	assert.EqualValues(t, 0, r.Latency.Levels["storage"].Write.IO.Count)
+	assert.InDelta(t, float64(storage.Read.Bytes)/(1<<30), *c.StorageRead, 1e-9)
+	assert.InDelta(t, float64(storage.Read.Bytes+storage.Write.Bytes)/131072, *c.StorageTokensProcessed, 1e-3)
+
+	assert.Equal(t, r.FirstReads.Bytes, r.UniqueBytesRead)
+	assert.EqualValues(t, 800, r.FirstReads.Operations)
+	assert.EqualValues(t, 1200+400+240, r.ReReads.Operations)
+
+	w := r.DeviceWitness
+	assert.InDelta(t, 0.9, *w.ReadRatio, 0.001)
+	assert.True(t, *w.ServedFromCache)
+	assert.Equal(t, result.StorageLimited, r.Harness.Verdict.Kind)
+}
+
+func TestLoadAccounting(t *testing.T) {
+	r := fixtureResult()
+	b := r.Load["batch"]
+	assert.EqualValues(t, 605, b.Offered, "what arrived, and what the window found waiting")
+	assert.EqualValues(t, 388, b.Queued)
+	assert.InDelta(t, 12, *b.OldestQueuedAgeS, 1e-9)
+	assert.InDelta(t, 400.0/(400+11+388), *b.ServedRatio, 1e-9)
+	assert.True(t, b.Censored)
+	assert.False(t, r.Load["interactive"].Censored)
+	assert.EqualValues(t, 1_200_000*131072, b.OfferedBytes)
+
+	q := r.Summary.QoSMetrics["batch"].SLA
+	h := fixtureRecorder().merge().hists.all[histClass+hist(workloads.Batch)]
+	assert.InDelta(t, float64(h.AtMost(int64(time.Second)))/(400+388), *q.Compliance, 1e-9, "queued ones are violations")
+	assert.False(t, q.Met)
+}
+
+func TestSLAOfAStarvedAndOfAnEmptyClass(t *testing.T) {
+	info := Info{QoS: profile.Default().QoS, LoadEnd: make([]workloads.ClassLoad, workloads.NumClasses)}
+	info.LoadEnd[workloads.Batch] = workloads.ClassLoad{Offered: 7, Queued: 7}
+	rec := openRecorder(1, time.Second)
+	rec.Request(RequestSample{Class: workloads.Interactive, EndToEnd: 10 * time.Millisecond})
+	r := Build(info, rec)
+	starved := r.Summary.QoSMetrics["batch"]
+	assert.True(t, starved.NoData)
+	assert.Zero(t, *starved.SLA.Compliance)
+	out, err := json.Marshal(r.Summary.QoSMetrics["responsive"])
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"no_data": true}`, string(out))
+	assert.True(t, r.Summary.QoSMetrics["interactive"].SLA.Met)
+}
+
+// openRecorder returns one whose window is [0, window].
+func openRecorder(shards int, window time.Duration) *Recorder {
+	r := New(shards)
+	r.Open(0, window)
+	return r
+}
+
+func TestNothingCompletedNamesTheStage(t *testing.T) {
+	rec := openRecorder(1, time.Second)
+	rec.Operation(OpSample{At: 2 * time.Second, Partial: true, Level: tiers.Storage, Op: tiers.Write, Bytes: 1 << 30,
+		Device: 200 * time.Millisecond, Space: 700 * time.Millisecond})
+	for name, c := range map[string]struct {
+		info Info
+		rec  *Recorder
+		want string
+	}{
+		"stage":   {Info{}, rec, "waiting for space"},
+		"started": {Info{Requests: [workloads.NumClasses]RequestCount{{Started: 3}}}, openRecorder(1, time.Second), "3 requests were started"},
+		"queue":   {Info{LoadEnd: []workloads.ClassLoad{{Offered: 4, Queued: 4}}}, openRecorder(1, time.Second), "the queue"},
+		"load":    {Info{}, openRecorder(1, time.Second), "no request arrived"},
+		"never":   {Info{}, New(1), "no request arrived"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := Build(c.info, c.rec)
+			assert.Equal(t, result.StatusFailed, r.Status)
+			assert.Contains(t, r.Error, c.want)
+			_, err := json.Marshal(r)
+			require.NoError(t, err)
+			for _, m := range r.Metrics() {
+				assert.False(t, m.Unit == "ns/op" || math.IsInf(m.Value, 0) || math.IsNaN(m.Value), m)
+			}
+			require.NoError(t, report.WriteSummary(&bytes.Buffer{}, r))
+		})
+	}
+	interrupted := Build(Info{Status: result.StatusIncomplete, EndedBy: result.EndedBySignal}, rec)
+	assert.Equal(t, result.StatusIncomplete, interrupted.Status)
+	assert.NotEmpty(t, interrupted.Error)
+}
+
+func TestFailuresDecideTheStatus(t *testing.T) {
+	run := func(division string, good, bad int, fatal bool) *result.Result {
+		rec := openRecorder(1, time.Second)
+		for range good {
+			rec.Operation(OpSample{Level: tiers.Storage, Op: tiers.Read, Bytes: 1, Device: 1})
+			rec.Request(RequestSample{})
+		}
+		for range bad {
+			rec.Failure(FailureSample{Level: tiers.Storage, Op: tiers.Write, Errno: "EIO", Key: "u1/c0/t1", Offset: 4096, Err: os.ErrClosed, Fatal: fatal})
+		}
+		return Build(Info{Division: division}, rec)
+	}
+	assert.Equal(t, result.StatusComplete, run(result.DivisionOpen, 1000, 10, false).Status)
+	assert.Contains(t, run(result.DivisionOpen, 1000, 10, false).Warnings[0], "storage write: EIO")
+	assert.Equal(t, result.StatusFailed, run(result.DivisionOpen, 1000, 11, false).Status)
+	assert.Equal(t, result.StatusFailed, run(result.DivisionClosed, 1000, 1, false).Status)
+	fatal := run(result.DivisionOpen, 1000, 1, true)
+	assert.Equal(t, result.StatusFailed, fatal.Status)
+	assert.Contains(t, fatal.Error, "u1/c0/t1 at offset 4096")
+	assert.Len(t, run(result.DivisionOpen, 10000, 20, false).ErrorSamples, maxFailureSample)
+
+	unplaced := errorSample(FailureSample{Key: "u1", Offset: -1})
+	assert.Nil(t, unplaced.Offset)
+	assert.Equal(t, "u1", unplaced.Where())
+}
+
+func TestNoInfinityReachesTheJSON(t *testing.T) {
+	info := fixtureInfo()
+	info.PrefillRate = math.Inf(1)
+	info.Ceiling = &result.Ceiling{Read: math.NaN(), Write: math.Inf(1)}
+	info.Precondition = &result.Precondition{LastRates: []float64{math.NaN(), 1}, Spread: math.Inf(1)}
+	info.Parameters = []result.Parameter{{Name: "x", Value: math.NaN(), Origin: "flag"}}
+	_, err := json.Marshal(Build(info, fixtureRecorder()))
+	require.NoError(t, err)
+}
+
+func BenchmarkBuildResult(b *testing.B) {
+	rec := fixtureShards(8)
+	info := fixtureInfo()
+	for b.Loop() {
+		if _, err := json.Marshal(Build(info, rec)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/workloads"
+	"kvbench/workloads/model"
+	"kvbench/workloads/profile"
+)
+
+// The fixture is a made-up trial of 30 s on a cpu and a storage tier: 1,200 requests whose sizes and latencies follow a
+// fixed pattern, with demotions, a few failures, a backlog and a device that saw a little less than the application.
+
+const (
+	fixtureStart  = 5 * time.Second
+	fixtureWindow = 30 * time.Second
+)
+
+// fixtureSize is the pattern of entry sizes: 8 MiB to 400 MiB.
+func fixtureSize(i int) int64 { return int64(8+(i*37)%393) << 20 }
+
+// fixtureResult is built once, for tests that only look.
+var fixtureResult = sync.OnceValue(func() *result.Result { return Build(fixtureInfo(), fixtureRecorder()) })
+
+func fixtureRecorder() *Recorder {
+	r := New(2)
+	r.Open(fixtureStart, fixtureStart+fixtureWindow)
+	const requests = 1200
+	for i := range requests {
+		at := fixtureStart + time.Duration(i+1)*fixtureWindow/requests
+		fixtureRequest(r, i, at)
+	}
+	for i := range 60 {
+		at := fixtureStart + time.Duration(i)*fixtureWindow/60
+		r.Gauge(at, Gauge{Queued: int64(10 * i), InFlight: 32, Bytes: [tiers.NumKinds]int64{tiers.CPU: 3 << 30, tiers.Storage: int64(i) << 28}})
+	}
+	r.Operation(OpSample{At: fixtureStart + fixtureWindow + time.Millisecond, Shard: 1, Level: tiers.Storage, Op: tiers.Write,
+		Bytes: 300 << 20, Device: 700 * time.Millisecond, Partial: true})
+	for i := range 3 {
+		r.Failure(FailureSample{At: fixtureStart + time.Second, Shard: i, Level: tiers.Storage, Op: tiers.Read, Errno: "ETIMEDOUT",
+			Key: fmt.Sprintf("u%d/c0/t1", i), Offset: 2 << 20, Err: errors.New("read: connection timed out")})
+	}
+	r.Retry(fixtureStart+time.Second, 0, tiers.Storage, tiers.Read)
+	return r
+}
+
+func fixtureRequest(r *Recorder, i int, at time.Duration) {
+	size := fixtureSize(i)
+	class := workloads.Class(i % int(workloads.NumClasses))
+	device := time.Duration(size) + time.Duration(i%7)*time.Millisecond // about 1 GB/s
+	write := OpSample{At: at, Shard: i, Level: tiers.CPU, Op: tiers.Write, Phase: tiers.Prefill, Purpose: workloads.ForPrefill,
+		Key: fmt.Sprintf("u%d/c0/t1", i), Bytes: size, Device: device / 10, Generation: time.Duration(size / 8),
+		Admission: time.Duration(i%5) * time.Millisecond, Buffers: time.Duration(i%2) * time.Millisecond}
+	if i%4 == 0 {
+		write.Space = 3 * time.Millisecond
+	}
+	r.Chunk(at, i, tiers.CPU, tiers.Write, tiers.Prefill, size)
+	r.Operation(write)
+
+	probe := OpSample{At: at, Shard: i, Level: tiers.Storage, Op: tiers.Read, Phase: tiers.Decode, Purpose: workloads.ForDecodeRead,
+		Bytes: size, First: i%3 != 0, Device: device, Host: device / 50}
+	r.Chunk(at, i, tiers.Storage, tiers.Read, tiers.Decode, size)
+	r.Operation(probe)
+	again := probe
+	again.Purpose, again.First, again.Device = workloads.ForReread, false, device/2
+	r.Chunk(at, i, tiers.Storage, tiers.Read, tiers.Decode, size)
+	r.Operation(again)
+
+	if i%2 == 0 { // the entry sinks later
+		r.Chunk(at, i, tiers.CPU, tiers.Read, tiers.Evict, size)
+		r.Chunk(at, i, tiers.Storage, tiers.Write, tiers.Evict, size)
+		r.Operation(OpSample{At: at, Shard: i, Level: tiers.CPU, Op: tiers.Read, Phase: tiers.Evict, Bytes: size, Device: device / 10})
+		r.Operation(OpSample{At: at, Shard: i, Level: tiers.Storage, Op: tiers.Write, Phase: tiers.Evict, Bytes: size, Device: 2 * device})
+		r.Demote(at, i, tiers.CPU, tiers.Storage, size)
+	}
+	if i%10 == 0 {
+		r.Evict(at, i, tiers.Storage, size)
+		r.Delete(at, i, tiers.Storage, size, 2*time.Millisecond)
+	}
+	fixtureLookups(r, i, at)
+	storage := write.IO() + probe.IO() + again.IO()
+	r.Request(RequestSample{At: at, Shard: i, Class: class, Kind: workloads.PrefillDecode, Queue: 20 * time.Millisecond,
+		EndToEnd: storage + 20*time.Millisecond, Storage: storage, Prefill: write.IO(), Decode: probe.IO() + again.IO(),
+		GenerateTokens: 100 + i%50, ContextTokens: 2000})
+}
+
+func fixtureLookups(r *Recorder, i int, at time.Duration) {
+	probe := Hit
+	switch {
+	case i%20 == 0:
+		probe = Miss
+	case i%20 == 1:
+		probe = Pending
+	case i%400 == 2:
+		probe = Gone
+	}
+	r.Lookup(at, i, workloads.ForDecodeRead, probe)
+	history := Hit
+	switch i % 8 {
+	case 0:
+		history = Miss
+	case 1:
+		history = NotYetWritten
+	}
+	r.Lookup(at, i, workloads.ForHistory, history)
+	r.Lookup(at, i, workloads.ForPrefill, Miss) // counted, in no rate
+	if i%5 == 0 {
+		r.Lookup(at, i, workloads.ForPrefix, Hit)
+		r.Chunk(at, i, tiers.Storage, tiers.Read, tiers.Decode, 1<<20)
+		r.Operation(OpSample{At: at, Shard: i, Level: tiers.Storage, Op: tiers.Read, Phase: tiers.Decode, Purpose: workloads.ForPrefix,
+			Bytes: 1 << 20, Device: time.Millisecond})
+	}
+}
+
+func fixtureInfo() Info {
+	mdl := model.Model{Key: "llama3.1-8b", Name: "Llama 3.1 8B", Layers: 32, Hidden: 4096, Heads: 32, KVHeads: 8, HeadDim: 128,
+		Attention: model.GQA}
+	info := Info{
+		Benchmark: "StorageThroughput", Option: 2, Division: result.DivisionOpen, Trial: 1, Count: 3, Rank: 1, Ranks: 2, Seed: 42,
+		Nonce: "000102030405060708090a0b0c0d0e0f", Digest: "c0ffee",
+		Parameters: []result.Parameter{
+			{Name: "num-users", Value: 32, Origin: "flag"},
+			{Name: "io", Value: "direct", Origin: "division"},
+			{Name: "arrival", Value: "open-loop", Origin: "default"},
+		},
+		Differs: []result.Difference{
+			{Name: "num-users", Closed: 100, Value: 32},
+			{Name: "io", Closed: "buffered", Value: "direct"},
+		},
+		Status: result.StatusComplete, EndedBy: result.EndedByDeadline,
+		Start:         time.Date(2026, 3, 4, 5, 6, 7, 8000, time.UTC),
+		NominalWindow: fixtureWindow, Elapsed: 34 * time.Second, Drain: 120 * time.Millisecond, Warmup: 2 * time.Second,
+		Model: mdl, Sizer: model.NewSizer(mdl, 1, model.TPEngine), TensorParallel: 1, Users: 32, Workers: 32,
+		Arrival: "open-loop", Turns: "ordered", GenerationMode: "none", DecodeReads: "batched", Profile: "latency", PrefillRate: 2000,
+		QoS:      profile.Default().QoS,
+		CacheDir: "/mnt/nvme/kv/rank_1", IO: "direct", WriteDevice: result.WriteDeviceTransfer, ChunkSize: 2 << 20, Depth: 4, MaxConcurrentAllocs: 16,
+		Pool:       PoolInfo{Buffers: 128, BufferSize: 2 << 20, HugePages: "transparent", Covers: false},
+		WorkerIdle: 30 * time.Second, WorkerBusy: 930 * time.Second,
+		LoadStart: make([]workloads.ClassLoad, workloads.NumClasses), LoadEnd: make([]workloads.ClassLoad, workloads.NumClasses),
+		LoadEndAt: 32 * time.Second,
+		Harness: result.Harness{CPUSeconds: 30, CPUNS: 30e9, PeakRSSBytes: new(int64(600 << 20)), Mallocs: 50000, AllocBytes: 30 << 20,
+			GCCount: 6, GCPauseNS: 3e6, VolCtxSw: 90000, InvolCtxSw: 800},
+		Limits:       result.Limits{Cores: 2, CoresSource: "affinity", GOMAXPROCS: 2, MemoryLimit: 16 << 30, MemoryLimitSource: "cgroup"},
+		Environment:  result.Environment{Hostname: "lab7", OS: "linux", Arch: "amd64", Cores: 8},
+		Ceiling:      &result.Ceiling{Read: 20e9, Write: 12e9},
+		Precondition: &result.Precondition{Bytes: 64 << 30, DurationNS: int64(40 * time.Second), Writers: 2, LastRates: []float64{1.6e9, 1.5e9}, Spread: 0.0645},
+		Input:        &result.Input{Rows: 5000, Failed: 12, Malformed: 1, Cycles: 2, Problems: []string{"azure.csv:17: not a number"}},
+		Warnings:     []string{"results and cache are on the same filesystem"},
+		Tiers: []TierInfo{
+			{Level: tiers.CPU, Description: "2 MiB slabs, huge pages", Capacity: 4 << 30, Entries: 16, Bytes: 3 << 30, Peak: 3<<30 + 5<<20, Waste: 12 << 20},
+			{Level: tiers.Storage, Description: "files, O_DIRECT", Capacity: 64 << 30, Entries: 290, Bytes: 58 << 30, Peak: 64 << 30},
+		},
+	}
+	for c := range info.LoadEnd {
+		info.LoadStart[c] = workloads.ClassLoad{Offered: 40, OfferedTokens: 80_000, Queued: 5, Oldest: time.Second}
+		info.LoadEnd[c] = workloads.ClassLoad{Offered: 640, OfferedTokens: 1_280_000, Queued: int64(194 * (2 - c)), Oldest: 20 * time.Second}
+		info.Requests[c] = RequestCount{Started: 410, InFlight: 11, OldestInFlight: 900 * time.Millisecond}
+	}
+	info.LoadEnd[workloads.Interactive].Oldest = workloads.Never
+	var bytes int64
+	for i := range 1200 {
+		bytes += fixtureSize(i)
+	}
+	info.Witness = result.Witness{Device: "nvme0n1", ReadBytes: new(bytes*2*9/10 + 1<<20), WriteBytes: new(bytes / 2),
+		ReadIOs: new(int64(240000)), WriteIOs: new(int64(60000))}
+	info.DeviceBusy = 29 * time.Second
+	return info
+}

@@ -1,0 +1,338 @@
+package record
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/workloads"
+)
+
+// Recorder counts what happens in one trial. All methods are safe for concurrent use. Counters live in a fixed number
+// of shards with a mutex each, so that workers of different shards never meet; [BuildResult] merges them once.
+//
+// Nothing counts before Open, and afterwards only what completes inside the window does, both ends included. Memory
+// does not grow with the run: histograms are of fixed size and made when first used, the timeline has a fixed number
+// of buckets.
+type Recorder struct {
+	start  atomic.Int64 // never: not open
+	end    atomic.Int64
+	closed atomic.Bool
+	limit  atomic.Int64 // completed requests that end the window, 0 = none
+	done   atomic.Int64 // completed requests counted against limit
+	full   func()       // called with the last of them
+	shards []shard
+	// timeless: operations take no time, so that their latencies are not recorded. Set before the first sample.
+	Timeless bool
+	// rounds: the storage tier's latencies are kept apart for the autoscaler. Set before the first sample.
+	Rounds bool
+
+	failures failures
+	gauges   gauges
+}
+
+const never = int64(math.MaxInt64)
+
+// New makes a recorder with the given number of shards (at least one). Sample.Shard is taken modulo it. A shard
+// that sees all kinds of operations takes some 10 MB, so use about as many as processors, and not many more than eight.
+func New(shards int) *Recorder {
+	r := &Recorder{shards: make([]shard, max(1, shards))}
+	r.start.Store(never)
+	r.end.Store(never)
+	return r
+}
+
+// Open opens the window [start, deadline]. A deadline of workloads.Never leaves the end open until SetEnd. It is called
+// once, before which every sample is dropped, failures excepted.
+func (r *Recorder) Open(start, deadline time.Duration) {
+	interval := TimelineInterval(deadline - start)
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.mu.Lock()
+		s.timeline = timeline{origin: start, interval: interval}
+		s.mu.Unlock()
+	}
+	r.gauges.open(start, interval)
+	r.end.Store(int64(deadline))
+	r.start.Store(int64(start))
+}
+
+// SetEnd moves the window's end forward, when it is known before the deadline (count reached, input ended, signal). An
+// end later than the present one changes nothing.
+func (r *Recorder) SetEnd(end time.Duration) {
+	for {
+		old := r.end.Load()
+		if int64(end) >= old || r.end.CompareAndSwap(old, int64(end)) {
+			return
+		}
+	}
+}
+
+// LimitRequests ends the window with the n-th completed request: exactly n count, and the end is the moment at which the
+// last of them completed, in which full is called. It is called before Open; failed requests do not count.
+func (r *Recorder) LimitRequests(n int64, full func()) {
+	r.full = full
+	r.limit.Store(n)
+}
+
+// Close ends the counting: what comes now has not ended inside the window, though in virtual time the moment may be the
+// same. What was cut is still counted as that.
+func (r *Recorder) Close() { r.closed.Store(true) }
+
+// Window returns the window's bounds; both are workloads.Never before Open.
+func (r *Recorder) Window() (start, end time.Duration) {
+	return time.Duration(r.start.Load()), time.Duration(r.end.Load())
+}
+
+func (r *Recorder) inside(at time.Duration) bool {
+	return int64(at) >= r.start.Load() && int64(at) <= r.end.Load() && !r.closed.Load()
+}
+
+func (r *Recorder) opened() bool { return r.start.Load() != never }
+
+// shard locks and returns a shard. Negative numbers, as of no particular worker, are the first.
+func (r *Recorder) shard(n int) *shard {
+	s := &r.shards[max(0, n)%len(r.shards)]
+	s.mu.Lock()
+	return s
+}
+
+// Chunk counts bytes that a tier has moved (or, where bytes count at the commit, a whole entry).
+func (r *Recorder) Chunk(at time.Duration, shard int, l tiers.Kind, op tiers.Op, ph tiers.Phase, bytes int64) {
+	if !r.inside(at) {
+		return
+	}
+	s := r.shard(shard)
+	s.n.op[l][op][opMoved] += bytes
+	if ph == tiers.Evict {
+		s.n.op[l][op][opMovedDown] += bytes
+	}
+	s.timeline.at(at)[bucketBytes(l, op)] += bytes
+	s.mu.Unlock()
+}
+
+// Operation records a completed or, when Partial, a cancelled operation.
+func (r *Recorder) Operation(o OpSample) {
+	if o.Partial {
+		if r.opened() {
+			s := r.shard(o.Shard)
+			s.partial(o)
+			s.mu.Unlock()
+		}
+		return
+	}
+	if !r.inside(o.At) {
+		return
+	}
+	s := r.shard(o.Shard)
+	s.operation(o, r.Timeless)
+	if r.Rounds && o.Level == tiers.Storage && o.Phase != tiers.Evict && o.Bytes > 0 {
+		record(&s.round[o.Op], result.Nanoseconds, per100MiB(o))
+	}
+	s.mu.Unlock()
+}
+
+// Request records a finished request and says whether it counted: whether it ended inside the window, and before the
+// limit of completed ones was reached.
+func (r *Recorder) Request(q RequestSample) bool {
+	if !r.inside(q.At) {
+		return false
+	}
+	if limit := r.limit.Load(); limit > 0 && !q.Failed {
+		n := r.done.Add(1)
+		if n > limit {
+			return false
+		}
+		if n == limit {
+			r.SetEnd(q.At)
+			r.full()
+		}
+	}
+	s := r.shard(q.Shard)
+	s.request(q)
+	s.mu.Unlock()
+	return true
+}
+
+// Lookup records one decision about one key. Decisions for ForPrefill and ForReread may be reported too, but they are no
+// lookups and no result includes them.
+func (r *Recorder) Lookup(at time.Duration, shard int, p workloads.Purpose, result LookupResult) {
+	if !r.inside(at) || int(p) >= numPurposes || result >= numLookupResults {
+		return
+	}
+	s := r.shard(shard)
+	s.n.sum[lookupSum(p, result)]++
+	s.mu.Unlock()
+}
+
+// Blocks records a decision about blocks.
+func (r *Recorder) Blocks(b BlockSample) {
+	if !r.inside(b.At) {
+		return
+	}
+	s := r.shard(b.Shard)
+	s.n.blocks(b)
+	now := s.timeline.at(b.At)
+	now[bucketBlocks] += int64(b.Blocks)
+	now[bucketHits] += int64(b.Hits)
+	if b.Ideal < 0 {
+		now[bucketUnknown] += int64(b.Blocks)
+	} else {
+		now[bucketIdeal] += int64(b.Ideal)
+	}
+	s.mu.Unlock()
+}
+
+// Evict counts an entry that left the cache for good from tier l.
+func (r *Recorder) Evict(at time.Duration, shard int, l tiers.Kind, bytes int64) {
+	if !r.inside(at) {
+		return
+	}
+	s := r.shard(shard)
+	s.n.tally(l, levelEvicted, bytes)
+	s.timeline.at(at)[bucketEvicted+int(l)] += bytes
+	s.mu.Unlock()
+}
+
+// Demote counts an entry that moved down from one tier to another. The I/O of it comes by Chunk and Operation.
+func (r *Recorder) Demote(at time.Duration, shard int, from, to tiers.Kind, bytes int64) {
+	if !r.inside(at) {
+		return
+	}
+	s := r.shard(shard)
+	s.n.tally(from, levelDemotedOut, bytes)
+	s.n.tally(to, levelDemotedIn, bytes)
+	s.timeline.at(at)[bucketDemoted+int(from)] += bytes
+	s.mu.Unlock()
+}
+
+// Delete records how long tier l took to remove an object.
+func (r *Recorder) Delete(at time.Duration, shard int, l tiers.Kind, bytes int64, took time.Duration) {
+	if !r.inside(at) {
+		return
+	}
+	s := r.shard(shard)
+	s.n.tally(l, levelDeleted, bytes)
+	s.ofLevel(l, histDelete, int64(took))
+	s.mu.Unlock()
+}
+
+// Retry counts one repetition of an operation after a transient error.
+func (r *Recorder) Retry(at time.Duration, shard int, l tiers.Kind, op tiers.Op) {
+	if !r.inside(at) {
+		return
+	}
+	s := r.shard(shard)
+	s.n.op[l][op][opRetry]++
+	s.mu.Unlock()
+}
+
+// Failure counts a failed operation and keeps the first ten.
+func (r *Recorder) Failure(f FailureSample) { r.failures.add(f) }
+
+// Gauge notes queue and fill at a moment of the window.
+func (r *Recorder) Gauge(at time.Duration, g Gauge) {
+	if r.inside(at) {
+		r.gauges.set(at, g)
+	}
+}
+
+// Counters returns a snapshot for the progress line. It locks every shard in turn for a few additions.
+func (r *Recorder) Counters() Live {
+	var v Live
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.mu.Lock()
+		for l := range s.n.op {
+			for op, n := range s.n.op[l] {
+				v.Bytes[l][op] += n[opMoved]
+				v.Ops[l][op] += n[opDone] + n[opDemotion]
+			}
+		}
+		v.Requests += s.n.sum[sumRequests]
+		v.Tokens += s.n.sum[sumTokens]
+		s.mu.Unlock()
+	}
+	v.Failures = r.failures.count()
+	return v
+}
+
+// TakeRound returns the p95 latency per 100 MiB of the storage tier's operations since the last call, and whether there
+// were any.
+func (r *Recorder) TakeRound(op tiers.Op) (p95 time.Duration, some bool) {
+	all := result.NewHistogram(result.Nanoseconds)
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.mu.Lock()
+		all.Merge(s.round[op])
+		s.round[op] = nil
+		s.mu.Unlock()
+	}
+	v, some := all.Percentile(0.95)
+	return time.Duration(v), some
+}
+
+// merge returns all shards added up.
+func (r *Recorder) merge() *shard {
+	t := &shard{}
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.mu.Lock()
+		t.merge(s)
+		s.mu.Unlock()
+	}
+	return t
+}
+
+// Failed returns the number of failures so far, for the engine's one-percent rule.
+func (r *Recorder) Failed() int64 { return r.failures.count() }
+
+// failures is the error table: counts by (tier, operation, errno) and the first samples. Bounded, because errno strings
+// are few; what exceeds the bound is counted as "other".
+type failures struct {
+	mu    sync.Mutex
+	total int64
+	by    map[failureKey]int64
+	first []FailureSample
+	fatal *FailureSample
+}
+
+type failureKey struct {
+	level tiers.Kind
+	op    tiers.Op
+	errno string
+}
+
+const (
+	maxFailureKinds  = 64
+	maxFailureSample = 10
+)
+
+func (f *failures) add(s FailureSample) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.total++
+	if f.by == nil {
+		f.by = make(map[failureKey]int64)
+	}
+	k := failureKey{s.Level, s.Op, s.Errno}
+	if _, known := f.by[k]; k.errno == "" || (!known && len(f.by) >= maxFailureKinds) {
+		k.errno = "other"
+	}
+	f.by[k]++
+	if len(f.first) < maxFailureSample {
+		f.first = append(f.first, s)
+	}
+	if s.Fatal && f.fatal == nil {
+		f.fatal = &s
+	}
+}
+
+func (f *failures) count() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.total
+}

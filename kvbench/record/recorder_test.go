@@ -1,0 +1,147 @@
+package record
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"kvbench/tiers"
+	"kvbench/workloads"
+)
+
+func TestWindowGate(t *testing.T) {
+	r := New(2)
+	feed := func(at time.Duration) {
+		r.Chunk(at, 0, tiers.Storage, tiers.Write, tiers.Prefill, 10)
+		r.Operation(OpSample{At: at, Level: tiers.Storage, Op: tiers.Write, Bytes: 10})
+		r.Request(RequestSample{At: at, GenerateTokens: 1})
+		r.Lookup(at, 1, workloads.ForDecodeRead, Hit)
+		r.Evict(at, 1, tiers.Storage, 1)
+		r.Delete(at, 1, tiers.Storage, 1, 1)
+	}
+	feed(5) // before Open nothing counts
+	assert.Zero(t, r.Counters())
+	r.Open(10, 20)
+	for _, at := range []time.Duration{9, 10, 15, 20, 21} {
+		feed(at)
+	}
+	c := r.Counters()
+	assert.EqualValues(t, 30, c.Bytes[tiers.Storage][tiers.Write], "both ends belong to the window")
+	assert.EqualValues(t, 3, c.Ops[tiers.Storage][tiers.Write])
+	assert.EqualValues(t, 3, c.Requests)
+	m := r.merge()
+	assert.EqualValues(t, 3, m.n.sum[lookupSum(workloads.ForDecodeRead, Hit)])
+	assert.EqualValues(t, 3, m.n.level[tiers.Storage][levelEvicted])
+	r.SetEnd(17)
+	r.SetEnd(19) // never moves back
+	feed(18)
+	assert.EqualValues(t, 3, r.Counters().Requests)
+	start, end := r.Window()
+	assert.Equal(t, []time.Duration{10, 17}, []time.Duration{start, end})
+}
+
+func TestCancelledOperationsAreCountedApart(t *testing.T) {
+	r := openRecorder(1, time.Second)
+	r.Chunk(time.Second, 0, tiers.Storage, tiers.Write, tiers.Prefill, 2<<20)
+	r.Operation(OpSample{At: 2 * time.Second, Level: tiers.Storage, Op: tiers.Write, Bytes: 100 << 20, Device: 3, Partial: true})
+	m := r.merge()
+	assert.EqualValues(t, 1, m.n.op[tiers.Storage][tiers.Write][opCancelled])
+	assert.Zero(t, m.n.op[tiers.Storage][tiers.Write][opDone])
+	assert.Zero(t, m.hists)
+	assert.EqualValues(t, 2<<20, r.Counters().Bytes[tiers.Storage][tiers.Write], "its chunks count")
+}
+
+func TestLimitRequestsIsExact(t *testing.T) {
+	r := New(4)
+	full := 0
+	r.LimitRequests(500, func() { full++ })
+	r.Open(0, workloads.Never)
+	var wg sync.WaitGroup
+	for w := range 8 {
+		wg.Go(func() {
+			for i := range 100 {
+				r.Request(RequestSample{At: time.Duration(i), Shard: w})
+			}
+		})
+	}
+	wg.Wait()
+	assert.Equal(t, 1, full)
+	assert.EqualValues(t, 500, r.Counters().Requests)
+	_, end := r.Window()
+	assert.Less(t, end, time.Duration(100))
+}
+
+func TestShardsAddUp(t *testing.T) {
+	one, many := Build(fixtureInfo(), fixtureShards(1)), Build(fixtureInfo(), fixtureShards(4))
+	assert.Equal(t, one.Summary, many.Summary)
+	assert.Equal(t, one.Latency, many.Latency)
+	assert.Equal(t, one.Timeline, many.Timeline)
+}
+
+func fixtureShards(n int) *Recorder {
+	r := New(n)
+	r.Open(fixtureStart, fixtureStart+fixtureWindow)
+	for i := range 300 {
+		fixtureRequest(r, i, fixtureStart+time.Duration(i)*100*time.Millisecond)
+	}
+	return r
+}
+
+func TestRecorderFromManyGoroutines(t *testing.T) {
+	r := openRecorder(3, time.Hour)
+	var wg sync.WaitGroup
+	for w := range 16 {
+		wg.Go(func() {
+			for i := range 200 {
+				at := time.Duration(i) * time.Second
+				fixtureRequest(r, w, at)
+				r.Gauge(at, Gauge{Queued: 1})
+				r.Failure(FailureSample{Errno: "EIO"})
+				if i%50 == 0 {
+					r.Counters()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	res := Build(Info{}, r)
+	assert.EqualValues(t, 16*200, res.RequestsCompleted)
+	assert.EqualValues(t, 16*200, res.Requests.FailedOperations)
+}
+
+func TestFailureTableIsBounded(t *testing.T) {
+	var f failures
+	for i := range 1000 {
+		f.add(FailureSample{Errno: string(rune('A' + i)), Fatal: i == 999})
+	}
+	f.add(FailureSample{Errno: "A"})
+	assert.LessOrEqual(t, len(f.by), maxFailureKinds+1)
+	assert.Len(t, f.first, maxFailureSample)
+	assert.EqualValues(t, 1001, f.count())
+	assert.NotNil(t, f.fatalSample(), "found although it came after the first ten")
+}
+
+func TestSizeClasses(t *testing.T) {
+	for bytes, want := range map[int64]int{0: 0, 1<<20 - 1: 0, 1 << 20: 1, 4<<20 - 1: 1, 4 << 20: 2, 16 << 20: 3, 64<<20 - 1: 3, 1 << 30: 6, 4 << 30: 7, 1 << 50: 7} {
+		assert.Equal(t, want, sizeClass(bytes), bytes)
+		lo, hi := sizeClassBounds(want)
+		assert.True(t, bytes >= lo && (hi == 0 || bytes < hi), bytes)
+	}
+}
+
+func TestHistogramNamesAreDistinct(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range new(histograms).places() {
+		assert.False(t, seen[p.name], p.name)
+		seen[p.name] = true
+	}
+}
+
+func BenchmarkRecorderChunk(b *testing.B) {
+	r := openRecorder(2, time.Hour)
+	for i := range b.N {
+		r.Chunk(time.Duration(i), i, tiers.Storage, tiers.Read, tiers.Decode, 2<<20)
+	}
+}

@@ -1,0 +1,140 @@
+package record
+
+import (
+	"time"
+
+	"kvbench/tiers"
+	"kvbench/workloads"
+)
+
+// Times in samples are offsets on the engine's clock, the same clock that is given to [Recorder.Open].
+// A sample is passed by value and not kept, so callers may reuse theirs.
+
+// OpSample is one cache operation that moved an entry: a read, a write, or one half of a demotion.
+// Its bytes are not counted from here but from [Recorder.Chunk], so that work cut off at the deadline still
+// counts what it moved.
+type OpSample struct {
+	At      time.Duration // when it completed
+	Shard   int           // any number: worker index
+	Level   tiers.Kind
+	Op      tiers.Op
+	Phase   tiers.Phase // Evict marks a demotion
+	Purpose workloads.Purpose
+	Key     string
+	Bytes   int64 // of the whole entry, or of all blocks of a run
+	First   bool  // a read: the first of this entry, or of any block of a run
+	Again   int64 // of a first read's bytes: those of blocks that had been read before
+	Blocks  int   // blocks of a run; 0 and 1: one entry
+
+	Device     time.Duration // at least one chunk in flight
+	Host       time.Duration // copying and verifying
+	Generation time.Duration // making data while nothing was in flight
+	Admission  time.Duration // waiting for the write limit and for buffers
+	Buffers    time.Duration // the part of Admission that waited for buffers
+	Space      time.Duration // waiting for room
+	Pending    time.Duration // a read waiting for the entry's writer, or a writer that joined another
+
+	// Partial: cancelled at the deadline. It adds to the stage sums and to the count of cancelled operations,
+	// whatever At says, and to no histogram.
+	Partial bool
+}
+
+// IO is the latency of the operation as every report understands it.
+func (s OpSample) IO() time.Duration { return s.Device + s.Host }
+
+// RequestSample is one finished request.
+type RequestSample struct {
+	At    time.Duration
+	Shard int
+	Class workloads.Class
+	Kind  workloads.Kind
+
+	Queue      time.Duration // from arrival until a worker took it
+	EndToEnd   time.Duration // from the intended arrival, so that a stall cannot hide its queue
+	Storage    time.Duration // sum of IO over its operations
+	Prefill    time.Duration // IO of writing its entry, 0 when there was nothing to write
+	Decode     time.Duration // IO of probe and re-reads, 0 when there were none
+	Generation time.Duration // time slept for token generation
+
+	GenerateTokens int
+	ContextTokens  int
+
+	// Failed: one of its operations failed. It is counted apart and adds no latency and no tokens.
+	Failed bool
+}
+
+// BlockSample is what was decided about the blocks of one request.
+type BlockSample struct {
+	At    time.Duration
+	Shard int
+
+	Blocks  int // asked for
+	Hits    int // the cached prefix, pending ones among them
+	Pending int // being written by another: its reader waits
+	Kept    int // there, but behind a missing one: neither read nor written
+	Ideal   int // the prefix in a cache without bounds, negative: not known
+
+	Tokens, HitTokens int   // of blocks
+	HitBytes          int64 // read instead of computed and written
+}
+
+// FailureSample is one failed operation. Failures count whether or not the window is open: a run never loses an error.
+type FailureSample struct {
+	At     time.Duration
+	Shard  int
+	Level  tiers.Kind
+	Op     tiers.Op
+	Errno  string // symbolic, "EIO"; "mismatch" for verification; "" becomes "other"
+	Key    string
+	Offset int64 // negative: not known
+	Err    error
+	Fatal  bool // it ended the trial
+}
+
+// LookupResult is what one decision about one key found.
+type LookupResult uint8
+
+// The results. Pending counts as a hit; NotYetWritten is counted apart from hits and misses; Gone is a miss that the
+// metadata had promised as a hit.
+const (
+	Hit LookupResult = iota
+	Miss
+	Pending
+	NotYetWritten
+	Gone
+	numLookupResults
+)
+
+// String returns the name used in the result.
+func (r LookupResult) String() string {
+	switch r {
+	case Hit:
+		return "hit"
+	case Miss:
+		return "miss"
+	case Pending:
+		return "pending"
+	case NotYetWritten:
+		return "not_yet_written"
+	case Gone:
+		return "gone"
+	}
+	return "unknown"
+}
+
+// Live is a snapshot of the counters for the progress line: what completed inside the window so far.
+type Live struct {
+	Bytes    [tiers.NumKinds][tiers.NumOps]int64
+	Ops      [tiers.NumKinds][tiers.NumOps]int64
+	Requests int64
+	Tokens   int64
+	Failures int64
+}
+
+// Gauge is a reading of what cannot be summed: queue length and tier fill. The engine takes one about as often as the
+// progress line and at least once per timeline interval.
+type Gauge struct {
+	Queued   int64                 // requests arrived and not taken
+	InFlight int64                 // requests taken and not done
+	Bytes    [tiers.NumKinds]int64 // fill of each tier
+}

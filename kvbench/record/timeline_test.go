@@ -1,0 +1,86 @@
+package record
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
+	"kvbench/workloads"
+)
+
+func TestTimelineInterval(t *testing.T) {
+	for window, want := range map[time.Duration]time.Duration{
+		300 * time.Second: time.Second, 30 * time.Second: 300 * time.Millisecond, 2 * time.Second: 20 * time.Millisecond,
+		100 * time.Millisecond: 10 * time.Millisecond, workloads.Never: 10 * time.Millisecond, 0: 10 * time.Millisecond,
+	} {
+		assert.Equal(t, want, TimelineInterval(window), window)
+	}
+}
+
+func TestTimelineStaysBoundedAndLosesNothing(t *testing.T) {
+	r := New(2)
+	r.Open(0, workloads.Never)
+	const n = 20000 // buckets of 10 ms, far more than fit
+	for i := range n {
+		at := time.Duration(i) * 10 * time.Millisecond
+		// The second shard stops early, so that the two have doubled differently.
+		shard := 0
+		if i < 1000 {
+			shard = i % 2
+		}
+		r.Chunk(at, shard, tiers.Storage, tiers.Read, tiers.Decode, 1)
+		r.Request(RequestSample{At: at, Shard: shard})
+		r.Gauge(at, Gauge{Queued: int64(i)})
+	}
+	end := time.Duration(n-1) * 10 * time.Millisecond
+	r.SetEnd(end)
+	tl := Build(Info{}, r).Timeline
+	assert.LessOrEqual(t, len(tl.Requests), maxBuckets)
+	assert.Equal(t, 80*time.Millisecond, time.Duration(tl.IntervalNS))
+	var requests, bytes int64
+	for i := range tl.Requests {
+		requests += tl.Requests[i]
+		bytes += tl.ReadBytes["storage"][i]
+	}
+	assert.EqualValues(t, n, requests)
+	assert.EqualValues(t, n, bytes)
+	assert.EqualValues(t, 8, tl.Requests[1])
+	assert.EqualValues(t, 15, *tl.Queued[1], "the last reading of the interval")
+	assert.NotContains(t, tl.ReadBytes, "gpu")
+}
+
+func TestTimelineOfTheWindow(t *testing.T) {
+	r := openRecorder(1, time.Second)
+	r.Request(RequestSample{At: time.Second}) // at the very end
+	r.Gauge(500*time.Millisecond, Gauge{InFlight: 3})
+	tl := Build(Info{}, r).Timeline
+	assert.Len(t, tl.Requests, 100)
+	assert.EqualValues(t, 1, tl.Requests[99])
+	assert.Nil(t, tl.InFlight[49])
+	assert.EqualValues(t, 3, *tl.InFlight[50])
+	assert.EqualValues(t, 3, *tl.InFlight[99], "a reading holds until the next")
+	assert.Equal(t, int64(10*time.Millisecond), tl.LastNS)
+}
+
+// What left a tier stands in the interval in which it left, and adds up to the tier's totals.
+func TestTimelineOfEvictionsAndDemotions(t *testing.T) {
+	rec := openRecorder(1, time.Second)
+	rec.Evict(15*time.Millisecond, 0, tiers.Storage, 3<<20)
+	rec.Evict(905*time.Millisecond, 0, tiers.Storage, 1<<20)
+	rec.Demote(15*time.Millisecond, 0, tiers.CPU, tiers.Storage, 2<<20)
+	rec.Chunk(20*time.Millisecond, 0, tiers.CPU, tiers.Write, tiers.Prefill, 1)
+	rec.Chunk(20*time.Millisecond, 0, tiers.Storage, tiers.Write, tiers.Prefill, 1)
+	tl := Build(Info{Benchmark: "X"}, rec).Timeline
+	require.NotNil(t, tl)
+	for _, c := range []struct {
+		at   int
+		list []int64
+		want int64
+	}{{1, tl.EvictedBytes["storage"], 3 << 20}, {90, tl.EvictedBytes["storage"], 1 << 20}, {1, tl.DemotedBytes["cpu"], 2 << 20}, {1, tl.DemotedBytes["storage"], 0}} {
+		require.Len(t, c.list, len(tl.Requests))
+		assert.Equal(t, c.want, c.list[c.at])
+	}
+}

@@ -1,0 +1,51 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+	"kvbench/tracing"
+)
+
+// LogLines is the result in at most nine lines for a benchmark's log, which
+// the testing package cuts after ten without -v. No line looks like the
+// `key: value` of benchmark configuration.
+func LogLines(r *result.Result) []string {
+	var lines []string
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	if n := r.Notice; n != "" {
+		add("%s", n)
+	}
+	if s := r.Simulation; s != nil && s.SustainedUsers != nil {
+		add("it would sustain %.0f of %d users, the queue grew by %s requests/s", *s.SustainedUsers, r.Workload.Users, units.NumberOf(s.QueueGrowth))
+	}
+	if s := r.Summary.AutoscalingSummary; s != nil {
+		add("autoscaler (%s) sustained %d users at up to %s/s, from %d to at most %d users in %d rounds", s.Mode, s.SustainedUsers,
+			units.Bytes(s.PeakRate), s.InitialUsers, s.PeakUsers, s.Rounds)
+	}
+	if r.Status != result.StatusComplete {
+		add("the trial is %s (ended by %s), because %s", r.Status, r.EndedBy, cmp.Or(r.Error, "its window did not end in order"))
+	}
+	for _, t := range r.Tiers {
+		if t.Level == "storage" {
+			add("storage moved %s read and %s written in %s", units.Bytes(float64(t.Read.Bytes)), units.Bytes(float64(t.Write.Bytes)), units.Duration(float64(r.WindowNS)))
+		}
+	}
+	if v := r.Harness.Verdict; v.Kind != "" {
+		add("%s, because %s", v.Kind, v.Reason)
+	}
+	if tr, _ := captured(r); tr != nil && tr.Capture.Status != tracing.StatusTraced {
+		why := tr.Capture.Reason
+		if len(tr.Capture.Needs) > 0 {
+			why += "; needed: " + strings.Join(tr.Capture.Needs, "; ")
+		}
+		add("not traced: %s", why)
+	}
+	if n := len(r.Warnings); n > 0 {
+		add("%s in the summary, the first says %s", units.Plural(int64(n), "warning"), r.Warnings[0])
+	}
+	return lines
+}

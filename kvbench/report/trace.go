@@ -1,0 +1,87 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"kvbench/kvbench/result"
+	"kvbench/tracing"
+	"kvbench/tracing/fio"
+)
+
+// fioInput is what a fio job's header and its fallbacks need of a result.
+func fioInput(r *result.Result) fio.Input {
+	in := fio.Input{
+		Title: fmt.Sprintf("%s, trial %d, %s division", r.Benchmark, r.Trial+1, r.Division),
+		Model: r.Model.Name, Users: r.Workload.Users, BytesPerToken: r.Model.BytesPerToken,
+		HugePages: hugeBuffers(r.IO.Pool.HugePages), Concurrency: storageConcurrency(r),
+	}
+	fs, chunk := r.Environment.Filesystem, int64(r.IO.ChunkBytes)
+	in.ReadSize, in.WriteSize = transferSize(fs.ReadSizeBytes, chunk), transferSize(fs.WriteSizeBytes, chunk)
+	if r.CompletionUnit == result.UnitOperation {
+		in.Model = ""
+	}
+	read, write := r.StorageTraffic()
+	in.ReadBytes, in.WriteBytes = read.Bytes, write.Bytes
+	return in
+}
+
+// transferSize is how many bytes a network mount moves at a time for requests of chunk bytes; 0 = it is none.
+func transferSize(mount *int64, chunk int64) int64 {
+	switch {
+	case mount == nil:
+		return 0
+	case chunk > 0:
+		return min(*mount, chunk)
+	}
+	return *mount
+}
+
+// storageConcurrency is the mean number of chunks in flight at the storage tier: operations by Little's law, each with
+// its depth. Where times are unknown it is the number of workers, who are never more.
+func storageConcurrency(r *result.Result) float64 {
+	read, write := r.StorageTraffic()
+	n := float64(r.Workload.Workers)
+	if busy := read.DeviceNS + write.DeviceNS; busy > 0 && r.WindowNS > 0 {
+		n = float64(busy) / float64(r.WindowNS)
+	}
+	return n * float64(max(1, r.IO.Depth))
+}
+
+// hugeBuffers reads what the pool says of itself: mostly huge pages or not.
+func hugeBuffers(pool string) bool {
+	var got, all int
+	n, _ := fmt.Sscanf(pool, "%d of %d MiB in huge pages", &got, &all)
+	return n == 2 && 2*got >= all
+}
+
+// FioJob distils the result's block trace; the error says why it cannot.
+func FioJob(r *result.Result) (string, error) {
+	tr, err := captured(r)
+	if err != nil {
+		return "", err
+	}
+	if tr == nil {
+		return "", fmt.Errorf("%s was not traced: run it with -enable-latency-tracing", r.Benchmark)
+	}
+	return fio.Job(tr, fioInput(r))
+}
+
+// captured returns what the kernel saw, nil when it was not asked.
+func captured(r *result.Result) (*tracing.Trace, error) {
+	if r.DeviceLatencyTracing == nil {
+		return nil, nil
+	}
+	tr := new(tracing.Trace)
+	if err := json.Unmarshal(r.DeviceLatencyTracing, tr); err != nil {
+		return nil, fmt.Errorf("device_latency_tracing of %s: %w", r.Benchmark, err)
+	}
+	return tr, nil
+}
+
+func (s *summaryWriter) trace() {
+	if tr := s.capture; tr != nil {
+		fmt.Fprintln(s.w)
+		_ = tr.WriteText(s.w, fioInput(s.r).Application()) // s.w keeps the error for Flush
+	}
+}

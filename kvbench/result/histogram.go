@@ -1,0 +1,223 @@
+package result
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"kvbench/kvbench/units"
+)
+
+// Unit is what the values of a histogram are.
+type Unit string
+
+// The units. Each has its own range, see rangeOf.
+const (
+	Nanoseconds Unit = "ns"
+	Bytes       Unit = "B"
+	BytesPerSec Unit = "B/s"
+)
+
+// Three significant digits keep every value within 0.1 %.
+const histDigits = 3
+
+// rangeOf returns the largest value a histogram of this unit resolves. A day for times, because a window may last as
+// long and open-loop latency counts from the intended arrival; 4 TiB for sizes, 4 TiB/s for rates.
+func rangeOf(u Unit) int64 {
+	if u == Nanoseconds {
+		return 24 * 3600 * 1e9
+	}
+	return 1 << 42
+}
+
+// Histogram is a distribution of non-negative integers in constant memory (about 300 KB, of which the operating system
+// provides what is touched), with exact count, sum, minimum and maximum and values within 0.1 %. Values above the range
+// count as its end, so that percentiles stay an honest lower bound, and are counted in OutOfRange. It is not safe for
+// concurrent use.
+type Histogram struct {
+	unit     Unit
+	h        *hdrhistogram.Histogram
+	sum      float64
+	min, max int64
+	over     int64
+}
+
+// NewHistogram makes an empty histogram.
+func NewHistogram(u Unit) *Histogram {
+	return &Histogram{unit: u, h: hdrhistogram.New(1, rangeOf(u), histDigits), min: math.MaxInt64}
+}
+
+// Record adds one value; a negative one (a clock that went back) counts as 0.
+func (h *Histogram) Record(v int64) {
+	v = max(v, 0)
+	h.sum += float64(v)
+	h.min, h.max = min(h.min, v), max(h.max, v)
+	if r := rangeOf(h.unit); v > r {
+		h.over++
+		v = r
+	}
+	// The value is in range and the count cannot reach 2⁶³, the two things that RecordValue refuses.
+	_ = h.h.RecordValue(v)
+}
+
+// Merge adds all of o, which must have the same unit, to h. o may be nil.
+func (h *Histogram) Merge(o *Histogram) {
+	if o == nil {
+		return
+	}
+	h.h.Merge(o.h)
+	h.sum += o.sum
+	h.min, h.max = min(h.min, o.min), max(h.max, o.max)
+	h.over += o.over
+}
+
+// Count returns the number of values; 0 for a nil histogram.
+func (h *Histogram) Count() int64 {
+	if h == nil {
+		return 0
+	}
+	return h.h.TotalCount()
+}
+
+// Percentile returns the value that the share p (0…1) of all values does not exceed, whatever the sample count, and
+// whether there are values at all. The rank is p × count, rounded.
+func (h *Histogram) Percentile(p float64) (int64, bool) {
+	if h.Count() == 0 {
+		return 0, false
+	}
+	v := h.h.ValueAtPercentile(p * 100)
+	return min(max(v, h.min), h.max), true
+}
+
+// Supported says whether n samples are enough for percentile p: there must be ten beyond it on its thinner side, so
+// 10/(1−p) in all for the upper ones (p95: 200, p99: 1000) and 10/p for the lower.
+func Supported(p float64, n int64) bool {
+	tail := min(p, 1-p)
+	return float64(n)*tail >= 10*(1-1e-9)
+}
+
+// Mean returns the exact mean and whether there are values at all.
+func (h *Histogram) Mean() (float64, bool) {
+	if h.Count() == 0 {
+		return 0, false
+	}
+	return h.sum / float64(h.Count()), true
+}
+
+// AtMost returns how many values do not exceed v, to the histogram's resolution: a bucket counts when all of it does.
+func (h *Histogram) AtMost(v int64) int64 {
+	if h.Count() == 0 {
+		return 0
+	}
+	if v >= h.max {
+		return h.Count()
+	}
+	var n int64
+	for _, b := range h.h.Distribution() {
+		if b.To > v {
+			break
+		}
+		n += b.Count
+	}
+	return n
+}
+
+// HistogramData is a histogram as it stands in a result: enough to merge the histograms of several ranks or trials.
+// Data is the HdrHistogram V2 compressed encoding in base64, which the HdrHistogram libraries of all languages read.
+type HistogramData struct {
+	Unit       Unit    `json:"unit"`
+	Count      int64   `json:"count"`
+	Sum        float64 `json:"sum"`
+	Min        int64   `json:"min"`
+	Max        int64   `json:"max"`
+	OutOfRange int64   `json:"out_of_range,omitempty"`
+	Encoding   string  `json:"encoding"`
+	Data       string  `json:"data"`
+}
+
+const histEncoding = "hdr-v2-deflate-base64"
+
+// Encode returns the mergeable form.
+func (h *Histogram) Encode() (HistogramData, error) {
+	if h.Count() == 0 {
+		return HistogramData{}, errors.New("encode histogram: it is empty; leave it out of the result")
+	}
+	b, err := h.h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		return HistogramData{}, fmt.Errorf("encode histogram of %d values: %w", h.Count(), err)
+	}
+	return HistogramData{
+		Unit: h.unit, Count: h.Count(), Sum: h.sum, Min: h.min, Max: h.max, OutOfRange: h.over,
+		Encoding: histEncoding, Data: string(b),
+	}, nil
+}
+
+// Decode returns the histogram that was encoded.
+func (d HistogramData) Decode() (*Histogram, error) {
+	if d.Encoding != histEncoding {
+		return nil, fmt.Errorf("decode histogram: encoding %q is not %q; the file is of another version", d.Encoding, histEncoding)
+	}
+	in, err := hdrhistogram.Decode([]byte(d.Data))
+	if err != nil {
+		return nil, fmt.Errorf("decode histogram of %d values: %w", d.Count, err)
+	}
+	h := NewHistogram(d.Unit)
+	if lost := h.h.Merge(in); lost > 0 || h.h.TotalCount() != d.Count {
+		return nil, fmt.Errorf("decode histogram: %d values in the data, %d announced", in.TotalCount(), d.Count)
+	}
+	h.sum, h.min, h.max, h.over = d.Sum, d.Min, d.Max, d.OutOfRange
+	return h, nil
+}
+
+// NewDistribution makes the numbers of a histogram, which may be nil.
+func NewDistribution(u Unit, h *Histogram) Distribution {
+	d := Distribution{Unit: u, Count: h.Count()}
+	if d.Count == 0 {
+		return d
+	}
+	mean, _ := h.Mean()
+	d.Mean, d.Min, d.Max, d.OutOfRange = units.Finite(mean), new(h.min), new(h.max), h.over
+	for _, p := range []struct {
+		share float64
+		out   **int64
+	}{{0.05, &d.P5}, {0.5, &d.P50}, {0.95, &d.P95}, {0.99, &d.P99}, {0.999, &d.P999}, {0.9999, &d.P9999}} {
+		if Supported(p.share, d.Count) {
+			v, _ := h.Percentile(p.share)
+			*p.out = new(v)
+		}
+	}
+	return d
+}
+
+// PercentileMS is Percentile in milliseconds, nil when there are no values.
+func (h *Histogram) PercentileMS(p float64) *float64 {
+	if v, ok := h.Percentile(p); ok {
+		return new(Milliseconds(v))
+	}
+	return nil
+}
+
+// Milliseconds turns nanoseconds into the unit of the Python benchmark's keys.
+func Milliseconds(ns int64) float64 { return float64(ns) / float64(time.Millisecond) }
+
+// NewLatencyMS makes the numbers of a histogram, which may be nil.
+func NewLatencyMS(h *Histogram) LatencyMS {
+	var l LatencyMS
+	if mean, ok := h.Mean(); ok {
+		l.Mean = new(mean / float64(time.Millisecond))
+	}
+	l.P50, l.P95, l.P99 = h.PercentileMS(0.5), h.PercentileMS(0.95), h.PercentileMS(0.99)
+	l.P999, l.P9999 = h.PercentileMS(0.999), h.PercentileMS(0.9999)
+	return l
+}
+
+// Max returns the largest value, 0 when there is none.
+func (h *Histogram) Max() int64 {
+	if h == nil {
+		return 0
+	}
+	return h.max
+}

@@ -1,0 +1,92 @@
+package result
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ErrSchema is wrapped by ReadResult for a file of a schema that this version does not know.
+var ErrSchema = errors.New("unsupported result schema")
+
+// WriteJSON writes the result to path by way of a temporary file in the same directory, synced and renamed, so that path
+// holds a whole result or is untouched, whatever happens. The directory must exist.
+func (r *Result) WriteJSON(path string) (err error) {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode result for %s: %w", path, err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
+	if err != nil {
+		return fmt.Errorf("write result %s: %w; choose a writable -results-dir", path, err)
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+			_ = os.Remove(f.Name())
+			err = fmt.Errorf("write result %s: %w", path, err)
+		}
+	}()
+	if _, err = f.Write(append(data, '\n')); err != nil {
+		return err
+	}
+	if err = f.Chmod(0o644); err != nil { // CreateTemp is for secrets, a result is for everybody
+		return err
+	}
+	if err = f.Sync(); err != nil {
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	if err = os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes the rename durable. Filesystems that cannot sync a directory have no such step to offer.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	_ = d.Sync()
+	return nil
+}
+
+// Read reads a result file of schema 1.x. Unknown keys are ignored; another major version, or none, is refused with
+// an error wrapping ErrSchema.
+func Read(path string) (*Result, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read result: %w", err)
+	}
+	r, err := Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("read result %s: %w", path, err)
+	}
+	return r, nil
+}
+
+// Parse is ReadResult for what was read already.
+func Parse(data []byte) (*Result, error) {
+	var head struct {
+		SchemaVersion string `json:"schema_version"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, err
+	}
+	if major, _, _ := strings.Cut(head.SchemaVersion, "."); major != "1" {
+		return nil, fmt.Errorf("%w %q, this version reads 1.x", ErrSchema, head.SchemaVersion)
+	}
+	r := &Result{}
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}

@@ -1,0 +1,42 @@
+package result
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestReadResultJudgesTheSchema(t *testing.T) {
+	read := func(text string) (*Result, error) {
+		path := filepath.Join(t.TempDir(), "r.json")
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return Read(path)
+	}
+	for _, bad := range []string{`{"schema_version":"2.0"}`, `{"schema_version":"10.1"}`, `{"requests_completed":3}`} {
+		_, err := read(bad)
+		require.ErrorIs(t, err, ErrSchema, bad)
+	}
+	_, err := read(`{"schema_version":"1.0"`)
+	require.Error(t, err)
+	r, err := read(`{"schema_version":"1.9","requests_completed":3,"a_key_of_the_future":{"x":1},"summary":{"new":null}}`)
+	require.NoError(t, err)
+	assert.EqualValues(t, 3, r.RequestsCompleted)
+	_, err = Read(filepath.Join(t.TempDir(), "none.json"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestWriteJSONLeavesNothingPartial(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "result.json")
+	// A directory in the place of the file makes the last step fail.
+	require.NoError(t, os.MkdirAll(filepath.Join(path, "occupied"), 0o755))
+	err := (&Result{}).WriteJSON(path)
+	require.ErrorContains(t, err, path)
+	names, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, names, 1, "the temporary file is gone")
+	require.Error(t, (&Result{}).WriteJSON(filepath.Join(dir, "no", "such", "directory.json")))
+}

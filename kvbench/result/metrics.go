@@ -1,0 +1,90 @@
+package result
+
+import "kvbench/kvbench/units"
+
+// Metric is one value of the benchmark line.
+type Metric struct {
+	Unit  string
+	Value float64
+}
+
+// Metrics returns the values of the benchmark line in their documented order, without those that are unknown. Bytes and
+// nanoseconds throughout, because benchstat rescales those. Percentiles stand here whenever there are samples, however
+// few: a line that comes and goes with the sample count could not be compared. Whether they are to be believed is told
+// by the summary and the JSON's latency section, which leave unsupported ones out. A failed trial gives what it has.
+func (r *Result) Metrics() []Metric {
+	var out []Metric
+	add := func(unit string, v *float64) {
+		if v != nil && units.Finite(*v) != nil {
+			out = append(out, Metric{unit, *v})
+		}
+	}
+	ms := func(key string) *float64 {
+		if v := r.Summary.CacheStats.latency(key); v != nil {
+			return new(*v * 1e6)
+		}
+		return nil
+	}
+	read, write := r.StorageTraffic()
+	add("ns/op", units.Ratio(float64(r.WindowNS), float64(r.Completions())))
+	if r.CompletionUnit != UnitOperation {
+		add("req/s", r.Summary.RequestsPerSecond)
+		add("tok/s", r.Summary.AvgThroughput)
+		add("storage-tok/s", r.Summary.StorageThroughput)
+	}
+	// A direction that nobody asked for has no rate: benchstat cannot average zeros.
+	if read.Bytes > 0 {
+		add("read-B/s", read.BytesPerSecond)
+	}
+	if write.Bytes > 0 {
+		add("write-B/s", write.BytesPerSecond)
+	}
+	add("read-p50-ns", ms("storage_read_device_p50_ms"))
+	add("read-p95-ns", ms("storage_read_device_p95_ms"))
+	add("read-p99-ns", ms("storage_read_device_p99_ms"))
+	add("write-p95-ns", ms("storage_write_device_p95_ms"))
+	timeless := r.Simulation != nil && r.Simulation.Device == nil
+	if !timeless {
+		add("read-ns/MiB", read.NSPerMiB)
+	}
+	if v := r.Summary.EndToEndLatency.P95; v != nil && r.CompletionUnit != UnitOperation && !(timeless && *v == 0) {
+		add("e2e-p95-ns", new(*v*1e6))
+	}
+	if r.CompletionUnit != UnitOperation {
+		add("hit-ratio", r.Lookups.HitRate)
+		add("served-ratio", r.Load["total"].ServedRatio)
+	}
+	if s := r.Summary.AutoscalingSummary; s != nil {
+		add("sustained-users", new(float64(s.SustainedUsers)))
+		add("peak-B/s", new(s.PeakRate))
+	}
+	add("cpu-ns/B", r.Harness.CPUNSPerByte)
+	if v := r.Harness.PeakRSSBytes; v != nil {
+		add("peak-RSS-bytes", new(float64(*v)))
+	}
+	add("device-read-ratio", r.DeviceWitness.ReadRatio)
+	add("ceiling-ratio", r.CeilingRatio)
+	return out
+}
+
+// StorageTraffic returns the storage tier's two directions, empty where there is none. A benchmark without requests
+// measures the one tier that it has, whichever that is.
+func (r *Result) StorageTraffic() (read, write TierTraffic) {
+	if len(r.Tiers) == 1 && r.CompletionUnit == UnitOperation {
+		return r.Tiers[0].Read, r.Tiers[0].Write
+	}
+	for _, t := range r.Tiers {
+		if t.Level == "storage" {
+			return t.Read, t.Write
+		}
+	}
+	return TierTraffic{}, TierTraffic{}
+}
+
+// Completions counts in the unit of the benchmark.
+func (r *Result) Completions() int64 {
+	if r.CompletionUnit == UnitOperation {
+		return r.Requests.Operations
+	}
+	return r.Requests.Completed
+}

@@ -1,0 +1,181 @@
+package result
+
+import "math"
+
+// Round is one round of the autoscaler as the result keeps it.
+type Round struct {
+	AtS            float64  `json:"at_s"` // end of the round, since the window opened
+	Users          int      `json:"users"`
+	Workers        int      `json:"workers"`
+	Goroutines     int      `json:"goroutines"` // of the process; simulated workers are none
+	BytesPerSecond float64  `json:"bytes_per_s"`
+	Noise          float64  `json:"noise_bytes_per_s"`       // two standard errors
+	ReadP95        *float64 `json:"read_p95_ms_per_100mib"`  // null: nothing was read
+	WriteP95       *float64 `json:"write_p95_ms_per_100mib"` //
+	Saturation     *float64 `json:"saturation"`              // null: not known yet
+	NextUsers      int      `json:"next_users"`              // decided at its end
+	Decision       string   `json:"decision"`                // in words
+}
+
+// AutoscaleSummary is what came of it.
+type AutoscaleSummary struct {
+	Mode           string  `json:"mode"`
+	InitialUsers   int     `json:"initial_users"`
+	FinalUsers     int     `json:"final_users"`
+	SustainedUsers int     `json:"sustained_users"` // see sustained
+	PeakUsers      int     `json:"peak_users"`      // the most that ran
+	PeakRate       float64 `json:"peak_bytes_per_s"`
+	Rounds         int     `json:"rounds"`
+	Found          bool    `json:"found"` // capacity: throughput stopped growing; qos: the target was met, or passed from below
+}
+
+// Replay tells what became of the rows read so far. What was carried out
+// counts when it has ended, in the window or while the last operations end after
+// it; rows that wait for their turn then count nowhere.
+type Replay struct {
+	Rows           int64 `json:"rows"`            // usable rows read
+	Skipped        int64 `json:"skipped"`         // of other tiers and phases
+	Reads          int64 `json:"reads"`           // carried out, as the two below
+	Writes         int64 `json:"writes"`          //
+	Deletes        int64 `json:"deletes"`         // of rows that say so
+	EvictedReads   int64 `json:"evicted_reads"`   // of entries that had made room: no I/O
+	UnwrittenReads int64 `json:"unwritten_reads"` // of keys that no row before wrote: no I/O
+	UnknownDeletes int64 `json:"unknown_deletes"` // of what was not there
+	Overwrites     int64 `json:"overwrites"`      // writes of what was there
+	TooLarge       int64 `json:"too_large"`       // writes larger than the tier: no I/O
+	Evictions      int64 `json:"evictions"`       // entries deleted to make room
+	LateNS         int64 `json:"largest_delay_ns"`
+}
+
+// BlockCache is how the cache served a block trace: the requests that were decided inside the window.
+type BlockCache struct {
+	Requests int64 `json:"requests"`
+	Blocks   int64 `json:"blocks"`  // asked for
+	Hits     int64 `json:"hits"`    // in the cached prefixes
+	Pending  int64 `json:"pending"` // of the hits: were being written
+	Kept     int64 `json:"kept"`    // there, but behind a missing one: neither read nor written
+	Written  int64 `json:"written"` // to be written
+	// HitRatio is hits ÷ blocks. IdealHitRatio is that of a cache without bounds on the same requests, null when too many
+	// distinct blocks were asked for to know it.
+	HitRatio      *float64 `json:"hit_ratio"`
+	IdealHits     *int64   `json:"ideal_hits"`
+	IdealHitRatio *float64 `json:"ideal_hit_ratio"`
+	// PrefixHitRatio is the share of requests of which at least the first block was found, TokenHitRatio that of the tokens.
+	PrefixHitRatio *float64 `json:"prefix_hit_ratio"`
+	TokenHitRatio  *float64 `json:"token_hit_ratio"`
+	Tokens         int64    `json:"tokens"` // of blocks
+	HitTokens      int64    `json:"hit_tokens"`
+	BytesSaved     int64    `json:"bytes_saved"` // of hits: neither computed nor written again
+	// Reads and Writes are the operations that moved blocks, on whatever tier: blocks that lie side by side are moved by one
+	// (see -layout), whose latency, size and count are those of the tiers' sections.
+	Reads  BlockMoves `json:"reads"`
+	Writes BlockMoves `json:"writes"`
+}
+
+// BlockMoves is how many operations moved how many blocks.
+type BlockMoves struct {
+	Operations int64 `json:"operations"`
+	Blocks     int64 `json:"blocks"`
+}
+
+// Validation compares a run with a recorded one.
+type Validation struct {
+	Trace          string  `json:"trace"`
+	Requests       int64   `json:"requests"` // of the trace
+	Malformed      int64   `json:"malformed"`
+	Tolerance      float64 `json:"tolerance"`
+	HitRate        Check   `json:"hit_rate"`
+	ReadWriteRatio Check   `json:"read_write_ratio"`
+	Passed         bool    `json:"passed"`
+}
+
+// Check is one number of both runs. Null: one of them does not have it, and then it is not judged.
+type Check struct {
+	Recorded   *float64 `json:"recorded"`
+	Measured   *float64 `json:"measured"`
+	Difference *float64 `json:"difference"` // relative to the recorded one; absolute where that is 0
+	Passed     *bool    `json:"passed"`
+}
+
+// validationTolerance is how far, relatively, a run may be from the recorded one.
+const validationTolerance = 0.05
+
+// Judge compares the recorded numbers with those that were measured. It passes when all that are known agree, and some are.
+func (v *Validation) Judge(hitRate, readWriteRatio *float64) {
+	v.Tolerance = validationTolerance
+	v.HitRate = NewCheck(v.HitRate.Recorded, hitRate)
+	v.ReadWriteRatio = NewCheck(v.ReadWriteRatio.Recorded, readWriteRatio)
+	judged := 0
+	v.Passed = true
+	for _, c := range v.Checks() {
+		if c.Passed != nil {
+			judged++
+			v.Passed = v.Passed && *c.Passed
+		}
+	}
+	v.Passed = v.Passed && judged > 0
+}
+
+// NewCheck judges one number.
+func NewCheck(recorded, measured *float64) Check {
+	c := Check{Recorded: recorded, Measured: measured}
+	if recorded == nil || measured == nil {
+		return c
+	}
+	d := *measured - *recorded
+	if *recorded != 0 {
+		d /= *recorded
+	}
+	c.Difference, c.Passed = &d, new(math.Abs(d) <= validationTolerance)
+	return c
+}
+
+// NamedCheck is one line of a validation report.
+type NamedCheck struct {
+	Name string
+	Check
+}
+
+// Checks lists the numbers that a validation compares.
+func (v *Validation) Checks() []NamedCheck {
+	return []NamedCheck{{"hit rate", v.HitRate}, {"read/write ratio", v.ReadWriteRatio}}
+}
+
+// Word is the judgement: pass, fail, or not judged where one of the two runs does not have the number.
+func (c Check) Word() string {
+	switch {
+	case c.Passed == nil:
+		return "not judged"
+	case *c.Passed:
+		return "pass"
+	}
+	return "fail"
+}
+
+// Simulation marks a result that no storage has had a part in.
+type Simulation struct {
+	Notice    string           `json:"notice"`
+	Device    *SimulatedDevice `json:"device"` // null: infinitely fast
+	TraceRows int64            `json:"io_trace_rows"`
+	WallNS    int64            `json:"wall_ns"`
+	// DeviceBusyShare is the share of the window in which bytes passed the device's medium (two media when duplex).
+	DeviceBusyShare *float64 `json:"device_busy_share"`
+	// SustainedUsers is the number of users whose requests the device would have completed as fast as they came, were
+	// they like these on average: all of them, or users × completed ÷ offered in the window. Null with an autoscaler, which
+	// finds it itself.
+	SustainedUsers *float64 `json:"sustained_users"`
+	// QueueGrowth is how fast the backlog grew over the window.
+	QueueGrowth *float64 `json:"queue_growth_requests_per_s"`
+}
+
+// SimulatedNotice stands in every output of a simulation.
+const SimulatedNotice = "simulated in virtual time, no storage was touched"
+
+// Modes of the autoscaler.
+const (
+	AutoscaleQoS      = "qos"      // hold the storage at a share of its saturation
+	AutoscaleCapacity = "capacity" // find the users at which throughput stops growing
+)
+
+// IOSimulated is the I/O mode of a simulation's result.
+const IOSimulated = "simulated"

@@ -1,0 +1,194 @@
+package result
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Summary is the part of the Python benchmark that its spreadsheet reads.
+type Summary struct {
+	TotalRequests      int64              `json:"total_requests"`
+	TotalTokens        int64              `json:"total_tokens"`
+	ElapsedTime        float64            `json:"elapsed_time"` // seconds: the window
+	AvgThroughput      *float64           `json:"avg_throughput_tokens_per_sec"`
+	TotalStorageIOTime float64            `json:"total_storage_io_time"` // seconds
+	StorageThroughput  *float64           `json:"storage_throughput_tokens_per_sec"`
+	RequestsPerSecond  *float64           `json:"requests_per_second"`
+	EndToEndLatency    LatencyMS          `json:"end_to_end_latency_ms"`
+	StorageIOLatency   LatencyMS          `json:"storage_io_latency_ms"`
+	GenerationLatency  LatencyMS          `json:"generation_latency_ms"`
+	CacheStats         CacheStats         `json:"cache_stats"`
+	QoSMetrics         map[string]QoSStat `json:"qos_metrics"`
+	PrefixCacheStats   PrefixCacheStats   `json:"prefix_cache_stats"`
+	AutoscalingStats   []Round            `json:"autoscaling_stats"` // one per round
+	AutoscalingSummary *AutoscaleSummary  `json:"autoscaling_summary"`
+	MultiTurnStats     MultiTurnStats     `json:"multi_turn_stats"`
+}
+
+// LatencyMS is a distribution in the Python benchmark's form: milliseconds, percentiles given whatever the sample count.
+type LatencyMS struct {
+	Mean  *float64 `json:"mean"`
+	P50   *float64 `json:"p50"`
+	P95   *float64 `json:"p95"`
+	P99   *float64 `json:"p99"`
+	P999  *float64 `json:"p999"`
+	P9999 *float64 `json:"p9999"`
+}
+
+// PrefixCacheStats counts lookups of system prompts.
+type PrefixCacheStats struct {
+	PrefixHits        int64 `json:"prefix_hits"`
+	PrefixMisses      int64 `json:"prefix_misses"`
+	SystemPromptReuse int64 `json:"system_prompt_reuse"`
+	CommonPhraseReuse int64 `json:"common_phrase_reuse"` // always 0: there are no common phrases
+	BytesSaved        int64 `json:"bytes_saved"`         // bytes read as a prefix instead of being written again
+}
+
+// MultiTurnStats counts lookups of a conversation's history. Turns not yet written are in neither.
+type MultiTurnStats struct {
+	CacheHits   int64    `json:"cache_hits"`
+	CacheMisses int64    `json:"cache_misses"`
+	HitRate     *float64 `json:"hit_rate"`
+}
+
+// QoSStat is one class. NoData is set, as in the Python benchmark, when nothing of the class completed; if requests of
+// it were waiting all the same, SLA tells it.
+type QoSStat struct {
+	NoData        bool          `json:"no_data,omitempty"`
+	TotalRequests *int64        `json:"total_requests,omitempty"`
+	Latency       *QoSLatencyMS `json:"latency_ms,omitempty"`
+	SLA           *SLA          `json:"sla,omitempty"`
+}
+
+// QoSLatencyMS is the end-to-end latency of one class in milliseconds.
+type QoSLatencyMS struct {
+	Mean *float64 `json:"mean"`
+	P50  *float64 `json:"p50"`
+	P95  *float64 `json:"p95"`
+	P99  *float64 `json:"p99"`
+	Max  *float64 `json:"max"`
+}
+
+// SLA compares a class with its target. Compliance is the share of requests within it; those still queued at the
+// deadline count as violations.
+type SLA struct {
+	TargetP95MS float64  `json:"target_p95_ms"`
+	ActualP95MS *float64 `json:"actual_p95_ms"`
+	Compliance  *float64 `json:"compliance"`
+	Met         bool     `json:"met"`
+}
+
+// CacheStats has the Python benchmark's keys. Values of a tier that does not exist are null.
+type CacheStats struct {
+	CacheHitRate *float64 `json:"cache_hit_rate"` // re-reads counted as hits, as the Python benchmark does
+	CacheHits    int64    `json:"cache_hits"`
+	CacheMisses  int64    `json:"cache_misses"`
+
+	GPUEntries      *int64   `json:"gpu_entries"`
+	CPUEntries      *int64   `json:"cpu_entries"`
+	StorageEntries  *int64   `json:"storage_entries"`
+	GPUMemoryUsed   *float64 `json:"gpu_memory_used_gb"`
+	CPUMemoryUsed   *float64 `json:"cpu_memory_used_gb"`
+	OffloadsCPU     *int64   `json:"offloads_cpu"` // entries that came into the tier, written or demoted
+	OffloadsStorage *int64   `json:"offloads_storage"`
+
+	StorageHealth StorageHealth `json:"storage_health"`
+
+	PrefillWrites int64 `json:"prefill_writes"`
+	DecodeReads   int64 `json:"decode_reads"`
+
+	GPUWritten     *float64 `json:"tier_gpu_kv_bytes_written_gb"`
+	CPUWritten     *float64 `json:"tier_cpu_kv_bytes_written_gb"`
+	StorageWritten *float64 `json:"tier_storage_kv_bytes_written_gb"`
+	GPURead        *float64 `json:"tier_gpu_kv_bytes_read_gb"`
+	CPURead        *float64 `json:"tier_cpu_kv_bytes_read_gb"`
+	StorageRead    *float64 `json:"tier_storage_kv_bytes_read_gb"`
+
+	GPUReadBandwidth      *float64 `json:"tier_gpu_read_bandwidth_gbps"`
+	GPUWriteBandwidth     *float64 `json:"tier_gpu_write_bandwidth_gbps"`
+	CPUReadBandwidth      *float64 `json:"tier_cpu_read_bandwidth_gbps"`
+	CPUWriteBandwidth     *float64 `json:"tier_cpu_write_bandwidth_gbps"`
+	StorageReadBandwidth  *float64 `json:"tier_storage_read_bandwidth_gbps"`
+	StorageWriteBandwidth *float64 `json:"tier_storage_write_bandwidth_gbps"`
+
+	SystemPromptHits int64 `json:"system_prompt_hits"`
+	CommonPhraseHits int64 `json:"common_phrase_hits"`
+	UserCacheHits    int64 `json:"user_cache_hits"`
+	MultiTurnHits    int64 `json:"multi_turn_hits"`
+
+	TotalReadBytes  int64    `json:"total_read_bytes"`
+	TotalWriteBytes int64    `json:"total_write_bytes"`
+	TotalReadGiB    float64  `json:"total_read_gb"`
+	TotalWriteGiB   float64  `json:"total_write_gb"`
+	ReadWriteRatio  *float64 `json:"read_write_ratio"`
+	ReadIOPS        int64    `json:"read_iops"`  // a count of operations, whatever the name says; a run of blocks is one
+	WriteIOPS       int64    `json:"write_iops"` // likewise
+
+	StorageTokensProcessed *float64 `json:"storage_tokens_processed"`
+
+	// LatencyMS has the keys {gpu,cpu,storage}_{read,write}_{p50,p95,p99,p999,p9999}_ms and
+	// storage_{read,write}_{device,host}_{p50,…}_ms, where there are samples; in the JSON they stand beside the others.
+	LatencyMS map[string]float64 `json:"-"`
+}
+
+// StorageHealth is the Python benchmark's assessment. It ignores entry size and is kept for its readers.
+type StorageHealth struct {
+	OverallStatus string      `json:"overall_status"`
+	Criteria      []Criterion `json:"criteria"`
+	PassedCount   int         `json:"passed_count"`
+	TotalCount    int         `json:"total_count"`
+}
+
+// Criterion is one line of it.
+type Criterion struct {
+	Name   string  `json:"name"`
+	Target float64 `json:"target"`
+	Actual float64 `json:"actual"`
+	Unit   string  `json:"unit"`
+	Passed bool    `json:"passed"`
+}
+
+// cacheStatsKeys is CacheStats without its methods.
+type cacheStatsKeys CacheStats
+
+// MarshalJSON appends the keys of LatencyMS to the declared ones.
+func (c CacheStats) MarshalJSON() ([]byte, error) {
+	out, err := json.Marshal(cacheStatsKeys(c))
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	b.Write(out[:len(out)-1])
+	for _, k := range slices.Sorted(maps.Keys(c.LatencyMS)) {
+		v, err := json.Marshal(c.LatencyMS[k])
+		if err != nil {
+			return nil, fmt.Errorf("cache_stats %s: %w", k, err)
+		}
+		fmt.Fprintf(&b, ",%q:%s", k, v)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// UnmarshalJSON is the inverse.
+func (c *CacheStats) UnmarshalJSON(in []byte) error {
+	if err := json.Unmarshal(in, (*cacheStatsKeys)(c)); err != nil {
+		return err
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(in, &all); err != nil {
+		return err
+	}
+	c.LatencyMS = make(map[string]float64)
+	for k, raw := range all {
+		var v *float64
+		if strings.HasSuffix(k, "_ms") && json.Unmarshal(raw, &v) == nil && v != nil {
+			c.LatencyMS[k] = *v
+		}
+	}
+	return nil
+}

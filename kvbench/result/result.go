@@ -1,0 +1,128 @@
+package result
+
+import "encoding/json"
+
+// SchemaVersion of the results written. Readers accept any 1.x: new keys may come, none goes or changes its meaning.
+const SchemaVersion = "1.0"
+
+// ClosedNotice stands in every output of the closed division.
+const ClosedNotice = "MLPerf Storage v3.0 parameters, not an MLPerf result"
+
+// Result is the outcome of one trial and the only schema of it: JSON file, summary, benchmark metrics, workbook and
+// reports are views of this struct. The first part has the keys of the Python benchmark, so that its tools read our
+// files unchanged; names ending in _gb and _gbps hold GiB and GiB/s. Pointers are null where a value is unknown or
+// does not apply: absent is never 0.
+type Result struct {
+	RequestsCompleted      int64   `json:"requests_completed"`
+	TotalTokensGenerated   int64   `json:"total_tokens_generated"`
+	TotalStorageIOLatency  float64 `json:"total_storage_io_latency"` // seconds, summed over parallel requests
+	TotalGenerationLatency float64 `json:"total_generation_latency"` // seconds
+	MultiTurnCacheHits     int64   `json:"multi_turn_cache_hits"`
+	MultiTurnCacheMisses   int64   `json:"multi_turn_cache_misses"`
+	Seed                   uint64  `json:"seed"` // base seed + rank
+	Summary                Summary `json:"summary"`
+
+	SchemaVersion string `json:"schema_version"`
+	Notice        string `json:"notice,omitempty"` // ClosedNotice in the closed division
+	Status        string `json:"status"`
+	EndedBy       string `json:"ended_by"`
+	Error         string `json:"error,omitempty"`
+	Benchmark     string `json:"benchmark"`
+	Name          string `json:"name,omitempty"` // with the keys of the sub-benchmark: Tier/tier=cpu/op=read/size=1MiB
+	Option        *int   `json:"option"`
+	Division      string `json:"division"`
+	Trial         int    `json:"trial"`
+	Count         int    `json:"count"`
+	Rank          int    `json:"rank"`
+	Ranks         int    `json:"ranks"`
+	Nonce         string `json:"nonce"`
+	Digest        string `json:"digest,omitempty"`
+
+	CompletionUnit string `json:"completion_unit"` // what is counted: request, or operation in benchmarks without requests
+
+	StartTime       string `json:"start_time"` // RFC 3339, UTC: the opening of the window
+	WindowNS        int64  `json:"window_ns"`
+	NominalWindowNS *int64 `json:"nominal_window_ns"`
+	ElapsedNS       int64  `json:"elapsed_ns"` // set-up to clean-up
+	DrainNS         int64  `json:"drain_ns"`
+	WarmupNS        int64  `json:"warmup_ns"`
+	SettleNS        int64  `json:"settle_ns"`
+
+	Model             Model        `json:"model"`
+	Workload          Workload     `json:"workload"`
+	IO                IO           `json:"io"`
+	Parameters        []Parameter  `json:"parameters"`
+	DiffersFromClosed []Difference `json:"differs_from_closed"`
+	Environment       Environment  `json:"environment"`
+	Limits            Limits       `json:"limits"`
+
+	Requests        RequestTotals           `json:"requests"`
+	Load            map[string]ClassOutcome `json:"load"` // by class, and "total"
+	Lookups         Lookups                 `json:"lookups"`
+	BlockCache      *BlockCache             `json:"block_cache"` // of block traces
+	Tiers           []Tier                  `json:"tiers"`
+	FirstReads      ReadKind                `json:"first_reads"`
+	ReReads         ReadKind                `json:"re_reads"`
+	UniqueBytesRead int64                   `json:"unique_bytes_read"`
+	EntrySizes      EntrySizes              `json:"entry_sizes"`
+	Latency         Latency                 `json:"latency"`
+	ContextLoad     []ContextLoad           `json:"context_load"`
+
+	Harness       Harness       `json:"harness"`
+	DeviceWitness Witness       `json:"device_witness"`
+	Ceiling       *Ceiling      `json:"ceiling"`
+	CeilingRatio  *float64      `json:"ceiling_ratio"`
+	Precondition  *Precondition `json:"precondition"`
+	Input         *Input        `json:"input"`
+	Simulation    *Simulation   `json:"simulation,omitempty"` // absent: a real run
+	Replay        *Replay       `json:"replay,omitempty"`     // of an I/O trace
+	Validation    *Validation   `json:"validation"`
+
+	Errors       []ErrorCount  `json:"errors"`
+	ErrorSamples []ErrorSample `json:"error_samples"`
+	Warnings     []string      `json:"warnings"`
+
+	// DeviceLatencyTracing is what the kernel saw, a tracing.Trace: package tracing alone knows its keys, a result carries it.
+	DeviceLatencyTracing json.RawMessage `json:"device_latency_tracing,omitempty"`
+	FioWorkload          string          `json:"fio_workload,omitempty"` // a job that puts the same load on another device
+
+	Timeline   *Timeline                `json:"timeline"`
+	Histograms map[string]HistogramData `json:"histograms"`
+}
+
+// Divisions.
+const (
+	DivisionQuick  = "quick"
+	DivisionOpen   = "open"
+	DivisionClosed = "closed"
+)
+
+// Statuses of a result.
+const (
+	StatusComplete   = "complete"
+	StatusIncomplete = "incomplete"
+	StatusFailed     = "failed"
+)
+
+// Reasons why a window ended.
+const (
+	EndedByDeadline    = "deadline"
+	EndedByCount       = "count"
+	EndedByMaxRequests = "max_requests"
+	EndedByInput       = "input"
+	EndedByCapacity    = "capacity"
+	EndedBySignal      = "signal"
+	EndedByError       = "error"
+)
+
+// Definitions of the device time of a write, see [RunInfo.WriteDevice].
+const (
+	WriteDeviceTransfer = "transfer+flush" // from the first chunk to the end of the flush
+	WriteDeviceFlush    = "flush"          // the flush only, as the Python benchmark measures
+)
+
+// Units of completion.
+const (
+	UnitRequest   = "request"
+	UnitOperation = "operation"
+)

@@ -1,0 +1,382 @@
+package result
+
+import (
+	"fmt"
+
+	"kvbench/kvbench/units"
+)
+
+// Model is the model and how many bytes its tokens take.
+type Model struct {
+	Key               string `json:"key"`
+	Name              string `json:"name"`
+	BytesPerToken     int64  `json:"bytes_per_token"`      // all ranks together
+	RankBytesPerToken int64  `json:"rank_bytes_per_token"` // of the one simulated here
+	TensorParallel    int    `json:"tensor_parallel"`
+}
+
+// Workload is who made the load and how.
+type Workload struct {
+	Users          int     `json:"users"`
+	Workers        int     `json:"workers"`
+	Arrival        string  `json:"arrival"`
+	Turns          string  `json:"turns"`
+	GenerationMode string  `json:"generation_mode"`
+	DecodeReads    string  `json:"decode_reads"`
+	PrefillRate    float64 `json:"prefill_rate_tokens_per_s,omitempty"`
+}
+
+// IO is how bytes moved. Results that differ in mode, write_device or the workload's decode_reads are not
+// comparable.
+type IO struct {
+	CacheDir            string `json:"cache_dir"`
+	Mode                string `json:"mode"`
+	WriteDevice         string `json:"write_device"`
+	ChunkBytes          int    `json:"chunk_bytes"`
+	Depth               int    `json:"depth"`
+	MaxConcurrentAllocs int    `json:"max_concurrent_allocs"`
+	Pool                Pool   `json:"pool"`
+}
+
+// Pool is the buffer pool.
+type Pool struct {
+	Buffers     int    `json:"buffers"`
+	BufferBytes int    `json:"buffer_bytes"`
+	HugePages   string `json:"huge_pages"`
+	Covers      bool   `json:"covers_workers"`
+}
+
+// Distribution is a histogram in numbers. A percentile with too few samples behind it is null: p needs 10/(1−p).
+type Distribution struct {
+	Unit       Unit     `json:"unit"`
+	Count      int64    `json:"count"`
+	Mean       *float64 `json:"mean"`
+	Min        *int64   `json:"min"`
+	P5         *int64   `json:"p5"`
+	P50        *int64   `json:"p50"`
+	P95        *int64   `json:"p95"`
+	P99        *int64   `json:"p99"`
+	P999       *int64   `json:"p999"`
+	P9999      *int64   `json:"p9999"`
+	Max        *int64   `json:"max"`
+	OutOfRange int64    `json:"out_of_range,omitempty"`
+}
+
+// RequestTotals are exact counts of the window.
+type RequestTotals struct {
+	Completed           int64 `json:"completed"`
+	Failed              int64 `json:"failed"`
+	ContextTokens       int64 `json:"context_tokens"`
+	GeneratedTokens     int64 `json:"generated_tokens"`
+	StorageLatencyNS    int64 `json:"storage_latency_ns"`    // summed over requests
+	GenerationLatencyNS int64 `json:"generation_latency_ns"` // likewise
+	Operations          int64 `json:"operations"`            // demotions not among them
+	FailedOperations    int64 `json:"failed_operations"`
+	RetriedOperations   int64 `json:"retried_operations"`
+	CancelledOperations int64 `json:"cancelled_operations"` // in flight at the deadline: bytes of finished chunks count, they do not
+	OldestCancelledNS   int64 `json:"oldest_cancelled_ns"`
+}
+
+// ClassOutcome is what was offered by one class and what became of it. With a warm-up, what the window found waiting or
+// running counts as offered too (carried_in tells how much of it was waiting).
+type ClassOutcome struct {
+	Offered            int64    `json:"offered"`
+	OfferedBytes       int64    `json:"offered_bytes"` // of entries to be written
+	CarriedIn          int64    `json:"carried_in"`
+	Started            int64    `json:"started"`
+	Completed          int64    `json:"completed"`
+	Failed             int64    `json:"failed"` // at least one operation failed
+	InFlight           int64    `json:"in_flight"`
+	Queued             int64    `json:"queued"`
+	OldestQueuedAgeS   *float64 `json:"oldest_queued_age_s"`
+	OldestInFlightAgeS *float64 `json:"oldest_in_flight_age_s"`
+	ServedRatio        *float64 `json:"served_ratio"`   // completed ÷ (completed + failed + in flight + queued)
+	CensoredRatio      *float64 `json:"censored_ratio"` // in flight + queued, ÷ the same
+	Censored           bool     `json:"censored"`       // more than 5 %: the slowest requests are not in the percentiles
+}
+
+// Classes are the keys of Result.Load beside "total", the most urgent first.
+var Classes = [...]string{"interactive", "responsive", "batch"}
+
+// Lookups are decisions about keys: one per request and key, re-reads not among them.
+type Lookups struct {
+	Hits          int64                  `json:"hits"` // pending among them
+	Misses        int64                  `json:"misses"`
+	NotYetWritten int64                  `json:"not_yet_written"` // of turns overtaken: neither hit nor miss
+	HitRate       *float64               `json:"hit_rate"`
+	ByKind        map[string]LookupCount `json:"by_kind"` // system, multi_turn, user, block, rag
+}
+
+// LookupKinds are the keys of Lookups.ByKind in the order of the reports.
+var LookupKinds = [...]string{"system", "multi_turn", "user", "block", "rag"}
+
+// LookupCount is one kind of them.
+type LookupCount struct {
+	Hits          int64    `json:"hits"`
+	Pending       int64    `json:"pending"` // of the hits: waited for the writer
+	Misses        int64    `json:"misses"`
+	Gone          int64    `json:"gone"` // of the misses: was there when decided, not when read
+	NotYetWritten int64    `json:"not_yet_written"`
+	HitRate       *float64 `json:"hit_rate"`
+}
+
+// Tier is one existing tier. Bytes include demotions, which are also given apart.
+type Tier struct {
+	Level         string      `json:"level"`
+	Description   string      `json:"description"`
+	CapacityBytes *int64      `json:"capacity_bytes"` // null = unlimited
+	Entries       int64       `json:"entries"`
+	UsedBytes     int64       `json:"used_bytes"`
+	PeakBytes     int64       `json:"peak_bytes"`
+	WasteBytes    int64       `json:"waste_bytes"`
+	Read          TierTraffic `json:"read"`
+	Write         TierTraffic `json:"write"`
+	DemotedOut    EntryCount  `json:"demoted_out"`
+	DemotedIn     EntryCount  `json:"demoted_in"`
+	Evicted       EntryCount  `json:"evicted"`
+	Deleted       EntryCount  `json:"deleted"`
+}
+
+// TierTraffic is one direction of a tier. Bytes count as chunks complete, operations as a whole.
+type TierTraffic struct {
+	Operations     int64    `json:"operations"` // demotions not among them; a run of blocks is one
+	Bytes          int64    `json:"bytes"`      // demotions among them
+	DemotionBytes  int64    `json:"demotion_bytes"`
+	BytesPerSecond *float64 `json:"bytes_per_s"`
+	Cancelled      int64    `json:"cancelled"`
+	DeviceNS       int64    `json:"device_ns"` // summed over completed operations
+	NSPerMiB       *float64 `json:"device_ns_per_mib"`
+}
+
+// EntryCount is a number of entries and their bytes.
+type EntryCount struct {
+	Entries int64 `json:"entries"`
+	Bytes   int64 `json:"bytes"`
+}
+
+// ReadKind is the first reads of entries, or the ones after.
+type ReadKind struct {
+	Operations int64        `json:"operations"`
+	Bytes      int64        `json:"bytes"`
+	Latency    Distribution `json:"latency"`
+}
+
+// EntrySizes are the sizes of the entries moved by completed operations, demotions not among them; blocks that one
+// request moves together (see BlockCache) are one. Latencies are per
+// entry and mean nothing without them.
+type EntrySizes struct {
+	Read  Distribution `json:"read"`
+	Write Distribution `json:"write"`
+}
+
+// Latency has every distribution of the trial. Levels that do not exist are absent.
+type Latency struct {
+	Levels         map[string]LevelLatency `json:"levels"`
+	PrefixRead     Distribution            `json:"prefix_read"`
+	Request        RequestLatency          `json:"request"`
+	ReadAdmission  Distribution            `json:"read_admission"`
+	WriteAdmission Distribution            `json:"write_admission"`
+	SpaceWait      Distribution            `json:"space_wait"`   // of the operations that waited
+	PendingWait    Distribution            `json:"pending_wait"` // likewise
+	DataGeneration Distribution            `json:"data_generation"`
+}
+
+// LevelLatency is one tier.
+type LevelLatency struct {
+	Read      OpLatency    `json:"read"`
+	Write     OpLatency    `json:"write"`
+	FirstRead Distribution `json:"first_read"`
+	ReRead    Distribution `json:"re_read"`
+	Delete    Distribution `json:"delete"`
+}
+
+// OpLatency is one operation on one tier; io = device + host, demotions only in demotion and (writes) in device.
+type OpLatency struct {
+	IO        Distribution  `json:"io"`
+	Device    Distribution  `json:"device"`
+	Host      Distribution  `json:"host"`
+	Demotion  Distribution  `json:"demotion"`
+	Per100MiB Distribution  `json:"per_100mib"`
+	Rate      Distribution  `json:"rate"` // effective bytes per second of one entry
+	BySize    []SizeLatency `json:"by_size"`
+}
+
+// SizeLatency is the io latency of entries of at least FromBytes and less than ToBytes.
+type SizeLatency struct {
+	FromBytes int64        `json:"from_bytes"`
+	ToBytes   *int64       `json:"to_bytes"` // null = no bound
+	IO        Distribution `json:"io"`
+}
+
+// RequestLatency is per request.
+type RequestLatency struct {
+	EndToEnd   Distribution            `json:"end_to_end"` // from the intended arrival
+	Queue      Distribution            `json:"queue"`
+	Storage    Distribution            `json:"storage"`
+	Prefill    Distribution            `json:"prefill"`
+	Decode     Distribution            `json:"decode"`
+	Generation Distribution            `json:"generation"`
+	ByClass    map[string]Distribution `json:"end_to_end_by_class"`
+}
+
+// ContextLoad is the time to load the KV of a context from the slowest tier, at the median entry's bandwidth and at that
+// of the slowest twentieth.
+type ContextLoad struct {
+	Tokens      int64  `json:"tokens"`
+	Bytes       int64  `json:"bytes"`
+	TypicalNS   *int64 `json:"typical_ns"`
+	SlowNS      *int64 `json:"slow_ns"`
+	RecomputeNS *int64 `json:"recompute_ns"` // at the given prefill rate
+	LoadingWins *bool  `json:"loading_wins"` // typically
+}
+
+// Timeline is what happened in each interval. Arrays of a tier that does not exist are absent; readings are null before
+// the first.
+type Timeline struct {
+	IntervalS     float64             `json:"interval_s"`
+	IntervalNS    int64               `json:"interval_ns"`
+	LastNS        int64               `json:"last_interval_ns"` // the last may be shorter
+	ReadBytes     map[string][]int64  `json:"read_bytes"`
+	WriteBytes    map[string][]int64  `json:"write_bytes"`
+	Requests      []int64             `json:"requests"`
+	Blocks        []int64             `json:"blocks,omitempty"` // asked for, of block traces
+	BlockHits     []int64             `json:"block_hits,omitempty"`
+	BlockIdeal    []*int64            `json:"block_ideal_hits,omitempty"` // of a cache without bounds; null where nobody knows
+	Queued        []*int64            `json:"queued"`
+	InFlight      []*int64            `json:"in_flight"`
+	TierUsedBytes map[string][]*int64 `json:"tier_used_bytes"`
+	EvictedBytes  map[string][]int64  `json:"evicted_bytes"` // of entries deleted to make room
+	DemotedBytes  map[string][]int64  `json:"demoted_bytes"` // of entries moved to the tier below
+}
+
+// ErrorCount is a kind of failure.
+type ErrorCount struct {
+	Tier      string `json:"tier"`
+	Operation string `json:"operation"`
+	Errno     string `json:"errno"`
+	Count     int64  `json:"count"`
+}
+
+// ErrorSample is one of the first ten failures.
+type ErrorSample struct {
+	Tier      string `json:"tier"`
+	Operation string `json:"operation"`
+	Errno     string `json:"errno"`
+	Key       string `json:"key"`
+	Offset    *int64 `json:"offset"` // null where the failure has none
+	Message   string `json:"message"`
+	Fatal     bool   `json:"fatal,omitempty"`
+}
+
+// Where names the place of the failure.
+func (e ErrorSample) Where() string {
+	if e.Offset == nil {
+		return e.Key
+	}
+	return fmt.Sprintf("%s at offset %d", e.Key, *e.Offset)
+}
+
+// Harness is what measuring cost, and whether it was the limit.
+type Harness struct {
+	CPUSeconds   float64  `json:"cpu_seconds"` // of the process inside the window
+	CPUNS        int64    `json:"cpu_ns"`
+	CPUNSPerByte *float64 `json:"cpu_ns_per_byte"` // bytes of all tiers, both directions
+	PeakRSSBytes *int64   `json:"peak_rss_bytes"`
+	Mallocs      int64    `json:"mallocs"`
+	AllocBytes   int64    `json:"alloc_bytes"`
+	GCCount      int64    `json:"gc_count"`
+	GCPauseNS    int64    `json:"gc_pause_ns"`
+	VolCtxSw     int64    `json:"voluntary_context_switches"`
+	InvolCtxSw   int64    `json:"involuntary_context_switches"`
+	WorkerIdleNS int64    `json:"worker_idle_ns"` // summed over workers
+	WorkerBusyNS int64    `json:"worker_busy_ns"`
+	BufferWaitNS int64    `json:"buffer_wait_ns"`
+	HostNS       int64    `json:"host_ns"`
+	Verdict      Verdict  `json:"verdict"`
+}
+
+// Witness compares the kernel's counters of the backing device with the application's bytes of the storage tier.
+type Witness struct {
+	Device          string   `json:"device"`
+	Reason          string   `json:"reason"` // why there is no witness, or what is odd about it
+	ReadBytes       *int64   `json:"read_bytes"`
+	WriteBytes      *int64   `json:"write_bytes"`
+	ReadIOs         *int64   `json:"read_ios"`
+	WriteIOs        *int64   `json:"write_ios"`
+	AppReadBytes    int64    `json:"app_read_bytes"`
+	AppWriteBytes   int64    `json:"app_write_bytes"`
+	ReadRatio       *float64 `json:"read_ratio"`  // device ÷ application
+	WriteRatio      *float64 `json:"write_ratio"` //
+	ServedFromCache *bool    `json:"served_from_cache"`
+	BusyShare       *float64 `json:"busy_share"` // of the window with a request in flight
+}
+
+// Parameter is one value in force and where it came from.
+type Parameter struct {
+	Name   string `json:"name"`
+	Value  any    `json:"value"` // string, number or bool
+	Origin string `json:"origin"`
+}
+
+// Difference is one parameter that keeps a run from being comparable with the closed division.
+type Difference struct {
+	Name   string `json:"name"`
+	Closed any    `json:"closed"`
+	Value  any    `json:"value"`
+}
+
+// Ceiling is what plain sequential I/O reached on the same directory, in bytes per second.
+type Ceiling struct {
+	Read  float64 `json:"read_bytes_per_s"`
+	Write float64 `json:"write_bytes_per_s"`
+}
+
+// Precondition is what preconditioning wrote before the window.
+type Precondition struct {
+	Bytes      int64     `json:"bytes"`
+	DurationNS int64     `json:"duration_ns"`
+	Writers    int       `json:"writers"`
+	LastRates  []float64 `json:"last_rates_bytes_per_s"` // of its last rounds
+	Spread     float64   `json:"spread"`                 // (max − min) ÷ mean of those
+}
+
+// Input is what a trace reader met.
+type Input struct {
+	Rows      int64    `json:"rows"`
+	Failed    int64    `json:"failed"`
+	Malformed int64    `json:"malformed"`
+	Skipped   int64    `json:"skipped,omitempty"` // before the start of the replay (-trace-start)
+	Cycles    int64    `json:"cycles"`
+	Problems  []string `json:"problems"`            // the first few, with file and line
+	Tokenizer string   `json:"tokenizer,omitempty"` // what counted the tokens of texts
+}
+
+// Verdict kinds.
+const (
+	LoadLimited    = "load-limited"
+	HarnessLimited = "harness-limited"
+	StorageLimited = "storage-limited"
+	NoVerdict      = "none" // nothing was measured
+)
+
+// Verdict says what bounded the trial, with the three shares behind it; a share that could not be measured is null and
+// decides nothing.
+type Verdict struct {
+	Kind          string   `json:"kind"`
+	IdleShare     *float64 `json:"idle_share"`
+	CPUShare      *float64 `json:"cpu_share"`
+	HostWaitShare *float64 `json:"host_wait_share"`
+	Reason        string   `json:"reason"`
+}
+
+// censoredAbove is the share of unfinished requests from which percentiles of the finished ones say so.
+const censoredAbove = 0.05
+
+// Derive fills in the ratios. Their base is what was there to be served, so that a warm-up's backlog cannot push the
+// served share above one.
+func (o *ClassOutcome) Derive() {
+	there := o.Completed + o.Failed + o.InFlight + o.Queued
+	o.ServedRatio = units.Ratio(float64(o.Completed), float64(there))
+	o.CensoredRatio = units.Ratio(float64(o.InFlight+o.Queued), float64(there))
+	o.Censored = units.OrZero(o.CensoredRatio) > censoredAbove
+}

@@ -1,0 +1,149 @@
+package units
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Sizes are binary throughout the suite.
+const (
+	KiB = int64(1) << 10
+	MiB = int64(1) << 20
+	GiB = int64(1) << 30
+	TiB = int64(1) << 40
+)
+
+var sizeUnits = []struct {
+	name  string
+	bytes int64
+}{{"TiB", TiB}, {"GiB", GiB}, {"MiB", MiB}, {"KiB", KiB}, {"B", 1}}
+
+var errSizeTooLarge = errors.New("a size below 8 EiB")
+
+// ParseSize reads bytes: a number with B, KiB, MiB, GiB or TiB, or without a unit, which then counts unit bytes (1 for plain
+// bytes, GiB for the -…-gb parameters). Fractions are rounded down to a byte. Decimal units (KB, MB, GB) are refused, because
+// half of the readers of "4GB" mean 4 GiB. The error says what a size must be, to be put after "must be".
+func ParseSize(text string, unit int64) (int64, error) {
+	number, name := strings.TrimSpace(text), ""
+	if i := strings.IndexFunc(number, func(r rune) bool {
+		return r != '.' && r != '+' && r != '-' && (r < '0' || r > '9')
+	}); i >= 0 {
+		number, name = strings.TrimSpace(number[:i]), strings.TrimSpace(number[i:])
+	}
+	if name != "" {
+		known := false
+		for _, u := range sizeUnits {
+			if strings.EqualFold(name, u.name) {
+				unit, known = u.bytes, true
+			}
+		}
+		if !known {
+			return 0, fmt.Errorf("a size with a known unit (B, KiB, MiB, GiB, TiB; %q is unknown%s)", name,
+				Suggestion(name, []string{"KiB", "MiB", "GiB", "TiB", "B"}))
+		}
+	}
+	if whole, err := strconv.ParseInt(number, 10, 64); err == nil {
+		if whole > math.MaxInt64/unit || whole < math.MinInt64/unit {
+			return 0, errSizeTooLarge
+		}
+		return whole * unit, nil
+	}
+	f, err := strconv.ParseFloat(number, 64)
+	if err != nil || math.IsNaN(f) {
+		return 0, errors.New("a size such as 512KiB, 1MiB or 4GiB")
+	}
+	if f *= float64(unit); math.Abs(f) >= math.MaxInt64 {
+		return 0, errSizeTooLarge
+	}
+	return int64(math.Floor(f)), nil
+}
+
+// FormatSize writes bytes with the largest unit that divides them, so that ParseSize(FormatSize(n), 1) is n.
+func FormatSize(n int64) string {
+	for _, u := range sizeUnits {
+		if n != 0 && n%u.bytes == 0 {
+			return strconv.FormatInt(n/u.bytes, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(n, 10) + "B"
+}
+
+// FormatGiB writes bytes as GiB, with the fewest digits that ParseSize reads back to n (below 8 PiB).
+func FormatGiB(n int64) string {
+	f := float64(n) / float64(GiB)
+	for digits := range 10 {
+		text := strconv.FormatFloat(f, 'f', digits, 64)
+		if back, err := ParseSize(text, GiB); err == nil && back == n {
+			return text
+		}
+	}
+	return strconv.FormatFloat(f, 'f', -1, 64)
+}
+
+// ParseDuration reads a time with its unit. The error says what a time must be, to be put after "must be".
+func ParseDuration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err == nil {
+		return d, nil
+	}
+	if _, number := strconv.ParseFloat(text, 64); number == nil {
+		return 0, fmt.Errorf("a time with its unit, such as %ss", text)
+	}
+	return 0, errors.New("a time such as 500ms, 90s or 5m (units ns, us, ms, s, m, h)")
+}
+
+// FormatDuration writes whole seconds as 300s rather than 5m0s, as the specification does.
+func FormatDuration(d time.Duration) string {
+	if d%time.Second == 0 {
+		return strconv.FormatInt(int64(d/time.Second), 10) + "s"
+	}
+	return d.String()
+}
+
+// Nearest returns the candidate with the smallest edit distance to word, the first of equals, and that distance.
+func Nearest(word string, candidates []string) (best string, distance int) {
+	distance = -1
+	for _, c := range candidates {
+		if d := editDistance(strings.ToLower(word), strings.ToLower(c)); distance < 0 || d < distance {
+			best, distance = c, d
+		}
+	}
+	return best, distance
+}
+
+// Suggestion is `, did you mean "x"?` when a candidate is near enough to be a slip of the finger, else empty.
+func Suggestion(word string, candidates []string) string {
+	best, d := Nearest(word, candidates)
+	if d < 0 || d > max(2, len(word)/3) {
+		return ""
+	}
+	return `, did you mean "` + best + `"?`
+}
+
+// editDistance counts insertions, deletions, substitutions and swaps of neighbours (optimal string alignment).
+func editDistance(a, b string) int {
+	s, t := []rune(a), []rune(b)
+	older, old, row := make([]int, len(t)+1), make([]int, len(t)+1), make([]int, len(t)+1)
+	for j := range old {
+		old[j] = j
+	}
+	for i := 1; i <= len(s); i++ {
+		row[0] = i
+		for j := 1; j <= len(t); j++ {
+			cost := 1
+			if s[i-1] == t[j-1] {
+				cost = 0
+			}
+			row[j] = min(old[j]+1, row[j-1]+1, old[j-1]+cost)
+			if i > 1 && j > 1 && s[i-1] == t[j-2] && s[i-2] == t[j-1] {
+				row[j] = min(row[j], older[j-2]+1)
+			}
+		}
+		older, old, row = old, row, older
+	}
+	return old[len(t)]
+}

@@ -1,0 +1,5 @@
+package buffer
+
+func adviseHuge([]byte) (reason string) { return "ordinary pages: macOS has no huge pages to ask for" }
+
+func hugeBytes([]byte) (int64, error) { return 0, nil }

@@ -1,0 +1,67 @@
+package buffer
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// adviseHuge asks for huge pages and returns why they will not come, or nothing.
+func adviseHuge(b []byte) (reason string) {
+	if err := unix.Madvise(b, unix.MADV_HUGEPAGE); err != nil {
+		return fmt.Sprintf("ordinary pages: madvise(MADV_HUGEPAGE): %v", err)
+	}
+	const setting = "/sys/kernel/mm/transparent_hugepage/enabled"
+	if text, err := os.ReadFile(setting); err == nil && strings.Contains(string(text), "[never]") {
+		return "ordinary pages: " + setting + " is never; set it to madvise"
+	}
+	return ""
+}
+
+// hugeBytes returns how many bytes of b lie in huge pages, from the kernel's own list.
+func hugeBytes(b []byte) (int64, error) {
+	f, err := os.Open("/proc/self/smaps")
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	return parseSmaps(f, uint64(address(b)), uint64(len(b)))
+}
+
+// parseSmaps sums AnonHugePages of the mappings that overlap [at, at+size). The kernel merges neighbouring
+// mappings, so a mapping may be larger than the range: no more is counted than lies in both.
+func parseSmaps(r io.Reader, at, size uint64) (int64, error) {
+	var sum, overlap uint64
+	s := bufio.NewScanner(r)
+	for s.Scan() {
+		line := s.Text()
+		if kb, ok := strings.CutPrefix(line, "AnonHugePages:"); ok {
+			n, err := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(kb, "kB")), 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("/proc/self/smaps: %q: %w", line, err)
+			}
+			sum += min(n<<10, overlap)
+			continue
+		}
+		first, _, _ := strings.Cut(line, " ")
+		from, to, isRange := strings.Cut(first, "-")
+		if !isRange {
+			continue
+		}
+		lo, err1 := strconv.ParseUint(from, 16, 64)
+		hi, err2 := strconv.ParseUint(to, 16, 64)
+		if err1 != nil || err2 != nil {
+			continue
+		}
+		overlap = 0
+		if lo, hi = max(lo, at), min(hi, at+size); lo < hi {
+			overlap = hi - lo
+		}
+	}
+	return int64(sum), s.Err()
+}

@@ -1,0 +1,194 @@
+package buffer
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"kvbench/tiers"
+)
+
+// Pool is a fixed set of equal I/O buffers, cut once from one arena. All memory that entries move through is
+// here: a run's peak does not depend on how large entries are or how many wait.
+//
+// Buffers are given out in the order of asking, all that an operation needs at once: no operation holds some
+// while it waits for more, so operations cannot block each other. Safe for concurrent use.
+type Pool struct {
+	size, buffers int
+	arena         *Arena
+	huge          string
+
+	mu      sync.Mutex
+	free    [][]byte // last in, first out: the warmest buffer goes first
+	waiting waiters
+	closed  bool
+}
+
+// waiter is one Get that found too few buffers. Whoever returns buffers fills dst and closes ready.
+type waiter struct {
+	n          int
+	dst        [][]byte
+	ready      chan struct{}
+	prev, next *waiter
+}
+
+// waiters is a queue that a waiter can also leave from the middle.
+type waiters struct{ first, last *waiter }
+
+// NewPool makes buffers of size bytes, a multiple of 4096, and touches them, so that no page is missing later.
+func NewPool(buffers, size int) (*Pool, error) {
+	if buffers < 1 || size < PageSize || size%PageSize != 0 {
+		return nil, fmt.Errorf("make a pool of %d buffers of %d bytes: there must be at least one, and the size a multiple of %d", buffers, size, PageSize)
+	}
+	arena, err := NewArena(int64(buffers) * int64(size))
+	if err != nil {
+		return nil, fmt.Errorf("make a pool of %d buffers of %d bytes: %w", buffers, size, err)
+	}
+	arena.touch()
+	p := &Pool{size: size, buffers: buffers, arena: arena, free: make([][]byte, 0, buffers), huge: arena.HugePages()}
+	mem := arena.Bytes()
+	for i := buffers - 1; i >= 0; i-- {
+		p.free = append(p.free, mem[i*size:(i+1)*size:(i+1)*size])
+	}
+	return p, nil
+}
+
+// Size is the length of each buffer in bytes.
+func (p *Pool) Size() int { return p.size }
+
+// Buffers is the number of buffers, free or not.
+func (p *Pool) Buffers() int { return p.buffers }
+
+// HugePages says what kind of memory the pool got, measured when it was made.
+func (p *Pool) HugePages() string { return p.huge }
+
+// Get waits for n buffers and appends them to dst. It returns the context's error, with dst unchanged, when that
+// ends first. Asking for more than there are is an error at once.
+func (p *Pool) Get(ctx context.Context, n int, dst [][]byte) ([][]byte, error) {
+	if n > p.buffers {
+		return dst, fmt.Errorf("get %d buffers: the pool has only %d", n, p.buffers)
+	}
+	p.mu.Lock()
+	switch {
+	case p.closed:
+		p.mu.Unlock()
+		return dst, fmt.Errorf("get %d buffers: the pool is %w", n, tiers.ErrClosed)
+	case p.waiting.first == nil && len(p.free) >= n:
+		dst = p.take(n, dst)
+		p.mu.Unlock()
+		return dst, nil
+	}
+	w := &waiter{n: n, dst: dst, ready: make(chan struct{})}
+	p.waiting.push(w)
+	p.mu.Unlock()
+
+	select {
+	case <-w.ready:
+		return w.dst, nil
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-w.ready: // they came at the same moment: hand them on
+		p.put(w.dst[len(dst):])
+	default:
+		p.waiting.remove(w)
+	}
+	p.serve() // those behind may need fewer
+	return dst, context.Cause(ctx)
+}
+
+// Put returns buffers, whole or cut short at the end. It panics on memory that is not a buffer of this pool or on
+// more buffers than were given out: going on would let two operations share one.
+func (p *Pool) Put(bufs ...[]byte) {
+	if RaceEnabled {
+		for _, b := range bufs {
+			poison(b[:cap(b)])
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.put(bufs)
+	p.serve()
+}
+
+// Close frees the memory. It is an error, and does nothing, while buffers are out. Closing twice is harmless.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil
+	}
+	if out := p.buffers - len(p.free); out > 0 {
+		return fmt.Errorf("close the pool: %d of %d buffers are still in use", out, p.buffers)
+	}
+	p.closed, p.free = true, nil
+	if err := p.arena.Close(); err != nil {
+		return fmt.Errorf("close the pool: %w", err)
+	}
+	return nil
+}
+
+func (p *Pool) take(n int, dst [][]byte) [][]byte {
+	at := len(p.free) - n
+	for i := len(p.free) - 1; i >= at; i-- {
+		dst = append(dst, p.free[i])
+	}
+	p.free = p.free[:at]
+	return dst
+}
+
+func (p *Pool) put(bufs [][]byte) {
+	lo := address(p.arena.mem)
+	for _, b := range bufs {
+		at := address(b) - lo // wraps around for smaller addresses, so one comparison does
+		if cap(b) != p.size || at >= uintptr(len(p.arena.mem)) || at%uintptr(p.size) != 0 {
+			panic("tiers: Pool.Put of memory that is not a buffer of this pool")
+		}
+		if len(p.free) == p.buffers {
+			panic("tiers: Pool.Put of more buffers than were given out")
+		}
+		p.free = append(p.free, b[:p.size])
+	}
+}
+
+// serve gives free buffers to those who wait, strictly in order: a large request is not overtaken for ever.
+func (p *Pool) serve() {
+	for w := p.waiting.first; w != nil && len(p.free) >= w.n; w = p.waiting.first {
+		p.waiting.remove(w)
+		w.dst = p.take(w.n, w.dst)
+		close(w.ready)
+	}
+}
+
+func (q *waiters) push(w *waiter) {
+	w.prev = q.last
+	if q.last == nil {
+		q.first = w
+	} else {
+		q.last.next = w
+	}
+	q.last = w
+}
+
+func (q *waiters) remove(w *waiter) {
+	if w.prev == nil {
+		q.first = w.next
+	} else {
+		w.prev.next = w.next
+	}
+	if w.next == nil {
+		q.last = w.prev
+	} else {
+		w.next.prev = w.prev
+	}
+	w.prev, w.next = nil, nil
+}
+
+// poison makes the use of a returned buffer show up as wrong data.
+func poison(b []byte) {
+	for i := range b {
+		b[i] = 0xDB
+	}
+}

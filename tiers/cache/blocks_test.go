@@ -1,0 +1,280 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
+)
+
+// blockRequests is a trace of prefixes that share their beginnings, as chat
+// does: each request goes on where an earlier one stopped, or branches off.
+func blockRequests(seed uint64, n int) [][]Want {
+	r := rand.New(rand.NewPCG(seed, 11))
+	next := 0
+	fresh := func() Want {
+		next++
+		return Want{Key: fmt.Sprint("b", next), Size: 8}
+	}
+	var all [][]Want
+	for range n {
+		var in []Want
+		before := next
+		if len(all) > 0 && r.IntN(4) > 0 {
+			from := all[len(all)-1-r.IntN(min(len(all), 20))]
+			in = append(in, from[:r.IntN(len(from)+1)]...)
+		}
+		for len(in) == 0 || (len(in) < 12 && r.IntN(3) > 0) {
+			in = append(in, fresh())
+		}
+		if next > before {
+			in[len(in)-1].Size = 1 + r.Int64N(8) // the last block is partial
+		}
+		all = append(all, in)
+	}
+	return all
+}
+
+// serve carries out a decided request as a worker does.
+func serve(ctx context.Context, l *Lease, n int) error {
+	var first error
+	for i := 0; i < n; {
+		var err error
+		done := 1
+		switch l.Outcome(i) {
+		case Hit, Pending:
+			done, _, err = l.ReadRun(ctx, i, Tag{Phase: tiers.Decode})
+		case Miss:
+			done, _, err = l.WriteRun(ctx, i, Tag{})
+		}
+		for range done {
+			if l.Outcome(i) != Kept {
+				l.Drop(ctx, i, Tag{})
+			}
+			i++
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// play runs requests in order with that many workers and returns each one's
+// outcomes with pending counted as hit, which is all that may depend on timing.
+func play(t *testing.T, c *Cache, requests [][]Want, workers int, faulty bool) []string {
+	t.Helper()
+	var mu sync.Mutex // the dispatcher's
+	cond := sync.NewCond(&mu)
+	next, deciding := 0, false
+	decisions := make([]string, len(requests))
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(w), 3))
+			var l Lease
+			for {
+				mu.Lock()
+				for deciding {
+					cond.Wait()
+				}
+				if next == len(requests) {
+					mu.Unlock()
+					return
+				}
+				n := next
+				next++
+				at := requests[n]
+				deciding = true
+				for ok := c.DecideBlocks(&l, at); !ok; ok = l.Resume() {
+					cond.Wait()
+				}
+				deciding = false
+				cond.Broadcast()
+				for i := range at {
+					o := l.Outcome(i)
+					if o == Pending {
+						o = Hit
+					}
+					decisions[n] += o.String()[:1]
+				}
+				mu.Unlock()
+				ctx, cancel := context.WithCancel(t.Context())
+				if faulty && rng.IntN(20) == 0 {
+					cancel()
+				}
+				gosched(rng)
+				err := serve(ctx, &l, len(at))
+				if err != nil && !faulty {
+					t.Errorf("request %d: %v", n, err)
+				}
+				l.Close(ctx, Tag{})
+				cancel()
+				if cerr := c.check(); cerr != nil {
+					t.Error(cerr)
+				}
+				mu.Lock()
+				cond.Broadcast()
+				mu.Unlock()
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(60 * time.Second):
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, s := range c.levels {
+			t.Logf("%s: used %d reserved %d leaving %d claimed %d limit %d asks %d", s.level, s.used, s.reserved, s.leaving, s.claimed, s.limit, len(s.asks))
+		}
+		t.Fatalf("hung: %d tickets, %d leases open", len(c.tickets), c.open)
+	}
+	return decisions
+}
+
+// The hits are a function of the requests and the capacities: the same with one
+// worker and with eight, whatever the timing, the tiers and the write limit.
+func TestBlockDecisionsDoNotDependOnTiming(t *testing.T) {
+	for name, capacity := range map[string][]int64{
+		"storage":               {0, 0, 2500},
+		"cpu over storage":      {0, 1200, 1500},
+		"gpu, cpu and storage":  {900, 1200, 1500},
+		"cpu larger than below": {0, 2400, 1600},
+	} {
+		for seed := range uint64(2) {
+			t.Run(fmt.Sprintf("%s/seed=%d", name, seed), func(t *testing.T) {
+				requests := blockRequests(seed, 600)
+				c, books := testCache(t, 0, capacity...)
+				want := play(t, c, requests, 1, false)
+				c.quiet(t, books)
+				require.Positive(t, c.Counters().Evicted)
+				for writers, runs := range map[int]bool{0: false, 2: false, 3: true} {
+					again, books := bookCache(t, writers, runs, capacity...)
+					for _, b := range books {
+						var coin atomic.Uint64
+						b.pause = func() { gosched(rand.New(rand.NewPCG(coin.Add(1), 7))) }
+					}
+					require.Equal(t, want, play(t, again, requests, 8, false), "%d writers", writers)
+					again.quiet(t, books)
+					assert.Equal(t, cacheState(c), cacheState(again))
+					assert.Equal(t, c.Counters(), again.Counters())
+				}
+			})
+		}
+	}
+}
+
+// One tier, written as directly as possible.
+func TestBlockDecisionsMatchModel(t *testing.T) {
+	requests := blockRequests(9, 1000)
+	for _, capacity := range []int64{300, 700, 2000, 1 << 30} {
+		c, books := testCache(t, 0, 0, 0, capacity)
+		got := play(t, c, requests, 1, false)
+		var order []Want // least recent first
+		used := int64(0)
+		find := func(key string) int {
+			for i := range order {
+				if order[i].Key == key {
+					return i
+				}
+			}
+			return -1
+		}
+		for n, in := range requests {
+			want, prefix := "", true
+			for _, b := range in {
+				switch there := find(b.Key) >= 0; {
+				case !there:
+					want, prefix = want+"m", false
+				case prefix:
+					want += "h"
+				default:
+					want += "k"
+				}
+			}
+			for i := len(in) - 1; i >= 0; i-- {
+				if at := find(in[i].Key); at >= 0 {
+					order = append(order[:at], order[at+1:]...)
+				} else {
+					used += in[i].Size
+				}
+				order = append(order, in[i])
+			}
+			for used > capacity {
+				used -= order[0].Size
+				order = order[1:]
+			}
+			require.Equal(t, want, got[n], "request %d of %d bytes", n, capacity)
+		}
+		c.quiet(t, books)
+		require.Len(t, cacheState(c)[0], len(order))
+	}
+}
+
+// Whatever fails or is cancelled, the books stay exact and nobody hangs, also
+// where the requests in flight do not fit beside each other.
+func TestBlockDecisionsSurviveFailures(t *testing.T) {
+	for name, capacity := range map[string][]int64{
+		"roomy":            {0, 600, 900},
+		"tight":            {0, 0, 100},
+		"tight, cpu above": {0, 60, 100},
+		"tight below":      {0, 300, 100},
+	} {
+		for _, at := range []struct {
+			writers int
+			runs    bool
+		}{{0, false}, {1, false}, {0, true}, {1, true}} {
+			t.Run(fmt.Sprintf("%s/writers=%d,runs=%t", name, at.writers, at.runs), func(t *testing.T) {
+				c, books := bookCache(t, at.writers, at.runs, capacity...)
+				var coin atomic.Uint64
+				for _, b := range books {
+					b.breakOp = func() error {
+						if coin.Add(1)%29 == 0 {
+							return syscall.EIO
+						}
+						return nil
+					}
+				}
+				play(t, c, blockRequests(5, 400), 8, true)
+				c.quiet(t, books)
+				require.Zero(t, c.open)
+			})
+		}
+	}
+}
+
+// Blocks larger than the cache are refused when they are written.
+func TestBlockTooLarge(t *testing.T) {
+	c, books := testCache(t, 0, 0, 0, 100)
+	var l Lease
+	require.True(t, c.DecideBlocks(&l, []Want{{Key: "a", Size: 60}, {Key: "b", Size: 101}}))
+	err := serve(t.Context(), &l, 2)
+	require.True(t, errors.Is(err, ErrTooLarge), "%v", err)
+	l.Close(t.Context(), Tag{})
+	c.quiet(t, books)
+}
+
+// A request larger than the whole cache is written all the same, block by block.
+func TestBlockRequestLargerThanTheCache(t *testing.T) {
+	c, books := testCache(t, 0, 0, 0, 100)
+	var in []Want
+	for i := range 40 {
+		in = append(in, Want{Key: fmt.Sprint("b", i), Size: 8})
+	}
+	for range 3 {
+		play(t, c, [][]Want{in}, 1, true)
+		c.quiet(t, books)
+	}
+}

@@ -1,0 +1,369 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/clock"
+	"kvbench/tiers/content"
+	"kvbench/tiers/transfer"
+)
+
+// bookTier is a tier that holds no bytes but watches its user: it knows which
+// objects exist and are open, and fails the test when the cache would exceed
+// the capacity, read what is deleted, or delete what is being read.
+type bookTier struct {
+	t        *testing.T
+	capacity int64
+	mu       sync.Mutex
+	bytes    int64 // being written and committed
+	objects  map[tiers.Object]int
+	breakOp  func() error // asked before each operation
+	pause    func()
+}
+
+func newBookTier(t *testing.T, capacity int64) *bookTier {
+	return &bookTier{t: t, capacity: capacity, objects: map[tiers.Object]int{}, breakOp: func() error { return nil }, pause: func() {}}
+}
+
+func (b *bookTier) Traits() tiers.Traits {
+	return tiers.Traits{NoData: true, Align: 1, Description: "books"}
+}
+func (b *bookTier) Close() error { return nil }
+
+func (b *bookTier) Create(_ context.Context, o tiers.Object) (tiers.Writer, error) {
+	if err := b.breakOp(); err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.bytes += o.Size
+	if b.bytes > b.capacity {
+		b.t.Errorf("capacity exceeded: %d of %d bytes", b.bytes, b.capacity)
+	}
+	return &bookWriter{b: b, o: o}, nil
+}
+
+func (b *bookTier) Open(_ context.Context, o tiers.Object) (tiers.Reader, error) {
+	if err := b.breakOp(); err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, ok := b.objects[o]; !ok {
+		b.t.Errorf("%s gen %d is read and does not exist", o.Key, o.Gen)
+		return nil, tiers.ErrNotFound
+	}
+	b.objects[o]++
+	return &bookReader{b: b, o: o}, nil
+}
+
+func (b *bookTier) Remove(_ context.Context, o tiers.Object) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	readers, ok := b.objects[o]
+	if !ok {
+		b.t.Errorf("%s gen %d is removed and does not exist", o.Key, o.Gen)
+		return tiers.ErrNotFound
+	}
+	if readers > 0 {
+		b.t.Errorf("%s gen %d is removed under %d readers", o.Key, o.Gen, readers)
+	}
+	delete(b.objects, o)
+	b.bytes -= o.Size
+	return nil
+}
+
+type bookWriter struct {
+	b    *bookTier
+	o    tiers.Object
+	over bool
+}
+
+func (w *bookWriter) WriteAt(context.Context, []byte, int64) error { return nil }
+
+func (w *bookWriter) Commit(context.Context) error {
+	w.b.pause()
+	if err := w.b.breakOp(); err != nil {
+		_ = w.Abort()
+		return err
+	}
+	w.b.mu.Lock()
+	defer w.b.mu.Unlock()
+	w.over = true
+	if _, ok := w.b.objects[w.o]; ok {
+		w.b.t.Errorf("%s gen %d is written twice", w.o.Key, w.o.Gen)
+	}
+	w.b.objects[w.o] = 0
+	return nil
+}
+
+func (w *bookWriter) Abort() error {
+	w.b.mu.Lock()
+	defer w.b.mu.Unlock()
+	if !w.over {
+		w.over = true
+		w.b.bytes -= w.o.Size
+	}
+	return nil
+}
+
+type bookReader struct {
+	b    *bookTier
+	o    tiers.Object
+	over bool
+}
+
+func (r *bookReader) ReadAt(context.Context, []byte, int64) error { return nil }
+
+func (r *bookReader) Close() error {
+	r.b.pause()
+	r.b.mu.Lock()
+	defer r.b.mu.Unlock()
+	if !r.over {
+		r.over = true
+		r.b.objects[r.o]--
+	}
+	return nil
+}
+
+// runBook is a bookTier with runs, of as many entries as chance has it.
+type runBook struct {
+	*bookTier
+	rng rand.Source // guarded by bookTier.mu
+}
+
+var _ tiers.RunTier = (*runBook)(nil)
+
+func (b *runBook) Traits() tiers.Traits {
+	return tiers.Traits{Align: 1, Description: "books with runs"}
+}
+
+func (b *runBook) pick(objects []tiers.Object, limit int64) bookRun {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := 1 + int(b.rng.Uint64()%uint64(len(objects)))
+	for bytesOf(objects[:n]) > limit {
+		n--
+	}
+	return bookRun{objects[:n]}
+}
+
+func (b *runBook) CreateRun(ctx context.Context, objects []tiers.Object, _ int, limit int64) (tiers.RunWriter, error) {
+	r := &bookRunWriter{bookRun: b.pick(objects, limit)}
+	for _, o := range r.objects {
+		w, err := b.Create(ctx, o)
+		if err != nil {
+			return nil, errors.Join(err, r.Abort())
+		}
+		r.writers = append(r.writers, w)
+	}
+	return r, nil
+}
+
+func (b *runBook) OpenRun(ctx context.Context, objects []tiers.Object, limit int64) (tiers.RunReader, error) {
+	r := &bookRunReader{bookRun: b.pick(objects, limit)}
+	for _, o := range r.objects {
+		in, err := b.Open(ctx, o)
+		if err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+		r.readers = append(r.readers, in)
+	}
+	return r, nil
+}
+
+type bookRun struct{ objects []tiers.Object }
+
+func (r bookRun) Len() int          { return len(r.objects) }
+func (r bookRun) Start(i int) int64 { return bytesOf(r.objects[:i]) }
+
+type bookRunWriter struct {
+	bookRun
+	writers []tiers.Writer
+}
+
+func (w *bookRunWriter) WriteAt(context.Context, []byte, int64) error { return nil }
+
+// Commit is for all or none.
+func (w *bookRunWriter) Commit(ctx context.Context) error {
+	if err := w.writers[0].(*bookWriter).b.breakOp(); err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	for i := range w.writers {
+		bw := w.writers[i].(*bookWriter)
+		bw.b.pause()
+		bw.b.mu.Lock()
+		bw.over = true
+		if _, ok := bw.b.objects[bw.o]; ok {
+			bw.b.t.Errorf("%s gen %d is written twice", bw.o.Key, bw.o.Gen)
+		}
+		bw.b.objects[bw.o] = 0
+		bw.b.mu.Unlock()
+	}
+	return nil
+}
+
+func (w *bookRunWriter) Abort() error {
+	for _, w := range w.writers {
+		_ = w.Abort()
+	}
+	return nil
+}
+
+type bookRunReader struct {
+	bookRun
+	readers []tiers.Reader
+}
+
+func (r *bookRunReader) ReadAt(context.Context, []byte, int64) error { return nil }
+
+func (r *bookRunReader) Close() error {
+	for _, r := range r.readers {
+		_ = r.Close()
+	}
+	return nil
+}
+
+// check verifies the books of every tier at any moment.
+func (c *Cache) check() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	sum := map[*space]int64{}
+	leaving := map[*space]int64{}
+	count := map[*space]int64{}
+	for _, e := range c.index {
+		if e.cur == nil {
+			continue
+		}
+		count[e.cur.in]++
+		if e.state == moving {
+			leaving[e.cur.in] += e.size
+		} else {
+			sum[e.cur.in] += e.size
+		}
+	}
+	for _, s := range c.levels {
+		switch {
+		case s.used > s.limit:
+			return fmt.Errorf("%s: used %d exceeds the limit %d", s.level, s.used, s.limit)
+		case s.used-s.leaving+s.claimed > s.limit:
+			return fmt.Errorf("%s: claims cannot be met: used %d - leaving %d + claimed %d > %d", s.level, s.used, s.leaving, s.claimed, s.limit)
+		case s.reserved < 0 || s.claimed < 0 || s.leaving < leaving[s]:
+			return fmt.Errorf("%s: reserved %d claimed %d leaving %d (demoting %d)", s.level, s.reserved, s.claimed, s.leaving, leaving[s])
+		case s.used != sum[s]+s.reserved+s.leaving:
+			return fmt.Errorf("%s: used %d is not entries %d + reserved %d + leaving %d", s.level, s.used, sum[s], s.reserved, s.leaving)
+		case s.entries != count[s]:
+			return fmt.Errorf("%s: %d entries counted, %d in the index", s.level, s.entries, count[s])
+		}
+		var last uint64
+		var err error
+		s.lru.walk(func(e *entry) bool {
+			if e.seq <= last || e.home() != s || (e.state != resident && e.at == nil) {
+				err = fmt.Errorf("%s: %s (seq %d after %d, %s) is out of LRU order", s.level, e.key, e.seq, last, e.state)
+			}
+			last = e.seq
+			return err == nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// quiet verifies what must hold when nothing is going on: no reservation, no
+// claim, nothing leaving, and the tiers hold exactly what the index says.
+func (c *Cache) quiet(t *testing.T, books map[tiers.Kind]*bookTier) {
+	t.Helper()
+	require.NoError(t, c.check())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	require.Empty(t, c.tickets)
+	for _, s := range c.levels {
+		require.Zero(t, s.reserved, "%s reserved", s.level)
+		require.Zero(t, s.claimed, "%s claimed", s.level)
+		require.Zero(t, s.leaving, "%s leaving", s.level)
+		require.Empty(t, s.asks)
+		b := books[s.level]
+		require.Equal(t, s.used, b.bytes, "%s: bytes in the tier", s.level)
+		require.Len(t, b.objects, int(s.entries))
+	}
+	for _, e := range c.index {
+		require.Equal(t, resident, e.state, e.key)
+		require.Zero(t, e.cur.pins, e.key)
+		require.Contains(t, books[e.cur.in.level].objects, e.cur.obj)
+	}
+}
+
+// testCache makes a cache over book tiers of the given capacities (0 = none),
+// in the order gpu, cpu, storage.
+func testCache(t *testing.T, writers int, capacity ...int64) (*Cache, map[tiers.Kind]*bookTier) {
+	t.Helper()
+	return bookCache(t, writers, false, capacity...)
+}
+
+// bookCache is testCache with or without runs in the lowest tier.
+func bookCache(t *testing.T, writers int, runs bool, capacity ...int64) (*Cache, map[tiers.Kind]*bookTier) {
+	t.Helper()
+	books := map[tiers.Kind]*bookTier{}
+	wall := clock.NewWall()
+	pool, err := buffer.NewPool(16, 4096)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, pool.Close()) })
+	transfer := &transfer.Transfer{Pool: pool, Content: content.New([16]byte{1}, 0), Chunk: 4096, Depth: 1, Now: wall.Now}
+	cfg := Config{MaxWriters: writers, Clock: wall, Transfer: transfer}
+	for i, n := range capacity {
+		if n == 0 {
+			continue
+		}
+		l := tiers.Kind(i)
+		books[l] = newBookTier(t, n)
+		cfg.Levels = append(cfg.Levels, Level{l, books[l], n})
+	}
+	if last := &cfg.Levels[len(cfg.Levels)-1]; runs {
+		last.Tier = &runBook{books[last.Level], rand.NewPCG(1, 2)}
+	}
+	c, err := New(cfg)
+	require.NoError(t, err)
+	return c, books
+}
+
+// use decides, writes what is ours and reads what is there, as a request does.
+func use(ctx context.Context, c *Cache, l *Lease, in ...Want) (hits, misses int, err error) {
+	c.Decide(l, in)
+	defer l.Close(ctx, Tag{})
+	for i := range in {
+		if l.Owned(i) {
+			if _, err = l.Write(ctx, i, Tag{}); err != nil {
+				return hits, misses, err
+			}
+			misses++
+			continue
+		}
+		if l.Outcome(i) == Miss {
+			misses++
+			continue
+		}
+		if _, err = l.Read(ctx, i, Tag{Phase: tiers.Decode}); err != nil {
+			return hits, misses, err
+		}
+		hits++
+	}
+	return hits, misses, nil
+}
+
+func gosched(r *rand.Rand) {
+	for range r.IntN(4) {
+		runtime.Gosched()
+	}
+}

@@ -1,0 +1,131 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/clock"
+	"kvbench/tiers/content"
+	"kvbench/tiers/filetier"
+	"kvbench/tiers/memtier"
+	"kvbench/tiers/transfer"
+	"kvbench/tiers/workdir"
+)
+
+// requestCounter is an Observer that counts the requests to the storage tier.
+type requestCounter struct {
+	nobody
+	reads, writes atomic.Int64
+}
+
+func (r *requestCounter) Chunk(_ Tag, l tiers.Kind, op tiers.Op, _ tiers.Phase, _ int64) {
+	switch {
+	case l != tiers.Storage:
+	case op == tiers.Read:
+		r.reads.Add(1)
+	default:
+		r.writes.Add(1)
+	}
+}
+
+// layoutCache makes a cache over a real directory, and, if cpu > 0, memory above it.
+func layoutCache(t *testing.T, l tiers.Layout, direct bool, cpu, capacity int64) (*Cache, *requestCounter, tiers.Tier) {
+	t.Helper()
+	dir, err := workdir.Open(workdir.Options{CacheDir: t.TempDir()})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, dir.Close()) })
+	tier, _, err := filetier.NewStorageTier(dir, filetier.FileOptions{Direct: direct}, l, capacity)
+	if runtime.GOOS == "darwin" && errors.Is(err, tiers.ErrNotSupported) {
+		t.Skip(err) // no holes on this platform
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, tier.Close()) })
+	pool, err := buffer.NewPool(16, 64<<10)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, pool.Close()) })
+	wall := clock.NewWall()
+	count := &requestCounter{}
+	cfg := Config{Clock: wall, Observer: count,
+		Transfer: &transfer.Transfer{Pool: pool, Content: content.New([16]byte{1}, 0), Chunk: 64 << 10, Depth: 1, Verify: content.VerifyFull, Now: wall.Now}}
+	if cpu > 0 {
+		mem, err := memtier.New(cpu)
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, mem.Close()) })
+		cfg.Levels = append(cfg.Levels, Level{tiers.CPU, mem, cpu})
+	}
+	cfg.Levels = append(cfg.Levels, Level{tiers.Storage, tier, capacity})
+	c, err := New(cfg)
+	require.NoError(t, err)
+	return c, count, tier
+}
+
+// Blocks of a real directory are evicted, read in runs and written in runs by many workers at once; the decisions are
+// those of books and one worker, every byte is verified, and the tier holds what the cache says.
+func TestLayoutsUnderEviction(t *testing.T) {
+	const unit = 1 << 10 // blocks are up to 8 KiB
+	requests := blockRequests(3, 120)
+	for i := range requests {
+		for k := range requests[i] {
+			requests[i][k].Size *= unit
+		}
+	}
+	const capacity = 800 * unit
+	books, _ := testCache(t, 0, 0, 0, capacity)
+	want := play(t, books, requests, 1, false)
+	require.Positive(t, books.Counters().Evicted)
+	moved := map[rune]int64{}
+	for _, d := range want {
+		for _, o := range d {
+			moved[o]++
+		}
+	}
+	for name, l := range map[string]tiers.Layout{
+		"files": {}, "slots": {Kind: tiers.LayoutSlots, Bytes: 8 * unit}, "packed": {Kind: tiers.LayoutPacked, Places: 5},
+		"grouped": {Kind: tiers.LayoutGrouped, Places: 4}, "chunks": {Kind: tiers.LayoutChunks, Bytes: 4 * unit},
+	} {
+		for _, direct := range []bool{true, false} {
+			if !direct && l.Kind != tiers.LayoutPacked {
+				continue // flushes differ, and take long
+			}
+			t.Run(fmt.Sprintf("%s/direct=%t", name, direct), func(t *testing.T) {
+				c, count, tier := layoutCache(t, l, direct, 0, capacity)
+				assert.Equal(t, want, play(t, c, requests, 8, false))
+				assert.Equal(t, cacheState(books), cacheState(c))
+				_, runs := tier.(tiers.RunTier)
+				assert.Equal(t, runs, count.reads.Load() < moved['h']*3/4, "%d blocks read by %d requests", moved['h'], count.reads.Load())
+				if l.Kind != tiers.LayoutSlots { // whose free places are scattered by then
+					assert.Equal(t, runs, count.writes.Load() < moved['m']*3/4, "%d blocks written by %d requests", moved['m'], count.writes.Load())
+				}
+				sameFootprint(t, c, tier)
+			})
+		}
+		t.Run(name+"/cancelled", func(t *testing.T) {
+			c, _, tier := layoutCache(t, l, true, 300*unit, capacity/2)
+			play(t, c, requests, 8, true)
+			require.NoError(t, c.check())
+			sameFootprint(t, c, tier)
+			require.NoError(t, c.Clear(t.Context()))
+			sameFootprint(t, c, tier)
+		})
+	}
+}
+
+// sameFootprint wants the tier to hold the bytes that the cache says, where it counts them.
+func sameFootprint(t *testing.T, c *Cache, tier tiers.Tier) {
+	t.Helper()
+	f, ok := tier.(interface{ Footprint() (held, waste int64) })
+	if !ok {
+		return
+	}
+	held, _ := f.Footprint()
+	gauges := c.Gauges(nil)
+	assert.Equal(t, gauges[len(gauges)-1].Used, held)
+}

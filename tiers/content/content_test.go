@@ -1,0 +1,186 @@
+package content
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
+	"kvbench/tiers/buffer"
+)
+
+var nonceA, nonceB = [16]byte{1}, [16]byte{2}
+
+func filled(c *Content, o tiers.Object) []byte {
+	p := make([]byte, o.Size)
+	c.Fill(p, o, 0)
+	return p
+}
+
+func TestAnyRangeOfContentCanBeMadeAgain(t *testing.T) {
+	c := New(nonceA, 3)
+	o := tiers.Object{Key: "u1/c2/t3", Gen: 7, Size: 100_003}
+	whole := filled(c, o)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		off := rng.Int64N(o.Size)
+		p := make([]byte, rng.Int64N(o.Size-off)+1)
+		c.Fill(p, o, off)
+		require.True(t, bytes.Equal(whole[off:off+int64(len(p))], p), "offset %d, %d bytes", off, len(p))
+		if off = off / 16 * 16; off+int64(len(p)) <= o.Size {
+			c.fillBlocks(p, o, off)
+			require.True(t, bytes.Equal(whole[off:off+int64(len(p))], p), "blocks at offset %d, %d bytes", off, len(p))
+		}
+	}
+}
+
+func TestDepthsOfVerificationAreThoseOfTheFlag(t *testing.T) {
+	assert.Equal(t, "none sample full", fmt.Sprint(VerifyNone, " ", VerifySample, " ", VerifyFull))
+}
+
+func TestCounterCarriesIntoTheUpperHalf(t *testing.T) {
+	assert.Equal(t, counter{hi: 6, lo: 2}, counter{hi: 5, lo: ^uint64(0)}.add(3))
+}
+
+func TestNoTwoBlocksAreEqual(t *testing.T) {
+	seen := make(map[[blockSize]byte]string)
+	block := [blockSize]byte{}
+	for _, nonce := range [][16]byte{nonceA, nonceB} {
+		for rank := range 2 {
+			c := New(nonce, rank)
+			for _, key := range []string{"u1/c1/t1", "u1/c1/t2", "u11/c1/t1", ""} {
+				for gen := range uint64(2) {
+					p := filled(c, tiers.Object{Key: key, Gen: gen, Size: 256 << 10})
+					for off := 0; off < len(p); off += blockSize {
+						copy(block[:], p[off:])
+						name := fmt.Sprintf("nonce %x rank %d key %q gen %d offset %d", nonce[0], rank, key, gen, off)
+						require.Empty(t, seen[block], name)
+						seen[block] = name
+					}
+				}
+			}
+		}
+	}
+	assert.Len(t, seen, 2*2*4*2*64)
+}
+
+func TestContentDoesNotCompress(t *testing.T) {
+	p := filled(New(nonceA, 0), tiers.Object{Key: "k", Size: 8 << 20})
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
+	require.NoError(t, err)
+	small := enc.EncodeAll(p, nil)
+	assert.GreaterOrEqual(t, float64(len(small))/float64(len(p)), 0.999)
+}
+
+func TestCheckFindsEveryKindOfWrongData(t *testing.T) {
+	c := New(nonceA, 0)
+	o := tiers.Object{Key: "u1/c2/t3", Gen: 9, Size: 70_001}
+
+	for _, bit := range []int64{0, 8*16384 + 3, 8*o.Size - 1} {
+		p := filled(c, o)
+		require.NoError(t, c.Check(p, o, 0))
+		p[bit/8] ^= 1 << (bit % 8)
+		var m *MismatchError
+		require.ErrorAs(t, c.Check(p, o, 0), &m)
+		assert.Equal(t, bit/8, m.Offset)
+		assert.Equal(t, byte(1)<<(bit%8), m.Got^m.Want)
+		assert.False(t, m.Stale)
+		assert.Contains(t, m.Error(), "u1/c2/t3")
+		assert.Contains(t, m.Error(), fmt.Sprintf("offset %d", bit/8))
+	}
+
+	stale := tiers.Object{Key: o.Key, Gen: 4, Size: o.Size}
+	p := filled(c, o)
+	c.Fill(p[20_000:28_000], stale, 20_000)
+	var m *MismatchError
+	require.ErrorAs(t, c.Check(p[16_384:], o, 16_384), &m)
+	assert.InDelta(t, 20_000, m.Offset, 8)
+	assert.True(t, m.Stale)
+	assert.EqualValues(t, 4, m.StaleGen)
+	assert.Contains(t, m.Error(), "stale version")
+
+	p = filled(c, o)
+	clear(p[40_960:45_056])
+	require.ErrorAs(t, c.Check(p, o, 0), &m)
+	assert.True(t, m.Zero)
+	assert.Contains(t, m.Error(), "only zeros")
+}
+
+func TestSampledCheckLooksAtOneBlockOfItsOwnPerChunk(t *testing.T) {
+	c := New(nonceA, 0)
+	places := make(map[int]bool)
+	for key := range 40 {
+		o := tiers.Object{Key: fmt.Sprint("k", key), Size: 64<<10 + 100}
+		p := filled(c, o)
+		require.NoError(t, c.CheckSample(p, o, 0))
+		found := -1
+		for b := 0; b*blockSize < len(p); b++ {
+			p[b*blockSize] ^= 1
+			if err := c.CheckSample(p, o, 0); err != nil {
+				var m *MismatchError
+				require.ErrorAs(t, err, &m)
+				assert.EqualValues(t, b*blockSize, m.Offset)
+				require.Equal(t, -1, found, "one block only")
+				found = b
+			}
+			p[b*blockSize] ^= 1
+		}
+		require.NotEqual(t, -1, found)
+		places[found] = true
+	}
+	assert.Greater(t, len(places), 8, "different keys, different places")
+}
+
+func TestContentAllocatesNothingPerByte(t *testing.T) {
+	if buffer.RaceEnabled {
+		t.Skip("the race detector allocates by itself")
+	}
+	c := New(nonceA, 0)
+	o := tiers.Object{Key: "u1/c2/t3", Size: 64 << 20}
+	p := make([]byte, 1<<20)
+	assert.LessOrEqual(t, testing.AllocsPerRun(20, func() { c.Fill(p, o, 1<<20) }), 2.0)
+	s := c.Stream(o, 0)
+	assert.Zero(t, testing.AllocsPerRun(20, func() { s.Fill(p) }))
+	c.Fill(p, o, 0)
+	assert.Zero(t, testing.AllocsPerRun(20, func() { _ = c.CheckSample(p, o, 0) }))
+	assert.LessOrEqual(t, testing.AllocsPerRun(20, func() { _ = c.Check(p, o, 0) }), 2.0)
+}
+
+// The two benchmarks run beside each other: generation must reach 0.35 of a copy.
+func BenchmarkContentFill(b *testing.B) {
+	c, o := New(nonceA, 0), tiers.Object{Key: "u1/c2/t3", Size: 1 << 40}
+	arena := make([]byte, 64<<20)
+	b.SetBytes(1 << 20)
+	off := int64(0)
+	for b.Loop() {
+		c.Fill(arena[off:off+1<<20], o, off)
+		off = (off + 1<<20) % int64(len(arena))
+	}
+}
+
+func BenchmarkCopy(b *testing.B) {
+	from, to := make([]byte, 64<<20), make([]byte, 64<<20)
+	New(nonceA, 0).Fill(from, tiers.Object{Key: "k"}, 0)
+	b.SetBytes(1 << 20)
+	off := 0
+	for b.Loop() {
+		copy(to[off:off+1<<20], from[off:])
+		off = (off + 1<<20) % len(to)
+	}
+}
+
+func BenchmarkContentCheck(b *testing.B) {
+	c, o := New(nonceA, 0), tiers.Object{Key: "u1/c2/t3", Size: 1 << 20}
+	p := filled(c, o)
+	b.SetBytes(1 << 20)
+	for b.Loop() {
+		if err := c.Check(p, o, 0); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

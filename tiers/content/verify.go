@@ -1,0 +1,130 @@
+package content
+
+import (
+	"bytes"
+	"crypto/aes"
+	"fmt"
+	"sync"
+
+	"kvbench/tiers"
+)
+
+// Verify says how much of what is read is compared with what was written.
+type Verify uint8
+
+// The three depths of verification.
+const (
+	VerifyNone   Verify = iota // nothing
+	VerifySample               // one 4 KiB block per chunk, at a place derived from key and offset
+	VerifyFull                 // every byte
+)
+
+// String returns "none", "sample" or "full", the values of -verify.
+func (v Verify) String() string { return [...]string{"none", "sample", "full"}[v] }
+
+// MismatchError says that bytes read are not those that were written.
+type MismatchError struct {
+	Key    string
+	Gen    uint64 // the generation that should have been there
+	Offset int64  // of the first wrong byte, in the entry
+	Got    byte
+	Want   byte
+	// Stale: the bytes around Offset are those of an earlier write of the same key, made as StaleGen.
+	Stale    bool
+	StaleGen uint64
+	// Zero: the bytes around Offset are all zero, as in a hole that was never written.
+	Zero bool
+}
+
+func (e *MismatchError) Error() string {
+	what := fmt.Sprintf("byte is %#02x, should be %#02x", e.Got, e.Want)
+	switch {
+	case e.Stale:
+		what = fmt.Sprintf("stale version: these are the bytes of generation %d", e.StaleGen)
+	case e.Zero:
+		what = "only zeros: never written, or lost"
+	}
+	return fmt.Sprintf("wrong data in entry %s (generation %d) at offset %d: %s", e.Key, e.Gen, e.Offset, what)
+}
+
+// staleSearch is how many earlier generations a mismatch is compared with: about a fifth of a second's work,
+// done once, since a mismatch ends the trial.
+const staleSearch = 1 << 20
+
+// scratch buffers hold what the content should be, piece by piece.
+var scratch = sync.Pool{New: func() any { return new([16 << 10]byte) }}
+
+// Check compares p with the bytes of o at offset off and returns nil or a *MismatchError for the first byte that
+// differs.
+func (c *Content) Check(p []byte, o tiers.Object, off int64) error {
+	buf := scratch.Get().(*[16 << 10]byte)
+	defer scratch.Put(buf)
+	s := c.Stream(o, off)
+	for at := 0; at < len(p); at += len(buf) {
+		got := p[at:min(at+len(buf), len(p))]
+		want := buf[:len(got)]
+		s.Fill(want)
+		if !bytes.Equal(got, want) {
+			return c.mismatch(got, want, o, off+int64(at))
+		}
+	}
+	return nil
+}
+
+// CheckSample compares one 4 KiB block of p, the chunk of o at offset off, which is a multiple of 16. The block's
+// place depends on key and offset alone: other entries and chunks are looked at elsewhere.
+func (c *Content) CheckSample(p []byte, o tiers.Object, off int64) error {
+	buf := scratch.Get().(*[16 << 10]byte)
+	defer scratch.Put(buf)
+	at := int(samplePlace(o.Key, off)%uint64((len(p)+blockSize-1)/blockSize)) * blockSize
+	got := p[at:min(at+blockSize, len(p))]
+	want := buf[:len(got)]
+	c.fillBlocks(want, o, off+int64(at))
+	if !bytes.Equal(got, want) {
+		return c.mismatch(got, want, o, off+int64(at))
+	}
+	return nil
+}
+
+// samplePlace hashes key and offset with FNV-1a: stable over runs and free of allocation.
+func samplePlace(key string, off int64) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(key) {
+		h = (h ^ uint64(key[i])) * 1099511628211
+	}
+	h = (h ^ uint64(off)) * 1099511628211
+	return h ^ h>>32
+}
+
+// mismatch describes the first difference between got and want, which start at off in o.
+func (c *Content) mismatch(got, want []byte, o tiers.Object, off int64) error {
+	i := 0
+	for got[i] == want[i] {
+		i++
+	}
+	e := &MismatchError{Key: o.Key, Gen: o.Gen, Offset: off + int64(i), Got: got[i], Want: want[i]}
+
+	// Compare a stretch around the difference that starts on a 16-byte boundary of the entry.
+	from := i - int((off+int64(i))%aes.BlockSize)
+	if from < 0 {
+		from += aes.BlockSize
+	}
+	near := got[min(from, len(got)):min(from+64, len(got))]
+	if len(near) < 8 {
+		return e // too little to tell a stale version from chance
+	}
+	if len(bytes.Trim(near, "\x00")) == 0 {
+		e.Zero = true
+		return e
+	}
+	old := make([]byte, len(near))
+	for g, n := o.Gen, 0; g > 0 && n < staleSearch; n++ {
+		g--
+		c.fillBlocks(old, tiers.Object{Key: o.Key, Gen: g}, off+int64(from))
+		if bytes.Equal(old, near) {
+			e.Stale, e.StaleGen = true, g
+			break
+		}
+	}
+	return e
+}

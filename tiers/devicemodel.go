@@ -1,0 +1,82 @@
+package tiers
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// DeviceModel is a drive that one does not have, as a queueing model.
+//
+// The device has Parallelism places. A request (one chunk of an entry; every
+// operation keeps up to the I/O depth of them outstanding) takes the place that
+// is free first, waits there for its access latency, in parallel with the other
+// places, and then passes the medium, which it shares with all others in the
+// order of their coming: n bytes occupy the medium for n ÷ bandwidth of their
+// direction, and where IOPS are given no shorter than 1 ÷ IOPS. Reads and writes
+// share one medium (a drive that reads 14 and writes 7 GiB/s does half of each
+// when its time is divided evenly); with Duplex each direction has its own. A
+// request leaves its place when its bytes have passed.
+//
+// So one request at a time takes latency + size ÷ bandwidth, many at a time reach
+// the bandwidth or the IOPS, whichever is less, and between them throughput grows
+// with the number outstanding up to Parallelism.
+//
+// A limiter in front of a faster drive (the kernel's for cgroups, those of many
+// clouds) hands out its bandwidth in slices of time: what fits into a slice passes
+// at once when it begins, the rest waits for the next one. With Slice a request is
+// complete not when its bytes would have passed but at the beginning of the slice
+// in which that falls. The first slice begins with the first request after a rest
+// of at least one.
+//
+// Flushes, deletions, the filesystem, the CPU and the wear of the
+// drive cost nothing.
+type DeviceModel struct {
+	Read         float64
+	Write        float64
+	ReadIOPS     float64 // requests/s, 0 = no bound
+	WriteIOPS    float64 //
+	ReadLatency  time.Duration
+	WriteLatency time.Duration
+	Parallelism  int
+	Duplex       bool
+	Slice        time.Duration // 0: the medium passes requests one by one
+}
+
+// Validate says what cannot be in a model; a nil one is fine.
+func (m *DeviceModel) Validate() error {
+	if m == nil {
+		return nil
+	}
+	var errs []error
+	if !(m.Read > 0) || !(m.Write > 0) {
+		errs = append(errs, fmt.Errorf("simulated device: bandwidths %g and %g bytes/s must be positive", m.Read, m.Write))
+	}
+	if !(m.ReadIOPS >= 0) || !(m.WriteIOPS >= 0) {
+		errs = append(errs, fmt.Errorf("simulated device: %g and %g requests/s must not be negative", m.ReadIOPS, m.WriteIOPS))
+	}
+	if m.ReadLatency < 0 || m.WriteLatency < 0 {
+		errs = append(errs, fmt.Errorf("simulated device: latencies %v and %v must not be negative", m.ReadLatency, m.WriteLatency))
+	}
+	if m.Slice < 0 {
+		errs = append(errs, fmt.Errorf("simulated device: slices of %v must not be negative", m.Slice))
+	}
+	if m.Parallelism < 1 {
+		errs = append(errs, fmt.Errorf("simulated device: parallelism %d must be at least 1", m.Parallelism))
+	}
+	return errors.Join(errs...)
+}
+
+// Passing is how long a request occupies the medium: its bytes at the bandwidth,
+// and no shorter than the requests/s allow.
+func (m *DeviceModel) Passing(op Op, bytes int64) time.Duration {
+	rate, iops := m.Read, m.ReadIOPS
+	if op == Write {
+		rate, iops = m.Write, m.WriteIOPS
+	}
+	seconds := float64(bytes) / rate
+	if iops > 0 {
+		seconds = max(seconds, 1/iops)
+	}
+	return time.Duration(seconds * float64(time.Second))
+}

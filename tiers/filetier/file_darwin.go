@@ -1,0 +1,35 @@
+package filetier
+
+import (
+	"golang.org/x/sys/unix"
+
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/workdir"
+	"kvbench/tracing/host"
+)
+
+// openDirect: macOS has no open flag for it, setDirect asks afterwards.
+const openDirect = 0
+
+// setDirect turns off caching of the file.
+func setDirect(fd int) error {
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_NOCACHE, 1)
+	return err
+}
+
+// syncData makes a file durable: macOS has no fdatasync.
+func syncData(fd int) error { return workdir.Retry(func() error { return unix.Fsync(fd) }) }
+
+// preallocate does nothing: there is no fallocate.
+func preallocate(int, int64, int64) (bool, error) { return false, nil }
+
+// punch: APFS can (F_PUNCHHOLE), but that was never tried on a Mac, and a deletion that frees nothing would make every
+// number of the storage tier's fill wrong.
+func punch(int, int64, int64) error { return unix.EOPNOTSUPP }
+
+// dropCache turns off caching of the file, the nearest that macOS offers.
+func dropCache(fd int) error { return setDirect(fd) }
+
+func directAlign(int) int { return buffer.PageSize }
+
+func directIgnored(host.Filesystem) string { return "" }

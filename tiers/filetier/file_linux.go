@@ -1,0 +1,74 @@
+package filetier
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/workdir"
+	"kvbench/tracing/host"
+)
+
+const openDirect = unix.O_DIRECT
+
+// setDirect completes what the open flag began; on Linux the flag is all.
+func setDirect(int) error { return nil }
+
+// syncData makes a file's data durable, and of its metadata what is needed to find it.
+func syncData(fd int) error { return workdir.Retry(func() error { return unix.Fdatasync(fd) }) }
+
+// preallocate gives a stretch of a file its blocks, so that direct writes extend nothing; false means that the
+// filesystem cannot.
+func preallocate(fd int, off, size int64) (bool, error) {
+	err := workdir.Retry(func() error { return unix.Fallocate(fd, 0, off, size) })
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
+		return false, nil
+	}
+	return true, err
+}
+
+// punch gives the blocks of a stretch of a file back to the filesystem; what is read there later is zeros. Errors that
+// match unix.EOPNOTSUPP say that the filesystem cannot.
+func punch(fd int, off, size int64) error {
+	return workdir.Retry(func() error {
+		return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, size)
+	})
+}
+
+// dropCache asks that nothing of the file stay in the page cache.
+func dropCache(fd int) error {
+	return workdir.Retry(func() error { return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) })
+}
+
+// directAlign returns the alignment that direct I/O on the file needs, at least 4096.
+func directAlign(fd int) int {
+	var s unix.Statx_t
+	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &s)
+	if err != nil || s.Mask&unix.STATX_DIOALIGN == 0 {
+		return buffer.PageSize
+	}
+	return max(buffer.PageSize, int(s.Dio_mem_align), int(s.Dio_offset_align), int(s.Dio_read_offset_align))
+}
+
+// directIgnored says why direct I/O would be accepted and mean nothing on this filesystem, or nothing.
+func directIgnored(f host.Filesystem) string {
+	switch f.Type {
+	case "tmpfs", "ramfs":
+		return f.Type + " keeps everything in memory"
+	case "zfs":
+		text, err := os.ReadFile("/sys/module/zfs/version")
+		if err != nil {
+			return "" // the module is not ours to judge
+		}
+		version, _, _ := strings.Cut(strings.TrimSpace(string(text)), "-")
+		var major, minor int
+		if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err == nil && (major < 2 || major == 2 && minor < 3) {
+			return "zfs " + version + " reads and writes through its own cache (direct I/O came with 2.3)"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,288 @@
+package memtier
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"kvbench/tiers"
+	"kvbench/tiers/buffer"
+)
+
+// cpuBlock is the unit in which the cpu tier gives out memory. An entry wastes less than one: small enough for
+// system prompts of a hundred KiB, large enough that a chunk is copied in a few pieces.
+const cpuBlock = 64 << 10
+
+// Tier keeps entries in memory outside the Go heap: real bytes, copied in and out. The Cache keeps its exact
+// capacity; the tier holds any mix of entries of that many bytes, and takes memory from the system only as far
+// as it was ever filled (see Prefault), plus less than a block (64 KiB) per entry.
+type Tier struct {
+	name     string
+	capacity int64
+
+	mu      sync.Mutex
+	entries map[tiers.ID]*cpuEntry
+	arenas  []*buffer.Arena
+	fresh   []byte   // of the last arena: what was never given out
+	free    [][]byte // released blocks, warmest last
+	held    int64    // bytes of entries, being written or committed
+	waste   int64    // bytes of blocks beyond them
+	closed  bool
+}
+
+var _ tiers.Tier = (*Tier)(nil)
+
+// New reserves address space for capacity bytes; memory comes with use.
+func New(capacity int64) (*Tier, error) {
+	if capacity < 1 {
+		return nil, fmt.Errorf("make a cpu tier of %d bytes: the size must be positive (-cpu-mem-gb)", capacity)
+	}
+	t := &Tier{name: "cpu tier", capacity: capacity, entries: make(map[tiers.ID]*cpuEntry)}
+	// An eighth more than the capacity, for the waste; should that not do, grow adds arenas.
+	if err := t.grow(capacity + capacity/8); err != nil {
+		return nil, fmt.Errorf("make a cpu tier of %d bytes: %w", capacity, err)
+	}
+	return t, nil
+}
+
+// Prefault takes the memory of the whole capacity from the system now, on all
+// processors. Without it the first use of every page costs the kernel's
+// clearing of it inside the measured window. Call it before the first entry.
+func (t *Tier) Prefault() {
+	mem := t.arenas[0].Bytes()
+	mem = mem[:min(int64(len(mem)), t.capacity)]
+	const part = 64 << 20
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for at := next.Add(part) - part; at < int64(len(mem)); at = next.Add(part) - part {
+				for i := at; i < min(at+part, int64(len(mem))); i += buffer.PageSize {
+					mem[i] = 0
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Traits: any alignment, bytes count as they are copied.
+func (t *Tier) Traits() tiers.Traits {
+	return tiers.Traits{Align: 1, Description: "memory outside the Go heap"}
+}
+
+// HugePages says how much of the memory reserved at first lies in huge pages now: it grows with use. Not for the
+// measured window, it reads a file of the kernel's.
+func (t *Tier) HugePages() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.arenas[0].HugePages()
+}
+
+// Footprint returns the bytes of the entries, and the bytes lost beside them to whole blocks.
+func (t *Tier) Footprint() (held, waste int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.held, t.waste
+}
+
+// cpuEntry is one entry's blocks. They return to the tier when the last user has gone: the tier itself holds one
+// use while the entry can be opened.
+type cpuEntry struct {
+	o      tiers.Object
+	blocks [][]byte // fixed from Create on: copying needs no lock
+	uses   int      // guarded by CPUTier.mu
+}
+
+// Create takes the memory for the whole entry.
+func (t *Tier) Create(_ context.Context, o tiers.Object) (tiers.Writer, error) {
+	n := int((o.Size + cpuBlock - 1) / cpuBlock)
+	e := &cpuEntry{o: o, blocks: make([][]byte, 0, n), uses: 1}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.usable(o); err != nil {
+		return nil, t.error("create", o, -1, err)
+	}
+	for range n {
+		b, err := t.block(o.Size)
+		if err != nil {
+			t.free = append(t.free, e.blocks...)
+			return nil, t.error("create", o, -1, err)
+		}
+		e.blocks = append(e.blocks, b)
+	}
+	t.take(e, +1)
+	return &cpuWriter{tier: t, e: e}, nil
+}
+
+func (t *Tier) usable(o tiers.Object) error {
+	switch {
+	case t.closed:
+		return tiers.ErrClosed
+	case t.entries[o.ID()] != nil:
+		return tiers.ErrExists
+	}
+	return nil
+}
+
+// block takes a block: a released one, else a fresh one, for which the tier grows when it must.
+func (t *Tier) block(size int64) (b []byte, err error) {
+	if n := len(t.free); n > 0 {
+		b, t.free = t.free[n-1], t.free[:n-1]
+		return b, nil
+	}
+	if len(t.fresh) == 0 {
+		if err := t.grow(max(size, 64<<20)); err != nil {
+			return nil, err
+		}
+	}
+	b, t.fresh = t.fresh[:cpuBlock:cpuBlock], t.fresh[cpuBlock:]
+	return b, nil
+}
+
+// grow reserves an arena for at least that many bytes of blocks.
+func (t *Tier) grow(bytes int64) error {
+	arena, err := buffer.NewArena(tiers.AlignUp(bytes, int64(buffer.HugePage)))
+	if err != nil {
+		return err
+	}
+	t.arenas = append(t.arenas, arena)
+	t.fresh = arena.Bytes()
+	return nil
+}
+
+// Open finds an entry and keeps its memory until Close.
+func (t *Tier) Open(_ context.Context, o tiers.Object) (tiers.Reader, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.entries[o.ID()]
+	if e == nil {
+		return nil, t.error("open", o, -1, tiers.ErrNotFound)
+	}
+	e.uses++
+	return &cpuReader{tier: t, e: e}, nil
+}
+
+// Remove forgets an entry; its memory is reused at once, or when its last reader closes.
+func (t *Tier) Remove(_ context.Context, o tiers.Object) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.entries[o.ID()]
+	if e == nil {
+		return t.error("remove", o, -1, tiers.ErrNotFound)
+	}
+	delete(t.entries, o.ID())
+	t.release(e)
+	return nil
+}
+
+// Close gives all memory back to the system.
+func (t *Tier) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil
+	}
+	t.closed = true
+	t.entries, t.fresh, t.free = nil, nil, nil
+	for _, a := range t.arenas {
+		if err := a.Close(); err != nil {
+			return fmt.Errorf("close the cpu tier: %w", err)
+		}
+	}
+	return nil
+}
+
+// release ends one use of e. The caller holds mu.
+func (t *Tier) release(e *cpuEntry) {
+	if e.uses--; e.uses == 0 {
+		t.take(e, -1)
+		t.free = append(t.free, e.blocks...)
+		e.blocks = nil
+	}
+}
+
+// take counts an entry's memory as used (+1) or free (-1).
+func (t *Tier) take(e *cpuEntry, sign int64) {
+	t.held += sign * e.o.Size
+	t.waste += sign * (int64(len(e.blocks))*cpuBlock - e.o.Size)
+}
+
+func (t *Tier) error(op string, o tiers.Object, off int64, err error) error {
+	return &tiers.OpError{Op: op, Path: t.name, Key: o.Key, Offset: off, Err: err}
+}
+
+// pieces calls do for each part of [off, off+n) that lies in one block.
+func (e *cpuEntry) pieces(n int, off int64, do func(mem []byte, at int)) error {
+	if off < 0 || off+int64(n) > e.o.Size {
+		return fmt.Errorf("%d bytes at offset %d reach beyond the entry's %d", n, off, e.o.Size)
+	}
+	for at := 0; at < n; {
+		block, from := (off+int64(at))/cpuBlock, int((off+int64(at))%cpuBlock)
+		mem := e.blocks[block][from:min(cpuBlock, from+n-at)]
+		do(mem, at)
+		at += len(mem)
+	}
+	return nil
+}
+
+type cpuWriter struct {
+	tier  *Tier
+	e     *cpuEntry
+	ended atomic.Bool
+}
+
+func (w *cpuWriter) WriteAt(_ context.Context, p []byte, off int64) error {
+	if err := w.e.pieces(len(p), off, func(mem []byte, at int) { copy(mem, p[at:]) }); err != nil {
+		return w.tier.error("write", w.e.o, off, err)
+	}
+	return nil
+}
+
+func (w *cpuWriter) Commit(context.Context) error {
+	if !w.ended.CompareAndSwap(false, true) {
+		return w.tier.error("commit", w.e.o, -1, tiers.ErrClosed)
+	}
+	t := w.tier
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.usable(w.e.o); err != nil {
+		t.release(w.e)
+		return t.error("commit", w.e.o, -1, err)
+	}
+	t.entries[w.e.o.ID()] = w.e // the writer's use becomes the tier's
+	return nil
+}
+
+func (w *cpuWriter) Abort() error {
+	if w.ended.CompareAndSwap(false, true) {
+		w.tier.mu.Lock()
+		defer w.tier.mu.Unlock()
+		w.tier.release(w.e)
+	}
+	return nil
+}
+
+type cpuReader struct {
+	tier   *Tier
+	e      *cpuEntry
+	closed atomic.Bool
+}
+
+func (r *cpuReader) ReadAt(_ context.Context, p []byte, off int64) error {
+	if err := r.e.pieces(len(p), off, func(mem []byte, at int) { copy(p[at:], mem) }); err != nil {
+		return r.tier.error("read", r.e.o, off, err)
+	}
+	return nil
+}
+
+func (r *cpuReader) Close() error {
+	if r.closed.CompareAndSwap(false, true) {
+		r.tier.mu.Lock()
+		defer r.tier.mu.Unlock()
+		r.tier.release(r.e)
+	}
+	return nil
+}

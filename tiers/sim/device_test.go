@@ -1,0 +1,143 @@
+package sim
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
+	"kvbench/tiers/clock"
+)
+
+// stream moves one object of the given size through a device again and again.
+type stream struct {
+	op    tiers.Op
+	size  int64
+	bytes int64 // moved
+}
+
+// runStreams lets streams run side by side for a virtual second.
+func runStreams(t *testing.T, m tiers.DeviceModel, chunk int64, depth int, streams ...*stream) {
+	t.Helper()
+	v := clock.NewVirtual()
+	d := NewDevice(m, "a model", v, chunk, depth)
+	ctx, cancel := context.WithCancel(t.Context())
+	for _, s := range streams {
+		v.Go(func() {
+			for ctx.Err() == nil {
+				_ = (&simIO{d, s.op}).Pace(ctx, s.size, func(n int64) { s.bytes += n })
+			}
+		})
+	}
+	require.NoError(t, v.Sleep(ctx, time.Second))
+	assert.Equal(t, time.Second, v.Now())
+	cancel()
+	v.Wait()
+}
+
+func TestDeviceModelGivesWhatItsFormulaSays(t *testing.T) {
+	m := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 29, ReadLatency: time.Millisecond, WriteLatency: 2 * time.Millisecond, Parallelism: 4}
+	const chunk = 1 << 20
+	pass := time.Second / 1024 // of a chunk that is read
+	one := float64(chunk) / (m.ReadLatency + pass).Seconds()
+	rate := func(bytes int64) float64 { return float64(bytes) }
+
+	a := &stream{op: tiers.Read, size: chunk}
+	runStreams(t, m, chunk, 1, a)
+	assert.InEpsilon(t, one, rate(a.bytes), 0.01, "one at a time: latency + size ÷ bandwidth")
+
+	b := &stream{op: tiers.Read, size: chunk}
+	runStreams(t, m, chunk, 1, a2(a), b)
+	assert.InEpsilon(t, 1<<30, rate(b.bytes)*2, 0.02, "two of them fill the medium: each takes it for half of the time")
+
+	deep := &stream{op: tiers.Read, size: 64 << 20}
+	runStreams(t, m, chunk, 8, deep)
+	assert.InEpsilon(t, 1<<30, rate(deep.bytes), 0.02, "one with depth reaches the bandwidth")
+
+	w := &stream{op: tiers.Write, size: 64 << 20}
+	runStreams(t, m, chunk, 8, w)
+	assert.InEpsilon(t, 1<<29, rate(w.bytes), 0.02, "each entry waits for its latency once")
+
+	slow := m
+	slow.ReadLatency, slow.Parallelism = 10*time.Millisecond, 4
+	var many []*stream
+	for range 64 {
+		many = append(many, &stream{op: tiers.Read, size: 4096})
+	}
+	runStreams(t, slow, chunk, 1, many...)
+	var sum int64
+	for _, s := range many {
+		sum += s.bytes
+	}
+	assert.InEpsilon(t, 4*4096/0.010, rate(sum), 0.02, "small reads: places ÷ latency, however many wait")
+}
+
+// Small requests meet the bound of requests/s, large ones that of bytes/s, each
+// direction its own.
+func TestDeviceModelCountsRequests(t *testing.T) {
+	m := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadIOPS: 1000, WriteIOPS: 500, Parallelism: 128, Duplex: true}
+	for _, c := range []struct {
+		chunk       int64
+		read, write float64
+	}{{64 << 10, 1000 * 64 << 10, 500 * 64 << 10}, {4 << 20, 1 << 30, 1 << 30}, {3 << 19, 1 << 30, 500 * 3 << 19}} {
+		r, w := &stream{op: tiers.Read, size: 16 * c.chunk}, &stream{op: tiers.Write, size: 16 * c.chunk}
+		runStreams(t, m, c.chunk, 4, r, w)
+		assert.InEpsilon(t, c.read, float64(r.bytes), 0.02, "%d", c.chunk)
+		assert.InEpsilon(t, c.write, float64(w.bytes), 0.02, "%d", c.chunk)
+	}
+	m.Duplex = false
+	r, w := &stream{op: tiers.Read, size: 1 << 20}, &stream{op: tiers.Write, size: 1 << 20}
+	runStreams(t, m, 64<<10, 4, r, w)
+	assert.InEpsilon(t, 1, float64(r.bytes)/(1000*64<<10)+float64(w.bytes)/(500*64<<10), 0.02, "one medium shares its time")
+}
+
+// What fits into a slice passes at once, the rest waits for the next; in the long
+// run the rate is the same.
+func TestDeviceModelHandsOutSlices(t *testing.T) {
+	const ms = time.Millisecond
+	m := medium{}
+	var done []time.Duration
+	for range 5 { // 100 ms hold four of them
+		done = append(done, m.take(1000*ms, 25*ms, 100*ms))
+	}
+	assert.Equal(t, []time.Duration{1000 * ms, 1000 * ms, 1000 * ms, 1100 * ms, 1100 * ms}, done, "the fourth is through when the slice is over")
+	assert.Equal(t, 1150*ms, m.take(1150*ms, 25*ms, 100*ms), "in a slice with room")
+	assert.Equal(t, 1260*ms, m.take(1260*ms, 25*ms, 100*ms), "after a rest a new slice begins")
+	assert.Equal(t, 1260*ms, m.take(1260*ms, 70*ms, 100*ms))
+	assert.Equal(t, 1360*ms, m.take(1260*ms, 10*ms, 100*ms))
+
+	d := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, Parallelism: 128, Slice: 20 * ms}
+	r := &stream{op: tiers.Read, size: 3 << 20}
+	runStreams(t, d, 1<<20, 1, r)
+	assert.InEpsilon(t, 1<<30, float64(r.bytes), 0.03)
+
+	var many []*stream
+	for range 8 {
+		many = append(many, &stream{op: tiers.Read, size: 16 << 20})
+	}
+	runStreams(t, d, 1<<20, 1, many...)
+	for _, s := range many {
+		assert.InEpsilon(t, 1<<27, float64(s.bytes), 0.1, "nobody takes a slice for himself")
+	}
+}
+
+func a2(s *stream) *stream { return &stream{op: s.op, size: s.size} }
+
+func TestDeviceModelSharesItsMediumUnlessDuplex(t *testing.T) {
+	m := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 29, Parallelism: 128}
+	for _, duplex := range []bool{false, true} {
+		m.Duplex = duplex
+		r, w := &stream{op: tiers.Read, size: 64 << 20}, &stream{op: tiers.Write, size: 64 << 20}
+		runStreams(t, m, 1<<20, 8, r, w)
+		used := float64(r.bytes)/m.Read + float64(w.bytes)/m.Write
+		if duplex {
+			assert.InEpsilon(t, 2, used, 0.02)
+		} else {
+			assert.InEpsilon(t, 1, used, 0.02)
+			assert.InEpsilon(t, float64(w.bytes), float64(r.bytes), 0.05, "equal requests in turn")
+		}
+	}
+}

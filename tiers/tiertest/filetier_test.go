@@ -1,0 +1,135 @@
+package tiertest_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"kvbench/tiers"
+	"kvbench/tiers/content"
+	"kvbench/tiers/filetier"
+	"kvbench/tiers/workdir"
+)
+
+// onlyFile returns the one entry's file of a directory.
+func onlyFile(t *testing.T, d *workdir.Dir) string {
+	t.Helper()
+	files, err := filepath.Glob(d.Path() + "/??/*")
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	return files[0]
+}
+
+func TestFileTierTellsWhatItFoundOnTheDisk(t *testing.T) {
+	for _, direct := range []bool{true, false} {
+		t.Run(fmt.Sprint("direct=", direct), func(t *testing.T) {
+			d := ownedDir(t)
+			tier, err := filetier.NewFileTier(d, filetier.FileOptions{Direct: direct})
+			require.NoError(t, err)
+			assert.Equal(t, !tier.Direct(), tier.Traits().BytesAtCommit)
+			assert.Contains(t, tier.Traits().Description, " I/O on ")
+			x := mover(t, chunk, 2)
+			o := tiers.Object{Key: "u1/c1/t1", Gen: 3, Size: 2*chunk + 5000}
+			_, err = x.Write(t.Context(), tier, o, nil)
+			require.NoError(t, err)
+			path := onlyFile(t, d)
+			var mismatch *content.MismatchError
+
+			flip(t, path, chunk+17)
+			_, err = x.Read(t.Context(), tier, o, nil)
+			require.ErrorAs(t, err, &mismatch)
+			assert.EqualValues(t, chunk+17, mismatch.Offset)
+			assert.Equal(t, o.Key, mismatch.Key)
+			flip(t, path, chunk+17)
+			_, err = x.Read(t.Context(), tier, o, nil)
+			require.NoError(t, err)
+
+			// An earlier version of the same key, whole, under the present one's name.
+			old := make([]byte, o.Size)
+			data.Fill(old, tiers.Object{Key: o.Key, Gen: 1, Size: o.Size}, 0)
+			require.NoError(t, os.WriteFile(path, append(old, make([]byte, 4096)...), 0o644))
+			_, err = x.Read(t.Context(), tier, o, nil)
+			require.ErrorAs(t, err, &mismatch)
+			assert.True(t, mismatch.Stale)
+			assert.EqualValues(t, 1, mismatch.StaleGen)
+
+			x.Verify = content.VerifyNone
+			require.NoError(t, os.Truncate(path, 2*chunk+1000))
+			_, err = x.Read(t.Context(), tier, o, nil)
+			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+			assert.ErrorContains(t, err, path)
+
+			require.NoError(t, os.Remove(path))
+			_, err = x.Read(t.Context(), tier, o, nil)
+			require.ErrorIs(t, err, tiers.ErrNotFound)
+			require.ErrorIs(t, err, unix.ENOENT)
+			var op *tiers.OpError
+			require.ErrorAs(t, err, &op)
+			assert.Equal(t, path, op.Path)
+		})
+	}
+}
+
+func flip(t *testing.T, path string, off int64) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	require.NoError(t, err)
+	defer f.Close()
+	var b [1]byte
+	_, err = f.ReadAt(b[:], off)
+	require.NoError(t, err)
+	b[0] ^= 0x10
+	_, err = f.WriteAt(b[:], off)
+	require.NoError(t, err)
+	require.NoError(t, f.Sync())
+}
+
+func TestFileTierShowsNothingUnfinished(t *testing.T) {
+	d := ownedDir(t)
+	tier, err := filetier.NewFileTier(d, filetier.FileOptions{})
+	require.NoError(t, err)
+	o := tiers.Object{Key: "k", Gen: 1, Size: 4096}
+	w, err := tier.Create(t.Context(), o)
+	require.NoError(t, err)
+	_, err = tier.Open(t.Context(), o)
+	assert.ErrorIs(t, err, tiers.ErrNotFound)
+	assert.ErrorIs(t, tier.Remove(t.Context(), o), tiers.ErrNotFound)
+	_, err = tier.Create(t.Context(), o)
+	assert.Error(t, err)
+	_, err = tier.Open(t.Context(), o)
+	assert.ErrorIs(t, err, tiers.ErrNotFound, "a refused second writer shows nothing either")
+	require.NoError(t, w.Abort())
+	require.NoError(t, w.Abort())
+	files, err := filepath.Glob(d.Path() + "/??/*")
+	require.NoError(t, err)
+	assert.Empty(t, files)
+}
+
+func TestFileTierRefusesToFollowALink(t *testing.T) {
+	d := ownedDir(t)
+	tier, err := filetier.NewFileTier(d, filetier.FileOptions{})
+	require.NoError(t, err)
+	x := mover(t, chunk, 1)
+	o := tiers.Object{Key: "k", Gen: 1, Size: 4096}
+	_, err = x.Write(t.Context(), tier, o, nil)
+	require.NoError(t, err)
+	path := onlyFile(t, d)
+	require.NoError(t, tier.Remove(t.Context(), o))
+	precious := filepath.Join(t.TempDir(), "precious")
+	require.NoError(t, os.WriteFile(precious, []byte("mine"), 0o644))
+	require.NoError(t, os.Symlink(precious, path))
+	_, err = x.Write(t.Context(), tier, o, nil)
+	require.ErrorIs(t, err, unix.EEXIST)
+	_, err = x.Read(t.Context(), tier, o, nil)
+	require.Error(t, err)
+	text, err := os.ReadFile(precious)
+	require.NoError(t, err)
+	assert.Equal(t, "mine", string(text))
+	require.NoError(t, os.Remove(path))
+}

@@ -1,0 +1,122 @@
+package tiertest_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"kvbench/tiers"
+	"kvbench/tiers/filetier"
+	"kvbench/tiers/privtest"
+	"kvbench/tiers/workdir"
+	"kvbench/tracing/host"
+)
+
+func TestAFullDiskIsToldAndLeavesRoomAfterwards(t *testing.T) {
+	fs := privtest.LoopFS(t, 32, privtest.LoopOptions{})
+	require.NoError(t, os.WriteFile(fs.Dir+"/mine.npy", []byte("mine"), 0o644))
+	for _, direct := range []bool{true, false} {
+		d, err := workdir.Open(workdir.Options{CacheDir: fs.Dir})
+		require.NoError(t, err)
+		tier, err := filetier.NewFileTier(d, filetier.FileOptions{Direct: direct})
+		require.NoError(t, err)
+		require.Equal(t, direct, tier.Direct())
+		x := mover(t, 1<<20, 2)
+		free, err := host.FilesystemOf(d.Path())
+		require.NoError(t, err)
+		assert.Equal(t, "ext4", free.Type)
+		assert.False(t, free.Root)
+
+		var failed error
+		for i := 0; failed == nil && i < 20; i++ {
+			_, failed = x.Write(t.Context(), tier, tiers.Object{Key: fmt.Sprint("k", i), Size: 4<<20 + 1}, nil)
+		}
+		require.ErrorIs(t, failed, unix.ENOSPC)
+		assert.ErrorContains(t, failed, "-storage-capacity-gb")
+		assert.ErrorContains(t, failed, fs.Dir)
+		require.NoError(t, tier.Remove(t.Context(), tiers.Object{Key: "k0"}))
+		_, err = x.Write(t.Context(), tier, tiers.Object{Key: "again", Size: 4 << 20}, nil)
+		assert.NoError(t, err, "the failed write left nothing, so one removal makes room")
+		require.NoError(t, d.Close())
+	}
+	text, err := os.ReadFile(fs.Dir + "/mine.npy")
+	require.NoError(t, err)
+	assert.Equal(t, "mine", string(text))
+}
+
+func TestAReadOnlyFilesystemIsToldAndRecovered(t *testing.T) {
+	fs := privtest.LoopFS(t, 32, privtest.LoopOptions{})
+	remount := func(flags uintptr) {
+		require.NoError(t, unix.Mount("", fs.Dir, "", unix.MS_REMOUNT|flags, ""))
+	}
+	d, err := workdir.Open(workdir.Options{CacheDir: fs.Dir})
+	require.NoError(t, err)
+	tier, err := filetier.NewFileTier(d, filetier.FileOptions{Direct: true})
+	require.NoError(t, err)
+	x := mover(t, 1<<20, 1)
+	o := tiers.Object{Key: "k", Size: 2 << 20}
+	_, err = x.Write(t.Context(), tier, o, nil)
+	require.NoError(t, err)
+
+	remount(unix.MS_RDONLY) // under the run: it keeps nothing open for writing between entries
+	_, err = x.Write(t.Context(), tier, tiers.Object{Key: "k2", Size: 2 << 20}, nil)
+	require.ErrorIs(t, err, unix.EROFS)
+	assert.ErrorContains(t, err, "read-only")
+	_, err = x.Read(t.Context(), tier, o, nil)
+	require.NoError(t, err)
+	err = d.Close()
+	require.ErrorIs(t, err, unix.EROFS)
+	assert.ErrorContains(t, err, "the next start tries again")
+
+	_, err = workdir.Open(workdir.Options{CacheDir: fs.Dir})
+	require.ErrorIs(t, err, unix.EROFS)
+	assert.ErrorContains(t, err, "read-only")
+	assert.ErrorContains(t, err, fs.Dir)
+	info, err := host.FilesystemOf(fs.Dir)
+	require.NoError(t, err)
+	assert.True(t, info.ReadOnly)
+	remount(0)
+	d, err = workdir.Open(workdir.Options{CacheDir: fs.Dir})
+	require.NoError(t, err)
+	assert.Equal(t, 1, d.Reclaimed().Files)
+	require.NoError(t, d.Close())
+	assert.NoDirExists(t, fs.Dir+"/rank_0")
+}
+
+func TestAMemoryFilesystemIsWarnedAbout(t *testing.T) {
+	fs := privtest.LoopFS(t, 32, privtest.LoopOptions{})
+	memory := filepath.Dir(fs.BackingFile) // the tmpfs under the loop device
+	dir := memory + "/cache"
+	d, err := workdir.Open(workdir.Options{CacheDir: dir})
+	require.NoError(t, err)
+	tier, err := filetier.NewFileTier(d, filetier.FileOptions{Direct: true})
+	require.NoError(t, err)
+	all := strings.Join(tier.Warnings(), "\n")
+	assert.Contains(t, all, "this measures memory")
+	assert.True(t, strings.Contains(all, "means nothing") || strings.Contains(all, "buffered I/O instead"), all)
+	x := mover(t, chunk, 2)
+	o := tiers.Object{Key: "k", Size: 100_000}
+	_, err = x.Write(t.Context(), tier, o, nil)
+	require.NoError(t, err)
+	_, err = x.Read(t.Context(), tier, o, nil)
+	require.NoError(t, err)
+	require.NoError(t, d.Close())
+	assert.NoDirExists(t, dir)
+}
+
+func TestADirectoryWithoutPermissionIsTold(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may write everywhere")
+	}
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o555))
+	_, err := workdir.Open(workdir.Options{CacheDir: dir + "/cache"})
+	require.ErrorIs(t, err, unix.EACCES)
+	assert.ErrorContains(t, err, "choose a -cache-dir that it owns")
+}

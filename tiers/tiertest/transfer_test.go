@@ -1,0 +1,369 @@
+package tiertest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"kvbench/tiers"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/content"
+	"kvbench/tiers/faults"
+	"kvbench/tiers/filetier"
+	"kvbench/tiers/memtier"
+	"kvbench/tiers/sim"
+	"kvbench/tiers/transfer"
+)
+
+const chunk = 64 << 10
+
+// counted returns a ChunkFunc and the sum of what it is told.
+func counted() (tiers.ChunkFunc, *[tiers.NumOps]atomic.Int64) {
+	var sums [tiers.NumOps]atomic.Int64
+	return func(op tiers.Op, n int64) { sums[op].Add(n) }, &sums
+}
+
+func TestTransfersOfAnySizeComeBackAsTheyWent(t *testing.T) {
+	everyTier(t, func(t *testing.T, tier tiers.Tier) {
+		rng := rand.New(rand.NewPCG(3, 5))
+		sizes := []int64{1, 15, 4095, 4096, 4097, chunk - 1, chunk, chunk + 1, 3 * chunk, 5*chunk + 4097}
+		for range 6 {
+			sizes = append(sizes, rng.Int64N(12*chunk)+1)
+		}
+		for _, depth := range []int{1, 2, 5, 40} {
+			x := mover(t, chunk, depth)
+			for i, size := range sizes {
+				o := tiers.Object{Key: fmt.Sprintf("u%d/c0/t%d", depth, i), Gen: uint64(i), Size: size}
+				done, sums := counted()
+				tm, err := x.Write(t.Context(), tier, o, done)
+				require.NoError(t, err, "size %d depth %d", size, depth)
+				assert.Equal(t, size, sums[tiers.Write].Load())
+				assert.GreaterOrEqual(t, tm.Generation, time.Duration(0))
+				_, err = x.Write(t.Context(), tier, o, nil)
+				assert.Error(t, err, "the same generation twice")
+				tm, err = x.Read(t.Context(), tier, o, done)
+				require.NoError(t, err, "size %d depth %d", size, depth)
+				assert.Equal(t, size, sums[tiers.Read].Load())
+				assert.GreaterOrEqual(t, tm.Host, time.Duration(0))
+				if i%2 == 0 {
+					require.NoError(t, tier.Remove(t.Context(), o))
+					assert.ErrorIs(t, tier.Remove(t.Context(), o), tiers.ErrNotFound)
+					_, err = x.Read(t.Context(), tier, o, nil)
+					assert.ErrorIs(t, err, tiers.ErrNotFound)
+				}
+			}
+		}
+		require.NoError(t, tier.Close())
+		require.NoError(t, tier.Close())
+	})
+}
+
+func TestMovesKeepTheSourceAndTheBytes(t *testing.T) {
+	x := mover(t, chunk, 3)
+	everyTier(t, func(t *testing.T, from tiers.Tier) {
+		everyTier(t, func(t *testing.T, to tiers.Tier) {
+			switch from.(type) {
+			case *filetier.PackTier, *filetier.ChunkTier: // are the lowest tiers of every cache
+				if _, cpu := to.(*memtier.Tier); !cpu {
+					return
+				}
+			}
+			for i, size := range []int64{100, 4097, chunk, 7*chunk + 77} {
+				o := tiers.Object{Key: fmt.Sprint("k", i), Gen: 2, Size: size}
+				_, err := x.Write(t.Context(), from, o, nil)
+				require.NoError(t, err)
+				done, sums := counted()
+				rd, wr, err := x.Move(t.Context(), from, to, o, done, done)
+				require.NoError(t, err)
+				assert.Equal(t, size, sums[tiers.Read].Load())
+				assert.Equal(t, size, sums[tiers.Write].Load())
+				assert.GreaterOrEqual(t, rd.Device, time.Duration(0))
+				assert.GreaterOrEqual(t, wr.Device, time.Duration(0))
+				_, err = x.Read(t.Context(), to, o, nil)
+				require.NoError(t, err, "verified in the target")
+				_, err = x.Read(t.Context(), from, o, nil)
+				require.NoError(t, err, "still in the source")
+				require.NoError(t, from.Remove(t.Context(), o))
+			}
+		})
+	})
+}
+
+func TestAFailureAnywhereLeavesNothing(t *testing.T) {
+	o := tiers.Object{Key: "u1/c1/t1", Gen: 1, Size: 6*chunk - 100}
+	everyTier(t, func(t *testing.T, inner tiers.Tier) {
+		f := faults.Wrap(inner, nil)
+		for _, depth := range []int{1, 3} {
+			x := mover(t, chunk, depth)
+			for _, call := range []faults.Call{faults.Create, faults.WriteAt, faults.Commit} {
+				for n := int64(1); n <= 6; n++ {
+					if n > 1 && (call != faults.WriteAt || inner.Traits().NoData) {
+						break
+					}
+					for _, panics := range []bool{false, true} {
+						before := f.Count(call)
+						f.SetHook(func(_ context.Context, e faults.Event) error {
+							if e.Call != call || e.N != before+n {
+								return nil
+							}
+							if panics {
+								panic("on purpose")
+							}
+							return unix.ENOSPC
+						})
+						_, err := x.Write(t.Context(), f, o, nil)
+						if _, null := inner.(*sim.Null); null && call == faults.WriteAt {
+							require.NoError(t, err)
+							require.NoError(t, inner.Remove(t.Context(), o))
+							continue
+						}
+						if panics {
+							var p *tiers.PanicError
+							require.ErrorAs(t, err, &p)
+							assert.Equal(t, "on purpose", p.Value)
+						} else {
+							require.ErrorIs(t, err, unix.ENOSPC)
+						}
+						w, r := f.InUse()
+						assert.Zero(t, w+r)
+						assert.ErrorIs(t, inner.Remove(t.Context(), o), tiers.ErrNotFound)
+					}
+				}
+			}
+			f.SetHook(nil)
+			_, err := x.Write(t.Context(), f, o, nil)
+			require.NoError(t, err, "the way is free again")
+			f.SetHook(faults.On(faults.Open, 0, unix.EIO))
+			_, err = x.Read(t.Context(), f, o, nil)
+			require.ErrorIs(t, err, unix.EIO)
+			for n := int64(1); n <= 6 && !inner.Traits().NoData; n++ {
+				f.SetHook(faults.On(faults.ReadAt, f.Count(faults.ReadAt)+n, unix.EIO))
+				_, err = x.Read(t.Context(), f, o, nil)
+				require.ErrorIs(t, err, unix.EIO)
+				w, r := f.InUse()
+				assert.Zero(t, w+r)
+			}
+			require.NoError(t, inner.Remove(t.Context(), o))
+		}
+	})
+}
+
+func TestAFailedMoveLeavesTheTargetEmpty(t *testing.T) {
+	o := tiers.Object{Key: "u1/c1/t1", Gen: 1, Size: 5 * chunk}
+	x := mover(t, chunk, 2)
+	from, to := faults.Wrap(cpuTier(t, 1<<20), nil), faults.Wrap(fileTier(t, false), nil)
+	_, err := x.Write(t.Context(), from, o, nil)
+	require.NoError(t, err)
+	for n := int64(1); n <= 5; n++ {
+		from.SetHook(faults.On(faults.ReadAt, from.Count(faults.ReadAt)+n, unix.EIO))
+		_, _, err = x.Move(t.Context(), from, to, o, nil, nil)
+		require.ErrorIs(t, err, unix.EIO)
+		from.SetHook(nil)
+		to.SetHook(faults.On(faults.WriteAt, to.Count(faults.WriteAt)+n, unix.ENOSPC))
+		_, _, err = x.Move(t.Context(), from, to, o, nil, nil)
+		require.ErrorIs(t, err, unix.ENOSPC)
+		to.SetHook(nil)
+		assert.ErrorIs(t, to.Remove(t.Context(), o), tiers.ErrNotFound)
+	}
+	for _, f := range []*faults.Tier{from, to} {
+		w, r := f.InUse()
+		assert.Zero(t, w+r)
+	}
+	_, err = x.Read(t.Context(), from, o, nil)
+	assert.NoError(t, err)
+}
+
+func TestCancellationTakesEffectAtTheNextChunk(t *testing.T) {
+	o := tiers.Object{Key: "u1/c1/t1", Gen: 1, Size: 20 * chunk}
+	stop := errors.New("the window's deadline")
+	for _, depth := range []int{1, 4} {
+		x := mover(t, chunk, depth)
+		inner := cpuTier(t, 4<<20)
+		f := faults.Wrap(inner, nil)
+		try := func(call faults.Call, run func(ctx context.Context, done tiers.ChunkFunc) error) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			before := f.Count(call)
+			f.SetHook(func(_ context.Context, e faults.Event) error {
+				if e.Call == call && e.N == before+3 {
+					cancel(stop)
+				}
+				return nil
+			})
+			done, sums := counted()
+			err := run(ctx, done)
+			assert.ErrorIs(t, err, context.Canceled)
+			assert.ErrorIs(t, err, stop)
+			assert.ErrorContains(t, err, "u1/c1/t1")
+			moved := sums[tiers.Read].Load() + sums[tiers.Write].Load()
+			assert.GreaterOrEqual(t, moved, int64(chunk), "chunks that completed were told")
+			assert.LessOrEqual(t, moved, int64((3+depth)*chunk))
+			f.SetHook(nil)
+			w, r := f.InUse()
+			assert.Zero(t, w+r)
+		}
+		try(faults.WriteAt, func(ctx context.Context, done tiers.ChunkFunc) error {
+			_, err := x.Write(ctx, f, o, done)
+			return err
+		})
+		held, waste := inner.Footprint()
+		assert.Zero(t, held+waste, "a cancelled write gives its memory back")
+		_, err := x.Write(t.Context(), f, o, nil)
+		require.NoError(t, err)
+		try(faults.ReadAt, func(ctx context.Context, done tiers.ChunkFunc) error {
+			_, err := x.Read(ctx, f, o, done)
+			return err
+		})
+	}
+}
+
+// slowTier takes a second per call of the synctest bubble's clock.
+func slowTier(t *testing.T, peak *atomic.Int64) tiers.Tier {
+	var in atomic.Int64
+	return faults.Wrap(cpuTier(t, 4<<20), func(_ context.Context, e faults.Event) error {
+		if n := in.Add(1); n > peak.Load() {
+			peak.Store(n)
+		}
+		defer in.Add(-1)
+		switch e.Call {
+		case faults.WriteAt, faults.ReadAt, faults.Commit:
+			<-time.After(time.Second)
+		}
+		return nil
+	})
+}
+
+func TestDeviceTimeIsTheUnionOfCallsInTheTier(t *testing.T) {
+	for _, c := range []struct {
+		depth              int
+		write, flush, read time.Duration
+	}{
+		{1, 8 * time.Second, time.Second, 8 * time.Second},
+		{4, 2 * time.Second, time.Second, 2 * time.Second},
+	} {
+		x := mover(t, chunk, c.depth)
+		x.Verify = content.VerifyNone
+		var peak atomic.Int64
+		tier := slowTier(t, &peak)
+		o := tiers.Object{Key: "k", Gen: uint64(c.depth), Size: 8 * chunk}
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			x.Now = func() time.Duration { return time.Since(start) }
+			tm, err := x.Write(t.Context(), tier, o, nil)
+			require.NoError(t, err)
+			assert.Equal(t, tiers.Timing{Device: c.write + c.flush}, tm)
+			assert.EqualValues(t, c.depth, peak.Load(), "as many in flight as the depth allows, no more")
+			tm, err = x.Read(t.Context(), tier, o, nil)
+			require.NoError(t, err)
+			assert.Equal(t, tiers.Timing{Device: c.read}, tm)
+
+			x.FlushOnly = true
+			o.Gen += 10
+			tm, err = x.Write(t.Context(), tier, o, nil)
+			require.NoError(t, err)
+			assert.Equal(t, tiers.Timing{Device: c.flush, Host: c.write}, tm)
+		})
+	}
+}
+
+func TestWaitingForBuffersIsAdmission(t *testing.T) {
+	x := mover(t, chunk, 1)
+	tier := cpuTier(t, 1<<20)
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		x.Now = func() time.Duration { return time.Since(start) }
+		bufs, err := x.Pool.Get(t.Context(), x.Pool.Buffers(), nil)
+		require.NoError(t, err)
+		time.AfterFunc(3*time.Second, func() { x.Pool.Put(bufs...) })
+		tm, err := x.Write(t.Context(), tier, tiers.Object{Key: "k", Size: 100}, nil)
+		require.NoError(t, err)
+		assert.Equal(t, tiers.Timing{Admission: 3 * time.Second}, tm)
+	})
+}
+
+func TestManyTransfersShareASmallPool(t *testing.T) {
+	everyTier(t, func(t *testing.T, tier tiers.Tier) {
+		pool, err := buffer.NewPool(3, chunk)
+		require.NoError(t, err)
+		x := mover(t, chunk, 4)
+		x.Pool = pool
+		var all sync.WaitGroup
+		for g := range 8 {
+			all.Go(func() {
+				rng := rand.New(rand.NewPCG(uint64(g), 1))
+				for i := range 12 {
+					o := tiers.Object{Key: fmt.Sprintf("u%d/t%d", g, i), Gen: uint64(i), Size: rng.Int64N(6*chunk) + 1}
+					_, err := x.Write(t.Context(), tier, o, nil)
+					assert.NoError(t, err)
+					_, err = x.Read(t.Context(), tier, o, nil)
+					assert.NoError(t, err)
+					assert.NoError(t, tier.Remove(t.Context(), o))
+				}
+			})
+		}
+		all.Wait()
+		assert.NoError(t, pool.Close())
+	})
+}
+
+func TestTransfersAllocateNothingPerChunk(t *testing.T) {
+	if buffer.RaceEnabled {
+		t.Skip("the race detector allocates by itself")
+	}
+	tier := fileTier(t, false)
+	x := mover(t, 4096, 1)
+	x.Verify = content.VerifySample
+	done := func(tiers.Op, int64) {}
+	// The difference between an entry of 10 chunks and one of 200 is what chunks cost.
+	allocs := func(chunks int64) (write, read float64) {
+		o := tiers.Object{Key: "u1/c1/t1", Size: chunks * 4096}
+		write = testing.AllocsPerRun(5, func() {
+			o.Gen++
+			_, err := x.Write(t.Context(), tier, o, done)
+			require.NoError(t, err)
+		})
+		read = testing.AllocsPerRun(5, func() {
+			_, err := x.Read(t.Context(), tier, o, done)
+			require.NoError(t, err)
+		})
+		for ; o.Gen > 0; o.Gen-- {
+			require.NoError(t, tier.Remove(t.Context(), o))
+		}
+		return write, read
+	}
+	writeFew, readFew := allocs(10)
+	writeMany, readMany := allocs(200)
+	assert.InDelta(t, writeFew, writeMany, 12)
+	assert.InDelta(t, readFew, readMany, 12)
+}
+
+func TestTransferSettingsAreChecked(t *testing.T) {
+	tier := cpuTier(t, 1<<20)
+	o := tiers.Object{Key: "k", Size: 10}
+	for _, c := range []struct {
+		change func(x *transfer.Transfer, o *tiers.Object)
+		want   string
+	}{
+		{func(x *transfer.Transfer, _ *tiers.Object) { x.Now = nil }, "needs Pool, Content and Now"},
+		{func(x *transfer.Transfer, _ *tiers.Object) { x.Depth = 0 }, "Depth (0)"},
+		{func(x *transfer.Transfer, _ *tiers.Object) { x.Chunk = 5000 }, "multiple of 4096"},
+		{func(x *transfer.Transfer, _ *tiers.Object) { x.Chunk *= 2 }, "fit the pool's buffers"},
+		{func(_ *transfer.Transfer, o *tiers.Object) { o.Size = 0 }, "at least one"},
+	} {
+		x, obj := *mover(t, chunk, 1), o
+		c.change(&x, &obj)
+		_, err := x.Write(t.Context(), tier, obj, nil)
+		assert.ErrorContains(t, err, c.want)
+		_, err = x.Read(t.Context(), tier, obj, nil)
+		assert.ErrorContains(t, err, c.want)
+	}
+}

@@ -1,0 +1,105 @@
+package workdir_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/content"
+	"kvbench/tiers/filetier"
+	"kvbench/tiers/transfer"
+	"kvbench/tiers/workdir"
+)
+
+const victimEnv = "KVBENCH_TEST_VICTIM_DIR"
+
+// TestKilledRunsAreReclaimedAndHarmNothing runs itself as another process that opens, fills and closes a cache
+// directory again and again, and kills that with SIGKILL after a random number of its steps.
+func TestKilledRunsAreReclaimedAndHarmNothing(t *testing.T) {
+	if dir := os.Getenv(victimEnv); dir != "" {
+		victim(t, dir)
+		return
+	}
+	cache, outside := t.TempDir(), t.TempDir()
+	workdir.UsersFiles(t, cache, outside)
+	before, beyond := workdir.Tree(t, cache), workdir.Tree(t, outside)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	reclaimed := 0
+	kills := 20
+	if testing.Short() {
+		kills = 6 // starting a process costs half a second under the race detector
+	}
+	for range kills {
+		killAfter(t, cache, 1+rng.IntN(60))
+		d, err := workdir.Open(workdir.Options{CacheDir: cache})
+		require.NoError(t, err)
+		reclaimed += d.Reclaimed().Files
+		require.NoError(t, d.Close())
+		require.Equal(t, before, workdir.Tree(t, cache))
+	}
+	assert.Equal(t, beyond, workdir.Tree(t, outside))
+	assert.Positive(t, reclaimed, "some kills came while files were there")
+}
+
+// killAfter starts the victim and kills it when it has told that many steps.
+func killAfter(t *testing.T, dir string, steps int) {
+	t.Helper()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.Command(exe, "-test.run", "^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), victimEnv+"="+dir)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	in := bufio.NewScanner(out)
+	for n := 0; n < steps && in.Scan(); n++ {
+	}
+	require.NoError(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+}
+
+// victim works until it is killed, one line per step.
+func victim(t *testing.T, dir string) {
+	pool, err := buffer.NewPool(4, 64<<10)
+	require.NoError(t, err)
+	start := time.Now()
+	x := &transfer.Transfer{Pool: pool, Content: content.New([16]byte{1}, 0), Chunk: 64 << 10, Depth: 2, Now: func() time.Duration { return time.Since(start) }}
+	for run := uint64(0); ; run++ {
+		fmt.Println("open")
+		d, err := workdir.Open(workdir.Options{CacheDir: dir})
+		require.NoError(t, err)
+		layout := tiers.Layout{Kind: tiers.LayoutKind(run % 5), Bytes: 300_000, Places: 3}
+		if layout.Kind == tiers.LayoutChunks {
+			layout.Bytes = 100_000
+		}
+		tier, _, err := filetier.NewStorageTier(d, filetier.FileOptions{Direct: run%2 == 0}, layout, 3_000_000)
+		if errors.Is(err, tiers.ErrNotSupported) { // no holes on this platform
+			require.NoError(t, d.Close())
+			continue
+		}
+		require.NoError(t, err)
+		for i := range 10 {
+			fmt.Println("write")
+			_, err := x.Write(context.Background(), tier, tiers.Object{Key: fmt.Sprint("k", i), Gen: run, Size: 300_000}, nil)
+			require.NoError(t, err)
+		}
+		fmt.Println("remove")
+		require.NoError(t, tier.Remove(context.Background(), tiers.Object{Key: "k0", Gen: run}))
+		fmt.Println("close")
+		require.NoError(t, tier.Close())
+		require.NoError(t, d.Close())
+	}
+}

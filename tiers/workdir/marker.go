@@ -1,0 +1,208 @@
+package workdir
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// markerName is the file that says that a directory is the suite's.
+const markerName = ".kvbench.json"
+
+// markerMagic begins every marker. It is what the suite is recognised by: a run killed while
+// it rewrites the rest leaves a directory that is still known.
+const markerMagic = `{"kvbench_owned_directory":`
+
+// marker is the content of the marker file: who works here, and what was made for it.
+type marker struct {
+	Note     string    `json:"kvbench_owned_directory"` // first, see markerMagic
+	Nonce    string    `json:"nonce"`
+	Rank     int       `json:"rank"`
+	PID      int       `json:"pid"`
+	Host     string    `json:"host"`
+	Started  time.Time `json:"started"`
+	Made     string    `json:"made_from"` // the outermost directory above that did not exist before
+	MadeRank bool      `json:"made_rank_directory"`
+}
+
+const markerNote = "made by kvbench, which removes its own files from here at its end or at its next start"
+
+// LockedError says that another run works in the directory.
+type LockedError struct {
+	Path string
+	PID  int // 0 when it cannot be known
+	Host string
+}
+
+func (e *LockedError) Error() string {
+	who := "another run"
+	if e.PID != 0 {
+		who = fmt.Sprintf("process %d on %s", e.PID, e.Host)
+	}
+	return fmt.Sprintf("the cache directory %s is in use by %s; "+
+		"wait for it to end, or give another -cache-dir or -rank", e.Path, who)
+}
+
+// marker is the path of the marker, for people.
+func (d *Dir) marker() string { return d.path + "/" + markerName }
+
+// openMarker opens the marker, or makes it in an empty directory, and locks it. Fresh says
+// that it was made here and is still in place.
+func (d *Dir) openMarker() (fresh bool, err error) {
+	// Without O_NONBLOCK a pipe of that name would hold the run up.
+	d.lock, err = OpenAt(d.fd, markerName, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	if errors.Is(err, unix.ENOENT) {
+		if err := d.nothingInside(); err != nil {
+			return false, err
+		}
+		d.lock, err = OpenAt(d.fd, markerName, unix.O_RDONLY|unix.O_CREAT|unix.O_EXCL, 0o644)
+		if err != nil {
+			return false, fail("make", d.marker(), err)
+		}
+		fresh = true
+	} else if err != nil {
+		return false, fail("open", d.marker(), err)
+	}
+	if err := d.lockMarker(); err != nil {
+		return false, err // not fresh: whoever holds the lock has taken it over
+	}
+	// It may have been removed, or made again, between opening and locking it.
+	var held, there unix.Stat_t
+	err = unix.Fstat(d.lock, &held)
+	if err == nil && held.Mode&unix.S_IFMT != unix.S_IFREG {
+		return false, fmt.Errorf("%s is not a regular file, so not our marker; move it away", d.marker())
+	}
+	if err == nil {
+		err = unix.Fstatat(d.fd, markerName, &there, unix.AT_SYMLINK_NOFOLLOW)
+	}
+	if err == nil && (held.Ino != there.Ino || held.Dev != there.Dev) {
+		err = unix.ENOENT
+	}
+	if err != nil {
+		return false, fail("look at", d.marker(), err)
+	}
+	return fresh, nil
+}
+
+// nothingInside refuses a directory in which somebody else's files lie.
+func (d *Dir) nothingInside() error {
+	names, err := readNames(d.fd)
+	if err != nil {
+		return fail("list", d.path, err)
+	}
+	for _, name := range names {
+		if name == markerName {
+			return fail("make", d.marker(), unix.EEXIST) // another run was quicker
+		}
+	}
+	if len(names) > 0 {
+		return fmt.Errorf("%s holds files (%s) but no marker of ours (%s), so it is somebody else's; "+
+			"move it away or give another -cache-dir", d.path, strings.Join(names[:min(3, len(names))], ", "), markerName)
+	}
+	return nil
+}
+
+// lockMarker takes the marker's lock for the life of its descriptor; the kernel drops it
+// however the process ends. The descriptor is open for reading only: one for writing would
+// keep the filesystem from being remounted read-only for the whole run.
+func (d *Dir) lockMarker() error {
+	flock := func() error { return unix.Flock(d.lock, unix.LOCK_EX|unix.LOCK_NB) }
+	err := Retry(flock)
+	if errors.Is(err, unix.EBADF) { // NFS locks for writing only what is open for writing
+		fd, openErr := OpenAt(d.fd, markerName, unix.O_RDWR, 0)
+		if openErr != nil {
+			return fail("open", d.marker(), openErr)
+		}
+		unix.Close(d.lock)
+		d.lock = fd
+		err = Retry(flock)
+	}
+	if err == nil {
+		return nil
+	}
+	text, _ := readMarker(d.lock)
+	m, _ := parseMarker(text)
+	switch {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return &LockedError{Path: d.path, PID: m.PID, Host: m.Host}
+	case errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EINVAL):
+		// No locks here: the process number must do, on this machine at least.
+		host, _ := os.Hostname()
+		if m.PID != 0 && m.PID != os.Getpid() && m.Host == host && unix.Kill(m.PID, 0) != unix.ESRCH {
+			return &LockedError{Path: d.path, PID: m.PID, Host: m.Host}
+		}
+		d.warning = fmt.Sprintf("the filesystem of %s knows no file locks (%v): "+
+			"nothing keeps a second run out of it", d.path, err)
+		return nil
+	}
+	return fail("lock", d.marker(), err)
+}
+
+// encode returns the marker's text.
+func (m marker) encode() []byte {
+	text, err := json.Marshal(m)
+	if err != nil {
+		panic("workdir: a marker is plain data: " + err.Error())
+	}
+	return append(text, '\n')
+}
+
+// parseMarker reads a marker. Known says whether the text is that of a marker at all, whole
+// or cut short by a kill; what cannot be read of it stays zero.
+func parseMarker(text []byte) (m marker, known bool) {
+	text = bytes.TrimRight(text, "\x00")
+	if !bytes.HasPrefix(text, []byte(markerMagic)) && !bytes.HasPrefix([]byte(markerMagic), text) {
+		return m, false
+	}
+	if json.Unmarshal(text, &m) != nil {
+		return marker{}, true
+	}
+	return m, true
+}
+
+// readMarker returns the text of the marker file.
+func readMarker(fd int) ([]byte, error) {
+	buf := make([]byte, 64<<10)
+	n, err := 0, error(nil)
+	for n < len(buf) {
+		var got int
+		err = Retry(func() (err error) { got, err = unix.Pread(fd, buf[n:], int64(n)); return err })
+		if err != nil || got == 0 {
+			break
+		}
+		n += got
+	}
+	return buf[:n], err
+}
+
+// writeMarker replaces the text of the marker in dir, in place. The magic at its start is the
+// same before and after, so no moment exists in which the directory is not recognised.
+func writeMarker(dir int, text []byte) (err error) {
+	fd, err := OpenAt(dir, markerName, unix.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unix.Close(fd)) }()
+	for at := 0; at < len(text); {
+		var n int
+		err := Retry(func() (err error) { n, err = unix.Pwrite(fd, text[at:], int64(at)); return err })
+		if err == nil && n == 0 {
+			err = io.ErrShortWrite
+		}
+		if err != nil {
+			return err
+		}
+		at += n
+	}
+	if err := Retry(func() error { return unix.Ftruncate(fd, int64(len(text))) }); err != nil {
+		return err
+	}
+	return Retry(func() error { return unix.Fsync(fd) })
+}

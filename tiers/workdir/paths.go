@@ -1,0 +1,119 @@
+package workdir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"kvbench/tiers"
+)
+
+// forbidden are the directories of the system that a cache may neither be nor lie in.
+var forbidden = []string{"/etc", "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/boot", "/sys", "/proc", "/dev", "/root"}
+
+// CheckPath says whether dir may hold a cache: it does not lie in a directory of the system
+// once symbolic links are resolved, and everything on the way to it is a directory or does
+// not exist yet. Nothing is touched.
+func CheckPath(dir string) error {
+	_, err := resolve(dir)
+	return err
+}
+
+// DefaultCacheDir is where the cache lies when no directory is given: the same for each run of
+// this user, so that what a killed run left behind is found and reclaimed by the next one.
+func DefaultCacheDir() string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("kvbench-%d", os.Getuid()))
+}
+
+// resolve returns dir as an absolute path without symbolic links, in so far as it exists, if it passes CheckPath.
+func resolve(dir string) (string, error) {
+	if dir == "" {
+		return "", errors.New("the cache directory's name is empty; give one with -cache-dir")
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("find the cache directory %s: %w", dir, err)
+	}
+	top, rest, err := nearest(abs)
+	for n := 0; errors.Is(err, fs.ErrNotExist) && n < 100; n++ {
+		top, rest, err = nearest(abs) // another run's end removed it between two looks
+	}
+	if err != nil {
+		return "", fmt.Errorf("the cache directory %s cannot be used: %w%s", dir, err, tiers.Advice(err))
+	}
+	real := filepath.Join(top, rest)
+	for _, f := range forbidden {
+		if liesIn(real, top, f) {
+			return "", refused(dir, real, f)
+		}
+	}
+	return real, nil
+}
+
+// nearest returns the nearest directory on the way to path that exists, without symbolic
+// links, and the way on from there.
+func nearest(path string) (top, rest string, err error) {
+	for at := path; ; at = filepath.Dir(at) {
+		info, err := os.Lstat(at)
+		if err == nil {
+			if err := enterable(at, info); err != nil {
+				return "", "", err
+			}
+			top, err := filepath.EvalSymlinks(at)
+			return top, rest, err
+		}
+		if !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
+			return "", "", err
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
+	}
+}
+
+func refused(dir, real, system string) error {
+	where := dir
+	if real != dir {
+		where = fmt.Sprintf("%s (which is %s)", dir, real)
+	}
+	hint := "choose a directory on the storage to be measured"
+	if system == "/dev" {
+		hint += "; for memory, mount a tmpfs elsewhere: mount -t tmpfs tmpfs /mnt/memory"
+	}
+	return fmt.Errorf("the cache directory %s may not be or lie in %s, a directory of the system; %s", where, system, hint)
+}
+
+func enterable(at string, info fs.FileInfo) error {
+	if info.Mode()&fs.ModeSymlink != 0 {
+		target, err := os.Stat(at)
+		if err != nil {
+			to, _ := os.Readlink(at)
+			return fmt.Errorf("%s is a symbolic link to %s, which cannot be entered: %w", at, to, err)
+		}
+		info = target
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is not a directory", at)
+	}
+	return nil
+}
+
+// liesIn says whether the resolved path real is the system directory or below it. Its existing
+// part, top, is compared by identity as well: names differ on bind mounts, with links like
+// /bin -> usr/bin, and where case does not matter.
+func liesIn(real, top, system string) bool {
+	if real == system || strings.HasPrefix(real, system+"/") {
+		return true
+	}
+	info, err := os.Stat(system)
+	if err != nil {
+		return false
+	}
+	for at := top; at != filepath.Dir(at); at = filepath.Dir(at) {
+		if i, err := os.Stat(at); err == nil && os.SameFile(i, info) {
+			return true
+		}
+	}
+	return false
+}

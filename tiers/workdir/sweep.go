@@ -1,0 +1,143 @@
+package workdir
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"kvbench/tiers"
+)
+
+const (
+	fanDigits  = 2
+	hashDigits = 30
+	genDigits  = 16
+)
+
+// Name returns where an entry lies: a directory of two hexadecimal digits and a name of
+// thirty more, both from the key's hash, with the generation: versions of a key never share
+// a file, so a reader of an old one is safe.
+func Name(o tiers.Object) (fan, name string) {
+	sum := sha256.Sum256([]byte(o.Key))
+	text := hex.EncodeToString(sum[:(fanDigits+hashDigits)/2])
+	return text[:fanDigits], fmt.Sprintf("%s-%0*x", text[fanDigits:], genDigits, o.Gen)
+}
+
+// isFan says whether a directory's name is one that fileName makes.
+func isFan(name string) bool { return len(name) == fanDigits && isHex(name) }
+
+// isFile says whether a file's name is one that fileName makes.
+func isFile(name string) bool {
+	return len(name) == hashDigits+1+genDigits && name[hashDigits] == '-' &&
+		isHex(name[:hashDigits]) && isHex(name[hashDigits+1:])
+}
+
+// isHex wants lower case: upper case is a user's.
+func isHex(s string) bool {
+	for _, c := range []byte(s) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// Fan returns the descriptor of one of the two-digit directories, which it makes when it is
+// first needed. A symbolic link of that name is refused: files belong into the suite's own
+// directory and nowhere else.
+func (d *Dir) Fan(name string) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return -1, tiers.ErrClosed
+	}
+	if fd, ok := d.fans[name]; ok {
+		return fd, nil
+	}
+	err := Retry(func() error { return unix.Mkdirat(d.fd, name, ownedMode) })
+	made := err == nil
+	if !made && !errors.Is(err, unix.EEXIST) {
+		return -1, fmt.Errorf("make the directory %s/%s: %w", d.path, name, err)
+	}
+	fd, err := OpenAt(d.fd, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return -1, fmt.Errorf("open the directory %s/%s (not ours if it is a link or a file, move it away): %w",
+			d.path, name, err)
+	}
+	if _, err := stickyDir(fd, made); err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("open the directory %s/%s: %w", d.path, name, err)
+	}
+	d.fans[name] = fd
+	return fd, nil
+}
+
+// sweep removes every file of the suite, and with dirs also its directories that are empty then.
+func (d *Dir) sweep(ctx context.Context, dirs bool) (files int, bytes int64, err error) {
+	names, err := readNames(d.fd)
+	if err != nil {
+		return 0, 0, fail("list", d.path, err)
+	}
+	for _, name := range names {
+		if !isFan(name) {
+			continue
+		}
+		fd, err := OpenAt(d.fd, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+		if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENOENT) {
+			continue // no directory: a user's
+		}
+		if err != nil {
+			return files, bytes, fail("open", d.path+"/"+name, err)
+		}
+		n, b, err := sweepFan(ctx, fd)
+		files, bytes = files+n, bytes+b
+		sticky, _ := stickyDir(fd, false)
+		unix.Close(fd)
+		if err != nil {
+			return files, bytes, fail("in", d.path+"/"+name, err)
+		}
+		if dirs && sticky {
+			_ = unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR) // fails when something of the user's is in it
+		}
+	}
+	return files, bytes, nil
+}
+
+func sweepFan(ctx context.Context, fd int) (files int, bytes int64, err error) {
+	names, err := readNames(fd)
+	if err != nil {
+		return 0, 0, fmt.Errorf("list: %w", err)
+	}
+	for _, name := range names {
+		if ctx.Err() != nil {
+			return files, bytes, context.Cause(ctx)
+		}
+		var s unix.Stat_t
+		if !isFile(name) || unix.Fstatat(fd, name, &s, unix.AT_SYMLINK_NOFOLLOW) != nil || s.Mode&unix.S_IFMT != unix.S_IFREG {
+			continue
+		}
+		err := Retry(func() error { return unix.Unlinkat(fd, name, 0) })
+		if err != nil && !errors.Is(err, unix.ENOENT) {
+			return files, bytes, fmt.Errorf("remove %s: %w", name, err)
+		}
+		files, bytes = files+1, bytes+s.Size
+	}
+	return files, bytes, nil
+}
+
+// readNames lists a directory. It reads through a descriptor of its own: dir's has one position
+// for all who use it.
+func readNames(dir int) ([]string, error) {
+	fd, err := OpenAt(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), ".")
+	defer f.Close()
+	return f.Readdirnames(-1)
+}

@@ -1,0 +1,331 @@
+package workdir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"kvbench/tiers"
+)
+
+// Options say which directory, and what becomes of it.
+type Options struct {
+	CacheDir string // made with its parents where it does not exist
+	Rank     int    // the directory is CacheDir/rank_<Rank>
+	Nonce    string // of the run, for the marker
+	Keep     bool   // Close leaves files and marker for inspection; the next Open reclaims them
+}
+
+// Dir is the one directory in which the suite works: <cache-dir>/rank_<N>, made by the
+// suite itself, told by a marker file and held under its lock. Only files whose names are
+// exactly those of the suite, in its own directories of two hexadecimal digits, are ever
+// deleted; whatever else lies in it, or beside it, stays as it is.
+//
+// It survives being killed at any point. Directories of the suite carry the sticky bit,
+// given in the same system call that makes them, so even one that is still empty is
+// recognised later. The marker exists before the first file and goes after the last one.
+// What dies between is reclaimed by the next Open.
+//
+// Its methods are safe for concurrent use; Close comes last.
+type Dir struct {
+	path    string
+	keep    bool
+	fd      int // of the directory
+	lock    int // the marker's
+	mark    marker
+	reclaim Reclaimed
+	warning string
+
+	mu     sync.Mutex
+	fans   map[string]int // descriptors of the two-digit directories
+	closed bool
+}
+
+// Reclaimed is what a killed run, or one that kept its files, had left and Open removed.
+type Reclaimed struct {
+	Files int
+	Bytes int64
+	PID   int // of that run, 0 if unknown
+}
+
+// ownedMode has the sticky bit: see OwnedDir.
+const ownedMode = unix.S_ISVTX | 0o755
+
+// attempts is how often Open begins anew because another run, just starting or ending,
+// changed the directory meanwhile.
+const attempts = 100
+
+// Open makes or takes over the directory and reclaims what a dead run left in it. It
+// refuses system directories, a rank directory that is a symbolic link, one that holds files
+// but no marker of the suite, and one in which another run works (*LockedError). Whatever it
+// made is removed again when it fails.
+func Open(opt Options) (*Dir, error) {
+	parent, err := resolve(opt.CacheDir)
+	if err != nil {
+		return nil, err
+	}
+	if opt.Rank < 0 {
+		return nil, fmt.Errorf("open the directory of rank %d: ranks count from 0", opt.Rank)
+	}
+	byDefault, err := isDefault(opt.CacheDir)
+	if err != nil {
+		return nil, err
+	}
+	path, made := filepath.Join(parent, fmt.Sprintf("rank_%d", opt.Rank)), ""
+	for range attempts {
+		var top string
+		if top, err = makeParents(parent); err == nil {
+			if made = outer(parent, made, top); byDefault {
+				made = outer(parent, made, parent) // whoever made it: the name is the suite's
+			}
+			var d *Dir
+			if d, err = open(path, parent, made, opt); err == nil {
+				return d, nil
+			}
+		}
+		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EEXIST) {
+			removeUp(parent, made)
+			return nil, err
+		}
+	}
+	removeUp(parent, made)
+	return nil, fmt.Errorf("%w; is another run starting and ending there?", err)
+}
+
+// isDefault says whether dir is the default directory. It refuses one that somebody else
+// made first: /tmp is everybody's.
+func isDefault(dir string) (bool, error) {
+	if filepath.Clean(dir) != DefaultCacheDir() {
+		return false, nil
+	}
+	var s unix.Stat_t
+	if unix.Lstat(dir, &s) == nil && (s.Mode&unix.S_IFMT != unix.S_IFDIR || int(s.Uid) != os.Getuid()) {
+		return true, fmt.Errorf("the default cache directory %s was not made by this user (owner %d); "+
+			"give one with -cache-dir", dir, s.Uid)
+	}
+	return true, nil
+}
+
+// makeParents makes dir and what is missing above it. It returns the outermost directory
+// that was missing, "" if none was.
+func makeParents(dir string) (top string, err error) {
+	for at := dir; at != filepath.Dir(at); at = filepath.Dir(at) {
+		if _, err := os.Lstat(at); err == nil {
+			break
+		}
+		top = at
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		removeUp(dir, top)
+		return "", fail("make the cache directory", dir, err)
+	}
+	return top, nil
+}
+
+// outer returns the outermost of a and b that is dir itself or on the way to it, else "".
+func outer(dir, a, b string) string {
+	if !onTheWay(a, dir) || onTheWay(b, dir) && len(b) < len(a) {
+		a = b
+	}
+	if !onTheWay(a, dir) {
+		return ""
+	}
+	return a
+}
+
+// onTheWay says whether top is dir or above it. Tops come from a file, too: what is no
+// absolute and clean path is never on the way.
+func onTheWay(top, dir string) bool {
+	return top != "" && (top == dir || strings.HasPrefix(dir, top+"/"))
+}
+
+// removeUp removes dir and the directories above it up to top, as long as they are empty.
+func removeUp(dir, top string) {
+	for onTheWay(top, dir) && unix.Rmdir(dir) == nil {
+		dir = filepath.Dir(dir)
+	}
+}
+
+// open is one attempt. An errno of ENOENT or EEXIST says that the directory changed meanwhile.
+// Made is what Open made above the directory: removed at the end, see marker.
+func open(path, parent, made string, opt Options) (_ *Dir, err error) {
+	err = unix.Mkdir(path, ownedMode)
+	madeRank := err == nil
+	if err != nil && !errors.Is(err, unix.EEXIST) {
+		return nil, fail("make the directory", path, err)
+	}
+	d := &Dir{path: path, keep: opt.Keep, fd: -1, lock: -1, fans: make(map[string]int)}
+	fresh := false
+	defer func() {
+		if err == nil {
+			return
+		}
+		if fresh {
+			unix.Unlinkat(d.fd, markerName, 0)
+		}
+		d.closeFiles()
+		if madeRank {
+			unix.Rmdir(path) // only if nothing is in it
+		}
+	}()
+	d.fd, err = OpenAt(unix.AT_FDCWD, path, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
+		return nil, fmt.Errorf("%s is not a directory of our own but a symbolic link or a file; move it away", path)
+	}
+	sticky := false
+	if err == nil {
+		sticky, err = stickyDir(d.fd, madeRank)
+	}
+	if err != nil {
+		return nil, fail("open the directory", path, err)
+	}
+	if fresh, err = d.openMarker(); err != nil {
+		return nil, err
+	}
+	old, err := d.takeOver()
+	if err != nil {
+		return nil, err
+	}
+	host, _ := os.Hostname()
+	d.mark = marker{
+		Note: markerNote, Nonce: opt.Nonce, Rank: opt.Rank, PID: os.Getpid(), Host: host,
+		Started: time.Now().UTC(), Made: outer(parent, old.Made, made),
+		MadeRank: madeRank || sticky || old.MadeRank,
+	}
+	// The marker is on the medium before the first file: no file is ever found without it.
+	if err := writeMarker(d.fd, d.mark.encode()); err != nil {
+		return nil, fail("write", d.marker(), err)
+	}
+	if err := Retry(func() error { return unix.Fsync(d.fd) }); err != nil && !errors.Is(err, unix.EINVAL) {
+		return nil, fail("flush the directory", path, err)
+	}
+	return d, nil
+}
+
+// stickyDir says whether the directory carries the mark of the suite's, and gives it to one
+// just made where the system call that made it does not (macOS).
+func stickyDir(fd int, made bool) (bool, error) {
+	var s unix.Stat_t
+	if err := unix.Fstat(fd, &s); err != nil {
+		return false, err
+	}
+	if s.Mode&unix.S_ISVTX != 0 || !made {
+		return s.Mode&unix.S_ISVTX != 0, nil
+	}
+	_ = unix.Fchmod(fd, ownedMode) // without it an empty directory may be left after a kill, no more
+	return true, nil
+}
+
+// takeOver reads the marker of the run before and removes what it left.
+func (d *Dir) takeOver() (marker, error) {
+	text, err := readMarker(d.lock)
+	if err != nil {
+		return marker{}, fail("read", d.marker(), err)
+	}
+	old, known := parseMarker(text)
+	if !known {
+		return old, fmt.Errorf("%s was not written by kvbench, so the directory is somebody else's; "+
+			"move it away or give another -cache-dir", d.marker())
+	}
+	d.reclaim.Files, d.reclaim.Bytes, err = d.sweep(context.Background(), true)
+	if err != nil {
+		return old, fmt.Errorf("reclaim what an earlier run left: %w", err)
+	}
+	if d.reclaim.Files > 0 {
+		d.reclaim.PID = old.PID
+	}
+	return old, nil
+}
+
+// Path is the directory's absolute path without symbolic links.
+func (d *Dir) Path() string { return d.path }
+
+// Keep says whether Close leaves the files.
+func (d *Dir) Keep() bool { return d.keep }
+
+// Reclaimed is what Open found of an earlier run and removed.
+func (d *Dir) Reclaimed() Reclaimed { return d.reclaim }
+
+// Warnings are things that a person should know about the directory.
+func (d *Dir) Warnings() []string {
+	if d.warning == "" {
+		return nil
+	}
+	return []string{d.warning}
+}
+
+// Clear removes all files of the suite, as between trials. Nothing may be writing. The
+// context's end stops it between two files.
+func (d *Dir) Clear(ctx context.Context) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return fmt.Errorf("clear %s: %w", d.path, tiers.ErrClosed)
+	}
+	if _, _, err := d.sweep(ctx, false); err != nil {
+		return fmt.Errorf("clear the cache directory: %w", err)
+	}
+	return nil
+}
+
+// Close removes the suite's files, its directories and the marker, in this order, and the
+// parents that were made for them, if nothing else is in them; with Keep it leaves all of it.
+// Then the next run may have the directory. Where something of the user's lies in the rank
+// directory, the marker stays with it, so that the next run recognises the directory.
+// Closing twice is harmless.
+func (d *Dir) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil
+	}
+	d.closed = true
+	defer d.closeFiles()
+	if d.keep {
+		return nil
+	}
+	if _, _, err := d.sweep(context.Background(), true); err != nil {
+		return fmt.Errorf("clean the cache directory: %w; the next start tries again", err)
+	}
+	names, err := readNames(d.fd)
+	if err != nil {
+		return fail("clean the cache directory: list", d.path, err)
+	}
+	if len(names) != 1 || names[0] != markerName {
+		return nil
+	}
+	if err := Retry(func() error { return unix.Unlinkat(d.fd, markerName, 0) }); err != nil {
+		return fail("remove", d.marker(), err)
+	}
+	if d.mark.MadeRank && unix.Rmdir(d.path) == nil {
+		removeUp(filepath.Dir(d.path), d.mark.Made)
+	}
+	return nil
+}
+
+// closeFiles closes all descriptors, the lock last.
+func (d *Dir) closeFiles() {
+	for _, fd := range d.fans {
+		unix.Close(fd)
+	}
+	clear(d.fans)
+	if d.fd >= 0 {
+		unix.Close(d.fd)
+	}
+	if d.lock >= 0 {
+		unix.Close(d.lock)
+	}
+	d.fd, d.lock = -1, -1
+}
+
+// fail says what failed and what may help.
+func fail(what, path string, err error) error {
+	return fmt.Errorf("%s %s: %w%s", what, path, err, tiers.Advice(err))
+}

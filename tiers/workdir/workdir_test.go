@@ -1,0 +1,375 @@
+package workdir
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"kvbench/tiers"
+)
+
+// For the tests that kill a run over real tiers, outside of the package.
+var (
+	Tree       = tree
+	UsersFiles = usersFiles
+)
+
+// tree lists everything below root with its kind and content, to compare before and after.
+func tree(t *testing.T, root string) []string {
+	t.Helper()
+	var all []string
+	require.NoError(t, filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		line := strings.TrimPrefix(path, root) + " " + e.Type().String()
+		switch {
+		case e.Type()&fs.ModeSymlink != 0:
+			to, _ := os.Readlink(path)
+			line += " -> " + to
+		case e.Type().IsRegular():
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			line += " " + string(text)
+		}
+		all = append(all, line)
+		return nil
+	}))
+	sort.Strings(all)
+	return all
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+}
+
+// usersFiles fills a cache directory with what people have in theirs.
+func usersFiles(t *testing.T, dir, outside string) {
+	t.Helper()
+	put(t, outside+"/keep.txt", "outside")
+	put(t, dir+"/weights.npy", "numbers")
+	put(t, dir+"/.hidden", "dots")
+	put(t, dir+"/ab/notes.txt", "looks like a fan")
+	put(t, dir+"/ab/"+strings.Repeat("a", 30)+"-"+strings.Repeat("0", 16), "our kind of name, not our directory")
+	put(t, dir+"/rank_7/data", "another rank's name, no marker")
+	require.NoError(t, os.MkdirAll(dir+"/empty/dir", 0o755))
+	require.NoError(t, os.Symlink(outside, dir+"/link"))
+	require.NoError(t, os.Symlink("nowhere", dir+"/dangling"))
+}
+
+func openDir(t *testing.T, cache string) *Dir {
+	t.Helper()
+	d, err := Open(Options{CacheDir: cache, Nonce: "n1"})
+	require.NoError(t, err)
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// entries writes n entries' files as the tier would.
+func entries(t *testing.T, d *Dir, n int) {
+	t.Helper()
+	for i := range n {
+		fan, name := Name(tiers.Object{Key: fmt.Sprint("k", i), Gen: uint64(i)})
+		fd, err := d.Fan(fan)
+		require.NoError(t, err)
+		f, err := OpenAt(fd, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY, 0o644)
+		require.NoError(t, err)
+		_, err = unix.Write(f, []byte("data"))
+		require.NoError(t, err)
+		require.NoError(t, unix.Close(f))
+	}
+}
+
+// die ends a run as SIGKILL does: descriptors close, nothing is cleaned.
+func die(d *Dir) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	d.closeFiles()
+}
+
+func TestARunLeavesNothingBehind(t *testing.T) {
+	root := t.TempDir()
+	d := openDir(t, root+"/a/b/cache")
+	entries(t, d, 300)
+	info, err := os.Stat(d.Path() + "/" + markerName)
+	require.NoError(t, err)
+	assert.True(t, info.Mode().IsRegular())
+	text, err := os.ReadFile(d.Path() + "/" + markerName)
+	require.NoError(t, err)
+	var m map[string]any
+	require.NoError(t, json.Unmarshal(text, &m))
+	assert.Equal(t, "n1", m["nonce"])
+	assert.EqualValues(t, os.Getpid(), m["pid"])
+	require.NoError(t, d.Clear(t.Context()))
+	files, _ := filepath.Glob(d.Path() + "/??/*")
+	assert.Empty(t, files)
+	entries(t, d, 10)
+	require.NoError(t, d.Close())
+	require.NoError(t, d.Close())
+	assert.Equal(t, []string{" d---------"}, tree(t, root), "the parents that it made are gone too")
+	assert.ErrorIs(t, d.Clear(t.Context()), tiers.ErrClosed)
+	_, err = d.Fan("ab")
+	assert.ErrorIs(t, err, tiers.ErrClosed)
+}
+
+func TestAUsersFilesSurviveEverything(t *testing.T) {
+	cache, outside := t.TempDir(), t.TempDir()
+	usersFiles(t, cache, outside)
+	before, beyond := tree(t, cache), tree(t, outside)
+
+	d := openDir(t, cache)
+	entries(t, d, 50)
+	require.NoError(t, d.Close())
+	assert.Equal(t, before, tree(t, cache), "a normal run")
+
+	d = openDir(t, cache)
+	entries(t, d, 50)
+	die(d)
+	d = openDir(t, cache)
+	assert.Equal(t, Reclaimed{Files: 50, Bytes: 200, PID: os.Getpid()}, d.Reclaimed())
+	require.NoError(t, d.Close())
+	assert.Equal(t, before, tree(t, cache), "a killed run and the next one")
+	assert.Equal(t, beyond, tree(t, outside))
+}
+
+func TestAUsersFilesInsideTheRankDirectorySurviveToo(t *testing.T) {
+	cache, outside := t.TempDir(), t.TempDir()
+	d := openDir(t, cache)
+	entries(t, d, 3000) // every fan exists
+	rank := d.Path()
+	ours := strings.Repeat("b", 30) + "-" + strings.Repeat("0", 16)
+	put(t, outside+"/"+ours, "reached only through a link")
+	mine := []string{"/notes.npy", "/ab/notes.txt", "/ab/.dot", "/abc/" + ours, "/sub/ab/" + ours, "/AB/" + ours, "/ab/" + strings.ToUpper(ours)}
+	for _, m := range mine {
+		put(t, rank+m, "mine "+m)
+	}
+	require.NoError(t, os.Symlink(outside+"/"+ours, rank+"/ab/"+ours)) // named like our file
+	require.NoError(t, os.Mkdir(rank+"/ac/"+ours, 0o755))              // a directory named like our file
+	require.NoError(t, os.RemoveAll(rank+"/ad"))
+	require.NoError(t, os.Symlink(outside, rank+"/ad")) // named like our directory
+	check := func() {
+		t.Helper()
+		for _, m := range mine {
+			text, err := os.ReadFile(rank + m)
+			require.NoError(t, err)
+			assert.Equal(t, "mine "+m, string(text))
+		}
+		text, err := os.ReadFile(rank + "/ab/" + ours)
+		require.NoError(t, err)
+		assert.Equal(t, "reached only through a link", string(text))
+		assert.DirExists(t, rank+"/ac/"+ours)
+		text, err = os.ReadFile(rank + "/ad/" + ours)
+		require.NoError(t, err)
+		assert.Equal(t, "reached only through a link", string(text))
+	}
+	die(d)
+	d = openDir(t, cache)
+	assert.InDelta(t, 3000, d.Reclaimed().Files, 30)
+	check()
+	require.NoError(t, d.Clear(t.Context()))
+	_, err := d.Fan("ad")
+	assert.ErrorContains(t, err, "move it away")
+	// An empty directory of the user's own is told from ours by the sticky bit.
+	require.NoError(t, os.Mkdir(rank+"/ff", 0o755))
+	require.NoError(t, d.Close())
+	check()
+	assert.DirExists(t, rank+"/ff")
+	assert.NoDirExists(t, rank+"/fe")
+	assert.FileExists(t, rank+"/"+markerName, "so that the directory is still known as ours")
+	d = openDir(t, cache)
+	require.NoError(t, d.Close())
+	check()
+}
+
+func TestKeepLeavesFilesForInspectionUntilTheNextRun(t *testing.T) {
+	root := t.TempDir()
+	d, err := Open(Options{CacheDir: root + "/cache", Keep: true})
+	require.NoError(t, err)
+	entries(t, d, 5)
+	require.NoError(t, d.Close())
+	files, _ := filepath.Glob(root + "/cache/rank_0/??/*")
+	assert.Len(t, files, 5)
+	d = openDir(t, root+"/cache")
+	assert.Equal(t, 5, d.Reclaimed().Files)
+	require.NoError(t, d.Close())
+	assert.NoDirExists(t, root+"/cache", "what the first run made, the second removes")
+}
+
+func TestASecondRunIsRefusedAndNamed(t *testing.T) {
+	cache := t.TempDir()
+	d := openDir(t, cache)
+	entries(t, d, 3)
+	before := tree(t, cache)
+	_, err := Open(Options{CacheDir: cache})
+	var locked *LockedError
+	require.ErrorAs(t, err, &locked)
+	assert.Equal(t, os.Getpid(), locked.PID)
+	assert.ErrorContains(t, err, fmt.Sprintf("process %d", os.Getpid()))
+	assert.Equal(t, before, tree(t, cache))
+	other, err := Open(Options{CacheDir: cache, Rank: 1})
+	require.NoError(t, err, "another rank is another directory")
+	require.NoError(t, other.Close())
+	require.NoError(t, d.Close())
+	assert.Len(t, tree(t, cache), 1)
+}
+
+func TestDirectoriesThatAreNotOursAreRefusedUntouched(t *testing.T) {
+	for name, make := range map[string]func(t *testing.T, rank string) (want string){
+		"files without a marker": func(t *testing.T, rank string) string {
+			put(t, rank+"/data.npy", "mine")
+			return "somebody else's"
+		},
+		"a marker of somebody else": func(t *testing.T, rank string) string {
+			put(t, rank+"/"+markerName, `{"name":"not ours"}`)
+			return "was not written by kvbench"
+		},
+		"a marker that is a link": func(t *testing.T, rank string) string {
+			put(t, rank+"/../real", markerMagic)
+			require.NoError(t, os.Symlink("../real", rank+"/"+markerName))
+			return markerName
+		},
+		"a marker that is a pipe": func(t *testing.T, rank string) string {
+			require.NoError(t, unix.Mkfifo(rank+"/"+markerName, 0o644))
+			return "not a regular file"
+		},
+		"a linked rank directory": func(t *testing.T, rank string) string {
+			require.NoError(t, os.Remove(rank))
+			require.NoError(t, os.Symlink(t.TempDir(), rank))
+			return "symbolic link"
+		},
+		"a file in its place": func(t *testing.T, rank string) string {
+			require.NoError(t, os.Remove(rank))
+			put(t, rank, "mine")
+			return "a symbolic link or a file"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cache := t.TempDir()
+			require.NoError(t, os.Mkdir(cache+"/rank_0", 0o755))
+			want := make(t, cache+"/rank_0")
+			var before []string
+			if name != "a marker that is a pipe" {
+				before = tree(t, cache)
+			}
+			_, err := Open(Options{CacheDir: cache})
+			require.ErrorContains(t, err, want)
+			if before != nil {
+				assert.Equal(t, before, tree(t, cache))
+			}
+		})
+	}
+}
+
+// Each state in which a kill can leave the directory, in the order in which a run passes them.
+func TestEveryStateOfAKilledRunIsRecovered(t *testing.T) {
+	whole := marker{Note: markerNote, PID: 99999999, MadeRank: true}.encode()
+	fan, name := Name(tiers.Object{Key: "k", Gen: 1})
+	for _, c := range []struct {
+		state string
+		make  func(t *testing.T, rank string)
+		files int
+	}{
+		{"cache directory made", func(t *testing.T, rank string) { require.NoError(t, os.Remove(rank)) }, 0},
+		{"rank directory made", func(t *testing.T, rank string) {}, 0},
+		{"marker made, empty", func(t *testing.T, rank string) { put(t, rank+"/"+markerName, "") }, 0},
+		{"marker half written", func(t *testing.T, rank string) { put(t, rank+"/"+markerName, string(whole[:40])) }, 0},
+		{"marker in the magic", func(t *testing.T, rank string) { put(t, rank+"/"+markerName, markerMagic[:9]) }, 0},
+		{"marker written", func(t *testing.T, rank string) { put(t, rank+"/"+markerName, string(whole)) }, 0},
+		{"fan made", func(t *testing.T, rank string) {
+			put(t, rank+"/"+markerName, string(whole))
+			require.NoError(t, unix.Mkdir(rank+"/"+fan, ownedMode))
+		}, 0},
+		{"entry half written", func(t *testing.T, rank string) {
+			put(t, rank+"/"+markerName, string(whole))
+			require.NoError(t, unix.Mkdir(rank+"/"+fan, ownedMode))
+			put(t, rank+"/"+fan+"/"+name, "half")
+		}, 1},
+		{"marker half rewritten by a reclaiming run", func(t *testing.T, rank string) {
+			put(t, rank+"/"+markerName, string(whole[:90])+string(whole[80:]))
+			require.NoError(t, unix.Mkdir(rank+"/"+fan, ownedMode))
+			put(t, rank+"/"+fan+"/"+name, "half")
+		}, 1},
+		{"files removed, fans there", func(t *testing.T, rank string) {
+			put(t, rank+"/"+markerName, string(whole))
+			for i := range 20 {
+				require.NoError(t, unix.Mkdir(fmt.Sprintf("%s/%02x", rank, i), ownedMode))
+			}
+		}, 0},
+		{"marker removed", func(t *testing.T, rank string) {}, 0},
+	} {
+		t.Run(c.state, func(t *testing.T) {
+			cache := t.TempDir()
+			require.NoError(t, unix.Mkdir(cache+"/rank_0", ownedMode))
+			c.make(t, cache+"/rank_0")
+			d := openDir(t, cache)
+			assert.Equal(t, c.files, d.Reclaimed().Files)
+			entries(t, d, 10)
+			require.NoError(t, d.Close())
+			assert.Len(t, tree(t, cache), 1, "all gone")
+		})
+	}
+}
+
+func TestAnEmptyRankDirectoryOfTheUsersStays(t *testing.T) {
+	cache := t.TempDir()
+	require.NoError(t, os.Mkdir(cache+"/rank_0", 0o755))
+	d := openDir(t, cache)
+	entries(t, d, 3)
+	require.NoError(t, d.Close())
+	assert.Equal(t, []string{" d---------", "/rank_0 d---------"}, tree(t, cache))
+}
+
+func TestParentsComeFromTheMarkerOnlyOnTheWay(t *testing.T) {
+	const dir = "/a/b/c"
+	for _, c := range []struct{ marker, made, want string }{
+		{"", "", ""}, {"", "/a/b", "/a/b"}, {"/a/b", "", "/a/b"}, {"/a/b", "/a/b/c", "/a/b"}, {"/a/b/c", "/a/b", "/a/b"},
+		{"/etc", "", ""}, {"b", "", ""}, {"/", "", ""}, {"/a/b/", "", ""}, {"/a/bc", "/a/b", "/a/b"}, {"/a/b/c/../d", "", ""},
+	} {
+		assert.Equal(t, c.want, outer(dir, c.marker, c.made), "%+v", c)
+	}
+}
+
+func TestRunsOpeningAndClosingAtOnceNeverShareTheDirectory(t *testing.T) {
+	cache := t.TempDir() + "/made/by/them"
+	var all sync.WaitGroup
+	var inside sync.Mutex
+	opened := 0
+	for range 4 {
+		all.Go(func() {
+			for range 100 {
+				d, err := Open(Options{CacheDir: cache})
+				if err != nil {
+					var locked *LockedError
+					if !assert.ErrorAs(t, err, &locked) {
+						return
+					}
+					continue
+				}
+				if !assert.True(t, inside.TryLock(), "two at once") {
+					return
+				}
+				opened++
+				inside.Unlock()
+				assert.NoError(t, d.Close())
+			}
+		})
+	}
+	all.Wait()
+	assert.Positive(t, opened)
+	assert.NoDirExists(t, cache+"/rank_0")
+}

@@ -1,0 +1,198 @@
+package load
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+)
+
+// documentSchema is the version of the document that kvreport json writes. Readers accept any 1.x.
+const documentSchema = "1.0"
+
+// documentKey is the first key of that document; its value is the schema.
+const documentKey = "kvreport_schema"
+
+var documentMark = regexp.MustCompile(`^\{\s*"` + documentKey + `"\s*:`)
+
+// entry is a record in the document.
+type entry struct {
+	Source   string          `json:"source"`
+	File     string          `json:"file"`
+	Line     int             `json:"line,omitempty"`
+	Name     string          `json:"name"`
+	Iters    int             `json:"iterations,omitempty"`
+	Config   []pair          `json:"config,omitempty"`
+	Values   []entryValue    `json:"values"`
+	Path     string          `json:"result_path,omitempty"`
+	Missing  string          `json:"result_missing,omitempty"`
+	Document json.RawMessage `json:"result,omitempty"` // the result file as it stands
+}
+
+// pair is one line of file configuration.
+type pair struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// entryValue is one value in the unit in which it was printed.
+type entryValue struct {
+	Unit  string `json:"unit"`
+	Value number `json:"value"`
+}
+
+// number is a float64 that may be infinite or none, which JSON cannot say as a number.
+type number float64
+
+// MarshalJSON writes the shortest text that reads back as the same value.
+func (n number) MarshalJSON() ([]byte, error) {
+	f := float64(n)
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return json.Marshal(strconv.FormatFloat(f, 'g', -1, 64))
+	}
+	return json.Marshal(f)
+}
+
+// UnmarshalJSON is the inverse.
+func (n *number) UnmarshalJSON(in []byte) error {
+	f, err := strconv.ParseFloat(strings.Trim(string(in), `"`), 64)
+	if err != nil {
+		return fmt.Errorf("%s is no number", in)
+	}
+	*n = number(f)
+	return nil
+}
+
+// Newentry is the record's form in the document.
+func newEntry(rec *Record) entry {
+	e := entry{Source: rec.Source, File: rec.File, Line: rec.Line, Name: rec.Name, Iters: rec.Iters,
+		Path:     rec.Path,
+		Document: rec.Raw, Values: make([]entryValue, len(rec.Values))}
+	for _, c := range rec.Config {
+		e.Config = append(e.Config, pair{c.Key, string(c.Value)})
+	}
+	for i, v := range rec.Values {
+		e.Values[i] = entryValue{v.Unit, number(v.Value)}
+		if v.OrigUnit != "" {
+			e.Values[i] = entryValue{v.OrigUnit, number(v.OrigValue)}
+		}
+	}
+	if rec.Missing != nil {
+		e.Missing = rec.Missing.Error()
+	}
+	return e
+}
+
+// record is the inverse.
+func (e entry) record() (*Record, error) {
+	rec := &Record{File: e.File, Line: e.Line, Name: e.Name, Iters: e.Iters, Path: e.Path}
+	for _, c := range e.Config {
+		rec.Config = append(rec.Config,
+			benchfmt.Config{Key: c.Key, Value: []byte(c.Value), File: true})
+	}
+	for _, v := range e.Values {
+		rec.Values = append(rec.Values, tidy(float64(v.Value), v.Unit))
+	}
+	if e.Missing != "" {
+		rec.Missing = errors.New(e.Missing)
+	}
+	if len(e.Document) > 0 && !bytes.Equal(e.Document, []byte("null")) {
+		return rec, rec.parse(e.Document)
+	}
+	return rec, nil
+}
+
+// document is what kvreport json writes.
+type document struct {
+	Schema  string                       `json:"kvreport_schema"`
+	Results []entry                      `json:"results"`
+	Units   map[string]map[string]string `json:"units"`
+}
+
+// document reads the document of kvreport json. Its records keep their runs.
+func (r *reader) document(in io.Reader, name string) error {
+	data, err := io.ReadAll(in)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	var d document
+	if err := json.Unmarshal(data, &d); err != nil {
+		line := lineOf(data, err)
+		var kind *json.UnmarshalTypeError
+		switch {
+		case isTruncated(data, err):
+			err = errors.New("it is truncated")
+		case errors.As(err, &kind) && kind.Field == "results":
+			err = errors.New("results is not a list")
+		}
+		return fmt.Errorf("%s:%d: %w", name, line, err)
+	}
+	if major, _, _ := strings.Cut(d.Schema, "."); major != "1" {
+		return fmt.Errorf("%s:1: %s %q, this version reads 1.x", name, documentKey, d.Schema)
+	}
+	for unit, pairs := range d.Units {
+		for key, value := range pairs {
+			addUnit(r.out.Units, unit, key, value)
+		}
+	}
+	outer := r.source
+	defer func() { r.source = outer }()
+	for _, e := range d.Results {
+		rec, err := e.record()
+		if err != nil {
+			return fmt.Errorf("%s: result of %s: %w", name, e.Name, err)
+		}
+		r.source = cmp.Or(e.Source, outer)
+		if err := r.emit(rec); err != nil {
+			return err
+		}
+	}
+	if len(d.Results) == 0 {
+		return fmt.Errorf("%s: no benchmark result in it", name)
+	}
+	return nil
+}
+
+// WriteDocument writes records as one JSON document, a line each, which Each reads again.
+func WriteDocument(w io.Writer, records []*Record, units benchfmt.UnitMetadataMap) error {
+	b := bufio.NewWriter(w)
+	encode := func(v any, end string) error {
+		var line bytes.Buffer
+		e := json.NewEncoder(&line)
+		e.SetEscapeHTML(false)
+		err := e.Encode(v)
+		b.Write(bytes.TrimRight(line.Bytes(), "\n"))
+		b.WriteString(end)
+		return err
+	}
+	fmt.Fprintf(b, "{%q: %q, \"results\": [\n", documentKey, documentSchema)
+	for i, rec := range records {
+		end := ",\n"
+		if i == len(records)-1 {
+			end = "\n],\n\"units\": "
+		}
+		if err := encode(newEntry(rec), end); err != nil {
+			return fmt.Errorf("%s:%d: encode %s: %w", rec.File, rec.Line, rec.Name, err)
+		}
+	}
+	said := map[string]map[string]string{}
+	for k, u := range units {
+		if said[u.OrigUnit] == nil {
+			said[u.OrigUnit] = map[string]string{}
+		}
+		said[u.OrigUnit][k.Key] = u.Value
+	}
+	if err := encode(said, "}\n"); err != nil {
+		return err
+	}
+	return b.Flush()
+}

@@ -1,0 +1,48 @@
+package load
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// seeds are the kinds of input that there are.
+func seeds(f *testing.F) {
+	for _, pattern := range []string{"testdata/*.txt", "testdata/*.json",
+		"testdata/option_2/*/*/*.json"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			f.Fatalf("%s: no seeds: %v", pattern, err)
+		}
+		for _, name := range files {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(data[:min(len(data), 20<<10)])
+		}
+	}
+	f.Add([]byte("Attaching 8 probes...\n\n@bssplit_read_kb: \n[64, 128)  7 |@@@|\n@inflight_read: 7\n"))
+	f.Add([]byte(`{"kvreport_schema": "1.0", "results": [{"source":"a","name":"X-2","values":[{"unit":"ns/op","value":5},{"unit":"x","value":"NaN"}]}], "units": {"x":{"better":"higher"}}}`))
+	f.Add([]byte(`{"schema_version":"1.0","status":"complete","summary":{"cache_stats":{"storage_read_p50_ms":1}},"histograms":{"a":{}},"timeline":{}}`))
+	f.Add([]byte(`{"requests_completed":1,"summary":{},"device_latency_tracing":{"qd_read":{"buckets":[{"range_us":[1,2],"count":3}]}}}`))
+}
+
+// FuzzRead feeds every reader: what the input is, its beginning tells.
+func FuzzRead(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_, _ = Each([]string{"-"}, Options{Stdin: bytes.NewReader(data), Warn: func(error) {},
+			LinesOnly: bytes.Contains(data, []byte("/")), Bpftrace: true}, func(r *Record) error {
+			if r.Name == "" && r.Result == nil && len(r.Values) == 0 && r.Line > 0 {
+				return nil
+			}
+			r.Lookup("summary.cache_stats.x")
+			r.Parameter("x")
+			r.Tracing()
+			_ = newEntry(r)
+			return nil
+		})
+	})
+}

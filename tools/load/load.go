@@ -1,0 +1,201 @@
+package load
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+
+	"kvbench/kvbench/units"
+)
+
+// Stdin is the argument that stands for standard input.
+const Stdin = "-"
+
+// Options change what Each does. The zero value is ready to use.
+type Options struct {
+	Stdin io.Reader   // what - reads
+	Warn  func(error) // gets every bad line, with file and line; nil drops them
+
+	// LinesOnly leaves alone the result files that text names: the numbers of the lines suffice.
+	LinesOnly bool
+
+	// Bpftrace takes saved texts of bpftrace, too, which hold no result; without it they are an
+	// error that says so.
+	Bpftrace bool
+}
+
+// Outcome is what is known once everything is read.
+type Outcome struct {
+	Units   benchfmt.UnitMetadataMap // of the Unit lines, filled up with what the suite knows of its own units
+	Records int
+	Bad     int      // lines warned about
+	Sources []string // the runs that have records, in order
+	Missing int      // records whose line names a result file that could not be had
+}
+
+// Each reads all arguments in order and calls f with every record, which f may keep. It ends with
+// the first error of f, and with an error for an argument that cannot be read: a file that does not
+// exist, is empty, truncated or holds no result. A bad line within text is reported to Options.Warn
+// and the rest is read.
+func Each(args []string, o Options, f func(*Record) error) (Outcome, error) {
+	if len(args) == 0 {
+		return Outcome{}, errors.New("no input; name benchmark output, result files, result directories, or - for standard input")
+	}
+	r := &reader{Options: o, each: f, seen: map[string]bool{}, there: map[string]bool{},
+		out: Outcome{Units: benchfmt.UnitMetadataMap{}}}
+	for _, arg := range args {
+		r.source = arg
+		if err := r.argument(arg); err != nil {
+			return r.out, err
+		}
+	}
+	r.knownUnits()
+	return r.out, nil
+}
+
+// reader is the state of one Each.
+type reader struct {
+	Options
+	each   func(*Record) error
+	out    Outcome
+	source string
+	seen   map[string]bool // result files that have a record
+	there  map[string]bool // answers of exists
+}
+
+func (r *reader) warn(file string, line int, format string, args ...any) {
+	r.out.Bad++
+	if r.Warn != nil {
+		r.Warn(fmt.Errorf("%s:%d: %s", file, line, fmt.Sprintf(format, args...)))
+	}
+}
+
+func (r *reader) emit(rec *Record) error {
+	rec.Source = r.source
+	r.out.Records++
+	if !slices.Contains(r.out.Sources, rec.Source) {
+		r.out.Sources = append(r.out.Sources, rec.Source)
+	}
+	if rec.Missing != nil {
+		r.out.Missing++
+	}
+	return r.each(rec)
+}
+
+func (r *reader) argument(arg string) error {
+	if arg == Stdin {
+		if r.Options.Stdin == nil {
+			return errors.New("no standard input here")
+		}
+		return r.stream(r.Options.Stdin, "stdin")
+	}
+	info, err := os.Stat(arg)
+	switch {
+	case err == nil && info.IsDir():
+		return r.directory(arg)
+	case err == nil:
+		return r.file(arg)
+	case !errors.Is(err, os.ErrNotExist) || !strings.ContainsAny(arg, "*?["):
+		return err
+	}
+	names, globErr := filepath.Glob(arg)
+	if globErr != nil {
+		return fmt.Errorf("%s: %w", arg, globErr)
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("%s: no file matches", arg)
+	}
+	for _, name := range names { // as if the shell had expanded it
+		r.source = name
+		read := r.file
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			read = r.directory
+		}
+		if err := read(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) file(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return r.stream(f, name)
+}
+
+// knownUnits adds the suite's own unit directions: result files have no Unit lines. What the input
+// says stands.
+func (r *reader) knownUnits() {
+	for _, u := range units.UnitDirections() {
+		if r.out.Units.Get(u.Unit, "better") == nil {
+			addUnit(r.out.Units, u.Unit, "better", u.Better)
+		}
+	}
+}
+
+// stream reads one file or standard input, whatever it is.
+func (r *reader) stream(in io.Reader, name string) error {
+	b := bufio.NewReaderSize(in, 256<<10)
+	if mark, _ := b.Peek(3); string(mark) == "\xef\xbb\xbf" {
+		_, _ = b.Discard(3)
+	}
+	head, err := b.Peek(4 << 10)
+	if len(head) == 0 {
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return fmt.Errorf("%s:1: it is empty", name)
+	}
+	head = bytes.TrimLeft(head, " \t\r\n")
+	switch {
+	case documentMark.Match(head):
+		return r.document(b, name)
+	case len(head) > 0 && head[0] == '{' && !isEvent(head):
+		return r.resultFile(b, name)
+	case IsBpftrace(head):
+		return r.bpftrace(b, name)
+	}
+	return r.text(b, name)
+}
+
+// bpftrace reads a saved text of the Python benchmark's script.
+func (r *reader) bpftrace(in io.Reader, name string) error {
+	if !r.Options.Bpftrace {
+		return fmt.Errorf("%s:1: it is a text of bpftrace, of which only kvreport fio can make something", name)
+	}
+	text, err := ParseBpftrace(in)
+	var bad *BpftraceError
+	switch {
+	case errors.As(err, &bad):
+		return fmt.Errorf("%s:%d: %w", name, bad.Line, bad.Err)
+	case err != nil:
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	base := filepath.Base(name)
+	return r.emit(&Record{File: name, Name: strings.TrimSuffix(base, filepath.Ext(base)),
+		Bpftrace: text})
+}
+
+// isEvent says whether the first line is one of go test -json; it may be cut off.
+func isEvent(head []byte) bool {
+	line, _, whole := bytes.Cut(head, []byte("\n"))
+	var e event
+	if err := json.Unmarshal(line, &e); err == nil {
+		return e.Action != ""
+	}
+	return !whole && bytes.Contains(line, []byte(`"Action":"`)) &&
+		bytes.HasPrefix(line, []byte(`{"Time":`))
+}

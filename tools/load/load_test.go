@@ -1,0 +1,263 @@
+package load
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/perf/benchfmt"
+)
+
+// read returns all records and what was warned about.
+func read(t testing.TB, o Options, args ...string) (records []*Record, bad []string, out Outcome,
+	err error) {
+	t.Helper()
+	o.Warn = func(err error) { bad = append(bad, err.Error()) }
+	out, err = Each(args, o, func(r *Record) error { records = append(records, r); return nil })
+	return records, bad, out, err
+}
+
+func value(r *Record, unit string) float64 {
+	for _, v := range r.Values {
+		if v.Unit == unit || v.OrigUnit == unit {
+			if v.OrigUnit == unit {
+				return v.OrigValue
+			}
+			return v.Value
+		}
+	}
+	return -1
+}
+
+func TestTextWithLogsAndABadLine(t *testing.T) {
+	records, bad, out, err := read(t, Options{}, "testdata/bench.txt")
+	require.NoError(t, err)
+	require.Len(t, records, 3)
+	assert.Equal(t, []string{
+		"testdata/bench.txt:12: parsing measurement: invalid syntax",
+		"testdata/bench.txt:17: a failed benchmark left no result: testdata/bench.txt:17: result /nowhere/MultiTurn/trial_0/rank_0/kvcache_results_20261120_103821.json: no such file or directory",
+	}, bad)
+	first := records[0]
+	assert.Equal(t, "Tier/tier=cpu/op=read/size=1MiB-2", first.Name)
+	assert.Equal(t, 8, first.Line)
+	assert.Equal(t, 130787.0, value(first, "ns/op"))
+	assert.Equal(t, 8017412096.0, value(first, "read-B/s"))
+	assert.ErrorContains(t, first.Missing, "testdata/bench.txt:8: result /nowhere/")
+	assert.Nil(t, first.Result)
+
+	moved := records[1]
+	require.NotNil(t, moved.Result, "the result file moved together with the text")
+	assert.Equal(t, "StorageThroughput", moved.Result.Benchmark)
+	assert.Equal(t, 13, moved.Line)
+	assert.Equal(t, 160174558.0, value(moved, "read-p95-ns"), "the line's numbers, not the file's")
+	assert.Nil(t, records[2].Result)
+	assert.Equal(t, 1, out.Units.GetBetter("read-B/s"))
+	assert.Equal(t, 1, out.Units.GetBetter("hit-ratio"), "what the suite knows of its units")
+	assert.Equal(t, 1, out.Missing)
+	assert.Equal(t, []benchfmt.Config{{Key: "kvbench-format", Value: []byte("1"), File: true},
+		{Key: "division", Value: []byte("quick"), File: true},
+		{Key: "seed", Value: []byte("42"), File: true},
+		{Key: "goos", Value: []byte("linux"), File: true},
+		{Key: "pkg", Value: []byte("kvbench/benchmarks"), File: true}}, first.Config)
+}
+
+func TestLinesOnlyOpensNoResult(t *testing.T) {
+	records, bad, out, err := read(t, Options{LinesOnly: true}, "testdata/bench.txt")
+	require.NoError(t, err)
+	require.Len(t, records, 3)
+	assert.Len(t, bad, 1)
+	assert.Zero(t, out.Missing)
+	assert.Nil(t, records[1].Result)
+}
+
+// With -v a benchmark's log comes before its result line.
+func TestVerboseText(t *testing.T) {
+	records, bad, _, err := read(t, Options{}, "testdata/chatty.txt")
+	require.NoError(t, err)
+	assert.Empty(t, bad)
+	require.Len(t, records, 1)
+	assert.NotNil(t, records[0].Result)
+}
+
+// Output events split result lines, and those of packages interleave.
+func TestEvents(t *testing.T) {
+	records, bad, _, err := read(t, Options{}, "testdata/events.json")
+	require.NoError(t, err)
+	assert.Empty(t, bad)
+	require.Len(t, records, 2)
+	assert.Equal(t, "Tier/tier=cpu-2", records[0].Name)
+	assert.Equal(t, 8.0, value(records[0], "read-B/s"))
+	assert.Equal(t, 8, records[0].Line)
+	assert.Equal(t, "Other-8", records[1].Name)
+	assert.Equal(t, "goos", records[1].Config[0].Key)
+	assert.Empty(t, records[0].Config)
+}
+
+func TestResultFilesAndDirectories(t *testing.T) {
+	records, _, out, err := read(t, Options{}, "testdata/option_2", "testdata/python.json")
+	require.NoError(t, err)
+	require.Len(t, records, 2)
+	assert.Equal(t, []string{"testdata/option_2", "testdata/python.json"}, out.Sources)
+	ours, python := records[0], records[1]
+	assert.Equal(t, "StorageThroughput", ours.Name)
+	require.NotEmpty(t, ours.Values, "the values that its line would have")
+	assert.Equal(t, float64(ours.Result.WindowNS)/float64(ours.Result.RequestsCompleted),
+		value(ours, "ns/op"))
+	assert.True(t, python.Python)
+	assert.Nil(t, python.Result)
+	bandwidth, ok := python.Float("summary.cache_stats.tier_storage_read_bandwidth_gbps")
+	require.True(t, ok)
+	assert.Equal(t, bandwidth*(1<<30), value(python, "read-B/s"))
+	assert.Equal(t, -1.0, value(python, "hit-ratio"), "counted differently there: not invented")
+	assert.Nil(t, python.Lookup("parameters"))
+}
+
+func TestDirectoryBesideItsTextIsReadOnce(t *testing.T) {
+	records, _, _, err := read(t, Options{}, "testdata/chatty.txt", "testdata/option_2")
+	require.NoError(t, err)
+	assert.Len(t, records, 1)
+}
+
+func TestGlobAndStandardInput(t *testing.T) {
+	text, err := os.ReadFile("testdata/chatty.txt")
+	require.NoError(t, err)
+	records, _, out, err := read(t, Options{Stdin: bytes.NewReader(text)}, "testdata/pyth*.json",
+		"-")
+	require.NoError(t, err)
+	assert.Len(t, records, 2)
+	assert.Equal(t, []string{"testdata/python.json", "-"}, out.Sources)
+	assert.ErrorContains(t, records[1].Missing, "stdin:5")
+}
+
+func TestWhatCannotBeRead(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		return path
+	}
+	result, err := os.ReadFile("testdata/option_2/trial_0/rank_0/kvcache_results_20261120_103902.json")
+	require.NoError(t, err)
+	future := bytes.Replace(result, []byte(`"schema_version": "1.0"`),
+		[]byte(`"schema_version": "2.0"`), 1)
+	for _, c := range []struct{ arg, want string }{
+		{write("zero.txt", ""), "zero.txt:1: it is empty"},
+		{write("zero.json", ""), "zero.json:1: it is empty"},
+		{write("prose.txt", "hello\nworld\n"), "prose.txt: no benchmark result in it"},
+		{write("cut.json", string(result[:1000])), "cut.json:42: truncated JSON"},
+		{write("wrong.json", `{"schema_version":"1.0","summary":{},"trial":"x"}`),
+			"wrong.json:1: json: cannot unmarshal"},
+		{write("other.json", `{"a":1}`), "other.json:1: not a benchmark result"},
+		{write("future.json", string(future)), `unsupported result schema "2.0"`},
+		{write("doc.json", `{"kvreport_schema": "1.0", "results": [{"name":"X","values":[]}`),
+			"doc.json:1: it is truncated"},
+		{write("doc2.json", `{"kvreport_schema": "2.0", "results": []}`), "this version reads 1.x"},
+		{write("doc3.json", `{"kvreport_schema": "1.0", "results": 7}`), "results is not a list"},
+		{filepath.Dir(write("none/x.txt", "x")), "none: no benchmark result in this directory"},
+		{filepath.Dir(write("half/kvcache_results_1.json", `{"summary":`)),
+			"kvcache_results_1.json:1: truncated JSON"},
+		{filepath.Join(dir, "absent"), "no such file"},
+		{filepath.Join(dir, "*.absent"), "no file matches"},
+		{"-", "no standard input"},
+	} {
+		_, _, _, err := read(t, Options{}, c.arg)
+		require.ErrorContains(t, err, c.want, c.arg)
+		assert.NotContains(t, err.Error(), "\n")
+	}
+	_, _, _, err = read(t, Options{})
+	assert.ErrorContains(t, err, "no input")
+}
+
+func TestLongAndOddLines(t *testing.T) {
+	text := "BenchmarkA 1 5 ns/op\n" + strings.Repeat("x", 100<<10) + "\n" +
+		strings.Repeat("y", 700<<10) + "\r\nBenchmarkB 1 6 ns/op\r\n" +
+		"{\"not\": \"an event\"}\nBenchmarkC 1 NaN x\nBenchmarkD 1 +Inf x"
+	records, bad, _, err := read(t, Options{Stdin: strings.NewReader(text)}, "-")
+	require.NoError(t, err)
+	require.Len(t, records, 4)
+	assert.Len(t, bad, 2)
+	assert.Equal(t, 4, records[1].Line)
+	b, err := json.Marshal(newEntry(records[3]))
+	require.NoError(t, err)
+	var e entry
+	require.NoError(t, json.Unmarshal(b, &e))
+	assert.Equal(t, newEntry(records[3]), e)
+}
+
+func TestConflictingUnits(t *testing.T) {
+	_, bad, out, err := read(t, Options{Stdin: strings.NewReader("Unit x better=higher\nUnit x better=lower\nBenchmarkA 1 5 x\n")}, "-")
+	require.NoError(t, err)
+	assert.Len(t, bad, 1)
+	assert.Equal(t, 1, out.Units.GetBetter("x"))
+}
+
+// Files of other projects: what benchstat itself is tested with.
+func TestFilesOfOthers(t *testing.T) {
+	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/perf").Output()
+	if err != nil || len(bytes.TrimSpace(dir)) == 0 {
+		t.Skipf("the module golang.org/x/perf is not on this machine: %v", err)
+	}
+	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(dir)),
+		"cmd/benchstat/testdata/*.txt"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, f := range files {
+		_, bad, _, err := read(t, Options{}, f)
+		require.NoError(t, err, f)
+		assert.Empty(t, bad, f)
+	}
+}
+
+func TestManyLinesInConstantMemory(t *testing.T) {
+	const n = 20_000
+	lines := &generator{n: n}
+	got := 0
+	out, err := Each([]string{"-"}, Options{Stdin: lines},
+		func(*Record) error { got++; return nil })
+	require.NoError(t, err)
+	assert.Equal(t, n, got)
+	assert.Equal(t, n, out.Records)
+}
+
+// generator writes n benchmark results without holding them.
+type generator struct {
+	n, at int
+	rest  []byte
+}
+
+func (g *generator) Read(p []byte) (int, error) {
+	if len(g.rest) == 0 {
+		if g.at == g.n {
+			return 0, io.EOF
+		}
+		g.rest = fmt.Appendf(nil, "BenchmarkX/op=read-2 \t 1\t %d ns/op\t 8017412096 read-B/s\n--- BENCH: BenchmarkX\n    run.go:1: log\n", g.at)
+		g.at++
+	}
+	n := copy(p, g.rest)
+	g.rest = g.rest[n:]
+	return n, nil
+}
+
+func TestBpftraceTextsAreForThoseWhoAsk(t *testing.T) {
+	const text = "../../tracing/testdata/bpftrace/drifted.txt"
+	_, err := Each([]string{text}, Options{}, func(*Record) error { return nil })
+	require.ErrorContains(t, err, "drifted.txt:1: it is a text of bpftrace, of which only kvreport fio")
+	var got []*Record
+	out, err := Each([]string{text}, Options{Bpftrace: true},
+		func(r *Record) error { got = append(got, r); return nil })
+	require.NoError(t, err)
+	require.Len(t, got, 1)
+	assert.Equal(t, 1, out.Records)
+	assert.Equal(t, "drifted", got[0].Name)
+	tr, _ := got[0].Bpftrace.Trace(0)
+	assert.EqualValues(t, 98742, tr.Capture.Read.Requests)
+}

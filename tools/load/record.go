@@ -1,0 +1,83 @@
+package load
+
+import (
+	"encoding/json"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+
+	"kvbench/kvbench/result"
+)
+
+// Record is one trial: a result line of benchmark text, a result file, or both.
+type Record struct {
+	Source string // the argument it came from: the run that it belongs to in comparisons
+	File   string // where it stands
+	Line   int    // 0 in a result file
+
+	Name   string            // as on the line, without Benchmark: StorageCeiling/op=read-2
+	Iters  int               // 0 without a line
+	Config []benchfmt.Config // file configuration in force at the line; shared between records, not to be changed
+	Values []benchfmt.Value  // tidied, the original value and unit beside them; none of a trial that is not complete
+
+	Path    string          // of the result file, empty when there is none
+	Raw     json.RawMessage // the result file as it stands, nil when there is none
+	Result  *result.Result  // nil when there is none or it is the Python benchmark's
+	Python  bool            // the result file is the Python benchmark's
+	Missing error           // why a result file that the text names could not be had
+
+	Bpftrace *Bpftrace // the file is a saved text of bpftrace, with nothing else of the above but File and Name
+
+	top     map[string]json.RawMessage // of Lookup
+	decoded map[string]any
+}
+
+// Lookup returns the value under a dotted path of keys in the result file: string, float64, bool,
+// map or list, or nil where the file has no such key, the key is null, or there is no file.
+func (rec *Record) Lookup(path string) any {
+	if len(rec.Raw) == 0 {
+		return nil
+	}
+	if rec.top == nil {
+		rec.top, rec.decoded = map[string]json.RawMessage{}, map[string]any{}
+		_ = json.Unmarshal(rec.Raw, &rec.top) // it was valid when it was read
+	}
+	first, rest, _ := strings.Cut(path, ".")
+	v, ok := rec.decoded[first]
+	if !ok {
+		raw, known := rec.top[first]
+		if known {
+			_ = json.Unmarshal(raw, &v)
+		}
+		rec.decoded[first] = v
+	}
+	for rest != "" && v != nil {
+		var key string
+		key, rest, _ = strings.Cut(rest, ".")
+		object, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = object[key]
+	}
+	return v
+}
+
+// Float is Lookup for numbers.
+func (rec *Record) Float(path string) (float64, bool) {
+	v, ok := rec.Lookup(path).(float64)
+	return v, ok
+}
+
+// Parameter returns the value in force of a parameter, nil where it is unknown.
+func (rec *Record) Parameter(name string) any {
+	if rec.Result == nil {
+		return nil
+	}
+	for _, p := range rec.Result.Parameters {
+		if p.Name == name {
+			return p.Value
+		}
+	}
+	return nil
+}

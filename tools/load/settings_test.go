@@ -1,0 +1,99 @@
+package load_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/result"
+	"kvbench/tools/load"
+)
+
+// lines reads benchmark text.
+func lines(t *testing.T, text string) (records []*load.Record) {
+	t.Helper()
+	_, err := load.Each([]string{"-"}, load.Options{Stdin: strings.NewReader(text)},
+		func(r *load.Record) error {
+			records = append(records, r)
+			return nil
+		})
+	require.NoError(t, err)
+	return records
+}
+
+// res is a record of a result file.
+func res(simulation *result.Simulation, mode string) []*load.Record {
+	return []*load.Record{{Name: "Synthetic", Result: &result.Result{
+		Division: "open", Simulation: simulation,
+		IO:         result.IO{Mode: mode, WriteDevice: result.WriteDeviceTransfer},
+		Workload:   result.Workload{DecodeReads: "once"},
+		Parameters: []result.Parameter{{Name: "io", Value: mode}},
+	}}}
+}
+
+// settings are those of all records together.
+func settings(bench string, records []*load.Record) *load.Settings {
+	s := load.NewSettings(bench)
+	var r load.SettingsReader
+	for _, rec := range records {
+		r.Add(s, rec)
+	}
+	return s
+}
+
+func TestIncomparable(t *testing.T) {
+	const open, line = "kvbench-format: 1\ndivision: open\n", "BenchmarkSynthetic 1 5 ns/op\n"
+	real, model, fast := res(nil, "direct"),
+		res(&result.Simulation{Device: &result.SimulatedDevice{}}, "direct"),
+		res(&result.Simulation{}, "direct")
+	python := []*load.Record{{Python: true}}
+	for name, c := range map[string]struct {
+		a, b []*load.Record
+		want string
+	}{
+		"alike":                  {real, real, ""},
+		"measured and simulated": {real, model, "simulated is no and on a device model"},
+		"one of several is simulated": {append(res(nil, "direct"), model...), real,
+			"simulated is no+on a device model and no"},
+		"two kinds of simulation": {fast, model,
+			"simulated is on infinitely fast storage and on a device model"},
+		"simulated text": {lines(t, open+line),
+			lines(t, open+"simulated: true\n"+line),
+			"simulated is no and on infinitely fast storage"},
+		"text and file": {lines(t,
+			open+"simulated: true\nsimulate-device: read=1GiB/s\n"+line), model, ""},
+		"Python and simulated": {python, model, "simulated is no and on a device model, I/O is buffered and direct, decode reads is batched and once, device time of writes is flush and transfer+flush"},
+		"a default and what was given": {lines(t, open+line), lines(t, open+"io: buffered\n"+line),
+			"I/O is direct and buffered"},
+		"a default and a file": {lines(t, open+line), res(nil, "buffered"),
+			"I/O is direct and buffered"},
+		"a default, spelled out": {lines(t, open+line), lines(t, open+"io: direct\n"+line),
+			""},
+		"not told by somebody else's": {lines(t, line), real, ""},
+		"granted, whatever was wanted": {res(nil, "direct"), res(nil, "buffered"),
+			"I/O is direct and buffered"},
+		"of another program and python": {lines(t, line), python, ""},
+	} {
+		assert.Equal(t, c.want, load.Incomparable(settings("Synthetic", c.a),
+			settings("Synthetic", c.b)), name)
+	}
+}
+
+func TestIncomparableReadsNames(t *testing.T) {
+	const text = "kvbench-format: 1\ndivision: open\nBenchmarkSynthetic/io=buffered 1 5 ns/op\n"
+	const name = "Synthetic/io=buffered"
+	assert.Empty(t, load.Incomparable(settings(name, lines(t, text)),
+		settings(name, res(nil, "buffered"))))
+}
+
+func TestReaderSharesLists(t *testing.T) {
+	recs := lines(t, "kvbench-format: 1\ndivision: open\nBenchmarkA 1 5 ns/op\nBenchmarkA 1 6 ns/op\n")
+	var r load.SettingsReader
+	a, b := r.Of(recs[0]), r.Of(recs[1])
+	assert.Same(t, &a[0], &b[0], "thousands of lines share one list")
+	assert.False(t, r.IsSimulated(recs[0]))
+	assert.Contains(t, a, load.Setting{Name: load.Simulated,
+		Value: load.Measured})
+}

@@ -1,0 +1,205 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kvbench/kvbench/result"
+)
+
+// File is one result file in a results directory.
+type File struct {
+	Path   string // relative to the directory, with slashes
+	Group  string // the option's number, or the benchmark's name
+	Trial  int
+	Rank   int
+	Result *result.Result
+	Python bool // of the Python benchmark: its schema has no status, no parameters, no environment
+}
+
+// Complete tells whether the numbers of the trial may be used.
+func (f File) Complete() bool { return f.Python || f.Result.Status == result.StatusComplete }
+
+// Beside is where the file of another trial and rank of the group would stand.
+func (f File) Beside(trial, rank int) string {
+	dir := f.Group
+	if m := layout.FindStringSubmatchIndex(f.Path); m != nil {
+		dir = f.Path[:m[3]]
+	}
+	return fmt.Sprintf("%s/trial_%d/rank_%d/kvcache_results_*.json", dir, trial, rank)
+}
+
+// Tree is what a results directory holds.
+type Tree struct {
+	Dir      string
+	Files    []File   // by group, trial, rank
+	Warnings []string // what was left aside, and why
+}
+
+// layout is <option_O or benchmark>/trial_<T>/rank_<N>/kvcache_results_<timestamp>.json.
+var layout = regexp.MustCompile(`(?:^|/)([^/]+)/trial_(\d+)/rank_(\d+)/(kvcache_results_[^/]*\.json)$`)
+
+// ErrNoResults is wrapped by ReadTree's error for a directory without result files.
+var ErrNoResults = errors.New("no result file (kvcache_results_*.json) in it or below")
+
+// ReadTree reads every result file below dir. A file that cannot be read is an error, as is a
+// second result for the same trial and rank from another place. Of several in one directory the
+// newest is taken.
+func ReadTree(dir string) (*Tree, error) {
+	if info, err := os.Stat(dir); err != nil {
+		return nil, err
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file; name the results directory (-results-dir)", dir)
+	}
+	t := &Tree{Dir: dir}
+	var paths []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := d.Name(); !d.IsDir() && strings.HasPrefix(name, "kvcache_results_") &&
+			strings.HasSuffix(name, ".json") {
+			paths = append(paths, path)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("%s: %w", dir, ErrNoResults)
+	}
+	slices.Sort(paths) // of one directory the newest is last
+	for _, path := range paths {
+		f, err := t.read(path)
+		if err != nil {
+			return nil, err
+		}
+		if err := t.add(f); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(t.Files, compareFiles)
+	return t, nil
+}
+
+func compareFiles(a, b File) int {
+	if a.Group != b.Group {
+		return strings.Compare(a.Group, b.Group)
+	}
+	if a.Trial != b.Trial {
+		return a.Trial - b.Trial
+	}
+	return a.Rank - b.Rank
+}
+
+func (t *Tree) read(path string) (File, error) {
+	rel, err := filepath.Rel(t.Dir, path)
+	if err != nil {
+		return File{}, err
+	}
+	f := File{Path: filepath.ToSlash(rel)}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return f, err
+	}
+	rec, err := Parse(path, data)
+	if err != nil {
+		return f, err
+	}
+	f.Result, f.Python = rec.Result, rec.Python
+	if f.Python {
+		if f.Result, err = pythonResult(data); err != nil {
+			return f, fmt.Errorf("%s:%d: %w", path, lineOf(data, err), err)
+		}
+	}
+	m := layout.FindStringSubmatch(f.Path)
+	switch {
+	case f.Python && m == nil:
+		return f, fmt.Errorf("%s: a result of the Python benchmark must stand in <option>/trial_<T>/rank_<N>/: it does not say itself which it is", path)
+	case f.Python:
+		f.Group = strings.TrimPrefix(m[1], "option_")
+		f.Trial, _ = strconv.Atoi(m[2])
+		f.Rank, _ = strconv.Atoi(m[3])
+	default:
+		f.Group, f.Trial, f.Rank = groupOf(f.Result), f.Result.Trial, f.Result.Rank
+	}
+	// Every trial and rank up to the largest is looked for: a broken number must not become a loop.
+	if f.Trial < 0 || f.Rank < 0 || max(f.Rank, f.Result.Ranks) > mostRanks ||
+		max(f.Trial, f.Result.Count) > mostTrials {
+		return f, fmt.Errorf("%s: trial %d of %d, rank %d of %d cannot be", path, f.Trial,
+			f.Result.Count, f.Rank, f.Result.Ranks)
+	}
+	return f, nil
+}
+
+// Nobody has more clients and trials.
+const (
+	mostRanks  = 10_000
+	mostTrials = 1_000
+)
+
+// groupOf is the option's number for a run of the option itself, else the full name of the
+// benchmark.
+func groupOf(r *result.Result) string {
+	name := r.Name
+	if name == "" {
+		name = r.Benchmark
+	}
+	if r.Option != nil && name == r.Benchmark {
+		return strconv.Itoa(*r.Option)
+	}
+	return name
+}
+
+// add takes a file, or decides between it and one of the same trial and rank.
+func (t *Tree) add(f File) error {
+	i := slices.IndexFunc(t.Files, func(have File) bool { return compareFiles(have, f) == 0 })
+	if i < 0 {
+		t.Files = append(t.Files, f)
+		return nil
+	}
+	have := t.Files[i]
+	switch {
+	case !f.Python && have.Result.Nonce == f.Result.Nonce &&
+		have.Result.StartTime == f.Result.StartTime:
+		return nil // a copy, as -artifacts makes
+	case filepath.Dir(have.Path) == filepath.Dir(f.Path):
+		t.Warnings = append(t.Warnings,
+			fmt.Sprintf("%s: left aside, %s of the same trial and rank is newer", have.Path,
+				filepath.Base(f.Path)))
+		t.Files[i] = f
+		return nil
+	}
+	return fmt.Errorf("%s and %s are both trial %d of rank %d of %s: give each run a results directory of its own, and each client its own -rank",
+		filepath.Join(t.Dir, have.Path), filepath.Join(t.Dir, f.Path), f.Trial, f.Rank, f.Group)
+}
+
+// Groups lists the groups in order.
+func (t *Tree) Groups() []string {
+	var list []string
+	for _, f := range t.Files {
+		if !slices.Contains(list, f.Group) {
+			list = append(list, f.Group)
+		}
+	}
+	return list
+}
+
+// Of lists the files of a group.
+func (t *Tree) Of(group string) []File {
+	var list []File
+	for _, f := range t.Files {
+		if f.Group == group {
+			list = append(list, f)
+		}
+	}
+	return list
+}

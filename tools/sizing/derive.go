@@ -1,0 +1,229 @@
+package sizing
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"kvbench/kvbench/params"
+	"kvbench/kvbench/units"
+)
+
+const (
+	// full is the share of what the medium can pass from which on a run is taken to be limited by it.
+	full = 0.9
+	// short is the share of what bandwidth and latency allow below which something else must be the limit. Real drives scale
+	// worse than the model between one request at a time and enough of them, which must not look like a bound of IOPS.
+	short = 0.67
+	// mixedShare of the bytes must be of either direction, or a run was not a mixed one.
+	mixedShare = 0.1
+)
+
+type derived struct {
+	device  params.Device
+	reasons []string
+}
+
+func (d *derived) because(parameter, format string, args ...any) {
+	d.reasons = append(d.reasons, fmt.Sprintf("%-14s %s", parameter, fmt.Sprintf(format, args...)))
+}
+
+// derive applies the rules of the package comment.
+func derive(runs []measured) (derived, error) {
+	reads, writes, mixed := sort(medians(runs))
+	var d derived
+	var errs []error
+	for _, s := range []struct {
+		name string
+		runs []stream
+	}{{"read", reads}, {"write", writes}} {
+		if len(s.runs) == 0 {
+			errs = append(errs, fmt.Errorf("nothing but %ss: run StorageCeiling, or Tier/tier=storage/op=%s", other(s.name), s.name))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return d, err
+	}
+	d.device.Parallelism = params.DefaultParallelism
+	d.device.Read, d.device.ReadIOPS, d.device.ReadLatency = d.direction("read", reads)
+	d.device.Write, d.device.WriteIOPS, d.device.WriteLatency = d.direction("write", writes)
+	d.slice(reads, writes)
+	d.duplex(mixed)
+	return d, nil
+}
+
+func other(direction string) string {
+	if direction == "read" {
+		return "write"
+	}
+	return "read"
+}
+
+// stream is a measurement of one direction.
+type stream struct {
+	kind
+	rate  float64 // bytes/s
+	times []float64
+}
+
+func (s stream) String() string {
+	return fmt.Sprintf("%s, %d × %s at a time: %s/s", s.name, s.outstanding, units.FormatSize(s.chunk), mib(s.rate))
+}
+
+// medians makes one measurement of several trials.
+func medians(runs []measured) []measured {
+	var order []kind
+	trials := map[kind][]measured{}
+	for _, r := range runs {
+		if len(trials[r.kind]) == 0 {
+			order = append(order, r.kind)
+		}
+		trials[r.kind] = append(trials[r.kind], r)
+	}
+	out := make([]measured, len(order))
+	for i, k := range order {
+		of := func(rate func(measured) float64) float64 {
+			var v []float64
+			for _, r := range trials[k] {
+				v = append(v, rate(r))
+			}
+			slices.Sort(v)
+			return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+		}
+		out[i] = measured{
+			k, of(func(r measured) float64 { return r.read }), of(func(r measured) float64 { return r.write }), trials[k][len(trials[k])/2].times,
+		}
+	}
+	return out
+}
+
+// sort tells reads, writes and mixed runs apart.
+func sort(runs []measured) (reads, writes []stream, mixed []measured) {
+	for _, r := range runs {
+		switch share := r.read / (r.read + r.write); {
+		case share >= 1-mixedShare:
+			reads = append(reads, stream{r.kind, r.read, r.times})
+		case share <= mixedShare:
+			writes = append(writes, stream{r.kind, r.write, r.times})
+		default:
+			mixed = append(mixed, r)
+		}
+	}
+	return reads, writes, mixed
+}
+
+func (d *derived) direction(name string, runs []stream) (bandwidth int64, iops int, latency time.Duration) {
+	best := slices.MaxFunc(runs, func(a, b stream) int { return cmp.Compare(a.rate, b.rate) })
+	d.because(name, "most bytes/s: %s", best)
+	m := medium{bandwidth: best.rate}
+	first, _ := m.latency(runs)
+	if s, ok := m.limitedByRequests(runs, first); ok {
+		iops = int(math.Round(s.requests()))
+		m.iops = s.requests()
+		d.because(name+"-iops", "the most requests/s, and neither bandwidth nor latency allows so few: %s, which are %d", s, iops)
+	} else {
+		d.because(name+"-iops", "no bound seen: bandwidth and latency explain all runs")
+	}
+	least, s := m.latency(runs)
+	if s == nil {
+		d.because(name+"-latency", "not known without a run of -workers 1 -io-depth 1: 0 is assumed")
+		return round(best.rate), iops, 0
+	}
+	latency = time.Duration(least * float64(time.Second)).Round(time.Microsecond)
+	d.because(name+"-latency", "%s, that is %s for each, of which the medium needs %s", s, micros(s.each()), micros(m.pass(s.chunk)))
+	return round(best.rate), iops, latency
+}
+
+// requests is how many passed in a second, each how long one took by Little's law.
+func (s stream) requests() float64 { return s.rate / float64(s.chunk) }
+func (s stream) each() float64     { return float64(s.outstanding) / s.requests() }
+
+// medium is what is known of one direction.
+type medium struct{ bandwidth, iops float64 } // iops 0: no bound
+
+// pass is how long a request needs the medium.
+func (m medium) pass(chunk int64) float64 {
+	if m.iops > 0 {
+		return max(float64(chunk)/m.bandwidth, 1/m.iops)
+	}
+	return float64(chunk) / m.bandwidth
+}
+
+// latency is the least time that a request took beyond its passing: waiting for others only adds to it. Runs that fill the
+// medium with more than one request at a time tell nothing. Of runs that agree to the microsecond, the last; nil if none tells.
+func (m medium) latency(runs []stream) (least float64, from *stream) {
+	for i, s := range runs {
+		if s.outstanding > 1 && s.requests()*m.pass(s.chunk) >= full {
+			continue
+		}
+		if l := max(0, s.each()-m.pass(s.chunk)); from == nil || l < least {
+			least, from = l, &runs[i]
+		}
+	}
+	return least, from
+}
+
+// limitedByRequests says whether the run with the most requests/s did fewer than the bandwidth and the latency allow.
+func (m medium) limitedByRequests(runs []stream, latency float64) (stream, bool) {
+	s := slices.MaxFunc(runs, func(a, b stream) int { return cmp.Compare(a.requests(), b.requests()) })
+	pass := m.pass(s.chunk)
+	return s, s.requests() < short*min(1/pass, float64(s.outstanding)/(latency+pass))
+}
+
+// round keeps what a measurement can mean: whole MiB/s, where that is less than 1 %.
+func round(rate float64) int64 {
+	if rate < 100*float64(units.MiB) {
+		return int64(math.Round(rate))
+	}
+	return int64(math.Round(rate/float64(units.MiB))) * units.MiB
+}
+
+func mib(bytes float64) string { return fmt.Sprintf("%.4g MiB", bytes/float64(units.MiB)) }
+
+func micros(seconds float64) time.Duration {
+	return time.Duration(seconds * float64(time.Second)).Round(time.Microsecond)
+}
+
+// slice looks for a limiter. Of requests of one chunk, one at a time, none can take less than its share of the bandwidth,
+// unless bandwidth saved up lets many pass at once; then the next has to wait. A slice is one wait and the requests that passed
+// before it: with w the wait, f the time of a fast one and c ÷ X that of all on average, T = (w - f) ÷ (1 - f ÷ (c ÷ X)).
+func (d *derived) slice(directions ...[]stream) {
+	for _, runs := range directions {
+		for _, s := range runs {
+			if s.outstanding != 1 || s.entry != s.chunk || len(s.times) == 0 {
+				continue
+			}
+			fast, mean := s.times[0], s.each()
+			if fast >= mean/2 {
+				continue
+			}
+			for _, wait := range s.times {
+				if wait > mean {
+					d.device.Slice = time.Duration((wait - fast) / (1 - fast/mean) * float64(time.Second)).Round(time.Millisecond)
+					d.because("slice", "%s, half of them in %s, less than bandwidth allows, the slow ones in %s", s, micros(fast), micros(wait))
+					return
+				}
+			}
+		}
+	}
+	d.because("slice", "none seen")
+}
+
+// duplex compares what mixed runs moved with what one medium and what two would have.
+func (d *derived) duplex(mixed []measured) {
+	if len(mixed) == 0 {
+		d.because("duplex", "not known without StorageCeiling/op=mixed: one medium is assumed, the worse case")
+		return
+	}
+	best := slices.MaxFunc(mixed, func(a, b measured) int { return cmp.Compare(a.read+a.write, b.read+b.write) })
+	r, w := float64(d.device.Read), float64(d.device.Write)
+	total := best.read + best.write
+	share := best.read / total
+	one := 1 / (share/r + (1-share)/w)
+	two := min(r/share, w/(1-share))
+	d.device.Duplex = math.Abs(math.Log(total/two)) < math.Abs(math.Log(total/one))
+	d.because("duplex", "%s moved %s/s with %.0f %% reads; one medium would have moved %s/s, two %s/s", best.kind.name, mib(total), 100*share, mib(one), mib(two))
+}

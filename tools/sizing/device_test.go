@@ -1,0 +1,168 @@
+package sizing
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/params"
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+)
+
+// moves is what n requests of c bytes at a time get out of a drive, by the formula of kvbench.DeviceModel.
+func moves(bandwidth int64, iops int, latency time.Duration, n int, c int64) float64 {
+	pass := float64(c) / float64(bandwidth)
+	if iops > 0 {
+		pass = max(pass, 1/float64(iops))
+	}
+	return min(float64(c)/pass, float64(n)*float64(c)/(latency.Seconds()+pass))
+}
+
+// plainRuns are what the help text asks for, on a drive that is exactly as the model says.
+func plainRuns(d params.Device) []measured {
+	var runs []measured
+	for _, at := range []struct {
+		name  string
+		n     int
+		chunk int64
+	}{{"StorageCeiling", 64, units.MiB}, {"StorageCeiling", 64, 16 * units.KiB}, {"StorageCeiling", 16, 16 * units.KiB}, {"Tier", 1, 256 * units.KiB}} {
+		k := kind{at.name + "/op=read", at.n, at.chunk, 64 * units.MiB}
+		runs = append(runs, measured{k, moves(d.Read, d.ReadIOPS, d.ReadLatency, at.n, at.chunk), 0, nil})
+		k.name = at.name + "/op=write"
+		runs = append(runs, measured{k, 0, moves(d.Write, d.WriteIOPS, d.WriteLatency, at.n, at.chunk), nil})
+	}
+	half := 0.5 / (0.5/float64(d.Read) + 0.5/float64(d.Write))
+	if d.Duplex {
+		half = float64(min(d.Read, d.Write))
+	}
+	return append(runs, measured{kind{"StorageCeiling/op=mixed", 64, units.MiB, 64 * units.MiB}, half, half, nil})
+}
+
+// Whatever the drive, what it measures leads back to it.
+func TestParametersAreFoundAgain(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	for range 2000 {
+		d := params.Device{
+			Read: (200 + rnd.Int64N(14000)) * units.MiB, Write: (200 + rnd.Int64N(7000)) * units.MiB, Duplex: rnd.IntN(2) == 0,
+			Parallelism: params.DefaultParallelism,
+			ReadLatency: time.Duration(60+rnd.IntN(300)) * time.Microsecond, WriteLatency: time.Duration(60+rnd.IntN(300)) * time.Microsecond,
+		}
+		if rnd.IntN(2) == 0 { // no bound for 1 MiB, reached by fewer than 16 of 16 KiB at a time
+			enough := func(bandwidth int64) int { return int(float64(bandwidth/units.MiB) * (1.2 + 0.6*rnd.Float64())) }
+			d.ReadIOPS, d.WriteIOPS = enough(d.Read), enough(d.Write)
+		}
+		got, err := derive(plainRuns(d))
+		require.NoError(t, err)
+		require.Equal(t, d.Read, got.device.Read)
+		require.Equal(t, d.Write, got.device.Write)
+		require.Equal(t, d.Duplex, got.device.Duplex, "%s", d)
+		require.InDelta(t, d.ReadIOPS, got.device.ReadIOPS, 1, "%s: %s", d, strings.Join(got.reasons, "\n"))
+		require.InDelta(t, d.WriteIOPS, got.device.WriteIOPS, 1, "%s: %s", d, strings.Join(got.reasons, "\n"))
+		require.InDelta(t, d.ReadLatency, got.device.ReadLatency, float64(2*time.Microsecond), "%s: %s", d, strings.Join(got.reasons, "\n"))
+		require.InDelta(t, d.WriteLatency, got.device.WriteLatency, float64(2*time.Microsecond), "%s: %s", d, strings.Join(got.reasons, "\n"))
+		again, err := params.ParseDevice(got.device.String())
+		require.NoError(t, err, "what it prints is what -simulate-device takes")
+		require.Equal(t, got.device, again)
+	}
+}
+
+func TestRulesAreCareful(t *testing.T) {
+	full := func(name string, n int, chunk int64, read, write float64) measured {
+		return measured{kind{name, n, chunk, 64 * units.MiB}, read * float64(units.MiB), write * float64(units.MiB), nil}
+	}
+	_, err := derive([]measured{full("Tier/op=read", 1, units.MiB, 100, 0)})
+	require.ErrorContains(t, err, "op=write")
+
+	d, err := derive([]measured{
+		full("a", 8, units.MiB, 1000, 0), full("a", 8, units.MiB, 1200, 0), full("a", 8, units.MiB, 100, 0), full("b", 8, units.MiB, 0, 500),
+	})
+	require.NoError(t, err)
+	assert.Equal(t, params.Device{Read: 1000 * units.MiB, Write: 500 * units.MiB, Parallelism: 128}, d.device, "the median of three trials")
+	assert.Contains(t, strings.Join(d.reasons, "\n"), "one medium is assumed")
+
+	// More requests of the same size did help: latency, not IOPS.
+	d, err = derive([]measured{
+		full("a", 64, units.MiB, 1000, 0), full("b", 4, 16*units.KiB, 125, 0), full("b", 8, 16*units.KiB, 240, 0), full("c", 8, units.MiB, 0, 500),
+	})
+	require.NoError(t, err)
+	assert.Zero(t, d.device.ReadIOPS)
+	// 4 × 16 KiB at 125 MiB/s are 500 µs each, 15.6 µs of them on the medium.
+	assert.InDelta(t, 484*time.Microsecond, d.device.ReadLatency, float64(time.Microsecond))
+	assert.Contains(t, strings.Join(d.reasons, "\n"), "not known without a run of -workers 1", "writes that fill the drive tell no latency")
+
+	// One at a time is as fast as the bandwidth: what few small requests do is not for lack of others.
+	d, err = derive([]measured{
+		full("a", 8, units.MiB, 400, 0), full("b", 8, 64*units.KiB, 62.5, 0), full("c", 1, units.MiB, 390, 0), full("d", 8, units.MiB, 0, 200),
+	})
+	require.NoError(t, err)
+	assert.Equal(t, 1000, d.device.ReadIOPS)
+	assert.InDelta(t, 64*time.Microsecond, d.device.ReadLatency, float64(time.Microsecond))
+
+	// 400 MiB/s in slices of 100 ms: 40 of 1 MiB in 160 µs each, and the next one waits.
+	limited := full("a", 1, units.MiB, 400, 0)
+	limited.kind.entry = units.MiB
+	limited.times = []float64{160e-6, 900e-6, 0.0938}
+	d, err = derive([]measured{limited, full("d", 8, units.MiB, 0, 200)})
+	require.NoError(t, err)
+	assert.Equal(t, 100*time.Millisecond, d.device.Slice)
+	limited.times = []float64{2400e-6, 2700e-6, 0.0938}
+	d, err = derive([]measured{limited, full("d", 8, units.MiB, 0, 200)})
+	require.NoError(t, err)
+	assert.Zero(t, d.device.Slice, "a hiccup is no slice")
+
+	// A drive that scales worse than the model is not one with a bound of IOPS.
+	d, err = derive([]measured{
+		full("a", 16, units.MiB, 3400, 0), full("b", 1, units.MiB, 1500, 0), full("c", 2, units.MiB, 2400, 0), full("d", 8, units.MiB, 0, 500),
+	})
+	require.NoError(t, err)
+	assert.Zero(t, d.device.ReadIOPS)
+}
+
+// res is the file of a plain run.
+func res(t *testing.T, dir, name string, workers, depth int, read, write float64, entry int64) {
+	t.Helper()
+	r := &result.Result{Name: name, Benchmark: strings.Split(name, "/")[0], Status: result.StatusComplete, SchemaVersion: result.SchemaVersion}
+	r.Workload.Workers, r.IO.Depth, r.IO.ChunkBytes = workers, depth, 1<<20
+	tier := result.Tier{Level: "storage"}
+	tier.Read.BytesPerSecond, tier.Write.BytesPerSecond = &read, &write
+	r.Tiers = []result.Tier{tier}
+	r.EntrySizes.Read.Max = &entry
+	path := filepath.Join(dir, strings.NewReplacer("/", "_").Replace(name), fmt.Sprintf("%d", workers), "trial_0", "rank_0")
+	require.NoError(t, os.MkdirAll(path, 0o777))
+	require.NoError(t, r.WriteJSON(filepath.Join(path, "kvcache_results_20260101_000000.json")))
+}
+
+func TestCommandPrintsTheText(t *testing.T) {
+	dir := t.TempDir()
+	const mib = 1 << 20
+	res(t, dir, "StorageCeiling/op=read", 16, 1, 2000*mib, 0, 64*mib)
+	res(t, dir, "StorageCeiling/op=write", 16, 1, 0, 1000*mib, 64*mib)
+	res(t, dir, "Tier/tier=storage/op=read/size=16MiB", 1, 1, 1000*mib, 0, 16*mib)
+	res(t, dir, "Tier/tier=storage/op=read/size=1MiB", 1, 8, 800*mib, 0, mib) // one chunk is all there is in flight
+	res(t, dir, "MaxStorageStress", 16, 1, 9000*mib, 9000*mib, 64*mib)        // of no use here
+	var out, errs bytes.Buffer
+	require.Zero(t, device([]string{dir}, nil, &out, &errs), errs.String())
+	assert.Equal(t, "read=2000MiB/s,write=1000MiB/s,read-latency=500us,write-latency=0s,parallelism=128\n", out.String())
+	assert.Contains(t, errs.String(), "read-latency   Tier/tier=storage/op=read/size=16MiB, 1 × 1MiB at a time: 1000 MiB/s, that is 1ms for each, of which the medium needs 500µs")
+	assert.Len(t, strings.Split(strings.TrimSpace(errs.String()), "\n"), 8)
+
+	out.Reset()
+	assert.Equal(t, 2, device(nil, nil, &out, &errs))
+	empty := t.TempDir()
+	res(t, empty, "MaxStorageStress", 16, 1, 9000*mib, 9000*mib, 64*mib)
+	errs.Reset()
+	assert.Equal(t, 2, device([]string{empty}, nil, &out, &errs))
+	assert.Contains(t, errs.String(), "no run of StorageCeiling")
+	assert.Empty(t, out.String())
+}

@@ -1,0 +1,145 @@
+// Package sizing tells what memory and disk a run will need, before anything is run.
+package sizing
+
+import (
+	"math"
+
+	"kvbench/kvbench/params"
+	"kvbench/tiers/buffer"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
+)
+
+// SchemaVersion of the JSON. Readers accept any 1.x.
+const SchemaVersion = "1.0"
+
+// Need is what a run needs. Numbers that cannot be known before the run are null.
+type Need struct {
+	SchemaVersion string  `json:"schema_version"`
+	Benchmark     string  `json:"benchmark"`
+	Division      string  `json:"division"`
+	Model         string  `json:"model"`
+	BytesPerToken int64   `json:"rank_bytes_per_token"` // of one rank, tensor parallelism included
+	Users         int     `json:"users"`                // 0: requests come from a trace
+	WindowS       float64 `json:"window_s"`             // 0: bounded by a count
+	Ranks         int     `json:"local_ranks"`          // clients on one host
+
+	Memory      params.Memory `json:"memory"` // of one rank
+	MemoryBytes int64         `json:"memory_bytes"`
+
+	LargestEntry Entry    `json:"largest_entry"`
+	MeanEntry    *Entry   `json:"mean_entry"`
+	RequestRate  *float64 `json:"requests_per_s"` // offered, at most
+	WriteRate    *float64 `json:"write_bytes_per_s"`
+
+	Disk    Disk  `json:"disk"` // of one rank
+	Results int64 `json:"results_bytes"`
+}
+
+// Entry is one cached object.
+type Entry struct {
+	Tokens int   `json:"tokens"`
+	Bytes  int64 `json:"bytes"`
+}
+
+// Disk is how much of the storage tier's filesystem one rank needs, by what is wanted of it.
+type Disk struct {
+	Minimum    int64  `json:"minimum_bytes"`      // below this the run is refused
+	WorkingSet *int64 `json:"working_set_bytes"`  // entries of the live conversations: less, and history is evicted before it is read
+	Everything *int64 `json:"everything_bytes"`   // all that is offered in the window: as much, and nothing is ever evicted
+	Capacity   *int64 `json:"capacity_bytes"`     // as -storage-capacity-gb gives it; null: from the free space
+	Written    *int64 `json:"precondition_bytes"` // that -precondition writes through the drive before the window
+}
+
+// resultBytes is what the JSON and the summary of one trial take at most, with their histograms.
+const resultBytes = 1 << 20
+
+// Estimate derives the needs from parameters. writeRate bounds what the storage takes, in bytes per second; 0 = unbounded.
+func Estimate(v *params.Values, writeRate float64) Need {
+	n := Need{
+		SchemaVersion: SchemaVersion, Benchmark: v.Bench.Name, Division: string(v.Division), Model: v.ModelName,
+		BytesPerToken: v.Sizer().Bytes(1), WindowS: v.Window.Length.Seconds(), Ranks: v.LocalRanks,
+		Memory: params.EstimateMemory(buffer.Use{Workers: v.WorkerCount(), MaxWriters: v.MaxConcurrentAllocs, Depth: v.Depth(),
+			Chunk: int(v.ChunkSize)}, v.CPUBytes),
+		Results: int64(v.Count) * int64(v.Ranks) * resultBytes,
+	}
+	n.MemoryBytes = n.Memory.Total()
+	if v.StorageBytes > 0 {
+		n.Disk.Capacity = new(v.StorageBytes)
+	}
+	if v.Precondition {
+		if written := v.PreconditionBytes; written > 0 {
+			n.Disk.Written = new(written)
+		} else if v.StorageBytes > 0 {
+			n.Disk.Written = new(2 * v.StorageBytes)
+		}
+	}
+	tokens, bytes := v.LargestEntry()
+	n.LargestEntry = Entry{tokens, bytes}
+	n.Disk.Minimum = bytes
+	if v.Bench.Load == params.LoadUsers {
+		n.Users = v.Users
+		n.users(v, writeRate)
+	}
+	return n
+}
+
+// users reckons with the population that the run would draw.
+func (n *Need) users(v *params.Values, writeRate float64) {
+	if v.DecodeOnly {
+		n.Disk.Minimum = populationBytes(v)
+		n.Disk.WorkingSet, n.Disk.Everything = new(n.Disk.Minimum), new(n.Disk.Minimum)
+		n.MeanEntry = &Entry{n.LargestEntry.Tokens, n.LargestEntry.Bytes}
+		return
+	}
+	users := users.Population(v.Profile, v.StreamSeed(), v.Users, v.CPythonPopulation())
+	var requests, written, resident, tokens float64
+	size := func(tokens float64) float64 { return tokens * float64(n.BytesPerToken) }
+	turns := meanTurns(v.Profile)
+	for _, u := range users {
+		mean := (float64(u.Context/4) + float64(u.Context)) / 2
+		rate := 1 / max(u.Think, minThink)
+		if v.RequestRate > 0 {
+			rate = v.RequestRate / float64(len(users))
+		}
+		requests += rate
+		tokens += rate * mean
+		written += rate * size(mean)
+		resident += turns * size(mean)
+	}
+	n.RequestRate, n.WriteRate = new(requests), new(written)
+	mean := tokens / requests
+	n.MeanEntry = &Entry{int(math.Round(mean)), int64(size(mean))}
+	n.Disk.WorkingSet = new(max(int64(resident), n.Disk.Minimum))
+	if rate := writeRate; rate > 0 && rate < written {
+		written = rate
+	}
+	var all float64
+	switch {
+	case v.MaxRequests > 0:
+		all = float64(v.MaxRequests) * size(mean)
+	case v.Window.Completions > 0:
+		all = float64(v.Window.Completions) * size(mean)
+	default:
+		all = written * (v.Window.Length + v.Warmup).Seconds()
+	}
+	n.Disk.Everything = new(max(int64(all), n.Disk.Minimum))
+}
+
+// minThink is the shortest gap between two requests of one user, in seconds.
+const minThink = 0.001
+
+// populationBytes is what decode-only writes before its window.
+func populationBytes(v *params.Values) int64 {
+	entries, tokens := v.DecodePopulation()
+	return int64(entries) * v.Sizer().Bytes(tokens)
+}
+
+// meanTurns is the mean length so far of the conversation to which a turn belongs: each turn starts a new one with the
+// profile's probability, and none is longer than its limit.
+func meanTurns(p profile.Profile) float64 {
+	if p.NewConversation <= 0 {
+		return float64(p.MaxTurns)
+	}
+	return (1 - math.Pow(1-p.NewConversation, float64(p.MaxTurns))) / p.NewConversation
+}

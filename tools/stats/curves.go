@@ -1,0 +1,137 @@
+package stats
+
+import (
+	"math"
+	"slices"
+
+	"kvbench/kvbench/result"
+	"kvbench/tools/load"
+)
+
+// Merge adds up one histogram of several trials; nil when none has it. A histogram that cannot be
+// decoded is left out: the numbers beside it in the file do not depend on it.
+func Merge(trials []*load.Record, key string) *result.Histogram {
+	var sum *result.Histogram
+	for _, rec := range trials {
+		if rec.Result == nil {
+			continue
+		}
+		d, ok := rec.Result.Histograms[key]
+		if !ok {
+			continue
+		}
+		h, err := d.Decode()
+		if err != nil {
+			continue
+		}
+		if sum == nil {
+			sum = result.NewHistogram(d.Unit)
+		}
+		sum.Merge(h)
+	}
+	return sum
+}
+
+// Point of a percentile curve: the share Share of all values does not exceed Value.
+type Point struct{ Share, Value float64 }
+
+// Nines is where a share stands on an axis that gives every further nine the same room: 0.9 is 1,
+// 0.99 is 2.
+func Nines(share float64) float64 { return -math.Log10(1 - share) }
+
+// Percentiles is the curve of a histogram up to the last percentile that ten values lie beyond.
+func Percentiles(h *result.Histogram) (out []Point) {
+	for x := 0.0; x <= 5; x += 0.05 {
+		p := 1 - math.Pow(10, -x)
+		if x > 0 && !result.Supported(max(p, 0.5), h.Count()) {
+			break
+		}
+		if v, ok := h.Percentile(p); ok {
+			out = append(out, Point{p, float64(v)})
+		}
+	}
+	return out
+}
+
+// Bucket counts the values of at least Low and less than High.
+type Bucket struct {
+	Low, High float64
+	Count     int64
+}
+
+// Octaves are the values of a histogram by powers of two, from the first to the last octave that
+// has any.
+func Octaves(h *result.Histogram) (out []Bucket) {
+	if h.Count() == 0 {
+		return nil
+	}
+	below := int64(0)
+	for e := 0; e < 62 && below < h.Count(); e++ {
+		upTo := h.AtMost(1<<e - 1)
+		n := upTo - below
+		below = upTo
+		if n == 0 && len(out) == 0 {
+			continue
+		}
+		low := 0.0
+		if e > 0 {
+			low = float64(int64(1) << (e - 1))
+		}
+		out = append(out, Bucket{low, float64(int64(1) << e), n})
+	}
+	return out
+}
+
+// TraceOctaves adds up one tracing histogram of several trials by powers of two. Linear ones (queue
+// depth, addresses) keep their buckets when there are few.
+func TraceOctaves(trials []*load.Record, key string) (out []Bucket, about load.TraceHistogram) {
+	counts := map[float64]Bucket{}
+	for _, rec := range trials {
+		for _, h := range rec.Tracing() {
+			if h.Key != key {
+				continue
+			}
+			about = h
+			for _, b := range h.Buckets {
+				low := 0.0
+				if b.Low >= 1 {
+					low = math.Exp2(math.Floor(math.Log2(b.Low)))
+				}
+				k := counts[low]
+				counts[low] = Bucket{low, max(1, 2*low), k.Count + b.Count}
+			}
+		}
+	}
+	for _, b := range counts {
+		out = append(out, b)
+	}
+	slices.SortFunc(out, func(a, b Bucket) int {
+		if a.Low < b.Low {
+			return -1
+		}
+		return 1
+	})
+	return out, about
+}
+
+// Median of one number of the result files, over the trials that have it.
+func Median(trials []*load.Record, path string) (float64, bool) {
+	var list []float64
+	for _, rec := range trials {
+		if v, ok := rec.Float(path); ok {
+			list = append(list, v)
+		}
+	}
+	return MedianOf(list)
+}
+
+// MedianOf returns the median of values, and whether there are any.
+func MedianOf(values []float64) (float64, bool) {
+	n := len(values)
+	if n == 0 {
+		return 0, false
+	}
+	values = slices.Clone(values)
+	slices.Sort(values)
+	return (values[(n-1)/2] + values[n/2]) / 2, true
+}

@@ -1,0 +1,90 @@
+package stats
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/result"
+	"kvbench/tools/load"
+)
+
+func histogram(values ...int64) *result.Histogram {
+	h := result.NewHistogram(result.Nanoseconds)
+	for _, v := range values {
+		h.Record(v)
+	}
+	return h
+}
+
+func trial(t *testing.T, h *result.Histogram) *load.Record {
+	d, err := h.Encode()
+	require.NoError(t, err)
+	return &load.Record{Result: &result.Result{Histograms: map[string]result.HistogramData{"x": d}}}
+}
+
+func TestMergeAndOctaves(t *testing.T) {
+	broken := &load.Record{Result: &result.Result{Histograms: map[string]result.HistogramData{"x": {Encoding: "?"}}}}
+	h := Merge([]*load.Record{trial(t, histogram(1, 3)), {}, broken,
+		trial(t, histogram(5, 5, 300))}, "x")
+	assert.EqualValues(t, 5, h.Count())
+	assert.Equal(t, []Bucket{{1, 2, 1}, {2, 4, 1}, {4, 8, 2}, {8, 16, 0}, {16, 32, 0}, {32, 64, 0},
+		{64, 128, 0}, {128, 256, 0}, {256, 512, 1}}, Octaves(h))
+	assert.Nil(t, Merge(nil, "x"))
+	assert.Nil(t, Octaves(nil))
+}
+
+// The curve ends where fewer than ten values lie beyond.
+func TestPercentiles(t *testing.T) {
+	var values []int64
+	for i := range int64(1000) {
+		values = append(values, 1000+i)
+	}
+	curve := Percentiles(histogram(values...))
+	last := curve[len(curve)-1]
+	assert.InDelta(t, 0.99, last.Share, 0.001)
+	assert.InDelta(t, 1990, last.Value, 4)
+	assert.Equal(t, 0.0, curve[0].Share)
+	assert.Len(t, Percentiles(histogram(1, 2, 3)), 1)
+	assert.InDelta(t, 2, Nines(0.99), 1e-9)
+}
+
+func TestMedian(t *testing.T) {
+	v, ok := MedianOf([]float64{4, 1, 3, 2})
+	assert.True(t, ok)
+	assert.Equal(t, 2.5, v)
+	_, ok = MedianOf(nil)
+	assert.False(t, ok)
+}
+
+func TestBlockRatios(t *testing.T) {
+	tl := &result.Timeline{IntervalNS: 5e8, Blocks: []int64{10, 0, 10, 20, 10},
+		BlockHits:  []int64{0, 0, 5, 15, 10},
+		BlockIdeal: []*int64{new(int64(2)), new(int64(0)), new(int64(8)), nil, new(int64(10))}}
+	nan := math.NaN()
+	equal := func(want, got []float64) {
+		t.Helper()
+		require.Len(t, got, len(want))
+		for i := range want {
+			if math.IsNaN(want[i]) {
+				assert.True(t, math.IsNaN(got[i]), "%d: %v", i, got[i])
+			} else {
+				assert.InDelta(t, want[i], got[i], 1e-12, "%d", i)
+			}
+		}
+	}
+	r := BlockRatios(tl, 100)
+	equal([]float64{0, 0.5, 1, 1.5, 2}, r.At)
+	equal([]float64{0, nan, 0.5, 0.75, 1}, r.Hit)
+	equal([]float64{0.2, nan, 0.8, nan, 1}, r.Ideal)
+	equal([]float64{0, 0, 0.25, 0.5, 0.6}, r.HitSoFar)
+	equal([]float64{0.2, 0.2, 0.5, nan, nan}, r.IdealSoFar)
+	r = BlockRatios(tl, 2) // three intervals each
+	equal([]float64{0, 1.5}, r.At)
+	equal([]float64{0.25, 25.0 / 30}, r.Hit)
+	equal([]float64{0.5, nan}, r.Ideal)
+	assert.Nil(t, BlockRatios(nil, 10))
+	assert.Nil(t, BlockRatios(&result.Timeline{IntervalNS: 1}, 10))
+}

@@ -1,0 +1,378 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+	"golang.org/x/perf/benchmath"
+
+	"kvbench/tools/load"
+)
+
+// Table is everything measured, in the order in which it was read.
+type Table struct {
+	Runs       []string // sources
+	Labels     []string // what to call them: the file's name where that tells them apart
+	Benchmarks []*Benchmark
+	Units      benchfmt.UnitMetadataMap
+	Notes      []string // what was left out, and why
+}
+
+// Benchmark is one benchmark with its metrics.
+type Benchmark struct {
+	Name     string
+	Metrics  []*Metric
+	Trials   [][]*load.Record // by run
+	Settings []*load.Settings // by run; nil where the run has no trial of it
+
+	Simulated bool // predictions, and marked as such in the name
+}
+
+// Metric is one unit of one benchmark.
+type Metric struct {
+	Unit   string // tidied: sec instead of ns
+	Label  string // as written
+	Better int    // +1 higher, -1 lower, 0 unknown
+	Cells  []Cell // by run
+}
+
+// Cell is what one run measured.
+type Cell struct {
+	Values  []float64 // in the order of the trials
+	Summary benchmath.Summary
+	CV      float64 // standard deviation ÷ mean, not a number below two samples
+	Change  *Change // against the first run; nil for that and where one has no sample
+}
+
+// N is the number of trials.
+func (c Cell) N() int { return len(c.Values) }
+
+// Change compares a run with the first one.
+type Change struct {
+	Ratio float64 // new median ÷ old median - 1
+	P     float64 // of the Mann-Whitney test, for this cell alone
+
+	// Adjusted is P after Holm's correction over all headline metrics of the pair of runs; 0 for
+	// other metrics, which are no part of that family.
+	Adjusted float64
+	Headline bool
+	Warnings []error // too few samples to tell, say
+
+	// Incomparable says why the two runs measured different things; then there is no change to
+	// speak of and the other fields are not set.
+	Incomparable string
+}
+
+// Alpha is the level below which a difference counts as significant.
+const Alpha = 0.05
+
+// Significant says whether the difference is more than chance: after correction for headline
+// metrics, taken alone for the others.
+func (c *Change) Significant() bool {
+	if c.Incomparable != "" {
+		return false
+	}
+	if c.Headline {
+		return c.Adjusted < Alpha
+	}
+	return c.P < Alpha
+}
+
+// Metric returns the metric of a tidied unit, or nil.
+func (b *Benchmark) Metric(unit string) *Metric {
+	for _, m := range b.Metrics {
+		if m.Unit == unit {
+			return m
+		}
+	}
+	return nil
+}
+
+// Headlines are the metrics by which a benchmark is judged when nobody names another, the first
+// that it has.
+var Headlines = []string{"read-B/s", "write-B/s", "sec/op"}
+
+// Headline is the benchmark's, else its first metric. It is nil when there is none.
+func (b *Benchmark) Headline() *Metric {
+	for _, u := range Headlines {
+		if m := b.Metric(u); m != nil {
+			return m
+		}
+	}
+	if len(b.Metrics) > 0 {
+		return b.Metrics[0]
+	}
+	return nil
+}
+
+// Build arranges the records for people. What ran in virtual time is a benchmark of its own,
+// "Synthetic (simulated)": a prediction shares no row, no median and no chart's bar with a
+// measurement. Metrics stand in the order in which the suite lists its units, others behind them.
+func Build(records []*load.Record, units benchfmt.UnitMetadataMap) *Table {
+	c := Collection{KeepTrials: true, MarkSimulated: true}
+	for _, rec := range records {
+		c.Add(rec.Source, rec)
+	}
+	t := c.Table(units)
+	for _, b := range t.Benchmarks {
+		slices.SortStableFunc(b.Metrics,
+			func(x, y *Metric) int { return rank(x.Unit) - rank(y.Unit) })
+	}
+	for run := 1; run < len(t.Runs); run++ {
+		t.correct(run)
+	}
+	return t
+}
+
+// Collection gathers records, whose names are understood once all are known. The zero value is
+// ready to use.
+type Collection struct {
+	KeepTrials    bool // the table names the records
+	MarkSimulated bool // predictions are benchmarks of their own
+
+	runs     []string
+	entries  map[entryKey]*entry
+	order    []*entry
+	notes    []string
+	settings load.SettingsReader
+}
+
+// entry is a benchmark of one run as it was printed: with its package and GOMAXPROCS.
+type entry struct {
+	entryKey
+	metrics  []*metric
+	trials   []*load.Record
+	settings *load.Settings
+}
+
+type entryKey struct {
+	run       int
+	pkg, name string
+	simulated bool
+}
+
+type metric struct {
+	unit, label string
+	values      []float64
+}
+
+// Add takes in a record of a run.
+func (c *Collection) Add(run string, rec *load.Record) {
+	key := entryKey{run: slices.Index(c.runs, run), pkg: pkg(rec), name: rec.Name}
+	if key.run < 0 {
+		key.run = len(c.runs)
+		c.runs = append(c.runs, run)
+	}
+	key.simulated = c.MarkSimulated && c.settings.IsSimulated(rec)
+	e := c.entries[key]
+	if e == nil {
+		e = &entry{entryKey: key, settings: load.NewSettings(rec.Name)}
+		if c.entries == nil {
+			c.entries = map[entryKey]*entry{}
+		}
+		c.entries[key] = e
+		c.order = append(c.order, e)
+	}
+	if c.KeepTrials {
+		e.trials = append(e.trials, rec)
+	}
+	for _, v := range rec.Values {
+		if m := e.metric(v); math.IsNaN(v.Value) || math.IsInf(v.Value, 0) {
+			c.note("%s %s: %s is %v and was left out", run, rec.Name, m.label, v.Value)
+		} else {
+			m.values = append(m.values, v.Value)
+		}
+	}
+	c.settings.Add(e.settings, rec)
+}
+
+func (e *entry) metric(v benchfmt.Value) *metric {
+	for _, m := range e.metrics {
+		if m.unit == v.Unit {
+			return m
+		}
+	}
+	m := &metric{unit: v.Unit, label: v.OrigUnit}
+	if m.label == "" {
+		m.label = v.Unit
+	}
+	e.metrics = append(e.metrics, m)
+	return m
+}
+
+// note keeps each line once.
+func (c *Collection) note(format string, args ...any) {
+	if line := fmt.Sprintf(format, args...); !slices.Contains(c.notes, line) {
+		c.notes = append(c.notes, line)
+	}
+}
+
+// pkg is the package that a line's configuration names.
+func pkg(rec *load.Record) string {
+	for _, line := range rec.Config {
+		if line.Key == "pkg" {
+			return string(line.Value)
+		}
+	}
+	return ""
+}
+
+// Table arranges what was gathered and compares each run with the first.
+func (c *Collection) Table(units benchfmt.UnitMetadataMap) *Table {
+	t := &Table{Runs: c.runs, Labels: labels(c.runs), Units: units, Notes: c.notes}
+	byName := map[string]*Benchmark{}
+	nameOf := c.names()
+	for _, e := range c.order {
+		name := nameOf(e)
+		b := byName[name]
+		if b == nil {
+			b = &Benchmark{Name: name, Simulated: e.simulated,
+				Trials:   make([][]*load.Record, len(t.Runs)),
+				Settings: make([]*load.Settings, len(t.Runs))}
+			byName[name] = b
+			t.Benchmarks = append(t.Benchmarks, b)
+		}
+		b.add(e, len(t.Runs), units)
+	}
+	for _, b := range t.Benchmarks {
+		differ := make([]string, len(t.Runs))
+		for run := range differ {
+			differ[run] = load.Incomparable(b.Settings[0], b.Settings[run])
+		}
+		for _, m := range b.Metrics {
+			m.summarize(units.GetAssumption(m.Unit), differ)
+		}
+	}
+	return t
+}
+
+func (b *Benchmark) add(e *entry, runs int, units benchfmt.UnitMetadataMap) {
+	b.Trials[e.run] = append(b.Trials[e.run], e.trials...)
+	if b.Settings[e.run] == nil {
+		b.Settings[e.run] = load.NewSettings(e.name)
+	}
+	b.Settings[e.run].Merge(e.settings)
+	for _, have := range e.metrics {
+		m := b.Metric(have.unit)
+		if m == nil {
+			m = &Metric{Unit: have.unit, Label: have.label, Better: units.GetBetter(have.unit),
+				Cells: make([]Cell, runs)}
+			b.Metrics = append(b.Metrics, m)
+		}
+		m.Cells[e.run].Values = append(m.Cells[e.run].Values, have.values...)
+	}
+}
+
+func (m *Metric) summarize(assume benchmath.Assumption, differ []string) {
+	first := &m.Cells[0]
+	for run := range m.Cells {
+		c := &m.Cells[run]
+		if len(c.Values) == 0 {
+			continue
+		}
+		c.Summary = assume.Summary(sample(c.Values), Confidence)
+		c.CV = Variation(c.Values)
+		switch {
+		case run == 0 || len(first.Values) == 0:
+		case differ[run] != "":
+			c.Change = &Change{Incomparable: differ[run]}
+		default:
+			cmp := assume.Compare(sample(first.Values), sample(c.Values))
+			c.Change = &Change{Ratio: c.Summary.Center/first.Summary.Center - 1, P: cmp.P,
+				Warnings: cmp.Warnings}
+			if math.IsNaN(cmp.P) {
+				c.Change.P = 1
+			}
+		}
+	}
+}
+
+// correct applies Holm's correction to the headline metrics of one run against the first.
+func (t *Table) correct(run int) {
+	var family []*Change
+	var p []float64
+	for _, b := range t.Benchmarks {
+		m := b.Headline()
+		if m == nil || m.Cells[run].Change == nil || m.Cells[run].Change.Incomparable != "" {
+			continue
+		}
+		family = append(family, m.Cells[run].Change)
+		p = append(p, m.Cells[run].Change.P)
+	}
+	for i, adjusted := range Holm(p) {
+		family[i].Headline, family[i].Adjusted = true, adjusted
+	}
+}
+
+// labels shortens paths to their last element unless two runs would have the same name.
+func labels(runs []string) []string {
+	out, taken := make([]string, len(runs)), map[string]bool{}
+	for i, run := range runs {
+		out[i] = filepath.Base(run)
+		if taken[out[i]] {
+			return runs
+		}
+		taken[out[i]] = true
+	}
+	return out
+}
+
+// names returns what the entries are called in the table. GOMAXPROCS (-8) and the package are left
+// out, so that machines can be compared, and a package that moved, unless one run has a benchmark
+// with several of them.
+func (c *Collection) names() func(*entry) string {
+	type of struct {
+		run  int
+		base string
+	}
+	procs, pkgs := map[of]string{}, map[of]string{}
+	keepProcs, keepPkg := map[string]bool{}, map[string]bool{}
+	several := func(seen map[of]string, keep map[string]bool, k of, v string) {
+		if have := seen[k]; v != "" && have != "" && have != v {
+			keep[k.base] = true
+		} else if v != "" {
+			seen[k] = v
+		}
+	}
+	for _, e := range c.order {
+		base, suffix := load.SplitProcs(e.name)
+		several(procs, keepProcs, of{e.run, base}, suffix)
+		several(pkgs, keepPkg, of{e.run, base}, e.pkg)
+	}
+	return func(e *entry) string {
+		name, suffix := load.SplitProcs(e.name)
+		withPkg := keepPkg[name] && e.pkg != ""
+		if keepProcs[name] {
+			name += suffix
+		}
+		if withPkg {
+			name = e.pkg + "." + name
+		}
+		if e.simulated {
+			name = markSimulated(name)
+		}
+		return name
+	}
+}
+
+// NameOf is the name under which one record stands: its own, marked when it is simulated.
+func NameOf(rec *load.Record) string {
+	var settings load.SettingsReader
+	if settings.IsSimulated(rec) {
+		return markSimulated(rec.Name)
+	}
+	return rec.Name
+}
+
+// markSimulated puts the mark behind the benchmark's own name: "Synthetic (simulated)/num-users=8".
+func markSimulated(name string) string {
+	base, keys, ok := strings.Cut(name, "/")
+	if ok {
+		keys = "/" + keys
+	}
+	return base + " (simulated)" + keys
+}

@@ -1,0 +1,155 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tools/load"
+)
+
+// build reads each text as a run.
+func build(t *testing.T, texts ...string) *Table {
+	var records []*load.Record
+	var units load.Outcome
+	for i, text := range texts {
+		out, err := load.Each([]string{"-"}, load.Options{Stdin: strings.NewReader(text)},
+			func(r *load.Record) error {
+				r.Source = fmt.Sprintf("run%d", i)
+				records = append(records, r)
+				return nil
+			})
+		require.NoError(t, err)
+		units = out
+	}
+	return Build(records, units.Units)
+}
+
+func lines(name, unit string, values ...float64) string {
+	var b strings.Builder
+	for _, v := range values {
+		fmt.Fprintf(&b, "Benchmark%s 1 %g %s\n", name, v, unit)
+	}
+	return b.String()
+}
+
+func TestMedianIntervalAndSpread(t *testing.T) {
+	tab := build(t, lines("A-2", "read-B/s", 6, 1, 5, 2, 4, 3)+lines("A-2", "read-p95-ns", 5e6))
+	require.Len(t, tab.Benchmarks, 1)
+	b := tab.Benchmarks[0]
+	assert.Equal(t, "A", b.Name, "GOMAXPROCS is no part of the name")
+	m := b.Headline()
+	assert.Equal(t, "read-B/s", m.Unit)
+	c := m.Cells[0]
+	assert.Equal(t, 3.5, c.Summary.Center)
+	assert.Equal(t, []float64{1, 6}, []float64{c.Summary.Lo, c.Summary.Hi})
+	assert.InDelta(t, math.Sqrt(3.5)/3.5, c.CV, 1e-12)
+	assert.Equal(t, []float64{6, 1, 5, 2, 4, 3}, c.Values, "in the order of the trials")
+	one := b.Metric("read-p95-sec").Cells[0]
+	assert.True(t, math.IsInf(one.Summary.Hi, 1))
+	assert.True(t, math.IsNaN(one.CV))
+}
+
+func TestHolmOverHeadlines(t *testing.T) {
+	old, other := "", ""
+	for i := range 3 {
+		old += lines(fmt.Sprintf("B%d-2", i), "read-B/s", 1, 2, 3, 4, 5, 6)
+		other += lines(fmt.Sprintf("B%d-4", i), "read-B/s", 11, 12, 13, 14, 15, 16)
+	}
+	old += lines("B0-2", "hit-ratio", 1, 2, 3, 4, 5, 6)
+	other += lines("B0-4", "hit-ratio", 11, 12, 13, 14, 15, 16)
+	tab := build(t, old, other)
+	const p = 0.0021645021645021645 // the least of six against six
+	for i := range 3 {
+		c := tab.Benchmarks[i].Headline().Cells[1].Change
+		assert.InDelta(t, p, c.P, 1e-12)
+		assert.InDelta(t, 3*p, c.Adjusted, 1e-12)
+		assert.True(t, c.Significant())
+		assert.InDelta(t, 13.5/3.5-1, c.Ratio, 1e-12)
+	}
+	alone := tab.Benchmarks[0].Metric("hit-ratio").Cells[1].Change
+	assert.False(t, alone.Headline)
+	assert.Zero(t, alone.Adjusted)
+	assert.Equal(t, 1, tab.Benchmarks[0].Metric("hit-ratio").Better)
+}
+
+func TestTooFewTrials(t *testing.T) {
+	tab := build(t, lines("A", "read-B/s", 1, 2, 3), lines("A", "read-B/s", 11, 12, 13))
+	c := tab.Benchmarks[0].Headline().Cells[1].Change
+	assert.False(t, c.Significant())
+	require.NotEmpty(t, c.Warnings)
+	assert.ErrorContains(t, c.Warnings[0], "need >= 4 samples")
+}
+
+func TestIncomparableRuns(t *testing.T) {
+	tab := build(t, "division: open\nio: direct\n"+lines("A", "read-B/s", 1, 2, 3, 4, 5, 6),
+		"division: open\nio: buffered\n"+lines("A", "read-B/s", 11, 12, 13, 14, 15, 16))
+	c := tab.Benchmarks[0].Headline().Cells[1].Change
+	assert.Equal(t, "I/O is direct and buffered", c.Incomparable)
+	assert.False(t, c.Significant())
+}
+
+// A default that one side spells out, and the gate knows too.
+func TestDefaultsAreKnownFromTheDivision(t *testing.T) {
+	tab := build(t, "kvbench-format: 1\ndivision: open\n"+lines("A", "read-B/s", 1, 2, 3, 4, 5, 6),
+		"kvbench-format: 1\ndivision: open\nio: buffered\n"+lines("A", "read-B/s", 11, 12, 13, 14,
+			15, 16))
+	assert.Equal(t, "I/O is direct and buffered",
+		tab.Benchmarks[0].Headline().Cells[1].Change.Incomparable)
+}
+
+// A prediction has a row of its own: it is in no median of measured trials and has no change
+// against one.
+func TestSimulatedResultsAreBenchmarksOfTheirOwn(t *testing.T) {
+	const head = "kvbench-format: 1\ndivision: open\n"
+	real, sim := lines("A/num-users=8-2", "read-B/s", 1, 2, 3, 4),
+		lines("A/num-users=8-2", "read-B/s", 100, 100, 100, 100)
+	tab := build(t, head+real+"simulated: true\n"+sim, head+"simulated: true\n"+sim)
+	var names []string
+	for _, b := range tab.Benchmarks {
+		names = append(names, b.Name)
+	}
+	require.Equal(t, []string{"A/num-users=8", "A (simulated)/num-users=8"}, names)
+	measured, predicted := tab.Benchmarks[0].Headline().Cells, tab.Benchmarks[1].Headline().Cells
+	assert.Equal(t, 2.5, measured[0].Summary.Center)
+	assert.Empty(t, measured[1].Values)
+	assert.Nil(t, measured[1].Change)
+	assert.Equal(t, 100.0, predicted[0].Summary.Center)
+	assert.NotNil(t, predicted[1].Change, "predictions compare with each other")
+	assert.Empty(t, predicted[1].Change.Incomparable)
+}
+
+func TestSeveralGOMAXPROCSOfOneRunStayApart(t *testing.T) {
+	tab := build(t, lines("A-1", "ns/op", 1)+lines("A-2", "ns/op", 2)+lines("B/x=1-2", "ns/op", 2))
+	var names []string
+	for _, b := range tab.Benchmarks {
+		names = append(names, b.Name)
+	}
+	assert.Equal(t, []string{"A-1", "A-2", "B/x=1"}, names)
+}
+
+func TestFormat(t *testing.T) {
+	for _, c := range []struct {
+		v          float64
+		unit, want string
+	}{
+		{5e9, "read-B/s", "4.66 GiB/s"}, {0.00124, "read-p50-sec", "1.24 ms"},
+		{0.025, "sec/op", "25 ms"}, {0.93, "hit-ratio", "0.93"},
+		{3.2e7, "peak-RSS-bytes", "30.5 MiB"}, {2.3e-11, "cpu-sec/B", "0.023 ns/B"},
+		{0.0023, "read-sec/MiB", "2.3 ms/MiB"},
+		{1234567, "req/s", "1,234,567 req/s"}, {12, "allocs/op", "12 allocs/op"},
+		{math.Inf(1), "x", "–"}, {0, "B/op", "0 B"},
+	} {
+		assert.Equal(t, c.want, Format(c.v, c.unit), c.unit)
+	}
+	unit, scale := Line("read-p95-sec")
+	assert.Equal(t, "read-p95-ns", unit)
+	assert.Equal(t, 1e9, scale)
+	unit, scale = Line("tok/s")
+	assert.Equal(t, "tok/s", unit)
+	assert.Equal(t, 1.0, scale)
+}

@@ -1,0 +1,91 @@
+package stats
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"golang.org/x/perf/benchmath"
+)
+
+// Confidence of every interval.
+const Confidence = 0.95
+
+// LeastSamples is the fewest samples per side that are judged at all. Three against three can never
+// reach p = 0.05: the smallest p is 2 of the 20 ways to deal them out, 0.1.
+const LeastSamples = 4
+
+// sample sorts a copy.
+func sample(values []float64) *benchmath.Sample {
+	return benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
+}
+
+// Variation is the coefficient of Variation.
+func Variation(values []float64) float64 {
+	n := float64(len(values))
+	if n < 2 {
+		return math.NaN()
+	}
+	mean, squares := 0.0, 0.0
+	for _, v := range values {
+		mean += v
+	}
+	mean /= n
+	for _, v := range values {
+		squares += (v - mean) * (v - mean)
+	}
+	return math.Sqrt(squares/(n-1)) / math.Abs(mean)
+}
+
+// Holm adjusts p values for their number, by Holm's step-down method: the k-th smallest counts
+// times what is left, and none counts less than a smaller one. It bounds the chance of a single
+// false alarm in the whole family.
+func Holm(p []float64) []float64 {
+	order := make([]int, len(p))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
+	adjusted := make([]float64, len(p))
+	var floor float64
+	for rank, i := range order {
+		floor = max(floor, min(1, p[i]*float64(len(p)-rank)))
+		adjusted[i] = floor
+	}
+	return adjusted
+}
+
+// LeastP is the smallest p value that m against n samples can give: both extremes of all ways to
+// deal them out.
+func LeastP(m, n int) float64 {
+	ways := 1.0
+	for i := 1; i <= min(m, n); i++ {
+		ways = ways * float64(m+n-i+1) / float64(i)
+	}
+	return min(1, 2/ways)
+}
+
+// maxNeeded bounds the search of Needed; 2/C(2n, n) is below 1e-29 there.
+const maxNeeded = 50
+
+// Needed is the number of samples per side with which each of family comparisons could be
+// significant.
+func Needed(family int, alpha float64) int {
+	n := LeastSamples
+	for n < maxNeeded && LeastP(n, n)*float64(max(1, family)) >= alpha {
+		n++
+	}
+	return n
+}
+
+// Loss is how much worse the new median is, as a share of the old one: positive is worse. Better is
+// the direction: +1 when more is better, -1 when less is.
+func Loss(old, new float64, better int) float64 {
+	switch {
+	case old == new:
+		return 0
+	case old == 0:
+		return math.Inf(1) * math.Copysign(1, -float64(better)*(new-old))
+	}
+	return -float64(better) * (new - old) / math.Abs(old)
+}

@@ -1,0 +1,113 @@
+package trace
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tools/golden"
+)
+
+func callFio(args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = distilAll(args, bytes.NewReader(nil), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestOneJobGoesToStandardOutputOrAFile(t *testing.T) {
+	code, out, errs := callFio("testdata/traced.json")
+	require.Zero(t, code, errs)
+	golden.Check(t, "traced.fio", out)
+	want := out
+
+	file := filepath.Join(t.TempDir(), "job.fio")
+	code, out, errs = callFio("testdata/traced.json", "-o", file)
+	require.Zero(t, code, errs)
+	assert.Empty(t, out)
+	got, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, want, string(got))
+}
+
+func TestSeveralJobsNeedADirectory(t *testing.T) {
+	traced, err := os.ReadFile("testdata/traced.json")
+	require.NoError(t, err)
+	other := filepath.Join(t.TempDir(), "other.json") // a file named twice is read once
+	require.NoError(t, os.WriteFile(other, traced, 0o666))
+	code, _, errs := callFio("testdata/traced.json", "testdata/untraced.json", other)
+	assert.Equal(t, 2, code)
+	assert.Contains(t, errs, "untraced.json")
+	assert.Contains(t, errs, "2 results were traced: give a directory with -o")
+	dir := filepath.Join(t.TempDir(), "jobs")
+	code, _, errs = callFio("testdata/traced.json", other, "-o", dir)
+	require.Zero(t, code, errs)
+	files, err := filepath.Glob(filepath.Join(dir, "*.fio"))
+	require.NoError(t, err)
+	assert.Len(t, files, 2)
+}
+
+func TestNothingToDistilIsSaid(t *testing.T) {
+	code, out, errs := callFio("testdata/untraced.json")
+	assert.Equal(t, 2, code)
+	assert.Empty(t, out)
+	assert.Contains(t, errs, "-enable-latency-tracing")
+	code, _, errs = callFio("../load/testdata/python.json")
+	assert.Equal(t, 2, code)
+	assert.Contains(t, errs, "save what bpftrace prints")
+	code, _, errs = callFio("testdata/missing.json")
+	assert.Equal(t, 2, code)
+	assert.Contains(t, errs, "missing.json")
+}
+
+func TestBpftraceTexts(t *testing.T) {
+	const text = "../../tracing/testdata/bpftrace/drifted.txt"
+	code, out, errs := callFio(text)
+	require.Zero(t, code, errs)
+	golden.Check(t, "drifted.fio", out)
+
+	code, out, errs = callFio(text, "-window", "6s")
+	require.Zero(t, code, errs)
+	assert.Contains(t, out, "the given window of 6s")
+
+	dir := filepath.Join(t.TempDir(), "jobs")
+	code, _, errs = callFio(text, "testdata/traced.json", "-o", dir)
+	require.Zero(t, code, errs)
+	assert.FileExists(t, filepath.Join(dir, "drifted.fio"))
+
+	data, err := os.ReadFile(text)
+	require.NoError(t, err)
+	var piped, complaints bytes.Buffer
+	require.Zero(t, distilAll([]string{"-"}, bytes.NewReader(data), &piped, &complaints), complaints.String())
+	assert.Contains(t, piped.String(), "the bpftrace text stdin")
+}
+
+func TestWindowIsChecked(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"-window", "-1s", "testdata/traced.json"}, "-window -1s must not be negative"},
+		{[]string{"-window", "300", "testdata/traced.json"}, "-window"},
+		{[]string{"-window", "300s", "testdata/traced.json"}, "-window is for bpftrace texts"},
+	} {
+		code, out, errs := callFio(c.args...)
+		assert.Equal(t, 2, code, "%q", c.args)
+		assert.Empty(t, out)
+		assert.Contains(t, errs, c.says)
+	}
+}
+
+func TestABpftraceTextThatIsCutOffNamesTheLine(t *testing.T) {
+	data, err := os.ReadFile("../../tracing/testdata/bpftrace/drifted.txt")
+	require.NoError(t, err)
+	cut := filepath.Join(t.TempDir(), "cut.txt")
+	require.NoError(t, os.WriteFile(cut, data[:500], 0o666))
+	code, out, errs := callFio(cut)
+	assert.Equal(t, 2, code)
+	assert.Empty(t, out)
+	assert.Regexp(t, `cut\.txt:\d+: @bssplit_read_kb: ".*" is no bucket`, errs)
+}

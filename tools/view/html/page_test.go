@@ -1,0 +1,193 @@
+package html
+
+import (
+	"bytes"
+	"encoding/xml"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tools/golden"
+	"kvbench/tools/load"
+	"kvbench/tools/stats"
+)
+
+var inputs = []string{"../../load/testdata/bench.txt", "../../load/testdata/option_2", "../../load/testdata/python.json"}
+
+func render(t testing.TB, o load.Options, args ...string) string {
+	t.Helper()
+	var records []*load.Record
+	out, err := load.Each(args, o, func(r *load.Record) error { records = append(records, r); return nil })
+	require.NoError(t, err)
+	var b strings.Builder
+	require.NoError(t, Write(&b, records, stats.Build(records, out.Units)))
+	return b.String()
+}
+
+var (
+	styleTag = regexp.MustCompile(`(?s)<style>.*?</style>`)
+	anyTag   = regexp.MustCompile(`<[^>]*>`)
+	blanks   = regexp.MustCompile(`[ \t]*\n\s*`)
+)
+
+// text is what a reader without eyes for graphics gets.
+func text(html string) string {
+	html = anyTag.ReplaceAllString(styleTag.ReplaceAllString(html, ""), "\n")
+	return strings.TrimSpace(blanks.ReplaceAllString(html, "\n")) + "\n"
+}
+
+func TestGoldenText(t *testing.T) {
+	golden.Check(t, "page.txt", text(render(t, load.Options{}, inputs...)))
+}
+
+func TestGoldenPage(t *testing.T) {
+	golden.Check(t, "page.html", render(t, load.Options{}, "../../load/testdata/option_2"))
+}
+
+func TestPageIsSelfContained(t *testing.T) {
+	html := render(t, load.Options{}, inputs...)
+	assert.NotContains(t, html, "<script")
+	for _, link := range regexp.MustCompile(`(?:href|src)="([^"]*)"`).FindAllStringSubmatch(html, -1) {
+		assert.True(t, strings.HasPrefix(link[1], "#") || link[1] == "data:,", link[1])
+	}
+	assert.NotContains(t, html, "url(")
+	assert.NotContains(t, html, "NaN")
+	assert.NotContains(t, html, "Inf")
+	ids := map[string]bool{}
+	for _, id := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(html, -1) {
+		assert.False(t, ids[id[1]], "id %s twice", id[1])
+		ids[id[1]] = true
+	}
+	for _, link := range regexp.MustCompile(`href="#([^"]*)"`).FindAllStringSubmatch(html, -1) {
+		assert.True(t, ids[link[1]], "nothing is called %s", link[1])
+	}
+}
+
+// Every plot has two axis labels, and every one of them a unit or a name of what is counted.
+func TestPlotsAreLabelled(t *testing.T) {
+	html := render(t, load.Options{}, inputs...)
+	plots := regexp.MustCompile(`(?s)<svg class="plot".*?</svg>`).FindAllString(html, -1)
+	require.GreaterOrEqual(t, len(plots), 8)
+	for _, p := range plots {
+		require.NoError(t, wellFormed(p))
+		labels := regexp.MustCompile(`class="label">([^<]*)</text>`).FindAllStringSubmatch(p, -1)
+		require.Len(t, labels, 2)
+		for _, l := range labels {
+			assert.Regexp(t, `\(.+\)|tier and entry size`, l[1])
+		}
+	}
+}
+
+func wellFormed(text string) error {
+	d := xml.NewDecoder(strings.NewReader(text))
+	for {
+		if _, err := d.Token(); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// What only some benchmarks have, and no prediction that could pass for a measurement.
+func TestParts(t *testing.T) {
+	html := render(t, load.Options{}, golden.Parts(t)...)
+	for _, p := range regexp.MustCompile(`(?s)<svg class="plot".*?</svg>`).FindAllString(html, -1) {
+		require.NoError(t, wellFormed(p))
+	}
+	page := text(html)
+	golden.Check(t, "parts.txt", regexp.MustCompile(`(/[^/\s]+)+/kvcache_results`).ReplaceAllString(page, "/…/kvcache_results"))
+	for _, want := range []string{"AutoscaleCapacity (simulated)", "Users, workers and goroutines in each round", "no growth, 2 of 2", "SIMULATED: Saturation at the end",
+		"Block hit ratio so far", "0.60000\n0.70000", "Failed: not within 5 % of /data/recorded.json", "Replay of an I/O trace"} {
+		assert.Contains(t, page, want)
+	}
+	assert.NotRegexp(t, `[▲▼~≠] [+-]`, page, "a prediction and a measurement are never compared")
+	sim := html[strings.Index(html, `id="AutoscaleCapacity--simulated-"`):]
+	sim = sim[:strings.Index(sim, "</section>")]
+	captions := regexp.MustCompile(`<figcaption>([^<]*)`).FindAllStringSubmatch(sim, -1)
+	require.NotEmpty(t, captions)
+	for _, c := range captions {
+		assert.True(t, strings.HasPrefix(c[1], "SIMULATED: "), c[1])
+	}
+}
+
+// Lines whose result files are gone still say it.
+func TestSimulatedTextHasANotice(t *testing.T) {
+	const lines = "kvbench-format: 1\ndivision: open\nsimulated: true\nBenchmarkSynthetic-2 1 5 ns/op 1073741824 read-B/s\n"
+	page := text(render(t, load.Options{Stdin: strings.NewReader(lines)}, "-"))
+	assert.Contains(t, page, "Synthetic (simulated): in virtual time on infinitely fast storage\n")
+}
+
+// Of both kinds in one run neither is in the other's median.
+func TestOneRunOfBothKinds(t *testing.T) {
+	files := golden.Parts(t)
+	dir := t.TempDir()
+	for i, f := range files[:2] {
+		require.NoError(t, os.Rename(f, filepath.Join(dir, "kvcache_results_"+string(rune('0'+i))+".json")))
+	}
+	page := text(render(t, load.Options{}, dir))
+	assert.Contains(t, page, "AutoscaleCapacity (simulated)")
+	assert.NotContains(t, page, "n=2")
+}
+
+func TestSweepHasAKnee(t *testing.T) {
+	var b strings.Builder
+	for _, p := range []struct{ users, rate string }{{"1", "1073741824"}, {"2", "2147483648"}, {"4", "4080218931"}, {"8", "4294967296"}, {"16", "4294967296"}} {
+		b.WriteString("BenchmarkMaxStorageStress/num-users=" + p.users + "-2 1 5 ns/op " + p.rate + " read-B/s 1000000 read-p95-ns\n")
+	}
+	html := text(render(t, load.Options{Stdin: strings.NewReader(b.String())}, "-"))
+	assert.Contains(t, html, "MaxStorageStress/num-users=…")
+	assert.Contains(t, html, "read: knee at num-users=4, 3.8 GiB/s")
+	assert.Contains(t, html, "num-users (log scale)")
+}
+
+func TestKnee(t *testing.T) {
+	for _, c := range []struct {
+		y    []float64
+		want int
+		ok   bool
+	}{{[]float64{1, 2, 4, 8}, 3, false}, {[]float64{8, 8, 8}, 0, false}, {[]float64{1, 7, 10, 10}, 2, true}, {[]float64{1, 10}, 0, false}, {[]float64{1, 10, 5}, 1, true}} {
+		k, ok := knee(c.y)
+		assert.Equal(t, c.ok, ok, c.y)
+		if ok {
+			assert.Equal(t, c.want, k)
+		}
+	}
+}
+
+func TestTierTable(t *testing.T) {
+	html := text(render(t, load.Options{Stdin: strings.NewReader("BenchmarkTier/tier=storage/op=write/size=1MiB-2 1 5 ns/op 1073741824 write-B/s\n" +
+		"BenchmarkTier/tier=cpu/op=read/size=1MiB-2 1 5 ns/op 2147483648 read-B/s\n")}, "-"))
+	assert.Contains(t, html, "Each tier alone")
+	assert.Less(t, strings.Index(html, "cpu\n1MiB"), strings.Index(html, "storage\n1MiB"), "fast tiers first")
+}
+
+func TestNamesAreEscaped(t *testing.T) {
+	html := render(t, load.Options{Stdin: strings.NewReader("note: <b>&\nBenchmarkA/x=<script>alert(1)</script>/y=\"1-2 1 5 ns/op 3 <i>\n")}, "-")
+	assert.NotContains(t, html, "<script")
+	assert.NotContains(t, html, "<i>")
+	assert.NotContains(t, html, "<b>")
+}
+
+func FuzzWrite(f *testing.F) {
+	for _, name := range []string{"bench.txt", "python.json", "option_2/trial_0/rank_0/kvcache_results_20261120_103902.json"} {
+		data, err := os.ReadFile("../../load/testdata/" + name)
+		require.NoError(f, err)
+		f.Add(data)
+	}
+	f.Add([]byte("BenchmarkTier/tier=cpu/op=read/size=1MiB 1 5 read-B/s\nBenchmarkT/x=1 1 1 read-B/s\nBenchmarkT/x=2 1 1 read-B/s\nBenchmarkT/x=3 1 1 read-B/s\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var records []*load.Record
+		out, err := load.Each([]string{"-"}, load.Options{Stdin: bytes.NewReader(data)}, func(r *load.Record) error { records = append(records, r); return nil })
+		if err != nil || len(records) > 50 {
+			return
+		}
+		require.NoError(t, Write(io.Discard, records, stats.Build(records, out.Units)))
+	})
+}

@@ -1,0 +1,256 @@
+// Package html draws charts as SVG to stand inside a page: colours are CSS variables of the page (--c0 … --c7, --ink,
+// --muted, --grid), so that light, dark and print need one drawing. Every axis has a label with its unit.
+package html
+
+import (
+	"fmt"
+	"html"
+	"math"
+	"strings"
+)
+
+// Colours is how many series colours a page defines.
+const Colours = 8
+
+// Chart is lines or bars in one pair of axes.
+type Chart struct {
+	Title string
+	X, Y  Axis
+	Lines []Line
+	Bars  []Bars
+	Marks []Mark
+}
+
+// Axis is one of them. Values are those of the data; Ticks replaces the computed ones.
+type Axis struct {
+	Label string // with the unit
+	Log   bool
+	Ticks []Tick
+	Zero  bool // begin at 0
+	Min   float64
+	Max   float64 // with Min: fixed range when they differ
+}
+
+// Tick is a labelled position. A newline in the label begins a second line.
+type Tick struct {
+	At    float64
+	Label string
+}
+
+// Line is a series of points. Gaps are points that are not numbers.
+type Line struct {
+	Name   string
+	Colour int // of the page's; the same for what belongs together
+	Dash   int // 0 solid, 1 dashed, 2 dotted
+	Dots   bool
+	Step   bool // a value holds until the next point
+	Apart  bool // points that no line joins: the X axis has categories
+	X, Y   []float64
+}
+
+// Bars is a series over the categories 0, 1, 2, … of the X axis.
+type Bars struct {
+	Name   string
+	Colour int
+	Y      []float64
+}
+
+// Mark is a vertical line with a text.
+type Mark struct {
+	X    float64
+	Text string
+}
+
+// The drawing's size in its own units. Pages scale it; text stays readable down to three quarters.
+const (
+	width, height                = 480, 316
+	left, right, top, bottomRoom = 62, 14, 12, 60
+	lineHeight                   = 16
+)
+
+// SVG draws the chart. A chart without any number is an empty string.
+func (c Chart) SVG() string {
+	x, y, ok := c.scales()
+	if !ok {
+		return ""
+	}
+	d := &drawing{}
+	legend := c.legend()
+	total := height + lineHeight*len(legend) + 6
+	d.add(`<svg class="plot" viewBox="0 0 %d %d" role="img" aria-label="%s">`, width, total, html.EscapeString(c.Title))
+	d.axes(c, x, y)
+	for i, b := range c.Bars {
+		d.bars(b, i, len(c.Bars), x, y)
+	}
+	for _, l := range c.Lines {
+		d.line(l, x, y)
+	}
+	for _, m := range c.Marks {
+		at := x.place(m.X)
+		d.add(`<line class="mark" x1="%s" x2="%s" y1="%d" y2="%d"/>`, f(at), f(at), top, height-bottomRoom)
+		anchor, dx := "start", 4.0
+		if at > width*2/3 {
+			anchor, dx = "end", -4
+		}
+		d.text(at+dx, top+11, anchor, "marktext", m.Text)
+	}
+	for i, row := range legend {
+		at := float64(left)
+		for _, e := range row {
+			y := float64(height + lineHeight*i + 8)
+			if e.apart {
+				d.dot(at+10, y-4, e.colour, e.dash > 0)
+				d.text(at+20, y, "start", "", e.name)
+				at += e.width()
+				continue
+			}
+			d.add(`<line x1="%s" x2="%s" y1="%s" y2="%s" stroke="var(--c%d)" stroke-width="3"%s/>`, f(at), f(at+16), f(y-4), f(y-4), e.colour%Colours, dashes[e.dash%len(dashes)])
+			d.text(at+20, y, "start", "", e.name)
+			at += e.width()
+		}
+	}
+	d.add("</svg>")
+	return d.b.String()
+}
+
+// scale maps values to positions.
+type scale struct {
+	lo, hi   float64 // in log units for a log axis
+	from, to float64
+	log      bool
+}
+
+func (s scale) place(v float64) float64 {
+	if s.log {
+		v = math.Log10(v)
+	}
+	if s.hi == s.lo {
+		return (s.from + s.to) / 2
+	}
+	return s.from + (v-s.lo)/(s.hi-s.lo)*(s.to-s.from)
+}
+
+// usable says whether a value can be shown.
+func (s scale) usable(v float64) bool {
+	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!s.log || v > 0)
+}
+
+func (c Chart) scales() (x, y scale, ok bool) {
+	x = scale{lo: math.Inf(1), hi: math.Inf(-1), from: left, to: width - right, log: c.X.Log}
+	y = scale{lo: math.Inf(1), hi: math.Inf(-1), from: height - bottomRoom, to: top, log: c.Y.Log}
+	grow := func(s *scale, v float64) {
+		if s.log {
+			v = math.Log10(v)
+		}
+		s.lo, s.hi = min(s.lo, v), max(s.hi, v)
+	}
+	for _, l := range c.Lines {
+		for i := range l.X {
+			if x.usable(l.X[i]) && y.usable(l.Y[i]) {
+				grow(&x, l.X[i])
+				grow(&y, l.Y[i])
+			}
+		}
+	}
+	for _, b := range c.Bars {
+		for i, v := range b.Y {
+			grow(&x, float64(i)-0.5)
+			grow(&x, float64(i)+0.5)
+			if y.usable(v) {
+				grow(&y, v)
+			}
+		}
+	}
+	if math.IsInf(x.lo, 0) || math.IsInf(y.lo, 0) {
+		return x, y, false
+	}
+	c.X.stretch(&x)
+	c.Y.stretch(&y)
+	if len(c.Bars) == 0 || c.Y.Log {
+		return x, y, true
+	}
+	y.lo = min(y.lo, 0)
+	return x, y, true
+}
+
+// stretch applies what the axis asks for and rounds a log axis to whole decades or their halves.
+func (a Axis) stretch(s *scale) {
+	if a.Zero && !s.log {
+		s.lo = min(s.lo, 0)
+		s.hi = max(s.hi, 0)
+		s.hi += (s.hi - s.lo) * 0.05
+	}
+	if a.Min != a.Max {
+		s.lo, s.hi = a.Min, a.Max
+		if s.log {
+			s.lo, s.hi = math.Log10(a.Min), math.Log10(a.Max)
+		}
+	}
+	if s.hi == s.lo {
+		pad := max(0.5, math.Abs(s.lo)/20)
+		s.lo, s.hi = s.lo-pad, s.hi+pad
+	}
+	if s.log && a.Min == a.Max && len(a.Ticks) == 0 {
+		pad := (s.hi - s.lo) * 0.04
+		s.lo, s.hi = s.lo-pad, s.hi+pad
+	}
+}
+
+// dashes of lines.
+var dashes = [...]string{"", ` stroke-dasharray="6 3"`, ` stroke-dasharray="1.5 3"`}
+
+// entry of the legend.
+type entry struct {
+	name   string
+	colour int
+	dash   int
+	apart  bool
+}
+
+// width is an estimate: the page chooses the font.
+func (e entry) width() float64 { return 20 + 6.3*float64(len([]rune(e.name))) + 16 }
+
+// legend breaks the names into rows. A single series needs none.
+func (c Chart) legend() (rows [][]entry) {
+	var all []entry
+	seen := map[entry]bool{}
+	add := func(e entry) {
+		if e.name != "" && !seen[e] {
+			seen[e] = true
+			all = append(all, e)
+		}
+	}
+	for _, l := range c.Lines {
+		add(entry{l.Name, l.Colour, l.Dash, l.Apart})
+	}
+	for _, b := range c.Bars {
+		add(entry{b.Name, b.Colour, 0, false})
+	}
+	at := math.Inf(1)
+	for _, e := range all {
+		if at+e.width() > width {
+			rows, at = append(rows, nil), left
+		}
+		rows[len(rows)-1] = append(rows[len(rows)-1], e)
+		at += e.width()
+	}
+	return rows
+}
+
+// drawing collects elements.
+type drawing struct{ b strings.Builder }
+
+func (d *drawing) add(format string, args ...any) { fmt.Fprintf(&d.b, format, args...) }
+
+func (d *drawing) text(x, y float64, anchor, class, text string) {
+	if class != "" {
+		class = ` class="` + class + `"`
+	}
+	d.add(`<text x="%s" y="%s" text-anchor="%s"%s>%s</text>`, f(x), f(y), anchor, class, html.EscapeString(text))
+}
+
+// f writes a coordinate: a tenth of a unit is finer than any screen here.
+func f(v float64) string {
+	s := fmt.Sprintf("%.1f", v)
+	return strings.TrimSuffix(s, ".0")
+}

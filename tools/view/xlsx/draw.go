@@ -1,0 +1,94 @@
+package xlsx
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/xuri/excelize/v2"
+)
+
+// draw writes the data of a chart at a row of one sheet and the chart at a row of the other; it returns how many rows
+// high the chart is.
+func (b *book) draw(p plot, row, top int) int {
+	b.keep(b.f.SetCellValue(dataSheet, cell(0, row), p.title))
+	b.keep(b.f.SetCellStyle(dataSheet, cell(0, row), cell(0, row), b.title))
+	b.keep(b.f.SetCellValue(dataSheet, cell(0, row+1), p.x))
+	b.keep(b.f.SetCellStyle(dataSheet, cell(0, row+1), cell(len(p.series), row+1), b.head))
+	for i, c := range p.categories {
+		b.keep(b.f.SetCellValue(dataSheet, cell(0, row+2+i), c))
+	}
+	for i, v := range p.at {
+		b.set(dataSheet, 0, row+2+i, v)
+	}
+	first, last := row+2, row+1+p.points()
+	ref := func(col, from, to int) string {
+		name, _ := excelize.ColumnNumberToName(col + 1)
+		return fmt.Sprintf("'%s'!$%s$%d:$%s$%d", dataSheet, name, from+1, name, to+1)
+	}
+	chart := &excelize.Chart{
+		Type:   p.kind,
+		Title:  excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: p.title}}},
+		Legend: excelize.ChartLegend{Position: "bottom"},
+		XAxis:  axis(p.x, false, false),
+		YAxis:  axis(p.y, p.log, p.percent),
+		Format: excelize.GraphicOptions{OffsetX: 10, OffsetY: 10},
+	}
+	for i, s := range p.series {
+		b.keep(b.f.SetCellValue(dataSheet, cell(i+1, row+1), s.name))
+		for j, v := range s.values {
+			b.set(dataSheet, i+1, row+2+j, v)
+		}
+		name, _, _ := strings.Cut(ref(i+1, row+1, row+1), ":")
+		one := excelize.ChartSeries{Name: name, Categories: ref(0, first, last), Values: ref(i+1, first, last)}
+		color := []string{palette[i%len(palette)]}
+		one.Fill = excelize.Fill{Type: "pattern", Pattern: 1, Color: color}
+		if p.kind == excelize.Line {
+			one.Line = excelize.LineOptions{Width: 2, Fill: one.Fill}
+			one.Marker = excelize.ChartMarker{Symbol: "circle", Size: 6}
+		}
+		if p.kind == excelize.Scatter {
+			one.Line = excelize.LineOptions{Type: excelize.LineSolid, Width: 1.75, Fill: one.Fill}
+			if s.dashed {
+				one.Line.Dash = excelize.LineDashSysDash
+			}
+			one.Marker = excelize.ChartMarker{Symbol: "none"}
+		}
+		chart.Series = append(chart.Series, one)
+	}
+	if p.kind == excelize.Scatter {
+		chart.XAxis.Minimum, chart.ShowBlanksAs = new(0.0), "gap"
+	}
+	height := 380 + 16*len(p.series)
+	if p.kind == excelize.Bar {
+		height = 180 + len(p.categories)*(8+6*len(p.series))
+		chart.XAxis.ReverseOrder = true
+		chart.GapWidth = new(uint(40)) // per cent of a bar: many series make them thin
+	}
+	height = min(height, 600) // a landscape page
+	chart.Dimension = excelize.ChartDimension{Width: 880, Height: uint(height)}
+	b.keep(b.f.AddChart(chartSheet, cell(0, top), chart))
+	if top > 0 {
+		b.keep(b.f.InsertPageBreak(chartSheet, cell(0, top)))
+	}
+	rows := height/20 + 3
+	if p.left != "" {
+		b.keep(b.f.SetCellValue(chartSheet, cell(0, top+rows-1), p.left))
+		rows++
+	}
+	return rows
+}
+
+func axis(title string, log, percent bool) excelize.ChartAxis {
+	a := excelize.ChartAxis{
+		MajorGridLines: true,
+		Font:           excelize.Font{Color: "404040", Size: 9, Family: family},
+		Title:          excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: title, Font: &excelize.Font{Color: "404040", Size: 10, Family: family}}}},
+	}
+	if log {
+		a.LogBase = 10
+	}
+	if percent {
+		a.NumFmt, a.Maximum = excelize.ChartNumFmt{CustomNumFmt: "0%"}, new(1.0)
+	}
+	return a
+}

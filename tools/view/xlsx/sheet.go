@@ -1,0 +1,183 @@
+package xlsx
+
+import (
+	"fmt"
+	"math"
+	"time"
+	"unicode/utf8"
+
+	"github.com/xuri/excelize/v2"
+)
+
+// family is the font of everything.
+const family = "Calibri"
+
+// book is a workbook being made. The first error stays and ends everything.
+type book struct {
+	f                                                *excelize.File
+	head, date, percent, number, whole, truth, title int
+	err                                              error
+}
+
+func newBook() *book {
+	b := &book{f: excelize.NewFile()}
+	style := func(s *excelize.Style) int {
+		id, err := b.f.NewStyle(s)
+		b.keep(err)
+		return id
+	}
+	b.head = style(&excelize.Style{
+		Font:      &excelize.Font{Bold: true, Color: "FFFFFF", Family: family, Size: 10},
+		Fill:      excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{"1F4E79"}},
+		Alignment: &excelize.Alignment{WrapText: true, Vertical: "center"},
+	})
+	b.date = style(&excelize.Style{CustomNumFmt: new("yyyy-mm-dd hh:mm:ss")})
+	b.percent = style(&excelize.Style{CustomNumFmt: new("0.0%")})
+	b.number = style(&excelize.Style{CustomNumFmt: new("#,##0.00####")})
+	b.whole = style(&excelize.Style{CustomNumFmt: new("#,##0")})
+	b.truth = style(&excelize.Style{CustomNumFmt: new(`"TRUE";"TRUE";"FALSE"`), Alignment: &excelize.Alignment{Horizontal: "left"}})
+	b.title = style(&excelize.Style{Font: &excelize.Font{Bold: true, Family: family}})
+	b.keep(b.f.SetDefaultFont(family))
+	return b
+}
+
+func (b *book) keep(err error) {
+	if b.err == nil {
+		b.err = err
+	}
+}
+
+// cell is the name of a cell by zero-based column and row.
+func cell(col, row int) string {
+	name, _ := excelize.CoordinatesToCellName(col+1, row+1)
+	return name
+}
+
+// set puts a typed value into a cell; nil leaves it empty, a share is a fraction shown in per cent.
+func (b *book) set(sheet string, col, row int, v any) {
+	at, style := cell(col, row), 0
+	switch x := v.(type) {
+	case nil:
+		return
+	case time.Time:
+		style = b.date
+	case share:
+		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+			return
+		}
+		v, style = float64(x), b.percent
+	case float64:
+		switch {
+		case math.IsNaN(x) || math.IsInf(x, 0):
+			return
+		case x == math.Trunc(x) && math.Abs(x) < 1e15:
+			style = b.whole
+		case math.Abs(x) >= 0.0001:
+			style = b.number
+		}
+	case int:
+		style = b.whole
+	case bool:
+		style = b.truth
+	}
+	b.keep(b.f.SetCellValue(sheet, at, v))
+	if style != 0 {
+		b.keep(b.f.SetCellStyle(sheet, at, at, style))
+	}
+}
+
+// share is shown in per cent.
+type share float64
+
+// table writes rows under a header that stays on screen and filters.
+type table struct {
+	sheet  string
+	heads  []string
+	widths []float64 // 0 = by content
+	rows   [][]any
+	frozen int  // columns that stay too
+	wide   bool // too wide for one page
+}
+
+func (b *book) table(t table) {
+	if b.err != nil {
+		return
+	}
+	if _, err := b.f.NewSheet(t.sheet); err != nil {
+		b.keep(err)
+		return
+	}
+	for c, h := range t.heads {
+		b.keep(b.f.SetCellValue(t.sheet, cell(c, 0), h))
+		width := 9.0
+		if c < len(t.widths) && t.widths[c] > 0 {
+			width = t.widths[c]
+		} else {
+			width = math.Max(width, math.Min(18, float64(longestWord(h)+3)))
+			for _, row := range t.rows[:min(len(t.rows), 200)] {
+				if c < len(row) {
+					width = math.Max(width, math.Min(48, float64(utf8.RuneCountInString(shown(row[c]))+2)))
+				}
+			}
+		}
+		name, _ := excelize.ColumnNumberToName(c + 1)
+		b.keep(b.f.SetColWidth(t.sheet, name, name, width))
+	}
+	b.keep(b.f.SetCellStyle(t.sheet, cell(0, 0), cell(len(t.heads)-1, 0), b.head))
+	b.keep(b.f.SetRowHeight(t.sheet, 1, 62))
+	for r, row := range t.rows {
+		for c, v := range row {
+			b.set(t.sheet, c, r+1, v)
+		}
+	}
+	b.keep(b.f.SetPanes(t.sheet, &excelize.Panes{Freeze: true, XSplit: t.frozen, YSplit: 1,
+		TopLeftCell: cell(t.frozen, 1), ActivePane: pane(t.frozen)}))
+	b.keep(b.f.AutoFilter(t.sheet, cell(0, 0)+":"+cell(len(t.heads)-1, len(t.rows)), nil))
+	b.landscape(t.sheet, !t.wide)
+	b.keep(b.f.SetDefinedName(&excelize.DefinedName{Name: "_xlnm.Print_Titles", Scope: t.sheet,
+		RefersTo: fmt.Sprintf("'%s'!$1:$1", t.sheet)}))
+}
+
+func pane(frozen int) string {
+	if frozen > 0 {
+		return "bottomRight"
+	}
+	return "bottomLeft"
+}
+
+// landscape sets how a sheet is printed; fitted ones are as wide as a page.
+func (b *book) landscape(sheet string, fit bool) {
+	orientation, size, width, height := "landscape", 9, 1, 0 // A4
+	o := excelize.PageLayoutOptions{Orientation: &orientation, Size: &size}
+	if fit {
+		o.FitToWidth, o.FitToHeight = &width, &height
+		b.keep(b.f.SetSheetProps(sheet, &excelize.SheetPropsOptions{FitToPage: &fit}))
+	}
+	b.keep(b.f.SetPageLayout(sheet, &o))
+}
+
+func shown(v any) string {
+	switch x := v.(type) {
+	case nil:
+		return ""
+	case time.Time:
+		return "2006-01-02 15:04:05"
+	case float64:
+		if x == math.Trunc(x) {
+			return fmt.Sprintf("%.0f", x)
+		}
+		return fmt.Sprintf("%.4f", x)
+	}
+	return fmt.Sprint(v)
+}
+
+func longestWord(s string) (n int) {
+	word := 0
+	for _, r := range s {
+		if word++; r == ' ' {
+			word = 0
+		}
+		n = max(n, word)
+	}
+	return n
+}

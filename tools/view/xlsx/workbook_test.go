@@ -1,0 +1,222 @@
+package xlsx
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/xuri/excelize/v2"
+
+	"kvbench/kvbench/record"
+	"kvbench/tiers"
+	"kvbench/tools/golden"
+	"kvbench/tools/load"
+	"kvbench/tools/stats"
+)
+
+var inputs = []string{"../../load/testdata/bench.txt", "../../load/testdata/option_2", "../../load/testdata/python.json"}
+
+func read(t testing.TB, o load.Options, args ...string) ([]*load.Record, *stats.Table) {
+	t.Helper()
+	var records []*load.Record
+	out, err := load.Each(args, o, func(r *load.Record) error { records = append(records, r); return nil })
+	require.NoError(t, err)
+	return records, stats.Build(records, out.Units)
+}
+
+func open(t *testing.T, args ...string) *excelize.File {
+	t.Helper()
+	records, table := read(t, load.Options{}, args...)
+	var b bytes.Buffer
+	require.NoError(t, Write(&b, records, table))
+	f, err := excelize.OpenReader(&b)
+	require.NoError(t, err)
+	return f
+}
+
+func TestGolden(t *testing.T) {
+	f := open(t, inputs...)
+	var b strings.Builder
+	for _, sheet := range f.GetSheetList() {
+		rows, err := f.GetRows(sheet, excelize.Options{RawCellValue: true})
+		require.NoError(t, err)
+		fmt.Fprintf(&b, "== %s\n", sheet)
+		if sheet == "Summary" { // too wide to read: one line per column
+			for c := range rows[0] {
+				for _, row := range rows {
+					if c < len(row) {
+						b.WriteString(row[c])
+					}
+					b.WriteString(" | ")
+				}
+				b.WriteString("\n")
+			}
+			continue
+		}
+		for _, row := range rows {
+			b.WriteString(strings.Join(row, " | ") + "\n")
+		}
+	}
+	golden.Check(t, "workbook.txt", b.String())
+}
+
+// What only some benchmarks have; predictions are marked in every sheet and every chart.
+func TestParts(t *testing.T) {
+	f := open(t, golden.Parts(t)...)
+	var b strings.Builder
+	for _, sheet := range []string{"Simulation", "Autoscaling", "Block Cache", "Replay", "Validation", "Chart Data"} {
+		rows, err := f.GetRows(sheet, excelize.Options{RawCellValue: true})
+		require.NoError(t, err, sheet)
+		fmt.Fprintf(&b, "== %s\n", sheet)
+		for _, row := range rows {
+			b.WriteString(regexp.MustCompile(`(/[^/\s]+)+/kvcache_results`).ReplaceAllString(strings.Join(row, " | "), "/…/kvcache_results") + "\n")
+		}
+	}
+	golden.Check(t, "parts.txt", b.String())
+
+	rows, err := f.GetRows("Summary", excelize.Options{RawCellValue: true})
+	require.NoError(t, err)
+	at := map[string]int{}
+	for i, h := range rows[0] {
+		at[h] = i
+	}
+	assert.Equal(t, []string{"1", "AutoscaleCapacity (simulated)", "20", "25", "2"}, []string{rows[1][at["Simulated"]], rows[1][at["Benchmark"]],
+		rows[1][at["Users Sustained"]], rows[1][at["Peak Users"]], rows[1][at["Autoscaling Peak Rate (GiB/s)"]]})
+	assert.Equal(t, []string{"0", "AutoscaleCapacity"}, []string{rows[2][at["Simulated"]], rows[2][at["Benchmark"]]})
+	assert.Equal(t, []string{"0.6", "0.7", "0.44", "5", "0"}, []string{rows[3][at["Block Hit Ratio"]], rows[3][at["Ideal Block Hit Ratio"]], rows[3][at["Prefix-hit Ratio"]],
+		rows[3][at["Bytes Saved (GiB)"]], rows[3][at["Validation Passed"]]})
+	formats, err := f.GetConditionalFormats("Summary")
+	require.NoError(t, err)
+	assert.Len(t, formats, 1, "the rows of predictions are coloured")
+	rows, err = f.GetRows("Performance Metrics")
+	require.NoError(t, err)
+	for _, row := range rows[1:] {
+		assert.NotContains(t, []string{"yes", "no"}, row[len(row)-1], "a prediction and a measurement are never compared")
+	}
+}
+
+func TestSheets(t *testing.T) {
+	f := open(t, inputs...)
+	assert.Equal(t, []string{"Summary", "Run Parameters", "Performance Metrics", "QoS Metrics", "Device Tracing", "Trace Histograms", "Charts", "Chart Data"},
+		f.GetSheetList())
+	for _, sheet := range f.GetSheetList()[:6] {
+		p, err := f.GetPanes(sheet)
+		require.NoError(t, err)
+		assert.True(t, p.Freeze, sheet)
+		assert.Equal(t, 1, p.YSplit, sheet)
+	}
+	charts := 0
+	f.Pkg.Range(func(name, _ any) bool {
+		if strings.HasPrefix(name.(string), "xl/charts/chart") {
+			charts++
+		}
+		return true
+	})
+	assert.GreaterOrEqual(t, charts, 6, "bandwidth, percentiles and distributions of reads and writes, tracing")
+	kind, err := f.GetCellType("Summary", "C3")
+	require.NoError(t, err)
+	assert.NotEqual(t, excelize.CellTypeSharedString, kind, "numbers are numbers")
+}
+
+// The columns that scripts know, in their order.
+func TestSummaryColumns(t *testing.T) {
+	want := strings.Split(`Timestamp, Model, Num Users, Duration (s), GPU Memory per Card (GiB), Num GPUs, Tensor Parallel, Total GPU Memory (GiB), CPU Memory (GiB), Generation Mode, Performance Profile, Multi-turn, Prefix Caching, RAG Enabled, Autoscaling, Seed, Max Concurrent Allocs, Request Rate, Max Requests, Dataset Path, Cache Dir, Storage Capacity (GiB), Precondition, Precondition Size (GiB), Precondition Threads, Trace Speedup, Replay Cycles, Total Requests, Total Tokens, Elapsed Time (s), Avg Throughput (tok/s), Storage Throughput (tok/s), Requests/sec`, ", ")
+	for _, part := range []struct {
+		title string
+		n     int
+	}{{"E2E Latency", 6}, {"Storage Latency", 6}, {"Gen Latency", 4}} {
+		for _, p := range []string{"Mean", "P50", "P95", "P99", "P99.9", "P99.99"}[:part.n] {
+			want = append(want, part.title+" "+p+" (ms)")
+		}
+	}
+	for _, part := range []string{"Read Total", "Write Total", "Read Device", "Write Device", "Read Host", "Write Host"} {
+		for _, p := range []string{"P50", "P95", "P99", "P99.9", "P99.99"} {
+			want = append(want, "Storage Tier "+part+" "+p+" (ms)")
+		}
+	}
+	want = append(want, "Cache Hit Rate", "Read/Write Ratio", "Total Read (GiB)", "Total Write (GiB)")
+	for _, way := range []string{"Written", "Read"} {
+		for _, tier := range []string{"GPU", "CPU", "Storage"} {
+			want = append(want, "Tier "+tier+" KV Bytes "+way+" (GiB)")
+		}
+	}
+	for _, tier := range []string{"GPU", "CPU", "Storage"} {
+		want = append(want, "Tier "+tier+" Read Bandwidth (GiB/s)", "Tier "+tier+" Write Bandwidth (GiB/s)")
+	}
+	want = append(want, "GPU Entries", "CPU Entries", "Storage Entries", "Multi-turn Hit Rate")
+	require.Len(t, want, pythonColumns)
+	var got []string
+	for _, c := range summaryColumns() {
+		got = append(got, c.title)
+	}
+	assert.Equal(t, want, got[:pythonColumns])
+}
+
+// What a result of the Python benchmark fills, ours fills, too: by the same keys.
+func TestPythonColumnsAreOurs(t *testing.T) {
+	// The storage tier of the fixture is written by demotions only, which are no operations: a second result has those.
+	rec := record.New(1)
+	rec.Open(0, time.Second)
+	rec.Chunk(0, 0, tiers.Storage, tiers.Write, tiers.Prefill, 1<<20)
+	rec.Operation(record.OpSample{Level: tiers.Storage, Op: tiers.Write, Bytes: 1 << 20, Device: time.Millisecond, Host: time.Millisecond})
+	path := filepath.Join(t.TempDir(), "kvcache_results_1.json")
+	require.NoError(t, record.Build(record.Info{Benchmark: "MaxStorageStress"}, rec).WriteJSON(path))
+
+	records, _ := read(t, load.Options{}, "../../load/testdata/option_2", "../../load/testdata/python.json", path)
+	ours, python, written := records[0], records[1], records[2]
+	filled := 0
+	for _, c := range summaryColumns()[:pythonColumns] {
+		if c.value(python) == nil {
+			continue
+		}
+		filled++
+		if strings.Contains(c.title, "GPU") {
+			continue // the fixture has no gpu tier: absent is null with us, 0 with them
+		}
+		assert.True(t, c.value(ours) != nil || c.value(written) != nil, c.title)
+	}
+	assert.Equal(t, 73, filled, "all but the run parameters, which its file does not have")
+	assert.Nil(t, summaryColumns()[1].value(python), "missing keys are not invented")
+}
+
+func TestLinesWithoutResultFiles(t *testing.T) {
+	text := "BenchmarkA-2 1 5 ns/op 1073741824 read-B/s 3 req/s\n"
+	records, table := read(t, load.Options{Stdin: strings.NewReader(text)}, "-")
+	for _, c := range summaryColumns() {
+		switch c.title {
+		case "Tier Storage Read Bandwidth (GiB/s)":
+			assert.Equal(t, 1.0, c.value(records[0]))
+		case "Requests/sec":
+			assert.Equal(t, 3.0, c.value(records[0]))
+		case "Num Users", "E2E Latency P50 (ms)":
+			assert.Nil(t, c.value(records[0]))
+		}
+	}
+	var b bytes.Buffer
+	require.NoError(t, Write(&b, records, table))
+}
+
+func FuzzWrite(f *testing.F) {
+	for _, name := range []string{"bench.txt", "python.json", "option_2/trial_0/rank_0/kvcache_results_20261120_103902.json"} {
+		data, err := os.ReadFile("../../load/testdata/" + name)
+		require.NoError(f, err)
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var records []*load.Record
+		out, err := load.Each([]string{"-"}, load.Options{Stdin: bytes.NewReader(data)}, func(r *load.Record) error { records = append(records, r); return nil })
+		if err != nil || len(records) > 50 {
+			return
+		}
+		if err := Write(&bytes.Buffer{}, records, stats.Build(records, out.Units)); err != nil {
+			t.Log(err)
+		}
+	})
+}

@@ -1,0 +1,307 @@
+package collector
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"kvbench/tracing"
+	"kvbench/tracing/host"
+)
+
+// Collector watches one device, or all, until Close. Everything between OpenWindow and CloseWindow is counted, by the
+// kernel itself and to the exact request: opening and closing are one store to memory that the programs share, reading
+// comes later. Its methods may be called from any goroutine.
+//
+// Where the kernel does not let us trace, a Collector reads the device's own counters (Unavailable says why), so that a
+// run needs no second path.
+type Collector struct {
+	opt         Options
+	device      host.Device
+	targets     []host.Disk
+	watching    string
+	programs    programs // nil: counters only
+	unavailable *UnavailableError
+	warnings    []string
+
+	stop, stopped chan struct{} // of watchLosses
+
+	mu     sync.Mutex
+	window window
+	closed bool
+}
+
+// programs are the attached programs. They count twice: what is in the window, and what is not.
+type programs interface {
+	// describe says how the programs are attached to calls on files, and why not in a better way.
+	describe() (file tracing.Attach, notBetter []string)
+	open() error // clears the window's counters and starts to fill them
+	shut() error
+	edge() (edge, error)
+	read() (counts, error)
+	missed() int64 // runs that the kernel skipped since attaching
+	// lostInFlight counts the requests that were dispatched before, in the window, and whose end was not seen.
+	lostInFlight(before uint64) (lostInFlight, error)
+	// recoverLost takes requests that were dispatched before out of the gauge. It returns when the first of them was, 0 = none.
+	recoverLost(before uint64) (since uint64, err error)
+	// family lists the processes that were watched so far, those that have ended too; nil for the calling process alone.
+	family() []int
+	close() error
+}
+
+// edge is what holds at one moment.
+type edge struct {
+	now      uint64 // the programs' clock
+	inFlight [2]int64
+	idle     uint64 // since when nothing was in flight
+	first    uint64 // when the window's first request was dispatched, 0 = none yet
+}
+
+type window struct {
+	opened, shut  bool
+	start, end    time.Time
+	before, after edge
+	stat, statEnd *host.BlockStat
+	missed        int64
+	missedEnd     int64
+	lostInFlight  lostInFlight
+	unobserved    uint64 // time in which recovered requests hid the gaps
+	err           error
+}
+
+// Start loads and attaches the programs, which takes some 50 ms. It fails only for invalid options, a process that does
+// not exist, or when ctx is done;
+// without privilege or kernel support the Collector has Unavailable set and reads counters. Close it, after the timed
+// phase: detaching costs time.
+func Start(ctx context.Context, opt Options) (*Collector, error) {
+	if err := opt.Validate(); err != nil {
+		return nil, fmt.Errorf("trace: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if opt.PID != 0 && !running(opt.PID) {
+		return nil, fmt.Errorf("trace: there is no process %d", opt.PID)
+	}
+	c := &Collector{opt: opt, device: opt.Device}
+	c.chooseTargets()
+	programs, watching, unavailable := attach(c.opt, c.targets)
+	c.watching = watching
+	if unavailable != nil {
+		c.unavailable = unavailable
+		return c, nil
+	}
+	c.programs = programs
+	c.stop, c.stopped = make(chan struct{}), make(chan struct{})
+	go c.watchLosses(c.stop, c.stopped)
+	return c, nil
+}
+
+// maxTargets is MAX_DEVICES in bpf/counters.h.
+const maxTargets = 16
+
+// chooseTargets decides what to filter for, and says when it is not what was asked for.
+func (c *Collector) chooseTargets() {
+	if c.device.Name == "" && c.device.Reason == "" && len(c.device.Members) == 0 {
+		return // every device
+	}
+	ts, reason := c.device.Disks()
+	if len(ts) > maxTargets {
+		ts, reason = nil, fmt.Sprintf("%s is spread over %d devices, at most %d can be traced at once", cmp.Or(c.device.Name, strings.Join(c.device.Members, ", ")), len(ts), maxTargets)
+	}
+	c.targets = ts
+	if len(ts) == 0 {
+		c.opt.Filter = tracing.FilterProcess
+		c.warn("the device cannot be isolated (%s): requests of the watched processes are taken instead, on any device", reason)
+		return
+	}
+	if len(ts) > 1 || ts[0].Name != c.device.Name {
+		c.warn("%s is traced at its members %s", c.device.Name, strings.Join(targetNames(ts), ", "))
+	}
+	if c.device.Partition != "" {
+		c.warn("the filesystem is on the partition %s: requests of all of %s are traced", c.device.Partition, c.device.Name)
+	}
+}
+
+func (c *Collector) warn(format string, args ...any) {
+	c.warnings = append(c.warnings, fmt.Sprintf(format, args...))
+}
+
+// Unavailable says why only counters are read, nil when requests are traced.
+func (c *Collector) Unavailable() *UnavailableError { return c.unavailable }
+
+// Watched returns how many processes of the watched PID's family, or of the name and its families, were met so far, and
+// how many of them still run. Both are 0 when the calling process is watched, or nothing.
+func (c *Collector) Watched() (met, running int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.programs == nil || c.closed {
+		return 0, 0
+	}
+	ids := c.programs.family()
+	for _, pid := range ids {
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err == nil {
+			running++
+		}
+	}
+	return len(ids), running
+}
+
+// OpenWindow begins to count, forgetting an earlier window. It takes well under a millisecond.
+func (c *Collector) OpenWindow() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.window = window{opened: true}
+	w := &c.window
+	if c.programs != nil {
+		w.missed = c.programs.missed()
+	}
+	w.stat = c.readStat()
+	if c.programs != nil {
+		w.err = errors.Join(c.programs.open(), c.edge(&w.before))
+	}
+	w.start = time.Now()
+	return w.err
+}
+
+// CloseWindow ends the counting at this moment.
+func (c *Collector) CloseWindow() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closeWindow()
+}
+
+func (c *Collector) closeWindow() error {
+	w := &c.window
+	if !w.opened || w.shut {
+		return nil
+	}
+	w.shut = true
+	w.end = time.Now()
+	if c.programs != nil {
+		w.err = errors.Join(w.err, c.programs.shut(), c.edge(&w.after))
+	}
+	w.statEnd = c.readStat()
+	if c.programs != nil {
+		w.missedEnd = c.programs.missed()
+		w.lostInFlight = c.lostInFlight()
+	}
+	return w.err
+}
+
+func (c *Collector) edge(to *edge) error {
+	e, err := c.programs.edge()
+	*to = e
+	return err
+}
+
+// lostAfter is how long a request may be in flight before it counts as lost although the device is busy. Drivers give
+// up on a request after 30 s.
+const lostAfter = 60 * time.Second
+
+// lostInFlight finds requests whose completion no program saw and whose address has not come back: a device that says it
+// has nothing in flight is believed.
+func (c *Collector) lostInFlight() lostInFlight {
+	now := c.window.after.now
+	if s := c.readStat(); s == nil || s.InFlight != 0 {
+		now -= min(now, uint64(lostAfter))
+	}
+	n, err := c.programs.lostInFlight(now)
+	if err != nil {
+		c.window.err = errors.Join(c.window.err, err)
+	}
+	return n
+}
+
+// readStat reads the counters of the device, or sums its members', which are what is traced.
+func (c *Collector) readStat() *host.BlockStat {
+	if len(c.targets) == 0 {
+		if c.device.Name == "" {
+			return nil
+		}
+		s, err := c.device.ReadStat()
+		if err != nil {
+			return nil
+		}
+		return &s
+	}
+	var sum host.BlockStat
+	for _, t := range c.targets {
+		s, err := t.ReadStat()
+		if err != nil {
+			return nil
+		}
+		sum = sum.Add(s)
+	}
+	return &sum
+}
+
+// Snapshot returns what was counted in the window, so far if it is open; nil before the first.
+func (c *Collector) Snapshot() (*tracing.Trace, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := c.window
+	if !w.opened {
+		return nil, nil
+	}
+	if w.err != nil {
+		return nil, fmt.Errorf("trace: %w", w.err)
+	}
+	if !w.shut {
+		w.end, w.statEnd = time.Now(), c.readStat()
+		if c.programs != nil {
+			if err := c.edge(&w.after); err != nil {
+				return nil, fmt.Errorf("trace: %w", err)
+			}
+			w.missedEnd = c.programs.missed()
+		}
+	}
+	var n counts
+	if c.programs != nil {
+		var err error
+		if n, err = c.programs.read(); err != nil {
+			return nil, fmt.Errorf("trace: read the histograms: %w", err)
+		}
+	}
+	return c.build(&w, &n), nil
+}
+
+// Close detaches the programs; nothing of them stays in the kernel. The last window can no longer be read.
+func (c *Collector) Close() error {
+	c.mu.Lock()
+	if c.closed || c.programs == nil {
+		c.mu.Unlock()
+		return nil
+	}
+	c.closed = true
+	c.mu.Unlock()
+	if c.stop != nil {
+		close(c.stop)
+		<-c.stopped
+	}
+	return c.programs.close()
+}
+
+func targetNames(ts []host.Disk) []string {
+	var out []string
+	for _, t := range ts {
+		out = append(out, t.Name)
+	}
+	return out
+}
+
+// running says whether a process exists, also one that we may not signal.
+func running(pid int) bool {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	err = p.Signal(syscall.Signal(0))
+	return err == nil || errors.Is(err, os.ErrPermission)
+}

@@ -1,0 +1,153 @@
+package collector
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tracing"
+)
+
+// fakePrograms count what they are told to.
+type fakePrograms struct {
+	counts    counts
+	edges     []edge
+	opened    int
+	shutDone  int
+	lost      lostInFlight
+	first     uint64 // what recoverLost finds
+	recovered []uint64
+	closed    int
+	openErr   error
+	ids       []int
+}
+
+func TestWatched(t *testing.T) {
+	c := &Collector{}
+	met, running := c.Watched()
+	assert.Zero(t, met+running, "nothing is traced")
+	c.programs = &fakePrograms{ids: []int{os.Getpid(), 1 << 30}} // the kernel's largest id is 1<<22
+	met, running = c.Watched()
+	assert.Equal(t, 2, met)
+	if runtime.GOOS == "linux" {
+		assert.Equal(t, 1, running)
+	}
+	require.NoError(t, c.Close())
+	met, running = c.Watched()
+	assert.Zero(t, met+running)
+}
+
+func (f *fakePrograms) describe() (tracing.Attach, []string) { return tracing.AttachNone, nil }
+func (f *fakePrograms) open() error                          { f.opened++; return f.openErr }
+func (f *fakePrograms) shut() error                          { f.shutDone++; return nil }
+func (f *fakePrograms) read() (counts, error)                { return f.counts, nil }
+func (f *fakePrograms) missed() int64                        { return 0 }
+func (f *fakePrograms) family() []int                        { return f.ids }
+func (f *fakePrograms) close() error                         { f.closed++; return nil }
+func (f *fakePrograms) lostInFlight(uint64) (lostInFlight, error) {
+	return f.lost, nil
+}
+
+func (f *fakePrograms) recoverLost(before uint64) (uint64, error) {
+	f.recovered = append(f.recovered, before)
+	return f.first, nil
+}
+
+func (f *fakePrograms) edge() (edge, error) {
+	if len(f.edges) == 0 {
+		return edge{}, nil
+	}
+	e := f.edges[0]
+	f.edges = f.edges[1:]
+	return e, nil
+}
+
+func TestWindows(t *testing.T) {
+	f := &fakePrograms{}
+	c := &Collector{programs: f}
+	tr, err := c.Snapshot()
+	require.NoError(t, err)
+	assert.Nil(t, tr, "no window yet")
+	require.NoError(t, c.CloseWindow(), "nothing to close")
+	assert.Zero(t, f.shutDone)
+
+	f.edges = []edge{{now: 1000, inFlight: [2]int64{2, 0}}, {now: 9000, inFlight: [2]int64{3, 0}, first: 1500}}
+	f.lost = lostInFlight{counted: [2]int64{1, 0}}
+	require.NoError(t, c.OpenWindow())
+	r := &f.counts.directions[dirRead]
+	r.Issued, r.Requeued, r.Requests, r.Stale = 20, 4, 13, 2
+	require.NoError(t, c.CloseWindow())
+	require.NoError(t, c.CloseWindow(), "twice is no mistake")
+	assert.Equal(t, 1, f.shutDone)
+	tr, err = c.Snapshot()
+	require.NoError(t, err)
+	d := tr.Capture.Read
+	assert.EqualValues(t, 3, d.Stale, "one was found at the end")
+	assert.EqualValues(t, 2, d.InFlightAfter)
+	assert.Zero(t, d.Imbalance(), "2 + 20 - 4 = 13 + 3 + 2")
+	assert.Nil(t, tr.DepthRead, "too many lost completions")
+	assert.Contains(t, tr.Capture.Warnings[0], "3 of 16 completions")
+
+	require.NoError(t, c.Close())
+	require.NoError(t, c.Close())
+	assert.Equal(t, 1, f.closed)
+}
+
+func TestWindowErrorsStay(t *testing.T) {
+	boom := errors.New("boom")
+	c := &Collector{programs: &fakePrograms{openErr: boom}}
+	require.ErrorIs(t, c.OpenWindow(), boom)
+	_, err := c.Snapshot()
+	require.ErrorIs(t, err, boom)
+}
+
+func TestMargins(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		before, after edge
+		lead, tail    int64
+	}{
+		{"nothing at all", edge{now: 10}, edge{now: 110}, 100, 0},
+		{"late and early", edge{now: 10}, edge{now: 110, first: 30, idle: 90}, 20, 20},
+		{"busy at both ends", edge{now: 10, inFlight: [2]int64{1, 0}}, edge{now: 110, first: 30, idle: 50, inFlight: [2]int64{0, 1}}, 0, 0},
+		{"idle since before", edge{now: 10, inFlight: [2]int64{0, 1}}, edge{now: 110, first: 30, idle: 5}, 0, 100},
+	} {
+		w := window{before: c.before, after: c.after}
+		lead, tail := w.margins()
+		assert.Equal(t, [2]int64{c.lead, c.tail}, [2]int64{lead, tail}, c.name)
+	}
+}
+
+func TestOptionsName(t *testing.T) {
+	err := Options{Level: 7, Filter: -1, PID: -3, Comm: "a name that is too long for the kernel"}.Validate()
+	require.Error(t, err)
+	for _, says := range []string{"level 7", "filter -1", "process id -3", "longer than the 15 characters"} {
+		assert.ErrorContains(t, err, says)
+	}
+	_, err = Start(context.Background(), Options{Level: 7})
+	require.ErrorContains(t, err, "level 7")
+	_, err = tracing.ParseLevel("all")
+	require.EqualError(t, err, `unknown level "all": must be block or file`)
+	f, err := tracing.ParseFilter("process")
+	require.NoError(t, err)
+	assert.Equal(t, tracing.FilterProcess, f)
+}
+
+func TestUnavailableSaysWhatIsNeeded(t *testing.T) {
+	u := &UnavailableError{Reason: "no type information", Needs: []string{"a kernel with BTF", "root"}, Err: errors.ErrUnsupported}
+	assert.EqualError(t, u, "no tracing: no type information; needed: a kernel with BTF; root")
+	require.ErrorIs(t, u, errors.ErrUnsupported)
+	c := &Collector{unavailable: u}
+	require.NoError(t, c.OpenWindow())
+	require.NoError(t, c.CloseWindow())
+	tr, err := c.Snapshot()
+	require.NoError(t, err)
+	assert.Equal(t, tracing.StatusNone, tr.Capture.Status)
+	assert.Equal(t, u.Needs, tr.Capture.Needs)
+	require.NoError(t, c.Close())
+}

@@ -1,0 +1,192 @@
+//go:build linux && (amd64 || arm64)
+
+package collector
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/rlimit"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers/privtest"
+	"kvbench/tracing/bpf"
+)
+
+// ledger are the block layer's programs in the kernel, attached to nothing: events come from the test alone. Requests are
+// addresses at which there is nothing, so that each is a read of no bytes.
+type ledger struct {
+	*kernelPrograms
+	t testing.TB
+}
+
+// detached loads the programs of the block layer as ones that are called by hand: the kernel runs no others for tests.
+func detached(t testing.TB, values map[string]any) *ebpf.Collection {
+	t.Helper()
+	privtest.Root(t)
+	privtest.Need(t, rlimit.RemoveMemlock())
+	spec, err := bpf.LoadTrace()
+	require.NoError(t, err)
+	values[bpf.TraceVarProbed] = uint32(1)
+	require.NoError(t, configure(spec, nil, values))
+	for name, p := range spec.Programs {
+		if !strings.HasPrefix(name, "kv_") || strings.HasPrefix(name, "kv_sys") {
+			delete(spec.Programs, name)
+			continue
+		}
+		p.Type, p.AttachType, p.AttachTo = ebpf.RawTracepoint, ebpf.AttachNone, ""
+	}
+	coll, err := ebpf.NewCollection(spec)
+	privtest.Need(t, err)
+	t.Cleanup(coll.Close)
+	return coll
+}
+
+func newLedger(t testing.TB) ledger {
+	coll := detached(t, map[string]any{bpf.TraceVarHaveStart: uint32(1)})
+	l := ledger{kernelPrograms: &kernelPrograms{coll: coll}, t: t}
+	require.NoError(t, l.open())
+	return l
+}
+
+// events runs the programs for one request, in the order of their names.
+func (l ledger) events(rq uint64, names ...string) {
+	l.t.Helper()
+	for _, name := range names {
+		_, err := l.coll.Programs["kv_"+name].Run(&ebpf.RunOptions{Context: [3]uint64{rq}})
+		privtest.Need(l.t, err) // since Linux 5.10
+	}
+}
+
+func (l ledger) counts() (directionCounts, otherCounts, int64) {
+	l.t.Helper()
+	n, err := l.read()
+	require.NoError(l.t, err)
+	e, err := l.edge()
+	require.NoError(l.t, err)
+	return n.directions[dirRead], n.other, e.inFlight[dirRead]
+}
+
+// TestCountersInTheKernel drives the programs through what a device and a scheduler can do to a request, and what happens
+// when the kernel does not show an event.
+func TestCountersInTheKernel(t *testing.T) {
+	const rq, another = 0x1000, 0x2000
+	for _, c := range []struct {
+		name   string
+		events []string
+		// Expected of the direction: requests, issued, requeued, stale; and merged, orphaned and those in flight.
+		requests, issued, requeued, stale, merged, orphaned uint64
+		inFlight                                            int64
+	}{
+		{name: "the way of a request", events: []string{"start", "issue", "complete"}, requests: 1, issued: 1},
+		{name: "in flight", events: []string{"start", "issue"}, issued: 1, inFlight: 1},
+		{name: "given back by a full device", events: []string{"start", "issue", "requeue", "issue", "complete"}, requests: 1, issued: 2, requeued: 1},
+		{name: "given back and waiting", events: []string{"start", "issue", "requeue"}, issued: 1, requeued: 1},
+		{name: "given back twice", events: []string{"start", "issue", "requeue", "issue", "requeue", "issue", "complete"}, requests: 1, issued: 3, requeued: 2},
+		{name: "given back before it was issued", events: []string{"start", "requeue", "issue", "complete"}, requests: 1, issued: 1},
+		{name: "a lost completion, found when it is queued again", events: []string{"start", "issue", "start", "issue", "complete"}, requests: 1, issued: 2, stale: 1},
+		{name: "a lost completion, found when it is issued again", events: []string{"issue", "issue", "complete"}, requests: 1, issued: 2, stale: 1},
+		{name: "two lost completions", events: []string{"issue", "start", "issue", "start", "issue", "complete"}, requests: 1, issued: 3, stale: 2},
+		{name: "merged into another", events: []string{"start", "merge"}, merged: 1},
+		{name: "merged after it was issued", events: []string{"start", "issue", "merge"}, issued: 1, merged: 1},
+		{name: "queued and never issued", events: []string{"start", "start", "issue", "complete"}, requests: 1, issued: 1, orphaned: 1},
+		{name: "the end of an unknown one", events: []string{"complete", "requeue", "merge"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLedger(t)
+			l.events(rq, c.events...)
+			reads, other, inFlight := l.counts()
+			assert.Equal(t, [4]uint64{c.requests, c.issued, c.requeued, c.stale}, [4]uint64{reads.Requests, reads.Issued, reads.Requeued, reads.Stale})
+			assert.Equal(t, [2]uint64{c.merged, c.orphaned}, [2]uint64{other.Merged, other.Orphaned})
+			assert.Equal(t, c.inFlight, inFlight)
+			l.events(another, "start", "issue", "complete")
+			after, _, inFlight := l.counts()
+			assert.Equal(t, c.requests+1, after.Requests, "others are not concerned")
+			assert.Equal(t, c.inFlight, inFlight)
+		})
+	}
+}
+
+// TestRequestsLostInFlight expects a request in flight, whose completion never came, to be found at the end of the window.
+func TestRequestsLostInFlight(t *testing.T) {
+	l := newLedger(t)
+	l.events(0x1000, "start", "issue")
+	l.events(0x2000, "start", "issue", "complete")
+	l.events(0x3000, "start", "issue", "requeue")
+	s, err := l.lostInFlight(monotonic())
+	require.NoError(t, err)
+	assert.Equal(t, [2]int64{1, 0}, s.counted)
+	assert.Positive(t, s.unobserved)
+	s, err = l.lostInFlight(l.opened)
+	require.NoError(t, err)
+	assert.Zero(t, s, "not yet")
+}
+
+// TestRecoveredGauge loses a completion and expects gaps to be seen again once that was found, and the counters to balance
+// whether the request's address comes back or not.
+func TestRecoveredGauge(t *testing.T) {
+	l := newLedger(t)
+	since, err := l.recoverLost(monotonic())
+	require.NoError(t, err)
+	assert.Zero(t, since, "nothing to recover")
+	l.events(0x1000, "start", "issue")
+	l.events(0x2000, "start", "issue")
+	l.events(0x3000, "start", "issue", "complete")
+	_, other, inFlight := l.counts()
+	assert.EqualValues(t, 2, inFlight)
+	assert.Zero(t, other.Gaps)
+
+	before := monotonic()
+	since, err = l.recoverLost(before)
+	require.NoError(t, err)
+	assert.Greater(t, since, l.opened)
+	assert.Less(t, since, before)
+	_, _, inFlight = l.counts()
+	assert.Zero(t, inFlight)
+	l.events(0x4000, "start", "issue", "complete")
+	l.events(0x5000, "start", "issue", "complete")
+	reads, other, inFlight := l.counts()
+	assert.EqualValues(t, 2, other.Gaps, "since it was recovered, and between the last two")
+	assert.Zero(t, inFlight)
+	assert.Zero(t, reads.Stale)
+
+	l.events(0x1000, "start", "issue", "complete") // its address comes back
+	reads, _, inFlight = l.counts()
+	s, err := l.lostInFlight(monotonic())
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, reads.Stale)
+	assert.Zero(t, reads.UnobservedNs, "who recovers them knows that time")
+	assert.Equal(t, lostInFlight{recovered: [2]int64{1, 0}}, s)
+	assert.Zero(t, inFlight)
+	assert.Equal(t, reads.Issued, reads.Requests+reads.Stale+uint64(s.recovered[dirRead]))
+
+	require.NoError(t, l.open())
+	l.events(0x2000, "start", "issue", "complete")
+	reads, _, _ = l.counts()
+	assert.Zero(t, reads.Stale, "lost and recovered before this window")
+	s, err = l.lostInFlight(monotonic())
+	require.NoError(t, err)
+	assert.Zero(t, s)
+}
+
+// TestNoRoomForRequests fills the table of living requests and expects those without a place to be told, and the others to
+// be followed.
+func TestNoRoomForRequests(t *testing.T) {
+	l := newLedger(t)
+	room := l.coll.Maps[bpf.TraceMapLive].MaxEntries()
+	const more = 100
+	for i := range uint64(room) + more {
+		l.events(0x1000+i*8, "start")
+	}
+	_, other, _ := l.counts()
+	assert.EqualValues(t, more, other.Full)
+	l.events(0x1000, "issue", "complete")
+	reads, _, _ := l.counts()
+	assert.EqualValues(t, 1, reads.Requests)
+	l.events(0x1000, "start", "issue", "complete")
+	reads, other, _ = l.counts()
+	assert.EqualValues(t, 2, reads.Requests, "there is room again")
+	assert.EqualValues(t, more, other.Full)
+}

@@ -1,0 +1,128 @@
+package collector
+
+import (
+	"kvbench/tracing"
+	"kvbench/tracing/host"
+)
+
+// The three kinds of counters are laid out as in bpf/counters.h and bpf/file.h, one 64-bit word after the other: they are read
+// from the kernel as they are. A test compares them with what the C compiler made.
+
+// directionCounts are the kernel's counters of one direction, summed over processors.
+type directionCounts struct {
+	Requests, Bytes, Issued, Requeued, Errors          uint64
+	D2cNs, Q2dNs, Q2dSamples, DepthSum                 uint64
+	ForeignRequests, ForeignBytes, Stale, UnobservedNs uint64
+	D2c, Q2d, Size, SizeBytes                          [buckets]uint64
+	Depth                                              [depthBuckets]uint64
+	Lba                                                [lbaBuckets]uint64
+}
+
+// otherCounts are those without a direction.
+type otherCounts struct {
+	Flushes, FlushNs, FlushWaits, FlushWaitNs uint64
+	Discards, DiscardBytes, DiscardNs, Others uint64
+	Gaps, GapNs, Merged, Partial, Unmatched   uint64
+	Orphaned, Stale, Full                     uint64
+	Flush, FlushWait, Discard, Gap            [buckets]uint64
+}
+
+// callCounts are those of one kind of system call.
+type callCounts struct {
+	Calls, Errors, Bytes, Ns, Lost uint64
+	Time, Size, SizeBytes          [buckets]uint64
+}
+
+// counts is everything that the programs counted in one window.
+type counts struct {
+	directions [2]directionCounts
+	other      otherCounts
+	calls      [callKinds]callCounts
+}
+
+// The kinds of system calls, as in bpf/file.h.
+const (
+	callRead = iota
+	callWrite
+	callFsync
+	callWriteToFsync
+	callFadviseToRead
+	callKinds
+)
+
+const (
+	dirRead  = 0
+	dirWrite = 1
+)
+
+// lostCalls are those that were begun, but could not be followed to their end.
+func (c *counts) lostCalls() (n int64) {
+	for i := range c.calls {
+		n += int64(c.calls[i].Lost)
+	}
+	return n
+}
+
+// histograms makes the typed distributions.
+func (c *counts) histograms(zoneGiB float64) tracing.Histograms {
+	const us = 1000 // ns
+	usSum := func(ns uint64) float64 { return float64(ns) / 1000 }
+	r, w, o := &c.directions[dirRead], &c.directions[dirWrite], &c.other
+	calls := func(k int) *tracing.Histogram {
+		return newHistogram("us", c.calls[k].Time[:], timeUnit, us, usSum(c.calls[k].Ns))
+	}
+	return tracing.Histograms{
+		D2CRead:       newHistogram("us", r.D2c[:], timeUnit, us, usSum(r.D2cNs)),
+		D2CWrite:      newHistogram("us", w.D2c[:], timeUnit, us, usSum(w.D2cNs)),
+		Q2DRead:       newHistogram("us", r.Q2d[:], timeUnit, us, usSum(r.Q2dNs)),
+		Q2DWrite:      newHistogram("us", w.Q2d[:], timeUnit, us, usSum(w.Q2dNs)),
+		SizeRead:      newSizes(r.Size[:], r.SizeBytes[:]),
+		SizeWrite:     newSizes(w.Size[:], w.SizeBytes[:]),
+		DepthRead:     newHistogram("requests", r.Depth[:], 1, 1, float64(r.DepthSum)),
+		DepthWrite:    newHistogram("requests", w.Depth[:], 1, 1, float64(w.DepthSum)),
+		LBARead:       newZones(r.Lba[:], zoneGiB),
+		LBAWrite:      newZones(w.Lba[:], zoneGiB),
+		Flush:         newHistogram("us", o.Flush[:], timeUnit, us, usSum(o.FlushNs)),
+		FlushWait:     newHistogram("us", o.FlushWait[:], timeUnit, us, usSum(o.FlushWaitNs)),
+		Discard:       newHistogram("us", o.Discard[:], timeUnit, us, usSum(o.DiscardNs)),
+		Idle:          newHistogram("us", o.Gap[:], timeUnit, us, usSum(o.GapNs)),
+		VFSRead:       calls(callRead),
+		VFSWrite:      calls(callWrite),
+		Fsync:         calls(callFsync),
+		WriteToFsync:  calls(callWriteToFsync),
+		FadviseToRead: calls(callFadviseToRead),
+		VFSReadSize:   newSizes(c.calls[callRead].Size[:], c.calls[callRead].SizeBytes[:]),
+		VFSWriteSize:  newSizes(c.calls[callWrite].Size[:], c.calls[callWrite].SizeBytes[:]),
+	}
+}
+
+func (l *directionCounts) direction() tracing.Direction {
+	return tracing.Direction{
+		Requests: int64(l.Requests), Bytes: int64(l.Bytes), Errors: int64(l.Errors),
+		Issued: int64(l.Issued), Requeued: int64(l.Requeued), Stale: int64(l.Stale),
+		D2CNS: int64(l.D2cNs), Q2DNS: int64(l.Q2dNs), Q2DSamples: int64(l.Q2dSamples),
+		ForeignRequests: int64(l.ForeignRequests), ForeignBytes: int64(l.ForeignBytes),
+	}
+}
+
+// zoneSectors is the width of an LBA bucket: 10 GiB, doubled until the largest device fits.
+func zoneSectors(ts []host.Disk) uint64 {
+	const tenGiB = 10 << 30 / host.SectorSize
+	width := uint64(tenGiB)
+	for _, t := range ts {
+		for t.Sectors() > width*lbaBuckets {
+			width *= 2
+		}
+	}
+	return width
+}
+
+// maxSegments is the smallest limit of the devices, 0 when unknown.
+func maxSegments(ts []host.Disk) (least int64) {
+	for _, t := range ts {
+		if n := t.MaxSegments(); n > 0 && (least == 0 || n < least) {
+			least = n
+		}
+	}
+	return least
+}

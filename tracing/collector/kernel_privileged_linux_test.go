@@ -1,0 +1,251 @@
+//go:build linux && (amd64 || arm64)
+
+package collector
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers/privtest"
+	"kvbench/tracing"
+	"kvbench/tracing/bpf"
+	"kvbench/tracing/host"
+)
+
+// TestBucketsInTheKernel runs the C function for values around each power of two and expects what the Go mirror says.
+func TestBucketsInTheKernel(t *testing.T) {
+	spec, err := bpf.LoadTrace()
+	require.NoError(t, err)
+	p, err := ebpf.NewProgram(spec.Programs[bpf.TraceProgBucket])
+	privtest.Need(t, err)
+	defer p.Close()
+	for e := range 40 {
+		for _, v := range []uint64{1<<e - 1, 1 << e, 1<<e + 1, 1<<e + 1<<e/3} {
+			got, err := p.Run(&ebpf.RunOptions{Context: [1]uint64{v}})
+			privtest.Need(t, err)
+			assert.EqualValues(t, bucketOf(v, buckets), got, "bucket of %d", v)
+		}
+	}
+}
+
+// TestMapsTakeTheirMemoryAtOnce because kernels before 6.1 write a warning with a stack trace into their log when a program
+// that traces uses a map that does not (seen on 5.10 and 5.15).
+func TestMapsTakeTheirMemoryAtOnce(t *testing.T) {
+	spec, err := bpf.LoadTrace()
+	require.NoError(t, err)
+	const noPrealloc = 1
+	for name, m := range spec.Maps {
+		assert.Zero(t, m.Flags&noPrealloc, name)
+	}
+}
+
+// startFor starts a collector, or skips the test with the reason.
+func startFor(t testing.TB, opt Options) *Collector {
+	t.Helper()
+	c, err := Start(t.Context(), opt)
+	require.NoError(t, err)
+	if u := c.Unavailable(); u != nil {
+		privtest.Need(t, fmt.Errorf("%w: %w", u, u.Err))
+	}
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	return c
+}
+
+// BenchmarkStart is what a run waits for before and after its window.
+func BenchmarkStart(b *testing.B) {
+	privtest.Root(b)
+	for _, level := range []tracing.Level{tracing.LevelBlock, tracing.LevelFile} {
+		b.Run(level.String(), func(b *testing.B) {
+			for b.Loop() {
+				c := startFor(b, Options{Level: level})
+				require.NoError(b, c.Close())
+			}
+		})
+	}
+}
+
+// TestNothingIsLeft counts the programs of the machine by name, after Close and after a process was killed with its
+// programs attached.
+func TestNothingIsLeft(t *testing.T) {
+	privtest.Root(t)
+	if os.Getenv("KVBENCH_TRACE_AND_HANG") == "1" {
+		startFor(t, Options{})
+		fmt.Println("attached")
+		time.Sleep(time.Minute)
+	}
+	before := settledPrograms(t)
+	c := startFor(t, Options{Level: tracing.LevelFile, Comm: "nobody"})
+	assert.Greater(t, ourPrograms(t), before)
+	require.NoError(t, c.Close())
+	gone := func() bool { return ourPrograms(t) <= before }
+	assert.Eventually(t, gone, 5*time.Second, 10*time.Millisecond, "after Close")
+
+	hang := exec.Command(os.Args[0], "-test.run", "^TestNothingIsLeft$")
+	hang.Env = append(os.Environ(), "KVBENCH_TRACE_AND_HANG=1")
+	out, err := hang.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, hang.Start())
+	for s := bufio.NewScanner(out); s.Scan() && !strings.Contains(s.Text(), "attached"); {
+	}
+	assert.Greater(t, ourPrograms(t), before)
+	require.NoError(t, hang.Process.Kill())
+	_ = hang.Wait()
+	assert.Eventually(t, gone, 5*time.Second, 10*time.Millisecond, "after SIGKILL")
+}
+
+// settledPrograms waits for those of earlier tests to go: the kernel frees them a moment after their last user.
+func settledPrograms(t testing.TB) int {
+	n := ourPrograms(t)
+	for deadline := time.Now().Add(3 * time.Second); n > 0 && time.Now().Before(deadline); n = ourPrograms(t) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	return n
+}
+
+func ourPrograms(t testing.TB) (n int) {
+	for id := ebpf.ProgramID(0); ; {
+		next, err := ebpf.ProgramGetNextID(id)
+		if errors.Is(err, os.ErrNotExist) {
+			return n
+		}
+		require.NoError(t, err)
+		id = next
+		p, err := ebpf.NewProgramFromID(id)
+		if err != nil {
+			continue // gone meanwhile
+		}
+		ours := func(prefix string) bool {
+			info, err := p.Info()
+			return err == nil && strings.HasPrefix(info.Name, prefix)
+		}
+		if slices.ContainsFunc([]string{"kv_", "fexit_", "kprobe_"}, ours) {
+			n++
+		}
+		p.Close()
+	}
+}
+
+// TestCostPerRequest asks the kernel what the programs take of each request.
+func TestCostPerRequest(t *testing.T) {
+	privtest.Root(t)
+	d, file := rawLoop(t, 64)
+	stats, err := ebpf.EnableStats(0) // BPF_STATS_RUN_TIME
+	privtest.Need(t, err)
+	defer stats.Close()
+	c := startFor(t, Options{Device: d})
+	require.NoError(t, c.OpenWindow())
+	runFio(t, file, "--rw=randread", "--bs=4k", "--iodepth=32", "--ioengine=libaio", "--size=64M", "--io_size=256M")
+	require.NoError(t, c.CloseWindow())
+	tr, err := c.Snapshot()
+	require.NoError(t, err)
+	var ns, runs time.Duration
+	for name, p := range c.programs.(*kernelPrograms).coll.Programs {
+		s, err := p.Stats()
+		require.NoError(t, err)
+		ns += s.Runtime
+		if s.RunCount > 0 {
+			runs++
+			t.Logf("%s: %d runs, %d ns each", name, s.RunCount, int64(s.Runtime)/int64(s.RunCount))
+		}
+	}
+	per := ns / time.Duration(tr.Capture.Requests())
+	t.Logf("%s per request over %d requests", per, tr.Capture.Requests())
+	if !emulated() {
+		assert.LessOrEqual(t, per, 2*time.Microsecond, "a microsecond on an idle machine")
+	}
+}
+
+// TestOlderKernels makes the programs believe that they run on a kernel without block_io_start: requests are then first
+// seen at their dispatch, and their time of allocation begins the queueing.
+func TestOlderKernels(t *testing.T) {
+	privtest.Root(t)
+	d, file := rawLoop(t, 64)
+	ts, reason := d.Disks()
+	require.Empty(t, reason)
+	tracedBy(t, d, ts, kernelFacts{})(func() (fioSide, fioSide) {
+		return runFio(t, file, "--rw=randrw", "--bs=16k", "--ioengine=psync", "--size=64M", "--io_size=32M")
+	})
+	// On a kernel before 5.11 the request is the second argument. This one's events have only one, so that no tracepoint takes
+	// the programs, but its verifier passes them.
+	_, _, err := load(Options{}, ts, kernelFacts{oldArguments: true})
+	require.ErrorContains(t, err, "argument")
+	detached(t, map[string]any{bpf.TraceVarOldArguments: uint32(1)})
+}
+
+// TestDevicesByName filters by name, as for the hidden paths of an NVMe multipath head.
+func TestDevicesByName(t *testing.T) {
+	privtest.Root(t)
+	d, file := rawLoop(t, 64)
+	ts, reason := d.Disks()
+	require.Empty(t, reason)
+	ts[0].Hidden = true
+	ts[0].Major, ts[0].Minor = 0, 0
+	facts, err := thisKernel()
+	require.NoError(t, err)
+	tracedBy(t, d, ts, facts)(func() (fioSide, fioSide) {
+		return runFio(t, file, "--rw=randread", "--bs=64k", "--ioengine=psync", "--size=64M")
+	})
+}
+
+// tracedBy returns a function that runs fio in the window of a collector with programs loaded in a particular way, and
+// compares.
+func tracedBy(t *testing.T, d host.Device, ts []host.Disk, facts kernelFacts) func(func() (fioSide, fioSide)) {
+	k, watching, err := load(Options{Device: d}, ts, facts)
+	privtest.Need(t, err)
+	c := &Collector{device: d, targets: ts, watching: watching, programs: k}
+	return func(work func() (fioSide, fioSide)) {
+		defer func() { assert.NoError(t, c.Close()) }()
+		require.NoError(t, c.OpenWindow())
+		read, write := work()
+		require.NoError(t, c.CloseWindow())
+		tr, err := c.Snapshot()
+		require.NoError(t, err)
+		agree(t, tr, read, write)
+		assert.Equal(t, tr.Capture.Requests(), tr.Capture.Read.Q2DSamples+tr.Capture.Write.Q2DSamples)
+	}
+}
+
+// TestUnprivileged runs as nobody and expects counters, and to be told what is missing.
+func TestUnprivileged(t *testing.T) {
+	if os.Getenv("KVBENCH_TRACE_AS_NOBODY") == "1" {
+		d, err := host.BackingDevice("/")
+		require.NoError(t, err)
+		c, err := Start(t.Context(), Options{Device: d})
+		require.NoError(t, err)
+		require.NotNil(t, c.Unavailable())
+		require.NoError(t, c.OpenWindow())
+		require.NoError(t, c.CloseWindow())
+		tr, err := c.Snapshot()
+		require.NoError(t, err)
+		fmt.Printf("%s: %s\n", tr.Capture.Status, c.Unavailable())
+		return
+	}
+	privtest.Root(t)
+	dir, err := os.MkdirTemp("/tmp", "kvbench-nobody-")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	require.NoError(t, os.Chmod(dir, 0o755))
+	program, err := os.ReadFile(os.Args[0])
+	require.NoError(t, err)
+	copied := dir + "/test"
+	require.NoError(t, os.WriteFile(copied, program, 0o755))
+	cmd := exec.Command(copied, "-test.run", "^TestUnprivileged$")
+	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), "KVBENCH_TRACE_AS_NOBODY=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.Contains(t, string(out), "no tracing: this process lacks the privilege (CAP_BPF and CAP_PERFMON); needed: CAP_BPF and CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN): run with sudo")
+}

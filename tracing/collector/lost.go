@@ -1,0 +1,67 @@
+package collector
+
+import "time"
+
+// Where programs miss completions (bpf/counters.h), the gauge of in-flight requests stays too high until an address is used
+// again, and nobody sees when the device is idle. So a Collector asks the kernel's own count from time to time: seldom,
+// until it has found a lost completion once, because on most machines there never is one.
+const (
+	lookSeldom = 100 * time.Millisecond
+	lookOften  = 4 * time.Millisecond
+)
+
+// lostInFlight are requests whose end was not seen.
+type lostInFlight struct {
+	counted    [2]int64 // and that count as in flight
+	recovered  [2]int64 // and that no longer do
+	unobserved uint64   // time of the window in which the first kind counted, in ns
+}
+
+// watchLosses recovers them until stop is closed.
+func (c *Collector) watchLosses(stop <-chan struct{}, done chan<- struct{}) {
+	defer close(done)
+	timer := time.NewTimer(lookSeldom)
+	defer timer.Stop()
+	for pause := lookSeldom; ; {
+		select {
+		case <-stop:
+			return
+		case <-timer.C:
+		}
+		if c.recoverLost() {
+			pause = lookOften
+		}
+		timer.Reset(pause)
+	}
+}
+
+// recoverLost looks for lost completions: requests that the programs still follow while the device has nothing in flight. It
+// says whether there were any.
+func (c *Collector) recoverLost() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	e, err := c.programs.edge()
+	if err != nil || e.inFlight[dirRead]+e.inFlight[dirWrite] <= 0 {
+		return false
+	}
+	// Read after the edge: what was dispatched before it and is not counted here is done.
+	if s := c.readStat(); s == nil || s.InFlight != 0 {
+		return false
+	}
+	since, err := c.programs.recoverLost(e.now)
+	w := &c.window
+	if err != nil {
+		w.err = err
+		return false
+	}
+	if since == 0 {
+		return false
+	}
+	if w.opened && !w.shut {
+		w.unobserved += e.now - max(since, min(w.before.now, e.now))
+	}
+	return true
+}

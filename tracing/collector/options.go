@@ -1,0 +1,63 @@
+package collector
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"kvbench/tracing"
+	"kvbench/tracing/host"
+)
+
+// Options of Start. The zero value traces every device of the machine and tells the calling process from others.
+type Options struct {
+	// Device is the one behind the directory of interest (BackingDevice). The zero Device is all of them; one with a Reason
+	// and no members cannot be filtered for, and only requests of the watched processes are taken, on any device.
+	Device host.Device
+	Level  tracing.Level
+	Filter tracing.Filter
+	// PID and Comm choose the watched processes: one and its children, or all of that name and their children. Neither is
+	// the calling process.
+	PID  int
+	Comm string
+	// FileAttach forces one way of attaching to calls on files; 0 tries them all. Only for LevelFile.
+	FileAttach tracing.Attach
+}
+
+// Validate returns every violation.
+func (o Options) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(o.Level == tracing.LevelBlock || o.Level == tracing.LevelFile, "unknown level %d", o.Level)
+	check(o.Filter == tracing.FilterDevice || o.Filter == tracing.FilterProcess, "unknown filter %d", o.Filter)
+	check(o.FileAttach >= tracing.AttachAuto && o.FileAttach <= tracing.AttachKprobe, "unknown way of attaching to calls on files %d", o.FileAttach)
+	check(o.PID >= 0, "process id %d must not be negative", o.PID)
+	check(o.PID == 0 || o.Comm == "", "a process id and a name cannot both be watched")
+	check(len(o.Comm) < commLength, "process name %q is longer than the %d characters that the kernel keeps", o.Comm, commLength-1)
+	return errors.Join(errs...)
+}
+
+// commLength is the kernel's TASK_COMM_LEN, with the terminating zero.
+const commLength = 16
+
+// UnavailableError says why the kernel was not traced and what would be needed. The text is one sentence for users.
+type UnavailableError struct {
+	Reason string
+	Needs  []string // each one thing: CAP_BPF and CAP_PERFMON (…), a kernel with …
+	Err    error    // what the kernel answered; may be nil
+}
+
+func (e *UnavailableError) Error() string {
+	s := "no tracing: " + e.Reason
+	if len(e.Needs) > 0 {
+		s += "; needed: " + strings.Join(e.Needs, "; ")
+	}
+	return s
+}
+
+// Unwrap returns the kernel's answer.
+func (e *UnavailableError) Unwrap() error { return e.Err }

@@ -1,0 +1,123 @@
+//go:build linux && (amd64 || arm64)
+
+package collector
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers/privtest"
+	"kvbench/tracing"
+	"kvbench/tracing/host"
+)
+
+// loopFile is a file of mib on a filesystem on an idle loop device, all of it written.
+func loopFile(t testing.TB, mib int) (host.Device, string) {
+	t.Helper()
+	needFio(t)
+	l := privtest.LoopFS(t, mib+mib/8+16, privtest.LoopOptions{NoJournal: true, PreferDirectIO: true})
+	file := filepath.Join(l.Dir, "data")
+	runFio(t, file, "--rw=write", "--bs=1M", fmt.Sprintf("--size=%dM", mib), "--end_fsync=1")
+	require.NoError(t, exec.Command("sync", "-f", l.Dir).Run())
+	d, err := host.BackingDevice(l.Dir)
+	require.NoError(t, err)
+	return d, file
+}
+
+// TestCalls expects the read and write calls of fio, no more and no fewer, in each form that fio has for them.
+func TestCalls(t *testing.T) {
+	privtest.Root(t)
+	d, file := loopFile(t, 32)
+	for _, way := range waysOfCalls {
+		for _, engine := range []string{"sync", "psync", "vsync", "pvsync", "pvsync2"} {
+			t.Run(fmt.Sprintf("%s/%s", way, engine), func(t *testing.T) {
+				var read, write fioSide
+				tr := tracedCalls(t, Options{Device: d, FileAttach: way, Comm: "fio"}, func() {
+					read, write = runFio(t, file, "--rw=randrw", "--bs=16k", "--size=16M", "--fsync=10", "--ioengine="+engine)
+				})
+				if engine == "vsync" { // gathers requests that lie together
+					assert.EqualValues(t, read.IOBytes, tr.VFSReadSize.Sum*1024)
+					return
+				}
+				assert.Equal(t, read.TotalIOs, tr.VFSRead.Samples())
+				assert.Equal(t, write.TotalIOs, tr.VFSWrite.Samples())
+				assert.EqualValues(t, read.IOBytes, tr.VFSReadSize.Sum*1024)
+				assert.EqualValues(t, write.IOBytes, tr.VFSWriteSize.Sum*1024)
+				assert.Equal(t, []tracing.Bucket{{Range: [2]float64{16, 17}, Count: read.TotalIOs, Value: 16}}, tr.VFSReadSize.Buckets)
+				assert.InDelta(t, (read.TotalIOs+write.TotalIOs)/10, tr.Fsync.Samples(), 2)
+				assert.Positive(t, tr.WriteToFsync.Samples())
+				assert.LessOrEqual(t, tr.WriteToFsync.Samples(), tr.Fsync.Samples(), "none after reads alone")
+				assert.Greater(t, *tr.VFSRead.Mean, *tr.D2CRead.Mean, "a call lasts longer than its request")
+				assert.Equal(t, way.String(), tr.Capture.FileAttach)
+			})
+		}
+	}
+}
+
+// TestCacheServed reads a file twice: what the page cache answers shows as calls without requests.
+func TestCacheServed(t *testing.T) {
+	privtest.Root(t)
+	d, file := loopFile(t, 32)
+	read := func() *tracing.Trace {
+		return traced(t, Options{Device: d, Level: tracing.LevelFile}, func() {
+			f, err := os.Open(file)
+			require.NoError(t, err)
+			defer f.Close()
+			buffer := make([]byte, 1<<20)
+			for i := range 32 {
+				_, err := f.ReadAt(buffer, int64(i)<<20)
+				require.NoError(t, err)
+			}
+			const dontneed = 4
+			_, _, errno := syscall.Syscall6(syscall.SYS_FADVISE64, f.Fd(), 0, 1<<20, dontneed, 0, 0)
+			require.Zero(t, errno)
+			_, err = f.ReadAt(buffer, 0)
+			require.NoError(t, err)
+		})
+	}
+	read()
+	cached := read()
+	assert.EqualValues(t, 33, cached.VFSRead.Samples())
+	assert.EqualValues(t, 1, cached.FadviseToRead.Samples())
+	assert.EqualValues(t, 1<<20, cached.Capture.Read.Bytes, "what was dropped is read again")
+	assert.Contains(t, cached.Diagnosis(tracing.Application{ReadBytes: 33 << 20}), "cache-served: the device read 3% of the application's bytes")
+}
+
+// TestProcessFilter takes the requests of one fio and only counts those of another beside it.
+func TestProcessFilter(t *testing.T) {
+	privtest.Root(t)
+	d, file := rawLoop(t, 128)
+	for _, engine := range []string{"psync", "libaio", "io_uring", "posixaio"} {
+		t.Run(engine, func(t *testing.T) {
+			other := exec.Command("fio", "--name=other", "--filename="+file, "--direct=1", "--rw=randread", "--bs=8k", "--runtime=60", "--time_based", "--size=64M", "--output=/dev/null")
+			require.NoError(t, other.Start())
+			t.Cleanup(func() { _ = other.Process.Signal(os.Interrupt); _ = other.Wait() })
+			idle, err := d.ReadStat()
+			require.NoError(t, err)
+			require.Eventually(t, func() bool {
+				s, err := d.ReadStat()
+				return err == nil && s.ReadIOs > idle.ReadIOs+100
+			}, 10*time.Second, 10*time.Millisecond, "the other one runs")
+			script := filepath.Join(t.TempDir(), "watched-shell")
+			require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\nfio \"$@\"\nexit $?\n"), 0o755))
+			tr := traced(t, Options{Device: d, Filter: tracing.FilterProcess, Comm: "watched-shell"}, func() {
+				out, err := exec.Command(script, "--name=own", "--filename="+file, "--direct=1", "--rw=randread", "--bs=64k",
+					"--size=64M", "--io_size=32M", "--iodepth=4", "--ioengine="+engine, "--output=/dev/null").CombinedOutput()
+				require.NoError(t, err, "%s", out)
+			})
+			d := tr.Capture.Read
+			assert.EqualValues(t, 512, d.Requests+d.Stale)
+			assert.EqualValues(t, 512*64<<10, d.Bytes+d.Stale*64<<10)
+			assert.Positive(t, d.ForeignRequests)
+			assert.Equal(t, d.ForeignRequests*8<<10, d.ForeignBytes)
+		})
+	}
+}

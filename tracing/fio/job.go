@@ -1,0 +1,224 @@
+package fio
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"kvbench/tracing"
+)
+
+// Input is what the header and the fallbacks of a fio job need to know beside the trace. Everything is optional.
+type Input struct {
+	Title         string // what was traced: a benchmark and its trial, or a program
+	Model         string
+	Users         int
+	BytesPerToken int64
+	// Bytes that the application moved through its storage; a device that read much less was spared by a cache.
+	ReadBytes, WriteBytes int64
+	// HugePages says that the application's buffers were huge pages, which take fewer segments of a request.
+	HugePages bool
+	// The transfer sizes of a network mount (rsize, wsize): its requests pass no block device of this host, and what a block
+	// trace shows beside them was not the application's storage.
+	ReadSize, WriteSize int64
+	// Concurrency is how many operations were in flight on average, for a run without block requests (NFS, S3, tmpfs).
+	Concurrency float64
+	// About is what the header says of a trace that was read from another tool's text: what the text is and what it does not
+	// tell, in place of what a Collector knows.
+	About []string
+}
+
+// Application is what a diagnosis needs of it.
+func (in Input) Application() tracing.Application {
+	return tracing.Application{ReadBytes: in.ReadBytes, WriteBytes: in.WriteBytes, Remote: in.ReadSize > 0}
+}
+
+// fio's limits, and what counts as a pause that a job should have.
+const (
+	maxDepth    = 256
+	idleShare   = 0.1 // of the window
+	gapMinUS    = 20  // shorter ones fio has of itself
+	pausesMin   = 3   // fewer are no rhythm
+	pausesShare = 0.9 // of the idle time: what the pauses of the job are counted from
+	singleDepth = 1.5 // below, requests come one by one
+	pageBytes   = 4096
+	hugeBytes   = 2 << 20
+	hugeShare   = 20 // percent of requests that chance does not explain
+)
+
+// job is what the text is made of.
+type job struct {
+	read, write []share
+	mixRead     int
+	depth       int
+	thinkUS     int64
+	thinkBlocks int64
+	hugePages   int // to reserve, 0 = ordinary buffers
+	notes       []string
+	source      string
+	fromBlock   bool    // requests of a block device, not what led to them
+	busy        float64 // share of the window with something in flight
+}
+
+// Job distils a trace into a fio job that puts the same load on another device: request sizes, mix, depth and pauses.
+// It is a pure function. The error says why there is nothing to distil.
+func Job(t *tracing.Trace, in Input) (string, error) {
+	j, err := distil(t, in)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	j.header(&b, t, in)
+	j.body(&b)
+	return b.String(), nil
+}
+
+func distil(t *tracing.Trace, in Input) (*job, error) {
+	j := &job{}
+	switch {
+	case in.ReadSize > 0 || in.WriteSize > 0:
+		j.fromSizes(in)
+	case t.Capture.Requests() > 0 && t.SizeRead.Samples()+t.SizeWrite.Samples() > 0:
+		j.fromRequests(t)
+	case t.VFSReadSize.Samples()+t.VFSWriteSize.Samples() > 0:
+		j.fromCalls(t, in)
+	default:
+		why := "the trace holds no request"
+		if t.Capture.Reason != "" {
+			why = t.Capture.Reason
+		}
+		return nil, fmt.Errorf("no fio job: %s", why)
+	}
+	j.chooseBuffers(t, in)
+	j.warn(t, in)
+	return j, nil
+}
+
+func (j *job) fromRequests(t *tracing.Trace) {
+	p := &t.Capture
+	j.source, j.fromBlock = "block requests", true
+	j.read, j.write = split(t.SizeRead), split(t.SizeWrite)
+	j.mixRead = percent(float64(p.Read.Requests), float64(p.Write.Requests))
+	window := float64(p.WindowNS - p.LeadNS - p.TailNS)
+	j.busy = 1
+	if window <= 0 { // of a text that does not tell
+		j.setDepth(p.Read.MeanDepth + p.Write.MeanDepth)
+		return
+	}
+	d2c := p.Read.D2C() + p.Write.D2C()
+	n, us := pauses(t.Idle, gapMin(t, window))
+	idle := us * 1000 / p.Seen()
+	if n >= pausesMin && idle >= idleShare*window {
+		j.thinkUS = int64(math.Round(us / float64(n)))
+		j.thinkBlocks = max(1, int64(math.Round(float64(p.Requests())*p.Seen()/float64(n))))
+		j.busy = max(1-idle/window, d2c/window/maxDepth)
+	}
+	j.setDepth(d2c / (window * j.busy))
+}
+
+// gapMin is the shortest gap in microseconds that a job must make by itself. At a depth of about one every gap that fio
+// would not have anyway is the application's. Deeper, the device runs dry between two handfuls of completions, for less
+// than one of its own latencies, and so it does under fio.
+func gapMin(t *tracing.Trace, window float64) float64 {
+	p := &t.Capture
+	d2c := p.Read.D2C() + p.Write.D2C()
+	busy := max(window-float64(p.IdleNS-p.LeadNS-p.TailNS), 1)
+	if d2c/busy < singleDepth {
+		return gapMinUS
+	}
+	return max(gapMinUS, float64(p.Read.D2CNS+p.Write.D2CNS)/float64(max(1, p.Requests()))/1000)
+}
+
+// pauses sums the gaps of at least that length, in microseconds, and counts the longest of them, which make nearly all of
+// that time: many short ones beside them would make every pause too short.
+func pauses(idle *tracing.Histogram, least float64) (n int64, us float64) {
+	if idle == nil {
+		return 0, 0
+	}
+	time := func(b tracing.Bucket) float64 { return float64(b.Count) * (b.Range[0] + b.Range[1]) / 2 }
+	for _, b := range idle.Buckets {
+		if b.Range[0] >= least {
+			us += time(b)
+		}
+	}
+	covered := 0.0
+	for _, b := range slices.Backward(idle.Buckets) {
+		if b.Range[0] < least || covered >= pausesShare*us {
+			break
+		}
+		covered += time(b)
+		n += b.Count
+	}
+	return n, us
+}
+
+func (j *job) setDepth(mean float64) {
+	j.depth = int(math.Round(min(max(mean, 1), maxDepth)))
+}
+
+func (j *job) fromSizes(in Input) {
+	j.source = "the mount's transfer sizes, for lack of block requests"
+	j.busy = 1
+	if in.ReadSize > 0 {
+		j.read = []share{{in.ReadSize, 100}}
+	}
+	if in.WriteSize > 0 {
+		j.write = []share{{in.WriteSize, 100}}
+	}
+	j.mixRead = percent(perSize(in.ReadBytes, in.ReadSize), perSize(in.WriteBytes, in.WriteSize))
+	j.setDepth(in.Concurrency)
+}
+
+func perSize(bytes, size int64) float64 {
+	if size <= 0 {
+		return 0
+	}
+	return float64(bytes) / float64(size)
+}
+
+func (j *job) fromCalls(t *tracing.Trace, in Input) {
+	j.source = "system calls, for lack of block requests"
+	j.busy = 1
+	j.read, j.write = split(t.VFSReadSize), split(t.VFSWriteSize)
+	j.mixRead = percent(float64(t.VFSReadSize.Samples()), float64(t.VFSWriteSize.Samples()))
+	depth := in.Concurrency
+	if depth == 0 && t.Capture.WindowNS > 0 {
+		depth = (t.VFSRead.Total() + t.VFSWrite.Total()) * 1000 / float64(t.Capture.WindowNS)
+	}
+	j.setDepth(depth)
+}
+
+// chooseBuffers asks for huge pages when requests were larger than ordinary pages can make them: a device takes a limited
+// number of segments, and default buffers would split every request. Many such requests prove by themselves that the
+// traced buffers were contiguous memory.
+func (j *job) chooseBuffers(t *tracing.Trace, in Input) {
+	limit := t.Capture.MaxSegments * pageBytes
+	largest, most := int64(0), 0
+	for _, side := range [][]share{j.read, j.write} {
+		over := 0
+		for _, s := range side {
+			largest = max(largest, s.bytes)
+			if s.bytes > limit {
+				over += s.percent
+			}
+		}
+		most = max(most, over)
+	}
+	if limit == 0 || largest <= limit || !in.HugePages && most < hugeShare {
+		return
+	}
+	perDepth := (largest + hugeBytes - 1) / hugeBytes
+	j.hugePages = int(int64(j.depth)*perDepth) + 2
+}
+
+func (j *job) warn(t *tracing.Trace, in Input) {
+	j.notes = append(j.notes, t.Capture.Warnings...)
+	if j.fromBlock && t.Capture.Status == tracing.StatusTraced && t.Capture.CacheServed(in.Application()) {
+		j.notes = append(j.notes, fmt.Sprintf("the device read %.0f%% of the application's bytes: a cache served the rest, and this job has only what was left",
+			100*float64(t.Capture.OwnReadBytes())/float64(in.ReadBytes)))
+	}
+	if d := j.depth; d == maxDepth {
+		j.notes = append(j.notes, fmt.Sprintf("the depth was cut to %d", maxDepth))
+	}
+}

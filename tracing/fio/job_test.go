@@ -1,0 +1,137 @@
+package fio
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tracing"
+)
+
+// tracedBefore reads a trace that testdata/traces has, as a result file would hold it.
+func tracedBefore(t *testing.T, name string) *tracing.Trace {
+	t.Helper()
+	path := filepath.Join("testdata/traces", name+".json")
+	if _, err := os.Stat("testdata/traces"); err != nil {
+		path = filepath.Join("..", path)
+	}
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var tr tracing.Trace
+	require.NoError(t, json.Unmarshal(text, &tr))
+	return &tr
+}
+
+// goldenJob compares with testdata/fio.
+func goldenJob(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata/fio", name+".fio")
+	if os.Getenv("KVBENCH_UPDATE") != "" {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got)
+}
+
+var kvInput = Input{
+	Title: "MaxStorageStress, trial 1", Model: "llama3.1-8b", Users: 200, BytesPerToken: 131072,
+	ReadBytes: 9 << 30, WriteBytes: 4 << 30,
+}
+
+func TestJobsOfTraces(t *testing.T) {
+	cached := kvInput
+	cached.ReadBytes = 100 << 30
+	huge := kvInput
+	huge.HugePages = true
+	for name, in := range map[string]Input{
+		"deep":       kvInput,
+		"hugepages":  huge,
+		"pauses":     {},
+		"batches":    {Title: "fio, whose queue runs dry between batches"},
+		"single":     {Title: "one request at a time, and work between them"},
+		"rhythm":     {Title: "four requests and a pause of 2 ms"},
+		"contiguous": {Title: "vllm"},
+		"cached":     cached,
+		"one-gap":    {Title: "vllm"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job, err := Job(tracedBefore(t, name), in)
+			require.NoError(t, err)
+			goldenJob(t, name, job)
+			again, err := Job(tracedBefore(t, name), in)
+			require.NoError(t, err)
+			assert.Equal(t, job, again, "the same input gives the same text")
+			assert.NotContains(t, "\n"+job, "\nsize=")
+		})
+	}
+}
+
+func TestFioJobWithoutBlockRequests(t *testing.T) {
+	none := &tracing.Trace{Capture: tracing.Capture{Status: tracing.StatusNone, Reason: "nfs4 is a network filesystem", WindowNS: int64(20 * time.Second)}}
+	_, err := Job(none, Input{})
+	require.ErrorContains(t, err, "nfs4 is a network filesystem")
+
+	mount := Input{ReadSize: 1 << 20, WriteSize: 512 << 10, ReadBytes: 3 << 30, WriteBytes: 1 << 30, Concurrency: 12.4}
+	job, err := Job(none, mount)
+	require.NoError(t, err)
+	assert.Contains(t, job, "bssplit=1m/100,512k/100\n")
+	assert.Contains(t, job, "rwmixread=60\n", "3 GiB in 1 MiB and 1 GiB in 512 KiB are 3072 reads and 2048 writes")
+	assert.Contains(t, job, "iodepth=12\n")
+	goldenJob(t, "nfs", job)
+
+	// What a block trace of such a run shows is the program's own pages, and what else there was.
+	beside := &tracing.Trace{
+		Histograms: tracing.Histograms{SizeRead: sizes(map[int64]int64{4096: 3})},
+		Capture:    tracing.Capture{Status: tracing.StatusTraced, Read: tracing.Direction{Requests: 3, Bytes: 3 * 4096}, WindowNS: int64(20 * time.Second)},
+	}
+	job, err = Job(beside, mount)
+	require.NoError(t, err)
+	assert.Contains(t, job, "bssplit=1m/100,512k/100\n")
+	assert.NotContains(t, job, "WARNING", "no cache served what a server did")
+
+	calls := &tracing.Trace{Histograms: tracing.Histograms{VFSReadSize: sizes(map[int64]int64{65536: 75}), VFSWriteSize: sizes(map[int64]int64{4096: 25})}}
+	job, err = Job(calls, Input{Concurrency: 1000})
+	require.NoError(t, err)
+	assert.Contains(t, job, "bssplit=64k/100,4k/100\n")
+	assert.Contains(t, job, "rwmixread=75\n")
+	assert.Contains(t, job, "iodepth=256\n")
+	assert.Contains(t, job, "distilled from system calls")
+}
+
+// sizes is a distribution of requests that have exactly these sizes in bytes.
+func sizes(counts map[int64]int64) *tracing.Histogram {
+	var in []tracing.Bucket
+	for bytes, n := range counts {
+		kib := float64(bytes) / 1024
+		in = append(in, tracing.Bucket{Range: [2]float64{kib, kib + 1}, Count: n, Value: kib})
+	}
+	return tracing.NewHistogram("kb", 0, in)
+}
+
+func TestSplitSumsTo100(t *testing.T) {
+	many := map[int64]int64{}
+	for i := range int64(300) {
+		many[4096*(i+1)] = 10 + i%7
+	}
+	for _, counts := range []map[int64]int64{
+		{4096: 1, 8192: 1, 16384: 1},
+		{4096: 1e6, 8192: 1},
+		{4096: 335, 8192: 335, 16384: 330},
+		many,
+	} {
+		total := 0
+		shares := split(sizes(counts))
+		assert.LessOrEqual(t, len(shares), maxSplit)
+		for _, s := range shares {
+			assert.Positive(t, s.percent)
+			total += s.percent
+		}
+		assert.Equal(t, 100, total)
+	}
+}

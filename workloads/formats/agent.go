@@ -1,0 +1,118 @@
+package formats
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"kvbench/workloads"
+)
+
+// sessionRows reads sessions of agents: one JSON document each, or several in one file. Keys may
+// come in any order as long as block_size stands before requests, because requests are read one by
+// one.
+type sessionRows struct {
+	*document
+	base string // name of the file
+
+	inRequests bool
+	id         string
+	size       int
+	over       bool
+}
+
+// sessionRow is one request of a session.
+type sessionRow struct {
+	T      *float64 `json:"t"` // s since the session's start
+	Input  *int     `json:"in"`
+	Output *int     `json:"out"`
+	Blocks []int64  `json:"hash_ids"`
+}
+
+// Next implements Reader.
+func (s *sessionRows) Next() (Row, error) {
+	for !s.over {
+		row, found, err := s.step()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil && !isMalformed(err) {
+			s.over = true
+			return Row{}, s.broken(err)
+		}
+		if found || err != nil {
+			return row, err
+		}
+	}
+	return Row{}, io.EOF
+}
+
+// step reads the next request, or passes what stands between requests.
+func (s *sessionRows) step() (row Row, found bool, err error) {
+	if !s.inRequests {
+		return Row{}, false, s.enter()
+	}
+	if !s.dec.More() {
+		if _, err := s.token(); err != nil { // the ]
+			return Row{}, false, noEOF(err)
+		}
+		s.inRequests = false
+		return Row{}, false, noEOF(s.keys())
+	}
+	var r sessionRow
+	if err := s.value(&r); err != nil {
+		return Row{}, false, err
+	}
+	if r.T == nil || r.Input == nil || r.Output == nil {
+		return Row{}, false, malformed("want t, in, out and hash_ids")
+	}
+	row = Row{Context: *r.Input, Generate: *r.Output, Blocks: r.Blocks, BlockTokens: s.size, Scope: s.scope()}
+	return row, true, row.finish(*r.T)
+}
+
+// enter reads the next document up to its requests; io.EOF after the last one.
+func (s *sessionRows) enter() error {
+	if err := s.open('{', "want an object with block_size and requests"); err != nil {
+		return err
+	}
+	s.id, s.size = "", 0
+	return noEOF(s.keys())
+}
+
+// keys reads keys until requests begin or the document ends.
+func (s *sessionRows) keys() error {
+	for s.dec.More() {
+		key, err := s.token()
+		if err != nil {
+			return err
+		}
+		switch key {
+		case "id":
+			err = s.value(&s.id)
+		case "block_size":
+			err = s.value(&s.size)
+		case "requests":
+			if s.size < 1 || s.size > workloads.MaxTokens {
+				return fmt.Errorf("block_size %d before requests, want at least 1", s.size)
+			}
+			err = s.open('[', "requests is no list")
+			s.inRequests = err == nil
+			return err
+		default:
+			err = s.skip()
+		}
+		if err != nil && !isMalformed(err) {
+			return err
+		}
+	}
+	_, err := s.token() // the }
+	return err
+}
+
+// scope is what the ids of this session are local to.
+func (s *sessionRows) scope() string {
+	if s.id == "" {
+		return scopeName(s.base)
+	}
+	return scopeName(s.base + "." + s.id)
+}

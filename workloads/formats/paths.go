@@ -1,0 +1,68 @@
+package formats
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// csvExtensions are the files that are taken from a directory of CSV traces.
+var csvExtensions = []string{".csv", ".csv.gz", ".csv.zst"}
+
+// ExpandPaths returns the files that a file name, a directory or a glob pattern means, sorted. Of a
+// directory it takes the files with one of the extensions (default .csv, .csv.gz, .csv.zst),
+// neither hidden ones nor subdirectories.
+func ExpandPaths(s string, extensions ...string) ([]string, error) {
+	if len(extensions) == 0 {
+		extensions = csvExtensions
+	}
+	if s == "" {
+		return nil, errors.New("trace path is empty: give a file, a directory or a glob pattern")
+	}
+	info, err := os.Stat(s)
+	switch {
+	case err == nil && info.IsDir():
+		return traceFilesIn(s, extensions)
+	case err == nil:
+		return []string{s}, nil
+	case !strings.ContainsAny(s, "*?["):
+		return nil, fmt.Errorf("trace path: %w", err)
+	}
+	matches, err := filepath.Glob(s)
+	if err != nil {
+		return nil, fmt.Errorf("trace path %q as a glob pattern: %w", s, err)
+	}
+	matches = slices.DeleteFunc(matches, func(path string) bool {
+		info, err := os.Stat(path)
+		return err != nil || info.IsDir()
+	})
+	if len(matches) == 0 {
+		return nil, fmt.Errorf("trace path %q matches no file", s)
+	}
+	slices.Sort(matches)
+	return matches, nil
+}
+
+func traceFilesIn(dir string, extensions []string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("trace path: %w", err)
+	}
+	var paths []string
+	for _, e := range entries {
+		name := strings.ToLower(e.Name())
+		matches := func(ext string) bool { return strings.HasSuffix(name, ext) }
+		if e.IsDir() || strings.HasPrefix(name, ".") || !slices.ContainsFunc(extensions, matches) {
+			continue
+		}
+		paths = append(paths, filepath.Join(dir, e.Name()))
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("trace directory %s holds no file that ends in %s", dir, strings.Join(extensions, ", "))
+	}
+	slices.Sort(paths)
+	return paths, nil
+}

@@ -1,0 +1,124 @@
+package formats
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"kvbench/workloads"
+)
+
+// Azure is the Azure LLM inference trace: TIMESTAMP,ContextTokens,GeneratedTokens.
+var Azure = Format{Name: "Azure", Open: func(path string) (Reader, error) {
+	return openRequests(path, dateStamp, Columns{
+		Kind:  "a trace of the Azure format",
+		Names: []string{"TIMESTAMP", "ContextTokens", "GeneratedTokens"}, Required: 3,
+	})
+}}
+
+// BurstGPT is BurstGPT: Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type;
+// version 3 adds Session ID,Elapsed time.
+var BurstGPT = Format{Name: "BurstGPT", Open: func(path string) (Reader, error) {
+	return openRequests(path, SecondsStamp, Columns{
+		Kind:  "a trace of the BurstGPT format",
+		Names: []string{"Timestamp", "Request tokens", "Response tokens", "Session ID"}, Required: 3,
+		Places: func(fields int) []int {
+			if fields >= 7 {
+				return []int{0, 2, 3, 6}
+			}
+			return []int{0, 2, 3, -1}
+		},
+	})
+}}
+
+// requestRows reads requests from comma-separated values: time, context tokens, generated tokens,
+// and perhaps a session.
+type requestRows struct {
+	*CSV
+	stamp func(text string) (time.Duration, error)
+}
+
+func openRequests(path string, stamp func(string) (time.Duration, error), columns Columns) (Reader, error) {
+	c, err := OpenCSV(path, columns)
+	return &requestRows{CSV: c, stamp: stamp}, err
+}
+
+// Next implements Reader.
+func (r *requestRows) Next() (Row, error) {
+	fields, err := r.Fields()
+	if err != nil {
+		return Row{}, err
+	}
+	bad := func(column int, err error) (Row, error) {
+		return Row{}, malformed("%s %q: %w", r.columns.Names[column], Shorten(fields[column]), err)
+	}
+	var row Row
+	if len(fields) > 3 {
+		row.Session = string(fields[3])
+	}
+	if row.Stamp, err = r.stamp(string(fields[0])); err != nil {
+		return bad(0, err)
+	}
+	if row.Context, err = tokenCount(fields[1], 1); err != nil {
+		return bad(1, err)
+	}
+	if row.Generate, err = tokenCount(fields[2], 0); err != nil {
+		return bad(2, err)
+	}
+	return row, nil
+}
+
+// Shorten keeps messages about absurd fields readable.
+func Shorten(field []byte) []byte { return field[:min(len(field), 40)] }
+
+// Errors of fields are made once: a hostile file may have one per row.
+var (
+	errNoNumber  = errors.New("want a whole number of tokens")
+	errFewTokens = errors.New("too few tokens")
+	errTokens    = fmt.Errorf("more than %d tokens", workloads.MaxTokens)
+	errSeconds   = errors.New("want seconds, 0 to 9000000000")
+	errDate      = errors.New("want a date and time such as 2006-01-02 15:04:05.0000000, year 1970 to 2200")
+)
+
+// tokenCount reads a token count of at least low. Some exports write whole numbers as 12.0.
+func tokenCount(field []byte, low int) (int, error) {
+	text := strings.TrimSuffix(string(field), ".0")
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		return 0, errNoNumber
+	case n < low:
+		return 0, errFewTokens
+	case n > workloads.MaxTokens:
+		return 0, errTokens
+	}
+	return n, nil
+}
+
+// SecondsStamp reads seconds since some origin.
+func SecondsStamp(text string) (time.Duration, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(v) || v < 0 || v > 9e9 {
+		return 0, errSeconds
+	}
+	return time.Duration(v * 1e9), nil
+}
+
+// dateStamp reads a date and time, with or without a zone, as the time since 1970. time.Parse takes
+// any number of digits of a fraction where the layout has none.
+func dateStamp(text string) (time.Duration, error) {
+	t, err := time.Parse("2006-01-02 15:04:05", text)
+	if err != nil {
+		t, err = time.Parse("2006-01-02 15:04:05Z07:00", strings.Replace(text, "T", " ", 1))
+	}
+	if err != nil {
+		t, err = time.Parse("2006-01-02T15:04:05", text)
+	}
+	if err != nil || t.Year() < 1970 || t.Year() > 2200 {
+		return 0, errDate
+	}
+	return time.Duration(t.UnixNano()), nil
+}

@@ -1,0 +1,134 @@
+package formats
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+)
+
+// ConversationExtensions are the files that ExpandPaths takes from a directory of conversations.
+func ConversationExtensions() []string { return []string{".json", ".json.gz", ".json.zst"} }
+
+// ShareGPT is the format of recorded conversations: JSON lists of {id, conversations: [{from:
+// human|gpt, value}]}. The questions and answers of a turn have at most that many tokens.
+func ShareGPT(maxContext, maxGenerate int, counter *Tokenizer) Format {
+	return Format{Name: "ShareGPT", Open: func(path string) (Reader, error) {
+		doc, err := openDocument(path)
+		return &shareGPTRows{document: doc, counter: counter, maxContext: maxContext, maxGenerate: maxGenerate}, err
+	}}
+}
+
+// shareGPTRows reads the turns of conversations.
+type shareGPTRows struct {
+	*document
+	counter *Tokenizer
+
+	maxContext, maxGenerate int // tokens of a turn
+
+	begun, over bool
+	turns       []message // question, answer, question, answer of the conversation being read
+	turn        int       // turns given
+	opened      bool      // a usable one was among them
+}
+
+// conversation is one element of the list. Anything may stand where text should.
+type conversation struct {
+	Conversations []message `json:"conversations"`
+}
+
+type message struct {
+	From  text `json:"from"`
+	Value text `json:"value"`
+}
+
+// text is a string; every other value counts as none.
+type text string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *text) UnmarshalJSON(b []byte) error {
+	*t = ""
+	if len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, (*string)(t))
+	}
+	return nil
+}
+
+// Next implements Reader.
+func (s *shareGPTRows) Next() (Row, error) {
+	for len(s.turns) == 0 {
+		if s.over {
+			return Row{}, io.EOF
+		}
+		talk, err := s.conversation()
+		switch {
+		case errors.Is(err, io.EOF):
+			s.over = true
+			continue
+		case isMalformed(err):
+			return Row{}, err
+		case err != nil:
+			s.over = true
+			return Row{}, s.broken(err)
+		}
+		if s.turns = pairs(talk.Conversations); len(s.turns) == 0 {
+			return Row{Context: 1}, nil // a request without an answer
+		}
+		s.turn, s.opened = 0, false
+	}
+	return s.take(), nil
+}
+
+// conversation reads the next one; io.EOF behind the last.
+func (s *shareGPTRows) conversation() (talk conversation, err error) {
+	if !s.begun {
+		s.begun = true
+		if err := s.open('[', "want a list of conversations"); err != nil {
+			return talk, noEOF(err)
+		}
+	}
+	if s.dec.More() {
+		return talk, s.value(&talk)
+	}
+	if _, err := s.token(); err != nil { // the ]
+		return talk, noEOF(err)
+	}
+	return talk, io.EOF
+}
+
+// take makes a row of the next turn.
+func (s *shareGPTRows) take() Row {
+	ask, answer := s.turns[0], s.turns[1]
+	s.turns = s.turns[2:]
+	s.turn++
+	row := Row{
+		Context:  max(1, s.counter.Count(string(ask.Value), s.maxContext)),
+		Generate: s.counter.Count(string(answer.Value), s.maxGenerate),
+		Turn:     s.turn,
+	}
+	if row.Generate > 0 && !s.opened {
+		row.Opens, s.opened = true, true
+	}
+	return row
+}
+
+// pairs returns each question that is followed by its answer, one after the other.
+func pairs(messages []message) []message {
+	var turns []message
+	var ask *message
+	for i := range messages {
+		m := &messages[i]
+		switch strings.ToLower(strings.TrimSpace(string(m.From))) {
+		case "human", "user":
+			if ask = m; strings.TrimSpace(string(m.Value)) == "" {
+				ask = nil
+			}
+		case "gpt", "chatgpt", "assistant", "model":
+			if ask != nil {
+				turns = append(turns, *ask, *m)
+				ask = nil
+			}
+		}
+	}
+	return turns
+}

@@ -1,0 +1,101 @@
+package formats
+
+import (
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tiktoken-go/tokenizer/codec"
+)
+
+// The tokenizers.
+const (
+	TokenizerCL100K = "cl100k" // byte pair encoding of GPT-3.5 and GPT-4, whose data is part of the program
+	TokenizerChars  = "chars"  // an estimate: characters divided by a number
+)
+
+// Tokenizer counts the tokens of texts. It is safe for concurrent use.
+//
+// The module of the encoder stays at v0.7.0: up to v0.10.0 later ones split line ends with spaces
+// between them wrongly ("today\n \n" into 31213 198 720 instead of 31213 27907).
+type Tokenizer struct {
+	name  string
+	bpe   *codec.Codec // nil: estimate
+	chars int
+}
+
+// NewTokenizer returns the tokenizer of that name; charsPerToken is that of chars, 0 means 4.
+func NewTokenizer(name string, charsPerToken int) (*Tokenizer, error) {
+	switch name {
+	case TokenizerCL100K:
+		return &Tokenizer{name: "cl100k_base", bpe: codec.NewCl100kBase()}, nil
+	case TokenizerChars:
+		if charsPerToken < 1 {
+			charsPerToken = 4
+		}
+		return &Tokenizer{name: fmt.Sprintf("characters/%d", charsPerToken), chars: charsPerToken}, nil
+	}
+	return nil, fmt.Errorf("tokenizer %q is unknown, must be %s or %s", name, TokenizerCL100K, TokenizerChars)
+}
+
+// Name is how results call it.
+func (t *Tokenizer) Name() string { return t.name }
+
+// maxRun is the longest run of letters, digits, spaces or marks that is encoded as one piece.
+// Splitting and merging take time with the square of its length; in language none is near as long.
+const maxRun = 1 << 10
+
+// longestToken is that of cl100k_base, in bytes: 128 spaces.
+const longestToken = 128
+
+// Count returns the tokens of a text, or limit if there are more. Its time is bounded by what limit
+// tokens take.
+func (t *Tokenizer) Count(text string, limit int) int {
+	if t.bpe == nil {
+		n := utf8.RuneCountInString(text)
+		return min((n+t.chars-1)/t.chars, limit)
+	}
+	if len(text)/longestToken >= limit {
+		return limit
+	}
+	n := 0
+	for len(text) > 0 && n < limit {
+		part := firstPart(text, maxRun, maxPart)
+		text = text[len(part):]
+		c, err := t.bpe.Count(part)
+		if err != nil { // a pattern that takes too long
+			c = (utf8.RuneCountInString(part) + 3) / 4
+		}
+		n += c
+	}
+	return min(n, limit)
+}
+
+// maxPart is the most that is encoded before the count is compared with its limit.
+const maxPart = 1 << 20
+
+// firstPart returns the start of a text up to most bytes or to the end of a run of that length.
+func firstPart(text string, run, most int) string {
+	start, class := 0, uint8(0)
+	for i, r := range text {
+		if c := runeClass(r); c != class {
+			start, class = i, c
+		}
+		if i-start >= run || i >= most {
+			return text[:i]
+		}
+	}
+	return text
+}
+
+func runeClass(r rune) uint8 {
+	switch {
+	case unicode.IsLetter(r):
+		return 1
+	case unicode.IsNumber(r):
+		return 2
+	case unicode.IsSpace(r):
+		return 3
+	}
+	return 4
+}

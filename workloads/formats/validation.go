@@ -1,0 +1,101 @@
+package formats
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"kvbench/workloads"
+)
+
+// Validation sums up a recorded run, to compare one of ours with.
+type Validation struct {
+	Path                  string
+	Requests              int64
+	Lookups, Hits         int64 // requests that tell whether they hit
+	ReadBytes, WriteBytes int64
+	Malformed             int64
+	First                 []workloads.RowError // the first ten
+}
+
+// validationRow is one request. Fields may be missing; other keys are ignored.
+type validationRow struct {
+	Hit   *bool    `json:"cache_hit"`
+	Read  *float64 `json:"read_bytes"`
+	Write *float64 `json:"write_bytes"`
+}
+
+// maxTraceBytes bounds one request, so that sums stay exact for as many requests as a file can
+// hold.
+const maxTraceBytes = 1 << 50
+
+// ReadValidation reads a JSON list of requests with cache_hit, read_bytes and write_bytes; .gz and
+// .zst are decompressed. More than 1 % malformed rows are an error, and so is a file from which
+// neither ratio can be had.
+func ReadValidation(path string) (v Validation, err error) {
+	doc, err := openDocument(path)
+	if err != nil {
+		return v, err
+	}
+	defer func() { err = errors.Join(err, doc.Close()) }()
+	v.Path = path
+	fail := func(err error) (Validation, error) {
+		return v, fmt.Errorf("validation trace %s:%d: %w", path, doc.Line(), noEOF(err))
+	}
+	if err := doc.open('[', "want a list of requests"); err != nil {
+		return fail(err)
+	}
+	var report workloads.TraceReport
+	tally := Tally{File: path, Report: &report}
+	for doc.dec.More() {
+		var row validationRow
+		err := doc.value(&row)
+		if err == nil {
+			err = v.add(row)
+		}
+		if err != nil && !isMalformed(err) {
+			return fail(err)
+		}
+		tally.Row(err, doc.Line)
+	}
+	v.Malformed, v.First = report.Malformed, report.First
+	if _, err := doc.token(); err != nil {
+		return fail(err)
+	}
+	if _, err := doc.token(); !errors.Is(err, io.EOF) {
+		return fail(errors.New("something follows the list"))
+	}
+	switch {
+	case tally.TooMany(true):
+		return v, fmt.Errorf("validation trace %s: %d of %d rows are malformed, more than 1 %%%s",
+			path, tally.Refused, tally.Rows, tally.Example())
+	case v.Lookups == 0 && v.WriteBytes == 0:
+		return v, fmt.Errorf("validation trace %s: none of its %d rows tells cache_hit or write_bytes", path, tally.Rows)
+	}
+	return v, nil
+}
+
+func (v *Validation) add(row validationRow) error {
+	for _, n := range []*float64{row.Read, row.Write} {
+		if n != nil && !(*n >= 0 && *n <= maxTraceBytes) {
+			return malformed("%v bytes, want 0 to %d", *n, int64(maxTraceBytes))
+		}
+	}
+	if row.Hit == nil && row.Read == nil && row.Write == nil {
+		return malformed("want cache_hit, read_bytes or write_bytes")
+	}
+	v.Requests++
+	if row.Hit != nil {
+		v.Lookups++
+		if *row.Hit {
+			v.Hits++
+		}
+	}
+	if row.Read != nil {
+		v.ReadBytes += int64(*row.Read)
+	}
+	if row.Write != nil {
+		v.WriteBytes += int64(*row.Write)
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Find returns the model of that key, looking at extra before the built-in ones, so that a
+// user can redefine a key. A name that ends in .json, or names a file or a directory with a
+// config.json, is read as a Hugging Face configuration.
+func Find(keyOrPath string, extra []Model) (Model, error) {
+	known := append(append([]Model(nil), extra...), BuiltIn()...)
+	keys := make([]string, 0, len(known))
+	for _, m := range known {
+		if m.Key == keyOrPath {
+			return m, m.Validate()
+		}
+		keys = append(keys, m.Key)
+	}
+	info, err := os.Stat(keyOrPath)
+	switch {
+	case err == nil && info.IsDir():
+		return ReadConfig(filepath.Join(keyOrPath, "config.json"))
+	case err == nil || strings.HasSuffix(keyOrPath, ".json"):
+		return ReadConfig(keyOrPath)
+	}
+	return Model{}, fmt.Errorf("model %q is unknown: give one of %s, or the path of a Hugging Face config.json",
+		keyOrPath, strings.Join(keys, ", "))
+}
+
+// huggingFace holds the fields of a config.json that matter here. Pointers tell an absent field
+// from a zero.
+type huggingFace struct {
+	NameOrPath    string       `json:"_name_or_path"`
+	ModelType     string       `json:"model_type"`
+	Architectures []string     `json:"architectures"`
+	Layers        *int         `json:"num_hidden_layers"`
+	Hidden        *int         `json:"hidden_size"`
+	Heads         *int         `json:"num_attention_heads"`
+	KVHeads       *int         `json:"num_key_value_heads"`
+	HeadDim       *int         `json:"head_dim"`
+	KVLoraRank    *int         `json:"kv_lora_rank"`
+	QKRopeHeadDim *int         `json:"qk_rope_head_dim"`
+	TorchDType    string       `json:"torch_dtype"`
+	DType         string       `json:"dtype"` // what newer versions of the library write
+	Text          *huggingFace `json:"text_config"`
+}
+
+// maxModelConfig bounds what is read of a file that claims to be a config.json; real ones have a
+// few KiB.
+const maxModelConfig = 16 << 20
+
+// ReadConfig reads a Hugging Face config.json. The dimensions of a multimodal model are those
+// of its text_config.
+func ReadConfig(path string) (Model, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Model{}, fmt.Errorf("read model configuration: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxModelConfig+1))
+	if err != nil {
+		return Model{}, fmt.Errorf("read model configuration %s: %w", path, err)
+	}
+	if len(text) > maxModelConfig {
+		return Model{}, fmt.Errorf("model configuration %s is larger than %d MiB: not a config.json", path, maxModelConfig>>20)
+	}
+	m, err := parseModelConfig(text)
+	if err != nil {
+		return Model{}, fmt.Errorf("model configuration %s: %w", path, err)
+	}
+	m.Key = path
+	if m.Name == "" {
+		m.Name = filepath.Base(path)
+	}
+	return m, nil
+}
+
+// parseModelConfig turns the text of a config.json into a valid model without a key.
+func parseModelConfig(text []byte) (Model, error) {
+	var outer huggingFace
+	if err := json.Unmarshal(text, &outer); err != nil {
+		return Model{}, err
+	}
+	c := outer
+	if c.Layers == nil && outer.Text != nil {
+		c = *outer.Text
+	}
+	var missing []error
+	need := func(name string, p *int) {
+		if p == nil {
+			missing = append(missing, fmt.Errorf("field %s is missing", name))
+		}
+	}
+	need("num_hidden_layers", c.Layers)
+	if c.KVLoraRank == nil {
+		if c.HeadDim == nil {
+			need("hidden_size", c.Hidden)
+		}
+		if c.HeadDim == nil || c.KVHeads == nil {
+			need("num_attention_heads", c.Heads)
+		}
+	}
+	if len(missing) > 0 {
+		return Model{}, errors.Join(missing...)
+	}
+	m := Model{
+		Layers: value(c.Layers), Hidden: value(c.Hidden), Heads: value(c.Heads), KVHeads: value(c.KVHeads),
+		HeadDim: value(c.HeadDim), KVLoraRank: value(c.KVLoraRank), QKRopeHeadDim: value(c.QKRopeHeadDim),
+		DType: dtypeOf(c, outer), Name: nameOf(outer),
+	}
+	if c.KVHeads == nil {
+		m.KVHeads = m.Heads // the library's own default: without groups every head has its keys
+	}
+	switch {
+	case m.KVLoraRank > 0:
+		m.Attention = MLA
+	case m.KVHeads == m.Heads:
+		m.Attention = MHA
+	default:
+		m.Attention = GQA
+	}
+	return m, m.Validate()
+}
+
+func value(p *int) int {
+	if p == nil {
+		return 0
+	}
+	return *p
+}
+
+// dtypeOf returns the first dtype that is given, inner configuration first; "auto" leaves the
+// choice to us.
+func dtypeOf(configs ...huggingFace) string {
+	for _, c := range configs {
+		for _, name := range []string{c.DType, c.TorchDType} {
+			if name != "" && name != "auto" {
+				return strings.TrimPrefix(name, "torch.")
+			}
+		}
+	}
+	return ""
+}
+
+func nameOf(c huggingFace) string {
+	switch {
+	case c.NameOrPath != "":
+		return c.NameOrPath
+	case len(c.Architectures) > 0:
+		return c.Architectures[0]
+	}
+	return c.ModelType
+}

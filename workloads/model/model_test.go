@@ -1,0 +1,153 @@
+package model
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestBytesPerToken(t *testing.T) {
+	want := map[string]int64{
+		"tiny-1b": 24576, "mistral-7b": 131072, "llama2-7b": 524288, "llama3.1-8b": 131072, "llama3.1-70b-instruct": 327680,
+		"deepseek-v3": 70272, "qwen3-32b": 262144, "gpt-oss-120b": 73728, "gpt-oss-20b": 49152,
+	}
+	require.Len(t, BuiltIn(), len(want))
+	for _, m := range BuiltIn() {
+		assert.NoError(t, m.Validate())
+		assert.Equal(t, want[m.Key], m.BytesPerToken(), m.Key)
+	}
+}
+
+func TestBytesPerTokenByDType(t *testing.T) {
+	m := Model{Layers: 2, Hidden: 64, Heads: 4, KVHeads: 2, Attention: GQA} // head dimension 16 by division
+	for dtype, want := range map[string]int64{"": 256, "float16": 256, "BFloat16": 256, "float32": 512, "int8": 128, "fp8": 128} {
+		m.DType = dtype
+		assert.NoError(t, m.Validate())
+		assert.Equal(t, want, m.BytesPerToken(), "dtype %q", dtype)
+	}
+}
+
+func TestModelValidateListsEverything(t *testing.T) {
+	err := Model{Key: "x", Layers: 0, KVHeads: -1, Attention: "mqa", DType: "int3"}.Validate()
+	assert.ErrorContains(t, err, `model "x": layers is 0, must be 1 to`)
+	assert.ErrorContains(t, err, `attention type "mqa" is unknown`)
+	assert.ErrorContains(t, err, `dtype "int3" is unknown, must be one of bf16`)
+
+	err = Model{Key: "x", Layers: 4, Hidden: 100, Heads: 3, KVHeads: 3, Attention: MHA}.Validate()
+	assert.ErrorContains(t, err, "hidden (100) is no multiple of heads (3): give head_dim")
+
+	err = Model{Key: "x", Layers: 4, Hidden: 64, Heads: 4, KVHeads: 2, Attention: MHA}.Validate()
+	assert.ErrorContains(t, err, "with fewer it is gqa")
+
+	err = Model{Key: "x", Layers: 1 << 20, Hidden: 64, Heads: 4, KVHeads: 1 << 20, HeadDim: 1 << 20, Attention: GQA}.Validate()
+	assert.ErrorContains(t, err, "a token takes more than")
+
+	err = Model{Key: "x", Layers: 4, Attention: MLA, QKRopeHeadDim: -1}.Validate()
+	assert.ErrorContains(t, err, "kv_lora_rank is 0")
+	assert.ErrorContains(t, err, "qk_rope_head_dim is -1")
+}
+
+func TestSizer(t *testing.T) {
+	gqa, err := Find("llama3.1-8b", nil)
+	require.NoError(t, err)
+	mla, err := Find("deepseek-v3", nil)
+	require.NoError(t, err)
+	tests := []struct {
+		model Model
+		tp    int
+		rule  TPRule
+		want  int64 // bytes of 1000 tokens
+	}{
+		{gqa, 0, TPEngine, 131072000},
+		{gqa, 1, TPEngine, 131072000},
+		{gqa, 4, TPEngine, 32768000},
+		{gqa, 8, TPEngine, 16384000},
+		{gqa, 16, TPEngine, 16384000}, // eight KV heads cannot be spread further
+		{gqa, 16, TPMLPerf, 8192000},
+		{gqa, 3, TPMLPerf, 43690667}, // 43,690,666.67 rounded up
+		{mla, 8, TPEngine, 70272000}, // latents are replicated
+		{mla, 8, TPMLPerf, 8784000},
+	}
+	for _, test := range tests {
+		assert.Equal(t, test.want, NewSizer(test.model, test.tp, test.rule).Bytes(1000), "%s tp %d %s", test.model.Key, test.tp, test.rule)
+	}
+	assert.Zero(t, Sizer{}.Bytes(5))
+}
+
+func TestFindModel(t *testing.T) {
+	own := Model{Key: "llama3.1-8b", Layers: 1, Hidden: 64, Heads: 4, KVHeads: 4, Attention: MHA}
+	m, err := Find("llama3.1-8b", []Model{own})
+	require.NoError(t, err)
+	assert.Equal(t, 1, m.Layers, "a user's model goes before the built-in one")
+
+	_, err = Find("llama9", nil)
+	assert.ErrorContains(t, err, `model "llama9" is unknown: give one of tiny-1b, `)
+	assert.ErrorContains(t, err, "config.json")
+
+	_, err = Find(filepath.Join(t.TempDir(), "absent.json"), nil)
+	assert.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestHuggingFaceConfig(t *testing.T) {
+	tests := map[string]struct {
+		text      string
+		bytes     int64
+		attention Attention
+	}{
+		"groups of heads":                      {`{"model_type":"llama","num_hidden_layers":32,"hidden_size":4096,"num_attention_heads":32,"num_key_value_heads":8,"torch_dtype":"bfloat16"}`, 131072, GQA},
+		"explicit head dimension":              {`{"num_hidden_layers":64,"hidden_size":5120,"num_attention_heads":64,"num_key_value_heads":8,"head_dim":128,"torch_dtype":"bfloat16"}`, 262144, GQA},
+		"no groups":                            {`{"num_hidden_layers":32,"hidden_size":4096,"num_attention_heads":32}`, 524288, MHA},
+		"latents":                              {`{"num_hidden_layers":61,"hidden_size":7168,"num_attention_heads":128,"num_key_value_heads":128,"kv_lora_rank":512,"qk_rope_head_dim":64,"torch_dtype":"bfloat16"}`, 70272, MLA},
+		"multimodal, dtype outside":            {`{"dtype":"float32","text_config":{"num_hidden_layers":2,"hidden_size":64,"num_attention_heads":4,"num_key_value_heads":2},"vision_config":{"hidden_size":9}}`, 512, GQA},
+		"the newer name of the dtype":          {`{"num_hidden_layers":2,"hidden_size":64,"num_attention_heads":4,"num_key_value_heads":2,"dtype":"torch.float8_e4m3fn"}`, 128, GQA},
+		"no dtype, null fields, unknown names": {`{"num_hidden_layers":2,"hidden_size":64,"num_attention_heads":4,"num_key_value_heads":2,"head_dim":null,"torch_dtype":"auto","rope_theta":1e6}`, 256, GQA},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "config.json")
+			require.NoError(t, os.WriteFile(path, []byte(test.text), 0o600))
+			m, err := Find(path, nil)
+			require.NoError(t, err)
+			assert.Equal(t, test.bytes, m.BytesPerToken())
+			assert.Equal(t, test.attention, m.Attention)
+			assert.Equal(t, path, m.Key)
+			assert.NotEmpty(t, m.Name)
+			byDir, err := Find(dir, nil)
+			require.NoError(t, err)
+			assert.Equal(t, m, byDir)
+		})
+	}
+}
+
+func TestHuggingFaceConfigErrors(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.json")
+	for text, want := range map[string]string{
+		`{}`:                       "field num_hidden_layers is missing",
+		`{"num_hidden_layers":12}`: "field hidden_size is missing\nfield num_attention_heads is missing",
+		`[]`:                       "cannot unmarshal array",
+		`{"num_hidden_layers":12,"hidden_size":64,"num_attention_heads":4,"torch_dtype":"int4"}`: `dtype "int4" is unknown`,
+		`{"num_hidden_layers":-1,"hidden_size":64,"num_attention_heads":4}`:                      "layers is -1",
+	} {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		_, err := ReadConfig(path)
+		assert.ErrorContains(t, err, want)
+		assert.ErrorContains(t, err, path)
+	}
+}
+
+// FuzzModelConfig: any text gives a valid model or an error.
+func FuzzModelConfig(f *testing.F) {
+	f.Add([]byte(`{"num_hidden_layers":32,"hidden_size":4096,"num_attention_heads":32,"num_key_value_heads":8,"torch_dtype":"bfloat16"}`))
+	f.Add([]byte(`{"text_config":{"num_hidden_layers":2,"kv_lora_rank":512,"qk_rope_head_dim":64}}`))
+	f.Add([]byte(`{"num_hidden_layers":null,"text_config":{"text_config":{}}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m, err := parseModelConfig(text)
+		if err == nil && m.BytesPerToken() <= 0 {
+			t.Errorf("%q gives a model of %d bytes per token", text, m.BytesPerToken())
+		}
+	})
+}

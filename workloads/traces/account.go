@@ -1,0 +1,73 @@
+package traces
+
+import (
+	"time"
+
+	"kvbench/workloads"
+	"kvbench/workloads/profile"
+)
+
+// maxAccountRows bounds the rows that one Account reads ahead, some tens of milliseconds. A replay
+// that offers more per call is counted with delay: what is not reached yet is missing from Offered
+// and Queued until a later call.
+const maxAccountRows = 200_000
+
+// Account implements Source. Rows without a time of their own (Speedup 0) are offered when they are
+// taken, so that none ever waits.
+func (t *Trace) Account(until time.Duration) []workloads.ClassLoad {
+	loads := make([]workloads.ClassLoad, workloads.NumClasses)
+	for c := range loads {
+		loads[c].Oldest = workloads.Never
+	}
+	load := &loads[workloads.Responsive]
+	if !t.main.times.timed() {
+		load.Offered, load.OfferedTokens = t.taken, t.takenTokens
+		return loads
+	}
+	t.accounted = max(t.accounted, t.now, until)
+	until = t.accounted
+	t.follow(until)
+	load.Offered, load.OfferedTokens = t.offered.Offered, t.offered.OfferedTokens
+	if load.Offered < t.taken { // the shadow reader is behind: see maxAccountRows
+		load.Offered, load.OfferedTokens = t.taken, t.takenTokens
+	}
+	load.Queued = load.Offered - t.taken
+	head := t.main.peek()
+	switch {
+	case len(t.deferred) > 0:
+		load.Oldest = t.deferred[0].Arrival
+	case head != nil && head.arrival <= until:
+		load.Oldest = head.arrival
+	}
+	return loads
+}
+
+// follow moves the shadow reader to a time and counts the rows that it passes.
+func (t *Trace) follow(until time.Duration) {
+	t.openShadow()
+	for range maxAccountRows {
+		row := t.shadow.peek()
+		if row == nil || row.arrival > until {
+			return
+		}
+		t.offered.Offered++
+		t.offered.OfferedTokens += int64(t.writes(row))
+		t.shadow.drop()
+	}
+}
+
+// openShadow makes the second reader.
+func (t *Trace) openShadow() {
+	if t.shadow == nil {
+		t.shadow = t.newStream(t.main.format)
+	}
+}
+
+// writes returns the tokens that a row's request offers to write.
+func (t *Trace) writes(row *traceRow) int {
+	if row.BlockTokens > 0 {
+		return min(row.Context, len(row.Blocks)*row.BlockTokens)
+	}
+	_, prefix := t.shape.Prompt(t.stream, row.seq)
+	return profile.OwnTokens(row.Context, prefix)
+}

@@ -1,0 +1,92 @@
+package traces
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/workloads"
+)
+
+// TestTraceAccount compares the shadow reader with a list of all rows, for random speeds and random
+// workers.
+func TestTraceAccount(t *testing.T) {
+	for seed := range uint64(100) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		cfg := traceConfig(testdata([]string{"burstgpt-small.csv", "burstgpt-v3-small.csv"}[rng.IntN(2)]), testdata("burstgpt-small.csv"))
+		cfg.Speedup, cfg.Cycles, cfg.Seed = 10+1000*rng.Float64(), 1+rng.IntN(3), seed
+		cfg.PrefixCaching, cfg.Overtaking = rng.IntN(2) == 0, rng.IntN(2) == 0
+		if rng.IntN(3) == 0 {
+			cfg.Rate, cfg.ConstantRate = 1+20*rng.Float64(), rng.IntN(2) == 0
+		}
+		if rng.IntN(3) == 0 {
+			cfg.MaxRequests = 1 + rng.Int64N(60)
+		}
+		rows := all(t, openTrace(t, NewBurstGPT, cfg))
+
+		s := openTrace(t, NewBurstGPT, cfg)
+		var flying []*workloads.Request
+		taken := map[int64]bool{}
+		now := time.Duration(0)
+		for {
+			r, st, wake := s.Take(now)
+			if st == workloads.Ready {
+				want := rows[r.Seq]
+				require.Equal(t, lines([]*workloads.Request{want}), lines([]*workloads.Request{r}))
+				require.Equal(t, want.History, r.History)
+				require.False(t, taken[r.Seq])
+				for seq := range r.Seq { // first come, first served, but for turns that wait
+					require.True(t, taken[seq] || !cfg.Overtaking && rows[seq].Turn > 1, "row %d before %d", r.Seq, seq)
+				}
+				taken[r.Seq] = true
+				flying = append(flying, r)
+			}
+			for len(flying) > 0 && (st != workloads.Ready && wake == workloads.Never || rng.IntN(3) == 0) {
+				i := rng.IntN(len(flying))
+				s.Written(flying[i])
+				s.Done(flying[i], now)
+				flying = slices.Delete(flying, i, i+1)
+				wake = now
+			}
+			if st == workloads.Exhausted {
+				break
+			}
+			if st == workloads.Wait && wake > now && wake != workloads.Never {
+				now = wake + time.Duration(rng.Int64N(int64(20*time.Second)))
+			}
+			want := workloads.ClassLoad{Oldest: workloads.Never}
+			until := now + time.Duration(rng.Int64N(int64(time.Second)))
+			if seed%2 == 0 {
+				until = now
+			}
+			until = max(until, s.accounted)
+			for _, row := range rows {
+				if row.Arrival > until {
+					break
+				}
+				want.Offered++
+				want.OfferedTokens += int64(row.Own.Tokens)
+				if !taken[row.Seq] {
+					want.Queued++
+					want.Oldest = min(want.Oldest, row.Arrival)
+				}
+			}
+			require.Equal(t, want, s.Account(until)[workloads.Responsive], "seed %d at %v", seed, until)
+		}
+		assert.Len(t, taken, len(rows))
+		assert.NoError(t, s.Err())
+	}
+}
+
+// TestAccountIsBounded: a replay of absurd speed is counted with delay instead of holding up the
+// engine.
+func TestAccountIsBounded(t *testing.T) {
+	cfg := traceConfig(testdata("azure-small.csv"))
+	cfg.Cycles, cfg.Speedup = 0, 1e12
+	s := openTrace(t, NewAzure, cfg)
+	assert.LessOrEqual(t, s.Account(time.Minute)[workloads.Responsive].Offered, int64(maxAccountRows))
+}

@@ -1,0 +1,251 @@
+package traces
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/workloads"
+	"kvbench/workloads/formats"
+	"kvbench/workloads/model"
+)
+
+// blockCounts counts what a cache without bounds would find, from the requests alone and as the
+// trace says.
+type blockCounts struct{ asked, distinct, hits, ideal int }
+
+func countBlocks(rs []*workloads.Request) (c blockCounts) {
+	seen := map[string]bool{}
+	for _, r := range rs {
+		unbroken := true
+		for _, b := range r.Blocks {
+			c.asked++
+			unbroken = unbroken && seen[b.Key]
+			if unbroken {
+				c.hits++
+			}
+		}
+		for _, b := range r.Blocks {
+			seen[b.Key] = true
+		}
+		c.ideal += r.IdealBlocks
+	}
+	c.distinct = len(seen)
+	return c
+}
+
+func TestMooncakeRequests(t *testing.T) {
+	path := testdata("mooncake-small.jsonl")
+	type mooncakeRow struct {
+		Timestamp float64
+		Input     int     `json:"input_length"`
+		Output    int     `json:"output_length"`
+		Blocks    []int64 `json:"hash_ids"`
+	}
+	var rows []mooncakeRow
+	for line := range strings.Lines(read(t, path)) {
+		var row mooncakeRow
+		require.NoError(t, json.Unmarshal([]byte(line), &row))
+		rows = append(rows, row)
+	}
+	cfg := traceConfig(path)
+	cfg.Speedup = 1
+	s := openTrace(t, NewBlockTrace, cfg)
+	rs := all(t, s)
+	require.NoError(t, s.Err())
+	require.Len(t, rs, len(rows))
+	for i, r := range rs {
+		assert.Equal(t, time.Duration(rows[i].Timestamp-rows[0].Timestamp)*time.Millisecond, r.Arrival)
+		assert.Equal(t, rows[i].Output, r.GenerateTokens)
+		require.Len(t, r.Blocks, len(rows[i].Blocks))
+		sum := 0
+		for k, b := range r.Blocks {
+			assert.Equal(t, fmt.Sprintf("blk/mooncake-small/%d", rows[i].Blocks[k]), b.Key)
+			sum += b.Tokens
+		}
+		assert.Equal(t, rows[i].Input, sum, "the last block is partial")
+		assert.Equal(t, sum, r.ContextTokens)
+	}
+	c := countBlocks(rs)
+	assert.Equal(t, c.hits, c.ideal)
+	assert.Equal(t, blockCounts{asked: 258, distinct: 166, hits: 92, ideal: 92}, c)
+	load := s.Account(time.Hour)[workloads.Responsive]
+	assert.EqualValues(t, len(rows), load.Offered)
+	assert.Zero(t, load.Queued)
+
+	plan := workloads.Planner{Sizer: model.Sizer{BytesPerToken: 128}}.Plan(nil, rs[0])
+	require.Len(t, plan, len(rs[0].Blocks))
+	for i, op := range plan {
+		assert.Equal(t, workloads.Op{Kind: workloads.ReadPrefixOrWrite, Purpose: workloads.ForBlock, Key: rs[0].Blocks[i].Key, Tokens: rs[0].Blocks[i].Tokens,
+			Bytes: 128 * int64(rs[0].Blocks[i].Tokens), Times: 1}, op)
+	}
+}
+
+// Another cycle asks for the same blocks: content has no cycle.
+func TestBlocksAreSharedByCycles(t *testing.T) {
+	cfg := traceConfig(testdata("mooncake-small.jsonl"), testdata("session-small.json"))
+	cfg.Cycles = 2
+	rs := all(t, openTrace(t, NewBlockTrace, cfg))
+	require.Len(t, rs, 2*65)
+	for i, r := range rs[65:] {
+		assert.Equal(t, rs[i].Blocks, r.Blocks)
+		assert.Equal(t, len(r.Blocks), r.IdealBlocks)
+	}
+}
+
+func TestAgentSessions(t *testing.T) {
+	path := testdata("session-small.json")
+	cfg := traceConfig(path)
+	cfg.Speedup = 10
+	rs := all(t, openTrace(t, NewBlockTrace, cfg))
+	require.Len(t, rs, 5)
+	var doc struct {
+		Size     int `json:"block_size"`
+		Requests []struct {
+			T     float64
+			Input int `json:"in"`
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(read(t, path)), &doc))
+	for i, r := range rs {
+		assert.Equal(t, "blk/session-small.small/1", r.Blocks[0].Key)
+		assert.Equal(t, doc.Requests[i].Input, r.ContextTokens)
+		assert.Equal(t, time.Duration(doc.Requests[i].T*1e8), r.Arrival)
+		for _, b := range r.Blocks {
+			assert.Equal(t, doc.Size, b.Tokens, "tokens behind the last whole block are not cached")
+		}
+	}
+	c := countBlocks(rs)
+	assert.Equal(t, c.hits, c.ideal)
+	assert.Positive(t, c.hits)
+}
+
+// Ids mean something within one session only.
+func TestSessionsDoNotShareBlocks(t *testing.T) {
+	text := strings.ReplaceAll(read(t, testdata("session-small.json")), "\n", "")
+	other := strings.Replace(text, `"small"`, `"an/o ther"`, 1)
+	rs := all(t, openTrace(t, NewBlockTrace, traceConfig(write(t, "two.json", text+"\n"+other+" "+text))))
+	require.Len(t, rs, 15)
+	assert.Equal(t, "blk/two.small/1", rs[0].Blocks[0].Key)
+	assert.Equal(t, "blk/two.an_o_ther/1", rs[5].Blocks[0].Key)
+	assert.Zero(t, rs[5].IdealBlocks)
+	assert.Equal(t, len(rs[10].Blocks), rs[10].IdealBlocks, "the same session again")
+}
+
+func TestBlocksFromCompressedFiles(t *testing.T) {
+	for _, name := range []string{"mooncake-small.jsonl", "session-small.json"} {
+		text := read(t, testdata(name))
+		want := all(t, openTrace(t, NewBlockTrace, traceConfig(testdata(name))))
+		for ext, packed := range map[string]string{".gz": gzipped(t, text), ".zst": zstded(t, text)} {
+			got := all(t, openTrace(t, NewBlockTrace, traceConfig(write(t, name+ext, packed))))
+			assert.Equal(t, want, got, ext)
+		}
+	}
+}
+
+func TestMalformedBlocks(t *testing.T) {
+	good := `{"timestamp": 5, "input_length": 600, "output_length": 0, "hash_ids": [1, 2]}`
+	for _, c := range []struct{ row, want string }{
+		{`{"timestamp": 5, "input_length": 512, "output_length": 1, "hash_ids": [1, 2]}`, "more block ids than the input has blocks"},
+		{`{"timestamp": 5, "input_length": 1512, "output_length": 1, "hash_ids": [1, 2, 1]}`, "a block id stands twice"},
+		{`{"timestamp": 5, "input_length": 512, "output_length": 1, "hash_ids": []}`, "no block ids"},
+		{`{"timestamp": 5, "input_length": 512, "output_length": 1}`, "no block ids"},
+		{`{"timestamp": 5, "input_length": 0, "output_length": 1, "hash_ids": [1]}`, "too few tokens"},
+		{`{"timestamp": 5, "input_length": 5, "output_length": -1, "hash_ids": [1]}`, "too few tokens"},
+		{`{"timestamp": 5, "input_length": 9999999999, "output_length": 1, "hash_ids": [1]}`, "more than 1073741824 tokens"},
+		{`{"timestamp": -5, "input_length": 5, "output_length": 1, "hash_ids": [1]}`, "want seconds"},
+		{`{"input_length": 5, "output_length": 1, "hash_ids": [1]}`, "want timestamp, input_length"},
+		{`{"timestamp": 5, "input_length": "many", "output_length": 1, "hash_ids": [1]}`, "cannot unmarshal string"},
+		{`{"timestamp": 5, "input_length": 5, "output_length": 1, "hash_ids": [1`, "unexpected end of JSON input"},
+		{`what`, "invalid character"},
+	} {
+		path := write(t, "x.jsonl", good+"\n"+c.row+"\n"+good+"\n")
+		require.ErrorContains(t, allErr(t, path), "1 of the first 3 rows are malformed", c.row)
+		cfg := traceConfig(path)
+		cfg.AllowMalformed = true
+		s := openTrace(t, NewBlockTrace, cfg)
+		assert.Len(t, all(t, s), 2)
+		require.Len(t, s.Report().First, 1)
+		assert.Equal(t, 2, s.Report().First[0].Line)
+		assert.Contains(t, s.Report().First[0].Reason, c.want)
+		assert.Zero(t, s.Report().Failed, "no answer is no failure here")
+	}
+}
+
+// allErr opens and replays a file and returns what either says.
+func allErr(t *testing.T, path string) error {
+	s, err := NewBlockTrace(traceConfig(path))
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	all(t, s)
+	return s.Err()
+}
+
+func TestMalformedSessions(t *testing.T) {
+	row := `{"t":1,"in":70,"out":5,"hash_ids":[1]}`
+	for _, c := range []struct {
+		text, want string
+		usable     int
+	}{
+		{`{"id":"a","block_size":64,"requests":[` + row + ",\n" + `{"t":"x","in":70,"out":5,"hash_ids":[1]},` + row + `]}`, "cannot unmarshal string", 2},
+		{`{"id":"a","block_size":64,"requests":[` + row + ",\n" + `{"in":70,"out":5,"hash_ids":[1]},` + row + `]}`, "want t, in, out", 2},
+		{`{"id":"a","block_size":64,"requests":[` + row + ",\n" + row, "the rest of the file is lost", 2},
+		{`{"id":"a","block_size":64,"requests":[` + row + ",\n" + row + `,,]}`, "the rest of the file is lost", 2},
+		{`{"id":"a",` + "\n" + `"requests":[` + row + `]}`, "block_size 0 before requests", 0},
+		{`{"id":"a","block_size":64,"requests":` + "\n" + `7}`, "requests is no list", 0},
+		{`{"id":7,"block_size":64,"requests":[` + row + `]}` + "\n" + `[1]`, "want an object", 1},
+	} {
+		path := write(t, "x.json", c.text)
+		require.Error(t, allErr(t, path), c.text)
+		cfg := traceConfig(path)
+		cfg.AllowMalformed = true
+		s := openTrace(t, NewBlockTrace, cfg)
+		assert.Len(t, all(t, s), c.usable, c.text)
+		require.Len(t, s.Report().First, 1, c.text)
+		assert.Contains(t, s.Report().First[0].Reason, c.want)
+		assert.Equal(t, 2, s.Report().First[0].Line, c.text)
+	}
+	_, err := NewBlockTrace(traceConfig(write(t, "y.json", `{"rows":[1,{"a":2}]}`)))
+	assert.ErrorContains(t, err, "the format is unknown: want JSON lines with hash_ids")
+}
+
+func TestTheIdealIsUnknownBeyondItsBound(t *testing.T) {
+	c := newIdealCache()
+	assert.Equal(t, 0, c.prefix("a", []int64{1, 2, 3}))
+	assert.Equal(t, 2, c.prefix("a", []int64{1, 2, 4, 3}))
+	assert.Equal(t, 0, c.prefix("b", []int64{1}))
+	c.seen = nil
+	assert.Equal(t, -1, c.prefix("a", []int64{1}))
+}
+
+func FuzzBlocks(f *testing.F) {
+	fuzzRows(f, formats.Blocks(512), `{"timestamp": 5, "input_length": 600, "output_length": 0, "hash_ids": [1, 2]}`+"\n\n{",
+		`{"id":"a","block_size":64,"requests":[{"t":1,"in":70,"out":5,"hash_ids":[1]}],"x":[{}]}{}`, `{"block_size":1e99}`, "[")
+}
+
+func gzipped(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write([]byte(text))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return b.String()
+}
+
+func zstded(t *testing.T, text string) string {
+	t.Helper()
+	enc, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	return string(enc.EncodeAll([]byte(text), nil))
+}

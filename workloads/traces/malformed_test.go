@@ -1,0 +1,203 @@
+package traces
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/workloads"
+	"kvbench/workloads/formats"
+)
+
+const azureHeader = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+
+// azureRows returns n good rows.
+func azureRows(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "2024-01-02 03:%02d:%02d.0000000,100,10\n", i/60%60, i%60)
+	}
+	return b.String()
+}
+
+// TestMalformedReasons: each kind of bad row is named with its place.
+func TestMalformedReasons(t *testing.T) {
+	reasons := []struct{ row, want string }{
+		{"2024-01-02 03:04:05,100", "2 fields, need at least 3"},
+		{"yesterday,100,10", `TIMESTAMP "yesterday": want a date and time such as 2006-01-02 15:04:05.0000000, year 1970 to 2200`},
+		{"2024-13-02 03:04:05,100,10", `TIMESTAMP "2024-13-02 03:04:05": want a date`},
+		{"1912-01-02 03:04:05,100,10", "year 1970 to 2200"},
+		{"2024-01-02 03:04:05,many,10", `ContextTokens "many": want a whole number of tokens`},
+		{"2024-01-02 03:04:05,0,10", `ContextTokens "0": too few tokens`},
+		{"2024-01-02 03:04:05,100,-1", `GeneratedTokens "-1": too few tokens`},
+		{"2024-01-02 03:04:05,99999999999,10", `ContextTokens "99999999999": more than 1073741824 tokens`},
+		{"2024-01-02 03:04:05,1.5,10", `ContextTokens "1.5": want a whole number`},
+		{`"2024-01-02 03:04:05,100,10`, "a quote is not closed"},
+		{`"2024-01-02 03:04:05"x,100,10`, "text after a closing quote"},
+		{strings.Repeat("x", 64<<10+1), "longer than 65536 bytes"},
+		{strings.Repeat("y", 3*64<<10), "longer than 65536 bytes"},
+	}
+	var b strings.Builder
+	b.WriteString(azureHeader + azureRows(1))
+	for _, r := range reasons {
+		b.WriteString(r.row + "\n" + azureRows(1))
+	}
+	path := write(t, "x.csv", b.String())
+	cfg := traceConfig(path)
+	cfg.AllowMalformed = true
+	s := openTrace(t, NewAzure, cfg)
+	assert.Len(t, all(t, s), len(reasons)+1, "the rows between are all there")
+	require.NoError(t, s.Err())
+	report := s.Report()
+	assert.Equal(t, int64(len(reasons)), report.Malformed)
+	assert.Equal(t, int64(2*len(reasons)+1), report.Rows)
+	require.Len(t, report.First, 10)
+	for i, e := range report.First {
+		assert.Equal(t, path, e.File)
+		assert.Equal(t, 3+2*i, e.Line)
+		assert.Contains(t, e.Error(), fmt.Sprintf("x.csv:%d: ", 3+2*i))
+		assert.Contains(t, e.Reason, reasons[i].want)
+	}
+	// The last three have no place in the report: read them alone.
+	for _, r := range reasons[10:] {
+		path := write(t, "y.csv", azureHeader+azureRows(5)+r.row)
+		_, err := NewAzure(traceConfig(path))
+		assert.ErrorContains(t, err, path+":7: ")
+		assert.ErrorContains(t, err, r.want)
+	}
+}
+
+func TestBurstGPTMalformed(t *testing.T) {
+	path := write(t, "x.csv", "1,GPT-4,10,5,15,API log\n-1,GPT-4,10,5,15,API log\nNaN,GPT-4,10,5,15,API log\n1e30,GPT-4,10,5,15,API log\n2.5,GPT-4,10.0,5,15,API log\n")
+	cfg := traceConfig(path)
+	cfg.AllowMalformed, cfg.Speedup = true, 1
+	s := openTrace(t, NewBurstGPT, cfg)
+	assert.Equal(t, "0 0s req/burstgpt/1.0 10+5\n1 1.5s req/burstgpt/5.0 10+5\n", lines(all(t, s)))
+	report := s.Report()
+	assert.Equal(t, int64(3), report.Malformed)
+	assert.Equal(t, `Timestamp "-1": want seconds, 0 to 9000000000`, report.First[0].Reason)
+}
+
+// TestMalformedShare: one percent is the limit, at the end of a file and in the middle of a long
+// one.
+func TestMalformedShare(t *testing.T) {
+	bad := "x,y,z\n"
+	tests := []struct {
+		name, text string
+		opens      bool
+		runs       bool
+	}{
+		{"1 of 100", azureRows(50) + bad + azureRows(49), true, true},
+		{"1 of 99", azureRows(50) + bad + azureRows(48), false, false},
+		{"20 of 2000, early", azureRows(100) + strings.Repeat(bad, 20) + azureRows(1880), false, false},
+		{"20 of 2000, late", azureRows(1980) + strings.Repeat(bad, 20), true, true},
+		{"21 of 2000, late", azureRows(1979) + strings.Repeat(bad, 21), true, false},
+		{"50 of 10000 after row 1000", azureRows(1000) + strings.Repeat(bad, 50) + azureRows(8950), true, false},
+		{"of another format", "a,b,c,d\n1,2,3,4\n5,6,7,8\n", false, false},
+		{"nothing", "", false, false},
+		{"only failed requests", "2024-01-02 03:04:05,100,0\n", false, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			path := write(t, "x.csv", azureHeader+test.text)
+			cfg := traceConfig(path)
+			s, err := NewAzure(cfg)
+			require.Equal(t, test.opens, err == nil, "%v", err)
+			if err != nil {
+				assert.ErrorContains(t, err, path)
+			} else {
+				all(t, s)
+				assert.Equal(t, test.runs, s.Err() == nil, "%v", s.Err())
+				if s.Err() != nil {
+					assert.ErrorContains(t, s.Err(), "more than 1 %")
+					assert.ErrorContains(t, s.Err(), "; the first is "+path)
+				}
+				require.NoError(t, s.Close())
+			}
+			cfg.AllowMalformed, cfg.Cycles = true, 0
+			cfg.MaxRequests = 20000
+			s = openTrace(t, NewAzure, cfg)
+			all(t, s)
+			assert.NoError(t, s.Err())
+		})
+	}
+}
+
+func TestTraceErrors(t *testing.T) {
+	_, err := NewAzure(traceConfig(write(t, "a.csv", "TIMESTAMP,Context,Generated\n"+azureRows(1))))
+	assert.ErrorContains(t, err, "a.csv:1: the header has no column ContextTokens and no GeneratedTokens: is it a trace of the Azure format?")
+	absent := filepath.Join(t.TempDir(), "absent.csv")
+	_, err = NewAzure(traceConfig(absent, testdata("burstgpt-small.csv")))
+	assert.ErrorIs(t, err, os.ErrNotExist)
+	assert.ErrorContains(t, err, "burstgpt-small.csv", "every file is looked at")
+
+	// A file that vanishes between two cycles.
+	path := write(t, "a.csv", azureHeader+azureRows(3))
+	cfg := traceConfig(path)
+	cfg.Cycles = 0
+	s := openTrace(t, NewAzure, cfg)
+	require.NoError(t, os.Remove(path))
+	all(t, s)
+	assert.ErrorIs(t, s.Err(), os.ErrNotExist)
+}
+
+// fuzzRows feeds a whole file to a format: no panic, no row that is out of range, and the counts
+// add up.
+func fuzzRows(f *testing.F, format formats.Format, seeds ...string) {
+	for _, s := range seeds {
+		f.Add([]byte(s))
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, text []byte) {
+		file, err := os.CreateTemp(dir, "*.csv")
+		require.NoError(t, err)
+		defer os.Remove(file.Name())
+		_, err = file.Write(text)
+		require.NoError(t, err)
+		require.NoError(t, file.Close())
+		var report workloads.TraceReport
+		s := rowStream{format: format, paths: []string{file.Name()}, cycles: 1, allow: true, report: &report, times: schedule{pace: pace{speedup: 1}}}
+		usable, last := int64(0), s.times.arrival
+		least := 1
+		if format.Silent {
+			least = 0
+		}
+		for {
+			row, ok := s.next()
+			if !ok {
+				break
+			}
+			usable++
+			if row.Context < 1 || row.Context > workloads.MaxTokens || row.Generate < least || row.Generate > workloads.MaxTokens || row.arrival < last {
+				t.Errorf("row %+v after %v", row, last)
+			}
+			last = row.arrival
+		}
+		if s.err == nil && report.Rows != usable+report.Failed+report.Malformed {
+			t.Errorf("%+v with %d usable rows", report, usable)
+		}
+		if rows := int64(bytes.Count(text, []byte("\n")) + 1); report.Rows > rows && (format.Name == formats.Azure.Name || format.Name == formats.BurstGPT.Name) {
+			t.Errorf("%d rows in %d lines", report.Rows, rows)
+		}
+		if s.reader != nil {
+			t.Error("the file is left open")
+		}
+	})
+}
+
+func FuzzAzure(f *testing.F) {
+	fuzzRows(f, formats.Azure, azureHeader+azureRows(2), "\xef\xbb\xbf"+azureHeader+"\"2024-01-02 03:04:05\",\"1\"\"\",2\r\n",
+		"TIMESTAMP\n", "2024-05-10 00:00:00.009930+00:00,2162,5\n2024-05-10T00:00:00Z,1.0,0", ",,,\n\"", "9999-12-31 23:59:59,1,1")
+}
+
+func FuzzBurstGPT(f *testing.F) {
+	fuzzRows(f, formats.BurstGPT, "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,472,18,490,Conversation log\n",
+		"Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n1.5,a,2,\"GPT \"\"4\"\"\",1,0,1,x\n",
+		"1,m,2,3,5,x,session,9\n2,m,2,3\n", "inf,m,1,1\n-0,m,1,1\n0x1p4,m,1,1\n1_0,m,1,1")
+}

@@ -1,0 +1,122 @@
+package traces
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/workloads"
+)
+
+// TestSessions: rows of version 3 that share a session id are the turns of a conversation.
+func TestSessions(t *testing.T) {
+	cfg := traceConfig(testdata("burstgpt-v3-small.csv"))
+	cfg.Cycles = 2
+	s := openTrace(t, NewBurstGPT, cfg)
+	rs := all(t, s)
+	require.Len(t, rs, 2*23)
+	keys := func(r *workloads.Request) string {
+		var b strings.Builder
+		fmt.Fprintf(&b, "%s c%d t%d:", r.Own.Key, r.Conversation, r.Turn)
+		for _, e := range r.History {
+			fmt.Fprintf(&b, " %s=%d", e.Key, e.Tokens)
+		}
+		return b.String()
+	}
+	assert.Equal(t, "req/burstgpt/1.0 c0 t1:", keys(rs[0]))
+	assert.Equal(t, "req/burstgpt/3.0 c2 t1:", keys(rs[2]))
+	assert.Equal(t, "req/burstgpt/7.0 c2 t3: req/burstgpt/3.0=2322 req/burstgpt/5.0=1492", keys(rs[6]))
+	assert.Equal(t, "req/burstgpt/9.0 c1 t2: req/burstgpt/2.0=1805", keys(rs[7]))
+	assert.Equal(t, "req/burstgpt/3.1 c25 t1:", keys(rs[25]), "another cycle is another conversation")
+
+	cfg.MultiTurn = false
+	for _, r := range all(t, openTrace(t, NewBurstGPT, cfg)) {
+		require.Empty(t, r.History)
+		require.Equal(t, int(r.Seq), r.Conversation)
+	}
+	cfg.MultiTurn, cfg.Profile.MaxTurns = true, 2
+	for _, r := range all(t, openTrace(t, NewBurstGPT, cfg)) {
+		require.LessOrEqual(t, r.Turn, 2)
+	}
+}
+
+// TestOrderedSessions: a turn waits for the entry of its predecessor, and others pass it.
+func TestOrderedSessions(t *testing.T) {
+	text := "Timestamp,Request tokens,Response tokens,Session ID\n1,10,1,a\n2,10,1,a\n3,10,1,b\n4,10,1,a\n5,10,1,\n"
+	s := openTrace(t, NewBurstGPT, traceConfig(write(t, "x.csv", text)))
+	take := func() *workloads.Request {
+		r, st, _ := s.Take(0)
+		require.Equal(t, workloads.Ready, st)
+		return r
+	}
+	a1, b1, free := take(), take(), take()
+	assert.Equal(t, []int64{0, 2, 4}, []int64{a1.Seq, b1.Seq, free.Seq})
+	_, st, wake := s.Take(0)
+	assert.Equal(t, workloads.Wait, st)
+	assert.Equal(t, workloads.Never, wake)
+	s.Written(free)
+	s.Written(b1)
+	_, st, _ = s.Take(0)
+	assert.Equal(t, workloads.Wait, st)
+	s.Written(a1)
+	a2 := take()
+	assert.Equal(t, int64(1), a2.Seq)
+	_, st, _ = s.Take(0)
+	assert.Equal(t, workloads.Wait, st)
+	s.Written(a2)
+	assert.Equal(t, int64(3), take().Seq)
+	_, st, _ = s.Take(0)
+	assert.Equal(t, workloads.Exhausted, st)
+
+	cfg := traceConfig(write(t, "x.csv", text))
+	cfg.Overtaking = true
+	s = openTrace(t, NewBurstGPT, cfg)
+	for seq := range int64(5) {
+		assert.Equal(t, seq, take().Seq)
+	}
+}
+
+// TestDeferredTurnsAreBounded: one session with more turns than may wait at a time.
+func TestDeferredTurnsAreBounded(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("Timestamp,Request tokens,Response tokens,Session ID\n")
+	const rows = 3000
+	for i := range rows {
+		fmt.Fprintf(&b, "%d,10,1,a\n", i)
+	}
+	cfg := traceConfig(write(t, "x.csv", b.String()))
+	cfg.Profile.MaxTurns = rows
+	s := openTrace(t, NewBurstGPT, cfg)
+	for seq := range int64(rows) {
+		r, st, _ := s.Take(0)
+		require.Equal(t, workloads.Ready, st)
+		require.Equal(t, seq, r.Seq)
+		_, st, wake := s.Take(0)
+		if seq < rows-1 {
+			require.Equal(t, workloads.Wait, st)
+			require.Equal(t, workloads.Never, wake)
+		}
+		require.LessOrEqual(t, len(s.deferred), maxDeferred)
+		s.Written(r)
+		s.Done(r, 0)
+	}
+	_, st, _ := s.Take(0)
+	assert.Equal(t, workloads.Exhausted, st)
+}
+
+func TestSessionsAreBounded(t *testing.T) {
+	s := newSessions()
+	for i := range maxSessions {
+		s.get(fmt.Sprint(i), i, 5)
+	}
+	first := s.get("0", -1, 5) // used again: now the last to go
+	assert.Equal(t, 0, first.conversation)
+	s.get("new", 77, 5)
+	assert.Len(t, s.byID, maxSessions)
+	assert.Equal(t, maxSessions, s.order.Len())
+	assert.Same(t, first, s.get("0", -1, 5))
+	assert.Equal(t, -1, s.get("1", -1, 5).conversation, "the oldest was forgotten")
+}

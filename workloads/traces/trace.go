@@ -1,0 +1,304 @@
+package traces
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"kvbench/workloads"
+	"kvbench/workloads/formats"
+	"kvbench/workloads/profile"
+)
+
+// Config describes a load that repeats recorded requests.
+type Config struct {
+	Name  string   // in keys; "" = the name of the format
+	Paths []string // files, in order; .gz and .zst are decompressed
+	// Speedup 1 keeps the recorded times, 2 halves them; 0 = as fast as possible: the next row
+	// arrives when it is taken.
+	Speedup float64
+	Cycles  int // how often the input is replayed, 0 = without end
+	// Start passes over what was recorded in this time from the first request on: the replay begins
+	// there, with what the trace has next at its distance. Every cycle begins there. Input without
+	// times has no Start.
+	Start time.Duration
+
+	Rate         float64 // requests per second instead of the recorded times, 0 = none
+	ConstantRate bool    // evenly spaced instead of Poisson arrivals
+	MaxRequests  int64   // ends the load after N requests, 0 = never
+	Seed         uint64  // the run's seed plus the rank
+
+	// BlockTokens is the block size of formats that do not tell theirs, 0 means 512.
+	BlockTokens int
+
+	Profile       profile.Profile // must be valid
+	PrefixCaching bool
+	PrefillOnly   bool
+	// MultiTurn lets rows of one session read the entries of those before; off, sessions are
+	// ignored.
+	MultiTurn bool
+	// Overtaking lets a turn start before the entry of its predecessor is written.
+	Overtaking bool
+	// AllowMalformed accepts files with any number of malformed rows, and none that is usable.
+	AllowMalformed bool
+
+	maxConversations int64 // see ShareGPTConfig
+}
+
+// Trace is the Source of recorded requests: first come, first served, all of class Responsive. Rows
+// are read when they are needed, and a second reader of the same files counts those that have
+// arrived and wait, so that memory is constant.
+//
+// Err must be looked at once Take says Exhausted. Close must be called at the end.
+type Trace struct {
+	cfg    Config
+	shape  profile.Shape
+	stream profile.Stream
+	main   *rowStream
+	report workloads.TraceReport
+
+	ideal    *idealCache // of a block trace
+	sessions *sessions
+	cycle    int                  // of the rows in sessions
+	deferred []*workloads.Request // all turns that wait for a predecessor or were just freed, in order
+	freed    int                  // how many of them may start
+
+	now         time.Duration // latest time that Take saw
+	accounted   time.Duration // latest time that Account reached
+	taken       int64
+	takenTokens int64
+
+	shadow  *rowStream // counts what has arrived; opened by the first Account
+	offered workloads.ClassLoad
+}
+
+var (
+	_ workloads.Source = (*Trace)(nil)
+	_ io.Closer        = (*Trace)(nil)
+)
+
+// maxDeferred bounds the turns that wait for their predecessors; beyond it the replay waits as a
+// whole.
+const maxDeferred = 1024
+
+// NewAzure returns a load of Azure LLM inference traces. It reads the start of every file, so that
+// an input of another format is an error now and not in the middle of a run.
+func NewAzure(cfg Config) (*Trace, error) {
+	if cfg.Name == "" {
+		cfg.Name = "azure"
+	}
+	return newTrace(formats.Azure, cfg)
+}
+
+// NewBurstGPT returns a load of BurstGPT traces, checked like those of NewAzure. Rows of version 3
+// that share a session id are the turns of a conversation, within one cycle and at most
+// Profile.MaxTurns; the 10,000 sessions used last are kept.
+func NewBurstGPT(cfg Config) (*Trace, error) {
+	if cfg.Name == "" {
+		cfg.Name = "burstgpt"
+	}
+	return newTrace(formats.BurstGPT, cfg)
+}
+
+func newTrace(format formats.Format, cfg Config) (*Trace, error) {
+	if len(cfg.Paths) == 0 {
+		return nil, fmt.Errorf("%s trace: no files given", format.Name)
+	}
+	var problems []error
+	for _, path := range cfg.Paths {
+		if err := checkStart(format, path, cfg.AllowMalformed); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	t := &Trace{
+		cfg:      cfg,
+		shape:    profile.NewShape(cfg.Profile, cfg.PrefixCaching, cfg.PrefillOnly, false),
+		stream:   profile.NewStream(cfg.Seed, -1),
+		sessions: newSessions(),
+		ideal:    newIdealCache(),
+	}
+	t.main = t.newStream(format)
+	t.main.report = &t.report
+	if err := t.skip(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// skip reads up to the start of the replay. That may be millions of rows: here, where nobody waits
+// for a request yet.
+func (t *Trace) skip() error {
+	if t.cfg.Start <= 0 {
+		return nil
+	}
+	if t.main.peek() == nil && t.main.err != nil {
+		return t.main.err
+	}
+	if t.main.times.timed() {
+		t.openShadow()
+		t.shadow.peek()
+	}
+	return nil
+}
+
+// checkStart reads the first rows of a file.
+func checkStart(format formats.Format, path string, allow bool) error {
+	var report workloads.TraceReport
+	s := rowStream{format: format, paths: []string{path}, cycles: 1, allow: allow, report: &report, limit: formats.CheckedRows}
+	for {
+		if _, ok := s.next(); !ok {
+			break
+		}
+	}
+	if s.err == nil && report.Rows < formats.CheckedRows && report.Rows == report.Failed+report.Malformed && !allow {
+		return fmt.Errorf("trace %s has no usable row among its %d (%d malformed, the others failed requests)", path, report.Rows, report.Malformed)
+	}
+	return s.err
+}
+
+func (t *Trace) newStream(format formats.Format) *rowStream {
+	return &rowStream{
+		format: format, paths: t.cfg.Paths, cycles: t.cfg.Cycles, allow: t.cfg.AllowMalformed,
+		most: t.cfg.maxConversations, maxRows: t.cfg.MaxRequests,
+		times: schedule{start: t.cfg.Start, pace: pace{
+			speedup: t.cfg.Speedup, rate: t.cfg.Rate, constant: t.cfg.ConstantRate, stream: t.stream,
+		}},
+	}
+}
+
+// Take implements Source. It may read a block of the input.
+func (t *Trace) Take(now time.Duration) (*workloads.Request, workloads.State, time.Duration) {
+	t.now = max(t.now, now)
+	if r := t.takeFreed(); r != nil {
+		return t.hand(r), workloads.Ready, 0
+	}
+	for len(t.deferred) < maxDeferred {
+		row := t.main.peek()
+		if row == nil {
+			if len(t.deferred) == 0 {
+				return nil, workloads.Exhausted, workloads.Never
+			}
+			return nil, workloads.Wait, workloads.Never
+		}
+		if t.main.times.timed() && row.arrival > t.now {
+			return nil, workloads.Wait, row.arrival
+		}
+		r := t.request(row)
+		t.main.drop()
+		if c := sessionOf(r); c != nil && !t.cfg.Overtaking && c.busy {
+			c.deferred++
+			t.deferred = append(t.deferred, r)
+			continue
+		}
+		return t.hand(r), workloads.Ready, 0
+	}
+	return nil, workloads.Wait, workloads.Never
+}
+
+// hand gives a request to the engine.
+func (t *Trace) hand(r *workloads.Request) *workloads.Request {
+	if !t.main.times.timed() {
+		r.Arrival = t.now
+	}
+	if c := sessionOf(r); c != nil {
+		c.busy = true
+	}
+	t.taken++
+	t.takenTokens += int64(r.WriteTokens())
+	return r
+}
+
+// request makes the request of a row.
+func (t *Trace) request(row *traceRow) *workloads.Request {
+	if row.BlockTokens > 0 {
+		return t.blockRequest(row)
+	}
+	r := &workloads.Request{
+		User: -1, Seq: row.seq, Class: workloads.Responsive, Arrival: row.arrival,
+		Conversation: int(row.seq), Turn: 1,
+		Kind: t.shape.Kind(row.Context), ContextTokens: row.Context, GenerateTokens: row.Generate,
+	}
+	r.SystemPrompt, r.SystemPromptTokens = t.shape.Prompt(t.stream, row.seq)
+	r.Own = workloads.Entry{Key: workloads.RequestKey(t.cfg.Name, row.row, row.cycle), Tokens: profile.OwnTokens(row.Context, r.SystemPromptTokens)}
+	session := row.Session
+	if row.Turn > 0 {
+		session = strconv.FormatInt(row.conversation, 10)
+		r.Own.Key = workloads.ConversationKey(row.conversation, row.cycle, row.Turn)
+	}
+	if session == "" || !t.cfg.MultiTurn {
+		return r
+	}
+	if row.cycle != t.cycle { // keys of another cycle are other entries
+		t.cycle, t.sessions = row.cycle, newSessions()
+	}
+	c := t.sessions.get(session, r.Conversation, t.cfg.Profile.MaxTurns)
+	r.Origin, r.Conversation, r.Turn = c, c.conversation, len(c.history)+1
+	r.History = c.history[:len(c.history):len(c.history)]
+	c.history = append(c.history, r.Own)
+	return r
+}
+
+// sessionOf returns the conversation of a request, nil for none.
+func sessionOf(r *workloads.Request) *session {
+	c, _ := r.Origin.(*session)
+	return c
+}
+
+// takeFreed takes the earliest deferred turn that may start. Deferred turns are older than every
+// row not read yet, and in order, so that the first one of a session is the one to go on with.
+func (t *Trace) takeFreed() *workloads.Request {
+	if t.freed == 0 {
+		return nil
+	}
+	for i, r := range t.deferred {
+		if c := sessionOf(r); !c.busy {
+			t.deferred = slices.Delete(t.deferred, i, i+1)
+			c.deferred--
+			t.freed--
+			return r
+		}
+	}
+	return nil
+}
+
+// Written implements Source.
+func (t *Trace) Written(r *workloads.Request) {
+	c := sessionOf(r)
+	if c == nil {
+		return
+	}
+	c.busy = false
+	if c.deferred > 0 {
+		t.freed++
+	}
+}
+
+// Done implements Source; a trace does not wait for answers.
+func (t *Trace) Done(*workloads.Request, time.Duration) {}
+
+// Err returns what ended the input early: a file that cannot be read, or too many malformed rows.
+// It is nil at its end.
+func (t *Trace) Err() error { return t.main.err }
+
+// Report returns what was read so far.
+func (t *Trace) Report() workloads.TraceReport {
+	report := t.report
+	report.First = append([]workloads.RowError(nil), t.report.First...)
+	return report
+}
+
+// Close closes the files. Afterwards Take says Exhausted.
+func (t *Trace) Close() error {
+	t.deferred, t.freed = nil, 0
+	t.main.stop()
+	if t.shadow != nil {
+		t.shadow.stop()
+	}
+	return nil
+}

@@ -1,0 +1,311 @@
+package traces
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/workloads"
+	"kvbench/workloads/formats"
+	"kvbench/workloads/profile"
+)
+
+// testdata is the path of a fixture in the repository's own folder.
+func testdata(name string) string {
+	dir := ".."
+	for range 3 {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		dir = filepath.Join(dir, "..")
+	}
+	return filepath.Join(dir, "testdata", name)
+}
+
+// write makes a file in a new directory.
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// traceConfig replays files once, as fast as possible.
+func traceConfig(paths ...string) Config {
+	return Config{Paths: paths, Cycles: 1, Profile: profile.Default(), MultiTurn: true}
+}
+
+func openTrace(t *testing.T, open func(Config) (*Trace, error), cfg Config) *Trace {
+	t.Helper()
+	s, err := open(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, s.Close())
+		require.Nil(t, s.main.reader, "a file is left open")
+		require.True(t, s.shadow == nil || s.shadow.reader == nil, "a file of the shadow reader is left open")
+	})
+	return s
+}
+
+// all takes every request at the moment it arrives, and finishes it at once.
+func all(t *testing.T, s *Trace) []*workloads.Request {
+	t.Helper()
+	var rs []*workloads.Request
+	now := time.Duration(0)
+	for {
+		r, st, wake := s.Take(now)
+		switch st {
+		case workloads.Exhausted:
+			return rs
+		case workloads.Wait:
+			require.Greater(t, wake, now)
+			require.NotEqual(t, workloads.Never, wake)
+			now = wake
+		case workloads.Ready:
+			rs = append(rs, r)
+			s.Written(r)
+			s.Done(r, now)
+		}
+	}
+}
+
+func lines(rs []*workloads.Request) string {
+	var b strings.Builder
+	for _, r := range rs {
+		fmt.Fprintf(&b, "%d %v %s %d+%d\n", r.Seq, r.Arrival, r.Own.Key, r.ContextTokens, r.GenerateTokens)
+	}
+	return b.String()
+}
+
+func TestAzure(t *testing.T) {
+	cfg := traceConfig(testdata("azure-small.csv"))
+	cfg.Speedup = 1
+	s := openTrace(t, NewAzure, cfg)
+	rs := all(t, s)
+	require.NoError(t, s.Err())
+	require.Len(t, rs, 20)
+	assert.Equal(t, `0 0s req/azure/1.0 6471+25
+1 251.9096ms req/azure/2.0 1545+188
+2 1.5741038s req/azure/3.0 8316+110
+`, lines(rs[:3]))
+	for _, r := range rs {
+		assert.Equal(t, workloads.Responsive, r.Class)
+		assert.Equal(t, -1, r.User)
+		assert.Equal(t, -1, r.SystemPrompt)
+		assert.Equal(t, 1, r.Turn)
+		assert.Equal(t, r.ContextTokens >= 10000, r.Kind == workloads.PrefillOnly)
+	}
+	assert.Equal(t, workloads.TraceReport{Rows: 20, Cycles: 1}, s.Report())
+
+	cfg.Speedup, cfg.MaxRequests, cfg.Name = 10, 3, "mine"
+	assert.Equal(t, `0 0s req/mine/1.0 6471+25
+1 25.19096ms req/mine/2.0 1545+188
+2 157.41038ms req/mine/3.0 8316+110
+`, lines(all(t, openTrace(t, NewAzure, cfg))))
+}
+
+// TestAsFastAsPossible: a row arrives when it is taken, and the input is repeated under other keys.
+func TestAsFastAsPossible(t *testing.T) {
+	cfg := traceConfig(testdata("azure-small.csv"))
+	cfg.Cycles = 0
+	s := openTrace(t, NewAzure, cfg)
+	keys := map[string]bool{}
+	for i := range 50 {
+		now := time.Duration(i) * time.Millisecond
+		r, st, _ := s.Take(now)
+		require.Equal(t, workloads.Ready, st)
+		require.Equal(t, now, r.Arrival)
+		require.Equal(t, fmt.Sprintf("req/azure/%d.%d", i%20+1, i/20), r.Own.Key)
+		keys[r.Own.Key] = true
+		load := s.Account(now)[workloads.Responsive]
+		require.Equal(t, int64(i+1), load.Offered)
+		require.Zero(t, load.Queued)
+		require.Equal(t, workloads.Never, load.Oldest)
+	}
+	assert.Len(t, keys, 50)
+	assert.Equal(t, workloads.TraceReport{Rows: 20, Cycles: 2}, s.Report())
+	require.NoError(t, s.Close())
+	_, st, _ := s.Take(time.Hour)
+	assert.Equal(t, workloads.Exhausted, st)
+}
+
+func TestBurstGPT(t *testing.T) {
+	cfg := traceConfig(testdata("burstgpt-small.csv"))
+	cfg.Speedup = 1
+	s := openTrace(t, NewBurstGPT, cfg)
+	rs := all(t, s)
+	require.Len(t, rs, 18)
+	assert.Equal(t, `0 0s req/burstgpt/1.0 1713+85
+1 59s req/burstgpt/2.0 2003+216
+2 1m47s req/burstgpt/3.0 2286+294
+3 2m31s req/burstgpt/4.0 1435+305
+4 3m19s req/burstgpt/6.0 2721+34
+`, lines(rs[:5]), "row 5 failed: it is skipped but keeps its number")
+	assert.Equal(t, workloads.TraceReport{Rows: 20, Failed: 2, Cycles: 1}, s.Report())
+}
+
+// TestSpellings: the same rows in other clothes give the same requests.
+func TestSpellings(t *testing.T) {
+	plain := read(t, testdata("azure-small.csv"))
+	want := func() string {
+		cfg := traceConfig(testdata("azure-small.csv"))
+		cfg.Speedup = 1
+		return lines(all(t, openTrace(t, NewAzure, cfg)))
+	}()
+	_, headless, _ := strings.Cut(plain, "\n")
+	quoted := strings.NewReplacer(",", `","`, "\n", "\"\n\"").Replace(strings.TrimSuffix(plain, "\n"))
+	for name, text := range map[string]string{
+		"line ends of DOS":      strings.ReplaceAll(plain, "\n", "\r\n"),
+		"byte order mark":       "\xef\xbb\xbf" + plain,
+		"no header":             headless,
+		"mark without a header": "\xef\xbb\xbf" + headless,
+		"quoted fields":         `"` + quoted + `"`,
+		"blank lines":           "\n\n" + strings.ReplaceAll(plain, "\n", "\n \n"),
+		"no last line end":      strings.TrimSuffix(plain, "\n"),
+		"other case":            strings.ToLower(plain[:20]) + plain[20:],
+		"spaces":                strings.ReplaceAll(plain, ",", " , "),
+		"time zone":             zoned(plain),
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := traceConfig(write(t, "x.csv", text))
+			cfg.Speedup = 1
+			s := openTrace(t, NewAzure, cfg)
+			assert.Equal(t, want, lines(all(t, s)))
+			assert.Equal(t, workloads.TraceReport{Rows: 20, Cycles: 1}, s.Report())
+		})
+	}
+}
+
+// zoned adds a zone to the time of each row.
+func zoned(text string) string {
+	rows := strings.Split(text, "\n")
+	for i := 1; i < len(rows); i++ {
+		rows[i] = strings.Replace(rows[i], ",", "+00:00,", 1)
+	}
+	return strings.Join(rows, "\n")
+}
+
+func TestCompressed(t *testing.T) {
+	plain := read(t, testdata("azure-small.csv"))
+	want := lines(all(t, openTrace(t, NewAzure, traceConfig(testdata("azure-small.csv")))))
+	dir := t.TempDir()
+	gz, err := os.Create(filepath.Join(dir, "a.csv.gz"))
+	require.NoError(t, err)
+	zw := gzip.NewWriter(gz)
+	_, err = zw.Write([]byte(plain))
+	require.NoError(t, err)
+	require.NoError(t, zw.Close())
+	require.NoError(t, gz.Close())
+	enc, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	zst := enc.EncodeAll([]byte(plain), nil)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.csv.zst"), zst, 0o600))
+	for _, name := range []string{"a.csv.gz", "a.csv.zst"} {
+		s := openTrace(t, NewAzure, traceConfig(filepath.Join(dir, name)))
+		assert.Equal(t, want, lines(all(t, s)))
+	}
+
+	text := read(t, gz.Name())
+	for name, text := range map[string]string{"cut.csv.gz": text[:len(text)-20], "cut.csv.zst": string(zst[:len(zst)-20]), "plain.csv.gz": plain, "plain.csv.zst": plain} {
+		path := write(t, name, text)
+		_, err := NewAzure(traceConfig(path))
+		assert.ErrorContains(t, err, path)
+	}
+}
+
+// TestSeveralFiles: rows are numbered through, and the rate goes on over the seams between files
+// and cycles.
+func TestSeveralFiles(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"b.csv":      "Timestamp,Request tokens,Response tokens\n1000,3,1\n1004,4,1\n",
+		"a.csv":      "Timestamp,Request tokens,Response tokens\n10,1,1\n12,2,1\n11,2,1\n",
+		".hidden":    "no trace",
+		"README.txt": "no trace",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "c.csv"), 0o700))
+	paths, err := formats.ExpandPaths(dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{filepath.Join(dir, "a.csv"), filepath.Join(dir, "b.csv")}, paths)
+	globbed, err := formats.ExpandPaths(filepath.Join(dir, "*.csv"))
+	require.NoError(t, err)
+	require.Equal(t, paths, globbed)
+	one, err := formats.ExpandPaths(paths[1])
+	require.NoError(t, err)
+	require.Equal(t, paths[1:], one)
+
+	cfg := traceConfig(paths...)
+	cfg.Speedup, cfg.Cycles = 2, 2
+	assert.Equal(t, `0 0s req/burstgpt/1.0 1+1
+1 1s req/burstgpt/2.0 2+1
+2 1s req/burstgpt/3.0 2+1
+3 1.5s req/burstgpt/4.0 3+1
+4 3.5s req/burstgpt/5.0 4+1
+5 5.5s req/burstgpt/1.1 1+1
+6 6.5s req/burstgpt/2.1 2+1
+7 6.5s req/burstgpt/3.1 2+1
+8 7s req/burstgpt/4.1 3+1
+9 9s req/burstgpt/5.1 4+1
+`, lines(all(t, openTrace(t, NewBurstGPT, cfg))))
+}
+
+func TestExpandPathsErrors(t *testing.T) {
+	empty := t.TempDir()
+	for path, want := range map[string]string{
+		"":                             "trace path is empty",
+		filepath.Join(empty, "x.csv"):  "no such file",
+		filepath.Join(empty, "*.csv"):  "matches no file",
+		filepath.Join(empty, "[x.csv"): "syntax error in pattern",
+		empty:                          "holds no file that ends in .csv, .csv.gz, .csv.zst",
+	} {
+		_, err := formats.ExpandPaths(path)
+		assert.ErrorContains(t, err, want)
+	}
+	_, err := formats.ExpandPaths(write(t, "x.jsonl", ""), ".jsonl")
+	assert.NoError(t, err)
+	_, err = NewAzure(Config{})
+	assert.EqualError(t, err, "Azure trace: no files given")
+}
+
+func TestTraceRates(t *testing.T) {
+	cfg := traceConfig(testdata("azure-small.csv"))
+	cfg.Cycles, cfg.Rate, cfg.Seed = 0, 50, 9
+	load := openTrace(t, NewAzure, cfg).Account(200 * time.Second)[workloads.Responsive]
+	assert.InDelta(t, 10000, load.Offered, 300)
+	cfg.ConstantRate, cfg.MaxRequests = true, 3
+	assert.Equal(t, `0 0s req/azure/1.0 6471+25
+1 20ms req/azure/2.0 1545+188
+2 40ms req/azure/3.0 8316+110
+`, lines(all(t, openTrace(t, NewAzure, cfg))))
+}
+
+func TestTracePrefixes(t *testing.T) {
+	cfg := traceConfig(testdata("azure-small.csv"))
+	cfg.Cycles, cfg.PrefixCaching, cfg.PrefillOnly, cfg.MaxRequests = 0, true, true, 5000
+	prompts := 0
+	for _, r := range all(t, openTrace(t, NewAzure, cfg)) {
+		require.Equal(t, workloads.PrefillOnly, r.Kind)
+		if r.SystemPrompt >= 0 {
+			prompts++
+			require.Equal(t, profile.OwnTokens(r.ContextTokens, cfg.Profile.SystemPromptTokens[r.SystemPrompt]), r.Own.Tokens)
+		}
+	}
+	assert.InDelta(t, 1000, prompts, 100)
+}

@@ -1,0 +1,122 @@
+package users
+
+import (
+	"time"
+
+	"kvbench/workloads"
+	"kvbench/workloads/profile"
+)
+
+// Account implements Source. Open-loop users are followed by a second cursor each that runs ahead
+// of the first: about 40 ns per arrival since the last call, plus a look at every user. In
+// closed-loop a user has one request at most.
+func (s *Users) Account(until time.Duration) []workloads.ClassLoad {
+	s.accounted = max(s.accounted, s.now, until)
+	until = s.accounted
+	s.counted.advance(until, s)
+	loads := make([]workloads.ClassLoad, workloads.NumClasses)
+	for c := range loads {
+		loads[c].Oldest = workloads.Never
+	}
+	for i := range s.cursors {
+		c := s.cursors[i]
+		load := &loads[c.user.Class]
+		waiting := (c.state == queued || c.state == blocked) && !c.silent
+		if !waiting || c.arrival > until || !s.counted.within(slotItem{at: c.arrival, slot: int32(i)}) {
+			continue
+		}
+		load.Oldest = min(load.Oldest, c.arrival)
+		if s.closedLoop {
+			load.Queued++
+			load.OfferedTokens += s.ownOf(c, c.seq)
+		}
+	}
+	for c := range loads {
+		load := &loads[c]
+		if s.closedLoop {
+			load.Offered = s.taken[c] + load.Queued
+			load.OfferedTokens += s.takenTokens[c]
+			continue
+		}
+		load.Offered, load.OfferedTokens = s.counted.offered[c], s.counted.tokens[c]
+		load.Queued = load.Offered - s.taken[c]
+	}
+	return loads
+}
+
+// ownOf returns the tokens that the n-th request of a user writes.
+func (s *Users) ownOf(c *cursor, n int64) int64 {
+	if s.cfg.DecodeOnly {
+		return 0
+	}
+	_, prefix := s.shape.Prompt(c.stream, n)
+	return int64(profile.OwnTokens(c.context(n), prefix))
+}
+
+// arrivals counts what open-loop users ask for, taken or not, without writing down any of it: a
+// second cursor per user walks through time ahead of the one that Take moves. With a limit it stops
+// at the N-th arrival and remembers where that was, so that the first N of all users are known. A
+// nil one, that of closed-loop users, counts nothing and has no limit.
+type arrivals struct {
+	next    slotHeap // uncounted arrival of each user that asks
+	seq     []int64  // its number, by slot
+	left    int64    // arrivals still to count
+	last    slotItem // the last one that counts, once left is 0
+	offered [workloads.NumClasses]int64
+	tokens  [workloads.NumClasses]int64 // of offered
+}
+
+func newArrivals(limit int64, firsts []slotItem) *arrivals {
+	a := &arrivals{left: limit, seq: make([]int64, len(firsts))}
+	for _, it := range firsts {
+		a.next.push(it)
+	}
+	return a
+}
+
+// advance counts the arrivals up to and including until.
+func (a *arrivals) advance(until time.Duration, s *Users) {
+	for a != nil && a.left > 0 && a.next.len() > 0 && a.next.top().at <= until {
+		it := a.next.top()
+		c := s.cursors[it.slot]
+		a.offered[c.user.Class]++
+		a.tokens[c.user.Class] += s.ownOf(c, a.seq[it.slot])
+		if a.left--; a.left == 0 {
+			a.last = it
+			a.next.items, a.seq = nil, nil
+			return
+		}
+		at := s.arrivalAfter(it.slot, a.seq[it.slot], it.at)
+		a.seq[it.slot]++
+		a.next.replaceTop(slotItem{at: at, slot: it.slot})
+	}
+}
+
+// within tells whether an arrival that advance has passed counts.
+func (a *arrivals) within(it slotItem) bool {
+	return a == nil || a.left > 0 || !a.last.before(it)
+}
+
+// join counts the arrivals of a user from its next request on.
+func (a *arrivals) join(c *cursor) {
+	if a == nil {
+		return
+	}
+	for len(a.seq) <= int(c.slot) {
+		a.seq = append(a.seq, 0)
+	}
+	a.seq[c.slot] = c.seq
+	a.next.push(slotItem{at: c.arrival, slot: c.slot})
+}
+
+// leave forgets what a user has asked for and nobody took. Its next arrival is still to be filtered
+// out.
+func (a *arrivals) leave(c *cursor, s *Users) {
+	if a == nil {
+		return
+	}
+	for n := c.seq; n < a.seq[c.slot]; n++ {
+		a.offered[c.user.Class]--
+		a.tokens[c.user.Class] -= s.ownOf(c, n)
+	}
+}

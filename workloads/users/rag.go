@@ -1,0 +1,184 @@
+package users
+
+import (
+	"time"
+
+	"kvbench/workloads"
+	"kvbench/workloads/model"
+	"kvbench/workloads/profile"
+)
+
+// queryTokens are the tokens generated for a query, inclusive.
+var queryTokens = [2]int{50, 200}
+
+// Corpus is a Corpus whose documents are drawn: each is a function of the seed and its number.
+// It is safe for concurrent use.
+type Corpus struct {
+	profile     profile.RAG
+	documents   int
+	tokens      [2]int
+	chunkTokens int
+	stream      profile.Stream
+	seed        uint64
+}
+
+// corpusStream is the number of the documents' stream, which is no user's.
+const corpusStream = -2
+
+var _ workloads.Corpus = (*Corpus)(nil)
+
+// NewCorpus returns documents for a model; bytes per token decide how many tokens fit into a chunk.
+func NewCorpus(p profile.RAG, documents int, m model.Model, sizer model.Sizer, seed uint64) *Corpus {
+	c := &Corpus{profile: p, documents: documents, tokens: p.SmallModelTokens, chunkTokens: p.ChunkTokens,
+		stream: profile.NewStream(seed, corpusStream), seed: seed}
+	if m.Hidden >= 8192 || m.Layers >= 64 {
+		c.tokens = p.LargeModelTokens
+	}
+	if size := sizer.Bytes(1); size > 0 && p.MaxChunkBytes > 0 {
+		c.chunkTokens = max(1, min(c.chunkTokens, int(p.MaxChunkBytes/size)))
+	}
+	return c
+}
+
+// Documents returns how many documents are ingested, and the number of the first that is still
+// there after that.
+func (c *Corpus) Documents() (n, first int) {
+	if m := c.profile.MaxDocuments; m > 0 && m < c.documents {
+		return c.documents, c.documents - m
+	}
+	return c.documents, 0
+}
+
+// chunks returns the number of chunks of a document, and its tokens.
+func (c *Corpus) chunks(doc int) (n, tokens int) {
+	tokens = c.stream.Between(profile.DrawDocumentTokens, int64(doc), c.tokens[0], c.tokens[1])
+	return (tokens-1)/c.chunkTokens + 1, tokens
+}
+
+// Chunks appends the chunks of a document to dst.
+func (c *Corpus) Chunks(dst []workloads.Entry, doc int) []workloads.Entry {
+	n, tokens := c.chunks(doc)
+	for i := range n {
+		dst = append(dst, workloads.Entry{Key: workloads.ChunkKey(doc, i), Tokens: min(c.chunkTokens, tokens-i*c.chunkTokens)})
+	}
+	return dst
+}
+
+// retrieve draws the top chunks of one document; n numbers the retrievals of a stream.
+func (c *Corpus) retrieve(u profile.Stream, n int64, document, chunk profile.Draw) []workloads.Entry {
+	last, first := c.Documents()
+	doc := u.Between(document, n, first, last-1)
+	count, tokens := c.chunks(doc)
+	weights := make([]float64, count)
+	sum := 0.0
+	for i := range weights {
+		weights[i] = 1
+		if !c.profile.Uniform {
+			weights[i] = 1 / float64(i+1)
+		}
+		sum += weights[i]
+	}
+	var got []workloads.Entry
+	for k := range min(c.profile.TopK, count, profile.MaxTopK) {
+		at := pick(weights, sum, u.Unit(chunk, n*profile.MaxTopK+int64(k)))
+		sum -= weights[at]
+		weights[at] = 0
+		got = append(got, workloads.Entry{Key: workloads.ChunkKey(doc, at), Tokens: min(c.chunkTokens, tokens-at*c.chunkTokens)})
+	}
+	return got
+}
+
+// pick returns the index at which the weights up to it exceed that share of their sum; never one of
+// weight 0.
+func pick(weights []float64, sum, share float64) int {
+	last, at := 0, share*sum
+	for i, w := range weights {
+		if w == 0 {
+			continue
+		}
+		last = i
+		if at < w {
+			return i
+		}
+		at -= w
+	}
+	return last // rounding
+}
+
+// WithRAG lets the turns of a source retrieve chunks of documents, and lets their users ask queries
+// besides: a query arrives with the turn that it follows, is of its class, and decodes the chunks
+// that it retrieves. Queries come on top of the source's own number of requests; they count as
+// offered from the moment at which their turn is taken.
+func WithRAG(src workloads.Source, c *Corpus) workloads.Source {
+	if c.documents < 1 {
+		return src
+	}
+	return &ragSource{Source: src, corpus: c}
+}
+
+type ragSource struct {
+	workloads.Source
+	corpus  *Corpus
+	waiting []*workloads.Request
+	taken   [workloads.NumClasses]int64
+}
+
+// Take implements Source.
+func (s *ragSource) Take(now time.Duration) (*workloads.Request, workloads.State, time.Duration) {
+	if len(s.waiting) > 0 {
+		q := s.waiting[0]
+		s.waiting = s.waiting[1:]
+		s.taken[q.Class]++
+		return q, workloads.Ready, 0
+	}
+	r, st, wake := s.Source.Take(now)
+	if st != workloads.Ready {
+		return r, st, wake
+	}
+	u, share := profile.NewStream(s.corpus.seed, r.User), s.corpus.profile.Share
+	if u.Unit(profile.DrawRetrieve, r.Seq) < share && r.Kind != workloads.DecodeOnly {
+		r.Retrieved = s.corpus.retrieve(u, r.Seq, profile.DrawDocument, profile.DrawChunk)
+	}
+	if u.Unit(profile.DrawQuery, r.Seq) < share {
+		q := &workloads.Request{
+			User: r.User, Seq: r.Seq, Class: r.Class, Arrival: r.Arrival, Conversation: r.Conversation, Turn: r.Turn,
+			Kind: workloads.DecodeOnly, SystemPrompt: -1, Query: true,
+			GenerateTokens: u.Between(profile.DrawQueryTokens, r.Seq, queryTokens[0], queryTokens[1]),
+			Retrieved:      s.corpus.retrieve(u, r.Seq, profile.DrawQueryDocument, profile.DrawQueryChunk),
+		}
+		for _, e := range q.Retrieved {
+			q.ContextTokens += e.Tokens
+		}
+		s.waiting = append(s.waiting, q)
+	}
+	return r, st, wake
+}
+
+// Written implements Source.
+func (s *ragSource) Written(r *workloads.Request) {
+	if !r.Query {
+		s.Source.Written(r)
+	}
+}
+
+// Done implements Source.
+func (s *ragSource) Done(r *workloads.Request, now time.Duration) {
+	if !r.Query {
+		s.Source.Done(r, now)
+	}
+}
+
+// Account implements Source.
+func (s *ragSource) Account(until time.Duration) []workloads.ClassLoad {
+	loads := s.Source.Account(until)
+	for c := range loads {
+		loads[c].Offered += s.taken[c]
+	}
+	for _, q := range s.waiting {
+		l := &loads[q.Class]
+		l.Offered++
+		l.Queued++
+		l.Oldest = min(l.Oldest, q.Arrival)
+	}
+	return loads
+}

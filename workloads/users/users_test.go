@@ -1,0 +1,350 @@
+package users
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/workloads"
+	"kvbench/workloads/profile"
+)
+
+// TestRequestDistributions checks what one user and all users draw against the definition.
+func TestRequestDistributions(t *testing.T) {
+	p := profile.Default()
+	users := Population(p, 7, 100, false)
+	s := New(Config{Profile: p, Seed: 7, Users: users, MultiTurn: true, PrefixCaching: true, Overtaking: true})
+	last := make([]time.Duration, len(users))
+	var requests, prompts, first, jitter, share float64
+	which := make([]int, 3)
+	longest := 0
+	for now := time.Duration(0); requests < 30000; {
+		r, st, wake := s.Take(now)
+		if st == workloads.Wait {
+			now = wake
+			continue
+		}
+		u := users[r.User]
+		requests++
+		require.True(t, r.ContextTokens >= u.Context/4 && r.ContextTokens <= u.Context)
+		require.True(t, r.GenerateTokens >= u.Generate/4 && r.GenerateTokens <= u.Generate)
+		require.Equal(t, r.ContextTokens >= 10000, r.Kind == workloads.PrefillOnly)
+		require.Equal(t, r.Turn-1, len(r.History))
+		require.Equal(t, len(r.History), cap(r.History), "who appends must not reach the elements of later turns")
+		share += float64(r.ContextTokens) / float64(u.Context)
+		gap := (r.Arrival - last[r.User]).Seconds() / u.Think
+		require.True(t, gap > 0.7999 && gap < 1.2001)
+		jitter += gap
+		last[r.User] = r.Arrival
+		if r.SystemPrompt >= 0 {
+			prompts++
+			which[r.SystemPrompt]++
+			require.Equal(t, p.SystemPromptTokens[r.SystemPrompt], r.SystemPromptTokens)
+		}
+		require.Equal(t, r.ContextTokens, r.Own.Tokens+r.SystemPromptTokens)
+		if r.Turn == 1 {
+			first++
+		}
+		longest = max(longest, r.Turn)
+	}
+	assert.InDelta(t, 0.625, share/requests, 0.01) // mean of U(1/4, 1)
+	assert.InDelta(t, 1, jitter/requests, 0.005)
+	assert.InDelta(t, 0.2, prompts/requests, 0.01)
+	assert.InDelta(t, 0.2, first/requests, 0.01)
+	square := 0.0 // of the counts against equal shares, as in draws_test.go
+	for _, n := range which {
+		even := prompts / float64(len(which))
+		square += (float64(n) - even) * (float64(n) - even) / even
+	}
+	assert.Less(t, square, 13.8)
+	assert.True(t, longest > 15 && longest <= 50, "longest conversation %d", longest)
+}
+
+func TestLongestConversation(t *testing.T) {
+	p := profile.Default()
+	p.NewConversation = 0
+	s := New(Config{Profile: p, Users: Population(p, 1, 1, false), MultiTurn: true, Overtaking: true})
+	for n := range 120 {
+		r, _, _ := s.Take(time.Hour)
+		require.Equal(t, n/50+1, r.Conversation)
+		require.Equal(t, n%50+1, r.Turn)
+		require.Equal(t, fmt.Sprintf("u0/c%d/t%d", r.Conversation, r.Turn), r.Own.Key)
+	}
+}
+
+func TestModes(t *testing.T) {
+	p := profile.Default()
+	base := Config{Profile: p, Seed: 3, Users: Population(p, 3, 20, false), MultiTurn: true, PrefixCaching: true, Overtaking: true}
+	take := func(cfg Config) []*workloads.Request {
+		s := New(cfg)
+		var rs []*workloads.Request
+		for range 500 {
+			r, st, _ := s.Take(time.Hour)
+			require.Equal(t, workloads.Ready, st)
+			rs = append(rs, r)
+		}
+		return rs
+	}
+	cfg := base
+	cfg.MultiTurn = false
+	for _, r := range take(cfg) {
+		require.Equal(t, 1, r.Turn)
+		require.Equal(t, int(r.Seq)+1, r.Conversation)
+		require.Empty(t, r.History)
+	}
+	cfg = base
+	cfg.PrefixCaching = false
+	for _, r := range take(cfg) {
+		require.Equal(t, -1, r.SystemPrompt)
+		require.Zero(t, r.SystemPromptTokens)
+		require.Equal(t, r.ContextTokens, r.Own.Tokens)
+	}
+	cfg = base
+	cfg.PrefillOnly = true
+	for _, r := range take(cfg) {
+		require.Equal(t, workloads.PrefillOnly, r.Kind)
+	}
+	cfg = base
+	cfg.DecodeOnly = true
+	seen := map[string]bool{}
+	for _, r := range take(cfg) {
+		require.Equal(t, workloads.DecodeOnly, r.Kind)
+		require.Equal(t, 2048, r.Own.Tokens)
+		require.Empty(t, r.History)
+		seen[r.Own.Key] = true
+	}
+	assert.InDelta(t, 200*(1-math.Exp(-2.5)), len(seen), 10) // 500 draws of ten entries per user
+	assert.Equal(t, 2048, New(cfg).MaxContextTokens())
+	assert.LessOrEqual(t, New(base).MaxContextTokens(), p.MaxContextTokens())
+}
+
+func TestRates(t *testing.T) {
+	p := profile.Default()
+	cfg := Config{Profile: p, Seed: 3, Users: Population(p, 3, 20, false), Rate: 100, ClosedLoop: true}
+	poisson := New(cfg).Account(1000 * time.Second)
+	total := int64(0)
+	for _, l := range poisson {
+		total += l.Offered
+	}
+	assert.InDelta(t, 100000, total, 1000)
+
+	cfg.ConstantRate = true
+	s := New(cfg)
+	for n := range 100 {
+		r, st, _ := s.Take(time.Duration(n) * 10 * time.Millisecond)
+		require.Equal(t, workloads.Ready, st)
+		require.Equal(t, n%20, r.User)
+		require.Equal(t, time.Duration(n)*10*time.Millisecond, r.Arrival)
+		_, st, wake := s.Take(0)
+		require.Equal(t, workloads.Wait, st)
+		require.Equal(t, time.Duration(n+1)*10*time.Millisecond, wake)
+		s.Written(r)
+	}
+}
+
+// TestPoissonArrivals: counts per interval of all users together have a variance equal to their
+// mean.
+func TestPoissonArrivals(t *testing.T) {
+	p := profile.Default()
+	s := New(Config{Profile: p, Seed: 3, Users: Population(p, 3, 20, false), Rate: 100})
+	last, sum, squares := int64(0), 0.0, 0.0
+	const n = 4000
+	for i := 1; i <= n; i++ {
+		total := int64(0)
+		for _, l := range s.Account(time.Duration(i) * 100 * time.Millisecond) {
+			total += l.Offered
+		}
+		v := float64(total - last)
+		sum, squares, last = sum+v, squares+v*v, total
+	}
+	mean := sum / n
+	assert.InDelta(t, 10, mean, 0.15)
+	assert.InDelta(t, 10, squares/n-mean*mean, 0.7)
+}
+
+func TestClosedLoopTickets(t *testing.T) {
+	p := profile.Default()
+	for _, limit := range []int64{1, 7, 20, 21, 100} {
+		s := New(Config{Profile: p, Seed: 3, Users: Population(p, 3, 20, false), ClosedLoop: true, MaxRequests: limit})
+		taken := int64(0)
+		simulate(s, 3, func(*workloads.Request) time.Duration { return 10 * time.Millisecond }, func(time.Duration, *workloads.Request) bool { taken++; return false })
+		assert.Equal(t, limit, taken)
+		_, st, _ := s.Take(time.Hour)
+		assert.Equal(t, workloads.Exhausted, st)
+		total := int64(0)
+		for _, l := range s.Account(time.Hour) {
+			total += l.Offered
+			assert.Zero(t, l.Queued)
+			assert.Equal(t, workloads.Never, l.Oldest)
+		}
+		assert.Equal(t, limit, total)
+	}
+}
+
+func TestNoUsers(t *testing.T) {
+	_, st, wake := New(Config{Profile: profile.Default()}).Take(0)
+	assert.Equal(t, workloads.Exhausted, st)
+	assert.Equal(t, workloads.Never, wake)
+}
+
+// TestMaxRequestsExact: the first N arrivals, whatever N, and the wake time after the last is
+// Never.
+func TestMaxRequestsExact(t *testing.T) {
+	p := profile.Default()
+	cfg := Config{Profile: p, Seed: 5, Users: Population(p, 5, 30, false)}
+	var arrivals []time.Duration
+	unlimited := New(cfg)
+	simulate(unlimited, 1000, func(*workloads.Request) time.Duration { return 0 }, func(_ time.Duration, r *workloads.Request) bool {
+		arrivals = append(arrivals, r.Arrival)
+		return len(arrivals) == 200
+	})
+	for _, n := range []int{1, 29, 30, 31, 150} {
+		cfg.MaxRequests = int64(n)
+		var got []time.Duration
+		s := New(cfg)
+		simulate(s, 1000, func(*workloads.Request) time.Duration { return 0 }, func(_ time.Duration, r *workloads.Request) bool {
+			got = append(got, r.Arrival)
+			return false
+		})
+		assert.Equal(t, arrivals[:n], got)
+	}
+}
+
+// TestWakeAtTheEnd: once the last request is known, later arrivals are nothing to wake up for.
+func TestWakeAtTheEnd(t *testing.T) {
+	p := profile.Default()
+	p.NewConversation = 0
+	users := []User{{ID: 0, Context: 10, Generate: 10, Think: 0.1}, {ID: 1, Context: 10, Generate: 10, Think: 10}}
+	s := New(Config{Profile: p, Users: users, MultiTurn: true, MaxRequests: 3})
+	for n := range int64(3) {
+		r, st, _ := s.Take(time.Second)
+		require.Equal(t, workloads.Ready, st)
+		require.Equal(t, []int64{0, n}, []int64{int64(r.User), r.Seq})
+		if n < 2 {
+			_, st, wake := s.Take(time.Second)
+			require.Equal(t, workloads.Wait, st)
+			require.Equal(t, workloads.Never, wake)
+		}
+		s.Written(r)
+	}
+	_, st, _ := s.Take(time.Second)
+	assert.Equal(t, workloads.Exhausted, st)
+}
+
+// TestTies: arrivals of one moment go by class where priorities are equal, and by user inside a
+// class.
+func TestTies(t *testing.T) {
+	p := profile.Default()
+	for c := range p.QoS {
+		p.QoS[c].Priority = 1
+	}
+	var users []User
+	for i, c := range []workloads.Class{workloads.Batch, workloads.Interactive, workloads.Responsive, workloads.Batch, workloads.Interactive, workloads.Responsive} {
+		users = append(users, User{ID: i, Class: c, Context: 10, Generate: 10}) // without think time: all ask at the origin
+	}
+	s := New(Config{Profile: p, Users: users, ClosedLoop: true})
+	for _, want := range []int{1, 4, 2, 5, 0, 3} {
+		r, st, _ := s.Take(0)
+		require.Equal(t, workloads.Ready, st)
+		require.Equal(t, want, r.User)
+	}
+}
+
+// TestTimeGoingBack: workers read their clocks before they get the mutex.
+func TestTimeGoingBack(t *testing.T) {
+	p := profile.Default()
+	s := New(Config{Profile: p, Seed: 5, Users: Population(p, 5, 30, false), MultiTurn: true, Overtaking: true})
+	_, st, _ := s.Take(10 * time.Second)
+	require.Equal(t, workloads.Ready, st)
+	_, st, _ = s.Take(0)
+	require.Equal(t, workloads.Ready, st)
+	a, b := s.Account(time.Second), s.Account(10*time.Second)
+	assert.Equal(t, b, a)
+	for _, l := range a {
+		assert.GreaterOrEqual(t, l.Queued, int64(0))
+	}
+}
+
+// TestZeroThinkTime: such a user asks at most a thousand times per second when it does not wait for
+// answers.
+func TestZeroThinkTime(t *testing.T) {
+	p := profile.Default()
+	p.Templates = []profile.Template{{Name: "busy", Context: [2]int{1, 1}, Generate: [2]int{1, 1}}}
+	require.Empty(t, p.Validate())
+	s := New(Config{Profile: p, Users: Population(p, 1, 1, false)})
+	total := int64(0)
+	for _, l := range s.Account(time.Second) {
+		total += l.Offered
+	}
+	assert.Equal(t, int64(1000), total)
+}
+
+// TestBacklogTakesNoMemory lets 10,000 users fall four minutes behind: millions of requests wait,
+// and nothing grows.
+func TestBacklogTakesNoMemory(t *testing.T) {
+	p := profile.Default()
+	s := New(Config{Profile: p, Seed: 42, Users: Population(p, 42, 10000, false), MultiTurn: true, PrefixCaching: true, Overtaking: true})
+	heapBytes := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	step := func(now time.Duration) {
+		for range 1000 {
+			_, st, _ := s.Take(now)
+			require.Equal(t, workloads.Ready, st)
+		}
+		s.Account(now)
+	}
+	step(time.Minute)
+	before := heapBytes()
+	step(2 * time.Minute)
+	step(4 * time.Minute)
+	grown := heapBytes() - before
+	queued := int64(0)
+	for _, l := range s.Account(0) {
+		queued += l.Queued
+	}
+	assert.Greater(t, queued, int64(3_000_000))
+	assert.Less(t, grown, int64(2<<20))
+	runtime.KeepAlive(s)
+}
+
+func BenchmarkTake(b *testing.B) {
+	p := profile.Default()
+	users := Population(p, 42, 10000, false)
+	for _, turns := range []string{"ordered", "overtaking"} {
+		b.Run("turns="+turns, func(b *testing.B) {
+			s := New(Config{Profile: p, Users: users, Seed: 42, MultiTurn: true, PrefixCaching: true, Overtaking: turns == "overtaking"})
+			b.ReportAllocs()
+			now := time.Duration(0)
+			for b.Loop() {
+				now += 100 * time.Microsecond // 10,000 of about 22,000 requests per second are served
+				r, st, wake := s.Take(now)
+				for st == workloads.Wait {
+					r, st, wake = s.Take(wake)
+				}
+				s.Written(r)
+				s.Done(r, now)
+			}
+		})
+	}
+}
+
+// BenchmarkAccount counts one second of arrivals of 10,000 users.
+func BenchmarkAccount(b *testing.B) {
+	p := profile.Default()
+	s := New(Config{Profile: p, Users: Population(p, 42, 10000, false), Seed: 42, MultiTurn: true, PrefixCaching: true})
+	b.ReportAllocs()
+	now := time.Duration(0)
+	for b.Loop() {
+		now += time.Second
+		s.Account(now)
+	}
+}
