@@ -18,7 +18,7 @@ type traceObserver struct {
 var _ cache.Beginner = (*traceObserver)(nil)
 
 var (
-	rowOperations = [tiers.NumOps]string{tiers.Read: "Read", tiers.Write: "Write"}
+	rowOperations = [tiers.NumOps]iotrace.Operation{tiers.Read: iotrace.Read, tiers.Write: iotrace.Write}
 	rowPhases     = [tiers.NumPhases]string{tiers.Prefill: "Prefill", tiers.Decode: "Decode", tiers.Evict: "Evict"}
 )
 
@@ -31,15 +31,15 @@ func (o *traceObserver) Began(_ cache.Tag, ob tiers.Object, l tiers.Kind, op tie
 func (o *traceObserver) Deleted(tag cache.Tag, ob tiers.Object, l tiers.Kind, took time.Duration) {
 	o.observer.Deleted(tag, ob, l, took)
 	if o.sim.cfg.Deletes {
-		o.row("Delete", ob, l, tiers.Evict)
+		o.row(iotrace.Delete, ob, l, tiers.Evict)
 	}
 }
 
-func (o *traceObserver) row(operation string, ob tiers.Object, l tiers.Kind, ph tiers.Phase) {
+func (o *traceObserver) row(operation iotrace.Operation, ob tiers.Object, l tiers.Kind, ph tiers.Phase) {
 	if o.sim.over {
 		return
 	}
-	err := o.sim.cfg.Trace.Row(iotrace.IOTraceRow{
+	err := o.sim.cfg.Trace.Row(iotrace.Row{
 		At: o.clock.Now(), Operation: operation, Bytes: ob.Size, Tier: int(l), Key: ob.Key, Phase: rowPhases[ph],
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,26 +12,6 @@ import (
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
 )
-
-// Operation is what a row of an I/O trace does.
-type Operation uint8
-
-// The operations.
-const (
-	Read Operation = iota
-	Write
-	Delete
-)
-
-// Row is one row of an I/O trace.
-type Row struct {
-	At        time.Duration // since the first usable row of the file; never before the row in front of it
-	Operation Operation
-	Bytes     int64
-	Tier      int
-	Key       string
-	Phase     string // Prefill, Decode or Evict
-}
 
 // Reader reads an I/O trace, ours or the Python benchmark's, row by row: Timestamp, Operation,
 // Object_Size_Bytes, Tier, Key and Phase, in the order of a header or in this one. The Python
@@ -47,28 +28,9 @@ type Reader struct {
 	err    error
 }
 
-// ioColumns are the names of the columns in their default order.
-var ioColumns = []string{"Timestamp", "Operation", "Object_Size_Bytes", "Tier", "Key", "Phase"}
-
-const (
-	ioStamp = iota
-	ioOperation
-	ioBytes
-	ioTier
-	ioKey
-	ioPhase
-)
-
-const (
-	// maxIOBytes bounds one object; sums of what can be in flight stay inside 64 bits.
-	maxIOBytes = 1 << 50
-	maxIOTier  = 2
-	maxIOKey   = 4096
-)
-
 // Open opens a file. With allowMalformed any share of its rows may be malformed.
 func Open(path string, allowMalformed bool) (*Reader, error) {
-	rows, err := formats.OpenCSV(path, formats.Columns{Kind: "an I/O trace", Names: ioColumns, Required: len(ioColumns)})
+	rows, err := formats.OpenCSV(path, columns)
 	if err != nil {
 		return nil, err
 	}
@@ -139,36 +101,32 @@ func (t *Reader) tooMany() error { return fmt.Errorf("I/O trace %w", t.tally.Err
 func (t *Reader) row(fields [][]byte) (row Row, err error) {
 	text := func(column int) string { return string(fields[column]) }
 	bad := func(column int, want string) (Row, error) {
-		return row, formats.Malformed{Reason: fmt.Errorf("%s %q: want %s", ioColumns[column], formats.Shorten(fields[column]), want)}
+		return row, formats.Malformed{Reason: fmt.Errorf("%s %q: want %s", columns.Names[column], formats.Shorten(fields[column]), want)}
 	}
-	at, err := formats.SecondsStamp(text(ioStamp))
+	at, err := formats.SecondsStamp(text(stampColumn))
 	if err != nil {
-		return bad(ioStamp, "seconds, 0 to 9000000000")
+		return bad(stampColumn, "seconds, 0 to 9000000000")
 	}
-	switch strings.ToLower(text(ioOperation)) {
-	case "read":
-		row.Operation = Read
-	case "write":
-		row.Operation = Write
-	case "delete":
-		row.Operation = Delete
-	default:
-		return bad(ioOperation, "Read, Write or Delete")
+	isIt := func(name string) bool { return strings.EqualFold(name, text(operationColumn)) }
+	known := slices.IndexFunc(operations[:], isIt)
+	if known < 0 {
+		return bad(operationColumn, "Read, Write or Delete")
 	}
-	row.Bytes, err = strconv.ParseInt(strings.TrimSuffix(text(ioBytes), ".0"), 10, 64)
-	if err != nil || row.Bytes < 0 || row.Bytes > maxIOBytes || (row.Bytes == 0 && row.Operation == Write) {
-		return bad(ioBytes, fmt.Sprintf("a whole number of bytes, at most %d", int64(maxIOBytes)))
+	row.Operation = Operation(known)
+	row.Bytes, err = strconv.ParseInt(strings.TrimSuffix(text(bytesColumn), ".0"), 10, 64)
+	if err != nil || row.Bytes < 0 || row.Bytes > maxBytes || (row.Bytes == 0 && row.Operation == Write) {
+		return bad(bytesColumn, fmt.Sprintf("a whole number of bytes, at most %d", int64(maxBytes)))
 	}
-	name := strings.ToLower(text(ioTier))
+	name := strings.ToLower(text(tierColumn))
 	row.Tier, err = strconv.Atoi(strings.TrimPrefix(name, "tier-"))
-	if err != nil || row.Tier < 0 || row.Tier > maxIOTier {
-		return bad(ioTier, "Tier-0, Tier-1 or Tier-2")
+	if err != nil || row.Tier < 0 || row.Tier > maxTier {
+		return bad(tierColumn, "Tier-0, Tier-1 or Tier-2")
 	}
-	if row.Key = text(ioKey); row.Key == "" || len(row.Key) > maxIOKey {
-		return bad(ioKey, fmt.Sprintf("a key of at most %d bytes", maxIOKey))
+	if row.Key = text(keyColumn); row.Key == "" || len(row.Key) > maxKey {
+		return bad(keyColumn, fmt.Sprintf("a key of at most %d bytes", maxKey))
 	}
-	if row.Phase = phaseOf(text(ioPhase), row.Operation); row.Phase == "" {
-		return bad(ioPhase, "Prefill, Decode, Evict or Both")
+	if row.Phase = phaseOf(text(phaseColumn), row.Operation); row.Phase == "" {
+		return bad(phaseColumn, "Prefill, Decode, Evict or Both")
 	}
 	if t.usable == 0 {
 		t.first, t.last = at, at

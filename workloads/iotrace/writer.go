@@ -13,54 +13,34 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Header is the first line of an I/O trace.
-const Header = "Timestamp,Operation,Object_Size_Bytes,Tier,Key,Phase"
+// origin is the timestamp of a trace's beginning in seconds: a fixed moment, so that nothing of the machine
+// and of the day stands in the file.
+const origin = 1_700_000_000
 
-// ioTraceOrigin is the timestamp of a trace's beginning in seconds: a fixed moment, so that nothing
-// of the machine and of the day stands in the file.
-const ioTraceOrigin = 1_700_000_000
+// bufferSize is how many bytes are collected before they are written.
+const bufferSize = 256 << 10
 
-// IOTraceRow is one operation of an I/O trace.
-type IOTraceRow struct {
-	At        time.Duration // since the trace's beginning; microseconds are kept
-	Operation string        // Read, Write or Delete
-	Bytes     int64
-	Tier      int // 0 gpu, 1 cpu, 2 storage
-	Key       string
-	Phase     string // Prefill, Decode or Evict
-}
-
-// Writer writes an I/O trace as CSV. Rows go out as they come, equal rows give equal bytes.
-// It is not safe for concurrent use.
+// Writer writes an I/O trace as CSV. Rows go out as they come, equal rows give equal bytes. It is not safe for
+// concurrent use.
 type Writer struct {
-	out    io.Writer
-	closer []io.Closer
-	buf    []byte
+	out    *bufio.Writer  // keeps the first error of writing
+	closes []func() error // of what lies between out and the file, in order
 	rows   int64
-	err    error
-
-	second int64 // whose text stands in stamp
-	stamp  []byte
 
 	file      *os.File // nil for a writer of somebody else
-	temporary string
 	path      string
+	temporary string // its name until Close, "" for what cannot be renamed
 }
-
-// ioTraceBuffer is how many bytes are collected before they are written.
-const ioTraceBuffer = 256 << 10
 
 // NewWriter begins a trace that goes to w.
 func NewWriter(w io.Writer) *Writer {
-	t := &Writer{out: w, buf: make([]byte, 0, ioTraceBuffer+4096), second: -1}
-	t.buf = append(t.buf, Header...)
-	t.buf = append(t.buf, '\n')
+	t := &Writer{out: bufio.NewWriterSize(w, bufferSize)}
+	_, _ = t.out.WriteString(Header + "\n") // the buffer takes it
 	return t
 }
 
-// Create begins a trace in a file; a name that ends in .zst makes it compressed. A regular
-// file gets its name only when Close succeeds, so that a broken run does not leave what looks like
-// a trace.
+// Create begins a trace in a file; a name that ends in .zst makes it compressed. A regular file gets its name
+// only when Close succeeds, so that a broken run does not leave what looks like a trace.
 func Create(path string) (*Writer, error) {
 	name, temporary := path, path+".partial"
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
@@ -72,34 +52,30 @@ func Create(path string) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating the I/O trace: %w", err)
 	}
-	if !strings.HasSuffix(strings.ToLower(path), ".zst") {
-		t := NewWriter(f)
-		t.file, t.path, t.temporary = f, path, temporary
-		return t, nil
+	var t *Writer
+	if strings.HasSuffix(strings.ToLower(path), ".zst") {
+		packed := bufio.NewWriterSize(f, bufferSize)
+		// One thread: the bytes do not depend on the number of cores.
+		z, err := zstd.NewWriter(packed, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
+		if err != nil {
+			_ = f.Close()
+			_ = os.Remove(name)
+			return nil, fmt.Errorf("creating the I/O trace: %w", err)
+		}
+		t = NewWriter(z)
+		t.closes = []func() error{z.Close, packed.Flush}
+	} else {
+		t = NewWriter(f)
 	}
-	// One thread: the bytes do not depend on the number of cores.
-	out := bufio.NewWriterSize(f, ioTraceBuffer)
-	z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		_ = f.Close()
-		_ = os.Remove(name)
-		return nil, fmt.Errorf("creating the I/O trace: %w", err)
-	}
-	t := NewWriter(z)
-	t.closer = []io.Closer{z, flusher{out}}
 	t.file, t.path, t.temporary = f, path, temporary
 	return t, nil
 }
 
-type flusher struct{ *bufio.Writer }
-
-func (f flusher) Close() error { return f.Flush() }
-
 // Row adds one operation. An error stays and is returned by all later calls.
-func (t *Writer) Row(r IOTraceRow) error {
-	b := t.timestamp(t.buf, r.At)
+func (t *Writer) Row(r Row) error {
+	b := appendStamp(t.out.AvailableBuffer(), r.At)
 	b = append(b, ',')
-	b = append(b, r.Operation...)
+	b = append(b, r.Operation.String()...)
 	b = append(b, ',')
 	b = strconv.AppendInt(b, r.Bytes, 10)
 	b = append(b, ",Tier-"...)
@@ -108,39 +84,31 @@ func (t *Writer) Row(r IOTraceRow) error {
 	b = appendField(b, r.Key)
 	b = append(b, ',')
 	b = append(b, r.Phase...)
-	t.buf = append(b, '\n')
 	t.rows++
-	if len(t.buf) >= ioTraceBuffer {
-		t.flush()
-	}
-	return t.err
+	_, err := t.out.Write(append(b, '\n'))
+	return failed(err)
 }
 
-// timestamp appends seconds with six decimals.
-func (t *Writer) timestamp(b []byte, at time.Duration) []byte {
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("writing the I/O trace: %w", err)
+}
+
+// appendStamp appends seconds with six decimals.
+func appendStamp(b []byte, at time.Duration) []byte {
 	at = max(at, 0)
-	second, micros := int64(at/time.Second), int64(at%time.Second/time.Microsecond)
-	if second != t.second {
-		t.second = second
-		t.stamp = append(strconv.AppendInt(t.stamp[:0], ioTraceOrigin+second, 10), '.')
-	}
-	b = append(b, t.stamp...)
-	var digits [6]byte
-	for i := len(digits) - 1; i >= 0; i-- {
-		digits[i] = byte('0' + micros%10)
-		micros /= 10
-	}
-	return append(b, digits[:]...)
+	b = strconv.AppendInt(b, int64(origin+at/time.Second), 10)
+	point := len(b)
+	b = strconv.AppendInt(b, int64(1e6+at%time.Second/time.Microsecond), 10) // a 1 and six digits
+	b[point] = '.'
+	return b
 }
 
 // appendField appends a text, quoted where CSV wants it. Keys of the suite never do.
 func appendField(b []byte, text string) []byte {
-	special := false
-	for i := range len(text) {
-		c := text[i]
-		special = special || c == ',' || c == '"' || c == '\r' || c == '\n'
-	}
-	if !special {
+	if !strings.ContainsAny(text, ",\"\r\n") {
 		return append(b, text...)
 	}
 	b = append(b, '"')
@@ -148,33 +116,21 @@ func appendField(b []byte, text string) []byte {
 	return append(b, '"')
 }
 
-func (t *Writer) flush() {
-	if t.err == nil {
-		if _, err := t.out.Write(t.buf); err != nil {
-			t.err = fmt.Errorf("writing the I/O trace: %w", err)
-		}
-	}
-	t.buf = t.buf[:0]
-}
-
 // Rows is the number of operations so far.
 func (t *Writer) Rows() int64 { return t.rows }
 
-// Close writes what is left. With commit false, or after an error, no file is left of one that
-// CreateIOTrace began.
+// Close writes what is left. With commit false, or after an error, no file is left of one that Create began.
 func (t *Writer) Close(commit bool) error {
-	t.flush()
-	errs := []error{t.err}
-	for _, c := range t.closer {
-		errs = append(errs, c.Close())
+	err := failed(t.out.Flush())
+	for _, close := range t.closes {
+		err = errors.Join(err, close())
 	}
-	t.closer = nil
+	t.closes = nil
 	if t.file == nil {
-		return errors.Join(errs...)
+		return err
 	}
-	errs = append(errs, t.file.Close())
+	err = errors.Join(err, t.file.Close())
 	t.file = nil
-	err := errors.Join(errs...)
 	switch {
 	case t.temporary == "":
 	case err == nil && commit:

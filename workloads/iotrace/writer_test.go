@@ -15,11 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func someRows() []IOTraceRow {
-	return []IOTraceRow{
-		{0, "Write", 131072, 2, "u1/c1/t1", "Prefill"},
-		{1999 * time.Nanosecond, "Read", 1, 0, "u1/c1/t1", "Decode"},
-		{time.Hour + 123456*time.Microsecond, "Delete", 1 << 40, 1, `odd,"key"`, "Evict"},
+func someRows() []Row {
+	return []Row{
+		{0, Write, 131072, 2, "u1/c1/t1", "Prefill"},
+		{1999 * time.Nanosecond, Read, 1, 0, "u1/c1/t1", "Decode"},
+		{time.Hour + 123456*time.Microsecond, Delete, 1 << 40, 1, `odd,"key"`, "Evict"},
 	}
 }
 
