@@ -3,277 +3,329 @@ package load
 import (
 	"bufio"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"kvbench/tracing"
 )
 
-// Bpftrace is what a saved text of bpftrace says of block requests: the output of the Python benchmark's script
-// storage_latency_stack.bt, or of any other script with maps of the same names, on which bpftrace prints at its end
+// Bpftrace is what a saved text of bpftrace says of block requests: the output of the Python
+// benchmark's script storage_latency_stack.bt, or of any other script with maps of the same names,
+// on which bpftrace prints at its end
 //
 //	@bssplit_read_kb:
 //	[64, 128)           1495 |@@@@@@@@@@@@@                                       |
 //
 // Everything is known to a power of two, and much not at all: Trace says what.
 type Bpftrace struct {
-	hists   tracing.Histograms
-	process string           // whose calls were traced, where the script's wrapper printed it
-	gauges  map[string]int64 // of requests in flight, when the script ended
-	// Requests and calls that the script still waited for at its end.
-	left                int64   // block requests
-	leftTimes           int     // how many of them say when they began
-	leftFirst, leftLast float64 // ns
-	below               map[string]int64
-	keyed               bool
+	buckets map[string][]tracing.Bucket // by map name, of all keys
+	below   map[string]int64            // samples below zero
+	process string                      // whose calls were traced, where the script's wrapper says it
+	keyed   bool
+
+	// What the script still waited for at its end: times at which something began, in ns.
+	left        int // block requests
+	times       int // of any kind
+	first, last float64
 }
 
-// BpftraceError says which line of the text cannot be read.
-type BpftraceError struct {
-	Line int // from 1
-	Err  error
-}
+const (
+	guessDepth = 32   // where nothing tells the depth; the Python benchmark's own distiller takes at least that
+	spanTimes  = 20   // that many times of what was left over span the time of tracing well enough
+	fullMap    = 4000 // bpftrace keeps 4096 keys in a map; a full one follows no further request
+	offShare   = 0.01 // of the requests may be missing without a word
 
-func (e *BpftraceError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+	// longShare is the share of the longest device times that is left out: the script finds
+	// requests by their place, and one whose end it lost is matched with the next in the same
+	// place, seconds later.
+	longShare = 0.001
+)
 
-// Unwrap returns what is wrong with the line.
-func (e *BpftraceError) Unwrap() error { return e.Err }
+var (
+	mapLine    = regexp.MustCompile(`^@([^\[:]+)(\[.*\])?:\s*(.*)$`)
+	bucketLine = regexp.MustCompile(`^[\[(](\.\.\.|-?\d+[KMGTPE]?)(?:, (\.\.\.|\d+[KMGTPE]?))?[\])]` +
+		`\s+(\d{1,12}) \|.*\|$`)
+	leftover = regexp.MustCompile(`^([qd]|rs|ws|write_enter|write_done|fsync_enter|fadvise_done)$`)
+	attached = regexp.MustCompile(`(?m)^\s*(Attaching \d+ probes\.\.\.\s*$|@(` +
+		`(d2c|q2d|vfs|fsync|write_to_fsync|fadvise_to_read|bssplit|qd|lba)_\w+` +
+		`|[qd]|rs|ws|write_enter|write_done|fsync_enter|fadvise_done)[:\[])`)
+)
 
-// leftovers are the script's maps of times at which something began that had not ended.
-var leftovers = []string{"q", "d", "rs", "ws", "write_enter", "write_done", "fsync_enter", "fadvise_done"}
+// used are the histograms that a job is made of, with their units.
+var used = map[string]string{"bssplit_read_kb": "kb", "bssplit_write_kb": "kb", "d2c_read_us": "us",
+	"d2c_write_us": "us", "lba_read_gb": "gb", "lba_write_gb": "gb"}
 
-// byName returns where a histogram is kept, nil for a name that is none.
-func byName(h *tracing.Histograms, name string) **tracing.Histogram {
-	return map[string]**tracing.Histogram{
-		"d2c_read_us": &h.D2CRead, "d2c_write_us": &h.D2CWrite, "q2d_read_us": &h.Q2DRead, "q2d_write_us": &h.Q2DWrite,
-		"vfs_read_us": &h.VFSRead, "vfs_write_us": &h.VFSWrite, "vfs_read_sz_kb": &h.VFSReadSize, "vfs_write_sz_kb": &h.VFSWriteSize,
-		"fsync_us": &h.Fsync, "write_to_fsync_us": &h.WriteToFsync, "fadvise_to_read_us": &h.FadviseToRead,
-		"bssplit_read_kb": &h.SizeRead, "bssplit_write_kb": &h.SizeWrite, "qd_read": &h.DepthRead, "qd_write": &h.DepthWrite,
-		"lba_read_gb": &h.LBARead, "lba_write_gb": &h.LBAWrite,
-	}[name]
-}
+// isBpftrace tells by the beginning of a text whether bpftrace may have printed it.
+func isBpftrace(head []byte) bool { return attached.Match(head) }
 
-// bpftraceUnit is the unit that a histogram's name ends in.
-func bpftraceUnit(name string) string {
-	switch unit := name[strings.LastIndexByte(name, '_')+1:]; unit {
-	case "us", "kb", "gb":
-		return unit
+// parseBpftrace reads a saved text, whatever else is printed between the maps. A line of a known
+// histogram that is cut off or makes no sense is an error, with its line: a bucket that is quietly
+// lost would change the shares of all others.
+func parseBpftrace(in io.Reader, name string) (*Bpftrace, error) {
+	b := &Bpftrace{buckets: map[string][]tracing.Bucket{}, below: map[string]int64{}}
+	seen := map[string]int{} // name and key → the line of its header
+	current, line := "", 0
+	bad := func(format string, args ...any) (*Bpftrace, error) {
+		return nil, fmt.Errorf("%s:%d: %w", name, max(1, line), fmt.Errorf(format, args...))
 	}
-	return "requests"
-}
-
-// ParseBpftrace reads a saved text, whatever else is printed between the maps. A line of a known histogram that is cut off
-// or makes no sense is an error, a *BpftraceError: a bucket that is quietly lost would change the shares of all others.
-func ParseBpftrace(r io.Reader) (*Bpftrace, error) {
-	p := bpftraceParser{text: &Bpftrace{gauges: map[string]int64{}, below: map[string]int64{}}, seen: map[string]int{}, buckets: map[string][]tracing.Bucket{}}
-	in := bufio.NewScanner(r)
-	in.Buffer(nil, 1<<20)
-	line := 0
-	for in.Scan() {
+	s := bufio.NewScanner(in)
+	s.Buffer(nil, 1<<20)
+	for s.Scan() {
 		line++
-		if err := p.line(strings.TrimSpace(in.Text()), line); err != nil {
-			return nil, &BpftraceError{line, err}
+		text := strings.TrimSpace(s.Text())
+		if who, ok := strings.CutPrefix(text, "Tracing process: "); ok { // the script's wrapper
+			b.process = who
+			continue
+		}
+		if m := mapLine.FindStringSubmatch(text); m != nil {
+			current = ""
+			b.leftOver(m[1], m[2], m[3])
+			if used[m[1]] == "" || m[3] != "" {
+				continue
+			}
+			if first, again := seen[m[1]+m[2]]; again {
+				return bad("@%s comes again after line %d: the text holds several runs; save each of them as a file "+
+					"of its own", m[1], first)
+			}
+			seen[m[1]+m[2]] = line
+			current, b.keyed = m[1], b.keyed || m[2] != ""
+			continue
+		}
+		if current != "" && (strings.HasPrefix(text, "[") || strings.HasPrefix(text, "(")) {
+			if err := b.bucket(current, text); err != nil {
+				return bad("@%s: %w", current, err)
+			}
 		}
 	}
-	if err := in.Err(); err != nil {
-		return nil, &BpftraceError{line + 1, err}
+	if err := s.Err(); err != nil {
+		line++
+		return bad("%w", err)
 	}
-	for name, buckets := range p.buckets {
-		*byName(&p.text.hists, name) = textHistogram(bpftraceUnit(name), buckets)
+	if len(b.buckets["bssplit_read_kb"])+len(b.buckets["bssplit_write_kb"]) == 0 {
+		return bad("the text ends without a bucket of @bssplit_read_kb or @bssplit_write_kb: was it saved before " +
+			"bpftrace printed its maps, or made by another script?")
 	}
-	if p.text.hists.SizeRead.Samples()+p.text.hists.SizeWrite.Samples() == 0 {
-		return nil, &BpftraceError{max(1, line), errors.New("the text ends without a bucket of @bssplit_read_kb or @bssplit_write_kb: was it saved before bpftrace printed its maps, or made by another script?")}
-	}
-	return p.text, nil
+	return b, nil
 }
 
-// IsBpftrace tells by the beginning of a text whether bpftrace may have printed it.
-func IsBpftrace(head []byte) bool {
-	for l := range strings.Lines(string(head)) {
-		l = strings.TrimSpace(l)
-		if strings.HasPrefix(l, "Attaching ") && strings.HasSuffix(l, " probes...") {
-			return true
-		}
-		if name, _, _, ok := cutMap(l); ok && (byName(&tracing.Histograms{}, name) != nil || slices.Contains(leftovers, name)) {
-			return true
-		}
+// leftOver takes in an entry of the script's maps of what had begun and not ended.
+func (b *Bpftrace) leftOver(name, key, value string) {
+	at, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || key == "" || !leftover.MatchString(name) {
+		return
 	}
-	return false
+	if name == "d" {
+		b.left++
+	}
+	if b.times++; b.times == 1 {
+		b.first = float64(at)
+	}
+	b.first, b.last = min(b.first, float64(at)), max(b.last, float64(at))
 }
 
-type bpftraceParser struct {
-	text    *Bpftrace
-	current string                      // the histogram whose buckets the lines are
-	seen    map[string]int              // name and key → the line of its header
-	buckets map[string][]tracing.Bucket // by name, of all keys
-}
-
-func (p *bpftraceParser) line(s string, n int) error {
-	if who, ok := strings.CutPrefix(s, "Tracing process: "); ok { // the script's wrapper
-		p.text.process = who
-		return nil
+// bucket reads "[4K, 8K)  12 |@@  |", "[1]", and the open ends "(..., 0)" and "[8000, ...)".
+func (b *Bpftrace) bucket(name, text string) error {
+	m := bucketLine.FindStringSubmatch(text)
+	if m == nil {
+		return fmt.Errorf("%q is no bucket, or cut off", text[:min(len(text), 60)])
 	}
-	if name, key, value, ok := cutMap(s); ok {
-		p.current = ""
-		return p.header(name, key, value, n)
-	}
-	if p.current == "" || !strings.HasPrefix(s, "[") && !strings.HasPrefix(s, "(") {
-		return nil // a warning, ^C, an empty line
-	}
-	b, below, err := parseBpftraceBucket(s)
-	if err != nil {
-		return fmt.Errorf("@%s: %w", p.current, err)
-	}
+	count, _ := strconv.ParseInt(m[3], 10, 64)
+	low, high := bpftraceNumber(m[1]), bpftraceNumber(m[2])
 	switch {
-	case b.Count == 0:
-	case below:
-		p.text.below[p.current] += b.Count
-	case bpftraceUnit(p.current) == "kb" && b.Range[0] >= 1<<20:
-		return fmt.Errorf("@%s: no request has %.0f KiB: is the map in KiB?", p.current, b.Range[0])
-	default:
-		p.buckets[p.current] = append(p.buckets[p.current], b)
-	}
-	return nil
-}
-
-// header is a line that begins with a map's name.
-func (p *bpftraceParser) header(name, key, value string, n int) error {
-	t := p.text
-	if byName(&t.hists, name) != nil && value == "" {
-		if first, again := p.seen[name+"["+key]; again {
-			return fmt.Errorf("@%s comes again after line %d: the text holds several runs; save each of them as a file of its own", name, first)
-		}
-		p.seen[name+"["+key] = n
-		p.current, t.keyed = name, t.keyed || key != ""
+	case count == 0:
 		return nil
+	case m[1] == "..." || low < 0:
+		b.below[name] += count
+		return nil
+	case m[2] == "":
+		high = low + 1
+	case m[2] == "...":
+		high = low
+	case high <= low:
+		return fmt.Errorf("%q is no bucket: its bounds are not two rising numbers", text)
 	}
-	v, err := strconv.ParseInt(value, 10, 64)
-	switch {
-	case err != nil: // what min, max, avg and stats print, strings
-	case name == "inflight_read" || name == "inflight_write":
-		t.gauges[strings.TrimPrefix(name, "inflight_")] += v
-	case slices.Contains(leftovers, name) && key != "":
-		if name == "d" {
-			t.left++
-		}
-		if t.leftTimes == 0 || float64(v) < t.leftFirst {
-			t.leftFirst = float64(v)
-		}
-		t.leftTimes, t.leftLast = t.leftTimes+1, max(t.leftLast, float64(v))
+	if used[name] == "kb" && low >= 1<<20 {
+		return fmt.Errorf("no request has %.0f KiB: is the map in KiB?", low)
 	}
+	b.buckets[name] = append(b.buckets[name],
+		tracing.Bucket{Range: [2]float64{low, high}, Count: count})
 	return nil
-}
-
-// cutMap takes "@name:", "@name[key]:" or "@name: value" apart.
-func cutMap(s string) (name, key, value string, ok bool) {
-	rest, ok := strings.CutPrefix(s, "@")
-	if !ok {
-		return "", "", "", false
-	}
-	end := strings.IndexAny(rest, "[:")
-	if end < 0 {
-		return "", "", "", false
-	}
-	name, rest = rest[:end], rest[end:]
-	if rest[0] == '[' {
-		at := strings.LastIndex(rest, "]:")
-		if at < 0 {
-			return "", "", "", false
-		}
-		key, rest = rest[1:at], rest[at+1:]
-	}
-	return name, key, strings.TrimSpace(rest[1:]), true
-}
-
-// parseBpftraceBucket reads "[4K, 8K)  12 |@@  |", "[1]", and the open ends "(..., 0)" (below is true) and "[8000, ...)", whose
-// range is empty.
-func parseBpftraceBucket(s string) (b tracing.Bucket, below bool, err error) {
-	bad := func(why string) (tracing.Bucket, bool, error) {
-		return tracing.Bucket{}, false, fmt.Errorf("%q is no bucket: %s", shortened(s), why)
-	}
-	end := strings.IndexAny(s, ")]")
-	if end < 0 {
-		return bad("it is cut off")
-	}
-	count, bar, ok := strings.Cut(s[end+1:], "|")
-	if !ok || !strings.HasSuffix(bar, "|") {
-		return bad("it is cut off before the end of its bar")
-	}
-	if b.Count, err = strconv.ParseInt(strings.TrimSpace(count), 10, 64); err != nil || b.Count < 0 || b.Count > 1<<40 {
-		return bad("its count is not a number of samples")
-	}
-	low, high, isRange := strings.Cut(s[1:end], ",")
-	if !isRange {
-		if b.Range[0], ok = bpftraceNumber(low); !ok {
-			return bad("its value is no number")
-		}
-		b.Range[1] = b.Range[0] + 1
-		return b, b.Range[0] < 0, nil
-	}
-	low, high = strings.TrimSpace(low), strings.TrimSpace(high)
-	if low == "..." {
-		return b, true, nil
-	}
-	var okHigh bool
-	b.Range[0], ok = bpftraceNumber(low)
-	if b.Range[1], okHigh = bpftraceNumber(high); high == "..." {
-		b.Range[1], okHigh = b.Range[0], true
-	} else if b.Range[1] <= b.Range[0] {
-		okHigh = false
-	}
-	if !ok || !okHigh {
-		return bad("its bounds are not two rising numbers")
-	}
-	return b, b.Range[0] < 0, nil
 }
 
 // bpftraceNumber reads 512 or 64K: the letters are powers of 1024.
-func bpftraceNumber(s string) (float64, bool) {
-	shift := 0
-	if n := len(s); n > 0 {
-		if i := strings.IndexByte("KMGTPE", s[n-1]); i >= 0 {
-			s, shift = s[:n-1], 10*(i+1)
-		}
+func bpftraceNumber(s string) float64 {
+	digits := strings.TrimRight(s, "KMGTPE")
+	v, _ := strconv.ParseFloat(digits, 64)
+	if digits == s {
+		return v
 	}
-	v, err := strconv.ParseInt(s, 10, 64)
-	return math.Ldexp(float64(v), shift), err == nil
+	return math.Ldexp(v, 10*(1+strings.IndexByte("KMGTPE", s[len(s)-1])))
 }
 
-// shortened keeps an error message to one line of sensible length, whatever the file held.
-func shortened(s string) string {
-	const longest = 80
-	if len(s) > longest {
-		return s[:longest] + "…"
-	}
-	return s
-}
-
-// textHistogram joins the buckets of all keys. Its sum is an estimate: values lie in the middle of their buckets.
-func textHistogram(unit string, buckets []tracing.Bucket) *tracing.Histogram {
-	slices.SortFunc(buckets, func(a, b tracing.Bucket) int {
-		return cmp.Or(cmp.Compare(a.Range[0], b.Range[0]), cmp.Compare(a.Range[1], b.Range[1]))
-	})
+// histogram joins the buckets of all keys. Its sum is an estimate: values lie in the middle of
+// their buckets.
+func (b *Bpftrace) histogram(name string) *tracing.Histogram {
 	var joined []tracing.Bucket
 	sum := 0.0
-	for _, b := range buckets {
-		if b.Range[1] == b.Range[0] { // without an end: as wide as the one before
-			width := 1.0
-			if n := len(joined); n > 0 {
-				width = joined[n-1].Range[1] - joined[n-1].Range[0]
+	for _, k := range slices.SortedFunc(slices.Values(b.buckets[name]),
+		func(a, b tracing.Bucket) int {
+			return cmp.Or(cmp.Compare(a.Range[0], b.Range[0]), cmp.Compare(a.Range[1], b.Range[1]))
+		}) {
+		n := len(joined) - 1
+		if k.Range[1] == k.Range[0] { // without an end: as wide as the one before
+			k.Range[1]++
+			if n >= 0 {
+				k.Range[1] = k.Range[0] + joined[n].Range[1] - joined[n].Range[0]
 			}
-			b.Range[1] += width
 		}
-		sum += float64(b.Count) * b.Middle()
-		if n := len(joined) - 1; n >= 0 && joined[n].Range == b.Range {
-			joined[n].Count += b.Count
+		sum += float64(k.Count) * k.Middle()
+		if n >= 0 && joined[n].Range == k.Range {
+			joined[n].Count += k.Count
 			continue
 		}
-		joined = append(joined, b)
+		joined = append(joined, k)
 	}
-	return tracing.NewHistogram(unit, sum, joined)
+	return tracing.NewHistogram(used[name], sum, joined)
+}
+
+// Trace makes of the text what a Collector's Snapshot would have been, as far as it tells. The
+// window is how long the script ran while there was load: the text does not tell, and the mean
+// depth follows from it. 0 = unknown; then the times of what was left over tell, or nothing. Doubts
+// are in Capture.Warnings. About is what the header of a job says of the text.
+func (b *Bpftrace) Trace(window time.Duration) (t *tracing.Trace, about []string) {
+	t = &tracing.Trace{Capture: tracing.Capture{Status: tracing.StatusTraced, Attach: "bpftrace",
+		Level: tracing.LevelBlock.String(), Filter: tracing.FilterDevice.String(),
+		Watched:  b.process,
+		WindowNS: int64(window)}}
+	c := &t.Capture
+	t.SizeRead, t.SizeWrite = b.histogram("bssplit_read_kb"), b.histogram("bssplit_write_kb")
+	t.D2CRead, t.D2CWrite = b.histogram("d2c_read_us"), b.histogram("d2c_write_us")
+	t.LBARead, t.LBAWrite = b.histogram("lba_read_gb"), b.histogram("lba_write_gb")
+	b.requests(t)
+	depth := b.depth(c)
+	if n := dropEmpty(t); n > 0 {
+		warn(c, "%d requests of less than 1 KiB were left out: most disks take none", n)
+	}
+	for _, h := range []string{"bssplit_read_kb", "bssplit_write_kb", "d2c_read_us",
+		"d2c_write_us"} {
+		if n := b.below[h]; n > 0 {
+			warn(c, "%d samples of @%s are negative and were left out", n, h)
+		}
+	}
+	if b.keyed {
+		warn(c, "the histograms have keys: those of one name were added up")
+	}
+	about = []string{
+		"not in the text: model, users, bytes per token, exact sizes and bytes, the device, flushes, pauses",
+		"every process is in it, and every block device unless the script was given one",
+		fmt.Sprintf("requests: %d reads, %d writes", c.Read.Requests, c.Write.Requests),
+		"sizes are the lower ends of their buckets, which reach to twice that",
+	}
+	return t, append(about, depth...)
+}
+
+func warn(c *tracing.Capture, format string, args ...any) {
+	c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...))
+}
+
+// requests reckons how many there were. The script counts dispatches, exactly, and completions, as
+// far as it finds them. What is missing was lost, and left in the script's map, or was no request
+// of its own: a device whose queue is full gives a request back, and it is dispatched again.
+func (b *Bpftrace) requests(t *tracing.Trace) {
+	c := &t.Capture
+	sides := []struct {
+		to        *tracing.Direction
+		size, d2c *tracing.Histogram
+	}{{&c.Read, t.SizeRead, t.D2CRead}, {&c.Write, t.SizeWrite, t.D2CWrite}}
+	issued, missing, odd := int64(0), int64(0), int64(0)
+	for _, s := range sides {
+		s.to.Issued, s.to.Requests = s.size.Samples(), s.size.Samples()
+		issued += s.to.Issued
+		if n := s.to.Issued - s.d2c.Samples(); n > 0 && s.d2c.Samples() > 0 {
+			missing += n
+		} else if n < 0 {
+			odd -= n
+		}
+	}
+	again := missing > int64(2*b.left) && b.left < fullMap
+	for _, s := range sides {
+		if n := s.d2c.Samples(); again && n > 0 && n < s.to.Issued {
+			s.to.Requeued, s.to.Requests = s.to.Issued-n, n
+		}
+		s.to.D2CNS = int64(1000 * trimmedMean(s.d2c) * float64(s.to.Requests))
+	}
+	off := offShare * float64(issued)
+	switch {
+	case float64(missing) > off && again:
+		warn(c, "%d of %d dispatches were not the first of their request (the device's queue was full): their "+
+			"sizes count twice", missing, issued)
+	case float64(missing) > off:
+		warn(c, "the script lost the completions of %d of %d requests", missing, issued)
+	}
+	if float64(odd) > off {
+		warn(c, "the script saw %d completions more than dispatches: it finds requests by their place on the "+
+			"device, which two may share", odd)
+	}
+}
+
+// trimmedMean is the mean without the largest values.
+func trimmedMean(h *tracing.Histogram) float64 {
+	if h.Samples() == 0 {
+		return 0
+	}
+	keep := h.Count - int64(longShare*float64(h.Count))
+	n, sum := int64(0), 0.0
+	for _, b := range h.Buckets {
+		k := min(b.Count, keep-n)
+		n, sum = n+k, sum+float64(k)*b.Middle()
+	}
+	return sum / float64(n)
+}
+
+// depth is Little's law over the window, or over what the times of requests left over span. The
+// script's own counters of requests in flight are not read: they are not atomic, miss completions
+// and run away.
+func (b *Bpftrace) depth(c *tracing.Capture) (about []string) {
+	busy := float64(c.Read.D2CNS + c.Write.D2CNS)
+	given := c.WindowNS > 0
+	if !given && b.times >= spanTimes && b.last-b.first > float64(time.Second) {
+		c.WindowNS = int64(b.last - b.first)
+	}
+	if busy == 0 || c.WindowNS == 0 {
+		c.WindowNS, c.Read.MeanDepth = 0, guessDepth
+		warn(c, "the depth %d is a guess: the text does not say how long it was traced; -window tells", guessDepth)
+		return nil
+	}
+	c.Read.MeanDepth = float64(c.Read.D2CNS) / float64(c.WindowNS)
+	c.Write.MeanDepth = float64(c.Write.D2CNS) / float64(c.WindowNS)
+	depth := fmt.Sprintf("mean depth about %.1f", c.Read.MeanDepth+c.Write.MeanDepth)
+	if given {
+		return []string{fmt.Sprintf("%s: the time at the device ÷ the given window of %s", depth,
+			c.Window())}
+	}
+	warn(c, "the depth is the time at the device ÷ %s, which the times of requests left over span; if it was "+
+		"traced for longer, the depth was less, and -window tells",
+		c.Window().Round(100*time.Millisecond))
+	return []string{depth}
+}
+
+// dropEmpty removes requests of less than 1 KiB, unless there are no others: a disk with blocks of
+// 4 KiB refuses a job with them.
+func dropEmpty(t *tracing.Trace) (dropped int64) {
+	for _, h := range []**tracing.Histogram{&t.SizeRead, &t.SizeWrite} {
+		if (*h).Samples() == 0 || (*h).Buckets[0].Range[0] > 0 || len((*h).Buckets) == 1 {
+			continue
+		}
+		first := (*h).Buckets[0]
+		dropped += first.Count
+		*h = tracing.NewHistogram((*h).Unit, (*h).Sum-float64(first.Count)*first.Middle(),
+			(*h).Buckets[1:])
+	}
+	return dropped
 }

@@ -17,27 +17,20 @@ import (
 	"kvbench/tracing/fio"
 )
 
-// bpftraceTexts is where they are.
-func bpftraceTexts() string {
-	const dir = "../../tracing/testdata/bpftrace"
-	if _, err := os.Stat(dir); err == nil {
-		return dir
-	}
-	return "testdata/bpftrace"
-}
+const bpftraceTexts = "testdata/bpftrace"
 
-// readText parses one of testdata/bpftrace, which bpftrace 0.17 printed beside fio on a loop device, with a script that has
-// the probes and maps of the Python benchmark's:
+// readText parses one of testdata/bpftrace, which bpftrace 0.17 printed beside fio on a loop
+// device, with a script that has the probes and maps of the Python benchmark's:
 //
 //	drifted      randrw, 70 % reads, reads of 4k/50:16k/30:128k/20, writes of 64k, depth 8, for 6 s
 //	ended-early  reads of 128k at depth 16, for 8 s until the script ended before fio did
 //	negative     four writers of 64k with fsync=8, for 6 s
 func readText(t *testing.T, name string) *Bpftrace {
 	t.Helper()
-	f, err := os.Open(filepath.Join(bpftraceTexts(), name+".txt"))
+	f, err := os.Open(filepath.Join(bpftraceTexts, name+".txt"))
 	require.NoError(t, err)
 	defer f.Close()
-	b, err := ParseBpftrace(f)
+	b, err := parseBpftrace(f, "x.txt")
 	require.NoError(t, err)
 	return b
 }
@@ -71,7 +64,7 @@ func distilled(t *testing.T, b *Bpftrace, window time.Duration, title string) st
 
 func jobOf(t *testing.T, text string, window time.Duration) string {
 	t.Helper()
-	b, err := ParseBpftrace(strings.NewReader(text))
+	b, err := parseBpftrace(strings.NewReader(text), "x.txt")
 	require.NoError(t, err)
 	return distilled(t, b, window, "")
 }
@@ -80,7 +73,8 @@ func TestFioJobsOfRealBpftraceTexts(t *testing.T) {
 	for _, c := range []struct {
 		text   string
 		window time.Duration
-	}{{"drifted", 0}, {"drifted", 6 * time.Second}, {"ended-early", 0}, {"ended-early", 8 * time.Second}, {"negative", 0}, {"negative", 6 * time.Second}} {
+	}{{"drifted", 0}, {"drifted", 6 * time.Second}, {"ended-early", 0},
+		{"ended-early", 8 * time.Second}, {"negative", 0}, {"negative", 6 * time.Second}} {
 		name := c.text
 		if c.window > 0 {
 			name += "-window"
@@ -88,10 +82,11 @@ func TestFioJobsOfRealBpftraceTexts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := readText(t, c.text)
 			job := distilled(t, b, c.window, "the bpftrace text "+c.text)
-			want, err := os.ReadFile(filepath.Join(bpftraceTexts(), name+".fio"))
+			want, err := os.ReadFile(filepath.Join(bpftraceTexts, name+".fio"))
 			require.NoError(t, err)
 			assert.Equal(t, string(want), job)
-			assert.Equal(t, job, distilled(t, b, c.window, "the bpftrace text "+c.text), "Trace changes nothing in the text")
+			assert.Equal(t, job, distilled(t, b, c.window, "the bpftrace text "+c.text),
+				"Trace changes nothing in the text")
 		})
 	}
 }
@@ -148,18 +143,20 @@ func TestBpftraceDepth(t *testing.T) {
 		depth      int
 		says       string
 	}{
-		{"a counter that ended at zero is believed", textOf(load, d2c, "qd_read: 1 10, 2 4 90, 4 8 900") + "@inflight_read: 0\n", 0, 4, "by the script's counters"},
-		{"one that ended at its mean, because the load went on", textOf(load, d2c, "qd_read: 16 32 1000") + "@inflight_read: 16\n", 0, 16, "by the script's counters"},
-		{"without its last value the counts judge", textOf(load, d2c, "qd_read: 4 8 1000"), 0, 4, "by the script's counters"},
-		{"a given window beats the counter", textOf(load, d2c, "qd_read: 1 1000") + "@inflight_read: 0\n", 100 * time.Millisecond, 15, "÷ the given window of 100ms"},
-		{"a counter in the millions is not, and times left over serve", textOf(load, d2c, "qd_read: 1M 2M 1000") + "@inflight_read: 1900000\n" + times(40, 5*time.Millisecond*8), 0, 1, "ran away"},
-		{"too few of them do not", textOf(load, d2c, "qd_read: 1M 2M 1000") + "@inflight_read: 1900000\n" + times(19, 100*time.Millisecond), 0, textDepth, "is a guess"},
-		{"nor a second in which all began", textOf(load, d2c) + times(40, time.Millisecond), 0, textDepth, "is a guess"},
-		{"no counter and no times", textOf(load, d2c), 0, textDepth, "missing or make no sense"},
-		{"no device times make a window useless", textOf(load), time.Second, textDepth, "is a guess"},
-		{"a counter that was below zero", textOf(load, d2c) + "@qd_read:\n(..., 0)  900 |@@|\n[4, 8)  100 |@@|\n", 0, textDepth, "is a guess"},
-		{"fio's limit", textOf(load, d2c, "qd_read: 1K 2K 1000") + "@inflight_read: 0\n", 0, 256, "cut to 256"},
-		{"one absurd device time does not count", textOf(load, "d2c_read_us: 1K 2K 999, 8M 16M 1"), time.Second, 2, ""},
+		{"a given window", textOf(load, d2c, "qd_read: 1 1000") + "@inflight_read: 0\n",
+			100 * time.Millisecond, 15, "÷ the given window of 100ms"},
+		{"times left over", textOf(load, d2c) + times(40, 5*time.Millisecond*8), 0, 1,
+			"which the times of requests left over span"},
+		{"too few of them", textOf(load, d2c) + times(19, 100*time.Millisecond), 0, guessDepth,
+			"is a guess"},
+		{"a second in which all began", textOf(load, d2c) + times(40, time.Millisecond), 0,
+			guessDepth, "is a guess"},
+		{"neither", textOf(load, d2c), 0, guessDepth, "is a guess"},
+		{"no device times make a window useless", textOf(load), time.Second, guessDepth,
+			"is a guess"},
+		{"fio's limit", textOf(load, d2c), time.Millisecond, 256, "cut to 256"},
+		{"one absurd device time does not count", textOf(load, "d2c_read_us: 1K 2K 999, 8M 16M 1"),
+			time.Second, 2, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			job := jobOf(t, c.text, c.window)
@@ -172,7 +169,8 @@ func TestBpftraceDepth(t *testing.T) {
 func TestBpftraceRequests(t *testing.T) {
 	const d2c = "d2c_read_us: 64 128 500"
 	t.Run("dispatches beyond the completions, nothing left over: issued again", func(t *testing.T) {
-		job := jobOf(t, textOf("bssplit_read_kb: 1K 2K 1000", d2c, "bssplit_write_kb: 4 8 500", "d2c_write_us: 4 8 500"), time.Second)
+		job := jobOf(t, textOf("bssplit_read_kb: 1K 2K 1000", d2c, "bssplit_write_kb: 4 8 500",
+			"d2c_write_us: 4 8 500"), time.Second)
 		assert.Contains(t, job, "500 of 1500 dispatches were not the first of their request")
 		assert.Contains(t, job, "\nrwmixread=50\n", "of requests, not of dispatches")
 	})
@@ -181,7 +179,8 @@ func TestBpftraceRequests(t *testing.T) {
 		for i := range 400 {
 			fmt.Fprintf(&left, "@d[1, %d]: 7\n", i)
 		}
-		job := jobOf(t, textOf("bssplit_read_kb: 1K 2K 1000", d2c, "bssplit_write_kb: 4 8 500", "d2c_write_us: 4 8 500")+left.String(), time.Second)
+		job := jobOf(t, textOf("bssplit_read_kb: 1K 2K 1000", d2c, "bssplit_write_kb: 4 8 500",
+			"d2c_write_us: 4 8 500")+left.String(), time.Second)
 		assert.Contains(t, job, "lost the completions of 500 of 1500 requests")
 		assert.Contains(t, job, "\nrwmixread=67\n")
 	})
@@ -189,20 +188,23 @@ func TestBpftraceRequests(t *testing.T) {
 		job := jobOf(t, textOf("bssplit_write_kb: 0 500, 4 8 500"), 0)
 		assert.Contains(t, job, "bssplit=4k/100,4k/100\n")
 		assert.Contains(t, job, "500 requests of less than 1 KiB were left out")
-		assert.Contains(t, jobOf(t, textOf("bssplit_write_kb: 0 500"), 0), "bssplit=512/100,512/100\n")
+		assert.Contains(t, jobOf(t, textOf("bssplit_write_kb: 0 500"), 0),
+			"bssplit=512/100,512/100\n")
 	})
 	t.Run("shares sum to 100 whatever the counts", func(t *testing.T) {
 		job := jobOf(t, textOf("bssplit_read_kb: 4 8 1, 8 16 1, 16 32 1, 32 64 100000"), 0)
 		assert.Contains(t, job, "bssplit=32k/100,32k/100\n")
-		assert.Contains(t, jobOf(t, textOf("bssplit_read_kb: 4 8 1, 8 16 1, 16 32 1"), 0), "bssplit=4k/34:8k/33:16k/33,")
+		assert.Contains(t, jobOf(t, textOf("bssplit_read_kb: 4 8 1, 8 16 1, 16 32 1"), 0),
+			"bssplit=4k/34:8k/33:16k/33,")
 	})
 	t.Run("keys of one map are added up", func(t *testing.T) {
-		job := jobOf(t, textOf("bssplit_read_kb[nvme0n1, fio]: 4 8 75", "bssplit_read_kb[nvme1n1, fio]: 4 8 15, 16 32 10"), 0)
+		job := jobOf(t, textOf("bssplit_read_kb[nvme0n1, fio]: 4 8 75",
+			"bssplit_read_kb[nvme1n1, fio]: 4 8 15, 16 32 10"), 0)
 		assert.Contains(t, job, "bssplit=4k/90:16k/10,")
 		assert.Contains(t, job, "the histograms have keys")
 	})
 	t.Run("the wrapper's line names the process", func(t *testing.T) {
-		b, err := ParseBpftrace(strings.NewReader("Tracing process: vllm\nBlock layer: all devices (unfiltered)\n---\nAttaching 3 probes...\n^C\n\n" + textOf("bssplit_read_kb: 4 8 75")))
+		b, err := parseBpftrace(strings.NewReader("Tracing process: vllm\nBlock layer: all devices (unfiltered)\n---\nAttaching 3 probes...\n^C\n\n"+textOf("bssplit_read_kb: 4 8 75")), "x.txt")
 		require.NoError(t, err)
 		tr, _ := b.Trace(0)
 		assert.Equal(t, "vllm", tr.Capture.Watched)
@@ -210,40 +212,52 @@ func TestBpftraceRequests(t *testing.T) {
 }
 
 func TestParseBpftraceReadsWhatBpftracePrints(t *testing.T) {
-	b, err := ParseBpftrace(strings.NewReader("Lost 3 events\r\n@bssplit_read_kb: \r\n(..., 0)    2 |@|\r\n[0]   1 |@ |\r\n[1]  2 |@ |\r\n[512, 1K)  3 |@@ |\r\n" +
-		"[1K, 2K)  4 |@ |\r\nWARNING: between\r\n[512K, 1M)  0 ||\r\n\r\n@lba_read_gb: \n[5110, 5K)  1 |@|\n[5K, 5130)  1 |@|\n[8000, ...)  2 |@@|\n" +
-		"@x: 7\n@y[1,2]: a string\n@s: count 10, average 5, total 50\n@usecs: \n[some, thing) else\n@d2c_read_us[a]b]: \n[2, 4) 1 |@|\n"))
+	b, err := parseBpftrace(strings.NewReader("Lost 3 events\r\n@bssplit_read_kb: \r\n"+
+		"(..., 0)    2 |@|\r\n[0]   1 |@ |\r\n[1]  2 |@ |\r\n[512, 1K)  3 |@@ |\r\n[1K, 2K)  4 |@ |\r\n"+
+		"WARNING: between\r\n[512K, 1M)  0 ||\r\n\r\n@lba_read_gb: \n[5110, 5K)  1 |@|\n"+
+		"[5K, 5130)  1 |@|\n[8000, ...)  2 |@@|\n@x: 7\n@y[1,2]: a string\n"+
+		"@s: count 10, average 5, total 50\n@usecs: \n[some, thing) else\n@d2c_read_us[a]b]: \n[2, 4) 1 |@|\n"),
+		"x.txt")
 	require.NoError(t, err)
-	h := b.hists.SizeRead
-	assert.EqualValues(t, 10, h.Count)
-	assert.Equal(t, []tracing.Bucket{{Range: [2]float64{0, 1}, Count: 1}, {Range: [2]float64{1, 2}, Count: 2}, {Range: [2]float64{512, 1024}, Count: 3}, {Range: [2]float64{1024, 2048}, Count: 4}}, h.Buckets)
+	tr, _ := b.Trace(0)
+	bucket := func(low, high float64, n int64) tracing.Bucket {
+		return tracing.Bucket{Range: [2]float64{low, high}, Count: n}
+	}
 	assert.EqualValues(t, 2, b.below["bssplit_read_kb"])
-	assert.Equal(t, []tracing.Bucket{{Range: [2]float64{5110, 5120}, Count: 1}, {Range: [2]float64{5120, 5130}, Count: 1}, {Range: [2]float64{8000, 8010}, Count: 2}}, b.hists.LBARead.Buckets)
-	assert.EqualValues(t, 1, b.hists.D2CRead.Count)
+	assert.Equal(t, []tracing.Bucket{bucket(1, 2, 2), bucket(512, 1024, 3), bucket(1024, 2048, 4)},
+		tr.SizeRead.Buckets)
+	assert.Equal(t, []tracing.Bucket{bucket(5110, 5120, 1), bucket(5120, 5130, 1),
+		bucket(8000, 8010, 2)}, tr.LBARead.Buckets)
+	assert.EqualValues(t, 1, tr.D2CRead.Count)
 }
 
 func TestParseBpftraceRefuses(t *testing.T) {
 	const head = "@bssplit_read_kb:\n[4, 8)  7 |@@|\n"
 	for _, c := range []struct{ name, text, says string }{
-		{"nothing", "", "line 1: the text ends without a bucket"},
-		{"another script", "Attaching 1 probe...\n@usecs:\n[4, 8)  7 |@@|\n", "line 3: the text ends without a bucket of @bssplit_read_kb"},
-		{"an empty histogram", "@bssplit_read_kb:\n\n", "without a bucket"},
-		{"a bucket cut in its bar", head + "[8, 16)  7 |@@", "line 3: @bssplit_read_kb: \"[8, 16)  7 |@@\" is no bucket: it is cut off"},
-		{"a bucket cut in its range", head + "[8, 1", "line 3: @bssplit_read_kb: \"[8, 1\" is no bucket: it is cut off"},
-		{"a count that is none", head + "[8, 16)  many |@@|", "its count"},
-		{"a negative count", head + "[8, 16)  -7 |@@|", "its count"},
-		{"bounds that fall", head + "[16, 8)  7 |@@|", "bounds are not two rising numbers"},
-		{"bounds that are none", head + "[8, 16X)  7 |@@|", "bounds are not two rising numbers"},
-		{"a single value that is none", head + "[x]  7 |@@|", "its value is no number"},
-		{"a request of a GiB", head + "[1M, 2M)  7 |@@|", "is the map in KiB?"},
-		{"two runs in one text", head + head, "line 3: @bssplit_read_kb comes again after line 1"},
+		{"nothing", "", "1: the text ends without a bucket"},
+		{"another script", "Attaching 1 probe...\n@usecs:\n[4, 8)  7 |@@|\n",
+			"3: the text ends without a bucket of @bssplit_read_kb"},
+		{"an empty histogram", "@bssplit_read_kb:\n\n", "2: the text ends without a bucket"},
+		{"a bucket cut in its bar", head + "[8, 16)  7 |@@",
+			"3: @bssplit_read_kb: \"[8, 16)  7 |@@\" is no bucket, or cut off"},
+		{"a bucket cut in its range", head + "[8, 1",
+			"3: @bssplit_read_kb: \"[8, 1\" is no bucket, or cut off"},
+		{"a count that is none", head + "[8, 16)  many |@@|",
+			"3: @bssplit_read_kb: \"[8, 16)  many |@@|\" is no bucket"},
+		{"a negative count", head + "[8, 16)  -7 |@@|",
+			"3: @bssplit_read_kb: \"[8, 16)  -7 |@@|\" is no bucket"},
+		{"bounds that fall", head + "[16, 8)  7 |@@|", "3: @bssplit_read_kb: \"[16, 8)  7 |@@|\" is no bucket: its bounds are not two rising numbers"},
+		{"bounds that are none", head + "[8, 16X)  7 |@@|",
+			"3: @bssplit_read_kb: \"[8, 16X)  7 |@@|\" is no bucket"},
+		{"a single value that is none", head + "[x]  7 |@@|",
+			"3: @bssplit_read_kb: \"[x]  7 |@@|\" is no bucket"},
+		{"a request of a GiB", head + "[1M, 2M)  7 |@@|",
+			"3: @bssplit_read_kb: no request has 1048576 KiB: is the map in KiB?"},
+		{"two runs in one text", head + head, "3: @bssplit_read_kb comes again after line 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := ParseBpftrace(strings.NewReader(c.text))
-			require.ErrorContains(t, err, c.says)
-			var bad *BpftraceError
-			require.ErrorAs(t, err, &bad)
-			assert.Positive(t, bad.Line)
+			_, err := parseBpftrace(strings.NewReader(c.text), "x.txt")
+			require.ErrorContains(t, err, "x.txt:"+c.says)
 		})
 	}
 }
@@ -257,23 +271,25 @@ func TestIsBpftrace(t *testing.T) {
 		"@mention: a text that someone wrote\n":              false,
 		"":                                                   false,
 	} {
-		assert.Equal(t, want, IsBpftrace([]byte(text)), "%q", text)
+		assert.Equal(t, want, isBpftrace([]byte(text)), "%q", text)
 	}
 }
 
-// FuzzParseBpftrace asserts that no text makes a job that fio cannot run: shares sum to 100, the depth is in fio's range.
+// FuzzParseBpftrace asserts that no text makes a job that fio cannot run: shares sum to 100, the
+// depth is in fio's range.
 func FuzzParseBpftrace(f *testing.F) {
 	for _, name := range []string{"drifted", "ended-early", "negative"} {
-		text, err := os.ReadFile(filepath.Join(bpftraceTexts(), name+".txt"))
+		text, err := os.ReadFile(filepath.Join(bpftraceTexts, name+".txt"))
 		require.NoError(f, err)
 		f.Add(string(text), int64(6*time.Second))
 	}
-	f.Add(textOf("bssplit_read_kb: 0 3, 4 8 7, 1K 2K 8", "d2c_read_us: 1 4, 8M 16M 1", "qd_read: 1M 2M 5"), int64(0))
+	f.Add(textOf("bssplit_read_kb: 0 3, 4 8 7, 1K 2K 8", "d2c_read_us: 1 4, 8M 16M 1",
+		"qd_read: 1M 2M 5"), int64(0))
 	f.Add("@bssplit_write_kb[a]:\n(..., 0) 3 |@|\n[512, 1K) 4 |@|\n[8000, ...) 1 ||\n@inflight_write: -7\n@d[1,2]: 3\n", int64(1))
 	split := regexp.MustCompile(`(?m)^bssplit=(\S+),(\S+)$`)
 	f.Fuzz(func(t *testing.T, text string, window int64) {
-		_ = IsBpftrace([]byte(text))
-		b, err := ParseBpftrace(strings.NewReader(text))
+		_ = isBpftrace([]byte(text))
+		b, err := parseBpftrace(strings.NewReader(text), "x.txt")
 		if err != nil {
 			return
 		}

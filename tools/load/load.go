@@ -165,7 +165,7 @@ func (r *reader) stream(in io.Reader, name string) error {
 		return r.document(b, name)
 	case len(head) > 0 && head[0] == '{' && !isEvent(head):
 		return r.resultFile(b, name)
-	case IsBpftrace(head):
+	case isBpftrace(head):
 		return r.bpftrace(b, name)
 	}
 	return r.text(b, name)
@@ -176,13 +176,9 @@ func (r *reader) bpftrace(in io.Reader, name string) error {
 	if !r.Options.Bpftrace {
 		return fmt.Errorf("%s:1: it is a text of bpftrace, of which only kvreport fio can make something", name)
 	}
-	text, err := ParseBpftrace(in)
-	var bad *BpftraceError
-	switch {
-	case errors.As(err, &bad):
-		return fmt.Errorf("%s:%d: %w", name, bad.Line, bad.Err)
-	case err != nil:
-		return fmt.Errorf("%s: %w", name, err)
+	text, err := parseBpftrace(in, name)
+	if err != nil {
+		return err
 	}
 	base := filepath.Base(name)
 	return r.emit(&Record{File: name, Name: strings.TrimSuffix(base, filepath.Ext(base)),

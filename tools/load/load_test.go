@@ -248,7 +248,7 @@ func (g *generator) Read(p []byte) (int, error) {
 }
 
 func TestBpftraceTextsAreForThoseWhoAsk(t *testing.T) {
-	const text = "../../tracing/testdata/bpftrace/drifted.txt"
+	const text = "testdata/bpftrace/drifted.txt"
 	_, err := Each([]string{text}, Options{}, func(*Record) error { return nil })
 	require.ErrorContains(t, err, "drifted.txt:1: it is a text of bpftrace, of which only kvreport fio")
 	var got []*Record

@@ -32,9 +32,9 @@ calls (-latency-trace-level file), and the depth is the number of workers.
 
 IN may also be what bpftrace printed for the Python benchmark's script (storage_latency_stack.bt, or .sh): maps such as
 @bssplit_read_kb and @d2c_read_us. Such a text knows sizes and times to a power of two, all devices and processes together,
-and neither model nor window; the job's header says what is missing and what is odd. Its depth comes from the script's
-counters of requests in flight, or, as those run away, from the times of requests left over. -window 300s says how
-long there was load while it was traced; then the depth is the time at the device ÷ that.
+and neither model nor window; the job's header says what is missing and what is odd. Its depth is the time at the
+device ÷ -window (300s: how long there was load while it was traced), or ÷ what the times of requests left over span; the
+script's counters of requests in flight run away and are not read.
 Exit codes: 0 done; 2 wrong usage, nothing to distil, or input that cannot be read, with file and line.`,
 	Example: `
 go test ./benchmarks -run '^$' -bench MaxStorageStress -enable-latency-tracing > results.txt

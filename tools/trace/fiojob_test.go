@@ -64,7 +64,7 @@ func TestNothingToDistilIsSaid(t *testing.T) {
 }
 
 func TestBpftraceTexts(t *testing.T) {
-	const text = "../../tracing/testdata/bpftrace/drifted.txt"
+	const text = "../load/testdata/bpftrace/drifted.txt"
 	code, out, errs := callFio(text)
 	require.Zero(t, code, errs)
 	golden.Check(t, "drifted.fio", out)
@@ -102,7 +102,7 @@ func TestWindowIsChecked(t *testing.T) {
 }
 
 func TestABpftraceTextThatIsCutOffNamesTheLine(t *testing.T) {
-	data, err := os.ReadFile("../../tracing/testdata/bpftrace/drifted.txt")
+	data, err := os.ReadFile("../load/testdata/bpftrace/drifted.txt")
 	require.NoError(t, err)
 	cut := filepath.Join(t.TempDir(), "cut.txt")
 	require.NoError(t, os.WriteFile(cut, data[:500], 0o666))
