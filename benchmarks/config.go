@@ -130,20 +130,31 @@ func cacheDir(v *params.Values) string {
 // runInfo is what the front door knows of a trial.
 func runInfo(v *params.Values, trial int) record.Info {
 	in := record.Info{
-		Benchmark: v.Bench.Name, Option: v.Bench.Option, Division: string(v.Division),
-		Trial: trial, Count: v.Count, Rank: v.Rank, Ranks: v.Ranks, Seed: uint64(v.Seed),
-		Model: v.Model, Sizer: v.Sizer(), TensorParallel: v.TensorParallel,
-		Arrival: v.Arrival, Turns: v.Turns, GenerationMode: v.GenerationMode, DecodeReads: v.DecodeReads,
-		Profile: v.PerformanceProfile, QoS: v.Profile.QoS, PrefillRate: v.PrefillRate, IO: v.IO,
+		Result: result.Result{
+			Benchmark: v.Bench.Name, Division: string(v.Division),
+			Trial: trial, Count: v.Count, Rank: v.Rank, Ranks: v.Ranks, Seed: uint64(v.Seed),
+			Model: result.Model{Key: v.Model.Key, Name: v.Model.Name, TensorParallel: v.TensorParallel},
+			Workload: result.Workload{
+				Arrival: v.Arrival, Turns: v.Turns, GenerationMode: v.GenerationMode, DecodeReads: v.DecodeReads, PrefillRate: v.PrefillRate,
+			},
+			IO: result.IO{Mode: v.IO},
+		},
+		Sizer: v.Sizer(), Profile: v.PerformanceProfile, QoS: v.Profile.QoS,
+	}
+	if v.Bench.Option != 0 {
+		in.Option = new(v.Bench.Option)
+	}
+	if v.Model.Key != "" {
+		in.Model.BytesPerToken = v.Model.BytesPerToken()
 	}
 	if v.Bench.Load == params.LoadUsers {
-		in.Users = v.Users
+		in.Workload.Users = v.Users
 	}
 	for _, p := range v.Parameters() {
 		in.Parameters = append(in.Parameters, result.Parameter{Name: p.Name, Value: p.Value, Origin: p.Origin})
 	}
 	for _, d := range v.Differences() {
-		in.Differs = append(in.Differs, result.Difference{Name: d.Name, Closed: d.Closed, Value: d.Value})
+		in.DiffersFromClosed = append(in.DiffersFromClosed, result.Difference{Name: d.Name, Closed: d.Closed, Value: d.Value})
 	}
 	return in
 }

@@ -219,7 +219,7 @@ func TestAutoscalersOnARealDirectory(t *testing.T) {
 func TestScalingDownStopsUsersAndWorkers(t *testing.T) {
 	cfg := optionOne(t, 100*time.Second)
 	cfg.Autoscale = &Autoscale{Mode: result.AutoscaleQoS, Target: 0.1, Interval: 2 * time.Second}
-	cfg.Info.Users, cfg.Workers = 200, 200
+	cfg.Info.Workload.Users, cfg.Workers = 200, 200
 	res, err := Simulate(t.Context(), cfg, SimConfig{Device: &tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadLatency: ms, Parallelism: 8}})
 	require.NoError(t, err)
 	s := res.Summary.AutoscalingSummary
@@ -242,11 +242,11 @@ func TestARoundMayEndWithTheWindow(t *testing.T) {
 		}
 	})
 	s.report()
-	kept, last := len(s.trial.info.Rounds), s.trial.info.Autoscale.Rounds
+	kept, last := len(s.trial.info.Summary.AutoscalingStats), s.trial.info.Summary.AutoscalingSummary.Rounds
 	rounds.Wait()
 	assert.Equal(t, kept, last)
 	s.report()
-	assert.Len(t, s.trial.info.Rounds, kept, "nothing came after the report")
+	assert.Len(t, s.trial.info.Summary.AutoscalingStats, kept, "nothing came after the report")
 	_, ok := s.end(round{})
 	assert.False(t, ok)
 }

@@ -31,7 +31,7 @@ func replayBlocks(t *testing.T, path string, workers int, change func(*Config)) 
 	t.Helper()
 	var hits []int
 	cfg := Config{
-		Info: record.Info{Benchmark: "BlockTrace", Division: result.DivisionQuick, Count: 1, Ranks: 1, Sizer: smallTokens},
+		Info: record.Info{Result: result.Result{Benchmark: "BlockTrace", Division: result.DivisionQuick, Count: 1, Ranks: 1}, Sizer: smallTokens},
 		Source: func() (workloads.Source, error) {
 			return traces.NewBlockTrace(traces.Config{Paths: []string{path}, Cycles: 1, Profile: profile.Default()})
 		},
@@ -179,7 +179,7 @@ func TestBlocksEndWithTheWindow(t *testing.T) {
 			c.Window, c.SourceEnds = 30*time.Millisecond, false
 		}
 		var hits []int
-		c := Config{Info: record.Info{Benchmark: "BlockTrace", Sizer: smallTokens}, Planner: workloads.Planner{Sizer: smallTokens}, Workers: 8,
+		c := Config{Info: record.Info{Result: result.Result{Benchmark: "BlockTrace"}, Sizer: smallTokens}, Planner: workloads.Planner{Sizer: smallTokens}, Workers: 8,
 			Storage:  StorageConfig{Chunk: 256 << 10, Depth: 1, Workers: 8},
 			OnBlocks: func(_ *workloads.Request, s record.BlockSample) { hits = append(hits, s.Hits) }}
 		cfg(&c)

@@ -87,5 +87,5 @@ func (t *trial) keepTrace(tr *tracing.Trace) {
 		t.info.Warnings = append(t.info.Warnings, fmt.Sprintf("writing the block trace failed: %v", err))
 		return
 	}
-	t.info.Trace, t.info.TraceWarnings = raw, tr.Capture.Warnings
+	t.info.DeviceLatencyTracing, t.info.TraceWarnings = raw, tr.Capture.Warnings
 }

@@ -15,7 +15,7 @@ func TestATraceOfASimulatedDeviceIsExplained(t *testing.T) {
 	tr := &trial{cfg: &Config{Trace: &TraceConfig{Level: tracing.LevelBlock}}, sim: &simulation{}}
 	tr.startTracing(t.Context())
 	var told tracing.Trace
-	require.NoError(t, json.Unmarshal(tr.info.Trace, &told))
+	require.NoError(t, json.Unmarshal(tr.info.DeviceLatencyTracing, &told))
 	assert.Equal(t, tracing.StatusNone, told.Capture.Status)
 	assert.Contains(t, told.Capture.Reason, "simulated")
 	assert.Nil(t, tr.tracer)

@@ -17,42 +17,46 @@ func (t *trial) describe() {
 	in, st := &t.info, t.stack
 	in.Limits = result.Limits(host.ReadLimits())
 	in.Nonce = fmt.Sprintf("%x", t.cfg.Storage.Nonce)
-	in.Workers = t.cfg.Workers
-	in.NominalWindow = t.cfg.Window
-	in.Warmup, in.Settle = t.cfg.Warmup, t.cfg.Settle
-	in.ChunkSize, in.Depth = t.cfg.Storage.Chunk, t.cfg.Storage.Depth
-	in.MaxConcurrentAllocs = t.cfg.Storage.MaxWriters
-	in.WriteDevice = result.WriteDeviceTransfer
+	in.Workload.Workers = t.cfg.Workers
+	if t.cfg.Window > 0 {
+		in.NominalWindowNS = new(int64(t.cfg.Window))
+	}
+	in.WarmupNS, in.SettleNS = int64(t.cfg.Warmup), int64(t.cfg.Settle)
+	in.IO.ChunkBytes, in.IO.Depth = t.cfg.Storage.Chunk, t.cfg.Storage.Depth
+	in.IO.MaxConcurrentAllocs = t.cfg.Storage.MaxWriters
+	in.IO.WriteDevice = result.WriteDeviceTransfer
 	if t.cfg.Storage.FlushOnly {
-		in.WriteDevice = result.WriteDeviceFlush
+		in.IO.WriteDevice = result.WriteDeviceFlush
 	}
 	if t.sim != nil {
-		in.IO, in.Witness.Reason = result.IOSimulated, "a simulation: nothing was written or read"
+		in.IO.Mode, in.DeviceWitness.Reason = result.IOSimulated, "a simulation: nothing was written or read"
 		return
 	}
 	if st.pool != nil {
-		in.Pool = record.PoolInfo{Buffers: st.pool.Buffers(), BufferSize: st.pool.Size(), HugePages: st.pool.HugePages(), Covers: st.covers}
+		in.IO.Pool = result.Pool{
+			Buffers: st.pool.Buffers(), BufferBytes: st.pool.Size(), HugePages: st.pool.HugePages(), Covers: st.covers,
+		}
 	}
 	in.Warnings = append(in.Warnings, st.warnings...)
 	if st.dir == nil {
-		in.Witness.Reason = "no storage tier on a filesystem"
+		in.DeviceWitness.Reason = "no storage tier on a filesystem"
 		return
 	}
-	in.CacheDir = st.dir.Path()
-	in.IO = "buffered" // what the filesystem granted, not what was asked for
+	in.IO.CacheDir = st.dir.Path()
+	in.IO.Mode = "buffered" // what the filesystem granted, not what was asked for
 	if st.file.Direct() {
-		in.IO = "direct"
+		in.IO.Mode = "direct"
 	}
 	in.Environment = environment(st.dir.Path())
 	dev, err := host.BackingDevice(st.dir.Path())
 	t.device = dev
 	switch {
 	case err != nil:
-		in.Witness.Reason = err.Error()
+		in.DeviceWitness.Reason = err.Error()
 	case dev.Reason != "":
-		in.Witness.Reason = dev.Reason
+		in.DeviceWitness.Reason = dev.Reason
 	default:
-		in.Witness = counted(dev.Name, host.BlockStat{})
+		in.DeviceWitness = counted(dev.Name, host.BlockStat{})
 		if dev.Note != "" {
 			in.Warnings = append(in.Warnings, dev.Note)
 		}
@@ -67,15 +71,14 @@ func (t *trial) tierInfo() {
 	t.info.Tiers = t.info.Tiers[:0]
 	for i, g := range t.stack.cache.Gauges(nil) {
 		tier := t.stack.levels[i].Tier
-		info := record.TierInfo{
-			Level: g.Level, Description: tier.Traits().Description, Capacity: g.Capacity,
-			Entries: g.Entries, Bytes: g.Bytes, Peak: g.Peak,
+		info := result.Tier{
+			Level: g.Level.String(), Description: tier.Traits().Description, Entries: g.Entries, UsedBytes: g.Bytes, PeakBytes: g.Peak,
 		}
-		if g.Capacity == boundless {
-			info.Capacity = 0
+		if g.Capacity > 0 && g.Capacity != boundless {
+			info.CapacityBytes = new(g.Capacity)
 		}
 		if f, ok := tier.(interface{ Footprint() (held, waste int64) }); ok {
-			_, info.Waste = f.Footprint()
+			_, info.WasteBytes = f.Footprint()
 		}
 		t.info.Tiers = append(t.info.Tiers, info)
 	}
@@ -96,7 +99,7 @@ func (t *trial) conclude(by string, failure error) *result.Result {
 		in.Input = inputReport(r.Report())
 	}
 	t.readTrace()
-	in.Elapsed = t.clock.Now() - t.begun
+	in.ElapsedNS = int64(t.clock.Now() - t.begun)
 	r := record.Build(t.info, t.rec)
 	if job, err := report.FioJob(r); err == nil {
 		r.FioWorkload = job

@@ -17,12 +17,12 @@ type meters struct {
 // readDevice reads the kernel's counters of the backing device. A failed
 // reading leaves no witness rather than a wrong one.
 func (t *trial) readDevice() host.BlockStat {
-	if t.info.Witness.Device == "" {
+	if t.info.DeviceWitness.Device == "" {
 		return host.BlockStat{}
 	}
 	s, err := t.device.ReadStat()
 	if err != nil {
-		t.info.Witness = result.Witness{Reason: fmt.Sprintf("reading the counters of %s failed: %v", t.device.Name, err)}
+		t.info.DeviceWitness = result.Witness{Reason: fmt.Sprintf("reading the counters of %s failed: %v", t.device.Name, err)}
 	}
 	return s
 }
@@ -30,9 +30,9 @@ func (t *trial) readDevice() host.BlockStat {
 // measured is what they count at the end of the window.
 func (t *trial) measured() {
 	after := t.readDevice()
-	if t.info.Witness.Device != "" {
+	if t.info.DeviceWitness.Device != "" {
 		d := after.Sub(t.meters.device)
-		t.info.Witness, t.info.DeviceBusy = counted(t.info.Witness.Device, d), d.IOTicks
+		t.info.DeviceWitness, t.info.DeviceBusy = counted(t.info.DeviceWitness.Device, d), d.IOTicks
 	}
 	t.info.Harness = used(t.meters.usage, host.ReadUsage())
 }

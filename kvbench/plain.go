@@ -107,7 +107,7 @@ func (b *Bench) done(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t ti
 // Window, Requests (operations), Settle, Storage, Procs, Clock, Progress and
 // Publish.
 func RunPlain(ctx context.Context, cfg Config, r Routine) (*result.Result, error) {
-	cfg.Info.CountOperations = true
+	cfg.Info.CompletionUnit = result.UnitOperation
 	t, err := newTrial(ctx, &cfg, nil)
 	if err != nil {
 		return nil, err
@@ -146,12 +146,12 @@ func (t *trial) repeat(ctx context.Context, b *Bench, r Routine) {
 	t.awaitEnd(ctx)
 	_, end, _ := t.stopMeters()
 	stop(errWindowOver)
-	t.info.WorkerBusy = time.Duration(t.cfg.Workers) * (end - start)
+	t.info.Harness.WorkerBusyNS = int64(t.cfg.Workers) * int64(end-start)
 	t.tierInfo()
 	t.drain(ctx)
-	t.info.Drain = t.clock.Now() - end
-	if p, ok := r.(interface{ Report(*record.Info) }); ok {
-		p.Report(&t.info)
+	t.info.DrainNS = int64(t.clock.Now() - end)
+	if p, ok := r.(interface{ Report(*result.Result) }); ok {
+		p.Report(&t.info.Result)
 	}
 }
 

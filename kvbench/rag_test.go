@@ -23,7 +23,7 @@ func ragConfig(documents, keep int, population int64) Config {
 	p.Templates = []profile.Template{{Name: "t", Context: [2]int{8, 64}, Generate: [2]int{1, 9}, Think: [2]float64{0, 0}}}
 	corpus := users.NewCorpus(p.RAG, documents, model.Model{}, smallTokens, 42)
 	return Config{
-		Info:    record.Info{Benchmark: "RAG", Sizer: smallTokens, QoS: p.QoS},
+		Info:    record.Info{Result: result.Result{Benchmark: "RAG"}, Sizer: smallTokens, QoS: p.QoS},
 		Planner: workloads.Planner{Sizer: smallTokens}, Workers: 4, Corpus: corpus, Window: time.Second,
 		Source: func() (workloads.Source, error) {
 			return users.WithRAG(users.New(users.Config{Profile: p, Users: users.Population(p, 42, 8, false), Seed: 42,

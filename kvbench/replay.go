@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
@@ -91,14 +90,15 @@ func (r *ReplayRoutine) Finish(*Bench) {
 }
 
 // Report puts the replay's own numbers into the result.
-func (r *ReplayRoutine) Report(in *record.Info) {
+func (r *ReplayRoutine) Report(in *result.Result) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.count
 	c.LateNS = int64(r.late)
 	in.Replay = &c
-	in.WorkerIdle = min(in.WorkerBusy, time.Duration(r.idle.Load()))
-	in.WorkerBusy -= in.WorkerIdle
+	h := &in.Harness
+	h.WorkerIdleNS = min(h.WorkerBusyNS, r.idle.Load())
+	h.WorkerBusyNS -= h.WorkerIdleNS
 	in.Input = inputReport(r.input)
 }
 

@@ -29,7 +29,7 @@ func replayConfig(t *testing.T, capacity int64) Config {
 	t.Helper()
 	dir := t.TempDir()
 	return Config{
-		Info: record.Info{Benchmark: "IOTraceReplay", Division: result.DivisionOpen, Count: 1, Ranks: 1}, EndedBy: result.EndedByInput,
+		Info: record.Info{Result: result.Result{Benchmark: "IOTraceReplay", Division: result.DivisionOpen, Count: 1, Ranks: 1}}, EndedBy: result.EndedByInput,
 		Workers: 4, Window: time.Minute,
 		Storage: StorageConfig{
 			CacheDir: dir, StorageBytes: capacity, Chunk: 64 << 10, Depth: 1, Workers: 4, Verify: content.VerifyFull, Nonce: [16]byte{1},

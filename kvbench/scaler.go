@@ -48,8 +48,8 @@ func (t *trial) newScaler() (*scaler, error) {
 	}
 	t.rec.Rounds = true
 	return &scaler{
-		trial: t, auto: newAutoscaler(*a, t.info.Users), source: src,
-		fixed: t.cfg.Workers != scaledWorkers(t.info.Users),
+		trial: t, auto: newAutoscaler(*a, t.info.Workload.Users), source: src,
+		fixed: t.cfg.Workers != scaledWorkers(t.info.Workload.Users),
 	}, nil
 }
 
@@ -138,9 +138,9 @@ func (s *scaler) report() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
-	in := &s.trial.info
-	in.Rounds = s.auto.kept
-	in.Autoscale = new(s.auto.summary())
+	out := &s.trial.info.Summary
+	out.AutoscalingStats = s.auto.kept
+	out.AutoscalingSummary = new(s.auto.summary())
 }
 
 // meanAndNoise returns the mean and two standard errors of it.

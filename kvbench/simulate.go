@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
@@ -100,7 +99,10 @@ func (s *simulation) levels(cfg *Config) (levels []cache.Level) {
 func (s *simulation) join(t *trial) cache.Observer {
 	s.trial = t
 	t.rec.Timeless = s.cfg.Device == nil
-	t.info.Simulation = &record.SimulationInfo{Device: s.cfg.Device}
+	t.info.Simulation = &result.Simulation{}
+	if d := s.cfg.Device; d != nil {
+		t.info.Simulation.Device = new(result.SimulatedDevice(*d))
+	}
 	if s.cfg.Trace == nil {
 		return t.obs
 	}
@@ -153,12 +155,12 @@ func (s *simulation) guard(ctx context.Context, d *dispatcher) func(*workloads.R
 // report says what kind of run it was and what it cost, at the window's end.
 func (s *simulation) report() {
 	s.over = true
-	in := s.trial.info.Simulation
+	in := &s.trial.info
 	if s.device != nil {
-		in.Busy = s.device.Busy
+		in.MediumBusy = s.device.Busy
 	}
-	in.Wall = time.Since(s.began)
+	in.Simulation.WallNS = int64(time.Since(s.began))
 	if s.cfg.Trace != nil {
-		in.Rows = s.cfg.Trace.Rows()
+		in.Simulation.TraceRows = s.cfg.Trace.Rows()
 	}
 }

@@ -64,7 +64,7 @@ func TestSimulationsKeepTheirTraces(t *testing.T) {
 		}, "fb1dd78f3e9c4b44"},
 		"capacity mode": {func(c *Config, s *SimConfig) {
 			c.Autoscale = &Autoscale{Mode: result.AutoscaleCapacity, Interval: time.Second}
-			c.Info.Users, c.Workers, c.Storage.MaxWriters = 20, 20, 0
+			c.Info.Workload.Users, c.Workers, c.Storage.MaxWriters = 20, 20, 0
 			c.Source = func() (workloads.Source, error) {
 				p := profile.Default()
 				return users.New(users.Config{Profile: p, Users: users.Population(p, 42, 20, false), Seed: 42, MultiTurn: true}), nil
@@ -99,7 +99,7 @@ func TestSimulationsKeepTheirTraces(t *testing.T) {
 // simulatedBlocks serves a block trace once.
 func simulatedBlocks(path string) Config {
 	return Config{
-		Info: record.Info{Benchmark: "BlockTrace", Division: result.DivisionQuick, Count: 1, Ranks: 1, Sizer: smallTokens},
+		Info: record.Info{Result: result.Result{Benchmark: "BlockTrace", Division: result.DivisionQuick, Count: 1, Ranks: 1}, Sizer: smallTokens},
 		Source: func() (workloads.Source, error) {
 			return traces.NewBlockTrace(traces.Config{Paths: []string{path}, Cycles: 1, Profile: profile.Default()})
 		},

@@ -46,7 +46,14 @@ func usersConfig(mdl model.Model, population int, window time.Duration) Config {
 	p := profile.Default()
 	sizer := model.NewSizer(mdl, 1, model.TPEngine)
 	return Config{
-		Info: record.Info{Benchmark: "Test", Division: result.DivisionOpen, Count: 1, Ranks: 1, Seed: 42, Model: mdl, Sizer: sizer, Users: population, QoS: p.QoS},
+		Info: record.Info{
+			Result: result.Result{
+				Benchmark: "Test", Division: result.DivisionOpen, Count: 1, Ranks: 1, Seed: 42,
+				Model:    result.Model{Key: mdl.Key, Name: mdl.Name, BytesPerToken: mdl.BytesPerToken()},
+				Workload: result.Workload{Users: population},
+			},
+			Sizer: sizer, QoS: p.QoS,
+		},
 		Source: func() (workloads.Source, error) {
 			return users.New(users.Config{
 				Profile: p, Users: users.Population(p, 42, population, false), Seed: 42, MultiTurn: true, PrefixCaching: true,

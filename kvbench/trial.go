@@ -356,7 +356,7 @@ func (t *trial) openWindow(ctx context.Context) {
 func (t *trial) startMeters() (start time.Duration) {
 	t.openTrace()
 	t.meters = meters{usage: host.ReadUsage(), device: t.readDevice()}
-	t.info.Start = time.Now()
+	t.info.StartTime = time.Now().UTC().Format(time.RFC3339Nano)
 	start = t.clock.Now()
 	deadline := workloads.Never
 	if t.cfg.Window > 0 {
@@ -384,8 +384,8 @@ func (t *trial) stopMeters() (start, end time.Duration, opened bool) {
 func (t *trial) closeWindow(ctx context.Context) {
 	_, end, opened := t.stopMeters()
 	if opened {
-		t.info.WorkerIdle = t.dispatch.idleUntil(end)
-		t.info.WorkerBusy = max(0, t.dispatch.workedUntil(end)-t.info.WorkerIdle)
+		h, idle := &t.info.Harness, t.dispatch.idleUntil(end)
+		h.WorkerIdleNS, h.WorkerBusyNS = int64(idle), int64(max(0, t.dispatch.workedUntil(end)-idle))
 	}
 	if t.scaler != nil {
 		t.scaler.report()
@@ -416,7 +416,7 @@ func (t *trial) closeWindow(ctx context.Context) {
 	if ctx.Err() == nil {
 		t.drain(ctx)
 	}
-	t.info.Drain = t.clock.Now() - end
+	t.info.DrainNS = int64(t.clock.Now() - end)
 }
 
 // drain waits for the workers. On a signal, now or while draining, the result

@@ -74,7 +74,7 @@ func (t *trial) snapshot(now time.Duration, g record.Gauge, gauges []cache.Gauge
 // freeSpace reads the free bytes behind the storage tier and ends the run when
 // they fall below the floor that was left to others.
 func (t *trial) freeSpace() int64 {
-	dir := t.info.CacheDir
+	dir := t.info.IO.CacheDir
 	if dir == "" {
 		return -1
 	}

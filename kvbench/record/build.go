@@ -21,29 +21,12 @@ const (
 // the Recorder must be at rest for the numbers of different sections to agree.
 func Build(info Info, rec *Recorder) *result.Result {
 	b := newBuilder(info, rec)
-	r := &result.Result{
-		SchemaVersion: result.SchemaVersion, Benchmark: info.Benchmark, Division: info.Division,
-		Trial: info.Trial, Count: info.Count, Rank: info.Rank, Ranks: info.Ranks, Nonce: info.Nonce, Digest: info.Digest,
-		Seed: info.Seed + uint64(info.Rank), CompletionUnit: result.UnitRequest,
-		WindowNS: int64(b.window), ElapsedNS: int64(info.Elapsed), DrainNS: int64(info.Drain),
-		WarmupNS: int64(info.Warmup), SettleNS: int64(info.Settle),
-		Parameters: parameters(info.Parameters), DiffersFromClosed: differences(info.Differs),
-		Environment: info.Environment, Limits: info.Limits,
-		Input: info.Input, Replay: info.Replay, Warnings: []string{},
-	}
-	if info.CountOperations {
-		r.CompletionUnit = result.UnitOperation
-	}
-	if !info.Start.IsZero() {
-		r.StartTime = info.Start.UTC().Format(time.RFC3339Nano)
-	}
-	if info.Option != 0 {
-		r.Option = new(info.Option)
-	}
-	if info.NominalWindow > 0 {
-		r.NominalWindowNS = new(int64(info.NominalWindow))
-	}
-	if info.Division == result.DivisionClosed {
+	r := &b.info.Result
+	r.SchemaVersion = result.SchemaVersion
+	r.Seed += uint64(r.Rank)
+	r.CompletionUnit = cmp.Or(r.CompletionUnit, result.UnitRequest)
+	r.WindowNS = int64(b.window)
+	if r.Division == result.DivisionClosed {
 		r.Notice = result.ClosedNotice
 	}
 	b.describe(r)
@@ -61,7 +44,6 @@ func Build(info Info, rec *Recorder) *result.Result {
 	b.histograms(r)
 	b.errors(r)
 	b.warnings(r)
-	r.DeviceLatencyTracing = info.Trace
 	r.Warnings = append(r.Warnings, info.TraceWarnings...)
 	b.validation(r)
 	b.status(r)
@@ -74,21 +56,23 @@ type builder struct {
 	rec    *Recorder
 	t      *shard // all shards together
 	window time.Duration
+	known  map[string]result.Tier // by level: what is known without counting
 	exists [tiers.NumKinds]bool
 	loads  [workloads.NumClasses]result.ClassOutcome
 }
 
 func newBuilder(info Info, rec *Recorder) *builder {
-	b := &builder{info: info, rec: rec, t: rec.merge(), window: info.Window}
+	b := &builder{info: info, rec: rec, t: rec.merge(), window: info.Window, known: make(map[string]result.Tier)}
 	if b.window <= 0 {
 		if start, end := rec.Window(); int64(end) != never {
 			b.window = max(end-start, 0)
 		}
 	}
 	for _, t := range info.Tiers {
-		b.exists[t.Level] = true
+		b.known[t.Level] = t
 	}
 	for l := range b.exists {
+		_, b.exists[l] = b.known[tiers.Kind(l).String()]
 		for op := range tiers.NumOps {
 			// A tier that moved bytes exists, even where the engine had no gauge of it.
 			b.exists[l] = b.exists[l] || b.levelBytes(tiers.Kind(l), op) > 0
@@ -134,26 +118,13 @@ func (b *builder) slowest() (tiers.Kind, bool) {
 	return 0, false
 }
 
+// describe makes what the engine knows fit for the JSON, without changing it for the engine.
 func (b *builder) describe(r *result.Result) {
-	i := b.info
-	r.Model = result.Model{
-		Key: i.Model.Key, Name: i.Model.Name, RankBytesPerToken: b.tokenBytes(1), TensorParallel: i.TensorParallel,
-	}
-	if i.Model.Key != "" {
-		r.Model.BytesPerToken = i.Model.BytesPerToken()
-	}
-	r.Workload = result.Workload{
-		Users: i.Users, Workers: i.Workers, Arrival: i.Arrival, Turns: i.Turns, GenerationMode: i.GenerationMode,
-		DecodeReads: i.DecodeReads, PrefillRate: units.OrZero(units.Finite(i.PrefillRate)),
-	}
-	r.IO = result.IO{
-		CacheDir: i.CacheDir, Mode: i.IO, WriteDevice: i.WriteDevice, ChunkBytes: i.ChunkSize, Depth: i.Depth,
-		MaxConcurrentAllocs: i.MaxConcurrentAllocs,
-		Pool: result.Pool{
-			Buffers: i.Pool.Buffers, BufferBytes: i.Pool.BufferSize, HugePages: i.Pool.HugePages, Covers: i.Pool.Covers,
-		},
-	}
-	if p := i.Precondition; p != nil {
+	r.Model.RankBytesPerToken = b.tokenBytes(1)
+	r.Workload.PrefillRate = units.OrZero(units.Finite(r.Workload.PrefillRate))
+	r.Parameters, r.DiffersFromClosed = parameters(r.Parameters), differences(r.DiffersFromClosed)
+	r.Warnings = append([]string{}, r.Warnings...)
+	if p := r.Precondition; p != nil {
 		c := *p
 		c.LastRates = slices.DeleteFunc(slices.Clone(p.LastRates), func(v float64) bool { return units.Finite(v) == nil })
 		c.Spread = units.OrZero(units.Finite(p.Spread))

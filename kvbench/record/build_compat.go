@@ -42,7 +42,7 @@ func (b *builder) compatible(r *result.Result) {
 			PrefixHits: prefix.Hits, PrefixMisses: prefix.Misses, SystemPromptReuse: prefix.Hits,
 			BytesSaved: b.sum(sumPrefixBytes),
 		},
-		AutoscalingStats: b.autoscalingStats(), AutoscalingSummary: b.autoscalingSummary(),
+		AutoscalingStats: append([]result.Round{}, r.Summary.AutoscalingStats...), AutoscalingSummary: r.Summary.AutoscalingSummary,
 		MultiTurnStats: result.MultiTurnStats{CacheHits: history.Hits, CacheMisses: history.Misses, HitRate: history.HitRate},
 	}
 	for c := range workloads.Class(workloads.NumClasses) {
@@ -102,10 +102,10 @@ type tierKeys struct {
 }
 
 func (b *builder) tierKeys(l tiers.Kind, f tierKeys) {
-	if g := b.gauge(l); g != nil {
+	if g, ok := b.known[l.String()]; ok {
 		*f.entries = new(g.Entries)
 		if f.used != nil {
-			*f.used = new(float64(g.Bytes) / bytesPerGiB)
+			*f.used = new(float64(g.UsedBytes) / bytesPerGiB)
 		}
 	}
 	if f.offloads != nil {

@@ -62,29 +62,13 @@ func (b *builder) tiers(r *result.Result) {
 		if !b.exists[l] {
 			continue
 		}
-		t := result.Tier{
-			Level: l.String(),
-			Read:  b.traffic(l, tiers.Read), Write: b.traffic(l, tiers.Write),
-			DemotedOut: b.entries(l, levelDemotedOut), DemotedIn: b.entries(l, levelDemotedIn),
-			Evicted: b.entries(l, levelEvicted), Deleted: b.entries(l, levelDeleted),
-		}
-		if g := b.gauge(l); g != nil {
-			t.Description, t.Entries, t.UsedBytes, t.PeakBytes, t.WasteBytes = g.Description, g.Entries, g.Bytes, g.Peak, g.Waste
-			if g.Capacity > 0 {
-				t.CapacityBytes = new(g.Capacity)
-			}
-		}
+		t := b.known[l.String()]
+		t.Level = l.String()
+		t.Read, t.Write = b.traffic(l, tiers.Read), b.traffic(l, tiers.Write)
+		t.DemotedOut, t.DemotedIn = b.entries(l, levelDemotedOut), b.entries(l, levelDemotedIn)
+		t.Evicted, t.Deleted = b.entries(l, levelEvicted), b.entries(l, levelDeleted)
 		r.Tiers = append(r.Tiers, t)
 	}
-}
-
-func (b *builder) gauge(l tiers.Kind) *TierInfo {
-	for i := range b.info.Tiers {
-		if b.info.Tiers[i].Level == l {
-			return &b.info.Tiers[i]
-		}
-	}
-	return nil
 }
 
 func (b *builder) traffic(l tiers.Kind, op tiers.Op) result.TierTraffic {

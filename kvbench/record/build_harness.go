@@ -9,31 +9,29 @@ import (
 )
 
 func (b *builder) harness(r *result.Result) {
-	i, h := b.info, b.info.Harness
-	h.WorkerIdleNS, h.WorkerBusyNS = int64(i.WorkerIdle), int64(i.WorkerBusy)
+	h := &r.Harness
 	h.BufferWaitNS, h.HostNS = b.sum(sumBuffersNS), b.sum(stageSum(stageHost))
-	cpu, cores := time.Duration(h.CPUNS), i.Limits.Cores
-	if i.Simulation != nil {
+	cpu, cores := time.Duration(h.CPUNS), r.Limits.Cores
+	if r.Simulation != nil {
 		cpu, cores = 0, 0 // the CPU that a simulation takes says nothing about the run that it predicts
 	}
 	if cpu > 0 {
 		h.CPUNSPerByte = units.Ratio(float64(cpu), float64(b.totalBytes(tiers.Read)+b.totalBytes(tiers.Write)))
 	}
 	h.Verdict = judge(verdictInput{
-		window: b.window, idle: i.WorkerIdle, busy: i.WorkerBusy, cpu: cpu, cores: cores,
+		window: b.window, idle: time.Duration(h.WorkerIdleNS), busy: time.Duration(h.WorkerBusyNS), cpu: cpu, cores: cores,
 		host: time.Duration(h.HostNS), bufferWait: time.Duration(h.BufferWaitNS),
 	})
 	if cpu == 0 {
 		h.Verdict.CPUShare = nil
 	}
-	r.Harness = h
 }
 
 // servedFromCacheBelow is the share of the application's reads that the device must have seen.
 const servedFromCacheBelow = 0.95
 
 func (b *builder) witness(r *result.Result) {
-	w := b.info.Witness
+	w := &r.DeviceWitness
 	w.AppReadBytes, w.AppWriteBytes = b.levelBytes(tiers.Storage, tiers.Read), b.levelBytes(tiers.Storage, tiers.Write)
 	switch {
 	case w.Device == "" && w.Reason == "":
@@ -46,12 +44,11 @@ func (b *builder) witness(r *result.Result) {
 			w.ServedFromCache = new(*w.ReadRatio < servedFromCacheBelow)
 		}
 	}
-	r.DeviceWitness = w
 }
 
 // ceiling compares the storage tier's bytes with what plain I/O would have moved in the same mix and time.
 func (b *builder) ceiling(r *result.Result) {
-	c := b.info.Ceiling
+	c := r.Ceiling
 	if c == nil {
 		return
 	}

@@ -96,7 +96,7 @@ func (b *builder) contextLoad() []result.ContextLoad {
 		c := result.ContextLoad{Tokens: int64(tokens), Bytes: b.tokenBytes(tokens)}
 		c.TypicalNS = timeAt(c.Bytes, rate.P50)
 		c.SlowNS = timeAt(c.Bytes, rate.P5)
-		if pr := b.info.PrefillRate; pr > 0 && units.Finite(pr) != nil {
+		if pr := b.info.Workload.PrefillRate; pr > 0 && units.Finite(pr) != nil {
 			c.RecomputeNS = new(int64(float64(tokens) / pr * float64(time.Second)))
 			if c.TypicalNS != nil {
 				c.LoadingWins = new(*c.TypicalNS < *c.RecomputeNS)

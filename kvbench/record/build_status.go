@@ -52,14 +52,13 @@ func errorSample(s FailureSample) result.ErrorSample {
 // warnings lists what a reader must know before believing the numbers, the engine's own first.
 func (b *builder) warnings(r *result.Result) {
 	warn := func(format string, args ...any) { r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...)) }
-	r.Warnings = append(slices.Clone(b.info.Warnings), r.Warnings...)
 	if w := r.DeviceWitness; w.ServedFromCache != nil && *w.ServedFromCache {
 		warn("the device read only %s of the bytes that the application read (%s of %s): the rest was served from a cache, so read "+
 			"figures are not the device's", units.Percent(w.ReadRatio), units.Bytes(float64(*w.ReadBytes)), units.Bytes(float64(w.AppReadBytes)))
 	}
-	if p := b.info.Pool; p.Buffers > 0 && !p.Covers {
+	if p := r.IO.Pool; p.Buffers > 0 && !p.Covers {
 		warn("the buffer pool (%d × %s) does not cover workers × depth: operations may wait for buffers (admission)",
-			p.Buffers, units.Bytes(float64(p.BufferSize)))
+			p.Buffers, units.Bytes(float64(p.BufferBytes)))
 	}
 	var censored []string
 	for c := int(workloads.NumClasses) - 1; c >= 0; c-- {
@@ -91,7 +90,7 @@ func describeError(e result.ErrorCount) string {
 
 // status decides the outcome. It only ever makes the engine's word worse: what the engine calls failed stays so.
 func (b *builder) status(r *result.Result) {
-	r.Status, r.EndedBy, r.Error = cmp.Or(b.info.Status, result.StatusComplete), b.info.EndedBy, b.info.Error
+	r.Status = cmp.Or(r.Status, result.StatusComplete)
 	fail := func(format string, args ...any) {
 		if r.Status != result.StatusIncomplete { // interrupted: whatever is missing, that is why
 			r.Status = result.StatusFailed
@@ -110,7 +109,7 @@ func (b *builder) status(r *result.Result) {
 	if share := units.Ratio(float64(failed), float64(all)); units.OrZero(share) > failedShare {
 		fail("%d of %d operations failed (%s, at most %s may), most often %s", failed, all, units.Percent(share),
 			units.Percent(new(failedShare)), describeError(r.Errors[0]))
-	} else if failed > 0 && b.info.Division == result.DivisionClosed {
+	} else if failed > 0 && r.Division == result.DivisionClosed {
 		fail("%s failed and the closed division allows none, most often %s", units.Plural(failed, "operation"), describeError(r.Errors[0]))
 	}
 	if b.completions() == 0 {
@@ -126,7 +125,7 @@ func (f *failures) fatalSample() *FailureSample {
 
 // completions counts what the trial is counted in.
 func (b *builder) completions() int64 {
-	if !b.info.CountOperations {
+	if b.info.CompletionUnit != result.UnitOperation {
 		return b.sum(sumRequests)
 	}
 	return b.t.n.over(opDone)
@@ -147,7 +146,7 @@ func (b *builder) slowestStage() string {
 		queued += o.Queued
 	}
 	switch {
-	case b.info.CountOperations:
+	case b.info.CompletionUnit == result.UnitOperation:
 		return "none of them is that fast; use a longer window or smaller entries"
 	case spent > 0:
 		return fmt.Sprintf("the slowest stage was %s (%s summed over workers, %d operations cut off); use a longer window, smaller "+

@@ -157,7 +157,7 @@ func TestNothingCompletedNamesTheStage(t *testing.T) {
 			require.NoError(t, report.WriteSummary(&bytes.Buffer{}, r))
 		})
 	}
-	interrupted := Build(Info{Status: result.StatusIncomplete, EndedBy: result.EndedBySignal}, rec)
+	interrupted := Build(Info{Result: result.Result{Status: result.StatusIncomplete, EndedBy: result.EndedBySignal}}, rec)
 	assert.Equal(t, result.StatusIncomplete, interrupted.Status)
 	assert.NotEmpty(t, interrupted.Error)
 }
@@ -172,7 +172,7 @@ func TestFailuresDecideTheStatus(t *testing.T) {
 		for range bad {
 			rec.Failure(FailureSample{Level: tiers.Storage, Op: tiers.Write, Errno: "EIO", Key: "u1/c0/t1", Offset: 4096, Err: os.ErrClosed, Fatal: fatal})
 		}
-		return Build(Info{Division: division}, rec)
+		return Build(Info{Result: result.Result{Division: division}}, rec)
 	}
 	assert.Equal(t, result.StatusComplete, run(result.DivisionOpen, 1000, 10, false).Status)
 	assert.Contains(t, run(result.DivisionOpen, 1000, 10, false).Warnings[0], "storage write: EIO")
@@ -190,7 +190,7 @@ func TestFailuresDecideTheStatus(t *testing.T) {
 
 func TestNoInfinityReachesTheJSON(t *testing.T) {
 	info := fixtureInfo()
-	info.PrefillRate = math.Inf(1)
+	info.Workload.PrefillRate = math.Inf(1)
 	info.Ceiling = &result.Ceiling{Read: math.NaN(), Write: math.Inf(1)}
 	info.Precondition = &result.Precondition{LastRates: []float64{math.NaN(), 1}, Spread: math.Inf(1)}
 	info.Parameters = []result.Parameter{{Name: "x", Value: math.NaN(), Origin: "flag"}}

@@ -8,10 +8,10 @@ import (
 
 // validation compares the run with the recorded one.
 func (b *builder) validation(r *result.Result) {
-	if b.info.Validation == nil {
+	if r.Validation == nil {
 		return
 	}
-	v := *b.info.Validation
+	v := *r.Validation
 	v.Judge(r.Lookups.HitRate, r.Summary.CacheStats.ReadWriteRatio)
 	r.Validation = &v
 	if !v.Passed {

@@ -121,40 +121,45 @@ func fixtureInfo() Info {
 	mdl := model.Model{Key: "llama3.1-8b", Name: "Llama 3.1 8B", Layers: 32, Hidden: 4096, Heads: 32, KVHeads: 8, HeadDim: 128,
 		Attention: model.GQA}
 	info := Info{
-		Benchmark: "StorageThroughput", Option: 2, Division: result.DivisionOpen, Trial: 1, Count: 3, Rank: 1, Ranks: 2, Seed: 42,
-		Nonce: "000102030405060708090a0b0c0d0e0f", Digest: "c0ffee",
-		Parameters: []result.Parameter{
-			{Name: "num-users", Value: 32, Origin: "flag"},
-			{Name: "io", Value: "direct", Origin: "division"},
-			{Name: "arrival", Value: "open-loop", Origin: "default"},
+		Result: result.Result{
+			Benchmark: "StorageThroughput", Option: new(2), Division: result.DivisionOpen, Trial: 1, Count: 3, Rank: 1, Ranks: 2, Seed: 42,
+			Nonce: "000102030405060708090a0b0c0d0e0f", Digest: "c0ffee",
+			Parameters: []result.Parameter{
+				{Name: "num-users", Value: 32, Origin: "flag"},
+				{Name: "io", Value: "direct", Origin: "division"},
+				{Name: "arrival", Value: "open-loop", Origin: "default"},
+			},
+			DiffersFromClosed: []result.Difference{
+				{Name: "num-users", Closed: 100, Value: 32},
+				{Name: "io", Closed: "buffered", Value: "direct"},
+			},
+			Status: result.StatusComplete, EndedBy: result.EndedByDeadline,
+			StartTime:       "2026-03-04T05:06:07.000008Z",
+			NominalWindowNS: new(int64(fixtureWindow)), ElapsedNS: 34e9, DrainNS: 120e6, WarmupNS: 2e9,
+			Model: result.Model{Key: mdl.Key, Name: mdl.Name, BytesPerToken: mdl.BytesPerToken(), TensorParallel: 1},
+			Workload: result.Workload{Users: 32, Workers: 32, Arrival: "open-loop", Turns: "ordered", GenerationMode: "none",
+				DecodeReads: "batched", PrefillRate: 2000},
+			IO: result.IO{CacheDir: "/mnt/nvme/kv/rank_1", Mode: "direct", WriteDevice: result.WriteDeviceTransfer,
+				ChunkBytes: 2 << 20, Depth: 4, MaxConcurrentAllocs: 16,
+				Pool: result.Pool{Buffers: 128, BufferBytes: 2 << 20, HugePages: "transparent", Covers: false}},
+			Harness: result.Harness{CPUSeconds: 30, CPUNS: 30e9, PeakRSSBytes: new(int64(600 << 20)), Mallocs: 50000, AllocBytes: 30 << 20,
+				GCCount: 6, GCPauseNS: 3e6, VolCtxSw: 90000, InvolCtxSw: 800, WorkerIdleNS: 30e9, WorkerBusyNS: 930e9},
+			Limits:       result.Limits{Cores: 2, CoresSource: "affinity", GOMAXPROCS: 2, MemoryLimit: 16 << 30, MemoryLimitSource: "cgroup"},
+			Environment:  result.Environment{Hostname: "lab7", OS: "linux", Arch: "amd64", Cores: 8},
+			Ceiling:      &result.Ceiling{Read: 20e9, Write: 12e9},
+			Precondition: &result.Precondition{Bytes: 64 << 30, DurationNS: int64(40 * time.Second), Writers: 2, LastRates: []float64{1.6e9, 1.5e9}, Spread: 0.0645},
+			Input:        &result.Input{Rows: 5000, Failed: 12, Malformed: 1, Cycles: 2, Problems: []string{"azure.csv:17: not a number"}},
+			Warnings:     []string{"results and cache are on the same filesystem"},
+			Tiers: []result.Tier{
+				{Level: "cpu", Description: "2 MiB slabs, huge pages", CapacityBytes: new(int64(4 << 30)), Entries: 16, UsedBytes: 3 << 30,
+					PeakBytes: 3<<30 + 5<<20, WasteBytes: 12 << 20},
+				{Level: "storage", Description: "files, O_DIRECT", CapacityBytes: new(int64(64 << 30)), Entries: 290, UsedBytes: 58 << 30,
+					PeakBytes: 64 << 30},
+			},
 		},
-		Differs: []result.Difference{
-			{Name: "num-users", Closed: 100, Value: 32},
-			{Name: "io", Closed: "buffered", Value: "direct"},
-		},
-		Status: result.StatusComplete, EndedBy: result.EndedByDeadline,
-		Start:         time.Date(2026, 3, 4, 5, 6, 7, 8000, time.UTC),
-		NominalWindow: fixtureWindow, Elapsed: 34 * time.Second, Drain: 120 * time.Millisecond, Warmup: 2 * time.Second,
-		Model: mdl, Sizer: model.NewSizer(mdl, 1, model.TPEngine), TensorParallel: 1, Users: 32, Workers: 32,
-		Arrival: "open-loop", Turns: "ordered", GenerationMode: "none", DecodeReads: "batched", Profile: "latency", PrefillRate: 2000,
-		QoS:      profile.Default().QoS,
-		CacheDir: "/mnt/nvme/kv/rank_1", IO: "direct", WriteDevice: result.WriteDeviceTransfer, ChunkSize: 2 << 20, Depth: 4, MaxConcurrentAllocs: 16,
-		Pool:       PoolInfo{Buffers: 128, BufferSize: 2 << 20, HugePages: "transparent", Covers: false},
-		WorkerIdle: 30 * time.Second, WorkerBusy: 930 * time.Second,
+		Sizer: model.NewSizer(mdl, 1, model.TPEngine), Profile: "latency", QoS: profile.Default().QoS,
 		LoadStart: make([]workloads.ClassLoad, workloads.NumClasses), LoadEnd: make([]workloads.ClassLoad, workloads.NumClasses),
 		LoadEndAt: 32 * time.Second,
-		Harness: result.Harness{CPUSeconds: 30, CPUNS: 30e9, PeakRSSBytes: new(int64(600 << 20)), Mallocs: 50000, AllocBytes: 30 << 20,
-			GCCount: 6, GCPauseNS: 3e6, VolCtxSw: 90000, InvolCtxSw: 800},
-		Limits:       result.Limits{Cores: 2, CoresSource: "affinity", GOMAXPROCS: 2, MemoryLimit: 16 << 30, MemoryLimitSource: "cgroup"},
-		Environment:  result.Environment{Hostname: "lab7", OS: "linux", Arch: "amd64", Cores: 8},
-		Ceiling:      &result.Ceiling{Read: 20e9, Write: 12e9},
-		Precondition: &result.Precondition{Bytes: 64 << 30, DurationNS: int64(40 * time.Second), Writers: 2, LastRates: []float64{1.6e9, 1.5e9}, Spread: 0.0645},
-		Input:        &result.Input{Rows: 5000, Failed: 12, Malformed: 1, Cycles: 2, Problems: []string{"azure.csv:17: not a number"}},
-		Warnings:     []string{"results and cache are on the same filesystem"},
-		Tiers: []TierInfo{
-			{Level: tiers.CPU, Description: "2 MiB slabs, huge pages", Capacity: 4 << 30, Entries: 16, Bytes: 3 << 30, Peak: 3<<30 + 5<<20, Waste: 12 << 20},
-			{Level: tiers.Storage, Description: "files, O_DIRECT", Capacity: 64 << 30, Entries: 290, Bytes: 58 << 30, Peak: 64 << 30},
-		},
 	}
 	for c := range info.LoadEnd {
 		info.LoadStart[c] = workloads.ClassLoad{Offered: 40, OfferedTokens: 80_000, Queued: 5, Oldest: time.Second}
@@ -166,7 +171,7 @@ func fixtureInfo() Info {
 	for i := range 1200 {
 		bytes += fixtureSize(i)
 	}
-	info.Witness = result.Witness{Device: "nvme0n1", ReadBytes: new(bytes*2*9/10 + 1<<20), WriteBytes: new(bytes / 2),
+	info.DeviceWitness = result.Witness{Device: "nvme0n1", ReadBytes: new(bytes*2*9/10 + 1<<20), WriteBytes: new(bytes / 2),
 		ReadIOs: new(int64(240000)), WriteIOs: new(int64(60000))}
 	info.DeviceBusy = 29 * time.Second
 	return info

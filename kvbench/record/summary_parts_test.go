@@ -11,25 +11,25 @@ import (
 
 	"kvbench/kvbench/report"
 	"kvbench/kvbench/result"
-	"kvbench/tiers"
 )
 
 // partsResult has every part that only some benchmarks have.
 func partsResult() *result.Result {
 	info := fixtureInfo()
-	info.Users, info.Precondition, info.Ceiling = 20, nil, nil
-	info.Simulation = &SimulationInfo{
-		Device: &tiers.DeviceModel{Read: 2 << 30, Write: 1 << 30, ReadLatency: 80 * time.Microsecond, WriteLatency: 20 * time.Microsecond, Parallelism: 128},
-		Busy:   fixtureWindow / 2, Rows: 12345, Wall: 250 * time.Millisecond,
+	info.Workload.Users, info.Precondition, info.Ceiling = 20, nil, nil
+	info.Simulation = &result.Simulation{
+		Device:    &result.SimulatedDevice{Read: 2 << 30, Write: 1 << 30, ReadLatency: 80 * time.Microsecond, WriteLatency: 20 * time.Microsecond, Parallelism: 128},
+		TraceRows: 12345, WallNS: 250e6,
 	}
-	info.Autoscale = &result.AutoscaleSummary{Mode: result.AutoscaleCapacity, InitialUsers: 10, FinalUsers: 48, SustainedUsers: 40, PeakUsers: 48, PeakRate: 2 << 30, Rounds: 20, Found: true}
+	info.MediumBusy = fixtureWindow / 2
+	info.Summary.AutoscalingSummary = &result.AutoscaleSummary{Mode: result.AutoscaleCapacity, InitialUsers: 10, FinalUsers: 48, SustainedUsers: 40, PeakUsers: 48, PeakRate: 2 << 30, Rounds: 20, Found: true}
 	for i := range 20 {
 		r := result.Round{AtS: float64(10 * (i + 1)), Users: 10 + 2*i, Workers: 10 + 2*i, Goroutines: 18 + 2*i, BytesPerSecond: float64(i+1) * 1e8,
 			NextUsers: 12 + 2*i, Decision: "throughput grew"}
 		if i > 1 {
 			r.ReadP95, r.WriteP95, r.Saturation = new(20.5), new(31.25), new(0.5)
 		}
-		info.Rounds = append(info.Rounds, r)
+		info.Summary.AutoscalingStats = append(info.Summary.AutoscalingStats, r)
 	}
 	info.Replay = &result.Replay{Rows: 5000, Skipped: 10, Reads: 3000, Writes: 1500, Deletes: 2, EvictedReads: 400, UnwrittenReads: 5, Overwrites: 7, TooLarge: 1, Evictions: 900, LateNS: 2e6}
 	r := Build(info, fixtureRecorder())

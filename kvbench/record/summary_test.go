@@ -42,7 +42,8 @@ func TestSummaryOfOperations(t *testing.T) {
 		rec.Chunk(at, 0, tiers.Storage, tiers.Write, tiers.Prefill, 4<<20)
 		rec.Operation(OpSample{At: at, Level: tiers.Storage, Op: tiers.Write, Bytes: 4 << 20, Device: 3 * time.Millisecond})
 	}
-	r := Build(Info{Benchmark: "Tier", CountOperations: true, Division: result.DivisionQuick, Witness: result.Witness{Reason: "tmpfs has no device"}}, rec)
+	r := Build(Info{Result: result.Result{Benchmark: "Tier", CompletionUnit: result.UnitOperation, Division: result.DivisionQuick,
+		DeviceWitness: result.Witness{Reason: "tmpfs has no device"}}}, rec)
 	assert.Equal(t, result.StatusComplete, r.Status)
 	var b bytes.Buffer
 	require.NoError(t, report.WriteSummary(&b, r))
@@ -66,7 +67,7 @@ func TestMetricsLine(t *testing.T) {
 	assert.InDelta(t, 600<<20, values["peak-RSS-bytes"], 0)
 
 	info := fixtureInfo()
-	info.Ceiling, info.Witness, info.LoadEnd = nil, result.Witness{Reason: "tmpfs"}, nil
+	info.Ceiling, info.DeviceWitness, info.LoadEnd = nil, result.Witness{Reason: "tmpfs"}, nil
 	for _, m := range Build(info, fixtureRecorder()).Metrics() {
 		assert.NotContains(t, []string{"device-read-ratio", "ceiling-ratio"}, m.Unit, "absent when unknown")
 	}

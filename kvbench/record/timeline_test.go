@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/workloads"
 )
@@ -73,7 +74,7 @@ func TestTimelineOfEvictionsAndDemotions(t *testing.T) {
 	rec.Demote(15*time.Millisecond, 0, tiers.CPU, tiers.Storage, 2<<20)
 	rec.Chunk(20*time.Millisecond, 0, tiers.CPU, tiers.Write, tiers.Prefill, 1)
 	rec.Chunk(20*time.Millisecond, 0, tiers.Storage, tiers.Write, tiers.Prefill, 1)
-	tl := Build(Info{Benchmark: "X"}, rec).Timeline
+	tl := Build(Info{Result: result.Result{Benchmark: "X"}}, rec).Timeline
 	require.NotNil(t, tl)
 	for _, c := range []struct {
 		at   int

@@ -15,6 +15,7 @@ import (
 	"github.com/xuri/excelize/v2"
 
 	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tools/golden"
 	"kvbench/tools/load"
@@ -167,7 +168,7 @@ func TestPythonColumnsAreOurs(t *testing.T) {
 	rec.Chunk(0, 0, tiers.Storage, tiers.Write, tiers.Prefill, 1<<20)
 	rec.Operation(record.OpSample{Level: tiers.Storage, Op: tiers.Write, Bytes: 1 << 20, Device: time.Millisecond, Host: time.Millisecond})
 	path := filepath.Join(t.TempDir(), "kvcache_results_1.json")
-	require.NoError(t, record.Build(record.Info{Benchmark: "MaxStorageStress"}, rec).WriteJSON(path))
+	require.NoError(t, record.Build(record.Info{Result: result.Result{Benchmark: "MaxStorageStress"}}, rec).WriteJSON(path))
 
 	records, _ := read(t, load.Options{}, "../../load/testdata/option_2", "../../load/testdata/python.json", path)
 	ours, python, written := records[0], records[1], records[2]
