@@ -69,8 +69,8 @@ func (s *Summary) WriteText(w io.Writer, path string) error {
 	for _, group := range slices.Sorted(maps.Keys(s.Options)) {
 		o := s.Options[group]
 		fmt.Fprintf(tab, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", group, o.RankCount, o.TrialCount,
-			number(o.ReadBandwidth), number(o.WriteBandwidth),
-			number(o.AvgThroughput), number(o.ReadP95MS), number(o.WriteP95MS),
+			Number(o.ReadBandwidth), Number(o.WriteBandwidth),
+			Number(o.AvgThroughput), Number(o.ReadP95MS), Number(o.WriteP95MS),
 			strings.Join(o.remarks(), "; "))
 	}
 	if err := tab.Flush(); err != nil {
@@ -115,7 +115,8 @@ func (o *Option) remarks() []string {
 	return list
 }
 
-func number(v *float64) string {
+// Number shows a figure to four digits, one that is not known as a dash.
+func Number(v *float64) string {
 	if v == nil {
 		return "–"
 	}

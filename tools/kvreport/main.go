@@ -8,7 +8,6 @@ import (
 	"kvbench/tools/dedup"
 	"kvbench/tools/discover"
 	"kvbench/tools/sizing"
-	"kvbench/tools/submission"
 	"kvbench/tools/trace"
 )
 
@@ -20,7 +19,7 @@ var commands = []command.Command{
 	trace.Fio,
 	gateCommand,
 	aggregateCommand,
-	submission.Command,
+	submissionCommand,
 	discover.Command,
 	sizing.Datasize,
 	sizing.Device,

@@ -1,11 +1,13 @@
 package submission
 
 import (
+	_ "embed"
 	"flag"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"text/template"
 	"time"
 
 	"kvbench/kvbench/params"
@@ -20,6 +22,22 @@ type Deviation struct {
 	What  string   // "-num-users: must be 200, given 100"
 	Where []string // result files, or the paths where they should be
 }
+
+// String is the deviation on one line, with up to three of its places.
+func (d Deviation) String() string {
+	where := strings.Join(d.Where, ", ")
+	if n := len(d.Where) - 3; n > 0 {
+		where = fmt.Sprintf("%s and %d more", strings.Join(d.Where[:3], ", "), n)
+	}
+	group := d.Group
+	if isOption(group) {
+		group = "option " + group
+	}
+	return fmt.Sprintf("%s: %s (%s)", group, d.What, where)
+}
+
+// isOption tells an option's number from a benchmark's name.
+func isOption(group string) bool { return strings.Trim(group, "0123456789") == "" }
 
 // Check is the outcome of the closed-division check.
 type Check struct {
@@ -48,6 +66,30 @@ func (c *Check) remark(format string, args ...any) {
 	if line := fmt.Sprintf(format, args...); !slices.Contains(c.Remarks, line) {
 		c.Remarks = append(c.Remarks, line)
 	}
+}
+
+// of is the part of the check that concerns some groups.
+func (c *Check) of(groups []string) *Check {
+	part := &Check{Remarks: c.Remarks}
+	for _, d := range c.Deviations {
+		if slices.Contains(groups, d.Group) {
+			part.Deviations = append(part.Deviations, d)
+		}
+	}
+	return part
+}
+
+//go:embed check.md.tmpl
+var checkText string
+
+var checkTemplate = template.Must(template.New("check").
+	Funcs(template.FuncMap{"number": aggregate.Number}).Parse(checkText))
+
+// writeCheck writes the page that a reviewer reads first: what was aggregated, what deviates, what
+// to know.
+func writeCheck(w io.Writer, division string, c *Check, sum *aggregate.Summary) error {
+	return checkTemplate.Execute(w, map[string]any{"Notice": result.ClosedNotice,
+		"Division": division, "Check": c, "Summary": sum})
 }
 
 // closedTrials is how many trials an option has.

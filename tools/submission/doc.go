@@ -1,4 +1,12 @@
-// Package submission puts the results of an MLPerf-style run into the directory tree that a submission has, checks them
-// against the closed division, and describes the system as far as it is known. It makes no result official: every page of
-// the tree says that the parameters are those of MLPerf Storage and the result is not an MLPerf result.
+// Package submission builds the directory tree of a submission to MLPerf Storage from a results
+// directory, and checks it against the closed division.
+//
+//	submission.go      Submission: read the results, check, build the tree beside its place, move it there
+//	tree.go            what the tree holds: results, run summary, check.md, reports, description
+//	check.go           Check: every way in which results deviate from the closed division
+//	system.go          the description of the system, as far as results and discover tell
+//	check.md.tmpl, system.yaml.tmpl   the two texts
+//
+// The division's rules are not here: the recorded parameters are given to kvbench/params once
+// more, and its objections are the deviations.
 package submission

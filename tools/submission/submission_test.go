@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,13 +23,6 @@ import (
 	"kvbench/tools/golden"
 	"kvbench/tracing/host"
 )
-
-// execute runs the subcommand.
-func execute(args ...string) (code int, stdout, stderr string) {
-	var out, errs bytes.Buffer
-	code = run(args, strings.NewReader(""), &out, &errs)
-	return code, out.String(), errs.String()
-}
 
 // closed is a flawless result of the closed division, with the parameters that a run would have on record.
 func closed(t *testing.T, option, trial, rank int) *result.Result {
@@ -85,8 +79,16 @@ func results(t *testing.T, change func(*result.Result)) string {
 	return dir
 }
 
-func submit(dir, out string, more ...string) (code int, stdout, stderr string) {
-	return execute(append([]string{dir, "-organisation", "acme", "-system", "flash7", "-o", out}, more...)...)
+// submit builds a submission of the closed division, or of the one given. built and err are Run's.
+func submit(dir, out string, division ...string) (built bool, stdout, stderr string, err error) {
+	s := Submission{Dir: dir, Out: out, Organisation: "acme", System: "flash7",
+		Division: append(division, result.DivisionClosed)[0]}
+	if err := s.Validate(); err != nil {
+		return false, "", "", err
+	}
+	var text, errs bytes.Buffer
+	built, err = s.Run(&text, &errs)
+	return built, text.String(), errs.String(), err
 }
 
 // inWorkbook looks for a cell.
@@ -107,20 +109,25 @@ func inWorkbook(t *testing.T, path, text string) bool {
 	return false
 }
 
+// listing lists the files of a tree.
 func listing(t *testing.T, dir string) []string {
 	t.Helper()
-	lines, err := sums(dir)
-	require.NoError(t, err)
-	for i, l := range lines {
-		lines[i] = l[66:]
-	}
-	return lines
+	var list []string
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			rel, _ := filepath.Rel(dir, path)
+			list = append(list, filepath.ToSlash(rel))
+		}
+		return err
+	}))
+	return list
 }
 
 func TestClosedSubmission(t *testing.T) {
 	dir, out := results(t, nil), filepath.Join(t.TempDir(), "submission")
-	code, text, errs := submit(dir, out)
-	require.Zero(t, code, errs)
+	built, text, errs, err := submit(dir, out)
+	require.NoError(t, err)
+	require.True(t, built, errs)
 	assert.Empty(t, errs)
 	golden.Check(t, "closed.golden", strings.ReplaceAll(text, out, "OUT"))
 	golden.Check(t, "tree.golden", strings.Join(listing(t, out), "\n")+"\n")
@@ -146,48 +153,19 @@ func TestClosedSubmission(t *testing.T) {
 			require.NoError(t, err)
 			assert.Contains(t, string(data), result.ClosedNotice, name)
 		}
-		manifest, err := os.ReadFile(filepath.Join(out, manifestName))
-		require.NoError(t, err)
-		assert.Contains(t, string(manifest), result.ClosedNotice)
 	})
-	t.Run("again: the same bytes, and nothing left beside", func(t *testing.T) {
-		before, err := sums(out)
-		require.NoError(t, err)
-		code, text, _ := submit(dir, out)
-		assert.Zero(t, code)
-		assert.Contains(t, text, "yours, left as it was")
-		after, err := sums(out)
-		require.NoError(t, err)
-		assert.Equal(t, before, after)
-		entries, err := os.ReadDir(filepath.Dir(out))
-		require.NoError(t, err)
-		assert.Len(t, entries, 1)
-	})
-	t.Run("a fresh tree is the same, workbook included", func(t *testing.T) {
-		again := filepath.Join(t.TempDir(), "submission")
-		code, _, _ := submit(dir, again)
-		assert.Zero(t, code)
-		a, _ := sums(out)
-		b, _ := sums(again)
-		assert.Equal(t, a, b)
-	})
-	t.Run("a description that was filled in and another system stay", func(t *testing.T) {
+	t.Run("again: nothing is replaced, and nothing left beside", func(t *testing.T) {
 		path := filepath.Join(out, "closed/acme/systems/flash7.yaml")
 		require.NoError(t, os.WriteFile(path, []byte("mine\n"), 0o644))
-		code, _, errs := execute(results(t, nil), "-organisation", "acme", "-system", "flash8", "-o", out)
-		assert.Zero(t, code, errs)
-		code, _, _ = submit(dir, out)
-		assert.Zero(t, code)
+		_, text, _, err := submit(dir, out)
+		assert.ErrorContains(t, err, "is not empty")
+		assert.Empty(t, text)
 		data, err := os.ReadFile(path)
 		require.NoError(t, err)
 		assert.Equal(t, "mine\n", string(data))
-		assert.Contains(t, listing(t, out), "closed/acme/systems/flash8.yaml")
-		manifest, err := os.ReadFile(filepath.Join(out, manifestName))
+		entries, err := os.ReadDir(filepath.Dir(out))
 		require.NoError(t, err)
-		all, _ := sums(out)
-		for _, line := range all {
-			assert.Contains(t, string(manifest), line+"\n")
-		}
+		assert.Len(t, entries, 1)
 	})
 }
 
@@ -249,8 +227,9 @@ func TestEveryDeviationIsNamed(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			dir, out := results(t, c.change), filepath.Join(t.TempDir(), "out")
-			code, text, errs := submit(dir, out)
-			assert.Equal(t, 1, code)
+			built, text, errs, err := submit(dir, out)
+			assert.NoError(t, err)
+			assert.False(t, built)
 			assert.Empty(t, text)
 			assert.Contains(t, errs, c.want)
 			assert.NoDirExists(t, out)
@@ -266,10 +245,9 @@ func TestSimulatedResultsAreNothingToSubmit(t *testing.T) {
 	})
 	for _, division := range []string{"closed", "open"} {
 		out := filepath.Join(t.TempDir(), "out")
-		code, _, errs := submit(dir, out, "-division", division)
-		assert.Equal(t, 2, code)
-		assert.Contains(t, errs, "trial_2/rank_1")
-		assert.Contains(t, errs, "is simulated: no storage had a part in it")
+		_, _, _, err := submit(dir, out, division)
+		assert.ErrorContains(t, err, "trial_2/rank_1")
+		assert.ErrorContains(t, err, "is simulated: no storage had a part in it")
 		assert.NoDirExists(t, out)
 	}
 }
@@ -277,8 +255,9 @@ func TestSimulatedResultsAreNothingToSubmit(t *testing.T) {
 func TestMissingRank(t *testing.T) {
 	dir, out := results(t, nil), filepath.Join(t.TempDir(), "out")
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "option_3/trial_2/rank_1")))
-	code, _, errs := submit(dir, out)
-	assert.Equal(t, 1, code)
+	built, _, errs, err := submit(dir, out)
+	assert.NoError(t, err)
+	assert.False(t, built)
 	assert.Contains(t, errs, "option 3: every trial of every rank must have a result: 2 ranks × 3 trials are expected (option_3/trial_2/rank_1/kvcache_results_*.json)")
 }
 
@@ -288,12 +267,13 @@ func TestRanksThatDifferAreDeviationsToo(t *testing.T) {
 			set(r, "num-users", "100")
 		}
 	})
-	code, _, errs := submit(dir, filepath.Join(t.TempDir(), "out"))
-	assert.Equal(t, 1, code)
+	built, _, errs, err := submit(dir, filepath.Join(t.TempDir(), "out"))
+	assert.NoError(t, err)
+	assert.False(t, built)
 	assert.Contains(t, errs, "-num-users: must be 200")
 	assert.Contains(t, errs, "not summed")
-	code, _, _ = submit(dir, filepath.Join(t.TempDir(), "out"), "-division", "open")
-	assert.Equal(t, 2, code)
+	_, _, _, err = submit(dir, filepath.Join(t.TempDir(), "out"), "open")
+	assert.Error(t, err)
 }
 
 func TestOpenSubmissionListsDeviations(t *testing.T) {
@@ -302,8 +282,9 @@ func TestOpenSubmissionListsDeviations(t *testing.T) {
 		set(r, "num-users", "100")
 	})
 	out := filepath.Join(t.TempDir(), "out")
-	code, text, errs := submit(dir, out, "-division", "open")
-	require.Zero(t, code, errs)
+	built, text, errs, err := submit(dir, out, "open")
+	require.NoError(t, err)
+	require.True(t, built, errs)
 	assert.Contains(t, text, "listed in check.md")
 	run := filepath.Join(out, "open/acme/results/flash7/kv_cache/llama3.1-8b/run/20260908_130000")
 	check, err := os.ReadFile(filepath.Join(run, "check.md"))
@@ -327,43 +308,20 @@ func TestNothingIsLeftHalfWritten(t *testing.T) {
 		dir := results(t, nil)
 		path := filepath.Join(dir, "option_3/trial_2/rank_1/kvcache_results_20260908_120000.json")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-		code, stdout, errs := submit(dir, out)
-		assert.Equal(t, 2, code, what)
+		_, stdout, _, err := submit(dir, out)
+		assert.ErrorContains(t, err, path+":1:", what)
 		assert.Empty(t, stdout)
-		assert.Contains(t, errs, path+":1:")
-		assert.Equal(t, 1, strings.Count(errs, "\n"))
 		left(what)
 	}
-	code, _, errs := submit(t.TempDir(), out)
-	assert.Equal(t, 2, code)
-	assert.Contains(t, errs, "no result file")
-	code, _, errs = submit(results(t, nil), filepath.Join(parent, "none", "out"))
-	assert.Equal(t, 2, code)
-	assert.Equal(t, 1, strings.Count(errs, "\n"))
+	_, _, _, err := submit(t.TempDir(), out)
+	assert.ErrorContains(t, err, "no result file")
+	_, _, _, err = submit(results(t, nil), filepath.Join(parent, "none", "out"))
+	assert.Error(t, err)
 	left("an output without a parent")
-	code, _, errs = submit(results(t, nil), out, "-discover", filepath.Join(parent, "none.json"))
-	assert.Equal(t, 2, code)
-	assert.Contains(t, errs, "none.json")
-	left("a description that is not there")
 
 	require.NoError(t, os.MkdirAll(out, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(out, "thesis.txt"), []byte("precious"), 0o644))
-	code, _, errs = submit(results(t, nil), out)
-	assert.Equal(t, 2, code)
-	assert.Contains(t, errs, "neither empty nor a submission tree")
+	_, _, _, err = submit(results(t, nil), out)
+	assert.ErrorContains(t, err, "is not empty")
 	assert.Equal(t, []string{"thesis.txt"}, listing(t, out))
-}
-
-func TestUsage(t *testing.T) {
-	for want, args := range map[string][]string{
-		"one results directory":   {"-o", "x"},
-		"no output":               {"d", "-organisation", "a", "-system", "b"},
-		"-organisation: must be":  {"d", "-o", "x", "-organisation", "../a", "-system", "b"},
-		"-system: must be a name": {"d", "-o", "x", "-organisation", "a", "-system", ".."},
-		"-division: must be":      {"d", "-o", "x", "-organisation", "a", "-system", "b", "-division", "quick"},
-	} {
-		code, _, errs := execute(args...)
-		assert.Equal(t, 2, code)
-		assert.Contains(t, errs, want)
-	}
 }

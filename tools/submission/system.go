@@ -2,11 +2,13 @@ package submission
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
+	"text/template"
 
 	"kvbench/kvbench/result"
 	"kvbench/tools/discover"
@@ -18,11 +20,12 @@ const unknown = "FILL IN"
 
 // node is a kind of client: those that look alike are one.
 type node struct {
-	CPU, OS, OSVersion      string
-	Sockets, Cores, Memory  string
-	Drive                   drive
-	Filesystem, Mount, Host string // of the first
-	count                   int
+	CPU, OS, OSVersion     string
+	Sockets, Cores, Memory string
+	Drive                  drive
+	Filesystem             string // its type and mount options
+	Name                   string // names the first
+	Count                  int
 }
 
 // drive is what holds the storage tier, where a local device does.
@@ -40,11 +43,11 @@ func nodes(files []load.File, found map[string]discover.Hardware) []node {
 	for _, host := range slices.Sorted(maps.Keys(hosts)) {
 		n := describe(hosts[host], found[host])
 		alike := func(m node) bool {
-			m.Host, m.count = n.Host, n.count
+			m.Name, m.Count = n.Name, n.Count
 			return m == n
 		}
 		if i := slices.IndexFunc(list, alike); i >= 0 {
-			list[i].count++
+			list[i].Count++
 			continue
 		}
 		list = append(list, n)
@@ -53,8 +56,11 @@ func nodes(files []load.File, found map[string]discover.Hardware) []node {
 }
 
 func describe(e result.Environment, h discover.Hardware) node {
-	n := node{CPU: cmp.Or(e.CPUModel, unknown), Sockets: unknown, Cores: unknown, Memory: unknown, Host: e.Hostname, count: 1,
-		Filesystem: e.Filesystem.Type, Mount: strings.Join(e.Filesystem.Options, ",")}
+	n := node{CPU: cmp.Or(e.CPUModel, unknown), Sockets: unknown, Cores: unknown, Memory: unknown,
+		Name: "Benchmark client, as " + e.Hostname, Count: 1}
+	if t := e.Filesystem.Type; t != "" {
+		n.Filesystem = strings.TrimSuffix(t+" "+strings.Join(e.Filesystem.Options, ","), " ")
+	}
 	n.OS, n.OSVersion = splitOS(e.OS)
 	if h.CPU.Sockets != nil {
 		n.Sockets, n.Cores = fmt.Sprint(*h.CPU.Sockets), fmt.Sprint(*h.CPU.Cores)
@@ -97,97 +103,25 @@ func splitOS(name string) (os, version string) {
 	return cmp.Or(name, unknown), unknown
 }
 
-// writeSystem writes the description in the form that MLPerf Storage asks for, filled as far as the results and discover
-// tell.
-func writeSystem(w io.Writer, system string, list []node) error {
-	local := slices.ContainsFunc(list, func(n node) bool { return n.Drive.Model != "" })
-	location, api := "remote", unknown
-	if local {
-		location, api = "local", "block"
-	}
-	p := &printer{w: w}
-	p.line("# %s", result.ClosedNotice)
-	p.line("# Description of the system under test. It was filled from the results and from kvreport discover where they tell;")
-	p.line("# every %q waits for you. The file is yours: kvreport submission never writes over it.", unknown)
-	p.line("system_under_test:")
-	p.line("  solution:")
-	p.line("    submission_name: %q", system)
-	p.line("    friendly_description: %q", unknown)
-	p.line("    architecture:")
-	p.line("      storage_location: %s  # local, remote, remote_and_local", location)
-	p.line("      benchmark_API: file")
-	p.line("      product_API: %s  # file, object, block", scalar(api))
-	p.line("      client_footprint: %s  # open_source, closed_source, n/a", scalar(unknown))
-	p.line("      client_installation: %s  # in_box, installable, n/a", scalar(unknown))
-	p.line("    capabilities:")
-	if local {
-		p.line("      multi_host: false")
-		p.line("      simultaneous_write: false")
-		p.line("      simultaneous_read: false")
-	} else {
-		p.line("      multi_host: %s  # true, false", scalar(unknown))
-		p.line("      simultaneous_write: %s  # by several hosts: true, false", scalar(unknown))
-		p.line("      simultaneous_read: %s  # by several hosts: true, false", scalar(unknown))
-	}
-	p.line("      remap_time_in_seconds: %s  # from writing on one host to reading on another; 0 if none", scalar(unknown))
-	p.line("  deployment: %s  # onprem, cloud", scalar(unknown))
-	p.line("  total_rack_units: %s  # of the storage, without clients", scalar(unknown))
-	if !local {
-		p.line("  product_nodes:  # the storage itself cannot be seen from a client")
-		p.node(node{CPU: unknown, OS: unknown, OSVersion: unknown, Sockets: unknown, Cores: unknown, Memory: unknown, count: 1}, "Storage node")
-	}
-	p.line("  clients:")
-	for _, n := range list {
-		p.node(n, "Benchmark client, as "+n.Host)
-	}
-	if len(list) == 0 {
-		p.node(node{CPU: unknown, OS: unknown, OSVersion: unknown, Sockets: unknown, Cores: unknown, Memory: unknown, count: 1}, "Benchmark client")
-	}
-	return p.err
-}
+//go:embed system.yaml.tmpl
+var systemText string
 
-// printer keeps the first error.
-type printer struct {
-	w   io.Writer
-	err error
-}
+var systemTemplate = template.Must(template.New("system").
+	Funcs(template.FuncMap{"scalar": scalar}).Parse(systemText))
 
-func (p *printer) line(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
+// writeSystem writes the description in the form that MLPerf Storage asks for, filled as far as
+// the results and discover tell.
+func writeSystem(w io.Writer, system string, clients []node) error {
+	blank := node{CPU: unknown, OS: unknown, OSVersion: unknown, Sockets: unknown, Cores: unknown,
+		Memory: unknown, Count: 1, Name: "Storage node"}
+	local := slices.ContainsFunc(clients, func(n node) bool { return n.Drive.Model != "" })
+	product := []node{blank}
+	if len(clients) == 0 {
+		blank.Name = "Benchmark client"
+		clients = []node{blank}
 	}
-}
-
-func (p *printer) node(n node, what string) {
-	p.line("    - friendly_description: %q", what)
-	p.line("      quantity: %d", n.count)
-	p.line("      chassis:")
-	p.line("        model_name: %q", unknown)
-	p.line("        rack_units: %s", scalar(unknown))
-	p.line("        cpu_model: %q", n.CPU)
-	p.line("        cpu_qty: %s  # sockets", scalar(n.Sockets))
-	p.line("        cpu_cores: %s  # of all sockets", scalar(n.Cores))
-	p.line("        memory_capacity: %s  # GiB", scalar(n.Memory))
-	if d := n.Drive; d.Model != "" {
-		p.line("      drives:")
-		p.line("        - unit_count: %s", d.Count)
-		p.line("          vendor_name: %q", unknown)
-		p.line("          model_name: %q", d.Model)
-		p.line("          interface: %s  # nvme, sas, sata, other", d.Interface)
-		p.line("          media_type: %s  # HDD, TLC, QLC, other", scalar(d.Media))
-		p.line("          capacity_in_GB: %s  # 10^9 bytes", scalar(d.GB))
-		if d.Link != "" {
-			p.line("          # runs at %s", d.Link)
-		}
-	}
-	p.line("      operating_system:")
-	p.line("        name: %q", n.OS)
-	p.line("        version: %q", n.OSVersion)
-	if n.Filesystem != "" {
-		p.line("      environment:")
-		p.line("        - name: filesystem")
-		p.line("          value: %q", strings.TrimSuffix(n.Filesystem+" "+n.Mount, " "))
-	}
+	return systemTemplate.Execute(w, map[string]any{"Notice": result.ClosedNotice,
+		"System": system, "Local": local, "Product": product, "Clients": clients})
 }
 
 // scalar quotes what waits to be filled in and leaves words and numbers as they are.

@@ -8,62 +8,47 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 
 	"kvbench/kvbench/result"
 	"kvbench/tools/aggregate"
-	"kvbench/tools/discover"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 	"kvbench/tools/view/html"
+	"kvbench/tools/view/xlsx"
 )
-
-// plan is a submission to be built.
-type plan struct {
-	dir, out             string
-	organisation, system string
-	division             string // closed or open: the top of the tree
-	tree                 *load.Tree
-	check                *Check
-	hardware             map[string]discover.Hardware
-}
-
-// plainName is what may name an organisation or a system: it becomes a directory.
-var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // models lists the models in the tree, in the order of their groups.
 func models(t *load.Tree) []string {
 	var list []string
-	seen := make(map[string]bool)
 	for _, f := range t.Files {
-		if m := f.Result.Model.Key; m != "" && !seen[m] {
-			seen[m] = true
+		if m := f.Result.Model.Key; !slices.Contains(list, m) {
 			list = append(list, m)
 		}
 	}
 	return list
 }
 
-// build makes the whole tree below stage. Nothing outside stage is touched.
-func (p *plan) build(stage string) error {
-	whole, err := aggregate.Aggregate(p.tree)
-	if err != nil {
-		return err
-	}
-	top := filepath.Join(stage, p.division, p.organisation)
-	for _, model := range models(p.tree) {
-		run := filepath.Join(top, "results", p.system, "kv_cache", model, "run", whole.Stamp())
-		if err := p.run(run, model, whole.FileName()); err != nil {
+// runDir is where the results of a model stand, below the organisation.
+func (s *Submission) runDir(model string, sum *aggregate.Summary) string {
+	return filepath.Join("results", s.System, "kv_cache", model, "run", sum.Stamp())
+}
+
+// build makes the tree of an organisation. Nothing outside of top is touched.
+func (s *Submission) build(top string, sum *aggregate.Summary) error {
+	for _, model := range models(s.tree) {
+		if err := s.run(filepath.Join(top, s.runDir(model, sum)), model, sum.FileName()); err != nil {
 			return err
 		}
 	}
-	return put(filepath.Join(top, "systems", p.system+".yaml"), func(w io.Writer) error {
-		return writeSystem(w, p.system, nodes(p.tree.Files, p.hardware))
+	return put(filepath.Join(top, "systems", s.System+".yaml"), func(w io.Writer) error {
+		return writeSystem(w, s.System, nodes(s.tree.Files, s.Hardware))
 	})
 }
 
-// put writes a file of the stage, with its directory. The tree is moved when it is whole, so that no single file has to be.
+// put writes a file of the stage, with its directory. The tree is moved when it is whole, so that
+// no single file has to be.
 func put(path string, write func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -80,64 +65,53 @@ func put(path string, write func(io.Writer) error) error {
 }
 
 // run fills the directory of one model's run.
-func (p *plan) run(dir, model, summaryName string) error {
-	part := &load.Tree{Dir: p.tree.Dir, Warnings: p.tree.Warnings}
-	for _, f := range p.tree.Files {
+func (s *Submission) run(dir, model, summaryName string) error {
+	part := &load.Tree{Dir: s.tree.Dir, Warnings: s.tree.Warnings}
+	for _, f := range s.tree.Files {
 		if f.Result.Model.Key == model {
 			part.Files = append(part.Files, f)
 		}
 	}
 	for _, f := range part.Files {
-		from, to := filepath.Join(p.tree.Dir, filepath.FromSlash(f.Path)), filepath.Join(dir, place(f))
+		from := filepath.Join(s.tree.Dir, filepath.FromSlash(f.Path))
+		to := filepath.Join(dir, place(f))
 		if err := copyFile(from, to); err != nil {
 			return err
 		}
-		summary := filepath.Join(filepath.Dir(from), "summary.txt")
-		if err := copyFile(summary, filepath.Join(filepath.Dir(to), "summary.txt")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err := copyFile(filepath.Join(filepath.Dir(from), "summary.txt"),
+			filepath.Join(filepath.Dir(to), "summary.txt"))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	if err := p.reports(dir); err != nil {
+	if err := s.reports(dir); err != nil {
 		return err
 	}
-	s, err := aggregate.Aggregate(part)
+	sum, err := aggregate.Aggregate(part)
 	if err != nil {
 		return err
 	}
-	s.Notice = result.ClosedNotice
-	if err := put(filepath.Join(dir, summaryName), s.WriteJSON); err != nil {
+	sum.Notice = result.ClosedNotice
+	if err := put(filepath.Join(dir, summaryName), sum.WriteJSON); err != nil {
 		return err
 	}
-	c := p.check.of(part)
-	return put(filepath.Join(dir, "check.md"), func(w io.Writer) error { return writeCheck(w, p.division, c, s) })
-}
-
-// of is the part of a check that concerns some groups.
-func (c *Check) of(t *load.Tree) *Check {
-	part := &Check{Remarks: c.Remarks}
-	mine := make(map[string]bool)
-	for _, g := range t.Groups() {
-		mine[g] = true
-	}
-	for _, d := range c.Deviations {
-		if mine[d.Group] {
-			part.Deviations = append(part.Deviations, d)
-		}
-	}
-	return part
+	return put(filepath.Join(dir, "check.md"), func(w io.Writer) error {
+		return writeCheck(w, s.Division, s.check.of(part.Groups()), sum)
+	})
 }
 
 // place is where a result stands in the tree: as a run writes it, whatever directory it came from.
 func place(f load.File) string {
 	group := strings.ReplaceAll(f.Group, "/", "_")
-	if strings.Trim(group, "0123456789") == "" {
+	if isOption(group) {
 		group = "option_" + group
 	}
-	return filepath.Join(group, fmt.Sprintf("trial_%d", f.Trial), fmt.Sprintf("rank_%d", f.Rank), filepath.Base(f.Path))
+	return filepath.Join(group, fmt.Sprintf("trial_%d", f.Trial), fmt.Sprintf("rank_%d", f.Rank),
+		filepath.Base(f.Path))
 }
 
 // reports makes the workbook and the page of a run's directory.
-func (p *plan) reports(dir string) error {
+func (s *Submission) reports(dir string) error {
 	var records []*load.Record
 	out, err := load.Each([]string{dir}, load.Options{}, func(rec *load.Record) error {
 		for _, path := range []*string{&rec.File, &rec.Path} {
@@ -145,7 +119,7 @@ func (p *plan) reports(dir string) error {
 				*path = filepath.ToSlash(rel)
 			}
 		}
-		rec.Source = p.system
+		rec.Source = s.System
 		records = append(records, rec)
 		return announce(rec)
 	})
@@ -153,13 +127,16 @@ func (p *plan) reports(dir string) error {
 		return err
 	}
 	table := stats.Build(records, out.Units)
-	if err := put(filepath.Join(dir, "report.xlsx"), func(w io.Writer) error { return writeWorkbook(w, records, table) }); err != nil {
+	err = put(filepath.Join(dir, "report.xlsx"),
+		func(w io.Writer) error { return xlsx.Write(w, records, table) })
+	if err != nil {
 		return err
 	}
-	return put(filepath.Join(dir, "report.html"), func(w io.Writer) error { return html.Write(w, records, table) })
+	return put(filepath.Join(dir, "report.html"),
+		func(w io.Writer) error { return html.Write(w, records, table) })
 }
 
-// announce puts the notice into the reports of results that do not have it: those of the open division.
+// announce puts the notice into the reports of results that lack it: those of the open division.
 func announce(rec *load.Record) error {
 	if rec.Result == nil || rec.Result.Notice != "" {
 		return nil
