@@ -10,14 +10,13 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
-	"kvbench/tiers"
 	"kvbench/workloads/iotrace"
 )
 
 // simulate runs one trial in virtual time and writes its I/O trace, if one is
 // wanted.
 func simulate(ctx context.Context, v *params.Values, cfg kvbench.Config) (*result.Result, error) {
-	sim := kvbench.SimConfig{Deletes: v.IOTraceDeletes, Device: deviceModel(v)}
+	sim := kvbench.SimConfig{Deletes: v.IOTraceDeletes, Device: v.Device}
 	if v.IOTraceLog == "" {
 		return kvbench.Simulate(ctx, cfg, sim)
 	}
@@ -38,18 +37,6 @@ func simulate(ctx context.Context, v *params.Values, cfg kvbench.Config) (*resul
 		err = errors.Join(err, trace.Close(false))
 	}
 	return res, err
-}
-
-// deviceModel is the drive of -simulate-device, nil without one.
-func deviceModel(v *params.Values) *tiers.DeviceModel {
-	d, ok := v.SimulatedDevice()
-	if !ok {
-		return nil
-	}
-	return &tiers.DeviceModel{
-		Read: float64(d.Read), Write: float64(d.Write), ReadIOPS: float64(d.ReadIOPS), WriteIOPS: float64(d.WriteIOPS),
-		ReadLatency: d.ReadLatency, WriteLatency: d.WriteLatency, Parallelism: d.Parallelism, Duplex: d.Duplex, Slice: d.Slice,
-	}
 }
 
 // tracePath is where this rank's I/O trace goes: rank N of several gets rank_<N>_

@@ -202,7 +202,7 @@ func formatRoughGiB(n int64) string {
 }
 
 // Simulated tells whether the run happens in virtual time, without storage.
-func (v *Values) Simulated() bool { return v.IOTraceLog != "" || v.SimulateDevice != "" }
+func (v *Values) Simulated() bool { return v.IOTraceLog != "" || v.Device != nil }
 
 // simulation checks what a run in virtual time cannot have.
 func (r *resolver) simulation() {
@@ -247,7 +247,7 @@ func (r *resolver) autoscaling() {
 		refuse("false with -request-rate: the rate does not depend on the users")
 	case v.MaxRequests > 0:
 		refuse("false with -max-requests: the load would end with the requests")
-	case v.IOTraceLog != "" && v.SimulateDevice == "":
+	case v.IOTraceLog != "" && v.Device == nil:
 		refuse("false with -io-trace-log alone: infinitely fast storage has no limit; give -simulate-device")
 	}
 }

@@ -2,27 +2,20 @@ package params
 
 import (
 	"errors"
+	"flag"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"kvbench/kvbench/units"
+	"kvbench/tiers"
 )
 
-// Device is the drive of -simulate-device. Bandwidths are bytes per second, IOPS requests per second, 0 = as many as the
-// bandwidth lets pass.
-type Device struct {
-	Read, Write               int64
-	ReadIOPS, WriteIOPS       int
-	ReadLatency, WriteLatency time.Duration
-	Parallelism               int
-	Duplex                    bool          // reads and writes do not share the medium
-	Slice                     time.Duration // in which a limiter hands out bandwidth, 0 = evenly
-}
-
 // deviceExample is what a person is shown who got it wrong.
-const deviceExample = "such as read=14GiB/s,write=7GiB/s,read-latency=80us,write-latency=20us,parallelism=128"
+const deviceExample = "such as read=14GiB/s,write=7GiB/s,read-latency=80us,write-latency=20us," +
+	"parallelism=128"
 
 // Limits of a device; outside of them no drive and no calculation makes sense.
 const (
@@ -33,115 +26,113 @@ const (
 	maxDeviceIOPS      = 1_000_000_000
 )
 
-var deviceKeys = []string{"read", "write", "read-iops", "write-iops", "read-latency", "write-latency", "parallelism", "duplex", "slice"}
+// deviceKey is one of the pairs that -simulate-device takes.
+type deviceKey struct {
+	name   string
+	always bool // is written even when it is nothing
+	value  flag.Value
+}
 
-// ParseDevice reads key=value pairs separated by commas. Read and write must be given; the latencies are 0, IOPS
-// without a bound, parallelism 128, duplex false and no slices otherwise. The error says what the text must be, to be put after "must be".
-func ParseDevice(text string) (Device, error) {
-	d := Device{Parallelism: DefaultParallelism}
+func deviceKeys(m *tiers.DeviceModel) []deviceKey {
+	return []deviceKey{
+		{"read", true, rate{&m.Read}},
+		{"write", true, rate{&m.Write}},
+		{"read-latency", true, latency{&m.ReadLatency}},
+		{"write-latency", true, latency{&m.WriteLatency}},
+		{"parallelism", true, whole[int]{&m.Parallelism, 1, maxParallelism}},
+		{"read-iops", false, iops{&m.ReadIOPS}},
+		{"write-iops", false, iops{&m.WriteIOPS}},
+		{"duplex", false, boolean{&m.Duplex}},
+		{"slice", false, latency{&m.Slice}},
+	}
+}
+
+// ParseDevice reads key=value pairs separated by commas. Read and write must be given; the
+// latencies are 0, IOPS without a bound, parallelism 128, duplex false and no slices otherwise. The
+// error says what the text must be, to be put after "must be".
+func ParseDevice(text string) (tiers.DeviceModel, error) {
+	m := tiers.DeviceModel{Parallelism: DefaultParallelism}
+	keys := deviceKeys(&m)
 	seen := map[string]bool{}
-	for _, part := range strings.Split(text, ",") {
+	refuse := func(format string, args ...any) (tiers.DeviceModel, error) {
+		return tiers.DeviceModel{}, fmt.Errorf("pairs "+format, args...)
+	}
+	for part := range strings.SplitSeq(text, ",") {
 		key, value, ok := strings.Cut(strings.TrimSpace(part), "=")
-		if !ok {
-			return Device{}, fmt.Errorf("pairs %s (%q is none)", deviceExample, part)
-		}
-		if seen[key] {
-			return Device{}, fmt.Errorf("pairs %s (%s is there twice)", deviceExample, key)
+		i := slices.IndexFunc(keys, func(k deviceKey) bool { return k.name == key })
+		switch {
+		case !ok:
+			return refuse("%s (%q is none)", deviceExample, part)
+		case seen[key]:
+			return refuse("%s (%s is there twice)", deviceExample, key)
+		case i < 0:
+			names := make([]string, len(keys))
+			for i, k := range keys {
+				names[i] = k.name
+			}
+			return refuse("%s (%q is unknown%s)", deviceExample, key, units.Suggestion(key, names))
 		}
 		seen[key] = true
-		if err := d.set(key, value); err != nil {
-			return Device{}, err
+		if err := keys[i].value.Set(value); err != nil {
+			return refuse("of which %s is %w", key, err)
 		}
 	}
 	if !seen["read"] || !seen["write"] {
-		return Device{}, errors.New("at least read and write, " + deviceExample)
+		return tiers.DeviceModel{}, errors.New("at least read and write, " + deviceExample)
 	}
-	return d, nil
+	return m, nil
 }
 
-func (d *Device) set(key, value string) (err error) {
-	switch key {
-	case "read":
-		d.Read, err = deviceRate(value)
-	case "write":
-		d.Write, err = deviceRate(value)
-	case "read-iops":
-		d.ReadIOPS, err = deviceIOPS(value)
-	case "write-iops":
-		d.WriteIOPS, err = deviceIOPS(value)
-	case "read-latency":
-		d.ReadLatency, err = deviceLatency(value)
-	case "write-latency":
-		d.WriteLatency, err = deviceLatency(value)
-	case "parallelism":
-		d.Parallelism, err = strconv.Atoi(value)
-		if err != nil || d.Parallelism < 1 || d.Parallelism > maxParallelism {
-			err = fmt.Errorf("a whole number in 1…%d", maxParallelism)
+// FormatDevice is the text that ParseDevice reads back, without what is not there.
+func FormatDevice(m tiers.DeviceModel) string {
+	var pairs []string
+	nothing := deviceKeys(new(tiers.DeviceModel))
+	for i, k := range deviceKeys(&m) {
+		if text := k.value.String(); k.always || text != nothing[i].value.String() {
+			pairs = append(pairs, k.name+"="+text)
 		}
-	case "slice":
-		d.Slice, err = deviceLatency(value)
-	case "duplex":
-		if d.Duplex, err = strconv.ParseBool(value); err != nil {
-			err = errors.New("true or false")
-		}
-	default:
-		return fmt.Errorf("pairs %s (%q is unknown%s)", deviceExample, key, units.Suggestion(key, deviceKeys))
 	}
-	if err != nil {
-		return fmt.Errorf("pairs of which %s is %w", key, err)
-	}
-	return nil
+	return strings.Join(pairs, ",")
 }
 
-func deviceRate(text string) (int64, error) {
+// rate is bytes per second.
+type rate struct{ to *float64 }
+
+func (r rate) String() string { return units.FormatSize(int64(*r.to)) + "/s" }
+
+func (r rate) Set(text string) error {
 	n, err := units.ParseSize(strings.TrimSuffix(text, "/s"), 1)
 	if err == nil && (n < 1 || n > maxDeviceRate) {
 		err = errors.New("a rate of at least 1B/s and at most 1PiB/s, such as 7GiB/s")
 	}
-	return n, err
+	*r.to = float64(n)
+	return err
 }
 
-func deviceIOPS(text string) (int, error) {
+// iops is requests per second.
+type iops struct{ to *float64 }
+
+func (i iops) String() string { return formatFloat(*i.to) }
+
+func (i iops) Set(text string) error {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > maxDeviceIOPS {
-		return 0, fmt.Errorf("a whole number of requests/s in 0…%d, 0 = no bound", maxDeviceIOPS)
+		return fmt.Errorf("a whole number of requests/s in 0…%d, 0 = no bound", maxDeviceIOPS)
 	}
-	return n, nil
+	*i.to = float64(n)
+	return nil
 }
 
-func deviceLatency(text string) (time.Duration, error) {
-	l, err := units.ParseDuration(text)
-	if err == nil && (l < 0 || l > maxDeviceLatency) {
+// latency is a time that a drive takes.
+type latency struct{ to *time.Duration }
+
+func (l latency) String() string { return strings.ReplaceAll(l.to.String(), "µ", "u") }
+
+func (l latency) Set(text string) error {
+	d, err := units.ParseDuration(text)
+	if err == nil && (d < 0 || d > maxDeviceLatency) {
 		err = fmt.Errorf("a time from 0s to %s", maxDeviceLatency)
 	}
-	return l, err
-}
-
-// String is the canonical text.
-func (d Device) String() string {
-	rate := func(n int64) string { return units.FormatSize(n) + "/s" }
-	text := fmt.Sprintf("read=%s,write=%s,read-latency=%s,write-latency=%s,parallelism=%d",
-		rate(d.Read), rate(d.Write), d.ReadLatency, d.WriteLatency, d.Parallelism)
-	if d.ReadIOPS > 0 {
-		text += fmt.Sprintf(",read-iops=%d", d.ReadIOPS)
-	}
-	if d.WriteIOPS > 0 {
-		text += fmt.Sprintf(",write-iops=%d", d.WriteIOPS)
-	}
-	if d.Duplex {
-		text += ",duplex=true"
-	}
-	if d.Slice > 0 {
-		text += fmt.Sprintf(",slice=%s", d.Slice)
-	}
-	return strings.ReplaceAll(text, "µ", "u")
-}
-
-// SimulatedDevice is the drive of -simulate-device; ok is false when none is given.
-func (v *Values) SimulatedDevice() (d Device, ok bool) {
-	if v.SimulateDevice == "" {
-		return Device{}, false
-	}
-	d, err := ParseDevice(v.SimulateDevice)
-	return d, err == nil
+	*l.to = d
+	return err
 }

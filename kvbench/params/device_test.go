@@ -9,22 +9,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/units"
+	"kvbench/tiers"
 )
 
 func TestSimulatedDevice(t *testing.T) {
 	v := good(t, Inputs{Bench: bench(t, "MaxStorageStress")}, "-simulate-device",
 		"read=14GiB/s,write=7GiB/s,read-latency=80us,write-latency=20us,parallelism=128")
-	d, ok := v.SimulatedDevice()
-	require.True(t, ok)
-	assert.Equal(t, Device{Read: 14 * units.GiB, Write: 7 * units.GiB, ReadLatency: 80 * time.Microsecond, WriteLatency: 20 * time.Microsecond, Parallelism: 128}, d)
+	require.NotNil(t, v.Device)
+	d := *v.Device
+	assert.Equal(t, tiers.DeviceModel{Read: float64(14 * units.GiB), Write: float64(7 * units.GiB), ReadLatency: 80 * time.Microsecond, WriteLatency: 20 * time.Microsecond, Parallelism: 128}, d)
 	assert.True(t, v.Simulated())
 	d, err := ParseDevice("write=1000, read=512MiB,duplex=1")
 	require.NoError(t, err)
-	assert.Equal(t, Device{Read: 512 * units.MiB, Write: 1000, Parallelism: 128, Duplex: true}, d)
+	assert.Equal(t, tiers.DeviceModel{Read: float64(512 * units.MiB), Write: 1000, Parallelism: 128, Duplex: true}, d)
 	d, err = ParseDevice("read=400MiB/s,write=200MiB/s,read-iops=1000,write-iops=500,slice=100ms")
 	require.NoError(t, err)
-	assert.Equal(t, Device{Read: 400 * units.MiB, Write: 200 * units.MiB, ReadIOPS: 1000, WriteIOPS: 500, Parallelism: 128, Slice: 100 * time.Millisecond}, d)
-	assert.Equal(t, "read=400MiB/s,write=200MiB/s,read-latency=0s,write-latency=0s,parallelism=128,read-iops=1000,write-iops=500,slice=100ms", d.String())
+	assert.Equal(t, tiers.DeviceModel{Read: float64(400 * units.MiB), Write: float64(200 * units.MiB), ReadIOPS: 1000, WriteIOPS: 500, Parallelism: 128, Slice: 100 * time.Millisecond}, d)
+	assert.Equal(t, "read=400MiB/s,write=200MiB/s,read-latency=0s,write-latency=0s,parallelism=128,read-iops=1000,write-iops=500,slice=100ms", FormatDevice(d))
 	for _, text := range []string{
 		"read=1GiB,write=1GiB,read-iops=-1", "read=1GiB,write=1GiB,write-iops=1e3", "read=1GiB,write=1GiB,slice=-1s", "read=1GiB,write=1GiB,slice=100", "read=1GiB,write=1GiB,write-iops=1000000001",
 		"fast", "read=1GiB/s", "read=1GiB,write=0", "read=1GB/s,write=1GiB/s", "read=1GiB,read=2GiB,write=1GiB", "read=1GiB,write=1GiB,depth=3",
@@ -71,8 +72,8 @@ func FuzzDevice(f *testing.F) {
 			require.NotEmpty(t, err.Error())
 			return
 		}
-		again, err := ParseDevice(d.String())
-		require.NoError(t, err, d.String())
+		again, err := ParseDevice(FormatDevice(d))
+		require.NoError(t, err, FormatDevice(d))
 		require.Equal(t, d, again)
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kvbench/kvbench/units"
+	"kvbench/tiers"
 )
 
 // The kinds of parameters: each is a flag.Value on a field of Values. Set reads any spelling and refuses what is outside of the
@@ -298,19 +299,24 @@ func (n nonce) Set(text string) error {
 	return nil
 }
 
-// device is a simulated drive, or empty; the field holds its canonical text.
-type device struct{ to *string }
+// device is a simulated drive, or nil.
+type device struct{ to **tiers.DeviceModel }
 
-func (d device) String() string { return *d.to }
+func (d device) String() string {
+	if *d.to == nil {
+		return ""
+	}
+	return FormatDevice(**d.to)
+}
 
 func (d device) Set(text string) error {
-	if text != "" {
-		model, err := ParseDevice(text)
-		if err != nil {
-			return err
-		}
-		text = model.String()
+	if text == "" {
+		*d.to = nil
+		return nil
 	}
-	*d.to = text
-	return nil
+	model, err := ParseDevice(text)
+	if err == nil {
+		*d.to = &model
+	}
+	return err
 }

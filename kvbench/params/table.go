@@ -263,7 +263,7 @@ func table(v *Values) []parameter {
 			value: oneOf(&v.IOTracePhases, "all", "prefill", "decode", "evict", "requests"),
 			help:  "which rows are replayed; requests: prefill and decode"},
 		{name: "simulate-device", def: same(""), is: unswept, empty: none,
-			value: device{&v.SimulateDevice},
+			value: device{&v.Device},
 			help: "run in virtual time on a model of a drive: read=14GiB/s,write=7GiB/s,read-la" +
 				"tency=80us,write-latency=20us,parallelism=128; also read-iops, write-iops, " +
 				"duplex, slice; kvreport device derives it"},

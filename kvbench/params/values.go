@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kvbench/kvbench/units"
+	"kvbench/tiers"
 	"kvbench/workloads/model"
 	"kvbench/workloads/profile"
 )
@@ -93,10 +94,10 @@ type Values struct {
 
 	IOTraceLog     string // absolute; empty = a real run
 	IOTraceDeletes bool
-	SimulateDevice string // canonical; see SimulatedDevice
-	IOTraceReplay  string // absolute
-	IOTraceTiers   string // storage, cpu, gpu, all
-	IOTracePhases  string // all, prefill, decode, evict, requests
+	Device         *tiers.DeviceModel // of -simulate-device, nil = none
+	IOTraceReplay  string             // absolute
+	IOTraceTiers   string             // storage, cpu, gpu, all
+	IOTracePhases  string             // all, prefill, decode, evict, requests
 
 	Sweep []Axis
 

@@ -10,6 +10,7 @@ import (
 
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/units"
+	"kvbench/tiers"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 )
 
 type derived struct {
-	device  params.Device
+	device  tiers.DeviceModel
 	reasons []string
 }
 
@@ -115,15 +116,15 @@ func sort(runs []measured) (reads, writes []stream, mixed []measured) {
 	return reads, writes, mixed
 }
 
-func (d *derived) direction(name string, runs []stream) (bandwidth int64, iops int, latency time.Duration) {
+func (d *derived) direction(name string, runs []stream) (bandwidth, iops float64, latency time.Duration) {
 	best := slices.MaxFunc(runs, func(a, b stream) int { return cmp.Compare(a.rate, b.rate) })
 	d.because(name, "most bytes/s: %s", best)
 	m := medium{bandwidth: best.rate}
 	first, _ := m.latency(runs)
 	if s, ok := m.limitedByRequests(runs, first); ok {
-		iops = int(math.Round(s.requests()))
+		iops = math.Round(s.requests())
 		m.iops = s.requests()
-		d.because(name+"-iops", "the most requests/s, and neither bandwidth nor latency allows so few: %s, which are %d", s, iops)
+		d.because(name+"-iops", "the most requests/s, and neither bandwidth nor latency allows so few: %s, which are %.0f", s, iops)
 	} else {
 		d.because(name+"-iops", "no bound seen: bandwidth and latency explain all runs")
 	}
@@ -174,11 +175,12 @@ func (m medium) limitedByRequests(runs []stream, latency float64) (stream, bool)
 }
 
 // round keeps what a measurement can mean: whole MiB/s, where that is less than 1 %.
-func round(rate float64) int64 {
-	if rate < 100*float64(units.MiB) {
-		return int64(math.Round(rate))
+func round(rate float64) float64 {
+	const mib = float64(units.MiB)
+	if rate < 100*mib {
+		return math.Round(rate)
 	}
-	return int64(math.Round(rate/float64(units.MiB))) * units.MiB
+	return math.Round(rate/mib) * mib
 }
 
 func mib(bytes float64) string { return fmt.Sprintf("%.4g MiB", bytes/float64(units.MiB)) }
@@ -219,7 +221,7 @@ func (d *derived) duplex(mixed []measured) {
 		return
 	}
 	best := slices.MaxFunc(mixed, func(a, b measured) int { return cmp.Compare(a.read+a.write, b.read+b.write) })
-	r, w := float64(d.device.Read), float64(d.device.Write)
+	r, w := d.device.Read, d.device.Write
 	total := best.read + best.write
 	share := best.read / total
 	one := 1 / (share/r + (1-share)/w)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tools/command"
@@ -72,7 +73,7 @@ func device(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	for _, why := range d.reasons {
 		fmt.Fprintln(stderr, why)
 	}
-	fmt.Fprintln(stdout, d.device)
+	fmt.Fprintln(stdout, params.FormatDevice(d.device))
 	return command.Done
 }
 

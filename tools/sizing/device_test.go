@@ -3,6 +3,7 @@ package sizing
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -16,19 +17,20 @@ import (
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
+	"kvbench/tiers"
 )
 
 // moves is what n requests of c bytes at a time get out of a drive, by the formula of kvbench.DeviceModel.
-func moves(bandwidth int64, iops int, latency time.Duration, n int, c int64) float64 {
-	pass := float64(c) / float64(bandwidth)
+func moves(bandwidth, iops float64, latency time.Duration, n int, c int64) float64 {
+	pass := float64(c) / bandwidth
 	if iops > 0 {
-		pass = max(pass, 1/float64(iops))
+		pass = max(pass, 1/iops)
 	}
 	return min(float64(c)/pass, float64(n)*float64(c)/(latency.Seconds()+pass))
 }
 
 // plainRuns are what the help text asks for, on a drive that is exactly as the model says.
-func plainRuns(d params.Device) []measured {
+func plainRuns(d tiers.DeviceModel) []measured {
 	var runs []measured
 	for _, at := range []struct {
 		name  string
@@ -40,38 +42,42 @@ func plainRuns(d params.Device) []measured {
 		k.name = at.name + "/op=write"
 		runs = append(runs, measured{k, 0, moves(d.Write, d.WriteIOPS, d.WriteLatency, at.n, at.chunk), nil})
 	}
-	half := 0.5 / (0.5/float64(d.Read) + 0.5/float64(d.Write))
+	half := 0.5 / (0.5/d.Read + 0.5/d.Write)
 	if d.Duplex {
-		half = float64(min(d.Read, d.Write))
+		half = min(d.Read, d.Write)
 	}
 	return append(runs, measured{kind{"StorageCeiling/op=mixed", 64, units.MiB, 64 * units.MiB}, half, half, nil})
 }
 
 // Whatever the drive, what it measures leads back to it.
 func TestParametersAreFoundAgain(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	for range 2000 {
-		d := params.Device{
-			Read: (200 + rnd.Int64N(14000)) * units.MiB, Write: (200 + rnd.Int64N(7000)) * units.MiB, Duplex: rnd.IntN(2) == 0,
+		d := tiers.DeviceModel{
+			Read:        float64((200 + rnd.Int64N(14000)) * units.MiB),
+			Write:       float64((200 + rnd.Int64N(7000)) * units.MiB),
+			Duplex:      rnd.IntN(2) == 0,
 			Parallelism: params.DefaultParallelism,
 			ReadLatency: time.Duration(60+rnd.IntN(300)) * time.Microsecond, WriteLatency: time.Duration(60+rnd.IntN(300)) * time.Microsecond,
 		}
 		if rnd.IntN(2) == 0 { // no bound for 1 MiB, reached by fewer than 16 of 16 KiB at a time
-			enough := func(bandwidth int64) int { return int(float64(bandwidth/units.MiB) * (1.2 + 0.6*rnd.Float64())) }
+			enough := func(rate float64) float64 {
+				return math.Floor(rate / float64(units.MiB) * (1.2 + 0.6*rnd.Float64()))
+			}
 			d.ReadIOPS, d.WriteIOPS = enough(d.Read), enough(d.Write)
 		}
 		got, err := derive(plainRuns(d))
 		require.NoError(t, err)
 		require.Equal(t, d.Read, got.device.Read)
 		require.Equal(t, d.Write, got.device.Write)
-		require.Equal(t, d.Duplex, got.device.Duplex, "%s", d)
-		require.InDelta(t, d.ReadIOPS, got.device.ReadIOPS, 1, "%s: %s", d, strings.Join(got.reasons, "\n"))
-		require.InDelta(t, d.WriteIOPS, got.device.WriteIOPS, 1, "%s: %s", d, strings.Join(got.reasons, "\n"))
-		require.InDelta(t, d.ReadLatency, got.device.ReadLatency, float64(2*time.Microsecond), "%s: %s", d, strings.Join(got.reasons, "\n"))
-		require.InDelta(t, d.WriteLatency, got.device.WriteLatency, float64(2*time.Microsecond), "%s: %s", d, strings.Join(got.reasons, "\n"))
-		again, err := params.ParseDevice(got.device.String())
+		require.Equal(t, d.Duplex, got.device.Duplex, "%+v", d)
+		require.InDelta(t, d.ReadIOPS, got.device.ReadIOPS, 1, "%+v: %s", d, strings.Join(got.reasons, "\n"))
+		require.InDelta(t, d.WriteIOPS, got.device.WriteIOPS, 1, "%+v: %s", d, strings.Join(got.reasons, "\n"))
+		require.InDelta(t, d.ReadLatency, got.device.ReadLatency, float64(2*time.Microsecond), "%+v: %s", d, strings.Join(got.reasons, "\n"))
+		require.InDelta(t, d.WriteLatency, got.device.WriteLatency, float64(2*time.Microsecond), "%+v: %s", d, strings.Join(got.reasons, "\n"))
+		again, err := params.ParseDevice(params.FormatDevice(got.device))
 		require.NoError(t, err, "what it prints is what -simulate-device takes")
 		require.Equal(t, got.device, again)
 	}
@@ -88,7 +94,7 @@ func TestRulesAreCareful(t *testing.T) {
 		full("a", 8, units.MiB, 1000, 0), full("a", 8, units.MiB, 1200, 0), full("a", 8, units.MiB, 100, 0), full("b", 8, units.MiB, 0, 500),
 	})
 	require.NoError(t, err)
-	assert.Equal(t, params.Device{Read: 1000 * units.MiB, Write: 500 * units.MiB, Parallelism: 128}, d.device, "the median of three trials")
+	assert.Equal(t, tiers.DeviceModel{Read: float64(1000 * units.MiB), Write: float64(500 * units.MiB), Parallelism: 128}, d.device, "the median of three trials")
 	assert.Contains(t, strings.Join(d.reasons, "\n"), "one medium is assumed")
 
 	// More requests of the same size did help: latency, not IOPS.
@@ -106,7 +112,7 @@ func TestRulesAreCareful(t *testing.T) {
 		full("a", 8, units.MiB, 400, 0), full("b", 8, 64*units.KiB, 62.5, 0), full("c", 1, units.MiB, 390, 0), full("d", 8, units.MiB, 0, 200),
 	})
 	require.NoError(t, err)
-	assert.Equal(t, 1000, d.device.ReadIOPS)
+	assert.EqualValues(t, 1000, d.device.ReadIOPS)
 	assert.InDelta(t, 64*time.Microsecond, d.device.ReadLatency, float64(time.Microsecond))
 
 	// 400 MiB/s in slices of 100 ms: 40 of 1 MiB in 160 µs each, and the next one waits.
