@@ -150,12 +150,7 @@ func runInfo(v *params.Values, trial int) record.Info {
 	if v.Bench.Load == params.LoadUsers {
 		in.Workload.Users = v.Users
 	}
-	for _, p := range v.Parameters() {
-		in.Parameters = append(in.Parameters, result.Parameter{Name: p.Name, Value: p.Value, Origin: p.Origin})
-	}
-	for _, d := range v.Differences() {
-		in.DiffersFromClosed = append(in.DiffersFromClosed, result.Difference{Name: d.Name, Closed: d.Closed, Value: d.Value})
-	}
+	in.Parameters, in.DiffersFromClosed = v.Parameters(), v.Differences()
 	return in
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kvbench/kvbench/params"
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/report"
 	"kvbench/kvbench/units"
 )
@@ -43,12 +44,12 @@ func (s *session) header(plans []*params.Values) error {
 
 // common are the overrides that hold for all benchmarks of the process. What a
 // sweep changes stands in the benchmark's name instead.
-func common(plans []*params.Values) []params.Parameter {
+func common(plans []*params.Values) []result.Parameter {
 	list := plans[0].Overrides()
 	for _, v := range plans[1:] {
 		theirs := v.Overrides()
-		list = slices.DeleteFunc(list, func(p params.Parameter) bool {
-			return !slices.ContainsFunc(theirs, func(q params.Parameter) bool { return q.Name == p.Name && q.Value == p.Value })
+		list = slices.DeleteFunc(list, func(p result.Parameter) bool {
+			return !slices.ContainsFunc(theirs, func(q result.Parameter) bool { return q.Name == p.Name && q.Value == p.Value })
 		})
 	}
 	return list

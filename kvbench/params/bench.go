@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"kvbench/kvbench/result"
 	"kvbench/workloads/profile"
 )
 
@@ -13,18 +14,15 @@ type Division string
 
 // The divisions. Quick is small and short, Open lets everything be set, Closed is the MLPerf parameters and nothing else.
 const (
-	Quick  Division = "quick"
-	Open   Division = "open"
-	Closed Division = "closed"
+	Quick  Division = result.DivisionQuick
+	Open   Division = result.DivisionOpen
+	Closed Division = result.DivisionClosed
 )
-
-// ClosedNotice stands in every output of the closed division: an official result needs MLCommons' own program.
-const ClosedNotice = "MLPerf Storage v3.0 parameters, not an MLPerf result"
 
 // Notice returns what every output of the division must say, empty for quick and open.
 func (d Division) Notice() string {
 	if d == Closed {
-		return ClosedNotice
+		return result.ClosedNotice
 	}
 	return ""
 }

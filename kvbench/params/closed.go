@@ -1,10 +1,12 @@
 package params
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
+
+	"kvbench/kvbench/result"
 )
 
 // closed refuses overrides in the closed division. A value that is given and equals the required one is no override.
@@ -57,16 +59,13 @@ func optionDecides(name string) bool {
 	})
 }
 
-// Difference is one parameter by which a run departs from the closed division.
-type Difference struct{ Name, Closed, Value string }
-
 // Differences lists what makes a run of the open division differ from the closed one. A benchmark that is no MLPerf option
 // differs by that alone, before any parameter. Nil in the closed division itself.
-func (v *Values) Differences() []Difference {
+func (v *Values) Differences() []result.Difference {
 	if v.Division == Closed {
 		return nil
 	}
-	var list []Difference
+	var list []result.Difference
 	if v.Bench.Option == 0 && v.Bench.Name != "" {
 		var names []string
 		for _, b := range Benchmarks() {
@@ -74,25 +73,23 @@ func (v *Values) Differences() []Difference {
 				names = append(names, b.Name)
 			}
 		}
-		list = append(list, Difference{"benchmark", strings.Join(names, ", "), v.Bench.Name})
+		list = append(list, result.Difference{Name: "benchmark", Closed: strings.Join(names, ", "), Value: v.Bench.Name})
 	}
 	for _, p := range v.rows {
 		if p.has(free|action) || p.name == "sweep" || p.name == "config" {
 			continue
 		}
 		if required, known := closedText(&p, v.Bench); known && required != p.value.String() {
-			list = append(list, Difference{p.name, p.show(required), p.show(p.value.String())})
+			list = append(list, result.Difference{Name: p.name, Closed: p.show(required), Value: p.show(p.value.String())})
 		}
 	}
 	if !v.CPythonPopulation() && v.Bench.Load == LoadUsers {
-		list = append(list, Difference{"population", "drawn as CPython does", "drawn from per-user streams"})
+		list = append(list, result.Difference{Name: "population", Closed: "drawn as CPython does",
+			Value: "drawn from per-user streams"})
 	}
-	defaults := make(map[string]string)
-	for _, p := range v.profiles {
-		defaults[p.Name] = p.Value
-	}
-	for _, name := range slices.Sorted(maps.Keys(defaults)) {
-		list = append(list, Difference{name, "default", defaults[name]})
+	profile := slices.SortedFunc(slices.Values(v.profiles), func(a, b result.Parameter) int { return cmp.Compare(a.Name, b.Name) })
+	for _, p := range profile {
+		list = append(list, result.Difference{Name: p.Name, Closed: "default", Value: p.Value})
 	}
 	return list
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"kvbench/kvbench/result"
 )
 
 func TestClosedIsTheOptionAndNothingElse(t *testing.T) {
@@ -74,12 +76,13 @@ func TestOpenListsWhatDiffersFromClosed(t *testing.T) {
 	file := writeFile(t, "c.yaml", "decode: {batch_size: 16}\n")
 	v := good(t, Inputs{Bench: bench(t, "MaxStorageStress"), BenchTime: "5m", Count: 3}, "-division=open", "-num-users=32",
 		"-turns=overtaking", "-io=buffered", "-io-depth=1", "-settle=90s", "-config="+file)
-	assert.Equal(t, []Difference{
-		{"num-users", "200", "32"},
-		{"tp-rule", "mlperf", "engine"},
-		{"population", "drawn as CPython does", "drawn from per-user streams"},
-		{"decode.batch_size", "default", "16"},
+	assert.Equal(t, []result.Difference{
+		{Name: "num-users", Closed: "200", Value: "32"},
+		{Name: "tp-rule", Closed: "mlperf", Value: "engine"},
+		{Name: "population", Closed: "drawn as CPython does", Value: "drawn from per-user streams"},
+		{Name: "decode.batch_size", Closed: "default", Value: "16"},
 	}, v.Differences())
 	d := good(t, Inputs{Bench: bench(t, "DataGen")}, "-division=open").Differences()
-	assert.Equal(t, Difference{"benchmark", "MaxStorageStress, StorageThroughput, LargeModel", "DataGen"}, d[0])
+	assert.Equal(t, result.Difference{Name: "benchmark",
+		Closed: "MaxStorageStress, StorageThroughput, LargeModel", Value: "DataGen"}, d[0])
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/workloads"
 	"kvbench/workloads/profile"
@@ -78,7 +79,8 @@ func TestOurOwnSectionHoldsParametersByName(t *testing.T) {
 	assert.Equal(t, []Axis{{"io-depth", []string{"1", "2"}}}, v.Sweep)
 	assert.Equal(t, "house", v.Model.Key)
 	assert.Equal(t, file+":3", v.Origin("num-users").String())
-	assert.Contains(t, v.Overrides(), Parameter{"prefix_cache.system_prompt_tokens", "[7, 8]", file + ":14"})
+	assert.Contains(t, v.Overrides(), result.Parameter{
+		Name: "prefix_cache.system_prompt_tokens", Value: "[7, 8]", Origin: file + ":14"})
 }
 
 func TestAllProblemsOfAFileAtOnceWithTheirLines(t *testing.T) {

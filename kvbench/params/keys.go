@@ -13,6 +13,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"kvbench/kvbench/result"
 	"kvbench/workloads"
 	"kvbench/workloads/model"
 	"kvbench/workloads/profile"
@@ -333,8 +334,8 @@ func (r *resolver) profile() {
 			r.bad = append(r.bad, Violation{Name: c.name, Required: err.Error(), Given: text, Origin: c.origin})
 			continue
 		}
-		p := Parameter{c.name, text, c.origin.String()}
-		i := slices.IndexFunc(r.v.profiles, func(old Parameter) bool { return old.Name == c.name })
+		p := result.Parameter{Name: c.name, Value: text, Origin: c.origin.String()}
+		i := slices.IndexFunc(r.v.profiles, func(old result.Parameter) bool { return old.Name == c.name })
 		if i < 0 {
 			r.v.profiles = append(r.v.profiles, p)
 		} else {

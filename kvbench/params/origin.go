@@ -53,11 +53,6 @@ type setting struct {
 	origin Origin
 }
 
-// Parameter is one parameter in force: what the result records.
-type Parameter struct {
-	Name, Value, Origin string
-}
-
 // Violation is one parameter that cannot be used.
 type Violation struct {
 	Name     string // flag name with its dash, or dotted YAML key; empty when the file as a whole is wrong

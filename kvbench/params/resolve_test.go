@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 )
 
@@ -63,7 +64,8 @@ func TestTheStrongerLayerWins(t *testing.T) {
 	} {
 		assert.Equal(t, want, [2]string{v.Text(name), v.Origin(name).String()}, name)
 	}
-	assert.Equal(t, []Parameter{{"num-users", "40", "flag"}, {"io-depth", "3", file + ":4"}}, v.Overrides())
+	assert.Equal(t, []result.Parameter{{Name: "num-users", Value: "40", Origin: "flag"},
+		{Name: "io-depth", Value: "3", Origin: file + ":4"}}, v.Overrides())
 	assert.Equal(t, 40, good(t, in, "-num-users", "1", "-num-users", "40").Users, "the last of a repeated flag counts")
 }
 

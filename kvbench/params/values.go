@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/workloads/model"
@@ -125,7 +126,7 @@ type Values struct {
 	sweep    string      // all sweeps as they were typed
 	rows     []parameter // the table, bound to these values
 	origins  map[string]Origin
-	profiles []Parameter // profile keys that the YAML file or the benchmark set
+	profiles []result.Parameter // profile keys that the YAML file or the benchmark set
 }
 
 // newValues are empty values; paths mean the directory base.
@@ -253,8 +254,8 @@ func (v *Values) Text(name string) string {
 func (v *Values) Origin(name string) Origin { return v.origins[name] }
 
 // Parameters lists every parameter in force in the order of the table, then the profile's keys that were set.
-func (v *Values) Parameters() []Parameter {
-	var list []Parameter
+func (v *Values) Parameters() []result.Parameter {
+	var list []result.Parameter
 	for _, p := range v.rows {
 		if !p.has(action) {
 			list = append(list, v.parameter(&p))
@@ -263,15 +264,15 @@ func (v *Values) Parameters() []Parameter {
 	return append(list, v.profiles...)
 }
 
-func (v *Values) parameter(p *parameter) Parameter {
-	return Parameter{p.name, p.show(p.value.String()), v.Origin(p.name).String()}
+func (v *Values) parameter(p *parameter) result.Parameter {
+	return result.Parameter{Name: p.name, Value: p.show(p.value.String()), Origin: v.Origin(p.name).String()}
 }
 
 // Overrides lists what a person set and what makes numbers incomparable, for the configuration lines of the output: neither
 // places (directories, ranks) nor what is only shown, so that the outputs of two drives differ in none of them. Left out are
 // division and seed, which have lines of their own, and Go's flags.
-func (v *Values) Overrides() []Parameter {
-	var list []Parameter
+func (v *Values) Overrides() []result.Parameter {
+	var list []result.Parameter
 	for _, p := range v.rows {
 		if v.Origin(p.name).byUser() && !p.has(action|place|goFlag) && p.name != "division" && p.name != "seed" {
 			list = append(list, v.parameter(&p))

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"fmt"
 	"flag"
 	"slices"
 	"strings"
@@ -140,7 +141,7 @@ func resolve(base, division string) map[string]string {
 	}
 	for _, p := range v.Parameters() {
 		if params.Comparable(p.Name) {
-			m[p.Name] = p.Value
+			m[p.Name] = fmt.Sprint(p.Value)
 		}
 	}
 	return m
