@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"kvbench/kvbench/params"
-	"kvbench/kvbench/result"
 	"kvbench/kvbench/report"
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 )
 

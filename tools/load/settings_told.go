@@ -1,8 +1,8 @@
 package load
 
 import (
-	"fmt"
 	"flag"
+	"fmt"
 	"slices"
 	"strings"
 
