@@ -14,8 +14,8 @@ func (t *trial) readValidation() error {
 	v, err := formats.ReadValidation(t.cfg.ValidationTrace)
 	t.info.Validation = &result.Validation{
 		Trace: v.Path, Requests: v.Requests, Malformed: v.Malformed,
-		HitRate:        result.Check{Recorded: units.Ratio(float64(v.Hits), float64(v.Lookups))},
-		ReadWriteRatio: result.Check{Recorded: units.Ratio(float64(v.ReadBytes), float64(v.WriteBytes))},
+		HitRate:        result.Check{Recorded: units.Ratio(v.Hits, v.Lookups)},
+		ReadWriteRatio: result.Check{Recorded: units.Ratio(v.ReadBytes, v.WriteBytes)},
 	}
 	return err
 }

@@ -86,11 +86,11 @@ func (b *builder) ofOp(l tiers.Kind, op tiers.Op, k opHist) result.Distribution 
 }
 
 func (b *builder) ofLevel(l tiers.Kind, k levelHist) result.Distribution {
-	return result.NewDistribution(result.Nanoseconds, b.t.hists.level[l][k])
+	return result.NewDistribution(units.Nanoseconds, b.t.hists.level[l][k])
 }
 
 func (b *builder) ofAll(k hist) result.Distribution {
-	return result.NewDistribution(result.Nanoseconds, b.t.hists.all[k])
+	return result.NewDistribution(units.Nanoseconds, b.t.hists.all[k])
 }
 
 func (b *builder) sum(c counter) int64 { return b.t.n.sum[c] }

@@ -8,7 +8,7 @@ import (
 
 func (b *builder) blockCache(r *result.Result) {
 	n := func(c blockCounter) int64 { return b.sum(blockSum(c)) }
-	share := func(part, whole blockCounter) *float64 { return units.Ratio(float64(n(part)), float64(n(whole))) }
+	share := func(part, whole blockCounter) *float64 { return units.Ratio(n(part), n(whole)) }
 	if n(blockRequests) == 0 {
 		return
 	}

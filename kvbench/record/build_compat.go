@@ -64,9 +64,9 @@ func (b *builder) cacheStats(r *result.Result) result.CacheStats {
 		TotalWriteBytes:  b.totalBytes(tiers.Write),
 		LatencyMS:        make(map[string]float64),
 	}
-	s.CacheHitRate = units.Ratio(float64(s.CacheHits), float64(s.CacheHits+s.CacheMisses))
+	s.CacheHitRate = units.Ratio(s.CacheHits, s.CacheHits+s.CacheMisses)
 	s.TotalReadGiB, s.TotalWriteGiB = float64(s.TotalReadBytes)/bytesPerGiB, float64(s.TotalWriteBytes)/bytesPerGiB
-	s.ReadWriteRatio = units.Ratio(float64(s.TotalReadBytes), float64(s.TotalWriteBytes))
+	s.ReadWriteRatio = units.Ratio(s.TotalReadBytes, s.TotalWriteBytes)
 	for _, n := range b.t.n.op {
 		s.ReadIOPS += n[tiers.Read][opDone] + n[tiers.Read][opDemotion]
 		s.WriteIOPS += n[tiers.Write][opDone] + n[tiers.Write][opDemotion]

@@ -43,7 +43,7 @@ func (b *builder) counts(r *result.Result) {
 		r.Lookups.Misses += n.Misses
 		r.Lookups.NotYetWritten += n.NotYetWritten
 	}
-	r.Lookups.HitRate = units.Ratio(float64(r.Lookups.Hits), float64(r.Lookups.Hits+r.Lookups.Misses))
+	r.Lookups.HitRate = units.Ratio(r.Lookups.Hits, r.Lookups.Hits+r.Lookups.Misses)
 }
 
 func (b *builder) lookup(p workloads.Purpose) result.LookupCount {
@@ -52,7 +52,7 @@ func (b *builder) lookup(p workloads.Purpose) result.LookupCount {
 		Hits: of(Hit) + of(Pending), Pending: of(Pending), Misses: of(Miss) + of(Gone), Gone: of(Gone),
 		NotYetWritten: of(NotYetWritten),
 	}
-	n.HitRate = units.Ratio(float64(n.Hits), float64(n.Hits+n.Misses))
+	n.HitRate = units.Ratio(n.Hits, n.Hits+n.Misses)
 	return n
 }
 

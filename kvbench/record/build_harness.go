@@ -16,7 +16,7 @@ func (b *builder) harness(r *result.Result) {
 		cpu, cores = 0, 0 // the CPU that a simulation takes says nothing about the run that it predicts
 	}
 	if cpu > 0 {
-		h.CPUNSPerByte = units.Ratio(float64(cpu), float64(b.totalBytes(tiers.Read)+b.totalBytes(tiers.Write)))
+		h.CPUNSPerByte = units.Ratio(cpu, b.totalBytes(tiers.Read)+b.totalBytes(tiers.Write))
 	}
 	h.Verdict = judge(verdictInput{
 		window: b.window, idle: time.Duration(h.WorkerIdleNS), busy: time.Duration(h.WorkerBusyNS), cpu: cpu, cores: cores,
@@ -37,9 +37,9 @@ func (b *builder) witness(r *result.Result) {
 	case w.Device == "" && w.Reason == "":
 		w.Reason = "no backing device was looked for"
 	case w.Reason == "" && w.ReadBytes != nil:
-		w.ReadRatio = units.Ratio(float64(*w.ReadBytes), float64(w.AppReadBytes))
-		w.WriteRatio = units.Ratio(float64(*w.WriteBytes), float64(w.AppWriteBytes))
-		w.BusyShare = units.Ratio(float64(b.info.DeviceBusy), float64(b.window))
+		w.ReadRatio = units.Ratio(*w.ReadBytes, w.AppReadBytes)
+		w.WriteRatio = units.Ratio(*w.WriteBytes, w.AppWriteBytes)
+		w.BusyShare = units.Ratio(b.info.DeviceBusy, b.window)
 		if w.ReadRatio != nil {
 			w.ServedFromCache = new(*w.ReadRatio < servedFromCacheBelow)
 		}

@@ -46,15 +46,15 @@ func (b *builder) latency(r *result.Result) {
 			Delete:    b.ofLevel(l, histDelete),
 		}
 	}
-	first, again, read, written := result.NewHistogram(result.Nanoseconds), result.NewHistogram(result.Nanoseconds), result.NewHistogram(result.Bytes), result.NewHistogram(result.Bytes)
+	first, again, read, written := result.NewHistogram(units.Nanoseconds), result.NewHistogram(units.Nanoseconds), result.NewHistogram(units.Bytes), result.NewHistogram(units.Bytes)
 	for l := range b.t.hists.op {
 		first.Merge(b.t.hists.level[l][histFirst])
 		again.Merge(b.t.hists.level[l][histReread])
 		read.Merge(b.t.hists.op[l][tiers.Read][histSize])
 		written.Merge(b.t.hists.op[l][tiers.Write][histSize])
 	}
-	r.FirstReads.Latency, r.ReReads.Latency = result.NewDistribution(result.Nanoseconds, first), result.NewDistribution(result.Nanoseconds, again)
-	r.EntrySizes = result.EntrySizes{Read: result.NewDistribution(result.Bytes, read), Write: result.NewDistribution(result.Bytes, written)}
+	r.FirstReads.Latency, r.ReReads.Latency = result.NewDistribution(units.Nanoseconds, first), result.NewDistribution(units.Nanoseconds, again)
+	r.EntrySizes = result.EntrySizes{Read: result.NewDistribution(units.Bytes, read), Write: result.NewDistribution(units.Bytes, written)}
 	r.ContextLoad = b.contextLoad()
 }
 

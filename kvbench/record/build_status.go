@@ -54,11 +54,11 @@ func (b *builder) warnings(r *result.Result) {
 	warn := func(format string, args ...any) { r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...)) }
 	if w := r.DeviceWitness; w.ServedFromCache != nil && *w.ServedFromCache {
 		warn("the device read only %s of the bytes that the application read (%s of %s): the rest was served from a cache, so read "+
-			"figures are not the device's", units.Percent(w.ReadRatio), units.Bytes(float64(*w.ReadBytes)), units.Bytes(float64(w.AppReadBytes)))
+			"figures are not the device's", units.Percent(w.ReadRatio), units.Bytes.Text(*w.ReadBytes), units.Bytes.Text(w.AppReadBytes))
 	}
 	if p := r.IO.Pool; p.Buffers > 0 && !p.Covers {
 		warn("the buffer pool (%d × %s) does not cover workers × depth: operations may wait for buffers (admission)",
-			p.Buffers, units.Bytes(float64(p.BufferBytes)))
+			p.Buffers, units.Bytes.Text(p.BufferBytes))
 	}
 	var censored []string
 	for c := int(workloads.NumClasses) - 1; c >= 0; c-- {
@@ -106,7 +106,7 @@ func (b *builder) status(r *result.Result) {
 		fail("%s %s of %s: %s", e.Tier, e.Operation, e.Where(), e.Message)
 		r.Status = result.StatusFailed
 	}
-	if share := units.Ratio(float64(failed), float64(all)); units.OrZero(share) > failedShare {
+	if share := units.Ratio(failed, all); units.OrZero(share) > failedShare {
 		fail("%d of %d operations failed (%s, at most %s may), most often %s", failed, all, units.Percent(share),
 			units.Percent(new(failedShare)), describeError(r.Errors[0]))
 	} else if failed > 0 && r.Division == result.DivisionClosed {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/workloads"
 )
@@ -78,13 +79,13 @@ var (
 // place is where a histogram of a given name stands.
 type place struct {
 	name string
-	unit result.Unit
+	unit units.Unit
 	at   **result.Histogram
 }
 
 // places lists all of them, always in the same order.
 func (h *histograms) places() (all []place) {
-	add := func(name string, u result.Unit, at **result.Histogram) { all = append(all, place{name, u, at}) }
+	add := func(name string, u units.Unit, at **result.Histogram) { all = append(all, place{name, u, at}) }
 	for l := range h.op {
 		level := tiers.Kind(l).String()
 		for op := range h.op[l] {
@@ -98,14 +99,14 @@ func (h *histograms) places() (all []place) {
 			}
 		}
 		for k, name := range levelHistNames {
-			add(level+name, result.Nanoseconds, &h.level[l][k])
+			add(level+name, units.Nanoseconds, &h.level[l][k])
 		}
 	}
 	for k, name := range histNames {
-		add(name, result.Nanoseconds, &h.all[k])
+		add(name, units.Nanoseconds, &h.all[k])
 	}
 	for c := range workloads.Class(workloads.NumClasses) {
-		add("request_end_to_end_"+c.String(), result.Nanoseconds, &h.all[histClass+hist(c)])
+		add("request_end_to_end_"+c.String(), units.Nanoseconds, &h.all[histClass+hist(c)])
 	}
 	return all
 }
@@ -124,18 +125,18 @@ func (h *histograms) merge(o *histograms) {
 	}
 }
 
-func (k opHist) unit() result.Unit {
+func (k opHist) unit() units.Unit {
 	switch k {
 	case histSize:
-		return result.Bytes
+		return units.Bytes
 	case histRate:
-		return result.BytesPerSec
+		return units.BytesPerSec
 	}
-	return result.Nanoseconds
+	return units.Nanoseconds
 }
 
 // record adds a value, making the histogram when it is the first.
-func record(place **result.Histogram, u result.Unit, v int64) {
+func record(place **result.Histogram, u units.Unit, v int64) {
 	if *place == nil {
 		*place = result.NewHistogram(u)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/workloads"
 )
@@ -130,7 +131,7 @@ func (r *Recorder) Operation(o OpSample) {
 	s := r.shard(o.Shard)
 	s.operation(o, r.Timeless)
 	if r.Rounds && o.Level == tiers.Storage && o.Phase != tiers.Evict && o.Bytes > 0 {
-		record(&s.round[o.Op], result.Nanoseconds, per100MiB(o))
+		record(&s.round[o.Op], units.Nanoseconds, per100MiB(o))
 	}
 	s.mu.Unlock()
 }
@@ -263,7 +264,7 @@ func (r *Recorder) Counters() Live {
 // TakeRound returns the p95 latency per 100 MiB of the storage tier's operations since the last call, and whether there
 // were any.
 func (r *Recorder) TakeRound(op tiers.Op) (p95 time.Duration, some bool) {
-	all := result.NewHistogram(result.Nanoseconds)
+	all := result.NewHistogram(units.Nanoseconds)
 	for i := range r.shards {
 		s := &r.shards[i]
 		s.mu.Lock()

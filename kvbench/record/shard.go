@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/workloads"
 )
@@ -32,10 +33,10 @@ func (s *shard) ofOp(l tiers.Kind, op tiers.Op, k opHist, v int64) {
 }
 
 func (s *shard) ofLevel(l tiers.Kind, k levelHist, v int64) {
-	record(&s.hists.level[l][k], result.Nanoseconds, v)
+	record(&s.hists.level[l][k], units.Nanoseconds, v)
 }
 
-func (s *shard) ofAll(k hist, v int64) { record(&s.hists.all[k], result.Nanoseconds, v) }
+func (s *shard) ofAll(k hist, v int64) { record(&s.hists.all[k], units.Nanoseconds, v) }
 
 // addStages adds where an operation spent its time, cut off or not.
 func (s *shard) addStages(o OpSample) {

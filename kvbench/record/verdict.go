@@ -27,9 +27,9 @@ type verdictInput struct {
 // judge tells load from harness from storage, in this order: idle workers mean that neither of the others was tried.
 func judge(in verdictInput) result.Verdict {
 	v := result.Verdict{
-		IdleShare:     units.Ratio(float64(in.idle), float64(in.idle+in.busy)),
+		IdleShare:     units.Ratio(in.idle, in.idle+in.busy),
 		CPUShare:      units.Ratio(float64(in.cpu), in.cores*float64(in.window)),
-		HostWaitShare: units.Ratio(float64(in.host+in.bufferWait), float64(in.busy)),
+		HostWaitShare: units.Ratio(in.host+in.bufferWait, in.busy),
 	}
 	switch {
 	case in.window <= 0:
@@ -41,7 +41,7 @@ func judge(in verdictInput) result.Verdict {
 	case units.OrZero(v.CPUShare) >= cpuLimit:
 		v.Kind = result.HarnessLimited
 		v.Reason = fmt.Sprintf("the process used %s of the %s cores that it may use (limit %s): more cores would move more bytes",
-			units.Percent(v.CPUShare), units.Number(in.cores), units.Percent(new(cpuLimit)))
+			units.Percent(v.CPUShare), units.Number.Text(in.cores), units.Percent(new(cpuLimit)))
 	case units.OrZero(v.HostWaitShare) > waitLimit:
 		v.Kind = result.HarnessLimited
 		v.Reason = fmt.Sprintf("copying, verifying and waiting for buffers took %s of the workers' busy time (limit %s): the "+

@@ -9,130 +9,134 @@ import (
 	"kvbench/kvbench/units"
 )
 
+// distributions is a table with a row for each distribution that has samples.
+func distributions(topic, what string) *Table {
+	return &Table{Topic: topic, Columns: head(what, units.Count, "samples",
+		units.Nanoseconds, "mean", "p50", "p95", "p99", "p99.9", "max")}
+}
+
+func (t *Table) distribution(name string, d result.Distribution) {
+	if d.Count > 0 {
+		t.add(name, d.Count, d.Mean, d.P50, d.P95, d.P99, d.P999, d.Max)
+	}
+}
+
 // eachOp calls f for what to show, in order: each existing tier's reads and writes.
-func (s *summaryWriter) eachOp(f func(name string, l result.LevelLatency, o result.OpLatency)) {
-	for _, t := range s.r.Tiers {
-		lat := s.r.Latency.Levels[t.Level]
-		f(t.Level+" read", lat, lat.Read)
-		f(t.Level+" write", lat, lat.Write)
+func eachOp(r *result.Result, f func(name string, o result.OpLatency)) {
+	for _, t := range r.Tiers {
+		f(t.Level+" read", r.Latency.Levels[t.Level].Read)
+		f(t.Level+" write", r.Latency.Levels[t.Level].Write)
 	}
 }
 
-func distributionRow(name string, d result.Distribution) []string {
-	mean := units.Unknown
-	if d.Mean != nil {
-		mean = units.Duration(*d.Mean)
-	}
-	return []string{name, units.Count(d.Count), mean, units.DurationOf(d.P50), units.DurationOf(d.P95), units.DurationOf(d.P99), units.DurationOf(d.P999), units.DurationOf(d.Max)}
-}
-
-func (s *summaryWriter) latency() {
-	fmt.Fprintln(s.w)
-	rows := [][]string{{"per entry", "samples", "mean", "p50", "p95", "p99", "p99.9", "max"}}
-	add := func(name string, d result.Distribution) {
-		if d.Count > 0 {
-			rows = append(rows, distributionRow(name, d))
-		}
-	}
-	s.eachOp(func(name string, _ result.LevelLatency, o result.OpLatency) {
+// latencies are those of entries, those of requests, and the rates of single entries.
+func latencies(r *result.Result) []Table {
+	entry := distributions("latency", "per entry")
+	rates := &Table{Columns: head("effective rate of one entry", units.Count, "samples", units.BytesPerSec, "p5", "p50")}
+	eachOp(r, func(name string, o result.OpLatency) {
 		part := "  "
 		if o.IO.Count == 0 { // demotions only
 			part = name + " "
 		}
-		add(name, o.IO)
-		add(part+"device", o.Device)
-		add(part+"demotion", o.Demotion)
-		add(part+"per 100 MiB", o.Per100MiB)
-	})
-	l := s.r.Latency
-	add("prefix read", l.PrefixRead)
-	add("write admission", l.WriteAdmission)
-	add("space wait", l.SpaceWait)
-	add("pending wait", l.PendingWait)
-	s.table("latency", rows)
-	rows = [][]string{{"per request", "samples", "mean", "p50", "p95", "p99", "p99.9", "max"}}
-	add("end to end", l.Request.EndToEnd)
-	add("queue", l.Request.Queue)
-	add("storage I/O", l.Request.Storage)
-	add("prefill", l.Request.Prefill)
-	add("decode", l.Request.Decode)
-	s.table("", rows)
-	rows = [][]string{{"effective rate of one entry", "samples", "p5", "p50"}}
-	s.eachOp(func(name string, _ result.LevelLatency, o result.OpLatency) {
+		entry.distribution(name, o.IO)
+		entry.distribution(part+"device", o.Device)
+		entry.distribution(part+"demotion", o.Demotion)
+		entry.distribution(part+"per 100 MiB", o.Per100MiB)
 		if o.Rate.Count > 0 {
-			rows = append(rows, []string{name, units.Count(o.Rate.Count), units.RateOf(o.Rate.P5), units.RateOf(o.Rate.P50)})
+			rates.add(name, o.Rate.Count, o.Rate.P5, o.Rate.P50)
 		}
 	})
-	s.table("", rows)
+	l := r.Latency
+	entry.distribution("prefix read", l.PrefixRead)
+	entry.distribution("write admission", l.WriteAdmission)
+	entry.distribution("space wait", l.SpaceWait)
+	entry.distribution("pending wait", l.PendingWait)
+
+	request := distributions("", "per request")
+	request.distribution("end to end", l.Request.EndToEnd)
+	request.distribution("queue", l.Request.Queue)
+	request.distribution("storage I/O", l.Request.Storage)
+	request.distribution("prefill", l.Request.Prefill)
+	request.distribution("decode", l.Request.Decode)
+	return []Table{*entry, *request, *rates}
 }
 
 // bySize shows the slowest tier only: it is what the trial is about, and lines are few.
-func (s *summaryWriter) bySize() {
-	if len(s.r.Tiers) == 0 {
-		return
+func bySize(r *result.Result) (t Table) {
+	if len(r.Tiers) == 0 {
+		return t
 	}
-	name := s.r.Tiers[len(s.r.Tiers)-1].Level
-	lat := s.r.Latency.Levels[name]
+	name := r.Tiers[len(r.Tiers)-1].Level
+	t.Columns = head(name+" by size", units.Count, "reads", units.Nanoseconds, "p50", "p95",
+		units.Count, "writes", units.Nanoseconds, "p50", "p95")
 	// A size class is listed by an operation that moved entries of it: by reads, by writes or by both.
 	reads, writes := make(map[int64]result.Distribution), make(map[int64]result.Distribution)
-	var classes []result.SizeLatency
-	for _, b := range lat.Read.BySize {
-		reads[b.FromBytes] = b.IO
-		classes = append(classes, b)
+	lat := r.Latency.Levels[name]
+	for _, c := range lat.Read.BySize {
+		reads[c.FromBytes] = c.IO
 	}
-	for _, b := range lat.Write.BySize {
-		writes[b.FromBytes] = b.IO
-		if _, known := reads[b.FromBytes]; !known {
-			classes = append(classes, b)
+	for _, c := range lat.Write.BySize {
+		writes[c.FromBytes] = c.IO
+	}
+	classes := slices.Concat(lat.Read.BySize, lat.Write.BySize)
+	slices.SortStableFunc(classes, func(a, b result.SizeLatency) int { return cmp.Compare(a.FromBytes, b.FromBytes) })
+	for i, c := range classes {
+		if i > 0 && classes[i-1].FromBytes == c.FromBytes {
+			continue
 		}
-	}
-	slices.SortFunc(classes, func(a, b result.SizeLatency) int { return cmp.Compare(a.FromBytes, b.FromBytes) })
-	rows := [][]string{{name + " by size", "reads", "p50", "p95", "writes", "p50", "p95"}}
-	for _, c := range classes {
-		label := "≥ " + units.Bytes(float64(c.FromBytes))
+		label := "≥ " + units.Bytes.Text(c.FromBytes)
 		if c.ToBytes != nil {
-			label = units.Bytes(float64(c.FromBytes)) + " – " + units.Bytes(float64(*c.ToBytes))
+			label = units.Bytes.Text(c.FromBytes) + " – " + units.Bytes.Text(c.ToBytes)
 		}
 		rd, wr := reads[c.FromBytes], writes[c.FromBytes]
-		rows = append(rows, []string{label, units.Count(rd.Count), units.DurationOf(rd.P50), units.DurationOf(rd.P95), units.Count(wr.Count), units.DurationOf(wr.P50),
-			units.DurationOf(wr.P95)})
+		t.add(label, rd.Count, rd.P50, rd.P95, wr.Count, wr.P50, wr.P95)
 	}
-	s.table("", rows)
+	return t
 }
 
-func (s *summaryWriter) reads() {
-	rows := [][]string{{"", "operations", "bytes", "p50", "p95", "p99"}}
-	for _, k := range []struct {
-		name string
-		k    result.ReadKind
-	}{{"first reads", s.r.FirstReads}, {"re-reads", s.r.ReReads}} {
-		if k.k.Operations > 0 {
-			l := k.k.Latency
-			rows = append(rows, []string{k.name, units.Count(k.k.Operations), units.Bytes(float64(k.k.Bytes)), units.DurationOf(l.P50), units.DurationOf(l.P95), units.DurationOf(l.P99)})
+// reads tells the first reads of entries from those after.
+func reads(r *result.Result) Table {
+	t := Table{Topic: "reads", Columns: head("", units.Count, "operations", units.Bytes, "bytes",
+		units.Nanoseconds, "p50", "p95", "p99")}
+	add := func(name string, k result.ReadKind) {
+		if k.Operations > 0 {
+			t.add(name, k.Operations, k.Bytes, k.Latency.P50, k.Latency.P95, k.Latency.P99)
 		}
 	}
-	s.table("reads", rows)
+	add("first reads", r.FirstReads)
+	add("re-reads", r.ReReads)
+	return t
 }
 
-func (s *summaryWriter) contexts() {
-	rows := [][]string{{"", "bytes", "typical", "slow (p5 rate)", "recomputed"}}
+// contexts is how long the KV of contexts takes to load.
+func contexts(r *result.Result) (t Table) {
+	t.Topic = "time to load"
+	t.Columns = head("", units.Bytes, "bytes", units.Nanoseconds, "typical", "slow (p5 rate)", "recomputed")
+	if r.EntrySizes.Read.Count == 0 {
+		return t
+	}
+	for _, c := range r.ContextLoad {
+		t.add(fmt.Sprintf("%dk tokens", c.Tokens>>10), c.Bytes, c.TypicalNS, c.SlowNS, c.RecomputeNS)
+	}
+	return t
+}
+
+// loadingWins says which is faster, where that is so for all contexts.
+func loadingWins(r *result.Result) string {
 	wins, losses := 0, 0
-	for _, c := range s.r.ContextLoad {
-		rows = append(rows, []string{fmt.Sprintf("%dk tokens", c.Tokens>>10), units.Bytes(float64(c.Bytes)), units.DurationOf(c.TypicalNS), units.DurationOf(c.SlowNS),
-			units.DurationOf(c.RecomputeNS)})
+	for _, c := range r.ContextLoad {
 		if c.LoadingWins != nil && *c.LoadingWins {
 			wins++
 		} else if c.LoadingWins != nil {
 			losses++
 		}
 	}
-	if s.r.EntrySizes.Read.Count > 0 {
-		s.table("time to load", rows)
-	}
+	rate := units.Number.Text(r.Workload.PrefillRate)
 	switch {
 	case wins > 0 && losses == 0:
-		s.line("", "loading beats recomputing at %s tok/s", units.Number(s.r.Workload.PrefillRate))
+		return "loading beats recomputing at " + rate + " tok/s"
 	case losses > 0 && wins == 0:
-		s.line("", "recomputing at %s tok/s beats loading", units.Number(s.r.Workload.PrefillRate))
+		return "recomputing at " + rate + " tok/s beats loading"
 	}
+	return ""
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"strings"
 
 	"kvbench/kvbench/result"
@@ -20,18 +21,19 @@ func LogLines(r *result.Result) []string {
 		add("%s", n)
 	}
 	if s := r.Simulation; s != nil && s.SustainedUsers != nil {
-		add("it would sustain %.0f of %d users, the queue grew by %s requests/s", *s.SustainedUsers, r.Workload.Users, units.NumberOf(s.QueueGrowth))
+		add("it would sustain %.0f of %d users, the queue grew by %s requests/s", *s.SustainedUsers, r.Workload.Users, units.Number.Text(s.QueueGrowth))
 	}
 	if s := r.Summary.AutoscalingSummary; s != nil {
-		add("autoscaler (%s) sustained %d users at up to %s/s, from %d to at most %d users in %d rounds", s.Mode, s.SustainedUsers,
-			units.Bytes(s.PeakRate), s.InitialUsers, s.PeakUsers, s.Rounds)
+		add("autoscaler (%s) sustained %d users at up to %s, from %d to at most %d users in %d rounds", s.Mode, s.SustainedUsers,
+			units.BytesPerSec.Text(s.PeakRate), s.InitialUsers, s.PeakUsers, s.Rounds)
 	}
 	if r.Status != result.StatusComplete {
 		add("the trial is %s (ended by %s), because %s", r.Status, r.EndedBy, cmp.Or(r.Error, "its window did not end in order"))
 	}
 	for _, t := range r.Tiers {
 		if t.Level == "storage" {
-			add("storage moved %s read and %s written in %s", units.Bytes(float64(t.Read.Bytes)), units.Bytes(float64(t.Write.Bytes)), units.Duration(float64(r.WindowNS)))
+			add("storage moved %s read and %s written in %s", units.Bytes.Text(t.Read.Bytes),
+				units.Bytes.Text(t.Write.Bytes), units.Nanoseconds.Text(r.WindowNS))
 		}
 	}
 	if v := r.Harness.Verdict; v.Kind != "" {
@@ -45,7 +47,25 @@ func LogLines(r *result.Result) []string {
 		add("not traced: %s", why)
 	}
 	if n := len(r.Warnings); n > 0 {
-		add("%s in the summary, the first says %s", units.Plural(int64(n), "warning"), r.Warnings[0])
+		add("%s in the summary, the first says %s", units.Plural(n, "warning"), r.Warnings[0])
 	}
 	return lines
+}
+
+// WriteStorageHealth writes the Python benchmark's assessment. It ignores entry size, so no report
+// prints it unless asked.
+func WriteStorageHealth(w io.Writer, r *result.Result) error {
+	h := r.Summary.CacheStats.StorageHealth
+	var b strings.Builder
+	fmt.Fprintf(&b, "Storage health as the Python benchmark judges it (entry size ignored): %s, %d of %d passed\n",
+		h.OverallStatus, h.PassedCount, h.TotalCount)
+	for _, c := range h.Criteria {
+		word := "fail"
+		if c.Passed {
+			word = "pass"
+		}
+		fmt.Fprintf(&b, "  %s  %-40s %s %s\n", word, c.Name, units.Number.Text(c.Actual), c.Unit)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }

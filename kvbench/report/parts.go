@@ -3,34 +3,36 @@ package report
 import (
 	"fmt"
 
+	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 )
 
 // simulated says in the margin of every simulated result what its time is.
-func (s *summaryWriter) simulated() {
-	m := s.r.Simulation
+func (s *summary) simulated() {
+	m := s.Simulation
 	if m == nil {
 		return
 	}
-	s.line("simulated", "computed in %s, %s in the I/O trace", units.Duration(float64(m.WallNS)), units.Plural(m.TraceRows, "row"))
+	s.line("simulated", "computed in %s, %s in the I/O trace", units.Nanoseconds.Text(m.WallNS), units.Plural(m.TraceRows, "row"))
 	if m.Device == nil {
-		s.line("", "storage was infinitely fast: latencies are 0 and rates are those of the load")
+		s.tell("", "storage was infinitely fast: latencies are 0 and rates are those of the load")
 	} else {
-		s.line("", "the device's medium was busy %s", units.Percent(m.DeviceBusyShare))
+		s.tell("", "the device's medium was busy "+units.Percent(m.DeviceBusyShare))
 	}
+	grew := "the queue grew by " + units.Number.Text(m.QueueGrowth) + " requests/s"
 	switch {
 	case m.SustainedUsers != nil:
-		s.line("", "it would sustain %s of %d users, the queue grew by %s requests/s", units.Number(*m.SustainedUsers), s.r.Workload.Users, units.NumberOf(m.QueueGrowth))
+		s.line("", "it would sustain %s of %d users, %s", units.Number.Text(m.SustainedUsers), s.Workload.Users, grew)
 	case m.QueueGrowth != nil:
-		s.line("", "the queue grew by %s requests/s", units.NumberOf(m.QueueGrowth))
+		s.tell("", grew)
 	}
 }
 
 // mostRounds is how many rounds of an autoscaler are listed, the first and the last among them.
 const mostRounds = 9
 
-func (s *summaryWriter) autoscaler() {
-	a := s.r.Summary.AutoscalingSummary
+func (s *summary) autoscaler() {
+	a := s.Summary.AutoscalingSummary
 	if a == nil {
 		return
 	}
@@ -38,55 +40,58 @@ func (s *summaryWriter) autoscaler() {
 	if a.Found {
 		how = "found"
 	}
-	s.line("autoscaler", "%s: %d users sustained (%s), at most %d ran, at most %s/s, %s from %d to %d users", a.Mode, a.SustainedUsers, how,
-		a.PeakUsers, units.Bytes(a.PeakRate), units.Plural(int64(a.Rounds), "round"), a.InitialUsers, a.FinalUsers)
-	all := s.r.Summary.AutoscalingStats
-	rows := [][]string{{"round", "at", "users", "workers", "goroutines", "bytes/s", "read p95", "write p95", "saturation", "then users", "decision"}}
-	for i := range shown(len(all), mostRounds) {
-		r := all[i]
-		rows = append(rows, []string{fmt.Sprint(i + 1), units.Duration(r.AtS * 1e9), units.Count(int64(r.Users)), units.Count(int64(r.Workers)), units.Count(int64(r.Goroutines)),
-			units.Bytes(r.BytesPerSecond) + "/s", units.Millis(r.ReadP95), units.Millis(r.WriteP95), units.PercentKnown(r.Saturation), units.Count(int64(r.NextUsers)), r.Decision})
-	}
-	s.table("", rows)
-	if n := len(all); n > mostRounds {
+	s.line("autoscaler", "%s: %d users sustained (%s), at most %d ran, at most %s, %s from %d to %d users", a.Mode,
+		a.SustainedUsers, how, a.PeakUsers, units.BytesPerSec.Text(a.PeakRate), units.Plural(a.Rounds, "round"),
+		a.InitialUsers, a.FinalUsers)
+	rounds(s.Result).write(s)
+	if n := len(s.Summary.AutoscalingStats); n > mostRounds {
 		s.line("", "%d of %d rounds, the others are in the JSON; latencies are per 100 MiB", mostRounds, n)
 	} else if n > 0 {
-		s.line("", "latencies are per 100 MiB")
+		s.tell("", "latencies are per 100 MiB")
 	}
 }
 
-// shown yields at most most indices below n, evenly spaced, the first and the last among them.
-func shown(n, most int) func(yield func(int) bool) {
-	return func(yield func(int) bool) {
-		k := min(n, most)
-		for i := range k {
-			at := i
-			if k > 1 {
-				at = i * (n - 1) / (k - 1)
-			}
-			if !yield(at) {
-				return
-			}
-		}
+// rounds are those of an autoscaler, or so many of them, evenly spaced, with the first and the last.
+func rounds(r *result.Result) Table {
+	t := Table{Columns: head("round", units.Seconds, "at", units.Count, "users", "workers", "goroutines",
+		units.BytesPerSec, "bytes/s", units.Milliseconds, "read p95", "write p95", units.Share, "saturation",
+		units.Count, "then users", units.Number, "decision")}
+	all := r.Summary.AutoscalingStats
+	for _, i := range shown(len(all), mostRounds) {
+		x := all[i]
+		t.add(fmt.Sprint(i+1), x.AtS, x.Users, x.Workers, x.Goroutines, x.BytesPerSecond, x.ReadP95, x.WriteP95,
+			x.Saturation, x.NextUsers, x.Decision)
 	}
+	return t
 }
 
-func (s *summaryWriter) replay() {
-	p := s.r.Replay
+// shown returns at most most indices below n, evenly spaced, the first and the last among them.
+func shown(n, most int) (at []int) {
+	k := min(n, most)
+	for i := range k {
+		at = append(at, i*(n-1)/max(k-1, 1))
+	}
+	return at
+}
+
+func (s *summary) replay() {
+	p := s.Replay
 	if p == nil {
 		return
 	}
-	s.line("replay", "%s, %s of other tiers or phases; %s (%s of what was there), %s, %s", units.Plural(p.Rows, "row"), units.Count(p.Skipped),
-		units.Plural(p.Writes, "write"), units.Count(p.Overwrites), units.Plural(p.Reads, "read"), units.Plural(p.Deletes, "delete"))
-	s.line("", "without I/O: %s of evicted and %s of never written entries, %s larger than the tier; %s to make room", units.Plural(p.EvictedReads, "read"),
-		units.Count(p.UnwrittenReads), units.Plural(p.TooLarge, "write"), units.Plural(p.Evictions, "deletion"))
+	s.line("replay", "%s, %s of other tiers or phases; %s (%s of what was there), %s, %s", units.Plural(p.Rows, "row"),
+		units.Count.Text(p.Skipped), units.Plural(p.Writes, "write"), units.Count.Text(p.Overwrites),
+		units.Plural(p.Reads, "read"), units.Plural(p.Deletes, "delete"))
+	s.line("", "without I/O: %s of evicted and %s of never written entries, %s larger than the tier; %s to make room",
+		units.Plural(p.EvictedReads, "read"), units.Count.Text(p.UnwrittenReads), units.Plural(p.TooLarge, "write"),
+		units.Plural(p.Evictions, "deletion"))
 	if p.LateNS > 0 {
-		s.line("", "at most %s behind the trace's timestamps", units.Duration(float64(p.LateNS)))
+		s.line("", "at most %s behind the trace's timestamps", units.Nanoseconds.Text(p.LateNS))
 	}
 }
 
-func (s *summaryWriter) blocks() {
-	c := s.r.BlockCache
+func (s *summary) blocks() {
+	c := s.BlockCache
 	if c == nil {
 		return
 	}
@@ -95,41 +100,44 @@ func (s *summaryWriter) blocks() {
 		ideal = fmt.Sprintf("%.5f", *c.IdealHitRatio)
 	}
 	s.line("blocks", "%s of %s hit: ratio %.5f, ideal (a cache without bounds) %s; %s waited for their writer",
-		units.Count(c.Hits), units.Count(c.Blocks), units.OrZero(c.HitRatio), ideal, units.Count(c.Pending))
+		units.Count.Text(c.Hits), units.Count.Text(c.Blocks), units.OrZero(c.HitRatio), ideal, units.Count.Text(c.Pending))
 	s.line("", "prefix-hit ratio %s of %s, %s of the tokens; %s saved; %s there but behind a missing one",
-		units.Percent(c.PrefixHitRatio), units.Plural(c.Requests, "request"), units.Percent(c.TokenHitRatio), units.Bytes(float64(c.BytesSaved)), units.Count(c.Kept))
-	s.line("", "%s read by %s, %s written by %s", units.Plural(c.Reads.Blocks, "block"), units.Plural(c.Reads.Operations, "operation"),
-		units.Plural(c.Writes.Blocks, "block"), units.Plural(c.Writes.Operations, "operation"))
-	s.blocksOverTime()
+		units.Percent(c.PrefixHitRatio), units.Plural(c.Requests, "request"), units.Percent(c.TokenHitRatio),
+		units.Bytes.Text(c.BytesSaved), units.Count.Text(c.Kept))
+	s.line("", "%s read by %s, %s written by %s", units.Plural(c.Reads.Blocks, "block"),
+		units.Plural(c.Reads.Operations, "operation"), units.Plural(c.Writes.Blocks, "block"),
+		units.Plural(c.Writes.Operations, "operation"))
+	blocksOverTime(s.Result).write(s)
 }
 
 // blocksOverTime shows the hit ratio and the ideal one in each tenth of the window.
-func (s *summaryWriter) blocksOverTime() {
-	t := s.r.Timeline
+func blocksOverTime(r *result.Result) (t Table) {
+	tl := r.Timeline
 	const parts = 10
-	if t == nil || len(t.Blocks) < parts {
-		return
+	if r.BlockCache == nil || tl == nil || len(tl.Blocks) < parts {
+		return t
 	}
-	head, hit, ideal := []string{"hit ratio"}, []string{"run"}, []string{"ideal"}
+	t.Columns = head("hit ratio")
+	run, ideal := []any{"run"}, []any{"ideal"}
 	for i := range parts {
-		from, to := i*len(t.Blocks)/parts, (i+1)*len(t.Blocks)/parts
+		from, to := i*len(tl.Blocks)/parts, (i+1)*len(tl.Blocks)/parts
 		var blocks, hits, best int64
-		known := len(t.BlockIdeal) == len(t.Blocks)
+		known := len(tl.BlockIdeal) == len(tl.Blocks)
 		for k := from; k < to; k++ {
-			blocks, hits = blocks+t.Blocks[k], hits+t.BlockHits[k]
-			if known && t.BlockIdeal[k] != nil {
-				best += *t.BlockIdeal[k]
-			} else {
-				known = false
+			blocks, hits = blocks+tl.Blocks[k], hits+tl.BlockHits[k]
+			if known = known && tl.BlockIdeal[k] != nil; known {
+				best += *tl.BlockIdeal[k]
 			}
 		}
-		head = append(head, fmt.Sprintf("–%d %%", (i+1)*100/parts))
-		hit = append(hit, ratioText(hits, blocks, true))
+		t.Columns = append(t.Columns, Column{Name: fmt.Sprintf("–%d %%", (i+1)*100/parts)})
+		run = append(run, ratioText(hits, blocks, true))
 		ideal = append(ideal, ratioText(best, blocks, known))
 	}
-	s.table("", [][]string{head, hit, ideal})
+	t.Rows = [][]any{run, ideal}
+	return t
 }
 
+// ratioText has the digits by which a hit ratio is compared with the ideal one.
 func ratioText(part, whole int64, known bool) string {
 	if whole == 0 || !known {
 		return units.Unknown
@@ -137,8 +145,8 @@ func ratioText(part, whole int64, known bool) string {
 	return fmt.Sprintf("%.3f", float64(part)/float64(whole))
 }
 
-func (s *summaryWriter) validation() {
-	v := s.r.Validation
+func (s *summary) validation() {
+	v := s.Validation
 	if v == nil {
 		return
 	}
@@ -146,11 +154,19 @@ func (s *summaryWriter) validation() {
 	if v.Passed {
 		word = "passed: within"
 	}
-	s.line("validation", "%s %s of the run recorded in %s (%s, %s malformed)", word, units.Percent(&v.Tolerance), v.Trace, units.Plural(v.Requests, "request"),
-		units.Count(v.Malformed))
-	rows := [][]string{{"", "run", "recorded", "difference", "judged"}}
-	for _, c := range v.Checks() {
-		rows = append(rows, []string{c.Name, units.NumberOf(c.Measured), units.NumberOf(c.Recorded), units.PercentKnown(c.Difference), c.Word()})
+	s.line("validation", "%s %s of the run recorded in %s (%s, %s malformed)", word, units.Share.Text(v.Tolerance), v.Trace,
+		units.Plural(v.Requests, "request"), units.Count.Text(v.Malformed))
+	checks(s.Result).write(s)
+}
+
+// checks are the numbers that a validation compares.
+func checks(r *result.Result) (t Table) {
+	if r.Validation == nil {
+		return t
 	}
-	s.table("", rows)
+	t.Columns = head("", units.Number, "run", "recorded", units.Share, "difference", units.Number, "judged")
+	for _, c := range r.Validation.Checks() {
+		t.add(c.Name, c.Measured, c.Recorded, c.Difference, c.Word())
+	}
+	return t
 }

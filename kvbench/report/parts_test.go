@@ -13,9 +13,7 @@ func TestShownKeepsTheEnds(t *testing.T) {
 		want    string
 	}{{0, 9, "[]"}, {1, 9, "[0]"}, {3, 9, "[0 1 2]"}, {20, 5, "[0 4 9 14 19]"}, {2, 1, "[0]"}} {
 		got := []int{}
-		for i := range shown(c.n, c.most) {
-			got = append(got, i)
-		}
+		got = append(got, shown(c.n, c.most)...)
 		assert.Equal(t, c.want, fmt.Sprint(got))
 	}
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -12,31 +13,42 @@ import (
 	"kvbench/tracing"
 )
 
-// WriteSummary writes the trial as a person reads it: what ran, what the storage did, for whom, at what cost, and what to
-// doubt. Units are binary, "–" stands for unknown or for a percentile with too few samples. It fits in about 80 lines.
+// WriteSummary writes the trial as a person reads it: what ran, what the storage did, for whom, at
+// what cost, and what to doubt. Units are binary, "–" stands for unknown or for a percentile with too
+// few samples. It fits in about 80 lines.
 func WriteSummary(w io.Writer, r *result.Result) error {
-	out := bufio.NewWriter(w)
 	capture, err := captured(r)
 	if err != nil {
 		return fmt.Errorf("write summary: %w", err)
 	}
-	s := &summaryWriter{w: out, r: r, capture: capture}
+	out := bufio.NewWriter(w)
+	s := &summary{Writer: out, Result: r, capture: capture}
 	s.head()
-	s.verdict()
+	s.line("verdict", "%s: %s", r.Harness.Verdict.Kind, r.Harness.Verdict.Reason)
+	s.gap()
 	s.throughput()
-	s.sizes()
-	s.latency()
-	s.bySize()
-	s.reads()
-	s.contexts()
-	s.tiers()
+	sizes(r).write(s)
+	s.gap()
+	for _, t := range latencies(r) {
+		t.write(s)
+	}
+	bySize(r).write(s)
+	reads(r).write(s)
+	contexts(r).write(s)
+	s.tell("", loadingWins(r))
+	s.gap()
+	tiers(r).write(s)
 	s.cache()
 	s.blocks()
 	s.validation()
 	s.load()
+	s.gap()
 	s.harness()
 	s.witness()
-	s.trace()
+	if capture != nil {
+		s.gap()
+		_ = capture.WriteText(s, fioInput(r).Application()) // the writer keeps the error for Flush
+	}
 	s.doubts()
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write summary: %w", err)
@@ -44,252 +56,281 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	return nil
 }
 
-// WriteStorageHealth writes the Python benchmark's assessment. It ignores entry size, so no report prints it unless asked.
-func WriteStorageHealth(w io.Writer, r *result.Result) error {
-	h := r.Summary.CacheStats.StorageHealth
-	var b strings.Builder
-	fmt.Fprintf(&b, "Storage health as the Python benchmark judges it (entry size ignored): %s, %d of %d passed\n",
-		h.OverallStatus, h.PassedCount, h.TotalCount)
-	for _, c := range h.Criteria {
-		word := "fail"
-		if c.Passed {
-			word = "pass"
-		}
-		fmt.Fprintf(&b, "  %s  %-40s %s %s\n", word, c.Name, units.Number(c.Actual), c.Unit)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+// summary writes lines with a topic in the margin.
+type summary struct {
+	*bufio.Writer
+	*result.Result
+	capture *tracing.Trace // what the kernel saw, nil when it was not asked
 }
 
-func (s *summaryWriter) head() {
-	r := s.r
-	title := r.Benchmark
-	if r.Option != nil {
-		title += fmt.Sprintf(" (option %d)", *r.Option)
+// line writes one line; an empty topic continues the one above.
+func (s *summary) line(topic, format string, args ...any) {
+	s.tell(topic, fmt.Sprintf(format, args...))
+}
+
+// tell writes a text, unless it is empty.
+func (s *summary) tell(topic, text string) {
+	if text != "" {
+		fmt.Fprintf(s, "%-11s %s\n", topic, text)
 	}
-	if r.Simulation != nil {
-		title = "SIMULATED " + title
-	}
-	fmt.Fprintf(s.w, "%s, %s division, trial %d of %d, rank %d of %d: %s", title, r.Division, r.Trial+1, max(r.Count, 1), r.Rank,
-		max(r.Ranks, 1), r.Status)
-	if r.EndedBy != "" {
-		fmt.Fprintf(s.w, " (ended by %s)", strings.ReplaceAll(r.EndedBy, "_", " "))
-	}
-	fmt.Fprintln(s.w)
-	if r.Notice != "" {
-		s.line("", "%s", r.Notice)
-	}
-	if r.Error != "" {
-		s.line("error", "%s", r.Error)
-	}
+}
+
+func (s *summary) gap() { fmt.Fprintln(s) }
+
+func (s *summary) head() {
+	s.title()
+	s.tell("", s.Notice)
+	s.tell("error", s.Error)
 	s.simulated()
 	s.autoscaler()
-	if m := r.Model; m.RankBytesPerToken > 0 {
-		s.line("model", "%s, %s per token on this rank, tensor parallel %d", nonEmpty(m.Name, m.Key), units.Bytes(float64(m.RankBytesPerToken)),
-			max(m.TensorParallel, 1))
+	if m := s.Model; m.RankBytesPerToken > 0 {
+		s.line("model", "%s, %s per token on this rank, tensor parallel %d", cmp.Or(m.Name, m.Key),
+			units.Bytes.Text(m.RankBytesPerToken), max(m.TensorParallel, 1))
 	}
-	who := units.Plural(int64(r.Workload.Workers), "worker")
-	if r.Workload.Users > 0 {
-		who = units.Plural(int64(r.Workload.Users), "user") + ", " + who
-	}
-	s.line("load", "%s, seed %d", join(who, r.Workload.Arrival, r.Workload.Turns+" turns", "generation "+r.Workload.GenerationMode,
-		"decode reads "+r.Workload.DecodeReads), r.Seed)
+	s.workload()
 	virtual := ""
-	if r.Simulation != nil {
+	if s.Simulation != nil {
 		virtual = " of virtual time"
 	}
-	s.line("window", "%s%s of %s in all, warm-up %s, drain %s", units.Duration(float64(r.WindowNS)), virtual, units.Duration(float64(r.ElapsedNS)),
-		units.Duration(float64(r.WarmupNS)), units.Duration(float64(r.DrainNS)))
-	io := fmt.Sprintf("%s I/O, %s chunks, depth %d, write device time is %s", r.IO.Mode, units.Bytes(float64(r.IO.ChunkBytes)), r.IO.Depth,
-		r.IO.WriteDevice)
-	if r.IO.MaxConcurrentAllocs > 0 {
-		io += fmt.Sprintf(", %d writes at a time", r.IO.MaxConcurrentAllocs)
+	s.line("window", "%s%s of %s in all, warm-up %s, drain %s", units.Nanoseconds.Text(s.WindowNS), virtual,
+		units.Nanoseconds.Text(s.ElapsedNS), units.Nanoseconds.Text(s.WarmupNS), units.Nanoseconds.Text(s.DrainNS))
+	s.tell("storage", cmp.Or(s.IO.CacheDir, "no directory"))
+	io := fmt.Sprintf("%s I/O, %s chunks, depth %d, write device time is %s", s.IO.Mode, units.Bytes.Text(s.IO.ChunkBytes),
+		s.IO.Depth, s.IO.WriteDevice)
+	if s.IO.MaxConcurrentAllocs > 0 {
+		io += fmt.Sprintf(", %d writes at a time", s.IO.MaxConcurrentAllocs)
 	}
-	s.line("storage", "%s", nonEmpty(r.IO.CacheDir, "no directory"))
-	s.line("", "%s", io)
-	if n := len(r.DiffersFromClosed); n > 0 && r.Option != nil {
-		names := make([]string, 0, n)
-		for _, d := range r.DiffersFromClosed {
-			names = append(names, fmt.Sprintf("%s %v (closed %v)", d.Name, d.Value, d.Closed))
-		}
-		const most = 4
-		if n > most {
-			names = append(names[:most], fmt.Sprintf("and %d more", n-most))
-		}
-		s.line("differs", "%s", strings.Join(names, ", "))
-	}
-	if p := r.Precondition; p != nil {
+	s.tell("", io)
+	s.differs()
+	if p := s.Precondition; p != nil {
 		var sum float64
 		for _, v := range p.LastRates {
 			sum += v
 		}
-		s.line("precond.", "%s written in %s, the last rounds at %s on average, %s apart", units.Bytes(float64(p.Bytes)),
-			units.Duration(float64(p.DurationNS)), units.Rate(units.Ratio(sum, float64(len(p.LastRates)))), units.Percent(&p.Spread))
+		s.line("precond.", "%s written in %s, the last rounds at %s on average, %s apart", units.Bytes.Text(p.Bytes),
+			units.Nanoseconds.Text(p.DurationNS), units.BytesPerSec.Text(units.Ratio(sum, len(p.LastRates))),
+			units.Share.Text(p.Spread))
 	}
 	s.replay()
-	if in := r.Input; in != nil {
-		tokens := ""
-		if in.Tokenizer != "" {
-			tokens = ", tokens by " + in.Tokenizer
-		}
-		skipped := ""
-		if in.Skipped > 0 {
-			skipped = fmt.Sprintf(", %s before the start of the replay", units.Count(in.Skipped))
-		}
-		s.line("input", "%s, %s failed, %s malformed%s%s", units.Plural(in.Rows, "row"), units.Count(in.Failed), units.Count(in.Malformed), skipped, tokens)
+	s.input()
+}
+
+func (s *summary) title() {
+	title := s.Benchmark
+	if s.Option != nil {
+		title += fmt.Sprintf(" (option %d)", *s.Option)
 	}
+	if s.Simulation != nil {
+		title = "SIMULATED " + title
+	}
+	ended := ""
+	if s.EndedBy != "" {
+		ended = fmt.Sprintf(" (ended by %s)", strings.ReplaceAll(s.EndedBy, "_", " "))
+	}
+	fmt.Fprintf(s, "%s, %s division, trial %d of %d, rank %d of %d: %s%s\n", title, s.Division, s.Trial+1,
+		max(s.Count, 1), s.Rank, max(s.Ranks, 1), s.Status, ended)
 }
 
-func (s *summaryWriter) verdict() {
-	v := s.r.Harness.Verdict
-	s.line("verdict", "%s: %s", v.Kind, v.Reason)
+// workload says who made the load and how.
+func (s *summary) workload() {
+	w := s.Workload
+	parts := []string{}
+	add := func(text, value string) {
+		if value != "" {
+			parts = append(parts, text)
+		}
+	}
+	if w.Users > 0 {
+		add(units.Plural(w.Users, "user"), "users")
+	}
+	add(units.Plural(w.Workers, "worker"), "workers")
+	add(w.Arrival, w.Arrival)
+	add(w.Turns+" turns", w.Turns)
+	add("generation "+w.GenerationMode, w.GenerationMode)
+	add("decode reads "+w.DecodeReads, w.DecodeReads)
+	s.line("load", "%s, seed %d", strings.Join(parts, ", "), s.Seed)
 }
 
-func (s *summaryWriter) throughput() {
-	r := s.r
-	fmt.Fprintln(s.w)
-	if r.CompletionUnit == result.UnitOperation {
-		s.line("throughput", "%s", units.Plural(r.Requests.Operations, "operation"))
+// differs lists what keeps a run of an option from the closed division.
+func (s *summary) differs() {
+	const most = 4
+	if s.Option == nil || len(s.DiffersFromClosed) == 0 {
+		return
+	}
+	var names []string
+	for i, d := range s.DiffersFromClosed {
+		if i == most {
+			names = append(names, fmt.Sprintf("and %d more", len(s.DiffersFromClosed)-most))
+			break
+		}
+		names = append(names, fmt.Sprintf("%s %v (closed %v)", d.Name, d.Value, d.Closed))
+	}
+	s.tell("differs", strings.Join(names, ", "))
+}
+
+func (s *summary) input() {
+	in := s.Input
+	if in == nil {
+		return
+	}
+	line := fmt.Sprintf("%s, %s failed, %s malformed", units.Plural(in.Rows, "row"), units.Count.Text(in.Failed),
+		units.Count.Text(in.Malformed))
+	if in.Skipped > 0 {
+		line += fmt.Sprintf(", %s before the start of the replay", units.Count.Text(in.Skipped))
+	}
+	if in.Tokenizer != "" {
+		line += ", tokens by " + in.Tokenizer
+	}
+	s.tell("input", line)
+}
+
+func (s *summary) throughput() {
+	if s.CompletionUnit == result.UnitOperation {
+		s.tell("throughput", units.Plural(s.Requests.Operations, "operation"))
 	} else {
-		s.line("throughput", "%s, %s requests/s, %s tok/s", units.Plural(r.Requests.Completed, "request"),
-			units.NumberOf(r.Summary.RequestsPerSecond), units.NumberOf(r.Summary.AvgThroughput))
+		s.line("throughput", "%s, %s requests/s, %s tok/s", units.Plural(s.Requests.Completed, "request"),
+			units.Number.Text(s.Summary.RequestsPerSecond), units.Number.Text(s.Summary.AvgThroughput))
 		s.line("", "%s tok/s of storage time (tokens ÷ summed I/O time of parallel requests, not a rate of the device)",
-			units.NumberOf(r.Summary.StorageThroughput))
+			units.Number.Text(s.Summary.StorageThroughput))
 	}
-	if r.Ceiling != nil {
-		s.line("", "%s of what plain sequential I/O moves (read %s, write %s)", units.Percent(r.CeilingRatio), units.Rate(&r.Ceiling.Read),
-			units.Rate(&r.Ceiling.Write))
+	if c := s.Ceiling; c != nil {
+		s.line("", "%s of what plain sequential I/O moves (read %s, write %s)", units.Percent(s.CeilingRatio),
+			units.BytesPerSec.Text(c.Read), units.BytesPerSec.Text(c.Write))
 	}
 }
 
-func (s *summaryWriter) sizes() {
-	rows := [][]string{{"", "entries", "mean", "p50", "p95", "largest"}}
-	for _, k := range []struct {
-		name string
-		d    result.Distribution
-	}{{"written", s.r.EntrySizes.Write}, {"read", s.r.EntrySizes.Read}} {
-		if k.d.Count > 0 {
-			rows = append(rows, []string{k.name, units.Count(k.d.Count), units.Bytes(*k.d.Mean), units.BytesOf(k.d.P50), units.BytesOf(k.d.P95), units.BytesOf(k.d.Max)})
+func sizes(r *result.Result) Table {
+	t := Table{Topic: "entry size", Columns: head("", units.Count, "entries", units.Bytes, "mean", "p50", "p95", "largest")}
+	add := func(name string, d result.Distribution) {
+		if d.Count > 0 {
+			t.add(name, d.Count, d.Mean, d.P50, d.P95, d.Max)
 		}
 	}
-	s.table("entry size", rows)
+	add("written", r.EntrySizes.Write)
+	add("read", r.EntrySizes.Read)
+	return t
 }
 
-func (s *summaryWriter) tiers() {
-	fmt.Fprintln(s.w)
-	rows := [][]string{{"", "used", "of", "entries", "read", "read rate", "written", "write rate", "demoted in", "evicted"}}
-	for _, t := range s.r.Tiers {
-		capacity := "unlimited"
-		if t.CapacityBytes != nil {
-			capacity = units.Bytes(float64(*t.CapacityBytes))
+func tiers(r *result.Result) Table {
+	t := Table{Topic: "tiers", Columns: head("", units.Bytes, "used", "of", units.Count, "entries", units.Bytes, "read",
+		units.BytesPerSec, "read rate", units.Bytes, "written", units.BytesPerSec, "write rate", units.Count, "demoted in", "evicted")}
+	for _, l := range r.Tiers {
+		var capacity any = "unlimited"
+		if l.CapacityBytes != nil {
+			capacity = l.CapacityBytes
 		}
-		rows = append(rows, []string{t.Level, units.Bytes(float64(t.UsedBytes)), capacity, units.Count(t.Entries), units.Bytes(float64(t.Read.Bytes)),
-			units.Rate(t.Read.BytesPerSecond), units.Bytes(float64(t.Write.Bytes)), units.Rate(t.Write.BytesPerSecond), units.Count(t.DemotedIn.Entries),
-			units.Count(t.Evicted.Entries)})
+		t.add(l.Level, l.UsedBytes, capacity, l.Entries, l.Read.Bytes, l.Read.BytesPerSecond, l.Write.Bytes,
+			l.Write.BytesPerSecond, l.DemotedIn.Entries, l.Evicted.Entries)
 	}
-	s.table("tiers", rows)
+	return t
 }
 
-func (s *summaryWriter) cache() {
-	l := s.r.Lookups
+func (s *summary) cache() {
+	l := s.Lookups
 	if l.Hits+l.Misses+l.NotYetWritten == 0 {
 		return
 	}
-	line := fmt.Sprintf("%s hits, %s misses of lookups: hit rate %s", units.Count(l.Hits), units.Count(l.Misses), units.Percent(l.HitRate))
+	line := fmt.Sprintf("%s hits, %s misses of lookups: hit rate %s", units.Count.Text(l.Hits), units.Count.Text(l.Misses),
+		units.Percent(l.HitRate))
 	var kinds []string
 	for _, k := range result.LookupKinds {
 		if n := l.ByKind[k]; n.Hits+n.Misses > 0 {
-			kinds = append(kinds, fmt.Sprintf("%s %s", strings.ReplaceAll(k, "_", "-"), units.Percent(n.HitRate)))
+			kinds = append(kinds, strings.ReplaceAll(k, "_", "-")+" "+units.Percent(n.HitRate))
 		}
 	}
 	if len(kinds) > 0 {
 		line += " (" + strings.Join(kinds, ", ") + ")"
 	}
 	if l.NotYetWritten > 0 {
-		line += fmt.Sprintf("; %s asked before they were written", units.Count(l.NotYetWritten))
+		line += fmt.Sprintf("; %s asked before they were written", units.Count.Text(l.NotYetWritten))
 	}
-	s.line("cache", "%s", line)
+	s.tell("cache", line)
 }
 
-func (s *summaryWriter) load() {
-	rows := [][]string{{"", "offered", "served", "share", "in flight", "queued", "oldest queued", "e2e p95", "SLA", "compliance"}}
-	for _, c := range append(slices.Clone(result.Classes[:]), "total") {
-		o, ok := s.r.Load[c]
-		if !ok || (c != "total" && o.Offered+o.Completed+o.InFlight+o.Queued == 0) {
-			continue
-		}
-		row := []string{c, units.Count(o.Offered), units.Count(o.Completed), units.Percent(o.ServedRatio), units.Count(o.InFlight), units.Count(o.Queued),
-			units.Seconds(o.OldestQueuedAgeS)}
-		lat, sla := s.r.Latency.Request.EndToEnd, (*result.SLA)(nil)
-		if c != "total" {
-			lat, sla = s.r.Latency.Request.ByClass[c], s.r.Summary.QoSMetrics[c].SLA
-		}
-		p95 := units.DurationOf(lat.P95)
-		if o.Censored && lat.P95 != nil { // the slowest are still waiting
-			p95 = "≥ " + p95
-		}
-		row = append(row, p95)
-		if sla != nil {
-			row = append(row, "p95 ≤ "+units.Duration(sla.TargetP95MS*1e6), units.Percent(sla.Compliance))
-		} else {
-			row = append(row, "", "")
-		}
-		rows = append(rows, row)
+// load is what was offered and what became of it, by class and in total.
+func load(r *result.Result) Table {
+	t := Table{Topic: "served", Columns: head("", units.Count, "offered", "served", units.Share, "share", units.Count, "in flight",
+		"queued", units.Seconds, "oldest queued", units.Nanoseconds, "e2e p95", units.Number, "SLA", units.Share, "compliance")}
+	total := r.Load["total"]
+	if r.CompletionUnit == result.UnitOperation || total.Completed+total.InFlight+total.Queued == 0 {
+		return t
 	}
-	t := s.r.Load["total"]
-	if s.r.CompletionUnit == result.UnitOperation || t.Completed+t.InFlight+t.Queued == 0 {
+	add := func(name string, o result.ClassOutcome, d result.Distribution, sla *result.SLA) {
+		var p95, target, compliance any = d.P95, "", ""
+		if o.Censored && d.P95 != nil { // the slowest are still waiting
+			p95 = "≥ " + units.Nanoseconds.Text(d.P95)
+		}
+		if sla != nil {
+			target, compliance = "p95 ≤ "+units.Milliseconds.Text(sla.TargetP95MS), units.Percent(sla.Compliance)
+		}
+		t.add(name, o.Offered, o.Completed, units.Percent(o.ServedRatio), o.InFlight, o.Queued, o.OldestQueuedAgeS, p95, target, compliance)
+	}
+	for _, c := range result.Classes {
+		if o, ok := r.Load[c]; ok && o.Offered+o.Completed+o.InFlight+o.Queued > 0 {
+			add(c, o, r.Latency.Request.ByClass[c], r.Summary.QoSMetrics[c].SLA)
+		}
+	}
+	add("total", total, r.Latency.Request.EndToEnd, nil)
+	return t
+}
+
+func (s *summary) load() {
+	t := load(s.Result)
+	if len(t.Rows) == 0 {
 		return
 	}
-	s.table("served", rows)
-	s.line("", "%s of the offered load was served; %s were offered for writing", units.Percent(t.ServedRatio), units.Bytes(float64(t.OfferedBytes)))
+	t.write(s)
+	total := s.Load["total"]
+	s.line("", "%s of the offered load was served; %s were offered for writing", units.Percent(total.ServedRatio),
+		units.Bytes.Text(total.OfferedBytes))
 }
 
-func (s *summaryWriter) harness() {
-	h := s.r.Harness
-	fmt.Fprintln(s.w)
+func (s *summary) harness() {
+	h := s.Harness
 	rss := "peak memory unknown"
 	if h.PeakRSSBytes != nil {
-		rss = "peak memory " + units.Bytes(float64(*h.PeakRSSBytes))
+		rss = "peak memory " + units.Bytes.Text(h.PeakRSSBytes)
 	}
-	s.line("harness", "%s CPU (%s of %s cores), %s ns per byte, %s, %s (%s paused)", units.Duration(h.CPUSeconds*1e9),
-		units.Percent(h.Verdict.CPUShare), units.Number(s.r.Limits.Cores), units.NumberOf(h.CPUNSPerByte), rss, units.Plural(h.GCCount, "collection"),
-		units.Duration(float64(h.GCPauseNS)))
+	s.line("harness", "%s CPU (%s of %s cores), %s ns per byte, %s, %s (%s paused)", units.Seconds.Text(h.CPUSeconds),
+		units.Percent(h.Verdict.CPUShare), units.Number.Text(s.Limits.Cores), units.Number.Text(h.CPUNSPerByte), rss,
+		units.Plural(h.GCCount, "collection"), units.Nanoseconds.Text(h.GCPauseNS))
 	s.line("", "workers idle %s, host and buffer wait %s of busy time; %s cut off at the end", units.Percent(h.Verdict.IdleShare),
-		units.Percent(h.Verdict.HostWaitShare), units.Plural(s.r.Requests.CancelledOperations, "operation"))
+		units.Percent(h.Verdict.HostWaitShare), units.Plural(s.Requests.CancelledOperations, "operation"))
 }
 
-func (s *summaryWriter) witness() {
-	w := s.r.DeviceWitness
+// witness is what the kernel counted beside what the application says.
+func (s *summary) witness() {
+	w := s.DeviceWitness
 	if w.ReadBytes == nil {
-		s.line("kernel", "no byte counts: %s", nonEmpty(w.Reason, "unknown"))
+		s.line("kernel", "no byte counts: %s", cmp.Or(w.Reason, "unknown"))
 		return
 	}
 	s.line("kernel", "%s read %s (application %s, ratio %s), wrote %s (application %s, ratio %s), busy %s", w.Device,
-		units.BytesOf(w.ReadBytes), units.Bytes(float64(w.AppReadBytes)), units.NumberOf(w.ReadRatio), units.BytesOf(w.WriteBytes),
-		units.Bytes(float64(w.AppWriteBytes)), units.NumberOf(w.WriteRatio), units.Percent(w.BusyShare))
+		units.Bytes.Text(w.ReadBytes), units.Bytes.Text(w.AppReadBytes), units.Number.Text(w.ReadRatio),
+		units.Bytes.Text(w.WriteBytes), units.Bytes.Text(w.AppWriteBytes), units.Number.Text(w.WriteRatio), units.Percent(w.BusyShare))
 }
 
-func (s *summaryWriter) doubts() {
-	const most = 12
-	warnings := s.r.Warnings
-	if tr := s.capture; tr != nil && tr.Capture.Status == tracing.StatusTraced { // its notes stand beside its numbers
+// doubts are warnings and failures. Those of a trace stand beside its numbers.
+func (s *summary) doubts() {
+	const mostWarnings, mostErrors = 12, 5
+	warnings := s.Warnings
+	if tr := s.capture; tr != nil && tr.Capture.Status == tracing.StatusTraced {
 		warnings = slices.DeleteFunc(slices.Clone(warnings), func(w string) bool { return slices.Contains(tr.Capture.Warnings, w) })
 	}
 	for i, w := range warnings {
-		if i == most {
-			s.line("", "and %d more warnings in the JSON", len(warnings)-most)
+		if i == mostWarnings {
+			s.line("", "and %d more warnings in the JSON", len(warnings)-mostWarnings)
 			break
 		}
-		s.line("warning", "%s", w)
+		s.tell("warning", w)
 	}
-	for i, e := range s.r.Errors {
-		if i == 5 {
+	for _, e := range s.Errors[:min(len(s.Errors), mostErrors)] {
+		s.line("failed", "%s × %s %s: %s", units.Count.Text(e.Count), e.Tier, e.Operation, e.Errno)
+	}
+	for _, e := range s.ErrorSamples {
+		if e.Message != "" {
+			s.line("", "first: %s: %s", e.Where(), e.Message)
 			break
 		}
-		s.line("failed", "%s × %s %s: %s", units.Count(e.Count), e.Tier, e.Operation, e.Errno)
-	}
-	if i := slices.IndexFunc(s.r.ErrorSamples, func(e result.ErrorSample) bool { return e.Message != "" }); i >= 0 {
-		e := s.r.ErrorSamples[i]
-		s.line("", "first: %s: %s", e.Where(), e.Message)
 	}
 }

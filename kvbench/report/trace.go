@@ -78,10 +78,3 @@ func captured(r *result.Result) (*tracing.Trace, error) {
 	}
 	return tr, nil
 }
-
-func (s *summaryWriter) trace() {
-	if tr := s.capture; tr != nil {
-		fmt.Fprintln(s.w)
-		_ = tr.WriteText(s.w, fioInput(s.r).Application()) // s.w keeps the error for Flush
-	}
-}

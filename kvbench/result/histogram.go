@@ -11,23 +11,13 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Unit is what the values of a histogram are.
-type Unit string
-
-// The units. Each has its own range, see rangeOf.
-const (
-	Nanoseconds Unit = "ns"
-	Bytes       Unit = "B"
-	BytesPerSec Unit = "B/s"
-)
-
 // Three significant digits keep every value within 0.1 %.
 const histDigits = 3
 
 // rangeOf returns the largest value a histogram of this unit resolves. A day for times, because a window may last as
 // long and open-loop latency counts from the intended arrival; 4 TiB for sizes, 4 TiB/s for rates.
-func rangeOf(u Unit) int64 {
-	if u == Nanoseconds {
+func rangeOf(u units.Unit) int64 {
+	if u == units.Nanoseconds {
 		return 24 * 3600 * 1e9
 	}
 	return 1 << 42
@@ -38,7 +28,7 @@ func rangeOf(u Unit) int64 {
 // count as its end, so that percentiles stay an honest lower bound, and are counted in OutOfRange. It is not safe for
 // concurrent use.
 type Histogram struct {
-	unit     Unit
+	unit     units.Unit
 	h        *hdrhistogram.Histogram
 	sum      float64
 	min, max int64
@@ -46,7 +36,7 @@ type Histogram struct {
 }
 
 // NewHistogram makes an empty histogram.
-func NewHistogram(u Unit) *Histogram {
+func NewHistogram(u units.Unit) *Histogram {
 	return &Histogram{unit: u, h: hdrhistogram.New(1, rangeOf(u), histDigits), min: math.MaxInt64}
 }
 
@@ -128,14 +118,14 @@ func (h *Histogram) AtMost(v int64) int64 {
 // HistogramData is a histogram as it stands in a result: enough to merge the histograms of several ranks or trials.
 // Data is the HdrHistogram V2 compressed encoding in base64, which the HdrHistogram libraries of all languages read.
 type HistogramData struct {
-	Unit       Unit    `json:"unit"`
-	Count      int64   `json:"count"`
-	Sum        float64 `json:"sum"`
-	Min        int64   `json:"min"`
-	Max        int64   `json:"max"`
-	OutOfRange int64   `json:"out_of_range,omitempty"`
-	Encoding   string  `json:"encoding"`
-	Data       string  `json:"data"`
+	Unit       units.Unit `json:"unit"`
+	Count      int64      `json:"count"`
+	Sum        float64    `json:"sum"`
+	Min        int64      `json:"min"`
+	Max        int64      `json:"max"`
+	OutOfRange int64      `json:"out_of_range,omitempty"`
+	Encoding   string     `json:"encoding"`
+	Data       string     `json:"data"`
 }
 
 const histEncoding = "hdr-v2-deflate-base64"
@@ -173,7 +163,7 @@ func (d HistogramData) Decode() (*Histogram, error) {
 }
 
 // NewDistribution makes the numbers of a histogram, which may be nil.
-func NewDistribution(u Unit, h *Histogram) Distribution {
+func NewDistribution(u units.Unit, h *Histogram) Distribution {
 	d := Distribution{Unit: u, Count: h.Count()}
 	if d.Count == 0 {
 		return d

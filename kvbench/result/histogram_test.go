@@ -1,6 +1,7 @@
 package result
 
 import (
+	"kvbench/kvbench/units"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -11,7 +12,7 @@ import (
 
 func TestHistogramIsWithinATenthOfAPercent(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	h := NewHistogram(Nanoseconds)
+	h := NewHistogram(units.Nanoseconds)
 	all := make([]int64, 100000)
 	for i := range all {
 		all[i] = int64(1e3 * (1 + rng.ExpFloat64()*1e5))
@@ -36,7 +37,7 @@ func TestHistogramIsWithinATenthOfAPercent(t *testing.T) {
 }
 
 func TestHistogramEdges(t *testing.T) {
-	h := NewHistogram(Nanoseconds)
+	h := NewHistogram(units.Nanoseconds)
 	_, ok := h.Percentile(0.5)
 	assert.False(t, ok)
 	assert.Zero(t, (*Histogram)(nil).Count())
@@ -47,7 +48,7 @@ func TestHistogramEdges(t *testing.T) {
 	assert.EqualValues(t, 1, h.over)
 	v, _ := h.Percentile(1)
 	assert.InEpsilon(t, int64(24*3600*1e9), v, 0.001, "counted as the end of the range")
-	d := NewDistribution(Nanoseconds, h)
+	d := NewDistribution(units.Nanoseconds, h)
 	assert.EqualValues(t, 0, *d.Min)
 	assert.EqualValues(t, int64(30*3600*1e9), *d.Max, "minimum and maximum are exact")
 }
@@ -57,20 +58,20 @@ func TestPercentilesNeedSamples(t *testing.T) {
 		assert.True(t, Supported(p, need), p)
 		assert.False(t, Supported(p, need-1), p)
 	}
-	h := NewHistogram(Nanoseconds)
+	h := NewHistogram(units.Nanoseconds)
 	for i := range 199 {
 		h.Record(int64(i))
 	}
-	d := NewDistribution(Nanoseconds, h)
+	d := NewDistribution(units.Nanoseconds, h)
 	assert.NotNil(t, d.P50)
 	assert.Nil(t, d.P95)
 	h.Record(1)
-	assert.NotNil(t, NewDistribution(Nanoseconds, h).P95)
+	assert.NotNil(t, NewDistribution(units.Nanoseconds, h).P95)
 	assert.NotNil(t, NewLatencyMS(h).P9999, "compatible keys keep their value")
 }
 
 func TestHistogramEncoding(t *testing.T) {
-	a, b, both := NewHistogram(Nanoseconds), NewHistogram(Nanoseconds), NewHistogram(Nanoseconds)
+	a, b, both := NewHistogram(units.Nanoseconds), NewHistogram(units.Nanoseconds), NewHistogram(units.Nanoseconds)
 	for i := range int64(5000) {
 		a.Record(i * 977)
 		b.Record(i * i * 31)
@@ -88,9 +89,9 @@ func TestHistogramEncoding(t *testing.T) {
 	m := decoded(a)
 	m.Merge(decoded(b))
 	m.Merge(nil)
-	assert.Equal(t, NewDistribution(Nanoseconds, both), NewDistribution(Nanoseconds, m))
+	assert.Equal(t, NewDistribution(units.Nanoseconds, both), NewDistribution(units.Nanoseconds, m))
 
-	_, err := NewHistogram(Bytes).Encode()
+	_, err := NewHistogram(units.Bytes).Encode()
 	require.Error(t, err)
 	d, err := a.Encode()
 	require.NoError(t, err)

@@ -26,7 +26,7 @@ func (r *Result) Metrics() []Metric {
 		return nil
 	}
 	read, write := r.StorageTraffic()
-	add("ns/op", units.Ratio(float64(r.WindowNS), float64(r.Completions())))
+	add("ns/op", units.Ratio(r.WindowNS, r.Completions()))
 	if r.CompletionUnit != UnitOperation {
 		add("req/s", r.Summary.RequestsPerSecond)
 		add("tok/s", r.Summary.AvgThroughput)

@@ -48,18 +48,18 @@ type Pool struct {
 
 // Distribution is a histogram in numbers. A percentile with too few samples behind it is null: p needs 10/(1−p).
 type Distribution struct {
-	Unit       Unit     `json:"unit"`
-	Count      int64    `json:"count"`
-	Mean       *float64 `json:"mean"`
-	Min        *int64   `json:"min"`
-	P5         *int64   `json:"p5"`
-	P50        *int64   `json:"p50"`
-	P95        *int64   `json:"p95"`
-	P99        *int64   `json:"p99"`
-	P999       *int64   `json:"p999"`
-	P9999      *int64   `json:"p9999"`
-	Max        *int64   `json:"max"`
-	OutOfRange int64    `json:"out_of_range,omitempty"`
+	Unit       units.Unit `json:"unit"`
+	Count      int64      `json:"count"`
+	Mean       *float64   `json:"mean"`
+	Min        *int64     `json:"min"`
+	P5         *int64     `json:"p5"`
+	P50        *int64     `json:"p50"`
+	P95        *int64     `json:"p95"`
+	P99        *int64     `json:"p99"`
+	P999       *int64     `json:"p999"`
+	P9999      *int64     `json:"p9999"`
+	Max        *int64     `json:"max"`
+	OutOfRange int64      `json:"out_of_range,omitempty"`
 }
 
 // RequestTotals are exact counts of the window.
@@ -376,7 +376,7 @@ const censoredAbove = 0.05
 // served share above one.
 func (o *ClassOutcome) Derive() {
 	there := o.Completed + o.Failed + o.InFlight + o.Queued
-	o.ServedRatio = units.Ratio(float64(o.Completed), float64(there))
-	o.CensoredRatio = units.Ratio(float64(o.InFlight+o.Queued), float64(there))
+	o.ServedRatio = units.Ratio(o.Completed, there)
+	o.CensoredRatio = units.Ratio(o.InFlight+o.Queued, there)
 	o.Censored = units.OrZero(o.CensoredRatio) > censoredAbove
 }

@@ -4,8 +4,97 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
+
+// Unit is what a number counts.
+type Unit string
+
+// The units. Their texts are those of the histograms in a result.
+const (
+	Number       Unit = ""
+	Count        Unit = "count"
+	Bytes        Unit = "B"
+	BytesPerSec  Unit = "B/s"
+	Nanoseconds  Unit = "ns"
+	Milliseconds Unit = "ms"
+	Seconds      Unit = "s"
+	Share        Unit = "share" // of one: 0.5 is 50 %
+)
+
+// Unknown stands where there is no number, or where too few samples support it.
+const Unknown = "–"
+
+// Text is a value as people read it: three digits, a binary unit or the unit of time that fits. It
+// takes any number of the suite, a pointer to one, which is nil where it is unknown, or a text, which
+// stays as it is.
+func (u Unit) Text(v any) string {
+	var f float64
+	switch v := v.(type) {
+	case int:
+		f = float64(v)
+	case int64:
+		f = float64(v)
+	case float64:
+		f = v
+	case time.Duration:
+		f = float64(v)
+	case *int64:
+		if v == nil {
+			return Unknown
+		}
+		f = float64(*v)
+	case *float64:
+		if v == nil {
+			return Unknown
+		}
+		f = *v
+	default:
+		return fmt.Sprint(v)
+	}
+	switch u {
+	case Count:
+		return count(int64(f))
+	case Bytes:
+		return binary(f)
+	case BytesPerSec:
+		return binary(f) + "/s"
+	case Nanoseconds:
+		return duration(f)
+	case Milliseconds:
+		return duration(f * 1e6)
+	case Seconds:
+		return duration(f * 1e9)
+	case Share:
+		return digits(f*100) + " %"
+	}
+	return digits(f)
+}
+
+// Plural returns "1 thing" or "2 things".
+func Plural[N int | int64](n N, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return Count.Text(n) + " " + thing + "s"
+}
+
+// Percent is a share in a sentence, where a dash would not be read.
+func Percent(v *float64) string {
+	if v == nil {
+		return "unknown"
+	}
+	return Share.Text(v)
+}
+
+// Ratio returns a ÷ b, nil when there is no such number.
+func Ratio[A, B int | int64 | float64 | time.Duration](a A, b B) *float64 {
+	if b == 0 {
+		return nil
+	}
+	return Finite(float64(a) / float64(b))
+}
 
 // Finite returns nil for what JSON cannot say and no reader should see.
 func Finite(v float64) *float64 {
@@ -15,14 +104,7 @@ func Finite(v float64) *float64 {
 	return &v
 }
 
-// Ratio returns a ÷ b, nil when there is no such number.
-func Ratio(a, b float64) *float64 {
-	if b == 0 {
-		return nil
-	}
-	return Finite(a / b)
-}
-
+// OrZero returns 0 for what is unknown.
 func OrZero(v *float64) float64 {
 	if v == nil {
 		return 0
@@ -30,136 +112,86 @@ func OrZero(v *float64) float64 {
 	return *v
 }
 
-// Unknown is printed where there is no number, or too few samples for it.
-const Unknown = "–"
-
-// Number formats with three significant digits.
-func Number(v float64) string {
+// digits formats with three significant digits.
+func digits(v float64) string {
 	a := math.Abs(v)
 	switch {
 	case a != 0 && a < 0.01:
 		return strconv.FormatFloat(v, 'g', 3, 64)
 	case a < 10:
-		return trimZeros(strconv.FormatFloat(v, 'f', 2, 64))
+		return whole(strconv.FormatFloat(v, 'f', 2, 64))
 	case a < 100:
-		return trimZeros(strconv.FormatFloat(v, 'f', 1, 64))
+		return whole(strconv.FormatFloat(v, 'f', 1, 64))
 	}
 	return strconv.FormatFloat(v, 'f', 0, 64)
 }
 
-// trimZeros drops the fraction of a whole number: 2.00 is 2, 2.50 stays.
-func trimZeros(s string) string {
-	if f, err := strconv.ParseFloat(s, 64); err == nil && f == math.Trunc(f) {
-		return strconv.FormatFloat(f, 'f', 0, 64)
+// whole drops the fraction of a whole number: 2.00 is 2, 2.50 stays.
+func whole(s string) string {
+	number, zeros, _ := strings.Cut(s, ".")
+	if strings.Trim(zeros, "0") == "" {
+		return number
 	}
 	return s
 }
 
-// Bytes formats bytes with a binary unit.
-func Bytes(v float64) string {
-	units := [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
+// binary formats bytes.
+func binary(v float64) string {
+	names := [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
 	i := 0
-	for math.Abs(v) >= 1024 && i < len(units)-1 {
+	for math.Abs(v) >= 1024 && i < len(names)-1 {
 		v /= 1024
 		i++
 	}
-	return Number(v) + " " + units[i]
+	return digits(v) + " " + names[i]
 }
 
-func BytesOf(v *int64) string {
-	if v == nil {
-		return Unknown
-	}
-	return Bytes(float64(*v))
-}
-
-// Rate formats bytes per second.
-func Rate(v *float64) string {
-	if v == nil {
-		return Unknown
-	}
-	return Bytes(*v) + "/s"
-}
-
-// Duration formats nanoseconds with the unit that fits.
-func Duration(ns float64) string {
+// duration formats nanoseconds.
+func duration(ns float64) string {
 	switch a := math.Abs(ns); {
 	case a >= float64(100*time.Second):
 		return time.Duration(ns).Round(time.Second).String()
 	case a >= float64(time.Second):
-		return Number(ns/1e9) + " s"
+		return digits(ns/1e9) + " s"
 	case a >= float64(time.Millisecond):
-		return Number(ns/1e6) + " ms"
+		return digits(ns/1e6) + " ms"
 	case a >= float64(time.Microsecond):
-		return Number(ns/1e3) + " µs"
+		return digits(ns/1e3) + " µs"
 	}
-	return Number(ns) + " ns"
+	return digits(ns) + " ns"
 }
 
-func DurationOf(ns *int64) string {
-	if ns == nil {
-		return Unknown
-	}
-	return Duration(float64(*ns))
-}
-
-func Seconds(s *float64) string {
-	if s == nil {
-		return Unknown
-	}
-	return Duration(*s * 1e9)
-}
-
-// Percent formats a share.
-func Percent(v *float64) string {
-	if v == nil {
-		return "unknown"
-	}
-	return Number(*v*100) + " %"
-}
-
-func NumberOf(v *float64) string {
-	if v == nil {
-		return Unknown
-	}
-	return Number(*v)
-}
-
-// Count groups thousands: 1,234,567.
-func Count(n int64) string {
-	s := fmt.Sprint(n)
+// count groups thousands: 1,234,567.
+func count(n int64) string {
+	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
 }
 
-// Plural returns "1 thing" or "2 things".
-func Plural(n int64, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return Count(n) + " " + thing + "s"
-}
+// Unit directions, as Unit lines name them.
+const (
+	HigherIsBetter = "higher"
+	LowerIsBetter  = "lower"
+)
 
-// Millis formats milliseconds that may be unknown.
-func Millis(v *float64) string {
-	if v == nil {
-		return Unknown
-	}
-	return Duration(*v * 1e6)
-}
+// UnitDirection tells which direction of a metric is an improvement.
+type UnitDirection struct{ Unit, Better string }
 
-func PercentKnown(v *float64) string {
-	if v == nil {
-		return Unknown
+// UnitDirections are those of every unit on the suite's benchmark lines, in the order of their Unit lines. Units of the
+// testing package (ns/op) have theirs already.
+func UnitDirections() []UnitDirection {
+	return []UnitDirection{
+		{"req/s", HigherIsBetter}, {"tok/s", HigherIsBetter}, {"storage-tok/s", HigherIsBetter},
+		{"read-B/s", HigherIsBetter}, {"write-B/s", HigherIsBetter},
+		{"read-p50-ns", LowerIsBetter}, {"read-p95-ns", LowerIsBetter}, {"read-p99-ns", LowerIsBetter}, {"write-p95-ns", LowerIsBetter},
+		{"read-ns/MiB", LowerIsBetter}, {"e2e-p95-ns", LowerIsBetter},
+		{"hit-ratio", HigherIsBetter}, {"served-ratio", HigherIsBetter},
+		{"sustained-users", HigherIsBetter}, {"peak-B/s", HigherIsBetter},
+		{"cpu-ns/B", LowerIsBetter}, {"peak-RSS-bytes", LowerIsBetter},
+		{"device-read-ratio", HigherIsBetter}, {"ceiling-ratio", HigherIsBetter},
+		{"copy-B/s", HigherIsBetter}, {"gen-B/s", HigherIsBetter}, {"gen-copy-ratio", HigherIsBetter},
+		{"zstd-ratio", HigherIsBetter}, {"duplicate-blocks", LowerIsBetter},
 	}
-	return Percent(v)
-}
-
-func RateOf(v *int64) string {
-	if v == nil {
-		return Unknown
-	}
-	return Bytes(float64(*v)) + "/s"
 }

@@ -1,22 +1,40 @@
 package units
 
 import (
+	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 )
 
 func TestFormats(t *testing.T) {
-	assert.Equal(t, "1.50 GiB", Bytes(1.5*(1<<30)))
-	assert.Equal(t, "1000 B", Bytes(1000))
-	assert.Equal(t, "2 MiB", Bytes(2<<20))
-	assert.Equal(t, "1.23 ms", Duration(1_234_567))
-	assert.Equal(t, "45.7 µs", Duration(45_678))
-	assert.Equal(t, "5m0s", Duration(300e9))
-	assert.Equal(t, "12 s", Duration(12e9))
-	assert.Equal(t, "1,234,567", Count(1234567))
-	assert.Equal(t, "-1,234", Count(-1234))
+	assert.Equal(t, "1.50 GiB", Bytes.Text(1.5*(1<<30)))
+	assert.Equal(t, "1000 B", Bytes.Text(1000))
+	assert.Equal(t, "2 MiB", Bytes.Text(2<<20))
+	assert.Equal(t, "1.23 ms", Nanoseconds.Text(1_234_567))
+	assert.Equal(t, "45.7 µs", Nanoseconds.Text(45_678))
+	assert.Equal(t, "5m0s", Nanoseconds.Text(300e9))
+	assert.Equal(t, "12 s", Nanoseconds.Text(12e9))
+	assert.Equal(t, "1,234,567", Count.Text(1234567))
+	assert.Equal(t, "-1,234", Count.Text(-1234))
 	assert.Equal(t, "1 worker, 2 users", Plural(1, "worker")+", "+Plural(2, "user"))
 	assert.Equal(t, "85 %", Percent(new(0.85)))
-	assert.Equal(t, "0.00123", Number(0.001234))
+	assert.Equal(t, "0.00123", Number.Text(0.001234))
+	assert.Equal(t, "9.99 10 -0.50 100", Number.Text(9.99)+" "+Number.Text(9.999)+" "+Number.Text(-0.5)+" "+Number.Text(99.99))
+	assert.Equal(t, "2 GiB/s", BytesPerSec.Text(new(int64(2<<30))))
+	assert.Equal(t, "50 %, 20.5 ms, 2m0s", Share.Text(0.5)+", "+Milliseconds.Text(new(20.5))+", "+Seconds.Text(120))
+	assert.Equal(t, "unlimited", Bytes.Text("unlimited"), "a text stays")
+	for _, u := range []Unit{Number, Count, Bytes, Nanoseconds, Share} {
+		assert.Equal(t, Unknown, u.Text((*float64)(nil)))
+		assert.Equal(t, Unknown, u.Text((*int64)(nil)))
+	}
+	assert.Equal(t, "unknown", Percent(nil))
+}
+
+func TestRatio(t *testing.T) {
+	assert.InDelta(t, 0.5, *Ratio(1, 2.0), 0)
+	assert.Nil(t, Ratio(1, 0))
+	assert.Nil(t, Ratio(math.Inf(1), 1.0))
+	assert.InDelta(t, 2, *Ratio(2*time.Second, time.Second), 0)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tools/golden"
 	"kvbench/tools/load"
 )
@@ -68,7 +69,7 @@ func res(trial, rank int, m measured) *result.Result {
 		tl.WriteBytes["storage"] = append(tl.WriteBytes["storage"], int64(m.write*gib))
 	}
 	r.Timeline = tl
-	h := result.NewHistogram(result.Nanoseconds)
+	h := result.NewHistogram(units.Nanoseconds)
 	for i := range 300 {
 		h.Record(int64(i+1) * 1e6 * int64(rank+1))
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
@@ -167,7 +168,7 @@ var mergedNames = []string{"storage_read_device", "storage_write_device", "reque
 func (o *Option) merge(files []load.File, s *Summary) {
 	o.Merged = make(map[string]Percentile)
 	for _, name := range mergedNames {
-		all := result.NewHistogram(result.Nanoseconds)
+		all := result.NewHistogram(units.Nanoseconds)
 		for _, f := range files {
 			d, ok := f.Result.Histograms[name]
 			if !ok || !f.Complete() {

@@ -8,11 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 )
 
 func histogram(values ...int64) *result.Histogram {
-	h := result.NewHistogram(result.Nanoseconds)
+	h := result.NewHistogram(units.Nanoseconds)
 	for _, v := range values {
 		h.Record(v)
 	}
