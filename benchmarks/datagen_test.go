@@ -36,7 +36,8 @@ func BenchmarkDataGen(b *testing.B) {
 		var gen, copied time.Duration
 		var chunks int64
 		object := tiers.Object{Key: "datagen", Gen: 1, Size: 1 << 40}
-		for (window == 0 || gen < window) && (v.Window.Completions == 0 || chunks < v.Window.Completions) {
+		for (window == 0 || gen < window) &&
+			(v.Window.Completions == 0 || chunks < v.Window.Completions) {
 			if current.ctx.Err() != nil {
 				b.Fatal(errInterrupted)
 			}
@@ -78,7 +79,8 @@ func quality(b *testing.B, content *content.Content) (zstdRatio, duplicates floa
 	var out []byte
 	var raw, small int
 	for n := range 8 {
-		o := tiers.Object{Key: []string{"u0/c0/t1", "u0/c0/t2", "u1/c0/t1", "system/0"}[n/2], Gen: uint64(n%2 + 1), Size: part}
+		o := tiers.Object{Key: []string{"u0/c0/t1", "u0/c0/t2", "u1/c0/t1", "system/0"}[n/2],
+			Gen: uint64(n%2 + 1), Size: part}
 		content.Fill(buf, o, 0)
 		out = enc.EncodeAll(buf, out[:0])
 		raw, small = raw+len(buf), small+len(out)

@@ -1,19 +1,22 @@
-// Package benchmarks is the front door of kvbench: one Benchmark function per workload, to be run with go test.
+// Package benchmarks is the front door of kvbench: one Benchmark function per workload, to be run
+// with go test.
 //
 //	go test ./benchmarks -run '^$' -bench MaxStorageStress -cache-dir /mnt/nvme/kv
 //
-// Go's own flags keep their meaning; -help-parameters lists ours with the values in force. The package joins parameters, engine
-// and output; it measures nothing itself. In reading order:
+// Go's own flags keep their meaning; -help-parameters lists ours with the values in force. The
+// package joins parameters, engine and output; it measures nothing itself. In reading order:
 //
 //	workloads_test, plain_test, datagen_test   the benchmark functions
 //	main       TestMain's body: flags, checks, header, run, exit code
 //	select     which benchmarks, points of a sweep and trials -bench, -count and -cpu mean
 //	run        one trial: engine, files, the benchmark line
-//	config     values in force → configuration of the engine; layout, sources and simulate are parts of it
-//	output     what benchstat reads before, and a person after, the run; terminal: the line during it
+//	config     values in force → configuration of the engine, with layout, sources, simulate
+//	output     what benchstat reads before, and a person after, the run
+//	terminal   the line during it
 //	signals    what ends a run early; launchdir: where the command was typed
 //
-// One call of a benchmark function is one trial: Main sets -test.benchtime to 1x after reading it, so that nothing is ever run
-// twice. Benchmarks run one after another on the testing package's goroutine and share the session of the process (current)
-// without a lock; nothing may be printed while one runs, or its line is lost.
+// One call of a benchmark function is one trial: Main sets -test.benchtime to 1x after reading it,
+// so that nothing is ever run twice. Benchmarks run one after another on the testing package's
+// goroutine and share the session of the process (current) without a lock; nothing may be printed
+// while one runs, or its line is lost.
 package benchmarks

@@ -10,19 +10,22 @@ import (
 	"kvbench/kvbench"
 )
 
-// launchDir returns the directory in which the user typed the command, which is what relative paths in flags,
-// environment and configuration mean, and a phrase that says how it was found. The go command starts test binaries in
-// the directory of their package, so the working directory is not the answer:
+// launchDir returns the directory in which the user typed the command, which is what relative paths
+// in flags, environment and configuration mean, and a phrase that says how it was found. The go
+// command starts test binaries in the directory of their package, so the working directory is not
+// the answer:
 //
 //   - started by a go command: that command's working directory (Linux);
 //   - else inside a module: the module's root;
 //   - else (a compiled test binary carried elsewhere): the working directory.
 //
-// The directory is absolute. Call it before anything changes the working directory, and while the parent still lives.
+// The directory is absolute. Call it before anything changes the working directory, and while the
+// parent still lives.
 func launchDir() (dir, how string) {
 	cwd, err := os.Getwd()
 	if err != nil {
-		return string(filepath.Separator), fmt.Sprintf("the root directory: the working directory cannot be read (%v)", err)
+		return string(filepath.Separator),
+			fmt.Sprintf("the root directory: the working directory cannot be read (%v)", err)
 	}
 	return launchDirOf(proc("/proc"), os.Getppid(), cwd)
 }
@@ -32,7 +35,8 @@ func launchDirOf(p proc, parent int, cwd string) (dir, how string) {
 		// Unreadable when the go command belongs to another user; then the next rule applies.
 		typed, err := os.Readlink(p.file(parent, "cwd"))
 		if err == nil && isDir(typed) {
-			return typed, fmt.Sprintf("the working directory of the go command (process %d)", parent)
+			return typed, fmt.Sprintf("the working directory of the go command (process %d)",
+				parent)
 		}
 	}
 	if root := kvbench.ModuleRoot(cwd); root != "" {
@@ -48,10 +52,11 @@ func (p proc) file(pid int, name string) string {
 	return filepath.Join(string(p), strconv.Itoa(pid), name)
 }
 
-// isGoCommand looks at a process's name, and at its executable in case somebody renamed the process. It is false where
-// there is no /proc.
+// isGoCommand looks at a process's name, and at its executable in case somebody renamed the
+// process. It is false where there is no /proc.
 func (p proc) isGoCommand(pid int) bool {
-	if comm, err := os.ReadFile(p.file(pid, "comm")); err == nil && strings.TrimSpace(string(comm)) == "go" {
+	if comm, err := os.ReadFile(p.file(pid, "comm")); err == nil &&
+		strings.TrimSpace(string(comm)) == "go" {
 		return true
 	}
 	exe, err := os.Readlink(p.file(pid, "exe"))

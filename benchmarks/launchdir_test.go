@@ -12,7 +12,8 @@ import (
 func TestLaunchDirRules(t *testing.T) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	typed, module, pkg, loose := filepath.Join(base, "typed"), filepath.Join(base, "module"), filepath.Join(base, "module/benchmarks"), filepath.Join(base, "loose")
+	typed, module, pkg, loose := filepath.Join(base, "typed"), filepath.Join(base, "module"),
+		filepath.Join(base, "module/benchmarks"), filepath.Join(base, "loose")
 	for _, dir := range []string{typed, pkg, loose} {
 		require.NoError(t, os.MkdirAll(dir, 0o755))
 	}
@@ -37,14 +38,21 @@ func TestLaunchDirRules(t *testing.T) {
 		from           string // working directory of this process
 		want, how      string
 	}{
-		{"the go command's directory", "go", "/usr/local/go/bin/go", typed, pkg, typed, "go command (process 77)"},
-		{"a go command known by its executable only", "renamed", "/usr/local/go/bin/go", typed, pkg, typed, "go command"},
-		{"a toolchain replaced while it runs", "renamed", "/usr/local/go/bin/go (deleted)", typed, pkg, typed, "go command"},
-		{"a go command of another user hides its directory", "go", "", "", pkg, module, "root of the module"},
-		{"a go command whose directory was removed", "go", "", typed + " (deleted)", pkg, module, "root of the module"},
+		{"the go command's directory", "go", "/usr/local/go/bin/go", typed, pkg, typed,
+			"go command (process 77)"},
+		{"a go command known by its executable only", "renamed", "/usr/local/go/bin/go", typed, pkg,
+			typed, "go command"},
+		{"a toolchain replaced while it runs", "renamed", "/usr/local/go/bin/go (deleted)", typed,
+			pkg, typed, "go command"},
+		{"a go command of another user hides its directory", "go", "", "", pkg, module,
+			"root of the module"},
+		{"a go command whose directory was removed", "go", "", typed + " (deleted)", pkg, module,
+			"root of the module"},
 		{"a shell, in a module", "bash", "/bin/bash", typed, pkg, module, "root of the module"},
-		{"a shell, outside of any module", "bash", "/bin/bash", typed, loose, loose, "working directory"},
-		{"a program that merely starts with go", "gopls", "/usr/bin/gopls", typed, loose, loose, "working directory"},
+		{"a shell, outside of any module", "bash", "/bin/bash", typed, loose, loose,
+			"working directory"},
+		{"a program that merely starts with go", "gopls", "/usr/bin/gopls", typed, loose, loose,
+			"working directory"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir, how := launchDirOf(process(t, c.comm, c.exe, c.cwd), parent, c.from)

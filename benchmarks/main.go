@@ -62,10 +62,12 @@ func Main(m Runner) int {
 	base, _ := launchDir()
 	s := &session{
 		set: set, out: os.Stdout, errs: os.Stderr,
-		calls: map[string]int{}, ran: map[string]bool{}, pattern: pattern, ceiling: map[string]result.Ceiling{},
-		cpus: readCPUs(flagValue("test.cpu")),
+		calls: map[string]int{}, ran: map[string]bool{}, pattern: pattern,
+		ceiling: map[string]result.Ceiling{},
+		cpus:    readCPUs(flagValue("test.cpu")),
 		inputs: params.Inputs{
-			Base: base, Env: os.LookupEnv, Start: time.Now(), PID: os.Getpid(), CheckCacheDir: workdir.CheckPath,
+			Base: base, Env: os.LookupEnv, Start: time.Now(), PID: os.Getpid(),
+			CheckCacheDir: workdir.CheckPath,
 		},
 	}
 	readGoFlags(&s.inputs)
@@ -175,5 +177,6 @@ func (s *session) help(pattern string) int {
 }
 
 func refusal(err error) string {
-	return fmt.Sprintf("kvbench: nothing was run or made, because of the parameters:\n%v\n(-help-parameters lists them all)\n", err)
+	return fmt.Sprintf("kvbench: nothing was run or made, because of the "+
+		"parameters:\n%v\n(-help-parameters lists them all)\n", err)
 }

@@ -49,7 +49,8 @@ func common(plans []*params.Values) []result.Parameter {
 	for _, v := range plans[1:] {
 		theirs := v.Overrides()
 		list = slices.DeleteFunc(list, func(p result.Parameter) bool {
-			return !slices.ContainsFunc(theirs, func(q result.Parameter) bool { return q.Name == p.Name && q.Value == p.Value })
+			return !slices.ContainsFunc(theirs,
+				func(q result.Parameter) bool { return q.Name == p.Name && q.Value == p.Value })
 		})
 	}
 	return list
@@ -67,7 +68,8 @@ func (s *session) epilogue() {
 	}
 	if names := s.unmatched(); len(names) > 0 {
 		const most = 12
-		fmt.Fprintf(s.errs, "\n-bench %s selects none of these sub-benchmarks, of which nothing ran\n", s.pattern)
+		fmt.Fprintf(s.errs, "\n-bench %s selects none of these sub-benchmarks, of which nothing "+
+			"ran\n", s.pattern)
 		for _, name := range names[:min(most, len(names))] {
 			fmt.Fprintln(s.errs, "  "+strings.TrimPrefix(name, "Benchmark"))
 		}
@@ -76,7 +78,8 @@ func (s *session) epilogue() {
 		}
 	}
 	if len(s.skipped) > 0 {
-		// No colon behind the first word: readers of the merged streams would take it for configuration.
+		// No colon behind the first word: readers of the merged streams would take it for
+		// configuration.
 		fmt.Fprintln(s.errs, "\nskipped benchmarks")
 		for _, line := range s.skipped {
 			fmt.Fprintln(s.errs, "  "+line)

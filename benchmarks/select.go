@@ -38,9 +38,10 @@ func selectBenchmarks(pattern string) ([]params.Bench, error) {
 	return selected, nil
 }
 
-// arrange puts the elements of a -bench pattern where they are in the names of a sweep, whose keys stand before the
-// benchmark's own: with -sweep io-depth=1,2 there is StorageCeiling/io-depth=1/op=read, which StorageCeiling/op=read means.
-// A pattern with an element whose key cannot be told, such as .*, stays as it was typed.
+// arrange puts the elements of a -bench pattern where they are in the names of a sweep, whose keys
+// stand before the benchmark's own: with -sweep io-depth=1,2 there is
+// StorageCeiling/io-depth=1/op=read, which StorageCeiling/op=read means. A pattern with an element
+// whose key cannot be told, such as .*, stays as it was typed.
 func arrange(pattern string, sweep []params.Axis) string {
 	var alternatives []string
 	for _, alternative := range splitTop(pattern, '|') {
@@ -77,7 +78,8 @@ func arrange(pattern string, sweep []params.Axis) string {
 				last = i + 1
 			}
 		}
-		alternatives = append(alternatives, strings.Join(append(elements[:1:1], all[:last]...), "/"))
+		alternatives = append(alternatives,
+			strings.Join(append(elements[:1:1], all[:last]...), "/"))
 	}
 	return strings.Join(alternatives, "|")
 }
@@ -138,11 +140,12 @@ func readCPUs(list string) (cpus []int) {
 	return cpus
 }
 
-// trial counts the calls of a benchmark. The testing package calls it -count times for each of -cpu, in that order, so -cpu 1,2
-// -count 2 are two trials with one processor and two with two: benchmarks of their own, with the suffix that their lines have.
+// trial counts the calls of a benchmark. The testing package calls it -count times for each of
+// -cpu, in that order, so -cpu 1,2 -count 2 are two trials with one processor and two with two:
+// benchmarks of their own, with the suffix that their lines have.
 //
-// It also sets the processors: a call with N=1 serves the testing package to find out what there is before it sets those of the
-// first entry, and in this suite that call is a trial.
+// It also sets the processors: a call with N=1 serves the testing package to find out what there is
+// before it sets those of the first entry, and in this suite that call is a trial.
 func (s *session) trial(name string) (number int, suffix string) {
 	calls := s.calls[name]
 	s.calls[name]++
@@ -173,11 +176,16 @@ func (s *session) sub(b *testing.B, name string, f func(*testing.B)) {
 	})
 }
 
-// unmatched lists the sub-benchmarks of functions of which -bench selects none: those that have no sub-benchmark that ran.
+// unmatched lists the sub-benchmarks of functions of which -bench selects none: those that have no
+// sub-benchmark that ran.
 func (s *session) unmatched() (names []string) {
 	for _, name := range s.offered {
 		top, _, _ := strings.Cut(name, "/")
-		if !slices.ContainsFunc(s.offered, func(other string) bool { return s.ran[other] && strings.HasPrefix(other, top+"/") && s.leaf(other) }) && s.leaf(name) {
+		if !slices.ContainsFunc(s.offered,
+			func(other string) bool {
+				return s.ran[other] && strings.HasPrefix(other, top+"/") &&
+					s.leaf(other)
+			}) && s.leaf(name) {
 			names = append(names, name)
 		}
 	}
@@ -186,5 +194,6 @@ func (s *session) unmatched() (names []string) {
 
 // leaf tells whether nothing is known to lie below a sub-benchmark.
 func (s *session) leaf(name string) bool {
-	return !slices.ContainsFunc(s.offered, func(other string) bool { return strings.HasPrefix(other, name+"/") })
+	return !slices.ContainsFunc(s.offered,
+		func(other string) bool { return strings.HasPrefix(other, name+"/") })
 }

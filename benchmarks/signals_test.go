@@ -15,7 +15,8 @@ func TestWatchParentEndsWithTheGoCommand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var parent atomic.Int64
 		parent.Store(500)
-		ctx, cancel := watchParentOf(t.Context(), func() int { return int(parent.Load()) }, func(pid int) bool { return pid == 500 })
+		ctx, cancel := watchParentOf(t.Context(), func() int { return int(parent.Load()) },
+			func(pid int) bool { return pid == 500 })
 		defer cancel()
 
 		<-time.After(time.Hour) // virtual
@@ -32,7 +33,8 @@ func TestWatchParentIgnoresOtherParents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var parent atomic.Int64
 		parent.Store(500)
-		ctx, cancel := watchParentOf(t.Context(), func() int { return int(parent.Load()) }, func(int) bool { return false })
+		ctx, cancel := watchParentOf(t.Context(), func() int { return int(parent.Load()) },
+			func(int) bool { return false })
 		parent.Store(1) // the shell of a detached run has gone
 		<-time.After(time.Minute)
 		require.NoError(t, ctx.Err())
@@ -44,7 +46,8 @@ func TestWatchParentIgnoresOtherParents(t *testing.T) {
 func TestWatchParentEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		outer, stop := context.WithCancel(t.Context())
-		ctx, cancel := watchParentOf(outer, func() int { return 500 }, func(int) bool { return true })
+		ctx, cancel := watchParentOf(outer, func() int { return 500 },
+			func(int) bool { return true })
 		defer cancel()
 		stop()
 		<-ctx.Done()

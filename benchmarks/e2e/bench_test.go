@@ -65,7 +65,8 @@ func reclaimBuilt() {
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), builtPrefix+"*"))
 	for _, dir := range dirs {
 		id, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), builtPrefix), "-")
-		if pid, err := strconv.Atoi(id); err == nil && pid > 0 && syscall.Kill(pid, 0) == syscall.ESRCH {
+		if pid, err := strconv.Atoi(id); err == nil && pid > 0 &&
+			syscall.Kill(pid, 0) == syscall.ESRCH {
 			_ = os.RemoveAll(dir)
 		}
 	}
@@ -77,7 +78,8 @@ func binary(t testing.TB) string {
 	endToEnd(t)
 	built.once.Do(func() {
 		reclaimBuilt()
-		if built.dir, built.err = os.MkdirTemp("", fmt.Sprintf("%s%d-", builtPrefix, os.Getpid())); built.err != nil {
+		if built.dir, built.err = os.MkdirTemp("",
+			fmt.Sprintf("%s%d-", builtPrefix, os.Getpid())); built.err != nil {
 			return
 		}
 		if built.err = os.Chmod(built.dir, 0o755); built.err != nil { // other users run it too
@@ -138,8 +140,9 @@ func newBench(t testing.TB) *bench {
 	temp := filepath.Join(work, "tmp")
 	require.NoError(t, os.Mkdir(temp, 0o777))
 	return &bench{
-		t: t, work: work, cache: filepath.Join(work, "cache"), results: filepath.Join(work, "results"),
-		env: append(plainEnv(), "TMPDIR="+temp),
+		t: t, work: work, cache: filepath.Join(work, "cache"),
+		results: filepath.Join(work, "results"),
+		env:     append(plainEnv(), "TMPDIR="+temp),
 	}
 }
 
@@ -148,8 +151,10 @@ func plainEnv() []string {
 	var env []string
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
-		if strings.HasPrefix(name, "KVBENCH_") || strings.HasPrefix(name, "OMPI_") || strings.HasPrefix(name, "PMI_") ||
-			strings.HasPrefix(name, "SLURM_") || name == "MPI_LOCALNRANKS" || name == "TMPDIR" || name == "GOFLAGS" {
+		if strings.HasPrefix(name, "KVBENCH_") || strings.HasPrefix(name, "OMPI_") ||
+			strings.HasPrefix(name, "PMI_") ||
+			strings.HasPrefix(name, "SLURM_") || name == "MPI_LOCALNRANKS" || name == "TMPDIR" ||
+			name == "GOFLAGS" {
 			continue
 		}
 		env = append(env, v)
@@ -214,7 +219,8 @@ func (b *bench) start(args ...string) *process {
 	p.Dir, p.Env, p.SysProcAttr = cmp.Or(b.dir, b.work), b.env, b.attr
 	p.Stdout, p.Stderr, p.ExtraFiles = &p.out, &p.errout, b.files
 	p.WaitDelay = 20 * time.Second
-	if signal.Ignored(syscall.SIGHUP) { // these tests run under nohup: what is handled here is not ignored by a child
+	// these tests run under nohup: what is handled here is not ignored by a child
+	if signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	p.started = time.Now()
@@ -236,7 +242,8 @@ func (p *process) end() outcome {
 	if err != nil && !errors.As(err, &exit) {
 		require.NoError(p.t, err)
 	}
-	return outcome{code: p.ProcessState.ExitCode(), stdout: p.out.String(), stderr: p.errout.String(), took: time.Since(p.started)}
+	return outcome{code: p.ProcessState.ExitCode(), stdout: p.out.String(),
+		stderr: p.errout.String(), took: time.Since(p.started)}
 }
 
 // run runs to the end.
@@ -258,7 +265,8 @@ func resultFiles(t testing.TB, dir string) []string {
 	t.Helper()
 	var files []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && strings.HasPrefix(d.Name(), "kvcache_results_") && strings.HasSuffix(d.Name(), ".json") {
+		if err == nil && strings.HasPrefix(d.Name(), "kvcache_results_") &&
+			strings.HasSuffix(d.Name(), ".json") {
 			files = append(files, path)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
@@ -300,7 +308,8 @@ func tree(t testing.TB, dir string) map[string]string {
 			if err != nil {
 				return err
 			}
-			text += fmt.Sprintf(" %s %x", info.ModTime().Format(time.RFC3339Nano), sha256.Sum256(content))
+			text += fmt.Sprintf(" %s %x", info.ModTime().Format(time.RFC3339Nano),
+				sha256.Sum256(content))
 		case info.Mode()&fs.ModeSymlink != 0:
 			target, err := os.Readlink(path)
 			if err != nil {

@@ -19,7 +19,8 @@ import (
 
 // microLoad is a run of small entries on a disk of 64 MiB until something ends it.
 func (b *bench) microLoad() []string {
-	return append(append(b.micro(), b.places()...), "-test.bench=PrefillOnly", "-test.benchtime=10m", "-storage-capacity-gb=0.03", "-num-users=8")
+	return append(append(b.micro(), b.places()...), "-test.bench=PrefillOnly",
+		"-test.benchtime=10m", "-storage-capacity-gb=0.03", "-num-users=8")
 }
 
 // loopBench has its cache directory, with a user's files, on a small filesystem of its own.
@@ -48,11 +49,13 @@ func TestAFullDiskEndsTheRun(t *testing.T) {
 	assert.Contains(t, o.stdout, "no space left on device")
 	assert.Equal(t, before, tree(t, filepath.Dir(b.cache)))
 
-	o = b.run(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x")...)
+	o = b.run(append(append(b.micro(), b.places()...), "-test.bench=Synthetic",
+		"-test.benchtime=5x")...)
 	assert.Equal(t, exitParameters, o.code, "a full disk is told before anything is made")
 	assert.Contains(t, o.stderr, "-storage-capacity-gb: must be at most")
 	require.NoError(t, os.Remove(fill))
-	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x", "-storage-capacity-gb=0.03")...)
+	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x",
+		"-storage-capacity-gb=0.03")...)
 	assert.Equal(t, before, tree(t, filepath.Dir(b.cache)))
 }
 
@@ -94,7 +97,8 @@ func TestAReadOnlyRemountEndsTheRun(t *testing.T) {
 		return unix.Mount(disk.Path, disk.Dir, "ext4", unix.MS_REMOUNT|unix.MS_NOATIME|flags, "")
 	}
 	// Busy as long as an entry is being written.
-	eventually(t, "a moment without a writer", 20*time.Second, func() bool { return remount(unix.MS_RDONLY) == nil })
+	eventually(t, "a moment without a writer", 20*time.Second,
+		func() bool { return remount(unix.MS_RDONLY) == nil })
 	o := p.end()
 	assert.Equal(t, exitFailed, o.code)
 	r := theResult(t, b.results)
@@ -104,12 +108,14 @@ func TestAReadOnlyRemountEndsTheRun(t *testing.T) {
 	for name, text := range before {
 		assert.Equal(t, text, now[name], name)
 	}
-	o = b.run(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x", "-storage-capacity-gb=0.03")...)
+	o = b.run(append(append(b.micro(), b.places()...), "-test.bench=Synthetic",
+		"-test.benchtime=5x", "-storage-capacity-gb=0.03")...)
 	assert.NotZero(t, o.code)
 	assert.Contains(t, o.stdout+o.stderr, "read-only")
 
 	require.NoError(t, remount(0))
-	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x", "-storage-capacity-gb=0.03")...)
+	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x",
+		"-storage-capacity-gb=0.03")...)
 	assert.Equal(t, before, tree(t, filepath.Dir(b.cache)), "the next run reclaims everything")
 }
 
@@ -119,14 +125,16 @@ func TestTwoFilesystemsGiveOneTable(t *testing.T) {
 	var files []string
 	for _, cache := range []string{b.cache, filepath.Join(b.work, "cache")} {
 		b.cache, b.results = cache, filepath.Join(b.work, "results")
-		o := b.ok(append(append(b.micro(), b.places()...), "-test.bench=MaxStorageStress|MultiTurn|StorageCeiling/op=read",
+		o := b.ok(append(append(b.micro(), b.places()...),
+			"-test.bench=MaxStorageStress|MultiTurn|StorageCeiling/op=read",
 			"-test.count=4", "-test.benchtime=8x", "-storage-capacity-gb=0.03")...)
 		file := filepath.Join(b.work, strconv.Itoa(len(files))+".txt")
 		require.NoError(t, os.WriteFile(file, []byte(o.stdout), 0o644))
 		files = append(files, file)
 	}
 	table := comparison(t, files...)
-	for _, unit := range []string{" sec/op", " req/s", " read-B/s", " write-B/s", "read-p95-sec", "cpu-sec/B", "peak-RSS-bytes", "hit-ratio"} {
+	for _, unit := range []string{" sec/op", " req/s", " read-B/s", " write-B/s", "read-p95-sec",
+		"cpu-sec/B", "peak-RSS-bytes", "hit-ratio"} {
 		rows := 0
 		for line := range strings.Lines(table) {
 			if strings.Contains(line, unit) && strings.Contains(line, "vs base") {

@@ -15,65 +15,84 @@ func TestBlockTraceLayouts(t *testing.T) {
 	for _, layout := range []string{"entry", "block", "slots", "packed=3", "lmcache"} {
 		b := newBench(t)
 		recorded := filepath.Join(b.work, "recorded.json")
-		require.NoError(t, os.WriteFile(recorded, []byte(`[{"cache_hit": true}, {"cache_hit": false}, {"cache_hit": false}]`), 0o600))
-		b.ok(append(append(b.micro(), b.places()...), "-test.bench=BlockTrace", "-block-trace-path="+data(t, "mooncake-small.jsonl"), "-layout="+layout,
+		require.NoError(t, os.WriteFile(recorded,
+			[]byte(`[{"cache_hit": true}, {"cache_hit": false}, {"cache_hit": false}]`), 0o600))
+		b.ok(append(append(b.micro(), b.places()...), "-test.bench=BlockTrace",
+			"-block-trace-path="+data(t, "mooncake-small.jsonl"), "-layout="+layout,
 			"-validation-trace="+recorded, "-verify=full")...)
 		res := theResult(t, b.results)
 		require.NotNil(t, res.BlockCache)
 		assert.EqualValues(t, 258, res.BlockCache.Blocks)
 		assert.EqualValues(t, 92, res.BlockCache.Hits)
 		together := layout == "slots" || layout == "packed=3"
-		assert.Equal(t, together, res.BlockCache.Reads.Operations < res.BlockCache.Reads.Blocks, layout)
+		assert.Equal(t, together, res.BlockCache.Reads.Operations < res.BlockCache.Reads.Blocks,
+			layout)
 		require.NotNil(t, res.Validation)
 		assert.False(t, res.Validation.Passed)
 		assert.False(t, exists(b.cache), "nothing is left behind")
 	}
 	b := newBench(t)
-	b.ok(append(append(b.micro(), b.places()...), "-test.bench=BlockTrace", "-block-trace-path="+data(t, "mooncake-small.jsonl"), "-layout=slots",
-		"-trace-speedup=0", "-precondition", "-precondition-size-gb=0.3")...) // of entries that fit into the slots
+	b.ok(append(append(b.micro(), b.places()...), "-test.bench=BlockTrace",
+		"-block-trace-path="+data(t, "mooncake-small.jsonl"), "-layout=slots",
+		// of entries that fit into the slots
+		"-trace-speedup=0", "-precondition", "-precondition-size-gb=0.3")...)
 	for _, layout := range []string{"slots", "packed=4", "lmcache"} {
-		has(t, b.refused("-test.bench=Synthetic", "-layout="+layout), "-layout: must be entry or block but for BlockTrace")
+		has(t, b.refused("-test.bench=Synthetic", "-layout="+layout),
+			"-layout: must be entry or block but for BlockTrace")
 	}
-	for _, layout := range []string{"packed", "packed=", "packed=1", "packed=1025", "packed=x", "chunks"} {
-		has(t, b.refused("-test.bench=BlockTrace", "-layout="+layout), "or packed=N with N in 2…1024")
+	for _, layout := range []string{"packed", "packed=", "packed=1", "packed=1025", "packed=x",
+		"chunks"} {
+		has(t, b.refused("-test.bench=BlockTrace", "-layout="+layout),
+			"or packed=N with N in 2…1024")
 	}
-	has(t, b.refused("-test.bench=BlockTrace", "-layout=slots", "-block-trace-path="+data(t, "azure-small.csv")), "azure-small.csv")
+	has(t, b.refused("-test.bench=BlockTrace", "-layout=slots",
+		"-block-trace-path="+data(t, "azure-small.csv")), "azure-small.csv")
 }
 
-// Blocks of 64 tokens share LMCache's files; sizes that fit no file of 256 tokens are refused with the numbers, as is a
-// storage tier smaller than a block.
+// Blocks of 64 tokens share LMCache's files; sizes that fit no file of 256 tokens are refused with
+// the numbers, as is a storage tier smaller than a block.
 func TestLMCacheLayoutOfSessions(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.ok(append(append(b.micro(), b.places()...), "-test.bench=BlockTrace", "-block-trace-path="+data(t, "session-small.json"),
-		"-layout=lmcache", "-trace-speedup=0", "-verify=full", "-precondition", "-precondition-size-gb=0.3")...)
+	b.ok(append(append(b.micro(), b.places()...), "-test.bench=BlockTrace",
+		"-block-trace-path="+data(t, "session-small.json"),
+		"-layout=lmcache", "-trace-speedup=0", "-verify=full", "-precondition",
+		"-precondition-size-gb=0.3")...)
 	res := theResult(t, b.results)
 	require.NotNil(t, res.BlockCache)
 	assert.Less(t, res.BlockCache.Writes.Operations, res.BlockCache.Writes.Blocks)
 	assert.Less(t, res.BlockCache.Reads.Operations, res.BlockCache.Reads.Blocks)
 	b = newBench(t)
 	odd := filepath.Join(b.work, "odd.json")
-	require.NoError(t, os.WriteFile(odd, []byte(`{"id": "x", "block_size": 100, "requests": [{"t": 0, "in": 200, "out": 1, "hash_ids": [1, 2]}]}`), 0o600))
-	has(t, b.refused(append(b.places(), "-test.bench=BlockTrace", "-block-trace-path="+odd, "-layout=lmcache")...), "blocks of 100 tokens", "packed=N")
-	has(t, b.refused(append(b.places(), "-test.bench=BlockTrace", "-model=llama3.1-8b", "-block-trace-path="+odd, "-storage-capacity-gb=0.01")...),
+	require.NoError(t, os.WriteFile(odd,
+		[]byte(
+			`{"id": "x", "block_size": 100, "requests": [{"t": 0, "in": 200, "out": 1, "hash_ids": [1, 2]}]}`), 0o600))
+	has(t, b.refused(append(b.places(), "-test.bench=BlockTrace", "-block-trace-path="+odd,
+		"-layout=lmcache")...), "blocks of 100 tokens", "packed=N")
+	has(t, b.refused(append(b.places(), "-test.bench=BlockTrace", "-model=llama3.1-8b",
+		"-block-trace-path="+odd, "-storage-capacity-gb=0.01")...),
 		"a block of 100 tokens takes 13107200 bytes, the storage tier has 10737418")
 }
 
 // Conversations and documents go through the front door, and the tokenizer is named.
 func TestConversationsAndDocuments(t *testing.T) {
 	t.Parallel()
-	for tokenizer, name := range map[string]string{"cl100k": "cl100k_base", "chars": "characters/4"} {
+	for tokenizer, name := range map[string]string{"cl100k": "cl100k_base",
+		"chars": "characters/4"} {
 		b := newBench(t)
-		b.ok(append(append(b.micro(), b.places()...), "-test.bench=ShareGPT", "-dataset-path="+data(t, "sharegpt-small.json"),
+		b.ok(append(append(b.micro(), b.places()...), "-test.bench=ShareGPT",
+			"-dataset-path="+data(t, "sharegpt-small.json"),
 			"-tokenizer="+tokenizer)...)
 		res := theResult(t, b.results)
 		require.NotNil(t, res.Input)
 		assert.Equal(t, name, res.Input.Tokenizer)
 		assert.EqualValues(t, 6, res.RequestsCompleted)
-		assert.EqualValues(t, 6, res.MultiTurnCacheHits, "a conversation of four turns reads its history")
+		assert.EqualValues(t, 6, res.MultiTurnCacheHits,
+			"a conversation of four turns reads its history")
 	}
 	b := newBench(t)
-	b.ok(append(append(b.micro(), b.places()...), "-test.bench=RAG", "-rag-num-docs=2", "-test.benchtime=200x")...)
+	b.ok(append(append(b.micro(), b.places()...), "-test.bench=RAG", "-rag-num-docs=2",
+		"-test.benchtime=200x")...)
 	res := theResult(t, b.results)
 	assert.Positive(t, res.Lookups.ByKind["rag"].Hits)
 }

@@ -25,7 +25,8 @@ func everything(b *bench) []string {
 	data, err := filepath.Abs(testdata)
 	require.NoError(b.t, err)
 	return append(append(b.micro(), b.places()...),
-		"-azure-trace-path", filepath.Join(data, "azure-small.csv"), "-io-trace-replay", filepath.Join(data, "iotrace-small.csv"),
+		"-azure-trace-path", filepath.Join(data, "azure-small.csv"), "-io-trace-replay",
+		filepath.Join(data, "iotrace-small.csv"),
 		"-burst-trace-path", filepath.Join(data, "burstgpt-v3-small.csv"),
 		"-block-trace-path", filepath.Join(data, "mooncake-small.jsonl"),
 		"-dataset-path", filepath.Join(data, "sharegpt-small.json"))
@@ -64,9 +65,12 @@ func checkResults(t *testing.T, text string, trials int) {
 		assert.Equal(t, 1, r.Iters, name)
 		for _, v := range r.Values {
 			if v.Unit != "sec/op" { // ns/op, tidied
-				assert.True(t, strings.HasPrefix(units[v.Unit], "better=") || strings.HasPrefix(units[v.OrigUnit], "better="), "%s: no Unit line for %s", name, v.Unit)
+				assert.True(t, strings.HasPrefix(units[v.Unit], "better=") ||
+					strings.HasPrefix(units[v.OrigUnit], "better="), "%s: no Unit line for %s",
+					name, v.Unit)
 			}
-			assert.True(t, v.Value >= 0 && !math.IsInf(v.Value, 0), "%s %g %s", name, v.Value, v.Unit)
+			assert.True(t, v.Value >= 0 && !math.IsInf(v.Value, 0), "%s %g %s", name, v.Value,
+				v.Unit)
 		}
 		bench, known := params.Benchmark(strings.Split(string(r.Name.Base()), "/")[0])
 		assert.True(t, known, name)
@@ -76,10 +80,13 @@ func checkResults(t *testing.T, text string, trials int) {
 		for _, unit := range alwaysThere {
 			_, ok := value(r, unit)
 			// In quick the cpu tier holds all small entries.
-			assert.True(t, ok || unit == "write-B/s" && (bench.Name == "DecodeOnly" || bench.Name == "StorageThroughput"), "%s lacks %s", name, unit)
+			assert.True(t, ok || unit == "write-B/s" &&
+				(bench.Name == "DecodeOnly" || bench.Name == "StorageThroughput"), "%s lacks %s",
+				name, unit)
 		}
 		_, ok := value(r, "read-B/s")
-		assert.True(t, ok || bench.Name == "PrefillOnly" || bench.Name == "StorageThroughput", "%s lacks read-B/s", name)
+		assert.True(t, ok || bench.Name == "PrefillOnly" || bench.Name == "StorageThroughput",
+			"%s lacks read-B/s", name)
 	}
 	var seen []string
 	for name, n := range count {
@@ -109,8 +116,9 @@ func value(r *benchfmt.Result, unit string) (float64, bool) {
 }
 
 var (
-	logLine  = regexp.MustCompile(`^    \w+\.go:\d+: (.*)$`)
-	pairLine = regexp.MustCompile(`^[a-z][^\sA-Z:]*:(\s|$)`) // what benchfmt takes for a configuration line
+	logLine = regexp.MustCompile(`^    \w+\.go:\d+: (.*)$`)
+	// what benchfmt takes for a configuration line
+	pairLine = regexp.MustCompile(`^[a-z][^\sA-Z:]*:(\s|$)`)
 )
 
 // checkLogs wants at most nine lines under each benchmark, the last of which
@@ -135,7 +143,8 @@ func checkLogs(t *testing.T, stdout string) {
 				continue
 			}
 			path, ok := strings.CutPrefix(m[1], "result: ")
-			if assert.True(t, ok, "the last line is %q", m[1]) && assert.True(t, filepath.IsAbs(path)) {
+			if assert.True(t, ok, "the last line is %q", m[1]) &&
+				assert.True(t, filepath.IsAbs(path)) {
 				_, err := result.Read(path)
 				assert.NoError(t, err)
 				assert.FileExists(t, filepath.Join(filepath.Dir(path), "summary.txt"))
@@ -187,7 +196,8 @@ func TestGoTestJSON(t *testing.T) {
 	here, err := filepath.Abs(benchmarks)
 	require.NoError(t, err)
 	b.command = []string{"go", "test", "-C", here, "-json", "."}
-	o := b.ok(append([]string{"-run=^$", "-bench=MaxStorageStress|MultiTurn|Tier/tier=cpu", "-count=2", "-benchtime=4x"}, everything(b)...)...)
+	o := b.ok(append([]string{"-run=^$", "-bench=MaxStorageStress|MultiTurn|Tier/tier=cpu",
+		"-count=2", "-benchtime=4x"}, everything(b)...)...)
 	var text strings.Builder
 	for line := range strings.Lines(o.stdout) {
 		var event struct{ Action, Package, Output string }
@@ -225,7 +235,8 @@ func TestGoTestPlainOutput(t *testing.T) {
 	require.NoError(t, err)
 	b.command = []string{"go", "test", "-C", here, "."}
 	for _, v := range []bool{false, true} {
-		args := append([]string{"-run=^$", "-bench=MaxStorageStress|LargeModel|BurstGPT", "-count=2", "-benchtime=4x"}, append(b.micro(), b.places()...)...)
+		args := append([]string{"-run=^$", "-bench=MaxStorageStress|LargeModel|BurstGPT",
+			"-count=2", "-benchtime=4x"}, append(b.micro(), b.places()...)...)
 		if v {
 			args = append([]string{"-v"}, args...)
 		}
@@ -239,12 +250,16 @@ func TestGoTestPlainOutput(t *testing.T) {
 					config[c.Key] = string(c.Value)
 				}
 			}
-			assert.Subset(t, slices.Collect(maps.Keys(config)), []string{"kvbench-format", "division", "seed", "model", "storage-capacity-gb", "goos", "goarch", "pkg", "cpu"})
-			for _, place := range []string{"cache-dir", "results-dir", "config", "burst-trace-path"} {
+			assert.Subset(t, slices.Collect(maps.Keys(config)),
+				[]string{"kvbench-format", "division", "seed", "model", "storage-capacity-gb",
+					"goos", "goarch", "pkg", "cpu"})
+			for _, place := range []string{"cache-dir", "results-dir", "config",
+				"burst-trace-path"} {
 				assert.NotContains(t, config, place, "outputs of two places must compare")
 			}
 		}
-		assert.Contains(t, o.stdout, "skipped benchmarks\n  BenchmarkBurstGPT: needs -burst-trace-path\n")
+		assert.Contains(t, o.stdout,
+			"skipped benchmarks\n  BenchmarkBurstGPT: needs -burst-trace-path\n")
 		checkEpilogue(t, o.stdout)
 	}
 }
@@ -252,7 +267,8 @@ func TestGoTestPlainOutput(t *testing.T) {
 // comparison runs benchstat, a tool of go.mod, over outputs.
 func comparison(t *testing.T, files ...string) string {
 	t.Helper()
-	out, err := exec.Command("go", append([]string{"run", "golang.org/x/perf/cmd/benchstat"}, files...)...).CombinedOutput()
+	out, err := exec.Command("go",
+		append([]string{"run", "golang.org/x/perf/cmd/benchstat"}, files...)...).CombinedOutput()
 	require.NoError(t, err, string(out))
 	return string(out)
 }

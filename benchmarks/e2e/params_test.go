@@ -45,10 +45,12 @@ func TestTenWrongParametersGiveTenMessages(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	config := filepath.Join(b.work, "wrong.yaml")
-	require.NoError(t, os.WriteFile(config, []byte("parameters:\n  num-gpus: 0\n  verfy: full\n"), 0o644))
+	require.NoError(t, os.WriteFile(config, []byte("parameters:\n  num-gpus: 0\n  verfy: full\n"),
+		0o644))
 	b.env = append(b.env, "KVBENCH_TRACE_SPEEDUP=-1", "KVBENCH_WARMUP=25h")
 	lines := b.refused(append(b.places(), "-test.bench=.", "-test.benchtime=25h", "-config", config,
-		"-num-users=0", "-cpu-mem-gb=-1", "-io=fast", "-chunk-size=1000", "-nonce=zz", "-prefill-only", "-decode-only")...)
+		"-num-users=0", "-cpu-mem-gb=-1", "-io=fast", "-chunk-size=1000", "-nonce=zz",
+		"-prefill-only", "-decode-only")...)
 	assert.Len(t, lines, 11) // the tenth and eleventh are the file's
 	has(t, lines, "-num-users: must be", "100000", "given 0", "flag")
 	has(t, lines, "-cpu-mem-gb: must be", "131072", "given -1")
@@ -67,18 +69,24 @@ func TestWhatCannotWorkIsRefusedWithNumbers(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	has(t, b.refused(append(b.places(), "-test.bench=Synthetic", "-storage-capacity-gb=0.5")...),
-		"-storage-capacity-gb: must be at least", "one entry of 25000 tokens of tiny-1b", "given 0.5")
-	has(t, b.refused(append(b.places(), "-test.bench=DecodeOnly", "-num-users=1000", "-storage-capacity-gb=1")...),
+		"-storage-capacity-gb: must be at least", "one entry of 25000 tokens of tiny-1b",
+		"given 0.5")
+	has(t, b.refused(append(b.places(), "-test.bench=DecodeOnly", "-num-users=1000",
+		"-storage-capacity-gb=1")...),
 		"-storage-capacity-gb: must be at least", "-num-users at most 2")
-	has(t, b.refused(append(b.places(), "-test.bench=Synthetic", "-storage-capacity-gb=1000000")...),
+	has(t, b.refused(append(b.places(), "-test.bench=Synthetic",
+		"-storage-capacity-gb=1000000")...),
 		"-storage-capacity-gb: must be at most", "GiB free", "given 1000000")
 	has(t, b.refused(append(b.places(), "-test.bench=Synthetic", "-cpu-mem-gb=100000")...),
 		"-cpu-mem-gb: must be at most", "available according to", "given 100000")
-	has(t, b.refused("-test.bench=AzureTrace", "-azure-trace-path", filepath.Join(b.work, "absent.csv")),
+	has(t, b.refused("-test.bench=AzureTrace", "-azure-trace-path",
+		filepath.Join(b.work, "absent.csv")),
 		"-azure-trace-path: must be", "absent.csv")
 	// One size of a sweep that cannot work stops all of it.
-	has(t, b.refused(append(b.places(), "-test.bench=Synthetic", "-sweep", "num-users=1,2,0")...), "num-users", "0")
-	has(t, b.refused(append(b.places(), "-test.bench=Synthetic", "-sweep", "storage-capacity-gb=4,0.5")...), "at least", "given 0.5")
+	has(t, b.refused(append(b.places(), "-test.bench=Synthetic", "-sweep", "num-users=1,2,0")...),
+		"num-users", "0")
+	has(t, b.refused(append(b.places(), "-test.bench=Synthetic", "-sweep",
+		"storage-capacity-gb=4,0.5")...), "at least", "given 0.5")
 }
 
 func TestForbiddenDirectories(t *testing.T) {
@@ -86,19 +94,24 @@ func TestForbiddenDirectories(t *testing.T) {
 	b := newBench(t)
 	link := filepath.Join(b.work, "link")
 	require.NoError(t, os.Symlink("/etc", link))
-	for _, dir := range []string{"/etc", "/etc/kvbench", "/proc/self", "/dev/shm/kv", "/usr/bin/../sbin", link, filepath.Join(link, "kv")} {
-		has(t, b.refused("-test.bench=Synthetic", "-results-dir", b.results, "-cache-dir", dir), "-cache-dir: must be", "a directory of the system")
+	for _, dir := range []string{"/etc", "/etc/kvbench", "/proc/self", "/dev/shm/kv",
+		"/usr/bin/../sbin", link, filepath.Join(link, "kv")} {
+		has(t, b.refused("-test.bench=Synthetic", "-results-dir", b.results, "-cache-dir", dir),
+			"-cache-dir: must be", "a directory of the system")
 	}
 	file := filepath.Join(b.work, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o644))
-	has(t, b.refused("-test.bench=Synthetic", "-results-dir", b.results, "-cache-dir", file), "-cache-dir", "is not a directory")
+	has(t, b.refused("-test.bench=Synthetic", "-results-dir", b.results, "-cache-dir", file),
+		"-cache-dir", "is not a directory")
 }
 
 func TestClosedDivision(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	args := append(b.places(), "-test.bench=MaxStorageStress|LargeModel", "-division=closed", "-storage-capacity-gb=4")
-	lines := b.refused(append(args, "-num-users=8", "-io=direct", "-test.count=2", "-test.benchtime=10s", "-sweep=seed=1,2")...)
+	args := append(b.places(), "-test.bench=MaxStorageStress|LargeModel", "-division=closed",
+		"-storage-capacity-gb=4")
+	lines := b.refused(append(args, "-num-users=8", "-io=direct", "-test.count=2",
+		"-test.benchtime=10s", "-sweep=seed=1,2")...)
 	has(t, lines, "-num-users: must be 200 in the closed division (option 1), given 8")
 	has(t, lines, "-num-users: must be 70 in the closed division (option 3), given 8")
 	has(t, lines, "-io: must be buffered in the closed division")
@@ -106,25 +119,32 @@ func TestClosedDivision(t *testing.T) {
 	has(t, lines, "-benchtime: must be 300s")
 	has(t, lines, "-sweep: must be absent")
 	config := append(b.micro(), args...)
-	has(t, b.refused(config...), "-config: must be absent: the closed division takes no configuration file")
-	// With nothing but free parameters what remains are the places: results and cache may not share a filesystem.
-	lines = b.refused(append(b.places(), "-test.bench=MaxStorageStress", "-division=closed", "-storage-capacity-gb=4", "-keep-files", "-progress=none", "-seed=42")...)
+	has(t, b.refused(config...),
+		"-config: must be absent: the closed division takes no configuration file")
+	// With nothing but free parameters what remains are the places: results and cache may not share
+	// a filesystem.
+	lines = b.refused(append(b.places(), "-test.bench=MaxStorageStress", "-division=closed",
+		"-storage-capacity-gb=4", "-keep-files", "-progress=none", "-seed=42")...)
 	require.Len(t, lines, 1)
-	has(t, lines, "-results-dir: must be on another filesystem than the cache directory", b.results, b.cache)
+	has(t, lines, "-results-dir: must be on another filesystem than the cache directory", b.results,
+		b.cache)
 }
 
 func TestUnknownNamesAreToldWithTheNearest(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	config := filepath.Join(b.work, "kv.yaml")
-	text := "eviction:\n  max_recursion_depth: 10\nuser_templates:\n  chatbot:\n    context_rnge: [1, 2]\nqos_profile: {}\n"
+	text := "eviction:\n  max_recursion_depth: 10\nuser_templates:\n  chatbot:\n    " +
+		"context_rnge: [1, 2]\nqos_profile: {}\n"
 	require.NoError(t, os.WriteFile(config, []byte(text), 0o644))
 	lines := b.refused("-test.bench=Synthetic", "-config", config)
 	assert.Len(t, lines, 2)
 	has(t, lines, ":5", "context_rnge", "context_range")
 	has(t, lines, ":6", "qos_profile", "qos_profiles")
-	has(t, b.refused("-test.bench=Synthetic", "-model=llama3-8b"), "-model: must be one of", "llama3.1-8b")
-	has(t, b.refused("-test.bench=Synthetic", "-config", filepath.Join(b.work, "none.yaml")), "none.yaml")
+	has(t, b.refused("-test.bench=Synthetic", "-model=llama3-8b"), "-model: must be one of",
+		"llama3.1-8b")
+	has(t, b.refused("-test.bench=Synthetic", "-config", filepath.Join(b.work, "none.yaml")),
+		"none.yaml")
 
 	o := b.run("-test.bench=Synthetic", "-num-user=3")
 	assert.Equal(t, exitParameters, o.code, "the flag package ends with 2 as well")
@@ -158,13 +178,18 @@ func TestKeysWithoutEffectAreNamed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	path := filepath.Join(b.work, "python.yaml")
-	require.NoError(t, os.WriteFile(path, []byte(microConfig+"\nautoscaler:\n  min_users: 2\nsaturation_detection:\n  history_window_size: 5\ndecode: {batch_size: 16}\n"), 0o644))
-	args := append(b.places(), "-config", path, "-model", "micro", "-storage-capacity-gb", "0.25", "-test.bench=Synthetic", "-test.benchtime=5x")
+	require.NoError(t, os.WriteFile(path,
+		[]byte(microConfig+"\nautoscaler:\n  min_users: 2\nsaturation_detection:\n  "+
+			"history_window_size: 5\ndecode: {batch_size: 16}\n"), 0o644))
+	args := append(b.places(), "-config", path, "-model", "micro", "-storage-capacity-gb", "0.25",
+		"-test.bench=Synthetic", "-test.benchtime=5x")
 	o := b.ok(append(args, "-help-parameters")...)
-	assert.Regexp(t, `accepted without effect in .*python.yaml:\n  line \d+: autoscaler.min_users: the autoscaler begins with -num-users`, o.stdout)
+	assert.Regexp(t,
+		`accepted without effect in .*python.yaml:\n  line \d+: autoscaler.min_users: the autoscaler begins with -num-users`, o.stdout)
 	assert.Contains(t, o.stdout, "decode.batch_size = 16", "and this one acts")
 	o = b.ok(args...)
-	assert.Regexp(t, `warning +autoscaler.min_users \(line \d+ of .*python.yaml\) has no effect: the autoscaler begins with -num-users`, o.stderr)
+	assert.Regexp(t,
+		`warning +autoscaler.min_users \(line \d+ of .*python.yaml\) has no effect: the autoscaler begins with -num-users`, o.stderr)
 	assert.Contains(t, o.stderr, "saturation_detection.history_window_size")
 	assert.NotContains(t, o.stderr, "decode.batch_size (line")
 }

@@ -82,8 +82,10 @@ func TestControlCAtTheGoCommand(t *testing.T) {
 func TestTheDeathOfAShellDoesNot(t *testing.T) {
 	b := newBench(t)
 	b.command = []string{"sh", "-c", `"$0" -test.run='^$' "$@" & wait`, binary(t)}
-	p := b.start(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=700ms")...)
-	eventually(t, "a marker", 20*time.Second, func() bool { return exists(filepath.Join(b.cache, "rank_0/.kvbench.json")) })
+	p := b.start(append(append(b.micro(), b.places()...), "-test.bench=Synthetic",
+		"-test.benchtime=700ms")...)
+	eventually(t, "a marker", 20*time.Second,
+		func() bool { return exists(filepath.Join(b.cache, "rank_0/.kvbench.json")) })
 	require.NoError(t, p.Process.Kill())
 	_ = p.Cmd.Wait() // ends with the orphan
 	assert.Contains(t, p.out.String(), "PASS")

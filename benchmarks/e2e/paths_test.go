@@ -38,11 +38,16 @@ func parameter(t testing.TB, r *result.Result, name string) string {
 func TestRelativePathsMeanWhereTheCommandWasTyped(t *testing.T) {
 	t.Parallel()
 	for name, give := range map[string]func(b *bench) []string{
-		"flag":        func(b *bench) []string { return []string{"-cache-dir=kv/here"} },
-		"environment": func(b *bench) []string { b.env = append(b.env, "KVBENCH_CACHE_DIR=kv/here"); return nil },
+		"flag": func(b *bench) []string { return []string{"-cache-dir=kv/here"} },
+		"environment": func(b *bench) []string {
+			b.env = append(b.env,
+				"KVBENCH_CACHE_DIR=kv/here")
+			return nil
+		},
 		"file": func(b *bench) []string {
 			text := microConfig + "parameters:\n  cache-dir: kv/here\n"
-			require.NoError(t, os.WriteFile(filepath.Join(b.work, "here.yaml"), []byte(text), 0o644))
+			require.NoError(t, os.WriteFile(filepath.Join(b.work, "here.yaml"), []byte(text),
+				0o644))
 			return []string{"-config=here.yaml"}
 		},
 		"flag before environment": func(b *bench) []string {
@@ -58,7 +63,8 @@ func TestRelativePathsMeanWhereTheCommandWasTyped(t *testing.T) {
 		files := resultFiles(t, results)
 		rel, err := filepath.Rel(results, files[0])
 		require.NoError(t, err)
-		assert.Regexp(t, `^\d{8}-\d{6}-\d+/Synthetic/trial_0/rank_0/kvcache_results_\d{8}_\d{6}\.json$`, rel)
+		assert.Regexp(t,
+			`^\d{8}-\d{6}-\d+/Synthetic/trial_0/rank_0/kvcache_results_\d{8}_\d{6}\.json$`, rel)
 	}
 }
 
@@ -72,9 +78,11 @@ func TestRelativePathsOfTheGoCommand(t *testing.T) {
 		command []string
 		base    string // what relative paths then mean
 	}{
-		{filepath.Join(root, "tiers"), []string{"go", "test", "../benchmarks"}, filepath.Join(root, "tiers")},
+		{filepath.Join(root, "tiers"), []string{"go", "test", "../benchmarks"},
+			filepath.Join(root, "tiers")},
 		{root, []string{"go", "test", "kvbench/benchmarks"}, root},
-		{os.TempDir(), []string{"go", "test", "-C", root, "./benchmarks"}, root}, // as if typed there
+		// as if typed there
+		{os.TempDir(), []string{"go", "test", "-C", root, "./benchmarks"}, root},
 	} {
 		b := newBench(t)
 		b.command = append(c.command, "-run=^$")
@@ -100,7 +108,8 @@ func TestRelativePathsOfTheGoCommand(t *testing.T) {
 func TestSweepsAreSubBenchmarks(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	o := b.ok(b.few(append(b.places(), "-sweep=num-users=1,3", "-sweep=io-depth=1,2", "-test.count=2")...)...)
+	o := b.ok(b.few(append(b.places(), "-sweep=num-users=1,3", "-sweep=io-depth=1,2",
+		"-test.count=2")...)...)
 	results, _ := parse(t, o.stdout)
 	count := make(map[string]int)
 	for _, r := range results {
@@ -116,7 +125,8 @@ func TestSweepsAreSubBenchmarks(t *testing.T) {
 		}
 	}
 	assert.Equal(t, map[string]int{
-		"/num-users=1/io-depth=1": 2, "/num-users=1/io-depth=2": 2, "/num-users=3/io-depth=1": 2, "/num-users=3/io-depth=2": 2,
+		"/num-users=1/io-depth=1": 2, "/num-users=1/io-depth=2": 2, "/num-users=3/io-depth=1": 2,
+		"/num-users=3/io-depth=2": 2,
 	}, count)
 	assert.Len(t, resultFiles(t, b.results), 8)
 	one := theResult(t, filepath.Join(b.results, "Synthetic_num-users=3_io-depth=2/trial_1"))
@@ -125,9 +135,12 @@ func TestSweepsAreSubBenchmarks(t *testing.T) {
 	assert.Equal(t, 1, one.Trial)
 
 	b = newBench(t) // of an option
-	b.ok(append(append(b.micro(), b.places()...), "-test.bench=LargeModel", "-test.benchtime=3x", "-sweep=num-users=4,8")...)
-	assert.Equal(t, "4", parameter(t, theResult(t, filepath.Join(b.results, "option_3_num-users=4/trial_0/rank_0")), "num-users"))
-	assert.Equal(t, "8", parameter(t, theResult(t, filepath.Join(b.results, "option_3_num-users=8/trial_0/rank_0")), "num-users"))
+	b.ok(append(append(b.micro(), b.places()...), "-test.bench=LargeModel", "-test.benchtime=3x",
+		"-sweep=num-users=4,8")...)
+	assert.Equal(t, "4", parameter(t,
+		theResult(t, filepath.Join(b.results, "option_3_num-users=4/trial_0/rank_0")), "num-users"))
+	assert.Equal(t, "8", parameter(t,
+		theResult(t, filepath.Join(b.results, "option_3_num-users=8/trial_0/rank_0")), "num-users"))
 
 	b = newBench(t) // of the seed, which has a line of its own
 	o = b.ok(b.few(append(b.places(), "-sweep=seed=1,2")...)...)
@@ -135,7 +148,8 @@ func TestSweepsAreSubBenchmarks(t *testing.T) {
 	assert.EqualValues(t, 2, theResult(t, filepath.Join(b.results, "Synthetic_seed=2")).Seed)
 
 	b = newBench(t) // one of them by name, as go test selects sub-benchmarks
-	b.ok(b.few(append(b.places(), "-sweep=num-users=1,3", "-test.bench=Synthetic/num-users=3")...)...)
+	b.ok(b.few(append(b.places(), "-sweep=num-users=1,3",
+		"-test.bench=Synthetic/num-users=3")...)...)
 	assert.Equal(t, "3", parameter(t, theResult(t, b.results), "num-users"))
 }
 
@@ -155,14 +169,16 @@ func TestSharedFilesystemsAreWarnedAbout(t *testing.T) {
 	b.ok(b.few(append(b.places(), "-division=open", "-num-users=2")...)...)
 	r := theResult(t, b.results)
 	assert.Equal(t, "open", r.Division)
-	assert.Contains(t, strings.Join(r.Warnings, "\n"), "results ("+b.results+") and cache ("+b.cache+") share a filesystem")
+	assert.Contains(t, strings.Join(r.Warnings, "\n"),
+		"results ("+b.results+") and cache ("+b.cache+") share a filesystem")
 	assert.NotEmpty(t, r.DiffersFromClosed)
 }
 
 func TestCountsEndATrial(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=50x")...)
+	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic",
+		"-test.benchtime=50x")...)
 	r := theResult(t, b.results)
 	assert.Equal(t, result.EndedByCount, r.EndedBy)
 	assert.EqualValues(t, 50, r.RequestsCompleted)
@@ -174,7 +190,8 @@ func TestCountsEndATrial(t *testing.T) {
 	assert.EqualValues(t, 30, r.RequestsCompleted)
 
 	b = newBench(t)
-	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Tier/tier=storage/op=write/size=1MiB", "-test.benchtime=9x")...)
+	b.ok(append(append(b.micro(), b.places()...),
+		"-test.bench=Tier/tier=storage/op=write/size=1MiB", "-test.benchtime=9x")...)
 	r = theResult(t, b.results)
 	assert.Equal(t, result.EndedByCount, r.EndedBy)
 	assert.EqualValues(t, 9, r.Requests.Operations)
@@ -184,7 +201,8 @@ func TestCountsEndATrial(t *testing.T) {
 func TestAWindowWithoutAnyCompletion(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	o := b.run(append(b.places(), "-test.bench=MultiTurn", "-test.benchtime=5ms", "-test.count=2")...)
+	o := b.run(append(b.places(), "-test.bench=MultiTurn", "-test.benchtime=5ms",
+		"-test.count=2")...)
 	assert.Equal(t, exitFailed, o.code)
 	assert.Contains(t, o.stdout, "no request completed in the window of 5ms")
 	assert.NotContains(t, o.stdout, "req/s\t")
@@ -202,7 +220,8 @@ func TestArtifactsHoldACopy(t *testing.T) {
 	b := newBench(t)
 	out := filepath.Join(b.work, "out")
 	require.NoError(t, os.Mkdir(out, 0o755))
-	b.ok(b.few(append(b.places(), "-test.artifacts", "-test.outputdir="+out, "-test.count=2")...)...)
+	b.ok(b.few(append(b.places(), "-test.artifacts", "-test.outputdir="+out,
+		"-test.count=2")...)...)
 	copies, originals := resultFiles(t, out), resultFiles(t, b.results)
 	assert.Len(t, copies, 2)
 	assert.Len(t, originals, 2)

@@ -29,8 +29,8 @@ type documentedUnit struct {
 	always bool // on the line of every benchmark with requests that reads and writes
 }
 
-// documented are the units of a benchmark line. Scripts rely on them: a new one is added here and in the README, an old one
-// keeps its name and meaning.
+// documented are the units of a benchmark line. Scripts rely on them: a new one is added here and
+// in the README, an old one keeps its name and meaning.
 var documented = []documentedUnit{
 	{"ns/op", true},
 	{"req/s", true}, {"tok/s", true}, {"storage-tok/s", true},
@@ -41,7 +41,8 @@ var documented = []documentedUnit{
 	{"sustained-users", false}, {"peak-B/s", false},
 	{"cpu-ns/B", true}, {"peak-RSS-bytes", true},
 	{"device-read-ratio", false}, {"ceiling-ratio", false},
-	{"gen-B/s", false}, {"copy-B/s", false}, {"gen-copy-ratio", false}, {"zstd-ratio", false}, {"duplicate-blocks", false},
+	{"gen-B/s", false}, {"copy-B/s", false}, {"gen-copy-ratio", false}, {"zstd-ratio", false},
+	{"duplicate-blocks", false},
 }
 
 func page(t *testing.T, path string) string {
@@ -76,7 +77,8 @@ func TestReadmeSampleHasTheDocumentedUnits(t *testing.T) {
 				unit = v.Unit
 			}
 			have[unit] = true
-			known := slices.ContainsFunc(documented, func(d documentedUnit) bool { return d.unit == unit })
+			known := slices.ContainsFunc(documented,
+				func(d documentedUnit) bool { return d.unit == unit })
 			assert.True(t, known, "%s prints %s, which is not documented", r.Name.Full(), unit)
 		}
 		name, _, _ := strings.Cut(string(r.Name.Base()), "/")
@@ -100,7 +102,8 @@ func TestReadmeAndUnitLinesAgree(t *testing.T) {
 		directed[u.Unit] = true
 	}
 	for _, d := range documented {
-		assert.True(t, strings.Contains(text, "`"+d.unit+"`"), "%s is a unit that no page explains", d.unit)
+		assert.True(t, strings.Contains(text, "`"+d.unit+"`"), "%s is a unit that no page explains",
+			d.unit)
 		assert.True(t, directed[d.unit], "%s has no Unit line", d.unit)
 		delete(directed, d.unit)
 	}
@@ -115,7 +118,8 @@ func TestReadmeNamesEveryBenchmark(t *testing.T) {
 	}
 }
 
-// TestReadmeParameters compares the README's table with the flags, and writes it when UPDATE_README=1.
+// TestReadmeParameters compares the README's table with the flags, and writes it when
+// UPDATE_README=1.
 func TestReadmeParameters(t *testing.T) {
 	const begin, end = "writes this table -->\n", "<!-- end of parameters -->"
 	head, rest, found := strings.Cut(page(t, benchmarksPage), begin)
@@ -145,7 +149,8 @@ func parameterTable(t *testing.T) string {
 	b.WriteString("\n| flag | default | meaning |\n|---|---|---|\n")
 	usage := regexp.MustCompile(`^(.*?)(?: \(default (.*)\))?$`)
 	perDivision := regexp.MustCompile(`^quick (.*), open (.*), closed (.*)$`)
-	for _, m := range regexp.MustCompile(`(?m)^-([a-z-]+) `).FindAllStringSubmatch(help.String(), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^-([a-z-]+) `).FindAllStringSubmatch(help.String(),
+		-1) {
 		f := fs.Lookup(m[1])
 		if f == nil {
 			continue // Go's own: the text tells them
@@ -159,7 +164,9 @@ func parameterTable(t *testing.T) string {
 		if def == "" {
 			def = "–" // the meaning tells it
 		}
-		fmt.Fprintf(&b, "| `-%s` | %s | %s |\n", f.Name, def, strings.ReplaceAll(parts[1], "<", `\<`)) // < opens a tag
+		// < opens a tag
+		fmt.Fprintf(&b, "| `-%s` | %s | %s |\n", f.Name, def,
+			strings.ReplaceAll(parts[1], "<", `\<`))
 	}
 	b.WriteString("\n")
 	return b.String()

@@ -47,8 +47,9 @@ func userFiles(t testing.TB, dir string) (root string) {
 		require.NoError(t, os.Chtimes(name, old, old))
 	}
 	for link, target := range map[string]string{
-		"out": outside, "precious": filepath.Join(outside, "precious.npy"), "nowhere": "does/not/exist",
-		"rank_2": outside, "sub/up": "../..",
+		"out": outside, "precious": filepath.Join(outside, "precious.npy"),
+		"nowhere": "does/not/exist",
+		"rank_2":  outside, "sub/up": "../..",
 	} {
 		require.NoError(t, os.Symlink(target, filepath.Join(dir, link)))
 	}
@@ -66,7 +67,8 @@ func userBench(t testing.TB) (b *bench, root string, before map[string]string) {
 
 // long runs until something ends it; its entries are what the quick division makes.
 func (b *bench) long() []string {
-	return append(b.places(), "-test.bench=MaxStorageStress", "-test.benchtime=10m", "-storage-capacity-gb=1")
+	return append(b.places(), "-test.bench=MaxStorageStress", "-test.benchtime=10m",
+		"-storage-capacity-gb=1")
 }
 
 // working waits until the run writes entries. A first file may be a trial of
@@ -82,7 +84,8 @@ func (b *bench) working() {
 func TestUserFilesSurviveANormalRun(t *testing.T) {
 	t.Parallel()
 	b, root, before := userBench(t)
-	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic|DecodeOnly|StorageCeiling", "-test.benchtime=20x")...)
+	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic|DecodeOnly|StorageCeiling",
+		"-test.benchtime=20x")...)
 	assert.Equal(t, before, tree(t, root))
 }
 
@@ -96,7 +99,8 @@ func TestUserFilesSurviveSIGKILL(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	leftovers := 0
 	for range 20 {
-		p := b.start(append(b.places(), "-test.bench=MaxStorageStress", "-test.benchtime=300ms", "-storage-capacity-gb=1")...)
+		p := b.start(append(b.places(), "-test.bench=MaxStorageStress", "-test.benchtime=300ms",
+			"-storage-capacity-gb=1")...)
 		// The moment is what is random; nothing is waited for.
 		<-time.After(time.Duration(rng.IntN(450)) * time.Millisecond)
 		require.NoError(t, p.Process.Kill())
@@ -126,7 +130,8 @@ func TestUserFilesInOurDirectorySurvive(t *testing.T) {
 	fans, err := filepath.Glob(filepath.Join(b.cache, "rank_0/[0-9a-f][0-9a-f]"))
 	require.NoError(t, err)
 	require.NotEmpty(t, fans)
-	theirs := []string{filepath.Join(b.cache, "rank_0/notes.npy"), filepath.Join(fans[0], "notes.npy"), filepath.Join(b.cache, "rank_0/mine/a")}
+	theirs := []string{filepath.Join(b.cache, "rank_0/notes.npy"),
+		filepath.Join(fans[0], "notes.npy"), filepath.Join(b.cache, "rank_0/mine/a")}
 	for _, name := range theirs {
 		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
 		require.NoError(t, os.WriteFile(name, []byte(name), 0o600))
@@ -144,7 +149,8 @@ func TestUserFilesInOurDirectorySurvive(t *testing.T) {
 		for name, text := range before {
 			assert.Equal(t, text, now[name], name)
 		}
-		b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x")...)
+		b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic",
+			"-test.benchtime=5x")...)
 	}
 	left, err := filepath.Glob(filepath.Join(b.cache, "rank_0/*/*-*"))
 	require.NoError(t, err)
@@ -157,7 +163,8 @@ func TestForeignRankDirectoriesAreRefused(t *testing.T) {
 	t.Parallel()
 	b, root, before := userBench(t)
 	for rank, why := range map[string]string{"1": "no marker of ours", "2": "symbolic link"} {
-		o := b.run(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x", "-rank", rank, "-ranks=3")...)
+		o := b.run(append(append(b.micro(), b.places()...), "-test.bench=Synthetic",
+			"-test.benchtime=5x", "-rank", rank, "-ranks=3")...)
 		assert.Equal(t, exitFailed, o.code)
 		assert.Contains(t, o.stdout, why)
 		assert.Contains(t, o.stdout, "rank_"+rank)
@@ -173,7 +180,8 @@ func TestASecondRunIsRefused(t *testing.T) {
 	b.working()
 	o := b.run(b.long()...)
 	assert.Equal(t, exitFailed, o.code)
-	assert.Regexp(t, `rank_0 is in use by process `+strconv.Itoa(first.Process.Pid)+` on `, o.stdout)
+	assert.Regexp(t, `rank_0 is in use by process `+strconv.Itoa(first.Process.Pid)+` on `,
+		o.stdout)
 	assert.Contains(t, o.stdout, "-rank")
 	require.NoError(t, first.Process.Signal(syscall.SIGTERM))
 	assert.Equal(t, 143, first.end().code, "the first was not disturbed")
@@ -194,5 +202,6 @@ func TestKeptFilesAreReclaimedByTheNextRun(t *testing.T) {
 	require.NoError(t, os.RemoveAll(b.results))
 	b.ok(args...)
 	assert.False(t, exists(b.cache), "kept files and the directories made for them are gone")
-	assert.Contains(t, strings.Join(theResult(t, b.results).Warnings, "\n"), "reclaimed "+strconv.Itoa(len(kept))+" files")
+	assert.Contains(t, strings.Join(theResult(t, b.results).Warnings, "\n"),
+		"reclaimed "+strconv.Itoa(len(kept))+" files")
 }

@@ -24,9 +24,11 @@ func names(t *testing.T, stdout string) (list []string) {
 func TestPatternsSelectPointsOfASweep(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	args := append(append(b.micro(), b.places()...), "-test.benchtime=5x", "-test.cpu=1", "-sweep=io-depth=1,2")
+	args := append(append(b.micro(), b.places()...), "-test.benchtime=5x", "-test.cpu=1",
+		"-sweep=io-depth=1,2")
 	o := b.ok(append(args, "-test.bench=StorageCeiling/op=read")...)
-	assert.Equal(t, []string{"StorageCeiling/io-depth=1/op=read", "StorageCeiling/io-depth=2/op=read"}, names(t, o.stdout))
+	assert.Equal(t, []string{"StorageCeiling/io-depth=1/op=read",
+		"StorageCeiling/io-depth=2/op=read"}, names(t, o.stdout))
 	assert.NotContains(t, o.stderr, "selects none")
 	o = b.ok(append(args, "-test.bench=StorageCeiling/op=read/io-depth=2")...)
 	assert.Equal(t, []string{"StorageCeiling/io-depth=2/op=read"}, names(t, o.stdout))
@@ -39,8 +41,10 @@ func TestPatternsThatSelectNothing(t *testing.T) {
 	args := append(append(b.micro(), b.places()...), "-test.benchtime=5x")
 	o := b.ok(append(args, "-test.bench=StorageCeiling/op=raed")...)
 	assert.Empty(t, names(t, o.stdout))
-	assert.Contains(t, o.stderr, "-bench StorageCeiling/op=raed selects none of these sub-benchmarks, of which nothing ran\n"+
-		"  StorageCeiling/op=read\n  StorageCeiling/op=write\n  StorageCeiling/op=mixed\n")
+	assert.Contains(t, o.stderr,
+		"-bench StorageCeiling/op=raed selects none of these sub-benchmarks, "+
+			"of which nothing ran\n"+
+			"  StorageCeiling/op=read\n  StorageCeiling/op=write\n  StorageCeiling/op=mixed\n")
 	o = b.ok(append(args, "-sweep=num-users=1,3", "-test.bench=Synthetic/num-users=2")...)
 	assert.Contains(t, o.stderr, "nothing ran\n  Synthetic/num-users=1\n  Synthetic/num-users=3\n")
 	assert.False(t, exists(b.results))
@@ -61,9 +65,12 @@ func TestSeveralCPUsHaveTrialsOfTheirOwn(t *testing.T) {
 		r := theResult(t, filepath.Join(b.results, name, "trial_1"))
 		assert.Equal(t, name, r.Name)
 		assert.Equal(t, 1, r.Trial)
-		for trial := range 2 { // the first call of all, too, although the testing package sets its processors only after it
+		// the first call of all, too, although the testing package sets its processors only after
+		// it
+		for trial := range 2 {
 			r := theResult(t, filepath.Join(b.results, name, "trial_"+string(rune('0'+trial))))
-			assert.Equal(t, map[string]int{"Synthetic": 1, "Synthetic-2": 2}[name], r.Environment.GOMAXPROCS)
+			assert.Equal(t, map[string]int{"Synthetic": 1, "Synthetic-2": 2}[name],
+				r.Environment.GOMAXPROCS)
 		}
 		assert.FileExists(t, filepath.Join(b.results, name, "trial_1", "rank_0", "summary.txt"))
 	}

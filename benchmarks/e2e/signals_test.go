@@ -33,7 +33,9 @@ func (b *bench) stop(p *process, what func()) stopping {
 	begun := time.Now()
 	what()
 	over := make(chan stopping, 1)
-	go func() { // outcome may fail the test, which only its goroutine may do: Wait is called here, the rest there
+	// outcome may fail the test, which only its goroutine may do: Wait is called here, the rest
+	// there
+	go func() {
 		_ = p.Cmd.Wait()
 		over <- stopping{end: time.Since(begun)}
 	}()
@@ -44,7 +46,8 @@ func (b *bench) stop(p *process, what func()) stopping {
 		select {
 		case s := <-over:
 			s.durable = durable
-			s.outcome = outcome{code: p.ProcessState.ExitCode(), stdout: p.out.String(), stderr: p.errout.String()}
+			s.outcome = outcome{code: p.ProcessState.ExitCode(), stdout: p.out.String(),
+				stderr: p.errout.String()}
 			if durable == 0 && len(resultFiles(b.t, b.results)) > 0 {
 				s.durable = s.end
 			}
@@ -63,12 +66,14 @@ func inTime(t *testing.T, scene func() stopping) {
 	t.Helper()
 	for try := 1; ; try++ {
 		s := scene()
-		t.Logf("result after %v, end after %v", s.durable.Round(time.Millisecond), s.end.Round(time.Millisecond))
+		t.Logf("result after %v, end after %v", s.durable.Round(time.Millisecond),
+			s.end.Round(time.Millisecond))
 		if s.durable < durableWithin && s.end < endWithin {
 			return
 		}
 		if try == 3 {
-			t.Errorf("not once in time: the result is to be there within %v, the end within %v", durableWithin, endWithin)
+			t.Errorf("not once in time: the result is to be there within %v, the end within %v",
+				durableWithin, endWithin)
 			return
 		}
 	}
@@ -89,7 +94,8 @@ func TestSignalsEndARunWithItsResult(t *testing.T) {
 	for _, sig := range []struct {
 		signal syscall.Signal
 		code   int
-	}{{syscall.SIGINT, 130}, {syscall.SIGTERM, 143}, {syscall.SIGQUIT, 131}, {syscall.SIGHUP, 129}} {
+	}{{syscall.SIGINT, 130}, {syscall.SIGTERM, 143}, {syscall.SIGQUIT, 131},
+		{syscall.SIGHUP, 129}} {
 		t.Run(sig.signal.String(), func(t *testing.T) {
 			inTime(t, func() stopping {
 				b, root, before := userBench(t)
@@ -113,20 +119,24 @@ func checkInterruptedLog(t *testing.T, s stopping, b *bench) {
 	t.Helper()
 	assert.Contains(t, s.stdout, "--- FAIL: BenchmarkMaxStorageStress")
 	assert.Contains(t, s.stdout, "result: "+resultFiles(t, b.results)[0]+"\n")
-	assert.Contains(t, s.stderr, "incomplete (ended by signal)", "the summary is printed all the same")
+	assert.Contains(t, s.stderr, "incomplete (ended by signal)",
+		"the summary is printed all the same")
 	parse(t, s.stdout)
 }
 
 // TestSignalsInEveryStage: a run can be stopped before its window too.
 func TestSignalsInEveryStage(t *testing.T) {
 	for name, args := range map[string][]string{
-		"populating":      {"-test.bench=DecodeOnly", "-num-users=4", "-storage-capacity-gb=4"},
-		"preconditioning": {"-test.bench=Synthetic", "-precondition", "-storage-capacity-gb=1", "-precondition-size-gb=50"},
-		"warming up":      {"-test.bench=MaxStorageStress", "-warmup=10m", "-storage-capacity-gb=1"},
-		"tier":            {"-test.bench=Tier/tier=storage/op=write/size=16MiB", "-storage-capacity-gb=1"},
-		"ceiling":         {"-test.bench=StorageCeiling/op=mixed", "-storage-capacity-gb=1"},
-		"buffered":        {"-test.bench=MaxStorageStress", "-io=buffered", "-storage-capacity-gb=1"},
-		"trace":           {"-test.bench=AzureTrace", "-replay-cycles=0", "-storage-capacity-gb=1", "-azure-trace-path=" + data(t, "azure-small.csv")},
+		"populating": {"-test.bench=DecodeOnly", "-num-users=4", "-storage-capacity-gb=4"},
+		"preconditioning": {"-test.bench=Synthetic", "-precondition", "-storage-capacity-gb=1",
+			"-precondition-size-gb=50"},
+		"warming up": {"-test.bench=MaxStorageStress", "-warmup=10m", "-storage-capacity-gb=1"},
+		"tier": {"-test.bench=Tier/tier=storage/op=write/size=16MiB",
+			"-storage-capacity-gb=1"},
+		"ceiling":  {"-test.bench=StorageCeiling/op=mixed", "-storage-capacity-gb=1"},
+		"buffered": {"-test.bench=MaxStorageStress", "-io=buffered", "-storage-capacity-gb=1"},
+		"trace": {"-test.bench=AzureTrace", "-replay-cycles=0", "-storage-capacity-gb=1",
+			"-azure-trace-path=" + data(t, "azure-small.csv")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inTime(t, func() stopping {
@@ -136,8 +146,10 @@ func TestSignalsInEveryStage(t *testing.T) {
 				s := b.stop(p, func() { require.NoError(t, p.Process.Signal(syscall.SIGTERM)) })
 				assert.Equal(t, 143, s.code)
 				interrupted(t, b)
-				if name == "buffered" { // what is being flushed cannot be stopped: the next run cleans up
-					b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=2x")...)
+				// what is being flushed cannot be stopped: the next run cleans up
+				if name == "buffered" {
+					b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic",
+						"-test.benchtime=2x")...)
 				}
 				assert.Equal(t, before, tree(t, root))
 				return s
@@ -148,7 +160,8 @@ func TestSignalsInEveryStage(t *testing.T) {
 		inTime(t, func() stopping {
 			b := newBench(t)
 			p := b.start(append(b.places(), "-test.bench=Synthetic", "-settle=10m")...)
-			eventually(t, "a marker", 20*time.Second, func() bool { return exists(filepath.Join(b.cache, "rank_0/.kvbench.json")) })
+			eventually(t, "a marker", 20*time.Second,
+				func() bool { return exists(filepath.Join(b.cache, "rank_0/.kvbench.json")) })
 			s := b.stop(p, func() { require.NoError(t, p.Process.Signal(os.Interrupt)) })
 			assert.Equal(t, 130, s.code)
 			interrupted(t, b)
@@ -161,7 +174,8 @@ func TestSignalsInEveryStage(t *testing.T) {
 // TestSignalsEndAllTrials: what was selected behind the interrupted trial is not started.
 func TestSignalsEndAllTrials(t *testing.T) {
 	b := newBench(t)
-	p := b.start(append(b.long(), "-test.count=3", "-test.bench=MaxStorageStress|MultiTurn|Synthetic")...)
+	p := b.start(append(b.long(), "-test.count=3",
+		"-test.bench=MaxStorageStress|MultiTurn|Synthetic")...)
 	b.working()
 	require.NoError(t, p.Process.Signal(os.Interrupt))
 	o := p.end()
@@ -174,7 +188,8 @@ func TestASignalEndsTheGenerator(t *testing.T) {
 	b := newBench(t)
 	p := b.start("-test.bench=DataGen", "-test.benchtime=10m")
 	// The header is out, so the handlers are there and the benchmark is about to start or runs.
-	eventually(t, "the header", 20*time.Second, func() bool { return strings.Contains(p.out.String(), "Unit ") })
+	eventually(t, "the header", 20*time.Second,
+		func() bool { return strings.Contains(p.out.String(), "Unit ") })
 	s := b.stop(p, func() { require.NoError(t, p.Process.Signal(syscall.SIGTERM)) })
 	assert.Equal(t, 143, s.code)
 	assert.Less(t, s.end, 2*endWithin)

@@ -17,9 +17,11 @@ import (
 // and no storage is touched.
 func TestE2EIOTrace(t *testing.T) {
 	b := newBench(t)
-	args := append(b.micro(), "-test.bench", "MaxStorageStress", "-test.benchtime", "20s", "-division", "open", "-results-dir", b.results, "-cache-dir", b.cache)
+	args := append(b.micro(), "-test.bench", "MaxStorageStress", "-test.benchtime", "20s",
+		"-division", "open", "-results-dir", b.results, "-cache-dir", b.cache)
 	var first []byte
-	for i, more := range [][]string{{}, {"-test.cpu", "1"}, {"-test.cpu", "2"}, {"-test.count", "2"}} {
+	for i, more := range [][]string{{}, {"-test.cpu", "1"}, {"-test.cpu", "2"},
+		{"-test.count", "2"}} {
 		path := filepath.Join(b.work, "out.csv.zst")
 		o := b.ok(append(append([]string{"-io-trace-log", path}, args...), more...)...)
 		assert.Contains(t, o.stdout, "simulated: true\n")
@@ -38,14 +40,16 @@ func TestE2EIOTrace(t *testing.T) {
 	}
 	assert.False(t, exists(b.cache), "the cache directory was not made")
 
-	o := b.run(append([]string{"-io-trace-log", filepath.Join(b.work, "no", "dir.csv")}, args...)...)
+	o := b.run(append([]string{"-io-trace-log", filepath.Join(b.work, "no", "dir.csv")},
+		args...)...)
 	assert.Equal(t, 2, o.code)
 	assert.Contains(t, o.stderr, "-io-trace-log")
 	args[len(b.micro())+1] = "MaxStorageStress|LargeModel"
 	o = b.run(append([]string{"-io-trace-log", filepath.Join(b.work, "two.csv")}, args...)...)
 	assert.Equal(t, 2, o.code)
 	assert.Contains(t, o.stderr, "one benchmark")
-	o = b.run("-test.bench", "MaxStorageStress", "-division", "closed", "-io-trace-log", filepath.Join(b.work, "closed.csv"), "-results-dir", b.results)
+	o = b.run("-test.bench", "MaxStorageStress", "-division", "closed", "-io-trace-log",
+		filepath.Join(b.work, "closed.csv"), "-results-dir", b.results)
 	assert.Equal(t, 2, o.code)
 	assert.Contains(t, o.stderr, "io-trace-log")
 }
@@ -55,12 +59,14 @@ func TestE2EIOTrace(t *testing.T) {
 func TestE2EReplay(t *testing.T) {
 	b := newBench(t)
 	trace := filepath.Join(b.work, "out.csv.zst")
-	b.ok(append(b.micro(), "-test.bench", "Synthetic", "-test.benchtime", "2s", "-io-trace-log", trace, "-results-dir", b.results)...)
+	b.ok(append(b.micro(), "-test.bench", "Synthetic", "-test.benchtime", "2s", "-io-trace-log",
+		trace, "-results-dir", b.results)...)
 	python, err := filepath.Abs(testdata + "/iotrace-small.csv")
 	require.NoError(t, err)
 	for name, path := range map[string]string{"ours": trace, "python": python} {
 		results := filepath.Join(b.work, name)
-		o := b.ok("-test.bench", "IOTraceReplay", "-test.benchtime", "60s", "-io-trace-replay", path, "-verify", "full", "-cache-dir", b.cache,
+		o := b.ok("-test.bench", "IOTraceReplay", "-test.benchtime", "60s", "-io-trace-replay",
+			path, "-verify", "full", "-cache-dir", b.cache,
 			"-results-dir", results, "-storage-capacity-gb", "0.25")
 		assert.Contains(t, o.stdout, "BenchmarkIOTraceReplay")
 		r := theResult(t, results)
@@ -79,7 +85,8 @@ func TestE2EReplay(t *testing.T) {
 	assert.Contains(t, o.stderr, "needs -io-trace-replay")
 	bad := filepath.Join(b.work, "bad.csv")
 	require.NoError(t, os.WriteFile(bad, []byte(iotrace.Header+"\nnonsense\n"), 0o666))
-	o = b.run("-test.bench", "IOTraceReplay", "-io-trace-replay", bad, "-cache-dir", b.cache, "-results-dir", b.results, "-storage-capacity-gb", "0.25")
+	o = b.run("-test.bench", "IOTraceReplay", "-io-trace-replay", bad, "-cache-dir", b.cache,
+		"-results-dir", b.results, "-storage-capacity-gb", "0.25")
 	assert.Equal(t, 1, o.code)
 	assert.True(t, strings.Contains(o.stdout, "malformed"), o.stdout)
 }
@@ -87,14 +94,17 @@ func TestE2EReplay(t *testing.T) {
 // A simulated drive gives a whole result in moments.
 func TestE2ESimulatedDevice(t *testing.T) {
 	b := newBench(t)
-	o := b.ok("-test.bench", "MaxStorageStress", "-division", "open", "-test.benchtime", "60s", "-num-users", "4", "-results-dir", b.results,
-		"-simulate-device", "read=1GiB/s,write=500MiB/s,read-latency=80us,write-latency=20us,parallelism=32")
+	o := b.ok("-test.bench", "MaxStorageStress", "-division", "open", "-test.benchtime", "60s",
+		"-num-users", "4", "-results-dir", b.results,
+		"-simulate-device",
+		"read=1GiB/s,write=500MiB/s,read-latency=80us,write-latency=20us,parallelism=32")
 	assert.Contains(t, o.stdout, "simulate-device: read=1GiB/s,write=500MiB/s")
 	r := theResult(t, b.results)
 	require.NotNil(t, r.Simulation.SustainedUsers)
 	assert.Positive(t, *r.Simulation.QueueGrowth)
 	assert.Positive(t, *r.Summary.EndToEndLatency.P95)
-	o = b.run("-test.bench", "MaxStorageStress", "-simulate-device", "read=fast", "-results-dir", b.results)
+	o = b.run("-test.bench", "MaxStorageStress", "-simulate-device", "read=fast", "-results-dir",
+		b.results)
 	assert.Equal(t, 2, o.code)
 	assert.Contains(t, o.stderr, "simulate-device")
 }

@@ -39,7 +39,8 @@ func (b *bench) terminal(width uint16) *screen {
 		errs[2] = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: width})
 	}))
 	require.NoError(b.t, errors.Join(errs[:]...))
-	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number),
+		os.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	require.NoError(b.t, err)
 	b.files = []*os.File{slave}
 	b.attr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 3}
@@ -67,8 +68,10 @@ func TestTheLiveLineGoesToTheTerminalOnly(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	s := b.terminal(60)
-	o := b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=1500ms", "-settle=10ms")...)
-	eventually(t, "the line is wiped at the end", 5*time.Second, func() bool { return strings.HasSuffix(s.String(), "\r\x1b[K") })
+	o := b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic",
+		"-test.benchtime=1500ms", "-settle=10ms")...)
+	eventually(t, "the line is wiped at the end", 5*time.Second,
+		func() bool { return strings.HasSuffix(s.String(), "\r\x1b[K") })
 	shown := s.String()
 	lines := strings.Split(shown, "\r\x1b[K")
 	assert.Contains(t, shown, "Synthetic: resting")
@@ -82,7 +85,8 @@ func TestTheLiveLineGoesToTheTerminalOnly(t *testing.T) {
 	parse(t, o.stdout)
 
 	s = b.terminal(60)
-	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=1100ms", "-progress=none")...)
+	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=1100ms",
+		"-progress=none")...)
 	assert.Empty(t, s.String())
 }
 
@@ -109,7 +113,8 @@ func TestNohupKeepsARunAlive(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.command = []string{"nohup", binary(t), "-test.run=^$"}
-	p := b.start(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=500ms")...)
+	p := b.start(append(append(b.micro(), b.places()...), "-test.bench=Synthetic",
+		"-test.benchtime=500ms")...)
 	b.working()
 	require.NoError(t, p.Process.Signal(syscall.SIGHUP))
 	o := p.end()

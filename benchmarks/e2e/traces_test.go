@@ -51,12 +51,14 @@ func TestTracesPlainAndCompressed(t *testing.T) {
 			packed(t, bench.source, filepath.Join(b.work, bench.source+".zst")),
 		} {
 			require.NoError(t, os.RemoveAll(b.results))
-			b.ok(append(append(b.micro(), b.places()...), "-test.bench="+bench.name, "-test.benchtime=1m", bench.flag, path)...)
+			b.ok(append(append(b.micro(), b.places()...), "-test.bench="+bench.name,
+				"-test.benchtime=1m", bench.flag, path)...)
 			r := theResult(t, b.results)
 			assert.Equal(t, result.EndedByInput, r.EndedBy, "the end of the input ends the window")
 			require.NotNil(t, r.Input)
 			assert.Zero(t, r.Input.Malformed)
-			assert.Equal(t, r.RequestsCompleted, r.Input.Rows-r.Input.Failed, "every row is served, but for failed ones")
+			assert.Equal(t, r.RequestsCompleted, r.Input.Rows-r.Input.Failed,
+				"every row is served, but for failed ones")
 			requests[i] = append(requests[i], r.RequestsCompleted)
 		}
 	}
@@ -70,8 +72,11 @@ func TestTracesThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	broken := filepath.Join(b.work, "broken.csv")
-	require.NoError(t, os.WriteFile(broken, []byte("TIMESTAMP,ContextTokens,GeneratedTokens\n2024-01-02 03:04:05.9025822,6471,25\nnonsense\n"), 0o644))
-	args := append(append(b.micro(), b.places()...), "-test.bench=AzureTrace", "-test.benchtime=1m", "-azure-trace-path", broken)
+	require.NoError(t, os.WriteFile(broken,
+		[]byte("TIMESTAMP,ContextTokens,GeneratedTokens\n2024-01-02 "+
+			"03:04:05.9025822,6471,25\nnonsense\n"), 0o644))
+	args := append(append(b.micro(), b.places()...), "-test.bench=AzureTrace", "-test.benchtime=1m",
+		"-azure-trace-path", broken)
 	o := b.run(args...)
 	assert.Equal(t, exitFailed, o.code)
 	assert.Contains(t, o.stdout, "broken.csv:3")
@@ -93,19 +98,22 @@ func TestTraceStart(t *testing.T) {
 		{"BurstGPT", "-burst-trace-path", "burstgpt-v3-small.csv", "10s", 4},
 		{"BlockTrace", "-block-trace-path", "mooncake-small.jsonl", "400ms", 2},
 	} {
-		args := append(append(b.micro(), b.places()...), "-test.bench="+c.bench, "-test.benchtime=1m", c.flag, data(t, c.source), "-trace-start", c.start)
+		args := append(append(b.micro(), b.places()...), "-test.bench="+c.bench,
+			"-test.benchtime=1m", c.flag, data(t, c.source), "-trace-start", c.start)
 		require.NoError(t, os.RemoveAll(b.results))
 		o := b.ok(args...)
 		r := theResult(t, b.results)
 		assert.Equal(t, c.skipped, r.Input.Skipped, c.bench)
 		assert.Equal(t, r.RequestsCompleted, r.Input.Rows-r.Input.Failed-c.skipped, c.bench)
 		assert.Contains(t, o.stderr, "before the start of the replay")
-		assert.Contains(t, o.stdout, "trace-start: "+c.start, "results with another start are others")
+		assert.Contains(t, o.stdout, "trace-start: "+c.start,
+			"results with another start are others")
 
 		require.NoError(t, os.RemoveAll(b.results))
 		o = b.run(append(args, "-trace-start", "5h")...)
 		assert.Equal(t, exitFailed, o.code)
-		assert.Contains(t, o.stdout, "before the start of the replay at 5h0m0s: start earlier (-trace-start)")
+		assert.Contains(t, o.stdout,
+			"before the start of the replay at 5h0m0s: start earlier (-trace-start)")
 		assert.False(t, exists(b.cache))
 	}
 }

@@ -73,12 +73,14 @@ func TestAnUnprivilegedRunSaysWhyItIsNotTraced(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.unprivileged()
-	o := b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x", "-cpu-mem-gb=0", "-enable-latency-tracing")...)
+	o := b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic",
+		"-test.benchtime=5x", "-cpu-mem-gb=0", "-enable-latency-tracing")...)
 	const why = "this process lacks the privilege (CAP_BPF and CAP_PERFMON)"
 	log := logOf(t, o.stdout)
 	assert.LessOrEqual(t, len(log), 9)
 	assert.Regexp(t, `^result: /`, log[len(log)-1])
-	assert.Contains(t, strings.Join(log, "\n"), "not traced: "+why+"; needed: CAP_BPF and CAP_PERFMON")
+	assert.Contains(t, strings.Join(log, "\n"),
+		"not traced: "+why+"; needed: CAP_BPF and CAP_PERFMON")
 	assert.Contains(t, o.stderr, "Requests were not traced: "+why, "the summary")
 	r := theResult(t, b.results)
 	var tr tracing.Trace
@@ -95,7 +97,8 @@ func TestAnUnprivilegedRunSaysWhyItIsNotTraced(t *testing.T) {
 func logOf(t *testing.T, stdout string) (lines []string) {
 	t.Helper()
 	for l := range strings.Lines(stdout) {
-		if m := regexp.MustCompile(`^\s+\w+\.go:\d+: (.*)$`).FindStringSubmatch(strings.TrimRight(l, "\n")); m != nil {
+		if m := regexp.MustCompile(`^\s+\w+\.go:\d+: (.*)$`).FindStringSubmatch(strings.TrimRight(l,
+			"\n")); m != nil {
 			lines = append(lines, m[1])
 		}
 	}
@@ -115,14 +118,16 @@ func TestTheMemoryLimitOfTheContainerIsTold(t *testing.T) {
 	b.command = []string{"sh", "-c", `echo $$ > "$0" && exec "$@"`, procs, program, "-test.run=^$"}
 	lines := b.refused(append(b.places(), "-test.bench=Synthetic", "-cpu-mem-gb=4")...)
 	require.Len(t, lines, 1)
-	m := regexp.MustCompile(`^-cpu-mem-gb: must be at most ([\d.]+) \(the run needs [\d.]+ GiB: 4.00 cpu tier, .* available according to (.*)\), given 4.00$`).FindStringSubmatch(lines[0])
+	m := regexp.MustCompile(
+		`^-cpu-mem-gb: must be at most ([\d.]+) \(the run needs [\d.]+ GiB: 4.00 cpu tier, .* available according to (.*)\), given 4.00$`).FindStringSubmatch(lines[0])
 	require.NotNil(t, m, lines[0])
 	fits, err := strconv.ParseFloat(m[1], 64)
 	require.NoError(t, err)
 	assert.Less(t, fits, 0.75)
 	assert.Contains(t, m[2], "cgroup")
 	// What is said to fit does fit.
-	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x", fmt.Sprintf("-cpu-mem-gb=%.2f", fits-0.05))...)
+	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x",
+		fmt.Sprintf("-cpu-mem-gb=%.2f", fits-0.05))...)
 }
 
 // memoryGroup makes a cgroup with a memory limit and returns the file to join it.

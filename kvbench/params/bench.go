@@ -12,7 +12,8 @@ import (
 // Division says how much freedom a run has.
 type Division string
 
-// The divisions. Quick is small and short, Open lets everything be set, Closed is the MLPerf parameters and nothing else.
+// The divisions. Quick is small and short, Open lets everything be set, Closed is the MLPerf
+// parameters and nothing else.
 const (
 	Quick  Division = result.DivisionQuick
 	Open   Division = result.DivisionOpen
@@ -50,9 +51,10 @@ const (
 	LoadReplay             // an I/O trace: operations rather than requests
 )
 
-// Bench is one benchmark: the layer between the YAML file and the division's defaults. It gives the benchmark its character
-// (what it sets in every division) and its size (what it sets in one). Keys are parameter names, or dotted keys of the YAML
-// file for the users' profile; values are texts as a person would give them.
+// Bench is one benchmark: the layer between the YAML file and the division's defaults. It gives the
+// benchmark its character (what it sets in every division) and its size (what it sets in one). Keys
+// are parameter names, or dotted keys of the YAML file for the users' profile; values are texts as
+// a person would give them.
 type Bench struct {
 	Name   string   // without the word Benchmark
 	Option int      // the MLPerf option, 0 = none
@@ -72,9 +74,9 @@ func (b Bench) settings(d Division) map[string]string {
 	return m
 }
 
-// option builds the benchmark of an MLPerf option. Open and closed take the option's own parameters. Quick keeps what the
-// option is about (no cache above the storage; a cpu tier on top; a larger model with fewer writers) at a size that a laptop's
-// disk serves in seconds.
+// option builds the benchmark of an MLPerf option. Open and closed take the option's own
+// parameters. Quick keeps what the option is about (no cache above the storage; a cpu tier on top;
+// a larger model with fewer writers) at a size that a laptop's disk serves in seconds.
 func option(name string, number int, quick map[string]string) Bench {
 	options := profile.Options()
 	i := slices.IndexFunc(options, func(o profile.Option) bool { return o.Number == number })
@@ -98,27 +100,37 @@ func Benchmarks() []Bench {
 	type m = map[string]string
 	type divided = map[Division]map[string]string
 	return []Bench{
-		option("MaxStorageStress", 1, m{"model": "tiny-1b", "num-users": "8", "max-concurrent-allocs": "4"}),
-		option("StorageThroughput", 2, m{"model": "tiny-1b", "num-users": "6", "max-concurrent-allocs": "4", "cpu-mem-gb": "0.5"}),
-		option("LargeModel", 3, m{"model": "gpt-oss-20b", "num-users": "4", "max-concurrent-allocs": "2"}),
+		option("MaxStorageStress", 1,
+			m{"model": "tiny-1b", "num-users": "8", "max-concurrent-allocs": "4"}),
+		option("StorageThroughput", 2,
+			m{"model": "tiny-1b", "num-users": "6", "max-concurrent-allocs": "4",
+				"cpu-mem-gb": "0.5"}),
+		option("LargeModel", 3, m{"model": "gpt-oss-20b", "num-users": "4",
+			"max-concurrent-allocs": "2"}),
 		{Name: "Synthetic", Load: LoadUsers},
 		{Name: "PrefillOnly", Load: LoadUsers, all: m{"prefill-only": "true"}},
-		// Ten entries of 2048 tokens per user are written before the window: 0.9 GiB in quick, 40 GiB in open.
+		// Ten entries of 2048 tokens per user are written before the window: 0.9 GiB in quick, 40
+		// GiB in open.
 		{Name: "DecodeOnly", Load: LoadUsers, all: m{"decode-only": "true"},
 			only: divided{Quick: m{"num-users": "2"}, Open: m{"num-users": "16"}}},
-		// Long conversations: on average twenty turns, so that history reads outweigh everything else.
-		{Name: "MultiTurn", Load: LoadUsers, all: m{"conversation.end_conversation_probability": "0.05"},
+		// Long conversations: on average twenty turns, so that history reads outweigh everything
+		// else.
+		{Name: "MultiTurn", Load: LoadUsers,
+			all:  m{"conversation.end_conversation_probability": "0.05"},
 			only: divided{Open: m{"num-users": "32"}}},
-		{Name: "RAG", Load: LoadUsers, all: m{"enable-rag": "true"}, only: divided{Open: m{"num-users": "32"}}},
+		{Name: "RAG", Load: LoadUsers, all: m{"enable-rag": "true"},
+			only: divided{Open: m{"num-users": "32"}}},
 		{Name: "ShareGPT", Load: LoadTrace, Needs: []string{"dataset-path"}},
 		{Name: "BurstGPT", Load: LoadTrace, Needs: []string{"burst-trace-path"},
 			only: divided{Quick: m{"trace-speedup": "0"}}},
 		{Name: "AzureTrace", Load: LoadTrace, Needs: []string{"azure-trace-path"},
 			only: divided{Quick: m{"trace-speedup": "0"}}},
 		// They start small and grow on their own.
-		{Name: "AutoscaleQoS", Load: LoadUsers, all: m{"enable-autoscaling": "true", "autoscaler-mode": "qos"},
+		{Name: "AutoscaleQoS", Load: LoadUsers,
+			all:  m{"enable-autoscaling": "true", "autoscaler-mode": "qos"},
 			only: divided{Quick: m{"num-users": "2"}, Open: m{"num-users": "10"}}},
-		{Name: "AutoscaleCapacity", Load: LoadUsers, all: m{"enable-autoscaling": "true", "autoscaler-mode": "capacity"},
+		{Name: "AutoscaleCapacity", Load: LoadUsers,
+			all:  m{"enable-autoscaling": "true", "autoscaler-mode": "capacity"},
 			only: divided{Quick: m{"num-users": "2"}, Open: m{"num-users": "10"}}},
 		{Name: "IOTraceReplay", Load: LoadReplay, Needs: []string{"io-trace-replay"},
 			only: divided{Quick: m{"trace-speedup": "0"}}},

@@ -27,9 +27,11 @@ func (r *resolver) model() {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(r.in.Base, path)
 		}
-		if _, err := os.Stat(path); err != nil && !strings.HasSuffix(name, ".json") && !strings.Contains(name, "/") {
+		if _, err := os.Stat(path); err != nil && !strings.HasSuffix(name, ".json") &&
+			!strings.Contains(name, "/") {
 			r.refused["model"] = true
-			r.refuse("model", "one of "+strings.Join(keys, ", ")+" or the path of a Hugging Face config.json"+units.Suggestion(name, keys))
+			r.refuse("model", "one of "+strings.Join(keys, ", ")+
+				" or the path of a Hugging Face config.json"+units.Suggestion(name, keys))
 			return
 		}
 		name = path
@@ -70,10 +72,12 @@ func (r *resolver) place() {
 	fill("ranks", &v.Ranks, found.ranks, found.ranksFrom)
 	local := found.local
 	if ranksGiven && !found.found {
-		local = v.Ranks // unknown: all here is the careful guess, it divides the free space by the most
+		// unknown: all here is the careful guess, it divides the free space by the most
+		local = v.Ranks
 	}
 	fill("local-ranks", &v.LocalRanks, min(local, v.Ranks), found.localFrom)
-	if v.Rank >= v.Ranks && !r.refused["rank"] && !r.refused["ranks"] && (v.Origin("rank").byUser() || v.Origin("ranks").byUser()) {
+	if v.Rank >= v.Ranks && !r.refused["rank"] && !r.refused["ranks"] &&
+		(v.Origin("rank").byUser() || v.Origin("ranks").byUser()) {
 		r.refuse("rank", fmt.Sprintf("below -ranks (%d)", v.Ranks))
 	}
 	if v.LocalRanks > v.Ranks {
@@ -93,7 +97,8 @@ func (r *resolver) check() {
 	}
 	if v.PrefillOnly && v.DecodeOnly {
 		r.refuse("decode-only",
-			fmt.Sprintf("false with -prefill-only (%s): they exclude each other", v.Origin("prefill-only")))
+			fmt.Sprintf("false with -prefill-only (%s): they exclude each other",
+				v.Origin("prefill-only")))
 	}
 	if v.ChunkSize%4096 != 0 {
 		r.refuse("chunk-size", "a multiple of 4KiB")
@@ -103,8 +108,10 @@ func (r *resolver) check() {
 			r.refuse("cache-dir", "a directory that may be worked in ("+err.Error()+")")
 		}
 	}
-	if v.Layout != "entry" && v.Layout != "block" && r.in.Bench.Name != "" && r.in.Bench.Name != "BlockTrace" {
-		r.refuse("layout", "entry or block but for BlockTrace: the others are made of blocks of one size")
+	if v.Layout != "entry" && v.Layout != "block" && r.in.Bench.Name != "" &&
+		r.in.Bench.Name != "BlockTrace" {
+		r.refuse("layout", "entry or block but for BlockTrace: the others are made of blocks of "+
+			"one size")
 	}
 	r.traceStart()
 	r.traceFiles("burst-trace-path")
@@ -115,12 +122,14 @@ func (r *resolver) check() {
 	r.traceFiles("block-trace-path")
 	r.traceFiles("dataset-path")
 	r.traceFiles("validation-trace")
-	if v.StorageBytes > 0 && !r.refused["model"] && !r.refused["num-users"] && !r.refused["storage-capacity-gb"] {
+	if v.StorageBytes > 0 && !r.refused["model"] && !r.refused["num-users"] &&
+		!r.refused["storage-capacity-gb"] {
 		r.bad = append(r.bad, v.CheckFit(v.StorageBytes)...)
 	}
 }
 
-// traceStart refuses a start in what has no times, or where it would take away what later rows need.
+// traceStart refuses a start in what has no times, or where it would take away what later rows
+// need.
 func (r *resolver) traceStart() {
 	v := r.v
 	if v.TraceStart <= 0 || r.refused["trace-start"] || v.Skip() != "" {
@@ -130,7 +139,8 @@ func (r *resolver) traceStart() {
 	case "ShareGPT":
 		r.refuse("trace-start", "0s with ShareGPT, whose conversations have no times")
 	case "IOTraceReplay":
-		r.refuse("trace-start", "0s with IOTraceReplay: rows after it would read what rows before it wrote")
+		r.refuse("trace-start", "0s with IOTraceReplay: rows after it would read what rows "+
+			"before it wrote")
 	}
 }
 
@@ -159,7 +169,8 @@ func (v *Values) DecodePopulation() (entries, tokens int) {
 	return entriesPerUser * v.Users, populationTokens
 }
 
-// LargestEntry is the largest entry that the users can ask for, in tokens and in bytes of this rank.
+// LargestEntry is the largest entry that the users can ask for, in tokens and in bytes of this
+// rank.
 func (v *Values) LargestEntry() (tokens int, bytes int64) {
 	tokens = v.Profile.MaxContextTokens()
 	if v.DecodeOnly {
@@ -168,24 +179,28 @@ func (v *Values) LargestEntry() (tokens int, bytes int64) {
 	return tokens, v.Sizer().Bytes(tokens)
 }
 
-// CheckFit refuses a storage tier of capacity bytes that can never hold the largest entry of the users, or the entries that
-// decode-only reads, with the numbers that would fit. Resolve asks it when the capacity is given; whoever derives the
-// capacity from the free space asks again. Benchmarks without users always fit.
+// CheckFit refuses a storage tier of capacity bytes that can never hold the largest entry of the
+// users, or the entries that decode-only reads, with the numbers that would fit. Resolve asks it
+// when the capacity is given; whoever derives the capacity from the free space asks again.
+// Benchmarks without users always fit.
 func (v *Values) CheckFit(capacity int64) Violations {
 	if v.Bench.Load != LoadUsers {
 		return nil
 	}
 	given := formatRoughGiB(capacity)
-	storage := Violation{Name: "-storage-capacity-gb", Given: given, Origin: v.Origin("storage-capacity-gb")}
+	storage := Violation{Name: "-storage-capacity-gb", Given: given,
+		Origin: v.Origin("storage-capacity-gb")}
 	tokens, size := v.LargestEntry()
 	if size > capacity {
-		storage.Required = fmt.Sprintf("at least %s (one entry of %d tokens of %s takes that many GiB) or -model smaller",
+		storage.Required = fmt.Sprintf("at least %s (one entry of %d tokens of %s takes that "+
+			"many GiB) or -model smaller",
 			formatUpGiB(size), tokens, v.ModelName)
 		return Violations{storage}
 	}
 	if population := size * entriesPerUser * int64(v.Users); v.DecodeOnly && population > capacity {
 		fit := capacity / (size * entriesPerUser)
-		storage.Required = fmt.Sprintf("at least %s (decode-only reads %d entries of %d tokens of each of %d users) or -num-users at most %d",
+		storage.Required = fmt.Sprintf("at least %s (decode-only reads %d entries of %d tokens "+
+			"of each of %d users) or -num-users at most %d",
 			formatUpGiB(population), entriesPerUser, tokens, v.Users, fit)
 		return Violations{storage}
 	}
@@ -214,19 +229,27 @@ func (r *resolver) simulation() {
 		return
 	}
 	if v.Precondition {
-		r.refuse("precondition", "false with -io-trace-log and -simulate-device: nothing is written")
+		r.refuse("precondition",
+			"false with -io-trace-log and -simulate-device: nothing is written")
 	}
 	if v.ValidationTrace != "" && !r.refused["validation-trace"] {
-		r.refuse("validation-trace", "none with -io-trace-log and -simulate-device: a recorded run is compared with a real one")
+		r.refuse("validation-trace",
+			"none with -io-trace-log and -simulate-device: a recorded run is compared with a "+
+				"real one")
 	}
 	if v.Layout != "entry" && v.Layout != "block" && !r.refused["layout"] {
-		r.refuse("layout", "entry or block with -io-trace-log and -simulate-device: there are no files, and every block is an operation of its own")
+		r.refuse("layout", "entry or block with -io-trace-log and -simulate-device: there are no "+
+			"files, and every block is an operation of its own")
 	}
 	if strings.HasSuffix(v.IOTraceLog, ".gz") {
-		r.refuse("io-trace-log", "a name that ends in .zst, which is written compressed, or another, which is plain; gzip is only read")
+		r.refuse("io-trace-log",
+			"a name that ends in .zst, which is written compressed, or another, which is plain; "+
+				"gzip is only read")
 	}
-	if v.Bench.Load == LoadTrace && v.TraceSpeedup == 0 && v.RequestRate == 0 && v.ReplayCycles == 0 && v.MaxRequests == 0 {
-		r.refuse("replay-cycles", "at least 1 with -trace-speedup 0 in virtual time, where it would never end")
+	if v.Bench.Load == LoadTrace && v.TraceSpeedup == 0 && v.RequestRate == 0 &&
+		v.ReplayCycles == 0 && v.MaxRequests == 0 {
+		r.refuse("replay-cycles",
+			"at least 1 with -trace-speedup 0 in virtual time, where it would never end")
 	}
 }
 
@@ -237,7 +260,8 @@ func (r *resolver) autoscaling() {
 		return
 	}
 	refuse := func(required string) { r.refuse("enable-autoscaling", required) }
-	if mode, ok := v.Bench.all["autoscaler-mode"]; ok && mode != v.AutoscalerMode && !r.refused["autoscaler-mode"] {
+	if mode, ok := v.Bench.all["autoscaler-mode"]; ok && mode != v.AutoscalerMode &&
+		!r.refused["autoscaler-mode"] {
 		r.refuse("autoscaler-mode", mode+" with "+v.Bench.Name+", which is named after it")
 	}
 	switch {
@@ -248,6 +272,7 @@ func (r *resolver) autoscaling() {
 	case v.MaxRequests > 0:
 		refuse("false with -max-requests: the load would end with the requests")
 	case v.IOTraceLog != "" && v.Device == nil:
-		refuse("false with -io-trace-log alone: infinitely fast storage has no limit; give -simulate-device")
+		refuse("false with -io-trace-log alone: infinitely fast storage has no limit; give " +
+			"-simulate-device")
 	}
 }

@@ -9,13 +9,15 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// closed refuses overrides in the closed division. A value that is given and equals the required one is no override.
+// closed refuses overrides in the closed division. A value that is given and equals the required
+// one is no override.
 func (r *resolver) closed() {
 	if r.v.Division != Closed {
 		return
 	}
 	for _, p := range r.v.rows {
-		if p.has(free|action) || p.name == "config" || !r.v.Origin(p.name).byUser() || r.refused[p.name] {
+		if p.has(free|action) || p.name == "config" || !r.v.Origin(p.name).byUser() ||
+			r.refused[p.name] {
 			continue
 		}
 		required, known := closedText(&p, r.in.Bench)
@@ -37,8 +39,8 @@ func optionNote(b Bench) string {
 	return fmt.Sprintf(" (option %d)", b.Option)
 }
 
-// closedText is what the closed division requires of a parameter, canonical. It is unknown for what an option decides when
-// the benchmark is not an option.
+// closedText is what the closed division requires of a parameter, canonical. It is unknown for what
+// an option decides when the benchmark is not an option.
 func closedText(p *parameter, b Bench) (text string, known bool) {
 	text, set := b.settings(Closed)[p.name]
 	if !set {
@@ -59,8 +61,9 @@ func optionDecides(name string) bool {
 	})
 }
 
-// Differences lists what makes a run of the open division differ from the closed one. A benchmark that is no MLPerf option
-// differs by that alone, before any parameter. Nil in the closed division itself.
+// Differences lists what makes a run of the open division differ from the closed one. A benchmark
+// that is no MLPerf option differs by that alone, before any parameter. Nil in the closed division
+// itself.
 func (v *Values) Differences() []result.Difference {
 	if v.Division == Closed {
 		return nil
@@ -73,29 +76,33 @@ func (v *Values) Differences() []result.Difference {
 				names = append(names, b.Name)
 			}
 		}
-		list = append(list, result.Difference{Name: "benchmark", Closed: strings.Join(names, ", "), Value: v.Bench.Name})
+		list = append(list, result.Difference{Name: "benchmark", Closed: strings.Join(names, ", "),
+			Value: v.Bench.Name})
 	}
 	for _, p := range v.rows {
 		if p.has(free|action) || p.name == "sweep" || p.name == "config" {
 			continue
 		}
 		if required, known := closedText(&p, v.Bench); known && required != p.value.String() {
-			list = append(list, result.Difference{Name: p.name, Closed: p.show(required), Value: p.show(p.value.String())})
+			list = append(list, result.Difference{Name: p.name, Closed: p.show(required),
+				Value: p.show(p.value.String())})
 		}
 	}
 	if !v.CPythonPopulation() && v.Bench.Load == LoadUsers {
 		list = append(list, result.Difference{Name: "population", Closed: "drawn as CPython does",
 			Value: "drawn from per-user streams"})
 	}
-	profile := slices.SortedFunc(slices.Values(v.profiles), func(a, b result.Parameter) int { return cmp.Compare(a.Name, b.Name) })
+	profile := slices.SortedFunc(slices.Values(v.profiles),
+		func(a, b result.Parameter) int { return cmp.Compare(a.Name, b.Name) })
 	for _, p := range profile {
 		list = append(list, result.Difference{Name: p.Name, Closed: "default", Value: p.Value})
 	}
 	return list
 }
 
-// Comparable tells whether a parameter decides what a run measures: results in which it differs cannot be compared. Places
-// (directories, ranks), what is only shown, and Go's own flags are not, and neither is a name that is no parameter.
+// Comparable tells whether a parameter decides what a run measures: results in which it differs
+// cannot be compared. Places (directories, ranks), what is only shown, and Go's own flags are not,
+// and neither is a name that is no parameter.
 func Comparable(name string) bool {
 	p := find(name)
 	return p != nil && !p.has(action|place|goFlag)

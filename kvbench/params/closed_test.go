@@ -13,7 +13,8 @@ func TestClosedIsTheOptionAndNothingElse(t *testing.T) {
 	v := good(t, Inputs{Bench: bench(t, "MaxStorageStress")}, "-division=closed")
 	assert.Equal(t, Window{Length: 300 * time.Second}, v.Window)
 	assert.Equal(t, 3, v.Count)
-	assert.Equal(t, []any{"llama3.1-8b", 200, 16, int64(42)}, []any{v.Model.Key, v.Users, v.MaxConcurrentAllocs, v.Seed})
+	assert.Equal(t, []any{"llama3.1-8b", 200, 16, int64(42)},
+		[]any{v.Model.Key, v.Users, v.MaxConcurrentAllocs, v.Seed})
 	assert.Equal(t, 90*time.Second, v.Settle)
 	assert.Equal(t, 20*time.Second, v.OptionPause())
 	assert.Equal(t, 1, v.IODepth)
@@ -28,22 +29,27 @@ func TestClosedIsTheOptionAndNothingElse(t *testing.T) {
 	assert.Empty(t, Open.Notice())
 	assert.Zero(t, good(t, Inputs{}).OptionPause())
 	v = good(t, Inputs{Bench: bench(t, "LargeModel")}, "-division=closed")
-	assert.Equal(t, []any{"llama3.1-70b-instruct", 70, 4}, []any{v.Model.Key, v.Users, v.MaxConcurrentAllocs})
+	assert.Equal(t, []any{"llama3.1-70b-instruct", 70, 4},
+		[]any{v.Model.Key, v.Users, v.MaxConcurrentAllocs})
 }
 
 func TestClosedLeavesPlacesFree(t *testing.T) {
-	v := good(t, Inputs{Bench: bench(t, "MaxStorageStress")}, "-division=closed", "-cache-dir=/mnt/kv", "-results-dir=out",
-		"-storage-capacity-gb=500", "-progress=none", "-keep-files", "-rank=1", "-ranks=4", "-local-ranks=2")
+	v := good(t, Inputs{Bench: bench(t, "MaxStorageStress")}, "-division=closed",
+		"-cache-dir=/mnt/kv", "-results-dir=out",
+		"-storage-capacity-gb=500", "-progress=none", "-keep-files", "-rank=1", "-ranks=4",
+		"-local-ranks=2")
 	assert.Equal(t, uint64(43), v.StreamSeed())
 }
 
 func TestClosedAcceptsTheRequiredValueSpelledOut(t *testing.T) {
 	good(t, Inputs{Bench: bench(t, "MaxStorageStress"), BenchTime: "5m", Count: 3},
-		"-division=closed", "-num-users=200", "-seed=42", "-settle=1m30s", "-io=buffered", "-chunk-size=1024KiB", "-cpu-mem-gb=0.0")
+		"-division=closed", "-num-users=200", "-seed=42", "-settle=1m30s", "-io=buffered",
+		"-chunk-size=1024KiB", "-cpu-mem-gb=0.0")
 }
 
 func TestClosedRefusesOverridesByName(t *testing.T) {
-	in := Inputs{Bench: bench(t, "StorageThroughput"), BenchTime: "60s", Count: 1, Env: environment("KVBENCH_SEED", "43")}
+	in := Inputs{Bench: bench(t, "StorageThroughput"), BenchTime: "60s", Count: 1,
+		Env: environment("KVBENCH_SEED", "43")}
 	assert.Equal(t, []string{
 		"-benchtime: must be 300s in the closed division (option 2), given 60s (flag)",
 		"-count: must be 3 in the closed division (option 2), given 1 (flag)",
@@ -54,13 +60,16 @@ func TestClosedRefusesOverridesByName(t *testing.T) {
 		"-settle: must be 90s in the closed division (option 2), given 0s (flag)",
 		"-sweep: must be absent in the closed division (option 2), given io-depth=1 (flag)",
 		"-verify: must be none in the closed division (option 2), given full (flag)",
-	}, wrong(t, in, "-division=closed", "-num-users=5", "-turns=ordered", "-cpu-mem-gb=8", "-settle=0s", "-verify=full", "-sweep=io-depth=1"))
-	assert.Contains(t, wrong(t, Inputs{Bench: bench(t, "LargeModel"), BenchTime: "500x"}, "-division=closed")[0], "given 500x")
+	}, wrong(t, in, "-division=closed", "-num-users=5", "-turns=ordered", "-cpu-mem-gb=8",
+		"-settle=0s", "-verify=full", "-sweep=io-depth=1"))
+	assert.Contains(t, wrong(t, Inputs{Bench: bench(t, "LargeModel"), BenchTime: "500x"},
+		"-division=closed")[0], "given 500x")
 }
 
 func TestClosedTakesNoConfigurationFile(t *testing.T) {
 	file := writeFile(t, "c.yaml", "nonsense: 1\n")
-	assert.Equal(t, []string{"-config: must be absent: the closed division takes no configuration file, given " + file + " (flag)"},
+	assert.Equal(t, []string{"-config: must be absent: the closed division takes no " +
+		"configuration file, given " + file + " (flag)"},
 		wrong(t, Inputs{}, "-division=closed", "-config="+file))
 	file = writeFile(t, "d.yaml", "parameters: {division: closed}\n")
 	assert.Len(t, wrong(t, Inputs{}, "-config="+file), 1)
@@ -74,7 +83,8 @@ func TestClosedWithoutAnOptionChecksWhatAllOptionsShare(t *testing.T) {
 
 func TestOpenListsWhatDiffersFromClosed(t *testing.T) {
 	file := writeFile(t, "c.yaml", "decode: {batch_size: 16}\n")
-	v := good(t, Inputs{Bench: bench(t, "MaxStorageStress"), BenchTime: "5m", Count: 3}, "-division=open", "-num-users=32",
+	v := good(t, Inputs{Bench: bench(t, "MaxStorageStress"), BenchTime: "5m", Count: 3},
+		"-division=open", "-num-users=32",
 		"-turns=overtaking", "-io=buffered", "-io-depth=1", "-settle=90s", "-config="+file)
 	assert.Equal(t, []result.Difference{
 		{Name: "num-users", Closed: "200", Value: "32"},

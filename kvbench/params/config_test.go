@@ -29,10 +29,14 @@ func TestPythonKeysAct(t *testing.T) {
 	v := pythonFile(t, "-generation-mode=fast", "-model=house-mla")
 	ms := time.Millisecond
 	p := v.Profile
-	assert.Equal(t, profile.Template{Name: "coding", Context: [2]int{2048, 20000}, Generate: [2]int{80, 400}, Think: [2]float64{0.3, 1}}, p.Templates[1])
-	assert.Equal(t, workloads.QoS{P95: 60 * ms, P99: 110 * ms, P999: 160*ms + 500*time.Microsecond, P9999: 210 * ms, Priority: 30}, p.QoS[workloads.Interactive])
+	assert.Equal(t, profile.Template{Name: "coding", Context: [2]int{2048, 20000},
+		Generate: [2]int{80, 400}, Think: [2]float64{0.3, 1}}, p.Templates[1])
+	assert.Equal(t, workloads.QoS{P95: 60 * ms, P99: 110 * ms, P999: 160*ms + 500*time.Microsecond,
+		P9999: 210 * ms, Priority: 30}, p.QoS[workloads.Interactive])
 	assert.Equal(t, 1200*ms, p.QoS[workloads.Batch].P95)
-	assert.Equal(t, []float64{0.2, 0.6, 0.3, 0.25}, []float64{p.InteractiveShare, p.ResponsiveThreshold, p.SystemPromptShare, p.NewConversation})
+	assert.Equal(t, []float64{0.2, 0.6, 0.3, 0.25},
+		[]float64{p.InteractiveShare, p.ResponsiveThreshold, p.SystemPromptShare,
+			p.NewConversation})
 	assert.Equal(t, []int{40, 16}, []int{p.MaxTurns, p.DecodeBatch})
 	assert.Equal(t, 3*ms, v.GenerationTime)
 	assert.EqualValues(t, 10*(256+32)*2, v.Model.BytesPerToken())
@@ -53,7 +57,9 @@ func TestNotesTellWhichKeysAct(t *testing.T) {
 			assert.NotEmpty(t, n.Why, n.Key)
 		}
 	}
-	for _, s := range []string{"user_templates", "generation_timing", "qos_profiles", "qos_distribution", "prefix_cache", "conversation", "decode", "model_configs", "rag", "sharegpt"} {
+	for _, s := range []string{"user_templates", "generation_timing", "qos_profiles",
+		"qos_distribution", "prefix_cache", "conversation", "decode", "model_configs", "rag",
+		"sharegpt"} {
 		assert.True(t, acts[s], s)
 	}
 	assert.Equal(t, fixedUsers, idle["autoscaler.min_users"])

@@ -17,19 +17,29 @@ func TestSimulatedDevice(t *testing.T) {
 		"read=14GiB/s,write=7GiB/s,read-latency=80us,write-latency=20us,parallelism=128")
 	require.NotNil(t, v.Device)
 	d := *v.Device
-	assert.Equal(t, tiers.DeviceModel{Read: float64(14 * units.GiB), Write: float64(7 * units.GiB), ReadLatency: 80 * time.Microsecond, WriteLatency: 20 * time.Microsecond, Parallelism: 128}, d)
+	assert.Equal(t, tiers.DeviceModel{Read: float64(14 * units.GiB), Write: float64(7 * units.GiB),
+		ReadLatency: 80 * time.Microsecond, WriteLatency: 20 * time.Microsecond, Parallelism: 128},
+		d)
 	assert.True(t, v.Simulated())
 	d, err := ParseDevice("write=1000, read=512MiB,duplex=1")
 	require.NoError(t, err)
-	assert.Equal(t, tiers.DeviceModel{Read: float64(512 * units.MiB), Write: 1000, Parallelism: 128, Duplex: true}, d)
+	assert.Equal(t, tiers.DeviceModel{Read: float64(512 * units.MiB), Write: 1000, Parallelism: 128,
+		Duplex: true}, d)
 	d, err = ParseDevice("read=400MiB/s,write=200MiB/s,read-iops=1000,write-iops=500,slice=100ms")
 	require.NoError(t, err)
-	assert.Equal(t, tiers.DeviceModel{Read: float64(400 * units.MiB), Write: float64(200 * units.MiB), ReadIOPS: 1000, WriteIOPS: 500, Parallelism: 128, Slice: 100 * time.Millisecond}, d)
-	assert.Equal(t, "read=400MiB/s,write=200MiB/s,read-latency=0s,write-latency=0s,parallelism=128,read-iops=1000,write-iops=500,slice=100ms", FormatDevice(d))
+	assert.Equal(t, tiers.DeviceModel{Read: float64(400 * units.MiB),
+		Write: float64(200 * units.MiB), ReadIOPS: 1000, WriteIOPS: 500, Parallelism: 128,
+		Slice: 100 * time.Millisecond}, d)
+	assert.Equal(t,
+		"read=400MiB/s,write=200MiB/s,read-latency=0s,write-latency=0s,parallelism=128,read-iops=1000,write-iops=500,slice=100ms", FormatDevice(d))
 	for _, text := range []string{
-		"read=1GiB,write=1GiB,read-iops=-1", "read=1GiB,write=1GiB,write-iops=1e3", "read=1GiB,write=1GiB,slice=-1s", "read=1GiB,write=1GiB,slice=100", "read=1GiB,write=1GiB,write-iops=1000000001",
-		"fast", "read=1GiB/s", "read=1GiB,write=0", "read=1GB/s,write=1GiB/s", "read=1GiB,read=2GiB,write=1GiB", "read=1GiB,write=1GiB,depth=3",
-		"read=1GiB,write=1GiB,parallelism=0", "read=1GiB,write=1GiB,read-latency=-1s", "read=1GiB,write=1GiB,read-latency=5", "read=1GiB,write=1GiB,duplex=maybe",
+		"read=1GiB,write=1GiB,read-iops=-1", "read=1GiB,write=1GiB,write-iops=1e3",
+		"read=1GiB,write=1GiB,slice=-1s", "read=1GiB,write=1GiB,slice=100",
+		"read=1GiB,write=1GiB,write-iops=1000000001",
+		"fast", "read=1GiB/s", "read=1GiB,write=0", "read=1GB/s,write=1GiB/s",
+		"read=1GiB,read=2GiB,write=1GiB", "read=1GiB,write=1GiB,depth=3",
+		"read=1GiB,write=1GiB,parallelism=0", "read=1GiB,write=1GiB,read-latency=-1s",
+		"read=1GiB,write=1GiB,read-latency=5", "read=1GiB,write=1GiB,duplex=maybe",
 		"read=9PiB,write=1GiB", "read=1GiB,write=1GiB,",
 	} {
 		_, err := ParseDevice(text)
@@ -43,12 +53,19 @@ func TestSimulationRefusesWhatItCannotHave(t *testing.T) {
 		args  []string
 		want  string
 	}{
-		"precondition": {"MaxStorageStress", []string{"-io-trace-log", "x.csv", "-precondition"}, "-precondition"},
-		"no end":       {"AzureTrace", []string{"-io-trace-log", "x.csv", "-azure-trace-path", "device.go", "-trace-speedup", "0", "-replay-cycles", "0"}, "-replay-cycles"},
-		"validation":   {"MaxStorageStress", []string{"-simulate-device", "read=1GiB,write=1GiB", "-validation-trace", "device.go"}, "-validation-trace"},
-		"layout":       {"BlockTrace", []string{"-simulate-device", "read=1GiB,write=1GiB", "-block-trace-path", "device.go", "-layout", "packed=8"}, "-layout"},
-		"gzip":         {"MaxStorageStress", []string{"-io-trace-log", "x.csv.gz"}, "-io-trace-log"},
-		"deletes":      {"MaxStorageStress", []string{"-io-trace-deletes"}, "-io-trace-deletes"},
+		"precondition": {"MaxStorageStress", []string{"-io-trace-log", "x.csv", "-precondition"},
+			"-precondition"},
+		"no end": {"AzureTrace",
+			[]string{"-io-trace-log", "x.csv", "-azure-trace-path", "device.go", "-trace-speedup",
+				"0", "-replay-cycles", "0"}, "-replay-cycles"},
+		"validation": {"MaxStorageStress",
+			[]string{"-simulate-device", "read=1GiB,write=1GiB", "-validation-trace", "device.go"},
+			"-validation-trace"},
+		"layout": {"BlockTrace",
+			[]string{"-simulate-device", "read=1GiB,write=1GiB", "-block-trace-path", "device.go",
+				"-layout", "packed=8"}, "-layout"},
+		"gzip":    {"MaxStorageStress", []string{"-io-trace-log", "x.csv.gz"}, "-io-trace-log"},
+		"deletes": {"MaxStorageStress", []string{"-io-trace-deletes"}, "-io-trace-deletes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			base, err := os.Getwd()
@@ -63,7 +80,9 @@ func TestSimulationRefusesWhatItCannotHave(t *testing.T) {
 }
 
 func FuzzDevice(f *testing.F) {
-	for _, text := range []string{"read=14GiB/s,write=7GiB/s,read-latency=80us,write-latency=20us,parallelism=128", "read=1,write=2,duplex=t,read-iops=3", "=,=", "read", ""} {
+	for _, text := range []string{
+		"read=14GiB/s,write=7GiB/s,read-latency=80us,write-latency=20us,parallelism=128",
+		"read=1,write=2,duplex=t,read-iops=3", "=,=", "read", ""} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -30,7 +30,8 @@ const (
 func ChooseCapacity(dir string, given int64, localRanks int, byDefault bool) (Capacity, error) {
 	fs, err := host.FilesystemOf(dir)
 	if errors.Is(err, os.ErrPermission) {
-		err = fmt.Errorf("%w; this user may not do that there, choose a -cache-dir that it owns", err)
+		err = fmt.Errorf("%w; this user may not do that there, choose a -cache-dir that it owns",
+			err)
 	}
 	if err != nil {
 		return Capacity{}, err
@@ -38,13 +39,15 @@ func ChooseCapacity(dir string, given int64, localRanks int, byDefault bool) (Ca
 	return chooseCapacity(fs, dir, given, localRanks, byDefault)
 }
 
-// ChooseCapacityOn derives the size of the storage tier of one client from a filesystem that is known.
+// ChooseCapacityOn derives the size of the storage tier of one client from a filesystem that is
+// known.
 func ChooseCapacityOn(fs host.Filesystem, dir string) (Capacity, error) {
 	return chooseCapacity(fs, dir, 0, 1, false)
 }
 
 // chooseCapacity is ChooseCapacity on a filesystem that is known.
-func chooseCapacity(fs host.Filesystem, dir string, given int64, localRanks int, byDefault bool) (Capacity, error) {
+func chooseCapacity(fs host.Filesystem, dir string, given int64, localRanks int,
+	byDefault bool) (Capacity, error) {
 	ranks := int64(max(1, localRanks))
 	if given > 0 {
 		switch {
@@ -53,19 +56,24 @@ func chooseCapacity(fs host.Filesystem, dir string, given int64, localRanks int,
 		case byDefault:
 			return Capacity{Bytes: fs.Free / ranks / 2}, nil
 		}
-		return Capacity{}, fmt.Errorf("-storage-capacity-gb: must be at most %.2f (the %s filesystem of %s has %.2f GiB free for %d rank(s)), given %.2f",
+		return Capacity{}, fmt.Errorf("-storage-capacity-gb: must be at most %.2f (the %s "+
+			"filesystem of %s has %.2f GiB free for %d rank(s)), given %.2f",
 			toGiB(fs.Free/ranks), fs.Type, dir, toGiB(fs.Free), ranks, toGiB(given))
 	}
 	switch {
 	case fs.Root:
-		return Capacity{}, fmt.Errorf("-storage-capacity-gb: must be given, because %s is on the root filesystem (%.2f GiB free)", dir, toGiB(fs.Free))
+		return Capacity{}, fmt.Errorf("-storage-capacity-gb: must be given, because %s is on the "+
+			"root filesystem (%.2f GiB free)", dir, toGiB(fs.Free))
 	case fs.Network:
-		return Capacity{}, fmt.Errorf("-storage-capacity-gb: must be given, because %s is on a network filesystem, %s (%.2f GiB free)", dir, fs.Type, toGiB(fs.Free))
+		return Capacity{}, fmt.Errorf("-storage-capacity-gb: must be given, because %s is on a "+
+			"network filesystem, %s (%.2f GiB free)", dir, fs.Type, toGiB(fs.Free))
 	}
 	floor := max(int64(float64(fs.Total)*(1-freeShare)), minFree)
 	bytes := min(int64(float64(fs.Free)*freeShare), fs.Free-floor) / ranks
 	if bytes <= 0 {
-		return Capacity{}, fmt.Errorf("-storage-capacity-gb: must be given, because the %s filesystem of %s has only %.2f GiB free and %.2f GiB (at least 5 %% and 10 GiB) stay with others",
+		return Capacity{}, fmt.Errorf("-storage-capacity-gb: must be given, because the %s "+
+			"filesystem of %s has only %.2f GiB free and %.2f GiB (at least 5 %% and 10 GiB) "+
+			"stay with others",
 			fs.Type, dir, toGiB(fs.Free), toGiB(floor))
 	}
 	// A tenth of slack: metadata and the padding of last blocks are not a
@@ -104,11 +112,16 @@ func CheckMemory(use buffer.Use, cpuTier int64, l host.Limits) error {
 	}
 	fit := have - pool - harnessMemory
 	if fit > 0 && cpuTier > 0 {
-		return fmt.Errorf("-cpu-mem-gb: must be at most %.2f (the run needs %.2f GiB: %.2f cpu tier, %.2f buffers, %.2f harness; %.2f are available according to %s), given %.2f",
-			toGiB(fit), toGiB(need), toGiB(cpuTier), toGiB(pool), toGiB(harnessMemory), toGiB(have), source, toGiB(cpuTier))
+		return fmt.Errorf("-cpu-mem-gb: must be at most %.2f (the run needs %.2f GiB: %.2f cpu "+
+			"tier, %.2f buffers, %.2f harness; %.2f are available according to %s), given %.2f",
+			toGiB(fit), toGiB(need), toGiB(cpuTier), toGiB(pool), toGiB(harnessMemory), toGiB(have),
+			source, toGiB(cpuTier))
 	}
-	return fmt.Errorf("memory: the run needs %.2f GiB (%.2f cpu tier, %.2f buffers, %.2f harness) and %.2f are available according to %s: give fewer -workers (now %d), a smaller -chunk-size or -io-depth, or no cpu tier",
-		toGiB(need), toGiB(cpuTier), toGiB(pool), toGiB(harnessMemory), toGiB(have), source, use.Workers)
+	return fmt.Errorf("memory: the run needs %.2f GiB (%.2f cpu tier, %.2f buffers, %.2f "+
+		"harness) and %.2f are available according to %s: give fewer -workers (now %d), a "+
+		"smaller -chunk-size or -io-depth, or no cpu tier",
+		toGiB(need), toGiB(cpuTier), toGiB(pool), toGiB(harnessMemory), toGiB(have), source,
+		use.Workers)
 }
 
 func toGiB(n int64) float64 { return float64(n) / (1 << 30) }

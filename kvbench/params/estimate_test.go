@@ -24,22 +24,40 @@ func TestCapacity(t *testing.T) {
 		want      Capacity
 		errors    []string
 	}{
-		{name: "95 % of an empty filesystem", fs: with(func(f *host.Filesystem) { f.Free = f.Total }), want: Capacity{Bytes: 950 * gib, Floor: 45 * gib}},
-		{name: "5 % of the filesystem stay free", fs: with(func(f *host.Filesystem) { f.Free = 100 * gib }), want: Capacity{Bytes: 50 * gib, Floor: 45 * gib}},
-		{name: "10 GiB stay free", fs: host.Filesystem{Type: "ext4", Free: 30 * gib, Total: 40 * gib}, want: Capacity{Bytes: 20 * gib, Floor: 9 * gib}},
-		{name: "ranks share", fs: with(func(f *host.Filesystem) { f.Free = 400 * gib }), ranks: 4, want: Capacity{Bytes: 350 * gib / 4, Floor: 45 * gib}},
+		{name: "95 % of an empty filesystem",
+			fs:   with(func(f *host.Filesystem) { f.Free = f.Total }),
+			want: Capacity{Bytes: 950 * gib, Floor: 45 * gib}},
+		{name: "5 % of the filesystem stay free",
+			fs:   with(func(f *host.Filesystem) { f.Free = 100 * gib }),
+			want: Capacity{Bytes: 50 * gib, Floor: 45 * gib}},
+		{name: "10 GiB stay free",
+			fs:   host.Filesystem{Type: "ext4", Free: 30 * gib, Total: 40 * gib},
+			want: Capacity{Bytes: 20 * gib, Floor: 9 * gib}},
+		{name: "ranks share", fs: with(func(f *host.Filesystem) { f.Free = 400 * gib }), ranks: 4,
+			want: Capacity{Bytes: 350 * gib / 4, Floor: 45 * gib}},
 		{name: "too full", fs: host.Filesystem{Type: "ext4", Free: 9 * gib, Total: 40 * gib},
-			errors: []string{"-storage-capacity-gb: must be given", "ext4", "9.00 GiB free", "10.00 GiB"}},
-		{name: "root", fs: with(func(f *host.Filesystem) { f.Root = true }), errors: []string{"must be given", "root filesystem", "800.00 GiB", "/cache"}},
-		{name: "network", fs: with(func(f *host.Filesystem) { f.Network, f.Type = true, "nfs4" }), errors: []string{"must be given", "network filesystem", "nfs4"}},
-		{name: "given on the root", fs: with(func(f *host.Filesystem) { f.Root = true }), given: 4 * gib, want: Capacity{Bytes: 4 * gib}},
-		{name: "given on a network", fs: with(func(f *host.Filesystem) { f.Network = true }), given: 4 * gib, want: Capacity{Bytes: 4 * gib}},
-		{name: "given and just fitting", fs: disk, given: 400 * gib, ranks: 2, want: Capacity{Bytes: 400 * gib}},
-		{name: "given and too large", fs: disk, given: 801 * gib, errors: []string{"at most 800.00", "given 801.00", "xfs", "/cache"}},
-		{name: "given and too large for all ranks", fs: disk, given: 300 * gib, ranks: 4, errors: []string{"at most 200.00", "4 rank(s)", "given 300.00"}},
-		{name: "a product that overflows", fs: disk, given: math.MaxInt64 / 2, ranks: 4, errors: []string{"at most 200.00"}},
-		{name: "a default shrinks", fs: with(func(f *host.Filesystem) { f.Free = 3 * gib }), given: 4 * gib, byDefault: true, want: Capacity{Bytes: 3 * gib / 2}},
-		{name: "a default that fits stays", fs: disk, given: 4 * gib, byDefault: true, want: Capacity{Bytes: 4 * gib}},
+			errors: []string{"-storage-capacity-gb: must be given", "ext4", "9.00 GiB free",
+				"10.00 GiB"}},
+		{name: "root", fs: with(func(f *host.Filesystem) { f.Root = true }),
+			errors: []string{"must be given", "root filesystem", "800.00 GiB", "/cache"}},
+		{name: "network", fs: with(func(f *host.Filesystem) { f.Network, f.Type = true, "nfs4" }),
+			errors: []string{"must be given", "network filesystem", "nfs4"}},
+		{name: "given on the root", fs: with(func(f *host.Filesystem) { f.Root = true }),
+			given: 4 * gib, want: Capacity{Bytes: 4 * gib}},
+		{name: "given on a network", fs: with(func(f *host.Filesystem) { f.Network = true }),
+			given: 4 * gib, want: Capacity{Bytes: 4 * gib}},
+		{name: "given and just fitting", fs: disk, given: 400 * gib, ranks: 2,
+			want: Capacity{Bytes: 400 * gib}},
+		{name: "given and too large", fs: disk, given: 801 * gib,
+			errors: []string{"at most 800.00", "given 801.00", "xfs", "/cache"}},
+		{name: "given and too large for all ranks", fs: disk, given: 300 * gib, ranks: 4,
+			errors: []string{"at most 200.00", "4 rank(s)", "given 300.00"}},
+		{name: "a product that overflows", fs: disk, given: math.MaxInt64 / 2, ranks: 4,
+			errors: []string{"at most 200.00"}},
+		{name: "a default shrinks", fs: with(func(f *host.Filesystem) { f.Free = 3 * gib }),
+			given: 4 * gib, byDefault: true, want: Capacity{Bytes: 3 * gib / 2}},
+		{name: "a default that fits stays", fs: disk, given: 4 * gib, byDefault: true,
+			want: Capacity{Bytes: 4 * gib}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := chooseCapacity(c.fs, "/cache", c.given, c.ranks, c.byDefault)
@@ -78,18 +96,23 @@ func TestMemory(t *testing.T) {
 	}
 	for _, l := range []host.Limits{
 		{MemoryAvailable: 2 * gib, MemoryAvailableSource: "the source"},
-		{MemoryAvailable: 100 * gib, MemoryAvailableSource: "another", MemoryLimit: 2 * gib, MemoryLimitSource: "the source"},
+		{MemoryAvailable: 100 * gib, MemoryAvailableSource: "another", MemoryLimit: 2 * gib,
+			MemoryLimitSource: "the source"},
 	} {
 		err := CheckMemory(run, 4*gib, l)
-		for _, what := range []string{"-cpu-mem-gb: must be at most 1.75", "given 4.00", "needs 4.25 GiB", "2.00 are available", "the source"} {
+		for _, what := range []string{"-cpu-mem-gb: must be at most 1.75", "given 4.00",
+			"needs 4.25 GiB", "2.00 are available", "the source"} {
 			assert.ErrorContains(t, err, what)
 		}
-		assert.NoError(t, CheckMemory(run, 2*gib-64*mib-harnessMemory, l), "the setting that it names does fit")
+		assert.NoError(t, CheckMemory(run, 2*gib-64*mib-harnessMemory, l),
+			"the setting that it names does fit")
 	}
 	assert.Error(t, CheckMemory(run, 4*gib, host.Limits{MemoryAvailable: need - 1}))
 
-	err := CheckMemory(run, 4*gib, host.Limits{MemoryAvailable: 200 * mib, MemoryAvailableSource: "the source"})
+	err := CheckMemory(run, 4*gib,
+		host.Limits{MemoryAvailable: 200 * mib, MemoryAvailableSource: "the source"})
 	assert.ErrorContains(t, err, "fewer -workers (now 32)", "no cpu tier would fit")
-	err = CheckMemory(run, 0, host.Limits{MemoryAvailable: 200 * mib, MemoryAvailableSource: "the source"})
+	err = CheckMemory(run, 0,
+		host.Limits{MemoryAvailable: 200 * mib, MemoryAvailableSource: "the source"})
 	assert.ErrorContains(t, err, "0.06 buffers")
 }

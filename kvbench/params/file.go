@@ -19,9 +19,9 @@ import (
 
 // configFile is what a YAML file says, with the lines on which it says it.
 //
-// The file is walked as nodes rather than decoded into structs: every problem is told at once, with its line and the nearest
-// known key, keys of the Python benchmark that mean nothing here are accepted and told, and results record the line that set
-// a value. The decoder knows none of that.
+// The file is walked as nodes rather than decoded into structs: every problem is told at once, with
+// its line and the nearest known key, keys of the Python benchmark that mean nothing here are
+// accepted and told, and results record the line that set a value. The decoder knows none of that.
 type configFile struct {
 	path       string
 	parameters map[string]setting // section parameters, except sweep
@@ -30,8 +30,9 @@ type configFile struct {
 	models     []model.Model
 	notes      []Note
 	bad        Violations
-	known      map[string]*key // bound to a draft of no use: the values are applied when the benchmark's are
-	merges     int             // mappings that << brought in so far
+	// bound to a draft of no use: the values are applied when the benchmark's are
+	known  map[string]*key
+	merges int // mappings that << brought in so far
 }
 
 // configKey is a profile key whose value has been checked, ready to be applied.
@@ -49,7 +50,8 @@ type Note struct {
 	Why  string // why it has no effect
 }
 
-// maxConfigBytes bounds what is read of a file that claims to be a configuration; real ones have a few KiB.
+// maxConfigBytes bounds what is read of a file that claims to be a configuration; real ones have a
+// few KiB.
 const maxConfigBytes = 4 << 20
 
 // readConfig reads and checks the file at path. Problems are in bad, all of them.
@@ -159,7 +161,8 @@ func (c *configFile) section(n *yaml.Node, path string) {
 		}
 		k := c.known[full]
 		switch {
-		case strings.Contains(p.key.Value, "."): // decode.batch_size must not pass for batch_size in decode
+		// decode.batch_size must not pass for batch_size in decode
+		case strings.Contains(p.key.Value, "."):
 			c.unknown(p.key, path, sections[path])
 		case full == sectionParameters:
 			c.parameterSection(p.value)
@@ -201,7 +204,8 @@ func (c *configFile) parameterSection(n *yaml.Node) {
 		case name == "sweep":
 			c.sweepList(pair.value)
 		case pair.value.Kind != yaml.ScalarNode || pair.value.Tag == "!!null":
-			c.badAt(pair.value, "parameters.%s must be one value (text, a number, true or false)", name)
+			c.badAt(pair.value, "parameters.%s must be one value (text, a number, true or false)",
+				name)
 			continue
 		default:
 			c.parameters[name] = setting{pair.value.Value, c.at(pair.value)}
@@ -249,14 +253,16 @@ func (c *configFile) model(name, n *yaml.Node) {
 	complete(&m)
 	if err := m.Validate(); err != nil {
 		for line := range strings.SplitSeq(err.Error(), "\n") {
-			c.badAt(name, "%s: %s", section, strings.TrimPrefix(line, fmt.Sprintf("model %q: ", m.Key)))
+			c.badAt(name, "%s: %s", section,
+				strings.TrimPrefix(line, fmt.Sprintf("model %q: ", m.Key)))
 		}
 		return
 	}
 	c.models = append(c.models, m)
 }
 
-// complete fills what a file may leave out: without kv_heads every head has its own, and the numbers tell MHA from GQA.
+// complete fills what a file may leave out: without kv_heads every head has its own, and the
+// numbers tell MHA from GQA.
 func complete(m *model.Model) {
 	m.Attention = model.Attention(strings.ToLower(string(m.Attention)))
 	if m.Attention == model.MLA {
@@ -276,11 +282,13 @@ func complete(m *model.Model) {
 // pair is one key of a mapping and its value, aliases followed.
 type pair struct{ key, value *yaml.Node }
 
-// maxMerges bounds the mappings that all `<<` of a file bring in: an anchor may contain itself, or hundreds of others.
+// maxMerges bounds the mappings that all `<<` of a file bring in: an anchor may contain itself, or
+// hundreds of others.
 const maxMerges = 100
 
-// mapping lists the pairs of a mapping, reports duplicates, and resolves `<<` as YAML 1.1 does (the mapping's own keys win).
-// An empty value counts as an empty mapping, as it stays when every key of a section is commented out.
+// mapping lists the pairs of a mapping, reports duplicates, and resolves `<<` as YAML 1.1 does (the
+// mapping's own keys win). An empty value counts as an empty mapping, as it stays when every key of
+// a section is commented out.
 func (c *configFile) mapping(n *yaml.Node, path string) []pair {
 	n = follow(n)
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
@@ -330,7 +338,8 @@ func (c *configFile) entries(n *yaml.Node) (own, merged []pair) {
 	return own, merged
 }
 
-// merge lists the pairs that `<<` brings: of a mapping, or of a list of mappings of which earlier ones win.
+// merge lists the pairs that `<<` brings: of a mapping, or of a list of mappings of which earlier
+// ones win.
 func (c *configFile) merge(n *yaml.Node) (pairs []pair) {
 	if c.merges++; c.merges >= maxMerges {
 		if c.merges == maxMerges {

@@ -18,7 +18,8 @@ func EnvName(parameter string) string {
 	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(parameter, "-", "_"))
 }
 
-// Set collects what was typed. Flags keep their text until Resolve, so that the flag package does not stop at the first bad one.
+// Set collects what was typed. Flags keep their text until Resolve, so that the flag package does
+// not stop at the first bad one.
 type Set struct {
 	given map[string][]string
 }
@@ -91,8 +92,8 @@ func (f *flagText) IsBoolFlag() bool {
 	return ok
 }
 
-// WriteHelp prints the table of -help-parameters: what is in force, where it came from, the division's default and the
-// meaning; then what the keys of the YAML file did.
+// WriteHelp prints the table of -help-parameters: what is in force, where it came from, the
+// division's default and the meaning; then what the keys of the YAML file did.
 func (v *Values) WriteHelp(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "division %s", v.Division)
@@ -113,10 +114,12 @@ func (v *Values) WriteHelp(w io.Writer) error {
 		if p.name == "results-dir" {
 			def = "kvbench-results/…"
 		}
-		fmt.Fprintf(tab, "-%s\t%s\t%s\t%s\t%s\n", p.name, p.show(v.Text(p.name)), v.Origin(p.name), def, p.help)
+		fmt.Fprintf(tab, "-%s\t%s\t%s\t%s\t%s\n", p.name, p.show(v.Text(p.name)), v.Origin(p.name),
+			def, p.help)
 	}
 	tab.Flush()
-	fmt.Fprintf(out, "\nEnvironment: %s + the name in capitals, _ for -. Precedence: sweep, flag, environment, file, benchmark, division.\n", EnvPrefix)
+	fmt.Fprintf(out, "\nEnvironment: %s + the name in capitals, _ for -. Precedence: sweep, "+
+		"flag, environment, file, benchmark, division.\n", EnvPrefix)
 	if len(v.profiles) > 0 {
 		fmt.Fprintln(out, "\nusers' profile:")
 		for _, p := range v.profiles {

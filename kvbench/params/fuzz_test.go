@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzConfig holds that no file panics, that every problem names the file, and that what a file says without a problem
-// makes a profile that can be used.
+// FuzzConfig holds that no file panics, that every problem names the file, and that what a file
+// says without a problem makes a profile that can be used.
 func FuzzConfig(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	require.NoError(f, err)
@@ -20,7 +20,8 @@ func FuzzConfig(f *testing.F) {
 		require.NoError(f, err)
 		f.Add(string(text))
 	}
-	for _, text := range []string{"a: &a [*a]", "x: &x {<<: *x}", "decode: {<<: [*y]}", "? {}\n: 1", "rag: !!binary x", "\xff"} {
+	for _, text := range []string{"a: &a [*a]", "x: &x {<<: *x}", "decode: {<<: [*y]}", "? {}\n: 1",
+		"rag: !!binary x", "\xff"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

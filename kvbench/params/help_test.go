@@ -37,8 +37,10 @@ func TestHelpTellsWhichKeysHaveNoEffect(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, pythonFile(t).WriteHelp(&out))
 	assert.Contains(t, out.String(), "autoscaler.min_users: "+fixedUsers)
-	for key, why := range map[string]string{"autoscaler.scale_up_factor": fixedSteps, "autoscaler.consecutive_samples_required": fixedSteps,
-		"saturation_detection.read_latency_p95_threshold_ms": fixedFull, "saturation_detection.history_window_size": fixedFull} {
+	for key, why := range map[string]string{"autoscaler.scale_up_factor": fixedSteps,
+		"autoscaler.consecutive_samples_required":            fixedSteps,
+		"saturation_detection.read_latency_p95_threshold_ms": fixedFull,
+		"saturation_detection.history_window_size":           fixedFull} {
 		assert.Contains(t, out.String(), key+": "+why)
 	}
 	assert.Contains(t, out.String(), "decode.batch_size = 16")
@@ -59,6 +61,7 @@ func TestFlagHelpHasDefaults(t *testing.T) {
 	var out strings.Builder
 	fs.SetOutput(&out)
 	fs.PrintDefaults()
-	assert.Contains(t, out.String(), "(default quick tiny-1b, open llama3.1-8b, closed llama3.1-8b)")
+	assert.Contains(t, out.String(),
+		"(default quick tiny-1b, open llama3.1-8b, closed llama3.1-8b)")
 	assert.Nil(t, fs.Lookup("benchtime"), "Go's own flags are Go's")
 }

@@ -52,13 +52,14 @@ func newDraft() *draft {
 // Why keys of the Python benchmark have no effect here.
 const (
 	fixedUsers = "the autoscaler begins with -num-users and keeps between 1 and 100000"
-	fixedSteps = "the steps of the autoscaler's modes are fixed: choose one with -autoscaler-mode, " +
-		"their pace with -autoscaler-interval"
+	fixedSteps = "the steps of the autoscaler's modes are fixed: choose one with " +
+		"-autoscaler-mode, their pace with -autoscaler-interval"
 	fixedFull = "saturation is measured per 100 MiB over the last rounds: " +
 		"set how much of it is wanted with -target-saturation"
-	noCUDA      = "this build has no CUDA tier"
-	noPrefill   = "prefill takes no simulated time: the suite measures its I/O"
-	fixedEvict  = "tiers above the last are kept at 80 %, and an entry larger than that skips the tier"
+	noCUDA     = "this build has no CUDA tier"
+	noPrefill  = "prefill takes no simulated time: the suite measures its I/O"
+	fixedEvict = "tiers above the last are kept at 80 %, and an entry larger than that skips " +
+		"the tier"
 	noEvictCap  = "finding a victim takes constant time: there is nothing to bound"
 	fixedLimits = "the limits are fixed"
 	onePerUser  = "a user has one live conversation, so there are never more than users"
@@ -68,7 +69,8 @@ const (
 // big bounds what is only called positive.
 const big = math.MaxInt32
 
-// keys is every leaf, bound to the fields of a draft, in the order in which the documentation lists them.
+// keys is every leaf, bound to the fields of a draft, in the order in which the documentation lists
+// them.
 func (d *draft) keys() []key {
 	var list []key
 	add := func(section string, keys ...key) {
@@ -96,7 +98,8 @@ func (d *draft) keys() []key {
 	idle(noPrefill, "prefill_timing", aNumber, "none fast realistic")
 	for class := workloads.Class(workloads.NumClasses - 1); ; class-- {
 		q := &p.QoS[class]
-		add("qos_profiles."+class.String(), key{"target_latency_p95_ms", 0.001, 1e9, millis{&q.P95}, ""},
+		add("qos_profiles."+class.String(),
+			key{"target_latency_p95_ms", 0.001, 1e9, millis{&q.P95}, ""},
 			key{"target_latency_p99_ms", 0.001, 1e9, millis{&q.P99}, ""},
 			key{"target_latency_p999_ms", 0.001, 1e9, millis{&q.P999}, ""},
 			key{"target_latency_p9999_ms", 0.001, 1e9, millis{&q.P9999}, ""},
@@ -107,7 +110,8 @@ func (d *draft) keys() []key {
 	}
 	add("qos_distribution", key{"interactive_probability", 0, 1, &p.InteractiveShare, ""},
 		key{"responsive_threshold", 0, 1, &p.ResponsiveThreshold, ""})
-	idle(noEvictCap, "eviction", aWhole, "max_recursion_depth max_evictions_hard_cap max_evictions_min")
+	idle(noEvictCap, "eviction", aWhole,
+		"max_recursion_depth max_evictions_hard_cap max_evictions_min")
 	idle(fixedEvict, "eviction", aNumber, "target_usage_ratio large_entry_limit_ratio")
 	idle(noCUDA, "gpu_backend", aNumber, "memory_fraction free_memory_threshold")
 	idle(noCUDA, "gpu_backend", aWhole, "max_eviction_attempts")
@@ -196,7 +200,8 @@ var sections = func() map[string][]string {
 	return children
 }()
 
-// kind is what the type of a target wants to read: whole numbers or any, one of them, two, or a list (0) of them.
+// kind is what the type of a target wants to read: whole numbers or any, one of them, two, or a
+// list (0) of them.
 func (k *key) kind() (wanted string, whole bool, count int) {
 	switch k.to.(type) {
 	case *int, *int64:
@@ -331,11 +336,13 @@ func (r *resolver) profile() {
 	for _, c := range append(r.benchKeys(), r.file.keys...) {
 		k, text := targets[c.name], nodeText(c.value)
 		if err := k.set(c.value); err != nil { // a benchmark's: those of the file have been checked
-			r.bad = append(r.bad, Violation{Name: c.name, Required: err.Error(), Given: text, Origin: c.origin})
+			r.bad = append(r.bad, Violation{Name: c.name, Required: err.Error(), Given: text,
+				Origin: c.origin})
 			continue
 		}
 		p := result.Parameter{Name: c.name, Value: text, Origin: c.origin.String()}
-		i := slices.IndexFunc(r.v.profiles, func(old result.Parameter) bool { return old.Name == c.name })
+		i := slices.IndexFunc(r.v.profiles,
+			func(old result.Parameter) bool { return old.Name == c.name })
 		if i < 0 {
 			r.v.profiles = append(r.v.profiles, p)
 		} else {
@@ -349,7 +356,8 @@ func (r *resolver) profile() {
 	for _, err := range d.profile.Validate() {
 		text := err.Error()
 		if len(r.file.keys) > 0 {
-			text = r.file.path + ": " + text // only the whole profile is wrong: there is no line to name
+			// only the whole profile is wrong: there is no line to name
+			text = r.file.path + ": " + text
 		}
 		r.bad = append(r.bad, Violation{Text: text})
 	}
@@ -362,7 +370,8 @@ func (r *resolver) benchKeys() (keys []configKey) {
 			continue
 		}
 		value := new(yaml.Node)
-		if err := yaml.Unmarshal([]byte(r.bench[name]), value); err == nil && len(value.Content) == 1 {
+		if err := yaml.Unmarshal([]byte(r.bench[name]), value); err == nil &&
+			len(value.Content) == 1 {
 			value = value.Content[0]
 		}
 		keys = append(keys, configKey{name, value, Origin{FromBenchmark, r.in.Bench.Name}})

@@ -16,9 +16,10 @@ import (
 	"kvbench/tiers"
 )
 
-// The kinds of parameters: each is a flag.Value on a field of Values. Set reads any spelling and refuses what is outside of the
-// limits, with an error that completes the sentence "must be …"; it then leaves the field as it was. String is the canonical
-// spelling of the field, which is what is printed, compared and recorded, and which Set reads back to the same value.
+// The kinds of parameters: each is a flag.Value on a field of Values. Set reads any spelling and
+// refuses what is outside of the limits, with an error that completes the sentence "must be …"; it
+// then leaves the field as it was. String is the canonical spelling of the field, which is what is
+// printed, compared and recorded, and which Set reads back to the same value.
 
 // boolean is true or false.
 type boolean struct{ to *bool }
@@ -178,7 +179,8 @@ func (w window) Set(text string) error {
 	if n, ok := strings.CutSuffix(text, "x"); ok {
 		count, err := strconv.ParseInt(n, 10, 64)
 		if err != nil || count < 1 {
-			return errors.New("a time such as 30s or a number of requests such as 500x, at least 1x")
+			return errors.New(
+				"a time such as 30s or a number of requests such as 500x, at least 1x")
 		}
 		*w.to = Window{Completions: count}
 		return nil
@@ -194,7 +196,8 @@ func (w window) Set(text string) error {
 	return nil
 }
 
-// choice is one of a few words. Those in refused exist elsewhere but not here; it says what must be given instead.
+// choice is one of a few words. Those in refused exist elsewhere but not here; it says what must be
+// given instead.
 type choice[T ~string] struct {
 	to      *T
 	of      []string
@@ -230,7 +233,8 @@ const (
 func (l layout) String() string { return *l.to }
 
 func (l layout) Set(text string) error {
-	rule := fmt.Sprintf("one of %s or packed=N with N in %d…%d", strings.Join(layouts, ", "), minPacked, maxPacked)
+	rule := fmt.Sprintf("one of %s or packed=N with N in %d…%d", strings.Join(layouts, ", "),
+		minPacked, maxPacked)
 	if count, ok := strings.CutPrefix(text, packedPrefix); ok {
 		n, err := strconv.Atoi(count)
 		if err != nil || n < minPacked || n > maxPacked {
@@ -280,7 +284,8 @@ func (w word) Set(text string) error {
 	return nil
 }
 
-// nonce is random, which the field holds as empty, or up to 32 hexadecimal digits, which it holds all.
+// nonce is random, which the field holds as empty, or up to 32 hexadecimal digits, which it holds
+// all.
 type nonce struct{ to *string }
 
 func (n nonce) String() string { return cmp.Or(*n.to, "random") }

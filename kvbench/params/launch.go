@@ -6,21 +6,25 @@ import (
 	"strings"
 )
 
-// launcher is a family of variables that a launcher sets in every process. Size and local size are taken from the same family
-// as the rank: inside an allocation Slurm's variables stay set under mpirun, where they describe something else.
+// launcher is a family of variables that a launcher sets in every process. Size and local size are
+// taken from the same family as the rank: inside an allocation Slurm's variables stay set under
+// mpirun, where they describe something else.
 type launcher struct {
 	name              string
 	rank, size, local string
-	localSize         func(text string, env lookup) (string, error) // nil: local holds the number itself
+	// nil: local holds the number itself
+	localSize func(text string, env lookup) (string, error)
 }
 
 type lookup func(string) (string, bool)
 
 // launchers in the order in which they are asked.
 var launchers = []launcher{
-	{name: "Open MPI", rank: "OMPI_COMM_WORLD_RANK", size: "OMPI_COMM_WORLD_SIZE", local: "OMPI_COMM_WORLD_LOCAL_SIZE"},
+	{name: "Open MPI", rank: "OMPI_COMM_WORLD_RANK", size: "OMPI_COMM_WORLD_SIZE",
+		local: "OMPI_COMM_WORLD_LOCAL_SIZE"},
 	{name: "PMI", rank: "PMI_RANK", size: "PMI_SIZE", local: "MPI_LOCALNRANKS"},
-	{name: "Slurm", rank: "SLURM_PROCID", size: "SLURM_NTASKS", local: "SLURM_TASKS_PER_NODE", localSize: slurmLocal},
+	{name: "Slurm", rank: "SLURM_PROCID", size: "SLURM_NTASKS", local: "SLURM_TASKS_PER_NODE",
+		localSize: slurmLocal},
 }
 
 // membership is this process among its fellows.
@@ -48,30 +52,36 @@ func (l launcher) read(rank string, env lookup) (membership, Violations) {
 	number := func(name, text, required string, least int) int {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < least {
-			bad = append(bad, Violation{Name: name, Required: required, Given: text, Origin: Origin{FromLauncher, name}})
+			bad = append(bad, Violation{Name: name, Required: required, Given: text,
+				Origin: Origin{FromLauncher, name}})
 			return least
 		}
 		return n
 	}
 	at := func(name string) Origin { return Origin{FromLauncher, name} }
-	p := membership{found: true, rankFrom: at(l.rank), ranksFrom: at(l.size), localFrom: at(l.local)}
-	p.rank = number(l.rank, rank, "a whole number of at least 0 ("+l.name+" sets it; -rank overrides it)", 0)
+	p := membership{found: true, rankFrom: at(l.rank), ranksFrom: at(l.size),
+		localFrom: at(l.local)}
+	p.rank = number(l.rank, rank,
+		"a whole number of at least 0 ("+l.name+" sets it; -rank overrides it)", 0)
 	size, ok := env(l.size)
 	if !ok || size == "" {
 		bad = append(bad, Violation{Name: l.size, Text: fmt.Sprintf(
-			"%s: must be set when %s is: give -rank and -ranks, or start under %s", l.size, l.rank, l.name)})
+			"%s: must be set when %s is: give -rank and -ranks, or start under %s", l.size, l.rank,
+			l.name)})
 		return membership{ranks: 1, local: 1}, bad
 	}
 	p.ranks = number(l.size, size, "a whole number of at least 1", 1)
 	if len(bad) == 0 && p.rank >= p.ranks {
-		bad = append(bad, Violation{Name: l.rank, Required: "below " + l.size + " (" + size + ")", Given: rank, Origin: p.rankFrom})
+		bad = append(bad, Violation{Name: l.rank, Required: "below " + l.size + " (" + size + ")",
+			Given: rank, Origin: p.rankFrom})
 	}
 	p.local = p.ranks
 	if text, ok := env(l.local); ok && text != "" {
 		if l.localSize != nil {
 			one, err := l.localSize(text, env)
 			if err != nil {
-				return p, append(bad, Violation{Name: l.local, Required: err.Error(), Given: text, Origin: p.localFrom})
+				return p, append(bad, Violation{Name: l.local, Required: err.Error(), Given: text,
+					Origin: p.localFrom})
 			}
 			text = one
 		}
@@ -82,7 +92,8 @@ func (l launcher) read(rank string, env lookup) (membership, Violations) {
 	return p, bad
 }
 
-// slurmLocal picks this node's number out of "2(x3),1": tasks per node, run-length encoded in the order of the nodes.
+// slurmLocal picks this node's number out of "2(x3),1": tasks per node, run-length encoded in the
+// order of the nodes.
 func slurmLocal(text string, env lookup) (string, error) {
 	node := 0
 	if id, ok := env("SLURM_NODEID"); ok && id != "" {

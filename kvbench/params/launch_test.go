@@ -12,13 +12,18 @@ func TestRankFromLaunchers(t *testing.T) {
 		want [3]int
 		from string
 	}{
-		"Open MPI": {[]string{"OMPI_COMM_WORLD_RANK", "3", "OMPI_COMM_WORLD_SIZE", "8", "OMPI_COMM_WORLD_LOCAL_SIZE", "4",
+		"Open MPI": {[]string{"OMPI_COMM_WORLD_RANK", "3", "OMPI_COMM_WORLD_SIZE", "8",
+			"OMPI_COMM_WORLD_LOCAL_SIZE", "4",
 			"SLURM_PROCID", "0", "SLURM_NTASKS", "1"}, [3]int{3, 8, 4}, "OMPI_COMM_WORLD_RANK"},
-		"MPICH":              {[]string{"PMI_RANK", "1", "PMI_SIZE", "2", "MPI_LOCALNRANKS", "2"}, [3]int{1, 2, 2}, "PMI_RANK"},
-		"PMI without locals": {[]string{"PMI_RANK", "1", "PMI_SIZE", "2"}, [3]int{1, 2, 2}, "PMI_RANK"},
-		"Slurm": {[]string{"SLURM_PROCID", "4", "SLURM_NTASKS", "5", "SLURM_TASKS_PER_NODE", "2(x2),1", "SLURM_NODEID", "2"},
+		"MPICH": {[]string{"PMI_RANK", "1", "PMI_SIZE", "2", "MPI_LOCALNRANKS", "2"},
+			[3]int{1, 2, 2}, "PMI_RANK"},
+		"PMI without locals": {[]string{"PMI_RANK", "1", "PMI_SIZE", "2"}, [3]int{1, 2, 2},
+			"PMI_RANK"},
+		"Slurm": {[]string{"SLURM_PROCID", "4", "SLURM_NTASKS", "5", "SLURM_TASKS_PER_NODE",
+			"2(x2),1", "SLURM_NODEID", "2"},
 			[3]int{4, 5, 1}, "SLURM_PROCID"},
-		"Slurm, first node": {[]string{"SLURM_PROCID", "0", "SLURM_NTASKS", "3", "SLURM_TASKS_PER_NODE", "3"}, [3]int{0, 3, 3}, "SLURM_PROCID"},
+		"Slurm, first node": {[]string{"SLURM_PROCID", "0", "SLURM_NTASKS", "3",
+			"SLURM_TASKS_PER_NODE", "3"}, [3]int{0, 3, 3}, "SLURM_PROCID"},
 	} {
 		v := good(t, Inputs{Env: environment(c.env...)})
 		assert.Equal(t, c.want, [3]int{v.Rank, v.Ranks, v.LocalRanks}, name)
@@ -39,18 +44,24 @@ func TestRankGivenByHand(t *testing.T) {
 }
 
 func TestBadRanks(t *testing.T) {
-	assert.Equal(t, []string{"-rank: must be below -ranks (1), given 3 (flag)"}, wrong(t, Inputs{}, "-rank=3"))
-	assert.Equal(t, []string{"-local-ranks: must be at most -ranks (2), given 3 (flag)"}, wrong(t, Inputs{}, "-ranks=2", "-local-ranks=3"))
-	assert.Equal(t, []string{"-rank: must be auto or a whole number in 0…2147483647, given -1 (flag)"}, wrong(t, Inputs{}, "-rank=-1"))
+	assert.Equal(t, []string{"-rank: must be below -ranks (1), given 3 (flag)"},
+		wrong(t, Inputs{}, "-rank=3"))
+	assert.Equal(t, []string{"-local-ranks: must be at most -ranks (2), given 3 (flag)"},
+		wrong(t, Inputs{}, "-ranks=2", "-local-ranks=3"))
+	assert.Equal(t, []string{"-rank: must be auto or a whole number in 0…2147483647, given -1 " +
+		"(flag)"}, wrong(t, Inputs{}, "-rank=-1"))
 	assert.Len(t, wrong(t, Inputs{}, "-ranks=0"), 1)
 	for _, env := range [][]string{
 		{"PMI_RANK", "x", "PMI_SIZE", "2"},
 		{"PMI_RANK", "2", "PMI_SIZE", "2"},
 		{"PMI_RANK", "0"},
 		{"PMI_RANK", "0", "PMI_SIZE", "0"},
-		{"SLURM_PROCID", "1", "SLURM_NTASKS", "2", "SLURM_TASKS_PER_NODE", "1", "SLURM_NODEID", "1"},
-		{"SLURM_PROCID", "1", "SLURM_NTASKS", "2", "SLURM_TASKS_PER_NODE", "1(x", "SLURM_NODEID", "0"},
-		{"SLURM_PROCID", "1", "SLURM_NTASKS", "2", "SLURM_TASKS_PER_NODE", "1", "SLURM_NODEID", "here"},
+		{"SLURM_PROCID", "1", "SLURM_NTASKS", "2", "SLURM_TASKS_PER_NODE", "1", "SLURM_NODEID",
+			"1"},
+		{"SLURM_PROCID", "1", "SLURM_NTASKS", "2", "SLURM_TASKS_PER_NODE", "1(x", "SLURM_NODEID",
+			"0"},
+		{"SLURM_PROCID", "1", "SLURM_NTASKS", "2", "SLURM_TASKS_PER_NODE", "1", "SLURM_NODEID",
+			"here"},
 	} {
 		assert.Len(t, wrong(t, Inputs{Env: environment(env...)}), 1, env)
 	}

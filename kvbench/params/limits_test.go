@@ -19,11 +19,15 @@ func TestLimits(t *testing.T) {
 		good, bad args // bad: every one alone is refused
 		in        func(*Inputs, string)
 	}{
-		"num-users":             {good: args{"1", "100000"}, bad: args{"0", "-1", "100001", "1.5", "many", "", "1e3", "99999999999999999999"}},
-		"gpu-mem-gb":            {good: args{"0", "65536", "0.5", "512MiB"}, bad: args{"-1", "65536.1", "4GB", "x", "NaN", "1e5"}},
-		"cpu-mem-gb":            {good: args{"0", "131072"}, bad: args{"-0.1", "131073"}},
-		"storage-capacity-gb":   {good: args{"0", "4096"}, bad: args{"-4", "1e30", "99999999999999999999GiB"}},
-		"request-rate":          {good: args{"0", "0.5", "1000000"}, bad: args{"-1", "NaN", "Inf", "fast"}},
+		"num-users": {good: args{"1", "100000"},
+			bad: args{"0", "-1", "100001", "1.5", "many", "", "1e3", "99999999999999999999"}},
+		"gpu-mem-gb": {good: args{"0", "65536", "0.5", "512MiB"},
+			bad: args{"-1", "65536.1", "4GB", "x", "NaN", "1e5"}},
+		"cpu-mem-gb": {good: args{"0", "131072"}, bad: args{"-0.1", "131073"}},
+		"storage-capacity-gb": {good: args{"0", "4096"},
+			bad: args{"-4", "1e30", "99999999999999999999GiB"}},
+		"request-rate": {good: args{"0", "0.5", "1000000"},
+			bad: args{"-1", "NaN", "Inf", "fast"}},
 		"prefill-rate":          {good: args{"0", "5000"}, bad: args{"-1"}},
 		"trace-speedup":         {good: args{"0", "2.5"}, bad: args{"-0.5"}},
 		"replay-cycles":         {good: args{"0", "3"}, bad: args{"-1"}},
@@ -33,20 +37,23 @@ func TestLimits(t *testing.T) {
 		"max-requests":          {good: args{"0", "100"}, bad: args{"-1"}},
 		"workers":               {good: args{"0", "16"}, bad: args{"-1", "100001"}},
 		"io-depth":              {good: args{"1", "64"}, bad: args{"0", "-1", "1025"}},
-		"chunk-size":            {good: args{"4096", "1MiB", "2mib", "256MiB"}, bad: args{"0", "1MB", "5000", "257MiB", "-4096", "1 parsec"}},
-		"gpu-bandwidth-gbps":    {good: args{"64", "0.5"}, bad: args{"0", "-1"}},
-		"num-gpus":              {good: args{"1", "8"}, bad: args{"0"}},
-		"tensor-parallel":       {good: args{"1"}, bad: args{"0", "2"}},
-		"seed":                  {good: args{"0", "43"}, bad: args{"-1", "x"}},
-		"warmup":                {good: args{"0s", "24h"}, bad: args{"-1s", "25h", "5", "5 parsecs"}},
-		"settle":                {good: args{"90s"}, bad: args{"-1s"}},
-		"nonce":                 {good: args{"random", "ff", strings.Repeat("a", 32)}, bad: args{"", "xyz", strings.Repeat("a", 33)}},
-		"precondition":          {good: args{"true", "0"}, bad: args{"yes", ""}},
-		"cache-dir":             {good: args{"/mnt/kv"}, bad: args{"s3://bucket/prefix"}},
-		"gpu-backend":           {good: args{"simulated"}, bad: args{"cuda", "rocm"}},
-		"verify":                {good: args{"none", "sample", "full"}, bad: args{"ful", ""}},
-		"burst-trace-path":      {bad: args{"nowhere.csv", "[", "no*.csv"}},
-		"model":                 {good: args{"mistral-7b"}, bad: args{"mistral7b", "none.json", "no/such/dir"}},
+		"chunk-size": {good: args{"4096", "1MiB", "2mib", "256MiB"},
+			bad: args{"0", "1MB", "5000", "257MiB", "-4096", "1 parsec"}},
+		"gpu-bandwidth-gbps": {good: args{"64", "0.5"}, bad: args{"0", "-1"}},
+		"num-gpus":           {good: args{"1", "8"}, bad: args{"0"}},
+		"tensor-parallel":    {good: args{"1"}, bad: args{"0", "2"}},
+		"seed":               {good: args{"0", "43"}, bad: args{"-1", "x"}},
+		"warmup":             {good: args{"0s", "24h"}, bad: args{"-1s", "25h", "5", "5 parsecs"}},
+		"settle":             {good: args{"90s"}, bad: args{"-1s"}},
+		"nonce": {good: args{"random", "ff", strings.Repeat("a", 32)},
+			bad: args{"", "xyz", strings.Repeat("a", 33)}},
+		"precondition":     {good: args{"true", "0"}, bad: args{"yes", ""}},
+		"cache-dir":        {good: args{"/mnt/kv"}, bad: args{"s3://bucket/prefix"}},
+		"gpu-backend":      {good: args{"simulated"}, bad: args{"cuda", "rocm"}},
+		"verify":           {good: args{"none", "sample", "full"}, bad: args{"ful", ""}},
+		"burst-trace-path": {bad: args{"nowhere.csv", "[", "no*.csv"}},
+		"model": {good: args{"mistral-7b"},
+			bad: args{"mistral7b", "none.json", "no/such/dir"}},
 	} {
 		for _, text := range c.good {
 			good(t, Inputs{}, "-"+name+"="+text)
@@ -64,29 +71,37 @@ func TestLimits(t *testing.T) {
 		assert.Contains(t, texts[0], "-benchtime: must be ")
 	}
 	good(t, Inputs{BenchTime: "24h"})
-	assert.Contains(t, wrong(t, Inputs{Count: -1})[0], "-count: must be a whole number of at least 1")
+	assert.Contains(t, wrong(t, Inputs{Count: -1})[0],
+		"-count: must be a whole number of at least 1")
 }
 
 func TestRulesBetweenParameters(t *testing.T) {
-	assert.Equal(t, []string{"-decode-only: must be false with -prefill-only (flag): they exclude each other, given true (flag)"},
+	assert.Equal(t, []string{"-decode-only: must be false with -prefill-only (flag): they " +
+		"exclude each other, given true (flag)"},
 		wrong(t, Inputs{}, "-prefill-only", "-decode-only"))
 	good(t, Inputs{}, "-tensor-parallel=8", "-num-gpus=8")
-	assert.Equal(t, []string{"-tensor-parallel: must be in 1…4, the number of -num-gpus, given 8 (flag)"},
+	assert.Equal(t, []string{"-tensor-parallel: must be in 1…4, the number of -num-gpus, given 8 " +
+		"(flag)"},
 		wrong(t, Inputs{}, "-tensor-parallel=8", "-num-gpus=4"))
-	assert.Equal(t, []string{"-gpu-mem-gb: must be at most 65536 GiB over all -num-gpus (8), given 10000 (flag)"},
+	assert.Equal(t, []string{"-gpu-mem-gb: must be at most 65536 GiB over all -num-gpus (8), " +
+		"given 10000 (flag)"},
 		wrong(t, Inputs{}, "-gpu-mem-gb=10000", "-num-gpus=8"))
 }
 
 func TestMessagesNameWhatWouldBeRight(t *testing.T) {
 	for arg, want := range map[string]string{
-		"-arrival=openloop":     `-arrival: must be one of open-loop, closed-loop, did you mean "open-loop"?, given openloop (flag)`,
-		"-gpu-backend=cuda":     "-gpu-backend: must be simulated: this build has no CUDA tier yet, given cuda (flag)",
-		"-cache-dir=s3://b/p":   "-cache-dir: must be a directory (object storage, s3://, is not in this version), given s3://b/p (flag)",
-		"-chunk-size=1MB":       `-chunk-size: must be a size with a known unit (B, KiB, MiB, GiB, TiB; "MB" is unknown, did you mean "MiB"?), given 1MB (flag)`,
-		"-settle=90":            "-settle: must be a time with its unit, such as 90s, given 90 (flag)",
-		"-num-users=":           `-num-users: must be a whole number in 1…100000, given "" (flag)`,
-		"-model=llama3.1-8":     `did you mean "llama3.1-8b"?`,
-		"-max-requests=-1":      "-max-requests: must be a whole number of at least 0, given -1 (flag)",
+		"-arrival=openloop": `-arrival: must be one of open-loop, closed-loop, did you mean "open-loop"?, given openloop (flag)`,
+		"-gpu-backend=cuda": "-gpu-backend: must be simulated: this build has no CUDA tier " +
+			"yet, given cuda (flag)",
+		"-cache-dir=s3://b/p": "-cache-dir: must be a directory (object storage, s3://, is not " +
+			"in this version), given s3://b/p (flag)",
+		"-chunk-size=1MB": `-chunk-size: must be a size with a known unit (B, KiB, MiB, GiB, TiB; "MB" is unknown, did you mean "MiB"?), given 1MB (flag)`,
+		"-settle=90": "-settle: must be a time with its unit, such as 90s, given 90 " +
+			"(flag)",
+		"-num-users=":       `-num-users: must be a whole number in 1…100000, given "" (flag)`,
+		"-model=llama3.1-8": `did you mean "llama3.1-8b"?`,
+		"-max-requests=-1": "-max-requests: must be a whole number of at least 0, given -1 " +
+			"(flag)",
 		"-cpu-mem-gb=200000":    "-cpu-mem-gb: must be a size in 0…131072 GiB, given 200000 (flag)",
 		"-division=quik":        `-division: must be one of quick, open, closed, did you mean "quick"?, given quik (flag)`,
 		"-config=/no/such.yaml": "-config: cannot read /no/such.yaml: no such file or directory",
@@ -96,8 +111,10 @@ func TestMessagesNameWhatWouldBeRight(t *testing.T) {
 }
 
 func TestTenWrongParametersGiveTenMessages(t *testing.T) {
-	texts := wrong(t, Inputs{BenchTime: "soon", Env: environment("KVBENCH_ARRIVAL", "late", "KVBENCH_SEED", "-4")},
-		"-num-users=0", "-gpu-mem-gb=70000", "-cpu-mem-gb=-1", "-io=fast", "-chunk-size=3GB", "-verify=maybe",
+	texts := wrong(t, Inputs{BenchTime: "soon",
+		Env: environment("KVBENCH_ARRIVAL", "late", "KVBENCH_SEED", "-4")},
+		"-num-users=0", "-gpu-mem-gb=70000", "-cpu-mem-gb=-1", "-io=fast", "-chunk-size=3GB",
+		"-verify=maybe",
 		"-precondition-threads=-2", "-cache-dir=s3://b")
 	assert.Len(t, texts, 11, strings.Join(texts, "\n"))
 	assert.Contains(t, strings.Join(texts, "\n"), "given late (environment KVBENCH_ARRIVAL)")
@@ -105,22 +122,28 @@ func TestTenWrongParametersGiveTenMessages(t *testing.T) {
 
 func TestTheCacheDirectoryIsCheckedWithoutTouchingAnything(t *testing.T) {
 	in := Inputs{CheckCacheDir: func(dir string) error { return errors.New(dir + " lies in /etc") }}
-	assert.Equal(t, []string{"-cache-dir: must be a directory that may be worked in (/etc/kv lies in /etc), given /etc/kv (flag)"},
+	assert.Equal(t, []string{"-cache-dir: must be a directory that may be worked in (/etc/kv " +
+		"lies in /etc), given /etc/kv (flag)"},
 		wrong(t, in, "-cache-dir=/etc/kv"))
 	good(t, in)                             // the temporary directory is the suite's own
 	good(t, Inputs{}, "-cache-dir=/etc/kv") // nobody asks
 }
 
 func TestAnEntryThatNeverFitsIsRefusedWithTheSizeThatWould(t *testing.T) {
-	texts := wrong(t, Inputs{Bench: bench(t, "LargeModel")}, "-division=open", "-storage-capacity-gb=4")
-	assert.Equal(t, []string{"-storage-capacity-gb: must be at least 7.63 (one entry of 25000 tokens of llama3.1-70b-instruct takes that many GiB) " +
+	texts := wrong(t, Inputs{Bench: bench(t, "LargeModel")}, "-division=open",
+		"-storage-capacity-gb=4")
+	assert.Equal(t, []string{"-storage-capacity-gb: must be at least 7.63 (one entry of 25000 " +
+		"tokens of llama3.1-70b-instruct takes that many GiB) " +
 		"or -model smaller, given 4 (flag)"}, texts)
 	good(t, Inputs{Bench: bench(t, "LargeModel")}, "-division=open", "-storage-capacity-gb=7.63")
 	good(t, Inputs{Bench: bench(t, "MaxStorageStress")}, "-division=open", "-storage-capacity-gb=4")
-	good(t, Inputs{Bench: bench(t, "LargeModel")}, "-division=open", "-storage-capacity-gb=4", "-num-gpus=8", "-tensor-parallel=8")
+	good(t, Inputs{Bench: bench(t, "LargeModel")}, "-division=open", "-storage-capacity-gb=4",
+		"-num-gpus=8", "-tensor-parallel=8")
 	good(t, Inputs{Bench: bench(t, "DataGen")}, "-division=open", "-storage-capacity-gb=0.1")
 	texts = wrong(t, Inputs{Bench: bench(t, "DecodeOnly")}, "-num-users=9")
-	assert.Contains(t, texts[0], "must be at least 4.22 (decode-only reads 10 entries of 2048 tokens of each of 9 users) or -num-users at most 8")
+	assert.Contains(t, texts[0],
+		"must be at least 4.22 (decode-only reads 10 entries of 2048 tokens of each of 9 users) "+
+			"or -num-users at most 8")
 	v := good(t, Inputs{Bench: bench(t, "Synthetic")}, "-division=open")
 	assert.Empty(t, v.CheckFit(100*units.GiB))
 	assert.Len(t, v.CheckFit(units.GiB), 1)
@@ -128,14 +151,20 @@ func TestAnEntryThatNeverFitsIsRefusedWithTheSizeThatWould(t *testing.T) {
 
 func TestTraceStart(t *testing.T) {
 	file := writeFile(t, "trace", "")
-	v := good(t, Inputs{Bench: bench(t, "AzureTrace")}, "-azure-trace-path="+file, "-trace-start=10m")
+	v := good(t, Inputs{Bench: bench(t, "AzureTrace")}, "-azure-trace-path="+file,
+		"-trace-start=10m")
 	assert.Equal(t, 10*time.Minute, v.TraceStart)
-	assert.Equal(t, []string{"-trace-start: must be a time in 0s…86400000s, given -1s (flag)"}, wrong(t, Inputs{}, "-trace-start=-1s"))
-	assert.Equal(t, []string{"-trace-start: must be 0s with ShareGPT, whose conversations have no times, given 60s (flag)"},
+	assert.Equal(t, []string{"-trace-start: must be a time in 0s…86400000s, given -1s (flag)"},
+		wrong(t, Inputs{}, "-trace-start=-1s"))
+	assert.Equal(t, []string{"-trace-start: must be 0s with ShareGPT, whose conversations have " +
+		"no times, given 60s (flag)"},
 		wrong(t, Inputs{Bench: bench(t, "ShareGPT")}, "-dataset-path="+file, "-trace-start=60s"))
-	assert.Equal(t, []string{"-trace-start: must be 0s with IOTraceReplay: rows after it would read what rows before it wrote, given 60s (flag)"},
-		wrong(t, Inputs{Bench: bench(t, "IOTraceReplay")}, "-io-trace-replay="+file, "-trace-start=60s"))
+	assert.Equal(t, []string{"-trace-start: must be 0s with IOTraceReplay: rows after it would " +
+		"read what rows before it wrote, given 60s (flag)"},
+		wrong(t, Inputs{Bench: bench(t, "IOTraceReplay")}, "-io-trace-replay="+file,
+			"-trace-start=60s"))
 	good(t, Inputs{Bench: bench(t, "ShareGPT")}, "-trace-start=60s") // it skips
 	assert.Equal(t, "-trace-start: must be 0s in the closed division (option 1), given 60s (flag)",
-		wrong(t, Inputs{Bench: bench(t, "MaxStorageStress")}, "-division=closed", "-trace-start=60s")[0])
+		wrong(t, Inputs{Bench: bench(t, "MaxStorageStress")}, "-division=closed",
+			"-trace-start=60s")[0])
 }

@@ -10,14 +10,15 @@ type OriginKind uint8
 
 // The layers, weakest first.
 const (
-	FromDefault     OriginKind = iota // the same in every division
-	FromDivision                      // Where: the division
-	FromBenchmark                     // Where: the benchmark's name
-	FromLauncher                      // Where: the launcher's environment variable (rank, ranks, local-ranks)
-	FromFile                          // Where: file:line
-	FromEnvironment                   // Where: the variable
-	FromFlag                          // Where: empty, or the go command's flag
-	FromSweep                         // Where: empty
+	FromDefault   OriginKind = iota // the same in every division
+	FromDivision                    // Where: the division
+	FromBenchmark                   // Where: the benchmark's name
+	// Where: the launcher's environment variable (rank, ranks, local-ranks)
+	FromLauncher
+	FromFile        // Where: file:line
+	FromEnvironment // Where: the variable
+	FromFlag        // Where: empty, or the go command's flag
+	FromSweep       // Where: empty
 )
 
 // Origin says where a value came from.
@@ -55,7 +56,8 @@ type setting struct {
 
 // Violation is one parameter that cannot be used.
 type Violation struct {
-	Name     string // flag name with its dash, or dotted YAML key; empty when the file as a whole is wrong
+	// flag name with its dash, or dotted YAML key; empty when the file as a whole is wrong
+	Name     string
 	Required string // what would be right
 	Given    string // what was given
 	Origin   Origin
@@ -74,7 +76,8 @@ func (v Violation) Error() string {
 	return fmt.Sprintf("%s: must be %s, given %s (%s)", v.Name, v.Required, given, v.Origin)
 }
 
-// Violations are all problems of one resolution, in the order of the table. It is the error that Resolve returns.
+// Violations are all problems of one resolution, in the order of the table. It is the error that
+// Resolve returns.
 type Violations []Violation
 
 // Error lists one problem per line.
@@ -95,7 +98,8 @@ func (vs Violations) Unwrap() []error {
 	return errs
 }
 
-// Merge appends those of more that vs does not say yet: several benchmarks and swept combinations stumble over the same flag.
+// Merge appends those of more that vs does not say yet: several benchmarks and swept combinations
+// stumble over the same flag.
 func (vs Violations) Merge(more Violations) Violations {
 	said := make(map[string]bool, len(vs))
 	for _, v := range vs {

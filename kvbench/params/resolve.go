@@ -11,27 +11,34 @@ import (
 
 // Inputs are what Resolve needs to know beside the flags. Only Base is required.
 type Inputs struct {
-	// Bench is the benchmark to resolve for; the zero Bench stands for none: division defaults only.
+	// Bench is the benchmark to resolve for; the zero Bench stands for none: division defaults
+	// only.
 	Bench Bench
 	// Combination is one point of the sweep (see Values.Combinations); empty for the base values.
 	Combination Combination
-	// Base is the absolute directory in which the command was typed: relative paths of flags, environment and file mean it.
+	// Base is the absolute directory in which the command was typed: relative paths of flags,
+	// environment and file mean it.
 	Base string
-	// Env looks up a variable, as os.LookupEnv does; nil is an empty environment. An empty variable counts as not set.
+	// Env looks up a variable, as os.LookupEnv does; nil is an empty environment. An empty variable
+	// counts as not set.
 	Env func(string) (string, bool)
-	// BenchTime is -test.benchtime as it was typed, "" when it was not; Count is -test.count, 0 when it was not typed.
+	// BenchTime is -test.benchtime as it was typed, "" when it was not; Count is -test.count, 0
+	// when it was not typed.
 	BenchTime string
 	Count     int
-	// Start and PID name the default results directory; give the process's own, so that all benchmarks share one.
+	// Start and PID name the default results directory; give the process's own, so that all
+	// benchmarks share one.
 	Start time.Time
 	PID   int
-	// CheckCacheDir refuses a directory in which the suite must not work, before anything is made; nil admits any.
+	// CheckCacheDir refuses a directory in which the suite must not work, before anything is made;
+	// nil admits any.
 	CheckCacheDir func(dir string) error
 }
 
-// Resolve decides every parameter and checks them all. The error is of type Violations and holds every problem at once. The
-// values are returned in any case, with defaults where something was wrong, so that -help-parameters can be answered: they
-// must not be run when the error is not nil. With a sweep every combination is checked too.
+// Resolve decides every parameter and checks them all. The error is of type Violations and holds
+// every problem at once. The values are returned in any case, with defaults where something was
+// wrong, so that -help-parameters can be answered: they must not be run when the error is not nil.
+// With a sweep every combination is checked too.
 func (s *Set) Resolve(in Inputs) (*Values, error) {
 	v, bad := s.resolve(in)
 	if len(in.Combination) == 0 && len(v.Sweep) > 0 {
@@ -54,7 +61,8 @@ func (s *Set) resolve(in Inputs) (*Values, Violations) {
 	if in.CheckCacheDir == nil {
 		in.CheckCacheDir = func(string) error { return nil }
 	}
-	r := &resolver{set: s, in: in, file: &configFile{}, v: newValues(in.Base), refused: make(map[string]bool)}
+	r := &resolver{set: s, in: in, file: &configFile{}, v: newValues(in.Base),
+		refused: make(map[string]bool)}
 	r.v.Bench = in.Bench
 	r.run()
 	return r.v, r.bad
@@ -100,8 +108,8 @@ func (r *resolver) run() {
 	r.closed()
 }
 
-// decide takes the strongest layer. A text that cannot be read is reported and the next layer is taken, so that checks of
-// other parameters against this one still make sense.
+// decide takes the strongest layer. A text that cannot be read is reported and the next layer is
+// taken, so that checks of other parameters against this one still make sense.
 func (r *resolver) decide(name string) {
 	p := r.v.row(name)
 	for _, s := range r.layers(p) {
@@ -115,7 +123,8 @@ func (r *resolver) decide(name string) {
 	}
 }
 
-// layers lists what was given for a parameter, strongest first. The division's default is always there.
+// layers lists what was given for a parameter, strongest first. The division's default is always
+// there.
 func (r *resolver) layers(p *parameter) []setting {
 	var list []setting
 	add := func(text string, ok bool, kind OriginKind, where string) {
@@ -179,7 +188,8 @@ func (r *resolver) sweep() {
 			texts = append(texts, setting{text, Origin{Kind: FromFlag}})
 		}
 	}
-	r.v.Sweep = parseSweep(texts, r.in.Base, func(s setting, required string) { r.violate(p.name, s, required) })
+	r.v.Sweep = parseSweep(texts, r.in.Base,
+		func(s setting, required string) { r.violate(p.name, s, required) })
 	all := make([]string, len(texts))
 	for i, t := range texts {
 		all[i] = t.text
@@ -190,7 +200,8 @@ func (r *resolver) sweep() {
 
 // violate reports what was given for a parameter; required completes "must be …".
 func (r *resolver) violate(name string, given setting, required string) {
-	r.bad = append(r.bad, Violation{Name: "-" + name, Required: required, Given: given.text, Origin: given.origin})
+	r.bad = append(r.bad, Violation{Name: "-" + name, Required: required, Given: given.text,
+		Origin: given.origin})
 }
 
 // refuse reports the value in force.

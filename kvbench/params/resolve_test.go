@@ -38,7 +38,8 @@ func TestQuickNeedsNothing(t *testing.T) {
 
 func TestOptionsTakeTheirParametersInOpenAndKeepTheirCharacterInQuick(t *testing.T) {
 	v := good(t, Inputs{Bench: bench(t, "StorageThroughput")}, "-division", "open")
-	assert.Equal(t, []any{"llama3.1-8b", 100, 4 * units.GiB, 16, true}, []any{v.Model.Key, v.Users, v.CPUBytes, v.MaxConcurrentAllocs, v.Batched()})
+	assert.Equal(t, []any{"llama3.1-8b", 100, 4 * units.GiB, 16, true},
+		[]any{v.Model.Key, v.Users, v.CPUBytes, v.MaxConcurrentAllocs, v.Batched()})
 	assert.Equal(t, "benchmark StorageThroughput", v.Origin("cpu-mem-gb").String())
 	assert.Equal(t, 30*time.Second, v.Window.Length)
 	v = good(t, Inputs{Bench: bench(t, "StorageThroughput")})
@@ -51,7 +52,8 @@ func TestOptionsTakeTheirParametersInOpenAndKeepTheirCharacterInQuick(t *testing
 
 func TestTheStrongerLayerWins(t *testing.T) {
 	file := writeFile(t, "c.yaml", "parameters:\n  num-users: 20\n  seed: 7\n  io-depth: 3\n")
-	in := Inputs{Bench: bench(t, "MaxStorageStress"), Env: environment("KVBENCH_NUM_USERS", "30", "KVBENCH_SEED", "8", "KVBENCH_WORKERS", "")}
+	in := Inputs{Bench: bench(t, "MaxStorageStress"),
+		Env: environment("KVBENCH_NUM_USERS", "30", "KVBENCH_SEED", "8", "KVBENCH_WORKERS", "")}
 	v := good(t, in, "-num-users", "40", "-config", file)
 	for name, want := range map[string][2]string{
 		"num-users":             {"40", "flag"},
@@ -66,14 +68,17 @@ func TestTheStrongerLayerWins(t *testing.T) {
 	}
 	assert.Equal(t, []result.Parameter{{Name: "num-users", Value: "40", Origin: "flag"},
 		{Name: "io-depth", Value: "3", Origin: file + ":4"}}, v.Overrides())
-	assert.Equal(t, 40, good(t, in, "-num-users", "1", "-num-users", "40").Users, "the last of a repeated flag counts")
+	assert.Equal(t, 40, good(t, in, "-num-users", "1", "-num-users", "40").Users,
+		"the last of a repeated flag counts")
 }
 
 func TestRelativePathsMeanTheDirectoryOfTheCommand(t *testing.T) {
 	base := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(base, "c.yaml"), []byte("parameters: {results-dir: out}"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(base, "c.yaml"),
+		[]byte("parameters: {results-dir: out}"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(base, "t.csv"), nil, 0o600))
-	v := good(t, Inputs{Base: base, Env: environment("KVBENCH_CACHE_DIR", "kv/../kv2")}, "-config", "c.yaml", "-azure-trace-path", "*.csv")
+	v := good(t, Inputs{Base: base, Env: environment("KVBENCH_CACHE_DIR", "kv/../kv2")}, "-config",
+		"c.yaml", "-azure-trace-path", "*.csv")
 	assert.Equal(t, filepath.Join(base, "c.yaml"), v.ConfigFile)
 	assert.Equal(t, filepath.Join(base, "kv2"), v.CacheDir)
 	assert.Equal(t, filepath.Join(base, "out"), v.ResultsDir)
@@ -94,7 +99,8 @@ func TestBenchtimeIsATimeOrANumberOfRequests(t *testing.T) {
 }
 
 func TestModelsComeFromKeyFileOrConfigJSON(t *testing.T) {
-	config := `{"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "torch_dtype": "float32"}`
+	config :=
+		`{"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "torch_dtype": "float32"}`
 	path := writeFile(t, "config.json", config)
 	v := good(t, Inputs{Base: filepath.Dir(path)}, "-model", "config.json")
 	assert.Equal(t, path, v.ModelName)
@@ -104,8 +110,10 @@ func TestModelsComeFromKeyFileOrConfigJSON(t *testing.T) {
 
 func TestGenerationModeChoosesItsTime(t *testing.T) {
 	assert.Zero(t, good(t, Inputs{}).GenerationTime)
-	assert.Equal(t, 2*time.Millisecond, good(t, Inputs{}, "-generation-mode", "fast").GenerationTime)
-	assert.Equal(t, 30*time.Millisecond, good(t, Inputs{}, "-generation-mode", "realistic").GenerationTime)
+	assert.Equal(t, 2*time.Millisecond,
+		good(t, Inputs{}, "-generation-mode", "fast").GenerationTime)
+	assert.Equal(t, 30*time.Millisecond,
+		good(t, Inputs{}, "-generation-mode", "realistic").GenerationTime)
 }
 
 func TestWorkersFollowUsersUnlessGiven(t *testing.T) {
@@ -116,7 +124,8 @@ func TestWorkersFollowUsersUnlessGiven(t *testing.T) {
 }
 
 func TestBenchmarksSkipWithTheFlagTheyNeed(t *testing.T) {
-	assert.Equal(t, "needs -azure-trace-path", good(t, Inputs{Bench: bench(t, "AzureTrace")}).Skip())
+	assert.Equal(t, "needs -azure-trace-path",
+		good(t, Inputs{Bench: bench(t, "AzureTrace")}).Skip())
 	v := good(t, Inputs{Bench: bench(t, "Synthetic")}, "-division", "closed")
 	assert.Contains(t, v.Skip(), "-division open")
 }

@@ -14,14 +14,15 @@ type Axis struct {
 	Values []string
 }
 
-// Combination is one point of the sweep, one value per axis. The zero Combination is that of a run without a sweep.
+// Combination is one point of the sweep, one value per axis. The zero Combination is that of a run
+// without a sweep.
 type Combination []Assignment
 
 // Assignment gives one parameter one value.
 type Assignment struct{ Key, Value string }
 
-// Name is the sub-benchmark's name: key=value joined by /, and empty without a sweep. A slash inside a value would look like
-// another level of sub-benchmarks and becomes an underscore.
+// Name is the sub-benchmark's name: key=value joined by /, and empty without a sweep. A slash
+// inside a value would look like another level of sub-benchmarks and becomes an underscore.
 func (c Combination) Name() string {
 	parts := make([]string, len(c))
 	for i, a := range c {
@@ -39,7 +40,8 @@ func (c Combination) find(key string) (string, bool) {
 	return "", false
 }
 
-// Combinations lists the points of the sweep, the last axis changing fastest. Without a sweep there is one, empty.
+// Combinations lists the points of the sweep, the last axis changing fastest. Without a sweep there
+// is one, empty.
 func (v *Values) Combinations() []Combination {
 	list := []Combination{nil}
 	for _, axis := range v.Sweep {
@@ -72,7 +74,8 @@ func parseSweep(texts []setting, base string, bad func(s setting, required strin
 		p := find(key)
 		switch {
 		case p == nil:
-			bad(s, fmt.Sprintf("a sweep of a parameter (%q is unknown%s)", key, units.Suggestion(key, sweepable())))
+			bad(s, fmt.Sprintf("a sweep of a parameter (%q is unknown%s)", key,
+				units.Suggestion(key, sweepable())))
 			continue
 		case p.has(unswept):
 			bad(s, fmt.Sprintf("a sweep of another parameter (%s cannot be swept)", key))
@@ -86,7 +89,8 @@ func parseSweep(texts []setting, base string, bad func(s setting, required strin
 		for text := range strings.SplitSeq(list, ",") {
 			x := newValues(base).row(key).value
 			if err := x.Set(strings.TrimSpace(text)); err != nil {
-				bad(s, fmt.Sprintf("a sweep of values that %s can take (%q must be %v)", key, text, err))
+				bad(s, fmt.Sprintf("a sweep of values that %s can take (%q must be %v)", key, text,
+					err))
 				continue
 			}
 			if slices.Contains(axis.Values, x.String()) {

@@ -13,11 +13,13 @@ func TestSweepsCombineInOrder(t *testing.T) {
 	var names []string
 	for _, c := range v.Combinations() {
 		names = append(names, c.Name())
-		one := good(t, Inputs{Combination: c}, "-sweep=num-users=2,4", "-sweep", "io=direct,buffered", "-num-users=9")
+		one := good(t, Inputs{Combination: c}, "-sweep=num-users=2,4", "-sweep",
+			"io=direct,buffered", "-num-users=9")
 		assert.Equal(t, c[0].Value, one.Text("num-users"))
 		assert.Equal(t, "sweep", one.Origin("io").String())
 	}
-	assert.Equal(t, []string{"num-users=2/io=direct", "num-users=2/io=buffered", "num-users=4/io=direct", "num-users=4/io=buffered"}, names)
+	assert.Equal(t, []string{"num-users=2/io=direct", "num-users=2/io=buffered",
+		"num-users=4/io=direct", "num-users=4/io=buffered"}, names)
 	assert.Equal(t, []Combination{nil}, good(t, Inputs{}).Combinations())
 	assert.Empty(t, Combination(nil).Name())
 	assert.Equal(t, "cache-dir=_mnt_a", Combination{{"cache-dir", "/mnt/a"}}.Name())
@@ -31,26 +33,29 @@ func TestSweepFromEnvironment(t *testing.T) {
 
 func TestBadSweeps(t *testing.T) {
 	for text, want := range map[string]string{
-		"num-users":             "-sweep: must be key=a,b,c, given num-users (flag)",
-		"num-users=":            "must be key=a,b,c",
-		"users=1,2":             `"users" is unknown`,
-		"num-user=1,2":          `did you mean "num-users"?`,
-		"division=open,quick":   "division cannot be swept",
-		"benchtime=1s,2s":       "benchtime cannot be swept",
-		"num-users=1,x":         `"x" must be a whole number in 1…100000`,
-		"num-users=0":           `"0" must be a whole number`,
-		"num-users=4,04":        "4 is there twice",
-		"tensor-parallel=1,2":   "-tensor-parallel: must be in 1…1, the number of -num-gpus, given 2 (sweep)",
+		"num-users":           "-sweep: must be key=a,b,c, given num-users (flag)",
+		"num-users=":          "must be key=a,b,c",
+		"users=1,2":           `"users" is unknown`,
+		"num-user=1,2":        `did you mean "num-users"?`,
+		"division=open,quick": "division cannot be swept",
+		"benchtime=1s,2s":     "benchtime cannot be swept",
+		"num-users=1,x":       `"x" must be a whole number in 1…100000`,
+		"num-users=0":         `"0" must be a whole number`,
+		"num-users=4,04":      "4 is there twice",
+		"tensor-parallel=1,2": "-tensor-parallel: must be in 1…1, the number of -num-gpus, " +
+			"given 2 (sweep)",
 		"model=tiny-1b,tiny-2b": `given tiny-2b (sweep)`,
 	} {
 		texts := wrong(t, Inputs{}, "-sweep", text)
 		assert.Len(t, texts, 1, text)
 		assert.Contains(t, texts[0], want)
 	}
-	assert.Contains(t, wrong(t, Inputs{}, "-sweep=seed=1,2", "-sweep=seed=3")[0], "seed is swept twice")
+	assert.Contains(t, wrong(t, Inputs{}, "-sweep=seed=1,2", "-sweep=seed=3")[0],
+		"seed is swept twice")
 	long := "seed=0"
 	for i := range 400 {
 		long += "," + units.FormatGiB(int64(i+1)*units.GiB)
 	}
-	assert.Contains(t, wrong(t, Inputs{}, "-sweep", long, "-sweep=workers=1,2,3")[0], "at most 1000 combinations")
+	assert.Contains(t, wrong(t, Inputs{}, "-sweep", long, "-sweep=workers=1,2,3")[0],
+		"at most 1000 combinations")
 }

@@ -30,8 +30,9 @@ const (
 	free    traits = 1 << iota // may be set in the closed division
 	place                      // where a run happens or what it shows, never what it measures
 	unswept                    // cannot be swept
-	goFlag                     // the testing package's: neither our flag nor in environment and file
-	action                     // does something instead of a run
+	// the testing package's: neither our flag nor in environment and file
+	goFlag
+	action // does something instead of a run
 )
 
 func (p *parameter) has(t traits) bool { return p.is&t != 0 }
@@ -52,8 +53,8 @@ const none = "–"
 // unbounded is the upper limit of what the specification only calls non-negative.
 var unbounded = math.Inf(1)
 
-// Limits of spec 19, tiers in GiB. A storage tier has none of its own: 1 EiB keeps byte counts inside
-// an int64.
+// Limits of spec 19, tiers in GiB. A storage tier has none of its own: 1 EiB keeps byte counts
+// inside an int64.
 const (
 	maxGPUGiB     = 65536
 	maxCPUGiB     = 131072
@@ -62,9 +63,9 @@ const (
 	day           = 24 * time.Hour
 )
 
-// table is every parameter, bound to the fields of v, in the order in which they are listed. Resolve,
-// flags, environment, file, sweep, help and the closed division all read it; nothing else knows all
-// names.
+// table is every parameter, bound to the fields of v, in the order in which they are listed.
+// Resolve, flags, environment, file, sweep, help and the closed division all read it; nothing else
+// knows all names.
 func table(v *Values) []parameter {
 	return []parameter{
 		{name: "division", def: same("quick"), is: free | unswept,
@@ -132,8 +133,9 @@ func table(v *Values) []parameter {
 		{name: "io", def: defaults{"direct", "direct", "buffered"},
 			value: oneOf(&v.IO, "direct", "buffered"),
 			help:  "direct I/O, or buffered with fsync and dropped pages"},
-		{name: "chunk-size", def: same("1MiB"), value: size{&v.ChunkSize, 4 * units.KiB, 256 * units.MiB},
-			help: "bytes per I/O, a multiple of 4KiB"},
+		{name: "chunk-size", def: same("1MiB"),
+			value: size{&v.ChunkSize, 4 * units.KiB, 256 * units.MiB},
+			help:  "bytes per I/O, a multiple of 4KiB"},
 		{name: "io-depth", def: defaults{"auto", "auto", "1"},
 			value: auto{whole[int]{&v.IODepth, 1, 1024}},
 			help:  "chunks in flight per operation; auto: 8 over the workers, at least 1"},

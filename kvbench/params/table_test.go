@@ -26,7 +26,8 @@ func TestEveryRowOfTheTableIsComplete(t *testing.T) {
 	}
 }
 
-// TestEveryFieldIsReachedByItsOwnParameter sets one parameter after the other and looks which texts change.
+// TestEveryFieldIsReachedByItsOwnParameter sets one parameter after the other and looks which texts
+// change.
 func TestEveryFieldIsReachedByItsOwnParameter(t *testing.T) {
 	texts := func(v *Values) map[string]string {
 		all := map[string]string{}
@@ -42,7 +43,8 @@ func TestEveryFieldIsReachedByItsOwnParameter(t *testing.T) {
 		v := newValues("/base")
 		before := texts(v)
 		changed := false
-		for _, text := range []string{"true", "closed", "7", "7s", "8KiB", "/x", p.def[2], "random", "f"} {
+		for _, text := range []string{"true", "closed", "7", "7s", "8KiB", "/x", p.def[2], "random",
+			"f"} {
 			if v.row(p.name).value.Set(text) == nil && v.Text(p.name) != before[p.name] {
 				changed = true
 				break
@@ -69,7 +71,8 @@ func TestEveryBenchmarkResolvesInEveryDivision(t *testing.T) {
 			for name := range b.settings(d) {
 				parameter := find(name) != nil
 				key, profile := newDraft().index()[name]
-				assert.True(t, parameter || profile && key.why == "", "%s sets %s, which nobody knows", b.Name, name)
+				assert.True(t, parameter || profile && key.why == "",
+					"%s sets %s, which nobody knows", b.Name, name)
 			}
 		}
 	}
@@ -77,8 +80,10 @@ func TestEveryBenchmarkResolvesInEveryDivision(t *testing.T) {
 
 func TestCanonicalTextsReadBackToThemselves(t *testing.T) {
 	for name, text := range map[string]string{
-		"gpu-mem-gb": "0.1", "cpu-mem-gb": "512MiB", "chunk-size": "1536KiB", "settle": "90s", "request-rate": "2.50",
-		"nonce": "AB", "precondition": "1", "storage-capacity-gb": "16", "precondition-size-gb": "1.333",
+		"gpu-mem-gb": "0.1", "cpu-mem-gb": "512MiB", "chunk-size": "1536KiB", "settle": "90s",
+		"request-rate": "2.50",
+		"nonce":        "AB", "precondition": "1", "storage-capacity-gb": "16",
+		"precondition-size-gb": "1.333",
 	} {
 		v, again := newValues("/base"), newValues("/base")
 		require.NoError(t, v.row(name).value.Set(text), name)

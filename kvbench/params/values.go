@@ -13,14 +13,15 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// Window bounds the measured part of a trial: by length, or, when Completions is positive, by completed requests
-// (-benchtime 500x), and then Length is 0.
+// Window bounds the measured part of a trial: by length, or, when Completions is positive, by
+// completed requests (-benchtime 500x), and then Length is 0.
 type Window struct {
 	Length      time.Duration
 	Completions int64
 }
 
-// Values are all parameters in force for one benchmark. Sizes are bytes, rates per second. Plain data.
+// Values are all parameters in force for one benchmark. Sizes are bytes, rates per second. Plain
+// data.
 type Values struct {
 	Division   Division
 	Bench      Bench
@@ -43,9 +44,10 @@ type Values struct {
 	TensorParallel int
 	TPRule         string // engine, mlperf
 	CPUBytes       int64
-	StorageBytes   int64 // 0 = from the free space (spec: 95 % of it, divided by the ranks of this host)
-	GPUBackend     string
-	GPUBandwidth   float64 // GiB/s per direction
+	// 0 = from the free space (spec: 95 % of it, divided by the ranks of this host)
+	StorageBytes int64
+	GPUBackend   string
+	GPUBandwidth float64 // GiB/s per direction
 
 	CacheDir  string // absolute, empty = the fixed temporary directory per user
 	IO        string // direct, buffered
@@ -113,7 +115,8 @@ type Values struct {
 	ResultsDir  string // absolute
 	Progress    string // auto, none
 
-	// Profile is the synthetic users' profile: defaults, then the benchmark's character, then the YAML file.
+	// Profile is the synthetic users' profile: defaults, then the benchmark's character, then the
+	// YAML file.
 	Profile profile.Profile
 	// GenerationTime is the sleep per generated token that GenerationMode means.
 	GenerationTime time.Duration
@@ -170,7 +173,8 @@ func (v *Values) Packed() int {
 // ConstantRate tells whether requests of -request-rate are evenly spaced.
 func (v *Values) ConstantRate() bool { return v.RequestSpacing == "constant" }
 
-// CPythonPopulation tells whether the population is drawn with CPython's generator, as the Python benchmark's is.
+// CPythonPopulation tells whether the population is drawn with CPython's generator, as the Python
+// benchmark's is.
 func (v *Values) CPythonPopulation() bool { return v.Division == Closed }
 
 // OptionPause is the rest between two MLPerf options of one closed run.
@@ -186,7 +190,8 @@ func (v *Values) Sizer() model.Sizer {
 	return model.NewSizer(v.Model, v.TensorParallel, model.TPRule(v.TPRule))
 }
 
-// maxUserWorkers bounds the automatic number of workers; traceWorkers is that of request traces, which have no users.
+// maxUserWorkers bounds the automatic number of workers; traceWorkers is that of request traces,
+// which have no users.
 const (
 	maxUserWorkers = 500
 	traceWorkers   = 16
@@ -203,9 +208,10 @@ func (v *Values) WorkerCount() int {
 	return min(v.Users, maxUserWorkers)
 }
 
-// autoInFlight is how many chunks the workers keep in flight together when nobody says how many. More do not make a device
-// faster that has so many streams already, and cost it: with direct I/O every buffer in flight is memory that the device
-// writes to, and a test disk here read 3.0 GiB/s into 16 buffers of 1 MiB in turn, 2.2 into 64 and 1.9 into 256.
+// autoInFlight is how many chunks the workers keep in flight together when nobody says how many.
+// More do not make a device faster that has so many streams already, and cost it: with direct I/O
+// every buffer in flight is memory that the device writes to, and a test disk here read 3.0 GiB/s
+// into 16 buffers of 1 MiB in turn, 2.2 into 64 and 1.9 into 256.
 const autoInFlight = 8
 
 // Depth is the number of chunks in flight per operation.
@@ -226,13 +232,17 @@ func (v *Values) NonceBytes() (nonce [16]byte, ok bool) {
 	return nonce, err == nil && copy(nonce[:], b) == len(nonce)
 }
 
-// Skip says why the benchmark cannot run with these values, naming the flag that it needs; empty when it can.
+// Skip says why the benchmark cannot run with these values, naming the flag that it needs; empty
+// when it can.
 func (v *Values) Skip() string {
 	if v.Division == Closed && v.Bench.Name != "" && v.Bench.Option == 0 {
-		return "not in the closed division, which has MLPerf options 1 to 3 only: use -division open"
+		return "not in the closed division, which has MLPerf options 1 to 3 only: use -division " +
+			"open"
 	}
-	if v.Simulated() && v.Bench.Name != "" && (v.Bench.Load == LoadNone || v.Bench.Load == LoadReplay) {
-		return "measures this machine: -io-trace-log and -simulate-device are for benchmarks with requests"
+	if v.Simulated() && v.Bench.Name != "" &&
+		(v.Bench.Load == LoadNone || v.Bench.Load == LoadReplay) {
+		return "measures this machine: -io-trace-log and -simulate-device are for benchmarks " +
+			"with requests"
 	}
 	for _, name := range v.Bench.Needs {
 		if v.Text(name) == "" {
@@ -253,7 +263,8 @@ func (v *Values) Text(name string) string {
 // Origin says which layer gave the value in force.
 func (v *Values) Origin(name string) Origin { return v.origins[name] }
 
-// Parameters lists every parameter in force in the order of the table, then the profile's keys that were set.
+// Parameters lists every parameter in force in the order of the table, then the profile's keys that
+// were set.
 func (v *Values) Parameters() []result.Parameter {
 	var list []result.Parameter
 	for _, p := range v.rows {
@@ -265,16 +276,19 @@ func (v *Values) Parameters() []result.Parameter {
 }
 
 func (v *Values) parameter(p *parameter) result.Parameter {
-	return result.Parameter{Name: p.name, Value: p.show(p.value.String()), Origin: v.Origin(p.name).String()}
+	return result.Parameter{Name: p.name, Value: p.show(p.value.String()),
+		Origin: v.Origin(p.name).String()}
 }
 
-// Overrides lists what a person set and what makes numbers incomparable, for the configuration lines of the output: neither
-// places (directories, ranks) nor what is only shown, so that the outputs of two drives differ in none of them. Left out are
-// division and seed, which have lines of their own, and Go's flags.
+// Overrides lists what a person set and what makes numbers incomparable, for the configuration
+// lines of the output: neither places (directories, ranks) nor what is only shown, so that the
+// outputs of two drives differ in none of them. Left out are division and seed, which have lines of
+// their own, and Go's flags.
 func (v *Values) Overrides() []result.Parameter {
 	var list []result.Parameter
 	for _, p := range v.rows {
-		if v.Origin(p.name).byUser() && !p.has(action|place|goFlag) && p.name != "division" && p.name != "seed" {
+		if v.Origin(p.name).byUser() && !p.has(action|place|goFlag) && p.name != "division" &&
+			p.name != "seed" {
 			list = append(list, v.parameter(&p))
 		}
 	}

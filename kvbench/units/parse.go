@@ -24,9 +24,10 @@ var sizeUnits = []struct {
 
 var errSizeTooLarge = errors.New("a size below 8 EiB")
 
-// ParseSize reads bytes: a number with B, KiB, MiB, GiB or TiB, or without a unit, which then counts unit bytes (1 for plain
-// bytes, GiB for the -…-gb parameters). Fractions are rounded down to a byte. Decimal units (KB, MB, GB) are refused, because
-// half of the readers of "4GB" mean 4 GiB. The error says what a size must be, to be put after "must be".
+// ParseSize reads bytes: a number with B, KiB, MiB, GiB or TiB, or without a unit, which then
+// counts unit bytes (1 for plain bytes, GiB for the -…-gb parameters). Fractions are rounded down
+// to a byte. Decimal units (KB, MB, GB) are refused, because half of the readers of "4GB" mean 4
+// GiB. The error says what a size must be, to be put after "must be".
 func ParseSize(text string, unit int64) (int64, error) {
 	number, name := strings.TrimSpace(text), ""
 	if i := strings.IndexFunc(number, func(r rune) bool {
@@ -42,8 +43,10 @@ func ParseSize(text string, unit int64) (int64, error) {
 			}
 		}
 		if !known {
-			return 0, fmt.Errorf("a size with a known unit (B, KiB, MiB, GiB, TiB; %q is unknown%s)", name,
-				Suggestion(name, []string{"KiB", "MiB", "GiB", "TiB", "B"}))
+			return 0,
+				fmt.Errorf("a size with a known unit (B, KiB, MiB, GiB, TiB; %q is unknown%s)",
+					name,
+					Suggestion(name, []string{"KiB", "MiB", "GiB", "TiB", "B"}))
 		}
 	}
 	if whole, err := strconv.ParseInt(number, 10, 64); err == nil {
@@ -62,7 +65,8 @@ func ParseSize(text string, unit int64) (int64, error) {
 	return int64(math.Floor(f)), nil
 }
 
-// FormatSize writes bytes with the largest unit that divides them, so that ParseSize(FormatSize(n), 1) is n.
+// FormatSize writes bytes with the largest unit that divides them, so that ParseSize(FormatSize(n),
+// 1) is n.
 func FormatSize(n int64) string {
 	for _, u := range sizeUnits {
 		if n != 0 && n%u.bytes == 0 {
@@ -72,7 +76,8 @@ func FormatSize(n int64) string {
 	return strconv.FormatInt(n, 10) + "B"
 }
 
-// FormatGiB writes bytes as GiB, with the fewest digits that ParseSize reads back to n (below 8 PiB).
+// FormatGiB writes bytes as GiB, with the fewest digits that ParseSize reads back to n (below 8
+// PiB).
 func FormatGiB(n int64) string {
 	f := float64(n) / float64(GiB)
 	for digits := range 10 {
@@ -84,7 +89,8 @@ func FormatGiB(n int64) string {
 	return strconv.FormatFloat(f, 'f', -1, 64)
 }
 
-// ParseDuration reads a time with its unit. The error says what a time must be, to be put after "must be".
+// ParseDuration reads a time with its unit. The error says what a time must be, to be put after
+// "must be".
 func ParseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err == nil {
@@ -104,18 +110,21 @@ func FormatDuration(d time.Duration) string {
 	return d.String()
 }
 
-// Nearest returns the candidate with the smallest edit distance to word, the first of equals, and that distance.
+// Nearest returns the candidate with the smallest edit distance to word, the first of equals, and
+// that distance.
 func Nearest(word string, candidates []string) (best string, distance int) {
 	distance = -1
 	for _, c := range candidates {
-		if d := editDistance(strings.ToLower(word), strings.ToLower(c)); distance < 0 || d < distance {
+		if d := editDistance(strings.ToLower(word), strings.ToLower(c)); distance < 0 ||
+			d < distance {
 			best, distance = c, d
 		}
 	}
 	return best, distance
 }
 
-// Suggestion is `, did you mean "x"?` when a candidate is near enough to be a slip of the finger, else empty.
+// Suggestion is `, did you mean "x"?` when a candidate is near enough to be a slip of the finger,
+// else empty.
 func Suggestion(word string, candidates []string) string {
 	best, d := Nearest(word, candidates)
 	if d < 0 || d > max(2, len(word)/3) {
@@ -124,7 +133,8 @@ func Suggestion(word string, candidates []string) string {
 	return `, did you mean "` + best + `"?`
 }
 
-// editDistance counts insertions, deletions, substitutions and swaps of neighbours (optimal string alignment).
+// editDistance counts insertions, deletions, substitutions and swaps of neighbours (optimal string
+// alignment).
 func editDistance(a, b string) int {
 	s, t := []rune(a), []rune(b)
 	older, old, row := make([]int, len(t)+1), make([]int, len(t)+1), make([]int, len(t)+1)

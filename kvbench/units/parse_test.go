@@ -10,7 +10,8 @@ func TestEditDistance(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want int
-	}{{"", "", 0}, {"a", "", 1}, {"kitten", "sitting", 3}, {"ab", "ba", 1}, {"größe", "grösse", 2}, {"same", "same", 0}} {
+	}{{"", "", 0}, {"a", "", 1}, {"kitten", "sitting", 3}, {"ab", "ba", 1}, {"größe", "grösse", 2},
+		{"same", "same", 0}} {
 		assert.Equal(t, c.want, editDistance(c.a, c.b), "%s %s", c.a, c.b)
 		assert.Equal(t, c.want, editDistance(c.b, c.a), "%s %s", c.b, c.a)
 	}
@@ -20,13 +21,15 @@ func TestEditDistance(t *testing.T) {
 
 func TestParseSize(t *testing.T) {
 	for text, want := range map[string]int64{
-		"0": 0, "4096": 4096, "1KiB": 1024, "1.5 MiB": 3 * MiB / 2, "2gib": 2 * GiB, "1TiB": TiB, "7B": 7, "+1": 1, "-1KiB": -1024, "0.0001KiB": 0,
+		"0": 0, "4096": 4096, "1KiB": 1024, "1.5 MiB": 3 * MiB / 2, "2gib": 2 * GiB, "1TiB": TiB,
+		"7B": 7, "+1": 1, "-1KiB": -1024, "0.0001KiB": 0,
 	} {
 		got, err := ParseSize(text, 1)
 		assert.NoError(t, err, text)
 		assert.Equal(t, want, got, text)
 	}
-	for _, text := range []string{"", "KiB", "1K", "1MB", "1e3", "1.2.3", "--1", "0x10", "1 2", "9223372036854775808", "8388608TiB", "9e99", "∞"} {
+	for _, text := range []string{"", "KiB", "1K", "1MB", "1e3", "1.2.3", "--1", "0x10", "1 2",
+		"9223372036854775808", "8388608TiB", "9e99", "∞"} {
 		_, err := ParseSize(text, 1)
 		assert.Error(t, err, text)
 	}
@@ -37,7 +40,8 @@ func TestParseSize(t *testing.T) {
 
 // FuzzParseSize holds that no text panics and that whatever is read is written and read back alike.
 func FuzzParseSize(f *testing.F) {
-	for _, text := range []string{"1MiB", "4.5GiB", "-1", "0.1", "12KB", "9223372036854775807", "1.7976931348623157e308"} {
+	for _, text := range []string{"1MiB", "4.5GiB", "-1", "0.1", "12KB", "9223372036854775807",
+		"1.7976931348623157e308"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -72,6 +72,9 @@ func TestLinesFitAHundredColumns(t *testing.T) {
 		var wide []string
 		for i, line := range s.lines() {
 			line = strings.ReplaceAll(line, "\t", tab)
+			if s.isTest() && insideString(line, mostColumns) {
+				continue // an expected message stays in one piece, to be searched for
+			}
 			if utf8.RuneCountInString(line) > mostColumns && !strings.Contains(line, "://") &&
 				!strings.HasPrefix(line, "//go:") {
 				wide = append(wide, fmt.Sprint(i+1))
@@ -83,6 +86,22 @@ func TestLinesFitAHundredColumns(t *testing.T) {
 		}
 	}
 	judge(t, "columns", wrong)
+}
+
+// insideString tells whether a text between quotes lies across a column.
+func insideString(line string, column int) bool {
+	open := rune(0)
+	for i, r := range []rune(line) {
+		switch {
+		case i == column:
+			return open != 0
+		case r == open:
+			open = 0
+		case open == 0 && (r == '"' || r == '`'):
+			open = r
+		}
+	}
+	return false
 }
 
 func TestEveryPackageHasAMap(t *testing.T) {
