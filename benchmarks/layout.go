@@ -47,7 +47,7 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 
 // blockSizes are those of the trace's blocks in tokens, the largest last.
 func blockSizes(v *params.Values) ([]int, error) {
-	files, err := formats.ExpandPaths(v.BlockTracePath, formats.BlockExtensions()...)
+	files, err := formats.Blocks.Files(v.BlockTracePath)
 	if err != nil {
 		return nil, err
 	}

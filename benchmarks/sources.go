@@ -40,32 +40,30 @@ func corpus(v *params.Values) *users.Corpus {
 
 // traceSource opens the recorded requests that the benchmark replays.
 func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
-	path, open := v.AzureTracePath, traces.NewAzure
-	var extensions []string
+	path, format := v.AzureTracePath, formats.Azure
 	switch v.Bench.Name {
 	case "BurstGPT":
-		path, open = v.BurstTracePath, traces.NewBurstGPT
+		path, format = v.BurstTracePath, formats.BurstGPT
 	case "BlockTrace":
-		path, open, extensions = v.BlockTracePath, traces.NewBlockTrace, formats.BlockExtensions()
+		path, format = v.BlockTracePath, formats.Blocks
 	case "ShareGPT":
-		counter, err := formats.NewTokenizer(v.Tokenizer, v.Profile.ShareGPT.CharsPerToken)
+		caps := v.Profile.ShareGPT
+		counter, err := formats.NewTokenizer(v.Tokenizer, caps.CharsPerToken)
 		if err != nil {
 			return nil, err
 		}
-		path, extensions = v.DatasetPath, formats.ConversationExtensions()
-		open = func(c traces.Config) (*traces.Trace, error) {
-			return traces.NewShareGPT(c, traces.ShareGPTConfig{Counter: counter, MaxConversations: v.MaxConversations})
-		}
+		path, format = v.DatasetPath, formats.ShareGPT(caps.MaxContext, caps.MaxGenerate, counter)
 	}
-	files, err := formats.ExpandPaths(path, extensions...)
+	files, err := format.Files(path)
 	if err != nil {
 		return nil, err
 	}
-	t, err := open(traces.Config{
+	t, err := traces.New(format, traces.Config{
 		Paths: files, Speedup: v.TraceSpeedup, Cycles: v.ReplayCycles, Start: v.TraceStart,
 		Rate: v.RequestRate, ConstantRate: v.ConstantRate(), MaxRequests: v.MaxRequests, Seed: seed,
 		Profile: v.Profile, PrefixCaching: !v.DisablePrefixCaching, PrefillOnly: v.PrefillOnly,
 		MultiTurn: !v.DisableMultiTurn, Overtaking: v.Overtaking(), AllowMalformed: v.TraceAllowMalformed,
+		MaxConversations: v.MaxConversations,
 	})
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 	"kvbench/tiers/sim"
 	"kvbench/workloads"
 	"kvbench/workloads/model"
+	"kvbench/workloads/formats"
 	"kvbench/workloads/profile"
 	"kvbench/workloads/traces"
 )
@@ -33,7 +34,7 @@ func replayBlocks(t *testing.T, path string, workers int, change func(*Config)) 
 	cfg := Config{
 		Info: record.Info{Result: result.Result{Benchmark: "BlockTrace", Division: result.DivisionQuick, Count: 1, Ranks: 1}, Sizer: smallTokens},
 		Source: func() (workloads.Source, error) {
-			return traces.NewBlockTrace(traces.Config{Paths: []string{path}, Cycles: 1, Profile: profile.Default()})
+			return traces.New(formats.Blocks, traces.Config{Paths: []string{path}, Cycles: 1, Profile: profile.Default()})
 		},
 		Planner: workloads.Planner{Sizer: smallTokens}, Workers: workers, SourceEnds: true, EndedBy: result.EndedByInput,
 		Storage:  StorageConfig{Chunk: 256 << 10, Depth: 1, Workers: workers, Verify: content.VerifyFull},
@@ -174,7 +175,7 @@ func TestBlocksEndWithTheWindow(t *testing.T) {
 		cfg := func(c *Config) {
 			nullTiers(8 * 512 * 128)(c)
 			c.Source = func() (workloads.Source, error) {
-				return traces.NewBlockTrace(traces.Config{Paths: []string{smallTrace}, Profile: profile.Default()})
+				return traces.New(formats.Blocks, traces.Config{Paths: []string{smallTrace}, Profile: profile.Default()})
 			}
 			c.Window, c.SourceEnds = 30*time.Millisecond, false
 		}

@@ -19,6 +19,7 @@ import (
 	"kvbench/tiers/memtier"
 	"kvbench/workloads"
 	"kvbench/workloads/model"
+	"kvbench/workloads/formats"
 	"kvbench/workloads/profile"
 	"kvbench/workloads/traces"
 	"kvbench/workloads/users"
@@ -86,7 +87,7 @@ func TestTheEndOfTheInputEndsTheWindow(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(strings.Join(rows, "\n")), 0o644))
 	cfg := testConfig(plenty(), nil, 4).finite()
 	cfg.Source = func() (workloads.Source, error) {
-		return traces.NewAzure(traces.Config{Paths: []string{path}, Cycles: 2, Profile: profile.Default(), AllowMalformed: true})
+		return traces.New(formats.Azure, traces.Config{Paths: []string{path}, Cycles: 2, Profile: profile.Default(), AllowMalformed: true})
 	}
 	r := mustRun(t, cfg)
 	assert.EqualValues(t, 80, r.Requests.Completed)
@@ -101,7 +102,7 @@ func TestTheEndOfTheInputEndsTheWindow(t *testing.T) {
 func TestASourceThatFailsToOpenHasAFailedResult(t *testing.T) {
 	cfg := testConfig(plenty(), nil, 4).finite()
 	cfg.Source = func() (workloads.Source, error) { // a nil *Trace in a non-nil Source, as such functions return it
-		return traces.NewAzure(traces.Config{Paths: []string{filepath.Join(t.TempDir(), "absent.csv")}})
+		return traces.New(formats.Azure, traces.Config{Paths: []string{filepath.Join(t.TempDir(), "absent.csv")}})
 	}
 	r, err := Run(t.Context(), cfg)
 	require.ErrorIs(t, err, os.ErrNotExist)

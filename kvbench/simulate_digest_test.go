@@ -12,6 +12,7 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/workloads"
+	"kvbench/workloads/formats"
 	"kvbench/workloads/profile"
 	"kvbench/workloads/traces"
 	"kvbench/workloads/users"
@@ -101,7 +102,7 @@ func simulatedBlocks(path string) Config {
 	return Config{
 		Info: record.Info{Result: result.Result{Benchmark: "BlockTrace", Division: result.DivisionQuick, Count: 1, Ranks: 1}, Sizer: smallTokens},
 		Source: func() (workloads.Source, error) {
-			return traces.NewBlockTrace(traces.Config{Paths: []string{path}, Cycles: 1, Profile: profile.Default()})
+			return traces.New(formats.Blocks, traces.Config{Paths: []string{path}, Cycles: 1, Profile: profile.Default()})
 		},
 		Planner: workloads.Planner{Sizer: smallTokens}, Workers: 16, SourceEnds: true, EndedBy: result.EndedByInput,
 		Storage: StorageConfig{Chunk: 256 << 10, Depth: 1, Workers: 16},

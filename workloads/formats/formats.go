@@ -11,9 +11,15 @@ import (
 // Format is a way to record requests. A new one is one file with a Reader, and a Format beside
 // those that are here.
 type Format struct {
-	Name string // in messages
+	Name string // in messages; in lower case also in keys
+	// Extensions are those of the files that Files takes from a directory.
+	Extensions []string
 	// Silent: a row without generated tokens is a request like others, and not a failed one.
 	Silent bool
+	// Untimed: rows have no Stamp.
+	Untimed bool
+	// Tokenizer is who counted the tokens of texts, "" where files tell them.
+	Tokenizer string
 	// Open opens a file. A file that cannot be of this format is an error; so far nothing but its
 	// start was read.
 	Open func(path string) (Reader, error)

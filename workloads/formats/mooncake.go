@@ -17,17 +17,16 @@ import (
 // maxBlockLine is the longest line of a block trace: a request of a hundred thousand ids.
 const maxBlockLine = 1 << 20
 
-// Blocks is the format of block traces: Mooncake's JSON lines, or sessions of agents; size is the
-// block size of files that do not tell theirs, 0 means 512.
-func Blocks(size int) Format {
-	if size < 1 {
-		size = blockTokens
-	}
-	return Format{Name: "block", Silent: true, Open: func(path string) (Reader, error) { return openBlocks(path, size) }}
+// Blocks is block traces: Mooncake's JSON lines, or sessions of agents as JSON documents, told apart by what is
+// in each file. A row without generated tokens is a request like others. The ids of one file, of a session of
+// one file, are a scope of their own.
+var Blocks = Format{
+	Name: "block", Silent: true, Open: openBlocks,
+	Extensions: []string{".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".json.gz", ".json.zst"},
 }
 
 // openBlocks opens a file of either format.
-func openBlocks(path string, size int) (Reader, error) {
+func openBlocks(path string) (Reader, error) {
 	base := filepath.Base(path)
 	if at := strings.IndexByte(base, '.'); at > 0 {
 		base = base[:at]
@@ -55,7 +54,7 @@ func openBlocks(path string, size int) (Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &mooncakeRows{lineReader: lines, scope: scopeName(base), size: size}, nil
+	return &mooncakeRows{lineReader: lines, scope: scopeName(base)}, nil
 }
 
 // isSession tells the formats apart by the keys of the first object.
@@ -84,7 +83,6 @@ func isSession(doc *document) (bool, error) {
 type mooncakeRows struct {
 	*lineReader
 	scope string
-	size  int
 }
 
 // mooncakeRow is one line. Pointers tell what is missing.
@@ -108,7 +106,7 @@ func (m *mooncakeRows) Next() (Row, error) {
 	if r.Timestamp == nil || r.Input == nil || r.Output == nil {
 		return Row{}, malformed("want timestamp, input_length, output_length and hash_ids")
 	}
-	row := Row{Context: *r.Input, Generate: *r.Output, Blocks: r.Blocks, BlockTokens: m.size, Scope: m.scope}
+	row := Row{Context: *r.Input, Generate: *r.Output, Blocks: r.Blocks, BlockTokens: blockTokens, Scope: m.scope}
 	return row, row.finish(*r.Timestamp / 1e3)
 }
 
@@ -134,7 +132,7 @@ func (r *Row) finish(seconds float64) error {
 func BlockSizes(paths []string) ([]int, error) {
 	var sizes []int
 	for _, path := range paths {
-		rows, err := openBlocks(path, blockTokens)
+		rows, err := openBlocks(path)
 		if err != nil {
 			return nil, err
 		}
@@ -162,11 +160,6 @@ const blockTokens = 512
 
 // maxBlocks bounds the blocks of one request.
 const maxBlocks = 1 << 20
-
-// BlockExtensions are the files that ExpandPaths takes from a directory of block traces.
-func BlockExtensions() []string {
-	return []string{".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".json.gz", ".json.zst"}
-}
 
 // Errors of rows of blocks.
 var (

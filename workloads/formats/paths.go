@@ -9,23 +9,16 @@ import (
 	"strings"
 )
 
-// csvExtensions are the files that are taken from a directory of CSV traces.
-var csvExtensions = []string{".csv", ".csv.gz", ".csv.zst"}
-
-// ExpandPaths returns the files that a file name, a directory or a glob pattern means, sorted. Of a
-// directory it takes the files with one of the extensions (default .csv, .csv.gz, .csv.zst),
-// neither hidden ones nor subdirectories.
-func ExpandPaths(s string, extensions ...string) ([]string, error) {
-	if len(extensions) == 0 {
-		extensions = csvExtensions
-	}
+// Files returns the files that a file name, a directory or a glob pattern means, sorted. Of a directory it takes
+// those with one of the format's extensions, neither hidden ones nor subdirectories.
+func (f Format) Files(s string) ([]string, error) {
 	if s == "" {
 		return nil, errors.New("trace path is empty: give a file, a directory or a glob pattern")
 	}
 	info, err := os.Stat(s)
 	switch {
 	case err == nil && info.IsDir():
-		return traceFilesIn(s, extensions)
+		return filesIn(s, f.Extensions)
 	case err == nil:
 		return []string{s}, nil
 	case !strings.ContainsAny(s, "*?["):
@@ -46,7 +39,8 @@ func ExpandPaths(s string, extensions ...string) ([]string, error) {
 	return matches, nil
 }
 
-func traceFilesIn(dir string, extensions []string) ([]string, error) {
+// filesIn returns the files of a directory that have one of the extensions.
+func filesIn(dir string, extensions []string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("trace path: %w", err)

@@ -11,8 +11,11 @@ import (
 	"kvbench/workloads"
 )
 
+// csvExtensions are those of comma-separated values.
+var csvExtensions = []string{".csv", ".csv.gz", ".csv.zst"}
+
 // Azure is the Azure LLM inference trace: TIMESTAMP,ContextTokens,GeneratedTokens.
-var Azure = Format{Name: "Azure", Open: func(path string) (Reader, error) {
+var Azure = Format{Name: "Azure", Extensions: csvExtensions, Open: func(path string) (Reader, error) {
 	return openRequests(path, dateStamp, Columns{
 		Kind:  "a trace of the Azure format",
 		Names: []string{"TIMESTAMP", "ContextTokens", "GeneratedTokens"}, Required: 3,
@@ -21,7 +24,7 @@ var Azure = Format{Name: "Azure", Open: func(path string) (Reader, error) {
 
 // BurstGPT is BurstGPT: Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type;
 // version 3 adds Session ID,Elapsed time.
-var BurstGPT = Format{Name: "BurstGPT", Open: func(path string) (Reader, error) {
+var BurstGPT = Format{Name: "BurstGPT", Extensions: csvExtensions, Open: func(path string) (Reader, error) {
 	return openRequests(path, SecondsStamp, Columns{
 		Kind:  "a trace of the BurstGPT format",
 		Names: []string{"Timestamp", "Request tokens", "Response tokens", "Session ID"}, Required: 3,

@@ -7,16 +7,20 @@ import (
 	"strings"
 )
 
-// ConversationExtensions are the files that ExpandPaths takes from a directory of conversations.
-func ConversationExtensions() []string { return []string{".json", ".json.gz", ".json.zst"} }
-
-// ShareGPT is the format of recorded conversations: JSON lists of {id, conversations: [{from:
-// human|gpt, value}]}. The questions and answers of a turn have at most that many tokens.
+// ShareGPT is recorded conversations: JSON lists of {id, conversations: [{from: human|gpt, value}]}. Each question
+// followed by an answer is a turn. Messages without a known role, and questions or answers without their other
+// half, are left out; a conversation without a turn counts as failed. Conversations are told apart by their
+// place in the input, not by their id. The counter says how many tokens a text has, of which the question and
+// the answer of a turn count so many at most.
 func ShareGPT(maxContext, maxGenerate int, counter *Tokenizer) Format {
-	return Format{Name: "ShareGPT", Open: func(path string) (Reader, error) {
+	open := func(path string) (Reader, error) {
 		doc, err := openDocument(path)
 		return &shareGPTRows{document: doc, counter: counter, maxContext: maxContext, maxGenerate: maxGenerate}, err
-	}}
+	}
+	return Format{
+		Name: "ShareGPT", Untimed: true, Tokenizer: counter.Name(), Open: open,
+		Extensions: []string{".json", ".json.gz", ".json.zst"},
+	}
 }
 
 // shareGPTRows reads the turns of conversations.

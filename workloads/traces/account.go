@@ -59,7 +59,7 @@ func (t *Trace) follow(until time.Duration) {
 // openShadow makes the second reader.
 func (t *Trace) openShadow() {
 	if t.shadow == nil {
-		t.shadow = t.newStream(t.main.format)
+		t.shadow = t.newStream()
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/workloads"
+	"kvbench/workloads/formats"
 )
 
 // TestTraceAccount compares the shadow reader with a list of all rows, for random speeds and random
@@ -26,9 +27,9 @@ func TestTraceAccount(t *testing.T) {
 		if rng.IntN(3) == 0 {
 			cfg.MaxRequests = 1 + rng.Int64N(60)
 		}
-		rows := all(t, openTrace(t, NewBurstGPT, cfg))
+		rows := all(t, openTrace(t, formats.BurstGPT, cfg))
 
-		s := openTrace(t, NewBurstGPT, cfg)
+		s := openTrace(t, formats.BurstGPT, cfg)
 		var flying []*workloads.Request
 		taken := map[int64]bool{}
 		now := time.Duration(0)
@@ -87,6 +88,6 @@ func TestTraceAccount(t *testing.T) {
 func TestAccountIsBounded(t *testing.T) {
 	cfg := traceConfig(testdata("azure-small.csv"))
 	cfg.Cycles, cfg.Speedup = 0, 1e12
-	s := openTrace(t, NewAzure, cfg)
+	s := openTrace(t, formats.Azure, cfg)
 	assert.LessOrEqual(t, s.Account(time.Minute)[workloads.Responsive].Offered, int64(maxAccountRows))
 }

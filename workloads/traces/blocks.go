@@ -1,23 +1,9 @@
 package traces
 
-import (
-	"kvbench/workloads"
-	"kvbench/workloads/formats"
-)
+import "kvbench/workloads"
 
 // Blocks are how engines that page their cache keep it: a fixed number of tokens each, addressed by
 // their content and all that comes before it, so that requests with equal beginnings share blocks.
-
-// NewBlockTrace returns a load of block traces, checked like those of NewAzure: Mooncake's JSON
-// lines, or sessions of agents as JSON documents, told apart by what is in each file. Requests have
-// Blocks instead of an entry of their own; a row without generated tokens is a request like others.
-// The ids of one file, of a session of one file, are a scope of their own.
-func NewBlockTrace(cfg Config) (*Trace, error) {
-	if cfg.Name == "" {
-		cfg.Name = "block"
-	}
-	return newTrace(formats.Blocks(cfg.BlockTokens), cfg)
-}
 
 // blockRequest makes the request of a row of blocks.
 func (t *Trace) blockRequest(row *traceRow) *workloads.Request {

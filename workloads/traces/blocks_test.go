@@ -58,7 +58,7 @@ func TestMooncakeRequests(t *testing.T) {
 	}
 	cfg := traceConfig(path)
 	cfg.Speedup = 1
-	s := openTrace(t, NewBlockTrace, cfg)
+	s := openTrace(t, formats.Blocks, cfg)
 	rs := all(t, s)
 	require.NoError(t, s.Err())
 	require.Len(t, rs, len(rows))
@@ -93,7 +93,7 @@ func TestMooncakeRequests(t *testing.T) {
 func TestBlocksAreSharedByCycles(t *testing.T) {
 	cfg := traceConfig(testdata("mooncake-small.jsonl"), testdata("session-small.json"))
 	cfg.Cycles = 2
-	rs := all(t, openTrace(t, NewBlockTrace, cfg))
+	rs := all(t, openTrace(t, formats.Blocks, cfg))
 	require.Len(t, rs, 2*65)
 	for i, r := range rs[65:] {
 		assert.Equal(t, rs[i].Blocks, r.Blocks)
@@ -105,7 +105,7 @@ func TestAgentSessions(t *testing.T) {
 	path := testdata("session-small.json")
 	cfg := traceConfig(path)
 	cfg.Speedup = 10
-	rs := all(t, openTrace(t, NewBlockTrace, cfg))
+	rs := all(t, openTrace(t, formats.Blocks, cfg))
 	require.Len(t, rs, 5)
 	var doc struct {
 		Size     int `json:"block_size"`
@@ -132,7 +132,7 @@ func TestAgentSessions(t *testing.T) {
 func TestSessionsDoNotShareBlocks(t *testing.T) {
 	text := strings.ReplaceAll(read(t, testdata("session-small.json")), "\n", "")
 	other := strings.Replace(text, `"small"`, `"an/o ther"`, 1)
-	rs := all(t, openTrace(t, NewBlockTrace, traceConfig(write(t, "two.json", text+"\n"+other+" "+text))))
+	rs := all(t, openTrace(t, formats.Blocks, traceConfig(write(t, "two.json", text+"\n"+other+" "+text))))
 	require.Len(t, rs, 15)
 	assert.Equal(t, "blk/two.small/1", rs[0].Blocks[0].Key)
 	assert.Equal(t, "blk/two.an_o_ther/1", rs[5].Blocks[0].Key)
@@ -143,9 +143,9 @@ func TestSessionsDoNotShareBlocks(t *testing.T) {
 func TestBlocksFromCompressedFiles(t *testing.T) {
 	for _, name := range []string{"mooncake-small.jsonl", "session-small.json"} {
 		text := read(t, testdata(name))
-		want := all(t, openTrace(t, NewBlockTrace, traceConfig(testdata(name))))
+		want := all(t, openTrace(t, formats.Blocks, traceConfig(testdata(name))))
 		for ext, packed := range map[string]string{".gz": gzipped(t, text), ".zst": zstded(t, text)} {
-			got := all(t, openTrace(t, NewBlockTrace, traceConfig(write(t, name+ext, packed))))
+			got := all(t, openTrace(t, formats.Blocks, traceConfig(write(t, name+ext, packed))))
 			assert.Equal(t, want, got, ext)
 		}
 	}
@@ -171,7 +171,7 @@ func TestMalformedBlocks(t *testing.T) {
 		require.ErrorContains(t, allErr(t, path), "1 of the first 3 rows are malformed", c.row)
 		cfg := traceConfig(path)
 		cfg.AllowMalformed = true
-		s := openTrace(t, NewBlockTrace, cfg)
+		s := openTrace(t, formats.Blocks, cfg)
 		assert.Len(t, all(t, s), 2)
 		require.Len(t, s.Report().First, 1)
 		assert.Equal(t, 2, s.Report().First[0].Line)
@@ -182,7 +182,7 @@ func TestMalformedBlocks(t *testing.T) {
 
 // allErr opens and replays a file and returns what either says.
 func allErr(t *testing.T, path string) error {
-	s, err := NewBlockTrace(traceConfig(path))
+	s, err := New(formats.Blocks, traceConfig(path))
 	if err != nil {
 		return err
 	}
@@ -209,13 +209,13 @@ func TestMalformedSessions(t *testing.T) {
 		require.Error(t, allErr(t, path), c.text)
 		cfg := traceConfig(path)
 		cfg.AllowMalformed = true
-		s := openTrace(t, NewBlockTrace, cfg)
+		s := openTrace(t, formats.Blocks, cfg)
 		assert.Len(t, all(t, s), c.usable, c.text)
 		require.Len(t, s.Report().First, 1, c.text)
 		assert.Contains(t, s.Report().First[0].Reason, c.want)
 		assert.Equal(t, 2, s.Report().First[0].Line, c.text)
 	}
-	_, err := NewBlockTrace(traceConfig(write(t, "y.json", `{"rows":[1,{"a":2}]}`)))
+	_, err := New(formats.Blocks, traceConfig(write(t, "y.json", `{"rows":[1,{"a":2}]}`)))
 	assert.ErrorContains(t, err, "the format is unknown: want JSON lines with hash_ids")
 }
 
@@ -229,7 +229,7 @@ func TestTheIdealIsUnknownBeyondItsBound(t *testing.T) {
 }
 
 func FuzzBlocks(f *testing.F) {
-	fuzzRows(f, formats.Blocks(512), `{"timestamp": 5, "input_length": 600, "output_length": 0, "hash_ids": [1, 2]}`+"\n\n{",
+	fuzzRows(f, formats.Blocks, `{"timestamp": 5, "input_length": 600, "output_length": 0, "hash_ids": [1, 2]}`+"\n\n{",
 		`{"id":"a","block_size":64,"requests":[{"t":1,"in":70,"out":5,"hash_ids":[1]}],"x":[{}]}{}`, `{"block_size":1e99}`, "[")
 }
 

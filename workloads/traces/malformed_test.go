@@ -51,7 +51,7 @@ func TestMalformedReasons(t *testing.T) {
 	path := write(t, "x.csv", b.String())
 	cfg := traceConfig(path)
 	cfg.AllowMalformed = true
-	s := openTrace(t, NewAzure, cfg)
+	s := openTrace(t, formats.Azure, cfg)
 	assert.Len(t, all(t, s), len(reasons)+1, "the rows between are all there")
 	require.NoError(t, s.Err())
 	report := s.Report()
@@ -67,7 +67,7 @@ func TestMalformedReasons(t *testing.T) {
 	// The last three have no place in the report: read them alone.
 	for _, r := range reasons[10:] {
 		path := write(t, "y.csv", azureHeader+azureRows(5)+r.row)
-		_, err := NewAzure(traceConfig(path))
+		_, err := New(formats.Azure, traceConfig(path))
 		assert.ErrorContains(t, err, path+":7: ")
 		assert.ErrorContains(t, err, r.want)
 	}
@@ -77,7 +77,7 @@ func TestBurstGPTMalformed(t *testing.T) {
 	path := write(t, "x.csv", "1,GPT-4,10,5,15,API log\n-1,GPT-4,10,5,15,API log\nNaN,GPT-4,10,5,15,API log\n1e30,GPT-4,10,5,15,API log\n2.5,GPT-4,10.0,5,15,API log\n")
 	cfg := traceConfig(path)
 	cfg.AllowMalformed, cfg.Speedup = true, 1
-	s := openTrace(t, NewBurstGPT, cfg)
+	s := openTrace(t, formats.BurstGPT, cfg)
 	assert.Equal(t, "0 0s req/burstgpt/1.0 10+5\n1 1.5s req/burstgpt/5.0 10+5\n", lines(all(t, s)))
 	report := s.Report()
 	assert.Equal(t, int64(3), report.Malformed)
@@ -107,7 +107,7 @@ func TestMalformedShare(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			path := write(t, "x.csv", azureHeader+test.text)
 			cfg := traceConfig(path)
-			s, err := NewAzure(cfg)
+			s, err := New(formats.Azure, cfg)
 			require.Equal(t, test.opens, err == nil, "%v", err)
 			if err != nil {
 				assert.ErrorContains(t, err, path)
@@ -122,7 +122,7 @@ func TestMalformedShare(t *testing.T) {
 			}
 			cfg.AllowMalformed, cfg.Cycles = true, 0
 			cfg.MaxRequests = 20000
-			s = openTrace(t, NewAzure, cfg)
+			s = openTrace(t, formats.Azure, cfg)
 			all(t, s)
 			assert.NoError(t, s.Err())
 		})
@@ -130,10 +130,10 @@ func TestMalformedShare(t *testing.T) {
 }
 
 func TestTraceErrors(t *testing.T) {
-	_, err := NewAzure(traceConfig(write(t, "a.csv", "TIMESTAMP,Context,Generated\n"+azureRows(1))))
+	_, err := New(formats.Azure, traceConfig(write(t, "a.csv", "TIMESTAMP,Context,Generated\n"+azureRows(1))))
 	assert.ErrorContains(t, err, "a.csv:1: the header has no column ContextTokens and no GeneratedTokens: is it a trace of the Azure format?")
 	absent := filepath.Join(t.TempDir(), "absent.csv")
-	_, err = NewAzure(traceConfig(absent, testdata("burstgpt-small.csv")))
+	_, err = New(formats.Azure, traceConfig(absent, testdata("burstgpt-small.csv")))
 	assert.ErrorIs(t, err, os.ErrNotExist)
 	assert.ErrorContains(t, err, "burstgpt-small.csv", "every file is looked at")
 
@@ -141,7 +141,7 @@ func TestTraceErrors(t *testing.T) {
 	path := write(t, "a.csv", azureHeader+azureRows(3))
 	cfg := traceConfig(path)
 	cfg.Cycles = 0
-	s := openTrace(t, NewAzure, cfg)
+	s := openTrace(t, formats.Azure, cfg)
 	require.NoError(t, os.Remove(path))
 	all(t, s)
 	assert.ErrorIs(t, s.Err(), os.ErrNotExist)

@@ -9,13 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/workloads"
+	"kvbench/workloads/formats"
 )
 
 // TestSessions: rows of version 3 that share a session id are the turns of a conversation.
 func TestSessions(t *testing.T) {
 	cfg := traceConfig(testdata("burstgpt-v3-small.csv"))
 	cfg.Cycles = 2
-	s := openTrace(t, NewBurstGPT, cfg)
+	s := openTrace(t, formats.BurstGPT, cfg)
 	rs := all(t, s)
 	require.Len(t, rs, 2*23)
 	keys := func(r *workloads.Request) string {
@@ -33,12 +34,12 @@ func TestSessions(t *testing.T) {
 	assert.Equal(t, "req/burstgpt/3.1 c25 t1:", keys(rs[25]), "another cycle is another conversation")
 
 	cfg.MultiTurn = false
-	for _, r := range all(t, openTrace(t, NewBurstGPT, cfg)) {
+	for _, r := range all(t, openTrace(t, formats.BurstGPT, cfg)) {
 		require.Empty(t, r.History)
 		require.Equal(t, int(r.Seq), r.Conversation)
 	}
 	cfg.MultiTurn, cfg.Profile.MaxTurns = true, 2
-	for _, r := range all(t, openTrace(t, NewBurstGPT, cfg)) {
+	for _, r := range all(t, openTrace(t, formats.BurstGPT, cfg)) {
 		require.LessOrEqual(t, r.Turn, 2)
 	}
 }
@@ -46,7 +47,7 @@ func TestSessions(t *testing.T) {
 // TestOrderedSessions: a turn waits for the entry of its predecessor, and others pass it.
 func TestOrderedSessions(t *testing.T) {
 	text := "Timestamp,Request tokens,Response tokens,Session ID\n1,10,1,a\n2,10,1,a\n3,10,1,b\n4,10,1,a\n5,10,1,\n"
-	s := openTrace(t, NewBurstGPT, traceConfig(write(t, "x.csv", text)))
+	s := openTrace(t, formats.BurstGPT, traceConfig(write(t, "x.csv", text)))
 	take := func() *workloads.Request {
 		r, st, _ := s.Take(0)
 		require.Equal(t, workloads.Ready, st)
@@ -73,7 +74,7 @@ func TestOrderedSessions(t *testing.T) {
 
 	cfg := traceConfig(write(t, "x.csv", text))
 	cfg.Overtaking = true
-	s = openTrace(t, NewBurstGPT, cfg)
+	s = openTrace(t, formats.BurstGPT, cfg)
 	for seq := range int64(5) {
 		assert.Equal(t, seq, take().Seq)
 	}
@@ -89,7 +90,7 @@ func TestDeferredTurnsAreBounded(t *testing.T) {
 	}
 	cfg := traceConfig(write(t, "x.csv", b.String()))
 	cfg.Profile.MaxTurns = rows
-	s := openTrace(t, NewBurstGPT, cfg)
+	s := openTrace(t, formats.BurstGPT, cfg)
 	for seq := range int64(rows) {
 		r, st, _ := s.Take(0)
 		require.Equal(t, workloads.Ready, st)

@@ -176,7 +176,7 @@ func (s *rowStream) finishFile() {
 		s.fail(err)
 		return
 	}
-	if s.times.rows == 0 && !s.allow && s.limit == 0 && !s.enough {
+	if s.times.rows == 0 && !s.allow && !s.enough && (s.limit == 0 || s.tally.Rows < s.limit) {
 		s.fail(fmt.Errorf("trace %s has no usable row among its %d (%d malformed, the others failed requests)",
 			s.path(), s.tally.Rows, s.tally.Refused))
 		return

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"kvbench/workloads"
@@ -15,7 +16,6 @@ import (
 
 // Config describes a load that repeats recorded requests.
 type Config struct {
-	Name  string   // in keys; "" = the name of the format
 	Paths []string // files, in order; .gz and .zst are decompressed
 	// Speedup 1 keeps the recorded times, 2 halves them; 0 = as fast as possible: the next row
 	// arrives when it is taken.
@@ -31,8 +31,8 @@ type Config struct {
 	MaxRequests  int64   // ends the load after N requests, 0 = never
 	Seed         uint64  // the run's seed plus the rank
 
-	// BlockTokens is the block size of formats that do not tell theirs, 0 means 512.
-	BlockTokens int
+	// MaxConversations ends the input after that many in each cycle, 0 = all.
+	MaxConversations int64
 
 	Profile       profile.Profile // must be valid
 	PrefixCaching bool
@@ -44,8 +44,6 @@ type Config struct {
 	Overtaking bool
 	// AllowMalformed accepts files with any number of malformed rows, and none that is usable.
 	AllowMalformed bool
-
-	maxConversations int64 // see ShareGPTConfig
 }
 
 // Trace is the Source of recorded requests: first come, first served, all of class Responsive. Rows
@@ -55,6 +53,7 @@ type Config struct {
 // Err must be looked at once Take says Exhausted. Close must be called at the end.
 type Trace struct {
 	cfg    Config
+	format formats.Format
 	shape  profile.Shape
 	stream profile.Stream
 	main   *rowStream
@@ -84,28 +83,20 @@ var (
 // whole.
 const maxDeferred = 1024
 
-// NewAzure returns a load of Azure LLM inference traces. It reads the start of every file, so that
-// an input of another format is an error now and not in the middle of a run.
-func NewAzure(cfg Config) (*Trace, error) {
-	if cfg.Name == "" {
-		cfg.Name = "azure"
-	}
-	return newTrace(formats.Azure, cfg)
-}
-
-// NewBurstGPT returns a load of BurstGPT traces, checked like those of NewAzure. Rows of version 3
-// that share a session id are the turns of a conversation, within one cycle and at most
-// Profile.MaxTurns; the 10,000 sessions used last are kept.
-func NewBurstGPT(cfg Config) (*Trace, error) {
-	if cfg.Name == "" {
-		cfg.Name = "burstgpt"
-	}
-	return newTrace(formats.BurstGPT, cfg)
-}
-
-func newTrace(format formats.Format, cfg Config) (*Trace, error) {
+// New returns a load of recorded requests. It reads the start of every file, so that an input of another format
+// is an error now and not in the middle of a run.
+//
+// Rows of one session are the turns of a conversation, within one cycle and at most Profile.MaxTurns; the 10,000
+// sessions used last are kept. Requests of blocks have Blocks instead of an entry of their own.
+func New(format formats.Format, cfg Config) (*Trace, error) {
 	if len(cfg.Paths) == 0 {
 		return nil, fmt.Errorf("%s trace: no files given", format.Name)
+	}
+	if format.Untimed {
+		if cfg.Start != 0 {
+			return nil, fmt.Errorf("%s conversations have no times, so their replay cannot start at one", format.Name)
+		}
+		cfg.Speedup = 0
 	}
 	var problems []error
 	for _, path := range cfg.Paths {
@@ -118,13 +109,15 @@ func newTrace(format formats.Format, cfg Config) (*Trace, error) {
 	}
 	t := &Trace{
 		cfg:      cfg,
+		format:   format,
 		shape:    profile.NewShape(cfg.Profile, cfg.PrefixCaching, cfg.PrefillOnly, false),
 		stream:   profile.NewStream(cfg.Seed, -1),
 		sessions: newSessions(),
 		ideal:    newIdealCache(),
 	}
-	t.main = t.newStream(format)
+	t.main = t.newStream()
 	t.main.report = &t.report
+	t.report.Tokenizer = format.Tokenizer
 	if err := t.skip(); err != nil {
 		return nil, err
 	}
@@ -151,21 +144,16 @@ func (t *Trace) skip() error {
 func checkStart(format formats.Format, path string, allow bool) error {
 	var report workloads.TraceReport
 	s := rowStream{format: format, paths: []string{path}, cycles: 1, allow: allow, report: &report, limit: formats.CheckedRows}
-	for {
-		if _, ok := s.next(); !ok {
-			break
-		}
-	}
-	if s.err == nil && report.Rows < formats.CheckedRows && report.Rows == report.Failed+report.Malformed && !allow {
-		return fmt.Errorf("trace %s has no usable row among its %d (%d malformed, the others failed requests)", path, report.Rows, report.Malformed)
+	for s.peek() != nil {
+		s.drop()
 	}
 	return s.err
 }
 
-func (t *Trace) newStream(format formats.Format) *rowStream {
+func (t *Trace) newStream() *rowStream {
 	return &rowStream{
-		format: format, paths: t.cfg.Paths, cycles: t.cfg.Cycles, allow: t.cfg.AllowMalformed,
-		most: t.cfg.maxConversations, maxRows: t.cfg.MaxRequests,
+		format: t.format, paths: t.cfg.Paths, cycles: t.cfg.Cycles, allow: t.cfg.AllowMalformed,
+		most: t.cfg.MaxConversations, maxRows: t.cfg.MaxRequests,
 		times: schedule{start: t.cfg.Start, pace: pace{
 			speedup: t.cfg.Speedup, rate: t.cfg.Rate, constant: t.cfg.ConstantRate, stream: t.stream,
 		}},
@@ -225,7 +213,7 @@ func (t *Trace) request(row *traceRow) *workloads.Request {
 		Kind: t.shape.Kind(row.Context), ContextTokens: row.Context, GenerateTokens: row.Generate,
 	}
 	r.SystemPrompt, r.SystemPromptTokens = t.shape.Prompt(t.stream, row.seq)
-	r.Own = workloads.Entry{Key: workloads.RequestKey(t.cfg.Name, row.row, row.cycle), Tokens: profile.OwnTokens(row.Context, r.SystemPromptTokens)}
+	r.Own = workloads.Entry{Key: workloads.RequestKey(strings.ToLower(t.format.Name), row.row, row.cycle), Tokens: profile.OwnTokens(row.Context, r.SystemPromptTokens)}
 	session := row.Session
 	if row.Turn > 0 {
 		session = strconv.FormatInt(row.conversation, 10)

@@ -50,9 +50,9 @@ func traceConfig(paths ...string) Config {
 	return Config{Paths: paths, Cycles: 1, Profile: profile.Default(), MultiTurn: true}
 }
 
-func openTrace(t *testing.T, open func(Config) (*Trace, error), cfg Config) *Trace {
+func openTrace(t *testing.T, format formats.Format, cfg Config) *Trace {
 	t.Helper()
-	s, err := open(cfg)
+	s, err := New(format, cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, s.Close())
@@ -95,7 +95,7 @@ func lines(rs []*workloads.Request) string {
 func TestAzure(t *testing.T) {
 	cfg := traceConfig(testdata("azure-small.csv"))
 	cfg.Speedup = 1
-	s := openTrace(t, NewAzure, cfg)
+	s := openTrace(t, formats.Azure, cfg)
 	rs := all(t, s)
 	require.NoError(t, s.Err())
 	require.Len(t, rs, 20)
@@ -112,18 +112,18 @@ func TestAzure(t *testing.T) {
 	}
 	assert.Equal(t, workloads.TraceReport{Rows: 20, Cycles: 1}, s.Report())
 
-	cfg.Speedup, cfg.MaxRequests, cfg.Name = 10, 3, "mine"
-	assert.Equal(t, `0 0s req/mine/1.0 6471+25
-1 25.19096ms req/mine/2.0 1545+188
-2 157.41038ms req/mine/3.0 8316+110
-`, lines(all(t, openTrace(t, NewAzure, cfg))))
+	cfg.Speedup, cfg.MaxRequests = 10, 3
+	assert.Equal(t, `0 0s req/azure/1.0 6471+25
+1 25.19096ms req/azure/2.0 1545+188
+2 157.41038ms req/azure/3.0 8316+110
+`, lines(all(t, openTrace(t, formats.Azure, cfg))))
 }
 
 // TestAsFastAsPossible: a row arrives when it is taken, and the input is repeated under other keys.
 func TestAsFastAsPossible(t *testing.T) {
 	cfg := traceConfig(testdata("azure-small.csv"))
 	cfg.Cycles = 0
-	s := openTrace(t, NewAzure, cfg)
+	s := openTrace(t, formats.Azure, cfg)
 	keys := map[string]bool{}
 	for i := range 50 {
 		now := time.Duration(i) * time.Millisecond
@@ -147,7 +147,7 @@ func TestAsFastAsPossible(t *testing.T) {
 func TestBurstGPT(t *testing.T) {
 	cfg := traceConfig(testdata("burstgpt-small.csv"))
 	cfg.Speedup = 1
-	s := openTrace(t, NewBurstGPT, cfg)
+	s := openTrace(t, formats.BurstGPT, cfg)
 	rs := all(t, s)
 	require.Len(t, rs, 18)
 	assert.Equal(t, `0 0s req/burstgpt/1.0 1713+85
@@ -165,7 +165,7 @@ func TestSpellings(t *testing.T) {
 	want := func() string {
 		cfg := traceConfig(testdata("azure-small.csv"))
 		cfg.Speedup = 1
-		return lines(all(t, openTrace(t, NewAzure, cfg)))
+		return lines(all(t, openTrace(t, formats.Azure, cfg)))
 	}()
 	_, headless, _ := strings.Cut(plain, "\n")
 	quoted := strings.NewReplacer(",", `","`, "\n", "\"\n\"").Replace(strings.TrimSuffix(plain, "\n"))
@@ -184,7 +184,7 @@ func TestSpellings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg := traceConfig(write(t, "x.csv", text))
 			cfg.Speedup = 1
-			s := openTrace(t, NewAzure, cfg)
+			s := openTrace(t, formats.Azure, cfg)
 			assert.Equal(t, want, lines(all(t, s)))
 			assert.Equal(t, workloads.TraceReport{Rows: 20, Cycles: 1}, s.Report())
 		})
@@ -202,7 +202,7 @@ func zoned(text string) string {
 
 func TestCompressed(t *testing.T) {
 	plain := read(t, testdata("azure-small.csv"))
-	want := lines(all(t, openTrace(t, NewAzure, traceConfig(testdata("azure-small.csv")))))
+	want := lines(all(t, openTrace(t, formats.Azure, traceConfig(testdata("azure-small.csv")))))
 	dir := t.TempDir()
 	gz, err := os.Create(filepath.Join(dir, "a.csv.gz"))
 	require.NoError(t, err)
@@ -216,91 +216,35 @@ func TestCompressed(t *testing.T) {
 	zst := enc.EncodeAll([]byte(plain), nil)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.csv.zst"), zst, 0o600))
 	for _, name := range []string{"a.csv.gz", "a.csv.zst"} {
-		s := openTrace(t, NewAzure, traceConfig(filepath.Join(dir, name)))
+		s := openTrace(t, formats.Azure, traceConfig(filepath.Join(dir, name)))
 		assert.Equal(t, want, lines(all(t, s)))
 	}
 
 	text := read(t, gz.Name())
 	for name, text := range map[string]string{"cut.csv.gz": text[:len(text)-20], "cut.csv.zst": string(zst[:len(zst)-20]), "plain.csv.gz": plain, "plain.csv.zst": plain} {
 		path := write(t, name, text)
-		_, err := NewAzure(traceConfig(path))
+		_, err := New(formats.Azure, traceConfig(path))
 		assert.ErrorContains(t, err, path)
 	}
 }
 
-// TestSeveralFiles: rows are numbered through, and the rate goes on over the seams between files
-// and cycles.
-func TestSeveralFiles(t *testing.T) {
-	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"b.csv":      "Timestamp,Request tokens,Response tokens\n1000,3,1\n1004,4,1\n",
-		"a.csv":      "Timestamp,Request tokens,Response tokens\n10,1,1\n12,2,1\n11,2,1\n",
-		".hidden":    "no trace",
-		"README.txt": "no trace",
-	} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
-	}
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "c.csv"), 0o700))
-	paths, err := formats.ExpandPaths(dir)
-	require.NoError(t, err)
-	require.Equal(t, []string{filepath.Join(dir, "a.csv"), filepath.Join(dir, "b.csv")}, paths)
-	globbed, err := formats.ExpandPaths(filepath.Join(dir, "*.csv"))
-	require.NoError(t, err)
-	require.Equal(t, paths, globbed)
-	one, err := formats.ExpandPaths(paths[1])
-	require.NoError(t, err)
-	require.Equal(t, paths[1:], one)
-
-	cfg := traceConfig(paths...)
-	cfg.Speedup, cfg.Cycles = 2, 2
-	assert.Equal(t, `0 0s req/burstgpt/1.0 1+1
-1 1s req/burstgpt/2.0 2+1
-2 1s req/burstgpt/3.0 2+1
-3 1.5s req/burstgpt/4.0 3+1
-4 3.5s req/burstgpt/5.0 4+1
-5 5.5s req/burstgpt/1.1 1+1
-6 6.5s req/burstgpt/2.1 2+1
-7 6.5s req/burstgpt/3.1 2+1
-8 7s req/burstgpt/4.1 3+1
-9 9s req/burstgpt/5.1 4+1
-`, lines(all(t, openTrace(t, NewBurstGPT, cfg))))
-}
-
-func TestExpandPathsErrors(t *testing.T) {
-	empty := t.TempDir()
-	for path, want := range map[string]string{
-		"":                             "trace path is empty",
-		filepath.Join(empty, "x.csv"):  "no such file",
-		filepath.Join(empty, "*.csv"):  "matches no file",
-		filepath.Join(empty, "[x.csv"): "syntax error in pattern",
-		empty:                          "holds no file that ends in .csv, .csv.gz, .csv.zst",
-	} {
-		_, err := formats.ExpandPaths(path)
-		assert.ErrorContains(t, err, want)
-	}
-	_, err := formats.ExpandPaths(write(t, "x.jsonl", ""), ".jsonl")
-	assert.NoError(t, err)
-	_, err = NewAzure(Config{})
+func TestNoFiles(t *testing.T) {
+	_, err := New(formats.Azure, Config{})
 	assert.EqualError(t, err, "Azure trace: no files given")
 }
 
 func TestTraceRates(t *testing.T) {
 	cfg := traceConfig(testdata("azure-small.csv"))
 	cfg.Cycles, cfg.Rate, cfg.Seed = 0, 50, 9
-	load := openTrace(t, NewAzure, cfg).Account(200 * time.Second)[workloads.Responsive]
+	load := openTrace(t, formats.Azure, cfg).Account(200 * time.Second)[workloads.Responsive]
 	assert.InDelta(t, 10000, load.Offered, 300)
-	cfg.ConstantRate, cfg.MaxRequests = true, 3
-	assert.Equal(t, `0 0s req/azure/1.0 6471+25
-1 20ms req/azure/2.0 1545+188
-2 40ms req/azure/3.0 8316+110
-`, lines(all(t, openTrace(t, NewAzure, cfg))))
 }
 
 func TestTracePrefixes(t *testing.T) {
 	cfg := traceConfig(testdata("azure-small.csv"))
 	cfg.Cycles, cfg.PrefixCaching, cfg.PrefillOnly, cfg.MaxRequests = 0, true, true, 5000
 	prompts := 0
-	for _, r := range all(t, openTrace(t, NewAzure, cfg)) {
+	for _, r := range all(t, openTrace(t, formats.Azure, cfg)) {
 		require.Equal(t, workloads.PrefillOnly, r.Kind)
 		if r.SystemPrompt >= 0 {
 			prompts++

@@ -1,0 +1,44 @@
+package formats
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestFilesOfADirectoryAPatternAndAName(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"b.csv", "a.CSV.gz", ".hidden.csv", "README.txt", "c.jsonl"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "c.csv"), 0o700))
+	a, b := filepath.Join(dir, "a.CSV.gz"), filepath.Join(dir, "b.csv")
+	for path, want := range map[string][]string{dir: {a, b}, filepath.Join(dir, "[a-c].[cC]*"): {a, b}, b: {b}} {
+		got, err := Azure.Files(path)
+		require.NoError(t, err)
+		assert.Equal(t, want, got, path)
+	}
+	got, err := Blocks.Files(dir)
+	require.NoError(t, err)
+	assert.Equal(t, []string{filepath.Join(dir, "c.jsonl")}, got)
+	got, err = Azure.Files(filepath.Join(dir, "c.jsonl"))
+	require.NoError(t, err)
+	assert.Len(t, got, 1, "a name is taken at its word")
+}
+
+func TestNoFilesAreAnError(t *testing.T) {
+	empty := t.TempDir()
+	for path, want := range map[string]string{
+		"":                             "trace path is empty",
+		filepath.Join(empty, "x.csv"):  "no such file",
+		filepath.Join(empty, "*.csv"):  "matches no file",
+		filepath.Join(empty, "[x.csv"): "syntax error in pattern",
+		empty:                          "holds no file that ends in .csv, .csv.gz, .csv.zst",
+	} {
+		_, err := Azure.Files(path)
+		assert.ErrorContains(t, err, want)
+	}
+}
