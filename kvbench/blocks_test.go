@@ -18,8 +18,8 @@ import (
 	"kvbench/tiers/content"
 	"kvbench/tiers/sim"
 	"kvbench/workloads"
-	"kvbench/workloads/model"
 	"kvbench/workloads/formats"
+	"kvbench/workloads/model"
 	"kvbench/workloads/profile"
 	"kvbench/workloads/traces"
 )
