@@ -170,7 +170,9 @@ func feasible(v *params.Values) params.Violations {
 	if v.StorageBytes == 0 || v.StorageBytes != c.StorageBytes {
 		bad = bad.Merge(v.CheckFit(c.StorageBytes))
 	}
-	if err := params.CheckMemory(c.PoolUse(), c.CPUBytes, host.ReadLimits()); err != nil {
+	use := c.PoolUse()
+	memory := params.EstimateMemory(use.Bytes(), c.CPUBytes)
+	if err := params.CheckMemory(memory, use.Workers, host.ReadLimits()); err != nil {
 		bad = append(bad, params.Violation{Text: err.Error()})
 	}
 	if same, err := host.SameFilesystem(c.CacheDir, v.ResultsDir); err == nil && same && v.Division == params.Closed {

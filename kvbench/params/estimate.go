@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 
-	"kvbench/tiers/buffer"
 	"kvbench/tracing/host"
 )
 
@@ -95,17 +94,14 @@ type Memory struct {
 // Total is the sum.
 func (m Memory) Total() int64 { return m.Pool + m.CPUTier + m.Harness }
 
-// EstimateMemory tells what a run would need whose cpu tier has that many bytes.
-func EstimateMemory(use buffer.Use, cpuTier int64) Memory {
-	_, buffers := use.Buffers()
-	return Memory{Pool: int64(buffers) * int64(use.Chunk), CPUTier: cpuTier, Harness: harnessMemory}
+// EstimateMemory tells what a run would need with buffers and a cpu tier of that many bytes.
+func EstimateMemory(pool, cpuTier int64) Memory {
+	return Memory{Pool: pool, CPUTier: cpuTier, Harness: harnessMemory}
 }
 
-// CheckMemory estimates the memory of a run and refuses what cannot work, with
-// the numbers and the setting that would fit.
-func CheckMemory(use buffer.Use, cpuTier int64, l host.Limits) error {
-	m := EstimateMemory(use, cpuTier)
-	pool, need := m.Pool, m.Total()
+// CheckMemory refuses what cannot work, with the numbers and the setting that would fit.
+func CheckMemory(m Memory, workers int, l host.Limits) error {
+	pool, cpuTier, need := m.Pool, m.CPUTier, m.Total()
 	have, source := l.Available()
 	if have == 0 || need <= have {
 		return nil
@@ -121,7 +117,7 @@ func CheckMemory(use buffer.Use, cpuTier int64, l host.Limits) error {
 		"harness) and %.2f are available according to %s: give fewer -workers (now %d), a "+
 		"smaller -chunk-size or -io-depth, or no cpu tier",
 		toGiB(need), toGiB(cpuTier), toGiB(pool), toGiB(harnessMemory), toGiB(have), source,
-		use.Workers)
+		workers)
 }
 
 func toGiB(n int64) float64 { return float64(n) / (1 << 30) }

@@ -24,3 +24,9 @@ func (u Use) Buffers() (want, got int) {
 	got = min(want, max(maxPool/u.Chunk, 2*(u.Depth+1)))
 	return want, got
 }
+
+// Bytes is what the buffers take.
+func (u Use) Bytes() int64 {
+	_, got := u.Buffers()
+	return int64(got) * int64(u.Chunk)
+}

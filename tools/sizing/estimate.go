@@ -56,11 +56,12 @@ const resultBytes = 1 << 20
 
 // Estimate derives the needs from parameters. writeRate bounds what the storage takes, in bytes per second; 0 = unbounded.
 func Estimate(v *params.Values, writeRate float64) Need {
+	buffers := buffer.Use{Workers: v.WorkerCount(), MaxWriters: v.MaxConcurrentAllocs,
+		Depth: v.Depth(), Chunk: int(v.ChunkSize)}
 	n := Need{
 		SchemaVersion: SchemaVersion, Benchmark: v.Bench.Name, Division: string(v.Division), Model: v.ModelName,
 		BytesPerToken: v.Sizer().Bytes(1), WindowS: v.Window.Length.Seconds(), Ranks: v.LocalRanks,
-		Memory: params.EstimateMemory(buffer.Use{Workers: v.WorkerCount(), MaxWriters: v.MaxConcurrentAllocs, Depth: v.Depth(),
-			Chunk: int(v.ChunkSize)}, v.CPUBytes),
+		Memory:  params.EstimateMemory(buffers.Bytes(), v.CPUBytes),
 		Results: int64(v.Count) * int64(v.Ranks) * resultBytes,
 	}
 	n.MemoryBytes = n.Memory.Total()
