@@ -34,7 +34,6 @@ type StorageConfig struct {
 	Workers    int // how many operations may run at once: sizes the pool
 	Verify     content.Verify
 	Layout     tiers.Layout // of the storage tier's files; zero: a file per entry
-	SpareProcs int          // see tiers.FileOptions; Run derives it from Config.Procs
 	Nonce      [16]byte
 
 	// FreeFloor is how much of the filesystem must stay free, in bytes; below it

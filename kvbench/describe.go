@@ -72,7 +72,10 @@ func (t *trial) tierInfo() {
 	for i, g := range t.stack.cache.Gauges(nil) {
 		tier := t.stack.levels[i].Tier
 		info := result.Tier{
-			Level: g.Level.String(), Description: tier.Traits().Description, Entries: g.Entries, UsedBytes: g.Bytes, PeakBytes: g.Peak,
+			Level: g.Level.String(), Description: "null: no bytes, no time", Entries: g.Entries, UsedBytes: g.Bytes, PeakBytes: g.Peak,
+		}
+		if tier != nil {
+			info.Description = tier.Traits().Description
 		}
 		if g.Capacity > 0 && g.Capacity != boundless {
 			info.CapacityBytes = new(g.Capacity)

@@ -29,11 +29,13 @@ type evictions struct {
 	keys []string
 }
 
-func (e *evictions) Remove(ctx context.Context, o tiers.Object) error {
+func (e *evictions) Remove(ctx context.Context, objs ...tiers.Object) error {
 	e.mu.Lock()
-	e.keys = append(e.keys, o.Key)
+	for _, o := range objs {
+		e.keys = append(e.keys, o.Key)
+	}
 	e.mu.Unlock()
-	return e.Tier.Remove(ctx, o)
+	return e.Tier.Remove(ctx, objs...)
 }
 
 func TestPreconditioningReportsAndLeavesTheFirstVictims(t *testing.T) {

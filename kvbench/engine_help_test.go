@@ -36,7 +36,7 @@ func plenty() []cache.Level { return storage(sim.NewNull(), 1<<50) }
 
 // slow is a storage tier that moves one token per second in each direction.
 func slow(c clock.Clock, capacity int64) []cache.Level {
-	tier, err := sim.NewLink(unit, c.Sleep, c.Now)
+	tier, err := sim.NewLink(unit, c)
 	if err != nil {
 		panic(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
+	"kvbench/tiers/transfer"
 	"kvbench/workloads"
 )
 
@@ -61,7 +62,7 @@ func (r *TierRoutine) Prepare(ctx context.Context, b *Bench) error {
 	}
 	for range r.keep {
 		o := r.object(b)
-		if _, err := b.Transfer.Write(ctx, tier, o, func(tiers.Op, int64) {}); err != nil {
+		if _, _, err := b.Transfer.Write(ctx, tier, nil, o); err != nil {
 			return fmt.Errorf("filling the %s tier: %w", r.Level, err)
 		}
 		r.objects = append(r.objects, o)
@@ -81,7 +82,7 @@ func (r *TierRoutine) Step(ctx context.Context, b *Bench, worker int) error {
 	count := func(op tiers.Op, n int64) { b.Chunk(worker, r.Level, op, n) }
 	if r.Op == tiers.Read {
 		o := r.objects[rand.IntN(len(r.objects))]
-		t, err := b.Transfer.Read(ctx, tier, o, count)
+		_, t, err := b.Transfer.Read(ctx, tier, count, o)
 		if err == nil {
 			b.Done(worker, r.Level, r.Op, o, t)
 		}
@@ -93,7 +94,7 @@ func (r *TierRoutine) Step(ctx context.Context, b *Bench, worker int) error {
 		}
 	}
 	o := r.object(b)
-	t, err := b.Transfer.Write(ctx, tier, o, count)
+	_, t, err := b.Transfer.Write(ctx, tier, count, o)
 	if err != nil {
 		return err
 	}
@@ -129,7 +130,7 @@ type CeilingRoutine struct {
 	files       []tiers.Object // read, never deleted
 	read, wrote atomic.Int64
 	last        []tiers.Object // per worker: its latest file
-	bufs        [][]byte       // per worker
+	bufs        []tiers.Buffer // per worker
 	stamp       atomic.Uint64
 }
 
@@ -150,7 +151,7 @@ func (r *CeilingRoutine) Prepare(ctx context.Context, b *Bench) error {
 		if err != nil {
 			return err
 		}
-		b.Content.Fill(buf[0], base, 0)
+		b.Content.Fill(buf[0].B, base, 0)
 		r.bufs = append(r.bufs, buf[0])
 	}
 	if r.ReadShare == 0 {
@@ -239,15 +240,15 @@ func (r *CeilingRoutine) readFile(ctx context.Context, b *Bench, tier tiers.Tier
 			err = cerr
 		}
 	}()
-	buf := r.bufs[worker]
-	for off := int64(0); off < o.Size; off += int64(len(buf)) {
+	io := &tiers.IO{Buf: r.bufs[worker], N: len(r.bufs[worker].B)}
+	for ; io.Off < o.Size; io.Off += int64(io.N) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := f.ReadAt(ctx, buf, off); err != nil {
+		if err := transfer.Do(ctx, b.Clock, f, io); err != nil {
 			return err
 		}
-		b.Chunk(worker, tiers.Storage, tiers.Read, int64(len(buf)))
+		b.Chunk(worker, tiers.Storage, tiers.Read, int64(io.N))
 	}
 	b.Done(worker, tiers.Storage, tiers.Read, o, tiers.Timing{Device: b.Clock.Now() - start})
 	return nil
@@ -258,19 +259,19 @@ func (r *CeilingRoutine) writeFile(ctx context.Context, b *Bench, tier tiers.Tie
 	if err != nil {
 		return err
 	}
-	late := tier.Traits().BytesAtCommit
-	buf := r.bufs[worker]
-	for off := int64(0); off < o.Size; off += int64(len(buf)) {
+	late := tier.Traits().CountsAtCommit
+	io := &tiers.IO{Buf: r.bufs[worker], N: len(r.bufs[worker].B)}
+	for ; io.Off < o.Size; io.Off += int64(io.N) {
 		if err = ctx.Err(); err == nil {
-			r.stampBlocks(buf)
-			err = f.WriteAt(ctx, buf, off)
+			r.stampBlocks(io.Buf.B)
+			err = transfer.Do(ctx, b.Clock, f, io)
 		}
 		if err != nil {
 			_ = f.Abort()
 			return err
 		}
 		if count != nil && !late {
-			count(int64(len(buf)))
+			count(int64(io.N))
 		}
 	}
 	if err := f.Commit(ctx); err != nil {

@@ -69,15 +69,15 @@ type footprint struct {
 	now, most atomic.Int64
 }
 
-func (f *footprint) Create(ctx context.Context, o tiers.Object) (tiers.Writer, error) {
+func (f *footprint) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
 	n := f.now.Add(1)
 	for most := f.most.Load(); n > most && !f.most.CompareAndSwap(most, n); most = f.most.Load() {
 	}
-	return f.Tier.Create(ctx, o)
+	return f.Tier.Create(ctx, objs...)
 }
 
-func (f *footprint) Remove(ctx context.Context, o tiers.Object) error {
-	err := f.Tier.Remove(ctx, o)
+func (f *footprint) Remove(ctx context.Context, objs ...tiers.Object) error {
+	err := f.Tier.Remove(ctx, objs...)
 	f.now.Add(-1)
 	return err
 }

@@ -143,9 +143,9 @@ func (r *ReplayRoutine) carryOut(ctx context.Context, b *Bench, worker int, op *
 		return nil
 	case iotrace.Write:
 		kind = tiers.Write
-		t, err = b.Transfer.Write(ctx, tier, op.object, func(_ tiers.Op, n int64) { b.Chunk(worker, tiers.Storage, tiers.Write, n) })
+		_, t, err = b.Transfer.Write(ctx, tier, func(_ tiers.Op, n int64) { b.Chunk(worker, tiers.Storage, tiers.Write, n) }, op.object)
 	default:
-		t, err = b.Transfer.Read(ctx, tier, op.object, func(_ tiers.Op, n int64) { b.Chunk(worker, tiers.Storage, tiers.Read, n) })
+		_, t, err = b.Transfer.Read(ctx, tier, func(_ tiers.Op, n int64) { b.Chunk(worker, tiers.Storage, tiers.Read, n) }, op.object)
 	}
 	if err != nil {
 		return fmt.Errorf("replaying a %s of %s: %w", kind, op.key, err)

@@ -172,7 +172,8 @@ func (o *orderTier) note(format string, args ...any) {
 	o.problems = append(o.problems, fmt.Sprintf(format, args...))
 }
 
-func (o *orderTier) Create(ctx context.Context, ob tiers.Object) (tiers.Writer, error) {
+func (o *orderTier) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
+	ob := objs[0]
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.held += ob.Size; o.held > o.most {
@@ -181,7 +182,8 @@ func (o *orderTier) Create(ctx context.Context, ob tiers.Object) (tiers.Writer, 
 	return o.Null.Create(ctx, ob)
 }
 
-func (o *orderTier) Open(ctx context.Context, ob tiers.Object) (tiers.Reader, error) {
+func (o *orderTier) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, error) {
+	ob := objs[0]
 	o.mu.Lock()
 	o.reading[ob.Key]++
 	if o.reading[ob.Key] > 1 {
@@ -198,7 +200,8 @@ func (o *orderTier) Open(ctx context.Context, ob tiers.Object) (tiers.Reader, er
 	return &orderReader{r, o, ob.Key}, nil
 }
 
-func (o *orderTier) Remove(ctx context.Context, ob tiers.Object) error {
+func (o *orderTier) Remove(ctx context.Context, objs ...tiers.Object) error {
+	ob := objs[0]
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.reading[ob.Key] > 0 {

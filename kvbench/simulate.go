@@ -76,21 +76,21 @@ func (s *simulation) levels(cfg *Config) (levels []cache.Level) {
 		levels = append(levels, cache.Level{Level: l, Tier: t, Capacity: capacity})
 	}
 	if n := cfg.Storage.GPUBytes; n > 0 {
-		add(tiers.GPU, sim.NewInstant(), n)
+		add(tiers.GPU, nil, n)
 	}
 	if n := cfg.Storage.CPUBytes; n > 0 {
-		add(tiers.CPU, sim.NewInstant(), n)
+		add(tiers.CPU, nil, n)
 	}
 	size := cfg.Storage.StorageBytes
 	if size <= 0 {
 		size = boundless
 	}
 	if s.cfg.Device == nil {
-		add(tiers.Storage, sim.NewInstant(), size)
+		add(tiers.Storage, nil, size)
 		return levels
 	}
 	model := result.SimulatedDevice(*s.cfg.Device)
-	s.device = sim.NewDevice(*s.cfg.Device, model.String(), cfg.Clock, int64(cfg.Storage.Chunk), cfg.Storage.Depth)
+	s.device = sim.NewDevice(*s.cfg.Device, model.String(), cfg.Clock)
 	add(tiers.Storage, s.device, size)
 	return levels
 }

@@ -11,6 +11,7 @@ import (
 	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
 	"kvbench/tiers/filetier"
+	"kvbench/tiers/ioengine"
 	"kvbench/tiers/memtier"
 	"kvbench/tiers/sim"
 	"kvbench/tiers/transfer"
@@ -26,8 +27,9 @@ type stack struct {
 	content  *content.Content
 	transfer *transfer.Transfer
 	levels   []cache.Level
-	own      []tiers.Tier       // made here, closed here
-	file     *filetier.FileTier // nil without a file tier
+	own      []tiers.Tier    // made here, closed here
+	file     *filetier.Tier  // nil without a file tier
+	engine   ioengine.Engine // likewise
 	cache    *cache.Cache
 	covers   bool // the pool covers workers × depth
 	warnings []string
@@ -55,7 +57,7 @@ func openStack(cfg StorageConfig, c clock.Clock, obs cache.Observer) (_ *stack, 
 	}
 	s.transfer = &transfer.Transfer{
 		Pool: s.pool, Content: s.content, Chunk: cfg.Chunk, Depth: cfg.Depth,
-		Verify: cfg.Verify, FlushOnly: cfg.FlushOnly, Now: c.Now,
+		Verify: cfg.Verify, FlushOnly: cfg.FlushOnly, Clock: c,
 	}
 	if cfg.Levels != nil {
 		s.levels = cfg.Levels
@@ -74,7 +76,7 @@ func (s *stack) openTiers(c clock.Clock) error {
 		s.levels = append(s.levels, cache.Level{Level: l, Tier: t, Capacity: capacity})
 	}
 	if n := s.cfg.GPUBytes; n > 0 {
-		t, err := sim.NewLink(s.cfg.GPUBandwidth, c.Sleep, c.Now)
+		t, err := sim.NewLink(s.cfg.GPUBandwidth, c)
 		if err != nil {
 			return err
 		}
@@ -98,13 +100,18 @@ func (s *stack) openTiers(c clock.Clock) error {
 		return err
 	}
 	s.dir = dir
-	opt := filetier.FileOptions{Direct: s.cfg.Direct, SpareProcs: s.cfg.SpareProcs}
-	tier, file, err := filetier.NewStorageTier(dir, opt, s.cfg.Layout, s.cfg.StorageBytes)
+	s.engine = ioengine.NewPsync(c.Now)
+	if err := s.pool.Register(s.engine.Register); err != nil {
+		return err
+	}
+	s.file, err = filetier.New(filetier.Config{
+		Dir: dir, Engine: s.engine, Layout: s.cfg.Layout, Direct: s.cfg.Direct,
+		Extent: int64(s.cfg.Chunk), Capacity: s.cfg.StorageBytes,
+	})
 	if err != nil {
 		return err
 	}
-	s.file = file
-	add(tiers.Storage, tier, s.cfg.StorageBytes)
+	add(tiers.Storage, s.file, s.cfg.StorageBytes)
 	s.warnings = append(s.warnings, s.file.Warnings()...)
 	return nil
 }
@@ -120,6 +127,12 @@ func (s *stack) close(ctx context.Context) error {
 	if s.dir != nil {
 		errs = append(errs, s.dir.Close())
 		s.dir = nil
+	}
+	if s.engine != nil {
+		ctx, cancel := context.WithTimeout(ctx, tiers.Grace)
+		errs = append(errs, s.engine.Close(ctx))
+		cancel()
+		s.engine = nil
 	}
 	if s.pool != nil {
 		errs = append(errs, s.pool.Close())

@@ -104,9 +104,6 @@ func newTrial(ctx context.Context, cfg *Config, sim *simulation) (*trial, error)
 	if t.clock == nil {
 		t.clock = clock.NewWall()
 	}
-	if cfg.Procs > 0 {
-		cfg.Storage.SpareProcs = max(0, cfg.Procs-runtime.NumCPU())
-	}
 	t.begun = t.clock.Now()
 	shards := min(8, runtime.NumCPU())
 	if sim != nil {

@@ -1,18 +1,15 @@
-// Package tiers holds the bytes: the tiers of the cache (gpu, cpu, storage), the data that fills them, the
-// buffers it moves through, and the Cache that decides which entry lives where.
+// Package tiers is the vocabulary of the places where cached bytes live: nouns, contracts and errors. It does no I/O and
+// imports nothing but the standard library.
 //
-// Reading order:
+//	names.go        Kind, Op, Phase: what results and traces call things
+//	tier.go         Object, Tier, Reader, Writer, IO, Buffer: the contract, which tiers/tiertest has as tests
+//	errors.go       what can go wrong, and how an error names its key, offset and errno
+//	layout.go       Layout: how files are laid out, as a specification
+//	devicemodel.go  DeviceModel: a drive that one does not have, likewise
 //
-//	tier.go      the nouns: Level, Op, Phase, Object, Tier, Writer, Reader
-//	errors.go    what can go wrong, and how an error names its key, offset and errno
-//	content.go   an entry's bytes as a pure function of nonce, rank, key, generation and offset
-//	arena.go     memory in huge pages outside the Go heap
-//	pool.go      the fixed set of I/O buffers, given out in order
-//	transfer.go  one entry in chunks between content and a tier, with its times
-//	filetier.go, cputier.go, gputier.go, nulltier.go  the tiers
-//	layout.go    how a storage tier keeps entries in files: a file each, or
-//	             slottier.go, packtier.go, chunktier.go; run.go, cache_run.go move neighbours together
-//	owneddir.go  the directory that the suite made itself, and the only place where it deletes
+// What implements them lies below: filetier, memtier and sim are tiers; transfer moves objects through them, in buffers
+// of buffer, filled and verified by content; cache decides which object lives where; clock is time; ioengine makes the
+// requests of files, and workdir owns the directory that they lie in.
 //
-// The package knows strings, sizes and bytes. It imports no other package of this module.
+// A request belongs to the tier from Submit to Done, wherever its caller has gone: see IO.
 package tiers

@@ -2,62 +2,8 @@ package tiers
 
 import (
 	"context"
-	"fmt"
+	"time"
 )
-
-// Kind is a tier's place in the waterfall, fastest first.
-type Kind uint8
-
-// The three levels. A level of size 0 does not exist in a run, the others keep their numbers.
-const (
-	GPU Kind = iota
-	CPU
-	Storage
-	NumKinds // the length of an array indexed by Level
-)
-
-// String returns "gpu", "cpu" or "storage".
-func (l Kind) String() string { return name(levelNames[:], int(l), "Level") }
-
-// Op is the direction of a transfer, seen from the tier.
-type Op uint8
-
-// The two directions.
-const (
-	Read Op = iota
-	Write
-	NumOps // the length of an array indexed by Op
-)
-
-// String returns "read" or "write".
-func (o Op) String() string { return name(opNames[:], int(o), "Op") }
-
-// Phase says why bytes moved.
-type Phase uint8
-
-// The phases of the benchmark: writing an entry, reading it back, demoting it to the next tier.
-const (
-	Prefill Phase = iota
-	Decode
-	Evict
-	NumPhases // the length of an array indexed by Phase
-)
-
-// String returns "Prefill", "Decode" or "Evict", as I/O traces spell them.
-func (p Phase) String() string { return name(phaseNames[:], int(p), "Phase") }
-
-var (
-	levelNames = [NumKinds]string{GPU: "gpu", CPU: "cpu", Storage: "storage"}
-	opNames    = [NumOps]string{Read: "read", Write: "write"}
-	phaseNames = [NumPhases]string{Prefill: "Prefill", Decode: "Decode", Evict: "Evict"}
-)
-
-func name(names []string, i int, kind string) string {
-	if i < len(names) {
-		return names[i]
-	}
-	return fmt.Sprintf("%s(%d)", kind, i)
-}
 
 // Object is one cached entry as tiers know it. Key and Gen together name the bytes; Size is their number.
 type Object struct {
@@ -67,115 +13,169 @@ type Object struct {
 	Gen uint64
 	// Size is in bytes, after tensor parallelism. It is never rounded: padding is the tier's own affair.
 	Size int64
+	// Place is the object's place among those of its request. Layouts that group by it put the objects of one
+	// stretch of a request into one file, whatever of the request was cached before.
+	Place int
 }
 
-// ID names the bytes of an entry.
+// ID names the bytes of an object.
 type ID struct {
-	key string
-	gen uint64
+	Key string
+	Gen uint64
 }
 
+// ID is what two descriptions of the same bytes have in common.
 func (o Object) ID() ID { return ID{o.Key, o.Gen} }
 
-// Traits tells a Transfer how a tier wants to be used. They do not change during a tier's life.
+// Traits are what a tier wants of whoever moves bytes into and out of it. They do not change during its life.
 type Traits struct {
-	// NoData: the tier holds no bytes, so transfers neither generate nor verify them and take no buffers.
-	// Its writers and readers may implement Skipper to take the time that the bytes would take.
-	NoData bool
-	// Instant, with NoData: operations take no time and cannot fail. A Cache does not call such a tier.
-	Instant bool
-	// BytesAtCommit: written bytes have reached the device only when Commit returns, and count then.
-	BytesAtCommit bool
-	// Align is the multiple of offset, length and address that WriteAt and ReadAt need: 4096 or more for
-	// direct I/O, else 1. It divides every chunk size in use; only an entry's last chunk may be shorter.
+	// Chunk is how many bytes one request should move; 0 = as many as the run's chunk size.
+	Chunk int
+	// MaxChunks bounds the requests of one object, which grow beyond Chunk when it is larger; 0 = no bound.
+	MaxChunks int
+	// Align is the multiple of offset, length and address that requests need: 4096 or more for direct I/O, else
+	// 1. It divides every chunk size in use; only the last request of an extent may be shorter, see IO.
 	Align int
+	// Extent is how many bytes the objects of one Create or Open span at most, unless it is a single one; 0 = the
+	// tier puts no objects side by side.
+	Extent int64
+	// Stream: the tier takes and gives whole objects in small pieces; requests at offsets are its second best.
+	Stream bool
+	// Holds: the tier keeps the bytes. One that does not takes the time of its requests, whose buffers are empty:
+	// nothing is generated for it and nothing verified.
+	Holds bool
+	// CountsAtCommit: written bytes have reached the device only when Commit returns, and count then.
+	CountsAtCommit bool
 	// Description is for people: "direct I/O on ext4", "simulated, 64.0 GB/s".
 	Description string
 }
 
-// Tier is a place where entries live. It keeps no capacity and no order of its own: the Cache does.
+// Tier is a place where objects live. It keeps no order of its own, and no capacity: a cache does.
 //
-// All methods are safe for concurrent use. Create, Remove and Close never wait for other operations.
+// All methods are safe for concurrent use. Create, Remove and Close never wait for other operations. Several
+// objects in one call are neighbours of one request; those that the tier has side by side share one Writer or
+// Reader, whose Len says how many it took of them, the first ones and at least one. Errors are those of the first.
 type Tier interface {
 	Traits() Traits
-	// Create begins writing an entry. Nothing can be opened until Commit. An entry with the same Key and Gen
-	// must not exist.
-	Create(ctx context.Context, o Object) (Writer, error)
-	// Open begins reading a committed entry. ErrNotFound when there is none.
-	Open(ctx context.Context, o Object) (Reader, error)
-	// Remove deletes a committed entry; its space is free when Remove returns, unless it is still open for
-	// reading: then when the last reader closes. ErrNotFound when there is none. A cancelled context does not
-	// stop a removal, which is short and leaves nothing half done.
-	Remove(ctx context.Context, o Object) error
+	// Create begins writing. Nothing can be opened until Commit. Objects with the same Key and Gen must not exist.
+	Create(ctx context.Context, objs ...Object) (Writer, error)
+	// Open begins reading committed objects. ErrNotFound when the first is none.
+	Open(ctx context.Context, objs ...Object) (Reader, error)
+	// Remove deletes committed objects, also those behind one that fails. Their space is free when Remove returns,
+	// unless they are still open for reading: then when the last reader closes. ErrNotFound where there is none. A
+	// cancelled context does not stop a removal, which is short and leaves nothing half done.
+	Remove(ctx context.Context, objs ...Object) error
+	// Space is errors.ErrUnsupported where nobody can say.
+	Space(ctx context.Context) (Space, error)
 	// Close releases what the tier holds. Transfers must have ended. Closing twice is harmless.
 	Close() error
 }
 
-// Writer writes one entry. Exactly one of Commit and Abort ends it; Abort after either does nothing.
-type Writer interface {
-	// WriteAt writes p at off, all of it or an error. It does not keep p. Parallel calls on disjoint ranges
-	// are allowed. Where len(p) is no multiple of Traits.Align (the last chunk), cap(p) reaches the next one
-	// and the bytes between are written as padding.
-	WriteAt(ctx context.Context, p []byte, off int64) error
-	// Commit makes the entry durable as far as the tier promises it, and visible. If it fails the entry is
-	// gone, as after Abort.
-	Commit(ctx context.Context) error
-	// Abort gives up: nothing of the entry remains in the tier.
-	Abort() error
-}
+// Space is the room of a tier in bytes, whoever uses it.
+type Space struct{ Total, Free int64 }
 
-// Reader reads one entry.
-type Reader interface {
-	// ReadAt fills p from off, all of it or an error: no partial results. Parallel calls are allowed. Where
-	// len(p) is no multiple of Traits.Align, cap(p) reaches the next one and may be overwritten so far.
-	ReadAt(ctx context.Context, p []byte, off int64) error
-	// Close ends reading. Closing twice is harmless.
-	Close() error
-}
-
-// Skipper is implemented by writers and readers of NoData tiers that nevertheless take time: Skip returns
-// when n bytes would have moved.
-//
-// One that implements Pacer instead reports the bytes as they move.
-type Skipper interface {
-	Skip(ctx context.Context, n int64) error
-}
-
-// Pacer is a Skipper for transfers whose chunks count one by one: done is told of each.
-type Pacer interface {
-	Pace(ctx context.Context, n int64, done func(bytes int64)) error
-}
-
-// Run is several entries that lie side by side in one file: entry i begins Start(i) bytes after the first. Between an
-// entry's end and the next one's start lies padding.
-type Run interface {
+// Extent is objects side by side: object i begins Start(i) bytes after the first. Between an object's end and the
+// next one's start lies padding, which is written like the rest.
+type Extent interface {
 	Len() int
 	Start(i int) int64
 }
 
-// RunWriter writes a run: offsets count from the run's first byte, Commit and Abort are for all its entries.
-type RunWriter interface {
-	Writer
-	Run
+// Submitter takes requests.
+type Submitter interface {
+	// Submit begins a request and does not wait for it, unless it is a copy of memory. Any number may be under way.
+	Submit(io *IO)
 }
 
-// RunReader reads a run: offsets count from the run's first byte.
-type RunReader interface {
-	Reader
-	Run
+// Reader reads an extent.
+type Reader interface {
+	Extent
+	Submitter
+	// Close ends reading. It does not wait for requests under way: what they use is kept until they are done.
+	// Closing twice is harmless.
+	Close() error
 }
 
-// RunTier is a Tier that lays entries side by side in files, so that one request moves a run of them.
-type RunTier interface {
-	Tier
-	// CreateRun begins writing the first of objects, at least one, in the places where they lie side by side from then
-	// on. How many it takes is the layout's decision; the run's bytes end within limit, unless it is a single entry. at is
-	// the place of objects[0] among the entries of its request. Errors are those of Create for the first of them.
-	CreateRun(ctx context.Context, objects []Object, at int, limit int64) (RunWriter, error)
-	// OpenRun begins reading the first of objects, at least one, as many as lie side by side and end within limit. Errors
-	// are those of Open for the first of them.
-	OpenRun(ctx context.Context, objects []Object, limit int64) (RunReader, error)
+// Writer writes an extent. Exactly one of Commit and Abort ends it; Abort after either does nothing.
+type Writer interface {
+	Extent
+	Submitter
+	// Commit makes the objects durable as far as the tier promises it, and visible, all of them or none: if it fails
+	// they are gone, as after Abort. All requests must be done. When ctx ends it waits for at most Grace.
+	Commit(ctx context.Context) error
+	// Abort gives up: nothing of the objects remains in the tier, once requests still under way are done. It does not
+	// wait for these.
+	Abort() error
 }
+
+// Grace is for how long those who stop wait for requests under way. A device that answers at all does so within it;
+// one that does not keeps the request and its buffer, and everybody else goes on.
+const Grace = time.Second
+
+// IO is one request of an extent. From Submit to Done it and its buffer belong to the tier, also when nobody waits
+// for it any more. It can be used again after Done, and within.
+type IO struct {
+	// Buf holds the bytes. Where N is no multiple of Traits.Align (the end of the extent), its capacity reaches the
+	// next one: what lies between is written as padding, and may be overwritten by a read.
+	Buf Buffer
+	Off int64 // from the extent's first byte
+	N   int
+
+	// Done is called once, on any goroutine, perhaps inside of Submit. It may use the processor for a while, but not
+	// block.
+	Done func(*IO)
+	// Err is nil when all N bytes were moved: there are no partial results.
+	Err error
+	// Begun and Ended are when the device had the request, by the clock of the run: its latency, without queueing in
+	// this process. Both are zero where the tier does not know.
+	Begun, Ended time.Duration
+
+	// State is the tier's own, kept from one use of the IO to the next, so that a request need not allocate.
+	State any
+}
+
+// End completes the request; for tiers.
+func (io *IO) End(err error) {
+	io.Err = err
+	io.Done(io)
+}
+
+// Buffer is memory that requests move bytes through.
+type Buffer struct {
+	B    []byte // nil: none, or memory of a device
+	Slot int32  // the registration of its arena with an engine; 0 = none
+	Node int16  // NUMA node or GPU
+}
+
+// One is the Extent of a single object, to be embedded.
+type One struct{}
+
+// Len is 1.
+func (One) Len() int { return 1 }
+
+// Start is 0.
+func (One) Start(int) int64 { return 0 }
+
+// Timing is where the time of one operation went. Device + Host is its I/O latency; the others stand apart.
+type Timing struct {
+	// Device is the time in which at least one call of the operation was inside the tier: create, chunks,
+	// flush, open. Parallel chunks count once.
+	Device time.Duration
+	// Host is the rest of a read: verification. For writes it is 0, except with Transfer.FlushOnly.
+	Host time.Duration
+	// Generation is the rest of a write: data being made while nothing was in flight.
+	Generation time.Duration
+	// Admission is the wait for buffers, before any of the other clocks starts.
+	Admission time.Duration
+}
+
+// IO is the latency of the operation as the benchmark reports it: Device + Host.
+func (t Timing) IO() time.Duration { return t.Device + t.Host }
+
+// ChunkFunc is told of each chunk's completion, or once with all bytes when the tier counts them at commit
+// (Traits.CountsAtCommit). It is called on goroutines of the tier, must be quick, and has returned for the last time when
+// the operation returns.
+type ChunkFunc func(op Op, bytes int64)
 
 // AlignUp rounds n up to a multiple of align.
 func AlignUp[T int | int64](n, align T) T { return (n + align - 1) / align * align }

@@ -19,7 +19,7 @@ type Pool struct {
 	huge          string
 
 	mu      sync.Mutex
-	free    [][]byte // last in, first out: the warmest buffer goes first
+	free    []tiers.Buffer // last in, first out: the warmest buffer goes first
 	waiting waiters
 	closed  bool
 }
@@ -27,7 +27,7 @@ type Pool struct {
 // waiter is one Get that found too few buffers. Whoever returns buffers fills dst and closes ready.
 type waiter struct {
 	n          int
-	dst        [][]byte
+	dst        []tiers.Buffer
 	ready      chan struct{}
 	prev, next *waiter
 }
@@ -45,12 +45,24 @@ func NewPool(buffers, size int) (*Pool, error) {
 		return nil, fmt.Errorf("make a pool of %d buffers of %d bytes: %w", buffers, size, err)
 	}
 	arena.touch()
-	p := &Pool{size: size, buffers: buffers, arena: arena, free: make([][]byte, 0, buffers), huge: arena.HugePages()}
+	p := &Pool{size: size, buffers: buffers, arena: arena, free: make([]tiers.Buffer, 0, buffers), huge: arena.HugePages()}
 	mem := arena.Bytes()
 	for i := buffers - 1; i >= 0; i-- {
-		p.free = append(p.free, mem[i*size:(i+1)*size:(i+1)*size])
+		p.free = append(p.free, tiers.Buffer{B: mem[i*size : (i+1)*size : (i+1)*size]})
 	}
 	return p, nil
+}
+
+// Register makes the pool's memory known to an I/O engine. It comes before the first Get.
+func (p *Pool) Register(register func(arena []byte) (slot int32, err error)) error {
+	slot, err := register(p.arena.Bytes())
+	if err != nil {
+		return fmt.Errorf("register the I/O buffers: %w", err)
+	}
+	for i := range p.free {
+		p.free[i].Slot = slot
+	}
+	return nil
 }
 
 // Size is the length of each buffer in bytes.
@@ -64,7 +76,7 @@ func (p *Pool) HugePages() string { return p.huge }
 
 // Get waits for n buffers and appends them to dst. It returns the context's error, with dst unchanged, when that
 // ends first. Asking for more than there are is an error at once.
-func (p *Pool) Get(ctx context.Context, n int, dst [][]byte) ([][]byte, error) {
+func (p *Pool) Get(ctx context.Context, n int, dst []tiers.Buffer) ([]tiers.Buffer, error) {
 	if n > p.buffers {
 		return dst, fmt.Errorf("get %d buffers: the pool has only %d", n, p.buffers)
 	}
@@ -101,10 +113,10 @@ func (p *Pool) Get(ctx context.Context, n int, dst [][]byte) ([][]byte, error) {
 
 // Put returns buffers, whole or cut short at the end. It panics on memory that is not a buffer of this pool or on
 // more buffers than were given out: going on would let two operations share one.
-func (p *Pool) Put(bufs ...[]byte) {
+func (p *Pool) Put(bufs ...tiers.Buffer) {
 	if RaceEnabled {
 		for _, b := range bufs {
-			poison(b[:cap(b)])
+			poison(b.B[:cap(b.B)])
 		}
 	}
 	p.mu.Lock()
@@ -130,7 +142,7 @@ func (p *Pool) Close() error {
 	return nil
 }
 
-func (p *Pool) take(n int, dst [][]byte) [][]byte {
+func (p *Pool) take(n int, dst []tiers.Buffer) []tiers.Buffer {
 	at := len(p.free) - n
 	for i := len(p.free) - 1; i >= at; i-- {
 		dst = append(dst, p.free[i])
@@ -139,17 +151,18 @@ func (p *Pool) take(n int, dst [][]byte) [][]byte {
 	return dst
 }
 
-func (p *Pool) put(bufs [][]byte) {
+func (p *Pool) put(bufs []tiers.Buffer) {
 	lo := address(p.arena.mem)
 	for _, b := range bufs {
-		at := address(b) - lo // wraps around for smaller addresses, so one comparison does
-		if cap(b) != p.size || at >= uintptr(len(p.arena.mem)) || at%uintptr(p.size) != 0 {
+		at := address(b.B) - lo // wraps around for smaller addresses, so one comparison does
+		if cap(b.B) != p.size || at >= uintptr(len(p.arena.mem)) || at%uintptr(p.size) != 0 {
 			panic("tiers: Pool.Put of memory that is not a buffer of this pool")
 		}
 		if len(p.free) == p.buffers {
 			panic("tiers: Pool.Put of more buffers than were given out")
 		}
-		p.free = append(p.free, b[:p.size])
+		b.B = b.B[:p.size]
+		p.free = append(p.free, b)
 	}
 }
 

@@ -100,7 +100,7 @@ func TestPoolKeepsAllBuffersUnderRandomUse(t *testing.T) {
 				bufs, err := p.Get(ctx, n, nil)
 				if err == nil {
 					for _, b := range bufs {
-						b[0], b[len(b)-1] = byte(g), byte(g) // the race detector sees two owners
+						b.B[0], b.B[len(b.B)-1] = byte(g), byte(g) // the race detector sees two owners
 					}
 					p.Put(bufs...)
 				}
@@ -124,9 +124,9 @@ func TestPoolRefusesWhatCannotBe(t *testing.T) {
 	b, err := p.Get(t.Context(), 1, nil)
 	require.NoError(t, err)
 	assert.ErrorContains(t, p.Close(), "1 of 2 buffers")
-	p.Put(b[0][:5])
+	p.Put(tiers.Buffer{B: b[0].B[:5]})
 	assert.Panics(t, func() { p.Put(b[0]) }, "twice")
-	assert.Panics(t, func() { p.Put(make([]byte, PageSize)) }, "foreign")
+	assert.Panics(t, func() { p.Put(tiers.Buffer{B: make([]byte, PageSize)}) }, "foreign")
 	require.NoError(t, p.Close())
 	_, err = p.Get(t.Context(), 1, nil)
 	assert.ErrorIs(t, err, tiers.ErrClosed)
@@ -137,8 +137,8 @@ func TestBuffersLieOnPagesAndKeepTheirCapacity(t *testing.T) {
 	bufs, err := p.Get(t.Context(), 5, nil)
 	require.NoError(t, err)
 	for _, b := range bufs {
-		assert.Zero(t, address(b)%PageSize)
-		assert.Equal(t, 3*PageSize, cap(b))
+		assert.Zero(t, address(b.B)%PageSize)
+		assert.Equal(t, 3*PageSize, cap(b.B))
 	}
 	assert.NotEmpty(t, p.HugePages())
 	t.Log(p.HugePages())
@@ -152,6 +152,6 @@ func TestReturnedBuffersArePoisonedUnderRace(t *testing.T) {
 	p := newPool(t, 1, PageSize)
 	b, err := p.Get(t.Context(), 1, nil)
 	require.NoError(t, err)
-	p.Put(b[0][:10])
-	assert.EqualValues(t, 0xDB, b[0][PageSize-1])
+	p.Put(tiers.Buffer{B: b[0].B[:10]})
+	assert.EqualValues(t, 0xDB, b[0].B[PageSize-1])
 }

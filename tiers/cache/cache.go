@@ -28,8 +28,8 @@ const KeepRatio = 0.80
 // Level is one tier of a Cache.
 type Level struct {
 	Level    tiers.Kind
-	Tier     tiers.Tier
-	Capacity int64 // bytes, > 0
+	Tier     tiers.Tier // nil: infinitely fast and without bytes, so that the cache keeps books alone
+	Capacity int64      // bytes, > 0
 }
 
 // Config describes a Cache. Levels stand fastest first; the last one is
@@ -145,15 +145,15 @@ func New(cfg Config) (*Cache, error) {
 	c.beginner, _ = c.observer.(Beginner)
 	c.slots = slots{free: cfg.MaxWriters, bounded: cfg.MaxWriters > 0}
 	for i, l := range cfg.Levels {
-		if l.Tier == nil || l.Capacity <= 0 {
-			return nil, fmt.Errorf("tier %s: capacity %d must be positive and the tier given", l.Level, l.Capacity)
+		if l.Capacity <= 0 {
+			return nil, fmt.Errorf("tier %s: capacity %d must be positive", l.Level, l.Capacity)
 		}
 		if i > 0 && l.Level <= cfg.Levels[i-1].Level {
 			return nil, fmt.Errorf("tier %s stands below %s: tiers go fastest first", l.Level, cfg.Levels[i-1].Level)
 		}
-		s := &space{level: l.Level, tier: l.Tier, capacity: l.Capacity, limit: l.Capacity, traits: l.Tier.Traits()}
-		if c.beginner == nil && !s.traits.NoData { // a Beginner is told of every entry before it moves, one by one
-			s.runs, _ = l.Tier.(tiers.RunTier)
+		s := &space{level: l.Level, tier: l.Tier, capacity: l.Capacity, limit: l.Capacity}
+		if c.beginner == nil && l.Tier != nil { // a Beginner is told of every entry before it moves, one by one
+			s.extent = l.Tier.Traits().Extent
 		}
 		if i < len(cfg.Levels)-1 {
 			s.limit = int64(float64(l.Capacity) * KeepRatio)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 
@@ -29,6 +30,8 @@ type bookTier struct {
 	objects  map[tiers.Object]int
 	breakOp  func() error // asked before each operation
 	pause    func()
+	// neighbours chooses how many objects share a reader or writer; nil: every one stands alone. Guarded by mu.
+	neighbours rand.Source
 }
 
 func newBookTier(t *testing.T, capacity int64) *bookTier {
@@ -36,74 +39,105 @@ func newBookTier(t *testing.T, capacity int64) *bookTier {
 }
 
 func (b *bookTier) Traits() tiers.Traits {
-	return tiers.Traits{NoData: true, Align: 1, Description: "books"}
+	if b.neighbours != nil {
+		return tiers.Traits{Holds: true, Align: 1, Extent: 4096, Description: "books with neighbours"}
+	}
+	return tiers.Traits{Align: 1, Description: "books"}
+}
+
+func (b *bookTier) Space(context.Context) (tiers.Space, error) {
+	return tiers.Space{}, errors.ErrUnsupported
 }
 func (b *bookTier) Close() error { return nil }
 
-func (b *bookTier) Create(_ context.Context, o tiers.Object) (tiers.Writer, error) {
+// pick chooses the objects of a reader or writer. Callers hold mu.
+func (b *bookTier) pick(objs []tiers.Object) bookExtent {
+	n := 1
+	if b.neighbours != nil {
+		n += int(b.neighbours.Uint64() % uint64(len(objs)))
+	}
+	for n > 1 && bytesOf(objs[:n]) > 4096 {
+		n--
+	}
+	return bookExtent{b: b, objects: slices.Clone(objs[:n])}
+}
+
+func (b *bookTier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, error) {
 	if err := b.breakOp(); err != nil {
 		return nil, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.bytes += o.Size
+	w := &bookWriter{b.pick(objs)}
+	b.bytes += bytesOf(w.objects)
 	if b.bytes > b.capacity {
 		b.t.Errorf("capacity exceeded: %d of %d bytes", b.bytes, b.capacity)
 	}
-	return &bookWriter{b: b, o: o}, nil
+	return w, nil
 }
 
-func (b *bookTier) Open(_ context.Context, o tiers.Object) (tiers.Reader, error) {
+func (b *bookTier) Open(_ context.Context, objs ...tiers.Object) (tiers.Reader, error) {
 	if err := b.breakOp(); err != nil {
 		return nil, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, ok := b.objects[o]; !ok {
-		b.t.Errorf("%s gen %d is read and does not exist", o.Key, o.Gen)
-		return nil, tiers.ErrNotFound
+	r := &bookReader{b.pick(objs)}
+	for _, o := range r.objects {
+		if _, ok := b.objects[o]; !ok {
+			b.t.Errorf("%s gen %d is read and does not exist", o.Key, o.Gen)
+			return nil, tiers.ErrNotFound
+		}
+		b.objects[o]++
 	}
-	b.objects[o]++
-	return &bookReader{b: b, o: o}, nil
+	return r, nil
 }
 
-func (b *bookTier) Remove(_ context.Context, o tiers.Object) error {
+func (b *bookTier) Remove(_ context.Context, objs ...tiers.Object) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	readers, ok := b.objects[o]
-	if !ok {
-		b.t.Errorf("%s gen %d is removed and does not exist", o.Key, o.Gen)
-		return tiers.ErrNotFound
+	for _, o := range objs {
+		readers, ok := b.objects[o]
+		if !ok {
+			b.t.Errorf("%s gen %d is removed and does not exist", o.Key, o.Gen)
+			return tiers.ErrNotFound
+		}
+		if readers > 0 {
+			b.t.Errorf("%s gen %d is removed under %d readers", o.Key, o.Gen, readers)
+		}
+		delete(b.objects, o)
+		b.bytes -= o.Size
 	}
-	if readers > 0 {
-		b.t.Errorf("%s gen %d is removed under %d readers", o.Key, o.Gen, readers)
-	}
-	delete(b.objects, o)
-	b.bytes -= o.Size
 	return nil
 }
 
-type bookWriter struct {
-	b    *bookTier
-	o    tiers.Object
-	over bool
+type bookExtent struct {
+	b       *bookTier
+	objects []tiers.Object
+	over    bool
 }
 
-func (w *bookWriter) WriteAt(context.Context, []byte, int64) error { return nil }
+func (x *bookExtent) Len() int            { return len(x.objects) }
+func (x *bookExtent) Start(i int) int64   { return bytesOf(x.objects[:i]) }
+func (x *bookExtent) Submit(io *tiers.IO) { io.End(nil) }
 
+type bookWriter struct{ bookExtent }
+
+// Commit is for all or none.
 func (w *bookWriter) Commit(context.Context) error {
 	w.b.pause()
 	if err := w.b.breakOp(); err != nil {
-		_ = w.Abort()
-		return err
+		return errors.Join(err, w.Abort())
 	}
 	w.b.mu.Lock()
 	defer w.b.mu.Unlock()
 	w.over = true
-	if _, ok := w.b.objects[w.o]; ok {
-		w.b.t.Errorf("%s gen %d is written twice", w.o.Key, w.o.Gen)
+	for _, o := range w.objects {
+		if _, ok := w.b.objects[o]; ok {
+			w.b.t.Errorf("%s gen %d is written twice", o.Key, o.Gen)
+		}
+		w.b.objects[o] = 0
 	}
-	w.b.objects[w.o] = 0
 	return nil
 }
 
@@ -112,18 +146,12 @@ func (w *bookWriter) Abort() error {
 	defer w.b.mu.Unlock()
 	if !w.over {
 		w.over = true
-		w.b.bytes -= w.o.Size
+		w.b.bytes -= bytesOf(w.objects)
 	}
 	return nil
 }
 
-type bookReader struct {
-	b    *bookTier
-	o    tiers.Object
-	over bool
-}
-
-func (r *bookReader) ReadAt(context.Context, []byte, int64) error { return nil }
+type bookReader struct{ bookExtent }
 
 func (r *bookReader) Close() error {
 	r.b.pause()
@@ -131,105 +159,9 @@ func (r *bookReader) Close() error {
 	defer r.b.mu.Unlock()
 	if !r.over {
 		r.over = true
-		r.b.objects[r.o]--
-	}
-	return nil
-}
-
-// runBook is a bookTier with runs, of as many entries as chance has it.
-type runBook struct {
-	*bookTier
-	rng rand.Source // guarded by bookTier.mu
-}
-
-var _ tiers.RunTier = (*runBook)(nil)
-
-func (b *runBook) Traits() tiers.Traits {
-	return tiers.Traits{Align: 1, Description: "books with runs"}
-}
-
-func (b *runBook) pick(objects []tiers.Object, limit int64) bookRun {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	n := 1 + int(b.rng.Uint64()%uint64(len(objects)))
-	for bytesOf(objects[:n]) > limit {
-		n--
-	}
-	return bookRun{objects[:n]}
-}
-
-func (b *runBook) CreateRun(ctx context.Context, objects []tiers.Object, _ int, limit int64) (tiers.RunWriter, error) {
-	r := &bookRunWriter{bookRun: b.pick(objects, limit)}
-	for _, o := range r.objects {
-		w, err := b.Create(ctx, o)
-		if err != nil {
-			return nil, errors.Join(err, r.Abort())
+		for _, o := range r.objects {
+			r.b.objects[o]--
 		}
-		r.writers = append(r.writers, w)
-	}
-	return r, nil
-}
-
-func (b *runBook) OpenRun(ctx context.Context, objects []tiers.Object, limit int64) (tiers.RunReader, error) {
-	r := &bookRunReader{bookRun: b.pick(objects, limit)}
-	for _, o := range r.objects {
-		in, err := b.Open(ctx, o)
-		if err != nil {
-			return nil, errors.Join(err, r.Close())
-		}
-		r.readers = append(r.readers, in)
-	}
-	return r, nil
-}
-
-type bookRun struct{ objects []tiers.Object }
-
-func (r bookRun) Len() int          { return len(r.objects) }
-func (r bookRun) Start(i int) int64 { return bytesOf(r.objects[:i]) }
-
-type bookRunWriter struct {
-	bookRun
-	writers []tiers.Writer
-}
-
-func (w *bookRunWriter) WriteAt(context.Context, []byte, int64) error { return nil }
-
-// Commit is for all or none.
-func (w *bookRunWriter) Commit(ctx context.Context) error {
-	if err := w.writers[0].(*bookWriter).b.breakOp(); err != nil {
-		return errors.Join(err, w.Abort())
-	}
-	for i := range w.writers {
-		bw := w.writers[i].(*bookWriter)
-		bw.b.pause()
-		bw.b.mu.Lock()
-		bw.over = true
-		if _, ok := bw.b.objects[bw.o]; ok {
-			bw.b.t.Errorf("%s gen %d is written twice", bw.o.Key, bw.o.Gen)
-		}
-		bw.b.objects[bw.o] = 0
-		bw.b.mu.Unlock()
-	}
-	return nil
-}
-
-func (w *bookRunWriter) Abort() error {
-	for _, w := range w.writers {
-		_ = w.Abort()
-	}
-	return nil
-}
-
-type bookRunReader struct {
-	bookRun
-	readers []tiers.Reader
-}
-
-func (r *bookRunReader) ReadAt(context.Context, []byte, int64) error { return nil }
-
-func (r *bookRunReader) Close() error {
-	for _, r := range r.readers {
-		_ = r.Close()
 	}
 	return nil
 }
@@ -320,7 +252,7 @@ func bookCache(t *testing.T, writers int, runs bool, capacity ...int64) (*Cache,
 	pool, err := buffer.NewPool(16, 4096)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, pool.Close()) })
-	transfer := &transfer.Transfer{Pool: pool, Content: content.New([16]byte{1}, 0), Chunk: 4096, Depth: 1, Now: wall.Now}
+	transfer := &transfer.Transfer{Pool: pool, Content: content.New([16]byte{1}, 0), Chunk: 4096, Depth: 1, Clock: wall}
 	cfg := Config{MaxWriters: writers, Clock: wall, Transfer: transfer}
 	for i, n := range capacity {
 		if n == 0 {
@@ -331,7 +263,7 @@ func bookCache(t *testing.T, writers int, runs bool, capacity ...int64) (*Cache,
 		cfg.Levels = append(cfg.Levels, Level{l, books[l], n})
 	}
 	if last := &cfg.Levels[len(cfg.Levels)-1]; runs {
-		last.Tier = &runBook{books[last.Level], rand.NewPCG(1, 2)}
+		books[last.Level].neighbours = rand.NewPCG(1, 2)
 	}
 	c, err := New(cfg)
 	require.NoError(t, err)

@@ -196,7 +196,7 @@ func (c *Cache) drop(ctx context.Context, tag Tag, d sinking) {
 func (c *Cache) remove(ctx context.Context, tag Tag, r *replica) error {
 	start := c.now()
 	var err error
-	if !r.in.traits.Instant {
+	if r.in.tier != nil {
 		err = r.in.tier.Remove(ctx, r.obj)
 	}
 	took := c.now() - start
@@ -221,15 +221,15 @@ func (c *Cache) chunks(tag Tag, l tiers.Kind, phase tiers.Phase) tiers.ChunkFunc
 }
 
 // began tells who wants to know that bytes begin to move, and ends an operation
-// of an instant tier, which has nothing more to do, by saying so.
+// of a level without a tier, where nothing takes time, by saying so.
 func (c *Cache) began(tag Tag, o tiers.Object, s *space, op tiers.Op, phase tiers.Phase) (over bool) {
 	if c.beginner != nil {
 		c.beginner.Began(tag, o, s.level, op, phase)
 	}
-	if s.traits.Instant {
+	if s.tier == nil {
 		c.observer.Chunk(tag, s.level, op, phase, o.Size)
 	}
-	return s.traits.Instant
+	return s.tier == nil
 }
 
 // move copies the bytes of a demotion.
@@ -239,10 +239,10 @@ func (c *Cache) move(ctx context.Context, tag Tag, o tiers.Object, from, to *spa
 	case read && wrote:
 		return rd, wr, nil
 	case read: // of a tier without bytes: what it does not hold is made again
-		wr, err = c.transfer.Write(ctx, to.tier, o, c.chunks(tag, to.level, tiers.Evict))
+		_, wr, err = c.transfer.Write(ctx, to.tier, c.chunks(tag, to.level, tiers.Evict), o)
 		return rd, wr, err
 	case wrote:
-		rd, err = c.transfer.Read(ctx, from.tier, o, c.chunks(tag, from.level, tiers.Evict))
+		_, rd, err = c.transfer.Read(ctx, from.tier, c.chunks(tag, from.level, tiers.Evict), o)
 		return rd, wr, err
 	}
 	return c.transfer.Move(ctx, from.tier, to.tier, o, c.chunks(tag, from.level, tiers.Evict), c.chunks(tag, to.level, tiers.Evict))
@@ -253,7 +253,8 @@ func (c *Cache) writeObject(ctx context.Context, tag Tag, s *space, o tiers.Obje
 		return tiers.Timing{}, nil
 	}
 	return c.retry(ctx, tag, o, s.level, tiers.Write, func() (tiers.Timing, error) {
-		return c.transfer.Write(ctx, s.tier, o, c.chunks(tag, s.level, tag.Phase))
+		_, tm, err := c.transfer.Write(ctx, s.tier, c.chunks(tag, s.level, tag.Phase), o)
+		return tm, err
 	})
 }
 
@@ -262,7 +263,8 @@ func (c *Cache) readReplica(ctx context.Context, tag Tag, r *replica) (tiers.Tim
 		return tiers.Timing{}, nil
 	}
 	return c.retry(ctx, tag, r.obj, r.in.level, tiers.Read, func() (tiers.Timing, error) {
-		return c.transfer.Read(ctx, r.in.tier, r.obj, c.chunks(tag, r.in.level, tag.Phase))
+		_, tm, err := c.transfer.Read(ctx, r.in.tier, c.chunks(tag, r.in.level, tag.Phase), r.obj)
+		return tm, err
 	})
 }
 

@@ -37,7 +37,7 @@ func (l *Lease) ReadRun(ctx context.Context, i int, tag Tag) (n int, res Result,
 	}
 	res.Level, res.Object = in.level, l.objects[0]
 	res.Timing, err = c.retry(ctx, tag, l.objects[0], in.level, tiers.Read, func() (tm tiers.Timing, err error) {
-		n, tm, err = c.transfer.ReadRun(ctx, in.runs, l.objects, c.chunks(tag, in.level, tag.Phase))
+		n, tm, err = c.transfer.Read(ctx, in.tier, c.chunks(tag, in.level, tag.Phase), l.objects...)
 		return tm, err
 	})
 	res.Complete = err == nil
@@ -66,7 +66,7 @@ func (l *Lease) gather(i int) (in *space, left []*replica) {
 			if cl.done || cl.owner || cl.e == nil || cl.e.cur == nil || cl.e.state == evicted || cl.e.cur.in != in {
 				break
 			}
-			if bytes += cl.e.cur.obj.Size; bytes > int64(c.transfer.Chunk) {
+			if bytes += cl.e.cur.obj.Size; bytes > in.extent {
 				break
 			}
 		}
@@ -75,7 +75,7 @@ func (l *Lease) gather(i int) (in *space, left []*replica) {
 		}
 		l.objects = append(l.objects, cl.pinned.obj)
 		if k == i {
-			if in, bytes = cl.pinned.in, cl.pinned.obj.Size; in.runs == nil {
+			if in, bytes = cl.pinned.in, cl.pinned.obj.Size; in.extent == 0 {
 				break
 			}
 		}
@@ -138,7 +138,7 @@ func (l *Lease) WriteRun(ctx context.Context, i int, tag Tag) (n int, res Result
 // together is how many intents from i on may be written in one run.
 func (l *Lease) together(i int) (n int) {
 	s := l.claims[i].claimed
-	if s == nil || s.runs == nil {
+	if s == nil || s.extent == 0 {
 		return 0
 	}
 	bytes := int64(0)
@@ -146,7 +146,7 @@ func (l *Lease) together(i int) (n int) {
 		if !cl.owner || cl.claimed != s {
 			break
 		}
-		if bytes += cl.e.size; bytes > int64(l.c.transfer.Chunk) {
+		if bytes += cl.e.size; bytes > s.extent {
 			break
 		}
 		n++
@@ -195,13 +195,13 @@ func (c *Cache) writeRun(ctx context.Context, tag Tag, l *Lease, i, count int) (
 	for k := range claims {
 		e := claims[k].e
 		c.gen++
-		l.objects = append(l.objects, tiers.Object{Key: e.key, Gen: c.gen, Size: e.size})
+		l.objects = append(l.objects, tiers.Object{Key: e.key, Gen: c.gen, Size: e.size, Place: i + k})
 		e.state = writing
 	}
 	c.mu.Unlock()
 	res.Object = l.objects[0]
 	res.Timing, err = c.retry(ctx, tag, l.objects[0], s.level, tiers.Write, func() (tm tiers.Timing, err error) {
-		n, tm, err = c.transfer.WriteRun(ctx, s.runs, l.objects, i, c.chunks(tag, s.level, tag.Phase))
+		n, tm, err = c.transfer.Write(ctx, s.tier, c.chunks(tag, s.level, tag.Phase), l.objects...)
 		return tm, err
 	})
 	res.Bytes = bytesOf(l.objects[:n])

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -15,6 +16,7 @@ import (
 	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
 	"kvbench/tiers/filetier"
+	"kvbench/tiers/ioengine"
 	"kvbench/tiers/memtier"
 	"kvbench/tiers/transfer"
 	"kvbench/tiers/workdir"
@@ -42,7 +44,12 @@ func layoutCache(t *testing.T, l tiers.Layout, direct bool, cpu, capacity int64)
 	dir, err := workdir.Open(workdir.Options{CacheDir: t.TempDir()})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, dir.Close()) })
-	tier, _, err := filetier.NewStorageTier(dir, filetier.FileOptions{Direct: direct}, l, capacity)
+	wall := clock.NewWall()
+	engine := ioengine.NewPsync(wall.Now)
+	t.Cleanup(func() { assert.NoError(t, engine.Close(context.Background())) })
+	tier, err := filetier.New(filetier.Config{
+		Dir: dir, Engine: engine, Layout: l, Direct: direct, Extent: 64 << 10, Capacity: capacity,
+	})
 	if runtime.GOOS == "darwin" && errors.Is(err, tiers.ErrNotSupported) {
 		t.Skip(err) // no holes on this platform
 	}
@@ -51,10 +58,9 @@ func layoutCache(t *testing.T, l tiers.Layout, direct bool, cpu, capacity int64)
 	pool, err := buffer.NewPool(16, 64<<10)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, pool.Close()) })
-	wall := clock.NewWall()
 	count := &requestCounter{}
 	cfg := Config{Clock: wall, Observer: count,
-		Transfer: &transfer.Transfer{Pool: pool, Content: content.New([16]byte{1}, 0), Chunk: 64 << 10, Depth: 1, Verify: content.VerifyFull, Now: wall.Now}}
+		Transfer: &transfer.Transfer{Pool: pool, Content: content.New([16]byte{1}, 0), Chunk: 64 << 10, Depth: 1, Verify: content.VerifyFull, Clock: wall}}
 	if cpu > 0 {
 		mem, err := memtier.New(cpu)
 		require.NoError(t, err)
@@ -99,7 +105,7 @@ func TestLayoutsUnderEviction(t *testing.T) {
 				c, count, tier := layoutCache(t, l, direct, 0, capacity)
 				assert.Equal(t, want, play(t, c, requests, 8, false))
 				assert.Equal(t, cacheState(books), cacheState(c))
-				_, runs := tier.(tiers.RunTier)
+				runs := tier.Traits().Extent > 0
 				assert.Equal(t, runs, count.reads.Load() < moved['h']*3/4, "%d blocks read by %d requests", moved['h'], count.reads.Load())
 				if l.Kind != tiers.LayoutSlots { // whose free places are scattered by then
 					assert.Equal(t, runs, count.writes.Load() < moved['m']*3/4, "%d blocks written by %d requests", moved['m'], count.writes.Load())

@@ -22,8 +22,7 @@ import (
 type space struct {
 	level    tiers.Kind
 	tier     tiers.Tier
-	runs     tiers.RunTier // the same, nil where it has no runs
-	traits   tiers.Traits
+	extent   int64 // bytes of neighbours that it moves together, 0 = none
 	capacity int64
 	limit    int64 // 80 % of capacity, 100 % in the last tier
 

@@ -3,6 +3,7 @@ package faults
 
 import (
 	"context"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -15,11 +16,11 @@ type Call string
 // The calls that can be met. Commit and Abort end writers, CloseReader readers.
 const (
 	Create      Call = "create"
-	WriteAt     Call = "write"
+	Write       Call = "write"
 	Commit      Call = "commit"
 	Abort       Call = "abort"
 	Open        Call = "open"
-	ReadAt      Call = "read"
+	Read        Call = "read"
 	CloseReader Call = "close"
 	Remove      Call = "remove"
 )
@@ -28,14 +29,15 @@ const (
 type Event struct {
 	Call   Call
 	Object tiers.Object
-	Offset int64 // of WriteAt and ReadAt
+	Offset int64 // of Write and Read
 	Length int
 	N      int64 // how many of this Call the tier has seen, this one included
 }
 
 // Hook is asked before each call. A non-nil error is returned in its place and the call is not made, except for
-// Abort and CloseReader, which are made all the same so that nothing leaks. It may block, or panic, and is called
-// concurrently.
+// Abort and CloseReader, which are made all the same so that nothing leaks. It is called concurrently and may block or
+// panic: Write and Read ask it on a goroutine of their own, as a device would take its time, and a panic there comes
+// back as the request's error.
 type Hook func(ctx context.Context, e Event) error
 
 // Tier is a tier with a hook.
@@ -100,54 +102,96 @@ func (t *Tier) ask(ctx context.Context, call Call, o tiers.Object, off int64, le
 func (t *Tier) Traits() tiers.Traits { return t.inner.Traits() }
 
 // Create asks the hook, then the tier inside.
-func (t *Tier) Create(ctx context.Context, o tiers.Object) (tiers.Writer, error) {
-	if err := t.ask(ctx, Create, o, 0, 0); err != nil {
+func (t *Tier) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
+	if err := t.ask(ctx, Create, objs[0], 0, 0); err != nil {
 		return nil, err
 	}
-	w, err := t.inner.Create(ctx, o)
+	w, err := t.inner.Create(ctx, objs...)
 	if err != nil {
 		return nil, err
 	}
 	t.writers.Add(1)
-	fw := &writer{t: t, o: o, inner: w}
-	if s, ok := w.(tiers.Skipper); ok {
-		return &skipWriter{writer: fw, skip: s}, nil
-	}
-	return fw, nil
+	f := &writer{Writer: w, t: t, o: objs[0], users: users{end: w.Abort}}
+	f.users.n.Store(1)
+	return f, nil
 }
 
 // Open asks the hook, then the tier inside.
-func (t *Tier) Open(ctx context.Context, o tiers.Object) (tiers.Reader, error) {
-	if err := t.ask(ctx, Open, o, 0, 0); err != nil {
+func (t *Tier) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, error) {
+	if err := t.ask(ctx, Open, objs[0], 0, 0); err != nil {
 		return nil, err
 	}
-	r, err := t.inner.Open(ctx, o)
+	r, err := t.inner.Open(ctx, objs...)
 	if err != nil {
 		return nil, err
 	}
 	t.readers.Add(1)
-	fr := &reader{t: t, o: o, inner: r}
-	if s, ok := r.(tiers.Skipper); ok {
-		return &skipReader{reader: fr, skip: s}, nil
-	}
-	return fr, nil
+	f := &reader{Reader: r, t: t, o: objs[0], users: users{end: r.Close}}
+	f.users.n.Store(1)
+	return f, nil
 }
 
-// Remove asks the hook, then the tier inside.
-func (t *Tier) Remove(ctx context.Context, o tiers.Object) error {
-	if err := t.ask(ctx, Remove, o, 0, 0); err != nil {
-		return err
+// Remove asks the hook for each object, then the tier inside.
+func (t *Tier) Remove(ctx context.Context, objs ...tiers.Object) error {
+	for _, o := range objs {
+		if err := t.ask(ctx, Remove, o, 0, 0); err != nil {
+			return err
+		}
 	}
-	return t.inner.Remove(ctx, o)
+	return t.inner.Remove(ctx, objs...)
 }
+
+// Space is that of the tier inside.
+func (t *Tier) Space(ctx context.Context) (tiers.Space, error) { return t.inner.Space(ctx) }
 
 // Close closes the tier inside.
 func (t *Tier) Close() error { return t.inner.Close() }
 
+// users are the holder of a reader or writer and its requests under way. Whoever leaves last
+// ends what is inside, as a tier does itself with what is under way.
+type users struct {
+	n   atomic.Int64
+	end func() error
+}
+
+func (u *users) leave() error {
+	if u.n.Add(-1) > 0 {
+		return nil
+	}
+	return u.end()
+}
+
+// submit asks the hook about a request and then lets it pass, or ends it.
+func (t *Tier) submit(call Call, o tiers.Object, u *users, io *tiers.IO, pass func(*tiers.IO)) {
+	u.n.Add(1)
+	done := io.Done
+	io.Done = func(io *tiers.IO) { // it is let go of before anybody is told, who may close it then
+		io.Done = done
+		_ = u.leave()
+		done(io)
+	}
+	go func() {
+		err := func() (err error) {
+			defer func() {
+				if v := recover(); v != nil {
+					err = &tiers.PanicError{Value: v, Stack: debug.Stack()}
+				}
+			}()
+			return t.ask(context.Background(), call, o, io.Off, io.N)
+		}()
+		if err != nil {
+			io.End(err)
+			return
+		}
+		pass(io)
+	}()
+}
+
 type writer struct {
+	tiers.Writer
 	t     *Tier
 	o     tiers.Object
-	inner tiers.Writer
+	users users
 	ended atomic.Bool
 }
 
@@ -157,19 +201,14 @@ func (w *writer) end() {
 	}
 }
 
-func (w *writer) WriteAt(ctx context.Context, p []byte, off int64) error {
-	if err := w.t.ask(ctx, WriteAt, w.o, off, len(p)); err != nil {
-		return err
-	}
-	return w.inner.WriteAt(ctx, p, off)
-}
+func (w *writer) Submit(io *tiers.IO) { w.t.submit(Write, w.o, &w.users, io, w.Writer.Submit) }
 
 func (w *writer) Commit(ctx context.Context) error {
 	err := w.t.ask(ctx, Commit, w.o, 0, 0)
 	if err != nil {
-		_ = w.inner.Abort() // a failed Commit leaves nothing
+		_ = w.Writer.Abort() // a failed Commit leaves nothing
 	} else {
-		err = w.inner.Commit(ctx)
+		err = w.Writer.Commit(ctx)
 	}
 	w.end()
 	return err
@@ -177,64 +216,34 @@ func (w *writer) Commit(ctx context.Context) error {
 
 func (w *writer) Abort() error {
 	if w.ended.Load() {
-		return w.inner.Abort()
+		return nil
 	}
 	err := w.t.ask(context.Background(), Abort, w.o, 0, 0)
 	w.end()
-	if inner := w.inner.Abort(); err == nil {
+	if inner := w.users.leave(); err == nil {
 		err = inner
 	}
 	return err
 }
 
 type reader struct {
+	tiers.Reader
 	t      *Tier
 	o      tiers.Object
-	inner  tiers.Reader
+	users  users
 	closed atomic.Bool
 }
 
-func (r *reader) ReadAt(ctx context.Context, p []byte, off int64) error {
-	if err := r.t.ask(ctx, ReadAt, r.o, off, len(p)); err != nil {
-		return err
-	}
-	return r.inner.ReadAt(ctx, p, off)
-}
+func (r *reader) Submit(io *tiers.IO) { r.t.submit(Read, r.o, &r.users, io, r.Reader.Submit) }
 
 func (r *reader) Close() error {
 	if !r.closed.CompareAndSwap(false, true) {
-		return r.inner.Close()
+		return nil
 	}
 	err := r.t.ask(context.Background(), CloseReader, r.o, 0, 0)
 	r.t.readers.Add(-1)
-	if inner := r.inner.Close(); err == nil {
+	if inner := r.users.leave(); err == nil {
 		err = inner
 	}
 	return err
-}
-
-// Tiers without data take their time in Skip; it counts as one write or read of everything.
-
-type skipWriter struct {
-	*writer
-	skip tiers.Skipper
-}
-
-func (w *skipWriter) Skip(ctx context.Context, n int64) error {
-	if err := w.t.ask(ctx, WriteAt, w.o, 0, int(n)); err != nil {
-		return err
-	}
-	return w.skip.Skip(ctx, n)
-}
-
-type skipReader struct {
-	*reader
-	skip tiers.Skipper
-}
-
-func (r *skipReader) Skip(ctx context.Context, n int64) error {
-	if err := r.t.ask(ctx, ReadAt, r.o, 0, int(n)); err != nil {
-		return err
-	}
-	return r.skip.Skip(ctx, n)
 }

@@ -10,285 +10,163 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kvbench/tiers"
-	"kvbench/tiers/buffer"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/workdir"
-	"kvbench/tracing/host"
 )
 
-// FileOptions say how the file tier does its I/O.
-type FileOptions struct {
-	// Direct bypasses the page cache: O_DIRECT, blocks preallocated, one fdatasync per entry. Without it entries
-	// are written through the page cache, flushed and dropped from it, and dropped again before they are read.
+// Config says where objects are kept, and how.
+type Config struct {
+	Dir    *workdir.Dir    // stays the caller's to close, after the tier
+	Engine ioengine.Engine // likewise
+	Layout tiers.Layout
+	// Direct bypasses the page cache: O_DIRECT, blocks preallocated, one fdatasync per object. Without it objects are
+	// written through the page cache, flushed and dropped from it, and dropped again before they are read.
 	Direct bool
-	// SpareProcs is by how much GOMAXPROCS exceeds the cores while the tier works: so many direct reads and
-	// writes may keep their processor while they block, which saves most of the scheduler's CPU. 0 = none.
-	SpareProcs int
+	// Extent is how many bytes the objects of one request span at most, in layouts that put them side by side.
+	Extent int64
+	// Capacity is what slots are preallocated for, in bytes.
+	Capacity int64
 }
 
-// FileTier keeps each entry in a file of its own in an owned directory. The directory stays the caller's to close,
-// after the tier.
-type FileTier struct {
+// Tier keeps objects in files.
+type Tier struct {
 	dir      *workdir.Dir
+	engine   ioengine.Engine
+	policy   policy
 	direct   bool
+	extent   int64
+	unit     int64 // places are whole ones
 	traits   tiers.Traits
 	warnings []string
 
-	calls         ioengine.SpareCalls
-	noPreallocate atomic.Bool // the filesystem cannot, asked once, or the layout does not
-	unflushed     bool        // Commit closes a file without flushing it: of layouts over this tier
+	noPreallocate atomic.Bool // the filesystem cannot, asked once
 
 	mu      sync.Mutex
-	writing map[tiers.ID]struct{} // not to be opened yet
+	entries map[tiers.ID]*entry
+	current *file // takes the next objects; nil: a new one does
+	made    uint64
+	slots   slots
+	held    int64 // bytes of objects
+	used    int64 // bytes of their places
+	ended   bool
 }
 
-var _ tiers.Tier = (*FileTier)(nil)
+var _ tiers.Tier = (*Tier)(nil)
 
-// NewFileTier tries out direct I/O if that is asked for; where the filesystem refuses it the tier is buffered and
-// says so in Traits and Warnings.
-func NewFileTier(dir *workdir.Dir, opt FileOptions) (*FileTier, error) {
-	info, err := host.FilesystemOf(dir.Path())
+// New tries out what the layout needs. Where the filesystem refuses direct I/O the tier is buffered and says so in
+// Traits and Warnings; where it cannot free a part of a file, which some layouts need, that is a
+// *tiers.UnsupportedError.
+func New(cfg Config) (*Tier, error) {
+	p, err := policyOf(cfg.Layout)
 	if err != nil {
 		return nil, err
 	}
-	t := &FileTier{dir: dir, direct: opt.Direct, writing: make(map[tiers.ID]struct{})}
-	if info.Memory {
-		t.warn("the cache directory %s lies in %s: this measures memory, not storage", dir.Path(), info.Type)
+	t := &Tier{dir: cfg.Dir, engine: cfg.Engine, policy: p, extent: cfg.Extent, entries: make(map[tiers.ID]*entry)}
+	if err := t.probeDirect(cfg.Direct); err != nil {
+		return nil, err
 	}
-	align := 1
-	if t.direct {
-		if align, err = t.probeDirect(); errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
-			t.direct, align = false, 1
-			t.warn("%v; using buffered I/O instead", &tiers.UnsupportedError{
-				Feature: "direct I/O in " + dir.Path(), Need: "a filesystem that accepts O_DIRECT",
-				Reason: fmt.Sprintf("%s refuses it (%v)", info.Type, err),
-			})
-		} else if err != nil {
-			return nil, fmt.Errorf("try direct I/O: %w", err)
-		} else if why := directIgnored(info); why != "" {
-			t.warn("direct I/O in %s is accepted but means nothing: %s", dir.Path(), why)
+	align := int64(t.traits.Align)
+	t.unit = 1
+	switch {
+	case p.slot > 0:
+		t.policy.slot = tiers.AlignUp(p.slot, max(align, pageSize))
+		t.unit = t.policy.slot
+	case p.part > 0:
+		t.policy.part = tiers.AlignUp(p.part, max(align, pageSize))
+	case p.places > 1:
+		t.unit = t.holeUnit(max(align, pageSize))
+		if err := t.probeHoles(); err != nil {
+			return nil, err
 		}
 	}
-	if t.direct && !info.Network { // a server that does not answer must not hold processors
-		t.calls.Left.Store(int64(opt.SpareProcs))
+	if p.places != 1 {
+		t.traits.Extent = cfg.Extent
 	}
-	mode := "buffered I/O"
-	if t.direct {
-		mode = "direct I/O"
+	t.describe()
+	if p.slot > 0 {
+		if err := t.makeSlots(cfg.Capacity); err != nil {
+			return nil, fmt.Errorf("make a file of %d bytes for slots: %w", cfg.Capacity, err)
+		}
 	}
-	t.traits = tiers.Traits{BytesAtCommit: !t.direct, Align: align, Description: mode + " on " + info.Type}
 	return t, nil
 }
 
-func (t *FileTier) warn(format string, args ...any) {
+// describe completes the traits with what the layout makes of them.
+func (t *Tier) describe() {
+	t.traits.Holds = true
+	t.traits.CountsAtCommit = !t.direct && t.policy.flush
+	t.traits.Description += t.policy.describe()
+	if !t.policy.flush && !t.direct {
+		t.warn("%s are written without a flush: with buffered I/O that measures the page cache", t.policy.what)
+	}
+}
+
+func (t *Tier) warn(format string, args ...any) {
 	t.warnings = append(t.warnings, fmt.Sprintf(format, args...))
 }
 
 // Traits are fixed when the tier is made.
-func (t *FileTier) Traits() tiers.Traits { return t.traits }
+func (t *Tier) Traits() tiers.Traits { return t.traits }
 
 // Direct says whether the tier does direct I/O, which it may have been asked for in vain.
-func (t *FileTier) Direct() bool { return t.direct }
+func (t *Tier) Direct() bool { return t.direct }
 
 // Warnings are things that a reader of the results must know: what was asked for and could not be had.
-func (t *FileTier) Warnings() []string { return append(t.dir.Warnings(), t.warnings...) }
+func (t *Tier) Warnings() []string { return append(t.dir.Warnings(), t.warnings...) }
 
-// Close does nothing: no file is open between operations, and the directory is the caller's.
-func (t *FileTier) Close() error { return nil }
+// Footprint returns the bytes of the objects, and what their places take beyond.
+func (t *Tier) Footprint() (held, waste int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.held, t.used - t.held
+}
 
-// probeDirect writes and reads a block of a file with O_DIRECT, because some filesystems refuse only then, and
-// returns the alignment needed. The file has one of our names: killed here, it is reclaimed like any other.
-func (t *FileTier) probeDirect() (align int, err error) {
-	o := tiers.Object{Key: "probe", Gen: ^uint64(0), Size: 1}
-	f, err := t.create(o)
+// Space is that of the filesystem.
+func (t *Tier) Space(context.Context) (tiers.Space, error) {
+	var s unix.Statfs_t
+	err := workdir.Retry(func() error { return unix.Statfs(t.dir.Path(), &s) })
 	if err != nil {
-		return 0, err
+		return tiers.Space{}, fmt.Errorf("ask for the space in %s: %w", t.dir.Path(), err)
 	}
-	defer func() { err = errors.Join(err, f.Abort()) }()
-	align = directAlign(f.fd)
-	block := buffer.Aligned(make([]byte, 2*align), align, align)
-	if _, err := t.calls.PwriteFull(f.fd, block, 0); err != nil {
-		return 0, t.error("write", f.file, 0, err)
-	}
-	r, err := t.open(o)
-	if err != nil {
-		return 0, err
-	}
-	defer r.Close()
-	if _, err := t.calls.PreadFull(r.fd, block, align, 0); err != nil {
-		return 0, t.error("read", r.file, 0, err)
-	}
-	return align, nil
+	return tiers.Space{Total: int64(s.Blocks) * int64(s.Bsize), Free: int64(s.Bavail) * int64(s.Bsize)}, nil
 }
 
-// file is an entry's place.
-type file struct {
-	o         tiers.Object
-	fan, name string
-	fd        int
-	closed    atomic.Bool
-}
-
-func newFile(o tiers.Object) *file {
-	fan, name := workdir.Name(o)
-	return &file{o: o, fan: fan, name: name, fd: -1}
-}
-
-func (t *FileTier) error(op string, f *file, off int64, err error) error {
-	return &tiers.OpError{Op: op, Path: t.dir.Path() + "/" + f.fan + "/" + f.name, Key: f.o.Key, Offset: off, Err: err}
-}
-
-// Create makes the entry's file, with its blocks under direct I/O: a full disk shows here.
-func (t *FileTier) Create(_ context.Context, o tiers.Object) (tiers.Writer, error) {
-	w, err := t.create(o)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.preallocate(w.file, 0, o.Size); err != nil {
-		return nil, errors.Join(err, w.Abort())
-	}
-	return w, nil
-}
-
-// preallocate gives size bytes of the file at off their blocks under direct I/O, where the filesystem can.
-func (t *FileTier) preallocate(f *file, off, size int64) error {
-	if !t.direct || t.noPreallocate.Load() {
+// Close lets go of the file that takes objects. That of slots goes, unless the directory keeps its files; all others
+// are the directory's to remove.
+func (t *Tier) Close() error {
+	t.mu.Lock()
+	if t.ended {
+		t.mu.Unlock()
 		return nil
 	}
-	can, err := preallocate(f.fd, off, tiers.AlignUp(size, int64(t.traits.Align)))
-	if err != nil {
-		return t.error("preallocate", f, -1, err)
+	t.ended = true
+	f := t.current
+	t.current = nil
+	done := false
+	if f != nil {
+		f.free = 0
+		done = f.settle()
 	}
-	if !can {
-		t.noPreallocate.Store(true)
+	t.mu.Unlock()
+	var errs []error
+	if done {
+		errs = append(errs, t.seal(f))
 	}
-	return nil
-}
-
-func (t *FileTier) create(o tiers.Object) (*fileWriter, error) {
-	w := &fileWriter{tier: t, file: newFile(o)}
-	fan, err := t.dir.Fan(w.fan)
-	if err != nil {
-		return nil, t.error("create", w.file, -1, err)
-	}
-	if !t.beginWriting(o) {
-		return nil, t.error("create", w.file, -1, tiers.ErrExists)
-	}
-	w.fd, err = workdir.OpenAt(fan, w.name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|t.openFlag(), 0o644)
-	if err == nil && t.direct {
-		if err = setDirect(w.fd); err != nil {
-			w.closed.Store(true)
-			unix.Close(w.fd)
-			_ = w.unlink()
+	if f != nil && f.in != nil {
+		closeAll(f.in)
+		if !t.dir.Keep() {
+			errs = append(errs, t.unlink(f))
 		}
 	}
-	if err != nil {
-		t.endWriting(o)
-		if t.direct && errors.Is(err, unix.EINVAL) {
-			_ = w.unlink() // some filesystems make the file and then refuse the flag
-		}
-		return nil, t.error("create", w.file, -1, err)
-	}
-	return w, nil
+	return errors.Join(errs...)
 }
 
-func (t *FileTier) openFlag() int {
-	if t.direct {
-		return openDirect
+// error describes a failure of an operation on an object, in a file of f.
+func (t *Tier) error(op string, o tiers.Object, f *file, part int, off int64, err error) error {
+	path := t.dir.Path()
+	if f != nil {
+		dir, name := workdir.Name(f.object(t.policy, part))
+		path += "/" + dir + "/" + name
 	}
-	return 0
-}
-
-// beginWriting hides an entry until endWriting; false means that another writer is at it.
-func (t *FileTier) beginWriting(o tiers.Object) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if _, ok := t.writing[o.ID()]; ok {
-		return false
-	}
-	t.writing[o.ID()] = struct{}{}
-	return true
-}
-
-func (t *FileTier) endWriting(o tiers.Object) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.writing, o.ID())
-}
-
-func (t *FileTier) isWriting(o tiers.Object) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	_, ok := t.writing[o.ID()]
-	return ok
-}
-
-// Open opens a committed entry's file, and without direct I/O drops it from the page cache, so that what is read
-// comes from the device.
-func (t *FileTier) Open(_ context.Context, o tiers.Object) (tiers.Reader, error) {
-	if t.isWriting(o) {
-		return nil, t.error("open", newFile(o), -1, tiers.ErrNotFound)
-	}
-	r, err := t.openCold(o)
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
-}
-
-// openCold opens a file, out of the page cache.
-func (t *FileTier) openCold(o tiers.Object) (*fileReader, error) {
-	r, err := t.open(o)
-	if err != nil {
-		return nil, err
-	}
-	if !t.direct {
-		if err := dropCache(r.fd); err != nil {
-			r.Close()
-			return nil, t.error("drop from the page cache", r.file, -1, err)
-		}
-	}
-	return r, nil
-}
-
-func (t *FileTier) open(o tiers.Object) (*fileReader, error) {
-	r := &fileReader{tier: t, file: newFile(o)}
-	fan, err := t.dir.Fan(r.fan)
-	if err != nil {
-		return nil, t.error("open", r.file, -1, err)
-	}
-	r.fd, err = workdir.OpenAt(fan, r.name, unix.O_RDONLY|t.openFlag(), 0)
-	if err == nil && t.direct {
-		if err = setDirect(r.fd); err != nil {
-			unix.Close(r.fd)
-		}
-	}
-	if err != nil {
-		return nil, t.error("open", r.file, -1, notFound(err))
-	}
-	return r, nil
-}
-
-// Remove unlinks a committed entry's file.
-func (t *FileTier) Remove(_ context.Context, o tiers.Object) error {
-	f := newFile(o)
-	if t.isWriting(o) {
-		return t.error("remove", f, -1, tiers.ErrNotFound)
-	}
-	fan, err := t.dir.Fan(f.fan)
-	if err == nil {
-		err = workdir.Retry(func() error { return unix.Unlinkat(fan, f.name, 0) })
-	}
-	if err != nil {
-		return t.error("remove", f, -1, notFound(err))
-	}
-	return nil
-}
-
-// notFound lets ENOENT match ErrNotFound too.
-func notFound(err error) error {
-	if errors.Is(err, unix.ENOENT) {
-		return fmt.Errorf("%w: %w", tiers.ErrNotFound, err)
-	}
-	return err
+	return &tiers.OpError{Op: op, Path: path, Key: o.Key, Offset: off, Err: err}
 }

@@ -2,6 +2,7 @@ package memtier
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -70,7 +71,7 @@ func (t *Tier) Prefault() {
 
 // Traits: any alignment, bytes count as they are copied.
 func (t *Tier) Traits() tiers.Traits {
-	return tiers.Traits{Align: 1, Description: "memory outside the Go heap"}
+	return tiers.Traits{Align: 1, Holds: true, Description: "memory outside the Go heap"}
 }
 
 // HugePages says how much of the memory reserved at first lies in huge pages now: it grows with use. Not for the
@@ -97,7 +98,8 @@ type cpuEntry struct {
 }
 
 // Create takes the memory for the whole entry.
-func (t *Tier) Create(_ context.Context, o tiers.Object) (tiers.Writer, error) {
+func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, error) {
+	o := objs[0]
 	n := int((o.Size + cpuBlock - 1) / cpuBlock)
 	e := &cpuEntry{o: o, blocks: make([][]byte, 0, n), uses: 1}
 	t.mu.Lock()
@@ -114,7 +116,7 @@ func (t *Tier) Create(_ context.Context, o tiers.Object) (tiers.Writer, error) {
 		e.blocks = append(e.blocks, b)
 	}
 	t.take(e, +1)
-	return &cpuWriter{tier: t, e: e}, nil
+	return &writer{tier: t, e: e}, nil
 }
 
 func (t *Tier) usable(o tiers.Object) error {
@@ -154,7 +156,8 @@ func (t *Tier) grow(bytes int64) error {
 }
 
 // Open finds an entry and keeps its memory until Close.
-func (t *Tier) Open(_ context.Context, o tiers.Object) (tiers.Reader, error) {
+func (t *Tier) Open(_ context.Context, objs ...tiers.Object) (tiers.Reader, error) {
+	o := objs[0]
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.entries[o.ID()]
@@ -162,20 +165,31 @@ func (t *Tier) Open(_ context.Context, o tiers.Object) (tiers.Reader, error) {
 		return nil, t.error("open", o, -1, tiers.ErrNotFound)
 	}
 	e.uses++
-	return &cpuReader{tier: t, e: e}, nil
+	return &reader{tier: t, e: e}, nil
 }
 
-// Remove forgets an entry; its memory is reused at once, or when its last reader closes.
-func (t *Tier) Remove(_ context.Context, o tiers.Object) error {
+// Remove forgets entries; their memory is reused at once, or when their last reader closes.
+func (t *Tier) Remove(_ context.Context, objs ...tiers.Object) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.entries[o.ID()]
-	if e == nil {
-		return t.error("remove", o, -1, tiers.ErrNotFound)
+	var errs []error
+	for _, o := range objs {
+		e := t.entries[o.ID()]
+		if e == nil {
+			errs = append(errs, t.error("remove", o, -1, tiers.ErrNotFound))
+			continue
+		}
+		delete(t.entries, o.ID())
+		t.release(e)
 	}
-	delete(t.entries, o.ID())
-	t.release(e)
-	return nil
+	return errors.Join(errs...)
+}
+
+// Space is what was asked for, whoever uses it.
+func (t *Tier) Space(context.Context) (tiers.Space, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return tiers.Space{Total: t.capacity, Free: t.capacity - t.held}, nil
 }
 
 // Close gives all memory back to the system.
@@ -228,20 +242,27 @@ func (e *cpuEntry) pieces(n int, off int64, do func(mem []byte, at int)) error {
 	return nil
 }
 
-type cpuWriter struct {
+type writer struct {
+	tiers.One
 	tier  *Tier
 	e     *cpuEntry
 	ended atomic.Bool
 }
 
-func (w *cpuWriter) WriteAt(_ context.Context, p []byte, off int64) error {
-	if err := w.e.pieces(len(p), off, func(mem []byte, at int) { copy(mem, p[at:]) }); err != nil {
-		return w.tier.error("write", w.e.o, off, err)
+// Submit copies at once, in the caller's goroutine: there is nothing to wait for.
+func (w *writer) Submit(io *tiers.IO) {
+	if w.ended.Load() {
+		io.End(w.tier.error("write", w.e.o, io.Off, tiers.ErrClosed))
+		return
 	}
-	return nil
+	err := w.e.pieces(io.N, io.Off, func(mem []byte, at int) { copy(mem, io.Buf.B[at:]) })
+	if err != nil {
+		err = w.tier.error("write", w.e.o, io.Off, err)
+	}
+	io.End(err)
 }
 
-func (w *cpuWriter) Commit(context.Context) error {
+func (w *writer) Commit(context.Context) error {
 	if !w.ended.CompareAndSwap(false, true) {
 		return w.tier.error("commit", w.e.o, -1, tiers.ErrClosed)
 	}
@@ -256,7 +277,7 @@ func (w *cpuWriter) Commit(context.Context) error {
 	return nil
 }
 
-func (w *cpuWriter) Abort() error {
+func (w *writer) Abort() error {
 	if w.ended.CompareAndSwap(false, true) {
 		w.tier.mu.Lock()
 		defer w.tier.mu.Unlock()
@@ -265,20 +286,27 @@ func (w *cpuWriter) Abort() error {
 	return nil
 }
 
-type cpuReader struct {
+type reader struct {
+	tiers.One
 	tier   *Tier
 	e      *cpuEntry
 	closed atomic.Bool
 }
 
-func (r *cpuReader) ReadAt(_ context.Context, p []byte, off int64) error {
-	if err := r.e.pieces(len(p), off, func(mem []byte, at int) { copy(p[at:], mem) }); err != nil {
-		return r.tier.error("read", r.e.o, off, err)
+// Submit copies at once, in the caller's goroutine.
+func (r *reader) Submit(io *tiers.IO) {
+	if r.closed.Load() {
+		io.End(r.tier.error("read", r.e.o, io.Off, tiers.ErrClosed))
+		return
 	}
-	return nil
+	err := r.e.pieces(io.N, io.Off, func(mem []byte, at int) { copy(io.Buf.B[at:], mem) })
+	if err != nil {
+		err = r.tier.error("read", r.e.o, io.Off, err)
+	}
+	io.End(err)
 }
 
-func (r *cpuReader) Close() error {
+func (r *reader) Close() error {
 	if r.closed.CompareAndSwap(false, true) {
 		r.tier.mu.Lock()
 		defer r.tier.mu.Unlock()

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
+	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
 	"kvbench/tiers/memtier"
 	"kvbench/tiers/transfer"
@@ -34,10 +34,9 @@ func copier(t *testing.T, chunk int) *transfer.Transfer {
 	pool, err := buffer.NewPool(2, chunk)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, pool.Close()) })
-	start := time.Now()
 	return &transfer.Transfer{
 		Pool: pool, Content: bytesIn, Chunk: chunk, Depth: 1, Verify: content.VerifyFull,
-		Now: func() time.Duration { return time.Since(start) },
+		Clock: clock.NewWall(),
 	}
 }
 
@@ -56,7 +55,7 @@ func TestCPUTierHoldsItsCapacityInAnyMixAndReusesIt(t *testing.T) {
 			held -= live[victim].Size
 			live = append(live[:victim], live[victim+1:]...)
 		}
-		_, err := x.Write(t.Context(), tier, o, nil)
+		_, _, err := x.Write(t.Context(), tier, nil, o)
 		require.NoError(t, err)
 		held += o.Size
 		live = append(live, o)
@@ -65,7 +64,7 @@ func TestCPUTierHoldsItsCapacityInAnyMixAndReusesIt(t *testing.T) {
 		assert.Less(t, waste, int64(len(live))*64<<10)
 	}
 	for _, o := range live {
-		_, err := x.Read(t.Context(), tier, o, nil)
+		_, _, err := x.Read(t.Context(), tier, nil, o)
 		require.NoError(t, err)
 		require.NoError(t, tier.Remove(t.Context(), o))
 	}
@@ -78,15 +77,15 @@ func TestCPUTierKeepsMemoryOfARemovedEntryUntilItsReaderCloses(t *testing.T) {
 	tier := memory(t, 1<<20)
 	x := copier(t, piece)
 	o := tiers.Object{Key: "k", Gen: 1, Size: piece}
-	_, err := x.Write(t.Context(), tier, o, nil)
+	_, _, err := x.Write(t.Context(), tier, nil, o)
 	require.NoError(t, err)
 	r, err := tier.Open(t.Context(), o)
 	require.NoError(t, err)
 	require.NoError(t, tier.Remove(t.Context(), o))
-	_, err = x.Write(t.Context(), tier, tiers.Object{Key: "k", Gen: 2, Size: piece}, nil)
+	_, _, err = x.Write(t.Context(), tier, nil, tiers.Object{Key: "k", Gen: 2, Size: piece})
 	require.NoError(t, err)
 	p := make([]byte, piece)
-	require.NoError(t, r.ReadAt(t.Context(), p, 0))
+	require.NoError(t, read(t, r, p, 0))
 	assert.NoError(t, bytesIn.Check(p, o, 0), "the new version did not take its place")
 	held, _ := tier.Footprint()
 	assert.EqualValues(t, 2*piece, held)
@@ -101,7 +100,12 @@ func readBeyond(t *testing.T, tier tiers.Tier) error {
 	r, err := tier.Open(t.Context(), tiers.Object{Key: "k", Gen: 2, Size: piece})
 	require.NoError(t, err)
 	defer r.Close()
-	return r.ReadAt(t.Context(), make([]byte, 10), piece-5)
+	return read(t, r, make([]byte, 10), piece-5)
+}
+
+func read(t *testing.T, r tiers.Reader, p []byte, off int64) error {
+	t.Helper()
+	return transfer.Do(t.Context(), clock.NewWall(), r, &tiers.IO{Buf: tiers.Buffer{B: p}, Off: off, N: len(p)})
 }
 
 func TestCPUTierRefusesSizesThatCannotBe(t *testing.T) {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"kvbench/tiers"
@@ -12,8 +13,6 @@ import (
 type Device struct {
 	model  tiers.DeviceModel
 	clock  clock.Clock
-	chunk  int64
-	depth  int
 	places placeHeap            // when each place is free again
 	medium [tiers.NumOps]medium // without Duplex only the first counts
 	Busy   time.Duration        // time for which the medium was in use, both directions
@@ -23,25 +22,37 @@ type Device struct {
 
 var _ tiers.Tier = (*Device)(nil)
 
-func NewDevice(m tiers.DeviceModel, description string, c clock.Clock, chunk int64, depth int) *Device {
+// NewDevice returns an idle one. All its users share the thread of a virtual clock.
+func NewDevice(m tiers.DeviceModel, description string, c clock.Clock) *Device {
 	return &Device{
-		model: m, clock: c, chunk: chunk, depth: depth, places: make(placeHeap, m.Parallelism),
-		traits: tiers.Traits{NoData: true, Align: 1, Description: description},
+		model: m, clock: c, places: make(placeHeap, m.Parallelism),
+		traits: tiers.Traits{Align: 1, Description: description},
 	}
 }
 
+// Traits: no data, in requests of the run's size.
 func (d *Device) Traits() tiers.Traits { return d.traits }
 
-func (d *Device) Create(context.Context, tiers.Object) (tiers.Writer, error) {
-	return &simIO{d, tiers.Write}, nil
+// Create begins an object.
+func (d *Device) Create(context.Context, ...tiers.Object) (tiers.Writer, error) {
+	return &deviceIO{d: d, op: tiers.Write}, nil
 }
 
-func (d *Device) Open(context.Context, tiers.Object) (tiers.Reader, error) {
-	return &simIO{d, tiers.Read}, nil
+// Open takes any object for one that is there.
+func (d *Device) Open(context.Context, ...tiers.Object) (tiers.Reader, error) {
+	return &deviceIO{d: d, op: tiers.Read}, nil
 }
 
-func (d *Device) Remove(context.Context, tiers.Object) error { return nil }
-func (d *Device) Close() error                               { return nil }
+// Remove takes no time.
+func (d *Device) Remove(context.Context, ...tiers.Object) error { return nil }
+
+// Space is the cache's to know.
+func (d *Device) Space(context.Context) (tiers.Space, error) {
+	return tiers.Space{}, errors.ErrUnsupported
+}
+
+// Close does nothing.
+func (d *Device) Close() error { return nil }
 
 // submit puts one request into the device and returns when it will be complete.
 // Requests are served in the order of submission, so that this is known at once.
@@ -79,52 +90,47 @@ func (m *medium) take(comes, pass, slice time.Duration) time.Duration {
 	return max(comes, m.begun+(m.free-m.begun)/slice*slice)
 }
 
-// simIO is one operation.
-type simIO struct {
-	d  *Device
-	op tiers.Op
+// deviceIO is one operation.
+type deviceIO struct {
+	tiers.One
+	d           *Device
+	op          tiers.Op
+	outstanding []request // in the order in which they complete, which is that of submission
 }
 
-var _ tiers.Pacer = (*simIO)(nil)
-
-// Pace submits the chunks of n bytes, up to the depth at a time, and waits for
-// the last of them.
-func (io *simIO) Pace(ctx context.Context, n int64, done func(bytes int64)) error {
-	d := io.d
-	if d.Free {
-		done(n)
-		return nil
-	}
-	type request struct {
-		at    time.Duration
-		bytes int64
-	}
-	var few [16]request
-	outstanding := few[:0]
-	for n > 0 || len(outstanding) > 0 {
-		for n > 0 && len(outstanding) < d.depth {
-			bytes := min(n, d.chunk)
-			outstanding = append(outstanding, request{d.submit(io.op, bytes), bytes})
-			n -= bytes
-		}
-		first := outstanding[0] // of one operation they complete in order
-		// Many are complete at the moment in which a slice begins: they take turns.
-		complete := d.clock.NewEvent()
-		d.clock.At(first.at, complete.Fire)
-		if err := complete.Wait(ctx); err != nil {
-			return err
-		}
-		done(first.bytes)
-		outstanding = append(outstanding[:0], outstanding[1:]...)
-	}
-	return ctx.Err()
+// request is a chunk that the device has.
+type request struct {
+	io *tiers.IO
+	at time.Duration // when it is complete
 }
 
-func (*simIO) WriteAt(context.Context, []byte, int64) error { return nil }
-func (*simIO) ReadAt(context.Context, []byte, int64) error  { return nil }
-func (*simIO) Commit(context.Context) error                 { return nil }
-func (*simIO) Abort() error                                 { return nil }
-func (*simIO) Close() error                                 { return nil }
+// Submit puts a request into the device. Only the first one outstanding is an event of the clock: many requests are
+// complete at the moment in which a slice begins, and operations take turns then.
+func (x *deviceIO) Submit(io *tiers.IO) {
+	if x.d.Free {
+		io.End(nil)
+		return
+	}
+	r := request{io, x.d.submit(x.op, int64(io.N))}
+	if x.outstanding = append(x.outstanding, r); len(x.outstanding) == 1 {
+		x.d.clock.At(r.at, x.complete)
+	}
+}
+
+// complete ends the first request, whose owner may submit the next one, and then looks to the second.
+func (x *deviceIO) complete() {
+	first := x.outstanding[0]
+	first.io.Ended = first.at
+	first.io.End(nil)
+	x.outstanding = append(x.outstanding[:0], x.outstanding[1:]...)
+	if len(x.outstanding) > 0 {
+		x.d.clock.At(x.outstanding[0].at, x.complete)
+	}
+}
+
+func (*deviceIO) Commit(context.Context) error { return nil }
+func (*deviceIO) Abort() error                 { return nil }
+func (*deviceIO) Close() error                 { return nil }
 
 // placeHeap is a min-heap of moments.
 type placeHeap []time.Duration

@@ -10,6 +10,7 @@ import (
 
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
+	"kvbench/tiers/transfer"
 )
 
 // stream moves one object of the given size through a device again and again.
@@ -23,12 +24,17 @@ type stream struct {
 func runStreams(t *testing.T, m tiers.DeviceModel, chunk int64, depth int, streams ...*stream) {
 	t.Helper()
 	v := clock.NewVirtual()
-	d := NewDevice(m, "a model", v, chunk, depth)
+	d := NewDevice(m, "a model", v)
+	x := transfer.Transfer{Chunk: int(chunk), Depth: depth, Clock: v}
 	ctx, cancel := context.WithCancel(t.Context())
 	for _, s := range streams {
 		v.Go(func() {
 			for ctx.Err() == nil {
-				_ = (&simIO{d, s.op}).Pace(ctx, s.size, func(n int64) { s.bytes += n })
+				move := x.Read
+				if s.op == tiers.Write {
+					move = x.Write
+				}
+				_, _, _ = move(ctx, d, func(_ tiers.Op, n int64) { s.bytes += n }, tiers.Object{Key: "k", Size: s.size})
 			}
 		})
 	}

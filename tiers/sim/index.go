@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"sync"
 
 	"kvbench/tiers"
@@ -35,12 +36,15 @@ func (x *index) has(o tiers.Object, tier string) error {
 	return nil
 }
 
-func (x *index) remove(o tiers.Object, tier string) error {
+func (x *index) remove(objs []tiers.Object, tier string) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if _, ok := x.held[o.ID()]; !ok {
-		return &tiers.OpError{Op: "remove", Path: tier, Key: o.Key, Offset: -1, Err: tiers.ErrNotFound}
+	var errs []error
+	for _, o := range objs {
+		if _, ok := x.held[o.ID()]; !ok {
+			errs = append(errs, &tiers.OpError{Op: "remove", Path: tier, Key: o.Key, Offset: -1, Err: tiers.ErrNotFound})
+		}
+		delete(x.held, o.ID())
 	}
-	delete(x.held, o.ID())
-	return nil
+	return errors.Join(errs...)
 }

@@ -6,165 +6,340 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
+	"kvbench/tiers/clock"
 )
 
-// operation is one Write, Read or Move under way. Its lanes each hold one buffer and take the next chunk until
-// none is left; the first lane is the caller's own goroutine, so an operation of one lane starts none.
+// operation is one Read, Write or Move under way.
 type operation struct {
-	t    *Transfer
-	ctx  context.Context
-	o    tiers.Object
-	bufs [][]byte
+	t       *Transfer
+	ctx     context.Context
+	objs    []tiers.Object // those that it deals with
+	ext     tiers.Extent   // where they lie
+	size    int64          // of the extent
+	chunk   int64
+	in, out *side // a tier as source, as sink; nil: content is made, or compared and dropped
 
-	failed atomic.Bool
-	mu     sync.Mutex
-	err    error // the first failure
+	waited time.Duration // for buffers
+	wall   time.Duration // everything after
+	flush  time.Duration
 
-	next atomic.Int64 // offset of the next chunk, where chunks need no order
+	mu      sync.Mutex
+	lanes   []lane
+	running int         // lanes that have not ended
+	over    clock.Event // the last one has, or nobody waits for it any more; nil: nobody waits yet
+	next    int64       // offset of the next chunk
+	err     error       // the first failure
+	left    bool        // the operation has returned: lanes return their buffers themselves
 }
 
-// begin checks the settings and waits for the buffers of an operation with at most lanes lanes.
-func (t *Transfer) begin(ctx context.Context, o tiers.Object, lanes, align int) (*operation, time.Duration, error) {
-	if err := t.validate(o, align); err != nil {
-		return nil, 0, err
+// side is a tier at one end of an operation. Guarded by operation.mu.
+type side struct {
+	op     tiers.Op
+	tier   tiers.Tier
+	traits tiers.Traits
+	to     tiers.Submitter
+	done   tiers.ChunkFunc
+
+	depth   int
+	inside  int           // requests and calls in the tier
+	since   time.Duration // when the first of those came
+	busy    time.Duration // time in which at least one was inside: parallel ones count once
+	waiting []*lane       // for one of depth places, in the order of coming
+}
+
+func (t *Transfer) side(op tiers.Op, tier tiers.Tier, done tiers.ChunkFunc) *side {
+	if done == nil {
+		done = func(tiers.Op, int64) {}
 	}
-	chunks := (o.Size + int64(t.Chunk) - 1) / int64(t.Chunk)
-	lanes = int(min(int64(lanes), chunks, int64(t.Pool.Buffers())))
-	op := &operation{t: t, ctx: ctx, o: o}
-	from := t.Now()
-	bufs, err := t.Pool.Get(ctx, lanes, nil)
-	waited := t.Now() - from
+	return &side{op: op, tier: tier, traits: tier.Traits(), done: done, depth: t.Depth}
+}
+
+// run carries the operation out for the first of objs.
+func (op *operation) run(objs []tiers.Object) (err error) {
+	defer recoverInto(&err)
+	if err := op.admit(objs); err != nil {
+		return err
+	}
+	defer op.release()
+	from := op.t.Clock.Now()
+	defer func() { op.wall = op.t.Clock.Now() - from }()
+	if s := op.in; s != nil {
+		var r tiers.Reader
+		err := op.call(s, func() (err error) { r, err = s.tier.Open(op.ctx, objs...); return err })
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, op.call(s, r.Close)) }()
+		s.to = r
+		op.lay(objs, r)
+	}
+	if op.out == nil {
+		return op.pump()
+	}
+	return op.fill(objs)
+}
+
+// fill is run for a sink: what it makes is there as a whole or not at all.
+func (op *operation) fill(objs []tiers.Object) (err error) {
+	s := op.out
+	var w tiers.Writer
+	err = op.call(s, func() (err error) { w, err = s.tier.Create(op.ctx, objs...); return err })
 	if err != nil {
-		return nil, waited, fmt.Errorf("wait for the buffers of entry %s: %w", o.Key, err)
+		return err
 	}
-	op.bufs = bufs
-	return op, waited, nil
+	committed := false
+	defer func() {
+		if !committed { // also when Commit panics
+			err = errors.Join(err, w.Abort())
+		}
+	}()
+	s.to = w
+	op.lay(objs, w)
+	if err := op.pump(); err != nil {
+		return err
+	}
+	from := op.t.Clock.Now()
+	err = op.call(s, func() error { return w.Commit(op.ctx) })
+	op.flush = op.t.Clock.Now() - from
+	if committed = err == nil; committed && s.traits.CountsAtCommit {
+		s.done(s.op, op.payload(0, op.size))
+	}
+	return err
 }
 
-func (t *Transfer) validate(o tiers.Object, align int) error {
-	switch {
-	case t.Now == nil || t.Pool == nil || t.Content == nil:
-		return errors.New("a Transfer needs Pool, Content and Now")
-	case t.Depth < 1:
-		return fmt.Errorf("a Transfer's Depth (%d) must be at least 1", t.Depth)
-	case t.Chunk < 1 || t.Chunk%buffer.PageSize != 0 || t.Chunk%align != 0:
-		return fmt.Errorf("a Transfer's Chunk (%d bytes) must be a multiple of %d", t.Chunk, max(align, buffer.PageSize))
-	case t.Chunk > t.Pool.Size():
-		return fmt.Errorf("a Transfer's Chunk (%d bytes) must fit the pool's buffers (%d bytes)", t.Chunk, t.Pool.Size())
-	case o.Size < 1:
-		return fmt.Errorf("entry %s has %d bytes: it must have at least one", o.Key, o.Size)
+// lay says which objects it is and where they lie.
+func (op *operation) lay(objs []tiers.Object, ext tiers.Extent) {
+	n := ext.Len()
+	op.objs, op.ext = objs[:n], ext
+	op.size = ext.Start(n-1) + objs[n-1].Size
+}
+
+// holds says whether there are bytes to move, rather than time to take.
+func (op *operation) holds() bool {
+	return op.in != nil && op.in.traits.Holds || op.out != nil && op.out.traits.Holds
+}
+
+// admit checks the settings and waits for the buffers.
+func (op *operation) admit(objs []tiers.Object) error {
+	t := op.t
+	op.chunk = int64(t.Chunk)
+	align := 1
+	lanes := int64(t.Depth)
+	for _, s := range []*side{op.in, op.out} {
+		if s == nil {
+			continue
+		}
+		align = max(align, s.traits.Align)
+		if wish := int64(s.traits.Chunk); wish > 0 {
+			op.chunk = wish
+		}
+		if most := int64(s.traits.MaxChunks); most > 0 {
+			op.chunk = max(op.chunk, tiers.AlignUp((objs[0].Size+most-1)/most, buffer.PageSize))
+		}
+	}
+	if err := op.validate(objs[0], align); err != nil {
+		return err
+	}
+	var bytes int64
+	for _, o := range objs {
+		bytes += o.Size
+	}
+	chunks := max(1, (bytes+op.chunk-1)/op.chunk)
+	if !op.holds() {
+		op.lanes = make([]lane, min(lanes, chunks))
+		return nil
+	}
+	if op.out != nil {
+		lanes++ // for the chunk that is made, or read, while depth are in flight
+	}
+	n := int(min(lanes, chunks, int64(t.Pool.Buffers())))
+	from := t.Clock.Now()
+	bufs, err := t.Pool.Get(op.ctx, n, make([]tiers.Buffer, 0, n))
+	op.waited = t.Clock.Now() - from
+	if err != nil {
+		return fmt.Errorf("wait for the buffers of entry %s: %w", objs[0].Key, err)
+	}
+	op.lanes = make([]lane, n)
+	for i := range op.lanes {
+		op.lanes[i].buf = bufs[i]
 	}
 	return nil
 }
 
-// run calls lane once per buffer, in parallel, and returns the first failure after all have ended.
-func (op *operation) run(lane func(buf []byte)) error {
-	var all sync.WaitGroup
-	for _, buf := range op.bufs[1:] {
-		all.Go(func() { op.guard(lane, buf) })
+func (op *operation) validate(o tiers.Object, align int) error {
+	t, chunk := op.t, op.chunk
+	switch {
+	case t.Clock == nil:
+		return errors.New("a Transfer needs a Clock")
+	case t.Depth < 1:
+		return fmt.Errorf("a Transfer's Depth (%d) must be at least 1", t.Depth)
+	case chunk < 1:
+		return fmt.Errorf("a Transfer's Chunk (%d bytes) must be positive", chunk)
+	case o.Size < 1:
+		return fmt.Errorf("entry %s has %d bytes: it must have at least one", o.Key, o.Size)
+	case !op.holds():
+		return nil
+	case t.Pool == nil || t.Content == nil:
+		return errors.New("a Transfer of bytes needs Pool and Content")
+	case chunk%buffer.PageSize != 0 || chunk%int64(align) != 0:
+		return fmt.Errorf("a Transfer's Chunk (%d bytes) must be a multiple of %d", chunk, max(align, buffer.PageSize))
+	case chunk > int64(t.Pool.Size()):
+		return fmt.Errorf("a Transfer's Chunk (%d bytes) must fit the pool's buffers (%d bytes)", chunk, t.Pool.Size())
 	}
-	op.guard(lane, op.bufs[0])
-	all.Wait()
+	return nil
+}
+
+// pump lets all chunks pass and returns the first failure.
+func (op *operation) pump() error {
+	if op.stopped() {
+		return op.err
+	}
+	op.running = len(op.lanes)
+	for i := range op.lanes {
+		l := &op.lanes[i]
+		l.op = op
+		l.io.Done = l.back
+		if i > 0 && op.holds() {
+			go l.run() // copies of memory and content are made side by side
+		}
+	}
+	op.lanes[0].run()
+	if !op.holds() {
+		for i := range op.lanes[1:] {
+			op.lanes[i+1].run()
+		}
+	}
+	return op.wait()
+}
+
+// wait returns when all lanes have ended, or are given up.
+func (op *operation) wait() error {
+	op.mu.Lock()
+	if op.running == 0 {
+		defer op.mu.Unlock()
+		return op.err
+	}
+	op.over = op.t.Clock.NewEvent()
+	op.mu.Unlock()
+	if err := op.over.Wait(op.ctx); err != nil {
+		if op.ctx.Err() != nil {
+			err = tiers.Canceled(op.ctx, op.objs[0])
+		}
+		op.fail(err)
+		op.dismiss()
+		if op.holds() {
+			op.t.Clock.At(op.t.Clock.Now()+tiers.Grace, op.over.Fire)
+			_ = op.over.Wait(context.WithoutCancel(op.ctx))
+		}
+	}
+	op.mu.Lock()
+	defer op.mu.Unlock()
 	return op.err
 }
 
-// guard turns a panic into the operation's failure: the other lanes end and nothing is left behind.
-func (op *operation) guard(lane func(buf []byte), buf []byte) {
-	defer func() {
-		if v := recover(); v != nil {
-			op.fail(&tiers.PanicError{Value: v, Stack: debug.Stack()})
+// dismiss ends the lanes that wait for a place in a tier, which may never come.
+func (op *operation) dismiss() {
+	var idle []*lane
+	op.mu.Lock()
+	for _, s := range []*side{op.in, op.out} {
+		if s != nil {
+			idle = append(idle, s.waiting...)
+			s.waiting = nil
 		}
-	}()
-	lane(buf)
+	}
+	op.mu.Unlock()
+	for _, l := range idle {
+		op.end(l)
+	}
+}
+
+// release gives back the buffers of all lanes but those that are stuck, who do it themselves.
+func (op *operation) release() {
+	op.mu.Lock()
+	op.left = true
+	bufs := make([]tiers.Buffer, 0, len(op.lanes))
+	for i := range op.lanes {
+		if l := &op.lanes[i]; l.buf.B != nil && (l.op == nil || l.ended) {
+			bufs = append(bufs, l.buf)
+		}
+	}
+	op.mu.Unlock()
+	if len(bufs) > 0 {
+		op.t.Pool.Put(bufs...)
+	}
 }
 
 func (op *operation) fail(err error) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
+	op.failLocked(err)
+}
+
+func (op *operation) failLocked(err error) {
 	if op.err == nil {
 		op.err = err
-		op.failed.Store(true)
 	}
 }
 
-// stopped tells a lane, between chunks, that another one failed or that the context has ended.
+// stopped tells, between chunks, that something failed or that the context has ended.
 func (op *operation) stopped() bool {
-	if op.failed.Load() {
-		return true
-	}
-	if op.ctx.Err() == nil {
-		return false
-	}
-	op.fail(tiers.Canceled(op.ctx, op.o))
-	return true
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	return op.stoppedLocked()
 }
 
-// release returns the buffers.
-func (op *operation) release() { op.t.Pool.Put(op.bufs...) }
-
-// chunk returns the part of buf for the chunk at off: its length is the chunk's, its capacity the buffer's.
-func (op *operation) chunk(buf []byte, off int64) []byte {
-	return buf[:min(int64(op.t.Chunk), op.o.Size-off)]
-}
-
-// gate lets a number of lanes through at a time, in the order of coming. A nil gate is always open.
-type gate chan struct{}
-
-// newGate returns the gate that lanes need to keep at most depth of them inside.
-func newGate(lanes, depth int) gate {
-	if lanes <= depth {
-		return nil
+func (op *operation) stoppedLocked() bool {
+	if op.err == nil && op.ctx.Err() != nil {
+		op.err = tiers.Canceled(op.ctx, op.objs[0])
 	}
-	return make(gate, depth)
+	return op.err != nil
 }
 
-func (g gate) enter() {
-	if g != nil {
-		g <- struct{}{}
+// call measures one call of a tier; a panic inside still ends it.
+func (op *operation) call(s *side, f func() error) error {
+	op.mu.Lock()
+	op.enter(s)
+	op.mu.Unlock()
+	defer op.exitAndRun(s)
+	return f()
+}
+
+// enter counts a request or call in. Callers hold mu.
+func (op *operation) enter(s *side) {
+	if s.inside++; s.inside == 1 {
+		s.since = op.t.Clock.Now()
 	}
 }
 
-func (g gate) leave() {
-	if g != nil {
-		<-g
+// exit counts it out and returns the lane that has its place now, which is to be run.
+func (op *operation) exit(s *side) *lane {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	if len(s.waiting) > 0 {
+		l := s.waiting[0]
+		s.waiting = append(s.waiting[:0], s.waiting[1:]...)
+		return l
 	}
-}
-
-// meter measures the time in which at least one call is inside the tier.
-type meter struct {
-	now   func() time.Duration
-	mu    sync.Mutex
-	calls int
-	since time.Duration
-	busy  time.Duration
-}
-
-func (m *meter) begin() {
-	m.mu.Lock()
-	if m.calls == 0 {
-		m.since = m.now()
+	if s.inside--; s.inside == 0 {
+		s.busy += op.t.Clock.Now() - s.since
 	}
-	m.calls++
-	m.mu.Unlock()
+	return nil
 }
 
-func (m *meter) end() {
-	m.mu.Lock()
-	m.calls--
-	if m.calls == 0 {
-		m.busy += m.now() - m.since
+// device is the time in which something was inside a tier.
+func (op *operation) device(s *side) time.Duration {
+	op.mu.Lock() // something may still be stuck there
+	defer op.mu.Unlock()
+	return s.busy
+}
+
+// recoverInto turns a panic of the calling function into its error.
+func recoverInto(err *error) {
+	if v := recover(); v != nil {
+		*err = &tiers.PanicError{Value: v, Stack: debug.Stack()}
 	}
-	m.mu.Unlock()
-}
-
-// in measures one call; a panic inside still ends it.
-func (m *meter) in(call func() error) error {
-	m.begin()
-	defer m.end()
-	return call()
 }

@@ -16,8 +16,10 @@ import (
 
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
+	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
 	"kvbench/tiers/filetier"
+	"kvbench/tiers/ioengine"
 	"kvbench/tiers/transfer"
 	"kvbench/tiers/workdir"
 )
@@ -75,8 +77,9 @@ func killAfter(t *testing.T, dir string, steps int) {
 func victim(t *testing.T, dir string) {
 	pool, err := buffer.NewPool(4, 64<<10)
 	require.NoError(t, err)
-	start := time.Now()
-	x := &transfer.Transfer{Pool: pool, Content: content.New([16]byte{1}, 0), Chunk: 64 << 10, Depth: 2, Now: func() time.Duration { return time.Since(start) }}
+	wall := clock.NewWall()
+	engine := ioengine.NewPsync(wall.Now)
+	x := &transfer.Transfer{Pool: pool, Content: content.New([16]byte{1}, 0), Chunk: 64 << 10, Depth: 2, Clock: wall}
 	for run := uint64(0); ; run++ {
 		fmt.Println("open")
 		d, err := workdir.Open(workdir.Options{CacheDir: dir})
@@ -85,7 +88,7 @@ func victim(t *testing.T, dir string) {
 		if layout.Kind == tiers.LayoutChunks {
 			layout.Bytes = 100_000
 		}
-		tier, _, err := filetier.NewStorageTier(d, filetier.FileOptions{Direct: run%2 == 0}, layout, 3_000_000)
+		tier, err := filetier.New(filetier.Config{Dir: d, Engine: engine, Direct: run%2 == 0, Layout: layout, Capacity: 3_000_000})
 		if errors.Is(err, tiers.ErrNotSupported) { // no holes on this platform
 			require.NoError(t, d.Close())
 			continue
@@ -93,7 +96,7 @@ func victim(t *testing.T, dir string) {
 		require.NoError(t, err)
 		for i := range 10 {
 			fmt.Println("write")
-			_, err := x.Write(context.Background(), tier, tiers.Object{Key: fmt.Sprint("k", i), Gen: run, Size: 300_000}, nil)
+			_, _, err := x.Write(context.Background(), tier, nil, tiers.Object{Key: fmt.Sprint("k", i), Gen: run, Size: 300_000})
 			require.NoError(t, err)
 		}
 		fmt.Println("remove")

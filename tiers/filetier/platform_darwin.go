@@ -3,8 +3,6 @@ package filetier
 import (
 	"golang.org/x/sys/unix"
 
-	"kvbench/tiers/buffer"
-	"kvbench/tiers/workdir"
 	"kvbench/tracing/host"
 )
 
@@ -17,9 +15,6 @@ func setDirect(fd int) error {
 	return err
 }
 
-// syncData makes a file durable: macOS has no fdatasync.
-func syncData(fd int) error { return workdir.Retry(func() error { return unix.Fsync(fd) }) }
-
 // preallocate does nothing: there is no fallocate.
 func preallocate(int, int64, int64) (bool, error) { return false, nil }
 
@@ -30,6 +25,6 @@ func punch(int, int64, int64) error { return unix.EOPNOTSUPP }
 // dropCache turns off caching of the file, the nearest that macOS offers.
 func dropCache(fd int) error { return setDirect(fd) }
 
-func directAlign(int) int { return buffer.PageSize }
+func directAlign(int) int { return pageSize }
 
 func directIgnored(host.Filesystem) string { return "" }

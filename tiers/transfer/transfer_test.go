@@ -1,4 +1,4 @@
-package tiertest_test
+package transfer_test
 
 import (
 	"context"
@@ -17,15 +17,17 @@ import (
 
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
+	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
 	"kvbench/tiers/faults"
 	"kvbench/tiers/filetier"
+	"kvbench/tiers/ioengine"
 	"kvbench/tiers/memtier"
-	"kvbench/tiers/sim"
+	"kvbench/tiers/tiertest"
 	"kvbench/tiers/transfer"
 )
 
-const chunk = 64 << 10
+const chunk = tiertest.Chunk
 
 // counted returns a ChunkFunc and the sum of what it is told.
 func counted() (tiers.ChunkFunc, *[tiers.NumOps]atomic.Int64) {
@@ -34,31 +36,32 @@ func counted() (tiers.ChunkFunc, *[tiers.NumOps]atomic.Int64) {
 }
 
 func TestTransfersOfAnySizeComeBackAsTheyWent(t *testing.T) {
-	everyTier(t, func(t *testing.T, tier tiers.Tier) {
+	tiertest.Every(t, func(t *testing.T, open func(testing.TB) tiers.Tier) {
+		tier := open(t)
 		rng := rand.New(rand.NewPCG(3, 5))
 		sizes := []int64{1, 15, 4095, 4096, 4097, chunk - 1, chunk, chunk + 1, 3 * chunk, 5*chunk + 4097}
 		for range 6 {
 			sizes = append(sizes, rng.Int64N(12*chunk)+1)
 		}
 		for _, depth := range []int{1, 2, 5, 40} {
-			x := mover(t, chunk, depth)
+			x := tiertest.Transfer(t, chunk, depth)
 			for i, size := range sizes {
 				o := tiers.Object{Key: fmt.Sprintf("u%d/c0/t%d", depth, i), Gen: uint64(i), Size: size}
 				done, sums := counted()
-				tm, err := x.Write(t.Context(), tier, o, done)
+				_, tm, err := x.Write(t.Context(), tier, done, o)
 				require.NoError(t, err, "size %d depth %d", size, depth)
 				assert.Equal(t, size, sums[tiers.Write].Load())
 				assert.GreaterOrEqual(t, tm.Generation, time.Duration(0))
-				_, err = x.Write(t.Context(), tier, o, nil)
+				_, _, err = x.Write(t.Context(), tier, nil, o)
 				assert.Error(t, err, "the same generation twice")
-				tm, err = x.Read(t.Context(), tier, o, done)
+				_, tm, err = x.Read(t.Context(), tier, done, o)
 				require.NoError(t, err, "size %d depth %d", size, depth)
 				assert.Equal(t, size, sums[tiers.Read].Load())
 				assert.GreaterOrEqual(t, tm.Host, time.Duration(0))
 				if i%2 == 0 {
 					require.NoError(t, tier.Remove(t.Context(), o))
 					assert.ErrorIs(t, tier.Remove(t.Context(), o), tiers.ErrNotFound)
-					_, err = x.Read(t.Context(), tier, o, nil)
+					_, _, err = x.Read(t.Context(), tier, nil, o)
 					assert.ErrorIs(t, err, tiers.ErrNotFound)
 				}
 			}
@@ -69,18 +72,19 @@ func TestTransfersOfAnySizeComeBackAsTheyWent(t *testing.T) {
 }
 
 func TestMovesKeepTheSourceAndTheBytes(t *testing.T) {
-	x := mover(t, chunk, 3)
-	everyTier(t, func(t *testing.T, from tiers.Tier) {
-		everyTier(t, func(t *testing.T, to tiers.Tier) {
-			switch from.(type) {
-			case *filetier.PackTier, *filetier.ChunkTier: // are the lowest tiers of every cache
-				if _, cpu := to.(*memtier.Tier); !cpu {
-					return
+	x := tiertest.Transfer(t, chunk, 3)
+	tiertest.Every(t, func(t *testing.T, open func(testing.TB) tiers.Tier) {
+		from := open(t)
+		tiertest.Every(t, func(t *testing.T, open func(testing.TB) tiers.Tier) {
+			to := open(t)
+			if _, files := from.(*filetier.Tier); files {
+				if _, memory := to.(*memtier.Tier); !memory {
+					return // files are the lowest tier of every cache
 				}
 			}
 			for i, size := range []int64{100, 4097, chunk, 7*chunk + 77} {
 				o := tiers.Object{Key: fmt.Sprint("k", i), Gen: 2, Size: size}
-				_, err := x.Write(t.Context(), from, o, nil)
+				_, _, err := x.Write(t.Context(), from, nil, o)
 				require.NoError(t, err)
 				done, sums := counted()
 				rd, wr, err := x.Move(t.Context(), from, to, o, done, done)
@@ -89,9 +93,9 @@ func TestMovesKeepTheSourceAndTheBytes(t *testing.T) {
 				assert.Equal(t, size, sums[tiers.Write].Load())
 				assert.GreaterOrEqual(t, rd.Device, time.Duration(0))
 				assert.GreaterOrEqual(t, wr.Device, time.Duration(0))
-				_, err = x.Read(t.Context(), to, o, nil)
+				_, _, err = x.Read(t.Context(), to, nil, o)
 				require.NoError(t, err, "verified in the target")
-				_, err = x.Read(t.Context(), from, o, nil)
+				_, _, err = x.Read(t.Context(), from, nil, o)
 				require.NoError(t, err, "still in the source")
 				require.NoError(t, from.Remove(t.Context(), o))
 			}
@@ -101,13 +105,14 @@ func TestMovesKeepTheSourceAndTheBytes(t *testing.T) {
 
 func TestAFailureAnywhereLeavesNothing(t *testing.T) {
 	o := tiers.Object{Key: "u1/c1/t1", Gen: 1, Size: 6*chunk - 100}
-	everyTier(t, func(t *testing.T, inner tiers.Tier) {
+	tiertest.Every(t, func(t *testing.T, open func(testing.TB) tiers.Tier) {
+		inner := open(t)
 		f := faults.Wrap(inner, nil)
 		for _, depth := range []int{1, 3} {
-			x := mover(t, chunk, depth)
-			for _, call := range []faults.Call{faults.Create, faults.WriteAt, faults.Commit} {
+			x := tiertest.Transfer(t, chunk, depth)
+			for _, call := range []faults.Call{faults.Create, faults.Write, faults.Commit} {
 				for n := int64(1); n <= 6; n++ {
-					if n > 1 && (call != faults.WriteAt || inner.Traits().NoData) {
+					if n > 1 && (call != faults.Write || !inner.Traits().Holds) {
 						break
 					}
 					for _, panics := range []bool{false, true} {
@@ -121,12 +126,7 @@ func TestAFailureAnywhereLeavesNothing(t *testing.T) {
 							}
 							return unix.ENOSPC
 						})
-						_, err := x.Write(t.Context(), f, o, nil)
-						if _, null := inner.(*sim.Null); null && call == faults.WriteAt {
-							require.NoError(t, err)
-							require.NoError(t, inner.Remove(t.Context(), o))
-							continue
-						}
+						_, _, err := x.Write(t.Context(), f, nil, o)
 						if panics {
 							var p *tiers.PanicError
 							require.ErrorAs(t, err, &p)
@@ -141,14 +141,14 @@ func TestAFailureAnywhereLeavesNothing(t *testing.T) {
 				}
 			}
 			f.SetHook(nil)
-			_, err := x.Write(t.Context(), f, o, nil)
+			_, _, err := x.Write(t.Context(), f, nil, o)
 			require.NoError(t, err, "the way is free again")
 			f.SetHook(faults.On(faults.Open, 0, unix.EIO))
-			_, err = x.Read(t.Context(), f, o, nil)
+			_, _, err = x.Read(t.Context(), f, nil, o)
 			require.ErrorIs(t, err, unix.EIO)
-			for n := int64(1); n <= 6 && !inner.Traits().NoData; n++ {
-				f.SetHook(faults.On(faults.ReadAt, f.Count(faults.ReadAt)+n, unix.EIO))
-				_, err = x.Read(t.Context(), f, o, nil)
+			for n := int64(1); n <= 6 && inner.Traits().Holds; n++ {
+				f.SetHook(faults.On(faults.Read, f.Count(faults.Read)+n, unix.EIO))
+				_, _, err = x.Read(t.Context(), f, nil, o)
 				require.ErrorIs(t, err, unix.EIO)
 				w, r := f.InUse()
 				assert.Zero(t, w+r)
@@ -160,16 +160,16 @@ func TestAFailureAnywhereLeavesNothing(t *testing.T) {
 
 func TestAFailedMoveLeavesTheTargetEmpty(t *testing.T) {
 	o := tiers.Object{Key: "u1/c1/t1", Gen: 1, Size: 5 * chunk}
-	x := mover(t, chunk, 2)
-	from, to := faults.Wrap(cpuTier(t, 1<<20), nil), faults.Wrap(fileTier(t, false), nil)
-	_, err := x.Write(t.Context(), from, o, nil)
+	x := tiertest.Transfer(t, chunk, 2)
+	from, to := faults.Wrap(tiertest.Memory(t, 1<<20), nil), faults.Wrap(tiertest.Files(t, filetier.Config{}), nil)
+	_, _, err := x.Write(t.Context(), from, nil, o)
 	require.NoError(t, err)
 	for n := int64(1); n <= 5; n++ {
-		from.SetHook(faults.On(faults.ReadAt, from.Count(faults.ReadAt)+n, unix.EIO))
+		from.SetHook(faults.On(faults.Read, from.Count(faults.Read)+n, unix.EIO))
 		_, _, err = x.Move(t.Context(), from, to, o, nil, nil)
 		require.ErrorIs(t, err, unix.EIO)
 		from.SetHook(nil)
-		to.SetHook(faults.On(faults.WriteAt, to.Count(faults.WriteAt)+n, unix.ENOSPC))
+		to.SetHook(faults.On(faults.Write, to.Count(faults.Write)+n, unix.ENOSPC))
 		_, _, err = x.Move(t.Context(), from, to, o, nil, nil)
 		require.ErrorIs(t, err, unix.ENOSPC)
 		to.SetHook(nil)
@@ -179,7 +179,7 @@ func TestAFailedMoveLeavesTheTargetEmpty(t *testing.T) {
 		w, r := f.InUse()
 		assert.Zero(t, w+r)
 	}
-	_, err = x.Read(t.Context(), from, o, nil)
+	_, _, err = x.Read(t.Context(), from, nil, o)
 	assert.NoError(t, err)
 }
 
@@ -187,8 +187,8 @@ func TestCancellationTakesEffectAtTheNextChunk(t *testing.T) {
 	o := tiers.Object{Key: "u1/c1/t1", Gen: 1, Size: 20 * chunk}
 	stop := errors.New("the window's deadline")
 	for _, depth := range []int{1, 4} {
-		x := mover(t, chunk, depth)
-		inner := cpuTier(t, 4<<20)
+		x := tiertest.Transfer(t, chunk, depth)
+		inner := tiertest.Memory(t, 4<<20)
 		f := faults.Wrap(inner, nil)
 		try := func(call faults.Call, run func(ctx context.Context, done tiers.ChunkFunc) error) {
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -211,16 +211,16 @@ func TestCancellationTakesEffectAtTheNextChunk(t *testing.T) {
 			w, r := f.InUse()
 			assert.Zero(t, w+r)
 		}
-		try(faults.WriteAt, func(ctx context.Context, done tiers.ChunkFunc) error {
-			_, err := x.Write(ctx, f, o, done)
+		try(faults.Write, func(ctx context.Context, done tiers.ChunkFunc) error {
+			_, _, err := x.Write(ctx, f, done, o)
 			return err
 		})
 		held, waste := inner.Footprint()
 		assert.Zero(t, held+waste, "a cancelled write gives its memory back")
-		_, err := x.Write(t.Context(), f, o, nil)
+		_, _, err := x.Write(t.Context(), f, nil, o)
 		require.NoError(t, err)
-		try(faults.ReadAt, func(ctx context.Context, done tiers.ChunkFunc) error {
-			_, err := x.Read(ctx, f, o, done)
+		try(faults.Read, func(ctx context.Context, done tiers.ChunkFunc) error {
+			_, _, err := x.Read(ctx, f, done, o)
 			return err
 		})
 	}
@@ -229,13 +229,13 @@ func TestCancellationTakesEffectAtTheNextChunk(t *testing.T) {
 // slowTier takes a second per call of the synctest bubble's clock.
 func slowTier(t *testing.T, peak *atomic.Int64) tiers.Tier {
 	var in atomic.Int64
-	return faults.Wrap(cpuTier(t, 4<<20), func(_ context.Context, e faults.Event) error {
+	return faults.Wrap(tiertest.Memory(t, 4<<20), func(_ context.Context, e faults.Event) error {
 		if n := in.Add(1); n > peak.Load() {
 			peak.Store(n)
 		}
 		defer in.Add(-1)
 		switch e.Call {
-		case faults.WriteAt, faults.ReadAt, faults.Commit:
+		case faults.Write, faults.Read, faults.Commit:
 			<-time.After(time.Second)
 		}
 		return nil
@@ -250,25 +250,24 @@ func TestDeviceTimeIsTheUnionOfCallsInTheTier(t *testing.T) {
 		{1, 8 * time.Second, time.Second, 8 * time.Second},
 		{4, 2 * time.Second, time.Second, 2 * time.Second},
 	} {
-		x := mover(t, chunk, c.depth)
+		x := tiertest.Transfer(t, chunk, c.depth)
 		x.Verify = content.VerifyNone
 		var peak atomic.Int64
 		tier := slowTier(t, &peak)
 		o := tiers.Object{Key: "k", Gen: uint64(c.depth), Size: 8 * chunk}
 		synctest.Test(t, func(t *testing.T) {
-			start := time.Now()
-			x.Now = func() time.Duration { return time.Since(start) }
-			tm, err := x.Write(t.Context(), tier, o, nil)
+			x.Clock = clock.NewWall()
+			_, tm, err := x.Write(t.Context(), tier, nil, o)
 			require.NoError(t, err)
 			assert.Equal(t, tiers.Timing{Device: c.write + c.flush}, tm)
 			assert.EqualValues(t, c.depth, peak.Load(), "as many in flight as the depth allows, no more")
-			tm, err = x.Read(t.Context(), tier, o, nil)
+			_, tm, err = x.Read(t.Context(), tier, nil, o)
 			require.NoError(t, err)
 			assert.Equal(t, tiers.Timing{Device: c.read}, tm)
 
 			x.FlushOnly = true
 			o.Gen += 10
-			tm, err = x.Write(t.Context(), tier, o, nil)
+			_, tm, err = x.Write(t.Context(), tier, nil, o)
 			require.NoError(t, err)
 			assert.Equal(t, tiers.Timing{Device: c.flush, Host: c.write}, tm)
 		})
@@ -276,25 +275,25 @@ func TestDeviceTimeIsTheUnionOfCallsInTheTier(t *testing.T) {
 }
 
 func TestWaitingForBuffersIsAdmission(t *testing.T) {
-	x := mover(t, chunk, 1)
-	tier := cpuTier(t, 1<<20)
+	x := tiertest.Transfer(t, chunk, 1)
+	tier := tiertest.Memory(t, 1<<20)
 	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		x.Now = func() time.Duration { return time.Since(start) }
+		x.Clock = clock.NewWall()
 		bufs, err := x.Pool.Get(t.Context(), x.Pool.Buffers(), nil)
 		require.NoError(t, err)
 		time.AfterFunc(3*time.Second, func() { x.Pool.Put(bufs...) })
-		tm, err := x.Write(t.Context(), tier, tiers.Object{Key: "k", Size: 100}, nil)
+		_, tm, err := x.Write(t.Context(), tier, nil, tiers.Object{Key: "k", Size: 100})
 		require.NoError(t, err)
 		assert.Equal(t, tiers.Timing{Admission: 3 * time.Second}, tm)
 	})
 }
 
 func TestManyTransfersShareASmallPool(t *testing.T) {
-	everyTier(t, func(t *testing.T, tier tiers.Tier) {
+	tiertest.Every(t, func(t *testing.T, open func(testing.TB) tiers.Tier) {
+		tier := open(t)
 		pool, err := buffer.NewPool(3, chunk)
 		require.NoError(t, err)
-		x := mover(t, chunk, 4)
+		x := tiertest.Transfer(t, chunk, 4)
 		x.Pool = pool
 		var all sync.WaitGroup
 		for g := range 8 {
@@ -302,9 +301,9 @@ func TestManyTransfersShareASmallPool(t *testing.T) {
 				rng := rand.New(rand.NewPCG(uint64(g), 1))
 				for i := range 12 {
 					o := tiers.Object{Key: fmt.Sprintf("u%d/t%d", g, i), Gen: uint64(i), Size: rng.Int64N(6*chunk) + 1}
-					_, err := x.Write(t.Context(), tier, o, nil)
+					_, _, err := x.Write(t.Context(), tier, nil, o)
 					assert.NoError(t, err)
-					_, err = x.Read(t.Context(), tier, o, nil)
+					_, _, err = x.Read(t.Context(), tier, nil, o)
 					assert.NoError(t, err)
 					assert.NoError(t, tier.Remove(t.Context(), o))
 				}
@@ -319,8 +318,8 @@ func TestTransfersAllocateNothingPerChunk(t *testing.T) {
 	if buffer.RaceEnabled {
 		t.Skip("the race detector allocates by itself")
 	}
-	tier := fileTier(t, false)
-	x := mover(t, 4096, 1)
+	tier := tiertest.Files(t, filetier.Config{})
+	x := tiertest.Transfer(t, 4096, 1)
 	x.Verify = content.VerifySample
 	done := func(tiers.Op, int64) {}
 	// The difference between an entry of 10 chunks and one of 200 is what chunks cost.
@@ -328,11 +327,11 @@ func TestTransfersAllocateNothingPerChunk(t *testing.T) {
 		o := tiers.Object{Key: "u1/c1/t1", Size: chunks * 4096}
 		write = testing.AllocsPerRun(5, func() {
 			o.Gen++
-			_, err := x.Write(t.Context(), tier, o, done)
+			_, _, err := x.Write(t.Context(), tier, done, o)
 			require.NoError(t, err)
 		})
 		read = testing.AllocsPerRun(5, func() {
-			_, err := x.Read(t.Context(), tier, o, done)
+			_, _, err := x.Read(t.Context(), tier, done, o)
 			require.NoError(t, err)
 		})
 		for ; o.Gen > 0; o.Gen-- {
@@ -342,28 +341,81 @@ func TestTransfersAllocateNothingPerChunk(t *testing.T) {
 	}
 	writeFew, readFew := allocs(10)
 	writeMany, readMany := allocs(200)
-	assert.InDelta(t, writeFew, writeMany, 12)
+	assert.InDelta(t, writeFew+2*190, writeMany, 12, "two small ones for the position in the content")
 	assert.InDelta(t, readFew, readMany, 12)
 }
 
+// A device that does not answer costs the buffers of its requests until it does, and nobody else anything.
+func TestAStuckDeviceCostsItsBuffers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wall := clock.NewWall()
+		psync := ioengine.NewPsync(wall.Now)
+		engine := tiertest.NewEngine(psync)
+		tier := tiertest.Files(t, filetier.Config{Engine: engine})
+		x := tiertest.Transfer(t, chunk, 4)
+		x.Clock = wall
+		old := tiers.Object{Key: "old", Gen: 1, Size: 9 * chunk}
+		_, _, err := x.Write(t.Context(), tier, nil, old)
+		require.NoError(t, err)
+
+		engine.Hold(func(op *ioengine.Op) bool { return true })
+		stop := errors.New("a signal")
+		for _, run := range []func(ctx context.Context, done tiers.ChunkFunc) error{
+			func(ctx context.Context, done tiers.ChunkFunc) error {
+				_, _, err := x.Read(ctx, tier, done, old)
+				return err
+			},
+			func(ctx context.Context, done tiers.ChunkFunc) error {
+				_, _, err := x.Write(ctx, tier, done, tiers.Object{Key: "new", Gen: 2, Size: 9 * chunk})
+				return err
+			},
+		} {
+			before := engine.Held()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			done, sums := counted()
+			ended := make(chan error, 1)
+			go func() { ended <- run(ctx, done) }()
+			synctest.Wait()
+			assert.Equal(t, before+4, engine.Held())
+			at := wall.Now()
+			cancel(stop)
+			assert.ErrorIs(t, <-ended, stop)
+			assert.Equal(t, tiers.Grace, wall.Now()-at)
+			assert.Zero(t, sums[tiers.Read].Load()+sums[tiers.Write].Load())
+		}
+		assert.ErrorContains(t, x.Pool.Close(), "8 of 16 buffers are still in use")
+		memory := tiertest.Memory(t, 1<<20)
+		_, _, err = x.Write(t.Context(), memory, nil, old)
+		require.NoError(t, err, "others have the rest of the buffers")
+		require.NoError(t, tier.Remove(t.Context(), old))
+
+		engine.Release()
+		synctest.Wait()
+		held, waste := tier.Footprint()
+		assert.Zero(t, held+waste, "what was given up is gone now")
+		require.NoError(t, tier.Close())
+		require.NoError(t, psync.Close(t.Context()))
+	})
+}
+
 func TestTransferSettingsAreChecked(t *testing.T) {
-	tier := cpuTier(t, 1<<20)
+	tier := tiertest.Memory(t, 1<<20)
 	o := tiers.Object{Key: "k", Size: 10}
 	for _, c := range []struct {
 		change func(x *transfer.Transfer, o *tiers.Object)
 		want   string
 	}{
-		{func(x *transfer.Transfer, _ *tiers.Object) { x.Now = nil }, "needs Pool, Content and Now"},
+		{func(x *transfer.Transfer, _ *tiers.Object) { x.Clock = nil }, "needs a Clock"},
 		{func(x *transfer.Transfer, _ *tiers.Object) { x.Depth = 0 }, "Depth (0)"},
 		{func(x *transfer.Transfer, _ *tiers.Object) { x.Chunk = 5000 }, "multiple of 4096"},
 		{func(x *transfer.Transfer, _ *tiers.Object) { x.Chunk *= 2 }, "fit the pool's buffers"},
 		{func(_ *transfer.Transfer, o *tiers.Object) { o.Size = 0 }, "at least one"},
 	} {
-		x, obj := *mover(t, chunk, 1), o
+		x, obj := *tiertest.Transfer(t, chunk, 1), o
 		c.change(&x, &obj)
-		_, err := x.Write(t.Context(), tier, obj, nil)
+		_, _, err := x.Write(t.Context(), tier, nil, obj)
 		assert.ErrorContains(t, err, c.want)
-		_, err = x.Read(t.Context(), tier, obj, nil)
+		_, _, err = x.Read(t.Context(), tier, nil, obj)
 		assert.ErrorContains(t, err, c.want)
 	}
 }

@@ -1,4 +1,4 @@
-package tiertest_test
+package filetier_test
 
 import (
 	"math/rand/v2"
@@ -11,8 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kvbench/tiers"
+	"kvbench/tiers/clock"
 	"kvbench/tiers/faults"
 	"kvbench/tiers/filetier"
+	"kvbench/tiers/ioengine"
+	"kvbench/tiers/tiertest"
 	"kvbench/tiers/workdir"
 )
 
@@ -36,15 +39,10 @@ func onDisk(t testing.TB, dir string) (bytes int64) {
 
 // Deletions free exactly the entry's blocks when they return, and the file with the last of them.
 func TestPackedSpaceIsFreeWhenRemoveReturns(t *testing.T) {
-	for _, grouped := range []bool{false, true} {
-		dir := ownedDir(t)
-		tier, err := filetier.NewPackTier(dir, filetier.FileOptions{Direct: true}, filetier.PackOptions{Places: 8, Grouped: grouped})
-		skipWithoutHoles(t, err)
-		require.NoError(t, err)
-		if !tier.Direct() {
-			t.Skipf("no direct I/O here: %v", tier.Warnings())
-		}
-		x := mover(t, chunk, 1)
+	for _, kind := range []tiers.LayoutKind{tiers.LayoutPacked, tiers.LayoutGrouped} {
+		dir := tiertest.Dir(t)
+		tier := tiertest.Files(t, filetier.Config{Dir: dir, Direct: true, Layout: tiers.Layout{Kind: kind, Places: 8}})
+		x := tiertest.Transfer(t, chunk, 1)
 		list := blocks("s", block, block, 5000, block, block, 3*chunk+1, block, block, block, block, 1, block)
 		writeRuns(t, x, tier, list)
 		rand.New(rand.NewPCG(5, 6)).Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
@@ -52,7 +50,7 @@ func TestPackedSpaceIsFreeWhenRemoveReturns(t *testing.T) {
 			held, waste := tier.Footprint()
 			assert.InDelta(t, held+waste, onDisk(t, dir.Path()), 16<<10, "extent blocks of the filesystem aside")
 			if at > 0 {
-				_, err := x.Read(t.Context(), tier, list[at], nil)
+				_, _, err := x.Read(t.Context(), tier, nil, list[at])
 				require.NoError(t, err, "the others are as they were")
 			}
 			require.NoError(t, tier.Remove(t.Context(), o))
@@ -66,24 +64,25 @@ func TestPackedSpaceIsFreeWhenRemoveReturns(t *testing.T) {
 
 // An entry of the chunk layout is exactly its files, and goes with all of them.
 func TestChunkFilesAreTheEntry(t *testing.T) {
-	dir := ownedDir(t)
-	tier, err := filetier.NewChunkTier(dir, filetier.FileOptions{Direct: true}, block)
-	require.NoError(t, err)
+	dir := tiertest.Dir(t)
+	tier := tiertest.Files(t, filetier.Config{
+		Dir: dir, Direct: true, Layout: tiers.Layout{Kind: tiers.LayoutChunks, Bytes: block},
+	})
 	f := faults.Wrap(tier, nil)
-	x := mover(t, chunk, 2)
+	x := tiertest.Transfer(t, chunk, 2)
 	o := tiers.Object{Key: "blk/x/1", Gen: 1, Size: 3*block + 5000}
-	_, err = x.Write(t.Context(), f, o, nil)
+	_, _, err := x.Write(t.Context(), f, nil, o)
 	require.NoError(t, err)
 	files := theFiles(t, dir.Path())
 	require.Len(t, files, 4)
 	assert.EqualValues(t, 3*block+8192, onDisk(t, dir.Path()))
 	f.SetHook(faults.On(faults.Commit, 0, unix.EIO))
-	_, err = x.Write(t.Context(), f, tiers.Object{Key: "blk/x/2", Size: 2 * block}, nil)
+	_, _, err = x.Write(t.Context(), f, nil, tiers.Object{Key: "blk/x/2", Size: 2 * block})
 	require.ErrorIs(t, err, unix.EIO)
 	assert.Len(t, theFiles(t, dir.Path()), 4, "the failed one left nothing")
 	f.SetHook(nil)
 	require.NoError(t, os.Remove(files[2]))
-	_, err = x.Read(t.Context(), tier, o, nil)
+	_, _, err = x.Read(t.Context(), tier, nil, o)
 	require.ErrorIs(t, err, tiers.ErrNotFound)
 	require.ErrorIs(t, tier.Remove(t.Context(), o), tiers.ErrNotFound)
 	assert.Empty(t, theFiles(t, dir.Path()), "the others went")
@@ -101,12 +100,10 @@ func TestKeptFilesStay(t *testing.T) {
 		if kind == tiers.LayoutChunks {
 			l.Bytes = block / 2
 		}
-		tier, _, err := filetier.NewStorageTier(dir, filetier.FileOptions{}, l, 10*block)
-		skipWithoutHoles(t, err)
-		require.NoError(t, err)
-		x := mover(t, chunk, 1)
+		tier := tiertest.Files(t, filetier.Config{Dir: dir, Layout: l, Capacity: 10 * block})
+		x := tiertest.Transfer(t, chunk, 1)
 		for _, o := range blocks("k", block, block, block) {
-			_, err := x.Write(t.Context(), tier, o, nil)
+			_, _, err := x.Write(t.Context(), tier, nil, o)
 			require.NoError(t, err)
 		}
 		require.NoError(t, tier.Close())
@@ -120,9 +117,9 @@ func TestKeptFilesStay(t *testing.T) {
 }
 
 func TestLayoutsAreChecked(t *testing.T) {
-	dir := ownedDir(t)
+	dir := tiertest.Dir(t)
 	for _, l := range []tiers.Layout{{Kind: tiers.LayoutSlots}, {Kind: tiers.LayoutPacked, Places: 1}, {Kind: tiers.LayoutChunks}, {Kind: 99}} {
-		_, _, err := filetier.NewStorageTier(dir, filetier.FileOptions{}, l, 1<<20)
+		_, err := filetier.New(filetier.Config{Dir: dir, Layout: l, Capacity: 1 << 20, Engine: ioengine.NewPsync(clock.NewWall().Now)})
 		assert.Error(t, err, "%+v", l)
 	}
 }

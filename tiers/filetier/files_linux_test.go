@@ -1,4 +1,4 @@
-package tiertest_test
+package filetier_test
 
 import (
 	"testing"
@@ -8,8 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kvbench/tiers"
+	"kvbench/tiers/clock"
 	"kvbench/tiers/filetier"
+	"kvbench/tiers/ioengine"
 	"kvbench/tiers/privtest"
+	"kvbench/tiers/tiertest"
 	"kvbench/tiers/workdir"
 )
 
@@ -21,15 +24,16 @@ func TestPackedFilesNeedHoles(t *testing.T) {
 	t.Cleanup(func() { assert.NoError(t, unix.Unmount(mount, 0)) })
 	d, err := workdir.Open(workdir.Options{CacheDir: mount})
 	require.NoError(t, err)
+	engine := ioengine.NewPsync(clock.NewWall().Now)
 	for _, l := range []tiers.Layout{{Kind: tiers.LayoutPacked, Places: 4}, {Kind: tiers.LayoutGrouped, Places: 4}} {
-		_, _, err = filetier.NewStorageTier(d, filetier.FileOptions{}, l, 1<<20)
+		_, err = filetier.New(filetier.Config{Dir: d, Engine: engine, Layout: l})
 		require.ErrorIs(t, err, tiers.ErrNotSupported)
 		assert.ErrorContains(t, err, d.Path())
 		assert.ErrorContains(t, err, "-layout block")
 		assert.Empty(t, theFiles(t, d.Path()))
 	}
 	for _, l := range []tiers.Layout{{}, {Kind: tiers.LayoutSlots, Bytes: block}, {Kind: tiers.LayoutChunks, Bytes: block}} {
-		tier, _, err := filetier.NewStorageTier(d, filetier.FileOptions{}, l, 1<<20)
+		tier, err := filetier.New(filetier.Config{Dir: d, Engine: engine, Layout: l, Capacity: 1 << 20})
 		require.NoError(t, err, "layouts that the message names")
 		require.NoError(t, tier.Close())
 	}
@@ -44,11 +48,10 @@ func TestAFullDiskUnderEveryLayout(t *testing.T) {
 	} {
 		d, err := workdir.Open(workdir.Options{CacheDir: fs.Dir})
 		require.NoError(t, err)
-		tier, file, err := filetier.NewStorageTier(d, filetier.FileOptions{Direct: true}, l, 64<<20)
-		require.NoError(t, err)
-		require.True(t, file.Direct())
-		assert.Empty(t, file.Warnings(), "a hole frees what it should")
-		x := mover(t, 4<<20, 1)
+		tier := tiertest.Files(t, filetier.Config{Dir: d, Direct: true, Layout: l})
+		require.True(t, tier.Direct())
+		assert.Empty(t, tier.Warnings(), "a hole frees what it should")
+		x := tiertest.Transfer(t, 4<<20, 1)
 		list := make([]int64, 80)
 		for i := range list {
 			list[i] = 1<<20 + 1
@@ -56,11 +59,7 @@ func TestAFullDiskUnderEveryLayout(t *testing.T) {
 		objects := blocks("full", list...)
 		at := 0
 		for err = nil; err == nil; at++ {
-			if runs, ok := tier.(tiers.RunTier); ok {
-				_, _, err = x.WriteRun(t.Context(), runs, objects[at:at+1], at, nil)
-			} else {
-				_, err = x.Write(t.Context(), tier, objects[at], nil)
-			}
+			_, _, err = x.Write(t.Context(), tier, nil, objects[at])
 		}
 		at-- // the one that failed
 		require.ErrorIs(t, err, unix.ENOSPC)
@@ -69,7 +68,7 @@ func TestAFullDiskUnderEveryLayout(t *testing.T) {
 		for _, o := range objects[at-3 : at] {
 			require.NoError(t, tier.Remove(t.Context(), o))
 		}
-		_, err = x.Write(t.Context(), tier, tiers.Object{Key: "again", Size: 2 << 20}, nil)
+		_, _, err = x.Write(t.Context(), tier, nil, tiers.Object{Key: "again", Size: 2 << 20})
 		assert.NoError(t, err, "the failed write left nothing, so removals make room")
 		require.NoError(t, tier.Close())
 		require.NoError(t, d.Close())

@@ -1,4 +1,4 @@
-package tiertest_test
+package filetier_test
 
 import (
 	"fmt"
@@ -14,6 +14,7 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/content"
 	"kvbench/tiers/filetier"
+	"kvbench/tiers/tiertest"
 	"kvbench/tiers/workdir"
 )
 
@@ -29,44 +30,43 @@ func onlyFile(t *testing.T, d *workdir.Dir) string {
 func TestFileTierTellsWhatItFoundOnTheDisk(t *testing.T) {
 	for _, direct := range []bool{true, false} {
 		t.Run(fmt.Sprint("direct=", direct), func(t *testing.T) {
-			d := ownedDir(t)
-			tier, err := filetier.NewFileTier(d, filetier.FileOptions{Direct: direct})
-			require.NoError(t, err)
-			assert.Equal(t, !tier.Direct(), tier.Traits().BytesAtCommit)
+			d := tiertest.Dir(t)
+			tier := tiertest.Files(t, filetier.Config{Dir: d, Direct: direct})
+			assert.Equal(t, !tier.Direct(), tier.Traits().CountsAtCommit)
 			assert.Contains(t, tier.Traits().Description, " I/O on ")
-			x := mover(t, chunk, 2)
+			x := tiertest.Transfer(t, chunk, 2)
 			o := tiers.Object{Key: "u1/c1/t1", Gen: 3, Size: 2*chunk + 5000}
-			_, err = x.Write(t.Context(), tier, o, nil)
+			_, _, err := x.Write(t.Context(), tier, nil, o)
 			require.NoError(t, err)
 			path := onlyFile(t, d)
 			var mismatch *content.MismatchError
 
 			flip(t, path, chunk+17)
-			_, err = x.Read(t.Context(), tier, o, nil)
+			_, _, err = x.Read(t.Context(), tier, nil, o)
 			require.ErrorAs(t, err, &mismatch)
 			assert.EqualValues(t, chunk+17, mismatch.Offset)
 			assert.Equal(t, o.Key, mismatch.Key)
 			flip(t, path, chunk+17)
-			_, err = x.Read(t.Context(), tier, o, nil)
+			_, _, err = x.Read(t.Context(), tier, nil, o)
 			require.NoError(t, err)
 
 			// An earlier version of the same key, whole, under the present one's name.
 			old := make([]byte, o.Size)
-			data.Fill(old, tiers.Object{Key: o.Key, Gen: 1, Size: o.Size}, 0)
+			tiertest.Content.Fill(old, tiers.Object{Key: o.Key, Gen: 1, Size: o.Size}, 0)
 			require.NoError(t, os.WriteFile(path, append(old, make([]byte, 4096)...), 0o644))
-			_, err = x.Read(t.Context(), tier, o, nil)
+			_, _, err = x.Read(t.Context(), tier, nil, o)
 			require.ErrorAs(t, err, &mismatch)
 			assert.True(t, mismatch.Stale)
 			assert.EqualValues(t, 1, mismatch.StaleGen)
 
 			x.Verify = content.VerifyNone
 			require.NoError(t, os.Truncate(path, 2*chunk+1000))
-			_, err = x.Read(t.Context(), tier, o, nil)
+			_, _, err = x.Read(t.Context(), tier, nil, o)
 			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 			assert.ErrorContains(t, err, path)
 
 			require.NoError(t, os.Remove(path))
-			_, err = x.Read(t.Context(), tier, o, nil)
+			_, _, err = x.Read(t.Context(), tier, nil, o)
 			require.ErrorIs(t, err, tiers.ErrNotFound)
 			require.ErrorIs(t, err, unix.ENOENT)
 			var op *tiers.OpError
@@ -91,9 +91,8 @@ func flip(t *testing.T, path string, off int64) {
 }
 
 func TestFileTierShowsNothingUnfinished(t *testing.T) {
-	d := ownedDir(t)
-	tier, err := filetier.NewFileTier(d, filetier.FileOptions{})
-	require.NoError(t, err)
+	d := tiertest.Dir(t)
+	tier := tiertest.Files(t, filetier.Config{Dir: d})
 	o := tiers.Object{Key: "k", Gen: 1, Size: 4096}
 	w, err := tier.Create(t.Context(), o)
 	require.NoError(t, err)
@@ -112,21 +111,20 @@ func TestFileTierShowsNothingUnfinished(t *testing.T) {
 }
 
 func TestFileTierRefusesToFollowALink(t *testing.T) {
-	d := ownedDir(t)
-	tier, err := filetier.NewFileTier(d, filetier.FileOptions{})
-	require.NoError(t, err)
-	x := mover(t, chunk, 1)
+	d := tiertest.Dir(t)
+	tier := tiertest.Files(t, filetier.Config{Dir: d})
+	x := tiertest.Transfer(t, chunk, 1)
 	o := tiers.Object{Key: "k", Gen: 1, Size: 4096}
-	_, err = x.Write(t.Context(), tier, o, nil)
+	_, _, err := x.Write(t.Context(), tier, nil, o)
 	require.NoError(t, err)
 	path := onlyFile(t, d)
 	require.NoError(t, tier.Remove(t.Context(), o))
 	precious := filepath.Join(t.TempDir(), "precious")
 	require.NoError(t, os.WriteFile(precious, []byte("mine"), 0o644))
 	require.NoError(t, os.Symlink(precious, path))
-	_, err = x.Write(t.Context(), tier, o, nil)
+	_, _, err = x.Write(t.Context(), tier, nil, o)
 	require.ErrorIs(t, err, unix.EEXIST)
-	_, err = x.Read(t.Context(), tier, o, nil)
+	_, _, err = x.Read(t.Context(), tier, nil, o)
 	require.Error(t, err)
 	text, err := os.ReadFile(precious)
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-package tiertest_test
+package filetier_test
 
 import (
 	"os"
@@ -10,31 +10,27 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
-	"kvbench/tiers/buffer"
 	"kvbench/tiers/filetier"
+	"kvbench/tiers/tiertest"
 )
 
 // slotTier is one with slots of a MiB, larger than any entry of the tests.
-func slotTier(t *testing.T) *filetier.SlotTier {
-	t.Helper()
-	dir := ownedDir(t)
-	tier, err := filetier.NewSlotTier(dir, filetier.FileOptions{Direct: true}, 1<<20, 8<<20)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, tier.Close()) })
-	return tier
+func slotTier(t *testing.T) *filetier.Tier {
+	return tiertest.Files(t, filetier.Config{Direct: true, Layout: tiers.Layout{Kind: tiers.LayoutSlots, Bytes: 1 << 20}})
 }
 
 // Slots are used again, the lowest first, and the file has room from the start and is gone at the end.
 func TestSlotsAreUsedAgain(t *testing.T) {
-	dir := ownedDir(t)
-	tier, err := filetier.NewSlotTier(dir, filetier.FileOptions{Direct: true}, 100_000, 1<<20)
-	require.NoError(t, err)
-	x := mover(t, chunk, 2)
+	dir := tiertest.Dir(t)
+	tier := tiertest.Files(t, filetier.Config{
+		Dir: dir, Direct: true, Layout: tiers.Layout{Kind: tiers.LayoutSlots, Bytes: 100_000}, Capacity: 1 << 20,
+	})
+	x := tiertest.Transfer(t, chunk, 2)
 	o := func(n int) tiers.Object {
 		return tiers.Object{Key: "blk/x/" + string(rune('a'+n)), Gen: uint64(n), Size: 99_000 + int64(n)}
 	}
 	for n := range 20 { // more than fit: the file grows
-		_, err := x.Write(t.Context(), tier, o(n), nil)
+		_, _, err := x.Write(t.Context(), tier, nil, o(n))
 		require.NoError(t, err)
 	}
 	held, waste := tier.Footprint()
@@ -55,17 +51,17 @@ func TestSlotsAreUsedAgain(t *testing.T) {
 		}
 	}
 	for n := 20; n < 30; n++ {
-		_, err := x.Write(t.Context(), tier, o(n), nil)
+		_, _, err := x.Write(t.Context(), tier, nil, o(n))
 		require.NoError(t, err)
 	}
 	assert.Equal(t, grown, size(), "no slot beyond those that were free")
 	for n := 1; n < 30; n++ {
 		if n >= 20 || n%2 == 1 {
-			_, err := x.Read(t.Context(), tier, o(n), nil)
+			_, _, err := x.Read(t.Context(), tier, nil, o(n))
 			require.NoError(t, err, "verified")
 		}
 	}
-	_, err = x.Write(t.Context(), tier, tiers.Object{Key: "large", Size: 102_401}, nil)
+	_, _, err := x.Write(t.Context(), tier, nil, tiers.Object{Key: "large", Size: 102_401})
 	assert.ErrorContains(t, err, "102401 bytes do not fit into a slot of 102400")
 	require.NoError(t, tier.Close())
 	_, err = tier.Create(t.Context(), o(0))
@@ -78,25 +74,20 @@ func TestSlotsAreUsedAgain(t *testing.T) {
 // A slot is not used again under its reader.
 func TestSlotsWaitForTheirReaders(t *testing.T) {
 	tier := slotTier(t)
-	x := mover(t, chunk, 1)
+	x := tiertest.Transfer(t, chunk, 1)
 	a := tiers.Object{Key: "a", Gen: 1, Size: chunk}
-	_, err := x.Write(t.Context(), tier, a, nil)
+	_, _, err := x.Write(t.Context(), tier, nil, a)
 	require.NoError(t, err)
 	r, err := tier.Open(t.Context(), a)
 	require.NoError(t, err)
 	require.NoError(t, tier.Remove(t.Context(), a))
-	_, err = x.Write(t.Context(), tier, tiers.Object{Key: "b", Gen: 2, Size: chunk}, nil)
+	_, _, err = x.Write(t.Context(), tier, nil, tiers.Object{Key: "b", Gen: 2, Size: chunk})
 	require.NoError(t, err)
-	pool, err := buffer.NewPool(1, chunk)
+	p, err := readAt(t, r, 0, chunk)
 	require.NoError(t, err)
-	bufs, err := pool.Get(t.Context(), 1, nil)
-	require.NoError(t, err)
-	p := bufs[0][:chunk]
-	require.NoError(t, r.ReadAt(t.Context(), p, 0))
-	assert.NoError(t, data.Check(p, a, 0))
-	assert.Error(t, r.ReadAt(t.Context(), p, 1), "beyond the entry")
-	pool.Put(bufs...)
-	require.NoError(t, pool.Close())
+	assert.NoError(t, tiertest.Content.Check(p, a, 0))
+	_, err = readAt(t, r, 4096, chunk)
+	assert.Error(t, err, "beyond the entry")
 	require.NoError(t, r.Close())
 	_, waste := tier.Footprint()
 	assert.EqualValues(t, 1<<20-chunk, waste)
@@ -104,15 +95,15 @@ func TestSlotsWaitForTheirReaders(t *testing.T) {
 
 func TestSlotsFromManyGoroutines(t *testing.T) {
 	tier := slotTier(t)
-	x := mover(t, chunk, 1)
+	x := tiertest.Transfer(t, chunk, 1)
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
 			for n := range 20 {
 				o := tiers.Object{Key: "k", Gen: uint64(g*100 + n), Size: int64(1 + (g*7919+n*104729)%chunk)}
-				_, err := x.Write(t.Context(), tier, o, nil)
+				_, _, err := x.Write(t.Context(), tier, nil, o)
 				assert.NoError(t, err)
-				_, err = x.Read(t.Context(), tier, o, nil)
+				_, _, err = x.Read(t.Context(), tier, nil, o)
 				assert.NoError(t, err)
 				assert.NoError(t, tier.Remove(t.Context(), o))
 			}

@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"kvbench/tiers/buffer"
 	"kvbench/tiers/workdir"
 	"kvbench/tracing/host"
 )
@@ -17,9 +16,6 @@ const openDirect = unix.O_DIRECT
 
 // setDirect completes what the open flag began; on Linux the flag is all.
 func setDirect(int) error { return nil }
-
-// syncData makes a file's data durable, and of its metadata what is needed to find it.
-func syncData(fd int) error { return workdir.Retry(func() error { return unix.Fdatasync(fd) }) }
 
 // preallocate gives a stretch of a file its blocks, so that direct writes extend nothing; false means that the
 // filesystem cannot.
@@ -49,9 +45,9 @@ func directAlign(fd int) int {
 	var s unix.Statx_t
 	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &s)
 	if err != nil || s.Mask&unix.STATX_DIOALIGN == 0 {
-		return buffer.PageSize
+		return pageSize
 	}
-	return max(buffer.PageSize, int(s.Dio_mem_align), int(s.Dio_offset_align), int(s.Dio_read_offset_align))
+	return max(pageSize, int(s.Dio_mem_align), int(s.Dio_offset_align), int(s.Dio_read_offset_align))
 }
 
 // directIgnored says why direct I/O would be accepted and mean nothing on this filesystem, or nothing.

@@ -1,4 +1,4 @@
-package tiertest_test
+package filetier_test
 
 import (
 	"fmt"
@@ -14,6 +14,7 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/privtest"
+	"kvbench/tiers/tiertest"
 	"kvbench/tiers/workdir"
 	"kvbench/tracing/host"
 )
@@ -24,10 +25,9 @@ func TestAFullDiskIsToldAndLeavesRoomAfterwards(t *testing.T) {
 	for _, direct := range []bool{true, false} {
 		d, err := workdir.Open(workdir.Options{CacheDir: fs.Dir})
 		require.NoError(t, err)
-		tier, err := filetier.NewFileTier(d, filetier.FileOptions{Direct: direct})
-		require.NoError(t, err)
+		tier := tiertest.Files(t, filetier.Config{Dir: d, Direct: direct})
 		require.Equal(t, direct, tier.Direct())
-		x := mover(t, 1<<20, 2)
+		x := tiertest.Transfer(t, 1<<20, 2)
 		free, err := host.FilesystemOf(d.Path())
 		require.NoError(t, err)
 		assert.Equal(t, "ext4", free.Type)
@@ -35,13 +35,13 @@ func TestAFullDiskIsToldAndLeavesRoomAfterwards(t *testing.T) {
 
 		var failed error
 		for i := 0; failed == nil && i < 20; i++ {
-			_, failed = x.Write(t.Context(), tier, tiers.Object{Key: fmt.Sprint("k", i), Size: 4<<20 + 1}, nil)
+			_, _, failed = x.Write(t.Context(), tier, nil, tiers.Object{Key: fmt.Sprint("k", i), Size: 4<<20 + 1})
 		}
 		require.ErrorIs(t, failed, unix.ENOSPC)
 		assert.ErrorContains(t, failed, "-storage-capacity-gb")
 		assert.ErrorContains(t, failed, fs.Dir)
 		require.NoError(t, tier.Remove(t.Context(), tiers.Object{Key: "k0"}))
-		_, err = x.Write(t.Context(), tier, tiers.Object{Key: "again", Size: 4 << 20}, nil)
+		_, _, err = x.Write(t.Context(), tier, nil, tiers.Object{Key: "again", Size: 4 << 20})
 		assert.NoError(t, err, "the failed write left nothing, so one removal makes room")
 		require.NoError(t, d.Close())
 	}
@@ -57,18 +57,17 @@ func TestAReadOnlyFilesystemIsToldAndRecovered(t *testing.T) {
 	}
 	d, err := workdir.Open(workdir.Options{CacheDir: fs.Dir})
 	require.NoError(t, err)
-	tier, err := filetier.NewFileTier(d, filetier.FileOptions{Direct: true})
-	require.NoError(t, err)
-	x := mover(t, 1<<20, 1)
+	tier := tiertest.Files(t, filetier.Config{Dir: d, Direct: true})
+	x := tiertest.Transfer(t, 1<<20, 1)
 	o := tiers.Object{Key: "k", Size: 2 << 20}
-	_, err = x.Write(t.Context(), tier, o, nil)
+	_, _, err = x.Write(t.Context(), tier, nil, o)
 	require.NoError(t, err)
 
 	remount(unix.MS_RDONLY) // under the run: it keeps nothing open for writing between entries
-	_, err = x.Write(t.Context(), tier, tiers.Object{Key: "k2", Size: 2 << 20}, nil)
+	_, _, err = x.Write(t.Context(), tier, nil, tiers.Object{Key: "k2", Size: 2 << 20})
 	require.ErrorIs(t, err, unix.EROFS)
 	assert.ErrorContains(t, err, "read-only")
-	_, err = x.Read(t.Context(), tier, o, nil)
+	_, _, err = x.Read(t.Context(), tier, nil, o)
 	require.NoError(t, err)
 	err = d.Close()
 	require.ErrorIs(t, err, unix.EROFS)
@@ -95,16 +94,15 @@ func TestAMemoryFilesystemIsWarnedAbout(t *testing.T) {
 	dir := memory + "/cache"
 	d, err := workdir.Open(workdir.Options{CacheDir: dir})
 	require.NoError(t, err)
-	tier, err := filetier.NewFileTier(d, filetier.FileOptions{Direct: true})
-	require.NoError(t, err)
+	tier := tiertest.Files(t, filetier.Config{Dir: d, Direct: true})
 	all := strings.Join(tier.Warnings(), "\n")
 	assert.Contains(t, all, "this measures memory")
 	assert.True(t, strings.Contains(all, "means nothing") || strings.Contains(all, "buffered I/O instead"), all)
-	x := mover(t, chunk, 2)
+	x := tiertest.Transfer(t, chunk, 2)
 	o := tiers.Object{Key: "k", Size: 100_000}
-	_, err = x.Write(t.Context(), tier, o, nil)
+	_, _, err = x.Write(t.Context(), tier, nil, o)
 	require.NoError(t, err)
-	_, err = x.Read(t.Context(), tier, o, nil)
+	_, _, err = x.Read(t.Context(), tier, nil, o)
 	require.NoError(t, err)
 	require.NoError(t, d.Close())
 	assert.NoDirExists(t, dir)

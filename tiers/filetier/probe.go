@@ -1,0 +1,148 @@
+package filetier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"kvbench/tiers"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/ioengine"
+	"kvbench/tiers/workdir"
+	"kvbench/tracing/host"
+)
+
+// probeDirect finds out how the tier does its I/O. Direct I/O is tried with a block of a file, because some
+// filesystems refuse only then.
+func (t *Tier) probeDirect(want bool) error {
+	info, err := host.FilesystemOf(t.dir.Path())
+	if err != nil {
+		return err
+	}
+	if info.Memory {
+		t.warn("the cache directory %s lies in %s: this measures memory, not storage", t.dir.Path(), info.Type)
+	}
+	t.traits.Align, t.traits.Description = 1, "buffered I/O on "+info.Type
+	if !want {
+		return nil
+	}
+	t.direct = true
+	align := 0
+	err = t.tryFile(func(f *file, fd int) (err error) {
+		align = directAlign(fd)
+		block := buffer.Aligned(make([]byte, 2*align), align, align)
+		if err := t.try(ioengine.Write, f, fd, block); err != nil {
+			return err
+		}
+		in, err := t.open(f, f.first)
+		if err != nil {
+			return err
+		}
+		defer closeAll(in)
+		return t.try(ioengine.Read, f, in[0], block)
+	})
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
+		t.direct = false
+		t.warn("%v; using buffered I/O instead", &tiers.UnsupportedError{
+			Feature: "direct I/O in " + t.dir.Path(), Need: "a filesystem that accepts O_DIRECT",
+			Reason: fmt.Sprintf("%s refuses it (%v)", info.Type, err),
+		})
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("try direct I/O: %w", err)
+	}
+	if why := directIgnored(info); why != "" {
+		t.warn("direct I/O in %s is accepted but means nothing: %s", t.dir.Path(), why)
+	}
+	t.traits.Align, t.traits.Description = align, "direct I/O on "+info.Type
+	return nil
+}
+
+// tryFile calls do with a file that exists for that long only. It has one of our names: killed here, it is reclaimed
+// like any other.
+func (t *Tier) tryFile(do func(f *file, fd int) error) (err error) {
+	p := t.policy
+	t.policy = policy{places: 1} // a plain file of its own
+	defer func() { t.policy = p }()
+	f := &file{first: tiers.Object{Key: "probe", Gen: ^uint64(0), Size: 1}}
+	if err := t.makeFile(f); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.seal(f), t.unlink(f)) }()
+	return do(f, f.out[0])
+}
+
+// try writes or reads one block at the start of a file and waits.
+func (t *Tier) try(kind ioengine.Kind, f *file, fd int, block []byte) error {
+	done := make(chan error, 1)
+	t.engine.Submit(&ioengine.Op{
+		Kind: kind, FD: fd, Buf: tiers.Buffer{B: block}, N: len(block), Done: func(op *ioengine.Op) { done <- op.Err },
+	})
+	if err := wait(context.Background(), done); err != nil {
+		return t.error(kind.String(), f.first, f, 0, 0, err)
+	}
+	return nil
+}
+
+// maxUnit is the largest block of a filesystem that places are rounded up to. Network filesystems name their transfer
+// size instead, which frees nothing more.
+const maxUnit = 64 << 10
+
+// holeUnit is what can be freed alone: whole blocks of the filesystem.
+func (t *Tier) holeUnit(least int64) int64 {
+	var s unix.Statfs_t
+	err := workdir.Retry(func() error { return unix.Statfs(t.dir.Path(), &s) })
+	if err != nil || int64(s.Bsize) > maxUnit {
+		return least
+	}
+	return tiers.AlignUp(least, max(1, int64(s.Bsize)))
+}
+
+// probeHoles makes a hole in a file and looks whether that frees space.
+func (t *Tier) probeHoles() error {
+	return t.tryFile(func(f *file, fd int) error {
+		data := buffer.Aligned(make([]byte, 4*t.unit), int(3*t.unit), t.traits.Align)
+		for i := range data {
+			data[i] = byte(i) | 1 // no filesystem may take it for a hole
+		}
+		if err := t.try(ioengine.Write, f, fd, data); err != nil {
+			return err
+		}
+		before, err := blocks(fd)
+		if err != nil {
+			return t.error("flush", f.first, f, 0, -1, err)
+		}
+		err = punch(fd, t.unit, t.unit)
+		if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
+			return &tiers.UnsupportedError{
+				Feature: "several blocks in a file in " + t.dir.Path(),
+				Need: "one that can (ext4, xfs, btrfs, tmpfs, NFS 4.2 on Linux), or a layout whose files hold no more than " +
+					"one block (-layout block; lmcache with blocks of 256 tokens and more) or that frees none (slots)",
+				Reason: fmt.Sprintf("this filesystem cannot free a part of a file, which deleting one of them means "+
+					"(punch a hole: %v)", err),
+			}
+		}
+		if err != nil {
+			return t.error("punch a hole into", f.first, f, 0, t.unit, err)
+		}
+		after, err := blocks(fd)
+		if err != nil {
+			return t.error("flush", f.first, f, 0, -1, err)
+		}
+		if freed := 512 * (before - after); freed < t.unit {
+			t.warn("a hole of %d bytes freed %d in %s, says the filesystem: deletions may free less than they count",
+				t.unit, freed, t.dir.Path())
+		}
+		return nil
+	})
+}
+
+// blocks is how many blocks of 512 bytes a file takes, once it is written.
+func blocks(fd int) (n int64, err error) {
+	var s unix.Stat_t
+	err = errors.Join(workdir.Retry(func() error { return unix.Fsync(fd) }), unix.Fstat(fd, &s))
+	return s.Blocks, err
+}

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package ioengine
+
+import "golang.org/x/sys/unix"
+
+// syncData makes a file durable: macOS has no fdatasync.
+func syncData(fd int) error { return uninterrupted(func() error { return unix.Fsync(fd) }) }

@@ -1,0 +1,16 @@
+// Package ioengine moves bytes between file descriptors and buffers without making anybody wait.
+//
+//	ioengine.go  Engine, Op, Kind: what tiers submit
+//	psync.go     NewPsync: one system call per request, on worker threads
+//	calls.go     a request as system calls: whole, whatever signals and short transfers do
+//
+// # Ownership
+//
+// From Submit to Done an Op, its buffer and its descriptor belong to the engine. A device that never answers
+// keeps them for ever, and the thread that asked it; Close gives up on them. All methods are safe for concurrent
+// use.
+//
+// No call keeps a Go processor while the kernel waits. Calls that did (raw system calls, unknown to the scheduler)
+// took a third less CPU here, and a device that hung stopped the next garbage collection with them: no signal was
+// heard any more and no result written.
+package ioengine

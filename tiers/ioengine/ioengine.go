@@ -1,0 +1,73 @@
+package ioengine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"kvbench/tiers"
+)
+
+// Engine moves bytes. Submit does not wait for the device: a device that never answers costs its buffers and a line
+// in the result, never the process.
+type Engine interface {
+	// Register makes an arena known to the kernel where that saves work per request. The slot goes into
+	// tiers.Buffer; 0 means that this engine has no use for it.
+	Register(arena []byte) (slot int32, err error)
+	// Submit begins requests. Done may be called before it returns.
+	Submit(ops ...*Op)
+	// Stuck appends the requests that the device has had for longer than that.
+	Stuck(dst []Stuck, older time.Duration) []Stuck
+	// Close waits for the requests under way, at most until ctx ends. Nothing may be submitted any more.
+	Close(ctx context.Context) error
+}
+
+// Kind is what an Op asks for.
+type Kind uint8
+
+// The kinds. Sync makes a file durable, DataSync its bytes and what is needed to find them.
+const (
+	Read Kind = iota
+	Write
+	Sync
+	DataSync
+)
+
+// String names the kind.
+func (k Kind) String() string {
+	names := [...]string{"read", "write", "sync", "datasync"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// Op is one request. It may be submitted again when it is done, and within Done, which costs least.
+type Op struct {
+	Kind Kind
+	FD   int
+	Buf  tiers.Buffer // N bytes of it are moved
+	Off  int64
+	N    int
+	Done func(*Op) // once, on a goroutine of the engine; it must not block
+
+	// Err is nil when all N bytes were moved, else Moved of them were.
+	Err   error
+	Moved int
+	// Begun and Ended are when the request went to the device and came back, by the clock of the engine.
+	Begun, Ended time.Duration
+
+	// The engine's, under its lock.
+	next, prev *Op
+	own        bool // a worker is inside Done
+	again      bool // submitted by its own Done
+}
+
+// Stuck describes a request that the device has had for long.
+type Stuck struct {
+	Kind Kind
+	FD   int
+	Off  int64
+	N    int
+	For  time.Duration
+}

@@ -1,0 +1,57 @@
+package tiers
+
+import "fmt"
+
+// Kind is a tier's place in the waterfall, fastest first.
+type Kind uint8
+
+// The three levels. A level of size 0 does not exist in a run, the others keep their numbers.
+const (
+	GPU Kind = iota
+	CPU
+	Storage
+	NumKinds // the length of an array indexed by Level
+)
+
+// String returns "gpu", "cpu" or "storage".
+func (l Kind) String() string { return name(levelNames[:], int(l), "Level") }
+
+// Op is the direction of a transfer, seen from the tier.
+type Op uint8
+
+// The two directions.
+const (
+	Read Op = iota
+	Write
+	NumOps // the length of an array indexed by Op
+)
+
+// String returns "read" or "write".
+func (o Op) String() string { return name(opNames[:], int(o), "Op") }
+
+// Phase says why bytes moved.
+type Phase uint8
+
+// The phases of the benchmark: writing an entry, reading it back, demoting it to the next tier.
+const (
+	Prefill Phase = iota
+	Decode
+	Evict
+	NumPhases // the length of an array indexed by Phase
+)
+
+// String returns "Prefill", "Decode" or "Evict", as I/O traces spell them.
+func (p Phase) String() string { return name(phaseNames[:], int(p), "Phase") }
+
+var (
+	levelNames = [NumKinds]string{GPU: "gpu", CPU: "cpu", Storage: "storage"}
+	opNames    = [NumOps]string{Read: "read", Write: "write"}
+	phaseNames = [NumPhases]string{Prefill: "Prefill", Decode: "Decode", Evict: "Evict"}
+)
+
+func name(names []string, i int, kind string) string {
+	if i < len(names) {
+		return names[i]
+	}
+	return fmt.Sprintf("%s(%d)", kind, i)
+}

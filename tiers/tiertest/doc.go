@@ -1,0 +1,6 @@
+// Package tiertest is the contract of a tier as tests, and what tests of tiers share.
+//
+//	tiertest.go  Run: the contract, test by test
+//	every.go     Every: each tier of this module; Dir, Transfer: what they need
+//	engine.go    Engine: one whose requests a test holds back and lists
+package tiertest

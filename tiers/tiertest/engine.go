@@ -1,0 +1,84 @@
+package tiertest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"kvbench/tiers/ioengine"
+)
+
+// Engine is an engine in front of another. A test is told of its requests and may hold them back, as a device does that
+// does not answer.
+type Engine struct {
+	inner ioengine.Engine
+
+	mu   sync.Mutex
+	seen func(*ioengine.Op)
+	hold func(*ioengine.Op) bool
+	held []*ioengine.Op
+}
+
+var _ ioengine.Engine = (*Engine)(nil)
+
+// NewEngine lets everything pass.
+func NewEngine(inner ioengine.Engine) *Engine {
+	return &Engine{inner: inner, seen: func(*ioengine.Op) {}, hold: func(*ioengine.Op) bool { return false }}
+}
+
+// See calls f with every request, before it is made.
+func (e *Engine) See(f func(*ioengine.Op)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.seen = f
+}
+
+// Hold keeps the requests for which f is true until Release.
+func (e *Engine) Hold(f func(*ioengine.Op) bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.hold = f
+}
+
+// Held is how many requests wait.
+func (e *Engine) Held() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.held)
+}
+
+// Release makes all requests that were held back, and holds no more.
+func (e *Engine) Release() {
+	e.mu.Lock()
+	held := e.held
+	e.held, e.hold = nil, func(*ioengine.Op) bool { return false }
+	e.mu.Unlock()
+	e.inner.Submit(held...)
+}
+
+// Submit implements ioengine.Engine.
+func (e *Engine) Submit(ops ...*ioengine.Op) {
+	for _, op := range ops {
+		e.mu.Lock()
+		e.seen(op)
+		held := e.hold(op)
+		if held {
+			e.held = append(e.held, op)
+		}
+		e.mu.Unlock()
+		if !held {
+			e.inner.Submit(op)
+		}
+	}
+}
+
+// Register implements ioengine.Engine.
+func (e *Engine) Register(arena []byte) (int32, error) { return e.inner.Register(arena) }
+
+// Stuck implements ioengine.Engine.
+func (e *Engine) Stuck(dst []ioengine.Stuck, older time.Duration) []ioengine.Stuck {
+	return e.inner.Stuck(dst, older)
+}
+
+// Close implements ioengine.Engine.
+func (e *Engine) Close(ctx context.Context) error { return e.inner.Close(ctx) }

@@ -1,0 +1,119 @@
+package tiertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/clock"
+	"kvbench/tiers/content"
+	"kvbench/tiers/filetier"
+	"kvbench/tiers/ioengine"
+	"kvbench/tiers/memtier"
+	"kvbench/tiers/sim"
+	"kvbench/tiers/transfer"
+	"kvbench/tiers/workdir"
+)
+
+// Layouts are one of each kind, with names. Slots take any object of the tests, and no chunk of theirs divides the files
+// of the last.
+var Layouts = map[string]tiers.Layout{
+	"files":   {},
+	"slots":   {Kind: tiers.LayoutSlots, Bytes: 1 << 20},
+	"packed":  {Kind: tiers.LayoutPacked, Places: 3},
+	"grouped": {Kind: tiers.LayoutGrouped, Places: 4},
+	"chunks":  {Kind: tiers.LayoutChunks, Bytes: 100_000},
+}
+
+// Every runs a test on each kind of tier: memory, every layout of files with direct and with buffered I/O, and those
+// without bytes.
+func Every(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Tier)) {
+	t.Run("memory", func(t *testing.T) {
+		run(t, func(t testing.TB) tiers.Tier { return Memory(t, 32<<20) })
+	})
+	t.Run("link", func(t *testing.T) {
+		run(t, func(t testing.TB) tiers.Tier {
+			l, err := sim.NewLink(64e9, clock.NewWall())
+			require.NoError(t, err)
+			return l
+		})
+	})
+	t.Run("null", func(t *testing.T) {
+		run(t, func(testing.TB) tiers.Tier { return sim.NewNull() })
+	})
+	for name, l := range Layouts {
+		for _, direct := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, direct=%t", name, direct), func(t *testing.T) {
+				run(t, func(t testing.TB) tiers.Tier { return Files(t, filetier.Config{Layout: l, Direct: direct}) })
+			})
+		}
+	}
+}
+
+// Dir returns a work directory on the test's disk.
+func Dir(t testing.TB) *workdir.Dir {
+	t.Helper()
+	d, err := workdir.Open(workdir.Options{CacheDir: t.TempDir(), Nonce: "test"})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, d.Close()) })
+	return d
+}
+
+// Files returns a tier of files. What the configuration leaves open is filled in.
+func Files(t testing.TB, cfg filetier.Config) *filetier.Tier {
+	t.Helper()
+	if cfg.Dir == nil {
+		cfg.Dir = Dir(t)
+	}
+	if cfg.Engine == nil {
+		e := ioengine.NewPsync(clock.NewWall().Now)
+		t.Cleanup(func() { assert.NoError(t, e.Close(context.Background())) })
+		cfg.Engine = e
+	}
+	if cfg.Extent == 0 {
+		cfg.Extent = Chunk
+	}
+	if cfg.Capacity == 0 {
+		cfg.Capacity = 8 << 20
+	}
+	tier, err := filetier.New(cfg)
+	if runtime.GOOS == "darwin" && errors.Is(err, tiers.ErrNotSupported) {
+		t.Skip(err) // no holes there; elsewhere the refusal is a failure
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, tier.Close()) })
+	if cfg.Direct && !tier.Direct() {
+		t.Skipf("no direct I/O here: %v", tier.Warnings())
+	}
+	return tier
+}
+
+// Memory returns a tier of that many bytes of memory.
+func Memory(t testing.TB, capacity int64) *memtier.Tier {
+	t.Helper()
+	m, err := memtier.New(capacity)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, m.Close()) })
+	return m
+}
+
+// Chunk is a usual size of chunks in tests.
+const Chunk = 64 << 10
+
+// Transfer returns settings for tests, with a pool that must be whole again at the end.
+func Transfer(t testing.TB, chunk, depth int) *transfer.Transfer {
+	t.Helper()
+	pool, err := buffer.NewPool(16, chunk)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, pool.Close(), "every buffer is back") })
+	return &transfer.Transfer{
+		Pool: pool, Content: Content, Chunk: chunk, Depth: depth, Verify: content.VerifyFull, Clock: clock.NewWall(),
+	}
+}

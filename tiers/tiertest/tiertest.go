@@ -1,0 +1,277 @@
+package tiertest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/content"
+)
+
+// Content is what the tests write.
+var Content = content.New([16]byte{7}, 0)
+
+// Run tests that a tier does what tiers.Tier, Writer and Reader promise. Open makes an empty one that takes at least
+// 16 MiB.
+func Run(t *testing.T, open func(testing.TB) tiers.Tier) {
+	for _, c := range []struct {
+		name string
+		test func(*suite)
+	}{
+		{"an object is there from Commit to Remove", (*suite).visibility},
+		{"sizes need not be aligned", (*suite).padding},
+		{"neighbours share a Writer and a Reader", (*suite).severalObjects},
+		{"a request beyond the end is refused", (*suite).beyond},
+		{"a cancelled context stops no removal", (*suite).cancelled},
+		{"closing does not wait for requests under way", (*suite).underWay},
+		{"a reader keeps what is removed", (*suite).removedWhileRead},
+		{"an aborted writer leaves nothing", (*suite).aborted},
+		{"Remove goes on behind one that is not there", (*suite).removesTheRest},
+		{"traits", (*suite).traits},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &suite{T: t, tier: open(t), ctx: t.Context()}
+			c.test(s)
+			require.NoError(t, s.tier.Close())
+			require.NoError(t, s.tier.Close(), "twice")
+		})
+	}
+}
+
+type suite struct {
+	*testing.T
+	tier tiers.Tier
+	ctx  context.Context
+}
+
+func object(key string, size int64) tiers.Object { return tiers.Object{Key: key, Gen: 1, Size: size} }
+
+// memory returns a buffer for n bytes, as the tier wants it.
+func (s *suite) memory(n int64) tiers.Buffer {
+	traits := s.tier.Traits()
+	if !traits.Holds {
+		return tiers.Buffer{}
+	}
+	whole := int(tiers.AlignUp(n, int64(traits.Align)))
+	return tiers.Buffer{B: buffer.Aligned(make([]byte, whole+traits.Align), whole, traits.Align)[:n]}
+}
+
+// do carries out one request.
+func (s *suite) do(to tiers.Submitter, b tiers.Buffer, off, n int64) error {
+	done := make(chan error, 2)
+	to.Submit(&tiers.IO{Buf: b, Off: off, N: int(n), Done: func(io *tiers.IO) { done <- io.Err }})
+	err := <-done
+	assert.Empty(s, done, "Done is called once")
+	return err
+}
+
+// fill writes all bytes of a writer's objects.
+func (s *suite) fill(w tiers.Writer, objs []tiers.Object) {
+	last := w.Len() - 1
+	size := w.Start(last) + objs[last].Size
+	b := s.memory(size)
+	for i, o := range objs[:w.Len()] {
+		if b.B != nil {
+			Content.Fill(b.B[w.Start(i):w.Start(i)+o.Size], o, 0)
+		}
+	}
+	require.NoError(s, s.do(w, b, 0, size))
+}
+
+// put makes objects and returns how many the tier took at once.
+func (s *suite) put(objs ...tiers.Object) int {
+	w, err := s.tier.Create(s.ctx, objs...)
+	require.NoError(s, err)
+	s.fill(w, objs)
+	require.NoError(s, w.Commit(s.ctx))
+	assert.NoError(s, w.Abort(), "after Commit it does nothing")
+	return w.Len()
+}
+
+// check reads what a reader has and compares it.
+func (s *suite) check(r tiers.Reader, objs []tiers.Object) {
+	last := r.Len() - 1
+	size := r.Start(last) + objs[last].Size
+	b := s.memory(size)
+	require.NoError(s, s.do(r, b, 0, size))
+	for i, o := range objs[:r.Len()] {
+		if b.B != nil {
+			assert.NoError(s, Content.Check(b.B[r.Start(i):r.Start(i)+o.Size], o, 0))
+		}
+	}
+}
+
+// get reads objects and returns how many the tier gave at once.
+func (s *suite) get(objs ...tiers.Object) int {
+	r, err := s.tier.Open(s.ctx, objs...)
+	require.NoError(s, err)
+	s.check(r, objs)
+	require.NoError(s, r.Close())
+	require.NoError(s, r.Close(), "twice")
+	return r.Len()
+}
+
+func (s *suite) absent(o tiers.Object) {
+	s.Helper()
+	_, err := s.tier.Open(s.ctx, o)
+	assert.ErrorIs(s, err, tiers.ErrNotFound)
+	assert.ErrorContains(s, err, o.Key)
+	assert.ErrorIs(s, s.tier.Remove(s.ctx, o), tiers.ErrNotFound)
+}
+
+func (s *suite) visibility() {
+	o := object("k", 10_000)
+	s.absent(o)
+	w, err := s.tier.Create(s.ctx, o)
+	require.NoError(s, err)
+	s.absent(o)
+	s.fill(w, []tiers.Object{o})
+	s.absent(o)
+	require.NoError(s, w.Commit(s.ctx))
+	s.get(o)
+	s.absent(tiers.Object{Key: "k", Gen: 2, Size: o.Size})
+	if w, err = s.tier.Create(s.ctx, o); err == nil {
+		assert.Error(s, w.Commit(s.ctx), "the same generation twice")
+	}
+	s.get(o)
+	s.put(tiers.Object{Key: "k", Gen: 2, Size: o.Size})
+	require.NoError(s, s.tier.Remove(s.ctx, o))
+	s.absent(o)
+	s.get(tiers.Object{Key: "k", Gen: 2, Size: o.Size})
+	s.put(o)
+	s.get(o)
+}
+
+func (s *suite) padding() {
+	for i, size := range []int64{1, 15, 4095, 4096, 4097, 65535, 65536, 100_001} {
+		o := object(fmt.Sprint("k", i), size)
+		s.put(o)
+		s.get(o)
+	}
+}
+
+func (s *suite) severalObjects() {
+	var objs []tiers.Object
+	for i, size := range []int64{4096, 5000, 1, 8192, 4096, 4096} {
+		objs = append(objs, tiers.Object{Key: fmt.Sprint("k", i), Gen: 1, Size: size, Place: i})
+	}
+	for at := 0; at < len(objs); {
+		n := s.put(objs[at:]...)
+		require.Positive(s, n)
+		for _, o := range objs[at+n:] {
+			s.absent(o)
+		}
+		at += n
+	}
+	for at := 0; at < len(objs); {
+		at += s.get(objs[at:]...)
+	}
+	_, err := s.tier.Open(s.ctx, object("none", 1), objs[0])
+	assert.ErrorIs(s, err, tiers.ErrNotFound, "the first one counts")
+	assert.Equal(s, 1, s.get(objs[0], object("none", 1)), "an absent neighbour is not ours to miss")
+	require.NoError(s, s.tier.Remove(s.ctx, objs...))
+	for _, o := range objs {
+		s.absent(o)
+	}
+}
+
+func (s *suite) beyond() {
+	if !s.tier.Traits().Holds {
+		s.Skip("a tier without bytes has no end")
+	}
+	o := object("k", 8192)
+	s.put(o)
+	r, err := s.tier.Open(s.ctx, o)
+	require.NoError(s, err)
+	assert.ErrorContains(s, s.do(r, s.memory(8192), 4096, 8192), "k")
+	assert.NoError(s, s.do(r, s.memory(4096), 4096, 4096))
+	require.NoError(s, r.Close())
+}
+
+func (s *suite) cancelled() {
+	o := object("k", 5000)
+	s.put(o)
+	ctx, cancel := context.WithCancel(s.ctx)
+	cancel()
+	require.NoError(s, s.tier.Remove(ctx, o))
+	s.absent(o)
+}
+
+func (s *suite) underWay() {
+	o := object("k", 64<<10)
+	s.put(o)
+	r, err := s.tier.Open(s.ctx, o)
+	require.NoError(s, err)
+	done := make(chan error, 1)
+	b := s.memory(o.Size)
+	r.Submit(&tiers.IO{Buf: b, N: int(o.Size), Done: func(io *tiers.IO) { done <- io.Err }})
+	require.NoError(s, r.Close())
+	require.NoError(s, s.tier.Remove(s.ctx, o))
+	require.NoError(s, <-done)
+	if b.B != nil {
+		assert.NoError(s, Content.Check(b.B, o, 0))
+	}
+	w, err := s.tier.Create(s.ctx, o)
+	require.NoError(s, err)
+	w.Submit(&tiers.IO{Buf: b, N: int(o.Size), Done: func(io *tiers.IO) { done <- io.Err }})
+	require.NoError(s, w.Abort())
+	<-done
+	s.absent(o)
+}
+
+func (s *suite) removedWhileRead() {
+	o := object("k", 30_000)
+	s.put(o)
+	r, err := s.tier.Open(s.ctx, o)
+	require.NoError(s, err)
+	require.NoError(s, s.tier.Remove(s.ctx, o))
+	s.absent(o)
+	for i := range 4 {
+		s.put(object(fmt.Sprint("other", i), 30_000)) // does not get its place
+	}
+	s.check(r, []tiers.Object{o})
+	require.NoError(s, r.Close())
+}
+
+func (s *suite) aborted() {
+	o := object("k", 30_000)
+	w, err := s.tier.Create(s.ctx, o)
+	require.NoError(s, err)
+	s.fill(w, []tiers.Object{o})
+	require.NoError(s, w.Abort())
+	require.NoError(s, w.Abort(), "twice")
+	s.absent(o)
+	if s.tier.Traits().Holds {
+		assert.Error(s, w.Commit(s.ctx), "after Abort")
+		assert.Error(s, s.do(w, s.memory(4096), 0, 4096), "after Abort")
+	}
+	s.absent(o)
+	s.put(o)
+	s.get(o)
+}
+
+func (s *suite) removesTheRest() {
+	a, b := object("a", 100), object("b", 100)
+	s.put(a)
+	s.put(b)
+	assert.ErrorIs(s, s.tier.Remove(s.ctx, a, object("none", 1), b), tiers.ErrNotFound)
+	s.absent(a)
+	s.absent(b)
+}
+
+func (s *suite) traits() {
+	traits := s.tier.Traits()
+	assert.Positive(s, traits.Align)
+	assert.NotEmpty(s, traits.Description)
+	if space, err := s.tier.Space(s.ctx); err == nil {
+		assert.Positive(s, space.Total)
+		assert.LessOrEqual(s, space.Free, space.Total)
+	} else {
+		assert.ErrorContains(s, err, "unsupported")
+	}
+}

@@ -1,0 +1,71 @@
+package transfer
+
+import (
+	"kvbench/tiers"
+	"kvbench/tiers/content"
+)
+
+// each calls do for the part of each object that lies in [from, to) of the extent, padding behind it included or not:
+// n bytes that are at in the range, and off in the object.
+func (op *operation) each(from, to int64, padding bool, do func(o tiers.Object, off, at, n int64) error) error {
+	for i, o := range op.objs {
+		begin := op.ext.Start(i)
+		end := begin + o.Size
+		if padding && i < len(op.objs)-1 {
+			end = op.ext.Start(i + 1)
+		} else if padding {
+			end = to
+		}
+		lo, hi := max(from, begin), min(to, end)
+		if lo >= hi {
+			continue
+		}
+		if err := do(o, lo-begin, lo-from, hi-lo); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// payload is how many bytes of objects lie in [from, to), without what lies between them.
+func (op *operation) payload(from, to int64) (bytes int64) {
+	_ = op.each(from, to, false, func(_ tiers.Object, _, _, n int64) error { bytes += n; return nil })
+	return bytes
+}
+
+// generate makes the bytes of a chunk. What lies between objects goes to the disk too: content that nobody else has,
+// not what the buffer held before.
+func (op *operation) generate(l *lane) {
+	if l.buf.B != nil {
+		op.make(l, l.io.Off)
+	}
+}
+
+// pad makes the padding of a chunk that came from a tier: the same as generate does, so that files do not depend on
+// their way.
+func (op *operation) pad(l *lane) { op.make(l, l.io.Off+int64(l.io.N)) }
+
+// make fills the buffer of a lane from an offset of the extent to the end of the padded chunk.
+func (op *operation) make(l *lane, from int64) {
+	end := l.io.Off + tiers.AlignUp(int64(l.io.N), int64(op.out.traits.Align))
+	p := l.buf.B[from-l.io.Off : end-l.io.Off]
+	_ = op.each(from, end, true, func(o tiers.Object, off, at, n int64) error {
+		op.t.Content.Fill(p[at:at+n], o, off)
+		return nil
+	})
+}
+
+// verify compares what was read with what was written.
+func (op *operation) verify(l *lane) error {
+	check := op.t.Content.Check
+	switch {
+	case op.t.Verify == content.VerifyNone || l.buf.B == nil:
+		return nil
+	case op.t.Verify == content.VerifySample:
+		check = op.t.Content.CheckSample
+	}
+	end := l.io.Off + int64(l.io.N)
+	return op.each(l.io.Off, end, false, func(o tiers.Object, off, at, n int64) error {
+		return check(l.buf.B[at:at+n], o, off)
+	})
+}
