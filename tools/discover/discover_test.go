@@ -206,9 +206,8 @@ func TestTracingVerdicts(t *testing.T) {
 		{"no privilege", "", "proc/self/status", "CapEff:\t0000000000000000\n", "no: this process has not the privilege", "6.8.0"},
 		{"root", "", "proc/self/status", "CapEff:\t000001ffffffffff\n", "yes, by typed tracepoints (BTF)", "6.8.0"},
 		{"half a privilege", "", "proc/self/status", "CapEff:\t0000008000000000\n", "no: this process has not the privilege", "6.8.0"},
-		{"no BTF", "sys/kernel/btf", "", "", "probably, by tracepoints (no BTF)", "6.8.0"},
-		{"old kernel", "", "", "", "no: the kernel is older than 4.17", "4.9.0-12"},
-		{"before typed tracepoints", "", "", "", "probably, by tracepoints (no BTF)", "5.4.0"},
+		{"no BTF", "sys/kernel/btf", "", "", "no: the kernel has no type information (BTF)", "6.8.0"},
+		{"old kernel", "", "", "", "no: the kernel is older than 5.5", "4.9.0-12"},
 		{"locked down", "", "sys/kernel/security/lockdown", "none integrity [confidentiality]\n", "no: the kernel is locked down", "6.8.0"},
 	} {
 		t.Run(c.what, func(t *testing.T) {

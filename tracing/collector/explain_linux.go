@@ -2,7 +2,6 @@ package collector
 
 import (
 	"errors"
-	"os"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -13,26 +12,20 @@ import (
 // explain turns the kernel's refusal into what a user can do about it.
 func explain(err error) *UnavailableError {
 	u := &UnavailableError{Err: err}
-	caps, capsErr := host.Capabilities()
-	var missing []string
-	for _, c := range wantedCapabilities {
-		if capsErr == nil && caps&(1<<c.bit) == 0 {
-			missing = append(missing, c.name)
-		}
-	}
-	admin := caps&(1<<capSysAdmin) != 0
-	_, btfErr := os.Stat("/sys/kernel/btf/vmlinux")
+	p := host.ReadPrivileges()
+	missing := strings.Join(p.Missing, " and ")
 	switch {
-	case refused(err) && len(missing) > 0 && !admin:
-		u.Reason = "this process lacks the privilege (" + strings.Join(missing, " and ") + ")"
-		u.Needs = append(u.Needs, strings.Join(missing, " and ")+" (before Linux 5.8: CAP_SYS_ADMIN): run with sudo, or setcap cap_bpf,cap_perfmon+ep on the binary, or --cap-add BPF,PERFMON for the container")
-	case refused(err) && host.Lockdown() == "confidentiality":
+	case refused(err) && missing != "":
+		u.Reason = "this process lacks the privilege (" + missing + ")"
+		u.Needs = append(u.Needs, missing+" (before Linux 5.8: CAP_SYS_ADMIN): run with sudo, "+
+			"or setcap cap_bpf,cap_perfmon+ep on the binary, or --cap-add BPF,PERFMON for the container")
+	case refused(err) && p.Lockdown == "confidentiality":
 		u.Reason = "kernel lockdown (confidentiality) forbids programs that read kernel memory"
 		u.Needs = append(u.Needs, "a kernel booted without lockdown=confidentiality")
 	case refused(err):
 		u.Reason = "the kernel refuses to load programs (a seccomp filter or a user namespace does that)"
 		u.Needs = append(u.Needs, "bpf() allowed by the sandbox, and capabilities in the initial user namespace")
-	case btfErr != nil:
+	case p.TypeInformation == 0:
 		u.Reason = "the kernel has no type information (/sys/kernel/btf/vmlinux)"
 		u.Needs = append(u.Needs, "a kernel of 5.10 or later built with CONFIG_DEBUG_INFO_BTF=y")
 	default:
@@ -47,13 +40,6 @@ func explain(err error) *UnavailableError {
 func refused(err error) bool {
 	return errors.Is(err, unix.EPERM)
 }
-
-const capSysAdmin = 21
-
-var wantedCapabilities = []struct {
-	bit  int
-	name string
-}{{39, "CAP_BPF"}, {38, "CAP_PERFMON"}}
 
 // firstLine keeps a verifier log out of a sentence.
 func firstLine(err error) string {

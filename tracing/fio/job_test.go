@@ -16,10 +16,7 @@ import (
 // tracedBefore reads a trace that testdata/traces has, as a result file would hold it.
 func tracedBefore(t *testing.T, name string) *tracing.Trace {
 	t.Helper()
-	path := filepath.Join("testdata/traces", name+".json")
-	if _, err := os.Stat("testdata/traces"); err != nil {
-		path = filepath.Join("..", path)
-	}
+	path := filepath.Join("../testdata/traces", name+".json")
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	var tr tracing.Trace

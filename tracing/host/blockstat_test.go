@@ -21,7 +21,8 @@ func TestParseBlockStat(t *testing.T) {
 	flush := discard
 	flush.FlushIOs, flush.FlushTicks = 534, 38*ms
 
-	const eleven = "  256697     9709 728586658  1772777     5109     6947  6829368    16174        3   120768  1792411"
+	const eleven = "  256697     9709 728586658  1772777     5109     6947  6829368    16174     " +
+		"   3   120768  1792411"
 	const fifteen = eleven + "     3959      121   295976     3420"
 	const seventeen = fifteen + "      534       38"
 	for _, c := range []struct {
@@ -67,10 +68,12 @@ func TestBlockStatSub(t *testing.T) {
 	require.NoError(t, err)
 	ms := time.Millisecond
 	assert.Equal(t, BlockStat{
-		ReadIOs: 5, ReadBytes: 16 * 512, ReadTicks: 10 * ms, // the 32-bit millisecond column wrapped
+		// the 32-bit millisecond column wrapped
+		ReadIOs: 5, ReadBytes: 16 * 512, ReadTicks: 10 * ms,
 		WriteIOs: 7, WriteBytes: 32 * 512, WriteTicks: 40 * ms,
 		InFlight: 5, IOTicks: 5 * ms, TimeInQueue: 10 * ms,
-		DiscardIOs: 1, DiscardBytes: 16 * 512, DiscardTicks: 3 * ms, FlushIOs: 1, FlushTicks: 2 * ms,
+		DiscardIOs: 1, DiscardBytes: 16 * 512, DiscardTicks: 3 * ms, FlushIOs: 1,
+		FlushTicks: 2 * ms,
 	}, after.Sub(before))
 }
 
@@ -88,8 +91,10 @@ func FuzzParseBlockStat(f *testing.F) {
 			}
 			return
 		}
-		for _, v := range []int64{s.ReadIOs, s.ReadBytes, int64(s.ReadTicks), s.WriteIOs, s.WriteBytes, int64(s.WriteTicks),
-			s.InFlight, int64(s.IOTicks), int64(s.TimeInQueue), s.DiscardIOs, s.DiscardBytes, int64(s.DiscardTicks),
+		for _, v := range []int64{s.ReadIOs, s.ReadBytes, int64(s.ReadTicks), s.WriteIOs,
+			s.WriteBytes, int64(s.WriteTicks),
+			s.InFlight, int64(s.IOTicks), int64(s.TimeInQueue), s.DiscardIOs, s.DiscardBytes,
+			int64(s.DiscardTicks),
 			s.FlushIOs, int64(s.FlushTicks)} {
 			if v < 0 {
 				t.Fatalf("negative counter in %+v", s)

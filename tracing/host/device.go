@@ -3,45 +3,54 @@ package host
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
 
-// Device is the block device behind a directory, or the reason why there is none. It is plain data: it holds no
-// descriptor, may be copied, and its methods may be called from any goroutine.
+// Device is the block device behind a directory, or the reason why there is none. It is plain data:
+// it holds no descriptor, may be copied, and its methods may be called from any goroutine.
 type Device struct {
-	Name         string // kernel name of the whole device (nvme0n1, sda, dm-0, loop3); empty when there is none
+	// Name is the kernel's for the whole device (nvme0n1, sda, dm-0, loop3); empty when there is
+	// none.
+	Name         string
 	SysPath      string // its directory in sysfs, without symlinks
 	Major, Minor uint32 // device number of the whole device
-	Partition    string // kernel name of the partition that holds the filesystem, empty when it has the whole device
+	// Partition is the one that holds the filesystem, empty when it has the whole device.
+	Partition string
 
 	Filesystem string // type as the kernel names it: ext4, xfs, tmpfs, nfs4, overlay
 	Mount      Mount  // the mount that holds the directory; zero where it could not be found
 
-	// Members are the devices directly below a stacked one (dm, md: the kernel's slaves; an NVMe multipath head: its
-	// paths). Their statistics show the same bytes once more and must not be added to the device's.
+	// Members are the devices directly below a stacked one (dm, md: the kernel's slaves; an NVMe
+	// multipath head: its paths). Their statistics show the same bytes once more and must not be
+	// added to the device's.
 	Members     []string
 	BackingFile string // the file below a loop device
 
-	// Note says in one sentence what a reader should know about the device's counters, empty for a plain disk.
+	// Note says in one sentence what a reader should know about the device's counters, empty for a
+	// plain disk.
 	Note string
-	// Reason says in one sentence why the kernel cannot be a witness for this directory. Empty means ReadStat works.
-	// Name may be known all the same (a device whose statistics are switched off).
+	// Reason says in one sentence why the kernel cannot be a witness for this directory. Empty
+	// means ReadStat works. Name may be known all the same (a device whose statistics are switched
+	// off).
 	Reason string
 
 	statPaths []string // what ReadStat sums; empty: SysPath/stat
 }
 
-// ErrNoWitness is wrapped by ReadStat's error for a device that has no statistics; the error's text is Device.Reason.
+// ErrNoWitness is wrapped by ReadStat's error for a device that has no statistics; the error's text
+// is Device.Reason.
 var ErrNoWitness = errors.New("no block device statistics")
 
-// BackingDevice finds the block device behind the directory or file at path, which must exist. A directory without
-// one is not an error: Device.Reason tells why. An error means that the question could not be asked.
+// BackingDevice finds the block device behind the directory or file at path, which must exist. A
+// directory without one is not an error: Device.Reason tells why. An error means that the question
+// could not be asked.
 func BackingDevice(path string) (Device, error) {
 	if noKernelStatistics != "" {
 		return Device{Reason: noKernelStatistics}, nil
 	}
-	d, err := thisHost().backingDevice(path)
+	d, err := thisMachine().backingDevice(path)
 	if err != nil {
 		return Device{}, fmt.Errorf("find the block device behind %s: %w", path, err)
 	}
@@ -50,11 +59,11 @@ func BackingDevice(path string) (Device, error) {
 
 // DeviceByNumber describes a block device that no filesystem needs to be on.
 func DeviceByNumber(major, minor uint32) (Device, error) {
-	return thisHost().describe(Device{}, major, minor)
+	return thisMachine().describe(Device{}, major, minor)
 }
 
-// ReadStat reads the device's counters now: one open, read and close of a small file in sysfs, some ten
-// microseconds. It fails with ErrNoWitness when Reason is set.
+// ReadStat reads the device's counters now: one open, read and close of a small file in sysfs, some
+// ten microseconds. It fails with ErrNoWitness when Reason is set.
 func (d Device) ReadStat() (BlockStat, error) {
 	if d.Reason != "" {
 		return BlockStat{}, fmt.Errorf("%w: %s", ErrNoWitness, d.Reason)
@@ -77,14 +86,86 @@ func (d Device) stats() []string {
 	return []string{filepath.Join(d.SysPath, "stat")}
 }
 
-func readStatFile(path string) (BlockStat, error) {
-	text, err := os.ReadFile(path)
+// backingDevice walks path → device number → sysfs → whole device.
+func (m machine) backingDevice(path string) (Device, error) {
+	at, err := m.identify(path)
 	if err != nil {
-		return BlockStat{}, err
+		return Device{}, err
 	}
-	s, err := ParseBlockStat(string(text))
+	mount, err := m.mountOf(at)
 	if err != nil {
-		return BlockStat{}, fmt.Errorf("%s: %w", path, err)
+		return Device{}, err
 	}
-	return s, nil
+	d := Device{Filesystem: mount.Type, Mount: mount}
+	switch {
+	case at.major != 0:
+		return m.describe(d, at.major, at.minor)
+	case mount.Type == "btrfs":
+		return m.behindBtrfs(d)
+	}
+	d.Reason = whyNone(mount)
+	return d, nil
+}
+
+// mountOf finds the mount that holds a path. One outside of all mounts (chroot) has a zero Mount:
+// its device number tells all the same.
+func (m machine) mountOf(at identity) (Mount, error) {
+	f, err := os.Open(m.Path("/proc/self/mountinfo"))
+	if err != nil {
+		return Mount{}, fmt.Errorf("read the mount table: %w", err)
+	}
+	defer f.Close()
+	mounts, err := ParseMounts(f)
+	if err != nil {
+		return Mount{}, err
+	}
+	found, _ := findMount(mounts, at)
+	return found, nil
+}
+
+// describe fills in the whole device for a device number that the kernel gave.
+func (m machine) describe(d Device, major, minor uint32) (Device, error) {
+	number := fmt.Sprintf("%d:%d", major, minor)
+	disk, partition, err := m.wholeDisk(m.Path("/sys/dev/block", number))
+	if errors.Is(err, fs.ErrNotExist) {
+		d.Major, d.Minor = major, minor
+		d.Reason = fmt.Sprintf(
+			"the filesystem is on device %s, which /sys/dev/block does not show "+
+				"(a container or sandbox with its own view of /sys)",
+			number,
+		)
+		return d, nil
+	}
+	if err != nil {
+		return Device{}, fmt.Errorf("look up device %s: %w", number, err)
+	}
+	d.Partition, d.Name, d.SysPath = partition, disk.Name, disk.SysPath
+	d.Major, d.Minor = disk.Major, disk.Minor
+	d = m.stack(d)
+	if off := d.uncounted(); off != "" {
+		d.Reason = fmt.Sprintf(
+			"statistics of %s are switched off (echo 1 > /sys/block/%s/queue/iostats)",
+			off,
+			off,
+		)
+	}
+	return d, nil
+}
+
+// uncounted names a device that keeps no statistics among those that ReadStat reads. One that sees
+// bios, not requests, may say so and count all the same: the queues of device mapper and of NVMe
+// multipath heads had the flag cleared (seen on Linux 5.10 to 6.8). A filesystem was mounted from
+// it, which reads at least the superblock.
+func (d Device) uncounted() string {
+	for _, path := range d.stats() {
+		dir := Root(filepath.Dir(path))
+		if dir.Text("queue/iostats") != "0" {
+			continue
+		}
+		s, err := readStatFile(path)
+		if dir.Exists("mq") || err != nil || s.ReadIOs+s.WriteIOs == 0 {
+			return filepath.Base(string(dir))
+		}
+	}
+	return ""
 }

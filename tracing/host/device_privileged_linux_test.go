@@ -12,8 +12,8 @@ import (
 	"kvbench/tiers/privtest"
 )
 
-// TestCountersOfALoopDevice overwrites and reads a file around the page cache and expects the device to have counted
-// exactly that.
+// TestCountersOfALoopDevice overwrites and reads a file around the page cache and expects the
+// device to have counted exactly that.
 func TestCountersOfALoopDevice(t *testing.T) {
 	l := privtest.LoopFS(t, 32, privtest.LoopOptions{NoJournal: true})
 	d, err := BackingDevice(l.Dir)
@@ -27,15 +27,28 @@ func TestCountersOfALoopDevice(t *testing.T) {
 	assert.Equal(t, l.Path, d.Mount.Source)
 
 	const size = 8 << 20
-	buffer, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE) // page-aligned
+	buffer, err := unix.Mmap(
+		-1,
+		0,
+		size,
+		unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_ANON|unix.MAP_PRIVATE,
+	) // page-aligned
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = unix.Munmap(buffer) })
-	file, err := os.OpenFile(filepath.Join(l.Dir, "file"), os.O_RDWR|os.O_CREATE|unix.O_DIRECT, 0o644)
+	file, err := os.OpenFile(
+		filepath.Join(l.Dir, "file"),
+		os.O_RDWR|os.O_CREATE|unix.O_DIRECT,
+		0o644,
+	)
 	require.NoError(t, err)
 	t.Cleanup(func() { file.Close() })
 	_, err = file.WriteAt(buffer, 0)
 	require.NoError(t, err)
-	require.NoError(t, unix.Syncfs(int(file.Fd()))) // allocation and metadata are written before, not during
+	require.NoError(
+		t,
+		unix.Syncfs(int(file.Fd())),
+	) // allocation and metadata are written before, not during
 
 	moved := func(act func([]byte, int64) (int, error)) BlockStat {
 		before, err := d.ReadStat()

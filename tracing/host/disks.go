@@ -1,14 +1,16 @@
 package host
 
 import (
+	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
 
-// Disk is a whole block device that has a request queue of its own.
+// Disk is a whole block device. Those that Device.Disks returns have a request queue of their own.
 type Disk struct {
 	Name         string
 	Major, Minor uint32
@@ -16,104 +18,196 @@ type Disk struct {
 	Hidden       bool // no device number is visible, so it is known by its name only
 }
 
-// Disks lists the devices behind d that have requests: d itself, or what lies below it. An empty answer has a reason.
-func (d Device) Disks() ([]Disk, string) { return thisHost().disks(d) }
-
-// disks descends from a device to those that have requests. Stacked ones (dm, md) pass bios on and never see a request;
-// sysfs shows who has a queue by the directory mq. The answer is in order and without repetition; an empty one with a
-// reason means that the device cannot be isolated.
-func (h host) disks(d Device) (found []Disk, reason string) {
-	if d.Name == "" && len(d.Members) == 0 {
-		return nil, d.Reason
+// wholeDisk follows a link of sysfs to a device; a partition becomes the disk that it is on, whose
+// directory sysfs keeps it in.
+func (m machine) wholeDisk(link string) (d Disk, partition string, err error) {
+	dir, err := filepath.EvalSymlinks(link)
+	if err != nil {
+		return Disk{}, "", err
 	}
+	if Root(dir).Exists("partition") {
+		partition, dir = filepath.Base(dir), filepath.Dir(dir)
+	}
+	d = Disk{Name: filepath.Base(dir), SysPath: dir}
+	number := Root(dir).Text("dev")
+	if d.Hidden = number == ""; d.Hidden { // as the paths of an NVMe multipath head are
+		return d, partition, nil
+	}
+	d.Major, d.Minor, err = parseDeviceNumber(number)
+	return d, partition, err
+}
+
+// diskNamed finds the disk of a device or partition.
+func (m machine) diskNamed(name string) (Disk, string, error) {
+	d, partition, err := m.wholeDisk(m.Path("/sys/class/block", name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return m.wholeDisk(m.Path("/sys/block", name))
+	}
+	return d, partition, err
+}
+
+// MaxSegments is how many pieces of memory one request may have, 0 when unknown.
+func (d Disk) MaxSegments() int64 { return d.number("queue/max_segments") }
+
+// Sectors is the device's size, 0 when unknown.
+func (d Disk) Sectors() uint64 { return uint64(d.number("size")) }
+
+func (d Disk) number(file string) int64 {
+	if n := Root(d.SysPath).Integer(file); n != nil {
+		return max(0, *n)
+	}
+	return 0
+}
+
+// ReadStat reads the disk's counters now.
+func (d Disk) ReadStat() (BlockStat, error) {
+	return readStatFile(filepath.Join(d.SysPath,
+		"stat"))
+}
+
+var nvmeHead = regexp.MustCompile(`^nvme(\d+)n(\d+)$`)
+
+// nvmePaths lists the hidden paths of an NVMe multipath head: nvme0c0n1 and nvme0c1n1 of nvme0n1. A
+// plain drive has none.
+func (m machine) nvmePaths(head string) (names []string) {
+	part := nvmeHead.FindStringSubmatch(head)
+	if part == nil {
+		return nil
+	}
+	// A fixed pattern: no error possible.
+	paths, _ := filepath.Glob(m.Path("/sys/block", "nvme"+part[1]+"c*n"+part[2]))
+	for _, p := range paths {
+		names = append(names, filepath.Base(p))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// stack tells what lies below a device that is not a plain disk.
+func (m machine) stack(d Device) Device {
+	at := Root(d.SysPath)
+	if d.BackingFile = at.Text("loop/backing_file"); d.BackingFile != "" {
+		d.Note = fmt.Sprintf("%s is a loop device over %s: its own counters are used, "+
+			"not those of the device below the file", d.Name, d.BackingFile)
+		return d
+	}
+	if d.Members = at.Names("slaves"); len(d.Members) > 0 {
+		d.Note = fmt.Sprintf("%s is stacked on %s: its own counters are used, "+
+			"those below also hold parity, mirror copies and other users",
+			d.Name, strings.Join(d.Members, ", "))
+		return d
+	}
+	if d.Members = m.nvmePaths(d.Name); len(d.Members) == 0 {
+		return d
+	}
+	d.Note = fmt.Sprintf(
+		"%s is an NVMe multipath head over %s",
+		d.Name,
+		strings.Join(d.Members, ", "),
+	)
+	// Heads count their own I/O only since Linux 6.4 (commit d4d957b53d91). A filesystem was
+	// mounted from this one, which reads at least the superblock, so a head whose counters are all
+	// zero does not count, and its paths are summed instead.
+	head, err := readStatFile(filepath.Join(d.SysPath, "stat"))
+	if err == nil && head.ReadIOs+head.WriteIOs == 0 {
+		for _, path := range d.Members {
+			d.statPaths = append(d.statPaths, m.Path("/sys/block", path, "stat"))
+		}
+		d.Note += "; this kernel counts only on the paths, whose counters are summed"
+	}
+	return d
+}
+
+// behindBtrfs finds the device of a btrfs filesystem, whose directories have anonymous device
+// numbers, through the source of its mount. With several devices no single one is the witness.
+func (m machine) behindBtrfs(d Device) (Device, error) {
+	source := d.Mount.Source
+	major, minor, err := m.blockNode(source)
+	if err != nil {
+		d.Reason = fmt.Sprintf("btrfs hides its device and the source of its mount, %s, "+
+			"cannot be examined here (%v)", source, err)
+		return d, nil
+	}
+	whole, err := m.describe(d, major, minor)
+	if err != nil || whole.Name == "" {
+		return whole, err
+	}
+	if devices := m.btrfsDevices(whole); len(devices) > 1 {
+		d.Members = devices
+		d.Reason = fmt.Sprintf("btrfs spreads this filesystem over %d devices (%s): "+
+			"no single one saw the bytes", len(devices), strings.Join(devices, ", "))
+		return d, nil
+	}
+	found := "btrfs hides its device: found through its mount source " + source
+	if whole.Note != "" {
+		found += "; " + whole.Note
+	}
+	whole.Note = found
+	return whole, nil
+}
+
+// btrfsDevices lists all devices of the btrfs filesystem that has the given one among them.
+func (m machine) btrfsDevices(d Device) []string {
+	name := d.Name
+	if d.Partition != "" {
+		name = d.Partition
+	}
+	// A fixed pattern: no error possible.
+	filesystems, _ := filepath.Glob(m.Path("/sys/fs/btrfs/*/devices", name))
+	if len(filesystems) == 0 {
+		return nil
+	}
+	return Root(filepath.Dir(filesystems[0])).Names()
+}
+
+// Disks lists the devices behind d that have requests, in order and without repetition: d itself,
+// or what lies below it. Stacked ones (dm, md) pass bios on and never see a request; sysfs shows
+// who has a queue by the directory mq. An empty answer has a reason.
+func (d Device) Disks() ([]Disk, string) { return thisMachine().disks(d) }
+
+func (m machine) disks(d Device) (found []Disk, reason string) {
 	names := d.Members
 	if d.Name != "" {
 		names = []string{d.Name}
 	}
+	if len(names) == 0 {
+		return nil, d.Reason
+	}
 	seen := map[string]bool{}
-	var walk func(name string, depth int) string
-	walk = func(name string, depth int) string {
-		t, err := h.wholeDevice(name)
+	var walk func(name string) string
+	walk = func(name string) string {
+		disk, _, err := m.diskNamed(name)
 		if err != nil {
 			return fmt.Sprintf("%s cannot be examined: %v", name, err)
 		}
-		if seen[t.Name] {
+		if seen[disk.Name] {
 			return ""
 		}
-		seen[t.Name] = true
-		if exists(filepath.Join(t.SysPath, "mq")) || depth > 8 {
-			found = append(found, t)
+		seen[disk.Name] = true
+		if Root(disk.SysPath).Exists("mq") {
+			found = append(found, disk)
 			return ""
 		}
-		below := h.below(t)
+		below := Root(disk.SysPath).Names("slaves")
+		if len(below) == 0 {
+			below = m.nvmePaths(disk.Name)
+		}
 		for _, b := range below {
-			if why := walk(b, depth+1); why != "" {
+			if why := walk(b); why != "" {
 				return why
 			}
 		}
 		if len(below) == 0 {
-			return t.Name + " handles bios without requests and names no devices below it (zram, brd and other RAM disks do that)"
+			return disk.Name + " handles bios without requests and names no devices below it " +
+				"(zram, brd and other RAM disks do that)"
 		}
 		return ""
 	}
 	for _, n := range names {
-		if why := walk(n, 0); why != "" {
+		if why := walk(n); why != "" {
 			return nil, why
 		}
 	}
 	slices.SortFunc(found, func(a, b Disk) int { return strings.Compare(a.Name, b.Name) })
 	return found, ""
 }
-
-// below lists what a device without requests passes them to.
-func (h host) below(t Disk) []string {
-	if slaves := names(filepath.Join(t.SysPath, "slaves")); len(slaves) > 0 {
-		return slaves
-	}
-	if m := nvmeHead.FindStringSubmatch(t.Name); m != nil {
-		paths, _ := filepath.Glob(h.sys("block", "nvme"+m[1]+"c*n"+m[2])) // a fixed pattern: no error possible
-		for i := range paths {
-			paths[i] = filepath.Base(paths[i])
-		}
-		return paths
-	}
-	return nil
-}
-
-// wholeDevice finds a device by name; a partition becomes its disk.
-func (h host) wholeDevice(name string) (Disk, error) {
-	dir, err := filepath.EvalSymlinks(h.sys("class/block", name))
-	if os.IsNotExist(err) {
-		dir, err = filepath.EvalSymlinks(h.sys("block", name))
-	}
-	if err != nil {
-		return Disk{}, err
-	}
-	if exists(filepath.Join(dir, "partition")) {
-		dir = filepath.Dir(dir)
-	}
-	t := Disk{Name: filepath.Base(dir), SysPath: dir}
-	number := line(filepath.Join(dir, "dev"))
-	if number == "" { // hidden, as the paths of an NVMe multipath head
-		t.Hidden = true
-		return t, nil
-	}
-	t.Major, t.Minor, err = parseDeviceNumber(number)
-	return t, err
-}
-
-// Sectors is the device's size, 0 when unknown.
-func (d Disk) Sectors() uint64 {
-	var n uint64
-	_, _ = fmt.Sscan(line(filepath.Join(d.SysPath, "size")), &n)
-	return n
-}
-
-// MaxSegments is how many pieces of memory one request may have, 0 when unknown.
-func (d Disk) MaxSegments() (n int64) {
-	_, _ = fmt.Sscan(line(filepath.Join(d.SysPath, "queue/max_segments")), &n)
-	return n
-}
-
-// ReadStat reads the disk's counters now.
-func (d Disk) ReadStat() (BlockStat, error) { return readStatFile(filepath.Join(d.SysPath, "stat")) }

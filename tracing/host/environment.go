@@ -1,33 +1,38 @@
 package host
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 )
 
-// Environment describes the machine and the directory of a run: what a reader needs to judge whether two results may be
-// compared. Unknown strings are empty and left out of the JSON, unknown numbers are null.
+// Environment describes the machine and the directory of a run: what a reader needs to judge
+// whether two results may be compared. Unknown strings are empty and left out of the JSON, unknown
+// numbers are null.
 type Environment struct {
-	Hostname     string `json:"hostname"`
-	OS           string `json:"os"` // distribution where known, else GOOS
-	Kernel       string `json:"kernel"`
-	Arch         string `json:"arch"`
-	CPUModel     string `json:"cpu_model"`
-	Cores        int    `json:"cores"` // logical CPUs of the machine, whatever this process may use of them
-	CPUGovernor  string `json:"cpu_governor,omitempty"`
-	MemoryBytes  int64  `json:"memory_bytes"`
-	GoVersion    string `json:"go_version"`
-	Version      string `json:"kvbench_version"`
-	GOMAXPROCS   int    `json:"gomaxprocs"`
-	HugePages    string `json:"transparent_hugepage,omitempty"` // always, madvise or never
-	HugePagePool *int64 `json:"nr_hugepages"`                   // the reserved pool, which fio's iomem=mmaphuge needs
+	Hostname string `json:"hostname"`
+	OS       string `json:"os"` // distribution where known, else GOOS
+	Kernel   string `json:"kernel"`
+	Arch     string `json:"arch"`
+	CPUModel string `json:"cpu_model"`
+	// logical CPUs of the machine, whatever this process may use of them
+	Cores       int    `json:"cores"`
+	CPUGovernor string `json:"cpu_governor,omitempty"`
+	MemoryBytes int64  `json:"memory_bytes"`
+	GoVersion   string `json:"go_version"`
+	Version     string `json:"kvbench_version"`
+	GOMAXPROCS  int    `json:"gomaxprocs"`
+	HugePages   string `json:"transparent_hugepage,omitempty"` // always, madvise or never
+	// the reserved pool, which fio's iomem=mmaphuge needs
+	HugePagePool *int64 `json:"nr_hugepages"`
 
-	Filesystem   FilesystemEnvironment `json:"filesystem"`
-	Device       *DeviceEnvironment    `json:"device"`                  // null when no block device is behind the directory
-	DeviceReason string                `json:"device_reason,omitempty"` // why, or why its counters say nothing
+	Filesystem FilesystemEnvironment `json:"filesystem"`
+	// null when no block device is behind the directory
+	Device *DeviceEnvironment `json:"device"`
+	// why, or why its counters say nothing
+	DeviceReason string `json:"device_reason,omitempty"`
 }
 
 // FilesystemEnvironment is the mount that holds the cache directory.
@@ -57,8 +62,8 @@ type DeviceEnvironment struct {
 	Note        string              `json:"note,omitempty"`
 }
 
-// QueueEnvironment holds the limits of the device's request queue. max_segments × page size bounds a request from
-// ordinary pages, which is why huge pages matter; max_sectors_kb bounds all.
+// QueueEnvironment holds the limits of the device's request queue. max_segments × page size bounds
+// a request from ordinary pages, which is why huge pages matter; max_sectors_kb bounds all.
 type QueueEnvironment struct {
 	Scheduler         string `json:"scheduler,omitempty"`
 	WriteCache        string `json:"write_cache,omitempty"`
@@ -72,10 +77,11 @@ type QueueEnvironment struct {
 	ReadAheadKB       *int64 `json:"read_ahead_kb"`
 }
 
-// ReadEnvironment describes this machine and the directory dir, which should exist. It never fails: what cannot be read
-// is unknown.
+// ReadEnvironment describes this machine and the directory dir, which should exist. It never fails:
+// what cannot be read is unknown.
 func ReadEnvironment(dir string) Environment {
-	e := machine{}.environment()
+	m := thisMachine()
+	e := m.environment()
 	e.Hostname, _ = os.Hostname()
 	systemEnvironment(&e)
 	d, err := BackingDevice(dir)
@@ -83,26 +89,25 @@ func ReadEnvironment(dir string) Environment {
 		e.DeviceReason = err.Error()
 		return e
 	}
-	e.addDevice(d)
+	m.addDevice(&e, d)
 	return e
 }
 
 // environment reads what /proc and /sys tell about the machine.
 func (m machine) environment() Environment {
-	meminfo, _ := m.read("/proc/meminfo")
-	cpuinfo, _ := m.read("/proc/cpuinfo")
 	return Environment{
-		OS: m.distribution(), Kernel: m.text("/proc/sys/kernel/osrelease"), Arch: runtime.GOARCH,
-		CPUModel: cpuModel(cpuinfo), Cores: runtime.NumCPU(),
-		CPUGovernor: m.text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-		MemoryBytes: kibField(meminfo, "MemTotal:"), GoVersion: runtime.Version(), GOMAXPROCS: runtime.GOMAXPROCS(0),
-		HugePages:    chosen(m.text("/sys/kernel/mm/transparent_hugepage/enabled")),
-		HugePagePool: m.integer("/proc/sys/vm/nr_hugepages"),
+		OS: m.distribution(), Kernel: m.Text("/proc/sys/kernel/osrelease"), Arch: runtime.GOARCH,
+		CPUModel: cpuModel(m.Text("/proc/cpuinfo")), Cores: runtime.NumCPU(),
+		CPUGovernor: m.Text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+		MemoryBytes: m.kib("/proc/meminfo", "MemTotal:"),
+		GoVersion:   runtime.Version(), GOMAXPROCS: runtime.GOMAXPROCS(0),
+		HugePages:    Chosen(m.Text("/sys/kernel/mm/transparent_hugepage/enabled")),
+		HugePagePool: m.Integer("/proc/sys/vm/nr_hugepages"),
 	}
 }
 
 // addDevice describes the device and the mount.
-func (e *Environment) addDevice(d Device) {
+func (m machine) addDevice(e *Environment, d Device) {
 	e.Filesystem = FilesystemEnvironment{
 		Type: d.Filesystem, MountPoint: d.Mount.Point, Source: d.Mount.Source,
 		Options: d.Mount.Options, SuperOptions: d.Mount.SuperOptions,
@@ -117,87 +122,56 @@ func (e *Environment) addDevice(d Device) {
 	dev := ReadBlockDevice(d.SysPath)
 	dev.Partition, dev.BackingFile, dev.Note = d.Partition, d.BackingFile, d.Note
 	for _, name := range d.Members {
-		// /sys/dev/block and /sys/class/block link to where devices really are; so do slaves/ entries.
-		if dir, err := filepath.EvalSymlinks(filepath.Join(d.SysPath, "slaves", name)); err == nil {
-			dev.Members = append(dev.Members, member(dir))
-		} else if dir, err := filepath.EvalSymlinks(filepath.Join("/sys/class/block", name)); err == nil {
-			dev.Members = append(dev.Members, member(dir))
+		// A slave's link leads to where it really is, and so does that of the class for the hidden
+		// paths of a multipath head. Members may be partitions: their disk is described.
+		disk, partition, err := m.wholeDisk(filepath.Join(d.SysPath, "slaves", name))
+		if err != nil {
+			disk, partition, err = m.diskNamed(name)
+		}
+		if err == nil {
+			member := ReadBlockDevice(disk.SysPath)
+			member.Partition = partition
+			dev.Members = append(dev.Members, member)
 		}
 	}
 	e.Device = &dev
 }
 
-// member describes the disk below a member, which may be a partition.
-func member(dir string) DeviceEnvironment {
-	if _, err := os.Stat(filepath.Join(dir, "partition")); err == nil {
-		d := ReadBlockDevice(filepath.Dir(dir))
-		d.Partition = filepath.Base(dir)
-		return d
-	}
-	return ReadBlockDevice(dir)
-}
-
-// ReadBlockDevice describes the whole device whose directory in sysfs is dir (/sys/block/nvme0n1, links resolved). It never
-// fails: what cannot be read is unknown.
+// ReadBlockDevice describes the whole device whose directory in sysfs is dir (/sys/block/nvme0n1,
+// links resolved). It never fails: what cannot be read is unknown.
 func ReadBlockDevice(dir string) DeviceEnvironment {
-	at := machine{root: dir}
+	at := Root(dir)
 	d := DeviceEnvironment{
 		Name:     filepath.Base(dir),
-		Model:    strings.TrimSpace(at.text("device/vendor") + " " + at.text("device/model")),
-		Firmware: at.text("device/firmware_rev"),
+		Firmware: cmp.Or(at.Text("device/firmware_rev"), at.Text("device/rev")), // NVMe, SCSI
 		Queue: QueueEnvironment{
-			Scheduler: chosen(at.text("queue/scheduler")), WriteCache: at.text("queue/write_cache"),
-			LogicalBlockSize: at.integer("queue/logical_block_size"), PhysicalBlockSize: at.integer("queue/physical_block_size"),
-			MaxSegments: at.integer("queue/max_segments"), MaxSegmentSize: at.integer("queue/max_segment_size"),
-			MaxSectorsKB: at.integer("queue/max_sectors_kb"), MaxHWSectorsKB: at.integer("queue/max_hw_sectors_kb"),
-			Requests: at.integer("queue/nr_requests"), ReadAheadKB: at.integer("queue/read_ahead_kb"),
+			Scheduler: Chosen(at.Text("queue/scheduler")), WriteCache: at.Text("queue/write_cache"),
+			LogicalBlockSize:  at.Integer("queue/logical_block_size"),
+			PhysicalBlockSize: at.Integer("queue/physical_block_size"),
+			MaxSegments:       at.Integer("queue/max_segments"),
+			MaxSegmentSize:    at.Integer("queue/max_segment_size"),
+			MaxSectorsKB:      at.Integer("queue/max_sectors_kb"),
+			MaxHWSectorsKB:    at.Integer("queue/max_hw_sectors_kb"),
+			Requests:          at.Integer("queue/nr_requests"),
+			ReadAheadKB:       at.Integer("queue/read_ahead_kb"),
 		},
 	}
-	if at.text("device/model") == "" {
-		d.Model = "" // virtio has only a PCI vendor number, which names nothing
+	if model := at.Text("device/model"); model != "" {
+		// virtio has no model, only a vendor number of PCI, which names nothing.
+		d.Model = strings.TrimSpace(at.Text("device/vendor") + " " + model)
 	}
-	if d.Firmware == "" {
-		d.Firmware = at.text("device/rev") // SCSI
+	if sectors := at.Integer("size"); sectors != nil {
+		d.SizeBytes = new(*sectors * SectorSize)
 	}
-	if sectors := at.integer("size"); sectors != nil {
-		bytes := *sectors * SectorSize
-		d.SizeBytes = &bytes
-	}
-	if r := at.integer("queue/rotational"); r != nil {
-		spins := *r != 0
-		d.Rotational = &spins
+	if r := at.Integer("queue/rotational"); r != nil {
+		d.Rotational = new(*r != 0)
 	}
 	return d
 }
 
-// text reads a one-line file, "" when there is none.
-func (m machine) text(file string) string {
-	text, _ := m.read(file)
-	return strings.TrimSpace(text)
-}
-
-// integer reads a file with one number, nil when there is none.
-func (m machine) integer(file string) *int64 {
-	n, err := strconv.ParseInt(m.text(file), 10, 64)
-	if err != nil {
-		return nil
-	}
-	return &n
-}
-
-// chosen picks the bracketed word of a sysfs choice ("always [madvise] never"); a single word is itself.
-func chosen(s string) string {
-	if _, rest, ok := strings.Cut(s, "["); ok {
-		word, _, _ := strings.Cut(rest, "]")
-		return word
-	}
-	return s
-}
-
 // distribution is the system's own name for itself.
 func (m machine) distribution() string {
-	text, _ := m.read("/etc/os-release")
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(m.Text("/etc/os-release")) {
 		if name, ok := strings.CutPrefix(line, "PRETTY_NAME="); ok {
 			return strings.Trim(strings.TrimSpace(name), `"'`)
 		}
@@ -205,8 +179,8 @@ func (m machine) distribution() string {
 	return runtime.GOOS
 }
 
-// cpuModel finds the processor's name. arm64 kernels give only numbers (implementer and part), which are printed as
-// they are: lists of their names go out of date.
+// cpuModel finds the processor's name. arm64 kernels give only numbers (implementer and part),
+// which are printed as they are: lists of their names go out of date.
 func cpuModel(cpuinfo string) string {
 	field := func(name string) string {
 		for line := range strings.Lines(cpuinfo) {

@@ -11,12 +11,14 @@ import (
 )
 
 func TestEnvironmentOfAFabricatedMachine(t *testing.T) {
-	m := fakeMachine(t, 4, map[string]string{
-		"/proc/meminfo":                                         meminfo,
-		"/proc/cpuinfo":                                         "processor\t: 0\nmodel name\t: AMD EPYC 9654\nflags\t\t: aes\n",
-		"/proc/sys/kernel/osrelease":                            "6.8.0-31-generic\n",
-		"/proc/sys/vm/nr_hugepages":                             "64\n",
-		"/etc/os-release":                                       "NAME=\"Ubuntu\"\nPRETTY_NAME=\"Ubuntu 24.04 LTS\"\n",
+	m := machineOf(t, 4, map[string]string{
+		"/proc/meminfo": meminfo,
+		"/proc/cpuinfo": "processor\t: 0\nmodel name\t: " +
+			"AMD EPYC 9654\nflags\t\t: aes\n",
+		"/proc/sys/kernel/osrelease": "6.8.0-31-generic\n",
+		"/proc/sys/vm/nr_hugepages":  "64\n",
+		"/etc/os-release":            "NAME=x\nPRETTY_NAME=\"Ubuntu 24.04 LTS\"\n",
+
 		"/sys/kernel/mm/transparent_hugepage/enabled":           "always [madvise] never\n",
 		"/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "powersave\n",
 	})
@@ -32,26 +34,35 @@ func TestEnvironmentOfAFabricatedMachine(t *testing.T) {
 }
 
 func TestEnvironmentDescribesDevices(t *testing.T) {
-	m := fakeMachine(t, 4, map[string]string{
-		"nvme0n1/size": "2000\n", "nvme0n1/device/model": "SAMSUNG MZQL2  \n", "nvme0n1/device/firmware_rev": "GDC5602Q\n",
-		"nvme0n1/queue/rotational": "0\n", "nvme0n1/queue/scheduler": "[none] mq-deadline\n", "nvme0n1/queue/write_cache": "write back\n",
-		"nvme0n1/queue/max_segments": "127\n", "nvme0n1/queue/max_sectors_kb": "1280\n", "nvme0n1/queue/nr_requests": "1023\n",
+	m := machineOf(t, 4, map[string]string{
+		"nvme0n1/size": "2000\n", "nvme0n1/device/model": "SAMSUNG MZQL2  \n",
+		"nvme0n1/device/firmware_rev": "GDC5602Q\n",
+		"nvme0n1/queue/rotational":    "0\n", "nvme0n1/queue/scheduler": "[none] mq-deadline\n",
+		"nvme0n1/queue/write_cache":  "write back\n",
+		"nvme0n1/queue/max_segments": "127\n", "nvme0n1/queue/max_sectors_kb": "1280\n",
+		"nvme0n1/queue/nr_requests":        "1023\n",
 		"nvme0n1/queue/logical_block_size": "512\n",
-		"sda/size":                         "100\n", "sda/device/vendor": "SEAGATE \n", "sda/device/model": "ST16000NM\n", "sda/device/rev": "E002\n",
+		"sda/size":                         "100\n", "sda/device/vendor": "SEAGATE \n",
+		"sda/device/model": "ST16000NM\n", "sda/device/rev": "E002\n",
 		"sda/queue/rotational": "1\n", "sda/sda3/partition": "3\n",
 		"vda/device/vendor": "0x1af4\n",
 		"dm-0/size":         "5000\n",
 	})
-	dir := func(name string) string { return filepath.Join(m.root, name) }
+	dir := func(name string) string { return m.Path(name) }
 	require.NoError(t, os.MkdirAll(dir("dm-0/slaves"), 0o755))
 	require.NoError(t, os.Symlink(dir("sda/sda3"), dir("dm-0/slaves/sda3")))
 	require.NoError(t, os.Symlink(dir("nvme0n1"), dir("dm-0/slaves/nvme0n1")))
 
 	t.Run("an NVMe drive", func(t *testing.T) {
 		var e Environment
-		e.addDevice(Device{
+		m.addDevice(&e, Device{
 			Name: "nvme0n1", SysPath: dir("nvme0n1"), Partition: "nvme0n1p1", Filesystem: "xfs",
-			Mount: Mount{Point: "/mnt/kv", Source: "/dev/nvme0n1p1", Options: []string{"rw", "noatime"}, SuperOptions: []string{"rw", "inode64"}},
+			Mount: Mount{
+				Point:        "/mnt/kv",
+				Source:       "/dev/nvme0n1p1",
+				Options:      []string{"rw", "noatime"},
+				SuperOptions: []string{"rw", "inode64"},
+			},
 		})
 		require.NotNil(t, e.Device)
 		assert.Equal(t, "SAMSUNG MZQL2", e.Device.Model)
@@ -63,14 +74,24 @@ func TestEnvironmentDescribesDevices(t *testing.T) {
 		assert.EqualValues(t, 127, *e.Device.Queue.MaxSegments)
 		assert.EqualValues(t, 1280, *e.Device.Queue.MaxSectorsKB)
 		assert.EqualValues(t, 1023, *e.Device.Queue.Requests)
-		assert.Nil(t, e.Device.Queue.PhysicalBlockSize, "what sysfs does not show is unknown, not zero")
+		assert.Nil(t, e.Device.Queue.PhysicalBlockSize,
+			"what sysfs does not show is unknown, not zero")
 		assert.Equal(t, FilesystemEnvironment{
-			Type: "xfs", MountPoint: "/mnt/kv", Source: "/dev/nvme0n1p1", Options: []string{"rw", "noatime"}, SuperOptions: []string{"rw", "inode64"},
+			Type: "xfs", MountPoint: "/mnt/kv", Source: "/dev/nvme0n1p1",
+			Options: []string{"rw", "noatime"}, SuperOptions: []string{"rw", "inode64"},
 		}, e.Filesystem)
 	})
 	t.Run("a stacked device shows the drives below", func(t *testing.T) {
 		var e Environment
-		e.addDevice(Device{Name: "dm-0", SysPath: dir("dm-0"), Members: []string{"nvme0n1", "sda3"}, Note: "stacked"})
+		m.addDevice(
+			&e,
+			Device{
+				Name:    "dm-0",
+				SysPath: dir("dm-0"),
+				Members: []string{"nvme0n1", "sda3"},
+				Note:    "stacked",
+			},
+		)
 		require.Len(t, e.Device.Members, 2)
 		assert.Equal(t, "SAMSUNG MZQL2", e.Device.Members[0].Model)
 		assert.Equal(t, "SEAGATE ST16000NM", e.Device.Members[1].Model)
@@ -85,13 +106,22 @@ func TestEnvironmentDescribesDevices(t *testing.T) {
 	})
 	t.Run("a network mount has transfer sizes", func(t *testing.T) {
 		var e Environment
-		e.addDevice(Device{Filesystem: "nfs4", Mount: Mount{Type: "nfs4", SuperOptions: []string{"rsize=1048576", "wsize=262144"}}})
+		m.addDevice(
+			&e,
+			Device{
+				Filesystem: "nfs4",
+				Mount: Mount{
+					Type:         "nfs4",
+					SuperOptions: []string{"rsize=1048576", "wsize=262144"},
+				},
+			},
+		)
 		assert.EqualValues(t, 1<<20, *e.Filesystem.ReadSizeBytes)
 		assert.EqualValues(t, 256<<10, *e.Filesystem.WriteSizeBytes)
 	})
 	t.Run("no device", func(t *testing.T) {
 		var e Environment
-		e.addDevice(Device{Filesystem: "tmpfs", Reason: "in memory"})
+		m.addDevice(&e, Device{Filesystem: "tmpfs", Reason: "in memory"})
 		text, err := json.Marshal(e)
 		require.NoError(t, err)
 		assert.Contains(t, string(text), `"device":null,"device_reason":"in memory"`)
@@ -113,6 +143,7 @@ func TestReadEnvironmentHere(t *testing.T) {
 }
 
 func TestCPUModel(t *testing.T) {
-	assert.Equal(t, "ARM implementer 0x41 part 0xd0c", cpuModel("processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"))
+	assert.Equal(t, "ARM implementer 0x41 part 0xd0c",
+		cpuModel("processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"))
 	assert.Empty(t, cpuModel("processor : 0\n"))
 }

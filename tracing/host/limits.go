@@ -1,12 +1,17 @@
 package host
 
 import (
+	"os"
+	"path"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 )
 
-// Limits is what this process may use of the machine: the tightest of the machine itself, its CPU affinity and all
-// cgroups above it. Each value names where it comes from, so that a surprised reader knows what to raise. Zero means
-// unknown.
+// Limits is what this process may use of the machine: the tightest of the machine itself, its CPU
+// affinity and all cgroups above it. Each value names where it comes from, so that a surprised
+// reader knows what to raise. Zero means unknown.
 type Limits struct {
 	Cores       float64 `json:"cores"` // may be a fraction: a quota of 150 ms per 100 ms is 1.5
 	CoresSource string  `json:"cores_source"`
@@ -21,7 +26,7 @@ type Limits struct {
 
 // ReadLimits reads them now. It never fails: what cannot be read does not limit.
 func ReadLimits() Limits {
-	l := machine{affinity: allowedCPUs}.limits()
+	l := thisMachine().limits()
 	if l.MemoryLimit == 0 {
 		l.MemoryLimit, l.MemoryLimitSource = physicalMemory()
 	}
@@ -37,29 +42,24 @@ func (l Limits) Available() (bytes int64, source string) {
 	return bytes, source
 }
 
-// machine is the /proc and /sys that are asked. Tests put a fabricated tree below root.
-type machine struct {
-	root     string
-	affinity func() int // CPUs this process may run on, 0 when the system does not tell
-}
-
 func (m machine) limits() Limits {
-	l := Limits{Cores: float64(runtime.NumCPU()), CoresSource: "number of CPUs", GOMAXPROCS: runtime.GOMAXPROCS(0)}
+	l := Limits{
+		Cores: float64(runtime.NumCPU()), CoresSource: "number of CPUs",
+		GOMAXPROCS: runtime.GOMAXPROCS(0),
+	}
 	if n := m.affinity(); n > 0 {
 		l.Cores, l.CoresSource = float64(n), "sched_getaffinity"
 	}
 	const meminfo = "/proc/meminfo"
-	text, _ := m.read(meminfo)
-	l.tightenMemory(kibField(text, "MemTotal:"), meminfo+" MemTotal")
-	l.tightenAvailable(kibField(text, "MemAvailable:"), meminfo+" MemAvailable")
+	l.tightenMemory(m.kib(meminfo, "MemTotal:"), meminfo+" MemTotal")
+	l.tightenAvailable(m.kib(meminfo, "MemAvailable:"), meminfo+" MemAvailable")
 
-	groups := m.cgroups()
-	for _, dir := range groups.cpu {
+	for _, dir := range m.cgroups("cpu") {
 		if cores, file := m.cpuQuota(dir); cores > 0 && cores < l.Cores {
 			l.Cores, l.CoresSource = cores, file
 		}
 	}
-	for _, dir := range groups.memory {
+	for _, dir := range m.cgroups("memory") {
 		limit, file := m.memoryLimit(dir)
 		l.tightenMemory(limit, file)
 		if limit > 0 {
@@ -80,4 +80,127 @@ func (l *Limits) tightenAvailable(bytes int64, source string) {
 	if bytes > 0 && (l.MemoryAvailable == 0 || bytes < l.MemoryAvailable) {
 		l.MemoryAvailable, l.MemoryAvailableSource = bytes, source
 	}
+}
+
+// cgroups lists the directories whose files bound this process by a controller, innermost first. A
+// limit anywhere on the way to the root binds, whatever the inner ones say. /proc/self/cgroup names
+// the group in each hierarchy, the mount table where that hierarchy is; a hybrid system has both
+// kinds.
+func (m machine) cgroups(controller string) (dirs []string) {
+	table, err := os.Open(m.Path("/proc/self/mountinfo"))
+	if err != nil {
+		return nil // no /proc, no cgroups
+	}
+	defer table.Close()
+	mounts, err := ParseMounts(table)
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(m.Text("/proc/self/cgroup")) {
+		// "4:memory:/path", "2:cpu,cpuacct:/path", "0::/path" for the unified hierarchy
+		part := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(part) != 3 {
+			continue
+		}
+		unified := part[0] == "0" && part[1] == ""
+		if unified || slices.Contains(strings.Split(part[1], ","), controller) {
+			dirs = append(dirs, groupPath(mounts, unified, controller, part[2])...)
+		}
+	}
+	return dirs
+}
+
+// groupPath lists the directories of a group and its ancestors up to the mount point of its
+// hierarchy.
+func groupPath(mounts []Mount, unified bool, controller, group string) []string {
+	at := slices.IndexFunc(mounts, func(m Mount) bool {
+		if unified {
+			return m.Type == "cgroup2"
+		}
+		return m.Type == "cgroup" && slices.Contains(m.SuperOptions, controller)
+	})
+	if at < 0 {
+		return nil
+	}
+	m := mounts[at]
+	// A container without its own cgroup namespace sees the host's path (/docker/<id>) but has only
+	// that group mounted: what is mounted (Root) is cut from the front. Any other mismatch leaves
+	// the mount point.
+	inside := "/"
+	if m.Root == "/" {
+		inside = group
+	} else if rest, ok := strings.CutPrefix(group, m.Root); ok && (rest == "" || rest[0] == '/') {
+		inside = rest
+	}
+	// A group outside the namespace's root reads /../x; cleaning keeps the path inside the mount.
+	inside = path.Clean("/" + inside)
+	for dirs := []string(nil); ; inside = path.Dir(inside) {
+		dirs = append(dirs, path.Join(m.Point, inside))
+		if inside == "/" {
+			return dirs
+		}
+	}
+}
+
+// cpuQuota returns the cores that a group's bandwidth limit amounts to and the file that says so, 0
+// for none.
+func (m machine) cpuQuota(dir string) (cores float64, file string) {
+	file = path.Join(dir, "cpu.max")
+	if text := m.Text(file); text != "" { // v2: "150000 100000", "max 100000"
+		quota, period, _ := strings.Cut(text, " ")
+		return quotient(quota, period), file
+	}
+	file = path.Join(dir, "cpu.cfs_quota_us") // v1: -1 for none
+	return quotient(m.Text(file), m.Text(dir, "cpu.cfs_period_us")), file
+}
+
+func quotient(quota, period string) float64 {
+	q, errQ := strconv.ParseInt(quota, 10, 64)
+	p, errP := strconv.ParseInt(period, 10, 64)
+	if errQ != nil || errP != nil || q <= 0 || p <= 0 {
+		return 0
+	}
+	return float64(q) / float64(p)
+}
+
+// memoryLimit returns a group's limit in bytes and the file that says so, 0 for none. memory.high
+// counts as a limit: above it every allocation is throttled, and what is measured then is the
+// reclaim.
+func (m machine) memoryLimit(dir string) (bytes int64, file string) {
+	for _, name := range []string{"memory.max", "memory.high", "memory.limit_in_bytes"} {
+		if n := m.bytes(dir, name); n > 0 && (bytes == 0 || n < bytes) {
+			bytes, file = n, path.Join(dir, name)
+		}
+	}
+	return bytes, file
+}
+
+// memoryHeld is what the group uses and cannot drop: its inactive page cache goes first and is no
+// obstacle.
+func (m machine) memoryHeld(dir string) int64 {
+	used, cache := m.bytes(dir, "memory.current"), "inactive_file "
+	if used == 0 {
+		used, cache = m.bytes(dir, "memory.usage_in_bytes"), "total_inactive_file "
+	}
+	for line := range strings.Lines(m.Text(dir, "memory.stat")) {
+		if rest, ok := strings.CutPrefix(line, cache); ok {
+			if n, err := strconv.ParseInt(strings.TrimSpace(rest), 10, 64); err == nil {
+				return max(0, used-n)
+			}
+		}
+	}
+	return used
+}
+
+// unlimited is what v1 calls no limit, less some slack: it prints the largest multiple of the page
+// size.
+const unlimited = int64(1) << 62
+
+// bytes reads a file with one positive number, 0 for "max", -1, no limit and no file.
+func (m machine) bytes(dir, name string) int64 {
+	n := m.Integer(dir, name)
+	if n == nil || *n < 0 || *n >= unlimited {
+		return 0
+	}
+	return *n
 }

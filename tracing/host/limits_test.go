@@ -1,31 +1,18 @@
 package host
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
-// fakeMachine is a /proc and /sys made of files.
-func fakeMachine(t *testing.T, cpus int, files map[string]string) machine {
-	t.Helper()
-	m := machine{root: t.TempDir(), affinity: func() int { return cpus }}
-	for name, text := range files {
-		path := filepath.Join(m.root, name)
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-	}
-	return m
-}
-
 const (
-	testGiB     = int64(1) << 30
-	meminfo     = "MemTotal:       16777216 kB\nMemFree: 1 kB\nMemAvailable:   8388608 kB\n" // 16 and 8 GiB
-	v2Mounts    = "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n"
-	v1Mounts    = "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+	testGiB = int64(1) << 30
+	// 16 and 8 GiB
+	meminfo  = "MemTotal:       16777216 kB\nMemFree: 1 kB\nMemAvailable:   8388608 kB\n"
+	v2Mounts = "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n"
+	v1Mounts = "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n35 " +
+		"31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
 	noLimitV1   = "9223372036854771712\n"
 	systemGroup = "/sys/fs/cgroup/system.slice"
 	runGroup    = systemGroup + "/run.scope"
@@ -40,7 +27,14 @@ func TestLimits(t *testing.T) {
 		available int64
 		availFrom string
 	}
-	bare := want{8, "sched_getaffinity", 16 * testGiB, "/proc/meminfo MemTotal", 8 * testGiB, "/proc/meminfo MemAvailable"}
+	bare := want{
+		8,
+		"sched_getaffinity",
+		16 * testGiB,
+		"/proc/meminfo MemTotal",
+		8 * testGiB,
+		"/proc/meminfo MemAvailable",
+	}
 	with := func(change func(*want)) want { w := bare; change(&w); return w }
 
 	for _, c := range []struct {
@@ -51,49 +45,62 @@ func TestLimits(t *testing.T) {
 		{"no cgroups: the machine and the affinity", map[string]string{}, bare},
 		{"v2 without limits", map[string]string{
 			"/proc/self/mountinfo": v2Mounts, "/proc/self/cgroup": "0::/system.slice/run.scope\n",
-			runGroup + "/cpu.max": "max 100000\n", runGroup + "/memory.max": "max\n", runGroup + "/memory.high": "max\n",
+			runGroup + "/cpu.max": "max 100000\n", runGroup + "/memory.max": "max\n",
+			runGroup + "/memory.high": "max\n",
 		}, bare},
 		{"v2 limits of the own group", map[string]string{
 			"/proc/self/mountinfo": v2Mounts, "/proc/self/cgroup": "0::/system.slice/run.scope\n",
 			runGroup + "/cpu.max": "150000 100000\n", runGroup + "/memory.max": "4294967296\n",
-			runGroup + "/memory.current": "3221225472\n", runGroup + "/memory.stat": "anon 1\ninactive_file 2147483648\nactive_file 7\n",
-		}, want{1.5, runGroup + "/cpu.max", 4 * testGiB, runGroup + "/memory.max", 3 * testGiB, runGroup + "/memory.max"}},
+			runGroup + "/memory.current": "3221225472\n",
+			runGroup + "/memory.stat":    "anon 1\ninactive_file 2147483648\nactive_file 7\n",
+		}, want{1.5, runGroup + "/cpu.max", 4 * testGiB,
+			runGroup + "/memory.max", 3 * testGiB, runGroup + "/memory.max"}},
 		{"v2: a group further up is tighter", map[string]string{
 			"/proc/self/mountinfo": v2Mounts, "/proc/self/cgroup": "0::/system.slice/run.scope\n",
 			runGroup + "/cpu.max": "400000 100000\n", systemGroup + "/cpu.max": "50000 100000\n",
-			runGroup + "/memory.max": "8589934592\n", systemGroup + "/memory.max": "2147483648\n", systemGroup + "/memory.current": "1073741824\n",
-		}, want{0.5, systemGroup + "/cpu.max", 2 * testGiB, systemGroup + "/memory.max", testGiB, systemGroup + "/memory.max"}},
+			runGroup + "/memory.max": "8589934592\n", systemGroup + "/memory.max": "2147483648\n",
+			systemGroup + "/memory.current": "1073741824\n",
+		}, want{0.5, systemGroup + "/cpu.max", 2 * testGiB,
+			systemGroup + "/memory.max", testGiB, systemGroup + "/memory.max"}},
 		{"v2 memory.high throttles and counts as a limit", map[string]string{
 			"/proc/self/mountinfo": v2Mounts, "/proc/self/cgroup": "0::/system.slice\n",
-			systemGroup + "/memory.max": "8589934592\n", systemGroup + "/memory.high": "1073741824\n",
+			systemGroup + "/memory.max":  "8589934592\n",
+			systemGroup + "/memory.high": "1073741824\n",
 		}, with(func(w *want) {
-			w.memory, w.memFrom, w.available, w.availFrom = testGiB, systemGroup+"/memory.high", testGiB, systemGroup+"/memory.high"
+			w.memory, w.memFrom, w.available, w.availFrom = testGiB, systemGroup+"/memory.high",
+				testGiB, systemGroup+"/memory.high"
 		})},
 		{"a limit looser than the machine does not count", map[string]string{
 			"/proc/self/mountinfo": v2Mounts, "/proc/self/cgroup": "0::/\n",
-			"/sys/fs/cgroup/cpu.max": "6400000 100000\n", "/sys/fs/cgroup/memory.max": "1099511627776\n",
+			"/sys/fs/cgroup/cpu.max":    "6400000 100000\n",
+			"/sys/fs/cgroup/memory.max": "1099511627776\n",
 		}, bare},
 		{"v1 limits, and the hybrid's empty unified hierarchy", map[string]string{
-			"/proc/self/mountinfo":                                   v1Mounts + "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n",
-			"/proc/self/cgroup":                                      "9:name=systemd:/\n4:memory:/jobs/7\n1:cpu,cpuacct:/jobs\n0::/\n",
-			"/sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_quota_us":       "250000\n",
-			"/sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_period_us":      "100000\n",
-			"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us":            "-1\n",
-			"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us":           "100000\n",
-			"/sys/fs/cgroup/memory/memory.limit_in_bytes":            noLimitV1,
-			"/sys/fs/cgroup/memory/jobs/memory.limit_in_bytes":       "3221225472\n",
-			"/sys/fs/cgroup/memory/jobs/memory.usage_in_bytes":       "2147483648\n",
-			"/sys/fs/cgroup/memory/jobs/memory.stat":                 "inactive_file 5\ntotal_inactive_file 1073741824\n",
-			"/sys/fs/cgroup/memory/jobs/7/memory.limit_in_bytes":     noLimitV1,
-			"/sys/fs/cgroup/memory/jobs/7/memory.usage_in_bytes":     "1\n",
-			"/sys/fs/cgroup/unified/cgroup.controllers":              "",
-			"/sys/fs/cgroup/unified/jobs/memory.max":                 "1\n", // not this process's group
+			"/proc/self/mountinfo": v1Mounts + "41 31 0:38 / " +
+				"/sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n",
+			"/proc/self/cgroup": "9:name=systemd:/\n4:memory:/jobs/7\n1:cpu,cpuacct:/jobs\n0::/\n",
+			"/sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_quota_us":  "250000\n",
+			"/sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_period_us": "100000\n",
+			"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us":       "-1\n",
+			"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us":      "100000\n",
+			"/sys/fs/cgroup/memory/memory.limit_in_bytes":       noLimitV1,
+			"/sys/fs/cgroup/memory/jobs/memory.limit_in_bytes":  "3221225472\n",
+			"/sys/fs/cgroup/memory/jobs/memory.usage_in_bytes":  "2147483648\n",
+			"/sys/fs/cgroup/memory/jobs/memory.stat": "inactive_file " +
+				"5\ntotal_inactive_file 1073741824\n",
+			"/sys/fs/cgroup/memory/jobs/7/memory.limit_in_bytes": noLimitV1,
+			"/sys/fs/cgroup/memory/jobs/7/memory.usage_in_bytes": "1\n",
+			"/sys/fs/cgroup/unified/cgroup.controllers":          "",
+			// not this process's group
+			"/sys/fs/cgroup/unified/jobs/memory.max":                 "1\n",
 			"/sys/fs/cgroup/memory/other/memory.limit_in_bytes":      "1\n",
 			"/sys/fs/cgroup/cpu,cpuacct/jobs/other/cpu.cfs_quota_us": "1\n",
-		}, want{2.5, "/sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_quota_us", 3 * testGiB, "/sys/fs/cgroup/memory/jobs/memory.limit_in_bytes",
+		}, want{2.5, "/sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_quota_us", 3 * testGiB,
+			"/sys/fs/cgroup/memory/jobs/memory.limit_in_bytes",
 			2 * testGiB, "/sys/fs/cgroup/memory/jobs/memory.limit_in_bytes"}},
 		{"a container that sees the host's path but only its own group", map[string]string{
-			"/proc/self/mountinfo":                        "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n",
+			"/proc/self/mountinfo": "35 31 0:32 /docker/abc " +
+				"/sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n",
 			"/proc/self/cgroup":                           "4:memory:/docker/abc\n",
 			"/sys/fs/cgroup/memory/memory.limit_in_bytes": "1073741824\n",
 		}, with(func(w *want) {
@@ -106,7 +113,8 @@ func TestLimits(t *testing.T) {
 		}, with(func(w *want) { w.cores, w.coresFrom = 1, "/sys/fs/cgroup/cpu.max" })},
 		{"a group over its limit has a byte left, not a negative number", map[string]string{
 			"/proc/self/mountinfo": v2Mounts, "/proc/self/cgroup": "0::/\n",
-			"/sys/fs/cgroup/memory.max": "1073741824\n", "/sys/fs/cgroup/memory.current": "1073745920\n",
+			"/sys/fs/cgroup/memory.max":     "1073741824\n",
+			"/sys/fs/cgroup/memory.current": "1073745920\n",
 		}, with(func(w *want) {
 			w.memory, w.memFrom = testGiB, "/sys/fs/cgroup/memory.max"
 			w.available, w.availFrom = 1, "/sys/fs/cgroup/memory.max"
@@ -121,15 +129,26 @@ func TestLimits(t *testing.T) {
 			for k, v := range c.files {
 				files[k] = v
 			}
-			l := fakeMachine(t, 8, files).limits()
-			assert.Equal(t, c.want, want{l.Cores, l.CoresSource, l.MemoryLimit, l.MemoryLimitSource, l.MemoryAvailable, l.MemoryAvailableSource})
+			l := machineOf(t, 8, files).limits()
+			assert.Equal(
+				t,
+				c.want,
+				want{
+					l.Cores,
+					l.CoresSource,
+					l.MemoryLimit,
+					l.MemoryLimitSource,
+					l.MemoryAvailable,
+					l.MemoryAvailableSource,
+				},
+			)
 			assert.Positive(t, l.GOMAXPROCS)
 		})
 	}
 }
 
 func TestLimitsOfASystemThatTellsNothing(t *testing.T) {
-	l := fakeMachine(t, 0, nil).limits()
+	l := machineOf(t, 0, nil).limits()
 	assert.Positive(t, l.Cores)
 	assert.Equal(t, "number of CPUs", l.CoresSource)
 	assert.Zero(t, l.MemoryLimit)

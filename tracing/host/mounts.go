@@ -11,9 +11,11 @@ import (
 
 // Mount is one line of /proc/self/mountinfo.
 type Mount struct {
-	ID           int      // the kernel's mount id
-	Major, Minor uint32   // device number of the filesystem; major 0 means that it has no block device of its own
-	Root         string   // which directory of the filesystem is mounted here (bind mounts, containers)
+	ID int // the kernel's mount id
+	// device number of the filesystem; major 0 means that it has no block device of its own
+	Major, Minor uint32
+	// which directory of the filesystem is mounted here (bind mounts, containers)
+	Root         string
 	Point        string   // where it is mounted
 	Options      []string // of this mount: rw, noatime
 	Type         string   // filesystem type: ext4, nfs4, fuse.sshfs
@@ -31,16 +33,16 @@ func (m Mount) SuperOption(key string) (string, bool) {
 	return "", false
 }
 
-// TransferSizes returns the largest read and write in bytes that the mount sends to its server at a time: rsize and wsize
-// of NFS and SMB, msize of 9p. A request that is larger is split into transfers of that size. ok is false for mounts that
-// do not tell, and for those that are no network's.
+// TransferSizes returns the largest read and write in bytes that the mount sends to its server at a
+// time: rsize and wsize of NFS and SMB, msize of 9p. A request that is larger is split into
+// transfers of that size. ok is false for mounts that do not tell, and for those that are no
+// network's.
 func (m Mount) TransferSizes() (read, write int64, ok bool) {
 	keys := [2]string{"rsize", "wsize"}
-	switch m.Type {
-	case "nfs", "nfs4", "cifs", "smb3", "ceph":
-	case "9p":
+	switch {
+	case m.Type == "9p":
 		keys = [2]string{"msize", "msize"}
-	default:
+	case places[m.Type] != onNetwork:
 		return 0, 0, false
 	}
 	sizes := [2]int64{}
@@ -60,8 +62,8 @@ func (m Mount) ReadOnly() bool {
 	return slices.Contains(m.Options, "ro") || slices.Contains(m.SuperOptions, "ro")
 }
 
-// ParseMounts reads the format of /proc/<pid>/mountinfo (proc_pid_mountinfo(5)), in the kernel's order: of two mounts on
-// one point the later hides the earlier.
+// ParseMounts reads the format of /proc/<pid>/mountinfo (proc_pid_mountinfo(5)), in the kernel's
+// order: of two mounts on one point the later hides the earlier.
 func ParseMounts(r io.Reader) ([]Mount, error) {
 	var mounts []Mount
 	in := bufio.NewScanner(r)
@@ -83,8 +85,8 @@ func ParseMounts(r io.Reader) ([]Mount, error) {
 	return mounts, nil
 }
 
-// parseMount reads "36 35 98:0 /root /point rw,noatime shared:1 - ext4 /dev/sda1 rw,errors=continue": the number of
-// optional fields before the dash varies.
+// parseMount reads "36 35 98:0 /root /point rw,noatime shared:1 - ext4 /dev/sda1
+// rw,errors=continue": the number of optional fields before the dash varies.
 func parseMount(line string) (Mount, error) {
 	f := strings.Split(line, " ") // not Fields: a source may be empty (mount -t tmpfs "" /x)
 	dash := -1
@@ -114,17 +116,6 @@ func parseMount(line string) (Mount, error) {
 	return m, nil
 }
 
-// parseDeviceNumber reads "major:minor" as sysfs and mountinfo write it.
-func parseDeviceNumber(s string) (major, minor uint32, err error) {
-	a, b, _ := strings.Cut(strings.TrimSpace(s), ":")
-	ma, errMajor := strconv.ParseUint(a, 10, 32)
-	mi, errMinor := strconv.ParseUint(b, 10, 32)
-	if errMajor != nil || errMinor != nil {
-		return 0, 0, fmt.Errorf("%q is no device number (major:minor)", clip(s))
-	}
-	return uint32(ma), uint32(mi), nil
-}
-
 // unescape undoes the kernel's octal escapes of space, tab, newline and backslash.
 func unescape(s string) string {
 	if !strings.Contains(s, `\`) {
@@ -144,8 +135,9 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// findMount picks the mount that holds a path: by mount id where the kernel gives one (Linux 5.8), else by the longest
-// mount point above the path. The device number is no key: btrfs subvolumes have numbers that no mount shows.
+// findMount picks the mount that holds a path: by mount id where the kernel gives one (Linux 5.8),
+// else by the longest mount point above the path. The device number is no key: btrfs subvolumes
+// have numbers that no mount shows.
 func findMount(mounts []Mount, at identity) (Mount, bool) {
 	if at.mountID != 0 {
 		for _, m := range mounts {

@@ -4,10 +4,13 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// Usage is what this process has consumed since it started, except PeakRSS. Two readings around a window, subtracted
-// (Sub), are the harness's own cost. A zero PeakRSS or context switch count means that the system does not tell.
+// Usage is what this process has consumed since it started, except PeakRSS. The difference of two
+// readings around a window is the harness's own cost. A zero PeakRSS or context switch count means
+// that the system does not tell.
 type Usage struct {
 	CPU  time.Duration // User + Sys, of all threads, exited ones included
 	User time.Duration
@@ -24,22 +27,30 @@ type Usage struct {
 	InvolCtxSw int64 // involuntary ones: preempted
 }
 
-// ReadUsage reads the counters now. It does not stop the world and may be called from any goroutine, inside the
-// window too: it costs some tens of microseconds.
+// ReadUsage reads the counters now. It does not stop the world and may be called from any
+// goroutine, inside the window too: it costs some tens of microseconds.
 func ReadUsage() Usage {
-	u := processUsage()
+	var ru unix.Rusage
+	_ = unix.Getrusage(unix.RUSAGE_SELF, &ru) // cannot fail with these arguments
+	u := Usage{
+		User: time.Duration(ru.Utime.Nano()), Sys: time.Duration(ru.Stime.Nano()),
+		PeakRSS:  peakRSS(int64(ru.Maxrss)),
+		VolCtxSw: int64(ru.Nvcsw), InvolCtxSw: int64(ru.Nivcsw),
+	}
 	u.CPU = u.User + u.Sys
 	samples := []metrics.Sample{
 		{Name: "/gc/heap/allocs:objects"}, {Name: "/gc/heap/tiny/allocs:objects"},
 		{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/cycles/total:gc-cycles"},
 	}
 	metrics.Read(samples)
-	// Tiny allocations share an object and are counted apart; together they are what -benchmem calls allocs.
+	// Tiny allocations share an object and are counted apart; together they are what -benchmem
+	// calls allocs.
 	u.Mallocs = metricCount(samples[0]) + metricCount(samples[1])
 	u.AllocBytes = metricCount(samples[2])
 	u.NumGC = metricCount(samples[3])
-	// runtime/metrics has the pauses only as a histogram, whose sum would be wrong by up to a quarter. This keeps the
-	// exact total and takes the heap lock for a copy of 256 numbers, without stopping the world.
+	// runtime/metrics has the pauses only as a histogram, whose sum would be wrong by up to a
+	// quarter. This keeps the exact total and takes the heap lock for a copy of 256 numbers,
+	// without stopping the world.
 	var gc debug.GCStats
 	debug.ReadGCStats(&gc)
 	u.GCPause = gc.PauseTotal
@@ -51,15 +62,4 @@ func metricCount(s metrics.Sample) uint64 {
 		return 0
 	}
 	return s.Value.Uint64()
-}
-
-// Sub returns what was consumed between the reading before and this one. PeakRSS stays that of the later reading.
-func (u Usage) Sub(before Usage) Usage {
-	return Usage{
-		CPU: u.CPU - before.CPU, User: u.User - before.User, Sys: u.Sys - before.Sys,
-		PeakRSS: u.PeakRSS,
-		Mallocs: u.Mallocs - before.Mallocs, AllocBytes: u.AllocBytes - before.AllocBytes,
-		NumGC: u.NumGC - before.NumGC, GCPause: u.GCPause - before.GCPause,
-		VolCtxSw: u.VolCtxSw - before.VolCtxSw, InvolCtxSw: u.InvolCtxSw - before.InvolCtxSw,
-	}
 }

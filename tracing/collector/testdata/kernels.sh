@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs the tests of package tracing on other kernels than this machine's: each is booted in qemu with the test binary, on
+# Runs the tests of package collector on other kernels than this machine's: each is booted in qemu with the test binary, on
 # virtio and NVMe disks, partitions, device mapper, md and NVMe multipath.
 #
-#	tracing/testdata/kernels.sh [-run REGEXP] [-instructions] [KERNEL…]
+#	tracing/collector/testdata/kernels.sh [-run REGEXP] [-instructions] [KERNEL…]
 #
 # Kernels are the names in the table below; none means all of them. The processors are emulated (TCG) where KVM cannot run
 # an ordinary kernel, which is some ten times slower. -instructions emulates them
@@ -15,7 +15,7 @@
 # seconds (900). The console's text stays in $WORK/logs; here is one line for each kernel, and exit status 1 unless all
 # tests passed in all of them.
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 work=${WORK:-/tmp/kvbench-kernels}
 
 # name, suite, packages (kernel and modules)
@@ -161,7 +161,7 @@ initramfs() {
 	cp "$(command -v busybox)" "$root/bin/busybox"
 	program "$(command -v fio)" "$(command -v mkfs.ext4)" "$(command -v losetup)" "$(command -v dmsetup)" "$work/mdadm/sbin/mdadm"
 	cp "$work/tracing.test" "$root/"
-	cp tracing/testdata/kernels-init.sh "$root/init"
+	cp tracing/collector/testdata/kernels-init.sh "$root/init"
 	cp -r tracing/testdata "$root/testdata"
 	(cd "$root" && find . | busybox cpio -o -H newc 2>/dev/null | gzip -1) >"$work/initramfs.$1"
 	rm -rf "$root"
@@ -208,7 +208,7 @@ verdict() {
 
 for k in "$@"; do unpack "$k"; done
 [ -e "$work/mdadm" ] || { lists; fetch bookworm mdadm "$work/mdadm"; }
-CGO_ENABLED=0 go test -c -o "$work/tracing.test" ./tracing
+CGO_ENABLED=0 go test -c -o "$work/tracing.test" ./tracing/collector
 bad=0
 for k in "$@"; do
 	initramfs "$k"

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,73 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fakeHost is a sysfs and a mount table made of files.
-type fakeHost struct {
-	t    *testing.T
-	host host
-}
-
-const someStat = "100 0 800 5 50 0 1600 7 0 9 12 0 0 0 0 0 0\n"
-
-// newFakeHost answers identify with one directory on the given device, and blockNode from nodes.
-func newFakeHost(t *testing.T, mountinfo string, at identity, nodes map[string][2]uint32) fakeHost {
-	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	require.NoError(t, err)
-	f := fakeHost{t: t, host: host{
-		root:     root,
-		identify: func(string) (identity, error) { return at, nil },
-		blockNode: func(path string) (uint32, uint32, error) {
-			n, ok := nodes[path]
-			if !ok {
-				return 0, 0, errors.New("no such node")
-			}
-			return n[0], n[1], nil
-		},
-	}}
-	f.write("/proc/self/mountinfo", mountinfo)
-	return f
-}
-
-func (f fakeHost) write(path, text string) {
-	f.t.Helper()
-	path = filepath.Join(f.host.root, path)
-	require.NoError(f.t, os.MkdirAll(filepath.Dir(path), 0o755))
-	require.NoError(f.t, os.WriteFile(path, []byte(text), 0o644))
-}
-
-func (f fakeHost) link(from, to string) {
-	f.t.Helper()
-	from = filepath.Join(f.host.root, from)
-	require.NoError(f.t, os.MkdirAll(filepath.Dir(from), 0o755))
-	require.NoError(f.t, os.Symlink(filepath.Join(f.host.root, to), from))
-}
-
-// disk makes a whole device with its entries in /sys/block and /sys/dev/block.
-func (f fakeHost) disk(dir, number, stat string) {
-	f.write(dir+"/dev", number+"\n")
-	f.write(dir+"/stat", stat)
-	f.write(dir+"/queue/iostats", "1\n")
-	f.link("/sys/dev/block/"+number, dir)
-	f.link("/sys/block/"+filepath.Base(dir), dir)
-}
-
-func (f fakeHost) partition(dir, number string) {
-	f.write(dir+"/partition", "1\n")
-	f.write(dir+"/dev", number+"\n")
-	f.write(dir+"/stat", "1 0 1 0 1 0 1 0 0 0 0\n")
-	f.link("/sys/dev/block/"+number, dir)
-}
-
-func (f fakeHost) device() Device {
-	f.t.Helper()
-	d, err := f.host.backingDevice("/mnt/kv")
-	require.NoError(f.t, err)
-	return d
-}
-
 func TestBackingDeviceOfAPartitionIsItsDisk(t *testing.T) {
-	f := newFakeHost(t, "30 1 259:1 / /mnt/kv rw,noatime - xfs /dev/nvme0n1p1 rw\n", identity{path: "/mnt/kv", major: 259, minor: 1, mountID: 30}, nil)
+	f := newFakeMachine(
+		t,
+		"30 1 259:1 / /mnt/kv rw,noatime - xfs /dev/nvme0n1p1 rw\n",
+		identity{path: "/mnt/kv", major: 259, minor: 1, mountID: 30},
+		nil,
+	)
 	f.disk("/sys/devices/pci/nvme/nvme0/nvme0n1", "259:0", someStat)
 	f.partition("/sys/devices/pci/nvme/nvme0/nvme0n1/nvme0n1p1", "259:1")
 
@@ -94,7 +33,12 @@ func TestBackingDeviceOfAPartitionIsItsDisk(t *testing.T) {
 
 func TestBackingDeviceOfStackedDevices(t *testing.T) {
 	t.Run("device mapper names its members", func(t *testing.T) {
-		f := newFakeHost(t, "30 1 253:0 / /mnt/kv rw - ext4 /dev/mapper/vg-kv rw\n", identity{path: "/mnt/kv", major: 253}, nil)
+		f := newFakeMachine(
+			t,
+			"30 1 253:0 / /mnt/kv rw - ext4 /dev/mapper/vg-kv rw\n",
+			identity{path: "/mnt/kv", major: 253},
+			nil,
+		)
 		f.disk("/sys/devices/virtual/block/dm-0", "253:0", someStat)
 		f.write("/sys/devices/virtual/block/dm-0/slaves/sda3/dev", "8:3\n")
 		f.write("/sys/devices/virtual/block/dm-0/slaves/sdb1/dev", "8:17\n")
@@ -105,7 +49,12 @@ func TestBackingDeviceOfStackedDevices(t *testing.T) {
 		assert.Empty(t, d.Reason)
 	})
 	t.Run("a loop device names its file", func(t *testing.T) {
-		f := newFakeHost(t, "30 1 7:3 / /mnt/kv rw - ext4 /dev/loop3 rw\n", identity{path: "/mnt/kv", major: 7, minor: 3}, nil)
+		f := newFakeMachine(
+			t,
+			"30 1 7:3 / /mnt/kv rw - ext4 /dev/loop3 rw\n",
+			identity{path: "/mnt/kv", major: 7, minor: 3},
+			nil,
+		)
 		f.disk("/sys/devices/virtual/block/loop3", "7:3", someStat)
 		f.write("/sys/devices/virtual/block/loop3/loop/backing_file", "/srv/disk.img\n")
 		d := f.device()
@@ -113,7 +62,12 @@ func TestBackingDeviceOfStackedDevices(t *testing.T) {
 		assert.Contains(t, d.Note, "loop device over /srv/disk.img")
 	})
 	t.Run("a plain NVMe drive has no paths", func(t *testing.T) {
-		f := newFakeHost(t, "30 1 259:0 / /mnt/kv rw - ext4 /dev/nvme0n1 rw\n", identity{path: "/mnt/kv", major: 259}, nil)
+		f := newFakeMachine(
+			t,
+			"30 1 259:0 / /mnt/kv rw - ext4 /dev/nvme0n1 rw\n",
+			identity{path: "/mnt/kv", major: 259},
+			nil,
+		)
 		f.disk("/sys/devices/pci/nvme/nvme0/nvme0n1", "259:0", someStat)
 		assert.Empty(t, f.device().Members)
 	})
@@ -123,13 +77,13 @@ func TestBackingDeviceOfNVMeMultipath(t *testing.T) {
 	const head = "/sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0n1"
 	mount := "30 1 259:2 / /mnt/kv rw - xfs /dev/nvme0n1 rw\n"
 	at := identity{path: "/mnt/kv", major: 259, minor: 2}
-	paths := func(f fakeHost) {
+	paths := func(f fakeMachine) {
 		f.disk("/sys/devices/pci/nvme/nvme1/nvme0c1n1", "259:1", someStat)
 		f.disk("/sys/devices/pci/nvme/nvme0/nvme0c0n1", "259:0", someStat)
 		f.disk("/sys/devices/pci/nvme/nvme2/nvme2c0n1", "259:5", someStat) // another subsystem
 	}
 	t.Run("a head that counts is read itself", func(t *testing.T) {
-		f := newFakeHost(t, mount, at, nil)
+		f := newFakeMachine(t, mount, at, nil)
 		f.disk(head, "259:2", someStat)
 		paths(f)
 		d := f.device()
@@ -140,7 +94,7 @@ func TestBackingDeviceOfNVMeMultipath(t *testing.T) {
 		assert.EqualValues(t, 100, s.ReadIOs)
 	})
 	t.Run("before Linux 6.4 the paths are summed", func(t *testing.T) {
-		f := newFakeHost(t, mount, at, nil)
+		f := newFakeMachine(t, mount, at, nil)
 		f.disk(head, "259:2", "0 0 0 0 0 0 0 0 0 0 0\n")
 		paths(f)
 		d := f.device()
@@ -151,7 +105,7 @@ func TestBackingDeviceOfNVMeMultipath(t *testing.T) {
 		assert.EqualValues(t, 2*1600*512, s.WriteBytes)
 	})
 	t.Run("a head that says it does not count", func(t *testing.T) {
-		f := newFakeHost(t, mount, at, nil)
+		f := newFakeMachine(t, mount, at, nil)
 		f.disk(head, "259:2", "0 0 0 0 0 0 0 0 0 0 0\n")
 		f.write(head+"/queue/iostats", "0\n")
 		paths(f)
@@ -166,8 +120,8 @@ func TestBackingDeviceOfBtrfs(t *testing.T) {
 	const mount = "30 1 0:40 /@kv /mnt/kv rw - btrfs /dev/sdb1 rw,subvol=/@kv\n"
 	at := identity{path: "/mnt/kv", minor: 51} // a subvolume's number is not the mount's
 	nodes := map[string][2]uint32{"/dev/sdb1": {8, 17}}
-	hostWith := func(t *testing.T, nodes map[string][2]uint32, members ...string) fakeHost {
-		f := newFakeHost(t, mount, at, nodes)
+	hostWith := func(t *testing.T, nodes map[string][2]uint32, members ...string) fakeMachine {
+		f := newFakeMachine(t, mount, at, nodes)
 		f.disk("/sys/devices/pci/sdb", "8:16", someStat)
 		f.partition("/sys/devices/pci/sdb/sdb1", "8:17")
 		for _, m := range members {
@@ -200,18 +154,28 @@ func TestBackingDeviceOfBtrfs(t *testing.T) {
 func TestBackingDeviceReasons(t *testing.T) {
 	for _, c := range []struct{ name, mount, says string }{
 		{"tmpfs", "- tmpfs tmpfs rw,size=1g", "in memory"},
-		{"overlay with its upper directory", "- overlay overlay rw,lowerdir=/l,upperdir=/var/lib/docker/u/diff,workdir=/w", "/var/lib/docker/u/diff"},
+		{"overlay with its upper directory",
+			"- overlay overlay rw,lowerdir=/l,upperdir=/var/lib/docker/u/diff,workdir=/w",
+			"/var/lib/docker/u/diff"},
 		{"overlay without", "- overlay overlay rw", "another filesystem"},
-		{"NFS names the export", "- nfs4 filer:/export/kv rw,rsize=1048576", "network filesystem (filer:/export/kv)"},
+		{"NFS names the export", "- nfs4 filer:/export/kv rw,rsize=1048576",
+			"network filesystem (filer:/export/kv)"},
 		{"CIFS", "- cifs //filer/kv rw", "network filesystem"},
-		{"FUSE names the program", "- fuse.sshfs me@host: rw", "fuse.sshfs is served by a process in user space (me@host:)"},
+		{"FUSE names the program", "- fuse.sshfs me@host: rw",
+			"fuse.sshfs is served by a process in user space (me@host:)"},
 		{"plain FUSE", "- fuse s3fs rw", "process in user space"},
 		{"ZFS", "- zfs tank/kv rw", "zpool iostat"},
 		{"a virtual machine's shared folder", "- virtiofs kv rw", "host of this virtual machine"},
-		{"anything else without a device", "- bcachefs /dev/sda:/dev/sdb rw", "bcachefs (/dev/sda:/dev/sdb) has no block device of its own"},
+		{"anything else without a device", "- bcachefs /dev/sda:/dev/sdb rw",
+			"bcachefs (/dev/sda:/dev/sdb) has no block device of its own"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := newFakeHost(t, "30 1 0:99 / /mnt/kv rw "+c.mount+"\n", identity{path: "/mnt/kv", minor: 99, mountID: 30}, nil)
+			f := newFakeMachine(
+				t,
+				"30 1 0:99 / /mnt/kv rw "+c.mount+"\n",
+				identity{path: "/mnt/kv", minor: 99, mountID: 30},
+				nil,
+			)
 			d := f.device()
 			assert.Empty(t, d.Name)
 			assert.Contains(t, d.Reason, c.says)
@@ -222,15 +186,15 @@ func TestBackingDeviceReasons(t *testing.T) {
 		})
 	}
 	t.Run("no mount at all", func(t *testing.T) {
-		d := newFakeHost(t, "", identity{path: "/mnt/kv"}, nil).device()
+		d := newFakeMachine(t, "", identity{path: "/mnt/kv"}, nil).device()
 		assert.Contains(t, d.Reason, "no mount")
 	})
 	t.Run("a sandbox without sysfs entries", func(t *testing.T) {
-		d := newFakeHost(t, "", identity{path: "/mnt/kv", major: 8, minor: 1}, nil).device()
+		d := newFakeMachine(t, "", identity{path: "/mnt/kv", major: 8, minor: 1}, nil).device()
 		assert.Contains(t, d.Reason, "device 8:1, which /sys/dev/block does not show")
 	})
 	t.Run("device mapper of older kernels says so and counts", func(t *testing.T) {
-		f := newFakeHost(t, "", identity{path: "/mnt/kv", major: 253}, nil)
+		f := newFakeMachine(t, "", identity{path: "/mnt/kv", major: 253}, nil)
 		f.disk("/sys/devices/virtual/block/dm-0", "253:0", someStat)
 		f.write("/sys/devices/virtual/block/dm-0/queue/iostats", "0\n")
 		d := f.device()
@@ -238,7 +202,7 @@ func TestBackingDeviceReasons(t *testing.T) {
 		assert.Empty(t, d.Reason)
 	})
 	t.Run("statistics switched off", func(t *testing.T) {
-		f := newFakeHost(t, "", identity{path: "/mnt/kv", major: 8}, nil)
+		f := newFakeMachine(t, "", identity{path: "/mnt/kv", major: 8}, nil)
 		f.disk("/sys/devices/pci/sda", "8:0", someStat)
 		f.write("/sys/devices/pci/sda/mq/0/cpu_list", "0\n")
 		f.write("/sys/devices/pci/sda/queue/iostats", "0\n")

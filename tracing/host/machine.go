@@ -1,0 +1,112 @@
+package host
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Root is where /proc and /sys are found: "" on a machine, a directory of made-up files in a test.
+// Its methods take a path in pieces, below the root; what is not there is empty.
+type Root string
+
+// Path is where a file really is.
+func (r Root) Path(elem ...string) string {
+	return filepath.Join(append([]string{string(r)}, elem...)...)
+}
+
+// Text is what a small file holds, without the space around it.
+func (r Root) Text(elem ...string) string {
+	text, _ := os.ReadFile(r.Path(elem...))
+	return strings.TrimSpace(string(text))
+}
+
+// Integer is the number in a file, nil when there is none.
+func (r Root) Integer(elem ...string) *int64 {
+	n, err := strconv.ParseInt(r.Text(elem...), 10, 64)
+	if err != nil {
+		return nil
+	}
+	return &n
+}
+
+// Names lists a directory in order.
+func (r Root) Names(elem ...string) []string {
+	entries, _ := os.ReadDir(r.Path(elem...))
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// Exists tells whether there is such a file or directory.
+func (r Root) Exists(elem ...string) bool {
+	_, err := os.Lstat(r.Path(elem...))
+	return err == nil
+}
+
+// kib finds the line "name:   123 kB" in a file and returns bytes, 0 when there is none.
+func (r Root) kib(file, name string) int64 {
+	for line := range strings.Lines(r.Text(file)) {
+		if rest, ok := strings.CutPrefix(line, name); ok {
+			number := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB"))
+			n, _ := strconv.ParseInt(number, 10, 53)
+			return max(0, n) << 10
+		}
+	}
+	return 0
+}
+
+// Chosen picks the bracketed word of a choice in sysfs ("always [madvise] never"); a single word is
+// itself.
+func Chosen(s string) string {
+	if _, rest, ok := strings.Cut(s, "["); ok {
+		word, _, _ := strings.Cut(rest, "]")
+		return word
+	}
+	return s
+}
+
+// machine is what is asked: files, and the few system calls that no file answers. Tests replace
+// both.
+type machine struct {
+	Root
+	identify  func(path string) (identity, error)
+	blockNode func(path string) (major, minor uint32, err error) // of a node such as /dev/sda1
+	// processors that may run us, 0 = unknown
+	affinity func() int
+}
+
+// identity is what the kernel says about one path.
+type identity struct {
+	path         string // absolute, without symlinks
+	major, minor uint32 // of the filesystem that holds it (st_dev)
+	mountID      int    // 0 where the kernel does not tell
+}
+
+func thisMachine() machine {
+	return machine{identify: identify, blockNode: blockNode, affinity: allowedCPUs}
+}
+
+// parseDeviceNumber reads "major:minor" as sysfs and mountinfo write it.
+func parseDeviceNumber(s string) (major, minor uint32, err error) {
+	a, b, _ := strings.Cut(strings.TrimSpace(s), ":")
+	ma, errMajor := strconv.ParseUint(a, 10, 32)
+	mi, errMinor := strconv.ParseUint(b, 10, 32)
+	if errMajor != nil || errMinor != nil {
+		return 0, 0, fmt.Errorf("%q is no device number (major:minor)", clip(s))
+	}
+	return uint32(ma), uint32(mi), nil
+}
+
+// clip keeps an error message to one line of sensible length, whatever the file held.
+func clip(s string) string {
+	const longest = 80
+	if len(s) > longest {
+		return s[:longest] + "…"
+	}
+	return s
+}

@@ -1,0 +1,56 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// noKernelStatistics makes BackingDevice answer without asking: only Linux has /sys/block.
+const noKernelStatistics = "darwin has no /sys/block: the kernel's byte counts are a Linux feature"
+
+// identify and blockNode are never asked here.
+func identify(string) (identity, error) { return identity{}, errors.ErrUnsupported }
+
+func blockNode(string) (major, minor uint32, err error) { return 0, 0, errors.ErrUnsupported }
+
+func statfs(path string) (Filesystem, error) {
+	var s unix.Statfs_t
+	if err := uninterrupted(func() error { return unix.Statfs(path, &s) }); err != nil {
+		return Filesystem{}, err
+	}
+	return Filesystem{
+		Type:     unix.ByteSliceToString(s.Fstypename[:]),
+		Free:     int64(s.Bavail) * int64(s.Bsize),
+		Total:    int64(s.Blocks) * int64(s.Bsize),
+		Root:     unix.ByteSliceToString(s.Mntonname[:]) == "/",
+		ReadOnly: s.Flags&unix.MNT_RDONLY != 0,
+	}, nil
+}
+
+// allowedCPUs: macOS has no affinity masks.
+func allowedCPUs() int { return 0 }
+
+func physicalMemory() (bytes int64, source string) {
+	n, err := unix.SysctlUint64("hw.memsize")
+	if err != nil {
+		return 0, ""
+	}
+	return int64(n), "hw.memsize"
+}
+
+// systemEnvironment fills in what macOS keeps in sysctl instead of /proc.
+func systemEnvironment(e *Environment) {
+	e.Kernel, _ = unix.Sysctl("kern.osrelease")
+	e.CPUModel, _ = unix.Sysctl("machdep.cpu.brand_string")
+	e.MemoryBytes, _ = physicalMemory()
+}
+
+// ResetPeakRSS is not possible here: PeakRSS counts from the start of the process.
+func ResetPeakRSS() error {
+	return fmt.Errorf("reset the peak memory of this process: %w", errors.ErrUnsupported)
+}
+
+// peakRSS: macOS counts it in bytes.
+func peakRSS(maxrss int64) int64 { return maxrss }

@@ -1,0 +1,116 @@
+package host
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// noKernelStatistics is empty where the kernel can be asked.
+const noKernelStatistics = ""
+
+// identify asks statx, which gives the mount id too (since Linux 5.8; the mask says whether it
+// did).
+func identify(path string) (identity, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return identity{}, err
+	}
+	if abs, err = filepath.EvalSymlinks(abs); err != nil {
+		return identity{}, err
+	}
+	var st unix.Statx_t
+	err = unix.Statx(unix.AT_FDCWD, abs, 0, unix.STATX_BASIC_STATS|unix.STATX_MNT_ID, &st)
+	if err == unix.ENOSYS { // before Linux 4.11, and sandboxes that do not know it
+		var old unix.Stat_t
+		if err := unix.Stat(abs, &old); err != nil {
+			return identity{}, &fs.PathError{Op: "stat", Path: abs, Err: err}
+		}
+		return identity{path: abs, major: unix.Major(old.Dev), minor: unix.Minor(old.Dev)}, nil
+	}
+	if err != nil {
+		return identity{}, &fs.PathError{Op: "statx", Path: abs, Err: err}
+	}
+	id := identity{path: abs, major: st.Dev_major, minor: st.Dev_minor}
+	if st.Mask&unix.STATX_MNT_ID != 0 {
+		id.mountID = int(st.Mnt_id)
+	}
+	return id, nil
+}
+
+func blockNode(path string) (major, minor uint32, err error) {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return 0, 0, &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFBLK {
+		return 0, 0, fmt.Errorf("%s is no block device", path)
+	}
+	return unix.Major(st.Rdev), unix.Minor(st.Rdev), nil
+}
+
+// statfs has the type from the mount table, which tells ext4 from ext3 and what is behind FUSE. The
+// kernel's number stands in where a process does not see its mounts.
+func statfs(path string) (Filesystem, error) {
+	var s unix.Statfs_t
+	if err := uninterrupted(func() error { return unix.Statfs(path, &s) }); err != nil {
+		return Filesystem{}, err
+	}
+	unit := int64(s.Frsize)
+	if unit == 0 {
+		unit = int64(s.Bsize)
+	}
+	f := Filesystem{
+		Type:     fmt.Sprintf("unknown type %#x", uint32(s.Type)),
+		Free:     int64(s.Bavail) * unit,
+		Total:    int64(s.Blocks) * unit,
+		ReadOnly: s.Flags&unix.ST_RDONLY != 0,
+	}
+	here, err := identify(path)
+	if err != nil {
+		return f, nil // it was there a moment ago: its space is known
+	}
+	if m, err := thisMachine().mountOf(here); err == nil && m.Type != "" {
+		f.Type = m.Type
+	}
+	root, err := identify("/")
+	f.Root = err == nil && here.major == root.major && here.minor == root.minor
+	return f, nil
+}
+
+// allowedCPUs counts the processors this process may run on; cpusets are part of it.
+func allowedCPUs() int {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return 0 // more than the set holds (1024): the runtime's own count stands
+	}
+	return set.Count()
+}
+
+// physicalMemory is not asked where /proc/meminfo is there; without it nothing is known.
+func physicalMemory() (bytes int64, source string) { return 0, "" }
+
+// systemEnvironment has nothing to add to /proc and /sys.
+func systemEnvironment(*Environment) {}
+
+// ResetPeakRSS makes the peak start again at the present size, so that a benchmark does not inherit
+// the peak of the one before it. It fails where the kernel forbids it (some sandboxes); PeakRSS
+// then counts from the start of the process.
+func ResetPeakRSS() error {
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+		return fmt.Errorf("reset the peak memory of this process: %w", err)
+	}
+	return nil
+}
+
+// peakRSS prefers the high-water mark that ResetPeakRSS resets: getrusage's, in KiB, is never
+// reset, and is inherited through exec from the process that started this one.
+func peakRSS(maxrss int64) int64 {
+	if peak := Root("").kib("/proc/self/status", "VmHWM:"); peak > 0 {
+		return peak
+	}
+	return maxrss << 10
+}
