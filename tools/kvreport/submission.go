@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 
-	"kvbench/kvbench/result"
 	"kvbench/tools/command"
 	"kvbench/tools/discover"
 	"kvbench/tools/submission"
@@ -29,7 +28,7 @@ The description takes processors, memory, drive and filesystem from the results,
 -json of the clients (-discover, repeatable). What only you know says "FILL IN". OUT must not hold anything yet: nothing is
 added to a tree or replaced in it. With a broken input nothing is left behind.
 
-Every page says "` + result.ClosedNotice + `": an official result needs MLCommons' own code.
+Every page says "` + submission.Notice + `": an official result needs MLCommons' own code.
 
 Exit codes: 0 built, 1 deviations and nothing built, 2 nothing built: wrong usage or input.`,
 	Example: `
@@ -52,13 +51,14 @@ func runSubmission(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	fs.StringVar(&s.Organisation, "organization", "", "")
 	fs.StringVar(&s.System, "system", "", "")
 	fs.StringVar(&s.Out, "o", "", "")
-	fs.StringVar(&s.Division, "division", result.DivisionClosed, "")
+	fs.StringVar(&s.Division, "division", "closed", "")
 	var described files
 	fs.Var(&described, "discover", "")
 	dirs, err := command.Parse(fs, args)
 	if err == nil && len(dirs) != 1 {
-		err = errors.New("one results directory is needed, for example: kvreport submission results" +
-			" -organisation acme -system flash7 -o submission")
+		err =
+			errors.New("one results directory is needed, for example: kvreport submission results" +
+				" -organisation acme -system flash7 -o submission")
 	}
 	if err == nil {
 		err = s.Validate()

@@ -38,6 +38,21 @@ func (s *source) dir() string          { return path.Dir(s.path) }
 func (s *source) isTest() bool         { return strings.HasSuffix(s.path, "_test.go") }
 func (s *source) line(p token.Pos) int { return s.files.Position(p).Line }
 
+// texts are the lines of string literals that go over several lines: texts for people, whose width
+// is part of what they look like.
+func (s *source) texts() map[int]bool {
+	lines := map[int]bool{}
+	ast.Inspect(s.tree, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			for l, last := s.line(lit.Pos()), s.line(lit.End()); l < last; l++ {
+				lines[l], lines[last] = true, true
+			}
+		}
+		return true
+	})
+	return lines
+}
+
 // lines are those of the file, without line ends.
 func (s *source) lines() []string { return strings.Split(strings.TrimSuffix(s.text, "\n"), "\n") }
 

@@ -88,15 +88,15 @@ var checkTemplate = template.Must(template.New("check").
 // writeCheck writes the page that a reviewer reads first: what was aggregated, what deviates, what
 // to know.
 func writeCheck(w io.Writer, division string, c *Check, sum *aggregate.Summary) error {
-	return checkTemplate.Execute(w, map[string]any{"Notice": result.ClosedNotice,
+	return checkTemplate.Execute(w, map[string]any{"Notice": Notice,
 		"Division": division, "Check": c, "Summary": sum})
 }
 
 // closedTrials is how many trials an option has.
 const closedTrials = 3
 
-// CheckClosed compares all results with the closed division. Without a summary, because the results cannot be summed, each
-// is checked by itself.
+// CheckClosed compares all results with the closed division. Without a summary, because the results
+// cannot be summed, each is checked by itself.
 func CheckClosed(t *load.Tree, s *aggregate.Summary) *Check {
 	c := &Check{}
 	for _, group := range t.Groups() {
@@ -119,7 +119,8 @@ func (c *Check) option(group string, files []load.File, o *aggregate.Option) {
 		if why := o.Failed[missing]; why != "" {
 			c.add(group, missing, "every trial of every rank must be complete: %s", why)
 		} else {
-			c.add(group, missing, "every trial of every rank must have a result: %d ranks × %d trials are expected", o.RankCount, o.TrialCount)
+			c.add(group, missing, "every trial of every rank must have a result: %d ranks × %d "+
+				"trials are expected", o.RankCount, o.TrialCount)
 		}
 	}
 	if o.TrialCount != closedTrials {
@@ -127,7 +128,8 @@ func (c *Check) option(group string, files []load.File, o *aggregate.Option) {
 	}
 	for _, f := range files {
 		if n := f.Result.Summary.CacheStats.StorageEntries; f.Complete() && (n == nil || *n == 0) {
-			c.add(group, f.Path, "served from memory: nothing of the rank is in the storage tier (storage_entries 0)")
+			c.add(group, f.Path, "served from memory: nothing of the rank is in the storage tier "+
+				"(storage_entries 0)")
 		}
 	}
 	if !o.Valid {
@@ -169,7 +171,8 @@ func (c *Check) result(f load.File) {
 		add("seed: must be %d + rank, was %d for rank %d", required.Seed, r.Seed, r.Rank)
 	}
 	// Ending a window takes its last operation a moment; a second is plenty.
-	if took := time.Duration(r.WindowNS); f.Complete() && (took < required.Window.Length || took > required.Window.Length+time.Second) {
+	if took := time.Duration(r.WindowNS); f.Complete() &&
+		(took < required.Window.Length || took > required.Window.Length+time.Second) {
 		add("window: must be %v, was %v", required.Window.Length, took.Round(time.Millisecond))
 	}
 	if f.Complete() && r.EndedBy != result.EndedByDeadline {
@@ -177,8 +180,9 @@ func (c *Check) result(f load.File) {
 	}
 }
 
-// parameters gives the recorded parameters to the table once more, in the closed division, and takes its objections: one
-// place decides what is allowed. It returns what the division requires, nil when the benchmark is unknown.
+// parameters gives the recorded parameters to the table once more, in the closed division, and
+// takes its objections: one place decides what is allowed. It returns what the division requires,
+// nil when the benchmark is unknown.
 func (c *Check) parameters(f load.File) *params.Values {
 	b, ok := params.Benchmark(f.Result.Benchmark)
 	if !ok {
@@ -240,13 +244,15 @@ func (c *Check) shared(group string, files []load.File) {
 				c.add(group, a.Path, "two ranks share the directory %s", a.Result.IO.CacheDir)
 			}
 			if a.Result.Nonce != "" && a.Result.Nonce == b.Result.Nonce && a.Rank == b.Rank {
-				c.add(group, a.Path, "the content of an earlier trial is written again: both have the nonce %s", a.Result.Nonce)
+				c.add(group, a.Path, "the content of an earlier trial is written again: both "+
+					"have the nonce %s", a.Result.Nonce)
 			}
 		}
 	}
 }
 
-// sameDirectory tells whether two results name one place: the same path on one host, or on one network filesystem.
+// sameDirectory tells whether two results name one place: the same path on one host, or on one
+// network filesystem.
 func sameDirectory(a, b *result.Result) bool {
 	if a.IO.CacheDir == "" || a.IO.CacheDir != b.IO.CacheDir {
 		return false
@@ -269,7 +275,8 @@ func (c *Check) remarks(t *load.Tree) {
 			options[*f.Result.Option] = true
 		}
 		if w := f.Result.DeviceWitness.ServedFromCache; w != nil && *w {
-			c.remark("%s: the device read only a part of what the application read; the rest came from a cache", f.Path)
+			c.remark("%s: the device read only a part of what the application read; the rest "+
+				"came from a cache", f.Path)
 		}
 		for _, w := range f.Result.Warnings {
 			c.remark("%s: %s", f.Path, w)

@@ -26,6 +26,9 @@ type Submission struct {
 	check *Check
 }
 
+// Notice stands on every page of a submission.
+const Notice = result.ClosedNotice
+
 // plainName is what may name an organisation or a system: it becomes a directory.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
@@ -80,7 +83,7 @@ func (s *Submission) Run(stdout, stderr io.Writer) (built bool, err error) {
 	if n := len(s.check.Deviations); n > 0 {
 		verdict = fmt.Sprintf("%d deviation(s), listed in check.md", n)
 	}
-	_, err = fmt.Fprintf(stdout, "closed:      %s\n%s\n", verdict, result.ClosedNotice)
+	_, err = fmt.Fprintf(stdout, "closed:      %s\n%s\n", verdict, Notice)
 	return true, err
 }
 
@@ -95,10 +98,12 @@ func (s *Submission) read() error {
 		path := filepath.Join(s.Dir, f.Path)
 		switch {
 		case f.Python:
-			return fmt.Errorf("%s is a result of the Python benchmark: its own tools submit it", path)
+			return fmt.Errorf("%s is a result of the Python benchmark: its own tools submit it",
+				path)
 		case f.Result.Simulation != nil:
-			return fmt.Errorf("%s is simulated: no storage had a part in it, so there is nothing to"+
-				" submit; name a directory of measured results", path)
+			return fmt.Errorf(
+				"%s is simulated: no storage had a part in it, so there is nothing to"+
+					" submit; name a directory of measured results", path)
 		case f.Result.Model.Key == "" || f.Result.CompletionUnit == result.UnitOperation:
 			t.Warnings = append(t.Warnings,
 				fmt.Sprintf("%s: left out, %s is no KV-cache workload", f.Path, f.Group))

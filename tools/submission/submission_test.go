@@ -24,7 +24,8 @@ import (
 	"kvbench/tracing/host"
 )
 
-// closed is a flawless result of the closed division, with the parameters that a run would have on record.
+// closed is a flawless result of the closed division, with the parameters that a run would have on
+// record.
 func closed(t *testing.T, option, trial, rank int) *result.Result {
 	t.Helper()
 	bench := map[int]string{1: "MaxStorageStress", 3: "LargeModel"}[option]
@@ -32,28 +33,40 @@ func closed(t *testing.T, option, trial, rank int) *result.Result {
 	require.True(t, ok)
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	set := params.Register(fs)
-	require.NoError(t, fs.Parse([]string{"-division=closed", fmt.Sprintf("-rank=%d", rank), "-ranks=2", "-cache-dir=/mnt/kv", "-results-dir=/results"}))
+	require.NoError(t, fs.Parse([]string{"-division=closed", fmt.Sprintf("-rank=%d", rank),
+		"-ranks=2", "-cache-dir=/mnt/kv", "-results-dir=/results"}))
 	v, err := set.Resolve(params.Inputs{Bench: b, Base: "/"})
 	require.NoError(t, err)
 	r := &result.Result{
-		SchemaVersion: result.SchemaVersion, Notice: result.ClosedNotice, Status: result.StatusComplete, EndedBy: result.EndedByDeadline,
-		Benchmark: bench, Name: bench, Option: &option, Division: result.DivisionClosed, Trial: trial, Count: 3, Rank: rank, Ranks: 2,
-		Nonce: fmt.Sprintf("%02d%02d%02d", option, trial, rank), Seed: uint64(42 + rank), CompletionUnit: "request",
-		StartTime: time.Date(2026, 9, 8, 12+option, trial*10, 0, 0, time.UTC).Format(time.RFC3339Nano), WindowNS: 300e9 + 1e6,
+		SchemaVersion: result.SchemaVersion, Notice: result.ClosedNotice,
+		Status: result.StatusComplete, EndedBy: result.EndedByDeadline,
+		Benchmark: bench, Name: bench, Option: &option, Division: result.DivisionClosed,
+		Trial: trial, Count: 3, Rank: rank, Ranks: 2,
+		Nonce: fmt.Sprintf("%02d%02d%02d", option, trial, rank), Seed: uint64(42 + rank),
+		CompletionUnit: "request",
+		StartTime: time.Date(2026, 9, 8, 12+option, trial*10, 0, 0,
+			time.UTC).Format(time.RFC3339Nano), WindowNS: 300e9 + 1e6,
 		Model:    result.Model{Key: v.Model.Key, Name: v.Model.Name},
 		Workload: result.Workload{Users: v.Users, DecodeReads: v.DecodeReads},
-		IO:       result.IO{CacheDir: fmt.Sprintf("/mnt/kv/rank_%d", rank), Mode: "buffered", WriteDevice: result.WriteDeviceFlush},
-		Environment: result.Environment{Hostname: fmt.Sprintf("node%d", rank), OS: "Ubuntu 24.04 LTS", CPUModel: "AMD EPYC 9654", Cores: 192,
+		IO: result.IO{CacheDir: fmt.Sprintf("/mnt/kv/rank_%d", rank), Mode: "buffered",
+			WriteDevice: result.WriteDeviceFlush},
+		Environment: result.Environment{Hostname: fmt.Sprintf("node%d", rank),
+			OS: "Ubuntu 24.04 LTS", CPUModel: "AMD EPYC 9654", Cores: 192,
 			MemoryBytes: 768 << 30, Version: "abc",
-			Filesystem: result.Filesystem{Type: "xfs", Options: []string{"rw", "noatime"}, Source: "/dev/nvme0n1"},
-			Device:     &result.Device{Name: "nvme0n1", Model: "ACME FLASH 7", SizeBytes: new(int64(3840755982336)), Rotational: new(false)}},
+			Filesystem: result.Filesystem{Type: "xfs", Options: []string{"rw", "noatime"},
+				Source: "/dev/nvme0n1"},
+			Device: &result.Device{Name: "nvme0n1", Model: "ACME FLASH 7",
+				SizeBytes: new(int64(3840755982336)), Rotational: new(false)}},
 	}
 	for _, p := range v.Parameters() {
-		r.Parameters = append(r.Parameters, result.Parameter{Name: p.Name, Value: p.Value, Origin: p.Origin})
+		r.Parameters = append(r.Parameters,
+			result.Parameter{Name: p.Name, Value: p.Value, Origin: p.Origin})
 	}
 	c := &r.Summary.CacheStats
-	c.StorageReadBandwidth, c.StorageWriteBandwidth, c.StorageEntries = new(2.5+float64(rank)), new(0.5), new(int64(100))
-	c.LatencyMS = map[string]float64{"storage_read_device_p95_ms": 40, "storage_write_device_p95_ms": 90}
+	c.StorageReadBandwidth, c.StorageWriteBandwidth, c.StorageEntries = new(2.5+float64(rank)),
+		new(0.5), new(int64(100))
+	c.LatencyMS = map[string]float64{"storage_read_device_p95_ms": 40,
+		"storage_write_device_p95_ms": 90}
 	r.Summary.AvgThroughput, r.Summary.StorageThroughput = new(1000.0), new(10.0)
 	return r
 }
@@ -69,10 +82,13 @@ func results(t *testing.T, change func(*result.Result)) string {
 				if change != nil {
 					change(r)
 				}
-				path := filepath.Join(dir, fmt.Sprintf("option_%d/trial_%d/rank_%d", option, r.Trial, r.Rank), "kvcache_results_20260908_120000.json")
+				path := filepath.Join(dir,
+					fmt.Sprintf("option_%d/trial_%d/rank_%d", option, r.Trial, r.Rank),
+					"kvcache_results_20260908_120000.json")
 				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 				require.NoError(t, r.WriteJSON(path))
-				require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "summary.txt"), []byte(result.ClosedNotice+"\n"), 0o644))
+				require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "summary.txt"),
+					[]byte(result.ClosedNotice+"\n"), 0o644))
 			}
 		}
 	}
@@ -170,12 +186,16 @@ func TestClosedSubmission(t *testing.T) {
 }
 
 func TestDescriptionTakesWhatDiscoverFound(t *testing.T) {
-	h := discover.Hardware{SchemaVersion: discover.SchemaVersion, Hostname: "node0", CPU: discover.CPU{Sockets: new(2), Cores: new(192)}}
-	h.Devices = []discover.Device{{DeviceEnvironment: host.DeviceEnvironment{Name: "nvme0n1"}, Link: &discover.Link{Generation: 5, Width: 4}}}
+	h := discover.Hardware{SchemaVersion: discover.SchemaVersion, Hostname: "node0",
+		CPU: discover.CPU{Sockets: new(2), Cores: new(192)}}
+	h.Devices = []discover.Device{{DeviceEnvironment: host.DeviceEnvironment{Name: "nvme0n1"},
+		Link: &discover.Link{Generation: 5, Width: 4}}}
 	r := closed(t, 1, 0, 0)
 	n := describe(r.Environment, h)
-	assert.Equal(t, []string{"2", "192", "768", "PCIe Gen5 x4", "nvme", "3841", "Ubuntu", "24.04 LTS"},
-		[]string{n.Sockets, n.Cores, n.Memory, n.Drive.Link, n.Drive.Interface, n.Drive.GB, n.OS, n.OSVersion})
+	assert.Equal(t, []string{"2", "192", "768", "PCIe Gen5 x4", "nvme", "3841", "Ubuntu",
+		"24.04 LTS"},
+		[]string{n.Sockets, n.Cores, n.Memory, n.Drive.Link, n.Drive.Interface, n.Drive.GB, n.OS,
+			n.OSVersion})
 	r.Environment.Device, r.Environment.Filesystem.Type = nil, "nfs4"
 	var b bytes.Buffer
 	require.NoError(t, writeSystem(&b, "nas", []node{describe(r.Environment, discover.Hardware{})}))
@@ -197,33 +217,54 @@ func TestEveryDeviationIsNamed(t *testing.T) {
 		change func(*result.Result)
 		want   string
 	}{
-		{"users", func(r *result.Result) { set(r, "num-users", "100") }, "option 1: -num-users: must be 200 in the closed division (option 1), given 100"},
-		{"model", func(r *result.Result) { set(r, "model", "tiny-1b"); r.Model.Key = "tiny-1b" }, "-model: must be llama3.1-8b"},
-		{"cpu tier", func(r *result.Result) { set(r, "cpu-mem-gb", "4") }, "-cpu-mem-gb: must be 0"},
-		{"base seed", func(r *result.Result) { set(r, "seed", "43"); r.Seed = uint64(43 + r.Rank) }, "-seed: must be 42"},
-		{"seed of the rank", func(r *result.Result) { r.Seed = 42 }, "seed: must be 42 + rank, was 42 for rank 1"},
-		{"benchtime", func(r *result.Result) { set(r, "benchtime", "60s") }, "-benchtime: must be 300s"},
+		{"users", func(r *result.Result) { set(r, "num-users", "100") },
+			"option 1: -num-users: must be 200 in the closed division (option 1), given 100"},
+		{"model", func(r *result.Result) { set(r, "model", "tiny-1b"); r.Model.Key = "tiny-1b" },
+			"-model: must be llama3.1-8b"},
+		{"cpu tier", func(r *result.Result) { set(r, "cpu-mem-gb", "4") },
+			"-cpu-mem-gb: must be 0"},
+		{"base seed", func(r *result.Result) { set(r, "seed", "43"); r.Seed = uint64(43 + r.Rank) },
+			"-seed: must be 42"},
+		{"seed of the rank", func(r *result.Result) { r.Seed = 42 },
+			"seed: must be 42 + rank, was 42 for rank 1"},
+		{"benchtime", func(r *result.Result) { set(r, "benchtime", "60s") },
+			"-benchtime: must be 300s"},
 		{"window", func(r *result.Result) { r.WindowNS = 60e9 }, "window: must be 5m0s, was 1m0s"},
-		{"ended early", func(r *result.Result) { r.EndedBy = result.EndedByCount }, "window: must end by its deadline, ended by count"},
-		{"count", func(r *result.Result) { set(r, "count", "6"); r.Count = 6 }, "-count: must be 3"},
+		{"ended early", func(r *result.Result) { r.EndedBy = result.EndedByCount },
+			"window: must end by its deadline, ended by count"},
+		{"count", func(r *result.Result) { set(r, "count", "6"); r.Count = 6 },
+			"-count: must be 3"},
 		{"nonce", func(r *result.Result) { set(r, "nonce", "ab") }, "-nonce: must be random"},
-		{"sweep", func(r *result.Result) { set(r, "sweep", "num-users=1,2") }, "-sweep: must be absent"},
+		{"sweep", func(r *result.Result) { set(r, "sweep", "num-users=1,2") },
+			"-sweep: must be absent"},
 		{"a profile of its own", func(r *result.Result) {
-			r.DiffersFromClosed = []result.Difference{{Name: "qos.batch.p95", Closed: "default", Value: "5"}}
+			r.DiffersFromClosed = []result.Difference{{Name: "qos.batch.p95", Closed: "default",
+				Value: "5"}}
 		}, "qos.batch.p95: must be default, given 5"},
-		{"I/O", func(r *result.Result) { r.IO.Mode = "direct" }, "I/O: must have been buffered, was direct"},
-		{"write device", func(r *result.Result) { r.IO.WriteDevice = result.WriteDeviceTransfer }, "write-device: must be flush"},
-		{"decode reads", func(r *result.Result) { r.Workload.DecodeReads = "once" }, "decode-reads: must be batched"},
-		{"division", func(r *result.Result) { r.Division = result.DivisionOpen }, "division: must be closed, given open"},
-		{"no parameters", func(r *result.Result) { r.Parameters = nil }, "the result has none on record"},
-		{"memory", func(r *result.Result) { r.Summary.CacheStats.StorageEntries = new(int64(0)) }, "served from memory"},
-		{"shared directory", func(r *result.Result) { r.IO.CacheDir, r.Environment.Hostname = "/mnt/kv/rank_0", "node0" }, "two ranks share the directory /mnt/kv/rank_0"},
-		{"content again", func(r *result.Result) { r.Nonce = "same" }, "the content of an earlier trial is written again"},
+		{"I/O", func(r *result.Result) { r.IO.Mode = "direct" },
+			"I/O: must have been buffered, was direct"},
+		{"write device", func(r *result.Result) { r.IO.WriteDevice = result.WriteDeviceTransfer },
+			"write-device: must be flush"},
+		{"decode reads", func(r *result.Result) { r.Workload.DecodeReads = "once" },
+			"decode-reads: must be batched"},
+		{"division", func(r *result.Result) { r.Division = result.DivisionOpen },
+			"division: must be closed, given open"},
+		{"no parameters", func(r *result.Result) { r.Parameters = nil },
+			"the result has none on record"},
+		{"memory", func(r *result.Result) { r.Summary.CacheStats.StorageEntries = new(int64(0)) },
+			"served from memory"},
+		{"shared directory", func(r *result.Result) {
+			r.IO.CacheDir,
+				r.Environment.Hostname = "/mnt/kv/rank_0", "node0"
+		}, "two ranks share the directory /mnt/kv/rank_0"},
+		{"content again", func(r *result.Result) { r.Nonce = "same" },
+			"the content of an earlier trial is written again"},
 		{"failure", func(r *result.Result) {
 			if r.Trial == 1 && r.Rank == 1 {
 				r.Status, r.Error = result.StatusFailed, "EIO"
 			}
-		}, "every trial of every rank must be complete: failed: EIO (option_1/trial_1/rank_1/kvcache_results_20260908_120000.json)"},
+		}, "every trial of every rank must be complete: failed: EIO " +
+			"(option_1/trial_1/rank_1/kvcache_results_20260908_120000.json)"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			dir, out := results(t, c.change), filepath.Join(t.TempDir(), "out")
@@ -258,7 +299,9 @@ func TestMissingRank(t *testing.T) {
 	built, _, errs, err := submit(dir, out)
 	assert.NoError(t, err)
 	assert.False(t, built)
-	assert.Contains(t, errs, "option 3: every trial of every rank must have a result: 2 ranks × 3 trials are expected (option_3/trial_2/rank_1/kvcache_results_*.json)")
+	assert.Contains(t, errs,
+		"option 3: every trial of every rank must have a result: 2 ranks × 3 trials are expected "+
+			"(option_3/trial_2/rank_1/kvcache_results_*.json)")
 }
 
 func TestRanksThatDifferAreDeviationsToo(t *testing.T) {
@@ -304,7 +347,8 @@ func TestNothingIsLeftHalfWritten(t *testing.T) {
 		require.NoError(t, err)
 		assert.Empty(t, entries, what)
 	}
-	for what, text := range map[string]string{"empty": "", "truncated": `{"schema_version": "1.0", "summ`} {
+	for what, text := range map[string]string{"empty": "",
+		"truncated": `{"schema_version": "1.0", "summ`} {
 		dir := results(t, nil)
 		path := filepath.Join(dir, "option_3/trial_2/rank_1/kvcache_results_20260908_120000.json")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))

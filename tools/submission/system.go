@@ -31,7 +31,8 @@ type node struct {
 // drive is what holds the storage tier, where a local device does.
 type drive struct{ Model, Interface, Media, GB, Link, Count string }
 
-// nodes describes the clients by the environment of their results and by what discover found on them.
+// nodes describes the clients by the environment of their results and by what discover found on
+// them.
 func nodes(files []load.File, found map[string]discover.Hardware) []node {
 	hosts := make(map[string]result.Environment)
 	for _, f := range files {
@@ -69,7 +70,8 @@ func describe(e result.Environment, h discover.Hardware) node {
 		n.Memory = fmt.Sprint((e.MemoryBytes + 1<<29) >> 30)
 	}
 	if d := e.Device; d != nil {
-		n.Drive = drive{Model: cmp.Or(d.Model, unknown), Interface: "other", Media: unknown, GB: unknown, Count: fmt.Sprint(max(1, len(d.Members)))}
+		n.Drive = drive{Model: cmp.Or(d.Model, unknown), Interface: "other", Media: unknown,
+			GB: unknown, Count: fmt.Sprint(max(1, len(d.Members)))}
 		if len(d.Members) > 0 {
 			d = &d.Members[0]
 			n.Drive.Model = cmp.Or(d.Model, unknown)
@@ -120,7 +122,7 @@ func writeSystem(w io.Writer, system string, clients []node) error {
 		blank.Name = "Benchmark client"
 		clients = []node{blank}
 	}
-	return systemTemplate.Execute(w, map[string]any{"Notice": result.ClosedNotice,
+	return systemTemplate.Execute(w, map[string]any{"Notice": Notice,
 		"System": system, "Local": local, "Product": product, "Clients": clients})
 }
 

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"kvbench/kvbench/result"
 	"kvbench/tools/aggregate"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
@@ -38,7 +37,8 @@ func (s *Submission) runDir(model string, sum *aggregate.Summary) string {
 // build makes the tree of an organisation. Nothing outside of top is touched.
 func (s *Submission) build(top string, sum *aggregate.Summary) error {
 	for _, model := range models(s.tree) {
-		if err := s.run(filepath.Join(top, s.runDir(model, sum)), model, sum.FileName()); err != nil {
+		if err := s.run(filepath.Join(top, s.runDir(model, sum)), model,
+			sum.FileName()); err != nil {
 			return err
 		}
 	}
@@ -91,7 +91,7 @@ func (s *Submission) run(dir, model, summaryName string) error {
 	if err != nil {
 		return err
 	}
-	sum.Notice = result.ClosedNotice
+	sum.Notice = Notice
 	if err := put(filepath.Join(dir, summaryName), sum.WriteJSON); err != nil {
 		return err
 	}
@@ -141,12 +141,12 @@ func announce(rec *load.Record) error {
 	if rec.Result == nil || rec.Result.Notice != "" {
 		return nil
 	}
-	rec.Result.Notice = result.ClosedNotice
+	rec.Result.Notice = Notice
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(rec.Raw, &keys); err != nil {
 		return err
 	}
-	keys["notice"], _ = json.Marshal(result.ClosedNotice)
+	keys["notice"], _ = json.Marshal(Notice)
 	raw, err := json.Marshal(keys)
 	rec.Raw = raw
 	return err
