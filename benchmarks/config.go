@@ -20,23 +20,33 @@ import (
 )
 
 // trialConfig turns the values in force into the engine's configuration.
-func trialConfig(v *params.Values, trial int) (kvbench.Config, error) {
+func trialConfig(v *params.Values, t trialEnv) (kvbench.Config, error) {
 	storage, err := storageConfig(v)
-	if err != nil {
-		return kvbench.Config{}, err
-	}
 	cfg := kvbench.Config{
-		Info:       runInfo(v, trial),
+		Info: runInfo(v, t.number), Settle: v.Settle, Storage: storage,
+		Progress: t.progress, Publish: t.publish, Procs: t.procs,
+	}
+	cfg.Info.Warnings = warnings(v)
+	if v.LatencyTracing {
+		// The table admits only what these parse.
+		level, _ := tracing.ParseLevel(v.TraceLevel)
+		filter, _ := tracing.ParseFilter(v.TraceFilter)
+		cfg.Trace = &kvbench.TraceConfig{Level: level, Filter: filter}
+	}
+	return cfg, err
+}
+
+// requestLoad turns the values in force into the load of requests.
+func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*kvbench.Load, error) {
+	cfg := kvbench.LoadConfig{
 		Source:     func() (workloads.Source, error) { return source(v) },
 		Planner:    workloads.Planner{Sizer: v.Sizer(), DecodeBatch: v.Profile.DecodeBatch, Batched: v.Batched()},
 		Workers:    v.WorkerCount(),
 		Window:     v.Window.Length,
 		Requests:   v.Window.Completions,
 		Warmup:     v.Warmup,
-		Settle:     v.Settle,
 		TokenTime:  v.GenerationTime,
 		Overtaking: v.Overtaking(),
-		Storage:    storage,
 
 		ValidationTrace: v.ValidationTrace,
 		SourceEnds:      v.MaxRequests > 0 || v.Bench.Load == params.LoadTrace,
@@ -49,11 +59,8 @@ func trialConfig(v *params.Values, trial int) (kvbench.Config, error) {
 		// All of them finish: the window lasts as long as that takes.
 		cfg.EndedBy, cfg.Window = result.EndedByMaxRequests, 0
 	}
-	if v.LatencyTracing {
-		// The table admits only what these parse.
-		level, _ := tracing.ParseLevel(v.TraceLevel)
-		filter, _ := tracing.ParseFilter(v.TraceFilter)
-		cfg.Trace = &kvbench.TraceConfig{Level: level, Filter: filter}
+	if v.Bench.Load == params.LoadUsers {
+		cfg.Users = v.Users
 	}
 	if v.Autoscaling {
 		cfg.Autoscale = &kvbench.Autoscale{Mode: v.AutoscalerMode, Target: v.TargetSaturation, Interval: v.AutoscalerInterval}
@@ -69,12 +76,12 @@ func trialConfig(v *params.Values, trial int) (kvbench.Config, error) {
 		if storage.Layout.Kind == tiers.LayoutSlots { // takes nothing larger
 			sizes, err := blockSizes(v)
 			if err != nil {
-				return cfg, err
+				return nil, err
 			}
 			cfg.Precondition.Tokens = sizes[len(sizes)-1]
 		}
 	}
-	return cfg, nil
+	return kvbench.NewLoad(cfg)
 }
 
 // storageConfig decides what is left open: the directory, the capacity from the

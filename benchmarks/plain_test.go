@@ -23,11 +23,11 @@ func BenchmarkStorageCeiling(b *testing.B) {
 			share float64
 		}{{"read", 1}, {"write", 0}, {"mixed", v.ReadShare}} {
 			current.sub(b, "op="+mix.name, func(b *testing.B) {
-				res := plain(b, v, func(cfg *kvbench.Config) kvbench.Routine {
-					cfg.Storage.GPUBytes, cfg.Storage.CPUBytes = 0, 0
+				res := plain(b, v, func(st *kvbench.StorageConfig, workers *int) kvbench.Routine {
+					st.GPUBytes, st.CPUBytes = 0, 0
 					// One stream has one chunk in flight: as many streams as a run has chunks.
-					cfg.Workers *= cfg.Storage.Depth
-					cfg.Storage.Workers, cfg.Storage.Depth = cfg.Workers, 1
+					*workers *= st.Depth
+					st.Workers, st.Depth = *workers, 1
 					return &kvbench.CeilingRoutine{ReadShare: mix.share, FileSize: 256 << 20}
 				})
 				current.noteCeiling(v, mix.name, res)
@@ -78,9 +78,8 @@ func BenchmarkTier(b *testing.B) {
 const tierDefault = 1 << 30
 
 func tierBenchmark(b *testing.B, v *params.Values, level tiers.Kind, op tiers.Op, size int64) {
-	plain(b, v, func(cfg *kvbench.Config) kvbench.Routine {
-		st := &cfg.Storage
-		need := 2 * size * int64(cfg.Workers+1)
+	plain(b, v, func(st *kvbench.StorageConfig, workers *int) kvbench.Routine {
+		need := 2 * size * int64(*workers+1)
 		gpu, cpu, storage := st.GPUBytes, st.CPUBytes, st.StorageBytes
 		st.GPUBytes, st.CPUBytes, st.StorageBytes = 0, 0, 0
 		switch level {
@@ -89,30 +88,30 @@ func tierBenchmark(b *testing.B, v *params.Values, level tiers.Kind, op tiers.Op
 		case tiers.CPU:
 			st.CPUBytes = max(cpu, tierDefault)
 			// Memory is not to be taken without being asked for: fewer workers instead.
-			cfg.Workers = int(max(1, min(int64(cfg.Workers), st.CPUBytes/(2*size)-1)))
+			*workers = int(max(1, min(int64(*workers), st.CPUBytes/(2*size)-1)))
 		default:
 			st.StorageBytes = storage
-			cfg.Workers = int(max(1, min(int64(cfg.Workers), storage/(2*size)-1)))
+			*workers = int(max(1, min(int64(*workers), storage/(2*size)-1)))
 		}
-		st.Workers = cfg.Workers
+		st.Workers = *workers
 		return &kvbench.TierRoutine{Level: level, Op: op, Size: size, Footprint: 64 * max(size, 16<<20)}
 	})
 }
 
-// plain runs one trial of a benchmark without requests.
-func plain(b *testing.B, v *params.Values, routine func(*kvbench.Config) kvbench.Routine) (res *result.Result) {
+// plain runs one trial of a benchmark without requests. The routine may change the tiers
+// and the number of workers that it is going to have.
+func plain(b *testing.B, v *params.Values, routine func(st *kvbench.StorageConfig, workers *int) kvbench.Routine) (res *result.Result) {
 	measure(b, v, func(ctx context.Context, t trialEnv) (*result.Result, error) {
-		cfg, err := trialConfig(v, t.number)
+		cfg, err := trialConfig(v, t)
 		if err != nil {
 			return nil, err
 		}
-		cfg.Info.Warnings = warnings(v)
-		cfg.Progress, cfg.Publish, cfg.Procs = t.progress, t.publish, t.procs
+		run := kvbench.PlainConfig{Workers: v.WorkerCount(), Window: v.Window.Length, Operations: v.Window.Completions}
 		if v.Bench.Load == params.LoadNone && v.Division == params.Quick && v.Origin("benchtime").Kind < params.FromFile {
-			cfg.Window = quickPlainWindow
+			run.Window = quickPlainWindow
 		}
-		r := routine(&cfg)
-		res, err = kvbench.RunPlain(ctx, cfg, r)
+		r := routine(&cfg.Storage, &run.Workers)
+		res, err = kvbench.Run(ctx, cfg, kvbench.NewPlain(run, r))
 		return res, err
 	})
 	return res

@@ -23,19 +23,21 @@ import (
 func workload(b *testing.B, name string) {
 	each(b, name, func(b *testing.B, v *params.Values) {
 		measure(b, v, func(ctx context.Context, t trialEnv) (*result.Result, error) {
-			cfg, err := trialConfig(v, t.number)
+			cfg, err := trialConfig(v, t)
 			if err != nil {
 				return nil, err
 			}
-			cfg.Info.Warnings = warnings(v)
-			cfg.Progress, cfg.Publish, cfg.Procs = t.progress, t.publish, t.procs
+			load, err := requestLoad(v, cfg.Storage)
+			if err != nil {
+				return nil, err
+			}
 			if v.Simulated() {
-				return simulate(ctx, v, cfg)
+				return simulate(ctx, v, cfg, load)
 			}
 			if c, ok := current.ceiling[ceilingKey(v)]; ok {
 				cfg.Info.Ceiling = &c
 			}
-			return kvbench.Run(ctx, cfg)
+			return kvbench.Run(ctx, cfg, load)
 		})
 	})
 }

@@ -15,10 +15,10 @@ import (
 
 // simulate runs one trial in virtual time and writes its I/O trace, if one is
 // wanted.
-func simulate(ctx context.Context, v *params.Values, cfg kvbench.Config) (*result.Result, error) {
+func simulate(ctx context.Context, v *params.Values, cfg kvbench.Config, load kvbench.Workload) (*result.Result, error) {
 	sim := kvbench.SimConfig{Deletes: v.IOTraceDeletes, Device: v.Device}
 	if v.IOTraceLog == "" {
-		return kvbench.Simulate(ctx, cfg, sim)
+		return kvbench.Simulate(ctx, cfg, load, sim)
 	}
 	trace, err := iotrace.Create(tracePath(v))
 	if err != nil {
@@ -32,7 +32,7 @@ func simulate(ctx context.Context, v *params.Values, cfg kvbench.Config) (*resul
 		closed = true
 		return errors.Join(trace.Close(r.Status == result.StatusComplete), publish(r))
 	}
-	res, err := kvbench.Simulate(ctx, cfg, sim)
+	res, err := kvbench.Simulate(ctx, cfg, load, sim)
 	if !closed {
 		err = errors.Join(err, trace.Close(false))
 	}

@@ -3,7 +3,6 @@ package benchmarks
 import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
-	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
@@ -73,9 +72,8 @@ func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
 
 // replayRoutine turns the values in force into the replay of an I/O trace. It
 // changes the configuration to the one tier that is replayed on.
-func replayRoutine(v *params.Values, cfg *kvbench.Config) kvbench.Routine {
-	cfg.Storage.GPUBytes, cfg.Storage.CPUBytes = 0, 0
-	cfg.EndedBy = result.EndedByInput
+func replayRoutine(v *params.Values, st *kvbench.StorageConfig) kvbench.Routine {
+	st.GPUBytes, st.CPUBytes = 0, 0
 	r := &kvbench.ReplayRoutine{
 		Path: v.IOTraceReplay, Speed: v.TraceSpeedup, Cycles: v.ReplayCycles, Allow: v.TraceAllowMalformed,
 	}

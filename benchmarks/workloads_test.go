@@ -40,7 +40,7 @@ func BenchmarkAzureTrace(b *testing.B) { workload(b, "AzureTrace") }
 // Python benchmark's.
 func BenchmarkIOTraceReplay(b *testing.B) {
 	each(b, "IOTraceReplay", func(b *testing.B, v *params.Values) {
-		plain(b, v, func(cfg *kvbench.Config) kvbench.Routine { return replayRoutine(v, cfg) })
+		plain(b, v, func(st *kvbench.StorageConfig, _ *int) kvbench.Routine { return replayRoutine(v, st) })
 	})
 }
 

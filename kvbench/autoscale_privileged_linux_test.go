@@ -18,7 +18,7 @@ import (
 
 // limitedUsers is a load of single writes of 0.5 to 2 MiB, every 100 ms by each
 // user, on a device that writes 40 MiB/s: more than three users fill it.
-func limitedUsers(t *testing.T, population int, window time.Duration) Config {
+func limitedUsers(t *testing.T, population int, window time.Duration) runConfig {
 	t.Helper()
 	fs := privtest.LoopFS(t, 160, privtest.LoopOptions{DirectIO: true})
 	privtest.ThrottleLoop(t, fs, 40<<20, 40<<20).Add(t, os.Getpid())

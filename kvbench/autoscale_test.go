@@ -157,7 +157,7 @@ func TestCapacityOfASimulatedDeviceIsFoundWithinOneStep(t *testing.T) {
 	cfg.Overtaking = true
 	cfg.Storage.MaxWriters, cfg.Storage.Chunk = 0, 64<<20
 	cfg.Autoscale = &Autoscale{Mode: result.AutoscaleCapacity, Interval: 60 * time.Second}
-	res, err := Simulate(t.Context(), cfg, SimConfig{Device: &tiers.DeviceModel{Read: bandwidth, Write: bandwidth, Parallelism: 128}})
+	res, err := simulateLoad(t.Context(), cfg, SimConfig{Device: &tiers.DeviceModel{Read: bandwidth, Write: bandwidth, Parallelism: 128}})
 	require.NoError(t, err)
 	assert.Equal(t, result.EndedByCapacity, res.EndedBy)
 	assert.Equal(t, result.StatusComplete, res.Status)
@@ -189,7 +189,7 @@ func TestAutoscalersOnARealDirectory(t *testing.T) {
 		}
 		cfg.Storage = StorageConfig{CacheDir: t.TempDir(), StorageBytes: 64 << 20, Chunk: 64 << 10, Depth: 1, Workers: 64}
 		cfg.Autoscale = &Autoscale{Mode: mode, Target: 0.8, Interval: 100 * ms}
-		res, err := Run(t.Context(), cfg)
+		res, err := runLoad(t.Context(), cfg)
 		require.NoError(t, err)
 		s := res.Summary.AutoscalingSummary
 		require.NotNil(t, s)
@@ -219,8 +219,8 @@ func TestAutoscalersOnARealDirectory(t *testing.T) {
 func TestScalingDownStopsUsersAndWorkers(t *testing.T) {
 	cfg := optionOne(t, 100*time.Second)
 	cfg.Autoscale = &Autoscale{Mode: result.AutoscaleQoS, Target: 0.1, Interval: 2 * time.Second}
-	cfg.Info.Workload.Users, cfg.Workers = 200, 200
-	res, err := Simulate(t.Context(), cfg, SimConfig{Device: &tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadLatency: ms, Parallelism: 8}})
+	cfg.Users, cfg.Workers = 200, 200
+	res, err := simulateLoad(t.Context(), cfg, SimConfig{Device: &tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadLatency: ms, Parallelism: 8}})
 	require.NoError(t, err)
 	s := res.Summary.AutoscalingSummary
 	assert.Less(t, s.FinalUsers, 200)
@@ -234,19 +234,21 @@ func TestScalingDownStopsUsersAndWorkers(t *testing.T) {
 
 // A round that ends with the window, or after it, is in no result. The race detector watches.
 func TestARoundMayEndWithTheWindow(t *testing.T) {
-	s := &scaler{trial: &trial{}, auto: newAutoscaler(Autoscale{Mode: result.AutoscaleQoS, Target: 0.8}, 4)}
+	s := &scaler{auto: newAutoscaler(Autoscale{Mode: result.AutoscaleQoS, Target: 0.8}, 4)}
 	var rounds sync.WaitGroup
 	rounds.Go(func() {
 		for range 1000 {
 			s.end(round{Round: result.Round{BytesPerSecond: 1e6}})
 		}
 	})
-	s.report()
-	kept, last := len(s.trial.info.Summary.AutoscalingStats), s.trial.info.Summary.AutoscalingSummary.Rounds
+	s.stop()
+	var in result.Summary
+	s.report(&in)
+	kept, last := len(in.AutoscalingStats), in.AutoscalingSummary.Rounds
 	rounds.Wait()
 	assert.Equal(t, kept, last)
-	s.report()
-	assert.Len(t, s.trial.info.Summary.AutoscalingStats, kept, "nothing came after the report")
+	s.report(&in)
+	assert.Len(t, in.AutoscalingStats, kept, "nothing came after the report")
 	_, ok := s.end(round{})
 	assert.False(t, ok)
 }

@@ -27,21 +27,31 @@ import (
 // smallTokens makes a block of 512 tokens 64 KiB.
 var smallTokens = model.Sizer{BytesPerToken: 128}
 
+// blockConfig serves a block trace once.
+func blockConfig(path string, workers int) runConfig {
+	return runConfig{
+		engine{
+			Info:    record.Info{Result: result.Result{Benchmark: "BlockTrace", Division: result.DivisionQuick, Count: 1, Ranks: 1}, Sizer: smallTokens},
+			Storage: StorageConfig{Chunk: 256 << 10, Depth: 1, Workers: workers},
+		},
+		LoadConfig{
+			Source: func() (workloads.Source, error) {
+				return traces.New(formats.Blocks, traces.Config{Paths: []string{path}, Cycles: 1, Profile: profile.Default()})
+			},
+			Planner: workloads.Planner{Sizer: smallTokens}, Workers: workers, SourceEnds: true, EndedBy: result.EndedByInput,
+		},
+	}
+}
+
 // replayBlocks runs a whole block trace and returns its result and the hits of each request in order.
-func replayBlocks(t *testing.T, path string, workers int, change func(*Config)) (*result.Result, []int) {
+func replayBlocks(t *testing.T, path string, workers int, change func(*runConfig)) (*result.Result, []int) {
 	t.Helper()
 	var hits []int
-	cfg := Config{
-		Info: record.Info{Result: result.Result{Benchmark: "BlockTrace", Division: result.DivisionQuick, Count: 1, Ranks: 1}, Sizer: smallTokens},
-		Source: func() (workloads.Source, error) {
-			return traces.New(formats.Blocks, traces.Config{Paths: []string{path}, Cycles: 1, Profile: profile.Default()})
-		},
-		Planner: workloads.Planner{Sizer: smallTokens}, Workers: workers, SourceEnds: true, EndedBy: result.EndedByInput,
-		Storage:  StorageConfig{Chunk: 256 << 10, Depth: 1, Workers: workers, Verify: content.VerifyFull},
-		OnBlocks: func(r *workloads.Request, s record.BlockSample) { hits = append(hits, s.Hits) },
-	}
+	cfg := blockConfig(path, workers)
+	cfg.Storage.Verify = content.VerifyFull
+	cfg.OnBlocks = func(r *workloads.Request, s record.BlockSample) { hits = append(hits, s.Hits) }
 	change(&cfg)
-	res, err := Run(t.Context(), cfg)
+	res, err := runLoad(t.Context(), cfg)
 	require.NoError(t, err)
 	require.Equal(t, result.StatusComplete, res.Status, res.Error)
 	require.Equal(t, result.EndedByInput, res.EndedBy)
@@ -51,8 +61,8 @@ func replayBlocks(t *testing.T, path string, workers int, change func(*Config)) 
 }
 
 // nullTiers are a cache of that capacity that keeps no bytes.
-func nullTiers(capacity int64) func(*Config) {
-	return func(c *Config) {
+func nullTiers(capacity int64) func(*runConfig) {
+	return func(c *runConfig) {
 		c.Storage.Levels = []cache.Level{{Level: tiers.Storage, Tier: sim.NewNull(), Capacity: capacity}}
 	}
 }
@@ -66,8 +76,8 @@ var layouts = map[string]tiers.Layout{
 }
 
 // laidOut is a real directory with that layout.
-func laidOut(t *testing.T, layout string, capacity int64) func(*Config) {
-	return func(c *Config) {
+func laidOut(t *testing.T, layout string, capacity int64) func(*runConfig) {
+	return func(c *runConfig) {
 		directory(t, capacity)(c)
 		c.Storage.Layout, c.Storage.Direct = layouts[layout], true
 		if runtime.GOOS == "darwin" && c.Storage.Layout.Kind == tiers.LayoutPacked {
@@ -77,8 +87,8 @@ func laidOut(t *testing.T, layout string, capacity int64) func(*Config) {
 }
 
 // directory is a real one.
-func directory(t *testing.T, capacity int64) func(*Config) {
-	return func(c *Config) { c.Storage.CacheDir, c.Storage.StorageBytes = t.TempDir(), capacity }
+func directory(t *testing.T, capacity int64) func(*runConfig) {
+	return func(c *runConfig) { c.Storage.CacheDir, c.Storage.StorageBytes = t.TempDir(), capacity }
 }
 
 const (
@@ -88,10 +98,10 @@ const (
 
 // A cache larger than the trace hits what a cache without bounds hits, whatever it is made of.
 func TestBlocksHitTheIdeal(t *testing.T) {
-	caches := map[string]func(*Config){"null": nullTiers(1 << 30), "buffered": directory(t, 1<<30)}
+	caches := map[string]func(*runConfig){"null": nullTiers(1 << 30), "buffered": directory(t, 1<<30)}
 	for layout := range layouts {
 		caches[layout] = laidOut(t, layout, 1<<26)
-		caches[layout+" under gpu and cpu"] = func(c *Config) {
+		caches[layout+" under gpu and cpu"] = func(c *runConfig) {
 			laidOut(t, layout, 1<<26)(c)
 			c.Storage.CPUBytes, c.Storage.GPUBytes, c.Storage.GPUBandwidth = 1<<20, 1<<20, 1e12
 		}
@@ -131,9 +141,9 @@ func TestBlockHitsAreAFunctionOfTraceAndCapacity(t *testing.T) {
 		res, want := replayBlocks(t, smallTrace, 1, nullTiers(capacity))
 		assert.Greater(t, res.BlockCache.Hits, last, "capacity %d", capacity)
 		last = res.BlockCache.Hits
-		caches := map[string]func(*Config){"null": nullTiers(capacity)}
+		caches := map[string]func(*runConfig){"null": nullTiers(capacity)}
 		if blocks == 20 || blocks == 50 { // with many and with few evictions
-			caches["one writer"] = func(c *Config) { directory(t, capacity)(c); c.Storage.MaxWriters = 1 }
+			caches["one writer"] = func(c *runConfig) { directory(t, capacity)(c); c.Storage.MaxWriters = 1 }
 			for layout := range layouts {
 				caches[layout] = laidOut(t, layout, capacity)
 			}
@@ -153,7 +163,7 @@ func TestBlocksOfSessionsShareChunkFiles(t *testing.T) {
 	res, want := replayBlocks(t, smallSession, 1, nullTiers(1<<30))
 	require.Equal(t, res.BlockCache.Reads.Blocks, res.BlockCache.Reads.Operations, "null tiers have no neighbours")
 	require.Positive(t, res.BlockCache.Hits)
-	lmcache := func(c *Config) {
+	lmcache := func(c *runConfig) {
 		laidOut(t, "block", 1<<26)(c)
 		c.Storage.Layout = tiers.Layout{Kind: tiers.LayoutGrouped, Places: 4}
 	}
@@ -172,7 +182,7 @@ func TestBlocksOfSessionsShareChunkFiles(t *testing.T) {
 // The run ends in time although decisions wait for each other.
 func TestBlocksEndWithTheWindow(t *testing.T) {
 	for range 5 {
-		cfg := func(c *Config) {
+		cfg := func(c *runConfig) {
 			nullTiers(8 * 512 * 128)(c)
 			c.Source = func() (workloads.Source, error) {
 				return traces.New(formats.Blocks, traces.Config{Paths: []string{smallTrace}, Profile: profile.Default()})
@@ -180,11 +190,11 @@ func TestBlocksEndWithTheWindow(t *testing.T) {
 			c.Window, c.SourceEnds = 30*time.Millisecond, false
 		}
 		var hits []int
-		c := Config{Info: record.Info{Result: result.Result{Benchmark: "BlockTrace"}, Sizer: smallTokens}, Planner: workloads.Planner{Sizer: smallTokens}, Workers: 8,
-			Storage:  StorageConfig{Chunk: 256 << 10, Depth: 1, Workers: 8},
-			OnBlocks: func(_ *workloads.Request, s record.BlockSample) { hits = append(hits, s.Hits) }}
+		c := blockConfig("", 8)
+		c.SourceEnds, c.EndedBy = false, ""
+		c.OnBlocks = func(_ *workloads.Request, s record.BlockSample) { hits = append(hits, s.Hits) }
 		cfg(&c)
-		res, err := Run(t.Context(), c)
+		res, err := runLoad(t.Context(), c)
 		require.NoError(t, err)
 		assert.Equal(t, result.EndedByDeadline, res.EndedBy)
 		assert.NotEmpty(t, hits)
@@ -227,7 +237,7 @@ func TestWholeMooncakeTrace(t *testing.T) {
 		}
 		t.Run(layout, func(t *testing.T) {
 			for gib, want := range map[float64][]int{3: want, 0.25: sequences[0.25]} {
-				res, got := replayBlocks(t, path, 16, func(c *Config) {
+				res, got := replayBlocks(t, path, 16, func(c *runConfig) {
 					laidOut(t, layout, int64(gib*(1<<30)))(c)
 					c.Storage.Verify = content.VerifySample
 				})

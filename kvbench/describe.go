@@ -9,7 +9,6 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tiers/cache"
 	"kvbench/tracing/host"
-	"kvbench/workloads"
 )
 
 // describe fills what is known of the run before it starts.
@@ -17,11 +16,10 @@ func (t *trial) describe() {
 	in, st := &t.info, t.stack
 	in.Limits = result.Limits(host.ReadLimits())
 	in.Nonce = fmt.Sprintf("%x", t.cfg.Storage.Nonce)
-	in.Workload.Workers = t.cfg.Workers
-	if t.cfg.Window > 0 {
-		in.NominalWindowNS = new(int64(t.cfg.Window))
+	if t.phase.Window > 0 {
+		in.NominalWindowNS = new(int64(t.phase.Window))
 	}
-	in.WarmupNS, in.SettleNS = int64(t.cfg.Warmup), int64(t.cfg.Settle)
+	in.WarmupNS, in.SettleNS = int64(t.phase.Warmup), int64(t.cfg.Settle)
 	in.IO.ChunkBytes, in.IO.Depth = t.cfg.Storage.Chunk, t.cfg.Storage.Depth
 	in.IO.MaxConcurrentAllocs = t.cfg.Storage.MaxWriters
 	in.IO.WriteDevice = result.WriteDeviceTransfer
@@ -98,9 +96,7 @@ func (t *trial) conclude(by string, failure error) *result.Result {
 			in.Status = result.StatusIncomplete
 		}
 	}
-	if r, ok := t.src.(interface{ Report() workloads.TraceReport }); ok {
-		in.Input = inputReport(r.Report())
-	}
+	t.workload.Report(in)
 	t.readTrace()
 	in.ElapsedNS = int64(t.clock.Now() - t.begun)
 	r := record.Build(t.info, t.rec)
@@ -108,14 +104,6 @@ func (t *trial) conclude(by string, failure error) *result.Result {
 		r.FioWorkload = job
 	}
 	return r
-}
-
-func inputReport(r workloads.TraceReport) *result.Input {
-	in := &result.Input{Rows: r.Rows, Failed: r.Failed, Malformed: r.Malformed, Skipped: r.Skipped, Cycles: int64(r.Cycles), Tokenizer: r.Tokenizer}
-	for _, p := range r.First {
-		in.Problems = append(in.Problems, p.Error())
-	}
-	return in
 }
 
 // Snapshot is what the live line shows.

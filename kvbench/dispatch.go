@@ -1,10 +1,13 @@
 package kvbench
 
 import (
+	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/workloads"
@@ -38,6 +41,7 @@ type dispatcher struct {
 	rec     *record.Recorder
 	tell    func(*workloads.Request, []workloads.Op)     // Config.OnDispatch
 	tellHit func(*workloads.Request, record.BlockSample) // Config.OnBlocks
+	over    context.Context                              // ends with the trial
 
 	mu        sync.Mutex
 	cond      clock.Cond
@@ -45,10 +49,13 @@ type dispatcher struct {
 	closed    bool
 	exhausted bool          // the source will give nothing more
 	wake      time.Duration // load time at which an alarm wakes a worker
-	drained   func()        // called once, when exhausted and nothing is in flight
-	empty     bool          // it was called
+	drained   clock.Event   // exhausted, and nothing is in flight
 	inflight  map[*job]struct{}
 	books     books
+
+	fail   func(err error, endedBy string)
+	moment time.Duration // of the latest request
+	still  int64         // requests that began at it
 
 	deciding bool // a worker waits for the decision on its blocks: nobody else may take a request
 
@@ -65,13 +72,14 @@ type books struct {
 	Started, Completed, Failed [workloads.NumClasses]int64
 }
 
-func newDispatcher(cfg *Config, c clock.Clock, src workloads.Source, cache *cache.Cache, rec *record.Recorder) *dispatcher {
+func newDispatcher(ctx context.Context, cfg *LoadConfig, e *Env, src workloads.Source) *dispatcher {
 	d := &dispatcher{
-		clock: c, origin: c.Now(), cache: cache, planner: cfg.Planner, src: src, rec: rec, tell: cfg.OnDispatch, tellHit: cfg.OnBlocks,
-		wake: workloads.Never, drained: func() {},
+		clock: e.Clock, origin: e.Clock.Now(), cache: e.Cache, planner: cfg.Planner, src: src, rec: e.Rec,
+		tell: cfg.OnDispatch, tellHit: cfg.OnBlocks, over: ctx, fail: e.Fail,
+		wake: workloads.Never, drained: e.Clock.NewEvent(),
 		inflight: make(map[*job]struct{}), idleSince: make(map[int]time.Duration),
 	}
-	d.cond = c.NewCond(&d.mu)
+	d.cond = d.clock.NewCond(&d.mu)
 	return d
 }
 
@@ -137,10 +145,33 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 	} else {
 		d.cache.Decide(&j.lease, j.intents)
 	}
+	d.watchTime(j.started)
 	if d.tell != nil {
 		d.tell(r, j.plan)
 	}
 	return true
+}
+
+// maxStill is how many requests may begin without time moving on. A load that
+// neither thinks nor waits for storage would never reach its deadline.
+const maxStill = 5000 << 12
+
+// watchTime counts the requests of one moment, which are many in virtual time alone, and
+// ends a load under which time stands still, or whose caller has given up: a worker that
+// never waits hears of neither. Callers hold mu.
+func (d *dispatcher) watchTime(now time.Duration) {
+	if now != d.moment {
+		d.moment, d.still = now, 0
+	}
+	if d.still++; d.still&0xfff != 0 {
+		return
+	}
+	d.closed = d.closed || d.over.Err() != nil
+	if d.still >= maxStill {
+		d.closed = true
+		d.fail(fmt.Errorf("%d requests began at one moment of virtual time: a load that neither thinks nor waits for storage has no end here; "+
+			"give think times, -trace-speedup, -max-requests or -simulate-device", d.still), result.EndedByError)
+	}
 }
 
 func (d *dispatcher) windowEnd() time.Duration {
@@ -171,19 +202,27 @@ func (d *dispatcher) wait(worker int) {
 }
 
 // open opens the window in one step: start makes samples count and returns the
-// moment from which. It returns the load and the books up to there, and how
-// many requests are running.
-func (d *dispatcher) open(start func() time.Duration) (load []workloads.ClassLoad, b books, running [workloads.NumClasses]int64) {
+// moment from which. It returns the account up to there.
+func (d *dispatcher) open(start func() time.Duration) account {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	at := start()
 	d.opened = true
 	d.idleFrom, d.idle = at, 0
 	d.crew.reset(at)
+	return d.accountAt(at)
+}
+
+// accountAt returns everything up to a moment of the clock. Callers hold mu.
+func (d *dispatcher) accountAt(at time.Duration) account {
+	a := account{at: at - d.origin, books: d.books}
 	for j := range d.inflight {
-		running[j.req.Class]++
+		n := &a.running[j.req.Class]
+		n.InFlight++
+		n.OldestInFlight = max(n.OldestInFlight, a.at-j.req.Arrival)
 	}
-	return d.src.Account(at - d.origin), d.books, running
+	a.offered = d.src.Account(a.at)
+	return a
 }
 
 // idleUntil returns the idle time of all workers up to t, waits in progress included.
@@ -265,31 +304,18 @@ func (d *dispatcher) done(j *job, how outcome, b booker) {
 // checkDrained ends the load when no request will come and none runs. Callers
 // hold mu.
 func (d *dispatcher) checkDrained() {
-	if d.exhausted && len(d.inflight) == 0 && !d.empty {
-		d.empty = true
-		d.drained()
+	if d.exhausted && len(d.inflight) == 0 {
+		d.drained.Fire()
 	}
 }
 
-// flight describes a request in progress.
-type flight struct {
-	Class workloads.Class
-	Age   time.Duration // since its arrival
-}
-
-// close ends the handing out and returns the books with what was in flight at
-// the given end of the window.
-func (d *dispatcher) close(end time.Duration) (books, []flight) {
+// close ends the handing out and returns the account at the given end of the window.
+func (d *dispatcher) close(end time.Duration) account {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true
 	d.cond.Broadcast()
-	at := end - d.origin
-	fl := make([]flight, 0, len(d.inflight))
-	for j := range d.inflight {
-		fl = append(fl, flight{j.req.Class, max(0, at-j.req.Arrival)})
-	}
-	return d.books, fl
+	return d.accountAt(end)
 }
 
 // account returns the offered load up to the given moment of the clock and the
@@ -298,4 +324,22 @@ func (d *dispatcher) account(at time.Duration) ([]workloads.ClassLoad, books) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.src.Account(at - d.origin), d.books
+}
+
+// input is what a recorded source says of its file, nil if it is none.
+func (d *dispatcher) input() *result.Input {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r, ok := d.src.(interface{ Report() workloads.TraceReport }); ok {
+		return inputReport(r.Report())
+	}
+	return nil
+}
+
+func inputReport(r workloads.TraceReport) *result.Input {
+	in := &result.Input{Rows: r.Rows, Failed: r.Failed, Malformed: r.Malformed, Skipped: r.Skipped, Cycles: int64(r.Cycles), Tokenizer: r.Tokenizer}
+	for _, p := range r.First {
+		in.Problems = append(in.Problems, p.Error())
+	}
+	return in
 }

@@ -225,10 +225,8 @@ func TestTakingIsSafeFromManyGoroutines(t *testing.T) {
 	require.NoError(t, err)
 	rec := record.New(1)
 	src := population(20, func(u *users.Config) { u.Rate, u.MaxRequests = 1e6, 2000 })
-	d := newDispatcher(&Config{Planner: workloads.Planner{Sizer: testSizer}}, wall, src, kv, rec)
+	d := newDispatcher(t.Context(), &LoadConfig{Planner: workloads.Planner{Sizer: testSizer}}, &Env{Clock: wall, Cache: kv, Rec: rec}, src)
 	d.open(func() time.Duration { rec.Open(wall.Now(), workloads.Never); return wall.Now() })
-	drained := make(chan struct{})
-	d.drained = func() { close(drained) }
 	ctx := t.Context()
 	var wg sync.WaitGroup
 	for id := range 8 {
@@ -240,12 +238,12 @@ func TestTakingIsSafeFromManyGoroutines(t *testing.T) {
 			}
 		})
 	}
-	<-drained
-	books, flights := d.close(wall.Now())
+	require.NoError(t, d.drained.Wait(t.Context()))
+	end := d.close(wall.Now())
 	wg.Wait()
-	assert.Empty(t, flights)
-	assert.EqualValues(t, 2000, books.Completed[0]+books.Completed[1]+books.Completed[2])
-	assert.Equal(t, books.Started, books.Completed)
+	assert.Empty(t, end.running)
+	assert.EqualValues(t, 2000, end.books.Completed[0]+end.books.Completed[1]+end.books.Completed[2])
+	assert.Equal(t, end.books.Started, end.books.Completed)
 }
 
 type yes struct{}

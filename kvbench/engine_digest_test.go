@@ -49,7 +49,7 @@ func newDigest(over func()) *digest {
 	return d
 }
 
-// see is a Config.OnDispatch.
+// see is a runConfig.OnDispatch.
 func (d *digest) see(r *workloads.Request, plan []workloads.Op) {
 	u := &d.users[r.User]
 	if r.Seq != u.seq {
@@ -91,7 +91,7 @@ func digestOf(t *testing.T, workers int, change func(*users.Config)) string {
 	cfg := testConfig(plenty(), population(digestUsers, change), workers).lasting(time.Hour)
 	cfg.Planner = workloads.Planner{Sizer: model.NewSizer(mdl, 1, model.TPMLPerf), Batched: true}
 	cfg.OnDispatch = d.see
-	if _, err = Run(ctx, cfg); err != nil { // nil where the last request ends the load before we can
+	if _, err = runLoad(ctx, cfg); err != nil { // nil where the last request ends the load before we can
 		require.ErrorIs(t, err, errSeenAll)
 	}
 	require.Zero(t, d.open, "users without all of their turns")

@@ -27,16 +27,16 @@ import (
 
 // usage runs a trial and returns what its cache says afterwards, when nothing
 // runs any more: it has to be the sum of the entries.
-func usage(ctx context.Context, t *testing.T, cfg Config) (*result.Result, []cache.Gauge, error) {
+func usage(ctx context.Context, t *testing.T, cfg runConfig) (*result.Result, []cache.Gauge, error) {
 	t.Helper()
-	tr, err := newTrial(ctx, &cfg, nil)
+	l, err := NewLoad(cfg.LoadConfig)
 	require.NoError(t, err)
-	res, err := tr.run(ctx, func() { tr.serve(ctx) })
-	return res, tr.stack.cache.Gauges(nil), err
+	res, err := Run(ctx, cfg.engine, l)
+	return res, l.env.Cache.Gauges(nil), err
 }
 
 // faulty is a run of users on a null tier whose calls the hook sees.
-func faulty(hook faults.Hook, requests int64) (Config, *faults.Tier) {
+func faulty(hook faults.Hook, requests int64) (runConfig, *faults.Tier) {
 	tier := faults.Wrap(sim.NewNull(), hook)
 	src := population(20, func(u *users.Config) { u.Rate, u.MaxRequests = 1e6, requests })
 	return testConfig(storage(tier, 30000*unit), src, 8).finite(), tier // too little room for all: entries are evicted, too
@@ -212,7 +212,7 @@ func TestAMismatchNamesKeyAndOffset(t *testing.T) {
 			flipBit(t, dir, src.requests[1].Own.Key, 2*unit+77)
 		}
 	}
-	r, err := Run(t.Context(), cfg)
+	r, err := runLoad(t.Context(), cfg)
 	var wrong *content.MismatchError
 	require.ErrorAs(t, err, &wrong)
 	assert.Equal(t, result.StatusFailed, r.Status)
@@ -263,7 +263,7 @@ func TestAPanicBecomesTheRunsError(t *testing.T) {
 				}
 				return nil
 			}, 1e6)
-			r, err := Run(t.Context(), cfg)
+			r, err := runLoad(t.Context(), cfg)
 			require.ErrorContains(t, err, "on purpose")
 			assert.ErrorContains(t, err, "goroutine", "with its stack")
 			assert.Equal(t, result.StatusFailed, r.Status)
@@ -290,7 +290,7 @@ func TestAPanicBecomesTheRunsError(t *testing.T) {
 
 func TestAnEntryThatNeverFitsEndsTheTrial(t *testing.T) {
 	cfg := testConfig(storage(sim.NewNull(), 5*unit), newScript(singles(3, 6)...), 1).finite()
-	r, err := Run(t.Context(), cfg)
+	r, err := runLoad(t.Context(), cfg)
 	require.ErrorIs(t, err, cache.ErrTooLarge)
 	assert.Equal(t, result.EndedByCapacity, r.EndedBy)
 	assert.Equal(t, result.StatusFailed, r.Status)
@@ -300,20 +300,26 @@ func TestAnEntryThatNeverFitsEndsTheTrial(t *testing.T) {
 func TestAResultThatCannotBePublishedIsAnError(t *testing.T) {
 	cfg := testConfig(plenty(), newScript(singles(3, 1)...), 1).finite()
 	cfg.Publish = func(*result.Result) error { return syscall.ENOSPC }
-	r, err := Run(t.Context(), cfg)
+	r, err := runLoad(t.Context(), cfg)
 	require.ErrorIs(t, err, syscall.ENOSPC)
 	assert.ErrorContains(t, err, "writing the result")
 	assert.Equal(t, result.StatusComplete, r.Status)
 }
 
 func TestWhatCannotWorkIsToldAtOnce(t *testing.T) {
-	r, err := Run(t.Context(), Config{Window: -1, Storage: StorageConfig{Chunk: 1000}})
-	assert.Nil(t, r)
-	for _, what := range []string{"source", "workers", "window", "chunk", "depth"} {
+	_, err := NewLoad(LoadConfig{Window: -1})
+	for _, what := range []string{"source", "workers", "window"} {
 		assert.ErrorContains(t, err, what+":")
 	}
-	_, err = Run(t.Context(), testConfig(plenty(), newScript(), 1))
+	cfg := testConfig(plenty(), newScript(), 1).finite()
+	cfg.Storage = StorageConfig{Chunk: 1000}
+	r, err := runLoad(t.Context(), cfg)
+	assert.Nil(t, r)
+	for _, what := range []string{"chunk", "depth"} {
+		assert.ErrorContains(t, err, what+":")
+	}
+	_, err = runLoad(t.Context(), testConfig(plenty(), newScript(), 1))
 	assert.ErrorContains(t, err, "window: 0s")
-	_, err = Run(t.Context(), testConfig([]cache.Level{}, newScript(), 1).finite())
+	_, err = runLoad(t.Context(), testConfig([]cache.Level{}, newScript(), 1).finite())
 	assert.ErrorContains(t, err, "at least one tier")
 }

@@ -95,7 +95,7 @@ func TestDefaultsOfPreconditioning(t *testing.T) {
 func TestAPopulationThatDoesNotFitNamesTheUsersThatWould(t *testing.T) {
 	cfg := testConfig(storage(sim.NewNull(), 45*8*unit), newScript(), 1).lasting(time.Second)
 	cfg.Population = Population{Entries: 50, Tokens: 8} // of five users
-	r, err := Run(t.Context(), cfg)
+	r, err := runLoad(t.Context(), cfg)
 	require.ErrorIs(t, err, cache.ErrTooLarge)
 	assert.ErrorContains(t, err, "-num-users 4 would fit")
 	assert.ErrorContains(t, err, fmt.Sprint(50*8*unit))

@@ -44,30 +44,56 @@ func slow(c clock.Clock, capacity int64) []cache.Level {
 }
 
 // testConfig is a run over the given tiers with a source of the test's own.
-func testConfig(levels []cache.Level, src workloads.Source, workers int) Config {
-	return Config{
-		Source:  func() (workloads.Source, error) { return src, nil },
-		Planner: workloads.Planner{Sizer: testSizer},
-		Workers: workers,
-		Storage: StorageConfig{Levels: levels, Chunk: unit, Depth: 1, Workers: workers},
+func testConfig(levels []cache.Level, src workloads.Source, workers int) runConfig {
+	return runConfig{
+		engine{Storage: StorageConfig{Levels: levels, Chunk: unit, Depth: 1, Workers: workers}},
+		LoadConfig{
+			Source:  func() (workloads.Source, error) { return src, nil },
+			Planner: workloads.Planner{Sizer: testSizer},
+			Workers: workers,
+		},
 	}
 }
 
+type engine = Config
+
+// runConfig is a trial and its load.
+type runConfig struct {
+	engine
+	LoadConfig
+}
+
+func runLoad(ctx context.Context, cfg runConfig) (*result.Result, error) {
+	l, err := NewLoad(cfg.LoadConfig)
+	if err != nil {
+		return nil, err
+	}
+	return Run(ctx, cfg.engine, l)
+}
+
+func simulateLoad(ctx context.Context, cfg runConfig, sim SimConfig) (*result.Result, error) {
+	l, err := NewLoad(cfg.LoadConfig)
+	if err != nil {
+		return nil, err
+	}
+	return Simulate(ctx, cfg.engine, l, sim)
+}
+
 // finite says that the source ends, and the run with it.
-func (c Config) finite() Config {
+func (c runConfig) finite() runConfig {
 	c.SourceEnds, c.EndedBy = true, result.EndedByInput
 	return c
 }
 
-func (c Config) lasting(window time.Duration) Config {
+func (c runConfig) lasting(window time.Duration) runConfig {
 	c.Window = window
 	return c
 }
 
 // mustRun executes a trial that has to be complete with its books in order.
-func mustRun(t *testing.T, cfg Config) *result.Result {
+func mustRun(t *testing.T, cfg runConfig) *result.Result {
 	t.Helper()
-	r, err := Run(t.Context(), cfg)
+	r, err := runLoad(t.Context(), cfg)
 	require.NoError(t, err)
 	require.Equal(t, result.StatusComplete, r.Status)
 	checkLoad(t, r)

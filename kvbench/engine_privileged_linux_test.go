@@ -23,7 +23,7 @@ import (
 
 // onDevice is a run on a filesystem of the test's own with entries of two
 // megabytes and half as many bytes read as written.
-func onDevice(dir string, workers int) Config {
+func onDevice(dir string, workers int) runConfig {
 	var all []*workloads.Request
 	for user := range 40 {
 		all = append(all, conversation(user, 2, 512, workloads.PrefillOnly)...)
@@ -55,7 +55,7 @@ func TestPreconditioningTellsOfAFullDisk(t *testing.T) {
 	cfg := onDevice(fs.Dir+"/cache", 2)
 	cfg.Storage.StorageBytes = 1 << 30 // more than there is
 	cfg.Precondition = Precondition{Bytes: 2 << 30, Tokens: 512}
-	r, err := Run(t.Context(), cfg)
+	r, err := runLoad(t.Context(), cfg)
 	require.ErrorIs(t, err, unix.ENOSPC)
 	assert.ErrorContains(t, err, "preconditioning filled the disk after")
 	assert.ErrorContains(t, err, strconv.Itoa(2<<30))
@@ -75,7 +75,7 @@ func TestAFullDiskAndAReadOnlyRemountEndTheTrial(t *testing.T) {
 	fs := privtest.LoopFS(t, 24, privtest.LoopOptions{})
 	cfg := onDevice(fs.Dir+"/cache", 2)
 	cfg.Storage.StorageBytes = 1 << 30
-	r, err := Run(t.Context(), cfg)
+	r, err := runLoad(t.Context(), cfg)
 	require.ErrorIs(t, err, unix.ENOSPC)
 	assert.Equal(t, result.StatusFailed, r.Status)
 	assert.Equal(t, "ENOSPC", r.Errors[0].Errno)
@@ -94,7 +94,7 @@ func TestAFullDiskAndAReadOnlyRemountEndTheTrial(t *testing.T) {
 	cfg.Workers = 1
 	published := false
 	cfg.Publish = func(*result.Result) error { published = true; return nil }
-	r, err = Run(t.Context(), cfg)
+	r, err = runLoad(t.Context(), cfg)
 	fs.Remount(t, false)
 	require.ErrorIs(t, err, unix.EROFS)
 	assert.True(t, published)
@@ -103,7 +103,7 @@ func TestAFullDiskAndAReadOnlyRemountEndTheTrial(t *testing.T) {
 
 	cfg = onDevice(fs.Dir+"/cache", 1)
 	cfg.Storage.StorageBytes = 8 << 20
-	r, err = Run(t.Context(), cfg)
+	r, err = runLoad(t.Context(), cfg)
 	require.NoError(t, err)
 	assert.Contains(t, strings.Join(r.Warnings, "\n"), "reclaimed")
 }

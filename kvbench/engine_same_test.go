@@ -29,7 +29,7 @@ type watchedLoad struct {
 }
 
 // watch notes plans and decisions of a configuration's run.
-func (w *watchedLoad) watch(cfg Config) Config {
+func (w *watchedLoad) watch(cfg runConfig) runConfig {
 	cfg.OnDispatch = func(r *workloads.Request, plan []workloads.Op) {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%d %v %s", r.User, r.Arrival, r.Own.Key)
@@ -63,27 +63,27 @@ func (w *watchedLoad) keep(t *testing.T, r *result.Result) {
 // One load over tiers that take no time is the same in wall time and in virtual time: the
 // same plans in the same order, hits, operations and books. There is one loop; this keeps it so.
 func TestWallAndVirtualTimeRunTheSameLoad(t *testing.T) {
-	waterfall := func(c *Config) {
+	waterfall := func(c *runConfig) {
 		c.Storage.GPUBytes, c.Storage.CPUBytes, c.Storage.StorageBytes = 5<<30, 10<<30, 30<<30
 	}
-	loads := map[string]func() Config{
-		"users": func() Config {
+	loads := map[string]func() runConfig{
+		"users": func() runConfig {
 			cfg := optionOne(t, 5*time.Second)
 			waterfall(&cfg)
 			return cfg
 		},
-		"few workers that generate, warm-up": func() Config {
+		"few workers that generate, warm-up": func() runConfig {
 			cfg := optionOne(t, 5*time.Second)
 			waterfall(&cfg)
 			cfg.TokenTime, cfg.Workers, cfg.Warmup = 5*time.Millisecond, 30, 1500*time.Millisecond
 			return cfg
 		},
-		"a count of requests": func() Config {
+		"a count of requests": func() runConfig {
 			cfg := optionOne(t, 0)
 			cfg.Requests = 500
 			return cfg
 		},
-		"decode only": func() Config {
+		"decode only": func() runConfig {
 			cfg := optionOne(t, 5*time.Second)
 			cfg.Source = func() (workloads.Source, error) {
 				p := profile.Default()
@@ -92,16 +92,15 @@ func TestWallAndVirtualTimeRunTheSameLoad(t *testing.T) {
 			cfg.Population = Population{Entries: 100, Tokens: 2048}
 			return cfg
 		},
-		"documents": func() Config {
+		"documents": func() runConfig {
 			cfg := ragConfig(10, 3, 200)
 			cfg.Workers = 1 // all comes at once
 			cfg.Storage.StorageBytes = 1 << 30
 			cfg.Window, cfg.SourceEnds, cfg.EndedBy = 0, true, result.EndedByMaxRequests
 			return cfg
 		},
-		"blocks": func() Config {
-			cfg := simulatedBlocks(smallTrace)
-			cfg.Workers = 1
+		"blocks": func() runConfig {
+			cfg := blockConfig(smallTrace, 1)
 			cfg.Storage.CPUBytes, cfg.Storage.StorageBytes = 30*512*128, 50*512*128
 			return cfg
 		},
@@ -111,12 +110,12 @@ func TestWallAndVirtualTimeRunTheSameLoad(t *testing.T) {
 			var wall, virtual watchedLoad
 			synctest.Test(t, func(t *testing.T) {
 				cfg := wall.watch(load())
-				cfg.Storage.Simulated, cfg.Storage.Levels = true, (&simulation{}).levels(&cfg)
-				res, err := Run(t.Context(), cfg)
+				cfg.Storage.Simulated, cfg.Storage.Levels = true, (&simulation{}).levels(&cfg.engine)
+				res, err := runLoad(t.Context(), cfg)
 				require.NoError(t, err)
 				wall.keep(t, res)
 			})
-			res, err := Simulate(t.Context(), virtual.watch(load()), SimConfig{})
+			res, err := simulateLoad(t.Context(), virtual.watch(load()), SimConfig{})
 			require.NoError(t, err)
 			virtual.keep(t, res)
 			assert.NotEmpty(t, wall.plans)
@@ -133,7 +132,7 @@ func TestABrokenInputFailsASimulation(t *testing.T) {
 	require.NoError(t, err)
 	broken := filepath.Join(t.TempDir(), "broken.jsonl")
 	require.NoError(t, os.WriteFile(broken, append([]byte(strings.Repeat("nonsense\n", 50)), good...), 0o666))
-	res, err := Simulate(t.Context(), simulatedBlocks(broken), SimConfig{})
+	res, err := simulateLoad(t.Context(), blockConfig(broken, 16), SimConfig{})
 	require.ErrorContains(t, err, "malformed")
 	assert.Equal(t, result.StatusFailed, res.Status)
 	assert.Equal(t, result.EndedByError, res.EndedBy)

@@ -17,7 +17,7 @@ import (
 )
 
 // onFiles is a run in a directory of its own, with prefill and decoding.
-func onFiles(t *testing.T, workers int) Config {
+func onFiles(t *testing.T, workers int) runConfig {
 	t.Helper()
 	src := population(20, func(u *users.Config) { u.Rate = 1e6 })
 	cfg := testConfig(nil, src, workers).lasting(time.Hour)
@@ -30,7 +30,7 @@ func onFiles(t *testing.T, workers int) Config {
 }
 
 // files counts the entries that a run has on disk.
-func files(t *testing.T, cfg Config) int {
+func files(t *testing.T, cfg runConfig) int {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(cfg.Storage.CacheDir, "rank_0", "??", "*"))
 	require.NoError(t, err)
@@ -68,7 +68,7 @@ func TestAnInterruptionEndsAnyStageInOrder(t *testing.T) {
 				assert.Equal(t, result.StatusIncomplete, r.Status)
 				return r.WriteJSON(filepath.Join(t.TempDir(), "result.json"))
 			}
-			r, err := Run(ctx, cfg)
+			r, err := runLoad(ctx, cfg)
 			require.ErrorIs(t, err, assert.AnError)
 			var sig Interrupted
 			require.ErrorAs(t, err, &sig)
@@ -89,9 +89,9 @@ func TestAnInterruptionEndsAnyStageInOrder(t *testing.T) {
 
 // A caller that gives up without a signal is treated alike.
 func TestACancelledContextIsAnInterruption(t *testing.T) {
-	for _, cfg := range []Config{
+	for _, cfg := range []runConfig{
 		testConfig(plenty(), newScript(), 1).lasting(time.Hour),
-		func() Config {
+		func() runConfig {
 			c := testConfig(plenty(), newScript(), 1).lasting(time.Hour)
 			c.Settle = time.Hour
 			return c
@@ -99,7 +99,7 @@ func TestACancelledContextIsAnInterruption(t *testing.T) {
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		r, err := Run(ctx, cfg)
+		r, err := runLoad(ctx, cfg)
 		require.ErrorIs(t, err, context.Canceled)
 		assert.Equal(t, result.StatusIncomplete, r.Status)
 		assert.Equal(t, result.EndedBySignal, r.EndedBy)
@@ -141,7 +141,7 @@ func TestAnInterruptionDoesNotWaitForAStuckDevice(t *testing.T) {
 				begin = time.Now()
 				interrupt(cancel)
 			}()
-			r, err := Run(ctx, cfg)
+			r, err := runLoad(ctx, cfg)
 			require.ErrorIs(t, err, assert.AnError)
 			assert.Equal(t, result.StatusIncomplete, r.Status)
 			assert.LessOrEqual(t, published.Sub(begin), 500*time.Millisecond, stage)
@@ -163,7 +163,7 @@ func TestAnInterruptionCutsDrainingShort(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		begin := time.Now()
 		time.AfterFunc(15*time.Second, func() { interrupt(cancel) })
-		r, err := Run(ctx, cfg)
+		r, err := runLoad(ctx, cfg)
 		require.ErrorContains(t, err, "no request completed", "the window was over")
 		assert.LessOrEqual(t, time.Since(begin), 17*time.Second)
 		assert.Equal(t, result.EndedByDeadline, r.EndedBy)
@@ -179,7 +179,7 @@ func TestAnInterruptionCutsTheRestShort(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(90*time.Minute, func() { interrupt(cancel) })
 		begin := time.Now()
-		r, err := Run(ctx, cfg)
+		r, err := runLoad(ctx, cfg)
 		require.NoError(t, err)
 		assert.Equal(t, result.StatusComplete, r.Status)
 		assert.Equal(t, 90*time.Minute, time.Since(begin))
@@ -202,7 +202,7 @@ func TestProgressEndsWithTheRun(t *testing.T) {
 		default:
 		}
 	}
-	_, err := Run(ctx, cfg)
+	_, err := runLoad(ctx, cfg)
 	over = true
 	require.ErrorIs(t, err, assert.AnError)
 	<-shown
@@ -215,7 +215,7 @@ func TestAFilesystemThatRunsShortEndsTheRun(t *testing.T) {
 		if fill {
 			cfg.Precondition = Precondition{Bytes: 1 << 40}
 		}
-		r, err := Run(t.Context(), cfg)
+		r, err := runLoad(t.Context(), cfg)
 		require.ErrorContains(t, err, "must stay free")
 		assert.ErrorContains(t, err, "-storage-capacity-gb")
 		assert.Equal(t, result.StatusFailed, r.Status)
@@ -238,7 +238,7 @@ func TestFilesThatAreKeptAreReclaimedByTheNextRun(t *testing.T) {
 	again := onFiles(t, 2)
 	again.Requests = 3
 	again.Storage.CacheDir = cfg.Storage.CacheDir
-	r, err := Run(t.Context(), again)
+	r, err := runLoad(t.Context(), again)
 	require.NoError(t, err)
 	require.NotEmpty(t, r.Warnings)
 	assert.Contains(t, r.Warnings[0], "reclaimed")
@@ -250,10 +250,10 @@ func TestASecondRunInTheSameDirectoryIsRefused(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var second error
 	cfg.Progress = func(Snapshot) {
-		_, second = Run(t.Context(), func() Config { c := onFiles(t, 1); c.Storage.CacheDir = cfg.Storage.CacheDir; return c }())
+		_, second = runLoad(t.Context(), func() runConfig { c := onFiles(t, 1); c.Storage.CacheDir = cfg.Storage.CacheDir; return c }())
 		interrupt(cancel)
 	}
-	_, err := Run(ctx, cfg)
+	_, err := runLoad(ctx, cfg)
 	require.ErrorIs(t, err, assert.AnError)
 	require.Error(t, second)
 	assert.ErrorContains(t, second, cfg.Storage.CacheDir)

@@ -104,7 +104,7 @@ func TestASourceThatFailsToOpenHasAFailedResult(t *testing.T) {
 	cfg.Source = func() (workloads.Source, error) { // a nil *Trace in a non-nil Source, as such functions return it
 		return traces.New(formats.Azure, traces.Config{Paths: []string{filepath.Join(t.TempDir(), "absent.csv")}})
 	}
-	r, err := Run(t.Context(), cfg)
+	r, err := runLoad(t.Context(), cfg)
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.NotNil(t, r)
 	assert.Equal(t, result.StatusFailed, r.Status)
@@ -207,7 +207,7 @@ func TestAnInputThatEndsInTheWarmupIsToldAndNoResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := testConfig(plenty(), newScript(singles(3, 1)...), 1).finite().lasting(time.Second)
 		cfg.Warmup = time.Minute
-		r, err := Run(t.Context(), cfg)
+		r, err := runLoad(t.Context(), cfg)
 		require.ErrorContains(t, err, "no request completed")
 		assert.Equal(t, result.StatusFailed, r.Status)
 		assert.Equal(t, result.EndedByInput, r.EndedBy)
@@ -268,7 +268,7 @@ func TestTheBooksAreExactAtTheEdgesOfAFastWindow(t *testing.T) {
 		if n%2 == 1 {
 			cfg.Warmup = 10 * time.Millisecond
 		}
-		r, err := Run(t.Context(), cfg)
+		r, err := runLoad(t.Context(), cfg)
 		if err != nil { // on a busy machine
 			require.ErrorContains(t, err, "no request completed")
 		}

@@ -18,25 +18,25 @@ import (
 
 // populate writes the entries that decode-only reads: bounded by nothing but
 // the workers (spec 6), outside the window.
-func (t *trial) populate(ctx context.Context) error {
-	p := t.cfg.Population
+func (l *Load) populate(ctx context.Context) error {
+	p := l.cfg.Population
 	if p.Entries == 0 {
 		return nil
 	}
-	size := t.cfg.Planner.Sizer.Bytes(p.Tokens)
-	if err := t.populationFits(size); err != nil {
+	size := l.cfg.Planner.Sizer.Bytes(p.Tokens)
+	if err := l.populationFits(size); err != nil {
 		return err
 	}
-	f := t.newFiller("filling", int64(p.Entries)*size)
-	_, err := f.fill(ctx, t.cfg.Workers, p.Entries, func(n int) (string, int64) { return workloads.PopulationKey(n), size })
+	f := l.newFiller("filling", int64(p.Entries)*size)
+	_, err := f.fill(ctx, l.cfg.Workers, p.Entries, func(n int) (string, int64) { return workloads.PopulationKey(n), size })
 	return err
 }
 
 // populationFits refuses a population larger than the terminal tier.
-func (t *trial) populationFits(size int64) error {
-	entries := t.cfg.Population.Entries
+func (l *Load) populationFits(size int64) error {
+	entries := l.cfg.Population.Entries
 	total := int64(entries) * size
-	last := t.stack.levels[len(t.stack.levels)-1]
+	last := l.env.Levels[len(l.env.Levels)-1]
 	if total <= last.Capacity {
 		return nil
 	}
@@ -51,9 +51,9 @@ const populationPerUser = 10
 // precondition writes until the drive has shown its steady state (spec 11). Its
 // entries stay as the first victims: deleting them would trim the drive and
 // undo it.
-func (t *trial) precondition(ctx context.Context) error {
-	p := t.cfg.Precondition
-	if p.Bytes == 0 {
+func (l *Load) preconditionDrive(ctx context.Context) error {
+	p := l.cfg.Precondition
+	if p.Bytes == 0 || l.env.Simulated {
 		return nil
 	}
 	if p.Tokens == 0 {
@@ -62,13 +62,13 @@ func (t *trial) precondition(ctx context.Context) error {
 	if p.Threads == 0 {
 		p.Threads = runtime.NumCPU()
 	}
-	size := t.cfg.Planner.Sizer.Bytes(p.Tokens)
+	size := l.cfg.Planner.Sizer.Bytes(p.Tokens)
 	entries := int((p.Bytes + size - 1) / size)
-	f := t.newFiller("preconditioning", int64(entries)*size)
-	start := t.clock.Now()
+	f := l.newFiller("preconditioning", int64(entries)*size)
+	start := l.env.Clock.Now()
 	rates, err := f.fill(ctx, p.Threads, entries, func(n int) (string, int64) { return workloads.PreconditionKey(n), size })
-	t.info.Precondition = &result.Precondition{
-		Bytes: f.done.Load(), DurationNS: int64(t.clock.Now() - start), Writers: p.Threads,
+	l.precondition = &result.Precondition{
+		Bytes: f.done.Load(), DurationNS: int64(l.env.Clock.Now() - start), Writers: p.Threads,
 		LastRates: rates, Spread: spread(rates),
 	}
 	if errors.Is(err, syscall.ENOSPC) {
@@ -80,7 +80,7 @@ func (t *trial) precondition(ctx context.Context) error {
 
 // filler writes what has to be in the cache before the load, with several writers.
 type filler struct {
-	trial *trial
+	env   *Env
 	stage string
 	total int64 // bytes
 	begin time.Duration
@@ -92,6 +92,9 @@ type filler struct {
 	at    time.Duration
 }
 
+// fillPatience is how long an interrupted filling waits for its writers.
+const fillPatience = 200 * time.Millisecond
+
 // rounds is into how many rounds of equal bytes a filling is cut; the rates of
 // the last reported of them show whether the rate has settled.
 const (
@@ -99,16 +102,16 @@ const (
 	reported = 4
 )
 
-func (t *trial) newFiller(stage string, total int64) *filler {
-	now := t.clock.Now()
-	return &filler{trial: t, stage: stage, total: total, begin: now, at: now, told: time.Now()}
+func (l *Load) newFiller(stage string, total int64) *filler {
+	now := l.env.Clock.Now()
+	return &filler{env: l.env, stage: stage, total: total, begin: now, at: now, told: time.Now()}
 }
 
 // fill writes entries 0, 1, … and returns the rates of the last rounds.
 func (f *filler) fill(ctx context.Context, writers, entries int, entry func(n int) (key string, size int64)) ([]float64, error) {
 	watched, stop := context.WithCancel(ctx)
 	var mu sync.Mutex
-	f.trial.clock.Every(watched, 20*time.Millisecond, func() {
+	f.env.Clock.Every(watched, 20*time.Millisecond, func() {
 		mu.Lock()
 		defer mu.Unlock()
 		if watched.Err() == nil {
@@ -135,14 +138,14 @@ func (f *filler) write(ctx context.Context, writers, entries int, entry func(n i
 		return nil
 	}
 	var next, ended atomic.Int64
-	finished := f.trial.clock.NewEvent()
+	finished := f.env.Clock.NewEvent()
 	for w := range writers {
-		f.trial.clock.Go(func() {
+		f.env.Clock.Go(func() {
 			tag := cache.Tag{Shard: w, Phase: tiers.Prefill, Unbounded: true}
 			var lease cache.Lease
 			for n := next.Add(1) - 1; n < int64(entries) && ctx.Err() == nil; n = next.Add(1) - 1 {
 				key, size := entry(int(n))
-				f.trial.stack.cache.Decide(&lease, []cache.Want{{Key: key, Size: size, Write: true}})
+				f.env.Cache.Decide(&lease, []cache.Want{{Key: key, Size: size, Write: true}})
 				_, err := lease.Write(ctx, 0, tag)
 				lease.Close(ctx, tag)
 				if err != nil {
@@ -157,17 +160,16 @@ func (f *filler) write(ctx context.Context, writers, entries int, entry func(n i
 		})
 	}
 	if finished.Wait(ctx) != nil {
-		patience, done := context.WithTimeout(context.WithoutCancel(ctx), drainOnSignal)
+		patience, done := context.WithTimeout(context.WithoutCancel(ctx), fillPatience)
 		defer done()
 		_ = finished.Wait(patience)
 	}
 	return context.Cause(ctx)
 }
 
-// look ends the round that is over and shows progress about once a second.
+// look ends the round that is over and shows progress.
 func (f *filler) look(over bool) {
-	t := f.trial
-	now, done := t.clock.Now(), f.done.Load()
+	now, done := f.env.Clock.Now(), f.done.Load()
 	if done-f.mark >= max(1, f.total/rounds) || (over && done > f.mark) {
 		if now > f.at {
 			f.rates = append(f.rates, float64(done-f.mark)/(now-f.at).Seconds())
@@ -175,21 +177,17 @@ func (f *filler) look(over bool) {
 		f.mark, f.at = done, now
 	}
 	if !over {
-		f.tell()
+		f.show()
 	}
 }
 
-// tell shows progress about once a second.
-func (f *filler) tell() {
-	t := f.trial
-	if time.Since(f.told) < progressInterval {
+// show shows progress about once a second.
+func (f *filler) show() {
+	if time.Since(f.told) < ProgressInterval {
 		return
 	}
 	f.told = time.Now()
-	free := t.freeSpace()
-	if t.cfg.Progress != nil {
-		t.cfg.Progress(Snapshot{Stage: f.stage, Elapsed: t.clock.Now() - f.begin, Done: f.done.Load(), Of: f.total, Free: free})
-	}
+	f.env.Show(Snapshot{Stage: f.stage, Elapsed: f.env.Clock.Now() - f.begin, Done: f.done.Load(), Of: f.total})
 }
 
 // spread is (max - min) ÷ mean.

@@ -11,18 +11,18 @@ import (
 // ingest writes the documents of a run with RAG, one after the other, with as
 // many writers as workers. Where only some are kept, the oldest leaves before
 // the next one comes.
-func (t *trial) ingest(ctx context.Context) error {
-	c := t.cfg.Corpus
+func (l *Load) ingest(ctx context.Context) error {
+	c := l.cfg.Corpus
 	if c == nil {
 		return nil
 	}
 	n, first := c.Documents()
-	last := t.stack.levels[len(t.stack.levels)-1]
+	last := l.env.Levels[len(l.env.Levels)-1]
 	var total, kept int64
 	var chunks []workloads.Entry
 	for doc := range n {
 		for _, e := range chunksOf(&chunks, c, doc) {
-			total += t.cfg.Planner.Sizer.Bytes(e.Tokens)
+			total += l.cfg.Planner.Sizer.Bytes(e.Tokens)
 		}
 		if doc == first-1 {
 			kept = total
@@ -32,23 +32,23 @@ func (t *trial) ingest(ctx context.Context) error {
 		return fmt.Errorf("%w: the %d documents kept take %d bytes, the %s tier has %d: about -rag-num-docs %d would fit, or a larger -storage-capacity-gb",
 			cache.ErrTooLarge, n-first, kept, last.Level, last.Capacity, int64(float64(n-first)*float64(last.Capacity)/float64(kept)))
 	}
-	f := t.newFiller("ingesting", total)
+	f := l.newFiller("ingesting", total)
 	for doc := range n {
 		if doc >= n-first && first > 0 {
 			for _, e := range chunksOf(&chunks, c, doc-(n-first)) {
-				if err := t.stack.cache.Forget(ctx, cache.Tag{}, e.Key); err != nil {
+				if err := l.env.Cache.Forget(ctx, cache.Tag{}, e.Key); err != nil {
 					return fmt.Errorf("ingesting documents: %w", err)
 				}
 			}
 		}
 		chunksOf(&chunks, c, doc)
-		err := f.write(ctx, t.cfg.Workers, len(chunks), func(n int) (string, int64) {
-			return chunks[n].Key, t.cfg.Planner.Sizer.Bytes(chunks[n].Tokens)
+		err := f.write(ctx, l.cfg.Workers, len(chunks), func(n int) (string, int64) {
+			return chunks[n].Key, l.cfg.Planner.Sizer.Bytes(chunks[n].Tokens)
 		})
 		if err != nil {
 			return fmt.Errorf("ingesting document %d: %w", doc, err)
 		}
-		f.tell()
+		f.show()
 	}
 	return nil
 }

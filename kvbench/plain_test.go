@@ -20,17 +20,32 @@ import (
 	"kvbench/tiers/sim"
 )
 
-func plainConfig(levels []cache.Level, workers int) Config {
-	return Config{Workers: workers, Storage: StorageConfig{Levels: levels, Chunk: unit, Depth: 1, Workers: workers}}
+// plainRun is a trial of a routine.
+type plainRun struct {
+	engine
+	PlainConfig
+}
+
+func (c plainRun) lasting(window time.Duration) plainRun {
+	c.Window = window
+	return c
+}
+
+func runPlain(ctx context.Context, c plainRun, r Routine) (*result.Result, error) {
+	return Run(ctx, c.engine, NewPlain(c.PlainConfig, r))
+}
+
+func overLevels(levels []cache.Level, workers int) plainRun {
+	return plainRun{engine{Storage: StorageConfig{Levels: levels, Chunk: unit, Depth: 1, Workers: workers}}, PlainConfig{Workers: workers}}
 }
 
 func TestATierBenchmarkCountsOperations(t *testing.T) {
 	for _, op := range []tiers.Op{tiers.Read, tiers.Write} {
 		synctest.Test(t, func(t *testing.T) {
 			wall := clock.NewWall()
-			cfg := plainConfig(slow(wall, 100*unit), 1).lasting(10500 * time.Millisecond)
+			cfg := overLevels(slow(wall, 100*unit), 1).lasting(10500 * time.Millisecond)
 			cfg.Clock = wall
-			r, err := RunPlain(t.Context(), cfg, &TierRoutine{Level: tiers.Storage, Op: op, Size: 2 * unit})
+			r, err := runPlain(t.Context(), cfg, &TierRoutine{Level: tiers.Storage, Op: op, Size: 2 * unit})
 			require.NoError(t, err)
 			assert.Equal(t, result.StatusComplete, r.Status)
 			assert.Equal(t, result.UnitOperation, r.CompletionUnit)
@@ -49,17 +64,17 @@ func TestATierBenchmarkCountsOperations(t *testing.T) {
 
 func TestATierBenchmarkStaysWithinItsFootprint(t *testing.T) {
 	seen := &footprint{Tier: sim.NewNull()}
-	cfg := plainConfig(storage(seen, 1000*unit), 4)
-	cfg.Requests = 500
-	r, err := RunPlain(t.Context(), cfg, &TierRoutine{Level: tiers.Storage, Op: tiers.Write, Size: unit, Footprint: 20 * unit})
+	cfg := overLevels(storage(seen, 1000*unit), 4)
+	cfg.Operations = 500
+	r, err := runPlain(t.Context(), cfg, &TierRoutine{Level: tiers.Storage, Op: tiers.Write, Size: unit, Footprint: 20 * unit})
 	require.NoError(t, err)
 	assert.Equal(t, result.EndedByCount, r.EndedBy)
 	assert.EqualValues(t, 500, r.Requests.Completed)
 	assert.LessOrEqual(t, seen.most.Load(), int64(20))
 
-	_, err = RunPlain(t.Context(), plainConfig(storage(seen, 8*unit), 4), &TierRoutine{Level: tiers.Storage, Op: tiers.Write, Size: unit})
+	_, err = runPlain(t.Context(), overLevels(storage(seen, 8*unit), 4), &TierRoutine{Level: tiers.Storage, Op: tiers.Write, Size: unit})
 	require.ErrorIs(t, err, cache.ErrTooLarge)
-	_, err = RunPlain(t.Context(), cfg, &TierRoutine{Level: tiers.GPU, Size: unit})
+	_, err = runPlain(t.Context(), cfg, &TierRoutine{Level: tiers.GPU, Size: unit})
 	assert.ErrorContains(t, err, "no gpu tier")
 }
 
@@ -85,9 +100,9 @@ func (f *footprint) Remove(ctx context.Context, objs ...tiers.Object) error {
 // With several workers one may end an operation while another ends the last that counts.
 func TestEveryCountOfATrialEndsWithTheSameOperation(t *testing.T) {
 	for range 100 {
-		cfg := plainConfig(storage(sim.NewNull(), 1000*unit), 8)
-		cfg.Requests = 50
-		r, err := RunPlain(t.Context(), cfg, &TierRoutine{Level: tiers.Storage, Op: tiers.Write, Size: unit})
+		cfg := overLevels(storage(sim.NewNull(), 1000*unit), 8)
+		cfg.Operations = 50
+		r, err := runPlain(t.Context(), cfg, &TierRoutine{Level: tiers.Storage, Op: tiers.Write, Size: unit})
 		require.NoError(t, err)
 		require.EqualValues(t, 50, r.Requests.Completed)
 		require.EqualValues(t, 50, r.Requests.Operations)
@@ -97,12 +112,12 @@ func TestEveryCountOfATrialEndsWithTheSameOperation(t *testing.T) {
 
 func TestTheCeilingKeepsTheMixAndGivesItsBuffersBack(t *testing.T) {
 	noLeaks(t)
-	cfg := Config{Workers: 3, Requests: 40}
+	cfg := plainRun{PlainConfig: PlainConfig{Workers: 3, Operations: 40}}
 	cfg.Storage = StorageConfig{
 		StorageBytes: 16 << 20, CacheDir: filepath.Join(t.TempDir(), "cache"), Direct: true, Chunk: 16 * unit, Depth: 1, Workers: 3,
 	}
 	for _, share := range []float64{0, 0.5, 1} {
-		r, err := RunPlain(t.Context(), cfg, &CeilingRoutine{ReadShare: share, FileSize: 256 * unit})
+		r, err := runPlain(t.Context(), cfg, &CeilingRoutine{ReadShare: share, FileSize: 256 * unit})
 		require.NoError(t, err, "the pool is whole when the run ends")
 		assert.Equal(t, result.StatusComplete, r.Status)
 		read, wrote := float64(r.Tiers[0].Read.Operations), float64(r.Tiers[0].Write.Operations)
@@ -136,9 +151,9 @@ func TestARoutineThatFails(t *testing.T) {
 	noLeaks(t)
 	for _, r := range []*broken{{prepare: syscall.EIO}, {step: syscall.EIO}, {panics: true}} {
 		published := false
-		cfg := plainConfig(plenty(), 2).lasting(time.Hour)
+		cfg := overLevels(plenty(), 2).lasting(time.Hour)
 		cfg.Publish = func(*result.Result) error { published = true; return nil }
-		res, err := RunPlain(t.Context(), cfg, r)
+		res, err := runPlain(t.Context(), cfg, r)
 		if r.panics {
 			assert.ErrorContains(t, err, "on purpose")
 		} else {
@@ -155,7 +170,7 @@ func TestARoutineIsInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(3*time.Second, func() { interrupt(cancel) })
-		r, err := RunPlain(ctx, plainConfig(plenty(), 2).lasting(time.Hour), &broken{})
+		r, err := runPlain(ctx, overLevels(plenty(), 2).lasting(time.Hour), &broken{})
 		require.True(t, errors.As(err, new(Interrupted)))
 		assert.Equal(t, result.StatusIncomplete, r.Status)
 		assert.Equal(t, result.EndedBySignal, r.EndedBy)

@@ -17,20 +17,21 @@ import (
 	"kvbench/workloads/users"
 )
 
-func ragConfig(documents, keep int, population int64) Config {
+func ragConfig(documents, keep int, population int64) runConfig {
 	p := profile.Default()
 	p.RAG.MaxDocuments = keep
 	p.Templates = []profile.Template{{Name: "t", Context: [2]int{8, 64}, Generate: [2]int{1, 9}, Think: [2]float64{0, 0}}}
 	corpus := users.NewCorpus(p.RAG, documents, model.Model{}, smallTokens, 42)
-	return Config{
+	return runConfig{engine{
 		Info:    record.Info{Result: result.Result{Benchmark: "RAG"}, Sizer: smallTokens, QoS: p.QoS},
+		Storage: StorageConfig{Chunk: 256 << 10, Depth: 1, Workers: 4, Verify: content.VerifyFull},
+	}, LoadConfig{
 		Planner: workloads.Planner{Sizer: smallTokens}, Workers: 4, Corpus: corpus, Window: time.Second,
 		Source: func() (workloads.Source, error) {
 			return users.WithRAG(users.New(users.Config{Profile: p, Users: users.Population(p, 42, 8, false), Seed: 42,
 				MultiTurn: true, MaxRequests: population}), corpus), nil
 		},
-		Storage: StorageConfig{Chunk: 256 << 10, Depth: 1, Workers: 4, Verify: content.VerifyFull},
-	}
+	}}
 }
 
 // Documents are written before the window and found inside it.
@@ -46,7 +47,7 @@ func TestDocumentsAreIngestedAndRetrieved(t *testing.T) {
 				}
 			}
 		}
-		res, err := Run(t.Context(), cfg)
+		res, err := runLoad(t.Context(), cfg)
 		require.NoError(t, err)
 		rag := res.Lookups.ByKind["rag"]
 		assert.Positive(t, rag.Hits)
@@ -76,7 +77,7 @@ func TestQueriesAreServedToTheEnd(t *testing.T) {
 			queries++
 		}
 	}
-	res, err := Run(t.Context(), cfg)
+	res, err := runLoad(t.Context(), cfg)
 	require.NoError(t, err)
 	assert.Positive(t, queries)
 	assert.Equal(t, 200+queries, res.Requests.Completed)
@@ -85,7 +86,7 @@ func TestQueriesAreServedToTheEnd(t *testing.T) {
 func TestDocumentsThatDoNotFitAreRefused(t *testing.T) {
 	cfg := ragConfig(100, 0, 0)
 	nullTiers(10 << 20)(&cfg)
-	res, err := Run(t.Context(), cfg)
+	res, err := runLoad(t.Context(), cfg)
 	require.ErrorIs(t, err, cache.ErrTooLarge)
 	assert.ErrorContains(t, err, "about -rag-num-docs")
 	assert.Equal(t, result.EndedByCapacity, res.EndedBy)

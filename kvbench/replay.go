@@ -106,7 +106,7 @@ func (r *ReplayRoutine) Report(in *result.Result) {
 func (r *ReplayRoutine) Step(ctx context.Context, b *Bench, worker int) error {
 	var failed error
 	if worker == 0 {
-		r.begin.Do(func() { b.Go(func() { r.feed(ctx, b) }) })
+		r.begin.Do(func() { b.Clock.Go(func() { r.feed(ctx, b) }) })
 	}
 	waits := b.Clock.Now()
 	select {
@@ -213,7 +213,7 @@ func (r *ReplayRoutine) feed(ctx context.Context, b *Bench) {
 		if !ok {
 			r.noteInput(cycle, true)
 			if err := r.rows.Err(); err != nil {
-				b.Fail(err)
+				b.Fail(err, result.EndedByError)
 				return
 			}
 			if cycle++; cycle == r.Cycles {
@@ -221,7 +221,7 @@ func (r *ReplayRoutine) feed(ctx context.Context, b *Bench) {
 				return
 			}
 			if err := r.rewind(); err != nil {
-				b.Fail(err)
+				b.Fail(err, result.EndedByError)
 				return
 			}
 			base = last + time.Millisecond

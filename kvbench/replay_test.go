@@ -25,16 +25,15 @@ import (
 )
 
 // replayConfig replays on a real directory with full verification.
-func replayConfig(t *testing.T, capacity int64) Config {
+func replayConfig(t *testing.T, capacity int64) plainRun {
 	t.Helper()
 	dir := t.TempDir()
-	return Config{
-		Info: record.Info{Result: result.Result{Benchmark: "IOTraceReplay", Division: result.DivisionOpen, Count: 1, Ranks: 1}}, EndedBy: result.EndedByInput,
-		Workers: 4, Window: time.Minute,
+	return plainRun{engine{
+		Info: record.Info{Result: result.Result{Benchmark: "IOTraceReplay", Division: result.DivisionOpen, Count: 1, Ranks: 1}},
 		Storage: StorageConfig{
 			CacheDir: dir, StorageBytes: capacity, Chunk: 64 << 10, Depth: 1, Workers: 4, Verify: content.VerifyFull, Nonce: [16]byte{1},
 		},
-	}
+	}, PlainConfig{Workers: 4, Window: time.Minute}}
 }
 
 func traceFile(t *testing.T, rows ...string) string {
@@ -62,7 +61,7 @@ func TestReplayDoesWhatTheRowsSay(t *testing.T) {
 		"1.0,Write,999999,Tier-2,big,Prefill", // larger than the tier
 		"nonsense")
 	r := &ReplayRoutine{Path: path, Cycles: 1, Allow: true}
-	res, err := RunPlain(t.Context(), replayConfig(t, 250000), r)
+	res, err := runPlain(t.Context(), replayConfig(t, 250000), r)
 	require.NoError(t, err)
 	assert.Equal(t, result.EndedByInput, res.EndedBy)
 	got := *res.Replay
@@ -93,7 +92,7 @@ func TestReplaySelectsTiersAndPhases(t *testing.T) {
 		"no eviction": {[]int{0, 2}, []string{"Prefill", "Decode"}, 1, 1},
 	} {
 		r := &ReplayRoutine{Path: path, Cycles: 1, Tiers: c.tiers, Phases: c.phases}
-		res, err := RunPlain(t.Context(), replayConfig(t, 1<<20), r)
+		res, err := runPlain(t.Context(), replayConfig(t, 1<<20), r)
 		require.NoError(t, err, name)
 		assert.Equal(t, c.reads, res.Replay.Reads, name)
 		assert.Equal(t, c.writes, res.Replay.Writes, name)
@@ -111,12 +110,12 @@ func TestReplayOfASimulationHitsWhatItHit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.csv.zst")
 	w, err := iotrace.Create(path)
 	require.NoError(t, err)
-	sim, err := Simulate(t.Context(), cfg, SimConfig{Trace: w})
+	sim, err := simulateLoad(t.Context(), cfg, SimConfig{Trace: w})
 	require.NoError(t, err)
 	require.NoError(t, w.Close(true))
 	require.Positive(t, sim.Tiers[0].Evicted.Entries)
 
-	res, err := RunPlain(t.Context(), replayConfig(t, capacity), &ReplayRoutine{Path: path, Cycles: 1})
+	res, err := runPlain(t.Context(), replayConfig(t, capacity), &ReplayRoutine{Path: path, Cycles: 1})
 	require.NoError(t, err)
 	assert.Zero(t, res.Replay.EvictedReads)
 	assert.Zero(t, res.Replay.UnwrittenReads)
@@ -125,11 +124,11 @@ func TestReplayOfASimulationHitsWhatItHit(t *testing.T) {
 	assert.Equal(t, sim.Tiers[0].Write.Bytes, res.Tiers[0].Write.Bytes)
 	assert.Zero(t, res.Requests.FailedOperations)
 
-	small, err := RunPlain(t.Context(), replayConfig(t, capacity/4), &ReplayRoutine{Path: path, Cycles: 1})
+	small, err := runPlain(t.Context(), replayConfig(t, capacity/4), &ReplayRoutine{Path: path, Cycles: 1})
 	require.NoError(t, err)
 	assert.Positive(t, small.Replay.EvictedReads)
 	assert.Equal(t, res.Replay.Reads, small.Replay.Reads+small.Replay.EvictedReads)
-	again, err := RunPlain(t.Context(), replayConfig(t, capacity/4), &ReplayRoutine{Path: path, Cycles: 1})
+	again, err := runPlain(t.Context(), replayConfig(t, capacity/4), &ReplayRoutine{Path: path, Cycles: 1})
 	require.NoError(t, err)
 	assert.Equal(t, small.Replay.EvictedReads, again.Replay.EvictedReads, "decided in the order of the file")
 }
@@ -138,21 +137,21 @@ func TestReplayKeepsTheTraceTime(t *testing.T) {
 	path := traceFile(t, "100.0,Write,4096,Tier-2,a,Prefill", "100.4,Read,4096,Tier-2,a,Decode")
 	for speed, least := range map[float64]time.Duration{1: 400 * time.Millisecond, 4: 100 * time.Millisecond} {
 		start := time.Now()
-		res, err := RunPlain(t.Context(), replayConfig(t, 1<<20), &ReplayRoutine{Path: path, Cycles: 1, Speed: speed})
+		res, err := runPlain(t.Context(), replayConfig(t, 1<<20), &ReplayRoutine{Path: path, Cycles: 1, Speed: speed})
 		require.NoError(t, err)
 		assert.GreaterOrEqual(t, time.Duration(res.WindowNS), least)
 		assert.Less(t, time.Since(start), least+10*time.Second)
 	}
-	res, err := RunPlain(t.Context(), replayConfig(t, 1<<20), &ReplayRoutine{Path: path, Cycles: 3, Speed: 40})
+	res, err := runPlain(t.Context(), replayConfig(t, 1<<20), &ReplayRoutine{Path: path, Cycles: 3, Speed: 40})
 	require.NoError(t, err)
 	assert.EqualValues(t, 6, res.Requests.Operations)
 	assert.EqualValues(t, 2, res.Replay.Overwrites)
 }
 
 func TestReplayFailsOnABrokenTraceAndACorruptRead(t *testing.T) {
-	_, err := RunPlain(t.Context(), replayConfig(t, 1<<20), &ReplayRoutine{Path: traceFile(t, "x", "y"), Cycles: 1})
+	_, err := runPlain(t.Context(), replayConfig(t, 1<<20), &ReplayRoutine{Path: traceFile(t, "x", "y"), Cycles: 1})
 	require.ErrorContains(t, err, "malformed")
-	_, err = RunPlain(t.Context(), replayConfig(t, 1<<20), &ReplayRoutine{Path: filepath.Join(t.TempDir(), "none.csv"), Cycles: 1})
+	_, err = runPlain(t.Context(), replayConfig(t, 1<<20), &ReplayRoutine{Path: filepath.Join(t.TempDir(), "none.csv"), Cycles: 1})
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -237,7 +236,7 @@ func TestReplayOrdersKeysAndKeepsTheCapacity(t *testing.T) {
 		cfg := replayConfig(t, 0)
 		cfg.Workers = 8
 		cfg.Storage.Levels = []cache.Level{{Level: tiers.Storage, Tier: tier, Capacity: 2000}}
-		res, err := RunPlain(t.Context(), cfg, &ReplayRoutine{Path: traceFile(t, rows...), Cycles: 1})
+		res, err := runPlain(t.Context(), cfg, &ReplayRoutine{Path: traceFile(t, rows...), Cycles: 1})
 		require.NoError(t, err)
 		assert.Empty(t, tier.problems)
 		assert.LessOrEqual(t, tier.most, int64(2000))
@@ -269,7 +268,7 @@ func TestReplayEndedByItsWindowCountsItsInput(t *testing.T) {
 	path := traceFile(t, "100,Write,4096,Tier-2,a,Prefill", "100,Read,4096,Tier-2,a,Decode", "900,Read,4096,Tier-2,a,Decode")
 	cfg := replayConfig(t, 1<<20)
 	cfg.Window = 200 * time.Millisecond
-	res, err := RunPlain(t.Context(), cfg, &ReplayRoutine{Path: path, Cycles: 1, Speed: 1})
+	res, err := runPlain(t.Context(), cfg, &ReplayRoutine{Path: path, Cycles: 1, Speed: 1})
 	require.NoError(t, err)
 	assert.Equal(t, result.EndedByDeadline, res.EndedBy)
 	assert.EqualValues(t, 3, res.Input.Rows)
@@ -280,7 +279,7 @@ func TestReplayEndedByItsWindowCountsItsInput(t *testing.T) {
 // Workers that wait for a row's time are idle: a slow trace says nothing about the storage.
 func TestAReplayThatWaitsForItsRowsIsLoadLimited(t *testing.T) {
 	path := traceFile(t, "1.0,Write,100000,Tier-2,a,Prefill", "1.4,Read,100000,Tier-2,a,Decode", "1.8,Read,100000,Tier-2,a,Decode")
-	res, err := RunPlain(t.Context(), replayConfig(t, 1<<20), &ReplayRoutine{Path: path, Cycles: 1, Speed: 1})
+	res, err := runPlain(t.Context(), replayConfig(t, 1<<20), &ReplayRoutine{Path: path, Cycles: 1, Speed: 1})
 	require.NoError(t, err)
 	assert.Equal(t, result.LoadLimited, res.Harness.Verdict.Kind, res.Harness.Verdict.Reason)
 	assert.Positive(t, res.Harness.WorkerBusyNS)
@@ -294,8 +293,8 @@ func TestAReplayCountsWhatItCarriedOut(t *testing.T) {
 		rows = append(rows, fmt.Sprintf("1.0,Write,100000,Tier-2,k%d,Prefill", i))
 	}
 	cfg := replayConfig(t, 1<<30)
-	cfg.Requests = 20
-	res, err := RunPlain(t.Context(), cfg, &ReplayRoutine{Path: traceFile(t, rows...), Cycles: 1})
+	cfg.Operations = 20
+	res, err := runPlain(t.Context(), cfg, &ReplayRoutine{Path: traceFile(t, rows...), Cycles: 1})
 	require.NoError(t, err)
 	assert.EqualValues(t, 20, res.Requests.Completed)
 	assert.InDelta(t, 20, res.Replay.Writes, float64(2*cfg.Workers), "and those that were under way")

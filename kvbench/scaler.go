@@ -16,7 +16,7 @@ import (
 // scaler measures the rounds of a trial and carries out what its autoscaler
 // decides: users start and stop asking, workers start and stop.
 type scaler struct {
-	trial  *trial
+	load   *Load
 	source workloads.Scalable
 	spawn  func(id int) // starts a worker
 	fixed  bool         // -workers was given: only users change
@@ -37,19 +37,19 @@ func scaledWorkers(users int) int { return min(users, maxScaledWorkers) }
 const maxScaledWorkers = 500
 
 // newScaler returns nil without autoscaling.
-func (t *trial) newScaler() (*scaler, error) {
-	a := t.cfg.Autoscale
+func newScaler(l *Load) (*scaler, error) {
+	a := l.cfg.Autoscale
 	if a == nil {
 		return nil, nil
 	}
-	src, ok := t.src.(workloads.Scalable)
+	src, ok := l.src.(workloads.Scalable)
 	if !ok {
-		return nil, fmt.Errorf("autoscaling needs users, and %T has none", t.src)
+		return nil, fmt.Errorf("autoscaling needs users, and %T has none", l.src)
 	}
-	t.rec.Rounds = true
+	l.env.Rec.Rounds = true
 	return &scaler{
-		trial: t, auto: newAutoscaler(*a, t.info.Workload.Users), source: src,
-		fixed: t.cfg.Workers != scaledWorkers(t.info.Workload.Users),
+		load: l, auto: newAutoscaler(*a, l.cfg.Users), source: src,
+		fixed: l.cfg.Workers != scaledWorkers(l.cfg.Users),
 	}, nil
 }
 
@@ -58,24 +58,25 @@ func (s *scaler) interval() time.Duration { return s.auto.cfg.Interval / roundSa
 
 // start takes the reference at the window's opening, and samples until ctx ends.
 func (s *scaler) start(ctx context.Context) {
-	s.begin = s.trial.clock.Now()
+	s.spawn = func(id int) { s.load.work(ctx, id) }
+	s.begin = s.load.env.Clock.Now()
 	s.at, s.bytes = s.begin, s.moved()
 	s.samples = s.samples[:0]
 	for op := range tiers.NumOps {
-		s.trial.rec.TakeRound(op)
+		s.load.env.Rec.TakeRound(op)
 	}
-	s.trial.clock.Every(ctx, s.interval(), s.sample)
+	s.load.env.Clock.Every(ctx, s.interval(), s.sample)
 }
 
 // moved is how many bytes the storage tier has given and taken.
 func (s *scaler) moved() int64 {
-	l := s.trial.rec.Counters()
+	l := s.load.env.Rec.Counters()
 	return l.Bytes[tiers.Storage][tiers.Read] + l.Bytes[tiers.Storage][tiers.Write]
 }
 
 // sample notes a tenth of a round and ends the round with the last of them.
 func (s *scaler) sample() {
-	now, bytes := s.trial.clock.Now(), s.moved()
+	now, bytes := s.load.env.Clock.Now(), s.moved()
 	if now <= s.at {
 		return
 	}
@@ -84,7 +85,7 @@ func (s *scaler) sample() {
 	if len(s.samples) < roundSamples {
 		return
 	}
-	d := s.trial.dispatch
+	d := s.load.dispatch
 	r := round{Round: result.Round{AtS: (now - s.begin).Seconds(), Workers: d.working(), Goroutines: runtime.NumGoroutine()}}
 	r.BytesPerSecond, r.Noise = meanAndNoise(s.samples)
 	s.samples = s.samples[:0]
@@ -95,9 +96,9 @@ func (s *scaler) sample() {
 		return new(v.Seconds() * 1e3)
 	}
 	var any bool
-	r.read, any = s.trial.rec.TakeRound(tiers.Read)
+	r.read, any = s.load.env.Rec.TakeRound(tiers.Read)
 	r.ReadP95 = ms(r.read, any)
-	r.write, any = s.trial.rec.TakeRound(tiers.Write)
+	r.write, any = s.load.env.Rec.TakeRound(tiers.Write)
 	r.WriteP95 = ms(r.write, any)
 	if users, ok := s.end(r); ok {
 		s.resize(users)
@@ -114,31 +115,36 @@ func (s *scaler) end(r round) (users int, ok bool) {
 	users, over := s.auto.end(r)
 	if over {
 		s.ended = true
-		s.trial.end(result.EndedByCapacity)
+		s.load.env.End(result.EndedByCapacity)
 	}
 	return users, !over
 }
 
 // resize changes users and workers.
 func (s *scaler) resize(users int) {
-	for _, id := range s.trial.dispatch.resize(s.source, users, s.workersFor(users)) {
+	for _, id := range s.load.dispatch.resize(s.source, users, s.workersFor(users)) {
 		s.spawn(id)
 	}
 }
 
 func (s *scaler) workersFor(users int) int {
 	if s.fixed {
-		return s.trial.cfg.Workers
+		return s.load.cfg.Workers
 	}
 	return scaledWorkers(users)
 }
 
-// report puts rounds and outcome into the result, and ends the search.
-func (s *scaler) report() {
+// stop ends the search with the window.
+func (s *scaler) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
-	out := &s.trial.info.Summary
+}
+
+// report puts rounds and outcome into the result.
+func (s *scaler) report(out *result.Summary) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	out.AutoscalingStats = s.auto.kept
 	out.AutoscalingSummary = new(s.auto.summary())
 }

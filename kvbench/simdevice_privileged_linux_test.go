@@ -28,8 +28,8 @@ func TestDeviceModelPredictsALimitedDevice(t *testing.T) {
 	throttle.Add(t, os.Getpid())
 	storage := StorageConfig{CacheDir: fs.Dir + "/cache", StorageBytes: 512 << 20, Direct: true, Chunk: 1 << 20, Depth: 1, Workers: 4}
 	plain := func(readShare float64) *result.Result {
-		cfg := Config{Workers: 4, Window: 2 * time.Second, Storage: storage}
-		r, err := RunPlain(t.Context(), cfg, &CeilingRoutine{ReadShare: readShare, FileSize: 16 << 20})
+		routine := NewPlain(PlainConfig{Workers: 4, Window: 2 * time.Second}, &CeilingRoutine{ReadShare: readShare, FileSize: 16 << 20})
+		r, err := Run(t.Context(), Config{Storage: storage}, routine)
 		require.NoError(t, err)
 		return r
 	}
@@ -50,7 +50,7 @@ func TestDeviceModelPredictsALimitedDevice(t *testing.T) {
 	cfg.Storage = storage
 	cfg.Storage.Chunk, cfg.Storage.Workers = 256<<10, population
 
-	predicted, err := Simulate(t.Context(), cfg, SimConfig{Device: &mdl})
+	predicted, err := simulateLoad(t.Context(), cfg, SimConfig{Device: &mdl})
 	require.NoError(t, err)
 	reads := func(r *result.Result) (rate, p95 float64) {
 		d := r.Latency.Levels["storage"].Read.Device

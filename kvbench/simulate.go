@@ -2,8 +2,6 @@ package kvbench
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"kvbench/kvbench/result"
@@ -11,7 +9,6 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/sim"
-	"kvbench/workloads"
 	"kvbench/workloads/iotrace"
 )
 
@@ -32,18 +29,12 @@ type SimConfig struct {
 // machine, with room for sums.
 const boundless = int64(1) << 60
 
-// maxStill is how many requests may begin without time moving on. A load that
-// neither thinks nor waits for storage would never reach its deadline.
-const maxStill = 5000 << 12
-
 // simulation is what a trial has in virtual time only.
 type simulation struct {
 	cfg    SimConfig
 	trial  *trial
 	began  time.Time // wall clock
 	device *sim.Device
-	still  int64 // requests since time moved last
-	at     time.Duration
 	over   bool // what begins from now on is cut before it moves a byte
 }
 
@@ -55,19 +46,15 @@ type simulation struct {
 //
 // Of Config.Storage it reads the sizes, Chunk, Depth and MaxWriters; a storage
 // size of 0 means unlimited. Settle, Precondition, Procs and Clock are ignored.
-func Simulate(ctx context.Context, cfg Config, sim SimConfig) (*result.Result, error) {
-	if err := errors.Join(cfg.Validate(), sim.Device.Validate()); err != nil {
+func Simulate(ctx context.Context, cfg Config, w Workload, sim SimConfig) (*result.Result, error) {
+	if err := sim.Device.Validate(); err != nil {
 		return nil, err
 	}
 	s := &simulation{cfg: sim, began: time.Now()}
 	cfg.Clock = clock.NewVirtual()
-	cfg.Settle, cfg.Precondition, cfg.Procs = 0, Precondition{}, 0
+	cfg.Settle, cfg.Procs = 0, 0
 	cfg.Storage.Simulated, cfg.Storage.Levels = true, s.levels(&cfg)
-	t, err := newTrial(ctx, &cfg, s)
-	if err != nil {
-		return nil, err
-	}
-	return t.run(ctx, func() { t.serve(ctx) })
+	return run(ctx, &cfg, w, s)
 }
 
 // levels makes the tiers, of which none holds bytes.
@@ -123,32 +110,6 @@ func (s *simulation) preparing() (done func()) {
 func (s *simulation) opened() {
 	if s.device != nil {
 		s.device.Busy = 0
-	}
-}
-
-// guard returns a dispatcher's tell that counts requests and ends a load under
-// which time stands still, or whose caller has given up: a worker that never
-// waits hears of neither. It runs under the dispatcher's lock.
-func (s *simulation) guard(ctx context.Context, d *dispatcher) func(*workloads.Request, []workloads.Op) {
-	tell := d.tell
-	return func(r *workloads.Request, plan []workloads.Op) {
-		if now := s.trial.clock.Now(); now != s.at {
-			s.at, s.still = now, 0
-		}
-		if s.still++; s.still&0xfff == 0 {
-			if ctx.Err() != nil {
-				s.trial.fail(context.Cause(ctx), result.EndedBySignal)
-				d.closed = true
-			}
-			if s.still >= maxStill {
-				s.trial.fail(fmt.Errorf("%d requests began at one moment of virtual time: a load that neither thinks nor waits for storage has no end here; "+
-					"give think times, -trace-speedup, -max-requests or -simulate-device", s.still), result.EndedByError)
-				d.closed = true
-			}
-		}
-		if tell != nil {
-			tell(r, plan)
-		}
 	}
 }
 

@@ -28,7 +28,7 @@ func BenchmarkSimulate(b *testing.B) {
 				if c.traced {
 					sim.Trace = iotrace.NewWriter(io.Discard)
 				}
-				res, err := Simulate(b.Context(), cfg, sim)
+				res, err := simulateLoad(b.Context(), cfg, sim)
 				require.NoError(b, err)
 				ops += res.Requests.Operations
 			}

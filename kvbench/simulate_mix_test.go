@@ -213,7 +213,7 @@ func (c *rowCounter) Write(p []byte) (int, error) {
 }
 
 // countMix simulates a configuration and counts requests and rows.
-func countMix(t *testing.T, cfg Config) (mix, *rowCounter) {
+func countMix(t *testing.T, cfg runConfig) (mix, *rowCounter) {
 	t.Helper()
 	var m mix
 	cfg.OnDispatch = func(r *workloads.Request, plan []workloads.Op) {
@@ -236,7 +236,7 @@ func countMix(t *testing.T, cfg Config) (mix, *rowCounter) {
 	}
 	rows := &rowCounter{}
 	w := iotrace.NewWriter(rows)
-	_, err := Simulate(t.Context(), cfg, SimConfig{Trace: w})
+	_, err := simulateLoad(t.Context(), cfg, SimConfig{Trace: w})
 	require.NoError(t, err)
 	require.NoError(t, w.Close(true))
 	return m, rows

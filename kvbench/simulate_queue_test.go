@@ -16,7 +16,7 @@ import (
 )
 
 // prefillOnly is a load of single writes that come as a Poisson process.
-func prefillOnly(t *testing.T, population int, rate float64, window time.Duration) Config {
+func prefillOnly(t *testing.T, population int, rate float64, window time.Duration) runConfig {
 	t.Helper()
 	model, err := model.Find("llama3.1-8b", nil)
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestSimulatedLatencyIsThatOfTheQueue(t *testing.T) {
 	}
 	service := mean * 131072 / bandwidth
 	cfg := prefillOnly(t, population, rho/service, 1000*time.Second)
-	res, err := Simulate(t.Context(), cfg, SimConfig{Device: &tiers.DeviceModel{Read: bandwidth, Write: bandwidth, Parallelism: 1 << 16}})
+	res, err := simulateLoad(t.Context(), cfg, SimConfig{Device: &tiers.DeviceModel{Read: bandwidth, Write: bandwidth, Parallelism: 1 << 16}})
 	require.NoError(t, err)
 	want := service / (1 - rho) * 1e3
 	t.Logf("mean latency: %.1f ms predicted by theory, %.1f ms simulated, %d requests", want, *res.Summary.EndToEndLatency.Mean, res.RequestsCompleted)
@@ -67,7 +67,7 @@ func TestSimulatedOverloadIsReported(t *testing.T) {
 	}
 	capacity := bandwidth / (mean * 131072)
 	cfg := prefillOnly(t, population, 2*capacity, 400*time.Second)
-	res, err := Simulate(t.Context(), cfg, SimConfig{Device: &tiers.DeviceModel{Read: bandwidth, Write: bandwidth, Parallelism: 128}})
+	res, err := simulateLoad(t.Context(), cfg, SimConfig{Device: &tiers.DeviceModel{Read: bandwidth, Write: bandwidth, Parallelism: 128}})
 	require.NoError(t, err)
 	assert.InEpsilon(t, float64(bandwidth), *res.Tiers[0].Write.BytesPerSecond, 0.02)
 	assert.InEpsilon(t, population/2, *res.Simulation.SustainedUsers, 0.15)
@@ -78,7 +78,7 @@ func TestSimulatedOverloadIsReported(t *testing.T) {
 func TestDeviceModelRefusesNonsense(t *testing.T) {
 	for _, m := range []tiers.DeviceModel{{}, {Read: 1, Write: 1}, {Read: 1, Write: -1, Parallelism: 1}, {Read: 1, Write: 1, Parallelism: 1, ReadLatency: -1},
 		{Read: 1, Write: 1, Parallelism: 1, WriteIOPS: -1}, {Read: 1, Write: 1, Parallelism: 1, Slice: -1}} {
-		_, err := Simulate(t.Context(), optionOne(t, time.Second), SimConfig{Device: &m})
+		_, err := simulateLoad(t.Context(), optionOne(t, time.Second), SimConfig{Device: &m})
 		require.ErrorContains(t, err, "simulated device")
 	}
 }

@@ -26,7 +26,7 @@ import (
 )
 
 // optionOne is MLPerf's first option with the given window.
-func optionOne(t testing.TB, window time.Duration) Config {
+func optionOne(t testing.TB, window time.Duration) runConfig {
 	t.Helper()
 	model, err := model.Find("llama3.1-8b", nil)
 	require.NoError(t, err)
@@ -42,10 +42,10 @@ func oneThread(t *testing.T) {
 }
 
 // usersConfig is a load of synthetic users as the MLPerf options have them.
-func usersConfig(mdl model.Model, population int, window time.Duration) Config {
+func usersConfig(mdl model.Model, population int, window time.Duration) runConfig {
 	p := profile.Default()
 	sizer := model.NewSizer(mdl, 1, model.TPEngine)
-	return Config{
+	return runConfig{engine{
 		Info: record.Info{
 			Result: result.Result{
 				Benchmark: "Test", Division: result.DivisionOpen, Count: 1, Ranks: 1, Seed: 42,
@@ -54,6 +54,9 @@ func usersConfig(mdl model.Model, population int, window time.Duration) Config {
 			},
 			Sizer: sizer, QoS: p.QoS,
 		},
+		Storage: StorageConfig{Chunk: 1 << 20, Depth: 1, MaxWriters: 16, Workers: population},
+	}, LoadConfig{
+		Users: population,
 		Source: func() (workloads.Source, error) {
 			return users.New(users.Config{
 				Profile: p, Users: users.Population(p, 42, population, false), Seed: 42, MultiTurn: true, PrefixCaching: true,
@@ -61,16 +64,15 @@ func usersConfig(mdl model.Model, population int, window time.Duration) Config {
 		},
 		Planner: workloads.Planner{Sizer: sizer, DecodeBatch: p.DecodeBatch, Batched: true},
 		Workers: population, Window: window, EndedBy: result.EndedByInput,
-		Storage: StorageConfig{Chunk: 1 << 20, Depth: 1, MaxWriters: 16, Workers: population},
-	}
+	}}
 }
 
 // simulateTrace runs a configuration and returns its I/O trace.
-func simulateTrace(t testing.TB, cfg Config, sim SimConfig) (string, *result.Result) {
+func simulateTrace(t testing.TB, cfg runConfig, sim SimConfig) (string, *result.Result) {
 	t.Helper()
 	var out bytes.Buffer
 	sim.Trace = iotrace.NewWriter(&out)
-	res, err := Simulate(t.Context(), cfg, sim)
+	res, err := simulateLoad(t.Context(), cfg, sim)
 	require.NoError(t, err)
 	require.NoError(t, sim.Trace.Close(true))
 	return out.String(), res
@@ -155,7 +157,7 @@ func TestSimulatedTraceIsConsistent(t *testing.T) {
 
 func TestSimulationLeavesNoWorkBehind(t *testing.T) {
 	cfg := optionOne(t, 10*time.Second)
-	res, err := Simulate(t.Context(), cfg, SimConfig{})
+	res, err := simulateLoad(t.Context(), cfg, SimConfig{})
 	require.NoError(t, err)
 	total := res.Load["total"]
 	assert.Zero(t, total.Queued)
@@ -174,7 +176,7 @@ func TestSimulationEndsByCountRequestsAndInterruption(t *testing.T) {
 	oneThread(t)
 	cfg := optionOne(t, 0)
 	cfg.Requests = 500
-	res, err := Simulate(t.Context(), cfg, SimConfig{})
+	res, err := simulateLoad(t.Context(), cfg, SimConfig{})
 	require.NoError(t, err)
 	assert.Equal(t, result.EndedByCount, res.EndedBy)
 	assert.EqualValues(t, 500, res.RequestsCompleted)
@@ -185,7 +187,7 @@ func TestSimulationEndsByCountRequestsAndInterruption(t *testing.T) {
 		p := profile.Default()
 		return users.New(users.Config{Profile: p, Users: users.Population(p, 1, 10, false), Seed: 1, MaxRequests: 300}), nil
 	}
-	res, err = Simulate(t.Context(), cfg, SimConfig{})
+	res, err = simulateLoad(t.Context(), cfg, SimConfig{})
 	require.NoError(t, err)
 	assert.Equal(t, result.EndedByMaxRequests, res.EndedBy)
 	assert.EqualValues(t, 300, res.RequestsCompleted)
@@ -203,14 +205,14 @@ func TestSimulatedDecodeOnlyReadsWhatWasWritten(t *testing.T) {
 	assert.Equal(t, 1.0, *res.Lookups.HitRate)
 	assert.Zero(t, res.Lookups.Misses)
 	cfg.Storage.StorageBytes = 1 << 30
-	_, err := Simulate(t.Context(), cfg, SimConfig{})
+	_, err := simulateLoad(t.Context(), cfg, SimConfig{})
 	require.ErrorContains(t, err, "would fit")
 }
 
 func TestSimulatedGenerationTakesWorkers(t *testing.T) {
 	cfg := optionOne(t, 20*time.Second)
 	cfg.TokenTime, cfg.Workers = 30*time.Millisecond, 20
-	res, err := Simulate(t.Context(), cfg, SimConfig{})
+	res, err := simulateLoad(t.Context(), cfg, SimConfig{})
 	require.NoError(t, err)
 	assert.Positive(t, res.Load["total"].Queued)
 	assert.Greater(t, *res.Summary.GenerationLatency.P50, 100.0)
@@ -231,7 +233,7 @@ func TestSimulationMemoryDoesNotDependOnItsLength(t *testing.T) {
 				runtime.ReadMemStats(&m)
 			}
 		}
-		_, err := Simulate(t.Context(), cfg, sim)
+		_, err := simulateLoad(t.Context(), cfg, sim)
 		require.NoError(t, err)
 		return m.HeapAlloc
 	}

@@ -1,14 +1,16 @@
 package kvbench
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
+	"kvbench/kvbench/group"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/tiers/cache"
@@ -46,27 +48,25 @@ const (
 // virtual time run the same one: everybody waits through its clock.
 type trial struct {
 	cfg      *Config
-	clock    clock.Clock
-	rec      *record.Recorder
-	stack    *stack
-	dispatch *dispatcher
-	src      workloads.Source
-	info     record.Info
-	begun    time.Duration
-	device   host.Device
-	tracer   *collector.Collector // nil unless asked for
-	obs      *observer
-	release  func() // gives back what the work took from the stack, nil = nothing
+	workload Workload
+	books    Books // the same, nil if it keeps none
+	phase    Phase
+	env      *Env
 
+	clock  clock.Clock
+	rec    *record.Recorder
+	stack  *stack
+	info   record.Info
+	begun  time.Duration
+	loaded time.Duration // when the load began
+	device host.Device
+	tracer *collector.Collector // nil unless asked for
+	obs    *observer
 	sim    *simulation // nil in real time
-	scaler *scaler     // nil without autoscaling
 
 	stop   context.CancelCauseFunc // cancels the operations
 	ending ending
-
-	meters  meters                      // when the window opened
-	before  books                       // likewise
-	running [workloads.NumClasses]int64 // requests in flight then
+	meters meters // when the window opened
 }
 
 // ending is why the trial ended. Anybody may end it, also while it is ending.
@@ -86,20 +86,30 @@ type ending struct {
 // (see Result.Status); the error then says why. Only a run that could not begin
 // has no Result. Run may be called again and again, but not twice at a time:
 // it resets the process's peak memory and may change GOMAXPROCS meanwhile.
-func Run(ctx context.Context, cfg Config) (*result.Result, error) {
+func Run(ctx context.Context, cfg Config, w Workload) (*result.Result, error) {
+	return run(ctx, &cfg, w, nil)
+}
+
+func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result.Result, error) {
+	phases := w.Phases()
+	if len(phases) != 1 {
+		return nil, fmt.Errorf("the workload has %d phases: a result holds one", len(phases))
+	}
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	t, err := newTrial(ctx, &cfg, nil)
+	t, err := newTrial(ctx, cfg, w, sim)
 	if err != nil {
 		return nil, err
 	}
-	return t.run(ctx, func() { t.serve(ctx) })
+	t.phase = phases[0]
+	return t.run(ctx)
 }
 
 // newTrial opens the storage side.
-func newTrial(ctx context.Context, cfg *Config, sim *simulation) (*trial, error) {
-	t := &trial{cfg: cfg, clock: cfg.Clock, info: cfg.Info, sim: sim}
+func newTrial(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*trial, error) {
+	t := &trial{cfg: cfg, workload: w, clock: cfg.Clock, info: cfg.Info, sim: sim}
+	t.books, _ = w.(Books)
 	t.ending.over, t.ending.cancel = context.WithCancelCause(ctx)
 	if t.clock == nil {
 		t.clock = clock.NewWall()
@@ -115,18 +125,16 @@ func newTrial(ctx context.Context, cfg *Config, sim *simulation) (*trial, error)
 	if sim != nil {
 		obs = sim.join(t)
 	}
-	var err error
-	t.stack, err = openStack(cfg.Storage, t.clock, obs)
-	return t, err
-}
-
-// serve prepares and runs a load of requests.
-func (t *trial) serve(ctx context.Context) {
-	if err := t.prepare(); err != nil {
-		t.failPreparing(ctx, err)
-		return
+	st, err := openStack(cfg.Storage, t.clock, obs)
+	if err != nil {
+		return nil, err
 	}
-	t.load(ctx)
+	t.stack = st
+	t.env = &Env{
+		Clock: t.clock, Levels: st.levels, Cache: st.cache, Transfer: st.transfer, Pool: st.pool, Content: st.content,
+		Rec: t.rec, Group: group.Alone{}, Simulated: sim != nil, trial: t,
+	}
+	return t, nil
 }
 
 // fail ends the trial with an error; the first one counts.
@@ -161,16 +169,6 @@ func (t *trial) end(by string) {
 	}
 }
 
-// drained ends the window of a finite load that has been served. A trace that turns
-// out to be broken ends, too.
-func (t *trial) drained() {
-	if s, ok := t.src.(interface{ Err() error }); ok && s.Err() != nil {
-		t.fail(s.Err(), result.EndedByError)
-		return
-	}
-	t.end(cmp.Or(t.cfg.EndedBy, result.EndedByInput))
-}
-
 // ended returns what ended the trial so far.
 func (t *trial) ended() (by string, failure error) {
 	t.ending.mu.Lock()
@@ -178,15 +176,19 @@ func (t *trial) ended() (by string, failure error) {
 	return t.ending.by, t.ending.failure
 }
 
-// run does the work, which returns when the window is over, though workers may
-// still be draining; then it concludes and cleans up.
-func (t *trial) run(ctx context.Context, work func()) (*result.Result, error) {
+// run prepares and loads until the window is over, though workers may still be
+// draining; then it concludes and cleans up.
+func (t *trial) run(ctx context.Context) (*result.Result, error) {
 	defer t.ending.cancel(nil)
 	defer t.raiseProcs()()
 	t.describe()
 	t.startTracing(ctx)
 	defer t.stopTracing()
-	work()
+	if err := t.prepare(); err != nil {
+		t.failPreparing(ctx, err)
+	} else {
+		t.load(ctx)
+	}
 	by, failure := t.ended()
 	res := t.conclude(by, failure)
 	var errs []error
@@ -228,64 +230,46 @@ func (t *trial) prepare() error {
 	if t.sim != nil {
 		defer t.sim.preparing()()
 	}
-	if err := t.readValidation(); err != nil {
+	if err := t.workload.Prepare(ctx, t.env, 0); err != nil {
 		return err
 	}
-	if err := t.precondition(ctx); err != nil {
-		return err
+	if !t.phase.Barrier {
+		return nil
 	}
-	if err := t.populate(ctx); err != nil {
-		return err
-	}
-	if err := t.ingest(ctx); err != nil {
-		return err
-	}
-	t.say(ctx, "resting", t.cfg.Settle)
-	if err := t.clock.Sleep(ctx, t.cfg.Settle); err != nil {
-		return err
-	}
-	t.stack.cache.ResetCounters()
-	src, err := t.cfg.Source()
+	begin, err := t.env.Group.Barrier(ctx, t.phase.Name)
 	if err != nil {
-		return err // src may be a nil pointer in a non-nil interface
+		return err
 	}
-	t.src = src
-	t.scaler, err = t.newScaler()
-	return err
+	return t.clock.Sleep(ctx, time.Until(begin))
 }
 
-// load runs the workers through warm-up and window and returns when the window
-// is over; the workers may still be draining.
+// rest waits for the settle time.
+func (t *trial) rest(ctx context.Context) error {
+	if t.cfg.Settle > 0 && t.cfg.Progress != nil {
+		t.cfg.Progress(Snapshot{Stage: "resting", Total: t.cfg.Settle, Free: -1})
+	}
+	return t.clock.Sleep(ctx, t.cfg.Settle)
+}
+
+// load runs the workload through warm-up and window and returns when the window
+// is over; its workers may still be draining.
 func (t *trial) load(ctx context.Context) {
 	opctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.stop = stop
 	_ = host.ResetPeakRSS() // without it the peak is that of the process, which the result then shows
-
-	t.dispatch = newDispatcher(t.cfg, t.clock, t.src, t.stack.cache, t.rec)
-	t.dispatch.drained = t.drained
-	if t.sim != nil {
-		t.dispatch.tell = t.sim.guard(ctx, t.dispatch)
+	if n := t.phase.Limit; n > 0 {
+		t.rec.LimitRequests(n, func() { t.end(result.EndedByCount) })
 	}
-	t.limitRequests()
+	t.loaded = t.clock.Now()
 	warm := t.clock.NewEvent()
-	if t.cfg.Warmup == 0 {
+	if t.phase.Warmup == 0 {
 		t.openWindow(opctx)
 	} else {
-		t.clock.At(t.dispatch.origin+t.cfg.Warmup, warm.Fire)
+		t.clock.At(t.loaded+t.phase.Warmup, warm.Fire)
 	}
-	t.dispatch.hire(t.cfg.Workers)
-	work := func(id int) {
-		w := &worker{id: id, run: t}
-		t.clock.Go(func() { w.loop(opctx) })
-	}
-	for id := range t.cfg.Workers {
-		work(id)
-	}
-	if t.scaler != nil {
-		t.scaler.spawn = work
-	}
+	t.clock.Go(func() { t.work(opctx) })
 	t.watch(opctx)
-	if t.cfg.Warmup > 0 {
+	if t.phase.Warmup > 0 {
 		if !t.undisturbed(ctx, warm.Wait(t.ending.over)) {
 			t.closeWindow(ctx)
 			return
@@ -296,18 +280,27 @@ func (t *trial) load(ctx context.Context) {
 	t.closeWindow(ctx)
 }
 
-// limitRequests ends the window with as many completed requests as were asked for.
-func (t *trial) limitRequests() {
-	if t.cfg.Requests > 0 {
-		t.rec.LimitRequests(t.cfg.Requests, func() { t.end(result.EndedByCount) })
+// work runs the workload. What it says of the end counts while there was none.
+func (t *trial) work(ctx context.Context) {
+	defer func() {
+		if p := recover(); p != nil {
+			t.fail(fmt.Errorf("the workload panicked: %v\n%s", p, debug.Stack()), result.EndedByError)
+		}
+	}()
+	switch err := t.workload.Run(ctx, t.env, 0); {
+	case ctx.Err() != nil:
+	case err != nil:
+		t.fail(err, result.EndedByError)
+	default:
+		t.end(result.EndedByInput)
 	}
 }
 
 // awaitEnd waits for the window's end, which is its deadline if nothing comes before it.
 func (t *trial) awaitEnd(ctx context.Context) {
 	wait := clock.Never
-	if t.cfg.Window > 0 {
-		wait = t.cfg.Window - (t.clock.Now() - t.windowStart())
+	if t.phase.Window > 0 {
+		wait = t.phase.Window - (t.clock.Now() - t.windowStart())
 	}
 	if t.undisturbed(ctx, t.clock.Sleep(t.ending.over, wait)) {
 		t.end(result.EndedByDeadline)
@@ -333,18 +326,19 @@ func (t *trial) windowStart() time.Duration {
 	if start, _ := t.rec.Window(); start != workloads.Never {
 		return start
 	}
-	return t.dispatch.origin
+	return t.loaded
 }
 
-// openWindow notes the load so far and opens the window.
+// openWindow opens the window, in one step with the workload's books.
 func (t *trial) openWindow(ctx context.Context) {
 	t.stack.cache.ResetCounters()
-	t.info.LoadStart, t.before, t.running = t.dispatch.open(t.startMeters)
 	if t.sim != nil {
 		t.sim.opened()
 	}
-	if t.scaler != nil {
-		t.scaler.start(ctx)
+	if t.books != nil {
+		t.books.OpenWindow(ctx, t.startMeters)
+	} else {
+		t.startMeters()
 	}
 }
 
@@ -356,8 +350,8 @@ func (t *trial) startMeters() (start time.Duration) {
 	t.info.StartTime = time.Now().UTC().Format(time.RFC3339Nano)
 	start = t.clock.Now()
 	deadline := workloads.Never
-	if t.cfg.Window > 0 {
-		deadline = start + t.cfg.Window
+	if t.phase.Window > 0 {
+		deadline = start + t.phase.Window
 	}
 	t.rec.Open(start, deadline)
 	return start
@@ -365,49 +359,30 @@ func (t *trial) startMeters() (start time.Duration) {
 
 // stopMeters ends the window, if it has not ended by its deadline, and reads
 // the counters again.
-func (t *trial) stopMeters() (start, end time.Duration, opened bool) {
+func (t *trial) stopMeters() (end time.Duration, opened bool) {
 	t.rec.SetEnd(t.clock.Now())
-	start, end = t.rec.Window()
+	start, end := t.rec.Window()
 	if start == workloads.Never {
-		return start, end, false
+		return end, false
 	}
 	t.closeTrace()
 	t.measured()
-	return start, end, true
+	return end, true
 }
 
 // closeWindow stops the meters, ends the handing out and cancels what is in
 // flight.
 func (t *trial) closeWindow(ctx context.Context) {
-	_, end, opened := t.stopMeters()
-	if opened {
-		h, idle := &t.info.Harness, t.dispatch.idleUntil(end)
-		h.WorkerIdleNS, h.WorkerBusyNS = int64(idle), int64(max(0, t.dispatch.workedUntil(end)-idle))
+	end, opened := t.stopMeters()
+	if t.books != nil {
+		t.books.CloseWindow(end, opened)
 	}
-	if t.scaler != nil {
-		t.scaler.report()
-	}
-	books, inflight := t.dispatch.close(end)
 	t.rec.Close()
-	load, _ := t.dispatch.account(end)
 	if t.sim != nil {
 		t.sim.report()
 	}
 	if ctx.Err() == nil {
 		t.stop(errWindowOver)
-	}
-	t.info.LoadEnd, t.info.LoadEndAt = load, end-t.dispatch.origin
-	for c := range t.info.Requests {
-		t.info.Requests[c] = record.RequestCount{
-			Running: t.running[c],
-			Started: books.Started[c] - t.before.Started[c],
-			Failed:  books.Failed[c] - t.before.Failed[c],
-		}
-	}
-	for _, f := range inflight {
-		r := &t.info.Requests[f.Class]
-		r.InFlight++
-		r.OldestInFlight = max(r.OldestInFlight, f.Age)
 	}
 	t.tierInfo()
 	if ctx.Err() == nil {
@@ -436,10 +411,7 @@ func (t *trial) clean(ctx context.Context, rest bool) error {
 	done := make(chan error, 1)
 	go func() {
 		t.clock.Wait()
-		if t.release != nil {
-			t.release()
-		}
-		if c, ok := t.src.(interface{ Close() error }); ok {
+		if c, ok := t.workload.(io.Closer); ok {
 			_ = c.Close()
 		}
 		done <- t.stack.close(context.WithoutCancel(ctx))
@@ -448,8 +420,7 @@ func (t *trial) clean(ctx context.Context, rest bool) error {
 		return fmt.Errorf("cleaning up: %w", err)
 	}
 	if rest {
-		t.say(ctx, "resting", t.cfg.Settle)
-		_ = t.clock.Sleep(ctx, t.cfg.Settle)
+		_ = t.rest(ctx)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func TestValidationTrace(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "v.json")
 		require.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))
-		res, _ := replayBlocks(t, smallTrace, 2, func(cfg *Config) { nullTiers(1 << 30)(cfg); cfg.ValidationTrace = path })
+		res, _ := replayBlocks(t, smallTrace, 2, func(cfg *runConfig) { nullTiers(1 << 30)(cfg); cfg.ValidationTrace = path })
 		require.NotNil(t, res.Validation)
 		assert.Equal(t, c.passed, res.Validation.Passed, c.text)
 		var b bytes.Buffer

@@ -16,59 +16,53 @@ import (
 // filesystem, until ctx ends.
 func (t *trial) watch(ctx context.Context) {
 	interval := time.Second
-	if t.cfg.Window > 0 {
-		interval = min(interval, record.TimelineInterval(t.cfg.Window))
+	if t.books != nil && t.phase.Window > 0 {
+		interval = min(interval, record.TimelineInterval(t.phase.Window))
 	}
 	told := time.Now() // in real time, also of a simulation
 	t.clock.Every(ctx, interval, func() {
-		now := t.clock.Now()
-		g, gauges := t.gauge(now)
-		if time.Since(told) < progressInterval {
+		s := t.snapshot(t.clock.Now())
+		if time.Since(told) < ProgressInterval {
 			return
 		}
 		told = time.Now()
-		free := t.freeSpace()
-		if t.cfg.Progress == nil {
-			return
-		}
-		s := t.snapshot(now, g, gauges)
-		s.Free = free
-		t.cfg.Progress(s)
+		t.show(s)
 	})
 }
 
-// progressInterval is about a second: a bit less, lest every other tick of one comes too early.
-const progressInterval = 990 * time.Millisecond
+// ProgressInterval is about a second: a bit less, lest every other tick of one comes too early.
+const ProgressInterval = 990 * time.Millisecond
 
-// gauge reads queue and fill and notes them in the timeline.
-func (t *trial) gauge(now time.Duration) (record.Gauge, []cache.Gauge) {
-	load, books := t.dispatch.account(now)
-	g := record.Gauge{}
-	for c := range load {
-		g.Queued += load[c].Queued
-		g.InFlight += books.Started[c] - books.Completed[c] - books.Failed[c]
-	}
-	gauges := t.stack.cache.Gauges(nil)
-	for _, l := range gauges {
-		g.Bytes[l.Level] = l.Used
-	}
-	t.rec.Gauge(now, g)
-	return g, gauges
-}
-
-// snapshot is what the live line shows of a running load.
-func (t *trial) snapshot(now time.Duration, g record.Gauge, gauges []cache.Gauge) Snapshot {
+// snapshot is what the live line shows of a running load. It notes the gauges of queue
+// and fill in the timeline.
+func (t *trial) snapshot(now time.Duration) Snapshot {
 	s := Snapshot{
-		Stage: "running", Elapsed: now - t.windowStart(), Total: t.cfg.Window,
-		Live: t.rec.Counters(), Queued: g.Queued, InFlight: g.InFlight, Tiers: gauges, Free: -1,
+		Stage: "running", Elapsed: now - t.windowStart(), Total: t.phase.Window, Live: t.rec.Counters(), Tiers: []cache.Gauge{},
 	}
 	if start, _ := t.rec.Window(); start == workloads.Never {
-		s.Stage, s.Total = "warming up", t.cfg.Warmup
+		s.Stage, s.Total = "warming up", t.phase.Warmup
 	}
 	if t.sim != nil {
 		s.Stage = "simulating"
 	}
+	if t.books == nil {
+		return s
+	}
+	g := t.books.Gauge(now)
+	s.Queued, s.InFlight, s.Tiers = g.Queued, g.InFlight, t.stack.cache.Gauges(nil)
+	for _, l := range s.Tiers {
+		g.Bytes[l.Level] = l.Used
+	}
+	t.rec.Gauge(now, g)
 	return s
+}
+
+// show looks at the free space and hands a snapshot to whoever looks.
+func (t *trial) show(s Snapshot) {
+	s.Free = t.freeSpace()
+	if t.cfg.Progress != nil {
+		t.cfg.Progress(s)
+	}
 }
 
 // freeSpace reads the free bytes behind the storage tier and ends the run when
@@ -87,11 +81,4 @@ func (t *trial) freeSpace() int64 {
 			fs.Free, dir, floor), result.EndedByCapacity)
 	}
 	return fs.Free
-}
-
-// say shows a stage that has nothing to count.
-func (t *trial) say(_ context.Context, stage string, d time.Duration) {
-	if d > 0 && t.cfg.Progress != nil {
-		t.cfg.Progress(Snapshot{Stage: stage, Total: d, Free: -1})
-	}
 }

@@ -19,7 +19,7 @@ import (
 // order and reports what each took. It owns its job; everything shared is safe.
 type worker struct {
 	id    int
-	run   *trial
+	load  *Load
 	job   job
 	notes notes
 }
@@ -36,11 +36,11 @@ type notes struct {
 func (w *worker) loop(ctx context.Context) {
 	defer func() {
 		if p := recover(); p != nil {
-			w.run.fail(fmt.Errorf("worker %d panicked: %v\n%s", w.id, p, debug.Stack()), result.EndedByError)
+			w.load.env.Fail(fmt.Errorf("worker %d panicked: %v\n%s", w.id, p, debug.Stack()), result.EndedByError)
 			w.abandon(ctx)
 		}
 	}()
-	for w.run.dispatch.next(w.id, &w.job) {
+	for w.load.dispatch.next(w.id, &w.job) {
 		w.serve(ctx)
 	}
 	w.job.lease.Close(ctx, w.tag(tiers.Prefill)) // what was not decided any more
@@ -77,7 +77,7 @@ func (w *worker) serve(ctx context.Context) {
 	case w.notes.failed:
 		how = failed
 	}
-	w.run.dispatch.done(j, how, w)
+	w.load.dispatch.done(j, how, w)
 }
 
 var _ booker = (*worker)(nil)
@@ -85,8 +85,8 @@ var _ booker = (*worker)(nil)
 // book implements booker.
 func (w *worker) book(at time.Duration, how outcome) bool {
 	r := w.job.req
-	arrival := w.run.dispatch.origin + r.Arrival
-	return w.run.rec.Request(record.RequestSample{
+	arrival := w.load.dispatch.origin + r.Arrival
+	return w.load.env.Rec.Request(record.RequestSample{
 		At: at, Shard: w.id, Class: r.Class, Kind: r.Kind,
 		// A worker reads its clock before the source does, so an arrival may lie a moment ahead of it.
 		Queue: max(0, w.job.started-arrival), EndToEnd: max(0, at-arrival),
@@ -99,12 +99,12 @@ func (w *worker) book(at time.Duration, how outcome) bool {
 
 // generate sleeps for the time that a GPU would take to make the answer.
 func (w *worker) generate(ctx context.Context) error {
-	d := time.Duration(w.job.req.GenerateTokens) * w.run.cfg.TokenTime
+	d := time.Duration(w.job.req.GenerateTokens) * w.load.cfg.TokenTime
 	if d <= 0 || w.job.req.Kind == workloads.PrefillOnly {
 		return nil
 	}
 	w.notes.generation = d
-	return w.run.clock.Sleep(ctx, d)
+	return w.load.env.Clock.Sleep(ctx, d)
 }
 
 func (w *worker) tag(ph tiers.Phase) cache.Tag {
@@ -122,7 +122,7 @@ func (w *worker) operate(ctx context.Context, i int) error {
 		return w.readIfPresent(ctx, op, at)
 	case workloads.WriteIfAbsent:
 		err := w.writeIfAbsent(ctx, op, at)
-		w.run.dispatch.wrote(j)
+		w.load.dispatch.wrote(j)
 		return err
 	case workloads.ReadOrWrite:
 		return w.readOrWrite(ctx, op, at)
@@ -143,7 +143,7 @@ func (w *worker) readIfPresent(ctx context.Context, op *workloads.Op, at int) er
 		w.notes.absent = w.notes.absent || op.Purpose == workloads.ForDecodeRead
 		return nil
 	case cache.Pending:
-		if op.Purpose == workloads.ForHistory && w.run.cfg.Overtaking {
+		if op.Purpose == workloads.ForHistory && w.load.cfg.Overtaking {
 			// The turn has overtaken its predecessor: nothing to wait for.
 			w.lookup(op, record.NotYetWritten)
 			return nil
@@ -201,7 +201,7 @@ func (w *worker) lookup(op *workloads.Op, res record.LookupResult) {
 	if op.Purpose == workloads.ForReread || op.Purpose == workloads.ForBlock {
 		return // an operation, or decided and booked with its request
 	}
-	w.run.rec.Lookup(w.run.clock.Now(), w.id, op.Purpose, res)
+	w.load.env.Rec.Lookup(w.load.env.Clock.Now(), w.id, op.Purpose, res)
 }
 
 // read reads intent at once; false means that there was nothing to read or that
@@ -248,7 +248,7 @@ func (w *worker) wrote(ctx context.Context, op *workloads.Op, res cache.Result, 
 		w.notes.failed = true
 		w.notes.absent = op.Purpose != workloads.ForPrefix
 		if errors.Is(err, cache.ErrTooLarge) {
-			w.run.fail(err, result.EndedByCapacity)
+			w.load.env.Fail(err, result.EndedByCapacity)
 		}
 		return nil
 	}
@@ -261,12 +261,12 @@ func (w *worker) wrote(ctx context.Context, op *workloads.Op, res cache.Result, 
 func (w *worker) cutShort(ctx context.Context, op *workloads.Op, kind tiers.Op, res cache.Result, ph tiers.Phase, blocks int) error {
 	s := w.sample(op, kind, res, ph, blocks)
 	s.Partial = true
-	w.run.rec.Operation(s)
+	w.load.env.Rec.Operation(s)
 	return context.Cause(ctx)
 }
 
 func (w *worker) record(op *workloads.Op, kind tiers.Op, res cache.Result, ph tiers.Phase, blocks int) {
-	w.run.obs.succeeded.Add(1)
+	w.load.env.Succeeded(1)
 	io := res.Timing.Device + res.Timing.Host
 	w.notes.storage += io
 	switch op.Purpose {
@@ -281,12 +281,12 @@ func (w *worker) record(op *workloads.Op, kind tiers.Op, res cache.Result, ph ti
 	case workloads.ForDecodeRead, workloads.ForReread, workloads.ForRetrieval:
 		w.notes.decode += io
 	}
-	w.run.rec.Operation(w.sample(op, kind, res, ph, blocks))
+	w.load.env.Rec.Operation(w.sample(op, kind, res, ph, blocks))
 }
 
 func (w *worker) sample(op *workloads.Op, kind tiers.Op, res cache.Result, ph tiers.Phase, blocks int) record.OpSample {
 	return record.OpSample{
-		At: w.run.clock.Now(), Shard: w.id, Level: res.Level, Op: kind, Phase: ph, Blocks: blocks,
+		At: w.load.env.Clock.Now(), Shard: w.id, Level: res.Level, Op: kind, Phase: ph, Blocks: blocks,
 		Purpose: op.Purpose, Key: op.Key, Bytes: cmp.Or(res.Bytes, op.Bytes), First: res.First, Again: res.Again,
 		Device: res.Timing.Device, Host: res.Timing.Host, Generation: res.Timing.Generation,
 		Admission: res.Slot + res.Timing.Admission, Buffers: res.Timing.Admission,

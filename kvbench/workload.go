@@ -1,0 +1,88 @@
+package kvbench
+
+import (
+	"context"
+	"time"
+
+	"kvbench/kvbench/group"
+	"kvbench/kvbench/record"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/cache"
+	"kvbench/tiers/clock"
+	"kvbench/tiers/content"
+	"kvbench/tiers/transfer"
+)
+
+// Workload loads the storage; [Run] gives it a window and knows nothing else of it. One
+// that holds something has Close, too, which is called when its workers have ended.
+type Workload interface {
+	// Phases are what is measured, each with a window of its own, one after the other.
+	Phases() []Phase
+	// Prepare does what comes before a phase and does not count: it fills, ingests,
+	// preconditions, opens inputs. ctx ends with the trial.
+	Prepare(ctx context.Context, e *Env, phase int) error
+	// Run loads the storage until ctx ends or the work is done: returning nil before ctx
+	// ends ends the window. Its workers run through e.Clock.Go and wait through e.Clock
+	// alone, so that the same load runs in virtual time; none may outlive ctx for long.
+	Run(ctx context.Context, e *Env, phase int) error
+	// Report adds what only the workload knows, when the window is over. Workers may still
+	// be at work when the run was interrupted.
+	Report(in *record.Info)
+}
+
+// Phase is one measured part of a workload.
+type Phase struct {
+	Name   string
+	Window time.Duration // 0 = until Limit is reached or the work is done
+	Warmup time.Duration // load before the window opens
+	Limit  int64         // end the window with that many completed requests, 0 = no bound
+	// Barrier: all clients of the group begin this phase together.
+	Barrier bool
+}
+
+// Books is a Workload that hands out work and counts it itself: its counts have to agree
+// with the window's edges to the request.
+type Books interface {
+	Workload
+	// OpenWindow calls open, which makes samples count from the moment that it returns, in
+	// one step with noting the counts so far. ctx ends with the operations.
+	OpenWindow(ctx context.Context, open func() time.Duration)
+	// CloseWindow ends the handing out and notes the counts. The window ended at that
+	// moment, or never opened.
+	CloseWindow(end time.Duration, opened bool)
+	// Gauge reads what waits and what runs.
+	Gauge(now time.Duration) record.Gauge
+}
+
+// Env is what a trial lends to its workload.
+type Env struct {
+	Clock    clock.Clock
+	Levels   []cache.Level
+	Cache    *cache.Cache
+	Transfer *transfer.Transfer
+	Pool     *buffer.Pool // nil in a simulation
+	Content  *content.Content
+	Rec      *record.Recorder
+	Group    group.Group
+	// Simulated: no byte is moved, and what Prepare does takes no time.
+	Simulated bool
+
+	trial *trial
+}
+
+// Fail ends the trial with an error and one of the result's reasons.
+func (e *Env) Fail(err error, endedBy string) { e.trial.fail(err, endedBy) }
+
+// End ends the window for one of the result's reasons.
+func (e *Env) End(by string) { e.trial.end(by) }
+
+// Rest waits for the settle time.
+func (e *Env) Rest(ctx context.Context) error { return e.trial.rest(ctx) }
+
+// Succeeded counts operations that the cache does not report by itself: more than one
+// percent of failures among all ends the trial.
+func (e *Env) Succeeded(operations int64) { e.trial.obs.succeeded.Add(operations) }
+
+// Show looks at the free space, whose end ends the trial, and shows a stage of the
+// preparation on the live line. It is called about once a second.
+func (e *Env) Show(s Snapshot) { e.trial.show(s) }
