@@ -39,7 +39,7 @@ func deviceKeys(m *tiers.DeviceModel) []deviceKey {
 		{"write", true, rate{&m.Write}},
 		{"read-latency", true, latency{&m.ReadLatency}},
 		{"write-latency", true, latency{&m.WriteLatency}},
-		{"parallelism", true, whole[int]{&m.Parallelism, 1, maxParallelism}},
+		{"parallelism", true, whole(&m.Parallelism, 1, maxParallelism)},
 		{"read-iops", false, iops{&m.ReadIOPS}},
 		{"write-iops", false, iops{&m.WriteIOPS}},
 		{"duplex", false, boolean{&m.Duplex}},

@@ -29,10 +29,30 @@ type key struct {
 
 // Targets of keys whose unit or meaning is not the field's.
 type (
-	seconds struct{ to *time.Duration }
-	millis  struct{ to *time.Duration }
-	uniform struct{ to *bool } // a distribution's name
+	seconds      time.Duration
+	millis       time.Duration
+	distribution bool // uniform, or zipfian
 )
+
+func (s *seconds) UnmarshalYAML(n *yaml.Node) error {
+	return scaled(n, (*time.Duration)(s), time.Second)
+}
+
+func (m *millis) UnmarshalYAML(n *yaml.Node) error {
+	return scaled(n, (*time.Duration)(m), time.Millisecond)
+}
+
+func scaled(n *yaml.Node, to *time.Duration, unit time.Duration) error {
+	var x float64
+	err := n.Decode(&x)
+	*to = time.Duration(x * float64(unit))
+	return err
+}
+
+func (d *distribution) UnmarshalYAML(n *yaml.Node) error {
+	*d = n.Value == "uniform"
+	return nil
+}
 
 // draft is what the keys of a file write to.
 type draft struct {
@@ -93,16 +113,16 @@ func (d *draft) keys() []key {
 			key{"think_time_range", 0, day.Seconds(), &t.Think, ""})
 	}
 	for i, mode := range generationModes {
-		add("generation_timing", key{mode, 0, 3600, seconds{&d.timing[i]}, ""})
+		add("generation_timing", key{mode, 0, 3600, (*seconds)(&d.timing[i]), ""})
 	}
 	idle(noPrefill, "prefill_timing", aNumber, "none fast realistic")
 	for class := workloads.Class(workloads.NumClasses - 1); ; class-- {
 		q := &p.QoS[class]
 		add("qos_profiles."+class.String(),
-			key{"target_latency_p95_ms", 0.001, 1e9, millis{&q.P95}, ""},
-			key{"target_latency_p99_ms", 0.001, 1e9, millis{&q.P99}, ""},
-			key{"target_latency_p999_ms", 0.001, 1e9, millis{&q.P999}, ""},
-			key{"target_latency_p9999_ms", 0.001, 1e9, millis{&q.P9999}, ""},
+			key{"target_latency_p95_ms", 0.001, 1e9, (*millis)(&q.P95), ""},
+			key{"target_latency_p99_ms", 0.001, 1e9, (*millis)(&q.P99), ""},
+			key{"target_latency_p999_ms", 0.001, 1e9, (*millis)(&q.P999), ""},
+			key{"target_latency_p9999_ms", 0.001, 1e9, (*millis)(&q.P9999), ""},
 			key{"priority", 0, big, &q.Priority, ""})
 		if class == 0 {
 			break
@@ -127,7 +147,7 @@ func (d *draft) keys() []key {
 		key{"small_model_doc_tokens_min", 1, big, &p.RAG.SmallModelTokens[0], ""},
 		key{"small_model_doc_tokens_max", 1, big, &p.RAG.SmallModelTokens[1], ""},
 		key{"request_probability", 0, 1, &p.RAG.Share, ""},
-		key{"retrieval_distribution", 0, 0, uniform{&p.RAG.Uniform}, ""})
+		key{"retrieval_distribution", 0, 0, (*distribution)(&p.RAG.Uniform), ""})
 	idle(onePerUser, "conversation", aWhole, "max_conversations")
 	add("conversation", key{"max_turns_per_conv", 1, 100000, &p.MaxTurns, ""},
 		key{"end_conversation_probability", 0, 1, &p.NewConversation, ""})
@@ -200,133 +220,68 @@ var sections = func() map[string][]string {
 	return children
 }()
 
-// kind is what the type of a target wants to read: whole numbers or any, one of them, two, or a
-// list (0) of them.
-func (k *key) kind() (wanted string, whole bool, count int) {
+// shape is what the type of a target wants to read: scalars of which types, and how many in a list
+// (1: no list, 0: any number).
+func (k *key) shape() (wanted string, tags []string, count int) {
 	switch k.to.(type) {
+	case *string, *distribution:
+		return "text", []string{"!!str"}, 1
 	case *int, *int64:
-		return "a whole number", true, 1
+		return "a whole number", []string{"!!int"}, 1
 	case *[2]int:
-		return "a list of two whole numbers", true, 2
+		return "a list of two whole numbers", []string{"!!int"}, 2
 	case *[]int:
-		return "a list of whole numbers", true, 0
+		return "a list of whole numbers", []string{"!!int"}, 0
 	case *[2]float64:
-		return "a list of two numbers", false, 2
-	case *string, uniform:
-		return "text", false, 1
+		return "a list of two numbers", []string{"!!int", "!!float"}, 2
 	}
-	return "a number", false, 1
+	return "a number", []string{"!!int", "!!float"}, 1
 }
 
-// set reads the value, checks type and limits, and stores it. The error completes "must be …".
+// set reads the value, checks type and limits, and stores it. The error completes "must be …". The
+// decoder alone would take 1.5 for a whole number, and true for text.
 func (k *key) set(n *yaml.Node) error {
-	switch to := k.to.(type) {
-	case *string:
-		if err := k.check(n, "!!str"); err != nil {
-			return err
-		}
-		*to = n.Value
-		return nil
-	case uniform:
-		if err := k.check(n, "!!str"); err != nil {
-			return err
-		}
-		*to.to = n.Value == "uniform"
-		return nil
-	}
-	xs, err := k.numbers(n)
-	if err != nil {
-		return err
-	}
-	switch to := k.to.(type) {
-	case *int:
-		*to = int(xs[0])
-	case *int64:
-		*to = int64(xs[0])
-	case *float64:
-		*to = xs[0]
-	case seconds:
-		*to.to = time.Duration(xs[0] * float64(time.Second))
-	case millis:
-		*to.to = time.Duration(xs[0] * float64(time.Millisecond))
-	case *[2]int:
-		*to = [2]int{int(xs[0]), int(xs[1])}
-	case *[2]float64:
-		*to = [2]float64(xs)
-	case *[]int:
-		*to = make([]int, len(xs))
-		for i, x := range xs {
-			(*to)[i] = int(x)
+	wanted, tags, count := k.shape()
+	items := []*yaml.Node{n}
+	if count != 1 {
+		if items = n.Content; n.Kind != yaml.SequenceNode || count > 0 && len(items) != count {
+			return errors.New(wanted + ", given " + given(n))
 		}
 	}
-	return nil
-}
-
-// numbers reads one number or a list of them.
-func (k *key) numbers(n *yaml.Node) ([]float64, error) {
-	_, _, count := k.kind()
-	if count == 1 {
-		x, err := k.number(n)
-		return []float64{x}, err
-	}
-	if n.Kind != yaml.SequenceNode || count > 0 && len(n.Content) != count {
-		return nil, k.refuse(n)
-	}
-	var xs []float64
-	for _, item := range n.Content {
-		x, err := k.number(follow(item))
-		if err != nil {
-			return nil, err
+	xs := make([]float64, len(items))
+	for i, item := range items {
+		item = follow(item)
+		fits := item.Kind == yaml.ScalarNode && slices.Contains(tags, item.Tag)
+		if fits && item.Tag != "!!str" {
+			fits = item.Decode(&xs[i]) == nil && !math.IsNaN(xs[i]) && !math.IsInf(xs[i], 0)
 		}
-		xs = append(xs, x)
+		switch low, high := formatFloat(k.min), formatFloat(k.max); {
+		case !fits:
+			return errors.New(wanted + ", given " + given(item))
+		case item.Tag == "!!str" || xs[i] >= k.min && xs[i] <= k.max:
+		case k.max >= big:
+			return fmt.Errorf("at least %s, given %s", low, item.Value)
+		default:
+			return fmt.Errorf("in %s…%s, given %s", low, high, item.Value)
+		}
 	}
 	if count == 2 && xs[0] > xs[1] {
-		return nil, fmt.Errorf("[low, high] with low at most high, given %s", nodeText(n))
+		return fmt.Errorf("[low, high] with low at most high, given %s", nodeText(n))
 	}
-	return xs, nil
+	return n.Decode(k.to)
 }
 
-// number reads one number and checks the key's limits.
-func (k *key) number(n *yaml.Node) (x float64, err error) {
-	tags := []string{"!!int", "!!float"}
-	if _, whole, _ := k.kind(); whole {
-		tags = tags[:1]
-	}
-	if err := k.check(n, tags...); err != nil {
-		return 0, err
-	}
-	if n.Decode(&x) != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-		return 0, k.refuse(n)
-	}
-	if x < k.min || x > k.max {
-		if k.max >= big {
-			return 0, fmt.Errorf("at least %s, given %s", formatFloat(k.min), n.Value)
-		}
-		return 0, fmt.Errorf("in %s…%s, given %s", formatFloat(k.min), formatFloat(k.max), n.Value)
-	}
-	return x, nil
-}
-
-// check wants a scalar with one of the tags.
-func (k *key) check(n *yaml.Node, tags ...string) error {
-	if n.Kind != yaml.ScalarNode || !slices.Contains(tags, n.Tag) {
-		return k.refuse(n)
-	}
-	return nil
-}
-
-func (k *key) refuse(n *yaml.Node) error {
-	given := nodeText(n)
+// given is a value in a message.
+func given(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:
-		given = "a mapping"
+		return "a mapping"
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
-		given = "nothing"
+		return "nothing"
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!str":
-		given = strconv.Quote(given)
+		return strconv.Quote(n.Value)
 	}
-	wanted, _, _ := k.kind()
-	return errors.New(wanted + ", given " + given)
+	return nodeText(n)
 }
 
 // profile builds the users' profile: the defaults, then the benchmark's keys, then the file's.

@@ -35,25 +35,96 @@ func (b boolean) Set(text string) error {
 	return nil
 }
 
-// whole is a whole number.
-type whole[T int | int64] struct {
+// limited is a value between two limits.
+type limited[T cmp.Ordered] struct {
 	to       *T
-	min, max int64
+	min, max T
+	what     string                  // a value is called: a whole number
+	parse    func(string) (T, error) // errRule: what cannot be read is told as what is outside
+	format   func(T) string
+	limit    func(T) string // a limit in messages; nil: format
+	unit     string         // of limits, behind the second
+	endless  T              // the max that is none
 }
 
-func (w whole[T]) String() string { return strconv.FormatInt(int64(*w.to), 10) }
+// errRule stands for the kind's own sentence.
+var errRule = errors.New("the rule")
 
-func (w whole[T]) Set(text string) error {
-	x, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || x < w.min || x > w.max {
-		return errors.New("a whole number" + within(w.min, w.max, math.MaxInt64, formatInt, ""))
+func (l limited[T]) String() string { return l.format(*l.to) }
+
+func (l limited[T]) Set(text string) error {
+	x, err := l.parse(text)
+	if err == nil && (x < l.min || x > l.max) {
+		err = errRule
 	}
-	*w.to = T(x)
-	return nil
+	limit := l.limit
+	if limit == nil {
+		limit = l.format
+	}
+	switch {
+	case err == nil:
+		*l.to = x
+		return nil
+	case !errors.Is(err, errRule):
+		return err
+	case l.max == l.endless:
+		return fmt.Errorf("%s of at least %s", l.what, limit(l.min))
+	}
+	return fmt.Errorf("%s in %s…%s%s", l.what, limit(l.min), limit(l.max), l.unit)
 }
+
+// whole is a whole number; without a bound max is endless.
+func whole[T int | int64](to *T, low, high T) limited[T] {
+	return limited[T]{to: to, min: low, max: high, what: "a whole number", endless: endless,
+		parse: func(text string) (T, error) {
+			x, err := strconv.ParseInt(text, 10, 64)
+			if err != nil {
+				err = errRule
+			}
+			return T(x), err
+		},
+		format: func(x T) string { return strconv.FormatInt(int64(x), 10) }}
+}
+
+// number is any finite number; without a bound max is unbounded.
+func number(to *float64, low, high float64) limited[float64] {
+	return limited[float64]{to: to, min: low, max: high, what: "a number", endless: unbounded,
+		parse: func(text string) (float64, error) {
+			x, err := strconv.ParseFloat(text, 64)
+			if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+				err = errRule
+			}
+			return x, err
+		}, format: formatFloat}
+}
+
+// size is a size in bytes.
+func size(to *int64, low, high int64) limited[int64] {
+	return limited[int64]{to: to, min: low, max: high, what: "a size",
+		parse:  func(text string) (int64, error) { return units.ParseSize(text, 1) },
+		format: units.FormatSize}
+}
+
+// gib is a size that counts GiB when no unit is given, up to high GiB.
+func gib(to *int64, high int64) limited[int64] {
+	return limited[int64]{to: to, max: high * units.GiB, what: "a size",
+		parse:  func(text string) (int64, error) { return units.ParseSize(text, units.GiB) },
+		format: units.FormatGiB,
+		limit:  func(n int64) string { return formatFloat(float64(n) / float64(units.GiB)) },
+		unit:   " GiB"}
+}
+
+// span is a time with its unit.
+func span(to *time.Duration, low, high time.Duration) limited[time.Duration] {
+	return limited[time.Duration]{to: to, min: low, max: high, what: "a time",
+		parse: units.ParseDuration, format: units.FormatDuration,
+		limit: func(d time.Duration) string { return formatFloat(d.Seconds()) + "s" }}
+}
+
+func formatFloat(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // auto is a whole number, or left to whoever knows: the workers, the launcher.
-type auto struct{ whole[int] }
+type auto struct{ limited[int] }
 
 // automatic is what the field of an auto holds until it is known.
 const automatic = -1
@@ -62,7 +133,7 @@ func (a auto) String() string {
 	if *a.to == automatic {
 		return "auto"
 	}
-	return a.whole.String()
+	return a.limited.String()
 }
 
 func (a auto) Set(text string) error {
@@ -70,100 +141,11 @@ func (a auto) Set(text string) error {
 		*a.to = automatic
 		return nil
 	}
-	if err := a.whole.Set(text); err != nil {
+	if err := a.limited.Set(text); err != nil {
 		return fmt.Errorf("auto or %w", err)
 	}
 	return nil
 }
-
-// number is any finite number.
-type number struct {
-	to       *float64
-	min, max float64
-}
-
-func (n number) String() string { return formatFloat(*n.to) }
-
-func (n number) Set(text string) error {
-	x, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) || x < n.min || x > n.max {
-		return errors.New("a number" + within(n.min, n.max, unbounded, formatFloat, ""))
-	}
-	*n.to = x
-	return nil
-}
-
-// gib is a size that counts GiB when no unit is given, up to max GiB.
-type gib struct {
-	to  *int64
-	max float64
-}
-
-func (g gib) String() string { return units.FormatGiB(*g.to) }
-
-func (g gib) Set(text string) error {
-	x, err := units.ParseSize(text, units.GiB)
-	if err != nil {
-		return err
-	}
-	if in := float64(x) / float64(units.GiB); in < 0 || in > g.max {
-		return errors.New("a size" + within(0, g.max, unbounded, formatFloat, " GiB"))
-	}
-	*g.to = x
-	return nil
-}
-
-// size is a size in bytes.
-type size struct {
-	to       *int64
-	min, max int64
-}
-
-func (s size) String() string { return units.FormatSize(*s.to) }
-
-func (s size) Set(text string) error {
-	x, err := units.ParseSize(text, 1)
-	if err != nil {
-		return err
-	}
-	if x < s.min || x > s.max {
-		return errors.New("a size" + within(s.min, s.max, math.MaxInt64, units.FormatSize, ""))
-	}
-	*s.to = x
-	return nil
-}
-
-// span is a time with its unit.
-type span struct {
-	to       *time.Duration
-	min, max time.Duration
-}
-
-func (s span) String() string { return units.FormatDuration(*s.to) }
-
-func (s span) Set(text string) error {
-	x, err := units.ParseDuration(text)
-	if err != nil {
-		return err
-	}
-	if x < s.min || x > s.max {
-		seconds := func(d time.Duration) string { return formatFloat(d.Seconds()) + "s" }
-		return errors.New("a time" + within(s.min, s.max, math.MaxInt64, seconds, ""))
-	}
-	*s.to = x
-	return nil
-}
-
-// within names limits; a max of open is none.
-func within[T cmp.Ordered](low, high, open T, format func(T) string, unit string) string {
-	if high == open {
-		return " of at least " + format(low) + unit
-	}
-	return " in " + format(low) + "…" + format(high) + unit
-}
-
-func formatInt(n int64) string     { return strconv.FormatInt(n, 10) }
-func formatFloat(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // window is what the testing package takes for -test.benchtime: 30s or 500x.
 type window struct{ to *Window }
