@@ -114,6 +114,42 @@ func TraceOctaves(trials []*load.Record, key string) (out []Bucket, about load.T
 	return out, about
 }
 
+// From is where an octave begins, 1 for what is below.
+func (b Bucket) From() float64 { return max(1, b.Low) }
+
+// UpTo is where an octave ends.
+func (b Bucket) UpTo() float64 { return b.High }
+
+// Shares lays histograms of octaves side by side: the bounds that any of them has, and for each the
+// share of its values in every octave.
+func Shares(hists [][]Bucket, bound func(Bucket) float64) (bounds []float64, shares [][]float64) {
+	if len(hists) == 0 {
+		return nil, nil
+	}
+	lo, hi := math.Inf(1), 0.0
+	for _, h := range hists {
+		lo, hi = min(lo, bound(h[0])), max(hi, bound(h[len(h)-1]))
+	}
+	for at := lo; at <= hi; at *= 2 {
+		bounds = append(bounds, at)
+	}
+	for _, h := range hists {
+		total, counts := int64(0), make([]int64, len(bounds))
+		for _, b := range h {
+			total += b.Count
+			if i := slices.Index(bounds, bound(b)); i >= 0 {
+				counts[i] += b.Count
+			}
+		}
+		list := make([]float64, len(bounds))
+		for i, n := range counts {
+			list[i] = float64(n) / float64(total)
+		}
+		shares = append(shares, list)
+	}
+	return bounds, shares
+}
+
 // Median of one number of the result files, over the trials that have it.
 func Median(trials []*load.Record, path string) (float64, bool) {
 	var list []float64

@@ -92,6 +92,17 @@ func (b *Benchmark) Metric(unit string) *Metric {
 	return nil
 }
 
+// Cell is what a run measured of a tidied unit: nothing where there is no such benchmark or metric.
+func (b *Benchmark) Cell(unit string, run int) (c Cell) {
+	if b == nil {
+		return c
+	}
+	if m := b.Metric(unit); m != nil {
+		c = m.Cells[run]
+	}
+	return c
+}
+
 // Headlines are the metrics by which a benchmark is judged when nobody names another, the first
 // that it has.
 var Headlines = []string{"read-B/s", "write-B/s", "sec/op"}

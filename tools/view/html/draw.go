@@ -5,17 +5,19 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"kvbench/tools/view"
 )
 
 // axes draws grid, ticks and labels.
-func (d *drawing) axes(c Chart, x, y scale) {
+func (d *drawing) axes(c view.Chart, x, y scale) {
 	d.add(`<g class="axes">`)
-	for _, t := range c.Y.ticks(y, 6) {
+	for _, t := range ticks(c.Y, y, 6) {
 		at := y.place(t.At)
 		d.add(`<line class="grid" x1="%d" x2="%d" y1="%s" y2="%s"/>`, left, width-right, f(at), f(at))
 		d.text(left-6, at+4, "end", "", t.Label)
 	}
-	xTicks := c.X.ticks(x, 7)
+	xTicks := ticks(c.X, x, 7)
 	for _, t := range xTicks {
 		at := x.place(t.At)
 		if len(c.Bars) == 0 {
@@ -34,15 +36,15 @@ func (d *drawing) axes(c Chart, x, y scale) {
 }
 
 // ticks returns the given ticks within the range, thinned out to what fits, or round numbers.
-func (a Axis) ticks(s scale, most int) []Tick {
+func ticks(a view.Axis, s scale, most int) []view.Tick {
 	inside := func(v float64) bool {
-		if s.log {
+		if s.axis.Log {
 			v = math.Log10(v)
 		}
 		return v >= s.lo-1e-9 && v <= s.hi+1e-9
 	}
 	if len(a.Ticks) > 0 {
-		var out []Tick
+		var out []view.Tick
 		room, last := 0.0, math.Inf(-1)
 		for _, t := range a.Ticks {
 			if !inside(t.At) {
@@ -58,24 +60,24 @@ func (a Axis) ticks(s scale, most int) []Tick {
 		}
 		return out
 	}
-	if s.log {
+	if s.axis.Log {
 		return logTicks(s)
 	}
 	step := niceStep((s.hi - s.lo) / float64(most))
-	var out []Tick
+	var out []view.Tick
 	first := math.Ceil(s.lo/step - 1e-9)
 	for i := range 4 * most { // a bound, because far from 0 a step may be lost in the sum
 		v := (first + float64(i)) * step
 		if v > s.hi+step*1e-9 {
 			break
 		}
-		out = append(out, Tick{v, number(v, step)})
+		out = append(out, view.Tick{At: v, Label: number(v, step)})
 	}
 	return out
 }
 
 // logTicks are decades, with 2 and 5 between them when there are few.
-func logTicks(s scale) (out []Tick) {
+func logTicks(s scale) (out []view.Tick) {
 	factors, every := []float64{1}, max(1, math.Ceil((s.hi-s.lo)/10)) // decades
 	switch span := s.hi - s.lo; {
 	case span < 1.2:
@@ -87,7 +89,7 @@ func logTicks(s scale) (out []Tick) {
 		for _, k := range factors {
 			v := k * math.Pow(10, e)
 			if l := math.Log10(v); l >= s.lo-1e-9 && l <= s.hi+1e-9 {
-				out = append(out, Tick{v, short(v)})
+				out = append(out, view.Tick{At: v, Label: short(v)})
 			}
 		}
 	}
@@ -127,10 +129,10 @@ func short(v float64) string {
 	return strconv.FormatFloat(v, 'g', 6, 64)
 }
 
-func (d *drawing) line(l Line, x, y scale) {
+func (d *drawing) line(l view.Line, x, y scale) {
 	if l.Apart {
 		for i := range l.X {
-			if x.usable(l.X[i]) && y.usable(l.Y[i]) {
+			if x.axis.Shows(l.X[i]) && y.axis.Shows(l.Y[i]) {
 				d.dot(x.place(l.X[i]), y.place(l.Y[i]), l.Colour, l.Dash > 0)
 			}
 		}
@@ -139,7 +141,7 @@ func (d *drawing) line(l Line, x, y scale) {
 	var path strings.Builder
 	pen, lastY := "M", 0.0
 	for i := range l.X {
-		if !x.usable(l.X[i]) || !y.usable(l.Y[i]) {
+		if !x.axis.Shows(l.X[i]) || !y.axis.Shows(l.Y[i]) {
 			pen = "M"
 			continue
 		}
@@ -150,13 +152,13 @@ func (d *drawing) line(l Line, x, y scale) {
 		path.WriteString(pen + f(px) + " " + f(py))
 		pen, lastY = "L", py
 	}
-	d.add(`<path d="%s" fill="none" stroke="var(--c%d)" stroke-width="1.8" stroke-linejoin="round"%s/>`, path.String(), l.Colour%Colours, dashes[l.Dash%len(dashes)])
+	d.add(`<path d="%s" fill="none" stroke="var(--c%d)" stroke-width="1.8" stroke-linejoin="round"%s/>`, path.String(), l.Colour%colours, dashes[l.Dash%len(dashes)])
 	if !l.Dots {
 		return
 	}
 	for i := range l.X {
-		if x.usable(l.X[i]) && y.usable(l.Y[i]) {
-			d.add(`<circle cx="%s" cy="%s" r="3" fill="var(--c%d)"/>`, f(x.place(l.X[i])), f(y.place(l.Y[i])), l.Colour%Colours)
+		if x.axis.Shows(l.X[i]) && y.axis.Shows(l.Y[i]) {
+			d.add(`<circle cx="%s" cy="%s" r="3" fill="var(--c%d)"/>`, f(x.place(l.X[i])), f(y.place(l.Y[i])), l.Colour%colours)
 		}
 	}
 }
@@ -164,22 +166,22 @@ func (d *drawing) line(l Line, x, y scale) {
 // dot is a point; the hollow one stands for what a dashed line would.
 func (d *drawing) dot(x, y float64, colour int, hollow bool) {
 	if hollow {
-		d.add(`<circle cx="%s" cy="%s" r="4.5" fill="none" stroke="var(--c%d)" stroke-width="2"/>`, f(x), f(y), colour%Colours)
+		d.add(`<circle cx="%s" cy="%s" r="4.5" fill="none" stroke="var(--c%d)" stroke-width="2"/>`, f(x), f(y), colour%colours)
 		return
 	}
-	d.add(`<circle cx="%s" cy="%s" r="4.5" fill="var(--c%d)"/>`, f(x), f(y), colour%Colours)
+	d.add(`<circle cx="%s" cy="%s" r="4.5" fill="var(--c%d)"/>`, f(x), f(y), colour%colours)
 }
 
-func (d *drawing) bars(b Bars, i, n int, x, y scale) {
+func (d *drawing) bars(b view.Bars, i, n int, x, y scale) {
 	slot := (x.place(1) - x.place(0)) * 0.82
 	w := slot / float64(n)
 	zero := y.from
 	for k, v := range b.Y {
-		if !y.usable(v) || v == 0 {
+		if !y.axis.Shows(v) || v == 0 {
 			continue
 		}
 		at := y.place(v)
 		d.add(`<rect x="%s" y="%s" width="%s" height="%s" fill="var(--c%d)"/>`, f(x.place(float64(k))-slot/2+float64(i)*w), f(at),
-			f(max(0.5, w-0.5)), f(max(0.5, zero-at)), b.Colour%Colours)
+			f(max(0.5, w-0.5)), f(max(0.5, zero-at)), b.Colour%colours)
 	}
 }

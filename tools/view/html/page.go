@@ -1,4 +1,3 @@
-// Package html is kvreport html: results as one self-contained page. It has no script and asks no network for anything.
 package html
 
 import (
@@ -6,10 +5,12 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"strings"
 
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
+	"kvbench/tools/view"
 )
 
 //go:embed page.html.tmpl
@@ -20,111 +21,47 @@ var styleText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"style": func() template.CSS { return template.CSS(styleText) },
+	"svg":   func(c view.Chart) template.HTML { return template.HTML(svg(c)) },
+	"bars":  intervalBars,
 }).Parse(pageText))
 
 // Write makes the page of the records; t is their comparison.
 func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
-	return pageTemplate.Execute(w, newPage(records, t))
+	return pageTemplate.Execute(w, view.New(records, t))
 }
 
-// page is what the template shows.
-type page struct {
-	Title     string
-	Notices   []string
-	Runs      []runView
-	Missing   []string // what could not be made, and why
-	Headlines []headline
-	Compared  bool // several runs
-	TierTable *grid
-	TierPlots []figure
-	Sweeps    []sweepView
-	Groups    []group
-}
-
-// figure is a plot with its caption.
-type figure struct {
-	Caption string
-	SVG     template.HTML
-}
-
-// grid is a table.
-type grid struct {
-	Head []string
-	Rows [][]gridCell
-	Note string
-}
-
-// Heads are the cells of the header, aligned as what stands below.
-func (g grid) Heads() []gridCell {
-	out := make([]gridCell, len(g.Head))
-	for i, h := range g.Head {
-		out[i].Text = h
-		for _, row := range g.Rows {
-			if i < len(row) && strings.HasPrefix(row[i].Class, "num") {
-				out[i].Class = "num"
-			}
+// intervalBars draws the medians of a metric as bars from 0 with their intervals and the single
+// trials as dots.
+func intervalBars(m *stats.Metric) template.HTML {
+	const w, row = 180.0, 13.0
+	most := 0.0
+	for _, c := range m.Cells {
+		for _, v := range c.Values {
+			most = max(most, v)
 		}
 	}
-	return out
-}
-
-type gridCell struct {
-	Text, Class string
-	Sub         string // second line, small
-}
-
-// group is all sub-benchmarks of one benchmark.
-type group struct {
-	Name    string
-	Anchor  string
-	Members []member
-	Folded  bool // many small ones: their plots are folded away
-	Metrics grid
-}
-
-// member is one benchmark.
-type member struct {
-	Name    string
-	Facts   string
-	Parts   []part
-	Tiers   *grid
-	Figures []figure
-}
-
-func newPage(records []*load.Record, t *stats.Table) *page {
-	p := &page{Title: "kvbench report", Compared: len(t.Runs) > 1, Missing: Missing(records)}
-	p.runs(records, t)
-	p.headlines(t)
-	p.TierTable, p.TierPlots = tierTable(t)
-	p.sweeps(t)
-	p.groups(t)
-	return p
-}
-
-// Missing says what the page cannot show for want of result files.
-func Missing(records []*load.Record) (notes []string) {
-	lost, python, first := 0, 0, error(nil)
-	for _, r := range records {
-		switch {
-		case r.Python:
-			python++
-		case r.Result == nil:
-			if lost++; first == nil {
-				first = r.Missing
-			}
+	if most <= 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg class="bars" viewBox="0 0 %g %g" width="%g" height="%g" role="img" `+
+		`aria-label="medians, intervals and trials">`, w, row*float64(len(m.Cells)), w, row*float64(len(m.Cells)))
+	at := func(v float64) float64 { return max(0, v) / most * (w - 6) }
+	for i, c := range m.Cells {
+		if c.N() == 0 {
+			continue
+		}
+		y := row * float64(i)
+		fmt.Fprintf(&b, `<rect x="0" y="%.1f" width="%.1f" height="%g" fill="var(--c%d)" opacity="0.35"/>`, y+2,
+			at(c.Summary.Center), row-4, i%colours)
+		for _, v := range c.Values {
+			fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="1.7" fill="var(--c%d)"/>`, at(v), y+row/2, i%colours)
+		}
+		if !math.IsInf(c.Summary.Lo, 0) && !math.IsInf(c.Summary.Hi, 0) {
+			fmt.Fprintf(&b, `<line x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f" stroke="var(--ink)" stroke-width="1.2"/>`,
+				at(c.Summary.Lo), at(c.Summary.Hi), y+row/2, y+row/2)
 		}
 	}
-	if lost > 0 {
-		why := "their text names none"
-		if first != nil {
-			why = "the first: " + first.Error()
-		}
-		notes = append(notes, fmt.Sprintf("%d of %d results have no result file: no timelines, percentile curves, tier fill or "+
-			"parameters of them (%s)", lost, len(records), why))
-	}
-	if python > 0 {
-		notes = append(notes, fmt.Sprintf("%d of %d results are of the Python benchmark, which records no timelines and no histograms",
-			python, len(records)))
-	}
-	return notes
+	b.WriteString("</svg>")
+	return template.HTML(b.String())
 }

@@ -147,20 +147,6 @@ func TestSweepHasAKnee(t *testing.T) {
 	assert.Contains(t, html, "num-users (log scale)")
 }
 
-func TestKnee(t *testing.T) {
-	for _, c := range []struct {
-		y    []float64
-		want int
-		ok   bool
-	}{{[]float64{1, 2, 4, 8}, 3, false}, {[]float64{8, 8, 8}, 0, false}, {[]float64{1, 7, 10, 10}, 2, true}, {[]float64{1, 10}, 0, false}, {[]float64{1, 10, 5}, 1, true}} {
-		k, ok := knee(c.y)
-		assert.Equal(t, c.ok, ok, c.y)
-		if ok {
-			assert.Equal(t, c.want, k)
-		}
-	}
-}
-
 func TestTierTable(t *testing.T) {
 	html := text(render(t, load.Options{Stdin: strings.NewReader("BenchmarkTier/tier=storage/op=write/size=1MiB-2 1 5 ns/op 1073741824 write-B/s\n" +
 		"BenchmarkTier/tier=cpu/op=read/size=1MiB-2 1 5 ns/op 2147483648 read-B/s\n")}, "-"))

@@ -1,4 +1,4 @@
-package html
+package view
 
 import (
 	"fmt"
@@ -11,15 +11,16 @@ import (
 	"kvbench/tools/stats"
 )
 
-// runView is what ran.
-type runView struct {
+// Run is what ran.
+type Run struct {
 	Name   string
 	Colour int
-	Facts  []fact
+	Facts  []Fact
 	Doubts []string // warnings and failures, with how often
 }
 
-type fact struct{ Key, Value string }
+// Fact is one thing that is known of a run.
+type Fact struct{ Key, Value string }
 
 // facts collects values under keys, each value once, in order.
 type facts struct {
@@ -42,31 +43,26 @@ func (f *facts) add(key, value string) {
 	}
 }
 
-func (f *facts) list() (out []fact) {
+func (f *facts) list() (out []Fact) {
 	for _, k := range f.keys {
 		v := f.values[k]
 		if len(v) > 6 {
 			v = append(slices.Clone(v[:6]), fmt.Sprintf("and %d more", len(f.values[k])-6))
 		}
-		out = append(out, fact{k, strings.Join(v, ", ")})
+		out = append(out, Fact{k, strings.Join(v, ", ")})
 	}
 	return out
 }
 
-func (p *page) runs(records []*load.Record, t *stats.Table) {
+// runs says what ran, and what every reader must know of it.
+func (r *Report) runs(records []*load.Record, t *stats.Table) {
 	for i, run := range t.Runs {
-		v := runView{Name: t.Labels[i], Colour: i}
+		v := Run{Name: t.Labels[i], Colour: i}
 		if t.Labels[i] != run {
-			v.Facts = append(v.Facts, fact{"input", run})
+			v.Facts = append(v.Facts, Fact{"input", run})
 		}
 		var f facts
-		counts, doubts := map[string]int{}, []string(nil)
-		doubt := func(text string) { // warnings that differ in numbers only are one
-			kind := digits.ReplaceAllString(text, "#")
-			if counts[kind]++; counts[kind] == 1 {
-				doubts = append(doubts, text)
-			}
-		}
+		var d doubts
 		trials := 0
 		for _, rec := range records {
 			if rec.Source != run {
@@ -74,47 +70,67 @@ func (p *page) runs(records []*load.Record, t *stats.Table) {
 			}
 			trials++
 			describe(&f, rec)
-			if rec.Result == nil {
+			res := rec.Result
+			if res == nil {
 				continue
 			}
-			n := rec.Result.Notice
-			if rec.Result.Simulation != nil {
-				n = fmt.Sprintf("%s (simulated): %s", base(rec.Result.Benchmark), n)
+			notice := res.Notice
+			if res.Simulation != nil {
+				notice = fmt.Sprintf("%s (simulated): %s", base(res.Benchmark), notice)
 			}
-			p.notice(n)
-			if rec.Result.Status != result.StatusComplete {
-				doubt(fmt.Sprintf("%s is %s, ended by %s %s", rec.Name, rec.Result.Status, rec.Result.EndedBy, rec.Result.Error))
+			r.notice(notice)
+			if res.Status != result.StatusComplete {
+				d.add(fmt.Sprintf("%s is %s, ended by %s %s", rec.Name, res.Status, res.EndedBy, res.Error))
 			}
-			for _, w := range rec.Result.Warnings {
-				doubt(w)
+			for _, w := range res.Warnings {
+				d.add(w)
 			}
 		}
-		v.Facts = append(append(v.Facts, fact{"results", fmt.Sprint(trials)}), f.list()...)
-		for _, d := range doubts {
-			if n := counts[digits.ReplaceAllString(d, "#")]; n > 1 {
-				d += fmt.Sprintf(" (%d times, perhaps with other numbers)", n)
-			}
-			v.Doubts = append(v.Doubts, d)
-		}
-		p.Runs = append(p.Runs, v)
+		v.Facts = append(append(v.Facts, Fact{"results", fmt.Sprint(trials)}), f.list()...)
+		v.Doubts = d.list()
+		r.Runs = append(r.Runs, v)
 	}
 	var settings load.SettingsReader
 	for _, b := range t.Benchmarks { // lines without their result file have no notice
-		for _, trials := range b.Trials {
-			for _, rec := range trials {
-				if b.Simulated && rec.Result == nil {
-					p.notice(fmt.Sprintf("%s: in virtual time %s", base(b.Name), settings.Simulation(rec)))
-				}
+		for _, rec := range slices.Concat(b.Trials...) {
+			if b.Simulated && rec.Result == nil {
+				r.notice(fmt.Sprintf("%s: in virtual time %s", base(b.Name), settings.Simulation(rec)))
 			}
 		}
 	}
 }
 
 // notice keeps each line once.
-func (p *page) notice(n string) {
-	if n != "" && !slices.Contains(p.Notices, n) {
-		p.Notices = append(p.Notices, n)
+func (r *Report) notice(n string) {
+	if n != "" && !slices.Contains(r.Notices, n) {
+		r.Notices = append(r.Notices, n)
 	}
+}
+
+// doubts are warnings, of which those that differ in numbers only are one.
+type doubts struct {
+	first  []string
+	counts map[string]int
+}
+
+func (d *doubts) add(text string) {
+	if d.counts == nil {
+		d.counts = map[string]int{}
+	}
+	kind := digits.ReplaceAllString(text, "#")
+	if d.counts[kind]++; d.counts[kind] == 1 {
+		d.first = append(d.first, text)
+	}
+}
+
+func (d *doubts) list() (out []string) {
+	for _, text := range d.first {
+		if n := d.counts[digits.ReplaceAllString(text, "#")]; n > 1 {
+			text += fmt.Sprintf(" (%d times, perhaps with other numbers)", n)
+		}
+		out = append(out, text)
+	}
+	return out
 }
 
 // describe adds what one result says of its run.

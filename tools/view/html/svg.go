@@ -1,5 +1,3 @@
-// Package html draws charts as SVG to stand inside a page: colours are CSS variables of the page (--c0 … --c7, --ink,
-// --muted, --grid), so that light, dark and print need one drawing. Every axis has a label with its unit.
 package html
 
 import (
@@ -7,59 +5,12 @@ import (
 	"html"
 	"math"
 	"strings"
+
+	"kvbench/tools/view"
 )
 
-// Colours is how many series colours a page defines.
-const Colours = 8
-
-// Chart is lines or bars in one pair of axes.
-type Chart struct {
-	Title string
-	X, Y  Axis
-	Lines []Line
-	Bars  []Bars
-	Marks []Mark
-}
-
-// Axis is one of them. Values are those of the data; Ticks replaces the computed ones.
-type Axis struct {
-	Label string // with the unit
-	Log   bool
-	Ticks []Tick
-	Zero  bool // begin at 0
-	Min   float64
-	Max   float64 // with Min: fixed range when they differ
-}
-
-// Tick is a labelled position. A newline in the label begins a second line.
-type Tick struct {
-	At    float64
-	Label string
-}
-
-// Line is a series of points. Gaps are points that are not numbers.
-type Line struct {
-	Name   string
-	Colour int // of the page's; the same for what belongs together
-	Dash   int // 0 solid, 1 dashed, 2 dotted
-	Dots   bool
-	Step   bool // a value holds until the next point
-	Apart  bool // points that no line joins: the X axis has categories
-	X, Y   []float64
-}
-
-// Bars is a series over the categories 0, 1, 2, … of the X axis.
-type Bars struct {
-	Name   string
-	Colour int
-	Y      []float64
-}
-
-// Mark is a vertical line with a text.
-type Mark struct {
-	X    float64
-	Text string
-}
+// colours is how many series colours the page defines.
+const colours = 8
 
 // The drawing's size in its own units. Pages scale it; text stays readable down to three quarters.
 const (
@@ -68,15 +19,15 @@ const (
 	lineHeight                   = 16
 )
 
-// SVG draws the chart. A chart without any number is an empty string.
-func (c Chart) SVG() string {
-	x, y, ok := c.scales()
+// svg draws a chart. One without any number is an empty string.
+func svg(c view.Chart) string {
+	x, y, ok := scales(c)
 	if !ok {
 		return ""
 	}
 	d := &drawing{}
-	legend := c.legend()
-	total := height + lineHeight*len(legend) + 6
+	rows := legend(c)
+	total := height + lineHeight*len(rows) + 6
 	d.add(`<svg class="plot" viewBox="0 0 %d %d" role="img" aria-label="%s">`, width, total, html.EscapeString(c.Title))
 	d.axes(c, x, y)
 	for i, b := range c.Bars {
@@ -94,7 +45,7 @@ func (c Chart) SVG() string {
 		}
 		d.text(at+dx, top+11, anchor, "marktext", m.Text)
 	}
-	for i, row := range legend {
+	for i, row := range rows {
 		at := float64(left)
 		for _, e := range row {
 			y := float64(height + lineHeight*i + 8)
@@ -104,7 +55,7 @@ func (c Chart) SVG() string {
 				at += e.width()
 				continue
 			}
-			d.add(`<line x1="%s" x2="%s" y1="%s" y2="%s" stroke="var(--c%d)" stroke-width="3"%s/>`, f(at), f(at+16), f(y-4), f(y-4), e.colour%Colours, dashes[e.dash%len(dashes)])
+			d.add(`<line x1="%s" x2="%s" y1="%s" y2="%s" stroke="var(--c%d)" stroke-width="3"%s/>`, f(at), f(at+16), f(y-4), f(y-4), e.colour%colours, dashes[e.dash%len(dashes)])
 			d.text(at+20, y, "start", "", e.name)
 			at += e.width()
 		}
@@ -117,11 +68,11 @@ func (c Chart) SVG() string {
 type scale struct {
 	lo, hi   float64 // in log units for a log axis
 	from, to float64
-	log      bool
+	axis     view.Axis
 }
 
 func (s scale) place(v float64) float64 {
-	if s.log {
+	if s.axis.Log {
 		v = math.Log10(v)
 	}
 	if s.hi == s.lo {
@@ -130,23 +81,18 @@ func (s scale) place(v float64) float64 {
 	return s.from + (v-s.lo)/(s.hi-s.lo)*(s.to-s.from)
 }
 
-// usable says whether a value can be shown.
-func (s scale) usable(v float64) bool {
-	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!s.log || v > 0)
-}
-
-func (c Chart) scales() (x, y scale, ok bool) {
-	x = scale{lo: math.Inf(1), hi: math.Inf(-1), from: left, to: width - right, log: c.X.Log}
-	y = scale{lo: math.Inf(1), hi: math.Inf(-1), from: height - bottomRoom, to: top, log: c.Y.Log}
+func scales(c view.Chart) (x, y scale, ok bool) {
+	x = scale{lo: math.Inf(1), hi: math.Inf(-1), from: left, to: width - right, axis: c.X}
+	y = scale{lo: math.Inf(1), hi: math.Inf(-1), from: height - bottomRoom, to: top, axis: c.Y}
 	grow := func(s *scale, v float64) {
-		if s.log {
+		if s.axis.Log {
 			v = math.Log10(v)
 		}
 		s.lo, s.hi = min(s.lo, v), max(s.hi, v)
 	}
 	for _, l := range c.Lines {
 		for i := range l.X {
-			if x.usable(l.X[i]) && y.usable(l.Y[i]) {
+			if c.X.Shows(l.X[i]) && c.Y.Shows(l.Y[i]) {
 				grow(&x, l.X[i])
 				grow(&y, l.Y[i])
 			}
@@ -156,7 +102,7 @@ func (c Chart) scales() (x, y scale, ok bool) {
 		for i, v := range b.Y {
 			grow(&x, float64(i)-0.5)
 			grow(&x, float64(i)+0.5)
-			if y.usable(v) {
+			if c.Y.Shows(v) {
 				grow(&y, v)
 			}
 		}
@@ -164,8 +110,8 @@ func (c Chart) scales() (x, y scale, ok bool) {
 	if math.IsInf(x.lo, 0) || math.IsInf(y.lo, 0) {
 		return x, y, false
 	}
-	c.X.stretch(&x)
-	c.Y.stretch(&y)
+	stretch(c.X, &x)
+	stretch(c.Y, &y)
 	if len(c.Bars) == 0 || c.Y.Log {
 		return x, y, true
 	}
@@ -174,15 +120,15 @@ func (c Chart) scales() (x, y scale, ok bool) {
 }
 
 // stretch applies what the axis asks for and rounds a log axis to whole decades or their halves.
-func (a Axis) stretch(s *scale) {
-	if a.Zero && !s.log {
+func stretch(a view.Axis, s *scale) {
+	if a.Zero && !s.axis.Log {
 		s.lo = min(s.lo, 0)
 		s.hi = max(s.hi, 0)
 		s.hi += (s.hi - s.lo) * 0.05
 	}
 	if a.Min != a.Max {
 		s.lo, s.hi = a.Min, a.Max
-		if s.log {
+		if s.axis.Log {
 			s.lo, s.hi = math.Log10(a.Min), math.Log10(a.Max)
 		}
 	}
@@ -190,7 +136,7 @@ func (a Axis) stretch(s *scale) {
 		pad := max(0.5, math.Abs(s.lo)/20)
 		s.lo, s.hi = s.lo-pad, s.hi+pad
 	}
-	if s.log && a.Min == a.Max && len(a.Ticks) == 0 {
+	if s.axis.Log && a.Min == a.Max && len(a.Ticks) == 0 {
 		pad := (s.hi - s.lo) * 0.04
 		s.lo, s.hi = s.lo-pad, s.hi+pad
 	}
@@ -211,7 +157,7 @@ type entry struct {
 func (e entry) width() float64 { return 20 + 6.3*float64(len([]rune(e.name))) + 16 }
 
 // legend breaks the names into rows. A single series needs none.
-func (c Chart) legend() (rows [][]entry) {
+func legend(c view.Chart) (rows [][]entry) {
 	var all []entry
 	seen := map[entry]bool{}
 	add := func(e entry) {

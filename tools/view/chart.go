@@ -1,0 +1,92 @@
+package view
+
+import "math"
+
+// Chart is lines or bars in one pair of axes.
+type Chart struct {
+	Title string
+	X, Y  Axis
+	Lines []Line
+	Bars  []Bars
+	Marks []Mark
+}
+
+// Axis is one of them. Values are those of the data; Ticks replaces the computed ones.
+type Axis struct {
+	Label string // with the unit
+	Log   bool
+	Ticks []Tick
+	Zero  bool // begin at 0
+	Min   float64
+	Max   float64 // with Min: fixed range when they differ
+}
+
+// Shows says whether a value can stand on the axis.
+func (a Axis) Shows(v float64) bool {
+	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!a.Log || v > 0)
+}
+
+// Tick is a labelled position. A newline in the label begins a second line.
+type Tick struct {
+	At    float64
+	Label string
+}
+
+// Line is a series of points. Gaps are points that are not numbers.
+type Line struct {
+	Name   string
+	Colour int // of the page's; the same for what belongs together
+	Dash   int // 0 solid, 1 dashed, 2 dotted
+	Dots   bool
+	Step   bool // a value holds until the next point
+	Apart  bool // points that no line joins: the X axis has categories
+	X, Y   []float64
+}
+
+func (l *Line) add(x, y float64) { l.X, l.Y = append(l.X, x), append(l.Y, y) }
+
+// Bars is a series over the categories 0, 1, 2, … of the X axis.
+type Bars struct {
+	Name   string
+	Colour int
+	Y      []float64
+}
+
+// Mark is a vertical line with a text.
+type Mark struct {
+	X    float64
+	Text string
+}
+
+// empty says that the chart has no number to show.
+func (c Chart) empty() bool {
+	for _, l := range c.Lines {
+		for i := range l.X {
+			if c.X.Shows(l.X[i]) && c.Y.Shows(l.Y[i]) {
+				return false
+			}
+		}
+	}
+	for _, b := range c.Bars {
+		for _, v := range b.Y {
+			if c.Y.Shows(v) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Figure is a chart with its caption.
+type Figure struct {
+	Caption string
+	Chart   Chart
+}
+
+// figureOf shows a chart, or nothing when it has no numbers.
+func figureOf(caption string, c Chart) []Figure {
+	if c.Title = caption; c.empty() {
+		return nil
+	}
+	return []Figure{{caption, c}}
+}

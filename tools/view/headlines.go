@@ -1,0 +1,80 @@
+package view
+
+import (
+	"fmt"
+	"math"
+
+	"kvbench/tools/stats"
+)
+
+// Headline is one benchmark's row.
+type Headline struct {
+	Bench  string
+	Anchor string
+	Metric string
+	Of     *stats.Metric // for its medians, intervals and trials to scale
+	Cells  []Cell
+	Change []Cell
+}
+
+func headlines(t *stats.Table) (out []Headline) {
+	for _, b := range t.Benchmarks {
+		m := b.Headline()
+		if m == nil {
+			continue
+		}
+		h := Headline{Bench: b.Name, Anchor: anchor(b.Name), Metric: stats.Title(m.Unit), Of: m}
+		for i, c := range m.Cells {
+			h.Cells = append(h.Cells, medianCell(c, m.Unit))
+			if i > 0 {
+				h.Change = append(h.Change, changeCell(c.Change, m))
+			}
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+// medianCell is a median with its interval and the number of trials.
+func medianCell(c stats.Cell, unit string) Cell {
+	if c.N() == 0 {
+		return Cell{Text: "–", Class: "num muted"}
+	}
+	sub := fmt.Sprintf("n=%d", c.N())
+	if math.IsInf(c.Summary.Lo, 0) || math.IsInf(c.Summary.Hi, 0) {
+		sub += ", too few for an interval"
+	} else {
+		sub = fmt.Sprintf("%s – %s, %s", stats.Format(c.Summary.Lo, unit), stats.Format(c.Summary.Hi, unit), sub)
+	}
+	return Cell{Text: stats.Format(c.Summary.Center, unit), Sub: sub, Class: "num"}
+}
+
+// changeCell says how a run differs from the first one and whether that is more than chance.
+func changeCell(c *stats.Change, m *stats.Metric) Cell {
+	if c == nil {
+		return Cell{Text: "–", Class: "num muted"}
+	}
+	if c.Incomparable != "" {
+		return Cell{Text: "not comparable", Sub: c.Incomparable, Class: "wrap muted"}
+	}
+	text := fmt.Sprintf("%+.1f %%", c.Ratio*100)
+	if math.IsNaN(c.Ratio) || math.IsInf(c.Ratio, 0) {
+		text = "–"
+	}
+	sub := "p=" + stats.Number(c.P)
+	if c.Headline {
+		sub = "Holm p=" + stats.Number(c.Adjusted)
+	}
+	if len(c.Warnings) > 0 {
+		sub = c.Warnings[0].Error()
+	}
+	switch {
+	case !c.Significant():
+		return Cell{Text: "~ " + text, Sub: sub, Class: "num muted"}
+	case c.Ratio*float64(m.Better) > 0:
+		return Cell{Text: "▲ " + text + " better", Sub: sub, Class: "num better"}
+	case c.Ratio*float64(m.Better) < 0:
+		return Cell{Text: "▼ " + text + " worse", Sub: sub, Class: "num worse"}
+	}
+	return Cell{Text: "≠ " + text, Sub: sub, Class: "num"}
+}
