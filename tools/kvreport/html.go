@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"kvbench/tools/command"
+	"kvbench/tools/view"
 	"kvbench/tools/view/html"
 )
 
@@ -27,6 +28,6 @@ go test ./benchmarks -run '^$' -bench . -count 6 -cache-dir /mnt/a > a.txt
 go test ./benchmarks -run '^$' -bench . -count 6 -cache-dir /mnt/b > b.txt
 go tool kvreport html a.txt b.txt -o drives.html`,
 	Run: func(args []string, stdin io.Reader, _, stderr io.Writer) int {
-		return writeDocument("html", args, stdin, stderr, html.Write, html.Missing)
+		return writeDocument("html", args, stdin, stderr, html.Write, view.Missing)
 	},
 }

@@ -36,7 +36,8 @@ func groups(t *stats.Table) (out []Group) {
 		i := slices.IndexFunc(out, func(g Group) bool { return g.Name == name })
 		if i < 0 {
 			i = len(out)
-			out = append(out, Group{Name: name, Anchor: anchor(name), Metrics: Grid{Head: metricsHead(t)}})
+			out = append(out, Group{Name: name, Anchor: anchor(name),
+				Metrics: Grid{Head: metricsHead(t)}})
 		}
 		out[i].Members = append(out[i].Members, newMember(b, t))
 		out[i].Folded = len(out[i].Members) > 2
@@ -87,9 +88,11 @@ func newMember(b *stats.Benchmark, t *stats.Table) Member {
 			typical = append(typical, trial{run, rec})
 		}
 	}
-	m := Member{Name: b.Name, Facts: memberFacts(b), Parts: parts(typical, t), Tiers: tierFills(typical, t)}
+	m := Member{Name: b.Name, Facts: memberFacts(b), Parts: parts(typical, t),
+		Tiers: tierFills(typical, t)}
 	m.Figures = slices.Concat(autoscalingFigures(typical, t), blockFigures(typical, t),
-		bandwidthFigures(typical, t), latencyFigures(b, t), fillFigures(typical, t), traceFigures(b, t))
+		bandwidthFigures(typical, t), latencyFigures(b, t), fillFigures(typical, t),
+		traceFigures(b, t))
 	if b.Simulated {
 		markFigures(m.Figures)
 	}
@@ -117,7 +120,8 @@ func memberFacts(b *stats.Benchmark) string {
 		}
 		f.add("workers", fmt.Sprint(r.Workload.Workers))
 		f.add("window", stats.Seconds(float64(r.WindowNS)/1e9))
-		for op, d := range map[string]result.Distribution{"read": r.EntrySizes.Read, "written": r.EntrySizes.Write} {
+		for op, d := range map[string]result.Distribution{"read": r.EntrySizes.Read,
+			"written": r.EntrySizes.Write} {
 			if d.P50 != nil {
 				f.add("median entry "+op, bytes(*d.P50))
 			}
@@ -145,8 +149,8 @@ type trial struct {
 	*load.Record
 }
 
-// medianTrial is the trial of a run whose headline value is the median (the lower one of two): a real
-// trial, whose plots are what typically happened. Nil when no trial has a result file.
+// medianTrial is the trial of a run whose headline value is the median (the lower one of two): a
+// real trial, whose plots are what typically happened. Nil when no trial has a result file.
 func medianTrial(b *stats.Benchmark, run int) (best *load.Record) {
 	m, least := b.Headline(), math.Inf(1)
 	for _, rec := range b.Trials[run] {

@@ -1,7 +1,7 @@
 // Package view is the model of a report: what is shown of results, in which words, for the page and
 // for the workbook.
 //
-//	report.go      Report, the page from the top; what could not be made
+//	report.go      Report, the page from the top; Grid, its tables; what could not be made
 //	runs.go        what ran: facts of each run, its warnings
 //	headlines.go   one number of each benchmark, with interval and change
 //	tiers.go       the tiers beside each other
@@ -9,5 +9,5 @@
 //	benchmarks.go  a section for each benchmark; which trial stands for a run
 //	parts.go       what only some results have: tables for page and workbook
 //	figures.go     series over time, percentile curves, octaves
-//	chart.go, grid.go  the shapes of all this: charts, tables
+//	chart.go       Chart: axes, lines, bars
 package view

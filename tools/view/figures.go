@@ -38,8 +38,8 @@ func lineOf(t *stats.Table, run, what int, name string) Line {
 // Levels are the tiers of a result by their keys, from fast to slow.
 var Levels = []string{"gpu", "cpu", "storage"}
 
-// inBytes draws lines over time in the binary unit that suits the largest value. The label says where
-// the unit stands in it.
+// inBytes draws lines over time in the binary unit that suits the largest value. The label says
+// where the unit stands in it.
 func inBytes(caption, label string, lines []Line) []Figure {
 	most := 0.0
 	for _, l := range lines {
@@ -60,14 +60,15 @@ func inBytes(caption, label string, lines []Line) []Figure {
 			l.Y[i] /= by
 		}
 	}
-	return figureOf(caption, Chart{X: overTime, Y: Axis{Label: fmt.Sprintf(label, unit), Zero: true},
+	return figureOf(caption, Chart{X: overTime,
+		Y:     Axis{Label: fmt.Sprintf(label, unit), Zero: true},
 		Lines: lines})
 }
 
 func positive[N int64 | float64](v N) bool { return v > 0 }
 
-// bandwidthFigures are bandwidth over time: one per tier that moved bytes, of the median trial of each
-// run.
+// bandwidthFigures are bandwidth over time: one per tier that moved bytes, of the median trial of
+// each run.
 func bandwidthFigures(typical []trial, t *stats.Table) (out []Figure) {
 	for _, level := range Levels {
 		var lines []Line
@@ -97,7 +98,8 @@ func bandwidthFigures(typical []trial, t *stats.Table) (out []Figure) {
 				lines = append(lines, l)
 			}
 		}
-		out = append(out, inBytes("Bandwidth of the "+level+" tier over time, median trial", "bandwidth (%s/s)",
+		out = append(out, inBytes("Bandwidth of the "+level+" tier over time, median trial",
+			"bandwidth (%s/s)",
 			lines)...)
 	}
 	return out
@@ -128,7 +130,8 @@ func latencyFigures(b *stats.Benchmark, t *stats.Table) (out []Figure) {
 		out = append(out, figureOf(caption, c)...)
 	}
 	for _, level := range Levels {
-		draw("Latency of one entry on the "+level+" tier, all trials", [2]string{level + "_read", level + "_write"},
+		draw("Latency of one entry on the "+level+" tier, all trials",
+			[2]string{level + "_read", level + "_write"},
 			[2]string{"read", "write"})
 	}
 	if requests(b) {
@@ -176,7 +179,8 @@ func fillFigures(typical []trial, t *stats.Table) (out []Figure) {
 				lines = append(lines, l)
 			}
 		}
-		out = append(out, inBytes("Fill of the "+level+" tier over time, median trial", "bytes (%s)", lines)...)
+		out = append(out, inBytes("Fill of the "+level+" tier over time, median trial",
+			"bytes (%s)", lines)...)
 	}
 	return out
 }
@@ -204,11 +208,13 @@ func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Figure) {
 		{"Queue depth at dispatch", "requests in flight (from)", "qd_%s"},
 		{"Time of block requests at the device", "dispatch to completion (µs, from)", "d2c_%s_us"},
 	} {
-		c := Chart{X: Axis{Label: what.label}, Y: Axis{Label: "share of the requests (%)", Zero: true}}
+		c := Chart{X: Axis{Label: what.label},
+			Y: Axis{Label: "share of the requests (%)", Zero: true}}
 		var parts [][]stats.Bucket
 		for run := range t.Runs {
 			for _, op := range []string{"read", "write"} {
-				if list, _ := stats.TraceOctaves(b.Trials[run], fmt.Sprintf(what.key, op)); len(list) > 0 {
+				if list, _ := stats.TraceOctaves(b.Trials[run],
+					fmt.Sprintf(what.key, op)); len(list) > 0 {
 					c.Bars = append(c.Bars, Bars{Name: runName(t, run, op), Colour: len(parts)})
 					parts = append(parts, list)
 				}
@@ -228,7 +234,8 @@ func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Figure) {
 	return out
 }
 
-// blockFigures are the block hit ratio beside the ideal one, in each interval and from the beginning.
+// blockFigures are the block hit ratio beside the ideal one, in each interval and from the
+// beginning.
 func blockFigures(typical []trial, t *stats.Table) (out []Figure) {
 	y := Axis{Label: "blocks hit (share of those asked for)", Min: 0, Max: 1}
 	interval, soFar := Chart{X: overTime, Y: y}, Chart{X: overTime, Y: y}
@@ -251,8 +258,8 @@ func blockFigures(typical []trial, t *stats.Table) (out []Figure) {
 		figureOf("Block hit ratio so far, median trial", soFar)...)
 }
 
-// autoscalingFigures are the rounds of an autoscaler: who ran, how saturated the storage was, and what
-// it moved.
+// autoscalingFigures are the rounds of an autoscaler: who ran, how saturated the storage was, and
+// what it moved.
 func autoscalingFigures(typical []trial, t *stats.Table) (out []Figure) {
 	var who, saturation, rate []Line
 	for _, k := range typical {
@@ -274,7 +281,8 @@ func autoscalingFigures(typical []trial, t *stats.Table) (out []Figure) {
 		add(&who, "users", 0, func(r result.Round) float64 { return float64(r.Users) })
 		add(&who, "workers", 1, func(r result.Round) float64 { return float64(r.Workers) })
 		add(&who, "goroutines", 2, func(r result.Round) float64 { return float64(r.Goroutines) })
-		add(&saturation, "saturation", 0, func(r result.Round) float64 { return 100 * orNaN(r.Saturation) })
+		add(&saturation, "saturation", 0,
+			func(r result.Round) float64 { return 100 * orNaN(r.Saturation) })
 		if target, ok := saturationTarget(k.Record); ok {
 			add(&saturation, "target", 1, func(result.Round) float64 { return 100 * target })
 		}
@@ -283,8 +291,10 @@ func autoscalingFigures(typical []trial, t *stats.Table) (out []Figure) {
 	out = append(out, figureOf("Users, workers and goroutines in each round, median trial",
 		Chart{X: overTime, Y: Axis{Label: "how many (of each)", Zero: true}, Lines: who})...)
 	out = append(out, figureOf("Saturation at the end of each round, median trial",
-		Chart{X: overTime, Y: Axis{Label: "saturation (%)", Min: 0, Max: 105}, Lines: saturation})...)
-	return append(out, inBytes("Storage rate of each round, median trial", "bandwidth (%s/s)", rate)...)
+		Chart{X: overTime, Y: Axis{Label: "saturation (%)", Min: 0, Max: 105},
+			Lines: saturation})...)
+	return append(out, inBytes("Storage rate of each round, median trial", "bandwidth (%s/s)",
+		rate)...)
 }
 
 // saturationTarget is what an autoscaler of latency aims at.

@@ -44,7 +44,8 @@ func medianCell(c stats.Cell, unit string) Cell {
 	if math.IsInf(c.Summary.Lo, 0) || math.IsInf(c.Summary.Hi, 0) {
 		sub += ", too few for an interval"
 	} else {
-		sub = fmt.Sprintf("%s – %s, %s", stats.Format(c.Summary.Lo, unit), stats.Format(c.Summary.Hi, unit), sub)
+		sub = fmt.Sprintf("%s – %s, %s", stats.Format(c.Summary.Lo, unit),
+			stats.Format(c.Summary.Hi, unit), sub)
 	}
 	return Cell{Text: stats.Format(c.Summary.Center, unit), Sub: sub, Class: "num"}
 }

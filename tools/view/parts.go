@@ -123,7 +123,8 @@ func (p Part) Table() *Grid {
 
 // Parts are those of a result, in the order in which they are shown.
 func Parts(r *result.Result) (list []Part) {
-	for _, part := range []func(*result.Result) *Part{simulation, autoscaling, blocks, replay, validation} {
+	for _, part := range []func(*result.Result) *Part{simulation, autoscaling, blocks, replay,
+		validation} {
 		if p := part(r); p != nil {
 			list = append(list, *p)
 		}
@@ -150,19 +151,26 @@ func simulation(r *result.Result) *Part {
 		return nil
 	}
 	row := []any{r.Notice, nil, nil, nil, nil, nil, nil}
-	words := []string{"Storage was infinitely fast: latencies are 0 and rates are those of the load."}
+	words := []string{"Storage was infinitely fast: latencies are 0 and rates are those of the " +
+		"load."}
 	if d := s.Device; d != nil {
-		row = []any{r.Notice, d.Read, d.Write, float64(d.ReadLatency) / 1e3, float64(d.WriteLatency) / 1e3,
+		row = []any{r.Notice, d.Read, d.Write, float64(d.ReadLatency) / 1e3,
+			float64(d.WriteLatency) / 1e3,
 			d.Parallelism, d.Duplex}
 		words = deviceWords(r, d)
 	}
-	return &Part{Title: "Simulated, not measured", Sheet: "Simulation", Words: words, Columns: []Column{
-		{"", "Notice", Text}, {"", "Model Read (GiB/s)", Rate}, {"", "Model Write (GiB/s)", Rate},
-		{"", "Model Read Latency (µs)", Plain}, {"", "Model Write Latency (µs)", Plain},
-		{"", "Model Parallelism", Plain}, {"", "Model Duplex", Plain}, {"", "Medium Busy", Share},
-		{"", "Sustained Users", Plain}, {"", "Users", Plain}, {"", "Queue Growth (requests/s)", Plain},
-		{"", "I/O Trace Rows", Plain}, {"", "Computed In (s)", Plain}},
-		Rows: [][]any{append(row, s.DeviceBusyShare, s.SustainedUsers, r.Workload.Users, s.QueueGrowth,
+	return &Part{Title: "Simulated, not measured", Sheet: "Simulation", Words: words,
+		Columns: []Column{
+			{"", "Notice", Text}, {"", "Model Read (GiB/s)", Rate},
+			{"", "Model Write (GiB/s)", Rate},
+			{"", "Model Read Latency (µs)", Plain}, {"", "Model Write Latency (µs)", Plain},
+			{"", "Model Parallelism", Plain}, {"", "Model Duplex", Plain},
+			{"", "Medium Busy", Share},
+			{"", "Sustained Users", Plain}, {"", "Users", Plain},
+			{"", "Queue Growth (requests/s)", Plain},
+			{"", "I/O Trace Rows", Plain}, {"", "Computed In (s)", Plain}},
+		Rows: [][]any{append(row, s.DeviceBusyShare, s.SustainedUsers, r.Workload.Users,
+			s.QueueGrowth,
 			s.TraceRows, float64(s.WallNS)/1e9)}}
 }
 
@@ -177,11 +185,14 @@ func deviceWords(r *result.Result, d *result.SimulatedDevice) []string {
 		line += ", the queue grew by " + stats.Number(*s.QueueGrowth) + " requests/s"
 	}
 	if s.SustainedUsers != nil {
-		line += fmt.Sprintf(", and it would sustain %s of %d users", stats.Number(*s.SustainedUsers),
+		line += fmt.Sprintf(", and it would sustain %s of %d users",
+			stats.Number(*s.SustainedUsers),
 			r.Workload.Users)
 	}
-	return []string{fmt.Sprintf("The times are those of a model of a device: reads %s/s after %s, writes %s/s "+
-		"after %s, %d requests at a time, %s.", stats.Binary(d.Read), d.ReadLatency, stats.Binary(d.Write),
+	return []string{fmt.Sprintf("The times are those of a model of a device: reads %s/s after "+
+		"%s, writes %s/s "+
+		"after %s, %d requests at a time, %s.", stats.Binary(d.Read), d.ReadLatency,
+		stats.Binary(d.Write),
 		d.WriteLatency, d.Parallelism, medium), line + "."}
 }
 
@@ -195,20 +206,26 @@ func autoscaling(r *result.Result) *Part {
 		found = "the window ended before it was found"
 	}
 	p := &Part{Title: "Autoscaler", Sheet: "Autoscaling", Folded: true,
-		Words: []string{fmt.Sprintf("%s: %d users sustained (%s), at most %d ran, at most %s/s; %d rounds, from %d "+
-			"to %d users.", s.Mode, s.SustainedUsers, found, s.PeakUsers, stats.Binary(s.PeakRate), s.Rounds,
+		Words: []string{fmt.Sprintf("%s: %d users sustained (%s), at most %d ran, at most %s/s; "+
+			"%d rounds, from %d "+
+			"to %d users.", s.Mode, s.SustainedUsers, found, s.PeakUsers, stats.Binary(s.PeakRate),
+			s.Rounds,
 			s.InitialUsers, s.FinalUsers)},
 		Note: "Latencies are per 100 MiB; noise is two standard errors of the rate.",
 		Columns: []Column{{"round", "Round", Plain}, {"ended at", "Ended At (s)", Moment},
-			{"users", "Users", Plain}, {"workers", "Workers", Plain}, {"goroutines", "Goroutines", Plain},
+			{"users", "Users", Plain}, {"workers", "Workers", Plain},
+			{"goroutines", "Goroutines", Plain},
 			{"storage rate", "Storage Rate (GiB/s)", Rate}, {"noise", "Noise (GiB/s)", Rate},
-			{"read p95", "Read P95 per 100 MiB (ms)", Millis}, {"write p95", "Write P95 per 100 MiB (ms)", Millis},
+			{"read p95", "Read P95 per 100 MiB (ms)", Millis},
+			{"write p95", "Write P95 per 100 MiB (ms)", Millis},
 			{"saturation", "Saturation", Share}, {"then users", "Next Users", Plain},
 			{"decision", "Decision", Text}, {"", "Mode", Text}, {"", "Users Sustained", Plain},
 			{"", "Peak Users", Plain}, {"", "Peak Rate (GiB/s)", Rate}, {"", "Found", Plain}}}
 	for i, x := range r.Summary.AutoscalingStats {
-		p.Rows = append(p.Rows, []any{i + 1, x.AtS, x.Users, x.Workers, x.Goroutines, x.BytesPerSecond, x.Noise,
-			x.ReadP95, x.WriteP95, x.Saturation, x.NextUsers, x.Decision, s.Mode, s.SustainedUsers, s.PeakUsers,
+		p.Rows = append(p.Rows, []any{i + 1, x.AtS, x.Users, x.Workers, x.Goroutines,
+			x.BytesPerSecond, x.Noise,
+			x.ReadP95, x.WriteP95, x.Saturation, x.NextUsers, x.Decision, s.Mode, s.SustainedUsers,
+			s.PeakUsers,
 			s.PeakRate, s.Found})
 	}
 	return p
@@ -220,14 +237,19 @@ func blocks(r *result.Result) *Part {
 		return nil
 	}
 	return &Part{Title: "Block cache", Sheet: "Block Cache",
-		Note: "Ideal is a cache without bounds on the same requests. The prefix-hit ratio is the share of the " +
+		Note: "Ideal is a cache without bounds on the same requests. The prefix-hit ratio is the " +
+			"share of the " +
 			"requests of which at least the first block was found.",
-		Columns: []Column{{"block hit ratio", "Block Hit Ratio", Digits}, {"ideal", "Ideal Hit Ratio", Digits},
-			{"prefix-hit ratio", "Prefix-hit Ratio", Ratio}, {"tokens hit", "Token Hit Ratio", Ratio},
-			{"bytes saved", "Bytes Saved (GiB)", Bytes}, {"", "Requests", Count}, {"blocks asked for", "Blocks", Count},
+		Columns: []Column{{"block hit ratio", "Block Hit Ratio", Digits},
+			{"ideal", "Ideal Hit Ratio", Digits},
+			{"prefix-hit ratio", "Prefix-hit Ratio", Ratio},
+			{"tokens hit", "Token Hit Ratio", Ratio},
+			{"bytes saved", "Bytes Saved (GiB)", Bytes}, {"", "Requests", Count},
+			{"blocks asked for", "Blocks", Count},
 			{"hit", "Hits", Count}, {"", "Pending Hits", Count}, {"written", "Written", Count},
 			{"behind a missing one", "Behind a Missing One", Count}},
-		Rows: [][]any{{b.HitRatio, b.IdealHitRatio, b.PrefixHitRatio, b.TokenHitRatio, b.BytesSaved, b.Requests,
+		Rows: [][]any{{b.HitRatio, b.IdealHitRatio, b.PrefixHitRatio, b.TokenHitRatio, b.BytesSaved,
+			b.Requests,
 			b.Blocks, b.Hits, b.Pending, b.Written, b.Kept}}}
 }
 
@@ -237,14 +259,18 @@ func replay(r *result.Result) *Part {
 		return nil
 	}
 	return &Part{Title: "Replay of an I/O trace", Sheet: "Replay",
-		Note: "Reads of evicted and of never written entries, and writes larger than the tier, cost no I/O.",
+		Note: "Reads of evicted and of never written entries, and writes larger than the tier, " +
+			"cost no I/O.",
 		Columns: []Column{{"rows", "Rows", Count}, {"not selected", "Not Selected", Count},
 			{"reads", "Reads", Count}, {"writes", "Writes", Count}, {"deletes", "Deletes", Count},
 			{"reads of evicted", "Reads of Evicted", Count},
-			{"reads of never written", "Reads of Never Written", Count}, {"", "Deletes of Unknown", Count},
+			{"reads of never written", "Reads of Never Written", Count},
+			{"", "Deletes of Unknown", Count},
 			{"overwrites", "Overwrites", Count}, {"too large", "Too Large", Count},
-			{"deleted for room", "Deleted for Room", Count}, {"largest delay", "Largest Delay (ms)", Millis}},
-		Rows: [][]any{{p.Rows, p.Skipped, p.Reads, p.Writes, p.Deletes, p.EvictedReads, p.UnwrittenReads,
+			{"deleted for room", "Deleted for Room", Count},
+			{"largest delay", "Largest Delay (ms)", Millis}},
+		Rows: [][]any{{p.Rows, p.Skipped, p.Reads, p.Writes, p.Deletes, p.EvictedReads,
+			p.UnwrittenReads,
 			p.UnknownDeletes, p.Overwrites, p.TooLarge, p.Evictions, float64(p.LateNS) / 1e6}}}
 }
 
@@ -258,14 +284,19 @@ func validation(r *result.Result) *Part {
 		word = "Passed: within"
 	}
 	p := &Part{Title: "Validation against a recorded run", Sheet: "Validation",
-		Words: []string{fmt.Sprintf("%s %s of %s (%s requests, %s malformed).", word, percent(v.Tolerance), v.Trace,
+		Words: []string{fmt.Sprintf("%s %s of %s (%s requests, %s malformed).", word,
+			percent(v.Tolerance), v.Trace,
 			stats.Thousands(v.Requests), stats.Thousands(v.Malformed))},
-		Columns: []Column{{" ", "Number", Text}, {"run", "This Run", Short}, {"recorded", "Recorded", Short},
-			{"difference", "Difference", Share}, {"", "Tolerance", Share}, {"judged", "Judged", Text},
-			{"", "Validation Passed", Plain}, {"", "Recorded Requests", Count}, {"", "Malformed Rows", Count},
+		Columns: []Column{{" ", "Number", Text}, {"run", "This Run", Short},
+			{"recorded", "Recorded", Short},
+			{"difference", "Difference", Share}, {"", "Tolerance", Share},
+			{"judged", "Judged", Text},
+			{"", "Validation Passed", Plain}, {"", "Recorded Requests", Count},
+			{"", "Malformed Rows", Count},
 			{"", "Recorded In", Text}}}
 	for _, c := range v.Checks() {
-		p.Rows = append(p.Rows, []any{c.Name, c.Measured, c.Recorded, c.Difference, v.Tolerance, c, v.Passed,
+		p.Rows = append(p.Rows, []any{c.Name, c.Measured, c.Recorded, c.Difference, v.Tolerance, c,
+			v.Passed,
 			v.Requests, v.Malformed, v.Trace})
 	}
 	return p

@@ -80,7 +80,8 @@ func (r *Report) runs(records []*load.Record, t *stats.Table) {
 			}
 			r.notice(notice)
 			if res.Status != result.StatusComplete {
-				d.add(fmt.Sprintf("%s is %s, ended by %s %s", rec.Name, res.Status, res.EndedBy, res.Error))
+				d.add(fmt.Sprintf("%s is %s, ended by %s %s", rec.Name, res.Status, res.EndedBy,
+					res.Error))
 			}
 			for _, w := range res.Warnings {
 				d.add(w)
@@ -94,7 +95,8 @@ func (r *Report) runs(records []*load.Record, t *stats.Table) {
 	for _, b := range t.Benchmarks { // lines without their result file have no notice
 		for _, rec := range slices.Concat(b.Trials...) {
 			if b.Simulated && rec.Result == nil {
-				r.notice(fmt.Sprintf("%s: in virtual time %s", base(b.Name), settings.Simulation(rec)))
+				r.notice(fmt.Sprintf("%s: in virtual time %s", base(b.Name),
+					settings.Simulation(rec)))
 			}
 		}
 	}
@@ -177,13 +179,15 @@ func describe(f *facts, rec *load.Record) {
 	f.add("filesystem", join(e.Filesystem.Type, e.Filesystem.MountPoint))
 	f.add("cache directory", r.IO.CacheDir)
 	if r.IO.Mode != "" {
-		f.add("I/O", fmt.Sprintf("%s, chunks of %s", r.IO.Mode, stats.Binary(float64(r.IO.ChunkBytes))))
+		f.add("I/O", fmt.Sprintf("%s, chunks of %s", r.IO.Mode,
+			stats.Binary(float64(r.IO.ChunkBytes))))
 	}
 	f.add("seed", fmt.Sprint(r.Seed))
 	f.add("model", r.Model.Name)
 	for _, q := range r.Parameters {
 		// What was chosen for this run, rather than by default, division or benchmark.
-		if o := q.Origin; o != "default" && !strings.HasPrefix(o, "division") && !strings.HasPrefix(o, "benchmark") && q.Name != "results-dir" && q.Name != "cache-dir" {
+		if o := q.Origin; o != "default" && !strings.HasPrefix(o, "division") &&
+			!strings.HasPrefix(o, "benchmark") && q.Name != "results-dir" && q.Name != "cache-dir" {
 			f.add("given", fmt.Sprintf("%s=%v", q.Name, q.Value))
 		}
 	}

@@ -75,7 +75,8 @@ func sweeps(t *stats.Table) (out []Sweep) {
 	for _, s := range findSweeps(t) {
 		v := Sweep{Title: s.name}
 		x := Axis{Label: s.key}
-		if first, last := s.points[0].at, s.points[len(s.points)-1].at; first > 0 && last/first >= 8 {
+		if first, last := s.points[0].at,
+			s.points[len(s.points)-1].at; first > 0 && last/first >= 8 {
 			x.Log = true
 			x.Label += " (log scale)"
 		}
@@ -92,11 +93,15 @@ func sweeps(t *stats.Table) (out []Sweep) {
 				}
 				bandwidth.Lines = append(bandwidth.Lines, l)
 				if k, ok := knee(l.Y); ok {
-					p := s.points[slices.IndexFunc(s.points, func(p point) bool { return p.at == l.X[k] })]
-					v.Knees = append(v.Knees, fmt.Sprintf("%s: knee at %s=%s, %s GiB/s", l.Name, s.key, p.label,
+					p := s.points[slices.IndexFunc(s.points,
+						func(p point) bool { return p.at == l.X[k] })]
+					v.Knees = append(v.Knees, fmt.Sprintf("%s: knee at %s=%s, %s GiB/s", l.Name,
+						s.key, p.label,
 						stats.Number(l.Y[k])))
-					if !slices.ContainsFunc(bandwidth.Marks, func(m Mark) bool { return m.X == p.at }) {
-						bandwidth.Marks = append(bandwidth.Marks, Mark{X: p.at, Text: "knee " + p.label})
+					if !slices.ContainsFunc(bandwidth.Marks,
+						func(m Mark) bool { return m.X == p.at }) {
+						bandwidth.Marks = append(bandwidth.Marks,
+							Mark{X: p.at, Text: "knee " + p.label})
 					}
 				}
 			}
@@ -134,8 +139,8 @@ func (s *sweep) along(l *Line, unit string, run int, scale float64) bool {
 // enough is the share of the highest bandwidth that the knee must reach.
 const enough = 0.9
 
-// knee is the least load that reaches nine tenths of the highest bandwidth: from there more load buys
-// little. There is none where that is the first or the last point: the sweep does not show it.
+// knee is the least load that reaches nine tenths of the highest bandwidth: from there more load
+// buys little. There is none where that is the first or the last point: the sweep does not show it.
 func knee(y []float64) (int, bool) {
 	if len(y) < leastPoints {
 		return 0, false

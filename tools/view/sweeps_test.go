@@ -11,7 +11,9 @@ func TestKnee(t *testing.T) {
 		y    []float64
 		want int
 		ok   bool
-	}{{[]float64{1, 2, 4, 8}, 3, false}, {[]float64{8, 8, 8}, 0, false}, {[]float64{1, 7, 10, 10}, 2, true}, {[]float64{1, 10}, 0, false}, {[]float64{1, 10, 5}, 1, true}} {
+	}{{[]float64{1, 2, 4, 8}, 3, false}, {[]float64{8, 8, 8}, 0, false},
+		{[]float64{1, 7, 10, 10}, 2, true}, {[]float64{1, 10}, 0, false},
+		{[]float64{1, 10, 5}, 1, true}} {
 		k, ok := knee(c.y)
 		assert.Equal(t, c.ok, ok, c.y)
 		if ok {

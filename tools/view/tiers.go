@@ -46,8 +46,10 @@ func tierTable(t *stats.Table) (*Grid, []Figure) {
 	}
 	place := func(tier string) int { return slices.Index(Levels, tier) }
 	slices.SortStableFunc(order, func(a, b tierKey) int { return place(a.tier) - place(b.tier) })
-	g := &Grid{Head: []string{"tier", "entry size", "run", "read", "read p50", "read p99", "write", "write p50",
-		"write p99"}, Note: "Medians over trials with their 95 % interval; latencies are per entry over all trials, " +
+	g := &Grid{Head: []string{"tier", "entry size", "run", "read", "read p50", "read p99", "write",
+		"write p50",
+		"write p99"}, Note: "Medians over trials with their 95 % interval; latencies are per " +
+		"entry over all trials, " +
 		"copying included."}
 	if len(t.Runs) < 2 {
 		g.Head = slices.Delete(g.Head, 2, 3)
@@ -72,7 +74,8 @@ func tierTable(t *stats.Table) (*Grid, []Figure) {
 	return g, tierFigure(t, order, found)
 }
 
-func tierFigure(t *stats.Table, order []tierKey, found map[tierKey]map[string]*stats.Benchmark) []Figure {
+func tierFigure(t *stats.Table, order []tierKey,
+	found map[tierKey]map[string]*stats.Benchmark) []Figure {
 	c := Chart{X: Axis{Label: "tier and entry size", Min: -0.5, Max: float64(len(order)) - 0.5},
 		Y: Axis{Label: "bandwidth (GiB/s, log scale)", Log: true}}
 	for i, k := range order {
@@ -114,13 +117,17 @@ func tierCells(b *stats.Benchmark, run int, tier, op string) []Cell {
 
 // tierFills says of the median trial of each run what its tiers held and moved.
 func tierFills(typical []trial, t *stats.Table) *Grid {
-	g := &Grid{Head: []string{"tier", "capacity", "most held", "read", "read rate", "written", "write rate", "demoted",
+	g := &Grid{Head: []string{"tier", "capacity", "most held", "read", "read rate", "written",
+		"write rate", "demoted",
 		"evicted"}, Note: "Of the median trial. Bytes read and written include demotions."}
 	if len(t.Runs) > 1 {
 		g.Head = append([]string{"run"}, g.Head...)
 	}
 	several := false
-	rate := func(v *float64) Cell { return num(known(v, func(v float64) string { return stats.Binary(v) + "/s" })) }
+	rate := func(v *float64) Cell {
+		return num(known(v,
+			func(v float64) string { return stats.Binary(v) + "/s" }))
+	}
 	for _, k := range typical {
 		r := k.Result
 		several = several || len(r.Tiers) > 1 || r.CompletionUnit != result.UnitOperation
@@ -129,7 +136,8 @@ func tierFills(typical []trial, t *stats.Table) *Grid {
 			if l.CapacityBytes != nil {
 				capacity = bytes(*l.CapacityBytes)
 			}
-			row := []Cell{{Text: l.Level, Sub: l.Description}, num(capacity), num(bytes(l.PeakBytes)),
+			row := []Cell{{Text: l.Level, Sub: l.Description}, num(capacity),
+				num(bytes(l.PeakBytes)),
 				num(bytes(l.Read.Bytes)), rate(l.Read.BytesPerSecond), num(bytes(l.Write.Bytes)),
 				rate(l.Write.BytesPerSecond), entries(l.DemotedOut), entries(l.Evicted)}
 			if len(t.Runs) > 1 {
@@ -148,5 +156,6 @@ func entries(c result.EntryCount) Cell {
 	if c.Entries == 0 {
 		return num("0")
 	}
-	return Cell{Text: bytes(c.Bytes), Sub: fmt.Sprintf("%s entries", stats.Thousands(c.Entries)), Class: "num"}
+	return Cell{Text: bytes(c.Bytes), Sub: fmt.Sprintf("%s entries", stats.Thousands(c.Entries)),
+		Class: "num"}
 }

@@ -14,14 +14,16 @@ func (d *drawing) axes(c view.Chart, x, y scale) {
 	d.add(`<g class="axes">`)
 	for _, t := range ticks(c.Y, y, 6) {
 		at := y.place(t.At)
-		d.add(`<line class="grid" x1="%d" x2="%d" y1="%s" y2="%s"/>`, left, width-right, f(at), f(at))
+		d.add(`<line class="grid" x1="%d" x2="%d" y1="%s" y2="%s"/>`, left, width-right, f(at),
+			f(at))
 		d.text(left-6, at+4, "end", "", t.Label)
 	}
 	xTicks := ticks(c.X, x, 7)
 	for _, t := range xTicks {
 		at := x.place(t.At)
 		if len(c.Bars) == 0 {
-			d.add(`<line class="grid" x1="%s" x2="%s" y1="%d" y2="%d"/>`, f(at), f(at), top, height-bottomRoom)
+			d.add(`<line class="grid" x1="%s" x2="%s" y1="%d" y2="%d"/>`, f(at), f(at), top,
+				height-bottomRoom)
 		}
 		first, second, two := strings.Cut(t.Label, "\n")
 		d.text(at, height-bottomRoom+15, "middle", "", first)
@@ -29,9 +31,11 @@ func (d *drawing) axes(c view.Chart, x, y scale) {
 			d.text(at, height-bottomRoom+30, "middle", "", second)
 		}
 	}
-	d.add(`<line class="base" x1="%d" x2="%d" y1="%d" y2="%d"/>`, left, width-right, height-bottomRoom, height-bottomRoom)
+	d.add(`<line class="base" x1="%d" x2="%d" y1="%d" y2="%d"/>`, left, width-right,
+		height-bottomRoom, height-bottomRoom)
 	d.text((left+width-right)/2, height-bottomRoom+47, "middle", "label", c.X.Label)
-	d.add(`<text transform="translate(13 %d) rotate(-90)" text-anchor="middle" class="label">%s</text></g>`,
+	d.add(
+		`<text transform="translate(13 %d) rotate(-90)" text-anchor="middle" class="label">%s</text></g>`,
 		(top+height-bottomRoom)/2, html.EscapeString(c.Y.Label))
 }
 
@@ -52,7 +56,8 @@ func ticks(a view.Axis, s scale, most int) []view.Tick {
 			}
 			at := s.place(t.At)
 			first, second, _ := strings.Cut(t.Label, "\n")
-			if room = 7 * float64(max(len([]rune(first)), len([]rune(second)))+1); math.Abs(at-last) < room && s.from < s.to {
+			if room = 7 * float64(max(len([]rune(first)),
+				len([]rune(second)))+1); math.Abs(at-last) < room && s.from < s.to {
 				continue
 			}
 			last = at
@@ -152,13 +157,15 @@ func (d *drawing) line(l view.Line, x, y scale) {
 		path.WriteString(pen + f(px) + " " + f(py))
 		pen, lastY = "L", py
 	}
-	d.add(`<path d="%s" fill="none" stroke="var(--c%d)" stroke-width="1.8" stroke-linejoin="round"%s/>`, path.String(), l.Colour%colours, dashes[l.Dash%len(dashes)])
+	d.add(
+		`<path d="%s" fill="none" stroke="var(--c%d)" stroke-width="1.8" stroke-linejoin="round"%s/>`, path.String(), l.Colour%colours, dashes[l.Dash%len(dashes)])
 	if !l.Dots {
 		return
 	}
 	for i := range l.X {
 		if x.axis.Shows(l.X[i]) && y.axis.Shows(l.Y[i]) {
-			d.add(`<circle cx="%s" cy="%s" r="3" fill="var(--c%d)"/>`, f(x.place(l.X[i])), f(y.place(l.Y[i])), l.Colour%colours)
+			d.add(`<circle cx="%s" cy="%s" r="3" fill="var(--c%d)"/>`, f(x.place(l.X[i])),
+				f(y.place(l.Y[i])), l.Colour%colours)
 		}
 	}
 }
@@ -166,7 +173,8 @@ func (d *drawing) line(l view.Line, x, y scale) {
 // dot is a point; the hollow one stands for what a dashed line would.
 func (d *drawing) dot(x, y float64, colour int, hollow bool) {
 	if hollow {
-		d.add(`<circle cx="%s" cy="%s" r="4.5" fill="none" stroke="var(--c%d)" stroke-width="2"/>`, f(x), f(y), colour%colours)
+		d.add(`<circle cx="%s" cy="%s" r="4.5" fill="none" stroke="var(--c%d)" stroke-width="2"/>`,
+			f(x), f(y), colour%colours)
 		return
 	}
 	d.add(`<circle cx="%s" cy="%s" r="4.5" fill="var(--c%d)"/>`, f(x), f(y), colour%colours)
@@ -181,7 +189,8 @@ func (d *drawing) bars(b view.Bars, i, n int, x, y scale) {
 			continue
 		}
 		at := y.place(v)
-		d.add(`<rect x="%s" y="%s" width="%s" height="%s" fill="var(--c%d)"/>`, f(x.place(float64(k))-slot/2+float64(i)*w), f(at),
+		d.add(`<rect x="%s" y="%s" width="%s" height="%s" fill="var(--c%d)"/>`,
+			f(x.place(float64(k))-slot/2+float64(i)*w), f(at),
 			f(max(0.5, w-0.5)), f(max(0.5, zero-at)), b.Colour%colours)
 	}
 }

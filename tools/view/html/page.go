@@ -45,20 +45,24 @@ func intervalBars(m *stats.Metric) template.HTML {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="bars" viewBox="0 0 %g %g" width="%g" height="%g" role="img" `+
-		`aria-label="medians, intervals and trials">`, w, row*float64(len(m.Cells)), w, row*float64(len(m.Cells)))
+		`aria-label="medians, intervals and trials">`, w, row*float64(len(m.Cells)), w,
+		row*float64(len(m.Cells)))
 	at := func(v float64) float64 { return max(0, v) / most * (w - 6) }
 	for i, c := range m.Cells {
 		if c.N() == 0 {
 			continue
 		}
 		y := row * float64(i)
-		fmt.Fprintf(&b, `<rect x="0" y="%.1f" width="%.1f" height="%g" fill="var(--c%d)" opacity="0.35"/>`, y+2,
+		fmt.Fprintf(&b,
+			`<rect x="0" y="%.1f" width="%.1f" height="%g" fill="var(--c%d)" opacity="0.35"/>`, y+2,
 			at(c.Summary.Center), row-4, i%colours)
 		for _, v := range c.Values {
-			fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="1.7" fill="var(--c%d)"/>`, at(v), y+row/2, i%colours)
+			fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="1.7" fill="var(--c%d)"/>`, at(v),
+				y+row/2, i%colours)
 		}
 		if !math.IsInf(c.Summary.Lo, 0) && !math.IsInf(c.Summary.Hi, 0) {
-			fmt.Fprintf(&b, `<line x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f" stroke="var(--ink)" stroke-width="1.2"/>`,
+			fmt.Fprintf(&b,
+				`<line x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f" stroke="var(--ink)" stroke-width="1.2"/>`,
 				at(c.Summary.Lo), at(c.Summary.Hi), y+row/2, y+row/2)
 		}
 	}

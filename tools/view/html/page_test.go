@@ -18,12 +18,14 @@ import (
 	"kvbench/tools/stats"
 )
 
-var inputs = []string{"../../load/testdata/bench.txt", "../../load/testdata/option_2", "../../load/testdata/python.json"}
+var inputs = []string{"../../load/testdata/bench.txt", "../../load/testdata/option_2",
+	"../../load/testdata/python.json"}
 
 func render(t testing.TB, o load.Options, args ...string) string {
 	t.Helper()
 	var records []*load.Record
-	out, err := load.Each(args, o, func(r *load.Record) error { records = append(records, r); return nil })
+	out, err := load.Each(args, o,
+		func(r *load.Record) error { records = append(records, r); return nil })
 	require.NoError(t, err)
 	var b strings.Builder
 	require.NoError(t, Write(&b, records, stats.Build(records, out.Units)))
@@ -53,7 +55,8 @@ func TestGoldenPage(t *testing.T) {
 func TestPageIsSelfContained(t *testing.T) {
 	html := render(t, load.Options{}, inputs...)
 	assert.NotContains(t, html, "<script")
-	for _, link := range regexp.MustCompile(`(?:href|src)="([^"]*)"`).FindAllStringSubmatch(html, -1) {
+	for _, link := range regexp.MustCompile(`(?:href|src)="([^"]*)"`).FindAllStringSubmatch(html,
+		-1) {
 		assert.True(t, strings.HasPrefix(link[1], "#") || link[1] == "data:,", link[1])
 	}
 	assert.NotContains(t, html, "url(")
@@ -102,9 +105,14 @@ func TestParts(t *testing.T) {
 		require.NoError(t, wellFormed(p))
 	}
 	page := text(html)
-	golden.Check(t, "parts.txt", regexp.MustCompile(`(/[^/\s]+)+/kvcache_results`).ReplaceAllString(page, "/…/kvcache_results"))
-	for _, want := range []string{"AutoscaleCapacity (simulated)", "Users, workers and goroutines in each round", "no growth, 2 of 2", "SIMULATED: Saturation at the end",
-		"Block hit ratio so far", "0.60000\n0.70000", "Failed: not within 5 % of /data/recorded.json", "Replay of an I/O trace"} {
+	golden.Check(t, "parts.txt",
+		regexp.MustCompile(`(/[^/\s]+)+/kvcache_results`).ReplaceAllString(page,
+			"/…/kvcache_results"))
+	for _, want := range []string{"AutoscaleCapacity (simulated)",
+		"Users, workers and goroutines in each round", "no growth, 2 of 2",
+		"SIMULATED: Saturation at the end",
+		"Block hit ratio so far", "0.60000\n0.70000",
+		"Failed: not within 5 % of /data/recorded.json", "Replay of an I/O trace"} {
 		assert.Contains(t, page, want)
 	}
 	assert.NotRegexp(t, `[▲▼~≠] [+-]`, page, "a prediction and a measurement are never compared")
@@ -119,7 +127,8 @@ func TestParts(t *testing.T) {
 
 // Lines whose result files are gone still say it.
 func TestSimulatedTextHasANotice(t *testing.T) {
-	const lines = "kvbench-format: 1\ndivision: open\nsimulated: true\nBenchmarkSynthetic-2 1 5 ns/op 1073741824 read-B/s\n"
+	const lines = "kvbench-format: 1\ndivision: open\nsimulated: true\nBenchmarkSynthetic-2 1 5 " +
+		"ns/op 1073741824 read-B/s\n"
 	page := text(render(t, load.Options{Stdin: strings.NewReader(lines)}, "-"))
 	assert.Contains(t, page, "Synthetic (simulated): in virtual time on infinitely fast storage\n")
 }
@@ -129,7 +138,8 @@ func TestOneRunOfBothKinds(t *testing.T) {
 	files := golden.Parts(t)
 	dir := t.TempDir()
 	for i, f := range files[:2] {
-		require.NoError(t, os.Rename(f, filepath.Join(dir, "kvcache_results_"+string(rune('0'+i))+".json")))
+		require.NoError(t, os.Rename(f,
+			filepath.Join(dir, "kvcache_results_"+string(rune('0'+i))+".json")))
 	}
 	page := text(render(t, load.Options{}, dir))
 	assert.Contains(t, page, "AutoscaleCapacity (simulated)")
@@ -138,8 +148,10 @@ func TestOneRunOfBothKinds(t *testing.T) {
 
 func TestSweepHasAKnee(t *testing.T) {
 	var b strings.Builder
-	for _, p := range []struct{ users, rate string }{{"1", "1073741824"}, {"2", "2147483648"}, {"4", "4080218931"}, {"8", "4294967296"}, {"16", "4294967296"}} {
-		b.WriteString("BenchmarkMaxStorageStress/num-users=" + p.users + "-2 1 5 ns/op " + p.rate + " read-B/s 1000000 read-p95-ns\n")
+	for _, p := range []struct{ users, rate string }{{"1", "1073741824"}, {"2", "2147483648"},
+		{"4", "4080218931"}, {"8", "4294967296"}, {"16", "4294967296"}} {
+		b.WriteString("BenchmarkMaxStorageStress/num-users=" + p.users + "-2 1 5 ns/op " + p.rate +
+			" read-B/s 1000000 read-p95-ns\n")
 	}
 	html := text(render(t, load.Options{Stdin: strings.NewReader(b.String())}, "-"))
 	assert.Contains(t, html, "MaxStorageStress/num-users=…")
@@ -148,29 +160,37 @@ func TestSweepHasAKnee(t *testing.T) {
 }
 
 func TestTierTable(t *testing.T) {
-	html := text(render(t, load.Options{Stdin: strings.NewReader("BenchmarkTier/tier=storage/op=write/size=1MiB-2 1 5 ns/op 1073741824 write-B/s\n" +
-		"BenchmarkTier/tier=cpu/op=read/size=1MiB-2 1 5 ns/op 2147483648 read-B/s\n")}, "-"))
+	html :=
+		text(render(t, load.Options{Stdin: strings.NewReader(
+			"BenchmarkTier/tier=storage/op=write/size=1MiB-2 1 5 ns/op 1073741824 write-B/s\n" +
+				"BenchmarkTier/tier=cpu/op=read/size=1MiB-2 1 5 ns/op 2147483648 read-B/s\n")},
+			"-"))
 	assert.Contains(t, html, "Each tier alone")
-	assert.Less(t, strings.Index(html, "cpu\n1MiB"), strings.Index(html, "storage\n1MiB"), "fast tiers first")
+	assert.Less(t, strings.Index(html, "cpu\n1MiB"), strings.Index(html, "storage\n1MiB"),
+		"fast tiers first")
 }
 
 func TestNamesAreEscaped(t *testing.T) {
-	html := render(t, load.Options{Stdin: strings.NewReader("note: <b>&\nBenchmarkA/x=<script>alert(1)</script>/y=\"1-2 1 5 ns/op 3 <i>\n")}, "-")
+	html := render(t, load.Options{Stdin: strings.NewReader(
+		"note: <b>&\nBenchmarkA/x=<script>alert(1)</script>/y=\"1-2 1 5 ns/op 3 <i>\n")}, "-")
 	assert.NotContains(t, html, "<script")
 	assert.NotContains(t, html, "<i>")
 	assert.NotContains(t, html, "<b>")
 }
 
 func FuzzWrite(f *testing.F) {
-	for _, name := range []string{"bench.txt", "python.json", "option_2/trial_0/rank_0/kvcache_results_20261120_103902.json"} {
+	for _, name := range []string{"bench.txt", "python.json",
+		"option_2/trial_0/rank_0/kvcache_results_20261120_103902.json"} {
 		data, err := os.ReadFile("../../load/testdata/" + name)
 		require.NoError(f, err)
 		f.Add(data)
 	}
-	f.Add([]byte("BenchmarkTier/tier=cpu/op=read/size=1MiB 1 5 read-B/s\nBenchmarkT/x=1 1 1 read-B/s\nBenchmarkT/x=2 1 1 read-B/s\nBenchmarkT/x=3 1 1 read-B/s\n"))
+	f.Add([]byte("BenchmarkTier/tier=cpu/op=read/size=1MiB 1 5 read-B/s\nBenchmarkT/x=1 1 1 " +
+		"read-B/s\nBenchmarkT/x=2 1 1 read-B/s\nBenchmarkT/x=3 1 1 read-B/s\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var records []*load.Record
-		out, err := load.Each([]string{"-"}, load.Options{Stdin: bytes.NewReader(data)}, func(r *load.Record) error { records = append(records, r); return nil })
+		out, err := load.Each([]string{"-"}, load.Options{Stdin: bytes.NewReader(data)},
+			func(r *load.Record) error { records = append(records, r); return nil })
 		if err != nil || len(records) > 50 {
 			return
 		}

@@ -28,7 +28,8 @@ func svg(c view.Chart) string {
 	d := &drawing{}
 	rows := legend(c)
 	total := height + lineHeight*len(rows) + 6
-	d.add(`<svg class="plot" viewBox="0 0 %d %d" role="img" aria-label="%s">`, width, total, html.EscapeString(c.Title))
+	d.add(`<svg class="plot" viewBox="0 0 %d %d" role="img" aria-label="%s">`, width, total,
+		html.EscapeString(c.Title))
 	d.axes(c, x, y)
 	for i, b := range c.Bars {
 		d.bars(b, i, len(c.Bars), x, y)
@@ -38,7 +39,8 @@ func svg(c view.Chart) string {
 	}
 	for _, m := range c.Marks {
 		at := x.place(m.X)
-		d.add(`<line class="mark" x1="%s" x2="%s" y1="%d" y2="%d"/>`, f(at), f(at), top, height-bottomRoom)
+		d.add(`<line class="mark" x1="%s" x2="%s" y1="%d" y2="%d"/>`, f(at), f(at), top,
+			height-bottomRoom)
 		anchor, dx := "start", 4.0
 		if at > width*2/3 {
 			anchor, dx = "end", -4
@@ -55,7 +57,8 @@ func svg(c view.Chart) string {
 				at += e.width()
 				continue
 			}
-			d.add(`<line x1="%s" x2="%s" y1="%s" y2="%s" stroke="var(--c%d)" stroke-width="3"%s/>`, f(at), f(at+16), f(y-4), f(y-4), e.colour%colours, dashes[e.dash%len(dashes)])
+			d.add(`<line x1="%s" x2="%s" y1="%s" y2="%s" stroke="var(--c%d)" stroke-width="3"%s/>`,
+				f(at), f(at+16), f(y-4), f(y-4), e.colour%colours, dashes[e.dash%len(dashes)])
 			d.text(at+20, y, "start", "", e.name)
 			at += e.width()
 		}
@@ -192,7 +195,8 @@ func (d *drawing) text(x, y float64, anchor, class, text string) {
 	if class != "" {
 		class = ` class="` + class + `"`
 	}
-	d.add(`<text x="%s" y="%s" text-anchor="%s"%s>%s</text>`, f(x), f(y), anchor, class, html.EscapeString(text))
+	d.add(`<text x="%s" y="%s" text-anchor="%s"%s>%s</text>`, f(x), f(y), anchor, class,
+		html.EscapeString(text))
 }
 
 // f writes a coordinate: a tenth of a unit is finer than any screen here.
