@@ -1,12 +1,14 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -14,7 +16,7 @@ import (
 // user can redefine a key. A name that ends in .json, or names a file or a directory with a
 // config.json, is read as a Hugging Face configuration.
 func Find(keyOrPath string, extra []Model) (Model, error) {
-	known := append(append([]Model(nil), extra...), BuiltIn()...)
+	known := slices.Concat(extra, BuiltIn())
 	keys := make([]string, 0, len(known))
 	for _, m := range known {
 		if m.Key == keyOrPath {
@@ -29,8 +31,8 @@ func Find(keyOrPath string, extra []Model) (Model, error) {
 	case err == nil || strings.HasSuffix(keyOrPath, ".json"):
 		return ReadConfig(keyOrPath)
 	}
-	return Model{}, fmt.Errorf("model %q is unknown: give one of %s, or the path of a Hugging Face config.json",
-		keyOrPath, strings.Join(keys, ", "))
+	return Model{}, fmt.Errorf("model %q is unknown: give one of %s, or the path of a Hugging Face"+
+		" config.json", keyOrPath, strings.Join(keys, ", "))
 }
 
 // huggingFace holds the fields of a config.json that matter here. Pointers tell an absent field
@@ -68,7 +70,8 @@ func ReadConfig(path string) (Model, error) {
 		return Model{}, fmt.Errorf("read model configuration %s: %w", path, err)
 	}
 	if len(text) > maxModelConfig {
-		return Model{}, fmt.Errorf("model configuration %s is larger than %d MiB: not a config.json", path, maxModelConfig>>20)
+		return Model{}, fmt.Errorf("model configuration %s is larger than %d MiB: not a"+
+			" config.json", path, maxModelConfig>>20)
 	}
 	m, err := parseModelConfig(text)
 	if err != nil {
@@ -110,8 +113,9 @@ func parseModelConfig(text []byte) (Model, error) {
 		return Model{}, errors.Join(missing...)
 	}
 	m := Model{
-		Layers: value(c.Layers), Hidden: value(c.Hidden), Heads: value(c.Heads), KVHeads: value(c.KVHeads),
-		HeadDim: value(c.HeadDim), KVLoraRank: value(c.KVLoraRank), QKRopeHeadDim: value(c.QKRopeHeadDim),
+		Layers: value(c.Layers), Hidden: value(c.Hidden), Heads: value(c.Heads),
+		KVHeads: value(c.KVHeads), HeadDim: value(c.HeadDim),
+		KVLoraRank: value(c.KVLoraRank), QKRopeHeadDim: value(c.QKRopeHeadDim),
 		DType: dtypeOf(c, outer), Name: nameOf(outer),
 	}
 	if c.KVHeads == nil {
@@ -128,6 +132,7 @@ func parseModelConfig(text []byte) (Model, error) {
 	return m, m.Validate()
 }
 
+// value is 0 for what is not there.
 func value(p *int) int {
 	if p == nil {
 		return 0
@@ -148,12 +153,10 @@ func dtypeOf(configs ...huggingFace) string {
 	return ""
 }
 
+// nameOf returns what tells most about the model.
 func nameOf(c huggingFace) string {
-	switch {
-	case c.NameOrPath != "":
-		return c.NameOrPath
-	case len(c.Architectures) > 0:
-		return c.Architectures[0]
+	if len(c.Architectures) == 0 {
+		return cmp.Or(c.NameOrPath, c.ModelType)
 	}
-	return c.ModelType
+	return cmp.Or(c.NameOrPath, c.Architectures[0], c.ModelType)
 }

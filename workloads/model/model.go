@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -55,16 +56,21 @@ func (m Model) dtype() string {
 	return strings.ToLower(m.DType)
 }
 
-// BytesPerToken returns what one token takes in the caches of all ranks together.
-// The model must be valid; an unknown dtype counts as 0 bytes.
-func (m Model) BytesPerToken() int64 {
-	numbers := int64(m.Layers)
+// BytesPerToken returns what one token takes in the caches of all ranks together: a key and a value
+// per layer and KV head, with MLA a latent and a rotary part per layer. The model must be valid; an
+// unknown dtype counts as 0 bytes.
+func (m Model) BytesPerToken() int64 { return int64(m.bytesPerToken()) }
+
+// bytesPerToken may be asked of invalid models too: factors are at most 2^20 each, so that floating
+// point, unlike integers, cannot overflow. It is exact as far as valid models go.
+func (m Model) bytesPerToken() float64 {
+	numbers := float64(m.Layers)
 	if m.Attention == MLA {
-		numbers *= int64(m.KVLoraRank + m.QKRopeHeadDim)
+		numbers *= float64(m.KVLoraRank + m.QKRopeHeadDim)
 	} else {
-		numbers *= int64(m.KVHeads) * int64(m.headDim()) * 2
+		numbers *= float64(m.KVHeads) * float64(m.headDim()) * 2
 	}
-	return numbers * dtypeBytes[m.dtype()]
+	return numbers * float64(dtypeBytes[m.dtype()])
 }
 
 // maxBytesPerToken keeps every product with a token count far away from overflow; real models need
@@ -75,63 +81,48 @@ const maxBytesPerToken = 1 << 30
 func (m Model) Validate() error {
 	var problems []error
 	bad := func(format string, args ...any) {
-		problems = append(problems, fmt.Errorf("model %s: %s", m.label(), fmt.Sprintf(format, args...)))
+		what := fmt.Sprintf(format, args...)
+		problems = append(problems, fmt.Errorf("model %s: %s", m.label(), what))
 	}
-	inRange := func(name string, value int) bool {
+	inRange := func(name string, value, least int) {
 		const limit = 1 << 20
-		if value < 1 || value > limit {
-			bad("%s is %d, must be 1 to %d", name, value, limit)
-			return false
+		if value < least || value > limit {
+			bad("%s is %d, must be %d to %d", name, value, least, limit)
 		}
-		return true
 	}
-	ok := inRange("layers", m.Layers)
+	inRange("layers", m.Layers, 1)
 	switch m.Attention {
 	case MLA:
-		ok = inRange("kv_lora_rank", m.KVLoraRank) && ok
-		if m.QKRopeHeadDim < 0 || m.QKRopeHeadDim > 1<<20 {
-			bad("qk_rope_head_dim is %d, must be 0 to %d", m.QKRopeHeadDim, 1<<20)
-			ok = false
-		}
+		inRange("kv_lora_rank", m.KVLoraRank, 1)
+		inRange("qk_rope_head_dim", m.QKRopeHeadDim, 0)
 	case MHA, GQA:
-		ok = inRange("kv_heads", m.KVHeads) && ok
+		inRange("kv_heads", m.KVHeads, 1)
 		if m.HeadDim != 0 {
-			ok = inRange("head_dim", m.HeadDim) && ok
+			inRange("head_dim", m.HeadDim, 1)
 			break
 		}
 		// Without an explicit head dimension the two others must be right, and divide.
-		heads, hidden := inRange("heads", m.Heads), inRange("hidden", m.Hidden)
-		if !heads || !hidden {
-			ok = false
-		} else if m.Hidden%m.Heads != 0 {
+		before := len(problems)
+		inRange("heads", m.Heads, 1)
+		inRange("hidden", m.Hidden, 1)
+		if len(problems) == before && m.Hidden%m.Heads != 0 {
 			bad("hidden (%d) is no multiple of heads (%d): give head_dim", m.Hidden, m.Heads)
-			ok = false
 		}
 	default:
 		bad("attention type %q is unknown, must be mha, gqa or mla", m.Attention)
-		ok = false
 	}
+	ok := len(problems) == 0 // the dimensions can be multiplied
 	if m.Attention == MHA && m.Heads > 0 && m.KVHeads > 0 && m.Heads != m.KVHeads {
-		bad("attention type mha needs kv_heads (%d) equal to heads (%d); with fewer it is gqa", m.KVHeads, m.Heads)
+		bad("attention type mha needs kv_heads (%d) equal to heads (%d); with fewer it is gqa",
+			m.KVHeads, m.Heads)
 	}
 	if _, known := dtypeBytes[m.dtype()]; !known {
-		bad("dtype %q is unknown, must be one of %s", m.DType, strings.Join(dtypeNames(), ", "))
-	} else if ok && m.tooLarge() {
+		names := slices.Sorted(maps.Keys(dtypeBytes))
+		bad("dtype %q is unknown, must be one of %s", m.DType, strings.Join(names, ", "))
+	} else if ok && m.bytesPerToken() > maxBytesPerToken {
 		bad("a token takes more than %d bytes: check the dimensions", maxBytesPerToken)
 	}
 	return errors.Join(problems...)
-}
-
-// tooLarge tells whether a token exceeds maxBytesPerToken. Factors are at most 2^20 each, so that
-// floating point, unlike integers, cannot overflow here.
-func (m Model) tooLarge() bool {
-	numbers := float64(m.Layers)
-	if m.Attention == MLA {
-		numbers *= float64(m.KVLoraRank + m.QKRopeHeadDim)
-	} else {
-		numbers *= float64(m.KVHeads) * float64(m.headDim()) * 2
-	}
-	return numbers*float64(dtypeBytes[m.dtype()]) > maxBytesPerToken
 }
 
 // label is how messages call the model.
@@ -145,27 +136,22 @@ func (m Model) label() string {
 	return "without a name"
 }
 
-func dtypeNames() []string {
-	names := make([]string, 0, len(dtypeBytes))
-	for name := range dtypeBytes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// BuiltIn returns the built-in models in the order of the documentation. The slice is the caller's.
+// BuiltIn returns the built-in models in the order of the documentation, with the dimensions of
+// their published config.json. Layers that keep a window only are counted as if they kept
+// everything: gpt-oss, whose every other layer has 128 tokens, is the upper bound here. The slice
+// is the caller's.
 func BuiltIn() []Model {
 	return []Model{
-		{Key: "tiny-1b", Name: "Tiny 1B", Layers: 12, Hidden: 1024, Heads: 8, KVHeads: 4, HeadDim: 128, Attention: GQA},
-		{Key: "mistral-7b", Name: "Mistral 7B", Layers: 32, Hidden: 4096, Heads: 32, KVHeads: 8, HeadDim: 128, Attention: GQA},
-		{Key: "llama2-7b", Name: "Llama 2 7B", Layers: 32, Hidden: 4096, Heads: 32, KVHeads: 32, HeadDim: 128, Attention: MHA},
-		{Key: "llama3.1-8b", Name: "Llama 3.1 8B", Layers: 32, Hidden: 4096, Heads: 32, KVHeads: 8, HeadDim: 128, Attention: GQA},
-		{Key: "llama3.1-70b-instruct", Name: "Llama 3.1 70B Instruct", Layers: 80, Hidden: 8192, Heads: 64, KVHeads: 8, HeadDim: 128, Attention: GQA},
-		{Key: "deepseek-v3", Name: "DeepSeek V3", Layers: 61, Hidden: 7168, Heads: 128, Attention: MLA, KVLoraRank: 512, QKRopeHeadDim: 64},
-		{Key: "qwen3-32b", Name: "Qwen3 32B", Layers: 64, Hidden: 5120, Heads: 64, KVHeads: 8, HeadDim: 128, Attention: GQA},
-		{Key: "gpt-oss-120b", Name: "GPT-OSS 120B", Layers: 36, Hidden: 2880, Heads: 64, KVHeads: 8, HeadDim: 64, Attention: GQA},
-		{Key: "gpt-oss-20b", Name: "GPT-OSS 20B", Layers: 24, Hidden: 2880, Heads: 64, KVHeads: 8, HeadDim: 64, Attention: GQA},
+		// layers, hidden, heads, KV heads, head dimension, attention, MLA's latent and rotary part
+		{"tiny-1b", "Tiny 1B", 12, 1024, 8, 4, 128, GQA, 0, 0, ""},
+		{"mistral-7b", "Mistral 7B", 32, 4096, 32, 8, 128, GQA, 0, 0, ""},
+		{"llama2-7b", "Llama 2 7B", 32, 4096, 32, 32, 128, MHA, 0, 0, ""},
+		{"llama3.1-8b", "Llama 3.1 8B", 32, 4096, 32, 8, 128, GQA, 0, 0, ""},
+		{"llama3.1-70b-instruct", "Llama 3.1 70B Instruct", 80, 8192, 64, 8, 128, GQA, 0, 0, ""},
+		{"deepseek-v3", "DeepSeek V3", 61, 7168, 128, 0, 0, MLA, 512, 64, ""},
+		{"qwen3-32b", "Qwen3 32B", 64, 5120, 64, 8, 128, GQA, 0, 0, ""},
+		{"gpt-oss-120b", "GPT-OSS 120B", 36, 2880, 64, 8, 64, GQA, 0, 0, ""},
+		{"gpt-oss-20b", "GPT-OSS 20B", 24, 2880, 64, 8, 64, GQA, 0, 0, ""},
 	}
 }
 
