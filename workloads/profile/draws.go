@@ -3,6 +3,8 @@ package profile
 import (
 	"math"
 	"math/bits"
+
+	"kvbench/workloads"
 )
 
 // Draws are stateless: the n-th draw of a user for a purpose is a hash of (seed, user, purpose, n).
@@ -17,6 +19,7 @@ import (
 // Draw is the purpose of a draw. The numbers are part of what a seed means: append, never reorder.
 type Draw uint64
 
+// The purposes: of a user, of its n-th request, of documents.
 const (
 	DrawTemplate Draw = iota + 1
 	DrawClass
@@ -85,3 +88,49 @@ func (u Stream) Uniform(d Draw, n int64, low, high float64) float64 {
 func (u Stream) Exponential(d Draw, n int64, mean float64) float64 {
 	return -mean * math.Log1p(-u.Unit(d, n))
 }
+
+// Shape decides what kind of request a context becomes, the same way for users and for traces.
+type Shape struct {
+	promptShare  float64 // 0 without prefix caching
+	promptTokens []int
+	prefillFrom  int // context tokens from which a request is prefill only
+	prefillOnly  bool
+	decodeOnly   bool
+}
+
+// NewShape returns the shape of the requests of a profile. Without prefix caching none starts with
+// a common prompt.
+func NewShape(p Profile, prefixCaching, prefillOnly, decodeOnly bool) Shape {
+	s := Shape{
+		promptTokens: p.SystemPromptTokens, prefillFrom: p.PrefillOnlyTokens,
+		prefillOnly: prefillOnly, decodeOnly: decodeOnly,
+	}
+	if prefixCaching && len(p.SystemPromptTokens) > 0 {
+		s.promptShare = p.SystemPromptShare
+	}
+	return s
+}
+
+// Kind returns the phases of a request with that context.
+func (s *Shape) Kind(context int) workloads.Kind {
+	switch {
+	case s.decodeOnly:
+		return workloads.DecodeOnly
+	case s.prefillOnly || context >= s.prefillFrom:
+		return workloads.PrefillOnly
+	}
+	return workloads.PrefillDecode
+}
+
+// Prompt returns the common prompt of the n-th request and its tokens, -1 and 0 for none.
+func (s *Shape) Prompt(u Stream, n int64) (index, tokens int) {
+	if s.promptShare <= 0 || u.Unit(DrawPromptUse, n) >= s.promptShare {
+		return -1, 0
+	}
+	index = u.Between(DrawPromptWhich, n, 0, len(s.promptTokens)-1)
+	return index, s.promptTokens[index]
+}
+
+// OwnTokens returns the length of the entry that the request writes: its context without the
+// prefix, which has an entry of its own, but never nothing.
+func OwnTokens(context, prefix int) int { return max(1, context-prefix) }

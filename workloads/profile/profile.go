@@ -1,20 +1,10 @@
 package profile
 
 import (
-	"fmt"
-	"math"
 	"time"
 
 	"kvbench/workloads"
 )
-
-// Template is a kind of user: inclusive ranges of context tokens, generated tokens and think time
-// in seconds.
-type Template struct {
-	Name              string
-	Context, Generate [2]int
-	Think             [2]float64
-}
 
 // Profile is everything that a configuration file can say about the behaviour of users. It is plain
 // data.
@@ -41,17 +31,50 @@ type Profile struct {
 	RAG         RAG
 }
 
+// Template is a kind of user: inclusive ranges of context tokens, generated tokens and think time
+// in seconds.
+type Template struct {
+	Name              string
+	Context, Generate [2]int
+	Think             [2]float64
+}
+
+// ShareGPTCaps bound the requests that a turn becomes.
+type ShareGPTCaps struct {
+	MaxContext, MaxGenerate int
+	CharsPerToken           int // of the fallback
+}
+
+// RAG describes documents and how they are asked for.
+type RAG struct {
+	ChunkTokens   int
+	MaxChunkBytes int64 // bounds a chunk of a model with large tokens
+	TopK          int   // chunks per retrieval
+	// MaxDocuments are kept; the oldest leave when more are ingested. 0 = all.
+	MaxDocuments int
+	// Tokens of a document, by the size of the model.
+	SmallModelTokens, LargeModelTokens [2]int
+	// Share of the turns that retrieve, and of those that are followed by a query of its own.
+	Share   float64
+	Uniform bool // every chunk of a document is as likely as another; else the k-th has weight 1/k
+}
+
+// MaxTopK bounds the chunks of one retrieval.
+const MaxTopK = 1024
+
 // Default returns the users of MLPerf Storage's KV-cache workload.
 func Default() Profile {
-	ms := func(p95, p99, p999, p9999, priority int) workloads.QoS {
-		return workloads.QoS{P95: time.Duration(p95) * time.Millisecond, P99: time.Duration(p99) * time.Millisecond,
-			P999: time.Duration(p999) * time.Millisecond, P9999: time.Duration(p9999) * time.Millisecond, Priority: priority}
+	ms := func(p95, p99, p999, p9999 time.Duration, priority int) workloads.QoS {
+		const ms = time.Millisecond
+		return workloads.QoS{
+			P95: p95 * ms, P99: p99 * ms, P999: p999 * ms, P9999: p9999 * ms, Priority: priority,
+		}
 	}
 	return Profile{
 		Templates: []Template{
-			{Name: "chatbot", Context: [2]int{512, 4096}, Generate: [2]int{50, 200}, Think: [2]float64{0.1, 0.5}},
-			{Name: "coding", Context: [2]int{4096, 25000}, Generate: [2]int{100, 500}, Think: [2]float64{0.2, 1.0}},
-			{Name: "document", Context: [2]int{4096, 16384}, Generate: [2]int{200, 800}, Think: [2]float64{0.3, 1.5}},
+			{"chatbot", [2]int{512, 4096}, [2]int{50, 200}, [2]float64{0.1, 0.5}},
+			{"coding", [2]int{4096, 25000}, [2]int{100, 500}, [2]float64{0.2, 1.0}},
+			{"document", [2]int{4096, 16384}, [2]int{200, 800}, [2]float64{0.3, 1.5}},
 		},
 		QoS: [workloads.NumClasses]workloads.QoS{
 			workloads.Batch:       ms(1000, 5000, 7500, 10000, 1),
@@ -81,114 +104,6 @@ func (p Profile) MaxContextTokens() int {
 	return largest
 }
 
-// Validate returns every violation, each with the value and the rule; nil if there is none.
-func (p Profile) Validate() []error {
-	var problems []error
-	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	share := func(name string, v float64) {
-		if !(v >= 0 && v <= 1) { // written so that NaN fails
-			bad("%s (%v) must be 0 to 1", name, v)
-		}
-	}
-	tokens := func(name string, v int) {
-		if v < 1 || v > workloads.MaxTokens {
-			bad("%s (%d) must be 1 to %d", name, v, workloads.MaxTokens)
-		}
-	}
-	if len(p.Templates) == 0 {
-		bad("user_templates must hold at least one template")
-	}
-	seen := map[string]bool{}
-	for i, t := range p.Templates {
-		name := t.Name
-		if name == "" {
-			name = fmt.Sprintf("#%d", i+1)
-			bad("user template %s must have a name", name)
-		}
-		if seen[name] {
-			bad("user template %s is given twice", name)
-		}
-		seen[name] = true
-		problems = append(problems, t.validate(name)...)
-	}
-	share("interactive share", p.InteractiveShare)
-	share("responsive threshold", p.ResponsiveThreshold)
-	if p.InteractiveShare > p.ResponsiveThreshold {
-		bad("interactive share (%v) must not exceed the responsive threshold (%v): both cut the same draw", p.InteractiveShare, p.ResponsiveThreshold)
-	}
-	share("new conversation probability", p.NewConversation)
-	if p.MaxTurns < 1 || p.MaxTurns > 100000 {
-		bad("max turns per conversation (%d) must be 1 to 100000", p.MaxTurns)
-	}
-	share("system prompt share", p.SystemPromptShare)
-	if p.SystemPromptShare > 0 && len(p.SystemPromptTokens) == 0 {
-		bad("system prompt share (%v) above 0 needs at least one entry in system_prompt_tokens", p.SystemPromptShare)
-	}
-	for i, n := range p.SystemPromptTokens {
-		tokens(fmt.Sprintf("system_prompt_tokens[%d]", i), n)
-	}
-	tokens("prefill-only threshold", p.PrefillOnlyTokens)
-	tokens("decode batch size", p.DecodeBatch)
-	tokens("sharegpt max context tokens", p.ShareGPT.MaxContext)
-	tokens("sharegpt max generation tokens", p.ShareGPT.MaxGenerate)
-	tokens("sharegpt characters per token", p.ShareGPT.CharsPerToken)
-	problems = append(problems, p.RAG.validate()...)
-	for c, q := range p.QoS {
-		for _, d := range []time.Duration{q.P95, q.P99, q.P999, q.P9999} {
-			if d <= 0 {
-				bad("qos targets of class %s (%v, %v, %v, %v) must be above 0", workloads.Class(c), q.P95, q.P99, q.P999, q.P9999)
-				break
-			}
-		}
-	}
-	return problems
-}
-
-// validate returns the violations of one template.
-func (t Template) validate(name string) []error {
-	var problems []error
-	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	tokens := func(what string, r [2]int) {
-		if r[0] < 1 || r[1] < r[0] || r[1] > workloads.MaxTokens {
-			bad("user template %s: %s range (%d to %d) must rise within 1 to %d", name, what, r[0], r[1], workloads.MaxTokens)
-		}
-	}
-	tokens("context", t.Context)
-	tokens("generation", t.Generate)
-	const day = 86400
-	if !(t.Think[0] >= 0 && t.Think[1] >= t.Think[0] && t.Think[1] <= day) || math.IsNaN(t.Think[1]) {
-		bad("user template %s: think time range (%v to %v s) must rise within 0 to %d s", name, t.Think[0], t.Think[1], day)
-	}
-	return problems
-}
-
-// Option is one of the three workloads of MLPerf Storage v3.0. All of them run without generation
-// sleeps and without a gpu tier.
-type Option struct {
-	Number              int
-	Name                string
-	Model               string // key of a built-in model
-	Users               int
-	Window              time.Duration
-	GPUGiB, CPUGiB      float64
-	MaxConcurrentAllocs int
-}
-
-// Options returns the MLPerf options in order. The slice is the caller's.
-func Options() []Option {
-	return []Option{
-		{Number: 1, Name: "Max Storage Stress", Model: "llama3.1-8b", Users: 200, Window: 300 * time.Second, MaxConcurrentAllocs: 16},
-		{Number: 2, Name: "Storage Throughput", Model: "llama3.1-8b", Users: 100, Window: 300 * time.Second, CPUGiB: 4, MaxConcurrentAllocs: 16},
-		{Number: 3, Name: "Large Model", Model: "llama3.1-70b-instruct", Users: 70, Window: 300 * time.Second, MaxConcurrentAllocs: 4},
-	}
-}
-
-// ShareGPTCaps bound the requests that a turn becomes.
-type ShareGPTCaps struct {
-	MaxContext, MaxGenerate int
-	CharsPerToken           int // of the fallback
-}
-
 // Class maps a draw in [0, 1) to a class.
 func (p Profile) Class(r float64) workloads.Class {
 	switch {
@@ -198,4 +113,34 @@ func (p Profile) Class(r float64) workloads.Class {
 		return workloads.Responsive
 	}
 	return workloads.Batch
+}
+
+// DefaultRAG returns the documents of the Python benchmark.
+func DefaultRAG() RAG {
+	return RAG{
+		ChunkTokens: 512, MaxChunkBytes: 256 << 20, TopK: 5, Share: 0.1,
+		SmallModelTokens: [2]int{4000, 12000}, LargeModelTokens: [2]int{1024, 4096},
+	}
+}
+
+// Option is one of the three workloads of MLPerf Storage v3.0. All of them last five minutes and
+// run without generation sleeps and without a gpu tier.
+type Option struct {
+	Number              int
+	Name                string
+	Model               string // key of a built-in model
+	Users               int
+	GPUGiB, CPUGiB      float64
+	MaxConcurrentAllocs int
+	Window              time.Duration
+}
+
+// Options returns the MLPerf options in order. The slice is the caller's.
+func Options() []Option {
+	const window = 300 * time.Second
+	return []Option{
+		{1, "Max Storage Stress", "llama3.1-8b", 200, 0, 0, 16, window},
+		{2, "Storage Throughput", "llama3.1-8b", 100, 0, 4, 16, window},
+		{3, "Large Model", "llama3.1-70b-instruct", 70, 0, 0, 4, window},
+	}
 }
