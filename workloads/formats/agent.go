@@ -8,17 +8,19 @@ import (
 	"kvbench/workloads"
 )
 
-// sessionRows reads sessions of agents: one JSON document each, or several in one file. Keys may
+// sessionRows reads sessions of agents (https://github.com/callanjfox/kv-cache-tester): one JSON
+// document each, {"id", "block_size", "requests": [{"t", "in", "out", "hash_ids"}]}, or several in
+// one file. A session of hours has some MB of requests, so that they are read one by one. Keys may
 // come in any order as long as block_size stands before requests, because requests are read one by
 // one.
 type sessionRows struct {
 	*document
 	base string // name of the file
 
-	inRequests bool
-	id         string
-	size       int
-	over       bool
+	inRequests bool   // the decoder stands between requests, and not between documents
+	id         string // of the document
+	size       int    // of its blocks, in tokens
+	over       bool   // nothing behind this can be read
 }
 
 // sessionRow is one request of a session.
@@ -66,8 +68,8 @@ func (s *sessionRows) step() (row Row, found bool, err error) {
 	if r.T == nil || r.Input == nil || r.Output == nil {
 		return Row{}, false, malformed("want t, in, out and hash_ids")
 	}
-	row = Row{Context: *r.Input, Generate: *r.Output, Blocks: r.Blocks, BlockTokens: s.size, Scope: s.scope()}
-	return row, true, row.finish(*r.T)
+	row, err = blockRow(*r.T, *r.Input, *r.Output, r.Blocks, s.size, s.scope())
+	return row, true, err
 }
 
 // enter reads the next document up to its requests; io.EOF after the last one.

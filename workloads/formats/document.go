@@ -42,6 +42,7 @@ func (r *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// openDocument opens a file; what is in it shows when it is read.
 func openDocument(path string) (*document, error) {
 	text, err := openText(path, 64<<10)
 	if err != nil {
@@ -76,7 +77,7 @@ func (d *document) value(v any) error {
 	return noEOF(err)
 }
 
-// skip passes over the next value, however large.
+// skip passes over the next value, however large: token by token, so that maxValue bounds nothing.
 func (d *document) skip() error {
 	for depth := 0; ; {
 		t, err := d.token()

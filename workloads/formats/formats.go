@@ -50,7 +50,8 @@ type Reader interface {
 	Close() error
 }
 
-// Malformed is the error of a row that cannot be used.
+// Malformed is the error of a row that cannot be used. Real traces have some: fields that a
+// spreadsheet spoiled, requests of 0 tokens, a last line that was cut.
 type Malformed struct{ Reason error }
 
 // Error implements error.
@@ -117,7 +118,8 @@ func (t *Tally) TooMany(atEnd bool) bool {
 
 // Err says what TooMany means. The hint is for the user.
 func (t *Tally) Err(hint string) error {
-	return fmt.Errorf("%s: %d of the first %d rows are malformed, more than 1 %%%s%s", t.File, t.Refused, t.Rows, hint, t.Example())
+	return fmt.Errorf("%s: %d of the first %d rows are malformed, more than 1 %%%s%s",
+		t.File, t.Refused, t.Rows, hint, t.Example())
 }
 
 // Example names the first malformed row, if there is one.

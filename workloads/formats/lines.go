@@ -17,7 +17,8 @@ import (
 // maxZstdWindow bounds what a .zst file may ask of memory (zstd --long=27 needs this much).
 const maxZstdWindow = 128 << 20
 
-// textFile is the text of a file: .gz and .zst are decompressed on the way, and a byte order mark
+// textFile is the text of a file, read once from its start to its end: recorded traffic is large.
+// .gz and .zst are decompressed on the way, and a byte order mark
 // is left out.
 type textFile struct {
 	*bufio.Reader
@@ -119,6 +120,7 @@ func (l *lineReader) skipLine() error {
 	}
 }
 
+// failed tells that the file cannot be read, and where.
 func (l *lineReader) failed(err error) error {
 	return fmt.Errorf("read trace %s in line %d: %w", l.text.path, l.number, err)
 }

@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// Files returns the files that a file name, a directory or a glob pattern means, sorted. Of a directory it takes
-// those with one of the format's extensions, neither hidden ones nor subdirectories.
+// Files returns the files that a file name, a directory or a glob pattern means, sorted. Of a
+// directory it takes those with one of the format's extensions, neither hidden ones nor
+// subdirectories.
 func (f Format) Files(s string) ([]string, error) {
 	if s == "" {
 		return nil, errors.New("trace path is empty: give a file, a directory or a glob pattern")
@@ -55,7 +56,8 @@ func filesIn(dir string, extensions []string) ([]string, error) {
 		paths = append(paths, filepath.Join(dir, e.Name()))
 	}
 	if len(paths) == 0 {
-		return nil, fmt.Errorf("trace directory %s holds no file that ends in %s", dir, strings.Join(extensions, ", "))
+		return nil, fmt.Errorf("trace directory %s holds no file that ends in %s",
+			dir, strings.Join(extensions, ", "))
 	}
 	slices.Sort(paths)
 	return paths, nil

@@ -14,39 +14,43 @@ import (
 // csvExtensions are those of comma-separated values.
 var csvExtensions = []string{".csv", ".csv.gz", ".csv.zst"}
 
-// Azure is the Azure LLM inference trace: TIMESTAMP,ContextTokens,GeneratedTokens.
-var Azure = Format{Name: "Azure", Extensions: csvExtensions, Open: func(path string) (Reader, error) {
-	return openRequests(path, dateStamp, Columns{
-		Kind:  "a trace of the Azure format",
-		Names: []string{"TIMESTAMP", "ContextTokens", "GeneratedTokens"}, Required: 3,
-	})
-}}
+// Azure is the Azure LLM inference trace: TIMESTAMP,ContextTokens,GeneratedTokens. The traces of
+// 2023 and 2024 are at https://github.com/Azure/AzurePublicDataset; those of 2024 stamp with a
+// zone.
+var Azure = requestFormat("Azure", dateStamp, Columns{
+	Names: []string{"TIMESTAMP", "ContextTokens", "GeneratedTokens"}, Required: 3,
+})
 
-// BurstGPT is BurstGPT: Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type;
-// version 3 adds Session ID,Elapsed time.
-var BurstGPT = Format{Name: "BurstGPT", Extensions: csvExtensions, Open: func(path string) (Reader, error) {
-	return openRequests(path, SecondsStamp, Columns{
-		Kind:  "a trace of the BurstGPT format",
-		Names: []string{"Timestamp", "Request tokens", "Response tokens", "Session ID"}, Required: 3,
-		Places: func(fields int) []int {
-			if fields >= 7 {
-				return []int{0, 2, 3, 6}
-			}
-			return []int{0, 2, 3, -1}
-		},
-	})
-}}
+// BurstGPT is https://github.com/HPMLL/BurstGPT: Timestamp,Model,Request tokens,Response
+// tokens,Total tokens,Log Type; version 3 adds Session ID,Elapsed time.
+var BurstGPT = requestFormat("BurstGPT", SecondsStamp, Columns{
+	Names:    []string{"Timestamp", "Request tokens", "Response tokens", "Session ID"},
+	Required: 3,
+	Places: func(fields int) []int {
+		if fields >= 7 {
+			return []int{0, 2, 3, 6}
+		}
+		return []int{0, 2, 3, -1}
+	},
+})
 
-// requestRows reads requests from comma-separated values: time, context tokens, generated tokens,
-// and perhaps a session.
-type requestRows struct {
-	*CSV
-	stamp func(text string) (time.Duration, error)
+// stampFunc reads a time.
+type stampFunc func(text string) (time.Duration, error)
+
+// requestFormat is a format of comma-separated values: time, context tokens, generated tokens, and
+// perhaps a session.
+func requestFormat(name string, stamp stampFunc, columns Columns) Format {
+	columns.Kind = "a trace of the " + name + " format"
+	return Format{Name: name, Extensions: csvExtensions, Open: func(path string) (Reader, error) {
+		c, err := OpenCSV(path, columns)
+		return &requestRows{CSV: c, stamp: stamp}, err
+	}}
 }
 
-func openRequests(path string, stamp func(string) (time.Duration, error), columns Columns) (Reader, error) {
-	c, err := OpenCSV(path, columns)
-	return &requestRows{CSV: c, stamp: stamp}, err
+// requestRows reads requests.
+type requestRows struct {
+	*CSV
+	stamp stampFunc
 }
 
 // Next implements Reader.
@@ -83,7 +87,8 @@ var (
 	errFewTokens = errors.New("too few tokens")
 	errTokens    = fmt.Errorf("more than %d tokens", workloads.MaxTokens)
 	errSeconds   = errors.New("want seconds, 0 to 9000000000")
-	errDate      = errors.New("want a date and time such as 2006-01-02 15:04:05.0000000, year 1970 to 2200")
+	errDate      = errors.New("want a date and time such as 2006-01-02 15:04:05.0000000," +
+		" year 1970 to 2200")
 )
 
 // tokenCount reads a token count of at least low. Some exports write whole numbers as 12.0.

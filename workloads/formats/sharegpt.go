@@ -7,15 +7,18 @@ import (
 	"strings"
 )
 
-// ShareGPT is recorded conversations: JSON lists of {id, conversations: [{from: human|gpt, value}]}. Each question
-// followed by an answer is a turn. Messages without a known role, and questions or answers without their other
-// half, are left out; a conversation without a turn counts as failed. Conversations are told apart by their
-// place in the input, not by their id. The counter says how many tokens a text has, of which the question and
-// the answer of a turn count so many at most.
+// ShareGPT is recorded conversations: JSON lists of {id, conversations: [{from: human|gpt,
+// value}]}. Each question followed by an answer is a turn. Messages without a known role, and
+// questions or answers without their other half, are left out; a conversation without a turn counts
+// as failed. Conversations are told apart by their place in the input, not by their id. The counter
+// says how many tokens a text has, of which the question and the answer of a turn count so many at
+// most.
 func ShareGPT(maxContext, maxGenerate int, counter *Tokenizer) Format {
 	open := func(path string) (Reader, error) {
 		doc, err := openDocument(path)
-		return &shareGPTRows{document: doc, counter: counter, maxContext: maxContext, maxGenerate: maxGenerate}, err
+		return &shareGPTRows{
+			document: doc, counter: counter, maxContext: maxContext, maxGenerate: maxGenerate,
+		}, err
 	}
 	return Format{
 		Name: "ShareGPT", Untimed: true, Tokenizer: counter.Name(), Open: open,

@@ -10,8 +10,11 @@ import (
 
 // The tokenizers.
 const (
-	TokenizerCL100K = "cl100k" // byte pair encoding of GPT-3.5 and GPT-4, whose data is part of the program
-	TokenizerChars  = "chars"  // an estimate: characters divided by a number
+	// TokenizerCL100K is the byte pair encoding of GPT-3.5 and GPT-4, whose data is part of the
+	// program.
+	TokenizerCL100K = "cl100k"
+	// TokenizerChars is an estimate: characters divided by a number.
+	TokenizerChars = "chars"
 )
 
 // Tokenizer counts the tokens of texts. It is safe for concurrent use.
@@ -33,9 +36,11 @@ func NewTokenizer(name string, charsPerToken int) (*Tokenizer, error) {
 		if charsPerToken < 1 {
 			charsPerToken = 4
 		}
-		return &Tokenizer{name: fmt.Sprintf("characters/%d", charsPerToken), chars: charsPerToken}, nil
+		name := fmt.Sprintf("characters/%d", charsPerToken)
+		return &Tokenizer{name: name, chars: charsPerToken}, nil
 	}
-	return nil, fmt.Errorf("tokenizer %q is unknown, must be %s or %s", name, TokenizerCL100K, TokenizerChars)
+	return nil, fmt.Errorf("tokenizer %q is unknown, must be %s or %s",
+		name, TokenizerCL100K, TokenizerChars)
 }
 
 // Name is how results call it.
@@ -88,6 +93,7 @@ func firstPart(text string, run, most int) string {
 	return text
 }
 
+// runeClass tells apart what the pattern of cl100k_base never joins in one piece.
 func runeClass(r rune) uint8 {
 	switch {
 	case unicode.IsLetter(r):

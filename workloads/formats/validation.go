@@ -70,11 +70,13 @@ func ReadValidation(path string) (v Validation, err error) {
 		return v, fmt.Errorf("validation trace %s: %d of %d rows are malformed, more than 1 %%%s",
 			path, tally.Refused, tally.Rows, tally.Example())
 	case v.Lookups == 0 && v.WriteBytes == 0:
-		return v, fmt.Errorf("validation trace %s: none of its %d rows tells cache_hit or write_bytes", path, tally.Rows)
+		return v, fmt.Errorf("validation trace %s: none of its %d rows tells cache_hit or"+
+			" write_bytes", path, tally.Rows)
 	}
 	return v, nil
 }
 
+// add counts a request; one that tells nothing, or nonsense, is malformed.
 func (v *Validation) add(row validationRow) error {
 	for _, n := range []*float64{row.Read, row.Write} {
 		if n != nil && !(*n >= 0 && *n <= maxTraceBytes) {

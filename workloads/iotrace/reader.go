@@ -88,20 +88,23 @@ func (t *Reader) end(err error) {
 		case t.tally.TooMany(true):
 			err = t.tooMany()
 		case t.usable == 0:
-			err = fmt.Errorf("I/O trace %s has no usable row among its %d%s", t.tally.File, t.tally.Rows, t.tally.Example())
+			err = fmt.Errorf("I/O trace %s has no usable row among its %d%s",
+				t.tally.File, t.tally.Rows, t.tally.Example())
 		}
 	}
 	t.err = err
 	_ = t.Close() // only read from
 }
 
+// tooMany says why a file is refused.
 func (t *Reader) tooMany() error { return fmt.Errorf("I/O trace %w", t.tally.Err("")) }
 
 // row reads the fields of a row.
 func (t *Reader) row(fields [][]byte) (row Row, err error) {
 	text := func(column int) string { return string(fields[column]) }
 	bad := func(column int, want string) (Row, error) {
-		return row, formats.Malformed{Reason: fmt.Errorf("%s %q: want %s", columns.Names[column], formats.Shorten(fields[column]), want)}
+		return row, formats.Malformed{Reason: fmt.Errorf("%s %q: want %s",
+			columns.Names[column], formats.Shorten(fields[column]), want)}
 	}
 	at, err := formats.SecondsStamp(text(stampColumn))
 	if err != nil {
@@ -114,7 +117,8 @@ func (t *Reader) row(fields [][]byte) (row Row, err error) {
 	}
 	row.Operation = Operation(known)
 	row.Bytes, err = strconv.ParseInt(strings.TrimSuffix(text(bytesColumn), ".0"), 10, 64)
-	if err != nil || row.Bytes < 0 || row.Bytes > maxBytes || (row.Bytes == 0 && row.Operation == Write) {
+	empty := row.Bytes == 0 && row.Operation == Write // there is nothing to write
+	if err != nil || row.Bytes < 0 || row.Bytes > maxBytes || empty {
 		return bad(bytesColumn, fmt.Sprintf("a whole number of bytes, at most %d", int64(maxBytes)))
 	}
 	name := strings.ToLower(text(tierColumn))

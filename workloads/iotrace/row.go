@@ -10,8 +10,8 @@ import (
 
 // Row is one operation of an I/O trace.
 type Row struct {
-	// At counts from the first usable row of a file that is read, and from the beginning of one that is
-	// written. It never goes back.
+	// At counts from the first usable row of a file that is read, and from the beginning of one
+	// that is written. It never goes back.
 	At        time.Duration
 	Operation Operation
 	Bytes     int64

@@ -13,15 +13,15 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// origin is the timestamp of a trace's beginning in seconds: a fixed moment, so that nothing of the machine
-// and of the day stands in the file.
+// origin is the timestamp of a trace's beginning in seconds: a fixed moment, so that nothing of the
+// machine and of the day stands in the file.
 const origin = 1_700_000_000
 
 // bufferSize is how many bytes are collected before they are written.
 const bufferSize = 256 << 10
 
-// Writer writes an I/O trace as CSV. Rows go out as they come, equal rows give equal bytes. It is not safe for
-// concurrent use.
+// Writer writes an I/O trace as CSV. Rows go out as they come, equal rows give equal bytes. It is
+// not safe for concurrent use.
 type Writer struct {
 	out    *bufio.Writer  // keeps the first error of writing
 	closes []func() error // of what lies between out and the file, in order
@@ -39,9 +39,16 @@ func NewWriter(w io.Writer) *Writer {
 	return t
 }
 
-// Create begins a trace in a file; a name that ends in .zst makes it compressed. A regular file gets its name
-// only when Close succeeds, so that a broken run does not leave what looks like a trace.
+// Create begins a trace in a file; a name that ends in .zst makes it compressed. A regular file
+// gets its name only when Close succeeds, so that a broken run does not leave what looks like a
+// trace.
 func Create(path string) (*Writer, error) {
+	// One thread: the bytes do not depend on the number of cores.
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1),
+		zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		return nil, fmt.Errorf("creating the I/O trace: %w", err)
+	}
 	name, temporary := path, path+".partial"
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		temporary = "" // a device or a pipe: nothing to rename
@@ -52,20 +59,12 @@ func Create(path string) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating the I/O trace: %w", err)
 	}
-	var t *Writer
+	t := NewWriter(f)
 	if strings.HasSuffix(strings.ToLower(path), ".zst") {
 		packed := bufio.NewWriterSize(f, bufferSize)
-		// One thread: the bytes do not depend on the number of cores.
-		z, err := zstd.NewWriter(packed, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
-		if err != nil {
-			_ = f.Close()
-			_ = os.Remove(name)
-			return nil, fmt.Errorf("creating the I/O trace: %w", err)
-		}
+		z.Reset(packed)
 		t = NewWriter(z)
 		t.closes = []func() error{z.Close, packed.Flush}
-	} else {
-		t = NewWriter(f)
 	}
 	t.file, t.path, t.temporary = f, path, temporary
 	return t, nil
@@ -89,6 +88,7 @@ func (t *Writer) Row(r Row) error {
 	return failed(err)
 }
 
+// failed says whose error it is.
 func failed(err error) error {
 	if err == nil {
 		return nil
@@ -119,7 +119,8 @@ func appendField(b []byte, text string) []byte {
 // Rows is the number of operations so far.
 func (t *Writer) Rows() int64 { return t.rows }
 
-// Close writes what is left. With commit false, or after an error, no file is left of one that Create began.
+// Close writes what is left. With commit false, or after an error, no file is left of one that
+// Create began.
 func (t *Writer) Close(commit bool) error {
 	err := failed(t.out.Flush())
 	for _, close := range t.closes {

@@ -16,8 +16,9 @@ import (
 	"kvbench/workloads/formats"
 )
 
-// TestReplays runs the scripts of testdata: files, and the requests that their replay makes. Rewrite them with
-// -rewrite. Everything is taken when it arrives and finished at once; ShareGPT has a token per character.
+// TestReplays runs the scripts of testdata: files, and the requests that their replay makes.
+// Rewrite them with -rewrite. Everything is taken when it arrives and finished at once; ShareGPT
+// has a token per character.
 func TestReplays(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, script string) {
 		dir := t.TempDir()

@@ -83,11 +83,12 @@ var (
 // whole.
 const maxDeferred = 1024
 
-// New returns a load of recorded requests. It reads the start of every file, so that an input of another format
-// is an error now and not in the middle of a run.
+// New returns a load of recorded requests. It reads the start of every file, so that an input of
+// another format is an error now and not in the middle of a run.
 //
-// Rows of one session are the turns of a conversation, within one cycle and at most Profile.MaxTurns; the 10,000
-// sessions used last are kept. Requests of blocks have Blocks instead of an entry of their own.
+// Rows of one session are the turns of a conversation, within one cycle and at most
+// Profile.MaxTurns; the 10,000 sessions used last are kept. Requests of blocks have Blocks instead
+// of an entry of their own.
 func New(format formats.Format, cfg Config) (*Trace, error) {
 	if len(cfg.Paths) == 0 {
 		return nil, fmt.Errorf("%s trace: no files given", format.Name)

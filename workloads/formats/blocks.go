@@ -1,0 +1,180 @@
+package formats
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"kvbench/workloads"
+)
+
+// Blocks is block traces: Mooncake's JSON lines, or sessions of agents as JSON documents, told
+// apart by what is in each file. Blocks are how engines that page their cache keep it: a fixed
+// number of tokens each, addressed by their content and all that comes before it, so that requests
+// with equal beginnings share blocks. A row without generated tokens is a request like others. The
+// ids of one file, of a session of one file, are a scope of their own.
+var Blocks = Format{
+	Name: "block", Silent: true, Open: openBlocks,
+	Extensions: []string{".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".json.gz", ".json.zst"},
+}
+
+const (
+	// mooncakeTokens is the size of Mooncake's blocks, whose files do not tell it.
+	mooncakeTokens = 512
+	// maxBlocks bounds the blocks of one request.
+	maxBlocks = 1 << 20
+	// maxBlockLine is the longest line of a block trace: a request of a hundred thousand ids.
+	maxBlockLine = 1 << 20
+)
+
+// openBlocks opens a file of either format.
+func openBlocks(path string) (Reader, error) {
+	name := filepath.Base(path)
+	base := name
+	if at := strings.IndexByte(name, '.'); at > 0 {
+		base = name[:at]
+	}
+	if !strings.Contains(strings.ToLower(name), ".jsonl") {
+		doc, err := openDocument(path)
+		if err != nil {
+			return nil, err
+		}
+		session, err := isSession(doc)
+		_ = doc.Close() // only read from
+		if err != nil {
+			return nil, fmt.Errorf("trace %s: %w: want JSON lines with hash_ids (Mooncake) or a"+
+				" JSON document with requests (a session)", path, err)
+		}
+		if session {
+			doc, err := openDocument(path)
+			return &sessionRows{document: doc, base: base}, err
+		}
+	}
+	lines, err := openLines(path, maxBlockLine)
+	return &mooncakeRows{lineReader: lines, scope: scopeName(base)}, err
+}
+
+// isSession tells the formats apart by the keys of the first object.
+func isSession(doc *document) (bool, error) {
+	err := doc.open('{', "it does not start with an object")
+	for err == nil && doc.dec.More() {
+		var t json.Token
+		if t, err = doc.token(); err != nil {
+			break
+		}
+		switch t {
+		case "requests", "block_size", "hash_id_scope":
+			return true, nil
+		case "hash_ids", "input_length", "output_length", "timestamp":
+			return false, nil
+		}
+		err = doc.skip()
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		err = errors.New("the format is unknown")
+	}
+	return false, err
+}
+
+// mooncakeRows reads the JSON lines of https://github.com/kvcache-ai/Mooncake
+// (FAST25-release/traces): {"timestamp": ms, "input_length": 6758, "output_length": 500,
+// "hash_ids": [0, 1, ...]}.
+type mooncakeRows struct {
+	*lineReader
+	scope string
+}
+
+// mooncakeRow is one line. Pointers tell what is missing.
+type mooncakeRow struct {
+	Timestamp *float64 `json:"timestamp"` // ms
+	Input     *int     `json:"input_length"`
+	Output    *int     `json:"output_length"`
+	Blocks    []int64  `json:"hash_ids"`
+}
+
+// Next implements Reader.
+func (m *mooncakeRows) Next() (Row, error) {
+	line, err := m.next()
+	if err != nil {
+		return Row{}, err
+	}
+	var r mooncakeRow
+	if err := json.Unmarshal(line, &r); err != nil {
+		return Row{}, Malformed{err}
+	}
+	if r.Timestamp == nil || r.Input == nil || r.Output == nil {
+		return Row{}, malformed("want timestamp, input_length, output_length and hash_ids")
+	}
+	return blockRow(*r.Timestamp/1e3, *r.Input, *r.Output, r.Blocks, mooncakeTokens, m.scope)
+}
+
+// blockRow makes a row of blocks. It refuses what no paged cache can have made; fewer ids than
+// blocks are fine: engines that keep whole blocks only leave the rest of the last one out.
+func blockRow(at float64, in, out int, ids []int64, size int, scope string) (Row, error) {
+	switch n := len(ids); {
+	case !(at >= 0 && at <= 9e9): // written so that NaN fails
+		return Row{}, Malformed{errSeconds}
+	case in < 1 || out < 0:
+		return Row{}, Malformed{errFewTokens}
+	case in > workloads.MaxTokens || out > workloads.MaxTokens:
+		return Row{}, Malformed{errTokens}
+	case n == 0:
+		return Row{}, malformed("no block ids")
+	case n > maxBlocks:
+		return Row{}, malformed("more than %d block ids", maxBlocks)
+	case n > (in-1)/size+1:
+		return Row{}, malformed("more block ids than the input has blocks")
+	}
+	// A map of the ids would be slower: requests have up to a hundred thousand.
+	sorted := slices.Clone(ids)
+	slices.Sort(sorted)
+	if len(slices.Compact(sorted)) < len(ids) {
+		return Row{}, malformed("a block id stands twice in one request:" +
+			" its prefix would hold itself")
+	}
+	return Row{
+		Stamp: time.Duration(math.Round(at * 1e9)), Context: in, Generate: out,
+		Blocks: ids, BlockTokens: size, Scope: scope,
+	}, nil
+}
+
+// scopeName makes a text fit for the middle of a key.
+func scopeName(text string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("/,\"\x7f\ufffd", r) || r <= ' ' {
+			return '_'
+		}
+		return r
+	}, text)
+}
+
+// BlockSizes returns the different sizes of blocks in block traces, in tokens, smallest first,
+// judging each file by its first usable row.
+func BlockSizes(paths []string) ([]int, error) {
+	var sizes []int
+	for _, path := range paths {
+		rows, err := openBlocks(path)
+		if err != nil {
+			return nil, err
+		}
+		row, err := rows.Next()
+		for isMalformed(err) {
+			row, err = rows.Next()
+		}
+		if err == nil {
+			sizes = append(sizes, row.BlockTokens)
+		}
+		_ = rows.Close() // only read from
+	}
+	if len(sizes) == 0 {
+		return nil, errors.New("no usable row in any of the block traces")
+	}
+	slices.Sort(sizes)
+	return slices.Compact(sizes), nil
+}
