@@ -97,7 +97,8 @@ func (c *CSV) header() (bool, error) {
 	return true, nil
 }
 
-// pick orders the fields.
+// pick orders the fields. A row that is too short for its required columns is malformed; what is
+// behind the last column is nobody's business.
 func (c *CSV) pick() ([][]byte, error) {
 	need := 0
 	for i, at := range c.places {

@@ -44,6 +44,7 @@ type conversation struct {
 	Conversations []message `json:"conversations"`
 }
 
+// message is what one side said.
 type message struct {
 	From  text `json:"from"`
 	Value text `json:"value"`
@@ -103,7 +104,8 @@ func (s *shareGPTRows) conversation() (talk conversation, err error) {
 	return talk, io.EOF
 }
 
-// take makes a row of the next turn.
+// take makes a row of the next turn. A turn with an empty answer has failed, but is one: the turns
+// behind it keep their numbers.
 func (s *shareGPTRows) take() Row {
 	ask, answer := s.turns[0], s.turns[1]
 	s.turns = s.turns[2:]
@@ -119,7 +121,9 @@ func (s *shareGPTRows) take() Row {
 	return row
 }
 
-// pairs returns each question that is followed by its answer, one after the other.
+// pairs returns each question that is followed by its answer, one after the other. The data sets
+// that call themselves ShareGPT spell roles in several ways, lose messages and repeat questions;
+// who asked what last decides.
 func pairs(messages []message) []message {
 	var turns []message
 	var ask *message

@@ -29,9 +29,10 @@ type validationRow struct {
 // hold.
 const maxTraceBytes = 1 << 50
 
-// ReadValidation reads a JSON list of requests with cache_hit, read_bytes and write_bytes; .gz and
-// .zst are decompressed. More than 1 % malformed rows are an error, and so is a file from which
-// neither ratio can be had.
+// ReadValidation reads a recorded run, of an engine or of another benchmark, whose hit ratio and
+// bytes are to be compared with ours: a JSON list of requests with cache_hit, read_bytes and
+// write_bytes; .gz and .zst are decompressed. More than 1 % malformed rows are an error, and so is
+// a file from which neither ratio can be had.
 func ReadValidation(path string) (v Validation, err error) {
 	doc, err := openDocument(path)
 	if err != nil {
