@@ -41,7 +41,7 @@ func (o *observer) Demoted(tag cache.Tag, ob tiers.Object, from, to tiers.Kind, 
 	now := o.clock.Now()
 	o.succeeded.Add(2)
 	o.rec.Demote(now, tag.Shard, from, to, ob.Size)
-	half := record.OpSample{At: now, Shard: tag.Shard, Phase: tiers.Evict, Purpose: workloads.ForPrefill, Key: ob.Key, Bytes: ob.Size}
+	half := record.OpSample{At: now, Shard: tag.Shard, Phase: tiers.Evict, Purpose: workloads.ForPrefill, Bytes: ob.Size}
 	for _, s := range []struct {
 		level tiers.Kind
 		op    tiers.Op
@@ -68,7 +68,7 @@ func (o *observer) Retried(tag cache.Tag, _ tiers.Object, l tiers.Kind, op tiers
 }
 
 func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, op tiers.Op, err error) {
-	s := record.FailureSample{At: o.clock.Now(), Shard: tag.Shard, Level: l, Op: op, Errno: errnoName(err), Key: ob.Key, Offset: -1, Err: err}
+	s := record.FailureSample{Level: l, Op: op, Errno: errnoName(err), Key: ob.Key, Offset: -1, Err: err}
 	var mismatch *content.MismatchError
 	if errors.As(err, &mismatch) {
 		s.Errno, s.Offset = "mismatch", mismatch.Offset

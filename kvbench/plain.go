@@ -161,7 +161,7 @@ func (b *Bench) done(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t ti
 	}
 	b.Rec.Operation(record.OpSample{
 		At: now, Shard: worker, Level: l, Op: op, Phase: phaseOf(op), Purpose: purposeOf(op),
-		Key: o.Key, Bytes: o.Size, First: op == tiers.Read,
+		Bytes: o.Size, First: op == tiers.Read,
 		Device: t.Device, Host: t.Host, Generation: t.Generation, Admission: t.Admission, Buffers: t.Admission,
 	})
 }

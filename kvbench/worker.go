@@ -87,7 +87,7 @@ func (w *worker) book(at time.Duration, how outcome) bool {
 	r := w.job.req
 	arrival := w.load.dispatch.origin + r.Arrival
 	return w.load.env.Rec.Request(record.RequestSample{
-		At: at, Shard: w.id, Class: r.Class, Kind: r.Kind,
+		At: at, Shard: w.id, Class: r.Class,
 		// A worker reads its clock before the source does, so an arrival may lie a moment ahead of it.
 		Queue: max(0, w.job.started-arrival), EndToEnd: max(0, at-arrival),
 		Storage: w.notes.storage, Prefill: w.notes.prefill, Decode: w.notes.decode,
@@ -287,7 +287,7 @@ func (w *worker) record(op *workloads.Op, kind tiers.Op, res cache.Result, ph ti
 func (w *worker) sample(op *workloads.Op, kind tiers.Op, res cache.Result, ph tiers.Phase, blocks int) record.OpSample {
 	return record.OpSample{
 		At: w.load.env.Clock.Now(), Shard: w.id, Level: res.Level, Op: kind, Phase: ph, Blocks: blocks,
-		Purpose: op.Purpose, Key: op.Key, Bytes: cmp.Or(res.Bytes, op.Bytes), First: res.First, Again: res.Again,
+		Purpose: op.Purpose, Bytes: cmp.Or(res.Bytes, op.Bytes), First: res.First, Again: res.Again,
 		Device: res.Timing.Device, Host: res.Timing.Host, Generation: res.Timing.Generation,
 		Admission: res.Slot + res.Timing.Admission, Buffers: res.Timing.Admission,
 		Space: res.Space, Pending: res.Waited,

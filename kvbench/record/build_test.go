@@ -183,7 +183,7 @@ func TestFailuresDecideTheStatus(t *testing.T) {
 	assert.Contains(t, fatal.Error, "u1/c0/t1 at offset 4096")
 	assert.Len(t, run(result.DivisionOpen, 10000, 20, false).ErrorSamples, maxFailureSample)
 
-	unplaced := errorSample(FailureSample{Key: "u1", Offset: -1})
+	unplaced := FailureSample{Key: "u1", Offset: -1}.sample()
 	assert.Nil(t, unplaced.Offset)
 	assert.Equal(t, "u1", unplaced.Where())
 }

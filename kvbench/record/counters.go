@@ -145,12 +145,14 @@ func addTo(sum, more []int64) {
 	}
 }
 
-// over returns the sum of a counter over all levels and operations.
-func (c *counters) over(n opCounter) (sum int64) {
+// over returns the sum of a counter over all levels and operations, overOp over all levels.
+func (c *counters) over(n opCounter) int64 {
+	return c.overOp(tiers.Read, n) + c.overOp(tiers.Write, n)
+}
+
+func (c *counters) overOp(op tiers.Op, n opCounter) (sum int64) {
 	for l := range c.op {
-		for op := range c.op[l] {
-			sum += c.op[l][op][n]
-		}
+		sum += c.op[l][op][n]
 	}
 	return sum
 }

@@ -42,7 +42,7 @@ func fixtureRecorder() *Recorder {
 	r.Operation(OpSample{At: fixtureStart + fixtureWindow + time.Millisecond, Shard: 1, Level: tiers.Storage, Op: tiers.Write,
 		Bytes: 300 << 20, Device: 700 * time.Millisecond, Partial: true})
 	for i := range 3 {
-		r.Failure(FailureSample{At: fixtureStart + time.Second, Shard: i, Level: tiers.Storage, Op: tiers.Read, Errno: "ETIMEDOUT",
+		r.Failure(FailureSample{Level: tiers.Storage, Op: tiers.Read, Errno: "ETIMEDOUT",
 			Key: fmt.Sprintf("u%d/c0/t1", i), Offset: 2 << 20, Err: errors.New("read: connection timed out")})
 	}
 	r.Retry(fixtureStart+time.Second, 0, tiers.Storage, tiers.Read)
@@ -54,7 +54,7 @@ func fixtureRequest(r *Recorder, i int, at time.Duration) {
 	class := workloads.Class(i % int(workloads.NumClasses))
 	device := time.Duration(size) + time.Duration(i%7)*time.Millisecond // about 1 GB/s
 	write := OpSample{At: at, Shard: i, Level: tiers.CPU, Op: tiers.Write, Phase: tiers.Prefill, Purpose: workloads.ForPrefill,
-		Key: fmt.Sprintf("u%d/c0/t1", i), Bytes: size, Device: device / 10, Generation: time.Duration(size / 8),
+		Bytes: size, Device: device / 10, Generation: time.Duration(size / 8),
 		Admission: time.Duration(i%5) * time.Millisecond, Buffers: time.Duration(i%2) * time.Millisecond}
 	if i%4 == 0 {
 		write.Space = 3 * time.Millisecond
@@ -84,7 +84,7 @@ func fixtureRequest(r *Recorder, i int, at time.Duration) {
 	}
 	fixtureLookups(r, i, at)
 	storage := write.IO() + probe.IO() + again.IO()
-	r.Request(RequestSample{At: at, Shard: i, Class: class, Kind: workloads.PrefillDecode, Queue: 20 * time.Millisecond,
+	r.Request(RequestSample{At: at, Shard: i, Class: class, Queue: 20 * time.Millisecond,
 		EndToEnd: storage + 20*time.Millisecond, Storage: storage, Prefill: write.IO(), Decode: probe.IO() + again.IO(),
 		GenerateTokens: 100 + i%50, ContextTokens: 2000})
 }

@@ -1,8 +1,6 @@
 package record
 
 import (
-	"math"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,7 +11,7 @@ import (
 )
 
 // Recorder counts what happens in one trial. All methods are safe for concurrent use. Counters live in a fixed number
-// of shards with a mutex each, so that workers of different shards never meet; [BuildResult] merges them once.
+// of shards with a mutex each, so that workers of different shards never meet; [Build] merges them once.
 //
 // Nothing counts before Open, and afterwards only what completes inside the window does, both ends included. Memory
 // does not grow with the run: histograms are of fixed size and made when first used, the timeline has a fixed number
@@ -26,23 +24,23 @@ type Recorder struct {
 	done   atomic.Int64 // completed requests counted against limit
 	full   func()       // called with the last of them
 	shards []shard
-	// timeless: operations take no time, so that their latencies are not recorded. Set before the first sample.
-	Timeless bool
-	// rounds: the storage tier's latencies are kept apart for the autoscaler. Set before the first sample.
-	Rounds bool
+	// Timeless: operations take no time, so that their latencies are not recorded. Rounds: the storage
+	// tier's latencies are kept apart for the autoscaler. Both are set before the first sample.
+	Timeless, Rounds bool
 
 	failures failures
 	gauges   gauges
 }
 
-const never = int64(math.MaxInt64)
+// never is when a window opens and ends that is not open.
+const never = workloads.Never
 
 // New makes a recorder with the given number of shards (at least one). Sample.Shard is taken modulo it. A shard
 // that sees all kinds of operations takes some 10 MB, so use about as many as processors, and not many more than eight.
 func New(shards int) *Recorder {
 	r := &Recorder{shards: make([]shard, max(1, shards))}
-	r.start.Store(never)
-	r.end.Store(never)
+	r.start.Store(int64(never))
+	r.end.Store(int64(never))
 	return r
 }
 
@@ -92,8 +90,6 @@ func (r *Recorder) inside(at time.Duration) bool {
 	return int64(at) >= r.start.Load() && int64(at) <= r.end.Load() && !r.closed.Load()
 }
 
-func (r *Recorder) opened() bool { return r.start.Load() != never }
-
 // shard locks and returns a shard. Negative numbers, as of no particular worker, are the first.
 func (r *Recorder) shard(n int) *shard {
 	s := &r.shards[max(0, n)%len(r.shards)]
@@ -101,39 +97,39 @@ func (r *Recorder) shard(n int) *shard {
 	return s
 }
 
+// enter returns the shard for a sample of this moment, locked, or nil when the moment does not count.
+func (r *Recorder) enter(at time.Duration, shard int) *shard {
+	if !r.inside(at) {
+		return nil
+	}
+	return r.shard(shard)
+}
+
 // Chunk counts bytes that a tier has moved (or, where bytes count at the commit, a whole entry).
 func (r *Recorder) Chunk(at time.Duration, shard int, l tiers.Kind, op tiers.Op, ph tiers.Phase, bytes int64) {
-	if !r.inside(at) {
-		return
+	if s := r.enter(at, shard); s != nil {
+		s.n.op[l][op][opMoved] += bytes
+		if ph == tiers.Evict {
+			s.n.op[l][op][opMovedDown] += bytes
+		}
+		s.timeline.at(at)[bucketBytes(l, op)] += bytes
+		s.mu.Unlock()
 	}
-	s := r.shard(shard)
-	s.n.op[l][op][opMoved] += bytes
-	if ph == tiers.Evict {
-		s.n.op[l][op][opMovedDown] += bytes
-	}
-	s.timeline.at(at)[bucketBytes(l, op)] += bytes
-	s.mu.Unlock()
 }
 
 // Operation records a completed or, when Partial, a cancelled operation.
 func (r *Recorder) Operation(o OpSample) {
-	if o.Partial {
-		if r.opened() {
-			s := r.shard(o.Shard)
-			s.partial(o)
-			s.mu.Unlock()
+	if start, _ := r.Window(); o.Partial && start != never {
+		s := r.shard(o.Shard)
+		s.partial(o)
+		s.mu.Unlock()
+	} else if s := r.enter(o.At, o.Shard); s != nil {
+		s.operation(o, r.Timeless)
+		if r.Rounds && o.Level == tiers.Storage && o.Phase != tiers.Evict && o.Bytes > 0 {
+			record(&s.round[o.Op], units.Nanoseconds, per100MiB(o))
 		}
-		return
+		s.mu.Unlock()
 	}
-	if !r.inside(o.At) {
-		return
-	}
-	s := r.shard(o.Shard)
-	s.operation(o, r.Timeless)
-	if r.Rounds && o.Level == tiers.Storage && o.Phase != tiers.Evict && o.Bytes > 0 {
-		record(&s.round[o.Op], units.Nanoseconds, per100MiB(o))
-	}
-	s.mu.Unlock()
 }
 
 // Request records a finished request and says whether it counted: whether it ended inside the window, and before the
@@ -161,74 +157,62 @@ func (r *Recorder) Request(q RequestSample) bool {
 // Lookup records one decision about one key. Decisions for ForPrefill and ForReread may be reported too, but they are no
 // lookups and no result includes them.
 func (r *Recorder) Lookup(at time.Duration, shard int, p workloads.Purpose, result LookupResult) {
-	if !r.inside(at) || int(p) >= numPurposes || result >= numLookupResults {
-		return
+	if s := r.enter(at, shard); s != nil {
+		s.n.sum[lookupSum(p, result)]++
+		s.mu.Unlock()
 	}
-	s := r.shard(shard)
-	s.n.sum[lookupSum(p, result)]++
-	s.mu.Unlock()
 }
 
 // Blocks records a decision about blocks.
 func (r *Recorder) Blocks(b BlockSample) {
-	if !r.inside(b.At) {
-		return
+	if s := r.enter(b.At, b.Shard); s != nil {
+		s.n.blocks(b)
+		now := s.timeline.at(b.At)
+		now[bucketBlocks] += int64(b.Blocks)
+		now[bucketHits] += int64(b.Hits)
+		if b.Ideal < 0 {
+			now[bucketUnknown] += int64(b.Blocks)
+		} else {
+			now[bucketIdeal] += int64(b.Ideal)
+		}
+		s.mu.Unlock()
 	}
-	s := r.shard(b.Shard)
-	s.n.blocks(b)
-	now := s.timeline.at(b.At)
-	now[bucketBlocks] += int64(b.Blocks)
-	now[bucketHits] += int64(b.Hits)
-	if b.Ideal < 0 {
-		now[bucketUnknown] += int64(b.Blocks)
-	} else {
-		now[bucketIdeal] += int64(b.Ideal)
-	}
-	s.mu.Unlock()
 }
 
 // Evict counts an entry that left the cache for good from tier l.
 func (r *Recorder) Evict(at time.Duration, shard int, l tiers.Kind, bytes int64) {
-	if !r.inside(at) {
-		return
+	if s := r.enter(at, shard); s != nil {
+		s.n.tally(l, levelEvicted, bytes)
+		s.timeline.at(at)[bucketEvicted+int(l)] += bytes
+		s.mu.Unlock()
 	}
-	s := r.shard(shard)
-	s.n.tally(l, levelEvicted, bytes)
-	s.timeline.at(at)[bucketEvicted+int(l)] += bytes
-	s.mu.Unlock()
 }
 
 // Demote counts an entry that moved down from one tier to another. The I/O of it comes by Chunk and Operation.
 func (r *Recorder) Demote(at time.Duration, shard int, from, to tiers.Kind, bytes int64) {
-	if !r.inside(at) {
-		return
+	if s := r.enter(at, shard); s != nil {
+		s.n.tally(from, levelDemotedOut, bytes)
+		s.n.tally(to, levelDemotedIn, bytes)
+		s.timeline.at(at)[bucketDemoted+int(from)] += bytes
+		s.mu.Unlock()
 	}
-	s := r.shard(shard)
-	s.n.tally(from, levelDemotedOut, bytes)
-	s.n.tally(to, levelDemotedIn, bytes)
-	s.timeline.at(at)[bucketDemoted+int(from)] += bytes
-	s.mu.Unlock()
 }
 
 // Delete records how long tier l took to remove an object.
 func (r *Recorder) Delete(at time.Duration, shard int, l tiers.Kind, bytes int64, took time.Duration) {
-	if !r.inside(at) {
-		return
+	if s := r.enter(at, shard); s != nil {
+		s.n.tally(l, levelDeleted, bytes)
+		s.ofLevel(l, histDelete, int64(took))
+		s.mu.Unlock()
 	}
-	s := r.shard(shard)
-	s.n.tally(l, levelDeleted, bytes)
-	s.ofLevel(l, histDelete, int64(took))
-	s.mu.Unlock()
 }
 
 // Retry counts one repetition of an operation after a transient error.
 func (r *Recorder) Retry(at time.Duration, shard int, l tiers.Kind, op tiers.Op) {
-	if !r.inside(at) {
-		return
+	if s := r.enter(at, shard); s != nil {
+		s.n.op[l][op][opRetry]++
+		s.mu.Unlock()
 	}
-	s := r.shard(shard)
-	s.n.op[l][op][opRetry]++
-	s.mu.Unlock()
 }
 
 // Failure counts a failed operation and keeps the first ten.
@@ -290,50 +274,3 @@ func (r *Recorder) merge() *shard {
 
 // Failed returns the number of failures so far, for the engine's one-percent rule.
 func (r *Recorder) Failed() int64 { return r.failures.count() }
-
-// failures is the error table: counts by (tier, operation, errno) and the first samples. Bounded, because errno strings
-// are few; what exceeds the bound is counted as "other".
-type failures struct {
-	mu    sync.Mutex
-	total int64
-	by    map[failureKey]int64
-	first []FailureSample
-	fatal *FailureSample
-}
-
-type failureKey struct {
-	level tiers.Kind
-	op    tiers.Op
-	errno string
-}
-
-const (
-	maxFailureKinds  = 64
-	maxFailureSample = 10
-)
-
-func (f *failures) add(s FailureSample) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.total++
-	if f.by == nil {
-		f.by = make(map[failureKey]int64)
-	}
-	k := failureKey{s.Level, s.Op, s.Errno}
-	if _, known := f.by[k]; k.errno == "" || (!known && len(f.by) >= maxFailureKinds) {
-		k.errno = "other"
-	}
-	f.by[k]++
-	if len(f.first) < maxFailureSample {
-		f.first = append(f.first, s)
-	}
-	if s.Fatal && f.fatal == nil {
-		f.fatal = &s
-	}
-}
-
-func (f *failures) count() int64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.total
-}

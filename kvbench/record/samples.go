@@ -20,7 +20,6 @@ type OpSample struct {
 	Op      tiers.Op
 	Phase   tiers.Phase // Evict marks a demotion
 	Purpose workloads.Purpose
-	Key     string
 	Bytes   int64 // of the whole entry, or of all blocks of a run
 	First   bool  // a read: the first of this entry, or of any block of a run
 	Again   int64 // of a first read's bytes: those of blocks that had been read before
@@ -47,7 +46,6 @@ type RequestSample struct {
 	At    time.Duration
 	Shard int
 	Class workloads.Class
-	Kind  workloads.Kind
 
 	Queue      time.Duration // from arrival until a worker took it
 	EndToEnd   time.Duration // from the intended arrival, so that a stall cannot hide its queue
@@ -78,19 +76,6 @@ type BlockSample struct {
 	HitBytes          int64 // read instead of computed and written
 }
 
-// FailureSample is one failed operation. Failures count whether or not the window is open: a run never loses an error.
-type FailureSample struct {
-	At     time.Duration
-	Shard  int
-	Level  tiers.Kind
-	Op     tiers.Op
-	Errno  string // symbolic, "EIO"; "mismatch" for verification; "" becomes "other"
-	Key    string
-	Offset int64 // negative: not known
-	Err    error
-	Fatal  bool // it ended the trial
-}
-
 // LookupResult is what one decision about one key found.
 type LookupResult uint8
 
@@ -104,23 +89,6 @@ const (
 	Gone
 	numLookupResults
 )
-
-// String returns the name used in the result.
-func (r LookupResult) String() string {
-	switch r {
-	case Hit:
-		return "hit"
-	case Miss:
-		return "miss"
-	case Pending:
-		return "pending"
-	case NotYetWritten:
-		return "not_yet_written"
-	case Gone:
-		return "gone"
-	}
-	return "unknown"
-}
 
 // Live is a snapshot of the counters for the progress line: what completed inside the window so far.
 type Live struct {

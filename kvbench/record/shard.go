@@ -195,13 +195,13 @@ func sizeClass(bytes int64) int {
 	return min((bits.Len64(uint64(max(bytes, 0)>>20))+1)/2, numSizeClasses-1)
 }
 
-// sizeClassBounds returns the bounds [lo, hi) of a class; hi is 0 for the last.
-func sizeClassBounds(c int) (lo, hi int64) {
+// sizeClassBounds returns the bounds [from, to) of a class; the last has no end.
+func sizeClassBounds(c int) (from int64, to *int64) {
 	if c > 0 {
-		lo = 1 << (20 + 2*(c-1))
+		from = 1 << (20 + 2*(c-1))
 	}
 	if c < numSizeClasses-1 {
-		hi = 1 << (20 + 2*c)
+		to = new(int64(1) << (20 + 2*c))
 	}
-	return lo, hi
+	return from, to
 }

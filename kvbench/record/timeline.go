@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
 )
 
@@ -19,7 +20,7 @@ const (
 // TimelineInterval returns the first interval: a second; for shorter windows a hundredth of it, at
 // least 10 ms. A window of unknown length starts with 10 ms and doubles on its way.
 func TimelineInterval(window time.Duration) time.Duration {
-	if window <= 0 || int64(window) > never/2 {
+	if window <= 0 || window > never/2 {
 		return minInterval
 	}
 	return min(max(window/100, minInterval), defaultInterval)
@@ -154,4 +155,59 @@ func (g *gauges) read(interval time.Duration, n int) []reading {
 		}
 	}
 	return out
+}
+
+// timeline makes the arrays, unless nothing was recorded at all.
+func (b *builder) timeline() {
+	tl := &b.all.timeline
+	if tl.interval <= 0 || b.window <= 0 {
+		return
+	}
+	// As many intervals as the window has: what completed at its very end belongs to the last one.
+	for (b.window+tl.interval-1)/tl.interval > maxBuckets {
+		tl.double()
+	}
+	n := int((b.window + tl.interval - 1) / tl.interval)
+	buckets := make([]bucket, n)
+	for i, v := range tl.buckets {
+		buckets[min(i, n-1)].join(v)
+	}
+	out := &result.Timeline{
+		IntervalS: tl.interval.Seconds(), IntervalNS: int64(tl.interval), LastNS: int64(b.window) - int64(n-1)*int64(tl.interval),
+		ReadBytes: make(map[string][]int64), WriteBytes: make(map[string][]int64), TierUsedBytes: make(map[string][]*int64),
+		EvictedBytes: make(map[string][]int64), DemotedBytes: make(map[string][]int64),
+		Requests: make([]int64, n), Queued: make([]*int64, n), InFlight: make([]*int64, n),
+	}
+	for i, v := range buckets {
+		out.Requests[i] = v[bucketRequests]
+	}
+	if b.sum(blockSum(blockRequests)) > 0 {
+		out.Blocks, out.BlockHits, out.BlockIdeal = make([]int64, n), make([]int64, n), make([]*int64, n)
+		for i, v := range buckets {
+			out.Blocks[i], out.BlockHits[i] = v[bucketBlocks], v[bucketHits]
+			if v[bucketUnknown] == 0 {
+				out.BlockIdeal[i] = new(v[bucketIdeal])
+			}
+		}
+	}
+	readings := b.rec.gauges.read(tl.interval, n)
+	for i, g := range readings {
+		if g.known {
+			out.Queued[i], out.InFlight[i] = new(g.Queued), new(g.InFlight)
+		}
+	}
+	for _, l := range b.levels {
+		read, write, used := make([]int64, n), make([]int64, n), make([]*int64, n)
+		evicted, demoted := make([]int64, n), make([]int64, n)
+		for i, v := range buckets {
+			read[i], write[i] = v[bucketBytes(l, tiers.Read)], v[bucketBytes(l, tiers.Write)]
+			evicted[i], demoted[i] = v[bucketEvicted+int(l)], v[bucketDemoted+int(l)]
+			if g := readings[i]; g.known {
+				used[i] = new(g.Bytes[l])
+			}
+		}
+		out.ReadBytes[l.String()], out.WriteBytes[l.String()], out.TierUsedBytes[l.String()] = read, write, used
+		out.EvictedBytes[l.String()], out.DemotedBytes[l.String()] = evicted, demoted
+	}
+	b.r.Timeline = out
 }

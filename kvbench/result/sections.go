@@ -257,6 +257,10 @@ type ErrorCount struct {
 	Count     int64  `json:"count"`
 }
 
+func (e ErrorCount) String() string {
+	return fmt.Sprintf("%s %s: %s", e.Tier, e.Operation, e.Errno)
+}
+
 // ErrorSample is one of the first ten failures.
 type ErrorSample struct {
 	Tier      string `json:"tier"`
@@ -371,6 +375,28 @@ type Verdict struct {
 
 // censoredAbove is the share of unfinished requests from which percentiles of the finished ones say so.
 const censoredAbove = 0.05
+
+// Add makes o the outcome of both; Derive has to follow.
+func (o *ClassOutcome) Add(x ClassOutcome) {
+	o.Offered += x.Offered
+	o.OfferedBytes += x.OfferedBytes
+	o.CarriedIn += x.CarriedIn
+	o.Started += x.Started
+	o.Completed += x.Completed
+	o.Failed += x.Failed
+	o.InFlight += x.InFlight
+	o.Queued += x.Queued
+	o.OldestQueuedAgeS = older(o.OldestQueuedAgeS, x.OldestQueuedAgeS)
+	o.OldestInFlightAgeS = older(o.OldestInFlightAgeS, x.OldestInFlightAgeS)
+}
+
+// older returns the larger age, nil when there is none.
+func older(a, b *float64) *float64 {
+	if units.OrZero(b) > units.OrZero(a) {
+		return b
+	}
+	return a
+}
 
 // Derive fills in the ratios. Their base is what was there to be served, so that a warm-up's backlog cannot push the
 // served share above one.

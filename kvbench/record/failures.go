@@ -1,0 +1,91 @@
+package record
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+)
+
+// FailureSample is one failed operation. Failures count whether or not the window is open: a run never
+// loses an error.
+type FailureSample struct {
+	Level  tiers.Kind
+	Op     tiers.Op
+	Errno  string // symbolic, "EIO"; "mismatch" for verification; "" becomes "other"
+	Key    string
+	Offset int64 // negative: not known
+	Err    error
+	Fatal  bool // it ended the trial
+}
+
+// sample is the failure as a result has it.
+func (s FailureSample) sample() result.ErrorSample {
+	e := result.ErrorSample{
+		Tier: s.Level.String(), Operation: s.Op.String(), Errno: s.Errno, Key: s.Key, Fatal: s.Fatal,
+	}
+	if s.Offset >= 0 {
+		e.Offset = new(s.Offset)
+	}
+	if s.Err != nil {
+		e.Message = s.Err.Error()
+	}
+	return e
+}
+
+// failures counts them by tier, operation and errno, and keeps the first ones. Bounded, because errno
+// strings are few; what exceeds the bound is counted as "other".
+type failures struct {
+	mu    sync.Mutex
+	total int64
+	by    map[result.ErrorCount]int64 // keys without their count
+	first []result.ErrorSample        // and the first fatal one, should it come later
+}
+
+const (
+	maxFailureKinds  = 64
+	maxFailureSample = 10
+)
+
+func (f *failures) add(s FailureSample) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.total++
+	if f.by == nil {
+		f.by = make(map[result.ErrorCount]int64)
+	}
+	k := result.ErrorCount{Tier: s.Level.String(), Operation: s.Op.String(), Errno: s.Errno}
+	if _, known := f.by[k]; k.Errno == "" || (!known && len(f.by) >= maxFailureKinds) {
+		k.Errno = "other"
+	}
+	f.by[k]++
+	fatal := func(e result.ErrorSample) bool { return e.Fatal }
+	if len(f.first) < maxFailureSample || s.Fatal && !slices.ContainsFunc(f.first, fatal) {
+		f.first = append(f.first, s.sample())
+	}
+}
+
+func (f *failures) count() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.total
+}
+
+// errors copies the failure table, most frequent first.
+func (b *builder) errors() {
+	f := &b.rec.failures
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	counts := []result.ErrorCount{}
+	for k, n := range f.by {
+		k.Count = n
+		counts = append(counts, k)
+	}
+	slices.SortFunc(counts, func(x, y result.ErrorCount) int {
+		return cmp.Or(cmp.Compare(y.Count, x.Count), cmp.Compare(x.Tier, y.Tier),
+			cmp.Compare(x.Operation, y.Operation), cmp.Compare(x.Errno, y.Errno))
+	})
+	b.r.Errors, b.r.ErrorSamples = counts, append([]result.ErrorSample{}, f.first...)
+}

@@ -1,0 +1,252 @@
+package record
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+	"kvbench/tiers"
+)
+
+// Where a result draws its lines.
+const (
+	failedShare          = 0.01 // of the operations is what a trial survives
+	servedFromCacheBelow = 0.95 // of the application's reads is what the device must have seen
+
+	idleLimit = 0.20 // workers without a request
+	cpuLimit  = 0.85 // process CPU of the cores that it may use
+	waitLimit = 0.30 // host and buffer wait of the workers' busy time
+)
+
+func (b *builder) harness() {
+	h := &b.r.Harness
+	h.BufferWaitNS, h.HostNS = b.sum(sumBuffersNS), b.sum(stageSum(stageHost))
+	in := verdictInput{
+		window: b.window, idle: h.WorkerIdleNS, busy: h.WorkerBusyNS, waits: h.HostNS + h.BufferWaitNS,
+	}
+	// The CPU that a simulation takes says nothing about the run that it predicts.
+	if b.r.Simulation == nil {
+		in.cpu, in.cores = h.CPUNS, b.r.Limits.Cores
+	}
+	if in.cpu > 0 {
+		h.CPUNSPerByte = units.Ratio(in.cpu, b.n.over(opMoved))
+	}
+	h.Verdict = judge(in)
+}
+
+// verdictInput is what a verdict is made of, in ns summed over workers. Zero means not measured, except
+// in the measured times.
+type verdictInput struct {
+	window     time.Duration
+	idle, busy int64
+	cpu        int64
+	cores      float64
+	waits      int64 // for the host's copying and for buffers
+}
+
+// judge tells load from harness from storage, in this order: idle workers mean that neither of the
+// others was tried.
+func judge(in verdictInput) result.Verdict {
+	v := result.Verdict{
+		IdleShare:     units.Ratio(in.idle, in.idle+in.busy),
+		HostWaitShare: units.Ratio(in.waits, in.busy),
+	}
+	if in.cpu > 0 {
+		v.CPUShare = units.Ratio(in.cpu, in.cores*float64(in.window))
+	}
+	say := func(kind, format string, args ...any) { v.Kind, v.Reason = kind, fmt.Sprintf(format, args...) }
+	switch {
+	case in.window <= 0:
+		say(result.NoVerdict, "there was no window in which anything could be measured")
+	case units.OrZero(v.IdleShare) > idleLimit:
+		say(result.LoadLimited, "workers had no request for %s of the window (limit %s): the load asked for less "+
+			"than the storage could give", units.Percent(v.IdleShare), units.Share.Text(idleLimit))
+	case units.OrZero(v.CPUShare) >= cpuLimit:
+		say(result.HarnessLimited, "the process used %s of the %s cores that it may use (limit %s): more cores "+
+			"would move more bytes", units.Percent(v.CPUShare), units.Number.Text(in.cores), units.Share.Text(cpuLimit))
+	case units.OrZero(v.HostWaitShare) > waitLimit:
+		say(result.HarnessLimited, "copying, verifying and waiting for buffers took %s of the workers' busy time "+
+			"(limit %s): the storage waited for the harness", units.Percent(v.HostWaitShare), units.Share.Text(waitLimit))
+	default:
+		say(result.StorageLimited, "workers were busy (idle %s), the CPU had room (%s used) and host and buffer "+
+			"wait took %s of busy time", units.Percent(v.IdleShare), units.Percent(v.CPUShare), units.Percent(v.HostWaitShare))
+	}
+	return v
+}
+
+// witness compares the kernel's bytes with the application's.
+func (b *builder) witness() {
+	w := &b.r.DeviceWitness
+	w.AppReadBytes, w.AppWriteBytes = b.moved(tiers.Storage, tiers.Read), b.moved(tiers.Storage, tiers.Write)
+	switch {
+	case w.Device == "" && w.Reason == "":
+		w.Reason = "no backing device was looked for"
+	case w.Reason == "" && w.ReadBytes != nil:
+		w.ReadRatio = units.Ratio(*w.ReadBytes, w.AppReadBytes)
+		w.WriteRatio = units.Ratio(*w.WriteBytes, w.AppWriteBytes)
+		w.BusyShare = units.Ratio(b.info.DeviceBusy, b.window)
+		if w.ReadRatio != nil {
+			w.ServedFromCache = new(*w.ReadRatio < servedFromCacheBelow)
+		}
+	}
+}
+
+// ceiling compares the storage tier's bytes with what plain I/O would have moved in the same mix and time.
+func (b *builder) ceiling() {
+	if b.r.Ceiling == nil {
+		return
+	}
+	c := result.Ceiling{
+		Read:  units.OrZero(units.Finite(b.r.Ceiling.Read)),
+		Write: units.OrZero(units.Finite(b.r.Ceiling.Write)),
+	}
+	b.r.Ceiling = &c
+	var needed float64 // seconds that plain I/O needs for these bytes
+	for op, rate := range [tiers.NumOps]float64{tiers.Read: c.Read, tiers.Write: c.Write} {
+		bytes := b.moved(tiers.Storage, tiers.Op(op))
+		if bytes > 0 && rate <= 0 {
+			return // the ceiling of a direction in use is unknown
+		}
+		if bytes > 0 {
+			needed += float64(bytes) / rate
+		}
+	}
+	b.r.CeilingRatio = units.Ratio(needed, b.window.Seconds())
+}
+
+// simulation tells what no storage has had a part in, and what it would sustain.
+func (b *builder) simulation() {
+	r := b.r
+	if r.Simulation == nil {
+		return
+	}
+	s := *r.Simulation
+	r.Simulation = &s
+	s.Notice = result.SimulatedNotice
+	if s.Device == nil {
+		r.Notice = result.SimulatedNotice + "; operations took no time, so the mix is that of infinitely fast " +
+			"storage, not of an overloaded real run"
+		return
+	}
+	r.Notice = result.SimulatedNotice + "; times are those of the " + s.Device.String()
+	s.DeviceBusyShare = units.Ratio(b.info.MediumBusy, b.window)
+	total := r.Load["total"]
+	s.QueueGrowth = b.perSecond(float64(total.Queued + total.InFlight - total.CarriedIn))
+	users, fresh := float64(r.Workload.Users), float64(total.Offered-total.CarriedIn)
+	if users > 0 && fresh > 0 && r.Summary.AutoscalingSummary == nil { // else the users are not one number
+		s.SustainedUsers = new(min(users, users*float64(total.Completed)/fresh))
+	}
+}
+
+// validation compares the run with the recorded one.
+func (b *builder) validation() {
+	if b.r.Validation == nil {
+		return
+	}
+	v := *b.r.Validation
+	v.Judge(b.r.Lookups.HitRate, b.r.Summary.CacheStats.ReadWriteRatio)
+	b.r.Validation = &v
+	if !v.Passed {
+		b.warn("the run is not within %.0f %% of the recorded one in %s", 100*v.Tolerance, v.Trace)
+	}
+}
+
+func (b *builder) warn(format string, args ...any) {
+	b.r.Warnings = append(b.r.Warnings, fmt.Sprintf(format, args...))
+}
+
+// warnings lists what a reader must know before believing the numbers, the engine's own first.
+func (b *builder) warnings() {
+	r := b.r
+	if w := r.DeviceWitness; w.ServedFromCache != nil && *w.ServedFromCache {
+		b.warn("the device read only %s of the bytes that the application read (%s of %s): the rest was served "+
+			"from a cache, so read figures are not the device's", units.Percent(w.ReadRatio),
+			units.Bytes.Text(w.ReadBytes), units.Bytes.Text(w.AppReadBytes))
+	}
+	if p := r.IO.Pool; p.Buffers > 0 && !p.Covers {
+		b.warn("the buffer pool (%d × %s) does not cover workers × depth: operations may wait for buffers "+
+			"(admission)", p.Buffers, units.Bytes.Text(p.BufferBytes))
+	}
+	var censored []string
+	for _, c := range result.Classes {
+		if o := r.Load[c]; o.Censored {
+			censored = append(censored, c+" "+units.Percent(o.CensoredRatio))
+		}
+	}
+	if len(censored) > 0 {
+		b.warn("request latencies are censored: unfinished at the end of the window were %s; the slowest are "+
+			"not in the percentiles", strings.Join(censored, ", "))
+	}
+	if n := r.Requests.FailedOperations; n > 0 {
+		b.warn("%s failed, most often %s", units.Plural(n, "operation"), r.Errors[0])
+	}
+	if n := r.Requests.RetriedOperations; n > 0 {
+		b.warn("%s after transient errors", units.Plural(n, "repetition"))
+	}
+	l := r.Latency.Request
+	if n := cmp.Or(l.EndToEnd.OutOfRange, l.Queue.OutOfRange); n > 0 {
+		b.warn("%d request latencies exceed a day and count as one", n)
+	}
+	r.Warnings = append(r.Warnings, b.info.TraceWarnings...)
+}
+
+// status decides the outcome. It only ever makes the engine's word worse: what the engine calls failed
+// stays so.
+func (b *builder) status() {
+	r := b.r
+	r.Status = cmp.Or(r.Status, result.StatusComplete)
+	fail := func(format string, args ...any) {
+		if r.Status != result.StatusIncomplete { // interrupted: whatever is missing, that is why
+			r.Status = result.StatusFailed
+		}
+		r.Error = cmp.Or(r.Error, fmt.Sprintf(format, args...))
+	}
+	failed := r.Requests.FailedOperations
+	all := failed + b.n.over(opDone) + b.n.over(opDemotion)
+	for _, e := range r.ErrorSamples {
+		if e.Fatal {
+			fail("%s %s of %s: %s", e.Tier, e.Operation, e.Where(), e.Message)
+			r.Status = result.StatusFailed
+		}
+	}
+	if share := units.Ratio(failed, all); units.OrZero(share) > failedShare {
+		fail("%d of %d operations failed (%s, at most %s may), most often %s", failed, all, units.Percent(share),
+			units.Share.Text(failedShare), r.Errors[0])
+	} else if failed > 0 && r.Division == result.DivisionClosed {
+		fail("%s failed and the closed division allows none, most often %s", units.Plural(failed, "operation"), r.Errors[0])
+	}
+	if r.Completions() == 0 {
+		fail("no %s completed in the window of %s: %s", r.CompletionUnit, b.window.Round(time.Millisecond), b.slowestStage())
+	}
+}
+
+// slowestStage names where time went when nothing completed, cancelled operations included.
+func (b *builder) slowestStage() string {
+	slowest, spent := stage(0), int64(0)
+	for s := range numStages {
+		if n := b.sum(stageSum(s)); n > spent {
+			slowest, spent = s, n
+		}
+	}
+	var started int64
+	for _, q := range b.info.Requests {
+		started += max(q.Started, q.InFlight)
+	}
+	queued := b.r.Load["total"].Queued
+	switch {
+	case b.r.CompletionUnit == result.UnitOperation:
+		return "none of them is that fast; use a longer window or smaller entries"
+	case spent > 0:
+		return fmt.Sprintf("the slowest stage was %s (%s summed over workers, %d operations cut off); use a longer "+
+			"window, smaller entries or fewer users", stageNames[slowest],
+			time.Duration(spent).Round(time.Millisecond), b.n.over(opCancelled))
+	case started > 0:
+		return fmt.Sprintf("the slowest stage was the workers: %d requests were started and no operation of theirs ended", started)
+	case queued > 0:
+		return fmt.Sprintf("the slowest stage was the queue: %d requests waited and none was started", queued)
+	}
+	return "the slowest stage was the load: no request arrived; use a longer window or more users"
+}
