@@ -1,7 +1,6 @@
 package discover
 
 import (
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -12,14 +11,17 @@ import (
 // notDisks are block devices that hold nothing of their own, or nothing that survives.
 var notDisks = []string{"loop", "ram", "zram", "sr", "fd", "nbd"}
 
+// found reads what lies below a path that is already known to be below the machine's root.
+const found = host.Root("")
+
 // devices lists the whole block devices that have a size.
 func (m machine) devices() []Device {
 	list := []Device{}
-	for _, name := range m.names("/sys/block", "") {
+	for _, name := range m.Names("/sys/block") {
 		if skipDevice(name) {
 			continue
 		}
-		dir, err := filepath.EvalSymlinks(m.path("/sys/block/" + name))
+		dir, err := filepath.EvalSymlinks(m.Path("/sys/block/" + name))
 		if err != nil {
 			continue
 		}
@@ -27,8 +29,9 @@ func (m machine) devices() []Device {
 		if d.SizeBytes == nil || *d.SizeBytes == 0 {
 			continue
 		}
-		for _, member := range dirNames(filepath.Join(dir, "slaves")) {
-			if below, err := filepath.EvalSymlinks(filepath.Join(dir, "slaves", member)); err == nil {
+		for _, member := range found.Names(dir, "slaves") {
+			if below, err := filepath.EvalSymlinks(filepath.Join(dir, "slaves", member)); err ==
+				nil {
 				d.Members = append(d.Members, host.ReadBlockDevice(below))
 			}
 		}
@@ -41,66 +44,40 @@ func (m machine) devices() []Device {
 
 func skipDevice(name string) bool {
 	for _, prefix := range notDisks {
-		if rest, ok := strings.CutPrefix(name, prefix); ok && strings.Trim(rest, "0123456789") == "" {
+		if rest, ok := strings.CutPrefix(name, prefix); ok &&
+			strings.Trim(rest, "0123456789") == "" {
 			return true
 		}
 	}
 	return false
 }
 
-func dirNames(dir string) []string {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil
-	}
-	var list []string
-	for _, e := range entries {
-		list = append(list, e.Name())
-	}
-	return list
-}
-
-// read is the trimmed text of a file, "" when there is none.
-func read(elem ...string) string {
-	data, err := os.ReadFile(filepath.Join(elem...))
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(data))
-}
-
-func readInt(elem ...string) *int64 {
-	n, err := strconv.ParseInt(read(elem...), 10, 64)
-	if err != nil {
-		return nil
-	}
-	return &n
-}
-
 // link finds the PCIe device above a device's directory: the nearest that has a link.
 func (m machine) link(dir string) *Link {
-	top := m.path("/sys")
+	top := m.Path("/sys")
 	if real, err := filepath.EvalSymlinks(top); err == nil {
 		top = real
 	}
 	for ; len(dir) > len(top); dir = filepath.Dir(dir) {
-		if speed := read(dir, "current_link_speed"); speed != "" {
+		if speed := found.Text(dir, "current_link_speed"); speed != "" {
 			return linkAt(dir)
 		}
 	}
 	return nil
 }
 
-// linkAt reads the link of a PCI device. A width of 0 means that nothing is known (virtual devices).
+// linkAt reads the link of a PCI device. A width of 0 means that nothing is known (virtual
+// devices).
 func linkAt(dir string) *Link {
-	l := &Link{Address: filepath.Base(dir), Speed: read(dir, "current_link_speed"), MaxGeneration: generation(read(dir, "max_link_speed"))}
+	l := &Link{Address: filepath.Base(dir), Speed: found.Text(dir, "current_link_speed"),
+		MaxGeneration: generation(found.Text(dir, "max_link_speed"))}
 	l.Generation = generation(l.Speed)
-	l.Width, _ = strconv.Atoi(read(dir, "current_link_width"))
-	l.MaxWidth, _ = strconv.Atoi(read(dir, "max_link_width"))
+	l.Width, _ = strconv.Atoi(found.Text(dir, "current_link_width"))
+	l.MaxWidth, _ = strconv.Atoi(found.Text(dir, "max_link_width"))
 	if l.Generation == 0 || l.Width == 0 {
 		return nil
 	}
-	if n := readInt(dir, "numa_node"); n != nil && *n >= 0 {
+	if n := found.Integer(dir, "numa_node"); n != nil && *n >= 0 {
 		l.NUMANode = n
 	}
 	return l
@@ -124,8 +101,8 @@ func generation(speed string) int {
 	return 0
 }
 
-// gibPerSecond is what a link carries in one direction, before packet overhead: 8 of 10 bits up to generation 2, 128 of
-// 130 from then on.
+// gibPerSecond is what a link carries in one direction, before packet overhead: 8 of 10 bits up to
+// generation 2, 128 of 130 from then on.
 func (l Link) gibPerSecond() float64 {
 	if l.Generation < 1 || l.Generation > len(rates) {
 		return 0
@@ -142,15 +119,17 @@ func (l Link) degraded() bool {
 	return l.MaxGeneration > l.Generation || l.MaxWidth > l.Width
 }
 
-// nvme reads the controller of an NVMe namespace, nil for other devices. The device link of a multipath head leads to its
-// subsystem, which has the same names.
+// nvme reads the controller of an NVMe namespace, nil for other devices. The device link of a
+// multipath head leads to its subsystem, which has the same names.
 func nvme(dir string) *NVMe {
 	ctrl, err := filepath.EvalSymlinks(filepath.Join(dir, "device"))
 	if err != nil || !strings.HasPrefix(filepath.Base(ctrl), "nvme") {
 		return nil
 	}
 	return &NVMe{
-		Controller: filepath.Base(ctrl), Model: read(ctrl, "model"), Serial: read(ctrl, "serial"), Firmware: read(ctrl, "firmware_rev"),
-		Transport: read(ctrl, "transport"), Queues: readInt(ctrl, "queue_count"), State: read(ctrl, "state"), Subsystem: read(ctrl, "subsysnqn"),
+		Controller: filepath.Base(ctrl), Model: found.Text(ctrl, "model"),
+		Serial: found.Text(ctrl, "serial"), Firmware: found.Text(ctrl, "firmware_rev"),
+		Transport: found.Text(ctrl, "transport"), Queues: found.Integer(ctrl, "queue_count"),
+		State: found.Text(ctrl, "state"), Subsystem: found.Text(ctrl, "subsysnqn"),
 	}
 }

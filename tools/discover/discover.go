@@ -77,7 +77,8 @@ func ReadFile(path string) (Hardware, error) {
 		return h, fmt.Errorf("%s: %w", path, err)
 	}
 	if h.SchemaVersion == "" || h.SchemaVersion[0] != SchemaVersion[0] {
-		return h, fmt.Errorf("%s: schema_version %q, this version reads 1.x as kvreport discover -json writes it", path, h.SchemaVersion)
+		return h, fmt.Errorf("%s: schema_version %q, this version reads 1.x as kvreport discover "+
+			"-json writes it", path, h.SchemaVersion)
 	}
 	return h, nil
 }

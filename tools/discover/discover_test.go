@@ -15,8 +15,8 @@ import (
 	"kvbench/tracing/host"
 )
 
-// fake is a machine made of files: a two-socket server with an NVMe drive in a slot that is too slow, a rotating disk, and
-// two cards that NVML knows.
+// fake is a machine made of files: a two-socket server with an NVMe drive in a slot that is too
+// slow, a rotating disk, and two cards that NVML knows.
 func fake(t *testing.T) machine {
 	t.Helper()
 	if !linux() {
@@ -35,27 +35,36 @@ func fake(t *testing.T) machine {
 		require.NoError(t, err)
 		require.NoError(t, os.Symlink(rel, path))
 	}
-	for cpu, place := range [][2]string{{"0", "0"}, {"0", "1"}, {"1", "0"}, {"1", "1"}, {"0", "0"}, {"0", "1"}, {"1", "0"}, {"1", "1"}} {
+	for cpu, place := range [][2]string{{"0", "0"}, {"0", "1"}, {"1", "0"}, {"1", "1"}, {"0", "0"},
+		{"0", "1"}, {"1", "0"}, {"1", "1"}} {
 		at := "sys/devices/system/cpu/cpu" + string(rune('0'+cpu)) + "/topology/"
 		put(at+"physical_package_id", place[0]+"\n")
 		put(at+"core_id", place[1]+"\n")
 	}
 	put("sys/devices/system/cpu/cpufreq/policy0", "")
 	put("sys/devices/system/node/node0/cpulist", "0-1,4-5\n")
-	put("sys/devices/system/node/node0/meminfo", "Node 0 MemTotal:       67108864 kB\nNode 0 MemFree: 1 kB\n")
+	put("sys/devices/system/node/node0/meminfo",
+		"Node 0 MemTotal:       67108864 kB\nNode 0 MemFree: 1 kB\n")
 	put("sys/devices/system/node/node1/cpulist", "2-3,6-7\n")
 	put("sys/devices/system/node/node1/meminfo", "Node 1 MemTotal:       67108864 kB\n")
 	put("proc/cpuinfo", "flags : fpu aes\n")
 
 	slot := "sys/devices/pci0000:40/0000:40:01.1/0000:41:00.0/"
 	for name, text := range map[string]string{
-		"current_link_speed": "16.0 GT/s PCIe", "max_link_speed": "32.0 GT/s PCIe", "current_link_width": "4", "max_link_width": "4", "numa_node": "1",
-		"nvme/nvme0/model": "ACME FLASH 7  ", "nvme/nvme0/serial": "S123", "nvme/nvme0/firmware_rev": "1.2.3", "nvme/nvme0/transport": "pcie",
-		"nvme/nvme0/queue_count": "129", "nvme/nvme0/state": "live", "nvme/nvme0/subsysnqn": "nqn.2026-01.acme:7",
-		"nvme/nvme0/nvme0n1/size": "7501476528", "nvme/nvme0/nvme0n1/queue/rotational": "0", "nvme/nvme0/nvme0n1/queue/scheduler": "none [mq-deadline]",
-		"nvme/nvme0/nvme0n1/queue/max_sectors_kb": "512", "nvme/nvme0/nvme0n1/queue/max_hw_sectors_kb": "2048",
-		"nvme/nvme0/nvme0n1/queue/max_segments": "127", "nvme/nvme0/nvme0n1/queue/nr_requests": "1023",
-		"nvme/nvme0/nvme0n1/queue/logical_block_size": "512", "nvme/nvme0/nvme0n1/queue/write_cache": "write through",
+		"current_link_speed": "16.0 GT/s PCIe", "max_link_speed": "32.0 GT/s PCIe",
+		"current_link_width": "4", "max_link_width": "4", "numa_node": "1",
+		"nvme/nvme0/model": "ACME FLASH 7  ", "nvme/nvme0/serial": "S123",
+		"nvme/nvme0/firmware_rev": "1.2.3", "nvme/nvme0/transport": "pcie",
+		"nvme/nvme0/queue_count": "129", "nvme/nvme0/state": "live",
+		"nvme/nvme0/subsysnqn":    "nqn.2026-01.acme:7",
+		"nvme/nvme0/nvme0n1/size": "7501476528", "nvme/nvme0/nvme0n1/queue/rotational": "0",
+		"nvme/nvme0/nvme0n1/queue/scheduler":          "none [mq-deadline]",
+		"nvme/nvme0/nvme0n1/queue/max_sectors_kb":     "512",
+		"nvme/nvme0/nvme0n1/queue/max_hw_sectors_kb":  "2048",
+		"nvme/nvme0/nvme0n1/queue/max_segments":       "127",
+		"nvme/nvme0/nvme0n1/queue/nr_requests":        "1023",
+		"nvme/nvme0/nvme0n1/queue/logical_block_size": "512",
+		"nvme/nvme0/nvme0n1/queue/write_cache":        "write through",
 	} {
 		put(slot+name, text+"\n")
 	}
@@ -67,13 +76,16 @@ func fake(t *testing.T) machine {
 	put("sys/devices/virtual/block/loop0/size", "8\n")
 	link("sys/block/loop0", "sys/devices/virtual/block/loop0")
 	put("sys/devices/virtual/block/dm-0/size", "4000\n")
-	require.NoError(t, os.MkdirAll(filepath.Join(root, "sys/devices/virtual/block/dm-0/slaves"), 0o755))
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "sys/devices/virtual/block/dm-0/slaves"),
+		0o755))
 	link("sys/devices/virtual/block/dm-0/slaves/sda", "sys/devices/pci0000:00/ata1/host0/block/sda")
 	link("sys/block/dm-0", "sys/devices/virtual/block/dm-0")
 
 	card := "sys/devices/pci0000:80/0000:81:00.0/"
-	for name, text := range map[string]string{"vendor": "0x10de", "device": "0x2335", "class": "0x030200", "current_link_speed": "32.0 GT/s PCIe",
-		"current_link_width": "16", "max_link_speed": "32.0 GT/s PCIe", "max_link_width": "16", "numa_node": "0"} {
+	for name, text := range map[string]string{"vendor": "0x10de", "device": "0x2335",
+		"class": "0x030200", "current_link_speed": "32.0 GT/s PCIe",
+		"current_link_width": "16", "max_link_speed": "32.0 GT/s PCIe", "max_link_width": "16",
+		"numa_node": "0"} {
 		put(card+name, text+"\n")
 	}
 	link("sys/bus/pci/devices/0000:81:00.0", card)
@@ -84,22 +96,27 @@ func fake(t *testing.T) machine {
 	put("proc/self/status", "Name:\tx\nCapEff:\t000000c000000000\n")
 
 	return machine{
-		root: root,
+		Root: host.Root(root),
 		environment: func(string) host.Environment {
-			return host.Environment{Hostname: "lab7", OS: "Ubuntu 24.04 LTS", Kernel: "6.8.0-31-generic", Arch: "amd64", CPUModel: "AMD EPYC 9654",
+			return host.Environment{Hostname: "lab7", OS: "Ubuntu 24.04 LTS",
+				Kernel: "6.8.0-31-generic", Arch: "amd64", CPUModel: "AMD EPYC 9654",
 				Cores: 8, CPUGovernor: "powersave", MemoryBytes: 128 << 30, HugePages: "never",
-				Filesystem: host.FilesystemEnvironment{Type: "xfs", MountPoint: "/mnt/kv", Options: []string{"rw", "noatime"}},
-				Device:     &host.DeviceEnvironment{Name: "nvme0n1"}}
+				Filesystem: host.FilesystemEnvironment{Type: "xfs", MountPoint: "/mnt/kv",
+					Options: []string{"rw", "noatime"}},
+				Device: &host.DeviceEnvironment{Name: "nvme0n1"}}
 		},
 		limits: func() host.Limits {
-			return host.Limits{Cores: 6, CoresSource: "/sys/fs/cgroup/cpu.max", MemoryAvailable: 100 << 30, MemoryAvailableSource: "/proc/meminfo MemAvailable"}
+			return host.Limits{Cores: 6, CoresSource: "/sys/fs/cgroup/cpu.max",
+				MemoryAvailable: 100 << 30, MemoryAvailableSource: "/proc/meminfo MemAvailable"}
 		},
 		filesystem: func(string) (host.Filesystem, error) {
 			return host.Filesystem{Type: "xfs", Free: 3000 << 30, Total: 3500 << 30}, nil
 		},
 		nvml: func() ([]GPU, string) {
-			return []GPU{{Index: 0, Name: "NVIDIA H200", UUID: "GPU-1", MemoryBytes: new(int64(141) << 30), Source: "nvml",
-				Link: &Link{Address: "0000:81:00.0", Speed: "32.0 GT/s PCIe", Generation: 5, Width: 16, MaxGeneration: 5, MaxWidth: 16}}}, ""
+			return []GPU{{Index: 0, Name: "NVIDIA H200", UUID: "GPU-1",
+				MemoryBytes: new(int64(141) << 30), Source: "nvml",
+				Link: &Link{Address: "0000:81:00.0", Speed: "32.0 GT/s PCIe", Generation: 5,
+					Width: 16, MaxGeneration: 5, MaxWidth: 16}}}, ""
 		},
 	}
 }
@@ -138,11 +155,15 @@ func TestServerDetails(t *testing.T) {
 	for _, d := range h.Devices {
 		names = append(names, d.Name)
 	}
-	assert.ElementsMatch(t, []string{"nvme0n1", "sda", "dm-0"}, names, "loop devices hold nothing of their own")
+	assert.ElementsMatch(t, []string{"nvme0n1", "sda", "dm-0"}, names,
+		"loop devices hold nothing of their own")
 	assert.EqualValues(t, 0, *h.GPUs[0].Link.NUMANode, "NVML does not tell it, sysfs does")
-	for _, what := range []string{"-io direct", "-storage-capacity-gb 2825", "echo 1024 > /sys/block/nvme0n1/queue/max_sectors_kb", "-precondition",
-		"echo none > /sys/block/nvme0n1/queue/scheduler", "check the slot of nvme0n1", "-cpu-mem-gb 50", "-gpu-mem-gb 42 -num-gpus 1",
-		"-gpu-bandwidth-gbps 59", "cpupower frequency-set -g performance", "raise the CPU limit", "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"} {
+	for _, what := range []string{"-io direct", "-storage-capacity-gb 2825",
+		"echo 1024 > /sys/block/nvme0n1/queue/max_sectors_kb", "-precondition",
+		"echo none > /sys/block/nvme0n1/queue/scheduler", "check the slot of nvme0n1",
+		"-cpu-mem-gb 50", "-gpu-mem-gb 42 -num-gpus 1",
+		"-gpu-bandwidth-gbps 59", "cpupower frequency-set -g performance", "raise the CPU limit",
+		"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"} {
 		assert.True(t, advised(h, what), what)
 	}
 }
@@ -162,7 +183,8 @@ func TestDirectoriesThatCannotBeMeasured(t *testing.T) {
 		return host.Filesystem{Type: "tmpfs", Free: 1 << 30, Total: 1 << 30, Memory: true}, nil
 	}
 	m.environment = func(string) host.Environment {
-		return host.Environment{Filesystem: host.FilesystemEnvironment{Type: "tmpfs"}, DeviceReason: "tmpfs keeps its files in memory"}
+		return host.Environment{Filesystem: host.FilesystemEnvironment{Type: "tmpfs"},
+			DeviceReason: "tmpfs keeps its files in memory"}
 	}
 	h := m.hardware("/dev/shm")
 	assert.True(t, advised(h, "-cache-dir <a directory on a disk>"))
@@ -187,11 +209,11 @@ func TestGPUsWithoutNVML(t *testing.T) {
 	assert.Equal(t, 5, h.GPUs[0].Link.Generation)
 	assert.Nil(t, h.GPUs[0].MemoryBytes, "unknown is not 0")
 	assert.Equal(t, "no NVML in this build", h.GPUNote)
-	info := filepath.Join(m.root, "proc/driver/nvidia/gpus/0000:81:00.0/information")
+	info := m.Path("proc/driver/nvidia/gpus/0000:81:00.0/information")
 	require.NoError(t, os.MkdirAll(filepath.Dir(info), 0o755))
 	require.NoError(t, os.WriteFile(info, []byte("Model: \t\t NVIDIA H200\nIRQ: 5\n"), 0o644))
 	assert.Equal(t, "NVIDIA H200", m.hardware("/").GPUs[0].Name)
-	require.NoError(t, os.RemoveAll(filepath.Join(m.root, "sys/bus")))
+	require.NoError(t, os.RemoveAll(m.Path("sys/bus")))
 	h = m.hardware("/")
 	assert.Empty(t, h.GPUs)
 	assert.Equal(t, "no NVIDIA card is on the PCI bus", h.GPUNote)
@@ -203,20 +225,25 @@ func TestTracingVerdicts(t *testing.T) {
 		kernel                        string
 	}{
 		{"all there", "", "", "", "yes, by typed tracepoints (BTF)", "6.8.0"},
-		{"no privilege", "", "proc/self/status", "CapEff:\t0000000000000000\n", "no: this process has not the privilege", "6.8.0"},
-		{"root", "", "proc/self/status", "CapEff:\t000001ffffffffff\n", "yes, by typed tracepoints (BTF)", "6.8.0"},
-		{"half a privilege", "", "proc/self/status", "CapEff:\t0000008000000000\n", "no: this process has not the privilege", "6.8.0"},
-		{"no BTF", "sys/kernel/btf", "", "", "no: the kernel has no type information (BTF)", "6.8.0"},
+		{"no privilege", "", "proc/self/status", "CapEff:\t0000000000000000\n",
+			"no: this process has not the privilege", "6.8.0"},
+		{"root", "", "proc/self/status", "CapEff:\t000001ffffffffff\n",
+			"yes, by typed tracepoints (BTF)", "6.8.0"},
+		{"half a privilege", "", "proc/self/status", "CapEff:\t0000008000000000\n",
+			"no: this process has not the privilege", "6.8.0"},
+		{"no BTF", "sys/kernel/btf", "", "", "no: the kernel has no type information (BTF)",
+			"6.8.0"},
 		{"old kernel", "", "", "", "no: the kernel is older than 5.5", "4.9.0-12"},
-		{"locked down", "", "sys/kernel/security/lockdown", "none integrity [confidentiality]\n", "no: the kernel is locked down", "6.8.0"},
+		{"locked down", "", "sys/kernel/security/lockdown", "none integrity [confidentiality]\n",
+			"no: the kernel is locked down", "6.8.0"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			m := fake(t)
 			if c.remove != "" {
-				require.NoError(t, os.RemoveAll(filepath.Join(m.root, c.remove)))
+				require.NoError(t, os.RemoveAll(m.Path(c.remove)))
 			}
 			if c.put != "" {
-				require.NoError(t, os.WriteFile(filepath.Join(m.root, c.put), []byte(c.text), 0o644))
+				require.NoError(t, os.WriteFile(m.Path(c.put), []byte(c.text), 0o644))
 			}
 			got := m.tracing(c.kernel)
 			assert.Equal(t, c.want, got.Verdict)
@@ -226,7 +253,9 @@ func TestTracingVerdicts(t *testing.T) {
 }
 
 func TestGenerations(t *testing.T) {
-	for speed, want := range map[string]int{"2.5 GT/s PCIe": 1, "5.0 GT/s PCIe": 2, "8.0 GT/s PCIe": 3, "16.0 GT/s PCIe": 4, "32.0 GT/s PCIe": 5, "64.0 GT/s PCIe": 6, "Unknown": 0, "": 0} {
+	for speed, want := range map[string]int{"2.5 GT/s PCIe": 1, "5.0 GT/s PCIe": 2,
+		"8.0 GT/s PCIe": 3, "16.0 GT/s PCIe": 4, "32.0 GT/s PCIe": 5, "64.0 GT/s PCIe": 6,
+		"Unknown": 0, "": 0} {
 		assert.Equal(t, want, generation(speed), speed)
 	}
 	assert.InDelta(t, 7.33, Link{Generation: 4, Width: 4}.gibPerSecond(), 0.01)

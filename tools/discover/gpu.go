@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// gpus asks NVML, and where that is not there takes what the kernel shows of NVIDIA cards: their names need the driver,
-// their memory needs NVML.
+// gpus asks NVML, and where that is not there takes what the kernel shows of NVIDIA cards: their
+// names need the driver, their memory needs NVML.
 func (m machine) gpus() (list []GPU, note string) {
 	list, note = m.nvml()
 	for i := range list {
 		if address := strings.ToLower(list[i].address()); address != "" {
-			if l := linkAt(m.path("/sys/bus/pci/devices/" + address)); l != nil {
+			if l := linkAt(m.Path("/sys/bus/pci/devices/" + address)); l != nil {
 				list[i].Link.NUMANode = l.NUMANode
 			}
 		}
@@ -44,13 +44,16 @@ const (
 // kernelGPUs finds NVIDIA's display controllers on the PCI bus.
 func (m machine) kernelGPUs() []GPU {
 	var list []GPU
-	for _, address := range m.names("/sys/bus/pci/devices", "") {
-		dir, err := filepath.EvalSymlinks(m.path("/sys/bus/pci/devices/" + address))
-		if err != nil || read(dir, "vendor") != nvidiaVendor || !strings.HasPrefix(read(dir, "class"), displayClass) {
+	for _, address := range m.Names("/sys/bus/pci/devices") {
+		dir, err := filepath.EvalSymlinks(m.Path("/sys/bus/pci/devices/" + address))
+		if err != nil || found.Text(dir, "vendor") != nvidiaVendor ||
+			!strings.HasPrefix(found.Text(dir, "class"), displayClass) {
 			continue
 		}
-		g := GPU{Index: len(list), Name: "NVIDIA device " + read(dir, "device"), Link: linkAt(dir), Source: "PCI bus"}
-		for line := range strings.Lines(m.text("/proc/driver/nvidia/gpus/" + address + "/information")) {
+		g := GPU{Index: len(list), Name: "NVIDIA device " + found.Text(dir, "device"),
+			Link: linkAt(dir), Source: "PCI bus"}
+		for line := range strings.Lines(
+			m.Text("/proc/driver/nvidia/gpus/" + address + "/information")) {
 			if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "Model" {
 				g.Name, g.Source = strings.TrimSpace(value), "/proc/driver/nvidia"
 			}

@@ -11,7 +11,8 @@ import (
 // nvmlGPUs asks the driver's library, which is loaded at run time.
 func nvmlGPUs() (list []GPU, note string) {
 	if ret := nvml.Init(); ret != nvml.SUCCESS {
-		return nil, fmt.Sprintf("NVML: %s: libnvidia-ml.so.1 comes with the NVIDIA driver", nvml.ErrorString(ret))
+		return nil, fmt.Sprintf("NVML: %s: libnvidia-ml.so.1 comes with the NVIDIA driver",
+			nvml.ErrorString(ret))
 	}
 	defer func() { _ = nvml.Shutdown() }()
 	count, ret := nvml.DeviceGetCount()
@@ -51,8 +52,10 @@ func nvmlGPU(index int, d nvml.Device) GPU {
 		}
 		return 0
 	}
-	link.Generation, link.Width = number(d.GetCurrPcieLinkGeneration), number(d.GetCurrPcieLinkWidth)
-	link.MaxGeneration, link.MaxWidth = number(d.GetMaxPcieLinkGeneration), number(d.GetMaxPcieLinkWidth)
+	link.Generation, link.Width = number(d.GetCurrPcieLinkGeneration),
+		number(d.GetCurrPcieLinkWidth)
+	link.MaxGeneration, link.MaxWidth = number(d.GetMaxPcieLinkGeneration),
+		number(d.GetMaxPcieLinkWidth)
 	if link.Generation > 0 && link.Generation <= len(rates) {
 		link.Speed = fmt.Sprintf("%.1f GT/s PCIe", rates[link.Generation-1])
 	}

@@ -5,7 +5,8 @@ import "kvbench/tracing/host"
 // SchemaVersion of the JSON. Readers accept any 1.x.
 const SchemaVersion = "1.0"
 
-// Hardware is what was found. Unknown texts are empty and left out of the JSON, unknown numbers are null.
+// Hardware is what was found. Unknown texts are empty and left out of the JSON, unknown numbers are
+// null.
 type Hardware struct {
 	SchemaVersion string `json:"schema_version"`
 	Hostname      string `json:"hostname"`
@@ -13,10 +14,11 @@ type Hardware struct {
 	Kernel        string `json:"kernel"`
 	Arch          string `json:"arch"`
 
-	CPU       CPU              `json:"cpu"`
-	Memory    Memory           `json:"memory"`
-	GPUs      []GPU            `json:"gpus"`
-	GPUNote   string           `json:"gpu_note,omitempty"` // why there are none, or why not all of them is known
+	CPU    CPU    `json:"cpu"`
+	Memory Memory `json:"memory"`
+	GPUs   []GPU  `json:"gpus"`
+	// why there are none, or why not all of them is known
+	GPUNote   string           `json:"gpu_note,omitempty"`
 	Devices   []Device         `json:"block_devices"`
 	Directory *Directory       `json:"directory"`
 	Tracing   Tracing          `json:"tracing"`

@@ -1,7 +1,7 @@
 package discover
 
 import (
-	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,9 +12,10 @@ import (
 	"kvbench/tracing/host"
 )
 
-// machine is where everything is looked up. Tests put files below root and answer the questions that are no files.
+// machine is where everything is looked up. Tests put files below a root and answer the questions
+// that are no files.
 type machine struct {
-	root        string
+	host.Root
 	environment func(dir string) host.Environment
 	limits      func() host.Limits
 	filesystem  func(dir string) (host.Filesystem, error)
@@ -22,7 +23,8 @@ type machine struct {
 }
 
 func thisMachine() machine {
-	return machine{environment: host.ReadEnvironment, limits: host.ReadLimits, filesystem: host.FilesystemOf, nvml: nvmlGPUs}
+	return machine{environment: host.ReadEnvironment, limits: host.ReadLimits,
+		filesystem: host.FilesystemOf, nvml: nvmlGPUs}
 }
 
 // Read describes this machine and a directory on it, which should exist.
@@ -31,10 +33,12 @@ func Read(dir string) Hardware { return thisMachine().hardware(dir) }
 func (m machine) hardware(dir string) Hardware {
 	e, l := m.environment(dir), m.limits()
 	h := Hardware{
-		SchemaVersion: SchemaVersion, Hostname: e.Hostname, OS: e.OS, Kernel: e.Kernel, Arch: e.Arch,
-		CPU: m.cpu(e, l),
-		Memory: Memory{TotalBytes: e.MemoryBytes, AvailableBytes: l.MemoryAvailable, AvailableBecause: l.MemoryAvailableSource,
-			HugePages: e.HugePages, HugePagePool: e.HugePagePool},
+		SchemaVersion: SchemaVersion, Hostname: e.Hostname, OS: e.OS, Kernel: e.Kernel,
+		Arch: e.Arch,
+		CPU:  m.cpu(e, l),
+		Memory: Memory{TotalBytes: e.MemoryBytes, AvailableBytes: l.MemoryAvailable,
+			AvailableBecause: l.MemoryAvailableSource,
+			HugePages:        e.HugePages, HugePagePool: e.HugePagePool},
 		Devices: m.devices(),
 	}
 	h.GPUs, h.GPUNote = m.gpus()
@@ -54,44 +58,30 @@ func (m machine) absolute(dir string) (string, error) {
 	return abs, err
 }
 
-func (m machine) path(name string) string { return filepath.Join(m.root, name) }
-
-// text reads a small file, "" when there is none.
-func (m machine) text(name string) string {
-	data, err := os.ReadFile(m.path(name))
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(data))
-}
-
-// names lists a directory below root, in the order of the numbers in the names.
-func (m machine) names(dir, prefix string) []string {
-	entries, err := os.ReadDir(m.path(dir))
-	if err != nil {
-		return nil
-	}
-	var list []string
-	for _, e := range entries {
-		if rest, ok := strings.CutPrefix(e.Name(), prefix); ok && (prefix == "" || rest != "" && strings.Trim(rest, "0123456789") == "") {
-			list = append(list, e.Name())
+// numbered lists the entries of a directory whose names are prefix and a number, in the order of
+// the numbers.
+func (m machine) numbered(dir, prefix string) (names []string, numbers []int) {
+	for _, name := range m.Names(dir) {
+		if n, err := strconv.Atoi(strings.TrimPrefix(name, prefix)); err == nil &&
+			strings.HasPrefix(name, prefix) {
+			numbers = append(numbers, n)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b string) int {
-		x, _ := strconv.Atoi(strings.TrimPrefix(a, prefix))
-		y, _ := strconv.Atoi(strings.TrimPrefix(b, prefix))
-		return cmp.Compare(x, y)
-	})
-	return list
+	slices.Sort(numbers)
+	for _, n := range numbers {
+		names = append(names, fmt.Sprint(dir, "/", prefix, n))
+	}
+	return names, numbers
 }
 
 func (m machine) cpu(e host.Environment, l host.Limits) CPU {
-	c := CPU{Model: e.CPUModel, Threads: e.Cores, Governor: e.CPUGovernor, AllowedCores: l.Cores, AllowedBecause: l.CoresSource, NUMA: []Node{}}
-	c.Virtual = slices.Contains(strings.Fields(m.text("/proc/cpuinfo")), "hypervisor")
+	c := CPU{Model: e.CPUModel, Threads: e.Cores, Governor: e.CPUGovernor, AllowedCores: l.Cores,
+		AllowedBecause: l.CoresSource, NUMA: []Node{}}
+	c.Virtual = slices.Contains(strings.Fields(m.Text("/proc/cpuinfo")), "hypervisor")
 	sockets, cores := map[string]bool{}, map[string]bool{}
-	for _, name := range m.names("/sys/devices/system/cpu", "cpu") {
-		at := "/sys/devices/system/cpu/" + name + "/topology/"
-		socket, core := m.text(at+"physical_package_id"), m.text(at+"core_id")
+	cpus, _ := m.numbered("/sys/devices/system/cpu", "cpu")
+	for _, at := range cpus {
+		socket, core := m.Text(at, "topology/physical_package_id"), m.Text(at, "topology/core_id")
 		if socket != "" && core != "" {
 			sockets[socket], cores[socket+"/"+core] = true, true
 		}
@@ -99,16 +89,14 @@ func (m machine) cpu(e host.Environment, l host.Limits) CPU {
 	if len(sockets) > 0 {
 		c.Sockets, c.Cores = new(len(sockets)), new(len(cores))
 	}
-	for _, name := range m.names("/sys/devices/system/node", "node") {
-		at := "/sys/devices/system/node/" + name + "/"
-		id, _ := strconv.Atoi(strings.TrimPrefix(name, "node"))
-		n := Node{ID: id, CPUs: m.text(at + "cpulist")}
-		for line := range strings.Lines(m.text(at + "meminfo")) {
-			// "Node 0 MemTotal:       24617128 kB"
-			if f := strings.Fields(line); len(f) >= 4 && f[2] == "MemTotal:" {
-				if kib, err := strconv.ParseInt(f[3], 10, 64); err == nil {
-					n.MemoryBytes = new(kib << 10)
-				}
+	nodes, ids := m.numbered("/sys/devices/system/node", "node")
+	for i, at := range nodes {
+		n := Node{ID: ids[i], CPUs: m.Text(at, "cpulist")}
+		// "Node 0 MemTotal:       24617128 kB"
+		_, total, found := strings.Cut(m.Text(at, "meminfo"), "MemTotal:")
+		if f := strings.Fields(total); found && len(f) > 0 {
+			if kib, err := strconv.ParseInt(f[0], 10, 64); err == nil {
+				n.MemoryBytes = new(kib << 10)
 			}
 		}
 		c.NUMA = append(c.NUMA, n)
@@ -122,7 +110,8 @@ func (m machine) directory(dir string, e host.Environment) *Directory {
 	if err != nil {
 		return nil
 	}
-	d := &Directory{Path: dir, Filesystem: e.Filesystem, TotalBytes: fs.Total, FreeBytes: fs.Free, Root: fs.Root, Network: fs.Network,
+	d := &Directory{Path: dir, Filesystem: e.Filesystem, TotalBytes: fs.Total, FreeBytes: fs.Free,
+		Root: fs.Root, Network: fs.Network,
 		InMemory: fs.Memory, DeviceReason: e.DeviceReason}
 	if d.Filesystem.Type == "" {
 		d.Filesystem.Type = fs.Type

@@ -29,7 +29,8 @@ func recommend(h Hardware) []Recommendation {
 	h.gpu(add)
 	h.system(add)
 	if h.Tracing.Possible {
-		add("-enable-latency-tracing", "the kernel can tell device latencies, sizes and depths: %s", h.Tracing.Verdict)
+		add("-enable-latency-tracing", "the kernel can tell device latencies, sizes and depths: %s",
+			h.Tracing.Verdict)
 	}
 	return list
 }
@@ -40,19 +41,28 @@ func (h Hardware) storage(add adder) {
 	d := h.Directory
 	switch {
 	case d.InMemory:
-		add("-cache-dir <a directory on a disk>", "%s is %s, which keeps its files in memory: a run there measures memory", d.Path, d.Filesystem.Type)
+		add("-cache-dir <a directory on a disk>",
+			"%s is %s, which keeps its files in memory: a run there measures memory", d.Path,
+			d.Filesystem.Type)
 		return
 	case d.Filesystem.Type == "overlay":
-		add("-cache-dir <a mounted volume>", "%s is a container's own layer: copy-up and the missing device witness make numbers of it worth little", d.Path)
+		add("-cache-dir <a mounted volume>",
+			"%s is a container's own layer: copy-up and the missing device witness make numbers "+
+				"of it worth little", d.Path)
 	case d.Network:
-		add("-io direct", "%s is a network filesystem (%s): buffered I/O would measure the client's cache", d.Path, d.Filesystem.Type)
+		add("-io direct", "%s is a network filesystem (%s): buffered I/O would measure the "+
+			"client's cache", d.Path, d.Filesystem.Type)
 	default:
-		add("-io direct", "the default: reads that the page cache serves measure memory; -io buffered is what the closed division requires")
+		add("-io direct", "the default: reads that the page cache serves measure memory; -io "+
+			"buffered is what the closed division requires")
 	}
-	fs := host.Filesystem{Type: d.Filesystem.Type, Free: d.FreeBytes, Total: d.TotalBytes, Root: d.Root, Network: d.Network}
+	fs := host.Filesystem{Type: d.Filesystem.Type, Free: d.FreeBytes, Total: d.TotalBytes,
+		Root: d.Root, Network: d.Network}
 	c, err := params.ChooseCapacityOn(fs, d.Path)
 	if err == nil {
-		add(fmt.Sprintf("-storage-capacity-gb %.0f", float64(c.Bytes)/gib), "what the default of 0 takes: 95 %% of the %.1f GiB that are free, and at least 5 %% and 10 GiB stay with others", float64(d.FreeBytes)/gib)
+		add(fmt.Sprintf("-storage-capacity-gb %.0f", float64(c.Bytes)/gib),
+			"what the default of 0 takes: 95 %% of the %.1f GiB that are free, and at least 5 %% "+
+				"and 10 GiB stay with others", float64(d.FreeBytes)/gib)
 	} else if half := d.FreeBytes / 2 / gib; half > 0 {
 		why := "the root filesystem, whose last bytes the system needs"
 		if d.Network {
@@ -60,7 +70,9 @@ func (h Hardware) storage(add adder) {
 		} else if !d.Root {
 			why = "nearly full"
 		}
-		add(fmt.Sprintf("-storage-capacity-gb %d", half), "half of the %.1f GiB that are free; it must be given because %s is on %s", float64(d.FreeBytes)/gib, d.Path, why)
+		add(fmt.Sprintf("-storage-capacity-gb %d", half),
+			"half of the %.1f GiB that are free; it must be given because %s is on %s",
+			float64(d.FreeBytes)/gib, d.Path, why)
 	}
 	i := slices.IndexFunc(h.Devices, func(dev Device) bool { return dev.Name == d.Device })
 	if i < 0 {
@@ -72,25 +84,36 @@ func (h Hardware) storage(add adder) {
 // device advises on the disk behind the directory.
 func (h Hardware) device(dev Device, add adder) {
 	if q := dev.Queue.MaxSectorsKB; q != nil && *q<<10 < chunk {
-		add(fmt.Sprintf("echo 1024 > /sys/block/%s/queue/max_sectors_kb", dev.Name), "%s splits each 1 MiB chunk into requests of %d KiB%s", dev.Name, *q, hwLimit(dev))
+		add(fmt.Sprintf("echo 1024 > /sys/block/%s/queue/max_sectors_kb", dev.Name),
+			"%s splits each 1 MiB chunk into requests of %d KiB%s", dev.Name, *q, hwLimit(dev))
 	}
 	if s := dev.Queue.MaxSegments; s != nil && *s*page < chunk && h.Memory.HugePages == "never" {
-		add("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "%s takes %d segments per request: 1 MiB of ordinary pages is 256, so every chunk is split without huge pages", dev.Name, *s)
+		add("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+			"%s takes %d segments per request: 1 MiB of ordinary pages is 256, so every chunk is "+
+				"split without huge pages", dev.Name, *s)
 	}
 	if dev.Rotational != nil && !*dev.Rotational && !h.CPU.Virtual && dev.NVMe != nil {
-		add("-precondition", "%s is a flash drive: a fresh or trimmed one writes faster than it will in its steady state", dev.Name)
+		add("-precondition", "%s is a flash drive: a fresh or trimmed one writes faster than it "+
+			"will in its steady state", dev.Name)
 	}
 	if dev.Rotational != nil && *dev.Rotational && !h.CPU.Virtual {
-		add("-max-concurrent-allocs 1", "%s is a rotating disk: every writer more costs seeks", dev.Name)
+		add("-max-concurrent-allocs 1", "%s is a rotating disk: every writer more costs seeks",
+			dev.Name)
 	}
 	if dev.NVMe != nil && dev.Queue.Scheduler != "" && dev.Queue.Scheduler != "none" {
-		add(fmt.Sprintf("echo none > /sys/block/%s/queue/scheduler", dev.Name), "%s is NVMe and sorts its queue itself; the scheduler is %s", dev.Name, dev.Queue.Scheduler)
+		add(fmt.Sprintf("echo none > /sys/block/%s/queue/scheduler", dev.Name),
+			"%s is NVMe and sorts its queue itself; the scheduler is %s", dev.Name,
+			dev.Queue.Scheduler)
 	}
 	if l := dev.Link; l != nil && l.degraded() {
-		add("check the slot of "+dev.Name, "its PCIe link runs at generation %d × %d (%.1f GiB/s), it could at %d × %d", l.Generation, l.Width, l.gibPerSecond(), l.MaxGeneration, l.MaxWidth)
+		add("check the slot of "+dev.Name,
+			"its PCIe link runs at generation %d × %d (%.1f GiB/s), it could at %d × %d",
+			l.Generation, l.Width, l.gibPerSecond(), l.MaxGeneration, l.MaxWidth)
 	}
 	if l := dev.Link; l != nil && l.NUMANode != nil && len(h.CPU.NUMA) > 1 {
-		add(fmt.Sprintf("numactl -N %d -m %d go test …", *l.NUMANode, *l.NUMANode), "%s is attached to NUMA node %d; from another node every byte crosses the socket link", dev.Name, *l.NUMANode)
+		add(fmt.Sprintf("numactl -N %d -m %d go test …", *l.NUMANode, *l.NUMANode),
+			"%s is attached to NUMA node %d; from another node every byte crosses the socket link",
+			dev.Name, *l.NUMANode)
 	}
 }
 
@@ -103,7 +126,10 @@ func hwLimit(dev Device) string {
 
 func (h Hardware) memory(add adder) {
 	if spare := h.Memory.AvailableBytes / 2 / gib; spare >= 1 {
-		add(fmt.Sprintf("-cpu-mem-gb %d", spare), "for a production mix: half of the %.1f GiB available (%s); 0, the default, sends everything to the storage", float64(h.Memory.AvailableBytes)/gib, h.Memory.AvailableBecause)
+		add(fmt.Sprintf("-cpu-mem-gb %d", spare),
+			"for a production mix: half of the %.1f GiB available (%s); 0, the default, sends "+
+				"everything to the storage", float64(h.Memory.AvailableBytes)/gib,
+			h.Memory.AvailableBecause)
 	}
 }
 
@@ -114,21 +140,34 @@ func (h Hardware) gpu(add adder) {
 	g := h.GPUs[0]
 	if g.MemoryBytes != nil {
 		// Weights and activations have the rest.
-		add(fmt.Sprintf("-gpu-mem-gb %d -num-gpus %d", *g.MemoryBytes*3/10/gib, len(h.GPUs)), "for a production mix: about 30 %% of the %.0f GiB of each %s are left for KV when the model is loaded; change it to your model", float64(*g.MemoryBytes)/gib, g.Name)
+		add(fmt.Sprintf("-gpu-mem-gb %d -num-gpus %d", *g.MemoryBytes*3/10/gib, len(h.GPUs)),
+			"for a production mix: about 30 %% of the %.0f GiB of each %s are left for KV when "+
+				"the model is loaded; change it to your model", float64(*g.MemoryBytes)/gib, g.Name)
 	}
 	if g.Link != nil && g.Link.gibPerSecond() > 0 {
-		add(fmt.Sprintf("-gpu-bandwidth-gbps %.0f", g.Link.gibPerSecond()), "the simulated link of the gpu tier: PCIe generation %d × %d", g.Link.Generation, g.Link.Width)
+		add(fmt.Sprintf("-gpu-bandwidth-gbps %.0f", g.Link.gibPerSecond()),
+			"the simulated link of the gpu tier: PCIe generation %d × %d", g.Link.Generation,
+			g.Link.Width)
 	}
 }
 
 func (h Hardware) system(add adder) {
 	if h.CPU.Governor != "" && h.CPU.Governor != "performance" {
-		add("cpupower frequency-set -g performance", "the CPU governor is %s: clocks that follow the load make runs differ", h.CPU.Governor)
+		add("cpupower frequency-set -g performance",
+			"the CPU governor is %s: clocks that follow the load make runs differ", h.CPU.Governor)
 	}
 	if h.CPU.AllowedCores < float64(h.CPU.Threads) {
-		add("raise the CPU limit", "this process may use %.3g of %d logical CPUs (%s): the harness may become the limit", h.CPU.AllowedCores, h.CPU.Threads, h.CPU.AllowedBecause)
+		add("raise the CPU limit",
+			"this process may use %.3g of %d logical CPUs (%s): the harness may become the limit",
+			h.CPU.AllowedCores, h.CPU.Threads, h.CPU.AllowedBecause)
 	}
-	if strings.HasPrefix(h.Memory.HugePages, "never") && !slices.ContainsFunc(h.Devices, func(d Device) bool { return d.Queue.MaxSegments != nil && *d.Queue.MaxSegments*page < chunk }) {
-		add("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "the I/O buffers ask for huge pages, which save CPU time per byte")
+	if strings.HasPrefix(h.Memory.HugePages, "never") &&
+		!slices.ContainsFunc(h.Devices,
+			func(d Device) bool {
+				return d.Queue.MaxSegments != nil &&
+					*d.Queue.MaxSegments*page < chunk
+			}) {
+		add("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+			"the I/O buffers ask for huge pages, which save CPU time per byte")
 	}
 }

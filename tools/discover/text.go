@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -18,10 +19,12 @@ func (h Hardware) WriteText(w io.Writer) error {
 	for _, n := range h.CPU.NUMA {
 		line(fmt.Sprintf("  node %d", n.ID), "CPUs %s, %s", n.CPUs, size(n.MemoryBytes))
 	}
-	line("memory", "%s, %s available (%s), transparent huge pages %s", size(&h.Memory.TotalBytes), size(&h.Memory.AvailableBytes),
-		h.Memory.AvailableBecause, orUnknown(h.Memory.HugePages))
+	line("memory", "%s, %s available (%s), transparent huge pages %s", size(&h.Memory.TotalBytes),
+		size(&h.Memory.AvailableBytes),
+		h.Memory.AvailableBecause, cmp.Or(h.Memory.HugePages, "unknown"))
 	for _, g := range h.GPUs {
-		line(fmt.Sprintf("gpu %d", g.Index), "%s, %s%s (%s)", g.Name, size(g.MemoryBytes), describeLink(g.Link), g.Source)
+		line(fmt.Sprintf("gpu %d", g.Index), "%s, %s%s (%s)", g.Name, size(g.MemoryBytes),
+			describeLink(g.Link), g.Source)
 	}
 	if h.GPUNote != "" {
 		line("gpu", "%s", h.GPUNote)
@@ -33,7 +36,8 @@ func (h Hardware) WriteText(w io.Writer) error {
 		}
 	}
 	if d := h.Directory; d != nil {
-		line("directory", "%s: %s on %s (%s), %s of %s free", d.Path, orUnknown(d.Filesystem.Type), orUnknown(d.Filesystem.MountPoint),
+		line("directory", "%s: %s on %s (%s), %s of %s free", d.Path,
+			cmp.Or(d.Filesystem.Type, "unknown"), cmp.Or(d.Filesystem.MountPoint, "unknown"),
 			strings.Join(d.Filesystem.Options, ","), size(&d.FreeBytes), size(&d.TotalBytes))
 		if d.Device != "" {
 			line("", "on %s", d.Device)
@@ -62,7 +66,7 @@ func (h Hardware) WriteText(w io.Writer) error {
 }
 
 func (c CPU) describe() string {
-	text := orUnknown(c.Model)
+	text := cmp.Or(c.Model, "unknown")
 	if c.Sockets != nil {
 		text += fmt.Sprintf(", %d socket(s), %d cores", *c.Sockets, *c.Cores)
 	}
@@ -86,13 +90,14 @@ func (d Device) describe() string {
 	}
 	parts = append(parts, size(d.SizeBytes))
 	if d.Rotational != nil {
-		parts = append(parts, map[bool]string{true: "rotating", false: "not rotating"}[*d.Rotational])
+		parts = append(parts, map[bool]string{true: "rotating",
+			false: "not rotating"}[*d.Rotational])
 	}
 	if d.Firmware != "" {
 		parts = append(parts, "firmware "+d.Firmware)
 	}
 	if d.NVMe != nil {
-		text := "NVMe over " + orUnknown(d.NVMe.Transport)
+		text := "NVMe over " + cmp.Or(d.NVMe.Transport, "unknown")
 		if d.NVMe.Queues != nil {
 			text += fmt.Sprintf(", %d queues", *d.NVMe.Queues)
 		}
@@ -129,7 +134,8 @@ func describeLink(l *Link) string {
 	if l == nil || l.Generation == 0 {
 		return ""
 	}
-	text := fmt.Sprintf(", PCIe %d × %d (%.1f GiB/s) at %s", l.Generation, l.Width, l.gibPerSecond(), l.Address)
+	text := fmt.Sprintf(", PCIe %d × %d (%.1f GiB/s) at %s", l.Generation, l.Width,
+		l.gibPerSecond(), l.Address)
 	if l.degraded() {
 		text += fmt.Sprintf(", could be %d × %d", l.MaxGeneration, l.MaxWidth)
 	}
@@ -146,11 +152,4 @@ func size(n *int64) string {
 		return fmt.Sprintf("%.1f GiB", float64(*n)/gib)
 	}
 	return fmt.Sprintf("%.0f MiB", float64(*n)/(1<<20))
-}
-
-func orUnknown(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
 }

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"kvbench/tracing/host"
 )
 
-// tracing looks for what block-layer tracing needs. It loads nothing: a kernel may still say no for reasons of its own
-// (lockdown, a security module), and the run goes on untraced then.
+// tracing looks for what block-layer tracing needs. It loads nothing: a kernel may still say no for
+// reasons of its own (lockdown, a security module), and the run goes on untraced then.
 func (m machine) tracing(kernel string) Tracing {
 	if !linux() {
 		return Tracing{Verdict: "no: block-layer tracing needs Linux", Features: []Feature{}}
@@ -23,7 +21,7 @@ func (m machine) tracing(kernel string) Tracing {
 	major, minor := release(kernel)
 	at := func(a, b int) bool { return major > a || major == a && minor >= b }
 	recent := add("kernel", at(5, 5), "%s; 5.5 for typed tracepoints", kernel)
-	p := host.Root(m.root).Privileges()
+	p := m.Root.Privileges()
 	if p.TypeInformation > 0 {
 		add("BTF", true, "/sys/kernel/btf/vmlinux, %.1f MB", float64(p.TypeInformation)/1e6)
 	} else {
@@ -37,7 +35,7 @@ func (m machine) tracing(kernel string) Tracing {
 		add("privilege", false, "needs CAP_BPF and CAP_PERFMON (since 5.8) or root: "+
 			"sudo setcap cap_bpf,cap_perfmon+ep kvbench.test")
 	}
-	root := host.Root(m.root)
+	root := m.Root
 	kprobes := root.Exists("/sys/kernel/tracing/kprobe_events") ||
 		root.Exists("/sys/kernel/debug/tracing/kprobe_events")
 	add("kprobes", kprobes, "file-level latencies by probes; without them by system calls")
