@@ -13,12 +13,12 @@ import (
 // needs, nobody takes another request. It says false when the run ended
 // meanwhile. Callers hold mu.
 func (d *dispatcher) decideBlocks(worker int, j *job) bool {
-	decided := d.cache.DecideBlocks(&j.lease, j.intents)
+	decided := d.cache.Decide(&j.lease, j.intents)
 	if !decided {
 		d.deciding = true
 		for !decided && !d.closed {
 			d.cond.Wait()
-			decided = !d.closed && j.lease.Resume()
+			decided = !d.closed && d.cache.Decide(&j.lease, j.intents)
 		}
 		d.deciding = false
 		d.cond.Broadcast()
@@ -30,7 +30,7 @@ func (d *dispatcher) decideBlocks(worker int, j *job) bool {
 	for i := range j.intents {
 		s.Tokens += j.plan[i].Tokens
 		switch j.lease.Outcome(i) {
-		case cache.Kept:
+		case cache.Unreachable:
 			s.Kept++
 			continue
 		case cache.Miss:
@@ -58,14 +58,14 @@ func (w *worker) blocks(ctx context.Context) error {
 		var res cache.Result
 		var err error
 		switch j.lease.Outcome(at) {
-		case cache.Kept:
+		case cache.Unreachable:
 			at++
 			continue
 		case cache.Miss:
-			n, res, err = j.lease.WriteRun(ctx, at, w.tag(tiers.Prefill))
+			n, res, err = j.lease.Write(ctx, at, w.tag(tiers.Prefill))
 			err = w.wrote(ctx, op, res, tiers.Prefill, n, err)
 		default:
-			n, res, err = j.lease.ReadRun(ctx, at, w.tag(tiers.Decode))
+			n, res, err = j.lease.Read(ctx, at, w.tag(tiers.Decode))
 			_, err = w.didRead(ctx, op, at, res, n, err)
 		}
 		for k := range n {

@@ -63,7 +63,7 @@ func replayBlocks(t *testing.T, path string, workers int, change func(*runConfig
 // nullTiers are a cache of that capacity that keeps no bytes.
 func nullTiers(capacity int64) func(*runConfig) {
 	return func(c *runConfig) {
-		c.Storage.Levels = []cache.Level{{Level: tiers.Storage, Tier: sim.NewNull(), Capacity: capacity}}
+		c.Storage.Levels = []cache.Level{{Kind: tiers.Storage, Tier: sim.NewNull(), Capacity: capacity}}
 	}
 }
 

@@ -68,17 +68,14 @@ func (t *trial) describe() {
 func (t *trial) tierInfo() {
 	t.info.Tiers = t.info.Tiers[:0]
 	for i, g := range t.stack.cache.Gauges(nil) {
-		tier := t.stack.levels[i].Tier
+		level := t.stack.levels[i]
 		info := result.Tier{
-			Level: g.Level.String(), Description: "null: no bytes, no time", Entries: g.Entries, UsedBytes: g.Bytes, PeakBytes: g.Peak,
-		}
-		if tier != nil {
-			info.Description = tier.Traits().Description
+			Level: g.Level.String(), Description: level.Description(), Entries: g.Entries, UsedBytes: g.Bytes, PeakBytes: g.Peak,
 		}
 		if g.Capacity > 0 && g.Capacity != boundless {
 			info.CapacityBytes = new(g.Capacity)
 		}
-		if f, ok := tier.(interface{ Footprint() (held, waste int64) }); ok {
+		if f, ok := level.Tier.(interface{ Footprint() (held, waste int64) }); ok {
 			_, info.WasteBytes = f.Footprint()
 		}
 		t.info.Tiers = append(t.info.Tiers, info)

@@ -138,7 +138,8 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 	}
 	d.inflight[j] = struct{}{}
 	d.books.Started[r.Class]++
-	if len(r.Blocks) > 0 {
+	j.lease.Prefix = len(r.Blocks) > 0
+	if j.lease.Prefix {
 		if !d.decideBlocks(worker, j) {
 			return false
 		}

@@ -28,7 +28,7 @@ var testSizer = model.Sizer{BytesPerToken: unit}
 
 // storage makes a tier the storage of a run.
 func storage(tier tiers.Tier, capacity int64) []cache.Level {
-	return []cache.Level{{Level: tiers.Storage, Tier: tier, Capacity: capacity}}
+	return []cache.Level{{Kind: tiers.Storage, Tier: tier, Capacity: capacity}}
 }
 
 // plenty is a null tier that never has to evict.

@@ -39,10 +39,10 @@ func TestNoScheduleHangsUnderOverload(t *testing.T) {
 		for _, cpu := range []int64{0, 2, 5} {
 			t.Run(fmt.Sprintf("slots=%d,cpu=%d", slots, cpu), func(t *testing.T) {
 				storage := faults.Wrap(sim.NewNull(), jitter)
-				levels := []cache.Level{{Level: tiers.Storage, Tier: storage, Capacity: 3 * entry * unit}}
+				levels := []cache.Level{{Kind: tiers.Storage, Tier: storage, Capacity: 3 * entry * unit}}
 				if cpu > 0 {
 					upper := faults.Wrap(sim.NewNull(), jitter)
-					levels = append([]cache.Level{{Level: tiers.CPU, Tier: upper, Capacity: cpu * entry * unit}}, levels...)
+					levels = append([]cache.Level{{Kind: tiers.CPU, Tier: upper, Capacity: cpu * entry * unit}}, levels...)
 				}
 				p := profile.Default()
 				p.Templates = []profile.Template{{Name: "small", Context: [2]int{entry / 10, entry}, Generate: [2]int{1, 100}, Think: [2]float64{1, 2}}}

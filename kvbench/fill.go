@@ -42,7 +42,7 @@ func (l *Load) populationFits(size int64) error {
 	}
 	fit := last.Capacity / size / populationPerUser
 	return fmt.Errorf("%w: decode-only needs %d entries of %d bytes (%d bytes in all) in the %s tier of %d bytes: -num-users %d would fit, or a larger -storage-capacity-gb",
-		cache.ErrTooLarge, entries, size, total, last.Level, last.Capacity, fit)
+		cache.ErrTooLarge, entries, size, total, last.Kind, last.Capacity, fit)
 }
 
 // populationPerUser is how many entries decode-only writes per user (spec 5).
@@ -146,7 +146,7 @@ func (f *filler) write(ctx context.Context, writers, entries int, entry func(n i
 			for n := next.Add(1) - 1; n < int64(entries) && ctx.Err() == nil; n = next.Add(1) - 1 {
 				key, size := entry(int(n))
 				f.env.Cache.Decide(&lease, []cache.Want{{Key: key, Size: size, Write: true}})
-				_, err := lease.Write(ctx, 0, tag)
+				_, _, err := lease.Write(ctx, 0, tag)
 				lease.Close(ctx, tag)
 				if err != nil {
 					cancel(err)

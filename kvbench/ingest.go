@@ -30,7 +30,7 @@ func (l *Load) ingest(ctx context.Context) error {
 	}
 	if kept = total - kept; kept > last.Capacity {
 		return fmt.Errorf("%w: the %d documents kept take %d bytes, the %s tier has %d: about -rag-num-docs %d would fit, or a larger -storage-capacity-gb",
-			cache.ErrTooLarge, n-first, kept, last.Level, last.Capacity, int64(float64(n-first)*float64(last.Capacity)/float64(kept)))
+			cache.ErrTooLarge, n-first, kept, last.Kind, last.Capacity, int64(float64(n-first)*float64(last.Capacity)/float64(kept)))
 	}
 	f := l.newFiller("ingesting", total)
 	for doc := range n {

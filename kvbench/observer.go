@@ -31,6 +31,9 @@ type observer struct {
 
 var _ cache.Observer = (*observer)(nil)
 
+// Began is for those who trace.
+func (o *observer) Began(cache.Tag, tiers.Object, tiers.Kind, tiers.Op, tiers.Phase) {}
+
 func (o *observer) Chunk(tag cache.Tag, l tiers.Kind, op tiers.Op, ph tiers.Phase, bytes int64) {
 	o.rec.Chunk(o.clock.Now(), tag.Shard, l, op, ph, bytes)
 }

@@ -121,7 +121,7 @@ func (b *Bench) Close() error {
 // Tier returns the tier of a level, nil when there is none.
 func (b *Bench) Tier(l tiers.Kind) (tiers.Tier, int64) {
 	for _, c := range b.Levels {
-		if c.Level == l {
+		if c.Kind == l {
 			return c.Tier, c.Capacity
 		}
 	}

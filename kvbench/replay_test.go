@@ -235,7 +235,7 @@ func TestReplayOrdersKeysAndKeepsTheCapacity(t *testing.T) {
 		tier := &orderTier{reading: map[string]int{}}
 		cfg := replayConfig(t, 0)
 		cfg.Workers = 8
-		cfg.Storage.Levels = []cache.Level{{Level: tiers.Storage, Tier: tier, Capacity: 2000}}
+		cfg.Storage.Levels = []cache.Level{{Kind: tiers.Storage, Tier: tier, Capacity: 2000}}
 		res, err := runPlain(t.Context(), cfg, &ReplayRoutine{Path: traceFile(t, rows...), Cycles: 1})
 		require.NoError(t, err)
 		assert.Empty(t, tier.problems)

@@ -15,14 +15,14 @@ type traceObserver struct {
 	sim *simulation
 }
 
-var _ cache.Beginner = (*traceObserver)(nil)
+var _ cache.Observer = (*traceObserver)(nil)
 
 var (
 	rowOperations = [tiers.NumOps]iotrace.Operation{tiers.Read: iotrace.Read, tiers.Write: iotrace.Write}
 	rowPhases     = [tiers.NumPhases]string{tiers.Prefill: "Prefill", tiers.Decode: "Decode", tiers.Evict: "Evict"}
 )
 
-// Began implements tiers.Beginner.
+// Began implements cache.Observer.
 func (o *traceObserver) Began(_ cache.Tag, ob tiers.Object, l tiers.Kind, op tiers.Op, ph tiers.Phase) {
 	o.row(rowOperations[op], ob, l, ph)
 }

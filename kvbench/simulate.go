@@ -60,7 +60,7 @@ func Simulate(ctx context.Context, cfg Config, w Workload, sim SimConfig) (*resu
 // levels makes the tiers, of which none holds bytes.
 func (s *simulation) levels(cfg *Config) (levels []cache.Level) {
 	add := func(l tiers.Kind, t tiers.Tier, capacity int64) {
-		levels = append(levels, cache.Level{Level: l, Tier: t, Capacity: capacity})
+		levels = append(levels, cache.Level{Kind: l, Tier: t, Capacity: capacity})
 	}
 	if n := cfg.Storage.GPUBytes; n > 0 {
 		add(tiers.GPU, nil, n)

@@ -73,7 +73,7 @@ func openStack(cfg StorageConfig, c clock.Clock, obs cache.Observer) (_ *stack, 
 func (s *stack) openTiers(c clock.Clock) error {
 	add := func(l tiers.Kind, t tiers.Tier, capacity int64) {
 		s.own = append(s.own, t)
-		s.levels = append(s.levels, cache.Level{Level: l, Tier: t, Capacity: capacity})
+		s.levels = append(s.levels, cache.Level{Kind: l, Tier: t, Capacity: capacity})
 	}
 	if n := s.cfg.GPUBytes; n > 0 {
 		t, err := sim.NewLink(s.cfg.GPUBandwidth, c)

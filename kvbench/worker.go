@@ -207,7 +207,7 @@ func (w *worker) lookup(op *workloads.Op, res record.LookupResult) {
 // read reads intent at once; false means that there was nothing to read or that
 // the read failed. The error is that of a run that is over.
 func (w *worker) read(ctx context.Context, op *workloads.Op, at int) (bool, error) {
-	res, err := w.job.lease.Read(ctx, at, w.tag(tiers.Decode))
+	_, res, err := w.job.lease.Read(ctx, at, w.tag(tiers.Decode))
 	return w.didRead(ctx, op, at, res, 1, err)
 }
 
@@ -234,7 +234,7 @@ func (w *worker) didRead(ctx context.Context, op *workloads.Op, at int, res cach
 }
 
 func (w *worker) write(ctx context.Context, op *workloads.Op, at int, ph tiers.Phase) error {
-	res, err := w.job.lease.Write(ctx, at, w.tag(ph))
+	_, res, err := w.job.lease.Write(ctx, at, w.tag(ph))
 	return w.wrote(ctx, op, res, ph, 1, err)
 }
 

@@ -53,12 +53,12 @@ func serve(ctx context.Context, l *Lease, n int) error {
 		done := 1
 		switch l.Outcome(i) {
 		case Hit, Pending:
-			done, _, err = l.ReadRun(ctx, i, Tag{Phase: tiers.Decode})
+			done, _, err = l.Read(ctx, i, Tag{Phase: tiers.Decode})
 		case Miss:
-			done, _, err = l.WriteRun(ctx, i, Tag{})
+			done, _, err = l.Write(ctx, i, Tag{})
 		}
 		for range done {
-			if l.Outcome(i) != Kept {
+			if l.Outcome(i) != Unreachable {
 				l.Drop(ctx, i, Tag{})
 			}
 			i++
@@ -82,7 +82,7 @@ func play(t *testing.T, c *Cache, requests [][]Want, workers int, faulty bool) [
 	for w := range workers {
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(w), 3))
-			var l Lease
+			l := Lease{Prefix: true}
 			for {
 				mu.Lock()
 				for deciding {
@@ -96,7 +96,7 @@ func play(t *testing.T, c *Cache, requests [][]Want, workers int, faulty bool) [
 				next++
 				at := requests[n]
 				deciding = true
-				for ok := c.DecideBlocks(&l, at); !ok; ok = l.Resume() {
+				for !c.Decide(&l, at) {
 					cond.Wait()
 				}
 				deciding = false
@@ -137,9 +137,9 @@ func play(t *testing.T, c *Cache, requests [][]Want, workers int, faulty bool) [
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for _, s := range c.levels {
-			t.Logf("%s: used %d reserved %d leaving %d claimed %d limit %d asks %d", s.level, s.used, s.reserved, s.leaving, s.claimed, s.limit, len(s.asks))
+			t.Logf("%s: used %d reserved %d leaving %d claimed %d limit %d asks %d", s.Kind, s.used, s.reserved, s.leaving, s.claimed, s.limit, len(s.asks))
 		}
-		t.Fatalf("hung: %d tickets, %d leases open", len(c.tickets), c.open)
+		t.Fatalf("hung: %d tickets, %d leases open", len(c.planning), c.open)
 	}
 	return decisions
 }
@@ -201,7 +201,7 @@ func TestBlockDecisionsMatchModel(t *testing.T) {
 				case prefix:
 					want += "h"
 				default:
-					want += "k"
+					want += "u"
 				}
 			}
 			for i := len(in) - 1; i >= 0; i-- {
@@ -258,8 +258,8 @@ func TestBlockDecisionsSurviveFailures(t *testing.T) {
 // Blocks larger than the cache are refused when they are written.
 func TestBlockTooLarge(t *testing.T) {
 	c, books := testCache(t, 0, 0, 0, 100)
-	var l Lease
-	require.True(t, c.DecideBlocks(&l, []Want{{Key: "a", Size: 60}, {Key: "b", Size: 101}}))
+	l := Lease{Prefix: true}
+	require.True(t, c.Decide(&l, []Want{{Key: "a", Size: 60}, {Key: "b", Size: 101}}))
 	err := serve(t.Context(), &l, 2)
 	require.True(t, errors.Is(err, ErrTooLarge), "%v", err)
 	l.Close(t.Context(), Tag{})

@@ -36,12 +36,12 @@ func TestCacheWorkedExample(t *testing.T) {
 				misses++
 				continue
 			}
-			_, err := l.Read(ctx, i, Tag{Phase: tiers.Decode})
+			_, _, err := l.Read(ctx, i, Tag{Phase: tiers.Decode})
 			require.NoError(t, err)
 			l.Drop(ctx, i, Tag{})
 			hits++
 		}
-		_, err := l.Write(ctx, turn-1, Tag{})
+		_, _, err := l.Write(ctx, turn-1, Tag{})
 		require.NoError(t, err)
 		l.Close(ctx, Tag{})
 		require.LessOrEqual(t, len(books[tiers.Storage].objects), 3)
@@ -155,9 +155,9 @@ func stormWithWatchdog(t *testing.T, c *Cache, goroutines, rounds int, faulty bo
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for _, s := range c.levels {
-			t.Logf("%s: used %d reserved %d leaving %d claimed %d limit %d asks %d", s.level, s.used, s.reserved, s.leaving, s.claimed, s.limit, len(s.asks))
+			t.Logf("%s: used %d reserved %d leaving %d claimed %d limit %d asks %d", s.Kind, s.used, s.reserved, s.leaving, s.claimed, s.limit, len(s.asks))
 		}
-		t.Fatalf("hung, %d tickets waiting", len(c.tickets))
+		t.Fatalf("hung, %d tickets waiting", len(c.planning))
 	}
 }
 
@@ -189,12 +189,12 @@ func stormRequest(ctx context.Context, c *Cache, l *Lease, r *rand.Rand) error {
 		gosched(r)
 		switch {
 		case l.Owned(i):
-			_, err = l.Write(ctx, i, Tag{})
+			_, _, err = l.Write(ctx, i, Tag{})
 			if err == nil && r.IntN(2) == 0 {
-				_, err = l.Read(ctx, i, Tag{Phase: tiers.Decode})
+				_, _, err = l.Read(ctx, i, Tag{Phase: tiers.Decode})
 			}
 		case l.Outcome(i) != Miss:
-			_, err = l.Read(ctx, i, Tag{Phase: tiers.Decode})
+			_, _, err = l.Read(ctx, i, Tag{Phase: tiers.Decode})
 		}
 		if r.IntN(2) == 0 {
 			l.Drop(ctx, i, Tag{})
@@ -231,9 +231,9 @@ func TestCachePendingReaderWaits(t *testing.T) {
 	require.Equal(t, []Outcome{Miss, Pending, Pending}, []Outcome{owner.Outcome(0), reader.Outcome(0), joiner.Outcome(0)})
 	require.False(t, joiner.Owned(0), "a second writer joins the first")
 	got := make(chan error, 2)
-	go func() { _, err := reader.Read(ctx, 0, Tag{}); got <- err }()
+	go func() { _, _, err := reader.Read(ctx, 0, Tag{}); got <- err }()
 	go func() { _, err := joiner.Wait(ctx, 0, Tag{}); got <- err }()
-	res, err := owner.Write(ctx, 0, Tag{})
+	_, res, err := owner.Write(ctx, 0, Tag{})
 	require.NoError(t, err)
 	require.True(t, res.Complete)
 	require.NoError(t, <-got)
@@ -250,7 +250,7 @@ func TestCacheAbandonedWriterFreesItsWaiters(t *testing.T) {
 	c.Decide(&owner, []Want{{"a", 10, true}})
 	c.Decide(&reader, []Want{{"a", 10, false}})
 	owner.Close(t.Context(), Tag{})
-	_, err := reader.Read(t.Context(), 0, Tag{})
+	_, _, err := reader.Read(t.Context(), 0, Tag{})
 	require.ErrorIs(t, err, ErrGone)
 	reader.Close(t.Context(), Tag{})
 	c.quiet(t, books)
@@ -267,12 +267,12 @@ func TestCacheEvictionWaitsForReaders(t *testing.T) {
 	c.Decide(&reader, []Want{{"a", 60, false}})
 	c.Decide(&writer, []Want{{"b", 60, true}})
 	written := make(chan error, 1)
-	go func() { _, err := writer.Write(ctx, 0, Tag{}); written <- err }()
+	go func() { _, _, err := writer.Write(ctx, 0, Tag{}); written <- err }()
 	require.Eventually(t, func() bool { return c.Counters().Evicted == 1 }, 10*time.Second, time.Millisecond)
 	var late Lease
 	c.Decide(&late, []Want{{"a", 60, false}})
 	require.Equal(t, Miss, late.Outcome(0), "evicted while queued is a miss")
-	_, err = reader.Read(ctx, 0, Tag{})
+	_, _, err = reader.Read(ctx, 0, Tag{})
 	require.NoError(t, err, "its reader still reads it")
 	select {
 	case <-written:
@@ -323,13 +323,13 @@ func TestCacheReaderFollowsDemotion(t *testing.T) {
 	_, _, err := use(ctx, c, &l, Want{"a", 60, true})
 	require.NoError(t, err)
 	c.Decide(&reader, []Want{{"a", 60, false}})
-	res, err := reader.Read(ctx, 0, Tag{})
+	_, res, err := reader.Read(ctx, 0, Tag{})
 	require.NoError(t, err)
 	require.Equal(t, tiers.CPU, res.Level)
 	written := make(chan error, 1)
 	go func() { _, _, err := use(ctx, c, &l, Want{"b", 60, true}); written <- err }()
-	require.Eventually(t, func() bool { return c.Counters().Demoted[tiers.Storage] == 1 }, 10*time.Second, time.Millisecond)
-	res, err = reader.Read(ctx, 0, Tag{})
+	require.Eventually(t, func() bool { return c.Counters().Levels[1].Demoted == 1 }, 10*time.Second, time.Millisecond)
+	_, res, err = reader.Read(ctx, 0, Tag{})
 	require.NoError(t, err)
 	require.Equal(t, tiers.Storage, res.Level)
 	require.NoError(t, <-written)

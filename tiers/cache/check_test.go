@@ -170,15 +170,15 @@ func (r *bookReader) Close() error {
 func (c *Cache) check() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	sum := map[*space]int64{}
-	leaving := map[*space]int64{}
-	count := map[*space]int64{}
+	sum := map[*level]int64{}
+	leaving := map[*level]int64{}
+	count := map[*level]int64{}
 	for _, e := range c.index {
 		if e.cur == nil {
 			continue
 		}
 		count[e.cur.in]++
-		if e.state == moving {
+		if e.state == demoting {
 			leaving[e.cur.in] += e.size
 		} else {
 			sum[e.cur.in] += e.size
@@ -187,27 +187,22 @@ func (c *Cache) check() error {
 	for _, s := range c.levels {
 		switch {
 		case s.used > s.limit:
-			return fmt.Errorf("%s: used %d exceeds the limit %d", s.level, s.used, s.limit)
+			return fmt.Errorf("%s: used %d exceeds the limit %d", s.Kind, s.used, s.limit)
 		case s.used-s.leaving+s.claimed > s.limit:
-			return fmt.Errorf("%s: claims cannot be met: used %d - leaving %d + claimed %d > %d", s.level, s.used, s.leaving, s.claimed, s.limit)
+			return fmt.Errorf("%s: claims cannot be met: used %d - leaving %d + claimed %d > %d", s.Kind, s.used, s.leaving, s.claimed, s.limit)
 		case s.reserved < 0 || s.claimed < 0 || s.leaving < leaving[s]:
-			return fmt.Errorf("%s: reserved %d claimed %d leaving %d (demoting %d)", s.level, s.reserved, s.claimed, s.leaving, leaving[s])
+			return fmt.Errorf("%s: reserved %d claimed %d leaving %d (demoting %d)", s.Kind, s.reserved, s.claimed, s.leaving, leaving[s])
 		case s.used != sum[s]+s.reserved+s.leaving:
-			return fmt.Errorf("%s: used %d is not entries %d + reserved %d + leaving %d", s.level, s.used, sum[s], s.reserved, s.leaving)
+			return fmt.Errorf("%s: used %d is not entries %d + reserved %d + leaving %d", s.Kind, s.used, sum[s], s.reserved, s.leaving)
 		case s.entries != count[s]:
-			return fmt.Errorf("%s: %d entries counted, %d in the index", s.level, s.entries, count[s])
+			return fmt.Errorf("%s: %d entries counted, %d in the index", s.Kind, s.entries, count[s])
 		}
 		var last uint64
-		var err error
-		s.lru.walk(func(e *entry) bool {
-			if e.seq <= last || e.home() != s || (e.state != resident && e.at == nil) {
-				err = fmt.Errorf("%s: %s (seq %d after %d, %s) is out of LRU order", s.level, e.key, e.seq, last, e.state)
+		for e := range s.order.Victims {
+			if e.recency <= last || e.in != s || c.index[e.key] != e {
+				return fmt.Errorf("%s: %s (%d after %d, %s) is out of LRU order", s.Kind, e.key, e.recency, last, e.state)
 			}
-			last = e.seq
-			return err == nil
-		})
-		if err != nil {
-			return err
+			last = e.recency
 		}
 	}
 	return nil
@@ -220,20 +215,20 @@ func (c *Cache) quiet(t *testing.T, books map[tiers.Kind]*bookTier) {
 	require.NoError(t, c.check())
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	require.Empty(t, c.tickets)
+	require.Empty(t, c.planning)
 	for _, s := range c.levels {
-		require.Zero(t, s.reserved, "%s reserved", s.level)
-		require.Zero(t, s.claimed, "%s claimed", s.level)
-		require.Zero(t, s.leaving, "%s leaving", s.level)
+		require.Zero(t, s.reserved, "%s reserved", s.Kind)
+		require.Zero(t, s.claimed, "%s claimed", s.Kind)
+		require.Zero(t, s.leaving, "%s leaving", s.Kind)
 		require.Empty(t, s.asks)
-		b := books[s.level]
-		require.Equal(t, s.used, b.bytes, "%s: bytes in the tier", s.level)
+		b := books[s.Kind]
+		require.Equal(t, s.used, b.bytes, "%s: bytes in the tier", s.Kind)
 		require.Len(t, b.objects, int(s.entries))
 	}
 	for _, e := range c.index {
 		require.Equal(t, resident, e.state, e.key)
 		require.Zero(t, e.cur.pins, e.key)
-		require.Contains(t, books[e.cur.in.level].objects, e.cur.obj)
+		require.Contains(t, books[e.cur.in.Kind].objects, e.cur.obj)
 	}
 }
 
@@ -260,10 +255,10 @@ func bookCache(t *testing.T, writers int, runs bool, capacity ...int64) (*Cache,
 		}
 		l := tiers.Kind(i)
 		books[l] = newBookTier(t, n)
-		cfg.Levels = append(cfg.Levels, Level{l, books[l], n})
+		cfg.Levels = append(cfg.Levels, Level{Kind: l, Tier: books[l], Capacity: n})
 	}
 	if last := &cfg.Levels[len(cfg.Levels)-1]; runs {
-		books[last.Level].neighbours = rand.NewPCG(1, 2)
+		books[last.Kind].neighbours = rand.NewPCG(1, 2)
 	}
 	c, err := New(cfg)
 	require.NoError(t, err)
@@ -276,7 +271,7 @@ func use(ctx context.Context, c *Cache, l *Lease, in ...Want) (hits, misses int,
 	defer l.Close(ctx, Tag{})
 	for i := range in {
 		if l.Owned(i) {
-			if _, err = l.Write(ctx, i, Tag{}); err != nil {
+			if _, _, err = l.Write(ctx, i, Tag{}); err != nil {
 				return hits, misses, err
 			}
 			misses++
@@ -286,7 +281,7 @@ func use(ctx context.Context, c *Cache, l *Lease, in ...Want) (hits, misses int,
 			misses++
 			continue
 		}
-		if _, err = l.Read(ctx, i, Tag{Phase: tiers.Decode}); err != nil {
+		if _, _, err = l.Read(ctx, i, Tag{Phase: tiers.Decode}); err != nil {
 			return hits, misses, err
 		}
 		hits++

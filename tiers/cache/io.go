@@ -2,208 +2,340 @@ package cache
 
 import (
 	"context"
-	"errors"
-	"syscall"
+	"fmt"
 
 	"kvbench/tiers"
 )
 
-// retries is how often a transient failure is tried again (spec 12).
-const retries = 3
+// Read reads want i, a hit or pending, and of blocks those behind it, in one transfer as far
+// as they lie side by side in their tier. It waits for the writer of want i, not for those of
+// others. It returns how many wants it dealt with, also when it fails. It may be called again
+// and again: entries stay pinned until Drop or Close.
+func (l *Lease) Read(ctx context.Context, i int, tag Tag) (n int, res Result, err error) {
+	c := l.c
+	if res.Space, err = l.makeRoom(ctx, tag); err != nil {
+		return 1, res, err
+	}
+	if res.Waited, err = l.Wait(ctx, i, tag); err != nil {
+		return 1, res, err
+	}
+	c.mu.Lock()
+	in, left := l.gather(i)
+	alone := len(l.objects) == 1
+	if alone { // who reads it at the same time has not read it first
+		res.saw(&l.claims[i])
+	}
+	c.mu.Unlock()
+	for _, r := range left {
+		_ = c.remove(ctx, tag, r)
+	}
+	res.Level, res.Object = in.Kind, l.objects[0]
+	n, res.Timing, err = c.read(ctx, tag, in, l.objects)
+	res.Complete = err == nil
+	if alone {
+		return n, res, err
+	}
+	c.mu.Lock()
+	for k := range n {
+		res.saw(&l.claims[i+k])
+	}
+	c.mu.Unlock()
+	for k := n; k < len(l.objects); k++ {
+		l.release(ctx, i+k, tag) // no pin stays over a wait, and the next transfer may have to
+	}
+	return n, res, err
+}
 
-// room reserves the path of a new entry and clears it: size bytes are claimed in s.
-func (c *Cache) room(ctx context.Context, tag Tag, size int64) (s *space, err error) {
-	p, err := c.reserve(ctx, size)
+// gather pins want i and those behind it that one transfer may have, and puts them into
+// l.objects. It returns the level they are in and replicas to be removed. Callers hold the lock.
+func (l *Lease) gather(i int) (in *level, left []*replica) {
+	l.objects = l.objects[:0]
+	bytes := int64(0)
+	for k := i; k < len(l.claims); k++ {
+		cl := &l.claims[k]
+		if k > i && (!l.Prefix || cl.done || cl.owner || !cl.e.readable() || cl.e.cur.in != in || bytes+cl.e.size > in.extent) {
+			break
+		}
+		if r := l.hold(cl); r != nil {
+			left = append(left, r)
+		}
+		in = cl.pinned.in
+		bytes += cl.pinned.obj.Size
+		l.objects = append(l.objects, cl.pinned.obj)
+	}
+	return in, left
+}
+
+// hold makes sure that the pin of a claim is on the entry's present replica. It returns an old
+// one that has to be removed. Callers hold the lock.
+func (l *Lease) hold(cl *claim) (left *replica) {
+	if cl.e.state == evicted {
+		return nil
+	}
+	if !l.Prefix {
+		l.c.touch(cl.e)
+	}
+	if cl.pinned == cl.e.cur {
+		return nil
+	}
+	if cl.pinned != nil {
+		// It was demoted since the last read. Staying with the old copy would keep its room from
+		// the writer that demoted it.
+		left = cl.pinned.unpin()
+	}
+	cl.pinned = cl.e.cur.pin()
+	return left
+}
+
+// saw notes that a claim's entry is read. Callers hold the lock.
+func (res *Result) saw(cl *claim) {
+	res.Bytes += cl.pinned.obj.Size
+	if cl.e.seen {
+		res.Again += cl.pinned.obj.Size
+	} else {
+		res.First, cl.e.seen = true, true
+	}
+}
+
+// Write writes want i, which Decide gave to this lease as a Miss, and of blocks those behind
+// it that are this lease's too, in one transfer as far as their tier puts them side by side.
+// It returns how many wants it dealt with, also when it fails; on success their entries are
+// readable by all and pinned by this lease.
+func (l *Lease) Write(ctx context.Context, i int, tag Tag) (n int, res Result, err error) {
+	if !l.claims[i].owner {
+		return 1, res, fmt.Errorf("writing a key that belongs to another request: %w", ErrGone)
+	}
+	l.letGo(ctx, tag)
+	cleared, err := l.makeRoom(ctx, tag)
+	if err != nil {
+		return 1, Result{Space: cleared}, err
+	}
+	n, res, err = l.write(ctx, tag, i, l.together(i))
+	res.Space += cleared
+	l.holdAgain()
+	return n, res, err
+}
+
+// together returns the claims from i on that one transfer may have.
+func (l *Lease) together(i int) []claim {
+	in, n, bytes := l.claims[i].claimed, i+1, l.claims[i].e.size
+	for in != nil && n < len(l.claims) && l.claims[n].owner && l.claims[n].claimed == in {
+		if bytes += l.claims[n].e.size; bytes > in.extent {
+			break
+		}
+		n++
+	}
+	return l.claims[i:n]
+}
+
+// write runs the life of new entries: a place of the write limit, room, bytes, publication. For
+// blocks whose room was planned the bytes are claimed already. All take their bytes at once;
+// what the tier does not put side by side claims them again.
+func (l *Lease) write(ctx context.Context, tag Tag, i int, claims []claim) (n int, res Result, err error) {
+	c := l.c
+	n = len(claims)
+	in := claims[0].claimed
+	for k := range claims {
+		res.Bytes += claims[k].e.size
+		claims[k].claimed = nil
+	}
+	res.Level = claims[0].e.in.Kind
+	defer func() {
+		if err != nil {
+			c.giveUp(claims[:n])
+		}
+	}()
+	begun := c.now()
+	if c.bounded && !tag.Unbounded {
+		err = c.enter(ctx)
+		res.Slot = c.now() - begun
+		if err != nil {
+			if in != nil {
+				c.giveBack(in, res.Bytes, 0)
+			}
+			return n, res, err
+		}
+		defer c.leave()
+	}
+	if in == nil {
+		in, err = c.room(ctx, tag, claims[0].e)
+	}
+	if err == nil {
+		err = c.take(ctx, in, res.Bytes)
+	}
+	res.Space = c.now() - begun - res.Slot
+	if err != nil {
+		return n, res, err
+	}
+
+	l.objects = l.objects[:0]
+	c.mu.Lock()
+	for k := range claims {
+		e := claims[k].e
+		c.gen++
+		l.objects = append(l.objects, tiers.Object{Key: e.key, Gen: c.gen, Size: e.size, Place: i + k})
+		e.state = writing
+	}
+	c.mu.Unlock()
+	res.Level, res.Object = in.Kind, l.objects[0]
+	total := res.Bytes
+	n, res.Timing, err = c.write(ctx, tag, in, l.objects)
+	res.Bytes = bytesOf(l.objects[:n])
+	if rest := claims[n:]; len(rest) > 0 {
+		c.mu.Lock()
+		for k := range rest {
+			rest[k].e.state, rest[k].claimed = queued, in
+		}
+		c.mu.Unlock()
+		c.giveBack(in, res.Bytes-total, total-res.Bytes) // a reservation becomes a claim again
+	}
+	if err != nil {
+		c.giveBack(in, 0, res.Bytes)
+		return n, res, err
+	}
+	res.Complete = true
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k := range n {
+		cl := &claims[k]
+		if !l.Prefix {
+			c.touch(cl.e)
+		}
+		cl.pinned, cl.owner = c.publish(cl.e, l.objects[k], in), false
+	}
+	c.serve() // a new victim may be what a plan waits for
+	return n, res, nil
+}
+
+// bytesOf sums up the bytes of entries, without padding.
+func bytesOf(objects []tiers.Object) (n int64) {
+	for _, o := range objects {
+		n += o.Size
+	}
+	return n
+}
+
+// giveUp ends claims whose entries will not be written.
+func (c *Cache) giveUp(claims []claim) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k := range claims {
+		claims[k].owner = false
+		c.abandon(claims[k].e)
+	}
+}
+
+// publish makes a written entry readable, with one pin. Callers hold the lock.
+func (c *Cache) publish(e *Entry, o tiers.Object, in *level) *replica {
+	e.state = resident
+	e.cur = &replica{obj: o, in: in, pins: 1}
+	in.reserved -= e.size
+	in.entries++
+	in.counters.Written++
+	in.counters.WrittenBytes += e.size
+	e.resolve()
+	return e.cur
+}
+
+// room plans and makes the room for a new entry: its bytes are claimed in the level.
+func (c *Cache) room(ctx context.Context, tag Tag, e *Entry) (*level, error) {
+	p, err := c.reserve(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	if err = c.clearPath(ctx, tag, p); err != nil {
-		c.unclaim(p.target, size)
+	if err = c.execute(ctx, tag, p); err != nil {
+		c.giveBack(p.target, e.size, 0)
 	}
 	return p.target, err
 }
 
-// write runs the whole life of one new entry: slot, path, deletions,
-// demotions, bytes, publication. The published replica carries one pin, the
-// caller's. A block whose way was planned and cleared comes with the tier in
-// which its bytes are claimed, else s is nil.
-func (c *Cache) write(ctx context.Context, tag Tag, e *entry, s *space) (res Result, r *replica, err error) {
-	defer func() {
-		if err != nil {
-			c.abandon(e)
-		}
-	}()
-	start := c.now()
-	res.Level = c.levels[c.home(0, e.size)].level
-	if c.slots.bounded && !tag.Unbounded {
-		if err = c.enter(ctx); err != nil {
-			res.Slot = c.now() - start
-			if s != nil {
-				c.unclaim(s, e.size)
-			}
-			return res, nil, err
-		}
-		defer c.leave()
-	}
-	slotted := c.now()
-	res.Slot = slotted - start
-
-	if s == nil {
-		s, err = c.room(ctx, tag, e.size)
-	}
-	if err == nil {
-		err = c.take(ctx, s, e.size)
-	}
-	res.Space = c.now() - slotted
-	if err != nil {
-		return res, nil, err
-	}
-
-	c.mu.Lock()
-	c.gen++
-	o := tiers.Object{Key: e.key, Gen: c.gen, Size: e.size}
-	e.state = writing
-	c.mu.Unlock()
-	res.Level, res.Object, res.Bytes = s.level, o, o.Size
-	res.Timing, err = c.writeObject(ctx, tag, s, o)
-	if err != nil {
-		c.untake(s, e.size)
-		return res, nil, err
-	}
-	res.Complete = true
-
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r = c.publish(e, o, s)
-	c.serve() // a new victim may be what a ticket waits for
-	return res, r, nil
-}
-
-// publish makes a written entry readable, with one pin. Callers hold mu.
-func (c *Cache) publish(e *entry, o tiers.Object, s *space) *replica {
-	e.state = resident
-	e.cur = &replica{obj: o, in: s, pins: 1}
-	s.reserved -= e.size
-	s.entries++
-	if e.at == nil {
-		c.seq++
-		e.seq = c.seq
-		s.lru.touched.insert(e)
-	}
-	c.counters.Written[s.level]++
-	c.counters.WrittenBytes[s.level] += e.size
-	e.settled()
-	return e.cur
-}
-
-// abandon ends a pending entry that will not be written.
-func (c *Cache) abandon(e *entry) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e.state != queued && e.state != writing {
-		return
-	}
-	e.state = evicted
-	e.unlist()
-	delete(c.index, e.key)
-	e.settled()
-}
-
-// clearPath does what the path asks before bytes may move: deletions, then
-// demotions from the lowest tier upward. Whatever happens, nothing of the path
-// stays half done: an entry that could not sink is dropped from the cache.
-func (c *Cache) clearPath(ctx context.Context, tag Tag, p *path) error {
+// execute does what a plan asks: deletions, then demotions from the lowest level upward.
+// Whatever happens, nothing of it stays half done: an entry that could not be demoted is
+// dropped from the cache.
+func (c *Cache) execute(ctx context.Context, tag Tag, p *plan) error {
 	var first error
 	for _, r := range p.victims {
-		c.observer.Evicted(tag, r.obj, r.in.level)
+		c.observer.Evicted(tag, r.obj, r.in.Kind)
 	}
-	for _, r := range p.doomed {
-		// Deletion is not cancelled: others may already count on the bytes.
-		if err := c.remove(context.WithoutCancel(ctx), tag, r); err != nil && first == nil {
+	for _, r := range p.remove {
+		if err := c.remove(ctx, tag, r); err != nil && first == nil {
 			first = err
 		}
 	}
-	for _, d := range p.sink {
+	for _, d := range p.demote {
 		if first == nil {
-			first = c.sink(ctx, tag, d)
+			first = c.demote(ctx, tag, d)
 			continue
 		}
-		c.unclaim(d.to, d.e.size)
+		c.giveBack(d.to, d.e.size, 0)
 		c.drop(ctx, tag, d)
 	}
 	return first
 }
 
-// sink demotes one entry: real I/O, a read of the upper and a write of the
-// lower tier.
-func (c *Cache) sink(ctx context.Context, tag Tag, d sinking) error {
-	size := d.e.size
-	if err := c.take(ctx, d.to, size); err != nil {
+// demote moves one entry: real I/O, a read of the upper and a write of the lower level.
+func (c *Cache) demote(ctx context.Context, tag Tag, d demotion) error {
+	o, from, to := d.from.obj, d.from.in, d.to
+	if err := c.take(ctx, to, o.Size); err != nil {
 		c.drop(ctx, tag, d)
 		return err
 	}
-	o, from, to := d.from.obj, d.from.in, d.to
 	rd, wr, err := c.move(ctx, tag, o, from, to)
 	if err != nil {
-		c.untake(to, size)
-		c.failed(ctx, tag, o, to.level, tiers.Write, err)
+		c.giveBack(to, 0, o.Size)
+		c.failed(ctx, tag, o, to.Kind, tiers.Write, err)
 		c.drop(ctx, tag, d)
 		return err
 	}
-	c.observer.Demoted(tag, o, from.level, to.level, rd, wr)
+	c.observer.Demoted(tag, o, from.Kind, to.Kind, rd, wr)
 	c.mu.Lock()
 	d.e.state = resident
 	d.e.cur = &replica{obj: o, in: to}
-	to.reserved -= size
+	to.reserved -= o.Size
 	to.entries++
-	if d.e.at == nil {
-		to.lru.sunk.insert(d.e)
-	}
-	c.counters.Demoted[to.level]++
-	c.counters.DemotedBytes[to.level] += size
-	d.from.doomed = true // it is leaving since the path was planned
-	from.entries--
-	last := c.unpin(d.from)
+	to.counters.Demoted++
+	to.counters.DemotedBytes += o.Size
+	return c.leaveBehind(ctx, tag, d.from)
+}
+
+// drop evicts an entry whose demotion did not happen. Putting it back could take away bytes
+// that another writer was already promised.
+func (c *Cache) drop(ctx context.Context, tag Tag, d demotion) {
+	c.mu.Lock()
+	c.forget(d.e)
+	c.counters.Dropped++
+	_ = c.leaveBehind(ctx, tag, d.from)
+}
+
+// leaveBehind lets go of the upper replica of a demotion, whose bytes count as leaving since it
+// was planned. The caller holds the lock, which is let go of.
+func (c *Cache) leaveBehind(ctx context.Context, tag Tag, r *replica) error {
+	r.leaving = true
+	r.in.entries--
+	r = r.unpin()
 	c.serve()
 	c.mu.Unlock()
-	if last != nil {
-		return c.remove(context.WithoutCancel(ctx), tag, last)
+	if r == nil {
+		return nil
 	}
-	return nil
+	return c.remove(ctx, tag, r)
 }
 
-// drop evicts an entry whose demotion did not happen. Putting it back could
-// take away bytes that another writer was already promised.
-func (c *Cache) drop(ctx context.Context, tag Tag, d sinking) {
-	c.mu.Lock()
-	d.e.unlist()
-	delete(c.index, d.e.key)
-	d.e.state = evicted
-	d.from.doomed = true
-	d.from.in.entries--
-	c.counters.Dropped++
-	last := c.unpin(d.from)
-	c.mu.Unlock()
-	if last != nil {
-		_ = c.remove(context.WithoutCancel(ctx), tag, last)
-	}
-}
-
-// remove deletes a doomed replica that nobody reads and frees its bytes, once
-// the deletion has returned. A failed deletion frees them too: an entry that
-// cannot be deleted is not in the cache any more, the failure is reported, and
-// a tier whose deletions fail ends the run by its errors, not by a hang.
+// remove deletes a replica that nobody reads and frees its bytes, once the deletion has
+// returned. It is not cancelled: others may already count on the bytes. A failed deletion
+// frees them too: an entry that cannot be deleted is not in the cache any more, the failure is
+// reported, and a tier whose deletions fail ends the run by its errors, not by a hang.
 func (c *Cache) remove(ctx context.Context, tag Tag, r *replica) error {
+	ctx = context.WithoutCancel(ctx)
 	start := c.now()
 	var err error
-	if r.in.tier != nil {
-		err = r.in.tier.Remove(ctx, r.obj)
+	if r.in.Tier != nil {
+		err = r.in.Tier.Remove(ctx, r.obj)
 	}
-	took := c.now() - start
 	if err == nil {
-		c.observer.Deleted(tag, r.obj, r.in.level, took)
+		c.observer.Deleted(tag, r.obj, r.in.Kind, c.now()-start)
 	} else {
-		c.failed(ctx, tag, r.obj, r.in.level, tiers.Write, err)
+		c.failed(ctx, tag, r.obj, r.in.Kind, tiers.Write, err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -214,93 +346,4 @@ func (c *Cache) remove(ctx context.Context, tag Tag, r *replica) error {
 	r.in.leaving -= r.obj.Size
 	c.serve()
 	return err
-}
-
-func (c *Cache) chunks(tag Tag, l tiers.Kind, phase tiers.Phase) tiers.ChunkFunc {
-	return func(op tiers.Op, bytes int64) { c.observer.Chunk(tag, l, op, phase, bytes) }
-}
-
-// began tells who wants to know that bytes begin to move, and ends an operation
-// of a level without a tier, where nothing takes time, by saying so.
-func (c *Cache) began(tag Tag, o tiers.Object, s *space, op tiers.Op, phase tiers.Phase) (over bool) {
-	if c.beginner != nil {
-		c.beginner.Began(tag, o, s.level, op, phase)
-	}
-	if s.tier == nil {
-		c.observer.Chunk(tag, s.level, op, phase, o.Size)
-	}
-	return s.tier == nil
-}
-
-// move copies the bytes of a demotion.
-func (c *Cache) move(ctx context.Context, tag Tag, o tiers.Object, from, to *space) (rd, wr tiers.Timing, err error) {
-	read, wrote := c.began(tag, o, from, tiers.Read, tiers.Evict), c.began(tag, o, to, tiers.Write, tiers.Evict)
-	switch {
-	case read && wrote:
-		return rd, wr, nil
-	case read: // of a tier without bytes: what it does not hold is made again
-		_, wr, err = c.transfer.Write(ctx, to.tier, c.chunks(tag, to.level, tiers.Evict), o)
-		return rd, wr, err
-	case wrote:
-		_, rd, err = c.transfer.Read(ctx, from.tier, c.chunks(tag, from.level, tiers.Evict), o)
-		return rd, wr, err
-	}
-	return c.transfer.Move(ctx, from.tier, to.tier, o, c.chunks(tag, from.level, tiers.Evict), c.chunks(tag, to.level, tiers.Evict))
-}
-
-func (c *Cache) writeObject(ctx context.Context, tag Tag, s *space, o tiers.Object) (tiers.Timing, error) {
-	if c.began(tag, o, s, tiers.Write, tag.Phase) {
-		return tiers.Timing{}, nil
-	}
-	return c.retry(ctx, tag, o, s.level, tiers.Write, func() (tiers.Timing, error) {
-		_, tm, err := c.transfer.Write(ctx, s.tier, c.chunks(tag, s.level, tag.Phase), o)
-		return tm, err
-	})
-}
-
-func (c *Cache) readReplica(ctx context.Context, tag Tag, r *replica) (tiers.Timing, error) {
-	if c.began(tag, r.obj, r.in, tiers.Read, tag.Phase) {
-		return tiers.Timing{}, nil
-	}
-	return c.retry(ctx, tag, r.obj, r.in.level, tiers.Read, func() (tiers.Timing, error) {
-		_, tm, err := c.transfer.Read(ctx, r.in.tier, c.chunks(tag, r.in.level, tag.Phase), r.obj)
-		return tm, err
-	})
-}
-
-// retry runs f again after transient failures. The timing is that of the last
-// attempt plus nothing: lost attempts are counted, not averaged in.
-func (c *Cache) retry(ctx context.Context, tag Tag, o tiers.Object, l tiers.Kind, op tiers.Op, f func() (tiers.Timing, error)) (tiers.Timing, error) {
-	for n := 0; ; n++ {
-		t, err := f()
-		if err == nil {
-			return t, nil
-		}
-		if n < retries && Transient(err) && ctx.Err() == nil {
-			c.observer.Retried(tag, o, l, op, err)
-			continue
-		}
-		c.failed(ctx, tag, o, l, op, err)
-		return t, err
-	}
-}
-
-// failed reports err unless it is only the echo of a cancelled run.
-func (c *Cache) failed(ctx context.Context, tag Tag, o tiers.Object, l tiers.Kind, op tiers.Op, err error) {
-	if ctx.Err() != nil && (errors.Is(err, context.Cause(ctx)) || errors.Is(err, ctx.Err())) {
-		return
-	}
-	c.observer.Failed(tag, o, l, op, err)
-}
-
-// Transient says whether an operation that failed so may succeed when it is
-// simply tried again.
-func Transient(err error) bool {
-	for _, e := range []error{syscall.EINTR, syscall.EAGAIN, syscall.ETIMEDOUT, syscall.ENOBUFS} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	var t interface{ Timeout() bool }
-	return errors.As(err, &t) && t.Timeout() && !errors.Is(err, context.DeadlineExceeded)
 }

@@ -1,8 +1,11 @@
 package cache
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"kvbench/tiers"
@@ -13,152 +16,275 @@ import (
 type Want struct {
 	Key   string
 	Size  int64
-	Write bool // the request will write the entry if it is absent
+	Write bool // the request will write the entry if it is absent; of blocks all are
 }
 
 // Outcome is the decision on one key, taken on metadata alone.
 type Outcome uint8
 
-// Hit: resident, pinned until read. Pending: being written by another; reading
-// waits. Miss: absent, and, if the intent said Write, ours to write. Kept, of
-// blocks only: there, but behind a missing one, so that nobody reads it.
+// Hit: there to be read. Pending: being written by another; reading waits. Miss: absent, and,
+// if the want said Write, this lease's to write. Unreachable, with Prefix only: there, but
+// behind a missing block, so that nobody reads it.
 const (
 	Hit Outcome = iota
 	Pending
 	Miss
-	Kept
+	Unreachable
 )
 
-func (o Outcome) String() string { return [...]string{"hit", "pending", "miss", "kept"}[o] }
+func (o Outcome) String() string {
+	return [...]string{"hit", "pending", "miss", "unreachable"}[o]
+}
 
-// Lease holds the decisions of one request, in the order of its intents. It is
-// used by one goroutine and must be closed. A zero Lease may be used again
-// after Close: its memory is kept.
+// Lease holds the decisions of one request, in the order of its wants. It is used by one
+// goroutine and must be closed. A zero Lease may be used again after Close: its memory is kept.
 type Lease struct {
+	// Prefix, set before Decide, says that the wants are the blocks of one prefix, in order.
+	// See Cache.Decide.
+	Prefix bool
+
 	c       *Cache
+	open    bool // counted in Cache.open: with Prefix, from Decide to Close
 	claims  []claim
-	blocks  bool           // made by DecideBlocks
 	planned int            // claims that were looked at for planning, of those
-	way     path           // of all blocks together, until it is cleared
-	asked   []Want         // to be looked up yet
-	crowds  bool           // its blocks do not fit beside each other
-	objects []tiers.Object // of a run, see ReadRun
+	work    plan           // of all blocks together, until it is done
+	crowded bool           // its blocks do not fit beside each other
+	objects []tiers.Object // of one transfer
 }
 
 type claim struct {
-	e       *entry
+	e       *Entry
 	pinned  *replica
 	outcome Outcome
-	owner   bool   // ours to write
+	owner   bool   // this lease's to write
 	using   bool   // counted in e.uses
-	claimed *space // where bytes are claimed for it
+	claimed *level // where bytes are claimed for it
 	done    bool   // dropped for good
 }
 
 // Result is what one cache operation took.
 type Result struct {
 	Level    tiers.Kind
-	Object   tiers.Object // the first, of a run
+	Object   tiers.Object // the first, of several
 	Bytes    int64        // of all entries that the operation was for
 	Again    int64        // of a read: those of entries that had been read before
 	Timing   tiers.Timing
-	First    bool          // the first read of this entry (of a run: of any) since it was written, or the counters were reset
+	First    bool          // the first read of one of the entries since it was written, or the counters were reset
 	Slot     time.Duration // waiting for the write limit
 	Space    time.Duration // waiting for room, deletions and demotions for it included
 	Waited   time.Duration // waiting for another's write
 	Complete bool          // false: cancelled or failed; chunks already moved were reported
 }
 
-// Decide decides all intents in one step. Keys must be distinct within one call.
-func (c *Cache) Decide(l *Lease, intents []Want) {
-	l.c, l.claims, l.blocks = c, l.claims[:0], false
+// Decide decides all wants, whose keys are distinct, in one step. It returns false when it has
+// to wait: then the caller calls it again, with the same wants, after another lease was closed,
+// and before anything else is decided.
+//
+// Without Prefix it never waits. What is there is pinned until it is read; what has to leave
+// for an entry, and when, is found out when that is written.
+//
+// With Prefix the first blocks that are there (or are being written) are hits, up to the first
+// that is missing; behind it nothing is read: what is missing is this lease's to write, what is
+// there is Unreachable. Blocks are touched last to first, so that the tails of prefixes are
+// evicted first. The decision is final: recency is that of the decision, whenever the bytes
+// move, and who has to leave is decided with it. So the hits are a function of the order of
+// decisions and the capacities alone, not of the speed of the storage or of the number of
+// workers. The price is that a decision may have to wait, when the first victim of a level is
+// still in use. Only blocks that do not fit beside each other at all, with no other lease open,
+// are left to find their room when they are written, and nothing else is decided meanwhile.
+// While leases with Prefix are open nothing else may write to the cache.
+func (c *Cache) Decide(l *Lease, wants []Want) (decided bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, in := range intents {
-		cl := claim{outcome: Miss}
-		e := c.index[in.Key]
+	if !l.Prefix {
+		l.c, l.claims = c, l.claims[:0]
+		l.lookUp(wants)
+		return true
+	}
+	if !l.open {
+		l.c, l.open, l.claims, l.planned = c, true, l.claims[:0], 0
+		c.open++
+	}
+	if len(l.claims) == 0 {
+		if c.crowded {
+			return false
+		}
+		l.lookUp(wants)
+	}
+	return l.planRoom()
+}
+
+// lookUp decides on metadata. Callers hold the lock.
+func (l *Lease) lookUp(wants []Want) {
+	c, reachable := l.c, true
+	for _, w := range wants {
+		cl := claim{e: c.index[w.Key]}
 		switch {
-		case e == nil && in.Write:
-			c.seq++
-			e = &entry{key: in.Key, size: in.Size, seq: c.seq}
-			c.index[in.Key] = e
-			cl.e, cl.owner = e, true
-		case e == nil:
-		case e.cur == nil:
-			cl.e, cl.outcome = e, Pending
-		default:
-			c.touch(e)
-			cl.e, cl.outcome = e, Hit
-			cl.pinned = pin(e)
+		case cl.e == nil:
+			cl.outcome, cl.owner = Miss, w.Write || l.Prefix
+			reachable = !l.Prefix
+		case !reachable:
+			cl.outcome = Unreachable
+		case cl.e.cur == nil:
+			cl.outcome = Pending
 		}
 		l.claims = append(l.claims, cl)
 	}
+	for k := range wants {
+		i := k
+		if l.Prefix {
+			i = len(wants) - 1 - k
+		}
+		cl := &l.claims[i]
+		switch {
+		case cl.owner:
+			cl.e = c.add(wants[i])
+		case cl.e != nil:
+			c.touch(cl.e)
+		}
+		switch {
+		case cl.outcome == Unreachable:
+			cl.e, cl.done = nil, true
+		case l.Prefix:
+			// No pin: a decision that waits would keep bytes from those it waits for. In use, a hit cannot
+			// be evicted; it is pinned when it is read.
+			cl.using = true
+			cl.e.uses++
+		case cl.outcome == Hit:
+			cl.pinned = cl.e.cur.pin()
+		}
+	}
 }
 
-// Outcome returns the decision on intent i.
+// planRoom plans the room of the blocks to be written, first to last. Callers hold the lock.
+func (l *Lease) planRoom() bool {
+	c := l.c
+	for ; l.planned < len(l.claims); l.planned++ {
+		cl := &l.claims[l.planned]
+		if !cl.owner || c.Fits(cl.e.size) != nil {
+			continue
+		}
+		var p *plan
+		if len(c.planning) == 0 {
+			p = c.plan(cl.e, true)
+		}
+		if p == nil && c.open > 1 {
+			return false
+		}
+		if p == nil {
+			l.crowded, c.crowded = true, true
+			continue
+		}
+		cl.claimed = p.target
+		l.work.victims = append(l.work.victims, p.victims...)
+		l.work.remove = append(l.work.remove, p.remove...)
+		l.work.demote = append(l.work.demote, p.demote...)
+	}
+	return true
+}
+
+// Outcome returns the decision on want i.
 func (l *Lease) Outcome(i int) Outcome { return l.claims[i].outcome }
 
-func pin(e *entry) *replica {
-	e.cur.pins++
-	return e.cur
-}
+// Owned says whether want i is still this lease's to write.
+func (l *Lease) Owned(i int) bool { return l.claims[i].owner }
 
-// unpin lets go of a replica. It returns the replica when it has to be removed.
-func (c *Cache) unpin(r *replica) *replica {
-	r.pins--
-	if r.doomed && r.pins == 0 {
-		return r
-	}
-	return nil
-}
-
-// Drop lets go of intent i: nothing of it will be read any more.
+// Drop lets go of want i: nothing of it will be read any more.
 func (l *Lease) Drop(ctx context.Context, i int, tag Tag) {
 	l.claims[i].done = true
 	l.release(ctx, i, tag)
 	l.leave(i)
 }
 
-func (l *Lease) release(ctx context.Context, i int, tag Tag) {
-	cl := &l.claims[i]
-	if cl.pinned == nil {
-		return
-	}
-	l.c.mu.Lock()
-	r := l.c.unpin(cl.pinned)
-	l.c.mu.Unlock()
-	cl.pinned = nil
-	if r != nil {
-		_ = l.c.remove(context.WithoutCancel(ctx), tag, r)
-	}
-}
-
-// Close lets go of everything. Entries that were ours to write and were not
-// written are abandoned: their waiters find them gone.
+// Close lets go of everything. Entries that were to be written and were not are abandoned:
+// their waiters find them gone.
 func (l *Lease) Close(ctx context.Context, tag Tag) {
-	l.forgo(ctx, tag)
+	if l.open {
+		l.cancelPlan(ctx, tag)
+	}
+	c := l.c
 	for i := range l.claims {
+		cl := &l.claims[i]
 		l.release(ctx, i, tag)
 		l.leave(i)
-		cl := &l.claims[i]
 		if cl.claimed != nil {
-			l.c.unclaim(cl.claimed, cl.e.size)
+			c.giveBack(cl.claimed, cl.e.size, 0)
 		}
 		if cl.owner {
-			l.c.abandon(cl.e)
+			c.mu.Lock()
+			c.abandon(cl.e)
+			c.mu.Unlock()
 		}
 		l.claims[i] = claim{}
 	}
 	l.claims = l.claims[:0]
 }
 
-// letGo releases all pins but those of claim i, because the lease is going to
-// wait; holdAgain takes them again where the entry still exists.
-func (l *Lease) letGo(ctx context.Context, except int, tag Tag) {
+var errUnneeded = errors.New("the block that needed the room will not be written")
+
+// cancelPlan ends a lease with Prefix. What was planned and not done yet is done in the
+// shortest manner: what was to be demoted is lost, because its room in the level above is
+// promised away.
+func (l *Lease) cancelPlan(ctx context.Context, tag Tag) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	cancel(errUnneeded)
+	_, _ = l.makeRoom(ctx, tag)
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	l.open = false
+	l.c.open--
+	if l.crowded {
+		l.crowded, l.c.crowded = false, false
+	}
+}
+
+// makeRoom does what was planned, before anything else of the request and before any wait for
+// another: others count on the bytes that leave. First all deletions, then demotions from the
+// lowest level upward, so that what each of them waits for is on its way whoever it belongs to.
+func (l *Lease) makeRoom(ctx context.Context, tag Tag) (took time.Duration, err error) {
+	p := l.work
+	if len(p.victims)+len(p.demote) == 0 {
+		return 0, nil
+	}
+	l.work = plan{}
+	slices.SortStableFunc(p.demote, func(a, b demotion) int { return cmp.Compare(b.to.index, a.to.index) })
+	start := l.c.now()
+	err = l.c.execute(ctx, tag, &p)
+	return l.c.now() - start, err
+}
+
+// release unpins claim i.
+func (l *Lease) release(ctx context.Context, i int, tag Tag) {
+	cl := &l.claims[i]
+	if cl.pinned == nil {
+		return
+	}
+	l.c.mu.Lock()
+	r := cl.pinned.unpin()
+	l.c.mu.Unlock()
+	cl.pinned = nil
+	if r != nil {
+		_ = l.c.remove(ctx, tag, r)
+	}
+}
+
+// leave ends the use of claim i, which may be a victim from then on.
+func (l *Lease) leave(i int) {
+	cl := &l.claims[i]
+	if !cl.using {
+		return
+	}
+	cl.using = false
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	cl.e.uses--
+}
+
+// letGo releases all pins, because the lease is going to wait; holdAgain takes them again
+// where the entry still exists.
+func (l *Lease) letGo(ctx context.Context, tag Tag) {
 	for i := range l.claims {
-		if i != except {
-			l.release(ctx, i, tag)
-		}
+		l.release(ctx, i, tag)
 	}
 }
 
@@ -167,45 +293,44 @@ func (l *Lease) holdAgain() {
 	defer l.c.mu.Unlock()
 	for i := range l.claims {
 		cl := &l.claims[i]
-		if cl.done || cl.e == nil || cl.owner || cl.pinned != nil || cl.e.cur == nil || cl.e.state == evicted {
-			continue
+		if !cl.done && !cl.owner && cl.pinned == nil && cl.e.readable() {
+			cl.pinned = cl.e.cur.pin()
 		}
-		cl.pinned = pin(cl.e)
 	}
 }
 
-// Wait makes sure that intent i, a hit or pending, is pinned. It returns how
-// long it waited for the writer, and ErrGone if there is nothing to read.
+// Wait makes sure that want i, a hit or pending, is pinned. It returns how long it waited for
+// the writer, and ErrGone if there is nothing to read.
 func (l *Lease) Wait(ctx context.Context, i int, tag Tag) (time.Duration, error) {
-	cl := &l.claims[i]
+	c, cl := l.c, &l.claims[i]
 	if cl.pinned != nil {
 		return 0, nil
 	}
 	if cl.e == nil || cl.owner {
 		return 0, fmt.Errorf("reading a key that was decided as a miss: %w", ErrGone)
 	}
-	start := l.c.now()
-	if ready := l.c.pending(cl.e); ready != nil {
-		l.letGo(ctx, -1, tag)
+	start := c.now()
+	if ready := c.pending(cl.e); ready != nil {
+		l.letGo(ctx, tag)
 		if err := ready.Wait(ctx); err != nil {
-			return l.c.now() - start, err
+			return c.now() - start, err
 		}
 		l.holdAgain()
 	}
-	waited := l.c.now() - start
-	l.c.mu.Lock()
-	defer l.c.mu.Unlock()
+	waited := c.now() - start
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if cl.pinned == nil {
-		if cl.e.cur == nil || cl.e.state == evicted {
+		if !cl.e.readable() {
 			return waited, fmt.Errorf("%s: %w", cl.e.key, ErrGone)
 		}
-		cl.pinned = pin(cl.e)
+		cl.pinned = cl.e.cur.pin()
 	}
 	return waited, nil
 }
 
 // pending returns the event to wait for while e is not written yet.
-func (c *Cache) pending(e *entry) clock.Event {
+func (c *Cache) pending(e *Entry) clock.Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e.cur != nil || e.state == evicted {
@@ -216,61 +341,3 @@ func (c *Cache) pending(e *entry) clock.Event {
 	}
 	return e.ready
 }
-
-// Read reads intent i once. It may be called again and again: the entry stays
-// pinned until Drop or Close.
-func (l *Lease) Read(ctx context.Context, i int, tag Tag) (Result, error) {
-	cleared, err := l.makeRoom(ctx, tag)
-	res := Result{Space: cleared}
-	if err != nil {
-		return res, err
-	}
-	res.Waited, err = l.Wait(ctx, i, tag)
-	if err != nil {
-		return res, err
-	}
-	return l.readOne(ctx, i, tag, res)
-}
-
-// readOne reads intent i, which is pinned.
-func (l *Lease) readOne(ctx context.Context, i int, tag Tag, res Result) (Result, error) {
-	c, cl := l.c, &l.claims[i]
-	c.mu.Lock()
-	left := c.hold(cl)
-	r := cl.pinned
-	c.saw(cl, &res)
-	c.mu.Unlock()
-	if left != nil {
-		_ = c.remove(context.WithoutCancel(ctx), tag, left)
-	}
-	res.Level, res.Object = r.in.level, r.obj
-	var err error
-	res.Timing, err = c.readReplica(ctx, tag, r)
-	res.Complete = err == nil
-	return res, err
-}
-
-// Write writes intent i, which Decide gave to this lease as a Miss. On success
-// the entry is readable by all and pinned by this lease.
-func (l *Lease) Write(ctx context.Context, i int, tag Tag) (Result, error) {
-	cl := &l.claims[i]
-	if !cl.owner {
-		return Result{}, fmt.Errorf("writing a key that belongs to another request: %w", ErrGone)
-	}
-	l.letGo(ctx, i, tag)
-	cleared, err := l.makeRoom(ctx, tag)
-	if err != nil {
-		return Result{Space: cleared}, err
-	}
-	s := cl.claimed
-	cl.claimed = nil
-	res, r, err := l.c.write(ctx, tag, cl.e, s)
-	res.Space += cleared
-	cl.owner = false
-	cl.pinned = r
-	l.holdAgain()
-	return res, err
-}
-
-// Owned says whether intent i is still ours to write.
-func (l *Lease) Owned(i int) bool { return l.claims[i].owner }

@@ -146,7 +146,9 @@ func cacheState(c *Cache) [][]string {
 	var out [][]string
 	for _, s := range c.levels {
 		keys := []string{}
-		s.lru.walk(func(e *entry) bool { keys = append(keys, e.key); return true })
+		for e := range s.order.Victims {
+			keys = append(keys, e.key)
+		}
 		out = append(out, keys)
 	}
 	return slices.Clip(out)

@@ -65,9 +65,9 @@ func layoutCache(t *testing.T, l tiers.Layout, direct bool, cpu, capacity int64)
 		mem, err := memtier.New(cpu)
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, mem.Close()) })
-		cfg.Levels = append(cfg.Levels, Level{tiers.CPU, mem, cpu})
+		cfg.Levels = append(cfg.Levels, Level{Kind: tiers.CPU, Tier: mem, Capacity: cpu})
 	}
-	cfg.Levels = append(cfg.Levels, Level{tiers.Storage, tier, capacity})
+	cfg.Levels = append(cfg.Levels, Level{Kind: tiers.Storage, Tier: tier, Capacity: capacity})
 	c, err := New(cfg)
 	require.NoError(t, err)
 	return c, count, tier

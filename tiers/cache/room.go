@@ -1,0 +1,312 @@
+package cache
+
+import (
+	"context"
+	"slices"
+
+	"kvbench/tiers/clock"
+)
+
+// level is one tier with the account of its bytes. Guarded by the cache's lock.
+//
+// Room is granted in one step for the whole way of a new entry: at each level the entries that
+// have to leave are chosen and the bytes needed are claimed against them. Claims become
+// reservations (used) in the order in which they are asked for, as soon as the bytes are
+// really free: a deletion has returned, a demoted copy is gone. At every moment
+//
+//	used                     <= limit     capacity is never exceeded
+//	used - leaving + claimed <= limit     every claim can be met once what leaves has left
+//
+// and used is exactly the sum of the replicas in the tier plus reservations.
+type level struct {
+	Level
+	index  int   // in Cache.levels
+	limit  int64 // Keep of the capacity
+	extent int64 // bytes of neighbours that the tier moves together, 0 = none
+	order  Evictor
+
+	used     int64 // replicas (also those that leave, until they are deleted) + reservations
+	reserved int64 // the part of used that has no replica yet
+	leaving  int64 // the part of used that will go: being demoted, or evicted
+	claimed  int64 // granted to writers, not yet part of used
+	peak     int64
+	entries  int64 // entries whose current replica is here
+	asks     queue // for claims to become reservations
+
+	counters LevelCounters
+}
+
+func (c *Cache) newLevel(i int, cfg Level, last bool) *level {
+	l := &level{Level: cfg, index: i, order: c.policy.Evict(cfg.Capacity)}
+	switch {
+	case l.Keep > 0:
+		l.limit = int64(float64(l.Capacity) * l.Keep)
+	case last:
+		l.limit = l.Capacity // exactly
+	default:
+		l.limit = int64(float64(l.Capacity) * KeepRatio)
+	}
+	if l.Tier != nil {
+		l.extent = l.Tier.Traits().Extent
+	}
+	return l
+}
+
+// grant turns a claim into a reservation, if the bytes are free.
+func (l *level) grant(n int64) bool {
+	if l.used+n > l.limit {
+		return false
+	}
+	l.claimed -= n
+	l.used += n
+	l.reserved += n
+	l.peak = max(l.peak, l.used)
+	return true
+}
+
+// plan is what has to be done before the bytes of a new entry may move.
+type plan struct {
+	target  *level
+	victims []*replica // evicted for good
+	remove  []*replica // those of them that nobody reads: the writer deletes them
+	demote  []demotion // lowest level first
+}
+
+// demotion moves one entry to a lower level. The mover holds a pin on from.
+type demotion struct {
+	e    *Entry
+	from *replica
+	to   *level
+}
+
+// choice is one entry that has to leave level from for level to, or for good.
+type choice struct {
+	e        *Entry
+	from, to int // indices of Cache.levels; to = gone: evicted
+}
+
+const gone = -1
+
+// place is the first level from i on that an entry may live in.
+func (c *Cache) place(e *Entry, i int) int {
+	for ; i < len(c.levels)-1; i++ {
+		if e.size <= c.levels[i].limit && (c.policy.Admit == nil || c.policy.Admit(e, i)) {
+			break
+		}
+	}
+	return i
+}
+
+// below is where an entry goes that leaves level i.
+func (c *Cache) below(e *Entry, i int) int {
+	if i == len(c.levels)-1 {
+		return gone
+	}
+	return c.place(e, i+1)
+}
+
+// plan tries to find room for a new entry and commits it: entries that must leave are marked,
+// bytes are claimed in every level concerned. It returns nil and changes nothing when too much
+// of a level is in the hands of other writers.
+//
+// A strict plan takes nothing but the first victims: when one of them is busy it returns nil
+// too. Otherwise those that cannot leave now are passed over.
+func (c *Cache) plan(e *Entry, strict bool) *plan {
+	top := e.in.index
+	need, chosen := c.need, c.chosen[:0]
+	defer func() { c.chosen = chosen }()
+	clear(need)
+	need[top] = e.size
+	for i := top; i < len(c.levels); i++ {
+		l := c.levels[i]
+		c.overflow(i, chosen)
+		short := l.used - l.leaving + l.claimed + need[i] - l.limit
+		if short <= 0 {
+			continue
+		}
+		for v := range l.order.Victims {
+			if strict && v.busy() {
+				break
+			}
+			if v.state != resident {
+				continue
+			}
+			to := c.below(v, i)
+			if to != gone {
+				need[to] += v.size
+			}
+			chosen = append(chosen, choice{v, i, to})
+			if short -= v.size; short <= 0 {
+				break
+			}
+		}
+		if short > 0 {
+			return nil
+		}
+	}
+	for i, n := range need {
+		c.levels[i].claimed += n
+	}
+	return c.commit(c.levels[top], chosen)
+}
+
+// overflow sends entries further down that together could never fit into level i, however
+// empty (a cpu tier larger than the storage under it): first victims first.
+func (c *Cache) overflow(i int, chosen []choice) {
+	for k := range chosen {
+		if c.need[i] <= c.levels[i].limit {
+			return
+		}
+		ch := &chosen[k]
+		if ch.to != i {
+			continue
+		}
+		c.need[i] -= ch.e.size
+		if ch.to = c.below(ch.e, i); ch.to != gone {
+			c.need[ch.to] += ch.e.size
+		}
+	}
+}
+
+// commit marks the chosen entries and makes the list of work, lowest level first.
+func (c *Cache) commit(target *level, chosen []choice) *plan {
+	p := &plan{target: target}
+	for k := len(chosen) - 1; k >= 0; k-- {
+		ch := chosen[k]
+		e := ch.e
+		if ch.to == gone {
+			c.counters.Evicted++
+			c.counters.EvictedBytes += e.size
+			p.victims = append(p.victims, e.cur)
+			if r := c.evict(e); r != nil {
+				p.remove = append(p.remove, r)
+			}
+			continue
+		}
+		e.state = demoting
+		e.in.leaving += e.size
+		e.in.order.Remove(e)
+		e.in = c.levels[ch.to]
+		e.in.order.Add(e)
+		p.demote = append(p.demote, demotion{e, e.cur.pin(), e.in})
+	}
+	return p
+}
+
+// reserve waits its turn and returns the plan for the room of e. After an error nothing is
+// claimed.
+func (c *Cache) reserve(ctx context.Context, e *Entry) (*plan, error) {
+	if err := c.Fits(e.size); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.planning) == 0 {
+		if p := c.plan(e, false); p != nil {
+			return p, nil
+		}
+	}
+	var p *plan
+	err := c.await(ctx, &c.planning, func() bool {
+		p = c.plan(e, false)
+		return p != nil
+	})
+	return p, err
+}
+
+// take turns the claim of n bytes in l into a reservation, waiting in line for the bytes to be
+// free. On an error the claim is returned.
+func (c *Cache) take(ctx context.Context, l *level, n int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(l.asks) == 0 && l.grant(n) {
+		return nil
+	}
+	err := c.await(ctx, &l.asks, func() bool { return l.grant(n) })
+	if err != nil {
+		l.claimed -= n
+		c.serve()
+	}
+	return err
+}
+
+// giveBack returns bytes that were claimed, and others that were reserved and never became a
+// replica.
+func (c *Cache) giveBack(l *level, claimed, reserved int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l.claimed -= claimed
+	l.used -= reserved
+	l.reserved -= reserved
+	c.serve()
+}
+
+// enter takes a place of the write limit, waiting for it in line. After an error there is none
+// to leave.
+func (c *Cache) enter(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.begin() {
+		return nil
+	}
+	return c.await(ctx, &c.writers, c.begin)
+}
+
+func (c *Cache) begin() bool {
+	if c.places == 0 {
+		return false
+	}
+	c.places--
+	return true
+}
+
+// leave gives the place to whoever waits longest.
+func (c *Cache) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.places++
+	c.writers.serve()
+}
+
+// queue is who waits for something that others hold, in the order of coming: for bytes of a
+// level, for a plan, for a place of the write limit. Guarded by the cache's lock.
+type queue []*waiter
+
+// waiter is served when take, called under the lock, gets what it wants.
+type waiter struct {
+	take   func() bool
+	served clock.Event
+}
+
+// serve lets go on whom it can, and nobody before one who came earlier.
+func (q *queue) serve() {
+	for len(*q) > 0 && (*q)[0].take() {
+		(*q)[0].served.Fire()
+		*q = (*q)[1:]
+	}
+}
+
+// await stands in line until take succeeds. The caller holds the lock, which is let go of
+// meanwhile, and has seen that it cannot succeed now.
+func (c *Cache) await(ctx context.Context, q *queue, take func() bool) error {
+	w := &waiter{take, c.clock.NewEvent()}
+	*q = append(*q, w)
+	c.mu.Unlock()
+	err := w.served.Wait(ctx)
+	c.mu.Lock()
+	if err == nil || w.served.Fired() { // perhaps in the same moment
+		return nil
+	}
+	*q = slices.DeleteFunc(*q, func(x *waiter) bool { return x == w })
+	c.serve() // it may have been in the way of others
+	return err
+}
+
+// serve gives freed bytes to those who wait. Callers hold the lock and call it after every
+// change that can free something or make a new victim.
+func (c *Cache) serve() {
+	for _, l := range c.levels {
+		l.asks.serve()
+	}
+	c.planning.serve()
+}

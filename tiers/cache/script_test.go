@@ -1,0 +1,118 @@
+package cache
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tiers"
+	"kvbench/tiers/clock"
+	"kvbench/tiers/transfer"
+)
+
+// TestDecisions runs the scripts of testdata/decisions: what a request finds, what has to leave
+// for what it writes, and the bytes and order of each level afterwards, first victim first.
+// Rewrite them with -rewrite.
+//
+//	cache gpu=100 cpu=100 storage=200   levels and their capacities
+//	write a=60 b=60                     keys that are written where they are absent
+//	read a b                            keys that are not
+//	blocks a=60 b=60                    blocks of one prefix
+func TestDecisions(t *testing.T) {
+	datadriven.Walk(t, "testdata/decisions", func(t *testing.T, path string) {
+		var c *Cache
+		log := &script{}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			log.Reset()
+			switch d.Cmd {
+			case "cache":
+				c = scriptCache(t, d, log)
+				return log.levels(c)
+			case "write", "read", "blocks":
+				log.request(t, c, d)
+				return log.String() + log.levels(c)
+			}
+			d.Fatalf(t, "unknown command %s", d.Cmd)
+			return ""
+		})
+	})
+}
+
+// script is an Observer that notes what leaves.
+type script struct {
+	nobody
+	strings.Builder
+}
+
+func (s *script) Evicted(_ Tag, o tiers.Object, l tiers.Kind) {
+	fmt.Fprintf(s, "evict %s from %s\n", o.Key, l)
+}
+
+func (s *script) Demoted(_ Tag, o tiers.Object, from, to tiers.Kind, _, _ tiers.Timing) {
+	fmt.Fprintf(s, "demote %s from %s to %s\n", o.Key, from, to)
+}
+
+func scriptCache(t *testing.T, d *datadriven.TestData, log *script) *Cache {
+	wall := clock.NewWall()
+	cfg := Config{Clock: wall, Observer: log, Transfer: &transfer.Transfer{Clock: wall}}
+	for k := range tiers.NumKinds {
+		var capacity int64
+		if d.MaybeScanArgs(t, k.String(), &capacity); capacity > 0 {
+			cfg.Levels = append(cfg.Levels, Level{Kind: k, Capacity: capacity})
+		}
+	}
+	c, err := New(cfg)
+	require.NoError(t, err)
+	return c
+}
+
+// request decides and does what was decided.
+func (s *script) request(t *testing.T, c *Cache, d *datadriven.TestData) {
+	l := Lease{Prefix: d.Cmd == "blocks"}
+	var wants []Want
+	for _, arg := range d.CmdArgs {
+		w := Want{Key: arg.Key, Write: d.Cmd == "write"}
+		if len(arg.Vals) > 0 {
+			size, err := strconv.ParseInt(arg.Vals[0], 10, 64)
+			require.NoError(t, err)
+			w.Size = size
+		}
+		wants = append(wants, w)
+	}
+	require.True(t, c.Decide(&l, wants))
+	defer l.Close(t.Context(), Tag{})
+	for i, w := range wants {
+		out := l.Outcome(i)
+		var res Result
+		var err error
+		switch {
+		case l.Owned(i):
+			_, res, err = l.Write(t.Context(), i, Tag{})
+		case out == Hit:
+			_, res, err = l.Read(t.Context(), i, Tag{})
+		default:
+			fmt.Fprintf(s, "%s: %s\n", w.Key, out)
+			continue
+		}
+		if err != nil {
+			fmt.Fprintf(s, "%s: %s, %v\n", w.Key, out, err)
+			continue
+		}
+		fmt.Fprintf(s, "%s: %s, %s\n", w.Key, out, res.Level)
+	}
+}
+
+// levels prints the bytes and the order of each level.
+func (s *script) levels(c *Cache) string {
+	var b strings.Builder
+	order := cacheState(c)
+	for i, g := range c.Gauges(nil) {
+		line := fmt.Sprintf("  %-8s %4d of %4d: %s", g.Level, g.Used, g.Capacity, strings.Join(order[i], " "))
+		b.WriteString(strings.TrimRight(line, ": ") + "\n")
+	}
+	return b.String()
+}
