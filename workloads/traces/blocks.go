@@ -2,27 +2,22 @@ package traces
 
 import "kvbench/workloads"
 
-// Blocks are how engines that page their cache keep it: a fixed number of tokens each, addressed by
-// their content and all that comes before it, so that requests with equal beginnings share blocks.
-
-// blockRequest makes the request of a row of blocks.
-func (t *Trace) blockRequest(row *traceRow) *workloads.Request {
-	r := &workloads.Request{
-		User: -1, Seq: row.seq, Class: workloads.Responsive, Arrival: row.arrival,
-		Conversation: int(row.seq), Turn: 1, SystemPrompt: -1,
-		ContextTokens: row.Context, GenerateTokens: row.Generate,
-		Blocks: make([]workloads.Entry, len(row.Blocks)),
-	}
+// addBlocks gives a request the blocks of its row, the last of which holds what is left of the
+// context, or of those that are given.
+func (t *Trace) addBlocks(r *workloads.Request, row *traceRow) {
+	r.Blocks = make([]workloads.Entry, len(row.Blocks))
 	left := row.Context
 	for i, id := range row.Blocks {
-		r.Blocks[i] = workloads.Entry{Key: workloads.BlockKey(row.Scope, id), Tokens: min(left, row.BlockTokens)}
+		key := workloads.BlockKey(row.Scope, id)
+		r.Blocks[i] = workloads.Entry{Key: key, Tokens: min(left, row.BlockTokens)}
 		left -= row.BlockTokens
 	}
 	r.IdealBlocks = t.ideal.prefix(row.Scope, row.Blocks)
-	return r
 }
 
-// idealCache knows every block that was asked for: what a cache without bounds would hold.
+// idealCache tells how well a cache could do: what is missing in it was never asked for before, in
+// this replay. A block counts as found only behind others that were, because its content means all
+// that comes before it. It knows every block that was asked for, as a cache without bounds would.
 type idealCache struct {
 	scopes map[string]uint32
 	seen   map[idealBlock]struct{}

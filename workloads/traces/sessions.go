@@ -2,6 +2,7 @@ package traces
 
 import (
 	"container/list"
+	"slices"
 
 	"kvbench/workloads"
 )
@@ -30,6 +31,7 @@ type sessions struct {
 	order *list.List // most recently used first
 }
 
+// newSessions knows no conversation.
 func newSessions() *sessions {
 	return &sessions{byID: map[string]*session{}, order: list.New()}
 }
@@ -57,4 +59,61 @@ func (s *sessions) get(id string, conversation, maxTurns int) *session {
 func (s *sessions) drop(c *session) {
 	s.order.Remove(c.place)
 	delete(s.byID, c.id)
+}
+
+// join makes a request the next turn of a session, within its cycle: keys of another one are other
+// entries.
+func (t *Trace) join(r *workloads.Request, session string, cycle int) {
+	if cycle != t.cycle {
+		t.cycle, t.sessions = cycle, newSessions()
+	}
+	c := t.sessions.get(session, r.Conversation, t.cfg.Profile.MaxTurns)
+	r.Origin, r.Conversation, r.Turn = c, c.conversation, len(c.history)+1
+	r.History = c.history[:len(c.history):len(c.history)]
+	c.history = append(c.history, r.Own)
+}
+
+// sessionOf returns the conversation of a request, nil for none.
+func sessionOf(r *workloads.Request) *session {
+	c, _ := r.Origin.(*session)
+	return c
+}
+
+// maxDeferred bounds the turns that wait for their predecessors; beyond it the replay waits as a
+// whole.
+const maxDeferred = 1024
+
+// postpone lets a turn wait for the entry of its predecessor.
+func (t *Trace) postpone(r *workloads.Request, c *session) {
+	c.deferred++
+	t.deferred = append(t.deferred, r)
+}
+
+// takeFreed takes the earliest deferred turn that may start. Deferred turns are older than every
+// row not read yet, and in order, so that the first one of a session is the one to go on with.
+func (t *Trace) takeFreed() *workloads.Request {
+	if t.freed == 0 {
+		return nil
+	}
+	for i, r := range t.deferred {
+		if c := sessionOf(r); !c.busy {
+			t.deferred = slices.Delete(t.deferred, i, i+1)
+			c.deferred--
+			t.freed--
+			return r
+		}
+	}
+	return nil
+}
+
+// Written implements Source: the next turn of the conversation may start, in the order of the rows.
+func (t *Trace) Written(r *workloads.Request) {
+	c := sessionOf(r)
+	if c == nil {
+		return
+	}
+	c.busy = false
+	if c.deferred > 0 {
+		t.freed++
+	}
 }

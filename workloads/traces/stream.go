@@ -91,16 +91,15 @@ func (s *rowStream) next() (traceRow, bool) {
 			s.finishFile()
 			continue
 		}
-		if !ok {
-			continue
-		}
-		if s.times.pass(row.Stamp) {
+		switch {
+		case !ok:
+		case s.times.pass(row.Stamp):
 			if s.tally.Report != nil {
 				s.tally.Report.Skipped++
 			}
-			continue
+		default:
+			return s.place(row), true
 		}
-		return s.place(row), true
 	}
 	return traceRow{}, false
 }
@@ -165,30 +164,38 @@ func (s *rowStream) place(r formats.Row) traceRow {
 	if r.Opens {
 		s.talks++
 	}
-	t := traceRow{Row: r, conversation: s.talks, seq: s.seq, row: s.row, cycle: s.cycle, arrival: s.times.arrive(s.seq)}
+	t := traceRow{
+		Row: r, seq: s.seq, row: s.row, cycle: s.cycle, conversation: s.talks,
+		arrival: s.times.arrive(s.seq),
+	}
 	s.seq++
 	return t
 }
 
-// finishFile checks the file that has ended and goes on to the next one, or to the next cycle.
+// finishFile checks the file that has ended and goes on to the next one, or to the next cycle. What
+// was looked at up to the limit only is not judged as a whole.
 func (s *rowStream) finishFile() {
 	if err := s.checkMalformed(true); err != nil {
 		s.fail(err)
 		return
 	}
 	if s.times.rows == 0 && !s.allow && !s.enough && (s.limit == 0 || s.tally.Rows < s.limit) {
-		s.fail(fmt.Errorf("trace %s has no usable row among its %d (%d malformed, the others failed requests)",
-			s.path(), s.tally.Rows, s.tally.Refused))
+		s.fail(fmt.Errorf("trace %s has no usable row among its %d (%d malformed, the others"+
+			" failed requests)", s.path(), s.tally.Rows, s.tally.Refused))
 		return
 	}
 	s.times.endFile()
 	s.closeFile()
-	s.file++
-	if s.file < len(s.paths) {
-		return
+	if s.file++; s.file == len(s.paths) {
+		s.finishCycle()
 	}
+}
+
+// finishCycle goes back to the first file, as often as asked for.
+func (s *rowStream) finishCycle() {
 	if s.replayed == 0 && s.times.start > 0 && s.limit == 0 {
-		s.fail(fmt.Errorf("the trace is over %s after its first request, before the start of the replay at %s: start earlier (-trace-start)",
+		s.fail(fmt.Errorf("the trace is over %s after its first request, before the start of the"+
+			" replay at %s: start earlier (-trace-start)",
 			s.times.pos.Round(time.Millisecond), s.times.start))
 		return
 	}

@@ -54,6 +54,7 @@ type Config struct {
 type Trace struct {
 	cfg    Config
 	format formats.Format
+	name   string // of the format, in keys
 	shape  profile.Shape
 	stream profile.Stream
 	main   *rowStream
@@ -62,7 +63,7 @@ type Trace struct {
 	ideal    *idealCache // of a block trace
 	sessions *sessions
 	cycle    int                  // of the rows in sessions
-	deferred []*workloads.Request // all turns that wait for a predecessor or were just freed, in order
+	deferred []*workloads.Request // all turns that wait for a predecessor, or did, in order
 	freed    int                  // how many of them may start
 
 	now         time.Duration // latest time that Take saw
@@ -79,10 +80,6 @@ var (
 	_ io.Closer        = (*Trace)(nil)
 )
 
-// maxDeferred bounds the turns that wait for their predecessors; beyond it the replay waits as a
-// whole.
-const maxDeferred = 1024
-
 // New returns a load of recorded requests. It reads the start of every file, so that an input of
 // another format is an error now and not in the middle of a run.
 //
@@ -95,7 +92,8 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 	}
 	if format.Untimed {
 		if cfg.Start != 0 {
-			return nil, fmt.Errorf("%s conversations have no times, so their replay cannot start at one", format.Name)
+			return nil, fmt.Errorf("%s conversations have no times, so their replay cannot start"+
+				" at one", format.Name)
 		}
 		cfg.Speedup = 0
 	}
@@ -111,6 +109,7 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 	t := &Trace{
 		cfg:      cfg,
 		format:   format,
+		name:     strings.ToLower(format.Name),
 		shape:    profile.NewShape(cfg.Profile, cfg.PrefixCaching, cfg.PrefillOnly, false),
 		stream:   profile.NewStream(cfg.Seed, -1),
 		sessions: newSessions(),
@@ -144,19 +143,24 @@ func (t *Trace) skip() error {
 // checkStart reads the first rows of a file.
 func checkStart(format formats.Format, path string, allow bool) error {
 	var report workloads.TraceReport
-	s := rowStream{format: format, paths: []string{path}, cycles: 1, allow: allow, report: &report, limit: formats.CheckedRows}
+	s := rowStream{
+		format: format, paths: []string{path}, cycles: 1, allow: allow, report: &report,
+		limit: formats.CheckedRows,
+	}
 	for s.peek() != nil {
 		s.drop()
 	}
 	return s.err
 }
 
+// newStream is a reader of the input, at its start.
 func (t *Trace) newStream() *rowStream {
 	return &rowStream{
 		format: t.format, paths: t.cfg.Paths, cycles: t.cfg.Cycles, allow: t.cfg.AllowMalformed,
 		most: t.cfg.MaxConversations, maxRows: t.cfg.MaxRequests,
 		times: schedule{start: t.cfg.Start, pace: pace{
-			speedup: t.cfg.Speedup, rate: t.cfg.Rate, constant: t.cfg.ConstantRate, stream: t.stream,
+			speedup: t.cfg.Speedup, rate: t.cfg.Rate, constant: t.cfg.ConstantRate,
+			stream: t.stream,
 		}},
 	}
 }
@@ -165,7 +169,7 @@ func (t *Trace) newStream() *rowStream {
 func (t *Trace) Take(now time.Duration) (*workloads.Request, workloads.State, time.Duration) {
 	t.now = max(t.now, now)
 	if r := t.takeFreed(); r != nil {
-		return t.hand(r), workloads.Ready, 0
+		return t.deliver(r), workloads.Ready, 0
 	}
 	for len(t.deferred) < maxDeferred {
 		row := t.main.peek()
@@ -181,17 +185,16 @@ func (t *Trace) Take(now time.Duration) (*workloads.Request, workloads.State, ti
 		r := t.request(row)
 		t.main.drop()
 		if c := sessionOf(r); c != nil && !t.cfg.Overtaking && c.busy {
-			c.deferred++
-			t.deferred = append(t.deferred, r)
+			t.postpone(r, c)
 			continue
 		}
-		return t.hand(r), workloads.Ready, 0
+		return t.deliver(r), workloads.Ready, 0
 	}
 	return nil, workloads.Wait, workloads.Never
 }
 
-// hand gives a request to the engine.
-func (t *Trace) hand(r *workloads.Request) *workloads.Request {
+// deliver notes that a request goes out.
+func (t *Trace) deliver(r *workloads.Request) *workloads.Request {
 	if !t.main.times.timed() {
 		r.Arrival = t.now
 	}
@@ -205,67 +208,30 @@ func (t *Trace) hand(r *workloads.Request) *workloads.Request {
 
 // request makes the request of a row.
 func (t *Trace) request(row *traceRow) *workloads.Request {
-	if row.BlockTokens > 0 {
-		return t.blockRequest(row)
-	}
 	r := &workloads.Request{
 		User: -1, Seq: row.seq, Class: workloads.Responsive, Arrival: row.arrival,
-		Conversation: int(row.seq), Turn: 1,
-		Kind: t.shape.Kind(row.Context), ContextTokens: row.Context, GenerateTokens: row.Generate,
+		Conversation: int(row.seq), Turn: 1, SystemPrompt: -1,
+		ContextTokens: row.Context, GenerateTokens: row.Generate,
 	}
+	if row.BlockTokens > 0 {
+		t.addBlocks(r, row)
+		return r
+	}
+	r.Kind = t.shape.Kind(row.Context)
 	r.SystemPrompt, r.SystemPromptTokens = t.shape.Prompt(t.stream, row.seq)
-	r.Own = workloads.Entry{Key: workloads.RequestKey(strings.ToLower(t.format.Name), row.row, row.cycle), Tokens: profile.OwnTokens(row.Context, r.SystemPromptTokens)}
+	r.Own = workloads.Entry{
+		Key:    workloads.RequestKey(t.name, row.row, row.cycle),
+		Tokens: profile.OwnTokens(row.Context, r.SystemPromptTokens),
+	}
 	session := row.Session
 	if row.Turn > 0 {
 		session = strconv.FormatInt(row.conversation, 10)
 		r.Own.Key = workloads.ConversationKey(row.conversation, row.cycle, row.Turn)
 	}
-	if session == "" || !t.cfg.MultiTurn {
-		return r
+	if session != "" && t.cfg.MultiTurn {
+		t.join(r, session, row.cycle)
 	}
-	if row.cycle != t.cycle { // keys of another cycle are other entries
-		t.cycle, t.sessions = row.cycle, newSessions()
-	}
-	c := t.sessions.get(session, r.Conversation, t.cfg.Profile.MaxTurns)
-	r.Origin, r.Conversation, r.Turn = c, c.conversation, len(c.history)+1
-	r.History = c.history[:len(c.history):len(c.history)]
-	c.history = append(c.history, r.Own)
 	return r
-}
-
-// sessionOf returns the conversation of a request, nil for none.
-func sessionOf(r *workloads.Request) *session {
-	c, _ := r.Origin.(*session)
-	return c
-}
-
-// takeFreed takes the earliest deferred turn that may start. Deferred turns are older than every
-// row not read yet, and in order, so that the first one of a session is the one to go on with.
-func (t *Trace) takeFreed() *workloads.Request {
-	if t.freed == 0 {
-		return nil
-	}
-	for i, r := range t.deferred {
-		if c := sessionOf(r); !c.busy {
-			t.deferred = slices.Delete(t.deferred, i, i+1)
-			c.deferred--
-			t.freed--
-			return r
-		}
-	}
-	return nil
-}
-
-// Written implements Source.
-func (t *Trace) Written(r *workloads.Request) {
-	c := sessionOf(r)
-	if c == nil {
-		return
-	}
-	c.busy = false
-	if c.deferred > 0 {
-		t.freed++
-	}
 }
 
 // Done implements Source; a trace does not wait for answers.
@@ -278,7 +244,7 @@ func (t *Trace) Err() error { return t.main.err }
 // Report returns what was read so far.
 func (t *Trace) Report() workloads.TraceReport {
 	report := t.report
-	report.First = append([]workloads.RowError(nil), t.report.First...)
+	report.First = slices.Clone(report.First)
 	return report
 }
 

@@ -1,0 +1,12 @@
+// Package traces replays recorded requests: rows of a format become a Source.
+//
+//	trace.go      Config, Trace: New, Take; a row becomes a request
+//	sessions.go   conversations: which turn waits for which entry
+//	blocks.go     requests of blocks, and what a cache without bounds would find
+//	stream.go     rowStream: files and cycles, row after row, with constant memory
+//	schedule.go   schedule: recorded times into arrivals: speed, rate, start, seams between files
+//	account.go    Account: what has arrived, counted by a second rowStream
+//
+// Begin with New. A Trace has no clock and no goroutine and is not safe for concurrent use: the
+// engine holds one lock around it. Whoever opened it closes it; requests belong to who took them.
+package traces
