@@ -145,11 +145,14 @@ func latencyFigures(b *stats.Benchmark, t *stats.Table) (out []Figure) {
 func requests(b *stats.Benchmark) bool {
 	for _, rec := range slices.Concat(b.Trials...) {
 		if rec.Result != nil {
-			return rec.Result.CompletionUnit != result.UnitOperation
+			return Requests(rec.Result)
 		}
 	}
 	return false
 }
+
+// Requests says whether a result counts requests, rather than single operations.
+func Requests(r *result.Result) bool { return r.CompletionUnit != result.UnitOperation }
 
 // fillFigures show how full the tiers were, and what was evicted or demoted so far.
 func fillFigures(typical []trial, t *stats.Table) (out []Figure) {

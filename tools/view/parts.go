@@ -61,6 +61,9 @@ func Float(v any) (float64, bool) {
 	return 0, false
 }
 
+// Unknown says that a value is a number which nobody knows.
+func Unknown(v any) bool { x, ok := v.(*float64); return v == nil || ok && x == nil }
+
 // cell is a value on the page.
 func (k Kind) cell(v any) Cell {
 	if c, ok := v.(result.NamedCheck); ok {
@@ -70,11 +73,11 @@ func (k Kind) cell(v any) Cell {
 		}
 		return cell
 	}
-	x, ok := Float(v)
+	x, _ := Float(v)
 	switch {
 	case k == Text:
 		return Cell{Text: fmt.Sprint(v)}
-	case !ok:
+	case Unknown(v):
 		return num("–")
 	}
 	switch k {

@@ -2,7 +2,9 @@ package xlsx
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/xuri/excelize/v2"
 
@@ -15,15 +17,17 @@ const (
 	dataSheet  = "Chart Data"
 	maxSeries  = 12 // more lines than that nobody tells apart
 	maxBars    = 40
+
+	// mostTimeCharts bounds the results with charts over time: a chart is a page, and timePoints is
+	// what it has room for.
+	mostTimeCharts = 12
+	timePoints     = 120
 )
 
-// palette of the series: dark enough on white, told apart without telling red from green.
-var palette = []string{"0072B2", "E69F00", "009E73", "CC79A7", "56B4E9", "D55E00", "6A51A3", "7F7F7F", "8C510A", "2C7BB6", "B2182B", "1B7837"}
-
-// series is one named row of numbers; nil is a gap.
+// series is one named row of numbers; what is no number is a gap.
 type series struct {
 	name   string
-	values []any
+	values []float64
 	dashed bool // what could have been, beside what was
 }
 
@@ -43,7 +47,7 @@ type plot struct {
 func (p plot) points() int { return max(len(p.categories), len(p.at)) }
 
 // charts puts the data of every chart on a sheet and the charts on another.
-func (b *book) charts(records []*load.Record, t *stats.Table) {
+func (b *book) charts(t *stats.Table) {
 	plots := []plot{bandwidth(t)}
 	for _, op := range []string{"read", "write"} {
 		plots = append(plots, percentileLines(t, op), latencyBars(t, op))
@@ -52,21 +56,18 @@ func (b *book) charts(records []*load.Record, t *stats.Table) {
 		plots = append(plots, traceBars(t, key))
 	}
 	plots = append(plots, overTime(t)...)
+	b.sheet(chartSheet)
+	b.sheet(dataSheet)
 	if b.err != nil {
 		return
-	}
-	for _, s := range []string{chartSheet, dataSheet} {
-		if _, err := b.f.NewSheet(s); err != nil {
-			b.keep(err)
-			return
-		}
 	}
 	b.keep(b.f.SetColWidth(dataSheet, "A", "A", 40))
 	b.keep(b.f.SetColWidth(dataSheet, "B", "Z", 16))
 	hide := false
 	b.keep(b.f.SetSheetView(chartSheet, -1, &excelize.ViewOptions{ShowGridLines: &hide}))
 	b.landscape(chartSheet, false)
-	scale := uint(78) // some programs lay out a chart a fifth wider than others; its page must hold it
+	// Some programs lay out a chart a fifth wider than others; its page must hold it.
+	scale := uint(78)
 	b.keep(b.f.SetPageLayout(chartSheet, &excelize.PageLayoutOptions{AdjustTo: &scale}))
 	b.landscape(dataSheet, true)
 	row, top, drawn := 0, 0, 0
@@ -95,34 +96,26 @@ func label(t *stats.Table, run int, bench string) string {
 
 // bandwidth by tier: medians over trials.
 func bandwidth(t *stats.Table) plot {
-	p := plot{title: "Bandwidth by tier (median of the trials)", x: "Benchmark", y: "GiB/s", kind: excelize.Bar}
-	var benches []*stats.Benchmark
-	for _, b := range t.Benchmarks {
-		if len(benches) < maxBars {
-			benches = append(benches, b)
-			p.categories = append(p.categories, b.Name)
-		} else {
-			p.left = fmt.Sprintf("The chart shows the first %d of %d benchmarks; all are in Performance Metrics.", maxBars, len(t.Benchmarks))
-		}
+	p := plot{title: "Bandwidth by tier (median of the trials)", x: "Benchmark", y: "GiB/s",
+		kind: excelize.Bar}
+	benches := t.Benchmarks
+	if len(benches) > maxBars {
+		p.left = fmt.Sprintf("The chart shows the first %d of %d benchmarks; all are in "+
+			"Performance Metrics.",
+			maxBars, len(benches))
+		benches = benches[:maxBars]
+	}
+	for _, b := range benches {
+		p.categories = append(p.categories, b.Name)
 	}
 	for run := range t.Runs {
 		for _, tier := range tierNames {
 			for _, op := range []string{"read", "write"} {
 				s := series{name: label(t, run, tier.title+" "+op)}
-				any := false
 				for _, b := range benches {
-					v, ok := stats.Median(b.Trials[run], "summary.cache_stats.tier_"+tier.key+"_"+op+"_bandwidth_gbps")
-					if !ok && tier.key == "storage" && onStorage(b.Name) && !slices.ContainsFunc(b.Trials[run], func(r *load.Record) bool { return len(r.Raw) > 0 }) {
-						v, ok = lineMedian(b, run, op+"-B/s")
-						v /= 1 << 30
-					}
-					if ok && v > 0 {
-						s.values, any = append(s.values, v), true
-					} else {
-						s.values = append(s.values, nil)
-					}
+					s.values = append(s.values, tierRate(b, run, tier.key, op))
 				}
-				if any {
+				if slices.ContainsFunc(s.values, func(v float64) bool { return v > 0 }) {
 					p.series = append(p.series, s)
 				}
 			}
@@ -131,24 +124,33 @@ func bandwidth(t *stats.Table) plot {
 	return p
 }
 
-func lineMedian(b *stats.Benchmark, run int, unit string) (float64, bool) {
-	if m := b.Metric(unit); m != nil && len(m.Cells[run].Values) > 0 {
-		return m.Cells[run].Summary.Center, true
+// tierRate is the median bandwidth of a tier in GiB/s, or not a number. Lines without a result file
+// give that of the storage tier.
+func tierRate(b *stats.Benchmark, run int, tier, op string) float64 {
+	v, ok := stats.Median(b.Trials[run], "summary.cache_stats.tier_"+tier+"_"+op+"_bandwidth_gbps")
+	lines := !slices.ContainsFunc(b.Trials[run],
+		func(r *load.Record) bool { return len(r.Raw) > 0 })
+	if !ok && lines && tier == "storage" && onStorage(b.Name) {
+		v = b.Cell(op+"-B/s", run).Summary.Center / (1 << 30)
 	}
-	return 0, false
+	if v <= 0 {
+		return math.NaN()
+	}
+	return v
 }
 
 // percentileLines of the storage device, medians over trials.
 func percentileLines(t *stats.Table, op string) plot {
-	p := plot{title: "Storage " + op + " latency of the device by percentile (median of the trials)", x: "Percentile", y: "Latency of one entry (ms)",
-		kind: excelize.Line, log: true}
+	p := plot{title: "Storage " + op +
+		" latency of the device by percentile (median of the trials)", x: "Percentile",
+		y: "Latency of one entry (ms)", kind: excelize.Line, log: true}
 	for _, c := range percentiles {
 		p.categories = append(p.categories, c.title)
 	}
-	each(t, &p, func(b *stats.Benchmark, run int) []any {
-		var values []any
+	each(t, &p, func(b *stats.Benchmark, run int) (values []float64) {
 		for _, c := range percentiles {
-			v, ok := stats.Median(b.Trials[run], "summary.cache_stats.storage_"+op+"_device_"+c.key+"_ms")
+			v, ok := stats.Median(b.Trials[run],
+				"summary.cache_stats.storage_"+op+"_device_"+c.key+"_ms")
 			if !ok {
 				return nil
 			}
@@ -161,68 +163,54 @@ func percentileLines(t *stats.Table, op string) plot {
 
 // latencyBars is the distribution of the device's latency over all trials.
 func latencyBars(t *stats.Table, op string) plot {
-	p := plot{title: "Storage " + op + " latency of the device: distribution over all trials", x: "Latency of one entry (ms, up to)", y: "Share of the operations",
-		kind: excelize.Col, percent: true}
-	var hists [][]stats.Bucket
-	lo, hi := 1e300, 0.0
-	each(t, &p, func(b *stats.Benchmark, run int) []any {
-		octaves := stats.Octaves(stats.Merge(b.Trials[run], "storage_"+op+"_device"))
-		if len(octaves) == 0 {
-			return nil
-		}
-		hists = append(hists, octaves)
-		lo, hi = min(lo, octaves[0].High), max(hi, octaves[len(octaves)-1].High)
-		return []any{}
+	p := plot{title: "Storage " + op + " latency of the device: distribution over all trials",
+		x: "Latency of one entry (ms, up to)", y: "Share of the operations", kind: excelize.Col,
+		percent: true}
+	octaves(t, &p, stats.Bucket.UpTo, 1e6, func(b *stats.Benchmark, run int) []stats.Bucket {
+		return stats.Octaves(stats.Merge(b.Trials[run], "storage_"+op+"_device"))
 	})
-	for high := lo; high <= hi; high *= 2 {
-		p.categories = append(p.categories, stats.Number(high/1e6))
-		for i, h := range hists {
-			total, at := int64(0), int64(0)
-			for _, k := range h {
-				total += k.Count
-				if k.High == high {
-					at = k.Count
-				}
-			}
-			p.series[i].values = append(p.series[i].values, share(float64(at)/float64(total)))
-		}
-	}
 	return p
 }
 
 // traceBars is one histogram of block-layer tracing.
 func traceBars(t *stats.Table, key string) plot {
 	p := plot{kind: excelize.Col, y: "Share of the block requests", percent: true}
-	var hists [][]stats.Bucket
-	lo, hi := 1e300, 0.0
-	each(t, &p, func(b *stats.Benchmark, run int) []any {
+	octaves(t, &p, stats.Bucket.From, 1, func(b *stats.Benchmark, run int) []stats.Bucket {
 		buckets, about := stats.TraceOctaves(b.Trials[run], key)
-		if len(buckets) == 0 {
-			return nil
+		if len(buckets) > 0 {
+			p.title = "Block layer: " + about.Title + " (" + about.What + ")"
+			p.x = about.Title + " (from, " + about.Unit + ")"
 		}
-		p.title, p.x = "Block layer: "+about.Title+" ("+about.What+")", about.Title+" (from, "+about.Unit+")"
-		hists = append(hists, buckets)
-		lo, hi = min(lo, max(1, buckets[0].Low)), max(hi, buckets[len(buckets)-1].Low)
-		return []any{}
+		return buckets
 	})
-	for low := lo; low <= hi; low *= 2 {
-		p.categories = append(p.categories, stats.Number(low))
-		for i, h := range hists {
-			total, at := int64(0), int64(0)
-			for _, k := range h {
-				total += k.Count
-				if max(1, k.Low) == low {
-					at += k.Count
-				}
-			}
-			p.series[i].values = append(p.series[i].values, share(float64(at)/float64(total)))
-		}
-	}
 	return p
 }
 
+// octaves adds a distribution by powers of two for every benchmark of every run. The categories are
+// the bounds of the octaves, divided by scale.
+func octaves(t *stats.Table, p *plot, bound func(stats.Bucket) float64, scale float64,
+	of func(*stats.Benchmark, int) []stats.Bucket,
+) {
+	var hists [][]stats.Bucket
+	each(t, p, func(b *stats.Benchmark, run int) []float64 {
+		h := of(b, run)
+		if len(h) == 0 {
+			return nil
+		}
+		hists = append(hists, h)
+		return []float64{}
+	})
+	bounds, shares := stats.Shares(hists, bound)
+	for _, at := range bounds {
+		p.categories = append(p.categories, stats.Number(at/scale))
+	}
+	for i := range p.series {
+		p.series[i].values = shares[i]
+	}
+}
+
 // each adds a series for every benchmark of every run for which values has some, up to maxSeries.
-func each(t *stats.Table, p *plot, values func(*stats.Benchmark, int) []any) {
+func each(t *stats.Table, p *plot, values func(*stats.Benchmark, int) []float64) {
 	for _, b := range t.Benchmarks {
 		for run := range t.Runs {
 			if len(p.series) == maxSeries {
@@ -233,5 +221,66 @@ func each(t *stats.Table, p *plot, values func(*stats.Benchmark, int) []any) {
 				p.series = append(p.series, series{name: label(t, run, b.Name), values: v})
 			}
 		}
+	}
+}
+
+// overTime are the charts of results whose course matters: hit ratios of block traces and rounds of
+// autoscalers, of the first trial of each benchmark in each run.
+func overTime(t *stats.Table) (out []plot) {
+	for _, b := range t.Benchmarks {
+		for run := range t.Runs {
+			first := slices.IndexFunc(b.Trials[run],
+				func(r *load.Record) bool { return r.Result != nil })
+			if first >= 0 && len(out) < mostTimeCharts {
+				rec, title := b.Trials[run][first], label(t, run, b.Name)+": "
+				out = append(append(out, ratioLines(title, rec)...), roundLines(title, rec)...)
+			}
+		}
+	}
+	return out
+}
+
+func timeChart(title, y string, at []float64, lines ...series) plot {
+	return plot{title: title + ", first trial", x: "Time in the window (s)", y: y,
+		kind: excelize.Scatter, at: at,
+		series: lines, percent: strings.HasPrefix(y, "S")} // shares and saturation
+}
+
+func ratioLines(title string, rec *load.Record) []plot {
+	x := stats.BlockRatios(rec.Result.Timeline, timePoints)
+	if x == nil {
+		return nil
+	}
+	return []plot{timeChart(title+"block hit ratio over time", "Share of the blocks asked for",
+		x.At,
+		series{"hit ratio in the interval", x.Hit, false},
+		series{"ideal in the interval", x.Ideal, true},
+		series{"hit ratio so far", x.HitSoFar, false}, series{"ideal so far", x.IdealSoFar, true})}
+}
+
+func roundLines(title string, rec *load.Record) []plot {
+	var at, users, workers, goroutines, full, rate []float64
+	for _, x := range rec.Result.Summary.AutoscalingStats {
+		at = append(at, math.Round(x.AtS*100)/100)
+		users, workers = append(users, float64(x.Users)), append(workers, float64(x.Workers))
+		goroutines = append(goroutines, float64(x.Goroutines))
+		rate = append(rate, x.BytesPerSecond/(1<<30))
+		if x.Saturation == nil {
+			full = append(full, math.NaN())
+		} else {
+			full = append(full, *x.Saturation)
+		}
+	}
+	if len(at) == 0 {
+		return nil
+	}
+	return []plot{
+		timeChart(title+"users, workers and goroutines", "How many in the round", at,
+			series{"users", users, false},
+			series{"workers", workers, true}, series{"goroutines", goroutines, false}),
+		timeChart(title+"saturation at the end of each round", "Saturation", at,
+			series{"saturation", full, false}),
+		timeChart(title+"storage rate of each round", "GiB/s", at,
+			series{"read and written", rate, false}),
 	}
 }

@@ -15,7 +15,8 @@ type column struct {
 	width float64
 }
 
-// pythonColumns is the number of columns that the Python benchmark's sheet has too; ours follow after them.
+// pythonColumns is the number of columns that the Python benchmark's sheet has too; ours follow
+// after them.
 const pythonColumns = 99
 
 // at is the column of a key of the result file, ours and the Python benchmark's alike.
@@ -90,18 +91,21 @@ func summaryColumns() []column {
 		at("Total Tokens", "summary.total_tokens"),
 		at("Elapsed Time (s)", "summary.elapsed_time"),
 		orLine(at("Avg Throughput (tok/s)", "summary.avg_throughput_tokens_per_sec"), "tok/s", 1),
-		orLine(at("Storage Throughput (tok/s)", "summary.storage_throughput_tokens_per_sec"), "storage-tok/s", 1),
+		orLine(at("Storage Throughput (tok/s)", "summary.storage_throughput_tokens_per_sec"),
+			"storage-tok/s", 1),
 		orLine(at("Requests/sec", "summary.requests_per_second"), "req/s", 1),
 	}
 	list = append(list, request("E2E Latency", "end_to_end_latency_ms", 6)...)
 	list = append(list, request("Storage Latency", "storage_io_latency_ms", 6)...)
 	list = append(list, request("Gen Latency", "generation_latency_ms", 4)...)
 	for _, part := range []struct{ title, key string }{
-		{"Read Total", "read"}, {"Write Total", "write"}, {"Read Device", "read_device"}, {"Write Device", "write_device"},
+		{"Read Total", "read"}, {"Write Total", "write"}, {"Read Device", "read_device"},
+		{"Write Device", "write_device"},
 		{"Read Host", "read_host"}, {"Write Host", "write_host"},
 	} {
 		for _, p := range percentiles {
-			list = append(list, at("Storage Tier "+part.title+" "+p.title+" (ms)", "summary.cache_stats.storage_"+part.key+"_"+p.key+"_ms"))
+			list = append(list, at("Storage Tier "+part.title+" "+p.title+" (ms)",
+				"summary.cache_stats.storage_"+part.key+"_"+p.key+"_ms"))
 		}
 	}
 	list = append(list,
@@ -112,12 +116,14 @@ func summaryColumns() []column {
 	)
 	for _, way := range []struct{ title, key string }{{"Written", "written"}, {"Read", "read"}} {
 		for _, t := range tierNames {
-			list = append(list, at("Tier "+t.title+" KV Bytes "+way.title+" (GiB)", "summary.cache_stats.tier_"+t.key+"_kv_bytes_"+way.key+"_gb"))
+			list = append(list, at("Tier "+t.title+" KV Bytes "+way.title+" (GiB)",
+				"summary.cache_stats.tier_"+t.key+"_kv_bytes_"+way.key+"_gb"))
 		}
 	}
 	for _, t := range tierNames {
 		for _, op := range []struct{ title, key string }{{"Read", "read"}, {"Write", "write"}} {
-			c := at("Tier "+t.title+" "+op.title+" Bandwidth (GiB/s)", "summary.cache_stats.tier_"+t.key+"_"+op.key+"_bandwidth_gbps")
+			c := at("Tier "+t.title+" "+op.title+" Bandwidth (GiB/s)",
+				"summary.cache_stats.tier_"+t.key+"_"+op.key+"_bandwidth_gbps")
 			if t.key == "storage" {
 				c = orLine(c, op.key+"-B/s", 1.0/(1<<30))
 			}
@@ -131,7 +137,8 @@ func summaryColumns() []column {
 	return append(list, ownColumns()...)
 }
 
-var tierNames = []struct{ title, key string }{{"GPU", "gpu"}, {"CPU", "cpu"}, {"Storage", "storage"}}
+var tierNames = []struct{ title, key string }{{"GPU", "gpu"}, {"CPU", "cpu"},
+	{"Storage", "storage"}}
 
 var percentiles = []struct{ title, key string }{
 	{"P50", "p50"}, {"P95", "p95"}, {"P99", "p99"}, {"P99.9", "p999"}, {"P99.99", "p9999"},
@@ -166,8 +173,8 @@ func orLine(c column, unit string, scale float64) column {
 	return c
 }
 
-// onStorage says whether the rates on a benchmark's line are the storage tier's. A benchmark of single operations gives
-// those of the one tier that its name tells.
+// onStorage says whether the rates on a benchmark's line are the storage tier's. A benchmark of
+// single operations gives those of the one tier that its name tells.
 func onStorage(name string) bool {
 	return !strings.Contains(name, "/tier=") || strings.Contains(name, "/tier=storage")
 }

@@ -15,8 +15,8 @@ func simulated(r *load.Record) any {
 	return nil
 }
 
-// ownColumns follow those of the Python benchmark: what says which result a row is, whether it is to be believed, and what
-// the Python benchmark does not measure.
+// ownColumns follow those of the Python benchmark: what says which result a row is, whether it is
+// to be believed, and what the Python benchmark does not measure.
 func ownColumns() []column {
 	scaled := func(title, path string, by float64) column {
 		return column{title: title, value: func(r *load.Record) any {
@@ -45,10 +45,14 @@ func ownColumns() []column {
 		at("Failed Operations", "requests.failed_operations"),
 		at("Unique Hit Rate", "lookups.hit_rate"),
 		at("Served Ratio", "load.total.served_ratio"),
-		scaled("Storage Read per 100 MiB P50 (ms)", "latency.levels.storage.read.per_100mib.p50", 1e-6),
-		scaled("Storage Read per 100 MiB P95 (ms)", "latency.levels.storage.read.per_100mib.p95", 1e-6),
-		scaled("Storage Write per 100 MiB P50 (ms)", "latency.levels.storage.write.per_100mib.p50", 1e-6),
-		scaled("Storage Write per 100 MiB P95 (ms)", "latency.levels.storage.write.per_100mib.p95", 1e-6),
+		scaled("Storage Read per 100 MiB P50 (ms)", "latency.levels.storage.read.per_100mib.p50",
+			1e-6),
+		scaled("Storage Read per 100 MiB P95 (ms)", "latency.levels.storage.read.per_100mib.p95",
+			1e-6),
+		scaled("Storage Write per 100 MiB P50 (ms)", "latency.levels.storage.write.per_100mib.p50",
+			1e-6),
+		scaled("Storage Write per 100 MiB P95 (ms)", "latency.levels.storage.write.per_100mib.p95",
+			1e-6),
 		scaled("Entry Size Read P50 (MiB)", "entry_sizes.read.p50", 1.0/(1<<20)),
 		scaled("Entry Size Write P50 (MiB)", "entry_sizes.write.p50", 1.0/(1<<20)),
 		scaled("Device Read (GiB)", "device_witness.read_bytes", gib),
@@ -60,7 +64,8 @@ func ownColumns() []column {
 		scaled("Peak Memory (MiB)", "harness.peak_rss_bytes", 1.0/(1<<20)),
 		at("Users Sustained", "summary.autoscaling_summary.sustained_users"),
 		at("Peak Users", "summary.autoscaling_summary.peak_users"),
-		scaled("Autoscaling Peak Rate (GiB/s)", "summary.autoscaling_summary.peak_bytes_per_s", gib),
+		scaled("Autoscaling Peak Rate (GiB/s)", "summary.autoscaling_summary.peak_bytes_per_s",
+			gib),
 		at("Block Hit Ratio", "block_cache.hit_ratio"),
 		at("Ideal Block Hit Ratio", "block_cache.ideal_hit_ratio"),
 		at("Prefix-hit Ratio", "block_cache.prefix_hit_ratio"),

@@ -35,7 +35,8 @@ func newBook() *book {
 	b.percent = style(&excelize.Style{CustomNumFmt: new("0.0%")})
 	b.number = style(&excelize.Style{CustomNumFmt: new("#,##0.00####")})
 	b.whole = style(&excelize.Style{CustomNumFmt: new("#,##0")})
-	b.truth = style(&excelize.Style{CustomNumFmt: new(`"TRUE";"TRUE";"FALSE"`), Alignment: &excelize.Alignment{Horizontal: "left"}})
+	b.truth = style(&excelize.Style{CustomNumFmt: new(`"TRUE";"TRUE";"FALSE"`),
+		Alignment: &excelize.Alignment{Horizontal: "left"}})
 	b.title = style(&excelize.Style{Font: &excelize.Font{Bold: true, Family: family}})
 	b.keep(b.f.SetDefaultFont(family))
 	return b
@@ -89,9 +90,17 @@ func (b *book) set(sheet string, col, row int, v any) {
 // share is shown in per cent.
 type share float64
 
+// sheet adds an empty one.
+func (b *book) sheet(name string) {
+	if b.err == nil {
+		_, err := b.f.NewSheet(name)
+		b.keep(err)
+	}
+}
+
 // table writes rows under a header that stays on screen and filters.
 type table struct {
-	sheet  string
+	name   string
 	heads  []string
 	widths []float64 // 0 = by content
 	rows   [][]any
@@ -100,15 +109,11 @@ type table struct {
 }
 
 func (b *book) table(t table) {
-	if b.err != nil {
-		return
-	}
-	if _, err := b.f.NewSheet(t.sheet); err != nil {
-		b.keep(err)
+	if b.sheet(t.name); b.err != nil {
 		return
 	}
 	for c, h := range t.heads {
-		b.keep(b.f.SetCellValue(t.sheet, cell(c, 0), h))
+		b.keep(b.f.SetCellValue(t.name, cell(c, 0), h))
 		width := 9.0
 		if c < len(t.widths) && t.widths[c] > 0 {
 			width = t.widths[c]
@@ -116,26 +121,27 @@ func (b *book) table(t table) {
 			width = math.Max(width, math.Min(18, float64(longestWord(h)+3)))
 			for _, row := range t.rows[:min(len(t.rows), 200)] {
 				if c < len(row) {
-					width = math.Max(width, math.Min(48, float64(utf8.RuneCountInString(shown(row[c]))+2)))
+					width = math.Max(width, math.Min(48,
+						float64(utf8.RuneCountInString(shown(row[c]))+2)))
 				}
 			}
 		}
 		name, _ := excelize.ColumnNumberToName(c + 1)
-		b.keep(b.f.SetColWidth(t.sheet, name, name, width))
+		b.keep(b.f.SetColWidth(t.name, name, name, width))
 	}
-	b.keep(b.f.SetCellStyle(t.sheet, cell(0, 0), cell(len(t.heads)-1, 0), b.head))
-	b.keep(b.f.SetRowHeight(t.sheet, 1, 62))
+	b.keep(b.f.SetCellStyle(t.name, cell(0, 0), cell(len(t.heads)-1, 0), b.head))
+	b.keep(b.f.SetRowHeight(t.name, 1, 62))
 	for r, row := range t.rows {
 		for c, v := range row {
-			b.set(t.sheet, c, r+1, v)
+			b.set(t.name, c, r+1, v)
 		}
 	}
-	b.keep(b.f.SetPanes(t.sheet, &excelize.Panes{Freeze: true, XSplit: t.frozen, YSplit: 1,
+	b.keep(b.f.SetPanes(t.name, &excelize.Panes{Freeze: true, XSplit: t.frozen, YSplit: 1,
 		TopLeftCell: cell(t.frozen, 1), ActivePane: pane(t.frozen)}))
-	b.keep(b.f.AutoFilter(t.sheet, cell(0, 0)+":"+cell(len(t.heads)-1, len(t.rows)), nil))
-	b.landscape(t.sheet, !t.wide)
-	b.keep(b.f.SetDefinedName(&excelize.DefinedName{Name: "_xlnm.Print_Titles", Scope: t.sheet,
-		RefersTo: fmt.Sprintf("'%s'!$1:$1", t.sheet)}))
+	b.keep(b.f.AutoFilter(t.name, cell(0, 0)+":"+cell(len(t.heads)-1, len(t.rows)), nil))
+	b.landscape(t.name, !t.wide)
+	b.keep(b.f.SetDefinedName(&excelize.DefinedName{Name: "_xlnm.Print_Titles", Scope: t.name,
+		RefersTo: fmt.Sprintf("'%s'!$1:$1", t.name)}))
 }
 
 func pane(frozen int) string {

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"kvbench/kvbench/result"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
+	"kvbench/tools/view"
 )
 
 // Missing says what stays empty for want of result files.
@@ -28,7 +28,8 @@ func Missing(records []*load.Record) []string {
 	if lost == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%d of %d lines have no result file, their parameters, latencies and QoS stay empty; the first: %v",
+	return []string{fmt.Sprintf("%d of %d lines have no result file, their parameters, latencies "+
+		"and QoS stay empty; the first: %v",
 		lost, len(records), first)}
 }
 
@@ -38,7 +39,8 @@ const maxRows = 1<<20 - 1
 // Write makes the workbook of the records; t is their comparison.
 func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	if len(records) > maxRows {
-		return fmt.Errorf("%d results are more than a sheet has rows (%d); select some", len(records), maxRows)
+		return fmt.Errorf("%d results are more than a sheet has rows (%d); select some",
+			len(records), maxRows)
 	}
 	b := newBook()
 	defer b.f.Close()
@@ -48,7 +50,7 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	b.qos(records)
 	b.tracing(records)
 	b.parts(records)
-	b.charts(records, t)
+	b.charts(t)
 	if b.err != nil {
 		return b.err
 	}
@@ -60,7 +62,7 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 }
 
 func (b *book) summary(records []*load.Record) {
-	t := table{sheet: "Summary", frozen: 1, wide: true}
+	t := table{name: "Summary", frozen: 1, wide: true}
 	columns := summaryColumns()
 	for _, c := range columns {
 		t.heads, t.widths = append(t.heads, c.title), append(t.widths, c.width)
@@ -76,9 +78,10 @@ func (b *book) summary(records []*load.Record) {
 	b.markSimulated(t)
 }
 
-// parameters sets the runs side by side: a value that differs between benchmarks or trials of a run is listed once each.
+// parameters sets the runs side by side: a value that differs between benchmarks or trials of a run
+// is listed once each.
 func (b *book) parameters(records []*load.Record, t *stats.Table) {
-	sheet := table{sheet: "Run Parameters", heads: []string{"Parameter"}, frozen: 1}
+	sheet := table{name: "Run Parameters", heads: []string{"Parameter"}, frozen: 1}
 	sheet.heads = append(sheet.heads, t.Labels...)
 	values := map[string]map[string][]any{} // parameter, run
 	var order []string
@@ -127,11 +130,16 @@ func (b *book) parameters(records []*load.Record, t *stats.Table) {
 }
 
 var environmentRows = []struct{ title, path string }{
-	{"Notice", "notice"}, {"Host", "environment.hostname"}, {"Operating system", "environment.os"}, {"Kernel", "environment.kernel"},
-	{"CPU", "environment.cpu_model"}, {"Cores", "environment.cores"}, {"Memory (bytes)", "environment.memory_bytes"},
-	{"Filesystem", "environment.filesystem.type"}, {"Device", "environment.device.name"}, {"Device model", "environment.device.model"},
-	{"Device size (bytes)", "environment.device.size_bytes"}, {"I/O mode granted", "io.mode"}, {"Write device time", "io.write_device"},
-	{"Chunk (bytes)", "io.chunk_bytes"}, {"Chunks in flight per operation", "io.depth"}, {"kvbench version", "environment.kvbench_version"},
+	{"Notice", "notice"}, {"Host", "environment.hostname"}, {"Operating system", "environment.os"},
+	{"Kernel", "environment.kernel"},
+	{"CPU", "environment.cpu_model"}, {"Cores", "environment.cores"},
+	{"Memory (bytes)", "environment.memory_bytes"},
+	{"Filesystem", "environment.filesystem.type"}, {"Device", "environment.device.name"},
+	{"Device model", "environment.device.model"},
+	{"Device size (bytes)", "environment.device.size_bytes"}, {"I/O mode granted", "io.mode"},
+	{"Write device time", "io.write_device"},
+	{"Chunk (bytes)", "io.chunk_bytes"}, {"Chunks in flight per operation", "io.depth"},
+	{"kvbench version", "environment.kvbench_version"},
 }
 
 // plain says whether a JSON value is a plain one.
@@ -158,11 +166,14 @@ func joined(values []any) any {
 }
 
 func (b *book) metrics(t *stats.Table) {
-	sheet := table{sheet: "Performance Metrics", heads: []string{"Benchmark", "Metric", "Unit", "Better"}, frozen: 2}
+	sheet := table{name: "Performance Metrics",
+		heads: []string{"Benchmark", "Metric", "Unit", "Better"}, frozen: 2}
 	for i, run := range t.Labels {
-		sheet.heads = append(sheet.heads, run+": Trials", run+": Median", run+": 95 % Interval Low", run+": 95 % Interval High", run+": Spread (CV)")
+		sheet.heads = append(sheet.heads, run+": Trials", run+": Median", run+": 95 % Interval Low",
+			run+": 95 % Interval High", run+": Spread (CV)")
 		if i > 0 {
-			sheet.heads = append(sheet.heads, run+": Change of Median", run+": p", run+": Significant")
+			sheet.heads = append(sheet.heads, run+": Change of Median", run+": p",
+				run+": Significant")
 		}
 	}
 	for _, bench := range t.Benchmarks {
@@ -173,7 +184,8 @@ func (b *book) metrics(t *stats.Table) {
 				if len(c.Values) == 0 {
 					row = append(row, nil, nil, nil, nil, nil)
 				} else {
-					row = append(row, len(c.Values), round(c.Summary.Center*scale), round(c.Summary.Lo*scale), round(c.Summary.Hi*scale), share(c.CV))
+					row = append(row, len(c.Values), round(c.Summary.Center*scale),
+						round(c.Summary.Lo*scale), round(c.Summary.Hi*scale), share(c.CV))
 				}
 				if i > 0 {
 					row = append(row, change(c.Change)...)
@@ -228,20 +240,28 @@ func better(direction int) any {
 }
 
 func (b *book) qos(records []*load.Record) {
-	sheet := table{sheet: "QoS Metrics", heads: []string{"QoS Level", "Total Requests", "Latency P95 (ms)", "Latency P99 (ms)", "SLA Met",
-		"SLA Compliance", "SLA Target P95 (ms)", "Run", "Benchmark", "Trial"}, frozen: 1}
+	sheet := table{name: "QoS Metrics",
+		heads: []string{"QoS Level", "Total Requests", "Latency P95 (ms)", "Latency P99 (ms)",
+			"SLA Met",
+			"SLA Compliance", "SLA Target P95 (ms)", "Run", "Benchmark", "Trial"}, frozen: 1}
 	for _, rec := range records {
-		if rec.Result != nil && rec.Result.CompletionUnit == result.UnitOperation {
+		if rec.Result != nil && !view.Requests(rec.Result) {
 			continue // single operations are of no class
 		}
 		levels, _ := rec.Lookup("summary.qos_metrics").(map[string]any)
 		for _, level := range slices.Sorted(maps.Keys(levels)) {
-			get := func(path string) any { return rec.Lookup("summary.qos_metrics." + level + "." + path) }
+			get := func(path string) any {
+				return rec.Lookup("summary.qos_metrics." + level + "." +
+					path)
+			}
 			if get("total_requests") == nil {
 				continue // nothing of this class completed
 			}
-			sheet.rows = append(sheet.rows, []any{level, get("total_requests"), get("latency_ms.p95"), get("latency_ms.p99"), get("sla.met"),
-				get("sla.compliance"), get("sla.target_p95_ms"), rec.Source, stats.NameOf(rec), rec.Lookup("trial")})
+			sheet.rows = append(sheet.rows,
+				[]any{level, get("total_requests"), get("latency_ms.p95"), get("latency_ms.p99"),
+					get("sla.met"),
+					get("sla.compliance"), get("sla.target_p95_ms"), rec.Source, stats.NameOf(rec),
+					rec.Lookup("trial")})
 		}
 	}
 	if len(sheet.rows) == 0 {
@@ -251,15 +271,22 @@ func (b *book) qos(records []*load.Record) {
 }
 
 func (b *book) tracing(records []*load.Record) {
-	sums := table{sheet: "Device Tracing", heads: []string{"Metric", "Description", "Samples", "P50", "P95", "P99", "Min Bucket", "Max Bucket",
-		"Unit", "Run", "Benchmark", "Trial"}, frozen: 1}
-	raw := table{sheet: "Trace Histograms", heads: []string{"Histogram", "Bucket Low", "Bucket High", "Count", "Unit", "Run", "Benchmark", "Trial"}, frozen: 1}
+	sums := table{name: "Device Tracing",
+		heads: []string{"Metric", "Description", "Samples", "P50", "P95", "P99", "Min Bucket",
+			"Max Bucket",
+			"Unit", "Run", "Benchmark", "Trial"}, frozen: 1}
+	raw := table{name: "Trace Histograms",
+		heads: []string{"Histogram", "Bucket Low", "Bucket High", "Count", "Unit", "Run",
+			"Benchmark", "Trial"}, frozen: 1}
 	for _, rec := range records {
 		for _, h := range rec.Tracing() {
-			sums.rows = append(sums.rows, []any{h.Title, h.What, float64(h.Count), h.P50, h.P95, h.P99, h.Buckets[0].Low,
-				h.Buckets[len(h.Buckets)-1].High, h.Unit, rec.Source, stats.NameOf(rec), rec.Lookup("trial")})
+			sums.rows = append(sums.rows, []any{h.Title, h.What, float64(h.Count), h.P50, h.P95,
+				h.P99, h.Buckets[0].Low,
+				h.Buckets[len(h.Buckets)-1].High, h.Unit, rec.Source, stats.NameOf(rec),
+				rec.Lookup("trial")})
 			for _, k := range h.Buckets {
-				raw.rows = append(raw.rows, []any{h.Title, k.Low, k.High, float64(k.Count), h.Unit, rec.Source, stats.NameOf(rec), rec.Lookup("trial")})
+				raw.rows = append(raw.rows, []any{h.Title, k.Low, k.High, float64(k.Count), h.Unit,
+					rec.Source, stats.NameOf(rec), rec.Lookup("trial")})
 			}
 		}
 	}

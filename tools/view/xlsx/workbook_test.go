@@ -22,12 +22,14 @@ import (
 	"kvbench/tools/stats"
 )
 
-var inputs = []string{"../../load/testdata/bench.txt", "../../load/testdata/option_2", "../../load/testdata/python.json"}
+var inputs = []string{"../../load/testdata/bench.txt", "../../load/testdata/option_2",
+	"../../load/testdata/python.json"}
 
 func read(t testing.TB, o load.Options, args ...string) ([]*load.Record, *stats.Table) {
 	t.Helper()
 	var records []*load.Record
-	out, err := load.Each(args, o, func(r *load.Record) error { records = append(records, r); return nil })
+	out, err := load.Each(args, o,
+		func(r *load.Record) error { records = append(records, r); return nil })
 	require.NoError(t, err)
 	return records, stats.Build(records, out.Units)
 }
@@ -72,12 +74,14 @@ func TestGolden(t *testing.T) {
 func TestParts(t *testing.T) {
 	f := open(t, golden.Parts(t)...)
 	var b strings.Builder
-	for _, sheet := range []string{"Simulation", "Autoscaling", "Block Cache", "Replay", "Validation", "Chart Data"} {
+	for _, sheet := range []string{"Simulation", "Autoscaling", "Block Cache", "Replay",
+		"Validation", "Chart Data"} {
 		rows, err := f.GetRows(sheet, excelize.Options{RawCellValue: true})
 		require.NoError(t, err, sheet)
 		fmt.Fprintf(&b, "== %s\n", sheet)
 		for _, row := range rows {
-			b.WriteString(regexp.MustCompile(`(/[^/\s]+)+/kvcache_results`).ReplaceAllString(strings.Join(row, " | "), "/…/kvcache_results") + "\n")
+			b.WriteString(regexp.MustCompile(`(/[^/\s]+)+/kvcache_results`).ReplaceAllString(
+				strings.Join(row, " | "), "/…/kvcache_results") + "\n")
 		}
 	}
 	golden.Check(t, "parts.txt", b.String())
@@ -88,24 +92,31 @@ func TestParts(t *testing.T) {
 	for i, h := range rows[0] {
 		at[h] = i
 	}
-	assert.Equal(t, []string{"1", "AutoscaleCapacity (simulated)", "20", "25", "2"}, []string{rows[1][at["Simulated"]], rows[1][at["Benchmark"]],
-		rows[1][at["Users Sustained"]], rows[1][at["Peak Users"]], rows[1][at["Autoscaling Peak Rate (GiB/s)"]]})
-	assert.Equal(t, []string{"0", "AutoscaleCapacity"}, []string{rows[2][at["Simulated"]], rows[2][at["Benchmark"]]})
-	assert.Equal(t, []string{"0.6", "0.7", "0.44", "5", "0"}, []string{rows[3][at["Block Hit Ratio"]], rows[3][at["Ideal Block Hit Ratio"]], rows[3][at["Prefix-hit Ratio"]],
-		rows[3][at["Bytes Saved (GiB)"]], rows[3][at["Validation Passed"]]})
+	assert.Equal(t, []string{"1", "AutoscaleCapacity (simulated)", "20", "25", "2"},
+		[]string{rows[1][at["Simulated"]], rows[1][at["Benchmark"]],
+			rows[1][at["Users Sustained"]], rows[1][at["Peak Users"]],
+			rows[1][at["Autoscaling Peak Rate (GiB/s)"]]})
+	assert.Equal(t, []string{"0", "AutoscaleCapacity"},
+		[]string{rows[2][at["Simulated"]], rows[2][at["Benchmark"]]})
+	assert.Equal(t, []string{"0.6", "0.7", "0.44", "5", "0"},
+		[]string{rows[3][at["Block Hit Ratio"]], rows[3][at["Ideal Block Hit Ratio"]],
+			rows[3][at["Prefix-hit Ratio"]],
+			rows[3][at["Bytes Saved (GiB)"]], rows[3][at["Validation Passed"]]})
 	formats, err := f.GetConditionalFormats("Summary")
 	require.NoError(t, err)
 	assert.Len(t, formats, 1, "the rows of predictions are coloured")
 	rows, err = f.GetRows("Performance Metrics")
 	require.NoError(t, err)
 	for _, row := range rows[1:] {
-		assert.NotContains(t, []string{"yes", "no"}, row[len(row)-1], "a prediction and a measurement are never compared")
+		assert.NotContains(t, []string{"yes", "no"}, row[len(row)-1],
+			"a prediction and a measurement are never compared")
 	}
 }
 
 func TestSheets(t *testing.T) {
 	f := open(t, inputs...)
-	assert.Equal(t, []string{"Summary", "Run Parameters", "Performance Metrics", "QoS Metrics", "Device Tracing", "Trace Histograms", "Charts", "Chart Data"},
+	assert.Equal(t, []string{"Summary", "Run Parameters", "Performance Metrics", "QoS Metrics",
+		"Device Tracing", "Trace Histograms", "Charts", "Chart Data"},
 		f.GetSheetList())
 	for _, sheet := range f.GetSheetList()[:6] {
 		p, err := f.GetPanes(sheet)
@@ -120,7 +131,8 @@ func TestSheets(t *testing.T) {
 		}
 		return true
 	})
-	assert.GreaterOrEqual(t, charts, 6, "bandwidth, percentiles and distributions of reads and writes, tracing")
+	assert.GreaterOrEqual(t, charts, 6,
+		"bandwidth, percentiles and distributions of reads and writes, tracing")
 	kind, err := f.GetCellType("Summary", "C3")
 	require.NoError(t, err)
 	assert.NotEqual(t, excelize.CellTypeSharedString, kind, "numbers are numbers")
@@ -128,7 +140,9 @@ func TestSheets(t *testing.T) {
 
 // The columns that scripts know, in their order.
 func TestSummaryColumns(t *testing.T) {
-	want := strings.Split(`Timestamp, Model, Num Users, Duration (s), GPU Memory per Card (GiB), Num GPUs, Tensor Parallel, Total GPU Memory (GiB), CPU Memory (GiB), Generation Mode, Performance Profile, Multi-turn, Prefix Caching, RAG Enabled, Autoscaling, Seed, Max Concurrent Allocs, Request Rate, Max Requests, Dataset Path, Cache Dir, Storage Capacity (GiB), Precondition, Precondition Size (GiB), Precondition Threads, Trace Speedup, Replay Cycles, Total Requests, Total Tokens, Elapsed Time (s), Avg Throughput (tok/s), Storage Throughput (tok/s), Requests/sec`, ", ")
+	want :=
+		strings.Split(
+			`Timestamp, Model, Num Users, Duration (s), GPU Memory per Card (GiB), Num GPUs, Tensor Parallel, Total GPU Memory (GiB), CPU Memory (GiB), Generation Mode, Performance Profile, Multi-turn, Prefix Caching, RAG Enabled, Autoscaling, Seed, Max Concurrent Allocs, Request Rate, Max Requests, Dataset Path, Cache Dir, Storage Capacity (GiB), Precondition, Precondition Size (GiB), Precondition Threads, Trace Speedup, Replay Cycles, Total Requests, Total Tokens, Elapsed Time (s), Avg Throughput (tok/s), Storage Throughput (tok/s), Requests/sec`, ", ")
 	for _, part := range []struct {
 		title string
 		n     int
@@ -137,19 +151,22 @@ func TestSummaryColumns(t *testing.T) {
 			want = append(want, part.title+" "+p+" (ms)")
 		}
 	}
-	for _, part := range []string{"Read Total", "Write Total", "Read Device", "Write Device", "Read Host", "Write Host"} {
+	for _, part := range []string{"Read Total", "Write Total", "Read Device", "Write Device",
+		"Read Host", "Write Host"} {
 		for _, p := range []string{"P50", "P95", "P99", "P99.9", "P99.99"} {
 			want = append(want, "Storage Tier "+part+" "+p+" (ms)")
 		}
 	}
-	want = append(want, "Cache Hit Rate", "Read/Write Ratio", "Total Read (GiB)", "Total Write (GiB)")
+	want = append(want, "Cache Hit Rate", "Read/Write Ratio", "Total Read (GiB)",
+		"Total Write (GiB)")
 	for _, way := range []string{"Written", "Read"} {
 		for _, tier := range []string{"GPU", "CPU", "Storage"} {
 			want = append(want, "Tier "+tier+" KV Bytes "+way+" (GiB)")
 		}
 	}
 	for _, tier := range []string{"GPU", "CPU", "Storage"} {
-		want = append(want, "Tier "+tier+" Read Bandwidth (GiB/s)", "Tier "+tier+" Write Bandwidth (GiB/s)")
+		want = append(want, "Tier "+tier+" Read Bandwidth (GiB/s)",
+			"Tier "+tier+" Write Bandwidth (GiB/s)")
 	}
 	want = append(want, "GPU Entries", "CPU Entries", "Storage Entries", "Multi-turn Hit Rate")
 	require.Len(t, want, pythonColumns)
@@ -162,15 +179,19 @@ func TestSummaryColumns(t *testing.T) {
 
 // What a result of the Python benchmark fills, ours fills, too: by the same keys.
 func TestPythonColumnsAreOurs(t *testing.T) {
-	// The storage tier of the fixture is written by demotions only, which are no operations: a second result has those.
+	// The storage tier of the fixture is written by demotions only, which are no operations: a
+	// second result has those.
 	rec := record.New(1)
 	rec.Open(0, time.Second)
 	rec.Chunk(0, 0, tiers.Storage, tiers.Write, tiers.Prefill, 1<<20)
-	rec.Operation(record.OpSample{Level: tiers.Storage, Op: tiers.Write, Bytes: 1 << 20, Device: time.Millisecond, Host: time.Millisecond})
+	rec.Operation(record.OpSample{Level: tiers.Storage, Op: tiers.Write, Bytes: 1 << 20,
+		Device: time.Millisecond, Host: time.Millisecond})
 	path := filepath.Join(t.TempDir(), "kvcache_results_1.json")
-	require.NoError(t, record.Build(record.Info{Result: result.Result{Benchmark: "MaxStorageStress"}}, rec).WriteJSON(path))
+	require.NoError(t, record.Build(
+		record.Info{Result: result.Result{Benchmark: "MaxStorageStress"}}, rec).WriteJSON(path))
 
-	records, _ := read(t, load.Options{}, "../../load/testdata/option_2", "../../load/testdata/python.json", path)
+	records, _ := read(t, load.Options{}, "../../load/testdata/option_2",
+		"../../load/testdata/python.json", path)
 	ours, python, written := records[0], records[1], records[2]
 	filled := 0
 	for _, c := range summaryColumns()[:pythonColumns] {
@@ -205,14 +226,16 @@ func TestLinesWithoutResultFiles(t *testing.T) {
 }
 
 func FuzzWrite(f *testing.F) {
-	for _, name := range []string{"bench.txt", "python.json", "option_2/trial_0/rank_0/kvcache_results_20261120_103902.json"} {
+	for _, name := range []string{"bench.txt", "python.json",
+		"option_2/trial_0/rank_0/kvcache_results_20261120_103902.json"} {
 		data, err := os.ReadFile("../../load/testdata/" + name)
 		require.NoError(f, err)
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var records []*load.Record
-		out, err := load.Each([]string{"-"}, load.Options{Stdin: bytes.NewReader(data)}, func(r *load.Record) error { records = append(records, r); return nil })
+		out, err := load.Each([]string{"-"}, load.Options{Stdin: bytes.NewReader(data)},
+			func(r *load.Record) error { records = append(records, r); return nil })
 		if err != nil || len(records) > 50 {
 			return
 		}
