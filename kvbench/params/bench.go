@@ -120,6 +120,7 @@ func Benchmarks() []Bench {
 			only: divided{Open: m{"num-users": "32"}}},
 		{Name: "RAG", Load: LoadUsers, all: m{"enable-rag": "true"},
 			only: divided{Open: m{"num-users": "32"}}},
+		// Recorded requests. Quick plays them as fast as it can: their own gaps take hours.
 		{Name: "ShareGPT", Load: LoadTrace, Needs: []string{"dataset-path"}},
 		{Name: "BurstGPT", Load: LoadTrace, Needs: []string{"burst-trace-path"},
 			only: divided{Quick: m{"trace-speedup": "0"}}},

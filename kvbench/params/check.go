@@ -2,18 +2,18 @@ package params
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"kvbench/kvbench/units"
 	"kvbench/workloads/model"
 )
 
-// model finds the model that was named.
+// model finds the model that was named: one of the file, which may redefine those that are built
+// in, or a config.json as Hugging Face publishes it. A word without a slash or .json is taken for a
+// slip of the finger in a key rather than for a missing file.
 func (r *resolver) model() {
 	var keys []string
 	for _, m := range append(append([]model.Model(nil), r.v.Models...), model.BuiltIn()...) {
@@ -45,47 +45,8 @@ func (r *resolver) model() {
 	r.v.Model, r.v.ModelName = m, name
 }
 
-// place decides rank, ranks and local-ranks: as given, else as the launcher says.
-func (r *resolver) place() {
-	v := r.v
-	auto := v.Rank == automatic || v.Ranks == automatic || v.LocalRanks == automatic
-	var found membership
-	if auto {
-		var bad Violations
-		if found, bad = findPlace(r.in.Env); v.Rank == automatic {
-			r.bad = append(r.bad, bad...) // with -rank given the variables are not needed
-		}
-	}
-	fill := func(name string, field *int, value int, from Origin) {
-		if *field != automatic {
-			return
-		}
-		origin := v.Origin(name)
-		if found.found {
-			origin = from
-		}
-		*field = value
-		v.origins[name] = origin
-	}
-	ranksGiven := v.Ranks != automatic
-	fill("rank", &v.Rank, found.rank, found.rankFrom)
-	fill("ranks", &v.Ranks, found.ranks, found.ranksFrom)
-	local := found.local
-	if ranksGiven && !found.found {
-		// unknown: all here is the careful guess, it divides the free space by the most
-		local = v.Ranks
-	}
-	fill("local-ranks", &v.LocalRanks, min(local, v.Ranks), found.localFrom)
-	if v.Rank >= v.Ranks && !r.refused["rank"] && !r.refused["ranks"] &&
-		(v.Origin("rank").byUser() || v.Origin("ranks").byUser()) {
-		r.refuse("rank", fmt.Sprintf("below -ranks (%d)", v.Ranks))
-	}
-	if v.LocalRanks > v.Ranks {
-		r.refuse("local-ranks", fmt.Sprintf("at most -ranks (%d)", v.Ranks))
-	}
-}
-
-// check applies the rules that tie parameters together or ask the file system.
+// check applies the rules that tie parameters together or ask the file system. What has been
+// refused already is not checked again: its default would be told as if somebody had given it.
 func (r *resolver) check() {
 	v := r.v
 	if v.TensorParallel > v.GPUs {
@@ -100,9 +61,11 @@ func (r *resolver) check() {
 			fmt.Sprintf("false with -prefill-only (%s): they exclude each other",
 				v.Origin("prefill-only")))
 	}
+	// Direct I/O wants whole sectors, and 4 KiB is the largest that drives have.
 	if v.ChunkSize%4096 != 0 {
 		r.refuse("chunk-size", "a multiple of 4KiB")
 	}
+	// The temporary directory is the suite's own and needs no check.
 	if v.CacheDir != "" {
 		if err := r.in.CheckCacheDir(v.CacheDir); err != nil {
 			r.refuse("cache-dir", "a directory that may be worked in ("+err.Error()+")")
@@ -122,6 +85,7 @@ func (r *resolver) check() {
 	r.traceFiles("block-trace-path")
 	r.traceFiles("dataset-path")
 	r.traceFiles("validation-trace")
+	// Without a given capacity the free space decides, which is asked for later.
 	if v.StorageBytes > 0 && !r.refused["model"] && !r.refused["num-users"] &&
 		!r.refused["storage-capacity-gb"] {
 		r.bad = append(r.bad, v.CheckFit(v.StorageBytes)...)
@@ -144,7 +108,8 @@ func (r *resolver) traceStart() {
 	}
 }
 
-// traceFiles wants at least one file behind a trace path.
+// traceFiles wants at least one file behind a trace path. Whether it is a trace is seen when it is
+// read; a path that leads nowhere must not cost a window first.
 func (r *resolver) traceFiles(name string) {
 	text := r.v.Text(name)
 	if text == "" {
@@ -158,68 +123,11 @@ func (r *resolver) traceFiles(name string) {
 	}
 }
 
-// entriesPerUser and populationTokens describe what decode-only writes before its window.
-const (
-	entriesPerUser   = 10
-	populationTokens = 2048
-)
-
-// DecodePopulation is what decode-only writes before its window: entries of so many tokens.
-func (v *Values) DecodePopulation() (entries, tokens int) {
-	return entriesPerUser * v.Users, populationTokens
-}
-
-// LargestEntry is the largest entry that the users can ask for, in tokens and in bytes of this
-// rank.
-func (v *Values) LargestEntry() (tokens int, bytes int64) {
-	tokens = v.Profile.MaxContextTokens()
-	if v.DecodeOnly {
-		tokens = populationTokens
-	}
-	return tokens, v.Sizer().Bytes(tokens)
-}
-
-// CheckFit refuses a storage tier of capacity bytes that can never hold the largest entry of the
-// users, or the entries that decode-only reads, with the numbers that would fit. Resolve asks it
-// when the capacity is given; whoever derives the capacity from the free space asks again.
-// Benchmarks without users always fit.
-func (v *Values) CheckFit(capacity int64) Violations {
-	if v.Bench.Load != LoadUsers {
-		return nil
-	}
-	given := formatRoughGiB(capacity)
-	storage := Violation{Name: "-storage-capacity-gb", Given: given,
-		Origin: v.Origin("storage-capacity-gb")}
-	tokens, size := v.LargestEntry()
-	if size > capacity {
-		storage.Required = fmt.Sprintf("at least %s (one entry of %d tokens of %s takes that "+
-			"many GiB) or -model smaller",
-			formatUpGiB(size), tokens, v.ModelName)
-		return Violations{storage}
-	}
-	if population := size * entriesPerUser * int64(v.Users); v.DecodeOnly && population > capacity {
-		fit := capacity / (size * entriesPerUser)
-		storage.Required = fmt.Sprintf("at least %s (decode-only reads %d entries of %d tokens "+
-			"of each of %d users) or -num-users at most %d",
-			formatUpGiB(population), entriesPerUser, tokens, v.Users, fit)
-		return Violations{storage}
-	}
-	return nil
-}
-
-// formatUpGiB rounds up to a hundredth of a GiB: what is named must be enough.
-func formatUpGiB(n int64) string {
-	return strconv.FormatFloat(math.Ceil(float64(n)/float64(units.GiB)*100)/100, 'f', -1, 64)
-}
-
-func formatRoughGiB(n int64) string {
-	return strconv.FormatFloat(float64(n)/float64(units.GiB), 'g', 4, 64)
-}
-
 // Simulated tells whether the run happens in virtual time, without storage.
 func (v *Values) Simulated() bool { return v.IOTraceLog != "" || v.Device != nil }
 
-// simulation checks what a run in virtual time cannot have.
+// simulation checks what a run in virtual time cannot have: what touches a disk, compares with one,
+// or never ends where waiting costs nothing.
 func (r *resolver) simulation() {
 	v := r.v
 	if !v.Simulated() {
@@ -253,7 +161,8 @@ func (r *resolver) simulation() {
 	}
 }
 
-// autoscaling checks what an autoscaler cannot work with.
+// autoscaling checks what an autoscaler cannot work with. It acts by the number of users, so the
+// load has to depend on them and to go on until it has found the limit.
 func (r *resolver) autoscaling() {
 	v := r.v
 	if !v.Autoscaling || r.refused["enable-autoscaling"] {

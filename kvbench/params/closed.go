@@ -10,25 +10,20 @@ import (
 )
 
 // closed refuses overrides in the closed division. A value that is given and equals the required
-// one is no override.
+// one is no override: a script may spell all of them out.
 func (r *resolver) closed() {
 	if r.v.Division != Closed {
 		return
 	}
-	for _, p := range r.v.rows {
-		if p.has(free|action) || p.name == "config" || !r.v.Origin(p.name).byUser() ||
-			r.refused[p.name] {
+	for _, d := range r.v.departures() {
+		if d.name == "config" || !r.v.Origin(d.name).byUser() || r.refused[d.name] {
 			continue
 		}
-		required, known := closedText(&p, r.in.Bench)
-		if !known || p.value.String() == required {
-			continue
-		}
-		shown := p.show(required)
-		if _, ok := p.value.(path); ok || p.name == "sweep" {
+		shown := d.show(d.required)
+		if _, ok := d.value.(path); ok || d.name == "sweep" {
 			shown = "absent"
 		}
-		r.refuse(p.name, fmt.Sprintf("%s in the closed division%s", shown, optionNote(r.in.Bench)))
+		r.refuse(d.name, fmt.Sprintf("%s in the closed division%s", shown, optionNote(r.in.Bench)))
 	}
 }
 
@@ -39,19 +34,31 @@ func optionNote(b Bench) string {
 	return fmt.Sprintf(" (option %d)", b.Option)
 }
 
-// closedText is what the closed division requires of a parameter, canonical. It is unknown for what
-// an option decides when the benchmark is not an option.
-func closedText(p *parameter, b Bench) (text string, known bool) {
-	text, set := b.settings(Closed)[p.name]
-	if !set {
-		if b.Option == 0 && optionDecides(p.name) {
-			return "", false
+// departure is a parameter that is not what the closed division requires.
+type departure struct {
+	parameter
+	required string
+}
+
+// departures compares the values with those of the closed division, text by text. What an option
+// decides is not compared when the benchmark is none: each option requires something else.
+func (v *Values) departures() (list []departure) {
+	closed := newValues("/")
+	settings := v.Bench.settings(Closed)
+	for i, p := range v.rows {
+		text, set := settings[p.name]
+		if p.has(free|action) || !set && v.Bench.Option == 0 && optionDecides(p.name) {
+			continue
 		}
-		text = p.def[Closed.index()]
+		if !set {
+			text = p.def[Closed.index()]
+		}
+		required := closed.rows[i].value
+		if err := required.Set(text); err == nil && required.String() != p.value.String() {
+			list = append(list, departure{p, required.String()})
+		}
 	}
-	x := newValues("/").row(p.name).value
-	err := x.Set(text)
-	return x.String(), err == nil
+	return list
 }
 
 func optionDecides(name string) bool {
@@ -69,6 +76,7 @@ func (v *Values) Differences() []result.Difference {
 		return nil
 	}
 	var list []result.Difference
+	// Nothing is compared before this is said: the closed division has three benchmarks.
 	if v.Bench.Option == 0 && v.Bench.Name != "" {
 		var names []string
 		for _, b := range Benchmarks() {
@@ -79,15 +87,14 @@ func (v *Values) Differences() []result.Difference {
 		list = append(list, result.Difference{Name: "benchmark", Closed: strings.Join(names, ", "),
 			Value: v.Bench.Name})
 	}
-	for _, p := range v.rows {
-		if p.has(free|action) || p.name == "sweep" || p.name == "config" {
-			continue
-		}
-		if required, known := closedText(&p, v.Bench); known && required != p.value.String() {
-			list = append(list, result.Difference{Name: p.name, Closed: p.show(required),
-				Value: p.show(p.value.String())})
+	for _, d := range v.departures() {
+		if d.name != "sweep" && d.name != "config" { // what they set is compared
+			list = append(list, result.Difference{Name: d.name, Closed: d.show(d.required),
+				Value: d.show(d.value.String())})
 		}
 	}
+	// Not a parameter: the closed division draws its users as the Python program does, number by
+	// number, so that both serve the same conversations.
 	if !v.CPythonPopulation() && v.Bench.Load == LoadUsers {
 		list = append(list, result.Difference{Name: "population", Closed: "drawn as CPython does",
 			Value: "drawn from per-user streams"})

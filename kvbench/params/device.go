@@ -26,7 +26,8 @@ const (
 	maxDeviceIOPS      = 1_000_000_000
 )
 
-// deviceKey is one of the pairs that -simulate-device takes.
+// deviceKey is one of the pairs that -simulate-device takes. The text is recorded with every result
+// and has to read back to the same model, so that a run can be repeated from its result.
 type deviceKey struct {
 	name   string
 	always bool // is written even when it is nothing
@@ -94,6 +95,9 @@ func FormatDevice(m tiers.DeviceModel) string {
 	}
 	return strings.Join(pairs, ",")
 }
+
+// The kinds of a pair are those of parameters where they fit; rates, IOPS and latencies have limits
+// and spellings of their own, which are those of data sheets.
 
 // rate is bytes per second.
 type rate struct{ to *float64 }

@@ -3,8 +3,11 @@ package params
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
+	"strconv"
 
+	"kvbench/kvbench/units"
 	"kvbench/tracing/host"
 )
 
@@ -47,6 +50,7 @@ func ChooseCapacityOn(fs host.Filesystem, dir string) (Capacity, error) {
 // chooseCapacity is ChooseCapacity on a filesystem that is known.
 func chooseCapacity(fs host.Filesystem, dir string, given int64, localRanks int,
 	byDefault bool) (Capacity, error) {
+	// The clients of a host take the same decision at the same time, each for its share.
 	ranks := int64(max(1, localRanks))
 	if given > 0 {
 		switch {
@@ -106,6 +110,7 @@ func CheckMemory(m Memory, workers int, l host.Limits) error {
 	if have == 0 || need <= have {
 		return nil
 	}
+	// Buffers and harness are needed in any case: what can give way is the cpu tier.
 	fit := have - pool - harnessMemory
 	if fit > 0 && cpuTier > 0 {
 		return fmt.Errorf("-cpu-mem-gb: must be at most %.2f (the run needs %.2f GiB: %.2f cpu "+
@@ -121,3 +126,62 @@ func CheckMemory(m Memory, workers int, l host.Limits) error {
 }
 
 func toGiB(n int64) float64 { return float64(n) / (1 << 30) }
+
+// entriesPerUser and populationTokens describe what decode-only writes before its window.
+const (
+	entriesPerUser   = 10
+	populationTokens = 2048
+)
+
+// DecodePopulation is what decode-only writes before its window: entries of so many tokens.
+func (v *Values) DecodePopulation() (entries, tokens int) {
+	return entriesPerUser * v.Users, populationTokens
+}
+
+// LargestEntry is the largest entry that the users can ask for, in tokens and in bytes of this
+// rank.
+func (v *Values) LargestEntry() (tokens int, bytes int64) {
+	tokens = v.Profile.MaxContextTokens()
+	if v.DecodeOnly {
+		tokens = populationTokens
+	}
+	return tokens, v.Sizer().Bytes(tokens)
+}
+
+// CheckFit refuses a storage tier of capacity bytes that can never hold the largest entry of the
+// users, or the entries that decode-only reads, with the numbers that would fit. Resolve asks it
+// when the capacity is given; whoever derives the capacity from the free space asks again.
+// Benchmarks without users always fit.
+func (v *Values) CheckFit(capacity int64) Violations {
+	if v.Bench.Load != LoadUsers {
+		return nil
+	}
+	given := formatRoughGiB(capacity)
+	storage := Violation{Name: "-storage-capacity-gb", Given: given,
+		Origin: v.Origin("storage-capacity-gb")}
+	// An entry is never split over tiers: the last one has to hold the largest alone.
+	tokens, size := v.LargestEntry()
+	if size > capacity {
+		storage.Required = fmt.Sprintf("at least %s (one entry of %d tokens of %s takes that "+
+			"many GiB) or -model smaller",
+			formatUpGiB(size), tokens, v.ModelName)
+		return Violations{storage}
+	}
+	if population := size * entriesPerUser * int64(v.Users); v.DecodeOnly && population > capacity {
+		fit := capacity / (size * entriesPerUser)
+		storage.Required = fmt.Sprintf("at least %s (decode-only reads %d entries of %d tokens "+
+			"of each of %d users) or -num-users at most %d",
+			formatUpGiB(population), entriesPerUser, tokens, v.Users, fit)
+		return Violations{storage}
+	}
+	return nil
+}
+
+// formatUpGiB rounds up to a hundredth of a GiB: what is named must be enough.
+func formatUpGiB(n int64) string {
+	return strconv.FormatFloat(math.Ceil(float64(n)/float64(units.GiB)*100)/100, 'f', -1, 64)
+}
+
+func formatRoughGiB(n int64) string {
+	return strconv.FormatFloat(float64(n)/float64(units.GiB), 'g', 4, 64)
+}

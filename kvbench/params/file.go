@@ -68,6 +68,7 @@ func readConfig(path string) *configFile {
 			return parseConfig(path, text)
 		}
 	}
+	// Messages name the path once.
 	if inner := (*fs.PathError)(nil); errors.As(err, &inner) {
 		err = inner.Err // the path is in the message already
 	}
@@ -87,6 +88,7 @@ func parseConfig(path string, text []byte) *configFile {
 		c.syntax(err)
 		return c
 	}
+	// yaml.Unmarshal would ignore what follows the first document.
 	if err := dec.Decode(&more); err == nil {
 		c.badAt(&more, "a second document: put everything into one")
 	} else if !errors.Is(err, io.EOF) {
@@ -127,7 +129,8 @@ func (c *configFile) note(name string, key *yaml.Node, why string) {
 	c.notes = append(c.notes, Note{Key: name, Line: key.Line, Acts: why == "", Why: why})
 }
 
-// unknown reports a key that is not in section ("" is the top of the file).
+// unknown reports a key that is not in section ("" is the top of the file). A misspelt key that is
+// ignored would make a run of defaults that looks configured, so none is.
 func (c *configFile) unknown(n *yaml.Node, section string, known []string) {
 	where := "at the top of the file"
 	if section != "" {
@@ -180,7 +183,8 @@ func (c *configFile) section(n *yaml.Node, path string) {
 	}
 }
 
-// leaf reads the value of a known key.
+// leaf reads the value of a known key. It is checked now, where its line is at hand, and applied
+// when the benchmark's keys, which are weaker, have been.
 func (c *configFile) leaf(k *key, name, n *yaml.Node) {
 	if err := k.set(n); err != nil {
 		c.badAt(n, "%s must be %v", k.name, err)
@@ -192,7 +196,8 @@ func (c *configFile) leaf(k *key, name, n *yaml.Node) {
 	}
 }
 
-// parameterSection reads our own flags by their names.
+// parameterSection reads our own flags by their names. The texts are parsed with those of all other
+// layers, because a path or a size is spelled the same everywhere.
 func (c *configFile) parameterSection(n *yaml.Node) {
 	for _, pair := range c.mapping(n, sectionParameters) {
 		name := pair.key.Value
@@ -229,7 +234,8 @@ func (c *configFile) sweepList(n *yaml.Node) {
 	}
 }
 
-// model reads one of model_configs: a model to add, or to redefine.
+// model reads one of model_configs: a model to add, or to redefine. Its keys are the Python
+// benchmark's; what may be left out is filled as there.
 func (c *configFile) model(name, n *yaml.Node) {
 	section := sectionModels + "." + name.Value
 	m := model.Model{Key: name.Value, Name: name.Value}
@@ -247,8 +253,9 @@ func (c *configFile) model(name, n *yaml.Node) {
 		}
 		c.note(section+"."+keys[i].name, p.key, "")
 	}
+	// The model is checked as a whole when each of its keys was right.
 	if len(c.bad) > problems {
-		return // what is missing after an error is no news
+		return
 	}
 	complete(&m)
 	if err := m.Validate(); err != nil {

@@ -37,6 +37,7 @@ func Register(fs *flag.FlagSet) *Set {
 
 // HelpRequested tells whether -help-parameters was given.
 func (s *Set) HelpRequested() bool {
+	// Asked before anything is resolved: help must be had in spite of what is wrong.
 	texts := s.given["help-parameters"]
 	if len(texts) == 0 {
 		return false
@@ -45,7 +46,8 @@ func (s *Set) HelpRequested() bool {
 	return err == nil && wanted
 }
 
-// usage is the line of -help.
+// usage is the line of -help. Defaults stand in it as text, because there are three of them; the
+// flag package would print what is typed.
 func (p *parameter) usage() string {
 	var b strings.Builder
 	b.WriteString(p.help)
@@ -66,7 +68,8 @@ func (p *parameter) usage() string {
 	return b.String()
 }
 
-// flagText is the flag.Value of one parameter.
+// flagText is the flag.Value of one parameter on the command line. It only keeps texts: what they
+// mean depends on the division, which another flag, the environment or the file may set.
 type flagText struct {
 	set *Set
 	p   *parameter
@@ -80,7 +83,7 @@ func (f *flagText) String() string {
 	return strings.Join(f.set.given[f.p.name], " ")
 }
 
-// Set takes any text.
+// Set takes any text, also a second one: the last counts, and of -sweep all.
 func (f *flagText) Set(text string) error {
 	f.set.given[f.p.name] = append(f.set.given[f.p.name], text)
 	return nil
@@ -111,6 +114,7 @@ func (v *Values) WriteHelp(w io.Writer) error {
 			continue
 		}
 		def := p.show(p.def[v.Division.index()])
+		// Its default holds time and process: the table would differ with each run.
 		if p.name == "results-dir" {
 			def = "kvbench-results/…"
 		}
@@ -126,6 +130,7 @@ func (v *Values) WriteHelp(w io.Writer) error {
 			fmt.Fprintf(out, "  %s = %s (%s)\n", p.Name, p.Value, p.Origin)
 		}
 	}
+	// Python's keys that mean nothing here are said once more, or their file would look obeyed.
 	first := true
 	for _, n := range v.Notes {
 		if n.Acts {

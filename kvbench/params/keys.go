@@ -93,6 +93,7 @@ const big = math.MaxInt32
 // them.
 func (d *draft) keys() []key {
 	var list []key
+	// The order is that of the documentation of the Python benchmark, whose files load unchanged.
 	add := func(section string, keys ...key) {
 		for _, k := range keys {
 			k.name = section + "." + k.name
@@ -116,6 +117,7 @@ func (d *draft) keys() []key {
 		add("generation_timing", key{mode, 0, 3600, (*seconds)(&d.timing[i]), ""})
 	}
 	idle(noPrefill, "prefill_timing", aNumber, "none fast realistic")
+	// Interactive first: the classes count from the least urgent one.
 	for class := workloads.Class(workloads.NumClasses - 1); ; class-- {
 		q := &p.QoS[class]
 		add("qos_profiles."+class.String(),
@@ -210,6 +212,7 @@ var sections = func() map[string][]string {
 			enter(strings.Join(parts[:j], "."), part)
 		}
 	}
+	// These two have no keys of a draft: parameters are the table's, models come by any name.
 	enter("", sectionModels)
 	enter("", sectionParameters)
 	for _, p := range rows {
@@ -308,6 +311,7 @@ func (r *resolver) profile() {
 	r.v.GenerationTime = d.timing[slices.Index(generationModes, r.v.GenerationMode)]
 	r.v.Models, r.v.Notes = r.file.models, r.file.notes
 	slices.SortStableFunc(r.v.Notes, func(a, b Note) int { return cmp.Compare(a.Line, b.Line) })
+	// Rules between keys, such as a range that has to rise, are those of the profile itself.
 	for _, err := range d.profile.Validate() {
 		text := err.Error()
 		if len(r.file.keys) > 0 {
@@ -318,7 +322,8 @@ func (r *resolver) profile() {
 	}
 }
 
-// benchKeys are the profile keys among the benchmark's settings.
+// benchKeys are the profile keys among the benchmark's settings, as texts that a file could hold: a
+// benchmark can set nothing that a person could not.
 func (r *resolver) benchKeys() (keys []configKey) {
 	for _, name := range slices.Sorted(maps.Keys(r.bench)) {
 		if find(name) != nil {

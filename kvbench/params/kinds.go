@@ -123,7 +123,8 @@ func span(to *time.Duration, low, high time.Duration) limited[time.Duration] {
 
 func formatFloat(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// auto is a whole number, or left to whoever knows: the workers, the launcher.
+// auto is a whole number, or left to whoever knows: the workers (-io-depth), the launcher (-rank,
+// -ranks, -local-ranks).
 type auto struct{ limited[int] }
 
 // automatic is what the field of an auto holds until it is known.
@@ -158,6 +159,8 @@ func (w window) String() string {
 }
 
 func (w window) Set(text string) error {
+	// One call of a benchmark is one trial, so the testing package never counts iterations here: x
+	// counts requests.
 	if n, ok := strings.CutSuffix(text, "x"); ok {
 		count, err := strconv.ParseInt(n, 10, 64)
 		if err != nil || count < 1 {
@@ -178,7 +181,8 @@ func (w window) Set(text string) error {
 	return nil
 }
 
-// choice is one of a few words. Those in refused exist elsewhere but not here; it says what must be
+// choice is one of a few words. Texts are compared as they are: a word in capitals is another word.
+// Those in refused exist elsewhere but not here; it says what must be
 // given instead.
 type choice[T ~string] struct {
 	to      *T
@@ -266,8 +270,8 @@ func (w word) Set(text string) error {
 	return nil
 }
 
-// nonce is random, which the field holds as empty, or up to 32 hexadecimal digits, which it holds
-// all.
+// nonce seeds the content of entries. It is random, which the field holds as empty, or up to 32
+// hexadecimal digits, which it holds all.
 type nonce struct{ to *string }
 
 func (n nonce) String() string { return cmp.Or(*n.to, "random") }

@@ -63,6 +63,8 @@ func (l launcher) read(rank string, env lookup) (membership, Violations) {
 		localFrom: at(l.local)}
 	p.rank = number(l.rank, rank,
 		"a whole number of at least 0 ("+l.name+" sets it; -rank overrides it)", 0)
+	// A rank without a number of ranks is a broken environment: four clients that each think to be
+	// alone would each take all of the free space.
 	size, ok := env(l.size)
 	if !ok || size == "" {
 		bad = append(bad, Violation{Name: l.size, Text: fmt.Sprintf(
@@ -75,6 +77,7 @@ func (l launcher) read(rank string, env lookup) (membership, Violations) {
 		bad = append(bad, Violation{Name: l.rank, Required: "below " + l.size + " (" + size + ")",
 			Given: rank, Origin: p.rankFrom})
 	}
+	// Without a number for this host all clients count as being here.
 	p.local = p.ranks
 	if text, ok := env(l.local); ok && text != "" {
 		if l.localSize != nil {
@@ -118,4 +121,46 @@ func slurmLocal(text string, env lookup) (string, error) {
 		node -= times
 	}
 	return "", fmt.Errorf("a list such as 2(x3),1 that covers this node")
+}
+
+// place decides rank, ranks and local-ranks: as given, else as the launcher says. A person may give
+// only some of the three; the launcher's numbers fill the others.
+func (r *resolver) place() {
+	v := r.v
+	auto := v.Rank == automatic || v.Ranks == automatic || v.LocalRanks == automatic
+	var found membership
+	if auto {
+		var bad Violations
+		if found, bad = findPlace(r.in.Env); v.Rank == automatic {
+			r.bad = append(r.bad, bad...) // with -rank given the variables are not needed
+		}
+	}
+	fill := func(name string, field *int, value int, from Origin) {
+		if *field != automatic {
+			return
+		}
+		origin := v.Origin(name)
+		if found.found {
+			origin = from
+		}
+		*field = value
+		v.origins[name] = origin
+	}
+	ranksGiven := v.Ranks != automatic
+	fill("rank", &v.Rank, found.rank, found.rankFrom)
+	fill("ranks", &v.Ranks, found.ranks, found.ranksFrom)
+	local := found.local
+	if ranksGiven && !found.found {
+		// Unknown: all here is the careful guess, it divides the free space by the most.
+		local = v.Ranks
+	}
+	fill("local-ranks", &v.LocalRanks, min(local, v.Ranks), found.localFrom)
+	// Numbers of a launcher have been checked against each other under their own names.
+	if v.Rank >= v.Ranks && !r.refused["rank"] && !r.refused["ranks"] &&
+		(v.Origin("rank").byUser() || v.Origin("ranks").byUser()) {
+		r.refuse("rank", fmt.Sprintf("below -ranks (%d)", v.Ranks))
+	}
+	if v.LocalRanks > v.Ranks {
+		r.refuse("local-ranks", fmt.Sprintf("at most -ranks (%d)", v.Ranks))
+	}
 }

@@ -45,7 +45,8 @@ func (o Origin) String() string {
 	return "default"
 }
 
-// byUser tells whether a person set the value, as opposed to the suite or the launcher.
+// byUser tells whether a person set the value, as opposed to the suite or the launcher. Only what a
+// person set can be an override: refused in the closed division, and told in the output's lines.
 func (o Origin) byUser() bool { return o.Kind >= FromFile }
 
 // setting is a value as text and the layer that gave it.
@@ -54,7 +55,8 @@ type setting struct {
 	origin Origin
 }
 
-// Violation is one parameter that cannot be used.
+// Violation is one parameter that cannot be used. All of a run are told together: who fixes one and
+// starts again should not meet the next.
 type Violation struct {
 	// flag name with its dash, or dotted YAML key; empty when the file as a whole is wrong
 	Name     string

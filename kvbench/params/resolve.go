@@ -89,6 +89,7 @@ func (r *resolver) run() {
 		r.refuse("config", "absent: the closed division takes no configuration file")
 		r.file = &configFile{}
 	}
+	// From here on the division is known, and with it defaults and the benchmark's size.
 	r.bad = append(r.bad, r.file.bad...)
 	r.bench = r.in.Bench.settings(r.v.Division)
 	for _, p := range r.v.rows {
@@ -100,6 +101,7 @@ func (r *resolver) run() {
 			r.decide(p.name)
 		}
 	}
+	// What parameters mean together; each step may rely on those before it.
 	r.profile()
 	r.model()
 	r.place()
@@ -133,6 +135,7 @@ func (r *resolver) layers(p *parameter) []setting {
 		}
 	}
 	switch {
+	// Go's own flags have no other layer: the testing package reads them before us.
 	case p.name == "benchtime":
 		add(r.in.BenchTime, r.in.BenchTime != "", FromFlag, "")
 	case p.name == "count":
@@ -140,6 +143,7 @@ func (r *resolver) layers(p *parameter) []setting {
 	default:
 		text, ok := r.in.Combination.find(p.name)
 		add(text, ok, FromSweep, "")
+		// Of a repeated flag the last counts, as everywhere in Go.
 		texts := r.set.given[p.name]
 		add(strings.Join(texts[max(0, len(texts)-1):], ""), len(texts) > 0, FromFlag, "")
 		text, ok = r.environment(p)
@@ -195,6 +199,7 @@ func (r *resolver) sweep() {
 		all[i] = t.text
 		r.v.origins[p.name] = t.origin
 	}
+	// Recorded as it was typed: the axes are in the names of the sub-benchmarks.
 	r.v.sweep = strings.Join(all, " ")
 }
 

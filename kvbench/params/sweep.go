@@ -44,6 +44,7 @@ func (c Combination) find(key string) (string, bool) {
 // is one, empty.
 func (v *Values) Combinations() []Combination {
 	list := []Combination{nil}
+	// The list is short (maxCombinations): each axis multiplies it.
 	for _, axis := range v.Sweep {
 		longer := make([]Combination, 0, len(list)*len(axis.Values))
 		for _, c := range list {
@@ -59,7 +60,9 @@ func (v *Values) Combinations() []Combination {
 // maxCombinations keeps a typing mistake from becoming a week of benchmarks.
 const maxCombinations = 1000
 
-// parseSweep reads all -sweep texts. bad is called with what a text must be.
+// parseSweep reads all -sweep texts; bad is called with what a text must be. Values become
+// canonical here, so that 04 and 4 are the same point and names of sub-benchmarks do not depend on
+// spelling.
 func parseSweep(texts []setting, base string, bad func(s setting, required string)) []Axis {
 	var axes []Axis
 	seen := make(map[string]bool)
@@ -99,6 +102,8 @@ func parseSweep(texts []setting, base string, bad func(s setting, required strin
 			}
 			axis.Values = append(axis.Values, x.String())
 		}
+		// Checked while they are read: the product could overflow, and a list of texts is cheap to
+		// type.
 		if total *= max(1, len(axis.Values)); total > maxCombinations {
 			bad(s, fmt.Sprintf("at most %d combinations in all sweeps together", maxCombinations))
 			return nil

@@ -23,6 +23,9 @@ type defaults [len(divisions)]string
 
 func same(text string) defaults { return defaults{text, text, text} }
 
+// A parameter that is not a place decides what a run measures, and so stands in the lines by which
+// benchstat keeps outputs apart, and in what the gate compares.
+//
 // traits are what sets a parameter apart from the others.
 type traits uint8
 
@@ -84,6 +87,8 @@ func table(v *Values) []parameter {
 			value: path{&v.ConfigFile, v.base},
 			help:  "YAML file; unknown keys are errors"},
 
+		// Who asks. Quick is a model of 24 KiB per token, so that a laptop moves some entries in 2
+		// s.
 		{name: "model", def: defaults{"tiny-1b", "llama3.1-8b", "llama3.1-8b"},
 			value: word{&v.ModelName},
 			help:  "model key or path of a Hugging Face config.json"},
@@ -107,6 +112,7 @@ func table(v *Values) []parameter {
 		{name: "seed", def: same("42"), value: whole(&v.Seed, 0, endless),
 			help: "of every stream, plus the rank"},
 
+		// Where entries live. The gpu tier is simulated: no build has a CUDA tier yet.
 		{name: "gpu-mem-gb", def: same("0"), value: gib(&v.GPUBytes, maxGPUGiB),
 			help: "GiB of one card, 0 = no gpu tier"},
 		{name: "num-gpus", def: same("1"), value: whole(&v.GPUs, 1, 65536),
@@ -129,6 +135,8 @@ func table(v *Values) []parameter {
 		{name: "gpu-bandwidth-gbps", def: same("64"), value: number(&v.GPUBandwidth, 0.001, 1e6),
 			help: "GiB/s per direction of the simulated gpu's link"},
 
+		// How the storage tier does its I/O, and how fast requests come. Closed is buffered with
+		// one chunk in flight, as the program of MLPerf is.
 		{name: "cache-dir", def: same(""), is: free | place, empty: "temporary",
 			value: directory{path{&v.CacheDir, v.base}},
 			help:  "directory of the storage tier; the run works in rank_<N> inside it"},
@@ -157,6 +165,7 @@ func table(v *Values) []parameter {
 		{name: "workers", def: same("0"), value: whole(&v.Workers, 0, 100000),
 			help: "requests being served at a time; 0 = one per user up to 500, 16 for traces"},
 
+		// Which of several clients this is. No result depends on it beyond the streams' seed.
 		{name: "rank", def: same("auto"), is: free | place | unswept,
 			value: auto{whole(&v.Rank, 0, math.MaxInt32)},
 			help:  "this client's number; auto: Open MPI, PMI or Slurm variables, else 0"},
@@ -167,6 +176,7 @@ func table(v *Values) []parameter {
 			value: auto{whole(&v.LocalRanks, 1, math.MaxInt32)},
 			help:  "clients on this host, sharing its filesystem; auto as for rank, else ranks"},
 
+		// What surrounds the window, and what the users do in it.
 		{name: "warmup", def: same("0s"), value: span(&v.Warmup, 0, day),
 			help: "load before the window"},
 		{name: "settle", def: defaults{"0s", "0s", "90s"}, value: span(&v.Settle, 0, day),
@@ -189,6 +199,7 @@ func table(v *Values) []parameter {
 		{name: "decode-only", def: same("false"), value: boolean{&v.DecodeOnly},
 			help: "requests read entries that were written before the window"},
 
+		// Recorded requests. Paths are places: results do not differ by where a file lies.
 		{name: "burst-trace-path", def: same(""), is: place | unswept, empty: none,
 			value: path{&v.BurstTracePath, v.base},
 			help:  "BurstGPT CSV: file, directory or glob"},
@@ -228,6 +239,7 @@ func table(v *Values) []parameter {
 		{name: "trace-allow-malformed", def: same("false"), value: boolean{&v.TraceAllowMalformed},
 			help: "go on with more than 1 % malformed rows"},
 
+		// Users that follow the storage.
 		{name: "enable-autoscaling", def: same("false"), value: boolean{&v.Autoscaling},
 			help: "let users and workers follow what the storage can do"},
 		{name: "autoscaler-mode", def: same("qos"),
@@ -240,6 +252,7 @@ func table(v *Values) []parameter {
 			value: span(&v.AutoscalerInterval, 100*time.Millisecond, day),
 			help:  "between two decisions"},
 
+		// What is written before the window, so that a drive is in its steady state.
 		{name: "precondition", def: same("false"), value: boolean{&v.Precondition},
 			help: "write before the window until the drive is in its steady state"},
 		{name: "precondition-size-gb", def: same("0"),
@@ -249,6 +262,7 @@ func table(v *Values) []parameter {
 			value: whole(&v.PreconditionThreads, 0, 100000),
 			help:  "writers, 0 = one per core"},
 
+		// Operations instead of requests, and drives that one does not have.
 		{name: "io-trace-log", def: same(""), is: place | unswept, empty: none,
 			value: path{&v.IOTraceLog, v.base},
 			help: "CSV of every cache operation (.zst: compressed), in virtual time: no storage" +
@@ -268,10 +282,12 @@ func table(v *Values) []parameter {
 			help:  "which rows are replayed; requests: prefill and decode"},
 		{name: "simulate-device", def: same(""), is: unswept, empty: none,
 			value: device{&v.Device},
-			help: "run in virtual time on a model of a drive: read=14GiB/s,write=7GiB/s,read-la" +
-				"tency=80us,write-latency=20us,parallelism=128; also read-iops, write-iops, " +
-				"duplex, slice; kvreport device derives it"},
+			help: "run in virtual time on a model of a drive: read=14GiB/s,write=7GiB/s," +
+				"read-latency=80us,write-latency=20us,parallelism=128; also read-iops, " +
+				"write-iops, duplex, slice; kvreport device derives it"},
 
+		// What is observed, checked, kept and shown. Most are places: they change nothing that is
+		// measured.
 		{name: "sweep", def: same(""), is: place | unswept, empty: none, value: word{&v.sweep},
 			help: "key=a,b,c: runs each value (repeatable: each combination) as a sub-benchmark"},
 		{name: "enable-latency-tracing", def: same("false"), is: free | place,

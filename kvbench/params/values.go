@@ -29,16 +29,20 @@ type Values struct {
 	Window     Window
 	Count      int // trials
 
+	// Whose entries are stored, and for how many.
 	ModelName string      // as given: a key or the absolute path of a config.json
 	Model     model.Model // what it means
 	Users     int
 
+	// How the users behave. Rank and seed together give each client streams of its own, so that
+	// clients of one run do not ask for the same at the same moment.
 	Arrival        string // open-loop, closed-loop
 	Turns          string // ordered, overtaking
 	GenerationMode string // none, fast, realistic
 	DecodeReads    string // once, batched
 	Seed           int64  // base; see StreamSeed
 
+	// The tiers, fastest first. A capacity of 0 is no tier, but for the last.
 	GPUBytes       int64 // of one card; see GPUTierBytes
 	GPUs           int
 	TensorParallel int
@@ -49,23 +53,28 @@ type Values struct {
 	GPUBackend   string
 	GPUBandwidth float64 // GiB/s per direction
 
+	// How the storage tier does its I/O.
 	CacheDir  string // absolute, empty = the fixed temporary directory per user
 	IO        string // direct, buffered
 	ChunkSize int64
 	IODepth   int     // as given; see Depth
 	ReadShare float64 // of the bytes of the ceiling's mixed load
 
+	// How fast requests come, how many, and how many are served at a time.
 	MaxConcurrentAllocs int     // 0 = no bound
 	RequestRate         float64 // 0 = think time or trace timing
 	RequestSpacing      string  // poisson, constant
 	MaxRequests         int64   // 0 = no bound
 	Workers             int     // 0 = automatic; see WorkerCount
 
+	// This client among those of the run; all clients of a host share its free space.
 	Rank, Ranks, LocalRanks int
 
+	// Around the window: load that is not counted, and rest in which nothing happens.
 	Warmup, Settle     time.Duration
 	PerformanceProfile string // latency, throughput
 
+	// What the users do.
 	DisableMultiTurn     bool
 	DisablePrefixCaching bool
 	PrefillOnly          bool
@@ -73,6 +82,7 @@ type Values struct {
 	EnableRAG            bool
 	RAGDocuments         int
 
+	// Recorded requests instead of users. Only the benchmark of a format reads its path.
 	BurstTracePath      string // absolute: a file, a directory or a glob; empty = none
 	AzureTracePath      string
 	BlockTracePath      string
@@ -86,15 +96,18 @@ type Values struct {
 	ReplayCycles        int           // 0 = until the window ends
 	TraceAllowMalformed bool
 
+	// A new or trimmed drive is faster than it stays: this writes until that has passed.
 	Precondition        bool
 	PreconditionBytes   int64 // 0 = twice the storage tier
 	PreconditionThreads int   // 0 = one per core
 
+	// The number of users follows what the storage can do.
 	Autoscaling        bool
 	AutoscalerMode     string // qos, capacity
 	TargetSaturation   float64
 	AutoscalerInterval time.Duration
 
+	// Runs in virtual time, and operations instead of requests.
 	IOTraceLog     string // absolute; empty = a real run
 	IOTraceDeletes bool
 	Device         *tiers.DeviceModel // of -simulate-device, nil = none
@@ -104,10 +117,12 @@ type Values struct {
 
 	Sweep []Axis
 
+	// What the kernel saw of the device.
 	LatencyTracing bool
 	TraceLevel     string // block, file
 	TraceFilter    string // device, process
 
+	// What is checked, kept and shown.
 	PrefillRate float64 // tokens/s of recomputation, 0 = not given
 	Verify      string  // none, sample, full
 	Nonce       string  // 32 hex digits, empty = random per trial; see NonceBytes
@@ -125,6 +140,7 @@ type Values struct {
 	// Notes say for each key of the YAML file whether it acts.
 	Notes []Note
 
+	// What the table needs, and what the values came from.
 	base     string      // the directory in which the command was typed
 	sweep    string      // all sweeps as they were typed
 	rows     []parameter // the table, bound to these values
