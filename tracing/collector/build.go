@@ -26,7 +26,7 @@ func (c *Collector) build(w *window, n *counts) *tracing.Trace {
 	if w.stat != nil && w.statEnd != nil {
 		p.Stat = deviceStat(w.statEnd.Sub(*w.stat))
 	}
-	if c.programs == nil {
+	if c.unavailable != nil {
 		p.Status, p.Reason, p.Needs = tracing.StatusCounters, c.unavailable.Reason, c.unavailable.Needs
 		if p.Stat == nil {
 			p.Status = tracing.StatusNone
@@ -45,7 +45,7 @@ func (c *Collector) build(w *window, n *counts) *tracing.Trace {
 	p.Flushes, p.FlushWaits = int64(r.Flushes), int64(r.FlushWaits)
 	p.Discards, p.DiscardBytes, p.Others = int64(r.Discards), int64(r.DiscardBytes), int64(r.Others)
 	p.LeadNS, p.TailNS = w.margins()
-	p.UnobservedNS = int64(n.directions[dirRead].UnobservedNs + n.directions[dirWrite].UnobservedNs + w.unobserved + w.lostInFlight.unobserved)
+	p.UnobservedNS = int64(n.directions[dirRead].UnobservedNs + n.directions[dirWrite].UnobservedNs + w.unobserved + w.lost.unobserved)
 	p.IdleKnown = p.Seen() > seeingMin
 	p.Gaps, p.IdleNS = int64(r.Gaps), p.LeadNS+p.TailNS
 	if p.IdleKnown {
@@ -66,8 +66,8 @@ func (c *Collector) directions(p *tracing.Capture, w *window, n *counts) {
 	for dir, to := range []*tracing.Direction{dirRead: &p.Read, dirWrite: &p.Write} {
 		d := n.directions[dir].direction()
 		d.InFlightBefore, d.InFlightAfter = w.before.inFlight[dir], w.after.inFlight[dir]
-		lost := min(w.lostInFlight.counted[dir], d.InFlightAfter)
-		d.Stale, d.InFlightAfter = d.Stale+w.lostInFlight.recovered[dir]+lost, d.InFlightAfter-lost
+		lost := min(w.lost.counted[dir], d.InFlightAfter)
+		d.Stale, d.InFlightAfter = d.Stale+w.lost.recovered[dir]+lost, d.InFlightAfter-lost
 		if p.WindowNS > 0 {
 			d.MeanDepth = d.D2C() / float64(p.WindowNS)
 		}

@@ -15,19 +15,19 @@ import (
 	"kvbench/tracing/host"
 )
 
-// Collector watches one device, or all, until Close. Everything between OpenWindow and CloseWindow is counted, by the
-// kernel itself and to the exact request: opening and closing are one store to memory that the programs share, reading
-// comes later. Its methods may be called from any goroutine.
+// Collector watches one device, or all, until Close. Everything between OpenWindow and CloseWindow
+// is counted, by the kernel itself and to the exact request: opening and closing are one store to
+// memory that the programs share, reading comes later. Its methods may be called from any goroutine.
 //
-// Where the kernel does not let us trace, a Collector reads the device's own counters (Unavailable says why), so that a
-// run needs no second path.
+// Where the kernel does not let us trace, a Collector reads the device's own counters (Unavailable
+// says why), so that a run needs no second path.
 type Collector struct {
 	opt         Options
 	device      host.Device
 	targets     []host.Disk
-	watching    string
-	programs    programs // nil: counters only
-	unavailable *UnavailableError
+	watching    string // the watched processes, in words
+	programs    programs
+	unavailable *UnavailableError // why programs are none
 	warnings    []string
 
 	stop, stopped chan struct{} // of watchLosses
@@ -46,14 +46,31 @@ type programs interface {
 	edge() (edge, error)
 	read() (counts, error)
 	missed() int64 // runs that the kernel skipped since attaching
-	// lostInFlight counts the requests that were dispatched before, in the window, and whose end was not seen.
+	// lostInFlight counts the requests that were dispatched before, in the window, and whose end was
+	// not seen.
 	lostInFlight(before uint64) (lostInFlight, error)
-	// recoverLost takes requests that were dispatched before out of the gauge. It returns when the first of them was, 0 = none.
+	// recoverLost takes requests that were dispatched before out of the gauge. It returns when the
+	// first of them was, 0 = none.
 	recoverLost(before uint64) (since uint64, err error)
-	// family lists the processes that were watched so far, those that have ended too; nil for the calling process alone.
+	// family lists the processes that were watched so far, those that have ended too; nil for the
+	// calling process alone.
 	family() []int
 	close() error
 }
+
+// none are the programs of a kernel that takes none: nothing is counted.
+type none struct{}
+
+func (none) describe() (tracing.Attach, []string)      { return tracing.AttachNone, nil }
+func (none) open() error                               { return nil }
+func (none) shut() error                               { return nil }
+func (none) edge() (edge, error)                       { return edge{}, nil }
+func (none) read() (counts, error)                     { return counts{}, nil }
+func (none) missed() int64                             { return 0 }
+func (none) lostInFlight(uint64) (lostInFlight, error) { return lostInFlight{}, nil }
+func (none) recoverLost(uint64) (uint64, error)        { return 0, nil }
+func (none) family() []int                             { return nil }
+func (none) close() error                              { return nil }
 
 // edge is what holds at one moment.
 type edge struct {
@@ -63,22 +80,23 @@ type edge struct {
 	first    uint64 // when the window's first request was dispatched, 0 = none yet
 }
 
+// window is what is read at its ends. Reading the kernel's counters comes later.
 type window struct {
 	opened, shut  bool
 	start, end    time.Time
 	before, after edge
 	stat, statEnd *host.BlockStat
-	missed        int64
+	missed        int64 // at its beginning
 	missedEnd     int64
-	lostInFlight  lostInFlight
+	lost          lostInFlight
 	unobserved    uint64 // time in which recovered requests hid the gaps
-	err           error
+	err           error  // the first; it stays until the next window
 }
 
-// Start loads and attaches the programs, which takes some 50 ms. It fails only for invalid options, a process that does
-// not exist, or when ctx is done;
-// without privilege or kernel support the Collector has Unavailable set and reads counters. Close it, after the timed
-// phase: detaching costs time.
+// Start loads and attaches the programs, which takes some 50 ms. It fails only for invalid options,
+// a process that does not exist, or when ctx is done; without privilege or kernel support the
+// Collector has Unavailable set and reads counters. Close it, after the timed phase: detaching costs
+// time.
 func Start(ctx context.Context, opt Options) (*Collector, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, fmt.Errorf("trace: %w", err)
@@ -89,17 +107,15 @@ func Start(ctx context.Context, opt Options) (*Collector, error) {
 	if opt.PID != 0 && !running(opt.PID) {
 		return nil, fmt.Errorf("trace: there is no process %d", opt.PID)
 	}
-	c := &Collector{opt: opt, device: opt.Device}
+	c := &Collector{opt: opt, device: opt.Device, programs: none{}}
 	c.chooseTargets()
-	programs, watching, unavailable := attach(c.opt, c.targets)
-	c.watching = watching
-	if unavailable != nil {
-		c.unavailable = unavailable
-		return c, nil
+	attached, watching, unavailable := attach(c.opt, c.targets)
+	c.watching, c.unavailable = watching, unavailable
+	if unavailable == nil {
+		c.programs = attached
+		c.stop, c.stopped = make(chan struct{}), make(chan struct{})
+		go c.watchLosses(c.stop, c.stopped)
 	}
-	c.programs = programs
-	c.stop, c.stopped = make(chan struct{}), make(chan struct{})
-	go c.watchLosses(c.stop, c.stopped)
 	return c, nil
 }
 
@@ -136,12 +152,13 @@ func (c *Collector) warn(format string, args ...any) {
 // Unavailable says why only counters are read, nil when requests are traced.
 func (c *Collector) Unavailable() *UnavailableError { return c.unavailable }
 
-// Watched returns how many processes of the watched PID's family, or of the name and its families, were met so far, and
-// how many of them still run. Both are 0 when the calling process is watched, or nothing.
+// Watched returns how many processes of the watched PID's family, or of the name and its families,
+// were met so far, and how many of them still run. Both are 0 when the calling process is watched,
+// or nothing.
 func (c *Collector) Watched() (met, running int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.programs == nil || c.closed {
+	if c.closed {
 		return 0, 0
 	}
 	ids := c.programs.family()
@@ -157,15 +174,10 @@ func (c *Collector) Watched() (met, running int) {
 func (c *Collector) OpenWindow() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.window = window{opened: true}
+	c.window = window{opened: true, missed: c.programs.missed(), stat: c.readStat()}
 	w := &c.window
-	if c.programs != nil {
-		w.missed = c.programs.missed()
-	}
-	w.stat = c.readStat()
-	if c.programs != nil {
-		w.err = errors.Join(c.programs.open(), c.edge(&w.before))
-	}
+	w.err = c.programs.open()
+	w.edge(&w.before, c.programs)
 	w.start = time.Now()
 	return w.err
 }
@@ -174,62 +186,33 @@ func (c *Collector) OpenWindow() error {
 func (c *Collector) CloseWindow() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.closeWindow()
-}
-
-func (c *Collector) closeWindow() error {
 	w := &c.window
 	if !w.opened || w.shut {
 		return nil
 	}
 	w.shut = true
 	w.end = time.Now()
-	if c.programs != nil {
-		w.err = errors.Join(w.err, c.programs.shut(), c.edge(&w.after))
-	}
+	w.err = errors.Join(w.err, c.programs.shut())
+	w.edge(&w.after, c.programs)
 	w.statEnd = c.readStat()
-	if c.programs != nil {
-		w.missedEnd = c.programs.missed()
-		w.lostInFlight = c.lostInFlight()
-	}
+	w.missedEnd = c.programs.missed()
+	c.countLost()
 	return w.err
 }
 
-func (c *Collector) edge(to *edge) error {
-	e, err := c.programs.edge()
-	*to = e
-	return err
-}
-
-// lostAfter is how long a request may be in flight before it counts as lost although the device is busy. Drivers give
-// up on a request after 30 s.
-const lostAfter = 60 * time.Second
-
-// lostInFlight finds requests whose completion no program saw and whose address has not come back: a device that says it
-// has nothing in flight is believed.
-func (c *Collector) lostInFlight() lostInFlight {
-	now := c.window.after.now
-	if s := c.readStat(); s == nil || s.InFlight != 0 {
-		now -= min(now, uint64(lostAfter))
-	}
-	n, err := c.programs.lostInFlight(now)
-	if err != nil {
-		c.window.err = errors.Join(c.window.err, err)
-	}
-	return n
+func (w *window) edge(to *edge, p programs) {
+	var err error
+	*to, err = p.edge()
+	w.err = errors.Join(w.err, err)
 }
 
 // readStat reads the counters of the device, or sums its members', which are what is traced.
 func (c *Collector) readStat() *host.BlockStat {
 	if len(c.targets) == 0 {
-		if c.device.Name == "" {
-			return nil
+		if s, err := c.device.ReadStat(); c.device.Name != "" && err == nil {
+			return &s
 		}
-		s, err := c.device.ReadStat()
-		if err != nil {
-			return nil
-		}
-		return &s
+		return nil
 	}
 	var sum host.BlockStat
 	for _, t := range c.targets {
@@ -250,37 +233,30 @@ func (c *Collector) Snapshot() (*tracing.Trace, error) {
 	if !w.opened {
 		return nil, nil
 	}
+	if !w.shut {
+		w.end, w.statEnd, w.missedEnd = time.Now(), c.readStat(), c.programs.missed()
+		w.edge(&w.after, c.programs)
+	}
 	if w.err != nil {
 		return nil, fmt.Errorf("trace: %w", w.err)
 	}
-	if !w.shut {
-		w.end, w.statEnd = time.Now(), c.readStat()
-		if c.programs != nil {
-			if err := c.edge(&w.after); err != nil {
-				return nil, fmt.Errorf("trace: %w", err)
-			}
-			w.missedEnd = c.programs.missed()
-		}
-	}
-	var n counts
-	if c.programs != nil {
-		var err error
-		if n, err = c.programs.read(); err != nil {
-			return nil, fmt.Errorf("trace: read the histograms: %w", err)
-		}
+	n, err := c.programs.read()
+	if err != nil {
+		return nil, fmt.Errorf("trace: read the histograms: %w", err)
 	}
 	return c.build(&w, &n), nil
 }
 
-// Close detaches the programs; nothing of them stays in the kernel. The last window can no longer be read.
+// Close detaches the programs; nothing of them stays in the kernel. The last window can no longer be
+// read.
 func (c *Collector) Close() error {
 	c.mu.Lock()
-	if c.closed || c.programs == nil {
-		c.mu.Unlock()
-		return nil
-	}
+	closed := c.closed
 	c.closed = true
 	c.mu.Unlock()
+	if closed {
+		return nil
+	}
 	if c.stop != nil {
 		close(c.stop)
 		<-c.stopped

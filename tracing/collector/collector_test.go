@@ -28,7 +28,7 @@ type fakePrograms struct {
 }
 
 func TestWatched(t *testing.T) {
-	c := &Collector{}
+	c := &Collector{programs: none{}}
 	met, running := c.Watched()
 	assert.Zero(t, met+running, "nothing is traced")
 	c.programs = &fakePrograms{ids: []int{os.Getpid(), 1 << 30}} // the kernel's largest id is 1<<22
@@ -142,7 +142,7 @@ func TestUnavailableSaysWhatIsNeeded(t *testing.T) {
 	u := &UnavailableError{Reason: "no type information", Needs: []string{"a kernel with BTF", "root"}, Err: errors.ErrUnsupported}
 	assert.EqualError(t, u, "no tracing: no type information; needed: a kernel with BTF; root")
 	require.ErrorIs(t, u, errors.ErrUnsupported)
-	c := &Collector{unavailable: u}
+	c := &Collector{unavailable: u, programs: none{}}
 	require.NoError(t, c.OpenWindow())
 	require.NoError(t, c.CloseWindow())
 	tr, err := c.Snapshot()

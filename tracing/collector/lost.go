@@ -1,6 +1,9 @@
 package collector
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Where programs miss completions (bpf/counters.h), the gauge of in-flight requests stays too high until an address is used
 // again, and nobody sees when the device is idle. So a Collector asks the kernel's own count from time to time: seldom,
@@ -64,4 +67,20 @@ func (c *Collector) recoverLost() bool {
 		w.unobserved += e.now - max(since, min(w.before.now, e.now))
 	}
 	return true
+}
+
+// lostAfter is how long a request may be in flight before it counts as lost although the device is
+// busy. Drivers give up on a request after 30 s.
+const lostAfter = 60 * time.Second
+
+// countLost finds requests whose completion no program saw and whose address has not come back, at
+// the end of a window: a device that says it has nothing in flight is believed.
+func (c *Collector) countLost() {
+	w := &c.window
+	now := w.after.now
+	if s := c.readStat(); s == nil || s.InFlight != 0 {
+		now -= min(now, uint64(lostAfter))
+	}
+	lost, err := c.programs.lostInFlight(now)
+	w.lost, w.err = lost, errors.Join(w.err, err)
 }
