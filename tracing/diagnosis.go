@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Application is what a program got of its storage by its own count, whoever brought the bytes. Beside a trace it tells
-// whether a cache did. Everything is optional.
+// Application is what a program got of its storage by its own count, whoever brought the bytes.
+// Beside a trace it tells whether a cache did. Everything is optional.
 type Application struct {
 	ReadBytes, WriteBytes int64
 	// Remote says that the storage is a network's: its requests pass no block device of this host.
@@ -38,18 +38,23 @@ func (t *Trace) Diagnosis(of Application) string {
 	case requests == 0:
 		return "idle: no request reached the device"
 	case p.CacheServed(of):
-		return fmt.Sprintf("cache-served: the device read %.0f%% of the application's bytes, the page cache the rest", 100*float64(p.OwnReadBytes())/float64(of.ReadBytes))
+		return fmt.Sprintf("cache-served: the device read %.0f%% of the application's bytes, the "+
+			"page cache the rest", 100*float64(p.OwnReadBytes())/float64(of.ReadBytes))
 	case p.Read.Q2DNS+p.Write.Q2DNS > p.Read.D2CNS+p.Write.D2CNS:
-		return fmt.Sprintf("scheduler-bound: requests waited %s for their dispatch and took %s at the device",
-			Microseconds(perRequest(p.Read.Q2DNS+p.Write.Q2DNS, requests)), Microseconds(perRequest(p.Read.D2CNS+p.Write.D2CNS, requests)))
+		return fmt.Sprintf("scheduler-bound: requests waited %s for their dispatch and took %s "+
+			"at the device",
+			Microseconds(perRequest(p.Read.Q2DNS+p.Write.Q2DNS, requests)),
+			Microseconds(perRequest(p.Read.D2CNS+p.Write.D2CNS, requests)))
 	case busy < 0.7:
-		return fmt.Sprintf("host-bound: the device had nothing to do for %s%.0f%% of the window; program, filesystem or processor kept it waiting", least, 100*(1-busy))
+		return fmt.Sprintf("host-bound: the device had nothing to do for %s%.0f%% of the window; "+
+			"program, filesystem or processor kept it waiting", least, 100*(1-busy))
 	}
 	when := ""
 	if p.IdleKnown {
 		when = fmt.Sprintf(", and something was for %.0f%% of the window", 100*busy)
 	}
-	return fmt.Sprintf("device-bound: %.1f requests were in flight on average%s, each %s at the device", depth, when,
+	return fmt.Sprintf("device-bound: %.1f requests were in flight on average%s, each %s at the "+
+		"device", depth, when,
 		Microseconds(perRequest(p.Read.D2CNS+p.Write.D2CNS, requests)))
 }
 
@@ -61,8 +66,8 @@ func (c *Capture) CacheServed(of Application) bool {
 	return of.ReadBytes > 0 && float64(c.OwnReadBytes()) < witnessShare*float64(of.ReadBytes)
 }
 
-// OwnReadBytes is what the device read for the watched processes. Where requests were traced at a device's members they
-// are often queued by the kernel, in nobody's name, and all of them count.
+// OwnReadBytes is what the device read for the watched processes. Where requests were traced at a
+// device's members they are often queued by the kernel, in nobody's name, and all of them count.
 func (c *Capture) OwnReadBytes() int64 {
 	if c.Filter == FilterDevice.String() && len(c.Members) == 0 {
 		return c.Read.Bytes - c.Read.ForeignBytes

@@ -2,8 +2,8 @@ package tracing
 
 import "math"
 
-// Histogram is one distribution that the kernel collected. Count and Sum are exact; values lie somewhere in their
-// bucket. Percentiles are interpolated within it, and null without samples.
+// Histogram is one distribution that the kernel collected. Count and Sum are exact; values lie
+// somewhere in their bucket. Percentiles are interpolated within it, and null without samples.
 type Histogram struct {
 	Unit    string   `json:"unit"` // us, kb (KiB), requests, gb (GiB)
 	Count   int64    `json:"count"`
@@ -15,18 +15,18 @@ type Histogram struct {
 	Buckets []Bucket `json:"buckets"` // only those with samples, in order
 }
 
-// Bucket counts the values in [Range[0], Range[1]), in the histogram's unit. The key is that of the Python benchmark, which
-// uses it for every unit.
+// Bucket counts the values in [Range[0], Range[1]), in the histogram's unit. The key is that of the
+// Python benchmark, which uses it for every unit.
 type Bucket struct {
 	Range [2]float64 `json:"range_us"`
 	Count int64      `json:"count"`
-	// Value is the mean of the values in the bucket where that is known (request sizes), otherwise 0. Requests of one
-	// bucket mostly have one size, and then this is it.
+	// Value is the mean of the values in the bucket where that is known (request sizes), otherwise
+	// 0. Requests of one bucket mostly have one size, and then this is it.
 	Value float64 `json:"value,omitempty"`
 }
 
-// NewHistogram makes a distribution of buckets, which are in order and have samples, and the sum of all values. Without
-// samples there is none: nil.
+// NewHistogram makes a distribution of buckets, which are in order and have samples, and the sum of
+// all values. Without samples there is none: nil.
 func NewHistogram(unit string, sum float64, buckets []Bucket) *Histogram {
 	h := &Histogram{Unit: unit, Sum: sum, Buckets: buckets}
 	for _, b := range buckets {
@@ -44,7 +44,8 @@ func NewHistogram(unit string, sum float64, buckets []Bucket) *Histogram {
 	return h
 }
 
-// Percentile returns the value below which p percent of the samples lie. Without samples it is NaN; h may be nil.
+// Percentile returns the value below which p percent of the samples lie. Without samples it is NaN;
+// h may be nil.
 func (h *Histogram) Percentile(p float64) float64 {
 	if h == nil || h.Count == 0 {
 		return math.NaN()

@@ -8,11 +8,13 @@ import (
 // Level is how much is traced.
 type Level int
 
-// The levels. LevelFile adds programs that run at the calls on files of every process of the machine, or where the kernel
-// does not allow that at each system call of any (some 100 ns), so it must be asked for.
+// The levels. LevelFile adds programs that run at the calls on files of every process of the
+// machine, or where the kernel does not allow that at each system call of any (some 100 ns), so it
+// must be asked for.
 const (
 	LevelBlock Level = iota // requests at the device
-	LevelFile               // and the calls on files that lead to them: read, write, fsync and their kin
+	// and the calls on files that lead to them: read, write, fsync and their kin
+	LevelFile
 )
 
 func (l Level) String() string { return pick(l, "block", "file") }
@@ -23,8 +25,9 @@ func ParseLevel(s string) (Level, error) { return parse[Level](s, "level", "bloc
 // Filter is whose requests the histograms hold.
 type Filter int
 
-// The filters. A device's requests are known exactly; the process of a request is known when it was queued by the process
-// itself, which holds for direct I/O and reads, but not for writes that the page cache wrote back later.
+// The filters. A device's requests are known exactly; the process of a request is known when it was
+// queued by the process itself, which holds for direct I/O and reads, but not for writes that the
+// page cache wrote back later.
 const (
 	FilterDevice  Filter = iota // everybody's on the device; other processes' are counted
 	FilterProcess               // those of the watched processes
@@ -33,26 +36,10 @@ const (
 func (f Filter) String() string { return pick(f, "device", "process") }
 
 // ParseFilter reads "device" or "process".
-func ParseFilter(s string) (Filter, error) { return parse[Filter](s, "filter", "device", "process") }
-
-// Attach is how programs meet the kernel's events. Requests are met at typed tracepoints (AttachBTF, Linux 5.5 and later with
-// CONFIG_DEBUG_INFO_BTF), and no other way: raw tracepoints need the same type information, perf tracepoints mix up requests.
-//
-// Calls on files (LevelFile) are met in the kernel's own functions for reading, writing and flushing by AttachFexit; else by
-// AttachBTF, at every system call of the machine; else by AttachKprobe, in those functions too, but a function has only some
-// ten kretprobes, and calls beyond are lost (and counted as such). AttachAuto takes the first that works.
-type Attach int
-
-// The ways of attaching.
-const (
-	AttachAuto Attach = iota
-	AttachBTF
-	AttachFexit
-	AttachKprobe
-	AttachNone // calls on files are not met at all
-)
-
-func (a Attach) String() string { return pick(a, "auto", "tp_btf", "fexit", "kprobe", "none") }
+func ParseFilter(s string) (Filter, error) {
+	return parse[Filter](s, "filter", "device",
+		"process")
+}
 
 func pick[T ~int](v T, names ...string) string {
 	if v >= 0 && int(v) < len(names) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// WriteText prints the trace for people: what was captured, each distribution with its percentiles and bars, where on the
-// device the requests went, the mean depth, and a sentence of diagnosis.
+// WriteText prints the trace for people: what was captured, each distribution with its percentiles
+// and bars, where on the device the requests went, the mean depth, and a sentence of diagnosis.
 func (t *Trace) WriteText(w io.Writer, of Application) error {
 	p := &t.Capture
 	out := &textWriter{w: w}
@@ -19,8 +19,10 @@ func (t *Trace) WriteText(w io.Writer, of Application) error {
 			out.line("  needed: %s", n)
 		}
 		if s := p.Stat; s != nil {
-			out.line("  %s in %s by its own counters: %d reads (%.2f GiB), %d writes (%.2f GiB), busy %.0f%%", p.Device, p.Window().Round(time.Millisecond),
-				s.ReadIOs, GiB(s.ReadBytes), s.WriteIOs, GiB(s.WriteBytes), 100*float64(s.IOTicks)/float64(max(1, p.WindowNS)))
+			out.line("  %s in %s by its own counters: %d reads (%.2f GiB), %d writes (%.2f GiB), "+
+				"busy %.0f%%", p.Device, p.Window().Round(time.Millisecond),
+				s.ReadIOs, GiB(s.ReadBytes), s.WriteIOs, GiB(s.WriteBytes),
+				100*float64(s.IOTicks)/float64(max(1, p.WindowNS)))
 		}
 		return out.err
 	}
@@ -28,13 +30,15 @@ func (t *Trace) WriteText(w io.Writer, of Application) error {
 	if p.FileAttach != "" {
 		how += ", calls by " + p.FileAttach
 	}
-	out.line("Traced %s for %s (%s, filter %s)", p.Traced(), p.Window().Round(time.Millisecond), how, p.Filter)
+	out.line("Traced %s for %s (%s, filter %s)", p.Traced(), p.Window().Round(time.Millisecond),
+		how, p.Filter)
 	for _, d := range []struct {
 		name string
 		Direction
 	}{{"reads", p.Read}, {"writes", p.Write}} {
 		if d.Requests > 0 {
-			out.line("  %-6s %d requests, %.2f GiB, %.1f KiB each, mean depth %.2f", d.name, d.Requests, GiB(d.Bytes),
+			out.line("  %-6s %d requests, %.2f GiB, %.1f KiB each, mean depth %.2f", d.name,
+				d.Requests, GiB(d.Bytes),
 				float64(d.Bytes)/float64(d.Requests)/1024, d.MeanDepth)
 		}
 	}
@@ -43,7 +47,8 @@ func (t *Trace) WriteText(w io.Writer, of Application) error {
 		if p.Filter == FilterProcess.String() { // they are queued by the kernel, in nobody's name
 			whose = ", of all processes"
 		}
-		out.line("  flushes %d (waited for by %d requests), discards %d (%.2f GiB)%s", p.Flushes, p.FlushWaits, p.Discards, GiB(p.DiscardBytes), whose)
+		out.line("  flushes %d (waited for by %d requests), discards %d (%.2f GiB)%s", p.Flushes,
+			p.FlushWaits, p.Discards, GiB(p.DiscardBytes), whose)
 	}
 	for _, h := range t.All() {
 		out.histogram(h)
@@ -79,11 +84,13 @@ const sector = 512
 
 const barWidth = 40
 
-// histogram prints one distribution, in at most some twenty rows: buckets are joined by powers of two.
+// histogram prints one distribution, in at most some twenty rows: buckets are joined by powers of
+// two.
 func (t *textWriter) histogram(n Named) {
 	v := func(p float64) string { return unitText(n.Unit, n.Percentile(p)) }
 	t.line("")
-	t.line("%s (%s): %d samples, mean %s, p50 %s, p95 %s, p99 %s", n.Name, n.Label, n.Count, unitText(n.Unit, *n.Mean), v(50), v(95), v(99))
+	t.line("%s (%s): %d samples, mean %s, p50 %s, p95 %s, p99 %s", n.Name, n.Label, n.Count,
+		unitText(n.Unit, *n.Mean), v(50), v(95), v(99))
 	rows := rowsOf(n.Histogram)
 	most := int64(0)
 	for _, r := range rows {
@@ -99,11 +106,13 @@ func (t *textWriter) histogram(n Named) {
 		case n.Unit == "requests": // whole numbers
 			to = unitText(n.Unit, r.Range[1]-1)
 		}
-		t.line("  %10s %s %-10s %10d %5.1f%% %s", from, dots, to, r.Count, 100*float64(r.Count)/float64(n.Count), bar(r.Count, most))
+		t.line("  %10s %s %-10s %10d %5.1f%% %s", from, dots, to, r.Count,
+			100*float64(r.Count)/float64(n.Count), bar(r.Count, most))
 	}
 }
 
-// bar is as long as count is to most, in eighths of a character: what is small is not drawn as if it were a fortieth.
+// bar is as long as count is to most, in eighths of a character: what is small is not drawn as if
+// it were a fortieth.
 func bar(count, most int64) string {
 	eighths := int(math.Ceil(8 * barWidth * float64(count) / float64(most)))
 	whole, rest := eighths/8, eighths%8
@@ -114,8 +123,8 @@ func bar(count, most int64) string {
 	return s
 }
 
-// rowsOf joins buckets to powers of two, except where their places are the message. A row of which all samples are known
-// to have one value has it as its Value.
+// rowsOf joins buckets to powers of two, except where their places are the message. A row of which
+// all samples are known to have one value has it as its Value.
 func rowsOf(h *Histogram) []Bucket {
 	if h.Unit == "gb" && len(h.Buckets) <= 24 {
 		return h.Buckets

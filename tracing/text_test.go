@@ -38,11 +38,13 @@ func fixture(t *testing.T, name string) *Trace {
 
 func TestText(t *testing.T) {
 	var b strings.Builder
-	require.NoError(t, fixture(t, "traced").WriteText(&b, Application{ReadBytes: 9 << 30, WriteBytes: 4 << 30}))
+	require.NoError(t, fixture(t, "traced").WriteText(&b,
+		Application{ReadBytes: 9 << 30, WriteBytes: 4 << 30}))
 	golden(t, "text/traced.txt", b.String())
 	b.Reset()
 	require.NoError(t, (&Trace{Capture: Capture{
-		Status: StatusCounters, Reason: "this process lacks the privilege (CAP_BPF)", Needs: []string{"CAP_BPF: run with sudo"}, Device: "sda",
+		Status: StatusCounters, Reason: "this process lacks the privilege (CAP_BPF)",
+		Needs: []string{"CAP_BPF: run with sudo"}, Device: "sda",
 		WindowNS: 1e9, Stat: &DeviceStat{ReadIOs: 7, ReadBytes: 1 << 30, IOTicks: 5e8},
 	}}).WriteText(&b, Application{}))
 	golden(t, "text/counters.txt", b.String())
@@ -53,7 +55,8 @@ func TestRowsSayRealSizes(t *testing.T) {
 	w := &textWriter{w: &b}
 	w.histogram(Named{Name: "sizes", Label: "of requests", Histogram: fixture(t, "mixed").SizeRead})
 	require.NoError(t, w.err)
-	assert.Contains(t, b.String(), "       4 KiB                     900  90.0% "+strings.Repeat("█", barWidth)+"\n")
+	assert.Contains(t, b.String(), "       4 KiB                     900  90.0% "+strings.Repeat(
+		"█", barWidth)+"\n")
 	assert.Contains(t, b.String(), "     512 KiB … 1 MiB              10   1.0% ▌\n")
 	assert.Contains(t, b.String(), "       1 MiB                      90   9.0% ████\n")
 }
@@ -65,7 +68,8 @@ func one(value float64, count int64) Bucket {
 
 func TestRowsOfDepthsAreWholeNumbers(t *testing.T) {
 	var b strings.Builder
-	h := NewHistogram("requests", 30, []Bucket{one(1, 3), one(2, 1), one(3, 1), one(5, 2), one(7, 1)})
+	h := NewHistogram("requests", 30, []Bucket{one(1, 3), one(2, 1), one(3, 1), one(5, 2),
+		one(7, 1)})
 	w := &textWriter{w: &b}
 	w.histogram(Named{Name: "qd_read", Label: "reads", Histogram: h})
 	require.NoError(t, w.err)

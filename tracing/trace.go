@@ -6,15 +6,16 @@ import (
 	"time"
 )
 
-// Trace is what a Collector saw between OpenWindow and CloseWindow. Its JSON is the result's device_latency_tracing:
-// one key per histogram, and "capture", which says how they were taken and how far they can be trusted.
+// Trace is what a Collector saw between OpenWindow and CloseWindow. Its JSON is the result's
+// device_latency_tracing: one key per histogram, and "capture", which says how they were taken and
+// how far they can be trusted.
 type Trace struct {
 	Histograms
 	Capture Capture `json:"capture"`
 }
 
-// Histograms are the distributions by the names of the Python benchmark. Those without samples are nil. Times are
-// microseconds, sizes KiB.
+// Histograms are the distributions by the names of the Python benchmark. Those without samples are
+// nil. Times are microseconds, sizes KiB.
 type Histograms struct {
 	D2CRead  *Histogram `json:"d2c_read_us,omitempty"` // dispatch to completion
 	D2CWrite *Histogram `json:"d2c_write_us,omitempty"`
@@ -36,8 +37,9 @@ type Histograms struct {
 	LBARead    *Histogram `json:"lba_read_gb,omitempty"`
 	LBAWrite   *Histogram `json:"lba_write_gb,omitempty"`
 
-	Flush     *Histogram `json:"d2c_flush_us,omitempty"`   // flush requests at the device
-	FlushWait *Histogram `json:"flush_wait_us,omitempty"`  // from asking for a flush to its completion
+	Flush *Histogram `json:"d2c_flush_us,omitempty"` // flush requests at the device
+	// from asking for a flush to its completion
+	FlushWait *Histogram `json:"flush_wait_us,omitempty"`
 	Discard   *Histogram `json:"d2c_discard_us,omitempty"` // discards at the device
 	Idle      *Histogram `json:"idle_us,omitempty"`        // times in which nothing was in flight
 }
@@ -105,7 +107,8 @@ type Capture struct {
 	Device    string   `json:"device,omitempty"`  // behind the directory
 	Members   []string `json:"members,omitempty"` // devices that were traced, where they are others
 	Watched   string   `json:"watched,omitempty"` // processes that were told from others
-	// MaxSegments is how many pieces of memory one request may have: the least of the devices, 0 = unknown.
+	// MaxSegments is how many pieces of memory one request may have: the least of the devices, 0 =
+	// unknown.
 	MaxSegments int64 `json:"max_segments,omitempty"`
 	WindowNS    int64 `json:"window_ns"`
 
@@ -118,9 +121,11 @@ type Capture struct {
 	DiscardBytes int64 `json:"discard_bytes"`
 	Others       int64 `json:"others"` // zeroing, zone management
 
-	IdleNS int64 `json:"idle_ns"` // Σ of the gaps in which nothing was in flight, with Lead and Tail
-	// UnobservedNS is how long lost completions hid the gaps; IdleNS reckons with as many gaps in that time as in the rest.
-	// IdleKnown is false when that was most of the window; IdleNS then has only Lead and Tail.
+	// Σ of the gaps in which nothing was in flight, with Lead and Tail
+	IdleNS int64 `json:"idle_ns"`
+	// UnobservedNS is how long lost completions hid the gaps; IdleNS reckons with as many gaps in
+	// that time as in the rest. IdleKnown is false when that was most of the window; IdleNS then
+	// has only Lead and Tail.
 	UnobservedNS int64 `json:"blind_ns"`
 	IdleKnown    bool  `json:"idle_known"`
 	LeadNS       int64 `json:"lead_ns"` // before the first request
@@ -133,15 +138,16 @@ type Capture struct {
 	Warnings []string    `json:"warnings,omitempty"`
 }
 
-// Direction is the sum over reads or writes that completed in the window. In flight before + Issued − Requeued =
-// Requests + Stale + in flight after.
+// Direction is the sum over reads or writes that completed in the window. In flight before + Issued
+// − Requeued = Requests + Stale + in flight after.
 type Direction struct {
 	Requests int64 `json:"requests"`
 	Bytes    int64 `json:"bytes"`
 	Errors   int64 `json:"errors"`
 	Issued   int64 `json:"issued"`
 	Requeued int64 `json:"requeued"` // given back by a full device queue, and issued again
-	// Stale are requests whose completion no program was shown by the kernel. They are in no histogram.
+	// Stale are requests whose completion no program was shown by the kernel. They are in no
+	// histogram.
 	Stale          int64 `json:"stale"`
 	InFlightBefore int64 `json:"in_flight_before"`
 	InFlightAfter  int64 `json:"in_flight_after"`
@@ -149,8 +155,8 @@ type Direction struct {
 	D2CNS      int64 `json:"d2c_ns"` // Σ
 	Q2DNS      int64 `json:"q2d_ns"`
 	Q2DSamples int64 `json:"q2d_samples"`
-	// MeanDepth is the time-weighted mean of requests at the device: Σ D2C / window (Little's law), with the mean D2C for
-	// those whose completion was lost.
+	// MeanDepth is the time-weighted mean of requests at the device: Σ D2C / window (Little's law),
+	// with the mean D2C for those whose completion was lost.
 	MeanDepth float64 `json:"mean_depth"`
 
 	ForeignRequests int64 `json:"foreign_requests"` // of other processes on the same device
@@ -171,10 +177,12 @@ type Losses struct {
 	Orphaned  int64 `json:"orphaned"`  // queued, never dispatched
 	Stale     int64 `json:"stale"`     // lost completions of flushes and discards
 	Full      int64 `json:"full"`      // no room to follow a request
-	Calls     int64 `json:"calls"`     // calls on files whose end was not seen, or without room to follow them
-	Missed    int64 `json:"missed"`    // runs of a program that the kernel skipped because it was already running
-	Partial   int64 `json:"partial"`   // completions in parts: no loss
-	Merged    int64 `json:"merged"`    // requests merged into others: no loss
+	// calls on files whose end was not seen, or without room to follow them
+	Calls int64 `json:"calls"`
+	// runs of a program that the kernel skipped because it was already running
+	Missed  int64 `json:"missed"`
+	Partial int64 `json:"partial"` // completions in parts: no loss
+	Merged  int64 `json:"merged"`  // requests merged into others: no loss
 }
 
 // Window returns how long the window was.
@@ -184,12 +192,16 @@ func (c *Capture) Window() time.Duration { return time.Duration(c.WindowNS) }
 const EveryDevice = "every device"
 
 // Traced names what was traced.
-func (c *Capture) Traced() string { return cmp.Or(c.Device, strings.Join(c.Members, "+"), EveryDevice) }
+func (c *Capture) Traced() string {
+	return cmp.Or(c.Device, strings.Join(c.Members, "+"),
+		EveryDevice)
+}
 
 // Requests returns the completed reads and writes.
 func (c *Capture) Requests() int64 { return c.Read.Requests + c.Write.Requests }
 
-// Imbalance is the number of requests of a direction that the counters miss: 0 unless a program did not run.
+// Imbalance is the number of requests of a direction that the counters miss: 0 unless a program did
+// not run.
 func (d Direction) Imbalance() int64 {
 	return d.InFlightBefore + d.Issued - d.Requeued - d.Requests - d.Stale - d.InFlightAfter
 }

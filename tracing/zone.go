@@ -20,8 +20,8 @@ type zone struct {
 	count     int64
 }
 
-// HotZone tells where on the device 80 % of the requests went: the fewest buckets that hold as many, if they lie in a few
-// places, else the shortest stretch.
+// HotZone tells where on the device 80 % of the requests went: the fewest buckets that hold as
+// many, if they lie in a few places, else the shortest stretch.
 func (h *Histogram) HotZone() string {
 	if h.Samples() == 0 {
 		return ""
@@ -37,7 +37,8 @@ func (h *Histogram) HotZone() string {
 		if i == len(zones)-1 {
 			of = " of requests"
 		}
-		parts[i] = fmt.Sprintf("%.0f–%.0f GiB (%.0f%%%s)", z.low, z.high, 100*float64(z.count)/float64(h.Count), of)
+		parts[i] = fmt.Sprintf("%.0f–%.0f GiB (%.0f%%%s)", z.low, z.high,
+			100*float64(z.count)/float64(h.Count), of)
 	}
 	return strings.Join(parts, ", ")
 }

@@ -6,6 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
@@ -17,17 +20,12 @@ import (
 	"kvbench/tracing/host"
 )
 
-// events are the tracepoints in the order of attaching: completions first, so that no request is ever followed without
-// its end being seen.
-var events = []struct{ program, event string }{
-	{bpf.TraceProgKvFork, "sched_process_fork"},
-	{bpf.TraceProgKvExec, "sched_process_exec"},
-	{bpf.TraceProgKvComplete, "block_rq_complete"},
-	{bpf.TraceProgKvMerge, "block_rq_merge"},
-	{bpf.TraceProgKvRequeue, "block_rq_requeue"},
-	{bpf.TraceProgKvIssue, "block_rq_issue"},
-	{bpf.TraceProgKvInsert, "block_rq_insert"},
-	{bpf.TraceProgKvStart, "block_io_start"},
+// blockPrograms are those of the block layer in the order of attaching: completions first, so that no
+// request is ever followed without its end being seen.
+var blockPrograms = []string{
+	bpf.TraceProgKvFork, bpf.TraceProgKvExec, // whose requests they are is known before the first
+	bpf.TraceProgKvComplete, bpf.TraceProgKvMerge, bpf.TraceProgKvRequeue, bpf.TraceProgKvIssue,
+	bpf.TraceProgKvInsert, bpf.TraceProgKvStart,
 }
 
 // attach puts the programs into the kernel.
@@ -69,7 +67,7 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts) (*kernelPrograms
 	if err != nil {
 		return nil, "", err
 	}
-	watch := watched(opt)
+	watch := watched(opt, spec)
 	values := map[string]any{
 		bpf.TraceVarHaveStart:    asFlag(kernel.haveStart),
 		bpf.TraceVarOldArguments: asFlag(kernel.oldArguments),
@@ -84,45 +82,30 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts) (*kernelPrograms
 	if err := configure(spec, targets, values); err != nil {
 		return nil, "", err
 	}
+	// What is not used is not loaded: maps take their memory at once, and one event that the kernel
+	// lacks would fail all programs.
 	if watch.mode != watchSet {
-		spec.Maps[bpf.TraceMapWatched].MaxEntries = 1 // its memory is taken at once
-	}
-	all := spec.Copy()
-	skip := map[string]bool{
-		bpf.TraceProgKvInsert: kernel.haveStart, bpf.TraceProgKvStart: !kernel.haveStart, bpf.TraceProgKvMerge: kernel.noMerge,
-		bpf.TraceProgKvFork: watch.mode != watchSet, bpf.TraceProgKvExec: watch.comm[0] == 0,
-	}
-	keep := map[string]bool{}
-	for _, e := range events {
-		keep[e.program] = !skip[e.program]
-	}
-	for name := range spec.Programs {
-		if !keep[name] {
-			delete(spec.Programs, name) // one event that the kernel lacks would fail them all
-		}
+		spec.Maps[bpf.TraceMapWatched].MaxEntries = 1
 	}
 	if opt.Level != tracing.LevelFile {
-		for _, m := range []string{bpf.TraceMapCalling, bpf.TraceMapCallCounts, bpf.TraceMapRecents} {
+		for _, m := range callMaps {
 			delete(spec.Maps, m)
 		}
 	}
-	coll, err := ebpf.NewCollection(spec)
-	if err != nil {
+	block := spec.Copy()
+	unused := map[string]bool{
+		bpf.TraceProgKvInsert: kernel.haveStart, bpf.TraceProgKvStart: !kernel.haveStart,
+		bpf.TraceProgKvMerge: kernel.noMerge,
+		bpf.TraceProgKvFork:  watch.mode != watchSet, bpf.TraceProgKvExec: watch.comm[0] == 0,
+	}
+	names := slices.DeleteFunc(slices.Clone(blockPrograms), func(n string) bool { return unused[n] })
+	k := &kernelPrograms{file: byNothing}
+	if k.coll, k.links, err = attachAll(block, names, nil); err != nil {
 		return nil, "", err
 	}
-	k := &kernelPrograms{coll: coll}
-	for _, e := range events {
-		p := coll.Programs[e.program]
-		if p == nil {
-			continue
-		}
-		l, err := attachTracing(p)
-		if err != nil {
-			return nil, "", errors.Join(fmt.Errorf("attach to %s: %w", e.event, err), k.close())
-		}
-		k.links = append(k.links, l)
+	if opt.Level == tracing.LevelFile {
+		k.attachFiles(opt.fileAttach, spec)
 	}
-	k.attachFiles(opt, all)
 	// Only now: who starts from here on is seen by the programs.
 	if err := k.watch(watch); err != nil {
 		return nil, "", errors.Join(err, k.close())
@@ -130,11 +113,52 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts) (*kernelPrograms
 	return k, watch.text, nil
 }
 
-// attachTracing attaches a program to what it was loaded for, by the kernel's type information.
-func attachTracing(p *ebpf.Program) (link.Link, error) {
+// attachAll loads the named programs of a specification, which it empties of others, and attaches
+// them in that order. They share the given maps.
+func attachAll(spec *ebpf.CollectionSpec, names []string, shared map[string]*ebpf.Map,
+) (coll *ebpf.Collection, links []link.Link, err error) {
+	maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool {
+		return !slices.Contains(names, name)
+	})
+	coll, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: shared})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range names {
+		l, err := attachTo(coll.Programs[name], spec.Programs[name])
+		if err != nil {
+			err = fmt.Errorf("attach to %s: %w", spec.Programs[name].AttachTo, err)
+			return nil, nil, errors.Join(err, detach(links, coll))
+		}
+		links = append(links, l)
+	}
+	return coll, links, nil
+}
+
+// attachTo attaches a program to what its section names: a probe of a function, else what the kernel
+// knows by its type information.
+func attachTo(p *ebpf.Program, spec *ebpf.ProgramSpec) (link.Link, error) {
+	switch kind, _, _ := strings.Cut(spec.SectionName, "/"); kind {
+	case "kprobe":
+		return link.Kprobe(spec.AttachTo, p, nil)
+	case "kretprobe":
+		return link.Kretprobe(spec.AttachTo, p, nil)
+	}
 	return link.AttachTracing(link.TracingOptions{Program: p})
 }
 
+// detach undoes attachAll, in the reverse order, and frees the maps that are not shared.
+func detach(links []link.Link, coll *ebpf.Collection) error {
+	var errs []error
+	for _, l := range slices.Backward(links) {
+		errs = append(errs, l.Close())
+	}
+	coll.Close()
+	return errors.Join(errs...)
+}
+
+// configure sets what is constant once the programs are loaded: the verifier removes branches that
+// cannot be taken.
 func configure(spec *ebpf.CollectionSpec, targets []host.Disk, values map[string]any) error {
 	values[bpf.TraceVarDevices] = uint32(len(targets))
 	var devices [maxTargets]struct {
@@ -151,10 +175,6 @@ func configure(spec *ebpf.CollectionSpec, targets []host.Disk, values map[string
 		devices[i].Name[1] = binary.LittleEndian.Uint64(name[8:])
 	}
 	values[bpf.TraceVarDevice], values[bpf.TraceVarByName] = devices, asFlag(named)
-	return setAll(spec, values)
-}
-
-func setAll(spec *ebpf.CollectionSpec, values map[string]any) error {
 	for name, v := range values {
 		s := spec.Variables[name]
 		if s == nil {
@@ -180,8 +200,9 @@ func hasEvent(types *btf.Spec, event string) bool {
 	return types.TypeByName("btf_trace_"+event, &t) == nil
 }
 
-// oldArguments says whether the request is the second argument of the queue's events. It was until Linux 5.11, but that
-// change went into older kernels too (5.10.137, distributions), so the version says nothing and the type is asked.
+// oldArguments says whether the request is the second argument of the queue's events. It was until
+// Linux 5.11, but that change went into older kernels too (5.10.137, distributions), so the version
+// says nothing and the type is asked.
 func oldArguments(types *btf.Spec) bool {
 	var t *btf.Typedef
 	if types.TypeByName("btf_trace_block_rq_issue", &t) != nil {

@@ -11,7 +11,8 @@ import (
 // attach has no programs for this platform.
 func attach(Options, []host.Disk) (programs, string, *UnavailableError) {
 	return nil, "", &UnavailableError{
-		Reason: "block-layer tracing is for Linux on amd64 and arm64, this is " + runtime.GOOS + " on " + runtime.GOARCH,
-		Needs:  []string{"Linux on amd64 or arm64"},
+		Reason: "block-layer tracing is for Linux on amd64 and arm64, this " +
+			"is " + runtime.GOOS + " on " + runtime.GOARCH,
+		Needs: []string{"Linux on amd64 or arm64"},
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"kvbench/tracing"
 )
 
-// The kernel's histograms are log-linear: 16 buckets per power of two, so that a bucket is at most 1/16 wide. The numbers
-// are those of bpf/histogram.h.
+// The kernel's histograms are log-linear: 16 buckets per power of two, so that a bucket is at most
+// 1/16 wide. The numbers are those of bpf/histogram.h.
 const (
 	subBits      = 4
 	buckets      = 512
@@ -38,7 +38,8 @@ func bucketRange(i int) (low, high uint64) {
 	return low, low + 1<<shift
 }
 
-// newHistogram turns the kernel's counts into a Histogram: they are in steps of which per make one of the histogram's unit.
+// newHistogram turns the kernel's counts into a Histogram: they are in steps of which per make one
+// of the histogram's unit.
 func newHistogram(unit string, counts []uint64, step uint64, per, sum float64) *tracing.Histogram {
 	var in []tracing.Bucket
 	for i, n := range counts {
@@ -46,7 +47,8 @@ func newHistogram(unit string, counts []uint64, step uint64, per, sum float64) *
 			continue
 		}
 		low, high := bucketRange(i)
-		in = append(in, tracing.Bucket{Range: [2]float64{float64(low*step) / per, float64(high*step) / per}, Count: int64(n)})
+		in = append(in, tracing.Bucket{Range: [2]float64{float64(low*step) / per,
+			float64(high*step) / per}, Count: int64(n)})
 	}
 	return tracing.NewHistogram(unit, sum, in)
 }
@@ -69,7 +71,8 @@ func newSizes(counts, bytes []uint64) *tracing.Histogram {
 	return tracing.NewHistogram("kb", sum, in)
 }
 
-// newZones is a linear histogram over the device's addresses; the last bucket holds what lies beyond it.
+// newZones is a linear histogram over the device's addresses; the last bucket holds what lies
+// beyond it.
 func newZones(counts []uint64, widthGiB float64) *tracing.Histogram {
 	var in []tracing.Bucket
 	sum := 0.0

@@ -22,10 +22,12 @@ func TestBucketsHoldTheirValues(t *testing.T) {
 			low, high := bucketRange(bucketOf(v, buckets))
 			assert.LessOrEqual(t, low, v)
 			assert.Greater(t, high, v)
-			assert.LessOrEqual(t, float64(high-low), max(1, float64(v)/16), "the bucket of %d is narrow", v)
+			assert.LessOrEqual(t, float64(high-low), max(1, float64(v)/16),
+				"the bucket of %d is narrow", v)
 		}
 	}
-	assert.Equal(t, buckets-1, bucketOf(math.MaxUint64, buckets), "what is too large counts in the last one")
+	assert.Equal(t, buckets-1, bucketOf(math.MaxUint64, buckets),
+		"what is too large counts in the last one")
 	for i := 1; i < buckets; i++ {
 		_, high := bucketRange(i - 1)
 		low, _ := bucketRange(i)

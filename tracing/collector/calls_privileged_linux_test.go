@@ -22,22 +22,23 @@ import (
 	"kvbench/tracing/host"
 )
 
-var waysOfCalls = []tracing.Attach{tracing.AttachFexit, tracing.AttachKprobe, tracing.AttachBTF}
+var waysOfCalls = []string{byFexit, byKprobe, byTracepoint}
 
-// startCalls starts a collector with the file layer, or skips the test where the kernel does not have that way.
+// startCalls starts a collector with the file layer, or skips the test where the kernel does not
+// have that way.
 func startCalls(t testing.TB, opt Options) *Collector {
 	t.Helper()
 	opt.Level = tracing.LevelFile
 	c := startFor(t, opt)
 	file, why := c.programs.describe()
-	if file == tracing.AttachNone {
+	if file == byNothing {
 		err := errors.New(strings.Join(why, "; "))
-		if onMatrix() || opt.FileAttach == tracing.AttachBTF {
+		if onMatrix() || opt.fileAttach == byTracepoint {
 			privtest.Need(t, err)
 		}
 		t.Skip(err)
 	}
-	assert.Equal(t, opt.FileAttach, file)
+	assert.Equal(t, opt.fileAttach, file)
 	return c
 }
 
@@ -62,18 +63,19 @@ func TestChainOfCalls(t *testing.T) {
 	c := startFor(t, Options{Level: tracing.LevelFile})
 	file, why := c.programs.describe()
 	t.Logf("calls are seen by %s; %q", file, why)
-	if file == tracing.AttachFexit {
+	if file == byFexit {
 		assert.Empty(t, why)
 		return
 	}
 	assert.False(t, onMatrix(), "these kernels have fexit")
-	assert.Equal(t, tracing.AttachBTF, file)
+	assert.Equal(t, byTracepoint, file)
 	require.Len(t, why, 1)
 	assert.Contains(t, why[0], "calls by fexit: ")
 	assert.NotContains(t, why[0], "MEMLOCK", "a misleading hint")
 }
 
-// TestEachCallCountsOnce makes calls of every kind and expects as many, whatever the kernel makes of them inside.
+// TestEachCallCountsOnce makes calls of every kind and expects as many, whatever the kernel makes
+// of them inside.
 func TestEachCallCountsOnce(t *testing.T) {
 	privtest.Root(t)
 	l := privtest.LoopFS(t, 32, privtest.LoopOptions{NoJournal: true, PreferDirectIO: true})
@@ -81,12 +83,15 @@ func TestEachCallCountsOnce(t *testing.T) {
 	require.NoError(t, err)
 	const n, size = 50, 16 << 10
 	for _, way := range waysOfCalls {
-		for name, flags := range map[string]int{"buffered": 0, "direct": unix.O_DIRECT, "synchronous": unix.O_SYNC} {
-			t.Run(way.String()+"/"+name, func(t *testing.T) {
-				buffer, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+		for name, flags := range map[string]int{"buffered": 0, "direct": unix.O_DIRECT,
+			"synchronous": unix.O_SYNC} {
+			t.Run(way+"/"+name, func(t *testing.T) {
+				buffer, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE,
+					unix.MAP_ANON|unix.MAP_PRIVATE)
 				require.NoError(t, err)
 				t.Cleanup(func() { _ = unix.Munmap(buffer) })
-				fd, err := unix.Open(filepath.Join(l.Dir, "calls"), unix.O_RDWR|unix.O_CREAT|flags, 0o600)
+				fd, err := unix.Open(filepath.Join(l.Dir, "calls"), unix.O_RDWR|unix.O_CREAT|flags,
+					0o600)
 				require.NoError(t, err)
 				t.Cleanup(func() { _ = unix.Close(fd) })
 				pieces := [][]byte{buffer[:size/2], buffer[size/2:]}
@@ -97,7 +102,7 @@ func TestEachCallCountsOnce(t *testing.T) {
 					}
 				}
 				rewind := func() { _, err := unix.Seek(fd, 0, 0); require.NoError(t, err) }
-				tr := tracedCalls(t, Options{Device: d, FileAttach: way}, func() {
+				tr := tracedCalls(t, Options{Device: d, fileAttach: way}, func() {
 					for range n {
 						rewind()
 						must(size)(unix.Write(fd, buffer))
@@ -120,14 +125,15 @@ func TestEachCallCountsOnce(t *testing.T) {
 					}
 					must(0)(unix.Pread(fd, buffer, 1<<30)) // behind the end
 				})
-				// The kernel skips a run where it has put another of the same program aside, and says so; of system calls
-				// that happens since Linux 6.13.
+				// The kernel skips a run where it has put another of the same program aside, and
+				// says so; of system calls that happens since Linux 6.13.
 				missed := float64(tr.Capture.Losses.Missed)
 				assert.InDelta(t, 5*n+1, tr.VFSRead.Samples(), missed)
 				assert.InDelta(t, 5*n, tr.VFSWrite.Samples(), missed)
 				assert.InDelta(t, 5*n*size/1024, tr.VFSReadSize.Sum, missed*size/1024)
 				assert.InDelta(t, 5*n*size/1024, tr.VFSWriteSize.Sum, missed*size/1024)
-				assert.InDelta(t, 2*n, tr.Fsync.Samples(), missed, "what a write flushes is its own")
+				assert.InDelta(t, 2*n, tr.Fsync.Samples(), missed,
+					"what a write flushes is its own")
 				assert.InDelta(t, n, tr.WriteToFsync.Samples(), missed)
 				assert.InDelta(t, n, tr.FadviseToRead.Samples(), missed)
 				assert.LessOrEqual(t, tr.Capture.Losses.Calls, tr.Capture.Losses.Missed)
@@ -137,8 +143,8 @@ func TestEachCallCountsOnce(t *testing.T) {
 	}
 }
 
-// TestCallsBesideBlockedOnes reads a file while many threads wait in reads of something else, as those of a server do.
-// Kretprobes are too few for that: their losses have to be told.
+// TestCallsBesideBlockedOnes reads a file while many threads wait in reads of something else, as
+// those of a server do. Kretprobes are too few for that: their losses have to be told.
 func TestCallsBesideBlockedOnes(t *testing.T) {
 	privtest.Root(t)
 	l := privtest.LoopFS(t, 16, privtest.LoopOptions{NoJournal: true, PreferDirectIO: true})
@@ -148,17 +154,22 @@ func TestCallsBesideBlockedOnes(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, make([]byte, 4096), 0o600))
 	const blocked, n = 300, 1000
 	for _, way := range waysOfCalls {
-		t.Run(way.String(), func(t *testing.T) {
+		t.Run(way, func(t *testing.T) {
 			f, err := os.Open(file)
 			require.NoError(t, err)
 			defer f.Close()
-			c := startCalls(t, Options{Device: d, FileAttach: way})
+			c := startCalls(t, Options{Device: d, fileAttach: way})
 			var pipe [2]int
 			require.NoError(t, unix.Pipe(pipe[:]))
 			for range blocked {
 				go func() { _, _ = unix.Read(pipe[0], make([]byte, 1)) }()
 			}
-			t.Cleanup(func() { _ = unix.Close(pipe[1]); time.Sleep(100 * time.Millisecond); _ = unix.Close(pipe[0]) })
+			t.Cleanup(func() {
+				_ = unix.Close(pipe[1])
+				time.Sleep(
+					100 * time.Millisecond)
+				_ = unix.Close(pipe[0])
+			})
 			time.Sleep(500 * time.Millisecond)
 			require.NoError(t, c.OpenWindow())
 			runtime.LockOSThread()
@@ -172,8 +183,9 @@ func TestCallsBesideBlockedOnes(t *testing.T) {
 			tr, err := c.Snapshot()
 			require.NoError(t, err)
 			t.Logf("%d of %d calls seen, %d lost", tr.VFSRead.Samples(), n, tr.Capture.Losses.Calls)
-			if way == tracing.AttachKprobe {
-				assert.InDelta(t, n, tr.VFSRead.Samples()+tr.Capture.Losses.Calls, 1, "the last one may still be open")
+			if way == byKprobe {
+				assert.InDelta(t, n, tr.VFSRead.Samples()+tr.Capture.Losses.Calls, 1,
+					"the last one may still be open")
 				return
 			}
 			assert.EqualValues(t, n, tr.VFSRead.Samples())
@@ -182,8 +194,8 @@ func TestCallsBesideBlockedOnes(t *testing.T) {
 	}
 }
 
-// TestCostPerCall tells what each way of seeing calls costs: the watched process, one that reads as well, and one that makes
-// other system calls.
+// TestCostPerCall tells what each way of seeing calls costs: the watched process, one that reads as
+// well, and one that makes other system calls.
 func TestCostPerCall(t *testing.T) {
 	privtest.Root(t)
 	l := privtest.LoopFS(t, 16, privtest.LoopOptions{NoJournal: true, PreferDirectIO: true})
@@ -213,16 +225,18 @@ func TestCostPerCall(t *testing.T) {
 	for _, way := range waysOfCalls {
 		for name, opt := range map[string]Options{"watched": {}, "bystander": {Comm: "nobody"}} {
 			t.Run(fmt.Sprintf("%s/%s", way, name), func(t *testing.T) {
-				opt.Device, opt.FileAttach = d, way
+				opt.Device, opt.fileAttach = d, way
 				begin := time.Now()
 				c := startCalls(t, opt)
 				started := time.Since(begin)
 				wallRead, wallOther := each(read), each(other)
-				stats, err := ebpf.EnableStats(0) // BPF_STATS_RUN_TIME: slows the programs down itself
+				// BPF_STATS_RUN_TIME: slows the programs down itself
+				stats, err := ebpf.EnableStats(0)
 				privtest.Need(t, err)
 				defer stats.Close()
 				perRead, perOther := programTime(t, c, n, read), programTime(t, c, n, other)
-				t.Logf("pread %s (in programs %s), getppid %s (in programs %s); started in %s", wallRead, perRead, wallOther, perOther, started.Round(time.Millisecond))
+				t.Logf("pread %s (in programs %s), getppid %s (in programs %s); started in %s",
+					wallRead, perRead, wallOther, perOther, started.Round(time.Millisecond))
 				begin = time.Now()
 				require.NoError(t, c.Close())
 				t.Logf("closed in %s", time.Since(begin).Round(time.Millisecond))

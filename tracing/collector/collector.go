@@ -17,7 +17,8 @@ import (
 
 // Collector watches one device, or all, until Close. Everything between OpenWindow and CloseWindow
 // is counted, by the kernel itself and to the exact request: opening and closing are one store to
-// memory that the programs share, reading comes later. Its methods may be called from any goroutine.
+// memory that the programs share, reading comes later. Its methods may be called from any
+// goroutine.
 //
 // Where the kernel does not let us trace, a Collector reads the device's own counters (Unavailable
 // says why), so that a run needs no second path.
@@ -40,14 +41,14 @@ type Collector struct {
 // programs are the attached programs. They count twice: what is in the window, and what is not.
 type programs interface {
 	// describe says how the programs are attached to calls on files, and why not in a better way.
-	describe() (file tracing.Attach, notBetter []string)
+	describe() (file string, notBetter []string)
 	open() error // clears the window's counters and starts to fill them
 	shut() error
 	edge() (edge, error)
 	read() (counts, error)
 	missed() int64 // runs that the kernel skipped since attaching
-	// lostInFlight counts the requests that were dispatched before, in the window, and whose end was
-	// not seen.
+	// lostInFlight counts the requests that were dispatched before, in the window, and whose end
+	// was not seen.
 	lostInFlight(before uint64) (lostInFlight, error)
 	// recoverLost takes requests that were dispatched before out of the gauge. It returns when the
 	// first of them was, 0 = none.
@@ -61,7 +62,7 @@ type programs interface {
 // none are the programs of a kernel that takes none: nothing is counted.
 type none struct{}
 
-func (none) describe() (tracing.Attach, []string)      { return tracing.AttachNone, nil }
+func (none) describe() (string, []string)              { return byNothing, nil }
 func (none) open() error                               { return nil }
 func (none) shut() error                               { return nil }
 func (none) edge() (edge, error)                       { return edge{}, nil }
@@ -95,8 +96,8 @@ type window struct {
 
 // Start loads and attaches the programs, which takes some 50 ms. It fails only for invalid options,
 // a process that does not exist, or when ctx is done; without privilege or kernel support the
-// Collector has Unavailable set and reads counters. Close it, after the timed phase: detaching costs
-// time.
+// Collector has Unavailable set and reads counters. Close it, after the timed phase: detaching
+// costs time.
 func Start(ctx context.Context, opt Options) (*Collector, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, fmt.Errorf("trace: %w", err)
@@ -129,19 +130,23 @@ func (c *Collector) chooseTargets() {
 	}
 	ts, reason := c.device.Disks()
 	if len(ts) > maxTargets {
-		ts, reason = nil, fmt.Sprintf("%s is spread over %d devices, at most %d can be traced at once", cmp.Or(c.device.Name, strings.Join(c.device.Members, ", ")), len(ts), maxTargets)
+		ts, reason = nil, fmt.Sprintf("%s is spread over %d devices, at most %d can be traced at "+
+			"once", cmp.Or(c.device.Name, strings.Join(c.device.Members, ", ")), len(ts),
+			maxTargets)
 	}
 	c.targets = ts
 	if len(ts) == 0 {
 		c.opt.Filter = tracing.FilterProcess
-		c.warn("the device cannot be isolated (%s): requests of the watched processes are taken instead, on any device", reason)
+		c.warn("the device cannot be isolated (%s): requests of the watched processes are taken "+
+			"instead, on any device", reason)
 		return
 	}
 	if len(ts) > 1 || ts[0].Name != c.device.Name {
 		c.warn("%s is traced at its members %s", c.device.Name, strings.Join(targetNames(ts), ", "))
 	}
 	if c.device.Partition != "" {
-		c.warn("the filesystem is on the partition %s: requests of all of %s are traced", c.device.Partition, c.device.Name)
+		c.warn("the filesystem is on the partition %s: requests of all of %s are traced",
+			c.device.Partition, c.device.Name)
 	}
 }
 
@@ -247,8 +252,8 @@ func (c *Collector) Snapshot() (*tracing.Trace, error) {
 	return c.build(&w, &n), nil
 }
 
-// Close detaches the programs; nothing of them stays in the kernel. The last window can no longer be
-// read.
+// Close detaches the programs; nothing of them stays in the kernel. The last window can no longer
+// be read.
 func (c *Collector) Close() error {
 	c.mu.Lock()
 	closed := c.closed

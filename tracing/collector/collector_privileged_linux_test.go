@@ -41,12 +41,14 @@ func runFio(t testing.TB, file string, args ...string) (read, write fioSide) {
 	require.NoError(t, json.Unmarshal(out, &r), "%s", out)
 	for _, j := range r.Jobs {
 		read.IOBytes, read.TotalIOs = read.IOBytes+j.Read.IOBytes, read.TotalIOs+j.Read.TotalIOs
-		write.IOBytes, write.TotalIOs = write.IOBytes+j.Write.IOBytes, write.TotalIOs+j.Write.TotalIOs
+		write.IOBytes, write.TotalIOs = write.IOBytes+j.Write.IOBytes,
+			write.TotalIOs+j.Write.TotalIOs
 	}
 	return read, write
 }
 
-// emulated says that testdata/kernels.sh runs the test on a processor made of software, where times mean nothing.
+// emulated says that testdata/kernels.sh runs the test on a processor made of software, where times
+// mean nothing.
 func emulated() bool { return os.Getenv("KVBENCH_EMULATED") == "1" }
 
 // ioSize is how much to read or write, in MiB.
@@ -92,40 +94,55 @@ func traced(t testing.TB, opt Options, work func()) *tracing.Trace {
 	return tr
 }
 
-// TestAgainstFio runs known numbers of requests on an otherwise idle device and expects fio, the device's own counters
-// and the trace to agree.
+// TestAgainstFio runs known numbers of requests on an otherwise idle device and expects fio, the
+// device's own counters and the trace to agree.
 func TestAgainstFio(t *testing.T) {
 	privtest.Root(t)
 	d, file := rawLoop(t, 256)
 	for _, c := range []struct {
 		name  string
 		sizes map[int64]float64 // percent of reads
-		// One request at a time from memory takes less than the scheduler may take before the kernel has counted it.
+		// One request at a time from memory takes less than the scheduler may take before the
+		// kernel has counted it.
 		shallow bool
 		args    []string
 	}{
-		{"random 4 KiB reads", map[int64]float64{4 << 10: 100}, false, []string{"--rw=randread", "--bs=4k", "--iodepth=32", "--ioengine=libaio", "--size=256M", "--io_size=" + ioSize(80)}},
-		{"1 MiB reads", nil, false, []string{"--rw=read", "--bs=1M", "--iodepth=4", "--ioengine=libaio", "--size=256M", "--io_size=" + ioSize(1024), "--iomem=mmap"}},
-		{"a mix of sizes", map[int64]float64{4 << 10: 50, 16 << 10: 30, 128 << 10: 20}, false, []string{"--rw=randrw", "--rwmixread=70", "--norandommap", "--bssplit=4k/50:16k/30:128k/20,64k/100", "--iodepth=8", "--ioengine=libaio", "--size=256M", "--io_size=" + ioSize(256)}},
-		{"writes with fsync", nil, true, []string{"--rw=randwrite", "--bs=16k", "--fsync=8", "--ioengine=psync", "--size=256M", "--io_size=12800k"}},
+		{"random 4 KiB reads", map[int64]float64{4 << 10: 100}, false,
+			[]string{"--rw=randread", "--bs=4k", "--iodepth=32", "--ioengine=libaio", "--size=256M",
+				"--io_size=" + ioSize(80)}},
+		{"1 MiB reads", nil, false, []string{"--rw=read", "--bs=1M", "--iodepth=4",
+			"--ioengine=libaio", "--size=256M", "--io_size=" + ioSize(1024), "--iomem=mmap"}},
+		{"a mix of sizes", map[int64]float64{4 << 10: 50, 16 << 10: 30, 128 << 10: 20}, false,
+			[]string{"--rw=randrw", "--rwmixread=70", "--norandommap",
+				"--bssplit=4k/50:16k/30:128k/20,64k/100", "--iodepth=8", "--ioengine=libaio",
+				"--size=256M", "--io_size=" + ioSize(256)}},
+		{"writes with fsync", nil, true,
+			[]string{"--rw=randwrite", "--bs=16k", "--fsync=8", "--ioengine=psync", "--size=256M",
+				"--io_size=12800k"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var tr *tracing.Trace
-			for range 3 { // other load on the machine delays the kernel's own counting, which comes after the completion
+			// other load on the machine delays the kernel's own counting, which comes after the
+			// completion
+			for range 3 {
 				var read, write fioSide
-				tr = traced(t, Options{Device: d}, func() { read, write = runFio(t, file, c.args...) })
+				tr = traced(t, Options{Device: d},
+					func() { read, write = runFio(t, file, c.args...) })
 				agree(t, tr, read, write)
 				if c.shallow || emulated() || timesAgree(t, tr) {
 					break
 				}
 			}
-			assert.True(t, c.shallow || emulated() || timesAgree(t, tr), "mean Q2D + D2C and depth are within 5 %% of the device's own")
-			if c.sizes == nil { // pages that do not lie together split requests in ways that fio does not know
+			assert.True(t, c.shallow || emulated() || timesAgree(t, tr),
+				"mean Q2D + D2C and depth are within 5 %% of the device's own")
+			// pages that do not lie together split requests in ways that fio does not know
+			if c.sizes == nil {
 				return
 			}
 			require.Len(t, tr.SizeRead.Buckets, len(c.sizes))
 			for bytes, want := range c.sizes {
-				assert.InDelta(t, want, sharePercent(tr.SizeRead, bytes), 3, "the share of %d bytes", bytes)
+				assert.InDelta(t, want, sharePercent(tr.SizeRead, bytes), 3,
+					"the share of %d bytes", bytes)
 			}
 		})
 	}
@@ -155,15 +172,18 @@ func agree(t *testing.T, tr *tracing.Trace, read, write fioSide) {
 		d2c, size  *tracing.Histogram
 	}{
 		{"read", p.Read, read, p.Stat.ReadIOs, p.Stat.ReadBytes, 0, tr.D2CRead, tr.SizeRead},
-		{"write", p.Write, write, p.Stat.WriteIOs, p.Stat.WriteBytes, p.FlushWaits, tr.D2CWrite, tr.SizeWrite},
+		{"write", p.Write, write, p.Stat.WriteIOs, p.Stat.WriteBytes, p.FlushWaits, tr.D2CWrite,
+			tr.SizeWrite},
 	} {
 		d := side.got
-		assert.Equal(t, side.want.IOBytes, side.bytes, "%s: the device moved what fio did", side.name)
+		assert.Equal(t, side.want.IOBytes, side.bytes, "%s: the device moved what fio did",
+			side.name)
 		if d.Stale == 0 {
 			assert.Equal(t, side.want.IOBytes, d.Bytes, "%s bytes", side.name)
 		}
 		assert.Equal(t, side.ios, d.Requests+d.Stale+side.extra, "%s requests", side.name)
-		assert.Equal(t, d.Issued, d.Requeued+d.Requests+d.Stale, "%s: issue = complete + stale", side.name)
+		assert.Equal(t, d.Issued, d.Requeued+d.Requests+d.Stale, "%s: issue = complete + stale",
+			side.name)
 		assert.EqualValues(t, d.Requests, side.d2c.Samples(), "%s", side.name)
 		assert.EqualValues(t, d.Requests, side.size.Samples(), "%s", side.name)
 		assert.Zero(t, d.InFlightBefore, side.name)
@@ -173,8 +193,8 @@ func agree(t *testing.T, tr *tracing.Trace, read, write fioSide) {
 	assert.Equal(t, tracing.Losses{Partial: p.Losses.Partial, Merged: p.Losses.Merged}, p.Losses)
 }
 
-// timesAgree compares the means with the device's own, which reckon in the requests that only waited for a flush, and the
-// lost ones.
+// timesAgree compares the means with the device's own, which reckon in the requests that only
+// waited for a flush, and the lost ones.
 func timesAgree(t *testing.T, tr *tracing.Trace) bool {
 	t.Helper()
 	p := tr.Capture
@@ -186,6 +206,7 @@ func timesAgree(t *testing.T, tr *tracing.Trace) bool {
 	q2d := (float64(p.Read.Q2DNS+p.Write.Q2DNS) + wait) * ios / seen
 	statDepth := (float64(p.Stat.ReadTicks+p.Stat.WriteTicks) - q2d) / float64(p.WindowNS)
 	depth := p.Read.MeanDepth + p.Write.MeanDepth
-	t.Logf("mean %.1f µs (device's own %.1f), depth %.2f (%.2f), stale %d", mean/1000, stat/1000, depth, statDepth, p.Read.Stale+p.Write.Stale)
+	t.Logf("mean %.1f µs (device's own %.1f), depth %.2f (%.2f), stale %d", mean/1000, stat/1000,
+		depth, statDepth, p.Read.Stale+p.Write.Stale)
 	return math.Abs(mean/stat-1) < 0.05 && math.Abs(depth/statDepth-1) < 0.05
 }

@@ -42,13 +42,13 @@ func TestWatched(t *testing.T) {
 	assert.Zero(t, met+running)
 }
 
-func (f *fakePrograms) describe() (tracing.Attach, []string) { return tracing.AttachNone, nil }
-func (f *fakePrograms) open() error                          { f.opened++; return f.openErr }
-func (f *fakePrograms) shut() error                          { f.shutDone++; return nil }
-func (f *fakePrograms) read() (counts, error)                { return f.counts, nil }
-func (f *fakePrograms) missed() int64                        { return 0 }
-func (f *fakePrograms) family() []int                        { return f.ids }
-func (f *fakePrograms) close() error                         { f.closed++; return nil }
+func (f *fakePrograms) describe() (string, []string) { return byNothing, nil }
+func (f *fakePrograms) open() error                  { f.opened++; return f.openErr }
+func (f *fakePrograms) shut() error                  { f.shutDone++; return nil }
+func (f *fakePrograms) read() (counts, error)        { return f.counts, nil }
+func (f *fakePrograms) missed() int64                { return 0 }
+func (f *fakePrograms) family() []int                { return f.ids }
+func (f *fakePrograms) close() error                 { f.closed++; return nil }
 func (f *fakePrograms) lostInFlight(uint64) (lostInFlight, error) {
 	return f.lost, nil
 }
@@ -76,7 +76,8 @@ func TestWindows(t *testing.T) {
 	require.NoError(t, c.CloseWindow(), "nothing to close")
 	assert.Zero(t, f.shutDone)
 
-	f.edges = []edge{{now: 1000, inFlight: [2]int64{2, 0}}, {now: 9000, inFlight: [2]int64{3, 0}, first: 1500}}
+	f.edges = []edge{{now: 1000, inFlight: [2]int64{2, 0}},
+		{now: 9000, inFlight: [2]int64{3, 0}, first: 1500}}
 	f.lost = lostInFlight{counted: [2]int64{1, 0}}
 	require.NoError(t, c.OpenWindow())
 	r := &f.counts.directions[dirRead]
@@ -114,8 +115,10 @@ func TestMargins(t *testing.T) {
 	}{
 		{"nothing at all", edge{now: 10}, edge{now: 110}, 100, 0},
 		{"late and early", edge{now: 10}, edge{now: 110, first: 30, idle: 90}, 20, 20},
-		{"busy at both ends", edge{now: 10, inFlight: [2]int64{1, 0}}, edge{now: 110, first: 30, idle: 50, inFlight: [2]int64{0, 1}}, 0, 0},
-		{"idle since before", edge{now: 10, inFlight: [2]int64{0, 1}}, edge{now: 110, first: 30, idle: 5}, 0, 100},
+		{"busy at both ends", edge{now: 10, inFlight: [2]int64{1, 0}},
+			edge{now: 110, first: 30, idle: 50, inFlight: [2]int64{0, 1}}, 0, 0},
+		{"idle since before", edge{now: 10, inFlight: [2]int64{0, 1}},
+			edge{now: 110, first: 30, idle: 5}, 0, 100},
 	} {
 		w := window{before: c.before, after: c.after}
 		lead, tail := w.margins()
@@ -124,9 +127,11 @@ func TestMargins(t *testing.T) {
 }
 
 func TestOptionsName(t *testing.T) {
-	err := Options{Level: 7, Filter: -1, PID: -3, Comm: "a name that is too long for the kernel"}.Validate()
+	err := Options{Level: 7, Filter: -1, PID: -3,
+		Comm: "a name that is too long for the kernel"}.Validate()
 	require.Error(t, err)
-	for _, says := range []string{"level 7", "filter -1", "process id -3", "longer than the 15 characters"} {
+	for _, says := range []string{"level 7", "filter -1", "process id -3",
+		"longer than the 15 characters"} {
 		assert.ErrorContains(t, err, says)
 	}
 	_, err = Start(context.Background(), Options{Level: 7})
@@ -139,7 +144,8 @@ func TestOptionsName(t *testing.T) {
 }
 
 func TestUnavailableSaysWhatIsNeeded(t *testing.T) {
-	u := &UnavailableError{Reason: "no type information", Needs: []string{"a kernel with BTF", "root"}, Err: errors.ErrUnsupported}
+	u := &UnavailableError{Reason: "no type information",
+		Needs: []string{"a kernel with BTF", "root"}, Err: errors.ErrUnsupported}
 	assert.EqualError(t, u, "no tracing: no type information; needed: a kernel with BTF; root")
 	require.ErrorIs(t, u, errors.ErrUnsupported)
 	c := &Collector{unavailable: u, programs: none{}}

@@ -15,14 +15,15 @@ import (
 	"kvbench/tracing/bpf"
 )
 
-// ledger are the block layer's programs in the kernel, attached to nothing: events come from the test alone. Requests are
-// addresses at which there is nothing, so that each is a read of no bytes.
+// ledger are the block layer's programs in the kernel, attached to nothing: events come from the
+// test alone. Requests are addresses at which there is nothing, so that each is a read of no bytes.
 type ledger struct {
 	*kernelPrograms
 	t testing.TB
 }
 
-// detached loads the programs of the block layer as ones that are called by hand: the kernel runs no others for tests.
+// detached loads the programs of the block layer as ones that are called by hand: the kernel runs
+// no others for tests.
 func detached(t testing.TB, values map[string]any) *ebpf.Collection {
 	t.Helper()
 	privtest.Root(t)
@@ -69,37 +70,52 @@ func (l ledger) counts() (directionCounts, otherCounts, int64) {
 	return n.directions[dirRead], n.other, e.inFlight[dirRead]
 }
 
-// TestCountersInTheKernel drives the programs through what a device and a scheduler can do to a request, and what happens
-// when the kernel does not show an event.
+// TestCountersInTheKernel drives the programs through what a device and a scheduler can do to a
+// request, and what happens when the kernel does not show an event.
 func TestCountersInTheKernel(t *testing.T) {
 	const rq, another = 0x1000, 0x2000
 	for _, c := range []struct {
 		name   string
 		events []string
-		// Expected of the direction: requests, issued, requeued, stale; and merged, orphaned and those in flight.
+		// Expected of the direction: requests, issued, requeued, stale; and merged, orphaned and
+		// those in flight.
 		requests, issued, requeued, stale, merged, orphaned uint64
 		inFlight                                            int64
 	}{
-		{name: "the way of a request", events: []string{"start", "issue", "complete"}, requests: 1, issued: 1},
+		{name: "the way of a request", events: []string{"start", "issue", "complete"}, requests: 1,
+			issued: 1},
 		{name: "in flight", events: []string{"start", "issue"}, issued: 1, inFlight: 1},
-		{name: "given back by a full device", events: []string{"start", "issue", "requeue", "issue", "complete"}, requests: 1, issued: 2, requeued: 1},
-		{name: "given back and waiting", events: []string{"start", "issue", "requeue"}, issued: 1, requeued: 1},
-		{name: "given back twice", events: []string{"start", "issue", "requeue", "issue", "requeue", "issue", "complete"}, requests: 1, issued: 3, requeued: 2},
-		{name: "given back before it was issued", events: []string{"start", "requeue", "issue", "complete"}, requests: 1, issued: 1},
-		{name: "a lost completion, found when it is queued again", events: []string{"start", "issue", "start", "issue", "complete"}, requests: 1, issued: 2, stale: 1},
-		{name: "a lost completion, found when it is issued again", events: []string{"issue", "issue", "complete"}, requests: 1, issued: 2, stale: 1},
-		{name: "two lost completions", events: []string{"issue", "start", "issue", "start", "issue", "complete"}, requests: 1, issued: 3, stale: 2},
+		{name: "given back by a full device",
+			events: []string{"start", "issue", "requeue", "issue", "complete"}, requests: 1,
+			issued: 2, requeued: 1},
+		{name: "given back and waiting", events: []string{"start", "issue", "requeue"}, issued: 1,
+			requeued: 1},
+		{name: "given back twice", events: []string{"start", "issue", "requeue", "issue", "requeue",
+			"issue", "complete"}, requests: 1, issued: 3, requeued: 2},
+		{name: "given back before it was issued",
+			events: []string{"start", "requeue", "issue", "complete"}, requests: 1, issued: 1},
+		{name: "a lost completion, found when it is queued again",
+			events: []string{"start", "issue", "start", "issue", "complete"}, requests: 1,
+			issued: 2, stale: 1},
+		{name: "a lost completion, found when it is issued again",
+			events: []string{"issue", "issue", "complete"}, requests: 1, issued: 2, stale: 1},
+		{name: "two lost completions", events: []string{"issue", "start", "issue", "start", "issue",
+			"complete"}, requests: 1, issued: 3, stale: 2},
 		{name: "merged into another", events: []string{"start", "merge"}, merged: 1},
-		{name: "merged after it was issued", events: []string{"start", "issue", "merge"}, issued: 1, merged: 1},
-		{name: "queued and never issued", events: []string{"start", "start", "issue", "complete"}, requests: 1, issued: 1, orphaned: 1},
+		{name: "merged after it was issued", events: []string{"start", "issue", "merge"}, issued: 1,
+			merged: 1},
+		{name: "queued and never issued", events: []string{"start", "start", "issue", "complete"},
+			requests: 1, issued: 1, orphaned: 1},
 		{name: "the end of an unknown one", events: []string{"complete", "requeue", "merge"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := newLedger(t)
 			l.events(rq, c.events...)
 			reads, other, inFlight := l.counts()
-			assert.Equal(t, [4]uint64{c.requests, c.issued, c.requeued, c.stale}, [4]uint64{reads.Requests, reads.Issued, reads.Requeued, reads.Stale})
-			assert.Equal(t, [2]uint64{c.merged, c.orphaned}, [2]uint64{other.Merged, other.Orphaned})
+			assert.Equal(t, [4]uint64{c.requests, c.issued, c.requeued, c.stale},
+				[4]uint64{reads.Requests, reads.Issued, reads.Requeued, reads.Stale})
+			assert.Equal(t, [2]uint64{c.merged, c.orphaned},
+				[2]uint64{other.Merged, other.Orphaned})
 			assert.Equal(t, c.inFlight, inFlight)
 			l.events(another, "start", "issue", "complete")
 			after, _, inFlight := l.counts()
@@ -109,7 +125,8 @@ func TestCountersInTheKernel(t *testing.T) {
 	}
 }
 
-// TestRequestsLostInFlight expects a request in flight, whose completion never came, to be found at the end of the window.
+// TestRequestsLostInFlight expects a request in flight, whose completion never came, to be found at
+// the end of the window.
 func TestRequestsLostInFlight(t *testing.T) {
 	l := newLedger(t)
 	l.events(0x1000, "start", "issue")
@@ -124,8 +141,8 @@ func TestRequestsLostInFlight(t *testing.T) {
 	assert.Zero(t, s, "not yet")
 }
 
-// TestRecoveredGauge loses a completion and expects gaps to be seen again once that was found, and the counters to balance
-// whether the request's address comes back or not.
+// TestRecoveredGauge loses a completion and expects gaps to be seen again once that was found, and
+// the counters to balance whether the request's address comes back or not.
 func TestRecoveredGauge(t *testing.T) {
 	l := newLedger(t)
 	since, err := l.recoverLost(monotonic())
@@ -171,8 +188,8 @@ func TestRecoveredGauge(t *testing.T) {
 	assert.Zero(t, s)
 }
 
-// TestNoRoomForRequests fills the table of living requests and expects those without a place to be told, and the others to
-// be followed.
+// TestNoRoomForRequests fills the table of living requests and expects those without a place to be
+// told, and the others to be followed.
 func TestNoRoomForRequests(t *testing.T) {
 	l := newLedger(t)
 	room := l.coll.Maps[bpf.TraceMapLive].MaxEntries()

@@ -5,8 +5,9 @@ import (
 	"kvbench/tracing/host"
 )
 
-// The three kinds of counters are laid out as in bpf/counters.h and bpf/file.h, one 64-bit word after the other: they are read
-// from the kernel as they are. A test compares them with what the C compiler made.
+// The three kinds of counters are laid out as in bpf/counters.h and bpf/file.h, one 64-bit word
+// after the other: they are read from the kernel as they are. A test compares them with what the C
+// compiler made.
 
 // directionCounts are the kernel's counters of one direction, summed over processors.
 type directionCounts struct {

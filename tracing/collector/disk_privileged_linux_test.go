@@ -25,9 +25,10 @@ type diskCase struct {
 	args  []string
 }
 
-// TestAgainstFioOnADisk compares a trace with the disk's own counters, on the disk below the temporary directory: other
-// programs use it as well, and its completions are interrupts, of which a virtual machine's programs may miss some. Sizes and
-// depth are TestAgainstFio's: here others are in the way, and fio reckons a request to be in flight until it looks.
+// TestAgainstFioOnADisk compares a trace with the disk's own counters, on the disk below the
+// temporary directory: other programs use it as well, and its completions are interrupts, of which
+// a virtual machine's programs may miss some. Sizes and depth are TestAgainstFio's: here others are
+// in the way, and fio reckons a request to be in flight until it looks.
 func TestAgainstFioOnADisk(t *testing.T) {
 	privtest.Root(t)
 	needFio(t)
@@ -40,12 +41,17 @@ func TestAgainstFioOnADisk(t *testing.T) {
 	file := filepath.Join(dir, "file")
 	runFio(t, file, "--rw=write", "--bs=1M", "--size=256M", "--end_fsync=1")
 	for _, c := range []diskCase{
-		{"random 4 KiB reads", diskBytes, diskTimes, []string{"--rw=randread", "--bs=4k", "--iodepth=32", "--io_size=160M"}},
-		{"1 MiB reads", diskBytes, diskTimes, []string{"--rw=randread", "--bs=1M", "--iodepth=4", "--io_size=1G"}},
-		{"a mix of sizes", diskBytes, diskTimes, []string{"--rw=randread", "--norandommap", "--bssplit=4k/50:16k/30:128k/20", "--iodepth=8", "--io_size=512M"}},
-		// The filesystem's own writes belong to fio. Requests are alone and short: some of the 60 µs pass between the
-		// completion and the kernel's own counting.
-		{"writes with fsync", 5 * diskBytes, 2 * diskTimes, []string{"--rw=randwrite", "--bs=16k", "--fsync=8", "--io_size=50M"}},
+		{"random 4 KiB reads", diskBytes, diskTimes,
+			[]string{"--rw=randread", "--bs=4k", "--iodepth=32", "--io_size=160M"}},
+		{"1 MiB reads", diskBytes, diskTimes,
+			[]string{"--rw=randread", "--bs=1M", "--iodepth=4", "--io_size=1G"}},
+		{"a mix of sizes", diskBytes, diskTimes,
+			[]string{"--rw=randread", "--norandommap", "--bssplit=4k/50:16k/30:128k/20",
+				"--iodepth=8", "--io_size=512M"}},
+		// The filesystem's own writes belong to fio. Requests are alone and short: some of the 60
+		// µs pass between the completion and the kernel's own counting.
+		{"writes with fsync", 5 * diskBytes, 2 * diskTimes,
+			[]string{"--rw=randwrite", "--bs=16k", "--fsync=8", "--io_size=50M"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var wrong []string
@@ -53,7 +59,8 @@ func TestAgainstFioOnADisk(t *testing.T) {
 			for range 5 {
 				var read, write fioSide
 				tr := traced(t, Options{Device: d, Comm: "fio"}, func() {
-					read, write = runFio(t, file, append([]string{"--ioengine=libaio", "--size=256M"}, c.args...)...)
+					read, write = runFio(t, file,
+						append([]string{"--ioengine=libaio", "--size=256M"}, c.args...)...)
 				})
 				if wrong = c.compare(t, tr, read, write); len(wrong) == 0 {
 					return
@@ -70,8 +77,8 @@ func TestAgainstFioOnADisk(t *testing.T) {
 	}
 }
 
-// The shares by which the trace may differ: bytes and requests by what was lost and by fio's own start, times as on an
-// idle device.
+// The shares by which the trace may differ: bytes and requests by what was lost and by fio's own
+// start, times as on an idle device.
 const (
 	diskBytes    = 0.01
 	diskRequests = 0.005
@@ -92,7 +99,8 @@ func (c diskCase) compare(t *testing.T, tr *tracing.Trace, read, write fioSide) 
 	near("fio's bytes", float64(own)*scale, float64(read.IOBytes+write.IOBytes), c.bytes)
 	ios := float64(p.Stat.ReadIOs + p.Stat.WriteIOs)
 	requests := float64(p.Requests() + stale + p.FlushWaits)
-	if after := float64(p.Read.InFlightAfter + p.Write.InFlightAfter); requests < ios { // where others keep the disk busy, these may be lost ones
+	// where others keep the disk busy, these may be lost ones
+	if after := float64(p.Read.InFlightAfter + p.Write.InFlightAfter); requests < ios {
 		requests = min(ios, requests+after)
 	}
 	near("the device's requests", requests, ios, diskRequests)
@@ -101,6 +109,7 @@ func (c diskCase) compare(t *testing.T, tr *tracing.Trace, read, write fioSide) 
 	ticks := float64(p.Stat.ReadTicks + p.Stat.WriteTicks)
 	q2d := float64(p.Read.Q2DNS+p.Write.Q2DNS) + waits
 	near("mean Q2D + D2C in ns", (p.Read.D2C()+p.Write.D2C()+q2d)/seen, ticks/ios, c.times)
-	near("time-weighted depth", p.Read.MeanDepth+p.Write.MeanDepth, (ticks-q2d*ios/seen)/float64(p.WindowNS), c.times)
+	near("time-weighted depth", p.Read.MeanDepth+p.Write.MeanDepth,
+		(ticks-q2d*ios/seen)/float64(p.WindowNS), c.times)
 	return wrong
 }

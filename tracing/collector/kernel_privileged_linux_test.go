@@ -24,7 +24,8 @@ import (
 	"kvbench/tracing/host"
 )
 
-// TestBucketsInTheKernel runs the C function for values around each power of two and expects what the Go mirror says.
+// TestBucketsInTheKernel runs the C function for values around each power of two and expects what
+// the Go mirror says.
 func TestBucketsInTheKernel(t *testing.T) {
 	spec, err := bpf.LoadTrace()
 	require.NoError(t, err)
@@ -40,8 +41,8 @@ func TestBucketsInTheKernel(t *testing.T) {
 	}
 }
 
-// TestMapsTakeTheirMemoryAtOnce because kernels before 6.1 write a warning with a stack trace into their log when a program
-// that traces uses a map that does not (seen on 5.10 and 5.15).
+// TestMapsTakeTheirMemoryAtOnce because kernels before 6.1 write a warning with a stack trace into
+// their log when a program that traces uses a map that does not (seen on 5.10 and 5.15).
 func TestMapsTakeTheirMemoryAtOnce(t *testing.T) {
 	spec, err := bpf.LoadTrace()
 	require.NoError(t, err)
@@ -76,8 +77,8 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// TestNothingIsLeft counts the programs of the machine by name, after Close and after a process was killed with its
-// programs attached.
+// TestNothingIsLeft counts the programs of the machine by name, after Close and after a process was
+// killed with its programs attached.
 func TestNothingIsLeft(t *testing.T) {
 	privtest.Root(t)
 	if os.Getenv("KVBENCH_TRACE_AND_HANG") == "1" {
@@ -105,10 +106,12 @@ func TestNothingIsLeft(t *testing.T) {
 	assert.Eventually(t, gone, 5*time.Second, 10*time.Millisecond, "after SIGKILL")
 }
 
-// settledPrograms waits for those of earlier tests to go: the kernel frees them a moment after their last user.
+// settledPrograms waits for those of earlier tests to go: the kernel frees them a moment after
+// their last user.
 func settledPrograms(t testing.TB) int {
 	n := ourPrograms(t)
-	for deadline := time.Now().Add(3 * time.Second); n > 0 && time.Now().Before(deadline); n = ourPrograms(t) {
+	for deadline := time.Now().Add(3 * time.Second); n > 0 &&
+		time.Now().Before(deadline); n = ourPrograms(t) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	return n
@@ -146,7 +149,8 @@ func TestCostPerRequest(t *testing.T) {
 	defer stats.Close()
 	c := startFor(t, Options{Device: d})
 	require.NoError(t, c.OpenWindow())
-	runFio(t, file, "--rw=randread", "--bs=4k", "--iodepth=32", "--ioengine=libaio", "--size=64M", "--io_size=256M")
+	runFio(t, file, "--rw=randread", "--bs=4k", "--iodepth=32", "--ioengine=libaio", "--size=64M",
+		"--io_size=256M")
 	require.NoError(t, c.CloseWindow())
 	tr, err := c.Snapshot()
 	require.NoError(t, err)
@@ -167,18 +171,19 @@ func TestCostPerRequest(t *testing.T) {
 	}
 }
 
-// TestOlderKernels makes the programs believe that they run on a kernel without block_io_start: requests are then first
-// seen at their dispatch, and their time of allocation begins the queueing.
+// TestOlderKernels makes the programs believe that they run on a kernel without block_io_start:
+// requests are then first seen at their dispatch, and their time of allocation begins the queueing.
 func TestOlderKernels(t *testing.T) {
 	privtest.Root(t)
 	d, file := rawLoop(t, 64)
 	ts, reason := d.Disks()
 	require.Empty(t, reason)
 	tracedBy(t, d, ts, kernelFacts{})(func() (fioSide, fioSide) {
-		return runFio(t, file, "--rw=randrw", "--bs=16k", "--ioengine=psync", "--size=64M", "--io_size=32M")
+		return runFio(t, file, "--rw=randrw", "--bs=16k", "--ioengine=psync", "--size=64M",
+			"--io_size=32M")
 	})
-	// On a kernel before 5.11 the request is the second argument. This one's events have only one, so that no tracepoint takes
-	// the programs, but its verifier passes them.
+	// On a kernel before 5.11 the request is the second argument. This one's events have only one,
+	// so that no tracepoint takes the programs, but its verifier passes them.
 	_, _, err := load(Options{}, ts, kernelFacts{oldArguments: true})
 	require.ErrorContains(t, err, "argument")
 	detached(t, map[string]any{bpf.TraceVarOldArguments: uint32(1)})
@@ -199,9 +204,10 @@ func TestDevicesByName(t *testing.T) {
 	})
 }
 
-// tracedBy returns a function that runs fio in the window of a collector with programs loaded in a particular way, and
-// compares.
-func tracedBy(t *testing.T, d host.Device, ts []host.Disk, facts kernelFacts) func(func() (fioSide, fioSide)) {
+// tracedBy returns a function that runs fio in the window of a collector with programs loaded in a
+// particular way, and compares.
+func tracedBy(t *testing.T, d host.Device, ts []host.Disk,
+	facts kernelFacts) func(func() (fioSide, fioSide)) {
 	k, watching, err := load(Options{Device: d}, ts, facts)
 	privtest.Need(t, err)
 	c := &Collector{device: d, targets: ts, watching: watching, programs: k}
@@ -213,7 +219,8 @@ func tracedBy(t *testing.T, d host.Device, ts []host.Disk, facts kernelFacts) fu
 		tr, err := c.Snapshot()
 		require.NoError(t, err)
 		agree(t, tr, read, write)
-		assert.Equal(t, tr.Capture.Requests(), tr.Capture.Read.Q2DSamples+tr.Capture.Write.Q2DSamples)
+		assert.Equal(t, tr.Capture.Requests(),
+			tr.Capture.Read.Q2DSamples+tr.Capture.Write.Q2DSamples)
 	}
 }
 
@@ -247,5 +254,7 @@ func TestUnprivileged(t *testing.T) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	assert.Contains(t, string(out), "no tracing: this process lacks the privilege (CAP_BPF and CAP_PERFMON); needed: CAP_BPF and CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN): run with sudo")
+	assert.Contains(t, string(out), "no tracing: this process lacks the privilege (CAP_BPF and "+
+		"CAP_PERFMON); needed: CAP_BPF and CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN): run "+
+		"with sudo")
 }

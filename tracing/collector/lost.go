@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// Where programs miss completions (bpf/counters.h), the gauge of in-flight requests stays too high until an address is used
-// again, and nobody sees when the device is idle. So a Collector asks the kernel's own count from time to time: seldom,
-// until it has found a lost completion once, because on most machines there never is one.
+// Where programs miss completions (bpf/counters.h), the gauge of in-flight requests stays too high
+// until an address is used again, and nobody sees when the device is idle. So a Collector asks the
+// kernel's own count from time to time: seldom, until it has found a lost completion once, because
+// on most machines there never is one.
 const (
 	lookSeldom = 100 * time.Millisecond
 	lookOften  = 4 * time.Millisecond
@@ -38,8 +39,8 @@ func (c *Collector) watchLosses(stop <-chan struct{}, done chan<- struct{}) {
 	}
 }
 
-// recoverLost looks for lost completions: requests that the programs still follow while the device has nothing in flight. It
-// says whether there were any.
+// recoverLost looks for lost completions: requests that the programs still follow while the device
+// has nothing in flight. It says whether there were any.
 func (c *Collector) recoverLost() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

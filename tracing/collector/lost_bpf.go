@@ -50,8 +50,8 @@ func (k *kernelPrograms) lostInFlight(before uint64) (s lostInFlight, err error)
 	return s, err
 }
 
-// recoverLost begins a new epoch if there is something to leave behind in the old one. Nothing was in flight at that moment, so
-// the rest of the gap counts as one.
+// recoverLost begins a new epoch if there is something to leave behind in the old one. Nothing was
+// in flight at that moment, so the rest of the gap counts as one.
 func (k *kernelPrograms) recoverLost(before uint64) (since uint64, err error) {
 	since = math.MaxUint64
 	err = k.followed(func(e *bpf.TraceEntry) {

@@ -31,7 +31,8 @@ func TestRecovering(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "stat"), []byte(c.stat), 0o644))
-		f := &fakePrograms{first: c.first, edges: []edge{{now: 100}, {now: 500, inFlight: c.inFlight}}}
+		f := &fakePrograms{first: c.first,
+			edges: []edge{{now: 100}, {now: 500, inFlight: c.inFlight}}}
 		col := &Collector{programs: f, targets: []host.Disk{{SysPath: dir}}}
 		require.NoError(t, col.OpenWindow())
 		assert.Equal(t, c.first != 0 && c.asked, col.recoverLost(), c.name)

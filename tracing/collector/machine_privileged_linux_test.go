@@ -18,12 +18,12 @@ import (
 	"kvbench/tracing/host"
 )
 
-// machineDevices are devices that testdata/kernels.sh has made and whose content may be lost: "name=node=members=copies"
-// with commas between members, and copies of what is written.
+// machineDevices are devices that testdata/kernels.sh has made and whose content may be lost:
+// "name=node=members=copies" with commas between members, and copies of what is written.
 const machineDevices = "KVBENCH_TRACE_DEVICES"
 
-// TestDevicesOfTheMachine traces a filesystem on devices of each kind and expects the requests of those that stand behind
-// it, exactly as many as they have counted themselves.
+// TestDevicesOfTheMachine traces a filesystem on devices of each kind and expects the requests of
+// those that stand behind it, exactly as many as they have counted themselves.
 func TestDevicesOfTheMachine(t *testing.T) {
 	list := strings.Fields(os.Getenv(machineDevices))
 	if len(list) == 0 {
@@ -38,7 +38,8 @@ func TestDevicesOfTheMachine(t *testing.T) {
 		require.NoError(t, err)
 		t.Run(part[0], func(t *testing.T) {
 			dir := t.TempDir()
-			out, err := exec.Command("mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-E", "lazy_itable_init=0,nodiscard", part[1]).CombinedOutput()
+			out, err := exec.Command("mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-E",
+				"lazy_itable_init=0,nodiscard", part[1]).CombinedOutput()
 			require.NoError(t, err, "%s", out)
 			require.NoError(t, unix.Mount(part[1], dir, "ext4", unix.MS_NOATIME, ""))
 			t.Cleanup(func() { assert.NoError(t, unix.Unmount(dir, 0)) })
@@ -52,7 +53,8 @@ func TestDevicesOfTheMachine(t *testing.T) {
 			assert.Equal(t, part[2], strings.Join(targetNames(ts), ","), "%s", reason)
 			var read, write fioSide
 			tr := traced(t, Options{Device: d}, func() {
-				read, write = runFio(t, file, "--rw=randrw", "--bssplit=4k/50:64k/50", "--norandommap", "--iodepth=8",
+				read, write = runFio(t, file, "--rw=randrw", "--bssplit=4k/50:64k/50",
+					"--norandommap", "--iodepth=8",
 					"--ioengine=libaio", "--size=32M", "--io_size=16M", "--fsync=16")
 			})
 			balances(t, tr, read, write, copies)
@@ -63,14 +65,17 @@ func TestDevicesOfTheMachine(t *testing.T) {
 // onMatrix says that the test runs on a kernel that has everything.
 func onMatrix() bool { return os.Getenv(machineDevices) != "" }
 
-// balances compares the trace with the devices' own counters. The filesystem's own writes are in both.
+// balances compares the trace with the devices' own counters. The filesystem's own writes are in
+// both.
 func balances(t *testing.T, tr *tracing.Trace, read, write fioSide, copies int64) {
 	t.Helper()
 	p := tr.Capture
 	require.NotNil(t, p.Stat)
-	t.Logf("read %d requests (stat %d), write %d + %d flush waits (stat %d), flushes %d (%d), losses %+v", p.Read.Requests, p.Stat.ReadIOs,
+	t.Logf("read %d requests (stat %d), write %d + %d flush waits (stat %d), flushes %d (%d), "+
+		"losses %+v", p.Read.Requests, p.Stat.ReadIOs,
 		p.Write.Requests, p.FlushWaits, p.Stat.WriteIOs, p.Flushes, p.Stat.FlushIOs, p.Losses)
-	assert.InDelta(t, read.IOBytes, p.Stat.ReadBytes, 16<<10, "the devices moved what fio did, and a block of metadata")
+	assert.InDelta(t, read.IOBytes, p.Stat.ReadBytes, 16<<10,
+		"the devices moved what fio did, and a block of metadata")
 	assert.GreaterOrEqual(t, p.Stat.WriteBytes, copies*write.IOBytes)
 	assert.Equal(t, p.Stat.ReadIOs, p.Read.Requests+p.Read.Stale)
 	assert.Equal(t, p.Stat.WriteIOs, p.Write.Requests+p.Write.Stale+p.FlushWaits)

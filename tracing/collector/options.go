@@ -9,19 +9,21 @@ import (
 	"kvbench/tracing/host"
 )
 
-// Options of Start. The zero value traces every device of the machine and tells the calling process from others.
+// Options of Start. The zero value traces every device of the machine and tells the calling process
+// from others.
 type Options struct {
-	// Device is the one behind the directory of interest (BackingDevice). The zero Device is all of them; one with a Reason
-	// and no members cannot be filtered for, and only requests of the watched processes are taken, on any device.
+	// Device is the one behind the directory of interest (BackingDevice). The zero Device is all of
+	// them; one with a Reason and no members cannot be filtered for, and only requests of the
+	// watched processes are taken, on any device.
 	Device host.Device
 	Level  tracing.Level
 	Filter tracing.Filter
-	// PID and Comm choose the watched processes: one and its children, or all of that name and their children. Neither is
-	// the calling process.
+	// PID and Comm choose the watched processes: one and its children, or all of that name and
+	// their children. Neither is the calling process.
 	PID  int
 	Comm string
-	// FileAttach forces one way of attaching to calls on files; 0 tries them all. Only for LevelFile.
-	FileAttach tracing.Attach
+
+	fileAttach string // of tests: the one way of attaching to calls on files, "" tries them all
 }
 
 // Validate returns every violation.
@@ -32,19 +34,33 @@ func (o Options) Validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	check(o.Level == tracing.LevelBlock || o.Level == tracing.LevelFile, "unknown level %d", o.Level)
-	check(o.Filter == tracing.FilterDevice || o.Filter == tracing.FilterProcess, "unknown filter %d", o.Filter)
-	check(o.FileAttach >= tracing.AttachAuto && o.FileAttach <= tracing.AttachKprobe, "unknown way of attaching to calls on files %d", o.FileAttach)
+	check(o.Level == tracing.LevelBlock || o.Level == tracing.LevelFile, "unknown level %d",
+		o.Level)
+	check(o.Filter == tracing.FilterDevice || o.Filter == tracing.FilterProcess,
+		"unknown filter %d", o.Filter)
 	check(o.PID >= 0, "process id %d must not be negative", o.PID)
 	check(o.PID == 0 || o.Comm == "", "a process id and a name cannot both be watched")
-	check(len(o.Comm) < commLength, "process name %q is longer than the %d characters that the kernel keeps", o.Comm, commLength-1)
+	check(len(o.Comm) < commLength, "process name %q is longer than the %d characters that the "+
+		"kernel keeps", o.Comm, commLength-1)
 	return errors.Join(errs...)
 }
+
+// How programs meet the kernel's events. Requests are met at typed tracepoints, and no other way: raw
+// tracepoints need the same type information, perf tracepoints mix up requests. Calls on files are
+// met in the kernel's own functions for reading, writing and flushing by fexit, else at every system
+// call of the machine, else by kprobes.
+const (
+	byTracepoint = "tp_btf"
+	byFexit      = "fexit"
+	byKprobe     = "kprobe"
+	byNothing    = "none"
+)
 
 // commLength is the kernel's TASK_COMM_LEN, with the terminating zero.
 const commLength = 16
 
-// UnavailableError says why the kernel was not traced and what would be needed. The text is one sentence for users.
+// UnavailableError says why the kernel was not traced and what would be needed. The text is one
+// sentence for users.
 type UnavailableError struct {
 	Reason string
 	Needs  []string // each one thing: CAP_BPF and CAP_PERFMON (…), a kernel with …

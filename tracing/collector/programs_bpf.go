@@ -12,18 +12,20 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
-	"kvbench/tracing"
 	"kvbench/tracing/bpf"
 )
 
-// kernelPrograms are programs of package bpf in the kernel. Nothing is pinned: they vanish with this process, however it
-// ends.
+// kernelPrograms are programs of package bpf in the kernel. Nothing is pinned: they vanish with
+// this process, however it ends.
 type kernelPrograms struct {
-	coll      *ebpf.Collection
-	files     *ebpf.Collection // the file layer's programs, nil without; their maps are those of coll
-	links     []link.Link
-	file      tracing.Attach
+	coll  *ebpf.Collection // of the block layer
+	links []link.Link
+
+	files     *ebpf.Collection // of calls on files, nil without; most maps are those of coll
+	fileLinks []link.Link
+	file      string // how they are attached
 	notBetter []string
+
 	opened    uint64
 	epoch     uint32 // of the gauge: see bpf/counters.h
 	openEpoch uint32 // the one in which the window opened
@@ -31,7 +33,7 @@ type kernelPrograms struct {
 
 var _ programs = (*kernelPrograms)(nil)
 
-func (k *kernelPrograms) describe() (file tracing.Attach, notBetter []string) {
+func (k *kernelPrograms) describe() (file string, notBetter []string) {
 	return k.file, k.notBetter
 }
 
@@ -58,24 +60,35 @@ func (k *kernelPrograms) open() error {
 		return err
 	}
 	k.opened, k.openEpoch = monotonic(), k.epoch
-	return errors.Join(set(&control{Opened: k.opened, Epoch: k.epoch}), set(&control{Opened: k.opened, Window: inside, Epoch: k.epoch}))
+	return errors.Join(set(&control{Opened: k.opened, Epoch: k.epoch}),
+		set(&control{Opened: k.opened, Window: inside, Epoch: k.epoch}))
 }
 
 func (k *kernelPrograms) shut() error {
-	return k.coll.Variables[bpf.TraceVarControl].Set(&control{Opened: k.opened, Window: outside, Epoch: k.openEpoch})
+	return k.coll.Variables[bpf.TraceVarControl].Set(&control{Opened: k.opened, Window: outside,
+		Epoch: k.openEpoch})
 }
 
 func (k *kernelPrograms) clear() error {
-	cpus := ebpf.MustPossibleCPU()
-	for dir := range uint32(2) {
-		if err := k.coll.Maps[bpf.TraceMapDirections].Put(inside*2+dir, make([]bpf.TraceDirection, cpus)); err != nil {
-			return fmt.Errorf("clear the histograms: %w", err)
+	m := k.coll.Maps
+	err := errors.Join(
+		zero[directionCounts](m[bpf.TraceMapDirections], inside*2+dirRead),
+		zero[directionCounts](m[bpf.TraceMapDirections], inside*2+dirWrite),
+		zero[otherCounts](m[bpf.TraceMapOtherCounts], inside),
+	)
+	for kind := range callKinds {
+		if k.files != nil {
+			err = errors.Join(err, zero[callCounts](m[bpf.TraceMapCallCounts], inside*callKinds+kind))
 		}
 	}
-	if err := k.coll.Maps[bpf.TraceMapOtherCounts].Put(uint32(inside), make([]bpf.TraceOther, cpus)); err != nil {
+	if err != nil {
 		return fmt.Errorf("clear the counters: %w", err)
 	}
-	return k.clearCalls()
+	return nil
+}
+
+func zero[T any](m *ebpf.Map, key int) error {
+	return m.Put(uint32(key), make([]T, ebpf.MustPossibleCPU()))
 }
 
 func monotonic() uint64 {
@@ -94,27 +107,37 @@ func (k *kernelPrograms) edge() (edge, error) {
 	var g [2]line128
 	var idle, first line128
 	v := k.coll.Variables
-	err := errors.Join(v[k.gauge(k.epoch)].Get(&g), v[bpf.TraceVarIdle].Get(&idle), v[bpf.TraceVarFirst].Get(&first))
-	return edge{now: monotonic(), inFlight: [2]int64{int64(g[0].Value), int64(g[1].Value)}, idle: idle.Value, first: first.Value}, err
+	err := errors.Join(v[k.gauge(k.epoch)].Get(&g), v[bpf.TraceVarIdle].Get(&idle),
+		v[bpf.TraceVarFirst].Get(&first))
+	return edge{now: monotonic(), inFlight: [2]int64{int64(g[0].Value), int64(g[1].Value)},
+		idle: idle.Value, first: first.Value}, err
 }
 
 func (k *kernelPrograms) read() (n counts, err error) {
+	m := k.coll.Maps
 	for dir := range n.directions {
-		sum, err := sumOf[directionCounts](k.coll.Maps[bpf.TraceMapDirections], inside*2+dir)
+		n.directions[dir], err = sumOf[directionCounts](m[bpf.TraceMapDirections], inside*2+dir)
 		if err != nil {
 			return n, err
 		}
-		n.directions[dir] = sum
 	}
-	sum, err := sumOf[otherCounts](k.coll.Maps[bpf.TraceMapOtherCounts], inside)
-	if err != nil {
+	if n.other, err = sumOf[otherCounts](m[bpf.TraceMapOtherCounts], inside); err != nil {
 		return n, err
 	}
-	n.other = sum
-	return n, k.readCalls(&n)
+	for kind := range n.calls {
+		if k.files == nil {
+			break
+		}
+		n.calls[kind], err = sumOf[callCounts](m[bpf.TraceMapCallCounts], inside*callKinds+kind)
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
 }
 
-// sumOf adds up what each processor has counted under a key: structures of 64-bit words and nothing else.
+// sumOf adds up what each processor has counted under a key: structures of 64-bit words and nothing
+// else.
 func sumOf[T any](m *ebpf.Map, key int) (sum T, err error) {
 	var perCPU []T
 	if err := m.Lookup(uint32(key), &perCPU); err != nil {
@@ -132,7 +155,11 @@ func sumOf[T any](m *ebpf.Map, key int) (sum T, err error) {
 }
 
 func (k *kernelPrograms) missed() (n int64) {
-	for _, p := range k.programs() {
+	all := maps.Clone(k.coll.Programs)
+	if k.files != nil {
+		maps.Copy(all, k.files.Programs)
+	}
+	for _, p := range all {
 		if s, err := p.Stats(); err == nil { // since Linux 5.12; before, nothing is known of them
 			n += int64(s.RecursionMisses)
 		}
@@ -140,23 +167,10 @@ func (k *kernelPrograms) missed() (n int64) {
 	return n
 }
 
-func (k *kernelPrograms) programs() map[string]*ebpf.Program {
-	all := maps.Clone(k.coll.Programs)
-	if k.files != nil {
-		maps.Copy(all, k.files.Programs)
-	}
-	return all
-}
-
-// close detaches in the reverse order of attaching and frees the maps.
 func (k *kernelPrograms) close() error {
-	var errs []error
-	for i := len(k.links) - 1; i >= 0; i-- {
-		errs = append(errs, k.links[i].Close())
-	}
+	var err error
 	if k.files != nil {
-		k.files.Close()
+		err = detach(k.fileLinks, k.files)
 	}
-	k.coll.Close()
-	return errors.Join(errs...)
+	return errors.Join(err, detach(k.links, k.coll))
 }

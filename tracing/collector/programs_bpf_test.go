@@ -4,16 +4,21 @@ package collector
 
 import (
 	"reflect"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"kvbench/tracing/bpf"
 )
 
 func TestCountersAreLaidOutAsInTheKernel(t *testing.T) {
 	for _, c := range []struct{ here, kernel any }{
-		{directionCounts{}, bpf.TraceDirection{}}, {otherCounts{}, bpf.TraceOther{}}, {callCounts{}, bpf.TraceCalls{}},
+		{directionCounts{}, bpf.TraceDirection{}}, {otherCounts{}, bpf.TraceOther{}},
+		{callCounts{}, bpf.TraceCalls{}},
 	} {
 		got, want := reflect.TypeOf(c.here), reflect.TypeOf(c.kernel)
 		assert.Equal(t, want.Size(), got.Size())
@@ -24,4 +29,31 @@ func TestCountersAreLaidOutAsInTheKernel(t *testing.T) {
 			assert.Equal(t, w.Type, f.Type, "%s.%s", got, f.Name)
 		}
 	}
+}
+
+// syscallPrefix begins the kernel's functions for system calls.
+var syscallPrefix = map[string]string{"amd64": "__x64_sys_", "arm64": "__arm64_sys_"}[runtime.GOARCH]
+
+func TestProgramsNameWhatTheyAttachTo(t *testing.T) {
+	spec, err := bpf.LoadTrace()
+	require.NoError(t, err)
+	for way, want := range map[string]string{
+		byFexit: "vfs_read fsync", byKprobe: "vfs_read fsync", byTracepoint: "sys_exit",
+	} {
+		at := slices.IndexFunc(fileWays, func(w struct{ way, programs string }) bool {
+			return w.way == way
+		})
+		names := namesOf(spec, fileWays[at].programs)
+		var to []string
+		for i, n := range names {
+			to = append(to, strings.TrimPrefix(spec.Programs[n].AttachTo, syscallPrefix))
+			end := strings.Contains(n, "_out_") || strings.HasSuffix(n, "_exit")
+			assert.Equal(t, i < len(names)/2, end, "%s: ends come first", n)
+		}
+		assert.Subset(t, to, strings.Fields(want), way)
+	}
+	for _, n := range blockPrograms {
+		assert.NotEmpty(t, spec.Programs[n].AttachTo, n)
+	}
+	assert.Equal(t, "kretprobe/vfs_read", spec.Programs["kprobe_out_vfs_read"].SectionName)
 }

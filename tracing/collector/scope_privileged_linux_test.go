@@ -23,7 +23,8 @@ import (
 func loopFile(t testing.TB, mib int) (host.Device, string) {
 	t.Helper()
 	needFio(t)
-	l := privtest.LoopFS(t, mib+mib/8+16, privtest.LoopOptions{NoJournal: true, PreferDirectIO: true})
+	l := privtest.LoopFS(t, mib+mib/8+16,
+		privtest.LoopOptions{NoJournal: true, PreferDirectIO: true})
 	file := filepath.Join(l.Dir, "data")
 	runFio(t, file, "--rw=write", "--bs=1M", fmt.Sprintf("--size=%dM", mib), "--end_fsync=1")
 	require.NoError(t, exec.Command("sync", "-f", l.Dir).Run())
@@ -32,7 +33,8 @@ func loopFile(t testing.TB, mib int) (host.Device, string) {
 	return d, file
 }
 
-// TestCalls expects the read and write calls of fio, no more and no fewer, in each form that fio has for them.
+// TestCalls expects the read and write calls of fio, no more and no fewer, in each form that fio
+// has for them.
 func TestCalls(t *testing.T) {
 	privtest.Root(t)
 	d, file := loopFile(t, 32)
@@ -40,8 +42,9 @@ func TestCalls(t *testing.T) {
 		for _, engine := range []string{"sync", "psync", "vsync", "pvsync", "pvsync2"} {
 			t.Run(fmt.Sprintf("%s/%s", way, engine), func(t *testing.T) {
 				var read, write fioSide
-				tr := tracedCalls(t, Options{Device: d, FileAttach: way, Comm: "fio"}, func() {
-					read, write = runFio(t, file, "--rw=randrw", "--bs=16k", "--size=16M", "--fsync=10", "--ioengine="+engine)
+				tr := tracedCalls(t, Options{Device: d, fileAttach: way, Comm: "fio"}, func() {
+					read, write = runFio(t, file, "--rw=randrw", "--bs=16k", "--size=16M",
+						"--fsync=10", "--ioengine="+engine)
 				})
 				if engine == "vsync" { // gathers requests that lie together
 					assert.EqualValues(t, read.IOBytes, tr.VFSReadSize.Sum*1024)
@@ -51,12 +54,15 @@ func TestCalls(t *testing.T) {
 				assert.Equal(t, write.TotalIOs, tr.VFSWrite.Samples())
 				assert.EqualValues(t, read.IOBytes, tr.VFSReadSize.Sum*1024)
 				assert.EqualValues(t, write.IOBytes, tr.VFSWriteSize.Sum*1024)
-				assert.Equal(t, []tracing.Bucket{{Range: [2]float64{16, 17}, Count: read.TotalIOs, Value: 16}}, tr.VFSReadSize.Buckets)
+				assert.Equal(t, []tracing.Bucket{{Range: [2]float64{16, 17}, Count: read.TotalIOs,
+					Value: 16}}, tr.VFSReadSize.Buckets)
 				assert.InDelta(t, (read.TotalIOs+write.TotalIOs)/10, tr.Fsync.Samples(), 2)
 				assert.Positive(t, tr.WriteToFsync.Samples())
-				assert.LessOrEqual(t, tr.WriteToFsync.Samples(), tr.Fsync.Samples(), "none after reads alone")
-				assert.Greater(t, *tr.VFSRead.Mean, *tr.D2CRead.Mean, "a call lasts longer than its request")
-				assert.Equal(t, way.String(), tr.Capture.FileAttach)
+				assert.LessOrEqual(t, tr.WriteToFsync.Samples(), tr.Fsync.Samples(),
+					"none after reads alone")
+				assert.Greater(t, *tr.VFSRead.Mean, *tr.D2CRead.Mean,
+					"a call lasts longer than its request")
+				assert.Equal(t, way, tr.Capture.FileAttach)
 			})
 		}
 	}
@@ -88,7 +94,8 @@ func TestCacheServed(t *testing.T) {
 	assert.EqualValues(t, 33, cached.VFSRead.Samples())
 	assert.EqualValues(t, 1, cached.FadviseToRead.Samples())
 	assert.EqualValues(t, 1<<20, cached.Capture.Read.Bytes, "what was dropped is read again")
-	assert.Contains(t, cached.Diagnosis(tracing.Application{ReadBytes: 33 << 20}), "cache-served: the device read 3% of the application's bytes")
+	assert.Contains(t, cached.Diagnosis(tracing.Application{ReadBytes: 33 << 20}),
+		"cache-served: the device read 3% of the application's bytes")
 }
 
 // TestProcessFilter takes the requests of one fio and only counts those of another beside it.
@@ -97,7 +104,9 @@ func TestProcessFilter(t *testing.T) {
 	d, file := rawLoop(t, 128)
 	for _, engine := range []string{"psync", "libaio", "io_uring", "posixaio"} {
 		t.Run(engine, func(t *testing.T) {
-			other := exec.Command("fio", "--name=other", "--filename="+file, "--direct=1", "--rw=randread", "--bs=8k", "--runtime=60", "--time_based", "--size=64M", "--output=/dev/null")
+			other := exec.Command("fio", "--name=other", "--filename="+file, "--direct=1",
+				"--rw=randread", "--bs=8k", "--runtime=60", "--time_based", "--size=64M",
+				"--output=/dev/null")
 			require.NoError(t, other.Start())
 			t.Cleanup(func() { _ = other.Process.Signal(os.Interrupt); _ = other.Wait() })
 			idle, err := d.ReadStat()
@@ -107,10 +116,14 @@ func TestProcessFilter(t *testing.T) {
 				return err == nil && s.ReadIOs > idle.ReadIOs+100
 			}, 10*time.Second, 10*time.Millisecond, "the other one runs")
 			script := filepath.Join(t.TempDir(), "watched-shell")
-			require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\nfio \"$@\"\nexit $?\n"), 0o755))
-			tr := traced(t, Options{Device: d, Filter: tracing.FilterProcess, Comm: "watched-shell"}, func() {
-				out, err := exec.Command(script, "--name=own", "--filename="+file, "--direct=1", "--rw=randread", "--bs=64k",
-					"--size=64M", "--io_size=32M", "--iodepth=4", "--ioengine="+engine, "--output=/dev/null").CombinedOutput()
+			require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\nfio \"$@\"\nexit $?\n"),
+				0o755))
+			tr := traced(t, Options{Device: d, Filter: tracing.FilterProcess,
+				Comm: "watched-shell"}, func() {
+				out, err := exec.Command(script, "--name=own", "--filename="+file, "--direct=1",
+					"--rw=randread", "--bs=64k",
+					"--size=64M", "--io_size=32M", "--iodepth=4", "--ioengine="+engine,
+					"--output=/dev/null").CombinedOutput()
 				require.NoError(t, err, "%s", out)
 			})
 			d := tr.Capture.Read

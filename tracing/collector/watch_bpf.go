@@ -28,10 +28,11 @@ type watchSpec struct {
 	text       string
 }
 
-func watched(opt Options) watchSpec {
+func watched(opt Options, spec *ebpf.CollectionSpec) watchSpec {
 	switch {
 	case opt.Comm != "":
-		w := watchSpec{mode: watchSet, text: fmt.Sprintf("processes named %s and their children", opt.Comm)}
+		w := watchSpec{mode: watchSet, text: fmt.Sprintf("processes named %s and their children",
+			opt.Comm)}
 		copy(w.comm[:], opt.Comm)
 		w.match = func(p process) bool { return p.comm == opt.Comm }
 		return w
@@ -41,7 +42,7 @@ func watched(opt Options) watchSpec {
 			match: func(p process) bool { return p.pid == opt.PID },
 		}
 	}
-	return watchSpec{mode: watchOne, tgid: ownID(), text: "this process"}
+	return watchSpec{mode: watchOne, tgid: ownID(spec), text: "this process"}
 }
 
 // watch puts the processes that run already into the set.
@@ -67,14 +68,10 @@ func (k *kernelPrograms) family() (ids []int) {
 	return ids // an aborted iteration, because the map changed, has most of them
 }
 
-// ownID is this process's id as the kernel counts it. In a container os.Getpid says another; a program that runs once in
-// our name tells (since Linux 5.10).
-func ownID() uint32 {
+// ownID is this process's id as the kernel counts it. In a container os.Getpid says another; a
+// program that runs once in our name tells (since Linux 5.10).
+func ownID(spec *ebpf.CollectionSpec) uint32 {
 	fallback := uint32(os.Getpid())
-	spec, err := bpf.LoadTrace()
-	if err != nil {
-		return fallback
-	}
 	p, err := ebpf.NewProgram(spec.Programs[bpf.TraceProgWhoami])
 	if err != nil {
 		return fallback

@@ -21,7 +21,8 @@ func TestParseProcess(t *testing.T) {
 }
 
 func TestProcessesAndChildren(t *testing.T) {
-	all := []process{{1, 0, "init"}, {5, 1, "vllm"}, {9, 7, "worker"}, {7, 5, "sh"}, {8, 1, "other"}}
+	all := []process{{1, 0, "init"}, {5, 1, "vllm"}, {9, 7, "worker"}, {7, 5, "sh"},
+		{8, 1, "other"}}
 	ids := withChildren(all, func(p process) bool { return p.comm == "vllm" })
 	slices.Sort(ids)
 	assert.Equal(t, []uint32{5, 7, 9}, ids)

@@ -9,29 +9,34 @@ import (
 	"kvbench/tracing"
 )
 
-// Input is what the header and the fallbacks of a fio job need to know beside the trace. Everything is optional.
+// Input is what the header and the fallbacks of a fio job need to know beside the trace. Everything
+// is optional.
 type Input struct {
 	Title         string // what was traced: a benchmark and its trial, or a program
 	Model         string
 	Users         int
 	BytesPerToken int64
-	// Bytes that the application moved through its storage; a device that read much less was spared by a cache.
+	// Bytes that the application moved through its storage; a device that read much less was spared
+	// by a cache.
 	ReadBytes, WriteBytes int64
-	// HugePages says that the application's buffers were huge pages, which take fewer segments of a request.
+	// HugePages says that the application's buffers were huge pages, which take fewer segments of a
+	// request.
 	HugePages bool
-	// The transfer sizes of a network mount (rsize, wsize): its requests pass no block device of this host, and what a block
-	// trace shows beside them was not the application's storage.
+	// The transfer sizes of a network mount (rsize, wsize): its requests pass no block device of
+	// this host, and what a block trace shows beside them was not the application's storage.
 	ReadSize, WriteSize int64
-	// Concurrency is how many operations were in flight on average, for a run without block requests (NFS, S3, tmpfs).
+	// Concurrency is how many operations were in flight on average, for a run without block
+	// requests (NFS, S3, tmpfs).
 	Concurrency float64
-	// About is what the header says of a trace that was read from another tool's text: what the text is and what it does not
-	// tell, in place of what a Collector knows.
+	// About is what the header says of a trace that was read from another tool's text: what the
+	// text is and what it does not tell, in place of what a Collector knows.
 	About []string
 }
 
 // Application is what a diagnosis needs of it.
 func (in Input) Application() tracing.Application {
-	return tracing.Application{ReadBytes: in.ReadBytes, WriteBytes: in.WriteBytes, Remote: in.ReadSize > 0}
+	return tracing.Application{ReadBytes: in.ReadBytes, WriteBytes: in.WriteBytes,
+		Remote: in.ReadSize > 0}
 }
 
 // fio's limits, and what counts as a pause that a job should have.
@@ -61,8 +66,8 @@ type job struct {
 	busy        float64 // share of the window with something in flight
 }
 
-// Job distils a trace into a fio job that puts the same load on another device: request sizes, mix, depth and pauses.
-// It is a pure function. The error says why there is nothing to distil.
+// Job distils a trace into a fio job that puts the same load on another device: request sizes, mix,
+// depth and pauses. It is a pure function. The error says why there is nothing to distil.
 func Job(t *tracing.Trace, in Input) (string, error) {
 	j, err := distil(t, in)
 	if err != nil {
@@ -117,9 +122,10 @@ func (j *job) fromRequests(t *tracing.Trace) {
 	j.setDepth(d2c / (window * j.busy))
 }
 
-// gapMin is the shortest gap in microseconds that a job must make by itself. At a depth of about one every gap that fio
-// would not have anyway is the application's. Deeper, the device runs dry between two handfuls of completions, for less
-// than one of its own latencies, and so it does under fio.
+// gapMin is the shortest gap in microseconds that a job must make by itself. At a depth of about
+// one every gap that fio would not have anyway is the application's. Deeper, the device runs dry
+// between two handfuls of completions, for less than one of its own latencies, and so it does under
+// fio.
 func gapMin(t *tracing.Trace, window float64) float64 {
 	p := &t.Capture
 	d2c := p.Read.D2C() + p.Write.D2C()
@@ -130,13 +136,16 @@ func gapMin(t *tracing.Trace, window float64) float64 {
 	return max(gapMinUS, float64(p.Read.D2CNS+p.Write.D2CNS)/float64(max(1, p.Requests()))/1000)
 }
 
-// pauses sums the gaps of at least that length, in microseconds, and counts the longest of them, which make nearly all of
-// that time: many short ones beside them would make every pause too short.
+// pauses sums the gaps of at least that length, in microseconds, and counts the longest of them,
+// which make nearly all of that time: many short ones beside them would make every pause too short.
 func pauses(idle *tracing.Histogram, least float64) (n int64, us float64) {
 	if idle == nil {
 		return 0, 0
 	}
-	time := func(b tracing.Bucket) float64 { return float64(b.Count) * (b.Range[0] + b.Range[1]) / 2 }
+	time := func(b tracing.Bucket) float64 {
+		return float64(b.Count) * (b.Range[0] +
+			b.Range[1]) / 2
+	}
 	for _, b := range idle.Buckets {
 		if b.Range[0] >= least {
 			us += time(b)
@@ -189,9 +198,9 @@ func (j *job) fromCalls(t *tracing.Trace, in Input) {
 	j.setDepth(depth)
 }
 
-// chooseBuffers asks for huge pages when requests were larger than ordinary pages can make them: a device takes a limited
-// number of segments, and default buffers would split every request. Many such requests prove by themselves that the
-// traced buffers were contiguous memory.
+// chooseBuffers asks for huge pages when requests were larger than ordinary pages can make them: a
+// device takes a limited number of segments, and default buffers would split every request. Many
+// such requests prove by themselves that the traced buffers were contiguous memory.
 func (j *job) chooseBuffers(t *tracing.Trace, in Input) {
 	limit := t.Capture.MaxSegments * pageBytes
 	largest, most := int64(0), 0
@@ -214,8 +223,11 @@ func (j *job) chooseBuffers(t *tracing.Trace, in Input) {
 
 func (j *job) warn(t *tracing.Trace, in Input) {
 	j.notes = append(j.notes, t.Capture.Warnings...)
-	if j.fromBlock && t.Capture.Status == tracing.StatusTraced && t.Capture.CacheServed(in.Application()) {
-		j.notes = append(j.notes, fmt.Sprintf("the device read %.0f%% of the application's bytes: a cache served the rest, and this job has only what was left",
+	if j.fromBlock && t.Capture.Status == tracing.StatusTraced &&
+		t.Capture.CacheServed(in.Application()) {
+		j.notes = append(j.notes, fmt.Sprintf(
+			"the device read %.0f%% of the application's bytes: a cache served the rest, and "+
+				"this job has only what was left",
 			100*float64(t.Capture.OwnReadBytes())/float64(in.ReadBytes)))
 	}
 	if d := j.depth; d == maxDepth {

@@ -70,29 +70,35 @@ func TestJobsOfTraces(t *testing.T) {
 }
 
 func TestFioJobWithoutBlockRequests(t *testing.T) {
-	none := &tracing.Trace{Capture: tracing.Capture{Status: tracing.StatusNone, Reason: "nfs4 is a network filesystem", WindowNS: int64(20 * time.Second)}}
+	none := &tracing.Trace{Capture: tracing.Capture{Status: tracing.StatusNone,
+		Reason: "nfs4 is a network filesystem", WindowNS: int64(20 * time.Second)}}
 	_, err := Job(none, Input{})
 	require.ErrorContains(t, err, "nfs4 is a network filesystem")
 
-	mount := Input{ReadSize: 1 << 20, WriteSize: 512 << 10, ReadBytes: 3 << 30, WriteBytes: 1 << 30, Concurrency: 12.4}
+	mount := Input{ReadSize: 1 << 20, WriteSize: 512 << 10, ReadBytes: 3 << 30, WriteBytes: 1 << 30,
+		Concurrency: 12.4}
 	job, err := Job(none, mount)
 	require.NoError(t, err)
 	assert.Contains(t, job, "bssplit=1m/100,512k/100\n")
-	assert.Contains(t, job, "rwmixread=60\n", "3 GiB in 1 MiB and 1 GiB in 512 KiB are 3072 reads and 2048 writes")
+	assert.Contains(t, job, "rwmixread=60\n",
+		"3 GiB in 1 MiB and 1 GiB in 512 KiB are 3072 reads and 2048 writes")
 	assert.Contains(t, job, "iodepth=12\n")
 	goldenJob(t, "nfs", job)
 
 	// What a block trace of such a run shows is the program's own pages, and what else there was.
 	beside := &tracing.Trace{
 		Histograms: tracing.Histograms{SizeRead: sizes(map[int64]int64{4096: 3})},
-		Capture:    tracing.Capture{Status: tracing.StatusTraced, Read: tracing.Direction{Requests: 3, Bytes: 3 * 4096}, WindowNS: int64(20 * time.Second)},
+		Capture: tracing.Capture{Status: tracing.StatusTraced,
+			Read:     tracing.Direction{Requests: 3, Bytes: 3 * 4096},
+			WindowNS: int64(20 * time.Second)},
 	}
 	job, err = Job(beside, mount)
 	require.NoError(t, err)
 	assert.Contains(t, job, "bssplit=1m/100,512k/100\n")
 	assert.NotContains(t, job, "WARNING", "no cache served what a server did")
 
-	calls := &tracing.Trace{Histograms: tracing.Histograms{VFSReadSize: sizes(map[int64]int64{65536: 75}), VFSWriteSize: sizes(map[int64]int64{4096: 25})}}
+	calls := &tracing.Trace{Histograms: tracing.Histograms{VFSReadSize: sizes(
+		map[int64]int64{65536: 75}), VFSWriteSize: sizes(map[int64]int64{4096: 25})}}
 	job, err = Job(calls, Input{Concurrency: 1000})
 	require.NoError(t, err)
 	assert.Contains(t, job, "bssplit=64k/100,4k/100\n")

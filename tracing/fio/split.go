@@ -22,8 +22,8 @@ const sectorSize = 512
 // maxSplit is how many sizes fio takes per direction.
 const maxSplit = 64
 
-// split turns a distribution of sizes into whole percentages that sum to 100, by largest remainder: the sizes with the
-// smallest shares go first when there are too many of them.
+// split turns a distribution of sizes into whole percentages that sum to 100, by largest remainder:
+// the sizes with the smallest shares go first when there are too many of them.
 func split(h *tracing.Histogram) []share {
 	if h.Samples() == 0 {
 		return nil
@@ -40,7 +40,10 @@ func split(h *tracing.Histogram) []share {
 	for bytes, n := range counts {
 		parts = append(parts, part{bytes, n})
 	}
-	slices.SortFunc(parts, func(a, b part) int { return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.bytes, b.bytes)) })
+	slices.SortFunc(parts, func(a, b part) int {
+		return cmp.Or(cmp.Compare(b.count, a.count),
+			cmp.Compare(a.bytes, b.bytes))
+	})
 	parts = parts[:min(len(parts), maxSplit)]
 	for _, p := range parts {
 		total += p.count
@@ -64,8 +67,9 @@ func split(h *tracing.Histogram) []share {
 	return shares
 }
 
-// realSize is the size of a bucket's requests: exact if they had one, else their mean in whole pages. A bucket without a
-// mean (from another tool) stands for its lower end, which is where powers of two lie.
+// realSize is the size of a bucket's requests: exact if they had one, else their mean in whole
+// pages. A bucket without a mean (from another tool) stands for its lower end, which is where
+// powers of two lie.
 func realSize(b tracing.Bucket) int64 {
 	if b.Value == 0 {
 		return max(sectorSize, int64(b.Range[0]*1024))
@@ -80,7 +84,8 @@ func realSize(b tracing.Bucket) int64 {
 	return int64(math.Round(bytes/pageBytes)) * pageBytes
 }
 
-// splitText writes one direction; a direction without requests takes the sizes of the other, which fio then never uses.
+// splitText writes one direction; a direction without requests takes the sizes of the other, which
+// fio then never uses.
 func splitText(s, other []share) string {
 	if len(s) == 0 {
 		s = other

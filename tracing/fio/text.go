@@ -32,10 +32,13 @@ func (j *job) header(b *strings.Builder, t *tracing.Trace, in Input) {
 		}
 		line("window %s, %s", p.Window().Round(time.Millisecond), device)
 		line("requests: %d reads (%.2f GiB), %d writes (%.2f GiB), %d flushes, %d discards",
-			p.Read.Requests, tracing.GiB(p.Read.Bytes), p.Write.Requests, tracing.GiB(p.Write.Bytes), p.Flushes, p.Discards)
+			p.Read.Requests, tracing.GiB(p.Read.Bytes), p.Write.Requests,
+			tracing.GiB(p.Write.Bytes), p.Flushes, p.Discards)
 	default:
-		line("window %s, no block device: %s", p.Window().Round(time.Millisecond), oneLine(cmp.Or(p.Reason, "its requests are no block requests of this host")))
-		line("application: %.2f GiB read, %.2f GiB written, %.1f operations in flight on average", tracing.GiB(in.ReadBytes), tracing.GiB(in.WriteBytes), in.Concurrency)
+		line("window %s, no block device: %s", p.Window().Round(time.Millisecond),
+			oneLine(cmp.Or(p.Reason, "its requests are no block requests of this host")))
+		line("application: %.2f GiB read, %.2f GiB written, %.1f operations in flight on average",
+			tracing.GiB(in.ReadBytes), tracing.GiB(in.WriteBytes), in.Concurrency)
 	}
 	if j.fromBlock {
 		blockHeader(line, t, in)
@@ -45,7 +48,8 @@ func (j *job) header(b *strings.Builder, t *tracing.Trace, in Input) {
 	}
 	line("")
 	if j.hugePages > 0 {
-		line("The buffers were huge pages, and requests exceed what the device takes of ordinary ones (%d segments). Before:", p.MaxSegments)
+		line("The buffers were huge pages, and requests exceed what the device takes of ordinary "+
+			"ones (%d segments). Before:", p.MaxSegments)
 		line("  sysctl vm.nr_hugepages=%d", j.hugePages)
 	}
 	line("Usage (there is no size= on purpose; a file is created, a device is OVERWRITTEN):")
@@ -54,18 +58,22 @@ func (j *job) header(b *strings.Builder, t *tracing.Trace, in Input) {
 
 // blockHeader says what the device did with the requests.
 func blockHeader(line func(format string, args ...any), t *tracing.Trace, in Input) {
-	for _, h := range []tracing.Named{{Name: "reads", Histogram: t.D2CRead}, {Name: "writes", Histogram: t.D2CWrite}} {
+	for _, h := range []tracing.Named{{Name: "reads", Histogram: t.D2CRead},
+		{Name: "writes", Histogram: t.D2CWrite}} {
 		if h.Samples() > 0 {
-			line("D2C of %s: p50 %s, p99 %s", h.Name, tracing.Microseconds(h.Percentile(50)), tracing.Microseconds(h.Percentile(99)))
+			line("D2C of %s: p50 %s, p99 %s", h.Name, tracing.Microseconds(h.Percentile(50)),
+				tracing.Microseconds(h.Percentile(99)))
 		}
 	}
-	for _, h := range []tracing.Named{{Name: "reads", Histogram: t.LBARead}, {Name: "writes", Histogram: t.LBAWrite}} {
+	for _, h := range []tracing.Named{{Name: "reads", Histogram: t.LBARead},
+		{Name: "writes", Histogram: t.LBAWrite}} {
 		if z := h.HotZone(); z != "" {
 			line("hot zone of %s: %s", h.Name, z)
 		}
 	}
 	if p := &t.Capture; in.About == nil {
-		line("mean depth %.2f (reads %.2f, writes %.2f)", p.Read.MeanDepth+p.Write.MeanDepth, p.Read.MeanDepth, p.Write.MeanDepth)
+		line("mean depth %.2f (reads %.2f, writes %.2f)", p.Read.MeanDepth+p.Write.MeanDepth,
+			p.Read.MeanDepth, p.Write.MeanDepth)
 	}
 }
 

@@ -20,14 +20,16 @@ func (c *Collector) build(w *window, n *counts) *tracing.Trace {
 		Warnings:    slices.Clone(c.warnings),
 	}}
 	p := &t.Capture
-	if names := targetNames(c.targets); len(names) > 1 || len(names) == 1 && names[0] != c.device.Name {
+	if names := targetNames(c.targets); len(names) > 1 || len(names) == 1 &&
+		names[0] != c.device.Name {
 		p.Members = names
 	}
 	if w.stat != nil && w.statEnd != nil {
 		p.Stat = deviceStat(w.statEnd.Sub(*w.stat))
 	}
 	if c.unavailable != nil {
-		p.Status, p.Reason, p.Needs = tracing.StatusCounters, c.unavailable.Reason, c.unavailable.Needs
+		p.Status, p.Reason, p.Needs = tracing.StatusCounters, c.unavailable.Reason,
+			c.unavailable.Needs
 		if p.Stat == nil {
 			p.Status = tracing.StatusNone
 		}
@@ -35,9 +37,9 @@ func (c *Collector) build(w *window, n *counts) *tracing.Trace {
 	}
 	file, notBetter := c.programs.describe()
 	p.NotBetter = notBetter
-	p.Attach = tracing.AttachBTF.String()
+	p.Attach = byTracepoint
 	if c.opt.Level == tracing.LevelFile {
-		p.FileAttach = file.String()
+		p.FileAttach = file
 	}
 	t.Histograms = n.histograms(float64(zoneSectors(c.targets)) * host.SectorSize / (1 << 30))
 	c.directions(p, w, n)
@@ -45,18 +47,22 @@ func (c *Collector) build(w *window, n *counts) *tracing.Trace {
 	p.Flushes, p.FlushWaits = int64(r.Flushes), int64(r.FlushWaits)
 	p.Discards, p.DiscardBytes, p.Others = int64(r.Discards), int64(r.DiscardBytes), int64(r.Others)
 	p.LeadNS, p.TailNS = w.margins()
-	p.UnobservedNS = int64(n.directions[dirRead].UnobservedNs + n.directions[dirWrite].UnobservedNs + w.unobserved + w.lost.unobserved)
+	p.UnobservedNS = int64(n.directions[dirRead].UnobservedNs +
+		n.directions[dirWrite].UnobservedNs + w.unobserved + w.lost.unobserved)
 	p.IdleKnown = p.Seen() > seeingMin
 	p.Gaps, p.IdleNS = int64(r.Gaps), p.LeadNS+p.TailNS
 	if p.IdleKnown {
 		p.IdleNS += int64(float64(r.GapNs) / p.Seen())
 	}
 	p.Losses = tracing.Losses{
-		Unmatched: int64(r.Unmatched), Orphaned: int64(r.Orphaned), Stale: int64(r.Stale), Full: int64(r.Full),
-		Calls: n.lostCalls(), Missed: w.missedEnd - w.missed, Partial: int64(r.Partial), Merged: int64(r.Merged),
+		Unmatched: int64(r.Unmatched), Orphaned: int64(r.Orphaned), Stale: int64(r.Stale),
+		Full:  int64(r.Full),
+		Calls: n.lostCalls(), Missed: w.missedEnd - w.missed, Partial: int64(r.Partial),
+		Merged: int64(r.Merged),
 	}
-	if c.opt.Level == tracing.LevelFile && file == tracing.AttachNone {
-		p.Warnings = append(p.Warnings, "calls on files are not traced: "+strings.Join(notBetter, "; "))
+	if c.opt.Level == tracing.LevelFile && file == byNothing {
+		p.Warnings = append(p.Warnings, "calls on files are not traced: "+strings.Join(notBetter,
+			"; "))
 	}
 	c.judge(t)
 	return t
@@ -75,7 +81,8 @@ func (c *Collector) directions(p *tracing.Capture, w *window, n *counts) {
 	}
 }
 
-// margins are the times before the first dispatch and after the last completion, if nothing was in flight then.
+// margins are the times before the first dispatch and after the last completion, if nothing was in
+// flight then.
 func (w *window) margins() (lead, tail int64) {
 	span := func(from, to uint64) int64 { return int64(max(to, from) - from) }
 	if w.after.first == 0 && w.before.inFlight == [2]int64{} {
@@ -90,9 +97,10 @@ func (w *window) margins() (lead, tail int64) {
 	return lead, tail
 }
 
-// A lost completion counts as in flight until its address is used again. lossTolerated is the share of them above which
-// the depth at dispatch is not to be trusted. Gaps are not seen meanwhile, but those that are seen are right: their sum
-// is scaled up, if at least seeingMin of the window was seen.
+// A lost completion counts as in flight until its address is used again. lossTolerated is the share
+// of them above which the depth at dispatch is not to be trusted. Gaps are not seen meanwhile, but
+// those that are seen are right: their sum is scaled up, if at least seeingMin of the window was
+// seen.
 const (
 	lossTolerated = 0.001
 	seeingMin     = 0.5
@@ -103,31 +111,45 @@ func (c *Collector) judge(t *tracing.Trace) {
 	p := &t.Capture
 	stale, total := p.Read.Stale+p.Write.Stale, p.Requests()
 	if stale > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("the kernel showed %d of %d completions to no program: they are counted as issued and are in no histogram", stale, total+stale))
+		p.Warnings = append(p.Warnings, fmt.Sprintf(
+			"the kernel showed %d of %d completions to no program: they are counted as issued "+
+				"and are in no histogram", stale, total+stale))
 	}
 	if float64(stale) > lossTolerated*float64(total) {
-		p.Warnings = append(p.Warnings, "too many lost completions: the depth at dispatch is left out")
+		p.Warnings = append(p.Warnings, "too many lost completions: the depth at dispatch is "+
+			"left out")
 		t.DepthRead, t.DepthWrite = nil, nil
 	}
 	if !p.IdleKnown {
-		p.Warnings = append(p.Warnings, "lost completions hide when nothing was in flight: the idle time is left out")
+		p.Warnings = append(p.Warnings, "lost completions hide when nothing was in flight: the "+
+			"idle time is left out")
 		t.Idle, p.Gaps = nil, 0
 	}
-	// A request that ends while an edge is taken is seen on one side of it and counted on the other.
+	// A request that ends while an edge is taken is seen on one side of it and counted on the
+	// other.
 	if n := p.Read.Imbalance() + p.Write.Imbalance(); max(n, -n) > int64(4*runtime.NumCPU()) {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("issued and completed requests differ by %d", n))
+		p.Warnings = append(p.Warnings, fmt.Sprintf("issued and completed requests differ by %d",
+			n))
 	}
 	if p.Losses.Full > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%d requests were not followed: more were in flight than there is room for", p.Losses.Full))
+		p.Warnings = append(p.Warnings, fmt.Sprintf(
+			"%d requests were not followed: more were in flight than there is room for",
+			p.Losses.Full))
 	}
 	if p.Losses.Calls > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%d calls on files were not followed to their end: they are in no histogram", p.Losses.Calls))
+		p.Warnings = append(p.Warnings, fmt.Sprintf(
+			"%d calls on files were not followed to their end: they are in no histogram",
+			p.Losses.Calls))
 	}
 	if p.Losses.Missed > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("the kernel skipped %d runs of the programs", p.Losses.Missed))
+		p.Warnings = append(p.Warnings, fmt.Sprintf("the kernel skipped %d runs of the programs",
+			p.Losses.Missed))
 	}
-	if n := p.Read.ForeignRequests + p.Write.ForeignRequests; n > 0 && c.opt.Filter == tracing.FilterDevice && len(c.targets) > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%d of %d requests (%.1f MiB) were queued by others than %s: other processes, or the kernel writing back",
+	if n := p.Read.ForeignRequests + p.Write.ForeignRequests; n > 0 &&
+		c.opt.Filter == tracing.FilterDevice && len(c.targets) > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf(
+			"%d of %d requests (%.1f MiB) were queued by others than %s: other processes, or the "+
+				"kernel writing back",
 			n, total, float64(p.Read.ForeignBytes+p.Write.ForeignBytes)/(1<<20), c.watching))
 	}
 	if p.WindowNS < int64(time.Millisecond) {
@@ -139,6 +161,7 @@ func deviceStat(s host.BlockStat) *tracing.DeviceStat {
 	return &tracing.DeviceStat{
 		ReadIOs: s.ReadIOs, ReadBytes: s.ReadBytes, ReadTicks: s.ReadTicks,
 		WriteIOs: s.WriteIOs, WriteBytes: s.WriteBytes, WriteTicks: s.WriteTicks,
-		FlushIOs: s.FlushIOs, DiscardIOs: s.DiscardIOs, IOTicks: s.IOTicks, TimeInQueue: s.TimeInQueue,
+		FlushIOs: s.FlushIOs, DiscardIOs: s.DiscardIOs, IOTicks: s.IOTicks,
+		TimeInQueue: s.TimeInQueue,
 	}
 }

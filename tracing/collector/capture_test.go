@@ -50,7 +50,8 @@ func (l made) trace() *tracing.Trace {
 	w := &window{opened: true, shut: true, start: start, end: start.Add(l.window)}
 	w.before.now, w.before.first = 1, 1
 	w.after = edge{now: 1 + uint64(l.window), first: 1, idle: 1 + uint64(l.window)}
-	c := &Collector{device: host.Device{Name: "nvme0n1"}, programs: &fakePrograms{}, watching: "this process"}
+	c := &Collector{device: host.Device{Name: "nvme0n1"}, programs: &fakePrograms{},
+		watching: "this process"}
 	t := c.build(w, &n)
 	t.Capture.MaxSegments = l.segments
 	return t
@@ -67,34 +68,46 @@ func repeat(n int, d time.Duration) (all []time.Duration) {
 func TestTracesOfMadeUpDevices(t *testing.T) {
 	for name, load := range map[string]made{
 		"deep": {
-			reads: map[int64]uint64{1 << 20: 9000, 512 << 10: 1000, 4096: 30}, writes: map[int64]uint64{1 << 20: 4000, 64 << 10: 2000, 516 << 10: 1},
-			d2c: 10 * time.Millisecond, window: 20 * time.Second,
+			reads:  map[int64]uint64{1 << 20: 9000, 512 << 10: 1000, 4096: 30},
+			writes: map[int64]uint64{1 << 20: 4000, 64 << 10: 2000, 516 << 10: 1},
+			d2c:    10 * time.Millisecond, window: 20 * time.Second,
 		},
-		"hugepages": {segments: 127, reads: map[int64]uint64{1 << 20: 1000, 4096: 9000}, writes: map[int64]uint64{1 << 20: 1000}, d2c: 10 * time.Millisecond, window: 20 * time.Second},
+		"hugepages": {segments: 127, reads: map[int64]uint64{1 << 20: 1000, 4096: 9000},
+			writes: map[int64]uint64{1 << 20: 1000}, d2c: 10 * time.Millisecond,
+			window: 20 * time.Second},
 		"pauses": {
-			reads: map[int64]uint64{128 << 10: 8000}, d2c: 8 * time.Millisecond, window: 20 * time.Second,
-			gaps: append(repeat(100, 100*time.Millisecond), repeat(5000, 3*time.Microsecond)...),
+			reads: map[int64]uint64{128 << 10: 8000}, d2c: 8 * time.Millisecond,
+			window: 20 * time.Second,
+			gaps:   append(repeat(100, 100*time.Millisecond), repeat(5000, 3*time.Microsecond)...),
 		},
 		"batches": {
-			reads: map[int64]uint64{4096: 200000}, d2c: 700 * time.Microsecond, window: 14 * time.Second,
-			gaps: repeat(5000, 500*time.Microsecond),
+			reads: map[int64]uint64{4096: 200000}, d2c: 700 * time.Microsecond,
+			window: 14 * time.Second,
+			gaps:   repeat(5000, 500*time.Microsecond),
 		},
 		"single": {
-			reads: map[int64]uint64{4096: 70000}, d2c: 100 * time.Microsecond, window: 14 * time.Second,
-			gaps: repeat(70000, 100*time.Microsecond),
+			reads: map[int64]uint64{4096: 70000}, d2c: 100 * time.Microsecond,
+			window: 14 * time.Second,
+			gaps:   repeat(70000, 100*time.Microsecond),
 		},
 		"rhythm": {
-			reads: map[int64]uint64{8192: 20000}, d2c: 100 * time.Microsecond, window: 14 * time.Second,
-			gaps: append(repeat(15000, 25*time.Microsecond), repeat(5000, 2*time.Millisecond)...),
+			reads: map[int64]uint64{8192: 20000}, d2c: 100 * time.Microsecond,
+			window: 14 * time.Second,
+			gaps:   append(repeat(15000, 25*time.Microsecond), repeat(5000, 2*time.Millisecond)...),
 		},
-		"contiguous": {segments: 254, reads: map[int64]uint64{1 << 20: 9000}, d2c: 10 * time.Millisecond, window: 20 * time.Second},
-		"cached":     {reads: map[int64]uint64{128 << 10: 8000}, d2c: time.Millisecond, window: 20 * time.Second},
-		"one-gap":    {reads: map[int64]uint64{4096: 8000}, d2c: time.Millisecond, window: 20 * time.Second, gaps: repeat(1, 10*time.Second)},
+		"contiguous": {segments: 254, reads: map[int64]uint64{1 << 20: 9000},
+			d2c: 10 * time.Millisecond, window: 20 * time.Second},
+		"cached": {reads: map[int64]uint64{128 << 10: 8000}, d2c: time.Millisecond,
+			window: 20 * time.Second},
+		"one-gap": {reads: map[int64]uint64{4096: 8000}, d2c: time.Millisecond,
+			window: 20 * time.Second, gaps: repeat(1, 10*time.Second)},
 		"traced": {
-			reads: map[int64]uint64{1 << 20: 9000, 4096: 1000}, writes: map[int64]uint64{1 << 20: 400},
-			d2c: 10 * time.Millisecond, window: 20 * time.Second,
+			reads:  map[int64]uint64{1 << 20: 9000, 4096: 1000},
+			writes: map[int64]uint64{1 << 20: 400},
+			d2c:    10 * time.Millisecond, window: 20 * time.Second,
 		},
-		"mixed": {reads: map[int64]uint64{4096: 900, 1 << 20: 90, 516 << 10: 5, 640 << 10: 5}, window: time.Second},
+		"mixed": {reads: map[int64]uint64{4096: 900, 1 << 20: 90, 516 << 10: 5, 640 << 10: 5},
+			window: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := json.MarshalIndent(load.trace(), "", "\t")
