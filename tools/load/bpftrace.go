@@ -210,16 +210,16 @@ func (b *Bpftrace) Trace(window time.Duration) (t *tracing.Trace, about []string
 	b.requests(t)
 	depth := b.depth(c)
 	if n := dropEmpty(t); n > 0 {
-		warn(c, "%d requests of less than 1 KiB were left out: most disks take none", n)
+		c.Warn("%d requests of less than 1 KiB were left out: most disks take none", n)
 	}
 	for _, h := range []string{"bssplit_read_kb", "bssplit_write_kb", "d2c_read_us",
 		"d2c_write_us"} {
 		if n := b.below[h]; n > 0 {
-			warn(c, "%d samples of @%s are negative and were left out", n, h)
+			c.Warn("%d samples of @%s are negative and were left out", n, h)
 		}
 	}
 	if b.keyed {
-		warn(c, "the histograms have keys: those of one name were added up")
+		c.Warn("the histograms have keys: those of one name were added up")
 	}
 	about = []string{
 		"not in the text: model, users, bytes per token, exact sizes and bytes, the device, flushes, pauses",
@@ -228,10 +228,6 @@ func (b *Bpftrace) Trace(window time.Duration) (t *tracing.Trace, about []string
 		"sizes are the lower ends of their buckets, which reach to twice that",
 	}
 	return t, append(about, depth...)
-}
-
-func warn(c *tracing.Capture, format string, args ...any) {
-	c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...))
 }
 
 // requests reckons how many there were. The script counts dispatches, exactly, and completions, as
@@ -263,13 +259,13 @@ func (b *Bpftrace) requests(t *tracing.Trace) {
 	off := offShare * float64(issued)
 	switch {
 	case float64(missing) > off && again:
-		warn(c, "%d of %d dispatches were not the first of their request (the device's queue was full): their "+
+		c.Warn("%d of %d dispatches were not the first of their request (the device's queue was full): their "+
 			"sizes count twice", missing, issued)
 	case float64(missing) > off:
-		warn(c, "the script lost the completions of %d of %d requests", missing, issued)
+		c.Warn("the script lost the completions of %d of %d requests", missing, issued)
 	}
 	if float64(odd) > off {
-		warn(c, "the script saw %d completions more than dispatches: it finds requests by their place on the "+
+		c.Warn("the script saw %d completions more than dispatches: it finds requests by their place on the "+
 			"device, which two may share", odd)
 	}
 }
@@ -299,7 +295,7 @@ func (b *Bpftrace) depth(c *tracing.Capture) (about []string) {
 	}
 	if busy == 0 || c.WindowNS == 0 {
 		c.WindowNS, c.Read.MeanDepth = 0, guessDepth
-		warn(c, "the depth %d is a guess: the text does not say how long it was traced; -window tells", guessDepth)
+		c.Warn("the depth %d is a guess: the text does not say how long it was traced; -window tells", guessDepth)
 		return nil
 	}
 	c.Read.MeanDepth = float64(c.Read.D2CNS) / float64(c.WindowNS)
@@ -309,7 +305,7 @@ func (b *Bpftrace) depth(c *tracing.Capture) (about []string) {
 		return []string{fmt.Sprintf("%s: the time at the device ÷ the given window of %s", depth,
 			c.Window())}
 	}
-	warn(c, "the depth is the time at the device ÷ %s, which the times of requests left over span; if it was "+
+	c.Warn("the depth is the time at the device ÷ %s, which the times of requests left over span; if it was "+
 		"traced for longer, the depth was less, and -window tells",
 		c.Window().Round(100*time.Millisecond))
 	return []string{depth}

@@ -1,8 +1,17 @@
-// Package bpf is the kernel side of package tracing: BPF programs in C, compiled ahead of time, embedded, and loaded as
-// plain data.
+// Package bpf is the kernel side of package collector: BPF programs in C, compiled ahead of time,
+// embedded, and loaded as plain data.
 //
-// The objects are committed, so that building needs no compiler for them. After a change of the C files run
-// `go generate ./tracing/bpf`, with clang 14 on the path; CI does the same and fails on a difference.
+//	kernel.h     own declarations of what the kernel has: helpers, structures (CO-RE)
+//	histogram.h  log-linear histograms
+//	process.h    which processes are watched
+//	counters.h   what is kept of a request, and the counters of a window
+//	block.h      what the events of a request mean
+//	file.h       what is kept of a call on a file; functions.h and syscalls.h: how it is met
+//	trace.bpf.c  the programs at the tracepoints
+//
+// The objects are committed, so that building needs no compiler for them. After a change of the C
+// files run `go generate ./tracing/bpf`, with clang 14 on the path; CI does the same and fails on a
+// difference.
 package bpf
 
 //go:generate go tool bpf2go -tags linux -target amd64,arm64 -cc clang -type direction -type other -type entry -type calls Trace trace.bpf.c -- -mcpu=v3 -O2 -Wall -Werror

@@ -20,8 +20,8 @@ import (
 	"kvbench/tracing/host"
 )
 
-// blockPrograms are those of the block layer in the order of attaching: completions first, so that no
-// request is ever followed without its end being seen.
+// blockPrograms are those of the block layer in the order of attaching: completions first, so that
+// no request is ever followed without its end being seen.
 var blockPrograms = []string{
 	bpf.TraceProgKvFork, bpf.TraceProgKvExec, // whose requests they are is known before the first
 	bpf.TraceProgKvComplete, bpf.TraceProgKvMerge, bpf.TraceProgKvRequeue, bpf.TraceProgKvIssue,
@@ -98,7 +98,8 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts) (*kernelPrograms
 		bpf.TraceProgKvMerge: kernel.noMerge,
 		bpf.TraceProgKvFork:  watch.mode != watchSet, bpf.TraceProgKvExec: watch.comm[0] == 0,
 	}
-	names := slices.DeleteFunc(slices.Clone(blockPrograms), func(n string) bool { return unused[n] })
+	names := slices.DeleteFunc(slices.Clone(blockPrograms),
+		func(name string) bool { return unused[name] })
 	k := &kernelPrograms{file: byNothing}
 	if k.coll, k.links, err = attachAll(block, names, nil); err != nil {
 		return nil, "", err
@@ -135,8 +136,8 @@ func attachAll(spec *ebpf.CollectionSpec, names []string, shared map[string]*ebp
 	return coll, links, nil
 }
 
-// attachTo attaches a program to what its section names: a probe of a function, else what the kernel
-// knows by its type information.
+// attachTo attaches a program to what its section names: a probe of a function, else what the
+// kernel knows by its type information.
 func attachTo(p *ebpf.Program, spec *ebpf.ProgramSpec) (link.Link, error) {
 	switch kind, _, _ := strings.Cut(spec.SectionName, "/"); kind {
 	case "kprobe":

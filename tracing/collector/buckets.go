@@ -47,8 +47,8 @@ func newHistogram(unit string, counts []uint64, step uint64, per, sum float64) *
 			continue
 		}
 		low, high := bucketRange(i)
-		in = append(in, tracing.Bucket{Range: [2]float64{float64(low*step) / per,
-			float64(high*step) / per}, Count: int64(n)})
+		between := [2]float64{float64(low*step) / per, float64(high*step) / per}
+		in = append(in, tracing.Bucket{Range: between, Count: int64(n)})
 	}
 	return tracing.NewHistogram(unit, sum, in)
 }

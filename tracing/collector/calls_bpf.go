@@ -19,14 +19,14 @@ var callMaps = []string{bpf.TraceMapCalling, bpf.TraceMapCallCounts, bpf.TraceMa
 
 // fileWays are the ways of attaching to calls on files, the best first, with the beginnings of the
 // names of their programs. Kprobes come last: with 300 threads blocked in reads of a pipe they lost
-// all of 1000 other reads, because there are some ten kretprobes for calls in progress, and each call
-// takes longer in them (the package's documentation has the numbers).
+// all of 1000 other reads, because there are some ten kretprobes for calls in progress, and each
+// call takes longer in them (the package's documentation has the numbers).
 var fileWays = []struct{ way, programs string }{
 	{byFexit, "fexit_"}, {byTracepoint, "kv_sys_"}, {byKprobe, "kprobe_"},
 }
 
-// attachFiles tries the ways of attaching to calls on files in turn, or the one that is forced. None
-// of them is no reason to do without requests.
+// attachFiles tries the ways of attaching to calls on files in turn, or the one that is forced.
+// None of them is no reason to do without requests.
 func (k *kernelPrograms) attachFiles(forced string, spec *ebpf.CollectionSpec) {
 	for _, w := range fileWays {
 		if forced != "" && forced != w.way {

@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -20,16 +19,16 @@ func (c *Collector) build(w *window, n *counts) *tracing.Trace {
 		Warnings:    slices.Clone(c.warnings),
 	}}
 	p := &t.Capture
-	if names := targetNames(c.targets); len(names) > 1 || len(names) == 1 &&
-		names[0] != c.device.Name {
+	names := targetNames(c.targets)
+	if len(names) > 1 || len(names) == 1 && names[0] != c.device.Name {
 		p.Members = names
 	}
 	if w.stat != nil && w.statEnd != nil {
 		p.Stat = deviceStat(w.statEnd.Sub(*w.stat))
 	}
 	if c.unavailable != nil {
-		p.Status, p.Reason, p.Needs = tracing.StatusCounters, c.unavailable.Reason,
-			c.unavailable.Needs
+		p.Status = tracing.StatusCounters
+		p.Reason, p.Needs = c.unavailable.Reason, c.unavailable.Needs
 		if p.Stat == nil {
 			p.Status = tracing.StatusNone
 		}
@@ -56,13 +55,11 @@ func (c *Collector) build(w *window, n *counts) *tracing.Trace {
 	}
 	p.Losses = tracing.Losses{
 		Unmatched: int64(r.Unmatched), Orphaned: int64(r.Orphaned), Stale: int64(r.Stale),
-		Full:  int64(r.Full),
-		Calls: n.lostCalls(), Missed: w.missedEnd - w.missed, Partial: int64(r.Partial),
-		Merged: int64(r.Merged),
+		Full: int64(r.Full), Calls: n.lostCalls(), Missed: w.missedEnd - w.missed,
+		Partial: int64(r.Partial), Merged: int64(r.Merged),
 	}
 	if c.opt.Level == tracing.LevelFile && file == byNothing {
-		p.Warnings = append(p.Warnings, "calls on files are not traced: "+strings.Join(notBetter,
-			"; "))
+		p.Warn("calls on files are not traced: %s", strings.Join(notBetter, "; "))
 	}
 	c.judge(t)
 	return t
@@ -111,49 +108,39 @@ func (c *Collector) judge(t *tracing.Trace) {
 	p := &t.Capture
 	stale, total := p.Read.Stale+p.Write.Stale, p.Requests()
 	if stale > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf(
-			"the kernel showed %d of %d completions to no program: they are counted as issued "+
-				"and are in no histogram", stale, total+stale))
+		p.Warn("the kernel showed %d of %d completions to no program: "+
+			"they are counted as issued and are in no histogram", stale, total+stale)
 	}
 	if float64(stale) > lossTolerated*float64(total) {
-		p.Warnings = append(p.Warnings, "too many lost completions: the depth at dispatch is "+
-			"left out")
+		p.Warn("too many lost completions: the depth at dispatch is left out")
 		t.DepthRead, t.DepthWrite = nil, nil
 	}
 	if !p.IdleKnown {
-		p.Warnings = append(p.Warnings, "lost completions hide when nothing was in flight: the "+
-			"idle time is left out")
+		p.Warn("lost completions hide when nothing was in flight: the idle time is left out")
 		t.Idle, p.Gaps = nil, 0
 	}
 	// A request that ends while an edge is taken is seen on one side of it and counted on the
 	// other.
 	if n := p.Read.Imbalance() + p.Write.Imbalance(); max(n, -n) > int64(4*runtime.NumCPU()) {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("issued and completed requests differ by %d",
-			n))
+		p.Warn("issued and completed requests differ by %d", n)
 	}
-	if p.Losses.Full > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf(
-			"%d requests were not followed: more were in flight than there is room for",
-			p.Losses.Full))
+	if n := p.Losses.Full; n > 0 {
+		p.Warn("%d requests were not followed: more were in flight than there is room for", n)
 	}
-	if p.Losses.Calls > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf(
-			"%d calls on files were not followed to their end: they are in no histogram",
-			p.Losses.Calls))
+	if n := p.Losses.Calls; n > 0 {
+		p.Warn("%d calls on files were not followed to their end: they are in no histogram", n)
 	}
-	if p.Losses.Missed > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("the kernel skipped %d runs of the programs",
-			p.Losses.Missed))
+	if n := p.Losses.Missed; n > 0 {
+		p.Warn("the kernel skipped %d runs of the programs", n)
 	}
-	if n := p.Read.ForeignRequests + p.Write.ForeignRequests; n > 0 &&
-		c.opt.Filter == tracing.FilterDevice && len(c.targets) > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf(
-			"%d of %d requests (%.1f MiB) were queued by others than %s: other processes, or the "+
-				"kernel writing back",
-			n, total, float64(p.Read.ForeignBytes+p.Write.ForeignBytes)/(1<<20), c.watching))
+	foreign := p.Read.ForeignRequests + p.Write.ForeignRequests
+	if foreign > 0 && c.opt.Filter == tracing.FilterDevice && len(c.targets) > 0 {
+		p.Warn("%d of %d requests (%.1f MiB) were queued by others than %s: "+
+			"other processes, or the kernel writing back", foreign, total,
+			float64(p.Read.ForeignBytes+p.Write.ForeignBytes)/(1<<20), c.watching)
 	}
 	if p.WindowNS < int64(time.Millisecond) {
-		p.Warnings = append(p.Warnings, "the window was shorter than a millisecond")
+		p.Warn("the window was shorter than a millisecond")
 	}
 }
 

@@ -97,12 +97,12 @@ func (c *counts) histograms(zoneGiB float64) tracing.Histograms {
 	}
 }
 
-func (l *directionCounts) direction() tracing.Direction {
+func (d *directionCounts) direction() tracing.Direction {
 	return tracing.Direction{
-		Requests: int64(l.Requests), Bytes: int64(l.Bytes), Errors: int64(l.Errors),
-		Issued: int64(l.Issued), Requeued: int64(l.Requeued), Stale: int64(l.Stale),
-		D2CNS: int64(l.D2cNs), Q2DNS: int64(l.Q2dNs), Q2DSamples: int64(l.Q2dSamples),
-		ForeignRequests: int64(l.ForeignRequests), ForeignBytes: int64(l.ForeignBytes),
+		Requests: int64(d.Requests), Bytes: int64(d.Bytes), Errors: int64(d.Errors),
+		Issued: int64(d.Issued), Requeued: int64(d.Requeued), Stale: int64(d.Stale),
+		D2CNS: int64(d.D2cNs), Q2DNS: int64(d.Q2dNs), Q2DSamples: int64(d.Q2dSamples),
+		ForeignRequests: int64(d.ForeignRequests), ForeignBytes: int64(d.ForeignBytes),
 	}
 }
 

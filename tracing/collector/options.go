@@ -45,10 +45,10 @@ func (o Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// How programs meet the kernel's events. Requests are met at typed tracepoints, and no other way: raw
-// tracepoints need the same type information, perf tracepoints mix up requests. Calls on files are
-// met in the kernel's own functions for reading, writing and flushing by fexit, else at every system
-// call of the machine, else by kprobes.
+// How programs meet the kernel's events. Requests are met at typed tracepoints, and no other way:
+// raw tracepoints need the same type information, perf tracepoints mix up requests. Calls on files
+// are met in the kernel's own functions for reading, writing and flushing by fexit, else at every
+// system call of the machine, else by kprobes.
 const (
 	byTracepoint = "tp_btf"
 	byFexit      = "fexit"

@@ -78,7 +78,8 @@ func (k *kernelPrograms) clear() error {
 	)
 	for kind := range callKinds {
 		if k.files != nil {
-			err = errors.Join(err, zero[callCounts](m[bpf.TraceMapCallCounts], inside*callKinds+kind))
+			one := zero[callCounts](m[bpf.TraceMapCallCounts], inside*callKinds+kind)
+			err = errors.Join(err, one)
 		}
 	}
 	if err != nil {

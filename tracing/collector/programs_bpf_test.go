@@ -32,7 +32,9 @@ func TestCountersAreLaidOutAsInTheKernel(t *testing.T) {
 }
 
 // syscallPrefix begins the kernel's functions for system calls.
-var syscallPrefix = map[string]string{"amd64": "__x64_sys_", "arm64": "__arm64_sys_"}[runtime.GOARCH]
+var syscallPrefix = map[string]string{
+	"amd64": "__x64_sys_", "arm64": "__arm64_sys_",
+}[runtime.GOARCH]
 
 func TestProgramsNameWhatTheyAttachTo(t *testing.T) {
 	spec, err := bpf.LoadTrace()
