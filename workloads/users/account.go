@@ -18,11 +18,10 @@ func (s *Users) Account(until time.Duration) []workloads.ClassLoad {
 	for c := range loads {
 		loads[c].Oldest = workloads.Never
 	}
-	for i := range s.cursors {
-		c := s.cursors[i]
+	for _, c := range s.cursors {
 		load := &loads[c.user.Class]
 		waiting := (c.state == queued || c.state == blocked) && !c.silent
-		if !waiting || c.arrival > until || !s.counted.within(slotItem{at: c.arrival, slot: int32(i)}) {
+		if !waiting || c.arrival > until || !s.counted.within(userItem{c.arrival, c}) {
 			continue
 		}
 		load.Oldest = min(load.Oldest, c.arrival)
@@ -58,18 +57,18 @@ func (s *Users) ownOf(c *cursor, n int64) int64 {
 // at the N-th arrival and remembers where that was, so that the first N of all users are known. A
 // nil one, that of closed-loop users, counts nothing and has no limit.
 type arrivals struct {
-	next    slotHeap // uncounted arrival of each user that asks
-	seq     []int64  // its number, by slot
+	next    userHeap // uncounted arrival of each user that asks
 	left    int64    // arrivals still to count
-	last    slotItem // the last one that counts, once left is 0
+	last    userItem // the last one that counts, once left is 0
 	offered [workloads.NumClasses]int64
 	tokens  [workloads.NumClasses]int64 // of offered
 }
 
-func newArrivals(limit int64, firsts []slotItem) *arrivals {
-	a := &arrivals{left: limit, seq: make([]int64, len(firsts))}
-	for _, it := range firsts {
-		a.next.push(it)
+// newArrivals begins with the first arrival of each user.
+func newArrivals(limit int64, all []*cursor) *arrivals {
+	a := &arrivals{left: limit}
+	for _, c := range all {
+		a.next.push(userItem{c.arrival, c})
 	}
 	return a
 }
@@ -78,44 +77,37 @@ func newArrivals(limit int64, firsts []slotItem) *arrivals {
 func (a *arrivals) advance(until time.Duration, s *Users) {
 	for a != nil && a.left > 0 && a.next.len() > 0 && a.next.top().at <= until {
 		it := a.next.top()
-		c := s.cursors[it.slot]
+		c := it.cursor
 		a.offered[c.user.Class]++
-		a.tokens[c.user.Class] += s.ownOf(c, a.seq[it.slot])
+		a.tokens[c.user.Class] += s.ownOf(c, c.counted)
 		if a.left--; a.left == 0 {
-			a.last = it
-			a.next.items, a.seq = nil, nil
+			a.last, a.next = it, nil
 			return
 		}
-		at := s.arrivalAfter(it.slot, a.seq[it.slot], it.at)
-		a.seq[it.slot]++
-		a.next.replaceTop(slotItem{at: at, slot: it.slot})
+		a.next.replaceTop(userItem{s.arrivalAfter(c, c.counted, it.at), c})
+		c.counted++
 	}
 }
 
 // within tells whether an arrival that advance has passed counts.
-func (a *arrivals) within(it slotItem) bool {
+func (a *arrivals) within(it userItem) bool {
 	return a == nil || a.left > 0 || !a.last.before(it)
 }
 
 // join counts the arrivals of a user from its next request on.
 func (a *arrivals) join(c *cursor) {
-	if a == nil {
-		return
+	if a != nil {
+		c.counted = c.seq
+		a.next.push(userItem{c.arrival, c})
 	}
-	for len(a.seq) <= int(c.slot) {
-		a.seq = append(a.seq, 0)
-	}
-	a.seq[c.slot] = c.seq
-	a.next.push(slotItem{at: c.arrival, slot: c.slot})
 }
 
-// leave forgets what a user has asked for and nobody took. Its next arrival is still to be filtered
-// out.
+// leave forgets what a user has asked for and nobody took. Its next arrival is still to be dropped.
 func (a *arrivals) leave(c *cursor, s *Users) {
 	if a == nil {
 		return
 	}
-	for n := c.seq; n < a.seq[c.slot]; n++ {
+	for n := c.seq; n < c.counted; n++ {
 		a.offered[c.user.Class]--
 		a.tokens[c.user.Class] -= s.ownOf(c, n)
 	}

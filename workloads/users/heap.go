@@ -2,76 +2,79 @@ package users
 
 import "time"
 
-// slotHeap is a binary min-heap of users (their slots) by time; equal times go by slot, so that the
-// order is a function of the seed alone. The times are kept inside the heap: with 10,000 users,
-// following an index to a cursor at each comparison would miss the cache.
-type slotHeap struct{ items []slotItem }
-
-type slotItem struct {
-	at   time.Duration
-	slot int32
+// userItem is a user at the time of one of its arrivals. The time is kept beside the cursor: with
+// 10,000 users, looking into a cursor at each comparison would miss the cache.
+type userItem struct {
+	at     time.Duration
+	cursor *cursor
 }
 
-func (a slotItem) before(b slotItem) bool {
-	return a.at < b.at || a.at == b.at && a.slot < b.slot
+// before orders by time; equal times go by slot, so that the order is a function of the seed alone.
+func (a userItem) before(b userItem) bool {
+	return a.at < b.at || a.at == b.at && a.cursor.slot < b.cursor.slot
 }
 
-func (h *slotHeap) len() int { return len(h.items) }
+// userHeap is a binary min-heap of users. container/heap would box an item at every step.
+type userHeap []userItem
+
+func (h userHeap) len() int { return len(h) }
 
 // top returns the earliest item of a heap that is not empty.
-func (h *slotHeap) top() slotItem { return h.items[0] }
+func (h userHeap) top() userItem { return h[0] }
 
-func (h *slotHeap) push(it slotItem) {
-	h.items = append(h.items, it)
-	i := len(h.items) - 1
+// push adds an item.
+func (h *userHeap) push(it userItem) {
+	*h = append(*h, it)
+	items := *h
+	i := len(items) - 1
 	for i > 0 {
 		parent := (i - 1) / 2
-		if !it.before(h.items[parent]) {
+		if !it.before(items[parent]) {
 			break
 		}
-		h.items[i] = h.items[parent]
+		items[i] = items[parent]
 		i = parent
 	}
-	h.items[i] = it
+	items[i] = it
 }
 
-func (h *slotHeap) pop() slotItem {
-	first := h.items[0]
-	last := len(h.items) - 1
-	it := h.items[last]
-	h.items = h.items[:last]
-	if last > 0 {
-		h.replaceTop(it)
+// pop takes the earliest item off.
+func (h *userHeap) pop() userItem {
+	items := *h
+	first, last := items[0], items[len(items)-1]
+	*h = items[:len(items)-1]
+	if len(*h) > 0 {
+		h.replaceTop(last)
 	}
 	return first
 }
 
 // replaceTop puts an item in the place of the earliest one and lets it fall to its own.
-func (h *slotHeap) replaceTop(it slotItem) {
-	n, i := len(h.items), 0
+func (h userHeap) replaceTop(it userItem) {
+	i := 0
 	for {
 		child := 2*i + 1
-		if child >= n {
+		if child >= len(h) {
 			break
 		}
-		if child+1 < n && h.items[child+1].before(h.items[child]) {
+		if child+1 < len(h) && h[child+1].before(h[child]) {
 			child++
 		}
-		if !h.items[child].before(it) {
+		if !h[child].before(it) {
 			break
 		}
-		h.items[i] = h.items[child]
+		h[i] = h[child]
 		i = child
 	}
-	h.items[i] = it
+	h[i] = it
 }
 
-// filter keeps the items for which keep is true.
-func (h *slotHeap) filter(keep func(slotItem) bool) {
-	old := h.items
-	h.items = old[:0]
+// dropSilent takes the users out that do not ask any more.
+func (h *userHeap) dropSilent() {
+	old := *h
+	*h = old[:0] // push writes no farther than what was read
 	for _, it := range old {
-		if keep(it) {
+		if !it.cursor.silent {
 			h.push(it)
 		}
 	}

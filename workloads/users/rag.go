@@ -28,9 +28,13 @@ const corpusStream = -2
 var _ workloads.Corpus = (*Corpus)(nil)
 
 // NewCorpus returns documents for a model; bytes per token decide how many tokens fit into a chunk.
-func NewCorpus(p profile.RAG, documents int, m model.Model, sizer model.Sizer, seed uint64) *Corpus {
-	c := &Corpus{profile: p, documents: documents, tokens: p.SmallModelTokens, chunkTokens: p.ChunkTokens,
-		stream: profile.NewStream(seed, corpusStream), seed: seed}
+func NewCorpus(
+	p profile.RAG, documents int, m model.Model, sizer model.Sizer, seed uint64,
+) *Corpus {
+	c := &Corpus{
+		profile: p, documents: documents, tokens: p.SmallModelTokens, chunkTokens: p.ChunkTokens,
+		stream: profile.NewStream(seed, corpusStream), seed: seed,
+	}
 	if m.Hidden >= 8192 || m.Layers >= 64 {
 		c.tokens = p.LargeModelTokens
 	}
@@ -49,28 +53,25 @@ func (c *Corpus) Documents() (n, first int) {
 	return c.documents, 0
 }
 
-// chunks returns the number of chunks of a document, and its tokens.
-func (c *Corpus) chunks(doc int) (n, tokens int) {
-	tokens = c.stream.Between(profile.DrawDocumentTokens, int64(doc), c.tokens[0], c.tokens[1])
-	return (tokens-1)/c.chunkTokens + 1, tokens
-}
-
 // Chunks appends the chunks of a document to dst.
 func (c *Corpus) Chunks(dst []workloads.Entry, doc int) []workloads.Entry {
-	n, tokens := c.chunks(doc)
-	for i := range n {
-		dst = append(dst, workloads.Entry{Key: workloads.ChunkKey(doc, i), Tokens: min(c.chunkTokens, tokens-i*c.chunkTokens)})
+	left := c.stream.Between(profile.DrawDocumentTokens, int64(doc), c.tokens[0], c.tokens[1])
+	for i := 0; left > 0; i++ {
+		e := workloads.Entry{Key: workloads.ChunkKey(doc, i), Tokens: min(c.chunkTokens, left)}
+		dst = append(dst, e)
+		left -= e.Tokens
 	}
 	return dst
 }
 
-// retrieve draws the top chunks of one document; n numbers the retrievals of a stream.
-func (c *Corpus) retrieve(u profile.Stream, n int64, document, chunk profile.Draw) []workloads.Entry {
+// retrieve draws the top chunks of one document, without replacement; n numbers the retrievals of a
+// stream.
+func (c *Corpus) retrieve(
+	u profile.Stream, n int64, document, chunk profile.Draw,
+) (top []workloads.Entry) {
 	last, first := c.Documents()
-	doc := u.Between(document, n, first, last-1)
-	count, tokens := c.chunks(doc)
-	weights := make([]float64, count)
-	sum := 0.0
+	chunks := c.Chunks(nil, u.Between(document, n, first, last-1))
+	weights, sum := make([]float64, len(chunks)), 0.0
 	for i := range weights {
 		weights[i] = 1
 		if !c.profile.Uniform {
@@ -78,14 +79,13 @@ func (c *Corpus) retrieve(u profile.Stream, n int64, document, chunk profile.Dra
 		}
 		sum += weights[i]
 	}
-	var got []workloads.Entry
-	for k := range min(c.profile.TopK, count, profile.MaxTopK) {
+	for k := range min(c.profile.TopK, len(chunks), profile.MaxTopK) {
 		at := pick(weights, sum, u.Unit(chunk, n*profile.MaxTopK+int64(k)))
 		sum -= weights[at]
 		weights[at] = 0
-		got = append(got, workloads.Entry{Key: workloads.ChunkKey(doc, at), Tokens: min(c.chunkTokens, tokens-at*c.chunkTokens)})
+		top = append(top, chunks[at])
 	}
-	return got
+	return top
 }
 
 // pick returns the index at which the weights up to it exceed that share of their sum; never one of
@@ -141,11 +141,13 @@ func (s *ragSource) Take(now time.Duration) (*workloads.Request, workloads.State
 	}
 	if u.Unit(profile.DrawQuery, r.Seq) < share {
 		q := &workloads.Request{
-			User: r.User, Seq: r.Seq, Class: r.Class, Arrival: r.Arrival, Conversation: r.Conversation, Turn: r.Turn,
+			User: r.User, Seq: r.Seq, Class: r.Class, Arrival: r.Arrival,
+			Conversation: r.Conversation, Turn: r.Turn,
 			Kind: workloads.DecodeOnly, SystemPrompt: -1, Query: true,
-			GenerateTokens: u.Between(profile.DrawQueryTokens, r.Seq, queryTokens[0], queryTokens[1]),
-			Retrieved:      s.corpus.retrieve(u, r.Seq, profile.DrawQueryDocument, profile.DrawQueryChunk),
 		}
+		q.Retrieved = s.corpus.retrieve(
+			u, r.Seq, profile.DrawQueryDocument, profile.DrawQueryChunk)
+		q.GenerateTokens = u.Between(profile.DrawQueryTokens, r.Seq, queryTokens[0], queryTokens[1])
 		for _, e := range q.Retrieved {
 			q.ContextTokens += e.Tokens
 		}

@@ -17,11 +17,13 @@ func (s *Users) Take(now time.Duration) (*workloads.Request, workloads.State, ti
 		}
 		return nil, workloads.Wait, s.wake()
 	}
-	slot := s.ready[class].pop().slot
-	r := s.request(slot)
+	c := s.ready[class].pop().cursor
+	r := s.request(c)
 	s.taken[class]++
-	s.takenTokens[class] += s.writes(r.Own.Tokens)
-	s.step(slot, r)
+	if !s.cfg.DecodeOnly {
+		s.takenTokens[class] += int64(r.Own.Tokens)
+	}
+	s.step(c, r)
 	return r, workloads.Ready, 0
 }
 
@@ -31,7 +33,7 @@ func (s *Users) Written(r *workloads.Request) {
 	// Only the request just before the cursor can be waited for: after a new conversation nobody
 	// asks for older ones.
 	if c.state == blocked && c.seq == r.Seq+1 {
-		s.enqueue(slotItem{at: c.arrival, slot: c.slot})
+		s.schedule(c)
 	}
 }
 
@@ -41,58 +43,38 @@ func (s *Users) Done(r *workloads.Request, now time.Duration) {
 	if !s.closedLoop || c.state != inFlight || c.seq != r.Seq+1 {
 		return
 	}
-	c.arrival = s.arrivalAfter(c.slot, r.Seq, max(now, r.Arrival))
-	s.schedule(slotItem{at: c.arrival, slot: c.slot})
+	c.arrival = s.arrivalAfter(c, r.Seq, max(now, r.Arrival))
+	s.schedule(c)
 }
 
-// schedule makes a request that may still be asked wait for its arrival.
-func (s *Users) schedule(it slotItem) {
-	if s.tickets == 0 || s.cursors[it.slot].silent {
-		s.cursors[it.slot].state = retired
+// schedule makes a user wait for the arrival of its next request, if it may still have one.
+func (s *Users) schedule(c *cursor) {
+	if s.tickets == 0 || c.silent {
+		c.state = retired
 		return
 	}
 	if s.closedLoop {
 		s.tickets--
 	}
-	s.cursors[it.slot].state = queued
-	s.future.push(it)
+	c.state = queued
+	s.future.push(userItem{c.arrival, c})
 }
 
-// advance moves time forward and the users whose request has arrived into the queues.
+// advance moves time forward and the users whose request has arrived into the queues. A request may
+// lie beyond MaxRequests; so do all later ones of its user then.
 func (s *Users) advance(now time.Duration) {
 	s.now = max(s.now, now)
 	if s.cfg.MaxRequests > 0 {
 		s.counted.advance(s.now, s)
 	}
 	for s.future.len() > 0 && s.future.top().at <= s.now {
-		s.arrive(s.future.pop())
+		it := s.future.pop()
+		if !s.counted.within(it) {
+			it.cursor.state = retired
+			continue
+		}
+		s.ready[it.cursor.user.Class].push(it)
 	}
-}
-
-// enqueue puts a user where its next request belongs.
-func (s *Users) enqueue(it slotItem) {
-	if s.cursors[it.slot].silent {
-		s.cursors[it.slot].state = retired
-		return
-	}
-	if it.at <= s.now {
-		s.arrive(it)
-		return
-	}
-	s.cursors[it.slot].state = queued
-	s.future.push(it)
-}
-
-// arrive queues a request whose time has come, unless it lies beyond MaxRequests; so do all later
-// ones of that user then.
-func (s *Users) arrive(it slotItem) {
-	c := s.cursors[it.slot]
-	if !s.counted.within(it) {
-		c.state = retired
-		return
-	}
-	c.state = queued
-	s.ready[c.user.Class].push(it)
 }
 
 // best returns the class to serve: the highest priority, among equal ones the earliest arrival,
@@ -139,22 +121,21 @@ func (s *Users) wake() time.Duration {
 }
 
 // request makes the request under a cursor.
-func (s *Users) request(slot int32) *workloads.Request {
-	c := s.cursors[slot]
+func (s *Users) request(c *cursor) *workloads.Request {
+	least := max(1, c.user.Generate/4)
 	r := &workloads.Request{
 		User: c.user.ID, Seq: c.seq, Class: c.user.Class, Arrival: c.arrival,
-		Conversation: c.conversation, Turn: c.turn, History: c.history[:len(c.history):len(c.history)],
+		Conversation: c.conversation, Turn: c.turn,
+		History:        c.history[:len(c.history):len(c.history)],
 		ContextTokens:  c.context(c.seq),
-		GenerateTokens: c.stream.Between(profile.DrawGenerate, c.seq, max(1, c.user.Generate/4), c.user.Generate),
+		GenerateTokens: c.stream.Between(profile.DrawGenerate, c.seq, least, c.user.Generate),
 		Origin:         c,
 	}
 	r.Kind = s.shape.Kind(r.ContextTokens)
 	r.SystemPrompt, r.SystemPromptTokens = s.shape.Prompt(c.stream, c.seq)
 	if s.cfg.DecodeOnly {
-		r.Own = workloads.Entry{
-			Key:    workloads.PopulationKey(c.stream.Between(profile.DrawPopulation, c.seq, 0, s.cfg.Population-1)),
-			Tokens: s.cfg.PopulationTokens,
-		}
+		n := c.stream.Between(profile.DrawPopulation, c.seq, 0, s.cfg.Population-1)
+		r.Own = workloads.Entry{Key: workloads.PopulationKey(n), Tokens: s.cfg.PopulationTokens}
 		return r
 	}
 	r.Own = workloads.Entry{
@@ -170,11 +151,11 @@ func (c *cursor) context(n int64) int {
 }
 
 // step moves a cursor behind the request just made and puts its user where the next one belongs.
-func (s *Users) step(slot int32, r *workloads.Request) {
-	c := s.cursors[slot]
+func (s *Users) step(c *cursor, r *workloads.Request) {
 	c.seq++
 	p := &s.cfg.Profile
-	if !s.cfg.MultiTurn || c.turn >= p.MaxTurns || c.stream.Unit(profile.DrawNewConversation, c.seq) < p.NewConversation {
+	ends := c.stream.Unit(profile.DrawNewConversation, c.seq) < p.NewConversation
+	if ends || !s.cfg.MultiTurn || c.turn >= p.MaxTurns {
 		c.conversation, c.turn, c.history = c.conversation+1, 1, nil
 	} else {
 		c.turn++
@@ -186,18 +167,10 @@ func (s *Users) step(slot int32, r *workloads.Request) {
 		c.state = inFlight
 		return
 	}
-	c.arrival = s.arrivalAfter(slot, r.Seq, r.Arrival)
+	c.arrival = s.arrivalAfter(c, r.Seq, r.Arrival)
 	if s.ordered && c.turn > 1 {
 		c.state = blocked
 		return
 	}
-	s.enqueue(slotItem{at: c.arrival, slot: slot})
-}
-
-// writes returns the tokens that a request with such an entry writes.
-func (s *Users) writes(own int) int64 {
-	if s.cfg.DecodeOnly {
-		return 0
-	}
-	return int64(own)
+	s.schedule(c)
 }

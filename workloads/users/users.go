@@ -1,6 +1,7 @@
 package users
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -51,8 +52,8 @@ type Users struct {
 	ordered    bool
 
 	cursors []*cursor                      // by slot
-	future  slotHeap                       // users whose next request has not arrived
-	ready   [workloads.NumClasses]slotHeap // users whose next request has, by class
+	future  userHeap                       // users whose next request has not arrived
+	ready   [workloads.NumClasses]userHeap // users whose next request has, by class
 	counted *arrivals                      // open-loop
 	tickets int64                          // closed-loop: requests that may still be scheduled
 
@@ -66,16 +67,20 @@ var _ workloads.Scalable = (*Users)(nil)
 
 // cursor is one user's place in its stream of requests.
 type cursor struct {
-	slot   int32 // its place among the cursors
+	slot   int // its place among the cursors
 	user   User
 	stream profile.Stream
 
 	seq                int64 // of the next request
 	arrival            time.Duration
 	conversation, turn int
-	history            []workloads.Entry // of the turns before it; elements are shared with requests and only appended to
-	state              cursorState
-	silent             bool // does not ask until SetUsers wants it again
+	// history holds the entries of the turns before it. Its elements are shared with requests, and
+	// it is only appended to.
+	history []workloads.Entry
+	state   cursorState
+	silent  bool // does not ask until SetUsers wants it again
+
+	counted int64 // of the next request that arrivals has not seen
 }
 
 type cursorState uint8
@@ -84,7 +89,7 @@ const (
 	queued   cursorState = iota // in the heap future or in a heap ready
 	blocked                     // waits for Written of its predecessor
 	inFlight                    // closed-loop: waits for Done
-	retired                     // beyond MaxRequests
+	retired                     // beyond MaxRequests, or silent
 )
 
 // New returns the load at its origin.
@@ -97,19 +102,17 @@ func New(cfg Config) *Users {
 	}
 	s := &Users{
 		cfg:        cfg,
-		shape:      profile.NewShape(cfg.Profile, cfg.PrefixCaching, cfg.PrefillOnly, cfg.DecodeOnly),
 		closedLoop: cfg.ClosedLoop && cfg.Rate <= 0,
-		cursors:    make([]*cursor, len(cfg.Users)),
-		tickets:    math.MaxInt64,
+		// A decode-only request writes nothing that a successor could wait for.
+		ordered: !cfg.Overtaking && !cfg.DecodeOnly,
+		tickets: math.MaxInt64,
 	}
-	// A decode-only request writes nothing that a successor could wait for.
-	s.ordered = !cfg.Overtaking && !cfg.DecodeOnly
-	firsts := make([]slotItem, len(cfg.Users))
-	for i, u := range cfg.Users {
-		c := &cursor{slot: int32(i), user: u, stream: profile.NewStream(cfg.Seed, u.ID), conversation: 1, turn: 1}
-		s.cursors[i] = c
-		c.arrival = s.arrivalAfter(int32(i), -1, 0)
-		firsts[i] = slotItem{at: c.arrival, slot: int32(i)}
+	s.shape = profile.NewShape(cfg.Profile, cfg.PrefixCaching, cfg.PrefillOnly, cfg.DecodeOnly)
+	for _, u := range cfg.Users {
+		s.add(u)
+	}
+	for _, c := range s.cursors { // when all are there: a rate is spread over them
+		c.arrival = s.arrivalAfter(c, -1, 0)
 	}
 	limit := int64(math.MaxInt64)
 	if cfg.MaxRequests > 0 {
@@ -117,19 +120,24 @@ func New(cfg Config) *Users {
 	}
 	if s.closedLoop {
 		s.tickets = limit
-		slices.SortFunc(firsts, func(a, b slotItem) int { // the earliest users get the tickets
-			if a.before(b) {
-				return -1
-			}
-			return 1
-		})
 	} else {
-		s.counted = newArrivals(limit, firsts)
+		s.counted = newArrivals(limit, s.cursors)
 	}
-	for _, it := range firsts {
-		s.schedule(it)
+	byArrival := func(a, b *cursor) int { return cmp.Compare(a.arrival, b.arrival) }
+	for _, c := range slices.SortedStableFunc(slices.Values(s.cursors), byArrival) {
+		s.schedule(c) // the earliest users get the tickets
 	}
 	return s
+}
+
+// add appends a user.
+func (s *Users) add(u User) *cursor {
+	c := &cursor{
+		slot: len(s.cursors), user: u, stream: profile.NewStream(s.cfg.Seed, u.ID),
+		conversation: 1, turn: 1,
+	}
+	s.cursors = append(s.cursors, c)
+	return c
 }
 
 // MaxContextTokens returns the most tokens that an entry of this load can have. Users are drawn
@@ -139,8 +147,8 @@ func (s *Users) MaxContextTokens() int {
 		return s.cfg.PopulationTokens
 	}
 	largest := 0
-	for i := range s.cursors {
-		largest = max(largest, s.cursors[i].user.Context)
+	for _, c := range s.cursors {
+		largest = max(largest, c.user.Context)
 	}
 	return largest
 }
@@ -151,26 +159,74 @@ const minOpenLoopGap = time.Millisecond
 
 // arrivalAfter returns the arrival of request seq+1 of a user, given that of request seq; seq -1
 // lies at the origin. In closed-loop at is the time when request seq was done.
-func (s *Users) arrivalAfter(slot int32, seq int64, at time.Duration) time.Duration {
-	c := s.cursors[slot]
+func (s *Users) arrivalAfter(c *cursor, seq int64, at time.Duration) time.Duration {
 	n := seq + 1
 	users := float64(len(s.cursors))
 	switch {
 	case s.cfg.Rate > 0 && s.cfg.ConstantRate:
 		// User i takes every users-th place of one evenly spaced row. The first one may take the
 		// origin itself.
-		place := workloads.Nanoseconds((float64(slot) + float64(n)*users) * 1e9 / s.cfg.Rate)
+		place := workloads.Nanoseconds((float64(c.slot) + float64(n)*users) * 1e9 / s.cfg.Rate)
 		if n == 0 {
 			return place
 		}
 		return max(at+1, place)
 	case s.cfg.Rate > 0:
 		// The superposition of independent Poisson streams of rate/users is one of the whole rate.
-		return at + max(1, workloads.Seconds(c.stream.Exponential(profile.DrawGap, n, users/s.cfg.Rate)))
+		gap := c.stream.Exponential(profile.DrawGap, n, users/s.cfg.Rate)
+		return at + max(1, workloads.Seconds(gap))
 	}
 	gap := workloads.Seconds(float64(c.user.Think * c.stream.Uniform(profile.DrawGap, n, 0.8, 1.2)))
 	if !s.closedLoop {
 		gap = max(gap, minOpenLoopGap)
 	}
 	return at + gap
+}
+
+// SetUsers implements Scalable. It must not be used with Rate or MaxRequests, which spread one load
+// over all users. Users beyond those of the configuration are those that a larger Population has:
+// it is drawn from the seed.
+func (s *Users) SetUsers(n int, now time.Duration) {
+	s.advance(now)
+	s.counted.advance(s.now, s)
+	if have := len(s.cursors); n > have {
+		for _, u := range Population(s.cfg.Profile, s.cfg.Seed, n, false)[have:] {
+			c := s.add(u)
+			c.state, c.silent = retired, true
+		}
+	}
+	for i, c := range s.cursors {
+		switch {
+		case i >= n && !c.silent:
+			s.silence(c)
+		case i < n && c.silent:
+			s.wakeUp(c)
+		}
+	}
+	s.future.dropSilent()
+	for class := range s.ready {
+		s.ready[class].dropSilent()
+	}
+	if s.counted != nil {
+		s.counted.next.dropSilent()
+	}
+}
+
+// silence takes a user and its backlog away.
+func (s *Users) silence(c *cursor) {
+	c.silent = true
+	if c.state == queued {
+		c.state = retired
+	}
+	s.counted.leave(c, s)
+}
+
+// wakeUp lets a user ask from now on. One whose last request is still in flight goes on after it.
+func (s *Users) wakeUp(c *cursor) {
+	c.silent = false
+	c.arrival = s.arrivalAfter(c, c.seq-1, s.now)
+	s.counted.join(c)
+	if c.state == retired {
+		s.schedule(c)
+	}
 }
