@@ -3,7 +3,6 @@ package tiertest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"testing"
 
@@ -35,6 +34,29 @@ var Layouts = map[string]tiers.Layout{
 // Every runs a test on each kind of tier: memory, every layout of files with direct and with buffered I/O, and those
 // without bytes.
 func Every(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Tier)) {
+	without(t, run)
+	for name, l := range Layouts {
+		files(t, name+", direct", filetier.Config{Layout: l, Direct: true}, run)
+		files(t, name+", buffered", filetier.Config{Layout: l}, run)
+	}
+}
+
+// Some is Every without what moves bytes as another one does: for tests of those who use tiers.
+func Some(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Tier)) {
+	without(t, run)
+	files(t, "files, direct", filetier.Config{Direct: true}, run)
+	files(t, "packed, buffered", filetier.Config{Layout: Layouts["packed"]}, run)
+	files(t, "chunks, direct", filetier.Config{Layout: Layouts["chunks"], Direct: true}, run)
+}
+
+func files(t *testing.T, name string, cfg filetier.Config, run func(*testing.T, func(testing.TB) tiers.Tier)) {
+	t.Run(name, func(t *testing.T) {
+		run(t, func(t testing.TB) tiers.Tier { return Files(t, cfg) })
+	})
+}
+
+// without runs a test on the tiers that have no files.
+func without(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Tier)) {
 	t.Run("memory", func(t *testing.T) {
 		run(t, func(t testing.TB) tiers.Tier { return Memory(t, 32<<20) })
 	})
@@ -48,13 +70,6 @@ func Every(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Tier
 	t.Run("null", func(t *testing.T) {
 		run(t, func(testing.TB) tiers.Tier { return sim.NewNull() })
 	})
-	for name, l := range Layouts {
-		for _, direct := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s, direct=%t", name, direct), func(t *testing.T) {
-				run(t, func(t testing.TB) tiers.Tier { return Files(t, filetier.Config{Layout: l, Direct: direct}) })
-			})
-		}
-	}
 }
 
 // Dir returns a work directory on the test's disk.

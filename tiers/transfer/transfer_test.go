@@ -36,7 +36,7 @@ func counted() (tiers.ChunkFunc, *[tiers.NumOps]atomic.Int64) {
 }
 
 func TestTransfersOfAnySizeComeBackAsTheyWent(t *testing.T) {
-	tiertest.Every(t, func(t *testing.T, open func(testing.TB) tiers.Tier) {
+	tiertest.Some(t, func(t *testing.T, open func(testing.TB) tiers.Tier) {
 		tier := open(t)
 		rng := rand.New(rand.NewPCG(3, 5))
 		sizes := []int64{1, 15, 4095, 4096, 4097, chunk - 1, chunk, chunk + 1, 3 * chunk, 5*chunk + 4097}
@@ -73,9 +73,9 @@ func TestTransfersOfAnySizeComeBackAsTheyWent(t *testing.T) {
 
 func TestMovesKeepTheSourceAndTheBytes(t *testing.T) {
 	x := tiertest.Transfer(t, chunk, 3)
-	tiertest.Every(t, func(t *testing.T, open func(testing.TB) tiers.Tier) {
+	tiertest.Some(t, func(t *testing.T, open func(testing.TB) tiers.Tier) {
 		from := open(t)
-		tiertest.Every(t, func(t *testing.T, open func(testing.TB) tiers.Tier) {
+		tiertest.Some(t, func(t *testing.T, open func(testing.TB) tiers.Tier) {
 			to := open(t)
 			if _, files := from.(*filetier.Tier); files {
 				if _, memory := to.(*memtier.Tier); !memory {
@@ -105,7 +105,7 @@ func TestMovesKeepTheSourceAndTheBytes(t *testing.T) {
 
 func TestAFailureAnywhereLeavesNothing(t *testing.T) {
 	o := tiers.Object{Key: "u1/c1/t1", Gen: 1, Size: 6*chunk - 100}
-	tiertest.Every(t, func(t *testing.T, open func(testing.TB) tiers.Tier) {
+	tiertest.Some(t, func(t *testing.T, open func(testing.TB) tiers.Tier) {
 		inner := open(t)
 		f := faults.Wrap(inner, nil)
 		for _, depth := range []int{1, 3} {
@@ -289,7 +289,7 @@ func TestWaitingForBuffersIsAdmission(t *testing.T) {
 }
 
 func TestManyTransfersShareASmallPool(t *testing.T) {
-	tiertest.Every(t, func(t *testing.T, open func(testing.TB) tiers.Tier) {
+	tiertest.Some(t, func(t *testing.T, open func(testing.TB) tiers.Tier) {
 		tier := open(t)
 		pool, err := buffer.NewPool(3, chunk)
 		require.NoError(t, err)

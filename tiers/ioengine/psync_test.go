@@ -1,0 +1,168 @@
+package ioengine
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"kvbench/tiers"
+)
+
+func submitAndWait(e Engine, op *Op) *Op {
+	done := make(chan struct{})
+	op.Done = func(*Op) { close(done) }
+	e.Submit(op)
+	<-done
+	return op
+}
+
+func TestPsyncReadsWhatItWrote(t *testing.T) {
+	start := time.Now()
+	e := NewPsync(func() time.Duration { return time.Since(start) })
+	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+	require.NoError(t, err)
+	defer f.Close()
+	fd := int(f.Fd())
+	text := []byte("what was written")
+	op := submitAndWait(e, &Op{Kind: Write, FD: fd, Buf: tiers.Buffer{B: text}, Off: 100, N: len(text)})
+	require.NoError(t, op.Err)
+	assert.Equal(t, len(text), op.Moved)
+	assert.GreaterOrEqual(t, op.Ended, op.Begun)
+	require.NoError(t, submitAndWait(e, &Op{Kind: Sync, FD: fd}).Err)
+	require.NoError(t, submitAndWait(e, &Op{Kind: DataSync, FD: fd}).Err)
+	got := make([]byte, len(text))
+	require.NoError(t, submitAndWait(e, &Op{FD: fd, Buf: tiers.Buffer{B: got}, Off: 100, N: len(got)}).Err)
+	assert.Equal(t, text, got)
+	op = submitAndWait(e, &Op{FD: fd, Buf: tiers.Buffer{B: got}, Off: 104, N: len(got)})
+	require.ErrorIs(t, op.Err, io.ErrUnexpectedEOF)
+	assert.Equal(t, len(got)-4, op.Moved)
+	assert.ErrorIs(t, submitAndWait(e, &Op{FD: -1, Buf: tiers.Buffer{B: got}, N: 1}).Err, unix.EBADF)
+	require.NoError(t, e.Close(t.Context()))
+}
+
+// A device that never answers costs its requests. Others are served, and nobody waits for it for ever.
+func TestAStuckDeviceCostsItsRequestsOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		answer := make(chan struct{})
+		e := newPsync(func() time.Duration { return time.Since(start) }, func(op *Op) (int, error) {
+			if op.FD == 666 {
+				<-answer
+			}
+			return op.N, nil
+		})
+		var back atomic.Int64
+		for range 50 {
+			e.Submit(&Op{FD: 666, N: 10, Done: func(*Op) { back.Add(1) }})
+		}
+		synctest.Wait()
+		for range 1000 {
+			submitAndWait(e, &Op{FD: 1})
+		}
+		assert.Empty(t, e.Stuck(nil, time.Minute))
+		time.Sleep(2 * time.Minute)
+		stuck := e.Stuck(nil, time.Minute)
+		assert.Len(t, stuck, 50)
+		assert.Equal(t, Stuck{Kind: Read, FD: 666, N: 10, For: 2 * time.Minute}, stuck[0])
+
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("a second has passed"))
+		defer cancel()
+		assert.EqualError(t, e.Close(ctx), "close the I/O engine: the device still has 50 requests: a second has passed")
+		assert.Zero(t, back.Load())
+		close(answer)
+		require.NoError(t, e.Close(t.Context()))
+		synctest.Wait()
+		assert.EqualValues(t, 50, back.Load())
+	})
+}
+
+// A request that its own Done submits again stays with its worker: however long the chains, there are no more workers
+// than chains.
+func TestAChainOfRequestsNeedsOneWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var inside, most atomic.Int64
+		e := newPsync(func() time.Duration { return 0 }, func(op *Op) (int, error) {
+			most.Store(max(most.Load(), inside.Add(1)))
+			time.Sleep(time.Millisecond)
+			inside.Add(-1)
+			return op.N, nil
+		})
+		done := make(chan struct{}, 4)
+		for range 4 {
+			left := 100
+			op := &Op{}
+			op.Done = func(op *Op) {
+				if left--; left > 0 {
+					e.Submit(op)
+				} else {
+					done <- struct{}{}
+				}
+			}
+			e.Submit(op)
+		}
+		for range 4 {
+			<-done
+		}
+		assert.EqualValues(t, 4, most.Load())
+		synctest.Wait()
+		e.mu.Lock()
+		assert.Equal(t, 4, e.idle, "nobody was hired for what a chain does itself")
+		e.mu.Unlock()
+		require.NoError(t, e.Close(t.Context()))
+	})
+}
+
+func TestRequestsAreWholeWhateverTheCallsDo(t *testing.T) {
+	type answer struct {
+		n   int
+		err error
+	}
+	for _, c := range []struct {
+		name        string
+		answers     []answer
+		moved       int
+		read, write error
+	}{
+		{"at once", []answer{{100, nil}}, 100, nil, nil},
+		{"short ones go on", []answer{{30, nil}, {60, nil}, {10, nil}}, 100, nil, nil},
+		{"signals do not count", []answer{{0, unix.EINTR}, {40, nil}, {0, unix.EINTR}, {60, nil}}, 100, nil, nil},
+		{"full after a part", []answer{{40, nil}, {0, unix.ENOSPC}}, 40, unix.ENOSPC, unix.ENOSPC},
+		{"the end", []answer{{40, nil}, {0, nil}}, 40, io.ErrUnexpectedEOF, io.ErrShortWrite},
+		{"an odd place", []answer{{40, nil}, {0, unix.EINVAL}}, 40, io.ErrUnexpectedEOF, unix.EINVAL},
+		{"refused", []answer{{0, unix.EINVAL}}, 0, unix.EINVAL, unix.EINVAL},
+	} {
+		for _, kind := range []Kind{Read, Write} {
+			t.Run(c.name+", "+kind.String(), func(t *testing.T) {
+				left, at := c.answers, 0
+				call := func(fd int, p []byte, off int64) (int, error) {
+					assert.Equal(t, 7, fd)
+					assert.Len(t, p, 100-at)
+					assert.EqualValues(t, 1000+at, off)
+					a := left[0]
+					left = left[1:]
+					at += a.n
+					return a.n, a.err
+				}
+				op := &Op{FD: 7, Buf: tiers.Buffer{B: make([]byte, 128)}, Off: 1000, N: 100}
+				want, full := c.read, readFull
+				if kind == Write {
+					want, full = c.write, writeFull
+				}
+				moved, err := full(call, op)
+				assert.Equal(t, c.moved, moved)
+				assert.Equal(t, want, err)
+				assert.Empty(t, left)
+			})
+		}
+	}
+}
