@@ -32,7 +32,8 @@ func readFull(read transfer, op *Op) (got int, err error) {
 		case err == unix.EINTR:
 			continue
 		case n == 0 && err == nil, err == unix.EINVAL && got > 0:
-			// The file ends here. Direct I/O says EINVAL when it is asked to go on from an odd place.
+			// The file ends here. Direct I/O says EINVAL when it is asked to go on from an odd
+			// place.
 			return got, io.ErrUnexpectedEOF
 		case err != nil:
 			return got, err

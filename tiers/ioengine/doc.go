@@ -6,11 +6,11 @@
 //
 // # Ownership
 //
-// From Submit to Done an Op, its buffer and its descriptor belong to the engine. A device that never answers
-// keeps them for ever, and the thread that asked it; Close gives up on them. All methods are safe for concurrent
-// use.
+// From Submit to Done an Op, its buffer and its descriptor belong to the engine. A device that
+// never answers keeps them for ever, and the thread that asked it; Close gives up on them. All
+// methods are safe for concurrent use.
 //
-// No call keeps a Go processor while the kernel waits. Calls that did (raw system calls, unknown to the scheduler)
-// took a third less CPU here, and a device that hung stopped the next garbage collection with them: no signal was
-// heard any more and no result written.
+// No call keeps a Go processor while the kernel waits. Calls that did (raw system calls, unknown to
+// the scheduler) took a third less CPU here, and a device that hung stopped the next garbage
+// collection with them: no signal was heard any more and no result written.
 package ioengine

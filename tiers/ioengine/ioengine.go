@@ -8,17 +8,18 @@ import (
 	"kvbench/tiers"
 )
 
-// Engine moves bytes. Submit does not wait for the device: a device that never answers costs its buffers and a line
-// in the result, never the process.
+// Engine moves bytes. Submit does not wait for the device: a device that never answers costs its
+// buffers and a line in the result, never the process.
 type Engine interface {
-	// Register makes an arena known to the kernel where that saves work per request. The slot goes into
-	// tiers.Buffer; 0 means that this engine has no use for it.
+	// Register makes an arena known to the kernel where that saves work per request. The slot goes
+	// into tiers.Buffer; 0 means that this engine has no use for it.
 	Register(arena []byte) (slot int32, err error)
 	// Submit begins requests. Done may be called before it returns.
 	Submit(ops ...*Op)
 	// Stuck appends the requests that the device has had for longer than that.
 	Stuck(dst []Stuck, older time.Duration) []Stuck
-	// Close waits for the requests under way, at most until ctx ends. Nothing may be submitted any more.
+	// Close waits for the requests under way, at most until ctx ends. Nothing may be submitted any
+	// more.
 	Close(ctx context.Context) error
 }
 
@@ -54,7 +55,8 @@ type Op struct {
 	// Err is nil when all N bytes were moved, else Moved of them were.
 	Err   error
 	Moved int
-	// Begun and Ended are when the request went to the device and came back, by the clock of the engine.
+	// Begun and Ended are when the request went to the device and came back, by the clock of the
+	// engine.
 	Begun, Ended time.Duration
 
 	// The engine's, under its lock.

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// psync asks with one blocking system call per request, each on a thread that the Go runtime lends to a worker
-// goroutine while it blocks. There are as many workers as requests were ever under way at once: buffers bound them.
+// psync asks with one blocking system call per request, each on a thread that the Go runtime lends
+// to a worker goroutine while it blocks. There are as many workers as requests were ever under way
+// at once: buffers bound them.
 type psync struct {
 	now  func() time.Duration
 	call func(*Op) (moved int, err error)
@@ -35,8 +36,9 @@ func newPsync(now func() time.Duration, call func(*Op) (int, error)) *psync {
 // Register: a system call per request has no use for it.
 func (e *psync) Register([]byte) (int32, error) { return 0, nil }
 
-// Submit wakes an idle worker for each request, or hires one. A request submitted again by its own Done goes to the
-// worker that called it: a chain of requests in one buffer needs no wake-ups, which cost more CPU than the calls.
+// Submit wakes an idle worker for each request, or hires one. A request submitted again by its own
+// Done goes to the worker that called it: a chain of requests in one buffer needs no wake-ups,
+// which cost more CPU than the calls.
 func (e *psync) Submit(ops ...*Op) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -78,7 +80,8 @@ func (e *psync) worker() {
 	}
 }
 
-// serve carries out one request and says whether its Done submitted it again. The lock is held before and after.
+// serve carries out one request and says whether its Done submitted it again. The lock is held
+// before and after.
 func (e *psync) serve(op *Op) (again bool) {
 	op.Begun = e.now()
 	e.asked.push(op)
@@ -105,7 +108,8 @@ func (e *psync) Stuck(dst []Stuck, older time.Duration) []Stuck {
 	defer e.mu.Unlock()
 	now := e.now()
 	for op := e.asked.first; op != nil && now-op.Begun > older; op = op.next {
-		dst = append(dst, Stuck{Kind: op.Kind, FD: op.FD, Off: op.Off, N: op.N, For: now - op.Begun})
+		dst = append(dst, Stuck{Kind: op.Kind, FD: op.FD, Off: op.Off, N: op.N,
+			For: now - op.Begun})
 	}
 	return dst
 }
@@ -131,7 +135,8 @@ func (e *psync) Close(ctx context.Context) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return fmt.Errorf("close the I/O engine: the device still has %d requests: %w", e.underway, context.Cause(ctx))
+	return fmt.Errorf("close the I/O engine: the device still has %d requests: %w", e.underway,
+		context.Cause(ctx))
 }
 
 // list is a queue that an Op can leave from the middle.
