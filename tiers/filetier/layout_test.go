@@ -52,8 +52,8 @@ func counted() (tiers.ChunkFunc, *[tiers.NumOps]atomic.Int64) {
 	return func(op tiers.Op, n int64) { sums[op].Add(n) }, &sums
 }
 
-// readAt makes one request.
-func readAt(t testing.TB, r tiers.Reader, off, n int64) ([]byte, error) {
+// request makes one request with a buffer of its own.
+func request(t testing.TB, r tiers.Submitter, off, n int64) ([]byte, error) {
 	t.Helper()
 	whole := int(tiers.AlignUp(n, 4096))
 	p := buffer.Aligned(make([]byte, whole+4096), whole, 4096)[:n]
@@ -198,12 +198,12 @@ func TestRunsKeepTheirPlacesWhileTheyAreRead(t *testing.T) {
 			require.NoError(t, tier.Remove(t.Context(), o))
 		}
 		writeRuns(t, x, tier, blocks("new", block, block, block, block))
-		p, err := readAt(t, r, 0, r.Start(2)+block)
+		p, err := request(t, r, 0, r.Start(2)+block)
 		require.NoError(t, err)
 		for i, o := range list {
 			assert.NoError(t, tiertest.Content.Check(p[r.Start(i):r.Start(i)+block], o, 0))
 		}
-		_, err = readAt(t, r, block, r.Start(2)+block)
+		_, err = request(t, r, block, r.Start(2)+block)
 		assert.Error(t, err, "beyond the last entry")
 		held, _ := tier.Footprint()
 		assert.EqualValues(t, 7*block, held)
