@@ -86,6 +86,12 @@ func (b *book) charts(t *stats.Table) {
 	}
 }
 
+var tierNames = []struct{ title, key string }{{"GPU", "gpu"}, {"CPU", "cpu"}, {"Storage", "storage"}}
+
+var percentiles = []struct{ title, key string }{
+	{"P50", "p50"}, {"P95", "p95"}, {"P99", "p99"}, {"P99.9", "p999"}, {"P99.99", "p9999"},
+}
+
 // label names a benchmark of a run; with one run its name says nothing.
 func label(t *stats.Table, run int, bench string) string {
 	if len(t.Runs) < 2 {

@@ -1,11 +1,13 @@
 package xlsx
 
 import (
+	_ "embed"
 	"strconv"
 	"strings"
 	"time"
 
 	"kvbench/tools/load"
+	"kvbench/tools/stats"
 )
 
 // column is one column of the Summary sheet.
@@ -15,28 +17,92 @@ type column struct {
 	width float64
 }
 
-// pythonColumns is the number of columns that the Python benchmark's sheet has too; ours follow
-// after them.
+// columnText says what the columns are; its head explains how.
+//
+//go:embed columns.txt
+var columnText string
+
+// pythonColumns is the number of columns that the Python benchmark's sheet has too; ours follow.
 const pythonColumns = 99
 
-// at is the column of a key of the result file, ours and the Python benchmark's alike.
-func at(title, path string) column {
-	return column{title: title, value: func(r *load.Record) any { return r.Lookup(path) }}
+// summaryColumns are those of the Python benchmark's sheet in its order, then ours.
+func summaryColumns() (list []column) {
+	for line := range strings.Lines(columnText) {
+		title, from, ok := strings.Cut(strings.TrimSpace(line), "  ")
+		if !ok || strings.HasPrefix(title, "#") {
+			continue
+		}
+		c := column{title: title}
+		from = strings.TrimSpace(from)
+		kind, name, isParameter := strings.Cut(from, ":")
+		switch {
+		case strings.HasPrefix(from, "="):
+			c = special[from[1:]]
+			c.title = title
+		case isParameter:
+			c.value = parameter(name, kind == "not")
+		default:
+			c.value = key(from)
+		}
+		list = append(list, c)
+	}
+	return list
 }
 
-// parameter is the column of a run parameter.
-func parameter(title, name string) column {
-	return column{title: title, value: func(r *load.Record) any { return typed(r.Parameter(name)) }}
+// scales are what values of the result file are multiplied with, by the unit that they then have.
+var scales = map[string]float64{"": 1, "ms": 1e-6, "MiB": 1.0 / (1 << 20), "GiB": 1.0 / (1 << 30)}
+
+// key is a value of the result file, else of the benchmark line: "path", "path / unit", "path | metric".
+func key(from string) func(*load.Record) any {
+	path, metric, _ := strings.Cut(from, " | ")
+	path, unit, _ := strings.Cut(path, " / ")
+	return func(r *load.Record) any {
+		if len(r.Raw) == 0 {
+			return onLine(r, metric)
+		}
+		v := r.Lookup(path)
+		if x, ok := v.(float64); ok {
+			return x * scales[unit]
+		}
+		return v
+	}
 }
 
-// enabled is a parameter that the flag of the opposite name sets.
-func enabled(title, disable string) column {
-	return column{title: title, value: func(r *load.Record) any {
-		if v, ok := typed(r.Parameter(disable)).(bool); ok {
-			return !v
+// onLine is a metric of a benchmark line. Rates of bytes are shown in GiB/s, where they are the
+// storage tier's.
+func onLine(r *load.Record, metric string) any {
+	scale := 1.0
+	if strings.HasSuffix(metric, "B/s") {
+		if scale = scales["GiB"]; !onStorage(r.Name) {
+			return nil
+		}
+	}
+	for _, v := range r.Values {
+		if metric != "" && v.Unit == metric {
+			return v.Value * scale
+		}
+	}
+	return nil
+}
+
+// onStorage says whether the rates on a benchmark's line are the storage tier's. A benchmark of single
+// operations gives those of the one tier that its name tells.
+func onStorage(name string) bool {
+	return !strings.Contains(name, "/tier=") || strings.Contains(name, "/tier=storage")
+}
+
+// parameter is a run parameter; inverted is one that the flag of the opposite name sets.
+func parameter(name string, inverted bool) func(*load.Record) any {
+	return func(r *load.Record) any {
+		v := typed(r.Parameter(name))
+		if !inverted {
+			return v
+		}
+		if off, ok := v.(bool); ok {
+			return !off
 		}
 		return nil
-	}}
+	}
 }
 
 // typed turns a parameter's text into the value that it means. Empty and – are nothing.
@@ -57,126 +123,19 @@ func typed(v any) any {
 	return s
 }
 
-// summaryColumns are those of the Python benchmark's sheet in its order, then ours.
-func summaryColumns() []column {
-	list := []column{
-		{title: "Timestamp", value: timestamp, width: 19},
-		parameter("Model", "model"),
-		parameter("Num Users", "num-users"),
-		{title: "Duration (s)", value: window},
-		parameter("GPU Memory per Card (GiB)", "gpu-mem-gb"),
-		parameter("Num GPUs", "num-gpus"),
-		parameter("Tensor Parallel", "tensor-parallel"),
-		{title: "Total GPU Memory (GiB)", value: gpuMemory},
-		parameter("CPU Memory (GiB)", "cpu-mem-gb"),
-		parameter("Generation Mode", "generation-mode"),
-		parameter("Performance Profile", "performance-profile"),
-		enabled("Multi-turn", "disable-multi-turn"),
-		enabled("Prefix Caching", "disable-prefix-caching"),
-		parameter("RAG Enabled", "enable-rag"),
-		parameter("Autoscaling", "enable-autoscaling"),
-		at("Seed", "seed"),
-		parameter("Max Concurrent Allocs", "max-concurrent-allocs"),
-		parameter("Request Rate", "request-rate"),
-		parameter("Max Requests", "max-requests"),
-		parameter("Dataset Path", "dataset-path"),
-		parameter("Cache Dir", "cache-dir"),
-		parameter("Storage Capacity (GiB)", "storage-capacity-gb"),
-		parameter("Precondition", "precondition"),
-		parameter("Precondition Size (GiB)", "precondition-size-gb"),
-		parameter("Precondition Threads", "precondition-threads"),
-		parameter("Trace Speedup", "trace-speedup"),
-		parameter("Replay Cycles", "replay-cycles"),
-		at("Total Requests", "summary.total_requests"),
-		at("Total Tokens", "summary.total_tokens"),
-		at("Elapsed Time (s)", "summary.elapsed_time"),
-		orLine(at("Avg Throughput (tok/s)", "summary.avg_throughput_tokens_per_sec"), "tok/s", 1),
-		orLine(at("Storage Throughput (tok/s)", "summary.storage_throughput_tokens_per_sec"),
-			"storage-tok/s", 1),
-		orLine(at("Requests/sec", "summary.requests_per_second"), "req/s", 1),
-	}
-	list = append(list, request("E2E Latency", "end_to_end_latency_ms", 6)...)
-	list = append(list, request("Storage Latency", "storage_io_latency_ms", 6)...)
-	list = append(list, request("Gen Latency", "generation_latency_ms", 4)...)
-	for _, part := range []struct{ title, key string }{
-		{"Read Total", "read"}, {"Write Total", "write"}, {"Read Device", "read_device"},
-		{"Write Device", "write_device"},
-		{"Read Host", "read_host"}, {"Write Host", "write_host"},
-	} {
-		for _, p := range percentiles {
-			list = append(list, at("Storage Tier "+part.title+" "+p.title+" (ms)",
-				"summary.cache_stats.storage_"+part.key+"_"+p.key+"_ms"))
-		}
-	}
-	list = append(list,
-		at("Cache Hit Rate", "summary.cache_stats.cache_hit_rate"),
-		at("Read/Write Ratio", "summary.cache_stats.read_write_ratio"),
-		at("Total Read (GiB)", "summary.cache_stats.total_read_gb"),
-		at("Total Write (GiB)", "summary.cache_stats.total_write_gb"),
-	)
-	for _, way := range []struct{ title, key string }{{"Written", "written"}, {"Read", "read"}} {
-		for _, t := range tierNames {
-			list = append(list, at("Tier "+t.title+" KV Bytes "+way.title+" (GiB)",
-				"summary.cache_stats.tier_"+t.key+"_kv_bytes_"+way.key+"_gb"))
-		}
-	}
-	for _, t := range tierNames {
-		for _, op := range []struct{ title, key string }{{"Read", "read"}, {"Write", "write"}} {
-			c := at("Tier "+t.title+" "+op.title+" Bandwidth (GiB/s)",
-				"summary.cache_stats.tier_"+t.key+"_"+op.key+"_bandwidth_gbps")
-			if t.key == "storage" {
-				c = orLine(c, op.key+"-B/s", 1.0/(1<<30))
-			}
-			list = append(list, c)
-		}
-	}
-	for _, t := range tierNames {
-		list = append(list, at(t.title+" Entries", "summary.cache_stats."+t.key+"_entries"))
-	}
-	list = append(list, at("Multi-turn Hit Rate", "summary.multi_turn_stats.hit_rate"))
-	return append(list, ownColumns()...)
-}
+// simulatedHead is the column by which rows are coloured.
+const simulatedHead = "Simulated"
 
-var tierNames = []struct{ title, key string }{{"GPU", "gpu"}, {"CPU", "cpu"},
-	{"Storage", "storage"}}
-
-var percentiles = []struct{ title, key string }{
-	{"P50", "p50"}, {"P95", "p95"}, {"P99", "p99"}, {"P99.9", "p999"}, {"P99.99", "p9999"},
-}
-
-// request are the first n of mean and percentiles of a distribution per request.
-func request(title, key string, n int) []column {
-	list := []column{at(title+" Mean (ms)", "summary."+key+".mean")}
-	for _, p := range percentiles {
-		list = append(list, at(title+" "+p.title+" (ms)", "summary."+key+"."+p.key))
-	}
-	return list[:n]
-}
-
-// orLine takes the value from the benchmark line where there is no result file.
-func orLine(c column, unit string, scale float64) column {
-	from := c.value
-	c.value = func(r *load.Record) any {
-		if len(r.Raw) > 0 {
-			return from(r)
-		}
-		if strings.HasSuffix(unit, "B/s") && !onStorage(r.Name) {
-			return nil
-		}
-		for _, v := range r.Values {
-			if v.Unit == unit {
-				return v.Value * scale
-			}
-		}
-		return nil
-	}
-	return c
-}
-
-// onStorage says whether the rates on a benchmark's line are the storage tier's. A benchmark of
-// single operations gives those of the one tier that its name tells.
-func onStorage(name string) bool {
-	return !strings.Contains(name, "/tier=") || strings.Contains(name, "/tier=storage")
+// special are the columns that are no plain value of the result file.
+var special = map[string]column{
+	"timestamp":  {value: timestamp, width: 19},
+	"window":     {value: window},
+	"gpu-memory": {value: gpuMemory},
+	"run":        {value: func(r *load.Record) any { return r.Source }, width: 24},
+	"benchmark":  {value: func(r *load.Record) any { return stats.NameOf(r) }, width: 34},
+	"simulated":  {value: simulated},
+	"warnings":   {value: warnings},
+	"file":       {value: file, width: 50},
 }
 
 func timestamp(r *load.Record) any {
@@ -207,4 +166,27 @@ func gpuMemory(r *load.Record) any {
 		return nil
 	}
 	return card * cards
+}
+
+func simulated(r *load.Record) any {
+	var settings load.SettingsReader
+	if how := settings.Simulation(r); how != "" {
+		return how != load.Measured
+	}
+	return nil
+}
+
+func warnings(r *load.Record) any {
+	list, ok := r.Lookup("warnings").([]any)
+	if !ok {
+		return nil
+	}
+	return float64(len(list))
+}
+
+func file(r *load.Record) any {
+	if r.Path != "" {
+		return r.Path
+	}
+	return r.File
 }
