@@ -16,34 +16,7 @@ var gateCommand = command.Command{
 	Name:  "gate",
 	Args:  "-old IN… -new IN… [-max-regress METRIC=PERCENT,…] [-alpha 0.05] [-format text|markdown|github]",
 	Short: "fail when new results are significantly worse than old ones",
-	Long: `
-Compares two sides and exits 1 when a metric is worse, 0 when none is. Worse means both: the medians differ significantly
-(Mann-Whitney test, p below -alpha after Holm's correction for everything that is gated), and the new median is worse than
-the old one by more than the metric's limit. Which direction is worse, the Unit lines of the input tell.
-
-Gated is one headline metric per benchmark (read-B/s, else write-B/s, else ns/op) with a limit of 5%, and every metric that
--max-regress names, repeatable or separated by commas:
-  read-p95-ns=10%   gate it too, it may lose 10%      read-p95-ns   gate it too, with the default limit
-  default=3%        change the default limit
-
-Run each side at least six times (-count 6). Three runs against three can never reach p = 0.05, and the more metrics are
-gated, the more runs they need: what could not be significant whatever the difference is called "not enough samples", with
-the number of runs that would do, and fails (-allow-few lets it pass). Beware of runs of the same day on a shared machine:
-no test can tell its noise from a loss; run old and new alternately.
-
-A benchmark or gated metric that the old side has and the new side has not is a failure (-allow-missing lets it pass).
-Runs that differ in division, I/O mode, decode reads or in what the device time of a write is are refused: their numbers
-mean different things; so are simulated runs against measured ones. Runs that differ in another parameter are refused
-too, unless -ignore names it.
-
--format markdown writes a table for a comment or a job summary, -format github the annotations of GitHub Actions.
--all shows every metric. Exit codes: 0 passed, 1 not passed, 2 nothing was compared: wrong usage or input.`,
-	Example: `
-go test ./benchmarks -run '^$' -bench 'StorageCeiling|Tier' -count 6 -cache-dir /mnt/a > a.txt
-go test ./benchmarks -run '^$' -bench 'StorageCeiling|Tier' -count 6 -cache-dir /mnt/b > b.txt
-go tool kvreport gate -old a.txt -new b.txt -max-regress 'read-B/s=5%,read-p95-ns=10%'
-go tool kvreport gate -old main/ -new pr/ -format markdown >> "$GITHUB_STEP_SUMMARY"`,
-	Run: runGate,
+	Run:   runGate,
 }
 
 // inputs is a flag that may be given several times.

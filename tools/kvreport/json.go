@@ -12,17 +12,7 @@ var jsonCommand = command.Command{
 	Name:  "json",
 	Args:  "IN… [-o FILE]",
 	Short: "all results as one JSON document",
-	Long: `
-Reads benchmark output, go test -json, result files, result directories and results of the Python benchmark, in any
-mixture, and writes one JSON document to standard output or to FILE. Values stand in the units of the benchmark line. The
-result file that a line names is embedded as it stands, where it exists; result_missing says why where it does not.
-kvreport reads the document again wherever it reads anything: archive one file instead of a directory.`,
-	Example: `
-go test ./benchmarks -run '^$' -bench StorageCeiling -count 6 > a.txt
-go tool kvreport json a.txt -o a.json
-go tool kvreport json a.txt | jq -r '.results[] | [.name, (.values[] | select(.unit == "read-B/s") | .value)] | @tsv'
-go test ./benchmarks -run '^$' -bench Tier | go tool kvreport json -`,
-	Run: runJSON,
+	Run:   runJSON,
 }
 
 // runJSON streams nothing: a document is whole or absent.

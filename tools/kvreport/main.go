@@ -2,7 +2,9 @@
 package main
 
 import (
+	"embed"
 	"os"
+	"strings"
 
 	"kvbench/tools/command"
 	"kvbench/tools/dedup"
@@ -11,8 +13,13 @@ import (
 	"kvbench/tools/trace"
 )
 
+// help has a text for each command: what it does and how it decides, and lines that can be typed.
+//
+//go:embed help
+var help embed.FS
+
 // commands in the order of the help.
-var commands = []command.Command{
+var commands = explained(
 	jsonCommand,
 	xlsxCommand,
 	htmlCommand,
@@ -25,6 +32,15 @@ var commands = []command.Command{
 	sizing.Device,
 	dedup.Command,
 	trace.Command,
+)
+
+func explained(list ...command.Command) []command.Command {
+	for i, c := range list {
+		if text, err := help.ReadFile("help/" + c.Name + ".txt"); err == nil {
+			list[i].Long, list[i].Example, _ = strings.Cut(string(text), "\nExample:\n")
+		}
+	}
+	return list
 }
 
 func main() {
