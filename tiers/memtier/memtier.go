@@ -12,19 +12,20 @@ import (
 	"kvbench/tiers/buffer"
 )
 
-// cpuBlock is the unit in which the cpu tier gives out memory. An entry wastes less than one: small enough for
-// system prompts of a hundred KiB, large enough that a chunk is copied in a few pieces.
-const cpuBlock = 64 << 10
+// blockSize is the unit in which the cpu tier gives out memory. An entry wastes less than one:
+// small enough for system prompts of a hundred KiB, large enough that a chunk is copied in a few
+// pieces.
+const blockSize = 64 << 10
 
-// Tier keeps entries in memory outside the Go heap: real bytes, copied in and out. The Cache keeps its exact
-// capacity; the tier holds any mix of entries of that many bytes, and takes memory from the system only as far
-// as it was ever filled (see Prefault), plus less than a block (64 KiB) per entry.
+// Tier keeps entries in memory outside the Go heap: real bytes, copied in and out. The Cache keeps
+// its exact capacity; the tier holds any mix of entries of that many bytes, and takes memory from
+// the system only as far as it was ever filled (see Prefault), plus less than a block (64 KiB) per
+// entry.
 type Tier struct {
-	name     string
 	capacity int64
 
 	mu      sync.Mutex
-	entries map[tiers.ID]*cpuEntry
+	entries map[tiers.ID]*entry
 	arenas  []*buffer.Arena
 	fresh   []byte   // of the last arena: what was never given out
 	free    [][]byte // released blocks, warmest last
@@ -38,9 +39,10 @@ var _ tiers.Tier = (*Tier)(nil)
 // New reserves address space for capacity bytes; memory comes with use.
 func New(capacity int64) (*Tier, error) {
 	if capacity < 1 {
-		return nil, fmt.Errorf("make a cpu tier of %d bytes: the size must be positive (-cpu-mem-gb)", capacity)
+		return nil, fmt.Errorf("make a cpu tier of %d bytes: the size must be positive (-cpu-mem-gb)",
+			capacity)
 	}
-	t := &Tier{name: "cpu tier", capacity: capacity, entries: make(map[tiers.ID]*cpuEntry)}
+	t := &Tier{capacity: capacity, entries: make(map[tiers.ID]*entry)}
 	// An eighth more than the capacity, for the waste; should that not do, grow adds arenas.
 	if err := t.grow(capacity + capacity/8); err != nil {
 		return nil, fmt.Errorf("make a cpu tier of %d bytes: %w", capacity, err)
@@ -74,8 +76,8 @@ func (t *Tier) Traits() tiers.Traits {
 	return tiers.Traits{Align: 1, Holds: true, Description: "memory outside the Go heap"}
 }
 
-// HugePages says how much of the memory reserved at first lies in huge pages now: it grows with use. Not for the
-// measured window, it reads a file of the kernel's.
+// HugePages says how much of the memory reserved at first lies in huge pages now: it grows with
+// use. Not for the measured window, it reads a file of the kernel's.
 func (t *Tier) HugePages() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,19 +91,19 @@ func (t *Tier) Footprint() (held, waste int64) {
 	return t.held, t.waste
 }
 
-// cpuEntry is one entry's blocks. They return to the tier when the last user has gone: the tier itself holds one
-// use while the entry can be opened.
-type cpuEntry struct {
+// entry is one entry's blocks. They return to the tier when the last user has gone: the tier
+// itself while the entry can be opened, a handle, a request under way.
+type entry struct {
 	o      tiers.Object
 	blocks [][]byte // fixed from Create on: copying needs no lock
-	uses   int      // guarded by CPUTier.mu
+	uses   int      // guarded by Tier.mu
 }
 
 // Create takes the memory for the whole entry.
 func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, error) {
 	o := objs[0]
-	n := int((o.Size + cpuBlock - 1) / cpuBlock)
-	e := &cpuEntry{o: o, blocks: make([][]byte, 0, n), uses: 1}
+	n := int((o.Size + blockSize - 1) / blockSize)
+	e := &entry{o: o, blocks: make([][]byte, 0, n), uses: 1}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.usable(o); err != nil {
@@ -116,7 +118,7 @@ func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, er
 		e.blocks = append(e.blocks, b)
 	}
 	t.take(e, +1)
-	return &writer{tier: t, e: e}, nil
+	return &handle{tier: t, e: e, op: tiers.Write}, nil
 }
 
 func (t *Tier) usable(o tiers.Object) error {
@@ -140,7 +142,7 @@ func (t *Tier) block(size int64) (b []byte, err error) {
 			return nil, err
 		}
 	}
-	b, t.fresh = t.fresh[:cpuBlock:cpuBlock], t.fresh[cpuBlock:]
+	b, t.fresh = t.fresh[:blockSize:blockSize], t.fresh[blockSize:]
 	return b, nil
 }
 
@@ -165,7 +167,7 @@ func (t *Tier) Open(_ context.Context, objs ...tiers.Object) (tiers.Reader, erro
 		return nil, t.error("open", o, -1, tiers.ErrNotFound)
 	}
 	e.uses++
-	return &reader{tier: t, e: e}, nil
+	return &handle{tier: t, e: e, op: tiers.Read}, nil
 }
 
 // Remove forgets entries; their memory is reused at once, or when their last reader closes.
@@ -210,7 +212,7 @@ func (t *Tier) Close() error {
 }
 
 // release ends one use of e. The caller holds mu.
-func (t *Tier) release(e *cpuEntry) {
+func (t *Tier) release(e *entry) {
 	if e.uses--; e.uses == 0 {
 		t.take(e, -1)
 		t.free = append(t.free, e.blocks...)
@@ -219,98 +221,90 @@ func (t *Tier) release(e *cpuEntry) {
 }
 
 // take counts an entry's memory as used (+1) or free (-1).
-func (t *Tier) take(e *cpuEntry, sign int64) {
+func (t *Tier) take(e *entry, sign int64) {
 	t.held += sign * e.o.Size
-	t.waste += sign * (int64(len(e.blocks))*cpuBlock - e.o.Size)
+	t.waste += sign * (int64(len(e.blocks))*blockSize - e.o.Size)
 }
 
 func (t *Tier) error(op string, o tiers.Object, off int64, err error) error {
-	return &tiers.OpError{Op: op, Path: t.name, Key: o.Key, Offset: off, Err: err}
+	return &tiers.OpError{Op: op, Path: "cpu tier", Key: o.Key, Offset: off, Err: err}
 }
 
-// pieces calls do for each part of [off, off+n) that lies in one block.
-func (e *cpuEntry) pieces(n int, off int64, do func(mem []byte, at int)) error {
-	if off < 0 || off+int64(n) > e.o.Size {
-		return fmt.Errorf("%d bytes at offset %d reach beyond the entry's %d", n, off, e.o.Size)
+// move copies between b and the entry's bytes from off on.
+func (e *entry) move(op tiers.Op, b []byte, off int64) error {
+	if off < 0 || off+int64(len(b)) > e.o.Size {
+		return fmt.Errorf("%d bytes at offset %d reach beyond the entry's %d", len(b), off,
+			e.o.Size)
 	}
-	for at := 0; at < n; {
-		block, from := (off+int64(at))/cpuBlock, int((off+int64(at))%cpuBlock)
-		mem := e.blocks[block][from:min(cpuBlock, from+n-at)]
-		do(mem, at)
-		at += len(mem)
+	for len(b) > 0 {
+		mem, n := e.blocks[off/blockSize][off%blockSize:], 0
+		if op == tiers.Write {
+			n = copy(mem, b)
+		} else {
+			n = copy(b, mem)
+		}
+		b, off = b[n:], off+int64(n)
 	}
 	return nil
 }
 
-type writer struct {
+// handle is a writer or reader of one entry.
+type handle struct {
 	tiers.One
 	tier  *Tier
-	e     *cpuEntry
-	ended atomic.Bool
+	e     *entry
+	op    tiers.Op
+	ended bool // guarded by Tier.mu
 }
 
-// Submit copies at once, in the caller's goroutine: there is nothing to wait for.
-func (w *writer) Submit(io *tiers.IO) {
-	if w.ended.Load() {
-		io.End(w.tier.error("write", w.e.o, io.Off, tiers.ErrClosed))
+// Submit copies at once, in the caller's goroutine: there is nothing to wait for. The request
+// is a user of the entry, because nobody who gives up waits for it.
+func (h *handle) Submit(io *tiers.IO) {
+	t := h.tier
+	t.mu.Lock()
+	if h.ended {
+		t.mu.Unlock()
+		io.End(t.error(h.op.String(), h.e.o, io.Off, tiers.ErrClosed))
 		return
 	}
-	err := w.e.pieces(io.N, io.Off, func(mem []byte, at int) { copy(mem, io.Buf.B[at:]) })
+	h.e.uses++
+	t.mu.Unlock()
+	err := h.e.move(h.op, io.Buf.B[:io.N], io.Off)
+	t.mu.Lock()
+	t.release(h.e)
+	t.mu.Unlock()
 	if err != nil {
-		err = w.tier.error("write", w.e.o, io.Off, err)
+		err = t.error(h.op.String(), h.e.o, io.Off, err)
 	}
 	io.End(err)
 }
 
-func (w *writer) Commit(context.Context) error {
-	if !w.ended.CompareAndSwap(false, true) {
-		return w.tier.error("commit", w.e.o, -1, tiers.ErrClosed)
-	}
-	t := w.tier
+// Commit makes the writer's use the tier's.
+func (h *handle) Commit(context.Context) error {
+	t := h.tier
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.usable(w.e.o); err != nil {
-		t.release(w.e)
-		return t.error("commit", w.e.o, -1, err)
+	if h.ended {
+		return t.error("commit", h.e.o, -1, tiers.ErrClosed)
 	}
-	t.entries[w.e.o.ID()] = w.e // the writer's use becomes the tier's
+	h.ended = true
+	if err := t.usable(h.e.o); err != nil {
+		t.release(h.e)
+		return t.error("commit", h.e.o, -1, err)
+	}
+	t.entries[h.e.o.ID()] = h.e
 	return nil
 }
 
-func (w *writer) Abort() error {
-	if w.ended.CompareAndSwap(false, true) {
-		w.tier.mu.Lock()
-		defer w.tier.mu.Unlock()
-		w.tier.release(w.e)
-	}
-	return nil
-}
+// Abort ends a writer, Close a reader.
+func (h *handle) Abort() error { return h.Close() }
 
-type reader struct {
-	tiers.One
-	tier   *Tier
-	e      *cpuEntry
-	closed atomic.Bool
-}
-
-// Submit copies at once, in the caller's goroutine.
-func (r *reader) Submit(io *tiers.IO) {
-	if r.closed.Load() {
-		io.End(r.tier.error("read", r.e.o, io.Off, tiers.ErrClosed))
-		return
-	}
-	err := r.e.pieces(io.N, io.Off, func(mem []byte, at int) { copy(io.Buf.B[at:], mem) })
-	if err != nil {
-		err = r.tier.error("read", r.e.o, io.Off, err)
-	}
-	io.End(err)
-}
-
-func (r *reader) Close() error {
-	if r.closed.CompareAndSwap(false, true) {
-		r.tier.mu.Lock()
-		defer r.tier.mu.Unlock()
-		r.tier.release(r.e)
+func (h *handle) Close() error {
+	h.tier.mu.Lock()
+	defer h.tier.mu.Unlock()
+	if !h.ended {
+		h.ended = true
+		h.tier.release(h.e)
 	}
 	return nil
 }

@@ -9,11 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
-	"kvbench/tiers/buffer"
-	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
 	"kvbench/tiers/memtier"
-	"kvbench/tiers/transfer"
 )
 
 const piece = 64 << 10
@@ -28,35 +25,51 @@ func memory(t *testing.T, capacity int64) *memtier.Tier {
 	return c
 }
 
-// copier moves entries in chunks of that size and verifies all that it reads.
-func copier(t *testing.T, chunk int) *transfer.Transfer {
+// do is one request of all of b.
+func do(x tiers.Submitter, b []byte, off int64) (err error) {
+	x.Submit(&tiers.IO{Buf: tiers.Buffer{B: b}, Off: off, N: len(b), Done: func(io *tiers.IO) { err = io.Err }})
+	return err
+}
+
+// put writes an object, in two requests.
+func put(t *testing.T, tier tiers.Tier, o tiers.Object) {
 	t.Helper()
-	pool, err := buffer.NewPool(2, chunk)
+	b := make([]byte, o.Size)
+	bytesIn.Fill(b, o, 0)
+	w, err := tier.Create(t.Context(), o)
 	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, pool.Close()) })
-	return &transfer.Transfer{
-		Pool: pool, Content: bytesIn, Chunk: chunk, Depth: 1, Verify: content.VerifyFull,
-		Clock: clock.NewWall(),
-	}
+	require.NoError(t, do(w, b[o.Size/2:], o.Size/2))
+	require.NoError(t, do(w, b[:o.Size/2], 0))
+	require.NoError(t, w.Commit(t.Context()))
+}
+
+// check reads an object and compares it.
+func check(t *testing.T, tier tiers.Tier, o tiers.Object) {
+	t.Helper()
+	r, err := tier.Open(t.Context(), o)
+	require.NoError(t, err)
+	b := make([]byte, o.Size)
+	require.NoError(t, do(r, b, 0))
+	require.NoError(t, r.Close())
+	require.NoError(t, bytesIn.Check(b, o, 0))
 }
 
 func TestCPUTierHoldsItsCapacityInAnyMixAndReusesIt(t *testing.T) {
 	const capacity = 24 << 20
 	tier := memory(t, capacity)
-	x := copier(t, 1<<20)
 	rng := rand.New(rand.NewPCG(9, 9))
 	var live []tiers.Object
 	var held int64
 	for i := range 400 {
-		o := tiers.Object{Key: fmt.Sprint("k", i), Size: []int64{1, 100, 5000, 65536, 70_000, 1 << 20, 3<<20 + 5}[rng.IntN(7)]}
+		o := tiers.Object{Key: fmt.Sprint("k", i),
+			Size: []int64{1, 100, 5000, 65536, 70_000, 1 << 20, 3<<20 + 5}[rng.IntN(7)]}
 		for held+o.Size > capacity {
 			victim := rng.IntN(len(live))
 			require.NoError(t, tier.Remove(t.Context(), live[victim]))
 			held -= live[victim].Size
 			live = append(live[:victim], live[victim+1:]...)
 		}
-		_, _, err := x.Write(t.Context(), tier, nil, o)
-		require.NoError(t, err)
+		put(t, tier, o)
 		held += o.Size
 		live = append(live, o)
 		got, waste := tier.Footprint()
@@ -64,8 +77,7 @@ func TestCPUTierHoldsItsCapacityInAnyMixAndReusesIt(t *testing.T) {
 		assert.Less(t, waste, int64(len(live))*64<<10)
 	}
 	for _, o := range live {
-		_, _, err := x.Read(t.Context(), tier, nil, o)
-		require.NoError(t, err)
+		check(t, tier, o)
 		require.NoError(t, tier.Remove(t.Context(), o))
 	}
 	got, waste := tier.Footprint()
@@ -75,17 +87,14 @@ func TestCPUTierHoldsItsCapacityInAnyMixAndReusesIt(t *testing.T) {
 
 func TestCPUTierKeepsMemoryOfARemovedEntryUntilItsReaderCloses(t *testing.T) {
 	tier := memory(t, 1<<20)
-	x := copier(t, piece)
 	o := tiers.Object{Key: "k", Gen: 1, Size: piece}
-	_, _, err := x.Write(t.Context(), tier, nil, o)
-	require.NoError(t, err)
+	put(t, tier, o)
 	r, err := tier.Open(t.Context(), o)
 	require.NoError(t, err)
 	require.NoError(t, tier.Remove(t.Context(), o))
-	_, _, err = x.Write(t.Context(), tier, nil, tiers.Object{Key: "k", Gen: 2, Size: piece})
-	require.NoError(t, err)
+	put(t, tier, tiers.Object{Key: "k", Gen: 2, Size: piece})
 	p := make([]byte, piece)
-	require.NoError(t, read(t, r, p, 0))
+	require.NoError(t, do(r, p, 0))
 	assert.NoError(t, bytesIn.Check(p, o, 0), "the new version did not take its place")
 	held, _ := tier.Footprint()
 	assert.EqualValues(t, 2*piece, held)
@@ -100,12 +109,7 @@ func readBeyond(t *testing.T, tier tiers.Tier) error {
 	r, err := tier.Open(t.Context(), tiers.Object{Key: "k", Gen: 2, Size: piece})
 	require.NoError(t, err)
 	defer r.Close()
-	return read(t, r, make([]byte, 10), piece-5)
-}
-
-func read(t *testing.T, r tiers.Reader, p []byte, off int64) error {
-	t.Helper()
-	return transfer.Do(t.Context(), clock.NewWall(), r, &tiers.IO{Buf: tiers.Buffer{B: p}, Off: off, N: len(p)})
+	return do(r, make([]byte, 10), piece-5)
 }
 
 func TestCPUTierRefusesSizesThatCannotBe(t *testing.T) {

@@ -46,7 +46,7 @@ func (d *Device) Open(context.Context, ...tiers.Object) (tiers.Reader, error) {
 // Remove takes no time.
 func (d *Device) Remove(context.Context, ...tiers.Object) error { return nil }
 
-// Space is the cache's to know.
+// Space is without end, so nobody can say.
 func (d *Device) Space(context.Context) (tiers.Space, error) {
 	return tiers.Space{}, errors.ErrUnsupported
 }
@@ -104,8 +104,8 @@ type request struct {
 	at time.Duration // when it is complete
 }
 
-// Submit puts a request into the device. Only the first one outstanding is an event of the clock: many requests are
-// complete at the moment in which a slice begins, and operations take turns then.
+// Submit puts a request into the device. Only the first one outstanding is an event of the clock:
+// many requests are complete at the moment in which a slice begins, and operations take turns then.
 func (x *deviceIO) Submit(io *tiers.IO) {
 	if x.d.Free {
 		io.End(nil)
@@ -117,7 +117,8 @@ func (x *deviceIO) Submit(io *tiers.IO) {
 	}
 }
 
-// complete ends the first request, whose owner may submit the next one, and then looks to the second.
+// complete ends the first request, whose owner may submit the next one, and then looks to the
+// second.
 func (x *deviceIO) complete() {
 	first := x.outstanding[0]
 	first.io.Ended = first.at

@@ -34,7 +34,8 @@ func runStreams(t *testing.T, m tiers.DeviceModel, chunk int64, depth int, strea
 				if s.op == tiers.Write {
 					move = x.Write
 				}
-				_, _, _ = move(ctx, d, func(_ tiers.Op, n int64) { s.bytes += n }, tiers.Object{Key: "k", Size: s.size})
+				_, _, _ = move(ctx, d, func(_ tiers.Op, n int64) { s.bytes += n },
+					tiers.Object{Key: "k", Size: s.size})
 			}
 		})
 	}
@@ -45,7 +46,8 @@ func runStreams(t *testing.T, m tiers.DeviceModel, chunk int64, depth int, strea
 }
 
 func TestDeviceModelGivesWhatItsFormulaSays(t *testing.T) {
-	m := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 29, ReadLatency: time.Millisecond, WriteLatency: 2 * time.Millisecond, Parallelism: 4}
+	m := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 29, ReadLatency: time.Millisecond,
+		WriteLatency: 2 * time.Millisecond, Parallelism: 4}
 	const chunk = 1 << 20
 	pass := time.Second / 1024 // of a chunk that is read
 	one := float64(chunk) / (m.ReadLatency + pass).Seconds()
@@ -57,7 +59,8 @@ func TestDeviceModelGivesWhatItsFormulaSays(t *testing.T) {
 
 	b := &stream{op: tiers.Read, size: chunk}
 	runStreams(t, m, chunk, 1, a2(a), b)
-	assert.InEpsilon(t, 1<<30, rate(b.bytes)*2, 0.02, "two of them fill the medium: each takes it for half of the time")
+	assert.InEpsilon(t, 1<<30, rate(b.bytes)*2, 0.02,
+		"two of them fill the medium: each takes it for half of the time")
 
 	deep := &stream{op: tiers.Read, size: 64 << 20}
 	runStreams(t, m, chunk, 8, deep)
@@ -78,18 +81,22 @@ func TestDeviceModelGivesWhatItsFormulaSays(t *testing.T) {
 	for _, s := range many {
 		sum += s.bytes
 	}
-	assert.InEpsilon(t, 4*4096/0.010, rate(sum), 0.02, "small reads: places ÷ latency, however many wait")
+	assert.InEpsilon(t, 4*4096/0.010, rate(sum), 0.02,
+		"small reads: places ÷ latency, however many wait")
 }
 
 // Small requests meet the bound of requests/s, large ones that of bytes/s, each
 // direction its own.
 func TestDeviceModelCountsRequests(t *testing.T) {
-	m := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadIOPS: 1000, WriteIOPS: 500, Parallelism: 128, Duplex: true}
+	m := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadIOPS: 1000, WriteIOPS: 500,
+		Parallelism: 128, Duplex: true}
 	for _, c := range []struct {
 		chunk       int64
 		read, write float64
-	}{{64 << 10, 1000 * 64 << 10, 500 * 64 << 10}, {4 << 20, 1 << 30, 1 << 30}, {3 << 19, 1 << 30, 500 * 3 << 19}} {
-		r, w := &stream{op: tiers.Read, size: 16 * c.chunk}, &stream{op: tiers.Write, size: 16 * c.chunk}
+	}{{64 << 10, 1000 * 64 << 10, 500 * 64 << 10}, {4 << 20, 1 << 30, 1 << 30},
+		{3 << 19, 1 << 30, 500 * 3 << 19}} {
+		r, w := &stream{op: tiers.Read, size: 16 * c.chunk},
+			&stream{op: tiers.Write, size: 16 * c.chunk}
 		runStreams(t, m, c.chunk, 4, r, w)
 		assert.InEpsilon(t, c.read, float64(r.bytes), 0.02, "%d", c.chunk)
 		assert.InEpsilon(t, c.write, float64(w.bytes), 0.02, "%d", c.chunk)
@@ -97,7 +104,8 @@ func TestDeviceModelCountsRequests(t *testing.T) {
 	m.Duplex = false
 	r, w := &stream{op: tiers.Read, size: 1 << 20}, &stream{op: tiers.Write, size: 1 << 20}
 	runStreams(t, m, 64<<10, 4, r, w)
-	assert.InEpsilon(t, 1, float64(r.bytes)/(1000*64<<10)+float64(w.bytes)/(500*64<<10), 0.02, "one medium shares its time")
+	assert.InEpsilon(t, 1, float64(r.bytes)/(1000*64<<10)+float64(w.bytes)/(500*64<<10), 0.02,
+		"one medium shares its time")
 }
 
 // What fits into a slice passes at once, the rest waits for the next; in the long
@@ -109,7 +117,8 @@ func TestDeviceModelHandsOutSlices(t *testing.T) {
 	for range 5 { // 100 ms hold four of them
 		done = append(done, m.take(1000*ms, 25*ms, 100*ms))
 	}
-	assert.Equal(t, []time.Duration{1000 * ms, 1000 * ms, 1000 * ms, 1100 * ms, 1100 * ms}, done, "the fourth is through when the slice is over")
+	assert.Equal(t, []time.Duration{1000 * ms, 1000 * ms, 1000 * ms, 1100 * ms, 1100 * ms}, done,
+		"the fourth is through when the slice is over")
 	assert.Equal(t, 1150*ms, m.take(1150*ms, 25*ms, 100*ms), "in a slice with room")
 	assert.Equal(t, 1260*ms, m.take(1260*ms, 25*ms, 100*ms), "after a rest a new slice begins")
 	assert.Equal(t, 1260*ms, m.take(1260*ms, 70*ms, 100*ms))

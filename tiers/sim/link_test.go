@@ -29,7 +29,8 @@ func TestSimulatedLinkIsSharedInTurnAndEachWayIsItsOwn(t *testing.T) {
 		ends := make(chan time.Duration, 3)
 		for _, size := range []int64{1e9, 2e9} {
 			go func() {
-				_, _, err := x.Write(t.Context(), g, nil, tiers.Object{Key: "b", Gen: uint64(size), Size: size})
+				_, _, err := x.Write(t.Context(), g, nil,
+					tiers.Object{Key: "b", Gen: uint64(size), Size: size})
 				assert.NoError(t, err)
 				ends <- wall.Now()
 			}()
