@@ -332,15 +332,7 @@ func (d *dispatcher) input() *result.Input {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if r, ok := d.src.(interface{ Report() workloads.TraceReport }); ok {
-		return inputReport(r.Report())
+		return record.Input(r.Report())
 	}
 	return nil
-}
-
-func inputReport(r workloads.TraceReport) *result.Input {
-	in := &result.Input{Rows: r.Rows, Failed: r.Failed, Malformed: r.Malformed, Skipped: r.Skipped, Cycles: int64(r.Cycles), Tokenizer: r.Tokenizer}
-	for _, p := range r.First {
-		in.Problems = append(in.Problems, p.Error())
-	}
-	return in
 }

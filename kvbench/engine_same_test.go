@@ -1,6 +1,7 @@
 package kvbench
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/cache"
 	"kvbench/workloads"
 	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
@@ -58,6 +60,16 @@ func (w *watchedLoad) keep(t *testing.T, r *result.Result) {
 	}, "", " ")
 	require.NoError(t, err)
 	w.books = string(out)
+}
+
+// instantLevels are the tiers of a simulation without a device.
+func instantLevels(c StorageConfig) (levels []cache.Level) {
+	for kind, capacity := range []int64{c.GPUBytes, c.CPUBytes, cmp.Or(c.StorageBytes, 1<<60)} {
+		if capacity > 0 {
+			levels = append(levels, cache.Level{Level: tiers.Kind(kind), Capacity: capacity})
+		}
+	}
+	return levels
 }
 
 // One load over tiers that take no time is the same in wall time and in virtual time: the
@@ -110,7 +122,7 @@ func TestWallAndVirtualTimeRunTheSameLoad(t *testing.T) {
 			var wall, virtual watchedLoad
 			synctest.Test(t, func(t *testing.T) {
 				cfg := wall.watch(load())
-				cfg.Storage.Simulated, cfg.Storage.Levels = true, (&simulation{}).levels(&cfg.engine)
+				cfg.Storage.Simulated, cfg.Storage.Levels = true, instantLevels(cfg.Storage)
 				res, err := runLoad(t.Context(), cfg)
 				require.NoError(t, err)
 				wall.keep(t, res)

@@ -168,7 +168,7 @@ func TestAnInterruptionCutsDrainingShort(t *testing.T) {
 		assert.LessOrEqual(t, time.Since(begin), 17*time.Second)
 		assert.Equal(t, result.EndedByDeadline, r.EndedBy)
 		assert.Equal(t, int64(10*time.Second), r.WindowNS)
-		assert.Equal(t, int64(5*time.Second+drainOnSignal), r.DrainNS)
+		assert.Equal(t, int64(5200*time.Millisecond), r.DrainNS)
 	})
 }
 

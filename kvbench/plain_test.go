@@ -20,9 +20,28 @@ import (
 	"kvbench/tiers/sim"
 )
 
+// page is the size of a chunk in these tests.
+const page = 4096
+
+// onTier makes a tier the storage of a run.
+func onTier(tier tiers.Tier, capacity int64) []cache.Level {
+	return []cache.Level{{Level: tiers.Storage, Tier: tier, Capacity: capacity}}
+}
+
+// slowTier is a storage tier that moves one page per second in each direction.
+func slowTier(c clock.Clock, capacity int64) []cache.Level {
+	tier, err := sim.NewLink(page, c)
+	if err != nil {
+		panic(err)
+	}
+	return onTier(tier, capacity)
+}
+
+type trialConfig = Config
+
 // plainRun is a trial of a routine.
 type plainRun struct {
-	engine
+	trialConfig
 	PlainConfig
 }
 
@@ -32,20 +51,20 @@ func (c plainRun) lasting(window time.Duration) plainRun {
 }
 
 func runPlain(ctx context.Context, c plainRun, r Routine) (*result.Result, error) {
-	return Run(ctx, c.engine, NewPlain(c.PlainConfig, r))
+	return Run(ctx, c.trialConfig, NewPlain(c.PlainConfig, r))
 }
 
 func overLevels(levels []cache.Level, workers int) plainRun {
-	return plainRun{engine{Storage: StorageConfig{Levels: levels, Chunk: unit, Depth: 1, Workers: workers}}, PlainConfig{Workers: workers}}
+	return plainRun{trialConfig{Storage: StorageConfig{Levels: levels, Chunk: page, Depth: 1, Workers: workers}}, PlainConfig{Workers: workers}}
 }
 
 func TestATierBenchmarkCountsOperations(t *testing.T) {
 	for _, op := range []tiers.Op{tiers.Read, tiers.Write} {
 		synctest.Test(t, func(t *testing.T) {
 			wall := clock.NewWall()
-			cfg := overLevels(slow(wall, 100*unit), 1).lasting(10500 * time.Millisecond)
+			cfg := overLevels(slowTier(wall, 100*page), 1).lasting(10500 * time.Millisecond)
 			cfg.Clock = wall
-			r, err := runPlain(t.Context(), cfg, &TierRoutine{Level: tiers.Storage, Op: op, Size: 2 * unit})
+			r, err := runPlain(t.Context(), cfg, &TierRoutine{Level: tiers.Storage, Op: op, Size: 2 * page})
 			require.NoError(t, err)
 			assert.Equal(t, result.StatusComplete, r.Status)
 			assert.Equal(t, result.UnitOperation, r.CompletionUnit)
@@ -55,8 +74,8 @@ func TestATierBenchmarkCountsOperations(t *testing.T) {
 				traffic = r.Tiers[0].Write
 			}
 			assert.EqualValues(t, 5, traffic.Operations)
-			assert.EqualValues(t, 5*2*unit, traffic.Bytes)
-			assert.EqualValues(t, 5*2*unit, r.Summary.CacheStats.TotalReadBytes+r.Summary.CacheStats.TotalWriteBytes, "filling is outside of the window")
+			assert.EqualValues(t, 5*2*page, traffic.Bytes)
+			assert.EqualValues(t, 5*2*page, r.Summary.CacheStats.TotalReadBytes+r.Summary.CacheStats.TotalWriteBytes, "filling is outside of the window")
 			assert.Equal(t, int64(10500*time.Millisecond), r.WindowNS)
 		})
 	}
@@ -64,17 +83,17 @@ func TestATierBenchmarkCountsOperations(t *testing.T) {
 
 func TestATierBenchmarkStaysWithinItsFootprint(t *testing.T) {
 	seen := &footprint{Tier: sim.NewNull()}
-	cfg := overLevels(storage(seen, 1000*unit), 4)
+	cfg := overLevels(onTier(seen, 1000*page), 4)
 	cfg.Operations = 500
-	r, err := runPlain(t.Context(), cfg, &TierRoutine{Level: tiers.Storage, Op: tiers.Write, Size: unit, Footprint: 20 * unit})
+	r, err := runPlain(t.Context(), cfg, &TierRoutine{Level: tiers.Storage, Op: tiers.Write, Size: page, Footprint: 20 * page})
 	require.NoError(t, err)
 	assert.Equal(t, result.EndedByCount, r.EndedBy)
 	assert.EqualValues(t, 500, r.Requests.Completed)
 	assert.LessOrEqual(t, seen.most.Load(), int64(20))
 
-	_, err = runPlain(t.Context(), overLevels(storage(seen, 8*unit), 4), &TierRoutine{Level: tiers.Storage, Op: tiers.Write, Size: unit})
+	_, err = runPlain(t.Context(), overLevels(onTier(seen, 8*page), 4), &TierRoutine{Level: tiers.Storage, Op: tiers.Write, Size: page})
 	require.ErrorIs(t, err, cache.ErrTooLarge)
-	_, err = runPlain(t.Context(), cfg, &TierRoutine{Level: tiers.GPU, Size: unit})
+	_, err = runPlain(t.Context(), cfg, &TierRoutine{Level: tiers.GPU, Size: page})
 	assert.ErrorContains(t, err, "no gpu tier")
 }
 
@@ -100,9 +119,9 @@ func (f *footprint) Remove(ctx context.Context, objs ...tiers.Object) error {
 // With several workers one may end an operation while another ends the last that counts.
 func TestEveryCountOfATrialEndsWithTheSameOperation(t *testing.T) {
 	for range 100 {
-		cfg := overLevels(storage(sim.NewNull(), 1000*unit), 8)
+		cfg := overLevels(onTier(sim.NewNull(), 1000*page), 8)
 		cfg.Operations = 50
-		r, err := runPlain(t.Context(), cfg, &TierRoutine{Level: tiers.Storage, Op: tiers.Write, Size: unit})
+		r, err := runPlain(t.Context(), cfg, &TierRoutine{Level: tiers.Storage, Op: tiers.Write, Size: page})
 		require.NoError(t, err)
 		require.EqualValues(t, 50, r.Requests.Completed)
 		require.EqualValues(t, 50, r.Requests.Operations)
@@ -111,13 +130,12 @@ func TestEveryCountOfATrialEndsWithTheSameOperation(t *testing.T) {
 }
 
 func TestTheCeilingKeepsTheMixAndGivesItsBuffersBack(t *testing.T) {
-	noLeaks(t)
 	cfg := plainRun{PlainConfig: PlainConfig{Workers: 3, Operations: 40}}
 	cfg.Storage = StorageConfig{
-		StorageBytes: 16 << 20, CacheDir: filepath.Join(t.TempDir(), "cache"), Direct: true, Chunk: 16 * unit, Depth: 1, Workers: 3,
+		StorageBytes: 16 << 20, CacheDir: filepath.Join(t.TempDir(), "cache"), Direct: true, Chunk: 16 * page, Depth: 1, Workers: 3,
 	}
 	for _, share := range []float64{0, 0.5, 1} {
-		r, err := runPlain(t.Context(), cfg, &CeilingRoutine{ReadShare: share, FileSize: 256 * unit})
+		r, err := runPlain(t.Context(), cfg, &CeilingRoutine{ReadShare: share, FileSize: 256 * page})
 		require.NoError(t, err, "the pool is whole when the run ends")
 		assert.Equal(t, result.StatusComplete, r.Status)
 		read, wrote := float64(r.Tiers[0].Read.Operations), float64(r.Tiers[0].Write.Operations)
@@ -148,10 +166,9 @@ func (b *broken) Step(ctx context.Context, _ *Bench, _ int) error {
 func (b *broken) Finish(*Bench) { b.finished++ }
 
 func TestARoutineThatFails(t *testing.T) {
-	noLeaks(t)
 	for _, r := range []*broken{{prepare: syscall.EIO}, {step: syscall.EIO}, {panics: true}} {
 		published := false
-		cfg := overLevels(plenty(), 2).lasting(time.Hour)
+		cfg := overLevels(onTier(sim.NewNull(), 1<<50), 2).lasting(time.Hour)
 		cfg.Publish = func(*result.Result) error { published = true; return nil }
 		res, err := runPlain(t.Context(), cfg, r)
 		if r.panics {
@@ -169,8 +186,8 @@ func TestARoutineThatFails(t *testing.T) {
 func TestARoutineIsInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(3*time.Second, func() { interrupt(cancel) })
-		r, err := runPlain(ctx, overLevels(plenty(), 2).lasting(time.Hour), &broken{})
+		time.AfterFunc(3*time.Second, func() { cancel(Interrupted{Why: assert.AnError}) })
+		r, err := runPlain(ctx, overLevels(onTier(sim.NewNull(), 1<<50), 2).lasting(time.Hour), &broken{})
 		require.True(t, errors.As(err, new(Interrupted)))
 		assert.Equal(t, result.StatusIncomplete, r.Status)
 		assert.Equal(t, result.EndedBySignal, r.EndedBy)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
@@ -99,7 +100,7 @@ func (r *ReplayRoutine) Report(in *result.Result) {
 	h := &in.Harness
 	h.WorkerIdleNS = min(h.WorkerBusyNS, r.idle.Load())
 	h.WorkerBusyNS -= h.WorkerIdleNS
-	in.Input = inputReport(r.input)
+	in.Input = record.Input(r.input)
 }
 
 // Step carries out one operation.

@@ -20,15 +20,18 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/content"
 	"kvbench/tiers/sim"
+	"kvbench/workloads"
 	"kvbench/workloads/iotrace"
 	"kvbench/workloads/model"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
 )
 
 // replayConfig replays on a real directory with full verification.
 func replayConfig(t *testing.T, capacity int64) plainRun {
 	t.Helper()
 	dir := t.TempDir()
-	return plainRun{engine{
+	return plainRun{trialConfig{
 		Info: record.Info{Result: result.Result{Benchmark: "IOTraceReplay", Division: result.DivisionOpen, Count: 1, Ranks: 1}},
 		Storage: StorageConfig{
 			CacheDir: dir, StorageBytes: capacity, Chunk: 64 << 10, Depth: 1, Workers: 4, Verify: content.VerifyFull, Nonce: [16]byte{1},
@@ -102,15 +105,23 @@ func TestReplaySelectsTiersAndPhases(t *testing.T) {
 // A trace of ours against a directory that is too small for it: every read is
 // verified, hits and evictions are those of the simulation with that capacity.
 func TestReplayOfASimulationHitsWhatItHit(t *testing.T) {
-	model := model.Model{Key: "mini", Layers: 1, Hidden: 16, Heads: 1, KVHeads: 1, Attention: model.MHA}
-	require.EqualValues(t, 64, model.BytesPerToken())
-	cfg := usersConfig(model, 20, 4*time.Second)
-	const capacity = 30 << 20
-	cfg.Storage.StorageBytes, cfg.Storage.MaxWriters = capacity, 0
+	const capacity, population = 30 << 20, 20
+	p := profile.Default()
+	load, err := NewLoad(LoadConfig{
+		Source: func() (workloads.Source, error) {
+			return users.New(users.Config{
+				Profile: p, Users: users.Population(p, 42, population, false), Seed: 42, MultiTurn: true, PrefixCaching: true,
+			}), nil
+		},
+		Planner: workloads.Planner{Sizer: model.Sizer{BytesPerToken: 64}, DecodeBatch: p.DecodeBatch, Batched: true},
+		Workers: population, Window: 4 * time.Second,
+	})
+	require.NoError(t, err)
+	cfg := trialConfig{Storage: StorageConfig{StorageBytes: capacity, Chunk: 1 << 20, Depth: 1, Workers: population}}
 	path := filepath.Join(t.TempDir(), "out.csv.zst")
 	w, err := iotrace.Create(path)
 	require.NoError(t, err)
-	sim, err := simulateLoad(t.Context(), cfg, SimConfig{Trace: w})
+	sim, err := Simulate(t.Context(), cfg, load, SimConfig{Trace: w})
 	require.NoError(t, err)
 	require.NoError(t, w.Close(true))
 	require.Positive(t, sim.Tiers[0].Evicted.Entries)
