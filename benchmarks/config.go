@@ -10,6 +10,7 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/record"
+	"kvbench/kvbench/requests"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/content"
@@ -37,8 +38,8 @@ func trialConfig(v *params.Values, t trialEnv) (kvbench.Config, error) {
 }
 
 // requestLoad turns the values in force into the load of requests.
-func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*kvbench.Load, error) {
-	cfg := kvbench.LoadConfig{
+func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Load, error) {
+	cfg := requests.Config{
 		Source:     func() (workloads.Source, error) { return source(v) },
 		Planner:    workloads.Planner{Sizer: v.Sizer(), DecodeBatch: v.Profile.DecodeBatch, Batched: v.Batched()},
 		Workers:    v.WorkerCount(),
@@ -63,13 +64,13 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*kvbench.Load
 		cfg.Users = v.Users
 	}
 	if v.Autoscaling {
-		cfg.Autoscale = &kvbench.Autoscale{Mode: v.AutoscalerMode, Target: v.TargetSaturation, Interval: v.AutoscalerInterval}
+		cfg.Autoscale = &requests.Autoscale{Mode: v.AutoscalerMode, Target: v.TargetSaturation, Interval: v.AutoscalerInterval}
 	}
 	if v.DecodeOnly {
 		cfg.Population.Entries, cfg.Population.Tokens = v.DecodePopulation()
 	}
 	if v.Precondition {
-		cfg.Precondition = kvbench.Precondition{Bytes: v.PreconditionBytes, Threads: v.PreconditionThreads}
+		cfg.Precondition = requests.Precondition{Bytes: v.PreconditionBytes, Threads: v.PreconditionThreads}
 		if cfg.Precondition.Bytes == 0 {
 			cfg.Precondition.Bytes = 2 * storage.StorageBytes
 		}
@@ -81,7 +82,7 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*kvbench.Load
 			cfg.Precondition.Tokens = sizes[len(sizes)-1]
 		}
 	}
-	return kvbench.NewLoad(cfg)
+	return requests.New(cfg)
 }
 
 // storageConfig decides what is left open: the directory, the capacity from the

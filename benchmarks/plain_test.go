@@ -8,6 +8,7 @@ import (
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
+	"kvbench/kvbench/plainio"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 )
@@ -23,12 +24,12 @@ func BenchmarkStorageCeiling(b *testing.B) {
 			share float64
 		}{{"read", 1}, {"write", 0}, {"mixed", v.ReadShare}} {
 			current.sub(b, "op="+mix.name, func(b *testing.B) {
-				res := plain(b, v, func(st *kvbench.StorageConfig, workers *int) kvbench.Routine {
+				res := plain(b, v, func(st *kvbench.StorageConfig, workers *int) plainio.Routine {
 					st.GPUBytes, st.CPUBytes = 0, 0
 					// One stream has one chunk in flight: as many streams as a run has chunks.
 					*workers *= st.Depth
 					st.Workers, st.Depth = *workers, 1
-					return &kvbench.CeilingRoutine{ReadShare: mix.share, FileSize: 256 << 20}
+					return &plainio.Ceiling{ReadShare: mix.share, FileSize: 256 << 20}
 				})
 				current.noteCeiling(v, mix.name, res)
 			})
@@ -78,7 +79,7 @@ func BenchmarkTier(b *testing.B) {
 const tierDefault = 1 << 30
 
 func tierBenchmark(b *testing.B, v *params.Values, level tiers.Kind, op tiers.Op, size int64) {
-	plain(b, v, func(st *kvbench.StorageConfig, workers *int) kvbench.Routine {
+	plain(b, v, func(st *kvbench.StorageConfig, workers *int) plainio.Routine {
 		need := 2 * size * int64(*workers+1)
 		gpu, cpu, storage := st.GPUBytes, st.CPUBytes, st.StorageBytes
 		st.GPUBytes, st.CPUBytes, st.StorageBytes = 0, 0, 0
@@ -94,24 +95,24 @@ func tierBenchmark(b *testing.B, v *params.Values, level tiers.Kind, op tiers.Op
 			*workers = int(max(1, min(int64(*workers), storage/(2*size)-1)))
 		}
 		st.Workers = *workers
-		return &kvbench.TierRoutine{Level: level, Op: op, Size: size, Footprint: 64 * max(size, 16<<20)}
+		return &plainio.Tier{Level: level, Op: op, Size: size, Footprint: 64 * max(size, 16<<20)}
 	})
 }
 
 // plain runs one trial of a benchmark without requests. The routine may change the tiers
 // and the number of workers that it is going to have.
-func plain(b *testing.B, v *params.Values, routine func(st *kvbench.StorageConfig, workers *int) kvbench.Routine) (res *result.Result) {
+func plain(b *testing.B, v *params.Values, routine func(st *kvbench.StorageConfig, workers *int) plainio.Routine) (res *result.Result) {
 	measure(b, v, func(ctx context.Context, t trialEnv) (*result.Result, error) {
 		cfg, err := trialConfig(v, t)
 		if err != nil {
 			return nil, err
 		}
-		run := kvbench.PlainConfig{Workers: v.WorkerCount(), Window: v.Window.Length, Operations: v.Window.Completions}
+		run := plainio.Config{Workers: v.WorkerCount(), Window: v.Window.Length, Operations: v.Window.Completions}
 		if v.Bench.Load == params.LoadNone && v.Division == params.Quick && v.Origin("benchtime").Kind < params.FromFile {
 			run.Window = quickPlainWindow
 		}
 		r := routine(&cfg.Storage, &run.Workers)
-		res, err = kvbench.Run(ctx, cfg, kvbench.NewPlain(run, r))
+		res, err = kvbench.Run(ctx, cfg, plainio.New(run, r))
 		return res, err
 	})
 	return res

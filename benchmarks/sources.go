@@ -3,6 +3,7 @@ package benchmarks
 import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
+	"kvbench/kvbench/plainio"
 	"kvbench/tiers"
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
@@ -72,9 +73,9 @@ func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
 
 // replayRoutine turns the values in force into the replay of an I/O trace. It
 // changes the configuration to the one tier that is replayed on.
-func replayRoutine(v *params.Values, st *kvbench.StorageConfig) kvbench.Routine {
+func replayRoutine(v *params.Values, st *kvbench.StorageConfig) plainio.Routine {
 	st.GPUBytes, st.CPUBytes = 0, 0
-	r := &kvbench.ReplayRoutine{
+	r := &plainio.Replay{
 		Path: v.IOTraceReplay, Speed: v.TraceSpeedup, Cycles: v.ReplayCycles, Allow: v.TraceAllowMalformed,
 	}
 	switch v.IOTraceTiers {

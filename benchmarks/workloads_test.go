@@ -5,6 +5,7 @@ import (
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
+	"kvbench/kvbench/plainio"
 )
 
 // The three MLPerf Storage v3.0 options.
@@ -40,7 +41,7 @@ func BenchmarkAzureTrace(b *testing.B) { workload(b, "AzureTrace") }
 // Python benchmark's.
 func BenchmarkIOTraceReplay(b *testing.B) {
 	each(b, "IOTraceReplay", func(b *testing.B, v *params.Values) {
-		plain(b, v, func(st *kvbench.StorageConfig, _ *int) kvbench.Routine { return replayRoutine(v, st) })
+		plain(b, v, func(st *kvbench.StorageConfig, _ *int) plainio.Routine { return replayRoutine(v, st) })
 	})
 }
 

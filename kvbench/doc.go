@@ -1,12 +1,27 @@
-// Package kvbench is the engine: it runs one workload against one cache for one
-// window and returns one Result.
+// Package kvbench is the engine: it runs one workload through one exact window and returns
+// one Result.
 //
-// Reading order: config.go (what a trial is given), trial.go (its life: prepare,
-// load, conclude, clean), dispatch.go and worker.go (how requests become cache
-// operations), recorder.go (what counts and when), result.go (the only schema)
-// and build.go (how one becomes the other). plain.go runs benchmarks without
-// requests through the same window; stack.go joins the tiers; harness.go,
-// limits.go and environ.go read what the run itself costs and where it ran.
+//	workload.go    Workload, Phase, Books, Env: what a load is and what it is lent
+//	config.go      Config, StorageConfig: what a trial is given
+//	trial.go       Run: a trial's life: prepare, load, conclude, clean
+//	stack.go       the storage side: tiers, buffers, cache
+//	watch.go       gauges, the live line, free space
+//	observer.go    books what the cache does by itself
+//	describe.go    what a result says of the machine, the tiers and the end
+//	meters.go      counters of process and device at the window's edges
+//	blocktrace.go  the kernel's trace of the window
+//	simulate.go    Simulate: the same life in virtual time; simtrace.go, its I/O trace
+//	version.go     which build this is
 //
-// The package knows no flags and prints nothing: benchmarks and tools do.
+// # Workloads
+//
+// Run knows none: package requests serves requests, plainio repeats routines. It lends
+// them clock, tiers, cache and recorder, opens and closes the window, and ends when they
+// are done, when it is over, or when anybody calls Fail or End.
+//
+// # Goroutines
+//
+// The caller's goroutine runs the trial and waits for its end; everybody else begins with
+// Env.Clock.Go and is waited for before anything is closed. In virtual time these are
+// coroutines of the caller's goroutine. The package knows no flags and prints nothing.
 package kvbench

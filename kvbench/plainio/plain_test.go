@@ -1,0 +1,197 @@
+package plainio
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/cache"
+	"kvbench/tiers/clock"
+	"kvbench/tiers/sim"
+)
+
+// page is the size of a chunk in these tests.
+const page = 4096
+
+// onTier makes a tier the storage of a run.
+func onTier(tier tiers.Tier, capacity int64) []cache.Level {
+	return []cache.Level{{Level: tiers.Storage, Tier: tier, Capacity: capacity}}
+}
+
+// slowTier is a storage tier that moves one page per second in each direction.
+func slowTier(c clock.Clock, capacity int64) []cache.Level {
+	tier, err := sim.NewLink(page, c)
+	if err != nil {
+		panic(err)
+	}
+	return onTier(tier, capacity)
+}
+
+type trialConfig = kvbench.Config
+
+// plainRun is a trial of a routine.
+type plainRun struct {
+	trialConfig
+	Config
+}
+
+func (c plainRun) lasting(window time.Duration) plainRun {
+	c.Window = window
+	return c
+}
+
+func runPlain(ctx context.Context, c plainRun, r Routine) (*result.Result, error) {
+	return kvbench.Run(ctx, c.trialConfig, New(c.Config, r))
+}
+
+func overLevels(levels []cache.Level, workers int) plainRun {
+	return plainRun{trialConfig{Storage: kvbench.StorageConfig{Levels: levels, Chunk: page, Depth: 1, Workers: workers}}, Config{Workers: workers}}
+}
+
+func TestATierBenchmarkCountsOperations(t *testing.T) {
+	for _, op := range []tiers.Op{tiers.Read, tiers.Write} {
+		synctest.Test(t, func(t *testing.T) {
+			wall := clock.NewWall()
+			cfg := overLevels(slowTier(wall, 100*page), 1).lasting(10500 * time.Millisecond)
+			cfg.Clock = wall
+			r, err := runPlain(t.Context(), cfg, &Tier{Level: tiers.Storage, Op: op, Size: 2 * page})
+			require.NoError(t, err)
+			assert.Equal(t, result.StatusComplete, r.Status)
+			assert.Equal(t, result.UnitOperation, r.CompletionUnit)
+			assert.Equal(t, result.EndedByDeadline, r.EndedBy)
+			traffic := r.Tiers[0].Read
+			if op == tiers.Write {
+				traffic = r.Tiers[0].Write
+			}
+			assert.EqualValues(t, 5, traffic.Operations)
+			assert.EqualValues(t, 5*2*page, traffic.Bytes)
+			assert.EqualValues(t, 5*2*page, r.Summary.CacheStats.TotalReadBytes+r.Summary.CacheStats.TotalWriteBytes, "filling is outside of the window")
+			assert.Equal(t, int64(10500*time.Millisecond), r.WindowNS)
+		})
+	}
+}
+
+func TestATierBenchmarkStaysWithinItsFootprint(t *testing.T) {
+	seen := &footprint{Tier: sim.NewNull()}
+	cfg := overLevels(onTier(seen, 1000*page), 4)
+	cfg.Operations = 500
+	r, err := runPlain(t.Context(), cfg, &Tier{Level: tiers.Storage, Op: tiers.Write, Size: page, Footprint: 20 * page})
+	require.NoError(t, err)
+	assert.Equal(t, result.EndedByCount, r.EndedBy)
+	assert.EqualValues(t, 500, r.Requests.Completed)
+	assert.LessOrEqual(t, seen.most.Load(), int64(20))
+
+	_, err = runPlain(t.Context(), overLevels(onTier(seen, 8*page), 4), &Tier{Level: tiers.Storage, Op: tiers.Write, Size: page})
+	require.ErrorIs(t, err, cache.ErrTooLarge)
+	_, err = runPlain(t.Context(), cfg, &Tier{Level: tiers.GPU, Size: page})
+	assert.ErrorContains(t, err, "no gpu tier")
+}
+
+// footprint counts the entries in a tier, those being written included.
+type footprint struct {
+	tiers.Tier
+	now, most atomic.Int64
+}
+
+func (f *footprint) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
+	n := f.now.Add(1)
+	for most := f.most.Load(); n > most && !f.most.CompareAndSwap(most, n); most = f.most.Load() {
+	}
+	return f.Tier.Create(ctx, objs...)
+}
+
+func (f *footprint) Remove(ctx context.Context, objs ...tiers.Object) error {
+	err := f.Tier.Remove(ctx, objs...)
+	f.now.Add(-1)
+	return err
+}
+
+// With several workers one may end an operation while another ends the last that counts.
+func TestEveryCountOfATrialEndsWithTheSameOperation(t *testing.T) {
+	for range 100 {
+		cfg := overLevels(onTier(sim.NewNull(), 1000*page), 8)
+		cfg.Operations = 50
+		r, err := runPlain(t.Context(), cfg, &Tier{Level: tiers.Storage, Op: tiers.Write, Size: page})
+		require.NoError(t, err)
+		require.EqualValues(t, 50, r.Requests.Completed)
+		require.EqualValues(t, 50, r.Requests.Operations)
+		require.EqualValues(t, 50, r.Tiers[0].Write.Operations)
+	}
+}
+
+func TestTheCeilingKeepsTheMixAndGivesItsBuffersBack(t *testing.T) {
+	cfg := plainRun{Config: Config{Workers: 3, Operations: 40}}
+	cfg.Storage = kvbench.StorageConfig{
+		StorageBytes: 16 << 20, CacheDir: filepath.Join(t.TempDir(), "cache"), Direct: true, Chunk: 16 * page, Depth: 1, Workers: 3,
+	}
+	for _, share := range []float64{0, 0.5, 1} {
+		r, err := runPlain(t.Context(), cfg, &Ceiling{ReadShare: share, FileSize: 256 * page})
+		require.NoError(t, err, "the pool is whole when the run ends")
+		assert.Equal(t, result.StatusComplete, r.Status)
+		read, wrote := float64(r.Tiers[0].Read.Operations), float64(r.Tiers[0].Write.Operations)
+		assert.Positive(t, read+wrote)
+		assert.InDelta(t, share*(read+wrote), read, 4, "of %v files", read+wrote)
+		assert.NoDirExists(t, cfg.Storage.CacheDir)
+	}
+}
+
+// broken is a routine that fails where it is told to.
+type broken struct {
+	prepare, step error
+	panics        bool
+	finished      int
+}
+
+func (b *broken) Prepare(context.Context, *Bench) error { return b.prepare }
+func (b *broken) Step(ctx context.Context, _ *Bench, _ int) error {
+	if b.panics {
+		panic("on purpose")
+	}
+	if b.step == nil {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	return b.step
+}
+func (b *broken) Finish(*Bench) { b.finished++ }
+
+func TestARoutineThatFails(t *testing.T) {
+	for _, r := range []*broken{{prepare: syscall.EIO}, {step: syscall.EIO}, {panics: true}} {
+		published := false
+		cfg := overLevels(onTier(sim.NewNull(), 1<<50), 2).lasting(time.Hour)
+		cfg.Publish = func(*result.Result) error { published = true; return nil }
+		res, err := runPlain(t.Context(), cfg, r)
+		if r.panics {
+			assert.ErrorContains(t, err, "on purpose")
+		} else {
+			assert.ErrorIs(t, err, syscall.EIO)
+		}
+		assert.Equal(t, result.StatusFailed, res.Status)
+		assert.Equal(t, result.EndedByError, res.EndedBy)
+		assert.True(t, published)
+		assert.Equal(t, 1, r.finished)
+	}
+}
+
+func TestARoutineIsInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(3*time.Second, func() { cancel(kvbench.Interrupted{Why: assert.AnError}) })
+		r, err := runPlain(ctx, overLevels(onTier(sim.NewNull(), 1<<50), 2).lasting(time.Hour), &broken{})
+		require.True(t, errors.As(err, new(kvbench.Interrupted)))
+		assert.Equal(t, result.StatusIncomplete, r.Status)
+		assert.Equal(t, result.EndedBySignal, r.EndedBy)
+		assert.Equal(t, int64(3*time.Second), r.WindowNS)
+	})
+}

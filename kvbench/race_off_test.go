@@ -1,5 +1,0 @@
-//go:build !race
-
-package kvbench
-
-const raceEnabled = false

@@ -1,0 +1,252 @@
+package requests
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/cache"
+	"kvbench/tiers/content"
+	"kvbench/tiers/sim"
+	"kvbench/workloads"
+	"kvbench/workloads/formats"
+	"kvbench/workloads/model"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/traces"
+)
+
+// smallTokens makes a block of 512 tokens 64 KiB.
+var smallTokens = model.Sizer{BytesPerToken: 128}
+
+// blockConfig serves a block trace once.
+func blockConfig(path string, workers int) runConfig {
+	return runConfig{
+		engine{
+			Info:    record.Info{Result: result.Result{Benchmark: "BlockTrace", Division: result.DivisionQuick, Count: 1, Ranks: 1}, Sizer: smallTokens},
+			Storage: kvbench.StorageConfig{Chunk: 256 << 10, Depth: 1, Workers: workers},
+		},
+		Config{
+			Source: func() (workloads.Source, error) {
+				return traces.New(formats.Blocks, traces.Config{Paths: []string{path}, Cycles: 1, Profile: profile.Default()})
+			},
+			Planner: workloads.Planner{Sizer: smallTokens}, Workers: workers, SourceEnds: true, EndedBy: result.EndedByInput,
+		},
+	}
+}
+
+// replayBlocks runs a whole block trace and returns its result and the hits of each request in order.
+func replayBlocks(t *testing.T, path string, workers int, change func(*runConfig)) (*result.Result, []int) {
+	t.Helper()
+	var hits []int
+	cfg := blockConfig(path, workers)
+	cfg.Storage.Verify = content.VerifyFull
+	cfg.OnBlocks = func(r *workloads.Request, s record.BlockSample) { hits = append(hits, s.Hits) }
+	change(&cfg)
+	res, err := runLoad(t.Context(), cfg)
+	require.NoError(t, err)
+	require.Equal(t, result.StatusComplete, res.Status, res.Error)
+	require.Equal(t, result.EndedByInput, res.EndedBy)
+	require.NotNil(t, res.BlockCache)
+	require.Equal(t, res.BlockCache.Requests, res.Requests.Completed)
+	return res, hits
+}
+
+// nullTiers are a cache of that capacity that keeps no bytes.
+func nullTiers(capacity int64) func(*runConfig) {
+	return func(c *runConfig) {
+		c.Storage.Levels = []cache.Level{{Kind: tiers.Storage, Tier: sim.NewNull(), Capacity: capacity}}
+	}
+}
+
+// layouts are all ways to keep blocks of 512 tokens in files.
+var layouts = map[string]tiers.Layout{
+	"block":    {},
+	"slots":    {Kind: tiers.LayoutSlots, Bytes: smallTokens.Bytes(512)},
+	"packed=4": {Kind: tiers.LayoutPacked, Places: 4},
+	"lmcache":  {Kind: tiers.LayoutChunks, Bytes: smallTokens.Bytes(256)},
+}
+
+// laidOut is a real directory with that layout.
+func laidOut(t *testing.T, layout string, capacity int64) func(*runConfig) {
+	return func(c *runConfig) {
+		directory(t, capacity)(c)
+		c.Storage.Layout, c.Storage.Direct = layouts[layout], true
+		if runtime.GOOS == "darwin" && c.Storage.Layout.Kind == tiers.LayoutPacked {
+			t.Skip("packed files need holes")
+		}
+	}
+}
+
+// directory is a real one.
+func directory(t *testing.T, capacity int64) func(*runConfig) {
+	return func(c *runConfig) { c.Storage.CacheDir, c.Storage.StorageBytes = t.TempDir(), capacity }
+}
+
+const (
+	smallTrace   = "../../testdata/mooncake-small.jsonl"
+	smallSession = "../../testdata/session-small.json"
+)
+
+// A cache larger than the trace hits what a cache without bounds hits, whatever it is made of.
+func TestBlocksHitTheIdeal(t *testing.T) {
+	caches := map[string]func(*runConfig){"null": nullTiers(1 << 30), "buffered": directory(t, 1<<30)}
+	for layout := range layouts {
+		caches[layout] = laidOut(t, layout, 1<<26)
+		caches[layout+" under gpu and cpu"] = func(c *runConfig) {
+			laidOut(t, layout, 1<<26)(c)
+			c.Storage.CPUBytes, c.Storage.GPUBytes, c.Storage.GPUBandwidth = 1<<20, 1<<20, 1e12
+		}
+	}
+	for name, cache := range caches {
+		res, _ := replayBlocks(t, smallTrace, 8, cache)
+		b := res.BlockCache
+		assert.EqualValues(t, 258, b.Blocks, name)
+		assert.EqualValues(t, 92, b.Hits)
+		assert.EqualValues(t, 166, b.Written)
+		assert.Equal(t, *b.IdealHitRatio, *b.HitRatio)
+		assert.Equal(t, *b.HitRatio, *res.Lookups.HitRate, "hit-ratio on the benchmark line")
+		assert.EqualValues(t, 92, res.Lookups.ByKind["block"].Hits)
+		assert.EqualValues(t, b.HitTokens*128, b.BytesSaved)
+		assert.Zero(t, res.Requests.FailedOperations)
+		assert.Equal(t, b.Hits, b.Reads.Blocks, name)
+		assert.Equal(t, b.Written, b.Writes.Blocks)
+		assert.Equal(t, res.Requests.Operations, b.Reads.Operations+b.Writes.Operations)
+		assert.Equal(t, b.BytesSaved, res.FirstReads.Bytes+res.ReReads.Bytes, "read once per hit")
+		var over int64
+		for _, n := range res.Timeline.BlockHits {
+			over += n
+		}
+		assert.Equal(t, b.Hits, over)
+		for _, n := range res.Timeline.BlockIdeal {
+			over -= *n
+		}
+		assert.Zero(t, over, "the ideal over time adds up to the ideal")
+	}
+}
+
+// With small caches the ratio falls with the size, and neither the storage nor the number of workers changes a single hit.
+func TestBlockHitsAreAFunctionOfTraceAndCapacity(t *testing.T) {
+	last := int64(-1)
+	for _, blocks := range []int64{16, 20, 24, 40, 50, 170} {
+		capacity := blocks * 512 * 128
+		res, want := replayBlocks(t, smallTrace, 1, nullTiers(capacity))
+		assert.Greater(t, res.BlockCache.Hits, last, "capacity %d", capacity)
+		last = res.BlockCache.Hits
+		caches := map[string]func(*runConfig){"null": nullTiers(capacity)}
+		if blocks == 20 || blocks == 50 { // with many and with few evictions
+			caches["one writer"] = func(c *runConfig) { directory(t, capacity)(c); c.Storage.MaxWriters = 1 }
+			for layout := range layouts {
+				caches[layout] = laidOut(t, layout, capacity)
+			}
+		}
+		workers := 2
+		for name, cache := range caches {
+			_, got := replayBlocks(t, smallTrace, workers, cache)
+			assert.Equal(t, want, got, "%s, %d workers, capacity %d", name, workers, capacity)
+			workers++
+		}
+	}
+	assert.EqualValues(t, 92, last)
+}
+
+// Blocks of 64 tokens share LMCache's files of 256, and are read by one request where one request wrote them.
+func TestBlocksOfSessionsShareChunkFiles(t *testing.T) {
+	res, want := replayBlocks(t, smallSession, 1, nullTiers(1<<30))
+	require.Equal(t, res.BlockCache.Reads.Blocks, res.BlockCache.Reads.Operations, "null tiers have no neighbours")
+	require.Positive(t, res.BlockCache.Hits)
+	lmcache := func(c *runConfig) {
+		laidOut(t, "block", 1<<26)(c)
+		c.Storage.Layout = tiers.Layout{Kind: tiers.LayoutGrouped, Places: 4}
+	}
+	res, got := replayBlocks(t, smallSession, 3, lmcache)
+	assert.Equal(t, want, got)
+	b := res.BlockCache
+	assert.Less(t, b.Writes.Operations, b.Writes.Blocks)
+	assert.GreaterOrEqual(t, 4*b.Writes.Operations, b.Writes.Blocks)
+	assert.Less(t, b.Reads.Operations, b.Reads.Blocks)
+	assert.GreaterOrEqual(t, 4*b.Reads.Operations, b.Reads.Blocks)
+	storage := res.Latency.Levels["storage"]
+	assert.Equal(t, b.Reads.Operations, storage.Read.Device.Count, "one sample per request")
+	assert.Equal(t, b.Writes.Operations, storage.Write.Device.Count)
+}
+
+// The run ends in time although decisions wait for each other.
+func TestBlocksEndWithTheWindow(t *testing.T) {
+	for range 5 {
+		cfg := func(c *runConfig) {
+			nullTiers(8 * 512 * 128)(c)
+			c.Source = func() (workloads.Source, error) {
+				return traces.New(formats.Blocks, traces.Config{Paths: []string{smallTrace}, Profile: profile.Default()})
+			}
+			c.Window, c.SourceEnds = 30*time.Millisecond, false
+		}
+		var hits []int
+		c := blockConfig("", 8)
+		c.SourceEnds, c.EndedBy = false, ""
+		c.OnBlocks = func(_ *workloads.Request, s record.BlockSample) { hits = append(hits, s.Hits) }
+		cfg(&c)
+		res, err := runLoad(t.Context(), c)
+		require.NoError(t, err)
+		assert.Equal(t, result.EndedByDeadline, res.EndedBy)
+		assert.NotEmpty(t, hits)
+		total := res.Load["total"]
+		assert.Equal(t, total.Offered, total.Completed+total.Failed+total.InFlight+total.Queued)
+	}
+}
+
+// The whole Mooncake trace, 2.5 GiB with 128 bytes per token, where somebody has it: KVBENCH_TEST_MOONCAKE is its path.
+// KVBENCH_TEST_LAYOUT picks one layout.
+func TestWholeMooncakeTrace(t *testing.T) {
+	path := os.Getenv("KVBENCH_TEST_MOONCAKE")
+	if path == "" {
+		t.Skip("KVBENCH_TEST_MOONCAKE does not name mooncake's synthetic trace")
+	}
+	path = filepath.Clean(path)
+	res, want := replayBlocks(t, path, 16, nullTiers(3<<30))
+	assert.EqualValues(t, 3993, res.BlockCache.Requests)
+	assert.EqualValues(t, 121877, res.BlockCache.Blocks)
+	assert.InDelta(t, 0.63960, *res.BlockCache.HitRatio, 0.000005)
+	assert.Equal(t, *res.BlockCache.IdealHitRatio, *res.BlockCache.HitRatio)
+	sequences := map[float64][]int{}
+	last := *res.BlockCache.HitRatio
+	for _, gib := range []float64{2, 1, 0.5, 0.25, 0.125} {
+		capacity := int64(gib * (1 << 30))
+		res, want := replayBlocks(t, path, 1, nullTiers(capacity))
+		t.Logf("%g GiB: %.5f", gib, *res.BlockCache.HitRatio)
+		assert.Less(t, *res.BlockCache.HitRatio, last)
+		last = *res.BlockCache.HitRatio
+		_, got := replayBlocks(t, path, 16, nullTiers(capacity))
+		assert.Equal(t, want, got, "%g GiB", gib)
+		sequences[gib] = want
+	}
+	if testing.Short() {
+		return
+	}
+	for layout := range layouts {
+		if only := os.Getenv("KVBENCH_TEST_LAYOUT"); only != "" && only != layout {
+			continue
+		}
+		t.Run(layout, func(t *testing.T) {
+			for gib, want := range map[float64][]int{3: want, 0.25: sequences[0.25]} {
+				res, got := replayBlocks(t, path, 16, func(c *runConfig) {
+					laidOut(t, layout, int64(gib*(1<<30)))(c)
+					c.Storage.Verify = content.VerifySample
+				})
+				assert.True(t, slices.Equal(want, got), "%g GiB", gib) // a difference of 3993 requests is nothing to print
+				b := res.BlockCache
+				t.Logf("%g GiB: %.5f, %d blocks read by %d operations, %d written by %d, in %v", gib, *b.HitRatio,
+					b.Reads.Blocks, b.Reads.Operations, b.Writes.Blocks, b.Writes.Operations, time.Duration(res.WindowNS).Round(time.Millisecond))
+			}
+		})
+	}
+}

@@ -1,0 +1,252 @@
+package requests
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
+	"kvbench/tiers/cache"
+	"kvbench/tiers/clock"
+	"kvbench/tiers/transfer"
+	"kvbench/workloads"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
+)
+
+// one is a user of a fixed think time.
+func one(id int, class workloads.Class, think float64) users.User {
+	return users.User{ID: id, Class: class, Context: 4, Generate: 4, Think: think}
+}
+
+// ofUsers is an open-loop load of the given users.
+func ofUsers(change func(*users.Config), list ...users.User) workloads.Source {
+	cfg := users.Config{Profile: profile.Default(), Users: list, Seed: 1, MultiTurn: true}
+	if change != nil {
+		change(&cfg)
+	}
+	return users.New(cfg)
+}
+
+func TestTheMostUrgentRequestGoesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wall := clock.NewWall()
+		// All arrive while the only worker is busy with the first.
+		list := []users.User{one(0, workloads.Batch, 1e-3), one(1, workloads.Batch, 0.5), one(2, workloads.Responsive, 0.6), one(3, workloads.Interactive, 0.7)}
+		cfg := testConfig(slow(wall, 1<<40), ofUsers(func(u *users.Config) { u.ClosedLoop, u.PrefillOnly = true, true }, list...), 1)
+		cfg.Clock, cfg.Requests = wall, 4
+		cfg.Planner.Sizer.BytesPerToken = 1000 * unit
+		var order []int
+		cfg.OnDispatch = func(r *workloads.Request, _ []workloads.Op) { order = append(order, r.User) }
+		mustRun(t, cfg)
+		assert.Equal(t, []int{0, 3, 2, 3}, order[:4], "the urgent one is back before the patient ones have had their turn")
+	})
+}
+
+func TestATurnWaitsForTheOneBeforeIt(t *testing.T) {
+	for _, overtaking := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			wall := clock.NewWall()
+			src := ofUsers(func(u *users.Config) {
+				u.Overtaking, u.PrefillOnly, u.Profile.NewConversation = overtaking, true, 0
+			}, one(0, workloads.Batch, 0.01))
+			cfg := testConfig(slow(wall, 1<<40), src, 8).lasting(20 * time.Second)
+			cfg.Clock, cfg.Overtaking = wall, overtaking
+			running, most := 0, 0
+			cfg.OnDispatch = func(r *workloads.Request, plan []workloads.Op) {
+				running++
+				most = max(most, running)
+			}
+			cfg.Source = func() (workloads.Source, error) {
+				return &watched{Source: src, written: func() { running-- }}, nil
+			}
+			r := mustRun(t, cfg)
+			if overtaking {
+				assert.Equal(t, 8, most)
+				assert.Positive(t, r.Lookups.NotYetWritten)
+				return
+			}
+			assert.Equal(t, 1, most, "all turns are of one conversation")
+			assert.Zero(t, r.Lookups.ByKind["multi_turn"].Pending, "nobody is dispatched only to wait")
+			assert.Zero(t, r.Lookups.ByKind["multi_turn"].Misses)
+			assert.Greater(t, r.Load["total"].Queued, int64(100), "they arrive all the same")
+		})
+	}
+}
+
+// watched is a source that tells when an entry is written.
+type watched struct {
+	workloads.Source
+	written func()
+}
+
+func (w *watched) Written(r *workloads.Request) {
+	w.Source.Written(r)
+	w.written()
+}
+
+// Every request is told to be written and done, once each and in this order,
+// also those that fail, hit, or are cut off.
+func TestEveryRequestIsWrittenAndDoneOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wall := clock.NewWall()
+		requests := append(conversation(1, 3, 1, workloads.PrefillDecode), conversation(2, 2, 1, workloads.DecodeOnly)...)
+		requests = append(requests, conversation(1, 1, 1, workloads.PrefillOnly)[0]) // exists already
+		requests = append(requests, conversation(3, 1, 1000, workloads.PrefillOnly)[0])
+		requests[len(requests)-1].Arrival = 30 * time.Second // its write would hold up the others
+		src := newScript(requests...)
+		cfg := testConfig(slow(wall, 1<<40), src, 2).lasting(60 * time.Second)
+		cfg.Clock = wall
+		r := mustRun(t, cfg)
+		assert.EqualValues(t, 6, r.Requests.Completed)
+		assert.EqualValues(t, 1, r.Load["total"].InFlight)
+		for i := range requests {
+			assert.Equal(t, 1, src.written[int64(i)], "request %d", i)
+			assert.Equal(t, 1, src.done[int64(i)], "request %d", i)
+		}
+	})
+}
+
+func TestATurnStartsWhenTheOneBeforeItIsWrittenNotWhenItIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wall := clock.NewWall()
+		src := newScript(conversation(1, 2, 3, workloads.PrefillDecode)...)
+		src.ordered = true
+		cfg := testConfig(slow(wall, 1<<40), src, 2).finite()
+		cfg.Clock = wall
+		begin := wall.Now()
+		var at []time.Duration
+		cfg.OnDispatch = func(*workloads.Request, []workloads.Op) { at = append(at, wall.Now()-begin) }
+		mustRun(t, cfg)
+		assert.Equal(t, []time.Duration{0, 3 * time.Second}, at)
+		assert.Equal(t, []string{"take u1/c1/t1", "written u1/c1/t1", "take u1/c1/t2", "done u1/c1/t1", "written u1/c1/t2", "done u1/c1/t2"}, src.log)
+	})
+}
+
+func TestAClosedLoopThinksAfterTheAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wall := clock.NewWall()
+		user := one(0, workloads.Interactive, 1) // think 0.8 to 1.2 s
+		user.Context, user.Generate = 1, 1       // one second to write, one to read
+		src := ofUsers(func(u *users.Config) { u.ClosedLoop, u.MultiTurn = true, false }, user)
+		cfg := testConfig(slow(wall, 1<<40), src, 3).lasting(300 * time.Second)
+		cfg.Clock = wall
+		r := mustRun(t, cfg)
+		assert.InDelta(t, 100, r.Requests.Completed, 6, "one every three seconds")
+		assert.Equal(t, int64(0), *r.Latency.Request.Queue.Max)
+		assert.Equal(t, int64(2*time.Second), *r.Latency.Request.EndToEnd.Max)
+		assert.LessOrEqual(t, r.Load["total"].Queued+r.Load["total"].InFlight, int64(1))
+	})
+}
+
+// One timer serves all arrivals, and none is late.
+func TestThePacerWakesOnTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := ofUsers(nil, one(0, workloads.Batch, 0.3), one(1, workloads.Interactive, 7), one(2, workloads.Responsive, 0.011))
+		cfg := testConfig(plenty(), src, 3).lasting(100 * time.Second)
+		r := mustRun(t, cfg)
+		assert.Greater(t, r.Requests.Completed, int64(9000))
+		assert.Zero(t, *r.Latency.Request.Queue.Max)
+		assert.Zero(t, *r.Latency.Request.EndToEnd.Max)
+		assert.Equal(t, r.Load["total"].Offered, r.Requests.Completed)
+	})
+}
+
+// Arrivals years apart: the pacer must neither spin nor oversleep.
+func TestThePacerSleepsThroughLongGaps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		requests := singles(3, 1)
+		requests[1].Arrival, requests[2].Arrival = 50*time.Hour, 50*time.Hour+time.Nanosecond
+		r := mustRun(t, testConfig(plenty(), newScript(requests...), 2).finite())
+		assert.Equal(t, int64(50*time.Hour+time.Nanosecond), r.WindowNS)
+		assert.Zero(t, *r.Latency.Request.Queue.Max)
+	})
+}
+
+func TestOneSlowUserMakesTheRunLoadLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wall := clock.NewWall()
+		user := one(0, workloads.Batch, 10)
+		user.Context = 1
+		src := ofUsers(func(u *users.Config) { u.PrefillOnly, u.MultiTurn = true, false }, user)
+		cfg := testConfig(slow(wall, 1<<40), src, 1).lasting(200 * time.Second)
+		cfg.Clock = wall
+		r := mustRun(t, cfg)
+		v := r.Harness.Verdict
+		assert.Equal(t, result.LoadLimited, v.Kind, v.Reason)
+		assert.InDelta(t, 0.9, *v.IdleShare, 0.02, "one second of ten is work")
+		assert.Equal(t, int64(200*time.Second), r.Harness.WorkerIdleNS+r.Harness.WorkerBusyNS)
+		assert.EqualValues(t, r.Requests.Completed, time.Duration(r.Harness.WorkerBusyNS).Seconds())
+	})
+}
+
+// Idle time is counted from the window's opening to its end, whatever the
+// workers did before.
+func TestIdleTimeIsThatOfTheWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wall := clock.NewWall()
+		requests := singles(2, 10)
+		requests[1].Arrival = 100 * time.Second
+		src := newScript(requests...)
+		src.endless = true
+		cfg := testConfig(slow(wall, 1<<40), src, 3).lasting(103 * time.Second)
+		cfg.Clock, cfg.Warmup = wall, 4*time.Second
+		r := mustRun(t, cfg)
+		// Busy: from 4 to 10, from 100 to 107.
+		assert.Equal(t, int64(13*time.Second), r.Harness.WorkerBusyNS)
+		assert.Equal(t, int64((3*103-13)*int(time.Second)), r.Harness.WorkerIdleNS)
+	})
+}
+
+// Waiting for a slot is work that waits for storage, not a lack of load.
+func TestWaitingForASlotIsBusyAndAdmission(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wall := clock.NewWall()
+		cfg := testConfig(slow(wall, 1<<40), newScript(singles(8, 1)...), 4).finite()
+		cfg.Clock, cfg.Storage.MaxWriters = wall, 1
+		r := mustRun(t, cfg)
+		assert.Equal(t, int64((3+2+1)*time.Second), r.Harness.WorkerIdleNS, "at the end of the input only")
+		assert.Equal(t, int64(3*time.Second), *r.Latency.WriteAdmission.Max)
+		assert.Equal(t, int64(time.Second), *r.Latency.Levels["storage"].Write.IO.Max, "waiting is not in the latency of the I/O")
+		assert.Zero(t, r.Harness.BufferWaitNS)
+	})
+}
+
+// The lock that the dispatcher holds is the only one around a source.
+func TestTakingIsSafeFromManyGoroutines(t *testing.T) {
+	watchdog(t, time.Minute)
+	wall := clock.NewWall()
+	kv, err := cache.New(cache.Config{Levels: plenty(), Transfer: &transfer.Transfer{}, Clock: wall})
+	require.NoError(t, err)
+	rec := record.New(1)
+	src := population(20, func(u *users.Config) { u.Rate, u.MaxRequests = 1e6, 2000 })
+	d := newDispatcher(t.Context(), &Config{Planner: workloads.Planner{Sizer: testSizer}}, &kvbench.Env{Clock: wall, Cache: kv, Rec: rec}, src)
+	d.open(func() time.Duration { rec.Open(wall.Now(), workloads.Never); return wall.Now() })
+	ctx := t.Context()
+	var wg sync.WaitGroup
+	for id := range 8 {
+		wg.Go(func() {
+			var j job
+			for d.next(id, &j) {
+				j.lease.Close(ctx, cache.Tag{})
+				d.done(&j, completed, yes{})
+			}
+		})
+	}
+	require.NoError(t, d.drained.Wait(t.Context()))
+	end := d.close(wall.Now())
+	wg.Wait()
+	assert.Empty(t, end.running)
+	assert.EqualValues(t, 2000, end.books.Completed[0]+end.books.Completed[1]+end.books.Completed[2])
+	assert.Equal(t, end.books.Started, end.books.Completed)
+}
+
+type yes struct{}
+
+func (yes) book(time.Duration, outcome) bool { return true }

@@ -1,0 +1,326 @@
+package requests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/cache"
+	"kvbench/tiers/content"
+	"kvbench/tiers/faults"
+	"kvbench/tiers/sim"
+	"kvbench/workloads"
+	"kvbench/workloads/users"
+)
+
+// usage runs a trial and returns what its cache says afterwards, when nothing
+// runs any more: it has to be the sum of the entries.
+func usage(ctx context.Context, t *testing.T, cfg runConfig) (*result.Result, []cache.Gauge, error) {
+	t.Helper()
+	l, err := New(cfg.Config)
+	require.NoError(t, err)
+	res, err := kvbench.Run(ctx, cfg.engine, l)
+	return res, l.env.Cache.Gauges(nil), err
+}
+
+// faulty is a run of users on a null tier whose calls the hook sees.
+func faulty(hook faults.Hook, requests int64) (runConfig, *faults.Tier) {
+	tier := faults.Wrap(sim.NewNull(), hook)
+	src := population(20, func(u *users.Config) { u.Rate, u.MaxRequests = 1e6, requests })
+	return testConfig(storage(tier, 30000*unit), src, 8).finite(), tier // too little room for all: entries are evicted, too
+}
+
+// checkUsage demands that nothing is reserved or lost after a run.
+func checkUsage(t *testing.T, tier *faults.Tier, gauges []cache.Gauge) {
+	t.Helper()
+	w, r := tier.InUse()
+	assert.Zero(t, w+r, "writers and readers left open")
+	require.Len(t, gauges, 1)
+	assert.Equal(t, gauges[0].Used, gauges[0].Bytes, "reservations are left")
+	assert.LessOrEqual(t, gauges[0].Used, gauges[0].Capacity)
+}
+
+func TestErrorsOfTheDirectoryEndTheTrial(t *testing.T) {
+	noLeaks(t)
+	watchdog(t, 2*time.Minute)
+	for _, c := range []struct {
+		call  faults.Call
+		errno syscall.Errno
+		level string
+		op    string
+	}{
+		{faults.Commit, syscall.EIO, "EIO", "write"},
+		{faults.Create, syscall.ENOSPC, "ENOSPC", "write"},
+		{faults.Create, syscall.EDQUOT, "EDQUOT", "write"},
+		{faults.Create, syscall.EROFS, "EROFS", "write"},
+		{faults.Open, syscall.EIO, "EIO", "read"},
+		{faults.Remove, syscall.EIO, "EIO", "write"},
+	} {
+		t.Run(fmt.Sprintf("%s/%v", c.call, c.level), func(t *testing.T) {
+			cfg, tier := faulty(faults.On(c.call, 20, c.errno), 1e6)
+			var published *result.Result
+			cfg.Publish = func(r *result.Result) error { published = r; return nil }
+			r, gauges, err := usage(t.Context(), t, cfg)
+			require.ErrorIs(t, err, c.errno)
+			assert.ErrorContains(t, err, "storage tier")
+			assert.Same(t, r, published)
+			assert.Equal(t, result.StatusFailed, r.Status)
+			assert.Equal(t, result.EndedByError, r.EndedBy)
+			require.NotEmpty(t, r.Errors)
+			assert.Equal(t, result.ErrorCount{Tier: "storage", Operation: c.op, Errno: c.level, Count: 1}, r.Errors[0])
+			require.Len(t, r.ErrorSamples, 1)
+			assert.True(t, r.ErrorSamples[0].Fatal)
+			assert.NotEmpty(t, r.ErrorSamples[0].Key)
+			assert.Contains(t, r.Error, r.ErrorSamples[0].Key)
+			checkLoad(t, r)
+			checkUsage(t, tier, gauges)
+		})
+	}
+}
+
+func TestTransientFailuresAreTriedAgainAndCounted(t *testing.T) {
+	var failed atomic.Int64
+	cfg, tier := faulty(func(_ context.Context, e faults.Event) error {
+		if (e.Call == faults.Commit || e.Call == faults.Open) && e.N%10 < 3 { // at most three in a row
+			failed.Add(1)
+			return syscall.ETIMEDOUT
+		}
+		return nil
+	}, 300)
+	cfg.Workers = 1
+	r, gauges, err := usage(t.Context(), t, cfg)
+	require.NoError(t, err)
+	assert.Equal(t, result.StatusComplete, r.Status)
+	assert.EqualValues(t, 300, r.Requests.Completed)
+	assert.Equal(t, failed.Load(), r.Requests.RetriedOperations)
+	assert.Positive(t, failed.Load())
+	assert.Zero(t, r.Requests.FailedOperations)
+	assert.Contains(t, strings.Join(r.Warnings, "\n"), "after transient errors")
+	checkLoad(t, r)
+	checkUsage(t, tier, gauges)
+}
+
+func TestAFourthTransientFailureIsAFailure(t *testing.T) {
+	tier := faults.Wrap(sim.NewNull(), func(_ context.Context, e faults.Event) error {
+		if e.Call == faults.Commit && e.Object.Key == "u7/c1/t1" {
+			return syscall.EINTR
+		}
+		return nil
+	})
+	requests := singles(200, 1)
+	requests[7].Kind = workloads.PrefillDecode // nothing is there to decode: no lookup, no re-read
+	requests[7].GenerateTokens = 100
+	cfg := testConfig(storage(tier, 1<<40), newScript(requests...), 4).finite()
+	cfg.Planner.Batched = true
+	r, gauges, err := usage(t.Context(), t, cfg)
+	require.NoError(t, err)
+	assert.Equal(t, result.StatusComplete, r.Status, "one of 200 is half a percent")
+	assert.EqualValues(t, 3, r.Requests.RetriedOperations)
+	assert.EqualValues(t, 1, r.Requests.FailedOperations)
+	assert.EqualValues(t, 199, r.Requests.Completed)
+	assert.EqualValues(t, 1, r.Requests.Failed)
+	assert.EqualValues(t, 199, r.Tiers[0].Entries)
+	assert.Zero(t, r.Lookups.Hits+r.Lookups.Misses, "a failed operation is no hit")
+	assert.Zero(t, r.Tiers[0].Read.Operations)
+	assert.EqualValues(t, 199, r.Latency.Levels["storage"].Write.IO.Count, "and adds no latency")
+	assert.EqualValues(t, 199, r.Latency.Request.EndToEnd.Count)
+	assert.Equal(t, []result.ErrorCount{{Tier: "storage", Operation: "write", Errno: "EINTR", Count: 1}}, r.Errors)
+	assert.Contains(t, strings.Join(r.Warnings, "\n"), "1 operation failed")
+	checkLoad(t, r)
+	checkUsage(t, tier, gauges)
+
+	cfg.Info.Division = result.DivisionClosed
+	cfg.Source = func() (workloads.Source, error) { return newScript(requests...), nil }
+	cfg.Storage.Levels[0].Tier = faults.Wrap(sim.NewNull(), faults.On(faults.Commit, 50, syscall.EACCES))
+	r, _, _ = usage(t.Context(), t, cfg)
+	assert.Equal(t, result.StatusFailed, r.Status, "closed allows none")
+}
+
+func TestMoreThanOnePercentOfFailuresEndsTheTrial(t *testing.T) {
+	cfg, tier := faulty(func(_ context.Context, e faults.Event) error {
+		if e.Call == faults.Commit && e.N%20 == 0 {
+			return syscall.EACCES
+		}
+		return nil
+	}, 1e6)
+	var published bool
+	cfg.Publish = func(*result.Result) error { published = true; return nil }
+	r, gauges, err := usage(t.Context(), t, cfg)
+	require.ErrorIs(t, err, syscall.EACCES)
+	assert.ErrorContains(t, err, "more than 1 %")
+	assert.Equal(t, result.StatusFailed, r.Status)
+	assert.True(t, published)
+	assert.GreaterOrEqual(t, r.Requests.FailedOperations, int64(10), "fewer are no share to speak of")
+	assert.LessOrEqual(t, len(r.ErrorSamples), 10)
+	checkLoad(t, r)
+	checkUsage(t, tier, gauges)
+}
+
+// Ten failures among thousands of operations of the warm-up are few.
+func TestFailuresOfTheWarmupAreComparedWithItsOperations(t *testing.T) {
+	var commits atomic.Int64
+	enough := make(chan struct{})
+	tier := faults.Wrap(sim.NewNull(), func(_ context.Context, e faults.Event) error {
+		if e.Call != faults.Commit {
+			return nil
+		}
+		n := commits.Add(1)
+		if n == 4000 {
+			close(enough)
+		}
+		if n > 2000 && n <= 2012 {
+			return syscall.EACCES
+		}
+		return nil
+	})
+	src := population(20, func(u *users.Config) { u.Rate, u.PrefillOnly, u.MultiTurn = 1e6, true, false })
+	cfg := testConfig(storage(tier, 1<<50), src, 4)
+	cfg.Warmup, cfg.Window = time.Minute, time.Minute
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		<-enough
+		interrupt(cancel)
+	}()
+	_, _, err := usage(ctx, t, cfg)
+	assert.ErrorIs(t, err, assert.AnError, "interrupted by the test, not by the failures")
+	assert.EqualValues(t, 4000, min(commits.Load(), 4000))
+}
+
+func TestAMismatchNamesKeyAndOffset(t *testing.T) {
+	dir := t.TempDir()
+	requests := append(singles(3, 5), conversation(1, 1, 5, workloads.DecodeOnly)...)
+	requests[3].Own = workloads.Entry{Key: "u1/c1/t1", Tokens: 5}
+	src := newScript(requests...)
+	cfg := testConfig(nil, src, 1).finite()
+	cfg.Storage = kvbench.StorageConfig{
+		StorageBytes: 1 << 20, CacheDir: dir, Direct: true, Chunk: unit, Depth: 2, Workers: 1, Verify: content.VerifyFull,
+	}
+	cfg.OnDispatch = func(r *workloads.Request, _ []workloads.Op) {
+		if r.Kind == workloads.DecodeOnly { // everything is written, and about to be read
+			flipBit(t, dir, src.requests[1].Own.Key, 2*unit+77)
+		}
+	}
+	r, err := runLoad(t.Context(), cfg)
+	var wrong *content.MismatchError
+	require.ErrorAs(t, err, &wrong)
+	assert.Equal(t, result.StatusFailed, r.Status)
+	require.Len(t, r.ErrorSamples, 1)
+	e := r.ErrorSamples[0]
+	assert.Equal(t, "u1/c1/t1", e.Key)
+	assert.Equal(t, "mismatch", e.Errno)
+	assert.Equal(t, int64(2*unit+77), *e.Offset)
+	assert.Contains(t, r.Error, "u1/c1/t1")
+	assert.Contains(t, r.Error, fmt.Sprint(2*unit+77))
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}
+
+// flipBit damages one entry of a run in dir. Its file is found by its content:
+// nobody but the tier knows its name.
+func flipBit(t *testing.T, dir, key string, offset int64) {
+	t.Helper()
+	content := content.New([16]byte{}, 0)
+	files, err := filepath.Glob(filepath.Join(dir, "rank_0", "??", "*"))
+	require.NoError(t, err)
+	for _, path := range files {
+		got, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for gen := range uint64(10) {
+			if content.Check(got[:unit], tiers.Object{Key: key, Gen: gen, Size: int64(len(got))}, 0) != nil {
+				continue
+			}
+			f, err := os.OpenFile(path, os.O_WRONLY, 0)
+			require.NoError(t, err)
+			_, err = f.WriteAt([]byte{got[offset] ^ 1}, offset)
+			require.NoError(t, errors.Join(err, f.Sync(), f.Close()))
+			return
+		}
+	}
+	t.Fatalf("no file holds %s", key)
+}
+
+func TestAPanicBecomesTheRunsError(t *testing.T) {
+	noLeaks(t)
+	watchdog(t, 2*time.Minute)
+	for _, call := range []faults.Call{faults.Create, faults.Commit, faults.Open, faults.Remove} {
+		t.Run(string(call), func(t *testing.T) {
+			cfg, _ := faulty(func(_ context.Context, e faults.Event) error {
+				if e.Call == call && e.N == 20 {
+					panic("on purpose")
+				}
+				return nil
+			}, 1e6)
+			r, err := runLoad(t.Context(), cfg)
+			require.ErrorContains(t, err, "on purpose")
+			assert.ErrorContains(t, err, "goroutine", "with its stack")
+			assert.Equal(t, result.StatusFailed, r.Status)
+			assert.Equal(t, result.EndedByError, r.EndedBy)
+			assert.Contains(t, r.Error, "on purpose")
+			checkLoad(t, r)
+		})
+	}
+	t.Run("worker", func(t *testing.T) {
+		cfg, tier := faulty(nil, 1e6)
+		n := 0
+		cfg.OnDispatch = func(*workloads.Request, []workloads.Op) {
+			if n++; n == 100 {
+				panic("on purpose")
+			}
+		}
+		r, gauges, err := usage(t.Context(), t, cfg)
+		require.ErrorContains(t, err, "on purpose")
+		assert.Equal(t, result.StatusFailed, r.Status)
+		checkLoad(t, r)
+		checkUsage(t, tier, gauges)
+	})
+}
+
+func TestAnEntryThatNeverFitsEndsTheTrial(t *testing.T) {
+	cfg := testConfig(storage(sim.NewNull(), 5*unit), newScript(singles(3, 6)...), 1).finite()
+	r, err := runLoad(t.Context(), cfg)
+	require.ErrorIs(t, err, cache.ErrTooLarge)
+	assert.Equal(t, result.EndedByCapacity, r.EndedBy)
+	assert.Equal(t, result.StatusFailed, r.Status)
+	assert.Contains(t, r.Error, fmt.Sprint(6*unit))
+}
+
+func TestAResultThatCannotBePublishedIsAnError(t *testing.T) {
+	cfg := testConfig(plenty(), newScript(singles(3, 1)...), 1).finite()
+	cfg.Publish = func(*result.Result) error { return syscall.ENOSPC }
+	r, err := runLoad(t.Context(), cfg)
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	assert.ErrorContains(t, err, "writing the result")
+	assert.Equal(t, result.StatusComplete, r.Status)
+}
+
+func TestWhatCannotWorkIsToldAtOnce(t *testing.T) {
+	_, err := New(Config{Window: -1})
+	for _, what := range []string{"source", "workers", "window"} {
+		assert.ErrorContains(t, err, what+":")
+	}
+	cfg := testConfig(plenty(), newScript(), 1).finite()
+	cfg.Storage = kvbench.StorageConfig{Chunk: 1000}
+	r, err := runLoad(t.Context(), cfg)
+	assert.Nil(t, r)
+	for _, what := range []string{"chunk", "depth"} {
+		assert.ErrorContains(t, err, what+":")
+	}
+	_, err = runLoad(t.Context(), testConfig(plenty(), newScript(), 1))
+	assert.ErrorContains(t, err, "window: 0s")
+	_, err = runLoad(t.Context(), testConfig([]cache.Level{}, newScript(), 1).finite())
+	assert.ErrorContains(t, err, "at least one tier")
+}

@@ -1,0 +1,204 @@
+package requests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/cache"
+	"kvbench/workloads"
+)
+
+// populate writes the entries that decode-only reads: bounded by nothing but
+// the workers (spec 6), outside the window.
+func (l *Load) populate(ctx context.Context) error {
+	p := l.cfg.Population
+	if p.Entries == 0 {
+		return nil
+	}
+	size := l.cfg.Planner.Sizer.Bytes(p.Tokens)
+	if err := l.populationFits(size); err != nil {
+		return err
+	}
+	f := l.newFiller("filling", int64(p.Entries)*size)
+	_, err := f.fill(ctx, l.cfg.Workers, p.Entries, func(n int) (string, int64) { return workloads.PopulationKey(n), size })
+	return err
+}
+
+// populationFits refuses a population larger than the terminal tier.
+func (l *Load) populationFits(size int64) error {
+	entries := l.cfg.Population.Entries
+	total := int64(entries) * size
+	last := l.env.Levels[len(l.env.Levels)-1]
+	if total <= last.Capacity {
+		return nil
+	}
+	fit := last.Capacity / size / populationPerUser
+	return fmt.Errorf("%w: decode-only needs %d entries of %d bytes (%d bytes in all) in the %s tier of %d bytes: -num-users %d would fit, or a larger -storage-capacity-gb",
+		cache.ErrTooLarge, entries, size, total, last.Kind, last.Capacity, fit)
+}
+
+// populationPerUser is how many entries decode-only writes per user (spec 5).
+const populationPerUser = 10
+
+// precondition writes until the drive has shown its steady state (spec 11). Its
+// entries stay as the first victims: deleting them would trim the drive and
+// undo it.
+func (l *Load) preconditionDrive(ctx context.Context) error {
+	p := l.cfg.Precondition
+	if p.Bytes == 0 || l.env.Simulated {
+		return nil
+	}
+	if p.Tokens == 0 {
+		p.Tokens = 2048
+	}
+	if p.Threads == 0 {
+		p.Threads = runtime.NumCPU()
+	}
+	size := l.cfg.Planner.Sizer.Bytes(p.Tokens)
+	entries := int((p.Bytes + size - 1) / size)
+	f := l.newFiller("preconditioning", int64(entries)*size)
+	start := l.env.Clock.Now()
+	rates, err := f.fill(ctx, p.Threads, entries, func(n int) (string, int64) { return workloads.PreconditionKey(n), size })
+	l.precondition = &result.Precondition{
+		Bytes: f.done.Load(), DurationNS: int64(l.env.Clock.Now() - start), Writers: p.Threads,
+		LastRates: rates, Spread: spread(rates),
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		return fmt.Errorf("preconditioning filled the disk after %d of %d bytes: give a smaller -storage-capacity-gb or -precondition-size-gb: %w",
+			f.done.Load(), p.Bytes, err)
+	}
+	return err
+}
+
+// filler writes what has to be in the cache before the load, with several writers.
+type filler struct {
+	env   *kvbench.Env
+	stage string
+	total int64 // bytes
+	begin time.Duration
+	told  time.Time
+	done  atomic.Int64 // bytes
+
+	rates []float64 // of the rounds so far
+	mark  int64     // bytes at the end of the last of them
+	at    time.Duration
+}
+
+// fillPatience is how long an interrupted filling waits for its writers.
+const fillPatience = 200 * time.Millisecond
+
+// rounds is into how many rounds of equal bytes a filling is cut; the rates of
+// the last reported of them show whether the rate has settled.
+const (
+	rounds   = 10
+	reported = 4
+)
+
+func (l *Load) newFiller(stage string, total int64) *filler {
+	now := l.env.Clock.Now()
+	return &filler{env: l.env, stage: stage, total: total, begin: now, at: now, told: time.Now()}
+}
+
+// fill writes entries 0, 1, … and returns the rates of the last rounds.
+func (f *filler) fill(ctx context.Context, writers, entries int, entry func(n int) (key string, size int64)) ([]float64, error) {
+	watched, stop := context.WithCancel(ctx)
+	var mu sync.Mutex
+	f.env.Clock.Every(watched, 20*time.Millisecond, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if watched.Err() == nil {
+			f.look(false)
+		}
+	})
+	err := f.write(ctx, writers, entries, entry)
+	stop()
+	mu.Lock()
+	defer mu.Unlock()
+	f.look(true)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", f.stage, err)
+	}
+	return f.rates[max(0, len(f.rates)-reported):], err
+}
+
+// write returns when all is written or something failed. Interrupted, it does not
+// wait long for the writers: clean waits for them.
+func (f *filler) write(ctx context.Context, writers, entries int, entry func(n int) (key string, size int64)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if writers = min(writers, entries); writers == 0 {
+		return nil
+	}
+	var next, ended atomic.Int64
+	finished := f.env.Clock.NewEvent()
+	for w := range writers {
+		f.env.Clock.Go(func() {
+			tag := cache.Tag{Shard: w, Phase: tiers.Prefill, Unbounded: true}
+			var lease cache.Lease
+			for n := next.Add(1) - 1; n < int64(entries) && ctx.Err() == nil; n = next.Add(1) - 1 {
+				key, size := entry(int(n))
+				f.env.Cache.Decide(&lease, []cache.Want{{Key: key, Size: size, Write: true}})
+				_, _, err := lease.Write(ctx, 0, tag)
+				lease.Close(ctx, tag)
+				if err != nil {
+					cancel(err)
+					break
+				}
+				f.done.Add(size)
+			}
+			if ended.Add(1) == int64(writers) {
+				finished.Fire()
+			}
+		})
+	}
+	if finished.Wait(ctx) != nil {
+		patience, done := context.WithTimeout(context.WithoutCancel(ctx), fillPatience)
+		defer done()
+		_ = finished.Wait(patience)
+	}
+	return context.Cause(ctx)
+}
+
+// look ends the round that is over and shows progress.
+func (f *filler) look(over bool) {
+	now, done := f.env.Clock.Now(), f.done.Load()
+	if done-f.mark >= max(1, f.total/rounds) || (over && done > f.mark) {
+		if now > f.at {
+			f.rates = append(f.rates, float64(done-f.mark)/(now-f.at).Seconds())
+		}
+		f.mark, f.at = done, now
+	}
+	if !over {
+		f.show()
+	}
+}
+
+// show shows progress about once a second.
+func (f *filler) show() {
+	if time.Since(f.told) < kvbench.ProgressInterval {
+		return
+	}
+	f.told = time.Now()
+	f.env.Show(kvbench.Snapshot{Stage: f.stage, Elapsed: f.env.Clock.Now() - f.begin, Done: f.done.Load(), Of: f.total})
+}
+
+// spread is (max - min) ÷ mean.
+func spread(rates []float64) float64 {
+	if len(rates) == 0 {
+		return 0
+	}
+	lo, hi, sum := rates[0], rates[0], 0.0
+	for _, r := range rates {
+		lo, hi, sum = min(lo, r), max(hi, r), sum+r
+	}
+	return (hi - lo) * float64(len(rates)) / sum
+}

@@ -1,0 +1,251 @@
+package requests
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/cache"
+	"kvbench/tiers/clock"
+	"kvbench/tiers/sim"
+	"kvbench/workloads"
+	"kvbench/workloads/model"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
+)
+
+// unit is the size of a token in these tests, and of a chunk: entries are
+// counted in tokens, chunks and pages alike.
+const unit = 4096
+
+var testSizer = model.Sizer{BytesPerToken: unit}
+
+// storage makes a tier the storage of a run.
+func storage(tier tiers.Tier, capacity int64) []cache.Level {
+	return []cache.Level{{Kind: tiers.Storage, Tier: tier, Capacity: capacity}}
+}
+
+// plenty is a null tier that never has to evict.
+func plenty() []cache.Level { return storage(sim.NewNull(), 1<<50) }
+
+// slow is a storage tier that moves one token per second in each direction.
+func slow(c clock.Clock, capacity int64) []cache.Level {
+	tier, err := sim.NewLink(unit, c)
+	if err != nil {
+		panic(err)
+	}
+	return storage(tier, capacity)
+}
+
+// testConfig is a run over the given tiers with a source of the test's own.
+func testConfig(levels []cache.Level, src workloads.Source, workers int) runConfig {
+	return runConfig{
+		engine{Storage: kvbench.StorageConfig{Levels: levels, Chunk: unit, Depth: 1, Workers: workers}},
+		Config{
+			Source:  func() (workloads.Source, error) { return src, nil },
+			Planner: workloads.Planner{Sizer: testSizer},
+			Workers: workers,
+		},
+	}
+}
+
+type engine = kvbench.Config
+
+// runConfig is a trial and its load.
+type runConfig struct {
+	engine
+	Config
+}
+
+func runLoad(ctx context.Context, cfg runConfig) (*result.Result, error) {
+	l, err := New(cfg.Config)
+	if err != nil {
+		return nil, err
+	}
+	return kvbench.Run(ctx, cfg.engine, l)
+}
+
+func simulateLoad(ctx context.Context, cfg runConfig, sim kvbench.SimConfig) (*result.Result, error) {
+	l, err := New(cfg.Config)
+	if err != nil {
+		return nil, err
+	}
+	return kvbench.Simulate(ctx, cfg.engine, l, sim)
+}
+
+// finite says that the source ends, and the run with it.
+func (c runConfig) finite() runConfig {
+	c.SourceEnds, c.EndedBy = true, result.EndedByInput
+	return c
+}
+
+func (c runConfig) lasting(window time.Duration) runConfig {
+	c.Window = window
+	return c
+}
+
+// mustRun executes a trial that has to be complete with its books in order.
+func mustRun(t *testing.T, cfg runConfig) *result.Result {
+	t.Helper()
+	r, err := runLoad(t.Context(), cfg)
+	require.NoError(t, err)
+	require.Equal(t, result.StatusComplete, r.Status)
+	checkLoad(t, r)
+	return r
+}
+
+// checkLoad demands that nothing that was offered is unaccounted for.
+func checkLoad(t *testing.T, r *result.Result) {
+	t.Helper()
+	var sum int64
+	for c, o := range r.Load {
+		assert.Equal(t, o.Offered, o.Completed+o.Failed+o.InFlight+o.Queued, "%s: %+v", c, o)
+		if c != "total" {
+			sum += o.Completed
+		}
+	}
+	assert.Equal(t, r.Requests.Completed, sum)
+	assert.Equal(t, r.Requests.Completed, r.Load["total"].Completed)
+	assert.Equal(t, r.Requests.Failed, r.Load["total"].Failed)
+}
+
+// script is a source of given requests in their order, which must be that of
+// arrival. Like every source it is called under the dispatcher's lock.
+type script struct {
+	requests []*workloads.Request
+	next     int
+	ordered  bool // a request starts when the one before it is written
+	endless  bool // it never says that it is exhausted
+	written  map[int64]int
+	done     map[int64]int
+	log      []string
+}
+
+var _ workloads.Source = (*script)(nil)
+
+func newScript(requests ...*workloads.Request) *script {
+	for i, r := range requests {
+		r.Seq = int64(i)
+	}
+	return &script{requests: requests, written: map[int64]int{}, done: map[int64]int{}}
+}
+
+func (s *script) Take(now time.Duration) (*workloads.Request, workloads.State, time.Duration) {
+	if s.next == len(s.requests) {
+		if s.endless {
+			return nil, workloads.Wait, workloads.Never
+		}
+		return nil, workloads.Exhausted, workloads.Never
+	}
+	if s.ordered && s.next > 0 && s.written[int64(s.next-1)] == 0 {
+		return nil, workloads.Wait, workloads.Never
+	}
+	r := s.requests[s.next]
+	if r.Arrival > now {
+		return nil, workloads.Wait, r.Arrival
+	}
+	s.next++
+	s.log = append(s.log, "take "+r.Own.Key)
+	return r, workloads.Ready, 0
+}
+
+func (s *script) Written(r *workloads.Request) {
+	s.written[r.Seq]++
+	s.log = append(s.log, "written "+r.Own.Key)
+}
+
+func (s *script) Done(r *workloads.Request, _ time.Duration) {
+	s.done[r.Seq]++
+	s.log = append(s.log, "done "+r.Own.Key)
+}
+
+func (s *script) Account(until time.Duration) []workloads.ClassLoad {
+	loads := make([]workloads.ClassLoad, workloads.NumClasses)
+	for c := range loads {
+		loads[c].Oldest = workloads.Never
+	}
+	for i, r := range s.requests {
+		l := &loads[r.Class]
+		if i >= s.next && r.Arrival > until {
+			continue
+		}
+		l.Offered++
+		l.OfferedTokens += int64(r.Own.Tokens)
+		if i >= s.next {
+			l.Queued++
+			l.Oldest = min(l.Oldest, r.Arrival)
+		}
+	}
+	return loads
+}
+
+// conversation is the turns of one user, each with the entries before it as
+// history.
+func conversation(user, turns, tokens int, kind workloads.Kind) []*workloads.Request {
+	var all []*workloads.Request
+	var history []workloads.Entry
+	for turn := 1; turn <= turns; turn++ {
+		own := workloads.Entry{Key: workloads.UserKey(user, 1, turn), Tokens: tokens}
+		all = append(all, &workloads.Request{
+			User: user, Conversation: 1, Turn: turn, Kind: kind, ContextTokens: tokens,
+			SystemPrompt: -1, Own: own, History: history,
+		})
+		history = append(history[:len(history):len(history)], own)
+	}
+	return all
+}
+
+// singles are n independent requests that write one entry each.
+func singles(n, tokens int) []*workloads.Request {
+	var all []*workloads.Request
+	for i := range n {
+		all = append(all, conversation(i, 1, tokens, workloads.PrefillOnly)...)
+	}
+	return all
+}
+
+// population is a load of synthetic users.
+func population(n int, change func(*users.Config)) workloads.Source {
+	p := profile.Default()
+	cfg := users.Config{Profile: p, Users: users.Population(p, 42, n, true), Seed: 42, MultiTurn: true, PrefixCaching: true}
+	if change != nil {
+		change(&cfg)
+	}
+	return users.New(cfg)
+}
+
+// noLeaks fails the test when goroutines that it started outlive it. Those of a
+// run have been told to end when it returns and need only be let run.
+func noLeaks(t *testing.T) {
+	t.Helper()
+	before := runtime.NumGoroutine()
+	t.Cleanup(func() {
+		giveUp := time.Now().Add(10 * time.Second)
+		for runtime.NumGoroutine() > before && time.Now().Before(giveUp) {
+			runtime.Gosched()
+		}
+		if n := runtime.NumGoroutine(); n > before {
+			stacks := make([]byte, 1<<16)
+			t.Errorf("%d goroutines, %d before\n%s", n, before, stacks[:runtime.Stack(stacks, true)])
+		}
+	})
+}
+
+// watchdog kills the test binary with all stacks when the test hangs: a run
+// that waits for ever cannot be cancelled from outside.
+func watchdog(t *testing.T, patience time.Duration) {
+	t.Helper()
+	name := t.Name()
+	timer := time.AfterFunc(patience, func() { panic(name + " hangs: no schedule of waits may") })
+	t.Cleanup(func() { timer.Stop() })
+}
+
+// interrupt is what a signal does to a run.
+func interrupt(cancel context.CancelCauseFunc) { cancel(kvbench.Interrupted{Why: assert.AnError}) }

@@ -1,0 +1,96 @@
+package requests
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/cache"
+	"kvbench/tiers/content"
+	"kvbench/tiers/faults"
+	"kvbench/tiers/sim"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
+)
+
+// jitter lets others run in the middle of some calls.
+func jitter(_ context.Context, e faults.Event) error {
+	for range rand.IntN(4) {
+		runtime.Gosched()
+	}
+	return nil
+}
+
+// Many workers, hardly any room: every write waits for slots, space, readers and
+// demotions of others, and all of them come through.
+func TestNoScheduleHangsUnderOverload(t *testing.T) {
+	noLeaks(t)
+	watchdog(t, 3*time.Minute)
+	const entry = 100 // tokens at most
+	for slots := range 5 {
+		for _, cpu := range []int64{0, 2, 5} {
+			t.Run(fmt.Sprintf("slots=%d,cpu=%d", slots, cpu), func(t *testing.T) {
+				storage := faults.Wrap(sim.NewNull(), jitter)
+				levels := []cache.Level{{Kind: tiers.Storage, Tier: storage, Capacity: 3 * entry * unit}}
+				if cpu > 0 {
+					upper := faults.Wrap(sim.NewNull(), jitter)
+					levels = append([]cache.Level{{Kind: tiers.CPU, Tier: upper, Capacity: cpu * entry * unit}}, levels...)
+				}
+				p := profile.Default()
+				p.Templates = []profile.Template{{Name: "small", Context: [2]int{entry / 10, entry}, Generate: [2]int{1, 100}, Think: [2]float64{1, 2}}}
+				p.SystemPromptShare = 0.5
+				src := users.New(users.Config{
+					Profile: p, Users: users.Population(p, uint64(slots), 40, false), Seed: uint64(slots), MultiTurn: true,
+					PrefixCaching: true, Rate: 1e6, Overtaking: slots%2 == 1, MaxRequests: 500,
+				})
+				cfg := testConfig(levels, src, 32).finite()
+				cfg.Storage.MaxWriters, cfg.Overtaking = slots, slots%2 == 1
+				cfg.Planner.Batched = true
+				r, gauges, err := usage(t.Context(), t, cfg)
+				require.NoError(t, err)
+				assert.Equal(t, result.StatusComplete, r.Status)
+				assert.EqualValues(t, 500, r.Requests.Completed)
+				checkLoad(t, r)
+				for i, g := range gauges {
+					assert.Equal(t, g.Used, g.Bytes, "reservations are left in the %s tier", g.Level)
+					assert.LessOrEqual(t, g.Peak, g.Capacity)
+					assert.LessOrEqual(t, r.Tiers[i].PeakBytes, g.Capacity)
+				}
+				w, rd := storage.InUse()
+				assert.Zero(t, w+rd)
+				assert.Positive(t, r.Tiers[len(r.Tiers)-1].Evicted.Entries)
+				if cpu > 0 {
+					assert.Positive(t, r.Tiers[0].DemotedOut.Entries)
+					assert.Equal(t, r.Tiers[0].DemotedOut, r.Tiers[1].DemotedIn)
+				}
+			})
+		}
+	}
+}
+
+// The same with bytes: they are verified, buffers are few, and the end of the
+// window cuts everything at once.
+func TestNoScheduleHangsWithRealBytes(t *testing.T) {
+	noLeaks(t)
+	watchdog(t, 3*time.Minute)
+	for _, slots := range []int{1, 4} {
+		cfg := onFiles(t, 16)
+		cfg.Requests = 100
+		cfg.Storage.MaxWriters, cfg.Storage.Verify = slots, content.VerifyFull
+		cfg.Storage.StorageBytes, cfg.Storage.CPUBytes = 5<<20, 3<<20
+		r := mustRun(t, cfg)
+		assert.Positive(t, r.Requests.Completed)
+		assert.NoDirExists(t, cfg.Storage.CacheDir)
+		for _, tier := range r.Tiers {
+			assert.LessOrEqual(t, tier.PeakBytes, *tier.CapacityBytes)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package requests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+	"kvbench/workloads"
+	"kvbench/workloads/formats"
+	"kvbench/workloads/users"
+)
+
+// Config describes a load of requests.
+type Config struct {
+	// Source makes the requests; it is called once, after preparation.
+	Source  func() (workloads.Source, error)
+	Planner workloads.Planner
+	Workers int
+	// SourceEnds: the source is finite. EndedBy names the reason when it has
+	// given everything and all of it is served: EndedByMaxRequests or
+	// EndedByInput, the default.
+	SourceEnds bool
+	EndedBy    string
+
+	Window   time.Duration // 0 = until Requests are completed or the source ends
+	Requests int64         // end the window with that many completed requests, 0 = no bound
+	Warmup   time.Duration // load before the window opens
+
+	Users     int        // at the start, where there are any
+	Autoscale *Autoscale // nil = the users stay as they are
+
+	TokenTime  time.Duration // simulated generation, per token
+	Overtaking bool          // turns may overtake their predecessors
+
+	Population   Population
+	Corpus       *users.Corpus // documents that are written before the window, nil = none
+	Precondition Precondition
+	// ValidationTrace is the path of a recorded run to compare with, "" = none.
+	ValidationTrace string
+
+	// OnDispatch is shown every request with its plan at the moment when it is
+	// handed to a worker, in the order of dispatch, the requests of one user in
+	// theirs. It runs under the dispatcher's lock: it must be quick, must not
+	// call back, and must not keep the plan, whose memory is reused.
+	OnDispatch func(r *workloads.Request, plan []workloads.Op)
+	// OnBlocks is shown what was decided about the blocks of each request, likewise.
+	OnBlocks func(r *workloads.Request, s record.BlockSample)
+}
+
+// Population is what decode-only writes before the window: Entries entries
+// pop/<n> of Tokens tokens.
+type Population struct {
+	Entries int
+	Tokens  int
+}
+
+// Precondition is the load that brings a drive to its steady state before the
+// window (spec 11). Bytes 0 = none. Simulations have none.
+type Precondition struct {
+	Bytes   int64
+	Threads int
+	Tokens  int // per entry, 0 = 2048
+}
+
+// Load is a load of requests: a source's requests, planned, decided by the cache in
+// the order of dispatch, and carried out by workers.
+type Load struct {
+	cfg Config
+	env *kvbench.Env
+
+	src      workloads.Source
+	dispatch *dispatcher
+	scaler   *scaler // nil without autoscaling
+
+	validation   *result.Validation
+	precondition *result.Precondition
+	before       account // when the window opened
+	after        account // at its end
+	idle, busy   time.Duration
+}
+
+// account is what was offered and what became of it up to a moment.
+type account struct {
+	at      time.Duration // of the load's time
+	offered []workloads.ClassLoad
+	books   books
+	running [workloads.NumClasses]record.RequestCount // its InFlight and OldestInFlight
+}
+
+var _ kvbench.Books = (*Load)(nil)
+
+// New makes a load for one trial.
+func New(cfg Config) (*Load, error) {
+	var errs []error
+	if cfg.Source == nil {
+		errs = append(errs, errors.New("source: none given"))
+	}
+	if cfg.Workers < 1 {
+		errs = append(errs, fmt.Errorf("workers: %d, need at least 1", cfg.Workers))
+	}
+	if cfg.Window < 0 || (cfg.Window == 0 && cfg.Requests == 0 && !cfg.SourceEnds) {
+		errs = append(errs, fmt.Errorf("window: %v, need a positive window, a number of requests, or a source that ends", cfg.Window))
+	}
+	return &Load{cfg: cfg}, errors.Join(errs...)
+}
+
+// Phases implements Workload: there is one.
+func (l *Load) Phases() []kvbench.Phase {
+	return []kvbench.Phase{{Name: "requests", Window: l.cfg.Window, Warmup: l.cfg.Warmup, Limit: l.cfg.Requests}}
+}
+
+// Prepare implements Workload.
+func (l *Load) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
+	l.env = e
+	for _, step := range []func(context.Context) error{
+		l.readValidation, l.preconditionDrive, l.populate, l.ingest, e.Rest,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	src, err := l.cfg.Source()
+	if err != nil {
+		return err // src may be a nil pointer in a non-nil interface
+	}
+	l.src = src
+	l.dispatch = newDispatcher(ctx, &l.cfg, e, src)
+	l.scaler, err = newScaler(l)
+	return err
+}
+
+// readValidation reads the recorded run before anything else is done.
+func (l *Load) readValidation(context.Context) error {
+	if l.cfg.ValidationTrace == "" {
+		return nil
+	}
+	v, err := formats.ReadValidation(l.cfg.ValidationTrace)
+	l.validation = &result.Validation{
+		Trace: v.Path, Requests: v.Requests, Malformed: v.Malformed,
+		HitRate:        result.Check{Recorded: units.Ratio(v.Hits, v.Lookups)},
+		ReadWriteRatio: result.Check{Recorded: units.Ratio(v.ReadBytes, v.WriteBytes)},
+	}
+	return err
+}
+
+// Run implements Workload: it ends when a finite source has been served. A trace that
+// turns out to be broken ends, too.
+func (l *Load) Run(ctx context.Context, e *kvbench.Env, _ int) error {
+	l.dispatch.hire(l.cfg.Workers)
+	for id := range l.cfg.Workers {
+		l.work(ctx, id)
+	}
+	if err := l.dispatch.drained.Wait(ctx); err != nil {
+		return err
+	}
+	if s, ok := l.src.(interface{ Err() error }); ok && s.Err() != nil {
+		return s.Err()
+	}
+	if l.cfg.EndedBy != "" {
+		e.End(l.cfg.EndedBy)
+	}
+	return nil
+}
+
+// work starts a worker.
+func (l *Load) work(ctx context.Context, id int) {
+	w := &worker{id: id, load: l}
+	l.env.Clock.Go(func() { w.loop(ctx) })
+}
+
+// OpenWindow implements Books.
+func (l *Load) OpenWindow(ctx context.Context, open func() time.Duration) {
+	l.before = l.dispatch.open(open)
+	if l.scaler != nil {
+		l.scaler.start(ctx)
+	}
+}
+
+// CloseWindow implements Books.
+func (l *Load) CloseWindow(end time.Duration, opened bool) {
+	if opened {
+		l.idle = l.dispatch.idleUntil(end)
+		l.busy = max(0, l.dispatch.workedUntil(end)-l.idle)
+	}
+	if l.scaler != nil {
+		l.scaler.stop()
+	}
+	l.after = l.dispatch.close(end)
+}
+
+// Gauge implements Books.
+func (l *Load) Gauge(now time.Duration) (g record.Gauge) {
+	offered, b := l.dispatch.account(now)
+	for c := range offered {
+		g.Queued += offered[c].Queued
+		g.InFlight += b.Started[c] - b.Completed[c] - b.Failed[c]
+	}
+	return g
+}
+
+// Report implements Workload.
+func (l *Load) Report(in *record.Info) {
+	in.Workload.Workers, in.Validation, in.Precondition = l.cfg.Workers, l.validation, l.precondition
+	if l.dispatch == nil {
+		return // it failed before
+	}
+	in.Harness.WorkerIdleNS, in.Harness.WorkerBusyNS = int64(l.idle), int64(l.busy)
+	in.LoadStart, in.LoadEnd, in.LoadEndAt = l.before.offered, l.after.offered, l.after.at
+	for c := range in.Requests {
+		n := &in.Requests[c]
+		*n = l.after.running[c]
+		n.Running = l.before.running[c].InFlight
+		n.Started = l.after.books.Started[c] - l.before.books.Started[c]
+		n.Failed = l.after.books.Failed[c] - l.before.books.Failed[c]
+	}
+	in.Input = l.dispatch.input()
+	if l.scaler != nil {
+		l.scaler.report(&in.Summary)
+	}
+}
+
+// Close ends reading the input.
+func (l *Load) Close() error {
+	if c, ok := l.src.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}

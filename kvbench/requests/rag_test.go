@@ -1,0 +1,94 @@
+package requests
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
+	"kvbench/tiers/cache"
+	"kvbench/tiers/content"
+	"kvbench/workloads"
+	"kvbench/workloads/model"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
+)
+
+func ragConfig(documents, keep int, population int64) runConfig {
+	p := profile.Default()
+	p.RAG.MaxDocuments = keep
+	p.Templates = []profile.Template{{Name: "t", Context: [2]int{8, 64}, Generate: [2]int{1, 9}, Think: [2]float64{0, 0}}}
+	corpus := users.NewCorpus(p.RAG, documents, model.Model{}, smallTokens, 42)
+	return runConfig{engine{
+		Info:    record.Info{Result: result.Result{Benchmark: "RAG"}, Sizer: smallTokens, QoS: p.QoS},
+		Storage: kvbench.StorageConfig{Chunk: 256 << 10, Depth: 1, Workers: 4, Verify: content.VerifyFull},
+	}, Config{
+		Planner: workloads.Planner{Sizer: smallTokens}, Workers: 4, Corpus: corpus, Window: time.Second,
+		Source: func() (workloads.Source, error) {
+			return users.WithRAG(users.New(users.Config{Profile: p, Users: users.Population(p, 42, 8, false), Seed: 42,
+				MultiTurn: true, MaxRequests: population}), corpus), nil
+		},
+	}}
+}
+
+// Documents are written before the window and found inside it.
+func TestDocumentsAreIngestedAndRetrieved(t *testing.T) {
+	for _, keep := range []int{0, 3} {
+		cfg := ragConfig(10, keep, 0)
+		directory(t, 1<<30)(&cfg)
+		ops := 0
+		cfg.OnDispatch = func(_ *workloads.Request, plan []workloads.Op) {
+			for _, op := range plan {
+				if op.Purpose == workloads.ForRetrieval {
+					ops++
+				}
+			}
+		}
+		res, err := runLoad(t.Context(), cfg)
+		require.NoError(t, err)
+		rag := res.Lookups.ByKind["rag"]
+		assert.Positive(t, rag.Hits)
+		assert.Zero(t, rag.Misses, "keep %d", keep)
+		assert.GreaterOrEqual(t, int64(ops), rag.Hits)
+		assert.Zero(t, res.Tiers[0].Evicted.Entries, "what leaves on purpose is no eviction")
+		var chunks int64
+		n, first := cfg.Corpus.Documents()
+		for doc := first; doc < n; doc++ {
+			chunks += int64(len(cfg.Corpus.Chunks(nil, doc)))
+		}
+		assert.GreaterOrEqual(t, res.Tiers[0].Entries, chunks)
+		assert.Less(t, res.Tiers[0].Entries, chunks+res.Requests.Completed+10)
+		total := res.Load["total"]
+		assert.Equal(t, total.Offered, total.Completed+total.Failed+total.InFlight+total.Queued)
+	}
+}
+
+// All turns and the queries that follow them are served when the number of requests is bounded.
+func TestQueriesAreServedToTheEnd(t *testing.T) {
+	cfg := ragConfig(4, 0, 200)
+	nullTiers(1 << 30)(&cfg)
+	cfg.Window, cfg.SourceEnds, cfg.EndedBy = 0, true, result.EndedByMaxRequests
+	queries := int64(0)
+	cfg.OnDispatch = func(r *workloads.Request, _ []workloads.Op) {
+		if r.Query {
+			queries++
+		}
+	}
+	res, err := runLoad(t.Context(), cfg)
+	require.NoError(t, err)
+	assert.Positive(t, queries)
+	assert.Equal(t, 200+queries, res.Requests.Completed)
+}
+
+func TestDocumentsThatDoNotFitAreRefused(t *testing.T) {
+	cfg := ragConfig(100, 0, 0)
+	nullTiers(10 << 20)(&cfg)
+	res, err := runLoad(t.Context(), cfg)
+	require.ErrorIs(t, err, cache.ErrTooLarge)
+	assert.ErrorContains(t, err, "about -rag-num-docs")
+	assert.Equal(t, result.EndedByCapacity, res.EndedBy)
+}

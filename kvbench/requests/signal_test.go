@@ -1,0 +1,261 @@
+package requests
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/result"
+	"kvbench/tiers/faults"
+	"kvbench/tiers/sim"
+	"kvbench/workloads/users"
+)
+
+// onFiles is a run in a directory of its own, with prefill and decoding.
+func onFiles(t *testing.T, workers int) runConfig {
+	t.Helper()
+	src := population(20, func(u *users.Config) { u.Rate = 1e6 })
+	cfg := testConfig(nil, src, workers).lasting(time.Hour)
+	cfg.Planner.Sizer.BytesPerToken = 64 // a megabyte or so for an entry
+	cfg.Storage = kvbench.StorageConfig{
+		StorageBytes: 8 << 20, CacheDir: filepath.Join(t.TempDir(), "cache"), Direct: true,
+		Chunk: 16 * unit, Depth: 2, MaxWriters: 2, Workers: workers,
+	}
+	return cfg
+}
+
+// files counts the entries that a run has on disk.
+func files(t *testing.T, cfg runConfig) int {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(cfg.Storage.CacheDir, "rank_0", "??", "*"))
+	require.NoError(t, err)
+	return len(all)
+}
+
+func TestAnInterruptionEndsAnyStageInOrder(t *testing.T) {
+	noLeaks(t)
+	watchdog(t, 2*time.Minute)
+	for _, stage := range []string{"preconditioning", "filling", "resting", "warming up", "running"} {
+		t.Run(stage, func(t *testing.T) {
+			cfg := onFiles(t, 4)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			switch stage {
+			case "preconditioning":
+				cfg.Precondition = Precondition{Bytes: 1 << 40, Threads: 3}
+			case "filling":
+				cfg.Population = Population{Entries: 20, Tokens: 2048}
+			case "resting":
+				cfg.Settle = time.Hour
+			case "warming up":
+				cfg.Warmup = time.Hour
+			}
+			if stage == "filling" {
+				interrupt(cancel) // before it begins: it takes no time to speak of
+			}
+			cfg.Progress = func(s kvbench.Snapshot) {
+				if s.Stage == stage {
+					interrupt(cancel)
+				}
+			}
+			left := -1
+			cfg.Publish = func(r *result.Result) error {
+				left = files(t, cfg)
+				assert.Equal(t, result.StatusIncomplete, r.Status)
+				return r.WriteJSON(filepath.Join(t.TempDir(), "result.json"))
+			}
+			r, err := runLoad(ctx, cfg)
+			require.ErrorIs(t, err, assert.AnError)
+			var sig kvbench.Interrupted
+			require.ErrorAs(t, err, &sig)
+			assert.Equal(t, result.StatusIncomplete, r.Status)
+			assert.Equal(t, result.EndedBySignal, r.EndedBy)
+			assert.Contains(t, r.Error, "interrupted")
+			if stage == "running" || stage == "warming up" || stage == "preconditioning" {
+				assert.Positive(t, left, "the result is safe before the files go")
+			}
+			assert.NoDirExists(t, cfg.Storage.CacheDir)
+			if stage == "running" {
+				checkLoad(t, r)
+				assert.Positive(t, r.Requests.Completed)
+			}
+		})
+	}
+}
+
+// A caller that gives up without a signal is treated alike.
+func TestACancelledContextIsAnInterruption(t *testing.T) {
+	for _, cfg := range []runConfig{
+		testConfig(plenty(), newScript(), 1).lasting(time.Hour),
+		func() runConfig {
+			c := testConfig(plenty(), newScript(), 1).lasting(time.Hour)
+			c.Settle = time.Hour
+			return c
+		}(),
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		r, err := runLoad(ctx, cfg)
+		require.ErrorIs(t, err, context.Canceled)
+		assert.Equal(t, result.StatusIncomplete, r.Status)
+		assert.Equal(t, result.EndedBySignal, r.EndedBy)
+	}
+}
+
+// stuck is a storage tier whose calls of one kind never return before release;
+// entered is closed when two are in it.
+func stuck(call faults.Call) (tier *faults.Tier, entered, release chan struct{}) {
+	entered, release = make(chan struct{}), make(chan struct{})
+	tier = faults.Wrap(sim.NewNull(), func(_ context.Context, e faults.Event) error {
+		if e.Call == call {
+			if e.N == 2 {
+				close(entered)
+			}
+			<-release // whatever the context says: a device that hangs
+		}
+		return nil
+	})
+	return tier, entered, release
+}
+
+// A device that does not answer cannot hold up the result, nor the end.
+func TestAnInterruptionDoesNotWaitForAStuckDevice(t *testing.T) {
+	for _, stage := range []string{"running", "preconditioning"} {
+		synctest.Test(t, func(t *testing.T) {
+			tier, entered, release := stuck(faults.Commit)
+			defer close(release)
+			cfg := testConfig(storage(tier, 1<<40), newScript(singles(5, 1)...), 2).lasting(time.Hour)
+			if stage == "preconditioning" {
+				cfg.Precondition = Precondition{Bytes: 1 << 30, Threads: 2, Tokens: 1}
+			}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			var begin, published time.Time
+			cfg.Publish = func(*result.Result) error { published = time.Now(); return nil }
+			go func() {
+				<-entered
+				synctest.Wait() // until both workers are stuck
+				begin = time.Now()
+				interrupt(cancel)
+			}()
+			r, err := runLoad(ctx, cfg)
+			require.ErrorIs(t, err, assert.AnError)
+			assert.Equal(t, result.StatusIncomplete, r.Status)
+			assert.LessOrEqual(t, published.Sub(begin), 500*time.Millisecond, stage)
+			assert.LessOrEqual(t, time.Since(begin), 2*time.Second, stage)
+			if stage == "running" {
+				assert.EqualValues(t, 2, r.Load["total"].InFlight)
+				checkLoad(t, r)
+			}
+		})
+	}
+}
+
+// A second one, while the result is safe and the workers are being waited for.
+func TestAnInterruptionCutsDrainingShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tier, _, release := stuck(faults.Commit)
+		defer close(release)
+		cfg := testConfig(storage(tier, 1<<40), newScript(singles(5, 1)...), 2).lasting(10 * time.Second)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		begin := time.Now()
+		time.AfterFunc(15*time.Second, func() { interrupt(cancel) })
+		r, err := runLoad(ctx, cfg)
+		require.ErrorContains(t, err, "no request completed", "the window was over")
+		assert.LessOrEqual(t, time.Since(begin), 17*time.Second)
+		assert.Equal(t, result.EndedByDeadline, r.EndedBy)
+		assert.Equal(t, int64(10*time.Second), r.WindowNS)
+		assert.Equal(t, int64(5200*time.Millisecond), r.DrainNS)
+	})
+}
+
+func TestAnInterruptionCutsTheRestShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := testConfig(plenty(), newScript(singles(5, 1)...), 2).finite()
+		cfg.Settle = time.Hour
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(90*time.Minute, func() { interrupt(cancel) })
+		begin := time.Now()
+		r, err := runLoad(ctx, cfg)
+		require.NoError(t, err)
+		assert.Equal(t, result.StatusComplete, r.Status)
+		assert.Equal(t, 90*time.Minute, time.Since(begin))
+	})
+}
+
+// Nobody hears of a run's progress after it has returned, and no file of it is
+// looked at.
+func TestProgressEndsWithTheRun(t *testing.T) {
+	over := false // unsynchronised on purpose: the race detector is the judge
+	shown := make(chan struct{}, 1)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cfg := onFiles(t, 2)
+	cfg.Storage.FreeFloor = 1
+	cfg.Progress = func(kvbench.Snapshot) {
+		_ = over
+		select {
+		case shown <- struct{}{}:
+			go interrupt(cancel)
+		default:
+		}
+	}
+	_, err := runLoad(ctx, cfg)
+	over = true
+	require.ErrorIs(t, err, assert.AnError)
+	<-shown
+}
+
+func TestAFilesystemThatRunsShortEndsTheRun(t *testing.T) {
+	for _, fill := range []bool{false, true} {
+		cfg := onFiles(t, 2)
+		cfg.Storage.FreeFloor = 1 << 60
+		if fill {
+			cfg.Precondition = Precondition{Bytes: 1 << 40}
+		}
+		r, err := runLoad(t.Context(), cfg)
+		require.ErrorContains(t, err, "must stay free")
+		assert.ErrorContains(t, err, "-storage-capacity-gb")
+		assert.Equal(t, result.StatusFailed, r.Status)
+		assert.Equal(t, result.EndedByCapacity, r.EndedBy, "filling: %v", fill)
+		assert.NoDirExists(t, cfg.Storage.CacheDir)
+	}
+}
+
+func TestFilesThatAreKeptAreReclaimedByTheNextRun(t *testing.T) {
+	cfg := onFiles(t, 2)
+	cfg.Requests = 20
+	cfg.Storage.KeepFiles = true
+	r := mustRun(t, cfg)
+	kept := files(t, cfg)
+	assert.InDelta(t, r.Tiers[0].Entries, kept, 2, "what two workers were just committing")
+	require.Positive(t, kept)
+	assert.Contains(t, []string{"direct", "buffered"}, r.IO.Mode)
+	assert.Contains(t, r.Tiers[0].Description, r.IO.Mode+" I/O", "what the filesystem granted, whatever was asked for")
+
+	again := onFiles(t, 2)
+	again.Requests = 3
+	again.Storage.CacheDir = cfg.Storage.CacheDir
+	r, err := runLoad(t.Context(), again)
+	require.NoError(t, err)
+	require.NotEmpty(t, r.Warnings)
+	assert.Contains(t, r.Warnings[0], "reclaimed")
+	assert.NoDirExists(t, cfg.Storage.CacheDir+"/rank_0")
+}
+
+func TestASecondRunInTheSameDirectoryIsRefused(t *testing.T) {
+	cfg := onFiles(t, 2).lasting(time.Hour)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var second error
+	cfg.Progress = func(kvbench.Snapshot) {
+		_, second = runLoad(t.Context(), func() runConfig { c := onFiles(t, 1); c.Storage.CacheDir = cfg.Storage.CacheDir; return c }())
+		interrupt(cancel)
+	}
+	_, err := runLoad(ctx, cfg)
+	require.ErrorIs(t, err, assert.AnError)
+	require.Error(t, second)
+	assert.ErrorContains(t, second, cfg.Storage.CacheDir)
+}

@@ -1,0 +1,96 @@
+package requests
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/workloads"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
+)
+
+// The I/O traces of seeded simulations are the same to the byte whatever becomes of the
+// engine: one that changes makes every trace and prediction before it another one's.
+func TestSimulationsKeepTheirTraces(t *testing.T) {
+	oneThread(t)
+	drive := func() *tiers.DeviceModel {
+		return &tiers.DeviceModel{Read: 60 << 30, Write: 30 << 30, ReadIOPS: 50000, ReadLatency: 80 * time.Microsecond, WriteLatency: 20 * time.Microsecond, Parallelism: 64}
+	}
+	for name, c := range map[string]struct {
+		change func(*runConfig, *kvbench.SimConfig)
+		digest string
+	}{
+		"three tiers, generation": {func(c *runConfig, s *kvbench.SimConfig) {
+			c.TokenTime = 2 * time.Millisecond
+			c.Storage.GPUBytes, c.Storage.CPUBytes, c.Storage.StorageBytes = 20<<30, 40<<30, 200<<30
+		}, "f3f9a9b35d6ef9ee"},
+		"few workers, warm-up": {func(c *runConfig, s *kvbench.SimConfig) {
+			c.TokenTime, c.Workers, c.Warmup = 30*time.Millisecond, 20, 2*time.Second
+		}, "c27de2a4d28e3ed2"},
+		"a count of requests": {func(c *runConfig, s *kvbench.SimConfig) {
+			c.Requests, c.Window = 700, 0
+			c.Storage.CPUBytes, c.Storage.StorageBytes = 10<<30, 50<<30
+			s.Device = drive()
+		}, "e351117297e0b298"},
+		"decode only": {func(c *runConfig, s *kvbench.SimConfig) {
+			p := profile.Default()
+			c.Source = func() (workloads.Source, error) {
+				return users.New(users.Config{Profile: p, Users: users.Population(p, 1, 10, false), Seed: 1, DecodeOnly: true}), nil
+			}
+			c.Population = Population{Entries: 100, Tokens: 2048}
+			s.Device = drive()
+		}, "6fd3c4e25005422f"},
+		"a drive under all tiers": {func(c *runConfig, s *kvbench.SimConfig) {
+			c.Storage.GPUBytes, c.Storage.CPUBytes, c.Storage.StorageBytes, c.Storage.Depth = 2<<30, 8<<30, 60<<30, 4
+			s.Device = drive()
+		}, "ba2ae48d5d1fc5e5"},
+		"an overloaded duplex drive": {func(c *runConfig, s *kvbench.SimConfig) {
+			c.Overtaking, c.Storage.StorageBytes, c.Storage.MaxWriters, c.Storage.Chunk = true, 20<<30, 3, 16<<20
+			s.Device = drive()
+			s.Device.Duplex = true
+		}, "578cc5ea2dc7b803"},
+		"slices": {func(c *runConfig, s *kvbench.SimConfig) {
+			c.Storage.Depth, c.Storage.StorageBytes = 3, 30<<30
+			s.Device = drive()
+			s.Device.Slice = 100 * time.Millisecond
+		}, "fb1dd78f3e9c4b44"},
+		"capacity mode": {func(c *runConfig, s *kvbench.SimConfig) {
+			c.Autoscale = &Autoscale{Mode: result.AutoscaleCapacity, Interval: time.Second}
+			c.Users, c.Workers, c.Storage.MaxWriters = 20, 20, 0
+			c.Source = func() (workloads.Source, error) {
+				p := profile.Default()
+				return users.New(users.Config{Profile: p, Users: users.Population(p, 42, 20, false), Seed: 42, MultiTurn: true}), nil
+			}
+			s.Device = drive()
+			c.Window = 30 * time.Second
+		}, "fc56ae3ff5dcb9f8"},
+		"qos mode": {func(c *runConfig, s *kvbench.SimConfig) {
+			c.Autoscale = &Autoscale{Mode: result.AutoscaleQoS, Target: 0.1, Interval: time.Second}
+			s.Device, c.Window = drive(), 20*time.Second
+		}, "6edb5ce1802f9c2f"},
+		"blocks": {func(c *runConfig, s *kvbench.SimConfig) {
+			*c = blockConfig(smallTrace, 16)
+			c.Storage.StorageBytes = 50 * 512 * 128
+		}, "6a4670357262797f"},
+		"blocks in a small cache over a slow drive": {func(c *runConfig, s *kvbench.SimConfig) {
+			*c = blockConfig(smallTrace, 16)
+			c.Storage.CPUBytes, c.Storage.StorageBytes, c.Storage.MaxWriters = 20*512*128, 40*512*128, 2
+			s.Device = &tiers.DeviceModel{Read: 1 << 20, Write: 1 << 20, Parallelism: 2, Slice: time.Second}
+		}, "0fee941c9b78014f"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg, sim := optionOne(t, 5*time.Second), kvbench.SimConfig{Deletes: true}
+			c.change(&cfg, &sim)
+			text, res := simulateTrace(t, cfg, sim)
+			sum := sha256.Sum256([]byte(text))
+			assert.Equal(t, c.digest, hex.EncodeToString(sum[:8]), "%d rows", res.Simulation.TraceRows)
+		})
+	}
+}

@@ -1,0 +1,85 @@
+package requests
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/workloads"
+	"kvbench/workloads/model"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
+)
+
+// prefillOnly is a load of single writes that come as a Poisson process.
+func prefillOnly(t *testing.T, population int, rate float64, window time.Duration) runConfig {
+	t.Helper()
+	model, err := model.Find("llama3.1-8b", nil)
+	require.NoError(t, err)
+	p := profile.Default()
+	cfg := usersConfig(model, population, window)
+	cfg.Source = func() (workloads.Source, error) {
+		return users.New(users.Config{
+			Profile: p, Users: users.Population(p, 7, population, false), Seed: 7, PrefillOnly: true, Rate: rate, Overtaking: true,
+		}), nil
+	}
+	cfg.Overtaking = true
+	cfg.Workers, cfg.Storage.MaxWriters, cfg.Storage.Chunk = 500, 0, 16<<20
+	return cfg
+}
+
+// Chunks of all writes take turns on the medium, which shares it evenly: an M/G/1
+// queue with processor sharing, whose mean response time is E[S] ÷ (1 - ρ)
+// whatever the distribution of sizes.
+func TestSimulatedLatencyIsThatOfTheQueue(t *testing.T) {
+	oneThread(t)
+	const bandwidth, rho = 7 << 30, 0.7
+	mean := 0.0
+	const population = 1000
+	for _, u := range users.Population(profile.Default(), 7, population, false) {
+		low := max(1, u.Context/4)
+		mean += float64(low+u.Context) / 2 / population
+	}
+	service := mean * 131072 / bandwidth
+	cfg := prefillOnly(t, population, rho/service, 1000*time.Second)
+	res, err := simulateLoad(t.Context(), cfg, kvbench.SimConfig{Device: &tiers.DeviceModel{Read: bandwidth, Write: bandwidth, Parallelism: 1 << 16}})
+	require.NoError(t, err)
+	want := service / (1 - rho) * 1e3
+	t.Logf("mean latency: %.1f ms predicted by theory, %.1f ms simulated, %d requests", want, *res.Summary.EndToEndLatency.Mean, res.RequestsCompleted)
+	assert.InEpsilon(t, want, *res.Summary.EndToEndLatency.Mean, 0.1)
+	assert.InEpsilon(t, rho, *res.Simulation.DeviceBusyShare, 0.03)
+	assert.InDelta(t, population, *res.Simulation.SustainedUsers, 2)
+}
+
+// Twice as much as the device can do: half of the users are sustained and the
+// queue grows by the other half.
+func TestSimulatedOverloadIsReported(t *testing.T) {
+	oneThread(t)
+	const bandwidth = 7 << 30
+	const population = 1000
+	mean := 0.0
+	for _, u := range users.Population(profile.Default(), 7, population, false) {
+		mean += float64(max(1, u.Context/4)+u.Context) / 2 / population
+	}
+	capacity := bandwidth / (mean * 131072)
+	cfg := prefillOnly(t, population, 2*capacity, 400*time.Second)
+	res, err := simulateLoad(t.Context(), cfg, kvbench.SimConfig{Device: &tiers.DeviceModel{Read: bandwidth, Write: bandwidth, Parallelism: 128}})
+	require.NoError(t, err)
+	assert.InEpsilon(t, float64(bandwidth), *res.Tiers[0].Write.BytesPerSecond, 0.02)
+	assert.InEpsilon(t, population/2, *res.Simulation.SustainedUsers, 0.15)
+	assert.InEpsilon(t, capacity, *res.Simulation.QueueGrowth, 0.15)
+	assert.Equal(t, result.StorageLimited, res.Harness.Verdict.Kind)
+}
+
+func TestDeviceModelRefusesNonsense(t *testing.T) {
+	for _, m := range []tiers.DeviceModel{{}, {Read: 1, Write: 1}, {Read: 1, Write: -1, Parallelism: 1}, {Read: 1, Write: 1, Parallelism: 1, ReadLatency: -1},
+		{Read: 1, Write: 1, Parallelism: 1, WriteIOPS: -1}, {Read: 1, Write: 1, Parallelism: 1, Slice: -1}} {
+		_, err := simulateLoad(t.Context(), optionOne(t, time.Second), kvbench.SimConfig{Device: &m})
+		require.ErrorContains(t, err, "simulated device")
+	}
+}

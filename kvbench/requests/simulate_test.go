@@ -1,0 +1,243 @@
+package requests
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/report"
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/workloads"
+	"kvbench/workloads/iotrace"
+	"kvbench/workloads/model"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/users"
+)
+
+// optionOne is MLPerf's first option with the given window.
+func optionOne(t testing.TB, window time.Duration) runConfig {
+	t.Helper()
+	model, err := model.Find("llama3.1-8b", nil)
+	require.NoError(t, err)
+	return usersConfig(model, 200, window)
+}
+
+// oneThread skips, under the race detector, a test of a single thread.
+func oneThread(t *testing.T) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("one thread: the race detector has nothing to find, and it would take ten times as long")
+	}
+}
+
+// usersConfig is a load of synthetic users as the MLPerf options have them.
+func usersConfig(mdl model.Model, population int, window time.Duration) runConfig {
+	p := profile.Default()
+	sizer := model.NewSizer(mdl, 1, model.TPEngine)
+	return runConfig{engine{
+		Info: record.Info{
+			Result: result.Result{
+				Benchmark: "Test", Division: result.DivisionOpen, Count: 1, Ranks: 1, Seed: 42,
+				Model:    result.Model{Key: mdl.Key, Name: mdl.Name, BytesPerToken: mdl.BytesPerToken()},
+				Workload: result.Workload{Users: population},
+			},
+			Sizer: sizer, QoS: p.QoS,
+		},
+		Storage: kvbench.StorageConfig{Chunk: 1 << 20, Depth: 1, MaxWriters: 16, Workers: population},
+	}, Config{
+		Users: population,
+		Source: func() (workloads.Source, error) {
+			return users.New(users.Config{
+				Profile: p, Users: users.Population(p, 42, population, false), Seed: 42, MultiTurn: true, PrefixCaching: true,
+			}), nil
+		},
+		Planner: workloads.Planner{Sizer: sizer, DecodeBatch: p.DecodeBatch, Batched: true},
+		Workers: population, Window: window, EndedBy: result.EndedByInput,
+	}}
+}
+
+// simulateTrace runs a configuration and returns its I/O trace.
+func simulateTrace(t testing.TB, cfg runConfig, sim kvbench.SimConfig) (string, *result.Result) {
+	t.Helper()
+	var out bytes.Buffer
+	sim.Trace = iotrace.NewWriter(&out)
+	res, err := simulateLoad(t.Context(), cfg, sim)
+	require.NoError(t, err)
+	require.NoError(t, sim.Trace.Close(true))
+	return out.String(), res
+}
+
+func TestSimulationIsTheSameToTheByte(t *testing.T) {
+	cfg := optionOne(t, 5*time.Second)
+	cfg.TokenTime = 2 * time.Millisecond
+	cfg.Storage.GPUBytes, cfg.Storage.CPUBytes, cfg.Storage.StorageBytes = 20<<30, 40<<30, 200<<30
+	sim := kvbench.SimConfig{Deletes: true}
+	var sums []string
+	for _, procs := range []int{1, 2, runtime.NumCPU(), 1} {
+		old := runtime.GOMAXPROCS(procs)
+		text, _ := simulateTrace(t, cfg, sim)
+		runtime.GOMAXPROCS(old)
+		sums = append(sums, fmt.Sprintf("%x", sha256.Sum256([]byte(text))))
+	}
+	for _, s := range sums {
+		assert.Equal(t, sums[0], s)
+	}
+	other := cfg
+	other.Source = func() (workloads.Source, error) {
+		p := profile.Default()
+		return users.New(users.Config{Profile: p, Users: users.Population(p, 43, 200, false), Seed: 43, MultiTurn: true}), nil
+	}
+	text, _ := simulateTrace(t, other, sim)
+	assert.NotEqual(t, sums[0], fmt.Sprintf("%x", sha256.Sum256([]byte(text))))
+}
+
+// Every row is possible, given the rows before it: a shadow of the three tiers
+// follows the trace and knows nothing of the cache.
+func TestSimulatedTraceIsConsistent(t *testing.T) {
+	cfg := optionOne(t, 5*time.Second)
+	cfg.Storage.GPUBytes, cfg.Storage.CPUBytes, cfg.Storage.StorageBytes = 20<<30, 40<<30, 200<<30
+	text, res := simulateTrace(t, cfg, kvbench.SimConfig{Deletes: true})
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	require.NoError(t, err)
+	assert.Equal(t, strings.Split(iotrace.Header, ","), rows[0])
+	assert.EqualValues(t, len(rows)-1, res.Simulation.TraceRows)
+
+	capacity := []int64{cfg.Storage.GPUBytes, cfg.Storage.CPUBytes, cfg.Storage.StorageBytes}
+	held := []map[string]int64{{}, {}, {}}
+	used := make([]int64, 3)
+	last, counts := "", map[string]int64{}
+	for _, r := range rows[1:] {
+		assert.GreaterOrEqual(t, r[0], last, "time goes on")
+		last = r[0]
+		tier := int(r[3][len("Tier-")] - '0')
+		var size int64
+		_, err := fmt.Sscan(r[2], &size)
+		require.NoError(t, err)
+		counts[r[1]+" "+r[3]+" "+r[5]]++
+		switch r[1] {
+		case "Write":
+			require.NotContains(t, held[tier], r[4], "written twice")
+			held[tier][r[4]] = size
+			used[tier] += size
+			require.LessOrEqual(t, used[tier], capacity[tier])
+		case "Read":
+			require.Equal(t, held[tier][r[4]], size, "%v is read and not there", r)
+		case "Delete":
+			require.Equal(t, held[tier][r[4]], size, "%v is deleted and not there", r)
+			delete(held[tier], r[4])
+			used[tier] -= size
+		}
+	}
+	var reads, demoted int64
+	for _, tr := range res.Tiers {
+		reads += tr.Read.Operations
+		demoted += tr.DemotedIn.Entries
+		assert.Positive(t, tr.PeakBytes)
+	}
+	assert.Equal(t, reads, counts["Read Tier-0 Decode"]+counts["Read Tier-1 Decode"]+counts["Read Tier-2 Decode"])
+	assert.Positive(t, demoted)
+	assert.Equal(t, demoted, counts["Write Tier-1 Evict"]+counts["Write Tier-2 Evict"])
+	assert.Equal(t, demoted, counts["Read Tier-0 Evict"]+counts["Read Tier-1 Evict"])
+	for l := range tiers.NumKinds {
+		assert.Equal(t, res.Tiers[l].UsedBytes, used[l], "%v", tiers.Kind(l))
+	}
+	assert.Positive(t, counts["Delete Tier-2 Evict"])
+}
+
+func TestSimulationLeavesNoWorkBehind(t *testing.T) {
+	cfg := optionOne(t, 10*time.Second)
+	res, err := simulateLoad(t.Context(), cfg, kvbench.SimConfig{})
+	require.NoError(t, err)
+	total := res.Load["total"]
+	assert.Zero(t, total.Queued)
+	assert.Zero(t, total.InFlight)
+	assert.Equal(t, total.Offered, total.Completed)
+	assert.Equal(t, int64(10*time.Second), res.WindowNS)
+	assert.Equal(t, result.EndedByDeadline, res.EndedBy)
+	assert.Equal(t, result.StatusComplete, res.Status)
+	require.NotNil(t, res.Simulation)
+	assert.Contains(t, res.Notice, "simulated")
+	assert.Contains(t, report.LogLines(res)[0], "simulated")
+	assert.Nil(t, res.Harness.CPUNSPerByte)
+}
+
+func TestSimulationEndsByCountRequestsAndInterruption(t *testing.T) {
+	oneThread(t)
+	cfg := optionOne(t, 0)
+	cfg.Requests = 500
+	res, err := simulateLoad(t.Context(), cfg, kvbench.SimConfig{})
+	require.NoError(t, err)
+	assert.Equal(t, result.EndedByCount, res.EndedBy)
+	assert.EqualValues(t, 500, res.RequestsCompleted)
+
+	cfg = optionOne(t, 0)
+	cfg.SourceEnds, cfg.EndedBy = true, result.EndedByMaxRequests
+	cfg.Source = func() (workloads.Source, error) {
+		p := profile.Default()
+		return users.New(users.Config{Profile: p, Users: users.Population(p, 1, 10, false), Seed: 1, MaxRequests: 300}), nil
+	}
+	res, err = simulateLoad(t.Context(), cfg, kvbench.SimConfig{})
+	require.NoError(t, err)
+	assert.Equal(t, result.EndedByMaxRequests, res.EndedBy)
+	assert.EqualValues(t, 300, res.RequestsCompleted)
+}
+
+func TestSimulatedDecodeOnlyReadsWhatWasWritten(t *testing.T) {
+	cfg := optionOne(t, 2*time.Second)
+	cfg.Source = func() (workloads.Source, error) {
+		p := profile.Default()
+		return users.New(users.Config{Profile: p, Users: users.Population(p, 1, 10, false), Seed: 1, DecodeOnly: true}), nil
+	}
+	cfg.Population = Population{Entries: 100, Tokens: 2048}
+	text, res := simulateTrace(t, cfg, kvbench.SimConfig{})
+	assert.Equal(t, 100, strings.Count(text, "Write"))
+	assert.Equal(t, 1.0, *res.Lookups.HitRate)
+	assert.Zero(t, res.Lookups.Misses)
+	cfg.Storage.StorageBytes = 1 << 30
+	_, err := simulateLoad(t.Context(), cfg, kvbench.SimConfig{})
+	require.ErrorContains(t, err, "would fit")
+}
+
+func TestSimulatedGenerationTakesWorkers(t *testing.T) {
+	cfg := optionOne(t, 20*time.Second)
+	cfg.TokenTime, cfg.Workers = 30*time.Millisecond, 20
+	res, err := simulateLoad(t.Context(), cfg, kvbench.SimConfig{})
+	require.NoError(t, err)
+	assert.Positive(t, res.Load["total"].Queued)
+	assert.Greater(t, *res.Summary.GenerationLatency.P50, 100.0)
+}
+
+// What a simulation holds depends on the users and the cache, not on how long
+// it lasts.
+func TestSimulationMemoryDoesNotDependOnItsLength(t *testing.T) {
+	oneThread(t)
+	heap := func(window time.Duration) uint64 {
+		cfg := optionOne(t, window)
+		cfg.Storage.StorageBytes = 1 << 40
+		var m runtime.MemStats
+		sim := kvbench.SimConfig{Trace: iotrace.NewWriter(io.Discard)}
+		cfg.OnDispatch = func(r *workloads.Request, _ []workloads.Op) {
+			if m.HeapAlloc == 0 && r.Arrival > window*9/10 {
+				runtime.GC()
+				runtime.ReadMemStats(&m)
+			}
+		}
+		_, err := simulateLoad(t.Context(), cfg, sim)
+		require.NoError(t, err)
+		return m.HeapAlloc
+	}
+	short, long := heap(20*time.Second), heap(200*time.Second)
+	assert.Less(t, float64(long), 1.1*float64(short)+float64(1<<20), "%d and %d bytes", short, long)
+}

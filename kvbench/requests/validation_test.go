@@ -1,0 +1,36 @@
+package requests
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/report"
+)
+
+// A run is compared with a recorded one: the small trace hits 92 of 258 blocks.
+func TestValidationTrace(t *testing.T) {
+	for _, c := range []struct {
+		text   string
+		passed bool
+		says   string
+	}{
+		{`[{"cache_hit": true}, {"cache_hit": false}, {"cache_hit": false}]`, false, "not within"},                                                  // 0.333: 7 % off
+		{"[" + strings.Repeat(`{"cache_hit": true}, `, 7) + strings.Repeat(`{"cache_hit": false}, `, 12) + `{"cache_hit": false}]`, true, "within"}, // 0.35
+		{`[{"read_bytes": 1000, "write_bytes": 1}]`, false, "not within"},
+	} {
+		path := filepath.Join(t.TempDir(), "v.json")
+		require.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))
+		res, _ := replayBlocks(t, smallTrace, 2, func(cfg *runConfig) { nullTiers(1 << 30)(cfg); cfg.ValidationTrace = path })
+		require.NotNil(t, res.Validation)
+		assert.Equal(t, c.passed, res.Validation.Passed, c.text)
+		var b bytes.Buffer
+		require.NoError(t, report.WriteSummary(&b, res))
+		assert.Contains(t, b.String(), c.says+" 5 % of the run recorded in "+path)
+	}
+}

@@ -1,0 +1,313 @@
+package requests
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/result"
+	"kvbench/tiers/clock"
+	"kvbench/tiers/faults"
+	"kvbench/tiers/memtier"
+	"kvbench/workloads"
+	"kvbench/workloads/formats"
+	"kvbench/workloads/model"
+	"kvbench/workloads/profile"
+	"kvbench/workloads/traces"
+	"kvbench/workloads/users"
+)
+
+func TestACountOfRequestsIsExact(t *testing.T) {
+	for range 4 {
+		src := population(20, func(u *users.Config) { u.Rate = 1e6 })
+		cfg := testConfig(plenty(), src, 16)
+		cfg.Requests = 500
+		r := mustRun(t, cfg)
+		assert.EqualValues(t, 500, r.Requests.Completed)
+		assert.Equal(t, result.EndedByCount, r.EndedBy)
+		assert.Nil(t, r.NominalWindowNS)
+		assert.EqualValues(t, 500, r.Latency.Request.EndToEnd.Count)
+	}
+}
+
+func TestACountEndsTheWindowAtItsLastCompletion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wall := clock.NewWall()
+		cfg := testConfig(slow(wall, 1<<40), newScript(singles(10, 1)...), 1)
+		cfg.Clock, cfg.Requests, cfg.SourceEnds = wall, 4, true
+		r := mustRun(t, cfg)
+		assert.EqualValues(t, 4, r.Requests.Completed)
+		assert.Equal(t, int64(4*time.Second), r.WindowNS)
+		assert.EqualValues(t, 10, r.Load["total"].Offered)
+	})
+}
+
+func TestAWindowMayEndBeforeItsCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wall := clock.NewWall()
+		cfg := testConfig(slow(wall, 1<<40), newScript(singles(10, 1)...), 1).lasting(2500 * time.Millisecond)
+		cfg.Clock, cfg.Requests = wall, 4
+		r := mustRun(t, cfg)
+		assert.EqualValues(t, 2, r.Requests.Completed)
+		assert.Equal(t, result.EndedByDeadline, r.EndedBy)
+	})
+}
+
+func TestAllOfTheFirstRequestsFinish(t *testing.T) {
+	for _, closed := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			src := population(7, func(u *users.Config) { u.MaxRequests, u.ClosedLoop = 100, closed })
+			cfg := testConfig(plenty(), src, 3)
+			cfg.SourceEnds, cfg.EndedBy = true, result.EndedByMaxRequests
+			cfg.TokenTime = time.Millisecond
+			r := mustRun(t, cfg)
+			assert.EqualValues(t, 100, r.Requests.Completed)
+			assert.Equal(t, result.EndedByMaxRequests, r.EndedBy)
+			assert.EqualValues(t, 100, r.Load["total"].Offered)
+			assert.Zero(t, r.Load["total"].InFlight+r.Load["total"].Queued)
+		})
+	}
+}
+
+func TestTheEndOfTheInputEndsTheWindow(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "azure.csv")
+	rows := []string{"TIMESTAMP,ContextTokens,GeneratedTokens"}
+	for range 40 {
+		rows = append(rows, "2026-01-02 15:04:05.0000000,100,10")
+	}
+	rows = append(rows, "no row", "") // malformed, and allowed below
+	require.NoError(t, os.WriteFile(path, []byte(strings.Join(rows, "\n")), 0o644))
+	cfg := testConfig(plenty(), nil, 4).finite()
+	cfg.Source = func() (workloads.Source, error) {
+		return traces.New(formats.Azure, traces.Config{Paths: []string{path}, Cycles: 2, Profile: profile.Default(), AllowMalformed: true})
+	}
+	r := mustRun(t, cfg)
+	assert.EqualValues(t, 80, r.Requests.Completed)
+	assert.Equal(t, result.EndedByInput, r.EndedBy)
+	require.NotNil(t, r.Input)
+	assert.EqualValues(t, 41, r.Input.Rows, "of the file, however often it was read")
+	assert.EqualValues(t, 1, r.Input.Malformed)
+	assert.EqualValues(t, 2, r.Input.Cycles)
+	assert.EqualValues(t, 80, r.Load["responsive"].Offered)
+}
+
+func TestASourceThatFailsToOpenHasAFailedResult(t *testing.T) {
+	cfg := testConfig(plenty(), nil, 4).finite()
+	cfg.Source = func() (workloads.Source, error) { // a nil *Trace in a non-nil Source, as such functions return it
+		return traces.New(formats.Azure, traces.Config{Paths: []string{filepath.Join(t.TempDir(), "absent.csv")}})
+	}
+	r, err := runLoad(t.Context(), cfg)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.NotNil(t, r)
+	assert.Equal(t, result.StatusFailed, r.Status)
+	assert.Equal(t, result.EndedByError, r.EndedBy)
+}
+
+// Requests of two seconds each, a window of seven.
+func TestTheDeadlineIsExact(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wall := clock.NewWall()
+		cfg := testConfig(slow(wall, 1<<40), newScript(singles(10, 2)...), 1).lasting(7 * time.Second)
+		cfg.Clock = wall
+		begin := time.Now()
+		r := mustRun(t, cfg)
+		assert.Equal(t, 7*time.Second, time.Since(begin), "what is in flight is not waited for")
+		assert.Equal(t, result.EndedByDeadline, r.EndedBy)
+		assert.Equal(t, int64(7*time.Second), r.WindowNS)
+		assert.Equal(t, int64(7*time.Second), *r.NominalWindowNS)
+		all := r.Load["total"]
+		assert.EqualValues(t, 3, all.Completed)
+		assert.EqualValues(t, 1, all.InFlight)
+		assert.EqualValues(t, 6, all.Queued)
+		assert.EqualValues(t, 4, all.Started)
+		assert.InDelta(t, 7, *all.OldestInFlightAgeS, 1e-9, "counted from its arrival")
+		assert.InDelta(t, 7, *all.OldestQueuedAgeS, 1e-9)
+		assert.InDelta(t, 0.3, *all.ServedRatio, 1e-9)
+		assert.EqualValues(t, 1, r.Requests.CancelledOperations)
+		assert.EqualValues(t, 1, r.Tiers[0].Write.Cancelled)
+		assert.Equal(t, int64(time.Second), r.Requests.OldestCancelledNS)
+		assert.EqualValues(t, 3, r.Tiers[0].Write.Operations)
+		assert.EqualValues(t, 3*2*unit, r.Tiers[0].Write.Bytes)
+		assert.EqualValues(t, 3, r.Tiers[0].Entries, "the one cut off left nothing")
+		assert.EqualValues(t, 3, r.Latency.Levels["storage"].Write.IO.Count)
+		assert.Equal(t, int64(2*time.Second), *r.Latency.Levels["storage"].Write.IO.Min)
+	})
+}
+
+// A write of five chunks of a second each is cut in its third: two count.
+func TestChunksOfWhatWasCutCountAsBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner, err := memtier.New(1 << 20)
+		require.NoError(t, err)
+		defer inner.Close()
+		wall := clock.NewWall()
+		tier := faults.Wrap(inner, func(ctx context.Context, e faults.Event) error {
+			if e.Call != faults.Write {
+				return nil
+			}
+			return wall.Sleep(ctx, time.Second)
+		})
+		cfg := testConfig(storage(tier, 1<<20), newScript(singles(9, 5)...), 1).lasting(7500 * time.Millisecond)
+		cfg.Clock = wall
+		r := mustRun(t, cfg)
+		assert.EqualValues(t, 1, r.Requests.Completed)
+		assert.EqualValues(t, (5+2)*unit, r.Tiers[0].Write.Bytes)
+		assert.EqualValues(t, 1, r.Tiers[0].Write.Operations)
+		assert.EqualValues(t, 1, r.Tiers[0].Entries)
+		assert.Equal(t, int64(3*time.Second), r.Requests.OldestCancelledNS, "the chunk under way comes back first")
+		w, rd := tier.InUse()
+		assert.Zero(t, w+rd)
+		assert.Zero(t, r.Requests.FailedOperations, "cutting is no failure")
+	})
+}
+
+// Requests of two seconds; the warm-up ends in the middle of the third.
+func TestAWarmupIsNotCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wall := clock.NewWall()
+		requests := singles(10, 2)
+		requests[4].Arrival, requests[5].Arrival = time.Second, 5*time.Second
+		for i, q := range requests[6:] {
+			q.Arrival = time.Duration(6+2*i) * time.Second // 6, 8, 10, 12
+		}
+		cfg := testConfig(slow(wall, 1<<40), newScript(requests...), 1).lasting(6 * time.Second)
+		cfg.Clock, cfg.Warmup = wall, 5*time.Second
+		var stages []string
+		cfg.Progress = func(s kvbench.Snapshot) {
+			if len(stages) == 0 || stages[len(stages)-1] != s.Stage {
+				stages = append(stages, s.Stage)
+			}
+		}
+		r := mustRun(t, cfg)
+		all := r.Load["total"]
+		assert.EqualValues(t, 3, all.Completed, "after 6, 8 and 10 seconds: the first of them began in the warm-up")
+		assert.EqualValues(t, 3*2*unit, r.Tiers[0].Write.Bytes)
+		assert.EqualValues(t, 1, all.InFlight)
+		assert.EqualValues(t, 3, all.CarriedIn)
+		assert.EqualValues(t, 3+1+3, all.Offered, "waiting, running, and arrived after 6, 8 and 10 seconds")
+		assert.EqualValues(t, 3, all.Queued)
+		assert.InDelta(t, 5, *all.OldestQueuedAgeS, 1e-9, "it arrived after 6 seconds")
+		assert.EqualValues(t, 3, all.Started)
+		assert.Equal(t, int64(6*time.Second), r.WindowNS)
+		assert.Equal(t, int64(5*time.Second), r.WarmupNS)
+		assert.Equal(t, []string{"warming up", "running"}, stages)
+		assert.Zero(t, r.Harness.WorkerIdleNS)
+	})
+}
+
+func TestAnInputThatEndsInTheWarmupIsToldAndNoResult(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := testConfig(plenty(), newScript(singles(3, 1)...), 1).finite().lasting(time.Second)
+		cfg.Warmup = time.Minute
+		r, err := runLoad(t.Context(), cfg)
+		require.ErrorContains(t, err, "no request completed")
+		assert.Equal(t, result.StatusFailed, r.Status)
+		assert.Equal(t, result.EndedByInput, r.EndedBy)
+		assert.Contains(t, r.Error, "no request completed")
+	})
+}
+
+func TestRestsSurroundTheWindowAndStandOutsideOfIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newScript(singles(3, 1)...)
+		src.endless = true
+		cfg := testConfig(plenty(), src, 1).lasting(5 * time.Second)
+		cfg.Settle = 20 * time.Second
+		begin := time.Now()
+		published := time.Duration(0)
+		cfg.Publish = func(*result.Result) error { published = time.Since(begin); return nil }
+		r := mustRun(t, cfg)
+		assert.Equal(t, 25*time.Second, published)
+		assert.Equal(t, 45*time.Second, time.Since(begin))
+		assert.Equal(t, int64(5*time.Second), r.WindowNS)
+		assert.InDelta(t, 1, *r.Harness.Verdict.IdleShare, 1e-9)
+	})
+}
+
+// Far more is offered than a slow tier serves; the warm-up's backlog is carried in.
+func TestUnderOverloadNothingIsLostFromTheBooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wall := clock.NewWall()
+		levels := slow(wall, 1<<40)
+		cfg := testConfig(levels, population(50, nil), 50).lasting(30 * time.Second)
+		cfg.Clock, cfg.Warmup = wall, 7*time.Second
+		cfg.Planner.Sizer = model.Sizer{BytesPerToken: 1} // about a second for an entry
+		r := mustRun(t, cfg)
+		var offered int64
+		for _, c := range []string{"interactive", "responsive", "batch"} {
+			o := r.Load[c]
+			offered += o.Offered
+			require.Positive(t, o.Offered, c)
+			assert.InDelta(t, float64(o.Completed)/float64(o.Offered), *o.ServedRatio, 1e-9, c)
+			assert.True(t, o.Censored, c)
+		}
+		assert.Equal(t, r.Load["total"].Offered, offered)
+		batch := r.Load["batch"]
+		require.Positive(t, batch.Queued)
+		assert.Greater(t, *batch.OldestQueuedAgeS, 30.0, "the patient class waits since the warm-up")
+		assert.Greater(t, *r.Load["interactive"].ServedRatio, *batch.ServedRatio)
+		assert.NotEqual(t, result.LoadLimited, r.Harness.Verdict.Kind)
+		assert.Positive(t, *r.Timeline.Queued[len(r.Timeline.Queued)-1])
+	})
+}
+
+// In real time and with fast tiers, completions crowd around both edges.
+func TestTheBooksAreExactAtTheEdgesOfAFastWindow(t *testing.T) {
+	noLeaks(t)
+	for n := range 10 {
+		src := population(30, func(u *users.Config) { u.Rate = 1e6; u.MultiTurn = false })
+		cfg := testConfig(plenty(), src, 8).lasting(20 * time.Millisecond)
+		if n%2 == 1 {
+			cfg.Warmup = 10 * time.Millisecond
+		}
+		r, err := runLoad(t.Context(), cfg)
+		if err != nil { // on a busy machine
+			require.ErrorContains(t, err, "no request completed")
+		}
+		checkLoad(t, r)
+		assert.Equal(t, int64(20*time.Millisecond), r.WindowNS)
+	}
+}
+
+// Ten thousand users whom nobody serves: what they have asked for is a number,
+// not a list.
+func TestMemoryDoesNotGrowWithTheBacklog(t *testing.T) {
+	var early, late uint64
+	var queued int64
+	synctest.Test(t, func(t *testing.T) {
+		wall := clock.NewWall()
+		cfg := testConfig(slow(wall, 1<<40), population(10_000, nil), 64).lasting(60 * time.Second)
+		cfg.Clock = wall
+		cfg.Planner.Sizer = model.Sizer{BytesPerToken: 1} // two seconds for an entry
+		cfg.Progress = func(s kvbench.Snapshot) {
+			switch s.Elapsed.Round(time.Second) {
+			case 5 * time.Second:
+				early = heapInUse()
+			case 59 * time.Second:
+				late, queued = heapInUse(), s.Queued
+			}
+		}
+		r := mustRun(t, cfg)
+		assert.Greater(t, r.Load["total"].Offered, int64(500_000))
+	})
+	require.NotZero(t, early)
+	require.Greater(t, queued, int64(500_000))
+	assert.Less(t, int64(late)-int64(early), 8*queued, "%d requests wait: not even a pointer for each", queued)
+}
+
+// heapInUse is what is reachable now.
+func heapInUse() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
