@@ -26,7 +26,7 @@ const page = 4096
 
 // onTier makes a tier the storage of a run.
 func onTier(tier tiers.Tier, capacity int64) []cache.Level {
-	return []cache.Level{{Level: tiers.Storage, Tier: tier, Capacity: capacity}}
+	return []cache.Level{{Kind: tiers.Storage, Tier: tier, Capacity: capacity}}
 }
 
 // slowTier is a storage tier that moves one page per second in each direction.

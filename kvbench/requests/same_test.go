@@ -67,7 +67,7 @@ func (w *watchedLoad) keep(t *testing.T, r *result.Result) {
 func instantLevels(c kvbench.StorageConfig) (levels []cache.Level) {
 	for kind, capacity := range []int64{c.GPUBytes, c.CPUBytes, cmp.Or(c.StorageBytes, 1<<60)} {
 		if capacity > 0 {
-			levels = append(levels, cache.Level{Level: tiers.Kind(kind), Capacity: capacity})
+			levels = append(levels, cache.Level{Kind: tiers.Kind(kind), Capacity: capacity})
 		}
 	}
 	return levels
