@@ -16,8 +16,8 @@ const (
 	maxBlockFiles = 64
 )
 
-// storageLayout says how the storage tier keeps the blocks of a trace in files. It reads the traces' first rows, because
-// that depends on the size of their blocks, and refuses what cannot be.
+// storageLayout says how the storage tier keeps the blocks of a trace in files. It reads the
+// traces' first rows, because that depends on the size of their blocks, and refuses what cannot be.
 func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error) {
 	if v.Bench.Name != "BlockTrace" {
 		return l, nil
@@ -28,9 +28,11 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 	}
 	largest := sizes[len(sizes)-1]
 	if block := v.Sizer().Bytes(largest); block > capacity {
-		return l, fmt.Errorf("-storage-capacity-gb: a block of %d tokens takes %d bytes, the storage tier has %d; give it room for many of them",
+		return l, fmt.Errorf("-storage-capacity-gb: a block of %d tokens takes %d bytes, the "+
+			"storage tier has %d; give it room for many of them",
 			largest, block, capacity)
 	}
+	// entry and block keep a file for each, which needs no preparation.
 	switch {
 	case v.Layout == "slots":
 		return tiers.Layout{Kind: tiers.LayoutSlots, Bytes: v.Sizer().Bytes(largest)}, nil
@@ -54,7 +56,8 @@ func blockSizes(v *params.Values) ([]int, error) {
 	return formats.BlockSizes(files)
 }
 
-// lmcacheLayout makes files of 256 tokens of blocks that are multiples of that, or of which a whole number makes one.
+// lmcacheLayout makes files of 256 tokens of blocks that are multiples of that, or of which a whole
+// number makes one.
 func lmcacheLayout(sizes []int) (tiers.Layout, error) {
 	whole := true
 	for _, n := range sizes {
@@ -67,7 +70,9 @@ func lmcacheLayout(sizes []int) (tiers.Layout, error) {
 	case len(sizes) == 1 && lmcacheTokens%largest == 0:
 		return tiers.Layout{Kind: tiers.LayoutGrouped, Places: lmcacheTokens / largest}, nil
 	}
-	return tiers.Layout{}, fmt.Errorf("-layout lmcache: the trace has blocks of %s tokens; files of %d tokens need blocks of a multiple "+
+	return tiers.Layout{}, fmt.Errorf("-layout lmcache: the trace has blocks of %s tokens; files "+
+		"of %d tokens need blocks of a multiple "+
 		"of that, up to %d, or all of one size that divides it; use block, slots or packed=N",
-		strings.Trim(strings.Join(strings.Fields(fmt.Sprint(sizes)), ", "), "[]"), lmcacheTokens, maxBlockFiles*lmcacheTokens)
+		strings.Trim(strings.Join(strings.Fields(fmt.Sprint(sizes)), ", "), "[]"), lmcacheTokens,
+		maxBlockFiles*lmcacheTokens)
 }

@@ -53,6 +53,7 @@ type Runner interface{ Run() int }
 // selected benchmark, prints the lines that benchstat needs, runs, and reports.
 // It returns the exit code.
 func Main(m Runner) int {
+	// The flags have to be there before the testing package parses, which m.Run would do.
 	set := params.Register(flag.CommandLine)
 	flag.Parse()
 	pattern := flagValue("test.bench")
@@ -70,6 +71,7 @@ func Main(m Runner) int {
 			CheckCacheDir: workdir.CheckPath,
 		},
 	}
+	// Read before run changes them.
 	readGoFlags(&s.inputs)
 	if set.HelpRequested() {
 		return s.help(pattern)
@@ -83,6 +85,7 @@ func (s *session) run(m Runner, pattern string) int {
 		fmt.Fprintln(s.errs, "kvbench:", err)
 		return exitParameters
 	}
+	// Nothing is made before every parameter of every benchmark is known to be right.
 	plans, err := s.check(selected)
 	if err != nil {
 		fmt.Fprint(s.errs, refusal(err))
@@ -106,6 +109,7 @@ func (s *session) run(m Runner, pattern string) int {
 			return exitParameters
 		}
 	}
+	// From here on a signal ends the run in order: its result and its files are safe.
 	ctx, stop := watchSignals()
 	defer stop()
 	s.ctx = ctx

@@ -45,6 +45,7 @@ func (s *session) header(plans []*params.Values) error {
 // common are the overrides that hold for all benchmarks of the process. What a
 // sweep changes stands in the benchmark's name instead.
 func common(plans []*params.Values) []result.Parameter {
+	// Only what holds for all: benchstat takes such a line for every result that follows.
 	list := plans[0].Overrides()
 	for _, v := range plans[1:] {
 		theirs := v.Overrides()

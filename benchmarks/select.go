@@ -27,6 +27,7 @@ func selectBenchmarks(pattern string) ([]params.Bench, error) {
 		}
 		names = append(names, re)
 	}
+	// The order is that of the table, which is the order of the functions in the package.
 	for _, b := range params.Benchmarks() {
 		for _, re := range names {
 			if re.MatchString("Benchmark" + b.Name) {
@@ -69,6 +70,7 @@ func arrange(pattern string, sweep []params.Axis) string {
 			alternatives = append(alternatives, alternative)
 			continue
 		}
+		// Elements that were not typed match anything; behind the last typed one none is needed.
 		all := append(swept, own...)
 		last := 0
 		for i, e := range all {
@@ -87,7 +89,8 @@ func arrange(pattern string, sweep []params.Axis) string {
 // elementKey is what an element of a pattern begins with, be it anchored or grouped.
 var elementKey = regexp.MustCompile(`^\^?\(?(?:\?:)?([a-z][a-z0-9-]*)=`)
 
-// splitTop cuts s at sep where it stands outside brackets and parentheses.
+// splitTop cuts s at sep where it stands outside brackets and parentheses, as the testing package
+// cuts a pattern: (a/b|c) is one element.
 func splitTop(s string, sep byte) []string {
 	var parts []string
 	depth, square, from := 0, 0, 0
@@ -118,7 +121,8 @@ func flagValue(name string) string {
 	return ""
 }
 
-// readGoFlags takes the window and the trials from Go's own flags, if typed.
+// readGoFlags takes the window and the trials from Go's own flags, if typed: flag.Visit passes over
+// what only has its default.
 func readGoFlags(in *params.Inputs) {
 	flag.Visit(func(f *flag.Flag) {
 		switch f.Name {
@@ -164,7 +168,9 @@ func (s *session) trial(name string) (number int, suffix string) {
 	return calls % count, suffix
 }
 
-// sub runs a sub-benchmark, if -bench selects it, and remembers its name: see unmatched.
+// sub runs a sub-benchmark, if -bench selects it, and remembers its name: see unmatched. The
+// testing package does not tell what a pattern left out, and a typing mistake in one would look
+// like success.
 func (s *session) sub(b *testing.B, name string, f func(*testing.B)) {
 	full := b.Name() + "/" + name
 	if !slices.Contains(s.offered, full) {
@@ -179,13 +185,14 @@ func (s *session) sub(b *testing.B, name string, f func(*testing.B)) {
 // unmatched lists the sub-benchmarks of functions of which -bench selects none: those that have no
 // sub-benchmark that ran.
 func (s *session) unmatched() (names []string) {
+	served := map[string]bool{} // functions of which something ran
 	for _, name := range s.offered {
-		top, _, _ := strings.Cut(name, "/")
-		if !slices.ContainsFunc(s.offered,
-			func(other string) bool {
-				return s.ran[other] && strings.HasPrefix(other, top+"/") &&
-					s.leaf(other)
-			}) && s.leaf(name) {
+		if top, _, _ := strings.Cut(name, "/"); s.ran[name] && s.leaf(name) {
+			served[top] = true
+		}
+	}
+	for _, name := range s.offered {
+		if top, _, _ := strings.Cut(name, "/"); !served[top] && s.leaf(name) {
 			names = append(names, name)
 		}
 	}

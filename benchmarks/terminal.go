@@ -36,6 +36,7 @@ func (t *liveTerminal) Write(line []byte) (int, error) {
 	if err != nil || width < 20 {
 		width = 80
 	}
+	// A line that wraps could not be overwritten.
 	if text := []rune(string(line)); len(text) > width-1 {
 		line = []byte(string(text[:width-1]))
 	}
@@ -77,6 +78,7 @@ func (l *liveLine) text(s kvbench.Snapshot) string {
 	if s.Tiers == nil {
 		return b.String()
 	}
+	// The first line of a stage counts from its beginning.
 	dt := (s.Elapsed - l.last.Elapsed).Seconds()
 	if l.last.Stage != s.Stage {
 		dt = s.Elapsed.Seconds()
@@ -89,7 +91,8 @@ func (l *liveLine) text(s kvbench.Snapshot) string {
 		n := s.Live.Bytes[tiers.Storage][op] - l.last.Live.Bytes[tiers.Storage][op]
 		return fmt.Sprintf("%.2f GiB/s", float64(n)/dt/(1<<30))
 	}
-	fmt.Fprintf(&b, ", %d req, read %s, write %s, queue %d", s.Live.Requests, rate(tiers.Read), rate(tiers.Write), s.Queued)
+	fmt.Fprintf(&b, ", %d req, read %s, write %s, queue %d", s.Live.Requests, rate(tiers.Read),
+		rate(tiers.Write), s.Queued)
 	for _, g := range s.Tiers {
 		fmt.Fprintf(&b, ", %s %.0f%%", g.Level, 100*float64(g.Used)/float64(g.Capacity))
 	}

@@ -27,23 +27,29 @@ func TestTheLiveLineTellsRatesSinceTheLastOne(t *testing.T) {
 		live.Bytes[tiers.Storage][tiers.Write] = written
 		return live
 	}
-	gauges := []cache.Gauge{{Level: tiers.CPU, Used: gibibyte, Capacity: 4 * gibibyte}, {Level: tiers.Storage, Used: 3 * gibibyte, Capacity: 4 * gibibyte}}
+	gauges := []cache.Gauge{{Level: tiers.CPU, Used: gibibyte, Capacity: 4 * gibibyte},
+		{Level: tiers.Storage, Used: 3 * gibibyte, Capacity: 4 * gibibyte}}
 
-	assert.Equal(t, "Synthetic: resting 0s/1m30s", show(kvbench.Snapshot{Stage: "resting", Total: 90 * time.Second, Free: -1}))
+	assert.Equal(t, "Synthetic: resting 0s/1m30s",
+		show(kvbench.Snapshot{Stage: "resting", Total: 90 * time.Second, Free: -1}))
 	assert.Equal(t, "Synthetic: preconditioning 5s, 2.0 GiB of 8.0 GiB",
-		show(kvbench.Snapshot{Stage: "preconditioning", Elapsed: 5 * time.Second, Done: 2 * gibibyte, Of: 8 * gibibyte, Free: -1}))
+		show(kvbench.Snapshot{Stage: "preconditioning", Elapsed: 5 * time.Second,
+			Done: 2 * gibibyte, Of: 8 * gibibyte, Free: -1}))
 
 	s := kvbench.Snapshot{
-		Stage: "running", Elapsed: 2 * time.Second, Total: 30 * time.Second, Live: bytes(4*gibibyte, gibibyte),
+		Stage: "running", Elapsed: 2 * time.Second, Total: 30 * time.Second,
+		Live:   bytes(4*gibibyte, gibibyte),
 		Queued: 7, Tiers: gauges, Free: 100 * gibibyte,
 	}
 	s.Live.Requests = 12
-	assert.Equal(t, "Synthetic: running 2s/30s, 12 req, read 2.00 GiB/s, write 0.50 GiB/s, queue 7, cpu 25%, storage 75%, free 100.0 GiB", show(s),
+	assert.Equal(t, "Synthetic: running 2s/30s, 12 req, read 2.00 GiB/s, write 0.50 GiB/s, queue "+
+		"7, cpu 25%, storage 75%, free 100.0 GiB", show(s),
 		"the first line of a stage counts from its beginning")
 
 	s.Elapsed, s.Live, s.Free, s.Total = 3*time.Second, bytes(5*gibibyte, 4*gibibyte), -1, 0
 	s.Live.Failures = 2
-	assert.Equal(t, "Synthetic: running 3s, 0 req, read 1.00 GiB/s, write 3.00 GiB/s, queue 7, cpu 25%, storage 75%, 2 FAILED", show(s))
+	assert.Equal(t, "Synthetic: running 3s, 0 req, read 1.00 GiB/s, write 3.00 GiB/s, queue 7, "+
+		"cpu 25%, storage 75%, 2 FAILED", show(s))
 
 	assert.Contains(t, show(s), "read –, write –", "no time has passed: no rate")
 	assert.NotContains(t, show(s), "NaN")
