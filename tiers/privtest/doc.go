@@ -1,6 +1,15 @@
-// Package privtest lets tests use what only root can make: a filesystem of its own on a loop device, a device with a
-// speed limit. A test that cannot have it skips and says why; where KVBENCH_REQUIRE_PRIVILEGED=1 is set (a CI machine that
-// is known to offer it) the same skip is a failure, so that a broken helper cannot hide tests that never run.
+// Package privtest lets tests use what only root can make: a filesystem of its own on a loop
+// device, a device with a speed limit.
 //
-// Everything made here is removed at the end of the test. What a killed test binary left is removed by the next one.
+//	privtest.go        Need and Root: skip, or fail where a skip must not happen
+//	loop_linux.go      LoopFS: an ext4 on a loop device over memory
+//	throttle_linux.go  ThrottleLoop: a cgroup whose processes are slow on one device
+//	reclaim_linux.go   removes what killed tests have left
+//
+// A test that cannot have it skips and says why; where KVBENCH_REQUIRE_PRIVILEGED=1 is set (a CI
+// machine that is known to offer it) the same skip is a failure, so that a broken helper cannot
+// hide tests that never run.
+//
+// Everything made here is removed at the end of the test. What a killed test binary left is removed
+// by the next one.
 package privtest

@@ -15,8 +15,9 @@ import (
 // tmpfsSlack is room for what is not the backing file.
 const tmpfsSlack = 4
 
-// LoopFS mounts a new ext4 of sizeMiB on a loop device over a file in a tmpfs of its own, for the duration of the test.
-// The device is as fast as memory, so that what is measured on it is the program and not a disk.
+// LoopFS mounts a new ext4 of sizeMiB on a loop device over a file in a tmpfs of its own, for the
+// duration of the test. The device is as fast as memory, so that what is measured on it is the
+// program and not a disk.
 func LoopFS(t testing.TB, sizeMiB int, opt LoopOptions) *Loop {
 	t.Helper()
 	Root(t)
@@ -37,13 +38,16 @@ func LoopFS(t testing.TB, sizeMiB int, opt LoopOptions) *Loop {
 func memory(base string) string  { return filepath.Join(base, "memory") }
 func mounted(base string) string { return filepath.Join(base, "mnt") }
 
+// build makes a filesystem below base, which dismantle removes however far it got. The backing file
+// lies in a tmpfs of its own: a test must fill neither the machine's disk nor another test's.
 func build(base string, sizeMiB int, opt LoopOptions) (*Loop, error) {
 	for _, dir := range []string{memory(base), mounted(base)} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return nil, err
 		}
 	}
-	if err := unix.Mount("tmpfs", memory(base), "tmpfs", 0, fmt.Sprintf("size=%dm", sizeMiB+tmpfsSlack)); err != nil {
+	if err := unix.Mount("tmpfs", memory(base), "tmpfs", 0,
+		fmt.Sprintf("size=%dm", sizeMiB+tmpfsSlack)); err != nil {
 		return nil, fmt.Errorf("mount a tmpfs: %w", err)
 	}
 	l := &Loop{Dir: mounted(base), BackingFile: filepath.Join(memory(base), "disk")}
@@ -70,7 +74,8 @@ func build(base string, sizeMiB int, opt LoopOptions) (*Loop, error) {
 	return l, nil
 }
 
-// attach finds a free loop device. The losetup command retries when another process takes the same one.
+// attach finds a free loop device. The losetup command retries when another process takes the same
+// one.
 func (l *Loop) attach(opt LoopOptions) error {
 	losetup := func(args ...string) (string, error) {
 		return output("losetup", append(args, "--find", "--show", l.BackingFile)...)
@@ -92,8 +97,10 @@ func (l *Loop) attach(opt LoopOptions) error {
 		return fmt.Errorf("stat %s: %w", path, err)
 	}
 	l.Major, l.Minor = unix.Major(st.Rdev), unix.Minor(st.Rdev)
-	if dio := readLine(filepath.Join("/sys/block", l.Name, "loop/dio")); opt.DirectIO && dio != "1" {
-		return errors.New("this kernel's tmpfs refuses direct I/O of loop devices (Linux 6.6 has it)")
+	if dio := readLine(filepath.Join("/sys/block", l.Name, "loop/dio")); opt.DirectIO &&
+		dio != "1" {
+		return errors.New("this kernel's tmpfs refuses direct I/O of loop devices (Linux 6.6 has " +
+			"it)")
 	}
 	return nil
 }
@@ -110,8 +117,8 @@ func (l *Loop) Remount(t testing.TB, readOnly bool) {
 	}
 }
 
-// dismantle removes a test filesystem in whatever state it is: half built, in use, or partly gone. Mounts that are in use
-// vanish from sight now and in fact when the last user leaves.
+// dismantle removes a test filesystem in whatever state it is: half built, in use, or partly gone.
+// Mounts that are in use vanish from sight now and in fact when the last user leaves.
 func dismantle(base string) error {
 	var errs []error
 	errs = append(errs, unmount(mounted(base)))
@@ -126,6 +133,7 @@ func dismantle(base string) error {
 	return os.RemoveAll(base)
 }
 
+// unmount detaches what is in use: a test that forgot to close a file must not leave a mount.
 func unmount(dir string) error {
 	err := unix.Unmount(dir, 0)
 	if err == unix.EBUSY {
@@ -139,7 +147,8 @@ func unmount(dir string) error {
 
 // loopsIn finds the loop devices whose file is below base, so that nobody else's is ever detached.
 func loopsIn(base string) []string {
-	files, _ := filepath.Glob("/sys/block/loop*/loop/backing_file") // a fixed pattern: no error possible
+	// a fixed pattern: no error possible
+	files, _ := filepath.Glob("/sys/block/loop*/loop/backing_file")
 	var names []string
 	for _, f := range files {
 		if strings.HasPrefix(readLine(f), base+"/") {
@@ -157,7 +166,8 @@ func readLine(path string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// output runs a command and returns what it printed, or an error that says what it complained about.
+// output runs a command and returns what it printed, or an error that says what it complained
+// about.
 func output(name string, args ...string) (string, error) {
 	out, err := exec.Command(name, args...).CombinedOutput()
 	text := strings.TrimSpace(string(out))

@@ -10,13 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// prefix begins the names of all that is made outside of the test's own directory; the process id follows.
+// prefix begins the names of all that is made outside of the test's own directory; the process id
+// follows.
 const prefix = "kvbench-privtest-"
 
 func ownPrefix() string { return fmt.Sprintf("%s%d-", prefix, os.Getpid()) }
 
-// reclaim removes what test binaries that were killed have left: mounts and loop devices outlive their process. Errors
-// are not reported: another test binary may be doing the same.
+// reclaim removes what test binaries that were killed have left: mounts and loop devices outlive
+// their process. Errors are not reported: another test binary may be doing the same.
 func reclaim() {
 	for _, base := range abandoned(os.TempDir()) {
 		_ = dismantle(base)

@@ -9,17 +9,18 @@ import (
 	"testing"
 )
 
-// blkio is the hierarchy of cgroup v1 that can throttle. Version 2 could do the same (io.max) but only where the io
-// controller is handed down to children, which a test should not rearrange.
+// blkio is the hierarchy of cgroup v1 that can throttle. Version 2 could do the same (io.max) but
+// only where the io controller is handed down to children, which a test should not rearrange.
 const blkio = "/sys/fs/cgroup/blkio"
 
 // Throttle is a cgroup whose processes are slowed down on one device.
 type Throttle struct{ group string }
 
-// ThrottleLoop limits what processes may read from and write to the loop device, in bytes per second; 0 is no limit.
-// It holds for direct I/O and for reads; buffered writes are written back by the kernel in the name of nobody. Processes
-// join with Add, or with AddSelf as the first words of a shell command. The cgroup is removed at the end of the test,
-// and those in it go back to where new processes are.
+// ThrottleLoop limits what processes may read from and write to the loop device, in bytes per
+// second; 0 is no limit. It holds for direct I/O and for reads; buffered writes are written back by
+// the kernel in the name of nobody. Processes join with Add, or with AddSelf as the first words of
+// a shell command. The cgroup is removed at the end of the test, and those in it go back to where
+// new processes are.
 func ThrottleLoop(t testing.TB, l *Loop, readBps, writeBps int64) *Throttle {
 	t.Helper()
 	Root(t)
@@ -34,7 +35,8 @@ func ThrottleLoop(t testing.TB, l *Loop, readBps, writeBps int64) *Throttle {
 			t.Errorf("remove the throttled cgroup: %v", err)
 		}
 	})
-	for file, bps := range map[string]int64{"blkio.throttle.read_bps_device": readBps, "blkio.throttle.write_bps_device": writeBps} {
+	for file, bps := range map[string]int64{"blkio.throttle.read_bps_device": readBps,
+		"blkio.throttle.write_bps_device": writeBps} {
 		if bps > 0 {
 			rule := fmt.Sprintf("%d:%d %d", l.Major, l.Minor, bps)
 			Need(t, os.WriteFile(filepath.Join(group, file), []byte(rule), 0))
@@ -51,12 +53,13 @@ func (th *Throttle) Add(t testing.TB, pid int) {
 	}
 }
 
-// AddSelf is shell text that moves the shell into the group: `sh -c "<AddSelf> && exec program"` is throttled from its
-// first byte.
+// AddSelf is shell text that moves the shell into the group: `sh -c "<AddSelf> && exec program"` is
+// throttled from its first byte.
 func (th *Throttle) AddSelf() string { return "echo $$ > '" + th.procs() + "'" }
 
 func (th *Throttle) procs() string { return filepath.Join(th.group, "cgroup.procs") }
 
+// remove moves the processes back first: the kernel refuses to remove a group that is in use.
 func (th *Throttle) remove() error {
 	inside, err := os.ReadFile(th.procs())
 	if err != nil {

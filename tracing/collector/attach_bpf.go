@@ -188,6 +188,7 @@ func configure(spec *ebpf.CollectionSpec, targets []host.Disk, values map[string
 	return nil
 }
 
+// asFlag: constants of the programs are words.
 func asFlag(b bool) uint32 {
 	if b {
 		return 1

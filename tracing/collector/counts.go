@@ -97,6 +97,7 @@ func (c *counts) histograms(zoneGiB float64) tracing.Histograms {
 	}
 }
 
+// direction has what needs no more than another name; the rest is capture.go's.
 func (d *directionCounts) direction() tracing.Direction {
 	return tracing.Direction{
 		Requests: int64(d.Requests), Bytes: int64(d.Bytes), Errors: int64(d.Errors),

@@ -92,6 +92,7 @@ func zero[T any](m *ebpf.Map, key int) error {
 	return m.Put(uint32(key), make([]T, ebpf.MustPossibleCPU()))
 }
 
+// monotonic is the clock of bpf_ktime_get_ns.
 func monotonic() uint64 {
 	var ts unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // cannot fail for this clock
@@ -155,6 +156,8 @@ func sumOf[T any](m *ebpf.Map, key int) (sum T, err error) {
 	return sum, nil
 }
 
+// missed sums over all programs. A run is skipped where the same program was interrupted on that
+// processor; requests are then lost or unmatched, and counted as such.
 func (k *kernelPrograms) missed() (n int64) {
 	all := maps.Clone(k.coll.Programs)
 	if k.files != nil {

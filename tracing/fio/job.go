@@ -54,16 +54,15 @@ const (
 
 // job is what the text is made of.
 type job struct {
-	read, write []share
-	mixRead     int
-	depth       int
-	thinkUS     int64
-	thinkBlocks int64
-	hugePages   int // to reserve, 0 = ordinary buffers
+	read, write []share // of each direction's requests, by size
+	mixRead     int     // percent of all requests
+	depth       int     // held while something is in flight
+	thinkUS     int64   // a pause of so long
+	thinkBlocks int64   // after so many requests, 0 = never
+	hugePages   int     // to reserve, 0 = ordinary buffers
 	notes       []string
 	source      string
-	fromBlock   bool    // requests of a block device, not what led to them
-	busy        float64 // share of the window with something in flight
+	fromBlock   bool // requests of a block device, not what led to them
 }
 
 // Job distils a trace into a fio job that puts the same load on another device: request sizes, mix,
@@ -79,6 +78,8 @@ func Job(t *tracing.Trace, in Input) (string, error) {
 	return b.String(), nil
 }
 
+// distil takes the best source that there is. A mount's sizes come first: what a block trace shows
+// of such a run is the program's own pages, not its storage.
 func distil(t *tracing.Trace, in Input) (*job, error) {
 	j := &job{}
 	switch {
@@ -100,13 +101,16 @@ func distil(t *tracing.Trace, in Input) (*job, error) {
 	return j, nil
 }
 
+// fromRequests has it all. The depth is that of the time in which something was in flight: pauses
+// are the job's own (thinktime), and the time before the first request and after the last says
+// nothing.
 func (j *job) fromRequests(t *tracing.Trace) {
 	p := &t.Capture
 	j.source, j.fromBlock = "block requests", true
 	j.read, j.write = split(t.SizeRead), split(t.SizeWrite)
 	j.mixRead = percent(float64(p.Read.Requests), float64(p.Write.Requests))
 	window := float64(p.WindowNS - p.LeadNS - p.TailNS)
-	j.busy = 1
+	busy := 1.0      // share of the window with something in flight
 	if window <= 0 { // of a text that does not tell
 		j.setDepth(p.Read.MeanDepth + p.Write.MeanDepth)
 		return
@@ -117,9 +121,9 @@ func (j *job) fromRequests(t *tracing.Trace) {
 	if n >= pausesMin && idle >= idleShare*window {
 		j.thinkUS = int64(math.Round(us / float64(n)))
 		j.thinkBlocks = max(1, int64(math.Round(float64(p.Requests())*p.Seen()/float64(n))))
-		j.busy = max(1-idle/window, d2c/window/maxDepth)
+		busy = max(1-idle/window, d2c/window/maxDepth)
 	}
-	j.setDepth(d2c / (window * j.busy))
+	j.setDepth(d2c / (window * busy))
 }
 
 // gapMin is the shortest gap in microseconds that a job must make by itself. At a depth of about
@@ -142,10 +146,7 @@ func pauses(idle *tracing.Histogram, least float64) (n int64, us float64) {
 	if idle == nil {
 		return 0, 0
 	}
-	time := func(b tracing.Bucket) float64 {
-		return float64(b.Count) * (b.Range[0] +
-			b.Range[1]) / 2
-	}
+	time := func(b tracing.Bucket) float64 { return float64(b.Count) * b.Middle() }
 	for _, b := range idle.Buckets {
 		if b.Range[0] >= least {
 			us += time(b)
@@ -166,14 +167,15 @@ func (j *job) setDepth(mean float64) {
 	j.depth = int(math.Round(min(max(mean, 1), maxDepth)))
 }
 
+// fromSizes makes up for a trace: a client cuts what is read and written into transfers of that
+// size.
 func (j *job) fromSizes(in Input) {
 	j.source = "the mount's transfer sizes, for lack of block requests"
-	j.busy = 1
 	if in.ReadSize > 0 {
-		j.read = []share{{in.ReadSize, 100}}
+		j.read = []share{{bytes: in.ReadSize, percent: 100}}
 	}
 	if in.WriteSize > 0 {
-		j.write = []share{{in.WriteSize, 100}}
+		j.write = []share{{bytes: in.WriteSize, percent: 100}}
 	}
 	j.mixRead = percent(perSize(in.ReadBytes, in.ReadSize), perSize(in.WriteBytes, in.WriteSize))
 	j.setDepth(in.Concurrency)
@@ -186,9 +188,10 @@ func perSize(bytes, size int64) float64 {
 	return float64(bytes) / float64(size)
 }
 
+// fromCalls takes calls for requests. What the page cache served is among them, so the job asks
+// more of a device than the program did.
 func (j *job) fromCalls(t *tracing.Trace, in Input) {
 	j.source = "system calls, for lack of block requests"
-	j.busy = 1
 	j.read, j.write = split(t.VFSReadSize), split(t.VFSWriteSize)
 	j.mixRead = percent(float64(t.VFSReadSize.Samples()), float64(t.VFSWriteSize.Samples()))
 	depth := in.Concurrency
@@ -217,10 +220,11 @@ func (j *job) chooseBuffers(t *tracing.Trace, in Input) {
 	if limit == 0 || largest <= limit || !in.HugePages && most < hugeShare {
 		return
 	}
-	perDepth := (largest + hugeBytes - 1) / hugeBytes
+	perDepth := (largest + hugeBytes - 1) / hugeBytes // each request has a buffer of its own
 	j.hugePages = int(int64(j.depth)*perDepth) + 2
 }
 
+// warn says what the reader of a job has to know about the trace.
 func (j *job) warn(t *tracing.Trace, in Input) {
 	j.notes = append(j.notes, t.Capture.Warnings...)
 	if j.fromBlock && t.Capture.Status == tracing.StatusTraced &&

@@ -14,6 +14,7 @@ import (
 type share struct {
 	bytes   int64
 	percent int
+	count   int64 // the requests that it stands for
 }
 
 // sectorSize is the least that a request moves, in bytes.
@@ -23,7 +24,8 @@ const sectorSize = 512
 const maxSplit = 64
 
 // split turns a distribution of sizes into whole percentages that sum to 100, by largest remainder:
-// the sizes with the smallest shares go first when there are too many of them.
+// fio takes no fractions and completes what is missing by itself, with a share for one size. The
+// sizes with the smallest shares go first when there are too many of them.
 func split(h *tracing.Histogram) []share {
 	if h.Samples() == 0 {
 		return nil
@@ -32,34 +34,26 @@ func split(h *tracing.Histogram) []share {
 	for _, b := range h.Buckets {
 		counts[realSize(b)] += b.Count
 	}
-	type part struct {
-		bytes, count int64
-	}
-	parts := make([]part, 0, len(counts))
-	total := int64(0)
+	var shares []share
 	for bytes, n := range counts {
-		parts = append(parts, part{bytes, n})
+		shares = append(shares, share{bytes: bytes, count: n})
 	}
-	slices.SortFunc(parts, func(a, b part) int {
-		return cmp.Or(cmp.Compare(b.count, a.count),
-			cmp.Compare(a.bytes, b.bytes))
+	slices.SortFunc(shares, func(a, b share) int {
+		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.bytes, b.bytes))
 	})
-	parts = parts[:min(len(parts), maxSplit)]
-	for _, p := range parts {
-		total += p.count
+	shares = shares[:min(len(shares), maxSplit)]
+	total, left := int64(0), 100
+	for _, s := range shares {
+		total += s.count
 	}
-	shares := make([]share, len(parts))
-	left := 100
-	order := make([]int, len(parts))
-	for i, p := range parts {
-		shares[i] = share{p.bytes, int(100 * p.count / total)}
+	for i := range shares {
+		shares[i].percent = int(100 * shares[i].count / total)
 		left -= shares[i].percent
-		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(100*parts[b].count%total, 100*parts[a].count%total)
+	slices.SortStableFunc(shares, func(a, b share) int {
+		return cmp.Compare(100*b.count%total, 100*a.count%total)
 	})
-	for _, i := range order[:left] {
+	for i := range left {
 		shares[i].percent++
 	}
 	shares = slices.DeleteFunc(shares, func(s share) bool { return s.percent == 0 })

@@ -9,14 +9,12 @@ import (
 	"kvbench/tracing"
 )
 
+// header says where the job comes from and what it does not show. Nothing in it may end a comment:
+// fio reads the rest.
 func (j *job) header(b *strings.Builder, t *tracing.Trace, in Input) {
 	p := &t.Capture
 	line := func(format string, args ...any) { fmt.Fprintf(b, "# "+format+"\n", args...) }
-	title := in.Title
-	if title == "" {
-		title = "a traced process"
-	}
-	line("fio job distilled from %s of %s", j.source, title)
+	line("fio job distilled from %s of %s", j.source, cmp.Or(in.Title, "a traced process"))
 	if in.Model != "" {
 		line("model %s, %d users, %d bytes/token", in.Model, in.Users, in.BytesPerToken)
 	}
@@ -58,17 +56,16 @@ func (j *job) header(b *strings.Builder, t *tracing.Trace, in Input) {
 
 // blockHeader says what the device did with the requests.
 func blockHeader(line func(format string, args ...any), t *tracing.Trace, in Input) {
-	for _, h := range []tracing.Named{{Name: "reads", Histogram: t.D2CRead},
-		{Name: "writes", Histogram: t.D2CWrite}} {
+	names := [2]string{"reads", "writes"}
+	for i, h := range [2]*tracing.Histogram{t.D2CRead, t.D2CWrite} {
 		if h.Samples() > 0 {
-			line("D2C of %s: p50 %s, p99 %s", h.Name, tracing.Microseconds(h.Percentile(50)),
-				tracing.Microseconds(h.Percentile(99)))
+			line("D2C of %s: p50 %s, p99 %s", names[i],
+				tracing.Microseconds(h.Percentile(50)), tracing.Microseconds(h.Percentile(99)))
 		}
 	}
-	for _, h := range []tracing.Named{{Name: "reads", Histogram: t.LBARead},
-		{Name: "writes", Histogram: t.LBAWrite}} {
+	for i, h := range [2]*tracing.Histogram{t.LBARead, t.LBAWrite} {
 		if z := h.HotZone(); z != "" {
-			line("hot zone of %s: %s", h.Name, z)
+			line("hot zone of %s: %s", names[i], z)
 		}
 	}
 	if p := &t.Capture; in.About == nil {
@@ -77,32 +74,28 @@ func blockHeader(line func(format string, args ...any), t *tracing.Trace, in Inp
 	}
 }
 
+// body is the job itself. What it does not say is fio's default, and meant.
 func (j *job) body(b *strings.Builder) {
 	p := func(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
 	p("[kv-cache]")
-	p("ioengine=libaio")
-	p("direct=1")
-	p("time_based")
-	p("runtime=300")
-	p("rw=randrw")
-	p("rwmixread=%d", j.mixRead)
+	p("ioengine=libaio\ndirect=1")
+	p("time_based\nruntime=300")
+	// Reads and writes in one queue, as they met at the traced device; a pure direction has 0 or
+	// 100.
+	p("rw=randrw\nrwmixread=%d", j.mixRead)
 	p("bssplit=%s,%s", splitText(j.read, j.write), splitText(j.write, j.read))
-	p("iodepth=%d", j.depth)
-	p("iodepth_batch_submit=%d", j.depth)
-	p("iodepth_batch_complete_min=1")
+	// Whatever has completed is replaced at once, so that the queue stays as deep as it was.
+	p("iodepth=%d\niodepth_batch_submit=%d\niodepth_batch_complete_min=1", j.depth, j.depth)
 	if j.thinkBlocks > 0 {
-		p("thinktime=%d", j.thinkUS)
-		p("thinktime_blocks=%d", j.thinkBlocks)
+		p("thinktime=%d\nthinktime_blocks=%d", j.thinkUS, j.thinkBlocks)
 	}
 	if j.hugePages > 0 {
-		p("iomem=mmaphuge")
-		p("hugepage-size=2m")
+		p("iomem=mmaphuge\nhugepage-size=2m")
 	}
-	p("refill_buffers=1")
-	p("norandommap=1")
-	p("randrepeat=0")
-	p("numjobs=1")
-	p("group_reporting")
+	p("refill_buffers=1") // a drive that compresses must not find the same bytes again
+	// No map of what was touched: KV entries are read again, and it costs memory and time.
+	p("norandommap=1\nrandrepeat=0")
+	p("numjobs=1\ngroup_reporting")
 	p("percentile_list=50:95:99:99.9:99.99")
 }
 

@@ -85,6 +85,7 @@ func ParseBlockStat(text string) (BlockStat, error) {
 	return s, nil
 }
 
+// readStatFile names the file: a device may be several.
 func readStatFile(path string) (BlockStat, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -120,6 +121,7 @@ func (s BlockStat) Sub(before BlockStat) BlockStat {
 	}
 }
 
+// subTicks takes one wrap: nobody waits for two.
 func subTicks(later, before time.Duration) time.Duration {
 	if later < before {
 		return later + tickWrap - before

@@ -52,6 +52,7 @@ func (d Disk) MaxSegments() int64 { return d.number("queue/max_segments") }
 // Sectors is the device's size, 0 when unknown.
 func (d Disk) Sectors() uint64 { return uint64(d.number("size")) }
 
+// number is 0 where sysfs does not tell; no limit of a device is 0 or below.
 func (d Disk) number(file string) int64 {
 	if n := Root(d.SysPath).Integer(file); n != nil {
 		return max(0, *n)

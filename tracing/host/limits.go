@@ -42,6 +42,8 @@ func (l Limits) Available() (bytes int64, source string) {
 	return bytes, source
 }
 
+// limits reads what the files say. Cores may come out as a fraction, and are compared as one: half
+// a core more or less decides whether the harness is the limit.
 func (m machine) limits() Limits {
 	l := Limits{
 		Cores: float64(runtime.NumCPU()), CoresSource: "number of CPUs",
@@ -154,6 +156,7 @@ func (m machine) cpuQuota(dir string) (cores float64, file string) {
 	return quotient(m.Text(file), m.Text(dir, "cpu.cfs_period_us")), file
 }
 
+// quotient is 0 for what is no limit: "max", -1, an empty file, a period of nothing.
 func quotient(quota, period string) float64 {
 	q, errQ := strconv.ParseInt(quota, 10, 64)
 	p, errP := strconv.ParseInt(period, 10, 64)

@@ -57,6 +57,7 @@ func ReadUsage() Usage {
 	return u
 }
 
+// metricCount is 0 for what this Go release does not measure.
 func metricCount(s metrics.Sample) uint64 {
 	if s.Value.Kind() != metrics.KindUint64 { // a Go release that dropped the metric
 		return 0

@@ -21,7 +21,8 @@ func TestLoopFSIsMountedAndCleanedUp(t *testing.T) {
 		l = LoopFS(t, 16, LoopOptions{DirectIO: true})
 		var st unix.Stat_t
 		require.NoError(t, unix.Stat(l.Dir, &st))
-		assert.Equal(t, [2]uint32{l.Major, l.Minor}, [2]uint32{unix.Major(st.Dev), unix.Minor(st.Dev)})
+		assert.Equal(t, [2]uint32{l.Major, l.Minor},
+			[2]uint32{unix.Major(st.Dev), unix.Minor(st.Dev)})
 		assert.Equal(t, l.BackingFile, readLine("/sys/block/"+l.Name+"/loop/backing_file"))
 
 		file := filepath.Join(l.Dir, "file")
@@ -34,7 +35,8 @@ func TestLoopFSIsMountedAndCleanedUp(t *testing.T) {
 		l.Remount(t, false)
 		require.NoError(t, os.WriteFile(file, nil, 0o644))
 
-		// A file that stays open beyond the test, which is a mistake of the test and no reason to leave a mount.
+		// A file that stays open beyond the test, which is a mistake of the test and no reason to
+		// leave a mount.
 		left, err := os.Open(file)
 		require.NoError(t, err)
 		outer.Cleanup(func() { left.Close() })
@@ -76,12 +78,14 @@ func TestThrottleLoop(t *testing.T) {
 	th := ThrottleLoop(t, l, rate, 0)
 
 	start := time.Now()
-	out, err := exec.Command("sh", "-c", th.AddSelf()+" && exec dd if="+file+" of=/dev/null bs=1M iflag=direct").CombinedOutput()
+	out, err := exec.Command("sh", "-c",
+		th.AddSelf()+" && exec dd if="+file+" of=/dev/null bs=1M iflag=direct").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	// The kernel lets a slice of 100 ms pass at once.
 	assert.Greater(t, time.Since(start), 140*time.Millisecond, "8 MiB at 32 MiB/s")
 
 	bytes, err := os.ReadFile(filepath.Join(th.group, "blkio.throttle.io_service_bytes"))
 	require.NoError(t, err)
-	assert.Contains(t, string(bytes), fmt.Sprintf("%d:%d Read %d\n", l.Major, l.Minor, size), "all of it went through the group")
+	assert.Contains(t, string(bytes), fmt.Sprintf("%d:%d Read %d\n", l.Major, l.Minor, size),
+		"all of it went through the group")
 }
