@@ -123,7 +123,8 @@ func (r *resolver) traceFiles(name string) {
 	}
 }
 
-// Simulated tells whether the run happens in virtual time, without storage.
+// Simulated tells whether the run happens in virtual time, without storage: either of the two flags
+// means that.
 func (v *Values) Simulated() bool { return v.IOTraceLog != "" || v.Device != nil }
 
 // simulation checks what a run in virtual time cannot have: what touches a disk, compares with one,

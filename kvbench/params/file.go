@@ -54,7 +54,8 @@ type Note struct {
 // few KiB.
 const maxConfigBytes = 4 << 20
 
-// readConfig reads and checks the file at path. Problems are in bad, all of them.
+// readConfig reads and checks the file at path. Problems are in bad, all of them; what could be
+// read is there nevertheless, so that other checks can go on.
 func readConfig(path string) *configFile {
 	f, err := os.Open(path)
 	if err == nil {
@@ -219,7 +220,8 @@ func (c *configFile) parameterSection(n *yaml.Node) {
 	}
 }
 
-// sweepList reads `sweep: key=a,b` or a list of such texts.
+// sweepList reads `sweep: key=a,b` or a list of such texts. One text is not cut at spaces, as the
+// environment's is: YAML has lists for that.
 func (c *configFile) sweepList(n *yaml.Node) {
 	items := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
@@ -286,7 +288,8 @@ func complete(m *model.Model) {
 	}
 }
 
-// pair is one key of a mapping and its value, aliases followed.
+// pair is one key of a mapping and its value, aliases followed. The decoder would resolve aliases
+// and `<<` itself, but without the lines of the keys, which messages need.
 type pair struct{ key, value *yaml.Node }
 
 // maxMerges bounds the mappings that all `<<` of a file bring in: an anchor may contain itself, or

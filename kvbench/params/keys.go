@@ -54,7 +54,8 @@ func (d *distribution) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// draft is what the keys of a file write to.
+// draft is what the keys of a file write to. There is one to check a file on, which is thrown away,
+// and one that becomes the profile: between the two stand the benchmark's keys.
 type draft struct {
 	profile profile.Profile
 	timing  [3]time.Duration // per generated token; see generationModes
@@ -69,7 +70,8 @@ func newDraft() *draft {
 	}
 }
 
-// Why keys of the Python benchmark have no effect here.
+// Why keys of the Python benchmark have no effect here, as -help-parameters tells it, with the flag
+// that comes nearest where there is one.
 const (
 	fixedUsers = "the autoscaler begins with -num-users and keeps between 1 and 100000"
 	fixedSteps = "the steps of the autoscaler's modes are fixed: choose one with " +
@@ -86,14 +88,15 @@ const (
 	allPrefixes = "the common system prompts are all kept as ordinary entries"
 )
 
-// big bounds what is only called positive.
+// big bounds what is only called positive, so that products of two stay inside 64 bits.
 const big = math.MaxInt32
 
-// keys is every leaf, bound to the fields of a draft, in the order in which the documentation lists
-// them.
+// keys is every leaf, bound to the fields of a draft. Names and order are those of the
+// configuration of the Python benchmark, whose files load unchanged: what it configures and this
+// suite does not have is accepted without effect, and -help-parameters and the run's warnings say
+// so.
 func (d *draft) keys() []key {
 	var list []key
-	// The order is that of the documentation of the Python benchmark, whose files load unchanged.
 	add := func(section string, keys ...key) {
 		for _, k := range keys {
 			k.name = section + "." + k.name
@@ -118,17 +121,14 @@ func (d *draft) keys() []key {
 	}
 	idle(noPrefill, "prefill_timing", aNumber, "none fast realistic")
 	// Interactive first: the classes count from the least urgent one.
-	for class := workloads.Class(workloads.NumClasses - 1); ; class-- {
+	for class := range slices.Backward(p.QoS[:]) {
 		q := &p.QoS[class]
-		add("qos_profiles."+class.String(),
+		add("qos_profiles."+workloads.Class(class).String(),
 			key{"target_latency_p95_ms", 0.001, 1e9, (*millis)(&q.P95), ""},
 			key{"target_latency_p99_ms", 0.001, 1e9, (*millis)(&q.P99), ""},
 			key{"target_latency_p999_ms", 0.001, 1e9, (*millis)(&q.P999), ""},
 			key{"target_latency_p9999_ms", 0.001, 1e9, (*millis)(&q.P9999), ""},
 			key{"priority", 0, big, &q.Priority, ""})
-		if class == 0 {
-			break
-		}
 	}
 	add("qos_distribution", key{"interactive_probability", 0, 1, &p.InteractiveShare, ""},
 		key{"responsive_threshold", 0, 1, &p.ResponsiveThreshold, ""})
@@ -168,7 +168,8 @@ func (d *draft) keys() []key {
 	return list
 }
 
-// modelKeys are the keys of one model in model_configs.
+// modelKeys are the keys of one model in model_configs. Zero is what is missing, so that 0 is told
+// by the model's own rules, together with what belongs to it.
 func modelKeys(m *model.Model) []key {
 	return []key{
 		{"name", 0, 0, &m.Name, ""}, {"num_layers", 0, big, &m.Layers, ""},

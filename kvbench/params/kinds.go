@@ -35,7 +35,8 @@ func (b boolean) Set(text string) error {
 	return nil
 }
 
-// limited is a value between two limits.
+// limited is a value between two limits. The message for one outside names both, because the first
+// guess after a refusal is the limit itself.
 type limited[T cmp.Ordered] struct {
 	to       *T
 	min, max T
@@ -98,7 +99,7 @@ func number(to *float64, low, high float64) limited[float64] {
 		}, format: formatFloat}
 }
 
-// size is a size in bytes.
+// size is a size in bytes. Only binary units are read: half of those who write 1MB mean 1MiB.
 func size(to *int64, low, high int64) limited[int64] {
 	return limited[int64]{to: to, min: low, max: high, what: "a size",
 		parse:  func(text string) (int64, error) { return units.ParseSize(text, 1) },
@@ -114,7 +115,7 @@ func gib(to *int64, high int64) limited[int64] {
 		unit:   " GiB"}
 }
 
-// span is a time with its unit.
+// span is a time with its unit: a bare 90 could be seconds or minutes, and is refused.
 func span(to *time.Duration, low, high time.Duration) limited[time.Duration] {
 	return limited[time.Duration]{to: to, min: low, max: high, what: "a time",
 		parse: units.ParseDuration, format: units.FormatDuration,
@@ -205,7 +206,8 @@ func (c choice[T]) Set(text string) error {
 	return errors.New("one of " + strings.Join(c.of, ", ") + units.Suggestion(text, c.of))
 }
 
-// layout is a choice, or packed=N.
+// layout is a choice, or packed=N. Which of them a trace's blocks can have is known when the trace
+// is read.
 type layout struct{ to *string }
 
 var layouts = []string{"entry", "block", "slots", "lmcache"}
@@ -260,7 +262,7 @@ func (d directory) Set(text string) error {
 	return d.path.Set(text)
 }
 
-// word is a model's name: what it means is found out when everything else is known.
+// word is a model's name, or all sweeps: what it means is found out when everything else is known.
 type word struct{ to *string }
 
 func (w word) String() string { return *w.to }

@@ -8,7 +8,8 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// parameter is one row of the table: everything there is to know about a parameter.
+// parameter is one row of the table: everything there is to know about a parameter. A new one is a
+// row and a field of Values; README's table, -help and the environment name follow from the row.
 type parameter struct {
 	name  string
 	def   defaults
@@ -18,7 +19,8 @@ type parameter struct {
 	help  string
 }
 
-// defaults are texts per division: quick, open, closed.
+// defaults are texts per division: quick, open, closed. They are read as typed texts are, so that a
+// default is never a value that nobody could give.
 type defaults [len(divisions)]string
 
 func same(text string) defaults { return defaults{text, text, text} }
