@@ -1,10 +1,6 @@
 package workloads
 
-import (
-	"fmt"
-
-	"kvbench/workloads/model"
-)
+import "kvbench/workloads/model"
 
 // OpKind is a cache operation whose meaning does not depend on the state of the cache.
 type OpKind uint8
@@ -14,7 +10,8 @@ const (
 	ReadIfPresent OpKind = iota // a missing entry is a miss and costs nothing
 	WriteIfAbsent               // an existing entry costs nothing
 	ReadOrWrite                 // a missing entry is a miss and is written
-	Reread                      // reads an entry that the request has just read or written, Times times; no lookup
+	// Reread reads an entry that the request has just read or written, Times times; no lookup.
+	Reread
 	// ReadPrefixOrWrite is one of a request's blocks, in order: those up to the first missing one
 	// are read, what is missing is written, and what is there behind it is left alone.
 	ReadPrefixOrWrite
@@ -22,11 +19,8 @@ const (
 
 // String names the operation.
 func (k OpKind) String() string {
-	names := [...]string{"read-if-present", "write-if-absent", "read-or-write", "reread", "read-prefix-or-write"}
-	if int(k) < len(names) {
-		return names[k]
-	}
-	return fmt.Sprintf("op(%d)", uint8(k))
+	return name(k, "op",
+		"read-if-present", "write-if-absent", "read-or-write", "reread", "read-prefix-or-write")
 }
 
 // Purpose says what an operation is for; lookups and latencies are told apart by it.
@@ -44,13 +38,10 @@ const (
 	NumPurposes = 7
 )
 
-// String names the purpose.
+// String names the purpose, as results do.
 func (p Purpose) String() string {
-	names := [NumPurposes]string{"prefix", "history", "prefill", "probe", "reread", "block", "retrieval"}
-	if int(p) < len(names) {
-		return names[p]
-	}
-	return fmt.Sprintf("purpose(%d)", uint8(p))
+	return name(p, "purpose",
+		"prefix", "history", "prefill", "probe", "reread", "block", "retrieval")
 }
 
 // Op is one step of a plan.
@@ -75,7 +66,10 @@ type Planner struct {
 // when dst is too small.
 func (p Planner) Plan(dst []Op, r *Request) []Op {
 	op := func(kind OpKind, purpose Purpose, e Entry, times int) {
-		dst = append(dst, Op{Kind: kind, Purpose: purpose, Key: e.Key, Tokens: e.Tokens, Bytes: p.Sizer.Bytes(e.Tokens), Times: times})
+		dst = append(dst, Op{
+			Kind: kind, Purpose: purpose, Key: e.Key, Tokens: e.Tokens,
+			Bytes: p.Sizer.Bytes(e.Tokens), Times: times,
+		})
 	}
 	if len(r.Blocks) > 0 {
 		for _, e := range r.Blocks {

@@ -5,35 +5,6 @@ import (
 	"time"
 )
 
-// Kind says which phases a request has.
-type Kind uint8
-
-// The kinds of requests.
-const (
-	PrefillDecode Kind = iota
-	PrefillOnly
-	DecodeOnly
-)
-
-// String returns the name that reports use.
-func (k Kind) String() string {
-	switch k {
-	case PrefillDecode:
-		return "prefill-decode"
-	case PrefillOnly:
-		return "prefill-only"
-	case DecodeOnly:
-		return "decode-only"
-	}
-	return fmt.Sprintf("kind(%d)", uint8(k))
-}
-
-// Entry names a cached object by its key and its length in tokens.
-type Entry struct {
-	Key    string
-	Tokens int
-}
-
 // Request is one question to the model. Whoever takes it owns it, except History: its elements are
 // shared with later requests of the conversation and must not be changed.
 type Request struct {
@@ -42,7 +13,9 @@ type Request struct {
 	Class   Class
 	Arrival time.Duration // when it was meant to start, since the load's origin
 
-	Conversation, Turn int // from 1 within the user; in a trace the conversation is the Seq of its first request
+	// Conversation and Turn count from 1 within the user. In a trace the conversation is the Seq of
+	// its first request.
+	Conversation, Turn int
 	Kind               Kind
 	ContextTokens      int // all of the context, prefix included
 	GenerateTokens     int // as drawn or recorded, for every kind of request
@@ -67,6 +40,43 @@ type Request struct {
 	Origin any
 }
 
+// WriteTokens returns the tokens that the request offers to write.
+func (r *Request) WriteTokens() int {
+	if len(r.Blocks) == 0 {
+		return r.Own.Tokens
+	}
+	n := 0
+	for _, b := range r.Blocks {
+		n += b.Tokens
+	}
+	return n
+}
+
+// Entry names a cached object by its key and its length in tokens.
+type Entry struct {
+	Key    string
+	Tokens int
+}
+
+// MaxTokens bounds one request. It is a thousand times the largest context window of today's models
+// and keeps products with maxBytesPerToken inside 64 bits.
+const MaxTokens = 1 << 30
+
+// Kind says which phases a request has.
+type Kind uint8
+
+// The kinds of requests.
+const (
+	PrefillDecode Kind = iota
+	PrefillOnly
+	DecodeOnly
+)
+
+// String returns the name that reports use.
+func (k Kind) String() string {
+	return name(k, "kind", "prefill-decode", "prefill-only", "decode-only")
+}
+
 // Class is the quality of service that a request is promised. A larger class is the more urgent one
 // by default; the order in force is that of QoS.Priority.
 type Class uint8
@@ -79,15 +89,8 @@ const (
 	NumClasses = 3
 )
 
-var classNames = [NumClasses]string{"batch", "responsive", "interactive"}
-
 // String returns the name that configuration files and results use.
-func (c Class) String() string {
-	if int(c) < len(classNames) {
-		return classNames[c]
-	}
-	return fmt.Sprintf("class(%d)", uint8(c))
-}
+func (c Class) String() string { return name(c, "class", "batch", "responsive", "interactive") }
 
 // QoS is the promise made to a class: latencies that 95 %, 99 %, 99.9 % and 99.99 % of its requests
 // must not exceed, and its place in the queue (a larger number goes first).
@@ -96,18 +99,10 @@ type QoS struct {
 	Priority              int
 }
 
-// MaxTokens bounds one request. It is a thousand times the largest context window of today's models
-// and keeps products with maxBytesPerToken inside 64 bits.
-const MaxTokens = 1 << 30
-
-// WriteTokens returns the tokens that the request offers to write.
-func (r *Request) WriteTokens() int {
-	if len(r.Blocks) == 0 {
-		return r.Own.Tokens
+// name returns the text of a numbered constant.
+func name[T ~uint8](v T, what string, names ...string) string {
+	if int(v) < len(names) {
+		return names[v]
 	}
-	n := 0
-	for _, b := range r.Blocks {
-		n += b.Tokens
-	}
-	return n
+	return fmt.Sprintf("%s(%d)", what, uint8(v))
 }

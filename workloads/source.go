@@ -6,32 +6,6 @@ import (
 	"time"
 )
 
-// State is what a Source has to say about its next request.
-type State uint8
-
-// The states of a Source.
-const (
-	Ready     State = iota // here is a request
-	Wait                   // none can start now
-	Exhausted              // none will ever come again
-)
-
-// Never is the wake time of a Source that waits for Written or Done, and the arrival of a request
-// that does not exist.
-const Never = time.Duration(math.MaxInt64)
-
-// Seconds converts to a Duration, capped as Nanoseconds.
-func Seconds(v float64) time.Duration { return Nanoseconds(v * 1e9) }
-
-// Nanoseconds converts to a Duration, capped at ten years so that sums stay far from overflow.
-func Nanoseconds(v float64) time.Duration {
-	const decade = 10 * 365 * 24 * time.Hour
-	if !(v < float64(decade)) {
-		return decade
-	}
-	return time.Duration(v)
-}
-
 // Source is a load: its requests and the queue of those that have arrived and were not taken.
 //
 // A Source is not safe for concurrent use; the engine holds one mutex around it. It has no
@@ -55,6 +29,20 @@ type Source interface {
 	Account(until time.Duration) []ClassLoad
 }
 
+// State is what a Source has to say about its next request.
+type State uint8
+
+// The states of a Source.
+const (
+	Ready     State = iota // here is a request
+	Wait                   // none can start now
+	Exhausted              // none will ever come again
+)
+
+// Never is the wake time of a Source that waits for Written or Done, and the arrival of a request
+// that does not exist.
+const Never = time.Duration(math.MaxInt64)
+
 // ClassLoad is what one class has asked for since the origin.
 type ClassLoad struct {
 	Offered       int64         // requests that arrived
@@ -72,21 +60,6 @@ type Scalable interface {
 	SetUsers(n int, now time.Duration)
 }
 
-// TraceReport says what the files held. Rows are counted in the first cycle only, so that it
-// describes the input and not how often it was replayed.
-type TraceReport struct {
-	Rows      int64 // data rows read, the two following included
-	Failed    int64 // requests without an answer: skipped
-	Malformed int64
-	Skipped   int64 // usable, and before TraceConfig.Start
-	// First holds the first ten malformed rows.
-	First []RowError
-	// Cycles is how often the whole input was read to its end.
-	Cycles int
-	// Tokenizer counted the tokens of texts, "" where the input tells them.
-	Tokenizer string
-}
-
 // Corpus is documents that are in the cache before a load begins. It is safe for concurrent use.
 type Corpus interface {
 	// Documents are numbered from 0; of the n only those from first on are kept, the others are
@@ -94,6 +67,21 @@ type Corpus interface {
 	Documents() (n, first int)
 	// Chunks appends the entries of a document to dst.
 	Chunks(dst []Entry, doc int) []Entry
+}
+
+// TraceReport says what the files held. Rows are counted in the first cycle only, so that it
+// describes the input and not how often it was replayed.
+type TraceReport struct {
+	Rows      int64 // data rows read, the two following included
+	Failed    int64 // requests without an answer: skipped
+	Malformed int64
+	Skipped   int64 // usable, and before the start of the replay
+	// First holds the first ten malformed rows.
+	First []RowError
+	// Cycles is how often the whole input was read to its end.
+	Cycles int
+	// Tokenizer counted the tokens of texts, "" where the input tells them.
+	Tokenizer string
 }
 
 // RowError is a malformed row.
@@ -105,3 +93,15 @@ type RowError struct {
 
 // Error implements error.
 func (e RowError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason) }
+
+// Seconds converts to a Duration, capped as Nanoseconds.
+func Seconds(v float64) time.Duration { return Nanoseconds(v * 1e9) }
+
+// Nanoseconds converts to a Duration, capped at ten years so that sums stay far from overflow.
+func Nanoseconds(v float64) time.Duration {
+	const decade = 10 * 365 * 24 * time.Hour
+	if !(v < float64(decade)) {
+		return decade
+	}
+	return time.Duration(v)
+}
