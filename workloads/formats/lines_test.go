@@ -18,7 +18,8 @@ func FuzzSplitFields(f *testing.F) {
 		plain := !bytes.ContainsRune(line, '"')
 		commas := bytes.Count(line, []byte(","))
 		fields, err := splitFields(nil, line)
-		if err == nil && (len(fields) > commas+1 || len(fields) == 0) || plain && (err != nil || len(fields) != commas+1) {
+		if err == nil && (len(fields) > commas+1 || len(fields) == 0) ||
+			plain && (err != nil || len(fields) != commas+1) {
 			t.Errorf("%d fields of %d commas, %v", len(fields), commas, err)
 		}
 	})

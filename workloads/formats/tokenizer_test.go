@@ -61,7 +61,8 @@ func TestHugeTextsAreCountedInTime(t *testing.T) {
 	counter, err := NewTokenizer(TokenizerCL100K, 0)
 	require.NoError(t, err)
 	for _, text := range []string{
-		strings.Repeat("a", 1<<18), strings.Repeat(" ", 1<<18), strings.Repeat("é", 1<<18), strings.Repeat("!?", 1<<18),
+		strings.Repeat("a", 1<<18), strings.Repeat(" ", 1<<18),
+		strings.Repeat("é", 1<<18), strings.Repeat("!?", 1<<18),
 		strings.Repeat("word ", 1<<18), strings.Repeat("\xff", 1<<18), strings.Repeat("7", 1<<18),
 	} {
 		assert.Positive(t, counter.Count(text, 16384))

@@ -37,12 +37,24 @@ func packedFile(t testing.TB, name, text string) string {
 
 func TestReadValidation(t *testing.T) {
 	const text = `[{"cache_hit": true, "read_bytes": 300, "write_bytes": 100, "context_tokens": 5},
-		{"cache_hit": false, "read_bytes": 0, "write_bytes": 50, "phase": {"x": [1]}}, {"cache_hit": true, "read_bytes": 2.5e2}]`
+		{"cache_hit": false, "read_bytes": 0, "write_bytes": 50, "phase": {"x": [1]}},
+		{"cache_hit": true, "read_bytes": 2.5e2}]`
 	for _, name := range []string{"v.json", "v.json.gz", "v.json.zst"} {
 		path := packedFile(t, name, text)
 		v, err := ReadValidation(path)
 		require.NoError(t, err)
-		assert.Equal(t, Validation{Path: path, Requests: 3, Lookups: 3, Hits: 2, ReadBytes: 550, WriteBytes: 150}, v)
+		assert.Equal(
+			t,
+			Validation{
+				Path:       path,
+				Requests:   3,
+				Lookups:    3,
+				Hits:       2,
+				ReadBytes:  550,
+				WriteBytes: 150,
+			},
+			v,
+		)
 	}
 	for text, want := range map[string]string{
 		`{}`:                        "v.json:1: want a list of requests",
@@ -51,7 +63,8 @@ func TestReadValidation(t *testing.T) {
 		"[\n{\"cache_hit\": true},": "v.json:2:",
 		`[]`:                        "none of its 0 rows tells cache_hit or write_bytes",
 		`[{"cache_hit": true}] 5`:   "something follows the list",
-		`[{"cache_hit": true}, {"cache_hit": "yes"}]`:  "1 of 2 rows are malformed, more than 1 %; the first is",
+		`[{"cache_hit": true}, {"cache_hit": "yes"}]`: "1 of 2 rows are malformed, more than 1 " +
+			"%; the first is",
 		`[{"cache_hit": true}, {"context_tokens": 1}]`: "want cache_hit, read_bytes or write_bytes",
 		`[{"write_bytes": 1}, {"read_bytes": -1}]`:     "-1 bytes, want 0 to",
 	} {
@@ -70,7 +83,9 @@ func FuzzValidation(f *testing.F) {
 		path := filepath.Join(dir, "v.json")
 		require.NoError(t, os.WriteFile(path, text, 0o600))
 		v, err := ReadValidation(path)
-		if err == nil && (v.Requests < 1 || v.Hits > v.Lookups || v.Lookups > v.Requests || v.ReadBytes < 0 || v.WriteBytes < 0) {
+		if err == nil &&
+			(v.Requests < 1 || v.Hits > v.Lookups || v.Lookups > v.Requests ||
+				v.ReadBytes < 0 || v.WriteBytes < 0) {
 			t.Errorf("%+v", v)
 		}
 	})

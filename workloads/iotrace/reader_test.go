@@ -48,14 +48,19 @@ func TestIOTraceReadsOursAndThePythonBenchmarks(t *testing.T) {
 		{1500 * time.Millisecond, Read, 1000, 0, "u1/c1/t1", "Decode"},
 		{1500 * time.Millisecond, Delete, 7, 1, "a,b", "Evict"},
 	}
-	ours := ioHeader + "1700000000.000000,Write,1000,Tier-2,u1/c1/t1,Prefill\n1700000001.500000,Read,1000,Tier-0,u1/c1/t1,Decode\n" +
+	ours := ioHeader + "1700000000.000000,Write,1000,Tier-2,u1/c1/t1,Prefill\n1700000001.500000," +
+		"Read,1000,Tier-0,u1/c1/t1,Decode\n" +
 		"1700000001.000000,Delete,7,Tier-1,\"a,b\",Evict\n"
 	for name, text := range map[string]string{
-		"ours":             ours,
-		"python":           strings.ReplaceAll(ours, "\n", "\r\n"),
-		"no header":        strings.TrimPrefix(ours, ioHeader),
-		"other order":      "Phase,Key,Tier,Object_Size_Bytes,Operation,Timestamp\nPrefill,u1/c1/t1,Tier-2,1000,Write,5\nDecode,u1/c1/t1,Tier-0,1000,Read,6.5\nEvict,\"a,b\",Tier-1,7,Delete,6\n",
-		"spelled by hand":  "timestamp,operation,object_size_bytes,tier,key,phase\n1,write,1000.0,2,u1/c1/t1,prefill\n2.5,READ,1000,tier-0,u1/c1/t1,DECODE\n2.4,delete,7,1,\"a,b\",evict",
+		"ours":      ours,
+		"python":    strings.ReplaceAll(ours, "\n", "\r\n"),
+		"no header": strings.TrimPrefix(ours, ioHeader),
+		"other order": "Phase,Key,Tier,Object_Size_Bytes,Operation,Timestamp\nPrefill," +
+			"u1/c1/t1,Tier-2,1000,Write,5\nDecode,u1/c1/t1,Tier-0,1000,Read,6.5\nEvict,\"a,b\"," +
+			"Tier-1,7,Delete,6\n",
+		"spelled by hand": "timestamp,operation,object_size_bytes,tier,key,phase\n1,write," +
+			"1000.0,2,u1/c1/t1,prefill\n2.5,READ,1000,tier-0,u1/c1/t1,DECODE\n2.4,delete,7,1," +
+			"\"a,b\",evict",
 		"with byte order":  "\xef\xbb\xbf" + ours,
 		"with blank lines": strings.ReplaceAll(ours, "\n", "\n\n"),
 	} {
@@ -80,19 +85,48 @@ func TestIOTraceReadsOursAndThePythonBenchmarks(t *testing.T) {
 
 // A file as the Python benchmark writes it, every row of it.
 func TestIOTraceReadsThePythonBenchmarksFile(t *testing.T) {
-	rows, report, err := readIO(t, filepath.Join("..", "..", "testdata", "iotrace-small.csv"), false)
+	rows, report, err := readIO(
+		t,
+		filepath.Join("..", "..", "testdata", "iotrace-small.csv"),
+		false,
+	)
 	require.NoError(t, err)
 	assert.EqualValues(t, 14, report.Rows)
 	assert.Zero(t, report.Malformed)
 	for i := range rows {
 		rows[i].At = rows[i].At.Round(time.Microsecond)
 	}
-	assert.Equal(t, Row{0, Write, 4 << 20, 2, "conv_user_0001_1736171642098_turn_1", "Prefill"}, rows[0])
-	assert.Equal(t, Row{158 * time.Microsecond, Write, 2 << 20, 0, "trace_user_2_req_0001", "Prefill"}, rows[1])
-	assert.Equal(t, Row{11644 * time.Microsecond, Read, 2 << 20, 0, "trace_user_2_req_0001", "Evict"}, rows[4])
-	assert.Equal(t, Row{11780 * time.Microsecond, Write, 2 << 20, 2, "trace_user_2_req_0001", "Evict"}, rows[5])
-	assert.Equal(t, Row{37985 * time.Microsecond, Read, 122880, 2, "kv_system_8f3b1c09d2a47e65", "Decode"}, rows[7], "Both")
-	assert.Equal(t, Row{65882 * time.Microsecond, Read, 2 << 20, 2, "trace_user_2_req_0001", "Decode"}, rows[13])
+	assert.Equal(
+		t,
+		Row{0, Write, 4 << 20, 2, "conv_user_0001_1736171642098_turn_1", "Prefill"},
+		rows[0],
+	)
+	assert.Equal(
+		t,
+		Row{158 * time.Microsecond, Write, 2 << 20, 0, "trace_user_2_req_0001", "Prefill"},
+		rows[1],
+	)
+	assert.Equal(
+		t,
+		Row{11644 * time.Microsecond, Read, 2 << 20, 0, "trace_user_2_req_0001", "Evict"},
+		rows[4],
+	)
+	assert.Equal(
+		t,
+		Row{11780 * time.Microsecond, Write, 2 << 20, 2, "trace_user_2_req_0001", "Evict"},
+		rows[5],
+	)
+	assert.Equal(
+		t,
+		Row{37985 * time.Microsecond, Read, 122880, 2, "kv_system_8f3b1c09d2a47e65", "Decode"},
+		rows[7],
+		"Both",
+	)
+	assert.Equal(
+		t,
+		Row{65882 * time.Microsecond, Read, 2 << 20, 2, "trace_user_2_req_0001", "Decode"},
+		rows[13],
+	)
 
 	rows, _, err = readIO(t, ioFile(t, "both.csv", ioHeader+"1,Write,5,Tier-2,k,Both\n"), false)
 	require.NoError(t, err)
@@ -102,9 +136,12 @@ func TestIOTraceReadsThePythonBenchmarksFile(t *testing.T) {
 func TestIOTraceCountsMalformedRows(t *testing.T) {
 	good := "1,Write,10,Tier-2,k,Prefill\n"
 	for _, bad := range []string{
-		"x,Write,10,Tier-2,k,Prefill", "-1,Write,10,Tier-2,k,Prefill", "1,Append,10,Tier-2,k,Prefill", "1,Write,ten,Tier-2,k,Prefill",
-		"1,Write,0,Tier-2,k,Prefill", "1,Write,-5,Tier-2,k,Prefill", "1,Write,9223372036854775807,Tier-2,k,Prefill", "1,Write,10,Tier-3,k,Prefill",
-		"1,Write,10,gpu,k,Prefill", "1,Write,10,Tier-2,,Prefill", "1,Write,10,Tier-2,k,Generate", "1,Write,10,Tier-2,k", `1,Write,10,Tier-2,"k,Prefill`,
+		"x,Write,10,Tier-2,k,Prefill", "-1,Write,10,Tier-2,k,Prefill", "1,Append,10,Tier-2,k," +
+			"Prefill", "1,Write,ten,Tier-2,k,Prefill",
+		"1,Write,0,Tier-2,k,Prefill", "1,Write,-5,Tier-2,k,Prefill", "1,Write," +
+			"9223372036854775807,Tier-2,k,Prefill", "1,Write,10,Tier-3,k,Prefill",
+		"1,Write,10,gpu,k,Prefill", "1,Write,10,Tier-2,,Prefill", "1,Write,10,Tier-2,k,Generate",
+		"1,Write,10,Tier-2,k", `1,Write,10,Tier-2,"k,Prefill`,
 		"1,Write,10,Tier-2," + strings.Repeat("k", 5000) + ",Prefill", strings.Repeat("z", 70000),
 	} {
 		path := ioFile(t, "trace.csv", ioHeader+good+bad+"\n")
@@ -116,7 +153,11 @@ func TestIOTraceCountsMalformedRows(t *testing.T) {
 		assert.Len(t, rows, 1)
 		assert.EqualValues(t, 1, report.Malformed)
 
-		rows, report, err = readIO(t, ioFile(t, "trace.csv", ioHeader+strings.Repeat(good, 100)+bad+"\n"), false)
+		rows, report, err = readIO(
+			t,
+			ioFile(t, "trace.csv", ioHeader+strings.Repeat(good, 100)+bad+"\n"),
+			false,
+		)
 		require.NoError(t, err, "one of 101 is less than 1 %%")
 		assert.Len(t, rows, 100)
 		assert.Equal(t, 102, report.First[0].Line)
@@ -140,7 +181,10 @@ func TestIOTraceEndsInTheMiddleOfAWrongFile(t *testing.T) {
 }
 
 func FuzzIOTrace(f *testing.F) {
-	f.Add(ioHeader + "1700000000.000000,Write,1000,Tier-2,u1/c1/t1,Prefill\r\n1700000001.500000,Read,1000,Tier-0,\"a,\"\"b\",Decode\n")
+	f.Add(
+		ioHeader + "1700000000.000000,Write,1000,Tier-2,u1/c1/t1,Prefill\r\n1700000001.500000," +
+			"Read,1000,Tier-0,\"a,\"\"b\",Decode\n",
+	)
 	f.Add(ioHeader + "1736171642.142218,Read,122880,Tier-2,kv_system_8f3b1c09d2a47e65,Both\r\n")
 	f.Add("1,read,1,0,k,evict\n\n2,delete,0,Tier-1,k,Evict")
 	f.Add("Phase,Key,Tier,Object_Size_Bytes,Operation,Timestamp\n")

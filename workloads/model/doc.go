@@ -1,8 +1,8 @@
 // Package model says how many bytes a token leaves in the KV cache of a model, and how many of them
 // one rank keeps.
 //
-//	model.go     Model: the dimensions that decide it, their rules, the built-in models; Sizer: tokens
-//	             into bytes of one rank of a tensor-parallel group
+//	model.go     Model: the dimensions that decide it, their rules, the built-in models; Sizer:
+//	             tokens into bytes of one rank of a tensor-parallel group
 //	config.go    Find, ReadConfig: a model by its key or from a Hugging Face config.json
 //
 // Begin with Model.BytesPerToken. Everything is plain data and safe for concurrent use. It stands

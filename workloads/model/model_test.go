@@ -11,8 +11,15 @@ import (
 
 func TestBytesPerToken(t *testing.T) {
 	want := map[string]int64{
-		"tiny-1b": 24576, "mistral-7b": 131072, "llama2-7b": 524288, "llama3.1-8b": 131072, "llama3.1-70b-instruct": 327680,
-		"deepseek-v3": 70272, "qwen3-32b": 262144, "gpt-oss-120b": 73728, "gpt-oss-20b": 49152,
+		"tiny-1b":               24576,
+		"mistral-7b":            131072,
+		"llama2-7b":             524288,
+		"llama3.1-8b":           131072,
+		"llama3.1-70b-instruct": 327680,
+		"deepseek-v3":           70272,
+		"qwen3-32b":             262144,
+		"gpt-oss-120b":          73728,
+		"gpt-oss-20b":           49152,
 	}
 	require.Len(t, BuiltIn(), len(want))
 	for _, m := range BuiltIn() {
@@ -22,8 +29,15 @@ func TestBytesPerToken(t *testing.T) {
 }
 
 func TestBytesPerTokenByDType(t *testing.T) {
-	m := Model{Layers: 2, Hidden: 64, Heads: 4, KVHeads: 2, Attention: GQA} // head dimension 16 by division
-	for dtype, want := range map[string]int64{"": 256, "float16": 256, "BFloat16": 256, "float32": 512, "int8": 128, "fp8": 128} {
+	m := Model{
+		Layers:    2,
+		Hidden:    64,
+		Heads:     4,
+		KVHeads:   2,
+		Attention: GQA,
+	} // head dimension 16 by division
+	for dtype, want := range map[string]int64{"": 256, "float16": 256, "BFloat16": 256,
+		"float32": 512, "int8": 128, "fp8": 128} {
 		m.DType = dtype
 		assert.NoError(t, m.Validate())
 		assert.Equal(t, want, m.BytesPerToken(), "dtype %q", dtype)
@@ -42,7 +56,15 @@ func TestModelValidateListsEverything(t *testing.T) {
 	err = Model{Key: "x", Layers: 4, Hidden: 64, Heads: 4, KVHeads: 2, Attention: MHA}.Validate()
 	assert.ErrorContains(t, err, "with fewer it is gqa")
 
-	err = Model{Key: "x", Layers: 1 << 20, Hidden: 64, Heads: 4, KVHeads: 1 << 20, HeadDim: 1 << 20, Attention: GQA}.Validate()
+	err = Model{
+		Key:       "x",
+		Layers:    1 << 20,
+		Hidden:    64,
+		Heads:     4,
+		KVHeads:   1 << 20,
+		HeadDim:   1 << 20,
+		Attention: GQA,
+	}.Validate()
 	assert.ErrorContains(t, err, "a token takes more than")
 
 	err = Model{Key: "x", Layers: 4, Attention: MLA, QKRopeHeadDim: -1}.Validate()
@@ -72,7 +94,15 @@ func TestSizer(t *testing.T) {
 		{mla, 8, TPMLPerf, 8784000},
 	}
 	for _, test := range tests {
-		assert.Equal(t, test.want, NewSizer(test.model, test.tp, test.rule).Bytes(1000), "%s tp %d %s", test.model.Key, test.tp, test.rule)
+		assert.Equal(
+			t,
+			test.want,
+			NewSizer(test.model, test.tp, test.rule).Bytes(1000),
+			"%s tp %d %s",
+			test.model.Key,
+			test.tp,
+			test.rule,
+		)
 	}
 	assert.Zero(t, Sizer{}.Bytes(5))
 }
@@ -97,13 +127,49 @@ func TestHuggingFaceConfig(t *testing.T) {
 		bytes     int64
 		attention Attention
 	}{
-		"groups of heads":                      {`{"model_type":"llama","num_hidden_layers":32,"hidden_size":4096,"num_attention_heads":32,"num_key_value_heads":8,"torch_dtype":"bfloat16"}`, 131072, GQA},
-		"explicit head dimension":              {`{"num_hidden_layers":64,"hidden_size":5120,"num_attention_heads":64,"num_key_value_heads":8,"head_dim":128,"torch_dtype":"bfloat16"}`, 262144, GQA},
-		"no groups":                            {`{"num_hidden_layers":32,"hidden_size":4096,"num_attention_heads":32}`, 524288, MHA},
-		"latents":                              {`{"num_hidden_layers":61,"hidden_size":7168,"num_attention_heads":128,"num_key_value_heads":128,"kv_lora_rank":512,"qk_rope_head_dim":64,"torch_dtype":"bfloat16"}`, 70272, MLA},
-		"multimodal, dtype outside":            {`{"dtype":"float32","text_config":{"num_hidden_layers":2,"hidden_size":64,"num_attention_heads":4,"num_key_value_heads":2},"vision_config":{"hidden_size":9}}`, 512, GQA},
-		"the newer name of the dtype":          {`{"num_hidden_layers":2,"hidden_size":64,"num_attention_heads":4,"num_key_value_heads":2,"dtype":"torch.float8_e4m3fn"}`, 128, GQA},
-		"no dtype, null fields, unknown names": {`{"num_hidden_layers":2,"hidden_size":64,"num_attention_heads":4,"num_key_value_heads":2,"head_dim":null,"torch_dtype":"auto","rope_theta":1e6}`, 256, GQA},
+		"groups of heads": {
+			`{"model_type":"llama","num_hidden_layers":32,"hidden_size":4096,` +
+				`"num_attention_heads":32,"num_key_value_heads":8,"torch_dtype":"bfloat16"}`,
+			131072,
+			GQA,
+		},
+		"explicit head dimension": {
+			`{"num_hidden_layers":64,"hidden_size":5120,"num_attention_heads":64,` +
+				`"num_key_value_heads":8,"head_dim":128,"torch_dtype":"bfloat16"}`,
+			262144,
+			GQA,
+		},
+		"no groups": {
+			`{"num_hidden_layers":32,"hidden_size":4096,"num_attention_heads":32}`,
+			524288,
+			MHA,
+		},
+		"latents": {
+			`{"num_hidden_layers":61,"hidden_size":7168,"num_attention_heads":128,` +
+				`"num_key_value_heads":128,"kv_lora_rank":512,"qk_rope_head_dim":64,` +
+				`"torch_dtype":"bfloat16"}`,
+			70272,
+			MLA,
+		},
+		"multimodal, dtype outside": {
+			`{"dtype":"float32","text_config":{"num_hidden_layers":2,"hidden_size":64,` +
+				`"num_attention_heads":4,"num_key_value_heads":2},` +
+				`"vision_config":{"hidden_size":9}}`,
+			512,
+			GQA,
+		},
+		"the newer name of the dtype": {
+			`{"num_hidden_layers":2,"hidden_size":64,"num_attention_heads":4,` +
+				`"num_key_value_heads":2,"dtype":"torch.float8_e4m3fn"}`,
+			128,
+			GQA,
+		},
+		"no dtype, null fields, unknown names": {
+			`{"num_hidden_layers":2,"hidden_size":64,"num_attention_heads":4,` +
+				`"num_key_value_heads":2,"head_dim":null,"torch_dtype":"auto","rope_theta":1e6}`,
+			256,
+			GQA,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -126,11 +192,14 @@ func TestHuggingFaceConfig(t *testing.T) {
 func TestHuggingFaceConfigErrors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.json")
 	for text, want := range map[string]string{
-		`{}`:                       "field num_hidden_layers is missing",
-		`{"num_hidden_layers":12}`: "field hidden_size is missing\nfield num_attention_heads is missing",
-		`[]`:                       "cannot unmarshal array",
-		`{"num_hidden_layers":12,"hidden_size":64,"num_attention_heads":4,"torch_dtype":"int4"}`: `dtype "int4" is unknown`,
-		`{"num_hidden_layers":-1,"hidden_size":64,"num_attention_heads":4}`:                      "layers is -1",
+		`{}`: "field num_hidden_layers is missing",
+		`{"num_hidden_layers":12}`: "field hidden_size is missing\nfield num_attention_heads is " +
+			"missing",
+		`[]`: "cannot unmarshal array",
+		`{"num_hidden_layers":12,"hidden_size":64,` +
+			`"num_attention_heads":4,"torch_dtype":"int4"}`: `dtype "int4" is unknown`,
+		`{"num_hidden_layers":-1,"hidden_size":64,` +
+			`"num_attention_heads":4}`: "layers is -1",
 	} {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		_, err := ReadConfig(path)
@@ -141,8 +210,15 @@ func TestHuggingFaceConfigErrors(t *testing.T) {
 
 // FuzzModelConfig: any text gives a valid model or an error.
 func FuzzModelConfig(f *testing.F) {
-	f.Add([]byte(`{"num_hidden_layers":32,"hidden_size":4096,"num_attention_heads":32,"num_key_value_heads":8,"torch_dtype":"bfloat16"}`))
-	f.Add([]byte(`{"text_config":{"num_hidden_layers":2,"kv_lora_rank":512,"qk_rope_head_dim":64}}`))
+	f.Add(
+		[]byte(
+			`{"num_hidden_layers":32,"hidden_size":4096,"num_attention_heads":32,` +
+				`"num_key_value_heads":8,"torch_dtype":"bfloat16"}`,
+		),
+	)
+	f.Add(
+		[]byte(`{"text_config":{"num_hidden_layers":2,"kv_lora_rank":512,"qk_rope_head_dim":64}}`),
+	)
 	f.Add([]byte(`{"num_hidden_layers":null,"text_config":{"text_config":{}}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		m, err := parseModelConfig(text)

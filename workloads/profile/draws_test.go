@@ -12,7 +12,8 @@ import (
 // languages' test suites.
 func TestSplitMix(t *testing.T) {
 	key, state := uint64(1234567), uint64(0)
-	for n, want := range []uint64{6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821} {
+	for n, want := range []uint64{6457827717110365317, 3203168211198807973,
+		9817491932198370423, 4593380528125082431, 16408922859458223821} {
 		state = key + uint64(n+1)*golden
 		assert.Equal(t, want, mix64(state))
 	}

@@ -18,7 +18,10 @@ import (
 func TestTraceAccount(t *testing.T) {
 	for seed := range uint64(100) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		cfg := traceConfig(testdata([]string{"burstgpt-small.csv", "burstgpt-v3-small.csv"}[rng.IntN(2)]), testdata("burstgpt-small.csv"))
+		cfg := traceConfig(
+			testdata([]string{"burstgpt-small.csv", "burstgpt-v3-small.csv"}[rng.IntN(2)]),
+			testdata("burstgpt-small.csv"),
+		)
 		cfg.Speedup, cfg.Cycles, cfg.Seed = 10+1000*rng.Float64(), 1+rng.IntN(3), seed
 		cfg.PrefixCaching, cfg.Overtaking = rng.IntN(2) == 0, rng.IntN(2) == 0
 		if rng.IntN(3) == 0 {
@@ -41,12 +44,19 @@ func TestTraceAccount(t *testing.T) {
 				require.Equal(t, want.History, r.History)
 				require.False(t, taken[r.Seq])
 				for seq := range r.Seq { // first come, first served, but for turns that wait
-					require.True(t, taken[seq] || !cfg.Overtaking && rows[seq].Turn > 1, "row %d before %d", r.Seq, seq)
+					require.True(
+						t,
+						taken[seq] || !cfg.Overtaking && rows[seq].Turn > 1,
+						"row %d before %d",
+						r.Seq,
+						seq,
+					)
 				}
 				taken[r.Seq] = true
 				flying = append(flying, r)
 			}
-			for len(flying) > 0 && (st != workloads.Ready && wake == workloads.Never || rng.IntN(3) == 0) {
+			stuck := st != workloads.Ready && wake == workloads.Never
+			for len(flying) > 0 && (stuck || rng.IntN(3) == 0) {
 				i := rng.IntN(len(flying))
 				s.Written(flying[i])
 				s.Done(flying[i], now)
@@ -76,7 +86,14 @@ func TestTraceAccount(t *testing.T) {
 					want.Oldest = min(want.Oldest, row.Arrival)
 				}
 			}
-			require.Equal(t, want, s.Account(until)[workloads.Responsive], "seed %d at %v", seed, until)
+			require.Equal(
+				t,
+				want,
+				s.Account(until)[workloads.Responsive],
+				"seed %d at %v",
+				seed,
+				until,
+			)
 		}
 		assert.Len(t, taken, len(rows))
 		assert.NoError(t, s.Err())
@@ -89,5 +106,9 @@ func TestAccountIsBounded(t *testing.T) {
 	cfg := traceConfig(testdata("azure-small.csv"))
 	cfg.Cycles, cfg.Speedup = 0, 1e12
 	s := openTrace(t, formats.Azure, cfg)
-	assert.LessOrEqual(t, s.Account(time.Minute)[workloads.Responsive].Offered, int64(maxAccountRows))
+	assert.LessOrEqual(
+		t,
+		s.Account(time.Minute)[workloads.Responsive].Offered,
+		int64(maxAccountRows),
+	)
 }

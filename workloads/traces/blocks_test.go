@@ -63,7 +63,11 @@ func TestMooncakeRequests(t *testing.T) {
 	require.NoError(t, s.Err())
 	require.Len(t, rs, len(rows))
 	for i, r := range rs {
-		assert.Equal(t, time.Duration(rows[i].Timestamp-rows[0].Timestamp)*time.Millisecond, r.Arrival)
+		assert.Equal(
+			t,
+			time.Duration(rows[i].Timestamp-rows[0].Timestamp)*time.Millisecond,
+			r.Arrival,
+		)
 		assert.Equal(t, rows[i].Output, r.GenerateTokens)
 		require.Len(t, r.Blocks, len(rows[i].Blocks))
 		sum := 0
@@ -84,8 +88,18 @@ func TestMooncakeRequests(t *testing.T) {
 	plan := workloads.Planner{Sizer: model.Sizer{BytesPerToken: 128}}.Plan(nil, rs[0])
 	require.Len(t, plan, len(rs[0].Blocks))
 	for i, op := range plan {
-		assert.Equal(t, workloads.Op{Kind: workloads.ReadPrefixOrWrite, Purpose: workloads.ForBlock, Key: rs[0].Blocks[i].Key, Tokens: rs[0].Blocks[i].Tokens,
-			Bytes: 128 * int64(rs[0].Blocks[i].Tokens), Times: 1}, op)
+		assert.Equal(
+			t,
+			workloads.Op{
+				Kind:    workloads.ReadPrefixOrWrite,
+				Purpose: workloads.ForBlock,
+				Key:     rs[0].Blocks[i].Key,
+				Tokens:  rs[0].Blocks[i].Tokens,
+				Bytes:   128 * int64(rs[0].Blocks[i].Tokens),
+				Times:   1,
+			},
+			op,
+		)
 	}
 }
 
@@ -132,7 +146,10 @@ func TestAgentSessions(t *testing.T) {
 func TestSessionsDoNotShareBlocks(t *testing.T) {
 	text := strings.ReplaceAll(read(t, testdata("session-small.json")), "\n", "")
 	other := strings.Replace(text, `"small"`, `"an/o ther"`, 1)
-	rs := all(t, openTrace(t, formats.Blocks, traceConfig(write(t, "two.json", text+"\n"+other+" "+text))))
+	rs := all(
+		t,
+		openTrace(t, formats.Blocks, traceConfig(write(t, "two.json", text+"\n"+other+" "+text))),
+	)
 	require.Len(t, rs, 15)
 	assert.Equal(t, "blk/two.small/1", rs[0].Blocks[0].Key)
 	assert.Equal(t, "blk/two.an_o_ther/1", rs[5].Blocks[0].Key)
@@ -144,79 +161,12 @@ func TestBlocksFromCompressedFiles(t *testing.T) {
 	for _, name := range []string{"mooncake-small.jsonl", "session-small.json"} {
 		text := read(t, testdata(name))
 		want := all(t, openTrace(t, formats.Blocks, traceConfig(testdata(name))))
-		for ext, packed := range map[string]string{".gz": gzipped(t, text), ".zst": zstded(t, text)} {
+		packings := map[string]string{".gz": gzipped(t, text), ".zst": zstded(t, text)}
+		for ext, packed := range packings {
 			got := all(t, openTrace(t, formats.Blocks, traceConfig(write(t, name+ext, packed))))
 			assert.Equal(t, want, got, ext)
 		}
 	}
-}
-
-func TestMalformedBlocks(t *testing.T) {
-	good := `{"timestamp": 5, "input_length": 600, "output_length": 0, "hash_ids": [1, 2]}`
-	for _, c := range []struct{ row, want string }{
-		{`{"timestamp": 5, "input_length": 512, "output_length": 1, "hash_ids": [1, 2]}`, "more block ids than the input has blocks"},
-		{`{"timestamp": 5, "input_length": 1512, "output_length": 1, "hash_ids": [1, 2, 1]}`, "a block id stands twice"},
-		{`{"timestamp": 5, "input_length": 512, "output_length": 1, "hash_ids": []}`, "no block ids"},
-		{`{"timestamp": 5, "input_length": 512, "output_length": 1}`, "no block ids"},
-		{`{"timestamp": 5, "input_length": 0, "output_length": 1, "hash_ids": [1]}`, "too few tokens"},
-		{`{"timestamp": 5, "input_length": 5, "output_length": -1, "hash_ids": [1]}`, "too few tokens"},
-		{`{"timestamp": 5, "input_length": 9999999999, "output_length": 1, "hash_ids": [1]}`, "more than 1073741824 tokens"},
-		{`{"timestamp": -5, "input_length": 5, "output_length": 1, "hash_ids": [1]}`, "want seconds"},
-		{`{"input_length": 5, "output_length": 1, "hash_ids": [1]}`, "want timestamp, input_length"},
-		{`{"timestamp": 5, "input_length": "many", "output_length": 1, "hash_ids": [1]}`, "cannot unmarshal string"},
-		{`{"timestamp": 5, "input_length": 5, "output_length": 1, "hash_ids": [1`, "unexpected end of JSON input"},
-		{`what`, "invalid character"},
-	} {
-		path := write(t, "x.jsonl", good+"\n"+c.row+"\n"+good+"\n")
-		require.ErrorContains(t, allErr(t, path), "1 of the first 3 rows are malformed", c.row)
-		cfg := traceConfig(path)
-		cfg.AllowMalformed = true
-		s := openTrace(t, formats.Blocks, cfg)
-		assert.Len(t, all(t, s), 2)
-		require.Len(t, s.Report().First, 1)
-		assert.Equal(t, 2, s.Report().First[0].Line)
-		assert.Contains(t, s.Report().First[0].Reason, c.want)
-		assert.Zero(t, s.Report().Failed, "no answer is no failure here")
-	}
-}
-
-// allErr opens and replays a file and returns what either says.
-func allErr(t *testing.T, path string) error {
-	s, err := New(formats.Blocks, traceConfig(path))
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	all(t, s)
-	return s.Err()
-}
-
-func TestMalformedSessions(t *testing.T) {
-	row := `{"t":1,"in":70,"out":5,"hash_ids":[1]}`
-	for _, c := range []struct {
-		text, want string
-		usable     int
-	}{
-		{`{"id":"a","block_size":64,"requests":[` + row + ",\n" + `{"t":"x","in":70,"out":5,"hash_ids":[1]},` + row + `]}`, "cannot unmarshal string", 2},
-		{`{"id":"a","block_size":64,"requests":[` + row + ",\n" + `{"in":70,"out":5,"hash_ids":[1]},` + row + `]}`, "want t, in, out", 2},
-		{`{"id":"a","block_size":64,"requests":[` + row + ",\n" + row, "the rest of the file is lost", 2},
-		{`{"id":"a","block_size":64,"requests":[` + row + ",\n" + row + `,,]}`, "the rest of the file is lost", 2},
-		{`{"id":"a",` + "\n" + `"requests":[` + row + `]}`, "block_size 0 before requests", 0},
-		{`{"id":"a","block_size":64,"requests":` + "\n" + `7}`, "requests is no list", 0},
-		{`{"id":7,"block_size":64,"requests":[` + row + `]}` + "\n" + `[1]`, "want an object", 1},
-	} {
-		path := write(t, "x.json", c.text)
-		require.Error(t, allErr(t, path), c.text)
-		cfg := traceConfig(path)
-		cfg.AllowMalformed = true
-		s := openTrace(t, formats.Blocks, cfg)
-		assert.Len(t, all(t, s), c.usable, c.text)
-		require.Len(t, s.Report().First, 1, c.text)
-		assert.Contains(t, s.Report().First[0].Reason, c.want)
-		assert.Equal(t, 2, s.Report().First[0].Line, c.text)
-	}
-	_, err := New(formats.Blocks, traceConfig(write(t, "y.json", `{"rows":[1,{"a":2}]}`)))
-	assert.ErrorContains(t, err, "the format is unknown: want JSON lines with hash_ids")
 }
 
 func TestTheIdealIsUnknownBeyondItsBound(t *testing.T) {
@@ -229,8 +179,14 @@ func TestTheIdealIsUnknownBeyondItsBound(t *testing.T) {
 }
 
 func FuzzBlocks(f *testing.F) {
-	fuzzRows(f, formats.Blocks, `{"timestamp": 5, "input_length": 600, "output_length": 0, "hash_ids": [1, 2]}`+"\n\n{",
-		`{"id":"a","block_size":64,"requests":[{"t":1,"in":70,"out":5,"hash_ids":[1]}],"x":[{}]}{}`, `{"block_size":1e99}`, "[")
+	fuzzRows(
+		f,
+		formats.Blocks,
+		`{"timestamp": 5, "input_length": 600, "output_length": 0, "hash_ids": [1, 2]}`+"\n\n{",
+		`{"id":"a","block_size":64,"requests":[{"t":1,"in":70,"out":5,"hash_ids":[1]}],"x":[{}]}{}`,
+		`{"block_size":1e99}`,
+		"[",
+	)
 }
 
 func gzipped(t *testing.T, text string) string {

@@ -30,13 +30,20 @@ func azureRows(n int) string {
 func TestMalformedReasons(t *testing.T) {
 	reasons := []struct{ row, want string }{
 		{"2024-01-02 03:04:05,100", "2 fields, need at least 3"},
-		{"yesterday,100,10", `TIMESTAMP "yesterday": want a date and time such as 2006-01-02 15:04:05.0000000, year 1970 to 2200`},
+		{
+			"yesterday,100,10",
+			`TIMESTAMP "yesterday": want a date and time such as 2006-01-02 15:04:05.0000000, ` +
+				`year 1970 to 2200`,
+		},
 		{"2024-13-02 03:04:05,100,10", `TIMESTAMP "2024-13-02 03:04:05": want a date`},
 		{"1912-01-02 03:04:05,100,10", "year 1970 to 2200"},
 		{"2024-01-02 03:04:05,many,10", `ContextTokens "many": want a whole number of tokens`},
 		{"2024-01-02 03:04:05,0,10", `ContextTokens "0": too few tokens`},
 		{"2024-01-02 03:04:05,100,-1", `GeneratedTokens "-1": too few tokens`},
-		{"2024-01-02 03:04:05,99999999999,10", `ContextTokens "99999999999": more than 1073741824 tokens`},
+		{
+			"2024-01-02 03:04:05,99999999999,10",
+			`ContextTokens "99999999999": more than 1073741824 tokens`,
+		},
 		{"2024-01-02 03:04:05,1.5,10", `ContextTokens "1.5": want a whole number`},
 		{`"2024-01-02 03:04:05,100,10`, "a quote is not closed"},
 		{`"2024-01-02 03:04:05"x,100,10`, "text after a closing quote"},
@@ -74,7 +81,12 @@ func TestMalformedReasons(t *testing.T) {
 }
 
 func TestBurstGPTMalformed(t *testing.T) {
-	path := write(t, "x.csv", "1,GPT-4,10,5,15,API log\n-1,GPT-4,10,5,15,API log\nNaN,GPT-4,10,5,15,API log\n1e30,GPT-4,10,5,15,API log\n2.5,GPT-4,10.0,5,15,API log\n")
+	path := write(
+		t,
+		"x.csv",
+		"1,GPT-4,10,5,15,API log\n-1,GPT-4,10,5,15,API log\nNaN,GPT-4,10,5,15,API log\n1e30,"+
+			"GPT-4,10,5,15,API log\n2.5,GPT-4,10.0,5,15,API log\n",
+	)
 	cfg := traceConfig(path)
 	cfg.AllowMalformed, cfg.Speedup = true, 1
 	s := openTrace(t, formats.BurstGPT, cfg)
@@ -95,10 +107,20 @@ func TestMalformedShare(t *testing.T) {
 	}{
 		{"1 of 100", azureRows(50) + bad + azureRows(49), true, true},
 		{"1 of 99", azureRows(50) + bad + azureRows(48), false, false},
-		{"20 of 2000, early", azureRows(100) + strings.Repeat(bad, 20) + azureRows(1880), false, false},
+		{
+			"20 of 2000, early",
+			azureRows(100) + strings.Repeat(bad, 20) + azureRows(1880),
+			false,
+			false,
+		},
 		{"20 of 2000, late", azureRows(1980) + strings.Repeat(bad, 20), true, true},
 		{"21 of 2000, late", azureRows(1979) + strings.Repeat(bad, 21), true, false},
-		{"50 of 10000 after row 1000", azureRows(1000) + strings.Repeat(bad, 50) + azureRows(8950), true, false},
+		{
+			"50 of 10000 after row 1000",
+			azureRows(1000) + strings.Repeat(bad, 50) + azureRows(8950),
+			true,
+			false,
+		},
 		{"of another format", "a,b,c,d\n1,2,3,4\n5,6,7,8\n", false, false},
 		{"nothing", "", false, false},
 		{"only failed requests", "2024-01-02 03:04:05,100,0\n", false, false},
@@ -130,8 +152,16 @@ func TestMalformedShare(t *testing.T) {
 }
 
 func TestTraceErrors(t *testing.T) {
-	_, err := New(formats.Azure, traceConfig(write(t, "a.csv", "TIMESTAMP,Context,Generated\n"+azureRows(1))))
-	assert.ErrorContains(t, err, "a.csv:1: the header has no column ContextTokens and no GeneratedTokens: is it a trace of the Azure format?")
+	_, err := New(
+		formats.Azure,
+		traceConfig(write(t, "a.csv", "TIMESTAMP,Context,Generated\n"+azureRows(1))),
+	)
+	assert.ErrorContains(
+		t,
+		err,
+		"a.csv:1: the header has no column ContextTokens and no GeneratedTokens: is it a trace "+
+			"of the Azure format?",
+	)
 	absent := filepath.Join(t.TempDir(), "absent.csv")
 	_, err = New(formats.Azure, traceConfig(absent, testdata("burstgpt-small.csv")))
 	assert.ErrorIs(t, err, os.ErrNotExist)
@@ -162,7 +192,14 @@ func fuzzRows(f *testing.F, format formats.Format, seeds ...string) {
 		require.NoError(t, err)
 		require.NoError(t, file.Close())
 		var report workloads.TraceReport
-		s := rowStream{format: format, paths: []string{file.Name()}, cycles: 1, allow: true, report: &report, times: schedule{pace: pace{speedup: 1}}}
+		s := rowStream{
+			format: format,
+			paths:  []string{file.Name()},
+			cycles: 1,
+			allow:  true,
+			report: &report,
+			times:  schedule{pace: pace{speedup: 1}},
+		}
 		usable, last := int64(0), s.times.arrival
 		least := 1
 		if format.Silent {
@@ -174,7 +211,9 @@ func fuzzRows(f *testing.F, format formats.Format, seeds ...string) {
 				break
 			}
 			usable++
-			if row.Context < 1 || row.Context > workloads.MaxTokens || row.Generate < least || row.Generate > workloads.MaxTokens || row.arrival < last {
+			if row.Context < 1 || row.Context > workloads.MaxTokens || row.Generate < least ||
+				row.Generate > workloads.MaxTokens ||
+				row.arrival < last {
 				t.Errorf("row %+v after %v", row, last)
 			}
 			last = row.arrival
@@ -182,7 +221,10 @@ func fuzzRows(f *testing.F, format formats.Format, seeds ...string) {
 		if s.err == nil && report.Rows != usable+report.Failed+report.Malformed {
 			t.Errorf("%+v with %d usable rows", report, usable)
 		}
-		if rows := int64(bytes.Count(text, []byte("\n")) + 1); report.Rows > rows && (format.Name == formats.Azure.Name || format.Name == formats.BurstGPT.Name) {
+		if rows := int64(
+			bytes.Count(text, []byte("\n")) + 1,
+		); report.Rows > rows &&
+			(format.Name == formats.Azure.Name || format.Name == formats.BurstGPT.Name) {
 			t.Errorf("%d rows in %d lines", report.Rows, rows)
 		}
 		if s.reader != nil {
@@ -192,12 +234,27 @@ func fuzzRows(f *testing.F, format formats.Format, seeds ...string) {
 }
 
 func FuzzAzure(f *testing.F) {
-	fuzzRows(f, formats.Azure, azureHeader+azureRows(2), "\xef\xbb\xbf"+azureHeader+"\"2024-01-02 03:04:05\",\"1\"\"\",2\r\n",
-		"TIMESTAMP\n", "2024-05-10 00:00:00.009930+00:00,2162,5\n2024-05-10T00:00:00Z,1.0,0", ",,,\n\"", "9999-12-31 23:59:59,1,1")
+	fuzzRows(
+		f,
+		formats.Azure,
+		azureHeader+azureRows(2),
+		"\xef\xbb\xbf"+azureHeader+"\"2024-01-02 03:04:05\",\"1\"\"\",2\r\n",
+		"TIMESTAMP\n",
+		"2024-05-10 00:00:00.009930+00:00,2162,5\n2024-05-10T00:00:00Z,1.0,0",
+		",,,\n\"",
+		"9999-12-31 23:59:59,1,1",
+	)
 }
 
 func FuzzBurstGPT(f *testing.F) {
-	fuzzRows(f, formats.BurstGPT, "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,472,18,490,Conversation log\n",
-		"Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n1.5,a,2,\"GPT \"\"4\"\"\",1,0,1,x\n",
-		"1,m,2,3,5,x,session,9\n2,m,2,3\n", "inf,m,1,1\n-0,m,1,1\n0x1p4,m,1,1\n1_0,m,1,1")
+	fuzzRows(
+		f,
+		formats.BurstGPT,
+		"Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,472,18,"+
+			"490,Conversation log\n",
+		"Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,"+
+			"Log Type\n1.5,a,2,\"GPT \"\"4\"\"\",1,0,1,x\n",
+		"1,m,2,3,5,x,session,9\n2,m,2,3\n",
+		"inf,m,1,1\n-0,m,1,1\n0x1p4,m,1,1\n1_0,m,1,1",
+	)
 }

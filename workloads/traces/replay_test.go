@@ -27,7 +27,10 @@ func TestReplays(t *testing.T) {
 				var name string
 				d.CmdArgs[0].Vals = []string{d.CmdArgs[0].Key}
 				d.CmdArgs[0].Scan(t, 0, &name)
-				require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(d.Input+"\n"), 0o600))
+				require.NoError(
+					t,
+					os.WriteFile(filepath.Join(dir, name), []byte(d.Input+"\n"), 0o600),
+				)
 				return ""
 			}
 			return strings.ReplaceAll(replay(t, d, dir), dir+string(filepath.Separator), "")
@@ -38,7 +41,10 @@ func TestReplays(t *testing.T) {
 // replay carries out one command: a format, files, and settings as key=value.
 func replay(t *testing.T, d *datadriven.TestData, dir string) string {
 	known := map[string]formats.Format{
-		"azure": formats.Azure, "burstgpt": formats.BurstGPT, "blocks": formats.Blocks, "sharegpt": perCharacter(t),
+		"azure":    formats.Azure,
+		"burstgpt": formats.BurstGPT,
+		"blocks":   formats.Blocks,
+		"sharegpt": perCharacter(t),
 	}
 	format, ok := known[d.Cmd]
 	require.True(t, ok, d.Cmd)

@@ -29,9 +29,18 @@ func TestSessions(t *testing.T) {
 	}
 	assert.Equal(t, "req/burstgpt/1.0 c0 t1:", keys(rs[0]))
 	assert.Equal(t, "req/burstgpt/3.0 c2 t1:", keys(rs[2]))
-	assert.Equal(t, "req/burstgpt/7.0 c2 t3: req/burstgpt/3.0=2322 req/burstgpt/5.0=1492", keys(rs[6]))
+	assert.Equal(
+		t,
+		"req/burstgpt/7.0 c2 t3: req/burstgpt/3.0=2322 req/burstgpt/5.0=1492",
+		keys(rs[6]),
+	)
 	assert.Equal(t, "req/burstgpt/9.0 c1 t2: req/burstgpt/2.0=1805", keys(rs[7]))
-	assert.Equal(t, "req/burstgpt/3.1 c25 t1:", keys(rs[25]), "another cycle is another conversation")
+	assert.Equal(
+		t,
+		"req/burstgpt/3.1 c25 t1:",
+		keys(rs[25]),
+		"another cycle is another conversation",
+	)
 
 	cfg.MultiTurn = false
 	for _, r := range all(t, openTrace(t, formats.BurstGPT, cfg)) {
@@ -46,7 +55,8 @@ func TestSessions(t *testing.T) {
 
 // TestOrderedSessions: a turn waits for the entry of its predecessor, and others pass it.
 func TestOrderedSessions(t *testing.T) {
-	text := "Timestamp,Request tokens,Response tokens,Session ID\n1,10,1,a\n2,10,1,a\n3,10,1,b\n4,10,1,a\n5,10,1,\n"
+	text := "Timestamp,Request tokens,Response tokens,Session ID\n1,10,1,a\n2,10,1,a\n3,10,1,b\n" +
+		"4,10,1,a\n5,10,1,\n"
 	s := openTrace(t, formats.BurstGPT, traceConfig(write(t, "x.csv", text)))
 	take := func() *workloads.Request {
 		r, st, _ := s.Take(0)

@@ -49,7 +49,10 @@ func TestConversationsAreCountedByATokenizer(t *testing.T) {
 
 // A turn waits for the entry of the one before, and another conversation goes on meanwhile.
 func TestConversationsOverlap(t *testing.T) {
-	text := talks(talk("a", "human", "q", "gpt", "a", "human", "q", "gpt", "a"), talk("b", "human", "q", "gpt", "a"))
+	text := talks(
+		talk("a", "human", "q", "gpt", "a", "human", "q", "gpt", "a"),
+		talk("b", "human", "q", "gpt", "a"),
+	)
 	s := openTrace(t, perCharacter(t), traceConfig(write(t, "x.json", text)))
 	first, _, _ := s.Take(0)
 	other, _, _ := s.Take(0)
@@ -79,8 +82,11 @@ func talks(all ...string) string { return "[\n" + strings.Join(all, ",\n") + "\n
 // What a script cannot hold: texts that are huge, or no text.
 func TestTextsAreCappedAndRepaired(t *testing.T) {
 	huge := talk("a", "human", strings.Repeat("q", 1<<20), "gpt", strings.Repeat("a", 1<<20))
-	invalid := `{"conversations":[{"from":"human","value":"a` + "\xff\xfe" + `b"},{"from":"gpt","value":"\ud800"}]}`
-	for text, want := range map[string]string{huge: "sg/1.0/t1 16384+2048:", invalid: "sg/1.0/t1 4+1:"} {
+	invalid := `{"conversations":[{"from":"human","value":"a` + "\xff\xfe" + `b"},{"from":"gpt",` +
+		`"value":"\ud800"}]}`
+	for text, want := range map[string]string{
+		huge: "sg/1.0/t1 16384+2048:", invalid: "sg/1.0/t1 4+1:",
+	} {
 		s := openTrace(t, perCharacter(t), traceConfig(write(t, "x.json", talks(text))))
 		assert.Equal(t, []string{want}, turns(all(t, s)))
 		require.NoError(t, s.Err())
@@ -89,7 +95,9 @@ func TestTextsAreCappedAndRepaired(t *testing.T) {
 
 func TestDatasetsFromCompressedFiles(t *testing.T) {
 	text := read(t, testdata("sharegpt-small.json"))
-	want := turns(all(t, openTrace(t, perCharacter(t), traceConfig(testdata("sharegpt-small.json")))))
+	want := turns(
+		all(t, openTrace(t, perCharacter(t), traceConfig(testdata("sharegpt-small.json")))),
+	)
 	for ext, packed := range map[string]string{".gz": gzipped(t, text), ".zst": zstded(t, text)} {
 		path := write(t, "x.json"+ext, packed)
 		assert.Equal(t, want, turns(all(t, openTrace(t, perCharacter(t), traceConfig(path)))))
@@ -97,5 +105,12 @@ func TestDatasetsFromCompressedFiles(t *testing.T) {
 }
 
 func FuzzShareGPT(f *testing.F) {
-	fuzzRows(f, perCharacter(f), talks(talk("a", "human", "q", "gpt", "a")), "[{},5,", "[[]]", "\xef\xbb\xbf[]")
+	fuzzRows(
+		f,
+		perCharacter(f),
+		talks(talk("a", "human", "q", "gpt", "a")),
+		"[{},5,",
+		"[[]]",
+		"\xef\xbb\xbf[]",
+	)
 }

@@ -19,16 +19,7 @@ import (
 )
 
 // testdata is the path of a fixture in the repository's own folder.
-func testdata(name string) string {
-	dir := ".."
-	for range 3 {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		dir = filepath.Join(dir, "..")
-	}
-	return filepath.Join(dir, "testdata", name)
-}
+func testdata(name string) string { return filepath.Join("..", "..", "testdata", name) }
 
 // write makes a file in a new directory.
 func write(t *testing.T, name, text string) string {
@@ -57,7 +48,11 @@ func openTrace(t *testing.T, format formats.Format, cfg Config) *Trace {
 	t.Cleanup(func() {
 		require.NoError(t, s.Close())
 		require.Nil(t, s.main.reader, "a file is left open")
-		require.True(t, s.shadow == nil || s.shadow.reader == nil, "a file of the shadow reader is left open")
+		require.True(
+			t,
+			s.shadow == nil || s.shadow.reader == nil,
+			"a file of the shadow reader is left open",
+		)
 	})
 	return s
 }
@@ -87,7 +82,15 @@ func all(t *testing.T, s *Trace) []*workloads.Request {
 func lines(rs []*workloads.Request) string {
 	var b strings.Builder
 	for _, r := range rs {
-		fmt.Fprintf(&b, "%d %v %s %d+%d\n", r.Seq, r.Arrival, r.Own.Key, r.ContextTokens, r.GenerateTokens)
+		fmt.Fprintf(
+			&b,
+			"%d %v %s %d+%d\n",
+			r.Seq,
+			r.Arrival,
+			r.Own.Key,
+			r.ContextTokens,
+			r.GenerateTokens,
+		)
 	}
 	return b.String()
 }
@@ -168,7 +171,8 @@ func TestSpellings(t *testing.T) {
 		return lines(all(t, openTrace(t, formats.Azure, cfg)))
 	}()
 	_, headless, _ := strings.Cut(plain, "\n")
-	quoted := strings.NewReplacer(",", `","`, "\n", "\"\n\"").Replace(strings.TrimSuffix(plain, "\n"))
+	quoted := strings.NewReplacer(",", `","`, "\n", "\"\n\"").
+		Replace(strings.TrimSuffix(plain, "\n"))
 	for name, text := range map[string]string{
 		"line ends of DOS":      strings.ReplaceAll(plain, "\n", "\r\n"),
 		"byte order mark":       "\xef\xbb\xbf" + plain,
@@ -221,7 +225,10 @@ func TestCompressed(t *testing.T) {
 	}
 
 	text := read(t, gz.Name())
-	for name, text := range map[string]string{"cut.csv.gz": text[:len(text)-20], "cut.csv.zst": string(zst[:len(zst)-20]), "plain.csv.gz": plain, "plain.csv.zst": plain} {
+	for name, text := range map[string]string{
+		"cut.csv.gz": text[:len(text)-20], "cut.csv.zst": string(zst[:len(zst)-20]),
+		"plain.csv.gz": plain, "plain.csv.zst": plain,
+	} {
 		path := write(t, name, text)
 		_, err := New(formats.Azure, traceConfig(path))
 		assert.ErrorContains(t, err, path)
@@ -248,7 +255,11 @@ func TestTracePrefixes(t *testing.T) {
 		require.Equal(t, workloads.PrefillOnly, r.Kind)
 		if r.SystemPrompt >= 0 {
 			prompts++
-			require.Equal(t, profile.OwnTokens(r.ContextTokens, cfg.Profile.SystemPromptTokens[r.SystemPrompt]), r.Own.Tokens)
+			require.Equal(
+				t,
+				profile.OwnTokens(r.ContextTokens, cfg.Profile.SystemPromptTokens[r.SystemPrompt]),
+				r.Own.Tokens,
+			)
 		}
 	}
 	assert.InDelta(t, 1000, prompts, 100)

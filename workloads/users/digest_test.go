@@ -36,7 +36,12 @@ func (a *agenda) Pop() any {
 
 // simulate serves a source with workers under virtual time until stop says so or the source is
 // exhausted.
-func simulate(s workloads.Source, workers int, service func(*workloads.Request) time.Duration, stop func(now time.Duration, r *workloads.Request) bool) {
+func simulate(
+	s workloads.Source,
+	workers int,
+	service func(*workloads.Request) time.Duration,
+	stop func(now time.Duration, r *workloads.Request) bool,
+) {
 	var events agenda
 	now, idle := time.Duration(0), workers
 	for {
@@ -73,7 +78,12 @@ func simulate(s workloads.Source, workers int, service func(*workloads.Request) 
 }
 
 // digests returns a hash of the first turns of each user.
-func digests(t *testing.T, cfg Config, turns, workers int, service func(*workloads.Request) time.Duration) []string {
+func digests(
+	t *testing.T,
+	cfg Config,
+	turns, workers int,
+	service func(*workloads.Request) time.Duration,
+) []string {
 	t.Helper()
 	planner := workloads.Planner{Sizer: model.Sizer{BytesPerToken: 131072}, Batched: true}
 	sums := make([]string, len(cfg.Users))
@@ -89,7 +99,9 @@ func digests(t *testing.T, cfg Config, turns, workers int, service func(*workloa
 	simulate(New(cfg), workers, service, func(_ time.Duration, r *workloads.Request) bool {
 		if r.Seq < int64(turns) {
 			for _, op := range planner.Plan(nil, r) {
-				hashes[r.User](fmt.Sprintln(r.User, r.Turn, r.Kind, op.Kind, op.Key, op.Bytes, op.Times))
+				hashes[r.User](
+					fmt.Sprintln(r.User, r.Turn, r.Kind, op.Kind, op.Key, op.Bytes, op.Times),
+				)
 			}
 		}
 		if r.Seq == int64(turns)-1 {
@@ -104,9 +116,21 @@ func digests(t *testing.T, cfg Config, turns, workers int, service func(*workloa
 // TestDigest: what a user asks does not depend on when it is served, by how many, or in which mode.
 func TestDigest(t *testing.T) {
 	p := profile.Default()
-	cfg := Config{Profile: p, Seed: 42, Users: Population(p, 42, 200, true), MultiTurn: true, PrefixCaching: true}
+	cfg := Config{
+		Profile:       p,
+		Seed:          42,
+		Users:         Population(p, 42, 200, true),
+		MultiTurn:     true,
+		PrefixCaching: true,
+	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	random := func(*workloads.Request) time.Duration { return time.Duration(rng.Int64N(int64(50 * time.Millisecond))) }
+	random := func(*workloads.Request) time.Duration {
+		return time.Duration(rng.Int64N(int64(50 * time.Millisecond)))
+	}
+	byLength := func(r *workloads.Request) time.Duration {
+		return time.Duration(r.ContextTokens) * time.Microsecond
+	}
+	brief := func(*workloads.Request) time.Duration { return 20 * time.Microsecond }
 	want := digests(t, cfg, 50, 200, func(*workloads.Request) time.Duration { return 0 })
 	overtaking := cfg
 	overtaking.Overtaking = true
@@ -114,8 +138,8 @@ func TestDigest(t *testing.T) {
 	closed.ClosedLoop = true
 	for name, got := range map[string][]string{
 		"random times":            digests(t, cfg, 50, 200, random),
-		"large entries take long": digests(t, cfg, 50, 150, func(r *workloads.Request) time.Duration { return time.Duration(r.ContextTokens) * time.Microsecond }),
-		"few workers":             digests(t, cfg, 50, 2, func(*workloads.Request) time.Duration { return 20 * time.Microsecond }),
+		"large entries take long": digests(t, cfg, 50, 150, byLength),
+		"few workers":             digests(t, cfg, 50, 2, brief),
 		"overtaking":              digests(t, overtaking, 50, 200, random),
 		"closed-loop":             digests(t, closed, 50, 200, random),
 	} {
@@ -145,5 +169,13 @@ func TestFourTurnConversation(t *testing.T) {
 	}
 	_, st, _ := s.Take(0)
 	assert.Equal(t, workloads.Exhausted, st)
-	assert.Equal(t, map[workloads.Purpose]int{workloads.ForHistory: 6, workloads.ForPrefill: 4, workloads.ForDecodeRead: 4}, counts)
+	assert.Equal(
+		t,
+		map[workloads.Purpose]int{
+			workloads.ForHistory:    6,
+			workloads.ForPrefill:    4,
+			workloads.ForDecodeRead: 4,
+		},
+		counts,
+	)
 }

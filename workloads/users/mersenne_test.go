@@ -18,7 +18,9 @@ import (
 // The expected numbers were printed by CPython 3.11:
 //
 //	import random; r = random.Random(SEED)
-//	print(r.getrandbits(32), r.random(), r.randint(1, 1000), r.choice(range(3)), r.uniform(0.1, 0.5), r.getrandbits(64))
+//	print(r.getrandbits(32), r.random(), r.randint(1, 1000), r.choice(range(3)), r.uniform(0.1,
+//
+// 0.5), r.getrandbits(64))
 func TestMersenneDrawsAsCPython(t *testing.T) {
 	tests := []struct {
 		seed    uint64
@@ -32,10 +34,42 @@ func TestMersenneDrawsAsCPython(t *testing.T) {
 		{0, 3626764237, 0.3852453064766108, 912, 1, 0.11619375127231102, 9431353882395063546},
 		{1, 577090037, 0.5692038748222122, 822, 0, 0.20202761029576868, 14037279428536751483},
 		{42, 2746317213, 0.11133106816568039, 760, 1, 0.1979567415213905, 13585496030504862185},
-		{4294967295, 2728839433, 0.6195681631803508, 221, 2, 0.3089591452221141, 6272406001566189819},
-		{4294967296, 485306839, 0.35131142599753185, 958, 0, 0.109128739272718, 14861564313759884179},
-		{18446744073709551615, 93740670, 0.24877853198420496, 634, 0, 0.282425554439801, 16963090519847801214},
-		{123456789012345, 2896848117, 0.22048871436959183, 421, 0, 0.4123975620413701, 2124201484457824185},
+		{
+			4294967295,
+			2728839433,
+			0.6195681631803508,
+			221,
+			2,
+			0.3089591452221141,
+			6272406001566189819,
+		},
+		{
+			4294967296,
+			485306839,
+			0.35131142599753185,
+			958,
+			0,
+			0.109128739272718,
+			14861564313759884179,
+		},
+		{
+			18446744073709551615,
+			93740670,
+			0.24877853198420496,
+			634,
+			0,
+			0.282425554439801,
+			16963090519847801214,
+		},
+		{
+			123456789012345,
+			2896848117,
+			0.22048871436959183,
+			421,
+			0,
+			0.4123975620413701,
+			2124201484457824185,
+		},
 	}
 	for _, test := range tests {
 		t.Run(fmt.Sprint(test.seed), func(t *testing.T) {
@@ -68,7 +102,11 @@ func TestGoldenPopulation(t *testing.T) {
 	defer f.Close()
 	rows, err := csv.NewReader(f).ReadAll()
 	require.NoError(t, err)
-	require.Equal(t, []string{"seed", "user", "context_tokens", "generation_tokens", "think_time_s", "qos"}, rows[0])
+	require.Equal(
+		t,
+		[]string{"seed", "user", "context_tokens", "generation_tokens", "think_time_s", "qos"},
+		rows[0],
+	)
 	rows = rows[1:]
 	require.Len(t, rows, 8*200)
 	for seed := uint64(42); seed <= 49; seed++ {
@@ -77,8 +115,21 @@ func TestGoldenPopulation(t *testing.T) {
 			rows = rows[1:]
 			think, err := strconv.ParseFloat(row[4], 64)
 			require.NoError(t, err)
-			got := []string{fmt.Sprint(seed), fmt.Sprintf("user_%04d", u.ID), fmt.Sprint(u.Context), fmt.Sprint(u.Generate), u.Class.String()}
-			require.Equal(t, []string{row[0], row[1], row[2], row[3], row[5]}, got, "seed %d user %d", seed, i)
+			got := []string{
+				fmt.Sprint(seed),
+				fmt.Sprintf("user_%04d", u.ID),
+				fmt.Sprint(u.Context),
+				fmt.Sprint(u.Generate),
+				u.Class.String(),
+			}
+			require.Equal(
+				t,
+				[]string{row[0], row[1], row[2], row[3], row[5]},
+				got,
+				"seed %d user %d",
+				seed,
+				i,
+			)
 			require.Equal(t, think, u.Think, "seed %d user %d", seed, i)
 		}
 	}

@@ -13,7 +13,12 @@ import (
 func TestPopulationShares(t *testing.T) {
 	p := profile.Default()
 	users := Population(p, 42, 30000, false)
-	assert.Equal(t, users[:100], Population(p, 42, 100, false), "a larger population starts with the smaller one")
+	assert.Equal(
+		t,
+		users[:100],
+		Population(p, 42, 100, false),
+		"a larger population starts with the smaller one",
+	)
 	templates, classes := map[string]int{}, [workloads.NumClasses]int{}
 	byName := map[string]profile.Template{}
 	for _, tpl := range p.Templates {
@@ -22,8 +27,15 @@ func TestPopulationShares(t *testing.T) {
 	for i, u := range users {
 		tpl := byName[u.Template]
 		assert.Equal(t, i, u.ID)
-		assert.True(t, u.Context >= tpl.Context[0] && u.Context <= tpl.Context[1] && u.Generate >= tpl.Generate[0] &&
-			u.Generate <= tpl.Generate[1] && u.Think >= tpl.Think[0] && u.Think <= tpl.Think[1], "%+v", u)
+		assert.True(
+			t,
+			u.Context >= tpl.Context[0] && u.Context <= tpl.Context[1] &&
+				u.Generate >= tpl.Generate[0] &&
+				u.Generate <= tpl.Generate[1] && u.Think >= tpl.Think[0] &&
+				u.Think <= tpl.Think[1],
+			"%+v",
+			u,
+		)
 		templates[u.Template]++
 		classes[u.Class]++
 	}

@@ -13,10 +13,24 @@ import (
 	"kvbench/workloads/profile"
 )
 
-var ragModel = model.Model{Key: "x", Layers: 2, Hidden: 64, Heads: 2, KVHeads: 2, HeadDim: 32, Attention: model.GQA}
+var ragModel = model.Model{
+	Key:       "x",
+	Layers:    2,
+	Hidden:    64,
+	Heads:     2,
+	KVHeads:   2,
+	HeadDim:   32,
+	Attention: model.GQA,
+}
 
 func TestDocumentsAreCutIntoChunks(t *testing.T) {
-	c := NewCorpus(profile.DefaultRAG(), 300, ragModel, model.NewSizer(ragModel, 1, model.TPEngine), 1)
+	c := NewCorpus(
+		profile.DefaultRAG(),
+		300,
+		ragModel,
+		model.NewSizer(ragModel, 1, model.TPEngine),
+		1,
+	)
 	sum := 0
 	for doc := range 300 {
 		tokens := 0
@@ -30,13 +44,25 @@ func TestDocumentsAreCutIntoChunks(t *testing.T) {
 		sum += tokens
 	}
 	assert.InDelta(t, 8000, float64(sum)/300, 500)
-	assert.Equal(t, c.Chunks(nil, 7), NewCorpus(profile.DefaultRAG(), 9, ragModel, model.NewSizer(ragModel, 1, model.TPEngine), 1).Chunks(nil, 7), "a function of the seed")
+	assert.Equal(
+		t,
+		c.Chunks(nil, 7),
+		NewCorpus(
+			profile.DefaultRAG(),
+			9,
+			ragModel,
+			model.NewSizer(ragModel, 1, model.TPEngine),
+			1,
+		).Chunks(nil, 7),
+		"a function of the seed",
+	)
 	assert.Equal(t, "rag/7/0", workloads.ChunkKey(7, 0))
 
 	large := ragModel
 	large.Layers = 64
 	n := 0
-	for _, e := range NewCorpus(profile.DefaultRAG(), 1, large, model.NewSizer(large, 1, model.TPEngine), 1).Chunks(nil, 0) {
+	sizer := model.NewSizer(large, 1, model.TPEngine)
+	for _, e := range NewCorpus(profile.DefaultRAG(), 1, large, sizer, 1).Chunks(nil, 0) {
 		n += e.Tokens
 	}
 	assert.LessOrEqual(t, n, 4096)
@@ -79,12 +105,31 @@ func TestRetrievalIsWeightedWithoutReplacement(t *testing.T) {
 			if uniform {
 				want = 1.0 / 8
 			}
-			assert.InDelta(t, want, first[i]/draws, 4*math.Sqrt(want/draws), "chunk %d, uniform %v", i, uniform)
+			assert.InDelta(
+				t,
+				want,
+				first[i]/draws,
+				4*math.Sqrt(want/draws),
+				"chunk %d, uniform %v",
+				i,
+				uniform,
+			)
 		}
 	}
 	p := profile.DefaultRAG()
 	p.SmallModelTokens = [2]int{600, 600}
-	assert.Len(t, NewCorpus(p, 1, ragModel, model.Sizer{}, 1).retrieve(profile.NewStream(1, 1), 0, profile.DrawDocument, profile.DrawChunk), 2, "all that there are")
+	assert.Len(
+		t,
+		NewCorpus(
+			p,
+			1,
+			ragModel,
+			model.Sizer{},
+			1,
+		).retrieve(profile.NewStream(1, 1), 0, profile.DrawDocument, profile.DrawChunk),
+		2,
+		"all that there are",
+	)
 }
 
 func TestOnlyKeptDocumentsAreAskedFor(t *testing.T) {
@@ -94,7 +139,8 @@ func TestOnlyKeptDocumentsAreAskedFor(t *testing.T) {
 	n, first := c.Documents()
 	assert.Equal(t, []int{10, 8}, []int{n, first})
 	for k := range int64(100) {
-		key := c.retrieve(profile.NewStream(1, 1), k, profile.DrawDocument, profile.DrawChunk)[0].Key
+		u := profile.NewStream(1, 1)
+		key := c.retrieve(u, k, profile.DrawDocument, profile.DrawChunk)[0].Key
 		assert.Regexp(t, "^rag/[89]/", key)
 	}
 }
@@ -113,9 +159,20 @@ func TestRAGPicksBothEndsOfAWeight(t *testing.T) {
 func TestUsersRetrieveAndAsk(t *testing.T) {
 	users := func() *Users {
 		p := profile.Default()
-		return New(Config{Profile: p, Users: Population(p, 42, 20, false), Seed: 42, MultiTurn: true, Overtaking: true})
+		return New(
+			Config{
+				Profile:    p,
+				Users:      Population(p, 42, 20, false),
+				Seed:       42,
+				MultiTurn:  true,
+				Overtaking: true,
+			},
+		)
 	}
-	plain, with := users(), WithRAG(users(), NewCorpus(profile.DefaultRAG(), 50, ragModel, model.Sizer{BytesPerToken: 1}, 42))
+	plain, with := users(), WithRAG(
+		users(),
+		NewCorpus(profile.DefaultRAG(), 50, ragModel, model.Sizer{BytesPerToken: 1}, 42),
+	)
 	turns, retrieved, queries := 0, 0, 0
 	for now := time.Duration(0); now < 1000*time.Second; now += 100 * time.Millisecond {
 		for {
@@ -130,7 +187,9 @@ func TestUsersRetrieveAndAsk(t *testing.T) {
 				assert.Len(t, r.Retrieved, 5)
 				assert.GreaterOrEqual(t, r.GenerateTokens, 50)
 				assert.LessOrEqual(t, r.GenerateTokens, 200)
-				for _, op := range (workloads.Planner{Sizer: model.Sizer{BytesPerToken: 1}, Batched: true}).Plan(nil, r) {
+				sizer := model.Sizer{BytesPerToken: 1}
+				planner := workloads.Planner{Sizer: sizer, Batched: true}
+				for _, op := range planner.Plan(nil, r) {
 					assert.Equal(t, workloads.ForRetrieval, op.Purpose)
 					assert.Equal(t, workloads.ReadIfPresent, op.Kind)
 				}

@@ -23,13 +23,14 @@ type reference struct {
 }
 
 type refRequest struct {
-	user, seq               int
-	class                   workloads.Class
-	arrival                 time.Duration
-	conversation, turn      int
-	own, context, generate  int
-	history                 []workloads.Entry
-	arrived, taken, written bool // arrived: it has an arrival time (closed-loop: once its predecessor is done)
+	user, seq              int
+	class                  workloads.Class
+	arrival                time.Duration
+	conversation, turn     int
+	own, context, generate int
+	history                []workloads.Entry
+	// arrived: it has an arrival time (closed-loop: once its predecessor is done)
+	arrived, taken, written bool
 }
 
 func newReference(cfg Config, perUser int) *reference {
@@ -43,17 +44,38 @@ func newReference(cfg Config, perUser int) *reference {
 		var history []workloads.Entry
 		for n := range perUser {
 			at = ref.after(i, n, at)
-			if n == 0 || !cfg.MultiTurn || turn == p.MaxTurns || s.Unit(profile.DrawNewConversation, int64(n)) < p.NewConversation {
+			if n == 0 || !cfg.MultiTurn || turn == p.MaxTurns ||
+				s.Unit(profile.DrawNewConversation, int64(n)) < p.NewConversation {
 				conversation, turn, history = conversation+1, 0, nil
 			}
 			turn++
-			r := &refRequest{user: i, seq: n, class: u.Class, arrival: at, conversation: conversation, turn: turn,
-				context:  s.Between(profile.DrawContext, int64(n), max(1, u.Context/4), u.Context),
-				generate: s.Between(profile.DrawGenerate, int64(n), max(1, u.Generate/4), u.Generate),
-				history:  slices.Clone(history), arrived: !ref.closed || n == 0}
+			r := &refRequest{
+				user:         i,
+				seq:          n,
+				class:        u.Class,
+				arrival:      at,
+				conversation: conversation,
+				turn:         turn,
+				context: s.Between(
+					profile.DrawContext,
+					int64(n),
+					max(1, u.Context/4),
+					u.Context,
+				),
+				generate: s.Between(
+					profile.DrawGenerate,
+					int64(n),
+					max(1, u.Generate/4),
+					u.Generate,
+				),
+				history: slices.Clone(history),
+				arrived: !ref.closed || n == 0,
+			}
 			r.own = r.context
 			if cfg.PrefixCaching && s.Unit(profile.DrawPromptUse, int64(n)) < p.SystemPromptShare {
-				r.own = max(1, r.context-p.SystemPromptTokens[s.Between(profile.DrawPromptWhich, int64(n), 0, len(p.SystemPromptTokens)-1)])
+				last := len(p.SystemPromptTokens) - 1
+				which := s.Between(profile.DrawPromptWhich, int64(n), 0, last)
+				r.own = max(1, r.context-p.SystemPromptTokens[which])
 			}
 			if !cfg.DecodeOnly {
 				history = append(history, workloads.Entry{
@@ -70,7 +92,10 @@ func newReference(cfg Config, perUser int) *reference {
 		})
 		ref.all = ref.all[:min(len(ref.all), int(cfg.MaxRequests))]
 		for i := range ref.users {
-			ref.users[i] = slices.DeleteFunc(ref.users[i], func(r *refRequest) bool { return !slices.Contains(ref.all, r) })
+			ref.users[i] = slices.DeleteFunc(
+				ref.users[i],
+				func(r *refRequest) bool { return !slices.Contains(ref.all, r) },
+			)
 		}
 	}
 	return ref
@@ -118,8 +143,9 @@ func (ref *reference) take(now time.Duration) (best *refRequest, wake time.Durat
 			wake = min(wake, r.arrival)
 			continue
 		}
-		if best == nil || cmp.Or(cmp.Compare(priority(r), priority(best)), cmp.Compare(best.arrival, r.arrival),
-			cmp.Compare(r.class, best.class), cmp.Compare(best.user, r.user)) > 0 {
+		if best == nil ||
+			cmp.Or(cmp.Compare(priority(r), priority(best)), cmp.Compare(best.arrival, r.arrival),
+				cmp.Compare(r.class, best.class), cmp.Compare(best.user, r.user)) > 0 {
 			best = r
 		}
 	}
@@ -164,14 +190,25 @@ func randomConfig(rng *rand.Rand) Config {
 	p.NewConversation = rng.Float64()
 	p.MaxTurns = 1 + rng.IntN(6)
 	if rng.IntN(4) == 0 {
-		p.QoS[workloads.Batch].Priority = 2 + rng.IntN(2) // two classes share a priority, or the order is another
+		p.QoS[workloads.Batch].Priority = 2 + rng.IntN(
+			2,
+		) // two classes share a priority, or the order is another
 	}
 	if rng.IntN(3) == 0 {
 		p.SystemPromptTokens = []int{30000} // longer than any context: an entry still has a token
 	}
 	flip := func() bool { return rng.IntN(2) == 0 }
-	cfg := Config{Profile: p, Seed: rng.Uint64(), ClosedLoop: flip(), Overtaking: flip(), MultiTurn: rng.IntN(4) > 0,
-		PrefixCaching: flip(), DecodeOnly: rng.IntN(5) == 0, Population: 20, PopulationTokens: 100}
+	cfg := Config{
+		Profile:          p,
+		Seed:             rng.Uint64(),
+		ClosedLoop:       flip(),
+		Overtaking:       flip(),
+		MultiTurn:        rng.IntN(4) > 0,
+		PrefixCaching:    flip(),
+		DecodeOnly:       rng.IntN(5) == 0,
+		Population:       20,
+		PopulationTokens: 100,
+	}
 	cfg.Users = Population(p, cfg.Seed, 1+rng.IntN(12), flip())
 	for i := range cfg.Users {
 		cfg.Users[i].ID += 3 // ids need not be indices
@@ -199,7 +236,8 @@ func TestUsersAgainstReference(t *testing.T) {
 }
 
 func compareWithReference(t *testing.T, cfg Config, rng *rand.Rand) {
-	const perUser, horizon = 160, 12 * time.Second // a user makes at most 150 requests in that time: 0.08 s apart
+	// A user makes at most 150 requests in that time: 0.08 s apart.
+	const perUser, horizon = 160, 12 * time.Second
 	if cfg.Rate > float64(5*len(cfg.Users)) {
 		cfg.Rate = float64(5 * len(cfg.Users))
 	}
@@ -212,7 +250,9 @@ func compareWithReference(t *testing.T, cfg Config, rng *rand.Rand) {
 	}
 	var jobs []*job
 	workers := 1 + rng.IntN(20)
-	service := []time.Duration{0, time.Millisecond, 100 * time.Millisecond, 3 * time.Second}[rng.IntN(4)]
+	service := []time.Duration{
+		0, time.Millisecond, 100 * time.Millisecond, 3 * time.Second,
+	}[rng.IntN(4)]
 	random := func() time.Duration {
 		if service == 0 {
 			return 0
@@ -244,8 +284,29 @@ func compareWithReference(t *testing.T, cfg Config, rng *rand.Rand) {
 			}
 			require.Equal(t, workloads.Ready, st)
 			total++
-			require.Equal(t, []any{cfg.Users[want.user].ID, int64(want.seq), want.class, want.arrival, want.conversation, want.turn, want.context, want.generate},
-				[]any{r.User, r.Seq, r.Class, r.Arrival, r.Conversation, r.Turn, r.ContextTokens, r.GenerateTokens})
+			require.Equal(
+				t,
+				[]any{
+					cfg.Users[want.user].ID,
+					int64(want.seq),
+					want.class,
+					want.arrival,
+					want.conversation,
+					want.turn,
+					want.context,
+					want.generate,
+				},
+				[]any{
+					r.User,
+					r.Seq,
+					r.Class,
+					r.Arrival,
+					r.Conversation,
+					r.Turn,
+					r.ContextTokens,
+					r.GenerateTokens,
+				},
+			)
 			require.Equal(t, len(want.history), len(r.History))
 			if len(want.history) > 0 {
 				require.Equal(t, want.history, r.History)
@@ -255,7 +316,13 @@ func compareWithReference(t *testing.T, cfg Config, rng *rand.Rand) {
 				require.Equal(t, 100, r.Own.Tokens)
 			} else {
 				require.Equal(t, workloads.Entry{
-					Key: workloads.UserKey(r.User, r.Conversation, r.Turn), Tokens: want.own}, r.Own)
+					Key: workloads.UserKey(
+						r.User,
+						r.Conversation,
+						r.Turn,
+					),
+					Tokens: want.own,
+				}, r.Own)
 			}
 			j := &job{r: r, ref: want, written: now + random()}
 			j.done = j.written + random()
@@ -263,7 +330,13 @@ func compareWithReference(t *testing.T, cfg Config, rng *rand.Rand) {
 		}
 		if rng.IntN(10) == 0 {
 			until := now + time.Duration(rng.IntN(2))*50*time.Millisecond
-			require.Equal(t, ref.account(max(until, src.accounted)), src.Account(until), "account at %v", until)
+			require.Equal(
+				t,
+				ref.account(max(until, src.accounted)),
+				src.Account(until),
+				"account at %v",
+				until,
+			)
 		}
 		// Jump to the next event, then let everything of that moment happen.
 		next := wake

@@ -36,7 +36,15 @@ func totals(loads []workloads.ClassLoad) (offered, queued int64) {
 func TestSetUsersStartsAndStopsUsers(t *testing.T) {
 	for _, closedLoop := range []bool{false, true} {
 		p := profile.Default()
-		s := New(Config{Profile: p, Users: Population(p, 5, 4, false), Seed: 5, MultiTurn: true, ClosedLoop: closedLoop})
+		s := New(
+			Config{
+				Profile:    p,
+				Users:      Population(p, 5, 4, false),
+				Seed:       5,
+				MultiTurn:  true,
+				ClosedLoop: closedLoop,
+			},
+		)
 		now := time.Duration(0)
 		seen := func(seconds int) map[int]int {
 			all := map[int]int{}
@@ -72,7 +80,15 @@ func TestSetUsersStartsAndStopsUsers(t *testing.T) {
 
 func TestUsersWhoLeaveTakeTheirBacklogWithThem(t *testing.T) {
 	p := profile.Default()
-	s := New(Config{Profile: p, Users: Population(p, 5, 10, false), Seed: 5, Overtaking: true, MultiTurn: true})
+	s := New(
+		Config{
+			Profile:    p,
+			Users:      Population(p, 5, 10, false),
+			Seed:       5,
+			Overtaking: true,
+			MultiTurn:  true,
+		},
+	)
 	now := 100 * time.Second
 	r, st, _ := s.Take(now)
 	require.Equal(t, workloads.Ready, st)

@@ -18,7 +18,16 @@ import (
 func TestRequestDistributions(t *testing.T) {
 	p := profile.Default()
 	users := Population(p, 7, 100, false)
-	s := New(Config{Profile: p, Seed: 7, Users: users, MultiTurn: true, PrefixCaching: true, Overtaking: true})
+	s := New(
+		Config{
+			Profile:       p,
+			Seed:          7,
+			Users:         users,
+			MultiTurn:     true,
+			PrefixCaching: true,
+			Overtaking:    true,
+		},
+	)
 	last := make([]time.Duration, len(users))
 	var requests, prompts, first, jitter, share float64
 	which := make([]int, 3)
@@ -35,7 +44,12 @@ func TestRequestDistributions(t *testing.T) {
 		require.True(t, r.GenerateTokens >= u.Generate/4 && r.GenerateTokens <= u.Generate)
 		require.Equal(t, r.ContextTokens >= 10000, r.Kind == workloads.PrefillOnly)
 		require.Equal(t, r.Turn-1, len(r.History))
-		require.Equal(t, len(r.History), cap(r.History), "who appends must not reach the elements of later turns")
+		require.Equal(
+			t,
+			len(r.History),
+			cap(r.History),
+			"who appends must not reach the elements of later turns",
+		)
 		share += float64(r.ContextTokens) / float64(u.Context)
 		gap := (r.Arrival - last[r.User]).Seconds() / u.Think
 		require.True(t, gap > 0.7999 && gap < 1.2001)
@@ -68,7 +82,9 @@ func TestRequestDistributions(t *testing.T) {
 func TestLongestConversation(t *testing.T) {
 	p := profile.Default()
 	p.NewConversation = 0
-	s := New(Config{Profile: p, Users: Population(p, 1, 1, false), MultiTurn: true, Overtaking: true})
+	s := New(
+		Config{Profile: p, Users: Population(p, 1, 1, false), MultiTurn: true, Overtaking: true},
+	)
 	for n := range 120 {
 		r, _, _ := s.Take(time.Hour)
 		require.Equal(t, n/50+1, r.Conversation)
@@ -79,7 +95,14 @@ func TestLongestConversation(t *testing.T) {
 
 func TestModes(t *testing.T) {
 	p := profile.Default()
-	base := Config{Profile: p, Seed: 3, Users: Population(p, 3, 20, false), MultiTurn: true, PrefixCaching: true, Overtaking: true}
+	base := Config{
+		Profile:       p,
+		Seed:          3,
+		Users:         Population(p, 3, 20, false),
+		MultiTurn:     true,
+		PrefixCaching: true,
+		Overtaking:    true,
+	}
 	take := func(cfg Config) []*workloads.Request {
 		s := New(cfg)
 		var rs []*workloads.Request
@@ -125,7 +148,13 @@ func TestModes(t *testing.T) {
 
 func TestRates(t *testing.T) {
 	p := profile.Default()
-	cfg := Config{Profile: p, Seed: 3, Users: Population(p, 3, 20, false), Rate: 100, ClosedLoop: true}
+	cfg := Config{
+		Profile:    p,
+		Seed:       3,
+		Users:      Population(p, 3, 20, false),
+		Rate:       100,
+		ClosedLoop: true,
+	}
 	poisson := New(cfg).Account(1000 * time.Second)
 	total := int64(0)
 	for _, l := range poisson {
@@ -170,9 +199,22 @@ func TestPoissonArrivals(t *testing.T) {
 func TestClosedLoopTickets(t *testing.T) {
 	p := profile.Default()
 	for _, limit := range []int64{1, 7, 20, 21, 100} {
-		s := New(Config{Profile: p, Seed: 3, Users: Population(p, 3, 20, false), ClosedLoop: true, MaxRequests: limit})
+		s := New(
+			Config{
+				Profile:     p,
+				Seed:        3,
+				Users:       Population(p, 3, 20, false),
+				ClosedLoop:  true,
+				MaxRequests: limit,
+			},
+		)
 		taken := int64(0)
-		simulate(s, 3, func(*workloads.Request) time.Duration { return 10 * time.Millisecond }, func(time.Duration, *workloads.Request) bool { taken++; return false })
+		simulate(
+			s,
+			3,
+			func(*workloads.Request) time.Duration { return 10 * time.Millisecond },
+			func(time.Duration, *workloads.Request) bool { taken++; return false },
+		)
 		assert.Equal(t, limit, taken)
 		_, st, _ := s.Take(time.Hour)
 		assert.Equal(t, workloads.Exhausted, st)
@@ -199,18 +241,28 @@ func TestMaxRequestsExact(t *testing.T) {
 	cfg := Config{Profile: p, Seed: 5, Users: Population(p, 5, 30, false)}
 	var arrivals []time.Duration
 	unlimited := New(cfg)
-	simulate(unlimited, 1000, func(*workloads.Request) time.Duration { return 0 }, func(_ time.Duration, r *workloads.Request) bool {
-		arrivals = append(arrivals, r.Arrival)
-		return len(arrivals) == 200
-	})
+	simulate(
+		unlimited,
+		1000,
+		func(*workloads.Request) time.Duration { return 0 },
+		func(_ time.Duration, r *workloads.Request) bool {
+			arrivals = append(arrivals, r.Arrival)
+			return len(arrivals) == 200
+		},
+	)
 	for _, n := range []int{1, 29, 30, 31, 150} {
 		cfg.MaxRequests = int64(n)
 		var got []time.Duration
 		s := New(cfg)
-		simulate(s, 1000, func(*workloads.Request) time.Duration { return 0 }, func(_ time.Duration, r *workloads.Request) bool {
-			got = append(got, r.Arrival)
-			return false
-		})
+		simulate(
+			s,
+			1000,
+			func(*workloads.Request) time.Duration { return 0 },
+			func(_ time.Duration, r *workloads.Request) bool {
+				got = append(got, r.Arrival)
+				return false
+			},
+		)
 		assert.Equal(t, arrivals[:n], got)
 	}
 }
@@ -219,7 +271,10 @@ func TestMaxRequestsExact(t *testing.T) {
 func TestWakeAtTheEnd(t *testing.T) {
 	p := profile.Default()
 	p.NewConversation = 0
-	users := []User{{ID: 0, Context: 10, Generate: 10, Think: 0.1}, {ID: 1, Context: 10, Generate: 10, Think: 10}}
+	users := []User{
+		{ID: 0, Context: 10, Generate: 10, Think: 0.1},
+		{ID: 1, Context: 10, Generate: 10, Think: 10},
+	}
 	s := New(Config{Profile: p, Users: users, MultiTurn: true, MaxRequests: 3})
 	for n := range int64(3) {
 		r, st, _ := s.Take(time.Second)
@@ -244,8 +299,14 @@ func TestTies(t *testing.T) {
 		p.QoS[c].Priority = 1
 	}
 	var users []User
-	for i, c := range []workloads.Class{workloads.Batch, workloads.Interactive, workloads.Responsive, workloads.Batch, workloads.Interactive, workloads.Responsive} {
-		users = append(users, User{ID: i, Class: c, Context: 10, Generate: 10}) // without think time: all ask at the origin
+	for i, c := range []workloads.Class{
+		workloads.Batch, workloads.Interactive, workloads.Responsive,
+		workloads.Batch, workloads.Interactive, workloads.Responsive,
+	} {
+		users = append(
+			users,
+			User{ID: i, Class: c, Context: 10, Generate: 10},
+		) // without think time: all ask at the origin
 	}
 	s := New(Config{Profile: p, Users: users, ClosedLoop: true})
 	for _, want := range []int{1, 4, 2, 5, 0, 3} {
@@ -258,7 +319,15 @@ func TestTies(t *testing.T) {
 // TestTimeGoingBack: workers read their clocks before they get the mutex.
 func TestTimeGoingBack(t *testing.T) {
 	p := profile.Default()
-	s := New(Config{Profile: p, Seed: 5, Users: Population(p, 5, 30, false), MultiTurn: true, Overtaking: true})
+	s := New(
+		Config{
+			Profile:    p,
+			Seed:       5,
+			Users:      Population(p, 5, 30, false),
+			MultiTurn:  true,
+			Overtaking: true,
+		},
+	)
 	_, st, _ := s.Take(10 * time.Second)
 	require.Equal(t, workloads.Ready, st)
 	_, st, _ = s.Take(0)
@@ -288,7 +357,16 @@ func TestZeroThinkTime(t *testing.T) {
 // and nothing grows.
 func TestBacklogTakesNoMemory(t *testing.T) {
 	p := profile.Default()
-	s := New(Config{Profile: p, Seed: 42, Users: Population(p, 42, 10000, false), MultiTurn: true, PrefixCaching: true, Overtaking: true})
+	s := New(
+		Config{
+			Profile:       p,
+			Seed:          42,
+			Users:         Population(p, 42, 10000, false),
+			MultiTurn:     true,
+			PrefixCaching: true,
+			Overtaking:    true,
+		},
+	)
 	heapBytes := func() int64 {
 		runtime.GC()
 		var m runtime.MemStats
@@ -321,11 +399,21 @@ func BenchmarkTake(b *testing.B) {
 	users := Population(p, 42, 10000, false)
 	for _, turns := range []string{"ordered", "overtaking"} {
 		b.Run("turns="+turns, func(b *testing.B) {
-			s := New(Config{Profile: p, Users: users, Seed: 42, MultiTurn: true, PrefixCaching: true, Overtaking: turns == "overtaking"})
+			s := New(
+				Config{
+					Profile:       p,
+					Users:         users,
+					Seed:          42,
+					MultiTurn:     true,
+					PrefixCaching: true,
+					Overtaking:    turns == "overtaking",
+				},
+			)
 			b.ReportAllocs()
 			now := time.Duration(0)
 			for b.Loop() {
-				now += 100 * time.Microsecond // 10,000 of about 22,000 requests per second are served
+				// 10,000 of about 22,000 requests per second are served.
+				now += 100 * time.Microsecond
 				r, st, wake := s.Take(now)
 				for st == workloads.Wait {
 					r, st, wake = s.Take(wake)
@@ -340,7 +428,15 @@ func BenchmarkTake(b *testing.B) {
 // BenchmarkAccount counts one second of arrivals of 10,000 users.
 func BenchmarkAccount(b *testing.B) {
 	p := profile.Default()
-	s := New(Config{Profile: p, Users: Population(p, 42, 10000, false), Seed: 42, MultiTurn: true, PrefixCaching: true})
+	s := New(
+		Config{
+			Profile:       p,
+			Users:         Population(p, 42, 10000, false),
+			Seed:          42,
+			MultiTurn:     true,
+			PrefixCaching: true,
+		},
+	)
 	b.ReportAllocs()
 	now := time.Duration(0)
 	for b.Loop() {
