@@ -25,7 +25,7 @@ func trialConfig(v *params.Values, t trialEnv) (kvbench.Config, error) {
 	storage, err := storageConfig(v)
 	cfg := kvbench.Config{
 		Info: runInfo(v, t.number), Settle: v.Settle, Storage: storage,
-		Progress: t.progress, Publish: t.publish, Procs: t.procs,
+		Progress: t.progress, Publish: t.publish,
 	}
 	cfg.Info.Warnings = warnings(v)
 	if v.LatencyTracing {

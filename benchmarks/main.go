@@ -37,7 +37,7 @@ type session struct {
 	results []*result.Result
 	ceiling map[string]result.Ceiling // cache directory -> what plain I/O reached
 	lastOpt int                       // the MLPerf option that ran last
-	cpus    []int                     // of -cpu: then GOMAXPROCS is the user's
+	cpus    []int                     // of -cpu
 	tty     io.Writer                 // the controlling terminal, nil without
 	cleanup []func()                  // after the last benchmark
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -87,7 +86,6 @@ type trialEnv struct {
 	number   int // of the trial, from 0
 	progress func(kvbench.Snapshot)
 	publish  func(*result.Result) error
-	procs    int // GOMAXPROCS for the window
 }
 
 // measure runs one trial, writes its files and puts its numbers on the line.
@@ -101,9 +99,6 @@ func measure(b *testing.B, v *params.Values, body func(context.Context, trialEnv
 	name := strings.TrimPrefix(b.Name(), "Benchmark") + suffix
 	show, wipe := s.live(name)
 	t := trialEnv{number: number, progress: show}
-	if len(s.cpus) == 0 {
-		t.procs = kvbench.LoadProcs(runtime.NumCPU())
-	}
 	var files []string
 	t.publish = func(r *result.Result) (err error) {
 		r.Name = name

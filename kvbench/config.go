@@ -57,10 +57,6 @@ type Config struct {
 	// Trace counts the device's requests in the kernel during the window, nil = no.
 	Trace *TraceConfig
 
-	// Procs is GOMAXPROCS during the trial, 0 = as it is. What exceeds the cores
-	// is spare for blocking I/O.
-	Procs int
-
 	Clock    clock.Clock    // nil = wall time
 	Progress func(Snapshot) // called about once a second, nil = nobody looks
 	// Publish receives the result as soon as it is known, before the trial's

@@ -45,14 +45,14 @@ type simulation struct {
 // configuration alone.
 //
 // Of Config.Storage it reads the sizes, Chunk, Depth and MaxWriters; a storage
-// size of 0 means unlimited. Settle, Precondition, Procs and Clock are ignored.
+// size of 0 means unlimited. Settle, Precondition and Clock are ignored.
 func Simulate(ctx context.Context, cfg Config, w Workload, sim SimConfig) (*result.Result, error) {
 	if err := sim.Device.Validate(); err != nil {
 		return nil, err
 	}
 	s := &simulation{cfg: sim, began: time.Now()}
 	cfg.Clock = clock.NewVirtual()
-	cfg.Settle, cfg.Procs = 0, 0
+	cfg.Settle = 0
 	cfg.Storage.Simulated, cfg.Storage.Levels = true, s.levels(&cfg)
 	return run(ctx, &cfg, w, s)
 }

@@ -180,7 +180,6 @@ func (t *trial) ended() (by string, failure error) {
 // draining; then it concludes and cleans up.
 func (t *trial) run(ctx context.Context) (*result.Result, error) {
 	defer t.ending.cancel(nil)
-	defer t.raiseProcs()()
 	t.describe()
 	t.startTracing(ctx)
 	defer t.stopTracing()
@@ -447,25 +446,3 @@ func (t *trial) cleaned(ctx context.Context, done <-chan error) error {
 		}
 	}
 }
-
-// raiseProcs sets GOMAXPROCS for the trial and returns the way back.
-func (t *trial) raiseProcs() func() {
-	if t.cfg.Procs <= 0 {
-		return func() {}
-	}
-	old := runtime.GOMAXPROCS(t.cfg.Procs)
-	return func() { runtime.GOMAXPROCS(old) }
-}
-
-// rawPermits is how many direct reads and writes may block their processor
-// (tiers.FileOptions): measured on two cores, more than 16 in flight make no
-// device here faster.
-const rawPermits = 16
-
-// LoadProcs is GOMAXPROCS while a load runs on the given number of cores. A
-// goroutine that blocks in a system call the usual way costs the Go scheduler
-// 10 to 60 µs of CPU (hand-off, sysmon, wake-ups); with a spare processor for
-// each, the call can keep its own. Measured here with 16 readers of 1 MiB:
-// 0.079 CPU s/GiB with GOMAXPROCS = 2, 0.024 with spare processors, 0.013 when
-// the calls also keep their processors; fio's psync engine takes 0.010.
-func LoadProcs(cores int) int { return cores + rawPermits }
