@@ -29,6 +29,7 @@ func (f Format) Files(s string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("trace path %q as a glob pattern: %w", s, err)
 	}
+	// A pattern such as * also matches folders, which are no traces.
 	matches = slices.DeleteFunc(matches, func(path string) bool {
 		info, err := os.Stat(path)
 		return err != nil || info.IsDir()

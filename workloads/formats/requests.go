@@ -34,7 +34,7 @@ var BurstGPT = requestFormat("BurstGPT", SecondsStamp, Columns{
 	},
 })
 
-// stampFunc reads a time.
+// stampFunc reads a time: on the clock of the trace, whose origin means nothing.
 type stampFunc func(text string) (time.Duration, error)
 
 // requestFormat is a format of comma-separated values: time, context tokens, generated tokens, and

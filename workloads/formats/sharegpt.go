@@ -50,7 +50,8 @@ type message struct {
 	Value text `json:"value"`
 }
 
-// text is a string; every other value counts as none.
+// text is a string; every other value counts as none. Data sets have numbers and null where an
+// answer should be, and one of them must not cost the conversation.
 type text string
 
 // UnmarshalJSON implements json.Unmarshaler.

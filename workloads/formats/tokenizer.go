@@ -68,7 +68,7 @@ func (t *Tokenizer) Count(text string, limit int) int {
 		part := firstPart(text, maxRun, maxPart)
 		text = text[len(part):]
 		c, err := t.bpe.Count(part)
-		if err != nil { // a pattern that takes too long
+		if err != nil { // a pattern that takes too long: four characters a token, as the fallback
 			c = (utf8.RuneCountInString(part) + 3) / 4
 		}
 		n += c

@@ -1,10 +1,10 @@
 // Package profile says how users behave: kinds of users, promises to them, prompts, documents, and
 // the draws that make a request of all that.
 //
-//	profile.go    Profile, Template: all that a configuration file can say; Default: MLPerf's users
+//	profile.go    Profile, Template: all that a configuration file can say; Default: MLPerf's
 //	validate.go   what a profile has to fulfil, every violation at once
-//	draws.go      Stream: stateless draws from (seed, user, purpose, n); Shape: what kind of request
-//	              a context becomes
+//	draws.go      Stream: stateless draws from (seed, user, purpose, n); Shape: what kind of
+//	              request a context becomes
 //
 // Begin with Default. Everything is plain data and safe for concurrent use; a draw has no state.
 package profile
