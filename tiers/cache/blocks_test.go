@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -68,6 +68,11 @@ func serve(ctx context.Context, l *Lease, n int) error {
 		}
 	}
 	return first
+}
+
+// bubble makes a test in which a deadlock is reported at once.
+func bubble(f func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) { synctest.Test(t, f) }
 }
 
 // play runs requests in order with that many workers and returns each one's
@@ -129,18 +134,7 @@ func play(t *testing.T, c *Cache, requests [][]Want, workers int, faulty bool) [
 			}
 		})
 	}
-	done := make(chan struct{})
-	go func() { wg.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(60 * time.Second):
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for _, s := range c.levels {
-			t.Logf("%s: used %d reserved %d leaving %d claimed %d limit %d asks %d", s.Kind, s.used, s.reserved, s.leaving, s.claimed, s.limit, len(s.asks))
-		}
-		t.Fatalf("hung: %d tickets, %d leases open", len(c.planning), c.open)
-	}
+	wg.Wait()
 	return decisions
 }
 
@@ -154,24 +148,25 @@ func TestBlockDecisionsDoNotDependOnTiming(t *testing.T) {
 		"cpu larger than below": {0, 2400, 1600},
 	} {
 		for seed := range uint64(2) {
-			t.Run(fmt.Sprintf("%s/seed=%d", name, seed), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/seed=%d", name, seed), bubble(func(t *testing.T) {
 				requests := blockRequests(seed, 600)
-				c, books := testCache(t, 0, capacity...)
+				c, stores := testCache(t, 0, capacity...)
 				want := play(t, c, requests, 1, false)
-				c.quiet(t, books)
+				c.quiet(t, stores)
 				require.Positive(t, c.Counters().Evicted)
 				for writers, runs := range map[int]bool{0: false, 2: false, 3: true} {
-					again, books := bookCache(t, writers, runs, capacity...)
-					for _, b := range books {
+					again, stores := bookCache(t, writers, runs, capacity...)
+					for _, b := range stores {
 						var coin atomic.Uint64
 						b.pause = func() { gosched(rand.New(rand.NewPCG(coin.Add(1), 7))) }
 					}
-					require.Equal(t, want, play(t, again, requests, 8, false), "%d writers", writers)
-					again.quiet(t, books)
+					require.Equal(t, want, play(t, again, requests, 8, false), "%d writers",
+						writers)
+					again.quiet(t, stores)
 					assert.Equal(t, cacheState(c), cacheState(again))
 					assert.Equal(t, c.Counters(), again.Counters())
 				}
-			})
+			}))
 		}
 	}
 }
@@ -180,7 +175,7 @@ func TestBlockDecisionsDoNotDependOnTiming(t *testing.T) {
 func TestBlockDecisionsMatchModel(t *testing.T) {
 	requests := blockRequests(9, 1000)
 	for _, capacity := range []int64{300, 700, 2000, 1 << 30} {
-		c, books := testCache(t, 0, 0, 0, capacity)
+		c, stores := testCache(t, 0, 0, 0, capacity)
 		got := play(t, c, requests, 1, false)
 		var order []Want // least recent first
 		used := int64(0)
@@ -218,12 +213,12 @@ func TestBlockDecisionsMatchModel(t *testing.T) {
 			}
 			require.Equal(t, want, got[n], "request %d of %d bytes", n, capacity)
 		}
-		c.quiet(t, books)
+		c.quiet(t, stores)
 		require.Len(t, cacheState(c)[0], len(order))
 	}
 }
 
-// Whatever fails or is cancelled, the books stay exact and nobody hangs, also
+// Whatever fails or is cancelled, the accounts stay exact and nobody hangs, also
 // where the requests in flight do not fit beside each other.
 func TestBlockDecisionsSurviveFailures(t *testing.T) {
 	for name, capacity := range map[string][]int64{
@@ -236,45 +231,46 @@ func TestBlockDecisionsSurviveFailures(t *testing.T) {
 			writers int
 			runs    bool
 		}{{0, false}, {1, false}, {0, true}, {1, true}} {
-			t.Run(fmt.Sprintf("%s/writers=%d,runs=%t", name, at.writers, at.runs), func(t *testing.T) {
-				c, books := bookCache(t, at.writers, at.runs, capacity...)
-				var coin atomic.Uint64
-				for _, b := range books {
-					b.breakOp = func() error {
-						if coin.Add(1)%29 == 0 {
-							return syscall.EIO
+			t.Run(fmt.Sprintf("%s/writers=%d,runs=%t", name, at.writers, at.runs),
+				bubble(func(t *testing.T) {
+					c, stores := bookCache(t, at.writers, at.runs, capacity...)
+					var coin atomic.Uint64
+					for _, b := range stores {
+						b.breakOp = func() error {
+							if coin.Add(1)%29 == 0 {
+								return syscall.EIO
+							}
+							return nil
 						}
-						return nil
 					}
-				}
-				play(t, c, blockRequests(5, 400), 8, true)
-				c.quiet(t, books)
-				require.Zero(t, c.open)
-			})
+					play(t, c, blockRequests(5, 400), 8, true)
+					c.quiet(t, stores)
+					require.Zero(t, c.open)
+				}))
 		}
 	}
 }
 
 // Blocks larger than the cache are refused when they are written.
 func TestBlockTooLarge(t *testing.T) {
-	c, books := testCache(t, 0, 0, 0, 100)
+	c, stores := testCache(t, 0, 0, 0, 100)
 	l := Lease{Prefix: true}
 	require.True(t, c.Decide(&l, []Want{{Key: "a", Size: 60}, {Key: "b", Size: 101}}))
 	err := serve(t.Context(), &l, 2)
 	require.True(t, errors.Is(err, ErrTooLarge), "%v", err)
 	l.Close(t.Context(), Tag{})
-	c.quiet(t, books)
+	c.quiet(t, stores)
 }
 
 // A request larger than the whole cache is written all the same, block by block.
 func TestBlockRequestLargerThanTheCache(t *testing.T) {
-	c, books := testCache(t, 0, 0, 0, 100)
+	c, stores := testCache(t, 0, 0, 0, 100)
 	var in []Want
 	for i := range 40 {
 		in = append(in, Want{Key: fmt.Sprint("b", i), Size: 8})
 	}
 	for range 3 {
 		play(t, c, [][]Want{in}, 1, true)
-		c.quiet(t, books)
+		c.quiet(t, stores)
 	}
 }

@@ -28,9 +28,10 @@ const KeepRatio = 0.80
 // Level is a place in a cache's stack: a tier and how much of it is used.
 type Level struct {
 	Kind     tiers.Kind
-	Tier     tiers.Tier // nil: keeps nothing and takes no time, whatever is done in it is over at once
+	Tier     tiers.Tier // nil: keeps nothing and takes no time, all is over at once
 	Capacity int64      // bytes, > 0
-	Keep     float64    // share of the capacity that is filled; 0: KeepRatio, all of it in the last level
+	// Keep is the share of the capacity that is filled. 0: KeepRatio, in the last level all.
+	Keep float64
 }
 
 // Description tells people what the level is.
@@ -51,17 +52,8 @@ type Config struct {
 	Observer   Observer // nil: nobody watches
 }
 
-// Cache decides which entry lives in which level of a stack of tiers, and moves the bytes.
-//
-// # Locks and liveness
-//
-// One mutex guards all metadata; no lock is held across I/O. A writer takes its place of the
-// write limit first, then claims the room in all levels concerned in one step (see level),
-// then moves bytes. Nobody holds a pin while waiting for a place, for room or for another's
-// write: a Lease lets go of its pins before and takes them again after. So every wait is for
-// I/O in progress, or for a wait that began earlier, and no schedule can hang.
-//
-// All methods are safe for concurrent use; a Lease belongs to one goroutine.
+// Cache is a stack of levels and the index of what lives in them. All methods are safe for
+// concurrent use; a Lease belongs to one goroutine.
 type Cache struct {
 	clock    clock.Clock
 	now      func() time.Duration
@@ -70,17 +62,17 @@ type Cache struct {
 	policy   Policy
 	bounded  bool // there is a write limit
 
-	mu       sync.Mutex
-	levels   []*level // fastest first
-	index    map[string]*Entry
-	uses     uint64 // counts them, for recency
-	gen      uint64 // counts writes, for generations
-	open     int    // leases with Prefix that are not closed
-	crowded  bool   // one of them holds blocks that do not fit beside each other
-	places   int    // of the write limit that are free
-	writers  queue  // who waits for one
-	planning queue  // who waits until room can be planned
-	counters Counters
+	mu             sync.Mutex
+	levels         []*level // fastest first
+	index          map[string]*Entry
+	uses           uint64 // counts them, for recency
+	gen            uint64 // counts writes, for generations
+	open           int    // leases with Prefix that are not closed
+	oversubscribed bool   // one of them holds blocks that do not fit beside each other
+	places         int    // of the write limit that are free
+	writers        queue  // who waits for one
+	planning       queue  // who waits until room can be planned
+	counters       Counters
 
 	need   []int64  // of plan, by level
 	chosen []choice // of plan
@@ -146,14 +138,17 @@ type Observer interface {
 func New(cfg Config) (*Cache, error) {
 	switch {
 	case len(cfg.Levels) == 0:
-		return nil, errors.New("a cache needs at least one tier: give -cpu-mem-gb, -gpu-mem-gb or -cache-dir")
+		return nil, errors.New("a cache needs at least one tier: " +
+			"give -cpu-mem-gb, -gpu-mem-gb or -cache-dir")
 	case cfg.Transfer == nil || cfg.Clock == nil:
 		return nil, errors.New("a cache needs a transfer and a clock")
 	case cfg.Policy.Place != Exclusive || cfg.Policy.Promote != Never:
-		return nil, fmt.Errorf("a cache that places or promotes otherwise than an exclusive waterfall: %w", errors.ErrUnsupported)
+		return nil, fmt.Errorf("a cache other than an exclusive waterfall without promotion: %w",
+			errors.ErrUnsupported)
 	}
 	c := &Cache{
-		clock: cfg.Clock, now: cfg.Clock.Now, transfer: cfg.Transfer, observer: cfg.Observer, policy: cfg.Policy,
+		clock: cfg.Clock, now: cfg.Clock.Now, transfer: cfg.Transfer, observer: cfg.Observer,
+		policy:  cfg.Policy,
 		bounded: cfg.MaxWriters > 0, places: cfg.MaxWriters,
 		index: make(map[string]*Entry), need: make([]int64, len(cfg.Levels)),
 	}
@@ -168,7 +163,8 @@ func New(cfg Config) (*Cache, error) {
 			return nil, fmt.Errorf("tier %s: capacity %d must be positive", l.Kind, l.Capacity)
 		}
 		if i > 0 && l.Kind <= cfg.Levels[i-1].Kind {
-			return nil, fmt.Errorf("tier %s stands below %s: tiers go fastest first", l.Kind, cfg.Levels[i-1].Kind)
+			return nil, fmt.Errorf("tier %s stands below %s: tiers go fastest first", l.Kind,
+				cfg.Levels[i-1].Kind)
 		}
 		c.levels = append(c.levels, c.newLevel(i, l, i == len(cfg.Levels)-1))
 	}
@@ -179,7 +175,8 @@ func New(cfg Config) (*Cache, error) {
 func (c *Cache) Fits(size int64) error {
 	last := c.levels[len(c.levels)-1]
 	if size > last.Capacity {
-		return fmt.Errorf("%w: %d bytes into the %s tier of %d bytes", ErrTooLarge, size, last.Kind, last.Capacity)
+		return fmt.Errorf("%w: %d bytes into the %s tier of %d bytes", ErrTooLarge, size, last.Kind,
+			last.Capacity)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,7 +20,7 @@ import (
 // conversation whose turns read their history and then write themselves.
 func TestCacheWorkedExample(t *testing.T) {
 	const size = 1000
-	c, books := testCache(t, 0, 0, 0, 3500)
+	c, stores := testCache(t, 0, 0, 0, 3500)
 	ctx := t.Context()
 	hits, misses := 0, 0
 	for turn := 1; turn <= 6; turn++ {
@@ -44,12 +44,12 @@ func TestCacheWorkedExample(t *testing.T) {
 		_, _, err := l.Write(ctx, turn-1, Tag{})
 		require.NoError(t, err)
 		l.Close(ctx, Tag{})
-		require.LessOrEqual(t, len(books[tiers.Storage].objects), 3)
+		require.LessOrEqual(t, len(stores[tiers.Storage].objects), 3)
 	}
 	require.Equal(t, 12, hits)
 	require.Equal(t, 3, misses)
 	require.EqualValues(t, 3, c.Counters().Evicted)
-	c.quiet(t, books)
+	c.quiet(t, stores)
 }
 
 // Random sequential operations against a model that is too simple to be wrong:
@@ -58,8 +58,9 @@ func TestCacheMatchesModel(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
-			caps := []int64{r.Int64N(2) * (50 + r.Int64N(100)), r.Int64N(2) * (50 + r.Int64N(200)), 100 + r.Int64N(400)}
-			c, books := testCache(t, 0, caps...)
+			caps := []int64{r.Int64N(2) * (50 + r.Int64N(100)), r.Int64N(2) * (50 + r.Int64N(200)),
+				100 + r.Int64N(400)}
+			c, stores := testCache(t, 0, caps...)
 			m := newModel(caps)
 			var l Lease
 			for n := range 2000 {
@@ -75,10 +76,10 @@ func TestCacheMatchesModel(t *testing.T) {
 				require.NoError(t, c.check())
 				require.Equal(t, m.state(), cacheState(c), "after operation %d", n)
 			}
-			c.quiet(t, books)
+			c.quiet(t, stores)
 			require.NoError(t, c.Clear(t.Context()))
-			c.quiet(t, books)
-			for l, b := range books {
+			c.quiet(t, stores)
+			for l, b := range stores {
 				require.Zero(t, b.bytes, "%s after Clear", l)
 			}
 		})
@@ -86,7 +87,7 @@ func TestCacheMatchesModel(t *testing.T) {
 }
 
 // Random operations from many goroutines, with failures, cancellations,
-// abandoned leases and held pins: the books stay exact and nobody hangs.
+// abandoned leases and held pins: the accounts stay exact and nobody hangs.
 func TestCacheRandomConcurrent(t *testing.T) {
 	configs := map[string]struct {
 		writers  int
@@ -103,10 +104,10 @@ func TestCacheRandomConcurrent(t *testing.T) {
 	}
 	for name, cfg := range configs {
 		for _, faulty := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/faulty=%v", name, faulty), func(t *testing.T) {
-				c, books := testCache(t, cfg.writers, cfg.capacity...)
+			t.Run(fmt.Sprintf("%s/faulty=%v", name, faulty), bubble(func(t *testing.T) {
+				c, stores := testCache(t, cfg.writers, cfg.capacity...)
 				var coin atomic.Uint64
-				for _, b := range books {
+				for _, b := range stores {
 					b.pause = func() { gosched(rand.New(rand.NewPCG(coin.Add(1), 7))) }
 					if faulty {
 						b.breakOp = func() error {
@@ -117,16 +118,15 @@ func TestCacheRandomConcurrent(t *testing.T) {
 						}
 					}
 				}
-				stormWithWatchdog(t, c, 16, 300, faulty)
-				c.quiet(t, books)
-			})
+				storm(t, c, 16, 300, faulty)
+				c.quiet(t, stores)
+			}))
 		}
 	}
 }
 
-// stormWithWatchdog lets goroutines use the cache at random and fails with the
-// state of the books if they have not finished in time.
-func stormWithWatchdog(t *testing.T, c *Cache, goroutines, rounds int, faulty bool) {
+// storm lets goroutines use the cache at random.
+func storm(t *testing.T, c *Cache, goroutines, rounds int, faulty bool) {
 	t.Helper()
 	var wg sync.WaitGroup
 	for g := range goroutines {
@@ -147,18 +147,7 @@ func stormWithWatchdog(t *testing.T, c *Cache, goroutines, rounds int, faulty bo
 			}
 		})
 	}
-	done := make(chan struct{})
-	go func() { wg.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(60 * time.Second):
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for _, s := range c.levels {
-			t.Logf("%s: used %d reserved %d leaving %d claimed %d limit %d asks %d", s.Kind, s.used, s.reserved, s.leaving, s.claimed, s.limit, len(s.asks))
-		}
-		t.Fatalf("hung, %d tickets waiting", len(c.planning))
-	}
+	wg.Wait()
 }
 
 // stormRequest is one request of random shape: a shared prefix, some history,
@@ -209,7 +198,7 @@ func stormRequest(ctx context.Context, c *Cache, l *Lease, r *rand.Rand) error {
 // A cpu tier larger than the storage under it: what sinks together may be more
 // than the storage can ever hold.
 func TestCacheOverflow(t *testing.T) {
-	c, books := testCache(t, 0, 0, 1000, 200)
+	c, stores := testCache(t, 0, 0, 1000, 200)
 	var l Lease
 	for n, size := range []int64{150, 150, 200, 200, 100} {
 		_, _, err := use(t.Context(), c, &l, Want{fmt.Sprint("k", n), size, true})
@@ -217,18 +206,19 @@ func TestCacheOverflow(t *testing.T) {
 	}
 	_, _, err := use(t.Context(), c, &l, Want{"big", 200, true})
 	require.NoError(t, err)
-	c.quiet(t, books)
+	c.quiet(t, stores)
 	require.Equal(t, [][]string{{"k2", "k3", "k4", "big"}, {"k1"}}, cacheState(c))
 }
 
 func TestCachePendingReaderWaits(t *testing.T) {
-	c, books := testCache(t, 0, 0, 0, 1000)
+	c, stores := testCache(t, 0, 0, 0, 1000)
 	ctx := t.Context()
 	var owner, reader, joiner Lease
 	c.Decide(&owner, []Want{{"a", 10, true}})
 	c.Decide(&reader, []Want{{"a", 10, false}})
 	c.Decide(&joiner, []Want{{"a", 10, true}})
-	require.Equal(t, []Outcome{Miss, Pending, Pending}, []Outcome{owner.Outcome(0), reader.Outcome(0), joiner.Outcome(0)})
+	require.Equal(t, []Outcome{Miss, Pending, Pending},
+		[]Outcome{owner.Outcome(0), reader.Outcome(0), joiner.Outcome(0)})
 	require.False(t, joiner.Owned(0), "a second writer joins the first")
 	got := make(chan error, 2)
 	go func() { _, _, err := reader.Read(ctx, 0, Tag{}); got <- err }()
@@ -241,11 +231,11 @@ func TestCachePendingReaderWaits(t *testing.T) {
 	for _, l := range []*Lease{&owner, &reader, &joiner} {
 		l.Close(ctx, Tag{})
 	}
-	c.quiet(t, books)
+	c.quiet(t, stores)
 }
 
 func TestCacheAbandonedWriterFreesItsWaiters(t *testing.T) {
-	c, books := testCache(t, 0, 0, 0, 1000)
+	c, stores := testCache(t, 0, 0, 0, 1000)
 	var owner, reader Lease
 	c.Decide(&owner, []Want{{"a", 10, true}})
 	c.Decide(&reader, []Want{{"a", 10, false}})
@@ -253,86 +243,92 @@ func TestCacheAbandonedWriterFreesItsWaiters(t *testing.T) {
 	_, _, err := reader.Read(t.Context(), 0, Tag{})
 	require.ErrorIs(t, err, ErrGone)
 	reader.Close(t.Context(), Tag{})
-	c.quiet(t, books)
+	c.quiet(t, stores)
 }
 
 // An entry that is read while it is evicted stays readable for its reader, and
 // its bytes count until the reader leaves.
 func TestCacheEvictionWaitsForReaders(t *testing.T) {
-	c, books := testCache(t, 0, 0, 0, 100)
-	ctx := t.Context()
-	var l, reader, writer Lease
-	_, _, err := use(ctx, c, &l, Want{"a", 60, true})
-	require.NoError(t, err)
-	c.Decide(&reader, []Want{{"a", 60, false}})
-	c.Decide(&writer, []Want{{"b", 60, true}})
-	written := make(chan error, 1)
-	go func() { _, _, err := writer.Write(ctx, 0, Tag{}); written <- err }()
-	require.Eventually(t, func() bool { return c.Counters().Evicted == 1 }, 10*time.Second, time.Millisecond)
-	var late Lease
-	c.Decide(&late, []Want{{"a", 60, false}})
-	require.Equal(t, Miss, late.Outcome(0), "evicted while queued is a miss")
-	_, _, err = reader.Read(ctx, 0, Tag{})
-	require.NoError(t, err, "its reader still reads it")
-	select {
-	case <-written:
-		t.Fatal("the writer got room that is still being read")
-	default:
-	}
-	reader.Close(ctx, Tag{})
-	require.NoError(t, <-written)
-	writer.Close(ctx, Tag{})
-	late.Close(ctx, Tag{})
-	c.quiet(t, books)
+	synctest.Test(t, func(t *testing.T) {
+		c, stores := testCache(t, 0, 0, 0, 100)
+		ctx := t.Context()
+		var l, reader, writer Lease
+		_, _, err := use(ctx, c, &l, Want{"a", 60, true})
+		require.NoError(t, err)
+		c.Decide(&reader, []Want{{"a", 60, false}})
+		c.Decide(&writer, []Want{{"b", 60, true}})
+		written := make(chan error, 1)
+		go func() { _, _, err := writer.Write(ctx, 0, Tag{}); written <- err }()
+		synctest.Wait()
+		require.EqualValues(t, 1, c.Counters().Evicted)
+		var late Lease
+		c.Decide(&late, []Want{{"a", 60, false}})
+		require.Equal(t, Miss, late.Outcome(0), "evicted while queued is a miss")
+		_, _, err = reader.Read(ctx, 0, Tag{})
+		require.NoError(t, err, "its reader still reads it")
+		select {
+		case <-written:
+			t.Fatal("the writer got room that is still being read")
+		default:
+		}
+		reader.Close(ctx, Tag{})
+		require.NoError(t, <-written)
+		writer.Close(ctx, Tag{})
+		late.Close(ctx, Tag{})
+		c.quiet(t, stores)
+	})
 }
 
 func TestCacheRefusesWhatNeverFits(t *testing.T) {
-	c, books := testCache(t, 0, 0, 500, 100)
+	c, stores := testCache(t, 0, 0, 500, 100)
 	require.ErrorIs(t, c.Fits(101), ErrTooLarge)
 	require.NoError(t, c.Fits(100))
 	var l Lease
 	_, _, err := use(t.Context(), c, &l, Want{"a", 450, true})
 	require.ErrorIs(t, err, ErrTooLarge)
-	c.quiet(t, books)
+	c.quiet(t, stores)
 }
 
 // Demotion failure loses the entry, never the accounting.
 func TestCacheFailedDemotion(t *testing.T) {
-	c, books := testCache(t, 0, 0, 100, 100)
+	c, stores := testCache(t, 0, 0, 100, 100)
 	ctx := t.Context()
 	var l Lease
 	_, _, err := use(ctx, c, &l, Want{"a", 60, true})
 	require.NoError(t, err)
-	books[tiers.Storage].breakOp = func() error { return syscall.EIO }
+	stores[tiers.Storage].breakOp = func() error { return syscall.EIO }
 	_, _, err = use(ctx, c, &l, Want{"b", 60, true})
 	require.ErrorIs(t, err, syscall.EIO)
 	require.EqualValues(t, 1, c.Counters().Dropped)
-	c.quiet(t, books)
-	books[tiers.Storage].breakOp = func() error { return nil }
+	c.quiet(t, stores)
+	stores[tiers.Storage].breakOp = func() error { return nil }
 	_, _, err = use(ctx, c, &l, Want{"b", 60, true})
 	require.NoError(t, err)
-	c.quiet(t, books)
+	c.quiet(t, stores)
 }
 
 // A reader of many reads follows its entry down: between two reads it lets go
 // of the copy that a writer is waiting for.
 func TestCacheReaderFollowsDemotion(t *testing.T) {
-	c, books := testCache(t, 0, 0, 100, 100)
-	ctx := t.Context()
-	var l, reader Lease
-	_, _, err := use(ctx, c, &l, Want{"a", 60, true})
-	require.NoError(t, err)
-	c.Decide(&reader, []Want{{"a", 60, false}})
-	_, res, err := reader.Read(ctx, 0, Tag{})
-	require.NoError(t, err)
-	require.Equal(t, tiers.CPU, res.Level)
-	written := make(chan error, 1)
-	go func() { _, _, err := use(ctx, c, &l, Want{"b", 60, true}); written <- err }()
-	require.Eventually(t, func() bool { return c.Counters().Levels[1].Demoted == 1 }, 10*time.Second, time.Millisecond)
-	_, res, err = reader.Read(ctx, 0, Tag{})
-	require.NoError(t, err)
-	require.Equal(t, tiers.Storage, res.Level)
-	require.NoError(t, <-written)
-	reader.Close(ctx, Tag{})
-	c.quiet(t, books)
+	synctest.Test(t, func(t *testing.T) {
+		c, stores := testCache(t, 0, 0, 100, 100)
+		ctx := t.Context()
+		var l, reader Lease
+		_, _, err := use(ctx, c, &l, Want{"a", 60, true})
+		require.NoError(t, err)
+		c.Decide(&reader, []Want{{"a", 60, false}})
+		_, res, err := reader.Read(ctx, 0, Tag{})
+		require.NoError(t, err)
+		require.Equal(t, tiers.CPU, res.Level)
+		written := make(chan error, 1)
+		go func() { _, _, err := use(ctx, c, &l, Want{"b", 60, true}); written <- err }()
+		synctest.Wait()
+		require.EqualValues(t, 1, c.Counters().Levels[1].Demoted)
+		_, res, err = reader.Read(ctx, 0, Tag{})
+		require.NoError(t, err)
+		require.Equal(t, tiers.Storage, res.Level)
+		require.NoError(t, <-written)
+		reader.Close(ctx, Tag{})
+		c.quiet(t, stores)
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -30,19 +31,22 @@ type bookTier struct {
 	objects  map[tiers.Object]int
 	breakOp  func() error // asked before each operation
 	pause    func()
-	// neighbours chooses how many objects share a reader or writer; nil: every one stands alone. Guarded by mu.
+	// neighbours chooses how many objects share a reader or writer; nil: every one stands alone.
+	// Guarded by mu.
 	neighbours rand.Source
 }
 
 func newBookTier(t *testing.T, capacity int64) *bookTier {
-	return &bookTier{t: t, capacity: capacity, objects: map[tiers.Object]int{}, breakOp: func() error { return nil }, pause: func() {}}
+	return &bookTier{t: t, capacity: capacity, objects: map[tiers.Object]int{},
+		breakOp: func() error { return nil }, pause: func() {}}
 }
 
 func (b *bookTier) Traits() tiers.Traits {
 	if b.neighbours != nil {
-		return tiers.Traits{Holds: true, Align: 1, Extent: 4096, Description: "books with neighbours"}
+		return tiers.Traits{Holds: true, Align: 1, Extent: 4096,
+			Description: "stores with neighbours"}
 	}
-	return tiers.Traits{Align: 1, Description: "books"}
+	return tiers.Traits{Align: 1, Description: "stores"}
 }
 
 func (b *bookTier) Space(context.Context) (tiers.Space, error) {
@@ -166,7 +170,7 @@ func (r *bookReader) Close() error {
 	return nil
 }
 
-// check verifies the books of every tier at any moment.
+// check verifies the account of every level at any moment.
 func (c *Cache) check() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -189,18 +193,23 @@ func (c *Cache) check() error {
 		case s.used > s.limit:
 			return fmt.Errorf("%s: used %d exceeds the limit %d", s.Kind, s.used, s.limit)
 		case s.used-s.leaving+s.claimed > s.limit:
-			return fmt.Errorf("%s: claims cannot be met: used %d - leaving %d + claimed %d > %d", s.Kind, s.used, s.leaving, s.claimed, s.limit)
+			return fmt.Errorf("%s: claims cannot be met: used %d - leaving %d + claimed %d > %d",
+				s.Kind, s.used, s.leaving, s.claimed, s.limit)
 		case s.reserved < 0 || s.claimed < 0 || s.leaving < leaving[s]:
-			return fmt.Errorf("%s: reserved %d claimed %d leaving %d (demoting %d)", s.Kind, s.reserved, s.claimed, s.leaving, leaving[s])
+			return fmt.Errorf("%s: reserved %d claimed %d leaving %d (demoting %d)", s.Kind,
+				s.reserved, s.claimed, s.leaving, leaving[s])
 		case s.used != sum[s]+s.reserved+s.leaving:
-			return fmt.Errorf("%s: used %d is not entries %d + reserved %d + leaving %d", s.Kind, s.used, sum[s], s.reserved, s.leaving)
+			return fmt.Errorf("%s: used %d is not entries %d + reserved %d + leaving %d", s.Kind,
+				s.used, sum[s], s.reserved, s.leaving)
 		case s.entries != count[s]:
-			return fmt.Errorf("%s: %d entries counted, %d in the index", s.Kind, s.entries, count[s])
+			return fmt.Errorf("%s: %d entries counted, %d in the index", s.Kind, s.entries,
+				count[s])
 		}
 		var last uint64
 		for e := range s.order.Victims {
 			if e.recency <= last || e.in != s || c.index[e.key] != e {
-				return fmt.Errorf("%s: %s (%d after %d, %s) is out of LRU order", s.Kind, e.key, e.recency, last, e.state)
+				return fmt.Errorf("%s: %s (%d after %d, %s) is out of LRU order", s.Kind, e.key,
+					e.recency, last, e.state)
 			}
 			last = e.recency
 		}
@@ -210,7 +219,7 @@ func (c *Cache) check() error {
 
 // quiet verifies what must hold when nothing is going on: no reservation, no
 // claim, nothing leaving, and the tiers hold exactly what the index says.
-func (c *Cache) quiet(t *testing.T, books map[tiers.Kind]*bookTier) {
+func (c *Cache) quiet(t *testing.T, stores map[tiers.Kind]*bookTier) {
 	t.Helper()
 	require.NoError(t, c.check())
 	c.mu.Lock()
@@ -221,16 +230,21 @@ func (c *Cache) quiet(t *testing.T, books map[tiers.Kind]*bookTier) {
 		require.Zero(t, s.claimed, "%s claimed", s.Kind)
 		require.Zero(t, s.leaving, "%s leaving", s.Kind)
 		require.Empty(t, s.asks)
-		b := books[s.Kind]
+		b := stores[s.Kind]
 		require.Equal(t, s.used, b.bytes, "%s: bytes in the tier", s.Kind)
 		require.Len(t, b.objects, int(s.entries))
 	}
 	for _, e := range c.index {
 		require.Equal(t, resident, e.state, e.key)
 		require.Zero(t, e.cur.pins, e.key)
-		require.Contains(t, books[e.cur.in.Kind].objects, e.cur.obj)
+		require.Contains(t, stores[e.cur.in.Kind].objects, e.cur.obj)
 	}
 }
+
+// still is a clock whose time does not pass: goroutines wait for each other's events alone.
+type still struct{ clock.Wall }
+
+func (*still) Now() time.Duration { return 0 }
 
 // testCache makes a cache over book tiers of the given capacities (0 = none),
 // in the order gpu, cpu, storage.
@@ -240,29 +254,30 @@ func testCache(t *testing.T, writers int, capacity ...int64) (*Cache, map[tiers.
 }
 
 // bookCache is testCache with or without runs in the lowest tier.
-func bookCache(t *testing.T, writers int, runs bool, capacity ...int64) (*Cache, map[tiers.Kind]*bookTier) {
+func bookCache(t *testing.T, writers int, runs bool, capacity ...int64) (*Cache,
+	map[tiers.Kind]*bookTier) {
 	t.Helper()
-	books := map[tiers.Kind]*bookTier{}
-	wall := clock.NewWall()
+	stores := map[tiers.Kind]*bookTier{}
 	pool, err := buffer.NewPool(16, 4096)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, pool.Close()) })
-	transfer := &transfer.Transfer{Pool: pool, Content: content.New([16]byte{1}, 0), Chunk: 4096, Depth: 1, Clock: wall}
-	cfg := Config{MaxWriters: writers, Clock: wall, Transfer: transfer}
+	transfer := &transfer.Transfer{Pool: pool, Content: content.New([16]byte{1}, 0), Chunk: 4096,
+		Depth: 1, Clock: &still{}}
+	cfg := Config{MaxWriters: writers, Clock: &still{}, Transfer: transfer}
 	for i, n := range capacity {
 		if n == 0 {
 			continue
 		}
 		l := tiers.Kind(i)
-		books[l] = newBookTier(t, n)
-		cfg.Levels = append(cfg.Levels, Level{Kind: l, Tier: books[l], Capacity: n})
+		stores[l] = newBookTier(t, n)
+		cfg.Levels = append(cfg.Levels, Level{Kind: l, Tier: stores[l], Capacity: n})
 	}
 	if last := &cfg.Levels[len(cfg.Levels)-1]; runs {
-		books[last.Kind].neighbours = rand.NewPCG(1, 2)
+		stores[last.Kind].neighbours = rand.NewPCG(1, 2)
 	}
 	c, err := New(cfg)
 	require.NoError(t, err)
-	return c, books
+	return c, stores
 }
 
 // use decides, writes what is ours and reads what is there, as a request does.

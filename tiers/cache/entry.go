@@ -26,12 +26,12 @@ type Entry struct {
 	size    int64
 	recency uint64 // the number of its last use: greater is more recent
 	state   state
-	in      *level   // to which it belongs by decision, whose order holds it; bytes may follow later
+	in      *level   // to which it belongs by decision, in whose order; bytes may follow later
 	cur     *replica // where its bytes are; nil until written
 	uses    int      // leases with Prefix that are going to read or write it
 	seen    bool     // read at least once since the counters were reset
 
-	ready clock.Event // fires when the pending write ends, either way; nil while nobody waits for it
+	ready clock.Event // fires when the pending write ends, either way; nil: nobody waits
 
 	prev, next *Entry // in the order of its level
 }

@@ -53,7 +53,8 @@ func (l *Lease) gather(i int) (in *level, left []*replica) {
 	bytes := int64(0)
 	for k := i; k < len(l.claims); k++ {
 		cl := &l.claims[k]
-		if k > i && (!l.Prefix || cl.done || cl.owner || !cl.e.readable() || cl.e.cur.in != in || bytes+cl.e.size > in.extent) {
+		if k > i && (!l.Prefix || cl.done || cl.owner || !cl.e.readable() || cl.e.cur.in != in ||
+			bytes+cl.e.size > in.extent) {
 			break
 		}
 		if r := l.hold(cl); r != nil {
@@ -131,7 +132,8 @@ func (l *Lease) together(i int) []claim {
 // write runs the life of new entries: a place of the write limit, room, bytes, publication. For
 // blocks whose room was planned the bytes are claimed already. All take their bytes at once;
 // what the tier does not put side by side claims them again.
-func (l *Lease) write(ctx context.Context, tag Tag, i int, claims []claim) (n int, res Result, err error) {
+func (l *Lease) write(ctx context.Context, tag Tag, i int, claims []claim) (n int, res Result,
+	err error) {
 	c := l.c
 	n = len(claims)
 	in := claims[0].claimed
@@ -173,7 +175,8 @@ func (l *Lease) write(ctx context.Context, tag Tag, i int, claims []claim) (n in
 	for k := range claims {
 		e := claims[k].e
 		c.gen++
-		l.objects = append(l.objects, tiers.Object{Key: e.key, Gen: c.gen, Size: e.size, Place: i + k})
+		l.objects = append(l.objects, tiers.Object{Key: e.key, Gen: c.gen, Size: e.size,
+			Place: i + k})
 		e.state = writing
 	}
 	c.mu.Unlock()

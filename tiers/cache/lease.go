@@ -43,13 +43,13 @@ type Lease struct {
 	// See Cache.Decide.
 	Prefix bool
 
-	c       *Cache
-	open    bool // counted in Cache.open: with Prefix, from Decide to Close
-	claims  []claim
-	planned int            // claims that were looked at for planning, of those
-	work    plan           // of all blocks together, until it is done
-	crowded bool           // its blocks do not fit beside each other
-	objects []tiers.Object // of one transfer
+	c              *Cache
+	open           bool // counted in Cache.open: with Prefix, from Decide to Close
+	claims         []claim
+	planned        int            // claims that were looked at for planning, of those
+	work           plan           // of all blocks together, until it is done
+	oversubscribed bool           // its blocks do not fit beside each other
+	objects        []tiers.Object // of one transfer
 }
 
 type claim struct {
@@ -69,7 +69,7 @@ type Result struct {
 	Bytes    int64        // of all entries that the operation was for
 	Again    int64        // of a read: those of entries that had been read before
 	Timing   tiers.Timing
-	First    bool          // the first read of one of the entries since it was written, or the counters were reset
+	First    bool          // of one of the entries since it was written, or a reset of counters
 	Slot     time.Duration // waiting for the write limit
 	Space    time.Duration // waiting for room, deletions and demotions for it included
 	Waited   time.Duration // waiting for another's write
@@ -106,7 +106,7 @@ func (c *Cache) Decide(l *Lease, wants []Want) (decided bool) {
 		c.open++
 	}
 	if len(l.claims) == 0 {
-		if c.crowded {
+		if c.oversubscribed {
 			return false
 		}
 		l.lookUp(wants)
@@ -146,8 +146,8 @@ func (l *Lease) lookUp(wants []Want) {
 		case cl.outcome == Unreachable:
 			cl.e, cl.done = nil, true
 		case l.Prefix:
-			// No pin: a decision that waits would keep bytes from those it waits for. In use, a hit cannot
-			// be evicted; it is pinned when it is read.
+			// No pin: a decision that waits would keep bytes from those it waits for. In use, a hit
+			// cannot be evicted; it is pinned when it is read.
 			cl.using = true
 			cl.e.uses++
 		case cl.outcome == Hit:
@@ -172,7 +172,7 @@ func (l *Lease) planRoom() bool {
 			return false
 		}
 		if p == nil {
-			l.crowded, c.crowded = true, true
+			l.oversubscribed, c.oversubscribed = true, true
 			continue
 		}
 		cl.claimed = p.target
@@ -233,8 +233,8 @@ func (l *Lease) cancelPlan(ctx context.Context, tag Tag) {
 	defer l.c.mu.Unlock()
 	l.open = false
 	l.c.open--
-	if l.crowded {
-		l.crowded, l.c.crowded = false, false
+	if l.oversubscribed {
+		l.oversubscribed, l.c.oversubscribed = false, false
 	}
 }
 
@@ -247,7 +247,8 @@ func (l *Lease) makeRoom(ctx context.Context, tag Tag) (took time.Duration, err 
 		return 0, nil
 	}
 	l.work = plan{}
-	slices.SortStableFunc(p.demote, func(a, b demotion) int { return cmp.Compare(b.to.index, a.to.index) })
+	slices.SortStableFunc(p.demote,
+		func(a, b demotion) int { return cmp.Compare(b.to.index, a.to.index) })
 	start := l.c.now()
 	err = l.c.execute(ctx, tag, &p)
 	return l.c.now() - start, err

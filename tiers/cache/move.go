@@ -13,7 +13,8 @@ const retries = 3
 
 // began tells that bytes of an object begin to move. A level without a tier takes no time and
 // cannot fail: there that was all.
-func (c *Cache) began(tag Tag, o tiers.Object, in *level, op tiers.Op, phase tiers.Phase) (over bool) {
+func (c *Cache) began(tag Tag, o tiers.Object, in *level, op tiers.Op,
+	phase tiers.Phase) (over bool) {
 	c.observer.Began(tag, o, in.Kind, op, phase)
 	if in.Tier == nil {
 		c.observer.Chunk(tag, in.Kind, op, phase, o.Size)
@@ -54,9 +55,11 @@ func (c *Cache) write(ctx context.Context, tag Tag, in *level, objects []tiers.O
 }
 
 // move copies the bytes of a demotion.
-func (c *Cache) move(ctx context.Context, tag Tag, o tiers.Object, from, to *level) (rd, wr tiers.Timing, err error) {
+func (c *Cache) move(ctx context.Context, tag Tag, o tiers.Object, from, to *level) (rd,
+	wr tiers.Timing, err error) {
 	read, wrote := c.chunks(tag, from, tiers.Evict), c.chunks(tag, to, tiers.Evict)
-	over, nowhere := c.began(tag, o, from, tiers.Read, tiers.Evict), c.began(tag, o, to, tiers.Write, tiers.Evict)
+	over, nowhere := c.began(tag, o, from, tiers.Read, tiers.Evict),
+		c.began(tag, o, to, tiers.Write, tiers.Evict)
 	switch {
 	case over && nowhere:
 	case over: // what the upper level does not hold is made again
@@ -71,7 +74,8 @@ func (c *Cache) move(ctx context.Context, tag Tag, o tiers.Object, from, to *lev
 
 // retry runs f again after transient failures. The timing is that of the last attempt: lost
 // attempts are counted, not averaged in.
-func (c *Cache) retry(ctx context.Context, tag Tag, o tiers.Object, in *level, op tiers.Op, f func() error) error {
+func (c *Cache) retry(ctx context.Context, tag Tag, o tiers.Object, in *level, op tiers.Op,
+	f func() error) error {
 	for n := 0; ; n++ {
 		err := f()
 		if err == nil {
@@ -86,7 +90,8 @@ func (c *Cache) retry(ctx context.Context, tag Tag, o tiers.Object, in *level, o
 }
 
 // failed reports err unless it is only the echo of a cancelled run.
-func (c *Cache) failed(ctx context.Context, tag Tag, o tiers.Object, l tiers.Kind, op tiers.Op, err error) {
+func (c *Cache) failed(ctx context.Context, tag Tag, o tiers.Object, l tiers.Kind, op tiers.Op,
+	err error) {
 	if ctx.Err() != nil && (errors.Is(err, context.Cause(ctx)) || errors.Is(err, ctx.Err())) {
 		return
 	}

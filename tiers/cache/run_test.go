@@ -1,10 +1,7 @@
 package cache
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"runtime"
 	"sync/atomic"
 	"testing"
 
@@ -12,14 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
-	"kvbench/tiers/buffer"
-	"kvbench/tiers/clock"
-	"kvbench/tiers/content"
 	"kvbench/tiers/filetier"
-	"kvbench/tiers/ioengine"
-	"kvbench/tiers/memtier"
-	"kvbench/tiers/transfer"
-	"kvbench/tiers/workdir"
+	"kvbench/tiers/tiertest"
 )
 
 // requestCounter is an Observer that counts the requests to the storage tier.
@@ -39,33 +30,16 @@ func (r *requestCounter) Chunk(_ Tag, l tiers.Kind, op tiers.Op, _ tiers.Phase, 
 }
 
 // layoutCache makes a cache over a real directory, and, if cpu > 0, memory above it.
-func layoutCache(t *testing.T, l tiers.Layout, direct bool, cpu, capacity int64) (*Cache, *requestCounter, tiers.Tier) {
+func layoutCache(t *testing.T, l tiers.Layout, direct bool, cpu, capacity int64) (
+	*Cache, *requestCounter, tiers.Tier,
+) {
 	t.Helper()
-	dir, err := workdir.Open(workdir.Options{CacheDir: t.TempDir()})
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, dir.Close()) })
-	wall := clock.NewWall()
-	engine := ioengine.NewPsync(wall.Now)
-	t.Cleanup(func() { assert.NoError(t, engine.Close(context.Background())) })
-	tier, err := filetier.New(filetier.Config{
-		Dir: dir, Engine: engine, Layout: l, Direct: direct, Extent: 64 << 10, Capacity: capacity,
-	})
-	if runtime.GOOS == "darwin" && errors.Is(err, tiers.ErrNotSupported) {
-		t.Skip(err) // no holes on this platform
-	}
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, tier.Close()) })
-	pool, err := buffer.NewPool(16, 64<<10)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, pool.Close()) })
-	count := &requestCounter{}
-	cfg := Config{Clock: wall, Observer: count,
-		Transfer: &transfer.Transfer{Pool: pool, Content: content.New([16]byte{1}, 0), Chunk: 64 << 10, Depth: 1, Verify: content.VerifyFull, Clock: wall}}
+	tier := tiertest.Files(t, filetier.Config{Layout: l, Direct: direct, Capacity: capacity})
+	x, count := tiertest.Transfer(t, tiertest.Chunk, 1), &requestCounter{}
+	cfg := Config{Clock: x.Clock, Observer: count, Transfer: x}
 	if cpu > 0 {
-		mem, err := memtier.New(cpu)
-		require.NoError(t, err)
-		t.Cleanup(func() { assert.NoError(t, mem.Close()) })
-		cfg.Levels = append(cfg.Levels, Level{Kind: tiers.CPU, Tier: mem, Capacity: cpu})
+		cfg.Levels = append(cfg.Levels,
+			Level{Kind: tiers.CPU, Tier: tiertest.Memory(t, cpu), Capacity: cpu})
 	}
 	cfg.Levels = append(cfg.Levels, Level{Kind: tiers.Storage, Tier: tier, Capacity: capacity})
 	c, err := New(cfg)
@@ -73,8 +47,9 @@ func layoutCache(t *testing.T, l tiers.Layout, direct bool, cpu, capacity int64)
 	return c, count, tier
 }
 
-// Blocks of a real directory are evicted, read in runs and written in runs by many workers at once; the decisions are
-// those of books and one worker, every byte is verified, and the tier holds what the cache says.
+// Blocks of a real directory are evicted, read in runs and written in runs by many workers at once;
+// the decisions are those of one worker without files, every byte is verified, and the tier holds
+// what the cache says.
 func TestLayoutsUnderEviction(t *testing.T) {
 	const unit = 1 << 10 // blocks are up to 8 KiB
 	requests := blockRequests(3, 120)
@@ -84,9 +59,9 @@ func TestLayoutsUnderEviction(t *testing.T) {
 		}
 	}
 	const capacity = 800 * unit
-	books, _ := testCache(t, 0, 0, 0, capacity)
-	want := play(t, books, requests, 1, false)
-	require.Positive(t, books.Counters().Evicted)
+	stores, _ := testCache(t, 0, 0, 0, capacity)
+	want := play(t, stores, requests, 1, false)
+	require.Positive(t, stores.Counters().Evicted)
 	moved := map[rune]int64{}
 	for _, d := range want {
 		for _, o := range d {
@@ -94,8 +69,10 @@ func TestLayoutsUnderEviction(t *testing.T) {
 		}
 	}
 	for name, l := range map[string]tiers.Layout{
-		"files": {}, "slots": {Kind: tiers.LayoutSlots, Bytes: 8 * unit}, "packed": {Kind: tiers.LayoutPacked, Places: 5},
-		"grouped": {Kind: tiers.LayoutGrouped, Places: 4}, "chunks": {Kind: tiers.LayoutChunks, Bytes: 4 * unit},
+		"files": {}, "slots": {Kind: tiers.LayoutSlots, Bytes: 8 * unit},
+		"packed":  {Kind: tiers.LayoutPacked, Places: 5},
+		"grouped": {Kind: tiers.LayoutGrouped, Places: 4},
+		"chunks":  {Kind: tiers.LayoutChunks, Bytes: 4 * unit},
 	} {
 		for _, direct := range []bool{true, false} {
 			if !direct && l.Kind != tiers.LayoutPacked {
@@ -104,11 +81,13 @@ func TestLayoutsUnderEviction(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/direct=%t", name, direct), func(t *testing.T) {
 				c, count, tier := layoutCache(t, l, direct, 0, capacity)
 				assert.Equal(t, want, play(t, c, requests, 8, false))
-				assert.Equal(t, cacheState(books), cacheState(c))
+				assert.Equal(t, cacheState(stores), cacheState(c))
 				runs := tier.Traits().Extent > 0
-				assert.Equal(t, runs, count.reads.Load() < moved['h']*3/4, "%d blocks read by %d requests", moved['h'], count.reads.Load())
+				assert.Equal(t, runs, count.reads.Load() < moved['h']*3/4,
+					"%d blocks read by %d requests", moved['h'], count.reads.Load())
 				if l.Kind != tiers.LayoutSlots { // whose free places are scattered by then
-					assert.Equal(t, runs, count.writes.Load() < moved['m']*3/4, "%d blocks written by %d requests", moved['m'], count.writes.Load())
+					assert.Equal(t, runs, count.writes.Load() < moved['m']*3/4,
+						"%d blocks written by %d requests", moved['m'], count.writes.Load())
 				}
 				sameFootprint(t, c, tier)
 			})

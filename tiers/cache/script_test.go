@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
-	"kvbench/tiers/clock"
 	"kvbench/tiers/transfer"
 )
 
@@ -57,8 +56,7 @@ func (s *script) Demoted(_ Tag, o tiers.Object, from, to tiers.Kind, _, _ tiers.
 }
 
 func scriptCache(t *testing.T, d *datadriven.TestData, log *script) *Cache {
-	wall := clock.NewWall()
-	cfg := Config{Clock: wall, Observer: log, Transfer: &transfer.Transfer{Clock: wall}}
+	cfg := Config{Clock: &still{}, Observer: log, Transfer: &transfer.Transfer{Clock: &still{}}}
 	for k := range tiers.NumKinds {
 		var capacity int64
 		if d.MaybeScanArgs(t, k.String(), &capacity); capacity > 0 {
@@ -111,7 +109,8 @@ func (s *script) levels(c *Cache) string {
 	var b strings.Builder
 	order := cacheState(c)
 	for i, g := range c.Gauges(nil) {
-		line := fmt.Sprintf("  %-8s %4d of %4d: %s", g.Level, g.Used, g.Capacity, strings.Join(order[i], " "))
+		line := fmt.Sprintf("  %-8s %4d of %4d: %s", g.Level, g.Used, g.Capacity,
+			strings.Join(order[i], " "))
 		b.WriteString(strings.TrimRight(line, ": ") + "\n")
 	}
 	return b.String()
