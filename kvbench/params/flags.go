@@ -53,7 +53,7 @@ func (p *parameter) usage() string {
 	b.WriteString(p.help)
 	switch {
 	case p.has(action) || p.show(p.def[0]) == "":
-	case p.def == same(p.def[0]):
+	case p.uniform():
 		b.WriteString(" (default " + p.show(p.def[0]) + ")")
 	default:
 		b.WriteString(" (default")

@@ -170,7 +170,7 @@ func (r *resolver) environment(p *parameter) (text string, ok bool) {
 func (r *resolver) fallback(p *parameter) setting {
 	d := cmp.Or(r.v.Division, Quick) // none while the division itself is being decided
 	origin := Origin{Kind: FromDefault}
-	if p.def != same(p.def[0]) {
+	if !p.uniform() {
 		origin = Origin{FromDivision, string(d)}
 	}
 	return setting{p.def[d.index()], origin}
