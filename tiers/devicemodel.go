@@ -50,19 +50,24 @@ func (m *DeviceModel) Validate() error {
 	}
 	var errs []error
 	if !(m.Read > 0) || !(m.Write > 0) {
-		errs = append(errs, fmt.Errorf("simulated device: bandwidths %g and %g bytes/s must be positive", m.Read, m.Write))
+		errs = append(errs, fmt.Errorf("simulated device: bandwidths %g and %g bytes/s must be "+
+			"positive", m.Read, m.Write))
 	}
 	if !(m.ReadIOPS >= 0) || !(m.WriteIOPS >= 0) {
-		errs = append(errs, fmt.Errorf("simulated device: %g and %g requests/s must not be negative", m.ReadIOPS, m.WriteIOPS))
+		errs = append(errs, fmt.Errorf(
+			"simulated device: %g and %g requests/s must not be negative", m.ReadIOPS, m.WriteIOPS))
 	}
 	if m.ReadLatency < 0 || m.WriteLatency < 0 {
-		errs = append(errs, fmt.Errorf("simulated device: latencies %v and %v must not be negative", m.ReadLatency, m.WriteLatency))
+		errs = append(errs, fmt.Errorf("simulated device: latencies %v and %v must not be negative",
+			m.ReadLatency, m.WriteLatency))
 	}
 	if m.Slice < 0 {
-		errs = append(errs, fmt.Errorf("simulated device: slices of %v must not be negative", m.Slice))
+		errs = append(errs, fmt.Errorf("simulated device: slices of %v must not be negative",
+			m.Slice))
 	}
 	if m.Parallelism < 1 {
-		errs = append(errs, fmt.Errorf("simulated device: parallelism %d must be at least 1", m.Parallelism))
+		errs = append(errs, fmt.Errorf("simulated device: parallelism %d must be at least 1",
+			m.Parallelism))
 	}
 	return errors.Join(errs...)
 }

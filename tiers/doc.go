@@ -1,5 +1,5 @@
-// Package tiers is the vocabulary of the places where cached bytes live: nouns, contracts and errors. It does no I/O and
-// imports nothing but the standard library.
+// Package tiers is the vocabulary of the places where cached bytes live: nouns, contracts and
+// errors. It does no I/O and imports nothing but the standard library.
 //
 //	names.go        Kind, Op, Phase: what results and traces call things
 //	tier.go         Object, Tier, Reader, Writer, IO, Buffer: the contract, which tiers/tiertest has as tests
@@ -7,9 +7,10 @@
 //	layout.go       Layout: how files are laid out, as a specification
 //	devicemodel.go  DeviceModel: a drive that one does not have, likewise
 //
-// What implements them lies below: filetier, memtier and sim are tiers; transfer moves objects through them, in buffers
-// of buffer, filled and verified by content; cache decides which object lives where; clock is time; ioengine makes the
-// requests of files, and workdir owns the directory that they lie in.
+// What implements them lies below: filetier, memtier and sim are tiers; transfer moves objects
+// through them, in buffers of buffer, filled and verified by content; cache decides which object
+// lives where; clock is time; ioengine makes the requests of files, and workdir owns the directory
+// that they lie in.
 //
 // A request belongs to the tier from Submit to Done, wherever its caller has gone: see IO.
 package tiers

@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// ErrNotFound: the tier has no such entry. Match with errors.Is; the error itself names key and place.
+// ErrNotFound: the tier has no such entry. Match with errors.Is; the error itself names key and
+// place.
 var ErrNotFound = errors.New("no such entry")
 
 // ErrNotSupported matches every UnsupportedError.
@@ -33,7 +34,8 @@ func (e *UnsupportedError) Error() string {
 // Is makes every UnsupportedError match ErrNotSupported.
 func (e *UnsupportedError) Is(target error) bool { return target == ErrNotSupported }
 
-// OpError is a failed operation on one entry. It keeps the errno reachable: errors.Is(err, unix.ENOSPC).
+// OpError is a failed operation on one entry. It keeps the errno reachable: errors.Is(err,
+// unix.ENOSPC).
 type OpError struct {
 	Op     string // "create", "write", "flush", "open", "read", "remove", …
 	Path   string // the file, or the tier's name where there is none
@@ -52,8 +54,8 @@ func (e *OpError) Error() string {
 
 func (e *OpError) Unwrap() error { return e.Err }
 
-// PanicError is a panic inside a transfer, turned into an error so that goroutines of the transfer end in
-// order, buffers return to the pool and the entry is taken back.
+// PanicError is a panic inside a transfer, turned into an error so that goroutines of the transfer
+// end in order, buffers return to the pool and the entry is taken back.
 type PanicError struct {
 	Value any
 	Stack []byte // where it happened

@@ -5,16 +5,19 @@ import (
 	"time"
 )
 
-// Object is one cached entry as tiers know it. Key and Gen together name the bytes; Size is their number.
+// Object is one cached entry as tiers know it. Key and Gen together name the bytes; Size is their
+// number.
 type Object struct {
 	Key string
-	// Gen is the write generation: which write of this run made the entry. A key that is evicted and written
-	// again gets another Gen, other content and another name, so a stale read cannot look like a good one.
+	// Gen is the write generation: which write of this run made the entry. A key that is evicted
+	// and written again gets another Gen, other content and another name, so a stale read cannot
+	// look like a good one.
 	Gen uint64
-	// Size is in bytes, after tensor parallelism. It is never rounded: padding is the tier's own affair.
+	// Size is in bytes, after tensor parallelism. It is never rounded: padding is the tier's own
+	// affair.
 	Size int64
-	// Place is the object's place among those of its request. Layouts that group by it put the objects of one
-	// stretch of a request into one file, whatever of the request was cached before.
+	// Place is the object's place among those of its request. Layouts that group by it put the
+	// objects of one stretch of a request into one file, whatever of the request was cached before.
 	Place int
 }
 
@@ -27,24 +30,30 @@ type ID struct {
 // ID is what two descriptions of the same bytes have in common.
 func (o Object) ID() ID { return ID{o.Key, o.Gen} }
 
-// Traits are what a tier wants of whoever moves bytes into and out of it. They do not change during its life.
+// Traits are what a tier wants of whoever moves bytes into and out of it. They do not change during
+// its life.
 type Traits struct {
 	// Chunk is how many bytes one request should move; 0 = as many as the run's chunk size.
 	Chunk int
-	// MaxChunks bounds the requests of one object, which grow beyond Chunk when it is larger; 0 = no bound.
+	// MaxChunks bounds the requests of one object, which grow beyond Chunk when it is larger; 0 =
+	// no bound.
 	MaxChunks int
-	// Align is the multiple of offset, length and address that requests need: 4096 or more for direct I/O, else
-	// 1. It divides every chunk size in use; only the last request of an extent may be shorter, see IO.
+	// Align is the multiple of offset, length and address that requests need: 4096 or more for
+	// direct I/O, else
+	// 1. It divides every chunk size in use; only the last request of an extent may be shorter, see
+	// IO.
 	Align int
-	// Extent is how many bytes the objects of one Create or Open span at most, unless it is a single one; 0 = the
-	// tier puts no objects side by side.
+	// Extent is how many bytes the objects of one Create or Open span at most, unless it is a
+	// single one; 0 = the tier puts no objects side by side.
 	Extent int64
-	// Stream: the tier takes and gives whole objects in small pieces; requests at offsets are its second best.
+	// Stream: the tier takes and gives whole objects in small pieces; requests at offsets are its
+	// second best.
 	Stream bool
-	// Holds: the tier keeps the bytes. One that does not takes the time of its requests, whose buffers are empty:
-	// nothing is generated for it and nothing verified.
+	// Holds: the tier keeps the bytes. One that does not takes the time of its requests, whose
+	// buffers are empty: nothing is generated for it and nothing verified.
 	Holds bool
-	// CountsAtCommit: written bytes have reached the device only when Commit returns, and count then.
+	// CountsAtCommit: written bytes have reached the device only when Commit returns, and count
+	// then.
 	CountsAtCommit bool
 	// Description is for people: "direct I/O on ext4", "simulated, 64.0 GB/s".
 	Description string
@@ -52,18 +61,21 @@ type Traits struct {
 
 // Tier is a place where objects live. It keeps no order of its own, and no capacity: a cache does.
 //
-// All methods are safe for concurrent use. Create, Remove and Close never wait for other operations. Several
-// objects in one call are neighbours of one request; those that the tier has side by side share one Writer or
-// Reader, whose Len says how many it took of them, the first ones and at least one. Errors are those of the first.
+// All methods are safe for concurrent use. Create, Remove and Close never wait for other
+// operations. Several objects in one call are neighbours of one request; those that the tier has
+// side by side share one Writer or Reader, whose Len says how many it took of them, the first ones
+// and at least one. Errors are those of the first.
 type Tier interface {
 	Traits() Traits
-	// Create begins writing. Nothing can be opened until Commit. Objects with the same Key and Gen must not exist.
+	// Create begins writing. Nothing can be opened until Commit. Objects with the same Key and Gen
+	// must not exist.
 	Create(ctx context.Context, objs ...Object) (Writer, error)
 	// Open begins reading committed objects. ErrNotFound when the first is none.
 	Open(ctx context.Context, objs ...Object) (Reader, error)
-	// Remove deletes committed objects, also those behind one that fails. Their space is free when Remove returns,
-	// unless they are still open for reading: then when the last reader closes. ErrNotFound where there is none. A
-	// cancelled context does not stop a removal, which is short and leaves nothing half done.
+	// Remove deletes committed objects, also those behind one that fails. Their space is free when
+	// Remove returns, unless they are still open for reading: then when the last reader closes.
+	// ErrNotFound where there is none. A cancelled context does not stop a removal, which is short
+	// and leaves nothing half done.
 	Remove(ctx context.Context, objs ...Object) error
 	// Space is errors.ErrUnsupported where nobody can say.
 	Space(ctx context.Context) (Space, error)
@@ -74,8 +86,8 @@ type Tier interface {
 // Space is the room of a tier in bytes, whoever uses it.
 type Space struct{ Total, Free int64 }
 
-// Extent is objects side by side: object i begins Start(i) bytes after the first. Between an object's end and the
-// next one's start lies padding, which is written like the rest.
+// Extent is objects side by side: object i begins Start(i) bytes after the first. Between an
+// object's end and the next one's start lies padding, which is written like the rest.
 type Extent interface {
 	Len() int
 	Start(i int) int64
@@ -83,7 +95,8 @@ type Extent interface {
 
 // Submitter takes requests.
 type Submitter interface {
-	// Submit begins a request and does not wait for it, unless it is a copy of memory. Any number may be under way.
+	// Submit begins a request and does not wait for it, unless it is a copy of memory. Any number
+	// may be under way.
 	Submit(io *IO)
 }
 
@@ -91,46 +104,51 @@ type Submitter interface {
 type Reader interface {
 	Extent
 	Submitter
-	// Close ends reading. It does not wait for requests under way: what they use is kept until they are done.
-	// Closing twice is harmless.
+	// Close ends reading. It does not wait for requests under way: what they use is kept until they
+	// are done. Closing twice is harmless.
 	Close() error
 }
 
-// Writer writes an extent. Exactly one of Commit and Abort ends it; Abort after either does nothing.
+// Writer writes an extent. Exactly one of Commit and Abort ends it; Abort after either does
+// nothing.
 type Writer interface {
 	Extent
 	Submitter
-	// Commit makes the objects durable as far as the tier promises it, and visible, all of them or none: if it fails
-	// they are gone, as after Abort. All requests must be done. When ctx ends it waits for at most Grace.
+	// Commit makes the objects durable as far as the tier promises it, and visible, all of them or
+	// none: if it fails they are gone, as after Abort. All requests must be done. When ctx ends it
+	// waits for at most Grace.
 	Commit(ctx context.Context) error
-	// Abort gives up: nothing of the objects remains in the tier, once requests still under way are done. It does not
-	// wait for these.
+	// Abort gives up: nothing of the objects remains in the tier, once requests still under way are
+	// done. It does not wait for these.
 	Abort() error
 }
 
-// Grace is for how long those who stop wait for requests under way. A device that answers at all does so within it;
-// one that does not keeps the request and its buffer, and everybody else goes on.
+// Grace is for how long those who stop wait for requests under way. A device that answers at all
+// does so within it; one that does not keeps the request and its buffer, and everybody else goes
+// on.
 const Grace = time.Second
 
-// IO is one request of an extent. From Submit to Done it and its buffer belong to the tier, also when nobody waits
-// for it any more. It can be used again after Done, and within.
+// IO is one request of an extent. From Submit to Done it and its buffer belong to the tier, also
+// when nobody waits for it any more. It can be used again after Done, and within.
 type IO struct {
-	// Buf holds the bytes. Where N is no multiple of Traits.Align (the end of the extent), its capacity reaches the
-	// next one: what lies between is written as padding, and may be overwritten by a read.
+	// Buf holds the bytes. Where N is no multiple of Traits.Align (the end of the extent), its
+	// capacity reaches the next one: what lies between is written as padding, and may be
+	// overwritten by a read.
 	Buf Buffer
 	Off int64 // from the extent's first byte
 	N   int
 
-	// Done is called once, on any goroutine, perhaps inside of Submit. It may use the processor for a while, but not
-	// block.
+	// Done is called once, on any goroutine, perhaps inside of Submit. It may use the processor for
+	// a while, but not block.
 	Done func(*IO)
 	// Err is nil when all N bytes were moved: there are no partial results.
 	Err error
-	// Begun and Ended are when the device had the request, by the clock of the run: its latency, without queueing in
-	// this process. Both are zero where the tier does not know.
+	// Begun and Ended are when the device had the request, by the clock of the run: its latency,
+	// without queueing in this process. Both are zero where the tier does not know.
 	Begun, Ended time.Duration
 
-	// State is the tier's own, kept from one use of the IO to the next, so that a request need not allocate.
+	// State is the tier's own, kept from one use of the IO to the next, so that a request need not
+	// allocate.
 	State any
 }
 
@@ -156,10 +174,11 @@ func (One) Len() int { return 1 }
 // Start is 0.
 func (One) Start(int) int64 { return 0 }
 
-// Timing is where the time of one operation went. Device + Host is its I/O latency; the others stand apart.
+// Timing is where the time of one operation went. Device + Host is its I/O latency; the others
+// stand apart.
 type Timing struct {
-	// Device is the time in which at least one call of the operation was inside the tier: create, chunks,
-	// flush, open. Parallel chunks count once.
+	// Device is the time in which at least one call of the operation was inside the tier: create,
+	// chunks, flush, open. Parallel chunks count once.
 	Device time.Duration
 	// Host is the rest of a read: verification. For writes it is 0, except with Transfer.FlushOnly.
 	Host time.Duration
@@ -172,9 +191,9 @@ type Timing struct {
 // IO is the latency of the operation as the benchmark reports it: Device + Host.
 func (t Timing) IO() time.Duration { return t.Device + t.Host }
 
-// ChunkFunc is told of each chunk's completion, or once with all bytes when the tier counts them at commit
-// (Traits.CountsAtCommit). It is called on goroutines of the tier, must be quick, and has returned for the last time when
-// the operation returns.
+// ChunkFunc is told of each chunk's completion, or once with all bytes when the tier counts them at
+// commit (Traits.CountsAtCommit). It is called on goroutines of the tier, must be quick, and has
+// returned for the last time when the operation returns.
 type ChunkFunc func(op Op, bytes int64)
 
 // AlignUp rounds n up to a multiple of align.

@@ -11,19 +11,26 @@ import (
 )
 
 func TestNamesAreThoseOfTracesAndFlags(t *testing.T) {
-	assert.Equal(t, "gpu cpu storage Level(3)", fmt.Sprint(tiers.GPU, " ", tiers.CPU, " ", tiers.Storage, " ", tiers.NumKinds))
+	assert.Equal(t, "gpu cpu storage Level(3)",
+		fmt.Sprint(tiers.GPU, " ", tiers.CPU, " ", tiers.Storage, " ", tiers.NumKinds))
 	assert.Equal(t, "read write", fmt.Sprint(tiers.Read, " ", tiers.Write))
-	assert.Equal(t, "Prefill Decode Evict", fmt.Sprint(tiers.Prefill, " ", tiers.Decode, " ", tiers.Evict))
+	assert.Equal(t, "Prefill Decode Evict",
+		fmt.Sprint(tiers.Prefill, " ", tiers.Decode, " ", tiers.Evict))
 }
 
 func TestErrorsNamePlaceKeyOffsetAndCure(t *testing.T) {
-	err := error(&tiers.OpError{Op: "write", Path: "/mnt/x/ab/cd", Key: "u1/c1/t1", Offset: 4096, Err: unix.ENOSPC})
+	err := error(&tiers.OpError{Op: "write", Path: "/mnt/x/ab/cd", Key: "u1/c1/t1", Offset: 4096,
+		Err: unix.ENOSPC})
 	assert.ErrorIs(t, err, unix.ENOSPC)
-	assert.EqualError(t, err, "write /mnt/x/ab/cd (entry u1/c1/t1 at offset 4096): no space left on device; free space there or give the storage tier less (-storage-capacity-gb)")
+	assert.EqualError(t, err,
+		"write /mnt/x/ab/cd (entry u1/c1/t1 at offset 4096): no space left on device; free space "+
+			"there or give the storage tier less (-storage-capacity-gb)")
 	for _, errno := range []unix.Errno{unix.EROFS, unix.EACCES, unix.EMFILE, unix.EIO} {
 		assert.Contains(t, (&tiers.OpError{Op: "create", Err: errno}).Error(), "; ")
 	}
-	unsupported := error(&tiers.UnsupportedError{Feature: "direct I/O", Need: "a disk", Reason: "there is none"})
+	unsupported := error(&tiers.UnsupportedError{Feature: "direct I/O", Need: "a disk",
+		Reason: "there is none"})
 	assert.ErrorIs(t, unsupported, tiers.ErrNotSupported)
-	assert.EqualError(t, unsupported, "direct I/O is not supported here: there is none; it needs a disk")
+	assert.EqualError(t, unsupported,
+		"direct I/O is not supported here: there is none; it needs a disk")
 }

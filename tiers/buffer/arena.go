@@ -12,21 +12,25 @@ const (
 	PageSize = 4096
 )
 
-// Arena is memory outside the Go heap, aligned to 2 MiB and in huge pages where the system gives them: a device
-// takes a limited number of segments per request, and 1 MiB in 4 KiB pages is 256 of them.
+// Arena is memory outside the Go heap, aligned to 2 MiB and in huge pages where the system gives
+// them: a device takes a limited number of segments per request, and 1 MiB in 4 KiB pages is 256 of
+// them.
 //
-// Memory is taken from the system when it is first touched. Under the race detector arenas lie on the heap,
-// because it does not see other memory. An Arena is plain memory: who uses which part is the owner's affair.
+// Memory is taken from the system when it is first touched. Under the race detector arenas lie on
+// the heap, because it does not see other memory. An Arena is plain memory: who uses which part is
+// the owner's affair.
 type Arena struct {
 	mem    []byte // aligned, as long as asked for
 	mapped []byte // what was mapped, to unmap; nil on the heap
 	reason string // why there are no huge pages; empty when they were granted
 }
 
-// NewArena reserves bytes of address space. It is an error only when the system refuses the address space.
+// NewArena reserves bytes of address space. It is an error only when the system refuses the address
+// space.
 func NewArena(bytes int64) (*Arena, error) {
 	if bytes <= 0 || bytes != int64(int(bytes)) {
-		return nil, fmt.Errorf("reserve an arena of %d bytes: the size must be positive and fit the address space", bytes)
+		return nil, fmt.Errorf("reserve an arena of %d bytes: the size must be positive and fit "+
+			"the address space", bytes)
 	}
 	return newArena(int(bytes))
 }

@@ -6,7 +6,8 @@ package buffer
 const RaceEnabled = true
 
 func newArena(n int) (*Arena, error) {
-	return &Arena{mem: Aligned(make([]byte, n+PageSize), n, PageSize), reason: "ordinary pages: the race detector needs the heap"}, nil
+	return &Arena{mem: Aligned(make([]byte, n+PageSize), n, PageSize),
+		reason: "ordinary pages: the race detector needs the heap"}, nil
 }
 
 func unmap([]byte) error { return nil }

@@ -33,8 +33,9 @@ func hugeBytes(b []byte) (int64, error) {
 	return parseSmaps(f, uint64(address(b)), uint64(len(b)))
 }
 
-// parseSmaps sums AnonHugePages of the mappings that overlap [at, at+size). The kernel merges neighbouring
-// mappings, so a mapping may be larger than the range: no more is counted than lies in both.
+// parseSmaps sums AnonHugePages of the mappings that overlap [at, at+size). The kernel merges
+// neighbouring mappings, so a mapping may be larger than the range: no more is counted than lies in
+// both.
 func parseSmaps(r io.Reader, at, size uint64) (int64, error) {
 	var sum, overlap uint64
 	s := bufio.NewScanner(r)

@@ -14,10 +14,13 @@ import (
 const RaceEnabled = false
 
 func newArena(n int) (*Arena, error) {
-	whole := tiers.AlignUp(n, HugePage) // the advice covers whole huge pages, so the last one is reserved to its end
-	mapped, err := unix.Mmap(-1, 0, whole+HugePage, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
+	// the advice covers whole huge pages, so the last one is reserved to its end
+	whole := tiers.AlignUp(n, HugePage)
+	mapped, err := unix.Mmap(-1, 0, whole+HugePage, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
 	if err != nil {
-		return nil, fmt.Errorf("map %d bytes of memory: %w; use fewer or smaller buffers (-workers, -io-depth, -chunk-size) or a smaller -cpu-mem-gb", n, err)
+		return nil, fmt.Errorf("map %d bytes of memory: %w; use fewer or smaller buffers "+
+			"(-workers, -io-depth, -chunk-size) or a smaller -cpu-mem-gb", n, err)
 	}
 	mem := Aligned(mapped, whole, HugePage)
 	reason := adviseHuge(mem)

@@ -8,11 +8,12 @@ import (
 	"kvbench/tiers"
 )
 
-// Pool is a fixed set of equal I/O buffers, cut once from one arena. All memory that entries move through is
-// here: a run's peak does not depend on how large entries are or how many wait.
+// Pool is a fixed set of equal I/O buffers, cut once from one arena. All memory that entries move
+// through is here: a run's peak does not depend on how large entries are or how many wait.
 //
-// Buffers are given out in the order of asking, all that an operation needs at once: no operation holds some
-// while it waits for more, so operations cannot block each other. Safe for concurrent use.
+// Buffers are given out in the order of asking, all that an operation needs at once: no operation
+// holds some while it waits for more, so operations cannot block each other. Safe for concurrent
+// use.
 type Pool struct {
 	size, buffers int
 	arena         *Arena
@@ -35,17 +36,20 @@ type waiter struct {
 // waiters is a queue that a waiter can also leave from the middle.
 type waiters struct{ first, last *waiter }
 
-// NewPool makes buffers of size bytes, a multiple of 4096, and touches them, so that no page is missing later.
+// NewPool makes buffers of size bytes, a multiple of 4096, and touches them, so that no page is
+// missing later.
 func NewPool(buffers, size int) (*Pool, error) {
 	if buffers < 1 || size < PageSize || size%PageSize != 0 {
-		return nil, fmt.Errorf("make a pool of %d buffers of %d bytes: there must be at least one, and the size a multiple of %d", buffers, size, PageSize)
+		return nil, fmt.Errorf("make a pool of %d buffers of %d bytes: there must be at least "+
+			"one, and the size a multiple of %d", buffers, size, PageSize)
 	}
 	arena, err := NewArena(int64(buffers) * int64(size))
 	if err != nil {
 		return nil, fmt.Errorf("make a pool of %d buffers of %d bytes: %w", buffers, size, err)
 	}
 	arena.touch()
-	p := &Pool{size: size, buffers: buffers, arena: arena, free: make([]tiers.Buffer, 0, buffers), huge: arena.HugePages()}
+	p := &Pool{size: size, buffers: buffers, arena: arena, free: make([]tiers.Buffer, 0, buffers),
+		huge: arena.HugePages()}
 	mem := arena.Bytes()
 	for i := buffers - 1; i >= 0; i-- {
 		p.free = append(p.free, tiers.Buffer{B: mem[i*size : (i+1)*size : (i+1)*size]})
@@ -74,8 +78,8 @@ func (p *Pool) Buffers() int { return p.buffers }
 // HugePages says what kind of memory the pool got, measured when it was made.
 func (p *Pool) HugePages() string { return p.huge }
 
-// Get waits for n buffers and appends them to dst. It returns the context's error, with dst unchanged, when that
-// ends first. Asking for more than there are is an error at once.
+// Get waits for n buffers and appends them to dst. It returns the context's error, with dst
+// unchanged, when that ends first. Asking for more than there are is an error at once.
 func (p *Pool) Get(ctx context.Context, n int, dst []tiers.Buffer) ([]tiers.Buffer, error) {
 	if n > p.buffers {
 		return dst, fmt.Errorf("get %d buffers: the pool has only %d", n, p.buffers)
@@ -111,8 +115,8 @@ func (p *Pool) Get(ctx context.Context, n int, dst []tiers.Buffer) ([]tiers.Buff
 	return dst, context.Cause(ctx)
 }
 
-// Put returns buffers, whole or cut short at the end. It panics on memory that is not a buffer of this pool or on
-// more buffers than were given out: going on would let two operations share one.
+// Put returns buffers, whole or cut short at the end. It panics on memory that is not a buffer of
+// this pool or on more buffers than were given out: going on would let two operations share one.
 func (p *Pool) Put(bufs ...tiers.Buffer) {
 	if RaceEnabled {
 		for _, b := range bufs {
@@ -125,7 +129,8 @@ func (p *Pool) Put(bufs ...tiers.Buffer) {
 	p.serve()
 }
 
-// Close frees the memory. It is an error, and does nothing, while buffers are out. Closing twice is harmless.
+// Close frees the memory. It is an error, and does nothing, while buffers are out. Closing twice is
+// harmless.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,17 +161,18 @@ func (p *Pool) put(bufs []tiers.Buffer) {
 	for _, b := range bufs {
 		at := address(b.B) - lo // wraps around for smaller addresses, so one comparison does
 		if cap(b.B) != p.size || at >= uintptr(len(p.arena.mem)) || at%uintptr(p.size) != 0 {
-			panic("tiers: Pool.Put of memory that is not a buffer of this pool")
+			panic("buffer: Pool.Put of memory that is not a buffer of this pool")
 		}
 		if len(p.free) == p.buffers {
-			panic("tiers: Pool.Put of more buffers than were given out")
+			panic("buffer: Pool.Put of more buffers than were given out")
 		}
 		b.B = b.B[:p.size]
 		p.free = append(p.free, b)
 	}
 }
 
-// serve gives free buffers to those who wait, strictly in order: a large request is not overtaken for ever.
+// serve gives free buffers to those who wait, strictly in order: a large request is not overtaken
+// for ever.
 func (p *Pool) serve() {
 	for w := p.waiting.first; w != nil && len(p.free) >= w.n; w = p.waiting.first {
 		p.waiting.remove(w)

@@ -100,7 +100,8 @@ func TestPoolKeepsAllBuffersUnderRandomUse(t *testing.T) {
 				bufs, err := p.Get(ctx, n, nil)
 				if err == nil {
 					for _, b := range bufs {
-						b.B[0], b.B[len(b.B)-1] = byte(g), byte(g) // the race detector sees two owners
+						// the race detector sees two owners
+						b.B[0], b.B[len(b.B)-1] = byte(g), byte(g)
 					}
 					p.Put(bufs...)
 				}

@@ -13,14 +13,16 @@ import (
 // blockSize is the unit of uniqueness and of sampled verification: what arrays deduplicate by.
 const blockSize = 4096
 
-// Content is the data of every entry of one rank in one trial: a pure function of (nonce, rank, key, generation,
-// offset). Any range can be made again at any time, so reads are verified without keeping what was written.
+// Content is the data of every entry of one rank in one trial: a pure function of (nonce, rank,
+// key, generation, offset). Any range can be made again at any time, so reads are verified without
+// keeping what was written.
 //
-// The bytes are AES-128 in counter mode: the key comes from nonce and rank, the initial counter from key and
-// generation, and 16-byte block i of the entry is counter + i. The standard library makes that at more than half
-// the speed of a memory copy with the processor's AES instructions. Distinct counters under one key give distinct
-// blocks, and 128-bit counters from SHA-256 overlap with a probability below 2^-30 for a billion entries of
-// 64 GiB, so no 4 KiB block repeats and nothing compresses.
+// The bytes are AES-128 in counter mode: the key comes from nonce and rank, the initial counter
+// from key and generation, and 16-byte block i of the entry is counter + i. The standard library
+// makes that at more than half the speed of a memory copy with the processor's AES instructions.
+// Distinct counters under one key give distinct blocks, and 128-bit counters from SHA-256 overlap
+// with a probability below 2^-30 for a billion entries of 64 GiB, so no 4 KiB block repeats and
+// nothing compresses.
 //
 // A Content is immutable and safe for concurrent use.
 type Content struct {
@@ -35,14 +37,15 @@ func New(nonce [16]byte, rank int) *Content {
 	sum := sha256.Sum256(seed[:])
 	block, err := aes.NewCipher(sum[:aes.BlockSize])
 	if err != nil {
-		panic("tiers: 16 bytes are a valid AES key: " + err.Error())
+		panic("content: 16 bytes are a valid AES key: " + err.Error())
 	}
 	return &Content{block: block}
 }
 
-// Fill writes the bytes of o from offset off into p. It makes two small allocations per call, none per byte.
+// Fill writes the bytes of o from offset off into p. It makes two small allocations per call, none
+// per byte.
 func (c *Content) Fill(p []byte, o tiers.Object, off int64) {
-	c.Stream(o, off).Fill(p)
+	c.stream(o, off).fill(p)
 }
 
 // counter is the 128-bit AES counter of a 16-byte block.
@@ -67,14 +70,13 @@ func start(o tiers.Object) counter {
 	return counter{hi: binary.BigEndian.Uint64(sum[:8]), lo: binary.BigEndian.Uint64(sum[8:16])}
 }
 
-// Stream makes the bytes of one entry in order; it is for one goroutine at a time. A write holds one for all its
-// chunks.
-type Stream struct{ ctr cipher.Stream }
+// stream makes the bytes of one entry in order; it is for one goroutine at a time.
+type stream struct{ ctr cipher.Stream }
 
-func (c *Content) Stream(o tiers.Object, off int64) Stream {
+func (c *Content) stream(o tiers.Object, off int64) stream {
 	iv := make([]byte, aes.BlockSize)
 	start(o).add(uint64(off) / aes.BlockSize).put(iv)
-	s := Stream{cipher.NewCTR(c.block, iv)}
+	s := stream{cipher.NewCTR(c.block, iv)}
 	if odd := off % aes.BlockSize; odd != 0 {
 		var skipped [aes.BlockSize]byte
 		s.ctr.XORKeyStream(skipped[:odd], zeros[:odd])
@@ -82,11 +84,12 @@ func (c *Content) Stream(o tiers.Object, off int64) Stream {
 	return s
 }
 
-// zeros is what the key stream is combined with. Reading it from the first-level cache is a third faster than
-// clearing the buffer first (9.5 against 7.3 GB/s), and 32 KiB of it were not faster than 16.
+// zeros is what the key stream is combined with. Reading it from the first-level cache is a third
+// faster than clearing the buffer first (9.5 against 7.3 GB/s), and 32 KiB of it were not faster
+// than 16.
 var zeros [16 << 10]byte
 
-func (s Stream) Fill(p []byte) {
+func (s stream) fill(p []byte) {
 	for len(p) > len(zeros) {
 		s.ctr.XORKeyStream(p[:len(zeros)], zeros[:])
 		p = p[len(zeros):]
@@ -94,7 +97,8 @@ func (s Stream) Fill(p []byte) {
 	s.ctr.XORKeyStream(p, zeros[:len(p)])
 }
 
-// fillBlocks is fill for short ranges that start at a multiple of 16, without the stream's allocation.
+// fillBlocks is fill for short ranges that start at a multiple of 16, without the stream's
+// allocation.
 func (c *Content) fillBlocks(p []byte, o tiers.Object, off int64) {
 	at := start(o).add(uint64(off) / aes.BlockSize)
 	for len(p) >= aes.BlockSize {

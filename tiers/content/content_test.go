@@ -31,10 +31,12 @@ func TestAnyRangeOfContentCanBeMadeAgain(t *testing.T) {
 		off := rng.Int64N(o.Size)
 		p := make([]byte, rng.Int64N(o.Size-off)+1)
 		c.Fill(p, o, off)
-		require.True(t, bytes.Equal(whole[off:off+int64(len(p))], p), "offset %d, %d bytes", off, len(p))
+		require.True(t, bytes.Equal(whole[off:off+int64(len(p))], p), "offset %d, %d bytes", off,
+			len(p))
 		if off = off / 16 * 16; off+int64(len(p)) <= o.Size {
 			c.fillBlocks(p, o, off)
-			require.True(t, bytes.Equal(whole[off:off+int64(len(p))], p), "blocks at offset %d, %d bytes", off, len(p))
+			require.True(t, bytes.Equal(whole[off:off+int64(len(p))], p),
+				"blocks at offset %d, %d bytes", off, len(p))
 		}
 	}
 }
@@ -58,7 +60,8 @@ func TestNoTwoBlocksAreEqual(t *testing.T) {
 					p := filled(c, tiers.Object{Key: key, Gen: gen, Size: 256 << 10})
 					for off := 0; off < len(p); off += blockSize {
 						copy(block[:], p[off:])
-						name := fmt.Sprintf("nonce %x rank %d key %q gen %d offset %d", nonce[0], rank, key, gen, off)
+						name := fmt.Sprintf("nonce %x rank %d key %q gen %d offset %d", nonce[0],
+							rank, key, gen, off)
 						require.Empty(t, seen[block], name)
 						seen[block] = name
 					}
@@ -144,8 +147,8 @@ func TestContentAllocatesNothingPerByte(t *testing.T) {
 	o := tiers.Object{Key: "u1/c2/t3", Size: 64 << 20}
 	p := make([]byte, 1<<20)
 	assert.LessOrEqual(t, testing.AllocsPerRun(20, func() { c.Fill(p, o, 1<<20) }), 2.0)
-	s := c.Stream(o, 0)
-	assert.Zero(t, testing.AllocsPerRun(20, func() { s.Fill(p) }))
+	s := c.stream(o, 0)
+	assert.Zero(t, testing.AllocsPerRun(20, func() { s.fill(p) }))
 	c.Fill(p, o, 0)
 	assert.Zero(t, testing.AllocsPerRun(20, func() { _ = c.CheckSample(p, o, 0) }))
 	assert.LessOrEqual(t, testing.AllocsPerRun(20, func() { _ = c.Check(p, o, 0) }), 2.0)

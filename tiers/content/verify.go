@@ -29,7 +29,8 @@ type MismatchError struct {
 	Offset int64  // of the first wrong byte, in the entry
 	Got    byte
 	Want   byte
-	// Stale: the bytes around Offset are those of an earlier write of the same key, made as StaleGen.
+	// Stale: the bytes around Offset are those of an earlier write of the same key, made as
+	// StaleGen.
 	Stale    bool
 	StaleGen uint64
 	// Zero: the bytes around Offset are all zero, as in a hole that was never written.
@@ -44,26 +45,27 @@ func (e *MismatchError) Error() string {
 	case e.Zero:
 		what = "only zeros: never written, or lost"
 	}
-	return fmt.Sprintf("wrong data in entry %s (generation %d) at offset %d: %s", e.Key, e.Gen, e.Offset, what)
+	return fmt.Sprintf("wrong data in entry %s (generation %d) at offset %d: %s", e.Key, e.Gen,
+		e.Offset, what)
 }
 
-// staleSearch is how many earlier generations a mismatch is compared with: about a fifth of a second's work,
-// done once, since a mismatch ends the trial.
+// staleSearch is how many earlier generations a mismatch is compared with: about a fifth of a
+// second's work, done once, since a mismatch ends the trial.
 const staleSearch = 1 << 20
 
 // scratch buffers hold what the content should be, piece by piece.
 var scratch = sync.Pool{New: func() any { return new([16 << 10]byte) }}
 
-// Check compares p with the bytes of o at offset off and returns nil or a *MismatchError for the first byte that
-// differs.
+// Check compares p with the bytes of o at offset off and returns nil or a *MismatchError for the
+// first byte that differs.
 func (c *Content) Check(p []byte, o tiers.Object, off int64) error {
 	buf := scratch.Get().(*[16 << 10]byte)
 	defer scratch.Put(buf)
-	s := c.Stream(o, off)
+	s := c.stream(o, off)
 	for at := 0; at < len(p); at += len(buf) {
 		got := p[at:min(at+len(buf), len(p))]
 		want := buf[:len(got)]
-		s.Fill(want)
+		s.fill(want)
 		if !bytes.Equal(got, want) {
 			return c.mismatch(got, want, o, off+int64(at))
 		}
@@ -71,8 +73,9 @@ func (c *Content) Check(p []byte, o tiers.Object, off int64) error {
 	return nil
 }
 
-// CheckSample compares one 4 KiB block of p, the chunk of o at offset off, which is a multiple of 16. The block's
-// place depends on key and offset alone: other entries and chunks are looked at elsewhere.
+// CheckSample compares one 4 KiB block of p, the chunk of o at offset off, which is a multiple of
+// 16. The block's place depends on key and offset alone: other entries and chunks are looked at
+// elsewhere.
 func (c *Content) CheckSample(p []byte, o tiers.Object, off int64) error {
 	buf := scratch.Get().(*[16 << 10]byte)
 	defer scratch.Put(buf)

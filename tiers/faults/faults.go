@@ -34,10 +34,10 @@ type Event struct {
 	N      int64 // how many of this Call the tier has seen, this one included
 }
 
-// Hook is asked before each call. A non-nil error is returned in its place and the call is not made, except for
-// Abort and CloseReader, which are made all the same so that nothing leaks. It is called concurrently and may block or
-// panic: Write and Read ask it on a goroutine of their own, as a device would take its time, and a panic there comes
-// back as the request's error.
+// Hook is asked before each call. A non-nil error is returned in its place and the call is not
+// made, except for Abort and CloseReader, which are made all the same so that nothing leaks. It is
+// called concurrently and may block or panic: Write and Read ask it on a goroutine of their own, as
+// a device would take its time, and a panic there comes back as the request's error.
 type Hook func(ctx context.Context, e Event) error
 
 // Tier is a tier with a hook.

@@ -1,4 +1,5 @@
-// Package filetier keeps objects in files of a work directory: in one of several layouts, as inference engines do.
+// Package filetier keeps objects in files of a work directory: in one of several layouts, as
+// inference engines do.
 //
 //	filetier.go  Config, Tier, New: what is asked for, what the filesystem can
 //	layout.go    policy: how each layout of tiers.Layout fills its files
@@ -10,7 +11,8 @@
 //
 // # Ownership
 //
-// All metadata is guarded by one mutex, which nobody holds across a system call. A place is used by the tier while its
-// object can be opened, by each reader and writer, and by each of their requests under way: it is free when the last of
-// these lets go. So what is stuck in the device keeps its place and its descriptors, and nothing else.
+// All metadata is guarded by one mutex, which nobody holds across a system call. A place is used by
+// the tier while its object can be opened, by each reader and writer, and by each of their requests
+// under way: it is free when the last of these lets go. So what is stuck in the device keeps its
+// place and its descriptors, and nothing else.
 package filetier

@@ -11,7 +11,8 @@ import (
 	"kvbench/tiers/ioengine"
 )
 
-// Create gives objects places, makes their file if need be, and with direct I/O allocates their blocks.
+// Create gives objects places, makes their file if need be, and with direct I/O allocates their
+// blocks.
 func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, error) {
 	run, err := t.place(objs)
 	if err != nil {
@@ -106,7 +107,8 @@ func (x *extent) submit(kind ioengine.Kind, io *tiers.IO) {
 	r.x, r.io, r.kind = x, io, kind
 	switch end := io.Off + int64(io.N); {
 	case io.Off < 0 || end > x.size():
-		io.End(r.error(io.Off, fmt.Errorf("%d bytes at offset %d reach beyond the entry's %d", io.N, io.Off, x.size())))
+		io.End(r.error(io.Off, fmt.Errorf("%d bytes at offset %d reach beyond the entry's %d", io.N,
+			io.Off, x.size())))
 		return
 	case x.over.Load():
 		io.End(r.error(io.Off, tiers.ErrClosed))
@@ -159,8 +161,8 @@ func (r *request) op(i int) *ioengine.Op {
 	return r.all[i]
 }
 
-// done ends the request with its last operation. The extent is let go of first, so that whoever is told can close it
-// for good.
+// done ends the request with its last operation. The extent is let go of first, so that whoever is
+// told can close it for good.
 func (r *request) done(*ioengine.Op) {
 	if r.left.Add(-1) > 0 {
 		return
@@ -198,7 +200,8 @@ type writer struct{ extent }
 // Submit implements tiers.Writer.
 func (w *writer) Submit(io *tiers.IO) { w.submit(ioengine.Write, io) }
 
-// Commit flushes the file, if the layout does, closes it if nothing follows, and makes the objects visible.
+// Commit flushes the file, if the layout does, closes it if nothing follows, and makes the objects
+// visible.
 func (w *writer) Commit(ctx context.Context) error {
 	t := w.t
 	if w.over.Load() {
@@ -238,7 +241,8 @@ func (w *writer) flush(ctx context.Context) error {
 	return dropCache(w.fds[0])
 }
 
-// wait returns what comes, or the cause when ctx has ended for longer than a device may take that answers at all.
+// wait returns what comes, or the cause when ctx has ended for longer than a device may take that
+// answers at all.
 func wait(ctx context.Context, done <-chan error) error {
 	select {
 	case err := <-done:

@@ -104,8 +104,8 @@ func (t *Tier) openFile(dir int, name string, flags int) (fd int, err error) {
 	return fd, err
 }
 
-// open opens all parts of f for reading o, and without direct I/O drops them from the page cache, so that what is read
-// comes from the device.
+// open opens all parts of f for reading o, and without direct I/O drops them from the page cache,
+// so that what is read comes from the device.
 func (t *Tier) open(f *file, o tiers.Object) (fds []int, err error) {
 	defer func() {
 		if err != nil {
@@ -133,7 +133,8 @@ func (t *Tier) open(f *file, o tiers.Object) (fds []int, err error) {
 	return fds, nil
 }
 
-// preallocate gives the places of a run their blocks, where the layout wants that and the filesystem can.
+// preallocate gives the places of a run their blocks, where the layout wants that and the
+// filesystem can.
 func (t *Tier) preallocate(f *file, run []*entry) error {
 	if !t.direct || !t.policy.preallocate || t.noPreallocate.Load() {
 		return nil
@@ -158,7 +159,8 @@ func (t *Tier) seal(f *file) error {
 	t.mu.Unlock()
 	var errs []error
 	for i, fd := range out {
-		if err := unix.Close(fd); err != nil && !errors.Is(err, unix.EINTR) { // interrupted, it is closed all the same
+		// interrupted, it is closed all the same
+		if err := unix.Close(fd); err != nil && !errors.Is(err, unix.EINTR) {
 			errs = append(errs, t.error("close", f.first, f, i, -1, err))
 		}
 	}
@@ -186,8 +188,9 @@ func (t *Tier) unlinkPart(f *file, part int) error {
 	return nil
 }
 
-// vacate frees the places of objects that nobody uses, of one file and side by side: their slots are used again, or
-// they go with the file when it holds nothing else, or by a hole in it. Their space is free when it returns.
+// vacate frees the places of objects that nobody uses, of one file and side by side: their slots
+// are used again, or they go with the file when it holds nothing else, or by a hole in it. Their
+// space is free when it returns.
 func (t *Tier) vacate(run ...*entry) error {
 	if t.policy.slot > 0 {
 		t.vacateSlots(run)

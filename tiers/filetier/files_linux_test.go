@@ -25,15 +25,18 @@ func TestPackedFilesNeedHoles(t *testing.T) {
 	d, err := workdir.Open(workdir.Options{CacheDir: mount})
 	require.NoError(t, err)
 	engine := ioengine.NewPsync(clock.NewWall().Now)
-	for _, l := range []tiers.Layout{{Kind: tiers.LayoutPacked, Places: 4}, {Kind: tiers.LayoutGrouped, Places: 4}} {
+	for _, l := range []tiers.Layout{{Kind: tiers.LayoutPacked, Places: 4},
+		{Kind: tiers.LayoutGrouped, Places: 4}} {
 		_, err = filetier.New(filetier.Config{Dir: d, Engine: engine, Layout: l})
 		require.ErrorIs(t, err, tiers.ErrNotSupported)
 		assert.ErrorContains(t, err, d.Path())
 		assert.ErrorContains(t, err, "-layout block")
 		assert.Empty(t, theFiles(t, d.Path()))
 	}
-	for _, l := range []tiers.Layout{{}, {Kind: tiers.LayoutSlots, Bytes: block}, {Kind: tiers.LayoutChunks, Bytes: block}} {
-		tier, err := filetier.New(filetier.Config{Dir: d, Engine: engine, Layout: l, Capacity: 1 << 20})
+	for _, l := range []tiers.Layout{{}, {Kind: tiers.LayoutSlots, Bytes: block},
+		{Kind: tiers.LayoutChunks, Bytes: block}} {
+		tier, err := filetier.New(filetier.Config{Dir: d, Engine: engine, Layout: l,
+			Capacity: 1 << 20})
 		require.NoError(t, err, "layouts that the message names")
 		require.NoError(t, tier.Close())
 	}
@@ -44,7 +47,8 @@ func TestPackedFilesNeedHoles(t *testing.T) {
 func TestAFullDiskUnderEveryLayout(t *testing.T) {
 	fs := privtest.LoopFS(t, 32, privtest.LoopOptions{})
 	for _, l := range []tiers.Layout{
-		{Kind: tiers.LayoutPacked, Places: 4}, {Kind: tiers.LayoutGrouped, Places: 4}, {Kind: tiers.LayoutChunks, Bytes: 1 << 20},
+		{Kind: tiers.LayoutPacked, Places: 4}, {Kind: tiers.LayoutGrouped, Places: 4},
+		{Kind: tiers.LayoutChunks, Bytes: 1 << 20},
 	} {
 		d, err := workdir.Open(workdir.Options{CacheDir: fs.Dir})
 		require.NoError(t, err)

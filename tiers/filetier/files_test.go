@@ -41,14 +41,18 @@ func onDisk(t testing.TB, dir string) (bytes int64) {
 func TestPackedSpaceIsFreeWhenRemoveReturns(t *testing.T) {
 	for _, kind := range []tiers.LayoutKind{tiers.LayoutPacked, tiers.LayoutGrouped} {
 		dir := tiertest.Dir(t)
-		tier := tiertest.Files(t, filetier.Config{Dir: dir, Direct: true, Layout: tiers.Layout{Kind: kind, Places: 8}})
+		tier := tiertest.Files(t,
+			filetier.Config{Dir: dir, Direct: true, Layout: tiers.Layout{Kind: kind, Places: 8}})
 		x := tiertest.Transfer(t, chunk, 1)
-		list := blocks("s", block, block, 5000, block, block, 3*chunk+1, block, block, block, block, 1, block)
+		list := blocks("s", block, block, 5000, block, block, 3*chunk+1, block, block, block, block,
+			1, block)
 		writeRuns(t, x, tier, list)
-		rand.New(rand.NewPCG(5, 6)).Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		rand.New(rand.NewPCG(5, 6)).Shuffle(len(list),
+			func(i, j int) { list[i], list[j] = list[j], list[i] })
 		for at, o := range list {
 			held, waste := tier.Footprint()
-			assert.InDelta(t, held+waste, onDisk(t, dir.Path()), 16<<10, "extent blocks of the filesystem aside")
+			assert.InDelta(t, held+waste, onDisk(t, dir.Path()), 16<<10,
+				"extent blocks of the filesystem aside")
 			if at > 0 {
 				_, _, err := x.Read(t.Context(), tier, nil, list[at])
 				require.NoError(t, err, "the others are as they were")
@@ -91,7 +95,8 @@ func TestChunkFilesAreTheEntry(t *testing.T) {
 // Kept files are those of every layout.
 func TestKeptFilesStay(t *testing.T) {
 	for kind, want := range map[tiers.LayoutKind]int{
-		tiers.LayoutFiles: 3, tiers.LayoutSlots: 1, tiers.LayoutPacked: 2, tiers.LayoutGrouped: 3, tiers.LayoutChunks: 6,
+		tiers.LayoutFiles: 3, tiers.LayoutSlots: 1, tiers.LayoutPacked: 2, tiers.LayoutGrouped: 3,
+		tiers.LayoutChunks: 6,
 	} {
 		cache := t.TempDir()
 		dir, err := workdir.Open(workdir.Options{CacheDir: cache, Keep: true})
@@ -118,8 +123,10 @@ func TestKeptFilesStay(t *testing.T) {
 
 func TestLayoutsAreChecked(t *testing.T) {
 	dir := tiertest.Dir(t)
-	for _, l := range []tiers.Layout{{Kind: tiers.LayoutSlots}, {Kind: tiers.LayoutPacked, Places: 1}, {Kind: tiers.LayoutChunks}, {Kind: 99}} {
-		_, err := filetier.New(filetier.Config{Dir: dir, Layout: l, Capacity: 1 << 20, Engine: ioengine.NewPsync(clock.NewWall().Now)})
+	for _, l := range []tiers.Layout{{Kind: tiers.LayoutSlots},
+		{Kind: tiers.LayoutPacked, Places: 1}, {Kind: tiers.LayoutChunks}, {Kind: 99}} {
+		_, err := filetier.New(filetier.Config{Dir: dir, Layout: l, Capacity: 1 << 20,
+			Engine: ioengine.NewPsync(clock.NewWall().Now)})
 		assert.Error(t, err, "%+v", l)
 	}
 }

@@ -19,10 +19,12 @@ type Config struct {
 	Dir    *workdir.Dir    // stays the caller's to close, after the tier
 	Engine ioengine.Engine // likewise
 	Layout tiers.Layout
-	// Direct bypasses the page cache: O_DIRECT, blocks preallocated, one fdatasync per object. Without it objects are
-	// written through the page cache, flushed and dropped from it, and dropped again before they are read.
+	// Direct bypasses the page cache: O_DIRECT, blocks preallocated, one fdatasync per object.
+	// Without it objects are written through the page cache, flushed and dropped from it, and
+	// dropped again before they are read.
 	Direct bool
-	// Extent is how many bytes the objects of one request span at most, in layouts that put them side by side.
+	// Extent is how many bytes the objects of one request span at most, in layouts that put them
+	// side by side.
 	Extent int64
 	// Capacity is what slots are preallocated for, in bytes.
 	Capacity int64
@@ -53,15 +55,16 @@ type Tier struct {
 
 var _ tiers.Tier = (*Tier)(nil)
 
-// New tries out what the layout needs. Where the filesystem refuses direct I/O the tier is buffered and says so in
-// Traits and Warnings; where it cannot free a part of a file, which some layouts need, that is a
-// *tiers.UnsupportedError.
+// New tries out what the layout needs. Where the filesystem refuses direct I/O the tier is buffered
+// and says so in Traits and Warnings; where it cannot free a part of a file, which some layouts
+// need, that is a *tiers.UnsupportedError.
 func New(cfg Config) (*Tier, error) {
 	p, err := policyOf(cfg.Layout)
 	if err != nil {
 		return nil, err
 	}
-	t := &Tier{dir: cfg.Dir, engine: cfg.Engine, policy: p, extent: cfg.Extent, entries: make(map[tiers.ID]*entry)}
+	t := &Tier{dir: cfg.Dir, engine: cfg.Engine, policy: p, extent: cfg.Extent,
+		entries: make(map[tiers.ID]*entry)}
 	if err := t.probeDirect(cfg.Direct); err != nil {
 		return nil, err
 	}
@@ -97,7 +100,8 @@ func (t *Tier) describe() {
 	t.traits.CountsAtCommit = !t.direct && t.policy.flush
 	t.traits.Description += t.policy.describe()
 	if !t.policy.flush && !t.direct {
-		t.warn("%s are written without a flush: with buffered I/O that measures the page cache", t.policy.what)
+		t.warn("%s are written without a flush: with buffered I/O that measures the page cache",
+			t.policy.what)
 	}
 }
 
@@ -111,7 +115,8 @@ func (t *Tier) Traits() tiers.Traits { return t.traits }
 // Direct says whether the tier does direct I/O, which it may have been asked for in vain.
 func (t *Tier) Direct() bool { return t.direct }
 
-// Warnings are things that a reader of the results must know: what was asked for and could not be had.
+// Warnings are things that a reader of the results must know: what was asked for and could not be
+// had.
 func (t *Tier) Warnings() []string { return append(t.dir.Warnings(), t.warnings...) }
 
 // Footprint returns the bytes of the objects, and what their places take beyond.
@@ -128,11 +133,12 @@ func (t *Tier) Space(context.Context) (tiers.Space, error) {
 	if err != nil {
 		return tiers.Space{}, fmt.Errorf("ask for the space in %s: %w", t.dir.Path(), err)
 	}
-	return tiers.Space{Total: int64(s.Blocks) * int64(s.Bsize), Free: int64(s.Bavail) * int64(s.Bsize)}, nil
+	return tiers.Space{Total: int64(s.Blocks) * int64(s.Bsize),
+		Free: int64(s.Bavail) * int64(s.Bsize)}, nil
 }
 
-// Close lets go of the file that takes objects. That of slots goes, unless the directory keeps its files; all others
-// are the directory's to remove.
+// Close lets go of the file that takes objects. That of slots goes, unless the directory keeps its
+// files; all others are the directory's to remove.
 func (t *Tier) Close() error {
 	t.mu.Lock()
 	if t.ended {

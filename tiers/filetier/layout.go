@@ -14,41 +14,49 @@ const pageSize = 4096
 type policy struct {
 	what   string // for warnings
 	places int    // objects in a file
-	// grouped: each run of objects gets a file of its own, which ends where the place in the request is a multiple of
-	// places; else objects go into one open file, wherever they come from, until it is full.
+	// grouped: each run of objects gets a file of its own, which ends where the place in the
+	// request is a multiple of places; else objects go into one open file, wherever they come from,
+	// until it is full.
 	grouped bool
 	slot    int64 // > 0: one file, made before, of places of this size that are used again
 	part    int64 // > 0: an object in several files of this size, the last one shorter
-	// flush: Commit makes files durable. Without it direct I/O is what makes a write reach the device.
+	// flush: Commit makes files durable. Without it direct I/O is what makes a write reach the
+	// device.
 	flush bool
-	// preallocate: Create gives an object its blocks under direct I/O, so that a full disk shows before the first byte
-	// and writes extend nothing.
+	// preallocate: Create gives an object its blocks under direct I/O, so that a full disk shows
+	// before the first byte and writes extend nothing.
 	preallocate bool
 }
 
 // policyOf translates a layout.
 //
 //   - Files: a file each, flushed.
-//   - Slots: one preallocated file of slots of one size, as engines do that offload fixed-size blocks: nothing is
-//     created, flushed or unlinked per object. An object takes the lowest free slot, so that objects written together
-//     lie together as far as there are free slots side by side.
-//   - Packed: several objects in a file, in the order in which they were begun. A place is used once: when its object
-//     goes, its blocks are given back by punching a hole, and the file goes with its last object.
-//   - Grouped: likewise, those of one stretch of a request: LMCache's chunks, where a chunk has several blocks.
-//   - Chunks: several files for an object, as LMCache's disk backend keeps blocks larger than its chunks: created,
-//     written and closed, without preallocation and without a flush. Nothing lies side by side.
+//   - Slots: one preallocated file of slots of one size, as engines do that offload fixed-size
+//     blocks: nothing is created, flushed or unlinked per object. An object takes the lowest free
+//     slot, so that objects written together lie together as far as there are free slots side by
+//     side.
+//   - Packed: several objects in a file, in the order in which they were begun. A place is used
+//     once: when its object goes, its blocks are given back by punching a hole, and the file goes
+//     with its last object.
+//   - Grouped: likewise, those of one stretch of a request: LMCache's chunks, where a chunk has
+//     several blocks.
+//   - Chunks: several files for an object, as LMCache's disk backend keeps blocks larger than its
+//     chunks: created, written and closed, without preallocation and without a flush. Nothing lies
+//     side by side.
 func policyOf(l tiers.Layout) (policy, error) {
 	switch l.Kind {
 	case tiers.LayoutFiles:
 		return policy{what: "files", places: 1, flush: true, preallocate: true}, nil
 	case tiers.LayoutSlots:
 		if l.Bytes < 1 {
-			return policy{}, fmt.Errorf("make slots of %d bytes: the size must be positive", l.Bytes)
+			return policy{}, fmt.Errorf("make slots of %d bytes: the size must be positive",
+				l.Bytes)
 		}
 		return policy{what: "slots", places: math.MaxInt, slot: l.Bytes}, nil
 	case tiers.LayoutPacked, tiers.LayoutGrouped:
 		if l.Places < 2 {
-			return policy{}, fmt.Errorf("make files of %d entries: there must be at least 2", l.Places)
+			return policy{}, fmt.Errorf("make files of %d entries: there must be at least 2",
+				l.Places)
 		}
 		if l.Kind == tiers.LayoutGrouped {
 			return policy{what: "files of several entries", places: l.Places, grouped: true}, nil
@@ -56,7 +64,8 @@ func policyOf(l tiers.Layout) (policy, error) {
 		return policy{what: "packed files", places: l.Places, flush: true, preallocate: true}, nil
 	case tiers.LayoutChunks:
 		if l.Bytes < 1 {
-			return policy{}, fmt.Errorf("make a tier of files of %d bytes: the size must be positive", l.Bytes)
+			return policy{}, fmt.Errorf("make a tier of files of %d bytes: the size must be "+
+				"positive", l.Bytes)
 		}
 		return policy{what: "chunk files", places: 1, part: l.Bytes}, nil
 	}

@@ -29,7 +29,8 @@ const block = 16 << 10
 
 const chunk = tiertest.Chunk
 
-// everyLayout runs a test on each layout that puts objects side by side, and says where its files are.
+// everyLayout runs a test on each layout that puts objects side by side, and says where its files
+// are.
 func everyLayout(t *testing.T, run func(t *testing.T, tier *filetier.Tier, dir string)) {
 	for name, l := range map[string]tiers.Layout{
 		"slots":   {Kind: tiers.LayoutSlots, Bytes: block},
@@ -57,19 +58,22 @@ func request(t testing.TB, r tiers.Submitter, off, n int64) ([]byte, error) {
 	t.Helper()
 	whole := int(tiers.AlignUp(n, 4096))
 	p := buffer.Aligned(make([]byte, whole+4096), whole, 4096)[:n]
-	err := transfer.Do(t.Context(), clock.NewWall(), r, &tiers.IO{Buf: tiers.Buffer{B: p}, Off: off, N: int(n)})
+	err := transfer.Do(t.Context(), clock.NewWall(), r,
+		&tiers.IO{Buf: tiers.Buffer{B: p}, Off: off, N: int(n)})
 	return p, err
 }
 
 func blocks(prefix string, sizes ...int64) (list []tiers.Object) {
 	for i, n := range sizes {
-		list = append(list, tiers.Object{Key: fmt.Sprintf("blk/%s/%d", prefix, i), Gen: uint64(i + 1), Size: n, Place: i})
+		list = append(list, tiers.Object{Key: fmt.Sprintf("blk/%s/%d", prefix, i),
+			Gen: uint64(i + 1), Size: n, Place: i})
 	}
 	return list
 }
 
 // writeRuns writes all objects in runs and returns how long these were.
-func writeRuns(t testing.TB, x *transfer.Transfer, tier tiers.Tier, list []tiers.Object) (runs []int) {
+func writeRuns(t testing.TB, x *transfer.Transfer, tier tiers.Tier,
+	list []tiers.Object) (runs []int) {
 	t.Helper()
 	for at := 0; at < len(list); {
 		done, sums := counted()
@@ -79,7 +83,8 @@ func writeRuns(t testing.TB, x *transfer.Transfer, tier tiers.Tier, list []tiers
 		for _, o := range list[at : at+n] {
 			want += o.Size
 		}
-		assert.Equal(t, want, sums[tiers.Write].Load(), "bytes of the entries, not of what lies between")
+		assert.Equal(t, want, sums[tiers.Write].Load(),
+			"bytes of the entries, not of what lies between")
 		runs = append(runs, n)
 		at += n
 	}
@@ -87,7 +92,8 @@ func writeRuns(t testing.TB, x *transfer.Transfer, tier tiers.Tier, list []tiers
 }
 
 // readRuns reads all objects in runs, verified, and returns how long these were.
-func readRuns(t testing.TB, x *transfer.Transfer, tier tiers.Tier, list []tiers.Object) (runs []int) {
+func readRuns(t testing.TB, x *transfer.Transfer, tier tiers.Tier,
+	list []tiers.Object) (runs []int) {
 	t.Helper()
 	for at := 0; at < len(list); {
 		done, sums := counted()
@@ -107,7 +113,8 @@ func readRuns(t testing.TB, x *transfer.Transfer, tier tiers.Tier, list []tiers.
 // What is written together is read with one request as far as the layout and a chunk reach.
 func TestRunsAreMovedByOneRequest(t *testing.T) {
 	list := blocks("a", block, block, block, block, block, block, block, block, block, 5000)
-	wants := map[string][]int{"slots": {4, 4, 2}, "packed": {4, 2, 4}, "grouped": {4, 4, 2}} // packed: files of six
+	// packed: files of six
+	wants := map[string][]int{"slots": {4, 4, 2}, "packed": {4, 2, 4}, "grouped": {4, 4, 2}}
 	everyLayout(t, func(t *testing.T, tier *filetier.Tier, _ string) {
 		want := wants[filepath.Base(filepath.Dir(t.Name()))]
 		f := faults.Wrap(tier, nil)
@@ -118,8 +125,10 @@ func TestRunsAreMovedByOneRequest(t *testing.T) {
 		assert.EqualValues(t, len(want), f.Count(faults.Read))
 		w, r := f.InUse()
 		assert.Zero(t, w+r)
-		scattered := []tiers.Object{list[0], list[2], list[1], list[2], list[3], list[9], {Key: "nobody's", Size: block}}
-		assert.Equal(t, []int{1, 1, 3, 1}, readRuns(t, x, f, scattered[:6]), "only neighbours, in their order")
+		scattered := []tiers.Object{list[0], list[2], list[1], list[2], list[3], list[9],
+			{Key: "nobody's", Size: block}}
+		assert.Equal(t, []int{1, 1, 3, 1}, readRuns(t, x, f, scattered[:6]),
+			"only neighbours, in their order")
 		n, _, err := x.Read(t.Context(), f, nil, scattered[5:]...)
 		require.NoError(t, err, "an absent neighbour is not ours to miss")
 		assert.Equal(t, 1, n)
@@ -132,7 +141,8 @@ func TestRunsAreMovedByOneRequest(t *testing.T) {
 			require.NoError(t, err, "entry %d", at)
 		}
 		small := tiertest.Transfer(t, block+4096, 2)
-		assert.Equal(t, want, readRuns(t, small, f, list), "in several requests, which cut through blocks")
+		assert.Equal(t, want, readRuns(t, small, f, list),
+			"in several requests, which cut through blocks")
 		for _, o := range list {
 			require.NoError(t, tier.Remove(t.Context(), o))
 		}
@@ -141,11 +151,13 @@ func TestRunsAreMovedByOneRequest(t *testing.T) {
 	})
 }
 
-// LMCache's chunks begin and end where the place in the request says so, whatever was cached before.
+// LMCache's chunks begin and end where the place in the request says so, whatever was cached
+// before.
 func TestGroupsEndAtTheirPlaceInTheRequest(t *testing.T) {
 	dir := tiertest.Dir(t)
 	tier := tiertest.Files(t, filetier.Config{
-		Dir: dir, Direct: true, Layout: tiers.Layout{Kind: tiers.LayoutGrouped, Places: 4}, Extent: 1 << 20,
+		Dir: dir, Direct: true, Layout: tiers.Layout{Kind: tiers.LayoutGrouped, Places: 4},
+		Extent: 1 << 20,
 	})
 	x := tiertest.Transfer(t, 1<<20, 1)
 	list := blocks("g", block, block, block, block, block, block, block, block, block, block)
@@ -159,7 +171,8 @@ func TestGroupsEndAtTheirPlaceInTheRequest(t *testing.T) {
 	assert.Equal(t, []int{1, 4, 2}, runs)
 	assert.Len(t, theFiles(t, dir.Path()), 3)
 	for range 2 { // the open end is no open file: the next request begins another
-		next := blocks(fmt.Sprint(t.Name(), len(theFiles(t, dir.Path()))), block, block, block, block)[2:]
+		next := blocks(fmt.Sprint(t.Name(), len(theFiles(t, dir.Path()))), block, block, block,
+			block)[2:]
 		n, _, err := x.Write(t.Context(), tier, nil, next...)
 		require.NoError(t, err)
 		assert.Equal(t, 2, n)
@@ -257,7 +270,8 @@ func TestAFailedRunLeavesNothing(t *testing.T) {
 	})
 }
 
-// Runs are written, read and deleted from many goroutines at once, deletions under readers among them.
+// Runs are written, read and deleted from many goroutines at once, deletions under readers among
+// them.
 func TestRunsFromManyGoroutines(t *testing.T) {
 	everyLayout(t, func(t *testing.T, tier *filetier.Tier, dir string) {
 		x := tiertest.Transfer(t, chunk, 1)

@@ -21,8 +21,8 @@ type file struct {
 	disk
 }
 
-// entry is an object's place. It is free again when the last user has gone: the tier itself is one while the object can
-// be opened.
+// entry is an object's place. It is free again when the last user has gone: the tier itself is one
+// while the object can be opened.
 type entry struct {
 	o       tiers.Object
 	in      *file
@@ -55,7 +55,8 @@ func (t *Tier) place(objs []tiers.Object) (run []*entry, err error) {
 	}
 	for i, o := range objs[:min(most, len(objs))] {
 		e := &entry{o: o, in: f, at: t.next(f), room: tiers.AlignUp(o.Size, t.unit), uses: 1}
-		if i > 0 && (!t.follows(run, e) || t.entries[o.ID()] != nil || t.policy.slot > 0 && o.Size > t.policy.slot) {
+		if i > 0 && (!t.follows(run, e) || t.entries[o.ID()] != nil ||
+			t.policy.slot > 0 && o.Size > t.policy.slot) {
 			break // its turn comes as the first of another extent
 		}
 		run = append(run, e)
@@ -71,8 +72,8 @@ func (t *Tier) place(objs []tiers.Object) (run []*entry, err error) {
 	return run, nil
 }
 
-// next is where the next object of f goes: behind the last one, or into the lowest free slot, as the engines' free
-// lists do; nothing is searched for a longer stretch.
+// next is where the next object of f goes: behind the last one, or into the lowest free slot, as
+// the engines' free lists do; nothing is searched for a longer stretch.
 func (t *Tier) next(f *file) int64 {
 	if t.policy.slot > 0 {
 		return t.slots.lowest() * t.policy.slot
@@ -100,7 +101,8 @@ func (t *Tier) take(e *entry) {
 	t.used += e.room
 }
 
-// find returns the first of objs that lie side by side, with one more use each; none if the first is not there.
+// find returns the first of objs that lie side by side, with one more use each; none if the first
+// is not there.
 func (t *Tier) find(objs []tiers.Object) (run []*entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -124,7 +126,8 @@ func (t *Tier) publish(run []*entry) {
 	}
 }
 
-// forget ends the visibility of an object. It says whether it was there, and whether its place is to be vacated.
+// forget ends the visibility of an object. It says whether it was there, and whether its place is
+// to be vacated.
 func (t *Tier) forget(o tiers.Object) (e *entry, unused bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -177,8 +180,8 @@ func (f *file) settle() bool {
 	return true
 }
 
-// drop says, once, that the file is empty but for the given number of places that are being freed: then it gets no new
-// objects and the caller unlinks it. Callers hold mu.
+// drop says, once, that the file is empty but for the given number of places that are being freed:
+// then it gets no new objects and the caller unlinks it. Callers hold mu.
 func (t *Tier) drop(f *file, busy int) bool {
 	if t.policy.slot > 0 || f.gone || f.live > 0 || f.busy != busy {
 		return false

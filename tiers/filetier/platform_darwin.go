@@ -18,8 +18,8 @@ func setDirect(fd int) error {
 // preallocate does nothing: there is no fallocate.
 func preallocate(int, int64, int64) (bool, error) { return false, nil }
 
-// punch: APFS can (F_PUNCHHOLE), but that was never tried on a Mac, and a deletion that frees nothing would make every
-// number of the storage tier's fill wrong.
+// punch: APFS can (F_PUNCHHOLE), but that was never tried on a Mac, and a deletion that frees
+// nothing would make every number of the storage tier's fill wrong.
 func punch(int, int64, int64) error { return unix.EOPNOTSUPP }
 
 // dropCache turns off caching of the file, the nearest that macOS offers.

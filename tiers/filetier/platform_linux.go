@@ -17,8 +17,8 @@ const openDirect = unix.O_DIRECT
 // setDirect completes what the open flag began; on Linux the flag is all.
 func setDirect(int) error { return nil }
 
-// preallocate gives a stretch of a file its blocks, so that direct writes extend nothing; false means that the
-// filesystem cannot.
+// preallocate gives a stretch of a file its blocks, so that direct writes extend nothing; false
+// means that the filesystem cannot.
 func preallocate(fd int, off, size int64) (bool, error) {
 	err := workdir.Retry(func() error { return unix.Fallocate(fd, 0, off, size) })
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
@@ -27,8 +27,8 @@ func preallocate(fd int, off, size int64) (bool, error) {
 	return true, err
 }
 
-// punch gives the blocks of a stretch of a file back to the filesystem; what is read there later is zeros. Errors that
-// match unix.EOPNOTSUPP say that the filesystem cannot.
+// punch gives the blocks of a stretch of a file back to the filesystem; what is read there later is
+// zeros. Errors that match unix.EOPNOTSUPP say that the filesystem cannot.
 func punch(fd int, off, size int64) error {
 	return workdir.Retry(func() error {
 		return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, size)
@@ -47,10 +47,12 @@ func directAlign(fd int) int {
 	if err != nil || s.Mask&unix.STATX_DIOALIGN == 0 {
 		return pageSize
 	}
-	return max(pageSize, int(s.Dio_mem_align), int(s.Dio_offset_align), int(s.Dio_read_offset_align))
+	return max(pageSize, int(s.Dio_mem_align), int(s.Dio_offset_align),
+		int(s.Dio_read_offset_align))
 }
 
-// directIgnored says why direct I/O would be accepted and mean nothing on this filesystem, or nothing.
+// directIgnored says why direct I/O would be accepted and mean nothing on this filesystem, or
+// nothing.
 func directIgnored(f host.Filesystem) string {
 	switch f.Type {
 	case "tmpfs", "ramfs":
@@ -62,8 +64,10 @@ func directIgnored(f host.Filesystem) string {
 		}
 		version, _, _ := strings.Cut(strings.TrimSpace(string(text)), "-")
 		var major, minor int
-		if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err == nil && (major < 2 || major == 2 && minor < 3) {
-			return "zfs " + version + " reads and writes through its own cache (direct I/O came with 2.3)"
+		if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err == nil &&
+			(major < 2 || major == 2 && minor < 3) {
+			return "zfs " + version +
+				" reads and writes through its own cache (direct I/O came with 2.3)"
 		}
 	}
 	return ""

@@ -35,7 +35,8 @@ func TestAFullDiskIsToldAndLeavesRoomAfterwards(t *testing.T) {
 
 		var failed error
 		for i := 0; failed == nil && i < 20; i++ {
-			_, _, failed = x.Write(t.Context(), tier, nil, tiers.Object{Key: fmt.Sprint("k", i), Size: 4<<20 + 1})
+			_, _, failed = x.Write(t.Context(), tier, nil,
+				tiers.Object{Key: fmt.Sprint("k", i), Size: 4<<20 + 1})
 		}
 		require.ErrorIs(t, failed, unix.ENOSPC)
 		assert.ErrorContains(t, failed, "-storage-capacity-gb")
@@ -97,7 +98,8 @@ func TestAMemoryFilesystemIsWarnedAbout(t *testing.T) {
 	tier := tiertest.Files(t, filetier.Config{Dir: d, Direct: true})
 	all := strings.Join(tier.Warnings(), "\n")
 	assert.Contains(t, all, "this measures memory")
-	assert.True(t, strings.Contains(all, "means nothing") || strings.Contains(all, "buffered I/O instead"), all)
+	assert.True(t, strings.Contains(all, "means nothing") ||
+		strings.Contains(all, "buffered I/O instead"), all)
 	x := tiertest.Transfer(t, chunk, 2)
 	o := tiers.Object{Key: "k", Size: 100_000}
 	_, _, err = x.Write(t.Context(), tier, nil, o)

@@ -14,15 +14,16 @@ import (
 	"kvbench/tracing/host"
 )
 
-// probeDirect finds out how the tier does its I/O. Direct I/O is tried with a block of a file, because some
-// filesystems refuse only then.
+// probeDirect finds out how the tier does its I/O. Direct I/O is tried with a block of a file,
+// because some filesystems refuse only then.
 func (t *Tier) probeDirect(want bool) error {
 	info, err := host.FilesystemOf(t.dir.Path())
 	if err != nil {
 		return err
 	}
 	if info.Memory {
-		t.warn("the cache directory %s lies in %s: this measures memory, not storage", t.dir.Path(), info.Type)
+		t.warn("the cache directory %s lies in %s: this measures memory, not storage", t.dir.Path(),
+			info.Type)
 	}
 	t.traits.Align, t.traits.Description = 1, "buffered I/O on "+info.Type
 	if !want {
@@ -61,8 +62,8 @@ func (t *Tier) probeDirect(want bool) error {
 	return nil
 }
 
-// tryFile calls do with a file that exists for that long only. It has one of our names: killed here, it is reclaimed
-// like any other.
+// tryFile calls do with a file that exists for that long only. It has one of our names: killed
+// here, it is reclaimed like any other.
 func (t *Tier) tryFile(do func(f *file, fd int) error) (err error) {
 	p := t.policy
 	t.policy = policy{places: 1} // a plain file of its own
@@ -79,7 +80,8 @@ func (t *Tier) tryFile(do func(f *file, fd int) error) (err error) {
 func (t *Tier) try(kind ioengine.Kind, f *file, fd int, block []byte) error {
 	done := make(chan error, 1)
 	t.engine.Submit(&ioengine.Op{
-		Kind: kind, FD: fd, Buf: tiers.Buffer{B: block}, N: len(block), Done: func(op *ioengine.Op) { done <- op.Err },
+		Kind: kind, FD: fd, Buf: tiers.Buffer{B: block}, N: len(block),
+		Done: func(op *ioengine.Op) { done <- op.Err },
 	})
 	if err := wait(context.Background(), done); err != nil {
 		return t.error(kind.String(), f.first, f, 0, 0, err)
@@ -87,8 +89,8 @@ func (t *Tier) try(kind ioengine.Kind, f *file, fd int, block []byte) error {
 	return nil
 }
 
-// maxUnit is the largest block of a filesystem that places are rounded up to. Network filesystems name their transfer
-// size instead, which frees nothing more.
+// maxUnit is the largest block of a filesystem that places are rounded up to. Network filesystems
+// name their transfer size instead, which frees nothing more.
 const maxUnit = 64 << 10
 
 // holeUnit is what can be freed alone: whole blocks of the filesystem.
@@ -119,9 +121,12 @@ func (t *Tier) probeHoles() error {
 		if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
 			return &tiers.UnsupportedError{
 				Feature: "several blocks in a file in " + t.dir.Path(),
-				Need: "one that can (ext4, xfs, btrfs, tmpfs, NFS 4.2 on Linux), or a layout whose files hold no more than " +
-					"one block (-layout block; lmcache with blocks of 256 tokens and more) or that frees none (slots)",
-				Reason: fmt.Sprintf("this filesystem cannot free a part of a file, which deleting one of them means "+
+				Need: "one that can (ext4, xfs, btrfs, tmpfs, NFS 4.2 on Linux), or a layout " +
+					"whose files hold no more than " +
+					"one block (-layout block; lmcache with blocks of 256 tokens and more) or " +
+					"that frees none (slots)",
+				Reason: fmt.Sprintf("this filesystem cannot free a part of a file, which "+
+					"deleting one of them means "+
 					"(punch a hole: %v)", err),
 			}
 		}
@@ -133,7 +138,8 @@ func (t *Tier) probeHoles() error {
 			return t.error("flush", f.first, f, 0, -1, err)
 		}
 		if freed := 512 * (before - after); freed < t.unit {
-			t.warn("a hole of %d bytes freed %d in %s, says the filesystem: deletions may free less than they count",
+			t.warn("a hole of %d bytes freed %d in %s, says the filesystem: deletions may free "+
+				"less than they count",
 				t.unit, freed, t.dir.Path())
 		}
 		return nil

@@ -146,7 +146,8 @@ func (s *script) make(d *datadriven.TestData) (objs []tiers.Object) {
 		size, err := strconv.ParseInt(arg.Vals[0], 10, 64)
 		require.NoError(s.t, err)
 		s.gen++
-		s.objects[arg.Key] = tiers.Object{Key: arg.Key, Gen: s.gen, Size: size, Place: place + len(objs)}
+		s.objects[arg.Key] = tiers.Object{Key: arg.Key, Gen: s.gen, Size: size,
+			Place: place + len(objs)}
 		objs = append(objs, s.objects[arg.Key])
 	}
 	return objs

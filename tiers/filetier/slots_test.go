@@ -16,18 +16,23 @@ import (
 
 // slotTier is one with slots of a MiB, larger than any entry of the tests.
 func slotTier(t *testing.T) *filetier.Tier {
-	return tiertest.Files(t, filetier.Config{Direct: true, Layout: tiers.Layout{Kind: tiers.LayoutSlots, Bytes: 1 << 20}})
+	return tiertest.Files(t,
+		filetier.Config{Direct: true,
+			Layout: tiers.Layout{Kind: tiers.LayoutSlots, Bytes: 1 << 20}})
 }
 
-// Slots are used again, the lowest first, and the file has room from the start and is gone at the end.
+// Slots are used again, the lowest first, and the file has room from the start and is gone at the
+// end.
 func TestSlotsAreUsedAgain(t *testing.T) {
 	dir := tiertest.Dir(t)
 	tier := tiertest.Files(t, filetier.Config{
-		Dir: dir, Direct: true, Layout: tiers.Layout{Kind: tiers.LayoutSlots, Bytes: 100_000}, Capacity: 1 << 20,
+		Dir: dir, Direct: true, Layout: tiers.Layout{Kind: tiers.LayoutSlots, Bytes: 100_000},
+		Capacity: 1 << 20,
 	})
 	x := tiertest.Transfer(t, chunk, 2)
 	o := func(n int) tiers.Object {
-		return tiers.Object{Key: "blk/x/" + string(rune('a'+n)), Gen: uint64(n), Size: 99_000 + int64(n)}
+		return tiers.Object{Key: "blk/x/" + string(rune('a'+n)), Gen: uint64(n),
+			Size: 99_000 + int64(n)}
 	}
 	for n := range 20 { // more than fit: the file grows
 		_, _, err := x.Write(t.Context(), tier, nil, o(n))
@@ -100,7 +105,8 @@ func TestSlotsFromManyGoroutines(t *testing.T) {
 	for g := range 8 {
 		wg.Go(func() {
 			for n := range 20 {
-				o := tiers.Object{Key: "k", Gen: uint64(g*100 + n), Size: int64(1 + (g*7919+n*104729)%chunk)}
+				o := tiers.Object{Key: "k", Gen: uint64(g*100 + n),
+					Size: int64(1 + (g*7919+n*104729)%chunk)}
 				_, _, err := x.Write(t.Context(), tier, nil, o)
 				assert.NoError(t, err)
 				_, _, err = x.Read(t.Context(), tier, nil, o)

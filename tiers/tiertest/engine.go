@@ -8,8 +8,8 @@ import (
 	"kvbench/tiers/ioengine"
 )
 
-// Engine is an engine in front of another. A test is told of its requests and may hold them back, as a device does that
-// does not answer.
+// Engine is an engine in front of another. A test is told of its requests and may hold them back,
+// as a device does that does not answer.
 type Engine struct {
 	inner ioengine.Engine
 
@@ -23,7 +23,8 @@ var _ ioengine.Engine = (*Engine)(nil)
 
 // NewEngine lets everything pass.
 func NewEngine(inner ioengine.Engine) *Engine {
-	return &Engine{inner: inner, seen: func(*ioengine.Op) {}, hold: func(*ioengine.Op) bool { return false }}
+	return &Engine{inner: inner, seen: func(*ioengine.Op) {},
+		hold: func(*ioengine.Op) bool { return false }}
 }
 
 // See calls f with every request, before it is made.

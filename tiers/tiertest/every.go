@@ -21,8 +21,8 @@ import (
 	"kvbench/tiers/workdir"
 )
 
-// Layouts are one of each kind, with names. Slots take any object of the tests, and no chunk of theirs divides the files
-// of the last.
+// Layouts are one of each kind, with names. Slots take any object of the tests, and no chunk of
+// theirs divides the files of the last.
 var Layouts = map[string]tiers.Layout{
 	"files":   {},
 	"slots":   {Kind: tiers.LayoutSlots, Bytes: 1 << 20},
@@ -31,8 +31,8 @@ var Layouts = map[string]tiers.Layout{
 	"chunks":  {Kind: tiers.LayoutChunks, Bytes: 100_000},
 }
 
-// Every runs a test on each kind of tier: memory, every layout of files with direct and with buffered I/O, and those
-// without bytes.
+// Every runs a test on each kind of tier: memory, every layout of files with direct and with
+// buffered I/O, and those without bytes.
 func Every(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Tier)) {
 	without(t, run)
 	for name, l := range Layouts {
@@ -49,7 +49,8 @@ func Some(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Tier)
 	files(t, "chunks, direct", filetier.Config{Layout: Layouts["chunks"], Direct: true}, run)
 }
 
-func files(t *testing.T, name string, cfg filetier.Config, run func(*testing.T, func(testing.TB) tiers.Tier)) {
+func files(t *testing.T, name string, cfg filetier.Config,
+	run func(*testing.T, func(testing.TB) tiers.Tier)) {
 	t.Run(name, func(t *testing.T) {
 		run(t, func(t testing.TB) tiers.Tier { return Files(t, cfg) })
 	})
@@ -129,6 +130,7 @@ func Transfer(t testing.TB, chunk, depth int) *transfer.Transfer {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, pool.Close(), "every buffer is back") })
 	return &transfer.Transfer{
-		Pool: pool, Content: Content, Chunk: chunk, Depth: depth, Verify: content.VerifyFull, Clock: clock.NewWall(),
+		Pool: pool, Content: Content, Chunk: chunk, Depth: depth, Verify: content.VerifyFull,
+		Clock: clock.NewWall(),
 	}
 }

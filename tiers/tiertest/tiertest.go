@@ -16,8 +16,8 @@ import (
 // Content is what the tests write.
 var Content = content.New([16]byte{7}, 0)
 
-// Run tests that a tier does what tiers.Tier, Writer and Reader promise. Open makes an empty one that takes at least
-// 16 MiB.
+// Run tests that a tier does what tiers.Tier, Writer and Reader promise. Open makes an empty one
+// that takes at least 16 MiB.
 func Run(t *testing.T, open func(testing.TB) tiers.Tier) {
 	for _, c := range []struct {
 		name string
@@ -49,7 +49,10 @@ type suite struct {
 	ctx  context.Context
 }
 
-func object(key string, size int64) tiers.Object { return tiers.Object{Key: key, Gen: 1, Size: size} }
+func object(key string, size int64) tiers.Object {
+	return tiers.Object{Key: key, Gen: 1,
+		Size: size}
+}
 
 // memory returns a buffer for n bytes, as the tier wants it.
 func (s *suite) memory(n int64) tiers.Buffer {
@@ -58,7 +61,8 @@ func (s *suite) memory(n int64) tiers.Buffer {
 		return tiers.Buffer{}
 	}
 	whole := int(tiers.AlignUp(n, int64(traits.Align)))
-	return tiers.Buffer{B: buffer.Aligned(make([]byte, whole+traits.Align), whole, traits.Align)[:n]}
+	return tiers.Buffer{B: buffer.Aligned(make([]byte, whole+traits.Align), whole,
+		traits.Align)[:n]}
 }
 
 // do carries out one request.

@@ -14,6 +14,9 @@ func TestEveryTierKeepsTheContract(t *testing.T) {
 
 func TestWrappersKeepTheContract(t *testing.T) {
 	t.Run("faults", func(t *testing.T) {
-		tiertest.Run(t, func(t testing.TB) tiers.Tier { return faults.Wrap(tiertest.Memory(t, 32<<20), nil) })
+		tiertest.Run(t, func(t testing.TB) tiers.
+			Tier {
+			return faults.Wrap(tiertest.Memory(t, 32<<20), nil)
+		})
 	})
 }

@@ -1,4 +1,5 @@
-// Package transfer moves objects between their content and a tier, or between two tiers, in chunks, and measures.
+// Package transfer moves objects between their content and a tier, or between two tiers, in chunks,
+// and measures.
 //
 //	transfer.go   Transfer: Read, Write and Move of objects side by side, with their times
 //	operation.go  one of them under way: what it opens, how it ends
@@ -7,8 +8,9 @@
 //
 // # Goroutines
 //
-// An operation has as many lanes as it has buffers. A lane runs on whatever goroutine brings its last request back,
-// so that nobody waits for a single request: first on the caller's or one of its own, then on those of the tier. The
-// caller waits for all lanes, or, when its context ends, for at most tiers.Grace: a lane whose request is stuck then
-// keeps its buffer until that comes back, and nothing else.
+// An operation has as many lanes as it has buffers. A lane runs on whatever goroutine brings its
+// last request back, so that nobody waits for a single request: first on the caller's or one of its
+// own, then on those of the tier. The caller waits for all lanes, or, when its context ends, for at
+// most tiers.Grace: a lane whose request is stuck then keeps its buffer until that comes back, and
+// nothing else.
 package transfer

@@ -5,9 +5,10 @@ import (
 	"kvbench/tiers/content"
 )
 
-// each calls do for the part of each object that lies in [from, to) of the extent, padding behind it included or not:
-// n bytes that are at in the range, and off in the object.
-func (op *operation) each(from, to int64, padding bool, do func(o tiers.Object, off, at, n int64) error) error {
+// each calls do for the part of each object that lies in [from, to) of the extent, padding behind
+// it included or not: n bytes that are at in the range, and off in the object.
+func (op *operation) each(from, to int64, padding bool,
+	do func(o tiers.Object, off, at, n int64) error) error {
 	for i, o := range op.objs {
 		begin := op.ext.Start(i)
 		end := begin + o.Size
@@ -29,20 +30,21 @@ func (op *operation) each(from, to int64, padding bool, do func(o tiers.Object, 
 
 // payload is how many bytes of objects lie in [from, to), without what lies between them.
 func (op *operation) payload(from, to int64) (bytes int64) {
-	_ = op.each(from, to, false, func(_ tiers.Object, _, _, n int64) error { bytes += n; return nil })
+	_ = op.each(from, to, false,
+		func(_ tiers.Object, _, _, n int64) error { bytes += n; return nil })
 	return bytes
 }
 
-// generate makes the bytes of a chunk. What lies between objects goes to the disk too: content that nobody else has,
-// not what the buffer held before.
+// generate makes the bytes of a chunk. What lies between objects goes to the disk too: content that
+// nobody else has, not what the buffer held before.
 func (op *operation) generate(l *lane) {
 	if l.buf.B != nil {
 		op.make(l, l.io.Off)
 	}
 }
 
-// pad makes the padding of a chunk that came from a tier: the same as generate does, so that files do not depend on
-// their way.
+// pad makes the padding of a chunk that came from a tier: the same as generate does, so that files
+// do not depend on their way.
 func (op *operation) pad(l *lane) { op.make(l, l.io.Off+int64(l.io.N)) }
 
 // make fills the buffer of a lane from an offset of the extent to the end of the padded chunk.

@@ -7,8 +7,9 @@ import (
 	"kvbench/tiers"
 )
 
-// lane is one buffer on its way from source to sink, chunk after chunk until none is left. It is a state machine and
-// not a goroutine: where it has to wait, run returns, and whoever ends the wait calls run again.
+// lane is one buffer on its way from source to sink, chunk after chunk until none is left. It is a
+// state machine and not a goroutine: where it has to wait, run returns, and whoever ends the wait
+// calls run again.
 type lane struct {
 	op    *operation
 	buf   tiers.Buffer
@@ -136,15 +137,16 @@ func (l *lane) back(*tiers.IO) {
 	}
 }
 
-// exitAndRun lets go of a place in a tier and runs the lane that waited for it, first of all: it has only to submit.
+// exitAndRun lets go of a place in a tier and runs the lane that waited for it, first of all: it
+// has only to submit.
 func (op *operation) exitAndRun(s *side) {
 	if next := op.exit(s); next != nil {
 		next.run()
 	}
 }
 
-// report tells of the bytes that a request moved. The lock keeps the promise that nobody is told after the operation has
-// returned.
+// report tells of the bytes that a request moved. The lock keeps the promise that nobody is told
+// after the operation has returned.
 func (op *operation) report(l *lane) {
 	op.mu.Lock()
 	defer op.mu.Unlock()

@@ -186,9 +186,11 @@ func (op *operation) validate(o tiers.Object, align int) error {
 	case t.Pool == nil || t.Content == nil:
 		return errors.New("a Transfer of bytes needs Pool and Content")
 	case chunk%buffer.PageSize != 0 || chunk%int64(align) != 0:
-		return fmt.Errorf("a Transfer's Chunk (%d bytes) must be a multiple of %d", chunk, max(align, buffer.PageSize))
+		return fmt.Errorf("a Transfer's Chunk (%d bytes) must be a multiple of %d", chunk,
+			max(align, buffer.PageSize))
 	case chunk > int64(t.Pool.Size()):
-		return fmt.Errorf("a Transfer's Chunk (%d bytes) must fit the pool's buffers (%d bytes)", chunk, t.Pool.Size())
+		return fmt.Errorf("a Transfer's Chunk (%d bytes) must fit the pool's buffers (%d bytes)",
+			chunk, t.Pool.Size())
 	}
 	return nil
 }

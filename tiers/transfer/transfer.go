@@ -11,23 +11,26 @@ import (
 
 // Transfer is how objects are moved. It is plain settings: one Transfer serves all workers at once.
 //
-// Objects given together are neighbours of one request. Those that the tier has side by side, the first ones and at
-// least one, are moved as one operation: n is how many it dealt with, also when it failed. The end of a context takes
-// effect at the next chunk. A ChunkFunc may be nil.
+// Objects given together are neighbours of one request. Those that the tier has side by side, the
+// first ones and at least one, are moved as one operation: n is how many it dealt with, also when
+// it failed. The end of a context takes effect at the next chunk. A ChunkFunc may be nil.
 type Transfer struct {
-	Pool    *buffer.Pool     // where the chunks' buffers come from; its buffers hold at least Chunk bytes
+	// where the chunks' buffers come from; its buffers hold at least Chunk bytes
+	Pool    *buffer.Pool
 	Content *content.Content // what is written, and what reads are compared with
-	Chunk   int              // bytes per request to a tier that has no wish of its own: a multiple of 4096
-	Depth   int              // requests of one operation in flight at the same time, at least 1
-	Verify  content.Verify
-	// FlushOnly makes Device of a write the flush alone and calls the rest of the time inside the tier Host,
-	// as the Python benchmark does with buffered writes.
+	// bytes per request to a tier that has no wish of its own: a multiple of 4096
+	Chunk  int
+	Depth  int // requests of one operation in flight at the same time, at least 1
+	Verify content.Verify
+	// FlushOnly makes Device of a write the flush alone and calls the rest of the time inside the
+	// tier Host, as the Python benchmark does with buffered writes.
 	FlushOnly bool
 	Clock     clock.Clock
 }
 
 // Read reads objects and verifies them as the Transfer says. The data is dropped.
-func (t *Transfer) Read(ctx context.Context, tier tiers.Tier, done tiers.ChunkFunc, objs ...tiers.Object) (
+func (t *Transfer) Read(ctx context.Context, tier tiers.Tier, done tiers.ChunkFunc,
+	objs ...tiers.Object) (
 	n int, tm tiers.Timing, err error,
 ) {
 	op := &operation{t: t, ctx: ctx, objs: objs[:1], in: t.side(tiers.Read, tier, done)}
@@ -40,10 +43,11 @@ func (t *Transfer) Read(ctx context.Context, tier tiers.Tier, done tiers.ChunkFu
 	return len(op.objs), tm, err
 }
 
-// Write makes objects: at most Depth chunks are in flight while the next ones are generated. If it fails, panics inside
-// the tier included, or ctx ends, nothing of the objects is left in the tier; done was still told of the chunks that
-// completed.
-func (t *Transfer) Write(ctx context.Context, tier tiers.Tier, done tiers.ChunkFunc, objs ...tiers.Object) (
+// Write makes objects: at most Depth chunks are in flight while the next ones are generated. If it
+// fails, panics inside the tier included, or ctx ends, nothing of the objects is left in the tier;
+// done was still told of the chunks that completed.
+func (t *Transfer) Write(ctx context.Context, tier tiers.Tier, done tiers.ChunkFunc,
+	objs ...tiers.Object) (
 	n int, tm tiers.Timing, err error,
 ) {
 	op := &operation{t: t, ctx: ctx, objs: objs[:1], out: t.side(tiers.Write, tier, done)}
@@ -59,13 +63,15 @@ func (t *Transfer) Write(ctx context.Context, tier tiers.Tier, done tiers.ChunkF
 	return len(op.objs), tm, err
 }
 
-// Move copies an object from one tier to a lower one: what a demotion does. The source stays, the caller removes it. If
-// it fails nothing of the object is left in the destination. The two timings overlap; the wait for buffers is in
-// rd.Admission.
-func (t *Transfer) Move(ctx context.Context, from, to tiers.Tier, o tiers.Object, read, write tiers.ChunkFunc) (
+// Move copies an object from one tier to a lower one: what a demotion does. The source stays, the
+// caller removes it. If it fails nothing of the object is left in the destination. The two timings
+// overlap; the wait for buffers is in rd.Admission.
+func (t *Transfer) Move(ctx context.Context, from, to tiers.Tier, o tiers.Object, read,
+	write tiers.ChunkFunc) (
 	rd, wr tiers.Timing, err error,
 ) {
-	op := &operation{t: t, ctx: ctx, in: t.side(tiers.Read, from, read), out: t.side(tiers.Write, to, write)}
+	op := &operation{t: t, ctx: ctx, in: t.side(tiers.Read, from, read),
+		out: t.side(tiers.Write, to, write)}
 	if !op.in.traits.Holds || !op.out.traits.Holds {
 		// Nothing to carry over: what the source does not hold is generated again for the target.
 		if _, rd, err = t.Read(ctx, from, read, o); err == nil {
@@ -79,8 +85,8 @@ func (t *Transfer) Move(ctx context.Context, from, to tiers.Tier, o tiers.Object
 	return rd, wr, err
 }
 
-// Do carries out one request and waits for it, without an operation around it: plain I/O. When ctx ends it waits for at
-// most tiers.Grace; the buffer belongs to the tier until Done all the same.
+// Do carries out one request and waits for it, without an operation around it: plain I/O. When ctx
+// ends it waits for at most tiers.Grace; the buffer belongs to the tier until Done all the same.
 func Do(ctx context.Context, c clock.Clock, s tiers.Submitter, io *tiers.IO) error {
 	over := c.NewEvent()
 	io.Done = func(*tiers.IO) { over.Fire() }

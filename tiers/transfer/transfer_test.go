@@ -39,14 +39,16 @@ func TestTransfersOfAnySizeComeBackAsTheyWent(t *testing.T) {
 	tiertest.Some(t, func(t *testing.T, open func(testing.TB) tiers.Tier) {
 		tier := open(t)
 		rng := rand.New(rand.NewPCG(3, 5))
-		sizes := []int64{1, 15, 4095, 4096, 4097, chunk - 1, chunk, chunk + 1, 3 * chunk, 5*chunk + 4097}
+		sizes := []int64{1, 15, 4095, 4096, 4097, chunk - 1, chunk, chunk + 1, 3 * chunk,
+			5*chunk + 4097}
 		for range 6 {
 			sizes = append(sizes, rng.Int64N(12*chunk)+1)
 		}
 		for _, depth := range []int{1, 2, 5, 40} {
 			x := tiertest.Transfer(t, chunk, depth)
 			for i, size := range sizes {
-				o := tiers.Object{Key: fmt.Sprintf("u%d/c0/t%d", depth, i), Gen: uint64(i), Size: size}
+				o := tiers.Object{Key: fmt.Sprintf("u%d/c0/t%d", depth, i), Gen: uint64(i),
+					Size: size}
 				done, sums := counted()
 				_, tm, err := x.Write(t.Context(), tier, done, o)
 				require.NoError(t, err, "size %d depth %d", size, depth)
@@ -161,7 +163,8 @@ func TestAFailureAnywhereLeavesNothing(t *testing.T) {
 func TestAFailedMoveLeavesTheTargetEmpty(t *testing.T) {
 	o := tiers.Object{Key: "u1/c1/t1", Gen: 1, Size: 5 * chunk}
 	x := tiertest.Transfer(t, chunk, 2)
-	from, to := faults.Wrap(tiertest.Memory(t, 1<<20), nil), faults.Wrap(tiertest.Files(t, filetier.Config{}), nil)
+	from, to := faults.Wrap(tiertest.Memory(t, 1<<20), nil),
+		faults.Wrap(tiertest.Files(t, filetier.Config{}), nil)
 	_, _, err := x.Write(t.Context(), from, nil, o)
 	require.NoError(t, err)
 	for n := int64(1); n <= 5; n++ {
@@ -260,7 +263,8 @@ func TestDeviceTimeIsTheUnionOfCallsInTheTier(t *testing.T) {
 			_, tm, err := x.Write(t.Context(), tier, nil, o)
 			require.NoError(t, err)
 			assert.Equal(t, tiers.Timing{Device: c.write + c.flush}, tm)
-			assert.EqualValues(t, c.depth, peak.Load(), "as many in flight as the depth allows, no more")
+			assert.EqualValues(t, c.depth, peak.Load(),
+				"as many in flight as the depth allows, no more")
 			_, tm, err = x.Read(t.Context(), tier, nil, o)
 			require.NoError(t, err)
 			assert.Equal(t, tiers.Timing{Device: c.read}, tm)
@@ -300,7 +304,8 @@ func TestManyTransfersShareASmallPool(t *testing.T) {
 			all.Go(func() {
 				rng := rand.New(rand.NewPCG(uint64(g), 1))
 				for i := range 12 {
-					o := tiers.Object{Key: fmt.Sprintf("u%d/t%d", g, i), Gen: uint64(i), Size: rng.Int64N(6*chunk) + 1}
+					o := tiers.Object{Key: fmt.Sprintf("u%d/t%d", g, i), Gen: uint64(i),
+						Size: rng.Int64N(6*chunk) + 1}
 					_, _, err := x.Write(t.Context(), tier, nil, o)
 					assert.NoError(t, err)
 					_, _, err = x.Read(t.Context(), tier, nil, o)
@@ -341,11 +346,13 @@ func TestTransfersAllocateNothingPerChunk(t *testing.T) {
 	}
 	writeFew, readFew := allocs(10)
 	writeMany, readMany := allocs(200)
-	assert.InDelta(t, writeFew+2*190, writeMany, 12, "two small ones for the position in the content")
+	assert.InDelta(t, writeFew+2*190, writeMany, 12,
+		"two small ones for the position in the content")
 	assert.InDelta(t, readFew, readMany, 12)
 }
 
-// A device that does not answer costs the buffers of its requests until it does, and nobody else anything.
+// A device that does not answer costs the buffers of its requests until it does, and nobody else
+// anything.
 func TestAStuckDeviceCostsItsBuffers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()
@@ -366,7 +373,8 @@ func TestAStuckDeviceCostsItsBuffers(t *testing.T) {
 				return err
 			},
 			func(ctx context.Context, done tiers.ChunkFunc) error {
-				_, _, err := x.Write(ctx, tier, done, tiers.Object{Key: "new", Gen: 2, Size: 9 * chunk})
+				_, _, err := x.Write(ctx, tier, done,
+					tiers.Object{Key: "new", Gen: 2, Size: 9 * chunk})
 				return err
 			},
 		} {
