@@ -12,7 +12,7 @@ import (
 // and bars, where on the device the requests went, the mean depth, and a sentence of diagnosis.
 func (t *Trace) WriteText(w io.Writer, of Application) error {
 	p := &t.Capture
-	out := &textWriter{w: w}
+	out := &textWriter{}
 	if p.Status != StatusTraced {
 		out.line("Requests were not traced: %s", p.Reason)
 		for _, n := range p.Needs {
@@ -24,7 +24,7 @@ func (t *Trace) WriteText(w io.Writer, of Application) error {
 				s.ReadIOs, GiB(s.ReadBytes), s.WriteIOs, GiB(s.WriteBytes),
 				100*float64(s.IOTicks)/float64(max(1, p.WindowNS)))
 		}
-		return out.err
+		return out.flush(w)
 	}
 	how := p.Attach
 	if p.FileAttach != "" {
@@ -64,19 +64,17 @@ func (t *Trace) WriteText(w io.Writer, of Application) error {
 		out.line("Note: %s", s)
 	}
 	out.line("Diagnosis: %s", t.Diagnosis(of))
-	return out.err
+	return out.flush(w)
 }
 
-// textWriter keeps the first error.
-type textWriter struct {
-	w   io.Writer
-	err error
-}
+// textWriter collects lines, so that one write can fail and not each.
+type textWriter struct{ strings.Builder }
 
-func (t *textWriter) line(format string, args ...any) {
-	if t.err == nil {
-		_, t.err = fmt.Fprintf(t.w, format+"\n", args...)
-	}
+func (t *textWriter) line(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
+
+func (t *textWriter) flush(w io.Writer) error {
+	_, err := io.WriteString(w, t.String())
+	return err
 }
 
 // sector is the unit of request sizes, whatever a device calls its own.

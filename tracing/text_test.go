@@ -51,10 +51,8 @@ func TestText(t *testing.T) {
 }
 
 func TestRowsSayRealSizes(t *testing.T) {
-	var b strings.Builder
-	w := &textWriter{w: &b}
-	w.histogram(Named{Name: "sizes", Label: "of requests", Histogram: fixture(t, "mixed").SizeRead})
-	require.NoError(t, w.err)
+	b := &textWriter{}
+	b.histogram(Named{Name: "sizes", Label: "of requests", Histogram: fixture(t, "mixed").SizeRead})
 	assert.Contains(t, b.String(), "       4 KiB                     900  90.0% "+strings.Repeat(
 		"█", barWidth)+"\n")
 	assert.Contains(t, b.String(), "     512 KiB … 1 MiB              10   1.0% ▌\n")
@@ -67,12 +65,10 @@ func one(value float64, count int64) Bucket {
 }
 
 func TestRowsOfDepthsAreWholeNumbers(t *testing.T) {
-	var b strings.Builder
+	b := &textWriter{}
 	h := NewHistogram("requests", 30, []Bucket{one(1, 3), one(2, 1), one(3, 1), one(5, 2),
 		one(7, 1)})
-	w := &textWriter{w: &b}
-	w.histogram(Named{Name: "qd_read", Label: "reads", Histogram: h})
-	require.NoError(t, w.err)
+	b.histogram(Named{Name: "qd_read", Label: "reads", Histogram: h})
 	assert.Contains(t, b.String(), "           1                       3  37.5% ")
 	assert.Contains(t, b.String(), "           2 … 3                   2  25.0% ")
 	assert.Contains(t, b.String(), "           4 … 7                   3  37.5% ")

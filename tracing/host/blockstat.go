@@ -26,12 +26,9 @@ type BlockStat struct {
 	InFlight   int64         // requests at the device now: a gauge, not a counter
 	IOTicks    time.Duration // time during which at least one request was in flight
 	// TimeInQueue is IOTicks weighted by the number of requests in flight.
-	TimeInQueue  time.Duration
-	DiscardIOs   int64 // since Linux 4.18, 0 before
-	DiscardBytes int64
-	DiscardTicks time.Duration
-	FlushIOs     int64 // since Linux 5.5, 0 before
-	FlushTicks   time.Duration
+	TimeInQueue time.Duration
+	DiscardIOs  int64 // since Linux 4.18, 0 before
+	FlushIOs    int64 // since Linux 5.5, 0 before
 }
 
 // ParseBlockStat reads the text of a block device's stat file: 11 columns, 15 since Linux 4.18
@@ -76,8 +73,7 @@ func ParseBlockStat(text string) (BlockStat, error) {
 		ReadIOs: count(0), ReadBytes: bytes(2), ReadTicks: ticks(3),
 		WriteIOs: count(4), WriteBytes: bytes(6), WriteTicks: ticks(7),
 		InFlight: count(8), IOTicks: ticks(9), TimeInQueue: ticks(10),
-		DiscardIOs: count(11), DiscardBytes: bytes(13), DiscardTicks: ticks(14),
-		FlushIOs: count(15), FlushTicks: ticks(16),
+		DiscardIOs: count(11), FlushIOs: count(15),
 	}
 	if wrong != nil {
 		return BlockStat{}, wrong
@@ -109,15 +105,11 @@ func (s BlockStat) Sub(before BlockStat) BlockStat {
 		ReadIOs: s.ReadIOs - before.ReadIOs, ReadBytes: s.ReadBytes - before.ReadBytes,
 		ReadTicks: subTicks(s.ReadTicks, before.ReadTicks),
 		WriteIOs:  s.WriteIOs - before.WriteIOs, WriteBytes: s.WriteBytes - before.WriteBytes,
-		WriteTicks:   subTicks(s.WriteTicks, before.WriteTicks),
-		InFlight:     s.InFlight,
-		IOTicks:      subTicks(s.IOTicks, before.IOTicks),
-		TimeInQueue:  subTicks(s.TimeInQueue, before.TimeInQueue),
-		DiscardIOs:   s.DiscardIOs - before.DiscardIOs,
-		DiscardBytes: s.DiscardBytes - before.DiscardBytes,
-		DiscardTicks: subTicks(s.DiscardTicks, before.DiscardTicks),
-		FlushIOs:     s.FlushIOs - before.FlushIOs,
-		FlushTicks:   subTicks(s.FlushTicks, before.FlushTicks),
+		WriteTicks:  subTicks(s.WriteTicks, before.WriteTicks),
+		InFlight:    s.InFlight,
+		IOTicks:     subTicks(s.IOTicks, before.IOTicks),
+		TimeInQueue: subTicks(s.TimeInQueue, before.TimeInQueue),
+		DiscardIOs:  s.DiscardIOs - before.DiscardIOs, FlushIOs: s.FlushIOs - before.FlushIOs,
 	}
 }
 
@@ -140,8 +132,6 @@ func (s BlockStat) Add(o BlockStat) BlockStat {
 		WriteTicks: s.WriteTicks + o.WriteTicks,
 		InFlight:   s.InFlight + o.InFlight, IOTicks: max(s.IOTicks, o.IOTicks),
 		TimeInQueue: s.TimeInQueue + o.TimeInQueue,
-		DiscardIOs:  s.DiscardIOs + o.DiscardIOs, DiscardBytes: s.DiscardBytes + o.DiscardBytes,
-		DiscardTicks: s.DiscardTicks + o.DiscardTicks,
-		FlushIOs:     s.FlushIOs + o.FlushIOs, FlushTicks: s.FlushTicks + o.FlushTicks,
+		DiscardIOs:  s.DiscardIOs + o.DiscardIOs, FlushIOs: s.FlushIOs + o.FlushIOs,
 	}
 }

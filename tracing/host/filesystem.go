@@ -12,13 +12,12 @@ import (
 
 // Filesystem describes what lies under a path.
 type Filesystem struct {
-	Type     string // as mount(8) spells it: "ext4", "xfs", "nfs4", "fuse.sshfs"
-	Free     int64  // bytes that this user may still write
-	Total    int64  // bytes altogether
-	Root     bool   // it is the filesystem of /
-	Network  bool   // its data lies on other machines
-	Memory   bool   // its data lies in memory: tmpfs, ramfs
-	ReadOnly bool
+	Type    string // as mount(8) spells it: "ext4", "xfs", "nfs4", "fuse.sshfs"
+	Free    int64  // bytes that this user may still write
+	Total   int64  // bytes altogether
+	Root    bool   // it is the filesystem of /
+	Network bool   // its data lies on other machines
+	Memory  bool   // its data lies in memory: tmpfs, ramfs
 }
 
 // place is where a filesystem keeps its bytes.

@@ -57,11 +57,6 @@ func (m Mount) TransferSizes() (read, write int64, ok bool) {
 	return sizes[0], sizes[1], true
 }
 
-// ReadOnly tells whether the mount or its filesystem refuses writes.
-func (m Mount) ReadOnly() bool {
-	return slices.Contains(m.Options, "ro") || slices.Contains(m.SuperOptions, "ro")
-}
-
 // ParseMounts reads the format of /proc/<pid>/mountinfo (proc_pid_mountinfo(5)), in the kernel's
 // order: of two mounts on one point the later hides the earlier.
 func ParseMounts(r io.Reader) ([]Mount, error) {

@@ -28,7 +28,6 @@ func TestParseMounts(t *testing.T) {
 		SuperOptions: []string{"rw", "discard", "resuid=65534"},
 	}, mounts[0])
 	assert.Equal(t, `/mnt/with space\slash`, mounts[1].Point)
-	assert.True(t, mounts[1].ReadOnly(), "the mount is read-only although its filesystem is not")
 	rsize, ok := mounts[1].SuperOption("rsize")
 	assert.True(t, ok)
 	assert.Equal(t, "4096", rsize)

@@ -21,11 +21,10 @@ func statfs(path string) (Filesystem, error) {
 		return Filesystem{}, err
 	}
 	return Filesystem{
-		Type:     unix.ByteSliceToString(s.Fstypename[:]),
-		Free:     int64(s.Bavail) * int64(s.Bsize),
-		Total:    int64(s.Blocks) * int64(s.Bsize),
-		Root:     unix.ByteSliceToString(s.Mntonname[:]) == "/",
-		ReadOnly: s.Flags&unix.MNT_RDONLY != 0,
+		Type:  unix.ByteSliceToString(s.Fstypename[:]),
+		Free:  int64(s.Bavail) * int64(s.Bsize),
+		Total: int64(s.Blocks) * int64(s.Bsize),
+		Root:  unix.ByteSliceToString(s.Mntonname[:]) == "/",
 	}, nil
 }
 

@@ -64,10 +64,9 @@ func statfs(path string) (Filesystem, error) {
 		unit = int64(s.Bsize)
 	}
 	f := Filesystem{
-		Type:     fmt.Sprintf("unknown type %#x", uint32(s.Type)),
-		Free:     int64(s.Bavail) * unit,
-		Total:    int64(s.Blocks) * unit,
-		ReadOnly: s.Flags&unix.ST_RDONLY != 0,
+		Type:  fmt.Sprintf("unknown type %#x", uint32(s.Type)),
+		Free:  int64(s.Bavail) * unit,
+		Total: int64(s.Blocks) * unit,
 	}
 	here, err := identify(path)
 	if err != nil {
