@@ -5,41 +5,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
-
-	"kvbench/tools/command"
-	"kvbench/tools/load"
 )
-
-// Run aggregates a results directory, writes the summary to out, or beside the results, and tells
-// on stdout what a person wants to see at once. It is not good when results are missing or an
-// option is invalid.
-func Run(dir, out string, stdout, stderr io.Writer) (good bool, err error) {
-	t, err := load.ReadTree(dir)
-	if err != nil {
-		return false, err
-	}
-	s, err := Aggregate(t)
-	if err != nil {
-		return false, err
-	}
-	for _, w := range s.Warnings {
-		fmt.Fprintf(stderr, "kvreport aggregate: %s\n", w)
-	}
-	if out == "-" {
-		return s.Good(), s.WriteJSON(stdout)
-	}
-	if out == "" {
-		out = filepath.Join(dir, s.FileName())
-	}
-	if err := command.WriteFile(out, s.WriteJSON); err != nil {
-		return false, err
-	}
-	return s.Good(), s.WriteText(stdout, out)
-}
 
 // FileName is the name under which MLPerf Storage's tools look for the summary.
 func (s *Summary) FileName() string { return "kvcache_run_summary_" + s.Stamp() + ".json" }
@@ -65,7 +34,8 @@ func (s *Summary) WriteJSON(w io.Writer) error {
 // WriteText writes what a person wants to see at once.
 func (s *Summary) WriteText(w io.Writer, path string) error {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tab, "option\tranks\ttrials\tread GiB/s\twrite GiB/s\ttok/s\tread p95 ms\twrite p95 ms\tremarks")
+	fmt.Fprintln(tab, "option\tranks\ttrials\tread GiB/s\twrite GiB/s\ttok/s\tread p95 ms\twrite "+
+		"p95 ms\tremarks")
 	for _, group := range slices.Sorted(maps.Keys(s.Options)) {
 		o := s.Options[group]
 		fmt.Fprintf(tab, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", group, o.RankCount, o.TrialCount,
@@ -109,7 +79,8 @@ func (o *Option) remarks() []string {
 			strings.Trim(strings.ReplaceAll(fmt.Sprint(o.CPUTierRanks), " ", ", "), "[]")))
 	}
 	if o.Window != nil && o.RankCount > 1 {
-		list = append(list, fmt.Sprintf("common window %.3g s: read %.4g, write %.4g GiB/s; start skew %.3g s", o.Window.DurationS,
+		list = append(list, fmt.Sprintf("common window %.3g s: read %.4g, write %.4g GiB/s; "+
+			"start skew %.3g s", o.Window.DurationS,
 			o.Window.ReadBandwidth, o.Window.WriteBandwidth, o.Window.StartSkewS))
 	}
 	return list

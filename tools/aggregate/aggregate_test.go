@@ -3,6 +3,7 @@ package aggregate
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -111,18 +112,28 @@ func aggregated(t *testing.T, dir string) *Summary {
 	return s
 }
 
-// execute returns what the command would exit with.
+// execute does what the command does, and returns what it would exit with.
 func execute(dir, to string) (code int, stdout, stderr string) {
-	var out, errs bytes.Buffer
-	good, err := Run(dir, to, &out, &errs)
-	switch {
-	case err != nil:
-		fmt.Fprintln(&errs, err)
-		code = 2
-	case !good:
+	var doc, out bytes.Buffer
+	t, err := load.ReadTree(dir)
+	if err != nil {
+		return 2, "", err.Error() + "\n"
+	}
+	s, err := Aggregate(t)
+	if err != nil {
+		return 2, "", err.Error() + "\n"
+	}
+	if to == "" {
+		to = filepath.Join(dir, s.FileName())
+	}
+	if err := errors.Join(s.WriteJSON(&doc), os.WriteFile(to, doc.Bytes(), 0o644),
+		s.WriteText(&out, to)); err != nil {
+		return 2, "", err.Error() + "\n"
+	}
+	if !s.Good() {
 		code = 1
 	}
-	return code, out.String(), errs.String()
+	return code, out.String(), ""
 }
 
 func TestTwoRanksThreeTrialsByHand(t *testing.T) {
@@ -245,11 +256,14 @@ func TestCommandIsGoldenAndIdempotent(t *testing.T) {
 
 func TestDifferentMeasurementsAreNotSummed(t *testing.T) {
 	for what, change := range map[string]func(*result.Result){
-		"io-used direct":              func(r *result.Result) { r.IO.Mode = "buffered" },
-		"decode-reads batched":        func(r *result.Result) { r.Workload.DecodeReads = "once" },
-		"write-device transfer+flush": func(r *result.Result) { r.IO.WriteDevice = result.WriteDeviceFlush },
-		"model llama3.1-8b":           func(r *result.Result) { r.Model.Key = "tiny-1b" },
-		"division open":               func(r *result.Result) { r.Division = result.DivisionQuick },
+		"io-used direct":       func(r *result.Result) { r.IO.Mode = "buffered" },
+		"decode-reads batched": func(r *result.Result) { r.Workload.DecodeReads = "once" },
+		"write-device transfer+flush": func(r *result.Result) {
+			r.IO.WriteDevice =
+				result.WriteDeviceFlush
+		},
+		"model llama3.1-8b": func(r *result.Result) { r.Model.Key = "tiny-1b" },
+		"division open":     func(r *result.Result) { r.Division = result.DivisionQuick },
 	} {
 		dir := run6(t, func(r *result.Result) {
 			if r.Rank == 1 {
@@ -271,7 +285,8 @@ func TestSimulatedResultsStayAmongThemselves(t *testing.T) {
 		}
 	})))
 	require.ErrorContains(t, err, "simulated no")
-	require.ErrorContains(t, err, "has on a device model: results that measured different things are not summed")
+	require.ErrorContains(t, err,
+		"has on a device model: results that measured different things are not summed")
 
 	dir := run6(t, func(r *result.Result) { r.Simulation = &result.Simulation{} })
 	s := aggregated(t, dir)
@@ -340,7 +355,9 @@ func TestPythonResults(t *testing.T) {
 		path := filepath.Join(dir, fmt.Sprintf("option_2/trial_0/rank_%d/kvcache_results_x.json",
 			rank))
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(`{"requests_completed": 14, "end_to_end_latencies": [3.1], "seed": 42, "summary": {"total_requests": 14,
+		require.NoError(t, os.WriteFile(path,
+			[]byte(
+				`{"requests_completed": 14, "end_to_end_latencies": [3.1], "seed": 42, "summary": {"total_requests": 14,
 			"autoscaling_stats": [{"users": "8 to 12", "action": "up"}], "autoscaling_summary": {"mode": 1},
 			"avg_throughput_tokens_per_sec": 67.5, "cache_stats": {"storage_entries": 15, "tier_storage_read_bandwidth_gbps": 1.5,
 			"tier_storage_write_bandwidth_gbps": 0.25, "storage_read_device_p95_ms": 4933.2}}}`), 0o644))

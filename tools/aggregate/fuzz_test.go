@@ -16,7 +16,9 @@ func FuzzAggregate(f *testing.F) {
 	f.Add(good)
 	f.Add(good[:len(good)/2])
 	f.Add([]byte(`{"summary": {"cache_stats": {"storage_entries": 15}}}`))
-	f.Add([]byte(`{"schema_version": "1.0", "status": "complete", "window_ns": -1, "start_time": "2026-09-08T12:00:00Z",
+	f.Add(
+		[]byte(
+			`{"schema_version": "1.0", "status": "complete", "window_ns": -1, "start_time": "2026-09-08T12:00:00Z",
 		"timeline": {"interval_ns": 1, "last_interval_ns": 0, "read_bytes": {"storage": [1, 2]}},
 		"histograms": {"storage_read_device": {"encoding": "hdr-v2-deflate-base64", "data": "x", "count": -1}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -29,7 +31,9 @@ func FuzzAggregate(f *testing.F) {
 			r.Trial < 0 {
 			return // refused before
 		}
-		tree := &load.Tree{Files: []load.File{{Path: "option_1/trial_0/rank_0/kvcache_results_x.json", Group: "1", Trial: r.Trial, Rank: r.Rank, Result: r}}}
+		tree := &load.Tree{Files: []load.
+			File{{Path: "option_1/trial_0/rank_0/kvcache_results_x.json", Group: "1",
+			Trial: r.Trial, Rank: r.Rank, Result: r}}}
 		s, err := Aggregate(tree)
 		if err != nil {
 			return

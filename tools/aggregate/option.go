@@ -45,7 +45,9 @@ func option(group string, files []load.File, s *Summary) *Option {
 				o.CPUTierRanks = append(o.CPUTierRanks, rank)
 			}
 			if w := files[i].Result.DeviceWitness.ServedFromCache; w != nil && *w {
-				s.Warnings = append(s.Warnings, files[i].Path+": the device read less than the application: served from a cache")
+				s.Warnings = append(s.Warnings,
+					files[i].Path+
+						": the device read less than the application: served from a cache")
 			}
 		}
 		if len(ranks) > 0 {
@@ -62,7 +64,9 @@ func option(group string, files []load.File, s *Summary) *Option {
 	case len(o.Trials) == 0:
 		o.Valid, o.Invalid = false, "no rank has a complete result"
 	case memoryOnly:
-		o.Valid, o.Invalid = false, "every rank was served wholly from memory (storage_entries 0): nothing reached the storage"
+		o.Valid, o.Invalid = false,
+			"every rank was served wholly from memory (storage_entries 0): nothing reached the "+
+				"storage"
 	}
 	o.means()
 	o.worst(files)

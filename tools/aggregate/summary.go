@@ -15,8 +15,9 @@ const SchemaVersion = "1.0"
 // Summary is kvcache_run_summary_<timestamp>.json. The first keys are those of MLPerf Storage's
 // launcher; numbers that results do not tell are null. Names in _gbps hold GiB/s.
 type Summary struct {
-	SchemaVersion   string             `json:"schema_version"`
-	RunDatetime     string             `json:"run_datetime"` // start of the first window, RFC 3339; empty when no result tells
+	SchemaVersion string `json:"schema_version"`
+	// start of the first window, RFC 3339; empty when no result tells
+	RunDatetime     string             `json:"run_datetime"`
 	NPerNode        *int               `json:"npernode"`
 	HostCount       *int               `json:"host_count"`
 	TotalRanks      int                `json:"total_ranks"`
@@ -30,30 +31,34 @@ type Summary struct {
 
 // Option is the aggregation of one option or benchmark.
 type Option struct {
-	Option            string   `json:"option"`
-	ReadBandwidth     *float64 `json:"aggregated_read_bandwidth_gbps"`  // storage: Σ ranks, mean over trials
+	Option string `json:"option"`
+	// storage: Σ ranks, mean over trials
+	ReadBandwidth     *float64 `json:"aggregated_read_bandwidth_gbps"`
 	WriteBandwidth    *float64 `json:"aggregated_write_bandwidth_gbps"` //
 	AvgThroughput     *float64 `json:"aggregated_avg_throughput_tokens_per_sec"`
 	StorageThroughput *float64 `json:"aggregated_storage_throughput_tokens_per_sec"`
-	ReadP95MS         *float64 `json:"aggregated_device_read_p95_ms"` // maximum over ranks and trials
-	WriteP95MS        *float64 `json:"aggregated_device_write_p95_ms"`
-	RankCount         int      `json:"rank_count"`
-	TrialCount        int      `json:"trial_count"`
-	PartialFailure    bool     `json:"partial_failure"`
-	MissingFiles      []string `json:"missing_files"`
-	CPUTierRanks      []int    `json:"cpu_tier_ranks"`
+	// maximum over ranks and trials
+	ReadP95MS      *float64 `json:"aggregated_device_read_p95_ms"`
+	WriteP95MS     *float64 `json:"aggregated_device_write_p95_ms"`
+	RankCount      int      `json:"rank_count"`
+	TrialCount     int      `json:"trial_count"`
+	PartialFailure bool     `json:"partial_failure"`
+	MissingFiles   []string `json:"missing_files"`
+	CPUTierRanks   []int    `json:"cpu_tier_ranks"`
 
-	Benchmark string                `json:"benchmark"`
-	Model     string                `json:"model"`
-	Division  string                `json:"division"`
-	Simulated bool                  `json:"simulated"` // predictions: no storage had a part in them
-	Valid     bool                  `json:"valid"`
-	Invalid   string                `json:"invalid_reason,omitempty"`
-	Failed    map[string]string     `json:"failed_files"` // path -> why its numbers were not used; among missing_files
-	Trials    []Trial               `json:"trials"`
-	Spread    map[string]Spread     `json:"spread_over_trials"`
-	Window    *Window               `json:"common_window"`      // mean over trials
-	Merged    map[string]Percentile `json:"merged_percentiles"` // of the histograms of all ranks and trials
+	Benchmark string `json:"benchmark"`
+	Model     string `json:"model"`
+	Division  string `json:"division"`
+	Simulated bool   `json:"simulated"` // predictions: no storage had a part in them
+	Valid     bool   `json:"valid"`
+	Invalid   string `json:"invalid_reason,omitempty"`
+	// path -> why its numbers were not used; among missing_files
+	Failed map[string]string `json:"failed_files"`
+	Trials []Trial           `json:"trials"`
+	Spread map[string]Spread `json:"spread_over_trials"`
+	Window *Window           `json:"common_window"` // mean over trials
+	// of the histograms of all ranks and trials
+	Merged map[string]Percentile `json:"merged_percentiles"`
 }
 
 // Trial is one trial: sums over its ranks.
@@ -64,7 +69,8 @@ type Trial struct {
 	WriteBandwidth    *float64 `json:"write_bandwidth_gbps"`
 	AvgThroughput     *float64 `json:"avg_throughput_tokens_per_sec"`
 	StorageThroughput *float64 `json:"storage_throughput_tokens_per_sec"`
-	Window            *Window  `json:"common_window"` // null when a rank is missing or the ranks share no time
+	// null when a rank is missing or the ranks share no time
+	Window *Window `json:"common_window"`
 }
 
 // Spread tells how far trials of one option lie apart.
@@ -166,7 +172,8 @@ func alike(files []load.File) error {
 		for _, set := range settings {
 			have, ok := known[set.Name]
 			if ok && have.value != set.Value {
-				return fmt.Errorf("%s has %s %s and %s has %s: results that measured different things are not summed",
+				return fmt.Errorf("%s has %s %s and %s has %s: results that measured different "+
+					"things are not summed",
 					have.path, set.Name, have.value, f.Path, set.Value)
 			}
 			known[set.Name] = said{set.Value, f.Path}

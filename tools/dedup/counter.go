@@ -5,10 +5,12 @@ import "math"
 // block is what arrays deduplicate by.
 const block = 4096
 
-// defaultKept is how many distinct blocks are kept: exact up to 16 GiB of unequal data, in about 150 MB.
-const defaultKept = 4 << 20
+// DefaultKept is how many distinct blocks are kept: exact up to 16 GiB of unequal data, in about
+// 150 MB.
+const DefaultKept = 4 << 20
 
-// counter counts blocks and how many of them are distinct, exactly while there are at most kept distinct ones.
+// counter counts blocks and how many of them are distinct, exactly while there are at most kept
+// distinct ones.
 type counter struct {
 	seen  map[uint64]uint32 // hash -> times, of the sampled ones
 	kept  int
@@ -42,13 +44,15 @@ func (c *counter) add(hash uint64) {
 
 func (c *counter) sampled(hash uint64) bool { return hash&(1<<c.shift-1) == 0 }
 
-// duplicates is the number of blocks that equal an earlier one, and half the width of its 95 % interval: 0 when exact.
+// duplicates is the number of blocks that equal an earlier one, and half the width of its 95 %
+// interval: 0 when exact.
 func (c *counter) duplicates() (n, plusMinus float64) {
 	zeros := float64(max(0, c.zero-1))
 	if c.shift == 0 {
 		return zeros + float64(c.total-int64(len(c.seen))), 0
 	}
-	// A ratio estimate over clusters: each distinct block is a cluster of as many as its occurrences.
+	// A ratio estimate over clusters: each distinct block is a cluster of as many as its
+	// occurrences.
 	distinct := float64(len(c.seen))
 	var occurrences float64
 	for _, m := range c.seen {

@@ -2,7 +2,6 @@ package dedup
 
 import (
 	"bytes"
-	"encoding/json"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -16,13 +15,6 @@ import (
 	"kvbench/tiers/content"
 	"kvbench/tools/golden"
 )
-
-// execute runs the subcommand.
-func execute(args ...string) (code int, stdout, stderr string) {
-	var out, errs bytes.Buffer
-	code = run(args, strings.NewReader(""), &out, &errs)
-	return code, out.String(), errs.String()
-}
 
 func write(t *testing.T, path string, data []byte) string {
 	t.Helper()
@@ -46,17 +38,18 @@ func TestKnownDuplicates(t *testing.T) {
 	write(t, filepath.Join(dir, "zeros"), make([]byte, 10*block))
 	write(t, filepath.Join(dir, "short"), a[:100])      // padded, so equal to nothing
 	write(t, filepath.Join(dir, "shifted"), a[1:block]) // the same bytes, not the same block
-	code, out, errs := execute("-json", dir)
-	assert.Zero(t, code)
-	assert.Empty(t, errs)
-	var r Report
-	require.NoError(t, json.Unmarshal([]byte(out), &r))
-	assert.Equal(t, []int64{5, 162, 10, 1}, []int64{r.Files, r.Blocks, r.ZeroBlocks, r.SampledOneIn})
+	r, err := Scan([]string{dir}, DefaultKept)
+	require.NoError(t, err)
+	assert.Empty(t, r.Problems)
+	assert.Equal(t, []int64{5, 162, 10, 1},
+		[]int64{r.Files, r.Blocks, r.ZeroBlocks, r.SampledOneIn})
 	assert.Equal(t, 59.0, r.DuplicateBlocks, "50 of the copy and 9 zeros")
 	assert.Zero(t, r.PlusMinusShare)
-	golden.Check(t, "known.golden.json", out)
-	_, out, _ = execute(dir)
-	golden.Check(t, "known.golden", out)
+	var out, text strings.Builder
+	require.NoError(t, r.WriteJSON(&out))
+	golden.Check(t, "known.golden.json", out.String())
+	require.NoError(t, r.WriteText(&text))
+	golden.Check(t, "known.golden", text.String())
 }
 
 func TestTheSuitesOwnContentDoesNotShrink(t *testing.T) {
@@ -67,15 +60,16 @@ func TestTheSuitesOwnContentDoesNotShrink(t *testing.T) {
 		content.Fill(buf, tiers.Object{Key: key, Gen: 1, Size: int64(len(buf))}, 0)
 		write(t, filepath.Join(dir, filepath.Base(key)), buf)
 	}
-	r, err := Scan([]string{dir}, defaultKept)
+	r, err := Scan([]string{dir}, DefaultKept)
 	require.NoError(t, err)
 	assert.Zero(t, r.DuplicateBlocks)
 	assert.InDelta(t, 1, r.ZstdRatio, 0.005)
 }
 
 func TestTextCompresses(t *testing.T) {
-	path := write(t, filepath.Join(t.TempDir(), "text"), bytes.Repeat([]byte("all work and no play makes a dull array\n"), 500_000))
-	r, err := Scan([]string{path}, defaultKept)
+	path := write(t, filepath.Join(t.TempDir(), "text"),
+		bytes.Repeat([]byte("all work and no play makes a dull array\n"), 500_000))
+	r, err := Scan([]string{path}, DefaultKept)
 	require.NoError(t, err)
 	assert.Less(t, r.ZstdRatio, 0.01)
 	assert.EqualValues(t, 500_000*40, r.Bytes)
@@ -86,19 +80,19 @@ func TestLinksAreReadOnce(t *testing.T) {
 	path := write(t, filepath.Join(dir, "a"), random(2, 10*block))
 	require.NoError(t, os.Link(path, filepath.Join(dir, "b")))
 	require.NoError(t, os.Symlink(path, filepath.Join(dir, "c")))
-	r, err := Scan([]string{dir, path}, defaultKept)
+	r, err := Scan([]string{dir, path}, DefaultKept)
 	require.NoError(t, err)
 	assert.EqualValues(t, 10, r.Blocks)
 	assert.Zero(t, r.DuplicateBlocks)
 	link := filepath.Join(t.TempDir(), "link")
 	require.NoError(t, os.Symlink(dir, link))
-	r, err = Scan([]string{link}, defaultKept)
+	r, err = Scan([]string{link}, DefaultKept)
 	require.NoError(t, err)
 	assert.EqualValues(t, 10, r.Blocks, "a link that is named is followed")
 }
 
-// TestEstimatesCoverTheTruth draws contents with a known share of duplicates, counts them with little room, and asks how
-// often the interval holds the truth.
+// TestEstimatesCoverTheTruth draws contents with a known share of duplicates, counts them with
+// little room, and asks how often the interval holds the truth.
 func TestEstimatesCoverTheTruth(t *testing.T) {
 	const seed, runs, blocks = 7, 200, 40_000
 	t.Logf("seed %d", seed)
@@ -141,23 +135,4 @@ func TestSamplingFindsNoDuplicatesWhereThereAreNone(t *testing.T) {
 	n, plusMinus := c.duplicates()
 	assert.Zero(t, n)
 	assert.Zero(t, plusMinus)
-}
-
-func TestProblemsAreNamedAndTheRestIsRead(t *testing.T) {
-	dir := t.TempDir()
-	good := write(t, filepath.Join(dir, "a"), random(3, block))
-	code, out, errs := execute(good, filepath.Join(dir, "none"))
-	assert.Equal(t, 2, code)
-	assert.Contains(t, out, "files             1")
-	assert.Contains(t, errs, "none: no such file")
-	empty := write(t, filepath.Join(dir, "empty"), nil)
-	code, out, errs = execute(empty)
-	assert.Equal(t, 2, code)
-	assert.Empty(t, out)
-	assert.Contains(t, errs, "no data")
-	for _, args := range [][]string{nil, {"-max-blocks", "3", good}, {"-nope"}} {
-		code, _, errs = execute(args...)
-		assert.Equal(t, 2, code)
-		assert.Equal(t, 1, strings.Count(errs, "\n"))
-	}
 }

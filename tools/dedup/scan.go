@@ -16,8 +16,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// part is how much is compressed at a time: a little is lost against one stream per file, at most what lies between two
-// parts of 4 MiB.
+// part is how much is compressed at a time: a little is lost against one stream per file, at most
+// what lies between two parts of 4 MiB.
 const part = 4 << 20
 
 // SchemaVersion of the JSON. Readers accept any 1.x.
@@ -28,8 +28,9 @@ type Report struct {
 	SchemaVersion string `json:"schema_version"`
 	Files         int64  `json:"files"`
 	Bytes         int64  `json:"bytes"`
-	Blocks        int64  `json:"blocks_4k"` // the last of a file is padded with zeros, as on the device
-	ZeroBlocks    int64  `json:"zero_blocks"`
+	// the last of a file is padded with zeros, as on the device
+	Blocks     int64 `json:"blocks_4k"`
+	ZeroBlocks int64 `json:"zero_blocks"`
 
 	DuplicateBlocks float64 `json:"duplicate_blocks"` // that equal an earlier one
 	DuplicateShare  float64 `json:"duplicate_share"`
@@ -41,15 +42,17 @@ type Report struct {
 	Problems  []string `json:"problems"`   // what could not be read
 }
 
-// Scan reads all files at and below the paths. What cannot be read is noted in Problems and the rest is read; links are not
-// followed below a path, files with several names are read once.
+// Scan reads all files at and below the paths. What cannot be read is noted in Problems and the
+// rest is read; links are not followed below a path, files with several names are read once.
 func Scan(paths []string, kept int) (Report, error) {
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)))
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)))
 	if err != nil {
 		return Report{}, fmt.Errorf("start the compressor: %w", err)
 	}
 	defer func() { _ = enc.Close() }()
-	s := &scanner{enc: enc, count: newCounter(kept), parts: make(chan []byte), free: make(chan []byte, 2*runtime.GOMAXPROCS(0)), met: make(map[fileID]bool)}
+	s := &scanner{enc: enc, count: newCounter(kept), parts: make(chan []byte),
+		free: make(chan []byte, 2*runtime.GOMAXPROCS(0)), met: make(map[fileID]bool)}
 	for range cap(s.free) {
 		s.free <- make([]byte, part)
 	}
@@ -94,22 +97,23 @@ func (s *scanner) path(path string) {
 		s.file(path, info)
 	case info.IsDir():
 		// A link that is named is followed, as the trailing separator makes the kernel do.
-		_ = filepath.WalkDir(path+string(filepath.Separator), func(name string, d fs.DirEntry, err error) error {
-			if err != nil {
-				s.problem(err)
+		_ = filepath.WalkDir(path+string(filepath.Separator),
+			func(name string, d fs.DirEntry, err error) error {
+				if err != nil {
+					s.problem(err)
+					return nil
+				}
+				if !d.Type().IsRegular() {
+					return nil
+				}
+				info, err := d.Info()
+				if err != nil {
+					s.problem(err)
+					return nil
+				}
+				s.file(name, info)
 				return nil
-			}
-			if !d.Type().IsRegular() {
-				return nil
-			}
-			info, err := d.Info()
-			if err != nil {
-				s.problem(err)
-				return nil
-			}
-			s.file(name, info)
-			return nil
-		})
+			})
 	default:
 		s.problem(fmt.Errorf("%s: neither a file nor a directory", path))
 	}
@@ -169,7 +173,8 @@ func (s *scanner) work() {
 	}
 }
 
-// hashBlocks appends the hashes of all blocks but those of zeros, which it counts. The last is padded.
+// hashBlocks appends the hashes of all blocks but those of zeros, which it counts. The last is
+// padded.
 func hashBlocks(data []byte, hashes []uint64) (_ []uint64, zeros int64) {
 	var padded [block]byte
 	for at := 0; at < len(data); at += block {
@@ -204,8 +209,10 @@ func allZero(b []byte) bool {
 }
 
 func (s *scanner) report() Report {
-	r := Report{SchemaVersion: SchemaVersion, Files: s.files, Bytes: s.bytes, ZeroBlocks: s.count.zero, Blocks: s.count.total + s.count.zero,
-		SampledOneIn: 1 << s.count.shift, ZstdBytes: s.packed, Problems: append([]string{}, s.bad...)}
+	r := Report{SchemaVersion: SchemaVersion, Files: s.files, Bytes: s.bytes,
+		ZeroBlocks: s.count.zero, Blocks: s.count.total + s.count.zero,
+		SampledOneIn: 1 << s.count.shift, ZstdBytes: s.packed,
+		Problems: append([]string{}, s.bad...)}
 	var plusMinus float64
 	r.DuplicateBlocks, plusMinus = s.count.duplicates()
 	if r.Blocks > 0 {

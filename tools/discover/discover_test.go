@@ -121,21 +121,13 @@ func fake(t *testing.T) machine {
 	}
 }
 
-func (m machine) test(t *testing.T, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, errs bytes.Buffer
-	code = m.run(args, &out, &errs)
-	return code, out.String(), errs.String()
-}
-
 func TestServer(t *testing.T) {
 	m := fake(t)
-	code, out, errs := m.test(t, "/")
-	assert.Zero(t, code)
-	assert.Empty(t, errs)
-	golden.Check(t, "server.golden", out)
-	code, out, _ = m.test(t, "-json", "/")
-	assert.Zero(t, code)
+	var text, doc bytes.Buffer
+	require.NoError(t, m.hardware("/").WriteText(&text))
+	golden.Check(t, "server.golden", text.String())
+	require.NoError(t, m.hardware("/").WriteJSON(&doc))
+	out := doc.String()
 	golden.Check(t, "server.golden.json", out)
 
 	path := filepath.Join(t.TempDir(), "lab7.json")
@@ -260,18 +252,6 @@ func TestGenerations(t *testing.T) {
 	}
 	assert.InDelta(t, 7.33, Link{Generation: 4, Width: 4}.gibPerSecond(), 0.01)
 	assert.InDelta(t, 0.466, Link{Generation: 2, Width: 1}.gibPerSecond(), 0.001)
-}
-
-func TestThisMachine(t *testing.T) {
-	code, out, errs := thisMachine().test(t, t.TempDir())
-	assert.Zero(t, code)
-	assert.Empty(t, errs)
-	assert.Contains(t, out, "memory")
-	code, _, errs = thisMachine().test(t, filepath.Join(t.TempDir(), "none"))
-	assert.Equal(t, 2, code)
-	assert.Contains(t, errs, "no such file")
-	code, _, _ = thisMachine().test(t, "a", "b")
-	assert.Equal(t, 2, code)
 }
 
 func TestReadFileRefusesOtherThings(t *testing.T) {

@@ -2,13 +2,15 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"path/filepath"
 
 	"kvbench/tools/aggregate"
-	"kvbench/tools/command"
+	"kvbench/tools/load"
 )
 
-var aggregateCommand = command.Command{
+var aggregateCommand = Command{
 	Name:  "aggregate",
 	Args:  "DIR [-o FILE]",
 	Short: "one summary over the ranks and trials of a results directory",
@@ -16,21 +18,41 @@ var aggregateCommand = command.Command{
 }
 
 func runAggregate(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	fs := command.Flags("aggregate")
+	fs := flags("aggregate")
 	out := fs.String("o", "", "")
-	dirs, err := command.Parse(fs, args)
+	dirs, err := parse(fs, args)
 	if err == nil && len(dirs) != 1 {
-		err = errors.New("one results directory is needed, for example: kvreport aggregate kvbench-results/20260908-120000-4711")
+		err = errors.New("one results directory is needed, for example: kvreport aggregate " +
+			"kvbench-results/20260908-120000-4711")
 	}
 	if err != nil {
-		return command.Fail(stderr, "aggregate", err)
+		return fail(stderr, "aggregate", err)
 	}
-	good, err := aggregate.Run(dirs[0], *out, stdout, stderr)
+	t, err := load.ReadTree(dirs[0])
 	if err != nil {
-		return command.Fail(stderr, "aggregate", err)
+		return fail(stderr, "aggregate", err)
 	}
-	if !good {
-		return command.No
+	s, err := aggregate.Aggregate(t)
+	if err != nil {
+		return fail(stderr, "aggregate", err)
 	}
-	return command.Done
+	for _, w := range s.Warnings {
+		fmt.Fprintf(stderr, "kvreport aggregate: %s\n", w)
+	}
+	path := *out
+	if path == "" {
+		path = filepath.Join(dirs[0], s.FileName())
+	}
+	if path == "-" {
+		err = s.WriteJSON(stdout)
+	} else if err = writeFile(path, s.WriteJSON); err == nil {
+		err = s.WriteText(stdout, path)
+	}
+	switch {
+	case err != nil:
+		return fail(stderr, "aggregate", err)
+	case !s.Good():
+		return No
+	}
+	return Done
 }

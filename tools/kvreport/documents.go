@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 
-	"kvbench/tools/command"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
@@ -17,28 +16,28 @@ func writeDocument(name string, args []string, stdin io.Reader, stderr io.Writer
 	write func(io.Writer, []*load.Record, *stats.Table) error,
 	missing func([]*load.Record) []string,
 ) int {
-	fs := command.Flags(name)
+	fs := flags(name)
 	path := fs.String("o", "", "file to write")
-	in, err := command.Parse(fs, args)
+	in, err := parse(fs, args)
 	if err == nil && *path == "" {
 		err = errors.New("no output; give -o FILE")
 	}
 	if err != nil {
-		return command.Fail(stderr, name, err)
+		return fail(stderr, name, err)
 	}
 	var records []*load.Record
 	warn := func(what any) { fmt.Fprintf(stderr, "kvreport %s: %v\n", name, what) }
 	out, err := load.Each(in, load.Options{Stdin: stdin, Warn: func(err error) { warn(err) }},
 		func(rec *load.Record) error { records = append(records, rec); return nil })
 	if err != nil {
-		return command.Fail(stderr, name, err)
+		return fail(stderr, name, err)
 	}
 	for _, n := range missing(records) {
 		warn(n)
 	}
 	put := func(w io.Writer) error { return write(w, records, stats.Build(records, out.Units)) }
-	if err := command.WriteFile(*path, put); err != nil {
-		return command.Fail(stderr, name, err)
+	if err := writeFile(*path, put); err != nil {
+		return fail(stderr, name, err)
 	}
-	return command.Done
+	return Done
 }

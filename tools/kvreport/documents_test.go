@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/tools/command"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
@@ -30,7 +29,7 @@ func TestWriteDocument(t *testing.T) {
 		return code, b.String()
 	}
 	code, errs := run(nil, "-", "-o", out)
-	assert.Equal(t, command.Done, code)
+	assert.Equal(t, Done, code)
 	assert.Contains(t, errs, "kvreport thing: stdin:2:", "a bad line is named, the rest is read")
 	assert.Contains(t, errs, "kvreport thing: something is missing\n")
 	data, err := os.ReadFile(out)
@@ -39,11 +38,11 @@ func TestWriteDocument(t *testing.T) {
 
 	for _, args := range [][]string{{"-"}, {"-o", out}, {filepath.Join(dir, "none"), "-o", out}} {
 		code, errs = run(nil, args...)
-		assert.Equal(t, command.Usage, code)
+		assert.Equal(t, Usage, code)
 		assert.Equal(t, 1, strings.Count(errs, "\n"), errs)
 	}
 	code, errs = run(errors.New("it broke"), "-", "-o", out)
-	assert.Equal(t, command.Usage, code)
+	assert.Equal(t, Usage, code)
 	assert.Contains(t, errs, "it broke")
 	data, err = os.ReadFile(out)
 	require.NoError(t, err)
@@ -56,7 +55,7 @@ func TestDocuments(t *testing.T) {
 		dir := t.TempDir()
 		out := filepath.Join(dir, "x")
 		code, _, errs := call("", name, "../load/testdata/bench.txt", "-o", out)
-		assert.Equal(t, command.Done, code)
+		assert.Equal(t, Done, code)
 		assert.Contains(t, errs, want)
 		require.NoError(t, os.Remove(out))
 		zero := filepath.Join(dir, "zero")
@@ -65,7 +64,7 @@ func TestDocuments(t *testing.T) {
 		for _, args := range [][]string{{zero, "-o", out}, {python},
 			{python, "-o", filepath.Join(dir, "a", "b")}} {
 			code, _, errs := call("", append([]string{name}, args...)...)
-			assert.Equal(t, command.Usage, code)
+			assert.Equal(t, Usage, code)
 			assert.Equal(t, 1, strings.Count(errs[strings.LastIndex(errs[:len(errs)-1], "\n")+1:],
 				"\n"), errs)
 		}

@@ -7,14 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	"kvbench/tools/command"
 	"kvbench/tools/gate"
 	"kvbench/tools/load"
 )
 
-var gateCommand = command.Command{
-	Name:  "gate",
-	Args:  "-old IN… -new IN… [-max-regress METRIC=PERCENT,…] [-alpha 0.05] [-format text|markdown|github]",
+var gateCommand = Command{
+	Name: "gate",
+	Args: "-old IN… -new IN… [-max-regress METRIC=PERCENT,…] [-alpha 0.05] [-format " +
+		"text|markdown|github]",
 	Short: "fail when new results are significantly worse than old ones",
 	Run:   runGate,
 }
@@ -28,36 +28,36 @@ func (i *inputs) Set(s string) error { *i = append(*i, s); return nil }
 func runGate(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	o, old, new, format, err := parseGate(args)
 	if err != nil {
-		return command.Fail(stderr, "gate", err)
+		return fail(stderr, "gate", err)
 	}
 	t, err := gate.Read(old, new, stdin,
 		func(err error) { fmt.Fprintf(stderr, "kvreport gate: %v\n", err) })
 	if err != nil {
-		return command.Fail(stderr, "gate", err)
+		return fail(stderr, "gate", err)
 	}
 	r, err := gate.Judge(t, o)
 	if err != nil {
-		return command.Fail(stderr, "gate", err)
+		return fail(stderr, "gate", err)
 	}
 	if len(r.Refusals) > 0 {
 		for _, line := range r.Refused() {
 			fmt.Fprintf(stderr, "kvreport gate: %s\n", line)
 		}
-		return command.Usage
+		return Usage
 	}
 	write := map[string]func(io.Writer) error{"text": r.WriteText, "markdown": r.WriteMarkdown,
 		"github": r.WriteGitHub}[format]
 	if err := write(stdout); err != nil {
-		return command.Fail(stderr, "gate", err)
+		return fail(stderr, "gate", err)
 	}
 	if r.Failed() {
-		return command.No
+		return No
 	}
-	return command.Done
+	return Done
 }
 
 func parseGate(args []string) (o gate.Options, old, new inputs, format string, err error) {
-	fs := command.Flags("gate")
+	fs := flags("gate")
 	o.Limits.Default = gate.DefaultLimit
 	var ignore string
 	fs.Var(&old, "old", "")
@@ -69,7 +69,7 @@ func parseGate(args []string) (o gate.Options, old, new inputs, format string, e
 	fs.BoolVar(&o.AllowFew, "allow-few", false, "")
 	fs.BoolVar(&o.AllowMissing, "allow-missing", false, "")
 	fs.BoolVar(&o.All, "all", false, "")
-	rest, err := command.Parse(fs, args)
+	rest, err := parse(fs, args)
 	if ignore != "" {
 		o.Ignore = strings.Split(ignore, ",")
 	}
@@ -80,7 +80,8 @@ func parseGate(args []string) (o gate.Options, old, new inputs, format string, e
 		err = fmt.Errorf("unexpected %q: inputs are given as -old IN -new IN, each repeatable",
 			rest[0])
 	case len(old) == 0 || len(new) == 0:
-		err = errors.New("-old and -new are both needed, for example: kvreport gate -old a.txt -new b.txt")
+		err = errors.New("-old and -new are both needed, for example: kvreport gate -old a.txt " +
+			"-new b.txt")
 	case slices.Contains(old, load.Stdin) && slices.Contains(new, load.Stdin):
 		err = errors.New("only one of -old and -new can be standard input")
 	case !slices.Contains([]string{"text", "markdown", "github"}, format):
@@ -88,7 +89,8 @@ func parseGate(args []string) (o gate.Options, old, new inputs, format string, e
 	case !(o.Alpha > 0 && o.Alpha < 1):
 		err = fmt.Errorf("-alpha: must be between 0 and 1, given %g", o.Alpha)
 	case strict >= 0:
-		err = fmt.Errorf("-ignore: %s cannot be ignored: results that differ in it mean different things", o.Ignore[strict])
+		err = fmt.Errorf("-ignore: %s cannot be ignored: results that differ in it mean "+
+			"different things", o.Ignore[strict])
 	}
 	return o, old, new, format, err
 }

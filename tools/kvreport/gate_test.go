@@ -32,7 +32,8 @@ func lines(name, unit string, centre float64, n int) string {
 	return b.String()
 }
 
-const header = "kvbench-format: 1\ndivision: quick\nseed: 42\nUnit read-B/s better=higher\nUnit write-B/s better=higher\nUnit read-p95-ns better=lower\npkg: kvbench/benchmarks\n"
+const header = "kvbench-format: 1\ndivision: quick\nseed: 42\nUnit read-B/s better=higher\nUnit " +
+	"write-B/s better=higher\nUnit read-p95-ns better=lower\npkg: kvbench/benchmarks\n"
 
 // file writes benchmark output into a temporary directory.
 func file(t *testing.T, parts ...string) string {
@@ -87,7 +88,8 @@ func TestGateNeedsSamples(t *testing.T) {
 		file(t, header, lines("B", "read-B/s", 0.5e9, 3))
 	code, out, _ := runsGate("-old", old, "-new", new)
 	assert.Equal(t, 1, code, "the three trials of the closed division are never gated")
-	assert.Contains(t, out, "NOT ENOUGH SAMPLES: 3 against 3 can never reach p = 0.05; run with -count 4")
+	assert.Contains(t, out, "NOT ENOUGH SAMPLES: 3 against 3 can never reach p = 0.05; run with "+
+		"-count 4")
 	code, _, _ = runsGate("-old", old, "-new", new, "-allow-few")
 	assert.Zero(t, code)
 
@@ -100,7 +102,8 @@ func TestGateNeedsSamples(t *testing.T) {
 		code, out, _ := runsGate("-old", file(t, append([]string{header}, a...)...), "-new",
 			file(t, append([]string{header}, b...)...))
 		assert.Equal(t, 1, code)
-		assert.Contains(t, out, "6 against 6 give p 0.0022 at best, too much for 30 metrics together; run with -count 7 for these 30 metrics")
+		assert.Contains(t, out, "6 against 6 give p 0.0022 at best, too much for 30 metrics "+
+			"together; run with -count 7 for these 30 metrics")
 	})
 }
 
@@ -137,7 +140,8 @@ func TestGateSaysThatItComparesPredictions(t *testing.T) {
 	sim := file(t, header, model, lines("A", "read-B/s", 1e9, 6))
 	code, out, _ := runsGate("-old", sim, "-new", sim)
 	assert.Zero(t, code)
-	assert.Contains(t, out, "A: simulated on a device model on both sides: this compares predictions, not measurements")
+	assert.Contains(t, out, "A: simulated on a device model on both sides: this compares "+
+		"predictions, not measurements")
 	code, _, errs := runsGate("-old", sim, "-new", file(t, header, lines("A", "read-B/s", 1e9, 6)),
 		"-ignore", "simulate-device")
 	assert.Equal(t, 2, code)
@@ -158,9 +162,13 @@ func TestGateRefusesWhatCannotBeCompared(t *testing.T) {
 			"decode-reads differs (batched against once"},
 		{"write device", strings.Replace(header, "quick", "closed", 1),
 			"write-device differs (transfer+flush against flush"},
-		{"virtual time", header + "simulated: true\n", "simulated differs (no against on infinitely fast storage in MaxStorageStress): such numbers mean different things"},
+		{"virtual time", header + "simulated: true\n",
+			"simulated differs (no against on infinitely fast storage in MaxStorageStress): such " +
+				"numbers mean different things"},
 		{"format", strings.Replace(header, "format: 1", "format: 2", 1), "kvbench-format differs"},
-		{"another parameter", header + "num-users: 9\n", "num-users differs (8 against 9 in MaxStorageStress): measure both sides alike, or give -ignore num-users"},
+		{"another parameter", header + "num-users: 9\n",
+			"num-users differs (8 against 9 in MaxStorageStress): measure both sides alike, or " +
+				"give -ignore num-users"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			code, out, errs := runsGate("-old", old, "-new", file(t, c.header, body))
@@ -196,7 +204,8 @@ func TestGateUsage(t *testing.T) {
 		{"-alpha", []string{"-old", good, "-new", good, "-alpha", "5"}},
 		{"no percentage", []string{"-old", good, "-new", good, "-max-regress", "read-B/s=5"}},
 		{"no percentage", []string{"-old", good, "-new", good, "-max-regress", "read-B/s=-5%"}},
-		{"no benchmark of the old side has this metric; there are ns/op read-B/s read-p95-ns widgets", []string{"-old", good, "-new", good, "-max-regress", "reed-B/s=5%"}},
+		{"no benchmark of the old side has this metric; there are ns/op read-B/s read-p95-ns " +
+			"widgets", []string{"-old", good, "-new", good, "-max-regress", "reed-B/s=5%"}},
 		{"whether more or less of it is better is not known",
 			[]string{"-old", good, "-new", good, "-max-regress", "widgets"}},
 		{"bench.txt:1: it is empty", []string{"-old", good, "-new", empty}},
@@ -221,7 +230,9 @@ func TestGateReadsALotQuickly(t *testing.T) {
 	b.WriteString(header)
 	for i := range results {
 		v := 1e9 + float64((i*7919)%1000)*1e4
-		fmt.Fprintf(&b, "BenchmarkTier/tier=storage/op=read/size=%d-2\t1\t%.0f ns/op\t9.123 req/s\t1234 tok/s\t%.0f read-B/s\t%.0f write-B/s\t1234567 read-p50-ns\t2345678 read-p95-ns\t3456789 read-p99-ns\t0.98 hit-ratio\t0.3 cpu-ns/B\n",
+		fmt.Fprintf(&b, "BenchmarkTier/tier=storage/op=read/size=%d-2\t1\t%.0f ns/op\t9.123 "+
+			"req/s\t1234 tok/s\t%.0f read-B/s\t%.0f write-B/s\t1234567 read-p50-ns\t2345678 "+
+			"read-p95-ns\t3456789 read-p99-ns\t0.98 hit-ratio\t0.3 cpu-ns/B\n",
 			i%200, 1e15/v, v, v/2)
 	}
 	path := file(t, b.String())

@@ -3,12 +3,11 @@ package main
 import (
 	"io"
 
-	"kvbench/tools/command"
 	"kvbench/tools/view"
 	"kvbench/tools/view/html"
 )
 
-var htmlCommand = command.Command{
+var htmlCommand = Command{
 	Name:  "html",
 	Args:  "IN… -o FILE",
 	Short: "one page with plots that opens from disk",

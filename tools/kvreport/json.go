@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"io"
 
-	"kvbench/tools/command"
 	"kvbench/tools/load"
 )
 
-var jsonCommand = command.Command{
+var jsonCommand = Command{
 	Name:  "json",
 	Args:  "IN… [-o FILE]",
 	Short: "all results as one JSON document",
@@ -17,11 +16,11 @@ var jsonCommand = command.Command{
 
 // runJSON streams nothing: a document is whole or absent.
 func runJSON(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	fs := command.Flags("json")
+	fs := flags("json")
 	out := fs.String("o", "", "file to write; without it standard output")
-	in, err := command.Parse(fs, args)
+	in, err := parse(fs, args)
 	if err != nil {
-		return command.Fail(stderr, "json", err)
+		return fail(stderr, "json", err)
 	}
 	warn := func(err error) { fmt.Fprintf(stderr, "kvreport json: %v\n", err) }
 	var records []*load.Record
@@ -31,16 +30,16 @@ func runJSON(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			return nil
 		})
 	if err != nil {
-		return command.Fail(stderr, "json", err)
+		return fail(stderr, "json", err)
 	}
 	write := func(w io.Writer) error { return load.WriteDocument(w, records, all.Units) }
 	if *out == "" || *out == load.Stdin {
 		err = write(stdout)
 	} else {
-		err = command.WriteFile(*out, write)
+		err = writeFile(*out, write)
 	}
 	if err != nil {
-		return command.Fail(stderr, "json", err)
+		return fail(stderr, "json", err)
 	}
-	return command.Done
+	return Done
 }

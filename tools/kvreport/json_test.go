@@ -14,14 +14,13 @@ import (
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
-	"kvbench/tools/command"
 	"kvbench/tools/golden"
 )
 
 func TestJSONOutput(t *testing.T) {
 	code, out, errs := call("", "json", "../load/testdata/bench.txt",
 		"../load/testdata/events.json")
-	assert.Equal(t, command.Done, code)
+	assert.Equal(t, Done, code)
 	golden.Check(t, "json/text.stderr", errs)
 	// The embedded result file is golden in its own package.
 	var doc map[string]any
@@ -56,7 +55,8 @@ func suite(t *testing.T) (text string, want map[string]map[string]float64) {
 			line.Extra[m.Unit] = m.Value * (1 + float64(i)/7)
 		}
 		text := line.String()
-		fmt.Fprintf(&b, "Benchmark%s/key=v-2 \t%s\n--- BENCH: Benchmark%s\n    run.go:1: result: /nowhere/x.json\n", bench.Name, text, bench.Name)
+		fmt.Fprintf(&b, "Benchmark%s/key=v-2 \t%s\n--- BENCH: Benchmark%s\n    run.go:1: result: "+
+			"/nowhere/x.json\n", bench.Name, text, bench.Name)
 		// The line rounds: what it shows is the truth.
 		want[bench.Name+"/key=v-2"] = shown(t, text)
 	}
@@ -78,7 +78,7 @@ func shown(t *testing.T, line string) map[string]float64 {
 func TestJSONRoundTripOfEveryBenchmark(t *testing.T) {
 	text, want := suite(t)
 	code, out, errs := call(text, "json", "-")
-	require.Equal(t, command.Done, code, errs)
+	require.Equal(t, Done, code, errs)
 	assert.Empty(t, errs)
 	got := map[string]map[string]float64{}
 	var doc struct {
@@ -116,7 +116,7 @@ func TestJSONOfUnreadableInputLeavesNoFile(t *testing.T) {
 		{"../load/testdata/python.json", "-o", filepath.Join(dir, "no", "x")},
 		{"../load/testdata/python.json", "-o", dir}} {
 		code, _, errs := call("", append([]string{"json"}, args...)...)
-		assert.Equal(t, command.Usage, code, args)
+		assert.Equal(t, Usage, code, args)
 		lines := strings.Split(strings.TrimSpace(errs), "\n")
 		assert.True(t, strings.HasPrefix(lines[len(lines)-1], "kvreport json: "), errs)
 	}

@@ -5,14 +5,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-
-	"kvbench/tools/command"
 )
 
 // call runs a command line.
 func call(stdin string, args ...string) (code int, stdout, stderr string) {
 	var out, errs strings.Builder
-	code = command.Main("kvreport", commands, args, strings.NewReader(stdin), &out, &errs)
+	code = Main("kvreport", commands, args, strings.NewReader(stdin), &out, &errs)
 	return code, out.String(), errs.String()
 }
 
@@ -26,7 +24,7 @@ func TestCommandsTeach(t *testing.T) {
 		assert.NotEmpty(t, c.Args, c.Name)
 		assert.Contains(t, c.Example, "kvreport "+c.Name)
 		var out, errs strings.Builder
-		assert.Equal(t, command.Done, command.Main("kvreport", commands, []string{"help", c.Name},
+		assert.Equal(t, Done, Main("kvreport", commands, []string{"help", c.Name},
 			nil, &out, &errs))
 		assert.Contains(t, out.String(), "usage: kvreport "+c.Name)
 		assert.Empty(t, errs.String())

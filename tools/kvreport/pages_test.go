@@ -16,11 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/params"
-	"kvbench/tools/command"
 )
 
-// The commands that the documents show have to work: what a reader types is checked here against the flags, benchmarks,
-// commands and make targets that there are, and every link against the files.
+// The commands that the documents show have to work: what a reader types is checked here against
+// the flags, benchmarks, commands and make targets that there are, and every link against the
+// files.
 
 const moduleRoot = "../.."
 
@@ -44,8 +44,10 @@ func TestTheFirstPageIsShort(t *testing.T) {
 }
 
 // goFlags are those of go test and of test binaries that the documents use.
-var goFlags = map[string]bool{"run": true, "bench": true, "benchtime": true, "count": true, "cpu": true, "skip": true,
-	"json": false, "v": false, "short": false, "race": false, "artifacts": false, "outputdir": true, "timeout": true, "c": false}
+var goFlags = map[string]bool{"run": true, "bench": true, "benchtime": true, "count": true,
+	"cpu": true, "skip": true,
+	"json": false, "v": false, "short": false, "race": false, "artifacts": false, "outputdir": true,
+	"timeout": true, "c": false}
 
 // benchmarkFlags returns whether each flag of the benchmarks takes a value.
 func benchmarkFlags() map[string]bool {
@@ -88,7 +90,8 @@ func TestCommandsInTheDocuments(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{"benchmarks", "kvreport", "make"} {
-		assert.Greater(t, seen[kind], 3, "hardly any command of %s was found: the search is broken", kind)
+		assert.Greater(t, seen[kind], 3, "hardly any command of %s was found: the search is broken",
+			kind)
 	}
 }
 
@@ -96,7 +99,8 @@ func checkBenchmarks(t *testing.T, line string, args []string, known map[string]
 	t.Helper()
 	for i := 0; i < len(args); i++ {
 		name, value, given := strings.Cut(strings.TrimLeft(args[i], "-"), "=")
-		if !assert.True(t, strings.HasPrefix(args[i], "-"), "%s: the stray word %q", line, args[i]) {
+		if !assert.True(t, strings.HasPrefix(args[i], "-"), "%s: the stray word %q", line,
+			args[i]) {
 			return
 		}
 		takes, ok := known[name]
@@ -116,21 +120,22 @@ func selects(pattern string) bool {
 	for _, alternative := range strings.Split(strings.Trim(pattern, "^$()"), "|") {
 		first, _, _ := strings.Cut(alternative, "/")
 		re, err := regexp.Compile(strings.TrimPrefix(strings.Trim(first, "^$()"), "Benchmark"))
-		if err != nil || !slices.ContainsFunc(params.Benchmarks(), func(b params.Bench) bool { return re.MatchString(b.Name) }) {
+		if err != nil || !slices.ContainsFunc(params.Benchmarks(),
+			func(b params.Bench) bool { return re.MatchString(b.Name) }) {
 			return false
 		}
 	}
 	return true
 }
 
-// checkKvreport lets the command parse the arguments and an unknown flag behind them: that is the one it may complain about,
-// and it does so before it reads or writes anything.
+// checkKvreport lets the command parse the arguments and an unknown flag behind them: that is the
+// one it may complain about, and it does so before it reads or writes anything.
 func checkKvreport(t *testing.T, line string, args []string) {
 	t.Helper()
 	if args[0] == "COMMAND" || args[0] == "help" {
 		return
 	}
-	i := slices.IndexFunc(commands, func(c command.Command) bool { return c.Name == args[0] })
+	i := slices.IndexFunc(commands, func(c Command) bool { return c.Name == args[0] })
 	if !assert.GreaterOrEqual(t, i, 0, "%s: no such command", line) {
 		return
 	}
@@ -139,8 +144,8 @@ func checkKvreport(t *testing.T, line string, args []string) {
 	assert.Contains(t, errs.String(), "-behind-the-last", line)
 }
 
-// shellCommands returns the words of each command in the indented and fenced blocks of a page, without prompts, comments,
-// redirections and what stands behind a pipe.
+// shellCommands returns the words of each command in the indented and fenced blocks of a page,
+// without prompts, comments, redirections and what stands behind a pipe.
 func shellCommands(text string) [][]string {
 	var commands [][]string
 	fenced := false
@@ -165,7 +170,8 @@ func shellCommands(text string) [][]string {
 	return commands
 }
 
-// splitShell cuts a line of shell into commands and words. Redirections go; $(…) and quoted text are one word.
+// splitShell cuts a line of shell into commands and words. Redirections go; $(…) and quoted text
+// are one word.
 func splitShell(line string) [][]string {
 	var all [][]string
 	var words []string
@@ -239,7 +245,8 @@ func TestFlagsInTheDocuments(t *testing.T) {
 	for _, c := range commands {
 		texts.WriteString(c.Args + "\n" + c.Long + "\n" + c.Example + "\n")
 	}
-	known["tags"], known["duration"] = true, true // of go build; the Python benchmark's, which the text says
+	// of go build; the Python benchmark's, which the text says
+	known["tags"], known["duration"] = true, true
 	inline := regexp.MustCompile("`(-[a-z][a-z.-]*)[ =`]")
 	found := 0
 	for path, text := range pages(t) {
@@ -247,8 +254,10 @@ func TestFlagsInTheDocuments(t *testing.T) {
 			found++
 			name := strings.TrimPrefix(m[1], "-")
 			_, ok := known[name]
-			kvreport := regexp.MustCompile(`(^|[^a-z-])` + regexp.QuoteMeta(m[1]) + `($|[^a-z-])`).MatchString(texts.String())
-			assert.True(t, ok || kvreport || strings.HasSuffix(name, "."), "%s names %s, which no command has", path, m[1])
+			kvreport := regexp.MustCompile(`(^|[^a-z-])` + regexp.QuoteMeta(m[1]) +
+				`($|[^a-z-])`).MatchString(texts.String())
+			assert.True(t, ok || kvreport || strings.HasSuffix(name, "."),
+				"%s names %s, which no command has", path, m[1])
 		}
 	}
 	assert.Greater(t, found, 100, "hardly any flag was found: the search is broken")
@@ -269,13 +278,15 @@ func TestLinksInTheDocuments(t *testing.T) {
 				assert.NoError(t, err, "a dead link in %s", path)
 			}
 			if m[2] != "" {
-				assert.Contains(t, anchors(texts[target]), m[2][1:], "a dead link in %s to %s", path, target)
+				assert.Contains(t, anchors(texts[target]), m[2][1:], "a dead link in %s to %s",
+					path, target)
 			}
 		}
 	}
 }
 
-// anchors are the names that the headings of a page get: small letters, blanks as hyphens, no punctuation.
+// anchors are the names that the headings of a page get: small letters, blanks as hyphens, no
+// punctuation.
 func anchors(text string) []string {
 	var names []string
 	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {

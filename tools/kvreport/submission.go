@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"io"
 
-	"kvbench/tools/command"
 	"kvbench/tools/discover"
 	"kvbench/tools/submission"
 )
 
-var submissionCommand = command.Command{
+var submissionCommand = Command{
 	Name:  "submission",
 	Args:  "DIR -organisation O -system S -o OUT [-division closed|open] [-discover FILE]…",
 	Short: "the directory tree of a submission, checked against the closed division",
@@ -25,7 +24,7 @@ func (f *files) Set(s string) error { *f = append(*f, s); return nil }
 
 func runSubmission(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	s := submission.Submission{Hardware: make(map[string]discover.Hardware)}
-	fs := command.Flags("submission")
+	fs := flags("submission")
 	fs.StringVar(&s.Organisation, "organisation", "", "")
 	fs.StringVar(&s.Organisation, "organization", "", "")
 	fs.StringVar(&s.System, "system", "", "")
@@ -33,7 +32,7 @@ func runSubmission(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	fs.StringVar(&s.Division, "division", "closed", "")
 	var described files
 	fs.Var(&described, "discover", "")
-	dirs, err := command.Parse(fs, args)
+	dirs, err := parse(fs, args)
 	if err == nil && len(dirs) != 1 {
 		err =
 			errors.New("one results directory is needed, for example: kvreport submission results" +
@@ -51,15 +50,15 @@ func runSubmission(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 		s.Hardware[h.Hostname] = h
 	}
 	if err != nil {
-		return command.Fail(stderr, "submission", err)
+		return fail(stderr, "submission", err)
 	}
 	s.Dir = dirs[0]
 	built, err := s.Run(stdout, stderr)
 	if err != nil {
-		return command.Fail(stderr, "submission", err)
+		return fail(stderr, "submission", err)
 	}
 	if !built {
-		return command.No
+		return No
 	}
-	return command.Done
+	return Done
 }

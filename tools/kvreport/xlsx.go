@@ -3,11 +3,10 @@ package main
 import (
 	"io"
 
-	"kvbench/tools/command"
 	"kvbench/tools/view/xlsx"
 )
 
-var xlsxCommand = command.Command{
+var xlsxCommand = Command{
 	Name:  "xlsx",
 	Args:  "IN… -o FILE",
 	Short: "workbook with charts: one row per result, runs side by side",

@@ -64,7 +64,7 @@ var mayImport = map[string]string{
 	"benchmarks":     "kvbench/... workloads/... tiers/... tracing/...",
 	"benchmarks/e2e": "kvbench/... tools/golden",
 
-	"tools/kvreport":  "tools/...",
+	"tools/kvreport":  "tools/... kvbench/units",
 	"tools/load":      "kvbench/units kvbench/result kvbench/params kvbench/merge tracing",
 	"tools/stats":     "tools/load kvbench/units kvbench/result",
 	"tools/gate":      "tools/load tools/stats kvbench/units",

@@ -14,10 +14,12 @@ import (
 )
 
 const (
-	// full is the share of what the medium can pass from which on a run is taken to be limited by it.
+	// full is the share of what the medium can pass from which on a run is taken to be limited by
+	// it.
 	full = 0.9
-	// short is the share of what bandwidth and latency allow below which something else must be the limit. Real drives scale
-	// worse than the model between one request at a time and enough of them, which must not look like a bound of IOPS.
+	// short is the share of what bandwidth and latency allow below which something else must be the
+	// limit. Real drives scale worse than the model between one request at a time and enough of
+	// them, which must not look like a bound of IOPS.
 	short = 0.67
 	// mixedShare of the bytes must be of either direction, or a run was not a mixed one.
 	mixedShare = 0.1
@@ -42,7 +44,8 @@ func derive(runs []measured) (derived, error) {
 		runs []stream
 	}{{"read", reads}, {"write", writes}} {
 		if len(s.runs) == 0 {
-			errs = append(errs, fmt.Errorf("nothing but %ss: run StorageCeiling, or Tier/tier=storage/op=%s", other(s.name), s.name))
+			errs = append(errs, fmt.Errorf("nothing but %ss: run StorageCeiling, or "+
+				"Tier/tier=storage/op=%s", other(s.name), s.name))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -71,7 +74,8 @@ type stream struct {
 }
 
 func (s stream) String() string {
-	return fmt.Sprintf("%s, %d × %s at a time: %s/s", s.name, s.outstanding, units.FormatSize(s.chunk), mib(s.rate))
+	return fmt.Sprintf("%s, %d × %s at a time: %s/s", s.name, s.outstanding,
+		units.FormatSize(s.chunk), mib(s.rate))
 }
 
 // medians makes one measurement of several trials.
@@ -95,7 +99,8 @@ func medians(runs []measured) []measured {
 			return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 		}
 		out[i] = measured{
-			k, of(func(r measured) float64 { return r.read }), of(func(r measured) float64 { return r.write }), trials[k][len(trials[k])/2].times,
+			k, of(func(r measured) float64 { return r.read }),
+			of(func(r measured) float64 { return r.write }), trials[k][len(trials[k])/2].times,
 		}
 	}
 	return out
@@ -116,7 +121,8 @@ func sort(runs []measured) (reads, writes []stream, mixed []measured) {
 	return reads, writes, mixed
 }
 
-func (d *derived) direction(name string, runs []stream) (bandwidth, iops float64, latency time.Duration) {
+func (d *derived) direction(name string, runs []stream) (bandwidth, iops float64,
+	latency time.Duration) {
 	best := slices.MaxFunc(runs, func(a, b stream) int { return cmp.Compare(a.rate, b.rate) })
 	d.because(name, "most bytes/s: %s", best)
 	m := medium{bandwidth: best.rate}
@@ -124,17 +130,20 @@ func (d *derived) direction(name string, runs []stream) (bandwidth, iops float64
 	if s, ok := m.limitedByRequests(runs, first); ok {
 		iops = math.Round(s.requests())
 		m.iops = s.requests()
-		d.because(name+"-iops", "the most requests/s, and neither bandwidth nor latency allows so few: %s, which are %.0f", s, iops)
+		d.because(name+"-iops", "the most requests/s, and neither bandwidth nor latency allows "+
+			"so few: %s, which are %.0f", s, iops)
 	} else {
 		d.because(name+"-iops", "no bound seen: bandwidth and latency explain all runs")
 	}
 	least, s := m.latency(runs)
 	if s == nil {
-		d.because(name+"-latency", "not known without a run of -workers 1 -io-depth 1: 0 is assumed")
+		d.because(name+"-latency",
+			"not known without a run of -workers 1 -io-depth 1: 0 is assumed")
 		return round(best.rate), iops, 0
 	}
 	latency = time.Duration(least * float64(time.Second)).Round(time.Microsecond)
-	d.because(name+"-latency", "%s, that is %s for each, of which the medium needs %s", s, micros(s.each()), micros(m.pass(s.chunk)))
+	d.because(name+"-latency", "%s, that is %s for each, of which the medium needs %s", s,
+		micros(s.each()), micros(m.pass(s.chunk)))
 	return round(best.rate), iops, latency
 }
 
@@ -153,8 +162,9 @@ func (m medium) pass(chunk int64) float64 {
 	return float64(chunk) / m.bandwidth
 }
 
-// latency is the least time that a request took beyond its passing: waiting for others only adds to it. Runs that fill the
-// medium with more than one request at a time tell nothing. Of runs that agree to the microsecond, the last; nil if none tells.
+// latency is the least time that a request took beyond its passing: waiting for others only adds to
+// it. Runs that fill the medium with more than one request at a time tell nothing. Of runs that
+// agree to the microsecond, the last; nil if none tells.
 func (m medium) latency(runs []stream) (least float64, from *stream) {
 	for i, s := range runs {
 		if s.outstanding > 1 && s.requests()*m.pass(s.chunk) >= full {
@@ -167,9 +177,13 @@ func (m medium) latency(runs []stream) (least float64, from *stream) {
 	return least, from
 }
 
-// limitedByRequests says whether the run with the most requests/s did fewer than the bandwidth and the latency allow.
+// limitedByRequests says whether the run with the most requests/s did fewer than the bandwidth and
+// the latency allow.
 func (m medium) limitedByRequests(runs []stream, latency float64) (stream, bool) {
-	s := slices.MaxFunc(runs, func(a, b stream) int { return cmp.Compare(a.requests(), b.requests()) })
+	s := slices.MaxFunc(runs, func(a,
+		b stream) int {
+		return cmp.Compare(a.requests(), b.requests())
+	})
 	pass := m.pass(s.chunk)
 	return s, s.requests() < short*min(1/pass, float64(s.outstanding)/(latency+pass))
 }
@@ -189,9 +203,10 @@ func micros(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Microsecond)
 }
 
-// slice looks for a limiter. Of requests of one chunk, one at a time, none can take less than its share of the bandwidth,
-// unless bandwidth saved up lets many pass at once; then the next has to wait. A slice is one wait and the requests that passed
-// before it: with w the wait, f the time of a fast one and c ÷ X that of all on average, T = (w - f) ÷ (1 - f ÷ (c ÷ X)).
+// slice looks for a limiter. Of requests of one chunk, one at a time, none can take less than its
+// share of the bandwidth, unless bandwidth saved up lets many pass at once; then the next has to
+// wait. A slice is one wait and the requests that passed before it: with w the wait, f the time of
+// a fast one and c ÷ X that of all on average, T = (w - f) ÷ (1 - f ÷ (c ÷ X)).
 func (d *derived) slice(directions ...[]stream) {
 	for _, runs := range directions {
 		for _, s := range runs {
@@ -204,8 +219,11 @@ func (d *derived) slice(directions ...[]stream) {
 			}
 			for _, wait := range s.times {
 				if wait > mean {
-					d.device.Slice = time.Duration((wait - fast) / (1 - fast/mean) * float64(time.Second)).Round(time.Millisecond)
-					d.because("slice", "%s, half of them in %s, less than bandwidth allows, the slow ones in %s", s, micros(fast), micros(wait))
+					d.device.Slice = time.Duration(
+						(wait - fast) / (1 - fast/mean) * float64(time.Second)).Round(
+						time.Millisecond)
+					d.because("slice", "%s, half of them in %s, less than bandwidth allows, the "+
+						"slow ones in %s", s, micros(fast), micros(wait))
 					return
 				}
 			}
@@ -217,15 +235,20 @@ func (d *derived) slice(directions ...[]stream) {
 // duplex compares what mixed runs moved with what one medium and what two would have.
 func (d *derived) duplex(mixed []measured) {
 	if len(mixed) == 0 {
-		d.because("duplex", "not known without StorageCeiling/op=mixed: one medium is assumed, the worse case")
+		d.because("duplex", "not known without StorageCeiling/op=mixed: one medium is assumed, "+
+			"the worse case")
 		return
 	}
-	best := slices.MaxFunc(mixed, func(a, b measured) int { return cmp.Compare(a.read+a.write, b.read+b.write) })
+	best := slices.MaxFunc(mixed, func(a,
+		b measured) int {
+		return cmp.Compare(a.read+a.write, b.read+b.write)
+	})
 	r, w := d.device.Read, d.device.Write
 	total := best.read + best.write
 	share := best.read / total
 	one := 1 / (share/r + (1-share)/w)
 	two := min(r/share, w/(1-share))
 	d.device.Duplex = math.Abs(math.Log(total/two)) < math.Abs(math.Log(total/one))
-	d.because("duplex", "%s moved %s/s with %.0f %% reads; one medium would have moved %s/s, two %s/s", best.kind.name, mib(total), 100*share, mib(one), mib(two))
+	d.because("duplex", "%s moved %s/s with %.0f %% reads; one medium would have moved %s/s, two "+
+		"%s/s", best.kind.name, mib(total), 100*share, mib(one), mib(two))
 }

@@ -8,80 +8,50 @@ import (
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
-	"kvbench/tools/command"
 	"kvbench/tools/load"
 )
 
-// Device is kvreport device.
-var Device = command.Command{
-	Name:  "device",
-	Args:  "IN…",
-	Short: "the -simulate-device text of a drive, from runs of StorageCeiling and Tier on it",
-	Long: `
-Derives the parameters of the device model from plain runs on a drive and prints them as -simulate-device wants them, so that
-other loads can be predicted in virtual time. The reasons, one line for each parameter, go to standard error.
-
-  read, write      the most bytes/s that a run moved in that direction
-  slice            how long the drive waits after a burst, where single requests mostly take less than their share of the
-                   bandwidth allows: a limiter hands it out in slices of time (Tier/…/size=1MiB with one request at a time)
-  duplex           whether StorageCeiling/op=mixed moved what two media would, or one
-  read-latency, …  n·c ÷ X - c ÷ bandwidth, the least of all runs (n outstanding requests of c bytes moved X bytes/s: by
-                   Little's law the time of one request, without its passing the medium)
-  read-iops, …     the most requests/s of any run, where bandwidth and latency would have allowed many more
-
-read and write need one run in each direction with enough outstanding requests (-workers 8 or more), latencies one with
--workers 1 -io-depth 1, IOPS one with a small -chunk-size and many workers. Only the storage tier counts; of several trials the
-median. parallelism is left at its default: these runs do not tell it from IOPS.`,
-	Example: `
-go test ./benchmarks -run '^$' -bench StorageCeiling -workers 16 -division open -benchtime 10s -cache-dir /mnt/nvme > drive.txt
-go test ./benchmarks -run '^$' -bench StorageCeiling -workers 16 -chunk-size 16KiB -storage-capacity-gb 1 -division open -benchtime 10s -cache-dir /mnt/nvme >> drive.txt
-go test ./benchmarks -run '^$' -bench Tier/tier=storage -workers 1 -io-depth 1 -division open -benchtime 10s -cache-dir /mnt/nvme >> drive.txt
-go test ./benchmarks -run '^$' -bench Synthetic -num-users 40 -division open -simulate-device "$(go tool kvreport device drive.txt)"`,
-	Run: device,
-}
-
-func device(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	in, err := command.Parse(command.Flags("device"), args)
-	if err != nil {
-		return command.Fail(stderr, "device", err)
-	}
+// Device derives the parameters of the device model from plain runs on a drive, as -simulate-device
+// wants them, and gives a reason for each. What casts doubt on a run goes to warn.
+func Device(in []string, stdin io.Reader, warn func(error)) (text string, reasons []string,
+	err error) {
 	var runs []measured
-	warn := func(err error) { fmt.Fprintf(stderr, "kvreport device: %v\n", err) }
 	_, err = load.Each(in, load.Options{Stdin: stdin, Warn: warn}, func(rec *load.Record) error {
 		if rec.Missing != nil {
 			warn(rec.Missing)
 		}
 		m, ok := read(rec.Result)
-		if ok && rec.Result.Harness.Verdict.Kind == result.HarnessLimited {
-			warn(fmt.Errorf("%s was limited by this machine, not by the drive: %s", rec.Name, rec.Result.Harness.Verdict.Reason))
+		if !ok {
+			return nil
 		}
-		if ok {
-			runs = append(runs, m)
+		if v := rec.Result.Harness.Verdict; v.Kind == result.HarnessLimited {
+			warn(fmt.Errorf("%s was limited by this machine, not by the drive: %s", rec.Name,
+				v.Reason))
 		}
+		runs = append(runs, m)
 		return nil
 	})
 	if err == nil && len(runs) == 0 {
-		err = errors.New("no run of StorageCeiling or Tier/tier=storage in the input, or none whose result JSON is still there")
-	}
-	var d derived
-	if err == nil {
-		d, err = derive(runs)
+		err = errors.New("no run of StorageCeiling or Tier/tier=storage in the input, or none " +
+			"whose " +
+			"result JSON is still there")
 	}
 	if err != nil {
-		return command.Fail(stderr, "device", err)
+		return "", nil, err
 	}
-	for _, why := range d.reasons {
-		fmt.Fprintln(stderr, why)
+	d, err := derive(runs)
+	if err != nil {
+		return "", nil, err
 	}
-	fmt.Fprintln(stdout, params.FormatDevice(d.device))
-	return command.Done
+	return params.FormatDevice(d.device), d.reasons, nil
 }
 
 // measured is one plain run on the storage tier.
 type measured struct {
 	kind        kind
-	read, write float64   // bytes/s
-	times       []float64 // seconds that one file took: p50, p95, p99, p99.9, as far as they are known
+	read, write float64 // bytes/s
+	// seconds that one file took: p50, p95, p99, p99.9, as far as they are known
+	times []float64
 }
 
 // kind is what makes runs trials of the same measurement.
@@ -92,9 +62,11 @@ type kind struct {
 	entry       int64  // bytes of a file
 }
 
-// read takes from a result what the rules need; false for one of another benchmark, of a simulation, or that failed.
+// read takes from a result what the rules need; false for one of another benchmark, of a
+// simulation, or that failed.
 func read(r *result.Result) (measured, bool) {
-	if r == nil || r.Status != result.StatusComplete || r.Simulation != nil || (r.Benchmark != "StorageCeiling" && r.Benchmark != "Tier") {
+	if r == nil || r.Status != result.StatusComplete || r.Simulation != nil ||
+		(r.Benchmark != "StorageCeiling" && r.Benchmark != "Tier") {
 		return measured{}, false
 	}
 	for _, t := range r.Tiers {
@@ -110,7 +82,8 @@ func read(r *result.Result) (measured, bool) {
 		m.kind.outstanding = r.Workload.Workers * r.IO.Depth
 		if m.kind.entry > 0 {
 			m.kind.chunk = min(m.kind.chunk, m.kind.entry)
-			m.kind.outstanding = r.Workload.Workers * min(r.IO.Depth, int((m.kind.entry+m.kind.chunk-1)/m.kind.chunk))
+			m.kind.outstanding = r.Workload.Workers * min(r.IO.Depth,
+				int((m.kind.entry+m.kind.chunk-1)/m.kind.chunk))
 		}
 		if t.Read.BytesPerSecond != nil {
 			m.read = *t.Read.BytesPerSecond

@@ -1,7 +1,6 @@
 package sizing
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -20,7 +19,8 @@ import (
 	"kvbench/tiers"
 )
 
-// moves is what n requests of c bytes at a time get out of a drive, by the formula of kvbench.DeviceModel.
+// moves is what n requests of c bytes at a time get out of a drive, by the formula of
+// kvbench.DeviceModel.
 func moves(bandwidth, iops float64, latency time.Duration, n int, c int64) float64 {
 	pass := float64(c) / bandwidth
 	if iops > 0 {
@@ -36,17 +36,21 @@ func plainRuns(d tiers.DeviceModel) []measured {
 		name  string
 		n     int
 		chunk int64
-	}{{"StorageCeiling", 64, units.MiB}, {"StorageCeiling", 64, 16 * units.KiB}, {"StorageCeiling", 16, 16 * units.KiB}, {"Tier", 1, 256 * units.KiB}} {
+	}{{"StorageCeiling", 64, units.MiB}, {"StorageCeiling", 64, 16 * units.KiB},
+		{"StorageCeiling", 16, 16 * units.KiB}, {"Tier", 1, 256 * units.KiB}} {
 		k := kind{at.name + "/op=read", at.n, at.chunk, 64 * units.MiB}
-		runs = append(runs, measured{k, moves(d.Read, d.ReadIOPS, d.ReadLatency, at.n, at.chunk), 0, nil})
+		runs = append(runs, measured{k, moves(d.Read, d.ReadIOPS, d.ReadLatency, at.n, at.chunk), 0,
+			nil})
 		k.name = at.name + "/op=write"
-		runs = append(runs, measured{k, 0, moves(d.Write, d.WriteIOPS, d.WriteLatency, at.n, at.chunk), nil})
+		runs = append(runs, measured{k, 0,
+			moves(d.Write, d.WriteIOPS, d.WriteLatency, at.n, at.chunk), nil})
 	}
 	half := 0.5 / (0.5/d.Read + 0.5/d.Write)
 	if d.Duplex {
 		half = min(d.Read, d.Write)
 	}
-	return append(runs, measured{kind{"StorageCeiling/op=mixed", 64, units.MiB, 64 * units.MiB}, half, half, nil})
+	return append(runs, measured{kind{"StorageCeiling/op=mixed", 64, units.MiB, 64 * units.MiB},
+		half, half, nil})
 }
 
 // Whatever the drive, what it measures leads back to it.
@@ -56,11 +60,12 @@ func TestParametersAreFoundAgain(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	for range 2000 {
 		d := tiers.DeviceModel{
-			Read:        float64((200 + rnd.Int64N(14000)) * units.MiB),
-			Write:       float64((200 + rnd.Int64N(7000)) * units.MiB),
-			Duplex:      rnd.IntN(2) == 0,
-			Parallelism: params.DefaultParallelism,
-			ReadLatency: time.Duration(60+rnd.IntN(300)) * time.Microsecond, WriteLatency: time.Duration(60+rnd.IntN(300)) * time.Microsecond,
+			Read:         float64((200 + rnd.Int64N(14000)) * units.MiB),
+			Write:        float64((200 + rnd.Int64N(7000)) * units.MiB),
+			Duplex:       rnd.IntN(2) == 0,
+			Parallelism:  params.DefaultParallelism,
+			ReadLatency:  time.Duration(60+rnd.IntN(300)) * time.Microsecond,
+			WriteLatency: time.Duration(60+rnd.IntN(300)) * time.Microsecond,
 		}
 		if rnd.IntN(2) == 0 { // no bound for 1 MiB, reached by fewer than 16 of 16 KiB at a time
 			enough := func(rate float64) float64 {
@@ -73,10 +78,14 @@ func TestParametersAreFoundAgain(t *testing.T) {
 		require.Equal(t, d.Read, got.device.Read)
 		require.Equal(t, d.Write, got.device.Write)
 		require.Equal(t, d.Duplex, got.device.Duplex, "%+v", d)
-		require.InDelta(t, d.ReadIOPS, got.device.ReadIOPS, 1, "%+v: %s", d, strings.Join(got.reasons, "\n"))
-		require.InDelta(t, d.WriteIOPS, got.device.WriteIOPS, 1, "%+v: %s", d, strings.Join(got.reasons, "\n"))
-		require.InDelta(t, d.ReadLatency, got.device.ReadLatency, float64(2*time.Microsecond), "%+v: %s", d, strings.Join(got.reasons, "\n"))
-		require.InDelta(t, d.WriteLatency, got.device.WriteLatency, float64(2*time.Microsecond), "%+v: %s", d, strings.Join(got.reasons, "\n"))
+		require.InDelta(t, d.ReadIOPS, got.device.ReadIOPS, 1, "%+v: %s", d,
+			strings.Join(got.reasons, "\n"))
+		require.InDelta(t, d.WriteIOPS, got.device.WriteIOPS, 1, "%+v: %s", d,
+			strings.Join(got.reasons, "\n"))
+		require.InDelta(t, d.ReadLatency, got.device.ReadLatency, float64(2*time.Microsecond),
+			"%+v: %s", d, strings.Join(got.reasons, "\n"))
+		require.InDelta(t, d.WriteLatency, got.device.WriteLatency, float64(2*time.Microsecond),
+			"%+v: %s", d, strings.Join(got.reasons, "\n"))
 		again, err := params.ParseDevice(params.FormatDevice(got.device))
 		require.NoError(t, err, "what it prints is what -simulate-device takes")
 		require.Equal(t, got.device, again)
@@ -85,31 +94,38 @@ func TestParametersAreFoundAgain(t *testing.T) {
 
 func TestRulesAreCareful(t *testing.T) {
 	full := func(name string, n int, chunk int64, read, write float64) measured {
-		return measured{kind{name, n, chunk, 64 * units.MiB}, read * float64(units.MiB), write * float64(units.MiB), nil}
+		return measured{kind{name, n, chunk, 64 * units.MiB}, read * float64(units.MiB),
+			write * float64(units.MiB), nil}
 	}
 	_, err := derive([]measured{full("Tier/op=read", 1, units.MiB, 100, 0)})
 	require.ErrorContains(t, err, "op=write")
 
 	d, err := derive([]measured{
-		full("a", 8, units.MiB, 1000, 0), full("a", 8, units.MiB, 1200, 0), full("a", 8, units.MiB, 100, 0), full("b", 8, units.MiB, 0, 500),
+		full("a", 8, units.MiB, 1000, 0), full("a", 8, units.MiB, 1200, 0),
+		full("a", 8, units.MiB, 100, 0), full("b", 8, units.MiB, 0, 500),
 	})
 	require.NoError(t, err)
-	assert.Equal(t, tiers.DeviceModel{Read: float64(1000 * units.MiB), Write: float64(500 * units.MiB), Parallelism: 128}, d.device, "the median of three trials")
+	assert.Equal(t, tiers.DeviceModel{Read: float64(1000 * units.MiB),
+		Write: float64(500 * units.MiB), Parallelism: 128}, d.device, "the median of three trials")
 	assert.Contains(t, strings.Join(d.reasons, "\n"), "one medium is assumed")
 
 	// More requests of the same size did help: latency, not IOPS.
 	d, err = derive([]measured{
-		full("a", 64, units.MiB, 1000, 0), full("b", 4, 16*units.KiB, 125, 0), full("b", 8, 16*units.KiB, 240, 0), full("c", 8, units.MiB, 0, 500),
+		full("a", 64, units.MiB, 1000, 0), full("b", 4, 16*units.KiB, 125, 0),
+		full("b", 8, 16*units.KiB, 240, 0), full("c", 8, units.MiB, 0, 500),
 	})
 	require.NoError(t, err)
 	assert.Zero(t, d.device.ReadIOPS)
 	// 4 × 16 KiB at 125 MiB/s are 500 µs each, 15.6 µs of them on the medium.
 	assert.InDelta(t, 484*time.Microsecond, d.device.ReadLatency, float64(time.Microsecond))
-	assert.Contains(t, strings.Join(d.reasons, "\n"), "not known without a run of -workers 1", "writes that fill the drive tell no latency")
+	assert.Contains(t, strings.Join(d.reasons, "\n"), "not known without a run of -workers 1",
+		"writes that fill the drive tell no latency")
 
-	// One at a time is as fast as the bandwidth: what few small requests do is not for lack of others.
+	// One at a time is as fast as the bandwidth: what few small requests do is not for lack of
+	// others.
 	d, err = derive([]measured{
-		full("a", 8, units.MiB, 400, 0), full("b", 8, 64*units.KiB, 62.5, 0), full("c", 1, units.MiB, 390, 0), full("d", 8, units.MiB, 0, 200),
+		full("a", 8, units.MiB, 400, 0), full("b", 8, 64*units.KiB, 62.5, 0),
+		full("c", 1, units.MiB, 390, 0), full("d", 8, units.MiB, 0, 200),
 	})
 	require.NoError(t, err)
 	assert.EqualValues(t, 1000, d.device.ReadIOPS)
@@ -129,7 +145,8 @@ func TestRulesAreCareful(t *testing.T) {
 
 	// A drive that scales worse than the model is not one with a bound of IOPS.
 	d, err = derive([]measured{
-		full("a", 16, units.MiB, 3400, 0), full("b", 1, units.MiB, 1500, 0), full("c", 2, units.MiB, 2400, 0), full("d", 8, units.MiB, 0, 500),
+		full("a", 16, units.MiB, 3400, 0), full("b", 1, units.MiB, 1500, 0),
+		full("c", 2, units.MiB, 2400, 0), full("d", 8, units.MiB, 0, 500),
 	})
 	require.NoError(t, err)
 	assert.Zero(t, d.device.ReadIOPS)
@@ -138,13 +155,15 @@ func TestRulesAreCareful(t *testing.T) {
 // res is the file of a plain run.
 func res(t *testing.T, dir, name string, workers, depth int, read, write float64, entry int64) {
 	t.Helper()
-	r := &result.Result{Name: name, Benchmark: strings.Split(name, "/")[0], Status: result.StatusComplete, SchemaVersion: result.SchemaVersion}
+	r := &result.Result{Name: name, Benchmark: strings.Split(name, "/")[0],
+		Status: result.StatusComplete, SchemaVersion: result.SchemaVersion}
 	r.Workload.Workers, r.IO.Depth, r.IO.ChunkBytes = workers, depth, 1<<20
 	tier := result.Tier{Level: "storage"}
 	tier.Read.BytesPerSecond, tier.Write.BytesPerSecond = &read, &write
 	r.Tiers = []result.Tier{tier}
 	r.EntrySizes.Read.Max = &entry
-	path := filepath.Join(dir, strings.NewReplacer("/", "_").Replace(name), fmt.Sprintf("%d", workers), "trial_0", "rank_0")
+	path := filepath.Join(dir, strings.NewReplacer("/", "_").Replace(name),
+		fmt.Sprintf("%d", workers), "trial_0", "rank_0")
 	require.NoError(t, os.MkdirAll(path, 0o777))
 	require.NoError(t, r.WriteJSON(filepath.Join(path, "kvcache_results_20260101_000000.json")))
 }
@@ -155,20 +174,23 @@ func TestCommandPrintsTheText(t *testing.T) {
 	res(t, dir, "StorageCeiling/op=read", 16, 1, 2000*mib, 0, 64*mib)
 	res(t, dir, "StorageCeiling/op=write", 16, 1, 0, 1000*mib, 64*mib)
 	res(t, dir, "Tier/tier=storage/op=read/size=16MiB", 1, 1, 1000*mib, 0, 16*mib)
-	res(t, dir, "Tier/tier=storage/op=read/size=1MiB", 1, 8, 800*mib, 0, mib) // one chunk is all there is in flight
-	res(t, dir, "MaxStorageStress", 16, 1, 9000*mib, 9000*mib, 64*mib)        // of no use here
-	var out, errs bytes.Buffer
-	require.Zero(t, device([]string{dir}, nil, &out, &errs), errs.String())
-	assert.Equal(t, "read=2000MiB/s,write=1000MiB/s,read-latency=500us,write-latency=0s,parallelism=128\n", out.String())
-	assert.Contains(t, errs.String(), "read-latency   Tier/tier=storage/op=read/size=16MiB, 1 × 1MiB at a time: 1000 MiB/s, that is 1ms for each, of which the medium needs 500µs")
-	assert.Len(t, strings.Split(strings.TrimSpace(errs.String()), "\n"), 8)
+	// one chunk is all there is in flight
+	res(t, dir, "Tier/tier=storage/op=read/size=1MiB", 1, 8, 800*mib, 0, mib)
+	res(t, dir, "MaxStorageStress", 16, 1, 9000*mib, 9000*mib, 64*mib) // of no use here
+	warn := func(err error) { t.Error(err) }
+	text, reasons, err := Device([]string{dir}, nil, warn)
+	require.NoError(t, err)
+	assert.Equal(t,
+		"read=2000MiB/s,write=1000MiB/s,read-latency=500us,write-latency=0s,parallelism=128", text)
+	assert.Contains(t, reasons,
+		"read-latency   Tier/tier=storage/op=read/size=16MiB, 1 × 1MiB at a time: 1000 MiB/s, "+
+			"that is 1ms for each, of which the medium needs 500µs")
+	assert.Len(t, reasons, 8)
 
-	out.Reset()
-	assert.Equal(t, 2, device(nil, nil, &out, &errs))
+	_, _, err = Device(nil, nil, warn)
+	assert.Error(t, err)
 	empty := t.TempDir()
 	res(t, empty, "MaxStorageStress", 16, 1, 9000*mib, 9000*mib, 64*mib)
-	errs.Reset()
-	assert.Equal(t, 2, device([]string{empty}, nil, &out, &errs))
-	assert.Contains(t, errs.String(), "no run of StorageCeiling")
-	assert.Empty(t, out.String())
+	_, _, err = Device([]string{empty}, nil, warn)
+	assert.ErrorContains(t, err, "no run of StorageCeiling")
 }

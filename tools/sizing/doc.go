@@ -1,7 +1,8 @@
-// Package sizing is kvreport device: the -simulate-device text of a drive from what StorageCeiling and Tier measured on it.
+// Package sizing is kvreport device: the -simulate-device text of a drive from what StorageCeiling
+// and Tier measured on it.
 //
-// The rules are those of kvbench.DeviceModel read backwards. A run keeps n requests of c bytes outstanding (workers × depth)
-// and moves X bytes/s.
+// The rules are those of kvbench.DeviceModel read backwards. A run keeps n requests of c bytes
+// outstanding (workers × depth) and moves X bytes/s.
 //
 //   - Bandwidth of a direction is the largest X of any run in it.
 //   - By Little's law each request of a run took n·c ÷ X, of which c ÷ bandwidth passed on the medium. The rest is latency and

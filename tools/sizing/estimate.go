@@ -44,22 +44,28 @@ type Entry struct {
 
 // Disk is how much of the storage tier's filesystem one rank needs, by what is wanted of it.
 type Disk struct {
-	Minimum    int64  `json:"minimum_bytes"`      // below this the run is refused
-	WorkingSet *int64 `json:"working_set_bytes"`  // entries of the live conversations: less, and history is evicted before it is read
-	Everything *int64 `json:"everything_bytes"`   // all that is offered in the window: as much, and nothing is ever evicted
-	Capacity   *int64 `json:"capacity_bytes"`     // as -storage-capacity-gb gives it; null: from the free space
-	Written    *int64 `json:"precondition_bytes"` // that -precondition writes through the drive before the window
+	Minimum int64 `json:"minimum_bytes"` // below this the run is refused
+	// entries of the live conversations: less, and history is evicted before it is read
+	WorkingSet *int64 `json:"working_set_bytes"`
+	// all that is offered in the window: as much, and nothing is ever evicted
+	Everything *int64 `json:"everything_bytes"`
+	// as -storage-capacity-gb gives it; null: from the free space
+	Capacity *int64 `json:"capacity_bytes"`
+	// that -precondition writes through the drive before the window
+	Written *int64 `json:"precondition_bytes"`
 }
 
 // resultBytes is what the JSON and the summary of one trial take at most, with their histograms.
 const resultBytes = 1 << 20
 
-// Estimate derives the needs from parameters. writeRate bounds what the storage takes, in bytes per second; 0 = unbounded.
+// Estimate derives the needs from parameters. writeRate bounds what the storage takes, in bytes per
+// second; 0 = unbounded.
 func Estimate(v *params.Values, writeRate float64) Need {
 	buffers := buffer.Use{Workers: v.WorkerCount(), MaxWriters: v.MaxConcurrentAllocs,
 		Depth: v.Depth(), Chunk: int(v.ChunkSize)}
 	n := Need{
-		SchemaVersion: SchemaVersion, Benchmark: v.Bench.Name, Division: string(v.Division), Model: v.ModelName,
+		SchemaVersion: SchemaVersion, Benchmark: v.Bench.Name, Division: string(v.Division),
+		Model:         v.ModelName,
 		BytesPerToken: v.Sizer().Bytes(1), WindowS: v.Window.Length.Seconds(), Ranks: v.LocalRanks,
 		Memory:  params.EstimateMemory(buffers.Bytes(), v.CPUBytes),
 		Results: int64(v.Count) * int64(v.Ranks) * resultBytes,
@@ -136,8 +142,8 @@ func populationBytes(v *params.Values) int64 {
 	return int64(entries) * v.Sizer().Bytes(tokens)
 }
 
-// meanTurns is the mean length so far of the conversation to which a turn belongs: each turn starts a new one with the
-// profile's probability, and none is longer than its limit.
+// meanTurns is the mean length so far of the conversation to which a turn belongs: each turn starts
+// a new one with the profile's probability, and none is longer than its limit.
 func meanTurns(p profile.Profile) float64 {
 	if p.NewConversation <= 0 {
 		return float64(p.MaxTurns)

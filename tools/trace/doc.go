@@ -1,2 +1,3 @@
-// Package trace is kvreport trace: the block requests of any running process, and a fio job that repeats them.
+// Package trace is kvreport trace: the block requests of any running process, and a fio job that
+// repeats them.
 package trace

@@ -15,10 +15,11 @@ import (
 // How often the live line is renewed, and how soon the end of a process is seen.
 const tick = time.Second
 
-// watch traces until the duration is over, ctx is done, or the last process of a watched id has ended. met is how many
-// processes there were. say gets a snapshot every second, and nil when there will be no more; note is for what should be
-// known meanwhile.
-func watch(ctx context.Context, opt options, say func(*tracing.Trace), note func(string)) (t *tracing.Trace, met int, err error) {
+// watch traces until the duration is over, ctx is done, or the last process of a watched id has
+// ended. met is how many processes there were. say gets a snapshot every second, and nil when there
+// will be no more; note is for what should be known meanwhile.
+func watch(ctx context.Context, opt *Options, say func(*tracing.Trace),
+	note func(string)) (t *tracing.Trace, met int, err error) {
 	c, err := collector.Start(ctx, opt.tracing)
 	if err != nil {
 		return nil, 0, err
@@ -28,7 +29,8 @@ func watch(ctx context.Context, opt options, say func(*tracing.Trace), note func
 		return nil, 0, u
 	}
 	if met, _ = c.Watched(); met == 0 && opt.tracing.Comm != "" {
-		note(fmt.Sprintf("no process named %s runs yet, waiting for one to start", opt.tracing.Comm))
+		note(fmt.Sprintf("no process named %s runs yet, waiting for one to start",
+			opt.tracing.Comm))
 	}
 	if err := c.OpenWindow(); err != nil {
 		return nil, 0, err
@@ -47,7 +49,8 @@ func watch(ctx context.Context, opt options, say func(*tracing.Trace), note func
 }
 
 // loop waits for the end and returns what is worth saying of it.
-func loop(ctx context.Context, opt options, c *collector.Collector, say func(*tracing.Trace)) string {
+func loop(ctx context.Context, opt *Options, c *collector.Collector,
+	say func(*tracing.Trace)) string {
 	var timeout <-chan time.Time
 	if opt.duration > 0 {
 		timer := time.NewTimer(opt.duration)
@@ -73,8 +76,8 @@ func loop(ctx context.Context, opt options, c *collector.Collector, say func(*tr
 	}
 }
 
-// liveLine returns what overwrites one line of a terminal with each snapshot and wipes it at the end; it does nothing when
-// stderr is none.
+// liveLine returns what overwrites one line of a terminal with each snapshot and wipes it at the
+// end; it does nothing when stderr is none.
 func liveLine(stderr io.Writer) func(*tracing.Trace) {
 	f, ok := stderr.(*os.File)
 	if !ok {
@@ -96,8 +99,10 @@ func liveLine(stderr io.Writer) func(*tracing.Trace) {
 // live is a snapshot on one line of less than 80 characters.
 func live(t *tracing.Trace) string {
 	p := &t.Capture
-	line := fmt.Sprintf("%s: %d reads, %d writes, %.2f GiB, depth %.1f", p.Window().Round(time.Second),
-		p.Read.Requests, p.Write.Requests, float64(p.Read.Bytes+p.Write.Bytes)/(1<<30), p.Read.MeanDepth+p.Write.MeanDepth)
+	line := fmt.Sprintf("%s: %d reads, %d writes, %.2f GiB, depth %.1f",
+		p.Window().Round(time.Second),
+		p.Read.Requests, p.Write.Requests, float64(p.Read.Bytes+p.Write.Bytes)/(1<<30),
+		p.Read.MeanDepth+p.Write.MeanDepth)
 	if h := t.D2CRead; h != nil {
 		line += fmt.Sprintf(", read p99 %.0f µs", *h.P99)
 	}

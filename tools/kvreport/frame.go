@@ -1,7 +1,4 @@
-// Package command is the frame of a program with subcommands: a table of them, help that teaches
-// with an example, exit codes, flags that may stand anywhere on the line, and output files that are
-// whole or absent.
-package command
+package main
 
 import (
 	"errors"
@@ -9,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"kvbench/kvbench/units"
 )
 
 // Exit codes of every subcommand.
@@ -69,7 +68,7 @@ func Main(program string, table []Command, args []string, stdin io.Reader, stdou
 		names[i] = c.Name
 	}
 	fmt.Fprintf(stderr, "%s: unknown command %q%s; %s help lists the commands\n", program, name,
-		suggestion(name, names), program)
+		units.Suggestion(name, names), program)
 	return Usage
 }
 
@@ -85,7 +84,8 @@ func usage(w io.Writer, program string, table []Command) {
 		fmt.Fprintf(w, "  %-*s  %s\n", width, c.Name, c.Short)
 	}
 	fmt.Fprintf(w, "\n%s help COMMAND explains one of them with an example.\n", program)
-	fmt.Fprintf(w, "Exit codes: 0 done; 1 the answer is no; 2 wrong usage, or input that cannot be read.\n")
+	fmt.Fprintf(w, "Exit codes: 0 done; 1 the answer is no; 2 wrong usage, or input that cannot "+
+		"be read.\n")
 }
 
 func explain(w io.Writer, program string, c Command) {
@@ -98,24 +98,24 @@ func explain(w io.Writer, program string, c Command) {
 	}
 }
 
-// Fail writes err as one line that begins with the program's and the command's name, and returns
+// fail writes err as one line that begins with the program's and the command's name, and returns
 // Usage.
-func Fail(stderr io.Writer, name string, err error) int {
+func fail(stderr io.Writer, name string, err error) int {
 	fmt.Fprintf(stderr, "kvreport %s: %s\n", name, strings.ReplaceAll(err.Error(), "\n", "; "))
 	return Usage
 }
 
-// Flags returns an empty flag set whose mistakes are returned by Parse instead of printed.
-func Flags(name string) *flag.FlagSet {
+// flags returns an empty flag set whose mistakes are returned by parse instead of printed.
+func flags(name string) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.Usage = func() {}
 	return fs
 }
 
-// Parse parses args with flags and positional arguments in any order and returns the latter; behind
+// parse parses args with flags and positional arguments in any order and returns the latter; behind
 // -- all are positional. A lone - is positional: it stands for standard input.
-func Parse(fs *flag.FlagSet, args []string) (positional []string, err error) {
+func parse(fs *flag.FlagSet, args []string) (positional []string, err error) {
 	for len(args) > 0 {
 		before := args
 		if err := fs.Parse(args); err != nil {
@@ -139,7 +139,7 @@ func hint(fs *flag.FlagSet, err error) string {
 	if _, name, ok := strings.Cut(msg, "flag provided but not defined: -"); ok {
 		var names []string
 		fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
-		msg = fmt.Sprintf("unknown flag -%s%s", name, suggestion(name, names))
+		msg = fmt.Sprintf("unknown flag -%s%s", name, units.Suggestion(name, names))
 	}
 	return fmt.Sprintf("%s; kvreport help %s shows the usage", msg, fs.Name())
 }

@@ -1,4 +1,4 @@
-package trace
+package main
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers/privtest"
-	"kvbench/tools/command"
+	"kvbench/tools/trace"
 )
 
 // loopFile is a filesystem on a loop device with a written file on it.
@@ -32,7 +32,8 @@ func newLoad(t *testing.T) loopFile {
 	privtest.Need(t, err)
 	l := privtest.LoopFS(t, 160, privtest.LoopOptions{NoJournal: true, DirectIO: true})
 	at := loopFile{l.Dir, filepath.Join(l.Dir, "data")}
-	out, err := exec.Command("fio", "--name=layout", "--filename="+at.file, "--rw=write", "--bs=1M", "--size=128M", "--direct=1").CombinedOutput()
+	out, err := exec.Command("fio", "--name=layout", "--filename="+at.file, "--rw=write", "--bs=1M",
+		"--size=128M", "--direct=1").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return at
 }
@@ -50,24 +51,26 @@ func start(t *testing.T, name string, args ...string) *exec.Cmd {
 }
 
 func (l loopFile) fio(args ...string) []string {
-	return append([]string{"--name=t", "--filename=" + l.file, "--direct=1", "--time_based", "--norandommap", "--output=/dev/null"}, args...)
+	return append([]string{"--name=t", "--filename=" + l.file, "--direct=1", "--time_based",
+		"--norandommap", "--output=/dev/null"}, args...)
 }
 
 // traced skips where the kernel cannot, with its reason.
 func traced(t *testing.T, args ...string) (stdout, stderr string) {
 	t.Helper()
-	code, stdout, stderr := call(args...)
-	if code == command.No {
+	code, stdout, stderr := traceCall(args...)
+	if code == No {
 		privtest.Need(t, errors.New(stderr))
 	}
-	require.Equal(t, command.Done, code, "%s", stderr)
+	require.Equal(t, Done, code, "%s", stderr)
 	return stdout, stderr
 }
 
 // TestBesideFio traces a running fio by name and expects its job back.
 func TestBesideFio(t *testing.T) {
 	l := newLoad(t)
-	start(t, "fio", l.fio("--rw=randrw", "--rwmixread=70", "--bssplit=4k/50:16k/30:128k/20,64k/100", "--ioengine=libaio", "--iodepth=8", "--runtime=60")...)
+	start(t, "fio", l.fio("--rw=randrw", "--rwmixread=70", "--bssplit=4k/50:16k/30:128k/20,64k/100",
+		"--ioengine=libaio", "--iodepth=8", "--runtime=60")...)
 	job := filepath.Join(t.TempDir(), "job.fio")
 	stdout, stderr := traced(t, "-comm", "fio", "-duration", "3s", "-dir", l.dir, "-fio", job)
 	assert.Empty(t, stderr)
@@ -76,17 +79,23 @@ func TestBesideFio(t *testing.T) {
 	text, err := os.ReadFile(job)
 	require.NoError(t, err)
 	assert.Regexp(t, regexp.MustCompile(`(?m)^rwmixread=(6[789]|7[0123])$`), string(text))
-	assert.Regexp(t, regexp.MustCompile(`(?m)^bssplit=4k/(4[789]|5[0123]):16k/(2[789]|3[0123]):128k/(1[789]|2[0123]),64k/100$`), string(text))
+	assert.Regexp(t, regexp.MustCompile(
+		`(?m)^bssplit=4k/(4[789]|5[0123]):16k/(2[789]|3[0123]):128k/(1[789]|2[0123]),64k/100$`),
+		string(text))
 	assert.Regexp(t, regexp.MustCompile(`(?m)^iodepth=\d+$`), string(text))
 	out, err := exec.Command("fio", "--parse-only", "--filename="+l.file, job).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
 
-// TestAnEndedProcessEndsTheTracing watches a shell whose child, and whose child's child, do the I/O.
+// TestAnEndedProcessEndsTheTracing watches a shell whose child, and whose child's child, do the
+// I/O.
 func TestAnEndedProcessEndsTheTracing(t *testing.T) {
 	l := newLoad(t)
 	flag := filepath.Join(t.TempDir(), "go")
-	args := append([]string{"-c", `while [ ! -e "$0" ]; do sleep 0.05; done; sh -c 'fio "$@"; exit $?' x "$@"; exit $?`, flag}, l.fio("--rw=randread", "--bs=16k", "--size=128M", "--ioengine=psync", "--runtime=2")...)
+	args := append([]string{"-c",
+		`while [ ! -e "$0" ]; do sleep 0.05; done; sh -c 'fio "$@"; exit $?' x "$@"; exit $?`,
+		flag}, l.fio("--rw=randread", "--bs=16k", "--size=128M", "--ioengine=psync",
+		"--runtime=2")...)
 	sh := start(t, "sh", args...)
 	go func() { // the load begins when the programs are attached
 		for t.Context().Err() == nil && !attached() {
@@ -96,9 +105,11 @@ func TestAnEndedProcessEndsTheTracing(t *testing.T) {
 		_ = os.WriteFile(flag, nil, 0o644)
 	}()
 	began := time.Now()
-	stdout, stderr := traced(t, "-pid", strconv.Itoa(sh.Process.Pid), "-dir", l.dir, "-duration", "60s", "-fio", "-")
+	stdout, stderr := traced(t, "-pid", strconv.Itoa(sh.Process.Pid), "-dir", l.dir, "-duration",
+		"60s", "-fio", "-")
 	assert.Less(t, time.Since(began), 30*time.Second)
-	assert.Contains(t, stderr, fmt.Sprintf("process %d has ended, with all its children", sh.Process.Pid))
+	assert.Contains(t, stderr, fmt.Sprintf("process %d has ended, with all its children",
+		sh.Process.Pid))
 	assert.Contains(t, stdout, "bssplit=16k/100,16k/100\n")
 	assert.Contains(t, stdout, "rwmixread=100\n")
 }
@@ -107,7 +118,8 @@ func TestAnEndedProcessEndsTheTracing(t *testing.T) {
 func attached() bool {
 	fds, _ := os.ReadDir("/proc/self/fd")
 	for _, fd := range fds {
-		if to, _ := os.Readlink("/proc/self/fd/" + fd.Name()); strings.Contains(to, "bpf") && strings.Contains(to, "link") || strings.Contains(to, "bpf-raw-tracepoint") {
+		if to, _ := os.Readlink("/proc/self/fd/" + fd.Name()); strings.Contains(to, "bpf") &&
+			strings.Contains(to, "link") || strings.Contains(to, "bpf-raw-tracepoint") {
 			return true
 		}
 	}
@@ -117,17 +129,21 @@ func attached() bool {
 // TestInterrupted ends the tracing by hand, as Ctrl-C does.
 func TestInterrupted(t *testing.T) {
 	l := newLoad(t)
-	fio := start(t, "fio", l.fio("--rw=randwrite", "--bs=8k", "--size=128M", "--ioengine=psync", "--runtime=60")...)
-	opt, err := parse([]string{"-pid", strconv.Itoa(fio.Process.Pid), "-dir", l.dir})
+	fio := start(t, "fio", l.fio("--rw=randwrite", "--bs=8k", "--size=128M", "--ioengine=psync",
+		"--runtime=60")...)
+	fs := flags("trace")
+	opt := trace.NewOptions(fs)
+	rest, err := parse(fs, []string{"-pid", strconv.Itoa(fio.Process.Pid), "-dir", l.dir})
 	require.NoError(t, err)
+	require.NoError(t, opt.Check(rest))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
-	code := trace(ctx, opt, &stdout, &stderr)
-	if code == command.No {
-		privtest.Need(t, errors.New(stderr.String()))
+	_, err = trace.Run(ctx, opt, &stdout, &stderr, func(text string) { stderr.WriteString(text) })
+	if nothing := new(trace.NothingError); errors.As(err, &nothing) {
+		privtest.Need(t, err)
 	}
-	require.Equal(t, command.Done, code, stderr.String())
+	require.NoError(t, err)
 	assert.Empty(t, stderr.String())
 	assert.Contains(t, stdout.String(), "writes")
 	assert.NotContains(t, stdout.String(), "fio job")
@@ -135,9 +151,9 @@ func TestInterrupted(t *testing.T) {
 
 func TestNobodyToTrace(t *testing.T) {
 	privtest.Root(t)
-	code, stdout, stderr := call("-comm", "no-such-program", "-duration", "50ms")
+	code, stdout, stderr := traceCall("-comm", "no-such-program", "-duration", "50ms")
 	assert.Empty(t, stdout, "a report about nothing")
-	assert.Equal(t, command.No, code, stderr)
+	assert.Equal(t, No, code, stderr)
 	if !assert.Contains(t, stderr, "no process named no-such-program ran or was started") {
 		privtest.Need(t, errors.New(stderr))
 	}
@@ -147,7 +163,7 @@ func TestNobodyToTrace(t *testing.T) {
 // TestWithoutPrivilege runs the command as nobody.
 func TestWithoutPrivilege(t *testing.T) {
 	if os.Getenv("KVREPORT_TRACE_AS_NOBODY") != "" {
-		code, stdout, stderr := call("-pid", strconv.Itoa(os.Getpid()), "-duration", "10ms")
+		code, stdout, stderr := traceCall("-pid", strconv.Itoa(os.Getpid()), "-duration", "10ms")
 		fmt.Printf("code %d\n%s%s", code, stdout, stderr)
 		return
 	}
@@ -166,6 +182,8 @@ func TestWithoutPrivilege(t *testing.T) {
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := c.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	assert.Contains(t, string(out), fmt.Sprintf("code %d\n", command.No))
-	assert.Contains(t, string(out), "kvreport trace: no tracing: this process lacks the privilege (CAP_BPF and CAP_PERFMON); needed: ")
+	assert.Contains(t, string(out), fmt.Sprintf("code %d\n", No))
+	assert.Contains(t, string(out),
+		"kvreport trace: no tracing: this process lacks the privilege (CAP_BPF and CAP_PERFMON); "+
+			"needed: ")
 }

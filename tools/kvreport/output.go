@@ -1,4 +1,4 @@
-package command
+package main
 
 import (
 	"bufio"
@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 )
 
-// WriteFile makes the file at path from what write writes: by way of a temporary file in the same
+// writeFile makes the file at path from what write writes: by way of a temporary file in the same
 // directory, synced and renamed, so that path holds the whole output or is untouched, whatever
 // happens.
-func WriteFile(path string, write func(io.Writer) error) (err error) {
+func writeFile(path string, write func(io.Writer) error) (err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return fmt.Errorf("write %s: it is a directory; name a file", path)
 	}

@@ -1,7 +1,6 @@
-package trace
+package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,20 +11,19 @@ import (
 	"kvbench/tools/golden"
 )
 
+// callFio runs kvreport fio.
 func callFio(args ...string) (code int, stdout, stderr string) {
-	var out, errs bytes.Buffer
-	code = distilAll(args, bytes.NewReader(nil), &out, &errs)
-	return code, out.String(), errs.String()
+	return call("", append([]string{"fio"}, args...)...)
 }
 
 func TestOneJobGoesToStandardOutputOrAFile(t *testing.T) {
-	code, out, errs := callFio("testdata/traced.json")
+	code, out, errs := callFio("testdata/fio/traced.json")
 	require.Zero(t, code, errs)
-	golden.Check(t, "traced.fio", out)
+	golden.Check(t, "fio/traced.fio", out)
 	want := out
 
 	file := filepath.Join(t.TempDir(), "job.fio")
-	code, out, errs = callFio("testdata/traced.json", "-o", file)
+	code, out, errs = callFio("testdata/fio/traced.json", "-o", file)
 	require.Zero(t, code, errs)
 	assert.Empty(t, out)
 	got, err := os.ReadFile(file)
@@ -34,16 +32,16 @@ func TestOneJobGoesToStandardOutputOrAFile(t *testing.T) {
 }
 
 func TestSeveralJobsNeedADirectory(t *testing.T) {
-	traced, err := os.ReadFile("testdata/traced.json")
+	traced, err := os.ReadFile("testdata/fio/traced.json")
 	require.NoError(t, err)
 	other := filepath.Join(t.TempDir(), "other.json") // a file named twice is read once
 	require.NoError(t, os.WriteFile(other, traced, 0o666))
-	code, _, errs := callFio("testdata/traced.json", "testdata/untraced.json", other)
+	code, _, errs := callFio("testdata/fio/traced.json", "testdata/fio/untraced.json", other)
 	assert.Equal(t, 2, code)
 	assert.Contains(t, errs, "untraced.json")
 	assert.Contains(t, errs, "2 results were traced: give a directory with -o")
 	dir := filepath.Join(t.TempDir(), "jobs")
-	code, _, errs = callFio("testdata/traced.json", other, "-o", dir)
+	code, _, errs = callFio("testdata/fio/traced.json", other, "-o", dir)
 	require.Zero(t, code, errs)
 	files, err := filepath.Glob(filepath.Join(dir, "*.fio"))
 	require.NoError(t, err)
@@ -51,14 +49,14 @@ func TestSeveralJobsNeedADirectory(t *testing.T) {
 }
 
 func TestNothingToDistilIsSaid(t *testing.T) {
-	code, out, errs := callFio("testdata/untraced.json")
+	code, out, errs := callFio("testdata/fio/untraced.json")
 	assert.Equal(t, 2, code)
 	assert.Empty(t, out)
 	assert.Contains(t, errs, "-enable-latency-tracing")
 	code, _, errs = callFio("../load/testdata/python.json")
 	assert.Equal(t, 2, code)
 	assert.Contains(t, errs, "save what bpftrace prints")
-	code, _, errs = callFio("testdata/missing.json")
+	code, _, errs = callFio("testdata/fio/missing.json")
 	assert.Equal(t, 2, code)
 	assert.Contains(t, errs, "missing.json")
 }
@@ -67,22 +65,22 @@ func TestBpftraceTexts(t *testing.T) {
 	const text = "../load/testdata/bpftrace/drifted.txt"
 	code, out, errs := callFio(text)
 	require.Zero(t, code, errs)
-	golden.Check(t, "drifted.fio", out)
+	golden.Check(t, "fio/drifted.fio", out)
 
 	code, out, errs = callFio(text, "-window", "6s")
 	require.Zero(t, code, errs)
 	assert.Contains(t, out, "the given window of 6s")
 
 	dir := filepath.Join(t.TempDir(), "jobs")
-	code, _, errs = callFio(text, "testdata/traced.json", "-o", dir)
+	code, _, errs = callFio(text, "testdata/fio/traced.json", "-o", dir)
 	require.Zero(t, code, errs)
 	assert.FileExists(t, filepath.Join(dir, "drifted.fio"))
 
 	data, err := os.ReadFile(text)
 	require.NoError(t, err)
-	var piped, complaints bytes.Buffer
-	require.Zero(t, distilAll([]string{"-"}, bytes.NewReader(data), &piped, &complaints), complaints.String())
-	assert.Contains(t, piped.String(), "the bpftrace text stdin")
+	code, piped, complaints := call(string(data), "fio", "-")
+	require.Zero(t, code, complaints)
+	assert.Contains(t, piped, "the bpftrace text stdin")
 }
 
 func TestWindowIsChecked(t *testing.T) {
@@ -90,9 +88,10 @@ func TestWindowIsChecked(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"-window", "-1s", "testdata/traced.json"}, "-window -1s must not be negative"},
-		{[]string{"-window", "300", "testdata/traced.json"}, "-window"},
-		{[]string{"-window", "300s", "testdata/traced.json"}, "-window is for bpftrace texts"},
+		{[]string{"-window", "-1s", "testdata/fio/traced.json"},
+			"-window -1s must not be negative"},
+		{[]string{"-window", "300", "testdata/fio/traced.json"}, "-window"},
+		{[]string{"-window", "300s", "testdata/fio/traced.json"}, "-window is for bpftrace texts"},
 	} {
 		code, out, errs := callFio(c.args...)
 		assert.Equal(t, 2, code, "%q", c.args)

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"kvbench/tools/sizing"
+)
+
+var deviceCommand = Command{
+	Name:  "device",
+	Args:  "IN…",
+	Short: "the -simulate-device text of a drive, from runs of StorageCeiling and Tier on it",
+	Run:   runDevice,
+}
+
+func runDevice(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	in, err := parse(flags("device"), args)
+	if err != nil {
+		return fail(stderr, "device", err)
+	}
+	warn := func(err error) { fmt.Fprintf(stderr, "kvreport device: %v\n", err) }
+	text, reasons, err := sizing.Device(in, stdin, warn)
+	if err != nil {
+		return fail(stderr, "device", err)
+	}
+	for _, why := range reasons {
+		fmt.Fprintln(stderr, why)
+	}
+	fmt.Fprintln(stdout, text)
+	return Done
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"kvbench/tools/discover"
+)
+
+var discoverCommand = Command{
+	Name:  "discover",
+	Args:  "[DIR] [-json]",
+	Short: "this machine: CPU, memory, GPUs, block devices, a directory; recommended parameters",
+	Run:   runDiscover,
+}
+
+func runDiscover(args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	fs := flags("discover")
+	asJSON := fs.Bool("json", false, "")
+	dirs, err := parse(fs, args)
+	if err == nil && len(dirs) > 1 {
+		err = fmt.Errorf("one directory at most, given %d", len(dirs))
+	}
+	if err != nil {
+		return fail(stderr, "discover", err)
+	}
+	h, err := discover.Describe(append(dirs, ".")[0])
+	if err != nil {
+		return fail(stderr, "discover", err)
+	}
+	write := h.WriteText
+	if *asJSON {
+		write = h.WriteJSON
+	}
+	if err := write(stdout); err != nil {
+		return fail(stderr, "discover", err)
+	}
+	return Done
+}
