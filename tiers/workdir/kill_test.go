@@ -15,19 +15,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
-	"kvbench/tiers/buffer"
-	"kvbench/tiers/clock"
-	"kvbench/tiers/content"
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/ioengine"
-	"kvbench/tiers/transfer"
+	"kvbench/tiers/tiertest"
 	"kvbench/tiers/workdir"
 )
 
 const victimEnv = "KVBENCH_TEST_VICTIM_DIR"
 
-// TestKilledRunsAreReclaimedAndHarmNothing runs itself as another process that opens, fills and closes a cache
-// directory again and again, and kills that with SIGKILL after a random number of its steps.
+// TestKilledRunsAreReclaimedAndHarmNothing runs itself as another process that opens, fills and
+// closes a cache directory again and again, and kills that with SIGKILL after a random number of
+// its steps.
 func TestKilledRunsAreReclaimedAndHarmNothing(t *testing.T) {
 	if dir := os.Getenv(victimEnv); dir != "" {
 		victim(t, dir)
@@ -75,11 +73,8 @@ func killAfter(t *testing.T, dir string, steps int) {
 
 // victim works until it is killed, one line per step.
 func victim(t *testing.T, dir string) {
-	pool, err := buffer.NewPool(4, 64<<10)
-	require.NoError(t, err)
-	wall := clock.NewWall()
-	engine := ioengine.NewPsync(wall.Now)
-	x := &transfer.Transfer{Pool: pool, Content: content.New([16]byte{1}, 0), Chunk: 64 << 10, Depth: 2, Clock: wall}
+	x := tiertest.Transfer(t, tiertest.Chunk, 2)
+	engine := ioengine.NewPsync(x.Clock.Now)
 	for run := uint64(0); ; run++ {
 		fmt.Println("open")
 		d, err := workdir.Open(workdir.Options{CacheDir: dir})
@@ -88,7 +83,8 @@ func victim(t *testing.T, dir string) {
 		if layout.Kind == tiers.LayoutChunks {
 			layout.Bytes = 100_000
 		}
-		tier, err := filetier.New(filetier.Config{Dir: d, Engine: engine, Direct: run%2 == 0, Layout: layout, Capacity: 3_000_000})
+		tier, err := filetier.New(filetier.Config{Dir: d, Engine: engine, Direct: run%2 == 0,
+			Layout: layout, Capacity: 3_000_000})
 		if errors.Is(err, tiers.ErrNotSupported) { // no holes on this platform
 			require.NoError(t, d.Close())
 			continue
@@ -96,7 +92,8 @@ func victim(t *testing.T, dir string) {
 		require.NoError(t, err)
 		for i := range 10 {
 			fmt.Println("write")
-			_, _, err := x.Write(context.Background(), tier, nil, tiers.Object{Key: fmt.Sprint("k", i), Gen: run, Size: 300_000})
+			_, _, err := x.Write(context.Background(), tier, nil,
+				tiers.Object{Key: fmt.Sprint("k", i), Gen: run, Size: 300_000})
 			require.NoError(t, err)
 		}
 		fmt.Println("remove")

@@ -22,17 +22,20 @@ const markerMagic = `{"kvbench_owned_directory":`
 
 // marker is the content of the marker file: who works here, and what was made for it.
 type marker struct {
-	Note     string    `json:"kvbench_owned_directory"` // first, see markerMagic
-	Nonce    string    `json:"nonce"`
-	Rank     int       `json:"rank"`
-	PID      int       `json:"pid"`
-	Host     string    `json:"host"`
-	Started  time.Time `json:"started"`
-	Made     string    `json:"made_from"` // the outermost directory above that did not exist before
-	MadeRank bool      `json:"made_rank_directory"`
+	Note    string    `json:"kvbench_owned_directory"` // first, see markerMagic
+	Nonce   string    `json:"nonce"`
+	Rank    int       `json:"rank"`
+	PID     int       `json:"pid"`
+	Host    string    `json:"host"`
+	Started time.Time `json:"started"`
+	// Made is the outermost directory above that did not exist before: all between it and the rank
+	// directory was made, too, and goes with it at the end.
+	Made     string `json:"made_from"`
+	MadeRank bool   `json:"made_rank_directory"`
 }
 
-const markerNote = "made by kvbench, which removes its own files from here at its end or at its next start"
+const markerNote = "made by kvbench, which removes its own files from here " +
+	"at its end or at its next start"
 
 // LockedError says that another run works in the directory.
 type LockedError struct {
@@ -77,7 +80,8 @@ func (d *Dir) openMarker() (fresh bool, err error) {
 	var held, there unix.Stat_t
 	err = unix.Fstat(d.lock, &held)
 	if err == nil && held.Mode&unix.S_IFMT != unix.S_IFREG {
-		return false, fmt.Errorf("%s is not a regular file, so not our marker; move it away", d.marker())
+		return false, fmt.Errorf("%s is not a regular file, so not our marker; move it away",
+			d.marker())
 	}
 	if err == nil {
 		err = unix.Fstatat(d.fd, markerName, &there, unix.AT_SYMLINK_NOFOLLOW)
@@ -103,8 +107,9 @@ func (d *Dir) nothingInside() error {
 		}
 	}
 	if len(names) > 0 {
-		return fmt.Errorf("%s holds files (%s) but no marker of ours (%s), so it is somebody else's; "+
-			"move it away or give another -cache-dir", d.path, strings.Join(names[:min(3, len(names))], ", "), markerName)
+		return fmt.Errorf("%s holds files (%s) but no marker of ours (%s), so it is "+
+			"somebody else's; move it away or give another -cache-dir", d.path,
+			strings.Join(names[:min(3, len(names))], ", "), markerName)
 	}
 	return nil
 }
@@ -132,10 +137,12 @@ func (d *Dir) lockMarker() error {
 	switch {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return &LockedError{Path: d.path, PID: m.PID, Host: m.Host}
-	case errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EINVAL):
+	case errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOSYS),
+		errors.Is(err, unix.EINVAL):
 		// No locks here: the process number must do, on this machine at least.
 		host, _ := os.Hostname()
-		if m.PID != 0 && m.PID != os.Getpid() && m.Host == host && unix.Kill(m.PID, 0) != unix.ESRCH {
+		if m.PID != 0 && m.PID != os.Getpid() && m.Host == host &&
+			unix.Kill(m.PID, 0) != unix.ESRCH {
 			return &LockedError{Path: d.path, PID: m.PID, Host: m.Host}
 		}
 		d.warning = fmt.Sprintf("the filesystem of %s knows no file locks (%v): "+
@@ -192,7 +199,11 @@ func writeMarker(dir int, text []byte) (err error) {
 	defer func() { err = errors.Join(err, unix.Close(fd)) }()
 	for at := 0; at < len(text); {
 		var n int
-		err := Retry(func() (err error) { n, err = unix.Pwrite(fd, text[at:], int64(at)); return err })
+		err := Retry(func() (err error) {
+			n,
+				err = unix.Pwrite(fd, text[at:], int64(at))
+			return err
+		})
 		if err == nil && n == 0 {
 			err = io.ErrShortWrite
 		}

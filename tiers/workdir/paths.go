@@ -12,7 +12,8 @@ import (
 )
 
 // forbidden are the directories of the system that a cache may neither be nor lie in.
-var forbidden = []string{"/etc", "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/boot", "/sys", "/proc", "/dev", "/root"}
+var forbidden = []string{"/etc", "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/boot", "/sys", "/proc",
+	"/dev", "/root"}
 
 // CheckPath says whether dir may hold a cache: it does not lie in a directory of the system
 // once symbolic links are resolved, and everything on the way to it is a directory or does
@@ -28,7 +29,8 @@ func DefaultCacheDir() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("kvbench-%d", os.Getuid()))
 }
 
-// resolve returns dir as an absolute path without symbolic links, in so far as it exists, if it passes CheckPath.
+// resolve returns dir as an absolute path without symbolic links, in so far as it exists, if it
+// passes CheckPath.
 func resolve(dir string) (string, error) {
 	if dir == "" {
 		return "", errors.New("the cache directory's name is empty; give one with -cache-dir")
@@ -42,7 +44,8 @@ func resolve(dir string) (string, error) {
 		top, rest, err = nearest(abs) // another run's end removed it between two looks
 	}
 	if err != nil {
-		return "", fmt.Errorf("the cache directory %s cannot be used: %w%s", dir, err, tiers.Advice(err))
+		return "", fmt.Errorf("the cache directory %s cannot be used: %w%s", dir, err,
+			tiers.Advice(err))
 	}
 	real := filepath.Join(top, rest)
 	for _, f := range forbidden {
@@ -72,6 +75,8 @@ func nearest(path string) (top, rest string, err error) {
 	}
 }
 
+// refused is the error for a directory below one of the system. Who asks for /dev means memory
+// (/dev/shm), which a mount elsewhere gives, too.
 func refused(dir, real, system string) error {
 	where := dir
 	if real != dir {
@@ -81,15 +86,19 @@ func refused(dir, real, system string) error {
 	if system == "/dev" {
 		hint += "; for memory, mount a tmpfs elsewhere: mount -t tmpfs tmpfs /mnt/memory"
 	}
-	return fmt.Errorf("the cache directory %s may not be or lie in %s, a directory of the system; %s", where, system, hint)
+	return fmt.Errorf("the cache directory %s may not be or lie in %s, "+
+		"a directory of the system; %s", where, system, hint)
 }
 
+// enterable says why nothing can be made below at: a file, or a link to nowhere, would otherwise
+// show as an error of the first mkdir, which names neither.
 func enterable(at string, info fs.FileInfo) error {
 	if info.Mode()&fs.ModeSymlink != 0 {
 		target, err := os.Stat(at)
 		if err != nil {
 			to, _ := os.Readlink(at)
-			return fmt.Errorf("%s is a symbolic link to %s, which cannot be entered: %w", at, to, err)
+			return fmt.Errorf("%s is a symbolic link to %s, which cannot be entered: %w", at, to,
+				err)
 		}
 		info = target
 	}

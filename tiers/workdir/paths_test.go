@@ -14,7 +14,8 @@ func TestSystemDirectoriesAreRefused(t *testing.T) {
 		if _, err := os.Stat(dir); err != nil {
 			continue
 		}
-		for _, below := range []string{"", "/", "/kvbench-none", "/kvbench-none/x", "/../" + filepath.Base(dir)} {
+		for _, below := range []string{"", "/", "/kvbench-none", "/kvbench-none/x",
+			"/../" + filepath.Base(dir)} {
 			err := CheckPath(dir + below)
 			assert.ErrorContains(t, err, "a directory of the system", dir+below)
 		}
@@ -27,7 +28,8 @@ func TestSystemDirectoriesAreRefused(t *testing.T) {
 }
 
 func TestDirectoriesThatOnlyLookLikeTheSystemsAreFine(t *testing.T) {
-	for _, dir := range []string{"/rootfs", "/etcetera/kv", "/developers", "/usr/binary", "/mnt/etc", "/boots", t.TempDir() + "/dev", DefaultCacheDir()} {
+	for _, dir := range []string{"/rootfs", "/etcetera/kv", "/developers", "/usr/binary",
+		"/mnt/etc", "/boots", t.TempDir() + "/dev", DefaultCacheDir()} {
 		assert.NoError(t, CheckPath(dir), dir)
 	}
 	_, err := os.Stat("/etcetera")

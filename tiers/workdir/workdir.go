@@ -79,24 +79,29 @@ func Open(opt Options) (*Dir, error) {
 		return nil, err
 	}
 	path, made := filepath.Join(parent, fmt.Sprintf("rank_%d", opt.Rank)), ""
-	for range attempts {
-		var top string
-		if top, err = makeParents(parent); err == nil {
-			if made = outer(parent, made, top); byDefault {
-				made = outer(parent, made, parent) // whoever made it: the name is the suite's
-			}
-			var d *Dir
-			if d, err = open(path, parent, made, opt); err == nil {
-				return d, nil
-			}
-		}
-		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EEXIST) {
-			removeUp(parent, made)
-			return nil, err
-		}
+	if byDefault {
+		made = parent // whoever made it: the name is the suite's
 	}
-	removeUp(parent, made)
-	return nil, fmt.Errorf("%w; is another run starting and ending there?", err)
+	for n := 0; ; n++ {
+		var d *Dir
+		top, err := makeParents(parent)
+		made = outer(parent, made, top)
+		if err == nil {
+			d, err = open(path, parent, made, opt)
+		}
+		if err == nil {
+			return d, nil
+		}
+		changing := errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EEXIST)
+		if changing && n < attempts {
+			continue
+		}
+		removeUp(parent, made)
+		if changing {
+			err = fmt.Errorf("%w; is another run starting and ending there?", err)
+		}
+		return nil, err
+	}
 }
 
 // isDefault says whether dir is the default directory. It refuses one that somebody else
@@ -106,9 +111,10 @@ func isDefault(dir string) (bool, error) {
 		return false, nil
 	}
 	var s unix.Stat_t
-	if unix.Lstat(dir, &s) == nil && (s.Mode&unix.S_IFMT != unix.S_IFDIR || int(s.Uid) != os.Getuid()) {
-		return true, fmt.Errorf("the default cache directory %s was not made by this user (owner %d); "+
-			"give one with -cache-dir", dir, s.Uid)
+	if unix.Lstat(dir, &s) == nil &&
+		(s.Mode&unix.S_IFMT != unix.S_IFDIR || int(s.Uid) != os.Getuid()) {
+		return true, fmt.Errorf("the default cache directory %s was not made by this user "+
+			"(owner %d); give one with -cache-dir", dir, s.Uid)
 	}
 	return true, nil
 }
@@ -177,7 +183,8 @@ func open(path, parent, made string, opt Options) (_ *Dir, err error) {
 	}()
 	d.fd, err = OpenAt(unix.AT_FDCWD, path, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
-		return nil, fmt.Errorf("%s is not a directory of our own but a symbolic link or a file; move it away", path)
+		return nil, fmt.Errorf("%s is not a directory of our own but a symbolic link or a file; "+
+			"move it away", path)
 	}
 	sticky := false
 	if err == nil {
@@ -186,6 +193,7 @@ func open(path, parent, made string, opt Options) (_ *Dir, err error) {
 	if err != nil {
 		return nil, fail("open the directory", path, err)
 	}
+	// Once the marker is locked no other run works here.
 	if fresh, err = d.openMarker(); err != nil {
 		return nil, err
 	}
@@ -203,7 +211,8 @@ func open(path, parent, made string, opt Options) (_ *Dir, err error) {
 	if err := writeMarker(d.fd, d.mark.encode()); err != nil {
 		return nil, fail("write", d.marker(), err)
 	}
-	if err := Retry(func() error { return unix.Fsync(d.fd) }); err != nil && !errors.Is(err, unix.EINVAL) {
+	if err := Retry(func() error { return unix.Fsync(d.fd) }); err != nil &&
+		!errors.Is(err, unix.EINVAL) {
 		return nil, fail("flush the directory", path, err)
 	}
 	return d, nil
@@ -219,7 +228,8 @@ func stickyDir(fd int, made bool) (bool, error) {
 	if s.Mode&unix.S_ISVTX != 0 || !made {
 		return s.Mode&unix.S_ISVTX != 0, nil
 	}
-	_ = unix.Fchmod(fd, ownedMode) // without it an empty directory may be left after a kill, no more
+	// Should that fail, an empty directory may be left after a kill, no more.
+	_ = unix.Fchmod(fd, ownedMode)
 	return true, nil
 }
 
@@ -231,8 +241,8 @@ func (d *Dir) takeOver() (marker, error) {
 	}
 	old, known := parseMarker(text)
 	if !known {
-		return old, fmt.Errorf("%s was not written by kvbench, so the directory is somebody else's; "+
-			"move it away or give another -cache-dir", d.marker())
+		return old, fmt.Errorf("%s was not written by kvbench, so the directory is "+
+			"somebody else's; move it away or give another -cache-dir", d.marker())
 	}
 	d.reclaim.Files, d.reclaim.Bytes, err = d.sweep(context.Background(), true)
 	if err != nil {
@@ -299,7 +309,7 @@ func (d *Dir) Close() error {
 		return fail("clean the cache directory: list", d.path, err)
 	}
 	if len(names) != 1 || names[0] != markerName {
-		return nil
+		return nil // somebody else's files: the marker keeps telling whose directory it is
 	}
 	if err := Retry(func() error { return unix.Unlinkat(d.fd, markerName, 0) }); err != nil {
 		return fail("remove", d.marker(), err)

@@ -64,7 +64,8 @@ func usersFiles(t *testing.T, dir, outside string) {
 	put(t, dir+"/weights.npy", "numbers")
 	put(t, dir+"/.hidden", "dots")
 	put(t, dir+"/ab/notes.txt", "looks like a fan")
-	put(t, dir+"/ab/"+strings.Repeat("a", 30)+"-"+strings.Repeat("0", 16), "our kind of name, not our directory")
+	put(t, dir+"/ab/"+strings.Repeat("a", 30)+"-"+strings.Repeat("0", 16),
+		"our kind of name, not our directory")
 	put(t, dir+"/rank_7/data", "another rank's name, no marker")
 	require.NoError(t, os.MkdirAll(dir+"/empty/dir", 0o755))
 	require.NoError(t, os.Symlink(outside, dir+"/link"))
@@ -154,12 +155,13 @@ func TestAUsersFilesInsideTheRankDirectorySurviveToo(t *testing.T) {
 	rank := d.Path()
 	ours := strings.Repeat("b", 30) + "-" + strings.Repeat("0", 16)
 	put(t, outside+"/"+ours, "reached only through a link")
-	mine := []string{"/notes.npy", "/ab/notes.txt", "/ab/.dot", "/abc/" + ours, "/sub/ab/" + ours, "/AB/" + ours, "/ab/" + strings.ToUpper(ours)}
+	mine := []string{"/notes.npy", "/ab/notes.txt", "/ab/.dot", "/abc/" + ours, "/sub/ab/" + ours,
+		"/AB/" + ours, "/ab/" + strings.ToUpper(ours)}
 	for _, m := range mine {
 		put(t, rank+m, "mine "+m)
 	}
 	require.NoError(t, os.Symlink(outside+"/"+ours, rank+"/ab/"+ours)) // named like our file
-	require.NoError(t, os.Mkdir(rank+"/ac/"+ours, 0o755))              // a directory named like our file
+	require.NoError(t, os.Mkdir(rank+"/ac/"+ours, 0o755))              // a directory so named
 	require.NoError(t, os.RemoveAll(rank+"/ad"))
 	require.NoError(t, os.Symlink(outside, rank+"/ad")) // named like our directory
 	check := func() {
@@ -284,12 +286,25 @@ func TestEveryStateOfAKilledRunIsRecovered(t *testing.T) {
 		make  func(t *testing.T, rank string)
 		files int
 	}{
-		{"cache directory made", func(t *testing.T, rank string) { require.NoError(t, os.Remove(rank)) }, 0},
+		{"cache directory made", func(t *testing.T,
+			rank string) {
+			require.NoError(t, os.Remove(rank))
+		}, 0},
 		{"rank directory made", func(t *testing.T, rank string) {}, 0},
-		{"marker made, empty", func(t *testing.T, rank string) { put(t, rank+"/"+markerName, "") }, 0},
-		{"marker half written", func(t *testing.T, rank string) { put(t, rank+"/"+markerName, string(whole[:40])) }, 0},
-		{"marker in the magic", func(t *testing.T, rank string) { put(t, rank+"/"+markerName, markerMagic[:9]) }, 0},
-		{"marker written", func(t *testing.T, rank string) { put(t, rank+"/"+markerName, string(whole)) }, 0},
+		{"marker made, empty", func(t *testing.T, rank string) { put(t, rank+"/"+markerName, "") },
+			0},
+		{"marker half written", func(t *testing.T,
+			rank string) {
+			put(t, rank+"/"+markerName, string(whole[:40]))
+		}, 0},
+		{"marker in the magic", func(t *testing.T,
+			rank string) {
+			put(t, rank+"/"+markerName, markerMagic[:9])
+		}, 0},
+		{"marker written", func(t *testing.T,
+			rank string) {
+			put(t, rank+"/"+markerName, string(whole))
+		}, 0},
 		{"fan made", func(t *testing.T, rank string) {
 			put(t, rank+"/"+markerName, string(whole))
 			require.NoError(t, unix.Mkdir(rank+"/"+fan, ownedMode))
@@ -337,8 +352,10 @@ func TestAnEmptyRankDirectoryOfTheUsersStays(t *testing.T) {
 func TestParentsComeFromTheMarkerOnlyOnTheWay(t *testing.T) {
 	const dir = "/a/b/c"
 	for _, c := range []struct{ marker, made, want string }{
-		{"", "", ""}, {"", "/a/b", "/a/b"}, {"/a/b", "", "/a/b"}, {"/a/b", "/a/b/c", "/a/b"}, {"/a/b/c", "/a/b", "/a/b"},
-		{"/etc", "", ""}, {"b", "", ""}, {"/", "", ""}, {"/a/b/", "", ""}, {"/a/bc", "/a/b", "/a/b"}, {"/a/b/c/../d", "", ""},
+		{"", "", ""}, {"", "/a/b", "/a/b"}, {"/a/b", "", "/a/b"}, {"/a/b", "/a/b/c", "/a/b"},
+		{"/a/b/c", "/a/b", "/a/b"},
+		{"/etc", "", ""}, {"b", "", ""}, {"/", "", ""}, {"/a/b/", "", ""},
+		{"/a/bc", "/a/b", "/a/b"}, {"/a/b/c/../d", "", ""},
 	} {
 		assert.Equal(t, c.want, outer(dir, c.marker, c.made), "%+v", c)
 	}

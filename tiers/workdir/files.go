@@ -13,8 +13,9 @@ import (
 	"kvbench/tiers"
 )
 
+// The form of the names: nothing is deleted whose name differs from it in a single character.
 const (
-	fanDigits  = 2
+	fanDigits  = 2 // 256 directories: no one of them grows large
 	hashDigits = 30
 	genDigits  = 16
 )
@@ -60,14 +61,14 @@ func (d *Dir) Fan(name string) (int, error) {
 		return fd, nil
 	}
 	err := Retry(func() error { return unix.Mkdirat(d.fd, name, ownedMode) })
-	made := err == nil
+	made := err == nil // else it is there already: Clear leaves them, a user may have one
 	if !made && !errors.Is(err, unix.EEXIST) {
 		return -1, fmt.Errorf("make the directory %s/%s: %w", d.path, name, err)
 	}
 	fd, err := OpenAt(d.fd, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
-		return -1, fmt.Errorf("open the directory %s/%s (not ours if it is a link or a file, move it away): %w",
-			d.path, name, err)
+		return -1, fmt.Errorf("open the directory %s/%s "+
+			"(not ours if it is a link or a file, move it away): %w", d.path, name, err)
 	}
 	if _, err := stickyDir(fd, made); err != nil {
 		unix.Close(fd)
@@ -88,7 +89,8 @@ func (d *Dir) sweep(ctx context.Context, dirs bool) (files int, bytes int64, err
 			continue
 		}
 		fd, err := OpenAt(d.fd, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
-		if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENOENT) {
+		if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) ||
+			errors.Is(err, unix.ENOENT) {
 			continue // no directory: a user's
 		}
 		if err != nil {
@@ -102,12 +104,15 @@ func (d *Dir) sweep(ctx context.Context, dirs bool) (files int, bytes int64, err
 			return files, bytes, fail("in", d.path+"/"+name, err)
 		}
 		if dirs && sticky {
-			_ = unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR) // fails when something of the user's is in it
+			// It fails when something of the user's is in it.
+			_ = unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR)
 		}
 	}
 	return files, bytes, nil
 }
 
+// sweepFan removes the suite's files from one of its directories. What carries such a name and is
+// no regular file, a link above all, is somebody else's.
 func sweepFan(ctx context.Context, fd int) (files int, bytes int64, err error) {
 	names, err := readNames(fd)
 	if err != nil {
@@ -118,7 +123,8 @@ func sweepFan(ctx context.Context, fd int) (files int, bytes int64, err error) {
 			return files, bytes, context.Cause(ctx)
 		}
 		var s unix.Stat_t
-		if !isFile(name) || unix.Fstatat(fd, name, &s, unix.AT_SYMLINK_NOFOLLOW) != nil || s.Mode&unix.S_IFMT != unix.S_IFREG {
+		if !isFile(name) || unix.Fstatat(fd, name, &s, unix.AT_SYMLINK_NOFOLLOW) != nil ||
+			s.Mode&unix.S_IFMT != unix.S_IFREG {
 			continue
 		}
 		err := Retry(func() error { return unix.Unlinkat(fd, name, 0) })
@@ -140,4 +146,24 @@ func readNames(dir int) ([]string, error) {
 	f := os.NewFile(uintptr(fd), ".")
 	defer f.Close()
 	return f.Readdirnames(-1)
+}
+
+// Files are used by descriptor: os.File would add its poller and locks to every request.
+
+// Retry repeats a call that a signal interrupted.
+func Retry(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// OpenAt opens name in the directory dir. It follows no symbolic link in the last place.
+func OpenAt(dir int, name string, flags int, mode uint32) (fd int, err error) {
+	err = Retry(func() (err error) {
+		fd, err = unix.Openat(dir, name, flags|unix.O_CLOEXEC|unix.O_NOFOLLOW, mode)
+		return err
+	})
+	return fd, err
 }
