@@ -20,7 +20,9 @@ import (
 	"kvbench/workloads"
 )
 
-// trialConfig turns the values in force into the engine's configuration.
+// trialConfig turns the values in force into the engine's configuration: what every workload has,
+// be it requests or plain I/O. What is wrong with the values was refused before; an error here is
+// this machine's.
 func trialConfig(v *params.Values, t trialEnv) (kvbench.Config, error) {
 	storage, err := storageConfig(v)
 	cfg := kvbench.Config{
@@ -37,11 +39,13 @@ func trialConfig(v *params.Values, t trialEnv) (kvbench.Config, error) {
 	return cfg, err
 }
 
-// requestLoad turns the values in force into the load of requests.
+// requestLoad turns the values in force into the load of requests. The source is made per trial, so
+// that each trial of a benchmark asks for the same.
 func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Load, error) {
 	cfg := requests.Config{
-		Source:     func() (workloads.Source, error) { return source(v) },
-		Planner:    workloads.Planner{Sizer: v.Sizer(), DecodeBatch: v.Profile.DecodeBatch, Batched: v.Batched()},
+		Source: func() (workloads.Source, error) { return source(v) },
+		Planner: workloads.Planner{Sizer: v.Sizer(), DecodeBatch: v.Profile.DecodeBatch,
+			Batched: v.Batched()},
 		Workers:    v.WorkerCount(),
 		Window:     v.Window.Length,
 		Requests:   v.Window.Completions,
@@ -64,13 +68,15 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 		cfg.Users = v.Users
 	}
 	if v.Autoscaling {
-		cfg.Autoscale = &requests.Autoscale{Mode: v.AutoscalerMode, Target: v.TargetSaturation, Interval: v.AutoscalerInterval}
+		cfg.Autoscale = &requests.Autoscale{Mode: v.AutoscalerMode, Target: v.TargetSaturation,
+			Interval: v.AutoscalerInterval}
 	}
 	if v.DecodeOnly {
 		cfg.Population.Entries, cfg.Population.Tokens = v.DecodePopulation()
 	}
 	if v.Precondition {
-		cfg.Precondition = requests.Precondition{Bytes: v.PreconditionBytes, Threads: v.PreconditionThreads}
+		cfg.Precondition = requests.Precondition{Bytes: v.PreconditionBytes,
+			Threads: v.PreconditionThreads}
 		if cfg.Precondition.Bytes == 0 {
 			cfg.Precondition.Bytes = 2 * storage.StorageBytes
 		}
@@ -92,7 +98,8 @@ func storageConfig(v *params.Values) (kvbench.StorageConfig, error) {
 		GPUBytes: v.GPUTierBytes(), GPUBandwidth: v.GPUBytesPerSecond(), CPUBytes: v.CPUBytes,
 		CacheDir: cacheDir(v), Rank: v.Rank, KeepFiles: v.KeepFiles,
 		Direct: v.Direct(), FlushOnly: v.Division == params.Closed,
-		Chunk: int(v.ChunkSize), Depth: v.Depth(), MaxWriters: v.MaxConcurrentAllocs, Workers: v.WorkerCount(),
+		Chunk: int(v.ChunkSize), Depth: v.Depth(), MaxWriters: v.MaxConcurrentAllocs,
+		Workers: v.WorkerCount(),
 	}
 	if v.Autoscaling {
 		c.Workers = max(c.Workers, autoscaleBuffers)
@@ -103,11 +110,13 @@ func storageConfig(v *params.Values) (kvbench.StorageConfig, error) {
 	case "full":
 		c.Verify = content.VerifyFull
 	}
+	// In virtual time nothing is asked of this machine: results must not depend on where it ran.
 	if v.Simulated() {
 		c.StorageBytes = v.StorageBytes // whatever this machine has
 		return c, nil
 	}
-	capacity, err := params.ChooseCapacity(c.CacheDir, v.StorageBytes, v.LocalRanks, v.Origin("storage-capacity-gb").Kind <= params.FromBenchmark)
+	capacity, err := params.ChooseCapacity(c.CacheDir, v.StorageBytes, v.LocalRanks,
+		v.Origin("storage-capacity-gb").Kind <= params.FromBenchmark)
 	if err != nil {
 		return c, err
 	}
@@ -115,6 +124,7 @@ func storageConfig(v *params.Values) (kvbench.StorageConfig, error) {
 	if c.Layout, err = storageLayout(v, c.StorageBytes); err != nil {
 		return c, err
 	}
+	// A drive that deduplicates must not recognise what an earlier trial wrote.
 	nonce, given := v.NonceBytes()
 	if !given {
 		_, _ = rand.Read(nonce[:]) // never fails
@@ -141,9 +151,11 @@ func runInfo(v *params.Values, trial int) record.Info {
 		Result: result.Result{
 			Benchmark: v.Bench.Name, Division: string(v.Division),
 			Trial: trial, Count: v.Count, Rank: v.Rank, Ranks: v.Ranks, Seed: uint64(v.Seed),
-			Model: result.Model{Key: v.Model.Key, Name: v.Model.Name, TensorParallel: v.TensorParallel},
+			Model: result.Model{Key: v.Model.Key, Name: v.Model.Name,
+				TensorParallel: v.TensorParallel},
 			Workload: result.Workload{
-				Arrival: v.Arrival, Turns: v.Turns, GenerationMode: v.GenerationMode, DecodeReads: v.DecodeReads, PrefillRate: v.PrefillRate,
+				Arrival: v.Arrival, Turns: v.Turns, GenerationMode: v.GenerationMode,
+				DecodeReads: v.DecodeReads, PrefillRate: v.PrefillRate,
 			},
 			IO: result.IO{Mode: v.IO},
 		},
@@ -183,9 +195,11 @@ func feasible(v *params.Values) params.Violations {
 	if err := params.CheckMemory(memory, use.Workers, host.ReadLimits()); err != nil {
 		bad = append(bad, params.Violation{Text: err.Error()})
 	}
-	if same, err := host.SameFilesystem(c.CacheDir, v.ResultsDir); err == nil && same && v.Division == params.Closed {
+	if same, err := host.SameFilesystem(c.CacheDir, v.ResultsDir); err == nil && same &&
+		v.Division == params.Closed {
 		bad = append(bad, params.Violation{Text: fmt.Sprintf(
-			"-results-dir: must be on another filesystem than the cache directory in the closed division: %s and %s share one", v.ResultsDir, c.CacheDir)})
+			"-results-dir: must be on another filesystem than the cache directory in the closed "+
+				"division: %s and %s share one", v.ResultsDir, c.CacheDir)})
 	}
 	return bad
 }
@@ -194,19 +208,23 @@ func feasible(v *params.Values) params.Violations {
 func warnings(v *params.Values) []string {
 	var list []string
 	if tp := v.TensorParallel; tp&(tp-1) != 0 {
-		list = append(list, fmt.Sprintf("tensor parallel %d is not a power of two: no engine runs so", tp))
+		list = append(list, fmt.Sprintf("tensor parallel %d is not a power of two: no engine "+
+			"runs so", tp))
 	}
 	dir := cacheDir(v)
 	if v.Simulated() {
 		// Nothing is written there.
-	} else if same, err := host.SameFilesystem(dir, v.ResultsDir); err == nil && same && v.Division != params.Quick {
+	} else if same, err := host.SameFilesystem(dir, v.ResultsDir); err == nil && same &&
+		v.Division != params.Quick {
 		// A few KiB of JSON do not disturb the quick division, which by default
 		// has both in the temporary directory.
-		list = append(list, fmt.Sprintf("results (%s) and cache (%s) share a filesystem: give -results-dir elsewhere", v.ResultsDir, dir))
+		list = append(list, fmt.Sprintf("results (%s) and cache (%s) share a filesystem: give "+
+			"-results-dir elsewhere", v.ResultsDir, dir))
 	}
 	for _, n := range v.Notes {
 		if !n.Acts {
-			list = append(list, fmt.Sprintf("%s (line %d of %s) has no effect: %s", n.Key, n.Line, v.ConfigFile, n.Why))
+			list = append(list, fmt.Sprintf("%s (line %d of %s) has no effect: %s", n.Key, n.Line,
+				v.ConfigFile, n.Why))
 		}
 	}
 	return list
@@ -218,7 +236,8 @@ func resultPath(v *params.Values, name string, trial int, stamp string) string {
 	if o := v.Bench.Option; o > 0 {
 		name = fmt.Sprintf("option_%d", o) + strings.TrimPrefix(name, v.Bench.Name)
 	}
-	return filepath.Join(v.ResultsDir, name, fmt.Sprintf("trial_%d", trial), fmt.Sprintf("rank_%d", v.Rank),
+	return filepath.Join(v.ResultsDir, name, fmt.Sprintf("trial_%d", trial),
+		fmt.Sprintf("rank_%d", v.Rank),
 		"kvcache_results_"+stamp+".json")
 }
 

@@ -66,9 +66,10 @@ func BenchmarkTier(b *testing.B) {
 		for _, level := range []tiers.Kind{tiers.GPU, tiers.CPU, tiers.Storage} {
 			for _, op := range []tiers.Op{tiers.Write, tiers.Read} {
 				for _, size := range sizes {
-					current.sub(b, fmt.Sprintf("tier=%s/op=%s/size=%dMiB", level, op, size>>20), func(b *testing.B) {
-						tierBenchmark(b, v, level, op, size)
-					})
+					current.sub(b, fmt.Sprintf("tier=%s/op=%s/size=%dMiB", level, op, size>>20),
+						func(b *testing.B) {
+							tierBenchmark(b, v, level, op, size)
+						})
 				}
 			}
 		}
@@ -101,14 +102,17 @@ func tierBenchmark(b *testing.B, v *params.Values, level tiers.Kind, op tiers.Op
 
 // plain runs one trial of a benchmark without requests. The routine may change the tiers
 // and the number of workers that it is going to have.
-func plain(b *testing.B, v *params.Values, routine func(st *kvbench.StorageConfig, workers *int) plainio.Routine) (res *result.Result) {
+func plain(b *testing.B, v *params.Values,
+	routine func(st *kvbench.StorageConfig, workers *int) plainio.Routine) (res *result.Result) {
 	measure(b, v, func(ctx context.Context, t trialEnv) (*result.Result, error) {
 		cfg, err := trialConfig(v, t)
 		if err != nil {
 			return nil, err
 		}
-		run := plainio.Config{Workers: v.WorkerCount(), Window: v.Window.Length, Operations: v.Window.Completions}
-		if v.Bench.Load == params.LoadNone && v.Division == params.Quick && v.Origin("benchtime").Kind < params.FromFile {
+		run := plainio.Config{Workers: v.WorkerCount(), Window: v.Window.Length,
+			Operations: v.Window.Completions}
+		if v.Bench.Load == params.LoadNone && v.Division == params.Quick &&
+			v.Origin("benchtime").Kind < params.FromFile {
 			run.Window = quickPlainWindow
 		}
 		r := routine(&cfg.Storage, &run.Workers)

@@ -63,6 +63,7 @@ func each(b *testing.B, name string, f func(*testing.B, *params.Values)) {
 			current.skip(b.Name(), why)
 			b.Skip(why)
 		}
+		// Without a sweep the benchmark is what it is called, not a sub-benchmark of itself.
 		if len(c) == 0 {
 			f(b, v)
 			continue
@@ -71,6 +72,7 @@ func each(b *testing.B, name string, f func(*testing.B, *params.Values)) {
 	}
 }
 
+// skip remembers once why a benchmark did not run: with -count it is asked for each trial.
 func (s *session) skip(name, why string) {
 	line := name + ": " + why
 	for _, l := range s.skipped {
@@ -81,19 +83,22 @@ func (s *session) skip(name, why string) {
 	s.skipped = append(s.skipped, line)
 }
 
-// trialEnv is what measure gives to the body of one trial.
+// trialEnv is what measure gives to the body of one trial: the front door's part of it.
 type trialEnv struct {
 	number   int // of the trial, from 0
 	progress func(kvbench.Snapshot)
 	publish  func(*result.Result) error
 }
 
-// measure runs one trial, writes its files and puts its numbers on the line.
-func measure(b *testing.B, v *params.Values, body func(context.Context, trialEnv) (*result.Result, error)) {
+// measure runs one trial, writes its files and puts its numbers on the line. A trial that did not
+// come to its end keeps its result, which says so, and fails the benchmark without numbers.
+func measure(b *testing.B, v *params.Values,
+	body func(context.Context, trialEnv) (*result.Result, error)) {
 	s := current
 	if s.ctx.Err() != nil {
 		b.Fatal(errInterrupted)
 	}
+	// Before anything of this trial exists, so that the drive rests.
 	s.pauseBetweenOptions(v)
 	number, suffix := s.trial(b.Name())
 	name := strings.TrimPrefix(b.Name(), "Benchmark") + suffix
@@ -130,6 +135,7 @@ func announce(b *testing.B, res *result.Result, err error, files []string) {
 			b.ReportMetric(m.Value, m.Unit)
 		}
 	}
+	// A trial that failed says why once, be it in its lines already or not.
 	lines := report.LogLines(res)
 	if err != nil && !strings.Contains(strings.Join(lines, "\n"), err.Error()) {
 		lines = append(lines, err.Error())
@@ -144,7 +150,8 @@ func announce(b *testing.B, res *result.Result, err error, files []string) {
 
 // save writes the result's JSON and the summary beside it, and copies of both
 // into the artifact directory when -artifacts was given.
-func (s *session) save(b *testing.B, v *params.Values, name string, trial int, r *result.Result) ([]string, error) {
+func (s *session) save(b *testing.B, v *params.Values, name string, trial int,
+	r *result.Result) ([]string, error) {
 	path := resultPath(v, fileName(name), trial, time.Now().Format("20060102_150405"))
 	var text bytes.Buffer
 	if err := report.WriteSummary(&text, r); err != nil {
@@ -161,7 +168,8 @@ func (s *session) save(b *testing.B, v *params.Values, name string, trial int, r
 		if err := r.WriteJSON(p); err != nil {
 			return nil, err
 		}
-		if err := os.WriteFile(filepath.Join(filepath.Dir(p), "summary.txt"), text.Bytes(), 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(p), "summary.txt"), text.Bytes(),
+			0o666); err != nil {
 			return nil, fmt.Errorf("writing the summary: %w", err)
 		}
 	}
@@ -171,7 +179,8 @@ func (s *session) save(b *testing.B, v *params.Values, name string, trial int, r
 // fileName makes a sub-benchmark's name one directory.
 func fileName(name string) string { return strings.ReplaceAll(name, "/", "_") }
 
-// pauseBetweenOptions rests where one MLPerf option follows another.
+// pauseBetweenOptions rests where one MLPerf option follows another, as the closed division wants
+// it: what the one left in the drive's caches must not serve the next.
 func (s *session) pauseBetweenOptions(v *params.Values) {
 	if o := v.Bench.Option; o != s.lastOpt {
 		if s.lastOpt != 0 && v.OptionPause() > 0 {
@@ -181,4 +190,5 @@ func (s *session) pauseBetweenOptions(v *params.Values) {
 	}
 }
 
+// ceilingKey is what must be the same for plain I/O to be a reference: the directory.
 func ceilingKey(v *params.Values) string { return cacheDir(v) }

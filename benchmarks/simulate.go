@@ -15,7 +15,8 @@ import (
 
 // simulate runs one trial in virtual time and writes its I/O trace, if one is
 // wanted.
-func simulate(ctx context.Context, v *params.Values, cfg kvbench.Config, load kvbench.Workload) (*result.Result, error) {
+func simulate(ctx context.Context, v *params.Values, cfg kvbench.Config,
+	load kvbench.Workload) (*result.Result, error) {
 	sim := kvbench.SimConfig{Deletes: v.IOTraceDeletes, Device: v.Device}
 	if v.IOTraceLog == "" {
 		return kvbench.Simulate(ctx, cfg, load, sim)
@@ -45,7 +46,8 @@ func tracePath(v *params.Values) string {
 	if v.Ranks < 2 {
 		return v.IOTraceLog
 	}
-	return filepath.Join(filepath.Dir(v.IOTraceLog), fmt.Sprintf("rank_%d_%s", v.Rank, filepath.Base(v.IOTraceLog)))
+	return filepath.Join(filepath.Dir(v.IOTraceLog),
+		fmt.Sprintf("rank_%d_%s", v.Rank, filepath.Base(v.IOTraceLog)))
 }
 
 // simulationFeasible checks what a simulation needs of this machine: a place for
@@ -56,7 +58,8 @@ func simulationFeasible(v *params.Values) params.Violations {
 	}
 	dir := filepath.Dir(v.IOTraceLog)
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return params.Violations{{Text: fmt.Sprintf("-io-trace-log: must be a file in a directory that exists, given %s", v.IOTraceLog)}}
+		return params.Violations{{Text: fmt.Sprintf("-io-trace-log: must be a file in a "+
+			"directory that exists, given %s", v.IOTraceLog)}}
 	}
 	return nil
 }
@@ -72,7 +75,8 @@ func oneTrace(plans []*params.Values) params.Violations {
 		path := tracePath(v)
 		if other, taken := names[path]; taken {
 			return params.Violations{{Text: fmt.Sprintf(
-				"-io-trace-log: must be of one benchmark without a sweep, given for %s and %s: select one with -bench", other, v.Bench.Name)}}
+				"-io-trace-log: must be of one benchmark without a sweep, given for %s and %s: "+
+					"select one with -bench", other, v.Bench.Name)}}
 		}
 		names[path] = v.Bench.Name
 	}

@@ -11,12 +11,13 @@ import (
 	"kvbench/workloads/users"
 )
 
-// source makes the requests of one trial.
+// source makes the requests of one trial: users, with their documents or without, or a trace.
 func source(v *params.Values) (workloads.Source, error) {
 	seed := v.StreamSeed()
 	if v.Bench.Load == params.LoadUsers {
 		population := users.New(users.Config{
-			Profile: v.Profile, Users: users.Population(v.Profile, seed, v.Users, v.CPythonPopulation()), Seed: seed,
+			Profile: v.Profile, Users: users.Population(v.Profile, seed, v.Users,
+				v.CPythonPopulation()), Seed: seed,
 			ClosedLoop: v.ClosedLoop(), Overtaking: v.Overtaking(),
 			MultiTurn: !v.DisableMultiTurn, PrefixCaching: !v.DisablePrefixCaching,
 			PrefillOnly: v.PrefillOnly, DecodeOnly: v.DecodeOnly,
@@ -62,7 +63,8 @@ func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
 		Paths: files, Speedup: v.TraceSpeedup, Cycles: v.ReplayCycles, Start: v.TraceStart,
 		Rate: v.RequestRate, ConstantRate: v.ConstantRate(), MaxRequests: v.MaxRequests, Seed: seed,
 		Profile: v.Profile, PrefixCaching: !v.DisablePrefixCaching, PrefillOnly: v.PrefillOnly,
-		MultiTurn: !v.DisableMultiTurn, Overtaking: v.Overtaking(), AllowMalformed: v.TraceAllowMalformed,
+		MultiTurn: !v.DisableMultiTurn, Overtaking: v.Overtaking(),
+		AllowMalformed:   v.TraceAllowMalformed,
 		MaxConversations: v.MaxConversations,
 	})
 	if err != nil {
@@ -76,7 +78,8 @@ func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
 func replayRoutine(v *params.Values, st *kvbench.StorageConfig) plainio.Routine {
 	st.GPUBytes, st.CPUBytes = 0, 0
 	r := &plainio.Replay{
-		Path: v.IOTraceReplay, Speed: v.TraceSpeedup, Cycles: v.ReplayCycles, Allow: v.TraceAllowMalformed,
+		Path: v.IOTraceReplay, Speed: v.TraceSpeedup, Cycles: v.ReplayCycles,
+		Allow: v.TraceAllowMalformed,
 	}
 	switch v.IOTraceTiers {
 	case "storage":
