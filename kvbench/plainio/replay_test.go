@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -20,6 +21,7 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
+	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
 	"kvbench/tiers/sim"
 	"kvbench/workloads"
@@ -147,18 +149,18 @@ func TestReplayOfASimulationHitsWhatItHit(t *testing.T) {
 }
 
 func TestReplayKeepsTheTraceTime(t *testing.T) {
-	path := traceFile(t, "100.0,Write,4096,Tier-2,a,Prefill", "100.4,Read,4096,Tier-2,a,Decode")
-	for speed, least := range map[float64]time.Duration{1: 400 * time.Millisecond, 4: 100 * time.Millisecond} {
-		start := time.Now()
-		res, err := runPlain(t.Context(), replayConfig(t, 1<<20), &Replay{Path: path, Cycles: 1, Speed: speed})
+	synctest.Test(t, func(t *testing.T) {
+		path := traceFile(t, "100.0,Write,4096,Tier-2,a,Prefill", "100.4,Read,4096,Tier-2,a,Decode")
+		for speed, window := range map[float64]time.Duration{1: 400 * time.Millisecond, 4: 100 * time.Millisecond} {
+			res, err := runPlain(t.Context(), replayConfig(t, 1<<20), &Replay{Path: path, Cycles: 1, Speed: speed})
+			require.NoError(t, err)
+			assert.Equal(t, window, time.Duration(res.WindowNS))
+		}
+		res, err := runPlain(t.Context(), replayConfig(t, 1<<20), &Replay{Path: path, Cycles: 3, Speed: 40})
 		require.NoError(t, err)
-		assert.GreaterOrEqual(t, time.Duration(res.WindowNS), least)
-		assert.Less(t, time.Since(start), least+10*time.Second)
-	}
-	res, err := runPlain(t.Context(), replayConfig(t, 1<<20), &Replay{Path: path, Cycles: 3, Speed: 40})
-	require.NoError(t, err)
-	assert.EqualValues(t, 6, res.Requests.Operations)
-	assert.EqualValues(t, 2, res.Replay.Overwrites)
+		assert.EqualValues(t, 6, res.Requests.Operations)
+		assert.EqualValues(t, 2, res.Replay.Overwrites)
+	})
 }
 
 func TestReplayFailsOnABrokenTraceAndACorruptRead(t *testing.T) {
@@ -172,6 +174,7 @@ func TestReplayFailsOnABrokenTraceAndACorruptRead(t *testing.T) {
 // and that the tier never holds more than it may.
 type orderTier struct {
 	sim.Null
+	clock       clock.Clock
 	mu          sync.Mutex
 	held, most  int64
 	reading     map[string]int
@@ -208,7 +211,9 @@ func (o *orderTier) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reade
 	if err != nil {
 		return nil, err
 	}
-	time.Sleep(50 * time.Microsecond)
+	if err := o.clock.Sleep(ctx, time.Microsecond); err != nil {
+		return nil, err
+	}
 	return &orderReader{r, o, ob.Key}, nil
 }
 
@@ -238,26 +243,28 @@ func (r *orderReader) Close() error {
 }
 
 func TestReplayOrdersKeysAndKeepsTheCapacity(t *testing.T) {
-	for seed := range uint64(5) {
-		rnd := rand.New(rand.NewPCG(seed, 3))
-		var rows []string
-		for range 3000 {
-			op := []string{"Read", "Read", "Read", "Write", "Write", "Delete"}[rnd.IntN(6)]
-			rows = append(rows, fmt.Sprintf("1,%s,%d,Tier-2,k%d,Decode", op, 1+rnd.IntN(300), rnd.IntN(40)))
+	synctest.Test(t, func(t *testing.T) {
+		for seed := range uint64(5) {
+			rnd := rand.New(rand.NewPCG(seed, 3))
+			var rows []string
+			for range 3000 {
+				op := []string{"Read", "Read", "Read", "Write", "Write", "Delete"}[rnd.IntN(6)]
+				rows = append(rows, fmt.Sprintf("1,%s,%d,Tier-2,k%d,Decode", op, 1+rnd.IntN(300), rnd.IntN(40)))
+			}
+			tier := &orderTier{clock: clock.NewWall(), reading: map[string]int{}}
+			cfg := replayConfig(t, 0)
+			cfg.Workers = 8
+			cfg.Storage.Levels = []cache.Level{{Kind: tiers.Storage, Tier: tier, Capacity: 2000}}
+			res, err := runPlain(t.Context(), cfg, &Replay{Path: traceFile(t, rows...), Cycles: 1})
+			require.NoError(t, err)
+			assert.Empty(t, tier.problems)
+			assert.LessOrEqual(t, tier.most, int64(2000))
+			assert.Greater(t, tier.mostAtATime, 1, "different keys overlap")
+			assert.Zero(t, tier.parallel)
+			c := res.Replay
+			assert.EqualValues(t, 3000, c.Reads+c.Writes+c.Deletes+c.EvictedReads+c.UnwrittenReads+c.UnknownDeletes)
 		}
-		tier := &orderTier{reading: map[string]int{}}
-		cfg := replayConfig(t, 0)
-		cfg.Workers = 8
-		cfg.Storage.Levels = []cache.Level{{Kind: tiers.Storage, Tier: tier, Capacity: 2000}}
-		res, err := runPlain(t.Context(), cfg, &Replay{Path: traceFile(t, rows...), Cycles: 1})
-		require.NoError(t, err)
-		assert.Empty(t, tier.problems)
-		assert.LessOrEqual(t, tier.most, int64(2000))
-		assert.Greater(t, tier.mostAtATime, 1, "different keys overlap")
-		assert.Zero(t, tier.parallel)
-		c := res.Replay
-		assert.EqualValues(t, 3000, c.Reads+c.Writes+c.Deletes+c.EvictedReads+c.UnwrittenReads+c.UnknownDeletes)
-	}
+	})
 }
 
 func TestBloomForgetsNothing(t *testing.T) {
@@ -278,25 +285,34 @@ func TestBloomForgetsNothing(t *testing.T) {
 
 // A replay that its window ends says how far it came.
 func TestReplayEndedByItsWindowCountsItsInput(t *testing.T) {
-	path := traceFile(t, "100,Write,4096,Tier-2,a,Prefill", "100,Read,4096,Tier-2,a,Decode", "900,Read,4096,Tier-2,a,Decode")
-	cfg := replayConfig(t, 1<<20)
-	cfg.Window = 200 * time.Millisecond
-	res, err := runPlain(t.Context(), cfg, &Replay{Path: path, Cycles: 1, Speed: 1})
-	require.NoError(t, err)
-	assert.Equal(t, result.EndedByDeadline, res.EndedBy)
-	assert.EqualValues(t, 3, res.Input.Rows)
-	assert.Zero(t, res.Input.Cycles)
-	assert.EqualValues(t, 2, res.Replay.Reads+res.Replay.Writes)
+	synctest.Test(t, func(t *testing.T) {
+		path := traceFile(t, "100,Write,4096,Tier-2,a,Prefill", "100,Read,4096,Tier-2,a,Decode", "900,Read,4096,Tier-2,a,Decode")
+		cfg := replayConfig(t, 1<<20)
+		cfg.Window = 200 * time.Millisecond
+		res, err := runPlain(t.Context(), cfg, &Replay{Path: path, Cycles: 1, Speed: 1})
+		require.NoError(t, err)
+		assert.Equal(t, result.EndedByDeadline, res.EndedBy)
+		assert.EqualValues(t, 3, res.Input.Rows)
+		assert.Zero(t, res.Input.Cycles)
+		assert.EqualValues(t, 2, res.Replay.Reads+res.Replay.Writes)
+	})
 }
 
 // Workers that wait for a row's time are idle: a slow trace says nothing about the storage.
 func TestAReplayThatWaitsForItsRowsIsLoadLimited(t *testing.T) {
-	path := traceFile(t, "1.0,Write,100000,Tier-2,a,Prefill", "1.4,Read,100000,Tier-2,a,Decode", "1.8,Read,100000,Tier-2,a,Decode")
-	res, err := runPlain(t.Context(), replayConfig(t, 1<<20), &Replay{Path: path, Cycles: 1, Speed: 1})
-	require.NoError(t, err)
-	assert.Equal(t, result.LoadLimited, res.Harness.Verdict.Kind, res.Harness.Verdict.Reason)
-	assert.Positive(t, res.Harness.WorkerBusyNS)
-	assert.Equal(t, result.EndedByInput, res.EndedBy)
+	synctest.Test(t, func(t *testing.T) {
+		path := traceFile(t, "1.0,Write,100000,Tier-2,a,Prefill", "1.4,Read,100000,Tier-2,a,Decode", "1.8,Read,100000,Tier-2,a,Decode")
+		wall := clock.NewWall()
+		tier, err := sim.NewLink(1e6, wall)
+		require.NoError(t, err)
+		cfg := replayConfig(t, 1<<20)
+		cfg.Clock, cfg.Storage.Levels = wall, onTier(tier, 1<<20)
+		res, err := runPlain(t.Context(), cfg, &Replay{Path: path, Cycles: 1, Speed: 1})
+		require.NoError(t, err)
+		assert.Equal(t, result.LoadLimited, res.Harness.Verdict.Kind, res.Harness.Verdict.Reason)
+		assert.Equal(t, int64(300*time.Millisecond), res.Harness.WorkerBusyNS, "three times 0.1 s")
+		assert.Equal(t, result.EndedByInput, res.EndedBy)
+	})
 }
 
 // What a window cut off was not carried out.

@@ -3,6 +3,7 @@ package requests
 import (
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -178,42 +179,44 @@ func TestCapacityOfASimulatedDeviceIsFoundWithinOneStep(t *testing.T) {
 
 // Both modes on a real directory: users and workers really start and stop.
 func TestAutoscalersOnARealDirectory(t *testing.T) {
-	p := profile.Default()
-	for i := range p.Templates {
-		p.Templates[i].Context, p.Templates[i].Generate, p.Templates[i].Think = [2]int{16, 64}, [2]int{4, 40}, [2]float64{0.01, 0.02}
-	}
-	model := model.Model{Key: "mini", Layers: 2, Hidden: 128, Heads: 1, KVHeads: 1, Attention: model.MHA}
-	for _, mode := range []string{result.AutoscaleQoS, result.AutoscaleCapacity} {
-		cfg := usersConfig(model, 2, 2*time.Second)
-		cfg.Source = func() (workloads.Source, error) {
-			return users.New(users.Config{Profile: p, Users: users.Population(p, 42, 2, false), Seed: 42, MultiTurn: true}), nil
+	synctest.Test(t, func(t *testing.T) {
+		p := profile.Default()
+		for i := range p.Templates {
+			p.Templates[i].Context, p.Templates[i].Generate, p.Templates[i].Think = [2]int{16, 64}, [2]int{4, 40}, [2]float64{0.01, 0.02}
 		}
-		cfg.Storage = kvbench.StorageConfig{CacheDir: t.TempDir(), StorageBytes: 64 << 20, Chunk: 64 << 10, Depth: 1, Workers: 64}
-		cfg.Autoscale = &Autoscale{Mode: mode, Target: 0.8, Interval: 100 * ms}
-		res, err := runLoad(t.Context(), cfg)
-		require.NoError(t, err)
-		s := res.Summary.AutoscalingSummary
-		require.NotNil(t, s)
-		require.NotEmpty(t, res.Summary.AutoscalingStats)
-		rounds := res.Summary.AutoscalingStats
-		first, most := rounds[0], 0
-		for _, r := range rounds {
-			most = max(most, r.Workers)
-			assert.LessOrEqual(t, r.Workers, r.Users, "no more workers than users")
-			assert.GreaterOrEqual(t, r.Goroutines, r.Workers)
-			assert.GreaterOrEqual(t, r.NextUsers, 1)
+		model := model.Model{Key: "mini", Layers: 2, Hidden: 128, Heads: 1, KVHeads: 1, Attention: model.MHA}
+		for _, mode := range []string{result.AutoscaleQoS, result.AutoscaleCapacity} {
+			cfg := usersConfig(model, 2, time.Second)
+			cfg.Source = func() (workloads.Source, error) {
+				return users.New(users.Config{Profile: p, Users: users.Population(p, 42, 2, false), Seed: 42, MultiTurn: true}), nil
+			}
+			cfg.Storage = kvbench.StorageConfig{CacheDir: t.TempDir(), StorageBytes: 64 << 20, Chunk: 64 << 10, Depth: 1, Workers: 64}
+			cfg.Autoscale = &Autoscale{Mode: mode, Target: 0.8, Interval: 100 * ms, MaxUsers: 20}
+			res, err := runLoad(t.Context(), cfg)
+			require.NoError(t, err)
+			s := res.Summary.AutoscalingSummary
+			require.NotNil(t, s)
+			require.NotEmpty(t, res.Summary.AutoscalingStats)
+			rounds := res.Summary.AutoscalingStats
+			first, most := rounds[0], 0
+			for _, r := range rounds {
+				most = max(most, r.Workers)
+				assert.LessOrEqual(t, r.Workers, r.Users, "no more workers than users")
+				assert.GreaterOrEqual(t, r.Goroutines, r.Workers)
+				assert.GreaterOrEqual(t, r.NextUsers, 1)
+			}
+			assert.Equal(t, 2, first.Workers)
+			assert.Greater(t, most, 2, "%s: workers were added in %+v", mode, rounds)
+			assert.Equal(t, s.PeakUsers > 2, true)
+			if mode == result.AutoscaleCapacity && s.Found {
+				assert.Equal(t, result.EndedByCapacity, res.EndedBy)
+			}
+			idle, busy := res.Harness.WorkerIdleNS, res.Harness.WorkerBusyNS
+			assert.Greater(t, idle+busy, 2*res.WindowNS, "the time of those who came counts")
+			total := res.Load["total"]
+			assert.Equal(t, total.Offered, total.Completed+total.Failed+total.InFlight+total.Queued)
 		}
-		assert.Equal(t, 2, first.Workers)
-		assert.Greater(t, most, 2, "%s: workers were added in %+v", mode, rounds)
-		assert.Equal(t, s.PeakUsers > 2, true)
-		if mode == result.AutoscaleCapacity && s.Found {
-			assert.Equal(t, result.EndedByCapacity, res.EndedBy)
-		}
-		idle, busy := res.Harness.WorkerIdleNS, res.Harness.WorkerBusyNS
-		assert.Greater(t, idle+busy, 2*res.WindowNS, "the time of those who came counts")
-		total := res.Load["total"]
-		assert.Equal(t, total.Offered, total.Completed+total.Failed+total.InFlight+total.Queued)
-	}
+	})
 }
 
 // Shrinking stops users and workers, and what they had waiting leaves with them.

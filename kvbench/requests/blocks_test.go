@@ -182,20 +182,17 @@ func TestBlocksOfSessionsShareChunkFiles(t *testing.T) {
 
 // The run ends in time although decisions wait for each other.
 func TestBlocksEndWithTheWindow(t *testing.T) {
-	for range 5 {
-		cfg := func(c *runConfig) {
-			nullTiers(8 * 512 * 128)(c)
-			c.Source = func() (workloads.Source, error) {
-				return traces.New(formats.Blocks, traces.Config{Paths: []string{smallTrace}, Profile: profile.Default()})
-			}
-			c.Window, c.SourceEnds = 30*time.Millisecond, false
-		}
+	for window := 28 * ms; window < 33*ms; window += ms {
 		var hits []int
 		c := blockConfig("", 8)
-		c.SourceEnds, c.EndedBy = false, ""
+		c.Source = func() (workloads.Source, error) {
+			return traces.New(formats.Blocks, traces.Config{Paths: []string{smallTrace}, Profile: profile.Default()})
+		}
+		c.Window, c.SourceEnds, c.EndedBy = window, false, ""
+		c.Storage.StorageBytes = 8 * 512 * 128
 		c.OnBlocks = func(_ *workloads.Request, s record.BlockSample) { hits = append(hits, s.Hits) }
-		cfg(&c)
-		res, err := runLoad(t.Context(), c)
+		drive := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadLatency: ms / 10, WriteLatency: ms / 10, Parallelism: 4}
+		res, err := simulateLoad(t.Context(), c, kvbench.SimConfig{Device: &drive})
 		require.NoError(t, err)
 		assert.Equal(t, result.EndedByDeadline, res.EndedBy)
 		assert.NotEmpty(t, hits)

@@ -17,7 +17,8 @@ import (
 	"kvbench/workloads/users"
 )
 
-// onFiles is a run in a directory of its own, with prefill and decoding.
+// onFiles is a run in a directory of its own, with prefill and decoding, below a link that
+// takes the time of a bubble: files take none.
 func onFiles(t *testing.T, workers int) runConfig {
 	t.Helper()
 	src := population(20, func(u *users.Config) { u.Rate = 1e6 })
@@ -26,6 +27,7 @@ func onFiles(t *testing.T, workers int) runConfig {
 	cfg.Storage = kvbench.StorageConfig{
 		StorageBytes: 8 << 20, CacheDir: filepath.Join(t.TempDir(), "cache"), Direct: true,
 		Chunk: 16 * unit, Depth: 2, MaxWriters: 2, Workers: workers,
+		GPUBytes: 4 << 20, GPUBandwidth: 20 << 20,
 	}
 	return cfg
 }
@@ -39,10 +41,8 @@ func files(t *testing.T, cfg runConfig) int {
 }
 
 func TestAnInterruptionEndsAnyStageInOrder(t *testing.T) {
-	noLeaks(t)
-	watchdog(t, 2*time.Minute)
 	for _, stage := range []string{"preconditioning", "filling", "resting", "warming up", "running"} {
-		t.Run(stage, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			cfg := onFiles(t, 4)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			switch stage {
@@ -190,45 +190,49 @@ func TestAnInterruptionCutsTheRestShort(t *testing.T) {
 // Nobody hears of a run's progress after it has returned, and no file of it is
 // looked at.
 func TestProgressEndsWithTheRun(t *testing.T) {
-	over := false // unsynchronised on purpose: the race detector is the judge
-	shown := make(chan struct{}, 1)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cfg := onFiles(t, 2)
-	cfg.Storage.FreeFloor = 1
-	cfg.Progress = func(kvbench.Snapshot) {
-		_ = over
-		select {
-		case shown <- struct{}{}:
-			go interrupt(cancel)
-		default:
+	synctest.Test(t, func(t *testing.T) {
+		over := false // unsynchronised on purpose: the race detector is the judge
+		shown := make(chan struct{}, 1)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cfg := onFiles(t, 2)
+		cfg.Storage.FreeFloor = 1
+		cfg.Progress = func(kvbench.Snapshot) {
+			_ = over
+			select {
+			case shown <- struct{}{}:
+				go interrupt(cancel)
+			default:
+			}
 		}
-	}
-	_, err := runLoad(ctx, cfg)
-	over = true
-	require.ErrorIs(t, err, assert.AnError)
-	<-shown
+		_, err := runLoad(ctx, cfg)
+		over = true
+		require.ErrorIs(t, err, assert.AnError)
+		<-shown
+	})
 }
 
 func TestAFilesystemThatRunsShortEndsTheRun(t *testing.T) {
-	for _, fill := range []bool{false, true} {
-		cfg := onFiles(t, 2)
-		cfg.Storage.FreeFloor = 1 << 60
-		if fill {
-			cfg.Precondition = Precondition{Bytes: 1 << 40}
+	synctest.Test(t, func(t *testing.T) {
+		for _, fill := range []bool{false, true} {
+			cfg := onFiles(t, 2)
+			cfg.Storage.FreeFloor = 1 << 60
+			if fill {
+				cfg.Precondition = Precondition{Bytes: 1 << 40}
+			}
+			r, err := runLoad(t.Context(), cfg)
+			require.ErrorContains(t, err, "must stay free")
+			assert.ErrorContains(t, err, "-storage-capacity-gb")
+			assert.Equal(t, result.StatusFailed, r.Status)
+			assert.Equal(t, result.EndedByCapacity, r.EndedBy, "filling: %v", fill)
+			assert.NoDirExists(t, cfg.Storage.CacheDir)
 		}
-		r, err := runLoad(t.Context(), cfg)
-		require.ErrorContains(t, err, "must stay free")
-		assert.ErrorContains(t, err, "-storage-capacity-gb")
-		assert.Equal(t, result.StatusFailed, r.Status)
-		assert.Equal(t, result.EndedByCapacity, r.EndedBy, "filling: %v", fill)
-		assert.NoDirExists(t, cfg.Storage.CacheDir)
-	}
+	})
 }
 
 func TestFilesThatAreKeptAreReclaimedByTheNextRun(t *testing.T) {
 	cfg := onFiles(t, 2)
 	cfg.Requests = 20
-	cfg.Storage.KeepFiles = true
+	cfg.Storage.KeepFiles, cfg.Storage.GPUBytes = true, 0
 	r := mustRun(t, cfg)
 	kept := files(t, cfg)
 	assert.InDelta(t, r.Tiers[0].Entries, kept, 2, "what two workers were just committing")
@@ -238,7 +242,7 @@ func TestFilesThatAreKeptAreReclaimedByTheNextRun(t *testing.T) {
 
 	again := onFiles(t, 2)
 	again.Requests = 3
-	again.Storage.CacheDir = cfg.Storage.CacheDir
+	again.Storage.CacheDir, again.Storage.GPUBytes = cfg.Storage.CacheDir, 0
 	r, err := runLoad(t.Context(), again)
 	require.NoError(t, err)
 	require.NotEmpty(t, r.Warnings)
@@ -247,15 +251,17 @@ func TestFilesThatAreKeptAreReclaimedByTheNextRun(t *testing.T) {
 }
 
 func TestASecondRunInTheSameDirectoryIsRefused(t *testing.T) {
-	cfg := onFiles(t, 2).lasting(time.Hour)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	var second error
-	cfg.Progress = func(kvbench.Snapshot) {
-		_, second = runLoad(t.Context(), func() runConfig { c := onFiles(t, 1); c.Storage.CacheDir = cfg.Storage.CacheDir; return c }())
-		interrupt(cancel)
-	}
-	_, err := runLoad(ctx, cfg)
-	require.ErrorIs(t, err, assert.AnError)
-	require.Error(t, second)
-	assert.ErrorContains(t, second, cfg.Storage.CacheDir)
+	synctest.Test(t, func(t *testing.T) {
+		cfg := onFiles(t, 2).lasting(time.Hour)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var second error
+		cfg.Progress = func(kvbench.Snapshot) {
+			_, second = runLoad(t.Context(), func() runConfig { c := onFiles(t, 1); c.Storage.CacheDir = cfg.Storage.CacheDir; return c }())
+			interrupt(cancel)
+		}
+		_, err := runLoad(ctx, cfg)
+		require.ErrorIs(t, err, assert.AnError)
+		require.Error(t, second)
+		assert.ErrorContains(t, second, cfg.Storage.CacheDir)
+	})
 }
