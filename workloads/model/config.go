@@ -35,19 +35,18 @@ func Find(keyOrPath string, extra []Model) (Model, error) {
 		" config.json", keyOrPath, strings.Join(keys, ", "))
 }
 
-// huggingFace holds the fields of a config.json that matter here. Pointers tell an absent field
-// from a zero.
+// huggingFace holds the fields of a config.json that matter here; 0 is not told.
 type huggingFace struct {
 	NameOrPath    string       `json:"_name_or_path"`
 	ModelType     string       `json:"model_type"`
 	Architectures []string     `json:"architectures"`
-	Layers        *int         `json:"num_hidden_layers"`
-	Hidden        *int         `json:"hidden_size"`
-	Heads         *int         `json:"num_attention_heads"`
-	KVHeads       *int         `json:"num_key_value_heads"`
-	HeadDim       *int         `json:"head_dim"`
-	KVLoraRank    *int         `json:"kv_lora_rank"`
-	QKRopeHeadDim *int         `json:"qk_rope_head_dim"`
+	Layers        int          `json:"num_hidden_layers"`
+	Hidden        int          `json:"hidden_size"`
+	Heads         int          `json:"num_attention_heads"`
+	KVHeads       int          `json:"num_key_value_heads"`
+	HeadDim       int          `json:"head_dim"`
+	KVLoraRank    int          `json:"kv_lora_rank"`
+	QKRopeHeadDim int          `json:"qk_rope_head_dim"`
 	TorchDType    string       `json:"torch_dtype"`
 	DType         string       `json:"dtype"` // what newer versions of the library write
 	Text          *huggingFace `json:"text_config"`
@@ -91,21 +90,21 @@ func parseModelConfig(text []byte) (Model, error) {
 		return Model{}, err
 	}
 	c := outer
-	if c.Layers == nil && outer.Text != nil {
+	if c.Layers == 0 && outer.Text != nil {
 		c = *outer.Text
 	}
 	var missing []error
-	need := func(name string, p *int) {
-		if p == nil {
+	need := func(name string, v int) {
+		if v == 0 {
 			missing = append(missing, fmt.Errorf("field %s is missing", name))
 		}
 	}
 	need("num_hidden_layers", c.Layers)
-	if c.KVLoraRank == nil {
-		if c.HeadDim == nil {
+	if c.KVLoraRank == 0 {
+		if c.HeadDim == 0 {
 			need("hidden_size", c.Hidden)
 		}
-		if c.HeadDim == nil || c.KVHeads == nil {
+		if c.HeadDim == 0 || c.KVHeads == 0 {
 			need("num_attention_heads", c.Heads)
 		}
 	}
@@ -113,13 +112,11 @@ func parseModelConfig(text []byte) (Model, error) {
 		return Model{}, errors.Join(missing...)
 	}
 	m := Model{
-		Layers: value(c.Layers), Hidden: value(c.Hidden), Heads: value(c.Heads),
-		KVHeads: value(c.KVHeads), HeadDim: value(c.HeadDim),
-		KVLoraRank: value(c.KVLoraRank), QKRopeHeadDim: value(c.QKRopeHeadDim),
-		DType: dtypeOf(c, outer), Name: nameOf(outer),
-	}
-	if c.KVHeads == nil {
-		m.KVHeads = m.Heads // the library's own default: without groups every head has its keys
+		Layers: c.Layers, Hidden: c.Hidden, Heads: c.Heads, HeadDim: c.HeadDim,
+		KVLoraRank: c.KVLoraRank, QKRopeHeadDim: c.QKRopeHeadDim,
+		// Without groups every head has its keys: the library's own default.
+		KVHeads: cmp.Or(c.KVHeads, c.Heads),
+		DType:   dtypeOf(c, outer), Name: nameOf(outer),
 	}
 	switch {
 	case m.KVLoraRank > 0:
@@ -130,14 +127,6 @@ func parseModelConfig(text []byte) (Model, error) {
 		m.Attention = GQA
 	}
 	return m, m.Validate()
-}
-
-// value is 0 for what is not there.
-func value(p *int) int {
-	if p == nil {
-		return 0
-	}
-	return *p
 }
 
 // dtypeOf returns the first dtype that is given, inner configuration first; "auto" leaves the

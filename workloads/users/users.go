@@ -140,19 +140,6 @@ func (s *Users) add(u User) *cursor {
 	return c
 }
 
-// MaxContextTokens returns the most tokens that an entry of this load can have. Users are drawn
-// inside the ranges of their templates, so this is at most Profile.MaxContextTokens.
-func (s *Users) MaxContextTokens() int {
-	if s.cfg.DecodeOnly {
-		return s.cfg.PopulationTokens
-	}
-	largest := 0
-	for _, c := range s.cursors {
-		largest = max(largest, c.user.Context)
-	}
-	return largest
-}
-
 // minOpenLoopGap keeps a template without think time from asking infinitely often: such a user, who
 // does not wait for answers either, makes 1000 requests per second.
 const minOpenLoopGap = time.Millisecond

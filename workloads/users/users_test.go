@@ -142,8 +142,6 @@ func TestModes(t *testing.T) {
 		seen[r.Own.Key] = true
 	}
 	assert.InDelta(t, 200*(1-math.Exp(-2.5)), len(seen), 10) // 500 draws of ten entries per user
-	assert.Equal(t, 2048, New(cfg).MaxContextTokens())
-	assert.LessOrEqual(t, New(base).MaxContextTokens(), p.MaxContextTokens())
 }
 
 func TestRates(t *testing.T) {
