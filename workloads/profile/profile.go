@@ -94,6 +94,16 @@ func Default() Profile {
 	}
 }
 
+// MaxContextTokens returns the largest context that a template allows: the largest entry this
+// profile can make.
+func (p Profile) MaxContextTokens() int {
+	largest := 0
+	for _, t := range p.Templates {
+		largest = max(largest, t.Context[1])
+	}
+	return largest
+}
+
 // Class maps a draw in [0, 1) to a class.
 func (p Profile) Class(r float64) workloads.Class {
 	switch {

@@ -13,6 +13,7 @@ import (
 func TestDefaultProfile(t *testing.T) {
 	p := Default()
 	assert.Empty(t, p.Validate())
+	assert.Equal(t, 25000, p.MaxContextTokens())
 	assert.Equal(
 		t,
 		[]string{"batch", "responsive", "interactive"},
