@@ -13,8 +13,8 @@ import (
 	"kvbench/workloads"
 )
 
-// Build turns what the engine knows and what the Recorder counted into the trial's Result. It has no
-// side effects; the Recorder must be at rest for the numbers of different sections to agree.
+// Build turns what the engine knows and what the Recorder counted into the trial's Result. It has
+// no side effects; the Recorder must be at rest for the numbers of different sections to agree.
 func Build(info Info, rec *Recorder) *result.Result {
 	b := newBuilder(&info, rec)
 	b.describe()
@@ -106,7 +106,8 @@ func (b *builder) describe() {
 	}
 	r.DiffersFromClosed = append([]result.Difference{}, r.DiffersFromClosed...)
 	for i, d := range r.DiffersFromClosed {
-		r.DiffersFromClosed[i].Closed, r.DiffersFromClosed[i].Value = plain(d.Closed), plain(d.Value)
+		r.DiffersFromClosed[i].Closed, r.DiffersFromClosed[i].Value = plain(d.Closed),
+			plain(d.Value)
 	}
 	r.Warnings = append([]string{}, r.Warnings...)
 	if p := r.Precondition; p != nil {
@@ -164,7 +165,8 @@ func (b *builder) lookups() {
 	for i, p := range lookupPurposes {
 		of := func(r LookupResult) int64 { return b.sum(lookupSum(p, r)) }
 		n := result.LookupCount{
-			Hits: of(Hit) + of(Pending), Pending: of(Pending), Misses: of(Miss) + of(Gone), Gone: of(Gone),
+			Hits: of(Hit) + of(Pending), Pending: of(Pending), Misses: of(Miss) + of(Gone),
+			Gone:          of(Gone),
 			NotYetWritten: of(NotYetWritten),
 		}
 		n.HitRate = units.Ratio(n.Hits, n.Hits+n.Misses)
@@ -185,12 +187,14 @@ func (b *builder) blocks() {
 		return
 	}
 	moves := func(op tiers.Op) result.BlockMoves {
-		return result.BlockMoves{Operations: b.sum(blockMoves(op)), Blocks: b.sum(blockMoves(op) + 1)}
+		return result.BlockMoves{Operations: b.sum(blockMoves(op)),
+			Blocks: b.sum(blockMoves(op) + 1)}
 	}
 	c := &result.BlockCache{
 		Requests: n(blockRequests), Blocks: n(blocksAsked), Hits: n(blockHits),
-		Pending: n(blockPending), Kept: n(blockKept), Tokens: n(blockTokens), HitTokens: n(blockHitTokens),
-		Written: n(blocksAsked) - n(blockHits) - n(blockKept), BytesSaved: n(blockHitBytes),
+		Pending: n(blockPending), Kept: n(blockKept), Tokens: n(blockTokens),
+		HitTokens: n(blockHitTokens),
+		Written:   n(blocksAsked) - n(blockHits) - n(blockKept), BytesSaved: n(blockHitBytes),
 		HitRatio:       units.Ratio(n(blockHits), n(blocksAsked)),
 		PrefixHitRatio: units.Ratio(n(blockFound), n(blockRequests)),
 		TokenHitRatio:  units.Ratio(n(blockHitTokens), n(blockTokens)),

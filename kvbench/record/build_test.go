@@ -37,7 +37,8 @@ func golden(t *testing.T, name string, got []byte) {
 
 func TestResultGolden(t *testing.T) {
 	r := Build(fixtureInfo(), fixtureRecorder())
-	for name, h := range r.Histograms { // compressed bytes may differ between Go versions; TestHistogramEncoding reads them
+	// compressed bytes may differ between Go versions; TestHistogramEncoding reads them
+	for name, h := range r.Histograms {
 		h.Data = "…"
 		r.Histograms[name] = h
 	}
@@ -58,7 +59,8 @@ func TestDefinitions(t *testing.T) {
 	assert.Equal(t, result.StatusComplete, r.Status, "3 failures of 3,843 are fewer than 1 %%")
 
 	l := r.Lookups
-	assert.EqualValues(t, 1200, l.ByKind["user"].Hits+l.ByKind["user"].Misses, "a probe per request, re-reads and prefill in no rate")
+	assert.EqualValues(t, 1200, l.ByKind["user"].Hits+l.ByKind["user"].Misses,
+		"a probe per request, re-reads and prefill in no rate")
 	assert.EqualValues(t, 60, l.ByKind["user"].Pending)
 	assert.EqualValues(t, 3, l.ByKind["user"].Gone)
 	assert.EqualValues(t, 63, l.ByKind["user"].Misses)
@@ -76,10 +78,12 @@ func TestDefinitions(t *testing.T) {
 	storage := r.Tiers[1]
 	assert.EqualValues(t, 0, storage.Write.Operations, "demotions are no operations")
 	assert.Equal(t, storage.Write.Bytes, storage.Write.DemotionBytes)
-	assert.EqualValues(t, 600, r.Latency.Levels["storage"].Write.Device.Count, "but load the lower tier's device")
+	assert.EqualValues(t, 600, r.Latency.Levels["storage"].Write.Device.Count,
+		"but load the lower tier's device")
 	assert.EqualValues(t, 0, r.Latency.Levels["storage"].Write.IO.Count)
 	assert.InDelta(t, float64(storage.Read.Bytes)/(1<<30), *c.StorageRead, 1e-9)
-	assert.InDelta(t, float64(storage.Read.Bytes+storage.Write.Bytes)/131072, *c.StorageTokensProcessed, 1e-3)
+	assert.InDelta(t, float64(storage.Read.Bytes+storage.Write.Bytes)/131072,
+		*c.StorageTokensProcessed, 1e-3)
 
 	assert.Equal(t, r.FirstReads.Bytes, r.UniqueBytesRead)
 	assert.EqualValues(t, 800, r.FirstReads.Operations)
@@ -104,12 +108,14 @@ func TestLoadAccounting(t *testing.T) {
 
 	q := r.Summary.QoSMetrics["batch"].SLA
 	h := fixtureRecorder().merge().hists.all[histClass+hist(workloads.Batch)]
-	assert.InDelta(t, float64(h.AtMost(int64(time.Second)))/(400+388), *q.Compliance, 1e-9, "queued ones are violations")
+	assert.InDelta(t, float64(h.AtMost(int64(time.Second)))/(400+388), *q.Compliance, 1e-9,
+		"queued ones are violations")
 	assert.False(t, q.Met)
 }
 
 func TestSLAOfAStarvedAndOfAnEmptyClass(t *testing.T) {
-	info := Info{QoS: profile.Default().QoS, LoadEnd: make([]workloads.ClassLoad, workloads.NumClasses)}
+	info := Info{QoS: profile.Default().QoS,
+		LoadEnd: make([]workloads.ClassLoad, workloads.NumClasses)}
 	info.LoadEnd[workloads.Batch] = workloads.ClassLoad{Offered: 7, Queued: 7}
 	rec := openRecorder(1, time.Second)
 	rec.Request(RequestSample{Class: workloads.Interactive, EndToEnd: 10 * time.Millisecond})
@@ -132,18 +138,21 @@ func openRecorder(shards int, window time.Duration) *Recorder {
 
 func TestNothingCompletedNamesTheStage(t *testing.T) {
 	rec := openRecorder(1, time.Second)
-	rec.Operation(OpSample{At: 2 * time.Second, Partial: true, Level: tiers.Storage, Op: tiers.Write, Bytes: 1 << 30,
+	rec.Operation(OpSample{At: 2 * time.Second, Partial: true, Level: tiers.Storage,
+		Op: tiers.Write, Bytes: 1 << 30,
 		Device: 200 * time.Millisecond, Space: 700 * time.Millisecond})
 	for name, c := range map[string]struct {
 		info Info
 		rec  *Recorder
 		want string
 	}{
-		"stage":   {Info{}, rec, "waiting for space"},
-		"started": {Info{Requests: [workloads.NumClasses]RequestCount{{Started: 3}}}, openRecorder(1, time.Second), "3 requests were started"},
-		"queue":   {Info{LoadEnd: []workloads.ClassLoad{{Offered: 4, Queued: 4}}}, openRecorder(1, time.Second), "the queue"},
-		"load":    {Info{}, openRecorder(1, time.Second), "no request arrived"},
-		"never":   {Info{}, New(1), "no request arrived"},
+		"stage": {Info{}, rec, "waiting for space"},
+		"started": {Info{Requests: [workloads.NumClasses]RequestCount{{Started: 3}}},
+			openRecorder(1, time.Second), "3 requests were started"},
+		"queue": {Info{LoadEnd: []workloads.ClassLoad{{Offered: 4, Queued: 4}}},
+			openRecorder(1, time.Second), "the queue"},
+		"load":  {Info{}, openRecorder(1, time.Second), "no request arrived"},
+		"never": {Info{}, New(1), "no request arrived"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := Build(c.info, c.rec)
@@ -152,12 +161,14 @@ func TestNothingCompletedNamesTheStage(t *testing.T) {
 			_, err := json.Marshal(r)
 			require.NoError(t, err)
 			for _, m := range r.Metrics() {
-				assert.False(t, m.Unit == "ns/op" || math.IsInf(m.Value, 0) || math.IsNaN(m.Value), m)
+				assert.False(t, m.Unit == "ns/op" || math.IsInf(m.Value, 0) || math.IsNaN(m.Value),
+					m)
 			}
 			require.NoError(t, report.WriteSummary(&bytes.Buffer{}, r))
 		})
 	}
-	interrupted := Build(Info{Result: result.Result{Status: result.StatusIncomplete, EndedBy: result.EndedBySignal}}, rec)
+	interrupted := Build(Info{Result: result.Result{Status: result.StatusIncomplete,
+		EndedBy: result.EndedBySignal}}, rec)
 	assert.Equal(t, result.StatusIncomplete, interrupted.Status)
 	assert.NotEmpty(t, interrupted.Error)
 }
@@ -170,7 +181,8 @@ func TestFailuresDecideTheStatus(t *testing.T) {
 			rec.Request(RequestSample{})
 		}
 		for range bad {
-			rec.Failure(FailureSample{Level: tiers.Storage, Op: tiers.Write, Errno: "EIO", Key: "u1/c0/t1", Offset: 4096, Err: os.ErrClosed, Fatal: fatal})
+			rec.Failure(FailureSample{Level: tiers.Storage, Op: tiers.Write, Errno: "EIO",
+				Key: "u1/c0/t1", Offset: 4096, Err: os.ErrClosed, Fatal: fatal})
 		}
 		return Build(Info{Result: result.Result{Division: division}}, rec)
 	}
@@ -192,7 +204,8 @@ func TestNoInfinityReachesTheJSON(t *testing.T) {
 	info := fixtureInfo()
 	info.Workload.PrefillRate = math.Inf(1)
 	info.Ceiling = &result.Ceiling{Read: math.NaN(), Write: math.Inf(1)}
-	info.Precondition = &result.Precondition{LastRates: []float64{math.NaN(), 1}, Spread: math.Inf(1)}
+	info.Precondition = &result.Precondition{LastRates: []float64{math.NaN(), 1},
+		Spread: math.Inf(1)}
 	info.Parameters = []result.Parameter{{Name: "x", Value: math.NaN(), Origin: "flag"}}
 	_, err := json.Marshal(Build(info, fixtureRecorder()))
 	require.NoError(t, err)

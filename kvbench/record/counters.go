@@ -103,7 +103,8 @@ const (
 )
 
 var stageNames = [numStages]string{
-	"device I/O", "host (copying and verifying)", "data generation", "admission (write limit and buffers)",
+	"device I/O", "host (copying and verifying)", "data generation",
+	"admission (write limit and buffers)",
 	"waiting for space", "waiting for another's write",
 }
 

@@ -9,6 +9,6 @@
 //	build.go       numbers to sections of a Result; build_*.go one section each
 //	verdict.go     what the load was limited by
 //
-// A Recorder may be used by any number of goroutines: they meet in a shard's mutex at most. Build is
-// a function of its arguments and is called when the Recorder is at rest.
+// A Recorder may be used by any number of goroutines: they meet in a shard's mutex at most. Build
+// is a function of its arguments and is called when the Recorder is at rest.
 package record

@@ -9,8 +9,8 @@ import (
 	"kvbench/tiers"
 )
 
-// FailureSample is one failed operation. Failures count whether or not the window is open: a run never
-// loses an error.
+// FailureSample is one failed operation. Failures count whether or not the window is open: a run
+// never loses an error.
 type FailureSample struct {
 	Level  tiers.Kind
 	Op     tiers.Op
@@ -24,7 +24,8 @@ type FailureSample struct {
 // sample is the failure as a result has it.
 func (s FailureSample) sample() result.ErrorSample {
 	e := result.ErrorSample{
-		Tier: s.Level.String(), Operation: s.Op.String(), Errno: s.Errno, Key: s.Key, Fatal: s.Fatal,
+		Tier: s.Level.String(), Operation: s.Op.String(), Errno: s.Errno, Key: s.Key,
+		Fatal: s.Fatal,
 	}
 	if s.Offset >= 0 {
 		e.Offset = new(s.Offset)
@@ -35,8 +36,8 @@ func (s FailureSample) sample() result.ErrorSample {
 	return e
 }
 
-// failures counts them by tier, operation and errno, and keeps the first ones. Bounded, because errno
-// strings are few; what exceeds the bound is counted as "other".
+// failures counts them by tier, operation and errno, and keeps the first ones. Bounded, because
+// errno strings are few; what exceeds the bound is counted as "other".
 type failures struct {
 	mu    sync.Mutex
 	total int64

@@ -13,8 +13,9 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// The fixture is a made-up trial of 30 s on a cpu and a storage tier: 1,200 requests whose sizes and latencies follow a
-// fixed pattern, with demotions, a few failures, a backlog and a device that saw a little less than the application.
+// The fixture is a made-up trial of 30 s on a cpu and a storage tier: 1,200 requests whose sizes
+// and latencies follow a fixed pattern, with demotions, a few failures, a backlog and a device that
+// saw a little less than the application.
 
 const (
 	fixtureStart  = 5 * time.Second
@@ -25,7 +26,8 @@ const (
 func fixtureSize(i int) int64 { return int64(8+(i*37)%393) << 20 }
 
 // fixtureResult is built once, for tests that only look.
-var fixtureResult = sync.OnceValue(func() *result.Result { return Build(fixtureInfo(), fixtureRecorder()) })
+var fixtureResult = sync.OnceValue(
+	func() *result.Result { return Build(fixtureInfo(), fixtureRecorder()) })
 
 func fixtureRecorder() *Recorder {
 	r := New(2)
@@ -37,13 +39,16 @@ func fixtureRecorder() *Recorder {
 	}
 	for i := range 60 {
 		at := fixtureStart + time.Duration(i)*fixtureWindow/60
-		r.Gauge(at, Gauge{Queued: int64(10 * i), InFlight: 32, Bytes: [tiers.NumKinds]int64{tiers.CPU: 3 << 30, tiers.Storage: int64(i) << 28}})
+		r.Gauge(at, Gauge{Queued: int64(10 * i), InFlight: 32,
+			Bytes: [tiers.NumKinds]int64{tiers.CPU: 3 << 30, tiers.Storage: int64(i) << 28}})
 	}
-	r.Operation(OpSample{At: fixtureStart + fixtureWindow + time.Millisecond, Shard: 1, Level: tiers.Storage, Op: tiers.Write,
+	r.Operation(OpSample{At: fixtureStart + fixtureWindow + time.Millisecond, Shard: 1,
+		Level: tiers.Storage, Op: tiers.Write,
 		Bytes: 300 << 20, Device: 700 * time.Millisecond, Partial: true})
 	for i := range 3 {
 		r.Failure(FailureSample{Level: tiers.Storage, Op: tiers.Read, Errno: "ETIMEDOUT",
-			Key: fmt.Sprintf("u%d/c0/t1", i), Offset: 2 << 20, Err: errors.New("read: connection timed out")})
+			Key: fmt.Sprintf("u%d/c0/t1", i), Offset: 2 << 20,
+			Err: errors.New("read: connection timed out")})
 	}
 	r.Retry(fixtureStart+time.Second, 0, tiers.Storage, tiers.Read)
 	return r
@@ -53,17 +58,20 @@ func fixtureRequest(r *Recorder, i int, at time.Duration) {
 	size := fixtureSize(i)
 	class := workloads.Class(i % int(workloads.NumClasses))
 	device := time.Duration(size) + time.Duration(i%7)*time.Millisecond // about 1 GB/s
-	write := OpSample{At: at, Shard: i, Level: tiers.CPU, Op: tiers.Write, Phase: tiers.Prefill, Purpose: workloads.ForPrefill,
-		Bytes: size, Device: device / 10, Generation: time.Duration(size / 8),
-		Admission: time.Duration(i%5) * time.Millisecond, Buffers: time.Duration(i%2) * time.Millisecond}
+	write := OpSample{At: at, Shard: i, Level: tiers.CPU, Op: tiers.Write, Phase: tiers.Prefill,
+		Purpose: workloads.ForPrefill,
+		Bytes:   size, Device: device / 10, Generation: time.Duration(size / 8),
+		Admission: time.Duration(i%5) * time.Millisecond,
+		Buffers:   time.Duration(i%2) * time.Millisecond}
 	if i%4 == 0 {
 		write.Space = 3 * time.Millisecond
 	}
 	r.Chunk(at, i, tiers.CPU, tiers.Write, tiers.Prefill, size)
 	r.Operation(write)
 
-	probe := OpSample{At: at, Shard: i, Level: tiers.Storage, Op: tiers.Read, Phase: tiers.Decode, Purpose: workloads.ForDecodeRead,
-		Bytes: size, First: i%3 != 0, Device: device, Host: device / 50}
+	probe := OpSample{At: at, Shard: i, Level: tiers.Storage, Op: tiers.Read, Phase: tiers.Decode,
+		Purpose: workloads.ForDecodeRead,
+		Bytes:   size, First: i%3 != 0, Device: device, Host: device / 50}
 	r.Chunk(at, i, tiers.Storage, tiers.Read, tiers.Decode, size)
 	r.Operation(probe)
 	again := probe
@@ -74,8 +82,10 @@ func fixtureRequest(r *Recorder, i int, at time.Duration) {
 	if i%2 == 0 { // the entry sinks later
 		r.Chunk(at, i, tiers.CPU, tiers.Read, tiers.Evict, size)
 		r.Chunk(at, i, tiers.Storage, tiers.Write, tiers.Evict, size)
-		r.Operation(OpSample{At: at, Shard: i, Level: tiers.CPU, Op: tiers.Read, Phase: tiers.Evict, Bytes: size, Device: device / 10})
-		r.Operation(OpSample{At: at, Shard: i, Level: tiers.Storage, Op: tiers.Write, Phase: tiers.Evict, Bytes: size, Device: 2 * device})
+		r.Operation(OpSample{At: at, Shard: i, Level: tiers.CPU, Op: tiers.Read, Phase: tiers.Evict,
+			Bytes: size, Device: device / 10})
+		r.Operation(OpSample{At: at, Shard: i, Level: tiers.Storage, Op: tiers.Write,
+			Phase: tiers.Evict, Bytes: size, Device: 2 * device})
 		r.Demote(at, i, tiers.CPU, tiers.Storage, size)
 	}
 	if i%10 == 0 {
@@ -85,7 +95,8 @@ func fixtureRequest(r *Recorder, i int, at time.Duration) {
 	fixtureLookups(r, i, at)
 	storage := write.IO() + probe.IO() + again.IO()
 	r.Request(RequestSample{At: at, Shard: i, Class: class, Queue: 20 * time.Millisecond,
-		EndToEnd: storage + 20*time.Millisecond, Storage: storage, Prefill: write.IO(), Decode: probe.IO() + again.IO(),
+		EndToEnd: storage + 20*time.Millisecond, Storage: storage, Prefill: write.IO(),
+		Decode:         probe.IO() + again.IO(),
 		GenerateTokens: 100 + i%50, ContextTokens: 2000})
 }
 
@@ -112,17 +123,20 @@ func fixtureLookups(r *Recorder, i int, at time.Duration) {
 	if i%5 == 0 {
 		r.Lookup(at, i, workloads.ForPrefix, Hit)
 		r.Chunk(at, i, tiers.Storage, tiers.Read, tiers.Decode, 1<<20)
-		r.Operation(OpSample{At: at, Shard: i, Level: tiers.Storage, Op: tiers.Read, Phase: tiers.Decode, Purpose: workloads.ForPrefix,
+		r.Operation(OpSample{At: at, Shard: i, Level: tiers.Storage, Op: tiers.Read,
+			Phase: tiers.Decode, Purpose: workloads.ForPrefix,
 			Bytes: 1 << 20, Device: time.Millisecond})
 	}
 }
 
 func fixtureInfo() Info {
-	mdl := model.Model{Key: "llama3.1-8b", Name: "Llama 3.1 8B", Layers: 32, Hidden: 4096, Heads: 32, KVHeads: 8, HeadDim: 128,
+	mdl := model.Model{Key: "llama3.1-8b", Name: "Llama 3.1 8B", Layers: 32, Hidden: 4096,
+		Heads: 32, KVHeads: 8, HeadDim: 128,
 		Attention: model.GQA}
 	info := Info{
 		Result: result.Result{
-			Benchmark: "StorageThroughput", Option: new(2), Division: result.DivisionOpen, Trial: 1, Count: 3, Rank: 1, Ranks: 2, Seed: 42,
+			Benchmark: "StorageThroughput", Option: new(2), Division: result.DivisionOpen, Trial: 1,
+			Count: 3, Rank: 1, Ranks: 2, Seed: 42,
 			Nonce: "000102030405060708090a0b0c0d0e0f", Digest: "c0ffee",
 			Parameters: []result.Parameter{
 				{Name: "num-users", Value: 32, Origin: "flag"},
@@ -135,44 +149,63 @@ func fixtureInfo() Info {
 			},
 			Status: result.StatusComplete, EndedBy: result.EndedByDeadline,
 			StartTime:       "2026-03-04T05:06:07.000008Z",
-			NominalWindowNS: new(int64(fixtureWindow)), ElapsedNS: 34e9, DrainNS: 120e6, WarmupNS: 2e9,
-			Model: result.Model{Key: mdl.Key, Name: mdl.Name, BytesPerToken: mdl.BytesPerToken(), TensorParallel: 1},
-			Workload: result.Workload{Users: 32, Workers: 32, Arrival: "open-loop", Turns: "ordered", GenerationMode: "none",
+			NominalWindowNS: new(int64(fixtureWindow)), ElapsedNS: 34e9, DrainNS: 120e6,
+			WarmupNS: 2e9,
+			Model: result.Model{Key: mdl.Key, Name: mdl.Name, BytesPerToken: mdl.BytesPerToken(),
+				TensorParallel: 1},
+			Workload: result.Workload{Users: 32, Workers: 32, Arrival: "open-loop",
+				Turns: "ordered", GenerationMode: "none",
 				DecodeReads: "batched", PrefillRate: 2000},
-			IO: result.IO{CacheDir: "/mnt/nvme/kv/rank_1", Mode: "direct", WriteDevice: result.WriteDeviceTransfer,
-				ChunkBytes: 2 << 20, Depth: 4, MaxConcurrentAllocs: 16,
-				Pool: result.Pool{Buffers: 128, BufferBytes: 2 << 20, HugePages: "transparent", Covers: false}},
-			Harness: result.Harness{CPUSeconds: 30, CPUNS: 30e9, PeakRSSBytes: new(int64(600 << 20)), Mallocs: 50000, AllocBytes: 30 << 20,
-				GCCount: 6, GCPauseNS: 3e6, VolCtxSw: 90000, InvolCtxSw: 800, WorkerIdleNS: 30e9, WorkerBusyNS: 930e9},
-			Limits:       result.Limits{Cores: 2, CoresSource: "affinity", GOMAXPROCS: 2, MemoryLimit: 16 << 30, MemoryLimitSource: "cgroup"},
-			Environment:  result.Environment{Hostname: "lab7", OS: "linux", Arch: "amd64", Cores: 8},
-			Ceiling:      &result.Ceiling{Read: 20e9, Write: 12e9},
-			Precondition: &result.Precondition{Bytes: 64 << 30, DurationNS: int64(40 * time.Second), Writers: 2, LastRates: []float64{1.6e9, 1.5e9}, Spread: 0.0645},
-			Input:        &result.Input{Rows: 5000, Failed: 12, Malformed: 1, Cycles: 2, Problems: []string{"azure.csv:17: not a number"}},
-			Warnings:     []string{"results and cache are on the same filesystem"},
+			IO: result.IO{CacheDir: "/mnt/nvme/kv/rank_1", Mode: "direct",
+				WriteDevice: result.WriteDeviceTransfer,
+				ChunkBytes:  2 << 20, Depth: 4, MaxConcurrentAllocs: 16,
+				Pool: result.Pool{Buffers: 128, BufferBytes: 2 << 20, HugePages: "transparent",
+					Covers: false}},
+			Harness: result.Harness{CPUSeconds: 30, CPUNS: 30e9,
+				PeakRSSBytes: new(int64(600 << 20)), Mallocs: 50000, AllocBytes: 30 << 20,
+				GCCount: 6, GCPauseNS: 3e6, VolCtxSw: 90000, InvolCtxSw: 800, WorkerIdleNS: 30e9,
+				WorkerBusyNS: 930e9},
+			Limits: result.Limits{Cores: 2, CoresSource: "affinity", GOMAXPROCS: 2,
+				MemoryLimit: 16 << 30, MemoryLimitSource: "cgroup"},
+			Environment: result.Environment{Hostname: "lab7", OS: "linux", Arch: "amd64",
+				Cores: 8},
+			Ceiling: &result.Ceiling{Read: 20e9, Write: 12e9},
+			Precondition: &result.Precondition{Bytes: 64 << 30, DurationNS: int64(40 * time.Second),
+				Writers: 2, LastRates: []float64{1.6e9, 1.5e9}, Spread: 0.0645},
+			Input: &result.Input{Rows: 5000, Failed: 12, Malformed: 1, Cycles: 2,
+				Problems: []string{"azure.csv:17: not a number"}},
+			Warnings: []string{"results and cache are on the same filesystem"},
 			Tiers: []result.Tier{
-				{Level: "cpu", Description: "2 MiB slabs, huge pages", CapacityBytes: new(int64(4 << 30)), Entries: 16, UsedBytes: 3 << 30,
+				{Level: "cpu", Description: "2 MiB slabs, huge pages",
+					CapacityBytes: new(int64(4 << 30)), Entries: 16, UsedBytes: 3 << 30,
 					PeakBytes: 3<<30 + 5<<20, WasteBytes: 12 << 20},
-				{Level: "storage", Description: "files, O_DIRECT", CapacityBytes: new(int64(64 << 30)), Entries: 290, UsedBytes: 58 << 30,
+				{Level: "storage", Description: "files, O_DIRECT",
+					CapacityBytes: new(int64(64 << 30)), Entries: 290, UsedBytes: 58 << 30,
 					PeakBytes: 64 << 30},
 			},
 		},
-		Sizer: model.NewSizer(mdl, 1, model.TPEngine), Profile: "latency", QoS: profile.Default().QoS,
-		LoadStart: make([]workloads.ClassLoad, workloads.NumClasses), LoadEnd: make([]workloads.ClassLoad, workloads.NumClasses),
+		Sizer: model.NewSizer(mdl, 1, model.TPEngine), Profile: "latency",
+		QoS:       profile.Default().QoS,
+		LoadStart: make([]workloads.ClassLoad, workloads.NumClasses),
+		LoadEnd:   make([]workloads.ClassLoad, workloads.NumClasses),
 		LoadEndAt: 32 * time.Second,
 	}
 	for c := range info.LoadEnd {
-		info.LoadStart[c] = workloads.ClassLoad{Offered: 40, OfferedTokens: 80_000, Queued: 5, Oldest: time.Second}
-		info.LoadEnd[c] = workloads.ClassLoad{Offered: 640, OfferedTokens: 1_280_000, Queued: int64(194 * (2 - c)), Oldest: 20 * time.Second}
-		info.Requests[c] = RequestCount{Started: 410, InFlight: 11, OldestInFlight: 900 * time.Millisecond}
+		info.LoadStart[c] = workloads.ClassLoad{Offered: 40, OfferedTokens: 80_000, Queued: 5,
+			Oldest: time.Second}
+		info.LoadEnd[c] = workloads.ClassLoad{Offered: 640, OfferedTokens: 1_280_000,
+			Queued: int64(194 * (2 - c)), Oldest: 20 * time.Second}
+		info.Requests[c] = RequestCount{Started: 410, InFlight: 11,
+			OldestInFlight: 900 * time.Millisecond}
 	}
 	info.LoadEnd[workloads.Interactive].Oldest = workloads.Never
 	var bytes int64
 	for i := range 1200 {
 		bytes += fixtureSize(i)
 	}
-	info.DeviceWitness = result.Witness{Device: "nvme0n1", ReadBytes: new(bytes*2*9/10 + 1<<20), WriteBytes: new(bytes / 2),
-		ReadIOs: new(int64(240000)), WriteIOs: new(int64(60000))}
+	info.DeviceWitness = result.Witness{Device: "nvme0n1", ReadBytes: new(bytes*2*9/10 + 1<<20),
+		WriteBytes: new(bytes / 2),
+		ReadIOs:    new(int64(240000)), WriteIOs: new(int64(60000))}
 	info.DeviceBusy = 29 * time.Second
 	return info
 }

@@ -68,11 +68,14 @@ type histograms struct {
 
 // The names are the keys of the result's "histograms"; those of a level begin with its name.
 var (
-	opHistNames    = [...]string{"", "_device", "_host", "_per_100mib", "_rate", "_size", "_demotion"}
+	opHistNames = [...]string{"", "_device", "_host", "_per_100mib", "_rate", "_size",
+		"_demotion"}
 	levelHistNames = [numLevelHists]string{"_first_read", "_reread", "_delete"}
 	histNames      = [...]string{
-		"prefix_read", "read_admission", "write_admission", "space_wait", "pending_wait", "data_generation",
-		"request_queue", "request_storage", "request_prefill", "request_decode", "request_generation", "request_end_to_end",
+		"prefix_read", "read_admission", "write_admission", "space_wait", "pending_wait",
+		"data_generation",
+		"request_queue", "request_storage", "request_prefill", "request_decode",
+		"request_generation", "request_end_to_end",
 	}
 )
 
@@ -85,7 +88,10 @@ type place struct {
 
 // places lists all of them, always in the same order.
 func (h *histograms) places() (all []place) {
-	add := func(name string, u units.Unit, at **result.Histogram) { all = append(all, place{name, u, at}) }
+	add := func(name string, u units.Unit,
+		at **result.Histogram) {
+		all = append(all, place{name, u, at})
+	}
 	for l := range h.op {
 		level := tiers.Kind(l).String()
 		for op := range h.op[l] {
@@ -94,7 +100,8 @@ func (h *histograms) places() (all []place) {
 				if k < histBySize {
 					add(name+opHistNames[k], k.unit(), &h.op[l][op][k])
 				} else {
-					add(fmt.Sprintf("%s_size_class_%d", name, k-histBySize), k.unit(), &h.op[l][op][k])
+					add(fmt.Sprintf("%s_size_class_%d", name, k-histBySize), k.unit(),
+						&h.op[l][op][k])
 				}
 			}
 		}

@@ -8,13 +8,13 @@ import (
 	"kvbench/workloads/model"
 )
 
-// Info is what the engine knows about one trial beside what the Recorder counted. [Build] turns both
-// into a Result and touches nothing else: no clock, no file, no system call.
+// Info is what the engine knows about one trial beside what the Recorder counted. [Build] turns
+// both into a Result and touches nothing else: no clock, no file, no system call.
 //
 // The engine fills the sections of the Result itself; Build adds the numbers. It makes Status worse
 // where the counts ask for it, and adds the rank to the Seed. Of Tiers it takes what a tier is and
-// holds, of Harness what the process took, of DeviceWitness what the kernel counted, of Simulation the
-// model and the costs. Warnings come first, TraceWarnings beside the trace.
+// holds, of Harness what the process took, of DeviceWitness what the kernel counted, of Simulation
+// the model and the costs. Warnings come first, TraceWarnings beside the trace.
 type Info struct {
 	result.Result
 	TraceWarnings []string
@@ -24,19 +24,21 @@ type Info struct {
 	Profile string // latency, throughput: decides the criteria of storage_health
 	QoS     [workloads.NumClasses]workloads.QoS
 
-	// The backlog by class at the window's opening and end, both cumulative since the load's origin as
-	// Source.Account returns them, and the second moment on that scale, from which ages are reckoned.
+	// The backlog by class at the window's opening and end, both cumulative since the load's origin
+	// as Source.Account returns them, and the second moment on that scale, from which ages are
+	// reckoned.
 	LoadStart []workloads.ClassLoad
 	LoadEnd   []workloads.ClassLoad
 	LoadEndAt time.Duration
 	Requests  [workloads.NumClasses]RequestCount
 
-	// For how long of the window the storage device had requests, and the simulated one's medium bytes.
+	// For how long of the window the storage device had requests, and the simulated one's medium
+	// bytes.
 	DeviceBusy, MediumBusy time.Duration
 }
 
-// RequestCount tells what happened to the requests of one class inside the window, beside those that
-// completed.
+// RequestCount tells what happened to the requests of one class inside the window, beside those
+// that completed.
 type RequestCount struct {
 	Running        int64         // taken before the window and not complete at its opening
 	Started        int64         // taken by a worker inside the window

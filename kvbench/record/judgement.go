@@ -25,7 +25,8 @@ func (b *builder) harness() {
 	h := &b.r.Harness
 	h.BufferWaitNS, h.HostNS = b.sum(sumBuffersNS), b.sum(stageSum(stageHost))
 	in := verdictInput{
-		window: b.window, idle: h.WorkerIdleNS, busy: h.WorkerBusyNS, waits: h.HostNS + h.BufferWaitNS,
+		window: b.window, idle: h.WorkerIdleNS, busy: h.WorkerBusyNS,
+		waits: h.HostNS + h.BufferWaitNS,
 	}
 	// The CPU that a simulation takes says nothing about the run that it predicts.
 	if b.r.Simulation == nil {
@@ -37,8 +38,8 @@ func (b *builder) harness() {
 	h.Verdict = judge(in)
 }
 
-// verdictInput is what a verdict is made of, in ns summed over workers. Zero means not measured, except
-// in the measured times.
+// verdictInput is what a verdict is made of, in ns summed over workers. Zero means not measured,
+// except in the measured times.
 type verdictInput struct {
 	window     time.Duration
 	idle, busy int64
@@ -57,22 +58,32 @@ func judge(in verdictInput) result.Verdict {
 	if in.cpu > 0 {
 		v.CPUShare = units.Ratio(in.cpu, in.cores*float64(in.window))
 	}
-	say := func(kind, format string, args ...any) { v.Kind, v.Reason = kind, fmt.Sprintf(format, args...) }
+	say := func(kind, format string, args ...any) {
+		v.Kind, v.Reason = kind,
+			fmt.Sprintf(format, args...)
+	}
 	switch {
 	case in.window <= 0:
 		say(result.NoVerdict, "there was no window in which anything could be measured")
 	case units.OrZero(v.IdleShare) > idleLimit:
-		say(result.LoadLimited, "workers had no request for %s of the window (limit %s): the load asked for less "+
+		say(result.LoadLimited, "workers had no request for %s of the window (limit %s): the "+
+			"load asked for less "+
 			"than the storage could give", units.Percent(v.IdleShare), units.Share.Text(idleLimit))
 	case units.OrZero(v.CPUShare) >= cpuLimit:
-		say(result.HarnessLimited, "the process used %s of the %s cores that it may use (limit %s): more cores "+
-			"would move more bytes", units.Percent(v.CPUShare), units.Number.Text(in.cores), units.Share.Text(cpuLimit))
+		say(result.HarnessLimited,
+			"the process used %s of the %s cores that it may use (limit %s): more cores "+
+				"would move more bytes", units.Percent(v.CPUShare), units.Number.Text(in.cores),
+			units.Share.Text(cpuLimit))
 	case units.OrZero(v.HostWaitShare) > waitLimit:
-		say(result.HarnessLimited, "copying, verifying and waiting for buffers took %s of the workers' busy time "+
-			"(limit %s): the storage waited for the harness", units.Percent(v.HostWaitShare), units.Share.Text(waitLimit))
+		say(result.HarnessLimited,
+			"copying, verifying and waiting for buffers took %s of the workers' busy time "+
+				"(limit %s): the storage waited for the harness", units.Percent(v.HostWaitShare),
+			units.Share.Text(waitLimit))
 	default:
-		say(result.StorageLimited, "workers were busy (idle %s), the CPU had room (%s used) and host and buffer "+
-			"wait took %s of busy time", units.Percent(v.IdleShare), units.Percent(v.CPUShare), units.Percent(v.HostWaitShare))
+		say(result.StorageLimited,
+			"workers were busy (idle %s), the CPU had room (%s used) and host and buffer "+
+				"wait took %s of busy time", units.Percent(v.IdleShare), units.Percent(v.CPUShare),
+			units.Percent(v.HostWaitShare))
 	}
 	return v
 }
@@ -80,7 +91,8 @@ func judge(in verdictInput) result.Verdict {
 // witness compares the kernel's bytes with the application's.
 func (b *builder) witness() {
 	w := &b.r.DeviceWitness
-	w.AppReadBytes, w.AppWriteBytes = b.moved(tiers.Storage, tiers.Read), b.moved(tiers.Storage, tiers.Write)
+	w.AppReadBytes, w.AppWriteBytes = b.moved(tiers.Storage, tiers.Read),
+		b.moved(tiers.Storage, tiers.Write)
 	switch {
 	case w.Device == "" && w.Reason == "":
 		w.Reason = "no backing device was looked for"
@@ -94,7 +106,8 @@ func (b *builder) witness() {
 	}
 }
 
-// ceiling compares the storage tier's bytes with what plain I/O would have moved in the same mix and time.
+// ceiling compares the storage tier's bytes with what plain I/O would have moved in the same mix
+// and time.
 func (b *builder) ceiling() {
 	if b.r.Ceiling == nil {
 		return
@@ -127,7 +140,8 @@ func (b *builder) simulation() {
 	r.Simulation = &s
 	s.Notice = result.SimulatedNotice
 	if s.Device == nil {
-		r.Notice = result.SimulatedNotice + "; operations took no time, so the mix is that of infinitely fast " +
+		r.Notice = result.SimulatedNotice +
+			"; operations took no time, so the mix is that of infinitely fast " +
 			"storage, not of an overloaded real run"
 		return
 	}
@@ -136,7 +150,8 @@ func (b *builder) simulation() {
 	total := r.Load["total"]
 	s.QueueGrowth = b.perSecond(float64(total.Queued + total.InFlight - total.CarriedIn))
 	users, fresh := float64(r.Workload.Users), float64(total.Offered-total.CarriedIn)
-	if users > 0 && fresh > 0 && r.Summary.AutoscalingSummary == nil { // else the users are not one number
+	// else the users are not one number
+	if users > 0 && fresh > 0 && r.Summary.AutoscalingSummary == nil {
 		s.SustainedUsers = new(min(users, users*float64(total.Completed)/fresh))
 	}
 }
@@ -162,12 +177,14 @@ func (b *builder) warn(format string, args ...any) {
 func (b *builder) warnings() {
 	r := b.r
 	if w := r.DeviceWitness; w.ServedFromCache != nil && *w.ServedFromCache {
-		b.warn("the device read only %s of the bytes that the application read (%s of %s): the rest was served "+
+		b.warn("the device read only %s of the bytes that the application read (%s of %s): the "+
+			"rest was served "+
 			"from a cache, so read figures are not the device's", units.Percent(w.ReadRatio),
 			units.Bytes.Text(w.ReadBytes), units.Bytes.Text(w.AppReadBytes))
 	}
 	if p := r.IO.Pool; p.Buffers > 0 && !p.Covers {
-		b.warn("the buffer pool (%d × %s) does not cover workers × depth: operations may wait for buffers "+
+		b.warn("the buffer pool (%d × %s) does not cover workers × depth: operations may wait "+
+			"for buffers "+
 			"(admission)", p.Buffers, units.Bytes.Text(p.BufferBytes))
 	}
 	var censored []string
@@ -177,7 +194,8 @@ func (b *builder) warnings() {
 		}
 	}
 	if len(censored) > 0 {
-		b.warn("request latencies are censored: unfinished at the end of the window were %s; the slowest are "+
+		b.warn("request latencies are censored: unfinished at the end of the window were %s; the "+
+			"slowest are "+
 			"not in the percentiles", strings.Join(censored, ", "))
 	}
 	if n := r.Requests.FailedOperations; n > 0 {
@@ -193,8 +211,8 @@ func (b *builder) warnings() {
 	r.Warnings = append(r.Warnings, b.info.TraceWarnings...)
 }
 
-// status decides the outcome. It only ever makes the engine's word worse: what the engine calls failed
-// stays so.
+// status decides the outcome. It only ever makes the engine's word worse: what the engine calls
+// failed stays so.
 func (b *builder) status() {
 	r := b.r
 	r.Status = cmp.Or(r.Status, result.StatusComplete)
@@ -213,13 +231,16 @@ func (b *builder) status() {
 		}
 	}
 	if share := units.Ratio(failed, all); units.OrZero(share) > failedShare {
-		fail("%d of %d operations failed (%s, at most %s may), most often %s", failed, all, units.Percent(share),
+		fail("%d of %d operations failed (%s, at most %s may), most often %s", failed, all,
+			units.Percent(share),
 			units.Share.Text(failedShare), r.Errors[0])
 	} else if failed > 0 && r.Division == result.DivisionClosed {
-		fail("%s failed and the closed division allows none, most often %s", units.Plural(failed, "operation"), r.Errors[0])
+		fail("%s failed and the closed division allows none, most often %s",
+			units.Plural(failed, "operation"), r.Errors[0])
 	}
 	if r.Completions() == 0 {
-		fail("no %s completed in the window of %s: %s", r.CompletionUnit, b.window.Round(time.Millisecond), b.slowestStage())
+		fail("no %s completed in the window of %s: %s", r.CompletionUnit,
+			b.window.Round(time.Millisecond), b.slowestStage())
 	}
 }
 
@@ -240,13 +261,16 @@ func (b *builder) slowestStage() string {
 	case b.r.CompletionUnit == result.UnitOperation:
 		return "none of them is that fast; use a longer window or smaller entries"
 	case spent > 0:
-		return fmt.Sprintf("the slowest stage was %s (%s summed over workers, %d operations cut off); use a longer "+
+		return fmt.Sprintf("the slowest stage was %s (%s summed over workers, %d operations cut "+
+			"off); use a longer "+
 			"window, smaller entries or fewer users", stageNames[slowest],
 			time.Duration(spent).Round(time.Millisecond), b.n.over(opCancelled))
 	case started > 0:
-		return fmt.Sprintf("the slowest stage was the workers: %d requests were started and no operation of theirs ended", started)
+		return fmt.Sprintf("the slowest stage was the workers: %d requests were started and no "+
+			"operation of theirs ended", started)
 	case queued > 0:
-		return fmt.Sprintf("the slowest stage was the queue: %d requests waited and none was started", queued)
+		return fmt.Sprintf("the slowest stage was the queue: %d requests waited and none was "+
+			"started", queued)
 	}
 	return "the slowest stage was the load: no request arrived; use a longer window or more users"
 }

@@ -10,7 +10,8 @@ import (
 )
 
 func TestVerdict(t *testing.T) {
-	base := verdictInput{window: 10 * time.Second, idle: 2e9, busy: 98e9, cpu: 5e9, cores: 2, waits: 10e9}
+	base := verdictInput{window: 10 * time.Second, idle: 2e9, busy: 98e9, cpu: 5e9, cores: 2,
+		waits: 10e9}
 	change := func(f func(*verdictInput)) result.Verdict { in := base; f(&in); return judge(in) }
 	v := judge(base)
 	assert.Equal(t, result.StorageLimited, v.Kind)
@@ -26,7 +27,9 @@ func TestVerdict(t *testing.T) {
 	assert.Contains(t, v.Reason, "85 % of the 2 cores")
 	v = change(func(in *verdictInput) { in.waits = 30e9 })
 	assert.Equal(t, result.HarnessLimited, v.Kind)
-	assert.Equal(t, result.StorageLimited, change(func(in *verdictInput) { in.idle, in.busy = 20e9, 80e9 }).Kind, "20 % is not more than 20 %")
+	assert.Equal(t, result.StorageLimited,
+		change(func(in *verdictInput) { in.idle, in.busy = 20e9, 80e9 }).Kind,
+		"20 % is not more than 20 %")
 	unmeasured := judge(verdictInput{window: time.Second})
 	assert.Equal(t, result.StorageLimited, unmeasured.Kind)
 	assert.Nil(t, unmeasured.IdleShare)

@@ -13,25 +13,31 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// pythonKeys is the schema of the Python benchmark that its tools read, as paths. Its arrays of single latencies are not
-// among them.
+// pythonKeys is the schema of the Python benchmark that its tools read, as paths. Its arrays of
+// single latencies are not among them.
 var pythonKeys = func() []string {
-	keys := strings.Fields(`requests_completed total_tokens_generated total_storage_io_latency total_generation_latency
+	keys :=
+		strings.Fields(
+			`requests_completed total_tokens_generated total_storage_io_latency total_generation_latency
 		multi_turn_cache_hits multi_turn_cache_misses seed summary`)
 	in := func(prefix, names string) {
 		for _, n := range strings.Fields(names) {
 			keys = append(keys, prefix+"."+n)
 		}
 	}
-	in("summary", `total_requests total_tokens elapsed_time avg_throughput_tokens_per_sec total_storage_io_time
+	in("summary",
+		`total_requests total_tokens elapsed_time avg_throughput_tokens_per_sec total_storage_io_time
 		storage_throughput_tokens_per_sec requests_per_second cache_stats qos_metrics autoscaling_stats autoscaling_summary`)
-	for _, l := range strings.Fields("end_to_end_latency_ms storage_io_latency_ms generation_latency_ms") {
+	for _, l := range strings.Fields("end_to_end_latency_ms storage_io_latency_ms " +
+		"generation_latency_ms") {
 		in("summary."+l, "mean p50 p95 p99 p999 p9999")
 	}
-	in("summary.prefix_cache_stats", "prefix_hits prefix_misses system_prompt_reuse common_phrase_reuse bytes_saved")
+	in("summary.prefix_cache_stats",
+		"prefix_hits prefix_misses system_prompt_reuse common_phrase_reuse bytes_saved")
 	in("summary.multi_turn_stats", "cache_hits cache_misses hit_rate")
 	const c = "summary.cache_stats"
-	in(c, `cache_hit_rate cache_hits cache_misses gpu_entries cpu_entries storage_entries gpu_memory_used_gb cpu_memory_used_gb
+	in(c,
+		`cache_hit_rate cache_hits cache_misses gpu_entries cpu_entries storage_entries gpu_memory_used_gb cpu_memory_used_gb
 		offloads_cpu offloads_storage prefill_writes decode_reads
 		tier_gpu_kv_bytes_written_gb tier_cpu_kv_bytes_written_gb tier_storage_kv_bytes_written_gb
 		tier_gpu_kv_bytes_read_gb tier_cpu_kv_bytes_read_gb tier_storage_kv_bytes_read_gb
@@ -40,7 +46,8 @@ var pythonKeys = func() []string {
 		system_prompt_hits common_phrase_hits user_cache_hits multi_turn_hits total_read_bytes total_write_bytes
 		total_read_gb total_write_gb read_write_ratio read_iops write_iops storage_tokens_processed`)
 	in(c+".storage_health", "overall_status criteria passed_count total_count")
-	for _, name := range strings.Fields(`cpu_write storage_read storage_read_device storage_read_host storage_write_device`) {
+	for _, name := range strings.Fields(
+		`cpu_write storage_read storage_read_device storage_read_host storage_write_device`) {
 		for _, p := range strings.Fields("p50 p95 p99 p999 p9999") {
 			keys = append(keys, c+"."+name+"_"+p+"_ms")
 		}

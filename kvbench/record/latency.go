@@ -57,10 +57,12 @@ func (b *builder) latency() {
 		return result.NewDistribution(u, sum)
 	}
 	ofLevels := func(k levelHist) result.Distribution {
-		return over(units.Nanoseconds, func(l tiers.Kind) *result.Histogram { return b.hists.level[l][k] })
+		return over(units.Nanoseconds,
+			func(l tiers.Kind) *result.Histogram { return b.hists.level[l][k] })
 	}
 	sizes := func(op tiers.Op) result.Distribution {
-		return over(units.Bytes, func(l tiers.Kind) *result.Histogram { return b.hists.op[l][op][histSize] })
+		return over(units.Bytes,
+			func(l tiers.Kind) *result.Histogram { return b.hists.op[l][op][histSize] })
 	}
 	r.FirstReads.Latency, r.ReReads.Latency = ofLevels(histFirst), ofLevels(histReread)
 	r.EntrySizes = result.EntrySizes{Read: sizes(tiers.Read), Write: sizes(tiers.Write)}
@@ -87,8 +89,9 @@ func (b *builder) opLatency(l tiers.Kind, op tiers.Op) result.OpLatency {
 // contextTokens are the contexts whose load time every result tells.
 var contextTokens = [...]int64{8 << 10, 32 << 10, 128 << 10}
 
-// contextLoad extrapolates from the effective bandwidth of single entries of the slowest level, because
-// loading a context is one such read: the median entry's, and that of the twentieth that was slowest.
+// contextLoad extrapolates from the effective bandwidth of single entries of the slowest level,
+// because loading a context is one such read: the median entry's, and that of the twentieth that
+// was slowest.
 func (b *builder) contextLoad() []result.ContextLoad {
 	out := []result.ContextLoad{}
 	if len(b.levels) == 0 || b.tokenBytes(1) == 0 {
@@ -99,7 +102,8 @@ func (b *builder) contextLoad() []result.ContextLoad {
 	for _, tokens := range contextTokens {
 		bytes := b.tokenBytes(tokens)
 		c := result.ContextLoad{
-			Tokens: tokens, Bytes: bytes, TypicalNS: timeAt(bytes, rate.P50), SlowNS: timeAt(bytes, rate.P5),
+			Tokens: tokens, Bytes: bytes, TypicalNS: timeAt(bytes, rate.P50),
+			SlowNS: timeAt(bytes, rate.P5),
 		}
 		if pr := b.r.Workload.PrefillRate; pr > 0 {
 			c.RecomputeNS = new(int64(float64(tokens) / pr * float64(time.Second)))

@@ -13,8 +13,8 @@ import (
 // slaMet is the compliance from which a class meets its target.
 const slaMet = 0.95
 
-// python fills the keys of the Python benchmark. They keep its sense where ours differs: re-reads count
-// as hits, percentiles are given whatever the sample count.
+// python fills the keys of the Python benchmark. They keep its sense where ours differs: re-reads
+// count as hits, percentiles are given whatever the sample count.
 func (b *builder) python() {
 	r, requests, tokens := b.r, b.sum(sumRequests), b.sum(sumTokens)
 	storage := time.Duration(b.sum(sumStorageNS)).Seconds()
@@ -57,10 +57,11 @@ func (b *builder) cacheStats() result.CacheStats {
 		SystemPromptHits: lookups.ByKind["system"].Hits,
 		UserCacheHits:    lookups.ByKind["user"].Hits + rereads,
 		MultiTurnHits:    lookups.ByKind["multi_turn"].Hits,
-		TotalReadBytes:   b.n.overOp(tiers.Read, opMoved), TotalWriteBytes: b.n.overOp(tiers.Write, opMoved),
-		ReadIOPS:  b.n.overOp(tiers.Read, opDone) + b.n.overOp(tiers.Read, opDemotion),
-		WriteIOPS: b.n.overOp(tiers.Write, opDone) + b.n.overOp(tiers.Write, opDemotion),
-		LatencyMS: make(map[string]float64),
+		TotalReadBytes:   b.n.overOp(tiers.Read, opMoved),
+		TotalWriteBytes:  b.n.overOp(tiers.Write, opMoved),
+		ReadIOPS:         b.n.overOp(tiers.Read, opDone) + b.n.overOp(tiers.Read, opDemotion),
+		WriteIOPS:        b.n.overOp(tiers.Write, opDone) + b.n.overOp(tiers.Write, opDemotion),
+		LatencyMS:        make(map[string]float64),
 	}
 	s.CacheHitRate = units.Ratio(s.CacheHits, s.CacheHits+s.CacheMisses)
 	s.TotalReadGiB, s.TotalWriteGiB = gib(s.TotalReadBytes), gib(s.TotalWriteBytes)
@@ -71,7 +72,8 @@ func (b *builder) cacheStats() result.CacheStats {
 			&s.GPUReadBandwidth, &s.GPUWriteBandwidth},
 		tiers.CPU: {&s.CPUEntries, &s.OffloadsCPU, &s.CPUMemoryUsed, &s.CPUWritten, &s.CPURead,
 			&s.CPUReadBandwidth, &s.CPUWriteBandwidth},
-		tiers.Storage: {&s.StorageEntries, &s.OffloadsStorage, nil, &s.StorageWritten, &s.StorageRead,
+		tiers.Storage: {&s.StorageEntries, &s.OffloadsStorage, nil, &s.StorageWritten,
+			&s.StorageRead,
 			&s.StorageReadBandwidth, &s.StorageWriteBandwidth},
 	}
 	for _, l := range b.levels {
@@ -79,7 +81,8 @@ func (b *builder) cacheStats() result.CacheStats {
 		if l == tiers.Storage {
 			moved := float64(b.moved(l, tiers.Read) + b.moved(l, tiers.Write))
 			sizer := b.info.Sizer
-			s.StorageTokensProcessed = units.Ratio(moved*float64(max(1, sizer.Divisor)), sizer.BytesPerToken)
+			s.StorageTokensProcessed = units.Ratio(moved*float64(max(1, sizer.Divisor)),
+				sizer.BytesPerToken)
 		}
 	}
 	for l := range tiers.NumKinds {
@@ -147,7 +150,8 @@ func (b *builder) qos(c workloads.Class) result.QoSStat {
 	if n > 0 {
 		all := result.NewLatencyMS(h)
 		stat.Latency = &result.QoSLatencyMS{
-			Mean: all.Mean, P50: all.P50, P95: all.P95, P99: all.P99, Max: new(result.Milliseconds(h.Max())),
+			Mean: all.Mean, P50: all.P50, P95: all.P95, P99: all.P99,
+			Max: new(result.Milliseconds(h.Max())),
 		}
 	}
 	return stat

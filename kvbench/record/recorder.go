@@ -10,12 +10,13 @@ import (
 	"kvbench/workloads"
 )
 
-// Recorder counts what happens in one trial. All methods are safe for concurrent use. Counters live in a fixed number
-// of shards with a mutex each, so that workers of different shards never meet; [Build] merges them once.
+// Recorder counts what happens in one trial. All methods are safe for concurrent use. Counters live
+// in a fixed number of shards with a mutex each, so that workers of different shards never meet;
+// [Build] merges them once.
 //
-// Nothing counts before Open, and afterwards only what completes inside the window does, both ends included. Memory
-// does not grow with the run: histograms are of fixed size and made when first used, the timeline has a fixed number
-// of buckets.
+// Nothing counts before Open, and afterwards only what completes inside the window does, both ends
+// included. Memory does not grow with the run: histograms are of fixed size and made when first
+// used, the timeline has a fixed number of buckets.
 type Recorder struct {
 	start  atomic.Int64 // never: not open
 	end    atomic.Int64
@@ -24,8 +25,9 @@ type Recorder struct {
 	done   atomic.Int64 // completed requests counted against limit
 	full   func()       // called with the last of them
 	shards []shard
-	// Timeless: operations take no time, so that their latencies are not recorded. Rounds: the storage
-	// tier's latencies are kept apart for the autoscaler. Both are set before the first sample.
+	// Timeless: operations take no time, so that their latencies are not recorded. Rounds: the
+	// storage tier's latencies are kept apart for the autoscaler. Both are set before the first
+	// sample.
 	Timeless, Rounds bool
 
 	failures failures
@@ -35,8 +37,9 @@ type Recorder struct {
 // never is when a window opens and ends that is not open.
 const never = workloads.Never
 
-// New makes a recorder with the given number of shards (at least one). Sample.Shard is taken modulo it. A shard
-// that sees all kinds of operations takes some 10 MB, so use about as many as processors, and not many more than eight.
+// New makes a recorder with the given number of shards (at least one). Sample.Shard is taken modulo
+// it. A shard that sees all kinds of operations takes some 10 MB, so use about as many as
+// processors, and not many more than eight.
 func New(shards int) *Recorder {
 	r := &Recorder{shards: make([]shard, max(1, shards))}
 	r.start.Store(int64(never))
@@ -44,8 +47,8 @@ func New(shards int) *Recorder {
 	return r
 }
 
-// Open opens the window [start, deadline]. A deadline of workloads.Never leaves the end open until SetEnd. It is called
-// once, before which every sample is dropped, failures excepted.
+// Open opens the window [start, deadline]. A deadline of workloads.Never leaves the end open until
+// SetEnd. It is called once, before which every sample is dropped, failures excepted.
 func (r *Recorder) Open(start, deadline time.Duration) {
 	interval := TimelineInterval(deadline - start)
 	for i := range r.shards {
@@ -59,8 +62,8 @@ func (r *Recorder) Open(start, deadline time.Duration) {
 	r.start.Store(int64(start))
 }
 
-// SetEnd moves the window's end forward, when it is known before the deadline (count reached, input ended, signal). An
-// end later than the present one changes nothing.
+// SetEnd moves the window's end forward, when it is known before the deadline (count reached, input
+// ended, signal). An end later than the present one changes nothing.
 func (r *Recorder) SetEnd(end time.Duration) {
 	for {
 		old := r.end.Load()
@@ -70,15 +73,16 @@ func (r *Recorder) SetEnd(end time.Duration) {
 	}
 }
 
-// LimitRequests ends the window with the n-th completed request: exactly n count, and the end is the moment at which the
-// last of them completed, in which full is called. It is called before Open; failed requests do not count.
+// LimitRequests ends the window with the n-th completed request: exactly n count, and the end is
+// the moment at which the last of them completed, in which full is called. It is called before
+// Open; failed requests do not count.
 func (r *Recorder) LimitRequests(n int64, full func()) {
 	r.full = full
 	r.limit.Store(n)
 }
 
-// Close ends the counting: what comes now has not ended inside the window, though in virtual time the moment may be the
-// same. What was cut is still counted as that.
+// Close ends the counting: what comes now has not ended inside the window, though in virtual time
+// the moment may be the same. What was cut is still counted as that.
 func (r *Recorder) Close() { r.closed.Store(true) }
 
 // Window returns the window's bounds; both are workloads.Never before Open.
@@ -97,7 +101,8 @@ func (r *Recorder) shard(n int) *shard {
 	return s
 }
 
-// enter returns the shard for a sample of this moment, locked, or nil when the moment does not count.
+// enter returns the shard for a sample of this moment, locked, or nil when the moment does not
+// count.
 func (r *Recorder) enter(at time.Duration, shard int) *shard {
 	if !r.inside(at) {
 		return nil
@@ -106,7 +111,8 @@ func (r *Recorder) enter(at time.Duration, shard int) *shard {
 }
 
 // Chunk counts bytes that a tier has moved (or, where bytes count at the commit, a whole entry).
-func (r *Recorder) Chunk(at time.Duration, shard int, l tiers.Kind, op tiers.Op, ph tiers.Phase, bytes int64) {
+func (r *Recorder) Chunk(at time.Duration, shard int, l tiers.Kind, op tiers.Op, ph tiers.Phase,
+	bytes int64) {
 	if s := r.enter(at, shard); s != nil {
 		s.n.op[l][op][opMoved] += bytes
 		if ph == tiers.Evict {
@@ -132,8 +138,8 @@ func (r *Recorder) Operation(o OpSample) {
 	}
 }
 
-// Request records a finished request and says whether it counted: whether it ended inside the window, and before the
-// limit of completed ones was reached.
+// Request records a finished request and says whether it counted: whether it ended inside the
+// window, and before the limit of completed ones was reached.
 func (r *Recorder) Request(q RequestSample) bool {
 	if !r.inside(q.At) {
 		return false
@@ -154,8 +160,8 @@ func (r *Recorder) Request(q RequestSample) bool {
 	return true
 }
 
-// Lookup records one decision about one key. Decisions for ForPrefill and ForReread may be reported too, but they are no
-// lookups and no result includes them.
+// Lookup records one decision about one key. Decisions for ForPrefill and ForReread may be reported
+// too, but they are no lookups and no result includes them.
 func (r *Recorder) Lookup(at time.Duration, shard int, p workloads.Purpose, result LookupResult) {
 	if s := r.enter(at, shard); s != nil {
 		s.n.sum[lookupSum(p, result)]++
@@ -188,7 +194,8 @@ func (r *Recorder) Evict(at time.Duration, shard int, l tiers.Kind, bytes int64)
 	}
 }
 
-// Demote counts an entry that moved down from one tier to another. The I/O of it comes by Chunk and Operation.
+// Demote counts an entry that moved down from one tier to another. The I/O of it comes by Chunk and
+// Operation.
 func (r *Recorder) Demote(at time.Duration, shard int, from, to tiers.Kind, bytes int64) {
 	if s := r.enter(at, shard); s != nil {
 		s.n.tally(from, levelDemotedOut, bytes)
@@ -199,7 +206,8 @@ func (r *Recorder) Demote(at time.Duration, shard int, from, to tiers.Kind, byte
 }
 
 // Delete records how long tier l took to remove an object.
-func (r *Recorder) Delete(at time.Duration, shard int, l tiers.Kind, bytes int64, took time.Duration) {
+func (r *Recorder) Delete(at time.Duration, shard int, l tiers.Kind, bytes int64,
+	took time.Duration) {
 	if s := r.enter(at, shard); s != nil {
 		s.n.tally(l, levelDeleted, bytes)
 		s.ofLevel(l, histDelete, int64(took))
@@ -225,7 +233,8 @@ func (r *Recorder) Gauge(at time.Duration, g Gauge) {
 	}
 }
 
-// Counters returns a snapshot for the progress line. It locks every shard in turn for a few additions.
+// Counters returns a snapshot for the progress line. It locks every shard in turn for a few
+// additions.
 func (r *Recorder) Counters() Live {
 	var v Live
 	for i := range r.shards {
@@ -245,8 +254,8 @@ func (r *Recorder) Counters() Live {
 	return v
 }
 
-// TakeRound returns the p95 latency per 100 MiB of the storage tier's operations since the last call, and whether there
-// were any.
+// TakeRound returns the p95 latency per 100 MiB of the storage tier's operations since the last
+// call, and whether there were any.
 func (r *Recorder) TakeRound(op tiers.Op) (p95 time.Duration, some bool) {
 	all := result.NewHistogram(units.Nanoseconds)
 	for i := range r.shards {

@@ -45,7 +45,8 @@ func TestWindowGate(t *testing.T) {
 func TestCancelledOperationsAreCountedApart(t *testing.T) {
 	r := openRecorder(1, time.Second)
 	r.Chunk(time.Second, 0, tiers.Storage, tiers.Write, tiers.Prefill, 2<<20)
-	r.Operation(OpSample{At: 2 * time.Second, Level: tiers.Storage, Op: tiers.Write, Bytes: 100 << 20, Device: 3, Partial: true})
+	r.Operation(OpSample{At: 2 * time.Second, Level: tiers.Storage, Op: tiers.Write,
+		Bytes: 100 << 20, Device: 3, Partial: true})
 	m := r.merge()
 	assert.EqualValues(t, 1, m.n.op[tiers.Storage][tiers.Write][opCancelled])
 	assert.Zero(t, m.n.op[tiers.Storage][tiers.Write][opDone])
@@ -124,7 +125,8 @@ func TestFailureTableIsBounded(t *testing.T) {
 }
 
 func TestSizeClasses(t *testing.T) {
-	for bytes, want := range map[int64]int{0: 0, 1<<20 - 1: 0, 1 << 20: 1, 4<<20 - 1: 1, 4 << 20: 2, 16 << 20: 3, 64<<20 - 1: 3, 1 << 30: 6, 4 << 30: 7, 1 << 50: 7} {
+	for bytes, want := range map[int64]int{0: 0, 1<<20 - 1: 0, 1 << 20: 1, 4<<20 - 1: 1, 4 << 20: 2,
+		16 << 20: 3, 64<<20 - 1: 3, 1 << 30: 6, 4 << 30: 7, 1 << 50: 7} {
 		assert.Equal(t, want, sizeClass(bytes), bytes)
 		lo, hi := sizeClassBounds(want)
 		assert.True(t, bytes >= lo && (hi == nil || bytes < *hi), bytes)

@@ -7,12 +7,12 @@ import (
 	"kvbench/workloads"
 )
 
-// Times in samples are offsets on the engine's clock, the same clock that is given to [Recorder.Open].
-// A sample is passed by value and not kept, so callers may reuse theirs.
+// Times in samples are offsets on the engine's clock, the same clock that is given to
+// [Recorder.Open]. A sample is passed by value and not kept, so callers may reuse theirs.
 
 // OpSample is one cache operation that moved an entry: a read, a write, or one half of a demotion.
-// Its bytes are not counted from here but from [Recorder.Chunk], so that work cut off at the deadline still
-// counts what it moved.
+// Its bytes are not counted from here but from [Recorder.Chunk], so that work cut off at the
+// deadline still counts what it moved.
 type OpSample struct {
 	At      time.Duration // when it completed
 	Shard   int           // any number: worker index
@@ -31,10 +31,11 @@ type OpSample struct {
 	Admission  time.Duration // waiting for the write limit and for buffers
 	Buffers    time.Duration // the part of Admission that waited for buffers
 	Space      time.Duration // waiting for room
-	Pending    time.Duration // a read waiting for the entry's writer, or a writer that joined another
+	// a read waiting for the entry's writer, or a writer that joined another
+	Pending time.Duration
 
-	// Partial: cancelled at the deadline. It adds to the stage sums and to the count of cancelled operations,
-	// whatever At says, and to no histogram.
+	// Partial: cancelled at the deadline. It adds to the stage sums and to the count of cancelled
+	// operations, whatever At says, and to no histogram.
 	Partial bool
 }
 
@@ -79,8 +80,8 @@ type BlockSample struct {
 // LookupResult is what one decision about one key found.
 type LookupResult uint8
 
-// The results. Pending counts as a hit; NotYetWritten is counted apart from hits and misses; Gone is a miss that the
-// metadata had promised as a hit.
+// The results. Pending counts as a hit; NotYetWritten is counted apart from hits and misses; Gone
+// is a miss that the metadata had promised as a hit.
 const (
 	Hit LookupResult = iota
 	Miss
@@ -90,7 +91,8 @@ const (
 	numLookupResults
 )
 
-// Live is a snapshot of the counters for the progress line: what completed inside the window so far.
+// Live is a snapshot of the counters for the progress line: what completed inside the window so
+// far.
 type Live struct {
 	Bytes    [tiers.NumKinds][tiers.NumOps]int64
 	Ops      [tiers.NumKinds][tiers.NumOps]int64
@@ -99,8 +101,8 @@ type Live struct {
 	Failures int64
 }
 
-// Gauge is a reading of what cannot be summed: queue length and tier fill. The engine takes one about as often as the
-// progress line and at least once per timeline interval.
+// Gauge is a reading of what cannot be summed: queue length and tier fill. The engine takes one
+// about as often as the progress line and at least once per timeline interval.
 type Gauge struct {
 	Queued   int64                 // requests arrived and not taken
 	InFlight int64                 // requests taken and not done

@@ -64,8 +64,9 @@ func (s *shard) operation(o OpSample, timeless bool) {
 		s.waits(o)
 	}
 	if o.Phase == tiers.Evict {
-		// A demotion is no operation of a request: it stays out of the tier's latency, except that its
-		// write loads the device as any other and therefore shows in the lower tier's device histogram.
+		// A demotion is no operation of a request: it stays out of the tier's latency, except that
+		// its write loads the device as any other and therefore shows in the lower tier's device
+		// histogram.
 		n[opDemotion]++
 		if !timeless {
 			s.ofOp(o.Level, o.Op, histDemotion, int64(o.IO()))
@@ -125,8 +126,8 @@ func (s *shard) purpose(o OpSample) {
 	}
 }
 
-// read tells first reads of entries from the others. A run of blocks is one operation, but its bytes
-// are told apart.
+// read tells first reads of entries from the others. A run of blocks is one operation, but its
+// bytes are told apart.
 func (s *shard) read(o OpSample, timeless bool) {
 	kind := histReread
 	if o.First {
@@ -145,8 +146,8 @@ func (s *shard) read(o OpSample, timeless bool) {
 	}
 }
 
-// waits keeps the waits: admission and generation of every operation that could have them, space and
-// pending of those that waited, because nearly all do not and their zeros would hide the rest.
+// waits keeps the waits: admission and generation of every operation that could have them, space
+// and pending of those that waited, because nearly all do not and their zeros would hide the rest.
 func (s *shard) waits(o OpSample) {
 	if o.Op == tiers.Write {
 		s.ofAll(histWriteAdmission, int64(o.Admission))

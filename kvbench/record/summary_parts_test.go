@@ -18,32 +18,45 @@ func partsResult() *result.Result {
 	info := fixtureInfo()
 	info.Workload.Users, info.Precondition, info.Ceiling = 20, nil, nil
 	info.Simulation = &result.Simulation{
-		Device:    &result.SimulatedDevice{Read: 2 << 30, Write: 1 << 30, ReadLatency: 80 * time.Microsecond, WriteLatency: 20 * time.Microsecond, Parallelism: 128},
+		Device: &result.SimulatedDevice{Read: 2 << 30, Write: 1 << 30,
+			ReadLatency: 80 * time.Microsecond, WriteLatency: 20 * time.Microsecond,
+			Parallelism: 128},
 		TraceRows: 12345, WallNS: 250e6,
 	}
 	info.MediumBusy = fixtureWindow / 2
-	info.Summary.AutoscalingSummary = &result.AutoscaleSummary{Mode: result.AutoscaleCapacity, InitialUsers: 10, FinalUsers: 48, SustainedUsers: 40, PeakUsers: 48, PeakRate: 2 << 30, Rounds: 20, Found: true}
+	info.Summary.AutoscalingSummary = &result.AutoscaleSummary{Mode: result.AutoscaleCapacity,
+		InitialUsers: 10, FinalUsers: 48, SustainedUsers: 40, PeakUsers: 48, PeakRate: 2 << 30,
+		Rounds: 20, Found: true}
 	for i := range 20 {
-		r := result.Round{AtS: float64(10 * (i + 1)), Users: 10 + 2*i, Workers: 10 + 2*i, Goroutines: 18 + 2*i, BytesPerSecond: float64(i+1) * 1e8,
+		r := result.Round{AtS: float64(10 * (i + 1)), Users: 10 + 2*i, Workers: 10 + 2*i,
+			Goroutines: 18 + 2*i, BytesPerSecond: float64(i+1) * 1e8,
 			NextUsers: 12 + 2*i, Decision: "throughput grew"}
 		if i > 1 {
 			r.ReadP95, r.WriteP95, r.Saturation = new(20.5), new(31.25), new(0.5)
 		}
 		info.Summary.AutoscalingStats = append(info.Summary.AutoscalingStats, r)
 	}
-	info.Replay = &result.Replay{Rows: 5000, Skipped: 10, Reads: 3000, Writes: 1500, Deletes: 2, EvictedReads: 400, UnwrittenReads: 5, Overwrites: 7, TooLarge: 1, Evictions: 900, LateNS: 2e6}
+	info.Replay = &result.Replay{Rows: 5000, Skipped: 10, Reads: 3000, Writes: 1500, Deletes: 2,
+		EvictedReads: 400, UnwrittenReads: 5, Overwrites: 7, TooLarge: 1, Evictions: 900,
+		LateNS: 2e6}
 	r := Build(info, fixtureRecorder())
-	r.BlockCache = &result.BlockCache{Requests: 100, Blocks: 1000, Hits: 600, Pending: 3, Kept: 20, Written: 380, HitRatio: new(0.6), IdealHits: new(int64(700)),
-		IdealHitRatio: new(0.7), PrefixHitRatio: new(0.44), TokenHitRatio: new(0.65), BytesSaved: 5 << 30,
-		Reads: result.BlockMoves{Operations: 150, Blocks: 597}, Writes: result.BlockMoves{Operations: 95, Blocks: 380}}
+	r.BlockCache = &result.BlockCache{Requests: 100, Blocks: 1000, Hits: 600, Pending: 3, Kept: 20,
+		Written: 380, HitRatio: new(0.6), IdealHits: new(int64(700)),
+		IdealHitRatio: new(0.7), PrefixHitRatio: new(0.44), TokenHitRatio: new(0.65),
+		BytesSaved: 5 << 30,
+		Reads:      result.BlockMoves{Operations: 150, Blocks: 597},
+		Writes:     result.BlockMoves{Operations: 95, Blocks: 380}}
 	r.Timeline.Blocks, r.Timeline.BlockHits, r.Timeline.BlockIdeal = nil, nil, nil
 	for i := range 20 {
-		r.Timeline.Blocks, r.Timeline.BlockHits = append(r.Timeline.Blocks, 50), append(r.Timeline.BlockHits, int64(2*i))
+		r.Timeline.Blocks, r.Timeline.BlockHits = append(r.Timeline.Blocks, 50),
+			append(r.Timeline.BlockHits, int64(2*i))
 		r.Timeline.BlockIdeal = append(r.Timeline.BlockIdeal, new(int64(min(50, 3*i))))
 	}
 	r.Timeline.BlockIdeal[19] = nil // not known from here on
-	r.Validation = &result.Validation{Trace: "/data/recorded.json", Requests: 200, Malformed: 1, Tolerance: 0.05,
-		HitRate: result.NewCheck(new(0.80), new(0.82)), ReadWriteRatio: result.NewCheck(new(2.0), new(2.5))}
+	r.Validation = &result.Validation{Trace: "/data/recorded.json", Requests: 200, Malformed: 1,
+		Tolerance:      0.05,
+		HitRate:        result.NewCheck(new(0.80), new(0.82)),
+		ReadWriteRatio: result.NewCheck(new(2.0), new(2.5))}
 	return r
 }
 
@@ -55,7 +68,8 @@ func TestSummaryOfTheParts(t *testing.T) {
 	golden(t, "summary_parts.txt", b.Bytes())
 	first, _, _ := strings.Cut(b.String(), "\n")
 	assert.Contains(t, first, "SIMULATED", "nobody reads further to find out")
-	assert.Nil(t, r.Simulation.SustainedUsers, "the autoscaler tells the users sustained, and there are not two answers")
+	assert.Nil(t, r.Simulation.SustainedUsers,
+		"the autoscaler tells the users sustained, and there are not two answers")
 	assert.NotNil(t, r.Simulation.QueueGrowth)
 
 	// It survives the file.

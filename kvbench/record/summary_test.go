@@ -40,9 +40,11 @@ func TestSummaryOfOperations(t *testing.T) {
 	for i := range 30 {
 		at := time.Duration(i) * time.Millisecond
 		rec.Chunk(at, 0, tiers.Storage, tiers.Write, tiers.Prefill, 4<<20)
-		rec.Operation(OpSample{At: at, Level: tiers.Storage, Op: tiers.Write, Bytes: 4 << 20, Device: 3 * time.Millisecond})
+		rec.Operation(OpSample{At: at, Level: tiers.Storage, Op: tiers.Write, Bytes: 4 << 20,
+			Device: 3 * time.Millisecond})
 	}
-	r := Build(Info{Result: result.Result{Benchmark: "Tier", CompletionUnit: result.UnitOperation, Division: result.DivisionQuick,
+	r := Build(Info{Result: result.Result{Benchmark: "Tier", CompletionUnit: result.UnitOperation,
+		Division:      result.DivisionQuick,
 		DeviceWitness: result.Witness{Reason: "tmpfs has no device"}}}, rec)
 	assert.Equal(t, result.StatusComplete, r.Status)
 	var b bytes.Buffer
@@ -60,7 +62,8 @@ func TestMetricsLine(t *testing.T) {
 		units = append(units, m.Unit)
 		values[m.Unit] = m.Value
 	}
-	assert.Equal(t, strings.Fields(`ns/op req/s tok/s storage-tok/s read-B/s write-B/s read-p50-ns read-p95-ns read-p99-ns write-p95-ns
+	assert.Equal(t, strings.Fields(
+		`ns/op req/s tok/s storage-tok/s read-B/s write-B/s read-p50-ns read-p95-ns read-p99-ns write-p95-ns
 		read-ns/MiB e2e-p95-ns hit-ratio served-ratio cpu-ns/B peak-RSS-bytes device-read-ratio ceiling-ratio`), units)
 	assert.InDelta(t, float64(fixtureWindow)/1200, values["ns/op"], 1e-6)
 	assert.InDelta(t, 40, values["req/s"], 1e-9)
@@ -69,7 +72,8 @@ func TestMetricsLine(t *testing.T) {
 	info := fixtureInfo()
 	info.Ceiling, info.DeviceWitness, info.LoadEnd = nil, result.Witness{Reason: "tmpfs"}, nil
 	for _, m := range Build(info, fixtureRecorder()).Metrics() {
-		assert.NotContains(t, []string{"device-read-ratio", "ceiling-ratio"}, m.Unit, "absent when unknown")
+		assert.NotContains(t, []string{"device-read-ratio", "ceiling-ratio"}, m.Unit,
+			"absent when unknown")
 	}
 }
 

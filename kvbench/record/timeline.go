@@ -9,8 +9,8 @@ import (
 )
 
 // A series is a list of buckets of equal length from the window's opening. When the run outlasts
-// maxBuckets of them, pairs are joined and the interval doubles, so memory stays bounded and nothing
-// is lost.
+// maxBuckets of them, pairs are joined and the interval doubles, so memory stays bounded and
+// nothing is lost.
 const (
 	maxBuckets      = 4096
 	minInterval     = 10 * time.Millisecond
@@ -95,8 +95,9 @@ const (
 	bucketUnknown // blocks of requests whose ideal nobody knows
 	bucketMoved   // bytes, by level and operation
 
-	bucketEvicted     = bucketMoved + int(tiers.NumKinds)*int(tiers.NumOps) // bytes, by level
-	bucketDemoted     = bucketEvicted + int(tiers.NumKinds)                 // bytes, out of the level
+	bucketEvicted = bucketMoved + int(tiers.NumKinds)*int(tiers.NumOps) // bytes, by level
+	// bytes, out of the level
+	bucketDemoted     = bucketEvicted + int(tiers.NumKinds)
 	numBucketCounters = bucketDemoted + int(tiers.NumKinds)
 )
 
@@ -136,8 +137,8 @@ func (g *gauges) set(at time.Duration, v Gauge) {
 	*g.at(at) = reading{known: true, Gauge: v}
 }
 
-// read returns the readings by bucket of the given interval, which is the gauges' own times or divided
-// by a power of two, with gaps filled by the reading before.
+// read returns the readings by bucket of the given interval, which is the gauges' own times or
+// divided by a power of two, with gaps filled by the reading before.
 func (g *gauges) read(interval time.Duration, n int) []reading {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -173,16 +174,19 @@ func (b *builder) timeline() {
 		buckets[min(i, n-1)].join(v)
 	}
 	out := &result.Timeline{
-		IntervalS: tl.interval.Seconds(), IntervalNS: int64(tl.interval), LastNS: int64(b.window) - int64(n-1)*int64(tl.interval),
-		ReadBytes: make(map[string][]int64), WriteBytes: make(map[string][]int64), TierUsedBytes: make(map[string][]*int64),
-		EvictedBytes: make(map[string][]int64), DemotedBytes: make(map[string][]int64),
+		IntervalS: tl.interval.Seconds(), IntervalNS: int64(tl.interval),
+		LastNS:    int64(b.window) - int64(n-1)*int64(tl.interval),
+		ReadBytes: make(map[string][]int64), WriteBytes: make(map[string][]int64),
+		TierUsedBytes: make(map[string][]*int64),
+		EvictedBytes:  make(map[string][]int64), DemotedBytes: make(map[string][]int64),
 		Requests: make([]int64, n), Queued: make([]*int64, n), InFlight: make([]*int64, n),
 	}
 	for i, v := range buckets {
 		out.Requests[i] = v[bucketRequests]
 	}
 	if b.sum(blockSum(blockRequests)) > 0 {
-		out.Blocks, out.BlockHits, out.BlockIdeal = make([]int64, n), make([]int64, n), make([]*int64, n)
+		out.Blocks, out.BlockHits, out.BlockIdeal = make([]int64, n), make([]int64, n),
+			make([]*int64, n)
 		for i, v := range buckets {
 			out.Blocks[i], out.BlockHits[i] = v[bucketBlocks], v[bucketHits]
 			if v[bucketUnknown] == 0 {
@@ -206,7 +210,8 @@ func (b *builder) timeline() {
 				used[i] = new(g.Bytes[l])
 			}
 		}
-		out.ReadBytes[l.String()], out.WriteBytes[l.String()], out.TierUsedBytes[l.String()] = read, write, used
+		out.ReadBytes[l.String()], out.WriteBytes[l.String()], out.TierUsedBytes[l.String()] = read,
+			write, used
 		out.EvictedBytes[l.String()], out.DemotedBytes[l.String()] = evicted, demoted
 	}
 	b.r.Timeline = out

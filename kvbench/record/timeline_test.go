@@ -14,8 +14,10 @@ import (
 
 func TestTimelineInterval(t *testing.T) {
 	for window, want := range map[time.Duration]time.Duration{
-		300 * time.Second: time.Second, 30 * time.Second: 300 * time.Millisecond, 2 * time.Second: 20 * time.Millisecond,
-		100 * time.Millisecond: 10 * time.Millisecond, workloads.Never: 10 * time.Millisecond, 0: 10 * time.Millisecond,
+		300 * time.Second: time.Second, 30 * time.Second: 300 * time.Millisecond,
+		2 * time.Second:        20 * time.Millisecond,
+		100 * time.Millisecond: 10 * time.Millisecond, workloads.Never: 10 * time.Millisecond,
+		0: 10 * time.Millisecond,
 	} {
 		assert.Equal(t, want, TimelineInterval(window), window)
 	}
@@ -80,7 +82,8 @@ func TestTimelineOfEvictionsAndDemotions(t *testing.T) {
 		at   int
 		list []int64
 		want int64
-	}{{1, tl.EvictedBytes["storage"], 3 << 20}, {90, tl.EvictedBytes["storage"], 1 << 20}, {1, tl.DemotedBytes["cpu"], 2 << 20}, {1, tl.DemotedBytes["storage"], 0}} {
+	}{{1, tl.EvictedBytes["storage"], 3 << 20}, {90, tl.EvictedBytes["storage"], 1 << 20},
+		{1, tl.DemotedBytes["cpu"], 2 << 20}, {1, tl.DemotedBytes["storage"], 0}} {
 		require.Len(t, c.list, len(tl.Requests))
 		assert.Equal(t, c.want, c.list[c.at])
 	}

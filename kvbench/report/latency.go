@@ -32,7 +32,8 @@ func eachOp(r *result.Result, f func(name string, o result.OpLatency)) {
 // latencies are those of entries, those of requests, and the rates of single entries.
 func latencies(r *result.Result) []Table {
 	entry := distributions("latency", "per entry")
-	rates := &Table{Columns: head("effective rate of one entry", units.Count, "samples", units.BytesPerSec, "p5", "p50")}
+	rates := &Table{Columns: head("effective rate of one entry", units.Count, "samples",
+		units.BytesPerSec, "p5", "p50")}
 	eachOp(r, func(name string, o result.OpLatency) {
 		part := "  "
 		if o.IO.Count == 0 { // demotions only
@@ -69,7 +70,8 @@ func bySize(r *result.Result) (t Table) {
 	name := r.Tiers[len(r.Tiers)-1].Level
 	t.Columns = head(name+" by size", units.Count, "reads", units.Nanoseconds, "p50", "p95",
 		units.Count, "writes", units.Nanoseconds, "p50", "p95")
-	// A size class is listed by an operation that moved entries of it: by reads, by writes or by both.
+	// A size class is listed by an operation that moved entries of it: by reads, by writes or by
+	// both.
 	reads, writes := make(map[int64]result.Distribution), make(map[int64]result.Distribution)
 	lat := r.Latency.Levels[name]
 	for _, c := range lat.Read.BySize {
@@ -79,7 +81,8 @@ func bySize(r *result.Result) (t Table) {
 		writes[c.FromBytes] = c.IO
 	}
 	classes := slices.Concat(lat.Read.BySize, lat.Write.BySize)
-	slices.SortStableFunc(classes, func(a, b result.SizeLatency) int { return cmp.Compare(a.FromBytes, b.FromBytes) })
+	slices.SortStableFunc(classes,
+		func(a, b result.SizeLatency) int { return cmp.Compare(a.FromBytes, b.FromBytes) })
 	for i, c := range classes {
 		if i > 0 && classes[i-1].FromBytes == c.FromBytes {
 			continue
@@ -111,12 +114,14 @@ func reads(r *result.Result) Table {
 // contexts is how long the KV of contexts takes to load.
 func contexts(r *result.Result) (t Table) {
 	t.Topic = "time to load"
-	t.Columns = head("", units.Bytes, "bytes", units.Nanoseconds, "typical", "slow (p5 rate)", "recomputed")
+	t.Columns = head("", units.Bytes, "bytes", units.Nanoseconds, "typical", "slow (p5 rate)",
+		"recomputed")
 	if r.EntrySizes.Read.Count == 0 {
 		return t
 	}
 	for _, c := range r.ContextLoad {
-		t.add(fmt.Sprintf("%dk tokens", c.Tokens>>10), c.Bytes, c.TypicalNS, c.SlowNS, c.RecomputeNS)
+		t.add(fmt.Sprintf("%dk tokens", c.Tokens>>10), c.Bytes, c.TypicalNS, c.SlowNS,
+			c.RecomputeNS)
 	}
 	return t
 }

@@ -21,14 +21,17 @@ func LogLines(r *result.Result) []string {
 		add("%s", n)
 	}
 	if s := r.Simulation; s != nil && s.SustainedUsers != nil {
-		add("it would sustain %.0f of %d users, the queue grew by %s requests/s", *s.SustainedUsers, r.Workload.Users, units.Number.Text(s.QueueGrowth))
+		add("it would sustain %.0f of %d users, the queue grew by %s requests/s", *s.SustainedUsers,
+			r.Workload.Users, units.Number.Text(s.QueueGrowth))
 	}
 	if s := r.Summary.AutoscalingSummary; s != nil {
-		add("autoscaler (%s) sustained %d users at up to %s, from %d to at most %d users in %d rounds", s.Mode, s.SustainedUsers,
+		add("autoscaler (%s) sustained %d users at up to %s, from %d to at most %d users in %d "+
+			"rounds", s.Mode, s.SustainedUsers,
 			units.BytesPerSec.Text(s.PeakRate), s.InitialUsers, s.PeakUsers, s.Rounds)
 	}
 	if r.Status != result.StatusComplete {
-		add("the trial is %s (ended by %s), because %s", r.Status, r.EndedBy, cmp.Or(r.Error, "its window did not end in order"))
+		add("the trial is %s (ended by %s), because %s", r.Status, r.EndedBy,
+			cmp.Or(r.Error, "its window did not end in order"))
 	}
 	for _, t := range r.Tiers {
 		if t.Level == "storage" {
@@ -57,7 +60,8 @@ func LogLines(r *result.Result) []string {
 func WriteStorageHealth(w io.Writer, r *result.Result) error {
 	h := r.Summary.CacheStats.StorageHealth
 	var b strings.Builder
-	fmt.Fprintf(&b, "Storage health as the Python benchmark judges it (entry size ignored): %s, %d of %d passed\n",
+	fmt.Fprintf(&b, "Storage health as the Python benchmark judges it (entry size ignored): %s, "+
+		"%d of %d passed\n",
 		h.OverallStatus, h.PassedCount, h.TotalCount)
 	for _, c := range h.Criteria {
 		word := "fail"

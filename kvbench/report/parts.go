@@ -13,7 +13,8 @@ func (s *summary) simulated() {
 	if m == nil {
 		return
 	}
-	s.line("simulated", "computed in %s, %s in the I/O trace", units.Nanoseconds.Text(m.WallNS), units.Plural(m.TraceRows, "row"))
+	s.line("simulated", "computed in %s, %s in the I/O trace", units.Nanoseconds.Text(m.WallNS),
+		units.Plural(m.TraceRows, "row"))
 	if m.Device == nil {
 		s.tell("", "storage was infinitely fast: latencies are 0 and rates are those of the load")
 	} else {
@@ -22,7 +23,8 @@ func (s *summary) simulated() {
 	grew := "the queue grew by " + units.Number.Text(m.QueueGrowth) + " requests/s"
 	switch {
 	case m.SustainedUsers != nil:
-		s.line("", "it would sustain %s of %d users, %s", units.Number.Text(m.SustainedUsers), s.Workload.Users, grew)
+		s.line("", "it would sustain %s of %d users, %s", units.Number.Text(m.SustainedUsers),
+			s.Workload.Users, grew)
 	case m.QueueGrowth != nil:
 		s.tell("", grew)
 	}
@@ -40,26 +42,33 @@ func (s *summary) autoscaler() {
 	if a.Found {
 		how = "found"
 	}
-	s.line("autoscaler", "%s: %d users sustained (%s), at most %d ran, at most %s, %s from %d to %d users", a.Mode,
-		a.SustainedUsers, how, a.PeakUsers, units.BytesPerSec.Text(a.PeakRate), units.Plural(a.Rounds, "round"),
+	s.line("autoscaler", "%s: %d users sustained (%s), at most %d ran, at most %s, %s from %d to "+
+		"%d users", a.Mode,
+		a.SustainedUsers, how, a.PeakUsers, units.BytesPerSec.Text(a.PeakRate),
+		units.Plural(a.Rounds, "round"),
 		a.InitialUsers, a.FinalUsers)
 	rounds(s.Result).write(s)
 	if n := len(s.Summary.AutoscalingStats); n > mostRounds {
-		s.line("", "%d of %d rounds, the others are in the JSON; latencies are per 100 MiB", mostRounds, n)
+		s.line("", "%d of %d rounds, the others are in the JSON; latencies are per 100 MiB",
+			mostRounds, n)
 	} else if n > 0 {
 		s.tell("", "latencies are per 100 MiB")
 	}
 }
 
-// rounds are those of an autoscaler, or so many of them, evenly spaced, with the first and the last.
+// rounds are those of an autoscaler, or so many of them, evenly spaced, with the first and the
+// last.
 func rounds(r *result.Result) Table {
-	t := Table{Columns: head("round", units.Seconds, "at", units.Count, "users", "workers", "goroutines",
-		units.BytesPerSec, "bytes/s", units.Milliseconds, "read p95", "write p95", units.Share, "saturation",
+	t := Table{Columns: head("round", units.Seconds, "at", units.Count, "users", "workers",
+		"goroutines",
+		units.BytesPerSec, "bytes/s", units.Milliseconds, "read p95", "write p95", units.Share,
+		"saturation",
 		units.Count, "then users", units.Number, "decision")}
 	all := r.Summary.AutoscalingStats
 	for _, i := range shown(len(all), mostRounds) {
 		x := all[i]
-		t.add(fmt.Sprint(i+1), x.AtS, x.Users, x.Workers, x.Goroutines, x.BytesPerSecond, x.ReadP95, x.WriteP95,
+		t.add(fmt.Sprint(i+1), x.AtS, x.Users, x.Workers, x.Goroutines, x.BytesPerSecond, x.ReadP95,
+			x.WriteP95,
 			x.Saturation, x.NextUsers, x.Decision)
 	}
 	return t
@@ -79,11 +88,15 @@ func (s *summary) replay() {
 	if p == nil {
 		return
 	}
-	s.line("replay", "%s, %s of other tiers or phases; %s (%s of what was there), %s, %s", units.Plural(p.Rows, "row"),
-		units.Count.Text(p.Skipped), units.Plural(p.Writes, "write"), units.Count.Text(p.Overwrites),
+	s.line("replay", "%s, %s of other tiers or phases; %s (%s of what was there), %s, %s",
+		units.Plural(p.Rows, "row"),
+		units.Count.Text(p.Skipped), units.Plural(p.Writes, "write"),
+		units.Count.Text(p.Overwrites),
 		units.Plural(p.Reads, "read"), units.Plural(p.Deletes, "delete"))
-	s.line("", "without I/O: %s of evicted and %s of never written entries, %s larger than the tier; %s to make room",
-		units.Plural(p.EvictedReads, "read"), units.Count.Text(p.UnwrittenReads), units.Plural(p.TooLarge, "write"),
+	s.line("", "without I/O: %s of evicted and %s of never written entries, %s larger than the "+
+		"tier; %s to make room",
+		units.Plural(p.EvictedReads, "read"), units.Count.Text(p.UnwrittenReads),
+		units.Plural(p.TooLarge, "write"),
 		units.Plural(p.Evictions, "deletion"))
 	if p.LateNS > 0 {
 		s.line("", "at most %s behind the trace's timestamps", units.Nanoseconds.Text(p.LateNS))
@@ -99,10 +112,14 @@ func (s *summary) blocks() {
 	if c.IdealHitRatio != nil {
 		ideal = fmt.Sprintf("%.5f", *c.IdealHitRatio)
 	}
-	s.line("blocks", "%s of %s hit: ratio %.5f, ideal (a cache without bounds) %s; %s waited for their writer",
-		units.Count.Text(c.Hits), units.Count.Text(c.Blocks), units.OrZero(c.HitRatio), ideal, units.Count.Text(c.Pending))
-	s.line("", "prefix-hit ratio %s of %s, %s of the tokens; %s saved; %s there but behind a missing one",
-		units.Percent(c.PrefixHitRatio), units.Plural(c.Requests, "request"), units.Percent(c.TokenHitRatio),
+	s.line("blocks", "%s of %s hit: ratio %.5f, ideal (a cache without bounds) %s; %s waited for "+
+		"their writer",
+		units.Count.Text(c.Hits), units.Count.Text(c.Blocks), units.OrZero(c.HitRatio), ideal,
+		units.Count.Text(c.Pending))
+	s.line("", "prefix-hit ratio %s of %s, %s of the tokens; %s saved; %s there but behind a "+
+		"missing one",
+		units.Percent(c.PrefixHitRatio), units.Plural(c.Requests, "request"),
+		units.Percent(c.TokenHitRatio),
 		units.Bytes.Text(c.BytesSaved), units.Count.Text(c.Kept))
 	s.line("", "%s read by %s, %s written by %s", units.Plural(c.Reads.Blocks, "block"),
 		units.Plural(c.Reads.Operations, "operation"), units.Plural(c.Writes.Blocks, "block"),
@@ -154,7 +171,8 @@ func (s *summary) validation() {
 	if v.Passed {
 		word = "passed: within"
 	}
-	s.line("validation", "%s %s of the run recorded in %s (%s, %s malformed)", word, units.Share.Text(v.Tolerance), v.Trace,
+	s.line("validation", "%s %s of the run recorded in %s (%s, %s malformed)", word,
+		units.Share.Text(v.Tolerance), v.Trace,
 		units.Plural(v.Requests, "request"), units.Count.Text(v.Malformed))
 	checks(s.Result).write(s)
 }
@@ -164,7 +182,8 @@ func checks(r *result.Result) (t Table) {
 	if r.Validation == nil {
 		return t
 	}
-	t.Columns = head("", units.Number, "run", "recorded", units.Share, "difference", units.Number, "judged")
+	t.Columns = head("", units.Number, "run", "recorded", units.Share, "difference", units.Number,
+		"judged")
 	for _, c := range r.Validation.Checks() {
 		t.add(c.Name, c.Measured, c.Recorded, c.Difference, c.Word())
 	}

@@ -14,8 +14,8 @@ import (
 )
 
 // WriteSummary writes the trial as a person reads it: what ran, what the storage did, for whom, at
-// what cost, and what to doubt. Units are binary, "–" stands for unknown or for a percentile with too
-// few samples. It fits in about 80 lines.
+// what cost, and what to doubt. Units are binary, "–" stands for unknown or for a percentile with
+// too few samples. It fits in about 80 lines.
 func WriteSummary(w io.Writer, r *result.Result) error {
 	capture, err := captured(r)
 	if err != nil {
@@ -92,10 +92,13 @@ func (s *summary) head() {
 	if s.Simulation != nil {
 		virtual = " of virtual time"
 	}
-	s.line("window", "%s%s of %s in all, warm-up %s, drain %s", units.Nanoseconds.Text(s.WindowNS), virtual,
-		units.Nanoseconds.Text(s.ElapsedNS), units.Nanoseconds.Text(s.WarmupNS), units.Nanoseconds.Text(s.DrainNS))
+	s.line("window", "%s%s of %s in all, warm-up %s, drain %s", units.Nanoseconds.Text(s.WindowNS),
+		virtual,
+		units.Nanoseconds.Text(s.ElapsedNS), units.Nanoseconds.Text(s.WarmupNS),
+		units.Nanoseconds.Text(s.DrainNS))
 	s.tell("storage", cmp.Or(s.IO.CacheDir, "no directory"))
-	io := fmt.Sprintf("%s I/O, %s chunks, depth %d, write device time is %s", s.IO.Mode, units.Bytes.Text(s.IO.ChunkBytes),
+	io := fmt.Sprintf("%s I/O, %s chunks, depth %d, write device time is %s", s.IO.Mode,
+		units.Bytes.Text(s.IO.ChunkBytes),
 		s.IO.Depth, s.IO.WriteDevice)
 	if s.IO.MaxConcurrentAllocs > 0 {
 		io += fmt.Sprintf(", %d writes at a time", s.IO.MaxConcurrentAllocs)
@@ -107,8 +110,10 @@ func (s *summary) head() {
 		for _, v := range p.LastRates {
 			sum += v
 		}
-		s.line("precond.", "%s written in %s, the last rounds at %s on average, %s apart", units.Bytes.Text(p.Bytes),
-			units.Nanoseconds.Text(p.DurationNS), units.BytesPerSec.Text(units.Ratio(sum, len(p.LastRates))),
+		s.line("precond.", "%s written in %s, the last rounds at %s on average, %s apart",
+			units.Bytes.Text(p.Bytes),
+			units.Nanoseconds.Text(p.DurationNS),
+			units.BytesPerSec.Text(units.Ratio(sum, len(p.LastRates))),
 			units.Share.Text(p.Spread))
 	}
 	s.replay()
@@ -127,7 +132,8 @@ func (s *summary) title() {
 	if s.EndedBy != "" {
 		ended = fmt.Sprintf(" (ended by %s)", strings.ReplaceAll(s.EndedBy, "_", " "))
 	}
-	fmt.Fprintf(s, "%s, %s division, trial %d of %d, rank %d of %d: %s%s\n", title, s.Division, s.Trial+1,
+	fmt.Fprintf(s, "%s, %s division, trial %d of %d, rank %d of %d: %s%s\n", title, s.Division,
+		s.Trial+1,
 		max(s.Count, 1), s.Rank, max(s.Ranks, 1), s.Status, ended)
 }
 
@@ -173,7 +179,8 @@ func (s *summary) input() {
 	if in == nil {
 		return
 	}
-	line := fmt.Sprintf("%s, %s failed, %s malformed", units.Plural(in.Rows, "row"), units.Count.Text(in.Failed),
+	line := fmt.Sprintf("%s, %s failed, %s malformed", units.Plural(in.Rows, "row"),
+		units.Count.Text(in.Failed),
 		units.Count.Text(in.Malformed))
 	if in.Skipped > 0 {
 		line += fmt.Sprintf(", %s before the start of the replay", units.Count.Text(in.Skipped))
@@ -188,19 +195,24 @@ func (s *summary) throughput() {
 	if s.CompletionUnit == result.UnitOperation {
 		s.tell("throughput", units.Plural(s.Requests.Operations, "operation"))
 	} else {
-		s.line("throughput", "%s, %s requests/s, %s tok/s", units.Plural(s.Requests.Completed, "request"),
-			units.Number.Text(s.Summary.RequestsPerSecond), units.Number.Text(s.Summary.AvgThroughput))
-		s.line("", "%s tok/s of storage time (tokens ÷ summed I/O time of parallel requests, not a rate of the device)",
+		s.line("throughput", "%s, %s requests/s, %s tok/s",
+			units.Plural(s.Requests.Completed, "request"),
+			units.Number.Text(s.Summary.RequestsPerSecond),
+			units.Number.Text(s.Summary.AvgThroughput))
+		s.line("", "%s tok/s of storage time (tokens ÷ summed I/O time of parallel requests, not "+
+			"a rate of the device)",
 			units.Number.Text(s.Summary.StorageThroughput))
 	}
 	if c := s.Ceiling; c != nil {
-		s.line("", "%s of what plain sequential I/O moves (read %s, write %s)", units.Percent(s.CeilingRatio),
+		s.line("", "%s of what plain sequential I/O moves (read %s, write %s)",
+			units.Percent(s.CeilingRatio),
 			units.BytesPerSec.Text(c.Read), units.BytesPerSec.Text(c.Write))
 	}
 }
 
 func sizes(r *result.Result) Table {
-	t := Table{Topic: "entry size", Columns: head("", units.Count, "entries", units.Bytes, "mean", "p50", "p95", "largest")}
+	t := Table{Topic: "entry size",
+		Columns: head("", units.Count, "entries", units.Bytes, "mean", "p50", "p95", "largest")}
 	add := func(name string, d result.Distribution) {
 		if d.Count > 0 {
 			t.add(name, d.Count, d.Mean, d.P50, d.P95, d.Max)
@@ -212,14 +224,17 @@ func sizes(r *result.Result) Table {
 }
 
 func tiers(r *result.Result) Table {
-	t := Table{Topic: "tiers", Columns: head("", units.Bytes, "used", "of", units.Count, "entries", units.Bytes, "read",
-		units.BytesPerSec, "read rate", units.Bytes, "written", units.BytesPerSec, "write rate", units.Count, "demoted in", "evicted")}
+	t := Table{Topic: "tiers",
+		Columns: head("", units.Bytes, "used", "of", units.Count, "entries", units.Bytes, "read",
+			units.BytesPerSec, "read rate", units.Bytes, "written", units.BytesPerSec, "write rate",
+			units.Count, "demoted in", "evicted")}
 	for _, l := range r.Tiers {
 		var capacity any = "unlimited"
 		if l.CapacityBytes != nil {
 			capacity = l.CapacityBytes
 		}
-		t.add(l.Level, l.UsedBytes, capacity, l.Entries, l.Read.Bytes, l.Read.BytesPerSecond, l.Write.Bytes,
+		t.add(l.Level, l.UsedBytes, capacity, l.Entries, l.Read.Bytes, l.Read.BytesPerSecond,
+			l.Write.Bytes,
 			l.Write.BytesPerSecond, l.DemotedIn.Entries, l.Evicted.Entries)
 	}
 	return t
@@ -230,7 +245,8 @@ func (s *summary) cache() {
 	if l.Hits+l.Misses+l.NotYetWritten == 0 {
 		return
 	}
-	line := fmt.Sprintf("%s hits, %s misses of lookups: hit rate %s", units.Count.Text(l.Hits), units.Count.Text(l.Misses),
+	line := fmt.Sprintf("%s hits, %s misses of lookups: hit rate %s", units.Count.Text(l.Hits),
+		units.Count.Text(l.Misses),
 		units.Percent(l.HitRate))
 	var kinds []string
 	for _, k := range result.LookupKinds {
@@ -242,17 +258,22 @@ func (s *summary) cache() {
 		line += " (" + strings.Join(kinds, ", ") + ")"
 	}
 	if l.NotYetWritten > 0 {
-		line += fmt.Sprintf("; %s asked before they were written", units.Count.Text(l.NotYetWritten))
+		line += fmt.Sprintf("; %s asked before they were written",
+			units.Count.Text(l.NotYetWritten))
 	}
 	s.tell("cache", line)
 }
 
 // load is what was offered and what became of it, by class and in total.
 func load(r *result.Result) Table {
-	t := Table{Topic: "served", Columns: head("", units.Count, "offered", "served", units.Share, "share", units.Count, "in flight",
-		"queued", units.Seconds, "oldest queued", units.Nanoseconds, "e2e p95", units.Number, "SLA", units.Share, "compliance")}
+	t := Table{Topic: "served",
+		Columns: head("", units.Count, "offered", "served", units.Share, "share", units.Count,
+			"in flight",
+			"queued", units.Seconds, "oldest queued", units.Nanoseconds, "e2e p95", units.Number,
+			"SLA", units.Share, "compliance")}
 	total := r.Load["total"]
-	if r.CompletionUnit == result.UnitOperation || total.Completed+total.InFlight+total.Queued == 0 {
+	if r.CompletionUnit == result.UnitOperation ||
+		total.Completed+total.InFlight+total.Queued == 0 {
 		return t
 	}
 	add := func(name string, o result.ClassOutcome, d result.Distribution, sla *result.SLA) {
@@ -261,9 +282,11 @@ func load(r *result.Result) Table {
 			p95 = "≥ " + units.Nanoseconds.Text(d.P95)
 		}
 		if sla != nil {
-			target, compliance = "p95 ≤ "+units.Milliseconds.Text(sla.TargetP95MS), units.Percent(sla.Compliance)
+			target, compliance = "p95 ≤ "+units.Milliseconds.Text(sla.TargetP95MS),
+				units.Percent(sla.Compliance)
 		}
-		t.add(name, o.Offered, o.Completed, units.Percent(o.ServedRatio), o.InFlight, o.Queued, o.OldestQueuedAgeS, p95, target, compliance)
+		t.add(name, o.Offered, o.Completed, units.Percent(o.ServedRatio), o.InFlight, o.Queued,
+			o.OldestQueuedAgeS, p95, target, compliance)
 	}
 	for _, c := range result.Classes {
 		if o, ok := r.Load[c]; ok && o.Offered+o.Completed+o.InFlight+o.Queued > 0 {
@@ -281,7 +304,8 @@ func (s *summary) load() {
 	}
 	t.write(s)
 	total := s.Load["total"]
-	s.line("", "%s of the offered load was served; %s were offered for writing", units.Percent(total.ServedRatio),
+	s.line("", "%s of the offered load was served; %s were offered for writing",
+		units.Percent(total.ServedRatio),
 		units.Bytes.Text(total.OfferedBytes))
 }
 
@@ -291,11 +315,15 @@ func (s *summary) harness() {
 	if h.PeakRSSBytes != nil {
 		rss = "peak memory " + units.Bytes.Text(h.PeakRSSBytes)
 	}
-	s.line("harness", "%s CPU (%s of %s cores), %s ns per byte, %s, %s (%s paused)", units.Seconds.Text(h.CPUSeconds),
-		units.Percent(h.Verdict.CPUShare), units.Number.Text(s.Limits.Cores), units.Number.Text(h.CPUNSPerByte), rss,
+	s.line("harness", "%s CPU (%s of %s cores), %s ns per byte, %s, %s (%s paused)",
+		units.Seconds.Text(h.CPUSeconds),
+		units.Percent(h.Verdict.CPUShare), units.Number.Text(s.Limits.Cores),
+		units.Number.Text(h.CPUNSPerByte), rss,
 		units.Plural(h.GCCount, "collection"), units.Nanoseconds.Text(h.GCPauseNS))
-	s.line("", "workers idle %s, host and buffer wait %s of busy time; %s cut off at the end", units.Percent(h.Verdict.IdleShare),
-		units.Percent(h.Verdict.HostWaitShare), units.Plural(s.Requests.CancelledOperations, "operation"))
+	s.line("", "workers idle %s, host and buffer wait %s of busy time; %s cut off at the end",
+		units.Percent(h.Verdict.IdleShare),
+		units.Percent(h.Verdict.HostWaitShare),
+		units.Plural(s.Requests.CancelledOperations, "operation"))
 }
 
 // witness is what the kernel counted beside what the application says.
@@ -305,9 +333,12 @@ func (s *summary) witness() {
 		s.line("kernel", "no byte counts: %s", cmp.Or(w.Reason, "unknown"))
 		return
 	}
-	s.line("kernel", "%s read %s (application %s, ratio %s), wrote %s (application %s, ratio %s), busy %s", w.Device,
-		units.Bytes.Text(w.ReadBytes), units.Bytes.Text(w.AppReadBytes), units.Number.Text(w.ReadRatio),
-		units.Bytes.Text(w.WriteBytes), units.Bytes.Text(w.AppWriteBytes), units.Number.Text(w.WriteRatio), units.Percent(w.BusyShare))
+	s.line("kernel", "%s read %s (application %s, ratio %s), wrote %s (application %s, ratio "+
+		"%s), busy %s", w.Device,
+		units.Bytes.Text(w.ReadBytes), units.Bytes.Text(w.AppReadBytes),
+		units.Number.Text(w.ReadRatio),
+		units.Bytes.Text(w.WriteBytes), units.Bytes.Text(w.AppWriteBytes),
+		units.Number.Text(w.WriteRatio), units.Percent(w.BusyShare))
 }
 
 // doubts are warnings and failures. Those of a trace stand beside its numbers.
@@ -315,7 +346,8 @@ func (s *summary) doubts() {
 	const mostWarnings, mostErrors = 12, 5
 	warnings := s.Warnings
 	if tr := s.capture; tr != nil && tr.Capture.Status == tracing.StatusTraced {
-		warnings = slices.DeleteFunc(slices.Clone(warnings), func(w string) bool { return slices.Contains(tr.Capture.Warnings, w) })
+		warnings = slices.DeleteFunc(slices.Clone(warnings),
+			func(w string) bool { return slices.Contains(tr.Capture.Warnings, w) })
 	}
 	for i, w := range warnings {
 		if i == mostWarnings {

@@ -11,8 +11,8 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Table is a part of a result in rows and columns. Cells are values, so that a page or a workbook can
-// draw a table in its own way; see [units.Unit.Text] for what they may be.
+// Table is a part of a result in rows and columns. Cells are values, so that a page or a workbook
+// can draw a table in its own way; see [units.Unit.Text] for what they may be.
 type Table struct {
 	Topic   string // empty: it continues the one before
 	Columns []Column
@@ -29,7 +29,8 @@ type Column struct {
 func Tables(r *result.Result) []Table {
 	all := []Table{rounds(r), sizes(r)}
 	all = append(all, latencies(r)...)
-	all = append(all, bySize(r), reads(r), contexts(r), tiers(r), blocksOverTime(r), checks(r), load(r))
+	all = append(all, bySize(r), reads(r), contexts(r), tiers(r), blocksOverTime(r), checks(r),
+		load(r))
 	with := all[:0]
 	for _, t := range all {
 		if len(t.Rows) > 0 {
@@ -66,7 +67,8 @@ func (t Table) write(w io.Writer) {
 	add := func(cells []string) {
 		width = max(width, utf8.RuneCountInString(cells[0]))
 		labels = append(labels, cells[0])
-		lines = append(lines, strings.Join(cells[1:], "\t")+"\t") // a tab after every cell aligns it
+		// a tab after every cell aligns it
+		lines = append(lines, strings.Join(cells[1:], "\t")+"\t")
 	}
 	cells := make([]string, len(t.Columns))
 	for i, c := range t.Columns {

@@ -17,7 +17,8 @@ func fioInput(r *result.Result) fio.Input {
 		HugePages: hugeBuffers(r.IO.Pool.HugePages), Concurrency: storageConcurrency(r),
 	}
 	fs, chunk := r.Environment.Filesystem, int64(r.IO.ChunkBytes)
-	in.ReadSize, in.WriteSize = transferSize(fs.ReadSizeBytes, chunk), transferSize(fs.WriteSizeBytes, chunk)
+	in.ReadSize, in.WriteSize = transferSize(fs.ReadSizeBytes, chunk),
+		transferSize(fs.WriteSizeBytes, chunk)
 	if r.CompletionUnit == result.UnitOperation {
 		in.Model = ""
 	}
@@ -26,7 +27,8 @@ func fioInput(r *result.Result) fio.Input {
 	return in
 }
 
-// transferSize is how many bytes a network mount moves at a time for requests of chunk bytes; 0 = it is none.
+// transferSize is how many bytes a network mount moves at a time for requests of chunk bytes; 0 =
+// it is none.
 func transferSize(mount *int64, chunk int64) int64 {
 	switch {
 	case mount == nil:
@@ -37,8 +39,9 @@ func transferSize(mount *int64, chunk int64) int64 {
 	return *mount
 }
 
-// storageConcurrency is the mean number of chunks in flight at the storage tier: operations by Little's law, each with
-// its depth. Where times are unknown it is the number of workers, who are never more.
+// storageConcurrency is the mean number of chunks in flight at the storage tier: operations by
+// Little's law, each with its depth. Where times are unknown it is the number of workers, who are
+// never more.
 func storageConcurrency(r *result.Result) float64 {
 	read, write := r.StorageTraffic()
 	n := float64(r.Workload.Workers)

@@ -11,6 +11,6 @@
 //	json.go       reading and writing the file
 //
 // It knows nobody who makes results: readers of a result link neither the engine nor a tracer, and
-// what the kernel's trace says is carried as JSON. Results are plain data without locks; a Histogram
-// may be used by one goroutine at a time.
+// what the kernel's trace says is carried as JSON. Results are plain data without locks; a
+// Histogram may be used by one goroutine at a time.
 package result

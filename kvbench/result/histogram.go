@@ -14,8 +14,9 @@ import (
 // Three significant digits keep every value within 0.1 %.
 const histDigits = 3
 
-// rangeOf returns the largest value a histogram of this unit resolves. A day for times, because a window may last as
-// long and open-loop latency counts from the intended arrival; 4 TiB for sizes, 4 TiB/s for rates.
+// rangeOf returns the largest value a histogram of this unit resolves. A day for times, because a
+// window may last as long and open-loop latency counts from the intended arrival; 4 TiB for sizes,
+// 4 TiB/s for rates.
 func rangeOf(u units.Unit) int64 {
 	if u == units.Nanoseconds {
 		return 24 * 3600 * 1e9
@@ -23,10 +24,10 @@ func rangeOf(u units.Unit) int64 {
 	return 1 << 42
 }
 
-// Histogram is a distribution of non-negative integers in constant memory (about 300 KB, of which the operating system
-// provides what is touched), with exact count, sum, minimum and maximum and values within 0.1 %. Values above the range
-// count as its end, so that percentiles stay an honest lower bound, and are counted in OutOfRange. It is not safe for
-// concurrent use.
+// Histogram is a distribution of non-negative integers in constant memory (about 300 KB, of which
+// the operating system provides what is touched), with exact count, sum, minimum and maximum and
+// values within 0.1 %. Values above the range count as its end, so that percentiles stay an honest
+// lower bound, and are counted in OutOfRange. It is not safe for concurrent use.
 type Histogram struct {
 	unit     units.Unit
 	h        *hdrhistogram.Histogram
@@ -49,7 +50,8 @@ func (h *Histogram) Record(v int64) {
 		h.over++
 		v = r
 	}
-	// The value is in range and the count cannot reach 2⁶³, the two things that RecordValue refuses.
+	// The value is in range and the count cannot reach 2⁶³, the two things that RecordValue
+	// refuses.
 	_ = h.h.RecordValue(v)
 }
 
@@ -72,8 +74,8 @@ func (h *Histogram) Count() int64 {
 	return h.h.TotalCount()
 }
 
-// Percentile returns the value that the share p (0…1) of all values does not exceed, whatever the sample count, and
-// whether there are values at all. The rank is p × count, rounded.
+// Percentile returns the value that the share p (0…1) of all values does not exceed, whatever the
+// sample count, and whether there are values at all. The rank is p × count, rounded.
 func (h *Histogram) Percentile(p float64) (int64, bool) {
 	if h.Count() == 0 {
 		return 0, false
@@ -82,8 +84,8 @@ func (h *Histogram) Percentile(p float64) (int64, bool) {
 	return min(max(v, h.min), h.max), true
 }
 
-// Supported says whether n samples are enough for percentile p: there must be ten beyond it on its thinner side, so
-// 10/(1−p) in all for the upper ones (p95: 200, p99: 1000) and 10/p for the lower.
+// Supported says whether n samples are enough for percentile p: there must be ten beyond it on its
+// thinner side, so 10/(1−p) in all for the upper ones (p95: 200, p99: 1000) and 10/p for the lower.
 func Supported(p float64, n int64) bool {
 	tail := min(p, 1-p)
 	return float64(n)*tail >= 10*(1-1e-9)
@@ -97,7 +99,8 @@ func (h *Histogram) Mean() (float64, bool) {
 	return h.sum / float64(h.Count()), true
 }
 
-// AtMost returns how many values do not exceed v, to the histogram's resolution: a bucket counts when all of it does.
+// AtMost returns how many values do not exceed v, to the histogram's resolution: a bucket counts
+// when all of it does.
 func (h *Histogram) AtMost(v int64) int64 {
 	if h.Count() == 0 {
 		return 0
@@ -115,8 +118,9 @@ func (h *Histogram) AtMost(v int64) int64 {
 	return n
 }
 
-// HistogramData is a histogram as it stands in a result: enough to merge the histograms of several ranks or trials.
-// Data is the HdrHistogram V2 compressed encoding in base64, which the HdrHistogram libraries of all languages read.
+// HistogramData is a histogram as it stands in a result: enough to merge the histograms of several
+// ranks or trials. Data is the HdrHistogram V2 compressed encoding in base64, which the
+// HdrHistogram libraries of all languages read.
 type HistogramData struct {
 	Unit       units.Unit `json:"unit"`
 	Count      int64      `json:"count"`
@@ -133,7 +137,8 @@ const histEncoding = "hdr-v2-deflate-base64"
 // Encode returns the mergeable form.
 func (h *Histogram) Encode() (HistogramData, error) {
 	if h.Count() == 0 {
-		return HistogramData{}, errors.New("encode histogram: it is empty; leave it out of the result")
+		return HistogramData{}, errors.New("encode histogram: it is empty; leave it out of the " +
+			"result")
 	}
 	b, err := h.h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
@@ -148,7 +153,8 @@ func (h *Histogram) Encode() (HistogramData, error) {
 // Decode returns the histogram that was encoded.
 func (d HistogramData) Decode() (*Histogram, error) {
 	if d.Encoding != histEncoding {
-		return nil, fmt.Errorf("decode histogram: encoding %q is not %q; the file is of another version", d.Encoding, histEncoding)
+		return nil, fmt.Errorf("decode histogram: encoding %q is not %q; the file is of another "+
+			"version", d.Encoding, histEncoding)
 	}
 	in, err := hdrhistogram.Decode([]byte(d.Data))
 	if err != nil {
@@ -156,7 +162,8 @@ func (d HistogramData) Decode() (*Histogram, error) {
 	}
 	h := NewHistogram(d.Unit)
 	if lost := h.h.Merge(in); lost > 0 || h.h.TotalCount() != d.Count {
-		return nil, fmt.Errorf("decode histogram: %d values in the data, %d announced", in.TotalCount(), d.Count)
+		return nil, fmt.Errorf("decode histogram: %d values in the data, %d announced",
+			in.TotalCount(), d.Count)
 	}
 	h.sum, h.min, h.max, h.over = d.Sum, d.Min, d.Max, d.OutOfRange
 	return h, nil
@@ -173,7 +180,8 @@ func NewDistribution(u units.Unit, h *Histogram) Distribution {
 	for _, p := range []struct {
 		share float64
 		out   **int64
-	}{{0.05, &d.P5}, {0.5, &d.P50}, {0.95, &d.P95}, {0.99, &d.P99}, {0.999, &d.P999}, {0.9999, &d.P9999}} {
+	}{{0.05, &d.P5}, {0.5, &d.P50}, {0.95, &d.P95}, {0.99, &d.P99}, {0.999, &d.P999},
+		{0.9999, &d.P9999}} {
 		if Supported(p.share, d.Count) {
 			v, _ := h.Percentile(p.share)
 			*p.out = new(v)

@@ -54,7 +54,8 @@ func TestHistogramEdges(t *testing.T) {
 }
 
 func TestPercentilesNeedSamples(t *testing.T) {
-	for p, need := range map[float64]int64{0.5: 20, 0.05: 200, 0.95: 200, 0.99: 1000, 0.999: 10000, 0.9999: 100000} {
+	for p, need := range map[float64]int64{0.5: 20, 0.05: 200, 0.95: 200, 0.99: 1000, 0.999: 10000,
+		0.9999: 100000} {
 		assert.True(t, Supported(p, need), p)
 		assert.False(t, Supported(p, need-1), p)
 	}
@@ -71,7 +72,8 @@ func TestPercentilesNeedSamples(t *testing.T) {
 }
 
 func TestHistogramEncoding(t *testing.T) {
-	a, b, both := NewHistogram(units.Nanoseconds), NewHistogram(units.Nanoseconds), NewHistogram(units.Nanoseconds)
+	a, b, both := NewHistogram(units.Nanoseconds), NewHistogram(units.Nanoseconds),
+		NewHistogram(units.Nanoseconds)
 	for i := range int64(5000) {
 		a.Record(i * 977)
 		b.Record(i * i * 31)

@@ -1,25 +1,29 @@
 package result
 
-// Environment describes the machine and the directory of a run: what a reader needs to judge whether two results may be
-// compared. Unknown strings are empty and left out of the JSON, unknown numbers are null.
+// Environment describes the machine and the directory of a run: what a reader needs to judge
+// whether two results may be compared. Unknown strings are empty and left out of the JSON, unknown
+// numbers are null.
 type Environment struct {
-	Hostname     string `json:"hostname"`
-	OS           string `json:"os"` // distribution where known, else GOOS
-	Kernel       string `json:"kernel"`
-	Arch         string `json:"arch"`
-	CPUModel     string `json:"cpu_model"`
-	Cores        int    `json:"cores"` // logical CPUs of the machine, whatever this process may use of them
-	CPUGovernor  string `json:"cpu_governor,omitempty"`
-	MemoryBytes  int64  `json:"memory_bytes"`
-	GoVersion    string `json:"go_version"`
-	Version      string `json:"kvbench_version"`
-	GOMAXPROCS   int    `json:"gomaxprocs"`
-	HugePages    string `json:"transparent_hugepage,omitempty"` // always, madvise or never
-	HugePagePool *int64 `json:"nr_hugepages"`                   // the reserved pool, which fio's iomem=mmaphuge needs
+	Hostname string `json:"hostname"`
+	OS       string `json:"os"` // distribution where known, else GOOS
+	Kernel   string `json:"kernel"`
+	Arch     string `json:"arch"`
+	CPUModel string `json:"cpu_model"`
+	// logical CPUs of the machine, whatever this process may use of them
+	Cores       int    `json:"cores"`
+	CPUGovernor string `json:"cpu_governor,omitempty"`
+	MemoryBytes int64  `json:"memory_bytes"`
+	GoVersion   string `json:"go_version"`
+	Version     string `json:"kvbench_version"`
+	GOMAXPROCS  int    `json:"gomaxprocs"`
+	HugePages   string `json:"transparent_hugepage,omitempty"` // always, madvise or never
+	// the reserved pool, which fio's iomem=mmaphuge needs
+	HugePagePool *int64 `json:"nr_hugepages"`
 
-	Filesystem   Filesystem `json:"filesystem"`
-	Device       *Device    `json:"device"`                  // null when no block device is behind the directory
-	DeviceReason string     `json:"device_reason,omitempty"` // why, or why its counters say nothing
+	Filesystem Filesystem `json:"filesystem"`
+	// null when no block device is behind the directory
+	Device       *Device `json:"device"`
+	DeviceReason string  `json:"device_reason,omitempty"` // why, or why its counters say nothing
 }
 
 // Filesystem is the mount that holds the cache directory.
@@ -49,8 +53,8 @@ type Device struct {
 	Note        string   `json:"note,omitempty"`
 }
 
-// Queue holds the limits of the device's request queue. max_segments × page size bounds a request from
-// ordinary pages, which is why huge pages matter; max_sectors_kb bounds all.
+// Queue holds the limits of the device's request queue. max_segments × page size bounds a request
+// from ordinary pages, which is why huge pages matter; max_sectors_kb bounds all.
 type Queue struct {
 	Scheduler         string `json:"scheduler,omitempty"`
 	WriteCache        string `json:"write_cache,omitempty"`
@@ -64,9 +68,9 @@ type Queue struct {
 	ReadAheadKB       *int64 `json:"read_ahead_kb"`
 }
 
-// Limits is what this process may use of the machine: the tightest of the machine itself, its CPU affinity and all
-// cgroups above it. Each value names where it comes from, so that a surprised reader knows what to raise. Zero means
-// unknown.
+// Limits is what this process may use of the machine: the tightest of the machine itself, its CPU
+// affinity and all cgroups above it. Each value names where it comes from, so that a surprised
+// reader knows what to raise. Zero means unknown.
 type Limits struct {
 	Cores       float64 `json:"cores"` // may be a fraction: a quota of 150 ms per 100 ms is 1.5
 	CoresSource string  `json:"cores_source"`

@@ -12,8 +12,9 @@ import (
 // ErrSchema is wrapped by ReadResult for a file of a schema that this version does not know.
 var ErrSchema = errors.New("unsupported result schema")
 
-// WriteJSON writes the result to path by way of a temporary file in the same directory, synced and renamed, so that path
-// holds a whole result or is untouched, whatever happens. The directory must exist.
+// WriteJSON writes the result to path by way of a temporary file in the same directory, synced and
+// renamed, so that path holds a whole result or is untouched, whatever happens. The directory must
+// exist.
 func (r *Result) WriteJSON(path string) (err error) {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -48,7 +49,8 @@ func (r *Result) WriteJSON(path string) (err error) {
 	return syncDir(filepath.Dir(path))
 }
 
-// syncDir makes the rename durable. Filesystems that cannot sync a directory have no such step to offer.
+// syncDir makes the rename durable. Filesystems that cannot sync a directory have no such step to
+// offer.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -59,8 +61,8 @@ func syncDir(dir string) error {
 	return nil
 }
 
-// Read reads a result file of schema 1.x. Unknown keys are ignored; another major version, or none, is refused with
-// an error wrapping ErrSchema.
+// Read reads a result file of schema 1.x. Unknown keys are ignored; another major version, or none,
+// is refused with an error wrapping ErrSchema.
 func Read(path string) (*Result, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -15,13 +15,17 @@ func TestReadResultJudgesTheSchema(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return Read(path)
 	}
-	for _, bad := range []string{`{"schema_version":"2.0"}`, `{"schema_version":"10.1"}`, `{"requests_completed":3}`} {
+	for _, bad := range []string{`{"schema_version":"2.0"}`, `{"schema_version":"10.1"}`,
+		`{"requests_completed":3}`} {
 		_, err := read(bad)
 		require.ErrorIs(t, err, ErrSchema, bad)
 	}
 	_, err := read(`{"schema_version":"1.0"`)
 	require.Error(t, err)
-	r, err := read(`{"schema_version":"1.9","requests_completed":3,"a_key_of_the_future":{"x":1},"summary":{"new":null}}`)
+	r,
+		err :=
+		read(
+			`{"schema_version":"1.9","requests_completed":3,"a_key_of_the_future":{"x":1},"summary":{"new":null}}`)
 	require.NoError(t, err)
 	assert.EqualValues(t, 3, r.RequestsCompleted)
 	_, err = Read(filepath.Join(t.TempDir(), "none.json"))

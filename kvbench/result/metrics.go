@@ -8,10 +8,11 @@ type Metric struct {
 	Value float64
 }
 
-// Metrics returns the values of the benchmark line in their documented order, without those that are unknown. Bytes and
-// nanoseconds throughout, because benchstat rescales those. Percentiles stand here whenever there are samples, however
-// few: a line that comes and goes with the sample count could not be compared. Whether they are to be believed is told
-// by the summary and the JSON's latency section, which leave unsupported ones out. A failed trial gives what it has.
+// Metrics returns the values of the benchmark line in their documented order, without those that
+// are unknown. Bytes and nanoseconds throughout, because benchstat rescales those. Percentiles
+// stand here whenever there are samples, however few: a line that comes and goes with the sample
+// count could not be compared. Whether they are to be believed is told by the summary and the
+// JSON's latency section, which leave unsupported ones out. A failed trial gives what it has.
 func (r *Result) Metrics() []Metric {
 	var out []Metric
 	add := func(unit string, v *float64) {
@@ -47,7 +48,8 @@ func (r *Result) Metrics() []Metric {
 	if !timeless {
 		add("read-ns/MiB", read.NSPerMiB)
 	}
-	if v := r.Summary.EndToEndLatency.P95; v != nil && r.CompletionUnit != UnitOperation && !(timeless && *v == 0) {
+	if v := r.Summary.EndToEndLatency.P95; v != nil && r.CompletionUnit != UnitOperation &&
+		!(timeless && *v == 0) {
 		add("e2e-p95-ns", new(*v*1e6))
 	}
 	if r.CompletionUnit != UnitOperation {
@@ -67,8 +69,8 @@ func (r *Result) Metrics() []Metric {
 	return out
 }
 
-// StorageTraffic returns the storage tier's two directions, empty where there is none. A benchmark without requests
-// measures the one tier that it has, whichever that is.
+// StorageTraffic returns the storage tier's two directions, empty where there is none. A benchmark
+// without requests measures the one tier that it has, whichever that is.
 func (r *Result) StorageTraffic() (read, write TierTraffic) {
 	if len(r.Tiers) == 1 && r.CompletionUnit == UnitOperation {
 		return r.Tiers[0].Read, r.Tiers[0].Write

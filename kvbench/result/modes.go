@@ -26,7 +26,8 @@ type AutoscaleSummary struct {
 	PeakUsers      int     `json:"peak_users"`      // the most that ran
 	PeakRate       float64 `json:"peak_bytes_per_s"`
 	Rounds         int     `json:"rounds"`
-	Found          bool    `json:"found"` // capacity: throughput stopped growing; qos: the target was met, or passed from below
+	// capacity: throughput stopped growing; qos: the target was met, or passed from below
+	Found bool `json:"found"`
 }
 
 // Replay tells what became of the rows read so far. What was carried out
@@ -47,7 +48,8 @@ type Replay struct {
 	LateNS         int64 `json:"largest_delay_ns"`
 }
 
-// BlockCache is how the cache served a block trace: the requests that were decided inside the window.
+// BlockCache is how the cache served a block trace: the requests that were decided inside the
+// window.
 type BlockCache struct {
 	Requests int64 `json:"requests"`
 	Blocks   int64 `json:"blocks"`  // asked for
@@ -55,19 +57,21 @@ type BlockCache struct {
 	Pending  int64 `json:"pending"` // of the hits: were being written
 	Kept     int64 `json:"kept"`    // there, but behind a missing one: neither read nor written
 	Written  int64 `json:"written"` // to be written
-	// HitRatio is hits ÷ blocks. IdealHitRatio is that of a cache without bounds on the same requests, null when too many
-	// distinct blocks were asked for to know it.
+	// HitRatio is hits ÷ blocks. IdealHitRatio is that of a cache without bounds on the same
+	// requests, null when too many distinct blocks were asked for to know it.
 	HitRatio      *float64 `json:"hit_ratio"`
 	IdealHits     *int64   `json:"ideal_hits"`
 	IdealHitRatio *float64 `json:"ideal_hit_ratio"`
-	// PrefixHitRatio is the share of requests of which at least the first block was found, TokenHitRatio that of the tokens.
+	// PrefixHitRatio is the share of requests of which at least the first block was found,
+	// TokenHitRatio that of the tokens.
 	PrefixHitRatio *float64 `json:"prefix_hit_ratio"`
 	TokenHitRatio  *float64 `json:"token_hit_ratio"`
 	Tokens         int64    `json:"tokens"` // of blocks
 	HitTokens      int64    `json:"hit_tokens"`
 	BytesSaved     int64    `json:"bytes_saved"` // of hits: neither computed nor written again
-	// Reads and Writes are the operations that moved blocks, on whatever tier: blocks that lie side by side are moved by one
-	// (see -layout), whose latency, size and count are those of the tiers' sections.
+	// Reads and Writes are the operations that moved blocks, on whatever tier: blocks that lie side
+	// by side are moved by one (see -layout), whose latency, size and count are those of the tiers'
+	// sections.
 	Reads  BlockMoves `json:"reads"`
 	Writes BlockMoves `json:"writes"`
 }
@@ -91,16 +95,18 @@ type Validation struct {
 
 // Check is one number of both runs. Null: one of them does not have it, and then it is not judged.
 type Check struct {
-	Recorded   *float64 `json:"recorded"`
-	Measured   *float64 `json:"measured"`
-	Difference *float64 `json:"difference"` // relative to the recorded one; absolute where that is 0
+	Recorded *float64 `json:"recorded"`
+	Measured *float64 `json:"measured"`
+	// relative to the recorded one; absolute where that is 0
+	Difference *float64 `json:"difference"`
 	Passed     *bool    `json:"passed"`
 }
 
 // validationTolerance is how far, relatively, a run may be from the recorded one.
 const validationTolerance = 0.05
 
-// Judge compares the recorded numbers with those that were measured. It passes when all that are known agree, and some are.
+// Judge compares the recorded numbers with those that were measured. It passes when all that are
+// known agree, and some are.
 func (v *Validation) Judge(hitRate, readWriteRatio *float64) {
 	v.Tolerance = validationTolerance
 	v.HitRate = NewCheck(v.HitRate.Recorded, hitRate)
@@ -141,7 +147,8 @@ func (v *Validation) Checks() []NamedCheck {
 	return []NamedCheck{{"hit rate", v.HitRate}, {"read/write ratio", v.ReadWriteRatio}}
 }
 
-// Word is the judgement: pass, fail, or not judged where one of the two runs does not have the number.
+// Word is the judgement: pass, fail, or not judged where one of the two runs does not have the
+// number.
 func (c Check) Word() string {
 	switch {
 	case c.Passed == nil:
@@ -158,11 +165,12 @@ type Simulation struct {
 	Device    *SimulatedDevice `json:"device"` // null: infinitely fast
 	TraceRows int64            `json:"io_trace_rows"`
 	WallNS    int64            `json:"wall_ns"`
-	// DeviceBusyShare is the share of the window in which bytes passed the device's medium (two media when duplex).
+	// DeviceBusyShare is the share of the window in which bytes passed the device's medium (two
+	// media when duplex).
 	DeviceBusyShare *float64 `json:"device_busy_share"`
-	// SustainedUsers is the number of users whose requests the device would have completed as fast as they came, were
-	// they like these on average: all of them, or users × completed ÷ offered in the window. Null with an autoscaler, which
-	// finds it itself.
+	// SustainedUsers is the number of users whose requests the device would have completed as fast
+	// as they came, were they like these on average: all of them, or users × completed ÷ offered in
+	// the window. Null with an autoscaler, which finds it itself.
 	SustainedUsers *float64 `json:"sustained_users"`
 	// QueueGrowth is how fast the backlog grew over the window.
 	QueueGrowth *float64 `json:"queue_growth_requests_per_s"`

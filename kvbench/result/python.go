@@ -29,7 +29,8 @@ type Summary struct {
 	MultiTurnStats     MultiTurnStats     `json:"multi_turn_stats"`
 }
 
-// LatencyMS is a distribution in the Python benchmark's form: milliseconds, percentiles given whatever the sample count.
+// LatencyMS is a distribution in the Python benchmark's form: milliseconds, percentiles given
+// whatever the sample count.
 type LatencyMS struct {
 	Mean  *float64 `json:"mean"`
 	P50   *float64 `json:"p50"`
@@ -45,7 +46,8 @@ type PrefixCacheStats struct {
 	PrefixMisses      int64 `json:"prefix_misses"`
 	SystemPromptReuse int64 `json:"system_prompt_reuse"`
 	CommonPhraseReuse int64 `json:"common_phrase_reuse"` // always 0: there are no common phrases
-	BytesSaved        int64 `json:"bytes_saved"`         // bytes read as a prefix instead of being written again
+	// bytes read as a prefix instead of being written again
+	BytesSaved int64 `json:"bytes_saved"`
 }
 
 // MultiTurnStats counts lookups of a conversation's history. Turns not yet written are in neither.
@@ -55,8 +57,8 @@ type MultiTurnStats struct {
 	HitRate     *float64 `json:"hit_rate"`
 }
 
-// QoSStat is one class. NoData is set, as in the Python benchmark, when nothing of the class completed; if requests of
-// it were waiting all the same, SLA tells it.
+// QoSStat is one class. NoData is set, as in the Python benchmark, when nothing of the class
+// completed; if requests of it were waiting all the same, SLA tells it.
 type QoSStat struct {
 	NoData        bool          `json:"no_data,omitempty"`
 	TotalRequests *int64        `json:"total_requests,omitempty"`
@@ -73,8 +75,8 @@ type QoSLatencyMS struct {
 	Max  *float64 `json:"max"`
 }
 
-// SLA compares a class with its target. Compliance is the share of requests within it; those still queued at the
-// deadline count as violations.
+// SLA compares a class with its target. Compliance is the share of requests within it; those still
+// queued at the deadline count as violations.
 type SLA struct {
 	TargetP95MS float64  `json:"target_p95_ms"`
 	ActualP95MS *float64 `json:"actual_p95_ms"`
@@ -84,17 +86,19 @@ type SLA struct {
 
 // CacheStats has the Python benchmark's keys. Values of a tier that does not exist are null.
 type CacheStats struct {
-	CacheHitRate *float64 `json:"cache_hit_rate"` // re-reads counted as hits, as the Python benchmark does
+	// re-reads counted as hits, as the Python benchmark does
+	CacheHitRate *float64 `json:"cache_hit_rate"`
 	CacheHits    int64    `json:"cache_hits"`
 	CacheMisses  int64    `json:"cache_misses"`
 
-	GPUEntries      *int64   `json:"gpu_entries"`
-	CPUEntries      *int64   `json:"cpu_entries"`
-	StorageEntries  *int64   `json:"storage_entries"`
-	GPUMemoryUsed   *float64 `json:"gpu_memory_used_gb"`
-	CPUMemoryUsed   *float64 `json:"cpu_memory_used_gb"`
-	OffloadsCPU     *int64   `json:"offloads_cpu"` // entries that came into the tier, written or demoted
-	OffloadsStorage *int64   `json:"offloads_storage"`
+	GPUEntries     *int64   `json:"gpu_entries"`
+	CPUEntries     *int64   `json:"cpu_entries"`
+	StorageEntries *int64   `json:"storage_entries"`
+	GPUMemoryUsed  *float64 `json:"gpu_memory_used_gb"`
+	CPUMemoryUsed  *float64 `json:"cpu_memory_used_gb"`
+	// entries that came into the tier, written or demoted
+	OffloadsCPU     *int64 `json:"offloads_cpu"`
+	OffloadsStorage *int64 `json:"offloads_storage"`
 
 	StorageHealth StorageHealth `json:"storage_health"`
 
@@ -125,17 +129,20 @@ type CacheStats struct {
 	TotalReadGiB    float64  `json:"total_read_gb"`
 	TotalWriteGiB   float64  `json:"total_write_gb"`
 	ReadWriteRatio  *float64 `json:"read_write_ratio"`
-	ReadIOPS        int64    `json:"read_iops"`  // a count of operations, whatever the name says; a run of blocks is one
-	WriteIOPS       int64    `json:"write_iops"` // likewise
+	// a count of operations, whatever the name says; a run of blocks is one
+	ReadIOPS  int64 `json:"read_iops"`
+	WriteIOPS int64 `json:"write_iops"` // likewise
 
 	StorageTokensProcessed *float64 `json:"storage_tokens_processed"`
 
 	// LatencyMS has the keys {gpu,cpu,storage}_{read,write}_{p50,p95,p99,p999,p9999}_ms and
-	// storage_{read,write}_{device,host}_{p50,…}_ms, where there are samples; in the JSON they stand beside the others.
+	// storage_{read,write}_{device,host}_{p50,…}_ms, where there are samples; in the JSON they
+	// stand beside the others.
 	LatencyMS map[string]float64 `json:"-"`
 }
 
-// StorageHealth is the Python benchmark's assessment. It ignores entry size and is kept for its readers.
+// StorageHealth is the Python benchmark's assessment. It ignores entry size and is kept for its
+// readers.
 type StorageHealth struct {
 	OverallStatus string      `json:"overall_status"`
 	Criteria      []Criterion `json:"criteria"`

@@ -2,20 +2,22 @@ package result
 
 import "encoding/json"
 
-// SchemaVersion of the results written. Readers accept any 1.x: new keys may come, none goes or changes its meaning.
+// SchemaVersion of the results written. Readers accept any 1.x: new keys may come, none goes or
+// changes its meaning.
 const SchemaVersion = "1.0"
 
 // ClosedNotice stands in every output of the closed division.
 const ClosedNotice = "MLPerf Storage v3.0 parameters, not an MLPerf result"
 
-// Result is the outcome of one trial and the only schema of it: JSON file, summary, benchmark metrics, workbook and
-// reports are views of this struct. The first part has the keys of the Python benchmark, so that its tools read our
-// files unchanged; names ending in _gb and _gbps hold GiB and GiB/s. Pointers are null where a value is unknown or
-// does not apply: absent is never 0.
+// Result is the outcome of one trial and the only schema of it: JSON file, summary, benchmark
+// metrics, workbook and reports are views of this struct. The first part has the keys of the Python
+// benchmark, so that its tools read our files unchanged; names ending in _gb and _gbps hold GiB and
+// GiB/s. Pointers are null where a value is unknown or does not apply: absent is never 0.
 type Result struct {
-	RequestsCompleted      int64   `json:"requests_completed"`
-	TotalTokensGenerated   int64   `json:"total_tokens_generated"`
-	TotalStorageIOLatency  float64 `json:"total_storage_io_latency"` // seconds, summed over parallel requests
+	RequestsCompleted    int64 `json:"requests_completed"`
+	TotalTokensGenerated int64 `json:"total_tokens_generated"`
+	// seconds, summed over parallel requests
+	TotalStorageIOLatency  float64 `json:"total_storage_io_latency"`
 	TotalGenerationLatency float64 `json:"total_generation_latency"` // seconds
 	MultiTurnCacheHits     int64   `json:"multi_turn_cache_hits"`
 	MultiTurnCacheMisses   int64   `json:"multi_turn_cache_misses"`
@@ -28,17 +30,19 @@ type Result struct {
 	EndedBy       string `json:"ended_by"`
 	Error         string `json:"error,omitempty"`
 	Benchmark     string `json:"benchmark"`
-	Name          string `json:"name,omitempty"` // with the keys of the sub-benchmark: Tier/tier=cpu/op=read/size=1MiB
-	Option        *int   `json:"option"`
-	Division      string `json:"division"`
-	Trial         int    `json:"trial"`
-	Count         int    `json:"count"`
-	Rank          int    `json:"rank"`
-	Ranks         int    `json:"ranks"`
-	Nonce         string `json:"nonce"`
-	Digest        string `json:"digest,omitempty"`
+	// with the keys of the sub-benchmark: Tier/tier=cpu/op=read/size=1MiB
+	Name     string `json:"name,omitempty"`
+	Option   *int   `json:"option"`
+	Division string `json:"division"`
+	Trial    int    `json:"trial"`
+	Count    int    `json:"count"`
+	Rank     int    `json:"rank"`
+	Ranks    int    `json:"ranks"`
+	Nonce    string `json:"nonce"`
+	Digest   string `json:"digest,omitempty"`
 
-	CompletionUnit string `json:"completion_unit"` // what is counted: request, or operation in benchmarks without requests
+	// what is counted: request, or operation in benchmarks without requests
+	CompletionUnit string `json:"completion_unit"`
 
 	StartTime       string `json:"start_time"` // RFC 3339, UTC: the opening of the window
 	WindowNS        int64  `json:"window_ns"`
@@ -82,9 +86,11 @@ type Result struct {
 	ErrorSamples []ErrorSample `json:"error_samples"`
 	Warnings     []string      `json:"warnings"`
 
-	// DeviceLatencyTracing is what the kernel saw, a tracing.Trace: package tracing alone knows its keys, a result carries it.
+	// DeviceLatencyTracing is what the kernel saw, a tracing.Trace: package tracing alone knows its
+	// keys, a result carries it.
 	DeviceLatencyTracing json.RawMessage `json:"device_latency_tracing,omitempty"`
-	FioWorkload          string          `json:"fio_workload,omitempty"` // a job that puts the same load on another device
+	// a job that puts the same load on another device
+	FioWorkload string `json:"fio_workload,omitempty"`
 
 	Timeline   *Timeline                `json:"timeline"`
 	Histograms map[string]HistogramData `json:"histograms"`

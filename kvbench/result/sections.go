@@ -26,8 +26,8 @@ type Workload struct {
 	PrefillRate    float64 `json:"prefill_rate_tokens_per_s,omitempty"`
 }
 
-// IO is how bytes moved. Results that differ in mode, write_device or the workload's decode_reads are not
-// comparable.
+// IO is how bytes moved. Results that differ in mode, write_device or the workload's decode_reads
+// are not comparable.
 type IO struct {
 	CacheDir            string `json:"cache_dir"`
 	Mode                string `json:"mode"`
@@ -46,7 +46,8 @@ type Pool struct {
 	Covers      bool   `json:"covers_workers"`
 }
 
-// Distribution is a histogram in numbers. A percentile with too few samples behind it is null: p needs 10/(1−p).
+// Distribution is a histogram in numbers. A percentile with too few samples behind it is null: p
+// needs 10/(1−p).
 type Distribution struct {
 	Unit       units.Unit `json:"unit"`
 	Count      int64      `json:"count"`
@@ -73,12 +74,14 @@ type RequestTotals struct {
 	Operations          int64 `json:"operations"`            // demotions not among them
 	FailedOperations    int64 `json:"failed_operations"`
 	RetriedOperations   int64 `json:"retried_operations"`
-	CancelledOperations int64 `json:"cancelled_operations"` // in flight at the deadline: bytes of finished chunks count, they do not
+	// in flight at the deadline: bytes of finished chunks count, they do not
+	CancelledOperations int64 `json:"cancelled_operations"`
 	OldestCancelledNS   int64 `json:"oldest_cancelled_ns"`
 }
 
-// ClassOutcome is what was offered by one class and what became of it. With a warm-up, what the window found waiting or
-// running counts as offered too (carried_in tells how much of it was waiting).
+// ClassOutcome is what was offered by one class and what became of it. With a warm-up, what the
+// window found waiting or running counts as offered too (carried_in tells how much of it was
+// waiting).
 type ClassOutcome struct {
 	Offered            int64    `json:"offered"`
 	OfferedBytes       int64    `json:"offered_bytes"` // of entries to be written
@@ -90,9 +93,11 @@ type ClassOutcome struct {
 	Queued             int64    `json:"queued"`
 	OldestQueuedAgeS   *float64 `json:"oldest_queued_age_s"`
 	OldestInFlightAgeS *float64 `json:"oldest_in_flight_age_s"`
-	ServedRatio        *float64 `json:"served_ratio"`   // completed ÷ (completed + failed + in flight + queued)
-	CensoredRatio      *float64 `json:"censored_ratio"` // in flight + queued, ÷ the same
-	Censored           bool     `json:"censored"`       // more than 5 %: the slowest requests are not in the percentiles
+	// completed ÷ (completed + failed + in flight + queued)
+	ServedRatio   *float64 `json:"served_ratio"`
+	CensoredRatio *float64 `json:"censored_ratio"` // in flight + queued, ÷ the same
+	// more than 5 %: the slowest requests are not in the percentiles
+	Censored bool `json:"censored"`
 }
 
 // Classes are the keys of Result.Load beside "total", the most urgent first.
@@ -100,9 +105,10 @@ var Classes = [...]string{"interactive", "responsive", "batch"}
 
 // Lookups are decisions about keys: one per request and key, re-reads not among them.
 type Lookups struct {
-	Hits          int64                  `json:"hits"` // pending among them
-	Misses        int64                  `json:"misses"`
-	NotYetWritten int64                  `json:"not_yet_written"` // of turns overtaken: neither hit nor miss
+	Hits   int64 `json:"hits"` // pending among them
+	Misses int64 `json:"misses"`
+	// of turns overtaken: neither hit nor miss
+	NotYetWritten int64                  `json:"not_yet_written"`
 	HitRate       *float64               `json:"hit_rate"`
 	ByKind        map[string]LookupCount `json:"by_kind"` // system, multi_turn, user, block, rag
 }
@@ -161,9 +167,9 @@ type ReadKind struct {
 	Latency    Distribution `json:"latency"`
 }
 
-// EntrySizes are the sizes of the entries moved by completed operations, demotions not among them; blocks that one
-// request moves together (see BlockCache) are one. Latencies are per
-// entry and mean nothing without them.
+// EntrySizes are the sizes of the entries moved by completed operations, demotions not among them;
+// blocks that one request moves together (see BlockCache) are one. Latencies are per entry and mean
+// nothing without them.
 type EntrySizes struct {
 	Read  Distribution `json:"read"`
 	Write Distribution `json:"write"`
@@ -190,7 +196,8 @@ type LevelLatency struct {
 	Delete    Distribution `json:"delete"`
 }
 
-// OpLatency is one operation on one tier; io = device + host, demotions only in demotion and (writes) in device.
+// OpLatency is one operation on one tier; io = device + host, demotions only in demotion and
+// (writes) in device.
 type OpLatency struct {
 	IO        Distribution  `json:"io"`
 	Device    Distribution  `json:"device"`
@@ -219,8 +226,8 @@ type RequestLatency struct {
 	ByClass    map[string]Distribution `json:"end_to_end_by_class"`
 }
 
-// ContextLoad is the time to load the KV of a context from the slowest tier, at the median entry's bandwidth and at that
-// of the slowest twentieth.
+// ContextLoad is the time to load the KV of a context from the slowest tier, at the median entry's
+// bandwidth and at that of the slowest twentieth.
 type ContextLoad struct {
 	Tokens      int64  `json:"tokens"`
 	Bytes       int64  `json:"bytes"`
@@ -230,18 +237,19 @@ type ContextLoad struct {
 	LoadingWins *bool  `json:"loading_wins"` // typically
 }
 
-// Timeline is what happened in each interval. Arrays of a tier that does not exist are absent; readings are null before
-// the first.
+// Timeline is what happened in each interval. Arrays of a tier that does not exist are absent;
+// readings are null before the first.
 type Timeline struct {
-	IntervalS     float64             `json:"interval_s"`
-	IntervalNS    int64               `json:"interval_ns"`
-	LastNS        int64               `json:"last_interval_ns"` // the last may be shorter
-	ReadBytes     map[string][]int64  `json:"read_bytes"`
-	WriteBytes    map[string][]int64  `json:"write_bytes"`
-	Requests      []int64             `json:"requests"`
-	Blocks        []int64             `json:"blocks,omitempty"` // asked for, of block traces
-	BlockHits     []int64             `json:"block_hits,omitempty"`
-	BlockIdeal    []*int64            `json:"block_ideal_hits,omitempty"` // of a cache without bounds; null where nobody knows
+	IntervalS  float64            `json:"interval_s"`
+	IntervalNS int64              `json:"interval_ns"`
+	LastNS     int64              `json:"last_interval_ns"` // the last may be shorter
+	ReadBytes  map[string][]int64 `json:"read_bytes"`
+	WriteBytes map[string][]int64 `json:"write_bytes"`
+	Requests   []int64            `json:"requests"`
+	Blocks     []int64            `json:"blocks,omitempty"` // asked for, of block traces
+	BlockHits  []int64            `json:"block_hits,omitempty"`
+	// of a cache without bounds; null where nobody knows
+	BlockIdeal    []*int64            `json:"block_ideal_hits,omitempty"`
 	Queued        []*int64            `json:"queued"`
 	InFlight      []*int64            `json:"in_flight"`
 	TierUsedBytes map[string][]*int64 `json:"tier_used_bytes"`
@@ -299,7 +307,8 @@ type Harness struct {
 	Verdict      Verdict  `json:"verdict"`
 }
 
-// Witness compares the kernel's counters of the backing device with the application's bytes of the storage tier.
+// Witness compares the kernel's counters of the backing device with the application's bytes of the
+// storage tier.
 type Witness struct {
 	Device          string   `json:"device"`
 	Reason          string   `json:"reason"` // why there is no witness, or what is odd about it
@@ -363,8 +372,8 @@ const (
 	NoVerdict      = "none" // nothing was measured
 )
 
-// Verdict says what bounded the trial, with the three shares behind it; a share that could not be measured is null and
-// decides nothing.
+// Verdict says what bounded the trial, with the three shares behind it; a share that could not be
+// measured is null and decides nothing.
 type Verdict struct {
 	Kind          string   `json:"kind"`
 	IdleShare     *float64 `json:"idle_share"`
@@ -373,7 +382,8 @@ type Verdict struct {
 	Reason        string   `json:"reason"`
 }
 
-// censoredAbove is the share of unfinished requests from which percentiles of the finished ones say so.
+// censoredAbove is the share of unfinished requests from which percentiles of the finished ones say
+// so.
 const censoredAbove = 0.05
 
 // Add makes o the outcome of both; Derive has to follow.
@@ -398,8 +408,8 @@ func older(a, b *float64) *float64 {
 	return a
 }
 
-// Derive fills in the ratios. Their base is what was there to be served, so that a warm-up's backlog cannot push the
-// served share above one.
+// Derive fills in the ratios. Their base is what was there to be served, so that a warm-up's
+// backlog cannot push the served share above one.
 func (o *ClassOutcome) Derive() {
 	there := o.Completed + o.Failed + o.InFlight + o.Queued
 	o.ServedRatio = units.Ratio(o.Completed, there)

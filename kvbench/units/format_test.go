@@ -21,9 +21,11 @@ func TestFormats(t *testing.T) {
 	assert.Equal(t, "1 worker, 2 users", Plural(1, "worker")+", "+Plural(2, "user"))
 	assert.Equal(t, "85 %", Percent(new(0.85)))
 	assert.Equal(t, "0.00123", Number.Text(0.001234))
-	assert.Equal(t, "9.99 10 -0.50 100", Number.Text(9.99)+" "+Number.Text(9.999)+" "+Number.Text(-0.5)+" "+Number.Text(99.99))
+	assert.Equal(t, "9.99 10 -0.50 100",
+		Number.Text(9.99)+" "+Number.Text(9.999)+" "+Number.Text(-0.5)+" "+Number.Text(99.99))
 	assert.Equal(t, "2 GiB/s", BytesPerSec.Text(new(int64(2<<30))))
-	assert.Equal(t, "50 %, 20.5 ms, 2m0s", Share.Text(0.5)+", "+Milliseconds.Text(new(20.5))+", "+Seconds.Text(120))
+	assert.Equal(t, "50 %, 20.5 ms, 2m0s",
+		Share.Text(0.5)+", "+Milliseconds.Text(new(20.5))+", "+Seconds.Text(120))
 	assert.Equal(t, "unlimited", Bytes.Text("unlimited"), "a text stays")
 	for _, u := range []Unit{Number, Count, Bytes, Nanoseconds, Share} {
 		assert.Equal(t, Unknown, u.Text((*float64)(nil)))
