@@ -163,7 +163,7 @@ func (b *builder) lookups() {
 	all := &b.r.Lookups
 	all.ByKind = make(map[string]result.LookupCount)
 	for i, p := range lookupPurposes {
-		of := func(r LookupResult) int64 { return b.sum(lookupSum(p, r)) }
+		of := func(r LookupResult) int64 { return b.n.lookup[p][r] }
 		n := result.LookupCount{
 			Hits: of(Hit) + of(Pending), Pending: of(Pending), Misses: of(Miss) + of(Gone),
 			Gone:          of(Gone),
@@ -182,27 +182,26 @@ func (b *builder) lookups() {
 }
 
 func (b *builder) blocks() {
-	n := func(c blockCounter) int64 { return b.sum(blockSum(c)) }
-	if n(blockRequests) == 0 {
+	n := b.n.block
+	if n[blockRequests] == 0 {
 		return
 	}
 	moves := func(op tiers.Op) result.BlockMoves {
-		return result.BlockMoves{Operations: b.sum(blockMoves(op)),
-			Blocks: b.sum(blockMoves(op) + 1)}
+		return result.BlockMoves{Operations: b.n.moves[op][0], Blocks: b.n.moves[op][1]}
 	}
 	c := &result.BlockCache{
-		Requests: n(blockRequests), Blocks: n(blocksAsked), Hits: n(blockHits),
-		Pending: n(blockPending), Kept: n(blockKept), Tokens: n(blockTokens),
-		HitTokens: n(blockHitTokens),
-		Written:   n(blocksAsked) - n(blockHits) - n(blockKept), BytesSaved: n(blockHitBytes),
-		HitRatio:       units.Ratio(n(blockHits), n(blocksAsked)),
-		PrefixHitRatio: units.Ratio(n(blockFound), n(blockRequests)),
-		TokenHitRatio:  units.Ratio(n(blockHitTokens), n(blockTokens)),
+		Requests: n[blockRequests], Blocks: n[blocksAsked], Hits: n[blockHits],
+		Pending: n[blockPending], Kept: n[blockKept], Tokens: n[blockTokens],
+		HitTokens: n[blockHitTokens],
+		Written:   n[blocksAsked] - n[blockHits] - n[blockKept], BytesSaved: n[blockHitBytes],
+		HitRatio:       units.Ratio(n[blockHits], n[blocksAsked]),
+		PrefixHitRatio: units.Ratio(n[blockFound], n[blockRequests]),
+		TokenHitRatio:  units.Ratio(n[blockHitTokens], n[blockTokens]),
 		Reads:          moves(tiers.Read), Writes: moves(tiers.Write),
 	}
-	if n(blockUnknown) == 0 {
-		c.IdealHits = new(n(blockIdeal))
-		c.IdealHitRatio = units.Ratio(n(blockIdeal), n(blocksAsked))
+	if n[blockUnknown] == 0 {
+		c.IdealHits = new(n[blockIdeal])
+		c.IdealHitRatio = units.Ratio(n[blockIdeal], n[blocksAsked])
 	}
 	b.r.BlockCache = c
 }
@@ -249,7 +248,7 @@ func (b *builder) load() {
 func (b *builder) outcome(c workloads.Class) result.ClassOutcome {
 	q := b.info.Requests[c]
 	o := result.ClassOutcome{
-		Completed: b.sum(classSum(c)), Started: q.Started, Failed: q.Failed, InFlight: q.InFlight,
+		Completed: b.n.class[c], Started: q.Started, Failed: q.Failed, InFlight: q.InFlight,
 	}
 	if q.InFlight > 0 {
 		o.OldestInFlightAgeS = new(q.OldestInFlight.Seconds())

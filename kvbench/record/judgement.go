@@ -23,7 +23,7 @@ const (
 
 func (b *builder) harness() {
 	h := &b.r.Harness
-	h.BufferWaitNS, h.HostNS = b.sum(sumBuffersNS), b.sum(stageSum(stageHost))
+	h.BufferWaitNS, h.HostNS = b.sum(sumBuffersNS), b.n.stage[stageHost]
 	in := verdictInput{
 		window: b.window, idle: h.WorkerIdleNS, busy: h.WorkerBusyNS,
 		waits: h.HostNS + h.BufferWaitNS,
@@ -247,9 +247,9 @@ func (b *builder) status() {
 // slowestStage names where time went when nothing completed, cancelled operations included.
 func (b *builder) slowestStage() string {
 	slowest, spent := stage(0), int64(0)
-	for s := range numStages {
-		if n := b.sum(stageSum(s)); n > spent {
-			slowest, spent = s, n
+	for s, n := range b.n.stage {
+		if n > spent {
+			slowest, spent = stage(s), n
 		}
 	}
 	var started int64

@@ -164,7 +164,7 @@ func (r *Recorder) Request(q RequestSample) bool {
 // too, but they are no lookups and no result includes them.
 func (r *Recorder) Lookup(at time.Duration, shard int, p workloads.Purpose, result LookupResult) {
 	if s := r.enter(at, shard); s != nil {
-		s.n.sum[lookupSum(p, result)]++
+		s.n.lookup[p][result]++
 		s.mu.Unlock()
 	}
 }
@@ -172,15 +172,7 @@ func (r *Recorder) Lookup(at time.Duration, shard int, p workloads.Purpose, resu
 // Blocks records a decision about blocks.
 func (r *Recorder) Blocks(b BlockSample) {
 	if s := r.enter(b.At, b.Shard); s != nil {
-		s.n.blocks(b)
-		now := s.timeline.at(b.At)
-		now[bucketBlocks] += int64(b.Blocks)
-		now[bucketHits] += int64(b.Hits)
-		if b.Ideal < 0 {
-			now[bucketUnknown] += int64(b.Blocks)
-		} else {
-			now[bucketIdeal] += int64(b.Ideal)
-		}
+		s.blocks(b)
 		s.mu.Unlock()
 	}
 }

@@ -32,7 +32,7 @@ func TestWindowGate(t *testing.T) {
 	assert.EqualValues(t, 3, c.Ops[tiers.Storage][tiers.Write])
 	assert.EqualValues(t, 3, c.Requests)
 	m := r.merge()
-	assert.EqualValues(t, 3, m.n.sum[lookupSum(workloads.ForDecodeRead, Hit)])
+	assert.EqualValues(t, 3, m.n.lookup[workloads.ForDecodeRead][Hit])
 	assert.EqualValues(t, 3, m.n.level[tiers.Storage][levelEvicted])
 	r.SetEnd(17)
 	r.SetEnd(19) // never moves back

@@ -3,6 +3,7 @@ package record
 import (
 	"math/bits"
 	"sync"
+	"time"
 
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
@@ -40,12 +41,12 @@ func (s *shard) ofAll(k hist, v int64) { record(&s.hists.all[k], units.Nanosecon
 
 // addStages adds where an operation spent its time, cut off or not.
 func (s *shard) addStages(o OpSample) {
-	s.n.sum[stageSum(stageDevice)] += int64(o.Device)
-	s.n.sum[stageSum(stageHost)] += int64(o.Host)
-	s.n.sum[stageSum(stageGenerate)] += int64(o.Generation)
-	s.n.sum[stageSum(stageAdmission)] += int64(o.Admission)
-	s.n.sum[stageSum(stageSpace)] += int64(o.Space)
-	s.n.sum[stageSum(stagePending)] += int64(o.Pending)
+	for i, d := range [numStages]time.Duration{
+		stageDevice: o.Device, stageHost: o.Host, stageGenerate: o.Generation,
+		stageAdmission: o.Admission, stageSpace: o.Space, stagePending: o.Pending,
+	} {
+		s.n.stage[i] += int64(d)
+	}
 	s.n.sum[sumBuffersNS] += int64(o.Buffers)
 }
 
@@ -121,8 +122,8 @@ func (s *shard) purpose(o OpSample) {
 	case workloads.ForPrefix:
 		s.n.sum[sumPrefixBytes] += o.Bytes
 	case workloads.ForBlock:
-		s.n.sum[blockMoves(o.Op)]++
-		s.n.sum[blockMoves(o.Op)+1] += int64(max(1, o.Blocks))
+		s.n.moves[o.Op][0]++
+		s.n.moves[o.Op][1] += int64(max(1, o.Blocks))
 	}
 }
 
@@ -169,7 +170,7 @@ func (s *shard) request(q RequestSample) {
 		return
 	}
 	s.n.sum[sumRequests]++
-	s.n.sum[classSum(q.Class)]++
+	s.n.class[q.Class]++
 	s.n.sum[sumTokens] += int64(q.GenerateTokens)
 	s.n.sum[sumContextTokens] += int64(q.ContextTokens)
 	s.n.sum[sumStorageNS] += int64(q.Storage)
@@ -186,6 +187,34 @@ func (s *shard) request(q RequestSample) {
 	if q.Decode > 0 {
 		s.ofAll(histDecode, int64(q.Decode))
 	}
+}
+
+// blocks counts a decision about blocks.
+func (s *shard) blocks(b BlockSample) {
+	n, now, lookup := &s.n.block, s.timeline.at(b.At), &s.n.lookup[workloads.ForBlock]
+	n[blockRequests]++
+	if b.Hits > 0 {
+		n[blockFound]++
+	}
+	n[blocksAsked] += int64(b.Blocks)
+	n[blockHits] += int64(b.Hits)
+	n[blockPending] += int64(b.Pending)
+	n[blockKept] += int64(b.Kept)
+	n[blockTokens] += int64(b.Tokens)
+	n[blockHitTokens] += int64(b.HitTokens)
+	n[blockHitBytes] += b.HitBytes
+	now[bucketBlocks] += int64(b.Blocks)
+	now[bucketHits] += int64(b.Hits)
+	if b.Ideal < 0 {
+		n[blockUnknown] += int64(b.Blocks)
+		now[bucketUnknown] += int64(b.Blocks)
+	} else {
+		n[blockIdeal] += int64(b.Ideal)
+		now[bucketIdeal] += int64(b.Ideal)
+	}
+	lookup[Hit] += int64(b.Hits - b.Pending)
+	lookup[Pending] += int64(b.Pending)
+	lookup[Miss] += int64(b.Blocks - b.Hits)
 }
 
 // numSizeClasses: below 1 MiB, then powers of four, 1–4 MiB, … 1–4 GiB, and all above.

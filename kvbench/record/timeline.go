@@ -173,46 +173,48 @@ func (b *builder) timeline() {
 	for i, v := range tl.buckets {
 		buckets[min(i, n-1)].join(v)
 	}
+	sums := func(at int) []int64 {
+		out := make([]int64, n)
+		for i, v := range buckets {
+			out[i] = v[at]
+		}
+		return out
+	}
+	gauges := b.rec.gauges.read(tl.interval, n)
+	readings := func(of func(Gauge) int64) []*int64 {
+		out := make([]*int64, n)
+		for i, g := range gauges {
+			if g.known {
+				out[i] = new(of(g.Gauge))
+			}
+		}
+		return out
+	}
 	out := &result.Timeline{
 		IntervalS: tl.interval.Seconds(), IntervalNS: int64(tl.interval),
 		LastNS:    int64(b.window) - int64(n-1)*int64(tl.interval),
 		ReadBytes: make(map[string][]int64), WriteBytes: make(map[string][]int64),
+		EvictedBytes: make(map[string][]int64), DemotedBytes: make(map[string][]int64),
 		TierUsedBytes: make(map[string][]*int64),
-		EvictedBytes:  make(map[string][]int64), DemotedBytes: make(map[string][]int64),
-		Requests: make([]int64, n), Queued: make([]*int64, n), InFlight: make([]*int64, n),
+		Requests:      sums(bucketRequests),
+		Queued:        readings(func(g Gauge) int64 { return g.Queued }),
+		InFlight:      readings(func(g Gauge) int64 { return g.InFlight }),
 	}
-	for i, v := range buckets {
-		out.Requests[i] = v[bucketRequests]
-	}
-	if b.sum(blockSum(blockRequests)) > 0 {
-		out.Blocks, out.BlockHits, out.BlockIdeal = make([]int64, n), make([]int64, n),
-			make([]*int64, n)
+	if b.n.block[blockRequests] > 0 {
+		out.Blocks, out.BlockHits, out.BlockIdeal = sums(bucketBlocks), sums(bucketHits), make([]*int64, n)
 		for i, v := range buckets {
-			out.Blocks[i], out.BlockHits[i] = v[bucketBlocks], v[bucketHits]
 			if v[bucketUnknown] == 0 {
 				out.BlockIdeal[i] = new(v[bucketIdeal])
 			}
 		}
 	}
-	readings := b.rec.gauges.read(tl.interval, n)
-	for i, g := range readings {
-		if g.known {
-			out.Queued[i], out.InFlight[i] = new(g.Queued), new(g.InFlight)
-		}
-	}
 	for _, l := range b.levels {
-		read, write, used := make([]int64, n), make([]int64, n), make([]*int64, n)
-		evicted, demoted := make([]int64, n), make([]int64, n)
-		for i, v := range buckets {
-			read[i], write[i] = v[bucketBytes(l, tiers.Read)], v[bucketBytes(l, tiers.Write)]
-			evicted[i], demoted[i] = v[bucketEvicted+int(l)], v[bucketDemoted+int(l)]
-			if g := readings[i]; g.known {
-				used[i] = new(g.Bytes[l])
-			}
-		}
-		out.ReadBytes[l.String()], out.WriteBytes[l.String()], out.TierUsedBytes[l.String()] = read,
-			write, used
-		out.EvictedBytes[l.String()], out.DemotedBytes[l.String()] = evicted, demoted
+		name := l.String()
+		out.ReadBytes[name] = sums(bucketBytes(l, tiers.Read))
+		out.WriteBytes[name] = sums(bucketBytes(l, tiers.Write))
+		out.EvictedBytes[name] = sums(bucketEvicted + int(l))
+		out.DemotedBytes[name] = sums(bucketDemoted + int(l))
+		out.TierUsedBytes[name] = readings(func(g Gauge) int64 { return g.Bytes[l] })
 	}
 	b.r.Timeline = out
 }
