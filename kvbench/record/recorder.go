@@ -31,7 +31,6 @@ type Recorder struct {
 	Timeless, Rounds bool
 
 	failures failures
-	gauges   gauges
 }
 
 // never is when a window opens and ends that is not open.
@@ -57,7 +56,6 @@ func (r *Recorder) Open(start, deadline time.Duration) {
 		s.timeline = timeline{origin: start, interval: interval}
 		s.mu.Unlock()
 	}
-	r.gauges.open(start, interval)
 	r.end.Store(int64(deadline))
 	r.start.Store(int64(start))
 }
@@ -118,7 +116,7 @@ func (r *Recorder) Chunk(at time.Duration, shard int, l tiers.Kind, op tiers.Op,
 		if ph == tiers.Evict {
 			s.n.op[l][op][opMovedDown] += bytes
 		}
-		s.timeline.at(at)[bucketBytes(l, op)] += bytes
+		s.timeline.at(at).n[bucketBytes(l, op)] += bytes
 		s.mu.Unlock()
 	}
 }
@@ -181,7 +179,7 @@ func (r *Recorder) Blocks(b BlockSample) {
 func (r *Recorder) Evict(at time.Duration, shard int, l tiers.Kind, bytes int64) {
 	if s := r.enter(at, shard); s != nil {
 		s.n.tally(l, levelEvicted, bytes)
-		s.timeline.at(at)[bucketEvicted+int(l)] += bytes
+		s.timeline.at(at).n[bucketEvicted+int(l)] += bytes
 		s.mu.Unlock()
 	}
 }
@@ -192,7 +190,7 @@ func (r *Recorder) Demote(at time.Duration, shard int, from, to tiers.Kind, byte
 	if s := r.enter(at, shard); s != nil {
 		s.n.tally(from, levelDemotedOut, bytes)
 		s.n.tally(to, levelDemotedIn, bytes)
-		s.timeline.at(at)[bucketDemoted+int(from)] += bytes
+		s.timeline.at(at).n[bucketDemoted+int(from)] += bytes
 		s.mu.Unlock()
 	}
 }
@@ -220,8 +218,9 @@ func (r *Recorder) Failure(f FailureSample) { r.failures.add(f) }
 
 // Gauge notes queue and fill at a moment of the window.
 func (r *Recorder) Gauge(at time.Duration, g Gauge) {
-	if r.inside(at) {
-		r.gauges.set(at, g)
+	if s := r.enter(at, 0); s != nil {
+		s.timeline.at(at).gauge = &g
+		s.mu.Unlock()
 	}
 }
 

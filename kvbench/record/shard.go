@@ -175,7 +175,7 @@ func (s *shard) request(q RequestSample) {
 	s.n.sum[sumContextTokens] += int64(q.ContextTokens)
 	s.n.sum[sumStorageNS] += int64(q.Storage)
 	s.n.sum[sumGenerationNS] += int64(q.Generation)
-	s.timeline.at(q.At)[bucketRequests]++
+	s.timeline.at(q.At).n[bucketRequests]++
 	s.ofAll(histQueue, int64(q.Queue))
 	s.ofAll(histEndToEnd, int64(q.EndToEnd))
 	s.ofAll(histClass+hist(q.Class), int64(q.EndToEnd))
@@ -191,7 +191,7 @@ func (s *shard) request(q RequestSample) {
 
 // blocks counts a decision about blocks.
 func (s *shard) blocks(b BlockSample) {
-	n, now, lookup := &s.n.block, s.timeline.at(b.At), &s.n.lookup[workloads.ForBlock]
+	n, now, lookup := &s.n.block, &s.timeline.at(b.At).n, &s.n.lookup[workloads.ForBlock]
 	n[blockRequests]++
 	if b.Hits > 0 {
 		n[blockFound]++
