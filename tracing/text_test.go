@@ -2,7 +2,6 @@ package tracing
 
 import (
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,21 +9,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"kvbench/tools/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// golden compares with testdata/name.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, string(want), got, "%s (go test ./tracing -update rewrites it)", path)
-}
 
 // fixture reads a trace that testdata/traces has; package collector's tests make them.
 func fixture(t *testing.T, name string) *Trace {
@@ -40,14 +27,14 @@ func TestText(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, fixture(t, "traced").WriteText(&b,
 		Application{ReadBytes: 9 << 30, WriteBytes: 4 << 30}))
-	golden(t, "text/traced.txt", b.String())
+	golden.Check(t, "text/traced.txt", b.String())
 	b.Reset()
 	require.NoError(t, (&Trace{Capture: Capture{
 		Status: StatusCounters, Reason: "this process lacks the privilege (CAP_BPF)",
 		Needs: []string{"CAP_BPF: run with sudo"}, Device: "sda",
 		WindowNS: 1e9, Stat: &DeviceStat{ReadIOs: 7, ReadBytes: 1 << 30, IOTicks: 5e8},
 	}}).WriteText(&b, Application{}))
-	golden(t, "text/counters.txt", b.String())
+	golden.Check(t, "text/counters.txt", b.String())
 }
 
 func TestRowsSayRealSizes(t *testing.T) {

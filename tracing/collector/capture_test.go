@@ -2,14 +2,12 @@ package collector
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/tools/golden"
 	"kvbench/tracing"
 	"kvbench/tracing/host"
 )
@@ -112,13 +110,8 @@ func TestTracesOfMadeUpDevices(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := json.MarshalIndent(load.trace(), "", "\t")
 			require.NoError(t, err)
-			path := filepath.Join("../testdata/traces", name+".json")
-			if os.Getenv("KVBENCH_UPDATE") != "" {
-				require.NoError(t, os.WriteFile(path, append(got, '\n'), 0o644))
-			}
-			want, err := os.ReadFile(path)
-			require.NoError(t, err)
-			assert.JSONEq(t, string(want), string(got))
+			// Where package tracing and those above find them.
+			golden.Check(t, "../../testdata/traces/"+name+".json", string(got)+"\n")
 		})
 	}
 }

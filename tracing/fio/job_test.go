@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/tools/golden"
 	"kvbench/tracing"
 )
 
@@ -22,18 +23,6 @@ func tracedBefore(t *testing.T, name string) *tracing.Trace {
 	var tr tracing.Trace
 	require.NoError(t, json.Unmarshal(text, &tr))
 	return &tr
-}
-
-// goldenJob compares with testdata/fio.
-func goldenJob(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata/fio", name+".fio")
-	if os.Getenv("KVBENCH_UPDATE") != "" {
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, string(want), got)
 }
 
 var kvInput = Input{
@@ -60,7 +49,7 @@ func TestJobsOfTraces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			job, err := Job(tracedBefore(t, name), in)
 			require.NoError(t, err)
-			goldenJob(t, name, job)
+			golden.Check(t, "fio/"+name+".fio", job)
 			again, err := Job(tracedBefore(t, name), in)
 			require.NoError(t, err)
 			assert.Equal(t, job, again, "the same input gives the same text")
@@ -83,7 +72,7 @@ func TestFioJobWithoutBlockRequests(t *testing.T) {
 	assert.Contains(t, job, "rwmixread=60\n",
 		"3 GiB in 1 MiB and 1 GiB in 512 KiB are 3072 reads and 2048 writes")
 	assert.Contains(t, job, "iodepth=12\n")
-	goldenJob(t, "nfs", job)
+	golden.Check(t, "fio/nfs.fio", job)
 
 	// What a block trace of such a run shows is the program's own pages, and what else there was.
 	beside := &tracing.Trace{
