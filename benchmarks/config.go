@@ -192,6 +192,7 @@ func feasible(v *params.Values) params.Violations {
 	}
 	use := c.PoolUse()
 	memory := params.EstimateMemory(use.Bytes(), c.CPUBytes)
+	// The run would be killed by the kernel half-way, with its files left behind.
 	if err := params.CheckMemory(memory, use.Workers, host.ReadLimits()); err != nil {
 		bad = append(bad, params.Violation{Text: err.Error()})
 	}
@@ -207,6 +208,7 @@ func feasible(v *params.Values) params.Violations {
 // warnings are what a run should know of its surroundings before it starts.
 func warnings(v *params.Values) []string {
 	var list []string
+	// Allowed, because a model of one's own may want it; odd enough to be said.
 	if tp := v.TensorParallel; tp&(tp-1) != 0 {
 		list = append(list, fmt.Sprintf("tensor parallel %d is not a power of two: no engine "+
 			"runs so", tp))
@@ -233,6 +235,7 @@ func warnings(v *params.Values) []string {
 // resultPath is where a trial's JSON goes. The points of a sweep over an option
 // have directories of their own too.
 func resultPath(v *params.Values, name string, trial int, stamp string) string {
+	// The submission's tree calls options by their numbers.
 	if o := v.Bench.Option; o > 0 {
 		name = fmt.Sprintf("option_%d", o) + strings.TrimPrefix(name, v.Bench.Name)
 	}

@@ -64,6 +64,7 @@ func (p proc) isGoCommand(pid int) bool {
 	return err == nil && filepath.Base(strings.TrimSuffix(exe, " (deleted)")) == "go"
 }
 
+// isDir: the directory of a go command may have been removed meanwhile.
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()

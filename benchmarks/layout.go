@@ -47,7 +47,7 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 	return l, nil
 }
 
-// blockSizes are those of the trace's blocks in tokens, the largest last.
+// blockSizes are those of the trace's blocks in tokens, the largest last. Mooncake's are 512.
 func blockSizes(v *params.Values) ([]int, error) {
 	files, err := formats.Blocks.Files(v.BlockTracePath)
 	if err != nil {
@@ -59,6 +59,8 @@ func blockSizes(v *params.Values) ([]int, error) {
 // lmcacheLayout makes files of 256 tokens of blocks that are multiples of that, or of which a whole
 // number makes one.
 func lmcacheLayout(sizes []int) (tiers.Layout, error) {
+	// LMCache cuts a prompt into chunks of 256 tokens and stores each as a file; blocks of a trace
+	// are some of these chunks, or parts of one.
 	whole := true
 	for _, n := range sizes {
 		whole = whole && n%lmcacheTokens == 0

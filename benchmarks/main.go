@@ -57,6 +57,7 @@ func Main(m Runner) int {
 	set := params.Register(flag.CommandLine)
 	flag.Parse()
 	pattern := flagValue("test.bench")
+	// Without -bench this is go test of the package, whose flags are nobody's business.
 	if pattern == "" && !set.HelpRequested() {
 		return m.Run() // the unit tests of this package
 	}
@@ -119,6 +120,7 @@ func (s *session) run(m Runner, pattern string) int {
 		return exitFailed
 	}
 	current = s
+	// Benchmark functions have no parameters but b: they find the session here.
 	code := m.Run()
 	for _, f := range s.cleanup {
 		f()
@@ -143,6 +145,7 @@ func (s *session) check(selected []params.Bench) ([]*params.Values, error) {
 		} else if err != nil {
 			return nil, err
 		}
+		// Each point of a sweep has its own needs: one of them may not fit this machine.
 		for _, c := range base.Combinations() {
 			in.Combination = c
 			v, err := s.set.Resolve(in)
@@ -155,6 +158,7 @@ func (s *session) check(selected []params.Bench) ([]*params.Values, error) {
 			}
 		}
 	}
+	// Asked of all together: two benchmarks that would write the same file.
 	all = all.Merge(oneTrace(plans))
 	if len(all) > 0 {
 		return nil, all
@@ -166,6 +170,8 @@ func (s *session) check(selected []params.Bench) ([]*params.Values, error) {
 // selected benchmark if one is selected.
 func (s *session) help(pattern string) int {
 	in := s.inputs
+	// Help for one benchmark shows what it sets itself; a broken pattern is no reason to withhold
+	// it.
 	if list, err := selectBenchmarks(pattern); pattern != "" && err == nil && len(list) > 0 {
 		in.Bench = list[0]
 	}
@@ -180,6 +186,7 @@ func (s *session) help(pattern string) int {
 	return 0
 }
 
+// refusal is what stands on standard error when nothing is run.
 func refusal(err error) string {
 	return fmt.Sprintf("kvbench: nothing was run or made, because of the "+
 		"parameters:\n%v\n(-help-parameters lists them all)\n", err)

@@ -35,6 +35,7 @@ func (s *session) header(plans []*params.Values) error {
 			fmt.Fprintf(&b, "%s: %s\n", p.Name, p.Value)
 		}
 	}
+	// Each Unit line must come before the first value with it: benchstat reads in one pass.
 	for _, u := range units.UnitDirections() {
 		fmt.Fprintf(&b, "Unit %s better=%s\n", u.Unit, u.Better)
 	}
@@ -67,6 +68,7 @@ func (s *session) epilogue() {
 			return
 		}
 	}
+	// Go says nothing of a pattern that matched a benchmark and none of its sub-benchmarks.
 	if names := s.unmatched(); len(names) > 0 {
 		const most = 12
 		fmt.Fprintf(s.errs, "\n-bench %s selects none of these sub-benchmarks, of which nothing "+

@@ -110,6 +110,7 @@ func measure(b *testing.B, v *params.Values,
 		files, err = s.save(b, v, name, t.number, r)
 		return err
 	}
+	// The live line is wiped before anything is printed: it stands where the terminal's cursor is.
 	res, err := body(s.ctx, t)
 	wipe()
 	if res == nil {
@@ -157,7 +158,9 @@ func (s *session) save(b *testing.B, v *params.Values, name string, trial int,
 	if err := report.WriteSummary(&text, r); err != nil {
 		return nil, err
 	}
+	// The first is the one that the log names, and that tools follow.
 	paths := []string{path}
+	// Go 1.26 keeps artifacts of a test where -outputdir says; the summary goes along.
 	if flagValue("test.artifacts") == "true" {
 		paths = append(paths, filepath.Join(b.ArtifactDir(), filepath.Base(path)))
 	}

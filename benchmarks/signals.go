@@ -25,6 +25,7 @@ func watchSignals() (context.Context, func()) {
 	// A dead reader of our output must not kill the run before its result is
 	// safe: writes then fail with EPIPE instead.
 	signal.Ignore(syscall.SIGPIPE)
+	// Room for two: the second must not be lost while the first is being served.
 	got := make(chan os.Signal, 2)
 	signal.Notify(got, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
 	if !signal.Ignored(syscall.SIGHUP) {

@@ -39,7 +39,8 @@ func corpus(v *params.Values) *users.Corpus {
 	return users.NewCorpus(v.Profile.RAG, v.RAGDocuments, v.Model, v.Sizer(), v.StreamSeed())
 }
 
-// traceSource opens the recorded requests that the benchmark replays.
+// traceSource opens the recorded requests that the benchmark replays. Each format has a flag of its
+// own, because a path does not tell which it is.
 func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
 	path, format := v.AzureTracePath, formats.Azure
 	switch v.Bench.Name {
@@ -47,6 +48,7 @@ func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
 		path, format = v.BurstTracePath, formats.BurstGPT
 	case "BlockTrace":
 		path, format = v.BlockTracePath, formats.Blocks
+	// Conversations are text: tokens are counted here, with the tokenizer that was asked for.
 	case "ShareGPT":
 		caps := v.Profile.ShareGPT
 		counter, err := formats.NewTokenizer(v.Tokenizer, caps.CharsPerToken)

@@ -20,6 +20,7 @@ func (s *session) openTerminal(plans []*params.Values) {
 	if len(plans) == 0 || plans[0].Progress == "none" {
 		return
 	}
+	// Opened once: what is written to it later must not depend on where output goes.
 	f, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
 	if err != nil {
 		return // no terminal: cron, CI, nohup
@@ -84,6 +85,7 @@ func (l *liveLine) text(s kvbench.Snapshot) string {
 		dt = s.Elapsed.Seconds()
 		l.last = kvbench.Snapshot{}
 	}
+	// Rates are of the last tier, which is what is measured; the others show how full they are.
 	rate := func(op tiers.Op) string {
 		if dt <= 0 {
 			return "–"
@@ -96,6 +98,7 @@ func (l *liveLine) text(s kvbench.Snapshot) string {
 	for _, g := range s.Tiers {
 		fmt.Fprintf(&b, ", %s %.0f%%", g.Level, 100*float64(g.Used)/float64(g.Capacity))
 	}
+	// -1: nobody watches the filesystem, because its capacity was given.
 	if s.Free >= 0 {
 		fmt.Fprintf(&b, ", free %s", gib(s.Free))
 	}
@@ -105,6 +108,7 @@ func (l *liveLine) text(s kvbench.Snapshot) string {
 	return b.String()
 }
 
+// short is a time to the second: more digits would only flicker.
 func short(d time.Duration) string { return d.Round(time.Second).String() }
 
 func gib(n int64) string { return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30)) }
