@@ -98,7 +98,7 @@ func (l *liveLine) text(s kvbench.Snapshot) string {
 	for _, g := range s.Tiers {
 		fmt.Fprintf(&b, ", %s %.0f%%", g.Level, 100*float64(g.Used)/float64(g.Capacity))
 	}
-	// -1: nobody watches the filesystem, because its capacity was given.
+	// -1: unknown, as for a device that is simulated.
 	if s.Free >= 0 {
 		fmt.Fprintf(&b, ", free %s", gib(s.Free))
 	}

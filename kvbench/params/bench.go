@@ -31,6 +31,7 @@ func (d Division) Notice() string {
 // divisions is the order of the defaults in the table.
 var divisions = [...]Division{Quick, Open, Closed}
 
+// index is the place of the division's default in a row of the table.
 func (d Division) index() int {
 	for i, x := range divisions {
 		if x == d {
@@ -84,6 +85,7 @@ func option(name string, number int, quick map[string]string) Bench {
 		panic("params: workloads has no MLPerf option " + strconv.Itoa(number))
 	}
 	o := options[i]
+	// As texts, because a benchmark is a layer like the others.
 	gib := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 	full := map[string]string{
 		"model": o.Model, "num-users": strconv.Itoa(o.Users),

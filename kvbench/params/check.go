@@ -179,6 +179,7 @@ func (r *resolver) autoscaling() {
 		refuse("false with " + v.Bench.Name + ", which has no users")
 	case v.RequestRate > 0:
 		refuse("false with -request-rate: the rate does not depend on the users")
+	// The loop of the autoscaler is time: rounds, not a number of requests.
 	case v.MaxRequests > 0:
 		refuse("false with -max-requests: the load would end with the requests")
 	case v.IOTraceLog != "" && v.Device == nil:

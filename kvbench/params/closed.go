@@ -27,6 +27,7 @@ func (r *resolver) closed() {
 	}
 }
 
+// optionNote names the option in a message: each requires something else.
 func optionNote(b Bench) string {
 	if b.Option == 0 {
 		return ""
@@ -61,6 +62,7 @@ func (v *Values) departures() (list []departure) {
 	return list
 }
 
+// optionDecides tells whether the options set a parameter, so that without one nothing can be said.
 func optionDecides(name string) bool {
 	return slices.ContainsFunc(Benchmarks(), func(b Bench) bool {
 		_, ok := b.settings(Closed)[name]

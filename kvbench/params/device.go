@@ -58,6 +58,7 @@ func ParseDevice(text string) (tiers.DeviceModel, error) {
 	refuse := func(format string, args ...any) (tiers.DeviceModel, error) {
 		return tiers.DeviceModel{}, fmt.Errorf("pairs "+format, args...)
 	}
+	// The first mistake is told alone: after it the rest is guesswork.
 	for part := range strings.SplitSeq(text, ",") {
 		key, value, ok := strings.Cut(strings.TrimSpace(part), "=")
 		i := slices.IndexFunc(keys, func(k deviceKey) bool { return k.name == key })

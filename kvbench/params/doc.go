@@ -17,6 +17,9 @@
 //	closed    what the closed division requires
 //	launch    rank and ranks; sweep: combinations; device: the drive of -simulate-device
 //
+// This package is large because a row of the table binds a parameter's flag, field, limits, key and
+// rules to each other: cut in two, each half would need the other's table.
+//
 // [Set.Resolve] reports every violation at once ([Violations]) and touches nothing: it reads the
 // YAML file and a model's config.json, and asks whether trace files exist.
 //

@@ -52,6 +52,7 @@ func chooseCapacity(fs host.Filesystem, dir string, given int64, localRanks int,
 	byDefault bool) (Capacity, error) {
 	// The clients of a host take the same decision at the same time, each for its share.
 	ranks := int64(max(1, localRanks))
+	// Somebody decided, or the quick division's 4 GiB: taken if it fits.
 	if given > 0 {
 		switch {
 		case given <= fs.Free/ranks: // a product could overflow
@@ -167,6 +168,7 @@ func (v *Values) CheckFit(capacity int64) Violations {
 			formatUpGiB(size), tokens, v.ModelName)
 		return Violations{storage}
 	}
+	// Or the window would read what had been evicted before it began.
 	if population := size * entriesPerUser * int64(v.Users); v.DecodeOnly && population > capacity {
 		fit := capacity / (size * entriesPerUser)
 		storage.Required = fmt.Sprintf("at least %s (decode-only reads %d entries of %d tokens "+

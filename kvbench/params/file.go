@@ -304,6 +304,7 @@ func (c *configFile) mapping(n *yaml.Node, path string) []pair {
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return nil
 	}
+	// Told with the section's name: of a whole file that is a list, there is nothing else to say.
 	if n.Kind != yaml.MappingNode {
 		what := "section " + path
 		if path == "" {

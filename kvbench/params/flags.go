@@ -107,6 +107,7 @@ func (v *Values) WriteHelp(w io.Writer) error {
 		fmt.Fprintf(out, ", Benchmark%s", v.Bench.Name)
 	}
 	fmt.Fprint(out, "\n\n")
+	// Columns are aligned by what is in force, which is why the table is not kept as text.
 	tab := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "parameter\tvalue\tfrom\tdefault\tmeaning")
 	for _, p := range v.rows {

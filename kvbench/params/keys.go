@@ -42,6 +42,7 @@ func (m *millis) UnmarshalYAML(n *yaml.Node) error {
 	return scaled(n, (*time.Duration)(m), time.Millisecond)
 }
 
+// scaled reads a number of some unit of time; fractions are fine.
 func scaled(n *yaml.Node, to *time.Duration, unit time.Duration) error {
 	var x float64
 	err := n.Decode(&x)
@@ -63,6 +64,7 @@ type draft struct {
 
 var generationModes = []string{"none", "fast", "realistic"}
 
+// newDraft has the defaults of the Python benchmark, which are MLPerf's users.
 func newDraft() *draft {
 	return &draft{
 		profile: profile.Default(),
@@ -182,6 +184,8 @@ func modelKeys(m *model.Model) []key {
 	}
 }
 
+// names are for the hint at the nearest known key.
+// names are for the hint at the nearest known key.
 func names(keys []key) []string {
 	list := make([]string, len(keys))
 	for i, k := range keys {

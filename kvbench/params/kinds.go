@@ -122,6 +122,7 @@ func span(to *time.Duration, low, high time.Duration) limited[time.Duration] {
 		limit: func(d time.Duration) string { return formatFloat(d.Seconds()) + "s" }}
 }
 
+// formatFloat is the shortest text that reads back to the same number, without an exponent.
 func formatFloat(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // auto is a whole number, or left to whoever knows: the workers (-io-depth), the launcher (-rank,
@@ -191,6 +192,7 @@ type choice[T ~string] struct {
 	refused map[string]string
 }
 
+// oneOf is a choice without words that are refused by name.
 func oneOf[T ~string](to *T, of ...string) choice[T] { return choice[T]{to: to, of: of} }
 
 func (c choice[T]) String() string { return string(*c.to) }
@@ -256,6 +258,7 @@ func (p path) Set(text string) error {
 type directory struct{ path }
 
 func (d directory) Set(text string) error {
+	// filepath.Join would make a directory of it, s3:/bucket, beside the user's files.
 	if scheme, _, ok := strings.Cut(text, "://"); ok {
 		return fmt.Errorf("a directory (object storage, %s://, is not in this version)", scheme)
 	}

@@ -103,6 +103,7 @@ func (vs Violations) Unwrap() []error {
 // Merge appends those of more that vs does not say yet: several benchmarks and swept combinations
 // stumble over the same flag.
 func (vs Violations) Merge(more Violations) Violations {
+	// By text: origin and value are part of it.
 	said := make(map[string]bool, len(vs))
 	for _, v := range vs {
 		said[v.Error()] = true

@@ -41,6 +41,7 @@ type Inputs struct {
 // With a sweep every combination is checked too.
 func (s *Set) Resolve(in Inputs) (*Values, error) {
 	v, bad := s.resolve(in)
+	// A sweep may lead where no single value is wrong: each point is resolved as it will run.
 	if len(in.Combination) == 0 && len(v.Sweep) > 0 {
 		for _, c := range v.Combinations() {
 			in.Combination = c
@@ -216,6 +217,7 @@ func (r *resolver) refuse(name, required string) {
 
 // results fills in the default results directory.
 func (r *resolver) results() {
+	// One directory for all benchmarks of a process, or their trials could not be found together.
 	if r.v.ResultsDir != "" {
 		return
 	}

@@ -113,6 +113,7 @@ func parseSweep(texts []setting, base string, bad func(s setting, required strin
 	return axes
 }
 
+// sweepable are the names to hint at.
 func sweepable() []string {
 	var names []string
 	for _, p := range rows {
@@ -125,5 +126,6 @@ func sweepable() []string {
 
 // splitSweeps takes an environment variable apart, which holds all sweeps: key=a,b;key=c,d.
 func splitSweeps(text string) []string {
+	// Commas separate values, and semicolons are awkward in a shell: spaces do too.
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ';' || r == ' ' })
 }

@@ -181,6 +181,7 @@ func (v *Values) Direct() bool { return v.IO == "direct" }
 
 // Packed returns N of the layout packed=N, 0 with another.
 func (v *Values) Packed() int {
+	// The table admits only words and packed=N.
 	count, _ := strings.CutPrefix(v.Layout, packedPrefix)
 	n, _ := strconv.Atoi(count) // other layouts are no numbers
 	return n
@@ -251,6 +252,7 @@ func (v *Values) NonceBytes() (nonce [16]byte, ok bool) {
 // Skip says why the benchmark cannot run with these values, naming the flag that it needs; empty
 // when it can.
 func (v *Values) Skip() string {
+	// Skipped, not refused: -bench . in any division runs what can run.
 	if v.Division == Closed && v.Bench.Name != "" && v.Bench.Option == 0 {
 		return "not in the closed division, which has MLPerf options 1 to 3 only: use -division " +
 			"open"
