@@ -3,14 +3,14 @@
 //
 //	transfer.go   Transfer: Read, Write and Move of objects side by side, with their times
 //	operation.go  one of them under way: what it opens, how it ends
-//	lane.go       the loop: one buffer on its way from source to sink, again and again
+//	stream.go     the loop: one buffer on its way from source to sink, again and again
 //	extent.go     which bytes of which object a chunk is
 //
 // # Goroutines
 //
-// An operation has as many lanes as it has buffers. A lane runs on whatever goroutine brings its
+// An operation has as many streams as it has buffers. A stream runs on whatever goroutine brings its
 // last request back, so that nobody waits for a single request: first on the caller's or one of its
-// own, then on those of the tier. The caller waits for all lanes, or, when its context ends, for at
-// most tiers.Grace: a lane whose request is stuck then keeps its buffer until that comes back, and
+// own, then on those of the tier. The caller waits for all streams, or, when its context ends, for at
+// most tiers.Grace: a stream whose request is stuck then keeps its buffer until that comes back, and
 // nothing else.
 package transfer

@@ -37,7 +37,7 @@ func (op *operation) payload(from, to int64) (bytes int64) {
 
 // generate makes the bytes of a chunk. What lies between objects goes to the disk too: content that
 // nobody else has, not what the buffer held before.
-func (op *operation) generate(l *lane) {
+func (op *operation) generate(l *stream) {
 	if l.buf.B != nil {
 		op.make(l, l.io.Off)
 	}
@@ -45,10 +45,10 @@ func (op *operation) generate(l *lane) {
 
 // pad makes the padding of a chunk that came from a tier: the same as generate does, so that files
 // do not depend on their way.
-func (op *operation) pad(l *lane) { op.make(l, l.io.Off+int64(l.io.N)) }
+func (op *operation) pad(l *stream) { op.make(l, l.io.Off+int64(l.io.N)) }
 
-// make fills the buffer of a lane from an offset of the extent to the end of the padded chunk.
-func (op *operation) make(l *lane, from int64) {
+// make fills the buffer of a stream from an offset of the extent to the end of the padded chunk.
+func (op *operation) make(l *stream, from int64) {
 	end := l.io.Off + tiers.AlignUp(int64(l.io.N), int64(op.out.traits.Align))
 	p := l.buf.B[from-l.io.Off : end-l.io.Off]
 	_ = op.each(from, end, true, func(o tiers.Object, off, at, n int64) error {
@@ -58,7 +58,7 @@ func (op *operation) make(l *lane, from int64) {
 }
 
 // verify compares what was read with what was written.
-func (op *operation) verify(l *lane) error {
+func (op *operation) verify(l *stream) error {
 	check := op.t.Content.Check
 	switch {
 	case op.t.Verify == content.VerifyNone || l.buf.B == nil:

@@ -28,12 +28,12 @@ type operation struct {
 	flush  time.Duration
 
 	mu      sync.Mutex
-	lanes   []lane
-	running int         // lanes that have not ended
+	streams []stream
+	running int         // streams that have not ended
 	over    clock.Event // the last one has, or nobody waits for it any more; nil: nobody waits yet
 	next    int64       // offset of the next chunk
 	err     error       // the first failure
-	left    bool        // the operation has returned: lanes return their buffers themselves
+	left    bool        // the operation has returned: streams return their buffers themselves
 }
 
 // side is a tier at one end of an operation. Guarded by operation.mu.
@@ -44,18 +44,17 @@ type side struct {
 	to     tiers.Submitter
 	done   tiers.ChunkFunc
 
-	depth   int
 	inside  int           // requests and calls in the tier
 	since   time.Duration // when the first of those came
 	busy    time.Duration // time in which at least one was inside: parallel ones count once
-	waiting []*lane       // for one of depth places, in the order of coming
+	waiting []*stream     // for one of Depth places, in the order of coming
 }
 
 func (t *Transfer) side(op tiers.Op, tier tiers.Tier, done tiers.ChunkFunc) *side {
 	if done == nil {
 		done = func(tiers.Op, int64) {}
 	}
-	return &side{op: op, tier: tier, traits: tier.Traits(), done: done, depth: t.Depth}
+	return &side{op: op, tier: tier, traits: tier.Traits(), done: done}
 }
 
 // run carries the operation out for the first of objs.
@@ -83,7 +82,7 @@ func (op *operation) run(objs []tiers.Object) (err error) {
 	return op.fill(objs)
 }
 
-// fill is run for a sink: what it makes is there as a whole or not at all.
+// fill is the part of run that has a sink: what it makes is there as a whole or not at all.
 func (op *operation) fill(objs []tiers.Object) (err error) {
 	s := op.out
 	var w tiers.Writer
@@ -123,12 +122,14 @@ func (op *operation) holds() bool {
 	return op.in != nil && op.in.traits.Holds || op.out != nil && op.out.traits.Holds
 }
 
-// admit checks the settings and waits for the buffers.
+// admit checks the settings and waits for the buffers: all at once, so that no operation holds some
+// while it waits for more. How many objects the tier will take is not known yet; those it does not
+// take are few and small, so that a buffer too many does not matter.
 func (op *operation) admit(objs []tiers.Object) error {
 	t := op.t
 	op.chunk = int64(t.Chunk)
 	align := 1
-	lanes := int64(t.Depth)
+	streams := int64(t.Depth)
 	for _, s := range []*side{op.in, op.out} {
 		if s == nil {
 			continue
@@ -148,26 +149,33 @@ func (op *operation) admit(objs []tiers.Object) error {
 	for _, o := range objs {
 		bytes += o.Size
 	}
-	chunks := max(1, (bytes+op.chunk-1)/op.chunk)
+	chunks := 1 + (bytes-1)/op.chunk
 	if !op.holds() {
-		op.lanes = make([]lane, min(lanes, chunks))
+		op.open(make([]tiers.Buffer, min(streams, chunks)))
 		return nil
 	}
 	if op.out != nil {
-		lanes++ // for the chunk that is made, or read, while depth are in flight
+		streams++ // for the chunk that is made, or read, while depth are in flight
 	}
-	n := int(min(lanes, chunks, int64(t.Pool.Buffers())))
+	n := int(min(streams, chunks, int64(t.Pool.Buffers())))
 	from := t.Clock.Now()
 	bufs, err := t.Pool.Get(op.ctx, n, make([]tiers.Buffer, 0, n))
 	op.waited = t.Clock.Now() - from
 	if err != nil {
 		return fmt.Errorf("wait for the buffers of entry %s: %w", objs[0].Key, err)
 	}
-	op.lanes = make([]lane, n)
-	for i := range op.lanes {
-		op.lanes[i].buf = bufs[i]
-	}
+	op.open(bufs)
 	return nil
+}
+
+// open makes a stream for each buffer.
+func (op *operation) open(bufs []tiers.Buffer) {
+	op.streams = make([]stream, len(bufs))
+	for i := range op.streams {
+		l := &op.streams[i]
+		l.op, l.buf = op, bufs[i]
+		l.io.Done = l.back
+	}
 }
 
 func (op *operation) validate(o tiers.Object, align int) error {
@@ -195,30 +203,26 @@ func (op *operation) validate(o tiers.Object, align int) error {
 	return nil
 }
 
-// pump lets all chunks pass and returns the first failure.
+// pump lets all chunks pass and returns the first failure. A stream that finds nothing to wait for,
+// because the tier is memory, moves chunk after chunk on the goroutine that began it: each has its
+// own then, but for one that is the caller's. Streams without bytes only submit; in virtual time
+// there is one thread, too.
 func (op *operation) pump() error {
-	if op.stopped() {
-		return op.err
-	}
-	op.running = len(op.lanes)
-	for i := range op.lanes {
-		l := &op.lanes[i]
-		l.op = op
-		l.io.Done = l.back
-		if i > 0 && op.holds() {
+	op.running = len(op.streams)
+	for i := range op.streams {
+		switch l := &op.streams[i]; {
+		case !op.holds() || i == len(op.streams)-1:
+			l.run()
+		default:
 			go l.run() // copies of memory and content are made side by side
-		}
-	}
-	op.lanes[0].run()
-	if !op.holds() {
-		for i := range op.lanes[1:] {
-			op.lanes[i+1].run()
 		}
 	}
 	return op.wait()
 }
 
-// wait returns when all lanes have ended, or are given up.
+// wait returns when all streams have ended. When the context ends it waits for requests under way a
+// little longer, since whoever reads a device's counters wants them in: those that are then not back
+// are given up.
 func (op *operation) wait() error {
 	op.mu.Lock()
 	if op.running == 0 {
@@ -231,8 +235,7 @@ func (op *operation) wait() error {
 		if op.ctx.Err() != nil {
 			err = tiers.Canceled(op.ctx, op.objs[0])
 		}
-		op.fail(err)
-		op.dismiss()
+		op.dismiss(err)
 		if op.holds() {
 			op.t.Clock.At(op.t.Clock.Now()+tiers.Grace, op.over.Fire)
 			_ = op.over.Wait(context.WithoutCancel(op.ctx))
@@ -243,10 +246,11 @@ func (op *operation) wait() error {
 	return op.err
 }
 
-// dismiss ends the lanes that wait for a place in a tier, which may never come.
-func (op *operation) dismiss() {
-	var idle []*lane
+// dismiss ends the streams that wait for a place in a tier, which may never come.
+func (op *operation) dismiss(err error) {
+	var idle []*stream
 	op.mu.Lock()
+	op.fail(err)
 	for _, s := range []*side{op.in, op.out} {
 		if s != nil {
 			idle = append(idle, s.waiting...)
@@ -255,17 +259,17 @@ func (op *operation) dismiss() {
 	}
 	op.mu.Unlock()
 	for _, l := range idle {
-		op.end(l)
+		op.end(l, nil)
 	}
 }
 
-// release gives back the buffers of all lanes but those that are stuck, who do it themselves.
+// release gives back the buffers of all streams but those that are stuck, who do it themselves.
 func (op *operation) release() {
 	op.mu.Lock()
 	op.left = true
-	bufs := make([]tiers.Buffer, 0, len(op.lanes))
-	for i := range op.lanes {
-		if l := &op.lanes[i]; l.buf.B != nil && (l.op == nil || l.ended) {
+	bufs := make([]tiers.Buffer, 0, len(op.streams))
+	for i := range op.streams {
+		if l := &op.streams[i]; l.buf.B != nil && (op.running == 0 || l.ended) {
 			bufs = append(bufs, l.buf)
 		}
 	}
@@ -275,28 +279,18 @@ func (op *operation) release() {
 	}
 }
 
+// fail notes a failure, if it is one and the first. Callers hold mu.
 func (op *operation) fail(err error) {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	op.failLocked(err)
-}
-
-func (op *operation) failLocked(err error) {
 	if op.err == nil {
 		op.err = err
 	}
 }
 
-// stopped tells, between chunks, that something failed or that the context has ended.
+// stopped tells, between chunks, that something failed or that the context has ended. Callers hold
+// mu.
 func (op *operation) stopped() bool {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	return op.stoppedLocked()
-}
-
-func (op *operation) stoppedLocked() bool {
-	if op.err == nil && op.ctx.Err() != nil {
-		op.err = tiers.Canceled(op.ctx, op.objs[0])
+	if op.ctx.Err() != nil {
+		op.fail(tiers.Canceled(op.ctx, op.objs[0]))
 	}
 	return op.err != nil
 }
@@ -317,8 +311,8 @@ func (op *operation) enter(s *side) {
 	}
 }
 
-// exit counts it out and returns the lane that has its place now, which is to be run.
-func (op *operation) exit(s *side) *lane {
+// exit counts it out and returns the stream that has its place now, which is to be run.
+func (op *operation) exit(s *side) *stream {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	if len(s.waiting) > 0 {

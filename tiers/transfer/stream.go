@@ -1,0 +1,187 @@
+package transfer
+
+import (
+	"runtime/debug"
+	"sync/atomic"
+
+	"kvbench/tiers"
+)
+
+// stream is one buffer on its way from source to sink, chunk after chunk until none is left. It is
+// a state machine and not a goroutine: where it has to wait, run returns, and whoever ends the wait
+// calls run again, which is the tier when a request is back, and another stream when it leaves a
+// place in a tier. So a chain of requests needs neither a goroutine that waits nor a wake-up, which
+// would cost as much processor time as a small request does.
+type stream struct {
+	op    *operation
+	buf   tiers.Buffer
+	io    tiers.IO // the request for its chunk
+	step  step
+	at    *side        // the tier that it waits for, or that has its request
+	hands atomic.Int32 // 2: the request was submitted, and is back
+	ended bool         // guarded by operation.mu
+}
+
+// step is where a stream goes on.
+type step uint8
+
+const (
+	take   step = iota // the next chunk
+	enter              // the tier at
+	submit             // the request to it, there is a place
+	finish             // with the request, which is back
+)
+
+// run goes on until the stream has to wait or ends.
+func (l *stream) run() {
+	op := l.op
+	defer func() {
+		if v := recover(); v != nil {
+			op.end(l, &tiers.PanicError{Value: v, Stack: debug.Stack()})
+		}
+	}()
+	for {
+		switch l.step {
+		case take:
+			if !op.take(l) {
+				op.end(l, nil)
+				return
+			}
+			l.step, l.at = enter, op.in
+			if op.in == nil {
+				op.generate(l)
+				l.at = op.out
+			}
+		case enter:
+			l.step = submit
+			if !op.letIn(l) {
+				return
+			}
+		case submit:
+			if op.mustEnd() {
+				op.exitAndRun(l.at)
+				op.end(l, nil)
+				return
+			}
+			l.step = finish
+			if !l.send() {
+				return
+			}
+		case finish:
+			if err := op.finish(l); err != nil {
+				op.end(l, err)
+				return
+			}
+		}
+	}
+}
+
+// take gives the stream the next chunk, if there is one.
+func (op *operation) take(l *stream) bool {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	if op.next >= op.size || op.stopped() {
+		return false
+	}
+	l.io.Off, l.io.N = op.next, int(min(op.chunk, op.size-op.next))
+	op.next += int64(l.io.N)
+	if l.buf.B != nil {
+		l.io.Buf = l.buf
+		l.io.Buf.B = l.buf.B[:l.io.N]
+	}
+	return true
+}
+
+// letIn gives the stream a place in its tier, or lets it wait for one. After a failure nobody waits:
+// the place may never come.
+func (op *operation) letIn(l *stream) bool {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	if l.at.inside >= op.t.Depth && !op.stopped() {
+		l.at.waiting = append(l.at.waiting, l)
+		return false
+	}
+	op.enter(l.at)
+	return true
+}
+
+// mustEnd is stopped for those who do not hold mu.
+func (op *operation) mustEnd() bool {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	return op.stopped()
+}
+
+// finish does what is to be done with a chunk that a tier has moved.
+func (op *operation) finish(l *stream) error {
+	if l.io.Err != nil {
+		return l.io.Err
+	}
+	op.report(l)
+	l.step = take
+	switch {
+	case l.at == op.out:
+		return nil
+	case op.out == nil:
+		return op.verify(l)
+	}
+	op.pad(l)
+	l.step, l.at = enter, op.out
+	return nil
+}
+
+// send submits the request and says whether it is back already.
+func (l *stream) send() (back bool) {
+	l.hands.Store(0)
+	defer func() {
+		if v := recover(); v != nil {
+			l.io.End(&tiers.PanicError{Value: v, Stack: debug.Stack()})
+			back = l.hands.Add(1) == 2
+		}
+	}()
+	l.at.to.Submit(&l.io)
+	return l.hands.Add(1) == 2
+}
+
+// back is told that the request is: the stream goes on here, unless Submit has not returned yet.
+func (l *stream) back(*tiers.IO) {
+	l.op.exitAndRun(l.at)
+	if l.hands.Add(1) == 2 {
+		l.run()
+	}
+}
+
+// exitAndRun lets go of a place in a tier and runs the stream that waited for it, first of all: it
+// has only to submit.
+func (op *operation) exitAndRun(s *side) {
+	if next := op.exit(s); next != nil {
+		next.run()
+	}
+}
+
+// report tells of the bytes that a request moved. The lock keeps the promise that nobody is told
+// after the operation has returned.
+func (op *operation) report(l *stream) {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	if !op.left && (l.at == op.in || !l.at.traits.CountsAtCommit) {
+		l.at.done(l.at.op, op.payload(l.io.Off, l.io.Off+int64(l.io.N)))
+	}
+}
+
+// end is the end of a stream, perhaps by a failure, and with the last one of the operation.
+func (op *operation) end(l *stream, err error) {
+	op.mu.Lock()
+	if err != nil {
+		op.fail(err)
+	}
+	l.ended = true
+	left := op.left
+	if op.running--; op.running == 0 && op.over != nil {
+		op.over.Fire()
+	}
+	op.mu.Unlock()
+	if left && l.buf.B != nil {
+		op.t.Pool.Put(l.buf)
+	}
+}
