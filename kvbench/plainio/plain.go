@@ -158,13 +158,15 @@ func (b *Bench) done(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t ti
 		defer b.last.Unlock()
 	}
 	now := b.Clock.Now()
-	if !b.Rec.Request(record.RequestSample{At: now, Shard: worker, Queue: queue, EndToEnd: endToEnd, Storage: t.IO()}) {
+	counted := b.Rec.Request(
+		record.RequestSample{At: now, Shard: worker, Queue: queue, EndToEnd: endToEnd, Storage: t.IO()},
+		record.OpSample{
+			At: now, Shard: worker, Level: l, Op: op, Phase: phaseOf(op), Purpose: purposeOf(op),
+			Bytes: o.Size, First: op == tiers.Read,
+			Device: t.Device, Host: t.Host, Generation: t.Generation,
+			Admission: t.Admission, Buffers: t.Admission,
+		})
+	if !counted {
 		b.over.Store(true)
-		return
 	}
-	b.Rec.Operation(record.OpSample{
-		At: now, Shard: worker, Level: l, Op: op, Phase: phaseOf(op), Purpose: purposeOf(op),
-		Bytes: o.Size, First: op == tiers.Read,
-		Device: t.Device, Host: t.Host, Generation: t.Generation, Admission: t.Admission, Buffers: t.Admission,
-	})
 }

@@ -137,24 +137,30 @@ func (r *Recorder) Operation(o OpSample) {
 }
 
 // Request records a finished request and says whether it counted: whether it ended inside the
-// window, and before the limit of completed ones was reached.
-func (r *Recorder) Request(q RequestSample) bool {
+// window, and before the limit of completed ones was reached. Operations that are given with it count
+// when it does, so that both counts end with the same one.
+func (r *Recorder) Request(q RequestSample, ops ...OpSample) bool {
 	if !r.inside(q.At) {
 		return false
 	}
+	last := false
 	if limit := r.limit.Load(); limit > 0 && !q.Failed {
 		n := r.done.Add(1)
 		if n > limit {
 			return false
 		}
-		if n == limit {
-			r.SetEnd(q.At)
-			r.full()
-		}
+		last = n == limit
 	}
 	s := r.shard(q.Shard)
 	s.request(q)
+	for _, o := range ops {
+		s.operation(o, r.Timeless)
+	}
 	s.mu.Unlock()
+	if last {
+		r.SetEnd(q.At)
+		r.full()
+	}
 	return true
 }
 
