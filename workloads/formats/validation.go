@@ -10,12 +10,11 @@ import (
 
 // Validation sums up a recorded run, to compare one of ours with.
 type Validation struct {
+	workloads.TraceReport // of its rows; nothing else is known of it
 	Path                  string
-	Requests              int64
+	Requests              int64 // usable rows
 	Lookups, Hits         int64 // requests that tell whether they hit
 	ReadBytes, WriteBytes int64
-	Malformed             int64
-	First                 []workloads.RowError // the first ten
 }
 
 // validationRow is one request. Fields may be missing; other keys are ignored.
@@ -46,8 +45,7 @@ func ReadValidation(path string) (v Validation, err error) {
 	if err := doc.open('[', "want a list of requests"); err != nil {
 		return fail(err)
 	}
-	var report workloads.TraceReport
-	tally := Tally{File: path, Report: &report}
+	tally := Tally{File: path, Report: &v.TraceReport}
 	for doc.dec.More() {
 		var row validationRow
 		err := doc.value(&row)
@@ -59,7 +57,6 @@ func ReadValidation(path string) (v Validation, err error) {
 		}
 		tally.Row(err, doc.Line)
 	}
-	v.Malformed, v.First = report.Malformed, report.First
 	if _, err := doc.token(); err != nil {
 		return fail(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"kvbench/workloads"
 )
 
 // packedFile writes a text to a new file, packed as the name says.
@@ -46,12 +48,13 @@ func TestReadValidation(t *testing.T) {
 		assert.Equal(
 			t,
 			Validation{
-				Path:       path,
-				Requests:   3,
-				Lookups:    3,
-				Hits:       2,
-				ReadBytes:  550,
-				WriteBytes: 150,
+				TraceReport: workloads.TraceReport{Rows: 3},
+				Path:        path,
+				Requests:    3,
+				Lookups:     3,
+				Hits:        2,
+				ReadBytes:   550,
+				WriteBytes:  150,
 			},
 			v,
 		)

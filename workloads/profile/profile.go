@@ -62,6 +62,18 @@ type RAG struct {
 // MaxTopK bounds the chunks of one retrieval.
 const MaxTopK = 1024
 
+// Option is one of the three workloads of MLPerf Storage v3.0. All of them last five minutes and
+// run without generation sleeps and without a gpu tier.
+type Option struct {
+	Number              int
+	Name                string
+	Model               string // key of a built-in model
+	Users               int
+	GPUGiB, CPUGiB      float64
+	MaxConcurrentAllocs int
+	Window              time.Duration
+}
+
 // Default returns the users of MLPerf Storage's KV-cache workload.
 func Default() Profile {
 	ms := func(p95, p99, p999, p9999 time.Duration, priority int) workloads.QoS {
@@ -121,18 +133,6 @@ func DefaultRAG() RAG {
 		ChunkTokens: 512, MaxChunkBytes: 256 << 20, TopK: 5, Share: 0.1,
 		SmallModelTokens: [2]int{4000, 12000}, LargeModelTokens: [2]int{1024, 4096},
 	}
-}
-
-// Option is one of the three workloads of MLPerf Storage v3.0. All of them last five minutes and
-// run without generation sleeps and without a gpu tier.
-type Option struct {
-	Number              int
-	Name                string
-	Model               string // key of a built-in model
-	Users               int
-	GPUGiB, CPUGiB      float64
-	MaxConcurrentAllocs int
-	Window              time.Duration
 }
 
 // Options returns the MLPerf options in order. The slice is the caller's.

@@ -7,6 +7,18 @@ import (
 	"kvbench/workloads/profile"
 )
 
+// arrivals counts what open-loop users ask for, taken or not, without writing down any of it: a
+// second cursor per user walks through time ahead of the one that Take moves. With a limit it stops
+// at the N-th arrival and remembers where that was, so that the first N of all users are known. A
+// nil one, that of closed-loop users, counts nothing and has no limit.
+type arrivals struct {
+	next    userHeap // uncounted arrival of each user that asks
+	left    int64    // arrivals still to count
+	last    userItem // the last one that counts, once left is 0
+	offered [workloads.NumClasses]int64
+	tokens  [workloads.NumClasses]int64 // of offered
+}
+
 // Account implements Source. Open-loop users are followed by a second cursor each that runs ahead
 // of the first: about 40 ns per arrival since the last call, plus a look at every user. In
 // closed-loop a user has one request at most.
@@ -50,18 +62,6 @@ func (s *Users) ownOf(c *cursor, n int64) int64 {
 	}
 	_, prefix := s.shape.Prompt(c.stream, n)
 	return int64(profile.OwnTokens(c.context(n), prefix))
-}
-
-// arrivals counts what open-loop users ask for, taken or not, without writing down any of it: a
-// second cursor per user walks through time ahead of the one that Take moves. With a limit it stops
-// at the N-th arrival and remembers where that was, so that the first N of all users are known. A
-// nil one, that of closed-loop users, counts nothing and has no limit.
-type arrivals struct {
-	next    userHeap // uncounted arrival of each user that asks
-	left    int64    // arrivals still to count
-	last    userItem // the last one that counts, once left is 0
-	offered [workloads.NumClasses]int64
-	tokens  [workloads.NumClasses]int64 // of offered
 }
 
 // newArrivals begins with the first arrival of each user.
