@@ -43,20 +43,20 @@ func (c *Collector) build(w *window, n *counts) *tracing.Trace {
 	t.Histograms = n.histograms(float64(zoneSectors(c.targets)) * host.SectorSize / (1 << 30))
 	c.directions(p, w, n)
 	r := &n.other
-	p.Flushes, p.FlushWaits = int64(r.Flushes), int64(r.FlushWaits)
-	p.Discards, p.DiscardBytes, p.Others = int64(r.Discards), int64(r.DiscardBytes), int64(r.Others)
+	p.Flushes, p.FlushWaits = r.Flushes, r.FlushWaits
+	p.Discards, p.DiscardBytes, p.Others = r.Discards, r.DiscardBytes, r.Others
 	p.LeadNS, p.TailNS = w.margins()
-	p.UnobservedNS = int64(n.directions[dirRead].UnobservedNs +
-		n.directions[dirWrite].UnobservedNs + w.unobserved + w.lost.unobserved)
+	p.UnobservedNS = n.directions[dirRead].UnobservedNs + n.directions[dirWrite].UnobservedNs +
+		w.unobserved + w.lost.unobserved
 	p.IdleKnown = p.Seen() > seeingMin
-	p.Gaps, p.IdleNS = int64(r.Gaps), p.LeadNS+p.TailNS
+	p.Gaps, p.IdleNS = r.Gaps, p.LeadNS+p.TailNS
 	if p.IdleKnown {
 		p.IdleNS += int64(float64(r.GapNs) / p.Seen())
 	}
 	p.Losses = tracing.Losses{
-		Unmatched: int64(r.Unmatched), Orphaned: int64(r.Orphaned), Stale: int64(r.Stale),
-		Full: int64(r.Full), Calls: n.lostCalls(), Missed: w.missedEnd - w.missed,
-		Partial: int64(r.Partial), Merged: int64(r.Merged),
+		Unmatched: r.Unmatched, Orphaned: r.Orphaned, Stale: r.Stale,
+		Full: r.Full, Calls: n.lostCalls(), Missed: w.missedEnd - w.missed,
+		Partial: r.Partial, Merged: r.Merged,
 	}
 	if c.opt.Level == tracing.LevelFile && file == byNothing {
 		p.Warn("calls on files are not traced: %s", strings.Join(notBetter, "; "))

@@ -28,11 +28,11 @@ func (l made) trace() *tracing.Trace {
 			i := bucketOf(uint64(bytes)/sizeUnit, buckets)
 			to.Size[i] += k
 			to.SizeBytes[i] += k * uint64(bytes)
-			to.Requests += k
-			to.Issued += k
-			to.Bytes += k * uint64(bytes)
+			to.Requests += int64(k)
+			to.Issued += int64(k)
+			to.Bytes += int64(k) * bytes
 			to.D2c[bucketOf(uint64(l.d2c)/timeUnit, buckets)] += k
-			to.D2cNs += k * uint64(l.d2c)
+			to.D2cNs += int64(k) * int64(l.d2c)
 			to.Lba[3] += k - k/10
 			to.Lba[12] += k / 10
 		}
@@ -41,7 +41,7 @@ func (l made) trace() *tracing.Trace {
 	put(&n.directions[dirWrite], l.writes)
 	for _, g := range l.gaps {
 		n.other.Gaps++
-		n.other.GapNs += uint64(g)
+		n.other.GapNs += int64(g)
 		n.other.Gap[bucketOf(uint64(g)/timeUnit, buckets)]++
 	}
 	start := time.Unix(1, 0)

@@ -90,8 +90,8 @@ type window struct {
 	missed        int64 // at its beginning
 	missedEnd     int64
 	lost          lostInFlight
-	unobserved    uint64 // time in which recovered requests hid the gaps
-	err           error  // the first; it stays until the next window
+	unobserved    int64 // time in which recovered requests hid the gaps
+	err           error // the first; it stays until the next window
 }
 
 // Start loads and attaches the programs, which takes some 50 ms. It fails only for invalid options,

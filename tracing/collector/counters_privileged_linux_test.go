@@ -79,7 +79,7 @@ func TestCountersInTheKernel(t *testing.T) {
 		events []string
 		// Expected of the direction: requests, issued, requeued, stale; and merged, orphaned and
 		// those in flight.
-		requests, issued, requeued, stale, merged, orphaned uint64
+		requests, issued, requeued, stale, merged, orphaned int64
 		inFlight                                            int64
 	}{
 		{name: "the way of a request", events: []string{"start", "issue", "complete"}, requests: 1,
@@ -112,10 +112,10 @@ func TestCountersInTheKernel(t *testing.T) {
 			l := newLedger(t)
 			l.events(rq, c.events...)
 			reads, other, inFlight := l.counts()
-			assert.Equal(t, [4]uint64{c.requests, c.issued, c.requeued, c.stale},
-				[4]uint64{reads.Requests, reads.Issued, reads.Requeued, reads.Stale})
-			assert.Equal(t, [2]uint64{c.merged, c.orphaned},
-				[2]uint64{other.Merged, other.Orphaned})
+			assert.Equal(t, [4]int64{c.requests, c.issued, c.requeued, c.stale},
+				[4]int64{reads.Requests, reads.Issued, reads.Requeued, reads.Stale})
+			assert.Equal(t, [2]int64{c.merged, c.orphaned},
+				[2]int64{other.Merged, other.Orphaned})
 			assert.Equal(t, c.inFlight, inFlight)
 			l.events(another, "start", "issue", "complete")
 			after, _, inFlight := l.counts()
@@ -177,7 +177,7 @@ func TestRecoveredGauge(t *testing.T) {
 	assert.Zero(t, reads.UnobservedNs, "who recovers them knows that time")
 	assert.Equal(t, lostInFlight{recovered: [2]int64{1, 0}}, s)
 	assert.Zero(t, inFlight)
-	assert.Equal(t, reads.Issued, reads.Requests+reads.Stale+uint64(s.recovered[dirRead]))
+	assert.Equal(t, reads.Issued, reads.Requests+reads.Stale+s.recovered[dirRead])
 
 	require.NoError(t, l.open())
 	l.events(0x2000, "start", "issue", "complete")

@@ -11,9 +11,9 @@ import (
 
 // directionCounts are the kernel's counters of one direction, summed over processors.
 type directionCounts struct {
-	Requests, Bytes, Issued, Requeued, Errors          uint64
-	D2cNs, Q2dNs, Q2dSamples, DepthSum                 uint64
-	ForeignRequests, ForeignBytes, Stale, UnobservedNs uint64
+	Requests, Bytes, Issued, Requeued, Errors          int64
+	D2cNs, Q2dNs, Q2dSamples, DepthSum                 int64
+	ForeignRequests, ForeignBytes, Stale, UnobservedNs int64
 	D2c, Q2d, Size, SizeBytes                          [buckets]uint64
 	Depth                                              [depthBuckets]uint64
 	Lba                                                [lbaBuckets]uint64
@@ -21,16 +21,16 @@ type directionCounts struct {
 
 // otherCounts are those without a direction.
 type otherCounts struct {
-	Flushes, FlushNs, FlushWaits, FlushWaitNs uint64
-	Discards, DiscardBytes, DiscardNs, Others uint64
-	Gaps, GapNs, Merged, Partial, Unmatched   uint64
-	Orphaned, Stale, Full                     uint64
+	Flushes, FlushNs, FlushWaits, FlushWaitNs int64
+	Discards, DiscardBytes, DiscardNs, Others int64
+	Gaps, GapNs, Merged, Partial, Unmatched   int64
+	Orphaned, Stale, Full                     int64
 	Flush, FlushWait, Discard, Gap            [buckets]uint64
 }
 
 // callCounts are those of one kind of system call.
 type callCounts struct {
-	Calls, Errors, Bytes, Ns, Lost uint64
+	Calls, Errors, Bytes, Ns, Lost int64
 	Time, Size, SizeBytes          [buckets]uint64
 }
 
@@ -59,7 +59,7 @@ const (
 // lostCalls are those that were begun, but could not be followed to their end.
 func (c *counts) lostCalls() (n int64) {
 	for i := range c.calls {
-		n += int64(c.calls[i].Lost)
+		n += c.calls[i].Lost
 	}
 	return n
 }
@@ -67,7 +67,7 @@ func (c *counts) lostCalls() (n int64) {
 // histograms makes the typed distributions.
 func (c *counts) histograms(zoneGiB float64) tracing.Histograms {
 	const us = 1000 // ns
-	usSum := func(ns uint64) float64 { return float64(ns) / 1000 }
+	usSum := func(ns int64) float64 { return float64(ns) / 1000 }
 	r, w, o := &c.directions[dirRead], &c.directions[dirWrite], &c.other
 	calls := func(k int) *tracing.Histogram {
 		return newHistogram("us", c.calls[k].Time[:], timeUnit, us, usSum(c.calls[k].Ns))
@@ -100,10 +100,10 @@ func (c *counts) histograms(zoneGiB float64) tracing.Histograms {
 // direction has what needs no more than another name; the rest is capture.go's.
 func (d *directionCounts) direction() tracing.Direction {
 	return tracing.Direction{
-		Requests: int64(d.Requests), Bytes: int64(d.Bytes), Errors: int64(d.Errors),
-		Issued: int64(d.Issued), Requeued: int64(d.Requeued), Stale: int64(d.Stale),
-		D2CNS: int64(d.D2cNs), Q2DNS: int64(d.Q2dNs), Q2DSamples: int64(d.Q2dSamples),
-		ForeignRequests: int64(d.ForeignRequests), ForeignBytes: int64(d.ForeignBytes),
+		Requests: d.Requests, Bytes: d.Bytes, Errors: d.Errors,
+		Issued: d.Issued, Requeued: d.Requeued, Stale: d.Stale,
+		D2CNS: d.D2cNs, Q2DNS: d.Q2dNs, Q2DSamples: d.Q2dSamples,
+		ForeignRequests: d.ForeignRequests, ForeignBytes: d.ForeignBytes,
 	}
 }
 

@@ -18,7 +18,7 @@ const (
 type lostInFlight struct {
 	counted    [2]int64 // and that count as in flight
 	recovered  [2]int64 // and that no longer do
-	unobserved uint64   // time of the window in which the first kind counted, in ns
+	unobserved int64    // time of the window in which the first kind counted, in ns
 }
 
 // watchLosses recovers them until stop is closed.
@@ -65,7 +65,7 @@ func (c *Collector) recoverLost() bool {
 		return false
 	}
 	if w.opened && !w.shut {
-		w.unobserved += e.now - max(since, min(w.before.now, e.now))
+		w.unobserved += int64(e.now - max(since, min(w.before.now, e.now)))
 	}
 	return true
 }

@@ -44,7 +44,7 @@ func (k *kernelPrograms) lostInFlight(before uint64) (s lostInFlight, err error)
 			s.recovered[e.Op]++
 		case e.Issue < before:
 			s.counted[e.Op]++
-			s.unobserved += before - max(e.Issue, k.opened)
+			s.unobserved += int64(before - max(e.Issue, k.opened))
 		}
 	})
 	return s, err

@@ -21,7 +21,7 @@ func TestRecovering(t *testing.T) {
 		inFlight   [2]int64
 		first      uint64 // dispatched when, 0 = nothing is lost
 		asked      bool
-		unobserved uint64
+		unobserved int64
 	}{
 		{"nothing in flight", idle, [2]int64{}, 0, false, 0},
 		{"the device is at work", busy, [2]int64{1, 0}, 300, false, 0},
