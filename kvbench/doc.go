@@ -1,16 +1,16 @@
 // Package kvbench is the engine: it runs one workload through one exact window and returns
 // one Result.
 //
-//	workload.go    Workload, Phase, Books, Env: what a load is and what it is lent
+//	workload.go    Workload, Phase, Counted, Env: what a load is and what it is lent
 //	config.go      Config, StorageConfig: what a trial is given
 //	trial.go       Run: a trial's life: prepare, load, conclude, clean
 //	stack.go       the storage side: tiers, buffers, cache
 //	watch.go       gauges, the live line, free space
-//	observer.go    books what the cache does by itself
+//	observer.go    counts what the cache does by itself
 //	describe.go    what a result says of the machine, the tiers and the end
 //	meters.go      counters of process and device at the window's edges
 //	blocktrace.go  the kernel's trace of the window
-//	simulate.go    Simulate: the same life in virtual time; simtrace.go, its I/O trace
+//	simulate.go    Simulate: the same life in virtual time, and its I/O trace
 //	version.go     which build this is
 //
 // # Workloads

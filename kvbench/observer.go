@@ -19,7 +19,7 @@ import (
 	"kvbench/workloads"
 )
 
-// observer books what the cache does by itself: chunks, demotions, deletions
+// observer counts what the cache does by itself: chunks, demotions, deletions
 // and failures.
 type observer struct {
 	clock clock.Clock
@@ -38,7 +38,7 @@ func (o *observer) Chunk(tag cache.Tag, l tiers.Kind, op tiers.Op, ph tiers.Phas
 	o.rec.Chunk(o.clock.Now(), tag.Shard, l, op, ph, bytes)
 }
 
-// Demoted books both halves. The times between, when neither half had a chunk
+// Demoted counts both halves. The times between, when neither half had a chunk
 // in flight, belong to the mover's own request as waiting for space.
 func (o *observer) Demoted(tag cache.Tag, ob tiers.Object, from, to tiers.Kind, read, write tiers.Timing) {
 	now := o.clock.Now()

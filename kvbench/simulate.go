@@ -106,7 +106,7 @@ func (s *simulation) preparing() (done func()) {
 	return func() { s.device.Free = false }
 }
 
-// opened begins the device's books with the window.
+// opened begins the device's account with the window.
 func (s *simulation) opened() {
 	if s.device != nil {
 		s.device.Busy = 0
@@ -123,5 +123,43 @@ func (s *simulation) report() {
 	in.Simulation.WallNS = int64(time.Since(s.began))
 	if s.cfg.Trace != nil {
 		in.Simulation.TraceRows = s.cfg.Trace.Rows()
+	}
+}
+
+// traceObserver writes the rows of the I/O trace.
+type traceObserver struct {
+	*observer
+	sim *simulation
+}
+
+var _ cache.Observer = (*traceObserver)(nil)
+
+var (
+	rowOperations = [tiers.NumOps]iotrace.Operation{tiers.Read: iotrace.Read, tiers.Write: iotrace.Write}
+	rowPhases     = [tiers.NumPhases]string{tiers.Prefill: "Prefill", tiers.Decode: "Decode", tiers.Evict: "Evict"}
+)
+
+// Began implements cache.Observer.
+func (o *traceObserver) Began(_ cache.Tag, ob tiers.Object, l tiers.Kind, op tiers.Op, ph tiers.Phase) {
+	o.row(rowOperations[op], ob, l, ph)
+}
+
+// Deleted implements tiers.Observer.
+func (o *traceObserver) Deleted(tag cache.Tag, ob tiers.Object, l tiers.Kind, took time.Duration) {
+	o.observer.Deleted(tag, ob, l, took)
+	if o.sim.cfg.Deletes {
+		o.row(iotrace.Delete, ob, l, tiers.Evict)
+	}
+}
+
+func (o *traceObserver) row(operation iotrace.Operation, ob tiers.Object, l tiers.Kind, ph tiers.Phase) {
+	if o.sim.over {
+		return
+	}
+	err := o.sim.cfg.Trace.Row(iotrace.Row{
+		At: o.clock.Now(), Operation: operation, Bytes: ob.Size, Tier: int(l), Key: ob.Key, Phase: rowPhases[ph],
+	})
+	if err != nil {
+		o.sim.trial.fail(err, result.EndedByError)
 	}
 }

@@ -49,7 +49,7 @@ const (
 type trial struct {
 	cfg      *Config
 	workload Workload
-	books    Books // the same, nil if it keeps none
+	counted  Counted // the same, nil if it does not count
 	phase    Phase
 	env      *Env
 
@@ -109,7 +109,7 @@ func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result
 // newTrial opens the storage side.
 func newTrial(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*trial, error) {
 	t := &trial{cfg: cfg, workload: w, clock: cfg.Clock, info: cfg.Info, sim: sim}
-	t.books, _ = w.(Books)
+	t.counted, _ = w.(Counted)
 	t.ending.over, t.ending.cancel = context.WithCancelCause(ctx)
 	if t.clock == nil {
 		t.clock = clock.NewWall()
@@ -328,14 +328,14 @@ func (t *trial) windowStart() time.Duration {
 	return t.loaded
 }
 
-// openWindow opens the window, in one step with the workload's books.
+// openWindow opens the window, in one step with the workload's counts.
 func (t *trial) openWindow(ctx context.Context) {
 	t.stack.cache.ResetCounters()
 	if t.sim != nil {
 		t.sim.opened()
 	}
-	if t.books != nil {
-		t.books.OpenWindow(ctx, t.startMeters)
+	if t.counted != nil {
+		t.counted.OpenWindow(ctx, t.startMeters)
 	} else {
 		t.startMeters()
 	}
@@ -373,8 +373,8 @@ func (t *trial) stopMeters() (end time.Duration, opened bool) {
 // flight.
 func (t *trial) closeWindow(ctx context.Context) {
 	end, opened := t.stopMeters()
-	if t.books != nil {
-		t.books.CloseWindow(end, opened)
+	if t.counted != nil {
+		t.counted.CloseWindow(end, opened)
 	}
 	t.rec.Close()
 	if t.sim != nil {

@@ -16,7 +16,7 @@ import (
 // filesystem, until ctx ends.
 func (t *trial) watch(ctx context.Context) {
 	interval := time.Second
-	if t.books != nil && t.phase.Window > 0 {
+	if t.counted != nil && t.phase.Window > 0 {
 		interval = min(interval, record.TimelineInterval(t.phase.Window))
 	}
 	told := time.Now() // in real time, also of a simulation
@@ -45,10 +45,10 @@ func (t *trial) snapshot(now time.Duration) Snapshot {
 	if t.sim != nil {
 		s.Stage = "simulating"
 	}
-	if t.books == nil {
+	if t.counted == nil {
 		return s
 	}
-	g := t.books.Gauge(now)
+	g := t.counted.Gauge(now)
 	s.Queued, s.InFlight, s.Tiers = g.Queued, g.InFlight, t.stack.cache.Gauges(nil)
 	for _, l := range s.Tiers {
 		g.Bytes[l.Level] = l.Used

@@ -40,9 +40,9 @@ type Phase struct {
 	Barrier bool
 }
 
-// Books is a Workload that hands out work and counts it itself: its counts have to agree
+// Counted is a Workload that hands out work and counts it itself: its counts have to agree
 // with the window's edges to the request.
-type Books interface {
+type Counted interface {
 	Workload
 	// OpenWindow calls open, which makes samples count from the moment that it returns, in
 	// one step with noting the counts so far. ctx ends with the operations.

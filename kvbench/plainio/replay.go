@@ -41,7 +41,7 @@ type Replay struct {
 	left     atomic.Int64 // operations decided and not complete, plus one while rows may come
 	idle     atomic.Int64 // ns that workers waited for an operation
 
-	mu    sync.Mutex // guards the books below
+	mu    sync.Mutex // guards what follows
 	lru   replayLRU
 	chain map[string]*replayOp // key -> its last operation, while that is not complete
 	room  *replayOp            // the last deletion, while that is not complete

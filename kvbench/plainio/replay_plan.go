@@ -105,7 +105,7 @@ func (r *Replay) plan(b *Bench, op *replayOp, size int64) (room *replayOp, ok bo
 
 // makeRoom makes the deletion of victims, which waits until nobody reads or
 // writes them. Deletions stand in line, and a write waits for the last one
-// decided before it: so the tier never holds more than the books say.
+// decided before it: so the tier never holds more than was decided.
 func (r *Replay) makeRoom(victims []tiers.Object) *replayOp {
 	room := &replayOp{op: iotrace.Delete, victims: victims, room: true}
 	for _, v := range victims {

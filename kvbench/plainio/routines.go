@@ -216,7 +216,7 @@ func (r *Ceiling) Step(ctx context.Context, b *Bench, worker int) error {
 	return nil
 }
 
-// reads decides for the direction that is behind its share and books the file
+// reads decides for the direction that is behind its share and counts the file
 // at once, so that parallel workers do not all choose the same.
 func (r *Ceiling) reads() bool {
 	read, wrote := float64(r.read.Load()), float64(r.wrote.Load())

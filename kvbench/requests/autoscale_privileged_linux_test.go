@@ -62,7 +62,7 @@ func TestCapacityModeFindsTheLimitOfADevice(t *testing.T) {
 }
 
 // Forty users are far too many for a tenth of the device: they leave, their
-// workers end, and nothing of what they had asked for is lost from the books.
+// workers end, and nothing of what they had asked for is lost from the counts.
 func TestQoSModeTakesUsersAway(t *testing.T) {
 	cfg := limitedUsers(t, 40, 8*time.Second)
 	cfg.Autoscale = &Autoscale{Mode: result.AutoscaleQoS, Target: 0.1, Interval: 300 * time.Millisecond}

@@ -50,7 +50,7 @@ func (d *dispatcher) decideBlocks(worker int, j *job) bool {
 }
 
 // blocks carries out what was decided about the blocks of a request, first to last. Blocks that lie side by side in the
-// tier are moved together, which is one operation for the books: its bytes are those of the blocks.
+// tier are moved together, which counts as one operation: its bytes are those of the blocks.
 func (w *worker) blocks(ctx context.Context) error {
 	j := &w.job
 	for at := 0; at < len(j.plan); {

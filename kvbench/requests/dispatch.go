@@ -26,13 +26,13 @@ type job struct {
 	written bool // the source was told that the own entry is settled
 }
 
-// dispatcher hands requests to workers, most urgent first, and keeps the books
+// dispatcher hands requests to workers, most urgent first, and keeps the counts
 // of what was started. Taking a request and deciding about its keys is one step
 // under one lock, so decisions fall in the order of dispatch whatever the
 // number of workers and cores (spec 5).
 //
 // The same lock makes the window's edges exact: a request completes, or the
-// window opens, one after the other, so that of every request offered the books
+// window opens, one after the other, so that of every request offered the counts
 // know whether it was completed, failed, still in flight or still queued.
 type dispatcher struct {
 	clock   clock.Clock
@@ -52,7 +52,7 @@ type dispatcher struct {
 	wake      time.Duration // load time at which an alarm wakes a worker
 	drained   clock.Event   // exhausted, and nothing is in flight
 	inflight  map[*job]struct{}
-	books     books
+	counts    counts
 
 	fail   func(err error, endedBy string)
 	moment time.Duration // of the latest request
@@ -65,11 +65,11 @@ type dispatcher struct {
 	idle      time.Duration         // finished waits since idleFrom
 	idleFrom  time.Duration
 
-	crew crew
+	pool pool
 }
 
-// books counts requests per class since the load began.
-type books struct {
+// counts counts requests per class since the load began.
+type counts struct {
 	Started, Completed, Failed [workloads.NumClasses]int64
 }
 
@@ -92,7 +92,7 @@ func (d *dispatcher) now() time.Duration { return d.clock.Now() - d.origin }
 func (d *dispatcher) next(worker int, j *job) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for !d.closed && d.crew.wants(worker) && d.clock.Now() <= d.windowEnd() {
+	for !d.closed && d.pool.wants(worker) && d.clock.Now() <= d.windowEnd() {
 		if d.deciding {
 			d.cond.Wait()
 			continue
@@ -112,7 +112,7 @@ func (d *dispatcher) next(worker int, j *job) bool {
 		}
 		d.wait(worker)
 	}
-	d.crew.leave(d.clock.Now(), worker)
+	d.pool.leave(d.clock.Now(), worker)
 	return false
 }
 
@@ -138,7 +138,7 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 		j.intent = append(j.intent, at)
 	}
 	d.inflight[j] = struct{}{}
-	d.books.Started[r.Class]++
+	d.counts.Started[r.Class]++
 	j.lease.Prefix = len(r.Blocks) > 0
 	if j.lease.Prefix {
 		if !d.decideBlocks(worker, j) {
@@ -192,7 +192,7 @@ func (j *job) intentOf(key string) int {
 	return -1
 }
 
-// wait parks the worker and books its idle time. Callers hold mu.
+// wait lets the worker wait and counts its idle time. Callers hold mu.
 func (d *dispatcher) wait(worker int) {
 	since := d.clock.Now()
 	d.idleSince[worker] = since
@@ -211,13 +211,13 @@ func (d *dispatcher) open(start func() time.Duration) account {
 	at := start()
 	d.opened = true
 	d.idleFrom, d.idle = at, 0
-	d.crew.reset(at)
+	d.pool.reset(at)
 	return d.accountAt(at)
 }
 
 // accountAt returns everything up to a moment of the clock. Callers hold mu.
 func (d *dispatcher) accountAt(at time.Duration) account {
-	a := account{at: at - d.origin, books: d.books}
+	a := account{at: at - d.origin, counts: d.counts}
 	for j := range d.inflight {
 		n := &a.running[j.req.Class]
 		n.InFlight++
@@ -291,11 +291,11 @@ func (d *dispatcher) done(j *job, how outcome, b booker) {
 	}
 	switch how {
 	case completed:
-		d.books.Completed[j.req.Class]++
+		d.counts.Completed[j.req.Class]++
 	case failed:
-		d.books.Failed[j.req.Class]++
+		d.counts.Failed[j.req.Class]++
 	}
-	if how != cut { // what was cut is still in flight when the books are closed
+	if how != cut { // what was cut is still in flight at the closing
 		delete(d.inflight, j)
 	}
 	d.src.Done(j.req, d.now())
@@ -321,11 +321,11 @@ func (d *dispatcher) close(end time.Duration) account {
 }
 
 // account returns the offered load up to the given moment of the clock and the
-// books, for the window's end and the progress line.
-func (d *dispatcher) account(at time.Duration) ([]workloads.ClassLoad, books) {
+// counts, for the window's end and the progress line.
+func (d *dispatcher) account(at time.Duration) ([]workloads.ClassLoad, counts) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.src.Account(at - d.origin), d.books
+	return d.src.Account(at - d.origin), d.counts
 }
 
 // input is what a recorded source says of its file, nil if it is none.

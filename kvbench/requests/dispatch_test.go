@@ -243,8 +243,8 @@ func TestTakingIsSafeFromManyGoroutines(t *testing.T) {
 	end := d.close(wall.Now())
 	wg.Wait()
 	assert.Empty(t, end.running)
-	assert.EqualValues(t, 2000, end.books.Completed[0]+end.books.Completed[1]+end.books.Completed[2])
-	assert.Equal(t, end.books.Started, end.books.Completed)
+	assert.EqualValues(t, 2000, end.counts.Completed[0]+end.counts.Completed[1]+end.counts.Completed[2])
+	assert.Equal(t, end.counts.Started, end.counts.Completed)
 }
 
 type yes struct{}

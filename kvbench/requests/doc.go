@@ -1,11 +1,10 @@
 // Package requests is the load of requests: a source's requests are taken in their order,
 // planned, decided by the cache in the order of dispatch, and carried out by workers.
 //
-//	load.go       Config, Load: the workload as [kvbench.Run] sees it, and its books
-//	fill.go       what is written before the window: population, preconditioning
-//	ingest.go     likewise, documents
+//	load.go       Config, Load: the workload as [kvbench.Run] sees it, and its counts
+//	fill.go       what is written before the window: population, preconditioning, documents
 //	dispatch.go   dispatcher: takes, plans and decides; counts what was started
-//	crew.go       how many workers there are, and their time
+//	pool.go       how many workers there are, and their time
 //	worker.go     worker: carries out the operations of one request at a time
 //	blocks.go     requests whose context is content-addressed blocks
 //	scaler.go     scaler: measures rounds, changes users and workers
@@ -14,7 +13,7 @@
 // # Goroutines
 //
 // Workers begin with the load and end with its context; they meet in the dispatcher, whose
-// one lock makes the order of decisions that of dispatch, and the books exact at the
+// one lock makes the order of decisions that of dispatch, and the counts exact at the
 // window's edges. Everybody waits through the Env's clock, so the same code runs in
 // virtual time. A worker's request and lease are its own.
 package requests

@@ -91,7 +91,7 @@ func (c runConfig) lasting(window time.Duration) runConfig {
 	return c
 }
 
-// mustRun executes a trial that has to be complete with its books in order.
+// mustRun executes a trial that has to be complete with its counts in order.
 func mustRun(t *testing.T, cfg runConfig) *result.Result {
 	t.Helper()
 	r, err := runLoad(t.Context(), cfg)

@@ -89,11 +89,11 @@ type Load struct {
 type account struct {
 	at      time.Duration // of the load's time
 	offered []workloads.ClassLoad
-	books   books
+	counts  counts
 	running [workloads.NumClasses]record.RequestCount // its InFlight and OldestInFlight
 }
 
-var _ kvbench.Books = (*Load)(nil)
+var _ kvbench.Counted = (*Load)(nil)
 
 // New makes a load for one trial.
 func New(cfg Config) (*Load, error) {
@@ -152,7 +152,7 @@ func (l *Load) readValidation(context.Context) error {
 // Run implements Workload: it ends when a finite source has been served. A trace that
 // turns out to be broken ends, too.
 func (l *Load) Run(ctx context.Context, e *kvbench.Env, _ int) error {
-	l.dispatch.hire(l.cfg.Workers)
+	l.dispatch.admit(l.cfg.Workers)
 	for id := range l.cfg.Workers {
 		l.work(ctx, id)
 	}
@@ -174,7 +174,7 @@ func (l *Load) work(ctx context.Context, id int) {
 	l.env.Clock.Go(func() { w.loop(ctx) })
 }
 
-// OpenWindow implements Books.
+// OpenWindow implements kvbench.Counted.
 func (l *Load) OpenWindow(ctx context.Context, open func() time.Duration) {
 	l.before = l.dispatch.open(open)
 	if l.scaler != nil {
@@ -182,7 +182,7 @@ func (l *Load) OpenWindow(ctx context.Context, open func() time.Duration) {
 	}
 }
 
-// CloseWindow implements Books.
+// CloseWindow implements kvbench.Counted.
 func (l *Load) CloseWindow(end time.Duration, opened bool) {
 	if opened {
 		l.idle = l.dispatch.idleUntil(end)
@@ -194,7 +194,7 @@ func (l *Load) CloseWindow(end time.Duration, opened bool) {
 	l.after = l.dispatch.close(end)
 }
 
-// Gauge implements Books.
+// Gauge implements kvbench.Counted.
 func (l *Load) Gauge(now time.Duration) (g record.Gauge) {
 	offered, b := l.dispatch.account(now)
 	for c := range offered {
@@ -216,8 +216,8 @@ func (l *Load) Report(in *record.Info) {
 		n := &in.Requests[c]
 		*n = l.after.running[c]
 		n.Running = l.before.running[c].InFlight
-		n.Started = l.after.books.Started[c] - l.before.books.Started[c]
-		n.Failed = l.after.books.Failed[c] - l.before.books.Failed[c]
+		n.Started = l.after.counts.Started[c] - l.before.counts.Started[c]
+		n.Failed = l.after.counts.Failed[c] - l.before.counts.Failed[c]
 	}
 	in.Input = l.dispatch.input()
 	if l.scaler != nil {

@@ -26,9 +26,9 @@ import (
 
 // watchedLoad is what a load did, however its time passed.
 type watchedLoad struct {
-	plans []string
-	hits  []int
-	books string
+	plans  []string
+	hits   []int
+	counts string
 }
 
 // watch notes plans and decisions of a configuration's run.
@@ -45,7 +45,7 @@ func (w *watchedLoad) watch(cfg runConfig) runConfig {
 	return cfg
 }
 
-// keep notes the counts of a result: hits, operations, bytes, evictions, books.
+// keep notes the counts of a result: hits, operations, bytes, evictions, counts.
 func (w *watchedLoad) keep(t *testing.T, r *result.Result) {
 	t.Helper()
 	checkLoad(t, r)
@@ -60,7 +60,7 @@ func (w *watchedLoad) keep(t *testing.T, r *result.Result) {
 		r.EntrySizes.Write, r.Harness.WorkerIdleNS, r.Harness.WorkerBusyNS, r.Timeline,
 	}, "", " ")
 	require.NoError(t, err)
-	w.books = string(out)
+	w.counts = string(out)
 }
 
 // instantLevels are the tiers of a simulation without a device.
@@ -74,7 +74,7 @@ func instantLevels(c kvbench.StorageConfig) (levels []cache.Level) {
 }
 
 // One load over tiers that take no time is the same in wall time and in virtual time: the
-// same plans in the same order, hits, operations and books. There is one loop; this keeps it so.
+// same plans in the same order, hits, operations and counts. There is one loop; this keeps it so.
 func TestWallAndVirtualTimeRunTheSameLoad(t *testing.T) {
 	waterfall := func(c *runConfig) {
 		c.Storage.GPUBytes, c.Storage.CPUBytes, c.Storage.StorageBytes = 5<<30, 10<<30, 30<<30
@@ -134,7 +134,7 @@ func TestWallAndVirtualTimeRunTheSameLoad(t *testing.T) {
 			assert.NotEmpty(t, wall.plans)
 			assert.Equal(t, wall.plans, virtual.plans)
 			assert.Equal(t, wall.hits, virtual.hits)
-			assert.Equal(t, wall.books, virtual.books)
+			assert.Equal(t, wall.counts, virtual.counts)
 		})
 	}
 }

@@ -235,7 +235,7 @@ func TestRestsSurroundTheWindowAndStandOutsideOfIt(t *testing.T) {
 }
 
 // Far more is offered than a slow tier serves; the warm-up's backlog is carried in.
-func TestUnderOverloadNothingIsLostFromTheBooks(t *testing.T) {
+func TestUnderOverloadNothingIsLostFromTheCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()
 		levels := slow(wall, 1<<40)
@@ -262,7 +262,7 @@ func TestUnderOverloadNothingIsLostFromTheBooks(t *testing.T) {
 }
 
 // In real time and with fast tiers, completions crowd around both edges.
-func TestTheBooksAreExactAtTheEdgesOfAFastWindow(t *testing.T) {
+func TestTheCountsAreExactAtTheEdgesOfAFastWindow(t *testing.T) {
 	for n := range 10 {
 		synctest.Test(t, func(t *testing.T) {
 			wall := clock.NewWall()

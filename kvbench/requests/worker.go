@@ -211,7 +211,7 @@ func (w *worker) read(ctx context.Context, op *workloads.Op, at int) (bool, erro
 	return w.didRead(ctx, op, at, res, 1, err)
 }
 
-// didRead books a read of that many blocks or of an entry.
+// didRead counts a read of that many blocks or of an entry.
 func (w *worker) didRead(ctx context.Context, op *workloads.Op, at int, res cache.Result, blocks int, err error) (bool, error) {
 	switch {
 	case err == nil:
@@ -238,7 +238,7 @@ func (w *worker) write(ctx context.Context, op *workloads.Op, at int, ph tiers.P
 	return w.wrote(ctx, op, res, ph, 1, err)
 }
 
-// wrote books a write of that many blocks or of an entry.
+// wrote counts a write of that many blocks or of an entry.
 func (w *worker) wrote(ctx context.Context, op *workloads.Op, res cache.Result, ph tiers.Phase, blocks int, err error) error {
 	switch {
 	case err == nil:
@@ -256,7 +256,7 @@ func (w *worker) wrote(ctx context.Context, op *workloads.Op, res cache.Result, 
 	return nil
 }
 
-// cutShort books an operation that the end of the run cut: no latency, its
+// cutShort counts an operation that the end of the run cut: no latency, its
 // chunks are counted already.
 func (w *worker) cutShort(ctx context.Context, op *workloads.Op, kind tiers.Op, res cache.Result, ph tiers.Phase, blocks int) error {
 	s := w.sample(op, kind, res, ph, blocks)

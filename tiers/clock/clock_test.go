@@ -56,7 +56,8 @@ func TestSleepersWakeInTheirTime(t *testing.T) {
 		synctestWait(c)
 		cancel(errOver)
 		c.Wait()
-		assert.Equal(t, []string{"slept 1s at 1s", "called at 1.5s", "slept 2s at 2s", "slept 3s at 3s", "for ever until it is over"}, log)
+		assert.Equal(t, []string{"slept 1s at 1s", "called at 1.5s", "slept 2s at 2s",
+			"slept 3s at 3s", "for ever until it is over"}, log)
 		assert.ErrorIs(t, c.Sleep(ctx, time.Second), errOver)
 	})
 }

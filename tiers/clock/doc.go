@@ -2,10 +2,8 @@
 // and the same program runs on: wall time with goroutines, and virtual time with
 // coroutines, which jumps from event to event.
 //
-//	clock.go    Clock, Event, Cond: what callers use; Never
-//	wall.go     Wall: goroutines, channels and timers of the standard library
-//	virtual.go  Virtual: one thread, reproducible to the byte
-//	heap.go     the events of virtual time in their order
+//	clock.go    Clock, Event, Cond: what callers use; Wall, of the standard library
+//	virtual.go  Virtual: one thread, reproducible to the byte; its events in their order
 //
 // # Rules
 //

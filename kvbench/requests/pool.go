@@ -6,8 +6,8 @@ import (
 	"kvbench/workloads"
 )
 
-// crew is who works. Guarded by the dispatcher's lock.
-type crew struct {
+// pool is the workers. Guarded by the dispatcher's lock.
+type pool struct {
 	limit int // workers with a lower number go on; 0 = all do
 	alive map[int]struct{}
 	since time.Duration
@@ -15,15 +15,15 @@ type crew struct {
 }
 
 // join lets workers 0 … n-1 work and returns those that have to be started.
-func (c *crew) join(now time.Duration, n int) (start []int) {
-	c.account(now)
-	c.limit = n
-	if c.alive == nil {
-		c.alive = make(map[int]struct{})
+func (p *pool) join(now time.Duration, n int) (start []int) {
+	p.account(now)
+	p.limit = n
+	if p.alive == nil {
+		p.alive = make(map[int]struct{})
 	}
 	for id := range n {
-		if _, works := c.alive[id]; !works {
-			c.alive[id] = struct{}{}
+		if _, works := p.alive[id]; !works {
+			p.alive[id] = struct{}{}
 			start = append(start, id)
 		}
 	}
@@ -31,19 +31,19 @@ func (c *crew) join(now time.Duration, n int) (start []int) {
 }
 
 // wants says whether a worker goes on.
-func (c *crew) wants(id int) bool { return c.limit == 0 || id < c.limit }
+func (p *pool) wants(id int) bool { return p.limit == 0 || id < p.limit }
 
-func (c *crew) leave(now time.Duration, id int) {
-	c.account(now)
-	delete(c.alive, id)
+func (p *pool) leave(now time.Duration, id int) {
+	p.account(now)
+	delete(p.alive, id)
 }
 
-func (c *crew) account(now time.Duration) {
-	c.time += time.Duration(len(c.alive)) * max(0, now-c.since)
-	c.since = max(c.since, now)
+func (p *pool) account(now time.Duration) {
+	p.time += time.Duration(len(p.alive)) * max(0, now-p.since)
+	p.since = max(p.since, now)
 }
 
-func (c *crew) reset(now time.Duration) { c.time, c.since = 0, now }
+func (p *pool) reset(now time.Duration) { p.time, p.since = 0, now }
 
 // resize changes the users of a source and the workers, and returns the workers
 // that have to be started.
@@ -54,29 +54,29 @@ func (d *dispatcher) resize(src workloads.Scalable, users, workers int) (start [
 		return nil
 	}
 	src.SetUsers(users, d.now())
-	start = d.crew.join(d.clock.Now(), workers)
+	start = d.pool.join(d.clock.Now(), workers)
 	d.cond.Broadcast() // some have to go, others may find something
 	return start
 }
 
-// hire lets the first workers in.
-func (d *dispatcher) hire(workers int) {
+// admit lets the first workers in.
+func (d *dispatcher) admit(workers int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.crew.join(d.clock.Now(), workers)
+	d.pool.join(d.clock.Now(), workers)
 }
 
 // working is how many workers there are.
 func (d *dispatcher) working() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.crew.alive)
+	return len(d.pool.alive)
 }
 
 // workedUntil is the time of all workers since the window opened, up to t.
 func (d *dispatcher) workedUntil(t time.Duration) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.crew.account(t)
-	return d.crew.time
+	d.pool.account(t)
+	return d.pool.time
 }
