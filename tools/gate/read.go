@@ -34,7 +34,7 @@ func Read(old, new []string, stdin io.Reader, warn func(error)) (*stats.Table, e
 					return nil
 				}
 				usable = true
-				c.Add(side.name, rec)
+				c.Add(side.name, load.TrialOf(rec))
 				return nil
 			})
 		if err != nil {

@@ -1,8 +1,9 @@
-// Package golden compares what a command wrote with a file that was looked at and committed.
 package golden
 
 import (
+	"embed"
 	"flag"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -25,4 +26,22 @@ func Check(t testing.TB, name, got string) {
 	want, err := os.ReadFile(path)
 	require.NoError(t, err, "run the test with -update, then look at the file")
 	assert.Equal(t, string(want), got, "%s: run the test with -update if this is meant", path)
+}
+
+//go:embed testdata/*.json
+var parts embed.FS
+
+// Parts writes results that have what only some benchmarks have, one file each, and returns their
+// paths: an autoscaled run, the same simulated, a block trace with its validation, and a replay.
+// Whoever lays out results shows all of it.
+func Parts(t testing.TB) (paths []string) {
+	t.Helper()
+	for _, name := range []string{"autoscaled-simulated", "autoscaled", "blocks", "replay"} {
+		data, err := fs.ReadFile(parts, "testdata/"+name+".json")
+		require.NoError(t, err)
+		path := filepath.Join(t.TempDir(), "kvcache_results_1.json")
+		require.NoError(t, os.WriteFile(path, data, 0o644))
+		paths = append(paths, path)
+	}
+	return paths
 }

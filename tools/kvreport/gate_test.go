@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -221,30 +219,22 @@ func TestGateUsage(t *testing.T) {
 	}
 }
 
-func TestGateReadsALotQuickly(t *testing.T) {
-	if testing.Short() || raceDetector {
-		t.Skip("measures time")
-	}
-	const results = 100_000
-	var b strings.Builder
-	b.WriteString(header)
-	for i := range results {
+// BenchmarkGate judges 100,000 result lines against themselves, as a series of nightly runs has them.
+func BenchmarkGate(b *testing.B) {
+	var lines strings.Builder
+	lines.WriteString(header)
+	for i := range 100_000 {
 		v := 1e9 + float64((i*7919)%1000)*1e4
-		fmt.Fprintf(&b, "BenchmarkTier/tier=storage/op=read/size=%d-2\t1\t%.0f ns/op\t9.123 "+
+		fmt.Fprintf(&lines, "BenchmarkTier/tier=storage/op=read/size=%d-2\t1\t%.0f ns/op\t9.123 "+
 			"req/s\t1234 tok/s\t%.0f read-B/s\t%.0f write-B/s\t1234567 read-p50-ns\t2345678 "+
 			"read-p95-ns\t3456789 read-p99-ns\t0.98 hit-ratio\t0.3 cpu-ns/B\n",
 			i%200, 1e15/v, v, v/2)
 	}
-	path := file(t, b.String())
-	start := time.Now()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	code, out, errs := runsGate("-old", path, "-new", path)
-	took := time.Since(start)
-	runtime.ReadMemStats(&after)
-	assert.Zero(t, code, "%s%s", out[max(0, len(out)-500):], errs)
-	t.Logf("%d lines twice: %v, %d MiB more from the system", results, took,
-		(after.Sys-before.Sys)>>20)
-	assert.Less(t, took, 10*time.Second, "a second on an idle machine")
-	assert.Less(t, after.Sys-before.Sys, uint64(200<<20))
+	path := filepath.Join(b.TempDir(), "bench.txt")
+	require.NoError(b, os.WriteFile(path, []byte(lines.String()), 0o644))
+	b.ReportAllocs()
+	for b.Loop() {
+		code, _, errs := runsGate("-old", path, "-new", path)
+		require.Zero(b, code, errs)
+	}
 }

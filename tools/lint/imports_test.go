@@ -74,12 +74,13 @@ var mayImport = map[string]string{
 	"tools/aggregate": "tools/load tools/stats kvbench/units kvbench/result",
 	"tools/submission": "tools/load tools/stats tools/view/... tools/discover kvbench/units " +
 		"kvbench/result kvbench/params",
-	"tools/discover": "tracing/...",
-	"tools/sizing":   "tools/load tools/stats kvbench/units kvbench/result kvbench/params",
-	"tools/dedup":    "kvbench/units",
-	"tools/trace":    "tools/load kvbench/units kvbench/report tracing/...",
-	"tools/golden":   "",
-	"tools/lint":     "",
+	"tools/discover": "tracing/... kvbench/params",
+	"tools/sizing": "tools/load tools/stats kvbench/units kvbench/result kvbench/params tiers " +
+		"tiers/buffer tiers/workdir tracing/host workloads/profile workloads/users",
+	"tools/dedup":  "kvbench/units",
+	"tools/trace":  "tools/load kvbench/units kvbench/report tracing/...",
+	"tools/golden": "",
+	"tools/lint":   "",
 }
 
 // onlyTests help tests, and are imported by nothing else.

@@ -50,7 +50,7 @@ func Each(args []string, o Options, f func(*Record) error) (Outcome, error) {
 	if len(args) == 0 {
 		return Outcome{}, errors.New("no input; name benchmark output, result files, result directories, or - for standard input")
 	}
-	r := &reader{Options: o, each: f, seen: map[string]bool{}, there: map[string]bool{},
+	r := &reader{Options: o, each: f, seen: map[string]bool{},
 		out: Outcome{Units: benchfmt.UnitMetadataMap{}}}
 	for _, arg := range args {
 		r.source = arg
@@ -69,7 +69,6 @@ type reader struct {
 	out    Outcome
 	source string
 	seen   map[string]bool // result files that have a record
-	there  map[string]bool // answers of exists
 }
 
 func (r *reader) warn(file string, line int, format string, args ...any) {

@@ -144,27 +144,12 @@ func (r *reader) locate(path, text string) string {
 	parts := strings.Split(strings.Trim(filepath.ToSlash(path), "/"), "/")
 	// At least trial, rank and file: a bare file name could be anybody's.
 	for i := 0; i+3 <= len(parts); i++ {
-		if !r.exists(filepath.Join(dir, parts[i])) {
-			continue
-		}
 		moved := filepath.Join(dir, filepath.Join(parts[i:]...))
 		if info, err := os.Stat(moved); err == nil && !info.IsDir() {
 			return moved
 		}
 	}
 	return path
-}
-
-// exists remembers its answers: the lines of one text share the beginnings of their paths.
-func (r *reader) exists(path string) bool {
-	known, ok := r.there[path]
-	if !ok && len(r.there) < 10_000 {
-		_, err := os.Stat(path)
-		known = err == nil
-		r.there[path] = known
-		return known
-	}
-	return known || !ok
 }
 
 func absolute(path string) string {

@@ -32,6 +32,18 @@ type Record struct {
 	decoded map[string]any
 }
 
+// Trial is one measurement of a benchmark: what statistics count. With several clients it has a record
+// for each rank, which are no trials of their own: they share the device and correlate.
+type Trial struct {
+	Name   string
+	Ranks  []*Record
+	Values []benchfmt.Value
+}
+
+// TrialOf is the trial of a record that stands alone. Ranks of one trial are not folded yet: each
+// counts as a trial here, and kvreport aggregate sums them.
+func TrialOf(rec *Record) Trial { return Trial{rec.Name, []*Record{rec}, rec.Values} }
+
 // Lookup returns the value under a dotted path of keys in the result file: string, float64, bool,
 // map or list, or nil where the file has no such key, the key is null, or there is no file.
 func (rec *Record) Lookup(path string) any {

@@ -126,7 +126,7 @@ func (b *Benchmark) Headline() *Metric {
 func Build(records []*load.Record, units benchfmt.UnitMetadataMap) *Table {
 	c := Collection{KeepTrials: true, MarkSimulated: true}
 	for _, rec := range records {
-		c.Add(rec.Source, rec)
+		c.Add(rec.Source, load.TrialOf(rec))
 	}
 	t := c.Table(units)
 	for _, b := range t.Benchmarks {
@@ -171,17 +171,18 @@ type metric struct {
 	values      []float64
 }
 
-// Add takes in a record of a run.
-func (c *Collection) Add(run string, rec *load.Record) {
-	key := entryKey{run: slices.Index(c.runs, run), pkg: pkg(rec), name: rec.Name}
+// Add takes in a trial of a run. Its ranks were measured alike, so that the first says where it belongs.
+func (c *Collection) Add(run string, t load.Trial) {
+	first := t.Ranks[0]
+	key := entryKey{run: slices.Index(c.runs, run), pkg: pkg(first), name: t.Name}
 	if key.run < 0 {
 		key.run = len(c.runs)
 		c.runs = append(c.runs, run)
 	}
-	key.simulated = c.MarkSimulated && c.settings.IsSimulated(rec)
+	key.simulated = c.MarkSimulated && c.settings.IsSimulated(first)
 	e := c.entries[key]
 	if e == nil {
-		e = &entry{entryKey: key, settings: load.NewSettings(rec.Name)}
+		e = &entry{entryKey: key, settings: load.NewSettings(t.Name)}
 		if c.entries == nil {
 			c.entries = map[entryKey]*entry{}
 		}
@@ -189,16 +190,18 @@ func (c *Collection) Add(run string, rec *load.Record) {
 		c.order = append(c.order, e)
 	}
 	if c.KeepTrials {
-		e.trials = append(e.trials, rec)
+		e.trials = append(e.trials, t.Ranks...)
 	}
-	for _, v := range rec.Values {
+	for _, v := range t.Values {
 		if m := e.metric(v); math.IsNaN(v.Value) || math.IsInf(v.Value, 0) {
-			c.note("%s %s: %s is %v and was left out", run, rec.Name, m.label, v.Value)
+			c.note("%s %s: %s is %v and was left out", run, t.Name, m.label, v.Value)
 		} else {
 			m.values = append(m.values, v.Value)
 		}
 	}
-	c.settings.Add(e.settings, rec)
+	for _, rank := range t.Ranks {
+		c.settings.Add(e.settings, rank)
+	}
 }
 
 func (e *entry) metric(v benchfmt.Value) *metric {
