@@ -27,9 +27,6 @@ func thisMachine() machine {
 		filesystem: host.FilesystemOf, nvml: nvmlGPUs}
 }
 
-// Read describes this machine and a directory on it, which should exist.
-func Read(dir string) Hardware { return thisMachine().hardware(dir) }
-
 func (m machine) hardware(dir string) Hardware {
 	e, l := m.environment(dir), m.limits()
 	h := Hardware{

@@ -19,8 +19,7 @@ func runDevice(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, "device", err)
 	}
-	warn := func(err error) { fmt.Fprintf(stderr, "kvreport device: %v\n", err) }
-	text, reasons, err := sizing.Device(in, stdin, warn)
+	text, reasons, err := sizing.Device(in, stdin, warner(stderr, "device"))
 	if err != nil {
 		return fail(stderr, "device", err)
 	}

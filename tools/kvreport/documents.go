@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 
 	"kvbench/tools/load"
@@ -25,15 +24,13 @@ func writeDocument(name string, args []string, stdin io.Reader, stderr io.Writer
 	if err != nil {
 		return fail(stderr, name, err)
 	}
-	var records []*load.Record
-	warn := func(what any) { fmt.Fprintf(stderr, "kvreport %s: %v\n", name, what) }
-	out, err := load.Each(in, load.Options{Stdin: stdin, Warn: func(err error) { warn(err) }},
-		func(rec *load.Record) error { records = append(records, rec); return nil })
+	warn := warner(stderr, name)
+	records, out, err := load.All(in, load.Options{Stdin: stdin, Warn: warn})
 	if err != nil {
 		return fail(stderr, name, err)
 	}
 	for _, n := range missing(records) {
-		warn(n)
+		warn(errors.New(n))
 	}
 	put := func(w io.Writer) error { return write(w, records, stats.Build(records, out.Units)) }
 	if err := writeFile(*path, put); err != nil {

@@ -29,8 +29,7 @@ func runFio(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	var jobs []trace.Job
 	if err == nil {
-		warn := func(err error) { fmt.Fprintf(stderr, "kvreport fio: %v\n", err) }
-		jobs, err = trace.Jobs(in, stdin, *window, warn)
+		jobs, err = trace.Jobs(in, stdin, *window, warner(stderr, "fio"))
 	}
 	if err == nil {
 		err = writeJobs(jobs, *out, stdout)

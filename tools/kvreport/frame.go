@@ -105,6 +105,11 @@ func fail(stderr io.Writer, name string, err error) int {
 	return Usage
 }
 
+// warner writes what is no reason to stop, a line each.
+func warner(stderr io.Writer, name string) func(error) {
+	return func(err error) { fmt.Fprintf(stderr, "kvreport %s: %v\n", name, err) }
+}
+
 // flags returns an empty flag set whose mistakes are returned by parse instead of printed.
 func flags(name string) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)

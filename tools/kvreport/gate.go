@@ -31,7 +31,7 @@ func runGate(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return fail(stderr, "gate", err)
 	}
 	t, err := gate.Read(old, new, stdin,
-		func(err error) { fmt.Fprintf(stderr, "kvreport gate: %v\n", err) })
+		warner(stderr, "gate"))
 	if err != nil {
 		return fail(stderr, "gate", err)
 	}

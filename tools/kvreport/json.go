@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 
 	"kvbench/tools/load"
@@ -22,13 +21,7 @@ func runJSON(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, "json", err)
 	}
-	warn := func(err error) { fmt.Fprintf(stderr, "kvreport json: %v\n", err) }
-	var records []*load.Record
-	all, err := load.Each(in, load.Options{Stdin: stdin, Warn: warn},
-		func(rec *load.Record) error {
-			records = append(records, rec)
-			return nil
-		})
+	records, all, err := load.All(in, load.Options{Stdin: stdin, Warn: warner(stderr, "json")})
 	if err != nil {
 		return fail(stderr, "json", err)
 	}

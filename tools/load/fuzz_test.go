@@ -34,7 +34,7 @@ func FuzzRead(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		_, _ = Each([]string{"-"}, Options{Stdin: bytes.NewReader(data), Warn: func(error) {},
-			LinesOnly: bytes.Contains(data, []byte("/")), Bpftrace: true}, func(r *Record) error {
+			Bpftrace: true}, func(r *Record) error {
 			if r.Name == "" && r.Result == nil && len(r.Values) == 0 && r.Line > 0 {
 				return nil
 			}

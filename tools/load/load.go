@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/perf/benchfmt"
@@ -25,9 +24,6 @@ type Options struct {
 	Stdin io.Reader   // what - reads
 	Warn  func(error) // gets every bad line, with file and line; nil drops them
 
-	// LinesOnly leaves alone the result files that text names: the numbers of the lines suffice.
-	LinesOnly bool
-
 	// Bpftrace takes saved texts of bpftrace, too, which hold no result; without it they are an
 	// error that says so.
 	Bpftrace bool
@@ -35,11 +31,17 @@ type Options struct {
 
 // Outcome is what is known once everything is read.
 type Outcome struct {
-	Units   benchfmt.UnitMetadataMap // of the Unit lines, filled up with what the suite knows of its own units
+	Units   benchfmt.UnitMetadataMap // of the Unit lines, and what the suite knows of its own units
 	Records int
-	Bad     int      // lines warned about
-	Sources []string // the runs that have records, in order
-	Missing int      // records whose line names a result file that could not be had
+}
+
+// All is Each for those who need all records at once.
+func All(args []string, o Options) (records []*Record, out Outcome, err error) {
+	out, err = Each(args, o, func(rec *Record) error {
+		records = append(records, rec)
+		return nil
+	})
+	return records, out, err
 }
 
 // Each reads all arguments in order and calls f with every record, which f may keep. It ends with
@@ -72,7 +74,6 @@ type reader struct {
 }
 
 func (r *reader) warn(file string, line int, format string, args ...any) {
-	r.out.Bad++
 	if r.Warn != nil {
 		r.Warn(fmt.Errorf("%s:%d: %s", file, line, fmt.Sprintf(format, args...)))
 	}
@@ -81,15 +82,12 @@ func (r *reader) warn(file string, line int, format string, args ...any) {
 func (r *reader) emit(rec *Record) error {
 	rec.Source = r.source
 	r.out.Records++
-	if !slices.Contains(r.out.Sources, rec.Source) {
-		r.out.Sources = append(r.out.Sources, rec.Source)
-	}
-	if rec.Missing != nil {
-		r.out.Missing++
-	}
 	return r.each(rec)
 }
 
+// argument reads a file, a directory, or what a pattern matches. Shells expand patterns, but not
+// those in quotes, in files of tasks and on Windows: each file that matches is then a run of its own,
+// as it would have been.
 func (r *reader) argument(arg string) error {
 	if arg == Stdin {
 		if r.Options.Stdin == nil {
@@ -97,29 +95,26 @@ func (r *reader) argument(arg string) error {
 		}
 		return r.stream(r.Options.Stdin, "stdin")
 	}
-	info, err := os.Stat(arg)
-	switch {
-	case err == nil && info.IsDir():
-		return r.directory(arg)
-	case err == nil:
-		return r.file(arg)
-	case !errors.Is(err, os.ErrNotExist) || !strings.ContainsAny(arg, "*?["):
-		return err
-	}
-	names, globErr := filepath.Glob(arg)
-	if globErr != nil {
-		return fmt.Errorf("%s: %w", arg, globErr)
-	}
-	if len(names) == 0 {
-		return fmt.Errorf("%s: no file matches", arg)
-	}
-	for _, name := range names { // as if the shell had expanded it
-		r.source = name
-		read := r.file
-		if info, err := os.Stat(name); err == nil && info.IsDir() {
-			read = r.directory
+	names := []string{arg}
+	if _, err := os.Stat(arg); errors.Is(err, os.ErrNotExist) && strings.ContainsAny(arg, "*?[") {
+		if names, err = filepath.Glob(arg); err != nil {
+			return fmt.Errorf("%s: %w", arg, err)
 		}
-		if err := read(name); err != nil {
+		if len(names) == 0 {
+			return fmt.Errorf("%s: no file matches", arg)
+		}
+	}
+	for _, name := range names {
+		r.source = name
+		info, err := os.Stat(name)
+		switch {
+		case err != nil:
+		case info.IsDir():
+			err = r.directory(name)
+		default:
+			err = r.file(name)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,7 @@ func read(t testing.TB, o Options, args ...string) (records []*Record, bad []str
 	err error) {
 	t.Helper()
 	o.Warn = func(err error) { bad = append(bad, err.Error()) }
-	out, err = Each(args, o, func(r *Record) error { records = append(records, r); return nil })
+	records, out, err = All(args, o)
 	return records, bad, out, err
 }
 
@@ -61,21 +61,11 @@ func TestTextWithLogsAndABadLine(t *testing.T) {
 	assert.Nil(t, records[2].Result)
 	assert.Equal(t, 1, out.Units.GetBetter("read-B/s"))
 	assert.Equal(t, 1, out.Units.GetBetter("hit-ratio"), "what the suite knows of its units")
-	assert.Equal(t, 1, out.Missing)
 	assert.Equal(t, []benchfmt.Config{{Key: "kvbench-format", Value: []byte("1"), File: true},
 		{Key: "division", Value: []byte("quick"), File: true},
 		{Key: "seed", Value: []byte("42"), File: true},
 		{Key: "goos", Value: []byte("linux"), File: true},
 		{Key: "pkg", Value: []byte("kvbench/benchmarks"), File: true}}, first.Config)
-}
-
-func TestLinesOnlyOpensNoResult(t *testing.T) {
-	records, bad, out, err := read(t, Options{LinesOnly: true}, "testdata/bench.txt")
-	require.NoError(t, err)
-	require.Len(t, records, 3)
-	assert.Len(t, bad, 1)
-	assert.Zero(t, out.Missing)
-	assert.Nil(t, records[1].Result)
 }
 
 // With -v a benchmark's log comes before its result line.
@@ -102,10 +92,10 @@ func TestEvents(t *testing.T) {
 }
 
 func TestResultFilesAndDirectories(t *testing.T) {
-	records, _, out, err := read(t, Options{}, "testdata/option_2", "testdata/python.json")
+	records, _, _, err := read(t, Options{}, "testdata/option_2", "testdata/python.json")
 	require.NoError(t, err)
 	require.Len(t, records, 2)
-	assert.Equal(t, []string{"testdata/option_2", "testdata/python.json"}, out.Sources)
+	assert.Equal(t, []string{"testdata/option_2", "testdata/python.json"}, []string{records[0].Source, records[1].Source})
 	ours, python := records[0], records[1]
 	assert.Equal(t, "StorageThroughput", ours.Name)
 	require.NotEmpty(t, ours.Values, "the values that its line would have")
@@ -129,11 +119,11 @@ func TestDirectoryBesideItsTextIsReadOnce(t *testing.T) {
 func TestGlobAndStandardInput(t *testing.T) {
 	text, err := os.ReadFile("testdata/chatty.txt")
 	require.NoError(t, err)
-	records, _, out, err := read(t, Options{Stdin: bytes.NewReader(text)}, "testdata/pyth*.json",
+	records, _, _, err := read(t, Options{Stdin: bytes.NewReader(text)}, "testdata/pyth*.json",
 		"-")
 	require.NoError(t, err)
 	assert.Len(t, records, 2)
-	assert.Equal(t, []string{"testdata/python.json", "-"}, out.Sources)
+	assert.Equal(t, []string{"testdata/python.json", "-"}, []string{records[0].Source, records[1].Source})
 	assert.ErrorContains(t, records[1].Missing, "stdin:5")
 }
 

@@ -104,12 +104,6 @@ func sourcePosition(text []byte) bool {
 // emitLine completes a record of a text with its result file. A file that cannot be had is no
 // error: the line stands for itself.
 func (r *reader) emitLine(rec *Record) error {
-	if r.LinesOnly {
-		if rec.Name == "" {
-			return nil // a failed benchmark has no numbers
-		}
-		return r.emit(rec)
-	}
 	if rec.Path != "" {
 		named := rec.Path
 		rec.Path = r.locate(named, rec.File)

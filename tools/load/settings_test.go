@@ -12,13 +12,9 @@ import (
 )
 
 // lines reads benchmark text.
-func lines(t *testing.T, text string) (records []*load.Record) {
+func lines(t *testing.T, text string) []*load.Record {
 	t.Helper()
-	_, err := load.Each([]string{"-"}, load.Options{Stdin: strings.NewReader(text)},
-		func(r *load.Record) error {
-			records = append(records, r)
-			return nil
-		})
+	records, _, err := load.All([]string{"-"}, load.Options{Stdin: strings.NewReader(text)})
 	require.NoError(t, err)
 	return records
 }
