@@ -27,7 +27,7 @@ func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, er
 	if err != nil {
 		return nil, errors.Join(err, w.Abort())
 	}
-	w.fds = w.f.out
+	w.fds = w.f.making.fds
 	return w, nil
 }
 
@@ -37,13 +37,12 @@ func (t *Tier) Open(_ context.Context, objs ...tiers.Object) (tiers.Reader, erro
 	if len(run) == 0 {
 		return nil, t.error("open", objs[0], nil, 0, -1, tiers.ErrNotFound)
 	}
-	r := &reader{extent{t: t, f: run[0].in, run: run, fds: run[0].in.in}}
+	r := &reader{extent{t: t, f: run[0].in, run: run, fds: t.in}}
 	r.users.Store(1)
 	r.end = r.release
 	if r.fds == nil {
 		var err error
 		if r.fds, err = t.open(r.f, objs[0]); err != nil {
-			r.fds = nil
 			return nil, errors.Join(err, r.Close())
 		}
 	}
@@ -312,7 +311,7 @@ func (r *reader) Close() error {
 
 // release is the end of a reader.
 func (r *reader) release() error {
-	if r.f.in == nil {
+	if r.t.in == nil {
 		closeAll(r.fds)
 	}
 	var errs []error

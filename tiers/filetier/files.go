@@ -11,12 +11,12 @@ import (
 	"kvbench/tiers/workdir"
 )
 
-// disk is a file as the filesystem has it: one, or one for each part of an object.
-type disk struct {
-	once sync.Once // makes it
-	out  []int     // for writing; taken by seal
-	in   []int     // for reading, of slots, which stay open
-	err  error     // it could not be made
+// making is a file as long as it is written: descriptors of the one that it is on the disk, or of
+// one for each part of its object.
+type making struct {
+	once sync.Once
+	fds  []int
+	err  error
 }
 
 // Keys of the files that hold more than one object; packs have a generation each.
@@ -35,7 +35,7 @@ func (f *file) object(p policy, part int) tiers.Object {
 	case p.part > 0:
 		return tiers.Object{Key: fmt.Sprintf("%s#%d", f.first.Key, part), Gen: f.first.Gen}
 	}
-	return f.first
+	return *f.first
 }
 
 // parts is how many files on disk f is.
@@ -46,57 +46,54 @@ func (f *file) parts(p policy) int {
 	return int((f.first.Size + p.part - 1) / p.part)
 }
 
-// makeFile makes f when its first object needs it; all parts or none.
+// makeFile makes f when its first object needs it; all parts or none. A file that could not be made
+// takes no objects: the next one tries another.
 func (t *Tier) makeFile(f *file) error {
-	f.once.Do(func() {
+	m := f.making
+	m.once.Do(func() {
 		for i := range f.parts(t.policy) {
-			fd, err := t.create(f, i)
-			if err != nil {
-				closeAll(f.out)
-				for k := range f.out {
-					err = errors.Join(err, t.unlinkPart(f, k))
-				}
-				f.out, f.err = nil, err
-				return
+			fd, err := t.openPart(f, i, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, t.direct)
+			if err == nil {
+				m.fds = append(m.fds, fd)
+				continue
 			}
-			f.out = append(f.out, fd)
+			if t.direct && errors.Is(err, unix.EINVAL) {
+				_ = t.unlinkPart(f, i) // some filesystems make the file and then refuse direct I/O
+			}
+			m.err = t.error("create", *f.first, f, i, -1, err)
+			closeAll(m.fds)
+			for k := range m.fds {
+				m.err = errors.Join(m.err, t.unlinkPart(f, k))
+			}
+			m.fds = nil
+			return
 		}
 	})
-	if f.err != nil {
+	if m.err != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if f.free = 0; t.current == f {
+		f.broken, f.free = true, 0
+		if t.current == f {
 			t.current = nil
 		}
 	}
-	return f.err
+	return m.err
 }
 
-// create makes a part of f, which must not exist.
-func (t *Tier) create(f *file, part int) (fd int, err error) {
-	o := f.object(t.policy, part)
-	dir, name := workdir.Name(o)
+// openPart opens a file on disk. Directories and files are opened by descriptor and name, and links
+// are not followed: whatever happens to the path meanwhile, nothing is written outside of the work
+// directory.
+func (t *Tier) openPart(f *file, part, flags int, direct bool) (fd int, err error) {
+	dir, name := workdir.Name(f.object(t.policy, part))
 	at, err := t.dir.Fan(dir)
 	if err != nil {
-		return -1, t.error("create", f.first, f, part, -1, err)
+		return -1, err
 	}
-	fd, err = t.openFile(at, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
-	if err == nil {
-		return fd, nil
-	}
-	if t.direct && errors.Is(err, unix.EINVAL) {
-		_ = unix.Unlinkat(at, name, 0) // some filesystems make the file and then refuse direct I/O
-	}
-	return -1, t.error("create", f.first, f, part, -1, err)
-}
-
-// openFile opens a file as the tier does its I/O.
-func (t *Tier) openFile(dir int, name string, flags int) (fd int, err error) {
-	if t.direct {
+	if direct {
 		flags |= openDirect
 	}
-	fd, err = workdir.OpenAt(dir, name, flags, 0o644)
-	if err == nil && t.direct {
+	fd, err = workdir.OpenAt(at, name, flags, 0o644)
+	if err == nil && direct {
 		if err = setDirect(fd); err != nil {
 			unix.Close(fd)
 		}
@@ -107,27 +104,19 @@ func (t *Tier) openFile(dir int, name string, flags int) (fd int, err error) {
 // open opens all parts of f for reading o, and without direct I/O drops them from the page cache,
 // so that what is read comes from the device.
 func (t *Tier) open(f *file, o tiers.Object) (fds []int, err error) {
-	defer func() {
+	for i := range f.parts(t.policy) {
+		fd, err := t.openPart(f, i, unix.O_RDONLY, t.direct)
 		if err != nil {
 			closeAll(fds)
-		}
-	}()
-	for i := range f.parts(t.policy) {
-		dir, name := workdir.Name(f.object(t.policy, i))
-		at, err := t.dir.Fan(dir)
-		fd := -1
-		if err == nil {
-			fd, err = t.openFile(at, name, unix.O_RDONLY)
-		}
-		if err != nil {
-			return fds, t.error("open", o, f, i, -1, notFound(err))
+			return nil, t.error("open", o, f, i, -1, notFound(err))
 		}
 		fds = append(fds, fd)
 		if t.direct {
 			continue
 		}
 		if err := dropCache(fd); err != nil {
-			return fds, t.error("drop from the page cache", o, f, i, -1, err)
+			closeAll(fds)
+			return nil, t.error("drop from the page cache", o, f, i, -1, err)
 		}
 	}
 	return fds, nil
@@ -141,7 +130,7 @@ func (t *Tier) preallocate(f *file, run []*entry) error {
 	}
 	last := run[len(run)-1]
 	end := max(last.at+last.room, last.at+tiers.AlignUp(last.o.Size, int64(t.traits.Align)))
-	can, err := preallocate(f.out[0], run[0].at, end-run[0].at)
+	can, err := preallocate(f.making.fds[0], run[0].at, end-run[0].at)
 	if err != nil {
 		return t.error("preallocate", run[0].o, f, 0, -1, err)
 	}
@@ -154,14 +143,17 @@ func (t *Tier) preallocate(f *file, run []*entry) error {
 // seal closes f for writing. NFS and others report delayed failures here.
 func (t *Tier) seal(f *file) error {
 	t.mu.Lock()
-	out := f.out
-	f.out = nil
+	m := f.making
+	f.making = nil
 	t.mu.Unlock()
+	if m == nil {
+		return nil
+	}
 	var errs []error
-	for i, fd := range out {
+	for i, fd := range m.fds {
 		// interrupted, it is closed all the same
 		if err := unix.Close(fd); err != nil && !errors.Is(err, unix.EINTR) {
-			errs = append(errs, t.error("close", f.first, f, i, -1, err))
+			errs = append(errs, t.error("close", *f.first, f, i, -1, err))
 		}
 	}
 	return errors.Join(errs...)
@@ -183,7 +175,7 @@ func (t *Tier) unlinkPart(f *file, part int) error {
 		err = workdir.Retry(func() error { return unix.Unlinkat(at, name, 0) })
 	}
 	if err != nil {
-		return t.error("remove", f.first, f, part, -1, notFound(err))
+		return t.error("remove", *f.first, f, part, -1, notFound(err))
 	}
 	return nil
 }
@@ -198,12 +190,12 @@ func (t *Tier) vacate(run ...*entry) error {
 	}
 	f := run[0].in
 	t.mu.Lock()
-	f.live -= len(run)
+	f.live -= int32(len(run))
 	f.busy++
-	last := t.drop(f, 1)
+	last, broken := t.drop(f, 1), f.broken
 	t.mu.Unlock()
 	var err error
-	if !last && f.err == nil {
+	if !last && !broken {
 		end := run[len(run)-1]
 		err = t.hole(f, run[0], end.at+end.room-run[0].at)
 	}
@@ -211,7 +203,7 @@ func (t *Tier) vacate(run ...*entry) error {
 	f.busy--
 	last = last || t.drop(f, 0) // others had been at it
 	t.mu.Unlock()
-	if last && f.err == nil {
+	if last && !broken {
 		err = errors.Join(err, t.seal(f), t.unlink(f))
 	}
 	t.mu.Lock()
@@ -220,14 +212,10 @@ func (t *Tier) vacate(run ...*entry) error {
 	return err
 }
 
-// hole gives the blocks of a stretch of f back to the filesystem.
+// hole gives the blocks of a stretch of f back to the filesystem. Its descriptors may be closed,
+// and a hole needs no direct I/O.
 func (t *Tier) hole(f *file, e *entry, size int64) error {
-	dir, name := workdir.Name(f.object(t.policy, 0))
-	at, err := t.dir.Fan(dir)
-	fd := -1
-	if err == nil {
-		fd, err = workdir.OpenAt(at, name, unix.O_WRONLY, 0)
-	}
+	fd, err := t.openPart(f, 0, unix.O_WRONLY, false)
 	if err != nil {
 		return t.error("remove from", e.o, f, 0, e.at, notFound(err))
 	}
@@ -243,7 +231,9 @@ func (t *Tier) makeSlots(capacity int64) (err error) {
 	if capacity < 1 {
 		return fmt.Errorf("the capacity must be positive")
 	}
-	f := &file{free: t.policy.places, first: tiers.Object{Key: slotsKey}}
+	f := &file{
+		free: int32(t.policy.places), first: &tiers.Object{Key: slotsKey}, making: &making{},
+	}
 	if err := t.makeFile(f); err != nil {
 		return err
 	}
@@ -252,10 +242,11 @@ func (t *Tier) makeSlots(capacity int64) (err error) {
 			err = errors.Join(err, t.seal(f), t.unlink(f))
 		}
 	}()
-	if _, err := preallocate(f.out[0], 0, tiers.AlignUp(capacity, t.policy.slot)); err != nil {
-		return t.error("preallocate", f.first, f, 0, -1, err)
+	if _, err := preallocate(f.making.fds[0], 0,
+		tiers.AlignUp(capacity, t.policy.slot)); err != nil {
+		return t.error("preallocate", *f.first, f, 0, -1, err)
 	}
-	f.in, err = t.open(f, f.first)
+	t.in, err = t.open(f, *f.first)
 	t.current = f
 	return err
 }

@@ -48,6 +48,7 @@ type Tier struct {
 	current *file // takes the next objects; nil: a new one does
 	made    uint64
 	slots   slots
+	in      []int // descriptors for reading that stay open: of slots
 	held    int64 // bytes of objects
 	used    int64 // bytes of their places
 	ended   bool
@@ -158,8 +159,8 @@ func (t *Tier) Close() error {
 	if done {
 		errs = append(errs, t.seal(f))
 	}
-	if f != nil && f.in != nil {
-		closeAll(f.in)
+	if t.in != nil {
+		closeAll(t.in)
 		if !t.dir.Keep() {
 			errs = append(errs, t.unlink(f))
 		}

@@ -52,7 +52,7 @@ func policyOf(l tiers.Layout) (policy, error) {
 			return policy{}, fmt.Errorf("make slots of %d bytes: the size must be positive",
 				l.Bytes)
 		}
-		return policy{what: "slots", places: math.MaxInt, slot: l.Bytes}, nil
+		return policy{what: "slots", places: math.MaxInt32, slot: l.Bytes}, nil
 	case tiers.LayoutPacked, tiers.LayoutGrouped:
 		if l.Places < 2 {
 			return policy{}, fmt.Errorf("make files of %d entries: there must be at least 2",

@@ -7,18 +7,20 @@ import (
 	"kvbench/tiers"
 )
 
-// file holds one object or several, side by side. Guarded by Tier.mu, but for what files.go says.
+// file holds one object or several, side by side. Guarded by Tier.mu, but for making. It is small:
+// where every object has a file of its own there may be millions.
 type file struct {
-	first   tiers.Object // what it was made for
-	gen     uint64       // which file of the tier it is
-	free    int          // places not given out
-	end     int64        // where the next one begins
-	writers int          // extents being written
-	live    int          // objects whose place is not free again
-	busy    int          // places being freed
-	sealed  bool         // nothing will be written to it any more
-	gone    bool         // somebody unlinks it
-	disk
+	first   *tiers.Object // what it was made for
+	gen     uint64        // which file of the tier it is
+	end     int64         // where the next place begins
+	making  *making       // how it is written; nil when it is sealed
+	free    int32         // places not given out
+	writers int32         // extents being written
+	live    int32         // objects whose place is not free again
+	busy    int32         // places being freed
+	sealed  bool          // nothing will be written to it any more
+	gone    bool          // somebody unlinks it
+	broken  bool          // it could not be made
 }
 
 // entry is an object's place. It is free again when the last user has gone: the tier itself is one
@@ -46,10 +48,10 @@ func (t *Tier) place(objs []tiers.Object) (run []*entry, err error) {
 	}
 	f := t.current
 	if f == nil {
-		f = &file{first: objs[0], gen: t.made, free: t.policy.places}
+		f = &file{gen: t.made, free: int32(t.policy.places), making: &making{}}
 		t.made++
 	}
-	most := f.free
+	most := int(f.free)
 	if t.policy.grouped {
 		most -= objs[0].Place % t.policy.places
 	}
@@ -92,6 +94,9 @@ func (t *Tier) follows(run []*entry, e *entry) bool {
 func (t *Tier) take(e *entry) {
 	if t.policy.slot > 0 {
 		t.slots.take()
+	}
+	if e.in.first == nil {
+		e.in.first = &e.o
 	}
 	e.in.end = e.at + e.room
 	e.in.free--
@@ -182,7 +187,7 @@ func (f *file) settle() bool {
 
 // drop says, once, that the file is empty but for the given number of places that are being freed:
 // then it gets no new objects and the caller unlinks it. Callers hold mu.
-func (t *Tier) drop(f *file, busy int) bool {
+func (t *Tier) drop(f *file, busy int32) bool {
 	if t.policy.slot > 0 || f.gone || f.live > 0 || f.busy != busy {
 		return false
 	}

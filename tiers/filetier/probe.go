@@ -37,7 +37,7 @@ func (t *Tier) probeDirect(want bool) error {
 		if err := t.try(ioengine.Write, f, fd, block); err != nil {
 			return err
 		}
-		in, err := t.open(f, f.first)
+		in, err := t.open(f, *f.first)
 		if err != nil {
 			return err
 		}
@@ -68,12 +68,12 @@ func (t *Tier) tryFile(do func(f *file, fd int) error) (err error) {
 	p := t.policy
 	t.policy = policy{places: 1} // a plain file of its own
 	defer func() { t.policy = p }()
-	f := &file{first: tiers.Object{Key: "probe", Gen: ^uint64(0), Size: 1}}
+	f := &file{first: &tiers.Object{Key: "probe", Gen: ^uint64(0), Size: 1}, making: &making{}}
 	if err := t.makeFile(f); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.seal(f), t.unlink(f)) }()
-	return do(f, f.out[0])
+	return do(f, f.making.fds[0])
 }
 
 // try writes or reads one block at the start of a file and waits.
@@ -84,7 +84,7 @@ func (t *Tier) try(kind ioengine.Kind, f *file, fd int, block []byte) error {
 		Done: func(op *ioengine.Op) { done <- op.Err },
 	})
 	if err := wait(context.Background(), done); err != nil {
-		return t.error(kind.String(), f.first, f, 0, 0, err)
+		return t.error(kind.String(), *f.first, f, 0, 0, err)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func (t *Tier) probeHoles() error {
 		}
 		before, err := blocks(fd)
 		if err != nil {
-			return t.error("flush", f.first, f, 0, -1, err)
+			return t.error("flush", *f.first, f, 0, -1, err)
 		}
 		err = punch(fd, t.unit, t.unit)
 		if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
@@ -131,11 +131,11 @@ func (t *Tier) probeHoles() error {
 			}
 		}
 		if err != nil {
-			return t.error("punch a hole into", f.first, f, 0, t.unit, err)
+			return t.error("punch a hole into", *f.first, f, 0, t.unit, err)
 		}
 		after, err := blocks(fd)
 		if err != nil {
-			return t.error("flush", f.first, f, 0, -1, err)
+			return t.error("flush", *f.first, f, 0, -1, err)
 		}
 		if freed := 512 * (before - after); freed < t.unit {
 			t.warn("a hole of %d bytes freed %d in %s, says the filesystem: deletions may free "+

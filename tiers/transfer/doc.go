@@ -8,9 +8,9 @@
 //
 // # Goroutines
 //
-// An operation has as many streams as it has buffers. A stream runs on whatever goroutine brings its
-// last request back, so that nobody waits for a single request: first on the caller's or one of its
-// own, then on those of the tier. The caller waits for all streams, or, when its context ends, for at
-// most tiers.Grace: a stream whose request is stuck then keeps its buffer until that comes back, and
-// nothing else.
+// An operation has as many streams as it has buffers. A stream runs on whatever goroutine brings
+// its last request back, so that nobody waits for a single request: first on the caller's or one of
+// its own, then on those of the tier. The caller waits for all streams, or, when its context ends,
+// for at most tiers.Grace: a stream whose request is stuck then keeps its buffer until that comes
+// back, and nothing else.
 package transfer

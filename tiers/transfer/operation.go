@@ -221,8 +221,8 @@ func (op *operation) pump() error {
 }
 
 // wait returns when all streams have ended. When the context ends it waits for requests under way a
-// little longer, since whoever reads a device's counters wants them in: those that are then not back
-// are given up.
+// little longer, since whoever reads a device's counters wants them in: those that are then not
+// back are given up.
 func (op *operation) wait() error {
 	op.mu.Lock()
 	if op.running == 0 {

@@ -92,8 +92,8 @@ func (op *operation) take(l *stream) bool {
 	return true
 }
 
-// letIn gives the stream a place in its tier, or lets it wait for one. After a failure nobody waits:
-// the place may never come.
+// letIn gives the stream a place in its tier, or lets it wait for one. After a failure nobody
+// waits: the place may never come.
 func (op *operation) letIn(l *stream) bool {
 	op.mu.Lock()
 	defer op.mu.Unlock()
