@@ -74,8 +74,8 @@ type Cache struct {
 	planning       queue  // who waits until room can be planned
 	counters       Counters
 
-	need   []int64  // of plan, by level
-	chosen []choice // of plan
+	search   search
+	consider func(*Entry) bool // choose, bound once: plans are many
 }
 
 // Counters counts what the cache did since it was made. Lookups are the business of whoever
@@ -150,8 +150,9 @@ func New(cfg Config) (*Cache, error) {
 		clock: cfg.Clock, now: cfg.Clock.Now, transfer: cfg.Transfer, observer: cfg.Observer,
 		policy:  cfg.Policy,
 		bounded: cfg.MaxWriters > 0, places: cfg.MaxWriters,
-		index: make(map[string]*Entry), need: make([]int64, len(cfg.Levels)),
+		index: make(map[string]*Entry), search: search{need: make([]int64, len(cfg.Levels))},
 	}
+	c.consider = c.choose
 	if c.observer == nil {
 		c.observer = nobody{}
 	}

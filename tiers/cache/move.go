@@ -33,11 +33,12 @@ func (c *Cache) read(ctx context.Context, tag Tag, in *level, objects []tiers.Ob
 	if c.began(tag, objects[0], in, tiers.Read, tag.Phase) {
 		return 1, tm, nil
 	}
-	err = c.retry(ctx, tag, objects[0], in, tiers.Read, func() error {
+	for tries := 1; ; tries++ {
 		n, tm, err = c.transfer.Read(ctx, in.Tier, c.chunks(tag, in, tag.Phase), objects...)
-		return err
-	})
-	return n, tm, err
+		if err == nil || !c.again(ctx, tag, objects[0], in, tiers.Read, tries, err) {
+			return n, tm, err
+		}
+	}
 }
 
 // write writes the first of objects, and says how many that were.
@@ -47,11 +48,12 @@ func (c *Cache) write(ctx context.Context, tag Tag, in *level, objects []tiers.O
 	if c.began(tag, objects[0], in, tiers.Write, tag.Phase) {
 		return 1, tm, nil
 	}
-	err = c.retry(ctx, tag, objects[0], in, tiers.Write, func() error {
+	for tries := 1; ; tries++ {
 		n, tm, err = c.transfer.Write(ctx, in.Tier, c.chunks(tag, in, tag.Phase), objects...)
-		return err
-	})
-	return n, tm, err
+		if err == nil || !c.again(ctx, tag, objects[0], in, tiers.Write, tries, err) {
+			return n, tm, err
+		}
+	}
 }
 
 // move copies the bytes of a demotion.
@@ -72,21 +74,16 @@ func (c *Cache) move(ctx context.Context, tag Tag, o tiers.Object, from, to *lev
 	return rd, wr, err
 }
 
-// retry runs f again after transient failures. The timing is that of the last attempt: lost
-// attempts are counted, not averaged in.
-func (c *Cache) retry(ctx context.Context, tag Tag, o tiers.Object, in *level, op tiers.Op,
-	f func() error) error {
-	for n := 0; ; n++ {
-		err := f()
-		if err == nil {
-			return nil
-		}
-		if n == retries || !Transient(err) || ctx.Err() != nil {
-			c.failed(ctx, tag, o, in.Kind, op, err)
-			return err
-		}
-		c.observer.Retried(tag, o, in.Kind, op, err)
+// again says whether an operation that failed is tried again, which transient failures are. The
+// timing that counts is that of the last attempt: lost ones are counted, not averaged in.
+func (c *Cache) again(ctx context.Context, tag Tag, o tiers.Object, in *level, op tiers.Op,
+	tries int, err error) bool {
+	if tries > retries || !Transient(err) || ctx.Err() != nil {
+		c.failed(ctx, tag, o, in.Kind, op, err)
+		return false
 	}
+	c.observer.Retried(tag, o, in.Kind, op, err)
+	return true
 }
 
 // failed reports err unless it is only the echo of a cancelled run.

@@ -105,6 +105,16 @@ func (c *Cache) below(e *Entry, i int) int {
 	return c.place(e, i+1)
 }
 
+// search is the state of plan. It is kept between calls, because plans are many and the lists
+// short. Guarded by the cache's lock.
+type search struct {
+	strict bool
+	at     int      // the level looked at
+	short  int64    // bytes missing there
+	need   []int64  // bytes to be claimed, by level
+	chosen []choice // who leaves, upper levels first
+}
+
 // plan tries to find room for a new entry and commits it: entries that must leave are marked,
 // bytes are claimed in every level concerned. It returns nil and changes nothing when too much
 // of a level is in the hands of other writers.
@@ -112,67 +122,68 @@ func (c *Cache) below(e *Entry, i int) int {
 // A strict plan takes nothing but the first victims: when one of them is busy it returns nil
 // too. Otherwise those that cannot leave now are passed over.
 func (c *Cache) plan(e *Entry, strict bool) *plan {
-	top := e.in.index
-	need, chosen := c.need, c.chosen[:0]
-	defer func() { c.chosen = chosen }()
-	clear(need)
-	need[top] = e.size
-	for i := top; i < len(c.levels); i++ {
-		l := c.levels[i]
-		c.overflow(i, chosen)
-		short := l.used - l.leaving + l.claimed + need[i] - l.limit
-		if short <= 0 {
-			continue
+	s := &c.search
+	s.strict, s.chosen = strict, s.chosen[:0]
+	clear(s.need)
+	s.need[e.in.index] = e.size
+	for s.at = e.in.index; s.at < len(c.levels); s.at++ {
+		l := c.levels[s.at]
+		c.overflow()
+		s.short = l.used - l.leaving + l.claimed + s.need[s.at] - l.limit
+		if s.short > 0 {
+			l.order.Victims(c.consider)
 		}
-		for v := range l.order.Victims {
-			if strict && v.busy() {
-				break
-			}
-			if v.state != resident {
-				continue
-			}
-			to := c.below(v, i)
-			if to != gone {
-				need[to] += v.size
-			}
-			chosen = append(chosen, choice{v, i, to})
-			if short -= v.size; short <= 0 {
-				break
-			}
-		}
-		if short > 0 {
+		if s.short > 0 {
 			return nil
 		}
 	}
-	for i, n := range need {
+	for i, n := range s.need {
 		c.levels[i].claimed += n
 	}
-	return c.commit(c.levels[top], chosen)
+	return c.commit(e.in)
 }
 
-// overflow sends entries further down that together could never fit into level i, however
-// empty (a cpu tier larger than the storage under it): first victims first.
-func (c *Cache) overflow(i int, chosen []choice) {
-	for k := range chosen {
-		if c.need[i] <= c.levels[i].limit {
+// choose takes v as a victim, if it can be one, and says whether that does not do yet.
+func (c *Cache) choose(v *Entry) (more bool) {
+	s := &c.search
+	switch {
+	case s.strict && v.busy():
+		return false
+	case v.state != resident:
+		return true
+	}
+	to := c.below(v, s.at)
+	if to != gone {
+		s.need[to] += v.size
+	}
+	s.chosen = append(s.chosen, choice{v, s.at, to})
+	s.short -= v.size
+	return s.short > 0
+}
+
+// overflow sends entries further down that together could never fit into the level looked at,
+// however empty (a cpu tier larger than the storage under it): first victims first.
+func (c *Cache) overflow() {
+	s := &c.search
+	for k := range s.chosen {
+		if s.need[s.at] <= c.levels[s.at].limit {
 			return
 		}
-		ch := &chosen[k]
-		if ch.to != i {
+		ch := &s.chosen[k]
+		if ch.to != s.at {
 			continue
 		}
-		c.need[i] -= ch.e.size
-		if ch.to = c.below(ch.e, i); ch.to != gone {
-			c.need[ch.to] += ch.e.size
+		s.need[s.at] -= ch.e.size
+		if ch.to = c.below(ch.e, s.at); ch.to != gone {
+			s.need[ch.to] += ch.e.size
 		}
 	}
 }
 
 // commit marks the chosen entries and makes the list of work, lowest level first.
-func (c *Cache) commit(target *level, chosen []choice) *plan {
+func (c *Cache) commit(target *level) *plan {
 	p := &plan{target: target}
-	for k := len(chosen) - 1; k >= 0; k-- {
-		ch := chosen[k]
+	for _, ch := range slices.Backward(c.search.chosen) {
 		e := ch.e
 		if ch.to == gone {
 			c.counters.Evicted++
