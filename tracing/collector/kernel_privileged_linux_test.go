@@ -4,11 +4,11 @@ package collector
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -77,67 +77,69 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// TestNothingIsLeft counts the programs of the machine by name, after Close and after a process was
-// killed with its programs attached.
+// TestNothingIsLeft looks for a collector's programs by their numbers in the kernel, after Close and
+// after a process was killed with its programs attached.
 func TestNothingIsLeft(t *testing.T) {
 	privtest.Root(t)
 	if os.Getenv("KVBENCH_TRACE_AND_HANG") == "1" {
-		startFor(t, Options{})
-		fmt.Println("attached")
+		fmt.Println("attached", programIDs(t, startFor(t, Options{})))
 		time.Sleep(time.Minute)
 	}
-	before := settledPrograms(t)
+	gone := func(ids []ebpf.ProgramID) func() bool {
+		return func() bool { // the kernel frees them a moment after their last user
+			return !slices.ContainsFunc(ids, func(id ebpf.ProgramID) bool {
+				p, err := ebpf.NewProgramFromID(id)
+				if err == nil {
+					p.Close()
+				}
+				return err == nil
+			})
+		}
+	}
 	c := startFor(t, Options{Level: tracing.LevelFile, Comm: "nobody"})
-	assert.Greater(t, ourPrograms(t), before)
+	ids := programIDs(t, c)
+	require.False(t, gone(ids)())
 	require.NoError(t, c.Close())
-	gone := func() bool { return ourPrograms(t) <= before }
-	assert.Eventually(t, gone, 5*time.Second, 10*time.Millisecond, "after Close")
+	assert.Eventually(t, gone(ids), 5*time.Second, 10*time.Millisecond, "after Close")
 
 	hang := exec.Command(os.Args[0], "-test.run", "^TestNothingIsLeft$")
 	hang.Env = append(os.Environ(), "KVBENCH_TRACE_AND_HANG=1")
 	out, err := hang.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, hang.Start())
-	for s := bufio.NewScanner(out); s.Scan() && !strings.Contains(s.Text(), "attached"); {
+	ids = nil
+	for s := bufio.NewScanner(out); ids == nil && s.Scan(); {
+		if list, ok := strings.CutPrefix(s.Text(), "attached ["); ok {
+			for n := range strings.FieldsSeq(strings.TrimSuffix(list, "]")) {
+				id, err := strconv.ParseUint(n, 10, 32)
+				require.NoError(t, err)
+				ids = append(ids, ebpf.ProgramID(id))
+			}
+		}
 	}
-	assert.Greater(t, ourPrograms(t), before)
+	require.NotEmpty(t, ids)
+	assert.False(t, gone(ids)())
 	require.NoError(t, hang.Process.Kill())
 	_ = hang.Wait()
-	assert.Eventually(t, gone, 5*time.Second, 10*time.Millisecond, "after SIGKILL")
+	assert.Eventually(t, gone(ids), 5*time.Second, 10*time.Millisecond, "after SIGKILL")
 }
 
-// settledPrograms waits for those of earlier tests to go: the kernel frees them a moment after
-// their last user.
-func settledPrograms(t testing.TB) int {
-	n := ourPrograms(t)
-	for deadline := time.Now().Add(3 * time.Second); n > 0 &&
-		time.Now().Before(deadline); n = ourPrograms(t) {
-		time.Sleep(10 * time.Millisecond)
-	}
-	return n
-}
-
-func ourPrograms(t testing.TB) (n int) {
-	for id := ebpf.ProgramID(0); ; {
-		next, err := ebpf.ProgramGetNextID(id)
-		if errors.Is(err, os.ErrNotExist) {
-			return n
+// programIDs are the kernel's numbers of a collector's programs.
+func programIDs(t testing.TB, c *Collector) (ids []ebpf.ProgramID) {
+	k := c.programs.(*kernelPrograms)
+	for _, coll := range []*ebpf.Collection{k.coll, k.files} {
+		if coll == nil {
+			continue
 		}
-		require.NoError(t, err)
-		id = next
-		p, err := ebpf.NewProgramFromID(id)
-		if err != nil {
-			continue // gone meanwhile
-		}
-		ours := func(prefix string) bool {
+		for _, p := range coll.Programs {
 			info, err := p.Info()
-			return err == nil && strings.HasPrefix(info.Name, prefix)
+			require.NoError(t, err)
+			id, ok := info.ID()
+			require.True(t, ok)
+			ids = append(ids, id)
 		}
-		if slices.ContainsFunc([]string{"kv_", "fexit_", "kprobe_"}, ours) {
-			n++
-		}
-		p.Close()
 	}
+	return ids
 }
 
 // TestCostPerRequest asks the kernel what the programs take of each request.
