@@ -17,7 +17,7 @@ type Environment struct {
 	Kernel   string `json:"kernel"`
 	Arch     string `json:"arch"`
 	CPUModel string `json:"cpu_model"`
-	// logical CPUs of the machine, whatever this process may use of them
+	// Cores are the machine's logical CPUs, whatever this process may use of them (Limits).
 	Cores       int    `json:"cores"`
 	CPUGovernor string `json:"cpu_governor,omitempty"`
 	MemoryBytes int64  `json:"memory_bytes"`
@@ -25,14 +25,14 @@ type Environment struct {
 	Version     string `json:"kvbench_version"`
 	GOMAXPROCS  int    `json:"gomaxprocs"`
 	HugePages   string `json:"transparent_hugepage,omitempty"` // always, madvise or never
-	// the reserved pool, which fio's iomem=mmaphuge needs
+	// HugePagePool is what is reserved, which fio's iomem=mmaphuge needs.
 	HugePagePool *int64 `json:"nr_hugepages"`
 
 	Filesystem FilesystemEnvironment `json:"filesystem"`
-	// null when no block device is behind the directory
-	Device *DeviceEnvironment `json:"device"`
-	// why, or why its counters say nothing
-	DeviceReason string `json:"device_reason,omitempty"`
+	// Device is null when no block device is behind the directory. DeviceReason says why, or why its
+	// counters say nothing.
+	Device       *DeviceEnvironment `json:"device"`
+	DeviceReason string             `json:"device_reason,omitempty"`
 }
 
 // FilesystemEnvironment is the mount that holds the cache directory.

@@ -76,7 +76,7 @@ type machine struct {
 	Root
 	identify  func(path string) (identity, error)
 	blockNode func(path string) (major, minor uint32, err error) // of a node such as /dev/sda1
-	// processors that may run us, 0 = unknown
+	// affinity counts the processors that may run this process, 0 = unknown.
 	affinity func() int
 }
 

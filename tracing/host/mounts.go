@@ -12,9 +12,9 @@ import (
 // Mount is one line of /proc/self/mountinfo.
 type Mount struct {
 	ID int // the kernel's mount id
-	// device number of the filesystem; major 0 means that it has no block device of its own
+	// Major and Minor are the filesystem's; major 0 means that it has no block device of its own.
 	Major, Minor uint32
-	// which directory of the filesystem is mounted here (bind mounts, containers)
+	// Root is which directory of the filesystem is mounted here (bind mounts, containers).
 	Root         string
 	Point        string   // where it is mounted
 	Options      []string // of this mount: rw, noatime
