@@ -1,11 +1,10 @@
 // Package tiers is the vocabulary of the places where cached bytes live: nouns, contracts and
 // errors. It does no I/O and imports nothing but the standard library.
 //
-//	names.go        Kind, Op, Phase: what results and traces call things
-//	tier.go         Object, Tier, Reader, Writer, IO, Buffer: the contract, which tiers/tiertest has as tests
-//	errors.go       what can go wrong, and how an error names its key, offset and errno
-//	layout.go       Layout: how files are laid out, as a specification
-//	devicemodel.go  DeviceModel: a drive that one does not have, likewise
+//	names.go   Kind, Op, Phase, Timing: what results and traces call things
+//	tier.go    Object, Tier, Reader, Writer, IO, Buffer: the contract, as tests in tiertest
+//	errors.go  what can go wrong, and how an error names its key, offset and errno
+//	spec.go    Layout, DeviceModel: how files are laid out, and a drive that one does not have
 //
 // What implements them lies below: filetier, memtier and sim are tiers; transfer moves objects
 // through them, in buffers of buffer, filled and verified by content; cache decides which object

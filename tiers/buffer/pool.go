@@ -3,6 +3,7 @@ package buffer
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"kvbench/tiers"
@@ -21,20 +22,16 @@ type Pool struct {
 
 	mu      sync.Mutex
 	free    []tiers.Buffer // last in, first out: the warmest buffer goes first
-	waiting waiters
+	waiting []*waiter      // in the order of coming
 	closed  bool
 }
 
 // waiter is one Get that found too few buffers. Whoever returns buffers fills dst and closes ready.
 type waiter struct {
-	n          int
-	dst        []tiers.Buffer
-	ready      chan struct{}
-	prev, next *waiter
+	n     int
+	dst   []tiers.Buffer
+	ready chan struct{}
 }
-
-// waiters is a queue that a waiter can also leave from the middle.
-type waiters struct{ first, last *waiter }
 
 // NewPool makes buffers of size bytes, a multiple of 4096, and touches them, so that no page is
 // missing later.
@@ -89,13 +86,13 @@ func (p *Pool) Get(ctx context.Context, n int, dst []tiers.Buffer) ([]tiers.Buff
 	case p.closed:
 		p.mu.Unlock()
 		return dst, fmt.Errorf("get %d buffers: the pool is %w", n, tiers.ErrClosed)
-	case p.waiting.first == nil && len(p.free) >= n:
+	case len(p.waiting) == 0 && len(p.free) >= n:
 		dst = p.take(n, dst)
 		p.mu.Unlock()
 		return dst, nil
 	}
 	w := &waiter{n: n, dst: dst, ready: make(chan struct{})}
-	p.waiting.push(w)
+	p.waiting = append(p.waiting, w)
 	p.mu.Unlock()
 
 	select {
@@ -109,7 +106,7 @@ func (p *Pool) Get(ctx context.Context, n int, dst []tiers.Buffer) ([]tiers.Buff
 	case <-w.ready: // they came at the same moment: hand them on
 		p.put(w.dst[len(dst):])
 	default:
-		p.waiting.remove(w)
+		p.waiting = slices.DeleteFunc(p.waiting, func(x *waiter) bool { return x == w })
 	}
 	p.serve() // those behind may need fewer
 	return dst, context.Cause(ctx)
@@ -174,35 +171,12 @@ func (p *Pool) put(bufs []tiers.Buffer) {
 // serve gives free buffers to those who wait, strictly in order: a large request is not overtaken
 // for ever.
 func (p *Pool) serve() {
-	for w := p.waiting.first; w != nil && len(p.free) >= w.n; w = p.waiting.first {
-		p.waiting.remove(w)
+	for len(p.waiting) > 0 && len(p.free) >= p.waiting[0].n {
+		w := p.waiting[0]
+		p.waiting = p.waiting[1:]
 		w.dst = p.take(w.n, w.dst)
 		close(w.ready)
 	}
-}
-
-func (q *waiters) push(w *waiter) {
-	w.prev = q.last
-	if q.last == nil {
-		q.first = w
-	} else {
-		q.last.next = w
-	}
-	q.last = w
-}
-
-func (q *waiters) remove(w *waiter) {
-	if w.prev == nil {
-		q.first = w.next
-	} else {
-		w.prev.next = w.next
-	}
-	if w.next == nil {
-		q.last = w.prev
-	} else {
-		w.next.prev = w.prev
-	}
-	w.prev, w.next = nil, nil
 }
 
 // poison makes the use of a returned buffer show up as wrong data.

@@ -85,3 +85,26 @@ func (m *DeviceModel) Passing(op Op, bytes int64) time.Duration {
 	}
 	return time.Duration(seconds * float64(time.Second))
 }
+
+// LayoutKind says how a storage tier keeps entries in files.
+type LayoutKind uint8
+
+// The layouts.
+const (
+	LayoutFiles  LayoutKind = iota // a file each
+	LayoutSlots                    // one preallocated file of slots, used again
+	LayoutPacked                   // several entries in a file
+	// likewise, those of one stretch of a request
+	LayoutGrouped
+	LayoutChunks // several files for an entry
+)
+
+// Layout is how a storage tier keeps entries in files. The zero Layout is a file each.
+type Layout struct {
+	Kind LayoutKind
+	// Bytes of a slot (LayoutSlots), which is that of the largest entry at least, or of a file
+	// (LayoutChunks).
+	Bytes int64
+	// Places is how many entries a file holds (LayoutPacked, LayoutGrouped), at least 2.
+	Places int
+}
