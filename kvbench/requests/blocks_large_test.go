@@ -12,8 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// agentTrace writes a block trace like Mooncake's: conversations that begin with one of twenty common
-// prompts and grow by some blocks per turn, several at a time. It returns its distinct blocks.
+// agentTrace writes a block trace like Mooncake's: conversations that begin with one of twenty
+// common prompts and grow by some blocks per turn, several at a time. It returns its distinct
+// blocks.
 func agentTrace(t *testing.T, path string, requests int) (distinct int64) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -50,9 +51,9 @@ func agentTrace(t *testing.T, path string, requests int) (distinct int64) {
 	return distinct
 }
 
-// The hit ratios of a trace of 1,500 requests do not change, and neither they nor any single hit depends
-// on the number of workers. TestWholeMooncakeTrace does the same where somebody has that trace, which is
-// not ours to keep here.
+// The hit ratios of a trace of 1,500 requests do not change, and neither they nor any single hit
+// depends on the number of workers. TestWholeMooncakeTrace does the same where somebody has that
+// trace, which is not ours to keep here.
 func TestBlockHitsOfALargeTrace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "agents.jsonl")
 	distinct := agentTrace(t, path, 1500)

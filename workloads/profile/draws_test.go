@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 )
 
 // TestSplitMix compares with the first outputs of SplitMix64 seeded with 1234567, as published with
@@ -37,15 +39,12 @@ func TestStreamsDiffer(t *testing.T) {
 
 // chiSquare returns the statistic of counts against equal shares.
 func chiSquare(counts []int) float64 {
-	total := 0
-	for _, c := range counts {
-		total += c
+	observed, expected := make([]float64, len(counts)), make([]float64, len(counts))
+	for i, n := range counts {
+		observed[i] = float64(n)
 	}
-	want, sum := float64(total)/float64(len(counts)), 0.0
-	for _, c := range counts {
-		sum += (float64(c) - want) * (float64(c) - want) / want
-	}
-	return sum
+	floats.AddConst(floats.Sum(observed)/float64(len(counts)), expected)
+	return stat.ChiSquare(observed, expected)
 }
 
 // TestUniformity counts draws along each axis of the stream: over n, over users and over seeds.
