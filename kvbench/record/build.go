@@ -72,10 +72,8 @@ func newBuilder(info *Info, rec *Recorder) *builder {
 	return b
 }
 
-func (b *builder) sum(c counter) int64 { return b.n.sum[c] }
-
 // moved returns the bytes that a level moved, demotions among them.
-func (b *builder) moved(l tiers.Kind, op tiers.Op) int64 { return b.n.op[l][op][opMoved] }
+func (b *builder) moved(l tiers.Kind, op tiers.Op) int64 { return b.n.traffic(l, op).Bytes }
 
 // perSecond returns n ÷ window, nil for an empty window.
 func (b *builder) perSecond(n float64) *float64 { return units.Ratio(n, b.window.Seconds()) }
@@ -135,20 +133,10 @@ func plain(v any) any {
 
 func (b *builder) requests() {
 	r := b.r
-	r.Requests = result.RequestTotals{
-		Completed: b.sum(sumRequests), Failed: b.sum(sumFailedRequests),
-		ContextTokens: b.sum(sumContextTokens), GeneratedTokens: b.sum(sumTokens),
-		StorageLatencyNS: b.sum(sumStorageNS), GenerationLatencyNS: b.sum(sumGenerationNS),
-		Operations: b.n.over(opDone), FailedOperations: b.rec.Failed(),
-		RetriedOperations: b.n.over(opRetry), CancelledOperations: b.n.over(opCancelled),
-		OldestCancelledNS: b.all.oldest,
-	}
-	for _, l := range b.n.level {
-		r.FirstReads.Operations += l[levelFirst]
-		r.FirstReads.Bytes += l[levelFirstBytes]
-		r.ReReads.Operations += l[levelReread]
-		r.ReReads.Bytes += l[levelRereadBytes]
-	}
+	r.Requests = b.n.Requests
+	r.Requests.FailedOperations, r.Requests.OldestCancelledNS = b.rec.Failed(), b.all.oldest
+	r.FirstReads.Operations, r.FirstReads.Bytes = b.n.FirstReads.Entries, b.n.FirstReads.Bytes
+	r.ReReads.Operations, r.ReReads.Bytes = b.n.ReReads.Entries, b.n.ReReads.Bytes
 	r.UniqueBytesRead = r.FirstReads.Bytes
 }
 
@@ -163,12 +151,7 @@ func (b *builder) lookups() {
 	all := &b.r.Lookups
 	all.ByKind = make(map[string]result.LookupCount)
 	for i, p := range lookupPurposes {
-		of := func(r LookupResult) int64 { return b.n.lookup[p][r] }
-		n := result.LookupCount{
-			Hits: of(Hit) + of(Pending), Pending: of(Pending), Misses: of(Miss) + of(Gone),
-			Gone:          of(Gone),
-			NotYetWritten: of(NotYetWritten),
-		}
+		n := b.n.Lookups[p]
 		n.HitRate = units.Ratio(n.Hits, n.Hits+n.Misses)
 		if p > workloads.ForReread && n == (result.LookupCount{}) {
 			continue // of loads that other runs do not have
@@ -182,53 +165,36 @@ func (b *builder) lookups() {
 }
 
 func (b *builder) blocks() {
-	n := b.n.block
-	if n[blockRequests] == 0 {
+	c := b.n.Blocks
+	if c.Requests == 0 {
 		return
 	}
-	moves := func(op tiers.Op) result.BlockMoves {
-		return result.BlockMoves{Operations: b.n.moves[op][0], Blocks: b.n.moves[op][1]}
+	c.HitRatio = units.Ratio(c.Hits, c.Blocks)
+	c.PrefixHitRatio = units.Ratio(b.n.BlocksFound, c.Requests)
+	c.TokenHitRatio = units.Ratio(c.HitTokens, c.Tokens)
+	if b.n.NotKnown == 0 {
+		c.IdealHits = &b.n.BlocksIdeal
+		c.IdealHitRatio = units.Ratio(b.n.BlocksIdeal, c.Blocks)
 	}
-	c := &result.BlockCache{
-		Requests: n[blockRequests], Blocks: n[blocksAsked], Hits: n[blockHits],
-		Pending: n[blockPending], Kept: n[blockKept], Tokens: n[blockTokens],
-		HitTokens: n[blockHitTokens],
-		Written:   n[blocksAsked] - n[blockHits] - n[blockKept], BytesSaved: n[blockHitBytes],
-		HitRatio:       units.Ratio(n[blockHits], n[blocksAsked]),
-		PrefixHitRatio: units.Ratio(n[blockFound], n[blockRequests]),
-		TokenHitRatio:  units.Ratio(n[blockHitTokens], n[blockTokens]),
-		Reads:          moves(tiers.Read), Writes: moves(tiers.Write),
-	}
-	if n[blockUnknown] == 0 {
-		c.IdealHits = new(n[blockIdeal])
-		c.IdealHitRatio = units.Ratio(n[blockIdeal], n[blocksAsked])
-	}
-	b.r.BlockCache = c
+	b.r.BlockCache = &c
 }
 
 func (b *builder) tiers() {
 	b.r.Tiers = []result.Tier{}
 	for _, l := range b.levels {
-		t := b.known[l.String()]
-		t.Level = l.String()
-		t.Read, t.Write = b.traffic(l, tiers.Read), b.traffic(l, tiers.Write)
-		entries := func(n levelCounter) result.EntryCount {
-			return result.EntryCount{Entries: b.n.level[l][n], Bytes: b.n.level[l][n+1]}
-		}
-		t.DemotedOut, t.DemotedIn = entries(levelDemotedOut), entries(levelDemotedIn)
-		t.Evicted, t.Deleted = entries(levelEvicted), entries(levelDeleted)
+		t, known := b.n.Tiers[l], b.known[l.String()]
+		t.Level, t.Description, t.CapacityBytes = l.String(), known.Description, known.CapacityBytes
+		t.Entries, t.UsedBytes = known.Entries, known.UsedBytes
+		t.PeakBytes, t.WasteBytes = known.PeakBytes, known.WasteBytes
+		b.rates(&t.Read, b.n.DoneBytes[l][tiers.Read])
+		b.rates(&t.Write, b.n.DoneBytes[l][tiers.Write])
 		b.r.Tiers = append(b.r.Tiers, t)
 	}
 }
 
-func (b *builder) traffic(l tiers.Kind, op tiers.Op) result.TierTraffic {
-	n := b.n.op[l][op]
-	return result.TierTraffic{
-		Operations: n[opDone], Bytes: n[opMoved], DemotionBytes: n[opMovedDown],
-		BytesPerSecond: b.perSecond(float64(n[opMoved])), Cancelled: n[opCancelled],
-		DeviceNS: n[opDeviceNS],
-		NSPerMiB: units.Ratio(n[opDeviceNS], float64(n[opDoneBytes])/float64(units.MiB)),
-	}
+func (b *builder) rates(t *result.TierTraffic, done int64) {
+	t.BytesPerSecond = b.perSecond(float64(t.Bytes))
+	t.NSPerMiB = units.Ratio(t.DeviceNS, float64(done)/float64(units.MiB))
 }
 
 // load tells what was offered and what became of it, by class and in total.
@@ -248,7 +214,7 @@ func (b *builder) load() {
 func (b *builder) outcome(c workloads.Class) result.ClassOutcome {
 	q := b.info.Requests[c]
 	o := result.ClassOutcome{
-		Completed: b.n.class[c], Started: q.Started, Failed: q.Failed, InFlight: q.InFlight,
+		Completed: b.n.Completed[c], Started: q.Started, Failed: q.Failed, InFlight: q.InFlight,
 	}
 	if q.InFlight > 0 {
 		o.OldestInFlightAgeS = new(q.OldestInFlight.Seconds())

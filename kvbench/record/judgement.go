@@ -22,8 +22,8 @@ const (
 )
 
 func (b *builder) harness() {
-	h := &b.r.Harness
-	h.BufferWaitNS, h.HostNS = b.sum(sumBuffersNS), b.n.stage[stageHost]
+	h, stats := &b.r.Harness, &b.r.Summary.CacheStats
+	h.BufferWaitNS, h.HostNS = b.n.BuffersNS, int64(b.n.Stages[stageHost])
 	in := verdictInput{
 		window: b.window, idle: h.WorkerIdleNS, busy: h.WorkerBusyNS,
 		waits: h.HostNS + h.BufferWaitNS,
@@ -33,7 +33,7 @@ func (b *builder) harness() {
 		in.cpu, in.cores = h.CPUNS, b.r.Limits.Cores
 	}
 	if in.cpu > 0 {
-		h.CPUNSPerByte = units.Ratio(in.cpu, b.n.over(opMoved))
+		h.CPUNSPerByte = units.Ratio(in.cpu, stats.TotalReadBytes+stats.TotalWriteBytes)
 	}
 	h.Verdict = judge(in)
 }
@@ -223,7 +223,7 @@ func (b *builder) status() {
 		r.Error = cmp.Or(r.Error, fmt.Sprintf(format, args...))
 	}
 	failed := r.Requests.FailedOperations
-	all := failed + b.n.over(opDone) + b.n.over(opDemotion)
+	all := failed + r.Requests.Operations + b.n.demotions(tiers.Read) + b.n.demotions(tiers.Write)
 	for _, e := range r.ErrorSamples {
 		if e.Fatal {
 			fail("%s %s of %s: %s", e.Tier, e.Operation, e.Where(), e.Message)
@@ -246,8 +246,8 @@ func (b *builder) status() {
 
 // slowestStage names where time went when nothing completed, cancelled operations included.
 func (b *builder) slowestStage() string {
-	slowest, spent := stage(0), int64(0)
-	for s, n := range b.n.stage {
+	slowest, spent := stage(0), time.Duration(0)
+	for s, n := range b.n.Stages {
 		if n > spent {
 			slowest, spent = stage(s), n
 		}
@@ -264,7 +264,7 @@ func (b *builder) slowestStage() string {
 		return fmt.Sprintf("the slowest stage was %s (%s summed over workers, %d operations cut "+
 			"off); use a longer "+
 			"window, smaller entries or fewer users", stageNames[slowest],
-			time.Duration(spent).Round(time.Millisecond), b.n.over(opCancelled))
+			spent.Round(time.Millisecond), b.r.Requests.CancelledOperations)
 	case started > 0:
 		return fmt.Sprintf("the slowest stage was the workers: %d requests were started and no "+
 			"operation of theirs ended", started)

@@ -16,12 +16,12 @@ const slaMet = 0.95
 // python fills the keys of the Python benchmark. They keep its sense where ours differs: re-reads
 // count as hits, percentiles are given whatever the sample count.
 func (b *builder) python() {
-	r, requests, tokens := b.r, b.sum(sumRequests), b.sum(sumTokens)
-	storage := time.Duration(b.sum(sumStorageNS)).Seconds()
+	r, requests, tokens := b.r, b.n.Requests.Completed, b.n.Requests.GeneratedTokens
+	storage := time.Duration(r.Requests.StorageLatencyNS).Seconds()
 	history, prefix := r.Lookups.ByKind["multi_turn"], r.Lookups.ByKind["system"]
 	r.RequestsCompleted, r.TotalTokensGenerated = requests, tokens
 	r.TotalStorageIOLatency = storage
-	r.TotalGenerationLatency = time.Duration(b.sum(sumGenerationNS)).Seconds()
+	r.TotalGenerationLatency = time.Duration(r.Requests.GenerationLatencyNS).Seconds()
 	r.MultiTurnCacheHits, r.MultiTurnCacheMisses = history.Hits, history.Misses
 	r.Summary = result.Summary{
 		TotalRequests: requests, TotalTokens: tokens, ElapsedTime: b.window.Seconds(),
@@ -36,7 +36,7 @@ func (b *builder) python() {
 		QoSMetrics:         make(map[string]result.QoSStat),
 		PrefixCacheStats: result.PrefixCacheStats{
 			PrefixHits: prefix.Hits, PrefixMisses: prefix.Misses, SystemPromptReuse: prefix.Hits,
-			BytesSaved: b.sum(sumPrefixBytes),
+			BytesSaved: b.n.PrefixBytes,
 		},
 		AutoscalingStats:   append([]result.Round{}, r.Summary.AutoscalingStats...),
 		AutoscalingSummary: r.Summary.AutoscalingSummary,
@@ -50,17 +50,19 @@ func (b *builder) python() {
 }
 
 func (b *builder) cacheStats() result.CacheStats {
-	lookups, rereads := b.r.Lookups, b.sum(sumRereads)
+	lookups, rereads := b.r.Lookups, b.n.Rereads
+	moved := func(t *result.TierTraffic) int64 { return t.Bytes }
+	done := func(t *result.TierTraffic) int64 { return t.Operations }
 	s := result.CacheStats{
 		CacheHits: lookups.Hits + rereads, CacheMisses: lookups.Misses,
-		PrefillWrites: b.sum(sumPrefillWrites), DecodeReads: b.sum(sumDecodeReads),
+		PrefillWrites: b.n.PrefillWrites, DecodeReads: b.n.DecodeReads,
 		SystemPromptHits: lookups.ByKind["system"].Hits,
 		UserCacheHits:    lookups.ByKind["user"].Hits + rereads,
 		MultiTurnHits:    lookups.ByKind["multi_turn"].Hits,
-		TotalReadBytes:   b.n.overOp(tiers.Read, opMoved),
-		TotalWriteBytes:  b.n.overOp(tiers.Write, opMoved),
-		ReadIOPS:         b.n.overOp(tiers.Read, opDone) + b.n.overOp(tiers.Read, opDemotion),
-		WriteIOPS:        b.n.overOp(tiers.Write, opDone) + b.n.overOp(tiers.Write, opDemotion),
+		TotalReadBytes:   b.n.total(tiers.Read, moved),
+		TotalWriteBytes:  b.n.total(tiers.Write, moved),
+		ReadIOPS:         b.n.total(tiers.Read, done) + b.n.demotions(tiers.Read),
+		WriteIOPS:        b.n.total(tiers.Write, done) + b.n.demotions(tiers.Write),
 		LatencyMS:        make(map[string]float64),
 	}
 	s.CacheHitRate = units.Ratio(s.CacheHits, s.CacheHits+s.CacheMisses)
@@ -111,11 +113,11 @@ func (b *builder) fill(l tiers.Kind, k tierKeys) {
 			*k.used = new(gib(t.UsedBytes))
 		}
 	}
-	n := b.n.op[l]
+	t := &b.n.Tiers[l]
 	if k.offloads != nil {
-		*k.offloads = new(n[tiers.Write][opDone] + n[tiers.Write][opDemotion])
+		*k.offloads = new(t.Write.Operations + b.n.Demotions[l][tiers.Write])
 	}
-	written, read := gib(n[tiers.Write][opMoved]), gib(n[tiers.Read][opMoved])
+	written, read := gib(t.Write.Bytes), gib(t.Read.Bytes)
 	*k.written, *k.read = &written, &read
 	*k.writRate, *k.readRate = b.perSecond(written), b.perSecond(read)
 }

@@ -112,9 +112,10 @@ func (r *Recorder) enter(at time.Duration, shard int) *shard {
 func (r *Recorder) Chunk(at time.Duration, shard int, l tiers.Kind, op tiers.Op, ph tiers.Phase,
 	bytes int64) {
 	if s := r.enter(at, shard); s != nil {
-		s.n.op[l][op][opMoved] += bytes
+		n := s.n.traffic(l, op)
+		n.Bytes += bytes
 		if ph == tiers.Evict {
-			s.n.op[l][op][opMovedDown] += bytes
+			n.DemotionBytes += bytes
 		}
 		s.timeline.at(at).n[bucketBytes(l, op)] += bytes
 		s.mu.Unlock()
@@ -168,7 +169,7 @@ func (r *Recorder) Request(q RequestSample, ops ...OpSample) bool {
 // too, but they are no lookups and no result includes them.
 func (r *Recorder) Lookup(at time.Duration, shard int, p workloads.Purpose, result LookupResult) {
 	if s := r.enter(at, shard); s != nil {
-		s.n.lookup[p][result]++
+		s.lookup(p, result)
 		s.mu.Unlock()
 	}
 }
@@ -184,7 +185,7 @@ func (r *Recorder) Blocks(b BlockSample) {
 // Evict counts an entry that left the cache for good from tier l.
 func (r *Recorder) Evict(at time.Duration, shard int, l tiers.Kind, bytes int64) {
 	if s := r.enter(at, shard); s != nil {
-		s.n.tally(l, levelEvicted, bytes)
+		addEntry(&s.n.Tiers[l].Evicted, bytes)
 		s.timeline.at(at).n[bucketEvicted+int(l)] += bytes
 		s.mu.Unlock()
 	}
@@ -194,8 +195,8 @@ func (r *Recorder) Evict(at time.Duration, shard int, l tiers.Kind, bytes int64)
 // Operation.
 func (r *Recorder) Demote(at time.Duration, shard int, from, to tiers.Kind, bytes int64) {
 	if s := r.enter(at, shard); s != nil {
-		s.n.tally(from, levelDemotedOut, bytes)
-		s.n.tally(to, levelDemotedIn, bytes)
+		addEntry(&s.n.Tiers[from].DemotedOut, bytes)
+		addEntry(&s.n.Tiers[to].DemotedIn, bytes)
 		s.timeline.at(at).n[bucketDemoted+int(from)] += bytes
 		s.mu.Unlock()
 	}
@@ -205,7 +206,7 @@ func (r *Recorder) Demote(at time.Duration, shard int, from, to tiers.Kind, byte
 func (r *Recorder) Delete(at time.Duration, shard int, l tiers.Kind, bytes int64,
 	took time.Duration) {
 	if s := r.enter(at, shard); s != nil {
-		s.n.tally(l, levelDeleted, bytes)
+		addEntry(&s.n.Tiers[l].Deleted, bytes)
 		s.ofLevel(l, histDelete, int64(took))
 		s.mu.Unlock()
 	}
@@ -214,7 +215,7 @@ func (r *Recorder) Delete(at time.Duration, shard int, l tiers.Kind, bytes int64
 // Retry counts one repetition of an operation after a transient error.
 func (r *Recorder) Retry(at time.Duration, shard int, l tiers.Kind, op tiers.Op) {
 	if s := r.enter(at, shard); s != nil {
-		s.n.op[l][op][opRetry]++
+		s.n.Requests.RetriedOperations++
 		s.mu.Unlock()
 	}
 }
@@ -237,14 +238,15 @@ func (r *Recorder) Counters() Live {
 	for i := range r.shards {
 		s := &r.shards[i]
 		s.mu.Lock()
-		for l := range s.n.op {
-			for op, n := range s.n.op[l] {
-				v.Bytes[l][op] += n[opMoved]
-				v.Ops[l][op] += n[opDone] + n[opDemotion]
+		for l := range tiers.NumKinds {
+			for op := range tiers.NumOps {
+				n := s.n.traffic(l, op)
+				v.Bytes[l][op] += n.Bytes
+				v.Ops[l][op] += n.Operations + s.n.Demotions[l][op]
 			}
 		}
-		v.Requests += s.n.sum[sumRequests]
-		v.Tokens += s.n.sum[sumTokens]
+		v.Requests += s.n.Requests.Completed
+		v.Tokens += s.n.Requests.GeneratedTokens
 		s.mu.Unlock()
 	}
 	v.Failures = r.failures.count()

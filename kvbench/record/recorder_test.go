@@ -32,8 +32,8 @@ func TestWindowGate(t *testing.T) {
 	assert.EqualValues(t, 3, c.Ops[tiers.Storage][tiers.Write])
 	assert.EqualValues(t, 3, c.Requests)
 	m := r.merge()
-	assert.EqualValues(t, 3, m.n.lookup[workloads.ForDecodeRead][Hit])
-	assert.EqualValues(t, 3, m.n.level[tiers.Storage][levelEvicted])
+	assert.EqualValues(t, 3, m.n.Lookups[workloads.ForDecodeRead].Hits)
+	assert.EqualValues(t, 3, m.n.Tiers[tiers.Storage].Evicted.Entries)
 	r.SetEnd(17)
 	r.SetEnd(19) // never moves back
 	feed(18)
@@ -48,8 +48,8 @@ func TestCancelledOperationsAreCountedApart(t *testing.T) {
 	r.Operation(OpSample{At: 2 * time.Second, Level: tiers.Storage, Op: tiers.Write,
 		Bytes: 100 << 20, Device: 3, Partial: true})
 	m := r.merge()
-	assert.EqualValues(t, 1, m.n.op[tiers.Storage][tiers.Write][opCancelled])
-	assert.Zero(t, m.n.op[tiers.Storage][tiers.Write][opDone])
+	assert.EqualValues(t, 1, m.n.Tiers[tiers.Storage].Write.Cancelled)
+	assert.Zero(t, m.n.Tiers[tiers.Storage].Write.Operations)
 	assert.Zero(t, m.hists)
 	assert.EqualValues(t, 2<<20, r.Counters().Bytes[tiers.Storage][tiers.Write], "its chunks count")
 }

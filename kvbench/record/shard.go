@@ -2,6 +2,7 @@ package record
 
 import (
 	"math/bits"
+	"reflect"
 	"sync"
 	"time"
 
@@ -23,7 +24,7 @@ type shard struct {
 
 // merge adds all of o, without its round. Neither is locked here.
 func (s *shard) merge(o *shard) {
-	s.n.merge(&o.n)
+	add(reflect.ValueOf(&s.n).Elem(), reflect.ValueOf(&o.n).Elem())
 	s.hists.merge(&o.hists)
 	s.oldest = max(s.oldest, o.oldest)
 	s.timeline.merge(&o.timeline)
@@ -45,21 +46,21 @@ func (s *shard) addStages(o OpSample) {
 		stageDevice: o.Device, stageHost: o.Host, stageGenerate: o.Generation,
 		stageAdmission: o.Admission, stageSpace: o.Space, stagePending: o.Pending,
 	} {
-		s.n.stage[i] += int64(d)
+		s.n.Stages[i] += d
 	}
-	s.n.sum[sumBuffersNS] += int64(o.Buffers)
+	s.n.BuffersNS += int64(o.Buffers)
 }
 
 // partial counts an operation that the deadline cut off.
 func (s *shard) partial(o OpSample) {
 	s.addStages(o)
-	s.n.op[o.Level][o.Op][opCancelled]++
+	s.n.Requests.CancelledOperations++
+	s.n.traffic(o.Level, o.Op).Cancelled++
 	s.oldest = max(s.oldest, int64(o.IO()+o.Generation+o.Admission+o.Space+o.Pending))
 }
 
 // operation counts a completed one. Where operations take no time (timeless), it has no latencies.
 func (s *shard) operation(o OpSample, timeless bool) {
-	n := &s.n.op[o.Level][o.Op]
 	if !timeless {
 		s.addStages(o)
 		s.waits(o)
@@ -68,7 +69,7 @@ func (s *shard) operation(o OpSample, timeless bool) {
 		// A demotion is no operation of a request: it stays out of the tier's latency, except that
 		// its write loads the device as any other and therefore shows in the lower tier's device
 		// histogram.
-		n[opDemotion]++
+		s.n.Demotions[o.Level][o.Op]++
 		if !timeless {
 			s.ofOp(o.Level, o.Op, histDemotion, int64(o.IO()))
 			if o.Op == tiers.Write {
@@ -77,8 +78,10 @@ func (s *shard) operation(o OpSample, timeless bool) {
 		}
 		return
 	}
-	n[opDone]++
-	n[opDoneBytes] += o.Bytes
+	n := s.n.traffic(o.Level, o.Op)
+	n.Operations++
+	s.n.Requests.Operations++
+	s.n.DoneBytes[o.Level][o.Op] += o.Bytes
 	s.purpose(o)
 	if o.Op == tiers.Write || o.First || !timeless {
 		s.ofOp(o.Level, o.Op, histSize, o.Bytes)
@@ -90,7 +93,7 @@ func (s *shard) operation(o OpSample, timeless bool) {
 		return
 	}
 	io := int64(o.IO())
-	n[opDeviceNS] += int64(o.Device)
+	n.DeviceNS += int64(o.Device)
 	s.ofOp(o.Level, o.Op, histIO, io)
 	s.ofOp(o.Level, o.Op, histDevice, int64(o.Device))
 	s.ofOp(o.Level, o.Op, histHost, int64(o.Host))
@@ -110,20 +113,24 @@ func per100MiB(o OpSample) int64 {
 
 // purpose counts what an operation was for.
 func (s *shard) purpose(o OpSample) {
+	moves := &s.n.Blocks.Writes
+	if o.Op == tiers.Read {
+		moves = &s.n.Blocks.Reads
+	}
 	switch {
 	case o.Op == tiers.Write && o.Phase == tiers.Prefill:
-		s.n.sum[sumPrefillWrites]++
+		s.n.PrefillWrites++
 	case o.Op == tiers.Read && o.Phase == tiers.Decode:
-		s.n.sum[sumDecodeReads]++
+		s.n.DecodeReads++
 	}
 	switch o.Purpose {
 	case workloads.ForReread:
-		s.n.sum[sumRereads]++
+		s.n.Rereads++
 	case workloads.ForPrefix:
-		s.n.sum[sumPrefixBytes] += o.Bytes
+		s.n.PrefixBytes += o.Bytes
 	case workloads.ForBlock:
-		s.n.moves[o.Op][0]++
-		s.n.moves[o.Op][1] += int64(max(1, o.Blocks))
+		moves.Operations++
+		moves.Blocks += int64(max(1, o.Blocks))
 	}
 }
 
@@ -133,10 +140,10 @@ func (s *shard) read(o OpSample, timeless bool) {
 	kind := histReread
 	if o.First {
 		kind = histFirst
-		s.n.tally(o.Level, levelFirst, o.Bytes-o.Again)
-		s.n.level[o.Level][levelRereadBytes] += o.Again
+		addEntry(&s.n.FirstReads, o.Bytes-o.Again)
+		s.n.ReReads.Bytes += o.Again
 	} else {
-		s.n.tally(o.Level, levelReread, o.Bytes)
+		addEntry(&s.n.ReReads, o.Bytes)
 	}
 	if timeless {
 		return
@@ -165,16 +172,17 @@ func (s *shard) waits(o OpSample) {
 }
 
 func (s *shard) request(q RequestSample) {
+	n := &s.n.Requests
 	if q.Failed {
-		s.n.sum[sumFailedRequests]++
+		n.Failed++
 		return
 	}
-	s.n.sum[sumRequests]++
-	s.n.class[q.Class]++
-	s.n.sum[sumTokens] += int64(q.GenerateTokens)
-	s.n.sum[sumContextTokens] += int64(q.ContextTokens)
-	s.n.sum[sumStorageNS] += int64(q.Storage)
-	s.n.sum[sumGenerationNS] += int64(q.Generation)
+	n.Completed++
+	n.GeneratedTokens += int64(q.GenerateTokens)
+	n.ContextTokens += int64(q.ContextTokens)
+	n.StorageLatencyNS += int64(q.Storage)
+	n.GenerationLatencyNS += int64(q.Generation)
+	s.n.Completed[q.Class]++
 	s.timeline.at(q.At).n[bucketRequests]++
 	s.ofAll(histQueue, int64(q.Queue))
 	s.ofAll(histEndToEnd, int64(q.EndToEnd))
@@ -189,32 +197,52 @@ func (s *shard) request(q RequestSample) {
 	}
 }
 
+// lookup counts a decision about a key.
+func (s *shard) lookup(p workloads.Purpose, r LookupResult) {
+	n := &s.n.Lookups[p]
+	switch r {
+	case Hit:
+		n.Hits++
+	case Pending:
+		n.Hits++
+		n.Pending++
+	case Miss:
+		n.Misses++
+	case Gone:
+		n.Misses++
+		n.Gone++
+	case NotYetWritten:
+		n.NotYetWritten++
+	}
+}
+
 // blocks counts a decision about blocks.
 func (s *shard) blocks(b BlockSample) {
-	n, now, lookup := &s.n.block, &s.timeline.at(b.At).n, &s.n.lookup[workloads.ForBlock]
-	n[blockRequests]++
+	n, now, lookup := &s.n.Blocks, &s.timeline.at(b.At).n, &s.n.Lookups[workloads.ForBlock]
+	n.Requests++
 	if b.Hits > 0 {
-		n[blockFound]++
+		s.n.BlocksFound++
 	}
-	n[blocksAsked] += int64(b.Blocks)
-	n[blockHits] += int64(b.Hits)
-	n[blockPending] += int64(b.Pending)
-	n[blockKept] += int64(b.Kept)
-	n[blockTokens] += int64(b.Tokens)
-	n[blockHitTokens] += int64(b.HitTokens)
-	n[blockHitBytes] += b.HitBytes
+	n.Blocks += int64(b.Blocks)
+	n.Hits += int64(b.Hits)
+	n.Pending += int64(b.Pending)
+	n.Kept += int64(b.Kept)
+	n.Written += int64(b.Blocks - b.Hits - b.Kept)
+	n.Tokens += int64(b.Tokens)
+	n.HitTokens += int64(b.HitTokens)
+	n.BytesSaved += b.HitBytes
 	now[bucketBlocks] += int64(b.Blocks)
 	now[bucketHits] += int64(b.Hits)
 	if b.Ideal < 0 {
-		n[blockUnknown] += int64(b.Blocks)
+		s.n.NotKnown += int64(b.Blocks)
 		now[bucketUnknown] += int64(b.Blocks)
 	} else {
-		n[blockIdeal] += int64(b.Ideal)
+		s.n.BlocksIdeal += int64(b.Ideal)
 		now[bucketIdeal] += int64(b.Ideal)
 	}
-	lookup[Hit] += int64(b.Hits - b.Pending)
-	lookup[Pending] += int64(b.Pending)
-	lookup[Miss] += int64(b.Blocks - b.Hits)
+	lookup.Hits += int64(b.Hits)
+	lookup.Pending += int64(b.Pending)
+	lookup.Misses += int64(b.Blocks - b.Hits)
 }
 
 // numSizeClasses: below 1 MiB, then powers of four, 1–4 MiB, … 1–4 GiB, and all above.

@@ -52,7 +52,9 @@ func bucketBytes(l tiers.Kind, op tiers.Op) int {
 
 // join adds what another shard counted in the same interval, or the same one in the next.
 func (b *bucket) join(o bucket) {
-	addTo(b.n[:], o.n[:])
+	for i, n := range o.n {
+		b.n[i] += n
+	}
 	if o.gauge != nil {
 		b.gauge = o.gauge
 	}
@@ -152,7 +154,7 @@ func (b *builder) timeline() {
 		Queued:        readings(func(g *Gauge) int64 { return g.Queued }),
 		InFlight:      readings(func(g *Gauge) int64 { return g.InFlight }),
 	}
-	if b.n.block[blockRequests] > 0 {
+	if b.n.Blocks.Requests > 0 {
 		out.Blocks, out.BlockHits, out.BlockIdeal = sums(bucketBlocks), sums(bucketHits), make([]*int64, n)
 		for i, v := range buckets {
 			if v.n[bucketUnknown] == 0 {
