@@ -37,8 +37,9 @@ type counters struct {
 	Blocks              result.BlockCache
 	Tiers               [tiers.NumKinds]result.Tier
 
-	Completed             [workloads.NumClasses]int64
-	DoneBytes             [tiers.NumKinds][tiers.NumOps]int64 // of completed operations, as the next
+	Completed [workloads.NumClasses]int64
+	// of completed operations, as the next
+	DoneBytes             [tiers.NumKinds][tiers.NumOps]int64
 	Demotions             [tiers.NumKinds][tiers.NumOps]int64 // halves of them
 	Stages                [numStages]time.Duration
 	BuffersNS             int64 // waits of operations for buffers

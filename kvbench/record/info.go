@@ -49,7 +49,8 @@ type RequestCount struct {
 
 // Input is what a recorded source says of its file, as the result keeps it.
 func Input(r workloads.TraceReport) *result.Input {
-	in := &result.Input{Rows: r.Rows, Failed: r.Failed, Malformed: r.Malformed, Skipped: r.Skipped, Cycles: int64(r.Cycles), Tokenizer: r.Tokenizer}
+	in := &result.Input{Rows: r.Rows, Failed: r.Failed, Malformed: r.Malformed, Skipped: r.Skipped,
+		Cycles: int64(r.Cycles), Tokenizer: r.Tokenizer}
 	for _, p := range r.First {
 		in.Problems = append(in.Problems, p.Error())
 	}

@@ -232,8 +232,7 @@ func (b *builder) status() {
 	}
 	if share := units.Ratio(failed, all); units.OrZero(share) > failedShare {
 		fail("%d of %d operations failed (%s, at most %s may), most often %s", failed, all,
-			units.Percent(share),
-			units.Share.Text(failedShare), r.Errors[0])
+			units.Percent(share), units.Share.Text(failedShare), r.Errors[0])
 	} else if failed > 0 && r.Division == result.DivisionClosed {
 		fail("%s failed and the closed division allows none, most often %s",
 			units.Plural(failed, "operation"), r.Errors[0])

@@ -138,8 +138,8 @@ func (r *Recorder) Operation(o OpSample) {
 }
 
 // Request records a finished request and says whether it counted: whether it ended inside the
-// window, and before the limit of completed ones was reached. Operations that are given with it count
-// when it does, so that both counts end with the same one.
+// window, and before the limit of completed ones was reached. Operations that are given with it
+// count when it does, so that both counts end with the same one.
 func (r *Recorder) Request(q RequestSample, ops ...OpSample) bool {
 	if !r.inside(q.At) {
 		return false

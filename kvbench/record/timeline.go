@@ -40,8 +40,9 @@ const (
 	bucketUnknown         // blocks of requests whose ideal nobody knows
 	bucketMoved           // bytes, by level and operation
 
-	bucketEvicted     = bucketMoved + int(tiers.NumKinds)*int(tiers.NumOps) // bytes, by level
-	bucketDemoted     = bucketEvicted + int(tiers.NumKinds)                 // bytes, out of the level
+	bucketEvicted = bucketMoved + int(tiers.NumKinds)*int(tiers.NumOps) // bytes, by level
+	// bytes, out of the level
+	bucketDemoted     = bucketEvicted + int(tiers.NumKinds)
 	numBucketCounters = bucketDemoted + int(tiers.NumKinds)
 )
 
@@ -155,7 +156,8 @@ func (b *builder) timeline() {
 		InFlight:      readings(func(g *Gauge) int64 { return g.InFlight }),
 	}
 	if b.n.Blocks.Requests > 0 {
-		out.Blocks, out.BlockHits, out.BlockIdeal = sums(bucketBlocks), sums(bucketHits), make([]*int64, n)
+		out.Blocks, out.BlockHits, out.BlockIdeal = sums(bucketBlocks), sums(bucketHits),
+			make([]*int64, n)
 		for i, v := range buckets {
 			if v.n[bucketUnknown] == 0 {
 				out.BlockIdeal[i] = new(v.n[bucketIdeal])

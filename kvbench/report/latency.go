@@ -87,9 +87,9 @@ func bySize(r *result.Result) (t Table) {
 		if i > 0 && classes[i-1].FromBytes == c.FromBytes {
 			continue
 		}
-		label := "≥ " + units.Bytes.Text(c.FromBytes)
+		label := "≥ " + bytes(c.FromBytes)
 		if c.ToBytes != nil {
-			label = units.Bytes.Text(c.FromBytes) + " – " + units.Bytes.Text(c.ToBytes)
+			label = bytes(c.FromBytes) + " – " + bytes(c.ToBytes)
 		}
 		rd, wr := reads[c.FromBytes], writes[c.FromBytes]
 		t.add(label, rd.Count, rd.P50, rd.P95, wr.Count, wr.P50, wr.P95)
@@ -136,12 +136,12 @@ func loadingWins(r *result.Result) string {
 			losses++
 		}
 	}
-	rate := units.Number.Text(r.Workload.PrefillRate)
+	speed := number(r.Workload.PrefillRate)
 	switch {
 	case wins > 0 && losses == 0:
-		return "loading beats recomputing at " + rate + " tok/s"
+		return "loading beats recomputing at " + speed + " tok/s"
 	case losses > 0 && wins == 0:
-		return "recomputing at " + rate + " tok/s beats loading"
+		return "recomputing at " + speed + " tok/s beats loading"
 	}
 	return ""
 }

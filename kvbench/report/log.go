@@ -22,12 +22,12 @@ func LogLines(r *result.Result) []string {
 	}
 	if s := r.Simulation; s != nil && s.SustainedUsers != nil {
 		add("it would sustain %.0f of %d users, the queue grew by %s requests/s", *s.SustainedUsers,
-			r.Workload.Users, units.Number.Text(s.QueueGrowth))
+			r.Workload.Users, number(s.QueueGrowth))
 	}
 	if s := r.Summary.AutoscalingSummary; s != nil {
 		add("autoscaler (%s) sustained %d users at up to %s, from %d to at most %d users in %d "+
 			"rounds", s.Mode, s.SustainedUsers,
-			units.BytesPerSec.Text(s.PeakRate), s.InitialUsers, s.PeakUsers, s.Rounds)
+			rate(s.PeakRate), s.InitialUsers, s.PeakUsers, s.Rounds)
 	}
 	if r.Status != result.StatusComplete {
 		add("the trial is %s (ended by %s), because %s", r.Status, r.EndedBy,
@@ -35,8 +35,8 @@ func LogLines(r *result.Result) []string {
 	}
 	for _, t := range r.Tiers {
 		if t.Level == "storage" {
-			add("storage moved %s read and %s written in %s", units.Bytes.Text(t.Read.Bytes),
-				units.Bytes.Text(t.Write.Bytes), units.Nanoseconds.Text(r.WindowNS))
+			add("storage moved %s read and %s written in %s", bytes(t.Read.Bytes),
+				bytes(t.Write.Bytes), ns(r.WindowNS))
 		}
 	}
 	if v := r.Harness.Verdict; v.Kind != "" {
@@ -68,7 +68,7 @@ func WriteStorageHealth(w io.Writer, r *result.Result) error {
 		if c.Passed {
 			word = "pass"
 		}
-		fmt.Fprintf(&b, "  %s  %-40s %s %s\n", word, c.Name, units.Number.Text(c.Actual), c.Unit)
+		fmt.Fprintf(&b, "  %s  %-40s %s %s\n", word, c.Name, number(c.Actual), c.Unit)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -13,17 +13,17 @@ func (s *summary) simulated() {
 	if m == nil {
 		return
 	}
-	s.line("simulated", "computed in %s, %s in the I/O trace", units.Nanoseconds.Text(m.WallNS),
+	s.line("simulated", "computed in %s, %s in the I/O trace", ns(m.WallNS),
 		units.Plural(m.TraceRows, "row"))
 	if m.Device == nil {
 		s.tell("", "storage was infinitely fast: latencies are 0 and rates are those of the load")
 	} else {
-		s.tell("", "the device's medium was busy "+units.Percent(m.DeviceBusyShare))
+		s.tell("", "the device's medium was busy "+percent(m.DeviceBusyShare))
 	}
-	grew := "the queue grew by " + units.Number.Text(m.QueueGrowth) + " requests/s"
+	grew := "the queue grew by " + number(m.QueueGrowth) + " requests/s"
 	switch {
 	case m.SustainedUsers != nil:
-		s.line("", "it would sustain %s of %d users, %s", units.Number.Text(m.SustainedUsers),
+		s.line("", "it would sustain %s of %d users, %s", number(m.SustainedUsers),
 			s.Workload.Users, grew)
 	case m.QueueGrowth != nil:
 		s.tell("", grew)
@@ -44,7 +44,7 @@ func (s *summary) autoscaler() {
 	}
 	s.line("autoscaler", "%s: %d users sustained (%s), at most %d ran, at most %s, %s from %d to "+
 		"%d users", a.Mode,
-		a.SustainedUsers, how, a.PeakUsers, units.BytesPerSec.Text(a.PeakRate),
+		a.SustainedUsers, how, a.PeakUsers, rate(a.PeakRate),
 		units.Plural(a.Rounds, "round"),
 		a.InitialUsers, a.FinalUsers)
 	rounds(s.Result).write(s)
@@ -68,8 +68,7 @@ func rounds(r *result.Result) Table {
 	for _, i := range shown(len(all), mostRounds) {
 		x := all[i]
 		t.add(fmt.Sprint(i+1), x.AtS, x.Users, x.Workers, x.Goroutines, x.BytesPerSecond, x.ReadP95,
-			x.WriteP95,
-			x.Saturation, x.NextUsers, x.Decision)
+			x.WriteP95, x.Saturation, x.NextUsers, x.Decision)
 	}
 	return t
 }
@@ -89,17 +88,15 @@ func (s *summary) replay() {
 		return
 	}
 	s.line("replay", "%s, %s of other tiers or phases; %s (%s of what was there), %s, %s",
-		units.Plural(p.Rows, "row"),
-		units.Count.Text(p.Skipped), units.Plural(p.Writes, "write"),
-		units.Count.Text(p.Overwrites),
-		units.Plural(p.Reads, "read"), units.Plural(p.Deletes, "delete"))
+		units.Plural(p.Rows, "row"), count(p.Skipped), units.Plural(p.Writes, "write"),
+		count(p.Overwrites), units.Plural(p.Reads, "read"), units.Plural(p.Deletes, "delete"))
 	s.line("", "without I/O: %s of evicted and %s of never written entries, %s larger than the "+
 		"tier; %s to make room",
-		units.Plural(p.EvictedReads, "read"), units.Count.Text(p.UnwrittenReads),
+		units.Plural(p.EvictedReads, "read"), count(p.UnwrittenReads),
 		units.Plural(p.TooLarge, "write"),
 		units.Plural(p.Evictions, "deletion"))
 	if p.LateNS > 0 {
-		s.line("", "at most %s behind the trace's timestamps", units.Nanoseconds.Text(p.LateNS))
+		s.line("", "at most %s behind the trace's timestamps", ns(p.LateNS))
 	}
 }
 
@@ -114,13 +111,13 @@ func (s *summary) blocks() {
 	}
 	s.line("blocks", "%s of %s hit: ratio %.5f, ideal (a cache without bounds) %s; %s waited for "+
 		"their writer",
-		units.Count.Text(c.Hits), units.Count.Text(c.Blocks), units.OrZero(c.HitRatio), ideal,
-		units.Count.Text(c.Pending))
+		count(c.Hits), count(c.Blocks), units.OrZero(c.HitRatio), ideal,
+		count(c.Pending))
 	s.line("", "prefix-hit ratio %s of %s, %s of the tokens; %s saved; %s there but behind a "+
 		"missing one",
-		units.Percent(c.PrefixHitRatio), units.Plural(c.Requests, "request"),
-		units.Percent(c.TokenHitRatio),
-		units.Bytes.Text(c.BytesSaved), units.Count.Text(c.Kept))
+		percent(c.PrefixHitRatio), units.Plural(c.Requests, "request"),
+		percent(c.TokenHitRatio),
+		bytes(c.BytesSaved), count(c.Kept))
 	s.line("", "%s read by %s, %s written by %s", units.Plural(c.Reads.Blocks, "block"),
 		units.Plural(c.Reads.Operations, "operation"), units.Plural(c.Writes.Blocks, "block"),
 		units.Plural(c.Writes.Operations, "operation"))
@@ -172,8 +169,8 @@ func (s *summary) validation() {
 		word = "passed: within"
 	}
 	s.line("validation", "%s %s of the run recorded in %s (%s, %s malformed)", word,
-		units.Share.Text(v.Tolerance), v.Trace,
-		units.Plural(v.Requests, "request"), units.Count.Text(v.Malformed))
+		units.Share.Text(v.Tolerance), v.Trace, units.Plural(v.Requests, "request"),
+		count(v.Malformed))
 	checks(s.Result).write(s)
 }
 

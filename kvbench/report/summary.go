@@ -85,21 +85,18 @@ func (s *summary) head() {
 	s.autoscaler()
 	if m := s.Model; m.RankBytesPerToken > 0 {
 		s.line("model", "%s, %s per token on this rank, tensor parallel %d", cmp.Or(m.Name, m.Key),
-			units.Bytes.Text(m.RankBytesPerToken), max(m.TensorParallel, 1))
+			bytes(m.RankBytesPerToken), max(m.TensorParallel, 1))
 	}
 	s.workload()
 	virtual := ""
 	if s.Simulation != nil {
 		virtual = " of virtual time"
 	}
-	s.line("window", "%s%s of %s in all, warm-up %s, drain %s", units.Nanoseconds.Text(s.WindowNS),
-		virtual,
-		units.Nanoseconds.Text(s.ElapsedNS), units.Nanoseconds.Text(s.WarmupNS),
-		units.Nanoseconds.Text(s.DrainNS))
+	s.line("window", "%s%s of %s in all, warm-up %s, drain %s", ns(s.WindowNS), virtual,
+		ns(s.ElapsedNS), ns(s.WarmupNS), ns(s.DrainNS))
 	s.tell("storage", cmp.Or(s.IO.CacheDir, "no directory"))
 	io := fmt.Sprintf("%s I/O, %s chunks, depth %d, write device time is %s", s.IO.Mode,
-		units.Bytes.Text(s.IO.ChunkBytes),
-		s.IO.Depth, s.IO.WriteDevice)
+		bytes(s.IO.ChunkBytes), s.IO.Depth, s.IO.WriteDevice)
 	if s.IO.MaxConcurrentAllocs > 0 {
 		io += fmt.Sprintf(", %d writes at a time", s.IO.MaxConcurrentAllocs)
 	}
@@ -111,9 +108,7 @@ func (s *summary) head() {
 			sum += v
 		}
 		s.line("precond.", "%s written in %s, the last rounds at %s on average, %s apart",
-			units.Bytes.Text(p.Bytes),
-			units.Nanoseconds.Text(p.DurationNS),
-			units.BytesPerSec.Text(units.Ratio(sum, len(p.LastRates))),
+			bytes(p.Bytes), ns(p.DurationNS), rate(units.Ratio(sum, len(p.LastRates))),
 			units.Share.Text(p.Spread))
 	}
 	s.replay()
@@ -133,8 +128,7 @@ func (s *summary) title() {
 		ended = fmt.Sprintf(" (ended by %s)", strings.ReplaceAll(s.EndedBy, "_", " "))
 	}
 	fmt.Fprintf(s, "%s, %s division, trial %d of %d, rank %d of %d: %s%s\n", title, s.Division,
-		s.Trial+1,
-		max(s.Count, 1), s.Rank, max(s.Ranks, 1), s.Status, ended)
+		s.Trial+1, max(s.Count, 1), s.Rank, max(s.Ranks, 1), s.Status, ended)
 }
 
 // workload says who made the load and how.
@@ -180,10 +174,9 @@ func (s *summary) input() {
 		return
 	}
 	line := fmt.Sprintf("%s, %s failed, %s malformed", units.Plural(in.Rows, "row"),
-		units.Count.Text(in.Failed),
-		units.Count.Text(in.Malformed))
+		count(in.Failed), count(in.Malformed))
 	if in.Skipped > 0 {
-		line += fmt.Sprintf(", %s before the start of the replay", units.Count.Text(in.Skipped))
+		line += fmt.Sprintf(", %s before the start of the replay", count(in.Skipped))
 	}
 	if in.Tokenizer != "" {
 		line += ", tokens by " + in.Tokenizer
@@ -196,17 +189,15 @@ func (s *summary) throughput() {
 		s.tell("throughput", units.Plural(s.Requests.Operations, "operation"))
 	} else {
 		s.line("throughput", "%s, %s requests/s, %s tok/s",
-			units.Plural(s.Requests.Completed, "request"),
-			units.Number.Text(s.Summary.RequestsPerSecond),
-			units.Number.Text(s.Summary.AvgThroughput))
+			units.Plural(s.Requests.Completed, "request"), number(s.Summary.RequestsPerSecond),
+			number(s.Summary.AvgThroughput))
 		s.line("", "%s tok/s of storage time (tokens ÷ summed I/O time of parallel requests, not "+
 			"a rate of the device)",
-			units.Number.Text(s.Summary.StorageThroughput))
+			number(s.Summary.StorageThroughput))
 	}
 	if c := s.Ceiling; c != nil {
 		s.line("", "%s of what plain sequential I/O moves (read %s, write %s)",
-			units.Percent(s.CeilingRatio),
-			units.BytesPerSec.Text(c.Read), units.BytesPerSec.Text(c.Write))
+			percent(s.CeilingRatio), rate(c.Read), rate(c.Write))
 	}
 }
 
@@ -234,8 +225,7 @@ func tiers(r *result.Result) Table {
 			capacity = l.CapacityBytes
 		}
 		t.add(l.Level, l.UsedBytes, capacity, l.Entries, l.Read.Bytes, l.Read.BytesPerSecond,
-			l.Write.Bytes,
-			l.Write.BytesPerSecond, l.DemotedIn.Entries, l.Evicted.Entries)
+			l.Write.Bytes, l.Write.BytesPerSecond, l.DemotedIn.Entries, l.Evicted.Entries)
 	}
 	return t
 }
@@ -245,21 +235,19 @@ func (s *summary) cache() {
 	if l.Hits+l.Misses+l.NotYetWritten == 0 {
 		return
 	}
-	line := fmt.Sprintf("%s hits, %s misses of lookups: hit rate %s", units.Count.Text(l.Hits),
-		units.Count.Text(l.Misses),
-		units.Percent(l.HitRate))
+	line := fmt.Sprintf("%s hits, %s misses of lookups: hit rate %s", count(l.Hits),
+		count(l.Misses), percent(l.HitRate))
 	var kinds []string
 	for _, k := range result.LookupKinds {
 		if n := l.ByKind[k]; n.Hits+n.Misses > 0 {
-			kinds = append(kinds, strings.ReplaceAll(k, "_", "-")+" "+units.Percent(n.HitRate))
+			kinds = append(kinds, strings.ReplaceAll(k, "_", "-")+" "+percent(n.HitRate))
 		}
 	}
 	if len(kinds) > 0 {
 		line += " (" + strings.Join(kinds, ", ") + ")"
 	}
 	if l.NotYetWritten > 0 {
-		line += fmt.Sprintf("; %s asked before they were written",
-			units.Count.Text(l.NotYetWritten))
+		line += fmt.Sprintf("; %s asked before they were written", count(l.NotYetWritten))
 	}
 	s.tell("cache", line)
 }
@@ -279,13 +267,13 @@ func load(r *result.Result) Table {
 	add := func(name string, o result.ClassOutcome, d result.Distribution, sla *result.SLA) {
 		var p95, target, compliance any = d.P95, "", ""
 		if o.Censored && d.P95 != nil { // the slowest are still waiting
-			p95 = "≥ " + units.Nanoseconds.Text(d.P95)
+			p95 = "≥ " + ns(d.P95)
 		}
 		if sla != nil {
 			target, compliance = "p95 ≤ "+units.Milliseconds.Text(sla.TargetP95MS),
-				units.Percent(sla.Compliance)
+				percent(sla.Compliance)
 		}
-		t.add(name, o.Offered, o.Completed, units.Percent(o.ServedRatio), o.InFlight, o.Queued,
+		t.add(name, o.Offered, o.Completed, percent(o.ServedRatio), o.InFlight, o.Queued,
 			o.OldestQueuedAgeS, p95, target, compliance)
 	}
 	for _, c := range result.Classes {
@@ -305,24 +293,20 @@ func (s *summary) load() {
 	t.write(s)
 	total := s.Load["total"]
 	s.line("", "%s of the offered load was served; %s were offered for writing",
-		units.Percent(total.ServedRatio),
-		units.Bytes.Text(total.OfferedBytes))
+		percent(total.ServedRatio), bytes(total.OfferedBytes))
 }
 
 func (s *summary) harness() {
 	h := s.Harness
 	rss := "peak memory unknown"
 	if h.PeakRSSBytes != nil {
-		rss = "peak memory " + units.Bytes.Text(h.PeakRSSBytes)
+		rss = "peak memory " + bytes(h.PeakRSSBytes)
 	}
 	s.line("harness", "%s CPU (%s of %s cores), %s ns per byte, %s, %s (%s paused)",
-		units.Seconds.Text(h.CPUSeconds),
-		units.Percent(h.Verdict.CPUShare), units.Number.Text(s.Limits.Cores),
-		units.Number.Text(h.CPUNSPerByte), rss,
-		units.Plural(h.GCCount, "collection"), units.Nanoseconds.Text(h.GCPauseNS))
+		units.Seconds.Text(h.CPUSeconds), percent(h.Verdict.CPUShare), number(s.Limits.Cores),
+		number(h.CPUNSPerByte), rss, units.Plural(h.GCCount, "collection"), ns(h.GCPauseNS))
 	s.line("", "workers idle %s, host and buffer wait %s of busy time; %s cut off at the end",
-		units.Percent(h.Verdict.IdleShare),
-		units.Percent(h.Verdict.HostWaitShare),
+		percent(h.Verdict.IdleShare), percent(h.Verdict.HostWaitShare),
 		units.Plural(s.Requests.CancelledOperations, "operation"))
 }
 
@@ -335,10 +319,10 @@ func (s *summary) witness() {
 	}
 	s.line("kernel", "%s read %s (application %s, ratio %s), wrote %s (application %s, ratio "+
 		"%s), busy %s", w.Device,
-		units.Bytes.Text(w.ReadBytes), units.Bytes.Text(w.AppReadBytes),
-		units.Number.Text(w.ReadRatio),
-		units.Bytes.Text(w.WriteBytes), units.Bytes.Text(w.AppWriteBytes),
-		units.Number.Text(w.WriteRatio), units.Percent(w.BusyShare))
+		bytes(w.ReadBytes), bytes(w.AppReadBytes),
+		number(w.ReadRatio),
+		bytes(w.WriteBytes), bytes(w.AppWriteBytes),
+		number(w.WriteRatio), percent(w.BusyShare))
 }
 
 // doubts are warnings and failures. Those of a trace stand beside its numbers.
@@ -357,7 +341,7 @@ func (s *summary) doubts() {
 		s.tell("warning", w)
 	}
 	for _, e := range s.Errors[:min(len(s.Errors), mostErrors)] {
-		s.line("failed", "%s × %s %s: %s", units.Count.Text(e.Count), e.Tier, e.Operation, e.Errno)
+		s.line("failed", "%s × %s %s: %s", count(e.Count), e.Tier, e.Operation, e.Errno)
 	}
 	for _, e := range s.ErrorSamples {
 		if e.Message != "" {

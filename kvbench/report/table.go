@@ -25,6 +25,12 @@ type Column struct {
 	Unit units.Unit
 }
 
+// How values read in a sentence.
+var (
+	number, count, bytes = units.Number.Text, units.Count.Text, units.Bytes.Text
+	rate, ns, percent    = units.BytesPerSec.Text, units.Nanoseconds.Text, units.Percent
+)
+
 // Tables are those of the summary, in its order, without the empty ones.
 func Tables(r *result.Result) []Table {
 	all := []Table{rounds(r), sizes(r)}
