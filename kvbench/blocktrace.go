@@ -25,7 +25,8 @@ func (t *trial) startTracing(ctx context.Context) {
 		// The zero device would mean every device of the machine.
 		device = host.Device{Reason: "the run has no storage tier on a filesystem"}
 	}
-	c, err := collector.Start(ctx, collector.Options{Device: device, Level: t.cfg.Trace.Level, Filter: t.cfg.Trace.Filter})
+	c, err := collector.Start(ctx,
+		collector.Options{Device: device, Level: t.cfg.Trace.Level, Filter: t.cfg.Trace.Filter})
 	if err != nil {
 		t.warnTrace("starting", err)
 		return
@@ -73,10 +74,12 @@ func (t *trial) warnTrace(act string, err error) {
 	t.untraced(why)
 }
 
-// untraced leaves a trace that says why there is none: who asked for one finds the answer in the result.
+// untraced leaves a trace that says why there is none: who asked for one finds the answer in the
+// result.
 func (t *trial) untraced(why string) {
 	t.keepTrace(&tracing.Trace{Capture: tracing.Capture{
-		Status: tracing.StatusNone, Reason: why, Level: t.cfg.Trace.Level.String(), Filter: t.cfg.Trace.Filter.String(),
+		Status: tracing.StatusNone, Reason: why, Level: t.cfg.Trace.Level.String(),
+		Filter: t.cfg.Trace.Filter.String(),
 	}})
 }
 
@@ -84,7 +87,8 @@ func (t *trial) untraced(why string) {
 func (t *trial) keepTrace(tr *tracing.Trace) {
 	raw, err := json.Marshal(tr)
 	if err != nil {
-		t.info.Warnings = append(t.info.Warnings, fmt.Sprintf("writing the block trace failed: %v", err))
+		t.info.Warnings = append(t.info.Warnings,
+			fmt.Sprintf("writing the block trace failed: %v", err))
 		return
 	}
 	t.info.DeviceLatencyTracing, t.info.TraceWarnings = raw, tr.Capture.Warnings

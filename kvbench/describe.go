@@ -27,12 +27,14 @@ func (t *trial) describe() {
 		in.IO.WriteDevice = result.WriteDeviceFlush
 	}
 	if t.sim != nil {
-		in.IO.Mode, in.DeviceWitness.Reason = result.IOSimulated, "a simulation: nothing was written or read"
+		in.IO.Mode, in.DeviceWitness.Reason = result.IOSimulated,
+			"a simulation: nothing was written or read"
 		return
 	}
 	if st.pool != nil {
 		in.IO.Pool = result.Pool{
-			Buffers: st.pool.Buffers(), BufferBytes: st.pool.Size(), HugePages: st.pool.HugePages(), Covers: st.covers,
+			Buffers: st.pool.Buffers(), BufferBytes: st.pool.Size(), HugePages: st.pool.HugePages(),
+			Covers: st.covers,
 		}
 	}
 	in.Warnings = append(in.Warnings, st.warnings...)
@@ -60,7 +62,9 @@ func (t *trial) describe() {
 		}
 	}
 	if r := st.dir.Reclaimed(); r.Files > 0 {
-		in.Warnings = append(in.Warnings, fmt.Sprintf("reclaimed %d files (%.2f GiB) of an earlier run that was killed or kept its files", r.Files, float64(r.Bytes)/(1<<30)))
+		in.Warnings = append(in.Warnings,
+			fmt.Sprintf("reclaimed %d files (%.2f GiB) of an earlier run that was killed or kept "+
+				"its files", r.Files, float64(r.Bytes)/(1<<30)))
 	}
 }
 
@@ -70,7 +74,8 @@ func (t *trial) tierInfo() {
 	for i, g := range t.stack.cache.Gauges(nil) {
 		level := t.stack.levels[i]
 		info := result.Tier{
-			Level: g.Level.String(), Description: level.Description(), Entries: g.Entries, UsedBytes: g.Bytes, PeakBytes: g.Peak,
+			Level: g.Level.String(), Description: level.Description(), Entries: g.Entries,
+			UsedBytes: g.Bytes, PeakBytes: g.Peak,
 		}
 		if g.Capacity > 0 && g.Capacity != boundless {
 			info.CapacityBytes = new(g.Capacity)
@@ -105,7 +110,8 @@ func (t *trial) conclude(by string, failure error) *result.Result {
 
 // Snapshot is what the live line shows.
 type Snapshot struct {
-	Stage    string        // "preconditioning", "filling", "resting", "warming up", "running", "removing its files"
+	// "preconditioning", "filling", "resting", "warming up", "running", "removing its files"
+	Stage    string
 	Elapsed  time.Duration // in this stage
 	Total    time.Duration // of this stage, 0 = unknown
 	Live     record.Live

@@ -22,7 +22,8 @@ func (t *trial) readDevice() host.BlockStat {
 	}
 	s, err := t.device.ReadStat()
 	if err != nil {
-		t.info.DeviceWitness = result.Witness{Reason: fmt.Sprintf("reading the counters of %s failed: %v", t.device.Name, err)}
+		t.info.DeviceWitness = result.Witness{Reason: fmt.Sprintf("reading the counters of %s "+
+			"failed: %v", t.device.Name, err)}
 	}
 	return s
 }
@@ -50,10 +51,12 @@ func used(before, after host.Usage) result.Harness {
 	cpu := max(after.CPU-before.CPU, 0)
 	h := result.Harness{
 		CPUSeconds: cpu.Seconds(), CPUNS: int64(cpu),
-		Mallocs: counterDelta(before.Mallocs, after.Mallocs), AllocBytes: counterDelta(before.AllocBytes, after.AllocBytes),
-		GCCount:   counterDelta(before.NumGC, after.NumGC),
-		GCPauseNS: int64(max(after.GCPause-before.GCPause, 0)),
-		VolCtxSw:  max(after.VolCtxSw-before.VolCtxSw, 0), InvolCtxSw: max(after.InvolCtxSw-before.InvolCtxSw, 0),
+		Mallocs:    counterDelta(before.Mallocs, after.Mallocs),
+		AllocBytes: counterDelta(before.AllocBytes, after.AllocBytes),
+		GCCount:    counterDelta(before.NumGC, after.NumGC),
+		GCPauseNS:  int64(max(after.GCPause-before.GCPause, 0)),
+		VolCtxSw:   max(after.VolCtxSw-before.VolCtxSw, 0),
+		InvolCtxSw: max(after.InvolCtxSw-before.InvolCtxSw, 0),
 	}
 	if after.PeakRSS > 0 {
 		h.PeakRSSBytes = new(after.PeakRSS)
@@ -68,7 +71,8 @@ func counterDelta(before, after uint64) int64 {
 	return int64(after - before)
 }
 
-// environment describes the machine and the directory in the result's own types, which have the same keys.
+// environment describes the machine and the directory in the result's own types, which have the
+// same keys.
 func environment(dir string) (e result.Environment) {
 	same(&e, host.ReadEnvironment(dir))
 	e.Version = version()
@@ -82,6 +86,7 @@ func same(to, from any) {
 		err = json.Unmarshal(text, to)
 	}
 	if err != nil {
-		panic(fmt.Sprintf("%T as %T: %v", from, to, err)) // they are types of this module, and a test compares them
+		// they are types of this module, and a test compares them
+		panic(fmt.Sprintf("%T as %T: %v", from, to, err))
 	}
 }

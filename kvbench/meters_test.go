@@ -15,8 +15,10 @@ import (
 func TestAResultSaysAllOfTheHost(t *testing.T) {
 	in := host.ReadEnvironment(t.TempDir())
 	in.Filesystem.ReadSizeBytes, in.DeviceReason = new(int64(1<<20)), "none"
-	in.Device = &host.DeviceEnvironment{Name: "dm-0", Rotational: new(true), Queue: host.QueueEnvironment{Scheduler: "none"},
-		Members: []host.DeviceEnvironment{{Name: "sda", Partition: "sda1", SizeBytes: new(int64(4 << 40)), Note: "x"}}}
+	in.Device = &host.DeviceEnvironment{Name: "dm-0", Rotational: new(true),
+		Queue: host.QueueEnvironment{Scheduler: "none"},
+		Members: []host.DeviceEnvironment{{Name: "sda", Partition: "sda1",
+			SizeBytes: new(int64(4 << 40)), Note: "x"}}}
 	var out result.Environment
 	same(&out, in)
 	want, err := json.Marshal(in)

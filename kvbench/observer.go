@@ -40,11 +40,13 @@ func (o *observer) Chunk(tag cache.Tag, l tiers.Kind, op tiers.Op, ph tiers.Phas
 
 // Demoted counts both halves. The times between, when neither half had a chunk
 // in flight, belong to the mover's own request as waiting for space.
-func (o *observer) Demoted(tag cache.Tag, ob tiers.Object, from, to tiers.Kind, read, write tiers.Timing) {
+func (o *observer) Demoted(tag cache.Tag, ob tiers.Object, from, to tiers.Kind, read,
+	write tiers.Timing) {
 	now := o.clock.Now()
 	o.succeeded.Add(2)
 	o.rec.Demote(now, tag.Shard, from, to, ob.Size)
-	half := record.OpSample{At: now, Shard: tag.Shard, Phase: tiers.Evict, Purpose: workloads.ForPrefill, Bytes: ob.Size}
+	half := record.OpSample{At: now, Shard: tag.Shard, Phase: tiers.Evict,
+		Purpose: workloads.ForPrefill, Bytes: ob.Size}
 	for _, s := range []struct {
 		level tiers.Kind
 		op    tiers.Op
@@ -52,7 +54,8 @@ func (o *observer) Demoted(tag cache.Tag, ob tiers.Object, from, to tiers.Kind, 
 	}{{from, tiers.Read, read}, {to, tiers.Write, write}} {
 		h := half
 		h.Level, h.Op = s.level, s.op
-		h.Device, h.Host, h.Generation, h.Admission = s.t.Device, s.t.Host, s.t.Generation, s.t.Admission
+		h.Device, h.Host, h.Generation, h.Admission = s.t.Device, s.t.Host, s.t.Generation,
+			s.t.Admission
 		h.Buffers = s.t.Admission
 		o.rec.Operation(h)
 	}
@@ -71,7 +74,8 @@ func (o *observer) Retried(tag cache.Tag, _ tiers.Object, l tiers.Kind, op tiers
 }
 
 func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, op tiers.Op, err error) {
-	s := record.FailureSample{Level: l, Op: op, Errno: errnoName(err), Key: ob.Key, Offset: -1, Err: err}
+	s := record.FailureSample{Level: l, Op: op, Errno: errnoName(err), Key: ob.Key, Offset: -1,
+		Err: err}
 	var mismatch *content.MismatchError
 	if errors.As(err, &mismatch) {
 		s.Errno, s.Offset = "mismatch", mismatch.Offset
@@ -81,9 +85,11 @@ func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, op tiers
 	o.rec.Failure(s)
 	switch {
 	case s.Fatal:
-		o.fail(fmt.Errorf("%s of %s on the %s tier: %w (%s)", op, ob.Key, l, err, why), result.EndedByError)
+		o.fail(fmt.Errorf("%s of %s on the %s tier: %w (%s)", op, ob.Key, l, err, why),
+			result.EndedByError)
 	case o.tooMany():
-		o.fail(fmt.Errorf("more than 1 %% of the operations failed, the last one: %s of %s on the %s tier: %w", op, ob.Key, l, err), result.EndedByError)
+		o.fail(fmt.Errorf("more than 1 %% of the operations failed, the last one: %s of %s on "+
+			"the %s tier: %w", op, ob.Key, l, err), result.EndedByError)
 	}
 }
 

@@ -94,7 +94,8 @@ func (s *stack) openTiers(c clock.Clock) error {
 		return nil
 	}
 	dir, err := workdir.Open(workdir.Options{
-		CacheDir: s.cfg.CacheDir, Rank: s.cfg.Rank, Nonce: fmt.Sprintf("%x", s.cfg.Nonce), Keep: s.cfg.KeepFiles,
+		CacheDir: s.cfg.CacheDir, Rank: s.cfg.Rank, Nonce: fmt.Sprintf("%x", s.cfg.Nonce),
+		Keep: s.cfg.KeepFiles,
 	})
 	if err != nil {
 		return err

@@ -131,8 +131,9 @@ func newTrial(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*t
 	}
 	t.stack = st
 	t.env = &Env{
-		Clock: t.clock, Levels: st.levels, Cache: st.cache, Transfer: st.transfer, Pool: st.pool, Content: st.content,
-		Rec: t.rec, Group: group.Alone{}, Simulated: sim != nil, trial: t,
+		Clock: t.clock, Levels: st.levels, Cache: st.cache, Transfer: st.transfer, Pool: st.pool,
+		Content: st.content,
+		Rec:     t.rec, Group: group.Alone{}, Simulated: sim != nil, trial: t,
 	}
 	return t, nil
 }
@@ -255,7 +256,8 @@ func (t *trial) rest(ctx context.Context) error {
 func (t *trial) load(ctx context.Context) {
 	opctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.stop = stop
-	_ = host.ResetPeakRSS() // without it the peak is that of the process, which the result then shows
+	// without it the peak is that of the process, which the result then shows
+	_ = host.ResetPeakRSS()
 	if n := t.phase.Limit; n > 0 {
 		t.rec.LimitRequests(n, func() { t.end(result.EndedByCount) })
 	}
@@ -283,7 +285,8 @@ func (t *trial) load(ctx context.Context) {
 func (t *trial) work(ctx context.Context) {
 	defer func() {
 		if p := recover(); p != nil {
-			t.fail(fmt.Errorf("the workload panicked: %v\n%s", p, debug.Stack()), result.EndedByError)
+			t.fail(fmt.Errorf("the workload panicked: %v\n%s", p, debug.Stack()),
+				result.EndedByError)
 		}
 	}()
 	switch err := t.workload.Run(ctx, t.env, 0); {
@@ -313,7 +316,9 @@ func (t *trial) undisturbed(ctx context.Context, err error) bool {
 	case err == nil:
 		return true
 	case errors.Is(err, clock.ErrStill):
-		t.fail(errors.New("the simulation stands still: every worker waits and nothing will happen"), result.EndedByError)
+		t.fail(
+			errors.New("the simulation stands still: every worker waits and nothing will happen"),
+			result.EndedByError)
 	case by == "" && failure == nil:
 		t.fail(context.Cause(ctx), result.EndedBySignal)
 	}
@@ -424,7 +429,8 @@ func (t *trial) clean(ctx context.Context, rest bool) error {
 	return nil
 }
 
-// cleaned waits until everything is removed, which takes long for many files on some disks, and says so meanwhile.
+// cleaned waits until everything is removed, which takes long for many files on some disks, and
+// says so meanwhile.
 func (t *trial) cleaned(ctx context.Context, done <-chan error) error {
 	began, tick := time.Now(), time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -441,7 +447,8 @@ func (t *trial) cleaned(ctx context.Context, done <-chan error) error {
 			}
 		case <-tick.C:
 			if t.cfg.Progress != nil {
-				t.cfg.Progress(Snapshot{Stage: "removing its files", Elapsed: time.Since(began), Free: -1})
+				t.cfg.Progress(Snapshot{Stage: "removing its files", Elapsed: time.Since(began),
+					Free: -1})
 			}
 		}
 	}

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// revision is set by `make dist` (-ldflags "-X kvbench/kvbench.revision=…"): test binaries carry no version control
-// stamp of their own.
+// revision is set by `make dist` (-ldflags "-X kvbench/kvbench.revision=…"): test binaries carry no
+// version control stamp of their own.
 var revision string
 
-// version tells which revision of this suite is running: as linked in, as the Go command stamped it, or as the checkout
-// that the test runs in says.
+// version tells which revision of this suite is running: as linked in, as the Go command stamped
+// it, or as the checkout that the test runs in says.
 func version() string {
 	if revision != "" {
 		return revision
@@ -55,7 +55,8 @@ func stamped(settings []debug.BuildSetting) string {
 // ModuleRoot is the nearest directory upwards that holds a go.mod, "" when there is none.
 func ModuleRoot(dir string) string {
 	for {
-		if info, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil && info.Mode().IsRegular() {
+		if info, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil &&
+			info.Mode().IsRegular() {
 			return dir
 		}
 		up := filepath.Dir(dir)
@@ -66,7 +67,8 @@ func ModuleRoot(dir string) string {
 	}
 }
 
-// isOurModule keeps the revision of somebody else's checkout out of the result, when a compiled binary runs there.
+// isOurModule keeps the revision of somebody else's checkout out of the result, when a compiled
+// binary runs there.
 func isOurModule(root string) bool {
 	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {
@@ -78,8 +80,8 @@ func isOurModule(root string) bool {
 
 var commitHash = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
 
-// checkedOut reads the commit of a git checkout from its files: no git command is needed, whether local changes are there is
-// not told.
+// checkedOut reads the commit of a git checkout from its files: no git command is needed, whether
+// local changes are there is not told.
 func checkedOut(root string) string {
 	git := filepath.Join(root, ".git")
 	if text, err := os.ReadFile(git); err == nil { // a worktree: a file that says where

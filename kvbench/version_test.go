@@ -27,8 +27,10 @@ func TestVersionIsNeverEmpty(t *testing.T) { assert.NotEmpty(t, version()) }
 
 func TestStamped(t *testing.T) {
 	rev := debug.BuildSetting{Key: "vcs.revision", Value: "abc"}
-	assert.Equal(t, "abc", stamped([]debug.BuildSetting{rev, {Key: "vcs.modified", Value: "false"}}))
-	assert.Equal(t, "abc+dirty", stamped([]debug.BuildSetting{{Key: "vcs.modified", Value: "true"}, rev}))
+	assert.Equal(t, "abc", stamped([]debug.BuildSetting{rev,
+		{Key: "vcs.modified", Value: "false"}}))
+	assert.Equal(t, "abc+dirty",
+		stamped([]debug.BuildSetting{{Key: "vcs.modified", Value: "true"}, rev}))
 	assert.Empty(t, stamped(nil))
 }
 
@@ -39,13 +41,17 @@ func TestCheckedOut(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		{"a branch", map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/refs/heads/main": hash + "\n"}, hash},
+		{"a branch", map[string]string{".git/HEAD": "ref: refs/heads/main\n",
+			".git/refs/heads/main": hash + "\n"}, hash},
 		{"a detached head", map[string]string{".git/HEAD": hash + "\n"}, hash},
 		{"a packed branch", map[string]string{
-			".git/HEAD": "ref: refs/heads/main\n", ".git/packed-refs": "# pack-refs\n" + other + " refs/heads/x\n" + hash + " refs/heads/main\n",
+			".git/HEAD": "ref: refs/heads/main\n",
+			".git/packed-refs": "# pack-refs\n" + other + " refs/heads/x\n" + hash +
+				" refs/heads/main\n",
 		}, hash},
 		{"a worktree", map[string]string{
-			".git": "gitdir: main/.git/worktrees/w\n", "main/.git/worktrees/w/HEAD": "ref: refs/heads/w\n",
+			".git":                            "gitdir: main/.git/worktrees/w\n",
+			"main/.git/worktrees/w/HEAD":      "ref: refs/heads/w\n",
 			"main/.git/worktrees/w/commondir": "../..\n", "main/.git/refs/heads/w": hash + "\n",
 		}, hash},
 		{"a branch without a commit", map[string]string{".git/HEAD": "ref: refs/heads/main\n"}, ""},

@@ -37,7 +37,8 @@ const ProgressInterval = 990 * time.Millisecond
 // and fill in the timeline.
 func (t *trial) snapshot(now time.Duration) Snapshot {
 	s := Snapshot{
-		Stage: "running", Elapsed: now - t.windowStart(), Total: t.phase.Window, Live: t.rec.Counters(), Tiers: []cache.Gauge{},
+		Stage: "running", Elapsed: now - t.windowStart(), Total: t.phase.Window,
+		Live: t.rec.Counters(), Tiers: []cache.Gauge{},
 	}
 	if start, _ := t.rec.Window(); start == workloads.Never {
 		s.Stage, s.Total = "warming up", t.phase.Warmup
@@ -77,7 +78,8 @@ func (t *trial) freeSpace() int64 {
 		return -1
 	}
 	if floor := t.cfg.Storage.FreeFloor; floor > 0 && fs.Free < floor {
-		t.fail(fmt.Errorf("only %d bytes are free on the filesystem of %s, less than the %d that must stay free: something else is filling it, or -storage-capacity-gb is too large",
+		t.fail(fmt.Errorf("only %d bytes are free on the filesystem of %s, less than the %d that "+
+			"must stay free: something else is filling it, or -storage-capacity-gb is too large",
 			fs.Free, dir, floor), result.EndedByCapacity)
 	}
 	return fs.Free

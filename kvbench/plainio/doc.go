@@ -2,10 +2,10 @@
 // of an I/O trace. Their unit of completion is the operation.
 //
 //	plain.go        Routine, Bench: the workload that repeats a routine
-//	routines.go     Tier: entries of one size in one tier; Ceiling: plain sequential I/O
+//	tier.go         Tier: entries of one size in one tier
+//	ceiling.go      Ceiling: plain sequential I/O of files
 //	replay.go       Replay: carries out the rows of an I/O trace
 //	replay_plan.go  what a row becomes, decided in the order of the file
-//	replay_lru.go   the order of use that it decides by; keys that were written
 //
 // A routine's Step runs on all workers at once; what they share it guards itself.
 package plainio

@@ -34,7 +34,8 @@ type Config struct {
 	Workers    int
 	Window     time.Duration // 0 = until Operations are completed or the routine ends
 	Operations int64         // end the window with that many, 0 = no bound
-	EndedBy    string        // why the window ends when the routine does; EndedByInput is the default
+	// why the window ends when the routine does; EndedByInput is the default
+	EndedBy string
 }
 
 // Bench is what a Routine works with. It is the Workload that repeats it.
@@ -87,7 +88,8 @@ func (b *Bench) Run(ctx context.Context, e *kvbench.Env, _ int) error {
 func (b *Bench) step(ctx context.Context, worker int) {
 	defer func() {
 		if p := recover(); p != nil {
-			b.Fail(fmt.Errorf("worker %d panicked: %v\n%s", worker, p, debug.Stack()), result.EndedByError)
+			b.Fail(fmt.Errorf("worker %d panicked: %v\n%s", worker, p, debug.Stack()),
+				result.EndedByError)
 		}
 	}()
 	for ctx.Err() == nil && !b.over.Load() {
@@ -148,18 +150,21 @@ func (b *Bench) Done(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t ti
 
 // DoneDue counts a completed operation that was due at one moment and began at
 // another.
-func (b *Bench) DoneDue(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t tiers.Timing, due, began time.Duration) {
+func (b *Bench) DoneDue(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t tiers.Timing, due,
+	began time.Duration) {
 	b.done(worker, l, op, o, t, max(0, began-due), max(0, b.Clock.Now()-due))
 }
 
-func (b *Bench) done(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t tiers.Timing, queue, endToEnd time.Duration) {
+func (b *Bench) done(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t tiers.Timing, queue,
+	endToEnd time.Duration) {
 	if b.cfg.Operations > 0 { // the one that ends the window is the last in every count
 		b.last.Lock()
 		defer b.last.Unlock()
 	}
 	now := b.Clock.Now()
 	counted := b.Rec.Request(
-		record.RequestSample{At: now, Shard: worker, Queue: queue, EndToEnd: endToEnd, Storage: t.IO()},
+		record.RequestSample{At: now, Shard: worker, Queue: queue, EndToEnd: endToEnd,
+			Storage: t.IO()},
 		record.OpSample{
 			At: now, Shard: worker, Level: l, Op: op, Phase: phaseOf(op), Purpose: purposeOf(op),
 			Bytes: o.Size, First: op == tiers.Read,

@@ -56,7 +56,8 @@ func runPlain(ctx context.Context, c plainRun, r Routine) (*result.Result, error
 }
 
 func overLevels(levels []cache.Level, workers int) plainRun {
-	return plainRun{trialConfig{Storage: kvbench.StorageConfig{Levels: levels, Chunk: page, Depth: 1, Workers: workers}}, Config{Workers: workers}}
+	return plainRun{trialConfig{Storage: kvbench.StorageConfig{Levels: levels, Chunk: page,
+		Depth: 1, Workers: workers}}, Config{Workers: workers}}
 }
 
 func TestATierBenchmarkCountsOperations(t *testing.T) {
@@ -65,7 +66,8 @@ func TestATierBenchmarkCountsOperations(t *testing.T) {
 			wall := clock.NewWall()
 			cfg := overLevels(slowTier(wall, 100*page), 1).lasting(10500 * time.Millisecond)
 			cfg.Clock = wall
-			r, err := runPlain(t.Context(), cfg, &Tier{Level: tiers.Storage, Op: op, Size: 2 * page})
+			r, err := runPlain(t.Context(), cfg,
+				&Tier{Level: tiers.Storage, Op: op, Size: 2 * page})
 			require.NoError(t, err)
 			assert.Equal(t, result.StatusComplete, r.Status)
 			assert.Equal(t, result.UnitOperation, r.CompletionUnit)
@@ -76,7 +78,9 @@ func TestATierBenchmarkCountsOperations(t *testing.T) {
 			}
 			assert.EqualValues(t, 5, traffic.Operations)
 			assert.EqualValues(t, 5*2*page, traffic.Bytes)
-			assert.EqualValues(t, 5*2*page, r.Summary.CacheStats.TotalReadBytes+r.Summary.CacheStats.TotalWriteBytes, "filling is outside of the window")
+			assert.EqualValues(t, 5*2*page,
+				r.Summary.CacheStats.TotalReadBytes+r.Summary.CacheStats.TotalWriteBytes,
+				"filling is outside of the window")
 			assert.Equal(t, int64(10500*time.Millisecond), r.WindowNS)
 		})
 	}
@@ -86,13 +90,15 @@ func TestATierBenchmarkStaysWithinItsFootprint(t *testing.T) {
 	seen := &footprint{Tier: sim.NewNull()}
 	cfg := overLevels(onTier(seen, 1000*page), 4)
 	cfg.Operations = 500
-	r, err := runPlain(t.Context(), cfg, &Tier{Level: tiers.Storage, Op: tiers.Write, Size: page, Footprint: 20 * page})
+	r, err := runPlain(t.Context(), cfg,
+		&Tier{Level: tiers.Storage, Op: tiers.Write, Size: page, Footprint: 20 * page})
 	require.NoError(t, err)
 	assert.Equal(t, result.EndedByCount, r.EndedBy)
 	assert.EqualValues(t, 500, r.Requests.Completed)
 	assert.LessOrEqual(t, seen.most.Load(), int64(20))
 
-	_, err = runPlain(t.Context(), overLevels(onTier(seen, 8*page), 4), &Tier{Level: tiers.Storage, Op: tiers.Write, Size: page})
+	_, err = runPlain(t.Context(), overLevels(onTier(seen, 8*page), 4),
+		&Tier{Level: tiers.Storage, Op: tiers.Write, Size: page})
 	require.ErrorIs(t, err, cache.ErrTooLarge)
 	_, err = runPlain(t.Context(), cfg, &Tier{Level: tiers.GPU, Size: page})
 	assert.ErrorContains(t, err, "no gpu tier")
@@ -122,7 +128,8 @@ func TestEveryCountOfATrialEndsWithTheSameOperation(t *testing.T) {
 	for range 100 {
 		cfg := overLevels(onTier(sim.NewNull(), 1000*page), 8)
 		cfg.Operations = 50
-		r, err := runPlain(t.Context(), cfg, &Tier{Level: tiers.Storage, Op: tiers.Write, Size: page})
+		r, err := runPlain(t.Context(), cfg,
+			&Tier{Level: tiers.Storage, Op: tiers.Write, Size: page})
 		require.NoError(t, err)
 		require.EqualValues(t, 50, r.Requests.Completed)
 		require.EqualValues(t, 50, r.Requests.Operations)
@@ -133,7 +140,8 @@ func TestEveryCountOfATrialEndsWithTheSameOperation(t *testing.T) {
 func TestTheCeilingKeepsTheMixAndGivesItsBuffersBack(t *testing.T) {
 	cfg := plainRun{Config: Config{Workers: 3, Operations: 40}}
 	cfg.Storage = kvbench.StorageConfig{
-		StorageBytes: 16 << 20, CacheDir: filepath.Join(t.TempDir(), "cache"), Direct: true, Chunk: 16 * page, Depth: 1, Workers: 3,
+		StorageBytes: 16 << 20, CacheDir: filepath.Join(t.TempDir(), "cache"), Direct: true,
+		Chunk: 16 * page, Depth: 1, Workers: 3,
 	}
 	for _, share := range []float64{0, 0.5, 1} {
 		r, err := runPlain(t.Context(), cfg, &Ceiling{ReadShare: share, FileSize: 256 * page})
@@ -188,7 +196,8 @@ func TestARoutineIsInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(3*time.Second, func() { cancel(kvbench.Interrupted{Why: assert.AnError}) })
-		r, err := runPlain(ctx, overLevels(onTier(sim.NewNull(), 1<<50), 2).lasting(time.Hour), &broken{})
+		r, err := runPlain(ctx, overLevels(onTier(sim.NewNull(), 1<<50), 2).lasting(time.Hour),
+			&broken{})
 		require.True(t, errors.As(err, new(kvbench.Interrupted)))
 		assert.Equal(t, result.StatusIncomplete, r.Status)
 		assert.Equal(t, result.EndedBySignal, r.EndedBy)

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/bits-and-blooms/bloom/v3"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
@@ -41,11 +45,16 @@ type Replay struct {
 	left     atomic.Int64 // operations decided and not complete, plus one while rows may come
 	idle     atomic.Int64 // ns that workers waited for an operation
 
-	mu    sync.Mutex // guards what follows
-	lru   replayLRU
-	chain map[string]*replayOp // key -> its last operation, while that is not complete
-	room  *replayOp            // the last deletion, while that is not complete
-	seen  bloom
+	mu   sync.Mutex                           // guards what follows
+	lru  *simplelru.LRU[string, tiers.Object] // what lies in the tier, as decided
+	used int64                                // its bytes
+	// key -> its last operation, while that is not complete
+	chain map[string]*replayOp
+	room  *replayOp // the last deletion, while that is not complete
+	// seen are the keys that have ever been written, in constant memory whatever the length of
+	// the trace: of keys never written it takes some for written, with ten million written
+	// keys two in 100,000.
+	seen  *bloom.BloomFilter
 	count result.Replay
 	input workloads.TraceReport
 	late  time.Duration
@@ -68,6 +77,11 @@ type replayOp struct {
 // to find work on other keys when one is hot.
 const replayAhead = 4096
 
+const (
+	bloomBits   = 1 << 28 // 32 MiB
+	bloomHashes = 8
+)
+
 // Prepare opens the file.
 func (r *Replay) Prepare(_ context.Context, b *Bench) error {
 	tier, capacity := b.Tier(tiers.Storage)
@@ -78,7 +92,11 @@ func (r *Replay) Prepare(_ context.Context, b *Bench) error {
 	r.ready, r.tokens = make(chan *replayOp, 2*replayAhead), make(chan struct{}, replayAhead)
 	r.chain = map[string]*replayOp{}
 	r.left.Store(1)
+	r.seen = bloom.New(bloomBits, bloomHashes)
 	var err error
+	if r.lru, err = simplelru.NewLRU[string, tiers.Object](math.MaxInt, nil); err != nil {
+		return err
+	}
 	r.rows, err = iotrace.Open(r.Path, r.Allow)
 	return err
 }
@@ -130,7 +148,8 @@ func (r *Replay) carryOut(ctx context.Context, b *Bench, worker int, op *replayO
 	}
 	if op.room {
 		r.tally(func(c *result.Replay) {
-			c.Overwrites, c.Evictions = c.Overwrites+op.old, c.Evictions+int64(len(op.victims))-op.old
+			c.Overwrites, c.Evictions = c.Overwrites+op.old,
+				c.Evictions+int64(len(op.victims))-op.old
 		})
 		return nil
 	}
@@ -144,9 +163,11 @@ func (r *Replay) carryOut(ctx context.Context, b *Bench, worker int, op *replayO
 		return nil
 	case iotrace.Write:
 		kind = tiers.Write
-		_, t, err = b.Transfer.Write(ctx, tier, func(_ tiers.Op, n int64) { b.Chunk(worker, tiers.Storage, tiers.Write, n) }, op.object)
+		_, t, err = b.Transfer.Write(ctx, tier,
+			func(_ tiers.Op, n int64) { b.Chunk(worker, tiers.Storage, tiers.Write, n) }, op.object)
 	default:
-		_, t, err = b.Transfer.Read(ctx, tier, func(_ tiers.Op, n int64) { b.Chunk(worker, tiers.Storage, tiers.Read, n) }, op.object)
+		_, t, err = b.Transfer.Read(ctx, tier,
+			func(_ tiers.Op, n int64) { b.Chunk(worker, tiers.Storage, tiers.Read, n) }, op.object)
 	}
 	if err != nil {
 		return fmt.Errorf("replaying a %s of %s: %w", kind, op.key, err)
@@ -248,7 +269,8 @@ func (r *Replay) feed(ctx context.Context, b *Bench) {
 	}
 }
 
-// noteInput keeps what the reader says of the first pass, however far the replay came, and how many passes were whole.
+// noteInput keeps what the reader says of the first pass, however far the replay came, and how many
+// passes were whole.
 func (r *Replay) noteInput(cycle int, whole bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,7 +14,8 @@ import (
 func (r *Replay) decide(b *Bench, row iotrace.Row, due time.Duration) {
 	key := row.Key
 	if row.Tier != int(tiers.Storage) {
-		key = fmt.Sprintf("Tier-%d/%s", row.Tier, key) // the same entry in another tier is another one
+		// the same entry in another tier is another one
+		key = fmt.Sprintf("Tier-%d/%s", row.Tier, key)
 	}
 	r.mu.Lock()
 	if now := b.Clock.Now(); due != clock.Never && now > due {
@@ -52,26 +53,25 @@ func (op *replayOp) after(before *replayOp) {
 // plan decides what an operation does, and what makes room for it, nil if
 // nothing has to. It returns false for a row that does nothing.
 func (r *Replay) plan(b *Bench, op *replayOp, size int64) (room *replayOp, ok bool) {
-	e := r.lru.find(op.key)
+	held, there := r.lru.Peek(op.key)
 	switch op.op {
 	case iotrace.Read:
 		switch {
-		case e != nil:
-			r.lru.touch(e)
-			op.object = e.object
-		case r.seen.has(op.key):
+		case there:
+			op.object, _ = r.lru.Get(op.key)
+		case r.seen.TestString(op.key):
 			r.count.EvictedReads++
 		default:
 			r.count.UnwrittenReads++
 		}
-		return nil, e != nil
+		return nil, there
 	case iotrace.Delete:
-		if e == nil {
+		if !there {
 			r.count.UnknownDeletes++
 			return nil, false
 		}
-		r.lru.remove(e)
-		op.victims = append(op.victims, e.object)
+		r.remove(held)
+		op.victims = append(op.victims, held)
 		r.inLine(op)
 		return nil, true
 	}
@@ -80,15 +80,15 @@ func (r *Replay) plan(b *Bench, op *replayOp, size int64) (room *replayOp, ok bo
 		return nil, false
 	}
 	var victims []tiers.Object
-	if e != nil {
-		r.lru.remove(e)
-		victims = append(victims, e.object)
+	if there {
+		r.remove(held)
+		victims = append(victims, held)
 	}
 	old := int64(len(victims))
-	for r.lru.used+size > r.capacity {
-		v := r.lru.oldest()
-		r.lru.remove(v)
-		victims = append(victims, v.object)
+	for r.used+size > r.capacity {
+		_, v, _ := r.lru.GetOldest()
+		r.remove(v)
+		victims = append(victims, v)
 	}
 	if len(victims) > 0 {
 		room = r.makeRoom(victims)
@@ -98,9 +98,16 @@ func (r *Replay) plan(b *Bench, op *replayOp, size int64) (room *replayOp, ok bo
 		op.after(r.room)
 	}
 	op.object = tiers.Object{Key: op.key, Gen: b.Gen(), Size: size}
-	r.lru.add(op.object)
-	r.seen.add(op.key)
+	r.lru.Add(op.key, op.object)
+	r.used += size
+	r.seen.AddString(op.key)
 	return room, true
+}
+
+// remove takes an entry out of what lies in the tier, as decided.
+func (r *Replay) remove(o tiers.Object) {
+	r.lru.Remove(o.Key)
+	r.used -= o.Size
 }
 
 // makeRoom makes the deletion of victims, which waits until nobody reads or

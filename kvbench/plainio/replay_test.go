@@ -36,9 +36,11 @@ func replayConfig(t *testing.T, capacity int64) plainRun {
 	t.Helper()
 	dir := t.TempDir()
 	return plainRun{trialConfig{
-		Info: record.Info{Result: result.Result{Benchmark: "IOTraceReplay", Division: result.DivisionOpen, Count: 1, Ranks: 1}},
+		Info: record.Info{Result: result.Result{Benchmark: "IOTraceReplay",
+			Division: result.DivisionOpen, Count: 1, Ranks: 1}},
 		Storage: kvbench.StorageConfig{
-			CacheDir: dir, StorageBytes: capacity, Chunk: 64 << 10, Depth: 1, Workers: 4, Verify: content.VerifyFull, Nonce: [16]byte{1},
+			CacheDir: dir, StorageBytes: capacity, Chunk: 64 << 10, Depth: 1, Workers: 4,
+			Verify: content.VerifyFull, Nonce: [16]byte{1},
 		},
 	}, Config{Workers: 4, Window: time.Minute}}
 }
@@ -46,7 +48,8 @@ func replayConfig(t *testing.T, capacity int64) plainRun {
 func traceFile(t *testing.T, rows ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "trace.csv")
-	require.NoError(t, os.WriteFile(path, []byte(iotrace.Header+"\n"+strings.Join(rows, "\n")+"\n"), 0o666))
+	require.NoError(t, os.WriteFile(path, []byte(iotrace.Header+"\n"+strings.Join(rows, "\n")+"\n"),
+		0o666))
 	return path
 }
 
@@ -74,7 +77,8 @@ func TestReplayDoesWhatTheRowsSay(t *testing.T) {
 	got := *res.Replay
 	got.LateNS = 0
 	assert.Equal(t, result.Replay{
-		Rows: 14, Skipped: 1, Reads: 3, Writes: 4, Deletes: 1, EvictedReads: 2, UnwrittenReads: 1, UnknownDeletes: 1, Overwrites: 1, TooLarge: 1, Evictions: 1,
+		Rows: 14, Skipped: 1, Reads: 3, Writes: 4, Deletes: 1, EvictedReads: 2, UnwrittenReads: 1,
+		UnknownDeletes: 1, Overwrites: 1, TooLarge: 1, Evictions: 1,
 	}, got)
 	assert.EqualValues(t, 15, res.Input.Rows)
 	assert.EqualValues(t, 1, res.Input.Malformed)
@@ -87,7 +91,8 @@ func TestReplayDoesWhatTheRowsSay(t *testing.T) {
 
 func TestReplaySelectsTiersAndPhases(t *testing.T) {
 	path := traceFile(t,
-		"1,Write,1000,Tier-0,a,Prefill", "1,Read,1000,Tier-0,a,Evict", "1,Write,1000,Tier-2,a,Evict", "1,Read,1000,Tier-2,a,Decode", "1,Read,1000,Tier-0,a,Decode")
+		"1,Write,1000,Tier-0,a,Prefill", "1,Read,1000,Tier-0,a,Evict",
+		"1,Write,1000,Tier-2,a,Evict", "1,Read,1000,Tier-2,a,Decode", "1,Read,1000,Tier-0,a,Decode")
 	for name, c := range map[string]struct {
 		tiers         []int
 		phases        []string
@@ -114,14 +119,17 @@ func TestReplayOfASimulationHitsWhatItHit(t *testing.T) {
 	load, err := requests.New(requests.Config{
 		Source: func() (workloads.Source, error) {
 			return users.New(users.Config{
-				Profile: p, Users: users.Population(p, 42, population, false), Seed: 42, MultiTurn: true, PrefixCaching: true,
+				Profile: p, Users: users.Population(p, 42, population, false), Seed: 42,
+				MultiTurn: true, PrefixCaching: true,
 			}), nil
 		},
-		Planner: workloads.Planner{Sizer: model.Sizer{BytesPerToken: 64}, DecodeBatch: p.DecodeBatch, Batched: true},
+		Planner: workloads.Planner{Sizer: model.Sizer{BytesPerToken: 64},
+			DecodeBatch: p.DecodeBatch, Batched: true},
 		Workers: population, Window: 4 * time.Second,
 	})
 	require.NoError(t, err)
-	cfg := trialConfig{Storage: kvbench.StorageConfig{StorageBytes: capacity, Chunk: 1 << 20, Depth: 1, Workers: population}}
+	cfg := trialConfig{Storage: kvbench.StorageConfig{StorageBytes: capacity, Chunk: 1 << 20,
+		Depth: 1, Workers: population}}
 	path := filepath.Join(t.TempDir(), "out.csv.zst")
 	w, err := iotrace.Create(path)
 	require.NoError(t, err)
@@ -145,18 +153,22 @@ func TestReplayOfASimulationHitsWhatItHit(t *testing.T) {
 	assert.Equal(t, res.Replay.Reads, small.Replay.Reads+small.Replay.EvictedReads)
 	again, err := runPlain(t.Context(), replayConfig(t, capacity/4), &Replay{Path: path, Cycles: 1})
 	require.NoError(t, err)
-	assert.Equal(t, small.Replay.EvictedReads, again.Replay.EvictedReads, "decided in the order of the file")
+	assert.Equal(t, small.Replay.EvictedReads, again.Replay.EvictedReads,
+		"decided in the order of the file")
 }
 
 func TestReplayKeepsTheTraceTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := traceFile(t, "100.0,Write,4096,Tier-2,a,Prefill", "100.4,Read,4096,Tier-2,a,Decode")
-		for speed, window := range map[float64]time.Duration{1: 400 * time.Millisecond, 4: 100 * time.Millisecond} {
-			res, err := runPlain(t.Context(), replayConfig(t, 1<<20), &Replay{Path: path, Cycles: 1, Speed: speed})
+		for speed, window := range map[float64]time.Duration{1: 400 * time.Millisecond,
+			4: 100 * time.Millisecond} {
+			res, err := runPlain(t.Context(), replayConfig(t, 1<<20),
+				&Replay{Path: path, Cycles: 1, Speed: speed})
 			require.NoError(t, err)
 			assert.Equal(t, window, time.Duration(res.WindowNS))
 		}
-		res, err := runPlain(t.Context(), replayConfig(t, 1<<20), &Replay{Path: path, Cycles: 3, Speed: 40})
+		res, err := runPlain(t.Context(), replayConfig(t, 1<<20),
+			&Replay{Path: path, Cycles: 3, Speed: 40})
 		require.NoError(t, err)
 		assert.EqualValues(t, 6, res.Requests.Operations)
 		assert.EqualValues(t, 2, res.Replay.Overwrites)
@@ -164,9 +176,11 @@ func TestReplayKeepsTheTraceTime(t *testing.T) {
 }
 
 func TestReplayFailsOnABrokenTraceAndACorruptRead(t *testing.T) {
-	_, err := runPlain(t.Context(), replayConfig(t, 1<<20), &Replay{Path: traceFile(t, "x", "y"), Cycles: 1})
+	_, err := runPlain(t.Context(), replayConfig(t, 1<<20),
+		&Replay{Path: traceFile(t, "x", "y"), Cycles: 1})
 	require.ErrorContains(t, err, "malformed")
-	_, err = runPlain(t.Context(), replayConfig(t, 1<<20), &Replay{Path: filepath.Join(t.TempDir(), "none.csv"), Cycles: 1})
+	_, err = runPlain(t.Context(), replayConfig(t, 1<<20),
+		&Replay{Path: filepath.Join(t.TempDir(), "none.csv"), Cycles: 1})
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -249,7 +263,8 @@ func TestReplayOrdersKeysAndKeepsTheCapacity(t *testing.T) {
 			var rows []string
 			for range 3000 {
 				op := []string{"Read", "Read", "Read", "Write", "Write", "Delete"}[rnd.IntN(6)]
-				rows = append(rows, fmt.Sprintf("1,%s,%d,Tier-2,k%d,Decode", op, 1+rnd.IntN(300), rnd.IntN(40)))
+				rows = append(rows, fmt.Sprintf("1,%s,%d,Tier-2,k%d,Decode", op, 1+rnd.IntN(300),
+					rnd.IntN(40)))
 			}
 			tier := &orderTier{clock: clock.NewWall(), reading: map[string]int{}}
 			cfg := replayConfig(t, 0)
@@ -262,31 +277,17 @@ func TestReplayOrdersKeysAndKeepsTheCapacity(t *testing.T) {
 			assert.Greater(t, tier.mostAtATime, 1, "different keys overlap")
 			assert.Zero(t, tier.parallel)
 			c := res.Replay
-			assert.EqualValues(t, 3000, c.Reads+c.Writes+c.Deletes+c.EvictedReads+c.UnwrittenReads+c.UnknownDeletes)
+			assert.EqualValues(t, 3000,
+				c.Reads+c.Writes+c.Deletes+c.EvictedReads+c.UnwrittenReads+c.UnknownDeletes)
 		}
 	})
-}
-
-func TestBloomForgetsNothing(t *testing.T) {
-	var b bloom
-	assert.False(t, b.has("a"))
-	for i := range 10000 {
-		b.add(fmt.Sprint("written/", i))
-	}
-	wrong := 0
-	for i := range 10000 {
-		assert.True(t, b.has(fmt.Sprint("written/", i)))
-		if b.has(fmt.Sprint("not/", i)) {
-			wrong++
-		}
-	}
-	assert.Zero(t, wrong)
 }
 
 // A replay that its window ends says how far it came.
 func TestReplayEndedByItsWindowCountsItsInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		path := traceFile(t, "100,Write,4096,Tier-2,a,Prefill", "100,Read,4096,Tier-2,a,Decode", "900,Read,4096,Tier-2,a,Decode")
+		path := traceFile(t, "100,Write,4096,Tier-2,a,Prefill", "100,Read,4096,Tier-2,a,Decode",
+			"900,Read,4096,Tier-2,a,Decode")
 		cfg := replayConfig(t, 1<<20)
 		cfg.Window = 200 * time.Millisecond
 		res, err := runPlain(t.Context(), cfg, &Replay{Path: path, Cycles: 1, Speed: 1})
@@ -301,7 +302,8 @@ func TestReplayEndedByItsWindowCountsItsInput(t *testing.T) {
 // Workers that wait for a row's time are idle: a slow trace says nothing about the storage.
 func TestAReplayThatWaitsForItsRowsIsLoadLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		path := traceFile(t, "1.0,Write,100000,Tier-2,a,Prefill", "1.4,Read,100000,Tier-2,a,Decode", "1.8,Read,100000,Tier-2,a,Decode")
+		path := traceFile(t, "1.0,Write,100000,Tier-2,a,Prefill", "1.4,Read,100000,Tier-2,a,Decode",
+			"1.8,Read,100000,Tier-2,a,Decode")
 		wall := clock.NewWall()
 		tier, err := sim.NewLink(1e6, wall)
 		require.NoError(t, err)
@@ -326,5 +328,6 @@ func TestAReplayCountsWhatItCarriedOut(t *testing.T) {
 	res, err := runPlain(t.Context(), cfg, &Replay{Path: traceFile(t, rows...), Cycles: 1})
 	require.NoError(t, err)
 	assert.EqualValues(t, 20, res.Requests.Completed)
-	assert.InDelta(t, 20, res.Replay.Writes, float64(2*cfg.Workers), "and those that were under way")
+	assert.InDelta(t, 20, res.Replay.Writes, float64(2*cfg.Workers),
+		"and those that were under way")
 }

@@ -199,8 +199,9 @@ func (a *autoscaler) capacity(r *result.Round) (over bool) {
 // or more were above it twice: until then it is only how far the search came.
 func (a *autoscaler) summary() result.AutoscaleSummary {
 	s := result.AutoscaleSummary{
-		Mode: a.cfg.Mode, InitialUsers: a.initial, FinalUsers: a.users, SustainedUsers: a.bestUsers, PeakUsers: a.peak,
-		PeakRate: a.topRate, Rounds: a.count, Found: a.found,
+		Mode: a.cfg.Mode, InitialUsers: a.initial, FinalUsers: a.users, SustainedUsers: a.bestUsers,
+		PeakUsers: a.peak,
+		PeakRate:  a.topRate, Rounds: a.count, Found: a.found,
 	}
 	if a.cfg.Mode == result.AutoscaleQoS {
 		s.Found = a.at == a.bestUsers || a.over > a.bestUsers

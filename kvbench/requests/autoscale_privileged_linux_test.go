@@ -27,12 +27,15 @@ func limitedUsers(t *testing.T, population int, window time.Duration) runConfig 
 	for i := range p.Templates {
 		p.Templates[i].Context, p.Templates[i].Think = [2]int{2048, 2048}, [2]float64{0.1, 0.1}
 	}
-	model := model.Model{Key: "mini", Layers: 2, Hidden: 128, Heads: 1, KVHeads: 1, Attention: model.MHA}
+	model := model.Model{Key: "mini", Layers: 2, Hidden: 128, Heads: 1, KVHeads: 1,
+		Attention: model.MHA}
 	cfg := usersConfig(model, population, window)
 	cfg.Source = func() (workloads.Source, error) {
-		return users.New(users.Config{Profile: p, Users: users.Population(p, 42, population, false), Seed: 42, PrefillOnly: true}), nil
+		return users.New(users.Config{Profile: p, Users: users.Population(p, 42, population, false),
+			Seed: 42, PrefillOnly: true}), nil
 	}
-	cfg.Storage = kvbench.StorageConfig{CacheDir: fs.Dir + "/cache", StorageBytes: 128 << 20, Direct: true, Chunk: 256 << 10, Depth: 1, Workers: 64}
+	cfg.Storage = kvbench.StorageConfig{CacheDir: fs.Dir + "/cache", StorageBytes: 128 << 20,
+		Direct: true, Chunk: 256 << 10, Depth: 1, Workers: 64}
 	return cfg
 }
 
@@ -48,7 +51,8 @@ func TestCapacityModeFindsTheLimitOfADevice(t *testing.T) {
 	rounds := r.Summary.AutoscalingStats
 	require.NotEmpty(t, rounds)
 	for _, x := range rounds {
-		t.Logf("%4.1f s: %2d users, %2d workers, %3d goroutines, %.1f MiB/s, %s", x.AtS, x.Users, x.Workers, x.Goroutines, x.BytesPerSecond/(1<<20), x.Decision)
+		t.Logf("%4.1f s: %2d users, %2d workers, %3d goroutines, %.1f MiB/s, %s", x.AtS, x.Users,
+			x.Workers, x.Goroutines, x.BytesPerSecond/(1<<20), x.Decision)
 	}
 	assert.Equal(t, result.EndedByCapacity, r.EndedBy)
 	assert.Less(t, r.WindowNS, int64(time.Minute))
@@ -58,23 +62,27 @@ func TestCapacityModeFindsTheLimitOfADevice(t *testing.T) {
 	first, last := rounds[0], rounds[len(rounds)-1]
 	assert.Equal(t, 2, first.Workers)
 	assert.Equal(t, last.Users, last.Workers)
-	assert.GreaterOrEqual(t, last.Goroutines-first.Goroutines, last.Workers-first.Workers, "every worker is a goroutine")
+	assert.GreaterOrEqual(t, last.Goroutines-first.Goroutines, last.Workers-first.Workers,
+		"every worker is a goroutine")
 }
 
 // Forty users are far too many for a tenth of the device: they leave, their
 // workers end, and nothing of what they had asked for is lost from the counts.
 func TestQoSModeTakesUsersAway(t *testing.T) {
 	cfg := limitedUsers(t, 40, 8*time.Second)
-	cfg.Autoscale = &Autoscale{Mode: result.AutoscaleQoS, Target: 0.1, Interval: 300 * time.Millisecond}
+	cfg.Autoscale = &Autoscale{Mode: result.AutoscaleQoS, Target: 0.1,
+		Interval: 300 * time.Millisecond}
 	r := mustRun(t, cfg)
 	s := r.Summary.AutoscalingSummary
 	require.NotNil(t, s)
 	rounds := r.Summary.AutoscalingStats
 	require.NotEmpty(t, rounds)
 	first, last := rounds[0], rounds[len(rounds)-1]
-	t.Logf("%d users, %d workers, %d goroutines in the first round, %d, %d, %d in the last", first.Users, first.Workers, first.Goroutines, last.Users, last.Workers, last.Goroutines)
+	t.Logf("%d users, %d workers, %d goroutines in the first round, %d, %d, %d in the last",
+		first.Users, first.Workers, first.Goroutines, last.Users, last.Workers, last.Goroutines)
 	assert.Equal(t, 40, first.Users)
 	assert.LessOrEqual(t, s.FinalUsers, 32, "× 0.8 once at least")
 	assert.InDelta(t, last.Users, last.Workers, 3, "who leaves ends its request first")
-	assert.GreaterOrEqual(t, first.Goroutines-last.Goroutines, (first.Workers-last.Workers)/2, "workers that leave end")
+	assert.GreaterOrEqual(t, first.Goroutines-last.Goroutines, (first.Workers-last.Workers)/2,
+		"workers that leave end")
 }

@@ -66,8 +66,10 @@ func TestQoSSaysWhetherItFoundTheUsers(t *testing.T) {
 	}{
 		{"never above", []time.Duration{low, low, low + 1, low + 2}, 12, false},
 		{"always above", []time.Duration{high, high + 1, high + 2, high + 3}, 10, false},
-		{"below, then above twice", []time.Duration{low, low + 1, low + 2, high, high + 1}, 10, true},
-		{"above once is noise", []time.Duration{low, low + 1, low + 2, high, low, low + 1}, 15, false},
+		{"below, then above twice", []time.Duration{low, low + 1, low + 2, high, high + 1}, 10,
+			true},
+		{"above once is noise", []time.Duration{low, low + 1, low + 2, high, low, low + 1}, 15,
+			false},
 	} {
 		a := newAutoscaler(Autoscale{Mode: result.AutoscaleQoS, Target: 0.8}, 10)
 		for _, read := range c.read {
@@ -86,12 +88,18 @@ func TestSaturationIsHalvedUnlessSteadyAndRising(t *testing.T) {
 		writes []time.Duration
 		want   float64
 	}{
-		"steady and rising":       {[]float64{100, 101, 99}, []time.Duration{10 * ms, 20 * ms, 60 * ms}, nil, 0.6},
-		"falling":                 {[]float64{100, 101, 99}, []time.Duration{90 * ms, 70 * ms, 60 * ms}, nil, 0.3},
-		"unsteady":                {[]float64{100, 150, 50}, []time.Duration{10 * ms, 20 * ms, 60 * ms}, nil, 0.3},
-		"writes decide":           {[]float64{100, 101, 99}, []time.Duration{1 * ms, 2 * ms, 3 * ms}, []time.Duration{0, 0, 40 * ms}, 0.8},
-		"never above one":         {[]float64{100, 101, 99}, []time.Duration{1 * ms, 2 * ms, 3000 * ms}, nil, 1},
-		"the last round, not all": {[]float64{100, 101, 99, 100}, []time.Duration{1 * ms, 2 * ms, 99 * ms, 50 * ms}, nil, 0.5},
+		"steady and rising": {[]float64{100, 101, 99},
+			[]time.Duration{10 * ms, 20 * ms, 60 * ms}, nil, 0.6},
+		"falling": {[]float64{100, 101, 99},
+			[]time.Duration{90 * ms, 70 * ms, 60 * ms}, nil, 0.3},
+		"unsteady": {[]float64{100, 150, 50},
+			[]time.Duration{10 * ms, 20 * ms, 60 * ms}, nil, 0.3},
+		"writes decide": {[]float64{100, 101, 99},
+			[]time.Duration{1 * ms, 2 * ms, 3 * ms}, []time.Duration{0, 0, 40 * ms}, 0.8},
+		"never above one": {[]float64{100, 101, 99},
+			[]time.Duration{1 * ms, 2 * ms, 3000 * ms}, nil, 1},
+		"the last round, not all": {[]float64{100, 101, 99, 100},
+			[]time.Duration{1 * ms, 2 * ms, 99 * ms, 50 * ms}, nil, 0.5},
 	} {
 		a := newAutoscaler(Autoscale{Mode: result.AutoscaleQoS, Target: 0.8}, 10)
 		for i := range c.rates {
@@ -114,7 +122,10 @@ func TestCapacityModeEndsWhenNothingGrows(t *testing.T) {
 	for users, over := 100, false; !over; {
 		seen = append(seen, users)
 		require.Less(t, len(seen), 50)
-		users, over = a.end(round{Round: result.Round{BytesPerSecond: float64(min(users, limit)) * 1000, Noise: 500}})
+		users,
+			over =
+			a.end(round{Round: result.Round{BytesPerSecond: float64(min(users, limit)) * 1000,
+				Noise: 500}})
 	}
 	assert.Equal(t, []int{100, 140, 168, 202, 243, 292, 351, 422}, seen, "40 % first, then 20 %")
 	s := a.summary()
@@ -154,12 +165,15 @@ func TestCapacityOfASimulatedDeviceIsFoundWithinOneStep(t *testing.T) {
 	require.NoError(t, err)
 	cfg := usersConfig(model, 20, 20*time.Minute)
 	cfg.Source = func() (workloads.Source, error) {
-		return users.New(users.Config{Profile: p, Users: users.Population(p, 42, 20, false), Seed: 42, PrefillOnly: true, Overtaking: true}), nil
+		return users.New(users.Config{Profile: p, Users: users.Population(p, 42, 20, false),
+			Seed: 42, PrefillOnly: true, Overtaking: true}), nil
 	}
 	cfg.Overtaking = true
 	cfg.Storage.MaxWriters, cfg.Storage.Chunk = 0, 64<<20
 	cfg.Autoscale = &Autoscale{Mode: result.AutoscaleCapacity, Interval: 60 * time.Second}
-	res, err := simulateLoad(t.Context(), cfg, kvbench.SimConfig{Device: &tiers.DeviceModel{Read: bandwidth, Write: bandwidth, Parallelism: 128}})
+	res, err := simulateLoad(t.Context(), cfg,
+		kvbench.SimConfig{Device: &tiers.DeviceModel{Read: bandwidth, Write: bandwidth,
+			Parallelism: 128}})
 	require.NoError(t, err)
 	assert.Equal(t, result.EndedByCapacity, res.EndedBy)
 	assert.Equal(t, result.StatusComplete, res.Status)
@@ -182,15 +196,19 @@ func TestAutoscalersOnARealDirectory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := profile.Default()
 		for i := range p.Templates {
-			p.Templates[i].Context, p.Templates[i].Generate, p.Templates[i].Think = [2]int{16, 64}, [2]int{4, 40}, [2]float64{0.01, 0.02}
+			p.Templates[i].Context, p.Templates[i].Generate, p.Templates[i].Think = [2]int{16, 64},
+				[2]int{4, 40}, [2]float64{0.01, 0.02}
 		}
-		model := model.Model{Key: "mini", Layers: 2, Hidden: 128, Heads: 1, KVHeads: 1, Attention: model.MHA}
+		model := model.Model{Key: "mini", Layers: 2, Hidden: 128, Heads: 1, KVHeads: 1,
+			Attention: model.MHA}
 		for _, mode := range []string{result.AutoscaleQoS, result.AutoscaleCapacity} {
 			cfg := usersConfig(model, 2, time.Second)
 			cfg.Source = func() (workloads.Source, error) {
-				return users.New(users.Config{Profile: p, Users: users.Population(p, 42, 2, false), Seed: 42, MultiTurn: true}), nil
+				return users.New(users.Config{Profile: p, Users: users.Population(p, 42, 2, false),
+					Seed: 42, MultiTurn: true}), nil
 			}
-			cfg.Storage = kvbench.StorageConfig{CacheDir: t.TempDir(), StorageBytes: 64 << 20, Chunk: 64 << 10, Depth: 1, Workers: 64}
+			cfg.Storage = kvbench.StorageConfig{CacheDir: t.TempDir(), StorageBytes: 64 << 20,
+				Chunk: 64 << 10, Depth: 1, Workers: 64}
 			cfg.Autoscale = &Autoscale{Mode: mode, Target: 0.8, Interval: 100 * ms, MaxUsers: 20}
 			res, err := runLoad(t.Context(), cfg)
 			require.NoError(t, err)
@@ -224,7 +242,9 @@ func TestScalingDownStopsUsersAndWorkers(t *testing.T) {
 	cfg := optionOne(t, 100*time.Second)
 	cfg.Autoscale = &Autoscale{Mode: result.AutoscaleQoS, Target: 0.1, Interval: 2 * time.Second}
 	cfg.Users, cfg.Workers = 200, 200
-	res, err := simulateLoad(t.Context(), cfg, kvbench.SimConfig{Device: &tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadLatency: ms, Parallelism: 8}})
+	res, err := simulateLoad(t.Context(), cfg,
+		kvbench.SimConfig{Device: &tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadLatency: ms,
+			Parallelism: 8}})
 	require.NoError(t, err)
 	s := res.Summary.AutoscalingSummary
 	assert.Less(t, s.FinalUsers, 200)

@@ -26,7 +26,8 @@ func (d *dispatcher) decideBlocks(worker int, j *job) bool {
 			return false
 		}
 	}
-	s := record.BlockSample{At: d.clock.Now(), Shard: worker, Blocks: len(j.intents), Ideal: j.req.IdealBlocks}
+	s := record.BlockSample{At: d.clock.Now(), Shard: worker, Blocks: len(j.intents),
+		Ideal: j.req.IdealBlocks}
 	for i := range j.intents {
 		s.Tokens += j.plan[i].Tokens
 		switch j.lease.Outcome(i) {
@@ -49,8 +50,9 @@ func (d *dispatcher) decideBlocks(worker int, j *job) bool {
 	return true
 }
 
-// blocks carries out what was decided about the blocks of a request, first to last. Blocks that lie side by side in the
-// tier are moved together, which counts as one operation: its bytes are those of the blocks.
+// blocks carries out what was decided about the blocks of a request, first to last. Blocks that lie
+// side by side in the tier are moved together, which counts as one operation: its bytes are those
+// of the blocks.
 func (w *worker) blocks(ctx context.Context) error {
 	j := &w.job
 	for at := 0; at < len(j.plan); {

@@ -32,20 +32,25 @@ var smallTokens = model.Sizer{BytesPerToken: 128}
 func blockConfig(path string, workers int) runConfig {
 	return runConfig{
 		engine{
-			Info:    record.Info{Result: result.Result{Benchmark: "BlockTrace", Division: result.DivisionQuick, Count: 1, Ranks: 1}, Sizer: smallTokens},
+			Info: record.Info{Result: result.Result{Benchmark: "BlockTrace",
+				Division: result.DivisionQuick, Count: 1, Ranks: 1}, Sizer: smallTokens},
 			Storage: kvbench.StorageConfig{Chunk: 256 << 10, Depth: 1, Workers: workers},
 		},
 		Config{
 			Source: func() (workloads.Source, error) {
-				return traces.New(formats.Blocks, traces.Config{Paths: []string{path}, Cycles: 1, Profile: profile.Default()})
+				return traces.New(formats.Blocks,
+					traces.Config{Paths: []string{path}, Cycles: 1, Profile: profile.Default()})
 			},
-			Planner: workloads.Planner{Sizer: smallTokens}, Workers: workers, SourceEnds: true, EndedBy: result.EndedByInput,
+			Planner: workloads.Planner{Sizer: smallTokens}, Workers: workers, SourceEnds: true,
+			EndedBy: result.EndedByInput,
 		},
 	}
 }
 
-// replayBlocks runs a whole block trace and returns its result and the hits of each request in order.
-func replayBlocks(t *testing.T, path string, workers int, change func(*runConfig)) (*result.Result, []int) {
+// replayBlocks runs a whole block trace and returns its result and the hits of each request in
+// order.
+func replayBlocks(t *testing.T, path string, workers int, change func(*runConfig)) (*result.Result,
+	[]int) {
 	t.Helper()
 	var hits []int
 	cfg := blockConfig(path, workers)
@@ -64,7 +69,8 @@ func replayBlocks(t *testing.T, path string, workers int, change func(*runConfig
 // nullTiers are a cache of that capacity that keeps no bytes.
 func nullTiers(capacity int64) func(*runConfig) {
 	return func(c *runConfig) {
-		c.Storage.Levels = []cache.Level{{Kind: tiers.Storage, Tier: sim.NewNull(), Capacity: capacity}}
+		c.Storage.Levels = []cache.Level{{Kind: tiers.Storage, Tier: sim.NewNull(),
+			Capacity: capacity}}
 	}
 }
 
@@ -99,7 +105,8 @@ const (
 
 // A cache larger than the trace hits what a cache without bounds hits, whatever it is made of.
 func TestBlocksHitTheIdeal(t *testing.T) {
-	caches := map[string]func(*runConfig){"null": nullTiers(1 << 30), "buffered": directory(t, 1<<30)}
+	caches := map[string]func(*runConfig){"null": nullTiers(1 << 30),
+		"buffered": directory(t, 1<<30)}
 	for layout := range layouts {
 		caches[layout] = laidOut(t, layout, 1<<26)
 		caches[layout+" under gpu and cpu"] = func(c *runConfig) {
@@ -134,7 +141,8 @@ func TestBlocksHitTheIdeal(t *testing.T) {
 	}
 }
 
-// With small caches the ratio falls with the size, and neither the storage nor the number of workers changes a single hit.
+// With small caches the ratio falls with the size, and neither the storage nor the number of
+// workers changes a single hit.
 func TestBlockHitsAreAFunctionOfTraceAndCapacity(t *testing.T) {
 	last := int64(-1)
 	for _, blocks := range []int64{16, 20, 24, 40, 50, 170} {
@@ -144,7 +152,11 @@ func TestBlockHitsAreAFunctionOfTraceAndCapacity(t *testing.T) {
 		last = res.BlockCache.Hits
 		caches := map[string]func(*runConfig){"null": nullTiers(capacity)}
 		if blocks == 20 || blocks == 50 { // with many and with few evictions
-			caches["one writer"] = func(c *runConfig) { directory(t, capacity)(c); c.Storage.MaxWriters = 1 }
+			caches["one writer"] = func(c *runConfig) {
+				directory(t,
+					capacity)(c)
+				c.Storage.MaxWriters = 1
+			}
 			for layout := range layouts {
 				caches[layout] = laidOut(t, layout, capacity)
 			}
@@ -159,10 +171,12 @@ func TestBlockHitsAreAFunctionOfTraceAndCapacity(t *testing.T) {
 	assert.EqualValues(t, 92, last)
 }
 
-// Blocks of 64 tokens share LMCache's files of 256, and are read by one request where one request wrote them.
+// Blocks of 64 tokens share LMCache's files of 256, and are read by one request where one request
+// wrote them.
 func TestBlocksOfSessionsShareChunkFiles(t *testing.T) {
 	res, want := replayBlocks(t, smallSession, 1, nullTiers(1<<30))
-	require.Equal(t, res.BlockCache.Reads.Blocks, res.BlockCache.Reads.Operations, "null tiers have no neighbours")
+	require.Equal(t, res.BlockCache.Reads.Blocks, res.BlockCache.Reads.Operations,
+		"null tiers have no neighbours")
 	require.Positive(t, res.BlockCache.Hits)
 	lmcache := func(c *runConfig) {
 		laidOut(t, "block", 1<<26)(c)
@@ -186,12 +200,17 @@ func TestBlocksEndWithTheWindow(t *testing.T) {
 		var hits []int
 		c := blockConfig("", 8)
 		c.Source = func() (workloads.Source, error) {
-			return traces.New(formats.Blocks, traces.Config{Paths: []string{smallTrace}, Profile: profile.Default()})
+			return traces.New(formats.Blocks,
+				traces.Config{Paths: []string{smallTrace}, Profile: profile.Default()})
 		}
 		c.Window, c.SourceEnds, c.EndedBy = window, false, ""
 		c.Storage.StorageBytes = 8 * 512 * 128
-		c.OnBlocks = func(_ *workloads.Request, s record.BlockSample) { hits = append(hits, s.Hits) }
-		drive := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadLatency: ms / 10, WriteLatency: ms / 10, Parallelism: 4}
+		c.OnBlocks = func(_ *workloads.Request,
+			s record.BlockSample) {
+			hits = append(hits, s.Hits)
+		}
+		drive := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadLatency: ms / 10,
+			WriteLatency: ms / 10, Parallelism: 4}
 		res, err := simulateLoad(t.Context(), c, kvbench.SimConfig{Device: &drive})
 		require.NoError(t, err)
 		assert.Equal(t, result.EndedByDeadline, res.EndedBy)
@@ -201,8 +220,8 @@ func TestBlocksEndWithTheWindow(t *testing.T) {
 	}
 }
 
-// The whole Mooncake trace, 2.5 GiB with 128 bytes per token, where somebody has it: KVBENCH_TEST_MOONCAKE is its path.
-// KVBENCH_TEST_LAYOUT picks one layout.
+// The whole Mooncake trace, 2.5 GiB with 128 bytes per token, where somebody has it:
+// KVBENCH_TEST_MOONCAKE is its path. KVBENCH_TEST_LAYOUT picks one layout.
 func TestWholeMooncakeTrace(t *testing.T) {
 	path := os.Getenv("KVBENCH_TEST_MOONCAKE")
 	if path == "" {
@@ -237,10 +256,13 @@ func TestWholeMooncakeTrace(t *testing.T) {
 					laidOut(t, layout, int64(gib*(1<<30)))(c)
 					c.Storage.Verify = content.VerifySample
 				})
-				assert.True(t, slices.Equal(want, got), "%g GiB", gib) // a difference of 3993 requests is nothing to print
+				// a difference of 3993 requests is nothing to print
+				assert.True(t, slices.Equal(want, got), "%g GiB", gib)
 				b := res.BlockCache
-				t.Logf("%g GiB: %.5f, %d blocks read by %d operations, %d written by %d, in %v", gib, *b.HitRatio,
-					b.Reads.Blocks, b.Reads.Operations, b.Writes.Blocks, b.Writes.Operations, time.Duration(res.WindowNS).Round(time.Millisecond))
+				t.Logf("%g GiB: %.5f, %d blocks read by %d operations, %d written by %d, in %v",
+					gib, *b.HitRatio,
+					b.Reads.Blocks, b.Reads.Operations, b.Writes.Blocks, b.Writes.Operations,
+					time.Duration(res.WindowNS).Round(time.Millisecond))
 			}
 		})
 	}

@@ -14,7 +14,8 @@ import (
 )
 
 func TestAFourTurnConversationMakesTenLookups(t *testing.T) {
-	r := mustRun(t, testConfig(plenty(), newScript(conversation(1, 4, 10, workloads.PrefillDecode)...), 1).finite())
+	r := mustRun(t, testConfig(plenty(),
+		newScript(conversation(1, 4, 10, workloads.PrefillDecode)...), 1).finite())
 	assert.EqualValues(t, 4, r.Requests.Completed)
 	assert.Equal(t, result.EndedByInput, r.EndedBy)
 	assert.EqualValues(t, 6, r.Lookups.ByKind["multi_turn"].Hits)
@@ -45,7 +46,8 @@ func TestBatchedReReadsAreOperationsAndNoLookups(t *testing.T) {
 	assert.EqualValues(t, 6+4+16, r.Tiers[0].Read.Operations)
 	assert.EqualValues(t, 4, r.FirstReads.Operations)
 	assert.EqualValues(t, 4*10*unit, r.UniqueBytesRead)
-	assert.EqualValues(t, 26, r.Summary.CacheStats.CacheHits, "the Python benchmark counts re-reads as hits")
+	assert.EqualValues(t, 26, r.Summary.CacheStats.CacheHits,
+		"the Python benchmark counts re-reads as hits")
 	assert.EqualValues(t, 400, r.TotalTokensGenerated)
 }
 
@@ -53,7 +55,8 @@ func TestBatchedReReadsAreOperationsAndNoLookups(t *testing.T) {
 // their oldest history gone, and reading it in order keeps the rest.
 func TestTheWorkedExampleThroughTheEngine(t *testing.T) {
 	levels := storage(sim.NewNull(), 7*10*unit/2)
-	r := mustRun(t, testConfig(levels, newScript(conversation(1, 6, 10, workloads.PrefillOnly)...), 1).finite())
+	r := mustRun(t, testConfig(levels, newScript(conversation(1, 6, 10, workloads.PrefillOnly)...),
+		1).finite())
 	history := r.Lookups.ByKind["multi_turn"]
 	assert.EqualValues(t, 12, history.Hits)
 	assert.EqualValues(t, 3, history.Misses)
@@ -79,7 +82,8 @@ func TestDecodeOnlyMissesCountAndNothingElseHappens(t *testing.T) {
 	assert.EqualValues(t, 5, r.Lookups.ByKind["user"].Hits)
 	assert.EqualValues(t, 2, r.Lookups.ByKind["user"].Misses)
 	assert.EqualValues(t, 5*11, r.Tiers[0].Read.Operations, "a missing entry is not re-read either")
-	assert.Zero(t, r.Tiers[0].Write.Operations, "the population is written outside the window, a miss not at all")
+	assert.Zero(t, r.Tiers[0].Write.Operations,
+		"the population is written outside the window, a miss not at all")
 	assert.Zero(t, r.Tiers[0].Write.Bytes)
 	assert.EqualValues(t, 5, r.FirstReads.Operations)
 	assert.EqualValues(t, 7, r.Requests.Completed)
@@ -99,17 +103,20 @@ func TestAPrefixIsWrittenOnceAndThenRead(t *testing.T) {
 		assert.EqualValues(t, 49, r.Latency.PrefixRead.Count)
 		assert.EqualValues(t, 49, r.Summary.CacheStats.SystemPromptHits)
 		assert.EqualValues(t, 51, r.Tiers[0].Write.Operations)
-		assert.EqualValues(t, (50*4+9)*unit, r.Tiers[0].Write.Bytes, "its tokens are not written with the requests")
+		assert.EqualValues(t, (50*4+9)*unit, r.Tiers[0].Write.Bytes,
+			"its tokens are not written with the requests")
 	}
 }
 
 func TestAPrefixThatWasEvictedIsAMissAndWrittenAgain(t *testing.T) {
-	first, other, last := singles(1, 4)[0], conversation(8, 1, 5, workloads.PrefillOnly)[0], conversation(9, 1, 4, workloads.PrefillOnly)[0]
+	first, other, last := singles(1, 4)[0], conversation(8, 1, 5, workloads.PrefillOnly)[0],
+		conversation(9, 1, 4, workloads.PrefillOnly)[0]
 	for _, q := range []*workloads.Request{first, last} {
 		q.SystemPrompt, q.SystemPromptTokens = 0, 2
 	}
 	// Ten tokens fit: the other's five push out the prefix, which is the oldest.
-	r := mustRun(t, testConfig(storage(sim.NewNull(), 10*unit), newScript(first, other, last), 1).finite())
+	r := mustRun(t, testConfig(storage(sim.NewNull(), 10*unit), newScript(first, other, last),
+		1).finite())
 	assert.EqualValues(t, 2, r.Lookups.ByKind["system"].Misses)
 	assert.Zero(t, r.Lookups.ByKind["system"].Hits)
 	assert.EqualValues(t, 5, r.Tiers[0].Write.Operations)
@@ -120,7 +127,8 @@ func TestOvertakingIsNeitherHitNorMissAndWaitingIsAHit(t *testing.T) {
 	for _, overtaking := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			wall := clock.NewWall()
-			cfg := testConfig(slow(wall, 1<<40), newScript(conversation(1, 2, 2, workloads.PrefillOnly)...), 2).finite()
+			cfg := testConfig(slow(wall, 1<<40),
+				newScript(conversation(1, 2, 2, workloads.PrefillOnly)...), 2).finite()
 			cfg.Clock, cfg.Overtaking = wall, overtaking
 			r := mustRun(t, cfg)
 			history := r.Lookups.ByKind["multi_turn"]
@@ -128,7 +136,8 @@ func TestOvertakingIsNeitherHitNorMissAndWaitingIsAHit(t *testing.T) {
 			if overtaking {
 				assert.EqualValues(t, 1, r.Lookups.NotYetWritten)
 				assert.Zero(t, history.Hits)
-				assert.Equal(t, int64(4*time.Second), r.WindowNS, "two writes of two seconds share the link")
+				assert.Equal(t, int64(4*time.Second), r.WindowNS,
+					"two writes of two seconds share the link")
 				return
 			}
 			assert.EqualValues(t, 1, history.Hits)

@@ -60,7 +60,8 @@ func (d *digest) see(r *workloads.Request, plan []workloads.Op) {
 		return
 	}
 	for _, op := range plan {
-		fmt.Fprintf(u.sum, "%d/%d %s %s %s %d x%d\n", r.Conversation, r.Turn, op.Kind, op.Purpose, op.Key, op.Bytes, op.Times)
+		fmt.Fprintf(u.sum, "%d/%d %s %s %s %d x%d\n", r.Conversation, r.Turn, op.Kind, op.Purpose,
+			op.Key, op.Bytes, op.Times)
 	}
 	if u.seq < digestTurns {
 		return
@@ -91,7 +92,8 @@ func digestOf(t *testing.T, workers int, change func(*users.Config)) string {
 	cfg := testConfig(plenty(), population(digestUsers, change), workers).lasting(time.Hour)
 	cfg.Planner = workloads.Planner{Sizer: model.NewSizer(mdl, 1, model.TPMLPerf), Batched: true}
 	cfg.OnDispatch = d.see
-	if _, err = runLoad(ctx, cfg); err != nil { // nil where the last request ends the load before we can
+	// nil where the last request ends the load before we can
+	if _, err = runLoad(ctx, cfg); err != nil {
 		require.ErrorIs(t, err, errSeenAll)
 	}
 	require.Zero(t, d.open, "users without all of their turns")
@@ -112,7 +114,8 @@ func TestTheSameSeedMakesTheSameRequests(t *testing.T) {
 		}()
 	}
 	overtaking := func(u *users.Config) { rush(u); u.Overtaking = true }
-	assert.Equal(t, goldenDigest, digestOf(t, 5, overtaking), "few workers, and turns that may overtake")
+	assert.Equal(t, goldenDigest, digestOf(t, 5, overtaking),
+		"few workers, and turns that may overtake")
 	synctest.Test(t, func(t *testing.T) {
 		think := func(u *users.Config) {
 			for i := range u.Users { // the slowest would make this long
@@ -126,7 +129,8 @@ func TestTheSameSeedMakesTheSameRequests(t *testing.T) {
 func TestAnotherSeedMakesOtherRequests(t *testing.T) {
 	a, b := newDigest(nil), newDigest(nil)
 	for seed, d := range map[uint64]*digest{42: a, 43: b} {
-		src := population(digestUsers, func(u *users.Config) { u.Seed, u.MaxRequests = seed, digestUsers })
+		src := population(digestUsers,
+			func(u *users.Config) { u.Seed, u.MaxRequests = seed, digestUsers })
 		cfg := testConfig(plenty(), src, 4).finite()
 		cfg.OnDispatch = d.see
 		synctest.Test(t, func(t *testing.T) { mustRun(t, cfg) })

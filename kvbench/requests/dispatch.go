@@ -73,9 +73,11 @@ type counts struct {
 	Started, Completed, Failed [workloads.NumClasses]int64
 }
 
-func newDispatcher(ctx context.Context, cfg *Config, e *kvbench.Env, src workloads.Source) *dispatcher {
+func newDispatcher(ctx context.Context, cfg *Config, e *kvbench.Env,
+	src workloads.Source) *dispatcher {
 	d := &dispatcher{
-		clock: e.Clock, origin: e.Clock.Now(), cache: e.Cache, planner: cfg.Planner, src: src, rec: e.Rec,
+		clock: e.Clock, origin: e.Clock.Now(), cache: e.Cache, planner: cfg.Planner, src: src,
+		rec:  e.Rec,
 		tell: cfg.OnDispatch, tellHit: cfg.OnBlocks, over: ctx, fail: e.Fail,
 		wake: workloads.Never, drained: e.Clock.NewEvent(),
 		inflight: make(map[*job]struct{}), idleSince: make(map[int]time.Duration),
@@ -171,8 +173,10 @@ func (d *dispatcher) watchTime(now time.Duration) {
 	d.closed = d.closed || d.over.Err() != nil
 	if d.still >= maxStill {
 		d.closed = true
-		d.fail(fmt.Errorf("%d requests began at one moment of virtual time: a load that neither thinks nor waits for storage has no end here; "+
-			"give think times, -trace-speedup, -max-requests or -simulate-device", d.still), result.EndedByError)
+		d.fail(fmt.Errorf("%d requests began at one moment of virtual time: a load that neither "+
+			"thinks nor waits for storage has no end here; "+
+			"give think times, -trace-speedup, -max-requests or -simulate-device", d.still),
+			result.EndedByError)
 	}
 }
 

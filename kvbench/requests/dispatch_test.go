@@ -38,14 +38,20 @@ func TestTheMostUrgentRequestGoesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()
 		// All arrive while the only worker is busy with the first.
-		list := []users.User{one(0, workloads.Batch, 1e-3), one(1, workloads.Batch, 0.5), one(2, workloads.Responsive, 0.6), one(3, workloads.Interactive, 0.7)}
-		cfg := testConfig(slow(wall, 1<<40), ofUsers(func(u *users.Config) { u.ClosedLoop, u.PrefillOnly = true, true }, list...), 1)
+		list := []users.User{one(0, workloads.Batch, 1e-3), one(1, workloads.Batch, 0.5),
+			one(2, workloads.Responsive, 0.6), one(3, workloads.Interactive, 0.7)}
+		cfg := testConfig(slow(wall, 1<<40),
+			ofUsers(func(u *users.Config) { u.ClosedLoop, u.PrefillOnly = true, true }, list...), 1)
 		cfg.Clock, cfg.Requests = wall, 4
 		cfg.Planner.Sizer.BytesPerToken = 1000 * unit
 		var order []int
-		cfg.OnDispatch = func(r *workloads.Request, _ []workloads.Op) { order = append(order, r.User) }
+		cfg.OnDispatch = func(r *workloads.Request,
+			_ []workloads.Op) {
+			order = append(order, r.User)
+		}
 		mustRun(t, cfg)
-		assert.Equal(t, []int{0, 3, 2, 3}, order[:4], "the urgent one is back before the patient ones have had their turn")
+		assert.Equal(t, []int{0, 3, 2, 3}, order[:4],
+			"the urgent one is back before the patient ones have had their turn")
 	})
 }
 
@@ -73,7 +79,8 @@ func TestATurnWaitsForTheOneBeforeIt(t *testing.T) {
 				return
 			}
 			assert.Equal(t, 1, most, "all turns are of one conversation")
-			assert.Zero(t, r.Lookups.ByKind["multi_turn"].Pending, "nobody is dispatched only to wait")
+			assert.Zero(t, r.Lookups.ByKind["multi_turn"].Pending,
+				"nobody is dispatched only to wait")
 			assert.Zero(t, r.Lookups.ByKind["multi_turn"].Misses)
 			assert.Greater(t, r.Load["total"].Queued, int64(100), "they arrive all the same")
 		})
@@ -96,8 +103,10 @@ func (w *watched) Written(r *workloads.Request) {
 func TestEveryRequestIsWrittenAndDoneOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()
-		requests := append(conversation(1, 3, 1, workloads.PrefillDecode), conversation(2, 2, 1, workloads.DecodeOnly)...)
-		requests = append(requests, conversation(1, 1, 1, workloads.PrefillOnly)[0]) // exists already
+		requests := append(conversation(1, 3, 1, workloads.PrefillDecode),
+			conversation(2, 2, 1, workloads.DecodeOnly)...)
+		// exists already
+		requests = append(requests, conversation(1, 1, 1, workloads.PrefillOnly)[0])
 		requests = append(requests, conversation(3, 1, 1000, workloads.PrefillOnly)[0])
 		requests[len(requests)-1].Arrival = 30 * time.Second // its write would hold up the others
 		src := newScript(requests...)
@@ -122,10 +131,14 @@ func TestATurnStartsWhenTheOneBeforeItIsWrittenNotWhenItIsAnswered(t *testing.T)
 		cfg.Clock = wall
 		begin := wall.Now()
 		var at []time.Duration
-		cfg.OnDispatch = func(*workloads.Request, []workloads.Op) { at = append(at, wall.Now()-begin) }
+		cfg.OnDispatch = func(*workloads.Request,
+			[]workloads.Op) {
+			at = append(at, wall.Now()-begin)
+		}
 		mustRun(t, cfg)
 		assert.Equal(t, []time.Duration{0, 3 * time.Second}, at)
-		assert.Equal(t, []string{"take u1/c1/t1", "written u1/c1/t1", "take u1/c1/t2", "done u1/c1/t1", "written u1/c1/t2", "done u1/c1/t2"}, src.log)
+		assert.Equal(t, []string{"take u1/c1/t1", "written u1/c1/t1", "take u1/c1/t2",
+			"done u1/c1/t1", "written u1/c1/t2", "done u1/c1/t2"}, src.log)
 	})
 }
 
@@ -148,7 +161,8 @@ func TestAClosedLoopThinksAfterTheAnswer(t *testing.T) {
 // One timer serves all arrivals, and none is late.
 func TestThePacerWakesOnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		src := ofUsers(nil, one(0, workloads.Batch, 0.3), one(1, workloads.Interactive, 7), one(2, workloads.Responsive, 0.011))
+		src := ofUsers(nil, one(0, workloads.Batch, 0.3), one(1, workloads.Interactive, 7),
+			one(2, workloads.Responsive, 0.011))
 		cfg := testConfig(plenty(), src, 3).lasting(100 * time.Second)
 		r := mustRun(t, cfg)
 		assert.Greater(t, r.Requests.Completed, int64(9000))
@@ -211,9 +225,11 @@ func TestWaitingForASlotIsBusyAndAdmission(t *testing.T) {
 		cfg := testConfig(slow(wall, 1<<40), newScript(singles(8, 1)...), 4).finite()
 		cfg.Clock, cfg.Storage.MaxWriters = wall, 1
 		r := mustRun(t, cfg)
-		assert.Equal(t, int64((3+2+1)*time.Second), r.Harness.WorkerIdleNS, "at the end of the input only")
+		assert.Equal(t, int64((3+2+1)*time.Second), r.Harness.WorkerIdleNS,
+			"at the end of the input only")
 		assert.Equal(t, int64(3*time.Second), *r.Latency.WriteAdmission.Max)
-		assert.Equal(t, int64(time.Second), *r.Latency.Levels["storage"].Write.IO.Max, "waiting is not in the latency of the I/O")
+		assert.Equal(t, int64(time.Second), *r.Latency.Levels["storage"].Write.IO.Max,
+			"waiting is not in the latency of the I/O")
 		assert.Zero(t, r.Harness.BufferWaitNS)
 	})
 }
@@ -222,11 +238,13 @@ func TestWaitingForASlotIsBusyAndAdmission(t *testing.T) {
 func TestTakingIsSafeFromManyGoroutines(t *testing.T) {
 	watchdog(t, time.Minute)
 	wall := clock.NewWall()
-	kv, err := cache.New(cache.Config{Levels: plenty(), Transfer: &transfer.Transfer{}, Clock: wall})
+	kv, err := cache.New(cache.Config{Levels: plenty(), Transfer: &transfer.Transfer{},
+		Clock: wall})
 	require.NoError(t, err)
 	rec := record.New(1)
 	src := population(20, func(u *users.Config) { u.Rate, u.MaxRequests = 1e6, 2000 })
-	d := newDispatcher(t.Context(), &Config{Planner: workloads.Planner{Sizer: testSizer}}, &kvbench.Env{Clock: wall, Cache: kv, Rec: rec}, src)
+	d := newDispatcher(t.Context(), &Config{Planner: workloads.Planner{Sizer: testSizer}},
+		&kvbench.Env{Clock: wall, Cache: kv, Rec: rec}, src)
 	d.open(func() time.Duration { rec.Open(wall.Now(), workloads.Never); return wall.Now() })
 	ctx := t.Context()
 	var wg sync.WaitGroup
@@ -243,7 +261,8 @@ func TestTakingIsSafeFromManyGoroutines(t *testing.T) {
 	end := d.close(wall.Now())
 	wg.Wait()
 	assert.Empty(t, end.running)
-	assert.EqualValues(t, 2000, end.counts.Completed[0]+end.counts.Completed[1]+end.counts.Completed[2])
+	assert.EqualValues(t, 2000,
+		end.counts.Completed[0]+end.counts.Completed[1]+end.counts.Completed[2])
 	assert.Equal(t, end.counts.Started, end.counts.Completed)
 }
 

@@ -31,7 +31,8 @@ func onDevice(dir string, workers int) runConfig {
 	}
 	cfg := testConfig(nil, newScript(all...), workers).finite()
 	cfg.Storage = kvbench.StorageConfig{
-		StorageBytes: 48 << 20, CacheDir: dir, Direct: true, Chunk: 1 << 20, Depth: 2, Workers: workers,
+		StorageBytes: 48 << 20, CacheDir: dir, Direct: true, Chunk: 1 << 20, Depth: 2,
+		Workers: workers,
 	}
 	return cfg
 }
@@ -86,8 +87,10 @@ func TestAFullDiskAndAReadOnlyRemountEndTheTrial(t *testing.T) {
 	cfg.Storage.StorageBytes = 8 << 20
 	cfg.OnDispatch = func(r *workloads.Request, _ []workloads.Op) {
 		if r.Seq == 20 {
-			// The kernel refuses while a file is open for writing: this has to fall between two entries.
-			for unix.Mount(fs.Path, fs.Dir, "ext4", unix.MS_REMOUNT|unix.MS_RDONLY, "") == unix.EBUSY {
+			// The kernel refuses while a file is open for writing: this has to fall between two
+			// entries.
+			for unix.Mount(fs.Path, fs.Dir, "ext4", unix.MS_REMOUNT|unix.MS_RDONLY,
+				"") == unix.EBUSY {
 				runtime.Gosched()
 			}
 		}
@@ -147,7 +150,8 @@ func TestOneProcessorOnMemoryIsTheLimit(t *testing.T) {
 			return
 		}
 	}
-	t.Skipf("other programs held the processor for %.0f %% of the window: it cannot show that the harness needs all of it", 100*got.Stolen)
+	t.Skipf("other programs held the processor for %.0f %% of the window: it cannot show that "+
+		"the harness needs all of it", 100*got.Stolen)
 }
 
 type verdictSeen struct {
@@ -181,14 +185,16 @@ func runForVerdict(t *testing.T, dir string) {
 	cfg := testConfig(nil, src, 4).lasting(time.Second)
 	cfg.Planner.Sizer.BytesPerToken = 256
 	cfg.Storage = kvbench.StorageConfig{
-		StorageBytes: 32 << 20, CacheDir: filepath.Join(dir, "cache"), Direct: true, Chunk: 1 << 20, Depth: 1, Workers: 4,
+		StorageBytes: 32 << 20, CacheDir: filepath.Join(dir, "cache"), Direct: true, Chunk: 1 << 20,
+		Depth: 1, Workers: 4,
 	}
 	idle := idleTime(t)
 	r := mustRun(t, cfg)
 	window := time.Duration(r.WindowNS)
 	text, err := json.Marshal(verdictSeen{
 		Verdict: r.Harness.Verdict, Cores: r.Limits.Cores,
-		Stolen: 1 - time.Duration(r.Harness.CPUNS).Seconds()/window.Seconds() - (idleTime(t)-idle).Seconds()/window.Seconds(),
+		Stolen: 1 - time.Duration(r.Harness.CPUNS).Seconds()/window.Seconds() -
+			(idleTime(t)-idle).Seconds()/window.Seconds(),
 	})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "verdict.json"), text, 0o644))
@@ -209,7 +215,8 @@ func idleTime(t *testing.T) time.Duration {
 		}
 		idle, err := strconv.ParseInt(f[4], 10, 64)
 		require.NoError(t, err)
-		iowait, err := strconv.ParseInt(f[5], 10, 64) // idle, too, while somebody waits for a device
+		// idle, too, while somebody waits for a device
+		iowait, err := strconv.ParseInt(f[5], 10, 64)
 		require.NoError(t, err)
 		return time.Duration(idle+iowait) * 10 * time.Millisecond // USER_HZ is 100 everywhere
 	}

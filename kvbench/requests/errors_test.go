@@ -28,7 +28,8 @@ import (
 
 // usage runs a trial and returns what its cache says afterwards, when nothing
 // runs any more: it has to be the sum of the entries.
-func usage(ctx context.Context, t *testing.T, cfg runConfig) (*result.Result, []cache.Gauge, error) {
+func usage(ctx context.Context, t *testing.T, cfg runConfig) (*result.Result, []cache.Gauge,
+	error) {
 	t.Helper()
 	l, err := New(cfg.Config)
 	require.NoError(t, err)
@@ -40,7 +41,8 @@ func usage(ctx context.Context, t *testing.T, cfg runConfig) (*result.Result, []
 func faulty(hook faults.Hook, requests int64) (runConfig, *faults.Tier) {
 	tier := faults.Wrap(sim.NewNull(), hook)
 	src := population(20, func(u *users.Config) { u.Rate, u.MaxRequests = 1e6, requests })
-	return testConfig(storage(tier, 30000*unit), src, 8).finite(), tier // too little room for all: entries are evicted, too
+	// too little room for all: entries are evicted, too
+	return testConfig(storage(tier, 30000*unit), src, 8).finite(), tier
 }
 
 // checkUsage demands that nothing is reserved or lost after a run.
@@ -80,7 +82,8 @@ func TestErrorsOfTheDirectoryEndTheTrial(t *testing.T) {
 			assert.Equal(t, result.StatusFailed, r.Status)
 			assert.Equal(t, result.EndedByError, r.EndedBy)
 			require.NotEmpty(t, r.Errors)
-			assert.Equal(t, result.ErrorCount{Tier: "storage", Operation: c.op, Errno: c.level, Count: 1}, r.Errors[0])
+			assert.Equal(t, result.ErrorCount{Tier: "storage", Operation: c.op, Errno: c.level,
+				Count: 1}, r.Errors[0])
 			require.Len(t, r.ErrorSamples, 1)
 			assert.True(t, r.ErrorSamples[0].Fatal)
 			assert.NotEmpty(t, r.ErrorSamples[0].Key)
@@ -94,7 +97,8 @@ func TestErrorsOfTheDirectoryEndTheTrial(t *testing.T) {
 func TestTransientFailuresAreTriedAgainAndCounted(t *testing.T) {
 	var failed atomic.Int64
 	cfg, tier := faulty(func(_ context.Context, e faults.Event) error {
-		if (e.Call == faults.Commit || e.Call == faults.Open) && e.N%10 < 3 { // at most three in a row
+		// at most three in a row
+		if (e.Call == faults.Commit || e.Call == faults.Open) && e.N%10 < 3 {
 			failed.Add(1)
 			return syscall.ETIMEDOUT
 		}
@@ -137,14 +141,16 @@ func TestAFourthTransientFailureIsAFailure(t *testing.T) {
 	assert.Zero(t, r.Tiers[0].Read.Operations)
 	assert.EqualValues(t, 199, r.Latency.Levels["storage"].Write.IO.Count, "and adds no latency")
 	assert.EqualValues(t, 199, r.Latency.Request.EndToEnd.Count)
-	assert.Equal(t, []result.ErrorCount{{Tier: "storage", Operation: "write", Errno: "EINTR", Count: 1}}, r.Errors)
+	assert.Equal(t, []result.ErrorCount{{Tier: "storage", Operation: "write", Errno: "EINTR",
+		Count: 1}}, r.Errors)
 	assert.Contains(t, strings.Join(r.Warnings, "\n"), "1 operation failed")
 	checkLoad(t, r)
 	checkUsage(t, tier, gauges)
 
 	cfg.Info.Division = result.DivisionClosed
 	cfg.Source = func() (workloads.Source, error) { return newScript(requests...), nil }
-	cfg.Storage.Levels[0].Tier = faults.Wrap(sim.NewNull(), faults.On(faults.Commit, 50, syscall.EACCES))
+	cfg.Storage.Levels[0].Tier = faults.Wrap(sim.NewNull(),
+		faults.On(faults.Commit, 50, syscall.EACCES))
 	r, _, _ = usage(t.Context(), t, cfg)
 	assert.Equal(t, result.StatusFailed, r.Status, "closed allows none")
 }
@@ -163,7 +169,8 @@ func TestMoreThanOnePercentOfFailuresEndsTheTrial(t *testing.T) {
 	assert.ErrorContains(t, err, "more than 1 %")
 	assert.Equal(t, result.StatusFailed, r.Status)
 	assert.True(t, published)
-	assert.GreaterOrEqual(t, r.Requests.FailedOperations, int64(10), "fewer are no share to speak of")
+	assert.GreaterOrEqual(t, r.Requests.FailedOperations, int64(10),
+		"fewer are no share to speak of")
 	assert.LessOrEqual(t, len(r.ErrorSamples), 10)
 	checkLoad(t, r)
 	checkUsage(t, tier, gauges)
@@ -186,7 +193,10 @@ func TestFailuresOfTheWarmupAreComparedWithItsOperations(t *testing.T) {
 		}
 		return nil
 	})
-	src := population(20, func(u *users.Config) { u.Rate, u.PrefillOnly, u.MultiTurn = 1e6, true, false })
+	src := population(20, func(u *users.Config) {
+		u.Rate, u.PrefillOnly, u.MultiTurn = 1e6, true,
+			false
+	})
 	cfg := testConfig(storage(tier, 1<<50), src, 4)
 	cfg.Warmup, cfg.Window = time.Minute, time.Minute
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -206,7 +216,8 @@ func TestAMismatchNamesKeyAndOffset(t *testing.T) {
 	src := newScript(requests...)
 	cfg := testConfig(nil, src, 1).finite()
 	cfg.Storage = kvbench.StorageConfig{
-		StorageBytes: 1 << 20, CacheDir: dir, Direct: true, Chunk: unit, Depth: 2, Workers: 1, Verify: content.VerifyFull,
+		StorageBytes: 1 << 20, CacheDir: dir, Direct: true, Chunk: unit, Depth: 2, Workers: 1,
+		Verify: content.VerifyFull,
 	}
 	cfg.OnDispatch = func(r *workloads.Request, _ []workloads.Op) {
 		if r.Kind == workloads.DecodeOnly { // everything is written, and about to be read
@@ -240,7 +251,8 @@ func flipBit(t *testing.T, dir, key string, offset int64) {
 		got, err := os.ReadFile(path)
 		require.NoError(t, err)
 		for gen := range uint64(10) {
-			if content.Check(got[:unit], tiers.Object{Key: key, Gen: gen, Size: int64(len(got))}, 0) != nil {
+			if content.Check(got[:unit], tiers.Object{Key: key, Gen: gen, Size: int64(len(got))},
+				0) != nil {
 				continue
 			}
 			f, err := os.OpenFile(path, os.O_WRONLY, 0)

@@ -29,7 +29,8 @@ func (l *Load) populate(ctx context.Context) error {
 		return err
 	}
 	f := l.newFiller("filling", int64(p.Entries)*size)
-	_, err := f.fill(ctx, l.cfg.Workers, p.Entries, func(n int) (string, int64) { return workloads.PopulationKey(n), size })
+	_, err := f.fill(ctx, l.cfg.Workers, p.Entries,
+		func(n int) (string, int64) { return workloads.PopulationKey(n), size })
 	return err
 }
 
@@ -42,7 +43,8 @@ func (l *Load) populationFits(size int64) error {
 		return nil
 	}
 	fit := last.Capacity / size / populationPerUser
-	return fmt.Errorf("%w: decode-only needs %d entries of %d bytes (%d bytes in all) in the %s tier of %d bytes: -num-users %d would fit, or a larger -storage-capacity-gb",
+	return fmt.Errorf("%w: decode-only needs %d entries of %d bytes (%d bytes in all) in the %s "+
+		"tier of %d bytes: -num-users %d would fit, or a larger -storage-capacity-gb",
 		cache.ErrTooLarge, entries, size, total, last.Kind, last.Capacity, fit)
 }
 
@@ -67,13 +69,15 @@ func (l *Load) preconditionDrive(ctx context.Context) error {
 	entries := int((p.Bytes + size - 1) / size)
 	f := l.newFiller("preconditioning", int64(entries)*size)
 	start := l.env.Clock.Now()
-	rates, err := f.fill(ctx, p.Threads, entries, func(n int) (string, int64) { return workloads.PreconditionKey(n), size })
+	rates, err := f.fill(ctx, p.Threads, entries,
+		func(n int) (string, int64) { return workloads.PreconditionKey(n), size })
 	l.precondition = &result.Precondition{
 		Bytes: f.done.Load(), DurationNS: int64(l.env.Clock.Now() - start), Writers: p.Threads,
 		LastRates: rates, Spread: spread(rates),
 	}
 	if errors.Is(err, syscall.ENOSPC) {
-		return fmt.Errorf("preconditioning filled the disk after %d of %d bytes: give a smaller -storage-capacity-gb or -precondition-size-gb: %w",
+		return fmt.Errorf("preconditioning filled the disk after %d of %d bytes: give a smaller "+
+			"-storage-capacity-gb or -precondition-size-gb: %w",
 			f.done.Load(), p.Bytes, err)
 	}
 	return err
@@ -109,7 +113,8 @@ func (l *Load) newFiller(stage string, total int64) *filler {
 }
 
 // fill writes entries 0, 1, … and returns the rates of the last rounds.
-func (f *filler) fill(ctx context.Context, writers, entries int, entry func(n int) (key string, size int64)) ([]float64, error) {
+func (f *filler) fill(ctx context.Context, writers, entries int,
+	entry func(n int) (key string, size int64)) ([]float64, error) {
 	watched, stop := context.WithCancel(ctx)
 	var mu sync.Mutex
 	f.env.Clock.Every(watched, 20*time.Millisecond, func() {
@@ -132,7 +137,8 @@ func (f *filler) fill(ctx context.Context, writers, entries int, entry func(n in
 
 // write returns when all is written or something failed. Interrupted, it does not
 // wait long for the writers: clean waits for them.
-func (f *filler) write(ctx context.Context, writers, entries int, entry func(n int) (key string, size int64)) error {
+func (f *filler) write(ctx context.Context, writers, entries int,
+	entry func(n int) (key string, size int64)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if writers = min(writers, entries); writers == 0 {
@@ -188,7 +194,8 @@ func (f *filler) show() {
 		return
 	}
 	f.told = time.Now()
-	f.env.Show(kvbench.Snapshot{Stage: f.stage, Elapsed: f.env.Clock.Now() - f.begin, Done: f.done.Load(), Of: f.total})
+	f.env.Show(kvbench.Snapshot{Stage: f.stage, Elapsed: f.env.Clock.Now() - f.begin,
+		Done: f.done.Load(), Of: f.total})
 }
 
 // spread is (max - min) ÷ mean.
@@ -224,8 +231,10 @@ func (l *Load) ingest(ctx context.Context) error {
 		}
 	}
 	if kept = total - kept; kept > last.Capacity {
-		return fmt.Errorf("%w: the %d documents kept take %d bytes, the %s tier has %d: about -rag-num-docs %d would fit, or a larger -storage-capacity-gb",
-			cache.ErrTooLarge, n-first, kept, last.Kind, last.Capacity, int64(float64(n-first)*float64(last.Capacity)/float64(kept)))
+		return fmt.Errorf("%w: the %d documents kept take %d bytes, the %s tier has %d: about "+
+			"-rag-num-docs %d would fit, or a larger -storage-capacity-gb",
+			cache.ErrTooLarge, n-first, kept, last.Kind, last.Capacity,
+			int64(float64(n-first)*float64(last.Capacity)/float64(kept)))
 	}
 	f := l.newFiller("ingesting", total)
 	for doc := range n {

@@ -86,7 +86,8 @@ func TestPreconditioningReportsAndLeavesTheFirstVictims(t *testing.T) {
 }
 
 func TestDefaultsOfPreconditioning(t *testing.T) {
-	cfg := testConfig(storage(sim.NewNull(), 100*2048*unit), newScript(singles(1, 1)...), 1).finite()
+	cfg := testConfig(storage(sim.NewNull(), 100*2048*unit), newScript(singles(1, 1)...),
+		1).finite()
 	cfg.Precondition = Precondition{Bytes: 10*2048*unit - 1}
 	r := mustRun(t, cfg)
 	assert.EqualValues(t, 10*2048*unit, r.Precondition.Bytes, "whole entries of 2048 tokens")
@@ -110,14 +111,16 @@ func TestAPopulationIsWrittenWithoutTheWriteLimit(t *testing.T) {
 		wall := clock.NewWall()
 		var all []*workloads.Request
 		for n := range 20 {
-			all = append(all, &workloads.Request{Kind: workloads.DecodeOnly, SystemPrompt: -1, Own: workloads.Entry{Key: workloads.PopulationKey(n), Tokens: 3}})
+			all = append(all, &workloads.Request{Kind: workloads.DecodeOnly, SystemPrompt: -1,
+				Own: workloads.Entry{Key: workloads.PopulationKey(n), Tokens: 3}})
 		}
 		cfg := testConfig(slow(wall, 1<<40), newScript(all...), 5).finite()
 		cfg.Clock, cfg.Storage.MaxWriters = wall, 1
 		cfg.Population = Population{Entries: 20, Tokens: 3}
 		begin := time.Now()
 		r := mustRun(t, cfg)
-		assert.Equal(t, 2*60*time.Second, time.Since(begin), "written once and read once over one link")
+		assert.Equal(t, 2*60*time.Second, time.Since(begin),
+			"written once and read once over one link")
 		assert.Equal(t, int64(60*time.Second), r.WindowNS)
 		assert.EqualValues(t, 20, r.Lookups.Hits)
 		assert.EqualValues(t, 20, r.FirstReads.Operations)

@@ -47,7 +47,8 @@ func slow(c clock.Clock, capacity int64) []cache.Level {
 // testConfig is a run over the given tiers with a source of the test's own.
 func testConfig(levels []cache.Level, src workloads.Source, workers int) runConfig {
 	return runConfig{
-		engine{Storage: kvbench.StorageConfig{Levels: levels, Chunk: unit, Depth: 1, Workers: workers}},
+		engine{Storage: kvbench.StorageConfig{Levels: levels, Chunk: unit, Depth: 1,
+			Workers: workers}},
 		Config{
 			Source:  func() (workloads.Source, error) { return src, nil },
 			Planner: workloads.Planner{Sizer: testSizer},
@@ -72,7 +73,8 @@ func runLoad(ctx context.Context, cfg runConfig) (*result.Result, error) {
 	return kvbench.Run(ctx, cfg.engine, l)
 }
 
-func simulateLoad(ctx context.Context, cfg runConfig, sim kvbench.SimConfig) (*result.Result, error) {
+func simulateLoad(ctx context.Context, cfg runConfig, sim kvbench.SimConfig) (*result.Result,
+	error) {
 	l, err := New(cfg.Config)
 	if err != nil {
 		return nil, err
@@ -214,7 +216,8 @@ func singles(n, tokens int) []*workloads.Request {
 // population is a load of synthetic users.
 func population(n int, change func(*users.Config)) workloads.Source {
 	p := profile.Default()
-	cfg := users.Config{Profile: p, Users: users.Population(p, 42, n, true), Seed: 42, MultiTurn: true, PrefixCaching: true}
+	cfg := users.Config{Profile: p, Users: users.Population(p, 42, n, true), Seed: 42,
+		MultiTurn: true, PrefixCaching: true}
 	if change != nil {
 		change(&cfg)
 	}
@@ -233,7 +236,8 @@ func noLeaks(t *testing.T) {
 		}
 		if n := runtime.NumGoroutine(); n > before {
 			stacks := make([]byte, 1<<16)
-			t.Errorf("%d goroutines, %d before\n%s", n, before, stacks[:runtime.Stack(stacks, true)])
+			t.Errorf("%d goroutines, %d before\n%s", n, before,
+				stacks[:runtime.Stack(stacks, true)])
 		}
 	})
 }

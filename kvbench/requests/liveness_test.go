@@ -39,16 +39,20 @@ func TestNoScheduleHangsUnderOverload(t *testing.T) {
 		for _, cpu := range []int64{0, 2, 5} {
 			t.Run(fmt.Sprintf("slots=%d,cpu=%d", slots, cpu), func(t *testing.T) {
 				storage := faults.Wrap(sim.NewNull(), jitter)
-				levels := []cache.Level{{Kind: tiers.Storage, Tier: storage, Capacity: 3 * entry * unit}}
+				levels := []cache.Level{{Kind: tiers.Storage, Tier: storage,
+					Capacity: 3 * entry * unit}}
 				if cpu > 0 {
 					upper := faults.Wrap(sim.NewNull(), jitter)
-					levels = append([]cache.Level{{Kind: tiers.CPU, Tier: upper, Capacity: cpu * entry * unit}}, levels...)
+					levels = append([]cache.Level{{Kind: tiers.CPU, Tier: upper,
+						Capacity: cpu * entry * unit}}, levels...)
 				}
 				p := profile.Default()
-				p.Templates = []profile.Template{{Name: "small", Context: [2]int{entry / 10, entry}, Generate: [2]int{1, 100}, Think: [2]float64{1, 2}}}
+				p.Templates = []profile.Template{{Name: "small", Context: [2]int{entry / 10, entry},
+					Generate: [2]int{1, 100}, Think: [2]float64{1, 2}}}
 				p.SystemPromptShare = 0.5
 				src := users.New(users.Config{
-					Profile: p, Users: users.Population(p, uint64(slots), 40, false), Seed: uint64(slots), MultiTurn: true,
+					Profile: p, Users: users.Population(p, uint64(slots), 40, false),
+					Seed: uint64(slots), MultiTurn: true,
 					PrefixCaching: true, Rate: 1e6, Overtaking: slots%2 == 1, MaxRequests: 500,
 				})
 				cfg := testConfig(levels, src, 32).finite()
@@ -60,7 +64,8 @@ func TestNoScheduleHangsUnderOverload(t *testing.T) {
 				assert.EqualValues(t, 500, r.Requests.Completed)
 				checkLoad(t, r)
 				for i, g := range gauges {
-					assert.Equal(t, g.Used, g.Bytes, "reservations are left in the %s tier", g.Level)
+					assert.Equal(t, g.Used, g.Bytes, "reservations are left in the %s tier",
+						g.Level)
 					assert.LessOrEqual(t, g.Peak, g.Capacity)
 					assert.LessOrEqual(t, r.Tiers[i].PeakBytes, g.Capacity)
 				}

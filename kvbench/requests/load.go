@@ -105,14 +105,16 @@ func New(cfg Config) (*Load, error) {
 		errs = append(errs, fmt.Errorf("workers: %d, need at least 1", cfg.Workers))
 	}
 	if cfg.Window < 0 || (cfg.Window == 0 && cfg.Requests == 0 && !cfg.SourceEnds) {
-		errs = append(errs, fmt.Errorf("window: %v, need a positive window, a number of requests, or a source that ends", cfg.Window))
+		errs = append(errs, fmt.Errorf("window: %v, need a positive window, a number of "+
+			"requests, or a source that ends", cfg.Window))
 	}
 	return &Load{cfg: cfg}, errors.Join(errs...)
 }
 
 // Phases implements Workload: there is one.
 func (l *Load) Phases() []kvbench.Phase {
-	return []kvbench.Phase{{Name: "requests", Window: l.cfg.Window, Warmup: l.cfg.Warmup, Limit: l.cfg.Requests}}
+	return []kvbench.Phase{{Name: "requests", Window: l.cfg.Window, Warmup: l.cfg.Warmup,
+		Limit: l.cfg.Requests}}
 }
 
 // Prepare implements Workload.
@@ -206,7 +208,8 @@ func (l *Load) Gauge(now time.Duration) (g record.Gauge) {
 
 // Report implements Workload.
 func (l *Load) Report(in *record.Info) {
-	in.Workload.Workers, in.Validation, in.Precondition = l.cfg.Workers, l.validation, l.precondition
+	in.Workload.Workers, in.Validation, in.Precondition = l.cfg.Workers, l.validation,
+		l.precondition
 	if l.dispatch == nil {
 		return // it failed before
 	}

@@ -21,15 +21,20 @@ import (
 func ragConfig(documents, keep int, population int64) runConfig {
 	p := profile.Default()
 	p.RAG.MaxDocuments = keep
-	p.Templates = []profile.Template{{Name: "t", Context: [2]int{8, 64}, Generate: [2]int{1, 9}, Think: [2]float64{0, 0}}}
+	p.Templates = []profile.Template{{Name: "t", Context: [2]int{8, 64}, Generate: [2]int{1, 9},
+		Think: [2]float64{0, 0}}}
 	corpus := users.NewCorpus(p.RAG, documents, model.Model{}, smallTokens, 42)
 	return runConfig{engine{
-		Info:    record.Info{Result: result.Result{Benchmark: "RAG"}, Sizer: smallTokens, QoS: p.QoS},
-		Storage: kvbench.StorageConfig{Chunk: 256 << 10, Depth: 1, Workers: 4, Verify: content.VerifyFull},
+		Info: record.Info{Result: result.Result{Benchmark: "RAG"}, Sizer: smallTokens,
+			QoS: p.QoS},
+		Storage: kvbench.StorageConfig{Chunk: 256 << 10, Depth: 1, Workers: 4,
+			Verify: content.VerifyFull},
 	}, Config{
-		Planner: workloads.Planner{Sizer: smallTokens}, Workers: 4, Corpus: corpus, Window: time.Second,
+		Planner: workloads.Planner{Sizer: smallTokens}, Workers: 4, Corpus: corpus,
+		Window: time.Second,
 		Source: func() (workloads.Source, error) {
-			return users.WithRAG(users.New(users.Config{Profile: p, Users: users.Population(p, 42, 8, false), Seed: 42,
+			return users.WithRAG(users.New(users.Config{Profile: p,
+				Users: users.Population(p, 42, 8, false), Seed: 42,
 				MultiTurn: true, MaxRequests: population}), corpus), nil
 		},
 	}}

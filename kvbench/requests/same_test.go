@@ -41,7 +41,10 @@ func (w *watchedLoad) watch(cfg runConfig) runConfig {
 		}
 		w.plans = append(w.plans, b.String())
 	}
-	cfg.OnBlocks = func(_ *workloads.Request, s record.BlockSample) { w.hits = append(w.hits, s.Hits) }
+	cfg.OnBlocks = func(_ *workloads.Request,
+		s record.BlockSample) {
+		w.hits = append(w.hits, s.Hits)
+	}
 	return cfg
 }
 
@@ -52,11 +55,13 @@ func (w *watchedLoad) keep(t *testing.T, r *result.Result) {
 	for i := range r.Tiers {
 		r.Tiers[i].Description = ""
 	}
-	if r.Timeline != nil { // gauges of the edges' very moments may be read before or after what else happens then
+	// gauges of the edges' very moments may be read before or after what else happens then
+	if r.Timeline != nil {
 		r.Timeline.Queued, r.Timeline.InFlight, r.Timeline.TierUsedBytes = nil, nil, nil
 	}
 	out, err := json.MarshalIndent([]any{
-		r.EndedBy, r.WindowNS, r.Requests, r.Load, r.Lookups, r.BlockCache, r.Tiers, r.FirstReads.Bytes, r.ReReads.Bytes,
+		r.EndedBy, r.WindowNS, r.Requests, r.Load, r.Lookups, r.BlockCache, r.Tiers,
+		r.FirstReads.Bytes, r.ReReads.Bytes,
 		r.EntrySizes.Write, r.Harness.WorkerIdleNS, r.Harness.WorkerBusyNS, r.Timeline,
 	}, "", " ")
 	require.NoError(t, err)
@@ -100,7 +105,8 @@ func TestWallAndVirtualTimeRunTheSameLoad(t *testing.T) {
 			cfg := optionOne(t, 5*time.Second)
 			cfg.Source = func() (workloads.Source, error) {
 				p := profile.Default()
-				return users.New(users.Config{Profile: p, Users: users.Population(p, 1, 10, false), Seed: 1, DecodeOnly: true}), nil
+				return users.New(users.Config{Profile: p, Users: users.Population(p, 1, 10, false),
+					Seed: 1, DecodeOnly: true}), nil
 			}
 			cfg.Population = Population{Entries: 100, Tokens: 2048}
 			return cfg
@@ -144,7 +150,8 @@ func TestABrokenInputFailsASimulation(t *testing.T) {
 	good, err := os.ReadFile(smallTrace)
 	require.NoError(t, err)
 	broken := filepath.Join(t.TempDir(), "broken.jsonl")
-	require.NoError(t, os.WriteFile(broken, append([]byte(strings.Repeat("nonsense\n", 50)), good...), 0o666))
+	require.NoError(t, os.WriteFile(broken,
+		append([]byte(strings.Repeat("nonsense\n", 50)), good...), 0o666))
 	res, err := simulateLoad(t.Context(), blockConfig(broken, 16), kvbench.SimConfig{})
 	require.ErrorContains(t, err, "malformed")
 	assert.Equal(t, result.StatusFailed, res.Status)
@@ -155,7 +162,9 @@ func TestABrokenInputFailsASimulation(t *testing.T) {
 func TestASimulationIngestsDocuments(t *testing.T) {
 	cfg := ragConfig(4, 0, 200)
 	cfg.Window, cfg.SourceEnds, cfg.EndedBy = 0, true, result.EndedByMaxRequests
-	text, res := simulateTrace(t, cfg, kvbench.SimConfig{Device: &tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, Parallelism: 1}})
+	text, res := simulateTrace(t, cfg,
+		kvbench.SimConfig{Device: &tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30,
+			Parallelism: 1}})
 	rag := res.Lookups.ByKind["rag"]
 	assert.Positive(t, rag.Hits)
 	assert.Zero(t, rag.Misses)

@@ -86,7 +86,8 @@ func (s *scaler) sample() {
 		return
 	}
 	d := s.load.dispatch
-	r := round{Round: result.Round{AtS: (now - s.begin).Seconds(), Workers: d.working(), Goroutines: runtime.NumGoroutine()}}
+	r := round{Round: result.Round{AtS: (now - s.begin).Seconds(), Workers: d.working(),
+		Goroutines: runtime.NumGoroutine()}}
 	r.BytesPerSecond, r.Noise = meanAndNoise(s.samples)
 	s.samples = s.samples[:0]
 	ms := func(v time.Duration, any bool) *float64 {

@@ -41,7 +41,8 @@ func files(t *testing.T, cfg runConfig) int {
 }
 
 func TestAnInterruptionEndsAnyStageInOrder(t *testing.T) {
-	for _, stage := range []string{"preconditioning", "filling", "resting", "warming up", "running"} {
+	for _, stage := range []string{"preconditioning", "filling", "resting", "warming up",
+		"running"} {
 		synctest.Test(t, func(t *testing.T) {
 			cfg := onFiles(t, 4)
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -129,7 +130,8 @@ func TestAnInterruptionDoesNotWaitForAStuckDevice(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			tier, entered, release := stuck(faults.Commit)
 			defer close(release)
-			cfg := testConfig(storage(tier, 1<<40), newScript(singles(5, 1)...), 2).lasting(time.Hour)
+			cfg := testConfig(storage(tier, 1<<40), newScript(singles(5, 1)...),
+				2).lasting(time.Hour)
 			if stage == "preconditioning" {
 				cfg.Precondition = Precondition{Bytes: 1 << 30, Threads: 2, Tokens: 1}
 			}
@@ -160,7 +162,8 @@ func TestAnInterruptionCutsDrainingShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tier, _, release := stuck(faults.Commit)
 		defer close(release)
-		cfg := testConfig(storage(tier, 1<<40), newScript(singles(5, 1)...), 2).lasting(10 * time.Second)
+		cfg := testConfig(storage(tier, 1<<40), newScript(singles(5, 1)...),
+			2).lasting(10 * time.Second)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		begin := time.Now()
 		time.AfterFunc(15*time.Second, func() { interrupt(cancel) })
@@ -238,7 +241,8 @@ func TestFilesThatAreKeptAreReclaimedByTheNextRun(t *testing.T) {
 	assert.InDelta(t, r.Tiers[0].Entries, kept, 2, "what two workers were just committing")
 	require.Positive(t, kept)
 	assert.Contains(t, []string{"direct", "buffered"}, r.IO.Mode)
-	assert.Contains(t, r.Tiers[0].Description, r.IO.Mode+" I/O", "what the filesystem granted, whatever was asked for")
+	assert.Contains(t, r.Tiers[0].Description, r.IO.Mode+" I/O",
+		"what the filesystem granted, whatever was asked for")
 
 	again := onFiles(t, 2)
 	again.Requests = 3
@@ -256,7 +260,13 @@ func TestASecondRunInTheSameDirectoryIsRefused(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		var second error
 		cfg.Progress = func(kvbench.Snapshot) {
-			_, second = runLoad(t.Context(), func() runConfig { c := onFiles(t, 1); c.Storage.CacheDir = cfg.Storage.CacheDir; return c }())
+			_, second = runLoad(t.Context(),
+				func() runConfig {
+					c := onFiles(t, 1)
+					c.Storage.CacheDir =
+						cfg.Storage.CacheDir
+					return c
+				}())
 			interrupt(cancel)
 		}
 		_, err := runLoad(ctx, cfg)

@@ -28,25 +28,30 @@ func TestDeviceModelPredictsALimitedDevice(t *testing.T) {
 	fs := privtest.LoopFS(t, 640, privtest.LoopOptions{DirectIO: true})
 	throttle := privtest.ThrottleLoop(t, fs, 100<<20, 50<<20)
 	throttle.Add(t, os.Getpid())
-	storage := kvbench.StorageConfig{CacheDir: fs.Dir + "/cache", StorageBytes: 512 << 20, Direct: true, Chunk: 1 << 20, Depth: 1, Workers: 4}
+	storage := kvbench.StorageConfig{CacheDir: fs.Dir + "/cache", StorageBytes: 512 << 20,
+		Direct: true, Chunk: 1 << 20, Depth: 1, Workers: 4}
 	plain := func(readShare float64) *result.Result {
-		routine := plainio.New(plainio.Config{Workers: 4, Window: 2 * time.Second}, &plainio.Ceiling{ReadShare: readShare, FileSize: 16 << 20})
+		routine := plainio.New(plainio.Config{Workers: 4, Window: 2 * time.Second},
+			&plainio.Ceiling{ReadShare: readShare, FileSize: 16 << 20})
 		r, err := kvbench.Run(t.Context(), kvbench.Config{Storage: storage}, routine)
 		require.NoError(t, err)
 		return r
 	}
-	mdl := tiers.DeviceModel{Read: *plain(1).Tiers[0].Read.BytesPerSecond, Write: *plain(0).Tiers[0].Write.BytesPerSecond, Parallelism: 128, Duplex: true}
+	mdl := tiers.DeviceModel{Read: *plain(1).Tiers[0].Read.BytesPerSecond,
+		Write: *plain(0).Tiers[0].Write.BytesPerSecond, Parallelism: 128, Duplex: true}
 
 	p := profile.Default()
 	for i := range p.Templates {
 		p.Templates[i].Context, p.Templates[i].Think = [2]int{2048, 4096}, [2]float64{0.1, 0.3}
 	}
-	tokens := model.Model{Key: "mini", Layers: 2, Hidden: 128, Heads: 1, KVHeads: 1, Attention: model.MHA}
+	tokens := model.Model{Key: "mini", Layers: 2, Hidden: 128, Heads: 1, KVHeads: 1,
+		Attention: model.MHA}
 	const population = 64
 	cfg := usersConfig(tokens, population, 10*time.Second)
 	cfg.Source = func() (workloads.Source, error) {
 		return users.New(users.Config{
-			Profile: p, Users: users.Population(p, 42, population, false), Seed: 42, MultiTurn: true, ClosedLoop: true,
+			Profile: p, Users: users.Population(p, 42, population, false), Seed: 42,
+			MultiTurn: true, ClosedLoop: true,
 		}), nil
 	}
 	cfg.Storage = storage
@@ -63,7 +68,8 @@ func TestDeviceModelPredictsALimitedDevice(t *testing.T) {
 	off := math.Inf(1)
 	for range 3 { // others may hold the processor for seconds
 		rate, p95 := reads(mustRun(t, cfg))
-		t.Logf("%s: reads of %.1f MiB/s, p95 %.0f ms predicted; %.1f MiB/s, %.0f ms real", result.SimulatedDevice(mdl).String(),
+		t.Logf("%s: reads of %.1f MiB/s, p95 %.0f ms predicted; %.1f MiB/s, %.0f ms real",
+			result.SimulatedDevice(mdl).String(),
 			wantRate/(1<<20), wantP95/1e6, rate/(1<<20), p95/1e6)
 		if off = min(off, max(math.Abs(wantRate/rate-1), math.Abs(wantP95/p95-1))); off < 0.15 {
 			break

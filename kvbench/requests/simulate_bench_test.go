@@ -18,7 +18,8 @@ func BenchmarkSimulate(b *testing.B) {
 		name     string
 		capacity int64
 		traced   bool
-	}{{"storage=unlimited/trace=csv", 0, true}, {"storage=1TiB/trace=csv", 1 << 40, true}, {"storage=1TiB/trace=none", 1 << 40, false}} {
+	}{{"storage=unlimited/trace=csv", 0, true}, {"storage=1TiB/trace=csv", 1 << 40, true},
+		{"storage=1TiB/trace=none", 1 << 40, false}} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			ops, start := int64(0), time.Now()

@@ -21,7 +21,9 @@ import (
 func TestSimulationsKeepTheirTraces(t *testing.T) {
 	oneThread(t)
 	drive := func() *tiers.DeviceModel {
-		return &tiers.DeviceModel{Read: 60 << 30, Write: 30 << 30, ReadIOPS: 50000, ReadLatency: 80 * time.Microsecond, WriteLatency: 20 * time.Microsecond, Parallelism: 64}
+		return &tiers.DeviceModel{Read: 60 << 30, Write: 30 << 30, ReadIOPS: 50000,
+			ReadLatency: 80 * time.Microsecond, WriteLatency: 20 * time.Microsecond,
+			Parallelism: 64}
 	}
 	for name, c := range map[string]struct {
 		change func(*runConfig, *kvbench.SimConfig)
@@ -42,17 +44,20 @@ func TestSimulationsKeepTheirTraces(t *testing.T) {
 		"decode only": {func(c *runConfig, s *kvbench.SimConfig) {
 			p := profile.Default()
 			c.Source = func() (workloads.Source, error) {
-				return users.New(users.Config{Profile: p, Users: users.Population(p, 1, 10, false), Seed: 1, DecodeOnly: true}), nil
+				return users.New(users.Config{Profile: p, Users: users.Population(p, 1, 10, false),
+					Seed: 1, DecodeOnly: true}), nil
 			}
 			c.Population = Population{Entries: 100, Tokens: 2048}
 			s.Device = drive()
 		}, "6fd3c4e25005422f"},
 		"a drive under all tiers": {func(c *runConfig, s *kvbench.SimConfig) {
-			c.Storage.GPUBytes, c.Storage.CPUBytes, c.Storage.StorageBytes, c.Storage.Depth = 2<<30, 8<<30, 60<<30, 4
+			c.Storage.GPUBytes, c.Storage.CPUBytes, c.Storage.StorageBytes, c.Storage.Depth = 2<<30,
+				8<<30, 60<<30, 4
 			s.Device = drive()
 		}, "ba2ae48d5d1fc5e5"},
 		"an overloaded duplex drive": {func(c *runConfig, s *kvbench.SimConfig) {
-			c.Overtaking, c.Storage.StorageBytes, c.Storage.MaxWriters, c.Storage.Chunk = true, 20<<30, 3, 16<<20
+			c.Overtaking, c.Storage.StorageBytes, c.Storage.MaxWriters, c.Storage.Chunk = true,
+				20<<30, 3, 16<<20
 			s.Device = drive()
 			s.Device.Duplex = true
 		}, "578cc5ea2dc7b803"},
@@ -66,7 +71,8 @@ func TestSimulationsKeepTheirTraces(t *testing.T) {
 			c.Users, c.Workers, c.Storage.MaxWriters = 20, 20, 0
 			c.Source = func() (workloads.Source, error) {
 				p := profile.Default()
-				return users.New(users.Config{Profile: p, Users: users.Population(p, 42, 20, false), Seed: 42, MultiTurn: true}), nil
+				return users.New(users.Config{Profile: p, Users: users.Population(p, 42, 20, false),
+					Seed: 42, MultiTurn: true}), nil
 			}
 			s.Device = drive()
 			c.Window = 30 * time.Second
@@ -81,8 +87,10 @@ func TestSimulationsKeepTheirTraces(t *testing.T) {
 		}, "6a4670357262797f"},
 		"blocks in a small cache over a slow drive": {func(c *runConfig, s *kvbench.SimConfig) {
 			*c = blockConfig(smallTrace, 16)
-			c.Storage.CPUBytes, c.Storage.StorageBytes, c.Storage.MaxWriters = 20*512*128, 40*512*128, 2
-			s.Device = &tiers.DeviceModel{Read: 1 << 20, Write: 1 << 20, Parallelism: 2, Slice: time.Second}
+			c.Storage.CPUBytes, c.Storage.StorageBytes, c.Storage.MaxWriters = 20*512*128,
+				40*512*128, 2
+			s.Device = &tiers.DeviceModel{Read: 1 << 20, Write: 1 << 20, Parallelism: 2,
+				Slice: time.Second}
 		}, "0fee941c9b78014f"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +98,8 @@ func TestSimulationsKeepTheirTraces(t *testing.T) {
 			c.change(&cfg, &sim)
 			text, res := simulateTrace(t, cfg, sim)
 			sum := sha256.Sum256([]byte(text))
-			assert.Equal(t, c.digest, hex.EncodeToString(sum[:8]), "%d rows", res.Simulation.TraceRows)
+			assert.Equal(t, c.digest, hex.EncodeToString(sum[:8]), "%d rows",
+				res.Simulation.TraceRows)
 		})
 	}
 }

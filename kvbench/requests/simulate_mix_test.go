@@ -134,7 +134,8 @@ func batches(g, batch int) float64 {
 }
 
 // expect is the mix of one user.
-func expect(p profile.Profile, ch chain, c int, meanBatches, think float64, window time.Duration) mix {
+func expect(p profile.Profile, ch chain, c int, meanBatches, think float64,
+	window time.Duration) mix {
 	n := window.Seconds()/think - 0.5 + 0.4*0.4/24
 	below, mean, meanBelow := contextOf(c, p.PrefillOnlyTokens)
 	prompt := 0.0
@@ -168,7 +169,8 @@ func expectTemplates(p profile.Profile, ch chain, window time.Duration) mix {
 			c := t.Context[0] + int((float64(i)+0.5)/cells*float64(t.Context[1]-t.Context[0]+1))
 			for k := range cells {
 				think := t.Think[0] + (float64(k)+0.5)/cells*(t.Think[1]-t.Think[0])
-				total.add(expect(p, ch, c, gens, think, window), 1.0/cells/cells/float64(len(p.Templates)))
+				total.add(expect(p, ch, c, gens, think, window),
+					1.0/cells/cells/float64(len(p.Templates)))
 			}
 		}
 	}
@@ -245,7 +247,8 @@ func countMix(t *testing.T, cfg runConfig) (mix, *rowCounter) {
 
 func within(t *testing.T, name string, want, got, tolerance float64) {
 	t.Helper()
-	t.Logf("%-28s analytic %14.4f, counted %14.4f, off by %+.2f %%", name, want, got, 100*(got/want-1))
+	t.Logf("%-28s analytic %14.4f, counted %14.4f, off by %+.2f %%", name, want, got,
+		100*(got/want-1))
 	assert.LessOrEqual(t, math.Abs(got/want-1), tolerance, name)
 }
 
@@ -254,14 +257,20 @@ func compareMix(t *testing.T, want, got mix, rows *rowCounter, bytesPerToken flo
 	const two = 0.02
 	within(t, "requests", want.requests, got.requests, two)
 	within(t, "reads per write", want.reads()/want.requests, rows.reads/rows.writes, two)
-	within(t, "bytes per read", want.readTokens*bytesPerToken/want.reads(), rows.readBytes/rows.reads, two)
-	within(t, "bytes per write", want.writtenTokens*bytesPerToken/want.requests, rows.writeBytes/rows.writes, two)
-	within(t, "read bytes per write byte", want.readTokens/want.writtenTokens, rows.readBytes/rows.writeBytes, two)
-	within(t, "share of prefill-only", want.prefillOnly/want.requests, got.prefillOnly/got.requests, two)
+	within(t, "bytes per read", want.readTokens*bytesPerToken/want.reads(),
+		rows.readBytes/rows.reads, two)
+	within(t, "bytes per write", want.writtenTokens*bytesPerToken/want.requests,
+		rows.writeBytes/rows.writes, two)
+	within(t, "read bytes per write byte", want.readTokens/want.writtenTokens,
+		rows.readBytes/rows.writeBytes, two)
+	within(t, "share of prefill-only", want.prefillOnly/want.requests, got.prefillOnly/got.requests,
+		two)
 	within(t, "re-reads per request", want.rereads/want.requests, got.rereads/got.requests, two)
-	within(t, "history reads per request", want.histories/want.requests, got.histories/got.requests, two)
+	within(t, "history reads per request", want.histories/want.requests, got.histories/got.requests,
+		two)
 	within(t, "turns per conversation", want.requests/want.turns[1], got.requests/got.turns[1], two)
-	assert.Equal(t, got.requests+float64(len(profile.Default().SystemPromptTokens)), rows.writes, "each request and each system prompt once")
+	assert.Equal(t, got.requests+float64(len(profile.Default().SystemPromptTokens)), rows.writes,
+		"each request and each system prompt once")
 }
 
 // The 200 users of option 1, each as it was drawn.

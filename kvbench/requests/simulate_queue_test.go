@@ -25,7 +25,8 @@ func prefillOnly(t *testing.T, population int, rate float64, window time.Duratio
 	cfg := usersConfig(model, population, window)
 	cfg.Source = func() (workloads.Source, error) {
 		return users.New(users.Config{
-			Profile: p, Users: users.Population(p, 7, population, false), Seed: 7, PrefillOnly: true, Rate: rate, Overtaking: true,
+			Profile: p, Users: users.Population(p, 7, population, false), Seed: 7,
+			PrefillOnly: true, Rate: rate, Overtaking: true,
 		}), nil
 	}
 	cfg.Overtaking = true
@@ -47,10 +48,13 @@ func TestSimulatedLatencyIsThatOfTheQueue(t *testing.T) {
 	}
 	service := mean * 131072 / bandwidth
 	cfg := prefillOnly(t, population, rho/service, 1000*time.Second)
-	res, err := simulateLoad(t.Context(), cfg, kvbench.SimConfig{Device: &tiers.DeviceModel{Read: bandwidth, Write: bandwidth, Parallelism: 1 << 16}})
+	res, err := simulateLoad(t.Context(), cfg,
+		kvbench.SimConfig{Device: &tiers.DeviceModel{Read: bandwidth, Write: bandwidth,
+			Parallelism: 1 << 16}})
 	require.NoError(t, err)
 	want := service / (1 - rho) * 1e3
-	t.Logf("mean latency: %.1f ms predicted by theory, %.1f ms simulated, %d requests", want, *res.Summary.EndToEndLatency.Mean, res.RequestsCompleted)
+	t.Logf("mean latency: %.1f ms predicted by theory, %.1f ms simulated, %d requests", want,
+		*res.Summary.EndToEndLatency.Mean, res.RequestsCompleted)
 	assert.InEpsilon(t, want, *res.Summary.EndToEndLatency.Mean, 0.1)
 	assert.InEpsilon(t, rho, *res.Simulation.DeviceBusyShare, 0.03)
 	assert.InDelta(t, population, *res.Simulation.SustainedUsers, 2)
@@ -68,7 +72,9 @@ func TestSimulatedOverloadIsReported(t *testing.T) {
 	}
 	capacity := bandwidth / (mean * 131072)
 	cfg := prefillOnly(t, population, 2*capacity, 400*time.Second)
-	res, err := simulateLoad(t.Context(), cfg, kvbench.SimConfig{Device: &tiers.DeviceModel{Read: bandwidth, Write: bandwidth, Parallelism: 128}})
+	res, err := simulateLoad(t.Context(), cfg,
+		kvbench.SimConfig{Device: &tiers.DeviceModel{Read: bandwidth, Write: bandwidth,
+			Parallelism: 128}})
 	require.NoError(t, err)
 	assert.InEpsilon(t, float64(bandwidth), *res.Tiers[0].Write.BytesPerSecond, 0.02)
 	assert.InEpsilon(t, population/2, *res.Simulation.SustainedUsers, 0.15)
@@ -77,9 +83,12 @@ func TestSimulatedOverloadIsReported(t *testing.T) {
 }
 
 func TestDeviceModelRefusesNonsense(t *testing.T) {
-	for _, m := range []tiers.DeviceModel{{}, {Read: 1, Write: 1}, {Read: 1, Write: -1, Parallelism: 1}, {Read: 1, Write: 1, Parallelism: 1, ReadLatency: -1},
-		{Read: 1, Write: 1, Parallelism: 1, WriteIOPS: -1}, {Read: 1, Write: 1, Parallelism: 1, Slice: -1}} {
-		_, err := simulateLoad(t.Context(), optionOne(t, time.Second), kvbench.SimConfig{Device: &m})
+	for _, m := range []tiers.DeviceModel{{}, {Read: 1, Write: 1},
+		{Read: 1, Write: -1, Parallelism: 1}, {Read: 1, Write: 1, Parallelism: 1, ReadLatency: -1},
+		{Read: 1, Write: 1, Parallelism: 1, WriteIOPS: -1},
+		{Read: 1, Write: 1, Parallelism: 1, Slice: -1}} {
+		_, err := simulateLoad(t.Context(), optionOne(t, time.Second),
+			kvbench.SimConfig{Device: &m})
 		require.ErrorContains(t, err, "simulated device")
 	}
 }

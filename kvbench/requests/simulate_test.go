@@ -38,7 +38,8 @@ func optionOne(t testing.TB, window time.Duration) runConfig {
 func oneThread(t *testing.T) {
 	t.Helper()
 	if raceEnabled {
-		t.Skip("one thread: the race detector has nothing to find, and it would take ten times as long")
+		t.Skip("one thread: the race detector has nothing to find, and it would take ten times " +
+			"as long")
 	}
 }
 
@@ -50,17 +51,20 @@ func usersConfig(mdl model.Model, population int, window time.Duration) runConfi
 		Info: record.Info{
 			Result: result.Result{
 				Benchmark: "Test", Division: result.DivisionOpen, Count: 1, Ranks: 1, Seed: 42,
-				Model:    result.Model{Key: mdl.Key, Name: mdl.Name, BytesPerToken: mdl.BytesPerToken()},
+				Model: result.Model{Key: mdl.Key, Name: mdl.Name,
+					BytesPerToken: mdl.BytesPerToken()},
 				Workload: result.Workload{Users: population},
 			},
 			Sizer: sizer, QoS: p.QoS,
 		},
-		Storage: kvbench.StorageConfig{Chunk: 1 << 20, Depth: 1, MaxWriters: 16, Workers: population},
+		Storage: kvbench.StorageConfig{Chunk: 1 << 20, Depth: 1, MaxWriters: 16,
+			Workers: population},
 	}, Config{
 		Users: population,
 		Source: func() (workloads.Source, error) {
 			return users.New(users.Config{
-				Profile: p, Users: users.Population(p, 42, population, false), Seed: 42, MultiTurn: true, PrefixCaching: true,
+				Profile: p, Users: users.Population(p, 42, population, false), Seed: 42,
+				MultiTurn: true, PrefixCaching: true,
 			}), nil
 		},
 		Planner: workloads.Planner{Sizer: sizer, DecodeBatch: p.DecodeBatch, Batched: true},
@@ -97,7 +101,8 @@ func TestSimulationIsTheSameToTheByte(t *testing.T) {
 	other := cfg
 	other.Source = func() (workloads.Source, error) {
 		p := profile.Default()
-		return users.New(users.Config{Profile: p, Users: users.Population(p, 43, 200, false), Seed: 43, MultiTurn: true}), nil
+		return users.New(users.Config{Profile: p, Users: users.Population(p, 43, 200, false),
+			Seed: 43, MultiTurn: true}), nil
 	}
 	text, _ := simulateTrace(t, other, sim)
 	assert.NotEqual(t, sums[0], fmt.Sprintf("%x", sha256.Sum256([]byte(text))))
@@ -146,7 +151,8 @@ func TestSimulatedTraceIsConsistent(t *testing.T) {
 		demoted += tr.DemotedIn.Entries
 		assert.Positive(t, tr.PeakBytes)
 	}
-	assert.Equal(t, reads, counts["Read Tier-0 Decode"]+counts["Read Tier-1 Decode"]+counts["Read Tier-2 Decode"])
+	assert.Equal(t, reads, counts["Read Tier-0 Decode"]+counts["Read Tier-1 Decode"]+
+		counts["Read Tier-2 Decode"])
 	assert.Positive(t, demoted)
 	assert.Equal(t, demoted, counts["Write Tier-1 Evict"]+counts["Write Tier-2 Evict"])
 	assert.Equal(t, demoted, counts["Read Tier-0 Evict"]+counts["Read Tier-1 Evict"])
@@ -186,7 +192,8 @@ func TestSimulationEndsByCountRequestsAndInterruption(t *testing.T) {
 	cfg.SourceEnds, cfg.EndedBy = true, result.EndedByMaxRequests
 	cfg.Source = func() (workloads.Source, error) {
 		p := profile.Default()
-		return users.New(users.Config{Profile: p, Users: users.Population(p, 1, 10, false), Seed: 1, MaxRequests: 300}), nil
+		return users.New(users.Config{Profile: p, Users: users.Population(p, 1, 10, false), Seed: 1,
+			MaxRequests: 300}), nil
 	}
 	res, err = simulateLoad(t.Context(), cfg, kvbench.SimConfig{})
 	require.NoError(t, err)
@@ -198,7 +205,8 @@ func TestSimulatedDecodeOnlyReadsWhatWasWritten(t *testing.T) {
 	cfg := optionOne(t, 2*time.Second)
 	cfg.Source = func() (workloads.Source, error) {
 		p := profile.Default()
-		return users.New(users.Config{Profile: p, Users: users.Population(p, 1, 10, false), Seed: 1, DecodeOnly: true}), nil
+		return users.New(users.Config{Profile: p, Users: users.Population(p, 1, 10, false), Seed: 1,
+			DecodeOnly: true}), nil
 	}
 	cfg.Population = Population{Entries: 100, Tokens: 2048}
 	text, res := simulateTrace(t, cfg, kvbench.SimConfig{})

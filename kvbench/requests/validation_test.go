@@ -20,13 +20,17 @@ func TestValidationTrace(t *testing.T) {
 		passed bool
 		says   string
 	}{
-		{`[{"cache_hit": true}, {"cache_hit": false}, {"cache_hit": false}]`, false, "not within"},                                                  // 0.333: 7 % off
-		{"[" + strings.Repeat(`{"cache_hit": true}, `, 7) + strings.Repeat(`{"cache_hit": false}, `, 12) + `{"cache_hit": false}]`, true, "within"}, // 0.35
+		// 0.333: 7 % off
+		{`[{"cache_hit": true}, {"cache_hit": false}, {"cache_hit": false}]`, false, "not within"},
+		// 0.35
+		{"[" + strings.Repeat(`{"cache_hit": true}, `, 7) + strings.Repeat(`{"cache_hit": false}, `,
+			12) + `{"cache_hit": false}]`, true, "within"},
 		{`[{"read_bytes": 1000, "write_bytes": 1}]`, false, "not within"},
 	} {
 		path := filepath.Join(t.TempDir(), "v.json")
 		require.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))
-		res, _ := replayBlocks(t, smallTrace, 2, func(cfg *runConfig) { nullTiers(1 << 30)(cfg); cfg.ValidationTrace = path })
+		res, _ := replayBlocks(t, smallTrace, 2,
+			func(cfg *runConfig) { nullTiers(1 << 30)(cfg); cfg.ValidationTrace = path })
 		require.NotNil(t, res.Validation)
 		assert.Equal(t, c.passed, res.Validation.Passed, c.text)
 		var b bytes.Buffer

@@ -55,7 +55,8 @@ func TestACountEndsTheWindowAtItsLastCompletion(t *testing.T) {
 func TestAWindowMayEndBeforeItsCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()
-		cfg := testConfig(slow(wall, 1<<40), newScript(singles(10, 1)...), 1).lasting(2500 * time.Millisecond)
+		cfg := testConfig(slow(wall, 1<<40), newScript(singles(10, 1)...),
+			1).lasting(2500 * time.Millisecond)
 		cfg.Clock, cfg.Requests = wall, 4
 		r := mustRun(t, cfg)
 		assert.EqualValues(t, 2, r.Requests.Completed)
@@ -66,7 +67,10 @@ func TestAWindowMayEndBeforeItsCount(t *testing.T) {
 func TestAllOfTheFirstRequestsFinish(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			src := population(7, func(u *users.Config) { u.MaxRequests, u.ClosedLoop = 100, closed })
+			src := population(7, func(u *users.Config) {
+				u.MaxRequests, u.ClosedLoop = 100,
+					closed
+			})
 			cfg := testConfig(plenty(), src, 3)
 			cfg.SourceEnds, cfg.EndedBy = true, result.EndedByMaxRequests
 			cfg.TokenTime = time.Millisecond
@@ -89,7 +93,9 @@ func TestTheEndOfTheInputEndsTheWindow(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(strings.Join(rows, "\n")), 0o644))
 	cfg := testConfig(plenty(), nil, 4).finite()
 	cfg.Source = func() (workloads.Source, error) {
-		return traces.New(formats.Azure, traces.Config{Paths: []string{path}, Cycles: 2, Profile: profile.Default(), AllowMalformed: true})
+		return traces.New(formats.Azure,
+			traces.Config{Paths: []string{path}, Cycles: 2, Profile: profile.Default(),
+				AllowMalformed: true})
 	}
 	r := mustRun(t, cfg)
 	assert.EqualValues(t, 80, r.Requests.Completed)
@@ -103,8 +109,10 @@ func TestTheEndOfTheInputEndsTheWindow(t *testing.T) {
 
 func TestASourceThatFailsToOpenHasAFailedResult(t *testing.T) {
 	cfg := testConfig(plenty(), nil, 4).finite()
-	cfg.Source = func() (workloads.Source, error) { // a nil *Trace in a non-nil Source, as such functions return it
-		return traces.New(formats.Azure, traces.Config{Paths: []string{filepath.Join(t.TempDir(), "absent.csv")}})
+	// a nil *Trace in a non-nil Source, as such functions return it
+	cfg.Source = func() (workloads.Source, error) {
+		return traces.New(formats.Azure,
+			traces.Config{Paths: []string{filepath.Join(t.TempDir(), "absent.csv")}})
 	}
 	r, err := runLoad(t.Context(), cfg)
 	require.ErrorIs(t, err, os.ErrNotExist)
@@ -117,7 +125,8 @@ func TestASourceThatFailsToOpenHasAFailedResult(t *testing.T) {
 func TestTheDeadlineIsExact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()
-		cfg := testConfig(slow(wall, 1<<40), newScript(singles(10, 2)...), 1).lasting(7 * time.Second)
+		cfg := testConfig(slow(wall, 1<<40), newScript(singles(10, 2)...),
+			1).lasting(7 * time.Second)
 		cfg.Clock = wall
 		begin := time.Now()
 		r := mustRun(t, cfg)
@@ -157,14 +166,16 @@ func TestChunksOfWhatWasCutCountAsBytes(t *testing.T) {
 			}
 			return wall.Sleep(ctx, time.Second)
 		})
-		cfg := testConfig(storage(tier, 1<<20), newScript(singles(9, 5)...), 1).lasting(7500 * time.Millisecond)
+		cfg := testConfig(storage(tier, 1<<20), newScript(singles(9, 5)...),
+			1).lasting(7500 * time.Millisecond)
 		cfg.Clock = wall
 		r := mustRun(t, cfg)
 		assert.EqualValues(t, 1, r.Requests.Completed)
 		assert.EqualValues(t, (5+2)*unit, r.Tiers[0].Write.Bytes)
 		assert.EqualValues(t, 1, r.Tiers[0].Write.Operations)
 		assert.EqualValues(t, 1, r.Tiers[0].Entries)
-		assert.Equal(t, int64(3*time.Second), r.Requests.OldestCancelledNS, "the chunk under way comes back first")
+		assert.Equal(t, int64(3*time.Second), r.Requests.OldestCancelledNS,
+			"the chunk under way comes back first")
 		w, rd := tier.InUse()
 		assert.Zero(t, w+rd)
 		assert.Zero(t, r.Requests.FailedOperations, "cutting is no failure")
@@ -190,11 +201,13 @@ func TestAWarmupIsNotCounted(t *testing.T) {
 		}
 		r := mustRun(t, cfg)
 		all := r.Load["total"]
-		assert.EqualValues(t, 3, all.Completed, "after 6, 8 and 10 seconds: the first of them began in the warm-up")
+		assert.EqualValues(t, 3, all.Completed,
+			"after 6, 8 and 10 seconds: the first of them began in the warm-up")
 		assert.EqualValues(t, 3*2*unit, r.Tiers[0].Write.Bytes)
 		assert.EqualValues(t, 1, all.InFlight)
 		assert.EqualValues(t, 3, all.CarriedIn)
-		assert.EqualValues(t, 3+1+3, all.Offered, "waiting, running, and arrived after 6, 8 and 10 seconds")
+		assert.EqualValues(t, 3+1+3, all.Offered,
+			"waiting, running, and arrived after 6, 8 and 10 seconds")
 		assert.EqualValues(t, 3, all.Queued)
 		assert.InDelta(t, 5, *all.OldestQueuedAgeS, 1e-9, "it arrived after 6 seconds")
 		assert.EqualValues(t, 3, all.Started)
@@ -254,7 +267,8 @@ func TestUnderOverloadNothingIsLostFromTheCounts(t *testing.T) {
 		assert.Equal(t, r.Load["total"].Offered, offered)
 		batch := r.Load["batch"]
 		require.Positive(t, batch.Queued)
-		assert.Greater(t, *batch.OldestQueuedAgeS, 30.0, "the patient class waits since the warm-up")
+		assert.Greater(t, *batch.OldestQueuedAgeS, 30.0,
+			"the patient class waits since the warm-up")
 		assert.Greater(t, *r.Load["interactive"].ServedRatio, *batch.ServedRatio)
 		assert.NotEqual(t, result.LoadLimited, r.Harness.Verdict.Kind)
 		assert.Positive(t, *r.Timeline.Queued[len(r.Timeline.Queued)-1])
@@ -303,7 +317,8 @@ func TestMemoryDoesNotGrowWithTheBacklog(t *testing.T) {
 	})
 	require.NotZero(t, early)
 	require.Greater(t, queued, int64(500_000))
-	assert.Less(t, int64(late)-int64(early), 8*queued, "%d requests wait: not even a pointer for each", queued)
+	assert.Less(t, int64(late)-int64(early), 8*queued,
+		"%d requests wait: not even a pointer for each", queued)
 }
 
 // heapInUse is what is reachable now.

@@ -36,7 +36,8 @@ type notes struct {
 func (w *worker) loop(ctx context.Context) {
 	defer func() {
 		if p := recover(); p != nil {
-			w.load.env.Fail(fmt.Errorf("worker %d panicked: %v\n%s", w.id, p, debug.Stack()), result.EndedByError)
+			w.load.env.Fail(fmt.Errorf("worker %d panicked: %v\n%s", w.id, p, debug.Stack()),
+				result.EndedByError)
 			w.abandon(ctx)
 		}
 	}()
@@ -88,7 +89,8 @@ func (w *worker) book(at time.Duration, how outcome) bool {
 	arrival := w.load.dispatch.origin + r.Arrival
 	return w.load.env.Rec.Request(record.RequestSample{
 		At: at, Shard: w.id, Class: r.Class,
-		// A worker reads its clock before the source does, so an arrival may lie a moment ahead of it.
+		// A worker reads its clock before the source does, so an arrival may lie a moment ahead of
+		// it.
 		Queue: max(0, w.job.started-arrival), EndToEnd: max(0, at-arrival),
 		Storage: w.notes.storage, Prefill: w.notes.prefill, Decode: w.notes.decode,
 		Generation:     w.notes.generation,
@@ -212,7 +214,8 @@ func (w *worker) read(ctx context.Context, op *workloads.Op, at int) (bool, erro
 }
 
 // didRead counts a read of that many blocks or of an entry.
-func (w *worker) didRead(ctx context.Context, op *workloads.Op, at int, res cache.Result, blocks int, err error) (bool, error) {
+func (w *worker) didRead(ctx context.Context, op *workloads.Op, at int, res cache.Result,
+	blocks int, err error) (bool, error) {
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -239,7 +242,8 @@ func (w *worker) write(ctx context.Context, op *workloads.Op, at int, ph tiers.P
 }
 
 // wrote counts a write of that many blocks or of an entry.
-func (w *worker) wrote(ctx context.Context, op *workloads.Op, res cache.Result, ph tiers.Phase, blocks int, err error) error {
+func (w *worker) wrote(ctx context.Context, op *workloads.Op, res cache.Result, ph tiers.Phase,
+	blocks int, err error) error {
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -258,14 +262,16 @@ func (w *worker) wrote(ctx context.Context, op *workloads.Op, res cache.Result, 
 
 // cutShort counts an operation that the end of the run cut: no latency, its
 // chunks are counted already.
-func (w *worker) cutShort(ctx context.Context, op *workloads.Op, kind tiers.Op, res cache.Result, ph tiers.Phase, blocks int) error {
+func (w *worker) cutShort(ctx context.Context, op *workloads.Op, kind tiers.Op, res cache.Result,
+	ph tiers.Phase, blocks int) error {
 	s := w.sample(op, kind, res, ph, blocks)
 	s.Partial = true
 	w.load.env.Rec.Operation(s)
 	return context.Cause(ctx)
 }
 
-func (w *worker) record(op *workloads.Op, kind tiers.Op, res cache.Result, ph tiers.Phase, blocks int) {
+func (w *worker) record(op *workloads.Op, kind tiers.Op, res cache.Result, ph tiers.Phase,
+	blocks int) {
 	w.load.env.Succeeded(1)
 	io := res.Timing.Device + res.Timing.Host
 	w.notes.storage += io
@@ -284,9 +290,11 @@ func (w *worker) record(op *workloads.Op, kind tiers.Op, res cache.Result, ph ti
 	w.load.env.Rec.Operation(w.sample(op, kind, res, ph, blocks))
 }
 
-func (w *worker) sample(op *workloads.Op, kind tiers.Op, res cache.Result, ph tiers.Phase, blocks int) record.OpSample {
+func (w *worker) sample(op *workloads.Op, kind tiers.Op, res cache.Result, ph tiers.Phase,
+	blocks int) record.OpSample {
 	return record.OpSample{
-		At: w.load.env.Clock.Now(), Shard: w.id, Level: res.Level, Op: kind, Phase: ph, Blocks: blocks,
+		At: w.load.env.Clock.Now(), Shard: w.id, Level: res.Level, Op: kind, Phase: ph,
+		Blocks:  blocks,
 		Purpose: op.Purpose, Bytes: cmp.Or(res.Bytes, op.Bytes), First: res.First, Again: res.Again,
 		Device: res.Timing.Device, Host: res.Timing.Host, Generation: res.Timing.Generation,
 		Admission: res.Slot + res.Timing.Admission, Buffers: res.Timing.Admission,
