@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 )
 
@@ -107,20 +106,11 @@ func (m machine) backingDevice(path string) (Device, error) {
 	return d, nil
 }
 
-// mountOf finds the mount that holds a path. One outside of all mounts (chroot) has a zero Mount:
-// its device number tells all the same.
+// mountOf finds the mount that holds a path. Where there is none its device number tells all the
+// same.
 func (m machine) mountOf(at identity) (Mount, error) {
-	f, err := os.Open(m.Path("/proc/self/mountinfo"))
-	if err != nil {
-		return Mount{}, fmt.Errorf("read the mount table: %w", err)
-	}
-	defer f.Close()
-	mounts, err := ParseMounts(f)
-	if err != nil {
-		return Mount{}, err
-	}
-	found, _ := findMount(mounts, at)
-	return found, nil
+	mounts, err := m.mounts()
+	return findMount(mounts, at), err
 }
 
 // describe fills in the whole device for a device number that the kernel gave.

@@ -29,8 +29,8 @@ type Environment struct {
 	HugePagePool *int64 `json:"nr_hugepages"`
 
 	Filesystem FilesystemEnvironment `json:"filesystem"`
-	// Device is null when no block device is behind the directory. DeviceReason says why, or why its
-	// counters say nothing.
+	// Device is null when no block device is behind the directory. DeviceReason says why, or why
+	// its counters say nothing.
 	Device       *DeviceEnvironment `json:"device"`
 	DeviceReason string             `json:"device_reason,omitempty"`
 }

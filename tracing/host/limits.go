@@ -1,7 +1,6 @@
 package host
 
 import (
-	"os"
 	"path"
 	"runtime"
 	"slices"
@@ -89,14 +88,9 @@ func (l *Limits) tightenAvailable(bytes int64, source string) {
 // the group in each hierarchy, the mount table where that hierarchy is; a hybrid system has both
 // kinds.
 func (m machine) cgroups(controller string) (dirs []string) {
-	table, err := os.Open(m.Path("/proc/self/mountinfo"))
+	mounts, err := m.mounts()
 	if err != nil {
 		return nil // no /proc, no cgroups
-	}
-	defer table.Close()
-	mounts, err := ParseMounts(table)
-	if err != nil {
-		return nil
 	}
 	for line := range strings.Lines(m.Text("/proc/self/cgroup")) {
 		// "4:memory:/path", "2:cpu,cpuacct:/path", "0::/path" for the unified hierarchy

@@ -1,10 +1,8 @@
 package host
 
 import (
-	"bufio"
 	"fmt"
-	"io"
-	"slices"
+	"os"
 	"strconv"
 	"strings"
 )
@@ -57,38 +55,45 @@ func (m Mount) TransferSizes() (read, write int64, ok bool) {
 	return sizes[0], sizes[1], true
 }
 
+// mounts reads the mount table as this process sees it.
+func (m machine) mounts() ([]Mount, error) {
+	text, err := os.ReadFile(m.Path("/proc/self/mountinfo"))
+	if err != nil {
+		return nil, fmt.Errorf("read the mount table: %w", err)
+	}
+	return ParseMounts(string(text))
+}
+
 // ParseMounts reads the format of /proc/<pid>/mountinfo (proc_pid_mountinfo(5)), in the kernel's
 // order: of two mounts on one point the later hides the earlier.
-func ParseMounts(r io.Reader) ([]Mount, error) {
-	var mounts []Mount
-	in := bufio.NewScanner(r)
-	// An overlay with a hundred lower directories is one long line.
-	in.Buffer(nil, 1<<20)
-	for n := 1; in.Scan(); n++ {
-		if strings.TrimSpace(in.Text()) == "" {
+func ParseMounts(text string) (mounts []Mount, err error) {
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		if line = strings.TrimSuffix(line, "\n"); line == "" {
 			continue
 		}
-		m, err := parseMount(in.Text())
+		m, err := parseMount(line)
 		if err != nil {
 			return nil, fmt.Errorf("mountinfo line %d: %w", n, err)
 		}
 		mounts = append(mounts, m)
 	}
-	if err := in.Err(); err != nil {
-		return nil, fmt.Errorf("mountinfo: %w", err)
-	}
 	return mounts, nil
 }
 
+// unescape undoes the kernel's octal escapes: of space, tab, newline, backslash and hash, and of
+// the comma that parts options.
+var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`,
+	`\043`, "#", `\054`, ",").Replace
+
 // parseMount reads "36 35 98:0 /root /point rw,noatime shared:1 - ext4 /dev/sda1
-// rw,errors=continue": the number of optional fields before the dash varies.
+// rw,errors=continue": the number of optional fields before the dash varies, and a source may be
+// empty (mount -t tmpfs "" /x).
 func parseMount(line string) (Mount, error) {
-	f := strings.Split(line, " ") // not Fields: a source may be empty (mount -t tmpfs "" /x)
-	dash := -1
-	if len(f) > 6 {
-		dash = slices.Index(f[6:], "-") + 6
-	}
-	if dash < 6 || len(f) < dash+3 {
+	before, after, _ := strings.Cut(line, " - ")
+	f, g := strings.Split(before, " "), strings.SplitN(after, " ", 3)
+	if len(f) < 6 || len(g) < 2 {
 		return Mount{}, fmt.Errorf("not a mount: %q", clip(line))
 	}
 	id, err := strconv.Atoi(f[0])
@@ -101,54 +106,29 @@ func parseMount(line string) (Mount, error) {
 	}
 	m := Mount{
 		ID: id, Major: major, Minor: minor, Root: unescape(f[3]), Point: unescape(f[4]),
-		Options: strings.Split(f[5], ","), Type: f[dash+1], Source: unescape(f[dash+2]),
+		Options: strings.Split(f[5], ","), Type: g[0], Source: unescape(g[1]),
 	}
-	if len(f) > dash+3 {
-		for o := range strings.SplitSeq(f[dash+3], ",") {
+	if len(g) > 2 {
+		for o := range strings.SplitSeq(g[2], ",") {
 			m.SuperOptions = append(m.SuperOptions, unescape(o))
 		}
 	}
 	return m, nil
 }
 
-// unescape undoes the kernel's octal escapes of space, tab, newline and backslash.
-func unescape(s string) string {
-	if !strings.Contains(s, `\`) {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) {
-			if v, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(v))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
-}
-
 // findMount picks the mount that holds a path: by mount id where the kernel gives one (Linux 5.8),
 // else by the longest mount point above the path. The device number is no key: btrfs subvolumes
-// have numbers that no mount shows.
-func findMount(mounts []Mount, at identity) (Mount, bool) {
-	if at.mountID != 0 {
-		for _, m := range mounts {
-			if m.ID == at.mountID {
-				return m, true
-			}
-		}
-	}
-	var best Mount
-	found := false
+// have numbers that no mount shows. A path outside of all mounts (chroot) has a zero Mount.
+func findMount(mounts []Mount, at identity) (best Mount) {
 	for _, m := range mounts {
-		if holds(m.Point, at.path) && (!found || len(m.Point) >= len(best.Point)) {
-			best, found = m, true
+		if m.ID == at.mountID {
+			return m // the kernel's ids begin at 1
+		}
+		if holds(m.Point, at.path) && len(m.Point) >= len(best.Point) {
+			best = m
 		}
 	}
-	return best, found
+	return best
 }
 
 // holds tells whether path is dir or lies in it.

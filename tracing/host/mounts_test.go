@@ -1,7 +1,6 @@
 package host
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,14 +8,14 @@ import (
 )
 
 func TestParseMounts(t *testing.T) {
-	mounts, err := ParseMounts(strings.NewReader(`
+	mounts, err := ParseMounts(`
 27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard,resuid=65534
 
 90 27 0:45 /kv /mnt/with\040space\134slash ro,noatime shared:7 master:1 - nfs4 x:/kv rw,rsize=4096
 95 27 0:50 / /merged rw - overlay overlay rw,lowerdir=/a:/b,upperdir=/var/u\054pper,workdir=/w
 96 27 0:51 / /optional rw shared:3 propagate_from:2 - tmpfs none rw
 97 27 0:51 / /nameless rw - tmpfs  rw,size=1k
-`))
+`)
 	require.NoError(t, err)
 	require.Len(t, mounts, 5)
 	assert.Equal(t, []string{"rw", "size=1k"}, mounts[4].SuperOptions,
@@ -70,7 +69,7 @@ func TestTransferSizes(t *testing.T) {
 		{"negative", "40 29 0:36 / /nfs rw - nfs h:/v rw,rsize=-1,wsize=65536", 0, 0, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			mounts, err := ParseMounts(strings.NewReader(c.line + "\n"))
+			mounts, err := ParseMounts(c.line + "\n")
 			require.NoError(t, err)
 			read, write, ok := mounts[0].TransferSizes()
 			assert.Equal(t, c.ok, ok)
@@ -88,7 +87,7 @@ func TestParseMountsRefuses(t *testing.T) {
 		{"a bad device number", "27 1 254 / / rw - ext4 /dev/vda rw", "device number"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := ParseMounts(strings.NewReader(c.text))
+			_, err := ParseMounts(c.text)
 			require.ErrorContains(t, err, c.says)
 		})
 	}
@@ -96,10 +95,7 @@ func TestParseMountsRefuses(t *testing.T) {
 
 func TestFindMount(t *testing.T) {
 	mounts := []Mount{
-		{
-			ID:    1,
-			Point: "/",
-		}, {ID: 2, Point: "/mnt"}, {ID: 3, Point: "/mnt/kv"},
+		{ID: 1, Point: "/"}, {ID: 2, Point: "/mnt"}, {ID: 3, Point: "/mnt/kv"},
 		{ID: 4, Point: "/mnt/kv", Type: "hides 3"},
 	}
 	for _, c := range []struct {
@@ -115,13 +111,10 @@ func TestFindMount(t *testing.T) {
 		{"an unknown mount id falls back", identity{path: "/mnt/a", mountID: 99}, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m, ok := findMount(mounts, c.at)
-			require.True(t, ok)
-			assert.Equal(t, c.want, m.ID)
+			assert.Equal(t, c.want, findMount(mounts, c.at).ID)
 		})
 	}
-	_, ok := findMount(nil, identity{path: "/x"})
-	assert.False(t, ok)
+	assert.Zero(t, findMount(nil, identity{path: "/x"}))
 }
 
 // FuzzParseMounts asserts that no mount table makes the parser panic.
@@ -130,9 +123,9 @@ func FuzzParseMounts(f *testing.F) {
 	f.Add("40 29 0:36 / /mnt rw - nfs4 h:/v rw,rsize=65536,wsize=65536\n")
 	f.Add(`1 2 3:4 \040 \9 rw - - - -`)
 	f.Fuzz(func(t *testing.T, text string) {
-		mounts, err := ParseMounts(strings.NewReader(text))
+		mounts, err := ParseMounts(text)
 		if err == nil {
-			m, _ := findMount(mounts, identity{path: "/mnt/x"})
+			m := findMount(mounts, identity{path: "/mnt/x"})
 			if read, write, ok := m.TransferSizes(); ok && (read <= 0 || write <= 0) {
 				t.Errorf("sizes %d and %d of %+v", read, write, m)
 			}
