@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -177,16 +176,9 @@ func parseMarker(text []byte) (m marker, known bool) {
 // readMarker returns the text of the marker file.
 func readMarker(fd int) ([]byte, error) {
 	buf := make([]byte, 64<<10)
-	n, err := 0, error(nil)
-	for n < len(buf) {
-		var got int
-		err = Retry(func() (err error) { got, err = unix.Pread(fd, buf[n:], int64(n)); return err })
-		if err != nil || got == 0 {
-			break
-		}
-		n += got
-	}
-	return buf[:n], err
+	var n int
+	err := Retry(func() (err error) { n, err = unix.Pread(fd, buf, 0); return err })
+	return buf[:max(0, n)], err
 }
 
 // writeMarker replaces the text of the marker in dir, in place. The magic at its start is the
@@ -196,24 +188,13 @@ func writeMarker(dir int, text []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, unix.Close(fd)) }()
-	for at := 0; at < len(text); {
-		var n int
-		err := Retry(func() (err error) {
-			n,
-				err = unix.Pwrite(fd, text[at:], int64(at))
-			return err
-		})
-		if err == nil && n == 0 {
-			err = io.ErrShortWrite
-		}
-		if err != nil {
-			return err
-		}
-		at += n
-	}
-	if err := Retry(func() error { return unix.Ftruncate(fd, int64(len(text))) }); err != nil {
+	f := os.NewFile(uintptr(fd), markerName)
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := f.WriteAt(text, 0); err != nil {
 		return err
 	}
-	return Retry(func() error { return unix.Fsync(fd) })
+	if err := f.Truncate(int64(len(text))); err != nil {
+		return err
+	}
+	return f.Sync()
 }

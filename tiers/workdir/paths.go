@@ -57,22 +57,31 @@ func resolve(dir string) (string, error) {
 }
 
 // nearest returns the nearest directory on the way to path that exists, without symbolic
-// links, and the way on from there.
+// links, and the way on from there. Nothing can be made below a file, or a link to nowhere:
+// that would show as an error of the first mkdir, which names neither.
 func nearest(path string) (top, rest string, err error) {
-	for at := path; ; at = filepath.Dir(at) {
-		info, err := os.Lstat(at)
+	at := path
+	for {
+		_, err := os.Lstat(at)
 		if err == nil {
-			if err := enterable(at, info); err != nil {
-				return "", "", err
-			}
-			top, err := filepath.EvalSymlinks(at)
-			return top, rest, err
+			break
 		}
 		if !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
 			return "", "", err
 		}
-		rest = filepath.Join(filepath.Base(at), rest)
+		at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest)
 	}
+	info, err := os.Stat(at)
+	switch {
+	case err != nil: // it is there itself
+		to, _ := os.Readlink(at)
+		return "", "", fmt.Errorf("%s is a symbolic link to %s, which cannot be entered: %w", at,
+			to, err)
+	case !info.IsDir():
+		return "", "", fmt.Errorf("%s is not a directory", at)
+	}
+	top, err = filepath.EvalSymlinks(at)
+	return top, rest, err
 }
 
 // refused is the error for a directory below one of the system. Who asks for /dev means memory
@@ -88,24 +97,6 @@ func refused(dir, real, system string) error {
 	}
 	return fmt.Errorf("the cache directory %s may not be or lie in %s, "+
 		"a directory of the system; %s", where, system, hint)
-}
-
-// enterable says why nothing can be made below at: a file, or a link to nowhere, would otherwise
-// show as an error of the first mkdir, which names neither.
-func enterable(at string, info fs.FileInfo) error {
-	if info.Mode()&fs.ModeSymlink != 0 {
-		target, err := os.Stat(at)
-		if err != nil {
-			to, _ := os.Readlink(at)
-			return fmt.Errorf("%s is a symbolic link to %s, which cannot be entered: %w", at, to,
-				err)
-		}
-		info = target
-	}
-	if !info.IsDir() {
-		return fmt.Errorf("%s is not a directory", at)
-	}
-	return nil
 }
 
 // liesIn says whether the resolved path real is the system directory or below it. Its existing

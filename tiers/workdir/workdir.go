@@ -55,7 +55,7 @@ type Reclaimed struct {
 	PID   int // of that run, 0 if unknown
 }
 
-// ownedMode has the sticky bit: see OwnedDir.
+// ownedMode has the sticky bit: see Dir.
 const ownedMode = unix.S_ISVTX | 0o755
 
 // attempts is how often Open begins anew because another run, just starting or ending,
@@ -337,5 +337,8 @@ func (d *Dir) closeFiles() {
 
 // fail says what failed and what may help.
 func fail(what, path string, err error) error {
+	if p := new(os.PathError); errors.As(err, &p) {
+		err = p.Err // it names the path a second time
+	}
 	return fmt.Errorf("%s %s: %w%s", what, path, err, tiers.Advice(err))
 }
