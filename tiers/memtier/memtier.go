@@ -39,8 +39,8 @@ var _ tiers.Tier = (*Tier)(nil)
 // New reserves address space for capacity bytes; memory comes with use.
 func New(capacity int64) (*Tier, error) {
 	if capacity < 1 {
-		return nil, fmt.Errorf("make a cpu tier of %d bytes: the size must be positive (-cpu-mem-gb)",
-			capacity)
+		return nil, fmt.Errorf("make a cpu tier of %d bytes: "+
+			"the size must be positive (-cpu-mem-gb)", capacity)
 	}
 	t := &Tier{capacity: capacity, entries: make(map[tiers.ID]*entry)}
 	// An eighth more than the capacity, for the waste; should that not do, grow adds arenas.
@@ -99,7 +99,7 @@ type entry struct {
 	uses   int      // guarded by Tier.mu
 }
 
-// Create takes the memory for the whole entry.
+// Create takes the memory for the whole entry: a write that began does not fail for want of it.
 func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, error) {
 	o := objs[0]
 	n := int((o.Size + blockSize - 1) / blockSize)
@@ -121,6 +121,8 @@ func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, er
 	return &handle{tier: t, e: e, op: tiers.Write}, nil
 }
 
+// usable says why an object cannot be made: it is asked at both ends of a write, because two may
+// be writing the same one.
 func (t *Tier) usable(o tiers.Object) error {
 	switch {
 	case t.closed:
@@ -131,7 +133,8 @@ func (t *Tier) usable(o tiers.Object) error {
 	return nil
 }
 
-// block takes a block: a released one, else a fresh one, for which the tier grows when it must.
+// block takes a block: one that was released last, which may still be in the processor's cache,
+// else a fresh one, for which the tier grows when it must.
 func (t *Tier) block(size int64) (b []byte, err error) {
 	if n := len(t.free); n > 0 {
 		b, t.free = t.free[n-1], t.free[:n-1]
@@ -279,7 +282,8 @@ func (h *handle) Submit(io *tiers.IO) {
 	io.End(err)
 }
 
-// Commit makes the writer's use the tier's.
+// Commit makes the writer's use the tier's. Whoever commits the same object second has lost, and
+// nothing of it remains.
 func (h *handle) Commit(context.Context) error {
 	t := h.tier
 	t.mu.Lock()

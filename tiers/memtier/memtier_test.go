@@ -27,7 +27,8 @@ func memory(t *testing.T, capacity int64) *memtier.Tier {
 
 // do is one request of all of b.
 func do(x tiers.Submitter, b []byte, off int64) (err error) {
-	x.Submit(&tiers.IO{Buf: tiers.Buffer{B: b}, Off: off, N: len(b), Done: func(io *tiers.IO) { err = io.Err }})
+	done := func(io *tiers.IO) { err = io.Err }
+	x.Submit(&tiers.IO{Buf: tiers.Buffer{B: b}, Off: off, N: len(b), Done: done})
 	return err
 }
 

@@ -40,7 +40,6 @@ var mayImport = map[string]string{
 	"tiers/filetier": "tiers tiers/buffer tiers/ioengine tiers/workdir tracing/host",
 	"tiers/memtier":  "tiers tiers/buffer",
 	"tiers/sim":      "tiers tiers/clock",
-	"tiers/wrap":     "tiers tiers/clock",
 	"tiers/transfer": "tiers tiers/clock tiers/buffer tiers/content",
 	"tiers/cache":    "tiers tiers/clock tiers/transfer",
 	"tiers/privtest": "",
