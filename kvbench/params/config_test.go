@@ -62,9 +62,11 @@ func TestNotesTellWhichKeysAct(t *testing.T) {
 		"sharegpt"} {
 		assert.True(t, acts[s], s)
 	}
-	assert.Equal(t, fixedUsers, idle["autoscaler.min_users"])
-	assert.Equal(t, fixedLimits, idle["validation_limits.max_users"])
-	assert.Equal(t, onePerUser, idle["conversation.max_conversations"])
+	assert.Equal(t, "the autoscaler begins with -num-users and keeps between 1 and 100000",
+		idle["autoscaler.min_users"])
+	assert.Equal(t, "the limits are fixed", idle["validation_limits.max_users"])
+	assert.Equal(t, "a user has one live conversation, so there are never more than users",
+		idle["conversation.max_conversations"])
 	assert.Len(t, idle, 27)
 }
 

@@ -2,6 +2,7 @@ package params
 
 import (
 	"cmp"
+	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,6 +19,9 @@ import (
 	"kvbench/workloads/model"
 	"kvbench/workloads/profile"
 )
+
+//go:embed accepted.txt
+var acceptedText string
 
 // key is one leaf of the YAML file outside of parameters.
 type key struct {
@@ -72,24 +76,6 @@ func newDraft() *draft {
 	}
 }
 
-// Why keys of the Python benchmark have no effect here, as -help-parameters tells it, with the flag
-// that comes nearest where there is one.
-const (
-	fixedUsers = "the autoscaler begins with -num-users and keeps between 1 and 100000"
-	fixedSteps = "the steps of the autoscaler's modes are fixed: choose one with " +
-		"-autoscaler-mode, their pace with -autoscaler-interval"
-	fixedFull = "saturation is measured per 100 MiB over the last rounds: " +
-		"set how much of it is wanted with -target-saturation"
-	noCUDA     = "this build has no CUDA tier"
-	noPrefill  = "prefill takes no simulated time: the suite measures its I/O"
-	fixedEvict = "tiers above the last are kept at 80 %, and an entry larger than that skips " +
-		"the tier"
-	noEvictCap  = "finding a victim takes constant time: there is nothing to bound"
-	fixedLimits = "the limits are fixed"
-	onePerUser  = "a user has one live conversation, so there are never more than users"
-	allPrefixes = "the common system prompts are all kept as ordinary entries"
-)
-
 // big bounds what is only called positive, so that products of two stay inside 64 bits.
 const big = math.MaxInt32
 
@@ -105,12 +91,6 @@ func (d *draft) keys() []key {
 			list = append(list, k)
 		}
 	}
-	idle := func(why, section string, to any, names string) {
-		for name := range strings.FieldsSeq(names) {
-			add(section, key{name, 0, math.MaxFloat64, to, why})
-		}
-	}
-	aNumber, aWhole := new(float64), new(int) // where what has no effect goes
 	p := &d.profile
 	for i := range p.Templates {
 		t := &p.Templates[i]
@@ -121,7 +101,6 @@ func (d *draft) keys() []key {
 	for i, mode := range generationModes {
 		add("generation_timing", key{mode, 0, 3600, (*seconds)(&d.timing[i]), ""})
 	}
-	idle(noPrefill, "prefill_timing", aNumber, "none fast realistic")
 	// Interactive first: the classes count from the least urgent one.
 	for class := range slices.Backward(p.QoS[:]) {
 		q := &p.QoS[class]
@@ -134,12 +113,6 @@ func (d *draft) keys() []key {
 	}
 	add("qos_distribution", key{"interactive_probability", 0, 1, &p.InteractiveShare, ""},
 		key{"responsive_threshold", 0, 1, &p.ResponsiveThreshold, ""})
-	idle(noEvictCap, "eviction", aWhole,
-		"max_recursion_depth max_evictions_hard_cap max_evictions_min")
-	idle(fixedEvict, "eviction", aNumber, "target_usage_ratio large_entry_limit_ratio")
-	idle(noCUDA, "gpu_backend", aNumber, "memory_fraction free_memory_threshold")
-	idle(noCUDA, "gpu_backend", aWhole, "max_eviction_attempts")
-	idle(allPrefixes, "prefix_cache", aWhole, "min_prefix_length max_prefix_entries")
 	add("prefix_cache", key{"system_prompt_hit_probability", 0, 1, &p.SystemPromptShare, ""},
 		key{"system_prompt_tokens", 1, big, &p.SystemPromptTokens, ""})
 	add("rag", key{"chunk_size_tokens", 1, big, &p.RAG.ChunkTokens, ""},
@@ -152,21 +125,23 @@ func (d *draft) keys() []key {
 		key{"small_model_doc_tokens_max", 1, big, &p.RAG.SmallModelTokens[1], ""},
 		key{"request_probability", 0, 1, &p.RAG.Share, ""},
 		key{"retrieval_distribution", 0, 0, (*distribution)(&p.RAG.Uniform), ""})
-	idle(onePerUser, "conversation", aWhole, "max_conversations")
 	add("conversation", key{"max_turns_per_conv", 1, 100000, &p.MaxTurns, ""},
 		key{"end_conversation_probability", 0, 1, &p.NewConversation, ""})
-	idle(fixedUsers, "autoscaler", aWhole, "min_users max_users")
-	idle(fixedSteps, "autoscaler", aWhole, "consecutive_samples_required")
-	idle(fixedSteps, "autoscaler", aNumber, "scale_up_factor scale_down_factor")
 	add("decode", key{"batch_size", 1, big, &p.DecodeBatch, ""})
 	add("sharegpt", key{"max_context_tokens", 1, big, &p.ShareGPT.MaxContext, ""},
 		key{"max_generation_tokens", 1, big, &p.ShareGPT.MaxGenerate, ""},
 		key{"chars_per_token_estimate", 1, big, &p.ShareGPT.CharsPerToken, ""})
-	idle(fixedFull, "saturation_detection", aNumber,
-		"read_latency_p95_threshold_ms write_latency_p95_threshold_ms")
-	idle(fixedFull, "saturation_detection", aWhole, "queue_depth_threshold history_window_size")
-	idle(fixedLimits, "validation_limits", aWhole,
-		"max_users max_duration_seconds max_gpu_memory_gb max_cpu_memory_gb")
+	for line := range strings.Lines(acceptedText) {
+		columns := strings.Split(strings.TrimSpace(line), " | ")
+		if len(columns) != 3 {
+			continue // a comment
+		}
+		k := key{columns[0], 0, math.MaxFloat64, new(float64), columns[2]}
+		if columns[1] == "whole" {
+			k.to = new(int)
+		}
+		list = append(list, k)
+	}
 	return list
 }
 

@@ -1,22 +1,28 @@
 package params
 
 import (
+	_ "embed"
 	"flag"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"kvbench/kvbench/units"
 )
 
+//go:embed parameters.txt
+var parametersText string
+
 // parameter is one row of the table: everything there is to know about a parameter. A new one is a
-// row and a field of Values; README's table, -help and the environment name follow from the row.
+// line of parameters.txt, a field of Values and what binds the two in table; README's table, -help
+// and the environment name follow.
 type parameter struct {
 	name  string
 	def   [len(divisions)]string // texts per division: quick, open, closed
-	value flag.Value             // its kind, limits and field; see kinds.go
-	help  string
 	is    traits
+	help  string
+	value flag.Value // its kind, limits and field; see kinds.go
 }
 
 // traits are what sets a parameter apart from the others.
@@ -29,24 +35,32 @@ const (
 	free    traits = 1 << iota // may be set in the closed division
 	place                      // where a run happens or what it shows, never what it measures
 	unswept                    // cannot be swept
-	// the testing package's: neither our flag nor in environment and file
-	goFlag
-	action // does something instead of a run
+	goFlag                     // the testing package's: neither our flag nor in environment and file
+	action                     // does something instead of a run
 )
 
-// row makes a parameter. Defaults are one text for all divisions or one for each, with a space
-// between them; they are read as typed texts are, so that none is a value that nobody could give.
-func row(name, defaults string, value flag.Value, help string, is ...traits) parameter {
-	p := parameter{name: name, value: value, help: help}
-	texts := strings.Split(defaults, " ")
-	for i := range p.def {
-		p.def[i] = texts[min(i, len(texts)-1)]
+var traitNames = []string{"free", "place", "unswept", "goFlag", "action"}
+
+// listed are the lines of parameters.txt. Defaults are read as typed texts are, so that none is a
+// value that nobody could give.
+var listed = func() (list []parameter) {
+	for line := range strings.Lines(parametersText) {
+		columns := strings.Split(strings.TrimSpace(line), " |")
+		if len(columns) != 4 {
+			continue // blank, or a comment
+		}
+		p := parameter{name: columns[0], help: strings.TrimSpace(columns[3])}
+		texts := strings.Split(strings.TrimSpace(columns[1]), " ")
+		for i := range p.def {
+			p.def[i] = texts[min(i, len(texts)-1)]
+		}
+		for trait := range strings.FieldsSeq(columns[2]) {
+			p.is |= 1 << slices.Index(traitNames, trait)
+		}
+		list = append(list, p)
 	}
-	for _, t := range is {
-		p.is |= t
-	}
-	return p
-}
+	return list
+}()
 
 func (p *parameter) has(t traits) bool { return p.is&t != 0 }
 
@@ -87,206 +101,101 @@ const (
 // Resolve, flags, environment, file, sweep, help and the closed division all read it; nothing else
 // knows all names.
 func table(v *Values) []parameter {
-	return []parameter{
-		row("division", "quick", oneOf(&v.Division, "quick", "open", "closed"),
-			"quick (small and short), open (everything may be set), closed (MLPerf parameters)",
-			free, unswept),
-		row("benchtime", "2s 30s 300s", window{&v.Window},
-			"Go's: the measured window, or 500x = until 500 requests are complete",
-			unswept, goFlag),
-		row("count", "1 1 3", whole(&v.Count, 1, endless),
-			"Go's: trials", unswept, goFlag),
-		row("config", "", path{&v.ConfigFile, v.base},
-			"YAML file; unknown keys are errors", place, unswept),
+	values := map[string]flag.Value{
+		"division":  oneOf(&v.Division, "quick", "open", "closed"),
+		"benchtime": window{&v.Window},
+		"count":     whole(&v.Count, 1, endless),
+		"config":    path{&v.ConfigFile, v.base},
 
-		// Who asks. Quick is a model of 24 KiB per token: a laptop moves some entries in 2 s.
-		row("model", "tiny-1b llama3.1-8b llama3.1-8b", word{&v.ModelName},
-			"model key or path of a Hugging Face config.json"),
-		row("num-users", "4 100 200", whole(&v.Users, 1, maxUsers),
-			"simulated users"),
-		row("arrival", "open-loop", oneOf(&v.Arrival, "open-loop", "closed-loop"),
-			"open-loop: users do not wait for answers; closed-loop: think time starts when the "+
-				"answer is complete"),
-		row("turns", "ordered ordered overtaking", oneOf(&v.Turns, "ordered", "overtaking"),
-			"whether a turn waits until its predecessor's entry is written"),
-		row("generation-mode", "none", oneOf(&v.GenerationMode, generationModes...),
-			"sleep per generated token: none 0, fast 2 ms, realistic 30 ms"),
-		row("decode-reads", "once once batched", oneOf(&v.DecodeReads, "once", "batched"),
-			"once: decoding reads an entry once; batched: again for every 32 generated tokens"),
-		row("seed", "42", whole(&v.Seed, 0, endless),
-			"of every stream, plus the rank"),
+		"model":           word{&v.ModelName},
+		"num-users":       whole(&v.Users, 1, maxUsers),
+		"arrival":         oneOf(&v.Arrival, "open-loop", "closed-loop"),
+		"turns":           oneOf(&v.Turns, "ordered", "overtaking"),
+		"generation-mode": oneOf(&v.GenerationMode, generationModes...),
+		"decode-reads":    oneOf(&v.DecodeReads, "once", "batched"),
+		"seed":            whole(&v.Seed, 0, endless),
 
-		// Where entries live. The gpu tier is simulated: no build has a CUDA tier yet.
-		row("gpu-mem-gb", "0", gib(&v.GPUBytes, maxGPUGiB),
-			"GiB of one card, 0 = no gpu tier"),
-		row("num-gpus", "1", whole(&v.GPUs, 1, 65536),
-			"cards; the gpu tier is all of them"),
-		row("tensor-parallel", "1", whole(&v.TensorParallel, 1, 65536),
-			"tensor parallel ranks, at most num-gpus; one rank's I/O is simulated"),
-		row("tp-rule", "engine engine mlperf", oneOf(&v.TPRule, "engine", "mlperf"),
-			"engine: KV heads are split, latents replicated; mlperf: 1/TP always"),
-		row("cpu-mem-gb", "0", gib(&v.CPUBytes, maxCPUGiB),
-			"GiB of the cpu tier, 0 = none"),
-		row("storage-capacity-gb", "4 0 0", gib(&v.StorageBytes, maxStorageGiB),
-			"GiB of the storage tier, 0 = 95 % of the free space over the ranks of the host", free),
-		row("gpu-backend", "simulated", choice[string]{&v.GPUBackend, []string{"simulated"},
+		"gpu-mem-gb":          gib(&v.GPUBytes, maxGPUGiB),
+		"num-gpus":            whole(&v.GPUs, 1, 65536),
+		"tensor-parallel":     whole(&v.TensorParallel, 1, 65536),
+		"tp-rule":             oneOf(&v.TPRule, "engine", "mlperf"),
+		"cpu-mem-gb":          gib(&v.CPUBytes, maxCPUGiB),
+		"storage-capacity-gb": gib(&v.StorageBytes, maxStorageGiB),
+		"gpu-backend": choice[string]{&v.GPUBackend, []string{"simulated"},
 			map[string]string{"cuda": "simulated: this build has no CUDA tier yet"}},
-			"simulated: a capacity and a bandwidth, no bytes"),
-		row("gpu-bandwidth-gbps", "64", number(&v.GPUBandwidth, 0.001, 1e6),
-			"GiB/s per direction of the simulated gpu's link"),
+		"gpu-bandwidth-gbps": number(&v.GPUBandwidth, 0.001, 1e6),
 
-		// How the storage tier does its I/O, and how fast requests come. Closed is buffered with
-		// one chunk in flight, as the program of MLPerf is.
-		row("cache-dir", "", directory{path{&v.CacheDir, v.base}},
-			"directory of the storage tier; the run works in rank_<N> inside it", free, place),
-		row("io", "direct direct buffered", oneOf(&v.IO, "direct", "buffered"),
-			"direct I/O, or buffered with fsync and dropped pages"),
-		row("chunk-size", "1MiB", size(&v.ChunkSize, 4*units.KiB, 256*units.MiB),
-			"bytes per I/O, a multiple of 4KiB"),
-		row("io-depth", "auto auto 1", auto{whole(&v.IODepth, 1, 1024)},
-			"chunks in flight per operation; auto: 8 over the workers, at least 1"),
-		row("read-share", "0.5", number(&v.ReadShare, 0, 1),
-			"of the bytes of StorageCeiling/op=mixed, 0 to 1", place),
-		row("max-concurrent-allocs", "0", whole(&v.MaxConcurrentAllocs, 0, endless),
-			"entries being written at a time, 0 = no bound"),
-		row("request-rate", "0", number(&v.RequestRate, 0, 1e6),
-			"requests/s over all users, replaces think time and trace timing; 0 = off"),
-		row("request-spacing", "poisson", oneOf(&v.RequestSpacing, "poisson", "constant"),
-			"how request-rate spaces arrivals"),
-		row("max-requests", "0", whole(&v.MaxRequests, 0, endless),
-			"requests per trial, all of which finish; 0 = no bound"),
-		row("workers", "0", whole(&v.Workers, 0, 100000),
-			"requests being served at a time; 0 = one per user up to 500, 16 for traces"),
+		"cache-dir":             directory{path{&v.CacheDir, v.base}},
+		"io":                    oneOf(&v.IO, "direct", "buffered"),
+		"chunk-size":            size(&v.ChunkSize, 4*units.KiB, 256*units.MiB),
+		"io-depth":              auto{whole(&v.IODepth, 1, 1024)},
+		"read-share":            number(&v.ReadShare, 0, 1),
+		"max-concurrent-allocs": whole(&v.MaxConcurrentAllocs, 0, endless),
+		"request-rate":          number(&v.RequestRate, 0, 1e6),
+		"request-spacing":       oneOf(&v.RequestSpacing, "poisson", "constant"),
+		"max-requests":          whole(&v.MaxRequests, 0, endless),
+		"workers":               whole(&v.Workers, 0, 100000),
 
-		// Which of several clients this is. No result depends on it beyond the streams' seed.
-		row("rank", "auto", auto{whole(&v.Rank, 0, math.MaxInt32)},
-			"this client's number; auto: Open MPI, PMI or Slurm variables, else 0",
-			free, place, unswept),
-		row("ranks", "auto", auto{whole(&v.Ranks, 1, math.MaxInt32)},
-			"clients in all; auto as for rank, else 1", free, place, unswept),
-		row("local-ranks", "auto", auto{whole(&v.LocalRanks, 1, math.MaxInt32)},
-			"clients on this host, sharing its filesystem; auto as for rank, else ranks",
-			free, place, unswept),
+		"rank":        auto{whole(&v.Rank, 0, math.MaxInt32)},
+		"ranks":       auto{whole(&v.Ranks, 1, math.MaxInt32)},
+		"local-ranks": auto{whole(&v.LocalRanks, 1, math.MaxInt32)},
 
-		// What surrounds the window, and what the users do in it.
-		row("warmup", "0s", span(&v.Warmup, 0, day),
-			"load before the window"),
-		row("settle", "0s 0s 90s", span(&v.Settle, 0, day),
-			"rest before and after the window"),
-		row("performance-profile", "latency", oneOf(&v.PerformanceProfile, "latency", "throughput"),
-			"what the storage health of the result judges"),
-		row("disable-multi-turn", "false", boolean{&v.DisableMultiTurn},
-			"no history reads"),
-		row("disable-prefix-caching", "false", boolean{&v.DisablePrefixCaching},
-			"no common system prompts"),
-		row("enable-rag", "false", boolean{&v.EnableRAG},
-			"users retrieve from documents that are written before the window"),
-		row("rag-num-docs", "10 100 100", whole(&v.RAGDocuments, 1, 1e7),
-			"documents to write"),
-		row("prefill-only", "false", boolean{&v.PrefillOnly},
-			"requests write and do not decode"),
-		row("decode-only", "false", boolean{&v.DecodeOnly},
-			"requests read entries that were written before the window"),
+		"warmup":                 span(&v.Warmup, 0, day),
+		"settle":                 span(&v.Settle, 0, day),
+		"performance-profile":    oneOf(&v.PerformanceProfile, "latency", "throughput"),
+		"disable-multi-turn":     boolean{&v.DisableMultiTurn},
+		"disable-prefix-caching": boolean{&v.DisablePrefixCaching},
+		"enable-rag":             boolean{&v.EnableRAG},
+		"rag-num-docs":           whole(&v.RAGDocuments, 1, 1e7),
+		"prefill-only":           boolean{&v.PrefillOnly},
+		"decode-only":            boolean{&v.DecodeOnly},
 
-		// Recorded requests. Paths are places: results do not differ by where a file lies.
-		row("burst-trace-path", "", path{&v.BurstTracePath, v.base},
-			"BurstGPT CSV: file, directory or glob", place, unswept),
-		row("azure-trace-path", "", path{&v.AzureTracePath, v.base},
-			"Azure LLM inference CSV: file, directory or glob", place, unswept),
-		row("dataset-path", "", path{&v.DatasetPath, v.base},
-			"ShareGPT JSON: file, directory or glob", place, unswept),
-		row("max-conversations", "0", whole(&v.MaxConversations, 0, endless),
-			"conversations of the dataset, 0 = all"),
-		row("tokenizer", "cl100k", oneOf(&v.Tokenizer, "cl100k", "chars"),
-			"of the dataset: cl100k (byte pair encoding) or chars (characters/4)"),
-		row("block-trace-path", "", path{&v.BlockTracePath, v.base},
-			"Mooncake JSON lines or agent session JSON: file, directory or glob", place, unswept),
-		row("validation-trace", "", path{&v.ValidationTrace, v.base},
-			"JSON list of recorded requests; the run's hit rate and read/write ratio are "+
-				"compared with theirs", place, unswept),
-		row("layout", "entry", layout{&v.Layout},
-			"how the storage tier keeps entries: entry, block (a file each, flushed); for block"+
-				" traces also packed=N (N blocks side by side in a file, flushed as written), "+
-				"lmcache (files of 256 tokens, no flush), slots (one preallocated file, no flush)"),
-		row("trace-speedup", "1", number(&v.TraceSpeedup, 0, unbounded),
-			"divides the trace's time gaps; 0 = as fast as possible"),
-		row("trace-start", "0s", span(&v.TraceStart, 0, 1000*day),
-			"passes over this much of a request trace, counted on its own clock from its first "+
-				"request (before trace-speedup): the replay, and every cycle of it, begins there"),
-		row("replay-cycles", "1", whole(&v.ReplayCycles, 0, endless),
-			"passes through the trace, whose end ends the window; 0 = until the window ends"),
-		row("trace-allow-malformed", "false", boolean{&v.TraceAllowMalformed},
-			"go on with more than 1 % malformed rows"),
+		"burst-trace-path":      path{&v.BurstTracePath, v.base},
+		"azure-trace-path":      path{&v.AzureTracePath, v.base},
+		"dataset-path":          path{&v.DatasetPath, v.base},
+		"max-conversations":     whole(&v.MaxConversations, 0, endless),
+		"tokenizer":             oneOf(&v.Tokenizer, "cl100k", "chars"),
+		"block-trace-path":      path{&v.BlockTracePath, v.base},
+		"validation-trace":      path{&v.ValidationTrace, v.base},
+		"layout":                layout{&v.Layout},
+		"trace-speedup":         number(&v.TraceSpeedup, 0, unbounded),
+		"trace-start":           span(&v.TraceStart, 0, 1000*day),
+		"replay-cycles":         whole(&v.ReplayCycles, 0, endless),
+		"trace-allow-malformed": boolean{&v.TraceAllowMalformed},
 
-		// Users that follow the storage.
-		row("enable-autoscaling", "false", boolean{&v.Autoscaling},
-			"let users and workers follow what the storage can do"),
-		row("autoscaler-mode", "qos", oneOf(&v.AutoscalerMode, "qos", "capacity"),
-			"qos: hold the storage at target-saturation; capacity: add users until throughput "+
-				"stops growing"),
-		row("target-saturation", "0.8", number(&v.TargetSaturation, 0, 1),
-			"of the qos mode, 0 to 1"),
-		row("autoscaler-interval", "500ms 10s 10s",
-			span(&v.AutoscalerInterval, 100*time.Millisecond, day),
-			"between two decisions"),
+		"enable-autoscaling":  boolean{&v.Autoscaling},
+		"autoscaler-mode":     oneOf(&v.AutoscalerMode, "qos", "capacity"),
+		"target-saturation":   number(&v.TargetSaturation, 0, 1),
+		"autoscaler-interval": span(&v.AutoscalerInterval, 100*time.Millisecond, day),
 
-		// What is written before the window, so that a drive is in its steady state.
-		row("precondition", "false", boolean{&v.Precondition},
-			"write before the window until the drive is in its steady state"),
-		row("precondition-size-gb", "0", gib(&v.PreconditionBytes, maxStorageGiB),
-			"GiB to write, 0 = twice the storage tier"),
-		row("precondition-threads", "0", whole(&v.PreconditionThreads, 0, 100000),
-			"writers, 0 = one per core"),
+		"precondition":         boolean{&v.Precondition},
+		"precondition-size-gb": gib(&v.PreconditionBytes, maxStorageGiB),
+		"precondition-threads": whole(&v.PreconditionThreads, 0, 100000),
 
-		// Operations instead of requests, and drives that one does not have.
-		row("io-trace-log", "", path{&v.IOTraceLog, v.base},
-			"CSV of every cache operation (.zst: compressed), in virtual time: no storage is "+
-				"touched, operations take no time, so the mix is that of infinitely fast storage; "+
-				"storage-capacity-gb 0 = unlimited", place, unswept),
-		row("io-trace-deletes", "false", boolean{&v.IOTraceDeletes},
-			"rows for deleted entries, too"),
-		row("io-trace-replay", "", path{&v.IOTraceReplay, v.base},
-			"I/O trace to carry out on the storage tier, at trace-speedup times its speed, 0 = "+
-				"as fast as the workers can", place, unswept),
-		row("io-trace-tiers", "storage", oneOf(&v.IOTraceTiers, "storage", "cpu", "gpu", "all"),
-			"whose rows are replayed"),
-		row("io-trace-phases", "all",
-			oneOf(&v.IOTracePhases, "all", "prefill", "decode", "evict", "requests"),
-			"which rows are replayed; requests: prefill and decode"),
-		row("simulate-device", "", device{&v.Device},
-			"run in virtual time on a model of a drive: "+
-				"read=14GiB/s,write=7GiB/s,read-latency=80us,write-latency=20us,parallelism=128; "+
-				"also read-iops, write-iops, duplex, slice; kvreport device derives it", unswept),
+		"io-trace-log":     path{&v.IOTraceLog, v.base},
+		"io-trace-deletes": boolean{&v.IOTraceDeletes},
+		"io-trace-replay":  path{&v.IOTraceReplay, v.base},
+		"io-trace-tiers":   oneOf(&v.IOTraceTiers, "storage", "cpu", "gpu", "all"),
+		"io-trace-phases":  oneOf(&v.IOTracePhases, "all", "prefill", "decode", "evict", "requests"),
+		"simulate-device":  device{&v.Device},
 
-		// What is observed, checked, kept and shown. Most are places: they change nothing that is
-		// measured.
-		row("sweep", "", word{&v.sweep},
-			"key=a,b,c: runs each value (repeatable: each combination) as a sub-benchmark",
-			place, unswept),
-		row("enable-latency-tracing", "false", boolean{&v.LatencyTracing},
-			"count the device's requests in the kernel (eBPF) during the window", free, place),
-		row("latency-trace-level", "block", oneOf(&v.TraceLevel, "block", "file"),
-			"block: requests at the device; file: read, write and fsync calls too; without "+
-				"fexit in the kernel that costs each system call of the machine some 100 ns",
-			free, place),
-		row("latency-trace-filter", "device", oneOf(&v.TraceFilter, "device", "process"),
-			"device: everybody's requests; process: only this run's", free, place),
-		row("prefill-rate", "0", number(&v.PrefillRate, 0, unbounded),
-			"tokens/s of recomputation, for the break-even line; 0 = not given"),
-		row("verify", "none", oneOf(&v.Verify, "none", "sample", "full"),
-			"check the bytes that are read"),
-		row("nonce", "random", nonce{&v.Nonce},
-			"of the content, 1 to 32 hexadecimal digits; random: new per trial", place, unswept),
-		row("keep-files", "false", boolean{&v.KeepFiles},
-			"leave the run's files in the cache directory", free, place, unswept),
-		row("results-dir", "", path{&v.ResultsDir, v.base},
-			"of result JSON and summary.txt; default kvbench-results/<time>-<pid>",
-			free, place, unswept),
-		row("progress", "auto", oneOf(&v.Progress, "auto", "none"),
-			"auto: a live line on the controlling terminal, if any", free, place, unswept),
-		row("help-parameters", "false", boolean{new(bool)},
-			"print this table and end", free, unswept, action),
+		"sweep":                  word{&v.sweep},
+		"enable-latency-tracing": boolean{&v.LatencyTracing},
+		"latency-trace-level":    oneOf(&v.TraceLevel, "block", "file"),
+		"latency-trace-filter":   oneOf(&v.TraceFilter, "device", "process"),
+		"prefill-rate":           number(&v.PrefillRate, 0, unbounded),
+		"verify":                 oneOf(&v.Verify, "none", "sample", "full"),
+		"nonce":                  nonce{&v.Nonce},
+		"keep-files":             boolean{&v.KeepFiles},
+		"results-dir":            path{&v.ResultsDir, v.base},
+		"progress":               oneOf(&v.Progress, "auto", "none"),
+		"help-parameters":        boolean{new(bool)},
 	}
+	list := slices.Clone(listed)
+	for i, p := range list {
+		list[i].value = values[p.name]
+	}
+	return list
 }
 
 // rows is the table for those who ask about parameters, not about their values.

@@ -8,6 +8,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func TestEveryLineOfTheTablesIsRead(t *testing.T) {
+	lines := regexp.MustCompile(`(?m)^[^#\n]`)
+	assert.Len(t, rows, len(lines.FindAllString(parametersText, -1)))
+	idle := 0
+	for _, k := range newDraft().keys() {
+		if k.why != "" {
+			idle++
+		}
+	}
+	assert.Equal(t, idle, len(lines.FindAllString(acceptedText, -1)))
+}
+
 func TestEveryRowOfTheTableIsComplete(t *testing.T) {
 	name := regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
 	seen := map[string]bool{}
