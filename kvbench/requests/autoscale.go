@@ -5,6 +5,8 @@ import (
 	"math"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"kvbench/kvbench/result"
 )
 
@@ -108,25 +110,22 @@ func (a *autoscaler) saturation() (float64, bool) {
 
 // steady says whether throughput varies little from round to round.
 func (a *autoscaler) steady() bool {
-	var sum, squares float64
-	for _, r := range a.rounds {
-		sum += r.BytesPerSecond
+	rates := make([]float64, len(a.rounds))
+	for i, r := range a.rounds {
+		rates[i] = r.BytesPerSecond
 	}
-	mean := sum / float64(len(a.rounds))
-	for _, r := range a.rounds {
-		squares += (r.BytesPerSecond - mean) * (r.BytesPerSecond - mean)
-	}
-	return mean > 0 && math.Sqrt(squares/float64(len(a.rounds)))/mean < steadyCV
+	mean, deviation := stat.PopMeanStdDev(rates, nil)
+	return mean > 0 && deviation/mean < steadyCV
 }
 
 // rising says whether the read latency grows: the slope of a line through the
 // rounds is positive.
 func (a *autoscaler) rising() bool {
-	n := float64(len(a.rounds))
-	var slope float64
+	at, latency := make([]float64, len(a.rounds)), make([]float64, len(a.rounds))
 	for i, r := range a.rounds {
-		slope += (float64(i) - (n-1)/2) * float64(r.read)
+		at[i], latency[i] = float64(i), float64(r.read)
 	}
+	_, slope := stat.LinearRegression(at, latency, nil, false)
 	return slope > 0
 }
 

@@ -234,7 +234,8 @@ func TestWholeMooncakeTrace(t *testing.T) {
 	assert.InDelta(t, 0.63960, *res.BlockCache.HitRatio, 0.000005)
 	assert.Equal(t, *res.BlockCache.IdealHitRatio, *res.BlockCache.HitRatio)
 	sequences := map[float64][]int{}
-	ratios := map[float64]float64{2: 0.63372, 1: 0.53812, 0.5: 0.38328, 0.25: 0.25033, 0.125: 0.15063}
+	ratios := map[float64]float64{2: 0.63372, 1: 0.53812, 0.5: 0.38328, 0.25: 0.25033,
+		0.125: 0.15063}
 	for gib, ratio := range ratios {
 		capacity := int64(gib * (1 << 30))
 		res, want := replayBlocks(t, path, 1, nullTiers(capacity))

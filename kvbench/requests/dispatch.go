@@ -142,12 +142,11 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 	d.inflight[j] = struct{}{}
 	d.counts.Started[r.Class]++
 	j.lease.Prefix = len(r.Blocks) > 0
+	if !d.decide(j) {
+		return false
+	}
 	if j.lease.Prefix {
-		if !d.decideBlocks(worker, j) {
-			return false
-		}
-	} else {
-		d.cache.Decide(&j.lease, j.intents)
+		d.countBlocks(worker, j)
 	}
 	d.watchTime(j.started)
 	if d.tell != nil {
@@ -180,6 +179,50 @@ func (d *dispatcher) watchTime(now time.Duration) {
 	}
 }
 
+// decide decides about the keys of a request, in the order in which requests are taken: while a
+// decision waits for others to let go of what it needs, nobody takes another request. Only
+// decisions about blocks wait. It says false when the run ended meanwhile. Callers hold mu.
+func (d *dispatcher) decide(j *job) bool {
+	if d.cache.Decide(&j.lease, j.intents) {
+		return true
+	}
+	d.deciding = true
+	decided := false
+	for !decided && !d.closed {
+		d.cond.Wait()
+		decided = !d.closed && d.cache.Decide(&j.lease, j.intents)
+	}
+	d.deciding = false
+	d.cond.Broadcast()
+	return decided
+}
+
+// countBlocks counts what was decided about the blocks of a request.
+func (d *dispatcher) countBlocks(worker int, j *job) {
+	s := record.BlockSample{
+		At: d.clock.Now(), Shard: worker, Blocks: len(j.intents), Ideal: j.req.IdealBlocks,
+	}
+	for i := range j.intents {
+		s.Tokens += j.plan[i].Tokens
+		switch j.lease.Outcome(i) {
+		case cache.Unreachable:
+			s.Kept++
+			continue
+		case cache.Miss:
+			continue
+		case cache.Pending:
+			s.Pending++
+		}
+		s.Hits++
+		s.HitTokens += j.plan[i].Tokens
+		s.HitBytes += j.intents[i].Size
+	}
+	d.rec.Blocks(s)
+	if d.tellHit != nil {
+		d.tellHit(j.req, s)
+	}
+}
+
 func (d *dispatcher) windowEnd() time.Duration {
 	_, end := d.rec.Window()
 	return end
@@ -201,7 +244,7 @@ func (d *dispatcher) wait(worker int) {
 	since := d.clock.Now()
 	d.idleSince[worker] = since
 	d.cond.Wait()
-	if !d.closed { // close has booked it otherwise
+	if !d.closed { // close has counted it otherwise
 		delete(d.idleSince, worker)
 		d.idle += max(0, min(d.clock.Now(), d.windowEnd())-max(since, d.idleFrom))
 	}
@@ -274,22 +317,22 @@ const (
 	cut               // the run ended before it did
 )
 
-// booker reports a request that ended at the given moment to the Recorder and
+// counter reports a request that ended at the given moment to the Recorder and
 // says whether that counted, which it does inside the window only.
-type booker interface {
-	book(at time.Duration, how outcome) (counted bool)
+type counter interface {
+	count(at time.Duration, how outcome) (counted bool)
 }
 
 // done ends a request. What ends after the window counts as in flight at its
 // end, and nothing is handed out any more.
-func (d *dispatcher) done(j *job, how outcome, b booker) {
+func (d *dispatcher) done(j *job, how outcome, c counter) {
 	d.wrote(j)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.deciding {
 		d.cond.Broadcast() // Signal may wake another than the one who decides
 	}
-	if how != cut && !b.book(d.clock.Now(), how) && d.opened {
+	if how != cut && !c.count(d.clock.Now(), how) && d.opened {
 		how, d.closed = cut, true
 		d.cond.Broadcast()
 	}

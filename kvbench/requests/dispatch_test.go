@@ -268,4 +268,4 @@ func TestTakingIsSafeFromManyGoroutines(t *testing.T) {
 
 type yes struct{}
 
-func (yes) book(time.Duration, outcome) bool { return true }
+func (yes) count(time.Duration, outcome) bool { return true }

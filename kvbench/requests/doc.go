@@ -6,7 +6,6 @@
 //	dispatch.go   dispatcher: takes, plans and decides; counts what was started
 //	pool.go       how many workers there are, and their time
 //	worker.go     worker: carries out the operations of one request at a time
-//	blocks.go     requests whose context is content-addressed blocks
 //	scaler.go     scaler: measures rounds, changes users and workers
 //	autoscale.go  autoscaler: decides how many users the next round has
 //

@@ -3,10 +3,11 @@ package requests
 import (
 	"context"
 	"fmt"
-	"math"
 	"runtime"
 	"sync"
 	"time"
+
+	"gonum.org/v1/gonum/stat"
 
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
@@ -152,16 +153,9 @@ func (s *scaler) report(out *result.Summary) {
 
 // meanAndNoise returns the mean and two standard errors of it.
 func meanAndNoise(samples []float64) (mean, noise float64) {
-	n := float64(len(samples))
-	for _, v := range samples {
-		mean += v / n
-	}
-	var squares float64
-	for _, v := range samples {
-		squares += (v - mean) * (v - mean)
-	}
-	if n < 2 {
+	mean, deviation := stat.MeanStdDev(samples, nil)
+	if len(samples) < 2 {
 		return mean, 0
 	}
-	return mean, noiseErrors * math.Sqrt(squares/(n-1)/n)
+	return mean, noiseErrors * stat.StdErr(deviation, float64(len(samples)))
 }

@@ -81,10 +81,10 @@ func (w *worker) serve(ctx context.Context) {
 	w.load.dispatch.done(j, how, w)
 }
 
-var _ booker = (*worker)(nil)
+var _ counter = (*worker)(nil)
 
-// book implements booker.
-func (w *worker) book(at time.Duration, how outcome) bool {
+// count implements counter.
+func (w *worker) count(at time.Duration, how outcome) bool {
 	r := w.job.req
 	arrival := w.load.dispatch.origin + r.Arrival
 	return w.load.env.Rec.Request(record.RequestSample{
@@ -130,7 +130,7 @@ func (w *worker) operate(ctx context.Context, i int) error {
 		return w.readOrWrite(ctx, op, at)
 	case workloads.Reread:
 		for n := 0; n < op.Times && !w.notes.absent; n++ {
-			if _, err := w.read(ctx, op, at); err != nil {
+			if _, _, err := w.read(ctx, op, at); err != nil {
 				return err
 			}
 		}
@@ -151,7 +151,7 @@ func (w *worker) readIfPresent(ctx context.Context, op *workloads.Op, at int) er
 			return nil
 		}
 	}
-	ok, err := w.read(ctx, op, at)
+	_, ok, err := w.read(ctx, op, at)
 	if op.Purpose == workloads.ForHistory || op.Purpose == workloads.ForRetrieval {
 		w.job.lease.Drop(ctx, at, w.tag(tiers.Decode))
 	}
@@ -162,7 +162,8 @@ func (w *worker) readIfPresent(ctx context.Context, op *workloads.Op, at int) er
 func (w *worker) writeIfAbsent(ctx context.Context, op *workloads.Op, at int) error {
 	switch w.job.lease.Outcome(at) {
 	case cache.Miss:
-		return w.write(ctx, op, at, tiers.Prefill)
+		_, err := w.write(ctx, op, at, tiers.Prefill)
+		return err
 	case cache.Pending: // joins the first writer
 		_, err := w.job.lease.Wait(ctx, at, w.tag(tiers.Prefill))
 		if errors.Is(err, cache.ErrGone) {
@@ -184,13 +185,14 @@ func (w *worker) readOrWrite(ctx context.Context, op *workloads.Op, at int) erro
 	if w.job.lease.Owned(at) {
 		w.lookup(op, record.Miss)
 		if op.Purpose != workloads.ForPrefix {
-			return w.write(ctx, op, at, tiers.Decode)
+			_, err := w.write(ctx, op, at, tiers.Decode)
+			return err
 		}
-		err := w.write(ctx, op, at, tiers.Prefill)
+		_, err := w.write(ctx, op, at, tiers.Prefill)
 		w.job.lease.Drop(ctx, at, w.tag(tiers.Decode)) // nobody reads it for this request
 		return err
 	}
-	ok, err := w.read(ctx, op, at)
+	_, ok, err := w.read(ctx, op, at)
 	if op.Purpose == workloads.ForPrefix {
 		w.job.lease.Drop(ctx, at, w.tag(tiers.Decode))
 	} else if !ok {
@@ -199,103 +201,119 @@ func (w *worker) readOrWrite(ctx context.Context, op *workloads.Op, at int) erro
 	return err
 }
 
+// blocks carries out what was decided about the blocks of a request, first to last. Blocks that lie
+// side by side in the tier are moved together, which counts as one operation: its bytes are those
+// of the blocks.
+func (w *worker) blocks(ctx context.Context) error {
+	j := &w.job
+	for at, n := 0, 1; at < len(j.plan); at += n {
+		var err error
+		switch j.lease.Outcome(at) {
+		case cache.Unreachable:
+			n = 1
+			continue
+		case cache.Miss:
+			n, err = w.write(ctx, &j.plan[at], at, tiers.Prefill)
+		default:
+			n, _, err = w.read(ctx, &j.plan[at], at)
+		}
+		for k := range n {
+			j.lease.Drop(ctx, at+k, w.tag(tiers.Decode))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (w *worker) lookup(op *workloads.Op, res record.LookupResult) {
 	if op.Purpose == workloads.ForReread || op.Purpose == workloads.ForBlock {
-		return // an operation, or decided and booked with its request
+		return // an operation, or decided and counted with its request
 	}
 	w.load.env.Rec.Lookup(w.load.env.Clock.Now(), w.id, op.Purpose, res)
 }
 
-// read reads intent at once; false means that there was nothing to read or that
-// the read failed. The error is that of a run that is over.
-func (w *worker) read(ctx context.Context, op *workloads.Op, at int) (bool, error) {
-	_, res, err := w.job.lease.Read(ctx, at, w.tag(tiers.Decode))
-	return w.didRead(ctx, op, at, res, 1, err)
-}
-
-// didRead counts a read of that many blocks or of an entry.
-func (w *worker) didRead(ctx context.Context, op *workloads.Op, at int, res cache.Result,
-	blocks int, err error) (bool, error) {
+// read reads intent at, or the n blocks from it on that lie side by side; false means that
+// there was nothing to read or that the read failed. The error is that of a run that is over.
+func (w *worker) read(ctx context.Context, op *workloads.Op, at int) (n int, ok bool, err error) {
+	n, res, err := w.job.lease.Read(ctx, at, w.tag(tiers.Decode))
+	s := w.sample(op, tiers.Read, tiers.Decode, n, res)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		return false, w.cutShort(ctx, op, tiers.Read, res, tiers.Decode, blocks)
+		return n, false, w.cutShort(ctx, s)
 	case errors.Is(err, cache.ErrGone):
 		w.lookup(op, record.Gone)
-		return false, nil
+		return n, false, nil
 	default:
-		w.notes.failed = true // the observer has booked it
-		return false, nil
+		w.notes.failed = true // the observer has counted it
+		return n, false, nil
 	}
 	if w.job.lease.Outcome(at) == cache.Pending {
 		w.lookup(op, record.Pending)
 	} else {
 		w.lookup(op, record.Hit)
 	}
-	w.record(op, tiers.Read, res, tiers.Decode, blocks)
-	return true, nil
+	w.record(s)
+	return n, true, nil
 }
 
-func (w *worker) write(ctx context.Context, op *workloads.Op, at int, ph tiers.Phase) error {
-	_, res, err := w.job.lease.Write(ctx, at, w.tag(ph))
-	return w.wrote(ctx, op, res, ph, 1, err)
-}
-
-// wrote counts a write of that many blocks or of an entry.
-func (w *worker) wrote(ctx context.Context, op *workloads.Op, res cache.Result, ph tiers.Phase,
-	blocks int, err error) error {
+// write writes intent at, or the n blocks from it on that are put side by side.
+func (w *worker) write(
+	ctx context.Context, op *workloads.Op, at int, ph tiers.Phase,
+) (n int, err error) {
+	n, res, err := w.job.lease.Write(ctx, at, w.tag(ph))
+	s := w.sample(op, tiers.Write, ph, n, res)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		return w.cutShort(ctx, op, tiers.Write, res, ph, blocks)
+		return n, w.cutShort(ctx, s)
 	default:
 		w.notes.failed = true
 		w.notes.absent = op.Purpose != workloads.ForPrefix
 		if errors.Is(err, cache.ErrTooLarge) {
 			w.load.env.Fail(err, result.EndedByCapacity)
 		}
-		return nil
+		return n, nil
 	}
-	w.record(op, tiers.Write, res, ph, blocks)
-	return nil
+	w.record(s)
+	return n, nil
 }
 
 // cutShort counts an operation that the end of the run cut: no latency, its
 // chunks are counted already.
-func (w *worker) cutShort(ctx context.Context, op *workloads.Op, kind tiers.Op, res cache.Result,
-	ph tiers.Phase, blocks int) error {
-	s := w.sample(op, kind, res, ph, blocks)
+func (w *worker) cutShort(ctx context.Context, s record.OpSample) error {
 	s.Partial = true
 	w.load.env.Rec.Operation(s)
 	return context.Cause(ctx)
 }
 
-func (w *worker) record(op *workloads.Op, kind tiers.Op, res cache.Result, ph tiers.Phase,
-	blocks int) {
+func (w *worker) record(s record.OpSample) {
 	w.load.env.Succeeded(1)
-	io := res.Timing.Device + res.Timing.Host
-	w.notes.storage += io
-	switch op.Purpose {
+	w.notes.storage += s.IO()
+	switch s.Purpose {
 	case workloads.ForPrefill:
-		w.notes.prefill += io
+		w.notes.prefill += s.IO()
 	case workloads.ForBlock:
-		if kind == tiers.Read {
-			w.notes.decode += io
+		if s.Op == tiers.Read {
+			w.notes.decode += s.IO()
 		} else {
-			w.notes.prefill += io
+			w.notes.prefill += s.IO()
 		}
 	case workloads.ForDecodeRead, workloads.ForReread, workloads.ForRetrieval:
-		w.notes.decode += io
+		w.notes.decode += s.IO()
 	}
-	w.load.env.Rec.Operation(w.sample(op, kind, res, ph, blocks))
+	w.load.env.Rec.Operation(s)
 }
 
-func (w *worker) sample(op *workloads.Op, kind tiers.Op, res cache.Result, ph tiers.Phase,
-	blocks int) record.OpSample {
+func (w *worker) sample(
+	op *workloads.Op, kind tiers.Op, ph tiers.Phase, blocks int, res cache.Result,
+) record.OpSample {
 	return record.OpSample{
 		At: w.load.env.Clock.Now(), Shard: w.id, Level: res.Level, Op: kind, Phase: ph,
-		Blocks:  blocks,
-		Purpose: op.Purpose, Bytes: cmp.Or(res.Bytes, op.Bytes), First: res.First, Again: res.Again,
+		Blocks: blocks, Purpose: op.Purpose, Bytes: cmp.Or(res.Bytes, op.Bytes),
+		First: res.First, Again: res.Again,
 		Device: res.Timing.Device, Host: res.Timing.Host, Generation: res.Timing.Generation,
 		Admission: res.Slot + res.Timing.Admission, Buffers: res.Timing.Admission,
 		Space: res.Space, Pending: res.Waited,
