@@ -1,4 +1,19 @@
 // Package aggregate sums the results of several clients: over ranks within a trial, then the mean
-// over trials, as MLPerf Storage does, and beside that what the clients did together: bandwidth
-// over their common window, start skew, and percentiles of their merged histograms.
+// over trials, as MLPerf Storage does, and beside that what the clients did together.
+//
+//	summary.go    Summary and its parts, the schema of kvcache_run_summary_….json; Aggregate
+//	option.go     one option or benchmark: sums, means, spread, merged percentiles
+//	window.go     what the ranks did while all of them were measuring
+//	aggregate.go  the summary as JSON and as text
+//
+// The keys named aggregated_… are those of MLPerf Storage's launcher and are defined as there:
+// bandwidths and token rates of the storage are summed over the ranks of a trial, and the mean is
+// taken over the trials; the p95 of the device is the largest of all ranks and trials. That sum
+// overstates what the storage did when clients start at different times, and a maximum says nothing
+// of the distribution. So the common window (the bytes that moved between the last start and the
+// first end, from the timelines) and percentiles of the merged histograms stand beside them.
+//
+// Ranks that are missing or failed leave their share out of the sums and make the summary partial; a
+// rank that was served wholly from memory is listed, and an option where all were is invalid. Results
+// that differ in a setting or in the model are not summed at all.
 package aggregate

@@ -1,3 +1,19 @@
 // Package discover describes the machine that a benchmark is to run on, as the kernel shows it, and
-// recommends parameters with the reason for each. It changes nothing and measures nothing.
+// recommends parameters with the reason for each.
+//
+//	hardware.go    Hardware, what is found: the schema of the JSON
+//	discover.go    Describe; reading what another machine wrote
+//	machine.go     where everything is looked up: processors, memory, the directory
+//	devices.go     block devices, their PCIe links and NVMe controllers
+//	gpu.go         GPUs, as NVML (gpu_nvml.go, with the build tag nvml) or the PCI bus has them
+//	tracing.go     what block-layer tracing would need
+//	recommend.go   parameters and settings of the system, each with its reason
+//	text.go        all of it for people
+//
+// It changes nothing, loads nothing and measures nothing: a machine is described in the state in
+// which the next run finds it. What is unknown is null in the JSON and "unknown" in the text, never
+// 0: an empty slot and a link that nobody could read are different things.
+//
+// Everything that is a file is read below a root, so that tests describe machines made of files:
+// a server with two sockets, an NVMe drive in a slot that is too slow, cards that NVML knows.
 package discover

@@ -1,15 +1,37 @@
 // Package load reads what the suite printed or wrote, and what the Python benchmark wrote, as
 // records, and knows what each was measured with.
 //
-//	record.go            Record, one trial: a result line, a result file, or both
-//	load.go              arguments (a file, a directory, a glob, -) → what each is, its content tells
-//	text.go, log.go      benchmark text and go test -json, and the result files that they name
-//	result.go, python.go result files, ours and the Python benchmark's
-//	tree.go              a directory of results by option, trial and rank
-//	document.go          the document of kvreport json, both ways
-//	settings.go          the settings that define a number, and which results may be compared
-//	settings_told.go     what a record tells of its settings, and what holds when it does not
-//	tracing.go           histograms of block-layer tracing
+//	record.go             Record, a result line, a result file, or both; Trial, what counts
+//	load.go               arguments (a file, a directory, a pattern, -); what each is
+//	text.go, log.go       benchmark text and go test -json, and the result files that they name
+//	result.go, python.go  result files, ours and the Python benchmark's
+//	tree.go               a directory of results by option, trial and rank
+//	document.go           the document of kvreport json, both ways
+//	bpftrace.go           saved texts of the Python benchmark's bpftrace script
+//	settings.go           the settings that define a number, and which results may be compared
+//	settings_told.go      what a record tells of its settings; defaults of what it does not tell
+//	tracing.go            histograms of block-layer tracing
 //
-// Everything runs on the caller's goroutine.
+// What an input is, its content tells and not its name, because results are piped, renamed and
+// archived:
+//
+//	{"kvreport_schema": …             the document of kvreport json
+//	{"Action": "output", …            go test -json, with lines of plain text in between
+//	{ …                               a result: ours with schema_version, else the Python benchmark's
+//	Attaching 8 probes...  @d2c_…     bpftrace
+//	BenchmarkX 1 5 ns/op              anything else is benchmark text
+//
+// A benchmark's log names its result file: "run.go:12: result: PATH". With -v the log is printed
+// before the result line, without it behind the line and below "--- BENCH". A benchmark that failed
+// has no line, but often a result; it becomes a record without values. Results move together with
+// the text that names them: the longest tail of a path that exists beside the text is taken.
+//
+// Settings come from three places. A result file has all of them. Benchmark text has those that the
+// user changed, as configuration lines, and the swept ones in the benchmark's name; what it does not
+// say is the default of its division. Seven of them define what a number means (division, I/O mode,
+// what the device time of a write is, whether time was virtual …): results that differ in one are
+// never compared, whatever anybody ignores. Of the others a comparison may ignore what it is about.
+//
+// This package is large because every format in which results come has its reader here, and nobody
+// else reads any. Everything runs on the caller's goroutine; nothing is kept between calls.
 package load

@@ -1,3 +1,14 @@
-// Package trace is kvreport trace: the block requests of any running process, and a fio job that
-// repeats them.
+// Package trace makes fio jobs: of any running process, whose block requests it watches, and of
+// results and texts that hold a trace.
+//
+//	trace.go   Options and Run: watch a process, report, distil
+//	watch.go   the tracing itself, the live line, when it ends
+//	fiojob.go  Jobs: the traces of results and bpftrace texts
+//
+// Watching ends when the time is over, with Ctrl-C, or when the last process of a watched id has
+// ended; the report is made in each case, and nothing stays in the kernel. The live line is for
+// terminals only: what is piped gets the report and nothing else.
+//
+// Requests count for the process that queued them. Direct I/O and reads are whole; what the page cache
+// writes back later belongs to nobody and is missing, which the help says.
 package trace
