@@ -46,6 +46,7 @@ func (s *Summary) WriteText(w io.Writer, path string) error {
 	if err := tab.Flush(); err != nil {
 		return err
 	}
+	// What is missing is named with the reason, path by path: somebody has to find it.
 	for _, group := range slices.Sorted(maps.Keys(s.Options)) {
 		for _, missing := range s.Options[group].MissingFiles {
 			why := s.Options[group].Failed[missing]
@@ -62,6 +63,8 @@ func (s *Summary) WriteText(w io.Writer, path string) error {
 	return err
 }
 
+// remarks are what a reader of the table must not miss: a prediction, an invalid option, missing
+// results, ranks that never touched the storage.
 func (o *Option) remarks() []string {
 	var list []string
 	if o.Simulated {

@@ -13,7 +13,7 @@
 // of the distribution. So the common window (the bytes that moved between the last start and the
 // first end, from the timelines) and percentiles of the merged histograms stand beside them.
 //
-// Ranks that are missing or failed leave their share out of the sums and make the summary partial; a
-// rank that was served wholly from memory is listed, and an option where all were is invalid. Results
-// that differ in a setting or in the model are not summed at all.
+// Ranks that are missing or failed leave their share out of the sums and make the summary partial;
+// a rank that was served wholly from memory is listed, and an option where all were is invalid.
+// Results that differ in a setting or in the model are not summed at all.
 package aggregate

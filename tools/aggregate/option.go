@@ -22,6 +22,8 @@ func option(group string, files []load.File, s *Summary) *Option {
 		o.TrialCount = max(o.TrialCount, f.Trial+1, f.Result.Count)
 	}
 	memoryOnly := true
+	// Every trial and rank up to the largest that anybody knows of is looked for: what is missing
+	// is found by its absence.
 	for trial := range o.TrialCount {
 		var ranks []load.File
 		for rank := range o.RankCount {
@@ -38,12 +40,14 @@ func option(group string, files []load.File, s *Summary) *Option {
 				o.Failed[files[i].Path] = failure(files[i].Result)
 				continue
 			}
+			// A result without entries in the storage tier measured memory, whatever its numbers.
 			ranks = append(ranks, files[i])
 			if !fromMemory(files[i].Result) {
 				memoryOnly = false
 			} else if !slices.Contains(o.CPUTierRanks, rank) {
 				o.CPUTierRanks = append(o.CPUTierRanks, rank)
 			}
+			// The numbers count all the same; the reader is told.
 			if w := files[i].Result.DeviceWitness.ServedFromCache; w != nil && *w {
 				s.Warnings = append(s.Warnings,
 					files[i].Path+
@@ -52,6 +56,7 @@ func option(group string, files []load.File, s *Summary) *Option {
 		}
 		if len(ranks) > 0 {
 			t := sum(trial, ranks)
+			// A window that a rank is missing from is not common.
 			if len(ranks) == o.RankCount {
 				t.Window = commonWindow(ranks)
 			}
@@ -74,6 +79,7 @@ func option(group string, files []load.File, s *Summary) *Option {
 	return o
 }
 
+// failure says why a result's numbers are not used.
 func failure(r *result.Result) string {
 	if r.Error != "" {
 		return r.Status + ": " + r.Error
@@ -81,7 +87,8 @@ func failure(r *result.Result) string {
 	return r.Status
 }
 
-// fromMemory tells whether nothing of a rank is in the storage tier.
+// fromMemory tells whether nothing of a rank is in the storage tier. Entries in the storage tier
+// at the end of the window are the witness: reads may be absent for other reasons.
 func fromMemory(r *result.Result) bool {
 	n := r.Summary.CacheStats.StorageEntries
 	return n == nil || *n == 0
@@ -141,6 +148,7 @@ func (o *Option) means() {
 	o.Window = meanWindow(o.Trials)
 }
 
+// spread says how far trials lie apart. The mean is given because it is what the summary reports.
 func spread(values []float64, mean float64) Spread {
 	median, _ := stats.MedianOf(values)
 	s := Spread{Median: median, Min: slices.Min(values), Max: slices.Max(values)}
@@ -150,7 +158,8 @@ func spread(values []float64, mean float64) Spread {
 	return s
 }
 
-// worst takes the largest device p95 of all ranks and trials.
+// worst takes the largest device p95 of all ranks and trials. That is MLPerf Storage's definition;
+// merged percentiles say more.
 func (o *Option) worst(files []load.File) {
 	largest := func(to **float64, key string, r *result.Result) {
 		if v, ok := r.Summary.CacheStats.LatencyMS[key]; ok && (*to == nil || v > **to) {
@@ -172,6 +181,7 @@ var mergedNames = []string{"storage_read_device", "storage_write_device", "reque
 func (o *Option) merge(files []load.File, s *Summary) {
 	o.Merged = make(map[string]Percentile)
 	for _, name := range mergedNames {
+		// Percentiles of several clients cannot be averaged; their histograms can be added.
 		all := result.NewHistogram(units.Nanoseconds)
 		for _, f := range files {
 			d, ok := f.Result.Histograms[name]
@@ -192,6 +202,8 @@ func (o *Option) merge(files []load.File, s *Summary) {
 	}
 }
 
+// percentiles leaves out what too few values stand behind: p99.9 of 300 operations is their
+// largest.
 func percentiles(h *result.Histogram) Percentile {
 	at := func(p float64) *float64 {
 		v, ok := h.Percentile(p)

@@ -13,7 +13,8 @@ import (
 const SchemaVersion = "1.0"
 
 // Summary is kvcache_run_summary_<timestamp>.json. The first keys are those of MLPerf Storage's
-// launcher; numbers that results do not tell are null. Names in _gbps hold GiB/s.
+// launcher; numbers that results do not tell are null. Names in _gbps hold GiB/s. Readers that
+// know only MLPerf Storage's keys find them as they expect them.
 type Summary struct {
 	SchemaVersion string `json:"schema_version"`
 	// start of the first window, RFC 3339; empty when no result tells
@@ -29,7 +30,8 @@ type Summary struct {
 	Warnings []string `json:"warnings"`
 }
 
-// Option is the aggregation of one option or benchmark.
+// Option is the aggregation of one option or benchmark. A number that no result tells is null,
+// never 0: a client without reads has no read bandwidth.
 type Option struct {
 	Option string `json:"option"`
 	// storage: Σ ranks, mean over trials
@@ -61,7 +63,7 @@ type Option struct {
 	Merged map[string]Percentile `json:"merged_percentiles"`
 }
 
-// Trial is one trial: sums over its ranks.
+// Trial is one trial: sums over its ranks. Whoever doubts a mean finds here what it was made of.
 type Trial struct {
 	Trial             int      `json:"trial"`
 	Ranks             []int    `json:"ranks"` // whose numbers are in it
@@ -99,6 +101,7 @@ type Percentile struct {
 func Aggregate(t *load.Tree) (*Summary, error) {
 	s := &Summary{SchemaVersion: SchemaVersion, Options: make(map[string]*Option),
 		Warnings: append([]string{}, t.Warnings...)}
+	// Before anything is summed: one group that cannot be makes the whole summary worthless.
 	for _, group := range t.Groups() {
 		files := t.Of(group)
 		if err := alike(files); err != nil {
@@ -131,6 +134,7 @@ func (s *Summary) place(files []load.File) {
 			(first.IsZero() || start.Before(first)) {
 			first = start
 		}
+		// Clients per host is the most that any host has: uneven ranks are told by their largest.
 		if host := f.Result.Environment.Hostname; host != "" &&
 			!slices.Contains(hosts[host], f.Rank) {
 			hosts[host] = append(hosts[host], f.Rank)
@@ -157,7 +161,8 @@ func (s *Summary) Stamp() string {
 	return start.UTC().Format("20060102_150405")
 }
 
-// alike refuses results of one group that measured different things.
+// alike refuses results of one group that measured different things. The first difference is
+// enough: it names both files.
 func alike(files []load.File) error {
 	type said struct{ value, path string }
 	known := make(map[string]said)
@@ -166,6 +171,7 @@ func alike(files []load.File) error {
 		if !f.Python {
 			settings = load.OfResult(f.Result)
 		}
+		// The model is no parameter that may be ignored here: bytes per token differ.
 		if m := f.Result.Model.Key; m != "" {
 			settings = append(settings, load.Setting{Name: "model", Value: m})
 		}

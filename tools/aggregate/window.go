@@ -17,6 +17,7 @@ type Window struct {
 	WriteBandwidth float64 `json:"write_bandwidth_gbps"`
 }
 
+// gib is what keys in _gbps are measured in, for compatibility.
 const gib = 1 << 30
 
 // commonWindow reads the timelines of all ranks between the last start and the first end. Intervals
@@ -25,6 +26,8 @@ func commonWindow(ranks []load.File) *Window {
 	var first, last, end time.Time
 	starts := make([]time.Time, len(ranks))
 	for i, f := range ranks {
+		// Clocks of the hosts are taken as they are: skew of NTP is far below an interval of the
+		// timeline.
 		start, err := time.Parse(time.RFC3339Nano, f.Result.StartTime)
 		if err != nil || f.Result.Timeline == nil || f.Result.Timeline.IntervalNS <= 0 {
 			return nil
@@ -63,6 +66,7 @@ func bytesBetween(tl *result.Timeline, bytes []int64, from, to time.Duration) fl
 	for i, n := range bytes {
 		begin := time.Duration(i) * time.Duration(tl.IntervalNS)
 		length := time.Duration(tl.IntervalNS)
+		// The last interval is as long as the window left it.
 		if i == len(bytes)-1 && tl.LastNS > 0 {
 			length = time.Duration(tl.LastNS)
 		}
@@ -73,7 +77,8 @@ func bytesBetween(tl *result.Timeline, bytes []int64, from, to time.Duration) fl
 	return sum
 }
 
-// meanWindow is the mean over the trials that have one, nil when none has.
+// meanWindow is the mean over the trials that have one, nil when none has. Trials without one are
+// left out rather than counted as 0.
 func meanWindow(trials []Trial) *Window {
 	var m Window
 	n := 0.0

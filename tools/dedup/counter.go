@@ -19,6 +19,7 @@ type counter struct {
 	zero  int64
 }
 
+// newCounter keeps at most so many distinct blocks.
 func newCounter(kept int) *counter {
 	return &counter{seen: make(map[uint64]uint32), kept: max(kept, 2)}
 }
@@ -42,6 +43,7 @@ func (c *counter) add(hash uint64) {
 	}
 }
 
+// sampled says whether a hash belongs to the sample.
 func (c *counter) sampled(hash uint64) bool { return hash&(1<<c.shift-1) == 0 }
 
 // duplicates is the number of blocks that equal an earlier one, and half the width of its 95 %

@@ -17,6 +17,7 @@ func (r Report) WriteJSON(w io.Writer) error {
 func (r Report) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "files             %d, %s in %d blocks of 4 KiB, %d of them all zero\n", r.Files,
 		size(float64(r.Bytes)), r.Blocks, r.ZeroBlocks)
+	// Exact as long as every distinct block was kept.
 	if r.SampledOneIn == 1 {
 		fmt.Fprintf(w, "duplicate blocks  %.0f (%.2f %%)\n", r.DuplicateBlocks,
 			100*r.DuplicateShare)
@@ -31,6 +32,7 @@ func (r Report) WriteText(w io.Writer) error {
 	return err
 }
 
+// size is for people.
 func size(n float64) string {
 	for _, u := range []struct {
 		name  string

@@ -71,6 +71,7 @@ func Scan(paths []string, kept int) (Report, error) {
 // fileID tells files apart whatever their names.
 type fileID struct{ device, inode uint64 }
 
+// scanner is one Scan: files are read one after another, in parts that all processors work on.
 type scanner struct {
 	enc   *zstd.Encoder
 	parts chan []byte // to the workers
@@ -85,6 +86,7 @@ type scanner struct {
 	packed int64
 }
 
+// problem notes what could not be read; the rest is read all the same.
 func (s *scanner) problem(err error) { s.bad = append(s.bad, err.Error()) }
 
 // path reads a file, a link to one, or a directory.
@@ -119,6 +121,7 @@ func (s *scanner) path(path string) {
 	}
 }
 
+// file reads one file, unless it was read under another name.
 func (s *scanner) file(path string, info fs.FileInfo) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		id := fileID{uint64(st.Dev), st.Ino}
@@ -193,6 +196,7 @@ func hashBlocks(data []byte, hashes []uint64) (_ []uint64, zeros int64) {
 	return hashes, zeros
 }
 
+// allZero finds blocks that arrays do not store at all.
 func allZero(b []byte) bool {
 	for len(b) >= 8 {
 		if binary.LittleEndian.Uint64(b) != 0 {
@@ -208,6 +212,7 @@ func allZero(b []byte) bool {
 	return true
 }
 
+// report sums up.
 func (s *scanner) report() Report {
 	r := Report{SchemaVersion: SchemaVersion, Files: s.files, Bytes: s.bytes,
 		ZeroBlocks: s.count.zero, Blocks: s.count.total + s.count.zero,

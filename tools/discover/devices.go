@@ -8,7 +8,8 @@ import (
 	"kvbench/tracing/host"
 )
 
-// notDisks are block devices that hold nothing of their own, or nothing that survives.
+// notDisks are block devices that hold nothing of their own, or nothing that survives. A loop
+// device is a file, and the device below it is listed.
 var notDisks = []string{"loop", "ram", "zram", "sr", "fd", "nbd"}
 
 // found reads what lies below a path that is already known to be below the machine's root.
@@ -21,14 +22,17 @@ func (m machine) devices() []Device {
 		if skipDevice(name) {
 			continue
 		}
+		// The links lead to the place of the device on its bus, by which its PCIe link is found.
 		dir, err := filepath.EvalSymlinks(m.Path("/sys/block/" + name))
 		if err != nil {
 			continue
 		}
 		d := Device{DeviceEnvironment: host.ReadBlockDevice(dir)}
+		// Empty card readers and drives that are gone have no size.
 		if d.SizeBytes == nil || *d.SizeBytes == 0 {
 			continue
 		}
+		// Device mapper and md list what they are made of.
 		for _, member := range found.Names(dir, "slaves") {
 			if below, err := filepath.EvalSymlinks(filepath.Join(dir, "slaves", member)); err ==
 				nil {
@@ -42,6 +46,7 @@ func (m machine) devices() []Device {
 	return list
 }
 
+// skipDevice says whether a name is one of notDisks with a number: loop0, but not loopback.
 func skipDevice(name string) bool {
 	for _, prefix := range notDisks {
 		if rest, ok := strings.CutPrefix(name, prefix); ok &&
@@ -77,6 +82,7 @@ func linkAt(dir string) *Link {
 	if l.Generation == 0 || l.Width == 0 {
 		return nil
 	}
+	// -1 is what the kernel says where there is one node, or none is known.
 	if n := found.Integer(dir, "numa_node"); n != nil && *n >= 0 {
 		l.NUMANode = n
 	}

@@ -35,6 +35,7 @@ func ReadFile(path string) (Hardware, error) {
 	if err := json.Unmarshal(data, &h); err != nil {
 		return h, fmt.Errorf("%s: %w", path, err)
 	}
+	// A later minor version only adds keys.
 	if h.SchemaVersion == "" || h.SchemaVersion[0] != SchemaVersion[0] {
 		return h, fmt.Errorf("%s: schema_version %q, this version reads 1.x as kvreport discover "+
 			"-json writes it", path, h.SchemaVersion)

@@ -10,6 +10,7 @@ import (
 func (m machine) gpus() (list []GPU, note string) {
 	list, note = m.nvml()
 	for i := range list {
+		// NVML writes addresses in capitals.
 		if address := strings.ToLower(list[i].address()); address != "" {
 			if l := linkAt(m.Path("/sys/bus/pci/devices/" + address)); l != nil {
 				list[i].Link.NUMANode = l.NUMANode
@@ -20,6 +21,7 @@ func (m machine) gpus() (list []GPU, note string) {
 		return list, note
 	}
 	list = m.kernelGPUs()
+	// Without a card the lack of NVML is no news.
 	if len(list) == 0 {
 		if note == "" || !linux() {
 			return []GPU{}, note
@@ -29,6 +31,7 @@ func (m machine) gpus() (list []GPU, note string) {
 	return list, note
 }
 
+// address is the card's place on the PCI bus, empty where NVML does not tell it.
 func (g GPU) address() string {
 	if g.Link == nil {
 		return ""
@@ -36,6 +39,7 @@ func (g GPU) address() string {
 	return g.Link.Address
 }
 
+// What the PCI bus says of a card: its vendor and its class, in hexadecimal.
 const (
 	nvidiaVendor = "0x10de"
 	displayClass = "0x03" // VGA and 3D controllers

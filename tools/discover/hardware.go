@@ -5,8 +5,9 @@ import "kvbench/tracing/host"
 // SchemaVersion of the JSON. Readers accept any 1.x.
 const SchemaVersion = "1.0"
 
-// Hardware is what was found. Unknown texts are empty and left out of the JSON, unknown numbers are
-// null.
+// Hardware is what was found. Unknown texts are empty and left out of the JSON, unknown numbers
+// are null. The schema is read by kvreport submission and by whoever keeps descriptions of
+// machines beside results; keys are added and never renamed.
 type Hardware struct {
 	SchemaVersion string `json:"schema_version"`
 	Hostname      string `json:"hostname"`
@@ -25,7 +26,8 @@ type Hardware struct {
 	Advice    []Recommendation `json:"recommended"`
 }
 
-// CPU is the processors.
+// CPU is the processors. Threads are what the kernel schedules on; AllowedCores is what a
+// container leaves of them.
 type CPU struct {
 	Model          string  `json:"model"`
 	Sockets        *int    `json:"sockets"`
@@ -45,7 +47,8 @@ type Node struct {
 	MemoryBytes *int64 `json:"memory_bytes"`
 }
 
-// Memory is the main memory.
+// Memory is the main memory. Available is what a run may count on; a limit of a container counts,
+// whatever the machine has.
 type Memory struct {
 	TotalBytes       int64  `json:"total_bytes"`
 	AvailableBytes   int64  `json:"available_bytes"` // cgroup limits included
@@ -54,7 +57,8 @@ type Memory struct {
 	HugePagePool     *int64 `json:"nr_hugepages"`
 }
 
-// Link is a PCIe link.
+// Link is a PCIe link. Speed and width are those that were negotiated, the others what both ends
+// could.
 type Link struct {
 	Address       string `json:"address"`
 	Speed         string `json:"speed"` // as the kernel writes it: 16.0 GT/s PCIe
@@ -65,7 +69,7 @@ type Link struct {
 	NUMANode      *int64 `json:"numa_node"`
 }
 
-// GPU is one card.
+// GPU is one card. Only NVIDIA's are looked for.
 type GPU struct {
 	Index       int    `json:"index"`
 	Name        string `json:"name"`
@@ -94,7 +98,8 @@ type NVMe struct {
 	Subsystem  string `json:"subsystem_nqn,omitempty"`
 }
 
-// Directory is where the storage tier would be.
+// Directory is where the storage tier would be. What decides how a run must be made is here as
+// flags, so that readers need no list of filesystem types.
 type Directory struct {
 	Path         string                     `json:"path"`
 	Filesystem   host.FilesystemEnvironment `json:"filesystem"`
@@ -107,7 +112,8 @@ type Directory struct {
 	DeviceReason string                     `json:"device_reason,omitempty"`
 }
 
-// Tracing is what block-layer tracing would find.
+// Tracing is what block-layer tracing would find. Possible is a guess from what can be seen; a
+// security module may still say no.
 type Tracing struct {
 	Possible bool      `json:"possible"`
 	Verdict  string    `json:"verdict"`
@@ -121,7 +127,8 @@ type Feature struct {
 	Detail string `json:"detail"`
 }
 
-// Recommendation is a parameter or a setting of the system, and why.
+// Recommendation is a parameter or a setting of the system, and why. The reason has the numbers,
+// so that it can be doubted.
 type Recommendation struct {
 	What   string `json:"what"` // a flag with its value, or a command
 	Reason string `json:"reason"`

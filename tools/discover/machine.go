@@ -13,7 +13,7 @@ import (
 )
 
 // machine is where everything is looked up. Tests put files below a root and answer the questions
-// that are no files.
+// that are no files. What is no file is a function, which tests replace.
 type machine struct {
 	host.Root
 	environment func(dir string) host.Environment
@@ -22,11 +22,14 @@ type machine struct {
 	nvml        func() ([]GPU, string)
 }
 
+// thisMachine asks the system; tests ask files and functions of their own.
 func thisMachine() machine {
 	return machine{environment: host.ReadEnvironment, limits: host.ReadLimits,
 		filesystem: host.FilesystemOf, nvml: nvmlGPUs}
 }
 
+// hardware puts everything together. The recommendations come last: they are made of what was
+// found and of nothing else.
 func (m machine) hardware(dir string) Hardware {
 	e, l := m.environment(dir), m.limits()
 	h := Hardware{
@@ -71,13 +74,18 @@ func (m machine) numbered(dir, prefix string) (names []string, numbers []int) {
 	return names, numbers
 }
 
+// cpu counts sockets and cores by their places in the topology: /proc/cpuinfo has them on some
+// architectures only. In a container the counts are the host's, and AllowedCores is what this
+// process may use.
 func (m machine) cpu(e host.Environment, l host.Limits) CPU {
 	c := CPU{Model: e.CPUModel, Threads: e.Cores, Governor: e.CPUGovernor, AllowedCores: l.Cores,
 		AllowedBecause: l.CoresSource, NUMA: []Node{}}
+	// The processor tells a guest that it is one.
 	c.Virtual = slices.Contains(strings.Fields(m.Text("/proc/cpuinfo")), "hypervisor")
 	sockets, cores := map[string]bool{}, map[string]bool{}
 	cpus, _ := m.numbered("/sys/devices/system/cpu", "cpu")
 	for _, at := range cpus {
+		// Threads of a core share its number; core numbers repeat in every socket.
 		socket, core := m.Text(at, "topology/physical_package_id"), m.Text(at, "topology/core_id")
 		if socket != "" && core != "" {
 			sockets[socket], cores[socket+"/"+core] = true, true
@@ -110,6 +118,7 @@ func (m machine) directory(dir string, e host.Environment) *Directory {
 	d := &Directory{Path: dir, Filesystem: e.Filesystem, TotalBytes: fs.Total, FreeBytes: fs.Free,
 		Root: fs.Root, Network: fs.Network,
 		InMemory: fs.Memory, DeviceReason: e.DeviceReason}
+	// Without a mount table, in some sandboxes, statfs still knows the type.
 	if d.Filesystem.Type == "" {
 		d.Filesystem.Type = fs.Type
 	}

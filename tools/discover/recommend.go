@@ -9,6 +9,7 @@ import (
 	"kvbench/tracing/host"
 )
 
+// Units of the recommendations.
 const (
 	gib = 1 << 30
 	// chunk is the suite's I/O size.
@@ -35,8 +36,13 @@ func recommend(h Hardware) []Recommendation {
 	return list
 }
 
+// adder takes a recommendation: what to do, and the reason with its numbers.
 type adder func(what, reason string, args ...any)
 
+// storage advises on the directory: whether it measures a disk at all, how to read past the page
+// cache, and how much of it a run may fill. A filesystem that others share gets a number instead
+// of the default: filling the root or a network volume to 95 % hurts people who have nothing to do
+// with the run.
 func (h Hardware) storage(add adder) {
 	d := h.Directory
 	switch {
@@ -56,6 +62,7 @@ func (h Hardware) storage(add adder) {
 		add("-io direct", "the default: reads that the page cache serves measure memory; -io "+
 			"buffered is what the closed division requires")
 	}
+	// The run itself would choose by the same rule, and refuse what that refuses.
 	fs := host.Filesystem{Type: d.Filesystem.Type, Free: d.FreeBytes, Total: d.TotalBytes,
 		Root: d.Root, Network: d.Network}
 	c, err := params.ChooseCapacityOn(fs, d.Path)
@@ -83,6 +90,8 @@ func (h Hardware) storage(add adder) {
 
 // device advises on the disk behind the directory.
 func (h Hardware) device(dev Device, add adder) {
+	// A chunk that the queue splits is several requests: the device sees smaller ones than were
+	// asked for, and latencies are those of the last.
 	if q := dev.Queue.MaxSectorsKB; q != nil && *q<<10 < chunk {
 		add(fmt.Sprintf("echo 1024 > /sys/block/%s/queue/max_sectors_kb", dev.Name),
 			"%s splits each 1 MiB chunk into requests of %d KiB%s", dev.Name, *q, hwLimit(dev))
@@ -92,6 +101,7 @@ func (h Hardware) device(dev Device, add adder) {
 			"%s takes %d segments per request: 1 MiB of ordinary pages is 256, so every chunk is "+
 				"split without huge pages", dev.Name, *s)
 	}
+	// A virtual disk says what its host pleases; advice about flash is for drives that are there.
 	if dev.Rotational != nil && !*dev.Rotational && !h.CPU.Virtual && dev.NVMe != nil {
 		add("-precondition", "%s is a flash drive: a fresh or trimmed one writes faster than it "+
 			"will in its steady state", dev.Name)
@@ -110,6 +120,7 @@ func (h Hardware) device(dev Device, add adder) {
 			"its PCIe link runs at generation %d × %d (%.1f GiB/s), it could at %d × %d",
 			l.Generation, l.Width, l.gibPerSecond(), l.MaxGeneration, l.MaxWidth)
 	}
+	// Only where there is a choice.
 	if l := dev.Link; l != nil && l.NUMANode != nil && len(h.CPU.NUMA) > 1 {
 		add(fmt.Sprintf("numactl -N %d -m %d go test …", *l.NUMANode, *l.NUMANode),
 			"%s is attached to NUMA node %d; from another node every byte crosses the socket link",
@@ -117,6 +128,8 @@ func (h Hardware) device(dev Device, add adder) {
 	}
 }
 
+// hwLimit adds what the drive itself cannot exceed: writing a larger number to the queue would
+// fail.
 func hwLimit(dev Device) string {
 	if hw := dev.Queue.MaxHWSectorsKB; hw != nil && *hw<<10 < chunk {
 		return fmt.Sprintf(" and takes no more than %d: use -chunk-size %dKiB instead", *hw, *hw)
@@ -124,6 +137,8 @@ func hwLimit(dev Device) string {
 	return ""
 }
 
+// memory advises on a cpu tier. The default is none, since a benchmark of storage is asked for;
+// half of the free memory leaves room for the buffers, which are not counted here.
 func (h Hardware) memory(add adder) {
 	if spare := h.Memory.AvailableBytes / 2 / gib; spare >= 1 {
 		add(fmt.Sprintf("-cpu-mem-gb %d", spare),
@@ -133,6 +148,8 @@ func (h Hardware) memory(add adder) {
 	}
 }
 
+// gpu advises on the simulated gpu tier by the first card. The others are taken to be like it:
+// mixed machines are rare, and their owners know.
 func (h Hardware) gpu(add adder) {
 	if len(h.GPUs) == 0 {
 		return
@@ -144,6 +161,8 @@ func (h Hardware) gpu(add adder) {
 			"for a production mix: about 30 %% of the %.0f GiB of each %s are left for KV when "+
 				"the model is loaded; change it to your model", float64(*g.MemoryBytes)/gib, g.Name)
 	}
+	// The gpu tier is simulated: its link is a number that the user gives, and this is the one of
+	// the slot.
 	if g.Link != nil && g.Link.gibPerSecond() > 0 {
 		add(fmt.Sprintf("-gpu-bandwidth-gbps %.0f", g.Link.gibPerSecond()),
 			"the simulated link of the gpu tier: PCIe generation %d × %d", g.Link.Generation,
@@ -151,6 +170,7 @@ func (h Hardware) gpu(add adder) {
 	}
 }
 
+// system advises on what makes runs differ from each other, or makes the harness the limit.
 func (h Hardware) system(add adder) {
 	if h.CPU.Governor != "" && h.CPU.Governor != "performance" {
 		add("cpupower frequency-set -g performance",

@@ -8,7 +8,8 @@ import (
 	"text/tabwriter"
 )
 
-// WriteText writes it for people.
+// WriteText writes it for people. One thing a line, so that two machines can be compared with
+// diff.
 func (h Hardware) WriteText(w io.Writer) error {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(name, format string, args ...any) {
@@ -65,6 +66,7 @@ func (h Hardware) WriteText(w io.Writer) error {
 	return nil
 }
 
+// describe is the processors in a line.
 func (c CPU) describe() string {
 	text := cmp.Or(c.Model, "unknown")
 	if c.Sockets != nil {
@@ -83,6 +85,7 @@ func (c CPU) describe() string {
 	return text
 }
 
+// describe is a drive in a line, without the limits of its queue.
 func (d Device) describe() string {
 	var parts []string
 	if d.Model != "" {
@@ -130,6 +133,8 @@ func (d Device) limits() string {
 	return strings.Join(parts, ", ")
 }
 
+// describeLink says what a PCIe link carries and, when it runs below what both its ends could,
+// what it might: a drive in the wrong slot is the commonest reason for half the bandwidth.
 func describeLink(l *Link) string {
 	if l == nil || l.Generation == 0 {
 		return ""
@@ -142,6 +147,7 @@ func describeLink(l *Link) string {
 	return text
 }
 
+// size has the digits of a data sheet: drives are sold by them.
 func size(n *int64) string {
 	switch {
 	case n == nil:

@@ -20,6 +20,7 @@ func (m machine) tracing(kernel string) Tracing {
 	}
 	major, minor := release(kernel)
 	at := func(a, b int) bool { return major > a || major == a && minor >= b }
+	// Typed tracepoints came with 5.5; privileges of their own with 5.8.
 	recent := add("kernel", at(5, 5), "%s; 5.5 for typed tracepoints", kernel)
 	p := m.Root.Privileges()
 	if p.TypeInformation > 0 {
@@ -41,6 +42,7 @@ func (m machine) tracing(kernel string) Tracing {
 	add("kprobes", kprobes, "file-level latencies by probes; without them by system calls")
 	lockdown := cmp.Or(p.Lockdown, "none")
 	add("lockdown", lockdown != "confidentiality", "%s; confidentiality forbids tracing", lockdown)
+	// The first reason that no setting of a run can mend is the one that is told.
 	switch {
 	case !recent:
 		t.Verdict = "no: the kernel is older than 5.5"

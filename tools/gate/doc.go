@@ -13,8 +13,8 @@
 //
 // Gated are the headline of each benchmark and what is named. With samples too few to reach alpha,
 // whatever the difference, a row is "not enough samples" and fails too, with the number that would
-// do: a gate that cannot find anything must not look like one that found nothing. A benchmark that is
-// gone fails as well, since deleting it is the easiest way to pass.
+// do: a gate that cannot find anything must not look like one that found nothing. A benchmark that
+// is gone fails as well, since deleting it is the easiest way to pass.
 //
 // Sides that differ in a setting are refused before any number is compared: their numbers answer
 // different questions.

@@ -19,6 +19,7 @@ func value(v float64, unit string) string {
 	if math.IsNaN(v) {
 		return "–"
 	}
+	// benchunit scales by powers of 1000 or 1024, whichever the unit has.
 	text := benchunit.Scale(v, benchunit.ClassOf(unit))
 	switch {
 	case strings.HasSuffix(unit, "B/s"):
@@ -38,6 +39,7 @@ func centre(c stats.Cell, unit string) string {
 		return "–"
 	}
 	text := value(s.Center, unit)
+	// With fewer than six samples there is no interval of 95 %.
 	if math.IsInf(s.Lo, 0) || math.IsInf(s.Hi, 0) {
 		return text + " ± ∞"
 	}
@@ -55,12 +57,15 @@ func (r Row) change() string {
 		return "–"
 	case r.Old.Summary.Center == r.New.Summary.Center:
 		return "0.0%"
+	// From nothing to something is no percentage.
 	case r.Old.Summary.Center == 0:
 		return "?"
 	}
-	return fmt.Sprintf("%+.1f%%", 100*(r.New.Summary.Center-r.Old.Summary.Center)/math.Abs(r.Old.Summary.Center))
+	return fmt.Sprintf("%+.1f%%",
+		100*(r.New.Summary.Center-r.Old.Summary.Center)/math.Abs(r.Old.Summary.Center))
 }
 
+// share is a loss or a limit for people; from nothing to something is no percentage.
 func share(v float64) string {
 	if math.IsInf(v, 0) {
 		return "∞"
@@ -68,16 +73,20 @@ func share(v float64) string {
 	return fmt.Sprintf("%.3g%%", 100*v)
 }
 
+// p shows what the correction made of a p value, where it did: readers check the test by the first
+// number and the verdict by the second.
 func (r Row) p() string {
 	if r.New.N() == 0 {
 		return "–"
 	}
+	// What is only shown is not corrected.
 	if r.Adjusted != r.P && r.Verdict != Shown {
 		return fmt.Sprintf("%.4f → %.4f", r.P, r.Adjusted)
 	}
 	return fmt.Sprintf("%.4f", r.P)
 }
 
+// samples are those of old and new.
 func (r Row) samples() string { return fmt.Sprintf("%d+%d", r.Old.N(), r.New.N()) }
 
 // answer says the verdict in words.
@@ -107,6 +116,7 @@ func (r *Report) answer(row Row) string {
 func (r *Report) few(row Row) string {
 	m, n := row.Old.N(), row.New.N()
 	text := fmt.Sprintf("NOT ENOUGH SAMPLES: %d against %d", m, n)
+	// The three reasons, from the one that no run of other benchmarks mends.
 	switch least := stats.LeastP(m, n); {
 	case least >= r.Options.Alpha:
 		text += fmt.Sprintf(" can never reach p = %g", r.Options.Alpha)
@@ -148,6 +158,7 @@ func (r *Report) Headline() string {
 		strings.Join(parts, ", "), r.Options.Alpha, r.Family)
 }
 
+// heads are the columns of the table, in text and in Markdown.
 var heads = []string{"benchmark", "metric", "old", "new", "change", "p", "n", "verdict"}
 
 // cells are what the table says of a row.
@@ -181,7 +192,8 @@ func (r *Report) remarks() []string {
 		list = append(list, name+": only in new, nothing to compare it with")
 	}
 	if len(r.Ungated) > 0 && !r.Options.All {
-		list = append(list, fmt.Sprintf("not gated: %s (-all shows them, -max-regress METRIC=PERCENT gates one)", strings.Join(r.Ungated, ", ")))
+		list = append(list, fmt.Sprintf("not gated: %s (-all shows them, -max-regress "+
+			"METRIC=PERCENT gates one)", strings.Join(r.Ungated, ", ")))
 	}
 	return list
 }
@@ -204,6 +216,7 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 		line(cells)
 	}
 	var list strings.Builder
+	// An empty line separates a list from a table in Markdown.
 	for i, note := range r.remarks() {
 		if i == 0 {
 			list.WriteString("\n")
@@ -226,6 +239,7 @@ func (r *Report) WriteGitHub(w io.Writer) error {
 	if err := r.WriteText(w); err != nil {
 		return err
 	}
+	// Annotations stand beside the log of a job; what passed needs none.
 	for _, row := range r.Rows {
 		level := "error"
 		switch {

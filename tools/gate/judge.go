@@ -27,12 +27,14 @@ const (
 	Shown   Verdict = "shown"   // not gated
 )
 
-// Row is one metric of one benchmark.
+// Row is one metric of one benchmark. The text of a row is made from it alone, in every format.
 type Row struct {
 	Bench, Unit string // the unit as written in the input
 	tidy        string
 	Old, New    stats.Cell
-	Loss        float64 // share of the old median by which the new is worse, negative = better; NaN when no direction is known
+	// share of the old median by which the new is worse, negative = better; NaN when no direction
+	// is known
+	Loss        float64
 	Limit       float64
 	P, Adjusted float64 // before and after Holm's correction
 	Verdict     Verdict
@@ -67,6 +69,8 @@ func (r *Report) Failed() bool {
 	return slices.ContainsFunc(r.Rows, func(row Row) bool { return r.fails(row.Verdict) })
 }
 
+// fails says whether a verdict makes the gate say no. Too few samples and a missing benchmark do
+// unless they are allowed: nothing was found because nothing was looked at.
 func (r *Report) fails(v Verdict) bool {
 	switch v {
 	case Worse:
@@ -97,9 +101,12 @@ func Judge(t *stats.Table, o Options) (*Report, error) {
 			both = append(both, b)
 		}
 	}
+	// One benchmark that was measured in another way refuses all: a family of which a part was
+	// left out would pass on what remains.
 	if len(r.Refusals) > 0 {
 		return r, nil
 	}
+	// Predictions may be compared with each other, but nobody should take them for measurements.
 	for _, b := range both {
 		how := b.Settings[oldSide].Of(load.Simulated)
 		if len(how) > 0 && how[0] != load.Measured {
@@ -107,6 +114,8 @@ func Judge(t *stats.Table, o Options) (*Report, error) {
 				" on both sides: this compares predictions, not measurements")
 		}
 	}
+	// A metric that nobody measured is a slip of the finger, and a gate that never looks at
+	// anything.
 	labels := oldLabels(t)
 	if err := checkNamed(o.Limits, labels, t.Units); err != nil {
 		return nil, err
@@ -141,6 +150,8 @@ func mismatches(b *stats.Benchmark, ignore []string) (list []Mismatch) {
 			list = append(list, Mismatch{b.Name, name, old, new})
 		}
 	}
+	// A mixture within one side has no median to speak of; it is told as if the first value were
+	// one side and the other the other.
 	for _, side := range b.Settings {
 		for _, name := range side.Names() {
 			values := side.Of(name)
@@ -176,14 +187,17 @@ func checkNamed(l Limits, labels []string, units benchfmt.UnitMetadataMap) error
 		known[unit] = true
 	}
 	for _, name := range l.named {
+		// Names are compared as benchfmt tidies them: ns/op is sec/op inside.
 		_, unit := benchunit.Tidy(1, name)
 		if !known[unit] {
-			return fmt.Errorf("-max-regress %s: no benchmark of the old side has this metric; there are %s",
+			return fmt.Errorf("-max-regress %s: no benchmark of the old side has this metric; "+
+				"there are %s",
 				name, strings.Join(slices.Sorted(slices.Values(labels)), " "))
 		}
 		if units.GetBetter(unit) == 0 {
-			return fmt.Errorf("-max-regress %s: whether more or less of it is better is not known; "+
-				"put a line \"Unit %s better=higher\" (or lower) into the input", name, name)
+			return fmt.Errorf(
+				"-max-regress %s: whether more or less of it is better is not known; "+
+					"put a line \"Unit %s better=higher\" (or lower) into the input", name, name)
 		}
 	}
 	return nil
@@ -199,7 +213,9 @@ func headline(b *stats.Benchmark) *stats.Metric {
 	return nil
 }
 
+// bench makes the rows of a benchmark that the old side has.
 func (r *Report) bench(b *stats.Benchmark) {
+	// The benchmark is gone: one row stands for all its metrics.
 	main := headline(b)
 	if b.Settings[newSide] == nil {
 		row := Row{Bench: b.Name, Verdict: Missing, Loss: math.NaN(), P: 1, Adjusted: 1}
@@ -216,6 +232,7 @@ func (r *Report) bench(b *stats.Benchmark) {
 		}
 		limit, named := r.Options.Limits.limit(m.Unit)
 		row := newRow(b.Name, m, limit)
+		// What is gated: the headline and what is named. The rest is shown with -all.
 		switch n := row.New.N(); {
 		case m != main && !named:
 			if n > 0 && r.Options.All {
@@ -233,8 +250,9 @@ func (r *Report) bench(b *stats.Benchmark) {
 		gated = true
 	}
 	if !gated {
-		r.Notes = append(r.Notes, b.Name+": nothing to gate: it has none of read-B/s, write-B/s and ns/op, "+
-			"and no metric of it was named")
+		r.Notes = append(r.Notes,
+			b.Name+": nothing to gate: it has none of read-B/s, write-B/s and ns/op, "+
+				"and no metric of it was named")
 	}
 }
 
@@ -243,6 +261,7 @@ func newRow(name string, m *stats.Metric, limit float64) Row {
 	row := Row{Bench: name, Unit: m.Label, tidy: m.Unit, Limit: limit, Loss: math.NaN(), P: 1,
 		Adjusted: 1,
 		Verdict:  Shown, Old: m.Cells[oldSide], New: m.Cells[newSide]}
+	// Without a change there is nothing to test: p stays 1.
 	if c := row.New.Change; c != nil {
 		row.P, row.Adjusted = c.P, c.P
 		if m.Better != 0 {
@@ -255,6 +274,8 @@ func newRow(name string, m *stats.Metric, limit float64) Row {
 // correct applies Holm's method to what has samples enough, and finds what could not have been
 // significant however large the difference.
 func (r *Report) correct() {
+	// Rows with too few samples are no part of the family: they could not raise an alarm, and
+	// counting them would hide the alarms of the others.
 	var family []int
 	var p, least []float64
 	for i, row := range r.Rows {
@@ -268,6 +289,8 @@ func (r *Report) correct() {
 		}
 	}
 	r.Family = len(family)
+	// The same correction of the least p values that these samples can have says which rows could
+	// not have been significant, however large the difference.
 	adjusted, best := stats.Holm(p), stats.Holm(least)
 	for k, i := range family {
 		row := &r.Rows[i]
@@ -281,6 +304,8 @@ func (r *Report) correct() {
 			row.Verdict = Better
 		}
 	}
+	// Enough samples for a single row may be too few for the family, so that the number asked for
+	// is that of the family.
 	need := stats.Needed(r.Tested, r.Options.Alpha)
 	for i := range r.Rows {
 		if r.Rows[i].Verdict == Few {

@@ -13,7 +13,8 @@ import (
 const DefaultLimit = 0.05
 
 // Limits say which metrics are gated beside the headline of each benchmark, and how much each may
-// lose.
+// lose. A limit of a metric that nobody gates would be a promise that nobody keeps: naming a
+// metric gates it.
 type Limits struct {
 	Default float64
 	of      map[string]float64 // by tidied unit
@@ -29,7 +30,9 @@ func (l *Limits) Set(text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimSpace(part)
 		name, value, valued := strings.Cut(part, "=")
+		// Limits add up over several flags, so that the default may still change behind a metric.
 		limit := math.NaN() // the default, which may still change
+		// "10%" alone is the default for everything.
 		if !valued && strings.HasSuffix(name, "%") {
 			name, value, valued = "", name, true
 		}
@@ -46,7 +49,8 @@ func (l *Limits) Set(text string) error {
 			}
 			l.Default = limit
 		case name == "":
-			return fmt.Errorf("%q: a metric and a percentage are expected, for example read-B/s=5%%", text)
+			return fmt.Errorf(
+				"%q: a metric and a percentage are expected, for example read-B/s=5%%", text)
 		default:
 			if l.of == nil {
 				l.of = make(map[string]float64)
@@ -59,6 +63,7 @@ func (l *Limits) Set(text string) error {
 	return nil
 }
 
+// percent insists on the sign: 5 could be 5 % or 500 %.
 func percent(text string) (float64, error) {
 	digits, ok := strings.CutSuffix(strings.TrimSpace(text), "%")
 	v, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)

@@ -25,8 +25,11 @@ func Read(old, new []string, stdin io.Reader, warn func(error)) (*stats.Table, e
 		usable := false
 		out, err := load.Each(side.in, load.Options{Stdin: stdin, Warn: warn},
 			func(rec *load.Record) error {
+				// A crashed trial is no sample. It is told, since a candidate that crashes now and
+				// then is not as good as one that does not.
 				if len(rec.Values) == 0 {
-					note := fmt.Sprintf("%s %s: a trial without numbers was left out (%s)", side.name,
+					note := fmt.Sprintf("%s %s: a trial without numbers was left out (%s)",
+						side.name,
 						rec.Name, fate(rec))
 					if !slices.Contains(notes, note) {
 						notes = append(notes, note)
@@ -40,10 +43,12 @@ func Read(old, new []string, stdin io.Reader, warn func(error)) (*stats.Table, e
 		if err != nil {
 			return nil, err
 		}
+		// An empty side would pass every gate.
 		if !usable {
 			return nil, errors.New(strings.Join(append([]string{side.name +
 				" holds no usable benchmark result"}, notes...), "; "))
 		}
+		// Both sides are read with the directions of both: a result file has no Unit lines.
 		for key, u := range out.Units { // what the old side says of a unit stands
 			if units[key] == nil {
 				units[key] = u
@@ -55,6 +60,7 @@ func Read(old, new []string, stdin io.Reader, warn func(error)) (*stats.Table, e
 	return t, nil
 }
 
+// fate says why a trial has no numbers.
 func fate(rec *load.Record) string {
 	if rec.Result == nil {
 		return "no values on its line"

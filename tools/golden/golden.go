@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files of the tests that run; look at the difference before committing it")
+var update = flag.Bool("update", false,
+	"rewrite the golden files of the tests that run; look at the difference before committing it")
 
 // Check compares got with testdata/<name>.
 func Check(t testing.TB, name, got string) {

@@ -10,6 +10,8 @@ import (
 	"kvbench/tools/load"
 )
 
+// aggregateCommand sums over the clients of a run. A partial or invalid summary is written all the
+// same, because what is there may be all that there will be; the exit code says it.
 var aggregateCommand = Command{
 	Name:  "aggregate",
 	Args:  "DIR [-o FILE]",
@@ -17,6 +19,8 @@ var aggregateCommand = Command{
 	Run:   runAggregate,
 }
 
+// runAggregate writes beside the results, under the name by which MLPerf Storage's tools look for
+// a summary, unless -o names another place.
 func runAggregate(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	fs := flags("aggregate")
 	out := fs.String("o", "", "")

@@ -8,6 +8,8 @@ import (
 	"kvbench/tools/sizing"
 )
 
+// datasizeCommand answers a question about a run that does not exist yet, so that its arguments
+// are the run's.
 var datasizeCommand = Command{
 	Name:  "datasize",
 	Args:  "[-bench NAME] [any parameter of the benchmarks] [-write-gbps N] [-json]",
@@ -15,6 +17,7 @@ var datasizeCommand = Command{
 	Run:   runDatasize,
 }
 
+// runDatasize lets the user's arguments stand behind the defaults, so that they win.
 func runDatasize(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	fs := flags("datasize")
 	q := sizing.NewQuestion(fs)
@@ -23,6 +26,7 @@ func runDatasize(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, "datasize", err)
 	}
+	// Answered before anything is printed: needs that are wrong are worse than none.
 	answer, err := q.Answer(rest)
 	var several interface{ Unwrap() []error }
 	if errors.As(err, &several) { // every mistake in the parameters has a line of its own

@@ -8,6 +8,8 @@ import (
 	"kvbench/tools/dedup"
 )
 
+// dedupCommand reads everything below its paths once. What cannot be read is named and the rest is
+// reported: a share of a directory is worth knowing.
 var dedupCommand = Command{
 	Name:  "dedup",
 	Args:  "PATH… [-json] [-max-blocks N]",
@@ -15,6 +17,7 @@ var dedupCommand = Command{
 	Run:   runDedup,
 }
 
+// runDedup fails when there was nothing to read at all: a share of nothing is no answer.
 func runDedup(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	fs := flags("dedup")
 	asJSON := fs.Bool("json", false, "")

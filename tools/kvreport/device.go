@@ -7,6 +7,8 @@ import (
 	"kvbench/tools/sizing"
 )
 
+// deviceCommand prints one line that another command takes as an argument; the reasons go to
+// standard error.
 var deviceCommand = Command{
 	Name:  "device",
 	Args:  "IN…",
@@ -14,6 +16,7 @@ var deviceCommand = Command{
 	Run:   runDevice,
 }
 
+// runDevice keeps standard output to the one line, which scripts put into -simulate-device.
 func runDevice(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	in, err := parse(flags("device"), args)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"kvbench/tools/discover"
 )
 
+// discoverCommand describes this machine and one directory of it.
 var discoverCommand = Command{
 	Name:  "discover",
 	Args:  "[DIR] [-json]",
@@ -14,6 +15,7 @@ var discoverCommand = Command{
 	Run:   runDiscover,
 }
 
+// runDiscover looks at the current directory unless one is named.
 func runDiscover(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	fs := flags("discover")
 	asJSON := fs.Bool("json", false, "")
@@ -24,6 +26,7 @@ func runDiscover(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, "discover", err)
 	}
+	// A directory that does not exist has no filesystem to describe.
 	h, err := discover.Describe(append(dirs, ".")[0])
 	if err != nil {
 		return fail(stderr, "discover", err)

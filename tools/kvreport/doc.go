@@ -9,13 +9,14 @@
 //	              a file per command: its flags, the call of its package, the exit code
 //
 // The packages behind the commands know neither flags nor exit codes, so that one uses another
-// without a process, and tests need none. A command is a function of arguments and streams. It exits
-// with 0 when it did what was asked, with 1 when it did and the answer is no (the gate does not pass,
-// the memory does not fit), and with 2 for wrong usage and for input or output that fails.
+// without a process, and tests need none. A command is a function of arguments and streams. It
+// exits with 0 when it did what was asked, with 1 when it did and the answer is no (the gate does
+// not pass, the memory does not fit), and with 2 for wrong usage and for input or output that
+// fails.
 //
-// Every error is one line on standard error that begins with the command's name, and every line of a
-// bad input is named with its file. Output files are written beside their place and renamed: an old
-// report stays until the new one is whole.
+// Every error is one line on standard error that begins with the command's name, and every line of
+// a bad input is named with its file. Output files are written beside their place and renamed: an
+// old report stays until the new one is whole.
 //
 // This package is large because it has a file for each command.
 package main

@@ -10,7 +10,8 @@ import (
 
 // writeDocument is the body of a command "kvreport NAME IN… -o FILE" that turns all results into
 // one file: it reads everything, warns of bad lines and of what is missing on stderr, and writes
-// the file whole or not at all. It returns the exit code.
+// the file whole or not at all. It returns the exit code. A bad line in one of many inputs must
+// not cost the page; an input that cannot be read must, because nobody would miss it there.
 func writeDocument(name string, args []string, stdin io.Reader, stderr io.Writer,
 	write func(io.Writer, []*load.Record, *stats.Table) error,
 	missing func([]*load.Record) []string,
@@ -29,6 +30,7 @@ func writeDocument(name string, args []string, stdin io.Reader, stderr io.Writer
 	if err != nil {
 		return fail(stderr, name, err)
 	}
+	// What a document lacks is said twice: here, and in it.
 	for _, n := range missing(records) {
 		warn(errors.New(n))
 	}

@@ -11,6 +11,7 @@ import (
 	"kvbench/tools/trace"
 )
 
+// fioCommand distils traces. One job is a file, several need a directory.
 var fioCommand = Command{
 	Name:  "fio",
 	Args:  "IN… [-o FILE|DIR] [-window DURATION]",
@@ -18,6 +19,7 @@ var fioCommand = Command{
 	Run:   runFio,
 }
 
+// runFio checks the window before anything is read: reading a large trace takes seconds.
 func runFio(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	fs := flags("fio")
 	out := fs.String("o", "", "file, or directory for several jobs; without it standard output")
@@ -40,8 +42,10 @@ func runFio(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return Done
 }
 
-// writeJobs puts one job where out says, or several into the directory out.
+// writeJobs puts one job where out says, or several into the directory out. Several jobs never go
+// to standard output: fio would run them as one.
 func writeJobs(jobs []trace.Job, out string, stdout io.Writer) error {
+	// A directory is one that is there, or one that is spelled as one.
 	info, err := os.Stat(out)
 	isDir := out != "" && (strings.HasSuffix(out, string(filepath.Separator)) ||
 		(err == nil && info.IsDir()))
@@ -57,6 +61,7 @@ func writeJobs(jobs []trace.Job, out string, stdout io.Writer) error {
 			"of its own",
 			len(jobs))
 	}
+	// The umask has the last word.
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return fmt.Errorf("making the directory for %d jobs: %w", len(jobs), err)
 	}
@@ -68,6 +73,7 @@ func writeJobs(jobs []trace.Job, out string, stdout io.Writer) error {
 	return nil
 }
 
+// writeText writes a whole file or none.
 func writeText(path, text string) error {
 	return writeFile(path, func(w io.Writer) error {
 		_,

@@ -10,7 +10,7 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Exit codes of every subcommand.
+// Exit codes of every subcommand. Scripts tell a failed gate from a broken one by them.
 const (
 	Done  = 0 // it did what was asked
 	No    = 1 // it did, and the answer is no
@@ -18,7 +18,7 @@ const (
 )
 
 // Command is one subcommand: a function of arguments and streams, so that tests can run it without
-// a process.
+// a process. The texts come from help/NAME.txt.
 type Command struct {
 	Name    string
 	Args    string // as in the usage line: "IN… -o FILE"
@@ -36,6 +36,8 @@ type Command struct {
 // answered with the nearest known one.
 func Main(program string, table []Command, args []string, stdin io.Reader, stdout,
 	stderr io.Writer) int {
+	// Without a command nothing was asked: help that nobody asked for goes to standard error, so
+	// that a pipe does not take it for an answer.
 	if len(args) == 0 {
 		usage(stderr, program, table)
 		return Usage
@@ -52,6 +54,7 @@ func Main(program string, table []Command, args []string, stdin io.Reader, stdou
 		if c.Name != name {
 			continue
 		}
+		// Help is found anywhere on the line, as people add -h to what they have typed.
 		for _, a := range rest {
 			if a == "--" {
 				break
@@ -72,8 +75,10 @@ func Main(program string, table []Command, args []string, stdin io.Reader, stdou
 	return Usage
 }
 
+// isHelp knows the spellings of every flag package.
 func isHelp(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
 
+// usage is the table of commands.
 func usage(w io.Writer, program string, table []Command) {
 	width := 0
 	for _, c := range table {
@@ -88,6 +93,7 @@ func usage(w io.Writer, program string, table []Command) {
 		"be read.\n")
 }
 
+// explain is the help of one command: usage, text, example.
 func explain(w io.Writer, program string, c Command) {
 	fmt.Fprintf(w, "usage: %s %s %s\n\n%s\n", program, c.Name, c.Args, strings.TrimSpace(c.Long))
 	if c.Example != "" {
@@ -126,6 +132,8 @@ func parse(fs *flag.FlagSet, args []string) (positional []string, err error) {
 		if err := fs.Parse(args); err != nil {
 			return nil, errors.New(hint(fs, err))
 		}
+		// The flag package stops at the first argument that is no flag. That is taken, and the
+		// rest is parsed again.
 		args = fs.Args()
 		if n := len(before) - len(args); n > 0 && before[n-1] == "--" {
 			return append(positional, args...), nil
@@ -140,6 +148,7 @@ func parse(fs *flag.FlagSet, args []string) (positional []string, err error) {
 // hint adds the nearest flag to the flag package's complaint about an unknown one, and where to
 // read about all.
 func hint(fs *flag.FlagSet, err error) string {
+	// The package tells of an unknown flag in its text only.
 	msg := err.Error()
 	if _, name, ok := strings.Cut(msg, "flag provided but not defined: -"); ok {
 		var names []string

@@ -11,6 +11,8 @@ import (
 	"kvbench/tools/load"
 )
 
+// gateCommand is the one whose exit code is its result: 1 is a failed gate, and 2 says that
+// nothing was compared.
 var gateCommand = Command{
 	Name: "gate",
 	Args: "-old IN… -new IN… [-max-regress METRIC=PERCENT,…] [-alpha 0.05] [-format " +
@@ -19,12 +21,15 @@ var gateCommand = Command{
 	Run:   runGate,
 }
 
-// inputs is a flag that may be given several times.
+// inputs is a flag that may be given several times. Shells expand a pattern into several
+// arguments; a flag takes one, so that it is given again.
 type inputs []string
 
 func (i *inputs) String() string     { return strings.Join(*i, " ") }
 func (i *inputs) Set(s string) error { *i = append(*i, s); return nil }
 
+// runGate reads both sides, judges, and writes in the format asked for. Refusals go to standard
+// error: a report that a pipeline posts must not look like a comparison.
 func runGate(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	o, old, new, format, err := parseGate(args)
 	if err != nil {
@@ -39,6 +44,7 @@ func runGate(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, "gate", err)
 	}
+	// Nothing was compared: no table, and the exit code of wrong usage.
 	if len(r.Refusals) > 0 {
 		for _, line := range r.Refused() {
 			fmt.Fprintf(stderr, "kvreport gate: %s\n", line)
@@ -56,6 +62,8 @@ func runGate(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return Done
 }
 
+// parseGate reports the first mistake. Flags that are wrong in themselves are found before any
+// input is opened.
 func parseGate(args []string) (o gate.Options, old, new inputs, format string, err error) {
 	fs := flags("gate")
 	o.Limits.Default = gate.DefaultLimit
@@ -73,6 +81,7 @@ func parseGate(args []string) (o gate.Options, old, new inputs, format string, e
 	if ignore != "" {
 		o.Ignore = strings.Split(ignore, ",")
 	}
+	// What defines numbers cannot be ignored, whoever asks.
 	strict := slices.IndexFunc(o.Ignore, load.Defines)
 	switch {
 	case err != nil:

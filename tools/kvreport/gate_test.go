@@ -219,7 +219,8 @@ func TestGateUsage(t *testing.T) {
 	}
 }
 
-// BenchmarkGate judges 100,000 result lines against themselves, as a series of nightly runs has them.
+// BenchmarkGate judges 100,000 result lines against themselves, as a series of nightly runs has
+// them.
 func BenchmarkGate(b *testing.B) {
 	var lines strings.Builder
 	lines.WriteString(header)

@@ -7,6 +7,7 @@ import (
 	"kvbench/tools/view/html"
 )
 
+// htmlCommand makes a page of everything that is read.
 var htmlCommand = Command{
 	Name:  "html",
 	Args:  "IN… -o FILE",

@@ -6,6 +6,7 @@ import (
 	"kvbench/tools/load"
 )
 
+// jsonCommand archives: one file instead of a directory, which every other command reads.
 var jsonCommand = Command{
 	Name:  "json",
 	Args:  "IN… [-o FILE]",
@@ -25,6 +26,7 @@ func runJSON(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, "json", err)
 	}
+	// The document is written when everything was read: a broken input leaves no half of it.
 	write := func(w io.Writer) error { return load.WriteDocument(w, records, all.Units) }
 	if *out == "" || *out == load.Stdin {
 		err = write(stdout)

@@ -11,7 +11,8 @@ import (
 //go:embed help
 var help embed.FS
 
-// commands in the order of the help.
+// commands in the order of the help. Those that read results come first, in the order in which
+// people meet them; those that look at machines and files follow.
 var commands = explained(
 	jsonCommand,
 	xlsxCommand,
@@ -27,6 +28,7 @@ var commands = explained(
 	traceCommand,
 )
 
+// explained puts the texts into the table.
 func explained(list ...Command) []Command {
 	for i, c := range list {
 		if text, err := help.ReadFile("help/" + c.Name + ".txt"); err == nil {

@@ -10,11 +10,12 @@ import (
 
 // writeFile makes the file at path from what write writes: by way of a temporary file in the same
 // directory, synced and renamed, so that path holds the whole output or is untouched, whatever
-// happens.
+// happens. A report that is replaced while somebody reads it stays readable to him.
 func writeFile(path string, write func(io.Writer) error) (err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return fmt.Errorf("write %s: it is a directory; name a file", path)
 	}
+	// Beside its place, because a rename does not cross filesystems.
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
@@ -40,6 +41,7 @@ func writeFile(path string, write func(io.Writer) error) (err error) {
 	if err = f.Chmod(0o644); err != nil { // CreateTemp is for secrets, a report is for everybody
 		return err
 	}
+	// The rename must not reach the disk before the data.
 	if err = f.Sync(); err != nil {
 		return err
 	}

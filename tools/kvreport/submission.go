@@ -9,6 +9,7 @@ import (
 	"kvbench/tools/submission"
 )
 
+// submissionCommand builds a tree or nothing.
 var submissionCommand = Command{
 	Name:  "submission",
 	Args:  "DIR -organisation O -system S -o OUT [-division closed|open] [-discover FILE]…",
@@ -16,16 +17,18 @@ var submissionCommand = Command{
 	Run:   runSubmission,
 }
 
-// files is a flag that may be given several times.
+// files is a flag that may be given several times. Each client describes itself.
 type files []string
 
 func (f *files) String() string     { return fmt.Sprint(*f) }
 func (f *files) Set(s string) error { *f = append(*f, s); return nil }
 
+// runSubmission checks and builds; deviations are told in any case.
 func runSubmission(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	s := submission.Submission{Hardware: make(map[string]discover.Hardware)}
 	fs := flags("submission")
 	fs.StringVar(&s.Organisation, "organisation", "", "")
+	// Both spellings are in use.
 	fs.StringVar(&s.Organisation, "organization", "", "")
 	fs.StringVar(&s.System, "system", "", "")
 	fs.StringVar(&s.Out, "o", "", "")

@@ -13,6 +13,7 @@ import (
 	"kvbench/tools/trace"
 )
 
+// traceCommand watches a process that somebody else started.
 var traceCommand = Command{
 	Name:  "trace",
 	Args:  "-comm NAME|-pid N [-duration 60s] [-fio FILE] [-dir DIR] [-level block|file]",
@@ -31,8 +32,10 @@ func runTrace(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, "trace", err)
 	}
+	// The signal ends the watching; what was seen until then is reported.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// Notes stand between live lines and must not be lost in them.
 	note := func(text string) { fmt.Fprintf(stderr, "kvreport trace: %s\n", text) }
 	job, err := trace.Run(ctx, opt, stdout, stderr, note)
 	if err != nil {
@@ -49,7 +52,8 @@ func runTrace(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	return Done
 }
 
-// writeTraced puts the job where it is asked for.
+// writeTraced puts the job where it is asked for. On standard output an empty line separates it
+// from the report.
 func writeTraced(job, path string, stdout io.Writer) (err error) {
 	switch path {
 	case "":

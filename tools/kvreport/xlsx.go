@@ -6,6 +6,7 @@ import (
 	"kvbench/tools/view/xlsx"
 )
 
+// xlsxCommand makes a workbook of everything that is read.
 var xlsxCommand = Command{
 	Name:  "xlsx",
 	Args:  "IN… -o FILE",

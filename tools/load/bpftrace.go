@@ -26,7 +26,8 @@ import (
 type Bpftrace struct {
 	buckets map[string][]tracing.Bucket // by map name, of all keys
 	below   map[string]int64            // samples below zero
-	process string                      // whose calls were traced, where the script's wrapper says it
+	// whose calls were traced, where the script's wrapper says it
+	process string
 	keyed   bool
 
 	// What the script still waited for at its end: times at which something began, in ns.
@@ -35,8 +36,10 @@ type Bpftrace struct {
 	first, last float64
 }
 
+// What a text is worth, found with texts that bpftrace 0.17 printed beside fio on a loop device.
 const (
-	guessDepth = 32   // where nothing tells the depth; the Python benchmark's own distiller takes at least that
+	// where nothing tells the depth; the Python benchmark's own distiller takes at least that
+	guessDepth = 32
 	spanTimes  = 20   // that many times of what was left over span the time of tracing well enough
 	fullMap    = 4000 // bpftrace keeps 4096 keys in a map; a full one follows no further request
 	offShare   = 0.01 // of the requests may be missing without a word
@@ -47,10 +50,14 @@ const (
 	longShare = 0.001
 )
 
+// The lines that matter. bpftrace pads and draws bars for people, so that only names and numbers
+// are looked at; attached finds a map of the script, or what bpftrace says first, at the head of a
+// file.
 var (
 	mapLine    = regexp.MustCompile(`^@([^\[:]+)(\[.*\])?:\s*(.*)$`)
-	bucketLine = regexp.MustCompile(`^[\[(](\.\.\.|-?\d+[KMGTPE]?)(?:, (\.\.\.|\d+[KMGTPE]?))?[\])]` +
-		`\s+(\d{1,12}) \|.*\|$`)
+	bucketLine = regexp.MustCompile(
+		`^[\[(](\.\.\.|-?\d+[KMGTPE]?)(?:, (\.\.\.|\d+[KMGTPE]?))?[\])]` +
+			`\s+(\d{1,12}) \|.*\|$`)
 	leftover = regexp.MustCompile(`^([qd]|rs|ws|write_enter|write_done|fsync_enter|fadvise_done)$`)
 	attached = regexp.MustCompile(`(?m)^\s*(Attaching \d+ probes\.\.\.\s*$|@(` +
 		`(d2c|q2d|vfs|fsync|write_to_fsync|fadvise_to_read|bssplit|qd|lba)_\w+` +
@@ -90,7 +97,8 @@ func parseBpftrace(in io.Reader, name string) (*Bpftrace, error) {
 				continue
 			}
 			if first, again := seen[m[1]+m[2]]; again {
-				return bad("@%s comes again after line %d: the text holds several runs; save each of them as a file "+
+				return bad("@%s comes again after line %d: the text holds several runs; save "+
+					"each of them as a file "+
 					"of its own", m[1], first)
 			}
 			seen[m[1]+m[2]] = line
@@ -108,7 +116,8 @@ func parseBpftrace(in io.Reader, name string) (*Bpftrace, error) {
 		return bad("%w", err)
 	}
 	if len(b.buckets["bssplit_read_kb"])+len(b.buckets["bssplit_write_kb"]) == 0 {
-		return bad("the text ends without a bucket of @bssplit_read_kb or @bssplit_write_kb: was it saved before " +
+		return bad("the text ends without a bucket of @bssplit_read_kb or @bssplit_write_kb: was " +
+			"it saved before " +
 			"bpftrace printed its maps, or made by another script?")
 	}
 	return b, nil
@@ -222,7 +231,8 @@ func (b *Bpftrace) Trace(window time.Duration) (t *tracing.Trace, about []string
 		c.Warn("the histograms have keys: those of one name were added up")
 	}
 	about = []string{
-		"not in the text: model, users, bytes per token, exact sizes and bytes, the device, flushes, pauses",
+		"not in the text: model, users, bytes per token, exact sizes and bytes, the device, " +
+			"flushes, pauses",
 		"every process is in it, and every block device unless the script was given one",
 		fmt.Sprintf("requests: %d reads, %d writes", c.Read.Requests, c.Write.Requests),
 		"sizes are the lower ends of their buckets, which reach to twice that",
@@ -259,13 +269,15 @@ func (b *Bpftrace) requests(t *tracing.Trace) {
 	off := offShare * float64(issued)
 	switch {
 	case float64(missing) > off && again:
-		c.Warn("%d of %d dispatches were not the first of their request (the device's queue was full): their "+
+		c.Warn("%d of %d dispatches were not the first of their request (the device's queue was "+
+			"full): their "+
 			"sizes count twice", missing, issued)
 	case float64(missing) > off:
 		c.Warn("the script lost the completions of %d of %d requests", missing, issued)
 	}
 	if float64(odd) > off {
-		c.Warn("the script saw %d completions more than dispatches: it finds requests by their place on the "+
+		c.Warn("the script saw %d completions more than dispatches: it finds requests by their "+
+			"place on the "+
 			"device, which two may share", odd)
 	}
 }
@@ -295,7 +307,8 @@ func (b *Bpftrace) depth(c *tracing.Capture) (about []string) {
 	}
 	if busy == 0 || c.WindowNS == 0 {
 		c.WindowNS, c.Read.MeanDepth = 0, guessDepth
-		c.Warn("the depth %d is a guess: the text does not say how long it was traced; -window tells", guessDepth)
+		c.Warn("the depth %d is a guess: the text does not say how long it was traced; -window "+
+			"tells", guessDepth)
 		return nil
 	}
 	c.Read.MeanDepth = float64(c.Read.D2CNS) / float64(c.WindowNS)
@@ -305,7 +318,8 @@ func (b *Bpftrace) depth(c *tracing.Capture) (about []string) {
 		return []string{fmt.Sprintf("%s: the time at the device ÷ the given window of %s", depth,
 			c.Window())}
 	}
-	c.Warn("the depth is the time at the device ÷ %s, which the times of requests left over span; if it was "+
+	c.Warn("the depth is the time at the device ÷ %s, which the times of requests left over "+
+		"span; if it was "+
 		"traced for longer, the depth was less, and -window tells",
 		c.Window().Round(100*time.Millisecond))
 	return []string{depth}

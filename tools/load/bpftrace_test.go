@@ -204,7 +204,9 @@ func TestBpftraceRequests(t *testing.T) {
 		assert.Contains(t, job, "the histograms have keys")
 	})
 	t.Run("the wrapper's line names the process", func(t *testing.T) {
-		b, err := parseBpftrace(strings.NewReader("Tracing process: vllm\nBlock layer: all devices (unfiltered)\n---\nAttaching 3 probes...\n^C\n\n"+textOf("bssplit_read_kb: 4 8 75")), "x.txt")
+		b, err := parseBpftrace(strings.NewReader("Tracing process: vllm\nBlock layer: all "+
+			"devices (unfiltered)\n---\nAttaching 3 probes...\n^C\n\n"+
+			textOf("bssplit_read_kb: 4 8 75")), "x.txt")
 		require.NoError(t, err)
 		tr, _ := b.Trace(0)
 		assert.Equal(t, "vllm", tr.Capture.Watched)
@@ -213,10 +215,12 @@ func TestBpftraceRequests(t *testing.T) {
 
 func TestParseBpftraceReadsWhatBpftracePrints(t *testing.T) {
 	b, err := parseBpftrace(strings.NewReader("Lost 3 events\r\n@bssplit_read_kb: \r\n"+
-		"(..., 0)    2 |@|\r\n[0]   1 |@ |\r\n[1]  2 |@ |\r\n[512, 1K)  3 |@@ |\r\n[1K, 2K)  4 |@ |\r\n"+
+		"(..., 0)    2 |@|\r\n[0]   1 |@ |\r\n[1]  2 |@ |\r\n[512, 1K)  3 |@@ |\r\n[1K, 2K)  4 "+
+		"|@ |\r\n"+
 		"WARNING: between\r\n[512K, 1M)  0 ||\r\n\r\n@lba_read_gb: \n[5110, 5K)  1 |@|\n"+
 		"[5K, 5130)  1 |@|\n[8000, ...)  2 |@@|\n@x: 7\n@y[1,2]: a string\n"+
-		"@s: count 10, average 5, total 50\n@usecs: \n[some, thing) else\n@d2c_read_us[a]b]: \n[2, 4) 1 |@|\n"),
+		"@s: count 10, average 5, total 50\n@usecs: \n[some, thing) else\n@d2c_read_us[a]b]: "+
+		"\n[2, 4) 1 |@|\n"),
 		"x.txt")
 	require.NoError(t, err)
 	tr, _ := b.Trace(0)
@@ -246,7 +250,9 @@ func TestParseBpftraceRefuses(t *testing.T) {
 			"3: @bssplit_read_kb: \"[8, 16)  many |@@|\" is no bucket"},
 		{"a negative count", head + "[8, 16)  -7 |@@|",
 			"3: @bssplit_read_kb: \"[8, 16)  -7 |@@|\" is no bucket"},
-		{"bounds that fall", head + "[16, 8)  7 |@@|", "3: @bssplit_read_kb: \"[16, 8)  7 |@@|\" is no bucket: its bounds are not two rising numbers"},
+		{"bounds that fall", head + "[16, 8)  7 |@@|",
+			"3: @bssplit_read_kb: \"[16, 8)  7 |@@|\" is no bucket: its bounds are not two " +
+				"rising numbers"},
 		{"bounds that are none", head + "[8, 16X)  7 |@@|",
 			"3: @bssplit_read_kb: \"[8, 16X)  7 |@@|\" is no bucket"},
 		{"a single value that is none", head + "[x]  7 |@@|",
@@ -285,7 +291,8 @@ func FuzzParseBpftrace(f *testing.F) {
 	}
 	f.Add(textOf("bssplit_read_kb: 0 3, 4 8 7, 1K 2K 8", "d2c_read_us: 1 4, 8M 16M 1",
 		"qd_read: 1M 2M 5"), int64(0))
-	f.Add("@bssplit_write_kb[a]:\n(..., 0) 3 |@|\n[512, 1K) 4 |@|\n[8000, ...) 1 ||\n@inflight_write: -7\n@d[1,2]: 3\n", int64(1))
+	f.Add("@bssplit_write_kb[a]:\n(..., 0) 3 |@|\n[512, 1K) 4 |@|\n[8000, ...) 1 "+
+		"||\n@inflight_write: -7\n@d[1,2]: 3\n", int64(1))
 	split := regexp.MustCompile(`(?m)^bssplit=(\S+),(\S+)$`)
 	f.Fuzz(func(t *testing.T, text string, window int64) {
 		_ = isBpftrace([]byte(text))

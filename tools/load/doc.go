@@ -17,7 +17,7 @@
 //
 //	{"kvreport_schema": …             the document of kvreport json
 //	{"Action": "output", …            go test -json, with lines of plain text in between
-//	{ …                               a result: ours with schema_version, else the Python benchmark's
+//	{ …                               a result: with schema_version ours, else Python's
 //	Attaching 8 probes...  @d2c_…     bpftrace
 //	BenchmarkX 1 5 ns/op              anything else is benchmark text
 //
@@ -27,10 +27,11 @@
 // the text that names them: the longest tail of a path that exists beside the text is taken.
 //
 // Settings come from three places. A result file has all of them. Benchmark text has those that the
-// user changed, as configuration lines, and the swept ones in the benchmark's name; what it does not
-// say is the default of its division. Seven of them define what a number means (division, I/O mode,
-// what the device time of a write is, whether time was virtual …): results that differ in one are
-// never compared, whatever anybody ignores. Of the others a comparison may ignore what it is about.
+// user changed, as configuration lines, and the swept ones in the benchmark's name; what it does
+// not say is the default of its division. Seven of them define what a number means (division, I/O
+// mode, what the device time of a write is, whether time was virtual …): results that differ in one
+// are never compared, whatever anybody ignores. Of the others a comparison may ignore what it is
+// about.
 //
 // This package is large because every format in which results come has its reader here, and nobody
 // else reads any. Everything runs on the caller's goroutine; nothing is kept between calls.

@@ -22,6 +22,7 @@ const documentSchema = "1.0"
 // documentKey is the first key of that document; its value is the schema.
 const documentKey = "kvreport_schema"
 
+// documentMark tells the document from a result file, which begins with a brace too.
 var documentMark = regexp.MustCompile(`^\{\s*"` + documentKey + `"\s*:`)
 
 // entry is a record in the document.
@@ -50,7 +51,8 @@ type entryValue struct {
 	Value number `json:"value"`
 }
 
-// number is a float64 that may be infinite or none, which JSON cannot say as a number.
+// number is a float64 that may be infinite or none, which JSON cannot say as a number. A benchmark
+// that prints Inf is archived as it is.
 type number float64
 
 // MarshalJSON writes the shortest text that reads back as the same value.
@@ -136,6 +138,7 @@ func (r *reader) document(in io.Reader, name string) error {
 		}
 		return fmt.Errorf("%s:%d: %w", name, line, err)
 	}
+	// A later minor version only adds keys.
 	if major, _, _ := strings.Cut(d.Schema, "."); major != "1" {
 		return fmt.Errorf("%s:1: %s %q, this version reads 1.x", name, documentKey, d.Schema)
 	}
@@ -144,6 +147,7 @@ func (r *reader) document(in io.Reader, name string) error {
 			addUnit(r.out.Units, unit, key, value)
 		}
 	}
+	// Records keep the run to which they belonged when they were archived.
 	outer := r.source
 	defer func() { r.source = outer }()
 	for _, e := range d.Results {
@@ -162,7 +166,8 @@ func (r *reader) document(in io.Reader, name string) error {
 	return nil
 }
 
-// WriteDocument writes records as one JSON document, a line each, which Each reads again.
+// WriteDocument writes records as one JSON document, a line each, which Each reads again. A line
+// each, so that grep and diff work on an archive.
 func WriteDocument(w io.Writer, records []*Record, units benchfmt.UnitMetadataMap) error {
 	b := bufio.NewWriter(w)
 	encode := func(v any, end string) error {

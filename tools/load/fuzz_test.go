@@ -23,10 +23,17 @@ func seeds(f *testing.F) {
 			f.Add(data[:min(len(data), 20<<10)])
 		}
 	}
-	f.Add([]byte("Attaching 8 probes...\n\n@bssplit_read_kb: \n[64, 128)  7 |@@@|\n@inflight_read: 7\n"))
-	f.Add([]byte(`{"kvreport_schema": "1.0", "results": [{"source":"a","name":"X-2","values":[{"unit":"ns/op","value":5},{"unit":"x","value":"NaN"}]}], "units": {"x":{"better":"higher"}}}`))
-	f.Add([]byte(`{"schema_version":"1.0","status":"complete","summary":{"cache_stats":{"storage_read_p50_ms":1}},"histograms":{"a":{}},"timeline":{}}`))
-	f.Add([]byte(`{"requests_completed":1,"summary":{},"device_latency_tracing":{"qd_read":{"buckets":[{"range_us":[1,2],"count":3}]}}}`))
+	f.Add([]byte("Attaching 8 probes...\n\n@bssplit_read_kb: \n[64, 128)  7 " +
+		"|@@@|\n@inflight_read: 7\n"))
+	f.Add(
+		[]byte(
+			`{"kvreport_schema": "1.0", "results": [{"source":"a","name":"X-2","values":[{"unit":"ns/op","value":5},{"unit":"x","value":"NaN"}]}], "units": {"x":{"better":"higher"}}}`))
+	f.Add(
+		[]byte(
+			`{"schema_version":"1.0","status":"complete","summary":{"cache_stats":{"storage_read_p50_ms":1}},"histograms":{"a":{}},"timeline":{}}`))
+	f.Add(
+		[]byte(
+			`{"requests_completed":1,"summary":{},"device_latency_tracing":{"qd_read":{"buckets":[{"range_us":[1,2],"count":3}]}}}`))
 }
 
 // FuzzRead feeds every reader: what the input is, its beginning tells.

@@ -16,7 +16,7 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Stdin is the argument that stands for standard input.
+// Stdin is the argument that stands for standard input. A file of that name is ./-, as everywhere.
 const Stdin = "-"
 
 // Options change what Each does. The zero value is ready to use.
@@ -35,7 +35,8 @@ type Outcome struct {
 	Records int
 }
 
-// All is Each for those who need all records at once.
+// All is Each for those who need all records at once. A page needs them twice: for what ran, and
+// for each benchmark.
 func All(args []string, o Options) (records []*Record, out Outcome, err error) {
 	out, err = Each(args, o, func(rec *Record) error {
 		records = append(records, rec)
@@ -50,7 +51,8 @@ func All(args []string, o Options) (records []*Record, out Outcome, err error) {
 // and the rest is read.
 func Each(args []string, o Options, f func(*Record) error) (Outcome, error) {
 	if len(args) == 0 {
-		return Outcome{}, errors.New("no input; name benchmark output, result files, result directories, or - for standard input")
+		return Outcome{}, errors.New("no input; name benchmark output, result files, result " +
+			"directories, or - for standard input")
 	}
 	r := &reader{Options: o, each: f, seen: map[string]bool{},
 		out: Outcome{Units: benchfmt.UnitMetadataMap{}}}
@@ -73,12 +75,15 @@ type reader struct {
 	seen   map[string]bool // result files that have a record
 }
 
+// warn reports what is left out. A bad line must not end the reading: a run of hours may have one
+// line that another program broke.
 func (r *reader) warn(file string, line int, format string, args ...any) {
 	if r.Warn != nil {
 		r.Warn(fmt.Errorf("%s:%d: %s", file, line, fmt.Sprintf(format, args...)))
 	}
 }
 
+// emit hands a finished record on. Its run is the argument that is being read.
 func (r *reader) emit(rec *Record) error {
 	rec.Source = r.source
 	r.out.Records++
@@ -86,8 +91,8 @@ func (r *reader) emit(rec *Record) error {
 }
 
 // argument reads a file, a directory, or what a pattern matches. Shells expand patterns, but not
-// those in quotes, in files of tasks and on Windows: each file that matches is then a run of its own,
-// as it would have been.
+// those in quotes, in files of tasks and on Windows: each file that matches is then a run of its
+// own, as it would have been.
 func (r *reader) argument(arg string) error {
 	if arg == Stdin {
 		if r.Options.Stdin == nil {
@@ -121,6 +126,7 @@ func (r *reader) argument(arg string) error {
 	return nil
 }
 
+// file reads one file, whatever it holds.
 func (r *reader) file(name string) error {
 	f, err := os.Open(name)
 	if err != nil {
@@ -143,9 +149,11 @@ func (r *reader) knownUnits() {
 // stream reads one file or standard input, whatever it is.
 func (r *reader) stream(in io.Reader, name string) error {
 	b := bufio.NewReaderSize(in, 256<<10)
+	// Editors of Windows put a byte order mark before text and JSON alike.
 	if mark, _ := b.Peek(3); string(mark) == "\xef\xbb\xbf" {
 		_, _ = b.Discard(3)
 	}
+	// The first lines tell. Benchmark text may begin with anything, so that it is what remains.
 	head, err := b.Peek(4 << 10)
 	if len(head) == 0 {
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -168,18 +176,21 @@ func (r *reader) stream(in io.Reader, name string) error {
 // bpftrace reads a saved text of the Python benchmark's script.
 func (r *reader) bpftrace(in io.Reader, name string) error {
 	if !r.Options.Bpftrace {
-		return fmt.Errorf("%s:1: it is a text of bpftrace, of which only kvreport fio can make something", name)
+		return fmt.Errorf("%s:1: it is a text of bpftrace, of which only kvreport fio can make "+
+			"something", name)
 	}
 	text, err := parseBpftrace(in, name)
 	if err != nil {
 		return err
 	}
+	// The text has no name of its own; its file's becomes that of the job.
 	base := filepath.Base(name)
 	return r.emit(&Record{File: name, Name: strings.TrimSuffix(base, filepath.Ext(base)),
 		Bpftrace: text})
 }
 
-// isEvent says whether the first line is one of go test -json; it may be cut off.
+// isEvent says whether the first line is one of go test -json; it may be cut off. The head of a
+// file is four KiB, and the first event can be longer: then its beginning has to do.
 func isEvent(head []byte) bool {
 	line, _, whole := bytes.Cut(head, []byte("\n"))
 	var e event

@@ -43,7 +43,9 @@ func TestTextWithLogsAndABadLine(t *testing.T) {
 	require.Len(t, records, 3)
 	assert.Equal(t, []string{
 		"testdata/bench.txt:12: parsing measurement: invalid syntax",
-		"testdata/bench.txt:17: a failed benchmark left no result: testdata/bench.txt:17: result /nowhere/MultiTurn/trial_0/rank_0/kvcache_results_20261120_103821.json: no such file or directory",
+		"testdata/bench.txt:17: a failed benchmark left no result: testdata/bench.txt:17: result " +
+			"/nowhere/MultiTurn/trial_0/rank_0/kvcache_results_20261120_103821.json: no such " +
+			"file or directory",
 	}, bad)
 	first := records[0]
 	assert.Equal(t, "Tier/tier=cpu/op=read/size=1MiB-2", first.Name)
@@ -95,7 +97,8 @@ func TestResultFilesAndDirectories(t *testing.T) {
 	records, _, _, err := read(t, Options{}, "testdata/option_2", "testdata/python.json")
 	require.NoError(t, err)
 	require.Len(t, records, 2)
-	assert.Equal(t, []string{"testdata/option_2", "testdata/python.json"}, []string{records[0].Source, records[1].Source})
+	assert.Equal(t, []string{"testdata/option_2", "testdata/python.json"},
+		[]string{records[0].Source, records[1].Source})
 	ours, python := records[0], records[1]
 	assert.Equal(t, "StorageThroughput", ours.Name)
 	require.NotEmpty(t, ours.Values, "the values that its line would have")
@@ -123,7 +126,8 @@ func TestGlobAndStandardInput(t *testing.T) {
 		"-")
 	require.NoError(t, err)
 	assert.Len(t, records, 2)
-	assert.Equal(t, []string{"testdata/python.json", "-"}, []string{records[0].Source, records[1].Source})
+	assert.Equal(t, []string{"testdata/python.json", "-"},
+		[]string{records[0].Source, records[1].Source})
 	assert.ErrorContains(t, records[1].Missing, "stdin:5")
 }
 
@@ -135,7 +139,8 @@ func TestWhatCannotBeRead(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 		return path
 	}
-	result, err := os.ReadFile("testdata/option_2/trial_0/rank_0/kvcache_results_20261120_103902.json")
+	result, err := os.ReadFile(
+		"testdata/option_2/trial_0/rank_0/kvcache_results_20261120_103902.json")
 	require.NoError(t, err)
 	future := bytes.Replace(result, []byte(`"schema_version": "1.0"`),
 		[]byte(`"schema_version": "2.0"`), 1)
@@ -184,7 +189,9 @@ func TestLongAndOddLines(t *testing.T) {
 }
 
 func TestConflictingUnits(t *testing.T) {
-	_, bad, out, err := read(t, Options{Stdin: strings.NewReader("Unit x better=higher\nUnit x better=lower\nBenchmarkA 1 5 x\n")}, "-")
+	_, bad, out, err := read(t,
+		Options{Stdin: strings.NewReader("Unit x better=higher\nUnit x better=lower\nBenchmarkA " +
+			"1 5 x\n")}, "-")
 	require.NoError(t, err)
 	assert.Len(t, bad, 1)
 	assert.Equal(t, 1, out.Units.GetBetter("x"))
@@ -229,7 +236,9 @@ func (g *generator) Read(p []byte) (int, error) {
 		if g.at == g.n {
 			return 0, io.EOF
 		}
-		g.rest = fmt.Appendf(nil, "BenchmarkX/op=read-2 \t 1\t %d ns/op\t 8017412096 read-B/s\n--- BENCH: BenchmarkX\n    run.go:1: log\n", g.at)
+		g.rest = fmt.Appendf(nil,
+			"BenchmarkX/op=read-2 \t 1\t %d ns/op\t 8017412096 read-B/s\n--- BENCH: BenchmarkX\n "+
+				"   run.go:1: log\n", g.at)
 		g.at++
 	}
 	n := copy(p, g.rest)
@@ -240,7 +249,8 @@ func (g *generator) Read(p []byte) (int, error) {
 func TestBpftraceTextsAreForThoseWhoAsk(t *testing.T) {
 	const text = "testdata/bpftrace/drifted.txt"
 	_, err := Each([]string{text}, Options{}, func(*Record) error { return nil })
-	require.ErrorContains(t, err, "drifted.txt:1: it is a text of bpftrace, of which only kvreport fio")
+	require.ErrorContains(t, err,
+		"drifted.txt:1: it is a text of bpftrace, of which only kvreport fio")
 	var got []*Record
 	out, err := Each([]string{text}, Options{Bpftrace: true},
 		func(r *Record) error { got = append(got, r); return nil })

@@ -10,6 +10,8 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
+// What the testing package prints around the log of a benchmark. The formats are those of go test,
+// with and without -v.
 var (
 	benchLog = []byte("--- BENCH: ")
 	failLog  = []byte("--- FAIL: Benchmark")
@@ -88,6 +90,7 @@ func (l *logReader) orphan() {
 	l.named = ""
 }
 
+// release lets the last result line go: another one, or the end, follows.
 func (l *logReader) release() {
 	if l.held != nil {
 		l.records = append(l.records, l.held)
@@ -104,6 +107,8 @@ func sourcePosition(text []byte) bool {
 // emitLine completes a record of a text with its result file. A file that cannot be had is no
 // error: the line stands for itself.
 func (r *reader) emitLine(rec *Record) error {
+	// The numbers of the line stand, even where the file has more digits: what is printed is what
+	// is compared everywhere.
 	if rec.Path != "" {
 		named := rec.Path
 		rec.Path = r.locate(named, rec.File)
@@ -134,6 +139,7 @@ func (r *reader) locate(path, text string) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
+	// Paths in a log are absolute, of the machine that ran.
 	dir := filepath.Dir(text)
 	parts := strings.Split(strings.Trim(filepath.ToSlash(path), "/"), "/")
 	// At least trial, rank and file: a bare file name could be anybody's.
@@ -146,6 +152,7 @@ func (r *reader) locate(path, text string) string {
 	return path
 }
 
+// absolute makes two spellings of a path one: a file that is named twice is one trial.
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs

@@ -43,11 +43,13 @@ func pythonMetrics(raw json.RawMessage) (out []result.Metric) {
 	if json.Unmarshal(raw, &doc) != nil {
 		return nil // keys of another type: the columns show them, the line cannot
 	}
+	// A rate of 0 means that there was no traffic, which its file cannot tell from unknown.
 	add := func(unit string, v *float64, scale float64) {
 		if v != nil && *v != 0 {
 			out = append(out, result.Metric{Unit: unit, Value: *v * scale})
 		}
 	}
+	// Its names say gbps and hold GiB/s.
 	const gib, ms = 1 << 30, 1e6
 	s, c := doc.Summary, doc.Summary.Cache
 	add("req/s", s.Requests, 1)

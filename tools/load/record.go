@@ -9,16 +9,19 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// Record is one trial: a result line of benchmark text, a result file, or both.
+// Record is one trial: a result line of benchmark text, a result file, or both. Who compares needs
+// Name, Config and Values; who shows a result needs the file.
 type Record struct {
 	Source string // the argument it came from: the run that it belongs to in comparisons
 	File   string // where it stands
 	Line   int    // 0 in a result file
 
-	Name   string            // as on the line, without Benchmark: StorageCeiling/op=read-2
-	Iters  int               // 0 without a line
-	Config []benchfmt.Config // file configuration in force at the line; shared between records, not to be changed
-	Values []benchfmt.Value  // tidied, the original value and unit beside them; none of a trial that is not complete
+	Name  string // as on the line, without Benchmark: StorageCeiling/op=read-2
+	Iters int    // 0 without a line
+	// file configuration in force at the line; shared between records, not to be changed
+	Config []benchfmt.Config
+	// tidied, the original value and unit beside them; none of a trial that is not complete
+	Values []benchfmt.Value
 
 	Path    string          // of the result file, empty when there is none
 	Raw     json.RawMessage // the result file as it stands, nil when there is none
@@ -26,14 +29,15 @@ type Record struct {
 	Python  bool            // the result file is the Python benchmark's
 	Missing error           // why a result file that the text names could not be had
 
-	Bpftrace *Bpftrace // the file is a saved text of bpftrace, with nothing else of the above but File and Name
+	// the file is a saved text of bpftrace, with nothing else of the above but File and Name
+	Bpftrace *Bpftrace
 
 	top     map[string]json.RawMessage // of Lookup
 	decoded map[string]any
 }
 
-// Trial is one measurement of a benchmark: what statistics count. With several clients it has a record
-// for each rank, which are no trials of their own: they share the device and correlate.
+// Trial is one measurement of a benchmark: what statistics count. With several clients it has a
+// record for each rank, which are no trials of their own: they share the device and correlate.
 type Trial struct {
 	Name   string
 	Ranks  []*Record
@@ -52,6 +56,7 @@ func (rec *Record) Lookup(path string) any {
 	}
 	if rec.top == nil {
 		rec.top, rec.decoded = map[string]json.RawMessage{}, map[string]any{}
+		// Only the sections that are asked for are decoded: histograms are most of a file.
 		_ = json.Unmarshal(rec.Raw, &rec.top) // it was valid when it was read
 	}
 	first, rest, _ := strings.Cut(path, ".")

@@ -17,7 +17,8 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// errNotResult marks a JSON that is neither our result nor the Python benchmark's.
+// errNotResult marks a JSON that is neither our result nor the Python benchmark's. Directories
+// hold such files; named by themselves they are a mistake.
 var errNotResult = errors.New("not a benchmark result: it has no summary")
 
 // resultFile reads a result JSON of ours or of the Python benchmark.
@@ -46,6 +47,8 @@ func Parse(name string, data []byte) (*Record, error) {
 	return rec, nil
 }
 
+// emitFile makes the record of a result file that stands for itself. A directory is often read
+// beside the text that named its files: those have their record already.
 func (r *reader) emitFile(rec *Record) error {
 	path := absolute(rec.Path)
 	if r.seen[path] {
@@ -67,6 +70,7 @@ func (r *reader) directory(dir string) error {
 		if d.IsDir() || strings.HasPrefix(d.Name(), ".") || filepath.Ext(path) != ".json" {
 			return nil
 		}
+		// Other programs keep JSON beside results. Files that are named as results must be some.
 		before := r.out.Records
 		ours := strings.HasPrefix(d.Name(), "kvcache_results")
 		switch err := r.file(path); {
@@ -113,6 +117,8 @@ func (rec *Record) parse(data []byte) error {
 		}
 		return err
 	}
+	// Both schemas have a summary; only ours has a version, and only the Python benchmark's counts
+	// completed requests at the top.
 	if len(top.Summary) == 0 || top.Summary[0] != '{' {
 		return errNotResult
 	}
@@ -137,7 +143,8 @@ func isTruncated(data []byte, err error) bool {
 	return errors.As(err, &syntax) && int(syntax.Offset) >= len(data)
 }
 
-// lineOf is the line at which decoding stopped.
+// lineOf is the line at which decoding stopped. Editors jump to lines, and the errors of
+// encoding/json have offsets.
 func lineOf(data []byte, err error) int {
 	at := len(bytes.TrimRight(data, "\n"))
 	var syntax *json.SyntaxError
@@ -153,7 +160,8 @@ func lineOf(data []byte, err error) int {
 	return 1 + bytes.Count(data[:at], []byte("\n"))
 }
 
-// cause shortens the error of a file operation whose file is named anyway.
+// cause shortens the error of a file operation whose file is named anyway. The path would stand in
+// the message twice.
 func cause(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -181,7 +189,8 @@ func nameOf(res *result.Result, path string) string {
 	return res.Benchmark
 }
 
-// fileValues are the values of the benchmark line that a result file would have had.
+// fileValues are the values of the benchmark line that a result file would have had. A trial that
+// failed has none: its numbers are those of a part of the window.
 func fileValues(rec *Record) (out []benchfmt.Value) {
 	var metrics []result.Metric
 	switch {

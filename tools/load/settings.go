@@ -10,7 +10,7 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// Setting is one thing that a result was measured with.
+// Setting is one thing that a result was measured with. Values are texts, as flags have them.
 type Setting struct{ Name, Value string }
 
 // The settings that define what the numbers mean. Results that differ in one of them are never
@@ -32,6 +32,7 @@ const (
 	InfinitelyFast = "on infinitely fast storage"
 )
 
+// defining are the settings that define numbers, in the order in which they are told.
 var defining = []string{Format, Simulated, Division, IO, IOUsed, DecodeReads, WriteDevice}
 
 // titles name the defining settings in a sentence.
@@ -72,6 +73,7 @@ func NewSettings(bench string) *Settings {
 // add takes in what one trial tells. The settings that define numbers are filled up with what holds
 // when text does not tell them, so that a trial that spells out another value is seen beside it.
 func (s *Settings) add(told []Setting, defaults map[string]string) {
+	// Thousands of lines share one list: it was taken in with the first.
 	if len(told) > 0 && len(s.last) == len(told) && &s.last[0] == &told[0] {
 		return
 	}
@@ -84,12 +86,15 @@ func (s *Settings) add(told []Setting, defaults map[string]string) {
 		known[t.Name] = true
 		s.put(t)
 	}
+	// The name of a sub-benchmark tells what was swept; a result file tells it as well, and wins.
 	for _, t := range s.swept {
 		if !known[t.Name] {
 			known[t.Name] = true
 			s.put(t)
 		}
 	}
+	// Only what defines numbers is filled up here: sixty defaults for every benchmark would say
+	// nothing.
 	for _, name := range defining {
 		if v, ok := defaults[name]; ok && !known[name] {
 			s.put(Setting{name, v})
@@ -97,6 +102,7 @@ func (s *Settings) add(told []Setting, defaults map[string]string) {
 	}
 }
 
+// put keeps each value of a setting once.
 func (s *Settings) put(t Setting) {
 	if !slices.Contains(s.values[t.Name], t.Value) {
 		s.values[t.Name] = append(s.values[t.Name], t.Value)
@@ -136,6 +142,8 @@ func (s *Settings) Names() []string {
 	})
 }
 
+// order is what settings are sorted by: what defines numbers comes first, because it makes the
+// rest meaningless.
 func order(name string) string {
 	if i := slices.Index(defining, name); i >= 0 {
 		return fmt.Sprintf("0%d", i)
@@ -176,6 +184,7 @@ func Differences(old, new *Settings) (list []Difference) {
 func Incomparable(old, new *Settings) string {
 	var parts []string
 	for _, d := range Differences(old, new) {
+		// A filesystem that refuses direct I/O grants buffered: that is what was measured.
 		granted := len(old.Of(IOUsed)) > 0 && len(new.Of(IOUsed)) > 0
 		if !Defines(d.Name) || d.Name == IO && granted {
 			continue // what was granted counts, not what was asked for
@@ -186,8 +195,10 @@ func Incomparable(old, new *Settings) string {
 	return strings.Join(parts, ", ")
 }
 
+// sum names a mixture: direct+buffered.
 func sum(values []string) string { return strings.Join(sorted(values), "+") }
 
+// sorted makes two mixtures comparable, in whatever order their trials were read.
 func sorted(values []string) []string { return slices.Sorted(slices.Values(values)) }
 
 // OfPython are the settings of every result of the Python benchmark: it measures in one way only.

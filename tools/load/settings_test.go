@@ -60,7 +60,9 @@ func TestIncomparable(t *testing.T) {
 			"simulated is no and on infinitely fast storage"},
 		"text and file": {lines(t,
 			open+"simulated: true\nsimulate-device: read=1GiB/s\n"+line), model, ""},
-		"Python and simulated": {python, model, "simulated is no and on a device model, I/O is buffered and direct, decode reads is batched and once, device time of writes is flush and transfer+flush"},
+		"Python and simulated": {python, model,
+			"simulated is no and on a device model, I/O is buffered and direct, decode reads is " +
+				"batched and once, device time of writes is flush and transfer+flush"},
 		"a default and what was given": {lines(t, open+line), lines(t, open+"io: buffered\n"+line),
 			"I/O is direct and buffered"},
 		"a default and a file": {lines(t, open+line), res(nil, "buffered"),
@@ -85,7 +87,8 @@ func TestIncomparableReadsNames(t *testing.T) {
 }
 
 func TestReaderSharesLists(t *testing.T) {
-	recs := lines(t, "kvbench-format: 1\ndivision: open\nBenchmarkA 1 5 ns/op\nBenchmarkA 1 6 ns/op\n")
+	recs := lines(t, "kvbench-format: 1\ndivision: open\nBenchmarkA 1 5 ns/op\nBenchmarkA 1 6 "+
+		"ns/op\n")
 	var r load.SettingsReader
 	a, b := r.Of(recs[0]), r.Of(recs[1])
 	assert.Same(t, &a[0], &b[0], "thousands of lines share one list")

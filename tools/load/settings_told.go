@@ -12,7 +12,9 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// SettingsReader tells the settings of records. The zero value is ready to use, by one goroutine at a time.
+// SettingsReader tells the settings of records. The zero value is ready to use, by one goroutine
+// at a time. It keeps what it read last and the defaults of each benchmark, because a text has one
+// configuration for thousands of lines.
 type SettingsReader struct {
 	config   []benchfmt.Config // the last one read: thousands of lines share one
 	list     []Setting         // of it
@@ -31,6 +33,7 @@ func (r *SettingsReader) Of(rec *Record) []Setting {
 	if rec.Result == nil && !rec.Python {
 		return r.list
 	}
+	// What the file says replaces what the lines say: the lines are those of the whole text.
 	own := OfPython()
 	if !rec.Python {
 		own = OfResult(rec.Result)
@@ -75,12 +78,14 @@ func ofConfig(config []benchfmt.Config) (list []Setting) {
 	if time == InfinitelyFast && device {
 		time = DeviceModel
 	}
+	// Text of other programs says nothing of virtual time, and need not.
 	if ours || time != Measured {
 		list = append(list, Setting{Simulated, time})
 	}
 	return list
 }
 
+// find is the value of a setting in a list, empty where it is not told.
 func find(list []Setting, name string) string {
 	for _, s := range list {
 		if s.Name == name {
@@ -131,6 +136,7 @@ func resolve(base, division string) map[string]string {
 	if division == "" || fs.Parse([]string{"-division=" + division}) != nil {
 		return nil
 	}
+	// The parameter table itself answers, so that a default that changes changes here too.
 	v, err := set.Resolve(params.Inputs{Bench: b, Base: "/"})
 	if err != nil {
 		return nil

@@ -45,6 +45,7 @@ func (r *reader) text(b *bufio.Reader, name string) error {
 		}
 		if len(line) > 0 {
 			var e event
+			// Text and events may be mixed: somebody appended one to the other.
 			if line[0] == '{' && json.Unmarshal(line, &e) == nil && e.Action != "" {
 				of(e.Package).output(e, at)
 			} else {
@@ -74,6 +75,7 @@ func (r *reader) text(b *bufio.Reader, name string) error {
 	return nil
 }
 
+// errLong marks a line that does not fit into the buffer and was read to its end.
 var errLong = errors.New("line too long")
 
 // readLine returns the next line with its newline, which it adds to a last line without one. The
@@ -92,7 +94,8 @@ func readLine(b *bufio.Reader) ([]byte, error) {
 	return line, err
 }
 
-// packageText is what the benchmarks of one package printed.
+// packageText is what the benchmarks of one package printed. It is kept as a whole, some 250 bytes
+// a line, since logs belong to results before and behind them.
 type packageText struct {
 	r    *reader
 	file string
@@ -101,6 +104,8 @@ type packageText struct {
 	part []byte       // of an output event, which splits lines
 }
 
+// add takes in a line. benchfmt gives up at the first line that is longer than its buffer; such a
+// line is somebody's log and no result.
 func (p *packageText) add(line []byte, at int) {
 	if len(line) > maxLine {
 		p.r.warn(p.file, at, "line of %d bytes skipped", len(line))
@@ -110,6 +115,8 @@ func (p *packageText) add(line []byte, at int) {
 	p.at = append(p.at, at)
 }
 
+// output joins output events: the testing package flushes a result line in pieces, and each piece
+// becomes an event.
 func (p *packageText) output(e event, at int) {
 	if e.Action != "output" {
 		return
@@ -137,6 +144,7 @@ func (p *packageText) records() []*Record {
 	if n := len(p.at); n > 0 && len(p.part) > 0 {
 		p.add(append(p.part, '\n'), p.at[n-1])
 	}
+	// benchfmt parses the text as a whole; the logs between the results are found by their lines.
 	results := p.results()
 	log := logReader{file: p.file}
 	i := 0
@@ -163,6 +171,7 @@ func (p *packageText) results() map[int]*Record {
 		switch found := b.Result().(type) {
 		case *benchfmt.Result:
 			_, line := found.Pos()
+			// The reader reuses its result, so that everything kept is copied.
 			if !slices.EqualFunc(found.Config, config, equalConfig) {
 				config = make([]benchfmt.Config, len(found.Config))
 				for i, c := range found.Config {
@@ -182,11 +191,15 @@ func (p *packageText) results() map[int]*Record {
 	return results
 }
 
+// equalConfig lets the results below the same configuration lines share one copy of them: of
+// 100,000 lines it would be most of the memory.
 func equalConfig(a, b benchfmt.Config) bool {
 	return a.Key == b.Key &&
 		bytes.Equal(a.Value, b.Value)
 }
 
+// unit takes in a Unit line. What was said first stands: two inputs that contradict each other
+// cannot both be right, and the comparison would change its sign.
 func (p *packageText) unit(u *benchfmt.UnitMetadata, line int) {
 	if have := p.r.out.Units[u.UnitMetadataKey]; have != nil && have.Value != u.Value {
 		p.r.warn(p.file, line, "unit %s is %s=%s, which other input calls %s", u.OrigUnit, u.Key,

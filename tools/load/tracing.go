@@ -2,7 +2,8 @@ package load
 
 import "encoding/json"
 
-// TraceHistogram is one histogram of block-layer tracing.
+// TraceHistogram is one histogram of block-layer tracing. Its words are those of btt, the tool
+// that named D2C and Q2D.
 type TraceHistogram struct {
 	Key   string // d2c_read_us
 	Title string // "D2C read"
@@ -20,7 +21,8 @@ type TraceBucket struct {
 	Count     int64
 }
 
-// tracings are the known histograms in the order in which they are shown.
+// tracings are the known histograms in the order in which they are shown. Keys are those of the
+// Python benchmark, whatever the unit: _us, _kb, _gb.
 var tracings = []TraceHistogram{
 	{Key: "d2c_read_us", Title: "D2C read", What: "device: dispatch to completion", Unit: "µs"},
 	{Key: "d2c_write_us", Title: "D2C write", What: "device: dispatch to completion", Unit: "µs"},
@@ -59,6 +61,7 @@ var tracings = []TraceHistogram{
 // Tracing returns the histograms of the result file that have samples. Results without tracing have
 // none.
 func (rec *Record) Tracing() (out []TraceHistogram) {
+	// The raw file is read, not the typed result: the Python benchmark has the same keys.
 	rec.Lookup("device_latency_tracing") // splits the file
 	var all map[string]json.RawMessage
 	if json.Unmarshal(rec.top["device_latency_tracing"], &all) != nil {
@@ -92,6 +95,8 @@ func (rec *Record) Tracing() (out []TraceHistogram) {
 	return out
 }
 
+// percentile is that of the file, else the lower bound of the bucket in which it lies: the Python
+// benchmark gives no percentiles.
 func (h TraceHistogram) percentile(p float64, given *float64) float64 {
 	if given != nil {
 		return *given

@@ -36,7 +36,8 @@ func (f File) Beside(trial, rank int) string {
 	return fmt.Sprintf("%s/trial_%d/rank_%d/kvcache_results_*.json", dir, trial, rank)
 }
 
-// Tree is what a results directory holds.
+// Tree is what a results directory holds. Unlike records, its files are known by where they
+// belong: who sums needs to know what is missing.
 type Tree struct {
 	Dir      string
 	Files    []File   // by group, trial, rank
@@ -44,9 +45,11 @@ type Tree struct {
 }
 
 // layout is <option_O or benchmark>/trial_<T>/rank_<N>/kvcache_results_<timestamp>.json.
-var layout = regexp.MustCompile(`(?:^|/)([^/]+)/trial_(\d+)/rank_(\d+)/(kvcache_results_[^/]*\.json)$`)
+var layout = regexp.MustCompile(
+	`(?:^|/)([^/]+)/trial_(\d+)/rank_(\d+)/(kvcache_results_[^/]*\.json)$`)
 
-// ErrNoResults is wrapped by ReadTree's error for a directory without result files.
+// ErrNoResults is wrapped by ReadTree's error for a directory without result files. The submission
+// says something else about it than aggregate does.
 var ErrNoResults = errors.New("no result file (kvcache_results_*.json) in it or below")
 
 // ReadTree reads every result file below dir. A file that cannot be read is an error, as is a
@@ -90,6 +93,7 @@ func ReadTree(dir string) (*Tree, error) {
 	return t, nil
 }
 
+// compareFiles orders by group, trial and rank, which together name one result of a run.
 func compareFiles(a, b File) int {
 	if a.Group != b.Group {
 		return strings.Compare(a.Group, b.Group)
@@ -100,6 +104,8 @@ func compareFiles(a, b File) int {
 	return a.Rank - b.Rank
 }
 
+// read takes in one result file. Ours say themselves what they are; the Python benchmark's stand
+// where its launcher put them.
 func (t *Tree) read(path string) (File, error) {
 	rel, err := filepath.Rel(t.Dir, path)
 	if err != nil {
@@ -120,10 +126,12 @@ func (t *Tree) read(path string) (File, error) {
 			return f, fmt.Errorf("%s:%d: %w", path, lineOf(data, err), err)
 		}
 	}
+	// Trial and rank of ours stand in the file: directories are renamed.
 	m := layout.FindStringSubmatch(f.Path)
 	switch {
 	case f.Python && m == nil:
-		return f, fmt.Errorf("%s: a result of the Python benchmark must stand in <option>/trial_<T>/rank_<N>/: it does not say itself which it is", path)
+		return f, fmt.Errorf("%s: a result of the Python benchmark must stand in "+
+			"<option>/trial_<T>/rank_<N>/: it does not say itself which it is", path)
 	case f.Python:
 		f.Group = strings.TrimPrefix(m[1], "option_")
 		f.Trial, _ = strconv.Atoi(m[2])
@@ -178,7 +186,8 @@ func (t *Tree) add(f File) error {
 		t.Files[i] = f
 		return nil
 	}
-	return fmt.Errorf("%s and %s are both trial %d of rank %d of %s: give each run a results directory of its own, and each client its own -rank",
+	return fmt.Errorf("%s and %s are both trial %d of rank %d of %s: give each run a results "+
+		"directory of its own, and each client its own -rank",
 		filepath.Join(t.Dir, have.Path), filepath.Join(t.Dir, f.Path), f.Trial, f.Rank, f.Group)
 }
 

@@ -45,7 +45,7 @@ func NewQuestion(fs *flag.FlagSet) *Question {
 // division would answer a question that nobody asks.
 func Defaults() []string { return []string{"-division=open"} }
 
-// Answer is what the run needs and what this machine has.
+// Answer is what the run needs and what this machine has. It is the JSON as it stands.
 type Answer struct {
 	Need
 	Machine available `json:"this_machine"`
@@ -100,6 +100,8 @@ type available struct {
 	Refusals     []string `json:"does_not_fit"`
 }
 
+// available asks the machine. Without a directory only memory is known, and nothing is judged by
+// it.
 func (h machine) available(v *params.Values) (available, error) {
 	a := available{Refusals: []string{}}
 	a.MemoryBytes, a.MemorySource = h.limits().Available()
@@ -120,6 +122,7 @@ func (a *available) judge(n Need) {
 		return
 	}
 	ranks := int64(n.Ranks)
+	// Ranks of one host share its memory and, unless told otherwise, its disk.
 	if need := n.MemoryBytes * ranks; a.MemoryBytes > 0 && need > a.MemoryBytes {
 		a.Refusals = append(a.Refusals,
 			fmt.Sprintf("memory: %s needed for %d rank(s), %s available according to %s",
@@ -203,6 +206,7 @@ func (answer Answer) WriteText(w io.Writer) error {
 	return tab.Flush()
 }
 
+// size has one digit more than people need, so that sums of what is shown are right.
 func size(n int64) string {
 	switch {
 	case n >= 1<<40:

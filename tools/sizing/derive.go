@@ -13,6 +13,7 @@ import (
 	"kvbench/tiers"
 )
 
+// Thresholds of the rules, found on a throttled loop device and a virtual disk.
 const (
 	// full is the share of what the medium can pass from which on a run is taken to be limited by
 	// it.
@@ -25,11 +26,13 @@ const (
 	mixedShare = 0.1
 )
 
+// derived is a device with the reasons for its parameters.
 type derived struct {
 	device  tiers.DeviceModel
 	reasons []string
 }
 
+// because notes the reason for a parameter.
 func (d *derived) because(parameter, format string, args ...any) {
 	d.reasons = append(d.reasons, fmt.Sprintf("%-14s %s", parameter, fmt.Sprintf(format, args...)))
 }
@@ -59,6 +62,7 @@ func derive(runs []measured) (derived, error) {
 	return d, nil
 }
 
+// other is the direction that is there when one is missing.
 func other(direction string) string {
 	if direction == "read" {
 		return "write"
@@ -73,6 +77,7 @@ type stream struct {
 	times []float64
 }
 
+// String names a measurement in a reason, with all that its rule looked at.
 func (s stream) String() string {
 	return fmt.Sprintf("%s, %d × %s at a time: %s/s", s.name, s.outstanding,
 		units.FormatSize(s.chunk), mib(s.rate))
@@ -121,6 +126,8 @@ func sort(runs []measured) (reads, writes []stream, mixed []measured) {
 	return reads, writes, mixed
 }
 
+// direction derives the parameters of reads or of writes. The order matters: bandwidth bounds what
+// a request's passing takes, passing and latency bound what IOPS could be seen.
 func (d *derived) direction(name string, runs []stream) (bandwidth, iops float64,
 	latency time.Duration) {
 	best := slices.MaxFunc(runs, func(a, b stream) int { return cmp.Compare(a.rate, b.rate) })
@@ -197,8 +204,10 @@ func round(rate float64) float64 {
 	return math.Round(rate/mib) * mib
 }
 
+// mib writes rates as -simulate-device takes them.
 func mib(bytes float64) string { return fmt.Sprintf("%.4g MiB", bytes/float64(units.MiB)) }
 
+// micros rounds to what such measurements can tell.
 func micros(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Microsecond)
 }

@@ -79,6 +79,7 @@ func read(r *result.Result) (measured, bool) {
 				m.kind.entry = max(m.kind.entry, *s)
 			}
 		}
+		// What is outstanding is workers × depth, but no more chunks than an entry has.
 		m.kind.outstanding = r.Workload.Workers * r.IO.Depth
 		if m.kind.entry > 0 {
 			m.kind.chunk = min(m.kind.chunk, m.kind.entry)
@@ -91,6 +92,7 @@ func read(r *result.Result) (measured, bool) {
 		if t.Write.BytesPerSecond != nil {
 			m.write = *t.Write.BytesPerSecond
 		}
+		// The times of entries show a limiter's slices: the fast ones and those that had to wait.
 		op := r.Latency.Levels[t.Level].Read.Device
 		if m.read == 0 {
 			op = r.Latency.Levels[t.Level].Write.Device

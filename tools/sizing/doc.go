@@ -1,20 +1,20 @@
-// Package sizing answers two questions before anything is run: what memory and disk a run will need,
-// and how a drive is to be described for a run in virtual time.
+// Package sizing answers two questions before anything is run: what memory and disk a run will
+// need, and how a drive is to be described for a run in virtual time.
 //
 //	datasize.go  Question and Answer: the parameters of a run, what it needs, what this machine has
 //	estimate.go  Need: reckoning with the population that the run would draw
 //	device.go    Device: plain runs on a drive → the text of -simulate-device
 //	derive.go    the rules by which the parameters follow
 //
-// A need is reckoned with the users that the seed would draw, so that it is the run's own and not an
-// average. Open-loop users do not wait: what they offer does not depend on the storage.
+// A need is reckoned with the users that the seed would draw, so that it is the run's own and not
+// an average. Open-loop users do not wait: what they offer does not depend on the storage.
 //
 // The rules for a drive are those of the device model read backwards. A run keeps n requests of c
 // bytes outstanding (workers × depth) and moves X bytes/s.
 //
 //   - Bandwidth of a direction is the largest X of any run in it.
 //   - By Little's law each request of a run took n·c ÷ X, of which c ÷ bandwidth passed on the
-//     medium. The rest is latency and waiting for others; the least rest of all runs is the latency.
+//     medium. The rest is latency and waiting for others; the least rest of all is the latency.
 //   - If the run with the most requests/s did clearly fewer than bandwidth and latency allow, then
 //     those are the IOPS, and a request passes the medium in 1 ÷ IOPS at least.
 //   - Single requests that mostly take less time than their share of the bandwidth come from a

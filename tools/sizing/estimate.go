@@ -81,6 +81,8 @@ func Estimate(v *params.Values, writeRate float64) Need {
 			n.Disk.Written = new(2 * v.StorageBytes)
 		}
 	}
+	// A run refuses a tier that cannot hold its largest entry, so that this is the least that is
+	// needed, whatever is offered.
 	tokens, bytes := v.LargestEntry()
 	n.LargestEntry = Entry{tokens, bytes}
 	n.Disk.Minimum = bytes
@@ -133,7 +135,8 @@ func (n *Need) users(v *params.Values, writeRate float64) {
 	n.Disk.Everything = new(max(int64(all), n.Disk.Minimum))
 }
 
-// minThink is the shortest gap between two requests of one user, in seconds.
+// minThink is the shortest gap between two requests of one user, in seconds. Population draws can
+// be shorter, and a rate must stay finite.
 const minThink = 0.001
 
 // populationBytes is what decode-only writes before its window.

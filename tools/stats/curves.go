@@ -43,6 +43,7 @@ func Nines(share float64) float64 { return -math.Log10(1 - share) }
 func Percentiles(h *result.Histogram) (out []Point) {
 	for x := 0.0; x <= 5; x += 0.05 {
 		p := 1 - math.Pow(10, -x)
+		// A percentile that fewer than ten values lie beyond is chance.
 		if x > 0 && !result.Supported(max(p, 0.5), h.Count()) {
 			break
 		}

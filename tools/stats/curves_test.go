@@ -27,7 +27,8 @@ func trial(t *testing.T, h *result.Histogram) *load.Record {
 }
 
 func TestMergeAndOctaves(t *testing.T) {
-	broken := &load.Record{Result: &result.Result{Histograms: map[string]result.HistogramData{"x": {Encoding: "?"}}}}
+	broken := &load.Record{Result: &result.
+		Result{Histograms: map[string]result.HistogramData{"x": {Encoding: "?"}}}}
 	h := Merge([]*load.Record{trial(t, histogram(1, 3)), {}, broken,
 		trial(t, histogram(5, 5, 300))}, "x")
 	assert.EqualValues(t, 5, h.Count())

@@ -8,13 +8,14 @@
 //	format.go    metrics and their values for people
 //
 // Nothing is assumed of the distributions: medians with the binomial confidence interval of order
-// statistics, and the Mann-Whitney test, exact for up to 50 samples without ties (golang.org/x/perf).
-// An interval of 95 % needs six samples; with fewer it is infinite, and said to be. Three samples a
-// side can never differ significantly: the most extreme of the 20 ways to deal them out has p = 0.1.
+// statistics, and the Mann-Whitney test, exact for up to 50 samples without ties
+// (golang.org/x/perf). An interval of 95 % needs six samples; with fewer it is infinite, and said
+// to be. Three samples a side can never differ significantly: the most extreme of the 20 ways to
+// deal them out has p = 0.1.
 //
-// Where several metrics are judged together, their p values are corrected by Holm's method. On a page
-// the family is the headline metric of every benchmark, for each pair of runs; the other metrics are
-// taken alone, and marked so. The gate has its own family: everything that it gates.
+// Where several metrics are judged together, their p values are corrected by Holm's method. On a
+// page the family is the headline metric of every benchmark, for each pair of runs; the other
+// metrics are taken alone, and marked so. The gate has its own family: everything that it gates.
 //
 // A table is built by one goroutine and read by many.
 package stats

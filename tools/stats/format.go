@@ -11,6 +11,8 @@ import (
 	"kvbench/kvbench/units"
 )
 
+// ranks order metrics as the suite lists its units; bandwidths come first, because they are what
+// most people look for.
 var ranks = func() map[string]int {
 	m := map[string]int{}
 	for _, u := range units.UnitDirections() {
@@ -21,6 +23,7 @@ var ranks = func() map[string]int {
 	return m
 }()
 
+// rank puts units that are not the suite's behind all others.
 func rank(unit string) int {
 	if r, ok := ranks[unit]; ok {
 		return r
@@ -36,6 +39,7 @@ func Title(unit string) string {
 	return unit
 }
 
+// titles are the suite's units for people.
 var titles = map[string]string{
 	"read-B/s": "read bandwidth", "write-B/s": "write bandwidth", "sec/op": "time per operation",
 	"req/s": "requests", "tok/s": "tokens (wall)", "storage-tok/s": "tokens (storage time)",
@@ -46,8 +50,9 @@ var titles = map[string]string{
 	"peak-RSS-bytes":    "peak memory",
 	"device-read-ratio": "device reads ÷ application reads",
 	"ceiling-ratio":     "share of the ceiling",
-	"copy-B/s":          "copying", "gen-B/s": "data generation", "gen-copy-ratio": "generation ÷ copying",
-	"zstd-ratio": "zstd ratio", "duplicate-blocks": "duplicate blocks",
+	"copy-B/s":          "copying", "gen-B/s": "data generation",
+	"gen-copy-ratio": "generation ÷ copying",
+	"zstd-ratio":     "zstd ratio", "duplicate-blocks": "duplicate blocks",
 }
 
 // Line returns the unit as benchmark lines have it, nanoseconds instead of seconds, and what to
@@ -59,6 +64,8 @@ func Line(unit string) (string, float64) {
 	return unit, 1
 }
 
+// nanoseconds finds the seconds in a tidied unit: benchfmt turns ns into sec, and nobody looks for
+// read-p95-sec.
 var nanoseconds = regexp.MustCompile(`(^|[-/])sec([-/]|$)`)
 
 // Format writes a value with its unit: 4.65 GiB/s, 1.24 ms, 0.93.
@@ -109,6 +116,7 @@ func Number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
+// trim drops zeros that say nothing: 4.60 is 4.6.
 func trim(s string) string { return strings.TrimSuffix(strings.TrimRight(s, "0"), ".") }
 
 // Thousands groups the digits of n.

@@ -52,11 +52,13 @@ type count struct {
 	unknown bool
 }
 
+// add takes in the number of one interval, if it is known.
 func (c *count) add(n int64, known bool) {
 	c.n += n
 	c.unknown = c.unknown || !known
 }
 
+// of is the share of a whole, or not a number where one of the two is unknown or nothing happened.
 func (c count) of(whole count) float64 {
 	if c.unknown || whole.n == 0 {
 		return math.NaN()

@@ -160,18 +160,21 @@ type entry struct {
 	settings *load.Settings
 }
 
+// entryKey tells entries apart. The run is an index into runs.
 type entryKey struct {
 	run       int
 	pkg, name string
 	simulated bool
 }
 
+// metric is a unit of an entry with the values of its trials.
 type metric struct {
 	unit, label string
 	values      []float64
 }
 
-// Add takes in a trial of a run. Its ranks were measured alike, so that the first says where it belongs.
+// Add takes in a trial of a run. Its ranks were measured alike, so that the first says where it
+// belongs.
 func (c *Collection) Add(run string, t load.Trial) {
 	first := t.Ranks[0]
 	key := entryKey{run: slices.Index(c.runs, run), pkg: pkg(first), name: t.Name}
@@ -189,10 +192,13 @@ func (c *Collection) Add(run string, t load.Trial) {
 		c.entries[key] = e
 		c.order = append(c.order, e)
 	}
+	// A gate over years of results needs numbers and settings, and not the files.
 	if c.KeepTrials {
 		e.trials = append(e.trials, t.Ranks...)
 	}
 	for _, v := range t.Values {
+		// An infinite or missing value has no place in a median, and must not vanish without a
+		// word.
 		if m := e.metric(v); math.IsNaN(v.Value) || math.IsInf(v.Value, 0) {
 			c.note("%s %s: %s is %v and was left out", run, t.Name, m.label, v.Value)
 		} else {
@@ -204,6 +210,8 @@ func (c *Collection) Add(run string, t load.Trial) {
 	}
 }
 
+// metric finds or makes the metric of a value. A benchmark has about a dozen, so that a list is as
+// good as a map and keeps the order of the line.
 func (e *entry) metric(v benchfmt.Value) *metric {
 	for _, m := range e.metrics {
 		if m.unit == v.Unit {
@@ -264,6 +272,8 @@ func (c *Collection) Table(units benchfmt.UnitMetadataMap) *Table {
 	return t
 }
 
+// add takes in one run's part of a benchmark. Two entries of a run can be one benchmark: a line
+// with GOMAXPROCS in its name, and a result file without.
 func (b *Benchmark) add(e *entry, runs int, units benchfmt.UnitMetadataMap) {
 	b.Trials[e.run] = append(b.Trials[e.run], e.trials...)
 	if b.Settings[e.run] == nil {
@@ -281,6 +291,8 @@ func (b *Benchmark) add(e *entry, runs int, units benchfmt.UnitMetadataMap) {
 	}
 }
 
+// summarize fills the cells. A run that measured something else has no change: the reason stands
+// in its place.
 func (m *Metric) summarize(assume benchmath.Assumption, differ []string) {
 	first := &m.Cells[0]
 	for run := range m.Cells {
@@ -291,6 +303,7 @@ func (m *Metric) summarize(assume benchmath.Assumption, differ []string) {
 		c.Summary = assume.Summary(sample(c.Values), Confidence)
 		c.CV = Variation(c.Values)
 		switch {
+		// The first run is what others are compared with.
 		case run == 0 || len(first.Values) == 0:
 		case differ[run] != "":
 			c.Change = &Change{Incomparable: differ[run]}
@@ -298,6 +311,7 @@ func (m *Metric) summarize(assume benchmath.Assumption, differ []string) {
 			cmp := assume.Compare(sample(first.Values), sample(c.Values))
 			c.Change = &Change{Ratio: c.Summary.Center/first.Summary.Center - 1, P: cmp.P,
 				Warnings: cmp.Warnings}
+			// Samples that are all equal cannot differ.
 			if math.IsNaN(cmp.P) {
 				c.Change.P = 1
 			}
@@ -352,6 +366,7 @@ func (c *Collection) names() func(*entry) string {
 			seen[k] = v
 		}
 	}
+	// Within one run several suffixes are a sweep of -cpu; between runs they are two machines.
 	for _, e := range c.order {
 		base, suffix := load.SplitProcs(e.name)
 		several(procs, keepProcs, of{e.run, base}, suffix)

@@ -9,6 +9,6 @@
 // ended; the report is made in each case, and nothing stays in the kernel. The live line is for
 // terminals only: what is piped gets the report and nothing else.
 //
-// Requests count for the process that queued them. Direct I/O and reads are whole; what the page cache
-// writes back later belongs to nobody and is missing, which the help says.
+// Requests count for the process that queued them. Direct I/O and reads are whole; what the page
+// cache writes back later belongs to nobody and is missing, which the help says.
 package trace

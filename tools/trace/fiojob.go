@@ -36,6 +36,8 @@ type distiller struct {
 	texts   int
 }
 
+// all reads everything, and says what is missing when nothing came of it: the most frequent reason
+// is a run without -enable-latency-tracing, or a results directory that was deleted.
 func (d *distiller) all(in []string, stdin io.Reader) ([]Job, error) {
 	_, err := load.Each(in, load.Options{Stdin: stdin, Warn: d.warn, Bpftrace: true},
 		func(rec *load.Record) error {
@@ -60,6 +62,8 @@ func (d *distiller) all(in []string, stdin io.Reader) ([]Job, error) {
 	return d.jobs, nil
 }
 
+// record makes the job of one record. A record that gives none is warned about: of a series with
+// and without tracing the traced ones are wanted.
 func (d *distiller) record(rec *load.Record) {
 	var text string
 	var err error
@@ -90,6 +94,7 @@ func (d *distiller) record(rec *load.Record) {
 		d.warn(fmt.Errorf("%s: %w", where, err))
 		return
 	}
+	// Names of sub-benchmarks hold slashes.
 	base := strings.NewReplacer("/", "_", "=", "-", " ", "_").Replace(rec.Name)
 	d.seen[base]++
 	if n := d.seen[base]; n > 1 {

@@ -58,6 +58,7 @@ func Run(ctx context.Context, opt *Options, stdout, stderr io.Writer, note func(
 		return "", err
 	}
 	in := fio.Input{Title: opt.subject}
+	// Calls without requests are worth a report: they were answered by memory.
 	if t.Capture.Requests() > 0 || t.VFSRead != nil || t.VFSWrite != nil {
 		if err := t.WriteText(stdout, in.Application()); err != nil {
 			return "", err
@@ -72,7 +73,8 @@ func Run(ctx context.Context, opt *Options, stdout, stderr io.Writer, note func(
 	return fio.Job(t, in)
 }
 
-// noRequest says why there is nothing to report, as far as that is known.
+// noRequest says why there is nothing to report, as far as that is known. An empty report is read
+// as a fault of the tool.
 func noRequest(opt *Options, met int) error {
 	what := opt.subject
 	switch {
@@ -117,6 +119,8 @@ func (opt *Options) Check(rest []string) (err error) {
 	return errors.Join(errs...)
 }
 
+// chooseDevice finds the device behind a directory. A network filesystem has none, and a trace
+// that waits for its requests would wait for ever.
 func (o *Options) chooseDevice() (err error) {
 	if o.tracing.Device, err = host.BackingDevice(o.dir); err != nil {
 		return fmt.Errorf("-dir %s: %w", o.dir, err)
@@ -127,6 +131,7 @@ func (o *Options) chooseDevice() (err error) {
 	return nil
 }
 
+// writable looks at the place of the job before tracing begins.
 func writable(file string) error {
 	if file == "" || file == "-" {
 		return nil

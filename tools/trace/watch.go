@@ -35,6 +35,7 @@ func watch(ctx context.Context, opt *Options, say func(*tracing.Trace),
 	if err := c.OpenWindow(); err != nil {
 		return nil, 0, err
 	}
+	// The window closes when the watching ends and not when the report is written.
 	how := loop(ctx, opt, c, say)
 	if err := c.CloseWindow(); err != nil {
 		return nil, 0, err
@@ -96,7 +97,8 @@ func liveLine(stderr io.Writer) func(*tracing.Trace) {
 	}
 }
 
-// live is a snapshot on one line of less than 80 characters.
+// live is a snapshot on one line of less than 80 characters. Longer lines would wrap, and a
+// wrapped line cannot be wiped.
 func live(t *tracing.Trace) string {
 	p := &t.Capture
 	line := fmt.Sprintf("%s: %d reads, %d writes, %.2f GiB, depth %.1f",
