@@ -5,14 +5,15 @@
 // capitals, _ for -), the section `parameters:` of a YAML file, the keys of -sweep, the closed
 // division's rules and the table that -help-parameters prints. In reading order:
 //
-//	table     every parameter: name, default per division, field, limits, help
+//	parameters.txt   every parameter: name, default per division, what it means
+//	table     binds them to fields, kinds and limits
 //	kinds     what a parameter may be: each is a flag.Value on its field
 //	values    the values in force, and what follows from them
 //	bench     divisions, and what each benchmark sets
 //	flags     flags, environment names, -help-parameters
 //	resolve   the layers: -sweep > flag > environment > YAML file > benchmark ([Bench]) > division
 //	origin    where a value came from, and what is said about one that cannot be used
-//	file      the YAML file; keys: what may stand in it beside parameters
+//	file      the YAML file; keys: what may stand in it beside parameters (accepted.txt: in vain)
 //	check     rules that tie parameters together, estimate: what fits this machine
 //	closed    what the closed division requires
 //	launch    rank and ranks; sweep: combinations; device: the drive of -simulate-device

@@ -75,21 +75,17 @@ type Values struct {
 	PerformanceProfile string // latency, throughput
 
 	// What the users do.
-	DisableMultiTurn     bool
-	DisablePrefixCaching bool
-	PrefillOnly          bool
-	DecodeOnly           bool
-	EnableRAG            bool
-	RAGDocuments         int
+	DisableMultiTurn, DisablePrefixCaching bool
+	PrefillOnly, DecodeOnly                bool
+	EnableRAG                              bool
+	RAGDocuments                           int
 
 	// Recorded requests instead of users. Only the benchmark of a format reads its path.
-	BurstTracePath      string // absolute: a file, a directory or a glob; empty = none
-	AzureTracePath      string
-	BlockTracePath      string
-	DatasetPath         string
+	// Paths are absolute: a file, a directory or a glob; empty = none.
+	BurstTracePath, AzureTracePath, BlockTracePath, DatasetPath, ValidationTrace string
+
 	MaxConversations    int64 // 0 = all
 	Tokenizer           string
-	ValidationTrace     string
 	Layout              string        // entry, block, packed=N, lmcache, slots; see Packed
 	TraceSpeedup        float64       // 0 = as fast as possible
 	TraceStart          time.Duration // on the trace's clock
