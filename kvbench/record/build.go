@@ -11,7 +11,57 @@ import (
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/workloads"
+	"kvbench/workloads/model"
 )
+
+// Info is what the engine knows about one trial beside what the Recorder counted. [Build] turns
+// both into a Result and touches nothing else: no clock, no file, no system call.
+//
+// The engine fills the sections of the Result itself; Build adds the numbers. It makes Status worse
+// where the counts ask for it, and adds the rank to the Seed. Of Tiers it takes what a tier is and
+// holds, of Harness what the process took, of DeviceWitness what the kernel counted, of Simulation
+// the model and the costs. Warnings come first, TraceWarnings beside the trace.
+type Info struct {
+	result.Result
+	TraceWarnings []string
+
+	Window  time.Duration // as measured; 0 = take the Recorder's
+	Sizer   model.Sizer
+	Profile string // latency, throughput: decides the criteria of storage_health
+	QoS     [workloads.NumClasses]workloads.QoS
+
+	// The backlog by class at the window's opening and end, both cumulative since the load's origin
+	// as Source.Account returns them, and the second moment on that scale, from which ages are
+	// reckoned.
+	LoadStart []workloads.ClassLoad
+	LoadEnd   []workloads.ClassLoad
+	LoadEndAt time.Duration
+	Requests  [workloads.NumClasses]RequestCount
+
+	// For how long of the window the storage device had requests, and the simulated one's medium
+	// bytes.
+	DeviceBusy, MediumBusy time.Duration
+}
+
+// RequestCount tells what happened to the requests of one class inside the window, beside those
+// that completed.
+type RequestCount struct {
+	Running        int64         // taken before the window and not complete at its opening
+	Started        int64         // taken by a worker inside the window
+	Failed         int64         // ended inside the window with a failed operation
+	InFlight       int64         // taken and not complete at its end
+	OldestInFlight time.Duration // age of the oldest of those, since its arrival
+}
+
+// Input is what a recorded source says of its file, as the result keeps it.
+func Input(r workloads.TraceReport) *result.Input {
+	in := &result.Input{Rows: r.Rows, Failed: r.Failed, Malformed: r.Malformed, Skipped: r.Skipped,
+		Cycles: int64(r.Cycles), Tokenizer: r.Tokenizer}
+	for _, p := range r.First {
+		in.Problems = append(in.Problems, p.Error())
+	}
+	return in
+}
 
 // Build turns what the engine knows and what the Recorder counted into the trial's Result. It has
 // no side effects; the Recorder must be at rest for the numbers of different sections to agree.
@@ -38,7 +88,9 @@ func Build(info Info, rec *Recorder) *result.Result {
 	return b.r
 }
 
-// builder makes the sections of r, one method each. Later ones read what earlier ones made.
+// builder makes the sections of r, one method each. Later ones read what earlier ones made: the
+// keys of the Python benchmark are made of ours, the simulation's of the load's, and the judgements
+// come last, because they are about all the rest.
 type builder struct {
 	rec    *Recorder
 	all    *shard    // all shards together
@@ -47,10 +99,13 @@ type builder struct {
 	info   *Info
 	r      *result.Result // info's own
 	window time.Duration
-	known  map[string]result.Tier // by level: what is known without counting
-	levels []tiers.Kind           // those that exist, fastest first
+	// By level, what the engine knows of it without counting; and the levels that exist, fastest
+	// first.
+	known  map[string]result.Tier
+	levels []tiers.Kind
 }
 
+// newBuilder adds the shards up and finds out which levels there were.
 func newBuilder(info *Info, rec *Recorder) *builder {
 	all := rec.merge()
 	b := &builder{
@@ -86,7 +141,8 @@ func (b *builder) tokenBytes(n int64) int64 {
 	return b.info.Sizer.Bytes(int(n))
 }
 
-// describe makes what the engine knows fit for the JSON, in copies: the engine keeps its own.
+// describe makes what the engine knows fit for the JSON, in copies: the engine keeps its own. JSON
+// has no infinity: a rate over no time at all is told as 0, a parameter as its text.
 func (b *builder) describe() {
 	r := b.r
 	r.SchemaVersion = result.SchemaVersion
@@ -131,6 +187,8 @@ func plain(v any) any {
 	return v
 }
 
+// requests are the exact counts of the window. Failures are those of the whole run, because a run
+// never loses an error.
 func (b *builder) requests() {
 	r := b.r
 	r.Requests = b.n.Requests
@@ -147,6 +205,8 @@ var lookupPurposes = [len(result.LookupKinds)]workloads.Purpose{
 	workloads.ForRetrieval,
 }
 
+// lookups makes hit rates of decisions. A pending entry is a hit: it need not be computed again. A
+// turn that overtook the one before it is neither, since no cache could have had its history.
 func (b *builder) lookups() {
 	all := &b.r.Lookups
 	all.ByKind = make(map[string]result.LookupCount)
@@ -164,6 +224,8 @@ func (b *builder) lookups() {
 	all.HitRate = units.Ratio(all.Hits, all.Hits+all.Misses)
 }
 
+// blocks makes the hit ratios of a block trace. The ideal is unknown as soon as it is of one
+// request.
 func (b *builder) blocks() {
 	c := b.n.Blocks
 	if c.Requests == 0 {
@@ -179,6 +241,7 @@ func (b *builder) blocks() {
 	b.r.BlockCache = &c
 }
 
+// tiers joins what is known of each level with what it moved.
 func (b *builder) tiers() {
 	b.r.Tiers = []result.Tier{}
 	for _, l := range b.levels {
@@ -192,6 +255,8 @@ func (b *builder) tiers() {
 	}
 }
 
+// rates derives the two rates of a direction: bytes of chunks over the window, and the time of
+// completed operations for their own bytes.
 func (b *builder) rates(t *result.TierTraffic, done int64) {
 	t.BytesPerSecond = b.perSecond(float64(t.Bytes))
 	t.NSPerMiB = units.Ratio(t.DeviceNS, float64(done)/float64(units.MiB))
@@ -211,6 +276,8 @@ func (b *builder) load() {
 	b.r.Load["total"] = all
 }
 
+// outcome is one class. What the window found waiting or running counts as offered in it, so that
+// offered is at least what was served.
 func (b *builder) outcome(c workloads.Class) result.ClassOutcome {
 	q := b.info.Requests[c]
 	o := result.ClassOutcome{
@@ -236,6 +303,8 @@ func (b *builder) outcome(c workloads.Class) result.ClassOutcome {
 	return o
 }
 
+// histograms puts the distributions into the result as a whole, so that those of several ranks or
+// trials can be added up later: percentiles cannot.
 func (b *builder) histograms() {
 	b.r.Histograms = make(map[string]result.HistogramData)
 	for _, p := range b.hists.places() {

@@ -9,7 +9,9 @@ import (
 	"kvbench/workloads"
 )
 
-// stage is a place where an operation spends time, for naming the slowest.
+// stage is a place where an operation spends time. The stages are summed over cancelled operations
+// too, unlike the latencies: when nothing completed in the window, they alone tell what was too
+// slow.
 type stage uint8
 
 const (
@@ -37,20 +39,28 @@ type counters struct {
 	Blocks              result.BlockCache
 	Tiers               [tiers.NumKinds]result.Tier
 
+	// Requests of each class, of which Load tells what became.
 	Completed [workloads.NumClasses]int64
-	// of completed operations, as the next
-	DoneBytes             [tiers.NumKinds][tiers.NumOps]int64
-	Demotions             [tiers.NumKinds][tiers.NumOps]int64 // halves of them
-	Stages                [numStages]time.Duration
-	BuffersNS             int64 // waits of operations for buffers
-	PrefillWrites         int64
-	DecodeReads           int64
-	Rereads, PrefixBytes  int64 // operations that read again; bytes read as a prefix
-	BlocksFound           int64 // requests with a cached prefix
-	BlocksIdeal, NotKnown int64 // hits of a cache without bounds; blocks whose ideal nobody knows
+	// Bytes of the entries of completed operations, by which the device time per MiB is reckoned:
+	// those of chunks include what the deadline cut off.
+	DoneBytes [tiers.NumKinds][tiers.NumOps]int64
+	// A demotion reads from one level and writes to the next. These halves are no operations of a
+	// request, but the failed share is one of all that was tried.
+	Demotions [tiers.NumKinds][tiers.NumOps]int64
+	Stages    [numStages]time.Duration
+	BuffersNS int64 // waits of operations for buffers
+
+	// What only keys of the Python benchmark tell.
+	PrefillWrites, DecodeReads int64
+	Rereads, PrefixBytes       int64 // operations that read again; bytes read as a prefix
+
+	// Of the decisions about blocks: requests with a cached prefix, hits of a cache without bounds,
+	// and blocks for which nobody knows these.
+	BlocksFound, BlocksIdeal, NotKnown int64
 }
 
-// traffic is one direction of a level.
+// traffic is one direction of a level. Bytes count as chunks complete, operations as a whole: a
+// trial whose entries are larger than its window moved bytes all the same.
 func (c *counters) traffic(l tiers.Kind, op tiers.Op) *result.TierTraffic {
 	if op == tiers.Read {
 		return &c.Tiers[l].Read
@@ -74,13 +84,15 @@ func (c *counters) demotions(op tiers.Op) (sum int64) {
 	return sum
 }
 
-// addEntry counts one entry and its bytes.
+// addEntry counts one entry and its bytes, as it comes into or leaves a level.
 func addEntry(n *result.EntryCount, bytes int64) {
 	n.Entries++
 	n.Bytes += bytes
 }
 
-// add adds every number of o to the same one of sum, in structures and arrays.
+// add adds every number of o to the same one of sum, in structures and arrays. Pointers and texts,
+// which Build fills in, stay as they are. It runs once for each shard at the end of a trial, so
+// that reflection costs nothing that matters, and a new number needs no line of its own here.
 func add(sum, o reflect.Value) {
 	switch sum.Kind() {
 	case reflect.Int64:

@@ -45,6 +45,7 @@ type failures struct {
 	first []result.ErrorSample        // and the first fatal one, should it come later
 }
 
+// A drive that dies fails every operation in its own words; nobody reads more than these.
 const (
 	maxFailureKinds  = 64
 	maxFailureSample = 10
@@ -62,6 +63,7 @@ func (f *failures) add(s FailureSample) {
 		k.Errno = "other"
 	}
 	f.by[k]++
+	// What ended the trial is told even when it came after many that did not.
 	fatal := func(e result.ErrorSample) bool { return e.Fatal }
 	if len(f.first) < maxFailureSample || s.Fatal && !slices.ContainsFunc(f.first, fatal) {
 		f.first = append(f.first, s.sample())
@@ -74,7 +76,7 @@ func (f *failures) count() int64 {
 	return f.total
 }
 
-// errors copies the failure table, most frequent first.
+// errors copies the failure table, most frequent first, ties in the order of their names.
 func (b *builder) errors() {
 	f := &b.rec.failures
 	f.mu.Lock()

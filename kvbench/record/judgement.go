@@ -11,7 +11,10 @@ import (
 	"kvbench/tiers"
 )
 
-// Where a result draws its lines.
+// Where a result draws its lines. They are conventions and no measurements: a share of failures
+// that still lets a trial be compared, a tolerance for a kernel that reads ahead or skips holes,
+// and limits from which something other than the storage was the bound. A CPU of 85 % leaves the
+// scheduler no room; workers that idle for a fifth of the time ask for less than there is.
 const (
 	failedShare          = 0.01 // of the operations is what a trial survives
 	servedFromCacheBelow = 0.95 // of the application's reads is what the device must have seen
@@ -21,6 +24,8 @@ const (
 	waitLimit = 0.30 // host and buffer wait of the workers' busy time
 )
 
+// harness derives what measuring cost for each byte, and the verdict. The engine has read the
+// process's counters, the shards know the waits.
 func (b *builder) harness() {
 	h, stats := &b.r.Harness, &b.r.Summary.CacheStats
 	h.BufferWaitNS, h.HostNS = b.n.BuffersNS, int64(b.n.Stages[stageHost])
@@ -88,7 +93,8 @@ func judge(in verdictInput) result.Verdict {
 	return v
 }
 
-// witness compares the kernel's bytes with the application's.
+// witness compares the kernel's bytes with the application's: reads that the device did not see
+// came from a page cache or a controller's, and such figures are not the device's.
 func (b *builder) witness() {
 	w := &b.r.DeviceWitness
 	w.AppReadBytes, w.AppWriteBytes = b.moved(tiers.Storage, tiers.Read),
@@ -130,7 +136,9 @@ func (b *builder) ceiling() {
 	b.r.CeilingRatio = units.Ratio(needed, b.window.Seconds())
 }
 
-// simulation tells what no storage has had a part in, and what it would sustain.
+// simulation tells what no storage has had a part in, and what it would sustain: as many users as
+// the share of fresh requests that the device completed. Where the autoscaler ran, its users are
+// the answer.
 func (b *builder) simulation() {
 	r := b.r
 	if r.Simulation == nil {
@@ -156,7 +164,8 @@ func (b *builder) simulation() {
 	}
 }
 
-// validation compares the run with the recorded one.
+// validation compares the run with the recorded one. It can only be judged when the run is built,
+// since the hit rate is one of the numbers.
 func (b *builder) validation() {
 	if b.r.Validation == nil {
 		return
@@ -169,11 +178,12 @@ func (b *builder) validation() {
 	}
 }
 
+// warn adds what a reader must know before believing the numbers.
 func (b *builder) warn(format string, args ...any) {
 	b.r.Warnings = append(b.r.Warnings, fmt.Sprintf(format, args...))
 }
 
-// warnings lists what a reader must know before believing the numbers, the engine's own first.
+// warnings come after the engine's own, and before those of the kernel's trace.
 func (b *builder) warnings() {
 	r := b.r
 	if w := r.DeviceWitness; w.ServedFromCache != nil && *w.ServedFromCache {
@@ -211,8 +221,9 @@ func (b *builder) warnings() {
 	r.Warnings = append(r.Warnings, b.info.TraceWarnings...)
 }
 
-// status decides the outcome. It only ever makes the engine's word worse: what the engine calls
-// failed stays so.
+// status decides the outcome, in the order in which a reader wants to hear of it: what ended the
+// trial, what failed too often, what never happened.
+// It only ever makes the engine's word worse: what the engine calls failed stays so.
 func (b *builder) status() {
 	r := b.r
 	r.Status = cmp.Or(r.Status, result.StatusComplete)
@@ -243,7 +254,8 @@ func (b *builder) status() {
 	}
 }
 
-// slowestStage names where time went when nothing completed, cancelled operations included.
+// slowestStage names where time went when nothing completed, cancelled operations included: who
+// gave a window that is too short for the entries learns which of the two to change.
 func (b *builder) slowestStage() string {
 	slowest, spent := stage(0), time.Duration(0)
 	for s, n := range b.n.Stages {

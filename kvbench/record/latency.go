@@ -9,10 +9,12 @@ import (
 	"kvbench/workloads"
 )
 
+// ofAll is a distribution of the whole trial.
 func (b *builder) ofAll(k hist) result.Distribution {
 	return result.NewDistribution(units.Nanoseconds, b.hists.all[k])
 }
 
+// latency makes every distribution of the result.
 func (b *builder) latency() {
 	r := b.r
 	r.Latency = result.Latency{
@@ -69,6 +71,7 @@ func (b *builder) latency() {
 	r.ContextLoad = b.contextLoad()
 }
 
+// opLatency is one operation on one level. Size classes without entries are left out.
 func (b *builder) opLatency(l tiers.Kind, op tiers.Op) result.OpLatency {
 	of := func(k opHist) result.Distribution {
 		return result.NewDistribution(k.unit(), b.hists.op[l][op][k])
@@ -86,7 +89,7 @@ func (b *builder) opLatency(l tiers.Kind, op tiers.Op) result.OpLatency {
 	return o
 }
 
-// contextTokens are the contexts whose load time every result tells.
+// contextTokens are the contexts whose load time every result tells, whatever the load was.
 var contextTokens = [...]int64{8 << 10, 32 << 10, 128 << 10}
 
 // contextLoad extrapolates from the effective bandwidth of single entries of the slowest level,
@@ -116,6 +119,7 @@ func (b *builder) contextLoad() []result.ContextLoad {
 	return out
 }
 
+// timeAt is how long bytes take at a rate, nil when it is unknown.
 func timeAt(bytes int64, rate *int64) *int64 {
 	if rate == nil || *rate <= 0 {
 		return nil

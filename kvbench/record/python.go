@@ -10,11 +10,17 @@ import (
 	"kvbench/workloads"
 )
 
-// slaMet is the compliance from which a class meets its target.
+// slaMet is the compliance from which a class meets its target: its p95 is what the target is of.
 const slaMet = 0.95
 
-// python fills the keys of the Python benchmark. They keep its sense where ours differs: re-reads
-// count as hits, percentiles are given whatever the sample count.
+// python fills the keys of the Python benchmark, so that its spreadsheet and its validation read
+// our files unchanged. They keep its sense where ours differs:
+//
+//   - re-reads count as hits, so that the hit rate here is above that of Lookups;
+//   - percentiles are given whatever the sample count;
+//   - "offloads" are entries that came into a tier, whether written or demoted;
+//   - "iops" are counts of operations and no rates, demotions among them;
+//   - latencies are milliseconds, and of the storage tier also apart for device and host.
 func (b *builder) python() {
 	r, requests, tokens := b.r, b.n.Requests.Completed, b.n.Requests.GeneratedTokens
 	storage := time.Duration(r.Requests.StorageLatencyNS).Seconds()
@@ -49,6 +55,8 @@ func (b *builder) python() {
 	}
 }
 
+// cacheStats counts as the Python benchmark does. Its rates are GiB, whatever their names say, and
+// its "iops" are counts.
 func (b *builder) cacheStats() result.CacheStats {
 	lookups, rereads := b.r.Lookups, b.n.Rereads
 	moved := func(t *result.TierTraffic) int64 { return t.Bytes }
@@ -101,11 +109,14 @@ func (b *builder) cacheStats() result.CacheStats {
 	return s
 }
 
+// tierKeys are the places of one tier's keys.
 type tierKeys struct {
 	entries, offloads                       **int64
 	used, written, read, readRate, writRate **float64
 }
 
+// fill writes a tier's keys. Entries came into a tier by writes or by demotions, which are
+// offloads.
 func (b *builder) fill(l tiers.Kind, k tierKeys) {
 	if t, ok := b.known[l.String()]; ok {
 		*k.entries = new(t.Entries)
@@ -124,6 +135,7 @@ func (b *builder) fill(l tiers.Kind, k tierKeys) {
 
 func gib(bytes int64) float64 { return float64(bytes) / float64(units.GiB) }
 
+// percentileKeys writes {name}_{p}_ms, where there are samples.
 func percentileKeys(out map[string]float64, name string, h *result.Histogram) {
 	for _, p := range []struct {
 		share float64

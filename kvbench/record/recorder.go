@@ -18,12 +18,16 @@ import (
 // included. Memory does not grow with the run: histograms are of fixed size and made when first
 // used, the timeline has a fixed number of buckets.
 type Recorder struct {
-	start  atomic.Int64 // never: not open
-	end    atomic.Int64
-	closed atomic.Bool
-	limit  atomic.Int64 // completed requests that end the window, 0 = none
-	done   atomic.Int64 // completed requests counted against limit
-	full   func()       // called with the last of them
+	// The window. It is read for each sample and written a few times in a trial; both bounds are
+	// never before it opens.
+	start, end atomic.Int64
+	closed     atomic.Bool
+	// Completed requests that end the window, 0 = none, and those counted against it: a number is
+	// taken first, so that exactly as many count. full is called after the last of them was
+	// counted.
+	limit, done atomic.Int64
+	full        func()
+
 	shards []shard
 	// Timeless: operations take no time, so that their latencies are not recorded. Rounds: the
 	// storage tier's latencies are kept apart for the autoscaler. Both are set before the first
@@ -88,6 +92,7 @@ func (r *Recorder) Window() (start, end time.Duration) {
 	return time.Duration(r.start.Load()), time.Duration(r.end.Load())
 }
 
+// inside says whether a moment counts: between the bounds, both included, while the count is open.
 func (r *Recorder) inside(at time.Duration) bool {
 	return int64(at) >= r.start.Load() && int64(at) <= r.end.Load() && !r.closed.Load()
 }
@@ -220,7 +225,7 @@ func (r *Recorder) Retry(at time.Duration, shard int, l tiers.Kind, op tiers.Op)
 	}
 }
 
-// Failure counts a failed operation and keeps the first ten.
+// Failure counts a failed operation and keeps the first ten, whether or not the window is open.
 func (r *Recorder) Failure(f FailureSample) { r.failures.add(f) }
 
 // Gauge notes queue and fill at a moment of the window.
@@ -268,7 +273,8 @@ func (r *Recorder) TakeRound(op tiers.Op) (p95 time.Duration, some bool) {
 	return time.Duration(v), some
 }
 
-// merge returns all shards added up.
+// merge returns all shards added up. Each is locked on its own: a Recorder at rest gives the sum of
+// one moment, one in use a sum in which no sample is torn.
 func (r *Recorder) merge() *shard {
 	t := &shard{}
 	for i := range r.shards {

@@ -10,7 +10,8 @@ import (
 
 // A timeline is a list of buckets of equal length from the window's opening. When the run outlasts
 // maxBuckets of them, pairs are joined and the interval doubles, so memory stays bounded and
-// nothing is lost.
+// nothing is lost. 4096 buckets draw a line that no page has more points for, and take half a
+// megabyte in a shard; 10 ms is the shortest interval in which a drive moves enough to be a rate.
 const (
 	maxBuckets      = 4096
 	minInterval     = 10 * time.Millisecond
@@ -46,7 +47,7 @@ const (
 	numBucketCounters = bucketDemoted + int(tiers.NumKinds)
 )
 
-// bucketBytes is the place of the bytes that a level moved.
+// bucketBytes is the place in a bucket of the bytes that a level moved.
 func bucketBytes(l tiers.Kind, op tiers.Op) int {
 	return bucketMoved + int(l)*int(tiers.NumOps) + int(op)
 }
@@ -68,7 +69,8 @@ type timeline struct {
 	buckets  []bucket
 }
 
-// at returns the bucket of a moment, making it when needed.
+// at returns the bucket of a moment, making it when needed. What comes at the same moment as the
+// opening, or in virtual time before it, belongs to the first.
 func (t *timeline) at(at time.Duration) *bucket {
 	n := int(max(at-t.origin, 0) / t.interval)
 	for n >= maxBuckets {
@@ -81,6 +83,7 @@ func (t *timeline) at(at time.Duration) *bucket {
 	return &t.buckets[n]
 }
 
+// double halves the number of buckets by joining neighbours.
 func (t *timeline) double() {
 	half := (len(t.buckets) + 1) / 2
 	for i := range half {
@@ -111,14 +114,16 @@ func (t *timeline) merge(o *timeline) {
 	}
 }
 
-// timeline makes the arrays, unless nothing was recorded at all.
+// timeline makes the arrays, unless nothing was counted at all. They have as many intervals as the
+// window: the last may be shorter, and readings are unknown before the first.
 func (b *builder) timeline() {
 	tl := &b.all.timeline
 	counted := func(v bucket) bool { return v.n != bucket{}.n }
 	if b.window <= 0 || !slices.ContainsFunc(tl.buckets, counted) {
 		return
 	}
-	// As many intervals as the window has: what completed at its very end belongs to the last one.
+	// As many intervals as the window has: what completed at its very end belongs to the last one,
+	// and shards that ended early have doubled less often than the whole has to.
 	for (b.window+tl.interval-1)/tl.interval > maxBuckets {
 		tl.double()
 	}

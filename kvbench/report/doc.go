@@ -8,5 +8,6 @@
 //	trace.go    the kernel's trace and the fio job that is distilled from it
 //	log.go      the few lines for a benchmark's log
 //
-// The text is made of a result alone, so that a file reads as its run did.
+// The text is made of a result alone, so that a file reads as its run did. Its words and numbers
+// are pinned by golden files beside package record, which makes the results for them.
 package report

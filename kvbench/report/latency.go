@@ -15,6 +15,8 @@ func distributions(topic, what string) *Table {
 		units.Nanoseconds, "mean", "p50", "p95", "p99", "p99.9", "max")}
 }
 
+// distribution adds a row, unless there are no samples. Percentiles with too few of them are
+// unknown.
 func (t *Table) distribution(name string, d result.Distribution) {
 	if d.Count > 0 {
 		t.add(name, d.Count, d.Mean, d.P50, d.P95, d.P99, d.P999, d.Max)
@@ -97,7 +99,7 @@ func bySize(r *result.Result) (t Table) {
 	return t
 }
 
-// reads tells the first reads of entries from those after.
+// reads tells the first reads of entries from those after, which a cache in the drive may serve.
 func reads(r *result.Result) Table {
 	t := Table{Topic: "reads", Columns: head("", units.Count, "operations", units.Bytes, "bytes",
 		units.Nanoseconds, "p50", "p95", "p99")}
@@ -111,7 +113,8 @@ func reads(r *result.Result) Table {
 	return t
 }
 
-// contexts is how long the KV of contexts takes to load.
+// contexts is how long the KV of contexts takes to load from the slowest tier, beside how long it
+// takes to compute it again: what a cache is for.
 func contexts(r *result.Result) (t Table) {
 	t.Topic = "time to load"
 	t.Columns = head("", units.Bytes, "bytes", units.Nanoseconds, "typical", "slow (p5 rate)",

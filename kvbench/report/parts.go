@@ -33,6 +33,8 @@ func (s *summary) simulated() {
 // mostRounds is how many rounds of an autoscaler are listed, the first and the last among them.
 const mostRounds = 9
 
+// autoscaler says how many users were sustained, whether that was found or only how far the search
+// came, and shows its rounds.
 func (s *summary) autoscaler() {
 	a := s.Summary.AutoscalingSummary
 	if a == nil {
@@ -82,6 +84,8 @@ func shown(n, most int) (at []int) {
 	return at
 }
 
+// replay says what became of the rows of an I/O trace: what was carried out, and what cost no I/O
+// because the entry had made room or was never written.
 func (s *summary) replay() {
 	p := s.Replay
 	if p == nil {
@@ -100,6 +104,8 @@ func (s *summary) replay() {
 	}
 }
 
+// blocks are the hits of a block trace, with the five digits by which a hit ratio is compared with
+// the ideal one.
 func (s *summary) blocks() {
 	c := s.BlockCache
 	if c == nil {
@@ -124,7 +130,8 @@ func (s *summary) blocks() {
 	blocksOverTime(s.Result).write(s)
 }
 
-// blocksOverTime shows the hit ratio and the ideal one in each tenth of the window.
+// blocksOverTime shows the hit ratio and the ideal one in each tenth of the window: where the two
+// come together the cache is warm. The ideal is unknown where it is of one interval.
 func blocksOverTime(r *result.Result) (t Table) {
 	tl := r.Timeline
 	const parts = 10
@@ -159,6 +166,8 @@ func ratioText(part, whole int64, known bool) string {
 	return fmt.Sprintf("%.3f", float64(part)/float64(whole))
 }
 
+// validation says whether the run is like the recorded one, and shows the numbers that were
+// compared.
 func (s *summary) validation() {
 	v := s.Validation
 	if v == nil {

@@ -56,7 +56,8 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	return nil
 }
 
-// summary writes lines with a topic in the margin.
+// summary writes lines with a topic in the margin. Its methods write one section each, and nothing
+// where the trial has no such part, so that a short trial has a short summary.
 type summary struct {
 	*bufio.Writer
 	*result.Result
@@ -75,8 +76,11 @@ func (s *summary) tell(topic, text string) {
 	}
 }
 
+// gap parts groups of sections: what ran, how long it took, what the cache did, at what cost.
 func (s *summary) gap() { fmt.Fprintln(s) }
 
+// head says what ran. Whoever compares two summaries looks here first, so that what makes results
+// incomparable (I/O mode, write device time, what differs from the closed division) stands in it.
 func (s *summary) head() {
 	s.title()
 	s.tell("", s.Notice)
@@ -115,6 +119,8 @@ func (s *summary) head() {
 	s.input()
 }
 
+// title says in one line which trial it was and whether it counts. A simulated one is marked in its
+// first word, because nobody reads further to find out.
 func (s *summary) title() {
 	title := s.Benchmark
 	if s.Option != nil {
@@ -168,6 +174,7 @@ func (s *summary) differs() {
 	s.tell("differs", strings.Join(names, ", "))
 }
 
+// input is what the reader of a trace met. Malformed rows are told even when there are none.
 func (s *summary) input() {
 	in := s.Input
 	if in == nil {
@@ -184,6 +191,9 @@ func (s *summary) input() {
 	s.tell("input", line)
 }
 
+// throughput is what was completed. Tokens per second of storage time is a figure of the Python
+// benchmark: it adds up the times of parallel requests and must not be read as a rate of the
+// device.
 func (s *summary) throughput() {
 	if s.CompletionUnit == result.UnitOperation {
 		s.tell("throughput", units.Plural(s.Requests.Operations, "operation"))
@@ -201,6 +211,7 @@ func (s *summary) throughput() {
 	}
 }
 
+// sizes are those of the entries that were moved: latencies per entry mean nothing without them.
 func sizes(r *result.Result) Table {
 	t := Table{Topic: "entry size",
 		Columns: head("", units.Count, "entries", units.Bytes, "mean", "p50", "p95", "largest")}
@@ -214,6 +225,7 @@ func sizes(r *result.Result) Table {
 	return t
 }
 
+// tiers are what each level holds and moved.
 func tiers(r *result.Result) Table {
 	t := Table{Topic: "tiers",
 		Columns: head("", units.Bytes, "used", "of", units.Count, "entries", units.Bytes, "read",
@@ -230,6 +242,8 @@ func tiers(r *result.Result) Table {
 	return t
 }
 
+// cache is how often what was looked for was there, by the kind of the lookup. Requests that
+// overtook the turn before them are told apart: no cache could have had their history.
 func (s *summary) cache() {
 	l := s.Lookups
 	if l.Hits+l.Misses+l.NotYetWritten == 0 {
@@ -285,6 +299,8 @@ func load(r *result.Result) Table {
 	return t
 }
 
+// load writes the table and how much of the offered load was served, the number to look at when a
+// trial is oversubscribed.
 func (s *summary) load() {
 	t := load(s.Result)
 	if len(t.Rows) == 0 {
@@ -296,6 +312,7 @@ func (s *summary) load() {
 		percent(total.ServedRatio), bytes(total.OfferedBytes))
 }
 
+// harness is what measuring cost, and the shares behind the verdict.
 func (s *summary) harness() {
 	h := s.Harness
 	rss := "peak memory unknown"

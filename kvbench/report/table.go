@@ -31,7 +31,8 @@ var (
 	rate, ns, percent    = units.BytesPerSec.Text, units.Nanoseconds.Text, units.Percent
 )
 
-// Tables are those of the summary, in its order, without the empty ones.
+// Tables are those of the summary, in its order, without the empty ones. What a table shows is
+// decided in one place for all who draw it.
 func Tables(r *result.Result) []Table {
 	all := []Table{rounds(r), sizes(r)}
 	all = append(all, latencies(r)...)
@@ -60,6 +61,7 @@ func head(first string, others ...any) []Column {
 	return all
 }
 
+// add appends a row, with a cell for each column.
 func (t *Table) add(row ...any) { t.Rows = append(t.Rows, row) }
 
 // write draws the table below its heading, each column as wide as its widest cell. A table without

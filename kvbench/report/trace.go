@@ -9,7 +9,8 @@ import (
 	"kvbench/tracing/fio"
 )
 
-// fioInput is what a fio job's header and its fallbacks need of a result.
+// fioInput is what a fio job's header and its fallbacks need of a result. Where nothing was traced,
+// the job's sizes, mix and depth come from the application's own numbers.
 func fioInput(r *result.Result) fio.Input {
 	in := fio.Input{
 		Title: fmt.Sprintf("%s, trial %d, %s division", r.Benchmark, r.Trial+1, r.Division),

@@ -112,7 +112,8 @@ func OrZero(v *float64) float64 {
 	return *v
 }
 
-// digits formats with three significant digits.
+// digits formats with three significant digits: more would say that a rate is known better than
+// runs differ from each other. A whole number has no fraction.
 func digits(v float64) string {
 	a := math.Abs(v)
 	switch {
@@ -135,7 +136,7 @@ func whole(s string) string {
 	return s
 }
 
-// binary formats bytes.
+// binary formats bytes, with powers of 1024 throughout the suite.
 func binary(v float64) string {
 	names := [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
 	i := 0
@@ -146,7 +147,7 @@ func binary(v float64) string {
 	return digits(v) + " " + names[i]
 }
 
-// duration formats nanoseconds.
+// duration formats nanoseconds with the unit that fits; from 100 s on as Go does, in whole seconds.
 func duration(ns float64) string {
 	switch a := math.Abs(ns); {
 	case a >= float64(100*time.Second):
