@@ -245,8 +245,8 @@ func TestFlagsInTheDocuments(t *testing.T) {
 	for _, c := range commands {
 		texts.WriteString(c.Args + "\n" + c.Long + "\n" + c.Example + "\n")
 	}
-	// of go build; the Python benchmark's, which the text says
-	known["tags"], known["duration"] = true, true
+	// of go build; the Python benchmark's, which the text says; of tests with text scripts
+	known["tags"], known["duration"], known["rewrite"] = true, true, true
 	inline := regexp.MustCompile("`(-[a-z][a-z.-]*)[ =`]")
 	found := 0
 	for path, text := range pages(t) {
