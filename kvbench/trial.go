@@ -335,7 +335,7 @@ func (t *trial) windowStart() time.Duration {
 
 // openWindow opens the window, in one step with the workload's counts.
 func (t *trial) openWindow(ctx context.Context) {
-	t.stack.cache.ResetCounters()
+	t.stack.cache.ResetGauges()
 	if t.sim != nil {
 		t.sim.opened()
 	}

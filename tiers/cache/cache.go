@@ -72,28 +72,9 @@ type Cache struct {
 	places         int    // of the write limit that are free
 	writers        queue  // who waits for one
 	planning       queue  // who waits until room can be planned
-	counters       Counters
 
 	search   search
 	consider func(*Entry) bool // choose, bound once: plans are many
-}
-
-// Counters counts what the cache did since it was made. Lookups are the business of whoever
-// asks: only the plan of a request knows which of them count.
-type Counters struct {
-	Levels       []LevelCounters // as in Config
-	Evicted      int64           // entries deleted from the last level to make room
-	EvictedBytes int64
-	Dropped      int64 // entries lost because their demotion failed or was cancelled
-	DeleteErrors int64
-}
-
-// LevelCounters are those of one level.
-type LevelCounters struct {
-	Demoted      int64 // entries that came from the level above
-	DemotedBytes int64
-	Written      int64 // entries written directly
-	WrittenBytes int64
 }
 
 // Gauge is the state of one level at one moment.
@@ -101,7 +82,7 @@ type Gauge struct {
 	Level    tiers.Kind
 	Capacity int64
 	Used     int64 // bytes of entries and reservations
-	Peak     int64 // the largest Used since the counters were reset
+	Peak     int64 // the largest Used since ResetGauges
 	Bytes    int64 // of the entries alone, those being deleted included
 	Entries  int64
 }
@@ -172,8 +153,8 @@ func New(cfg Config) (*Cache, error) {
 	return c, nil
 }
 
-// Fits returns nil when an entry of that size can be held, else ErrTooLarge with the numbers.
-func (c *Cache) Fits(size int64) error {
+// fits returns nil when an entry of that size can be held, else ErrTooLarge with the numbers.
+func (c *Cache) fits(size int64) error {
 	last := c.levels[len(c.levels)-1]
 	if size > last.Capacity {
 		return fmt.Errorf("%w: %d bytes into the %s tier of %d bytes", ErrTooLarge, size, last.Kind,
@@ -192,25 +173,13 @@ func (c *Cache) Gauges(dst []Gauge) []Gauge {
 	return dst
 }
 
-// Counters returns what happened since the cache was made or ResetCounters.
-func (c *Cache) Counters() Counters {
+// ResetGauges forgets the peaks, and what was read before, but no entries: the end of
+// preconditioning, pre-population or warm-up.
+func (c *Cache) ResetGauges() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := c.counters
 	for _, l := range c.levels {
-		out.Levels = append(out.Levels, l.counters)
-	}
-	return out
-}
-
-// ResetCounters forgets the counters, not the entries: the end of preconditioning,
-// pre-population or warm-up.
-func (c *Cache) ResetCounters() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.counters = Counters{}
-	for _, l := range c.levels {
-		l.counters, l.peak = LevelCounters{}, l.used
+		l.peak = l.used
 	}
 	for _, e := range c.index {
 		e.seen = false
@@ -232,28 +201,6 @@ func (c *Cache) Forget(ctx context.Context, tag Tag, key string) error {
 	r := c.evict(e)
 	c.mu.Unlock()
 	return c.remove(ctx, tag, r)
-}
-
-// Clear deletes every entry. It is for the time between trials: the caller makes sure that no
-// lease is open.
-func (c *Cache) Clear(ctx context.Context) error {
-	c.mu.Lock()
-	var all []*replica
-	for _, e := range c.index {
-		if e.state != resident {
-			defer c.mu.Unlock()
-			return fmt.Errorf("clearing the cache: %s is still %s", e.key, e.state)
-		}
-		if r := c.evict(e); r != nil {
-			all = append(all, r)
-		}
-	}
-	c.mu.Unlock()
-	var errs []error
-	for _, r := range all {
-		errs = append(errs, c.remove(ctx, Tag{}, r))
-	}
-	return errors.Join(errs...)
 }
 
 type nobody struct{}

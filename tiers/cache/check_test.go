@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -241,6 +242,32 @@ func (c *Cache) quiet(t *testing.T, stores map[tiers.Kind]*bookTier) {
 	}
 }
 
+// tally is an Observer that counts who left.
+type tally struct {
+	nobody
+	evicted, demoted atomic.Int64
+}
+
+func (n *tally) Evicted(Tag, tiers.Object, tiers.Kind) { n.evicted.Add(1) }
+
+func (n *tally) Demoted(Tag, tiers.Object, tiers.Kind, tiers.Kind, tiers.Timing, tiers.Timing) {
+	n.demoted.Add(1)
+}
+
+// left is how many entries were evicted and demoted.
+func (c *Cache) left() [2]int64 {
+	n := c.observer.(*tally)
+	return [2]int64{n.evicted.Load(), n.demoted.Load()}
+}
+
+// clear deletes every entry.
+func (c *Cache) clear(t *testing.T) {
+	t.Helper()
+	for key := range c.index {
+		require.NoError(t, c.Forget(t.Context(), Tag{}, key))
+	}
+}
+
 // still is a clock whose time does not pass: goroutines wait for each other's events alone.
 type still struct{ clock.Wall }
 
@@ -263,7 +290,7 @@ func bookCache(t *testing.T, writers int, runs bool, capacity ...int64) (*Cache,
 	t.Cleanup(func() { require.NoError(t, pool.Close()) })
 	transfer := &transfer.Transfer{Pool: pool, Content: content.New([16]byte{1}, 0), Chunk: 4096,
 		Depth: 1, Clock: &still{}}
-	cfg := Config{MaxWriters: writers, Clock: &still{}, Transfer: transfer}
+	cfg := Config{MaxWriters: writers, Clock: &still{}, Transfer: transfer, Observer: &tally{}}
 	for i, n := range capacity {
 		if n == 0 {
 			continue

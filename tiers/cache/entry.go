@@ -29,7 +29,7 @@ type Entry struct {
 	in      *level   // to which it belongs by decision, in whose order; bytes may follow later
 	cur     *replica // where its bytes are; nil until written
 	uses    int      // leases with Prefix that are going to read or write it
-	seen    bool     // read at least once since the counters were reset
+	seen    bool     // read at least once since ResetGauges
 
 	ready clock.Event // fires when the pending write ends, either way; nil: nobody waits
 

@@ -29,9 +29,8 @@ func (l *Lease) Read(ctx context.Context, i int, tag Tag) (n int, res Result, er
 	for _, r := range left {
 		_ = c.remove(ctx, tag, r)
 	}
-	res.Level, res.Object = in.Kind, l.objects[0]
+	res.Level = in.Kind
 	n, res.Timing, err = c.read(ctx, tag, in, l.objects)
-	res.Complete = err == nil
 	if alone {
 		return n, res, err
 	}
@@ -180,7 +179,7 @@ func (l *Lease) write(ctx context.Context, tag Tag, i int, claims []claim) (n in
 		e.state = writing
 	}
 	c.mu.Unlock()
-	res.Level, res.Object = in.Kind, l.objects[0]
+	res.Level = in.Kind
 	total := res.Bytes
 	n, res.Timing, err = c.write(ctx, tag, in, l.objects)
 	res.Bytes = bytesOf(l.objects[:n])
@@ -196,7 +195,6 @@ func (l *Lease) write(ctx context.Context, tag Tag, i int, claims []claim) (n in
 		c.giveBack(in, 0, res.Bytes)
 		return n, res, err
 	}
-	res.Complete = true
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for k := range n {
@@ -234,8 +232,6 @@ func (c *Cache) publish(e *Entry, o tiers.Object, in *level) *replica {
 	e.cur = &replica{obj: o, in: in, pins: 1}
 	in.reserved -= e.size
 	in.entries++
-	in.counters.Written++
-	in.counters.WrittenBytes += e.size
 	e.resolve()
 	return e.cur
 }
@@ -296,8 +292,6 @@ func (c *Cache) demote(ctx context.Context, tag Tag, d demotion) error {
 	d.e.cur = &replica{obj: o, in: to}
 	to.reserved -= o.Size
 	to.entries++
-	to.counters.Demoted++
-	to.counters.DemotedBytes += o.Size
 	return c.leaveBehind(ctx, tag, d.from)
 }
 
@@ -306,7 +300,6 @@ func (c *Cache) demote(ctx context.Context, tag Tag, d demotion) error {
 func (c *Cache) drop(ctx context.Context, tag Tag, d demotion) {
 	c.mu.Lock()
 	c.forget(d.e)
-	c.counters.Dropped++
 	_ = c.leaveBehind(ctx, tag, d.from)
 }
 
@@ -342,9 +335,6 @@ func (c *Cache) remove(ctx context.Context, tag Tag, r *replica) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err != nil {
-		c.counters.DeleteErrors++
-	}
 	r.in.used -= r.obj.Size
 	r.in.leaving -= r.obj.Size
 	c.serve()

@@ -64,16 +64,14 @@ type claim struct {
 
 // Result is what one cache operation took.
 type Result struct {
-	Level    tiers.Kind
-	Object   tiers.Object // the first, of several
-	Bytes    int64        // of all entries that the operation was for
-	Again    int64        // of a read: those of entries that had been read before
-	Timing   tiers.Timing
-	First    bool          // of one of the entries since it was written, or a reset of counters
-	Slot     time.Duration // waiting for the write limit
-	Space    time.Duration // waiting for room, deletions and demotions for it included
-	Waited   time.Duration // waiting for another's write
-	Complete bool          // false: cancelled or failed; chunks already moved were reported
+	Level  tiers.Kind
+	Bytes  int64 // of all entries that the operation was for
+	Again  int64 // of a read: those of entries that had been read before
+	Timing tiers.Timing
+	First  bool          // of one of the entries, since it was written or ResetGauges
+	Slot   time.Duration // waiting for the write limit
+	Space  time.Duration // waiting for room, deletions and demotions for it included
+	Waited time.Duration // waiting for another's write
 }
 
 // Decide decides all wants, whose keys are distinct, in one step. It returns false when it has
@@ -161,7 +159,7 @@ func (l *Lease) planRoom() bool {
 	c := l.c
 	for ; l.planned < len(l.claims); l.planned++ {
 		cl := &l.claims[l.planned]
-		if !cl.owner || c.Fits(cl.e.size) != nil {
+		if !cl.owner || c.fits(cl.e.size) != nil {
 			continue
 		}
 		var p *plan

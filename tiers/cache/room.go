@@ -32,8 +32,6 @@ type level struct {
 	peak     int64
 	entries  int64 // entries whose current replica is here
 	asks     queue // for claims to become reservations
-
-	counters LevelCounters
 }
 
 func (c *Cache) newLevel(i int, cfg Level, last bool) *level {
@@ -186,8 +184,6 @@ func (c *Cache) commit(target *level) *plan {
 	for _, ch := range slices.Backward(c.search.chosen) {
 		e := ch.e
 		if ch.to == gone {
-			c.counters.Evicted++
-			c.counters.EvictedBytes += e.size
 			p.victims = append(p.victims, e.cur)
 			if r := c.evict(e); r != nil {
 				p.remove = append(p.remove, r)
@@ -207,7 +203,7 @@ func (c *Cache) commit(target *level) *plan {
 // reserve waits its turn and returns the plan for the room of e. After an error nothing is
 // claimed.
 func (c *Cache) reserve(ctx context.Context, e *Entry) (*plan, error) {
-	if err := c.Fits(e.size); err != nil {
+	if err := c.fits(e.size); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()

@@ -76,14 +76,6 @@ func (t *Tier) Traits() tiers.Traits {
 	return tiers.Traits{Align: 1, Holds: true, Description: "memory outside the Go heap"}
 }
 
-// HugePages says how much of the memory reserved at first lies in huge pages now: it grows with
-// use. Not for the measured window, it reads a file of the kernel's.
-func (t *Tier) HugePages() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.arenas[0].HugePages()
-}
-
 // Footprint returns the bytes of the entries, and the bytes lost beside them to whole blocks.
 func (t *Tier) Footprint() (held, waste int64) {
 	t.mu.Lock()

@@ -1,7 +1,7 @@
 // Package workdir makes, guards and removes the one directory in which a run works.
 //
 //	paths.go    where it may lie: CheckPath, DefaultCacheDir
-//	workdir.go  Dir: Open, Clear, Close
+//	workdir.go  Dir: Open, Close
 //	marker.go   the file that says whose it is, and its lock
 //	files.go    the names of entries' files, and the removal of nothing else
 //

@@ -1,7 +1,6 @@
 package workdir
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -61,7 +60,7 @@ func (d *Dir) Fan(name string) (int, error) {
 		return fd, nil
 	}
 	err := Retry(func() error { return unix.Mkdirat(d.fd, name, ownedMode) })
-	made := err == nil // else it is there already: Clear leaves them, a user may have one
+	made := err == nil // else a user has one
 	if !made && !errors.Is(err, unix.EEXIST) {
 		return -1, fmt.Errorf("make the directory %s/%s: %w", d.path, name, err)
 	}
@@ -78,8 +77,8 @@ func (d *Dir) Fan(name string) (int, error) {
 	return fd, nil
 }
 
-// sweep removes every file of the suite, and with dirs also its directories that are empty then.
-func (d *Dir) sweep(ctx context.Context, dirs bool) (files int, bytes int64, err error) {
+// sweep removes every file of the suite, and its directories that are empty then.
+func (d *Dir) sweep() (files int, bytes int64, err error) {
 	names, err := readNames(d.fd)
 	if err != nil {
 		return 0, 0, fail("list", d.path, err)
@@ -96,14 +95,14 @@ func (d *Dir) sweep(ctx context.Context, dirs bool) (files int, bytes int64, err
 		if err != nil {
 			return files, bytes, fail("open", d.path+"/"+name, err)
 		}
-		n, b, err := sweepFan(ctx, fd)
+		n, b, err := sweepFan(fd)
 		files, bytes = files+n, bytes+b
 		sticky, _ := stickyDir(fd, false)
 		unix.Close(fd)
 		if err != nil {
 			return files, bytes, fail("in", d.path+"/"+name, err)
 		}
-		if dirs && sticky {
+		if sticky {
 			// It fails when something of the user's is in it.
 			_ = unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR)
 		}
@@ -113,15 +112,12 @@ func (d *Dir) sweep(ctx context.Context, dirs bool) (files int, bytes int64, err
 
 // sweepFan removes the suite's files from one of its directories. What carries such a name and is
 // no regular file, a link above all, is somebody else's.
-func sweepFan(ctx context.Context, fd int) (files int, bytes int64, err error) {
+func sweepFan(fd int) (files int, bytes int64, err error) {
 	names, err := readNames(fd)
 	if err != nil {
 		return 0, 0, fmt.Errorf("list: %w", err)
 	}
 	for _, name := range names {
-		if ctx.Err() != nil {
-			return files, bytes, context.Cause(ctx)
-		}
 		var s unix.Stat_t
 		if !isFile(name) || unix.Fstatat(fd, name, &s, unix.AT_SYMLINK_NOFOLLOW) != nil ||
 			s.Mode&unix.S_IFMT != unix.S_IFREG {

@@ -1,7 +1,6 @@
 package workdir
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -244,7 +243,7 @@ func (d *Dir) takeOver() (marker, error) {
 		return old, fmt.Errorf("%s was not written by kvbench, so the directory is "+
 			"somebody else's; move it away or give another -cache-dir", d.marker())
 	}
-	d.reclaim.Files, d.reclaim.Bytes, err = d.sweep(context.Background(), true)
+	d.reclaim.Files, d.reclaim.Bytes, err = d.sweep()
 	if err != nil {
 		return old, fmt.Errorf("reclaim what an earlier run left: %w", err)
 	}
@@ -271,20 +270,6 @@ func (d *Dir) Warnings() []string {
 	return []string{d.warning}
 }
 
-// Clear removes all files of the suite, as between trials. Nothing may be writing. The
-// context's end stops it between two files.
-func (d *Dir) Clear(ctx context.Context) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return fmt.Errorf("clear %s: %w", d.path, tiers.ErrClosed)
-	}
-	if _, _, err := d.sweep(ctx, false); err != nil {
-		return fmt.Errorf("clear the cache directory: %w", err)
-	}
-	return nil
-}
-
 // Close removes the suite's files, its directories and the marker, in this order, and the
 // parents that were made for them, if nothing else is in them; with Keep it leaves all of it.
 // Then the next run may have the directory. Where something of the user's lies in the rank
@@ -301,7 +286,7 @@ func (d *Dir) Close() error {
 	if d.keep {
 		return nil
 	}
-	if _, _, err := d.sweep(context.Background(), true); err != nil {
+	if _, _, err := d.sweep(); err != nil {
 		return fmt.Errorf("clean the cache directory: %w; the next start tries again", err)
 	}
 	names, err := readNames(d.fd)
