@@ -2,9 +2,8 @@
 // the share of 4 KiB blocks that occur more than once, and what zstd level 1 makes of the data.
 // Results of a storage that quietly stores less than was written are results of something else.
 //
-//	scan.go     Scan: every file once, in parts, on all processors
+//	scan.go     Scan: every file once, in parts, on all processors; Report, as JSON and as text
 //	counter.go  counting distinct blocks in bounded memory
-//	dedup.go    the report as JSON and as text
 //
 // Files are read once, in parts, with bounded memory. Blocks are told apart by 64 bits of their
 // SHA-256, so that among the four million that are kept by default two unequal ones look equal with

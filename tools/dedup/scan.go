@@ -1,8 +1,10 @@
 package dedup
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -176,6 +178,8 @@ func (s *scanner) work() {
 	}
 }
 
+var zeroBlock [block]byte
+
 // hashBlocks appends the hashes of all blocks but those of zeros, which it counts. The last is
 // padded.
 func hashBlocks(data []byte, hashes []uint64) (_ []uint64, zeros int64) {
@@ -186,7 +190,7 @@ func hashBlocks(data []byte, hashes []uint64) (_ []uint64, zeros int64) {
 			copy(padded[:], b)
 			b = padded[:]
 		}
-		if allZero(b) {
+		if bytes.Equal(b, zeroBlock[:]) { // arrays do not store such blocks at all
 			zeros++
 			continue
 		}
@@ -194,22 +198,6 @@ func hashBlocks(data []byte, hashes []uint64) (_ []uint64, zeros int64) {
 		hashes = append(hashes, binary.LittleEndian.Uint64(sum[:8]))
 	}
 	return hashes, zeros
-}
-
-// allZero finds blocks that arrays do not store at all.
-func allZero(b []byte) bool {
-	for len(b) >= 8 {
-		if binary.LittleEndian.Uint64(b) != 0 {
-			return false
-		}
-		b = b[8:]
-	}
-	for _, x := range b {
-		if x != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // report sums up.
@@ -226,4 +214,43 @@ func (s *scanner) report() Report {
 		r.ZstdRatio = float64(r.ZstdBytes) / float64(r.Bytes)
 	}
 	return r
+}
+
+// WriteJSON writes it for machines.
+func (r Report) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// WriteText writes it for people.
+func (r Report) WriteText(w io.Writer) error {
+	fmt.Fprintf(w, "files             %d, %s in %d blocks of 4 KiB, %d of them all zero\n", r.Files,
+		size(float64(r.Bytes)), r.Blocks, r.ZeroBlocks)
+	// Exact as long as every distinct block was kept.
+	if r.SampledOneIn == 1 {
+		fmt.Fprintf(w, "duplicate blocks  %.0f (%.2f %%)\n", r.DuplicateBlocks,
+			100*r.DuplicateShare)
+	} else {
+		fmt.Fprintf(w, "duplicate blocks  about %.0f (%.2f ± %.2f %%, estimated from one "+
+			"distinct block in %d)\n", r.DuplicateBlocks, 100*r.DuplicateShare,
+			100*r.PlusMinusShare, r.SampledOneIn)
+	}
+	fmt.Fprintf(w, "deduplicated      %s\n", size(float64(r.Bytes)*(1-r.DuplicateShare)))
+	_, err := fmt.Fprintf(w, "zstd -1           %s, ratio %.2f\n", size(float64(r.ZstdBytes)),
+		r.ZstdRatio)
+	return err
+}
+
+// size is for people.
+func size(n float64) string {
+	for _, u := range []struct {
+		name  string
+		bytes float64
+	}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if n >= u.bytes {
+			return fmt.Sprintf("%.2f %s", n/u.bytes, u.name)
+		}
+	}
+	return fmt.Sprintf("%.0f B", n)
 }

@@ -2,15 +2,16 @@ package discover
 
 import (
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"kvbench/tracing/host"
 )
 
-// notDisks are block devices that hold nothing of their own, or nothing that survives. A loop
-// device is a file, and the device below it is listed.
-var notDisks = []string{"loop", "ram", "zram", "sr", "fd", "nbd"}
+// notDisks are block devices that hold nothing of their own, or nothing that survives. A loop device
+// is a file, and the device below it is listed.
+var notDisks = regexp.MustCompile(`^(loop|ram|zram|sr|fd|nbd)\d*$`)
 
 // found reads what lies below a path that is already known to be below the machine's root.
 const found = host.Root("")
@@ -19,7 +20,7 @@ const found = host.Root("")
 func (m machine) devices() []Device {
 	list := []Device{}
 	for _, name := range m.Names("/sys/block") {
-		if skipDevice(name) {
+		if notDisks.MatchString(name) {
 			continue
 		}
 		// The links lead to the place of the device on its bus, by which its PCIe link is found.
@@ -44,17 +45,6 @@ func (m machine) devices() []Device {
 		list = append(list, d)
 	}
 	return list
-}
-
-// skipDevice says whether a name is one of notDisks with a number: loop0, but not loopback.
-func skipDevice(name string) bool {
-	for _, prefix := range notDisks {
-		if rest, ok := strings.CutPrefix(name, prefix); ok &&
-			strings.Trim(rest, "0123456789") == "" {
-			return true
-		}
-	}
-	return false
 }
 
 // link finds the PCIe device above a device's directory: the nearest that has a link.
@@ -89,7 +79,7 @@ func linkAt(dir string) *Link {
 	return l
 }
 
-// rates are the transfers per second and lane of the PCIe generations, in GT/s.
+// rates are the transfers per second of a link of width 1 in each PCIe generation, in GT/s.
 var rates = []float64{2.5, 5, 8, 16, 32, 64}
 
 // generation of a speed such as "16.0 GT/s PCIe", 0 when unknown.

@@ -2,13 +2,12 @@
 // recommends parameters with the reason for each.
 //
 //	hardware.go    Hardware, what is found: the schema of the JSON
-//	discover.go    Describe; reading what another machine wrote
-//	machine.go     where everything is looked up: processors, memory, the directory
+//	machine.go     Describe: processors, memory, the directory; what another machine wrote
 //	devices.go     block devices, their PCIe links and NVMe controllers
 //	gpu.go         GPUs, as NVML (gpu_nvml.go, with the build tag nvml) or the PCI bus has them
 //	tracing.go     what block-layer tracing would need
 //	recommend.go   parameters and settings of the system, each with its reason
-//	text.go        all of it for people
+//	text.go        all of it for machines and for people
 //
 // It changes nothing, loads nothing and measures nothing: a machine is described in the state in
 // which the next run finds it. What is unknown is null in the JSON and "unknown" in the text, never

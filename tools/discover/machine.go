@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,6 +27,16 @@ type machine struct {
 func thisMachine() machine {
 	return machine{environment: host.ReadEnvironment, limits: host.ReadLimits,
 		filesystem: host.FilesystemOf, nvml: nvmlGPUs}
+}
+
+// Describe looks at this machine and at a directory of it.
+func Describe(dir string) (Hardware, error) {
+	m := thisMachine()
+	dir, err := m.absolute(dir)
+	if err != nil {
+		return Hardware{}, err
+	}
+	return m.hardware(dir), nil
 }
 
 // hardware puts everything together. The recommendations come last: they are made of what was
@@ -130,3 +141,21 @@ func (m machine) directory(dir string, e host.Environment) *Directory {
 
 // linux tells whether /proc and /sys can be expected.
 func linux() bool { return runtime.GOOS == "linux" }
+
+// ReadFile reads what discover -json wrote on another machine.
+func ReadFile(path string) (Hardware, error) {
+	var h Hardware
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return h, err
+	}
+	if err := json.Unmarshal(data, &h); err != nil {
+		return h, fmt.Errorf("%s: %w", path, err)
+	}
+	// A later minor version only adds keys.
+	if h.SchemaVersion == "" || h.SchemaVersion[0] != SchemaVersion[0] {
+		return h, fmt.Errorf("%s: schema_version %q, this version reads 1.x as kvreport discover "+
+			"-json writes it", path, h.SchemaVersion)
+	}
+	return h, nil
+}

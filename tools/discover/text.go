@@ -2,11 +2,20 @@ package discover
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
 )
+
+// WriteJSON writes it for machines.
+func (h Hardware) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(h)
+}
 
 // WriteText writes it for people. One thing a line, so that two machines can be compared with
 // diff.

@@ -15,7 +15,8 @@ import (
 var update = flag.Bool("update", false,
 	"rewrite the golden files of the tests that run; look at the difference before committing it")
 
-// Check compares got with testdata/<name>.
+// Check compares got with testdata/<name> of the package under test. With -update it writes the file
+// instead: the difference is then to be read line by line before it is committed.
 func Check(t testing.TB, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -29,6 +30,16 @@ func Check(t testing.TB, name, got string) {
 	assert.Equal(t, string(want), got, "%s: run the test with -update if this is meant", path)
 }
 
+// parts are four results that the engine built once: forty seconds in which 1 MiB a second was
+// written, with the sections of one benchmark each put in by hand. They are kept as files, so that
+// tests of what reads results need no engine, and so that a reader meets a file that an older
+// version wrote.
+//
+//	autoscaled-simulated  four rounds of the autoscaler of capacity, on a device model
+//	autoscaled            the same, measured
+//	blocks                block hits beside the ideal ones, and a validation that failed in part
+//	replay                counts of an I/O trace
+//
 //go:embed testdata/*.json
 var parts embed.FS
 
