@@ -68,22 +68,6 @@ func (c *counters) traffic(l tiers.Kind, op tiers.Op) *result.TierTraffic {
 	return &c.Tiers[l].Write
 }
 
-// total returns what f tells of each level in one direction, added up.
-func (c *counters) total(op tiers.Op, f func(*result.TierTraffic) int64) (sum int64) {
-	for l := range tiers.NumKinds {
-		sum += f(c.traffic(l, op))
-	}
-	return sum
-}
-
-// demotions returns the number of halves of demotions, of all levels.
-func (c *counters) demotions(op tiers.Op) (sum int64) {
-	for l := range c.Demotions {
-		sum += c.Demotions[l][op]
-	}
-	return sum
-}
-
 // addEntry counts one entry and its bytes, as it comes into or leaves a level.
 func addEntry(n *result.EntryCount, bytes int64) {
 	n.Entries++

@@ -234,7 +234,7 @@ func (b *builder) status() {
 		r.Error = cmp.Or(r.Error, fmt.Sprintf(format, args...))
 	}
 	failed := r.Requests.FailedOperations
-	all := failed + r.Requests.Operations + b.n.demotions(tiers.Read) + b.n.demotions(tiers.Write)
+	all := failed + r.Summary.CacheStats.ReadIOPS + r.Summary.CacheStats.WriteIOPS // with demotions
 	for _, e := range r.ErrorSamples {
 		if e.Fatal {
 			fail("%s %s of %s: %s", e.Tier, e.Operation, e.Where(), e.Message)

@@ -1,7 +1,9 @@
 package record
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"kvbench/kvbench/result"
@@ -59,93 +61,84 @@ func (b *builder) python() {
 // its "iops" are counts.
 func (b *builder) cacheStats() result.CacheStats {
 	lookups, rereads := b.r.Lookups, b.n.Rereads
-	moved := func(t *result.TierTraffic) int64 { return t.Bytes }
-	done := func(t *result.TierTraffic) int64 { return t.Operations }
 	s := result.CacheStats{
 		CacheHits: lookups.Hits + rereads, CacheMisses: lookups.Misses,
 		PrefillWrites: b.n.PrefillWrites, DecodeReads: b.n.DecodeReads,
 		SystemPromptHits: lookups.ByKind["system"].Hits,
 		UserCacheHits:    lookups.ByKind["user"].Hits + rereads,
 		MultiTurnHits:    lookups.ByKind["multi_turn"].Hits,
-		TotalReadBytes:   b.n.total(tiers.Read, moved),
-		TotalWriteBytes:  b.n.total(tiers.Write, moved),
-		ReadIOPS:         b.n.total(tiers.Read, done) + b.n.demotions(tiers.Read),
-		WriteIOPS:        b.n.total(tiers.Write, done) + b.n.demotions(tiers.Write),
-		LatencyMS:        make(map[string]float64),
 	}
+	keys := make(map[string]any)
+	for l, t := range b.n.Tiers {
+		s.TotalReadBytes += t.Read.Bytes
+		s.TotalWriteBytes += t.Write.Bytes
+		s.ReadIOPS += t.Read.Operations + b.n.Demotions[l][tiers.Read]
+		s.WriteIOPS += t.Write.Operations + b.n.Demotions[l][tiers.Write]
+		b.latencyKeys(keys, tiers.Kind(l))
+	}
+	for _, l := range b.levels {
+		b.tierKeys(keys, l)
+	}
+	fill(&s, keys)
 	s.CacheHitRate = units.Ratio(s.CacheHits, s.CacheHits+s.CacheMisses)
 	s.TotalReadGiB, s.TotalWriteGiB = gib(s.TotalReadBytes), gib(s.TotalWriteBytes)
 	s.ReadWriteRatio = units.Ratio(s.TotalReadBytes, s.TotalWriteBytes)
-	// The places of each tier's keys; nil where the Python benchmark has none.
-	keys := map[tiers.Kind]tierKeys{
-		tiers.GPU: {&s.GPUEntries, nil, &s.GPUMemoryUsed, &s.GPUWritten, &s.GPURead,
-			&s.GPUReadBandwidth, &s.GPUWriteBandwidth},
-		tiers.CPU: {&s.CPUEntries, &s.OffloadsCPU, &s.CPUMemoryUsed, &s.CPUWritten, &s.CPURead,
-			&s.CPUReadBandwidth, &s.CPUWriteBandwidth},
-		tiers.Storage: {&s.StorageEntries, &s.OffloadsStorage, nil, &s.StorageWritten,
-			&s.StorageRead,
-			&s.StorageReadBandwidth, &s.StorageWriteBandwidth},
-	}
-	for _, l := range b.levels {
-		b.fill(l, keys[l])
-		if l == tiers.Storage {
-			moved := float64(b.moved(l, tiers.Read) + b.moved(l, tiers.Write))
-			sizer := b.info.Sizer
-			s.StorageTokensProcessed = units.Ratio(moved*float64(max(1, sizer.Divisor)),
-				sizer.BytesPerToken)
-		}
-	}
-	for l := range tiers.NumKinds {
-		for op := range tiers.NumOps {
-			h, name := &b.hists.op[l][op], fmt.Sprintf("%s_%s", l, op)
-			percentileKeys(s.LatencyMS, name, h[histIO])
-			if l == tiers.Storage {
-				percentileKeys(s.LatencyMS, name+"_device", h[histDevice])
-				percentileKeys(s.LatencyMS, name+"_host", h[histHost])
-			}
-		}
+	if moved := b.n.Tiers[tiers.Storage]; slices.Contains(b.levels, tiers.Storage) {
+		tokens := float64(moved.Read.Bytes+moved.Write.Bytes) *
+			float64(max(1, b.info.Sizer.Divisor))
+		s.StorageTokensProcessed = units.Ratio(tokens, b.info.Sizer.BytesPerToken)
 	}
 	s.StorageHealth = result.NewStorageHealth(&s, b.info.Profile)
 	return s
 }
 
-// tierKeys are the places of one tier's keys.
-type tierKeys struct {
-	entries, offloads                       **int64
-	used, written, read, readRate, writRate **float64
+// fill sets the fields of s that the keys name. Those that the Python benchmark does not have, such
+// as the offloads to the fastest tier, are no fields and are left out.
+func fill(s *result.CacheStats, keys map[string]any) {
+	text, err := json.Marshal(keys)
+	if err == nil {
+		err = json.Unmarshal(text, s)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("the keys of cache_stats: %v", err)) // finite numbers in a flat object
+	}
 }
 
-// fill writes a tier's keys. Entries came into a tier by writes or by demotions, which are
-// offloads.
-func (b *builder) fill(l tiers.Kind, k tierKeys) {
-	if t, ok := b.known[l.String()]; ok {
-		*k.entries = new(t.Entries)
-		if k.used != nil {
-			*k.used = new(gib(t.UsedBytes))
+// tierKeys are a level's own. Entries came into it by writes or by demotions, which are offloads.
+func (b *builder) tierKeys(keys map[string]any, l tiers.Kind) {
+	name, t := l.String(), &b.n.Tiers[l]
+	if known, ok := b.known[name]; ok {
+		keys[name+"_entries"] = known.Entries
+		keys[name+"_memory_used_gb"] = gib(known.UsedBytes)
+	}
+	keys["offloads_"+name] = t.Write.Operations + b.n.Demotions[l][tiers.Write]
+	keys["tier_"+name+"_kv_bytes_written_gb"] = gib(t.Write.Bytes)
+	keys["tier_"+name+"_kv_bytes_read_gb"] = gib(t.Read.Bytes)
+	keys["tier_"+name+"_read_bandwidth_gbps"] = b.perSecond(gib(t.Read.Bytes))
+	keys["tier_"+name+"_write_bandwidth_gbps"] = b.perSecond(gib(t.Write.Bytes))
+}
+
+// latencyKeys are {level}_{op}_{p}_ms, and of the storage also {level}_{op}_{device,host}_{p}_ms,
+// where there are samples.
+func (b *builder) latencyKeys(keys map[string]any, l tiers.Kind) {
+	for op := range tiers.NumOps {
+		for k, part := range map[opHist]string{histIO: "", histDevice: "_device",
+			histHost: "_host"} {
+			if part != "" && l != tiers.Storage {
+				continue
+			}
+			for share, p := range map[float64]string{
+				0.5: "p50", 0.95: "p95", 0.99: "p99", 0.999: "p999", 0.9999: "p9999",
+			} {
+				if v := b.hists.op[l][op][k].PercentileMS(share); v != nil {
+					keys[fmt.Sprintf("%s_%s%s_%s_ms", l, op, part, p)] = *v
+				}
+			}
 		}
 	}
-	t := &b.n.Tiers[l]
-	if k.offloads != nil {
-		*k.offloads = new(t.Write.Operations + b.n.Demotions[l][tiers.Write])
-	}
-	written, read := gib(t.Write.Bytes), gib(t.Read.Bytes)
-	*k.written, *k.read = &written, &read
-	*k.writRate, *k.readRate = b.perSecond(written), b.perSecond(read)
 }
 
 func gib(bytes int64) float64 { return float64(bytes) / float64(units.GiB) }
-
-// percentileKeys writes {name}_{p}_ms, where there are samples.
-func percentileKeys(out map[string]float64, name string, h *result.Histogram) {
-	for _, p := range []struct {
-		share float64
-		name  string
-	}{{0.5, "p50"}, {0.95, "p95"}, {0.99, "p99"}, {0.999, "p999"}, {0.9999, "p9999"}} {
-		if v := h.PercentileMS(p.share); v != nil {
-			out[name+"_"+p.name+"_ms"] = *v
-		}
-	}
-}
 
 // qos judges a class by its target. Requests still queued at the deadline are violations.
 func (b *builder) qos(c workloads.Class) result.QoSStat {
