@@ -2,6 +2,7 @@ package cache
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,7 +18,8 @@ import (
 // for what it writes, and the bytes and order of each level afterwards, first victim first.
 // Rewrite them with -rewrite.
 //
-//	cache gpu=100 cpu=100 storage=200   levels and their capacities
+//	cache gpu=100 cpu=100 storage=200   levels and their capacities; fifo: another order;
+//	                                    gpu-only=x: what else may not live there
 //	write a=60 b=60                     keys that are written where they are absent
 //	read a b                            keys that are not
 //	blocks a=60 b=60                    blocks of one prefix
@@ -63,10 +65,27 @@ func scriptCache(t *testing.T, d *datadriven.TestData, log *script) *Cache {
 			cfg.Levels = append(cfg.Levels, Level{Kind: k, Capacity: capacity})
 		}
 	}
+	if d.HasArg("fifo") {
+		cfg.Policy.Evict = func(int64) Evictor { return &fifo{} }
+	}
+	if only := ""; d.MaybeScanArgs(t, "gpu-only", &only) {
+		cfg.Policy.Admit = func(e *Entry, level int) bool { return level > 0 || e.Key() == only }
+	}
 	c, err := New(cfg)
 	require.NoError(t, err)
 	return c
 }
+
+// fifo is an order in which use counts for nothing.
+type fifo []*Entry
+
+func (f *fifo) Add(e *Entry) { *f = append(*f, e) }
+func (f *fifo) Touch(*Entry) {}
+func (f *fifo) Remove(e *Entry) {
+	*f = slices.DeleteFunc(*f, func(x *Entry) bool { return x == e })
+}
+
+func (f *fifo) Victims(yield func(*Entry) bool) { slices.Values(*f)(yield) }
 
 // request decides and does what was decided.
 func (s *script) request(t *testing.T, c *Cache, d *datadriven.TestData) {
