@@ -92,6 +92,9 @@ func TestLayoutsUnderEviction(t *testing.T) {
 				sameFootprint(t, c, tier)
 			})
 		}
+		if testing.Short() {
+			continue // real files take their time
+		}
 		t.Run(name+"/cancelled", func(t *testing.T) {
 			c, _, tier := layoutCache(t, l, true, 300*unit, capacity/2)
 			play(t, c, requests, 8, true)
