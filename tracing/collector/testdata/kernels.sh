@@ -78,6 +78,7 @@ debian=/usr/share/keyrings/debian-archive-keyring.gpg
 ubuntu=$work/ubuntu/usr/share/keyrings/ubuntu-archive-keyring.gpg
 
 sources() {
+	local suite
 	for suite in bullseye bookworm bookworm-backports trixie trixie-backports; do
 		echo "deb [signed-by=$debian] http://deb.debian.org/debian $suite main"
 	done
