@@ -16,4 +16,8 @@
 // Ranks that are missing or failed leave their share out of the sums and make the summary partial;
 // a rank that was served wholly from memory is listed, and an option where all were is invalid.
 // Results that differ in a setting or in the model are not summed at all.
+//
+// The same results give the same bytes, so that a summary can be checked by making it again. The
+// text on the terminal has one line for each option; what is missing or invalid stands in it,
+// because the sums look the same without a rank.
 package aggregate

@@ -21,6 +21,7 @@ func option(group string, files []load.File, s *Summary) *Option {
 		o.RankCount = max(o.RankCount, f.Rank+1, f.Result.Ranks)
 		o.TrialCount = max(o.TrialCount, f.Trial+1, f.Result.Count)
 	}
+	// An option is invalid only when no rank touched the storage: one that did has measured it.
 	memoryOnly := true
 	// Every trial and rank up to the largest that anybody knows of is looked for: what is missing
 	// is found by its absence.
@@ -63,6 +64,7 @@ func option(group string, files []load.File, s *Summary) *Option {
 			o.Trials = append(o.Trials, t)
 		}
 	}
+	// The same results must give the same bytes, in whatever order the trials name their ranks.
 	slices.Sort(o.CPUTierRanks)
 	o.PartialFailure = len(o.MissingFiles) > 0
 	switch {

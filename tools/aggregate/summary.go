@@ -116,6 +116,7 @@ func Aggregate(t *load.Tree) (*Summary, error) {
 	s.place(t.Files)
 	for _, f := range t.Files {
 		switch {
+		// A simulation outweighs the notice of the closed division: it is no measurement at all.
 		case f.Result.Simulation != nil:
 			s.Notice = result.SimulatedNotice
 		case f.Result.Division == result.DivisionClosed && s.Notice == "":

@@ -44,6 +44,7 @@ func commonWindow(ranks []load.File) *Window {
 			end = stop
 		}
 	}
+	// Ranks that never ran at the same time have no window in common.
 	length := end.Sub(last)
 	if len(ranks) == 0 || length <= 0 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"kvbench/tracing/host"
 )
 
-// notDisks are block devices that hold nothing of their own, or nothing that survives. A loop device
-// is a file, and the device below it is listed.
+// notDisks are block devices that hold nothing of their own, or nothing that survives. A loop
+// device is a file, and the device below it is listed.
 var notDisks = regexp.MustCompile(`^(loop|ram|zram|sr|fd|nbd)\d*$`)
 
 // found reads what lies below a path that is already known to be below the machine's root.
@@ -53,6 +53,7 @@ func (m machine) link(dir string) *Link {
 	if real, err := filepath.EvalSymlinks(top); err == nil {
 		top = real
 	}
+	// Upwards: a namespace hangs below its controller, and that below its slot.
 	for ; len(dir) > len(top); dir = filepath.Dir(dir) {
 		if speed := found.Text(dir, "current_link_speed"); speed != "" {
 			return linkAt(dir)
@@ -103,6 +104,7 @@ func (l Link) gibPerSecond() float64 {
 	if l.Generation < 1 || l.Generation > len(rates) {
 		return 0
 	}
+	// Without it a link of generation 2 would seem a quarter faster than it is.
 	coding := 128.0 / 130
 	if l.Generation <= 2 {
 		coding = 0.8

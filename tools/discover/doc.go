@@ -15,4 +15,12 @@
 //
 // Everything that is a file is read below a root, so that tests describe machines made of files:
 // a server with two sockets, an NVMe drive in a slot that is too slow, cards that NVML knows.
+//
+// NVML is asked only in builds with cgo and the tag nvml, because it is a library that is loaded
+// from the driver: a plain build runs on machines without one. What the kernel shows of NVIDIA's
+// cards is told instead, with what is missing and how to get it.
+//
+// The JSON of one machine is read on another: kvreport submission fills the description of a system
+// from it, a file for each client. Advice is made from the description alone, so that it can be
+// checked against it.
 package discover

@@ -56,6 +56,7 @@ func (m machine) kernelGPUs() []GPU {
 		}
 		g := GPU{Index: len(list), Name: "NVIDIA device " + found.Text(dir, "device"),
 			Link: linkAt(dir), Source: "PCI bus"}
+		// The driver knows the name of the card; without it the bus has a number.
 		for line := range strings.Lines(
 			m.Text("/proc/driver/nvidia/gpus/" + address + "/information")) {
 			if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "Model" {

@@ -52,6 +52,7 @@ func (m machine) hardware(dir string) Hardware {
 			HugePages:        e.HugePages, HugePagePool: e.HugePagePool},
 		Devices: m.devices(),
 	}
+	// What follows asks for what stands above.
 	h.GPUs, h.GPUNote = m.gpus()
 	h.Directory = m.directory(dir, e)
 	h.Tracing = m.tracing(e.Kernel)
@@ -105,6 +106,7 @@ func (m machine) cpu(e host.Environment, l host.Limits) CPU {
 	if len(sockets) > 0 {
 		c.Sockets, c.Cores = new(len(sockets)), new(len(cores))
 	}
+	// Nodes may have gaps in their numbers: memory that was taken offline.
 	nodes, ids := m.numbered("/sys/devices/system/node", "node")
 	for i, at := range nodes {
 		n := Node{ID: ids[i], CPUs: m.Text(at, "cpulist")}

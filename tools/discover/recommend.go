@@ -45,6 +45,7 @@ type adder func(what, reason string, args ...any)
 // with the run.
 func (h Hardware) storage(add adder) {
 	d := h.Directory
+	// What the directory is decides everything else: a memory filesystem ends the advice.
 	switch {
 	case d.InMemory:
 		add("-cache-dir <a directory on a disk>",
@@ -81,6 +82,7 @@ func (h Hardware) storage(add adder) {
 			"half of the %.1f GiB that are free; it must be given because %s is on %s",
 			float64(d.FreeBytes)/gib, d.Path, why)
 	}
+	// Without a block device behind it there is nothing more to say.
 	i := slices.IndexFunc(h.Devices, func(dev Device) bool { return dev.Name == d.Device })
 	if i < 0 {
 		return
@@ -140,6 +142,7 @@ func hwLimit(dev Device) string {
 // memory advises on a cpu tier. The default is none, since a benchmark of storage is asked for;
 // half of the free memory leaves room for the buffers, which are not counted here.
 func (h Hardware) memory(add adder) {
+	// Below a GiB there is nothing to spare.
 	if spare := h.Memory.AvailableBytes / 2 / gib; spare >= 1 {
 		add(fmt.Sprintf("-cpu-mem-gb %d", spare),
 			"for a production mix: half of the %.1f GiB available (%s); 0, the default, sends "+
@@ -172,6 +175,7 @@ func (h Hardware) gpu(add adder) {
 
 // system advises on what makes runs differ from each other, or makes the harness the limit.
 func (h Hardware) system(add adder) {
+	// Virtual machines have no governor.
 	if h.CPU.Governor != "" && h.CPU.Governor != "performance" {
 		add("cpupower frequency-set -g performance",
 			"the CPU governor is %s: clocks that follow the load make runs differ", h.CPU.Governor)

@@ -32,6 +32,7 @@ func (h Hardware) WriteText(w io.Writer) error {
 	line("memory", "%s, %s available (%s), transparent huge pages %s", size(&h.Memory.TotalBytes),
 		size(&h.Memory.AvailableBytes),
 		h.Memory.AvailableBecause, cmp.Or(h.Memory.HugePages, "unknown"))
+	// What is not there is not told, but for GPUs: their absence is usually a question.
 	for _, g := range h.GPUs {
 		line(fmt.Sprintf("gpu %d", g.Index), "%s, %s%s (%s)", g.Name, size(g.MemoryBytes),
 			describeLink(g.Link), g.Source)

@@ -19,5 +19,8 @@
 // Sides that differ in a setting are refused before any number is compared: their numbers answer
 // different questions.
 //
+// Runs of the same hour share their disturbances, which no test can tell from a loss: old and new
+// are to be run in turns (make gate does).
+//
 // simulation_test.go holds the rates of false alarms and of losses found to what is promised.
 package gate

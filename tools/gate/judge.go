@@ -278,6 +278,7 @@ func (r *Report) correct() {
 	// counting them would hide the alarms of the others.
 	var family []int
 	var p, least []float64
+	// So far Fine only means that a row can be tested.
 	for i, row := range r.Rows {
 		if row.Verdict == Fine {
 			family = append(family, i)

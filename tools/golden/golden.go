@@ -15,8 +15,8 @@ import (
 var update = flag.Bool("update", false,
 	"rewrite the golden files of the tests that run; look at the difference before committing it")
 
-// Check compares got with testdata/<name> of the package under test. With -update it writes the file
-// instead: the difference is then to be read line by line before it is committed.
+// Check compares got with testdata/<name> of the package under test. With -update it writes the
+// file instead: the difference is then to be read line by line before it is committed.
 func Check(t testing.TB, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -25,6 +25,7 @@ func Check(t testing.TB, name, got string) {
 		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
 		return
 	}
+	// A file that is not there is not written: a test that forgot its file would pass.
 	want, err := os.ReadFile(path)
 	require.NoError(t, err, "run the test with -update, then look at the file")
 	assert.Equal(t, string(want), got, "%s: run the test with -update if this is meant", path)

@@ -25,6 +25,7 @@ func runAggregate(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	fs := flags("aggregate")
 	out := fs.String("o", "", "")
 	dirs, err := parse(fs, args)
+	// Two directories are two runs, which are never summed.
 	if err == nil && len(dirs) != 1 {
 		err = errors.New("one results directory is needed, for example: kvreport aggregate " +
 			"kvbench-results/20260908-120000-4711")
@@ -47,6 +48,7 @@ func runAggregate(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	if path == "" {
 		path = filepath.Join(dirs[0], s.FileName())
 	}
+	// The text is for people who look at a terminal: a pipe gets the document alone.
 	if path == "-" {
 		err = s.WriteJSON(stdout)
 	} else if err = writeFile(path, s.WriteJSON); err == nil {

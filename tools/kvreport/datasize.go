@@ -45,6 +45,7 @@ func runDatasize(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	switch {
 	case err != nil:
 		return fail(stderr, "datasize", err)
+	// A no is an answer, and written in full.
 	case !answer.Fits():
 		return No
 	}

@@ -27,6 +27,7 @@ func runDedup(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	case err != nil:
 	case len(paths) == 0:
 		err = errors.New("no path; name files or directories, for example: kvreport dedup /mnt/kv")
+	// A smaller sample has an interval as wide as the question.
 	case *kept < 1024:
 		err = fmt.Errorf("-max-blocks: must be at least 1024, given %d", *kept)
 	}

@@ -26,6 +26,7 @@ func runDevice(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, "device", err)
 	}
+	// Without them nobody could tell a good fit from a lucky one.
 	for _, why := range reasons {
 		fmt.Fprintln(stderr, why)
 	}

@@ -20,6 +20,7 @@ func runDiscover(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	fs := flags("discover")
 	asJSON := fs.Bool("json", false, "")
 	dirs, err := parse(fs, args)
+	// The advice is about one directory: it names its drive.
 	if err == nil && len(dirs) > 1 {
 		err = fmt.Errorf("one directory at most, given %d", len(dirs))
 	}

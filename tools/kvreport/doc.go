@@ -18,5 +18,13 @@
 // a bad input is named with its file. Output files are written beside their place and renamed: an
 // old report stays until the new one is whole.
 //
+// Flags may stand anywhere on the line, a lone - is standard input, and behind -- everything is an
+// argument. Help is asked for with help COMMAND or -h in any place; it goes to standard output and
+// is no error, while the help that an empty command line gets is one.
+//
+// The tests here run commands as a user types them, with their golden files in testdata; what they
+// decide is tested in their packages. trace_privileged_linux_test.go watches real processes and
+// needs root, fio and a loop device.
+//
 // This package is large because it has a file for each command.
 package main

@@ -34,6 +34,7 @@ func writeDocument(name string, args []string, stdin io.Reader, stderr io.Writer
 	for _, n := range missing(records) {
 		warn(errors.New(n))
 	}
+	// The comparison is built while the file is open: an error leaves the old file.
 	put := func(w io.Writer) error { return write(w, records, stats.Build(records, out.Units)) }
 	if err := writeFile(*path, put); err != nil {
 		return fail(stderr, name, err)

@@ -66,6 +66,7 @@ func Main(program string, table []Command, args []string, stdin io.Reader, stdou
 		}
 		return c.Run(rest, stdin, stdout, stderr)
 	}
+	// Slips of the finger get an answer that can be copied.
 	names := make([]string, len(table))
 	for i, c := range table {
 		names[i] = c.Name
@@ -80,6 +81,7 @@ func isHelp(arg string) bool { return arg == "-h" || arg == "-help" || arg == "-
 
 // usage is the table of commands.
 func usage(w io.Writer, program string, table []Command) {
+	// The second column begins behind the longest name.
 	width := 0
 	for _, c := range table {
 		width = max(width, len(c.Name))
@@ -119,6 +121,7 @@ func warner(stderr io.Writer, name string) func(error) {
 // flags returns an empty flag set whose mistakes are returned by parse instead of printed.
 func flags(name string) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	// The package would print the usage of all flags for every slip.
 	fs.SetOutput(io.Discard)
 	fs.Usage = func() {}
 	return fs

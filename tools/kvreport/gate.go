@@ -35,6 +35,7 @@ func runGate(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, "gate", err)
 	}
+	// Bad lines are warned about on both sides alike; a side without any good line is an error.
 	t, err := gate.Read(old, new, stdin,
 		warner(stderr, "gate"))
 	if err != nil {
@@ -56,6 +57,7 @@ func runGate(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err := write(stdout); err != nil {
 		return fail(stderr, "gate", err)
 	}
+	// 1 and not 2: the comparison worked.
 	if r.Failed() {
 		return No
 	}

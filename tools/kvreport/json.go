@@ -28,6 +28,7 @@ func runJSON(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	// The document is written when everything was read: a broken input leaves no half of it.
 	write := func(w io.Writer) error { return load.WriteDocument(w, records, all.Units) }
+	// A document on standard output is for the next program.
 	if *out == "" || *out == load.Stdin {
 		err = write(stdout)
 	} else {

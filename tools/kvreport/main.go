@@ -31,6 +31,7 @@ var commands = explained(
 // explained puts the texts into the table.
 func explained(list ...Command) []Command {
 	for i, c := range list {
+		// A command without a text fails TestCommandsTeach.
 		if text, err := help.ReadFile("help/" + c.Name + ".txt"); err == nil {
 			list[i].Long, list[i].Example, _ = strings.Cut(string(text), "\nExample:\n")
 		}

@@ -35,6 +35,7 @@ func runSubmission(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	fs.StringVar(&s.Division, "division", "closed", "")
 	var described files
 	fs.Var(&described, "discover", "")
+	// One results directory is one run.
 	dirs, err := parse(fs, args)
 	if err == nil && len(dirs) != 1 {
 		err =

@@ -86,6 +86,7 @@ func parseBpftrace(in io.Reader, name string) (*Bpftrace, error) {
 	for s.Scan() {
 		line++
 		text := strings.TrimSpace(s.Text())
+		// The wrapper says whom it traced; bpftrace itself does not.
 		if who, ok := strings.CutPrefix(text, "Tracing process: "); ok { // the script's wrapper
 			b.process = who
 			continue

@@ -33,6 +33,11 @@
 // are never compared, whatever anybody ignores. Of the others a comparison may ignore what it is
 // about.
 //
+// Reading does not stop at a bad line, which is told with its file and number, but it does at a
+// file that cannot be read or holds no result: somebody named it, and a comparison without it would
+// look like one with it. Directories are searched, so that other files in them are none of our
+// business.
+//
 // This package is large because every format in which results come has its reader here, and nobody
 // else reads any. Everything runs on the caller's goroutine; nothing is kept between calls.
 package load

@@ -142,6 +142,7 @@ func (r *reader) document(in io.Reader, name string) error {
 	if major, _, _ := strings.Cut(d.Schema, "."); major != "1" {
 		return fmt.Errorf("%s:1: %s %q, this version reads 1.x", name, documentKey, d.Schema)
 	}
+	// Directions travel with the values, as in text.
 	for unit, pairs := range d.Units {
 		for key, value := range pairs {
 			addUnit(r.out.Units, unit, key, value)

@@ -62,6 +62,7 @@ func Each(args []string, o Options, f func(*Record) error) (Outcome, error) {
 			return r.out, err
 		}
 	}
+	// At the end, because what an input says of a unit stands.
 	r.knownUnits()
 	return r.out, nil
 }

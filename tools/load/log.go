@@ -143,6 +143,7 @@ func (r *reader) locate(path, text string) string {
 	dir := filepath.Dir(text)
 	parts := strings.Split(strings.Trim(filepath.ToSlash(path), "/"), "/")
 	// At least trial, rank and file: a bare file name could be anybody's.
+	// From the longest tail on: the more of a path is the same, the surer is the match.
 	for i := 0; i+3 <= len(parts); i++ {
 		moved := filepath.Join(dir, filepath.Join(parts[i:]...))
 		if info, err := os.Stat(moved); err == nil && !info.IsDir() {

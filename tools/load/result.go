@@ -87,6 +87,7 @@ func (r *reader) directory(dir string) error {
 	if err != nil {
 		return err
 	}
+	// A directory without results is a mistake, unless its results came by way of a text.
 	if found == 0 && !r.below(dir) {
 		return fmt.Errorf("%s: no benchmark result in this directory", dir)
 	}

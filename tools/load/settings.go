@@ -183,6 +183,7 @@ func Differences(old, new *Settings) (list []Difference) {
 // direct and buffered". Such results are shown side by side but never compared.
 func Incomparable(old, new *Settings) string {
 	var parts []string
+	// What does not define a number is no reason against showing a change.
 	for _, d := range Differences(old, new) {
 		// A filesystem that refuses direct I/O grants buffered: that is what was measured.
 		granted := len(old.Of(IOUsed)) > 0 && len(new.Of(IOUsed)) > 0

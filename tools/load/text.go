@@ -63,6 +63,7 @@ func (r *reader) text(b *bufio.Reader, name string) error {
 	for _, p := range order {
 		records = append(records, p.records()...)
 	}
+	// Packages print side by side: the file has the order in which things happened.
 	slices.SortStableFunc(records, func(a, b *Record) int { return cmp.Compare(a.Line, b.Line) })
 	for _, rec := range records {
 		if err := r.emitLine(rec); err != nil {

@@ -79,6 +79,7 @@ func ReadTree(dir string) (*Tree, error) {
 	if len(paths) == 0 {
 		return nil, fmt.Errorf("%s: %w", dir, ErrNoResults)
 	}
+	// Names hold the time.
 	slices.Sort(paths) // of one directory the newest is last
 	for _, path := range paths {
 		f, err := t.read(path)

@@ -146,6 +146,7 @@ func (a Answer) WriteJSON(w io.Writer) error {
 // WriteText writes it for people.
 func (answer Answer) WriteText(w io.Writer) error {
 	n, a := answer.Need, answer.Machine
+	// The first column is empty where a line goes on.
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(tab, "%s\t%s\n", name, fmt.Sprintf(format, args...))

@@ -39,6 +39,7 @@ func (d *derived) because(parameter, format string, args ...any) {
 
 // derive applies the rules of the package comment.
 func derive(runs []measured) (derived, error) {
+	// Kinds first: trials of one measurement are one.
 	reads, writes, mixed := sort(medians(runs))
 	var d derived
 	var errs []error

@@ -22,5 +22,7 @@
 //   - Reads and writes share the medium or do not, whichever comes nearer to what
 //     StorageCeiling/op=mixed moved.
 //
+// The model leaves out what these runs cannot tell (parallelism, garbage collection, flushes).
+//
 // Several runs of one kind count with their median.
 package sizing

@@ -11,4 +11,7 @@
 //
 // Requests count for the process that queued them. Direct I/O and reads are whole; what the page
 // cache writes back later belongs to nobody and is missing, which the help says.
+//
+// Jobs name no file and no size: what they load is given to fio, and a job that named a device
+// would be run on it some day.
 package trace

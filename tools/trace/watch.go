@@ -70,6 +70,7 @@ func loop(ctx context.Context, opt *Options, c *collector.Collector,
 			if t, err := c.Snapshot(); err == nil {
 				say(t)
 			}
+			// A name may start again at any time; an id does not.
 			if _, running := c.Watched(); running == 0 && opt.tracing.PID != 0 {
 				return opt.subject + " has ended, with all its children"
 			}
