@@ -113,7 +113,8 @@ func fail(stderr io.Writer, name string, err error) int {
 	return Usage
 }
 
-// warner writes what is no reason to stop, a line each.
+// warner writes what is no reason to stop, a line each, in the form of fail: whoever greps for the
+// command finds both. It is called from one goroutine.
 func warner(stderr io.Writer, name string) func(error) {
 	return func(err error) { fmt.Fprintf(stderr, "kvreport %s: %v\n", name, err) }
 }

@@ -28,7 +28,8 @@ var commands = explained(
 	traceCommand,
 )
 
-// explained puts the texts into the table.
+// explained puts the texts into the table: what a command does and how it decides, up to the line
+// "Example:", then lines that can be typed as they stand.
 func explained(list ...Command) []Command {
 	for i, c := range list {
 		// A command without a text fails TestCommandsTeach.

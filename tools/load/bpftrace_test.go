@@ -22,7 +22,7 @@ const bpftraceTexts = "testdata/bpftrace"
 // readText parses one of testdata/bpftrace, which bpftrace 0.17 printed beside fio on a loop
 // device, with a script that has the probes and maps of the Python benchmark's:
 //
-//	drifted      randrw, 70 % reads, reads of 4k/50:16k/30:128k/20, writes of 64k, depth 8, for 6 s
+//	drifted      randrw, 70 % reads of 4k/50:16k/30:128k/20, writes of 64k, depth 8, for 6 s
 //	ended-early  reads of 128k at depth 16, for 8 s until the script ended before fio did
 //	negative     four writers of 64k with fsync=8, for 6 s
 func readText(t *testing.T, name string) *Bpftrace {

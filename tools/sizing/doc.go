@@ -1,7 +1,7 @@
 // Package sizing answers two questions before anything is run: what memory and disk a run will
 // need, and how a drive is to be described for a run in virtual time.
 //
-//	datasize.go  Question and Answer: the parameters of a run, what it needs, what this machine has
+//	datasize.go  Question and Answer: a run's parameters, its needs, what this machine has
 //	estimate.go  Need: reckoning with the population that the run would draw
 //	device.go    Device: plain runs on a drive → the text of -simulate-device
 //	derive.go    the rules by which the parameters follow
