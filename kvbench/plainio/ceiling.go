@@ -118,6 +118,7 @@ func (r *Ceiling) reads() bool {
 	return false
 }
 
+// readFile reads a whole file and drops what it read: nothing is verified here.
 func (r *Ceiling) readFile(
 	ctx context.Context, b *Bench, tier tiers.Tier, worker int, o tiers.Object, count func(int64),
 ) error {
@@ -128,6 +129,8 @@ func (r *Ceiling) readFile(
 	return errors.Join(r.pass(ctx, b, f, worker, func([]byte) {}, count), f.Close())
 }
 
+// writeFile writes a whole file. Bytes that count at the commit alone, behind a page cache, are
+// told then.
 func (r *Ceiling) writeFile(
 	ctx context.Context, b *Bench, tier tiers.Tier, worker int, o tiers.Object, count func(int64),
 ) error {
@@ -149,7 +152,8 @@ func (r *Ceiling) writeFile(
 	return nil
 }
 
-// pass moves a file chunk by chunk through the worker's buffer.
+// pass moves a file chunk by chunk through the worker's buffer, one request at a time: how many are
+// in flight is the number of workers, which the benchmark sets to what a run with requests has.
 func (r *Ceiling) pass(
 	ctx context.Context, b *Bench, f tiers.Submitter, worker int, prepare func([]byte),
 	count func(int64),
@@ -168,7 +172,8 @@ func (r *Ceiling) pass(
 	return nil
 }
 
-// stampBlocks makes every 4 KiB block unlike any other at the cost of one store.
+// stampBlocks makes every 4 KiB block unlike any other at the cost of one store: drives and
+// filesystems that deduplicate find nothing, and no time goes into data.
 func (r *Ceiling) stampBlocks(buf []byte) {
 	blocks := uint64(len(buf) / 4096)
 	n := r.stamp.Add(blocks)

@@ -39,6 +39,9 @@ type Config struct {
 }
 
 // Bench is what a Routine works with. It is the Workload that repeats it.
+//
+// A routine goes past cache, queue and requests on purpose: what it measures is a tier, and what
+// the engine adds is the difference to a run with requests on the same tier.
 type Bench struct {
 	*kvbench.Env
 	Workers int
@@ -64,7 +67,8 @@ func (b *Bench) Phases() []kvbench.Phase {
 	return []kvbench.Phase{{Name: "plain", Window: b.cfg.Window, Limit: b.cfg.Operations}}
 }
 
-// Prepare implements Workload.
+// Prepare implements Workload. It rests first: what the drive still does for whoever used it before
+// would slow the filling.
 func (b *Bench) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
 	b.Env, b.drained = e, e.Clock.NewEvent()
 	if err := e.Rest(ctx); err != nil {
@@ -73,7 +77,8 @@ func (b *Bench) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
 	return b.routine.Prepare(ctx, b)
 }
 
-// Run implements Workload: every worker steps through the window.
+// Run implements Workload: every worker steps through the window. There is no open loop: a worker
+// that has ended an operation begins the next, so that throughput is what this many can get.
 func (b *Bench) Run(ctx context.Context, e *kvbench.Env, _ int) error {
 	for w := range b.Workers {
 		e.Clock.Go(func() { b.step(ctx, w) })
@@ -85,6 +90,7 @@ func (b *Bench) Run(ctx context.Context, e *kvbench.Env, _ int) error {
 	return nil
 }
 
+// step repeats the routine until the window is over. A panic becomes the run's error.
 func (b *Bench) step(ctx context.Context, worker int) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -100,7 +106,8 @@ func (b *Bench) step(ctx context.Context, worker int) {
 	}
 }
 
-// Report implements Workload.
+// Report implements Workload. Workers without requests are never idle, unless the routine says so:
+// a verdict of "load-limited" would make no sense.
 func (b *Bench) Report(in *record.Info) {
 	in.CompletionUnit, in.Workload.Workers = result.UnitOperation, b.Workers
 	if b.Env == nil {
@@ -115,6 +122,8 @@ func (b *Bench) Report(in *record.Info) {
 }
 
 // Close lets the routine give back what it holds.
+//
+// The workers have ended: only now are their buffers free.
 func (b *Bench) Close() error {
 	if f, ok := b.routine.(interface{ Finish(*Bench) }); ok && b.Env != nil {
 		f.Finish(b)
@@ -132,7 +141,8 @@ func (b *Bench) Tier(l tiers.Kind) (tiers.Tier, int64) {
 	return nil, 0
 }
 
-// Gen returns a new write generation: no two objects have the same content.
+// Gen returns a new write generation: no two objects have the same content, also when one is
+// written in the place of another, so that a stale read is seen.
 func (b *Bench) Gen() uint64 { return b.gen.Add(1) }
 
 // Drained ends the window: the routine has come to its own end.
@@ -148,6 +158,9 @@ func (b *Bench) Done(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t ti
 	b.done(worker, l, op, o, t, 0, t.IO())
 }
 
+// DoneDue is for what has a time of its own, a row of a trace: its latency counts from when it was
+// due, so that a stall cannot hide the queue behind it.
+//
 // DoneDue counts a completed operation that was due at one moment and began at
 // another.
 func (b *Bench) DoneDue(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t tiers.Timing, due,

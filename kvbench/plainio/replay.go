@@ -60,7 +60,9 @@ type Replay struct {
 	late  time.Duration
 }
 
-// replayOp is one operation and what has to be complete before it.
+// replayOp is one operation and what has to be complete before it. Operations form a graph whose
+// edges are written when they are decided and taken away as they complete; one without edges left
+// goes to the workers. Nobody blocks on another operation, so a hot key holds up no worker.
 type replayOp struct {
 	op      iotrace.Operation
 	key     string
@@ -121,7 +123,9 @@ func (r *Replay) Report(in *result.Result) {
 	in.Input = record.Input(r.input)
 }
 
-// Step carries out one operation.
+// Step carries out one operation. The first worker starts the reader, so that its time is the
+// window's. A worker that finds nothing ready waits, which is counted as idle: a trace that comes
+// slowly says nothing about the storage.
 func (r *Replay) Step(ctx context.Context, b *Bench, worker int) error {
 	var failed error
 	if worker == 0 {
@@ -192,7 +196,8 @@ func (r *Replay) tally(count func(*result.Replay)) {
 	count(&r.count)
 }
 
-// complete lets those go on that waited for op.
+// complete lets those go on that waited for op. They are handed over outside of the lock: the
+// channel holds all that can be ready at once, two for each token, so this never blocks for long.
 func (r *Replay) complete(b *Bench, op *replayOp) {
 	r.mu.Lock()
 	if r.chain[op.key] == op {
@@ -218,7 +223,8 @@ func (r *Replay) complete(b *Bench, op *replayOp) {
 	r.settle(b)
 }
 
-// settle ends the replay with its last operation.
+// settle ends the replay with its last operation: rows may come until the reader has counted
+// itself out, so the count cannot reach zero before.
 func (r *Replay) settle(b *Bench) {
 	if r.left.Add(-1) == 0 {
 		b.Drained()
@@ -226,6 +232,9 @@ func (r *Replay) settle(b *Bench) {
 }
 
 // feed reads the rows, waits for their time, and decides.
+//
+// Rows keep the gaps of the file, divided by the speed, from pass to pass: each begins a
+// millisecond after the last row of the one before.
 func (r *Replay) feed(ctx context.Context, b *Bench) {
 	origin, base, last := b.Clock.Now(), time.Duration(0), time.Duration(0)
 	cycle := 0
@@ -271,6 +280,9 @@ func (r *Replay) feed(ctx context.Context, b *Bench) {
 
 // noteInput keeps what the reader says of the first pass, however far the replay came, and how many
 // passes were whole.
+//
+// A result tells of the input once, however often it was read: malformed rows of a second pass are
+// the same rows.
 func (r *Replay) noteInput(cycle int, whole bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,6 +11,9 @@ import (
 
 // decide turns a row into an operation and hands it on as soon as nothing is
 // before it. The caller holds a token for it.
+//
+// The decision falls here, in the order of the file and on metadata alone; the bytes move later
+// and in another order. So two drives are asked for the same operations.
 func (r *Replay) decide(b *Bench, row iotrace.Row, due time.Duration) {
 	key := row.Key
 	if row.Tier != int(tiers.Storage) {
@@ -52,6 +55,9 @@ func (op *replayOp) after(before *replayOp) {
 
 // plan decides what an operation does, and what makes room for it, nil if
 // nothing has to. It returns false for a row that does nothing.
+//
+// A write of what is there replaces it: the old entry is deleted first, because it and the new one
+// may not fit beside each other.
 func (r *Replay) plan(b *Bench, op *replayOp, size int64) (room *replayOp, ok bool) {
 	held, there := r.lru.Peek(op.key)
 	switch op.op {

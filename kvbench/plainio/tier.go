@@ -11,6 +11,8 @@ import (
 	"kvbench/workloads"
 )
 
+// phaseOf and purposeOf give an operation without a request its place in the result: writes are
+// what prefill is, reads what decoding is.
 func phaseOf(op tiers.Op) tiers.Phase {
 	if op == tiers.Write {
 		return tiers.Prefill
@@ -31,7 +33,8 @@ type Tier struct {
 	Level tiers.Kind
 	Op    tiers.Op
 	Size  int64 // bytes per entry
-	// Footprint bounds the bytes that lie in the tier; 0 = half of its capacity.
+	// Footprint bounds the bytes that lie in the tier; 0 = half of its capacity. It is
+	// many times an entry, lest a drive's own memory serves all reads.
 	Footprint int64
 
 	mu      sync.Mutex
@@ -39,7 +42,8 @@ type Tier struct {
 	keep    int
 }
 
-// Prepare fills the tier for reading.
+// Prepare fills the tier for reading. Of a write benchmark the tier starts empty, and entries
+// beyond the footprint are deleted as new ones come, as a cache that is full does.
 func (r *Tier) Prepare(ctx context.Context, b *Bench) error {
 	tier, capacity := b.Tier(r.Level)
 	if tier == nil {
@@ -67,6 +71,7 @@ func (r *Tier) Prepare(ctx context.Context, b *Bench) error {
 	return nil
 }
 
+// object is a new one: keys are never written again, as with content-addressed entries.
 func (r *Tier) object(b *Bench) tiers.Object {
 	gen := b.Gen()
 	return tiers.Object{Key: fmt.Sprintf("tier/%d", gen), Gen: gen, Size: r.Size}
@@ -74,6 +79,8 @@ func (r *Tier) object(b *Bench) tiers.Object {
 
 // Step reads a random entry, or writes a new one and deletes the oldest beyond
 // the footprint.
+//
+// Entries are read in random order: in that of their writing a drive would read ahead.
 func (r *Tier) Step(ctx context.Context, b *Bench, worker int) error {
 	tier, _ := b.Tier(r.Level)
 	count := func(op tiers.Op, n int64) { b.Chunk(worker, r.Level, op, n) }

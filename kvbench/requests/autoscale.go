@@ -18,21 +18,26 @@ type Autoscale struct {
 	MaxUsers int           // 0 = 100000
 }
 
+// The numbers of spec 10.
 const (
-	mostUsers     = 100000
-	minRounds     = 3 // before saturation can be told
-	maxRounds     = 10
-	readLimit     = 100 * time.Millisecond // per 100 MiB: as slow as saturated
-	writeLimit    = 50 * time.Millisecond
-	steadyCV      = 0.1 // of the throughput
-	holdRounds    = 3   // after users were taken away
-	minStep       = 5
-	maxStep       = 100
-	leastGrowth   = 0.01
+	mostUsers  = 100000
+	minRounds  = 3 // before saturation can be told
+	maxRounds  = 10
+	readLimit  = 100 * time.Millisecond // per 100 MiB: as slow as saturated
+	writeLimit = 50 * time.Millisecond
+	steadyCV   = 0.1 // of the throughput
+	holdRounds = 3   // after users were taken away
+
+	// A step of capacity mode is a share of the users, but no fewer than these, or the search
+	// would crawl from one user on, and no more, or it would jump past the knee.
+	minStep     = 5
+	maxStep     = 100
+	leastGrowth = 0.01
+
 	noiseErrors   = 2 // standard errors of a round's throughput that are noise
 	flatRounds    = 2 // without growth end the search
 	roundSamples  = 10
-	maxKeptRounds = 4096
+	maxKeptRounds = 4096 // of a result: a run of days with rounds of seconds stays readable
 )
 
 // round is one while it is judged: with the p95 latencies per 100 MiB, 0 where nothing moved.
@@ -41,7 +46,8 @@ type round struct {
 	read, write time.Duration
 }
 
-// autoscaler decides; it has no clock and starts nobody.
+// autoscaler decides; it has no clock and starts nobody, so that what it decides can be tested
+// round by round.
 type autoscaler struct {
 	cfg    Autoscale
 	users  int
@@ -94,7 +100,9 @@ func (a *autoscaler) end(r round) (users int, over bool) {
 	return a.users, over
 }
 
-// saturation is how much of what the storage can do it does (spec 10).
+// saturation is how much of what the storage can do it does (spec 10): the worse of its two
+// latencies against their limits. A storage at its limit has a steady throughput whose latency
+// grows with the load; where either is missing, high latencies have another reason and count half.
 func (a *autoscaler) saturation() (float64, bool) {
 	if len(a.rounds) < minRounds {
 		return 0, false
@@ -129,6 +137,9 @@ func (a *autoscaler) rising() bool {
 	return slope > 0
 }
 
+// qos holds the saturation within a tenth of the target. It takes users away only when it was
+// above twice, since one slow round may be a checkpoint of the filesystem, and then holds still:
+// what those users had queued must drain before latencies mean anything.
 func (a *autoscaler) qos(r *result.Round) {
 	r.NextUsers = a.users
 	switch {
@@ -164,6 +175,9 @@ func (a *autoscaler) qos(r *result.Round) {
 // scale multiplies users and rounds up, without being fooled by the last bit.
 func scale(users int, by float64) int { return int(math.Ceil(float64(users)*by - 1e-9)) }
 
+// capacity adds users until throughput has not grown for two rounds. To have grown is to be above
+// the best round by more than the noise of one: with few users throughput varies more between
+// rounds than a step adds.
 func (a *autoscaler) capacity(r *result.Round) (over bool) {
 	r.NextUsers = a.users
 	margin := max(leastGrowth*a.best, r.Noise)

@@ -35,7 +35,8 @@ type job struct {
 // window opens, one after the other, so that of every request offered the counts
 // know whether it was completed, failed, still in flight or still queued.
 type dispatcher struct {
-	clock   clock.Clock
+	clock clock.Clock
+	// arrivals are told in the load's time, which begins when preparation has ended
 	origin  time.Duration // the load's time zero on clock
 	cache   *cache.Cache
 	planner workloads.Planner
@@ -68,7 +69,8 @@ type dispatcher struct {
 	pool pool
 }
 
-// counts counts requests per class since the load began.
+// counts counts requests per class since the load began. What happened in the window is a
+// difference of two of them, so that nothing has to be reset while requests are in flight.
 type counts struct {
 	Started, Completed, Failed [workloads.NumClasses]int64
 }
@@ -90,7 +92,8 @@ func newDispatcher(ctx context.Context, cfg *Config, e *kvbench.Env,
 func (d *dispatcher) now() time.Duration { return d.clock.Now() - d.origin }
 
 // next blocks until there is a request for this worker; false means that the
-// run is over.
+// run is over, or that there are more workers than there should be. Nothing is handed out after
+// the window's end, though the trial may notice that end a moment later.
 func (d *dispatcher) next(worker int, j *job) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -120,6 +123,9 @@ func (d *dispatcher) next(worker int, j *job) bool {
 
 // begin plans r and decides about its keys. It says false when the run ended
 // before that could be decided. Callers hold mu.
+//
+// The decision is taken here, at dispatch, and not when the bytes move: hits would else depend on
+// how fast the storage is, and no two drives could be compared with the same load.
 func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 	j.req, j.written = r, false
 	j.started = d.clock.Now()
@@ -263,6 +269,9 @@ func (d *dispatcher) open(start func() time.Duration) account {
 }
 
 // accountAt returns everything up to a moment of the clock. Callers hold mu.
+//
+// The source is asked last, and under the same lock: what it has offered and what was started
+// belong to one moment.
 func (d *dispatcher) accountAt(at time.Duration) account {
 	a := account{at: at - d.origin, counts: d.counts}
 	for j := range d.inflight {
@@ -285,7 +294,8 @@ func (d *dispatcher) idleUntil(t time.Duration) time.Duration {
 	return sum
 }
 
-// alarm wakes a worker when the next arrival is due.
+// alarm wakes a worker when the next arrival is due. One alarm serves all workers; one that was
+// set for a later arrival than the next finds that it is early, and does nothing.
 func (d *dispatcher) alarm() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -297,6 +307,9 @@ func (d *dispatcher) alarm() {
 
 // wrote tells the source that the request's own entry is settled, so that its
 // successor may start.
+//
+// A turn may start when the one before it is written, not when it is answered: its history is in
+// the cache then, and a user reads an answer while the next prompt is prefilled.
 func (d *dispatcher) wrote(j *job) {
 	if j.written {
 		return

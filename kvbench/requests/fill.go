@@ -100,6 +100,10 @@ type filler struct {
 // fillPatience is how long an interrupted filling waits for its writers.
 const fillPatience = 200 * time.Millisecond
 
+// A drive that was empty writes fast until its cache of single-level cells is full, then more
+// slowly until it collects garbage as fast as it is written to. When the last rounds have the same
+// rate it has come to its steady state; a result says how far they lie apart.
+//
 // rounds is into how many rounds of equal bytes a filling is cut; the rates of
 // the last reported of them show whether the rate has settled.
 const (
@@ -137,6 +141,9 @@ func (f *filler) fill(ctx context.Context, writers, entries int,
 
 // write returns when all is written or something failed. Interrupted, it does not
 // wait long for the writers: clean waits for them.
+//
+// Entries are handed out one by one, in order: with several writers the order of completion may
+// differ, that of the decisions does not, so that what is evicted first is known.
 func (f *filler) write(ctx context.Context, writers, entries int,
 	entry func(n int) (key string, size int64)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -213,6 +220,9 @@ func spread(rates []float64) float64 {
 // ingest writes the documents of a run with RAG, one after the other, with as
 // many writers as workers. Where only some are kept, the oldest leaves before
 // the next one comes.
+//
+// Documents come one after the other because their order is their recency: written side by side,
+// which of them a small cache keeps would depend on the storage.
 func (l *Load) ingest(ctx context.Context) error {
 	c := l.cfg.Corpus
 	if c == nil {

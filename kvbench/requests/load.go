@@ -86,6 +86,8 @@ type Load struct {
 }
 
 // account is what was offered and what became of it up to a moment.
+//
+// The invariant of every result: of each class, offered = completed + failed + in flight + queued.
 type account struct {
 	at      time.Duration // of the load's time
 	offered []workloads.ClassLoad
@@ -117,7 +119,9 @@ func (l *Load) Phases() []kvbench.Phase {
 		Limit: l.cfg.Requests}}
 }
 
-// Prepare implements Workload.
+// Prepare implements Workload. The order matters: a recorded run that cannot be read costs nothing
+// yet; preconditioning leaves its entries as the first victims of what follows; and the source
+// comes last, because its time begins with the load.
 func (l *Load) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
 	l.env = e
 	for _, step := range []func(context.Context) error{
@@ -185,6 +189,8 @@ func (l *Load) OpenWindow(ctx context.Context, open func() time.Duration) {
 }
 
 // CloseWindow implements kvbench.Counted.
+//
+// What runs at the end is counted as in flight there, whatever becomes of it while the load drains.
 func (l *Load) CloseWindow(end time.Duration, opened bool) {
 	if opened {
 		l.idle = l.dispatch.idleUntil(end)

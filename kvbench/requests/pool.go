@@ -6,7 +6,9 @@ import (
 	"kvbench/workloads"
 )
 
-// pool is the workers. Guarded by the dispatcher's lock.
+// pool is the workers. Guarded by the dispatcher's lock. Its time is what idle time is a share of:
+// with an autoscaler the number of workers changes within a window, so workers × window would not
+// do.
 type pool struct {
 	limit int // workers with a lower number go on; 0 = all do
 	alive map[int]struct{}
@@ -47,6 +49,9 @@ func (p *pool) reset(now time.Duration) { p.time, p.since = 0, now }
 
 // resize changes the users of a source and the workers, and returns the workers
 // that have to be started.
+//
+// Both change in one step under the lock: with more users than workers for a moment, the backlog
+// of that moment would be counted as the storage's.
 func (d *dispatcher) resize(src workloads.Scalable, users, workers int) (start []int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

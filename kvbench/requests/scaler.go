@@ -32,7 +32,8 @@ type scaler struct {
 	samples []float64 // bytes/s in each tenth of the round
 }
 
-// scaledWorkers is how many workers a number of users has (spec 4).
+// scaledWorkers is how many workers a number of users has (spec 4): one each, up to a bound past
+// which more workers only wait for each other's buffers.
 func scaledWorkers(users int) int { return min(users, maxScaledWorkers) }
 
 const maxScaledWorkers = 500
@@ -76,6 +77,8 @@ func (s *scaler) moved() int64 {
 }
 
 // sample notes a tenth of a round and ends the round with the last of them.
+//
+// A round is measured in tenths: their spread is the noise that growth has to exceed.
 func (s *scaler) sample() {
 	now, bytes := s.load.env.Clock.Now(), s.moved()
 	if now <= s.at {
@@ -122,7 +125,8 @@ func (s *scaler) end(r round) (users int, ok bool) {
 	return users, !over
 }
 
-// resize changes users and workers.
+// resize changes users and workers. Workers that are too many end by themselves, when they come
+// for their next request.
 func (s *scaler) resize(users int) {
 	for _, id := range s.load.dispatch.resize(s.source, users, s.workersFor(users)) {
 		s.spawn(id)

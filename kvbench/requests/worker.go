@@ -17,6 +17,9 @@ import (
 
 // worker serves one request at a time: it carries out the plan's operations in
 // order and reports what each took. It owns its job; everything shared is safe.
+//
+// What a worker times are operations: the time between them, for planning and counting, belongs to
+// the request's end-to-end latency and to nothing else.
 type worker struct {
 	id    int
 	load  *Load
@@ -100,6 +103,9 @@ func (w *worker) count(at time.Duration, how outcome) bool {
 }
 
 // generate sleeps for the time that a GPU would take to make the answer.
+//
+// It holds the worker, as generation holds a place in a server's batch, but neither buffers nor
+// the write limit.
 func (w *worker) generate(ctx context.Context) error {
 	d := time.Duration(w.job.req.GenerateTokens) * w.load.cfg.TokenTime
 	if d <= 0 || w.job.req.Kind == workloads.PrefillOnly {
@@ -116,6 +122,10 @@ func (w *worker) tag(ph tiers.Phase) cache.Tag {
 // operate carries out operation i of the plan. An error ends the request: the
 // run is over. Failures of the storage are noted and the request goes on
 // without that operation.
+//
+// A storage that fails now and then is measured all the same, with its failures counted: a request
+// goes on after one as a server would, which recomputes what it cannot read. The observer ends the
+// trial when failures are too many or of a kind that makes the rest worthless.
 func (w *worker) operate(ctx context.Context, i int) error {
 	j := &w.job
 	op, at := &j.plan[i], j.intent[i]
@@ -138,6 +148,8 @@ func (w *worker) operate(ctx context.Context, i int) error {
 	return nil
 }
 
+// readIfPresent is history, a document, or the own entry of a user who only reads. History that was
+// read is let go at once: it need not stay in the tier until the answer is made.
 func (w *worker) readIfPresent(ctx context.Context, op *workloads.Op, at int) error {
 	switch w.job.lease.Outcome(at) {
 	case cache.Miss:
@@ -159,6 +171,8 @@ func (w *worker) readIfPresent(ctx context.Context, op *workloads.Op, at int) er
 	return err
 }
 
+// writeIfAbsent is the prefill of the own entry. Two requests for the same entry write it once: the
+// second waits for the first, as it would for a server that computes it.
 func (w *worker) writeIfAbsent(ctx context.Context, op *workloads.Op, at int) error {
 	switch w.job.lease.Outcome(at) {
 	case cache.Miss:
@@ -227,6 +241,8 @@ func (w *worker) blocks(ctx context.Context) error {
 	return nil
 }
 
+// lookup counts how the cache answered a question for one key: the plan asks some questions only to
+// get its bytes, which are operations and no lookups.
 func (w *worker) lookup(op *workloads.Op, res record.LookupResult) {
 	if op.Purpose == workloads.ForReread || op.Purpose == workloads.ForBlock {
 		return // an operation, or decided and counted with its request
