@@ -3,6 +3,7 @@ package workloads
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -60,6 +61,19 @@ type Scalable interface {
 	SetUsers(n int, now time.Duration)
 }
 
+// MaxRowErrors is how many malformed rows a report names.
+const MaxRowErrors = 10
+
+// Add counts what another file held. Cycles and Tokenizer are those of the whole input.
+func (r *TraceReport) Add(file TraceReport) {
+	r.Rows += file.Rows
+	r.Failed += file.Failed
+	r.Malformed += file.Malformed
+	r.Skipped += file.Skipped
+	r.First = slices.Concat(r.First, file.First)
+	r.First = r.First[:min(len(r.First), MaxRowErrors)]
+}
+
 // Corpus is documents that are in the cache before a load begins. It is safe for concurrent use.
 type Corpus interface {
 	// Documents are numbered from 0; of the n only those from first on are kept, the others are
@@ -76,7 +90,7 @@ type TraceReport struct {
 	Failed    int64 // requests without an answer: skipped
 	Malformed int64
 	Skipped   int64 // usable, and before the start of the replay
-	// First holds the first ten malformed rows.
+	// First holds the first malformed rows.
 	First []RowError
 	// Cycles is how often the whole input was read to its end.
 	Cycles int

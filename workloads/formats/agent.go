@@ -38,7 +38,7 @@ func (s *sessionRows) Next() (Row, error) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil && !isMalformed(err) {
+		if err != nil && !IsMalformed(err) {
 			s.over = true
 			return Row{}, s.broken(err)
 		}
@@ -103,7 +103,7 @@ func (s *sessionRows) keys() error {
 		default:
 			err = s.skip()
 		}
-		if err != nil && !isMalformed(err) {
+		if err != nil && !IsMalformed(err) {
 			return err
 		}
 	}

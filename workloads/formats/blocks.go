@@ -164,7 +164,7 @@ func BlockSizes(paths []string) ([]int, error) {
 			return nil, err
 		}
 		row, err := rows.Next()
-		for isMalformed(err) {
+		for IsMalformed(err) {
 			row, err = rows.Next()
 		}
 		if err == nil {

@@ -60,8 +60,8 @@ func (m Malformed) Error() string { return m.Reason.Error() }
 // malformed makes the error of a row.
 func malformed(format string, args ...any) error { return Malformed{fmt.Errorf(format, args...)} }
 
-// isMalformed tells whether the file can be read on.
-func isMalformed(err error) bool {
+// IsMalformed tells whether an error is that of one row: the file can be read on.
+func IsMalformed(err error) bool {
 	var m Malformed
 	return errors.As(err, &m)
 }
@@ -69,63 +69,52 @@ func isMalformed(err error) bool {
 // Tally counts the rows of one file and tells when too many of them are malformed: files of another
 // format are refused, one bad row in a hundred is lived with.
 type Tally struct {
-	File    string
-	Allow   bool                   // any share of malformed rows
-	Report  *workloads.TraceReport // is counted along, unless nil
-	Rows    int64                  // data rows, malformed ones included
-	Refused int64                  // malformed ones
-	first   *workloads.RowError
+	What, File string // "trace", its path
+	Format     string // that it is read as, "" if there is but one
+	Allow      bool   // any share of malformed rows
+	Report     workloads.TraceReport
 }
 
-const (
-	// maxRowErrors is how many malformed rows a report names.
-	maxRowErrors = 10
-	// CheckedRows is how many rows of a file must have been read before its share of malformed ones
-	// can end it in the middle; a few bad rows at its start say little. At the end of the file the
-	// share is checked anyway.
-	CheckedRows = 1000
-)
+// CheckedRows is how many rows of a file must have been read before its share of malformed ones can
+// end it in the middle; a few bad rows at its start say little. At the end of the file the share is
+// checked anyway.
+const CheckedRows = 1000
 
-// Row counts a row, whose error is nil or Malformed; line is asked only when somebody will be told.
-func (t *Tally) Row(err error, line func() int) {
-	t.Rows++
-	if t.Report != nil {
-		t.Report.Rows++
-	}
+// Row counts a row, whose error is nil or Malformed, and refuses the file when that can be told
+// already. Which line it is in is asked only when it will be told.
+func (t *Tally) Row(err error, line func() int) error {
+	t.Report.Rows++
 	if err == nil {
-		return
+		return nil
 	}
-	t.Refused++
-	named := t.Report != nil && len(t.Report.First) < maxRowErrors
-	if t.first == nil || named {
+	t.Report.Malformed++
+	if len(t.Report.First) < workloads.MaxRowErrors {
 		e := workloads.RowError{File: t.File, Line: line(), Reason: err.Error()}
-		if t.first == nil {
-			t.first = &e
-		}
-		if named {
-			t.Report.First = append(t.Report.First, e)
-		}
+		t.Report.First = append(t.Report.First, e)
 	}
-	if t.Report != nil {
-		t.Report.Malformed++
+	if t.Report.Rows < CheckedRows {
+		return nil
 	}
+	return t.End()
 }
 
-// TooMany tells whether more than 1 % of the rows are malformed, once that can be told.
-func (t *Tally) TooMany(atEnd bool) bool {
-	return !t.Allow && t.Refused*100 > t.Rows && (atEnd || t.Rows >= CheckedRows)
-}
-
-// Err says what TooMany means. The hint is for the user.
-func (t *Tally) Err(hint string) error {
-	return fmt.Errorf("%s: %d of the first %d rows are malformed, more than 1 %%%s%s",
-		t.File, t.Refused, t.Rows, hint, t.Example())
+// End refuses a file of which more than 1 % is malformed.
+func (t *Tally) End() error {
+	if t.Allow || t.Report.Malformed*100 <= t.Report.Rows {
+		return nil
+	}
+	hint := ""
+	if t.Format != "" {
+		hint = ": is it of the " + t.Format + " format?"
+	}
+	return fmt.Errorf("%s %s: %d of the first %d rows are malformed, more than 1 %%%s%s",
+		t.What, t.File, t.Report.Malformed, t.Report.Rows, hint, t.Example())
 }
 
 // Example names the first malformed row, if there is one.
 func (t *Tally) Example() string {
-	if t.first == nil {
+	if len(t.Report.First) == 0 {
 		return ""
 	}
-	return "; the first is " + t.first.Error()
+	return "; the first is " + t.Report.First[0].Error()
 }

@@ -74,7 +74,7 @@ func (s *shareGPTRows) Next() (Row, error) {
 		case errors.Is(err, io.EOF):
 			s.over = true
 			continue
-		case isMalformed(err):
+		case IsMalformed(err):
 			return Row{}, err
 		case err != nil:
 			s.over = true

@@ -45,31 +45,32 @@ func ReadValidation(path string) (v Validation, err error) {
 	if err := doc.open('[', "want a list of requests"); err != nil {
 		return fail(err)
 	}
-	tally := Tally{File: path, Report: &v.TraceReport}
+	tally := Tally{File: path}
 	for doc.dec.More() {
 		var row validationRow
 		err := doc.value(&row)
 		if err == nil {
 			err = v.add(row)
 		}
-		if err != nil && !isMalformed(err) {
+		if err != nil && !IsMalformed(err) {
 			return fail(err)
 		}
-		tally.Row(err, doc.Line)
+		_ = tally.Row(err, doc.Line) // the file is judged as a whole
 	}
+	v.TraceReport = tally.Report
 	if _, err := doc.token(); err != nil {
 		return fail(err)
 	}
 	if _, err := doc.token(); !errors.Is(err, io.EOF) {
 		return fail(errors.New("something follows the list"))
 	}
-	switch {
-	case tally.TooMany(true):
+	if tally.End() != nil {
 		return v, fmt.Errorf("validation trace %s: %d of %d rows are malformed, more than 1 %%%s",
-			path, tally.Refused, tally.Rows, tally.Example())
-	case v.Lookups == 0 && v.WriteBytes == 0:
+			path, v.Malformed, v.Rows, tally.Example())
+	}
+	if v.Lookups == 0 && v.WriteBytes == 0 {
 		return v, fmt.Errorf("validation trace %s: none of its %d rows tells cache_hit or"+
-			" write_bytes", path, tally.Rows)
+			" write_bytes", path, v.Rows)
 	}
 	return v, nil
 }

@@ -22,7 +22,6 @@ type Reader struct {
 	rows   *formats.CSV // nil once closed
 	usable int64
 	tally  formats.Tally
-	report workloads.TraceReport
 	first  time.Duration
 	last   time.Duration
 	err    error
@@ -34,9 +33,8 @@ func Open(path string, allowMalformed bool) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Reader{rows: rows}
-	t.tally = formats.Tally{File: path, Allow: allowMalformed, Report: &t.report}
-	return t, nil
+	tally := formats.Tally{What: "I/O trace", File: path, Allow: allowMalformed}
+	return &Reader{rows: rows, tally: tally}, nil
 }
 
 // Next returns the next usable row; false at the end, or after an error, which Err then returns.
@@ -47,17 +45,15 @@ func (t *Reader) Next() (Row, bool) {
 		if err == nil {
 			row, err = t.row(fields)
 		}
-		if malformed := (formats.Malformed{}); err != nil && !errors.As(err, &malformed) {
+		if err != nil && !formats.IsMalformed(err) {
 			t.end(err)
 			break
 		}
-		t.tally.Row(err, t.rows.Line)
-		if err == nil {
+		if end := t.tally.Row(err, t.rows.Line); end != nil {
+			t.end(end)
+		} else if err == nil {
 			t.usable++
 			return row, true
-		}
-		if t.tally.TooMany(false) {
-			t.end(t.tooMany())
 		}
 	}
 	return Row{}, false
@@ -67,7 +63,7 @@ func (t *Reader) Next() (Row, bool) {
 func (t *Reader) Err() error { return t.err }
 
 // Report says what the file held so far.
-func (t *Reader) Report() workloads.TraceReport { return t.report }
+func (t *Reader) Report() workloads.TraceReport { return t.tally.Report }
 
 // Close closes the file.
 func (t *Reader) Close() error {
@@ -83,54 +79,52 @@ func (t *Reader) Close() error {
 // the end only.
 func (t *Reader) end(err error) {
 	if errors.Is(err, io.EOF) {
-		t.report.Cycles, err = 1, nil
-		switch {
-		case t.tally.TooMany(true):
-			err = t.tooMany()
-		case t.usable == 0:
+		t.tally.Report.Cycles = 1
+		if err = t.tally.End(); err == nil && t.usable == 0 {
 			err = fmt.Errorf("I/O trace %s has no usable row among its %d%s",
-				t.tally.File, t.tally.Rows, t.tally.Example())
+				t.tally.File, t.tally.Report.Rows, t.tally.Example())
 		}
 	}
 	t.err = err
 	_ = t.Close() // only read from
 }
 
-// tooMany says why a file is refused.
-func (t *Reader) tooMany() error { return fmt.Errorf("I/O trace %w", t.tally.Err("")) }
-
-// row reads the fields of a row.
-func (t *Reader) row(fields [][]byte) (row Row, err error) {
+// row reads the fields of a row; the first one that is wrong is named.
+func (t *Reader) row(fields [][]byte) (row Row, bad error) {
 	text := func(column int) string { return string(fields[column]) }
-	bad := func(column int, want string) (Row, error) {
-		return row, formats.Malformed{Reason: fmt.Errorf("%s %q: want %s",
-			columns.Names[column], formats.Shorten(fields[column]), want)}
+	check := func(ok bool, column int, want string) {
+		if !ok && bad == nil {
+			bad = formats.Malformed{Reason: fmt.Errorf("%s %q: want %s",
+				columns.Names[column], formats.Shorten(fields[column]), want)}
+		}
 	}
 	at, err := formats.SecondsStamp(text(stampColumn))
-	if err != nil {
-		return bad(stampColumn, "seconds, 0 to 9000000000")
+	check(err == nil, stampColumn, "seconds, 0 to 9000000000")
+
+	operation := slices.IndexFunc(operations[:], func(name string) bool {
+		return strings.EqualFold(name, text(operationColumn))
+	})
+	check(operation >= 0, operationColumn, "Read, Write or Delete")
+	row.Operation = Operation(max(0, operation))
+
+	least := int64(0)
+	if row.Operation == Write {
+		least = 1
 	}
-	isIt := func(name string) bool { return strings.EqualFold(name, text(operationColumn)) }
-	known := slices.IndexFunc(operations[:], isIt)
-	if known < 0 {
-		return bad(operationColumn, "Read, Write or Delete")
-	}
-	row.Operation = Operation(known)
 	row.Bytes, err = strconv.ParseInt(strings.TrimSuffix(text(bytesColumn), ".0"), 10, 64)
-	empty := row.Bytes == 0 && row.Operation == Write // there is nothing to write
-	if err != nil || row.Bytes < 0 || row.Bytes > maxBytes || empty {
-		return bad(bytesColumn, fmt.Sprintf("a whole number of bytes, at most %d", int64(maxBytes)))
-	}
-	name := strings.ToLower(text(tierColumn))
-	row.Tier, err = strconv.Atoi(strings.TrimPrefix(name, "tier-"))
-	if err != nil || row.Tier < 0 || row.Tier > maxTier {
-		return bad(tierColumn, "Tier-0, Tier-1 or Tier-2")
-	}
-	if row.Key = text(keyColumn); row.Key == "" || len(row.Key) > maxKey {
-		return bad(keyColumn, fmt.Sprintf("a key of at most %d bytes", maxKey))
-	}
-	if row.Phase = phaseOf(text(phaseColumn), row.Operation); row.Phase == "" {
-		return bad(phaseColumn, "Prefill, Decode, Evict or Both")
+	check(err == nil && row.Bytes >= least && row.Bytes <= maxBytes, bytesColumn, wantBytes)
+
+	row.Tier, err = strconv.Atoi(strings.TrimPrefix(strings.ToLower(text(tierColumn)), "tier-"))
+	known := err == nil && row.Tier >= 0 && row.Tier <= maxTier
+	check(known, tierColumn, "Tier-0, Tier-1 or Tier-2")
+
+	row.Key = text(keyColumn)
+	check(row.Key != "" && len(row.Key) <= maxKey, keyColumn, wantKey)
+
+	row.Phase = phaseOf(text(phaseColumn), row.Operation)
+	check(row.Phase != "", phaseColumn, "Prefill, Decode, Evict or Both")
+	if bad != nil {
+		return Row{}, bad
 	}
 	if t.usable == 0 {
 		t.first, t.last = at, at

@@ -57,7 +57,9 @@ const (
 
 const (
 	// maxBytes bounds one object; sums of what can be in flight stay inside 64 bits.
-	maxBytes = 1 << 50
-	maxTier  = 2
-	maxKey   = 4096
+	maxBytes  = 1 << 50
+	wantBytes = "a whole number of bytes, at most 1125899906842624"
+	maxTier   = 2
+	maxKey    = 4096
+	wantKey   = "a key of at most 4096 bytes"
 )

@@ -116,7 +116,8 @@ func parseModelConfig(text []byte) (Model, error) {
 		KVLoraRank: c.KVLoraRank, QKRopeHeadDim: c.QKRopeHeadDim,
 		// Without groups every head has its keys: the library's own default.
 		KVHeads: cmp.Or(c.KVHeads, c.Heads),
-		DType:   dtypeOf(c, outer), Name: nameOf(outer),
+		DType:   dtypeOf(c.DType, c.TorchDType, outer.DType, outer.TorchDType),
+		Name:    nameOf(outer),
 	}
 	switch {
 	case m.KVLoraRank > 0:
@@ -131,12 +132,10 @@ func parseModelConfig(text []byte) (Model, error) {
 
 // dtypeOf returns the first dtype that is given, inner configuration first; "auto" leaves the
 // choice to us.
-func dtypeOf(configs ...huggingFace) string {
-	for _, c := range configs {
-		for _, name := range []string{c.DType, c.TorchDType} {
-			if name != "" && name != "auto" {
-				return strings.TrimPrefix(name, "torch.")
-			}
+func dtypeOf(names ...string) string {
+	for _, name := range names {
+		if name != "" && name != "auto" {
+			return strings.TrimPrefix(name, "torch.")
 		}
 	}
 	return ""

@@ -1,10 +1,12 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -49,12 +51,7 @@ func (m Model) headDim() int {
 }
 
 // dtype returns the name of the cached type with the default filled in.
-func (m Model) dtype() string {
-	if m.DType == "" {
-		return "float16"
-	}
-	return strings.ToLower(m.DType)
-}
+func (m Model) dtype() string { return strings.ToLower(cmp.Or(m.DType, "float16")) }
 
 // BytesPerToken returns what one token takes in the caches of all ranks together: a key and a value
 // per layer and KV head, with MLA a latent and a rotary part per layer. The model must be valid; an
@@ -127,11 +124,8 @@ func (m Model) Validate() error {
 
 // label is how messages call the model.
 func (m Model) label() string {
-	switch {
-	case m.Key != "":
-		return fmt.Sprintf("%q", m.Key)
-	case m.Name != "":
-		return fmt.Sprintf("%q", m.Name)
+	if name := cmp.Or(m.Key, m.Name); name != "" {
+		return strconv.Quote(name)
 	}
 	return "without a name"
 }

@@ -7,28 +7,12 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// pace is how a replay goes through the trace's time.
-type pace struct {
-	speedup  float64 // 0: rows have no arrival of their own
-	rate     float64 // requests per second, replaces the trace's clock
-	constant bool    // evenly spaced instead of Poisson arrivals
-	stream   profile.Stream
-}
-
-// timed tells whether rows arrive by themselves.
-func (p *pace) timed() bool { return p.rate > 0 || p.speedup > 0 }
-
-// scale is a distance on the trace's clock in the time of the replay.
-func (p *pace) scale(d time.Duration) time.Duration {
-	return workloads.Nanoseconds(float64(d) / p.speedup)
-}
-
 // schedule turns the stamps of usable rows into arrivals, file by file and cycle by cycle. Stamps
 // of different files have nothing to do with each other: the rows of a file keep their distances,
 // and the next file follows at one mean distance.
 type schedule struct {
-	pace
-	start time.Duration // on the trace's clock: rows before it are passed over, in every cycle
+	cfg    *Config
+	stream profile.Stream // of Poisson arrivals
 
 	arrival time.Duration // of the row before
 	seam    time.Duration // to be added before the next file, set when one ends
@@ -50,8 +34,13 @@ type schedule struct {
 // bounds the rate of a replay whose files hold a single instant.
 const minSeam = time.Millisecond
 
-// beginFile goes on to a file.
-func (s *schedule) beginFile() { s.rows = 0 }
+// timed tells whether rows arrive by themselves. Otherwise they have no arrival of their own.
+func (s *schedule) timed() bool { return s.cfg.Rate > 0 || s.cfg.Speedup > 0 }
+
+// scale is a distance on the trace's clock in the time of the replay.
+func (s *schedule) scale(d float64) time.Duration {
+	return workloads.Nanoseconds(d / s.cfg.Speedup)
+}
 
 // pass moves the trace's clock to a usable row, and tells whether that is before the start.
 func (s *schedule) pass(stamp time.Duration) (before bool) {
@@ -67,13 +56,14 @@ func (s *schedule) pass(stamp time.Duration) (before bool) {
 	// file order.
 	s.last = max(s.last, stamp)
 	s.pos = s.posBase + s.last - s.first
-	if s.pos < s.start {
+	if s.pos < s.cfg.Start {
 		return true
 	}
-	if !s.begun && s.start > 0 && s.speedup > 0 {
+	if !s.begun && s.cfg.Start > 0 && s.cfg.Speedup > 0 {
 		// What was recorded at the start arrives with the cycle's beginning, and the rest keeps its
 		// distance to that.
-		s.base = s.cycleBase + s.scale(s.pos-s.start) - s.scale(s.last-s.first)
+		s.base = s.cycleBase + s.scale(float64(s.pos-s.cfg.Start)) -
+			s.scale(float64(s.last-s.first))
 	}
 	s.begun = true
 	return false
@@ -83,12 +73,12 @@ func (s *schedule) pass(stamp time.Duration) (before bool) {
 // none of its own.
 func (s *schedule) arrive(n int64) time.Duration {
 	switch {
-	case s.rate > 0 && s.constant:
-		s.arrival = max(s.arrival, workloads.Nanoseconds(float64(n)*1e9/s.rate))
-	case s.rate > 0:
-		s.arrival += workloads.Seconds(s.stream.Exponential(profile.DrawGap, n, 1/s.rate))
-	case s.speedup > 0:
-		s.arrival = max(s.arrival, s.base+s.scale(s.last-s.first))
+	case s.cfg.Rate > 0 && s.cfg.ConstantRate:
+		s.arrival = max(s.arrival, workloads.Nanoseconds(float64(n)*1e9/s.cfg.Rate))
+	case s.cfg.Rate > 0:
+		s.arrival += workloads.Seconds(s.stream.Exponential(profile.DrawGap, n, 1/s.cfg.Rate))
+	case s.cfg.Speedup > 0:
+		s.arrival = max(s.arrival, s.base+s.scale(float64(s.last-s.first)))
 	}
 	return s.arrival
 }
@@ -97,13 +87,14 @@ func (s *schedule) arrive(n int64) time.Duration {
 // the seam.
 func (s *schedule) endFile() {
 	s.seam, s.posSeam = minSeam, minSeam
-	if s.rows < 2 {
+	rows := s.rows
+	if s.rows = 0; rows < 2 {
 		return
 	}
-	mean := float64(s.last-s.first) / float64(s.rows-1)
+	mean := float64(s.last-s.first) / float64(rows-1)
 	s.posSeam = max(minSeam, workloads.Nanoseconds(mean))
-	if s.speedup > 0 {
-		s.seam = max(minSeam, workloads.Nanoseconds(mean/s.speedup))
+	if s.cfg.Speedup > 0 {
+		s.seam = max(minSeam, s.scale(mean))
 	}
 }
 

@@ -1,8 +1,9 @@
 package traces
 
 import (
-	"container/list"
 	"slices"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"kvbench/workloads"
 )
@@ -14,51 +15,34 @@ const maxSessions = 10000
 
 // session is a conversation of a trace.
 type session struct {
-	id           string
 	conversation int
 	history      []workloads.Entry // elements are shared with requests and only appended to
 
 	// busy: a request of it was handed out, or is about to be, and its entry is not written yet.
 	busy     bool
 	deferred int // turns that wait for that
-
-	place *list.Element
 }
 
-// sessions finds the live conversation of a session id.
+// sessions are the live conversations by their ids.
 type sessions struct {
-	byID  map[string]*session
-	order *list.List // most recently used first
+	*simplelru.LRU[string, *session]
 }
 
 // newSessions knows no conversation.
-func newSessions() *sessions {
-	return &sessions{byID: map[string]*session{}, order: list.New()}
+func newSessions() sessions {
+	live, _ := simplelru.NewLRU[string, *session](maxSessions, nil) // fails for no size only
+	return sessions{live}
 }
 
 // get returns the live conversation of a session that has room for another turn, or starts one
-// numbered conversation.
-func (s *sessions) get(id string, conversation, maxTurns int) *session {
-	if c, ok := s.byID[id]; ok {
-		if len(c.history) < maxTurns {
-			s.order.MoveToFront(c.place)
-			return c
-		}
-		s.drop(c)
+// numbered conversation. Requests in flight and deferred turns still hold one that is forgotten.
+func (s sessions) get(id string, conversation, maxTurns int) *session {
+	c, ok := s.Get(id)
+	if !ok || len(c.history) >= maxTurns {
+		c = &session{conversation: conversation}
+		s.Add(id, c)
 	}
-	if s.order.Len() >= maxSessions {
-		s.drop(s.order.Back().Value.(*session))
-	}
-	c := &session{id: id, conversation: conversation}
-	c.place = s.order.PushFront(c)
-	s.byID[id] = c
 	return c
-}
-
-// drop forgets a conversation. Its requests in flight and its deferred turns still hold it.
-func (s *sessions) drop(c *session) {
-	s.order.Remove(c.place)
-	delete(s.byID, c.id)
 }
 
 // join makes a request the next turn of a session, within its cycle: keys of another one are other

@@ -126,8 +126,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	first := s.get("0", -1, 5) // used again: now the last to go
 	assert.Equal(t, 0, first.conversation)
 	s.get("new", 77, 5)
-	assert.Len(t, s.byID, maxSessions)
-	assert.Equal(t, maxSessions, s.order.Len())
+	assert.Equal(t, maxSessions, s.Len())
 	assert.Same(t, first, s.get("0", -1, 5))
 	assert.Equal(t, -1, s.get("1", -1, 5).conversation, "the oldest was forgotten")
 }

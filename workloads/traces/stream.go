@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"kvbench/workloads"
@@ -21,29 +22,86 @@ type traceRow struct {
 	conversation int64 // of a recorded conversation: its number within the cycle, from 1
 }
 
+// file is one that is read: its rows as they are, and the count of them.
+type file struct {
+	formats.Reader
+	formats.Tally
+	silent bool // a row without an answer is one like others
+}
+
+// openFile opens a file of a format.
+func openFile(format formats.Format, path string, allow bool) (*file, error) {
+	reader, err := format.Open(path)
+	tally := formats.Tally{What: "trace", File: path, Format: format.Name, Allow: allow}
+	return &file{reader, tally, format.Silent}, err
+}
+
+// next returns the next usable row; io.EOF at the end, or once so many rows were read.
+func (f *file) next(most int64) (formats.Row, error) {
+	for f.Report.Rows < most {
+		row, err := f.Next()
+		if err != nil && !formats.IsMalformed(err) {
+			return row, err
+		}
+		if end := f.Row(err, f.Line); end != nil {
+			return row, end
+		}
+		switch {
+		case err != nil: // malformed
+		case row.Generate > 0 || f.silent:
+			return row, nil
+		default:
+			f.Report.Failed++
+		}
+	}
+	return formats.Row{}, io.EOF
+}
+
+// end checks what can be told at the end of a file only.
+func (f *file) end() error {
+	usable := f.Report.Rows - f.Report.Malformed - f.Report.Failed
+	if err := f.End(); err != nil || usable > 0 || f.Allow {
+		return err
+	}
+	return fmt.Errorf("trace %s has no usable row among its %d (%d malformed, the others"+
+		" failed requests)", f.File, f.Report.Rows, f.Report.Malformed)
+}
+
+// checkStart reads the first rows of a file. Of a long one they need not be usable.
+func checkStart(format formats.Format, path string, allow bool) error {
+	f, err := openFile(format, path, allow)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for err == nil {
+		_, err = f.next(formats.CheckedRows)
+	}
+	switch {
+	case !errors.Is(err, io.EOF):
+		return err
+	case f.Report.Rows == formats.CheckedRows:
+		return f.End()
+	}
+	return f.end()
+}
+
 // rowStream reads the usable rows of all files and cycles, in order, with constant memory.
 type rowStream struct {
-	format  formats.Format
-	paths   []string
-	cycles  int  // 0: without end
-	allow   bool // any share of malformed rows
-	times   schedule
-	report  *workloads.TraceReport // nil: somebody else counts
-	limit   int64                  // rows of a file to read at most, 0: all
-	maxRows int64                  // usable rows in all, 0: no bound
-	most    int64                  // conversations of a cycle to read, 0: all
+	format formats.Format
+	cfg    *Config
+	times  schedule
 
 	head     traceRow // what peek returns, if headRead
 	headRead bool
-	reader   formats.Reader
-	tally    formats.Tally
-	file     int // index of the file being read
+	file     *file // being read, nil for none
+	index    int   // of it among the paths
 	cycle    int
-	row      int64 // rows of this cycle
-	talks    int64 // conversations of this cycle
-	enough   bool  // most of them were read
+	before   int64                 // rows of this cycle in the files before
+	closed   workloads.TraceReport // of the files of the first cycle
+	talks    int64                 // conversations of this cycle
+	replayed int64                 // rows of this cycle
 	seq      int64
-	replayed int64 // rows of this cycle
 	err      error
 	done     bool
 }
@@ -70,92 +128,37 @@ func (s *rowStream) stop() {
 
 // next reads the next usable row; false at the end.
 func (s *rowStream) next() (traceRow, bool) {
-	if s.maxRows > 0 && s.seq >= s.maxRows {
-		s.stop()
-	}
-	for !s.done {
-		if s.reader == nil && !s.open() {
-			break
-		}
-		row, ok, err := s.read()
-		if errors.Is(err, io.EOF) {
-			s.finishFile()
+	s.done = s.done || s.cfg.MaxRequests > 0 && s.seq >= s.cfg.MaxRequests
+	for !s.done && s.err == nil {
+		if s.file == nil {
+			s.err = s.open()
 			continue
 		}
-		if err != nil {
-			s.fail(err)
-			break
-		}
-		if ok && row.Opens && s.most > 0 && s.talks >= s.most {
-			s.file, s.enough = len(s.paths)-1, true // the rest is not asked for
-			s.finishFile()
-			continue
-		}
+		row, err := s.file.next(math.MaxInt64)
+		most := s.cfg.MaxConversations
+		enough := err == nil && row.Opens && most > 0 && s.talks >= most
 		switch {
-		case !ok:
+		case enough || errors.Is(err, io.EOF):
+			s.err = s.finishFile(enough)
+		case err != nil:
+			s.err = err
 		case s.times.pass(row.Stamp):
-			if s.tally.Report != nil {
-				s.tally.Report.Skipped++
-			}
+			s.file.Report.Skipped++
 		default:
 			return s.place(row), true
 		}
 	}
+	s.stop()
 	return traceRow{}, false
 }
 
 // open opens the current file.
-func (s *rowStream) open() bool {
-	if len(s.paths) == 0 {
-		s.done = true
-		return false
+func (s *rowStream) open() error {
+	f, err := openFile(s.format, s.cfg.Paths[s.index], s.cfg.AllowMalformed)
+	if err == nil {
+		s.file = f
 	}
-	reader, err := s.format.Open(s.path())
-	if err != nil {
-		s.fail(err)
-		return false
-	}
-	s.reader = reader
-	s.tally = formats.Tally{File: s.path(), Allow: s.allow}
-	if s.cycle == 0 {
-		s.tally.Report = s.report
-	}
-	s.times.beginFile()
-	return true
-}
-
-// read reads one row; ok is false for one to be skipped.
-func (s *rowStream) read() (row formats.Row, ok bool, err error) {
-	if s.limit > 0 && s.tally.Rows >= s.limit {
-		return formats.Row{}, false, io.EOF
-	}
-	row, err = s.reader.Next()
-	if malformed := (formats.Malformed{}); err != nil && !errors.As(err, &malformed) {
-		return formats.Row{}, false, err
-	}
-	s.row++
-	s.tally.Row(err, s.reader.Line)
-	if err != nil {
-		return formats.Row{}, false, s.checkMalformed(false)
-	}
-	if row.Generate == 0 && !s.format.Silent {
-		if s.tally.Report != nil {
-			s.tally.Report.Failed++
-		}
-		return formats.Row{}, false, nil
-	}
-	return row, true, nil
-}
-
-// path is the file being read.
-func (s *rowStream) path() string { return s.paths[s.file] }
-
-// checkMalformed fails when too many rows of this file are malformed, once that can be told.
-func (s *rowStream) checkMalformed(atEnd bool) error {
-	if !s.tally.TooMany(atEnd) {
-		return nil
-	}
-	return fmt.Errorf("trace %w", s.tally.Err(": is it of the "+s.format.Name+" format?"))
+	return err
 }
 
 // place gives a row to be replayed its number and its arrival.
@@ -165,64 +168,54 @@ func (s *rowStream) place(r formats.Row) traceRow {
 		s.talks++
 	}
 	t := traceRow{
-		Row: r, seq: s.seq, row: s.row, cycle: s.cycle, conversation: s.talks,
-		arrival: s.times.arrive(s.seq),
+		Row: r, seq: s.seq, row: s.before + s.file.Report.Rows, cycle: s.cycle,
+		conversation: s.talks, arrival: s.times.arrive(s.seq),
 	}
 	s.seq++
 	return t
 }
 
-// finishFile checks the file that has ended and goes on to the next one, or to the next cycle. What
-// was looked at up to the limit only is not judged as a whole.
-func (s *rowStream) finishFile() {
-	if err := s.checkMalformed(true); err != nil {
-		s.fail(err)
-		return
-	}
-	if s.times.rows == 0 && !s.allow && !s.enough && (s.limit == 0 || s.tally.Rows < s.limit) {
-		s.fail(fmt.Errorf("trace %s has no usable row among its %d (%d malformed, the others"+
-			" failed requests)", s.path(), s.tally.Rows, s.tally.Refused))
-		return
+// finishFile checks the file that has ended and goes on to the next one, or, at the last one or
+// when enough was read, to the next cycle.
+func (s *rowStream) finishFile(enough bool) error {
+	if err := s.file.end(); err != nil {
+		return err
 	}
 	s.times.endFile()
+	s.before += s.file.Report.Rows
 	s.closeFile()
-	if s.file++; s.file == len(s.paths) {
-		s.finishCycle()
+	if s.index++; s.index < len(s.cfg.Paths) && !enough {
+		return nil
 	}
-}
-
-// finishCycle goes back to the first file, as often as asked for.
-func (s *rowStream) finishCycle() {
-	if s.replayed == 0 && s.times.start > 0 && s.limit == 0 {
-		s.fail(fmt.Errorf("the trace is over %s after its first request, before the start of the"+
+	if s.replayed == 0 && s.cfg.Start > 0 {
+		return fmt.Errorf("the trace is over %s after its first request, before the start of the"+
 			" replay at %s: start earlier (-trace-start)",
-			s.times.pos.Round(time.Millisecond), s.times.start))
-		return
+			s.times.pos.Round(time.Millisecond), s.cfg.Start)
 	}
-	s.file, s.row, s.talks, s.enough = 0, 0, 0, false
 	s.times.endCycle()
 	s.cycle++
-	if s.report != nil {
-		s.report.Cycles = s.cycle
-	}
+	s.closed.Cycles = s.cycle
 	// A cycle without a row would be repeated for ever.
-	if s.cycle == s.cycles || s.replayed == 0 {
-		s.done = true
-	}
-	s.replayed = 0
+	s.done = s.cycle == s.cfg.Cycles || s.replayed == 0
+	s.index, s.before, s.talks, s.replayed = 0, 0, 0, 0
+	return nil
 }
 
-// fail ends the stream with an error.
-func (s *rowStream) fail(err error) {
-	s.err = err
-	s.stop()
+// report says what was read so far: each row once, in the first cycle.
+func (s *rowStream) report() workloads.TraceReport {
+	r := s.closed
+	if s.file != nil && s.cycle == 0 {
+		r.Add(s.file.Report)
+	}
+	return r
 }
 
 // closeFile closes the current file, if one is open. Reading is over, so that an error of closing
 // changes nothing.
 func (s *rowStream) closeFile() {
-	if s.reader != nil {
-		_ = s.reader.Close()
-		s.reader = nil
+	if s.file != nil {
+		s.closed = s.report()
+		_ = s.file.Close()
+		s.file = nil
 	}
 }

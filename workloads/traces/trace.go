@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,10 +57,9 @@ type Trace struct {
 	shape  profile.Shape
 	stream profile.Stream
 	main   *rowStream
-	report workloads.TraceReport
 
 	ideal    *idealCache // of a block trace
-	sessions *sessions
+	sessions sessions
 	cycle    int                  // of the rows in sessions
 	deferred []*workloads.Request // all turns that wait for a predecessor, or did, in order
 	freed    int                  // how many of them may start
@@ -116,8 +114,6 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 		ideal:    newIdealCache(),
 	}
 	t.main = t.newStream()
-	t.main.report = &t.report
-	t.report.Tokenizer = format.Tokenizer
 	if err := t.skip(); err != nil {
 		return nil, err
 	}
@@ -140,29 +136,10 @@ func (t *Trace) skip() error {
 	return nil
 }
 
-// checkStart reads the first rows of a file.
-func checkStart(format formats.Format, path string, allow bool) error {
-	var report workloads.TraceReport
-	s := rowStream{
-		format: format, paths: []string{path}, cycles: 1, allow: allow, report: &report,
-		limit: formats.CheckedRows,
-	}
-	for s.peek() != nil {
-		s.drop()
-	}
-	return s.err
-}
-
 // newStream is a reader of the input, at its start.
 func (t *Trace) newStream() *rowStream {
-	return &rowStream{
-		format: t.format, paths: t.cfg.Paths, cycles: t.cfg.Cycles, allow: t.cfg.AllowMalformed,
-		most: t.cfg.MaxConversations, maxRows: t.cfg.MaxRequests,
-		times: schedule{start: t.cfg.Start, pace: pace{
-			speedup: t.cfg.Speedup, rate: t.cfg.Rate, constant: t.cfg.ConstantRate,
-			stream: t.stream,
-		}},
-	}
+	times := schedule{cfg: &t.cfg, stream: t.stream}
+	return &rowStream{format: t.format, cfg: &t.cfg, times: times}
 }
 
 // Take implements Source. It may read a block of the input.
@@ -243,8 +220,8 @@ func (t *Trace) Err() error { return t.main.err }
 
 // Report returns what was read so far.
 func (t *Trace) Report() workloads.TraceReport {
-	report := t.report
-	report.First = slices.Clone(report.First)
+	report := t.main.report()
+	report.Tokenizer = t.format.Tokenizer
 	return report
 }
 

@@ -47,10 +47,10 @@ func openTrace(t *testing.T, format formats.Format, cfg Config) *Trace {
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, s.Close())
-		require.Nil(t, s.main.reader, "a file is left open")
+		require.Nil(t, s.main.file, "a file is left open")
 		require.True(
 			t,
-			s.shadow == nil || s.shadow.reader == nil,
+			s.shadow == nil || s.shadow.file == nil,
 			"a file of the shadow reader is left open",
 		)
 	})
