@@ -1,13 +1,14 @@
 package result
 
 import (
-	"kvbench/kvbench/units"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/units"
 )
 
 func TestHistogramIsWithinATenthOfAPercent(t *testing.T) {

@@ -2,9 +2,10 @@ package result
 
 import (
 	"fmt"
-	"kvbench/kvbench/units"
 	"math"
 	"time"
+
+	"kvbench/kvbench/units"
 )
 
 // Round is one round of the autoscaler as the result keeps it.
