@@ -130,7 +130,8 @@ func newBuilder(info *Info, rec *Recorder) *builder {
 // moved returns the bytes that a level moved, demotions among them.
 func (b *builder) moved(l tiers.Kind, op tiers.Op) int64 { return b.n.traffic(l, op).Bytes }
 
-// perSecond returns n ÷ window, nil for an empty window.
+// perSecond returns n ÷ window, nil for an empty window: a trial that ended before its window
+// opened has no rates.
 func (b *builder) perSecond(n float64) *float64 { return units.Ratio(n, b.window.Seconds()) }
 
 // tokenBytes returns the bytes of n tokens on this rank, 0 without a model.

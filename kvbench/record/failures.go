@@ -21,7 +21,8 @@ type FailureSample struct {
 	Fatal  bool // it ended the trial
 }
 
-// sample is the failure as a result has it.
+// sample is the failure as a result has it. The error is made a text at once: what it holds, a file
+// or a buffer, is not kept.
 func (s FailureSample) sample() result.ErrorSample {
 	e := result.ErrorSample{
 		Tier: s.Level.String(), Operation: s.Op.String(), Errno: s.Errno, Key: s.Key,

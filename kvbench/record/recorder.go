@@ -245,13 +245,10 @@ func (r *Recorder) Counters() Live {
 		s.mu.Lock()
 		for l := range tiers.NumKinds {
 			for op := range tiers.NumOps {
-				n := s.n.traffic(l, op)
-				v.Bytes[l][op] += n.Bytes
-				v.Ops[l][op] += n.Operations + s.n.Demotions[l][op]
+				v.Bytes[l][op] += s.n.traffic(l, op).Bytes
 			}
 		}
 		v.Requests += s.n.Requests.Completed
-		v.Tokens += s.n.Requests.GeneratedTokens
 		s.mu.Unlock()
 	}
 	v.Failures = r.failures.count()

@@ -29,9 +29,9 @@ func TestWindowGate(t *testing.T) {
 	}
 	c := r.Counters()
 	assert.EqualValues(t, 30, c.Bytes[tiers.Storage][tiers.Write], "both ends belong to the window")
-	assert.EqualValues(t, 3, c.Ops[tiers.Storage][tiers.Write])
 	assert.EqualValues(t, 3, c.Requests)
 	m := r.merge()
+	assert.EqualValues(t, 3, m.n.Tiers[tiers.Storage].Write.Operations)
 	assert.EqualValues(t, 3, m.n.Lookups[workloads.ForDecodeRead].Hits)
 	assert.EqualValues(t, 3, m.n.Tiers[tiers.Storage].Evicted.Entries)
 	r.SetEnd(17)

@@ -95,9 +95,7 @@ const (
 // far.
 type Live struct {
 	Bytes    [tiers.NumKinds][tiers.NumOps]int64
-	Ops      [tiers.NumKinds][tiers.NumOps]int64
 	Requests int64
-	Tokens   int64
 	Failures int64
 }
 

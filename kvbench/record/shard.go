@@ -113,7 +113,8 @@ func (s *shard) operation(o OpSample, timeless bool) {
 	}
 }
 
-// per100MiB scales an operation's latency to entries of 100 MiB.
+// per100MiB scales an operation's latency to entries of 100 MiB. It is fair between entries of a
+// few MiB and more; below, the request itself takes longer than its bytes.
 func per100MiB(o OpSample) int64 {
 	return int64(float64(o.IO()) * normalBytes / float64(o.Bytes))
 }

@@ -77,15 +77,6 @@ func TestMetricsLine(t *testing.T) {
 	}
 }
 
-func TestHealthIsPrintedOnRequestOnly(t *testing.T) {
-	r := fixtureResult()
-	var summary, health bytes.Buffer
-	require.NoError(t, report.WriteSummary(&summary, r))
-	assert.NotContains(t, summary.String(), "P95 <")
-	require.NoError(t, report.WriteStorageHealth(&health, r))
-	assert.Contains(t, health.String(), "Storage Tier Read Device P95 < 200ms")
-}
-
 type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space left") }

@@ -10,20 +10,21 @@ import (
 )
 
 // distributions is a table with a row for each distribution that has samples.
-func distributions(topic, what string) *Table {
-	return &Table{Topic: topic, Columns: head(what, units.Count, "samples",
+func distributions(topic, what string) *table {
+	return &table{Topic: topic, Columns: head(what, units.Count, "samples",
 		units.Nanoseconds, "mean", "p50", "p95", "p99", "p99.9", "max")}
 }
 
 // distribution adds a row, unless there are no samples. Percentiles with too few of them are
 // unknown.
-func (t *Table) distribution(name string, d result.Distribution) {
+func (t *table) distribution(name string, d result.Distribution) {
 	if d.Count > 0 {
 		t.add(name, d.Count, d.Mean, d.P50, d.P95, d.P99, d.P999, d.Max)
 	}
 }
 
-// eachOp calls f for what to show, in order: each existing tier's reads and writes.
+// eachOp calls f for what to show, in order: each existing tier's reads and writes, fastest tier
+// first.
 func eachOp(r *result.Result, f func(name string, o result.OpLatency)) {
 	for _, t := range r.Tiers {
 		f(t.Level+" read", r.Latency.Levels[t.Level].Read)
@@ -31,10 +32,12 @@ func eachOp(r *result.Result, f func(name string, o result.OpLatency)) {
 	}
 }
 
-// latencies are those of entries, those of requests, and the rates of single entries.
-func latencies(r *result.Result) []Table {
+// latencies are those of entries, those of requests, and the rates of single entries. An
+// operation's device time, its share of demotions and its latency per 100 MiB stand below it:
+// together they tell whether the drive is slow or the entries are large.
+func latencies(r *result.Result) []table {
 	entry := distributions("latency", "per entry")
-	rates := &Table{Columns: head("effective rate of one entry", units.Count, "samples",
+	rates := &table{Columns: head("effective rate of one entry", units.Count, "samples",
 		units.BytesPerSec, "p5", "p50")}
 	eachOp(r, func(name string, o result.OpLatency) {
 		part := "  "
@@ -61,11 +64,11 @@ func latencies(r *result.Result) []Table {
 	request.distribution("storage I/O", l.Request.Storage)
 	request.distribution("prefill", l.Request.Prefill)
 	request.distribution("decode", l.Request.Decode)
-	return []Table{*entry, *request, *rates}
+	return []table{*entry, *request, *rates}
 }
 
 // bySize shows the slowest tier only: it is what the trial is about, and lines are few.
-func bySize(r *result.Result) (t Table) {
+func bySize(r *result.Result) (t table) {
 	if len(r.Tiers) == 0 {
 		return t
 	}
@@ -100,8 +103,8 @@ func bySize(r *result.Result) (t Table) {
 }
 
 // reads tells the first reads of entries from those after, which a cache in the drive may serve.
-func reads(r *result.Result) Table {
-	t := Table{Topic: "reads", Columns: head("", units.Count, "operations", units.Bytes, "bytes",
+func reads(r *result.Result) table {
+	t := table{Topic: "reads", Columns: head("", units.Count, "operations", units.Bytes, "bytes",
 		units.Nanoseconds, "p50", "p95", "p99")}
 	add := func(name string, k result.ReadKind) {
 		if k.Operations > 0 {
@@ -115,7 +118,7 @@ func reads(r *result.Result) Table {
 
 // contexts is how long the KV of contexts takes to load from the slowest tier, beside how long it
 // takes to compute it again: what a cache is for.
-func contexts(r *result.Result) (t Table) {
+func contexts(r *result.Result) (t table) {
 	t.Topic = "time to load"
 	t.Columns = head("", units.Bytes, "bytes", units.Nanoseconds, "typical", "slow (p5 rate)",
 		"recomputed")

@@ -60,8 +60,8 @@ func (s *summary) autoscaler() {
 
 // rounds are those of an autoscaler, or so many of them, evenly spaced, with the first and the
 // last.
-func rounds(r *result.Result) Table {
-	t := Table{Columns: head("round", units.Seconds, "at", units.Count, "users", "workers",
+func rounds(r *result.Result) table {
+	t := table{Columns: head("round", units.Seconds, "at", units.Count, "users", "workers",
 		"goroutines",
 		units.BytesPerSec, "bytes/s", units.Milliseconds, "read p95", "write p95", units.Share,
 		"saturation",
@@ -132,7 +132,7 @@ func (s *summary) blocks() {
 
 // blocksOverTime shows the hit ratio and the ideal one in each tenth of the window: where the two
 // come together the cache is warm. The ideal is unknown where it is of one interval.
-func blocksOverTime(r *result.Result) (t Table) {
+func blocksOverTime(r *result.Result) (t table) {
 	tl := r.Timeline
 	const parts = 10
 	if r.BlockCache == nil || tl == nil || len(tl.Blocks) < parts {
@@ -150,7 +150,7 @@ func blocksOverTime(r *result.Result) (t Table) {
 				best += *tl.BlockIdeal[k]
 			}
 		}
-		t.Columns = append(t.Columns, Column{Name: fmt.Sprintf("–%d %%", (i+1)*100/parts)})
+		t.Columns = append(t.Columns, column{Name: fmt.Sprintf("–%d %%", (i+1)*100/parts)})
 		run = append(run, ratioText(hits, blocks, true))
 		ideal = append(ideal, ratioText(best, blocks, known))
 	}
@@ -158,7 +158,8 @@ func blocksOverTime(r *result.Result) (t Table) {
 	return t
 }
 
-// ratioText has the digits by which a hit ratio is compared with the ideal one.
+// ratioText has the digits by which a hit ratio is compared with the ideal one: in a tenth of a
+// window there are too few blocks for more.
 func ratioText(part, whole int64, known bool) string {
 	if whole == 0 || !known {
 		return units.Unknown
@@ -183,8 +184,9 @@ func (s *summary) validation() {
 	checks(s.Result).write(s)
 }
 
-// checks are the numbers that a validation compares.
-func checks(r *result.Result) (t Table) {
+// checks are the numbers that a validation compares. One that either run does not have is shown and
+// not judged.
+func checks(r *result.Result) (t table) {
 	if r.Validation == nil {
 		return t
 	}

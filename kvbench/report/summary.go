@@ -56,6 +56,50 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	return nil
 }
 
+// LogLines is the result in at most nine lines for a benchmark's log, which
+// the testing package cuts after ten without -v. No line looks like the
+// `key: value` of benchmark configuration.
+func LogLines(r *result.Result) []string {
+	var lines []string
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	if n := r.Notice; n != "" {
+		add("%s", n)
+	}
+	if s := r.Simulation; s != nil && s.SustainedUsers != nil {
+		add("it would sustain %.0f of %d users, the queue grew by %s requests/s", *s.SustainedUsers,
+			r.Workload.Users, number(s.QueueGrowth))
+	}
+	if s := r.Summary.AutoscalingSummary; s != nil {
+		add("autoscaler (%s) sustained %d users at up to %s, from %d to at most %d users in %d "+
+			"rounds", s.Mode, s.SustainedUsers,
+			rate(s.PeakRate), s.InitialUsers, s.PeakUsers, s.Rounds)
+	}
+	if r.Status != result.StatusComplete {
+		add("the trial is %s (ended by %s), because %s", r.Status, r.EndedBy,
+			cmp.Or(r.Error, "its window did not end in order"))
+	}
+	for _, t := range r.Tiers {
+		if t.Level == "storage" {
+			add("storage moved %s read and %s written in %s", bytes(t.Read.Bytes),
+				bytes(t.Write.Bytes), ns(r.WindowNS))
+		}
+	}
+	if v := r.Harness.Verdict; v.Kind != "" {
+		add("%s, because %s", v.Kind, v.Reason)
+	}
+	if tr, _ := captured(r); tr != nil && tr.Capture.Status != tracing.StatusTraced {
+		why := tr.Capture.Reason
+		if len(tr.Capture.Needs) > 0 {
+			why += "; needed: " + strings.Join(tr.Capture.Needs, "; ")
+		}
+		add("not traced: %s", why)
+	}
+	if n := len(r.Warnings); n > 0 {
+		add("%s in the summary, the first says %s", units.Plural(n, "warning"), r.Warnings[0])
+	}
+	return lines
+}
+
 // summary writes lines with a topic in the margin. Its methods write one section each, and nothing
 // where the trial has no such part, so that a short trial has a short summary.
 type summary struct {
@@ -64,7 +108,8 @@ type summary struct {
 	capture *tracing.Trace // what the kernel saw, nil when it was not asked
 }
 
-// line writes one line; an empty topic continues the one above.
+// line writes one line; an empty topic continues the one above. No line is wrapped: a terminal does
+// that better, and a golden file shows what changed.
 func (s *summary) line(topic, format string, args ...any) {
 	s.tell(topic, fmt.Sprintf(format, args...))
 }
@@ -137,7 +182,8 @@ func (s *summary) title() {
 		s.Trial+1, max(s.Count, 1), s.Rank, max(s.Ranks, 1), s.Status, ended)
 }
 
-// workload says who made the load and how.
+// workload says who made the load and how. A benchmark without requests has no arrival and no
+// turns, and then their words are left out.
 func (s *summary) workload() {
 	w := s.Workload
 	parts := []string{}
@@ -212,8 +258,8 @@ func (s *summary) throughput() {
 }
 
 // sizes are those of the entries that were moved: latencies per entry mean nothing without them.
-func sizes(r *result.Result) Table {
-	t := Table{Topic: "entry size",
+func sizes(r *result.Result) table {
+	t := table{Topic: "entry size",
 		Columns: head("", units.Count, "entries", units.Bytes, "mean", "p50", "p95", "largest")}
 	add := func(name string, d result.Distribution) {
 		if d.Count > 0 {
@@ -226,8 +272,8 @@ func sizes(r *result.Result) Table {
 }
 
 // tiers are what each level holds and moved.
-func tiers(r *result.Result) Table {
-	t := Table{Topic: "tiers",
+func tiers(r *result.Result) table {
+	t := table{Topic: "tiers",
 		Columns: head("", units.Bytes, "used", "of", units.Count, "entries", units.Bytes, "read",
 			units.BytesPerSec, "read rate", units.Bytes, "written", units.BytesPerSec, "write rate",
 			units.Count, "demoted in", "evicted")}
@@ -267,8 +313,8 @@ func (s *summary) cache() {
 }
 
 // load is what was offered and what became of it, by class and in total.
-func load(r *result.Result) Table {
-	t := Table{Topic: "served",
+func load(r *result.Result) table {
+	t := table{Topic: "served",
 		Columns: head("", units.Count, "offered", "served", units.Share, "share", units.Count,
 			"in flight",
 			"queued", units.Seconds, "oldest queued", units.Nanoseconds, "e2e p95", units.Number,
@@ -327,7 +373,8 @@ func (s *summary) harness() {
 		units.Plural(s.Requests.CancelledOperations, "operation"))
 }
 
-// witness is what the kernel counted beside what the application says.
+// witness is what the kernel counted beside what the application says. Ratios far from one mean a
+// cache, read-ahead, or somebody else on the device.
 func (s *summary) witness() {
 	w := s.DeviceWitness
 	if w.ReadBytes == nil {

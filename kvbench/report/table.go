@@ -7,20 +7,19 @@ import (
 	"text/tabwriter"
 	"unicode/utf8"
 
-	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 )
 
-// Table is a part of a result in rows and columns. Cells are values, so that a page or a workbook
+// table is a part of a result in rows and columns. Cells are values, so that a page or a workbook
 // can draw a table in its own way; see [units.Unit.Text] for what they may be.
-type Table struct {
+type table struct {
 	Topic   string // empty: it continues the one before
-	Columns []Column
+	Columns []column
 	Rows    [][]any
 }
 
-// Column is what one cell of each row is. That of the first column names its row.
-type Column struct {
+// column is what one cell of each row is. That of the first column names its row.
+type column struct {
 	Name string
 	Unit units.Unit
 }
@@ -31,42 +30,28 @@ var (
 	rate, ns, percent    = units.BytesPerSec.Text, units.Nanoseconds.Text, units.Percent
 )
 
-// Tables are those of the summary, in its order, without the empty ones. What a table shows is
-// decided in one place for all who draw it.
-func Tables(r *result.Result) []Table {
-	all := []Table{rounds(r), sizes(r)}
-	all = append(all, latencies(r)...)
-	all = append(all, bySize(r), reads(r), contexts(r), tiers(r), blocksOverTime(r), checks(r),
-		load(r))
-	with := all[:0]
-	for _, t := range all {
-		if len(t.Rows) > 0 {
-			with = append(with, t)
-		}
-	}
-	return with
-}
-
-// head makes columns: a unit holds for the names after it.
-func head(first string, others ...any) []Column {
-	all := []Column{{Name: first}}
+// head makes columns: a unit holds for the names after it. Most tables have a few units for many
+// columns, which stand in groups.
+func head(first string, others ...any) []column {
+	all := []column{{Name: first}}
 	unit := units.Number
 	for _, v := range others {
 		if u, ok := v.(units.Unit); ok {
 			unit = u
 		} else {
-			all = append(all, Column{v.(string), unit})
+			all = append(all, column{v.(string), unit})
 		}
 	}
 	return all
 }
 
 // add appends a row, with a cell for each column.
-func (t *Table) add(row ...any) { t.Rows = append(t.Rows, row) }
+func (t *table) add(row ...any) { t.Rows = append(t.Rows, row) }
 
 // write draws the table below its heading, each column as wide as its widest cell. A table without
-// rows is left out.
-func (t Table) write(w io.Writer) {
+// rows is left out. The first column is aligned by hand, because it names rows and reads from the
+// left, while a tabwriter aligns all cells alike.
+func (t table) write(w io.Writer) {
 	if len(t.Rows) == 0 {
 		return
 	}

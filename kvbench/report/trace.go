@@ -71,7 +71,8 @@ func FioJob(r *result.Result) (string, error) {
 	return fio.Job(tr, fioInput(r))
 }
 
-// captured returns what the kernel saw, nil when it was not asked.
+// captured returns what the kernel saw, nil when it was not asked. A result carries it as JSON, in
+// the words of package tracing.
 func captured(r *result.Result) (*tracing.Trace, error) {
 	if r.DeviceLatencyTracing == nil {
 		return nil, nil

@@ -104,7 +104,8 @@ func Finite(v float64) *float64 {
 	return &v
 }
 
-// OrZero returns 0 for what is unknown.
+// OrZero returns 0 for what is unknown, where a comparison wants a number: an unknown share is
+// above no limit.
 func OrZero(v *float64) float64 {
 	if v == nil {
 		return 0
@@ -162,7 +163,7 @@ func duration(ns float64) string {
 	return digits(ns) + " ns"
 }
 
-// count groups thousands: 1,234,567.
+// count groups thousands: 1,234,567. Counts are exact, so that none of their digits is left out.
 func count(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {

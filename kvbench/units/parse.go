@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Sizes are binary throughout the suite.
+// Sizes are binary throughout the suite, as those of memory, of chunks and of files are; drives
+// alone are sold in powers of ten.
 const (
 	KiB = int64(1) << 10
 	MiB = int64(1) << 20

@@ -48,14 +48,13 @@ var mayImport = map[string]string{
 
 	"kvbench/units":  "",
 	"kvbench/result": "kvbench/units",
-	"kvbench/report": "kvbench/units kvbench/result tracing tiers",
-	"kvbench/record": "kvbench/units kvbench/result tiers workloads",
-	"kvbench/merge":  "kvbench/units kvbench/result",
-	"kvbench/group":  "kvbench/result kvbench/merge",
+	"kvbench/report": "kvbench/units kvbench/result tracing tracing/fio",
+	"kvbench/record": "kvbench/units kvbench/result tiers workloads workloads/model",
+	"kvbench/group":  "kvbench/result",
 	"kvbench/params": "kvbench/units kvbench/result tiers workloads workloads/model " +
 		"workloads/profile tracing/host",
-	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/group tiers/... " +
-		"tracing/... workloads",
+	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/report kvbench/group " +
+		"tiers/... tracing/... workloads",
 	"kvbench/requests": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +
 		"workloads/...",
 	"kvbench/plainio": "kvbench kvbench/units kvbench/record kvbench/result tiers/...",
@@ -64,7 +63,7 @@ var mayImport = map[string]string{
 	"benchmarks/e2e": "kvbench/... tools/golden",
 
 	"tools/kvreport":  "tools/... kvbench/units",
-	"tools/load":      "kvbench/units kvbench/result kvbench/params kvbench/merge tracing",
+	"tools/load":      "kvbench/units kvbench/result kvbench/params tracing",
 	"tools/stats":     "tools/load kvbench/units kvbench/result",
 	"tools/gate":      "tools/load tools/stats kvbench/units",
 	"tools/view":      "tools/load tools/stats kvbench/units kvbench/result kvbench/report",
