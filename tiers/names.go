@@ -13,11 +13,11 @@ const (
 	GPU Kind = iota
 	CPU
 	Storage
-	NumKinds // the length of an array indexed by Level
+	NumKinds // the length of an array indexed by Kind
 )
 
 // String returns "gpu", "cpu" or "storage".
-func (l Kind) String() string { return name(levelNames[:], int(l), "Level") }
+func (k Kind) String() string { return name(kindNames[:], int(k), "Kind") }
 
 // Op is the direction of a transfer, seen from the tier.
 type Op uint8
@@ -47,7 +47,7 @@ const (
 func (p Phase) String() string { return name(phaseNames[:], int(p), "Phase") }
 
 var (
-	levelNames = [NumKinds]string{GPU: "gpu", CPU: "cpu", Storage: "storage"}
+	kindNames = [NumKinds]string{GPU: "gpu", CPU: "cpu", Storage: "storage"}
 	opNames    = [NumOps]string{Read: "read", Write: "write"}
 	phaseNames = [NumPhases]string{Prefill: "Prefill", Decode: "Decode", Evict: "Evict"}
 )

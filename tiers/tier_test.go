@@ -11,7 +11,7 @@ import (
 )
 
 func TestNamesAreThoseOfTracesAndFlags(t *testing.T) {
-	assert.Equal(t, "gpu cpu storage Level(3)",
+	assert.Equal(t, "gpu cpu storage Kind(3)",
 		fmt.Sprint(tiers.GPU, " ", tiers.CPU, " ", tiers.Storage, " ", tiers.NumKinds))
 	assert.Equal(t, "read write", fmt.Sprint(tiers.Read, " ", tiers.Write))
 	assert.Equal(t, "Prefill Decode Evict",
