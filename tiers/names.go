@@ -47,7 +47,7 @@ const (
 func (p Phase) String() string { return name(phaseNames[:], int(p), "Phase") }
 
 var (
-	kindNames = [NumKinds]string{GPU: "gpu", CPU: "cpu", Storage: "storage"}
+	kindNames  = [NumKinds]string{GPU: "gpu", CPU: "cpu", Storage: "storage"}
 	opNames    = [NumOps]string{Read: "read", Write: "write"}
 	phaseNames = [NumPhases]string{Prefill: "Prefill", Decode: "Decode", Evict: "Evict"}
 )

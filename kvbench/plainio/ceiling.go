@@ -159,17 +159,7 @@ func (r *Ceiling) pass(
 	count func(int64),
 ) error {
 	io := &tiers.IO{Buf: r.bufs[worker], N: len(r.bufs[worker].B)}
-	for ; io.Off < r.FileSize; io.Off += int64(io.N) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		prepare(io.Buf.B)
-		if err := transfer.Do(ctx, b.Clock, f, io); err != nil {
-			return err
-		}
-		count(int64(io.N))
-	}
-	return nil
+	return transfer.Pass(ctx, b.Clock, f, io, r.FileSize, prepare, count)
 }
 
 // stampBlocks makes every 4 KiB block unlike any other at the cost of one store: drives and

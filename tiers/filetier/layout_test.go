@@ -16,7 +16,6 @@ import (
 
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
-	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
 	"kvbench/tiers/faults"
 	"kvbench/tiers/filetier"
@@ -58,9 +57,11 @@ func request(t testing.TB, r tiers.Submitter, off, n int64) ([]byte, error) {
 	t.Helper()
 	whole := int(tiers.AlignUp(n, 4096))
 	p := buffer.Aligned(make([]byte, whole+4096), whole, 4096)[:n]
-	err := transfer.Do(t.Context(), clock.NewWall(), r,
-		&tiers.IO{Buf: tiers.Buffer{B: p}, Off: off, N: int(n)})
-	return p, err
+	done := make(chan error, 1)
+	r.Submit(&tiers.IO{
+		Buf: tiers.Buffer{B: p}, Off: off, N: int(n), Done: func(io *tiers.IO) { done <- io.Err },
+	})
+	return p, <-done
 }
 
 func blocks(prefix string, sizes ...int64) (list []tiers.Object) {

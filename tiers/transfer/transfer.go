@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"sync/atomic"
 
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
@@ -85,17 +86,52 @@ func (t *Transfer) Move(ctx context.Context, from, to tiers.Tier, o tiers.Object
 	return rd, wr, err
 }
 
-// Do carries out one request and waits for it, without an operation around it: plain I/O. When ctx
-// ends it waits for at most tiers.Grace; the buffer belongs to the tier until Done all the same.
-func Do(ctx context.Context, c clock.Clock, s tiers.Submitter, io *tiers.IO) error {
-	over := c.NewEvent()
-	io.Done = func(*tiers.IO) { over.Fire() }
-	s.Submit(io)
-	err := over.Wait(ctx)
-	if err == nil {
-		return io.Err
+// Pass is plain I/O: the bytes of s up to size, one request after the other in the one buffer of io,
+// without content, verification or times around them. prepare is called before each request, count
+// after it. The end of ctx takes effect at the next request; for one that is under way Pass waits
+// for at most tiers.Grace, and its buffer belongs to the tier until Done.
+//
+// Like the streams of an operation it goes on where a request comes back: who is woken for each
+// request leaves the device idle meanwhile, and what this measures is the device.
+func Pass(
+	ctx context.Context, c clock.Clock, s tiers.Submitter, io *tiers.IO, size int64,
+	prepare func([]byte), count func(bytes int64),
+) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
-	c.At(c.Now()+tiers.Grace, over.Fire)
+	over := c.NewEvent()
+	var failure error
+	var left atomic.Bool // nobody listens any more
+	io.Done = func(io *tiers.IO) {
+		if left.Load() {
+			return
+		}
+		if failure = io.Err; failure == nil {
+			count(int64(io.N))
+			io.Off += int64(io.N)
+		}
+		if failure == nil && io.Off < size {
+			if failure = context.Cause(ctx); failure == nil {
+				prepare(io.Buf.B)
+				s.Submit(io)
+				return
+			}
+		}
+		over.Fire()
+	}
+	prepare(io.Buf.B)
+	s.Submit(io)
+	if over.Wait(ctx) == nil {
+		return failure
+	}
+	c.At(c.Now()+tiers.Grace, func() {
+		left.Store(!over.Fired())
+		over.Fire()
+	})
 	_ = over.Wait(context.WithoutCancel(ctx))
-	return err
+	if left.Load() {
+		return context.Cause(ctx)
+	}
+	return failure
 }

@@ -406,6 +406,49 @@ func TestAStuckDeviceCostsItsBuffers(t *testing.T) {
 	})
 }
 
+func TestAPassIsOneRequestAfterTheOther(t *testing.T) {
+	tiertest.Some(t, func(t *testing.T, open func(testing.TB) tiers.Tier) {
+		tier := open(t)
+		x := tiertest.Transfer(t, chunk, 1)
+		o := tiers.Object{Key: "k", Gen: 1, Size: 5 * chunk}
+		_, _, err := x.Write(t.Context(), tier, nil, o)
+		require.NoError(t, err)
+		bufs, err := x.Pool.Get(t.Context(), 1, nil)
+		require.NoError(t, err)
+		defer x.Pool.Put(bufs...)
+		r, err := tier.Open(t.Context(), o)
+		require.NoError(t, err)
+		defer r.Close()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var prepared, counted int64
+		prepare := func(p []byte) {
+			assert.Equal(t, prepared*chunk, counted)
+			prepared++
+		}
+		count := func(n int64) { counted += n }
+		read := func(io *tiers.IO, size int64) error {
+			prepared, counted = 0, 0
+			return transfer.Pass(ctx, x.Clock, r, io, size, prepare, count)
+		}
+		require.NoError(t, read(&tiers.IO{Buf: bufs[0], N: chunk}, o.Size))
+		assert.EqualValues(t, o.Size, counted)
+		if tier.Traits().Holds {
+			assert.ErrorContains(t, read(&tiers.IO{Buf: bufs[0], N: chunk}, o.Size+1), "beyond")
+			assert.EqualValues(t, o.Size, counted, "what came before")
+		}
+		stop := errors.New("a signal")
+		count = func(n int64) {
+			if counted += n; counted == 2*chunk {
+				cancel(stop)
+			}
+		}
+		require.ErrorIs(t, read(&tiers.IO{Buf: bufs[0], N: chunk}, o.Size), stop)
+		assert.EqualValues(t, 2*chunk, counted)
+		require.ErrorIs(t, read(&tiers.IO{Buf: bufs[0], N: chunk}, o.Size), stop)
+		assert.Zero(t, prepared)
+	})
+}
+
 func TestTransferSettingsAreChecked(t *testing.T) {
 	tier := tiertest.Memory(t, 1<<20)
 	o := tiers.Object{Key: "k", Size: 10}
