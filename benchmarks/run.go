@@ -111,7 +111,9 @@ func measure(b *testing.B, v *params.Values,
 		return err
 	}
 	// The live line is wiped before anything is printed: it stands where the terminal's cursor is.
+	restore := s.spare(v)
 	res, err := body(s.ctx, t)
+	restore()
 	wipe()
 	if res == nil {
 		b.Fatal(err)
