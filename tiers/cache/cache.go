@@ -156,7 +156,7 @@ func New(cfg Config) (*Cache, error) {
 // fits returns nil when an entry of that size can be held, else ErrTooLarge with the numbers.
 func (c *Cache) fits(size int64) error {
 	last := c.levels[len(c.levels)-1]
-	if size > last.Capacity {
+	if size > last.limit {
 		return fmt.Errorf("%w: %d bytes into the %s tier of %d bytes", ErrTooLarge, size, last.Kind,
 			last.Capacity)
 	}
