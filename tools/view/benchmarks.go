@@ -46,6 +46,7 @@ func groups(t *stats.Table) (out []Group) {
 	return out
 }
 
+// metricsHead has a column for each run and one for its change against the first.
 func metricsHead(t *stats.Table) []string {
 	head := []string{"benchmark", "metric"}
 	for i, run := range t.Labels {
@@ -57,7 +58,10 @@ func metricsHead(t *stats.Table) []string {
 	return head
 }
 
+// addMetrics adds the metrics of a benchmark. Its name stands before the first of them only: the
+// eye finds the next group by it.
 func (g *Grid) addMetrics(b *stats.Benchmark) {
+	// Within a section only the keys tell benchmarks apart.
 	_, keys, _ := strings.Cut(b.Name, "/")
 	if keys == "" {
 		keys = b.Name
@@ -81,6 +85,8 @@ func (g *Grid) addMetrics(b *stats.Benchmark) {
 	}
 }
 
+// newMember makes the section of a benchmark. Figures stand from the unusual to the usual: what an
+// autoscaler or a block trace was run for comes first.
 func newMember(b *stats.Benchmark, t *stats.Table) Member {
 	var typical []trial
 	for run := range t.Runs {
@@ -120,6 +126,8 @@ func memberFacts(b *stats.Benchmark) string {
 		}
 		f.add("workers", fmt.Sprint(r.Workload.Workers))
 		f.add("window", stats.Seconds(float64(r.WindowNS)/1e9))
+		// Rates of small and large entries cannot be compared, so that their size stands with
+		// every benchmark.
 		for op, d := range map[string]result.Distribution{"read": r.EntrySizes.Read,
 			"written": r.EntrySizes.Write} {
 			if d.P50 != nil {
@@ -134,6 +142,7 @@ func memberFacts(b *stats.Benchmark) string {
 		v := f.values[k]
 		switch {
 		case len(v) == 0:
+		// A sweep has many values: its ends say enough.
 		case len(v) > 3:
 			parts = append(parts, fmt.Sprintf("%s %s … %s", k, v[0], v[len(v)-1]))
 		default:

@@ -43,6 +43,7 @@ type Line struct {
 	X, Y   []float64
 }
 
+// add appends a point.
 func (l *Line) add(x, y float64) { l.X, l.Y = append(l.X, x), append(l.Y, y) }
 
 // Bars is a series over the categories 0, 1, 2, … of the X axis.

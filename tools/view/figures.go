@@ -49,6 +49,7 @@ func inBytes(caption, label string, lines []Line) []Figure {
 			}
 		}
 	}
+	// One unit for all lines of a figure, or they could not be compared.
 	by, unit := 1.0*(1<<10), "KiB"
 	for i, u := range []string{"MiB", "GiB", "TiB"} {
 		if at := math.Ldexp(1, 20+10*i); most >= at {
@@ -65,6 +66,7 @@ func inBytes(caption, label string, lines []Line) []Figure {
 		Lines: lines})
 }
 
+// positive says whether there is anything to draw: a line of zeros is a tier that was not used.
 func positive[N int64 | float64](v N) bool { return v > 0 }
 
 // bandwidthFigures are bandwidth over time: one per tier that moved bytes, of the median trial of
@@ -72,6 +74,7 @@ func positive[N int64 | float64](v N) bool { return v > 0 }
 func bandwidthFigures(typical []trial, t *stats.Table) (out []Figure) {
 	for _, level := range Levels {
 		var lines []Line
+		// One line for each run and direction.
 		for _, k := range typical {
 			tl := k.Result.Timeline
 			if tl == nil || tl.IntervalNS <= 0 {
@@ -117,6 +120,7 @@ func latencyFigures(b *stats.Benchmark, t *stats.Table) (out []Figure) {
 		for run := range t.Runs {
 			for i, key := range keys {
 				l := lineOf(t, run, i, names[i])
+				// All trials together: the tail needs every sample that there is.
 				if h := stats.Merge(b.Trials[run], key); h.Count() > 0 {
 					for _, p := range stats.Percentiles(h) {
 						l.add(stats.Nines(p.Share), max(p.Value, 1)/1e6)
@@ -188,6 +192,7 @@ func fillFigures(typical []trial, t *stats.Table) (out []Figure) {
 	return out
 }
 
+// orNaN makes a gap of what is not known.
 func orNaN[N int64 | float64](v *N) float64 {
 	if v == nil {
 		return math.NaN()
@@ -195,6 +200,7 @@ func orNaN[N int64 | float64](v *N) float64 {
 	return float64(*v)
 }
 
+// running adds up: how much was evicted says more than when, and a curve that bends shows both.
 func running(values []int64) (out []float64) {
 	sum := 0.0
 	for _, v := range values {
@@ -223,6 +229,7 @@ func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Figure) {
 				}
 			}
 		}
+		// Octaves side by side: a run that has no request of a size has a bar of no height there.
 		lows, shares := stats.Shares(parts, stats.Bucket.From)
 		for i, low := range lows {
 			c.X.Ticks = append(c.X.Ticks, Tick{At: float64(i), Label: fmt.Sprint(low)})
@@ -286,6 +293,7 @@ func autoscalingFigures(typical []trial, t *stats.Table) (out []Figure) {
 		add(&who, "goroutines", 2, func(r result.Round) float64 { return float64(r.Goroutines) })
 		add(&saturation, "saturation", 0,
 			func(r result.Round) float64 { return 100 * orNaN(r.Saturation) })
+		// What it aims at is drawn beside what it reached.
 		if target, ok := saturationTarget(k.Record); ok {
 			add(&saturation, "target", 1, func(result.Round) float64 { return 100 * target })
 		}

@@ -17,6 +17,7 @@ type Headline struct {
 	Change []Cell
 }
 
+// headlines has a row for each benchmark that has any metric.
 func headlines(t *stats.Table) (out []Headline) {
 	for _, b := range t.Benchmarks {
 		m := b.Headline()
@@ -66,9 +67,11 @@ func changeCell(c *stats.Change, m *stats.Metric) Cell {
 	if c.Headline {
 		sub = "Holm p=" + stats.Number(c.Adjusted)
 	}
+	// With too few samples p is a number that means nothing.
 	if len(c.Warnings) > 0 {
 		sub = c.Warnings[0].Error()
 	}
+	// The sign says it twice, in form and in words: colours get lost in print and for some eyes.
 	switch {
 	case !c.Significant():
 		return Cell{Text: "~ " + text, Sub: sub, Class: "num muted"}

@@ -73,6 +73,7 @@ func (k Kind) cell(v any) Cell {
 		}
 		return cell
 	}
+	// What is text stays text, whatever it looks like.
 	x, _ := Float(v)
 	switch {
 	case k == Text:
@@ -148,6 +149,8 @@ func parts(typical []trial, t *stats.Table) (out []Part) {
 	return out
 }
 
+// simulation says what model made the times, or that there was none. The workbook has the model's
+// parameters as columns; on the page they are a sentence, because there is one row of them.
 func simulation(r *result.Result) *Part {
 	s := r.Simulation
 	if s == nil {
@@ -177,6 +180,7 @@ func simulation(r *result.Result) *Part {
 			s.TraceRows, float64(s.WallNS)/1e9)}}
 }
 
+// deviceWords is the model in words, and how near it was to its limit.
 func deviceWords(r *result.Result, d *result.SimulatedDevice) []string {
 	medium := "one medium for reads and writes"
 	if d.Duplex {
@@ -199,6 +203,7 @@ func deviceWords(r *result.Result, d *result.SimulatedDevice) []string {
 		d.WriteLatency, d.Parallelism, medium), line + "."}
 }
 
+// autoscaling has a row for each round: what ran, what the storage did, and what was decided.
 func autoscaling(r *result.Result) *Part {
 	s := r.Summary.AutoscalingSummary
 	if s == nil {
@@ -234,6 +239,8 @@ func autoscaling(r *result.Result) *Part {
 	return p
 }
 
+// blocks sets the hit ratio of a block trace beside that of a cache without bounds, to five
+// digits: policies differ in the fourth.
 func blocks(r *result.Result) *Part {
 	b := r.BlockCache
 	if b == nil {
@@ -256,6 +263,7 @@ func blocks(r *result.Result) *Part {
 			b.Blocks, b.Hits, b.Pending, b.Written, b.Kept}}}
 }
 
+// replay counts what became of the rows of an I/O trace.
 func replay(r *result.Result) *Part {
 	p := r.Replay
 	if p == nil {
@@ -277,6 +285,7 @@ func replay(r *result.Result) *Part {
 			p.UnknownDeletes, p.Overwrites, p.TooLarge, p.Evictions, float64(p.LateNS) / 1e6}}}
 }
 
+// validation sets what was measured beside what was recorded.
 func validation(r *result.Result) *Part {
 	v := r.Validation
 	if v == nil {

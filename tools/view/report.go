@@ -44,6 +44,8 @@ func Missing(records []*load.Record) (notes []string) {
 			}
 		}
 	}
+	// Lines without their result file are the commonest reason for an empty page: somebody passed
+	// the text on and kept the directory.
 	if lost > 0 {
 		why := "their text names none"
 		if first != nil {
@@ -79,6 +81,7 @@ func (g Grid) Heads() []Cell {
 	out := make([]Cell, len(g.Head))
 	for i, h := range g.Head {
 		out[i].Text = h
+		// A column is set to the right when any of its cells is a number.
 		for _, row := range g.Rows {
 			if i < len(row) && strings.HasPrefix(row[i].Class, "num") {
 				out[i].Class = "num"
@@ -98,10 +101,13 @@ func (g *Grid) add(row []Cell) {
 	}
 }
 
+// num is a cell that is set to the right.
 func num(text string) Cell { return Cell{Text: text, Class: "num"} }
 
+// bytes is a size for people.
 func bytes(n int64) string { return stats.Binary(float64(n)) }
 
+// percent is a share for people.
 func percent(v float64) string { return stats.Number(v*100) + " %" }
 
 // known formats what may be unknown.

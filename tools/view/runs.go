@@ -28,6 +28,8 @@ type facts struct {
 	values map[string][]string
 }
 
+// add keeps a value once. What differs between the trials of a run shows as several values, which
+// is how a mixture is noticed.
 func (f *facts) add(key, value string) {
 	if value == "" {
 		return
@@ -43,6 +45,8 @@ func (f *facts) add(key, value string) {
 	}
 }
 
+// list is in the order in which keys were met. Of many values the first six are enough to see that
+// there are many.
 func (f *facts) list() (out []Fact) {
 	for _, k := range f.keys {
 		v := f.values[k]
@@ -68,6 +72,7 @@ func (r *Report) runs(records []*load.Record, t *stats.Table) {
 			if rec.Source != run {
 				continue
 			}
+			// Counted with those that failed: they are results too.
 			trials++
 			describe(&f, rec)
 			res := rec.Result
@@ -115,6 +120,7 @@ type doubts struct {
 	counts map[string]int
 }
 
+// add keeps the first of its kind.
 func (d *doubts) add(text string) {
 	if d.counts == nil {
 		d.counts = map[string]int{}
@@ -125,6 +131,7 @@ func (d *doubts) add(text string) {
 	}
 }
 
+// list says how often each occurred.
 func (d *doubts) list() (out []string) {
 	for _, text := range d.first {
 		if n := d.counts[digits.ReplaceAllString(text, "#")]; n > 1 {
@@ -151,6 +158,7 @@ func describe(f *facts, rec *load.Record) {
 	r := rec.Result
 	e := r.Environment
 	f.add("division", r.Division)
+	// Said in either case: whoever compares two pages must not have to know the default.
 	if r.Simulation != nil {
 		f.add("time", "virtual, simulated")
 	} else {
@@ -196,11 +204,14 @@ func describe(f *facts, rec *load.Record) {
 	}
 }
 
+// digits are the numbers in a warning, with their units: "3 of 12 reads" and "5 of 12 reads" are
+// one warning.
 var digits = regexp.MustCompile(`[0-9][0-9.,]*( [KMGT]?i?B\b)?`)
 
 // commit is a commit's full name, of which the beginning is enough.
 var commit = regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{28}\b`)
 
+// join leaves out what is not known.
 func join(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
 }

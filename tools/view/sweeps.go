@@ -26,6 +26,7 @@ type sweep struct {
 	points []point
 }
 
+// point is one benchmark of a sweep and the value of its key, as a number and as written.
 type point struct {
 	at    float64
 	label string
@@ -45,6 +46,7 @@ func findSweeps(t *stats.Table) (out []*sweep) {
 			if !ok {
 				continue
 			}
+			// Two swept keys make two sets of sweeps: each value of one is a sweep of the other.
 			name := strings.Replace(b.Name, "/"+k+"="+values[k], "/"+k+"=…", 1)
 			i := slices.IndexFunc(out, func(s *sweep) bool { return s.name == name })
 			if i < 0 {
@@ -71,6 +73,8 @@ func quantity(s string) (float64, bool) {
 	return v, err == nil && !math.IsInf(v, 0) && !math.IsNaN(v)
 }
 
+// sweeps draws each against its key, on a logarithmic axis where the values span three octaves or
+// more: sweeps mostly double.
 func sweeps(t *stats.Table) (out []Sweep) {
 	for _, s := range findSweeps(t) {
 		v := Sweep{Title: s.name}
@@ -92,6 +96,7 @@ func sweeps(t *stats.Table) (out []Sweep) {
 					continue
 				}
 				bandwidth.Lines = append(bandwidth.Lines, l)
+				// The knee of a run is marked once, though reads and writes may share it.
 				if k, ok := knee(l.Y); ok {
 					p := s.points[slices.IndexFunc(s.points,
 						func(p point) bool { return p.at == l.X[k] })]

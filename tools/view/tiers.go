@@ -44,6 +44,7 @@ func tierTable(t *stats.Table) (*Grid, []Figure) {
 	if len(order) == 0 {
 		return nil, nil
 	}
+	// Fast tiers first, whatever the order of the input.
 	place := func(tier string) int { return slices.Index(Levels, tier) }
 	slices.SortStableFunc(order, func(a, b tierKey) int { return place(a.tier) - place(b.tier) })
 	g := &Grid{Head: []string{"tier", "entry size", "run", "read", "read p50", "read p99", "write",
@@ -58,6 +59,7 @@ func tierTable(t *stats.Table) (*Grid, []Figure) {
 	for _, k := range order {
 		for run := range t.Runs {
 			row := []Cell{{Text: k.tier}, {Text: k.size}}
+			// A line above the first row of each tier.
 			if k.tier != last {
 				row[0].Class = "first"
 			}
@@ -74,6 +76,8 @@ func tierTable(t *stats.Table) (*Grid, []Figure) {
 	return g, tierFigure(t, order, found)
 }
 
+// tierFigure shows the tiers as dots on a logarithmic axis: memory and disks lie two decades
+// apart.
 func tierFigure(t *stats.Table, order []tierKey,
 	found map[tierKey]map[string]*stats.Benchmark) []Figure {
 	c := Chart{X: Axis{Label: "tier and entry size", Min: -0.5, Max: float64(len(order)) - 0.5},
@@ -98,6 +102,8 @@ func tierFigure(t *stats.Table, order []tierKey,
 	return figureOf("Bandwidth of each tier alone, median of the trials", c)
 }
 
+// tierCells are the rate over trials and two percentiles over all operations, as far as there are
+// enough of them.
 func tierCells(b *stats.Benchmark, run int, tier, op string) []Cell {
 	none := Cell{Text: "–", Class: "num muted"}
 	if b == nil {
@@ -152,6 +158,7 @@ func tierFills(typical []trial, t *stats.Table) *Grid {
 	return g
 }
 
+// entries shows bytes, and how many entries they were.
 func entries(c result.EntryCount) Cell {
 	if c.Entries == 0 {
 		return num("0")

@@ -48,6 +48,7 @@ func ticks(a view.Axis, s scale, most int) []view.Tick {
 		return v >= s.lo-1e-9 && v <= s.hi+1e-9
 	}
 	if len(a.Ticks) > 0 {
+		// Given ticks are thinned out from the left where they would overlap.
 		var out []view.Tick
 		room, last := 0.0, math.Inf(-1)
 		for _, t := range a.Ticks {
@@ -68,6 +69,7 @@ func ticks(a view.Axis, s scale, most int) []view.Tick {
 	if s.axis.Log {
 		return logTicks(s)
 	}
+	// About as many as asked for, at round numbers.
 	step := niceStep((s.hi - s.lo) / float64(most))
 	var out []view.Tick
 	first := math.Ceil(s.lo/step - 1e-9)
@@ -127,6 +129,7 @@ func number(v, step float64) string {
 	return strconv.FormatFloat(v, 'f', decimals, 64)
 }
 
+// short writes numbers that need an exponent, and others without trailing zeros.
 func short(v float64) string {
 	if a := math.Abs(v); a >= 1e6 || a < 1e-4 {
 		return strings.Replace(strconv.FormatFloat(v, 'e', 0, 64), "e+0", "e", 1)
@@ -134,6 +137,7 @@ func short(v float64) string {
 	return strconv.FormatFloat(v, 'g', 6, 64)
 }
 
+// line draws a series. A gap lifts the pen: a line across it would claim values that nobody has.
 func (d *drawing) line(l view.Line, x, y scale) {
 	if l.Apart {
 		for i := range l.X {
@@ -151,6 +155,7 @@ func (d *drawing) line(l view.Line, x, y scale) {
 			continue
 		}
 		px, py := x.place(l.X[i]), y.place(l.Y[i])
+		// A value holds until the next: a step, not a slope.
 		if l.Step && pen == "L" {
 			path.WriteString("L" + f(px) + " " + f(lastY))
 		}
@@ -180,6 +185,7 @@ func (d *drawing) dot(x, y float64, colour int, hollow bool) {
 	d.add(`<circle cx="%s" cy="%s" r="4.5" fill="var(--c%d)"/>`, f(x), f(y), colour%colours)
 }
 
+// bars draws the i-th of n series over the categories, beside the others.
 func (d *drawing) bars(b view.Bars, i, n int, x, y scale) {
 	slot := (x.place(1) - x.place(0)) * 0.82
 	w := slot / float64(n)

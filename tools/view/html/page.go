@@ -19,6 +19,7 @@ var pageText string
 //go:embed style.css
 var styleText string
 
+// pageTemplate is parsed once; a mistake in it fails every test.
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"style": func() template.CSS { return template.CSS(styleText) },
 	"svg":   func(c view.Chart) template.HTML { return template.HTML(svg(c)) },
@@ -47,6 +48,7 @@ func intervalBars(m *stats.Metric) template.HTML {
 	fmt.Fprintf(&b, `<svg class="bars" viewBox="0 0 %g %g" width="%g" height="%g" role="img" `+
 		`aria-label="medians, intervals and trials">`, w, row*float64(len(m.Cells)), w,
 		row*float64(len(m.Cells)))
+	// Six units of room, so that the dot of the largest trial is whole.
 	at := func(v float64) float64 { return max(0, v) / most * (w - 6) }
 	for i, c := range m.Cells {
 		if c.N() == 0 {

@@ -41,12 +41,14 @@ func svg(c view.Chart) string {
 		at := x.place(m.X)
 		d.add(`<line class="mark" x1="%s" x2="%s" y1="%d" y2="%d"/>`, f(at), f(at), top,
 			height-bottomRoom)
+		// Near the right edge the text stands to the left of its line.
 		anchor, dx := "start", 4.0
 		if at > width*2/3 {
 			anchor, dx = "end", -4
 		}
 		d.text(at+dx, top+11, anchor, "marktext", m.Text)
 	}
+	// The legend stands below the chart, each entry with the stroke or dot of its series.
 	for i, row := range rows {
 		at := float64(left)
 		for _, e := range row {
@@ -74,6 +76,7 @@ type scale struct {
 	axis     view.Axis
 }
 
+// place is where a value stands. A range of no length puts everything into the middle.
 func (s scale) place(v float64) float64 {
 	if s.axis.Log {
 		v = math.Log10(v)
@@ -84,6 +87,8 @@ func (s scale) place(v float64) float64 {
 	return s.from + (v-s.lo)/(s.hi-s.lo)*(s.to-s.from)
 }
 
+// scales fits both axes to what is drawn. Bars stand on 0 and have half a category of room at each
+// end.
 func scales(c view.Chart) (x, y scale, ok bool) {
 	x = scale{lo: math.Inf(1), hi: math.Inf(-1), from: left, to: width - right, axis: c.X}
 	y = scale{lo: math.Inf(1), hi: math.Inf(-1), from: height - bottomRoom, to: top, axis: c.Y}
@@ -189,8 +194,10 @@ func legend(c view.Chart) (rows [][]entry) {
 // drawing collects elements.
 type drawing struct{ b strings.Builder }
 
+// add writes an element.
 func (d *drawing) add(format string, args ...any) { fmt.Fprintf(&d.b, format, args...) }
 
+// text writes a text, escaped: names of benchmarks are the input's.
 func (d *drawing) text(x, y float64, anchor, class, text string) {
 	if class != "" {
 		class = ` class="` + class + `"`

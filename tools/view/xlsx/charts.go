@@ -48,6 +48,7 @@ func (p plot) points() int { return max(len(p.categories), len(p.at)) }
 
 // charts puts the data of every chart on a sheet and the charts on another.
 func (b *book) charts(t *stats.Table) {
+	// In the order of the questions: how fast, how late, what the device saw, what happened when.
 	plots := []plot{bandwidth(t)}
 	for _, op := range []string{"read", "write"} {
 		plots = append(plots, percentileLines(t, op), latencyBars(t, op))
@@ -86,8 +87,11 @@ func (b *book) charts(t *stats.Table) {
 	}
 }
 
-var tierNames = []struct{ title, key string }{{"GPU", "gpu"}, {"CPU", "cpu"}, {"Storage", "storage"}}
+// tierNames are the tiers in titles and in keys of the result file.
+var tierNames = []struct{ title, key string }{{"GPU", "gpu"}, {"CPU", "cpu"},
+	{"Storage", "storage"}}
 
+// percentiles are those that the Python benchmark has.
 var percentiles = []struct{ title, key string }{
 	{"P50", "p50"}, {"P95", "p95"}, {"P99", "p99"}, {"P99.9", "p999"}, {"P99.99", "p9999"},
 }
@@ -104,6 +108,7 @@ func label(t *stats.Table, run int, bench string) string {
 func bandwidth(t *stats.Table) plot {
 	p := plot{title: "Bandwidth by tier (median of the trials)", x: "Benchmark", y: "GiB/s",
 		kind: excelize.Bar}
+	// Bars of many benchmarks cannot be told apart, and a page holds forty.
 	benches := t.Benchmarks
 	if len(benches) > maxBars {
 		p.left = fmt.Sprintf("The chart shows the first %d of %d benchmarks; all are in "+
@@ -246,12 +251,16 @@ func overTime(t *stats.Table) (out []plot) {
 	return out
 }
 
+// timeChart is a chart over the time of the window. Its position is a number, not a category, so
+// that rounds of different length stand where they ended.
 func timeChart(title, y string, at []float64, lines ...series) plot {
 	return plot{title: title + ", first trial", x: "Time in the window (s)", y: y,
 		kind: excelize.Scatter, at: at,
 		series: lines, percent: strings.HasPrefix(y, "S")} // shares and saturation
 }
 
+// ratioLines are the block hit ratio and the ideal one, which is dashed: it is what could have
+// been.
 func ratioLines(title string, rec *load.Record) []plot {
 	x := stats.BlockRatios(rec.Result.Timeline, timePoints)
 	if x == nil {
@@ -264,6 +273,8 @@ func ratioLines(title string, rec *load.Record) []plot {
 		series{"hit ratio so far", x.HitSoFar, false}, series{"ideal so far", x.IdealSoFar, true})}
 }
 
+// roundLines are three charts of the rounds of an autoscaler, since their units have no axis in
+// common.
 func roundLines(title string, rec *load.Record) []plot {
 	var at, users, workers, goroutines, full, rate []float64
 	for _, x := range rec.Result.Summary.AutoscalingStats {

@@ -52,7 +52,8 @@ func summaryColumns() (list []column) {
 // scales are what values of the result file are multiplied with, by the unit that they then have.
 var scales = map[string]float64{"": 1, "ms": 1e-6, "MiB": 1.0 / (1 << 20), "GiB": 1.0 / (1 << 30)}
 
-// key is a value of the result file, else of the benchmark line: "path", "path / unit", "path | metric".
+// key is a value of the result file, else of the benchmark line: "path", "path / unit", "path |
+// metric".
 func key(from string) func(*load.Record) any {
 	path, metric, _ := strings.Cut(from, " | ")
 	path, unit, _ := strings.Cut(path, " / ")
@@ -85,8 +86,8 @@ func onLine(r *load.Record, metric string) any {
 	return nil
 }
 
-// onStorage says whether the rates on a benchmark's line are the storage tier's. A benchmark of single
-// operations gives those of the one tier that its name tells.
+// onStorage says whether the rates on a benchmark's line are the storage tier's. A benchmark of
+// single operations gives those of the one tier that its name tells.
 func onStorage(name string) bool {
 	return !strings.Contains(name, "/tier=") || strings.Contains(name, "/tier=storage")
 }
@@ -138,6 +139,7 @@ var special = map[string]column{
 	"file":       {value: file, width: 50},
 }
 
+// timestamp is the start in UTC: spreadsheets know no zones.
 func timestamp(r *load.Record) any {
 	if r.Result == nil {
 		return nil
@@ -159,6 +161,7 @@ func window(r *load.Record) any {
 	return float64(r.Result.WindowNS) / 1e9
 }
 
+// gpuMemory is that of all cards.
 func gpuMemory(r *load.Record) any {
 	card, ok1 := typed(r.Parameter("gpu-mem-gb")).(float64)
 	cards, ok2 := typed(r.Parameter("num-gpus")).(float64)
@@ -168,6 +171,7 @@ func gpuMemory(r *load.Record) any {
 	return card * cards
 }
 
+// simulated is empty where nobody says, as in text of other programs.
 func simulated(r *load.Record) any {
 	var settings load.SettingsReader
 	if how := settings.Simulation(r); how != "" {
@@ -176,6 +180,7 @@ func simulated(r *load.Record) any {
 	return nil
 }
 
+// warnings counts them; the file has their texts.
 func warnings(r *load.Record) any {
 	list, ok := r.Lookup("warnings").([]any)
 	if !ok {
@@ -184,6 +189,7 @@ func warnings(r *load.Record) any {
 	return float64(len(list))
 }
 
+// file is the result file, else the text.
 func file(r *load.Record) any {
 	if r.Path != "" {
 		return r.Path

@@ -19,6 +19,7 @@ func (b *book) draw(p plot, row, top int) int {
 	b.keep(b.f.SetCellStyle(dataSheet, cell(0, row), cell(0, row), b.title))
 	b.keep(b.f.SetCellValue(dataSheet, cell(0, row+1), p.x))
 	b.keep(b.f.SetCellStyle(dataSheet, cell(0, row+1), cell(len(p.series), row+1), b.head))
+	// The data first: the chart refers to its cells.
 	for i, c := range p.categories {
 		b.keep(b.f.SetCellValue(dataSheet, cell(0, row+2+i), c))
 	}
@@ -68,6 +69,7 @@ func (b *book) draw(p plot, row, top int) int {
 	if p.kind == excelize.Scatter {
 		chart.XAxis.Minimum, chart.ShowBlanksAs = new(0.0), "gap"
 	}
+	// Room for the legend below, one line for each series.
 	height := 380 + 16*len(p.series)
 	if p.kind == excelize.Bar {
 		height = 180 + len(p.categories)*(8+6*len(p.series))
@@ -88,6 +90,7 @@ func (b *book) draw(p plot, row, top int) int {
 	return rows
 }
 
+// axis has a title in grey, so that the data stands out.
 func axis(title string, log, percent bool) excelize.ChartAxis {
 	a := excelize.ChartAxis{
 		MajorGridLines: true,

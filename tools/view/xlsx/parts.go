@@ -15,6 +15,7 @@ import (
 var partSheets = []table{{name: "Simulation", frozen: 1}, {name: "Autoscaling", frozen: 1},
 	{name: "Block Cache"}, {name: "Replay"}, {name: "Validation"}}
 
+// parts collects rows by sheet: results of one kind stand together, whatever lies between them.
 func (b *book) parts(records []*load.Record) {
 	for _, t := range partSheets {
 		for _, rec := range records {

@@ -19,6 +19,8 @@ type book struct {
 	err                                              error
 }
 
+// newBook makes the styles once: a workbook has a table of them, and a style for each cell would
+// fill it.
 func newBook() *book {
 	b := &book{f: excelize.NewFile()}
 	style := func(s *excelize.Style) int {
@@ -42,6 +44,7 @@ func newBook() *book {
 	return b
 }
 
+// keep keeps the first error: those that follow are its consequences.
 func (b *book) keep(err error) {
 	if b.err == nil {
 		b.err = err
@@ -71,6 +74,7 @@ func (b *book) set(sheet string, col, row int, v any) {
 		switch {
 		case math.IsNaN(x) || math.IsInf(x, 0):
 			return
+		// Whole numbers have no decimals; tiny ones keep their exponent.
 		case x == math.Trunc(x) && math.Abs(x) < 1e15:
 			style = b.whole
 		case math.Abs(x) >= 0.0001:
@@ -108,6 +112,8 @@ type table struct {
 	wide   bool // too wide for one page
 }
 
+// table writes a sheet. Widths follow the longest word of a head and the first 200 rows, since
+// nobody waits for the widths of a million.
 func (b *book) table(t table) {
 	if b.sheet(t.name); b.err != nil {
 		return
@@ -136,6 +142,7 @@ func (b *book) table(t table) {
 			b.set(t.name, c, r+1, v)
 		}
 	}
+	// Heads and first columns stay while the rest scrolls.
 	b.keep(b.f.SetPanes(t.name, &excelize.Panes{Freeze: true, XSplit: t.frozen, YSplit: 1,
 		TopLeftCell: cell(t.frozen, 1), ActivePane: pane(t.frozen)}))
 	b.keep(b.f.AutoFilter(t.name, cell(0, 0)+":"+cell(len(t.heads)-1, len(t.rows)), nil))
@@ -144,6 +151,7 @@ func (b *book) table(t table) {
 		RefersTo: fmt.Sprintf("'%s'!$1:$1", t.name)}))
 }
 
+// pane is the one that scrolls.
 func pane(frozen int) string {
 	if frozen > 0 {
 		return "bottomRight"
@@ -162,6 +170,7 @@ func (b *book) landscape(sheet string, fit bool) {
 	b.keep(b.f.SetPageLayout(sheet, &o))
 }
 
+// shown is about what a cell will show, for its width.
 func shown(v any) string {
 	switch x := v.(type) {
 	case nil:
@@ -177,6 +186,7 @@ func shown(v any) string {
 	return fmt.Sprint(v)
 }
 
+// longestWord bounds how narrow a head can be: heads wrap between words.
 func longestWord(s string) (n int) {
 	word := 0
 	for _, r := range s {

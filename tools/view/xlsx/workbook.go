@@ -1,4 +1,3 @@
-// Package xlsx is kvreport xlsx: results as a spreadsheet with native charts.
 package xlsx
 
 import (
@@ -38,6 +37,7 @@ const maxRows = 1<<20 - 1
 
 // Write makes the workbook of the records; t is their comparison.
 func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
+	// Better now than after a minute of writing.
 	if len(records) > maxRows {
 		return fmt.Errorf("%d results are more than a sheet has rows (%d); select some",
 			len(records), maxRows)
@@ -54,6 +54,7 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	if b.err != nil {
 		return b.err
 	}
+	// Every new workbook has one.
 	if err := b.f.DeleteSheet("Sheet1"); err != nil {
 		return err
 	}
@@ -61,6 +62,7 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	return b.f.Write(w)
 }
 
+// summary has a row for each result.
 func (b *book) summary(records []*load.Record) {
 	t := table{name: "Summary", frozen: 1, wide: true}
 	columns := summaryColumns()
@@ -85,6 +87,7 @@ func (b *book) parameters(records []*load.Record, t *stats.Table) {
 	sheet.heads = append(sheet.heads, t.Labels...)
 	values := map[string]map[string][]any{} // parameter, run
 	var order []string
+	// A value that differs within a run is a mixture, which shows as several values in one cell.
 	add := func(key, run string, v any) {
 		if v == nil || v == "" {
 			return
@@ -129,6 +132,7 @@ func (b *book) parameters(records []*load.Record, t *stats.Table) {
 	b.table(sheet)
 }
 
+// environmentRows are what a result says of where it was made, by its keys.
 var environmentRows = []struct{ title, path string }{
 	{"Notice", "notice"}, {"Host", "environment.hostname"}, {"Operating system", "environment.os"},
 	{"Kernel", "environment.kernel"},
@@ -151,6 +155,7 @@ func plain(v any) bool {
 	return false
 }
 
+// joined puts several values into a cell; a single one keeps its type.
 func joined(values []any) any {
 	switch len(values) {
 	case 0:
@@ -165,6 +170,8 @@ func joined(values []any) any {
 	return strings.Join(text, "; ")
 }
 
+// metrics has a row for each metric, with the columns of each run: numbers, an interval, and
+// whether the run differs from the first.
 func (b *book) metrics(t *stats.Table) {
 	sheet := table{name: "Performance Metrics",
 		heads: []string{"Benchmark", "Metric", "Unit", "Better"}, frozen: 2}
@@ -180,6 +187,7 @@ func (b *book) metrics(t *stats.Table) {
 		for _, m := range bench.Metrics {
 			unit, scale := stats.Line(m.Unit)
 			row := []any{bench.Name, stats.Title(m.Unit), unit, better(m.Better)}
+			// Five columns for a run, and three more for its change.
 			for i, c := range m.Cells {
 				if len(c.Values) == 0 {
 					row = append(row, nil, nil, nil, nil, nil)
@@ -229,6 +237,7 @@ func change(c *stats.Change) []any {
 	return []any{share(c.Ratio), p, verdict}
 }
 
+// better is the direction of a metric, empty where nobody knows.
 func better(direction int) any {
 	switch direction {
 	case 1:
@@ -239,6 +248,7 @@ func better(direction int) any {
 	return nil
 }
 
+// qos has a row for each class of each result.
 func (b *book) qos(records []*load.Record) {
 	sheet := table{name: "QoS Metrics",
 		heads: []string{"QoS Level", "Total Requests", "Latency P95 (ms)", "Latency P99 (ms)",
@@ -270,6 +280,8 @@ func (b *book) qos(records []*load.Record) {
 	b.table(sheet)
 }
 
+// tracing has two sheets: sums, with a row for each histogram, and the buckets themselves, which
+// others draw.
 func (b *book) tracing(records []*load.Record) {
 	sums := table{name: "Device Tracing",
 		heads: []string{"Metric", "Description", "Samples", "P50", "P95", "P99", "Min Bucket",
