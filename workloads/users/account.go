@@ -33,7 +33,7 @@ func (s *Users) Account(until time.Duration) []workloads.ClassLoad {
 	for _, c := range s.cursors {
 		load := &loads[c.user.Class]
 		waiting := (c.state == queued || c.state == blocked) && !c.silent
-		if !waiting || c.arrival > until || !s.counted.within(userItem{c.arrival, c}) {
+		if !waiting || c.arrival > until || !s.counted.within(c.at(c.arrival)) {
 			continue
 		}
 		load.Oldest = min(load.Oldest, c.arrival)
@@ -68,7 +68,7 @@ func (s *Users) ownOf(c *cursor, n int64) int64 {
 func newArrivals(limit int64, all []*cursor) *arrivals {
 	a := &arrivals{left: limit}
 	for _, c := range all {
-		a.next.push(userItem{c.arrival, c})
+		a.next.push(c.at(c.arrival))
 	}
 	return a
 }
@@ -84,7 +84,7 @@ func (a *arrivals) advance(until time.Duration, s *Users) {
 			a.last, a.next = it, nil
 			return
 		}
-		a.next.replaceTop(userItem{s.arrivalAfter(c, c.counted, it.at), c})
+		a.next.replaceTop(c.at(s.arrivalAfter(c, c.counted, it.at)))
 		c.counted++
 	}
 }
@@ -98,7 +98,7 @@ func (a *arrivals) within(it userItem) bool {
 func (a *arrivals) join(c *cursor) {
 	if a != nil {
 		c.counted = c.seq
-		a.next.push(userItem{c.arrival, c})
+		a.next.push(c.at(c.arrival))
 	}
 }
 

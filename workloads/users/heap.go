@@ -2,16 +2,24 @@ package users
 
 import "time"
 
-// userItem is a user at the time of one of its arrivals. The time is kept beside the cursor: with
-// 10,000 users, looking into a cursor at each comparison would miss the cache.
+// userItem is a user at the time of one of its arrivals. What orders it is kept beside the cursor:
+// with 10,000 users, looking into a cursor at each comparison would miss the cache.
 type userItem struct {
-	at     time.Duration
-	cursor *cursor
+	priority int // of those who are served; 0 in time
+	at       time.Duration
+	tie      int64 // its slot, so that the order is a function of the seed alone
+	cursor   *cursor
 }
 
-// before orders by time; equal times go by slot, so that the order is a function of the seed alone.
+// before orders by priority and time. Equal ones go by tie.
 func (a userItem) before(b userItem) bool {
-	return a.at < b.at || a.at == b.at && a.cursor.slot < b.cursor.slot
+	switch {
+	case a.priority != b.priority:
+		return a.priority > b.priority
+	case a.at != b.at:
+		return a.at < b.at
+	}
+	return a.tie < b.tie
 }
 
 // userHeap is a binary min-heap of users. container/heap would box an item at every step.

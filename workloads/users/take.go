@@ -10,18 +10,17 @@ import (
 // Take implements Source.
 func (s *Users) Take(now time.Duration) (*workloads.Request, workloads.State, time.Duration) {
 	s.advance(now)
-	class, found := s.best()
-	if !found {
+	if s.ready.len() == 0 {
 		if s.exhausted() {
 			return nil, workloads.Exhausted, workloads.Never
 		}
 		return nil, workloads.Wait, s.wake()
 	}
-	c := s.ready[class].pop().cursor
+	c := s.ready.pop().cursor
 	r := s.request(c)
-	s.taken[class]++
+	s.taken[r.Class]++
 	if !s.cfg.DecodeOnly {
-		s.takenTokens[class] += int64(r.Own.Tokens)
+		s.takenTokens[r.Class] += int64(r.Own.Tokens)
 	}
 	s.step(c, r)
 	return r, workloads.Ready, 0
@@ -57,7 +56,7 @@ func (s *Users) schedule(c *cursor) {
 		s.tickets--
 	}
 	c.state = queued
-	s.future.push(userItem{c.arrival, c})
+	s.future.push(c.at(c.arrival))
 }
 
 // advance moves time forward and the users whose request has arrived into the queues. A request may
@@ -73,28 +72,12 @@ func (s *Users) advance(now time.Duration) {
 			it.cursor.state = retired
 			continue
 		}
-		s.ready[it.cursor.user.Class].push(it)
+		// The highest priority is served first, then the earliest arrival, then the larger class.
+		class := it.cursor.user.Class
+		it.priority = s.cfg.Profile.QoS[class].Priority
+		it.tie -= int64(class) << 32
+		s.ready.push(it)
 	}
-}
-
-// best returns the class to serve: the highest priority, among equal ones the earliest arrival,
-// then the larger class.
-func (s *Users) best() (workloads.Class, bool) {
-	best, found := workloads.Class(0), false
-	for c := range workloads.Class(workloads.NumClasses) {
-		if s.ready[c].len() == 0 {
-			continue
-		}
-		if !found {
-			best, found = c, true
-			continue
-		}
-		p, q := s.cfg.Profile.QoS[c].Priority, s.cfg.Profile.QoS[best].Priority
-		if p > q || p == q && s.ready[c].top().at <= s.ready[best].top().at {
-			best = c
-		}
-	}
-	return best, found
 }
 
 // exhausted tells whether no request will ever come again. In closed-loop tickets become requests,

@@ -51,11 +51,11 @@ type Users struct {
 	closedLoop bool
 	ordered    bool
 
-	cursors []*cursor                      // by slot
-	future  userHeap                       // users whose next request has not arrived
-	ready   [workloads.NumClasses]userHeap // users whose next request has, by class
-	counted *arrivals                      // open-loop
-	tickets int64                          // closed-loop: requests that may still be scheduled
+	cursors []*cursor // by slot
+	future  userHeap  // users whose next request has not arrived
+	ready   userHeap  // users whose next request has, in the order of service
+	counted *arrivals // open-loop
+	tickets int64     // closed-loop: requests that may still be scheduled
 
 	now         time.Duration // latest time that Take saw
 	accounted   time.Duration // latest time that Account reached
@@ -83,10 +83,15 @@ type cursor struct {
 	counted int64 // of the next request that arrivals has not seen
 }
 
+// at is the user in the order of arrivals.
+func (c *cursor) at(arrival time.Duration) userItem {
+	return userItem{at: arrival, tie: int64(c.slot), cursor: c}
+}
+
 type cursorState uint8
 
 const (
-	queued   cursorState = iota // in the heap future or in a heap ready
+	queued   cursorState = iota // in the heap future or ready
 	blocked                     // waits for Written of its predecessor
 	inFlight                    // closed-loop: waits for Done
 	retired                     // beyond MaxRequests, or silent
@@ -191,9 +196,7 @@ func (s *Users) SetUsers(n int, now time.Duration) {
 		}
 	}
 	s.future.dropSilent()
-	for class := range s.ready {
-		s.ready[class].dropSilent()
-	}
+	s.ready.dropSilent()
 	if s.counted != nil {
 		s.counted.next.dropSilent()
 	}
