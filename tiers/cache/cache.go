@@ -157,8 +157,8 @@ func New(cfg Config) (*Cache, error) {
 func (c *Cache) fits(size int64) error {
 	last := c.levels[len(c.levels)-1]
 	if size > last.limit {
-		return fmt.Errorf("%w: %d bytes into the %s tier of %d bytes", ErrTooLarge, size, last.Kind,
-			last.Capacity)
+		return fmt.Errorf("%w: %d bytes into the %s tier of %d bytes",
+			ErrTooLarge, size, last.Kind, last.limit)
 	}
 	return nil
 }
