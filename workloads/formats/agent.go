@@ -1,7 +1,6 @@
 package formats
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -10,9 +9,8 @@ import (
 
 // sessionRows reads sessions of agents (https://github.com/callanjfox/kv-cache-tester): one JSON
 // document each, {"id", "block_size", "requests": [{"t", "in", "out", "hash_ids"}]}, or several in
-// one file. A session of hours has some MB of requests, so that they are read one by one. Keys may
-// come in any order as long as block_size stands before requests, because requests are read one by
-// one.
+// one file. A session of hours has some MB of requests, so that they are read one by one: keys may
+// come in any order as long as block_size stands before requests.
 type sessionRows struct {
 	*document
 	base string // name of the file
@@ -20,7 +18,6 @@ type sessionRows struct {
 	inRequests bool   // the decoder stands between requests, and not between documents
 	id         string // of the document
 	size       int    // of its blocks, in tokens
-	over       bool   // nothing behind this can be read
 }
 
 // sessionRow is one request of a session.
@@ -34,16 +31,8 @@ type sessionRow struct {
 // Next implements Reader.
 func (s *sessionRows) Next() (Row, error) {
 	for !s.over {
-		row, found, err := s.step()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil && !IsMalformed(err) {
-			s.over = true
-			return Row{}, s.broken(err)
-		}
-		if found || err != nil {
-			return row, err
+		if row, found, err := s.step(); found || err != nil {
+			return row, s.judge(err)
 		}
 	}
 	return Row{}, io.EOF

@@ -13,6 +13,7 @@ type document struct {
 	text *textFile
 	in   *boundedReader
 	dec  *json.Decoder
+	over bool // there are no rows behind this
 }
 
 // maxValue bounds one value of a document. Real ones, a request or a conversation, are a thousand
@@ -96,10 +97,17 @@ func (d *document) skip() error {
 	}
 }
 
-// broken turns what is wrong with the text into one malformed row: nothing behind it can be read. A
-// file that cannot be read is an error.
-func (d *document) broken(err error) error {
-	if d.in.err != nil {
+// judge is what a reader of rows makes of an error. What is wrong with the text is one malformed row,
+// behind which nothing can be read; a file that cannot be read is an error.
+func (d *document) judge(err error) error {
+	if err == nil || IsMalformed(err) {
+		return err
+	}
+	d.over = true
+	switch {
+	case errors.Is(err, io.EOF):
+		return io.EOF
+	case d.in.err != nil:
 		return fmt.Errorf("read trace %s in line %d: %w", d.text.path, d.Line(), err)
 	}
 	return malformed("the rest of the file is lost: %w", err)

@@ -2,7 +2,6 @@ package formats
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"strings"
 )
@@ -33,10 +32,10 @@ type shareGPTRows struct {
 
 	maxContext, maxGenerate int // tokens of a turn
 
-	begun, over bool
-	turns       []message // question, answer, question, answer of the conversation being read
-	turn        int       // turns given
-	opened      bool      // a usable one was among them
+	begun  bool
+	turns  []message // question, answer, question, answer of the conversation being read
+	turn   int       // turns given
+	opened bool      // a usable one was among them
 }
 
 // conversation is one element of the list. Anything may stand where text should.
@@ -70,15 +69,8 @@ func (s *shareGPTRows) Next() (Row, error) {
 			return Row{}, io.EOF
 		}
 		talk, err := s.conversation()
-		switch {
-		case errors.Is(err, io.EOF):
-			s.over = true
-			continue
-		case IsMalformed(err):
-			return Row{}, err
-		case err != nil:
-			s.over = true
-			return Row{}, s.broken(err)
+		if err != nil {
+			return Row{}, s.judge(err)
 		}
 		if s.turns = pairs(talk.Conversations); len(s.turns) == 0 {
 			return Row{Context: 1}, nil // a request without an answer
