@@ -30,9 +30,7 @@ type configFile struct {
 	models     []model.Model
 	notes      []Note
 	bad        Violations
-	// bound to a draft of no use: the values are applied when the benchmark's are
-	known  map[string]*key
-	merges int // mappings that << brought in so far
+	merges     int // mappings that << brought in so far
 }
 
 // configKey is a profile key whose value has been checked, ready to be applied.
@@ -79,7 +77,7 @@ func readConfig(path string) *configFile {
 
 // parseConfig checks the text of a YAML file; path is for messages only.
 func parseConfig(path string, text []byte) *configFile {
-	c := &configFile{path: path, parameters: make(map[string]setting), known: newDraft().index()}
+	c := &configFile{path: path, parameters: make(map[string]setting)}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, more yaml.Node
 	switch err := dec.Decode(&doc); {
@@ -96,7 +94,9 @@ func parseConfig(path string, text []byte) *configFile {
 		c.syntax(err)
 	}
 	if len(doc.Content) == 1 {
-		c.section(doc.Content[0], "")
+		// The values go to a draft of no use, and are applied when the benchmark's have been.
+		keys := append(newDraft().keys(), key{name: sectionParameters}, key{name: sectionModels})
+		c.section(doc.Content[0], "", keys)
 	}
 	return c
 }
@@ -156,32 +156,40 @@ const (
 	sectionModels     = "model_configs"
 )
 
-// section walks a mapping; path is its dotted name.
-func (c *configFile) section(n *yaml.Node, path string) {
+// section walks a mapping; path is its dotted name, keys are all that may stand in it and below.
+func (c *configFile) section(n *yaml.Node, path string, keys []key) {
 	for _, p := range c.mapping(n, path) {
-		full := p.key.Value
-		if path != "" {
-			full = path + "." + full
-		}
-		k := c.known[full]
+		full := strings.TrimPrefix(path+"."+p.key.Value, ".")
+		i := slices.IndexFunc(keys, func(k key) bool { return k.name == full })
 		switch {
 		// decode.batch_size must not pass for batch_size in decode
 		case strings.Contains(p.key.Value, "."):
-			c.unknown(p.key, path, sections[path])
+			c.unknown(p.key, path, children(keys, path))
 		case full == sectionParameters:
 			c.parameterSection(p.value)
 		case full == sectionModels:
 			for _, m := range c.mapping(p.value, full) {
 				c.model(m.key, m.value)
 			}
-		case k != nil:
-			c.leaf(k, p.key, p.value)
-		case sections[full] != nil:
-			c.section(p.value, full)
+		case i >= 0:
+			c.leaf(&keys[i], p.key, p.value)
+		case len(children(keys, full)) > 0:
+			c.section(p.value, full, keys)
 		default:
-			c.unknown(p.key, path, sections[path])
+			c.unknown(p.key, path, children(keys, path))
 		}
 	}
+}
+
+// children lists what may stand in a section, "" being the top of the file.
+func children(keys []key, section string) (names []string) {
+	for _, k := range keys {
+		rest, below := strings.CutPrefix("."+k.name, strings.TrimSuffix("."+section, ".")+".")
+		if name, _, _ := strings.Cut(rest, "."); below && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // leaf reads the value of a known key. It is checked now, where its line is at hand, and applied
@@ -205,7 +213,13 @@ func (c *configFile) parameterSection(n *yaml.Node) {
 		p := find(name)
 		switch {
 		case p == nil || !p.inFile():
-			c.unknown(pair.key, sectionParameters, sections[sectionParameters])
+			var known []string
+			for _, p := range rows {
+				if p.inFile() {
+					known = append(known, p.name)
+				}
+			}
+			c.unknown(pair.key, sectionParameters, known)
 			continue
 		case name == "sweep":
 			c.sweepList(pair.value)
@@ -241,20 +255,9 @@ func (c *configFile) sweepList(n *yaml.Node) {
 func (c *configFile) model(name, n *yaml.Node) {
 	section := sectionModels + "." + name.Value
 	m := model.Model{Key: name.Value, Name: name.Value}
-	keys := modelKeys(&m)
-	problems := len(c.bad)
-	for _, p := range c.mapping(n, section) {
-		i := slices.IndexFunc(keys, func(k key) bool { return k.name == p.key.Value })
-		if i < 0 {
-			c.unknown(p.key, section, names(keys))
-			continue
-		}
-		if err := keys[i].set(p.value); err != nil {
-			c.badAt(p.value, "%s.%s must be %v", section, keys[i].name, err)
-			continue
-		}
-		c.note(section+"."+keys[i].name, p.key, "")
-	}
+	problems, before := len(c.bad), len(c.keys)
+	c.section(n, section, modelKeys(section, &m))
+	c.keys = c.keys[:before] // they are the model's, not the profile's
 	// The model is checked as a whole when each of its keys was right.
 	if len(c.bad) > problems {
 		return

@@ -147,26 +147,17 @@ func (d *draft) keys() []key {
 
 // modelKeys are the keys of one model in model_configs. Zero is what is missing, so that 0 is told
 // by the model's own rules, together with what belongs to it.
-func modelKeys(m *model.Model) []key {
+func modelKeys(section string, m *model.Model) []key {
+	at := section + "."
 	return []key{
-		{"name", 0, 0, &m.Name, ""}, {"num_layers", 0, big, &m.Layers, ""},
-		{"hidden_dim", 0, big, &m.Hidden, ""}, {"num_heads", 0, big, &m.Heads, ""},
-		{"kv_heads", 0, big, &m.KVHeads, ""}, {"dtype", 0, 0, &m.DType, ""},
-		{"attention_type", 0, 0, (*string)(&m.Attention), ""},
-		{"kv_lora_rank", 0, big, &m.KVLoraRank, ""},
-		{"qk_rope_head_dim", 0, big, &m.QKRopeHeadDim, ""},
-		{"kv_dim_per_head", 0, big, &m.HeadDim, ""},
+		{at + "name", 0, 0, &m.Name, ""}, {at + "num_layers", 0, big, &m.Layers, ""},
+		{at + "hidden_dim", 0, big, &m.Hidden, ""}, {at + "num_heads", 0, big, &m.Heads, ""},
+		{at + "kv_heads", 0, big, &m.KVHeads, ""}, {at + "dtype", 0, 0, &m.DType, ""},
+		{at + "attention_type", 0, 0, (*string)(&m.Attention), ""},
+		{at + "kv_lora_rank", 0, big, &m.KVLoraRank, ""},
+		{at + "qk_rope_head_dim", 0, big, &m.QKRopeHeadDim, ""},
+		{at + "kv_dim_per_head", 0, big, &m.HeadDim, ""},
 	}
-}
-
-// names are for the hint at the nearest known key.
-// names are for the hint at the nearest known key.
-func names(keys []key) []string {
-	list := make([]string, len(keys))
-	for i, k := range keys {
-		list[i] = k.name
-	}
-	return list
 }
 
 // index finds the keys of a draft by their dotted names.
@@ -177,31 +168,6 @@ func (d *draft) index() map[string]*key {
 	}
 	return index
 }
-
-// sections lists what may stand in a section, "" being the top of the file.
-var sections = func() map[string][]string {
-	children := make(map[string][]string)
-	enter := func(section, child string) {
-		if !slices.Contains(children[section], child) {
-			children[section] = append(children[section], child)
-		}
-	}
-	for _, k := range newDraft().keys() {
-		parts := strings.Split(k.name, ".")
-		for j, part := range parts {
-			enter(strings.Join(parts[:j], "."), part)
-		}
-	}
-	// These two have no keys of a draft: parameters are the table's, models come by any name.
-	enter("", sectionModels)
-	enter("", sectionParameters)
-	for _, p := range rows {
-		if p.inFile() {
-			enter(sectionParameters, p.name)
-		}
-	}
-	return children
-}()
 
 // shape is what the type of a target wants to read: scalars of which types, and how many in a list
 // (1: no list, 0: any number).
