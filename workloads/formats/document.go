@@ -97,8 +97,8 @@ func (d *document) skip() error {
 	}
 }
 
-// judge is what a reader of rows makes of an error. What is wrong with the text is one malformed row,
-// behind which nothing can be read; a file that cannot be read is an error.
+// judge is what a reader of rows makes of an error. What is wrong with the text is one malformed
+// row, behind which nothing can be read; a file that cannot be read is an error.
 func (d *document) judge(err error) error {
 	if err == nil || IsMalformed(err) {
 		return err
