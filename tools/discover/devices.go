@@ -98,9 +98,9 @@ func generation(speed string) int {
 	return 0
 }
 
-// gibPerSecond is what a link carries in one direction, before packet overhead: 8 of 10 bits up to
+// GiBPerSecond is what a link carries in one direction, before packet overhead: 8 of 10 bits up to
 // generation 2, 128 of 130 from then on.
-func (l Link) gibPerSecond() float64 {
+func (l Link) GiBPerSecond() float64 {
 	if l.Generation < 1 || l.Generation > len(rates) {
 		return 0
 	}
@@ -112,8 +112,8 @@ func (l Link) gibPerSecond() float64 {
 	return rates[l.Generation-1] * 1e9 * coding / 8 * float64(l.Width) / (1 << 30)
 }
 
-// degraded tells whether the link runs below what both its ends could.
-func (l Link) degraded() bool {
+// Degraded tells whether the link runs below what both its ends could.
+func (l Link) Degraded() bool {
 	return l.MaxGeneration > l.Generation || l.MaxWidth > l.Width
 }
 

@@ -7,7 +7,7 @@
 //	gpu.go         GPUs, as NVML (gpu_nvml.go, with the build tag nvml) or the PCI bus has them
 //	tracing.go     what block-layer tracing would need
 //	recommend.go   parameters and settings of the system, each with its reason
-//	text.go        all of it for machines and for people
+//	text.go        all of it for machines and, by text.tmpl, for people
 //
 // It changes nothing, loads nothing and measures nothing: a machine is described in the state in
 // which the next run finds it. What is unknown is null in the JSON and "unknown" in the text, never

@@ -250,8 +250,8 @@ func TestGenerations(t *testing.T) {
 		"Unknown": 0, "": 0} {
 		assert.Equal(t, want, generation(speed), speed)
 	}
-	assert.InDelta(t, 7.33, Link{Generation: 4, Width: 4}.gibPerSecond(), 0.01)
-	assert.InDelta(t, 0.466, Link{Generation: 2, Width: 1}.gibPerSecond(), 0.001)
+	assert.InDelta(t, 7.33, Link{Generation: 4, Width: 4}.GiBPerSecond(), 0.01)
+	assert.InDelta(t, 0.466, Link{Generation: 2, Width: 1}.GiBPerSecond(), 0.001)
 }
 
 func TestReadFileRefusesOtherThings(t *testing.T) {

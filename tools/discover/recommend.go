@@ -117,10 +117,10 @@ func (h Hardware) device(dev Device, add adder) {
 			"%s is NVMe and sorts its queue itself; the scheduler is %s", dev.Name,
 			dev.Queue.Scheduler)
 	}
-	if l := dev.Link; l != nil && l.degraded() {
+	if l := dev.Link; l != nil && l.Degraded() {
 		add("check the slot of "+dev.Name,
 			"its PCIe link runs at generation %d × %d (%.1f GiB/s), it could at %d × %d",
-			l.Generation, l.Width, l.gibPerSecond(), l.MaxGeneration, l.MaxWidth)
+			l.Generation, l.Width, l.GiBPerSecond(), l.MaxGeneration, l.MaxWidth)
 	}
 	// Only where there is a choice.
 	if l := dev.Link; l != nil && l.NUMANode != nil && len(h.CPU.NUMA) > 1 {
@@ -166,8 +166,8 @@ func (h Hardware) gpu(add adder) {
 	}
 	// The gpu tier is simulated: its link is a number that the user gives, and this is the one of
 	// the slot.
-	if g.Link != nil && g.Link.gibPerSecond() > 0 {
-		add(fmt.Sprintf("-gpu-bandwidth-gbps %.0f", g.Link.gibPerSecond()),
+	if g.Link != nil && g.Link.GiBPerSecond() > 0 {
+		add(fmt.Sprintf("-gpu-bandwidth-gbps %.0f", g.Link.GiBPerSecond()),
 			"the simulated link of the gpu tier: PCIe generation %d × %d", g.Link.Generation,
 			g.Link.Width)
 	}
@@ -180,7 +180,7 @@ func (h Hardware) system(add adder) {
 		add("cpupower frequency-set -g performance",
 			"the CPU governor is %s: clocks that follow the load make runs differ", h.CPU.Governor)
 	}
-	if h.CPU.AllowedCores < float64(h.CPU.Threads) {
+	if h.CPU.Limited() {
 		add("raise the CPU limit",
 			"this process may use %.3g of %d logical CPUs (%s): the harness may become the limit",
 			h.CPU.AllowedCores, h.CPU.Threads, h.CPU.AllowedBecause)
