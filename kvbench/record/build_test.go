@@ -1,50 +1,38 @@
 package record
 
 import (
-	"bytes"
 	"encoding/json"
-	"flag"
 	"math"
 	"os"
-	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench/report"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tools/golden"
 	"kvbench/workloads"
 	"kvbench/workloads/profile"
 )
 
-var update = flag.Bool("update", false, "write the golden files of testdata anew")
-
-// golden compares with a file of testdata, or writes it with -update.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(path, got, 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err, "make it with go test ./kvbench -run %s -update", t.Name())
-	require.Equal(t, string(want), string(got))
+func TestResultGolden(t *testing.T) {
+	pinned(t, "result.json", Build(fixtureInfo(), fixtureRecorder()))
 }
 
-func TestResultGolden(t *testing.T) {
-	r := Build(fixtureInfo(), fixtureRecorder())
-	// compressed bytes may differ between Go versions; TestHistogramEncoding reads them
+// pinned compares a result with its golden file. Compressed bytes may differ between Go versions;
+// TestHistogramEncoding reads them.
+func pinned(t *testing.T, name string, r *result.Result) {
+	t.Helper()
 	for name, h := range r.Histograms {
 		h.Data = "…"
 		r.Histograms[name] = h
 	}
 	got, err := json.MarshalIndent(r, "", " ")
 	require.NoError(t, err)
-	golden(t, "result.json", append(got, '\n'))
+	golden.Check(t, name, string(got)+"\n")
 }
 
 func TestResultIsPure(t *testing.T) {
@@ -164,7 +152,6 @@ func TestNothingCompletedNamesTheStage(t *testing.T) {
 				assert.False(t, m.Unit == "ns/op" || math.IsInf(m.Value, 0) || math.IsNaN(m.Value),
 					m)
 			}
-			require.NoError(t, report.WriteSummary(&bytes.Buffer{}, r))
 		})
 	}
 	interrupted := Build(Info{Result: result.Result{Status: result.StatusIncomplete,
@@ -209,6 +196,52 @@ func TestNoInfinityReachesTheJSON(t *testing.T) {
 	info.Parameters = []result.Parameter{{Name: "x", Value: math.NaN(), Origin: "flag"}}
 	_, err := json.Marshal(Build(info, fixtureRecorder()))
 	require.NoError(t, err)
+}
+
+func TestTheClosedDivisionAllowsNoFailure(t *testing.T) {
+	info := fixtureInfo()
+	info.Division = result.DivisionClosed
+	r := Build(info, fixtureRecorder())
+	assert.Equal(t, result.ClosedNotice, r.Notice)
+	assert.Equal(t, result.StatusFailed, r.Status, "the fixture has failures")
+}
+
+// A benchmark of single operations has no requests, no load and no lookups.
+func TestABenchmarkOfOperations(t *testing.T) {
+	rec := openRecorder(1, time.Second)
+	for i := range 30 {
+		at := time.Duration(i) * time.Millisecond
+		rec.Chunk(at, 0, tiers.Storage, tiers.Write, tiers.Prefill, 4<<20)
+		rec.Operation(OpSample{At: at, Level: tiers.Storage, Op: tiers.Write, Bytes: 4 << 20,
+			Device: 3 * time.Millisecond})
+	}
+	r := Build(Info{Result: result.Result{Benchmark: "Tier", CompletionUnit: result.UnitOperation,
+		Division:      result.DivisionQuick,
+		DeviceWitness: result.Witness{Reason: "tmpfs has no device"}}}, rec)
+	assert.Equal(t, result.StatusComplete, r.Status)
+	assert.Equal(t, result.Metric{Unit: "ns/op", Value: float64(time.Second) / 30}, r.Metrics()[0])
+}
+
+func TestMetricsLine(t *testing.T) {
+	var units []string
+	values := map[string]float64{}
+	for _, m := range fixtureResult().Metrics() {
+		units = append(units, m.Unit)
+		values[m.Unit] = m.Value
+	}
+	assert.Equal(t, strings.Fields(
+		`ns/op req/s tok/s storage-tok/s read-B/s write-B/s read-p50-ns read-p95-ns read-p99-ns write-p95-ns
+		read-ns/MiB e2e-p95-ns hit-ratio served-ratio cpu-ns/B peak-RSS-bytes device-read-ratio ceiling-ratio`), units)
+	assert.InDelta(t, float64(fixtureWindow)/1200, values["ns/op"], 1e-6)
+	assert.InDelta(t, 40, values["req/s"], 1e-9)
+	assert.InDelta(t, 600<<20, values["peak-RSS-bytes"], 0)
+
+	info := fixtureInfo()
+	info.Ceiling, info.DeviceWitness, info.LoadEnd = nil, result.Witness{Reason: "tmpfs"}, nil
+	for _, m := range Build(info, fixtureRecorder()).Metrics() {
+		assert.NotContains(t, []string{"device-read-ratio", "ceiling-ratio"}, m.Unit,
+			"absent when unknown")
+	}
 }
 
 func BenchmarkBuildResult(b *testing.B) {

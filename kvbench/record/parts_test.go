@@ -1,15 +1,11 @@
 package record
 
 import (
-	"bytes"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
-	"kvbench/kvbench/report"
 	"kvbench/kvbench/result"
 )
 
@@ -60,32 +56,10 @@ func partsResult() *result.Result {
 	return r
 }
 
-func TestSummaryOfTheParts(t *testing.T) {
+func TestResultOfTheParts(t *testing.T) {
 	r := partsResult()
-	var b bytes.Buffer
-	require.NoError(t, report.WriteSummary(&b, r))
-	assert.NotContains(t, b.String(), "%!")
-	golden(t, "summary_parts.txt", b.Bytes())
-	first, _, _ := strings.Cut(b.String(), "\n")
-	assert.Contains(t, first, "SIMULATED", "nobody reads further to find out")
+	pinned(t, "result_parts.json", r)
 	assert.Nil(t, r.Simulation.SustainedUsers,
 		"the autoscaler tells the users sustained, and there are not two answers")
 	assert.NotNil(t, r.Simulation.QueueGrowth)
-
-	// It survives the file.
-	path := t.TempDir() + "/r.json"
-	require.NoError(t, r.WriteJSON(path))
-	back, err := result.Read(path)
-	require.NoError(t, err)
-	var again bytes.Buffer
-	require.NoError(t, report.WriteSummary(&again, back))
-	assert.Equal(t, b.String(), again.String())
-}
-
-func TestValidationWithoutANumberIsNotJudged(t *testing.T) {
-	r := partsResult()
-	r.Validation.ReadWriteRatio = result.NewCheck(nil, new(2.5))
-	var b bytes.Buffer
-	require.NoError(t, report.WriteSummary(&b, r))
-	assert.Regexp(t, `read/write ratio\s+2.50\s+–\s+–\s+not judged`, b.String())
 }
