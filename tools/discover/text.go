@@ -22,7 +22,8 @@ func (h Hardware) WriteJSON(w io.Writer) error {
 var text string
 
 var textTemplate = template.Must(template.New("text").Funcs(template.FuncMap{
-	"size": size, "bytes": func(n int64) string { return size(&n) }, "join": strings.Join, "spin": spin,
+	"size": size, "bytes": func(n int64) string { return size(&n) }, "join": strings.Join,
+	"spin": spin,
 }).Parse(text))
 
 // WriteText writes it for people. One thing a line, so that two machines can be compared with

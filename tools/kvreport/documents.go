@@ -19,6 +19,7 @@ func writeDocument(name string, args []string, stdin io.Reader, stderr io.Writer
 	fs := flags(name)
 	path := fs.String("o", "", "file to write")
 	in, err := parse(fs, args)
+	// A page on standard output would fill the terminal of whoever forgot -o.
 	if err == nil && *path == "" {
 		err = errors.New("no output; give -o FILE")
 	}

@@ -80,6 +80,7 @@ func parseGate(args []string) (o gate.Options, old, new inputs, format string, e
 	fs.BoolVar(&o.AllowMissing, "allow-missing", false, "")
 	fs.BoolVar(&o.All, "all", false, "")
 	rest, err := parse(fs, args)
+	// Nothing to ignore is no name, and not an empty one.
 	if ignore != "" {
 		o.Ignore = strings.Split(ignore, ",")
 	}

@@ -163,7 +163,8 @@ func (d *drawing) line(l view.Line, x, y scale) {
 		pen, lastY = "L", py
 	}
 	d.add(
-		`<path d="%s" fill="none" stroke="var(--c%d)" stroke-width="1.8" stroke-linejoin="round"%s/>`, path.String(), l.Colour%colours, dashes[l.Dash%len(dashes)])
+		`<path d="%s" fill="none" stroke="var(--c%d)" stroke-width="1.8" `+
+			`stroke-linejoin="round"%s/>`, path.String(), l.Colour%colours, dashes[l.Dash%len(dashes)])
 	if !l.Dots {
 		return
 	}
