@@ -161,8 +161,9 @@ func (b *builder) describe() {
 	}
 	r.DiffersFromClosed = append([]result.Difference{}, r.DiffersFromClosed...)
 	for i, d := range r.DiffersFromClosed {
-		r.DiffersFromClosed[i].Closed, r.DiffersFromClosed[i].Value = plain(d.Closed),
-			plain(d.Value)
+		r.DiffersFromClosed[i] = result.Difference{
+			Name: d.Name, Closed: plain(d.Closed), Value: plain(d.Value),
+		}
 	}
 	r.Warnings = append([]string{}, r.Warnings...)
 	if p := r.Precondition; p != nil {

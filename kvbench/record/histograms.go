@@ -80,8 +80,7 @@ var (
 	levelHistNames = [numLevelHists]string{"_first_read", "_reread", "_delete"}
 	histNames      = [...]string{
 		"prefix_read", "read_admission", "write_admission", "space_wait", "pending_wait",
-		"data_generation",
-		"request_queue", "request_storage", "request_prefill", "request_decode",
+		"data_generation", "request_queue", "request_storage", "request_prefill", "request_decode",
 		"request_generation", "request_end_to_end",
 	}
 )
@@ -95,8 +94,7 @@ type place struct {
 
 // places lists all of them, always in the same order.
 func (h *histograms) places() (all []place) {
-	add := func(name string, u units.Unit,
-		at **result.Histogram) {
+	add := func(name string, u units.Unit, at **result.Histogram) {
 		all = append(all, place{name, u, at})
 	}
 	for l := range h.op {

@@ -72,8 +72,8 @@ func judge(in verdictInput) result.Verdict {
 		say(result.NoVerdict, "there was no window in which anything could be measured")
 	case units.OrZero(v.IdleShare) > idleLimit:
 		say(result.LoadLimited, "workers had no request for %s of the window (limit %s): the "+
-			"load asked for less "+
-			"than the storage could give", units.Percent(v.IdleShare), units.Share.Text(idleLimit))
+			"load asked for less than the storage could give", units.Percent(v.IdleShare),
+			units.Share.Text(idleLimit))
 	case units.OrZero(v.CPUShare) >= cpuLimit:
 		say(result.HarnessLimited,
 			"the process used %s of the %s cores that it may use (limit %s): more cores "+
@@ -188,14 +188,13 @@ func (b *builder) warnings() {
 	r := b.r
 	if w := r.DeviceWitness; w.ServedFromCache != nil && *w.ServedFromCache {
 		b.warn("the device read only %s of the bytes that the application read (%s of %s): the "+
-			"rest was served "+
-			"from a cache, so read figures are not the device's", units.Percent(w.ReadRatio),
-			units.Bytes.Text(w.ReadBytes), units.Bytes.Text(w.AppReadBytes))
+			"rest was served from a cache, so read figures are not the device's",
+			units.Percent(w.ReadRatio), units.Bytes.Text(w.ReadBytes),
+			units.Bytes.Text(w.AppReadBytes))
 	}
 	if p := r.IO.Pool; p.Buffers > 0 && !p.Covers {
 		b.warn("the buffer pool (%d × %s) does not cover workers × depth: operations may wait "+
-			"for buffers "+
-			"(admission)", p.Buffers, units.Bytes.Text(p.BufferBytes))
+			"for buffers (admission)", p.Buffers, units.Bytes.Text(p.BufferBytes))
 	}
 	var censored []string
 	for _, c := range result.Classes {
@@ -205,8 +204,7 @@ func (b *builder) warnings() {
 	}
 	if len(censored) > 0 {
 		b.warn("request latencies are censored: unfinished at the end of the window were %s; the "+
-			"slowest are "+
-			"not in the percentiles", strings.Join(censored, ", "))
+			"slowest are not in the percentiles", strings.Join(censored, ", "))
 	}
 	if n := r.Requests.FailedOperations; n > 0 {
 		b.warn("%s failed, most often %s", units.Plural(n, "operation"), r.Errors[0])
@@ -273,8 +271,7 @@ func (b *builder) slowestStage() string {
 		return "none of them is that fast; use a longer window or smaller entries"
 	case spent > 0:
 		return fmt.Sprintf("the slowest stage was %s (%s summed over workers, %d operations cut "+
-			"off); use a longer "+
-			"window, smaller entries or fewer users", stageNames[slowest],
+			"off); use a longer window, smaller entries or fewer users", stageNames[slowest],
 			spent.Round(time.Millisecond), b.r.Requests.CancelledOperations)
 	case started > 0:
 		return fmt.Sprintf("the slowest stage was the workers: %d requests were started and no "+

@@ -45,10 +45,8 @@ func (s *summary) autoscaler() {
 		how = "found"
 	}
 	s.line("autoscaler", "%s: %d users sustained (%s), at most %d ran, at most %s, %s from %d to "+
-		"%d users", a.Mode,
-		a.SustainedUsers, how, a.PeakUsers, rate(a.PeakRate),
-		units.Plural(a.Rounds, "round"),
-		a.InitialUsers, a.FinalUsers)
+		"%d users", a.Mode, a.SustainedUsers, how, a.PeakUsers, rate(a.PeakRate),
+		units.Plural(a.Rounds, "round"), a.InitialUsers, a.FinalUsers)
 	rounds(s.Result).write(s)
 	if n := len(s.Summary.AutoscalingStats); n > mostRounds {
 		s.line("", "%d of %d rounds, the others are in the JSON; latencies are per 100 MiB",
@@ -95,10 +93,8 @@ func (s *summary) replay() {
 		units.Plural(p.Rows, "row"), count(p.Skipped), units.Plural(p.Writes, "write"),
 		count(p.Overwrites), units.Plural(p.Reads, "read"), units.Plural(p.Deletes, "delete"))
 	s.line("", "without I/O: %s of evicted and %s of never written entries, %s larger than the "+
-		"tier; %s to make room",
-		units.Plural(p.EvictedReads, "read"), count(p.UnwrittenReads),
-		units.Plural(p.TooLarge, "write"),
-		units.Plural(p.Evictions, "deletion"))
+		"tier; %s to make room", units.Plural(p.EvictedReads, "read"), count(p.UnwrittenReads),
+		units.Plural(p.TooLarge, "write"), units.Plural(p.Evictions, "deletion"))
 	if p.LateNS > 0 {
 		s.line("", "at most %s behind the trace's timestamps", ns(p.LateNS))
 	}
@@ -116,14 +112,11 @@ func (s *summary) blocks() {
 		ideal = fmt.Sprintf("%.5f", *c.IdealHitRatio)
 	}
 	s.line("blocks", "%s of %s hit: ratio %.5f, ideal (a cache without bounds) %s; %s waited for "+
-		"their writer",
-		count(c.Hits), count(c.Blocks), units.OrZero(c.HitRatio), ideal,
+		"their writer", count(c.Hits), count(c.Blocks), units.OrZero(c.HitRatio), ideal,
 		count(c.Pending))
 	s.line("", "prefix-hit ratio %s of %s, %s of the tokens; %s saved; %s there but behind a "+
-		"missing one",
-		percent(c.PrefixHitRatio), units.Plural(c.Requests, "request"),
-		percent(c.TokenHitRatio),
-		bytes(c.BytesSaved), count(c.Kept))
+		"missing one", percent(c.PrefixHitRatio), units.Plural(c.Requests, "request"),
+		percent(c.TokenHitRatio), bytes(c.BytesSaved), count(c.Kept))
 	s.line("", "%s read by %s, %s written by %s", units.Plural(c.Reads.Blocks, "block"),
 		units.Plural(c.Reads.Operations, "operation"), units.Plural(c.Writes.Blocks, "block"),
 		units.Plural(c.Writes.Operations, "operation"))

@@ -71,8 +71,8 @@ func LogLines(r *result.Result) []string {
 	}
 	if s := r.Summary.AutoscalingSummary; s != nil {
 		add("autoscaler (%s) sustained %d users at up to %s, from %d to at most %d users in %d "+
-			"rounds", s.Mode, s.SustainedUsers,
-			rate(s.PeakRate), s.InitialUsers, s.PeakUsers, s.Rounds)
+			"rounds", s.Mode, s.SustainedUsers, rate(s.PeakRate), s.InitialUsers, s.PeakUsers,
+			s.Rounds)
 	}
 	if r.Status != result.StatusComplete {
 		add("the trial is %s (ended by %s), because %s", r.Status, r.EndedBy,
@@ -248,8 +248,7 @@ func (s *summary) throughput() {
 			units.Plural(s.Requests.Completed, "request"), number(s.Summary.RequestsPerSecond),
 			number(s.Summary.AvgThroughput))
 		s.line("", "%s tok/s of storage time (tokens ÷ summed I/O time of parallel requests, not "+
-			"a rate of the device)",
-			number(s.Summary.StorageThroughput))
+			"a rate of the device)", number(s.Summary.StorageThroughput))
 	}
 	if c := s.Ceiling; c != nil {
 		s.line("", "%s of what plain sequential I/O moves (read %s, write %s)",
@@ -315,10 +314,9 @@ func (s *summary) cache() {
 // load is what was offered and what became of it, by class and in total.
 func load(r *result.Result) table {
 	t := table{Topic: "served",
-		Columns: head("", units.Count, "offered", "served", units.Share, "share", units.Count,
-			"in flight",
-			"queued", units.Seconds, "oldest queued", units.Nanoseconds, "e2e p95", units.Number,
-			"SLA", units.Share, "compliance")}
+		Columns: head("", units.Count, "offered", "served", units.Share, "share",
+			units.Count, "in flight", "queued", units.Seconds, "oldest queued",
+			units.Nanoseconds, "e2e p95", units.Number, "SLA", units.Share, "compliance")}
 	total := r.Load["total"]
 	if r.CompletionUnit == result.UnitOperation ||
 		total.Completed+total.InFlight+total.Queued == 0 {
@@ -382,11 +380,8 @@ func (s *summary) witness() {
 		return
 	}
 	s.line("kernel", "%s read %s (application %s, ratio %s), wrote %s (application %s, ratio "+
-		"%s), busy %s", w.Device,
-		bytes(w.ReadBytes), bytes(w.AppReadBytes),
-		number(w.ReadRatio),
-		bytes(w.WriteBytes), bytes(w.AppWriteBytes),
-		number(w.WriteRatio), percent(w.BusyShare))
+		"%s), busy %s", w.Device, bytes(w.ReadBytes), bytes(w.AppReadBytes), number(w.ReadRatio),
+		bytes(w.WriteBytes), bytes(w.AppWriteBytes), number(w.WriteRatio), percent(w.BusyShare))
 }
 
 // doubts are warnings and failures. Those of a trace stand beside its numbers.

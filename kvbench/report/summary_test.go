@@ -32,7 +32,8 @@ func summaryOf(t *testing.T, r *result.Result) string {
 func TestSummaryGolden(t *testing.T) {
 	text := summaryOf(t, fixture(t, "result.json"))
 	assert.LessOrEqual(t, strings.Count(text, "\n"), 80)
-	assert.NotContains(t, text, "P95 <", "the Python benchmark's storage health is in the JSON alone")
+	assert.NotContains(t, text, "P95 <",
+		"the Python benchmark's storage health is in the JSON alone")
 	golden.Check(t, "summary.txt", text)
 }
 
@@ -76,5 +77,6 @@ type brokenWriter struct{}
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 func TestSummaryTellsWriteErrors(t *testing.T) {
-	require.ErrorContains(t, WriteSummary(brokenWriter{}, fixture(t, "result.json")), "no space left")
+	require.ErrorContains(t, WriteSummary(brokenWriter{}, fixture(t, "result.json")),
+		"no space left")
 }
