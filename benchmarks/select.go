@@ -168,8 +168,8 @@ func (s *session) trial(name string) (number int, suffix string) {
 	return calls % count, suffix
 }
 
-// spareProcs is by how many GOMAXPROCS exceeds the cores while a trial moves bytes. A goroutine in a
-// system call keeps its processor until the runtime's monitor takes it away, which may be 10 ms
+// spareProcs is by how many GOMAXPROCS exceeds the cores while a trial moves bytes. A goroutine in
+// a system call keeps its processor until the runtime's monitor takes it away, which may be 10 ms
 // later, and others wait for it meanwhile. Measured on two cores with 16 requests of 1 MiB at a
 // time: writes 6 % faster than without, and 16 spare ones no better than 4.
 const spareProcs = 4

@@ -86,10 +86,10 @@ func (t *Transfer) Move(ctx context.Context, from, to tiers.Tier, o tiers.Object
 	return rd, wr, err
 }
 
-// Pass is plain I/O: the bytes of s up to size, one request after the other in the one buffer of io,
-// without content, verification or times around them. prepare is called before each request, count
-// after it. The end of ctx takes effect at the next request; for one that is under way Pass waits
-// for at most tiers.Grace, and its buffer belongs to the tier until Done.
+// Pass is plain I/O: the bytes of s up to size, one request after the other in the one buffer of
+// io, without content, verification or times around them. prepare is called before each request,
+// count after it. The end of ctx takes effect at the next request; for one that is under way Pass
+// waits for at most tiers.Grace, and its buffer belongs to the tier until Done.
 //
 // Like the streams of an operation it goes on where a request comes back: who is woken for each
 // request leaves the device idle meanwhile, and what this measures is the device.
