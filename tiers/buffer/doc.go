@@ -1,8 +1,7 @@
 // Package buffer is the memory that requests move bytes through: outside the Go heap, in huge pages
 // where the system gives them, taken once.
 //
-//	size.go      Use: how many buffers a run can use, and how many it gets
-//	pool.go      Pool: equal buffers, in the order of asking, all of an operation at once
+//	pool.go      Use: how many buffers a run can use; Pool: equal ones, in the order of asking
 //	arena.go     Arena: the memory under them, and under the memory tier
 //	arena_*.go   how systems give it; on the heap where the race detector has to see it
 //

@@ -1,4 +1,3 @@
-// Package faults wraps a tier so that tests can make any of its calls fail, wait or panic.
 package faults
 
 import (
@@ -154,6 +153,7 @@ type users struct {
 	end func() error
 }
 
+// leave returns the error of the end, if this was it.
 func (u *users) leave() error {
 	if u.n.Add(-1) > 0 {
 		return nil
@@ -164,6 +164,7 @@ func (u *users) leave() error {
 // submit asks the hook about a request and then lets it pass, or ends it.
 func (t *Tier) submit(call Call, o tiers.Object, u *users, io *tiers.IO, pass func(*tiers.IO)) {
 	u.n.Add(1)
+	// The caller's Done comes back before it is called: the request may be used again within.
 	done := io.Done
 	io.Done = func(io *tiers.IO) { // it is let go of before anybody is told, who may close it then
 		io.Done = done
@@ -187,6 +188,7 @@ func (t *Tier) submit(call Call, o tiers.Object, u *users, io *tiers.IO, pass fu
 	}()
 }
 
+// writer stands in front of one inside.
 type writer struct {
 	tiers.Writer
 	t     *Tier
@@ -195,6 +197,7 @@ type writer struct {
 	ended atomic.Bool
 }
 
+// end counts the writer out, once.
 func (w *writer) end() {
 	if w.ended.CompareAndSwap(false, true) {
 		w.t.writers.Add(-1)
@@ -226,6 +229,7 @@ func (w *writer) Abort() error {
 	return err
 }
 
+// reader is the same for readers.
 type reader struct {
 	tiers.Reader
 	t      *Tier

@@ -65,6 +65,10 @@ func (t *Tier) Remove(_ context.Context, objs ...tiers.Object) error {
 }
 
 // extent is objects side by side in one file, or one object in several, for a writer or a reader.
+//
+// While requests are under way it cannot end, whatever its holder does: a descriptor that is closed
+// may be another file's by the time the kernel looks at it, and a place that is used again would be
+// overwritten by a request that had been stuck.
 type extent struct {
 	t   *Tier
 	f   *file
@@ -113,7 +117,7 @@ func (x *extent) submit(kind ioengine.Kind, io *tiers.IO) {
 		io.End(r.error(io.Off, tiers.ErrClosed))
 		return
 	}
-	x.users.Add(1)
+	x.users.Add(1) // before the engine has it: it may be done before Submit returns
 	r.split()
 	x.t.engine.Submit(r.ops...)
 }
@@ -128,7 +132,9 @@ type request struct {
 	left atomic.Int32
 }
 
-// split makes the operations: each ends where its file or the IO does, which is where padding lies.
+// split makes the operations: each ends where its file or the IO does. Buffers are aligned, and so
+// is the size of every file but the last of an object, so that only the last part has padding. They
+// are kept for the next use of the IO: a stream of requests allocates nothing.
 func (r *request) split() {
 	x, align := r.x, r.x.t.traits.Align
 	r.ops = r.ops[:0]
@@ -211,6 +217,7 @@ func (w *writer) Commit(ctx context.Context) error {
 			return errors.Join(t.error("flush", w.run[0].o, w.f, 0, -1, err), w.Abort())
 		}
 	}
+	// From here on Abort does nothing: what fails is taken back here.
 	w.over.Store(true)
 	if err := t.written(w.f); err != nil {
 		return errors.Join(err, t.abandon(w.run))
@@ -221,6 +228,7 @@ func (w *writer) Commit(ctx context.Context) error {
 
 // flush is fdatasync under direct I/O, else fsync and dropping the file from the page cache.
 func (w *writer) flush(ctx context.Context) error {
+	// Direct writes leave nothing but what finds them to be made durable.
 	kind := ioengine.Sync
 	if w.t.direct {
 		kind = ioengine.DataSync

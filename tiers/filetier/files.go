@@ -140,7 +140,8 @@ func (t *Tier) preallocate(f *file, run []*entry) error {
 	return nil
 }
 
-// seal closes f for writing. NFS and others report delayed failures here.
+// seal closes f for writing, and forgets what served that. Whoever settled or dropped the file
+// calls it, so that no writer is left. NFS and others report delayed failures here.
 func (t *Tier) seal(f *file) error {
 	t.mu.Lock()
 	m := f.making
@@ -183,6 +184,10 @@ func (t *Tier) unlinkPart(f *file, part int) error {
 // vacate frees the places of objects that nobody uses, of one file and side by side: their slots
 // are used again, or they go with the file when it holds nothing else, or by a hole in it. Their
 // space is free when it returns.
+//
+// It comes from Remove, from the last reader's Close and from Abort, perhaps for one file at once.
+// So whether these were the last ones is asked twice: another may have left the file while this one
+// made its hole, and only one of them unlinks it.
 func (t *Tier) vacate(run ...*entry) error {
 	if t.policy.slot > 0 {
 		t.vacateSlots(run)
@@ -208,7 +213,7 @@ func (t *Tier) vacate(run ...*entry) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.unbook(run)
+	t.letGo(run)
 	return err
 }
 

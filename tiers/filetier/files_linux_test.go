@@ -8,9 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kvbench/tiers"
-	"kvbench/tiers/clock"
 	"kvbench/tiers/filetier"
-	"kvbench/tiers/ioengine"
 	"kvbench/tiers/privtest"
 	"kvbench/tiers/tiertest"
 	"kvbench/tiers/workdir"
@@ -24,7 +22,7 @@ func TestPackedFilesNeedHoles(t *testing.T) {
 	t.Cleanup(func() { assert.NoError(t, unix.Unmount(mount, 0)) })
 	d, err := workdir.Open(workdir.Options{CacheDir: mount})
 	require.NoError(t, err)
-	engine := ioengine.NewPsync(clock.NewWall().Now)
+	engine := tiertest.Psync(t)
 	for _, l := range []tiers.Layout{{Kind: tiers.LayoutPacked, Places: 4},
 		{Kind: tiers.LayoutGrouped, Places: 4}} {
 		_, err = filetier.New(filetier.Config{Dir: d, Engine: engine, Layout: l})

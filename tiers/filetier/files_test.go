@@ -11,10 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kvbench/tiers"
-	"kvbench/tiers/clock"
 	"kvbench/tiers/faults"
 	"kvbench/tiers/filetier"
-	"kvbench/tiers/ioengine"
 	"kvbench/tiers/tiertest"
 	"kvbench/tiers/workdir"
 )
@@ -126,7 +124,7 @@ func TestLayoutsAreChecked(t *testing.T) {
 	for _, l := range []tiers.Layout{{Kind: tiers.LayoutSlots},
 		{Kind: tiers.LayoutPacked, Places: 1}, {Kind: tiers.LayoutChunks}, {Kind: 99}} {
 		_, err := filetier.New(filetier.Config{Dir: dir, Layout: l, Capacity: 1 << 20,
-			Engine: ioengine.NewPsync(clock.NewWall().Now)})
+			Engine: tiertest.Psync(t)})
 		assert.Error(t, err, "%+v", l)
 	}
 }

@@ -30,7 +30,8 @@ type Config struct {
 	Capacity int64
 }
 
-// Tier keeps objects in files.
+// Tier keeps objects in files. It knows them all by heart: what an earlier run left in the
+// directory was reclaimed when that was opened, and is never read.
 type Tier struct {
 	dir      *workdir.Dir
 	engine   ioengine.Engine
@@ -69,6 +70,8 @@ func New(cfg Config) (*Tier, error) {
 	if err := t.probeDirect(cfg.Direct); err != nil {
 		return nil, err
 	}
+	// Places are rounded up to what the layout can use again: a slot, or the blocks that a hole
+	// frees. Where a file goes as a whole, its padding is nobody's.
 	align := int64(t.traits.Align)
 	t.unit = 1
 	switch {
@@ -98,6 +101,9 @@ func New(cfg Config) (*Tier, error) {
 // describe completes the traits with what the layout makes of them.
 func (t *Tier) describe() {
 	t.traits.Holds = true
+	// Through the page cache bytes reach the device with the flush. A layout that never flushes
+	// would not count them at all, so they count as they are written, and a warning says what that
+	// is.
 	t.traits.CountsAtCommit = !t.direct && t.policy.flush
 	t.traits.Description += t.policy.describe()
 	if !t.policy.flush && !t.direct {
@@ -147,6 +153,8 @@ func (t *Tier) Close() error {
 		return nil
 	}
 	t.ended = true
+	// The file that was open for more objects is closed; one that is still written goes with its
+	// writer.
 	f := t.current
 	t.current = nil
 	done := false

@@ -72,7 +72,7 @@ func policyOf(l tiers.Layout) (policy, error) {
 	return policy{}, fmt.Errorf("make a storage tier: there is no layout %d", l.Kind)
 }
 
-// describe is the layout's part of the tier's description.
+// describe is the layout's part of the tier's description, which results show.
 func (p policy) describe() string {
 	switch {
 	case p.slot > 0:

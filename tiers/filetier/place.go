@@ -46,6 +46,8 @@ func (t *Tier) place(objs []tiers.Object) (run []*entry, err error) {
 	case t.policy.slot > 0 && objs[0].Size > t.policy.slot:
 		return nil, fmt.Errorf("%d bytes do not fit into a slot of %d", objs[0].Size, t.policy.slot)
 	}
+	// The file is made by whoever first writes to it, outside of the lock: two requests may be
+	// given places in one that does not exist yet.
 	f := t.current
 	if f == nil {
 		f = &file{gen: t.made, free: int32(t.policy.places), making: &making{}}
@@ -66,7 +68,7 @@ func (t *Tier) place(objs []tiers.Object) (run []*entry, err error) {
 	}
 	f.writers++
 	if t.policy.grouped {
-		f.free = 0
+		f.free = 0 // the next request begins another, even where this one ended early
 	}
 	if t.current = f; f.free == 0 {
 		t.current = nil
@@ -90,7 +92,7 @@ func (t *Tier) follows(run []*entry, e *entry) bool {
 	return e.in == last.in && e.at == last.at+last.room && end <= t.extent
 }
 
-// take books an object in.
+// take counts an object in.
 func (t *Tier) take(e *entry) {
 	if t.policy.slot > 0 {
 		t.slots.take()
@@ -141,7 +143,7 @@ func (t *Tier) forget(o tiers.Object) (e *entry, unused bool) {
 		return nil, false
 	}
 	e.visible = false
-	delete(t.entries, o.ID())
+	delete(t.entries, o.ID()) // the key may be written again before the last reader closes
 	e.uses--
 	return e, e.uses == 0
 }
@@ -165,11 +167,11 @@ func (t *Tier) vacateSlots(run []*entry) {
 	for _, e := range run {
 		heap.Push(&t.slots.free, e.at/t.policy.slot)
 	}
-	t.unbook(run)
+	t.letGo(run)
 }
 
-// unbook books objects out whose space is free. Callers hold mu.
-func (t *Tier) unbook(run []*entry) {
+// letGo counts objects out whose space is free. Callers hold mu.
+func (t *Tier) letGo(run []*entry) {
 	for _, e := range run {
 		t.held -= e.o.Size
 		t.used -= e.room
@@ -198,12 +200,14 @@ func (t *Tier) drop(f *file, busy int32) bool {
 	return true
 }
 
-// slots are the numbered places of one file.
+// slots are the numbered places of one file. They are as many as were ever in use at a time, so
+// that the file may grow beyond what was preallocated: objects smaller than a slot take one each.
 type slots struct {
 	free  slotHeap // released ones
 	fresh int64    // the first that was never used
 }
 
+// lowest is the number of the slot that comes next.
 func (s *slots) lowest() int64 {
 	if len(s.free) > 0 {
 		return s.free[0]

@@ -29,6 +29,7 @@ func (t *Tier) probeDirect(want bool) error {
 	if !want {
 		return nil
 	}
+	// From here on files are opened for direct I/O; where the first one is refused they are not.
 	t.direct = true
 	align := 0
 	err = t.tryFile(func(f *file, fd int) (err error) {

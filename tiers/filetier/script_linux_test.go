@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tiers"
-	"kvbench/tiers/clock"
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/tiertest"
@@ -107,7 +106,7 @@ func (s *script) run(d *datadriven.TestData) (err error) {
 // open makes a tier whose requests are noted.
 func (s *script) open(d *datadriven.TestData) {
 	dir := tiertest.Dir(s.t)
-	engine := tiertest.NewEngine(ioengine.NewPsync(clock.NewWall().Now))
+	engine := tiertest.NewEngine(tiertest.Psync(s.t))
 	cfg := filetier.Config{Dir: dir, Engine: engine, Direct: true, Capacity: 256 << 10}
 	for _, arg := range d.CmdArgs {
 		switch arg.Key {

@@ -98,7 +98,9 @@ func TestAChainOfRequestsNeedsOneWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var inside, most atomic.Int64
 		e := newPsync(func() time.Duration { return 0 }, func(op *Op) (int, error) {
-			most.Store(max(most.Load(), inside.Add(1)))
+			n := inside.Add(1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
 			time.Sleep(time.Millisecond)
 			inside.Add(-1)
 			return op.N, nil

@@ -13,7 +13,7 @@ import (
 type Engine struct {
 	inner ioengine.Engine
 
-	mu   sync.Mutex
+	mu   sync.Mutex // not held while requests are made
 	seen func(*ioengine.Op)
 	hold func(*ioengine.Op) bool
 	held []*ioengine.Op
@@ -50,6 +50,7 @@ func (e *Engine) Held() int {
 
 // Release makes all requests that were held back, and holds no more.
 func (e *Engine) Release() {
+	// Outside of the lock: requests may be done at once, and submit others.
 	e.mu.Lock()
 	held := e.held
 	e.held, e.hold = nil, func(*ioengine.Op) bool { return false }
@@ -57,7 +58,8 @@ func (e *Engine) Release() {
 	e.inner.Submit(held...)
 }
 
-// Submit implements ioengine.Engine.
+// Submit implements ioengine.Engine. A request that is held counts as begun for everybody but the
+// device.
 func (e *Engine) Submit(ops ...*ioengine.Op) {
 	for _, op := range ops {
 		e.mu.Lock()

@@ -43,6 +43,7 @@ func Run(t *testing.T, open func(testing.TB) tiers.Tier) {
 	}
 }
 
+// suite is one test on a tier of its own.
 type suite struct {
 	*testing.T
 	tier tiers.Tier
@@ -120,6 +121,7 @@ func (s *suite) get(objs ...tiers.Object) int {
 	return r.Len()
 }
 
+// absent wants an object not to be there, in an error that names it.
 func (s *suite) absent(o tiers.Object) {
 	s.Helper()
 	_, err := s.tier.Open(s.ctx, o)
@@ -128,6 +130,8 @@ func (s *suite) absent(o tiers.Object) {
 	assert.ErrorIs(s, s.tier.Remove(s.ctx, o), tiers.ErrNotFound)
 }
 
+// visibility writes an object, another generation of it, and the first one again after its removal.
+// Tiers may refuse a second writer of the same generation early or late, but not let it in.
 func (s *suite) visibility() {
 	o := object("k", 10_000)
 	s.absent(o)
@@ -151,6 +155,7 @@ func (s *suite) visibility() {
 	s.get(o)
 }
 
+// padding has sizes around the boundaries of blocks and pages, each read back to the byte.
 func (s *suite) padding() {
 	for i, size := range []int64{1, 15, 4095, 4096, 4097, 65535, 65536, 100_001} {
 		o := object(fmt.Sprint("k", i), size)
@@ -159,6 +164,8 @@ func (s *suite) padding() {
 	}
 }
 
+// severalObjects does not ask how many objects share a writer: that is the layout's decision.
+// Whatever it is, all of them are there after Commit, and those behind are not.
 func (s *suite) severalObjects() {
 	var objs []tiers.Object
 	for i, size := range []int64{4096, 5000, 1, 8192, 4096, 4096} {
@@ -184,6 +191,7 @@ func (s *suite) severalObjects() {
 	}
 }
 
+// beyond reads over the end: the bytes there are another object's.
 func (s *suite) beyond() {
 	if !s.tier.Traits().Holds {
 		s.Skip("a tier without bytes has no end")
@@ -206,6 +214,8 @@ func (s *suite) cancelled() {
 	s.absent(o)
 }
 
+// underWay closes before the request is done. Whether it is still under way then is up to the tier:
+// what is tested is that it ends well either way, and with the bytes that belong there.
 func (s *suite) underWay() {
 	o := object("k", 64<<10)
 	s.put(o)
@@ -228,6 +238,8 @@ func (s *suite) underWay() {
 	s.absent(o)
 }
 
+// removedWhileRead writes enough after the removal that the place would be used again if it were
+// free.
 func (s *suite) removedWhileRead() {
 	o := object("k", 30_000)
 	s.put(o)
@@ -242,6 +254,7 @@ func (s *suite) removedWhileRead() {
 	require.NoError(s, r.Close())
 }
 
+// aborted wants the way to be free again: the same object can be written afterwards.
 func (s *suite) aborted() {
 	o := object("k", 30_000)
 	w, err := s.tier.Create(s.ctx, o)

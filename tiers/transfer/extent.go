@@ -7,6 +7,9 @@ import (
 
 // each calls do for the part of each object that lies in [from, to) of the extent, padding behind
 // it included or not: n bytes that are at in the range, and off in the object.
+//
+// Chunks are cut from the extent whatever lies there: small objects share one, and a chunk may end
+// in the middle of any. Where an extent is one object, as most are, this is one call.
 func (op *operation) each(from, to int64, padding bool,
 	do func(o tiers.Object, off, at, n int64) error) error {
 	for i, o := range op.objs {

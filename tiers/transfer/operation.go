@@ -21,7 +21,7 @@ type operation struct {
 	ext     tiers.Extent   // where they lie
 	size    int64          // of the extent
 	chunk   int64
-	in, out *side // a tier as source, as sink; nil: content is made, or compared and dropped
+	in, out *side // a tier as source and as sink; nil: content is made, or compared and dropped
 
 	waited time.Duration // for buffers
 	wall   time.Duration // everything after
@@ -63,7 +63,7 @@ func (op *operation) run(objs []tiers.Object) (err error) {
 	if err := op.admit(objs); err != nil {
 		return err
 	}
-	defer op.release()
+	defer op.release() // after the tiers are closed: what is not under way then never will be
 	from := op.t.Clock.Now()
 	defer func() { op.wall = op.t.Clock.Now() - from }()
 	if s := op.in; s != nil {
@@ -104,6 +104,7 @@ func (op *operation) fill(objs []tiers.Object) (err error) {
 	from := op.t.Clock.Now()
 	err = op.call(s, func() error { return w.Commit(op.ctx) })
 	op.flush = op.t.Clock.Now() - from
+	// Where bytes are in the page cache until then, none has reached the device before.
 	if committed = err == nil; committed && s.traits.CountsAtCommit {
 		s.done(s.op, op.payload(0, op.size))
 	}
@@ -117,7 +118,8 @@ func (op *operation) lay(objs []tiers.Object, ext tiers.Extent) {
 	op.size = ext.Start(n-1) + objs[n-1].Size
 }
 
-// holds says whether there are bytes to move, rather than time to take.
+// holds says whether there are bytes to move, rather than time to take. A move has them on both
+// sides, see Transfer.Move.
 func (op *operation) holds() bool {
 	return op.in != nil && op.in.traits.Holds || op.out != nil && op.out.traits.Holds
 }
@@ -136,7 +138,7 @@ func (op *operation) admit(objs []tiers.Object) error {
 		}
 		align = max(align, s.traits.Align)
 		if wish := int64(s.traits.Chunk); wish > 0 {
-			op.chunk = wish
+			op.chunk = wish // a source's and a sink's: the sink decides, it pays for small ones
 		}
 		if most := int64(s.traits.MaxChunks); most > 0 {
 			op.chunk = max(op.chunk, tiers.AlignUp((objs[0].Size+most-1)/most, buffer.PageSize))
@@ -263,7 +265,8 @@ func (op *operation) dismiss(err error) {
 	}
 }
 
-// release gives back the buffers of all streams but those that are stuck, who do it themselves.
+// release gives back the buffers of all streams but those that are stuck: these are still the
+// tier's, and come back with their requests, however long after.
 func (op *operation) release() {
 	op.mu.Lock()
 	op.left = true
@@ -304,7 +307,8 @@ func (op *operation) call(s *side, f func() error) error {
 	return f()
 }
 
-// enter counts a request or call in. Callers hold mu.
+// enter counts a request or call in. Callers hold mu. The clock is read for the first and the last
+// one inside alone: with many in flight a tier is never empty.
 func (op *operation) enter(s *side) {
 	if s.inside++; s.inside == 1 {
 		s.since = op.t.Clock.Now()
@@ -326,7 +330,8 @@ func (op *operation) exit(s *side) *stream {
 	return nil
 }
 
-// device is the time in which something was inside a tier.
+// device is the time in which something was inside a tier. What is stuck there does not count: that
+// the operation was given up tells more.
 func (op *operation) device(s *side) time.Duration {
 	op.mu.Lock() // something may still be stuck there
 	defer op.mu.Unlock()

@@ -76,7 +76,8 @@ func (l *stream) run() {
 	}
 }
 
-// take gives the stream the next chunk, if there is one.
+// take gives the stream the next chunk, if there is one: in order, so that a device sees sequential
+// requests, whichever stream is first.
 func (op *operation) take(l *stream) bool {
 	op.mu.Lock()
 	defer op.mu.Unlock()
@@ -130,7 +131,9 @@ func (op *operation) finish(l *stream) error {
 	return nil
 }
 
-// send submits the request and says whether it is back already.
+// send submits the request and says whether it is back already. Submit and Done both count a hand:
+// whoever comes second goes on with the stream, so that one goroutine does and no other, and a tier
+// that is done inside Submit does not make the stack grow with every chunk.
 func (l *stream) send() (back bool) {
 	l.hands.Store(0)
 	defer func() {
@@ -175,6 +178,7 @@ func (op *operation) end(l *stream, err error) {
 	if err != nil {
 		op.fail(err)
 	}
+	// Either release sees that it has ended, or it sees that the operation has returned.
 	l.ended = true
 	left := op.left
 	if op.running--; op.running == 0 && op.over != nil {

@@ -36,6 +36,7 @@ func (t *Transfer) Read(ctx context.Context, tier tiers.Tier, done tiers.ChunkFu
 ) {
 	op := &operation{t: t, ctx: ctx, objs: objs[:1], in: t.side(tiers.Read, tier, done)}
 	err = op.run(objs)
+	// A tier without bytes leaves nothing else to do, so that all the time is its.
 	tm.Admission = op.waited
 	if tm.Device = op.wall; op.in.traits.Holds {
 		tm.Device = op.device(op.in)

@@ -229,22 +229,6 @@ func TestCancellationTakesEffectAtTheNextChunk(t *testing.T) {
 	}
 }
 
-// slowTier takes a second per call of the synctest bubble's clock.
-func slowTier(t *testing.T, peak *atomic.Int64) tiers.Tier {
-	var in atomic.Int64
-	return faults.Wrap(tiertest.Memory(t, 4<<20), func(_ context.Context, e faults.Event) error {
-		if n := in.Add(1); n > peak.Load() {
-			peak.Store(n)
-		}
-		defer in.Add(-1)
-		switch e.Call {
-		case faults.Write, faults.Read, faults.Commit:
-			<-time.After(time.Second)
-		}
-		return nil
-	})
-}
-
 func TestDeviceTimeIsTheUnionOfCallsInTheTier(t *testing.T) {
 	for _, c := range []struct {
 		depth              int
@@ -255,10 +239,21 @@ func TestDeviceTimeIsTheUnionOfCallsInTheTier(t *testing.T) {
 	} {
 		x := tiertest.Transfer(t, chunk, c.depth)
 		x.Verify = content.VerifyNone
-		var peak atomic.Int64
-		tier := slowTier(t, &peak)
-		o := tiers.Object{Key: "k", Gen: uint64(c.depth), Size: 8 * chunk}
 		synctest.Test(t, func(t *testing.T) {
+			var in, peak atomic.Int64
+			tier := faults.Wrap(tiertest.Memory(t, 4<<20),
+				func(_ context.Context, e faults.Event) error {
+					n := in.Add(1)
+					for p := peak.Load(); n > p && !peak.CompareAndSwap(p, n); p = peak.Load() {
+					}
+					defer in.Add(-1)
+					switch e.Call {
+					case faults.Write, faults.Read, faults.Commit:
+						<-time.After(time.Second)
+					}
+					return nil
+				})
+			o := tiers.Object{Key: "k", Gen: uint64(c.depth), Size: 8 * chunk}
 			x.Clock = clock.NewWall()
 			_, tm, err := x.Write(t.Context(), tier, nil, o)
 			require.NoError(t, err)
