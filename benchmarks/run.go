@@ -107,6 +107,9 @@ func measure(b *testing.B, v *params.Values,
 	var files []string
 	t.publish = func(r *result.Result) (err error) {
 		r.Name = name
+		if job, err := report.FioJob(r); err == nil { // it was traced
+			r.FioWorkload = job
+		}
 		files, err = s.save(b, v, name, t.number, r)
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"kvbench/kvbench/record"
-	"kvbench/kvbench/report"
 	"kvbench/kvbench/result"
 	"kvbench/tiers/cache"
 	"kvbench/tracing/host"
@@ -101,11 +100,7 @@ func (t *trial) conclude(by string, failure error) *result.Result {
 	t.workload.Report(in)
 	t.readTrace()
 	in.ElapsedNS = int64(t.clock.Now() - t.begun)
-	r := record.Build(t.info, t.rec)
-	if job, err := report.FioJob(r); err == nil {
-		r.FioWorkload = job
-	}
-	return r
+	return record.Build(t.info, t.rec)
 }
 
 // Snapshot is what the live line shows.

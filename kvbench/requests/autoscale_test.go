@@ -209,7 +209,7 @@ func TestAutoscalersOnARealDirectory(t *testing.T) {
 			}
 			cfg.Storage = kvbench.StorageConfig{CacheDir: t.TempDir(), StorageBytes: 64 << 20,
 				Chunk: 64 << 10, Depth: 1, Workers: 64}
-			cfg.Autoscale = &Autoscale{Mode: mode, Target: 0.8, Interval: 100 * ms, MaxUsers: 20}
+			cfg.Autoscale = &Autoscale{Mode: mode, Target: 0.8, Interval: 100 * ms, MaxUsers: 8}
 			res, err := runLoad(t.Context(), cfg)
 			require.NoError(t, err)
 			s := res.Summary.AutoscalingSummary

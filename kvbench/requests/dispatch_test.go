@@ -236,34 +236,35 @@ func TestWaitingForASlotIsBusyAndAdmission(t *testing.T) {
 
 // The lock that the dispatcher holds is the only one around a source.
 func TestTakingIsSafeFromManyGoroutines(t *testing.T) {
-	watchdog(t, time.Minute)
-	wall := clock.NewWall()
-	kv, err := cache.New(cache.Config{Levels: plenty(), Transfer: &transfer.Transfer{},
-		Clock: wall})
-	require.NoError(t, err)
-	rec := record.New(1)
-	src := population(20, func(u *users.Config) { u.Rate, u.MaxRequests = 1e6, 2000 })
-	d := newDispatcher(t.Context(), &Config{Planner: workloads.Planner{Sizer: testSizer}},
-		&kvbench.Env{Clock: wall, Cache: kv, Rec: rec}, src)
-	d.open(func() time.Duration { rec.Open(wall.Now(), workloads.Never); return wall.Now() })
-	ctx := t.Context()
-	var wg sync.WaitGroup
-	for id := range 8 {
-		wg.Go(func() {
-			var j job
-			for d.next(id, &j) {
-				j.lease.Close(ctx, cache.Tag{})
-				d.done(&j, completed, yes{})
-			}
-		})
-	}
-	require.NoError(t, d.drained.Wait(t.Context()))
-	end := d.close(wall.Now())
-	wg.Wait()
-	assert.Empty(t, end.running)
-	assert.EqualValues(t, 2000,
-		end.counts.Completed[0]+end.counts.Completed[1]+end.counts.Completed[2])
-	assert.Equal(t, end.counts.Started, end.counts.Completed)
+	synctest.Test(t, func(t *testing.T) {
+		wall := clock.NewWall()
+		kv, err := cache.New(cache.Config{Levels: plenty(), Transfer: &transfer.Transfer{},
+			Clock: wall})
+		require.NoError(t, err)
+		rec := record.New(1)
+		src := population(20, func(u *users.Config) { u.Rate, u.MaxRequests = 1e6, 2000 })
+		d := newDispatcher(t.Context(), &Config{Planner: workloads.Planner{Sizer: testSizer}},
+			&kvbench.Env{Clock: wall, Cache: kv, Rec: rec}, src)
+		d.open(func() time.Duration { rec.Open(wall.Now(), workloads.Never); return wall.Now() })
+		ctx := t.Context()
+		var wg sync.WaitGroup
+		for id := range 8 {
+			wg.Go(func() {
+				var j job
+				for d.next(id, &j) {
+					j.lease.Close(ctx, cache.Tag{})
+					d.done(&j, completed, yes{})
+				}
+			})
+		}
+		require.NoError(t, d.drained.Wait(t.Context()))
+		end := d.close(wall.Now())
+		wg.Wait()
+		assert.Empty(t, end.running)
+		assert.EqualValues(t, 2000,
+			end.counts.Completed[0]+end.counts.Completed[1]+end.counts.Completed[2])
+		assert.Equal(t, end.counts.Started, end.counts.Completed)
+	})
 }
 
 type yes struct{}

@@ -57,7 +57,6 @@ func checkUsage(t *testing.T, tier *faults.Tier, gauges []cache.Gauge) {
 
 func TestErrorsOfTheDirectoryEndTheTrial(t *testing.T) {
 	noLeaks(t)
-	watchdog(t, 2*time.Minute)
 	for _, c := range []struct {
 		call  faults.Call
 		errno syscall.Errno
@@ -267,7 +266,6 @@ func flipBit(t *testing.T, dir, key string, offset int64) {
 
 func TestAPanicBecomesTheRunsError(t *testing.T) {
 	noLeaks(t)
-	watchdog(t, 2*time.Minute)
 	for _, call := range []faults.Call{faults.Create, faults.Commit, faults.Open, faults.Remove} {
 		t.Run(string(call), func(t *testing.T) {
 			cfg, _ := faulty(func(_ context.Context, e faults.Event) error {

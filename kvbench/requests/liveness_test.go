@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -33,7 +32,6 @@ func jitter(_ context.Context, e faults.Event) error {
 // demotions of others, and all of them come through.
 func TestNoScheduleHangsUnderOverload(t *testing.T) {
 	noLeaks(t)
-	watchdog(t, 3*time.Minute)
 	const entry = 100 // tokens at most
 	for slots := range 5 {
 		for _, cpu := range []int64{0, 2, 5} {
@@ -85,7 +83,6 @@ func TestNoScheduleHangsUnderOverload(t *testing.T) {
 // window cuts everything at once.
 func TestNoScheduleHangsWithRealBytes(t *testing.T) {
 	noLeaks(t)
-	watchdog(t, 3*time.Minute)
 	for _, slots := range []int{1, 4} {
 		cfg := onFiles(t, 16)
 		cfg.Requests = 100

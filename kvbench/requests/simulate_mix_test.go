@@ -291,6 +291,9 @@ func TestMixOfOptionOneIsWhatItsUsersAsk(t *testing.T) {
 // Users without number: what the specification's distributions give on average.
 func TestMixOfManyUsersIsThatOfTheDistributions(t *testing.T) {
 	oneThread(t)
+	if testing.Short() {
+		t.Skip("30,000 users take five seconds of CPU: make test-all")
+	}
 	const users, window = 30000, 8 * time.Second
 	p := profile.Default()
 	ch := newChain(p, 200)

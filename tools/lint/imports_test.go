@@ -53,11 +53,12 @@ var mayImport = map[string]string{
 	"kvbench/group":  "kvbench/result",
 	"kvbench/params": "kvbench/units kvbench/result tiers workloads workloads/model " +
 		"workloads/profile tracing/host",
-	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/report kvbench/group " +
-		"tiers/... tracing/... workloads",
+	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/group tiers/... " +
+		"tracing/... workloads workloads/iotrace",
 	"kvbench/requests": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +
 		"workloads/...",
-	"kvbench/plainio": "kvbench kvbench/units kvbench/record kvbench/result tiers/...",
+	"kvbench/plainio": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +
+		"workloads workloads/iotrace",
 
 	"benchmarks":     "kvbench/... workloads/... tiers/... tracing/...",
 	"benchmarks/e2e": "kvbench/... tools/golden",
