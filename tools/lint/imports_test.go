@@ -71,8 +71,8 @@ var mayImport = map[string]string{
 	"tools/view/html": "tools/view tools/load tools/stats kvbench/units",
 	"tools/view/xlsx": "tools/view tools/load tools/stats kvbench/units",
 	"tools/aggregate": "tools/load tools/stats kvbench/units kvbench/result",
-	"tools/submission": "tools/load tools/stats tools/view/... tools/discover kvbench/units " +
-		"kvbench/result kvbench/params",
+	"tools/submission": "tools/load tools/stats tools/aggregate tools/view/... tools/discover " +
+		"kvbench/units kvbench/result kvbench/params",
 	"tools/discover": "tracing/... kvbench/params",
 	"tools/sizing": "tools/load tools/stats kvbench/units kvbench/result kvbench/params tiers " +
 		"tiers/buffer tiers/workdir tracing/host workloads/profile workloads/users",

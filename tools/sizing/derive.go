@@ -11,6 +11,7 @@ import (
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
+	"kvbench/tools/stats"
 )
 
 // Thresholds of the rules, found on a throttled loop device and a virtual disk.
@@ -101,8 +102,8 @@ func medians(runs []measured) []measured {
 			for _, r := range trials[k] {
 				v = append(v, rate(r))
 			}
-			slices.Sort(v)
-			return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+			median, _ := stats.MedianOf(v)
+			return median
 		}
 		out[i] = measured{
 			k, of(func(r measured) float64 { return r.read }),

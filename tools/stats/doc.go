@@ -1,11 +1,11 @@
 // Package stats arranges trials as benchmarks × metrics × runs and says what is known of each cell:
 // median, confidence interval, spread, and whether runs differ by more than chance.
 //
-//	table.go     trials → Table: gathered, named, summarized, compared with the first run
-//	tests.go     Holm's correction, the least p of a number of samples, loss, spread
-//	curves.go    what plots show: merged histograms as percentile curves and octaves
-//	overtime.go  hit ratios over time
-//	format.go    metrics and their values for people
+//	table.go         trials → Table: gathered, named, summarized, compared with the first run
+//	significance.go  Holm's correction, the least p of a number of samples, loss, spread
+//	curves.go        what plots show: merged histograms as percentile curves and octaves
+//	overtime.go      hit ratios over time
+//	format.go        metrics and their values for people
 //
 // Nothing is assumed of the distributions: medians with the binomial confidence interval of order
 // statistics, and the Mann-Whitney test, exact for up to 50 samples without ties

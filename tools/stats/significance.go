@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"golang.org/x/perf/benchmath"
+	"gonum.org/v1/gonum/stat"
 )
 
 // Confidence of every interval.
@@ -20,21 +21,14 @@ func sample(values []float64) *benchmath.Sample {
 	return benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
 }
 
-// Variation is the coefficient of Variation.
+// Variation is the coefficient of variation: standard deviation ÷ mean, not a number below two
+// samples.
 func Variation(values []float64) float64 {
-	n := float64(len(values))
-	if n < 2 {
+	if len(values) < 2 {
 		return math.NaN()
 	}
-	mean, squares := 0.0, 0.0
-	for _, v := range values {
-		mean += v
-	}
-	mean /= n
-	for _, v := range values {
-		squares += (v - mean) * (v - mean)
-	}
-	return math.Sqrt(squares/(n-1)) / math.Abs(mean)
+	mean, deviation := stat.MeanStdDev(values, nil)
+	return deviation / math.Abs(mean)
 }
 
 // Holm adjusts p values for their number, by Holm's step-down method: the k-th smallest counts
