@@ -98,7 +98,7 @@ func (l launcher) read(rank string, env lookup) (membership, Violations) {
 // slurmLocal picks this node's number out of "2(x3),1": tasks per node, run-length encoded in the
 // order of the nodes.
 func slurmLocal(text string, env lookup) (string, error) {
-	// Without SLURM_NODEID there is one node, or all have as many.
+	// Without SLURM_NODEID the first node is taken: there is but one, or all have as many.
 	node := 0
 	if id, ok := env("SLURM_NODEID"); ok && id != "" {
 		n, err := strconv.Atoi(id)
