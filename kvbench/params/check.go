@@ -49,42 +49,28 @@ func (r *resolver) model() {
 // refused already is not checked again: its default would be told as if somebody had given it.
 func (r *resolver) check() {
 	v := r.v
-	if v.TensorParallel > v.GPUs {
-		r.refuse("tensor-parallel", fmt.Sprintf("in 1…%d, the number of -num-gpus", v.GPUs))
-	}
-	if total := float64(v.GPUBytes) / float64(units.GiB) * float64(v.GPUs); total > maxGPUGiB {
-		r.refuse("gpu-mem-gb",
-			fmt.Sprintf("at most %d GiB over all -num-gpus (%d)", maxGPUGiB, v.GPUs))
-	}
-	if v.PrefillOnly && v.DecodeOnly {
-		r.refuse("decode-only",
-			fmt.Sprintf("false with -prefill-only (%s): they exclude each other",
-				v.Origin("prefill-only")))
-	}
+	r.want(v.TensorParallel <= v.GPUs, "tensor-parallel",
+		fmt.Sprintf("in 1…%d, the number of -num-gpus", v.GPUs))
+	r.want(float64(v.GPUBytes)/float64(units.GiB)*float64(v.GPUs) <= maxGPUGiB, "gpu-mem-gb",
+		fmt.Sprintf("at most %d GiB over all -num-gpus (%d)", maxGPUGiB, v.GPUs))
+	r.want(!v.PrefillOnly || !v.DecodeOnly, "decode-only", fmt.Sprintf(
+		"false with -prefill-only (%s): they exclude each other", v.Origin("prefill-only")))
 	// Direct I/O wants whole sectors, and 4 KiB is the largest that drives have.
-	if v.ChunkSize%4096 != 0 {
-		r.refuse("chunk-size", "a multiple of 4KiB")
-	}
+	r.want(v.ChunkSize%4096 == 0, "chunk-size", "a multiple of 4KiB")
 	// The temporary directory is the suite's own and needs no check.
 	if v.CacheDir != "" {
 		if err := r.in.CheckCacheDir(v.CacheDir); err != nil {
 			r.refuse("cache-dir", "a directory that may be worked in ("+err.Error()+")")
 		}
 	}
-	if v.Layout != "entry" && v.Layout != "block" && r.in.Bench.Name != "" &&
-		r.in.Bench.Name != "BlockTrace" {
-		r.refuse("layout", "entry or block but for BlockTrace: the others are made of blocks of "+
-			"one size")
-	}
+	blocks := v.Layout != "entry" && v.Layout != "block" // the others are made of blocks
+	r.want(!blocks || v.Bench.Name == "" || v.Bench.Name == "BlockTrace", "layout",
+		"entry or block but for BlockTrace: the others are made of blocks of one size")
 	r.traceStart()
-	r.traceFiles("burst-trace-path")
-	r.traceFiles("azure-trace-path")
-	r.traceFiles("io-trace-replay")
-	r.simulation()
+	r.traceFiles("burst-trace-path", "azure-trace-path", "io-trace-replay")
+	r.simulation(blocks)
 	r.autoscaling()
-	r.traceFiles("block-trace-path")
-	r.traceFiles("dataset-path")
-	r.traceFiles("validation-trace")
+	r.traceFiles("block-trace-path", "dataset-path", "validation-trace")
 	// Without a given capacity the free space decides, which is asked for later.
 	if v.StorageBytes > 0 && !r.refused["model"] && !r.refused["num-users"] &&
 		!r.refused["storage-capacity-gb"] {
@@ -92,34 +78,36 @@ func (r *resolver) check() {
 	}
 }
 
+// want refuses the value in force of a parameter unless it is right.
+func (r *resolver) want(right bool, name, required string) {
+	if !right && !r.refused[name] {
+		r.refuse(name, required)
+	}
+}
+
 // traceStart refuses a start in what has no times, or where it would take away what later rows
 // need.
 func (r *resolver) traceStart() {
-	v := r.v
-	if v.TraceStart <= 0 || r.refused["trace-start"] || v.Skip() != "" {
+	if r.v.TraceStart <= 0 || r.v.Skip() != "" {
 		return
 	}
-	switch v.Bench.Name {
-	case "ShareGPT":
-		r.refuse("trace-start", "0s with ShareGPT, whose conversations have no times")
-	case "IOTraceReplay":
-		r.refuse("trace-start", "0s with IOTraceReplay: rows after it would read what rows "+
-			"before it wrote")
-	}
+	r.want(r.v.Bench.Name != "ShareGPT", "trace-start",
+		"0s with ShareGPT, whose conversations have no times")
+	r.want(r.v.Bench.Name != "IOTraceReplay", "trace-start",
+		"0s with IOTraceReplay: rows after it would read what rows before it wrote")
 }
 
 // traceFiles wants at least one file behind a trace path. Whether it is a trace is seen when it is
 // read; a path that leads nowhere must not cost a window first.
-func (r *resolver) traceFiles(name string) {
-	text := r.v.Text(name)
-	if text == "" {
-		return
-	}
-	if _, err := os.Stat(text); err == nil {
-		return
-	}
-	if files, err := filepath.Glob(text); err != nil || len(files) == 0 {
-		r.refuse(name, "a file, a directory or a glob that matches something")
+func (r *resolver) traceFiles(names ...string) {
+	for _, name := range names {
+		text := r.v.Text(name)
+		if _, err := os.Stat(text); text == "" || err == nil {
+			continue
+		}
+		files, err := filepath.Glob(text)
+		r.want(err == nil && len(files) > 0, name,
+			"a file, a directory or a glob that matches something")
 	}
 }
 
@@ -129,37 +117,23 @@ func (v *Values) Simulated() bool { return v.IOTraceLog != "" || v.Device != nil
 
 // simulation checks what a run in virtual time cannot have: what touches a disk, compares with one,
 // or never ends where waiting costs nothing.
-func (r *resolver) simulation() {
+func (r *resolver) simulation(blocks bool) {
 	v := r.v
 	if !v.Simulated() {
-		if v.IOTraceDeletes && !r.refused["io-trace-deletes"] {
-			r.refuse("io-trace-deletes", "false without -io-trace-log")
-		}
+		r.want(!v.IOTraceDeletes, "io-trace-deletes", "false without -io-trace-log")
 		return
 	}
-	if v.Precondition {
-		r.refuse("precondition",
-			"false with -io-trace-log and -simulate-device: nothing is written")
-	}
-	if v.ValidationTrace != "" && !r.refused["validation-trace"] {
-		r.refuse("validation-trace",
-			"none with -io-trace-log and -simulate-device: a recorded run is compared with a "+
-				"real one")
-	}
-	if v.Layout != "entry" && v.Layout != "block" && !r.refused["layout"] {
-		r.refuse("layout", "entry or block with -io-trace-log and -simulate-device: there are no "+
-			"files, and every block is an operation of its own")
-	}
-	if strings.HasSuffix(v.IOTraceLog, ".gz") {
-		r.refuse("io-trace-log",
-			"a name that ends in .zst, which is written compressed, or another, which is plain; "+
-				"gzip is only read")
-	}
-	if v.Bench.Load == LoadTrace && v.TraceSpeedup == 0 && v.RequestRate == 0 &&
-		v.ReplayCycles == 0 && v.MaxRequests == 0 {
-		r.refuse("replay-cycles",
-			"at least 1 with -trace-speedup 0 in virtual time, where it would never end")
-	}
+	r.want(!v.Precondition, "precondition",
+		"false with -io-trace-log and -simulate-device: nothing is written")
+	r.want(v.ValidationTrace == "", "validation-trace", "none with -io-trace-log and "+
+		"-simulate-device: a recorded run is compared with a real one")
+	r.want(!blocks, "layout", "entry or block with -io-trace-log and -simulate-device: there are "+
+		"no files, and every block is an operation of its own")
+	r.want(!strings.HasSuffix(v.IOTraceLog, ".gz"), "io-trace-log", "a name that ends in .zst, "+
+		"which is written compressed, or another, which is plain; gzip is only read")
+	ends := v.TraceSpeedup > 0 || v.RequestRate > 0 || v.ReplayCycles > 0 || v.MaxRequests > 0
+	r.want(v.Bench.Load != LoadTrace || ends, "replay-cycles",
+		"at least 1 with -trace-speedup 0 in virtual time, where it would never end")
 }
 
 // autoscaling checks what an autoscaler cannot work with. It acts by the number of users, so the
@@ -170,10 +144,9 @@ func (r *resolver) autoscaling() {
 		return
 	}
 	refuse := func(required string) { r.refuse("enable-autoscaling", required) }
-	if mode, ok := v.Bench.all["autoscaler-mode"]; ok && mode != v.AutoscalerMode &&
-		!r.refused["autoscaler-mode"] {
-		r.refuse("autoscaler-mode", mode+" with "+v.Bench.Name+", which is named after it")
-	}
+	mode, named := v.Bench.all["autoscaler-mode"]
+	r.want(!named || mode == v.AutoscalerMode, "autoscaler-mode",
+		mode+" with "+v.Bench.Name+", which is named after it")
 	switch {
 	case v.Bench.Name != "" && v.Bench.Load != LoadUsers:
 		refuse("false with " + v.Bench.Name + ", which has no users")
