@@ -140,8 +140,12 @@ func TestAgainstFio(t *testing.T) {
 				return
 			}
 			require.Len(t, tr.SizeRead.Buckets, len(c.sizes))
+			near := 3.0 // fio draws the sizes: an eighth of the requests varies thrice as much
+			if emulated() {
+				near = 8
+			}
 			for bytes, want := range c.sizes {
-				assert.InDelta(t, want, sharePercent(tr.SizeRead, bytes), 3,
+				assert.InDelta(t, want, sharePercent(tr.SizeRead, bytes), near,
 					"the share of %d bytes", bytes)
 			}
 		})

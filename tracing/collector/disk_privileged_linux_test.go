@@ -107,6 +107,9 @@ func (c diskCase) compare(t *testing.T, tr *tracing.Trace, read, write fioSide) 
 	waits := tr.FlushWait.Total() * 1000
 	seen := float64(p.Requests() + p.FlushWaits)
 	ticks := float64(p.Stat.ReadTicks + p.Stat.WriteTicks)
+	if emulated() {
+		return wrong
+	}
 	q2d := float64(p.Read.Q2DNS+p.Write.Q2DNS) + waits
 	near("mean Q2D + D2C in ns", (p.Read.D2C()+p.Write.D2C()+q2d)/seen, ticks/ios, c.times)
 	near("time-weighted depth", p.Read.MeanDepth+p.Write.MeanDepth,

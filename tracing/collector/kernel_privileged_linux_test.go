@@ -77,8 +77,8 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// TestNothingIsLeft looks for a collector's programs by their numbers in the kernel, after Close and
-// after a process was killed with its programs attached.
+// TestNothingIsLeft looks for a collector's programs by their numbers in the kernel, after Close
+// and after a process was killed with its programs attached.
 func TestNothingIsLeft(t *testing.T) {
 	privtest.Root(t)
 	if os.Getenv("KVBENCH_TRACE_AND_HANG") == "1" {

@@ -168,10 +168,10 @@ initramfs() {
 	rm -rf "$root"
 }
 
-# disk NAME is an empty image of 256 MiB that takes no room until it is written.
+# disk NAME [SIZE] is an empty image of 256 MiB that takes no room until it is written.
 disk() {
 	rm -f "$work/images/$1"
-	truncate -s 256M "$work/images/$1"
+	truncate -s "${2:-256M}" "$work/images/$1"
 	echo "file=$work/images/$1,format=raw,if=none,id=$1,cache=unsafe,discard=unmap"
 }
 
@@ -185,6 +185,7 @@ boot() {
 	for d in vda vdb vdc vdd vde; do
 		disks+=(-drive "$(disk $d)" -device "virtio-blk-pci,drive=$d")
 	done
+	disks+=(-drive "$(disk vdf 1G)" -device virtio-blk-pci,drive=vdf) # the temporary directory
 	timeout "${LIMIT:-900}" qemu-system-x86_64 -machine q35 -accel $accel -cpu max -smp 2 -m 1024 -nodefaults -display none -no-reboot \
 		-serial file:"$log" -monitor "unix:$work/monitor,server,nowait" -kernel "$(find "$work/kernels/$1/" -name "vmlinuz*" | head -n 1)" -initrd "$work/initramfs.$1" \
 		-append "console=ttyS0 panic=-1 softlockup_panic=1 oops=panic quiet loglevel=1 accel=${accel%%,*} run=$run" "${clock[@]}" "${disks[@]}" \
