@@ -52,7 +52,7 @@ type RequestSample struct {
 	EndToEnd   time.Duration // from the intended arrival, so that a stall cannot hide its queue
 	Storage    time.Duration // sum of IO over its operations
 	Prefill    time.Duration // IO of writing its entry, 0 when there was nothing to write
-	Decode     time.Duration // IO of probe and re-reads, 0 when there were none
+	Decode     time.Duration // IO of decode reads, 0 when there were none
 	Generation time.Duration // time slept for token generation
 
 	GenerateTokens int
@@ -67,11 +67,11 @@ type BlockSample struct {
 	At    time.Duration
 	Shard int
 
-	Blocks  int // asked for
-	Hits    int // the cached prefix, pending ones among them
-	Pending int // being written by another: its reader waits
-	Kept    int // there, but behind a missing one: neither read nor written
-	Ideal   int // the prefix in a cache without bounds, negative: not known
+	Blocks      int // asked for
+	Hits        int // the cached prefix, pending ones among them
+	Pending     int // being written by another: its reader waits
+	Unreachable int // there, but behind a missing one: neither read nor written
+	Ideal       int // the prefix in a cache without bounds, negative: not known
 
 	Tokens, HitTokens int   // of blocks
 	HitBytes          int64 // read instead of computed and written

@@ -238,8 +238,8 @@ func (s *shard) blocks(b BlockSample) {
 	n.Blocks += int64(b.Blocks)
 	n.Hits += int64(b.Hits)
 	n.Pending += int64(b.Pending)
-	n.Kept += int64(b.Kept)
-	n.Written += int64(b.Blocks - b.Hits - b.Kept)
+	n.Unreachable += int64(b.Unreachable)
+	n.Written += int64(b.Blocks - b.Hits - b.Unreachable)
 	n.Tokens += int64(b.Tokens)
 	n.HitTokens += int64(b.HitTokens)
 	n.BytesSaved += b.HitBytes

@@ -16,9 +16,9 @@ func (s *summary) simulated() {
 	s.line("simulated", "computed in %s, %s in the I/O trace", ns(m.WallNS),
 		units.Plural(m.TraceRows, "row"))
 	if m.Device == nil {
-		s.tell("", "storage was infinitely fast: latencies are 0 and rates are those of the load")
+		s.put("", "storage was infinitely fast: latencies are 0 and rates are those of the load")
 	} else {
-		s.tell("", "the device's medium was busy "+percent(m.DeviceBusyShare))
+		s.put("", "the device's medium was busy "+percent(m.DeviceBusyShare))
 	}
 	grew := "the queue grew by " + number(m.QueueGrowth) + " requests/s"
 	switch {
@@ -26,7 +26,7 @@ func (s *summary) simulated() {
 		s.line("", "it would sustain %s of %d users, %s", number(m.SustainedUsers),
 			s.Workload.Users, grew)
 	case m.QueueGrowth != nil:
-		s.tell("", grew)
+		s.put("", grew)
 	}
 }
 
@@ -52,7 +52,7 @@ func (s *summary) autoscaler() {
 		s.line("", "%d of %d rounds, the others are in the JSON; latencies are per 100 MiB",
 			mostRounds, n)
 	} else if n > 0 {
-		s.tell("", "latencies are per 100 MiB")
+		s.put("", "latencies are per 100 MiB")
 	}
 }
 
@@ -116,7 +116,7 @@ func (s *summary) blocks() {
 		count(c.Pending))
 	s.line("", "prefix-hit ratio %s of %s, %s of the tokens; %s saved; %s there but behind a "+
 		"missing one", percent(c.PrefixHitRatio), units.Plural(c.Requests, "request"),
-		percent(c.TokenHitRatio), bytes(c.BytesSaved), count(c.Kept))
+		percent(c.TokenHitRatio), bytes(c.BytesSaved), count(c.Unreachable))
 	s.line("", "%s read by %s, %s written by %s", units.Plural(c.Reads.Blocks, "block"),
 		units.Plural(c.Reads.Operations, "operation"), units.Plural(c.Writes.Blocks, "block"),
 		units.Plural(c.Writes.Operations, "operation"))

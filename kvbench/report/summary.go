@@ -35,7 +35,7 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	bySize(r).write(s)
 	reads(r).write(s)
 	contexts(r).write(s)
-	s.tell("", loadingWins(r))
+	s.put("", loadingWins(r))
 	s.gap()
 	tiers(r).write(s)
 	s.cache()
@@ -111,11 +111,11 @@ type summary struct {
 // line writes one line; an empty topic continues the one above. No line is wrapped: a terminal does
 // that better, and a golden file shows what changed.
 func (s *summary) line(topic, format string, args ...any) {
-	s.tell(topic, fmt.Sprintf(format, args...))
+	s.put(topic, fmt.Sprintf(format, args...))
 }
 
-// tell writes a text, unless it is empty.
-func (s *summary) tell(topic, text string) {
+// put writes a text, unless it is empty.
+func (s *summary) put(topic, text string) {
 	if text != "" {
 		fmt.Fprintf(s, "%-11s %s\n", topic, text)
 	}
@@ -128,8 +128,8 @@ func (s *summary) gap() { fmt.Fprintln(s) }
 // incomparable (I/O mode, write device time, what differs from the closed division) stands in it.
 func (s *summary) head() {
 	s.title()
-	s.tell("", s.Notice)
-	s.tell("error", s.Error)
+	s.put("", s.Notice)
+	s.put("error", s.Error)
 	s.simulated()
 	s.autoscaler()
 	if m := s.Model; m.RankBytesPerToken > 0 {
@@ -143,13 +143,13 @@ func (s *summary) head() {
 	}
 	s.line("window", "%s%s of %s in all, warm-up %s, drain %s", ns(s.WindowNS), virtual,
 		ns(s.ElapsedNS), ns(s.WarmupNS), ns(s.DrainNS))
-	s.tell("storage", cmp.Or(s.IO.CacheDir, "no directory"))
+	s.put("storage", cmp.Or(s.IO.CacheDir, "no directory"))
 	io := fmt.Sprintf("%s I/O, %s chunks, depth %d, write device time is %s", s.IO.Mode,
 		bytes(s.IO.ChunkBytes), s.IO.Depth, s.IO.WriteDevice)
 	if s.IO.MaxConcurrentAllocs > 0 {
 		io += fmt.Sprintf(", %d writes at a time", s.IO.MaxConcurrentAllocs)
 	}
-	s.tell("", io)
+	s.put("", io)
 	s.differs()
 	if p := s.Precondition; p != nil {
 		var sum float64
@@ -217,7 +217,7 @@ func (s *summary) differs() {
 		}
 		names = append(names, fmt.Sprintf("%s %v (closed %v)", d.Name, d.Value, d.Closed))
 	}
-	s.tell("differs", strings.Join(names, ", "))
+	s.put("differs", strings.Join(names, ", "))
 }
 
 // input is what the reader of a trace met. Malformed rows are told even when there are none.
@@ -234,7 +234,7 @@ func (s *summary) input() {
 	if in.Tokenizer != "" {
 		line += ", tokens by " + in.Tokenizer
 	}
-	s.tell("input", line)
+	s.put("input", line)
 }
 
 // throughput is what was completed. Tokens per second of storage time is a figure of the Python
@@ -242,7 +242,7 @@ func (s *summary) input() {
 // device.
 func (s *summary) throughput() {
 	if s.CompletionUnit == result.UnitOperation {
-		s.tell("throughput", units.Plural(s.Requests.Operations, "operation"))
+		s.put("throughput", units.Plural(s.Requests.Operations, "operation"))
 	} else {
 		s.line("throughput", "%s, %s requests/s, %s tok/s",
 			units.Plural(s.Requests.Completed, "request"), number(s.Summary.RequestsPerSecond),
@@ -308,7 +308,7 @@ func (s *summary) cache() {
 	if l.NotYetWritten > 0 {
 		line += fmt.Sprintf("; %s asked before they were written", count(l.NotYetWritten))
 	}
-	s.tell("cache", line)
+	s.put("cache", line)
 }
 
 // load is what was offered and what became of it, by class and in total.
@@ -397,7 +397,7 @@ func (s *summary) doubts() {
 			s.line("", "and %d more warnings in the JSON", len(warnings)-mostWarnings)
 			break
 		}
-		s.tell("warning", w)
+		s.put("warning", w)
 	}
 	for _, e := range s.Errors[:min(len(s.Errors), mostErrors)] {
 		s.line("failed", "%s × %s %s: %s", count(e.Count), e.Tier, e.Operation, e.Errno)

@@ -212,7 +212,7 @@ func (d *dispatcher) countBlocks(worker int, j *job) {
 		s.Tokens += j.plan[i].Tokens
 		switch j.lease.Outcome(i) {
 		case cache.Unreachable:
-			s.Kept++
+			s.Unreachable++
 			continue
 		case cache.Miss:
 			continue

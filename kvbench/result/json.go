@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// ErrSchema is wrapped by ReadResult for a file of a schema that this version does not know.
+// ErrSchema is wrapped by Read for a file of a schema that this version does not know.
 var ErrSchema = errors.New("unsupported result schema")
 
 // WriteJSON writes the result to path by way of a temporary file in the same directory, synced and
@@ -75,7 +75,7 @@ func Read(path string) (*Result, error) {
 	return r, nil
 }
 
-// Parse is ReadResult for what was read already.
+// Parse is Read for what was read already.
 func Parse(data []byte) (*Result, error) {
 	var head struct {
 		SchemaVersion string `json:"schema_version"`

@@ -57,12 +57,12 @@ type Replay struct {
 // BlockCache is how the cache served a block trace: the requests that were decided inside the
 // window.
 type BlockCache struct {
-	Requests int64 `json:"requests"`
-	Blocks   int64 `json:"blocks"`  // asked for
-	Hits     int64 `json:"hits"`    // in the cached prefixes
-	Pending  int64 `json:"pending"` // of the hits: were being written
-	Kept     int64 `json:"kept"`    // there, but behind a missing one: neither read nor written
-	Written  int64 `json:"written"` // to be written
+	Requests    int64 `json:"requests"`
+	Blocks      int64 `json:"blocks"`  // asked for
+	Hits        int64 `json:"hits"`    // in the cached prefixes
+	Pending     int64 `json:"pending"` // of the hits: were being written
+	Unreachable int64 `json:"kept"`    // there, but behind a missing one: neither read nor written
+	Written     int64 `json:"written"` // to be written
 	// HitRatio is hits ÷ blocks. IdealHitRatio is that of a cache without bounds on the same
 	// requests, null when too many distinct blocks were asked for to know it.
 	HitRatio      *float64 `json:"hit_ratio"`

@@ -121,7 +121,7 @@ const (
 	EndedByError       = "error"
 )
 
-// Definitions of the device time of a write, see [RunInfo.WriteDevice].
+// Definitions of the device time of a write, as IO.WriteDevice names them.
 const (
 	WriteDeviceTransfer = "transfer+flush" // from the first chunk to the end of the flush
 	WriteDeviceFlush    = "flush"          // the flush only, as the Python benchmark measures

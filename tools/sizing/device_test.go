@@ -20,7 +20,7 @@ import (
 )
 
 // moves is what n requests of c bytes at a time get out of a drive, by the formula of
-// kvbench.DeviceModel.
+// tiers.DeviceModel.
 func moves(bandwidth, iops float64, latency time.Duration, n int, c int64) float64 {
 	pass := float64(c) / bandwidth
 	if iops > 0 {

@@ -260,7 +260,7 @@ func blocks(r *result.Result) *Part {
 			{"behind a missing one", "Behind a Missing One", Count}},
 		Rows: [][]any{{b.HitRatio, b.IdealHitRatio, b.PrefixHitRatio, b.TokenHitRatio, b.BytesSaved,
 			b.Requests,
-			b.Blocks, b.Hits, b.Pending, b.Written, b.Kept}}}
+			b.Blocks, b.Hits, b.Pending, b.Written, b.Unreachable}}}
 }
 
 // replay counts what became of the rows of an I/O trace.
