@@ -324,10 +324,10 @@ func TestAReplayCountsWhatItCarriedOut(t *testing.T) {
 		rows = append(rows, fmt.Sprintf("1.0,Write,100000,Tier-2,k%d,Prefill", i))
 	}
 	cfg := replayConfig(t, 1<<30)
-	cfg.Operations = 20
+	// One worker: what several begin before they hear of the end depends on who gets a processor.
+	cfg.Operations, cfg.Workers = 20, 1
 	res, err := runPlain(t.Context(), cfg, &Replay{Path: traceFile(t, rows...), Cycles: 1})
 	require.NoError(t, err)
 	assert.EqualValues(t, 20, res.Requests.Completed)
-	assert.InDelta(t, 20, res.Replay.Writes, float64(2*cfg.Workers),
-		"and those that were under way")
+	assert.InDelta(t, 20, res.Replay.Writes, 1, "and the one that was under way")
 }
