@@ -92,23 +92,9 @@ func (s *session) run(m Runner, pattern string) int {
 		fmt.Fprint(s.errs, refusal(err))
 		return exitParameters
 	}
-	if len(plans) > 0 && len(plans[0].Sweep) > 0 {
-		if err := flag.Set("test.bench", arrange(pattern, plans[0].Sweep)); err != nil {
-			fmt.Fprintln(s.errs, "kvbench:", err)
-			return exitParameters
-		}
-	}
-	// Nothing is ever re-run: one call is one trial, its length is ours.
-	if err := flag.Set("test.benchtime", "1x"); err != nil {
+	if err := s.setGoFlags(plans, pattern); err != nil {
 		fmt.Fprintln(s.errs, "kvbench:", err)
 		return exitParameters
-	}
-	if s.inputs.Count == 0 && len(plans) > 0 {
-		// The closed division has three trials without being told.
-		if err := flag.Set("test.count", strconv.Itoa(plans[0].Count)); err != nil {
-			fmt.Fprintln(s.errs, "kvbench:", err)
-			return exitParameters
-		}
 	}
 	// From here on a signal ends the run in order: its result and its files are safe.
 	ctx, stop := watchSignals()
@@ -129,32 +115,68 @@ func (s *session) run(m Runner, pattern string) int {
 	return interruptedCode(ctx, code)
 }
 
+// setGoFlags tells the testing package what to run, in its own words.
+func (s *session) setGoFlags(plans []*params.Values, pattern string) error {
+	// Nothing is ever re-run: one call is one trial, its length is ours.
+	flags := map[string]string{"test.benchtime": "1x"}
+	if len(plans) > 0 && len(plans[0].Sweep) > 0 {
+		flags["test.bench"] = arrange(pattern, plans[0].Sweep)
+	}
+	// The closed division has three trials without being told.
+	if len(plans) > 0 && s.inputs.Count == 0 {
+		flags["test.count"] = strconv.Itoa(plans[0].Count)
+	}
+	for name, text := range flags {
+		if err := flag.Set(name, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// point is a benchmark's values at one point of its sweep, and the point's name, empty without one.
+type point struct {
+	*params.Values
+	name string
+}
+
+// points resolves a benchmark. The error holds what is wrong at any of them.
+func (s *session) points(b params.Bench) (list []point, err error) {
+	in := s.inputs
+	in.Bench = b
+	base, err := s.set.Resolve(in)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range base.Combinations() {
+		in.Combination = c
+		v, err := s.set.Resolve(in)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, point{v, c.Name()})
+	}
+	return list, nil
+}
+
 // check resolves every selected benchmark and every point of its sweep before
 // anything is made. The error holds every violation once.
 func (s *session) check(selected []params.Bench) ([]*params.Values, error) {
 	var all params.Violations
 	var plans []*params.Values
 	for _, b := range selected {
-		in := s.inputs
-		in.Bench = b
-		base, err := s.set.Resolve(in)
-		var bad params.Violations
-		if errors.As(err, &bad) {
+		points, err := s.points(b)
+		if bad := params.Violations(nil); errors.As(err, &bad) {
 			all = all.Merge(bad)
 			continue
 		} else if err != nil {
 			return nil, err
 		}
 		// Each point of a sweep has its own needs: one of them may not fit this machine.
-		for _, c := range base.Combinations() {
-			in.Combination = c
-			v, err := s.set.Resolve(in)
-			if err != nil {
-				return nil, err
-			}
-			plans = append(plans, v)
-			if v.Skip() == "" {
-				all = all.Merge(feasible(v))
+		for _, p := range points {
+			plans = append(plans, p.Values)
+			if p.Skip() == "" {
+				all = all.Merge(feasible(p.Values))
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,40 +48,29 @@ func each(b *testing.B, name string, f func(*testing.B, *params.Values)) {
 	if !ok || current == nil {
 		b.Fatalf("%s is not in the parameter table, or was not started by Main", name)
 	}
-	in := current.inputs
-	in.Bench = bench
-	base, err := current.set.Resolve(in)
+	points, err := current.points(bench)
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, c := range base.Combinations() {
-		in.Combination = c
-		v, err := current.set.Resolve(in)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if why := v.Skip(); why != "" {
+	for _, p := range points {
+		if why := p.Skip(); why != "" {
 			current.skip(b.Name(), why)
 			b.Skip(why)
 		}
 		// Without a sweep the benchmark is what it is called, not a sub-benchmark of itself.
-		if len(c) == 0 {
-			f(b, v)
+		if p.name == "" {
+			f(b, p.Values)
 			continue
 		}
-		current.sub(b, c.Name(), func(b *testing.B) { f(b, v) })
+		current.sub(b, p.name, func(b *testing.B) { f(b, p.Values) })
 	}
 }
 
 // skip remembers once why a benchmark did not run: with -count it is asked for each trial.
 func (s *session) skip(name, why string) {
-	line := name + ": " + why
-	for _, l := range s.skipped {
-		if l == line {
-			return
-		}
+	if line := name + ": " + why; !slices.Contains(s.skipped, line) {
+		s.skipped = append(s.skipped, line)
 	}
-	s.skipped = append(s.skipped, line)
 }
 
 // trialEnv is what measure gives to the body of one trial: the front door's part of it.
