@@ -11,7 +11,8 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Group is all sub-benchmarks of one benchmark.
+// Group is all sub-benchmarks of one benchmark. More than two members are folded away, or a sweep
+// of forty would be a hundred screens.
 type Group struct {
 	Name    string
 	Anchor  string
@@ -20,7 +21,7 @@ type Group struct {
 	Metrics Grid
 }
 
-// Member is one benchmark.
+// Member is one benchmark. Its parts stand before its figures.
 type Member struct {
 	Name    string
 	Facts   string
@@ -179,7 +180,8 @@ func medianTrial(b *stats.Benchmark, run int) (best *load.Record) {
 	return best
 }
 
-// anchor is a name that can stand behind #.
+// anchor is a name that can stand behind #. Links in the page and from other documents use it, so
+// that it must not change with the keys of a sweep.
 func anchor(name string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`/= "()`, r) {

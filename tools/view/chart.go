@@ -2,7 +2,8 @@ package view
 
 import "math"
 
-// Chart is lines or bars in one pair of axes.
+// Chart is lines or bars in one pair of axes. It knows nothing of colours on paper or screen: a
+// number of a colour is what the drawing looks up.
 type Chart struct {
 	Title string
 	X, Y  Axis
@@ -11,7 +12,8 @@ type Chart struct {
 	Marks []Mark
 }
 
-// Axis is one of them. Values are those of the data; Ticks replaces the computed ones.
+// Axis is one of them. Values are those of the data; Ticks replaces the computed ones. On a
+// logarithmic axis what is not positive cannot be shown, and is a gap.
 type Axis struct {
 	Label string // with the unit
 	Log   bool
@@ -84,7 +86,8 @@ type Figure struct {
 	Chart   Chart
 }
 
-// figureOf shows a chart, or nothing when it has no numbers.
+// figureOf shows a chart, or nothing when it has no numbers. An empty pair of axes would be read
+// as a measurement of nothing.
 func figureOf(caption string, c Chart) []Figure {
 	if c.Title = caption; c.empty() {
 		return nil

@@ -23,6 +23,36 @@
 // A prediction never looks like a measurement: simulated benchmarks have names of their own, and
 // every figure of theirs says SIMULATED, since figures are cut out and passed on.
 //
+// A page answers, from the top: what ran and what is wrong with it; which number of each benchmark
+// to quote, and whether runs differ in it; what each tier can do alone; at which load a sweep
+// bends; and for each benchmark what only it has, what its tiers held and moved, and its figures:
+//
+//	rounds, hit ratios     what an autoscaler did, what a cache missed that it could have hit
+//	bandwidth over time    stalls, warm-up that was too short, a drive whose cache is full
+//	latency                percentile curves up to the last that ten values lie beyond
+//	fill                   since when the tiers were full, and what was evicted since
+//	block requests         sizes, depths and times as the kernel saw them
+//	all metrics            every metric with interval and change, folded away
+//
+// Names of things are those of the result file's keys where it has them, and of the benchmark's
+// line elsewhere: read-B/s is "read bandwidth" in every table, and its unit stands below it in
+// small.
+//
+// Which trials are shown together is not decided here: package stats gathers them by benchmark and
+// run, and says where two runs cannot be compared. Here such a change is shown as "not comparable",
+// with the reason, in the place of a percentage.
+//
+// What could not be made is said at the top, with the first reason: a page without figures, because
+// somebody passed on the text and kept the result files, must not look like one of a run that
+// measured nothing. Warnings of results are listed once each, those that differ in numbers only
+// together.
+//
+// Colours are numbers. With one run they tell apart what is shown, with several they are the runs',
+// and what is shown is told apart by dashes: a reader who compares drives wants to find his drive.
+//
+// Text is formatted by package stats, with three significant digits and binary units: more digits
+// than the interval allows would be a claim.
+//
 // What is not known is a dash, never 0. A table without a number has no row, and a chart without
 // one is not drawn. Nothing here keeps state; a Report is made and shown by one goroutine.
 package view

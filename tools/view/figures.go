@@ -11,10 +11,12 @@ import (
 	"kvbench/tools/stats"
 )
 
-// mostPoints of a line over time: more than a plot has room for.
+// mostPoints of a line over time: more than a plot has room for. Neighbours are added up, so that
+// a run of an hour keeps its shape.
 const mostPoints = 400
 
-// overTime is the X axis of what happened in the window.
+// overTime is the X axis of what happened in the window. It begins at 0, when the window opens:
+// warm-up is not shown.
 var overTime = Axis{Label: "time in the window (s)", Zero: true}
 
 // runName is a legend's prefix; with one run it says nothing.
@@ -26,7 +28,8 @@ func runName(t *stats.Table, run int, what string) string {
 }
 
 // lineOf is a series of a run. Its colour is that of the run where there are several, and the dash
-// tells apart what has it in common; with one run the colour is that of what it shows.
+// tells apart what has it in common; with one run the colour is that of what it shows. Nobody
+// tells more than eight colours apart, and dashes read in print.
 func lineOf(t *stats.Table, run, what int, name string) Line {
 	l := Line{Name: runName(t, run, name), Colour: what}
 	if len(t.Runs) > 1 {
@@ -35,7 +38,8 @@ func lineOf(t *stats.Table, run, what int, name string) Line {
 	return l
 }
 
-// Levels are the tiers of a result by their keys, from fast to slow.
+// Levels are the tiers of a result by their keys, from fast to slow. They are keys of the schema
+// and do not change with the levels that an engine may have.
 var Levels = []string{"gpu", "cpu", "storage"}
 
 // inBytes draws lines over time in the binary unit that suits the largest value. The label says
@@ -91,6 +95,7 @@ func bandwidthFigures(typical []trial, t *stats.Table) (out []Figure) {
 				l.Step = true
 				for j, n := range op.bytes {
 					length := tl.IntervalNS
+					// The last interval ends with the window.
 					if j == len(op.bytes)-1 && tl.LastNS > 0 {
 						if length = tl.LastNS; length < tl.IntervalNS/2 && j > 0 {
 							break // too short an end to speak of a rate
@@ -108,7 +113,8 @@ func bandwidthFigures(typical []trial, t *stats.Table) (out []Figure) {
 	return out
 }
 
-// nines are the ticks of a percentile axis.
+// nines are the ticks of a percentile axis. Each further nine has the same room, as each is ten
+// times as rare.
 var nines = []Tick{{At: 0, Label: "min"}, {At: stats.Nines(0.5), Label: "50"}, {At: 1, Label: "90"},
 	{At: 2, Label: "99"}, {At: 3, Label: "99.9"}, {At: 4, Label: "99.99"}, {At: 5, Label: "99.999"}}
 
@@ -145,7 +151,8 @@ func latencyFigures(b *stats.Benchmark, t *stats.Table) (out []Figure) {
 	return out
 }
 
-// requests says whether the benchmark runs requests, rather than single operations.
+// requests says whether the benchmark runs requests, rather than single operations. Plain reads
+// and writes have no requests whose latency could be shown.
 func requests(b *stats.Benchmark) bool {
 	for _, rec := range slices.Concat(b.Trials...) {
 		if rec.Result != nil {
@@ -158,7 +165,8 @@ func requests(b *stats.Benchmark) bool {
 // Requests says whether a result counts requests, rather than single operations.
 func Requests(r *result.Result) bool { return r.CompletionUnit != result.UnitOperation }
 
-// fillFigures show how full the tiers were, and what was evicted or demoted so far.
+// fillFigures show how full the tiers were, and what was evicted or demoted so far. A tier that is
+// full from the first second on measures eviction, whatever its name.
 func fillFigures(typical []trial, t *stats.Table) (out []Figure) {
 	for _, level := range Levels {
 		var lines []Line
@@ -245,7 +253,7 @@ func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Figure) {
 }
 
 // blockFigures are the block hit ratio beside the ideal one, in each interval and from the
-// beginning.
+// beginning. A policy is as good as the gap between the two lines is small.
 func blockFigures(typical []trial, t *stats.Table) (out []Figure) {
 	y := Axis{Label: "blocks hit (share of those asked for)", Min: 0, Max: 1}
 	interval, soFar := Chart{X: overTime, Y: y}, Chart{X: overTime, Y: y}
@@ -308,7 +316,8 @@ func autoscalingFigures(typical []trial, t *stats.Table) (out []Figure) {
 		rate)...)
 }
 
-// saturationTarget is what an autoscaler of latency aims at.
+// saturationTarget is what an autoscaler of latency aims at. The parameter is a text, and of no
+// meaning in the other mode.
 func saturationTarget(rec *load.Record) (float64, bool) {
 	s := rec.Result.Summary.AutoscalingSummary
 	if s == nil || s.Mode != result.AutoscaleQoS {

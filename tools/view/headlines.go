@@ -7,7 +7,8 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Headline is one benchmark's row.
+// Headline is one benchmark's row. The bars beside it are drawn to one scale for all runs, from 0,
+// so that their lengths may be compared.
 type Headline struct {
 	Bench  string
 	Anchor string
@@ -36,7 +37,8 @@ func headlines(t *stats.Table) (out []Headline) {
 	return out
 }
 
-// medianCell is a median with its interval and the number of trials.
+// medianCell is a median with its interval and the number of trials. An interval needs six trials;
+// with fewer the cell says so instead of showing one that is not there.
 func medianCell(c stats.Cell, unit string) Cell {
 	if c.N() == 0 {
 		return Cell{Text: "–", Class: "num muted"}
@@ -51,7 +53,8 @@ func medianCell(c stats.Cell, unit string) Cell {
 	return Cell{Text: stats.Format(c.Summary.Center, unit), Sub: sub, Class: "num"}
 }
 
-// changeCell says how a run differs from the first one and whether that is more than chance.
+// changeCell says how a run differs from the first one and whether that is more than chance. A
+// difference of 3 % that is chance and one that is not look the same in a bar.
 func changeCell(c *stats.Change, m *stats.Metric) Cell {
 	if c == nil {
 		return Cell{Text: "–", Class: "num muted"}

@@ -9,7 +9,9 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Part is what only some results have, for the page and for the workbook.
+// Part is what only some results have, for the page and for the workbook. One description serves
+// both documents: heads for the page are short and in the order of reading, those for the workbook
+// have units.
 type Part struct {
 	Title   string // on the page
 	Sheet   string // in the workbook
@@ -20,7 +22,9 @@ type Part struct {
 	Rows    [][]any
 }
 
-// Column is one of a part's table. It is not shown where its head is empty.
+// Column is one of a part's table. It is not shown where its head is empty. A column of one
+// document only is one that the other says in words, or that a reader of numbers needs beside
+// them.
 type Column struct {
 	Page, Sheet string
 	Kind        Kind
@@ -64,7 +68,8 @@ func Float(v any) (float64, bool) {
 // Unknown says that a value is a number which nobody knows.
 func Unknown(v any) bool { x, ok := v.(*float64); return v == nil || ok && x == nil }
 
-// cell is a value on the page.
+// cell is a value on the page. The judgement of a validation is coloured, and says itself in
+// words.
 func (k Kind) cell(v any) Cell {
 	if c, ok := v.(result.NamedCheck); ok {
 		cell := Cell{Text: c.Word()}
@@ -102,7 +107,8 @@ func (k Kind) cell(v any) Cell {
 	return num(fmt.Sprint(v))
 }
 
-// Table is the part's table on the page, nil where it has none.
+// Table is the part's table on the page, nil where it has none. A head of one blank is a column
+// without a title.
 func (p Part) Table() *Grid {
 	g := &Grid{Note: p.Note}
 	for _, c := range p.Columns {
@@ -125,7 +131,8 @@ func (p Part) Table() *Grid {
 	return g
 }
 
-// Parts are those of a result, in the order in which they are shown.
+// Parts are those of a result, in the order in which they are shown. The first says that a result
+// is a prediction, if it is one.
 func Parts(r *result.Result) (list []Part) {
 	for _, part := range []func(*result.Result) *Part{simulation, autoscaling, blocks, replay,
 		validation} {
@@ -156,6 +163,7 @@ func simulation(r *result.Result) *Part {
 	if s == nil {
 		return nil
 	}
+	// Without a model of a device storage is infinitely fast, and its columns stay empty.
 	row := []any{r.Notice, nil, nil, nil, nil, nil, nil}
 	words := []string{"Storage was infinitely fast: latencies are 0 and rates are those of the " +
 		"load."}
@@ -229,6 +237,7 @@ func autoscaling(r *result.Result) *Part {
 			{"saturation", "Saturation", Share}, {"then users", "Next Users", Plain},
 			{"decision", "Decision", Text}, {"", "Mode", Text}, {"", "Users Sustained", Plain},
 			{"", "Peak Users", Plain}, {"", "Peak Rate (GiB/s)", Rate}, {"", "Found", Plain}}}
+	// Mode and outcome stand in every row, so that rows of many results can be filtered.
 	for i, x := range r.Summary.AutoscalingStats {
 		p.Rows = append(p.Rows, []any{i + 1, x.AtS, x.Users, x.Workers, x.Goroutines,
 			x.BytesPerSecond, x.Noise,

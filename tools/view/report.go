@@ -8,7 +8,8 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Report is what a page shows, from the top.
+// Report is what a page shows, from the top. The template shows its fields in this order; a
+// section without content is left out.
 type Report struct {
 	Title       string
 	Notices     []string
@@ -24,6 +25,7 @@ type Report struct {
 
 // New makes the report of records; t is their comparison.
 func New(records []*load.Record, t *stats.Table) *Report {
+	// What ran is described last: notices depend on what the benchmarks are.
 	r := &Report{Title: "kvbench report", Compared: len(t.Runs) > 1, Missing: Missing(records),
 		Headlines: headlines(t), Sweeps: sweeps(t), Groups: groups(t)}
 	r.TierTable, r.TierFigures = tierTable(t)
@@ -63,7 +65,7 @@ func Missing(records []*load.Record) (notes []string) {
 	return notes
 }
 
-// Grid is a table for people.
+// Grid is a table for people. The page draws it as it is.
 type Grid struct {
 	Head []string
 	Rows [][]Cell
@@ -110,7 +112,8 @@ func bytes(n int64) string { return stats.Binary(float64(n)) }
 // percent is a share for people.
 func percent(v float64) string { return stats.Number(v*100) + " %" }
 
-// known formats what may be unknown.
+// known formats what may be unknown. A dash and not a 0: what nobody measured must not enter a
+// mean.
 func known(v *float64, format func(float64) string) string {
 	if v == nil {
 		return "–"

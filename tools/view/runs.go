@@ -11,7 +11,7 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Run is what ran.
+// Run is what ran. Its colour is that of all its lines and bars.
 type Run struct {
 	Name   string
 	Colour int
@@ -22,7 +22,8 @@ type Run struct {
 // Fact is one thing that is known of a run.
 type Fact struct{ Key, Value string }
 
-// facts collects values under keys, each value once, in order.
+// facts collects values under keys, each value once, in order. A fact with two values is the first
+// sign that a run mixes what should not be mixed.
 type facts struct {
 	keys   []string
 	values map[string][]string
@@ -69,6 +70,7 @@ func (r *Report) runs(records []*load.Record, t *stats.Table) {
 		var d doubts
 		trials := 0
 		for _, rec := range records {
+			// Records stand in the order of the input, runs may be mixed in it.
 			if rec.Source != run {
 				continue
 			}
@@ -142,7 +144,8 @@ func (d *doubts) list() (out []string) {
 	return out
 }
 
-// describe adds what one result says of its run.
+// describe adds what one result says of its run. Of a line without its file only the configuration
+// lines are known; of a result of the Python benchmark not even those.
 func describe(f *facts, rec *load.Record) {
 	if rec.Result == nil {
 		for _, c := range rec.Config {
@@ -175,6 +178,7 @@ func describe(f *facts, rec *load.Record) {
 		f.add("memory", stats.Binary(float64(e.MemoryBytes)))
 	}
 	f.add("system", join(e.OS, e.Kernel))
+	// A directory without a device of its own has a reason, which says more than a blank.
 	if d := e.Device; d != nil {
 		size := ""
 		if d.SizeBytes != nil {
@@ -208,7 +212,8 @@ func describe(f *facts, rec *load.Record) {
 // one warning.
 var digits = regexp.MustCompile(`[0-9][0-9.,]*( [KMGT]?i?B\b)?`)
 
-// commit is a commit's full name, of which the beginning is enough.
+// commit is a commit's full name, of which the beginning is enough. Twelve digits tell commits of
+// any repository apart.
 var commit = regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{28}\b`)
 
 // join leaves out what is not known.

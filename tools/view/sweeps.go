@@ -12,7 +12,8 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Sweep is one swept parameter of one benchmark as curves.
+// Sweep is one swept parameter of one benchmark as curves. Its knees are told in words above the
+// figures: a reader looks for the load at which to stop.
 type Sweep struct {
 	Title   string
 	Knees   []string
@@ -33,7 +34,7 @@ type point struct {
 	of    *stats.Benchmark
 }
 
-// leastPoints of a sweep: two points are a comparison.
+// leastPoints of a sweep: two points are a comparison. A curve through two is a straight line.
 const leastPoints = 3
 
 // findSweeps looks for keys with at least three numeric values while the rest of the name stays the
@@ -63,7 +64,8 @@ func findSweeps(t *stats.Table) (out []*sweep) {
 	return out
 }
 
-// quantity reads a number with an optional size unit.
+// quantity reads a number with an optional size unit. A key with other values, such as
+// layout=slots, is no sweep: its values have no order.
 func quantity(s string) (float64, bool) {
 	if strings.HasSuffix(s, "iB") {
 		n, err := units.ParseSize(s, 1)
@@ -88,6 +90,8 @@ func sweeps(t *stats.Table) (out []Sweep) {
 			x.Ticks = append(x.Ticks, Tick{At: p.at, Label: p.label})
 		}
 		bandwidth := Chart{X: x, Y: Axis{Label: "bandwidth (GiB/s)", Zero: true}}
+		// Bandwidth grows until the knee and latency from there on: the two figures belong
+		// together.
 		latency := Chart{X: x, Y: Axis{Label: "latency (ms, log scale)", Log: true}}
 		for run := range t.Runs {
 			for i, unit := range []string{"read-B/s", "write-B/s"} {

@@ -22,15 +22,18 @@ func keyValues(name string) (keys []string, values map[string]string) {
 }
 
 // tierKey is a row of the tier table: a tier that was measured alone with entries of one size.
+// Sizes are texts, as the benchmark's name has them.
 type tierKey struct{ tier, size string }
 
-// tierTable sets the tiers beside each other where each was measured alone (BenchmarkTier): one row
-// per tier and size.
+// tierTable sets the tiers beside each other where each was measured alone (BenchmarkTier): one
+// row per tier and size. It is the one table in which memory, network and drive can be compared,
+// because nothing else ran beside them.
 func tierTable(t *stats.Table) (*Grid, []Figure) {
 	found := map[tierKey]map[string]*stats.Benchmark{}
 	var order []tierKey
 	for _, b := range t.Benchmarks {
 		_, v := keyValues(b.Name)
+		// Other benchmarks of several tiers use them together.
 		if base(b.Name) != "Tier" || v["tier"] == "" || (v["op"] != "read" && v["op"] != "write") {
 			continue
 		}
@@ -90,6 +93,7 @@ func tierFigure(t *stats.Table, order []tierKey,
 			l := lineOf(t, run, j, op)
 			l.Dash, l.Apart = j, true
 			for i, k := range order {
+				// What a run did not measure has no dot.
 				if cell := found[k][op].Cell(op+"-B/s", run); cell.N() > 0 {
 					l.add(float64(i), cell.Summary.Center/(1<<30))
 				}
@@ -121,7 +125,8 @@ func tierCells(b *stats.Benchmark, run int, tier, op string) []Cell {
 	return cells
 }
 
-// tierFills says of the median trial of each run what its tiers held and moved.
+// tierFills says of the median trial of each run what its tiers held and moved. What a tier held
+// at most tells whether its capacity was the limit.
 func tierFills(typical []trial, t *stats.Table) *Grid {
 	g := &Grid{Head: []string{"tier", "capacity", "most held", "read", "read rate", "written",
 		"write rate", "demoted",

@@ -9,7 +9,7 @@ import (
 	"kvbench/tools/view"
 )
 
-// axes draws grid, ticks and labels.
+// axes draws grid, ticks and labels. The grid is drawn first and lies below everything.
 func (d *drawing) axes(c view.Chart, x, y scale) {
 	d.add(`<g class="axes">`)
 	for _, t := range ticks(c.Y, y, 6) {
@@ -39,7 +39,8 @@ func (d *drawing) axes(c view.Chart, x, y scale) {
 		(top+height-bottomRoom)/2, html.EscapeString(c.Y.Label))
 }
 
-// ticks returns the given ticks within the range, thinned out to what fits, or round numbers.
+// ticks returns the given ticks within the range, thinned out to what fits, or round numbers. Too
+// many are worse than too few: labels that touch cannot be read.
 func ticks(a view.Axis, s scale, most int) []view.Tick {
 	inside := func(v float64) bool {
 		if s.axis.Log {
@@ -83,7 +84,8 @@ func ticks(a view.Axis, s scale, most int) []view.Tick {
 	return out
 }
 
-// logTicks are decades, with 2 and 5 between them when there are few.
+// logTicks are decades, with 2 and 5 between them when there are few. A decade of its own needs
+// marks in between, or nothing could be read off.
 func logTicks(s scale) (out []view.Tick) {
 	factors, every := []float64{1}, max(1, math.Ceil((s.hi-s.lo)/10)) // decades
 	switch span := s.hi - s.lo; {
@@ -117,7 +119,8 @@ func niceStep(v float64) float64 {
 	return 10 * e
 }
 
-// number writes a tick with the decimals that its step needs.
+// number writes a tick with the decimals that its step needs. All ticks of an axis have the same
+// decimals.
 func number(v, step float64) string {
 	if v == 0 {
 		return "0"
@@ -164,7 +167,8 @@ func (d *drawing) line(l view.Line, x, y scale) {
 	}
 	d.add(
 		`<path d="%s" fill="none" stroke="var(--c%d)" stroke-width="1.8" `+
-			`stroke-linejoin="round"%s/>`, path.String(), l.Colour%colours, dashes[l.Dash%len(dashes)])
+			`stroke-linejoin="round"%s/>`, path.String(), l.Colour%colours,
+		dashes[l.Dash%len(dashes)])
 	if !l.Dots {
 		return
 	}
@@ -176,7 +180,8 @@ func (d *drawing) line(l view.Line, x, y scale) {
 	}
 }
 
-// dot is a point; the hollow one stands for what a dashed line would.
+// dot is a point; the hollow one stands for what a dashed line would. Points of categories are not
+// joined: between memory and disk lies nothing.
 func (d *drawing) dot(x, y float64, colour int, hollow bool) {
 	if hollow {
 		d.add(`<circle cx="%s" cy="%s" r="4.5" fill="none" stroke="var(--c%d)" stroke-width="2"/>`,

@@ -26,13 +26,14 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"bars":  intervalBars,
 }).Parse(pageText))
 
-// Write makes the page of the records; t is their comparison.
+// Write makes the page of the records; t is their comparison. The template is executed as it is
+// written: what fails, fails in the middle, and whoever calls keeps the old file.
 func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	return pageTemplate.Execute(w, view.New(records, t))
 }
 
 // intervalBars draws the medians of a metric as bars from 0 with their intervals and the single
-// trials as dots.
+// trials as dots. They stand in a row of the table, and are as high as its lines.
 func intervalBars(m *stats.Metric) template.HTML {
 	const w, row = 180.0, 13.0
 	most := 0.0

@@ -19,7 +19,8 @@ const (
 	lineHeight                   = 16
 )
 
-// svg draws a chart. One without any number is an empty string.
+// svg draws a chart. One without any number is an empty string. Coordinates are those of a
+// viewBox, so that the page may scale it.
 func svg(c view.Chart) string {
 	x, y, ok := scales(c)
 	if !ok {
@@ -128,6 +129,7 @@ func scales(c view.Chart) (x, y scale, ok bool) {
 }
 
 // stretch applies what the axis asks for and rounds a log axis to whole decades or their halves.
+// Four or five per cent of room keep points off the frame.
 func stretch(a view.Axis, s *scale) {
 	if a.Zero && !s.axis.Log {
 		s.lo = min(s.lo, 0)
@@ -153,7 +155,8 @@ func stretch(a view.Axis, s *scale) {
 // dashes of lines.
 var dashes = [...]string{"", ` stroke-dasharray="6 3"`, ` stroke-dasharray="1.5 3"`}
 
-// entry of the legend.
+// entry of the legend. Series that look alike share one: the same colour and dash with the same
+// name.
 type entry struct {
 	name   string
 	colour int
@@ -164,7 +167,8 @@ type entry struct {
 // width is an estimate: the page chooses the font.
 func (e entry) width() float64 { return 20 + 6.3*float64(len([]rune(e.name))) + 16 }
 
-// legend breaks the names into rows. A single series needs none.
+// legend breaks the names into rows. A single series needs none. Widths are guessed at 6.3 units a
+// letter, which the common sans serif fonts do not exceed.
 func legend(c view.Chart) (rows [][]entry) {
 	var all []entry
 	seen := map[entry]bool{}

@@ -24,14 +24,16 @@ const (
 	timePoints     = 120
 )
 
-// series is one named row of numbers; what is no number is a gap.
+// series is one named row of numbers; what is no number is a gap. It becomes a column of the data
+// sheet.
 type series struct {
 	name   string
 	values []float64
 	dashed bool // what could have been, beside what was
 }
 
-// plot is a chart with its data.
+// plot is a chart with its data. Kind decides what the categories are: names for bars, percentiles
+// for lines, positions for a scatter.
 type plot struct {
 	title, x, y string
 	kind        excelize.ChartType
@@ -46,7 +48,8 @@ type plot struct {
 // points is how many rows of data the chart has.
 func (p plot) points() int { return max(len(p.categories), len(p.at)) }
 
-// charts puts the data of every chart on a sheet and the charts on another.
+// charts puts the data of every chart on a sheet and the charts on another. A chart refers to its
+// data by place, so that both are laid out together.
 func (b *book) charts(t *stats.Table) {
 	// In the order of the questions: how fast, how late, what the device saw, what happened when.
 	plots := []plot{bandwidth(t)}
@@ -104,7 +107,7 @@ func label(t *stats.Table, run int, bench string) string {
 	return t.Labels[run] + ": " + bench
 }
 
-// bandwidth by tier: medians over trials.
+// bandwidth by tier: medians over trials. Bars that lie, because names of benchmarks are long.
 func bandwidth(t *stats.Table) plot {
 	p := plot{title: "Bandwidth by tier (median of the trials)", x: "Benchmark", y: "GiB/s",
 		kind: excelize.Bar}
@@ -197,8 +200,9 @@ func traceBars(t *stats.Table, key string) plot {
 	return p
 }
 
-// octaves adds a distribution by powers of two for every benchmark of every run. The categories are
-// the bounds of the octaves, divided by scale.
+// octaves adds a distribution by powers of two for every benchmark of every run. The categories
+// are the bounds of the octaves, divided by scale. Whoever has several runs sees the shift of a
+// distribution at once.
 func octaves(t *stats.Table, p *plot, bound func(stats.Bucket) float64, scale float64,
 	of func(*stats.Benchmark, int) []stats.Bucket,
 ) {
@@ -221,6 +225,7 @@ func octaves(t *stats.Table, p *plot, bound func(stats.Bucket) float64, scale fl
 }
 
 // each adds a series for every benchmark of every run for which values has some, up to maxSeries.
+// What is left out is said below the chart.
 func each(t *stats.Table, p *plot, values func(*stats.Benchmark, int) []float64) {
 	for _, b := range t.Benchmarks {
 		for run := range t.Runs {
@@ -235,8 +240,9 @@ func each(t *stats.Table, p *plot, values func(*stats.Benchmark, int) []float64)
 	}
 }
 
-// overTime are the charts of results whose course matters: hit ratios of block traces and rounds of
-// autoscalers, of the first trial of each benchmark in each run.
+// overTime are the charts of results whose course matters: hit ratios of block traces and rounds
+// of autoscalers, of the first trial of each benchmark in each run. A workbook shows a real trial,
+// not a mean, as the page does.
 func overTime(t *stats.Table) (out []plot) {
 	for _, b := range t.Benchmarks {
 		for run := range t.Runs {

@@ -10,7 +10,8 @@ import (
 	"kvbench/tools/stats"
 )
 
-// column is one column of the Summary sheet.
+// column is one column of the Summary sheet. A value is a number, a text, a truth or a time, so
+// that spreadsheets sort it rightly.
 type column struct {
 	title string
 	value func(*load.Record) any // string, float64, bool, time.Time, or nil for an empty cell
@@ -50,10 +51,12 @@ func summaryColumns() (list []column) {
 }
 
 // scales are what values of the result file are multiplied with, by the unit that they then have.
+// Factors are multiplied, as the sheet always had it: a division differs in the last digit.
 var scales = map[string]float64{"": 1, "ms": 1e-6, "MiB": 1.0 / (1 << 20), "GiB": 1.0 / (1 << 30)}
 
 // key is a value of the result file, else of the benchmark line: "path", "path / unit", "path |
-// metric".
+// metric". A result file has all digits, a line those that are printed: with a file the line is
+// not asked.
 func key(from string) func(*load.Record) any {
 	path, metric, _ := strings.Cut(from, " | ")
 	path, unit, _ := strings.Cut(path, " / ")
@@ -92,7 +95,8 @@ func onStorage(name string) bool {
 	return !strings.Contains(name, "/tier=") || strings.Contains(name, "/tier=storage")
 }
 
-// parameter is a run parameter; inverted is one that the flag of the opposite name sets.
+// parameter is a run parameter; inverted is one that the flag of the opposite name sets. Some
+// flags of the Python benchmark switch off what its sheet calls by the name of the thing.
 func parameter(name string, inverted bool) func(*load.Record) any {
 	return func(r *load.Record) any {
 		v := typed(r.Parameter(name))
@@ -106,7 +110,8 @@ func parameter(name string, inverted bool) func(*load.Record) any {
 	}
 }
 
-// typed turns a parameter's text into the value that it means. Empty and – are nothing.
+// typed turns a parameter's text into the value that it means. Empty and – are nothing. Parameters
+// are recorded as texts, as flags have them; a spreadsheet wants numbers.
 func typed(v any) any {
 	s, ok := v.(string)
 	if !ok {
@@ -127,7 +132,8 @@ func typed(v any) any {
 // simulatedHead is the column by which rows are coloured.
 const simulatedHead = "Simulated"
 
-// special are the columns that are no plain value of the result file.
+// special are the columns that are no plain value of the result file. Their names stand behind =
+// in the list.
 var special = map[string]column{
 	"timestamp":  {value: timestamp, width: 19},
 	"window":     {value: window},
@@ -150,7 +156,8 @@ func timestamp(r *load.Record) any {
 	return nil
 }
 
-// window is the nominal length, or the real one where the run ended by a count.
+// window is the nominal length, or the real one where the run ended by a count. Both are what the
+// Python benchmark calls its duration.
 func window(r *load.Record) any {
 	if r.Result == nil {
 		return nil

@@ -7,6 +7,15 @@
 //	draw.go      a chart and its data on their sheets
 //	sheet.go     cells, styles, tables
 //
+//	Summary              a row for each result, 139 columns
+//	Run Parameters       what the runs (arguments) were made with, side by side
+//	Performance Metrics  a row for each metric: median, interval, spread, change, for each run
+//	QoS Metrics          a row for each class of each result
+//	Device Tracing       percentiles of the kernel's histograms
+//	Trace Histograms     their buckets
+//	Simulation …         what only some results have; absent where none has it
+//	Charts, Chart Data   native charts, and the numbers that they draw
+//
 // Summary has a row for each result. Its first 99 columns are those of the Python benchmark's
 // sheet, by the same titles and in the same order, so that what people have built on that sheet
 // works on this one. Ours follow behind them.
@@ -18,6 +27,25 @@
 // Charts stand on a sheet of their own with their data on another: a chart that refers to the rows
 // of Summary would break when somebody sorts them. Programs differ in how wide they lay out a
 // chart, so that each fits a page with room to spare.
+//
+// Simulated results are coloured in Summary and named "(simulated)" on every sheet: a row may be
+// copied into another workbook, and must not lose that on the way.
+//
+// Charts have native series, so that a reader can change them. Their kinds follow the data: bars
+// that lie for long names, lines for percentiles on a logarithmic axis, columns for distributions,
+// scatter charts for what happens over time. More than twelve series nobody tells apart, and more
+// than forty bars do not fit a page: what is left out is said below the chart, and all of it is in
+// the tables.
+//
+// Golden files hold all cells as text. The bytes of two workbooks of the same results may differ,
+// since the library writes one part in the order of a map.
+//
+// The tables filter, and their heads stay on screen. Widths are those of the longest words, since
+// programs wrap heads but not numbers. Every sheet prints in landscape with its head on each page;
+// Summary, with 139 columns, is for screens.
+//
+// Sheets that would be empty say in one sentence why, because a missing sheet looks like a mistake;
+// those of package view's parts are left out, since most results have none of them.
 //
 // A book keeps its first error and does nothing after it. It is made by one goroutine.
 package xlsx

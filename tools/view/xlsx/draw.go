@@ -7,13 +7,15 @@ import (
 	"github.com/xuri/excelize/v2"
 )
 
-// palette of the series: dark enough on white, told apart without telling red from green.
+// palette of the series: dark enough on white, told apart without telling red from green. The
+// first four are those of Okabe and Ito.
 var palette = []string{"0072B2", "E69F00", "009E73", "CC79A7", "56B4E9", "D55E00", "6A51A3",
 	"7F7F7F",
 	"8C510A", "2C7BB6", "B2182B", "1B7837"}
 
 // draw writes the data of a chart at a row of one sheet and the chart at a row of the other; it
-// returns how many rows high the chart is.
+// returns how many rows high the chart is. The data stands under its title, so that the sheet can
+// be read without the chart.
 func (b *book) draw(p plot, row, top int) int {
 	b.keep(b.f.SetCellValue(dataSheet, cell(0, row), p.title))
 	b.keep(b.f.SetCellStyle(dataSheet, cell(0, row), cell(0, row), b.title))

@@ -51,7 +51,7 @@ func (t *table) part(p view.Part, rec *load.Record) {
 }
 
 // number is a part's value as the workbook has it: without its unit, which is in the head, and
-// empty where it is not known.
+// empty where it is not known. Truths and texts stay what they are.
 func number(kind view.Kind, v any) any {
 	if judged, ok := v.(interface{ Word() string }); ok {
 		return judged.Word()
@@ -76,7 +76,8 @@ func whose(rec *load.Record) []any {
 }
 
 // markSimulated colours the rows of simulated results: most of their columns look like those of
-// measured ones.
+// measured ones. The rule stands in the sheet, so that rows keep their colour when they are
+// sorted.
 func (b *book) markSimulated(t table) {
 	col := slices.Index(t.heads, simulatedHead)
 	if b.err != nil || col < 0 {

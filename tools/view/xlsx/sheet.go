@@ -12,7 +12,8 @@ import (
 // family is the font of everything.
 const family = "Calibri"
 
-// book is a workbook being made. The first error stays and ends everything.
+// book is a workbook being made. The first error stays and ends everything. excelize has an error
+// for every call; looking at each would double the code and find none.
 type book struct {
 	f                                                *excelize.File
 	head, date, percent, number, whole, truth, title int
@@ -51,13 +52,15 @@ func (b *book) keep(err error) {
 	}
 }
 
-// cell is the name of a cell by zero-based column and row.
+// cell is the name of a cell by zero-based column and row. Rows and columns count from 0 here and
+// from 1 in the file.
 func cell(col, row int) string {
 	name, _ := excelize.CoordinatesToCellName(col+1, row+1)
 	return name
 }
 
-// set puts a typed value into a cell; nil leaves it empty, a share is a fraction shown in per cent.
+// set puts a typed value into a cell; nil leaves it empty, a share is a fraction shown in per
+// cent. What is no number stays empty: a cell cannot hold infinity.
 func (b *book) set(sheet string, col, row int, v any) {
 	at, style := cell(col, row), 0
 	switch x := v.(type) {
@@ -159,7 +162,8 @@ func pane(frozen int) string {
 	return "bottomLeft"
 }
 
-// landscape sets how a sheet is printed; fitted ones are as wide as a page.
+// landscape sets how a sheet is printed; fitted ones are as wide as a page. A sheet that is fitted
+// can be printed; Summary is far too wide for that.
 func (b *book) landscape(sheet string, fit bool) {
 	orientation, size, width, height := "landscape", 9, 1, 0 // A4
 	o := excelize.PageLayoutOptions{Orientation: &orientation, Size: &size}

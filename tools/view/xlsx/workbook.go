@@ -13,7 +13,8 @@ import (
 	"kvbench/tools/view"
 )
 
-// Missing says what stays empty for want of result files.
+// Missing says what stays empty for want of result files. Lines of text have their own numbers,
+// which fill their columns; the rest needs the file.
 func Missing(records []*load.Record) []string {
 	lost, first := 0, error(nil)
 	for _, r := range records {
@@ -32,10 +33,11 @@ func Missing(records []*load.Record) []string {
 		lost, len(records), first)}
 }
 
-// maxRows is what a sheet holds, less its header.
+// maxRows is what a sheet holds, less its header. Excel and LibreOffice have 2²⁰ rows.
 const maxRows = 1<<20 - 1
 
-// Write makes the workbook of the records; t is their comparison.
+// Write makes the workbook of the records; t is their comparison. Sheets stand in the order in
+// which people open them; the charts come last, because they are the slowest to load.
 func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	// Better now than after a minute of writing.
 	if len(records) > maxRows {
@@ -205,7 +207,8 @@ func (b *book) metrics(t *stats.Table) {
 	b.table(sheet)
 }
 
-// round drops what scaling adds to the last digits.
+// round drops what scaling adds to the last digits. 0.1 % of a nanosecond is no digit that anybody
+// measured.
 func round(v float64) float64 {
 	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 13, 64), 64)
 	if err != nil {
@@ -214,7 +217,8 @@ func round(v float64) float64 {
 	return r
 }
 
-// change are the three cells that compare with the first run.
+// change are the three cells that compare with the first run. What cannot be compared says so in
+// the last of them, where people look for the verdict.
 func change(c *stats.Change) []any {
 	if c == nil {
 		return []any{nil, nil, nil}
