@@ -85,7 +85,8 @@ var (
 	}
 )
 
-// place is where a histogram of a given name stands.
+// place is where a histogram of a given name stands: names are needed at the end of a trial alone,
+// so that recording a value looks nothing up.
 type place struct {
 	name string
 	unit units.Unit

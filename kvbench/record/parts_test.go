@@ -36,8 +36,9 @@ func partsResult() *result.Result {
 		EvictedReads: 400, UnwrittenReads: 5, Overwrites: 7, TooLarge: 1, Evictions: 900,
 		LateNS: 2e6}
 	r := Build(info, fixtureRecorder())
-	r.BlockCache = &result.BlockCache{Requests: 100, Blocks: 1000, Hits: 600, Pending: 3, Unreachable: 20,
-		Written: 380, HitRatio: new(0.6), IdealHits: new(int64(700)),
+	r.BlockCache = &result.BlockCache{Requests: 100, Blocks: 1000, Hits: 600, Pending: 3,
+		Unreachable: 20,
+		Written:     380, HitRatio: new(0.6), IdealHits: new(int64(700)),
 		IdealHitRatio: new(0.7), PrefixHitRatio: new(0.44), TokenHitRatio: new(0.65),
 		BytesSaved: 5 << 30,
 		Reads:      result.BlockMoves{Operations: 150, Blocks: 597},

@@ -9,7 +9,9 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// distributions is a table with a row for each distribution that has samples.
+// distributions is a table with a row for each distribution that has samples. p99.9 needs ten
+// thousand of them and is unknown in most trials; it stands there because it is what long trials
+// are made for.
 func distributions(topic, what string) *table {
 	return &table{Topic: topic, Columns: head(what, units.Count, "samples",
 		units.Nanoseconds, "mean", "p50", "p95", "p99", "p99.9", "max")}
@@ -40,6 +42,7 @@ func latencies(r *result.Result) []table {
 	rates := &table{Columns: head("effective rate of one entry", units.Count, "samples",
 		units.BytesPerSec, "p5", "p50")}
 	eachOp(r, func(name string, o result.OpLatency) {
+		// Parts are indented below their operation, unless there is none of it.
 		part := "  "
 		if o.IO.Count == 0 { // demotions only
 			part = name + " "
@@ -67,7 +70,8 @@ func latencies(r *result.Result) []table {
 	return []table{*entry, *request, *rates}
 }
 
-// bySize shows the slowest tier only: it is what the trial is about, and lines are few.
+// bySize shows the slowest tier only: it is what the trial is about, and lines are few. Entries of
+// a class differ by at most four, so that their latencies can be read without scaling them.
 func bySize(r *result.Result) (t table) {
 	if len(r.Tiers) == 0 {
 		return t
@@ -132,7 +136,8 @@ func contexts(r *result.Result) (t table) {
 	return t
 }
 
-// loadingWins says which is faster, where that is so for all contexts.
+// loadingWins says which is faster, where that is so for all contexts; where it depends on the
+// length, the table shows from which on.
 func loadingWins(r *result.Result) string {
 	wins, losses := 0, 0
 	for _, c := range r.ContextLoad {

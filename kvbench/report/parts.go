@@ -7,7 +7,9 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// simulated says in the margin of every simulated result what its time is.
+// simulated says in the margin of every simulated result what its time is. On a device model it
+// also says what would be sustained; with an autoscaler the queue's growth alone, because the users
+// of the search are its own answer.
 func (s *summary) simulated() {
 	m := s.Simulation
 	if m == nil {
@@ -20,6 +22,7 @@ func (s *summary) simulated() {
 	} else {
 		s.put("", "the device's medium was busy "+percent(m.DeviceBusyShare))
 	}
+	// A queue that grows without end means that the device is oversubscribed, whatever its rate.
 	grew := "the queue grew by " + number(m.QueueGrowth) + " requests/s"
 	switch {
 	case m.SustainedUsers != nil:
@@ -40,6 +43,7 @@ func (s *summary) autoscaler() {
 	if a == nil {
 		return
 	}
+	// Until it is found, the number of users is only how far the search came.
 	how := "the window ended before it was found"
 	if a.Found {
 		how = "found"
@@ -73,7 +77,8 @@ func rounds(r *result.Result) table {
 	return t
 }
 
-// shown returns at most most indices below n, evenly spaced, the first and the last among them.
+// shown returns at most most indices below n, evenly spaced, the first and the last among them: a
+// search of hundreds of rounds is understood from a few, if its beginning and its end are there.
 func shown(n, most int) (at []int) {
 	k := min(n, most)
 	for i := range k {

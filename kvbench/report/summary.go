@@ -23,12 +23,14 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	}
 	out := bufio.NewWriter(w)
 	s := &summary{Writer: out, Result: r, capture: capture}
+	// What ran, and what bounded it: before any number, because it says which of them to believe.
 	s.head()
 	s.line("verdict", "%s: %s", r.Harness.Verdict.Kind, r.Harness.Verdict.Reason)
 	s.gap()
 	s.throughput()
 	sizes(r).write(s)
 	s.gap()
+	// How long things took, from a single entry to a context.
 	for _, t := range latencies(r) {
 		t.write(s)
 	}
@@ -37,12 +39,14 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	contexts(r).write(s)
 	s.put("", loadingWins(r))
 	s.gap()
+	// What the cache did, and for whom.
 	tiers(r).write(s)
 	s.cache()
 	s.blocks()
 	s.validation()
 	s.load()
 	s.gap()
+	// What it cost, what the kernel says of the same window, and what to doubt.
 	s.harness()
 	s.witness()
 	if capture != nil {
@@ -56,9 +60,9 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	return nil
 }
 
-// LogLines is the result in at most nine lines for a benchmark's log, which
-// the testing package cuts after ten without -v. No line looks like the
-// `key: value` of benchmark configuration.
+// LogLines is the result in at most nine lines for a benchmark's log, which the testing package
+// cuts after ten without -v. No line looks like the `key: value` of benchmark configuration, or
+// benchstat would take it for one and not compare the runs.
 func LogLines(r *result.Result) []string {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
@@ -137,6 +141,7 @@ func (s *summary) head() {
 			bytes(m.RankBytesPerToken), max(m.TensorParallel, 1))
 	}
 	s.workload()
+	// The window is what rates are of; all is what a person waited for.
 	virtual := ""
 	if s.Simulation != nil {
 		virtual = " of virtual time"
@@ -311,7 +316,9 @@ func (s *summary) cache() {
 	s.put("cache", line)
 }
 
-// load is what was offered and what became of it, by class and in total.
+// load is what was offered and what became of it, by class and in total. A p95 is marked as a lower
+// bound where the slowest requests were still waiting at the end; a class without a target has no
+// compliance.
 func load(r *result.Result) table {
 	t := table{Topic: "served",
 		Columns: head("", units.Count, "offered", "served", units.Share, "share",
@@ -384,7 +391,8 @@ func (s *summary) witness() {
 		bytes(w.WriteBytes), bytes(w.AppWriteBytes), number(w.WriteRatio), percent(w.BusyShare))
 }
 
-// doubts are warnings and failures. Those of a trace stand beside its numbers.
+// doubts are warnings and failures, so many of them that they fit on a screen: what is left out is
+// in the JSON. Those of a trace stand beside its numbers and not here.
 func (s *summary) doubts() {
 	const mostWarnings, mostErrors = 12, 5
 	warnings := s.Warnings

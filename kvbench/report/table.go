@@ -18,7 +18,9 @@ type table struct {
 	Rows    [][]any
 }
 
-// column is what one cell of each row is. That of the first column names its row.
+// column is what one cell of each row is. That of the first column names its row. A unit stands
+// with every value and not in the heading: 900 ms and 1.20 s are easier to compare than 0.900 and
+// 1.200 s.
 type column struct {
 	Name string
 	Unit units.Unit
@@ -45,7 +47,7 @@ func head(first string, others ...any) []column {
 	return all
 }
 
-// add appends a row, with a cell for each column.
+// add appends a row, with a cell for each column. A text in a column of numbers stays as it is.
 func (t *table) add(row ...any) { t.Rows = append(t.Rows, row) }
 
 // write draws the table below its heading, each column as wide as its widest cell. A table without

@@ -52,14 +52,17 @@ func storageConcurrency(r *result.Result) float64 {
 	return n * float64(max(1, r.IO.Depth))
 }
 
-// hugeBuffers reads what the pool says of itself: mostly huge pages or not.
+// hugeBuffers reads what the pool says of itself: mostly huge pages or not. fio takes its buffers
+// from them too then, since ordinary pages split a large request into more pieces than a device may
+// take.
 func hugeBuffers(pool string) bool {
 	var got, all int
 	n, _ := fmt.Sscanf(pool, "%d of %d MiB in huge pages", &got, &all)
 	return n == 2 && 2*got >= all
 }
 
-// FioJob distils the result's block trace; the error says why it cannot.
+// FioJob distils the result's block trace, so that another device can be put under the same load;
+// the error says why it cannot.
 func FioJob(r *result.Result) (string, error) {
 	tr, err := captured(r)
 	if err != nil {

@@ -5,5 +5,6 @@
 //	parse.go   sizes with binary units and times, as flags and files have them; the word that
 //	           somebody may have meant
 //
-// Everything here is a pure function.
+// Everything here is a pure function, and what it prints is pinned by golden files of those who
+// print.
 package units

@@ -23,7 +23,8 @@ const (
 	Share        Unit = "share" // of one: 0.5 is 50 %
 )
 
-// Unknown stands where there is no number, or where too few samples support it.
+// Unknown stands where there is no number, or where too few samples support it: a reader who sees a
+// number may believe it.
 const Unknown = "–"
 
 // Text is a value as people read it: three digits, a binary unit or the unit of time that fits. It
@@ -80,7 +81,8 @@ func Plural[N int | int64](n N, thing string) string {
 	return Count.Text(n) + " " + thing + "s"
 }
 
-// Percent is a share in a sentence, where a dash would not be read.
+// Percent is a share in a sentence, where a dash would not be read: "idle –" looks like a minus,
+// "idle unknown" does not.
 func Percent(v *float64) string {
 	if v == nil {
 		return "unknown"
