@@ -100,6 +100,7 @@ func newMember(b *stats.Benchmark, t *stats.Table) Member {
 	m.Figures = slices.Concat(autoscalingFigures(typical, t), blockFigures(typical, t),
 		bandwidthFigures(typical, t), latencyFigures(b, t), fillFigures(typical, t),
 		traceFigures(b, t))
+	// The name of the benchmark says it too, but a figure has only its caption.
 	if b.Simulated {
 		markFigures(m.Figures)
 	}

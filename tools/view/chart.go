@@ -70,6 +70,7 @@ func (c Chart) empty() bool {
 			}
 		}
 	}
+	// A bar of no height is a value; one without a value is none.
 	for _, b := range c.Bars {
 		for _, v := range b.Y {
 			if c.Y.Shows(v) {

@@ -46,6 +46,7 @@ var Levels = []string{"gpu", "cpu", "storage"}
 // where the unit stands in it.
 func inBytes(caption, label string, lines []Line) []Figure {
 	most := 0.0
+	// Gaps have no value that could be the largest.
 	for _, l := range lines {
 		for _, v := range l.Y {
 			if !math.IsNaN(v) {

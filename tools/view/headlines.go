@@ -59,6 +59,7 @@ func changeCell(c *stats.Change, m *stats.Metric) Cell {
 	if c == nil {
 		return Cell{Text: "–", Class: "num muted"}
 	}
+	// What measured different things has no change, whatever the numbers.
 	if c.Incomparable != "" {
 		return Cell{Text: "not comparable", Sub: c.Incomparable, Class: "wrap muted"}
 	}

@@ -157,6 +157,7 @@ func tierFills(typical []trial, t *stats.Table) *Grid {
 			g.add(row)
 		}
 	}
+	// A run of one tier without requests has nothing that its figures do not show.
 	if !several || len(g.Rows) == 0 {
 		return nil // one tier alone: the plots say it all
 	}

@@ -83,6 +83,7 @@ func (b *book) charts(t *stats.Table) {
 		row += p.points() + 4
 		drawn++
 	}
+	// Two empty sheets would look like a mistake.
 	if drawn == 0 {
 		for _, s := range []string{chartSheet, dataSheet} {
 			b.keep(b.f.SetCellValue(s, "A1", "No result has numbers for a chart."))

@@ -84,6 +84,7 @@ func (b *book) draw(p plot, row, top int) int {
 	if top > 0 {
 		b.keep(b.f.InsertPageBreak(chartSheet, cell(0, top)))
 	}
+	// A row is 20 pixels high.
 	rows := height/20 + 3
 	if p.left != "" {
 		b.keep(b.f.SetCellValue(chartSheet, cell(0, top+rows-1), p.left))

@@ -37,6 +37,7 @@ func (b *book) parts(records []*load.Record) {
 
 // part adds the rows of one result.
 func (t *table) part(p view.Part, rec *load.Record) {
+	// Every result of a kind has the same heads.
 	t.heads = nil
 	for _, c := range p.Columns {
 		t.heads = append(t.heads, c.Sheet)
