@@ -18,7 +18,8 @@ import (
 var pythonKeys = func() []string {
 	keys :=
 		strings.Fields(
-			`requests_completed total_tokens_generated total_storage_io_latency total_generation_latency
+			`requests_completed total_tokens_generated total_storage_io_latency
+			total_generation_latency
 		multi_turn_cache_hits multi_turn_cache_misses seed summary`)
 	in := func(prefix, names string) {
 		for _, n := range strings.Fields(names) {
@@ -26,8 +27,10 @@ var pythonKeys = func() []string {
 		}
 	}
 	in("summary",
-		`total_requests total_tokens elapsed_time avg_throughput_tokens_per_sec total_storage_io_time
-		storage_throughput_tokens_per_sec requests_per_second cache_stats qos_metrics autoscaling_stats autoscaling_summary`)
+		`total_requests total_tokens elapsed_time avg_throughput_tokens_per_sec
+		total_storage_io_time
+		storage_throughput_tokens_per_sec requests_per_second cache_stats qos_metrics
+		autoscaling_stats autoscaling_summary`)
 	for _, l := range strings.Fields("end_to_end_latency_ms storage_io_latency_ms " +
 		"generation_latency_ms") {
 		in("summary."+l, "mean p50 p95 p99 p999 p9999")
@@ -37,14 +40,18 @@ var pythonKeys = func() []string {
 	in("summary.multi_turn_stats", "cache_hits cache_misses hit_rate")
 	const c = "summary.cache_stats"
 	in(c,
-		`cache_hit_rate cache_hits cache_misses gpu_entries cpu_entries storage_entries gpu_memory_used_gb cpu_memory_used_gb
+		`cache_hit_rate cache_hits cache_misses gpu_entries cpu_entries storage_entries
+		gpu_memory_used_gb cpu_memory_used_gb
 		offloads_cpu offloads_storage prefill_writes decode_reads
 		tier_gpu_kv_bytes_written_gb tier_cpu_kv_bytes_written_gb tier_storage_kv_bytes_written_gb
 		tier_gpu_kv_bytes_read_gb tier_cpu_kv_bytes_read_gb tier_storage_kv_bytes_read_gb
-		tier_gpu_read_bandwidth_gbps tier_gpu_write_bandwidth_gbps tier_cpu_read_bandwidth_gbps tier_cpu_write_bandwidth_gbps
+		tier_gpu_read_bandwidth_gbps tier_gpu_write_bandwidth_gbps tier_cpu_read_bandwidth_gbps
+		tier_cpu_write_bandwidth_gbps
 		tier_storage_read_bandwidth_gbps tier_storage_write_bandwidth_gbps
-		system_prompt_hits common_phrase_hits user_cache_hits multi_turn_hits total_read_bytes total_write_bytes
-		total_read_gb total_write_gb read_write_ratio read_iops write_iops storage_tokens_processed`)
+		system_prompt_hits common_phrase_hits user_cache_hits multi_turn_hits total_read_bytes
+		total_write_bytes
+		total_read_gb total_write_gb read_write_ratio read_iops write_iops
+		storage_tokens_processed`)
 	in(c+".storage_health", "overall_status criteria passed_count total_count")
 	for _, name := range strings.Fields(
 		`cpu_write storage_read storage_read_device storage_read_host storage_write_device`) {
@@ -74,7 +81,11 @@ func TestEveryKeyOfThePythonBenchmark(t *testing.T) {
 			require.True(t, ok, "%s is missing", path)
 		}
 	}
-	criterion := all["summary"].(map[string]any)["cache_stats"].(map[string]any)["storage_health"].(map[string]any)["criteria"].([]any)[0].(map[string]any)
+	var criterion any = all
+	for _, k := range []string{"summary", "cache_stats", "storage_health"} {
+		criterion = criterion.(map[string]any)[k]
+	}
+	criterion = criterion.(map[string]any)["criteria"].([]any)[0]
 	for _, k := range strings.Fields("name target actual unit passed") {
 		assert.Contains(t, criterion, k)
 	}

@@ -139,6 +139,7 @@ func blocksOverTime(r *result.Result) (t table) {
 	t.Columns = head("hit ratio")
 	run, ideal := []any{"run"}, []any{"ideal"}
 	for i := range parts {
+		// A timeline has no fixed number of intervals: tenths differ by one at most.
 		from, to := i*len(tl.Blocks)/parts, (i+1)*len(tl.Blocks)/parts
 		var blocks, hits, best int64
 		known := len(tl.BlockIdeal) == len(tl.Blocks)

@@ -208,7 +208,8 @@ func (s *summary) workload() {
 	s.line("load", "%s, seed %d", strings.Join(parts, ", "), s.Seed)
 }
 
-// differs lists what keeps a run of an option from the closed division.
+// differs lists what keeps a run of an option from the closed division. Other benchmarks have no
+// closed form to differ from.
 func (s *summary) differs() {
 	const most = 4
 	if s.Option == nil || len(s.DiffersFromClosed) == 0 {
@@ -366,6 +367,7 @@ func (s *summary) load() {
 // harness is what measuring cost, and the shares behind the verdict.
 func (s *summary) harness() {
 	h := s.Harness
+	// A system that does not tell the peak is not one without memory.
 	rss := "peak memory unknown"
 	if h.PeakRSSBytes != nil {
 		rss = "peak memory " + bytes(h.PeakRSSBytes)

@@ -80,6 +80,7 @@ func (t table) write(w io.Writer) {
 	aligned := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(aligned, strings.Join(lines, "\n"))
 	_ = aligned.Flush() // to a strings.Builder
+	// The topic stands in the margin of the first line alone.
 	topic := t.Topic
 	for i, l := range strings.Split(strings.TrimRight(b.String(), "\n"), "\n") {
 		label := labels[i] + strings.Repeat(" ", width-utf8.RuneCountInString(labels[i]))

@@ -17,6 +17,7 @@ func fioInput(r *result.Result) fio.Input {
 		Model: r.Model.Name, Users: r.Workload.Users, BytesPerToken: r.Model.BytesPerToken,
 		HugePages: hugeBuffers(r.IO.Pool.HugePages), Concurrency: storageConcurrency(r),
 	}
+	// A network mount has no block layer: its transfers are the requests.
 	fs, chunk := r.Environment.Filesystem, int64(r.IO.ChunkBytes)
 	in.ReadSize, in.WriteSize = transferSize(fs.ReadSizeBytes, chunk),
 		transferSize(fs.WriteSizeBytes, chunk)
