@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -68,30 +69,27 @@ func Line(unit string) (string, float64) {
 // read-p95-sec.
 var nanoseconds = regexp.MustCompile(`(^|[-/])sec([-/]|$)`)
 
-// Format writes a value with its unit: 4.65 GiB/s, 1.24 ms, 0.93.
+// Format writes a value with its unit: 4.65 GiB/s, 1.24 ms, 0.93. Tidied units end in what they
+// count, so that the end decides; times per byte end in bytes as well and come first.
 func Format(v float64, unit string) string {
+	ends := func(suffixes ...string) bool {
+		return slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(unit, s) })
+	}
 	switch {
 	case math.IsInf(v, 0), math.IsNaN(v):
 		return "–"
-	case strings.HasSuffix(unit, "B/s"):
-		return Binary(v) + "/s"
-	case strings.HasSuffix(unit, "-bytes"), strings.HasSuffix(unit, "B"),
-		strings.HasSuffix(unit, "B/op"):
-		if !strings.Contains(unit, "sec/") {
-			return Binary(v)
-		}
-	}
-	switch {
-	case strings.HasSuffix(unit, "sec/B"):
+	case ends("sec/B"):
 		return Seconds(v) + "/B"
-	case strings.HasSuffix(unit, "sec/MiB"):
+	case ends("sec/MiB"):
 		return Seconds(v) + "/MiB"
-	case strings.HasSuffix(unit, "sec"), unit == "sec/op":
+	case ends("B/s"):
+		return Binary(v) + "/s"
+	case ends("-bytes", "B", "B/op"):
+		return Binary(v)
+	case ends("sec", "sec/op"):
 		return Seconds(v)
-	case strings.HasSuffix(unit, "-ratio"):
+	case ends("-ratio"):
 		return Number(v)
-	case strings.HasSuffix(unit, "/s"):
-		return Number(v) + " " + unit
 	}
 	return Number(v) + " " + unit
 }

@@ -35,7 +35,8 @@ func (d *drawing) axes(c view.Chart, x, y scale) {
 		height-bottomRoom, height-bottomRoom)
 	d.text((left+width-right)/2, height-bottomRoom+47, "middle", "label", c.X.Label)
 	d.add(
-		`<text transform="translate(13 %d) rotate(-90)" text-anchor="middle" class="label">%s</text></g>`,
+		`<text transform="translate(13 %d) rotate(-90)" text-anchor="middle" `+
+			`class="label">%s</text></g>`,
 		(top+height-bottomRoom)/2, html.EscapeString(c.Y.Label))
 }
 
