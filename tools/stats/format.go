@@ -73,7 +73,8 @@ var nanoseconds = regexp.MustCompile(`(^|[-/])sec([-/]|$)`)
 // count, so that the end decides; times per byte end in bytes as well and come first.
 func Format(v float64, unit string) string {
 	ends := func(suffixes ...string) bool {
-		return slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(unit, s) })
+		return slices.ContainsFunc(suffixes,
+			func(s string) bool { return strings.HasSuffix(unit, s) })
 	}
 	switch {
 	case math.IsInf(v, 0), math.IsNaN(v):

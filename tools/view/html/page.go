@@ -36,6 +36,7 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 // trials as dots. They stand in a row of the table, and are as high as its lines.
 func intervalBars(m *stats.Metric) template.HTML {
 	const w, row = 180.0, 13.0
+	// One scale for all runs, up to the largest trial: what is longer is more.
 	most := 0.0
 	for _, c := range m.Cells {
 		for _, v := range c.Values {
@@ -55,6 +56,7 @@ func intervalBars(m *stats.Metric) template.HTML {
 		if c.N() == 0 {
 			continue
 		}
+		// A bar for the median, dots for the trials, a line for the interval.
 		y := row * float64(i)
 		fmt.Fprintf(&b,
 			`<rect x="0" y="%.1f" width="%.1f" height="%g" fill="var(--c%d)" opacity="0.35"/>`, y+2,
