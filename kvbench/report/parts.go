@@ -167,7 +167,7 @@ func ratioText(part, whole int64, known bool) string {
 }
 
 // validation says whether the run is like the recorded one, and shows the numbers that were
-// compared.
+// compared: a simulation or another machine is only to be believed if it can repeat what is known.
 func (s *summary) validation() {
 	v := s.Validation
 	if v == nil {

@@ -243,7 +243,10 @@ func (s *summary) input() {
 	s.put("input", line)
 }
 
-// throughput is what was completed. Tokens per second of storage time is a figure of the Python
+// throughput is what was completed in the window, in the unit of the benchmark, and what share of
+// plain sequential I/O that is, where a StorageCeiling ran before in the same process.
+//
+// Tokens per second of storage time is a figure of the Python
 // benchmark: it adds up the times of parallel requests and must not be read as a rate of the
 // device.
 func (s *summary) throughput() {
@@ -276,7 +279,8 @@ func sizes(r *result.Result) table {
 	return t
 }
 
-// tiers are what each level holds and moved.
+// tiers are what each level holds and moved, demotions among the bytes: they load a level as any
+// other operation does.
 func tiers(r *result.Result) table {
 	t := table{Topic: "tiers",
 		Columns: head("", units.Bytes, "used", "of", units.Count, "entries", units.Bytes, "read",
@@ -364,7 +368,8 @@ func (s *summary) load() {
 		percent(total.ServedRatio), bytes(total.OfferedBytes))
 }
 
-// harness is what measuring cost, and the shares behind the verdict.
+// harness is what measuring cost, and the shares behind the verdict. A share that could not be
+// measured is unknown and has decided nothing.
 func (s *summary) harness() {
 	h := s.Harness
 	// A system that does not tell the peak is not one without memory.
