@@ -35,8 +35,9 @@ const (
 	free    traits = 1 << iota // may be set in the closed division
 	place                      // where a run happens or what it shows, never what it measures
 	unswept                    // cannot be swept
-	goFlag                     // the testing package's: neither our flag nor in environment and file
-	action                     // does something instead of a run
+	// the testing package's: neither our flag nor in environment and file
+	goFlag
+	action // does something instead of a run
 )
 
 var traitNames = []string{"free", "place", "unswept", "goFlag", "action"}
@@ -176,8 +177,9 @@ func table(v *Values) []parameter {
 		"io-trace-deletes": boolean{&v.IOTraceDeletes},
 		"io-trace-replay":  path{&v.IOTraceReplay, v.base},
 		"io-trace-tiers":   oneOf(&v.IOTraceTiers, "storage", "cpu", "gpu", "all"),
-		"io-trace-phases":  oneOf(&v.IOTracePhases, "all", "prefill", "decode", "evict", "requests"),
-		"simulate-device":  device{&v.Device},
+		"io-trace-phases": oneOf(&v.IOTracePhases, "all", "prefill", "decode", "evict",
+			"requests"),
+		"simulate-device": device{&v.Device},
 
 		"sweep":                  word{&v.sweep},
 		"enable-latency-tracing": boolean{&v.LatencyTracing},
