@@ -104,7 +104,6 @@ func TestACondWakesWhoLookAgain(t *testing.T) {
 				}
 			})
 		}
-		c.Go(func() { _ = c.Sleep(t.Context(), time.Hour) }) // else virtual time would stand still
 		for range 5 {
 			require.NoError(t, c.Sleep(t.Context(), time.Second))
 			mu.Lock()
@@ -118,7 +117,7 @@ func TestACondWakesWhoLookAgain(t *testing.T) {
 		cond.Broadcast()
 		mu.Unlock()
 		c.Wait()
-		assert.Equal(t, time.Hour, c.Now())
+		assert.Equal(t, 6*time.Second, c.Now())
 		assert.Equal(t, 15, taken)
 	})
 }
@@ -143,7 +142,11 @@ func TestVirtualTimeStandsStill(t *testing.T) {
 	watched := 0
 	v.Every(ctx, time.Second, func() { watched++ })
 	v.Go(func() { assert.ErrorIs(t, v.NewEvent().Wait(ctx), errOver) })
-	require.ErrorIs(t, v.Sleep(ctx, time.Hour), clock.ErrStill)
+	assert.False(t, v.Still())
+	require.NoError(t, v.Sleep(ctx, time.Hour), "who sleeps for a time wakes all the same")
+	assert.Equal(t, time.Hour, v.Now())
+	assert.True(t, v.Still())
+	require.ErrorIs(t, v.Sleep(ctx, clock.Never), clock.ErrStill)
 	assert.Zero(t, watched, "watching alone keeps nothing going")
 	cancel(errOver)
 	v.Wait()

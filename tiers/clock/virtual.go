@@ -16,8 +16,7 @@ import (
 //
 // The goroutine that made it drives it: whenever that goroutine sleeps or waits, the
 // coroutines run, and it goes on before any of them when its wait is over. Its own sleep
-// ends when everything up to that moment has happened, that moment included, or with
-// ErrStill when nothing is left that could happen before.
+// ends when everything up to that moment has happened, that moment included.
 //
 // The end of a context is noticed by those who begin to wait, by Wait, and by all when
 // nothing else can happen: nobody from outside interrupts virtual time but its driver.
@@ -157,11 +156,21 @@ func (v *Virtual) drive(ctx context.Context, until time.Duration, e *virtualEven
 		case passed:
 			return nil
 		case still:
-			if !v.wakeEnded() {
+			switch {
+			case v.wakeEnded():
+			case until == Never:
 				return ErrStill
+			default:
+				v.now = until
+				return nil
 			}
 		}
 	}
+}
+
+// Still says that everybody waits and nothing is left that could happen, watchers apart.
+func (v *Virtual) Still() bool {
+	return v.head == len(v.ready) && len(v.events) == v.watching
 }
 
 // What a step came to.

@@ -1,0 +1,149 @@
+package kvbench
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/cache"
+	"kvbench/tiers/clock"
+	"kvbench/tiers/sim"
+)
+
+// ticking is a workload that is neither requests nor plain I/O: it counts a request a second.
+type ticking struct {
+	phase   Phase
+	prepare error
+	run     func(ctx context.Context, e *Env) error // nil: tick until ctx ends
+
+	closed, reported int
+}
+
+func (w *ticking) Phases() []Phase { return []Phase{w.phase} }
+
+func (w *ticking) Prepare(ctx context.Context, e *Env, _ int) error {
+	return errors.Join(w.prepare, e.Clock.Sleep(ctx, time.Minute))
+}
+
+func (w *ticking) Run(ctx context.Context, e *Env, _ int) error {
+	if w.run != nil {
+		return w.run(ctx, e)
+	}
+	for e.Clock.Sleep(ctx, time.Second) == nil {
+		e.Rec.Request(record.RequestSample{At: e.Clock.Now()})
+	}
+	return context.Cause(ctx)
+}
+
+func (w *ticking) Report(*record.Info) { w.reported++ }
+
+func (w *ticking) Close() error { w.closed++; return nil }
+
+// tick runs a workload over a tier that takes no time, in a bubble or in virtual time.
+func tick(t *testing.T, w *ticking, virtual bool) (res *result.Result, err error) {
+	t.Helper()
+	storage := StorageConfig{
+		Chunk: 4096, Depth: 1, Workers: 1,
+		Levels: []cache.Level{{Kind: tiers.Storage, Tier: sim.NewNull(), Capacity: 1 << 40}},
+	}
+	if virtual {
+		return Simulate(t.Context(), Config{Storage: storage}, w, SimConfig{})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		res, err = Run(t.Context(), Config{Storage: storage, Clock: clock.NewWall()}, w)
+	})
+	return res, err
+}
+
+func TestAnyWorkloadHasAWindow(t *testing.T) {
+	for _, virtual := range []bool{false, true} {
+		w := &ticking{phase: Phase{Window: 10*time.Second + 500*time.Millisecond}}
+		r, err := tick(t, w, virtual)
+		require.NoError(t, err)
+		assert.Equal(t, result.EndedByDeadline, r.EndedBy)
+		assert.Equal(t, int64(10500*time.Millisecond), r.WindowNS)
+		assert.EqualValues(t, 10, r.Requests.Completed)
+		assert.Equal(t, []int{1, 1}, []int{w.reported, w.closed})
+
+		w = &ticking{phase: Phase{Window: 10 * time.Second, Warmup: 3500 * time.Millisecond}}
+		r, err = tick(t, w, virtual)
+		require.NoError(t, err)
+		assert.EqualValues(t, 10, r.Requests.Completed, "from the fourth second on")
+
+		w = &ticking{phase: Phase{Limit: 7}}
+		r, err = tick(t, w, virtual)
+		require.NoError(t, err)
+		assert.Equal(t, result.EndedByCount, r.EndedBy)
+		assert.Equal(t, int64(7*time.Second), r.WindowNS)
+	}
+}
+
+func TestAWorkloadEndsItsWindow(t *testing.T) {
+	for name, c := range map[string]struct {
+		run     func(ctx context.Context, e *Env) error
+		endedBy string
+		says    string
+	}{
+		"its work is done": {
+			func(ctx context.Context, e *Env) error {
+				e.Rec.Request(record.RequestSample{At: e.Clock.Now()})
+				return e.Clock.Sleep(ctx, time.Second)
+			},
+			result.EndedByInput, "",
+		},
+		"it says why": {
+			func(ctx context.Context, e *Env) error {
+				e.Rec.Request(record.RequestSample{At: e.Clock.Now()})
+				e.End(result.EndedByCapacity)
+				return nil
+			},
+			result.EndedByCapacity, "",
+		},
+		"it fails": {
+			func(context.Context, *Env) error { return assert.AnError },
+			result.EndedByError, assert.AnError.Error(),
+		},
+		"it panics": {
+			func(context.Context, *Env) error { panic("on purpose") },
+			result.EndedByError, "on purpose",
+		},
+	} {
+		for _, virtual := range []bool{false, true} {
+			w := &ticking{phase: Phase{Window: time.Hour}, run: c.run}
+			r, err := tick(t, w, virtual)
+			if assert.Equal(t, c.endedBy, r.EndedBy, name); c.says != "" {
+				require.ErrorContains(t, err, c.says)
+			} else {
+				require.NoError(t, err, name)
+			}
+			assert.Equal(t, []int{1, 1}, []int{w.reported, w.closed}, name)
+		}
+	}
+}
+
+func TestAWorkloadThatCannotBePreparedHasNoWindow(t *testing.T) {
+	for _, virtual := range []bool{false, true} {
+		w := &ticking{phase: Phase{Window: time.Hour}, prepare: assert.AnError}
+		r, err := tick(t, w, virtual)
+		require.ErrorIs(t, err, assert.AnError)
+		assert.Equal(t, result.StatusFailed, r.Status)
+		assert.Equal(t, []int{1, 1}, []int{w.reported, w.closed})
+	}
+}
+
+// Nothing is left that could happen: a wait of all for each other is an error, not a result.
+func TestASimulationThatStandsStillFails(t *testing.T) {
+	w := &ticking{phase: Phase{Window: time.Hour}, run: func(ctx context.Context, e *Env) error {
+		return e.Clock.NewEvent().Wait(ctx)
+	}}
+	_, err := tick(t, w, true)
+	require.ErrorContains(t, err, "stands still")
+}
