@@ -22,7 +22,7 @@ func (t *trial) watch(ctx context.Context) {
 	told := time.Now() // in real time, also of a simulation
 	t.clock.Every(ctx, interval, func() {
 		s := t.snapshot(t.clock.Now())
-		if time.Since(told) < ProgressInterval {
+		if time.Since(told) < progressInterval {
 			return
 		}
 		told = time.Now()
@@ -30,8 +30,8 @@ func (t *trial) watch(ctx context.Context) {
 	})
 }
 
-// ProgressInterval is about a second: a bit less, lest every other tick of one comes too early.
-const ProgressInterval = 990 * time.Millisecond
+// progressInterval is about a second: a bit less, lest every other tick of one comes too early.
+const progressInterval = 990 * time.Millisecond
 
 // snapshot is what the live line shows of a running load. It notes the gauges of queue
 // and fill in the timeline.

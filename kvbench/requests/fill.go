@@ -28,10 +28,14 @@ func (l *Load) populate(ctx context.Context) error {
 	if err := l.populationFits(size); err != nil {
 		return err
 	}
-	f := l.newFiller("filling", int64(p.Entries)*size)
-	_, err := f.fill(ctx, l.cfg.Workers, p.Entries,
+	f := l.newFiller(ctx, "filling", int64(p.Entries)*size)
+	defer f.stop()
+	err := f.write(ctx, l.cfg.Workers, p.Entries,
 		func(n int) (string, int64) { return workloads.PopulationKey(n), size })
-	return err
+	if err != nil {
+		return fmt.Errorf("filling: %w", err)
+	}
+	return nil
 }
 
 // populationFits refuses a population larger than the terminal tier.
@@ -67,20 +71,24 @@ func (l *Load) preconditionDrive(ctx context.Context) error {
 	}
 	size := l.cfg.Planner.Sizer.Bytes(p.Tokens)
 	entries := int((p.Bytes + size - 1) / size)
-	f := l.newFiller("preconditioning", int64(entries)*size)
-	start := l.env.Clock.Now()
-	rates, err := f.fill(ctx, p.Threads, entries,
+	f := l.newFiller(ctx, "preconditioning", int64(entries)*size)
+	defer f.stop()
+	err := f.write(ctx, p.Threads, entries,
 		func(n int) (string, int64) { return workloads.PreconditionKey(n), size })
+	rates, bytes := f.lastRates()
 	l.precondition = &result.Precondition{
-		Bytes: f.done.Load(), DurationNS: int64(l.env.Clock.Now() - start), Writers: p.Threads,
+		Bytes: bytes, DurationNS: int64(l.env.Clock.Now() - f.begin), Writers: p.Threads,
 		LastRates: rates, Spread: spread(rates),
 	}
-	if errors.Is(err, syscall.ENOSPC) {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("preconditioning filled the disk after %d of %d bytes: give a smaller "+
-			"-storage-capacity-gb or -precondition-size-gb: %w",
-			f.done.Load(), p.Bytes, err)
+			"-storage-capacity-gb or -precondition-size-gb: preconditioning: %w",
+			bytes, p.Bytes, err)
+	case err != nil:
+		return fmt.Errorf("preconditioning: %w", err)
 	}
-	return err
+	return nil
 }
 
 // filler writes what has to be in the cache before the load, with several writers.
@@ -89,9 +97,10 @@ type filler struct {
 	stage string
 	total int64 // bytes
 	begin time.Duration
-	told  time.Time
-	done  atomic.Int64 // bytes
+	stop  context.CancelFunc // ends the showing of progress
 
+	mu    sync.Mutex
+	done  int64     // bytes
 	rates []float64 // of the rounds so far
 	mark  int64     // bytes at the end of the last of them
 	at    time.Duration
@@ -100,43 +109,57 @@ type filler struct {
 // fillPatience is how long an interrupted filling waits for its writers.
 const fillPatience = 200 * time.Millisecond
 
+// rounds is into how many rounds of equal bytes a filling is cut; the rates of
+// the last reported of them show whether the rate has settled.
+//
 // A drive that was empty writes fast until its cache of single-level cells is full, then more
 // slowly until it collects garbage as fast as it is written to. When the last rounds have the same
 // rate it has come to its steady state; a result says how far they lie apart.
-//
-// rounds is into how many rounds of equal bytes a filling is cut; the rates of
-// the last reported of them show whether the rate has settled.
 const (
 	rounds   = 10
 	reported = 4
 )
 
-func (l *Load) newFiller(stage string, total int64) *filler {
+// newFiller shows progress until it is stopped.
+func (l *Load) newFiller(ctx context.Context, stage string, total int64) *filler {
 	now := l.env.Clock.Now()
-	return &filler{env: l.env, stage: stage, total: total, begin: now, at: now, told: time.Now()}
+	f := &filler{env: l.env, stage: stage, total: total, begin: now, at: now}
+	ctx, f.stop = context.WithCancel(ctx)
+	l.env.Clock.Every(ctx, time.Second, func() {
+		f.mu.Lock()
+		done := f.done
+		f.mu.Unlock()
+		f.env.Show(kvbench.Snapshot{
+			Stage: stage, Elapsed: f.env.Clock.Now() - f.begin, Done: done, Of: total,
+		})
+	})
+	return f
 }
 
-// fill writes entries 0, 1, … and returns the rates of the last rounds.
-func (f *filler) fill(ctx context.Context, writers, entries int,
-	entry func(n int) (key string, size int64)) ([]float64, error) {
-	watched, stop := context.WithCancel(ctx)
-	var mu sync.Mutex
-	f.env.Clock.Every(watched, 20*time.Millisecond, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if watched.Err() == nil {
-			f.look(false)
-		}
-	})
-	err := f.write(ctx, writers, entries, entry)
-	stop()
-	mu.Lock()
-	defer mu.Unlock()
-	f.look(true)
-	if err != nil {
-		err = fmt.Errorf("%s: %w", f.stage, err)
+// wrote counts an entry and ends the round that is full with it.
+func (f *filler) wrote(size int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.done += size; f.done-f.mark >= max(1, f.total/rounds) {
+		f.endRound()
 	}
-	return f.rates[max(0, len(f.rates)-reported):], err
+}
+
+// endRound notes the rate of a round. Callers hold mu.
+func (f *filler) endRound() {
+	if now := f.env.Clock.Now(); now > f.at && f.done > f.mark {
+		f.rates = append(f.rates, float64(f.done-f.mark)/(now-f.at).Seconds())
+		f.mark, f.at = f.done, now
+	}
+}
+
+// lastRates returns the rates of the last rounds, of which the very last may be cut short, and
+// how many bytes were written.
+func (f *filler) lastRates() (rates []float64, bytes int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.endRound()
+	return f.rates[max(0, len(f.rates)-reported):], f.done
 }
 
 // write returns when all is written or something failed. Interrupted, it does not
@@ -166,7 +189,7 @@ func (f *filler) write(ctx context.Context, writers, entries int,
 					cancel(err)
 					break
 				}
-				f.done.Add(size)
+				f.wrote(size)
 			}
 			if ended.Add(1) == int64(writers) {
 				finished.Fire()
@@ -179,30 +202,6 @@ func (f *filler) write(ctx context.Context, writers, entries int,
 		_ = finished.Wait(patience)
 	}
 	return context.Cause(ctx)
-}
-
-// look ends the round that is over and shows progress.
-func (f *filler) look(over bool) {
-	now, done := f.env.Clock.Now(), f.done.Load()
-	if done-f.mark >= max(1, f.total/rounds) || (over && done > f.mark) {
-		if now > f.at {
-			f.rates = append(f.rates, float64(done-f.mark)/(now-f.at).Seconds())
-		}
-		f.mark, f.at = done, now
-	}
-	if !over {
-		f.show()
-	}
-}
-
-// show shows progress about once a second.
-func (f *filler) show() {
-	if time.Since(f.told) < kvbench.ProgressInterval {
-		return
-	}
-	f.told = time.Now()
-	f.env.Show(kvbench.Snapshot{Stage: f.stage, Elapsed: f.env.Clock.Now() - f.begin,
-		Done: f.done.Load(), Of: f.total})
 }
 
 // spread is (max - min) ÷ mean.
@@ -246,7 +245,8 @@ func (l *Load) ingest(ctx context.Context) error {
 			cache.ErrTooLarge, n-first, kept, last.Kind, last.Capacity,
 			int64(float64(n-first)*float64(last.Capacity)/float64(kept)))
 	}
-	f := l.newFiller("ingesting", total)
+	f := l.newFiller(ctx, "ingesting", total)
+	defer f.stop()
 	for doc := range n {
 		if doc >= n-first && first > 0 {
 			for _, e := range chunksOf(&chunks, c, doc-(n-first)) {
@@ -262,7 +262,6 @@ func (l *Load) ingest(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("ingesting document %d: %w", doc, err)
 		}
-		f.show()
 	}
 	return nil
 }
