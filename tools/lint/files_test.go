@@ -149,7 +149,7 @@ var oldWords = map[string]string{
 	"lanes":  "streams, directions",
 	"parked": "waiting", "doomed": "evicted", "forgo": "release the plan",
 	"crowded": "oversubscribed",
-	"books":   "request counts", "prod": "wake", "poke": "wake",
+	"books":   "request counts", "prod": "wake", "poke": "wake", "blind": "unobserved", "hire": "start",
 }
 
 func TestWordsAreTheFields(t *testing.T) {
