@@ -33,6 +33,38 @@ func loopBench(t testing.TB) (b *bench, disk *privtest.Loop, before map[string]s
 	return b, disk, tree(t, userFiles(t, b.cache))
 }
 
+// TestAHungDeviceDoesNotHoldTheResult freezes the filesystem, under which writes wait in the kernel
+// until it is thawed: the result is there all the same. Calls that kept their Go processor would stop
+// the next garbage collection, and with it signals and result. The process itself ends with its
+// threads, which only the kernel can let go.
+func TestAHungDeviceDoesNotHoldTheResult(t *testing.T) {
+	b, disk, before := loopBench(t)
+	mount, err := os.Open(disk.Dir)
+	require.NoError(t, err)
+	freezing := func(request uint) error { return unix.IoctlSetInt(int(mount.Fd()), request, 0) }
+	const freeze, thaw = 0xc0045877, 0xc0045878 // FIFREEZE, FITHAW
+	t.Cleanup(func() {
+		_ = freezing(thaw) // before anything of it is removed
+		assert.NoError(t, mount.Close())
+	})
+	p := b.start(b.microLoad()...)
+	b.working()
+	require.NoError(t, freezing(freeze))
+	time.Sleep(time.Second) // every worker comes to a write, and waits
+	require.NoError(t, p.Process.Signal(os.Interrupt))
+	eventually(t, "a result", 5*endWithin, func() bool {
+		return len(resultFiles(t, b.results)) > 0
+	})
+	require.NoError(t, freezing(thaw))
+	assert.Equal(t, 130, p.end().code)
+	interrupted(t, b)
+
+	require.NoError(t, os.RemoveAll(b.results))
+	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x",
+		"-storage-capacity-gb=0.03")...)
+	assert.Equal(t, before, tree(t, filepath.Dir(b.cache)), "what it left was reclaimed")
+}
+
 func TestAFullDiskEndsTheRun(t *testing.T) {
 	b, disk, before := loopBench(t)
 	p := b.start(b.microLoad()...)
