@@ -34,9 +34,9 @@ func loopBench(t testing.TB) (b *bench, disk *privtest.Loop, before map[string]s
 }
 
 // TestAHungDeviceDoesNotHoldTheResult freezes the filesystem, under which writes wait in the kernel
-// until it is thawed: the result is there all the same. Calls that kept their Go processor would stop
-// the next garbage collection, and with it signals and result. The process itself ends with its
-// threads, which only the kernel can let go.
+// until it is thawed: the result is there all the same. Calls that kept their Go processor would
+// stop the next garbage collection, and with it signals and result. The process itself ends with
+// its threads, which only the kernel can let go.
 func TestAHungDeviceDoesNotHoldTheResult(t *testing.T) {
 	b, disk, before := loopBench(t)
 	mount, err := os.Open(disk.Dir)
