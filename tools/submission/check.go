@@ -115,6 +115,7 @@ func CheckClosed(t *load.Tree, s *aggregate.Summary) *Check {
 
 // option checks what only the results of all ranks and trials tell.
 func (c *Check) option(group string, files []load.File, o *aggregate.Option) {
+	// A rank that failed and one that left no file are both missing in the sums.
 	for _, missing := range o.MissingFiles {
 		if why := o.Failed[missing]; why != "" {
 			c.add(group, missing, "every trial of every rank must be complete: %s", why)
@@ -126,6 +127,7 @@ func (c *Check) option(group string, files []load.File, o *aggregate.Option) {
 	if o.TrialCount != closedTrials {
 		c.add(group, group, "trials: must be %d, there are %d", closedTrials, o.TrialCount)
 	}
+	// Rule 6.3.4.4 forbids an option where all ranks were; one alone hides behind the others' sum.
 	for _, f := range files {
 		if n := f.Result.Summary.CacheStats.StorageEntries; f.Complete() && (n == nil || *n == 0) {
 			c.add(group, f.Path, "served from memory: nothing of the rank is in the storage tier "+
@@ -155,6 +157,7 @@ func (c *Check) result(f load.File) {
 			add("%s: must be %v, given %v", d.Name, d.Closed, d.Value)
 		}
 	}
+	// What was asked for is in the parameters; these are what the run got.
 	if r.IO.Mode != "buffered" {
 		add("I/O: must have been buffered, was %s", r.IO.Mode)
 	}
@@ -192,6 +195,7 @@ func (c *Check) parameters(f load.File) *params.Values {
 	if len(f.Result.Parameters) == 0 {
 		c.add(f.Group, f.Path, "parameters: the result has none on record")
 	}
+	// Without parameters the closed division always resolves: its own values are what is left.
 	required, _ := resolve(b, nil)
 	_, err := resolve(b, f.Result.Parameters)
 	if bad, ok := err.(params.Violations); ok {
@@ -217,6 +221,8 @@ func resolve(b params.Bench, given []result.Parameter) (*params.Values, error) {
 	args := []string{"-division=closed"}
 	for _, p := range given {
 		value := fmt.Sprint(p.Value)
+		// Results record what a parameter's default means to people ("temporary", "–"), and the
+		// division that is being checked; neither is a value to give again.
 		switch {
 		case p.Name == "division" || value == "" || value == "–" || value == "temporary":
 		case p.Name == "benchtime":
@@ -267,6 +273,7 @@ func sameDirectory(a, b *result.Result) bool {
 
 // remarks collects what no rule forbids.
 func (c *Check) remarks(t *load.Tree) {
+	// Two versions may measure alike or not: only their authors can tell, so it is no deviation.
 	versions := make(map[string]bool)
 	options := make(map[int]bool)
 	for _, f := range t.Files {

@@ -7,6 +7,12 @@
 //	system.go          the description of the system, as far as results and discover tell
 //	check.md.tmpl, system.yaml.tmpl   the two texts
 //
+// Every path in the tree is MLPerf Storage's: <division>/<organisation>/results/<system>/kv_cache/
+// <model>/run/<start>. What its tools look for in there is a run summary, which tools/aggregate
+// makes of each model's results alone; whatever else stands beside it is for people.
+//
+// Nothing here runs on several goroutines, and nothing is kept from one call to the next.
+//
 // The division's rules are not here: the recorded parameters are given to kvbench/params once
 // more, and its objections are the deviations.
 package submission

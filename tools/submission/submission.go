@@ -34,6 +34,7 @@ var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // Validate tells what is wrong with the parameters.
 func (s *Submission) Validate() error {
+	// One at a time: each is a slip of the keyboard, and nothing has been read yet.
 	switch {
 	case s.Out == "":
 		return errors.New("no output; give -o OUT")
@@ -55,6 +56,8 @@ func (s *Submission) Run(stdout, stderr io.Writer) (built bool, err error) {
 	if err := s.read(); err != nil {
 		return false, err
 	}
+	// Results that cannot be summed are checked all the same: the deviations say why they differ.
+	// An open submission has no such excuse, and its page would have no numbers.
 	sum, err := aggregate.Aggregate(s.tree)
 	s.check = CheckClosed(s.tree, sum)
 	if err != nil && s.Division == result.DivisionOpen {
@@ -93,6 +96,8 @@ func (s *Submission) read() error {
 	if err != nil {
 		return err
 	}
+	// Results of plain I/O lie in the same directory when the ceiling was measured before the
+	// options; they are left out with a word. The others would be a mistake to submit.
 	kept := t.Files[:0]
 	for _, f := range t.Files {
 		path := filepath.Join(s.Dir, f.Path)
@@ -127,6 +132,7 @@ func (s *Submission) publish(sum *aggregate.Summary) error {
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	// Beside its place, because a rename must not cross filesystems.
 	stage, err := os.MkdirTemp(filepath.Dir(filepath.Clean(s.Out)), ".submission-*")
 	if err != nil {
 		return fmt.Errorf("build the submission beside %s: %w", s.Out, err)

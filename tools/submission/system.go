@@ -40,6 +40,7 @@ func nodes(files []load.File, found map[string]discover.Hardware) []node {
 			hosts[e.Hostname] = e
 		}
 	}
+	// Alike but for their names: MLPerf describes a kind of client once, with its number.
 	var list []node
 	for _, host := range slices.Sorted(maps.Keys(hosts)) {
 		n := describe(hosts[host], found[host])
@@ -72,10 +73,13 @@ func describe(e result.Environment, h discover.Hardware) node {
 	if d := e.Device; d != nil {
 		n.Drive = drive{Model: cmp.Or(d.Model, unknown), Interface: "other", Media: unknown,
 			GB: unknown, Count: fmt.Sprint(max(1, len(d.Members)))}
+		// Of an array the first member stands for all: Count says how many there are.
 		if len(d.Members) > 0 {
 			d = &d.Members[0]
 			n.Drive.Model = cmp.Or(d.Model, unknown)
 		}
+		// The kernel's name is all that a result has of the interface; SAS and SATA look alike
+		// there.
 		if strings.HasPrefix(d.Name, "nvme") {
 			n.Drive.Interface = "nvme"
 		}
@@ -116,6 +120,8 @@ var systemTemplate = template.Must(template.New("system").
 func writeSystem(w io.Writer, system string, clients []node) error {
 	blank := node{CPU: unknown, OS: unknown, OSVersion: unknown, Sockets: unknown, Cores: unknown,
 		Memory: unknown, Count: 1, Name: "Storage node"}
+	// A block device behind the directory is taken for a local one. What lies behind a network
+	// filesystem cannot be seen from a client and waits to be filled in.
 	local := slices.ContainsFunc(clients, func(n node) bool { return n.Drive.Model != "" })
 	product := []node{blank}
 	if len(clients) == 0 {

@@ -72,6 +72,7 @@ func (s *Submission) run(dir, model, summaryName string) error {
 			part.Files = append(part.Files, f)
 		}
 	}
+	// Results are copied byte by byte: a reviewer can compare them with what the run left.
 	for _, f := range part.Files {
 		from := filepath.Join(s.tree.Dir, filepath.FromSlash(f.Path))
 		to := filepath.Join(dir, place(f))
@@ -84,6 +85,7 @@ func (s *Submission) run(dir, model, summaryName string) error {
 			return err
 		}
 	}
+	// The reports are made of the copies, so that the paths in them are those of the tree.
 	if err := s.reports(dir); err != nil {
 		return err
 	}
@@ -112,6 +114,7 @@ func place(f load.File) string {
 
 // reports makes the workbook and the page of a run's directory.
 func (s *Submission) reports(dir string) error {
+	// One source for all of them: the system under test, not the files that its results stand in.
 	var records []*load.Record
 	out, err := load.Each([]string{dir}, load.Options{}, func(rec *load.Record) error {
 		for _, path := range []*string{&rec.File, &rec.Path} {
@@ -141,6 +144,8 @@ func announce(rec *load.Record) error {
 	if rec.Result == nil || rec.Result.Notice != "" {
 		return nil
 	}
+	// Both forms of the record are read: columns by the raw keys, pages by the struct.
+	// Unmarshalling only the top level keeps whatever a newer version wrote below it.
 	rec.Result.Notice = Notice
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(rec.Raw, &keys); err != nil {
