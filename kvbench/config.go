@@ -57,8 +57,9 @@ type Config struct {
 	// Trace counts the device's requests in the kernel during the window, nil = no.
 	Trace *TraceConfig
 
-	Clock    clock.Clock    // nil = wall time
-	Progress func(Snapshot) // called about once a second, nil = nobody looks
+	Clock clock.Clock // nil = wall time
+	// Progress is called about once a second, from one goroutine at a time; nil = nobody looks.
+	Progress func(Snapshot)
 	// Publish receives the result as soon as it is known, before the trial's
 	// files are removed, so that a signal cannot cost it.
 	Publish func(*result.Result) error

@@ -64,6 +64,7 @@ type trial struct {
 	obs    *observer
 	sim    *simulation // nil in real time
 
+	shown  sync.Mutex              // one snapshot at a time goes to whoever looks
 	stop   context.CancelCauseFunc // cancels the operations
 	ending ending
 	meters meters // when the window opened

@@ -58,10 +58,13 @@ func (t *trial) snapshot(now time.Duration) Snapshot {
 	return s
 }
 
-// show looks at the free space and hands a snapshot to whoever looks.
+// show looks at the free space and hands a snapshot to whoever looks. A stage of the preparation
+// that is stopped may still be showing when the next one begins: who looks need not know.
 func (t *trial) show(s Snapshot) {
 	s.Free = t.freeSpace()
 	if t.cfg.Progress != nil {
+		t.shown.Lock()
+		defer t.shown.Unlock()
 		t.cfg.Progress(s)
 	}
 }
