@@ -147,8 +147,10 @@ func TestContentAllocatesNothingPerByte(t *testing.T) {
 	o := tiers.Object{Key: "u1/c2/t3", Size: 64 << 20}
 	p := make([]byte, 1<<20)
 	assert.LessOrEqual(t, testing.AllocsPerRun(20, func() { c.Fill(p, o, 1<<20) }), 2.0)
-	s := c.stream(o, 0)
-	assert.Zero(t, testing.AllocsPerRun(20, func() { s.fill(p) }))
+	var s Stream
+	off := int64(0)
+	s.Fill(c, p, o, off)
+	assert.Zero(t, testing.AllocsPerRun(20, func() { off += int64(len(p)); s.Fill(c, p, o, off) }))
 	c.Fill(p, o, 0)
 	assert.Zero(t, testing.AllocsPerRun(20, func() { _ = c.CheckSample(p, o, 0) }))
 	assert.LessOrEqual(t, testing.AllocsPerRun(20, func() { _ = c.Check(p, o, 0) }), 2.0)
@@ -185,5 +187,23 @@ func BenchmarkContentCheck(b *testing.B) {
 		if err := c.Check(p, o, 0); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// A stream makes the same bytes as Fill, whether a piece follows the last or not.
+func TestAStreamMakesWhatFillMakes(t *testing.T) {
+	c := New(nonceA, 3)
+	a, b := tiers.Object{Key: "a", Gen: 1, Size: 1 << 20},
+		tiers.Object{Key: "a", Gen: 2, Size: 1 << 20}
+	var s Stream
+	for _, piece := range []struct {
+		o      tiers.Object
+		off, n int64
+	}{{a, 0, 4096}, {a, 4096, 8192}, {a, 12288, 5}, {a, 12293, 40000}, {b, 52293, 4096},
+		{a, 52293, 4096}, {a, 0, 100}, {a, 200, 100}} {
+		want, got := make([]byte, piece.n), make([]byte, piece.n)
+		c.Fill(want, piece.o, piece.off)
+		s.Fill(c, got, piece.o, piece.off)
+		assert.Equal(t, want, got, "%v", piece)
 	}
 }

@@ -55,7 +55,7 @@ func (op *operation) make(l *stream, from int64) {
 	end := l.io.Off + tiers.AlignUp(int64(l.io.N), int64(op.out.traits.Align))
 	p := l.buf.B[from-l.io.Off : end-l.io.Off]
 	_ = op.each(from, end, true, func(o tiers.Object, off, at, n int64) error {
-		op.t.Content.Fill(p[at:at+n], o, off)
+		l.made.Fill(op.t.Content, p[at:at+n], o, off)
 		return nil
 	})
 }
