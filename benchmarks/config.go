@@ -240,8 +240,7 @@ func resultPath(v *params.Values, name string, trial int, stamp string) string {
 		name = fmt.Sprintf("option_%d", o) + strings.TrimPrefix(name, v.Bench.Name)
 	}
 	return filepath.Join(v.ResultsDir, name, fmt.Sprintf("trial_%d", trial),
-		fmt.Sprintf("rank_%d", v.Rank),
-		"kvcache_results_"+stamp+".json")
+		fmt.Sprintf("rank_%d", v.Rank), "kvcache_results_"+stamp+".json")
 }
 
 var errInterrupted = errors.New("interrupted")

@@ -29,8 +29,7 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 	largest := sizes[len(sizes)-1]
 	if block := v.Sizer().Bytes(largest); block > capacity {
 		return l, fmt.Errorf("-storage-capacity-gb: a block of %d tokens takes %d bytes, the "+
-			"storage tier has %d; give it room for many of them",
-			largest, block, capacity)
+			"storage tier has %d; give it room for many of them", largest, block, capacity)
 	}
 	// entry and block keep a file for each, which needs no preparation.
 	switch {

@@ -61,9 +61,8 @@ func (t *trial) describe() {
 		}
 	}
 	if r := st.dir.Reclaimed(); r.Files > 0 {
-		in.Warnings = append(in.Warnings,
-			fmt.Sprintf("reclaimed %d files (%.2f GiB) of an earlier run that was killed or kept "+
-				"its files", r.Files, float64(r.Bytes)/(1<<30)))
+		in.Warnings = append(in.Warnings, fmt.Sprintf("reclaimed %d files (%.2f GiB) of an "+
+			"earlier run that was killed or kept its files", r.Files, float64(r.Bytes)/(1<<30)))
 	}
 }
 

@@ -321,9 +321,8 @@ func (t *trial) undisturbed(ctx context.Context, err error) bool {
 	case err == nil:
 		return true
 	case errors.Is(err, clock.ErrStill):
-		t.fail(
-			errors.New("the simulation stands still: every worker waits and nothing will happen"),
-			result.EndedByError)
+		t.fail(errors.New("the simulation stands still: every worker waits and nothing will "+
+			"happen"), result.EndedByError)
 	case by == "" && failure == nil:
 		t.fail(context.Cause(ctx), result.EndedBySignal)
 	}

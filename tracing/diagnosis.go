@@ -42,8 +42,7 @@ func (t *Trace) Diagnosis(of Application) string {
 			"page cache the rest", 100*float64(p.OwnReadBytes())/float64(of.ReadBytes))
 	case p.Read.Q2DNS+p.Write.Q2DNS > p.Read.D2CNS+p.Write.D2CNS:
 		return fmt.Sprintf("scheduler-bound: requests waited %s for their dispatch and took %s "+
-			"at the device",
-			Microseconds(perRequest(p.Read.Q2DNS+p.Write.Q2DNS, requests)),
+			"at the device", Microseconds(perRequest(p.Read.Q2DNS+p.Write.Q2DNS, requests)),
 			Microseconds(perRequest(p.Read.D2CNS+p.Write.D2CNS, requests)))
 	case busy < 0.7:
 		return fmt.Sprintf("host-bound: the device had nothing to do for %s%.0f%% of the window; "+
@@ -54,8 +53,7 @@ func (t *Trace) Diagnosis(of Application) string {
 		when = fmt.Sprintf(", and something was for %.0f%% of the window", 100*busy)
 	}
 	return fmt.Sprintf("device-bound: %.1f requests were in flight on average%s, each %s at the "+
-		"device", depth, when,
-		Microseconds(perRequest(p.Read.D2CNS+p.Write.D2CNS, requests)))
+		"device", depth, when, Microseconds(perRequest(p.Read.D2CNS+p.Write.D2CNS, requests)))
 }
 
 // witnessShare is the share of the application's bytes below which a run was served from a cache.

@@ -38,8 +38,7 @@ func (t *Trace) WriteText(w io.Writer, of Application) error {
 	}{{"reads", p.Read}, {"writes", p.Write}} {
 		if d.Requests > 0 {
 			out.line("  %-6s %d requests, %.2f GiB, %.1f KiB each, mean depth %.2f", d.name,
-				d.Requests, GiB(d.Bytes),
-				float64(d.Bytes)/float64(d.Requests)/1024, d.MeanDepth)
+				d.Requests, GiB(d.Bytes), float64(d.Bytes)/float64(d.Requests)/1024, d.MeanDepth)
 		}
 	}
 	if p.Flushes+p.FlushWaits+p.Discards > 0 {

@@ -75,10 +75,9 @@ func chooseCapacity(fs host.Filesystem, dir string, given int64, localRanks int,
 	floor := max(int64(float64(fs.Total)*(1-freeShare)), minFree)
 	bytes := min(int64(float64(fs.Free)*freeShare), fs.Free-floor) / ranks
 	if bytes <= 0 {
-		return Capacity{}, fmt.Errorf("-storage-capacity-gb: must be given, because the %s "+
-			"filesystem of %s has only %.2f GiB free and %.2f GiB (at least 5 %% and 10 GiB) "+
-			"stay with others",
-			fs.Type, dir, toGiB(fs.Free), toGiB(floor))
+		return Capacity{}, fmt.Errorf("-storage-capacity-gb: must be given, because the "+
+			"%s filesystem of %s has only %.2f GiB free and %.2f GiB (at least 5 %% and 10 GiB) "+
+			"stay with others", fs.Type, dir, toGiB(fs.Free), toGiB(floor))
 	}
 	// A tenth of slack: metadata and the padding of last blocks are not a
 	// neighbour filling the disk.
@@ -119,11 +118,10 @@ func CheckMemory(m Memory, workers int, l host.Limits) error {
 			toGiB(fit), toGiB(need), toGiB(cpuTier), toGiB(pool), toGiB(harnessMemory), toGiB(have),
 			source, toGiB(cpuTier))
 	}
-	return fmt.Errorf("memory: the run needs %.2f GiB (%.2f cpu tier, %.2f buffers, %.2f "+
-		"harness) and %.2f are available according to %s: give fewer -workers (now %d), a "+
-		"smaller -chunk-size or -io-depth, or no cpu tier",
-		toGiB(need), toGiB(cpuTier), toGiB(pool), toGiB(harnessMemory), toGiB(have), source,
-		workers)
+	return fmt.Errorf("memory: the run needs %.2f GiB (%.2f cpu tier, %.2f buffers, "+
+		"%.2f harness) and %.2f are available according to %s: give fewer -workers (now %d), a "+
+		"smaller -chunk-size or -io-depth, or no cpu tier", toGiB(need),
+		toGiB(cpuTier), toGiB(pool), toGiB(harnessMemory), toGiB(have), source, workers)
 }
 
 func toGiB(n int64) float64 { return float64(n) / (1 << 30) }
@@ -164,8 +162,7 @@ func (v *Values) CheckFit(capacity int64) Violations {
 	tokens, size := v.LargestEntry()
 	if size > capacity {
 		storage.Required = fmt.Sprintf("at least %s (one entry of %d tokens of %s takes that "+
-			"many GiB) or -model smaller",
-			formatUpGiB(size), tokens, v.ModelName)
+			"many GiB) or -model smaller", formatUpGiB(size), tokens, v.ModelName)
 		return Violations{storage}
 	}
 	// Or the window would read what had been evicted before it began.

@@ -67,9 +67,8 @@ func (l launcher) read(rank string, env lookup) (membership, Violations) {
 	// alone would each take all of the free space.
 	size, ok := env(l.size)
 	if !ok || size == "" {
-		bad = append(bad, Violation{Name: l.size, Text: fmt.Sprintf(
-			"%s: must be set when %s is: give -rank and -ranks, or start under %s", l.size, l.rank,
-			l.name)})
+		bad = append(bad, Violation{Name: l.size, Text: fmt.Sprintf("%s: must be set when %s is: "+
+			"give -rank and -ranks, or start under %s", l.size, l.rank, l.name)})
 		return membership{ranks: 1, local: 1}, bad
 	}
 	p.ranks = number(l.size, size, "a whole number of at least 1", 1)

@@ -64,8 +64,7 @@ func judge(in verdictInput) result.Verdict {
 		v.CPUShare = units.Ratio(in.cpu, in.cores*float64(in.window))
 	}
 	say := func(kind, format string, args ...any) {
-		v.Kind, v.Reason = kind,
-			fmt.Sprintf(format, args...)
+		v.Kind, v.Reason = kind, fmt.Sprintf(format, args...)
 	}
 	switch {
 	case in.window <= 0:
@@ -75,20 +74,17 @@ func judge(in verdictInput) result.Verdict {
 			"load asked for less than the storage could give", units.Percent(v.IdleShare),
 			units.Share.Text(idleLimit))
 	case units.OrZero(v.CPUShare) >= cpuLimit:
-		say(result.HarnessLimited,
-			"the process used %s of the %s cores that it may use (limit %s): more cores "+
-				"would move more bytes", units.Percent(v.CPUShare), units.Number.Text(in.cores),
-			units.Share.Text(cpuLimit))
+		say(result.HarnessLimited, "the process used %s of the %s cores that it may use (limit "+
+			"%s): more cores would move more bytes",
+			units.Percent(v.CPUShare), units.Number.Text(in.cores), units.Share.Text(cpuLimit))
 	case units.OrZero(v.HostWaitShare) > waitLimit:
-		say(result.HarnessLimited,
-			"copying, verifying and waiting for buffers took %s of the workers' busy time "+
-				"(limit %s): the storage waited for the harness", units.Percent(v.HostWaitShare),
-			units.Share.Text(waitLimit))
+		say(result.HarnessLimited, "copying, verifying and waiting for buffers took %s of the "+
+			"workers' busy time (limit %s): the storage waited for the harness",
+			units.Percent(v.HostWaitShare), units.Share.Text(waitLimit))
 	default:
-		say(result.StorageLimited,
-			"workers were busy (idle %s), the CPU had room (%s used) and host and buffer "+
-				"wait took %s of busy time", units.Percent(v.IdleShare), units.Percent(v.CPUShare),
-			units.Percent(v.HostWaitShare))
+		say(result.StorageLimited, "workers were busy (idle %s), the CPU had room (%s used) and "+
+			"host and buffer wait took %s of busy time",
+			units.Percent(v.IdleShare), units.Percent(v.CPUShare), units.Percent(v.HostWaitShare))
 	}
 	return v
 }
@@ -148,9 +144,8 @@ func (b *builder) simulation() {
 	r.Simulation = &s
 	s.Notice = result.SimulatedNotice
 	if s.Device == nil {
-		r.Notice = result.SimulatedNotice +
-			"; operations took no time, so the mix is that of infinitely fast " +
-			"storage, not of an overloaded real run"
+		r.Notice = result.SimulatedNotice + "; operations took no time, so the mix is that of " +
+			"infinitely fast storage, not of an overloaded real run"
 		return
 	}
 	r.Notice = result.SimulatedNotice + "; times are those of the " + s.Device.String()

@@ -66,8 +66,7 @@ func rounds(r *result.Result) table {
 	t := table{Columns: head("round", units.Seconds, "at", units.Count, "users", "workers",
 		"goroutines",
 		units.BytesPerSec, "bytes/s", units.Milliseconds, "read p95", "write p95", units.Share,
-		"saturation",
-		units.Count, "then users", units.Number, "decision")}
+		"saturation", units.Count, "then users", units.Number, "decision")}
 	all := r.Summary.AutoscalingStats
 	for _, i := range shown(len(all), mostRounds) {
 		x := all[i]

@@ -179,9 +179,8 @@ func (d *dispatcher) watchTime(now time.Duration) {
 	if d.still >= maxStill {
 		d.closed = true
 		d.fail(fmt.Errorf("%d requests began at one moment of virtual time: a load that neither "+
-			"thinks nor waits for storage has no end here; "+
-			"give think times, -trace-speedup, -max-requests or -simulate-device", d.still),
-			result.EndedByError)
+			"thinks nor waits for storage has no end here; give think times, -trace-speedup, "+
+			"-max-requests or -simulate-device", d.still), result.EndedByError)
 	}
 }
 

@@ -11,8 +11,7 @@ func NewStorageHealth(s *CacheStats, profile string) StorageHealth {
 			h.Criteria = append(h.Criteria, Criterion{name, target, *actual, unit, passed(*actual)})
 		}
 	}
-	below := func(target float64) func(
-		float64) bool {
+	below := func(target float64) func(float64) bool {
 		return func(v float64) bool { return v < target }
 	}
 	above := func(target float64) func(

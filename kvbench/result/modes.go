@@ -224,7 +224,6 @@ func (m SimulatedDevice) String() string {
 		return fmt.Sprintf(" and %.0f requests/s", n)
 	}
 	return fmt.Sprintf("simulated device (reads %s%s after %v, writes %s%s after %v, %d at a "+
-		"time, %s)",
-		units.BytesPerSec.Text(m.Read), iops(m.ReadIOPS), m.ReadLatency,
+		"time, %s)", units.BytesPerSec.Text(m.Read), iops(m.ReadIOPS), m.ReadLatency,
 		units.BytesPerSec.Text(m.Write), iops(m.WriteIOPS), m.WriteLatency, m.Parallelism, medium)
 }

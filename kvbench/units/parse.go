@@ -44,10 +44,8 @@ func ParseSize(text string, unit int64) (int64, error) {
 			}
 		}
 		if !known {
-			return 0,
-				fmt.Errorf("a size with a known unit (B, KiB, MiB, GiB, TiB; %q is unknown%s)",
-					name,
-					Suggestion(name, []string{"KiB", "MiB", "GiB", "TiB", "B"}))
+			return 0, fmt.Errorf("a size with a known unit (B, KiB, MiB, GiB, TiB; %q is "+
+				"unknown%s)", name, Suggestion(name, []string{"KiB", "MiB", "GiB", "TiB", "B"}))
 		}
 	}
 	if whole, err := strconv.ParseInt(number, 10, 64); err == nil {

@@ -1,8 +1,7 @@
 package buffer
 
 func adviseHuge([]byte) (reason string) {
-	return "ordinary pages: macOS has no huge pages to ask " +
-		"for"
+	return "ordinary pages: macOS has no huge pages to ask for"
 }
 
 func hugeBytes([]byte) (int64, error) { return 0, nil }

@@ -123,12 +123,10 @@ func (t *Tier) probeHoles() error {
 			return &tiers.UnsupportedError{
 				Feature: "several blocks in a file in " + t.dir.Path(),
 				Need: "one that can (ext4, xfs, btrfs, tmpfs, NFS 4.2 on Linux), or a layout " +
-					"whose files hold no more than " +
-					"one block (-layout block; lmcache with blocks of 256 tokens and more) or " +
-					"that frees none (slots)",
+					"whose files hold no more than one block (-layout block; lmcache with blocks " +
+					"of 256 tokens and more) or that frees none (slots)",
 				Reason: fmt.Sprintf("this filesystem cannot free a part of a file, which "+
-					"deleting one of them means "+
-					"(punch a hole: %v)", err),
+					"deleting one of them means (punch a hole: %v)", err),
 			}
 		}
 		if err != nil {
@@ -140,8 +138,7 @@ func (t *Tier) probeHoles() error {
 		}
 		if freed := 512 * (before - after); freed < t.unit {
 			t.warn("a hole of %d bytes freed %d in %s, says the filesystem: deletions may free "+
-				"less than they count",
-				t.unit, freed, t.dir.Path())
+				"less than they count", t.unit, freed, t.dir.Path())
 		}
 		return nil
 	})

@@ -51,8 +51,7 @@ type suite struct {
 }
 
 func object(key string, size int64) tiers.Object {
-	return tiers.Object{Key: key, Gen: 1,
-		Size: size}
+	return tiers.Object{Key: key, Gen: 1, Size: size}
 }
 
 // memory returns a buffer for n bytes, as the tier wants it.

@@ -39,9 +39,8 @@ func (s *Summary) WriteText(w io.Writer, path string) error {
 	for _, group := range slices.Sorted(maps.Keys(s.Options)) {
 		o := s.Options[group]
 		fmt.Fprintf(tab, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", group, o.RankCount, o.TrialCount,
-			Number(o.ReadBandwidth), Number(o.WriteBandwidth),
-			Number(o.AvgThroughput), Number(o.ReadP95MS), Number(o.WriteP95MS),
-			strings.Join(o.remarks(), "; "))
+			Number(o.ReadBandwidth), Number(o.WriteBandwidth), Number(o.AvgThroughput),
+			Number(o.ReadP95MS), Number(o.WriteP95MS), strings.Join(o.remarks(), "; "))
 	}
 	if err := tab.Flush(); err != nil {
 		return err

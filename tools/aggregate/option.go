@@ -29,8 +29,7 @@ func option(group string, files []load.File, s *Summary) *Option {
 		var ranks []load.File
 		for rank := range o.RankCount {
 			i := slices.IndexFunc(files, func(f load.File) bool {
-				return f.Trial == trial &&
-					f.Rank == rank
+				return f.Trial == trial && f.Rank == rank
 			})
 			switch {
 			case i < 0:
@@ -50,9 +49,8 @@ func option(group string, files []load.File, s *Summary) *Option {
 			}
 			// The numbers count all the same; the reader is told.
 			if w := files[i].Result.DeviceWitness.ServedFromCache; w != nil && *w {
-				s.Warnings = append(s.Warnings,
-					files[i].Path+
-						": the device read less than the application: served from a cache")
+				s.Warnings = append(s.Warnings, files[i].Path+
+					": the device read less than the application: served from a cache")
 			}
 		}
 		if len(ranks) > 0 {
@@ -71,9 +69,8 @@ func option(group string, files []load.File, s *Summary) *Option {
 	case len(o.Trials) == 0:
 		o.Valid, o.Invalid = false, "no rank has a complete result"
 	case memoryOnly:
-		o.Valid, o.Invalid = false,
-			"every rank was served wholly from memory (storage_entries 0): nothing reached the "+
-				"storage"
+		o.Valid, o.Invalid = false, "every rank was served wholly from memory (storage_entries "+
+			"0): nothing reached the storage"
 	}
 	o.means()
 	o.worst(files)

@@ -180,8 +180,7 @@ func alike(files []load.File) error {
 			have, ok := known[set.Name]
 			if ok && have.value != set.Value {
 				return fmt.Errorf("%s has %s %s and %s has %s: results that measured different "+
-					"things are not summed",
-					have.path, set.Name, have.value, f.Path, set.Value)
+					"things are not summed", have.path, set.Name, have.value, f.Path, set.Value)
 			}
 			known[set.Name] = said{set.Value, f.Path}
 		}

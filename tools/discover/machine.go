@@ -129,8 +129,7 @@ func (m machine) directory(dir string, e host.Environment) *Directory {
 		return nil
 	}
 	d := &Directory{Path: dir, Filesystem: e.Filesystem, TotalBytes: fs.Total, FreeBytes: fs.Free,
-		Root: fs.Root, Network: fs.Network,
-		InMemory: fs.Memory, DeviceReason: e.DeviceReason}
+		Root: fs.Root, Network: fs.Network, InMemory: fs.Memory, DeviceReason: e.DeviceReason}
 	// Without a mount table, in some sandboxes, statfs still knows the type.
 	if d.Filesystem.Type == "" {
 		d.Filesystem.Type = fs.Type

@@ -48,14 +48,12 @@ func (h Hardware) storage(add adder) {
 	// What the directory is decides everything else: a memory filesystem ends the advice.
 	switch {
 	case d.InMemory:
-		add("-cache-dir <a directory on a disk>",
-			"%s is %s, which keeps its files in memory: a run there measures memory", d.Path,
-			d.Filesystem.Type)
+		add("-cache-dir <a directory on a disk>", "%s is %s, which keeps its files in memory: a "+
+			"run there measures memory", d.Path, d.Filesystem.Type)
 		return
 	case d.Filesystem.Type == "overlay":
-		add("-cache-dir <a mounted volume>",
-			"%s is a container's own layer: copy-up and the missing device witness make numbers "+
-				"of it worth little", d.Path)
+		add("-cache-dir <a mounted volume>", "%s is a container's own layer: copy-up and the "+
+			"missing device witness make numbers of it worth little", d.Path)
 	case d.Network:
 		add("-io direct", "%s is a network filesystem (%s): buffered I/O would measure the "+
 			"client's cache", d.Path, d.Filesystem.Type)
@@ -78,9 +76,8 @@ func (h Hardware) storage(add adder) {
 		} else if !d.Root {
 			why = "nearly full"
 		}
-		add(fmt.Sprintf("-storage-capacity-gb %d", half),
-			"half of the %.1f GiB that are free; it must be given because %s is on %s",
-			float64(d.FreeBytes)/gib, d.Path, why)
+		add(fmt.Sprintf("-storage-capacity-gb %d", half), "half of the %.1f GiB that are free; "+
+			"it must be given because %s is on %s", float64(d.FreeBytes)/gib, d.Path, why)
 	}
 	// Without a block device behind it there is nothing more to say.
 	i := slices.IndexFunc(h.Devices, func(dev Device) bool { return dev.Name == d.Device })
@@ -144,10 +141,9 @@ func hwLimit(dev Device) string {
 func (h Hardware) memory(add adder) {
 	// Below a GiB there is nothing to spare.
 	if spare := h.Memory.AvailableBytes / 2 / gib; spare >= 1 {
-		add(fmt.Sprintf("-cpu-mem-gb %d", spare),
-			"for a production mix: half of the %.1f GiB available (%s); 0, the default, sends "+
-				"everything to the storage", float64(h.Memory.AvailableBytes)/gib,
-			h.Memory.AvailableBecause)
+		add(fmt.Sprintf("-cpu-mem-gb %d", spare), "for a production mix: half of the %.1f GiB "+
+			"available (%s); 0, the default, sends everything to the storage",
+			float64(h.Memory.AvailableBytes)/gib, h.Memory.AvailableBecause)
 	}
 }
 
@@ -181,15 +177,13 @@ func (h Hardware) system(add adder) {
 			"the CPU governor is %s: clocks that follow the load make runs differ", h.CPU.Governor)
 	}
 	if h.CPU.Limited() {
-		add("raise the CPU limit",
-			"this process may use %.3g of %d logical CPUs (%s): the harness may become the limit",
-			h.CPU.AllowedCores, h.CPU.Threads, h.CPU.AllowedBecause)
+		add("raise the CPU limit", "this process may use %.3g of %d logical CPUs (%s): the "+
+			"harness may become the limit", h.CPU.AllowedCores, h.CPU.Threads, h.CPU.AllowedBecause)
 	}
 	if strings.HasPrefix(h.Memory.HugePages, "never") &&
 		!slices.ContainsFunc(h.Devices,
 			func(d Device) bool {
-				return d.Queue.MaxSegments != nil &&
-					*d.Queue.MaxSegments*page < chunk
+				return d.Queue.MaxSegments != nil && *d.Queue.MaxSegments*page < chunk
 			}) {
 		add("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
 			"the I/O buffers ask for huge pages, which save CPU time per byte")

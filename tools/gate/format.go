@@ -163,9 +163,8 @@ var heads = []string{"benchmark", "metric", "old", "new", "change", "p", "n", "v
 
 // cells are what the table says of a row.
 func (r *Report) cells(row Row) []string {
-	return []string{row.Bench, row.Unit, centre(row.Old, row.tidy), centre(row.New, row.tidy),
-		row.change(),
-		row.p(), row.samples(), r.answer(row)}
+	return []string{row.Bench, row.Unit, centre(row.Old, row.tidy),
+		centre(row.New, row.tidy), row.change(), row.p(), row.samples(), r.answer(row)}
 }
 
 // WriteText writes the report for a terminal.

@@ -191,13 +191,11 @@ func checkNamed(l Limits, labels []string, units benchfmt.UnitMetadataMap) error
 		_, unit := benchunit.Tidy(1, name)
 		if !known[unit] {
 			return fmt.Errorf("-max-regress %s: no benchmark of the old side has this metric; "+
-				"there are %s",
-				name, strings.Join(slices.Sorted(slices.Values(labels)), " "))
+				"there are %s", name, strings.Join(slices.Sorted(slices.Values(labels)), " "))
 		}
 		if units.GetBetter(unit) == 0 {
-			return fmt.Errorf(
-				"-max-regress %s: whether more or less of it is better is not known; "+
-					"put a line \"Unit %s better=higher\" (or lower) into the input", name, name)
+			return fmt.Errorf("-max-regress %s: whether more or less of it is better is not "+
+				"known; put a line \"Unit %s better=higher\" (or lower) into the input", name, name)
 		}
 	}
 	return nil
@@ -250,17 +248,15 @@ func (r *Report) bench(b *stats.Benchmark) {
 		gated = true
 	}
 	if !gated {
-		r.Notes = append(r.Notes,
-			b.Name+": nothing to gate: it has none of read-B/s, write-B/s and ns/op, "+
-				"and no metric of it was named")
+		r.Notes = append(r.Notes, b.Name+": nothing to gate: it has none of read-B/s, write-B/s "+
+			"and ns/op, and no metric of it was named")
 	}
 }
 
 // newRow is not judged yet.
 func newRow(name string, m *stats.Metric, limit float64) Row {
-	row := Row{Bench: name, Unit: m.Label, tidy: m.Unit, Limit: limit, Loss: math.NaN(), P: 1,
-		Adjusted: 1,
-		Verdict:  Shown, Old: m.Cells[oldSide], New: m.Cells[newSide]}
+	row := Row{Bench: name, Unit: m.Label, tidy: m.Unit, Limit: limit, Loss: math.NaN(),
+		P: 1, Adjusted: 1, Verdict: Shown, Old: m.Cells[oldSide], New: m.Cells[newSide]}
 	// Without a change there is nothing to test: p stays 1.
 	if c := row.New.Change; c != nil {
 		row.P, row.Adjusted = c.P, c.P

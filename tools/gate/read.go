@@ -29,8 +29,7 @@ func Read(old, new []string, stdin io.Reader, warn func(error)) (*stats.Table, e
 				// then is not as good as one that does not.
 				if len(rec.Values) == 0 {
 					note := fmt.Sprintf("%s %s: a trial without numbers was left out (%s)",
-						side.name,
-						rec.Name, fate(rec))
+						side.name, rec.Name, fate(rec))
 					if !slices.Contains(notes, note) {
 						notes = append(notes, note)
 					}

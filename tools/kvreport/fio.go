@@ -58,8 +58,7 @@ func writeJobs(jobs []trace.Job, out string, stdout io.Writer) error {
 		return writeText(out, jobs[0].Text)
 	case toStdout:
 		return fmt.Errorf("%d results were traced: give a directory with -o, each becomes a file "+
-			"of its own",
-			len(jobs))
+			"of its own", len(jobs))
 	}
 	// The umask has the last word.
 	if err := os.MkdirAll(out, 0o777); err != nil {
@@ -76,8 +75,7 @@ func writeJobs(jobs []trace.Job, out string, stdout io.Writer) error {
 // writeText writes a whole file or none.
 func writeText(path, text string) error {
 	return writeFile(path, func(w io.Writer) error {
-		_,
-			err := io.WriteString(w, text)
+		_, err := io.WriteString(w, text)
 		return err
 	})
 }

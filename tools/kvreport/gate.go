@@ -36,8 +36,7 @@ func runGate(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return fail(stderr, "gate", err)
 	}
 	// Bad lines are warned about on both sides alike; a side without any good line is an error.
-	t, err := gate.Read(old, new, stdin,
-		warner(stderr, "gate"))
+	t, err := gate.Read(old, new, stdin, warner(stderr, "gate"))
 	if err != nil {
 		return fail(stderr, "gate", err)
 	}

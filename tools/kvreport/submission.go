@@ -38,9 +38,8 @@ func runSubmission(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	// One results directory is one run.
 	dirs, err := parse(fs, args)
 	if err == nil && len(dirs) != 1 {
-		err =
-			errors.New("one results directory is needed, for example: kvreport submission results" +
-				" -organisation acme -system flash7 -o submission")
+		err = errors.New("one results directory is needed, for example: kvreport submission " +
+			"results -organisation acme -system flash7 -o submission")
 	}
 	if err == nil {
 		err = s.Validate()

@@ -99,8 +99,7 @@ func parseBpftrace(in io.Reader, name string) (*Bpftrace, error) {
 			}
 			if first, again := seen[m[1]+m[2]]; again {
 				return bad("@%s comes again after line %d: the text holds several runs; save "+
-					"each of them as a file "+
-					"of its own", m[1], first)
+					"each of them as a file of its own", m[1], first)
 			}
 			seen[m[1]+m[2]] = line
 			current, b.keyed = m[1], b.keyed || m[2] != ""
@@ -118,8 +117,7 @@ func parseBpftrace(in io.Reader, name string) (*Bpftrace, error) {
 	}
 	if len(b.buckets["bssplit_read_kb"])+len(b.buckets["bssplit_write_kb"]) == 0 {
 		return bad("the text ends without a bucket of @bssplit_read_kb or @bssplit_write_kb: was " +
-			"it saved before " +
-			"bpftrace printed its maps, or made by another script?")
+			"it saved before bpftrace printed its maps, or made by another script?")
 	}
 	return b, nil
 }
@@ -211,8 +209,7 @@ func (b *Bpftrace) histogram(name string) *tracing.Histogram {
 func (b *Bpftrace) Trace(window time.Duration) (t *tracing.Trace, about []string) {
 	t = &tracing.Trace{Capture: tracing.Capture{Status: tracing.StatusTraced, Attach: "bpftrace",
 		Level: tracing.LevelBlock.String(), Filter: tracing.FilterDevice.String(),
-		Watched:  b.process,
-		WindowNS: int64(window)}}
+		Watched: b.process, WindowNS: int64(window)}}
 	c := &t.Capture
 	t.SizeRead, t.SizeWrite = b.histogram("bssplit_read_kb"), b.histogram("bssplit_write_kb")
 	t.D2CRead, t.D2CWrite = b.histogram("d2c_read_us"), b.histogram("d2c_write_us")
@@ -271,15 +268,13 @@ func (b *Bpftrace) requests(t *tracing.Trace) {
 	switch {
 	case float64(missing) > off && again:
 		c.Warn("%d of %d dispatches were not the first of their request (the device's queue was "+
-			"full): their "+
-			"sizes count twice", missing, issued)
+			"full): their sizes count twice", missing, issued)
 	case float64(missing) > off:
 		c.Warn("the script lost the completions of %d of %d requests", missing, issued)
 	}
 	if float64(odd) > off {
 		c.Warn("the script saw %d completions more than dispatches: it finds requests by their "+
-			"place on the "+
-			"device, which two may share", odd)
+			"place on the device, which two may share", odd)
 	}
 }
 
@@ -320,8 +315,7 @@ func (b *Bpftrace) depth(c *tracing.Capture) (about []string) {
 			c.Window())}
 	}
 	c.Warn("the depth is the time at the device ÷ %s, which the times of requests left over "+
-		"span; if it was "+
-		"traced for longer, the depth was less, and -window tells",
+		"span; if it was traced for longer, the depth was less, and -window tells",
 		c.Window().Round(100*time.Millisecond))
 	return []string{depth}
 }

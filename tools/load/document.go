@@ -77,8 +77,7 @@ func (n *number) UnmarshalJSON(in []byte) error {
 // Newentry is the record's form in the document.
 func newEntry(rec *Record) entry {
 	e := entry{Source: rec.Source, File: rec.File, Line: rec.Line, Name: rec.Name, Iters: rec.Iters,
-		Path:     rec.Path,
-		Document: rec.Raw, Values: make([]entryValue, len(rec.Values))}
+		Path: rec.Path, Document: rec.Raw, Values: make([]entryValue, len(rec.Values))}
 	for _, c := range rec.Config {
 		e.Config = append(e.Config, pair{c.Key, string(c.Value)})
 	}

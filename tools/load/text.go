@@ -195,17 +195,15 @@ func (p *packageText) results() map[int]*Record {
 // equalConfig lets the results below the same configuration lines share one copy of them: of
 // 100,000 lines it would be most of the memory.
 func equalConfig(a, b benchfmt.Config) bool {
-	return a.Key == b.Key &&
-		bytes.Equal(a.Value, b.Value)
+	return a.Key == b.Key && bytes.Equal(a.Value, b.Value)
 }
 
 // unit takes in a Unit line. What was said first stands: two inputs that contradict each other
 // cannot both be right, and the comparison would change its sign.
 func (p *packageText) unit(u *benchfmt.UnitMetadata, line int) {
 	if have := p.r.out.Units[u.UnitMetadataKey]; have != nil && have.Value != u.Value {
-		p.r.warn(p.file, line, "unit %s is %s=%s, which other input calls %s", u.OrigUnit, u.Key,
-			u.Value,
-			have.Value)
+		p.r.warn(p.file, line,
+			"unit %s is %s=%s, which other input calls %s", u.OrigUnit, u.Key, u.Value, have.Value)
 		return
 	}
 	addUnit(p.r.out.Units, u.OrigUnit, u.Key, u.Value)

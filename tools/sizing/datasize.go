@@ -77,8 +77,7 @@ func (q *Question) Answer(rest []string) (a Answer, err error) {
 		return a, err
 	}
 	v, err := q.set.Resolve(params.Inputs{Bench: b, Base: base, BenchTime: *q.window,
-		Count:         *q.count,
-		CheckCacheDir: workdir.CheckPath})
+		Count: *q.count, CheckCacheDir: workdir.CheckPath})
 	if err != nil {
 		return a, err
 	}
@@ -124,9 +123,8 @@ func (a *available) judge(n Need) {
 	ranks := int64(n.Ranks)
 	// Ranks of one host share its memory and, unless told otherwise, its disk.
 	if need := n.MemoryBytes * ranks; a.MemoryBytes > 0 && need > a.MemoryBytes {
-		a.Refusals = append(a.Refusals,
-			fmt.Sprintf("memory: %s needed for %d rank(s), %s available according to %s",
-				size(need), ranks, size(a.MemoryBytes), a.MemorySource))
+		a.Refusals = append(a.Refusals, fmt.Sprintf("memory: %s needed for %d rank(s), %s "+
+			"available according to %s", size(need), ranks, size(a.MemoryBytes), a.MemorySource))
 	}
 	if need := n.Disk.Minimum * ranks; need > *a.FreeBytes {
 		a.Refusals = append(a.Refusals,

@@ -189,8 +189,7 @@ func (m medium) latency(runs []stream) (least float64, from *stream) {
 // limitedByRequests says whether the run with the most requests/s did fewer than the bandwidth and
 // the latency allow.
 func (m medium) limitedByRequests(runs []stream, latency float64) (stream, bool) {
-	s := slices.MaxFunc(runs, func(a,
-		b stream) int {
+	s := slices.MaxFunc(runs, func(a, b stream) int {
 		return cmp.Compare(a.requests(), b.requests())
 	})
 	pass := m.pass(s.chunk)
@@ -230,9 +229,8 @@ func (d *derived) slice(directions ...[]stream) {
 			}
 			for _, wait := range s.times {
 				if wait > mean {
-					d.device.Slice = time.Duration(
-						(wait - fast) / (1 - fast/mean) * float64(time.Second)).Round(
-						time.Millisecond)
+					d.device.Slice = time.Duration((wait - fast) /
+						(1 - fast/mean) * float64(time.Second)).Round(time.Millisecond)
 					d.because("slice", "%s, half of them in %s, less than bandwidth allows, the "+
 						"slow ones in %s", s, micros(fast), micros(wait))
 					return
@@ -250,8 +248,7 @@ func (d *derived) duplex(mixed []measured) {
 			"the worse case")
 		return
 	}
-	best := slices.MaxFunc(mixed, func(a,
-		b measured) int {
+	best := slices.MaxFunc(mixed, func(a, b measured) int {
 		return cmp.Compare(a.read+a.write, b.read+b.write)
 	})
 	r, w := d.device.Read, d.device.Write

@@ -33,8 +33,7 @@ func Device(in []string, stdin io.Reader, warn func(error)) (text string, reason
 	})
 	if err == nil && len(runs) == 0 {
 		err = errors.New("no run of StorageCeiling or Tier/tier=storage in the input, or none " +
-			"whose " +
-			"result JSON is still there")
+			"whose result JSON is still there")
 	}
 	if err != nil {
 		return "", nil, err

@@ -106,9 +106,8 @@ func (s *Submission) read() error {
 			return fmt.Errorf("%s is a result of the Python benchmark: its own tools submit it",
 				path)
 		case f.Result.Simulation != nil:
-			return fmt.Errorf(
-				"%s is simulated: no storage had a part in it, so there is nothing to"+
-					" submit; name a directory of measured results", path)
+			return fmt.Errorf("%s is simulated: no storage had a part in it, so there is nothing "+
+				"to submit; name a directory of measured results", path)
 		case f.Result.Model.Key == "" || f.Result.CompletionUnit == result.UnitOperation:
 			t.Warnings = append(t.Warnings,
 				fmt.Sprintf("%s: left out, %s is no KV-cache workload", f.Path, f.Group))

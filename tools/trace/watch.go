@@ -103,9 +103,8 @@ func liveLine(stderr io.Writer) func(*tracing.Trace) {
 func live(t *tracing.Trace) string {
 	p := &t.Capture
 	line := fmt.Sprintf("%s: %d reads, %d writes, %.2f GiB, depth %.1f",
-		p.Window().Round(time.Second),
-		p.Read.Requests, p.Write.Requests, float64(p.Read.Bytes+p.Write.Bytes)/(1<<30),
-		p.Read.MeanDepth+p.Write.MeanDepth)
+		p.Window().Round(time.Second), p.Read.Requests, p.Write.Requests,
+		float64(p.Read.Bytes+p.Write.Bytes)/(1<<30), p.Read.MeanDepth+p.Write.MeanDepth)
 	if h := t.D2CRead; h != nil {
 		line += fmt.Sprintf(", read p99 %.0f µs", *h.P99)
 	}

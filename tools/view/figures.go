@@ -66,9 +66,8 @@ func inBytes(caption, label string, lines []Line) []Figure {
 			l.Y[i] /= by
 		}
 	}
-	return figureOf(caption, Chart{X: overTime,
-		Y:     Axis{Label: fmt.Sprintf(label, unit), Zero: true},
-		Lines: lines})
+	return figureOf(caption,
+		Chart{X: overTime, Y: Axis{Label: fmt.Sprintf(label, unit), Zero: true}, Lines: lines})
 }
 
 // positive says whether there is anything to draw: a line of zeros is a tier that was not used.
@@ -108,8 +107,7 @@ func bandwidthFigures(typical []trial, t *stats.Table) (out []Figure) {
 			}
 		}
 		out = append(out, inBytes("Bandwidth of the "+level+" tier over time, median trial",
-			"bandwidth (%s/s)",
-			lines)...)
+			"bandwidth (%s/s)", lines)...)
 	}
 	return out
 }
@@ -142,8 +140,7 @@ func latencyFigures(b *stats.Benchmark, t *stats.Table) (out []Figure) {
 	}
 	for _, level := range Levels {
 		draw("Latency of one entry on the "+level+" tier, all trials",
-			[2]string{level + "_read", level + "_write"},
-			[2]string{"read", "write"})
+			[2]string{level + "_read", level + "_write"}, [2]string{"read", "write"})
 	}
 	if requests(b) {
 		draw("Latency of requests, all trials", [2]string{"request_end_to_end", "request_storage"},

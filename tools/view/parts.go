@@ -168,9 +168,8 @@ func simulation(r *result.Result) *Part {
 	words := []string{"Storage was infinitely fast: latencies are 0 and rates are those of the " +
 		"load."}
 	if d := s.Device; d != nil {
-		row = []any{r.Notice, d.Read, d.Write, float64(d.ReadLatency) / 1e3,
-			float64(d.WriteLatency) / 1e3,
-			d.Parallelism, d.Duplex}
+		row = []any{r.Notice, d.Read, d.Write,
+			float64(d.ReadLatency) / 1e3, float64(d.WriteLatency) / 1e3, d.Parallelism, d.Duplex}
 		words = deviceWords(r, d)
 	}
 	return &Part{Title: "Simulated, not measured", Sheet: "Simulation", Words: words,
@@ -201,14 +200,11 @@ func deviceWords(r *result.Result, d *result.SimulatedDevice) []string {
 	}
 	if s.SustainedUsers != nil {
 		line += fmt.Sprintf(", and it would sustain %s of %d users",
-			stats.Number(*s.SustainedUsers),
-			r.Workload.Users)
+			stats.Number(*s.SustainedUsers), r.Workload.Users)
 	}
 	return []string{fmt.Sprintf("The times are those of a model of a device: reads %s/s after "+
-		"%s, writes %s/s "+
-		"after %s, %d requests at a time, %s.", stats.Binary(d.Read), d.ReadLatency,
-		stats.Binary(d.Write),
-		d.WriteLatency, d.Parallelism, medium), line + "."}
+		"%s, writes %s/s after %s, %d requests at a time, %s.", stats.Binary(d.Read), d.ReadLatency,
+		stats.Binary(d.Write), d.WriteLatency, d.Parallelism, medium), line + "."}
 }
 
 // autoscaling has a row for each round: what ran, what the storage did, and what was decided.
@@ -317,8 +313,7 @@ func validation(r *result.Result) *Part {
 			{"", "Recorded In", Text}}}
 	for _, c := range v.Checks() {
 		p.Rows = append(p.Rows, []any{c.Name, c.Measured, c.Recorded, c.Difference, v.Tolerance, c,
-			v.Passed,
-			v.Requests, v.Malformed, v.Trace})
+			v.Passed, v.Requests, v.Malformed, v.Trace})
 	}
 	return p
 }

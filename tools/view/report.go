@@ -54,13 +54,11 @@ func Missing(records []*load.Record) (notes []string) {
 			why = "the first: " + first.Error()
 		}
 		notes = append(notes, fmt.Sprintf("%d of %d results have no result file: no timelines, "+
-			"percentile curves, tier fill or "+
-			"parameters of them (%s)", lost, len(records), why))
+			"percentile curves, tier fill or parameters of them (%s)", lost, len(records), why))
 	}
 	if python > 0 {
 		notes = append(notes, fmt.Sprintf("%d of %d results are of the Python benchmark, which "+
-			"records no timelines and no histograms",
-			python, len(records)))
+			"records no timelines and no histograms", python, len(records)))
 	}
 	return notes
 }

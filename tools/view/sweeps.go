@@ -105,8 +105,7 @@ func sweeps(t *stats.Table) (out []Sweep) {
 					p := s.points[slices.IndexFunc(s.points,
 						func(p point) bool { return p.at == l.X[k] })]
 					v.Knees = append(v.Knees, fmt.Sprintf("%s: knee at %s=%s, %s GiB/s", l.Name,
-						s.key, p.label,
-						stats.Number(l.Y[k])))
+						s.key, p.label, stats.Number(l.Y[k])))
 					if !slices.ContainsFunc(bandwidth.Marks,
 						func(m Mark) bool { return m.X == p.at }) {
 						bandwidth.Marks = append(bandwidth.Marks,

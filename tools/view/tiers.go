@@ -51,10 +51,8 @@ func tierTable(t *stats.Table) (*Grid, []Figure) {
 	place := func(tier string) int { return slices.Index(Levels, tier) }
 	slices.SortStableFunc(order, func(a, b tierKey) int { return place(a.tier) - place(b.tier) })
 	g := &Grid{Head: []string{"tier", "entry size", "run", "read", "read p50", "read p99", "write",
-		"write p50",
-		"write p99"}, Note: "Medians over trials with their 95 % interval; latencies are per " +
-		"entry over all trials, " +
-		"copying included."}
+		"write p50", "write p99"}, Note: "Medians over trials with their 95 % interval; " +
+		"latencies are per entry over all trials, copying included."}
 	if len(t.Runs) < 2 {
 		g.Head = slices.Delete(g.Head, 2, 3)
 	}
@@ -136,8 +134,7 @@ func tierFills(typical []trial, t *stats.Table) *Grid {
 	}
 	several := false
 	rate := func(v *float64) Cell {
-		return num(known(v,
-			func(v float64) string { return stats.Binary(v) + "/s" }))
+		return num(known(v, func(v float64) string { return stats.Binary(v) + "/s" }))
 	}
 	for _, k := range typical {
 		r := k.Result

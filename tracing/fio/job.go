@@ -229,9 +229,8 @@ func (j *job) warn(t *tracing.Trace, in Input) {
 	j.notes = append(j.notes, t.Capture.Warnings...)
 	if j.fromBlock && t.Capture.Status == tracing.StatusTraced &&
 		t.Capture.CacheServed(in.Application()) {
-		j.notes = append(j.notes, fmt.Sprintf(
-			"the device read %.0f%% of the application's bytes: a cache served the rest, and "+
-				"this job has only what was left",
+		j.notes = append(j.notes, fmt.Sprintf("the device read %.0f%% of the application's "+
+			"bytes: a cache served the rest, and this job has only what was left",
 			100*float64(t.Capture.OwnReadBytes())/float64(in.ReadBytes)))
 	}
 	if d := j.depth; d == maxDepth {

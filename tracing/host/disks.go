@@ -62,8 +62,7 @@ func (d Disk) number(file string) int64 {
 
 // ReadStat reads the disk's counters now.
 func (d Disk) ReadStat() (BlockStat, error) {
-	return readStatFile(filepath.Join(d.SysPath,
-		"stat"))
+	return readStatFile(filepath.Join(d.SysPath, "stat"))
 }
 
 var nvmeHead = regexp.MustCompile(`^nvme(\d+)n(\d+)$`)
@@ -93,9 +92,8 @@ func (m machine) stack(d Device) Device {
 		return d
 	}
 	if d.Members = at.Names("slaves"); len(d.Members) > 0 {
-		d.Note = fmt.Sprintf("%s is stacked on %s: its own counters are used, "+
-			"those below also hold parity, mirror copies and other users",
-			d.Name, strings.Join(d.Members, ", "))
+		d.Note = fmt.Sprintf("%s is stacked on %s: its own counters are used, those below also "+
+			"hold parity, mirror copies and other users", d.Name, strings.Join(d.Members, ", "))
 		return d
 	}
 	if d.Members = m.nvmePaths(d.Name); len(d.Members) == 0 {

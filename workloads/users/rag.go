@@ -145,8 +145,7 @@ func (s *ragSource) Take(now time.Duration) (*workloads.Request, workloads.State
 			Conversation: r.Conversation, Turn: r.Turn,
 			Kind: workloads.DecodeOnly, SystemPrompt: -1, Query: true,
 		}
-		q.Retrieved = s.corpus.retrieve(
-			u, r.Seq, profile.DrawQueryDocument, profile.DrawQueryChunk)
+		q.Retrieved = s.corpus.retrieve(u, r.Seq, profile.DrawQueryDocument, profile.DrawQueryChunk)
 		q.GenerateTokens = u.Between(profile.DrawQueryTokens, r.Seq, queryTokens[0], queryTokens[1])
 		for _, e := range q.Retrieved {
 			q.ContextTokens += e.Tokens

@@ -34,10 +34,8 @@ func (d *drawing) axes(c view.Chart, x, y scale) {
 	d.add(`<line class="base" x1="%d" x2="%d" y1="%d" y2="%d"/>`, left, width-right,
 		height-bottomRoom, height-bottomRoom)
 	d.text((left+width-right)/2, height-bottomRoom+47, "middle", "label", c.X.Label)
-	d.add(
-		`<text transform="translate(13 %d) rotate(-90)" text-anchor="middle" `+
-			`class="label">%s</text></g>`,
-		(top+height-bottomRoom)/2, html.EscapeString(c.Y.Label))
+	d.add(`<text transform="translate(13 %d) rotate(-90)" text-anchor="middle" `+
+		`class="label">%s</text></g>`, (top+height-bottomRoom)/2, html.EscapeString(c.Y.Label))
 }
 
 // ticks returns the given ticks within the range, thinned out to what fits, or round numbers. Too
@@ -166,10 +164,8 @@ func (d *drawing) line(l view.Line, x, y scale) {
 		path.WriteString(pen + f(px) + " " + f(py))
 		pen, lastY = "L", py
 	}
-	d.add(
-		`<path d="%s" fill="none" stroke="var(--c%d)" stroke-width="1.8" `+
-			`stroke-linejoin="round"%s/>`, path.String(), l.Colour%colours,
-		dashes[l.Dash%len(dashes)])
+	d.add(`<path d="%s" fill="none" stroke="var(--c%d)" stroke-width="1.8" `+
+		`stroke-linejoin="round"%s/>`, path.String(), l.Colour%colours, dashes[l.Dash%len(dashes)])
 	if !l.Dots {
 		return
 	}

@@ -66,10 +66,8 @@ func intervalBars(m *stats.Metric) template.HTML {
 				y+row/2, i%colours)
 		}
 		if !math.IsInf(c.Summary.Lo, 0) && !math.IsInf(c.Summary.Hi, 0) {
-			fmt.Fprintf(&b,
-				`<line x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f" stroke="var(--ink)" `+
-					`stroke-width="1.2"/>`,
-				at(c.Summary.Lo), at(c.Summary.Hi), y+row/2, y+row/2)
+			fmt.Fprintf(&b, `<line x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f" stroke="var(--ink)" `+
+				`stroke-width="1.2"/>`, at(c.Summary.Lo), at(c.Summary.Hi), y+row/2, y+row/2)
 		}
 	}
 	b.WriteString("</svg>")

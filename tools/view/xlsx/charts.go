@@ -116,8 +116,7 @@ func bandwidth(t *stats.Table) plot {
 	benches := t.Benchmarks
 	if len(benches) > maxBars {
 		p.left = fmt.Sprintf("The chart shows the first %d of %d benchmarks; all are in "+
-			"Performance Metrics.",
-			maxBars, len(benches))
+			"Performance Metrics.", maxBars, len(benches))
 		benches = benches[:maxBars]
 	}
 	for _, b := range benches {
@@ -274,8 +273,7 @@ func ratioLines(title string, rec *load.Record) []plot {
 		return nil
 	}
 	return []plot{timeChart(title+"block hit ratio over time", "Share of the blocks asked for",
-		x.At,
-		series{"hit ratio in the interval", x.Hit, false},
+		x.At, series{"hit ratio in the interval", x.Hit, false},
 		series{"ideal in the interval", x.Ideal, true},
 		series{"hit ratio so far", x.HitSoFar, false}, series{"ideal so far", x.IdealSoFar, true})}
 }

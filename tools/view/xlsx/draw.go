@@ -9,9 +9,8 @@ import (
 
 // palette of the series: dark enough on white, told apart without telling red from green. The
 // first four are those of Okabe and Ito.
-var palette = []string{"0072B2", "E69F00", "009E73", "CC79A7", "56B4E9", "D55E00", "6A51A3",
-	"7F7F7F",
-	"8C510A", "2C7BB6", "B2182B", "1B7837"}
+var palette = []string{"0072B2", "E69F00", "009E73",
+	"CC79A7", "56B4E9", "D55E00", "6A51A3", "7F7F7F", "8C510A", "2C7BB6", "B2182B", "1B7837"}
 
 // draw writes the data of a chart at a row of one sheet and the chart at a row of the other; it
 // returns how many rows high the chart is. The data stands under its title, so that the sheet can

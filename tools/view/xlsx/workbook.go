@@ -29,8 +29,7 @@ func Missing(records []*load.Record) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("%d of %d lines have no result file, their parameters, latencies "+
-		"and QoS stay empty; the first: %v",
-		lost, len(records), first)}
+		"and QoS stay empty; the first: %v", lost, len(records), first)}
 }
 
 // maxRows is what a sheet holds, less its header. Excel and LibreOffice have 2²⁰ rows.
@@ -265,8 +264,7 @@ func (b *book) qos(records []*load.Record) {
 		levels, _ := rec.Lookup("summary.qos_metrics").(map[string]any)
 		for _, level := range slices.Sorted(maps.Keys(levels)) {
 			get := func(path string) any {
-				return rec.Lookup("summary.qos_metrics." + level + "." +
-					path)
+				return rec.Lookup("summary.qos_metrics." + level + "." + path)
 			}
 			if get("total_requests") == nil {
 				continue // nothing of this class completed
@@ -289,8 +287,7 @@ func (b *book) qos(records []*load.Record) {
 func (b *book) tracing(records []*load.Record) {
 	sums := table{name: "Device Tracing",
 		heads: []string{"Metric", "Description", "Samples", "P50", "P95", "P99", "Min Bucket",
-			"Max Bucket",
-			"Unit", "Run", "Benchmark", "Trial"}, frozen: 1}
+			"Max Bucket", "Unit", "Run", "Benchmark", "Trial"}, frozen: 1}
 	raw := table{name: "Trace Histograms",
 		heads: []string{"Histogram", "Bucket Low", "Bucket High", "Count", "Unit", "Run",
 			"Benchmark", "Trial"}, frozen: 1}
