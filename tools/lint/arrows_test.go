@@ -104,8 +104,9 @@ func fileArrows(t *testing.T) map[string]map[string]map[string][]string {
 }
 
 // upward lists the arrows that run up in the order of the files that has fewest of them, and of
-// such orders in that where they name least. The order is built from the ground: of every set of files the best order is known, and its top file is one
-// of them. No package has so many files that their sets would be too many.
+// such orders in that where they name least. The order is built from the ground: of every set of
+// files the best order is known, and its top file is one of them. No package has so many files that
+// their sets would be too many.
 func upward(files []string, arrows map[string]map[string][]string) (list []string) {
 	best := make([]int, 1<<len(files))
 	top := make([]int, len(best))
@@ -140,9 +141,9 @@ func upward(files []string, arrows map[string]map[string][]string) (list []strin
 }
 
 func TestUpwardFindsTheBestOrder(t *testing.T) {
-	x := []string{"x"}
+	x, pqr := []string{"x"}, []string{"p", "q", "r"}
 	arrows := map[string]map[string][]string{
-		"a": {"b": x, "c": x}, "b": {"c": x}, "c": {"d": x}, "d": {"a": {"z", "y"}},
+		"a": {"b": pqr, "c": x}, "b": {"c": pqr}, "c": {"d": pqr}, "d": {"a": {"z", "y"}},
 	}
 	assert.Equal(t, []string{"d → a: y z"}, upward([]string{"a", "b", "c", "d"}, arrows))
 	delete(arrows, "d")
