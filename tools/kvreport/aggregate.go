@@ -1,64 +1,42 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"io"
+	"cmp"
 	"path/filepath"
 
 	"kvbench/tools/aggregate"
 	"kvbench/tools/load"
 )
 
-// aggregateCommand sums over the clients of a run. A partial or invalid summary is written all the
-// same, because what is there may be all that there will be; the exit code says it.
-var aggregateCommand = Command{
-	Name:  "aggregate",
-	Args:  "DIR [-o FILE]",
-	Short: "one summary over the ranks and trials of a results directory",
-	Run:   runAggregate,
-}
-
-// runAggregate writes beside the results, under the name by which MLPerf Storage's tools look for
-// a summary, unless -o names another place.
-func runAggregate(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	fs := flags("aggregate")
-	out := fs.String("o", "", "")
-	dirs, err := parse(fs, args)
-	// Two directories are two runs, which are never summed.
-	if err == nil && len(dirs) != 1 {
-		err = errors.New("one results directory is needed, for example: kvreport aggregate " +
-			"kvbench-results/20260908-120000-4711")
-	}
+// runAggregate sums over the clients of a run. It writes beside the results, under the name by
+// which MLPerf Storage's tools look for a summary, unless -o names another place. A partial or
+// invalid summary is written all the same, because what is there may be all that there will be; the
+// exit code says it.
+func runAggregate(c *Call) error {
+	out := c.String("o", "", "")
+	dir, err := c.directory("kvbench-results/20260908-120000-4711")
 	if err != nil {
-		return fail(stderr, "aggregate", err)
+		return err
 	}
-	t, err := load.ReadTree(dirs[0])
+	t, err := load.ReadTree(dir)
 	if err != nil {
-		return fail(stderr, "aggregate", err)
+		return err
 	}
 	s, err := aggregate.Aggregate(t)
 	if err != nil {
-		return fail(stderr, "aggregate", err)
+		return err
 	}
 	for _, w := range s.Warnings {
-		fmt.Fprintf(stderr, "kvreport aggregate: %s\n", w)
+		c.say(w)
 	}
-	path := *out
-	if path == "" {
-		path = filepath.Join(dirs[0], s.FileName())
-	}
+	path := cmp.Or(*out, filepath.Join(dir, s.FileName()))
+	err = c.write(path, s.WriteJSON)
 	// The text is for people who look at a terminal: a pipe gets the document alone.
-	if path == "-" {
-		err = s.WriteJSON(stdout)
-	} else if err = writeFile(path, s.WriteJSON); err == nil {
-		err = s.WriteText(stdout, path)
+	if err == nil && path != load.Stdin {
+		err = s.WriteText(c.stdout, path)
 	}
-	switch {
-	case err != nil:
-		return fail(stderr, "aggregate", err)
-	case !s.Good():
-		return No
+	if err == nil && !s.Good() {
+		err = errNo
 	}
-	return Done
+	return err
 }

@@ -3,60 +3,40 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"kvbench/tools/dedup"
 )
 
-// dedupCommand reads everything below its paths once. What cannot be read is named and the rest is
-// reported: a share of a directory is worth knowing.
-var dedupCommand = Command{
-	Name:  "dedup",
-	Args:  "PATH… [-json] [-max-blocks N]",
-	Short: "duplicate 4 KiB blocks and zstd ratio of existing files",
-	Run:   runDedup,
-}
-
-// runDedup fails when there was nothing to read at all: a share of nothing is no answer.
-func runDedup(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	fs := flags("dedup")
-	asJSON := fs.Bool("json", false, "")
-	kept := fs.Int("max-blocks", dedup.DefaultKept, "")
-	paths, err := parse(fs, args)
+// runDedup reads everything below its paths once. What cannot be read is named and the rest is
+// reported: a share of a directory is worth knowing. It fails when there was nothing to read at
+// all: a share of nothing is no answer.
+func runDedup(c *Call) error {
+	asJSON := c.Bool("json", false, "")
+	kept := c.Int("max-blocks", dedup.DefaultKept, "")
+	paths, err := c.parse()
 	switch {
 	case err != nil:
+		return err
 	case len(paths) == 0:
-		err = errors.New("no path; name files or directories, for example: kvreport dedup /mnt/kv")
+		return errors.New("no path; name files or directories, for example: kvreport dedup /mnt/kv")
 	// A smaller sample has an interval as wide as the question.
 	case *kept < 1024:
-		err = fmt.Errorf("-max-blocks: must be at least 1024, given %d", *kept)
-	}
-	if err != nil {
-		return fail(stderr, "dedup", err)
+		return fmt.Errorf("-max-blocks: must be at least 1024, given %d", *kept)
 	}
 	r, err := dedup.Scan(paths, *kept)
 	if err != nil {
-		return fail(stderr, "dedup", err)
+		return err
 	}
 	for _, p := range r.Problems {
-		fmt.Fprintf(stderr, "kvreport dedup: %s\n", p)
+		c.say(p)
 	}
-	if r.Bytes == 0 {
-		if len(r.Problems) == 0 {
-			return fail(stderr, "dedup",
-				errors.New("no data: the files are empty or there are none"))
-		}
-		return Usage
+	if r.Bytes > 0 {
+		err = c.print(r, *asJSON)
+	} else if len(r.Problems) == 0 {
+		err = errors.New("no data: the files are empty or there are none")
 	}
-	write := r.WriteText
-	if *asJSON {
-		write = r.WriteJSON
+	if err == nil && len(r.Problems) > 0 {
+		err = errSaid
 	}
-	if err := write(stdout); err != nil {
-		return fail(stderr, "dedup", err)
-	}
-	if len(r.Problems) > 0 {
-		return Usage
-	}
-	return Done
+	return err
 }

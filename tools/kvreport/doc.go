@@ -1,15 +1,14 @@
 // Command kvreport turns what the benchmarks printed or wrote into documents and decisions.
 //
 //	main.go       the table of commands; help/: what each says of itself
-//	frame.go      finding the command, help, flags in any place, exit codes
+//	frame.go      Call: finding the command, help, flags in any place, answers, exit codes
 //	output.go     output files that are whole or absent
-//	documents.go  what html and xlsx have in common
-//	json.go, xlsx.go, html.go, fio.go, gate.go, aggregate.go, submission.go,
+//	json.go, documents.go (xlsx and html), fio.go, gate.go, aggregate.go, submission.go,
 //	discover.go, datasize.go, device.go, dedup.go, trace.go
-//	              a file per command: its flags, the call of its package, the exit code
+//	              a file per command: its flags and the call of its package
 //
 // The packages behind the commands know neither flags nor exit codes, so that one uses another
-// without a process, and tests need none. A command is a function of arguments and streams. It
+// without a process, and tests need none. A command is a function of a Call. It
 // exits with 0 when it did what was asked, with 1 when it did and the answer is no (the gate does
 // not pass, the memory does not fit), and with 2 for wrong usage and for input or output that
 // fails.

@@ -21,11 +21,12 @@ func TestWriteDocument(t *testing.T) {
 	const text = "BenchmarkA 1 5 ns/op\nBenchmarkA 1 six ns/op\nBenchmarkB 1 7 ns/op\n"
 	run := func(fail error, args ...string) (code int, errs string) {
 		var b strings.Builder
-		code = writeDocument("thing", args, strings.NewReader(text), &b,
+		c := newCall("thing", args, strings.NewReader(text), nil, &b)
+		code = c.end(document(c,
 			func(w io.Writer, records []*load.Record, t *stats.Table) error {
 				_, err := io.WriteString(w, records[0].Name+t.Benchmarks[len(t.Benchmarks)-1].Name)
 				return errors.Join(err, fail)
-			}, func([]*load.Record) []string { return []string{"something is missing"} })
+			}, func([]*load.Record) []string { return []string{"something is missing"} }))
 		return code, b.String()
 	}
 	code, errs := run(nil, "-", "-o", out)

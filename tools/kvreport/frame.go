@@ -5,9 +5,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"kvbench/kvbench/units"
+	"kvbench/tools/load"
 )
 
 // Exit codes of every subcommand. Scripts tell a failed gate from a broken one by them.
@@ -17,62 +19,91 @@ const (
 	Usage = 2 // wrong usage, or input or output that cannot be read or written
 )
 
-// Command is one subcommand: a function of arguments and streams, so that tests can run it without
-// a process. The texts come from help/NAME.txt.
-type Command struct {
-	Name    string
-	Args    string // as in the usage line: "IN… -o FILE"
-	Short   string // one line for the list of commands
-	Long    string // what it does and how it decides
-	Example string // lines that can be typed
+var (
+	// errNo ends a command that did what was asked and whose answer is no.
+	errNo = errors.New("the answer is no")
+	// errSaid ends a command that failed and has said why.
+	errSaid = errors.New("said already")
+)
 
-	// Run gets the arguments behind the name and returns an exit code. Errors go to stderr, one
-	// line each.
-	Run func(args []string, stdin io.Reader, stdout, stderr io.Writer) int
+// Command is one subcommand. help/NAME.txt says what it does.
+type Command struct {
+	Name  string
+	Args  string // as in the usage line: "IN… -o FILE"
+	Short string // one line for the list of commands
+	Run   func(*Call) error
 }
 
-// Main finds the subcommand that args[0] names and runs it. Without arguments it prints the table
-// to stderr; help, -h and --help print it to stdout, help COMMAND explains one. An unknown name is
-// answered with the nearest known one.
-func Main(program string, table []Command, args []string, stdin io.Reader, stdout,
-	stderr io.Writer) int {
+// Call is one call of a command: what was typed and the streams, so that tests can make one without
+// a process. A command defines its flags first and then parses.
+type Call struct {
+	*flag.FlagSet
+	args           []string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+func newCall(name string, args []string, stdin io.Reader, stdout, stderr io.Writer) *Call {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	// The package would print the usage of all flags for every slip.
+	fs.SetOutput(io.Discard)
+	return &Call{fs, args, stdin, stdout, stderr}
+}
+
+// Main finds the subcommand that args[0] names, runs it and returns the exit code. Without
+// arguments it prints the table to stderr; help, -h and --help print it to stdout, help COMMAND
+// explains one. An unknown name is answered with the nearest known one.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	// Without a command nothing was asked: help that nobody asked for goes to standard error, so
 	// that a pipe does not take it for an answer.
 	if len(args) == 0 {
-		usage(stderr, program, table)
+		usage(stderr)
 		return Usage
 	}
 	name, rest := args[0], args[1:]
 	if name == "help" || isHelp(name) {
 		if len(rest) == 0 {
-			usage(stdout, program, table)
+			usage(stdout)
 			return Done
 		}
 		name, rest = rest[0], []string{"-h"}
 	}
-	for _, c := range table {
-		if c.Name != name {
-			continue
-		}
-		// Help is found anywhere on the line, as people add -h to what they have typed.
-		for _, a := range rest {
-			if a == "--" {
-				break
-			}
-			if isHelp(a) {
-				explain(stdout, program, c)
-				return Done
-			}
-		}
-		return c.Run(rest, stdin, stdout, stderr)
-	}
-	// Slips of the finger get an answer that can be copied.
-	names := make([]string, len(table))
-	for i, c := range table {
+	names := make([]string, len(commands))
+	for i, c := range commands {
 		names[i] = c.Name
 	}
-	fmt.Fprintf(stderr, "%s: unknown command %q%s; %s help lists the commands\n", program, name,
-		units.Suggestion(name, names), program)
+	i := slices.Index(names, name)
+	if i < 0 {
+		// Slips of the finger get an answer that can be copied.
+		fmt.Fprintf(stderr, "kvreport: unknown command %q%s; kvreport help lists the commands\n",
+			name, units.Suggestion(name, names))
+		return Usage
+	}
+	// Help is found anywhere on the line, as people add -h to what they have typed.
+	for _, a := range rest {
+		if a == "--" {
+			break
+		}
+		if isHelp(a) {
+			explain(stdout, commands[i])
+			return Done
+		}
+	}
+	c := newCall(name, rest, stdin, stdout, stderr)
+	return c.end(commands[i].Run(c))
+}
+
+// end turns how a command ended into its exit code, and says what went wrong.
+func (c *Call) end(err error) int {
+	switch err {
+	case nil:
+		return Done
+	case errNo:
+		return No
+	case errSaid:
+	default:
+		c.warn(err)
+	}
 	return Usage
 }
 
@@ -80,65 +111,57 @@ func Main(program string, table []Command, args []string, stdin io.Reader, stdou
 func isHelp(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
 
 // usage is the table of commands.
-func usage(w io.Writer, program string, table []Command) {
+func usage(w io.Writer) {
 	// The second column begins behind the longest name.
 	width := 0
-	for _, c := range table {
+	for _, c := range commands {
 		width = max(width, len(c.Name))
 	}
-	fmt.Fprintf(w, "usage: %s COMMAND [arguments]\n\n", program)
-	for _, c := range table {
+	fmt.Fprint(w, "usage: kvreport COMMAND [arguments]\n\n")
+	for _, c := range commands {
 		fmt.Fprintf(w, "  %-*s  %s\n", width, c.Name, c.Short)
 	}
-	fmt.Fprintf(w, "\n%s help COMMAND explains one of them with an example.\n", program)
-	fmt.Fprintf(w, "Exit codes: 0 done; 1 the answer is no; 2 wrong usage, or input that cannot "+
-		"be read.\n")
+	fmt.Fprint(w, "\nkvreport help COMMAND explains one of them with an example.\n"+
+		"Exit codes: 0 done; 1 the answer is no; 2 wrong usage, or input that cannot be read.\n")
 }
 
 // explain is the help of one command: usage, text, example.
-func explain(w io.Writer, program string, c Command) {
-	fmt.Fprintf(w, "usage: %s %s %s\n\n%s\n", program, c.Name, c.Args, strings.TrimSpace(c.Long))
-	if c.Example != "" {
-		fmt.Fprintf(w, "\nExample:\n")
-		for l := range strings.Lines(strings.TrimSpace(c.Example)) {
-			fmt.Fprintf(w, "    %s\n", strings.TrimSpace(l))
-		}
-	}
+func explain(w io.Writer, c Command) {
+	text, _ := help.ReadFile("help/" + c.Name + ".txt") // TestCommandsTeach misses one
+	fmt.Fprintf(w, "usage: kvreport %s %s\n\n%s", c.Name, c.Args, text)
 }
 
-// fail writes err as one line that begins with the program's and the command's name, and returns
-// Usage.
-func fail(stderr io.Writer, name string, err error) int {
-	fmt.Fprintf(stderr, "kvreport %s: %s\n", name, strings.ReplaceAll(err.Error(), "\n", "; "))
-	return Usage
+// say writes what is no answer, a line each that begins with the program's and the command's name,
+// so that whoever greps for the command finds all. It is called from one goroutine.
+func (c *Call) say(text string) {
+	fmt.Fprintf(c.stderr, "kvreport %s: %s\n", c.Name(), strings.ReplaceAll(text, "\n", "; "))
 }
 
-// warner writes what is no reason to stop, a line each, in the form of fail: whoever greps for the
-// command finds both. It is called from one goroutine.
-func warner(stderr io.Writer, name string) func(error) {
-	return func(err error) { fmt.Fprintf(stderr, "kvreport %s: %v\n", name, err) }
+// warn says what is wrong.
+func (c *Call) warn(err error) { c.say(err.Error()) }
+
+// list defines a flag that may be given several times. Shells expand a pattern into several
+// arguments; a flag takes one, so that it is given again.
+func (c *Call) list(name string) *[]string {
+	var values []string
+	c.Func(name, "", func(s string) error {
+		values = append(values, s)
+		return nil
+	})
+	return &values
 }
 
-// flags returns an empty flag set whose mistakes are returned by parse instead of printed.
-func flags(name string) *flag.FlagSet {
-	fs := flag.NewFlagSet(name, flag.ContinueOnError)
-	// The package would print the usage of all flags for every slip.
-	fs.SetOutput(io.Discard)
-	fs.Usage = func() {}
-	return fs
-}
-
-// parse parses args with flags and positional arguments in any order and returns the latter; behind
-// -- all are positional. A lone - is positional: it stands for standard input.
-func parse(fs *flag.FlagSet, args []string) (positional []string, err error) {
-	for len(args) > 0 {
+// parse parses flags and positional arguments in any order and returns the latter; behind -- all
+// are positional. A lone - is positional: it stands for standard input.
+func (c *Call) parse() (positional []string, err error) {
+	for args := c.args; len(args) > 0; {
 		before := args
-		if err := fs.Parse(args); err != nil {
-			return nil, errors.New(hint(fs, err))
+		if err := c.Parse(args); err != nil {
+			return nil, c.hint(err)
 		}
 		// The flag package stops at the first argument that is no flag. That is taken, and the
 		// rest is parsed again.
-		args = fs.Args()
+		args = c.Args()
 		if n := len(before) - len(args); n > 0 && before[n-1] == "--" {
 			return append(positional, args...), nil
 		}
@@ -151,13 +174,57 @@ func parse(fs *flag.FlagSet, args []string) (positional []string, err error) {
 
 // hint adds the nearest flag to the flag package's complaint about an unknown one, and where to
 // read about all.
-func hint(fs *flag.FlagSet, err error) string {
+func (c *Call) hint(err error) error {
 	// The package tells of an unknown flag in its text only.
 	msg := err.Error()
 	if _, name, ok := strings.Cut(msg, "flag provided but not defined: -"); ok {
 		var names []string
-		fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+		c.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
 		msg = fmt.Sprintf("unknown flag -%s%s", name, units.Suggestion(name, names))
 	}
-	return fmt.Sprintf("%s; kvreport help %s shows the usage", msg, fs.Name())
+	return fmt.Errorf("%s; kvreport help %s shows the usage", msg, c.Name())
+}
+
+// directory parses the arguments of a command that has one results directory: two are two runs,
+// which are never summed.
+func (c *Call) directory(example string) (string, error) {
+	dirs, err := c.parse()
+	if err != nil {
+		return "", err
+	}
+	if len(dirs) != 1 {
+		return "", fmt.Errorf("one results directory is needed, for example: kvreport %s %s",
+			c.Name(), example)
+	}
+	return dirs[0], nil
+}
+
+// answer is what a command found out, for people and for programs.
+type answer interface {
+	WriteText(io.Writer) error
+	WriteJSON(io.Writer) error
+}
+
+// print writes an answer to standard output.
+func (c *Call) print(a answer, asJSON bool) error {
+	if asJSON {
+		return a.WriteJSON(c.stdout)
+	}
+	return a.WriteText(c.stdout)
+}
+
+// write lets write make a whole file at path, or standard output where path is - or empty.
+func (c *Call) write(path string, write func(io.Writer) error) error {
+	if path == "" || path == load.Stdin {
+		return write(c.stdout)
+	}
+	return writeFile(path, write)
+}
+
+// writeText is write for a text.
+func (c *Call) writeText(path, text string) error {
+	return c.write(path, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,64 +12,49 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var testTable = []Command{
-	{Name: "json", Args: "IN…", Short: "as JSON", Long: "\nWrites it.",
-		Example: "\nkvreport json a.txt\n  kvreport json -", Run: echo},
-	{Name: "html", Short: "as a page", Run: echo},
-}
-
-func echo(args []string, _ io.Reader, stdout, _ io.Writer) int {
-	fmt.Fprint(stdout, strings.Join(args, "|"))
-	return No
-}
-
-func callTable(args ...string) (code int, stdout, stderr string) {
-	var out, errs strings.Builder
-	code = Main("kvreport", testTable, args, strings.NewReader(""), &out, &errs)
-	return code, out.String(), errs.String()
-}
-
 func TestMainFindsTheCommand(t *testing.T) {
-	code, out, _ := callTable("json", "a", "-x")
-	assert.Equal(t, No, code)
-	assert.Equal(t, "a|-x", out)
+	code, out, errs := call("", "device", "-x")
+	assert.Equal(t, Usage, code)
+	assert.Empty(t, out)
+	assert.Equal(t, "kvreport device: unknown flag -x; kvreport help device shows the usage\n", errs)
 }
 
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{{"help"}, {"-h"}, {"--help"}} {
-		code, out, errs := callTable(args...)
+		code, out, errs := call("", args...)
 		assert.Equal(t, Done, code)
-		assert.Contains(t, out, "  json  as JSON\n")
+		assert.Contains(t, out, "  json        all results as one JSON document\n")
 		assert.Empty(t, errs)
 	}
 	for _, args := range [][]string{{"help", "json"}, {"json", "-h"}, {"json", "a", "--help"}} {
-		code, out, _ := callTable(args...)
+		code, out, _ := call("", args...)
 		assert.Equal(t, Done, code)
-		assert.Equal(t, "usage: kvreport json IN…\n\nWrites it.\n\nExample:\n    kvreport json "+
-			"a.txt\n    kvreport json -\n", out)
+		assert.True(t, strings.HasPrefix(out, "usage: kvreport json IN… [-o FILE]\n\nReads "), out)
+		assert.Contains(t, out, "\n\nExample:\n    go test ./benchmarks ")
 	}
-	code, _, errs := callTable()
+	code, _, errs := call("")
 	assert.Equal(t, Usage, code)
 	assert.Contains(t, errs, "usage: kvreport COMMAND")
-	_, out, _ := callTable("json", "--", "-h")
-	assert.Equal(t, "--|-h", out)
+	_, out, errs := call("", "json", "--", "-h")
+	assert.Empty(t, out)
+	assert.Contains(t, errs, "kvreport json: ", "behind -- it is the name of a file")
 }
 
 func TestUnknownCommand(t *testing.T) {
-	code, _, errs := callTable("jsno")
+	code, _, errs := call("", "jsno")
 	assert.Equal(t, Usage, code)
 	assert.Equal(t, "kvreport: unknown command \"jsno\", did you mean \"json\"?; kvreport help "+
 		"lists the commands\n", errs)
-	_, _, errs = callTable("help", "presentation")
+	_, _, errs = call("", "help", "presentation")
 	assert.NotContains(t, errs, "did you mean")
 }
 
 func TestParse(t *testing.T) {
 	parsed := func(args ...string) ([]string, string, error) {
-		fs := flags("xlsx")
-		o := fs.String("o", "", "")
-		fs.Bool("verbose", false, "")
-		pos, err := parse(fs, args)
+		c := newCall("xlsx", args, nil, nil, nil)
+		o := c.String("o", "", "")
+		c.Bool("verbose", false, "")
+		pos, err := c.parse()
 		return pos, *o, err
 	}
 	pos, o, err := parsed("a", "-o", "x", "-", "-verbose", "b", "--", "-c")
@@ -84,9 +68,9 @@ func TestParse(t *testing.T) {
 	assert.ErrorContains(t, err, "flag needs an argument")
 }
 
-func TestFailIsOneLine(t *testing.T) {
+func TestMessagesAreOneLine(t *testing.T) {
 	var b strings.Builder
-	assert.Equal(t, Usage, fail(&b, "json", errors.New("a\nb")))
+	newCall("json", nil, nil, nil, &b).warn(errors.New("a\nb"))
 	assert.Equal(t, "kvreport json: a; b\n", b.String())
 }
 

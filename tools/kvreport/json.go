@@ -6,36 +6,20 @@ import (
 	"kvbench/tools/load"
 )
 
-// jsonCommand archives: one file instead of a directory, which every other command reads.
-var jsonCommand = Command{
-	Name:  "json",
-	Args:  "IN… [-o FILE]",
-	Short: "all results as one JSON document",
-	Run:   runJSON,
-}
-
-// runJSON streams nothing: a document is whole or absent.
-func runJSON(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	fs := flags("json")
-	out := fs.String("o", "", "file to write; without it standard output")
-	in, err := parse(fs, args)
+// runJSON archives: one file instead of a directory, which every other command reads. It streams
+// nothing: the document is written when everything was read, so that a broken input leaves no half
+// of it.
+func runJSON(c *Call) error {
+	out := c.String("o", "", "file to write; without it standard output")
+	in, err := c.parse()
 	if err != nil {
-		return fail(stderr, "json", err)
+		return err
 	}
-	records, all, err := load.All(in, load.Options{Stdin: stdin, Warn: warner(stderr, "json")})
+	records, all, err := load.All(in, load.Options{Stdin: c.stdin, Warn: c.warn})
 	if err != nil {
-		return fail(stderr, "json", err)
+		return err
 	}
-	// The document is written when everything was read: a broken input leaves no half of it.
-	write := func(w io.Writer) error { return load.WriteDocument(w, records, all.Units) }
-	// A document on standard output is for the next program.
-	if *out == "" || *out == load.Stdin {
-		err = write(stdout)
-	} else {
-		err = writeFile(*out, write)
-	}
-	if err != nil {
-		return fail(stderr, "json", err)
-	}
-	return Done
+	return c.write(*out, func(w io.Writer) error {
+		return load.WriteDocument(w, records, all.Units)
+	})
 }

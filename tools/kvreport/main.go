@@ -3,7 +3,6 @@ package main
 import (
 	"embed"
 	"os"
-	"strings"
 )
 
 // help has a text for each command: what it does and how it decides, and lines that can be typed.
@@ -13,33 +12,32 @@ var help embed.FS
 
 // commands in the order of the help. Those that read results come first, in the order in which
 // people meet them; those that look at machines and files follow.
-var commands = explained(
-	jsonCommand,
-	xlsxCommand,
-	htmlCommand,
-	fioCommand,
-	gateCommand,
-	aggregateCommand,
-	submissionCommand,
-	discoverCommand,
-	datasizeCommand,
-	deviceCommand,
-	dedupCommand,
-	traceCommand,
-)
-
-// explained puts the texts into the table: what a command does and how it decides, up to the line
-// "Example:", then lines that can be typed as they stand.
-func explained(list ...Command) []Command {
-	for i, c := range list {
-		// A command without a text fails TestCommandsTeach.
-		if text, err := help.ReadFile("help/" + c.Name + ".txt"); err == nil {
-			list[i].Long, list[i].Example, _ = strings.Cut(string(text), "\nExample:\n")
-		}
-	}
-	return list
+var commands = []Command{
+	{"json", "IN… [-o FILE]", "all results as one JSON document", runJSON},
+	{"xlsx", "IN… -o FILE", "workbook with charts: one row per result, runs side by side", runXLSX},
+	{"html", "IN… -o FILE", "one page with plots that opens from disk", runHTML},
+	{"fio", "IN… [-o FILE|DIR] [-window DURATION]",
+		"one fio job per traced result, which makes the same load elsewhere", runFio},
+	{"gate", "-old IN… -new IN… [-max-regress METRIC=PERCENT,…] [-alpha 0.05] [-format " +
+		"text|markdown|github]",
+		"fail when new results are significantly worse than old ones", runGate},
+	{"aggregate", "DIR [-o FILE]",
+		"one summary over the ranks and trials of a results directory", runAggregate},
+	{"submission",
+		"DIR -organisation O -system S -o OUT [-division closed|open] [-discover FILE]…",
+		"the directory tree of a submission, checked against the closed division", runSubmission},
+	{"discover", "[DIR] [-json]",
+		"this machine: CPU, memory, GPUs, block devices, a directory; recommended parameters",
+		runDiscover},
+	{"datasize", "[-bench NAME] [any parameter of the benchmarks] [-write-gbps N] [-json]",
+		"memory and disk that a run will need", runDatasize},
+	{"device", "IN…",
+		"the -simulate-device text of a drive, from runs of StorageCeiling and Tier on it",
+		runDevice},
+	{"dedup", "PATH… [-json] [-max-blocks N]",
+		"duplicate 4 KiB blocks and zstd ratio of existing files", runDedup},
+	{"trace", "-comm NAME|-pid N [-duration 60s] [-fio FILE] [-dir DIR] [-level block|file]",
+		"block requests of a running process, and a fio job of them", runTrace},
 }
 
-func main() {
-	os.Exit(Main("kvreport", commands, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-}
+func main() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

@@ -20,33 +20,26 @@ func writeFile(path string, write func(io.Writer) error) (err error) {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	written := false
 	defer func() {
 		if err != nil {
 			_ = f.Close()
 			_ = os.Remove(f.Name())
-		}
-		if err != nil && written {
-			err = fmt.Errorf("write %s: %w", path, err)
 		}
 	}()
 	w := bufio.NewWriterSize(f, 1<<16)
 	if err = write(w); err != nil { // what it says is most often about its input
 		return err
 	}
-	written = true
-	if err = w.Flush(); err != nil {
-		return err
+	for _, step := range []func() error{
+		w.Flush,
+		func() error { return f.Chmod(0o644) }, // CreateTemp is for secrets, a report for everybody
+		f.Sync,                                 // the rename must not reach the disk before the data
+		f.Close,
+		func() error { return os.Rename(f.Name(), path) },
+	} {
+		if err = step(); err != nil {
+			return fmt.Errorf("write %s: %w", path, err)
+		}
 	}
-	if err = f.Chmod(0o644); err != nil { // CreateTemp is for secrets, a report is for everybody
-		return err
-	}
-	// The rename must not reach the disk before the data.
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return nil
 }

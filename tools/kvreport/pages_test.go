@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"flag"
 	"io"
 	"os"
@@ -139,9 +138,8 @@ func checkKvreport(t *testing.T, line string, args []string) {
 	if !assert.GreaterOrEqual(t, i, 0, "%s: no such command", line) {
 		return
 	}
-	var errs bytes.Buffer
-	commands[i].Run(append(args[1:], "-behind-the-last"), strings.NewReader(""), io.Discard, &errs)
-	assert.Contains(t, errs.String(), "-behind-the-last", line)
+	assert.ErrorContains(t, commands[i].Run(newCall(args[0], append(args[1:], "-behind-the-last"),
+		strings.NewReader(""), io.Discard, io.Discard)), "-behind-the-last", line)
 }
 
 // shellCommands returns the words of each command in the indented and fenced blocks of a page,
@@ -243,7 +241,7 @@ func TestFlagsInTheDocuments(t *testing.T) {
 	known := benchmarkFlags()
 	var texts strings.Builder
 	for _, c := range commands {
-		texts.WriteString(c.Args + "\n" + c.Long + "\n" + c.Example + "\n")
+		explain(&texts, c)
 	}
 	// of go build; the Python benchmark's, which the text says; of tests with text scripts
 	known["tags"], known["duration"], known["rewrite"] = true, true, true

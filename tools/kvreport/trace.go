@@ -4,64 +4,51 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
 
+	"kvbench/tools/load"
 	"kvbench/tools/trace"
 )
 
-// traceCommand watches a process that somebody else started.
-var traceCommand = Command{
-	Name:  "trace",
-	Args:  "-comm NAME|-pid N [-duration 60s] [-fio FILE] [-dir DIR] [-level block|file]",
-	Short: "block requests of a running process, and a fio job of them",
-	Run:   runTrace,
-}
-
-// runTrace watches until the time is over. Ctrl-C and SIGTERM end the tracing, not the report.
-func runTrace(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	fs := flags("trace")
-	opt := trace.NewOptions(fs)
-	rest, err := parse(fs, args)
+// runTrace watches a process that somebody else started until the time is over. Ctrl-C and SIGTERM
+// end the tracing, not the report.
+func runTrace(c *Call) error {
+	opt := trace.NewOptions(c.FlagSet)
+	rest, err := c.parse()
 	if err == nil {
 		err = opt.Check(rest)
 	}
 	if err != nil {
-		return fail(stderr, "trace", err)
+		return err
 	}
 	// The signal ends the watching; what was seen until then is reported.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// Notes stand between live lines and must not be lost in them.
-	note := func(text string) { fmt.Fprintf(stderr, "kvreport trace: %s\n", text) }
-	job, err := trace.Run(ctx, opt, stdout, stderr, note)
+	job, err := trace.Run(ctx, opt, c.stdout, c.stderr, c.say)
 	if err != nil {
-		// said already
-		fail(stderr, "trace", errors.New(strings.TrimPrefix(err.Error(), "trace: ")))
+		c.say(strings.TrimPrefix(err.Error(), "trace: ")) // the command's name says it
 		if nothing := new(trace.NothingError); errors.As(err, &nothing) {
-			return No
+			return errNo
 		}
-		return Usage
+		return errSaid
 	}
-	if err := writeTraced(job, opt.Fio, stdout); err != nil {
-		return fail(stderr, "trace", err)
-	}
-	return Done
+	return c.writeTraced(job, opt.Fio)
 }
 
 // writeTraced puts the job where it is asked for. On standard output an empty line separates it
 // from the report.
-func writeTraced(job, path string, stdout io.Writer) (err error) {
+func (c *Call) writeTraced(job, path string) (err error) {
 	switch path {
 	case "":
-	case "-":
-		_, err = fmt.Fprint(stdout, "\n", job)
+	case load.Stdin:
+		_, err = fmt.Fprint(c.stdout, "\n", job)
 	default:
-		if err = writeText(path, job); err == nil {
-			_, err = fmt.Fprintf(stdout, "fio job: %s\n", path)
+		if err = c.writeText(path, job); err == nil {
+			_, err = fmt.Fprintf(c.stdout, "fio job: %s\n", path)
 		}
 	}
 	return err

@@ -131,9 +131,10 @@ func TestInterrupted(t *testing.T) {
 	l := newLoad(t)
 	fio := start(t, "fio", l.fio("--rw=randwrite", "--bs=8k", "--size=128M", "--ioengine=psync",
 		"--runtime=60")...)
-	fs := flags("trace")
-	opt := trace.NewOptions(fs)
-	rest, err := parse(fs, []string{"-pid", strconv.Itoa(fio.Process.Pid), "-dir", l.dir})
+	c := newCall("trace", []string{"-pid", strconv.Itoa(fio.Process.Pid), "-dir", l.dir}, nil, nil,
+		nil)
+	opt := trace.NewOptions(c.FlagSet)
+	rest, err := c.parse()
 	require.NoError(t, err)
 	require.NoError(t, opt.Check(rest))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)

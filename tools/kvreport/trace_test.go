@@ -77,14 +77,15 @@ func TestTraceOfAPidThatDoesNotExist(t *testing.T) {
 // The job is written whole or not at all.
 func TestTraceWritesItsJob(t *testing.T) {
 	var out strings.Builder
+	c := newCall("trace", nil, nil, &out, nil)
 	file := filepath.Join(t.TempDir(), "x.fio")
-	require.NoError(t, writeTraced("[job]\n", file, &out))
+	require.NoError(t, c.writeTraced("[job]\n", file))
 	assert.Equal(t, "fio job: "+file+"\n", out.String())
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	assert.Equal(t, "[job]\n", string(text))
 	out.Reset()
-	require.NoError(t, writeTraced("[job]\n", "-", &out))
+	require.NoError(t, c.writeTraced("[job]\n", "-"))
 	assert.Equal(t, "\n[job]\n", out.String())
-	require.NoError(t, writeTraced("", "", &out))
+	require.NoError(t, c.writeTraced("", ""))
 }
