@@ -93,9 +93,9 @@ func Build(info Info, rec *Recorder) *result.Result {
 // come last, because they are about all the rest.
 type builder struct {
 	rec    *Recorder
-	all    *shard    // all shards together
-	n      *counters // its own, as the next
-	hists  *histograms
+	all    *shard                       // all shards together
+	n      *counters                    // its own, as the next
+	hists  map[string]*result.Histogram // of all that has one
 	info   *Info
 	r      *result.Result // info's own
 	window time.Duration
@@ -109,8 +109,13 @@ type builder struct {
 func newBuilder(info *Info, rec *Recorder) *builder {
 	all := rec.merge()
 	b := &builder{
-		rec: rec, all: all, n: &all.n, hists: &all.hists, info: info, r: &info.Result,
-		window: info.Window, known: make(map[string]result.Tier),
+		rec: rec, all: all, n: &all.n, info: info, r: &info.Result, window: info.Window,
+		hists: make(map[string]*result.Histogram), known: make(map[string]result.Tier),
+	}
+	for i, h := range all.hists[:histRound] {
+		if h != nil {
+			b.hists[histNames[i]] = h
+		}
 	}
 	if start, end := rec.Window(); b.window <= 0 && end != never {
 		b.window = max(end-start, 0)
@@ -309,15 +314,12 @@ func (b *builder) outcome(c workloads.Class) result.ClassOutcome {
 // trials can be added up later: percentiles cannot.
 func (b *builder) histograms() {
 	b.r.Histograms = make(map[string]result.HistogramData)
-	for _, p := range b.hists.places() {
-		if *p.at == nil {
-			continue
-		}
-		d, err := (*p.at).Encode()
+	for name, h := range b.hists {
+		d, err := h.Encode()
 		if err != nil {
-			b.warn("histogram %s is missing: %v", p.name, err)
+			b.warn("histogram %s is missing: %v", name, err)
 			continue
 		}
-		b.r.Histograms[p.name] = d
+		b.r.Histograms[name] = d
 	}
 }

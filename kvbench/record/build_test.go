@@ -95,7 +95,7 @@ func TestLoadAccounting(t *testing.T) {
 	assert.EqualValues(t, 1_200_000*131072, b.OfferedBytes)
 
 	q := r.Summary.QoSMetrics["batch"].SLA
-	h := fixtureRecorder().merge().hists.all[histClass+hist(workloads.Batch)]
+	h := fixtureRecorder().merge().hists[histClass+hist(workloads.Batch)]
 	assert.InDelta(t, float64(h.AtMost(int64(time.Second)))/(400+388), *q.Compliance, 1e-9,
 		"queued ones are violations")
 	assert.False(t, q.Met)

@@ -1,7 +1,7 @@
 package record
 
 import (
-	"fmt"
+	"strings"
 
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
@@ -10,7 +10,9 @@ import (
 )
 
 // An HDR histogram of three digits takes some 300 kB of addresses, of which only what is touched
-// takes memory. There are about 110 of them in a shard, made when the first value comes.
+// takes memory. There are about 110 of them in a shard, made when the first value comes: most
+// trials use a fifth of them, and an empty one would be in every result.
+type histograms [numHists]*result.Histogram
 
 // opHist is a histogram for each level and operation.
 type opHist uint8
@@ -39,8 +41,8 @@ const (
 	numLevelHists
 )
 
-// hist is a histogram of the whole trial. Those of requests count from the intended arrival, so
-// that a stall cannot hide the queue behind it.
+// hist is the place of a histogram. First stand those of the whole trial, of which those of requests
+// count from the intended arrival, so that a stall cannot hide the queue behind it.
 type hist uint8
 
 const (
@@ -58,100 +60,84 @@ const (
 	histEndToEnd                   //
 	histClass                      // by class: end to end
 
-	numHists = histClass + hist(workloads.NumClasses)
+	histLevels = histClass + hist(workloads.NumClasses) // by level and levelHist
+	// by level, operation and opHist
+	histOps = histLevels + hist(tiers.NumKinds)*hist(numLevelHists)
+	// of the storage per 100 MiB, since the last TakeRound; no result has them
+	histRound = histOps + hist(tiers.NumKinds)*hist(tiers.NumOps)*hist(numOpHists)
+	numHists  = histRound + hist(tiers.NumOps)
 )
+
+// ofLevel is the place of a histogram of a level.
+func ofLevel(l tiers.Kind, k levelHist) hist {
+	return histLevels + hist(l)*hist(numLevelHists) + hist(k)
+}
+
+// ofOp is the place of a histogram of an operation on a level.
+func ofOp(l tiers.Kind, op tiers.Op, k opHist) hist {
+	return histOps + (hist(l)*hist(tiers.NumOps)+hist(op))*hist(numOpHists) + hist(k)
+}
 
 // normalBytes is the size to which latencies are scaled, so that those of small and of large
 // entries can be told in one number.
 const normalBytes = 100 << 20
 
-// histograms is all those of a shard, nil where nothing was recorded: most trials use a fifth of
-// them, and an empty one would be in every result.
-type histograms struct {
-	op    [tiers.NumKinds][tiers.NumOps][numOpHists]*result.Histogram
-	level [tiers.NumKinds][numLevelHists]*result.Histogram
-	all   [numHists]*result.Histogram
-}
-
-// The names are the keys of the result's "histograms"; those of a level begin with its name.
-var (
-	opHistNames = [...]string{"", "_device", "_host", "_per_100mib", "_rate", "_size",
-		"_demotion"}
-	levelHistNames = [numLevelHists]string{"_first_read", "_reread", "_delete"}
-	histNames      = [...]string{
+// histNames are the keys of the result's "histograms". Names are needed at the end of a trial
+// alone, so that recording a value looks nothing up.
+var histNames = func() (names [numHists]string) {
+	copy(names[:], []string{
 		"prefix_read", "read_admission", "write_admission", "space_wait", "pending_wait",
 		"data_generation", "request_queue", "request_storage", "request_prefill", "request_decode",
 		"request_generation", "request_end_to_end",
+	})
+	for c := range workloads.Class(workloads.NumClasses) {
+		names[histClass+hist(c)] = "request_end_to_end_" + c.String()
 	}
-)
-
-// place is where a histogram of a given name stands: names are needed at the end of a trial alone,
-// so that recording a value looks nothing up.
-type place struct {
-	name string
-	unit units.Unit
-	at   **result.Histogram
-}
-
-// places lists all of them, always in the same order.
-func (h *histograms) places() (all []place) {
-	add := func(name string, u units.Unit, at **result.Histogram) {
-		all = append(all, place{name, u, at})
-	}
-	for l := range h.op {
-		level := tiers.Kind(l).String()
-		for op := range h.op[l] {
-			name := fmt.Sprintf("%s_%s", level, tiers.Op(op))
-			for k := range opHist(numOpHists) {
-				if k < histBySize {
-					add(name+opHistNames[k], k.unit(), &h.op[l][op][k])
-				} else {
-					add(fmt.Sprintf("%s_size_class_%d", name, k-histBySize), k.unit(),
-						&h.op[l][op][k])
-				}
+	ofLevels := [numLevelHists]string{"_first_read", "_reread", "_delete"}
+	ofOps := [numOpHists]string{"", "_device", "_host", "_per_100mib", "_rate", "_size",
+		"_demotion", "_size_class_0", "_size_class_1", "_size_class_2", "_size_class_3",
+		"_size_class_4", "_size_class_5", "_size_class_6", "_size_class_7"}
+	for l := range tiers.NumKinds {
+		for k, name := range ofLevels {
+			names[ofLevel(l, levelHist(k))] = l.String() + name
+		}
+		for op := range tiers.NumOps {
+			for k, name := range ofOps {
+				names[ofOp(l, op, opHist(k))] = opName(l, op) + name
 			}
 		}
-		for k, name := range levelHistNames {
-			add(level+name, units.Nanoseconds, &h.level[l][k])
-		}
 	}
-	for k, name := range histNames {
-		add(name, units.Nanoseconds, &h.all[k])
-	}
-	for c := range workloads.Class(workloads.NumClasses) {
-		add("request_end_to_end_"+c.String(), units.Nanoseconds, &h.all[histClass+hist(c)])
-	}
-	return all
-}
+	return names
+}()
 
-// merge adds all of o. HDR histograms of one range add up exactly.
-func (h *histograms) merge(o *histograms) {
-	from := o.places()
-	for i, to := range h.places() {
-		if *from[i].at == nil {
-			continue
-		}
-		if *to.at == nil {
-			*to.at = result.NewHistogram(to.unit)
-		}
-		(*to.at).Merge(*from[i].at)
-	}
-}
+// opName begins the names of an operation on a level.
+func opName(l tiers.Kind, op tiers.Op) string { return l.String() + "_" + op.String() }
 
-func (k opHist) unit() units.Unit {
-	switch k {
-	case histSize:
+// histUnit is what a histogram of that name counts.
+func histUnit(name string) units.Unit {
+	switch {
+	case strings.HasSuffix(name, "_size"):
 		return units.Bytes
-	case histRate:
+	case strings.HasSuffix(name, "_rate"):
 		return units.BytesPerSec
 	}
 	return units.Nanoseconds
 }
 
 // record adds a value, making the histogram when it is the first. The shard's mutex is held.
-func record(place **result.Histogram, u units.Unit, v int64) {
-	if *place == nil {
-		*place = result.NewHistogram(u)
+func (h *histograms) record(place hist, v int64) {
+	if h[place] == nil {
+		h[place] = result.NewHistogram(histUnit(histNames[place]))
 	}
-	(*place).Record(v)
+	h[place].Record(v)
+}
+
+// merge adds all of o. HDR histograms of one range add up exactly.
+func (h *histograms) merge(o *histograms) {
+	for i, from := range o {
+		if from != nil && h[i] == nil {
+			h[i] = result.NewHistogram(histUnit(histNames[i]))
+		}
+		h[i].Merge(from)
+	}
 }

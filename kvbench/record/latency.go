@@ -1,87 +1,69 @@
 package record
 
 import (
+	"fmt"
+	"reflect"
 	"time"
 
 	"kvbench/kvbench/result"
-	"kvbench/kvbench/units"
 	"kvbench/tiers"
-	"kvbench/workloads"
 )
 
-// ofAll is a distribution of the whole trial.
-func (b *builder) ofAll(k hist) result.Distribution {
-	return result.NewDistribution(units.Nanoseconds, b.hists.all[k])
+// distribution is the histogram of that name in numbers.
+func (b *builder) distribution(name string) result.Distribution {
+	return result.NewDistribution(histUnit(name), b.hists[name])
+}
+
+// distributions fills those of a section: a histogram is named as its key in the JSON, after what
+// the section is of.
+func (b *builder) distributions(section any, of string) {
+	for field, at := range reflect.ValueOf(section).Elem().Fields() {
+		if d, ok := at.Addr().Interface().(*result.Distribution); ok {
+			*d = b.distribution(of + field.Tag.Get("json"))
+		}
+	}
 }
 
 // latency makes every distribution of the result.
 func (b *builder) latency() {
-	r := b.r
-	r.Latency = result.Latency{
-		Levels:         make(map[string]result.LevelLatency),
-		PrefixRead:     b.ofAll(histPrefix),
-		ReadAdmission:  b.ofAll(histReadAdmission),
-		WriteAdmission: b.ofAll(histWriteAdmission),
-		SpaceWait:      b.ofAll(histSpace),
-		PendingWait:    b.ofAll(histPending),
-		DataGeneration: b.ofAll(histGenerate),
-		Request: result.RequestLatency{
-			EndToEnd:   b.ofAll(histEndToEnd),
-			Queue:      b.ofAll(histQueue),
-			Storage:    b.ofAll(histStorage),
-			Prefill:    b.ofAll(histPrefill),
-			Decode:     b.ofAll(histDecode),
-			Generation: b.ofAll(histGeneration),
-			ByClass:    make(map[string]result.Distribution),
-		},
-	}
-	for c := range workloads.Class(workloads.NumClasses) {
-		r.Latency.Request.ByClass[c.String()] = b.ofAll(histClass + hist(c))
-	}
-	ofLevel := func(l tiers.Kind, k levelHist) result.Distribution {
-		return result.NewDistribution(units.Nanoseconds, b.hists.level[l][k])
+	r, all := b.r, &b.r.Latency
+	all.Levels = make(map[string]result.LevelLatency)
+	all.Request.ByClass = make(map[string]result.Distribution)
+	b.distributions(all, "")
+	b.distributions(&all.Request, "request_")
+	for _, class := range result.Classes {
+		all.Request.ByClass[class] = b.distribution("request_end_to_end_" + class)
 	}
 	for _, l := range b.levels {
-		r.Latency.Levels[l.String()] = result.LevelLatency{
-			Read:      b.opLatency(l, tiers.Read),
-			Write:     b.opLatency(l, tiers.Write),
-			FirstRead: ofLevel(l, histFirst),
-			ReRead:    ofLevel(l, histReread),
-			Delete:    ofLevel(l, histDelete),
-		}
+		of := result.LevelLatency{Read: b.opLatency(l, tiers.Read),
+			Write: b.opLatency(l, tiers.Write)}
+		b.distributions(&of, l.String()+"_")
+		of.ReRead = b.distribution(l.String() + "_reread")
+		all.Levels[l.String()] = of
 	}
-	// What concerns entries and not levels is the sum over all of these.
-	over := func(u units.Unit, of func(l tiers.Kind) *result.Histogram) result.Distribution {
-		sum := result.NewHistogram(u)
-		for l := range tiers.NumKinds {
-			sum.Merge(of(l))
-		}
-		return result.NewDistribution(u, sum)
-	}
-	ofLevels := func(k levelHist) result.Distribution {
-		return over(units.Nanoseconds,
-			func(l tiers.Kind) *result.Histogram { return b.hists.level[l][k] })
-	}
-	sizes := func(op tiers.Op) result.Distribution {
-		return over(units.Bytes,
-			func(l tiers.Kind) *result.Histogram { return b.hists.op[l][op][histSize] })
-	}
-	r.FirstReads.Latency, r.ReReads.Latency = ofLevels(histFirst), ofLevels(histReread)
-	r.EntrySizes = result.EntrySizes{Read: sizes(tiers.Read), Write: sizes(tiers.Write)}
+	r.FirstReads.Latency, r.ReReads.Latency = b.overLevels("_first_read"), b.overLevels("_reread")
+	r.EntrySizes.Read, r.EntrySizes.Write = b.overLevels("_read_size"), b.overLevels("_write_size")
 	r.ContextLoad = b.contextLoad()
+}
+
+// overLevels is what concerns entries and not levels: the sum over all of these.
+func (b *builder) overLevels(name string) result.Distribution {
+	sum := result.NewHistogram(histUnit(name))
+	for l := range tiers.NumKinds {
+		sum.Merge(b.hists[l.String()+name])
+	}
+	return result.NewDistribution(histUnit(name), sum)
 }
 
 // opLatency is one operation on one level. Size classes without entries are left out.
 func (b *builder) opLatency(l tiers.Kind, op tiers.Op) result.OpLatency {
-	of := func(k opHist) result.Distribution {
-		return result.NewDistribution(k.unit(), b.hists.op[l][op][k])
-	}
-	o := result.OpLatency{
-		IO: of(histIO), Device: of(histDevice), Host: of(histHost), Demotion: of(histDemotion),
-		Per100MiB: of(histNormal), Rate: of(histRate), BySize: []result.SizeLatency{},
-	}
+	name := opName(l, op)
+	o := result.OpLatency{BySize: []result.SizeLatency{}}
+	b.distributions(&o, name+"_")
+	o.IO = b.distribution(name)
 	for c := range numSizeClasses {
-		if io := of(histBySize + opHist(c)); io.Count > 0 {
+		io := b.distribution(fmt.Sprintf("%s_size_class_%d", name, c))
+		if io.Count > 0 {
 			from, to := sizeClassBounds(c)
 			o.BySize = append(o.BySize, result.SizeLatency{FromBytes: from, ToBytes: to, IO: io})
 		}

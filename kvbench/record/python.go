@@ -37,9 +37,9 @@ func (b *builder) python() {
 		AvgThroughput:      b.perSecond(float64(tokens)),
 		StorageThroughput:  units.Ratio(tokens, storage),
 		RequestsPerSecond:  b.perSecond(float64(requests)),
-		EndToEndLatency:    result.NewLatencyMS(b.hists.all[histEndToEnd]),
-		StorageIOLatency:   result.NewLatencyMS(b.hists.all[histStorage]),
-		GenerationLatency:  result.NewLatencyMS(b.hists.all[histGeneration]),
+		EndToEndLatency:    result.NewLatencyMS(b.hists["request_end_to_end"]),
+		StorageIOLatency:   result.NewLatencyMS(b.hists["request_storage"]),
+		GenerationLatency:  result.NewLatencyMS(b.hists["request_generation"]),
 		CacheStats:         b.cacheStats(),
 		QoSMetrics:         make(map[string]result.QoSStat),
 		PrefixCacheStats: result.PrefixCacheStats{
@@ -118,20 +118,23 @@ func (b *builder) tierKeys(keys map[string]any, l tiers.Kind) {
 	keys["tier_"+name+"_write_bandwidth_gbps"] = b.perSecond(gib(t.Write.Bytes))
 }
 
+// pythonPercentiles are those of a latency's keys.
+var pythonPercentiles = map[string]float64{"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999,
+	"p9999": 0.9999}
+
 // latencyKeys are {level}_{op}_{p}_ms, and of the storage also {level}_{op}_{device,host}_{p}_ms,
 // where there are samples.
 func (b *builder) latencyKeys(keys map[string]any, l tiers.Kind) {
+	parts := []string{""}
+	if l == tiers.Storage {
+		parts = []string{"", "_device", "_host"}
+	}
 	for op := range tiers.NumOps {
-		for k, part := range map[opHist]string{histIO: "", histDevice: "_device",
-			histHost: "_host"} {
-			if part != "" && l != tiers.Storage {
-				continue
-			}
-			for share, p := range map[float64]string{
-				0.5: "p50", 0.95: "p95", 0.99: "p99", 0.999: "p999", 0.9999: "p9999",
-			} {
-				if v := b.hists.op[l][op][k].PercentileMS(share); v != nil {
-					keys[fmt.Sprintf("%s_%s%s_%s_ms", l, op, part, p)] = *v
+		for _, part := range parts {
+			name := opName(l, op) + part
+			for p, share := range pythonPercentiles {
+				if v := b.hists[name].PercentileMS(share); v != nil {
+					keys[name+"_"+p+"_ms"] = *v
 				}
 			}
 		}
@@ -142,7 +145,7 @@ func gib(bytes int64) float64 { return float64(bytes) / float64(units.GiB) }
 
 // qos judges a class by its target. Requests still queued at the deadline are violations.
 func (b *builder) qos(c workloads.Class) result.QoSStat {
-	h, queued := b.hists.all[histClass+hist(c)], b.r.Load[c.String()].Queued
+	h, queued := b.hists["request_end_to_end_"+c.String()], b.r.Load[c.String()].Queued
 	n := h.Count()
 	if n+queued == 0 {
 		return result.QoSStat{NoData: true}
@@ -155,10 +158,10 @@ func (b *builder) qos(c workloads.Class) result.QoSStat {
 	sla.Met = units.OrZero(sla.Compliance) >= slaMet
 	stat := result.QoSStat{NoData: n == 0, TotalRequests: &n, SLA: sla}
 	if n > 0 {
-		all := result.NewLatencyMS(h)
+		all, most := result.NewLatencyMS(h), b.r.Latency.Request.ByClass[c.String()].Max
 		stat.Latency = &result.QoSLatencyMS{
 			Mean: all.Mean, P50: all.P50, P95: all.P95, P99: all.P99,
-			Max: new(result.Milliseconds(h.Max())),
+			Max: new(result.Milliseconds(*most)),
 		}
 	}
 	return stat

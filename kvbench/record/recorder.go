@@ -136,7 +136,7 @@ func (r *Recorder) Operation(o OpSample) {
 	} else if s := r.enter(o.At, o.Shard); s != nil {
 		s.operation(o, r.Timeless)
 		if r.Rounds && o.Level == tiers.Storage && o.Phase != tiers.Evict && o.Bytes > 0 {
-			record(&s.round[o.Op], units.Nanoseconds, per100MiB(o))
+			s.hists.record(histRound+hist(o.Op), per100MiB(o))
 		}
 		s.mu.Unlock()
 	}
@@ -212,7 +212,7 @@ func (r *Recorder) Delete(at time.Duration, shard int, l tiers.Kind, bytes int64
 	took time.Duration) {
 	if s := r.enter(at, shard); s != nil {
 		addEntry(&s.n.Tiers[l].Deleted, bytes)
-		s.ofLevel(l, histDelete, int64(took))
+		s.hists.record(ofLevel(l, histDelete), int64(took))
 		s.mu.Unlock()
 	}
 }
@@ -262,8 +262,8 @@ func (r *Recorder) TakeRound(op tiers.Op) (p95 time.Duration, some bool) {
 	for i := range r.shards {
 		s := &r.shards[i]
 		s.mu.Lock()
-		all.Merge(s.round[op])
-		s.round[op] = nil
+		all.Merge(s.hists[histRound+hist(op)])
+		s.hists[histRound+hist(op)] = nil
 		s.mu.Unlock()
 	}
 	v, some := all.Percentile(0.95)

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"kvbench/kvbench/result"
-	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/workloads"
 )
@@ -21,27 +19,15 @@ type shard struct {
 	hists    histograms
 	oldest   int64 // ns that the longest cancelled operation had spent
 	timeline timeline
-	round    [tiers.NumOps]*result.Histogram // since the last TakeRound, per 100 MiB
 }
 
-// merge adds all of o, without its round. Neither is locked here.
+// merge adds all of o. Neither is locked here.
 func (s *shard) merge(o *shard) {
 	add(reflect.ValueOf(&s.n).Elem(), reflect.ValueOf(&o.n).Elem())
 	s.hists.merge(&o.hists)
 	s.oldest = max(s.oldest, o.oldest)
 	s.timeline.merge(&o.timeline)
 }
-
-// ofOp, ofLevel and ofAll record one value of a distribution.
-func (s *shard) ofOp(l tiers.Kind, op tiers.Op, k opHist, v int64) {
-	record(&s.hists.op[l][op][k], k.unit(), v)
-}
-
-func (s *shard) ofLevel(l tiers.Kind, k levelHist, v int64) {
-	record(&s.hists.level[l][k], units.Nanoseconds, v)
-}
-
-func (s *shard) ofAll(k hist, v int64) { record(&s.hists.all[k], units.Nanoseconds, v) }
 
 // addStages adds where an operation spent its time, cut off or not.
 func (s *shard) addStages(o OpSample) {
@@ -76,9 +62,9 @@ func (s *shard) operation(o OpSample, timeless bool) {
 		// histogram.
 		s.n.Demotions[o.Level][o.Op]++
 		if !timeless {
-			s.ofOp(o.Level, o.Op, histDemotion, int64(o.IO()))
+			s.hists.record(ofOp(o.Level, o.Op, histDemotion), int64(o.IO()))
 			if o.Op == tiers.Write {
-				s.ofOp(o.Level, o.Op, histDevice, int64(o.Device))
+				s.hists.record(ofOp(o.Level, o.Op, histDevice), int64(o.Device))
 			}
 		}
 		return
@@ -91,7 +77,7 @@ func (s *shard) operation(o OpSample, timeless bool) {
 	// Without time a load reads entries again by the million, and the sizes of these are known from
 	// their first read.
 	if o.Op == tiers.Write || o.First || !timeless {
-		s.ofOp(o.Level, o.Op, histSize, o.Bytes)
+		s.hists.record(ofOp(o.Level, o.Op, histSize), o.Bytes)
 	}
 	if o.Op == tiers.Read {
 		s.read(o, timeless)
@@ -101,14 +87,14 @@ func (s *shard) operation(o OpSample, timeless bool) {
 	}
 	io := int64(o.IO())
 	n.DeviceNS += int64(o.Device)
-	s.ofOp(o.Level, o.Op, histIO, io)
-	s.ofOp(o.Level, o.Op, histDevice, int64(o.Device))
-	s.ofOp(o.Level, o.Op, histHost, int64(o.Host))
-	s.ofOp(o.Level, o.Op, histBySize+opHist(sizeClass(o.Bytes)), io)
+	s.hists.record(ofOp(o.Level, o.Op, histIO), io)
+	s.hists.record(ofOp(o.Level, o.Op, histDevice), int64(o.Device))
+	s.hists.record(ofOp(o.Level, o.Op, histHost), int64(o.Host))
+	s.hists.record(ofOp(o.Level, o.Op, histBySize+opHist(sizeClass(o.Bytes))), io)
 	if o.Bytes > 0 {
-		s.ofOp(o.Level, o.Op, histNormal, per100MiB(o))
+		s.hists.record(ofOp(o.Level, o.Op, histNormal), per100MiB(o))
 		if io > 0 { // a null tier takes no time, and nothing has an infinite rate
-			s.ofOp(o.Level, o.Op, histRate, int64(float64(o.Bytes)/o.IO().Seconds()))
+			s.hists.record(ofOp(o.Level, o.Op, histRate), int64(float64(o.Bytes)/o.IO().Seconds()))
 		}
 	}
 }
@@ -157,9 +143,9 @@ func (s *shard) read(o OpSample, timeless bool) {
 	if timeless {
 		return
 	}
-	s.ofLevel(o.Level, kind, int64(o.IO()))
+	s.hists.record(ofLevel(o.Level, kind), int64(o.IO()))
 	if o.Purpose == workloads.ForPrefix {
-		s.ofAll(histPrefix, int64(o.IO()))
+		s.hists.record(histPrefix, int64(o.IO()))
 	}
 }
 
@@ -167,16 +153,16 @@ func (s *shard) read(o OpSample, timeless bool) {
 // and pending of those that waited, because nearly all do not and their zeros would hide the rest.
 func (s *shard) waits(o OpSample) {
 	if o.Op == tiers.Write {
-		s.ofAll(histWriteAdmission, int64(o.Admission))
-		s.ofAll(histGenerate, int64(o.Generation))
+		s.hists.record(histWriteAdmission, int64(o.Admission))
+		s.hists.record(histGenerate, int64(o.Generation))
 	} else {
-		s.ofAll(histReadAdmission, int64(o.Admission))
+		s.hists.record(histReadAdmission, int64(o.Admission))
 	}
 	if o.Space > 0 {
-		s.ofAll(histSpace, int64(o.Space))
+		s.hists.record(histSpace, int64(o.Space))
 	}
 	if o.Pending > 0 {
-		s.ofAll(histPending, int64(o.Pending))
+		s.hists.record(histPending, int64(o.Pending))
 	}
 }
 
@@ -195,16 +181,16 @@ func (s *shard) request(q RequestSample) {
 	n.GenerationLatencyNS += int64(q.Generation)
 	s.n.Completed[q.Class]++
 	s.timeline.at(q.At).n[bucketRequests]++
-	s.ofAll(histQueue, int64(q.Queue))
-	s.ofAll(histEndToEnd, int64(q.EndToEnd))
-	s.ofAll(histClass+hist(q.Class), int64(q.EndToEnd))
-	s.ofAll(histStorage, int64(q.Storage))
-	s.ofAll(histGeneration, int64(q.Generation))
+	s.hists.record(histQueue, int64(q.Queue))
+	s.hists.record(histEndToEnd, int64(q.EndToEnd))
+	s.hists.record(histClass+hist(q.Class), int64(q.EndToEnd))
+	s.hists.record(histStorage, int64(q.Storage))
+	s.hists.record(histGeneration, int64(q.Generation))
 	if q.Prefill > 0 {
-		s.ofAll(histPrefill, int64(q.Prefill))
+		s.hists.record(histPrefill, int64(q.Prefill))
 	}
 	if q.Decode > 0 {
-		s.ofAll(histDecode, int64(q.Decode))
+		s.hists.record(histDecode, int64(q.Decode))
 	}
 }
 

@@ -29,25 +29,25 @@ func rangeOf(u units.Unit) int64 {
 // values within 0.1 %. Values above the range count as its end, so that percentiles stay an honest
 // lower bound, and are counted in OutOfRange. It is not safe for concurrent use.
 type Histogram struct {
-	unit     units.Unit
-	h        *hdrhistogram.Histogram
-	sum      float64
-	min, max int64
-	over     int64
+	h *hdrhistogram.Histogram
+	n HistogramData // its numbers; the count is known to h
 }
 
 // NewHistogram makes an empty histogram.
 func NewHistogram(u units.Unit) *Histogram {
-	return &Histogram{unit: u, h: hdrhistogram.New(1, rangeOf(u), histDigits), min: math.MaxInt64}
+	return &Histogram{
+		h: hdrhistogram.New(1, rangeOf(u), histDigits), n: HistogramData{Unit: u, Min: math.MaxInt64},
+	}
 }
 
 // Record adds one value; a negative one (a clock that went back) counts as 0.
 func (h *Histogram) Record(v int64) {
 	v = max(v, 0)
-	h.sum += float64(v)
-	h.min, h.max = min(h.min, v), max(h.max, v)
-	if r := rangeOf(h.unit); v > r {
-		h.over++
+	n := &h.n
+	n.Sum += float64(v)
+	n.Min, n.Max = min(n.Min, v), max(n.Max, v)
+	if r := rangeOf(n.Unit); v > r {
+		n.OutOfRange++
 		v = r
 	}
 	// The value is in range and the count cannot reach 2⁶³, the two things that RecordValue
@@ -61,9 +61,9 @@ func (h *Histogram) Merge(o *Histogram) {
 		return
 	}
 	h.h.Merge(o.h)
-	h.sum += o.sum
-	h.min, h.max = min(h.min, o.min), max(h.max, o.max)
-	h.over += o.over
+	h.n.Sum += o.n.Sum
+	h.n.Min, h.n.Max = min(h.n.Min, o.n.Min), max(h.n.Max, o.n.Max)
+	h.n.OutOfRange += o.n.OutOfRange
 }
 
 // Count returns the number of values; 0 for a nil histogram.
@@ -81,7 +81,7 @@ func (h *Histogram) Percentile(p float64) (int64, bool) {
 		return 0, false
 	}
 	v := h.h.ValueAtPercentile(p * 100)
-	return min(max(v, h.min), h.max), true
+	return min(max(v, h.n.Min), h.n.Max), true
 }
 
 // Supported says whether n samples are enough for percentile p: there must be ten beyond it on its
@@ -96,7 +96,7 @@ func (h *Histogram) Mean() (float64, bool) {
 	if h.Count() == 0 {
 		return 0, false
 	}
-	return h.sum / float64(h.Count()), true
+	return h.n.Sum / float64(h.Count()), true
 }
 
 // AtMost returns how many values do not exceed v, to the histogram's resolution: a bucket counts
@@ -105,7 +105,7 @@ func (h *Histogram) AtMost(v int64) int64 {
 	if h.Count() == 0 {
 		return 0
 	}
-	if v >= h.max {
+	if v >= h.n.Max {
 		return h.Count()
 	}
 	var n int64
@@ -137,17 +137,15 @@ const histEncoding = "hdr-v2-deflate-base64"
 // Encode returns the mergeable form.
 func (h *Histogram) Encode() (HistogramData, error) {
 	if h.Count() == 0 {
-		return HistogramData{}, errors.New("encode histogram: it is empty; leave it out of the " +
-			"result")
+		return HistogramData{}, errors.New("encode histogram: it is empty")
 	}
 	b, err := h.h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
 		return HistogramData{}, fmt.Errorf("encode histogram of %d values: %w", h.Count(), err)
 	}
-	return HistogramData{
-		Unit: h.unit, Count: h.Count(), Sum: h.sum, Min: h.min, Max: h.max, OutOfRange: h.over,
-		Encoding: histEncoding, Data: string(b),
-	}, nil
+	d := h.n
+	d.Count, d.Encoding, d.Data = h.Count(), histEncoding, string(b)
+	return d, nil
 }
 
 // Decode returns the histogram that was encoded.
@@ -165,7 +163,8 @@ func (d HistogramData) Decode() (*Histogram, error) {
 		return nil, fmt.Errorf("decode histogram: %d values in the data, %d announced",
 			in.TotalCount(), d.Count)
 	}
-	h.sum, h.min, h.max, h.over = d.Sum, d.Min, d.Max, d.OutOfRange
+	h.n = d
+	h.n.Data = "" // as large as the histogram
 	return h, nil
 }
 
@@ -175,18 +174,17 @@ func NewDistribution(u units.Unit, h *Histogram) Distribution {
 	if d.Count == 0 {
 		return d
 	}
-	mean, _ := h.Mean()
-	d.Mean, d.Min, d.Max, d.OutOfRange = units.Finite(mean), new(h.min), new(h.max), h.over
-	for _, p := range []struct {
-		share float64
-		out   **int64
-	}{{0.05, &d.P5}, {0.5, &d.P50}, {0.95, &d.P95}, {0.99, &d.P99}, {0.999, &d.P999},
-		{0.9999, &d.P9999}} {
-		if Supported(p.share, d.Count) {
-			v, _ := h.Percentile(p.share)
-			*p.out = new(v)
+	n := h.n
+	d.Mean = units.Ratio(n.Sum, d.Count)
+	d.Min, d.Max, d.OutOfRange = &n.Min, &n.Max, n.OutOfRange
+	at := func(p float64) *int64 {
+		if v, _ := h.Percentile(p); Supported(p, d.Count) {
+			return &v
 		}
+		return nil
 	}
+	d.P5, d.P50, d.P95 = at(0.05), at(0.5), at(0.95)
+	d.P99, d.P999, d.P9999 = at(0.99), at(0.999), at(0.9999)
 	return d
 }
 
@@ -210,12 +208,4 @@ func NewLatencyMS(h *Histogram) LatencyMS {
 	l.P50, l.P95, l.P99 = h.PercentileMS(0.5), h.PercentileMS(0.95), h.PercentileMS(0.99)
 	l.P999, l.P9999 = h.PercentileMS(0.999), h.PercentileMS(0.9999)
 	return l
-}
-
-// Max returns the largest value, 0 when there is none.
-func (h *Histogram) Max() int64 {
-	if h == nil {
-		return 0
-	}
-	return h.max
 }

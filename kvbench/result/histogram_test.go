@@ -46,7 +46,7 @@ func TestHistogramEdges(t *testing.T) {
 	h.Record(0)
 	h.Record(30 * 3600 * 1e9) // beyond a day
 	assert.EqualValues(t, 3, h.Count())
-	assert.EqualValues(t, 1, h.over)
+	assert.EqualValues(t, 1, h.n.OutOfRange)
 	v, _ := h.Percentile(1)
 	assert.InEpsilon(t, int64(24*3600*1e9), v, 0.001, "counted as the end of the range")
 	d := NewDistribution(units.Nanoseconds, h)
