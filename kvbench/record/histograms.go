@@ -41,8 +41,8 @@ const (
 	numLevelHists
 )
 
-// hist is the place of a histogram. First stand those of the whole trial, of which those of requests
-// count from the intended arrival, so that a stall cannot hide the queue behind it.
+// hist is the place of a histogram. First stand those of the whole trial. Those of requests count
+// from the intended arrival, so that a stall cannot hide the queue behind it.
 type hist uint8
 
 const (

@@ -36,7 +36,8 @@ type Histogram struct {
 // NewHistogram makes an empty histogram.
 func NewHistogram(u units.Unit) *Histogram {
 	return &Histogram{
-		h: hdrhistogram.New(1, rangeOf(u), histDigits), n: HistogramData{Unit: u, Min: math.MaxInt64},
+		h: hdrhistogram.New(1, rangeOf(u), histDigits),
+		n: HistogramData{Unit: u, Min: math.MaxInt64},
 	}
 }
 

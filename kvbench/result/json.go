@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/google/renameio/v2"
 )
 
 // ErrSchema is wrapped by Read for a file of a schema that this version does not know.
@@ -15,49 +17,22 @@ var ErrSchema = errors.New("unsupported result schema")
 // WriteJSON writes the result to path by way of a temporary file in the same directory, synced and
 // renamed, so that path holds a whole result or is untouched, whatever happens. The directory must
 // exist.
-func (r *Result) WriteJSON(path string) (err error) {
+func (r *Result) WriteJSON(path string) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode result for %s: %w", path, err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
-	if err != nil {
+	dir := filepath.Dir(path)
+	if err := renameio.WriteFile(path, append(data, '\n'), 0o644, renameio.WithTempDir(dir),
+		renameio.WithStaticPermissions(0o644)); err != nil {
 		return fmt.Errorf("write result %s: %w; choose a writable -results-dir", path, err)
 	}
-	defer func() {
-		if err != nil {
-			_ = f.Close()
-			_ = os.Remove(f.Name())
-			err = fmt.Errorf("write result %s: %w", path, err)
-		}
-	}()
-	if _, err = f.Write(append(data, '\n')); err != nil {
-		return err
+	// That makes the rename durable. Filesystems that cannot sync a directory have no such step to
+	// offer.
+	if d, err := os.Open(dir); err == nil {
+		_ = d.Sync()
+		_ = d.Close()
 	}
-	if err = f.Chmod(0o644); err != nil { // CreateTemp is for secrets, a result is for everybody
-		return err
-	}
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	if err = os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir makes the rename durable. Filesystems that cannot sync a directory have no such step to
-// offer.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil
-	}
-	defer d.Close()
-	_ = d.Sync()
 	return nil
 }
 

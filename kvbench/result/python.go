@@ -1,11 +1,8 @@
 package result
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
-	"maps"
-	"slices"
+	"errors"
 	"strings"
 )
 
@@ -159,42 +156,90 @@ type Criterion struct {
 	Passed bool    `json:"passed"`
 }
 
+// NewStorageHealth is that assessment with its own names and targets. A criterion without samples
+// is left out, as there. In the throughput profile latency is not judged: only that bytes moved.
+func NewStorageHealth(s *CacheStats, profile string) StorageHealth {
+	h := StorageHealth{Criteria: []Criterion{}}
+	add := func(name string, target float64, unit string, actual *float64) {
+		if actual == nil {
+			return
+		}
+		c := Criterion{Name: name, Target: target, Actual: *actual, Unit: unit}
+		c.Passed = c.Actual > target
+		if unit == "ms" {
+			c.Passed = c.Actual < target
+		}
+		if c.Passed {
+			h.PassedCount++
+		}
+		h.Criteria = append(h.Criteria, c)
+	}
+	if profile == "throughput" {
+		add("Storage Read Bandwidth > 0", 0, "GiB/s", s.StorageReadBandwidth)
+		add("Storage Write Bandwidth > 0", 0, "GiB/s", s.StorageWriteBandwidth)
+	} else {
+		p95 := func(of string) *float64 { return s.latency(of + "_p95_ms") }
+		add("Storage Tier Write Device P95 < 500ms", 500, "ms", p95("storage_write_device"))
+		add("Storage Tier Read Device P95 < 200ms", 200, "ms", p95("storage_read_device"))
+		add("CPU RAM P95 < 150ms", 150, "ms", larger(p95("cpu_read"), p95("cpu_write")))
+	}
+	add("Cache Hit Rate > 30%", 0.3, "ratio", s.CacheHitRate)
+	h.TotalCount = len(h.Criteria)
+	switch h.TotalCount {
+	case 0:
+		h.OverallStatus = "NO DATA"
+	case h.PassedCount:
+		h.OverallStatus = "PASS"
+	default:
+		h.OverallStatus = "FAIL"
+	}
+	return h
+}
+
+// latency is one of LatencyMS, nil when there is none.
+func (c *CacheStats) latency(key string) *float64 {
+	if v, ok := c.LatencyMS[key]; ok {
+		return &v
+	}
+	return nil
+}
+
+// larger returns the larger number, nil when there is none.
+func larger(a, b *float64) *float64 {
+	if a == nil || (b != nil && *b > *a) {
+		return b
+	}
+	return a
+}
+
 // cacheStatsKeys is CacheStats without its methods.
 type cacheStatsKeys CacheStats
 
-// MarshalJSON appends the keys of LatencyMS to the declared ones.
+// MarshalJSON appends the keys of LatencyMS, sorted, to the declared ones.
 func (c CacheStats) MarshalJSON() ([]byte, error) {
-	out, err := json.Marshal(cacheStatsKeys(c))
+	declared, err := json.Marshal(cacheStatsKeys(c))
+	if err != nil || len(c.LatencyMS) == 0 {
+		return declared, err
+	}
+	latencies, err := json.Marshal(c.LatencyMS)
 	if err != nil {
 		return nil, err
 	}
-	var b bytes.Buffer
-	b.Write(out[:len(out)-1])
-	for _, k := range slices.Sorted(maps.Keys(c.LatencyMS)) {
-		v, err := json.Marshal(c.LatencyMS[k])
-		if err != nil {
-			return nil, fmt.Errorf("cache_stats %s: %w", k, err)
-		}
-		fmt.Fprintf(&b, ",%q:%s", k, v)
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	declared[len(declared)-1] = ',' // in the place of the brace between the two
+	return append(declared, latencies[1:]...), nil
 }
 
 // UnmarshalJSON is the inverse.
 func (c *CacheStats) UnmarshalJSON(in []byte) error {
-	if err := json.Unmarshal(in, (*cacheStatsKeys)(c)); err != nil {
-		return err
-	}
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(in, &all); err != nil {
+	var all map[string]any
+	if err := errors.Join(json.Unmarshal(in, (*cacheStatsKeys)(c)),
+		json.Unmarshal(in, &all)); err != nil {
 		return err
 	}
 	c.LatencyMS = make(map[string]float64)
-	for k, raw := range all {
-		var v *float64
-		if strings.HasSuffix(k, "_ms") && json.Unmarshal(raw, &v) == nil && v != nil {
-			c.LatencyMS[k] = *v
+	for k, v := range all {
+		if ms, ok := v.(float64); ok && strings.HasSuffix(k, "_ms") {
+			c.LatencyMS[k] = ms
 		}
 	}
 	return nil

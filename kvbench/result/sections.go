@@ -396,16 +396,8 @@ func (o *ClassOutcome) Add(x ClassOutcome) {
 	o.Failed += x.Failed
 	o.InFlight += x.InFlight
 	o.Queued += x.Queued
-	o.OldestQueuedAgeS = older(o.OldestQueuedAgeS, x.OldestQueuedAgeS)
-	o.OldestInFlightAgeS = older(o.OldestInFlightAgeS, x.OldestInFlightAgeS)
-}
-
-// older returns the larger age, nil when there is none.
-func older(a, b *float64) *float64 {
-	if units.OrZero(b) > units.OrZero(a) {
-		return b
-	}
-	return a
+	o.OldestQueuedAgeS = larger(o.OldestQueuedAgeS, x.OldestQueuedAgeS)
+	o.OldestInFlightAgeS = larger(o.OldestInFlightAgeS, x.OldestInFlightAgeS)
 }
 
 // Derive fills in the ratios. Their base is what was there to be served, so that a warm-up's

@@ -6,40 +6,34 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/google/renameio/v2"
 )
 
 // writeFile makes the file at path from what write writes: by way of a temporary file in the same
 // directory, synced and renamed, so that path holds the whole output or is untouched, whatever
 // happens. A report that is replaced while somebody reads it stays readable to him.
-func writeFile(path string, write func(io.Writer) error) (err error) {
+func writeFile(path string, write func(io.Writer) error) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return fmt.Errorf("write %s: it is a directory; name a file", path)
 	}
 	// Beside its place, because a rename does not cross filesystems.
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
+	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)),
+		renameio.WithStaticPermissions(0o644))
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	defer func() {
-		if err != nil {
-			_ = f.Close()
-			_ = os.Remove(f.Name())
-		}
-	}()
+	defer f.Cleanup()
 	w := bufio.NewWriterSize(f, 1<<16)
-	if err = write(w); err != nil { // what it says is most often about its input
+	if err := write(w); err != nil { // what it says is most often about its input
 		return err
 	}
-	for _, step := range []func() error{
-		w.Flush,
-		func() error { return f.Chmod(0o644) }, // CreateTemp is for secrets, a report for everybody
-		f.Sync,                                 // the rename must not reach the disk before the data
-		f.Close,
-		func() error { return os.Rename(f.Name(), path) },
-	} {
-		if err = step(); err != nil {
-			return fmt.Errorf("write %s: %w", path, err)
-		}
+	err = w.Flush()
+	if err == nil {
+		err = f.CloseAtomicallyReplace()
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
 }
