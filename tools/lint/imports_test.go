@@ -19,7 +19,7 @@ import (
 var mayImport = map[string]string{
 	"tracing":           "",
 	"tracing/bpf":       "",
-	"tracing/host":      "",
+	"tracing/host":      "tracing",
 	"tracing/collector": "tracing tracing/host tracing/bpf",
 	"tracing/fio":       "tracing",
 

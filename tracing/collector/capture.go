@@ -24,7 +24,8 @@ func (c *Collector) build(w *window, n *counts) *tracing.Trace {
 		p.Members = names
 	}
 	if w.stat != nil && w.statEnd != nil {
-		p.Stat = deviceStat(w.statEnd.Sub(*w.stat))
+		stat := w.statEnd.Sub(*w.stat)
+		p.Stat = &stat.DeviceStat
 	}
 	if c.unavailable != nil {
 		p.Status = tracing.StatusCounters
@@ -144,11 +145,3 @@ func (c *Collector) judge(t *tracing.Trace) {
 	}
 }
 
-func deviceStat(s host.BlockStat) *tracing.DeviceStat {
-	return &tracing.DeviceStat{
-		ReadIOs: s.ReadIOs, ReadBytes: s.ReadBytes, ReadTicks: s.ReadTicks,
-		WriteIOs: s.WriteIOs, WriteBytes: s.WriteBytes, WriteTicks: s.WriteTicks,
-		FlushIOs: s.FlushIOs, DiscardIOs: s.DiscardIOs, IOTicks: s.IOTicks,
-		TimeInQueue: s.TimeInQueue,
-	}
-}

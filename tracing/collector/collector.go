@@ -213,21 +213,14 @@ func (w *window) edge(to *edge, p programs) {
 
 // readStat reads the counters of the device, or sums its members', which are what is traced.
 func (c *Collector) readStat() *host.BlockStat {
+	s, err := host.ReadStats(c.targets)
 	if len(c.targets) == 0 {
-		if s, err := c.device.ReadStat(); c.device.Name != "" && err == nil {
-			return &s
-		}
+		s, err = c.device.ReadStat()
+	}
+	if err != nil {
 		return nil
 	}
-	var sum host.BlockStat
-	for _, t := range c.targets {
-		s, err := t.ReadStat()
-		if err != nil {
-			return nil
-		}
-		sum = sum.Add(s)
-	}
-	return &sum
+	return &s
 }
 
 // Snapshot returns what was counted in the window, so far if it is open; nil before the first.

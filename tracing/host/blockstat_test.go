@@ -7,15 +7,17 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"kvbench/tracing"
 )
 
 func TestParseBlockStat(t *testing.T) {
 	ms := time.Millisecond
-	base := BlockStat{
+	base := BlockStat{DeviceStat: tracing.DeviceStat{
 		ReadIOs: 256697, ReadBytes: 728586658 * 512, ReadTicks: 1772777 * ms,
 		WriteIOs: 5109, WriteBytes: 6829368 * 512, WriteTicks: 16174 * ms,
-		InFlight: 3, IOTicks: 120768 * ms, TimeInQueue: 1792411 * ms,
-	}
+		IOTicks: 120768 * ms, TimeInQueue: 1792411 * ms,
+	}, InFlight: 3}
 	discard := base
 	discard.DiscardIOs = 3959
 	flush := discard
@@ -67,13 +69,22 @@ func TestBlockStatSub(t *testing.T) {
 	after, err := ParseBlockStat("15 0 116 4 27 0 232 90 5 65 80 2 0 24 5 4 6")
 	require.NoError(t, err)
 	ms := time.Millisecond
-	assert.Equal(t, BlockStat{
+	assert.Equal(t, BlockStat{DeviceStat: tracing.DeviceStat{
 		// the 32-bit millisecond column wrapped
 		ReadIOs: 5, ReadBytes: 16 * 512, ReadTicks: 10 * ms,
 		WriteIOs: 7, WriteBytes: 32 * 512, WriteTicks: 40 * ms,
-		InFlight: 5, IOTicks: 5 * ms, TimeInQueue: 10 * ms,
-		DiscardIOs: 1, FlushIOs: 1,
-	}, after.Sub(before))
+		IOTicks: 5 * ms, TimeInQueue: 10 * ms, DiscardIOs: 1, FlushIOs: 1,
+	}, InFlight: 5}, after.Sub(before))
+}
+
+func TestBlockStatAdd(t *testing.T) {
+	one, err := ParseBlockStat("1 0 2 3 4 0 5 6 7 8 9")
+	require.NoError(t, err)
+	two := one.Add(one)
+	assert.Equal(t, 2*one.ReadBytes, two.ReadBytes)
+	assert.EqualValues(t, 14, two.InFlight)
+	assert.Equal(t, one.IOTicks, two.IOTicks, "they were busy at the same time")
+	assert.Equal(t, 2*one.TimeInQueue, two.TimeInQueue)
 }
 
 // FuzzParseBlockStat asserts that no text makes the parser panic or count backwards.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 )
 
 // Device is the block device behind a directory, or the reason why there is none. It is plain data:
@@ -35,7 +34,7 @@ type Device struct {
 	// off).
 	Reason string
 
-	statPaths []string // what ReadStat sums; empty: SysPath/stat
+	counted []Disk // what ReadStat sums: the device, or the paths of a multipath head
 }
 
 // ErrNoWitness is wrapped by ReadStat's error for a device that has no statistics; the error's text
@@ -64,25 +63,14 @@ func DeviceByNumber(major, minor uint32) (Device, error) {
 // ReadStat reads the device's counters now: one open, read and close of a small file in sysfs, some
 // ten microseconds. It fails with ErrNoWitness when Reason is set.
 func (d Device) ReadStat() (BlockStat, error) {
-	if d.Reason != "" {
+	if d.Reason != "" || len(d.counted) == 0 {
 		return BlockStat{}, fmt.Errorf("%w: %s", ErrNoWitness, d.Reason)
 	}
-	var sum BlockStat
-	for _, p := range d.stats() {
-		s, err := readStatFile(p)
-		if err != nil {
-			return BlockStat{}, fmt.Errorf("read statistics of block device %s: %w", d.Name, err)
-		}
-		sum = sum.Add(s)
+	s, err := ReadStats(d.counted)
+	if err != nil {
+		err = fmt.Errorf("read statistics of block device %s: %w", d.Name, err)
 	}
-	return sum, nil
-}
-
-func (d Device) stats() []string {
-	if len(d.statPaths) > 0 {
-		return d.statPaths
-	}
-	return []string{filepath.Join(d.SysPath, "stat")}
+	return s, err
 }
 
 // backingDevice walks path → device number → sysfs → whole device.
@@ -102,7 +90,7 @@ func (m machine) backingDevice(path string) (Device, error) {
 	case mount.Type == "btrfs":
 		return m.behindBtrfs(d)
 	}
-	d.Reason = whyNone(mount)
+	d.Reason = mount.whyNoDevice()
 	return d, nil
 }
 
@@ -119,25 +107,19 @@ func (m machine) describe(d Device, major, minor uint32) (Device, error) {
 	disk, partition, err := m.wholeDisk(m.Path("/sys/dev/block", number))
 	if errors.Is(err, fs.ErrNotExist) {
 		d.Major, d.Minor = major, minor
-		d.Reason = fmt.Sprintf(
-			"the filesystem is on device %s, which /sys/dev/block does not show "+
-				"(a container or sandbox with its own view of /sys)",
-			number,
-		)
+		d.Reason = fmt.Sprintf("the filesystem is on device %s, which /sys/dev/block does not "+
+			"show (a container or sandbox with its own view of /sys)", number)
 		return d, nil
 	}
 	if err != nil {
 		return Device{}, fmt.Errorf("look up device %s: %w", number, err)
 	}
 	d.Partition, d.Name, d.SysPath = partition, disk.Name, disk.SysPath
-	d.Major, d.Minor = disk.Major, disk.Minor
+	d.Major, d.Minor, d.counted = disk.Major, disk.Minor, []Disk{disk}
 	d = m.stack(d)
 	if off := d.uncounted(); off != "" {
-		d.Reason = fmt.Sprintf(
-			"statistics of %s are switched off (echo 1 > /sys/block/%s/queue/iostats)",
-			off,
-			off,
-		)
+		d.Reason = fmt.Sprintf("statistics of %[1]s are switched off (echo 1 > "+
+			"/sys/block/%[1]s/queue/iostats)", off)
 	}
 	return d, nil
 }
@@ -147,14 +129,14 @@ func (m machine) describe(d Device, major, minor uint32) (Device, error) {
 // multipath heads had the flag cleared (seen on Linux 5.10 to 6.8). A filesystem was mounted from
 // it, which reads at least the superblock.
 func (d Device) uncounted() string {
-	for _, path := range d.stats() {
-		dir := Root(filepath.Dir(path))
-		if dir.Text("queue/iostats") != "0" {
+	for _, disk := range d.counted {
+		at := Root(disk.SysPath)
+		if at.Text("queue/iostats") != "0" {
 			continue
 		}
-		s, err := readStatFile(path)
-		if dir.Exists("mq") || err != nil || s.ReadIOs+s.WriteIOs == 0 {
-			return filepath.Base(string(dir))
+		s, err := disk.ReadStat()
+		if at.Exists("mq") || err != nil || s.ReadIOs+s.WriteIOs == 0 {
+			return disk.Name
 		}
 	}
 	return ""

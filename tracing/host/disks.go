@@ -1,9 +1,11 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -62,7 +64,28 @@ func (d Disk) number(file string) int64 {
 
 // ReadStat reads the disk's counters now.
 func (d Disk) ReadStat() (BlockStat, error) {
-	return readStatFile(filepath.Join(d.SysPath, "stat"))
+	path := filepath.Join(d.SysPath, "stat")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return BlockStat{}, err
+	}
+	s, err := ParseBlockStat(string(text))
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err) // a device may be several
+	}
+	return s, err
+}
+
+// ReadStats sums the counters of disks.
+func ReadStats(disks []Disk) (sum BlockStat, err error) {
+	for _, d := range disks {
+		s, err := d.ReadStat()
+		if err != nil {
+			return BlockStat{}, err
+		}
+		sum = sum.Add(s)
+	}
+	return sum, nil
 }
 
 var nvmeHead = regexp.MustCompile(`^nvme(\d+)n(\d+)$`)
@@ -79,7 +102,6 @@ func (m machine) nvmePaths(head string) (names []string) {
 	for _, p := range paths {
 		names = append(names, filepath.Base(p))
 	}
-	slices.Sort(names)
 	return names
 }
 
@@ -99,18 +121,15 @@ func (m machine) stack(d Device) Device {
 	if d.Members = m.nvmePaths(d.Name); len(d.Members) == 0 {
 		return d
 	}
-	d.Note = fmt.Sprintf(
-		"%s is an NVMe multipath head over %s",
-		d.Name,
-		strings.Join(d.Members, ", "),
-	)
+	d.Note = fmt.Sprintf("%s is an NVMe multipath head over %s", d.Name,
+		strings.Join(d.Members, ", "))
 	// Heads count their own I/O only since Linux 6.4 (commit d4d957b53d91). A filesystem was
 	// mounted from this one, which reads at least the superblock, so a head whose counters are all
 	// zero does not count, and its paths are summed instead.
-	head, err := readStatFile(filepath.Join(d.SysPath, "stat"))
-	if err == nil && head.ReadIOs+head.WriteIOs == 0 {
+	if head, err := d.ReadStat(); err == nil && head.ReadIOs+head.WriteIOs == 0 {
+		d.counted = nil
 		for _, path := range d.Members {
-			d.statPaths = append(d.statPaths, m.Path("/sys/block", path, "stat"))
+			d.counted = append(d.counted, Disk{Name: path, SysPath: m.Path("/sys/block", path)})
 		}
 		d.Note += "; this kernel counts only on the paths, whose counters are summed"
 	}
@@ -137,22 +156,15 @@ func (m machine) behindBtrfs(d Device) (Device, error) {
 			"no single one saw the bytes", len(devices), strings.Join(devices, ", "))
 		return d, nil
 	}
-	found := "btrfs hides its device: found through its mount source " + source
-	if whole.Note != "" {
-		found += "; " + whole.Note
-	}
-	whole.Note = found
+	whole.Note = strings.TrimSuffix("btrfs hides its device: found through its mount source "+
+		source+"; "+whole.Note, "; ")
 	return whole, nil
 }
 
 // btrfsDevices lists all devices of the btrfs filesystem that has the given one among them.
 func (m machine) btrfsDevices(d Device) []string {
-	name := d.Name
-	if d.Partition != "" {
-		name = d.Partition
-	}
 	// A fixed pattern: no error possible.
-	filesystems, _ := filepath.Glob(m.Path("/sys/fs/btrfs/*/devices", name))
+	filesystems, _ := filepath.Glob(m.Path("/sys/fs/btrfs/*/devices", cmp.Or(d.Partition, d.Name)))
 	if len(filesystems) == 0 {
 		return nil
 	}
@@ -173,39 +185,28 @@ func (m machine) disks(d Device) (found []Disk, reason string) {
 		return nil, d.Reason
 	}
 	seen := map[string]bool{}
-	var walk func(name string) string
-	walk = func(name string) string {
-		disk, _, err := m.diskNamed(name)
+	for ; len(names) > 0; names = names[1:] {
+		disk, _, err := m.diskNamed(names[0])
 		if err != nil {
-			return fmt.Sprintf("%s cannot be examined: %v", name, err)
+			return nil, fmt.Sprintf("%s cannot be examined: %v", names[0], err)
 		}
 		if seen[disk.Name] {
-			return ""
+			continue
 		}
 		seen[disk.Name] = true
 		if Root(disk.SysPath).Exists("mq") {
 			found = append(found, disk)
-			return ""
+			continue
 		}
 		below := Root(disk.SysPath).Names("slaves")
 		if len(below) == 0 {
 			below = m.nvmePaths(disk.Name)
 		}
-		for _, b := range below {
-			if why := walk(b); why != "" {
-				return why
-			}
-		}
 		if len(below) == 0 {
-			return disk.Name + " handles bios without requests and names no devices below it " +
-				"(zram, brd and other RAM disks do that)"
+			return nil, disk.Name + " handles bios without requests and names no devices below " +
+				"it (zram, brd and other RAM disks do that)"
 		}
-		return ""
-	}
-	for _, n := range names {
-		if why := walk(n); why != "" {
-			return nil, why
-		}
+		names = append(names, below...)
 	}
 	slices.SortFunc(found, func(a, b Disk) int { return strings.Compare(a.Name, b.Name) })
 	return found, ""

@@ -154,9 +154,8 @@ func TestBackingDeviceOfBtrfs(t *testing.T) {
 func TestBackingDeviceReasons(t *testing.T) {
 	for _, c := range []struct{ name, mount, says string }{
 		{"tmpfs", "- tmpfs tmpfs rw,size=1g", "in memory"},
-		{"overlay with its upper directory",
-			"- overlay overlay rw,lowerdir=/l,upperdir=/var/lib/docker/u/diff,workdir=/w",
-			"/var/lib/docker/u/diff"},
+		{"overlay with its upper directory", "- overlay overlay " +
+			"rw,lowerdir=/l,upperdir=/var/lib/docker/u/diff,workdir=/w", "/var/lib/docker/u/diff"},
 		{"overlay without", "- overlay overlay rw", "another filesystem"},
 		{"NFS names the export", "- nfs4 filer:/export/kv rw,rsize=1048576",
 			"network filesystem (filer:/export/kv)"},
@@ -214,10 +213,11 @@ func TestBackingDeviceReasons(t *testing.T) {
 
 func TestReadStatNamesWhatFailed(t *testing.T) {
 	dir := t.TempDir()
-	_, err := Device{Name: "sda", SysPath: dir}.ReadStat()
+	sda := Device{Name: "sda", counted: []Disk{{SysPath: dir}}}
+	_, err := sda.ReadStat()
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.ErrorContains(t, err, "block device sda")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "stat"), []byte("1 2 3\n"), 0o644))
-	_, err = Device{Name: "sda", SysPath: dir}.ReadStat()
+	_, err = sda.ReadStat()
 	require.ErrorContains(t, err, "3 columns")
 }
