@@ -196,8 +196,7 @@ func feasible(v *params.Values) params.Violations {
 	if err := params.CheckMemory(memory, use.Workers, host.ReadLimits()); err != nil {
 		bad = append(bad, params.Violation{Text: err.Error()})
 	}
-	if same, err := host.SameFilesystem(c.CacheDir, v.ResultsDir); err == nil && same &&
-		v.Division == params.Closed {
+	if v.Division == params.Closed && host.SameFilesystem(c.CacheDir, v.ResultsDir) {
 		bad = append(bad, params.Violation{Text: fmt.Sprintf(
 			"-results-dir: must be on another filesystem than the cache directory in the closed "+
 				"division: %s and %s share one", v.ResultsDir, c.CacheDir)})
@@ -216,8 +215,7 @@ func warnings(v *params.Values) []string {
 	dir := cacheDir(v)
 	if v.Simulated() {
 		// Nothing is written there.
-	} else if same, err := host.SameFilesystem(dir, v.ResultsDir); err == nil && same &&
-		v.Division != params.Quick {
+	} else if v.Division != params.Quick && host.SameFilesystem(dir, v.ResultsDir) {
 		// A few KiB of JSON do not disturb the quick division, which by default
 		// has both in the temporary directory.
 		list = append(list, fmt.Sprintf("results (%s) and cache (%s) share a filesystem: give "+

@@ -144,4 +144,3 @@ func (c *Collector) judge(t *tracing.Trace) {
 		p.Warn("the window was shorter than a millisecond")
 	}
 }
-

@@ -7,10 +7,10 @@
 //	device.go       the block device behind a directory
 //	disks.go        what lies below a device that is not a plain disk
 //	blockstat.go    what a block device has counted
-//	limits.go       processors and memory that the machine, affinity and cgroups leave
+//	limits.go       processors and memory that the machine, affinity and cgroups leave; what this
+//	                process may ask of the kernel
 //	usage.go        processor time and memory of this process
 //	environment.go  the machine as a result describes it
-//	privileges.go   what this process may ask of the kernel
 //	system_*.go     the system calls that differ between platforms
 //
 // Everything is read from /sys and /proc and needs no privilege. What cannot be read is unknown,

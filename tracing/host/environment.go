@@ -96,10 +96,11 @@ func ReadEnvironment(dir string) Environment {
 // environment reads what /proc and /sys tell about the machine.
 func (m machine) environment() Environment {
 	return Environment{
-		OS: m.distribution(), Kernel: m.Text("/proc/sys/kernel/osrelease"), Arch: runtime.GOARCH,
-		CPUModel: cpuModel(m.Text("/proc/cpuinfo")), Cores: runtime.NumCPU(),
+		OS:     cmp.Or(m.Field("PRETTY_NAME", "/etc/os-release"), runtime.GOOS),
+		Kernel: m.Text("/proc/sys/kernel/osrelease"), Arch: runtime.GOARCH,
+		CPUModel: m.cpuModel(), Cores: runtime.NumCPU(),
 		CPUGovernor: m.Text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-		MemoryBytes: m.kib("/proc/meminfo", "MemTotal:"),
+		MemoryBytes: m.kib("MemTotal", "/proc/meminfo"),
 		GoVersion:   runtime.Version(), GOMAXPROCS: runtime.GOMAXPROCS(0),
 		HugePages:    Chosen(m.Text("/sys/kernel/mm/transparent_hugepage/enabled")),
 		HugePagePool: m.Integer("/proc/sys/vm/nr_hugepages"),
@@ -169,33 +170,13 @@ func ReadBlockDevice(dir string) DeviceEnvironment {
 	return d
 }
 
-// distribution is the system's own name for itself.
-func (m machine) distribution() string {
-	for line := range strings.Lines(m.Text("/etc/os-release")) {
-		if name, ok := strings.CutPrefix(line, "PRETTY_NAME="); ok {
-			return strings.Trim(strings.TrimSpace(name), `"'`)
-		}
-	}
-	return runtime.GOOS
-}
-
 // cpuModel finds the processor's name. arm64 kernels give only numbers (implementer and part),
 // which are printed as they are: lists of their names go out of date.
-func cpuModel(cpuinfo string) string {
-	field := func(name string) string {
-		for line := range strings.Lines(cpuinfo) {
-			key, value, _ := strings.Cut(line, ":")
-			if strings.TrimSpace(key) == name {
-				return strings.TrimSpace(value)
-			}
-		}
-		return ""
+func (m machine) cpuModel() string {
+	field := func(name string) string { return m.Field(name, "/proc/cpuinfo") }
+	name, part := field("model name"), field("CPU part")
+	if name == "" && part != "" {
+		name = "ARM implementer " + field("CPU implementer") + " part " + part
 	}
-	if name := field("model name"); name != "" {
-		return name
-	}
-	if part := field("CPU part"); part != "" {
-		return "ARM implementer " + field("CPU implementer") + " part " + part
-	}
-	return ""
+	return name
 }

@@ -143,7 +143,10 @@ func TestReadEnvironmentHere(t *testing.T) {
 }
 
 func TestCPUModel(t *testing.T) {
+	of := func(cpuinfo string) string {
+		return machineOf(t, 1, map[string]string{"/proc/cpuinfo": cpuinfo}).cpuModel()
+	}
 	assert.Equal(t, "ARM implementer 0x41 part 0xd0c",
-		cpuModel("processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"))
-	assert.Empty(t, cpuModel("processor : 0\n"))
+		of("processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"))
+	assert.Empty(t, of("processor : 0\n"))
 }

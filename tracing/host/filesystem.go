@@ -33,6 +33,21 @@ const (
 	inPool
 )
 
+// whyNone explains to a storage engineer, for each place, why no block device stands behind a mount
+// there: %[1]s is its type, %[2]s its source, %[3]s where an overlay keeps its files.
+var whyNone = [...]string{
+	onDevice:  "%[1]s (%[2]s) has no block device of its own",
+	inMemory:  "%[1]s keeps its files in memory: no block device sees these bytes",
+	onNetwork: "%[1]s is a network filesystem (%[2]s): its disks are not on this host",
+	onVirtualHost: "%[1]s passes the bytes to the host of this virtual machine (%[2]s): " +
+		"its disks cannot be seen from inside",
+	inUserSpace: "%[1]s is served by a process in user space (%[2]s): " +
+		"the kernel knows no device behind it",
+	inLayers: "overlay (a container's own layer) stores its files in %[3]s " +
+		"and hides the device: use a mounted volume to see it",
+	inPool: "zfs spreads %[2]s over the devices of its pool: `zpool iostat` shows what they do",
+}
+
 // places are the filesystems that do not simply lie on a block device of this host. FUSE's are
 // listed by the name behind "fuse.".
 var places = map[string]place{
@@ -93,52 +108,28 @@ func uninterrupted(call func() error) error {
 	}
 }
 
-// SameFilesystem says whether two paths, or their nearest directories that exist, lie on one
-// filesystem.
-func SameFilesystem(a, b string) (bool, error) {
-	var devices [2]uint64
+// SameFilesystem says whether two paths, or their nearest directories that exist, are known to lie
+// on one filesystem.
+func SameFilesystem(a, b string) bool {
+	var on [2]unix.Stat_t
 	for i, path := range []string{a, b} {
 		at, err := existing(path)
-		if err != nil {
-			return false, err
+		if err != nil || unix.Stat(at, &on[i]) != nil {
+			return false
 		}
-		var s unix.Stat_t
-		if err := unix.Stat(at, &s); err != nil {
-			return false, fmt.Errorf("stat %s: %w", at, err)
-		}
-		devices[i] = uint64(s.Dev) // int32 on darwin
 	}
-	return devices[0] == devices[1], nil
+	return on[0].Dev == on[1].Dev
 }
 
-// whyNone explains to a storage engineer why no block device stands behind a mount without one.
-func whyNone(m Mount) string {
+// whyNoDevice says why no block device stands behind a mount without one.
+func (m Mount) whyNoDevice() string {
 	kind, _, _ := strings.Cut(m.Type, ".") // fuse.sshfs is FUSE's first, whatever it leads to
 	if kind == "" {
 		return "the directory belongs to no mount that this process can see"
 	}
-	switch places[kind] {
-	case inMemory:
-		return m.Type + " keeps its files in memory: no block device sees these bytes"
-	case onNetwork:
-		return fmt.Sprintf("%s is a network filesystem (%s): its disks are not on this host",
-			m.Type, m.Source)
-	case onVirtualHost:
-		return fmt.Sprintf("%s passes the bytes to the host of this virtual machine (%s): "+
-			"its disks cannot be seen from inside", m.Type, m.Source)
-	case inUserSpace:
-		return fmt.Sprintf("%s is served by a process in user space (%s): "+
-			"the kernel knows no device behind it", m.Type, m.Source)
-	case inLayers:
-		where := "another filesystem"
-		if upper, ok := m.SuperOption("upperdir"); ok {
-			where = upper
-		}
-		return fmt.Sprintf("overlay (a container's own layer) stores its files in %s "+
-			"and hides the device: use a mounted volume to see it", where)
-	case inPool:
-		return fmt.Sprintf("zfs spreads %s over the devices of its pool: "+
-			"`zpool iostat` shows what they do", m.Source)
+	upper, ok := m.SuperOption("upperdir")
+	if !ok {
+		upper = "another filesystem"
 	}
-	return fmt.Sprintf("%s (%s) has no block device of its own", m.Type, m.Source)
+	return fmt.Sprintf(whyNone[places[kind]], m.Type, m.Source, upper)
 }

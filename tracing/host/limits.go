@@ -1,7 +1,9 @@
 package host
 
 import (
+	"os"
 	"path"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -51,35 +53,29 @@ func (m machine) limits() Limits {
 	if n := m.affinity(); n > 0 {
 		l.Cores, l.CoresSource = float64(n), "sched_getaffinity"
 	}
-	const meminfo = "/proc/meminfo"
-	l.tightenMemory(m.kib(meminfo, "MemTotal:"), meminfo+" MemTotal")
-	l.tightenAvailable(m.kib(meminfo, "MemAvailable:"), meminfo+" MemAvailable")
-
+	memory := func(limit, available int64, limitSource, availableSource string) {
+		tighten(&l.MemoryLimit, &l.MemoryLimitSource, limit, limitSource)
+		tighten(&l.MemoryAvailable, &l.MemoryAvailableSource, available, availableSource)
+	}
+	const info = "/proc/meminfo"
+	memory(m.kib("MemTotal", info), m.kib("MemAvailable", info), info+" MemTotal",
+		info+" MemAvailable")
 	for _, dir := range m.cgroups("cpu") {
-		if cores, file := m.cpuQuota(dir); cores > 0 && cores < l.Cores {
-			l.Cores, l.CoresSource = cores, file
-		}
+		cores, file := m.cpuQuota(dir)
+		tighten(&l.Cores, &l.CoresSource, cores, file)
 	}
 	for _, dir := range m.cgroups("memory") {
-		limit, file := m.memoryLimit(dir)
-		l.tightenMemory(limit, file)
-		if limit > 0 {
-			l.tightenAvailable(max(1, limit-m.memoryHeld(dir)), file)
+		if limit, file := m.memoryLimit(dir); limit > 0 {
+			memory(limit, max(1, limit-m.memoryHeld(dir)), file, file)
 		}
 	}
 	return l
 }
 
-// tightenMemory and tightenAvailable keep the smaller positive value and its source.
-func (l *Limits) tightenMemory(bytes int64, source string) {
-	if bytes > 0 && (l.MemoryLimit == 0 || bytes < l.MemoryLimit) {
-		l.MemoryLimit, l.MemoryLimitSource = bytes, source
-	}
-}
-
-func (l *Limits) tightenAvailable(bytes int64, source string) {
-	if bytes > 0 && (l.MemoryAvailable == 0 || bytes < l.MemoryAvailable) {
-		l.MemoryAvailable, l.MemoryAvailableSource = bytes, source
+// tighten keeps the smaller positive value and its source.
+func tighten[N int64 | float64](to *N, source *string, value N, from string) {
+	if value > 0 && (*to == 0 || value < *to) {
+		*to, *source = value, from
 	}
 }
 
@@ -108,7 +104,7 @@ func (m machine) cgroups(controller string) (dirs []string) {
 
 // groupPath lists the directories of a group and its ancestors up to the mount point of its
 // hierarchy.
-func groupPath(mounts []Mount, unified bool, controller, group string) []string {
+func groupPath(mounts []Mount, unified bool, controller, group string) (dirs []string) {
 	at := slices.IndexFunc(mounts, func(m Mount) bool {
 		if unified {
 			return m.Type == "cgroup2"
@@ -122,15 +118,11 @@ func groupPath(mounts []Mount, unified bool, controller, group string) []string 
 	// A container without its own cgroup namespace sees the host's path (/docker/<id>) but has only
 	// that group mounted: what is mounted (Root) is cut from the front. Any other mismatch leaves
 	// the mount point.
-	inside := "/"
-	if m.Root == "/" {
-		inside = group
-	} else if rest, ok := strings.CutPrefix(group, m.Root); ok && (rest == "" || rest[0] == '/') {
-		inside = rest
+	inside, err := filepath.Rel(m.Root, group)
+	if err != nil || strings.HasPrefix(inside, "..") {
+		inside = ""
 	}
-	// A group outside the namespace's root reads /../x; cleaning keeps the path inside the mount.
-	inside = path.Clean("/" + inside)
-	for dirs := []string(nil); ; inside = path.Dir(inside) {
+	for inside = path.Join("/", inside); ; inside = path.Dir(inside) {
 		dirs = append(dirs, path.Join(m.Point, inside))
 		if inside == "/" {
 			return dirs
@@ -179,14 +171,8 @@ func (m machine) memoryHeld(dir string) int64 {
 	if used == 0 {
 		used, cache = m.bytes(dir, "memory.usage_in_bytes"), "total_inactive_file "
 	}
-	for line := range strings.Lines(m.Text(dir, "memory.stat")) {
-		if rest, ok := strings.CutPrefix(line, cache); ok {
-			if n, err := strconv.ParseInt(strings.TrimSpace(rest), 10, 64); err == nil {
-				return max(0, used-n)
-			}
-		}
-	}
-	return used
+	droppable, _ := strconv.ParseInt(m.Field(cache, dir, "memory.stat"), 10, 64)
+	return max(0, used-droppable)
 }
 
 // unlimited is what v1 calls no limit, less some slack: it prints the largest multiple of the page
@@ -200,4 +186,51 @@ func (m machine) bytes(dir, name string) int64 {
 		return 0
 	}
 	return *n
+}
+
+// Privileges are what decides whether this process may load programs into the kernel. They are a
+// forecast: a seccomp filter or a user namespace may refuse all the same.
+type Privileges struct {
+	// Missing are the capabilities that tracing needs and this process lacks. CAP_SYS_ADMIN stands
+	// for both of them, and before Linux 5.8 there was no other.
+	Missing []string
+	// Known is false where the kernel does not tell the capabilities; Missing is empty then.
+	Known bool
+	// TypeInformation is the size of the kernel's description of its own types (BTF), by which
+	// programs find their way in it; 0 = it was built without CONFIG_DEBUG_INFO_BTF.
+	TypeInformation int64
+	// Lockdown is none, integrity or confidentiality, which forbids programs that read kernel
+	// memory; empty where the kernel has no such thing.
+	Lockdown string
+}
+
+// capabilities of linux/capability.h, by their bit.
+const (
+	capSysAdmin = 21
+	capPerfmon  = 38
+	capBPF      = 39
+)
+
+// ReadPrivileges reads those of this process. It loads nothing: trying is the collector's, which
+// asks here what to say when the kernel refuses.
+func ReadPrivileges() Privileges { return Root("").Privileges() }
+
+// Privileges are those of the process whose /proc/self is below the root.
+func (r Root) Privileges() Privileges {
+	p := Privileges{Lockdown: Chosen(r.Text("/sys/kernel/security/lockdown"))}
+	if info, err := os.Stat(r.Path("/sys/kernel/btf/vmlinux")); err == nil {
+		p.TypeInformation = info.Size()
+	}
+	// A mask in hexadecimal digits.
+	effective, err := strconv.ParseUint(r.Field("CapEff", "/proc/self/status"), 16, 64)
+	if p.Known = err == nil; !p.Known || effective&(1<<capSysAdmin) != 0 {
+		return p
+	}
+	if effective&(1<<capBPF) == 0 {
+		p.Missing = append(p.Missing, "CAP_BPF")
+	}
+	if effective&(1<<capPerfmon) == 0 {
+		p.Missing = append(p.Missing, "CAP_PERFMON")
+	}
+	return p
 }

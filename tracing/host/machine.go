@@ -48,16 +48,22 @@ func (r Root) Exists(elem ...string) bool {
 	return err == nil
 }
 
-// kib finds the line "name:   123 kB" in a file and returns bytes, 0 when there is none.
-func (r Root) kib(file, name string) int64 {
-	for line := range strings.Lines(r.Text(file)) {
-		if rest, ok := strings.CutPrefix(line, name); ok {
-			number := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB"))
-			n, _ := strconv.ParseInt(number, 10, 53)
-			return max(0, n) << 10
+// Field is what stands behind a key in the first line of a file that begins with it, without what
+// parts and encloses it: keys and values are "MemTotal:       123 kB", "inactive_file 5",
+// "model name\t: X", `NAME="X"`.
+func (r Root) Field(key string, elem ...string) string {
+	for line := range strings.Lines(r.Text(elem...)) {
+		if rest, ok := strings.CutPrefix(line, key); ok {
+			return strings.Trim(rest, " \t\n:=\"'")
 		}
 	}
-	return 0
+	return ""
+}
+
+// kib is a field in KiB, as bytes; 0 when there is none.
+func (r Root) kib(key string, elem ...string) int64 {
+	n, _ := strconv.ParseInt(strings.TrimSuffix(r.Field(key, elem...), " kB"), 10, 53)
+	return max(0, n) << 10
 }
 
 // Chosen picks the bracketed word of a choice in sysfs ("always [madvise] never"); a single word is

@@ -36,23 +36,24 @@ func (m Mount) SuperOption(key string) (string, bool) {
 // transfers of that size. ok is false for mounts that do not tell, and for those that are no
 // network's.
 func (m Mount) TransferSizes() (read, write int64, ok bool) {
-	keys := [2]string{"rsize", "wsize"}
-	switch {
-	case m.Type == "9p":
-		keys = [2]string{"msize", "msize"}
-	case places[m.Type] != onNetwork:
-		return 0, 0, false
-	}
-	sizes := [2]int64{}
-	for i, key := range keys {
+	size := func(key string) int64 {
 		text, _ := m.SuperOption(key)
 		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n <= 0 {
-			return 0, 0, false
+		if err != nil || n < 0 {
+			return 0
 		}
-		sizes[i] = n
+		return n
 	}
-	return sizes[0], sizes[1], true
+	switch {
+	case m.Type == "9p":
+		read, write = size("msize"), size("msize")
+	case places[m.Type] == onNetwork:
+		read, write = size("rsize"), size("wsize")
+	}
+	if read == 0 || write == 0 {
+		return 0, 0, false
+	}
+	return read, write, true
 }
 
 // mounts reads the mount table as this process sees it.
@@ -67,15 +68,13 @@ func (m machine) mounts() ([]Mount, error) {
 // ParseMounts reads the format of /proc/<pid>/mountinfo (proc_pid_mountinfo(5)), in the kernel's
 // order: of two mounts on one point the later hides the earlier.
 func ParseMounts(text string) (mounts []Mount, err error) {
-	n := 0
-	for line := range strings.Lines(text) {
-		n++
-		if line = strings.TrimSuffix(line, "\n"); line == "" {
+	for i, line := range strings.Split(text, "\n") {
+		if line == "" {
 			continue
 		}
 		m, err := parseMount(line)
 		if err != nil {
-			return nil, fmt.Errorf("mountinfo line %d: %w", n, err)
+			return nil, fmt.Errorf("mountinfo line %d: %w", i+1, err)
 		}
 		mounts = append(mounts, m)
 	}
