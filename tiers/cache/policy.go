@@ -36,54 +36,41 @@ type Evictor interface {
 	Victims(yield func(*Entry) bool) // least worth keeping first
 }
 
-// lru is exact least recently used order: one list by recency.
+// lru is exact least recently used order: a ring by recency, which begins and ends at root.
 type lru struct {
-	head, tail *Entry // the head is the least recent
-	sunk       *Entry // of those that came with an old recency the last one: see Add
+	root Entry  // less recent than any: what is behind it is the least recent
+	sunk *Entry // of those that came with an old recency the last one: see Add
 }
 
 // NewLRU returns the order of least recent use.
-func NewLRU(int64) Evictor { return &lru{} }
+func NewLRU(int64) Evictor {
+	l := &lru{}
+	l.root.prev, l.root.next, l.sunk = &l.root, &l.root, &l.root
+	return l
+}
 
 // Add puts e behind the last entry that is less recent. What is new is the most recent, and
 // what comes from the level above is more recent than what came from there before it: a level
-// gives up its oldest first. So the place is the end of the list or near the last such place,
+// gives up its oldest first. So the place is the end of the ring or near the last such place,
 // and the walk to it is short.
 func (l *lru) Add(e *Entry) {
-	at := l.tail
-	if at != nil && at.recency > e.recency {
-		for at = l.sunk; at != nil && at.recency > e.recency; {
+	at := l.root.prev
+	if at.recency > e.recency {
+		for at = l.sunk; at.recency > e.recency; {
 			at = at.prev
 		}
-		for next := l.behind(at); next.recency < e.recency; next = l.behind(at) {
-			at = next // ends before the tail, which is more recent
+		for at.next.recency < e.recency { // ends before the last one, which is more recent
+			at = at.next
 		}
 		l.sunk = e
 	}
-	next := l.behind(at)
-	e.prev, e.next = at, next
-	if at == nil {
-		l.head = e
-	} else {
-		at.next = e
-	}
-	if next == nil {
-		l.tail = e
-	} else {
-		next.prev = e
-	}
-}
-
-// behind is the entry after at, or the first one.
-func (l *lru) behind(at *Entry) *Entry {
-	if at == nil {
-		return l.head
-	}
-	return at.next
+	e.prev, e.next = at, at.next
+	at.next.prev = e
+	at.next = e
 }
 
 func (l *lru) Touch(e *Entry) {
-	if e != l.tail {
+	if e != l.root.prev {
 		l.Remove(e)
 		l.Add(e)
 	}
@@ -93,20 +80,11 @@ func (l *lru) Remove(e *Entry) {
 	if l.sunk == e {
 		l.sunk = e.prev
 	}
-	if e.prev == nil {
-		l.head = e.next
-	} else {
-		e.prev.next = e.next
-	}
-	if e.next == nil {
-		l.tail = e.prev
-	} else {
-		e.next.prev = e.prev
-	}
+	e.prev.next, e.next.prev = e.next, e.prev
 	e.prev, e.next = nil, nil
 }
 
 func (l *lru) Victims(yield func(*Entry) bool) {
-	for e := l.head; e != nil && yield(e); e = e.next {
+	for e := l.root.next; e != &l.root && yield(e); e = e.next {
 	}
 }
