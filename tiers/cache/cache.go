@@ -49,7 +49,7 @@ type Config struct {
 	Transfer   *transfer.Transfer
 	MaxWriters int // entries being written at a time; 0 = no bound
 	Clock      clock.Clock
-	Observer   Observer // nil: nobody watches
+	Observer   Observer
 }
 
 // Cache is a stack of levels and the index of what lives in them. All methods are safe for
@@ -68,7 +68,7 @@ type Cache struct {
 	uses           uint64 // counts them, for recency
 	gen            uint64 // counts writes, for generations
 	open           int    // leases with Prefix that are not closed
-	oversubscribed bool   // one of them holds blocks that do not fit beside each other
+	oversubscribed *Lease // the one of them whose blocks do not fit beside each other
 	places         int    // of the write limit that are free
 	writers        queue  // who waits for one
 	planning       queue  // who waits until room can be planned
@@ -131,12 +131,9 @@ func New(cfg Config) (*Cache, error) {
 		clock: cfg.Clock, now: cfg.Clock.Now, transfer: cfg.Transfer, observer: cfg.Observer,
 		policy:  cfg.Policy,
 		bounded: cfg.MaxWriters > 0, places: cfg.MaxWriters,
-		index: make(map[string]*Entry), search: search{need: make([]int64, len(cfg.Levels))},
+		index: make(map[string]*Entry), search: search{need: make([]int64, len(cfg.Levels)+1)},
 	}
 	c.consider = c.choose
-	if c.observer == nil {
-		c.observer = nobody{}
-	}
 	if c.policy.Evict == nil {
 		c.policy.Evict = NewLRU
 	}
@@ -198,19 +195,8 @@ func (c *Cache) Forget(ctx context.Context, tag Tag, key string) error {
 		defer c.mu.Unlock()
 		return fmt.Errorf("deleting %s from the cache: it is in use (%s)", key, e.state)
 	}
-	r := c.evict(e)
+	r := e.cur.pin()
+	c.evict(e)
 	c.mu.Unlock()
-	return c.remove(ctx, tag, r)
+	return c.unpin(ctx, tag, r)
 }
-
-type nobody struct{}
-
-func (nobody) Began(Tag, tiers.Object, tiers.Kind, tiers.Op, tiers.Phase)                    {}
-func (nobody) Chunk(Tag, tiers.Kind, tiers.Op, tiers.Phase, int64)                           {}
-func (nobody) Demoted(Tag, tiers.Object, tiers.Kind, tiers.Kind, tiers.Timing, tiers.Timing) {}
-func (nobody) Evicted(Tag, tiers.Object, tiers.Kind)                                         {}
-func (nobody) Deleted(Tag, tiers.Object, tiers.Kind, time.Duration)                          {}
-func (nobody) Failed(Tag, tiers.Object, tiers.Kind, tiers.Op, error)                         {}
-func (nobody) Retried(Tag, tiers.Object, tiers.Kind, tiers.Op, error)                        {}
-
-var _ Observer = nobody{}

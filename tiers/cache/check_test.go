@@ -242,6 +242,17 @@ func (c *Cache) quiet(t *testing.T, stores map[tiers.Kind]*bookTier) {
 	}
 }
 
+// nobody is an Observer that looks away.
+type nobody struct{}
+
+func (nobody) Began(Tag, tiers.Object, tiers.Kind, tiers.Op, tiers.Phase)                    {}
+func (nobody) Chunk(Tag, tiers.Kind, tiers.Op, tiers.Phase, int64)                           {}
+func (nobody) Demoted(Tag, tiers.Object, tiers.Kind, tiers.Kind, tiers.Timing, tiers.Timing) {}
+func (nobody) Evicted(Tag, tiers.Object, tiers.Kind)                                         {}
+func (nobody) Deleted(Tag, tiers.Object, tiers.Kind, time.Duration)                          {}
+func (nobody) Failed(Tag, tiers.Object, tiers.Kind, tiers.Op, error)                         {}
+func (nobody) Retried(Tag, tiers.Object, tiers.Kind, tiers.Op, error)                        {}
+
 // tally is an Observer that counts who left.
 type tally struct {
 	nobody

@@ -6,9 +6,9 @@
 //	cache.go   Cache, Level, Config, Observer: what a caller gives and gets
 //	policy.go  Policy, Evictor: the choices, and LRU, the one order that there is
 //	lease.go   Want, Decide, Lease: what a request finds, and what is its own to write
-//	entry.go   Entry, replica: a key's life, from queued to evicted
-//	room.go    level, plan, queue: who has to leave for an entry, and who waits for what
-//	io.go      Read, Write and the work of a plan: the steps around the bytes
+//	entry.go   Entry, replica: a key's life, from pending to evicted
+//	room.go    level, move, queue: who has to leave for an entry, and who waits for what
+//	io.go      Read, Write and the moves for their room: the steps around the bytes
 //	move.go    transfers, told and retried
 //
 // testdata/decisions shows by example what leaves for what.

@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"context"
+
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
 )
@@ -9,15 +11,14 @@ import (
 type state uint8
 
 const (
-	queued   state = iota // an owner is registered, no bytes yet
-	writing               // the owner holds room and moves bytes
+	pending  state = iota // an owner is registered, no bytes yet
 	resident              // readable, a candidate for eviction
 	demoting              // readable in its old level while it moves to the next
 	evicted               // out of the index; bytes go when the last reader leaves
 )
 
 func (s state) String() string {
-	return [...]string{"queued", "being written", "resident", "being demoted", "evicted"}[s]
+	return [...]string{"being written", "resident", "being demoted", "evicted"}[s]
 }
 
 // Entry is one key of the index. Guarded by the cache's lock, under which policies see it.
@@ -48,20 +49,12 @@ type replica struct {
 	obj     tiers.Object
 	in      *level
 	pins    int
-	leaving bool // nobody new may pin it; the one who lets go last removes it
+	leaving bool // nobody new may pin it; who lets go last removes it
 }
 
 func (r *replica) pin() *replica {
 	r.pins++
 	return r
-}
-
-// unpin returns the replica when it has to be removed.
-func (r *replica) unpin() *replica {
-	if r.pins--; r.leaving && r.pins == 0 {
-		return r
-	}
-	return nil
 }
 
 // busy says that a block is being written or demoted, or is going to be used.
@@ -103,24 +96,30 @@ func (c *Cache) forget(e *Entry) {
 	e.state = evicted
 }
 
-// abandon ends a pending entry that will not be written.
-func (c *Cache) abandon(e *Entry) {
-	if e.state == queued || e.state == writing {
-		c.forget(e)
-		e.resolve()
-	}
+// evict takes a resident entry out of the index. Its replica goes with the last pin on it.
+func (c *Cache) evict(e *Entry) {
+	c.forget(e)
+	e.cur.leaving = true
+	e.cur.in.leaving += e.size
+	e.cur.in.entries--
 }
 
-// evict takes a resident entry out of the index. It returns the replica when nobody reads it,
-// so that the caller removes it; else the last reader will.
-func (c *Cache) evict(e *Entry) *replica {
-	c.forget(e)
-	r := e.cur
-	r.leaving = true
-	r.in.leaving += r.obj.Size
-	r.in.entries--
-	if r.pins > 0 {
+// publish makes an entry readable whose bytes have taken the place of a reservation.
+func (c *Cache) publish(e *Entry, o tiers.Object, in *level) {
+	e.state, e.cur = resident, &replica{obj: o, in: in}
+	in.reserved -= e.size
+	in.entries++
+	e.resolve()
+}
+
+// unpin lets go of a replica, and removes one that leaves when nobody else holds it.
+func (c *Cache) unpin(ctx context.Context, tag Tag, r *replica) error {
+	c.mu.Lock()
+	r.pins--
+	last := r.leaving && r.pins == 0
+	c.mu.Unlock()
+	if !last {
 		return nil
 	}
-	return r
+	return c.remove(ctx, tag, r)
 }

@@ -1,8 +1,11 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"kvbench/tiers"
 )
@@ -27,10 +30,10 @@ func (l *Lease) Read(ctx context.Context, i int, tag Tag) (n int, res Result, er
 	}
 	c.mu.Unlock()
 	for _, r := range left {
-		_ = c.remove(ctx, tag, r)
+		_ = c.unpin(ctx, tag, r)
 	}
 	res.Level = in.Kind
-	n, res.Timing, err = c.read(ctx, tag, in, l.objects)
+	n, res.Timing, err = c.transferred(ctx, tag, tiers.Read, in, l.objects)
 	if alone {
 		return n, res, err
 	}
@@ -46,7 +49,9 @@ func (l *Lease) Read(ctx context.Context, i int, tag Tag) (n int, res Result, er
 }
 
 // gather pins want i and those behind it that one transfer may have, and puts them into
-// l.objects. It returns the level they are in and replicas to be removed. Callers hold the lock.
+// l.objects. It returns the level they are in. An entry that was demoted since the last read is
+// pinned where it is now: staying with the old copy, which is left, would keep its room from the
+// writer that demoted it. Callers hold the lock.
 func (l *Lease) gather(i int) (in *level, left []*replica) {
 	l.objects = l.objects[:0]
 	bytes := int64(0)
@@ -56,35 +61,22 @@ func (l *Lease) gather(i int) (in *level, left []*replica) {
 			bytes+cl.e.size > in.extent) {
 			break
 		}
-		if r := l.hold(cl); r != nil {
-			left = append(left, r)
+		if cl.e.state != evicted {
+			if !l.Prefix {
+				l.c.touch(cl.e)
+			}
+			if old := cl.pinned; old != cl.e.cur {
+				cl.pinned = cl.e.cur.pin()
+				if old != nil {
+					left = append(left, old)
+				}
+			}
 		}
 		in = cl.pinned.in
 		bytes += cl.pinned.obj.Size
 		l.objects = append(l.objects, cl.pinned.obj)
 	}
 	return in, left
-}
-
-// hold makes sure that the pin of a claim is on the entry's present replica. It returns an old
-// one that has to be removed. Callers hold the lock.
-func (l *Lease) hold(cl *claim) (left *replica) {
-	if cl.e.state == evicted {
-		return nil
-	}
-	if !l.Prefix {
-		l.c.touch(cl.e)
-	}
-	if cl.pinned == cl.e.cur {
-		return nil
-	}
-	if cl.pinned != nil {
-		// It was demoted since the last read. Staying with the old copy would keep its room from
-		// the writer that demoted it.
-		left = cl.pinned.unpin()
-	}
-	cl.pinned = cl.e.cur.pin()
-	return left
 }
 
 // saw notes that a claim's entry is read. Callers hold the lock.
@@ -101,18 +93,82 @@ func (res *Result) saw(cl *claim) {
 // it that are this lease's too, in one transfer as far as their tier puts them side by side.
 // It returns how many wants it dealt with, also when it fails; on success their entries are
 // readable by all and pinned by this lease.
+//
+// That is the life of new entries: a place of the write limit, room, bytes, publication. For
+// blocks whose room was planned the bytes are claimed already. All take their bytes at once;
+// what the tier does not put side by side claims them again.
 func (l *Lease) Write(ctx context.Context, i int, tag Tag) (n int, res Result, err error) {
+	c := l.c
 	if !l.claims[i].owner {
 		return 1, res, fmt.Errorf("writing a key that belongs to another request: %w", ErrGone)
 	}
 	l.letGo(ctx, tag)
-	cleared, err := l.makeRoom(ctx, tag)
-	if err != nil {
-		return 1, Result{Space: cleared}, err
+	defer func() {
+		for k := i; err != nil && k < i+n; k++ {
+			l.Drop(ctx, k, tag) // nobody will write these entries any more
+		}
+		l.holdAgain()
+	}()
+	n, res.Level = 1, l.claims[i].e.in.Kind
+	if res.Space, err = l.makeRoom(ctx, tag); err != nil {
+		return n, res, err
 	}
-	n, res, err = l.write(ctx, tag, i, l.together(i))
-	res.Space += cleared
-	l.holdAgain()
+	claims := l.together(i)
+	n = len(claims)
+	for k := range claims {
+		res.Bytes += claims[k].e.size
+	}
+	begun := c.now()
+	if c.bounded && !tag.Unbounded {
+		err = c.enter(ctx)
+		res.Slot = c.now() - begun
+		if err != nil {
+			return n, res, err
+		}
+		defer c.leave()
+	}
+	err = l.room(ctx, tag, &claims[0])
+	in := claims[0].claimed
+	if err == nil {
+		err = c.take(ctx, in, res.Bytes)
+	}
+	res.Space += c.now() - begun - res.Slot
+	if err != nil {
+		return n, res, err
+	}
+
+	l.objects = l.objects[:0]
+	c.mu.Lock()
+	for k := range claims {
+		cl := &claims[k]
+		cl.claimed = nil
+		c.gen++
+		l.objects = append(l.objects, tiers.Object{Key: cl.e.key, Gen: c.gen, Size: cl.e.size,
+			Place: i + k})
+	}
+	c.mu.Unlock()
+	res.Level = in.Kind
+	n, res.Timing, err = c.transferred(ctx, tag, tiers.Write, in, l.objects)
+	all := res.Bytes
+	res.Bytes = bytesOf(l.objects[:n])
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k := n; k < len(claims); k++ {
+		claims[k].claimed = in
+	}
+	in.giveBack(res.Bytes-all, all-res.Bytes) // what is left is claimed again
+	if err != nil {
+		in.giveBack(0, res.Bytes)
+	}
+	for k := 0; err == nil && k < n; k++ {
+		cl := &claims[k]
+		if !l.Prefix {
+			c.touch(cl.e)
+		}
+		c.publish(cl.e, l.objects[k], in)
+		cl.pinned, cl.owner = cl.e.cur.pin(), false
+	}
+	c.serve() // a new victim may be what a plan waits for
 	return n, res, err
 }
 
@@ -128,86 +184,6 @@ func (l *Lease) together(i int) []claim {
 	return l.claims[i:n]
 }
 
-// write runs the life of new entries: a place of the write limit, room, bytes, publication. For
-// blocks whose room was planned the bytes are claimed already. All take their bytes at once;
-// what the tier does not put side by side claims them again.
-func (l *Lease) write(ctx context.Context, tag Tag, i int, claims []claim) (n int, res Result,
-	err error) {
-	c := l.c
-	n = len(claims)
-	in := claims[0].claimed
-	for k := range claims {
-		res.Bytes += claims[k].e.size
-		claims[k].claimed = nil
-	}
-	res.Level = claims[0].e.in.Kind
-	defer func() {
-		if err != nil {
-			c.giveUp(claims[:n])
-		}
-	}()
-	begun := c.now()
-	if c.bounded && !tag.Unbounded {
-		err = c.enter(ctx)
-		res.Slot = c.now() - begun
-		if err != nil {
-			if in != nil {
-				c.giveBack(in, res.Bytes, 0)
-			}
-			return n, res, err
-		}
-		defer c.leave()
-	}
-	if in == nil {
-		in, err = c.room(ctx, tag, claims[0].e)
-	}
-	if err == nil {
-		err = c.take(ctx, in, res.Bytes)
-	}
-	res.Space = c.now() - begun - res.Slot
-	if err != nil {
-		return n, res, err
-	}
-
-	l.objects = l.objects[:0]
-	c.mu.Lock()
-	for k := range claims {
-		e := claims[k].e
-		c.gen++
-		l.objects = append(l.objects, tiers.Object{Key: e.key, Gen: c.gen, Size: e.size,
-			Place: i + k})
-		e.state = writing
-	}
-	c.mu.Unlock()
-	res.Level = in.Kind
-	total := res.Bytes
-	n, res.Timing, err = c.write(ctx, tag, in, l.objects)
-	res.Bytes = bytesOf(l.objects[:n])
-	if rest := claims[n:]; len(rest) > 0 {
-		c.mu.Lock()
-		for k := range rest {
-			rest[k].e.state, rest[k].claimed = queued, in
-		}
-		c.mu.Unlock()
-		c.giveBack(in, res.Bytes-total, total-res.Bytes) // a reservation becomes a claim again
-	}
-	if err != nil {
-		c.giveBack(in, 0, res.Bytes)
-		return n, res, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for k := range n {
-		cl := &claims[k]
-		if !l.Prefix {
-			c.touch(cl.e)
-		}
-		cl.pinned, cl.owner = c.publish(cl.e, l.objects[k], in), false
-	}
-	c.serve() // a new victim may be what a plan waits for
-	return n, res, nil
-}
-
 // bytesOf sums up the bytes of entries, without padding.
 func bytesOf(objects []tiers.Object) (n int64) {
 	for _, o := range objects {
@@ -216,105 +192,69 @@ func bytesOf(objects []tiers.Object) (n int64) {
 	return n
 }
 
-// giveUp ends claims whose entries will not be written.
-func (c *Cache) giveUp(claims []claim) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for k := range claims {
-		claims[k].owner = false
-		c.abandon(claims[k].e)
-	}
-}
-
-// publish makes a written entry readable, with one pin. Callers hold the lock.
-func (c *Cache) publish(e *Entry, o tiers.Object, in *level) *replica {
-	e.state = resident
-	e.cur = &replica{obj: o, in: in, pins: 1}
-	in.reserved -= e.size
-	in.entries++
-	e.resolve()
-	return e.cur
-}
-
-// room plans and makes the room for a new entry: its bytes are claimed in the level.
-func (c *Cache) room(ctx context.Context, tag Tag, e *Entry) (*level, error) {
-	p, err := c.reserve(ctx, e)
-	if err != nil {
-		return nil, err
-	}
-	if err = c.execute(ctx, tag, p); err != nil {
-		c.giveBack(p.target, e.size, 0)
-	}
-	return p.target, err
-}
-
-// execute does what a plan asks: deletions, then demotions from the lowest level upward.
-// Whatever happens, nothing of it stays half done: an entry that could not be demoted is
-// dropped from the cache.
-func (c *Cache) execute(ctx context.Context, tag Tag, p *plan) error {
-	var first error
-	for _, r := range p.victims {
-		c.observer.Evicted(tag, r.obj, r.in.Kind)
-	}
-	for _, r := range p.remove {
-		if err := c.remove(ctx, tag, r); err != nil && first == nil {
-			first = err
-		}
-	}
-	for _, d := range p.demote {
-		if first == nil {
-			first = c.demote(ctx, tag, d)
-			continue
-		}
-		c.giveBack(d.to, d.e.size, 0)
-		c.drop(ctx, tag, d)
-	}
-	return first
-}
-
-// demote moves one entry: real I/O, a read of the upper and a write of the lower level.
-func (c *Cache) demote(ctx context.Context, tag Tag, d demotion) error {
-	o, from, to := d.from.obj, d.from.in, d.to
-	if err := c.take(ctx, to, o.Size); err != nil {
-		c.drop(ctx, tag, d)
-		return err
-	}
-	rd, wr, err := c.move(ctx, tag, o, from, to)
-	if err != nil {
-		c.giveBack(to, 0, o.Size)
-		c.failed(ctx, tag, o, to.Kind, tiers.Write, err)
-		c.drop(ctx, tag, d)
-		return err
-	}
-	c.observer.Demoted(tag, o, from.Kind, to.Kind, rd, wr)
-	c.mu.Lock()
-	d.e.state = resident
-	d.e.cur = &replica{obj: o, in: to}
-	to.reserved -= o.Size
-	to.entries++
-	return c.leaveBehind(ctx, tag, d.from)
-}
-
-// drop evicts an entry whose demotion did not happen. Putting it back could take away bytes
-// that another writer was already promised.
-func (c *Cache) drop(ctx context.Context, tag Tag, d demotion) {
-	c.mu.Lock()
-	c.forget(d.e)
-	_ = c.leaveBehind(ctx, tag, d.from)
-}
-
-// leaveBehind lets go of the upper replica of a demotion, whose bytes count as leaving since it
-// was planned. The caller holds the lock, which is let go of.
-func (c *Cache) leaveBehind(ctx context.Context, tag Tag, r *replica) error {
-	r.leaving = true
-	r.in.entries--
-	r = r.unpin()
-	c.serve()
-	c.mu.Unlock()
-	if r == nil {
+// room makes sure that the bytes of a claim are claimed in the level where its entry will live.
+func (l *Lease) room(ctx context.Context, tag Tag, cl *claim) error {
+	if cl.claimed != nil {
 		return nil
 	}
-	return c.remove(ctx, tag, r)
+	if err := l.c.reserve(ctx, cl.e, &l.work); err != nil {
+		return err
+	}
+	cl.claimed = cl.e.in
+	_, err := l.makeRoom(ctx, tag)
+	return err
+}
+
+// makeRoom does what was planned, before anything else of the request and before any wait for
+// another: others count on the bytes that leave. First all deletions, then demotions from the
+// lowest level upward, so that what each of them waits for is on its way whoever it belongs to.
+// Whatever happens, nothing of it stays half done.
+func (l *Lease) makeRoom(ctx context.Context, tag Tag) (took time.Duration, err error) {
+	work := l.work
+	if len(work) == 0 {
+		return 0, nil
+	}
+	l.work = work[:0]
+	c := l.c
+	start := c.now()
+	slices.SortStableFunc(work, func(a, b move) int { return cmp.Compare(b.to, a.to) })
+	for _, m := range work {
+		if m.to < len(c.levels) {
+			err = c.demote(ctx, tag, m, err)
+			continue
+		}
+		c.observer.Evicted(tag, m.from.obj, m.from.in.Kind)
+		err = cmp.Or(err, c.unpin(ctx, tag, m.from))
+	}
+	clear(work) // no entry lives longer for that
+	return c.now() - start, err
+}
+
+// demote moves one entry: real I/O, a read of the upper and a write of the lower level. After a
+// failure, also an earlier one, the entry is dropped from the cache: putting it back could take
+// away bytes that another writer was already promised.
+func (c *Cache) demote(ctx context.Context, tag Tag, m move, err error) error {
+	o, from, to := m.from.obj, m.from.in, c.levels[m.to]
+	claimed := o.Size
+	if err == nil {
+		err = c.take(ctx, to, o.Size)
+	}
+	if err == nil {
+		claimed = 0
+		err = c.move(ctx, tag, o, from, to)
+	}
+	c.mu.Lock()
+	if err == nil {
+		c.publish(m.e, o, to)
+	} else {
+		to.giveBack(claimed, o.Size-claimed)
+		c.forget(m.e)
+	}
+	m.from.leaving = true // its bytes count as leaving since that was planned
+	from.entries--
+	c.serve()
+	c.mu.Unlock()
+	return cmp.Or(err, c.unpin(ctx, tag, m.from))
 }
 
 // remove deletes a replica that nobody reads and frees its bytes, once the deletion has

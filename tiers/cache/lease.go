@@ -1,11 +1,9 @@
 package cache
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"kvbench/tiers"
@@ -43,13 +41,12 @@ type Lease struct {
 	// See Cache.Decide.
 	Prefix bool
 
-	c              *Cache
-	open           bool // counted in Cache.open: with Prefix, from Decide to Close
-	claims         []claim
-	planned        int            // claims that were looked at for planning, of those
-	work           plan           // of all blocks together, until it is done
-	oversubscribed bool           // its blocks do not fit beside each other
-	objects        []tiers.Object // of one transfer
+	c       *Cache
+	open    bool // counted in Cache.open: with Prefix, from Decide to Close
+	claims  []claim
+	planned int            // claims that were looked at for planning, of those
+	work    []move         // planned and not done yet
+	objects []tiers.Object // of one transfer
 }
 
 type claim struct {
@@ -57,9 +54,8 @@ type claim struct {
 	pinned  *replica
 	outcome Outcome
 	owner   bool   // this lease's to write
-	using   bool   // counted in e.uses
 	claimed *level // where bytes are claimed for it
-	done    bool   // dropped for good
+	done    bool   // dropped; until then e.uses counts it, with Prefix
 }
 
 // Result is what one cache operation took.
@@ -94,22 +90,18 @@ type Result struct {
 func (c *Cache) Decide(l *Lease, wants []Want) (decided bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !l.Prefix {
-		l.c, l.claims = c, l.claims[:0]
-		l.lookUp(wants)
-		return true
-	}
-	if !l.open {
-		l.c, l.open, l.claims, l.planned = c, true, l.claims[:0], 0
+	l.c = c
+	if l.Prefix && !l.open {
+		l.open = true
 		c.open++
 	}
 	if len(l.claims) == 0 {
-		if c.oversubscribed {
+		if l.Prefix && c.oversubscribed != nil {
 			return false
 		}
 		l.lookUp(wants)
 	}
-	return l.planRoom()
+	return !l.Prefix || l.planRoom()
 }
 
 // lookUp decides on metadata. Callers hold the lock.
@@ -146,7 +138,6 @@ func (l *Lease) lookUp(wants []Want) {
 		case l.Prefix:
 			// No pin: a decision that waits would keep bytes from those it waits for. In use, a hit
 			// cannot be evicted; it is pinned when it is read.
-			cl.using = true
 			cl.e.uses++
 		case cl.outcome == Hit:
 			cl.pinned = cl.e.cur.pin()
@@ -162,21 +153,14 @@ func (l *Lease) planRoom() bool {
 		if !cl.owner || c.fits(cl.e.size) != nil {
 			continue
 		}
-		var p *plan
-		if len(c.planning) == 0 {
-			p = c.plan(cl.e, true)
-		}
-		if p == nil && c.open > 1 {
+		switch {
+		case len(c.planning) == 0 && c.plan(cl.e, true, &l.work):
+			cl.claimed = cl.e.in
+		case c.open > 1:
 			return false
+		default:
+			c.oversubscribed = l
 		}
-		if p == nil {
-			l.oversubscribed, c.oversubscribed = true, true
-			continue
-		}
-		cl.claimed = p.target
-		l.work.victims = append(l.work.victims, p.victims...)
-		l.work.remove = append(l.work.remove, p.remove...)
-		l.work.demote = append(l.work.demote, p.demote...)
 	}
 	return true
 }
@@ -187,96 +171,63 @@ func (l *Lease) Outcome(i int) Outcome { return l.claims[i].outcome }
 // Owned says whether want i is still this lease's to write.
 func (l *Lease) Owned(i int) bool { return l.claims[i].owner }
 
-// Drop lets go of want i: nothing of it will be read any more.
+// Drop lets go of want i: nothing of it will be read any more. An entry that was to be written and
+// was not is abandoned: its waiters find it gone.
 func (l *Lease) Drop(ctx context.Context, i int, tag Tag) {
-	l.claims[i].done = true
+	c, cl := l.c, &l.claims[i]
 	l.release(ctx, i, tag)
-	l.leave(i)
-}
-
-// Close lets go of everything. Entries that were to be written and were not are abandoned:
-// their waiters find them gone.
-func (l *Lease) Close(ctx context.Context, tag Tag) {
-	if l.open {
-		l.cancelPlan(ctx, tag)
+	if cl.done {
+		return
 	}
-	c := l.c
-	for i := range l.claims {
-		cl := &l.claims[i]
-		l.release(ctx, i, tag)
-		l.leave(i)
-		if cl.claimed != nil {
-			c.giveBack(cl.claimed, cl.e.size, 0)
-		}
-		if cl.owner {
-			c.mu.Lock()
-			c.abandon(cl.e)
-			c.mu.Unlock()
-		}
-		l.claims[i] = claim{}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l.Prefix {
+		cl.e.uses-- // it may be a victim from now on
 	}
-	l.claims = l.claims[:0]
+	if cl.claimed != nil {
+		cl.claimed.giveBack(cl.e.size, 0)
+		c.serve()
+	}
+	if cl.owner {
+		c.forget(cl.e)
+		cl.e.resolve()
+	}
+	cl.done, cl.owner, cl.claimed = true, false, nil
 }
 
 var errUnneeded = errors.New("the block that needed the room will not be written")
 
-// cancelPlan ends a lease with Prefix. What was planned and not done yet is done in the
-// shortest manner: what was to be demoted is lost, because its room in the level above is
-// promised away.
-func (l *Lease) cancelPlan(ctx context.Context, tag Tag) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	cancel(errUnneeded)
-	_, _ = l.makeRoom(ctx, tag)
+// Close drops everything. What was planned and not done yet is done in the shortest manner: what
+// was to be demoted is lost, because its room in the level above is promised away.
+func (l *Lease) Close(ctx context.Context, tag Tag) {
+	if len(l.work) > 0 {
+		cut, cancel := context.WithCancelCause(ctx)
+		cancel(errUnneeded)
+		_, _ = l.makeRoom(cut, tag)
+	}
+	for i := range l.claims {
+		l.Drop(ctx, i, tag)
+	}
+	clear(l.claims)
+	l.claims, l.planned = l.claims[:0], 0
+	if !l.open {
+		return
+	}
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()
 	l.open = false
 	l.c.open--
-	if l.oversubscribed {
-		l.oversubscribed, l.c.oversubscribed = false, false
+	if l.c.oversubscribed == l {
+		l.c.oversubscribed = nil
 	}
-}
-
-// makeRoom does what was planned, before anything else of the request and before any wait for
-// another: others count on the bytes that leave. First all deletions, then demotions from the
-// lowest level upward, so that what each of them waits for is on its way whoever it belongs to.
-func (l *Lease) makeRoom(ctx context.Context, tag Tag) (took time.Duration, err error) {
-	p := l.work
-	if len(p.victims)+len(p.demote) == 0 {
-		return 0, nil
-	}
-	l.work = plan{}
-	slices.SortStableFunc(p.demote,
-		func(a, b demotion) int { return cmp.Compare(b.to.index, a.to.index) })
-	start := l.c.now()
-	err = l.c.execute(ctx, tag, &p)
-	return l.c.now() - start, err
 }
 
 // release unpins claim i.
 func (l *Lease) release(ctx context.Context, i int, tag Tag) {
-	cl := &l.claims[i]
-	if cl.pinned == nil {
-		return
+	if r := l.claims[i].pinned; r != nil {
+		l.claims[i].pinned = nil
+		_ = l.c.unpin(ctx, tag, r)
 	}
-	l.c.mu.Lock()
-	r := cl.pinned.unpin()
-	l.c.mu.Unlock()
-	cl.pinned = nil
-	if r != nil {
-		_ = l.c.remove(ctx, tag, r)
-	}
-}
-
-// leave ends the use of claim i, which may be a victim from then on.
-func (l *Lease) leave(i int) {
-	cl := &l.claims[i]
-	if !cl.using {
-		return
-	}
-	cl.using = false
-	l.c.mu.Lock()
-	defer l.c.mu.Unlock()
-	cl.e.uses--
 }
 
 // letGo releases all pins, because the lease is going to wait; holdAgain takes them again
@@ -300,7 +251,7 @@ func (l *Lease) holdAgain() {
 
 // Wait makes sure that want i, a hit or pending, is pinned. It returns how long it waited for
 // the writer, and ErrGone if there is nothing to read.
-func (l *Lease) Wait(ctx context.Context, i int, tag Tag) (time.Duration, error) {
+func (l *Lease) Wait(ctx context.Context, i int, tag Tag) (waited time.Duration, err error) {
 	c, cl := l.c, &l.claims[i]
 	if cl.pinned != nil {
 		return 0, nil
@@ -308,15 +259,15 @@ func (l *Lease) Wait(ctx context.Context, i int, tag Tag) (time.Duration, error)
 	if cl.e == nil || cl.owner {
 		return 0, fmt.Errorf("reading a key that was decided as a miss: %w", ErrGone)
 	}
-	start := c.now()
 	if ready := c.pending(cl.e); ready != nil {
+		start := c.now()
 		l.letGo(ctx, tag)
-		if err := ready.Wait(ctx); err != nil {
-			return c.now() - start, err
+		err = ready.Wait(ctx)
+		if waited = c.now() - start; err != nil {
+			return waited, err
 		}
 		l.holdAgain()
 	}
-	waited := c.now() - start
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if cl.pinned == nil {

@@ -11,67 +11,44 @@ import (
 // retries is how often a transient failure is tried again (spec 12).
 const retries = 3
 
-// began tells that bytes of an object begin to move. A level without a tier takes no time and
-// cannot fail: there that was all.
-func (c *Cache) began(tag Tag, o tiers.Object, in *level, op tiers.Op,
-	phase tiers.Phase) (over bool) {
-	c.observer.Began(tag, o, in.Kind, op, phase)
-	if in.Tier == nil {
-		c.observer.Chunk(tag, in.Kind, op, phase, o.Size)
-	}
-	return in.Tier == nil
-}
-
 func (c *Cache) chunks(tag Tag, in *level, phase tiers.Phase) tiers.ChunkFunc {
 	return func(op tiers.Op, bytes int64) { c.observer.Chunk(tag, in.Kind, op, phase, bytes) }
 }
 
-// read reads the first of objects, which lie in one level, and says how many that were.
-func (c *Cache) read(ctx context.Context, tag Tag, in *level, objects []tiers.Object) (
-	n int, tm tiers.Timing, err error,
-) {
-	if c.began(tag, objects[0], in, tiers.Read, tag.Phase) {
+// transferred reads or writes the first of objects, which lie in one level, and says how many that
+// were. A level without a tier takes no time and cannot fail.
+func (c *Cache) transferred(ctx context.Context, tag Tag, op tiers.Op, in *level,
+	objects []tiers.Object) (n int, tm tiers.Timing, err error) {
+	c.observer.Began(tag, objects[0], in.Kind, op, tag.Phase)
+	if in.Tier == nil {
+		c.observer.Chunk(tag, in.Kind, op, tag.Phase, objects[0].Size)
 		return 1, tm, nil
 	}
-	for tries := 1; ; tries++ {
-		n, tm, err = c.transfer.Read(ctx, in.Tier, c.chunks(tag, in, tag.Phase), objects...)
-		if err == nil || !c.again(ctx, tag, objects[0], in, tiers.Read, tries, err) {
-			return n, tm, err
-		}
+	carry := c.transfer.Read
+	if op == tiers.Write {
+		carry = c.transfer.Write
 	}
-}
-
-// write writes the first of objects, and says how many that were.
-func (c *Cache) write(ctx context.Context, tag Tag, in *level, objects []tiers.Object) (
-	n int, tm tiers.Timing, err error,
-) {
-	if c.began(tag, objects[0], in, tiers.Write, tag.Phase) {
-		return 1, tm, nil
-	}
+	told := c.chunks(tag, in, tag.Phase)
 	for tries := 1; ; tries++ {
-		n, tm, err = c.transfer.Write(ctx, in.Tier, c.chunks(tag, in, tag.Phase), objects...)
-		if err == nil || !c.again(ctx, tag, objects[0], in, tiers.Write, tries, err) {
+		n, tm, err = carry(ctx, in.Tier, told, objects...)
+		if err == nil || !c.again(ctx, tag, objects[0], in, op, tries, err) {
 			return n, tm, err
 		}
 	}
 }
 
 // move copies the bytes of a demotion.
-func (c *Cache) move(ctx context.Context, tag Tag, o tiers.Object, from, to *level) (rd,
-	wr tiers.Timing, err error) {
-	read, wrote := c.chunks(tag, from, tiers.Evict), c.chunks(tag, to, tiers.Evict)
-	over, nowhere := c.began(tag, o, from, tiers.Read, tiers.Evict),
-		c.began(tag, o, to, tiers.Write, tiers.Evict)
-	switch {
-	case over && nowhere:
-	case over: // what the upper level does not hold is made again
-		_, wr, err = c.transfer.Write(ctx, to.Tier, wrote, o)
-	case nowhere:
-		_, rd, err = c.transfer.Read(ctx, from.Tier, read, o)
-	default:
-		rd, wr, err = c.transfer.Move(ctx, from.Tier, to.Tier, o, read, wrote)
+func (c *Cache) move(ctx context.Context, tag Tag, o tiers.Object, from, to *level) error {
+	c.observer.Began(tag, o, from.Kind, tiers.Read, tiers.Evict)
+	c.observer.Began(tag, o, to.Kind, tiers.Write, tiers.Evict)
+	rd, wr, err := c.transfer.Move(ctx, from.Tier, to.Tier, o,
+		c.chunks(tag, from, tiers.Evict), c.chunks(tag, to, tiers.Evict))
+	if err != nil {
+		c.failed(ctx, tag, o, to.Kind, tiers.Write, err)
+		return err
 	}
-	return rd, wr, err
+	c.observer.Demoted(tag, o, from.Kind, to.Kind, rd, wr)
+	return nil
 }
 
 // again says whether an operation that failed is tried again, which transient failures are. The

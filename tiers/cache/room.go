@@ -50,6 +50,14 @@ func (c *Cache) newLevel(i int, cfg Level, last bool) *level {
 	return l
 }
 
+// giveBack returns bytes that were claimed, and others that were reserved and never became a
+// replica.
+func (l *level) giveBack(claimed, reserved int64) {
+	l.claimed -= claimed
+	l.used -= reserved
+	l.reserved -= reserved
+}
+
 // grant turns a claim into a reservation, if the bytes are free.
 func (l *level) grant(n int64) bool {
 	if l.used+n > l.limit {
@@ -62,30 +70,15 @@ func (l *level) grant(n int64) bool {
 	return true
 }
 
-// plan is what has to be done before the bytes of a new entry may move.
-type plan struct {
-	target  *level
-	victims []*replica // evicted for good
-	remove  []*replica // those of them that nobody reads: the writer deletes them
-	demote  []demotion // lowest level first
-}
-
-// demotion moves one entry to a lower level. The mover holds a pin on from.
-type demotion struct {
+// move is what has to be done with an entry that leaves its level before the bytes of a new one may
+// come. Whoever does it holds a pin on from.
+type move struct {
 	e    *Entry
 	from *replica
-	to   *level
+	to   int // index of Cache.levels; behind the last one: evicted for good
 }
 
-// choice is one entry that has to leave level from for level to, or for good.
-type choice struct {
-	e        *Entry
-	from, to int // indices of Cache.levels; to = gone: evicted
-}
-
-const gone = -1
-
-// place is the first level from i on that an entry may live in.
+// place is the first level from i on that an entry may live in. Below the last one there is none.
 func (c *Cache) place(e *Entry, i int) int {
 	for ; i < len(c.levels)-1; i++ {
 		if e.size <= c.levels[i].limit && (c.policy.Admit == nil || c.policy.Admit(e, i)) {
@@ -95,33 +88,25 @@ func (c *Cache) place(e *Entry, i int) int {
 	return i
 }
 
-// below is where an entry goes that leaves level i.
-func (c *Cache) below(e *Entry, i int) int {
-	if i == len(c.levels)-1 {
-		return gone
-	}
-	return c.place(e, i+1)
-}
-
 // search is the state of plan. It is kept between calls, because plans are many and the lists
 // short. Guarded by the cache's lock.
 type search struct {
 	strict bool
-	at     int      // the level looked at
-	short  int64    // bytes missing there
-	need   []int64  // bytes to be claimed, by level
-	chosen []choice // who leaves, upper levels first
+	at     int     // the level looked at
+	short  int64   // bytes missing there
+	need   []int64 // bytes to be claimed, by level; behind the last one those of the evicted
+	moves  []move  // who leaves, upper levels first
 }
 
-// plan tries to find room for a new entry and commits it: entries that must leave are marked,
-// bytes are claimed in every level concerned. It returns nil and changes nothing when too much
-// of a level is in the hands of other writers.
+// plan tries to find room for a new entry and commits it: entries that must leave are marked and
+// appended to work, bytes are claimed in every level concerned, those of e itself in e.in. It
+// says false and changes nothing when too much of a level is in the hands of other writers.
 //
-// A strict plan takes nothing but the first victims: when one of them is busy it returns nil
-// too. Otherwise those that cannot leave now are passed over.
-func (c *Cache) plan(e *Entry, strict bool) *plan {
+// A strict plan takes nothing but the first victims: when one of them is busy it fails, too.
+// Otherwise those that cannot leave now are passed over.
+func (c *Cache) plan(e *Entry, strict bool, work *[]move) bool {
 	s := &c.search
-	s.strict, s.chosen = strict, s.chosen[:0]
+	s.strict, s.moves = strict, s.moves[:0]
 	clear(s.need)
 	s.need[e.in.index] = e.size
 	for s.at = e.in.index; s.at < len(c.levels); s.at++ {
@@ -132,13 +117,22 @@ func (c *Cache) plan(e *Entry, strict bool) *plan {
 			l.order.Victims(c.consider)
 		}
 		if s.short > 0 {
-			return nil
+			return false
 		}
 	}
-	for i, n := range s.need {
-		c.levels[i].claimed += n
+	for i, l := range c.levels {
+		l.claimed += s.need[i]
 	}
-	return c.commit(e.in)
+	for _, m := range slices.Backward(s.moves) {
+		m.from = m.e.cur.pin()
+		if m.to == len(c.levels) {
+			c.evict(m.e)
+		} else {
+			c.sink(m.e, c.levels[m.to])
+		}
+		*work = append(*work, m)
+	}
+	return true
 }
 
 // choose takes v as a victim, if it can be one, and says whether that does not do yet.
@@ -150,11 +144,9 @@ func (c *Cache) choose(v *Entry) (more bool) {
 	case v.state != resident:
 		return true
 	}
-	to := c.below(v, s.at)
-	if to != gone {
-		s.need[to] += v.size
-	}
-	s.chosen = append(s.chosen, choice{v, s.at, to})
+	to := c.place(v, s.at+1)
+	s.need[to] += v.size
+	s.moves = append(s.moves, move{e: v, to: to})
 	s.short -= v.size
 	return s.short > 0
 }
@@ -163,108 +155,51 @@ func (c *Cache) choose(v *Entry) (more bool) {
 // however empty (a cpu tier larger than the storage under it): first victims first.
 func (c *Cache) overflow() {
 	s := &c.search
-	for k := range s.chosen {
+	for k := range s.moves {
 		if s.need[s.at] <= c.levels[s.at].limit {
 			return
 		}
-		ch := &s.chosen[k]
-		if ch.to != s.at {
-			continue
-		}
-		s.need[s.at] -= ch.e.size
-		if ch.to = c.below(ch.e, s.at); ch.to != gone {
-			s.need[ch.to] += ch.e.size
+		if m := &s.moves[k]; m.to == s.at {
+			m.to = c.place(m.e, s.at+1)
+			s.need[s.at] -= m.e.size
+			s.need[m.to] += m.e.size
 		}
 	}
 }
 
-// commit marks the chosen entries and makes the list of work, lowest level first.
-func (c *Cache) commit(target *level) *plan {
-	p := &plan{target: target}
-	for _, ch := range slices.Backward(c.search.chosen) {
-		e := ch.e
-		if ch.to == gone {
-			p.victims = append(p.victims, e.cur)
-			if r := c.evict(e); r != nil {
-				p.remove = append(p.remove, r)
-			}
-			continue
-		}
-		e.state = demoting
-		e.in.leaving += e.size
-		e.in.order.Remove(e)
-		e.in = c.levels[ch.to]
-		e.in.order.Add(e)
-		p.demote = append(p.demote, demotion{e, e.cur.pin(), e.in})
-	}
-	return p
+// sink makes an entry one of a lower level; its bytes follow.
+func (c *Cache) sink(e *Entry, to *level) {
+	e.state = demoting
+	e.in.leaving += e.size
+	e.in.order.Remove(e)
+	e.in = to
+	e.in.order.Add(e)
 }
 
-// reserve waits its turn and returns the plan for the room of e. After an error nothing is
-// claimed.
-func (c *Cache) reserve(ctx context.Context, e *Entry) (*plan, error) {
+// reserve waits its turn and plans the room of e.
+func (c *Cache) reserve(ctx context.Context, e *Entry, work *[]move) error {
 	if err := c.fits(e.size); err != nil {
-		return nil, err
+		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.planning) == 0 {
-		if p := c.plan(e, false); p != nil {
-			return p, nil
-		}
-	}
-	var p *plan
-	err := c.await(ctx, &c.planning, func() bool {
-		p = c.plan(e, false)
-		return p != nil
-	})
-	return p, err
+	return c.await(ctx, &c.planning, func() bool { return c.plan(e, false, work) })
 }
 
 // take turns the claim of n bytes in l into a reservation, waiting in line for the bytes to be
-// free. On an error the claim is returned.
+// free.
 func (c *Cache) take(ctx context.Context, l *level, n int64) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(l.asks) == 0 && l.grant(n) {
-		return nil
-	}
-	err := c.await(ctx, &l.asks, func() bool { return l.grant(n) })
-	if err != nil {
-		l.claimed -= n
-		c.serve()
-	}
-	return err
-}
-
-// giveBack returns bytes that were claimed, and others that were reserved and never became a
-// replica.
-func (c *Cache) giveBack(l *level, claimed, reserved int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	l.claimed -= claimed
-	l.used -= reserved
-	l.reserved -= reserved
-	c.serve()
+	return c.await(ctx, &l.asks, func() bool { return l.grant(n) })
 }
 
 // enter takes a place of the write limit, waiting for it in line. After an error there is none
 // to leave.
 func (c *Cache) enter(ctx context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.begin() {
-		return nil
-	}
-	return c.await(ctx, &c.writers, c.begin)
-}
-
-func (c *Cache) begin() bool {
-	if c.places == 0 {
-		return false
-	}
-	c.places--
-	return true
+	return c.await(ctx, &c.writers, func() bool {
+		if c.places == 0 {
+			return false
+		}
+		c.places--
+		return true
+	})
 }
 
 // leave gives the place to whoever waits longest.
@@ -293,9 +228,13 @@ func (q *queue) serve() {
 	}
 }
 
-// await stands in line until take succeeds. The caller holds the lock, which is let go of
-// meanwhile, and has seen that it cannot succeed now.
+// await stands in line until take succeeds.
 func (c *Cache) await(ctx context.Context, q *queue, take func() bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(*q) == 0 && take() {
+		return nil
+	}
 	w := &waiter{take, c.clock.NewEvent()}
 	*q = append(*q, w)
 	c.mu.Unlock()

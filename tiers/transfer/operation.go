@@ -54,7 +54,11 @@ func (t *Transfer) side(op tiers.Op, tier tiers.Tier, done tiers.ChunkFunc) *sid
 	if done == nil {
 		done = func(tiers.Op, int64) {}
 	}
-	return &side{op: op, tier: tier, traits: tier.Traits(), done: done}
+	s := &side{op: op, tier: tier, done: done}
+	if tier != nil {
+		s.traits = tier.Traits()
+	}
+	return s
 }
 
 // run carries the operation out for the first of objs.

@@ -34,6 +34,10 @@ func (t *Transfer) Read(ctx context.Context, tier tiers.Tier, done tiers.ChunkFu
 	objs ...tiers.Object) (
 	n int, tm tiers.Timing, err error,
 ) {
+	if tier == nil {
+		done(tiers.Read, objs[0].Size)
+		return 1, tm, nil
+	}
 	op := &operation{t: t, ctx: ctx, objs: objs[:1], in: t.side(tiers.Read, tier, done)}
 	err = op.run(objs)
 	// A tier without bytes leaves nothing else to do, so that all the time is its.
@@ -52,6 +56,10 @@ func (t *Transfer) Write(ctx context.Context, tier tiers.Tier, done tiers.ChunkF
 	objs ...tiers.Object) (
 	n int, tm tiers.Timing, err error,
 ) {
+	if tier == nil {
+		done(tiers.Write, objs[0].Size)
+		return 1, tm, nil
+	}
 	op := &operation{t: t, ctx: ctx, objs: objs[:1], out: t.side(tiers.Write, tier, done)}
 	err = op.run(objs)
 	tm.Admission = op.waited
