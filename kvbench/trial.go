@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -269,7 +268,7 @@ func (t *trial) load(ctx context.Context) {
 	} else {
 		t.clock.At(t.loaded+t.phase.Warmup, warm.Fire)
 	}
-	t.clock.Go(func() { t.work(opctx) })
+	t.env.Go("the workload", func() { t.work(opctx) })
 	t.watch(opctx)
 	if t.phase.Warmup > 0 {
 		if !t.undisturbed(ctx, warm.Wait(t.ending.over)) {
@@ -284,12 +283,6 @@ func (t *trial) load(ctx context.Context) {
 
 // work runs the workload. What it says of the end counts while there was none.
 func (t *trial) work(ctx context.Context) {
-	defer func() {
-		if p := recover(); p != nil {
-			t.fail(fmt.Errorf("the workload panicked: %v\n%s", p, debug.Stack()),
-				result.EndedByError)
-		}
-	}()
 	switch err := t.workload.Run(ctx, t.env, 0); {
 	case ctx.Err() != nil:
 	case err != nil:

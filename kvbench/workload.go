@@ -2,10 +2,13 @@ package kvbench
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	"kvbench/kvbench/group"
 	"kvbench/kvbench/record"
+	"kvbench/kvbench/result"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
@@ -75,6 +78,19 @@ func (e *Env) Fail(err error, endedBy string) { e.trial.fail(err, endedBy) }
 
 // End ends the window for one of the result's reasons.
 func (e *Env) End(by string) { e.trial.end(by) }
+
+// Go runs f beside the caller, as the clock does. A panic ends the trial with an error.
+func (e *Env) Go(who string, f func()) {
+	e.Clock.Go(func() {
+		defer func() {
+			if p := recover(); p != nil {
+				e.Fail(fmt.Errorf("%s panicked: %v\n%s", who, p, debug.Stack()),
+					result.EndedByError)
+			}
+		}()
+		f()
+	})
+}
 
 // Rest waits for the settle time.
 func (e *Env) Rest(ctx context.Context) error { return e.trial.rest(ctx) }

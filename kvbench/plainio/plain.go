@@ -1,10 +1,8 @@
 package plainio
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,7 +11,9 @@ import (
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
+	"kvbench/workloads"
 )
 
 // Routine is a benchmark without requests: every worker repeats Step until the
@@ -34,8 +34,6 @@ type Config struct {
 	Workers    int
 	Window     time.Duration // 0 = until Operations are completed or the routine ends
 	Operations int64         // end the window with that many, 0 = no bound
-	// why the window ends when the routine does; EndedByInput is the default
-	EndedBy string
 }
 
 // Bench is what a Routine works with. It is the Workload that repeats it.
@@ -44,9 +42,8 @@ type Config struct {
 // the engine adds is the difference to a run with requests on the same tier.
 type Bench struct {
 	*kvbench.Env
-	Workers int
+	Config
 
-	cfg     Config
 	routine Routine
 	drained clock.Event
 	over    atomic.Bool // an operation ended after the window: no more begins
@@ -59,12 +56,12 @@ var _ kvbench.Workload = (*Bench)(nil)
 // New makes a routine the workload of one trial, whose unit of completion is
 // the operation.
 func New(cfg Config, r Routine) *Bench {
-	return &Bench{Workers: cfg.Workers, cfg: cfg, routine: r}
+	return &Bench{Config: cfg, routine: r}
 }
 
 // Phases implements Workload.
 func (b *Bench) Phases() []kvbench.Phase {
-	return []kvbench.Phase{{Name: "plain", Window: b.cfg.Window, Limit: b.cfg.Operations}}
+	return []kvbench.Phase{{Name: "plain", Window: b.Window, Limit: b.Operations}}
 }
 
 // Prepare implements Workload. It rests first: what the drive still does for whoever used it before
@@ -81,38 +78,22 @@ func (b *Bench) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
 // that has ended an operation begins the next, so that throughput is what this many can get.
 func (b *Bench) Run(ctx context.Context, e *kvbench.Env, _ int) error {
 	for w := range b.Workers {
-		e.Clock.Go(func() { b.step(ctx, w) })
+		e.Go(fmt.Sprint("worker ", w), func() {
+			for ctx.Err() == nil && !b.over.Load() {
+				if err := b.routine.Step(ctx, b, w); err != nil && ctx.Err() == nil {
+					b.Fail(err, result.EndedByError)
+					return
+				}
+			}
+		})
 	}
-	if err := b.drained.Wait(ctx); err != nil {
-		return err
-	}
-	e.End(cmp.Or(b.cfg.EndedBy, result.EndedByInput))
-	return nil
-}
-
-// step repeats the routine until the window is over. A panic becomes the run's error.
-func (b *Bench) step(ctx context.Context, worker int) {
-	defer func() {
-		if p := recover(); p != nil {
-			b.Fail(fmt.Errorf("worker %d panicked: %v\n%s", worker, p, debug.Stack()),
-				result.EndedByError)
-		}
-	}()
-	for ctx.Err() == nil && !b.over.Load() {
-		if err := b.routine.Step(ctx, b, worker); err != nil && ctx.Err() == nil {
-			b.Fail(err, result.EndedByError)
-			return
-		}
-	}
+	return b.drained.Wait(ctx)
 }
 
 // Report implements Workload. Workers without requests are never idle, unless the routine says so:
 // a verdict of "load-limited" would make no sense.
 func (b *Bench) Report(in *record.Info) {
 	in.CompletionUnit, in.Workload.Workers = result.UnitOperation, b.Workers
-	if b.Env == nil {
-		return
-	}
 	if start, end := b.Rec.Window(); start < end {
 		in.Harness.WorkerBusyNS = int64(b.Workers) * int64(end-start)
 	}
@@ -125,52 +106,66 @@ func (b *Bench) Report(in *record.Info) {
 //
 // The workers have ended: only now are their buffers free.
 func (b *Bench) Close() error {
-	if f, ok := b.routine.(interface{ Finish(*Bench) }); ok && b.Env != nil {
+	if f, ok := b.routine.(interface{ Finish(*Bench) }); ok {
 		f.Finish(b)
 	}
 	return nil
 }
 
-// Tier returns the tier of a level, nil when there is none.
-func (b *Bench) Tier(l tiers.Kind) (tiers.Tier, int64) {
-	for _, c := range b.Levels {
-		if c.Kind == l {
-			return c.Tier, c.Capacity
+// Level returns the level of a kind.
+func (b *Bench) Level(kind tiers.Kind) (cache.Level, error) {
+	for _, l := range b.Levels {
+		if l.Kind == kind {
+			return l, nil
 		}
 	}
-	return nil, 0
+	return cache.Level{}, fmt.Errorf("the run has no %s tier", kind)
 }
 
 // Gen returns a new write generation: no two objects have the same content, also when one is
 // written in the place of another, so that a stale read is seen.
 func (b *Bench) Gen() uint64 { return b.gen.Add(1) }
 
+// Object is a new one: keys are never written again, as with content-addressed entries.
+func (b *Bench) Object(kind string, size int64) tiers.Object {
+	gen := b.Gen()
+	return tiers.Object{Key: fmt.Sprintf("%s/%d", kind, gen), Gen: gen, Size: size}
+}
+
 // Drained ends the window: the routine has come to its own end.
 func (b *Bench) Drained() { b.drained.Fire() }
 
+// An operation without a request has its place in the result: writes are what prefill is, reads
+// what decoding is.
+var (
+	phases   = [tiers.NumOps]tiers.Phase{tiers.Read: tiers.Decode, tiers.Write: tiers.Prefill}
+	purposes = [tiers.NumOps]workloads.Purpose{tiers.Read: workloads.ForDecodeRead,
+		tiers.Write: workloads.ForPrefill}
+)
+
+// Move reads or writes an object through the transfer that the cache uses, too, and counts its
+// bytes.
+func (b *Bench) Move(
+	ctx context.Context, worker int, l cache.Level, op tiers.Op, o tiers.Object,
+) (t tiers.Timing, err error) {
+	move := b.Transfer.Read
+	if op == tiers.Write {
+		move = b.Transfer.Write
+	}
+	_, t, err = move(ctx, l.Tier, func(_ tiers.Op, n int64) { b.Chunk(worker, l.Kind, op, n) }, o)
+	return t, err
+}
+
 // Chunk counts bytes that have moved.
 func (b *Bench) Chunk(worker int, l tiers.Kind, op tiers.Op, bytes int64) {
-	b.Rec.Chunk(b.Clock.Now(), worker, l, op, phaseOf(op), bytes)
+	b.Rec.Chunk(b.Clock.Now(), worker, l, op, phases[op], bytes)
 }
 
-// Done counts a completed operation.
-func (b *Bench) Done(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t tiers.Timing) {
-	b.done(worker, l, op, o, t, 0, t.IO())
-}
-
-// DoneDue is for what has a time of its own, a row of a trace: its latency counts from when it was
-// due, so that a stall cannot hide the queue behind it.
-//
-// DoneDue counts a completed operation that was due at one moment and began at
-// another.
-func (b *Bench) DoneDue(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t tiers.Timing, due,
-	began time.Duration) {
-	b.done(worker, l, op, o, t, max(0, began-due), max(0, b.Clock.Now()-due))
-}
-
-func (b *Bench) done(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t tiers.Timing, queue,
+// Done counts a completed operation, how long it had waited to begin, and how long it took with
+// that.
+func (b *Bench) Done(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t tiers.Timing, queue,
 	endToEnd time.Duration) {
-	if b.cfg.Operations > 0 { // the one that ends the window is the last in every count
+	if b.Operations > 0 { // the one that ends the window is the last in every count
 		b.last.Lock()
 		defer b.last.Unlock()
 	}
@@ -179,7 +174,7 @@ func (b *Bench) done(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t ti
 		record.RequestSample{At: now, Shard: worker, Queue: queue, EndToEnd: endToEnd,
 			Storage: t.IO()},
 		record.OpSample{
-			At: now, Shard: worker, Level: l, Op: op, Phase: phaseOf(op), Purpose: purposeOf(op),
+			At: now, Shard: worker, Level: l, Op: op, Phase: phases[op], Purpose: purposes[op],
 			Bytes: o.Size, First: op == tiers.Read,
 			Device: t.Device, Host: t.Host, Generation: t.Generation,
 			Admission: t.Admission, Buffers: t.Admission,

@@ -2,7 +2,6 @@ package plainio
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -11,11 +10,12 @@ import (
 
 	"github.com/bits-and-blooms/bloom/v3"
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"golang.org/x/sync/semaphore"
 
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
-	"kvbench/tiers/clock"
+	"kvbench/tiers/cache"
 	"kvbench/workloads"
 	"kvbench/workloads/iotrace"
 )
@@ -37,68 +37,54 @@ type Replay struct {
 	Tiers  []int
 	Phases []string
 
-	capacity int64
-	rows     *iotrace.Reader
-	ready    chan *replayOp
-	tokens   chan struct{}
-	begin    sync.Once
-	left     atomic.Int64 // operations decided and not complete, plus one while rows may come
-	idle     atomic.Int64 // ns that workers waited for an operation
+	level cache.Level
+	rows  *iotrace.Reader
+	begin sync.Once
+	ahead *semaphore.Weighted // held by each operation that is decided and not complete
+	ready chan *replayOp      // of these, for the workers
+	idle  atomic.Int64        // ns that workers waited for an operation
 
-	mu   sync.Mutex                           // guards what follows
 	lru  *simplelru.LRU[string, tiers.Object] // what lies in the tier, as decided
 	used int64                                // its bytes
-	// key -> its last operation, while that is not complete
-	chain map[string]*replayOp
-	room  *replayOp // the last deletion, while that is not complete
 	// seen are the keys that have ever been written, in constant memory whatever the length of
 	// the trace: of keys never written it takes some for written, with ten million written
 	// keys two in 100,000.
-	seen  *bloom.BloomFilter
-	count result.Replay
-	input workloads.TraceReport
-	late  time.Duration
+	seen *bloom.BloomFilter
+
+	mu       sync.Mutex           // guards what follows: reader, workers and report meet there
+	latest   map[string]*replayOp // of each key, while it is not complete
+	deletion *replayOp            // the latest one, likewise
+	count    result.Replay
+	input    workloads.TraceReport
 }
 
 // replayOp is one operation and what has to be complete before it. Operations form a graph whose
 // edges are written when they are decided and taken away as they complete; one without edges left
 // goes to the workers. Nobody blocks on another operation, so a hot key holds up no worker.
 type replayOp struct {
-	op      iotrace.Operation
-	key     string
-	object  tiers.Object
-	victims []tiers.Object // to delete
-	room    bool           // it only makes room for a write, and is no row
-	old     int64          // of its victims, those that the write replaces
-	due     time.Duration  // on the clock; never: as soon as possible
-	waits   int            // operations that it waits for
-	next    []*replayOp    // that wait for it
+	kind   iotrace.Operation
+	object tiers.Object
+	count  *int64        // counts it when it is complete
+	due    time.Duration // on the clock; never: as soon as possible
+	waits  int           // operations that it waits for
+	next   []*replayOp   // that wait for it
 }
 
 // replayAhead is how many operations may be decided and not complete: far enough
 // to find work on other keys when one is hot.
 const replayAhead = 4096
 
-const (
-	bloomBits   = 1 << 28 // 32 MiB
-	bloomHashes = 8
-)
+var _ Routine = (*Replay)(nil)
 
 // Prepare opens the file.
-func (r *Replay) Prepare(_ context.Context, b *Bench) error {
-	tier, capacity := b.Tier(tiers.Storage)
-	if tier == nil {
-		return errors.New("the run has no storage tier to replay the trace on")
-	}
-	r.capacity = capacity
-	r.ready, r.tokens = make(chan *replayOp, 2*replayAhead), make(chan struct{}, replayAhead)
-	r.chain = map[string]*replayOp{}
-	r.left.Store(1)
-	r.seen = bloom.New(bloomBits, bloomHashes)
-	var err error
-	if r.lru, err = simplelru.NewLRU[string, tiers.Object](math.MaxInt, nil); err != nil {
+func (r *Replay) Prepare(_ context.Context, b *Bench) (err error) {
+	if r.level, err = b.Level(tiers.Storage); err != nil {
 		return err
 	}
+	r.ready, r.ahead = make(chan *replayOp, replayAhead), semaphore.NewWeighted(replayAhead)
+	r.latest = map[string]*replayOp{}
+	r.seen = bloom.New(1<<28, 8)                                        // bits, which are 32 MiB, and hashes
+	r.lru, _ = simplelru.NewLRU[string, tiers.Object](math.MaxInt, nil) // that size is fine
 	r.rows, err = iotrace.Open(r.Path, r.Allow)
 	return err
 }
@@ -114,9 +100,7 @@ func (r *Replay) Finish(*Bench) {
 func (r *Replay) Report(in *result.Result) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := r.count
-	c.LateNS = int64(r.late)
-	in.Replay = &c
+	in.Replay = new(r.count)
 	h := &in.Harness
 	h.WorkerIdleNS = min(h.WorkerBusyNS, r.idle.Load())
 	h.WorkerBusyNS -= h.WorkerIdleNS
@@ -127,205 +111,64 @@ func (r *Replay) Report(in *result.Result) {
 // window's. A worker that finds nothing ready waits, which is counted as idle: a trace that comes
 // slowly says nothing about the storage.
 func (r *Replay) Step(ctx context.Context, b *Bench, worker int) error {
-	var failed error
 	if worker == 0 {
-		r.begin.Do(func() { b.Clock.Go(func() { r.feed(ctx, b) }) })
+		r.begin.Do(func() { b.Go("the reader", func() { r.feed(ctx, b) }) })
 	}
 	waits := b.Clock.Now()
+	var op *replayOp
 	select {
-	case op := <-r.ready:
-		r.idle.Add(int64(b.Clock.Now() - waits))
-		failed = r.carryOut(ctx, b, worker, op)
-		r.complete(b, op)
+	case op = <-r.ready:
 	case <-ctx.Done():
-		r.idle.Add(int64(b.Clock.Now() - waits))
 	}
-	return failed
-}
-
-func (r *Replay) carryOut(ctx context.Context, b *Bench, worker int, op *replayOp) error {
-	tier, _ := b.Tier(tiers.Storage)
-	for _, v := range op.victims {
-		if err := tier.Remove(ctx, v); err != nil {
-			return fmt.Errorf("deleting %s: %w", v.Key, err)
-		}
-	}
-	if op.room {
-		r.tally(func(c *result.Replay) {
-			c.Overwrites, c.Evictions = c.Overwrites+op.old,
-				c.Evictions+int64(len(op.victims))-op.old
-		})
+	r.idle.Add(int64(b.Clock.Now() - waits))
+	if op == nil {
 		return nil
 	}
-	var t tiers.Timing
-	var err error
-	kind := tiers.Read
-	start := b.Clock.Now()
-	switch op.op {
-	case iotrace.Delete:
-		r.tally(func(c *result.Replay) { c.Deletes++ })
-		return nil
-	case iotrace.Write:
-		kind = tiers.Write
-		_, t, err = b.Transfer.Write(ctx, tier,
-			func(_ tiers.Op, n int64) { b.Chunk(worker, tiers.Storage, tiers.Write, n) }, op.object)
-	default:
-		_, t, err = b.Transfer.Read(ctx, tier,
-			func(_ tiers.Op, n int64) { b.Chunk(worker, tiers.Storage, tiers.Read, n) }, op.object)
-	}
-	if err != nil {
-		return fmt.Errorf("replaying a %s of %s: %w", kind, op.key, err)
-	}
-	if op.due == clock.Never {
-		op.due = start
-	}
-	r.tally(func(c *result.Replay) {
-		if kind == tiers.Write {
-			c.Writes++
-		} else {
-			c.Reads++
-		}
-	})
-	b.DoneDue(worker, tiers.Storage, kind, op.object, t, op.due, start)
-	return nil
-}
-
-func (r *Replay) tally(count func(*result.Replay)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	count(&r.count)
-}
-
-// complete lets those go on that waited for op. They are handed over outside of the lock: the
-// channel holds all that can be ready at once, two for each token, so this never blocks for long.
-func (r *Replay) complete(b *Bench, op *replayOp) {
-	r.mu.Lock()
-	if r.chain[op.key] == op {
-		delete(r.chain, op.key)
-	}
-	if r.room == op {
-		r.room = nil
-	}
-	var free []*replayOp
-	for _, n := range op.next {
-		if n.waits--; n.waits == 0 {
-			free = append(free, n)
-		}
-	}
-	op.next, op.waits = nil, -1
-	r.mu.Unlock()
-	if !op.room {
-		<-r.tokens
-	}
-	for _, n := range free {
-		r.ready <- n // it holds two for each token: a write and its room
-	}
-	r.settle(b)
-}
-
-// settle ends the replay with its last operation: rows may come until the reader has counted
-// itself out, so the count cannot reach zero before.
-func (r *Replay) settle(b *Bench) {
-	if r.left.Add(-1) == 0 {
-		b.Drained()
-	}
-}
-
-// feed reads the rows, waits for their time, and decides.
-//
-// Rows keep the gaps of the file, divided by the speed, from pass to pass: each begins a
-// millisecond after the last row of the one before.
-func (r *Replay) feed(ctx context.Context, b *Bench) {
-	origin, base, last := b.Clock.Now(), time.Duration(0), time.Duration(0)
-	cycle := 0
-	defer func() { r.noteInput(cycle, false) }()
-	for ctx.Err() == nil {
-		row, ok := r.rows.Next()
-		if !ok {
-			r.noteInput(cycle, true)
-			if err := r.rows.Err(); err != nil {
-				b.Fail(err, result.EndedByError)
-				return
-			}
-			if cycle++; cycle == r.Cycles {
-				r.settle(b)
-				return
-			}
-			if err := r.rewind(); err != nil {
-				b.Fail(err, result.EndedByError)
-				return
-			}
-			base = last + time.Millisecond
-			continue
-		}
-		due := clock.Never
-		if r.Speed > 0 {
-			last = base + row.At
-			due = origin + time.Duration(float64(last)/r.Speed)
-			if err := b.Clock.Sleep(ctx, due-b.Clock.Now()); err != nil {
-				return
-			}
-		}
-		if !r.selected(row) {
-			continue
-		}
-		select {
-		case r.tokens <- struct{}{}:
-		case <-ctx.Done():
-			return
-		}
-		r.decide(b, row, due)
-	}
-}
-
-// noteInput keeps what the reader says of the first pass, however far the replay came, and how many
-// passes were whole.
-//
-// A result tells of the input once, however often it was read: malformed rows of a second pass are
-// the same rows.
-func (r *Replay) noteInput(cycle int, whole bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if cycle == 0 {
-		cycles := r.input.Cycles
-		r.input = r.rows.Report()
-		r.input.Cycles = cycles
-	}
-	if whole {
-		r.input.Cycles = cycle + 1
-	}
-}
-
-func (r *Replay) rewind() error {
-	rows, err := iotrace.Open(r.Path, r.Allow)
-	if err == nil {
-		r.rows = rows
-	}
+	err := r.carryOut(ctx, b, worker, op)
+	r.complete(op, err == nil)
 	return err
 }
 
-// selected counts a row and says whether it is to be carried out.
-func (r *Replay) selected(row iotrace.Row) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.count.Rows++
-	in := row.Tier == int(tiers.Storage)
-	if r.Tiers != nil {
-		in = false
-		for _, t := range r.Tiers {
-			in = in || t == row.Tier
+func (r *Replay) carryOut(ctx context.Context, b *Bench, worker int, op *replayOp) error {
+	o, began := op.object, b.Clock.Now()
+	if op.kind == iotrace.Delete {
+		if err := r.level.Tier.Remove(ctx, o); err != nil {
+			return fmt.Errorf("deleting %s: %w", o.Key, err)
 		}
+		return nil
 	}
-	if r.Phases != nil && in {
-		in = false
-		for _, p := range r.Phases {
-			in = in || p == row.Phase
-		}
+	kind := tiers.Read
+	if op.kind == iotrace.Write {
+		kind = tiers.Write
 	}
-	if !in {
-		r.count.Skipped++
+	t, err := b.Move(ctx, worker, r.level, kind, o)
+	if err != nil {
+		return fmt.Errorf("replaying a %s of %s: %w", kind, o.Key, err)
 	}
-	return in
+	// A row has a time of its own, from which its latency counts, so that a stall cannot hide the
+	// queue behind it.
+	due := min(op.due, began)
+	b.Done(worker, r.level.Kind, kind, o, t, began-due, b.Clock.Now()-due)
+	return nil
 }
 
-var _ Routine = (*Replay)(nil)
+// complete lets those go on that waited for op.
+func (r *Replay) complete(op *replayOp, succeeded bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if succeeded {
+		*op.count++
+	}
+	if r.latest[op.object.Key] == op {
+		delete(r.latest, op.object.Key)
+	}
+	if r.deletion == op {
+		r.deletion = nil
+	}
+	for _, n := range op.next {
+		if n.waits--; n.waits == 0 {
+			r.ready <- n
+		}
+	}
+	r.ahead.Release(1)
+}

@@ -1,140 +1,184 @@
 package plainio
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
 	"kvbench/workloads/iotrace"
 )
 
-// decide turns a row into an operation and hands it on as soon as nothing is
-// before it. The caller holds a token for it.
+// feed goes through the file, pass after pass, and ends the window when all that it has decided
+// is complete.
+//
+// Rows keep the gaps of the file, divided by the speed, from pass to pass: each begins a
+// millisecond after the last row of the one before.
+func (r *Replay) feed(ctx context.Context, b *Bench) {
+	origin := b.Clock.Now()
+	last, err := r.pass(ctx, b, origin, 0)
+	for cycle := 1; err == nil && cycle != r.Cycles; cycle++ {
+		if r.rows, err = iotrace.Open(r.Path, r.Allow); err == nil {
+			last, err = r.pass(ctx, b, origin, last+time.Millisecond)
+		}
+	}
+	if err == nil {
+		err = r.ahead.Acquire(ctx, replayAhead) // nobody else holds any: all is complete
+	}
+	switch {
+	case err == nil:
+		b.Drained()
+	case ctx.Err() == nil:
+		b.Fail(err, result.EndedByError)
+	}
+}
+
+// pass decides about the rows of one pass, each at its time, which counts from base in the
+// trace's time. It returns that of the last row.
+func (r *Replay) pass(ctx context.Context, b *Bench, origin, base time.Duration) (
+	last time.Duration, err error,
+) {
+	// A result tells of the input once, however often it was read: malformed rows of a second
+	// pass are the same rows.
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if seen := r.rows.Report(); base == 0 {
+			r.input = seen
+		} else {
+			r.input.Cycles += seen.Cycles
+		}
+	}()
+	for ctx.Err() == nil {
+		row, ok := r.rows.Next()
+		if !ok {
+			return last, r.rows.Err()
+		}
+		last = base + row.At
+		due := clock.Never
+		if r.Speed > 0 {
+			due = origin + time.Duration(float64(last)/r.Speed)
+			if err := b.Clock.Sleep(ctx, due-b.Clock.Now()); err != nil {
+				return last, err
+			}
+		}
+		if err := r.decide(ctx, b, row, due); err != nil {
+			return last, err
+		}
+		r.mu.Lock()
+		r.count.LateNS = max(r.count.LateNS, int64(b.Clock.Now()-due))
+		r.mu.Unlock()
+	}
+	return last, context.Cause(ctx)
+}
+
+// decide turns a row into operations: the one that it asks for, after those that make room for it.
 //
 // The decision falls here, in the order of the file and on metadata alone; the bytes move later
 // and in another order. So two drives are asked for the same operations.
-func (r *Replay) decide(b *Bench, row iotrace.Row, due time.Duration) {
+func (r *Replay) decide(ctx context.Context, b *Bench, row iotrace.Row, due time.Duration) error {
+	r.tally(&r.count.Rows)
 	key := row.Key
 	if row.Tier != int(tiers.Storage) {
 		// the same entry in another tier is another one
 		key = fmt.Sprintf("Tier-%d/%s", row.Tier, key)
 	}
+	held, there := r.lru.Peek(key)
+	switch {
+	case !r.selected(row):
+		r.tally(&r.count.Skipped)
+	case row.Operation == iotrace.Read && there:
+		r.lru.Get(key)
+		return r.queue(ctx,
+			&replayOp{kind: iotrace.Read, object: held, count: &r.count.Reads, due: due})
+	case row.Operation == iotrace.Read && r.seen.TestString(key):
+		r.tally(&r.count.EvictedReads)
+	case row.Operation == iotrace.Read:
+		r.tally(&r.count.UnwrittenReads)
+	case row.Operation == iotrace.Delete && there:
+		return r.remove(ctx, held, &r.count.Deletes)
+	case row.Operation == iotrace.Delete:
+		r.tally(&r.count.UnknownDeletes)
+	case row.Bytes > r.level.Capacity:
+		r.tally(&r.count.TooLarge)
+	default:
+		return r.write(ctx, tiers.Object{Key: key, Gen: b.Gen(), Size: row.Bytes}, due)
+	}
+	return nil
+}
+
+// selected says whether a row is to be carried out.
+func (r *Replay) selected(row iotrace.Row) bool {
+	tier := row.Tier == int(tiers.Storage)
+	if r.Tiers != nil {
+		tier = slices.Contains(r.Tiers, row.Tier)
+	}
+	return tier && (r.Phases == nil || slices.Contains(r.Phases, row.Phase))
+}
+
+func (r *Replay) tally(count *int64) {
 	r.mu.Lock()
-	if now := b.Clock.Now(); due != clock.Never && now > due {
-		r.late = max(r.late, now-due)
-	}
-	op := &replayOp{op: row.Operation, key: key, due: due}
-	room, ok := r.plan(b, op, row.Bytes)
-	if !ok {
-		r.mu.Unlock()
-		<-r.tokens
-		return
-	}
-	if before := r.chain[key]; before != nil && before != op {
-		op.after(before)
-	}
-	r.chain[key] = op
-	r.left.Add(1)
-	runnable := op.waits == 0
-	clear := room != nil && room.waits == 0
-	r.mu.Unlock()
-	if clear {
-		r.ready <- room
-	}
-	if runnable {
-		r.ready <- op
-	}
+	defer r.mu.Unlock()
+	*count++
 }
 
-// after makes op wait for another one.
-func (op *replayOp) after(before *replayOp) {
-	before.next = append(before.next, op)
-	op.waits++
-}
-
-// plan decides what an operation does, and what makes room for it, nil if
-// nothing has to. It returns false for a row that does nothing.
-//
-// A write of what is there replaces it: the old entry is deleted first, because it and the new one
-// may not fit beside each other.
-func (r *Replay) plan(b *Bench, op *replayOp, size int64) (room *replayOp, ok bool) {
-	held, there := r.lru.Peek(op.key)
-	switch op.op {
-	case iotrace.Read:
-		switch {
-		case there:
-			op.object, _ = r.lru.Get(op.key)
-		case r.seen.TestString(op.key):
-			r.count.EvictedReads++
-		default:
-			r.count.UnwrittenReads++
+// write makes room and writes. A write of what is there replaces it: the old entry is deleted
+// first, because it and the new one may not fit beside each other.
+func (r *Replay) write(ctx context.Context, o tiers.Object, due time.Duration) error {
+	if old, there := r.lru.Peek(o.Key); there {
+		if err := r.remove(ctx, old, &r.count.Overwrites); err != nil {
+			return err
 		}
-		return nil, there
-	case iotrace.Delete:
-		if !there {
-			r.count.UnknownDeletes++
-			return nil, false
+	}
+	for r.used+o.Size > r.level.Capacity {
+		_, oldest, _ := r.lru.GetOldest()
+		if err := r.remove(ctx, oldest, &r.count.Evictions); err != nil {
+			return err
 		}
-		r.remove(held)
-		op.victims = append(op.victims, held)
-		r.inLine(op)
-		return nil, true
 	}
-	if size > r.capacity {
-		r.count.TooLarge++
-		return nil, false
-	}
-	var victims []tiers.Object
-	if there {
-		r.remove(held)
-		victims = append(victims, held)
-	}
-	old := int64(len(victims))
-	for r.used+size > r.capacity {
-		_, v, _ := r.lru.GetOldest()
-		r.remove(v)
-		victims = append(victims, v)
-	}
-	if len(victims) > 0 {
-		room = r.makeRoom(victims)
-		room.old = old
-	}
-	if r.room != nil {
-		op.after(r.room)
-	}
-	op.object = tiers.Object{Key: op.key, Gen: b.Gen(), Size: size}
-	r.lru.Add(op.key, op.object)
-	r.used += size
-	r.seen.AddString(op.key)
-	return room, true
+	r.lru.Add(o.Key, o)
+	r.used += o.Size
+	r.seen.AddString(o.Key)
+	return r.queue(ctx, &replayOp{kind: iotrace.Write, object: o, count: &r.count.Writes, due: due})
 }
 
-// remove takes an entry out of what lies in the tier, as decided.
-func (r *Replay) remove(o tiers.Object) {
+// remove takes an entry out of what lies in the tier.
+func (r *Replay) remove(ctx context.Context, o tiers.Object, count *int64) error {
 	r.lru.Remove(o.Key)
 	r.used -= o.Size
+	return r.queue(ctx, &replayOp{kind: iotrace.Delete, object: o, count: count})
 }
 
-// makeRoom makes the deletion of victims, which waits until nobody reads or
-// writes them. Deletions stand in line, and a write waits for the last one
-// decided before it: so the tier never holds more than was decided.
-func (r *Replay) makeRoom(victims []tiers.Object) *replayOp {
-	room := &replayOp{op: iotrace.Delete, victims: victims, room: true}
-	for _, v := range victims {
-		if before := r.chain[v.Key]; before != nil {
-			room.after(before)
-		}
+// queue puts an operation behind those that have to be complete before it: the latest one on its
+// key, and, of all but reads, the latest deletion. So deletions stand in line, and a write waits
+// for those that make room for it: the tier never holds more than was decided.
+func (r *Replay) queue(ctx context.Context, op *replayOp) error {
+	if err := r.ahead.Acquire(ctx, 1); err != nil {
+		return err
 	}
-	r.inLine(room)
-	r.left.Add(1)
-	return room
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	op.after(r.latest[op.object.Key])
+	r.latest[op.object.Key] = op
+	if op.kind != iotrace.Read {
+		op.after(r.deletion)
+	}
+	if op.kind == iotrace.Delete {
+		r.deletion = op
+	}
+	if op.waits == 0 {
+		r.ready <- op // it holds as many as may be decided
+	}
+	return nil
 }
 
-// inLine puts a deletion behind those before it.
-func (r *Replay) inLine(op *replayOp) {
-	if r.room != nil {
-		op.after(r.room)
+// after makes op wait for another one, nil for none. Callers hold mu.
+func (op *replayOp) after(before *replayOp) {
+	if before != nil {
+		before.next = append(before.next, op)
+		op.waits++
 	}
-	r.room = op
 }

@@ -177,7 +177,7 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env, _ int) error {
 // work starts a worker.
 func (l *Load) work(ctx context.Context, id int) {
 	w := &worker{id: id, load: l}
-	l.env.Clock.Go(func() { w.loop(ctx) })
+	l.env.Go(fmt.Sprint("worker ", id), func() { w.loop(ctx) })
 }
 
 // OpenWindow implements kvbench.Counted.

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"time"
 
 	"kvbench/kvbench/record"
@@ -35,26 +33,13 @@ type notes struct {
 	absent bool // the own entry could not be had: nothing to decode
 }
 
-// loop serves requests until the run ends. A panic becomes the run's error.
+// loop serves requests until the run ends. Whatever happens, it lets go of its entries, lest
+// others wait for them: what was not decided any more, or panicked.
 func (w *worker) loop(ctx context.Context) {
-	defer func() {
-		if p := recover(); p != nil {
-			w.load.env.Fail(fmt.Errorf("worker %d panicked: %v\n%s", w.id, p, debug.Stack()),
-				result.EndedByError)
-			w.abandon(ctx)
-		}
-	}()
+	defer w.job.lease.Close(ctx, w.tag(tiers.Prefill))
 	for w.load.dispatch.next(w.id, &w.job) {
 		w.serve(ctx)
 	}
-	w.job.lease.Close(ctx, w.tag(tiers.Prefill)) // what was not decided any more
-}
-
-// abandon lets go of a request that panicked, so that nobody waits for its
-// entries. A second panic of the same cause changes nothing.
-func (w *worker) abandon(ctx context.Context) {
-	defer func() { _ = recover() }()
-	w.job.lease.Close(ctx, w.tag(tiers.Decode))
 }
 
 func (w *worker) serve(ctx context.Context) {
