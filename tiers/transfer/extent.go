@@ -1,6 +1,8 @@
 package transfer
 
 import (
+	"slices"
+
 	"kvbench/tiers"
 	"kvbench/tiers/content"
 )
@@ -54,10 +56,37 @@ func (op *operation) pad(l *stream) { op.make(l, l.io.Off+int64(l.io.N)) }
 func (op *operation) make(l *stream, from int64) {
 	end := l.io.Off + tiers.AlignUp(int64(l.io.N), int64(op.out.traits.Align))
 	p := l.buf.B[from-l.io.Off : end-l.io.Off]
+	made := op.takeMade(from)
 	_ = op.each(from, end, true, func(o tiers.Object, off, at, n int64) error {
-		l.made.Fill(op.t.Content, p[at:at+n], o, off)
+		made.stream.Fill(op.t.Content, p[at:at+n], o, off)
 		return nil
 	})
+	made.next = end
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	op.made = append(op.made, made)
+}
+
+// made makes content and has come to an offset of the extent. Streams hand them on, because the
+// next chunk is seldom taken by the stream that made the last one: an entry costs one or two of
+// them, and each is garbage of half a KiB.
+type made struct {
+	stream content.Stream
+	next   int64
+}
+
+// takeMade returns what goes on at from, else what begins there. Chunks are taken in order, so that
+// what is behind is of no use to anybody.
+func (op *operation) takeMade(from int64) (m made) {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	op.made = slices.DeleteFunc(op.made, func(o made) bool {
+		if o.next == from {
+			m = o
+		}
+		return o.next <= from
+	})
+	return m
 }
 
 // verify compares what was read with what was written.

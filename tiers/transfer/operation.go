@@ -32,6 +32,7 @@ type operation struct {
 	running int         // streams that have not ended
 	over    clock.Event // the last one has, or nobody waits for it any more; nil: nobody waits yet
 	next    int64       // offset of the next chunk
+	made    []made      // that nobody uses just now
 	err     error       // the first failure
 	left    bool        // the operation has returned: streams return their buffers themselves
 }

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"kvbench/tiers"
-	"kvbench/tiers/content"
 )
 
 // stream is one buffer on its way from source to sink, chunk after chunk until none is left. It is
@@ -14,12 +13,9 @@ import (
 // place in a tier. So a chain of requests needs neither a goroutine that waits nor a wake-up, which
 // would cost as much processor time as a small request does.
 type stream struct {
-	op  *operation
-	buf tiers.Buffer
-	io  tiers.IO // the request for its chunk
-	// made goes on where the last chunk ended: with one stream that is every chunk of an entry,
-	// with several it begins again for each.
-	made  content.Stream
+	op    *operation
+	buf   tiers.Buffer
+	io    tiers.IO // the request for its chunk
 	step  step
 	at    *side        // the tier that it waits for, or that has its request
 	hands atomic.Int32 // 2: the request was submitted, and is back
