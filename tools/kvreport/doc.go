@@ -24,6 +24,4 @@
 // The tests here run commands as a user types them, with their golden files in testdata; what they
 // decide is tested in their packages. trace_privileged_linux_test.go watches real processes and
 // needs root, fio and a loop device.
-//
-// This package is large because it has a file for each command.
 package main
