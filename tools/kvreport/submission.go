@@ -29,7 +29,7 @@ func runSubmission(c *Call) (err error) {
 		}
 		s.Hardware[h.Hostname] = h
 	}
-	built, err := s.Run(c.stdout, c.stderr)
+	built, err := s.Run(c.stdout, c.say)
 	if err == nil && !built {
 		err = errNo
 	}

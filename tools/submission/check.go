@@ -45,9 +45,6 @@ type Check struct {
 	Remarks    []string // what a reviewer should know and no rule forbids
 }
 
-// Closed tells whether nothing deviates.
-func (c *Check) Closed() bool { return len(c.Deviations) == 0 }
-
 // add notes a deviation at a place, once for all places.
 func (c *Check) add(group, where, format string, args ...any) {
 	what := fmt.Sprintf(format, args...)
@@ -95,9 +92,9 @@ func writeCheck(w io.Writer, division string, c *Check, sum *aggregate.Summary) 
 // closedTrials is how many trials an option has.
 const closedTrials = 3
 
-// CheckClosed compares all results with the closed division. Without a summary, because the results
+// checkClosed compares all results with the closed division. Without a summary, because the results
 // cannot be summed, each is checked by itself.
-func CheckClosed(t *load.Tree, s *aggregate.Summary) *Check {
+func checkClosed(t *load.Tree, s *aggregate.Summary) *Check {
 	c := &Check{}
 	for _, group := range t.Groups() {
 		files := t.Of(group)
@@ -139,77 +136,60 @@ func (c *Check) option(group string, files []load.File, o *aggregate.Option) {
 	}
 }
 
-// result checks one file by itself.
+// result checks one file by itself: each rule is what must hold, and what is said when it does not.
 func (c *Check) result(f load.File) {
 	r := f.Result
-	add := func(format string, args ...any) { c.add(f.Group, f.Path, format, args...) }
-	if r.Division != result.DivisionClosed {
-		add("division: must be closed, given %s", r.Division)
+	must := func(holds bool, format string, args ...any) {
+		if !holds {
+			c.add(f.Group, f.Path, format, args...)
+		}
 	}
+	must(r.Division == result.DivisionClosed, "division: must be closed, given %s", r.Division)
+	must(r.Option != nil, "benchmark: must be one of the MLPerf options, given %s", r.Benchmark)
 	if r.Option == nil {
-		add("benchmark: must be one of the MLPerf options, given %s", r.Benchmark)
 		return
 	}
-	required := c.parameters(f)
+	bench, known := params.Benchmark(r.Benchmark)
+	must(known, "benchmark: %s is not known to this version", r.Benchmark)
+	if known {
+		must(len(r.Parameters) > 0, "parameters: the result has none on record")
+		// The recorded parameters are given to the table once more, in the closed division: one
+		// place decides what is allowed.
+		_, err := resolve(bench, r.Parameters)
+		bad, ok := err.(params.Violations)
+		must(ok || err == nil, "parameters: %v", err)
+		for _, v := range bad {
+			what := strings.TrimSuffix(v.Error(), fmt.Sprintf(" (%s)", v.Origin))
+			must(false, "%s", strings.ReplaceAll(what, "\n", "; "))
+		}
+	}
 	for _, d := range r.DiffersFromClosed {
 		// What the parameters cannot tell: the population, and keys of a configuration file.
-		if d.Name == "population" || strings.Contains(d.Name, ".") {
-			add("%s: must be %v, given %v", d.Name, d.Closed, d.Value)
-		}
+		must(d.Name != "population" && !strings.Contains(d.Name, "."),
+			"%s: must be %v, given %v", d.Name, d.Closed, d.Value)
 	}
 	// What was asked for is in the parameters; these are what the run got.
-	if r.IO.Mode != "buffered" {
-		add("I/O: must have been buffered, was %s", r.IO.Mode)
-	}
-	if r.IO.WriteDevice != result.WriteDeviceFlush {
-		add("write-device: must be %s, was %s", result.WriteDeviceFlush, r.IO.WriteDevice)
-	}
-	if r.Workload.DecodeReads != "batched" {
-		add("decode-reads: must be batched, was %s", r.Workload.DecodeReads)
-	}
-	if required == nil {
+	must(r.IO.Mode == "buffered", "I/O: must have been buffered, was %s", r.IO.Mode)
+	must(r.IO.WriteDevice == result.WriteDeviceFlush,
+		"write-device: must be %s, was %s", result.WriteDeviceFlush, r.IO.WriteDevice)
+	must(r.Workload.DecodeReads == "batched",
+		"decode-reads: must be batched, was %s", r.Workload.DecodeReads)
+	if !known {
 		return
 	}
-	if want := uint64(required.Seed) + uint64(r.Rank); r.Seed != want {
-		add("seed: must be %d + rank, was %d for rank %d", required.Seed, r.Seed, r.Rank)
+	// Without parameters the closed division always resolves: its own values are what is left.
+	required, _ := resolve(bench, nil)
+	must(r.Seed == uint64(required.Seed)+uint64(r.Rank),
+		"seed: must be %d + rank, was %d for rank %d", required.Seed, r.Seed, r.Rank)
+	if !f.Complete() {
+		return
 	}
 	// Ending a window takes its last operation a moment; a second is plenty.
-	if took := time.Duration(r.WindowNS); f.Complete() &&
-		(took < required.Window.Length || took > required.Window.Length+time.Second) {
-		add("window: must be %v, was %v", required.Window.Length, took.Round(time.Millisecond))
-	}
-	if f.Complete() && r.EndedBy != result.EndedByDeadline {
-		add("window: must end by its deadline, ended by %s", r.EndedBy)
-	}
-}
-
-// parameters gives the recorded parameters to the table once more, in the closed division, and
-// takes its objections: one place decides what is allowed. It returns what the division requires,
-// nil when the benchmark is unknown.
-func (c *Check) parameters(f load.File) *params.Values {
-	b, ok := params.Benchmark(f.Result.Benchmark)
-	if !ok {
-		c.add(f.Group, f.Path, "benchmark: %s is not known to this version", f.Result.Benchmark)
-		return nil
-	}
-	if len(f.Result.Parameters) == 0 {
-		c.add(f.Group, f.Path, "parameters: the result has none on record")
-	}
-	// Without parameters the closed division always resolves: its own values are what is left.
-	required, _ := resolve(b, nil)
-	_, err := resolve(b, f.Result.Parameters)
-	if bad, ok := err.(params.Violations); ok {
-		for _, v := range bad {
-			what := v.Text
-			if what == "" {
-				what = fmt.Sprintf("%s: must be %s, given %s", v.Name, v.Required, v.Given)
-			}
-			c.add(f.Group, f.Path, "%s", strings.ReplaceAll(what, "\n", "; "))
-		}
-	} else if err != nil {
-		c.add(f.Group, f.Path, "parameters: %v", err)
-	}
-	return required
+	took, want := time.Duration(r.WindowNS), required.Window.Length
+	must(took >= want && took <= want+time.Second,
+		"window: must be %v, was %v", want, took.Round(time.Millisecond))
+	must(r.EndedBy == result.EndedByDeadline,
+		"window: must end by its deadline, ended by %s", r.EndedBy)
 }
 
 // resolve asks the parameter table in the closed division.

@@ -51,26 +51,27 @@ func (s *Submission) Validate() error {
 }
 
 // Run checks the results and builds the tree. It is not built (false) in the closed division when
-// something deviates: what, is said on stderr.
-func (s *Submission) Run(stdout, stderr io.Writer) (built bool, err error) {
+// something deviates: what, is given to say line by line.
+func (s *Submission) Run(stdout io.Writer, say func(string)) (built bool, err error) {
 	if err := s.read(); err != nil {
 		return false, err
 	}
 	// Results that cannot be summed are checked all the same: the deviations say why they differ.
 	// An open submission has no such excuse, and its page would have no numbers.
 	sum, err := aggregate.Aggregate(s.tree)
-	s.check = CheckClosed(s.tree, sum)
+	s.check = checkClosed(s.tree, sum)
 	if err != nil && s.Division == result.DivisionOpen {
 		return false, err
 	} else if err != nil {
 		s.check.add("all results", "they cannot be summed", "%v", err)
 	}
-	if s.Division == result.DivisionClosed && !s.check.Closed() {
-		for _, d := range s.check.Deviations {
-			fmt.Fprintf(stderr, "kvreport submission: %s\n", d)
+	deviations := s.check.Deviations
+	if s.Division == result.DivisionClosed && len(deviations) > 0 {
+		for _, d := range deviations {
+			say(d.String())
 		}
-		fmt.Fprintf(stderr, "kvreport submission: %d deviation(s) from the closed division,"+
-			" nothing was built; -division open builds %s/open\n", len(s.check.Deviations), s.Out)
+		say(fmt.Sprintf("%d deviation(s) from the closed division, nothing was built; -division"+
+			" open builds %s/open", len(deviations), s.Out))
 		return false, nil
 	}
 	if err := s.publish(sum); err != nil {
@@ -80,13 +81,12 @@ func (s *Submission) Run(stdout, stderr io.Writer) (built bool, err error) {
 	for _, model := range models(s.tree) {
 		fmt.Fprintf(stdout, "run:         %s\n", filepath.Join(top, s.runDir(model, sum)))
 	}
-	fmt.Fprintf(stdout, "description: %s (fill in what says %s)\n",
-		filepath.Join(top, "systems", s.System+".yaml"), unknown)
 	verdict := "nothing deviates"
-	if n := len(s.check.Deviations); n > 0 {
-		verdict = fmt.Sprintf("%d deviation(s), listed in check.md", n)
+	if len(deviations) > 0 {
+		verdict = fmt.Sprintf("%d deviation(s), listed in check.md", len(deviations))
 	}
-	_, err = fmt.Fprintf(stdout, "closed:      %s\n%s\n", verdict, Notice)
+	_, err = fmt.Fprintf(stdout, "description: %s (fill in what says %s)\nclosed:      %s\n%s\n",
+		filepath.Join(top, "systems", s.System+".yaml"), unknown, verdict, Notice)
 	return true, err
 }
 

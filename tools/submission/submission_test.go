@@ -102,9 +102,9 @@ func submit(dir, out string, division ...string) (built bool, stdout, stderr str
 	if err := s.Validate(); err != nil {
 		return false, "", "", err
 	}
-	var text, errs bytes.Buffer
-	built, err = s.Run(&text, &errs)
-	return built, text.String(), errs.String(), err
+	var text, said bytes.Buffer
+	built, err = s.Run(&text, func(line string) { fmt.Fprintln(&said, line) })
+	return built, text.String(), said.String(), err
 }
 
 // inWorkbook looks for a cell.

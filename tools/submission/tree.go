@@ -1,6 +1,7 @@
 package submission
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,8 +38,8 @@ func (s *Submission) runDir(model string, sum *aggregate.Summary) string {
 // build makes the tree of an organisation. Nothing outside of top is touched.
 func (s *Submission) build(top string, sum *aggregate.Summary) error {
 	for _, model := range models(s.tree) {
-		if err := s.run(filepath.Join(top, s.runDir(model, sum)), model,
-			sum.FileName()); err != nil {
+		err := s.run(filepath.Join(top, s.runDir(model, sum)), model, sum.FileName())
+		if err != nil {
 			return err
 		}
 	}
@@ -50,30 +51,33 @@ func (s *Submission) build(top string, sum *aggregate.Summary) error {
 // put writes a file of the stage, with its directory. The tree is moved when it is whole, so that
 // no single file has to be.
 func put(path string, write func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	f, err := os.Create(path)
+	return os.WriteFile(path, b.Bytes(), 0o644)
+}
+
+// copyFile copies a file byte by byte: a reviewer can compare it with what the run left.
+func copyFile(from, to string) error {
+	data, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}
-	if err := write(f); err != nil {
-		_ = f.Close()
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return f.Close()
+	return put(to, func(w io.Writer) error { _, err := w.Write(data); return err })
 }
 
 // run fills the directory of one model's run.
 func (s *Submission) run(dir, model, summaryName string) error {
 	part := &load.Tree{Dir: s.tree.Dir, Warnings: s.tree.Warnings}
 	for _, f := range s.tree.Files {
-		if f.Result.Model.Key == model {
-			part.Files = append(part.Files, f)
+		if f.Result.Model.Key != model {
+			continue
 		}
-	}
-	// Results are copied byte by byte: a reviewer can compare them with what the run left.
-	for _, f := range part.Files {
+		part.Files = append(part.Files, f)
 		from := filepath.Join(s.tree.Dir, filepath.FromSlash(f.Path))
 		to := filepath.Join(dir, place(f))
 		if err := copyFile(from, to); err != nil {
@@ -86,7 +90,8 @@ func (s *Submission) run(dir, model, summaryName string) error {
 		}
 	}
 	// The reports are made of the copies, so that the paths in them are those of the tree.
-	if err := s.reports(dir); err != nil {
+	records, table, err := s.records(dir)
+	if err != nil {
 		return err
 	}
 	sum, err := aggregate.Aggregate(part)
@@ -94,12 +99,18 @@ func (s *Submission) run(dir, model, summaryName string) error {
 		return err
 	}
 	sum.Notice = Notice
-	if err := put(filepath.Join(dir, summaryName), sum.WriteJSON); err != nil {
-		return err
-	}
-	return put(filepath.Join(dir, "check.md"), func(w io.Writer) error {
-		return writeCheck(w, s.Division, s.check.of(part.Groups()), sum)
-	})
+	return errors.Join(
+		put(filepath.Join(dir, "report.xlsx"), func(w io.Writer) error {
+			return xlsx.Write(w, records, table)
+		}),
+		put(filepath.Join(dir, "report.html"), func(w io.Writer) error {
+			return html.Write(w, records, table)
+		}),
+		put(filepath.Join(dir, summaryName), sum.WriteJSON),
+		put(filepath.Join(dir, "check.md"), func(w io.Writer) error {
+			return writeCheck(w, s.Division, s.check.of(part.Groups()), sum)
+		}),
+	)
 }
 
 // place is where a result stands in the tree: as a run writes it, whatever directory it came from.
@@ -112,31 +123,25 @@ func place(f load.File) string {
 		filepath.Base(f.Path))
 }
 
-// reports makes the workbook and the page of a run's directory.
-func (s *Submission) reports(dir string) error {
-	// One source for all of them: the system under test, not the files that its results stand in.
-	var records []*load.Record
-	out, err := load.Each([]string{dir}, load.Options{}, func(rec *load.Record) error {
+// records reads a run's directory for the workbook and the page.
+func (s *Submission) records(dir string) ([]*load.Record, *stats.Table, error) {
+	records, out, err := load.All([]string{dir}, load.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, rec := range records {
 		for _, path := range []*string{&rec.File, &rec.Path} {
 			if rel, err := filepath.Rel(dir, *path); err == nil && *path != "" {
 				*path = filepath.ToSlash(rel)
 			}
 		}
+		// One source for all of them: the system under test, not the files they stand in.
 		rec.Source = s.System
-		records = append(records, rec)
-		return announce(rec)
-	})
-	if err != nil {
-		return err
+		if err := announce(rec); err != nil {
+			return nil, nil, err
+		}
 	}
-	table := stats.Build(records, out.Units)
-	err = put(filepath.Join(dir, "report.xlsx"),
-		func(w io.Writer) error { return xlsx.Write(w, records, table) })
-	if err != nil {
-		return err
-	}
-	return put(filepath.Join(dir, "report.html"),
-		func(w io.Writer) error { return html.Write(w, records, table) })
+	return records, stats.Build(records, out.Units), nil
 }
 
 // announce puts the notice into the reports of results that lack it: those of the open division.
@@ -155,16 +160,4 @@ func announce(rec *load.Record) error {
 	raw, err := json.Marshal(keys)
 	rec.Raw = raw
 	return err
-}
-
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	return put(to, func(w io.Writer) error {
-		_, err := io.Copy(w, in)
-		return err
-	})
 }
