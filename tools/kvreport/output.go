@@ -28,14 +28,6 @@ func writeFile(path string, write func(io.Writer) error) error {
 	if err := write(w); err != nil { // what it says is most often about its input
 		return err
 	}
-<<<<<<< HEAD
-	err = w.Flush()
-	if err == nil {
-		err = f.CloseAtomicallyReplace()
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-=======
 	for _, step := range []func() error{
 		w.Flush,
 		func() error { return f.Chmod(0o644) }, // CreateTemp makes secrets
@@ -46,7 +38,6 @@ func writeFile(path string, write func(io.Writer) error) error {
 		if err = step(); err != nil {
 			return fmt.Errorf("write %s: %w", path, err)
 		}
->>>>>>> 02acea0 (kvreport: say no more why it is large, it is not)
 	}
 	return nil
 }
