@@ -32,8 +32,8 @@ type Record struct {
 	// the file is a saved text of bpftrace, with nothing else of the above but File and Name
 	Bpftrace *Bpftrace
 
-	top     map[string]json.RawMessage // of Lookup
-	decoded map[string]any
+	sections map[string]json.RawMessage // of the file, by the keys at its top
+	decoded  map[string]any             // those that Lookup was asked for
 }
 
 // Trial is one measurement of a benchmark: what statistics count. With several clients it has a
@@ -48,33 +48,30 @@ type Trial struct {
 // counts as a trial here, and kvreport aggregate sums them.
 func TrialOf(rec *Record) Trial { return Trial{rec.Name, []*Record{rec}, rec.Values} }
 
+// section is what stands under a key at the top of the result file, nil where there is none.
+func (rec *Record) section(key string) json.RawMessage {
+	if rec.sections == nil {
+		_ = json.Unmarshal(rec.Raw, &rec.sections) // it was valid when it was read
+	}
+	return rec.sections[key]
+}
+
 // Lookup returns the value under a dotted path of keys in the result file: string, float64, bool,
 // map or list, or nil where the file has no such key, the key is null, or there is no file.
 func (rec *Record) Lookup(path string) any {
-	if len(rec.Raw) == 0 {
-		return nil
-	}
-	if rec.top == nil {
-		rec.top, rec.decoded = map[string]json.RawMessage{}, map[string]any{}
-		// Only the sections that are asked for are decoded: histograms are most of a file.
-		_ = json.Unmarshal(rec.Raw, &rec.top) // it was valid when it was read
-	}
-	first, rest, _ := strings.Cut(path, ".")
-	v, ok := rec.decoded[first]
+	key, rest, deeper := strings.Cut(path, ".")
+	v, ok := rec.decoded[key]
 	if !ok {
-		raw, known := rec.top[first]
-		if known {
-			_ = json.Unmarshal(raw, &v)
+		// Only the sections that are asked for are decoded: histograms are most of a file.
+		_ = json.Unmarshal(rec.section(key), &v)
+		if rec.decoded == nil {
+			rec.decoded = map[string]any{}
 		}
-		rec.decoded[first] = v
+		rec.decoded[key] = v
 	}
-	for rest != "" && v != nil {
-		var key string
-		key, rest, _ = strings.Cut(rest, ".")
-		object, ok := v.(map[string]any)
-		if !ok {
-			return nil
-		}
+	for deeper {
+		key, rest, deeper = strings.Cut(rest, ".")
+		object, _ := v.(map[string]any)
 		v = object[key]
 	}
 	return v

@@ -95,8 +95,8 @@ func TraceOctaves(trials []*load.Record, key string) (out []Bucket, about load.T
 			about = h
 			for _, b := range h.Buckets {
 				low := 0.0
-				if b.Low >= 1 {
-					low = math.Exp2(math.Floor(math.Log2(b.Low)))
+				if b.Range[0] >= 1 {
+					low = math.Exp2(math.Floor(math.Log2(b.Range[0])))
 				}
 				k := counts[low]
 				counts[low] = Bucket{low, max(1, 2*low), k.Count + b.Count}

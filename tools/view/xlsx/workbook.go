@@ -293,13 +293,12 @@ func (b *book) tracing(records []*load.Record) {
 			"Benchmark", "Trial"}, frozen: 1}
 	for _, rec := range records {
 		for _, h := range rec.Tracing() {
-			sums.rows = append(sums.rows, []any{h.Title, h.What, float64(h.Count), h.P50, h.P95,
-				h.P99, h.Buckets[0].Low,
-				h.Buckets[len(h.Buckets)-1].High, h.Unit, rec.Source, stats.NameOf(rec),
-				rec.Lookup("trial")})
+			sums.rows = append(sums.rows, []any{h.Title, h.What, float64(h.Count), *h.P50, *h.P95,
+				*h.P99, h.Buckets[0].Range[0], h.Buckets[len(h.Buckets)-1].Range[1], h.Unit,
+				rec.Source, stats.NameOf(rec), rec.Lookup("trial")})
 			for _, k := range h.Buckets {
-				raw.rows = append(raw.rows, []any{h.Title, k.Low, k.High, float64(k.Count), h.Unit,
-					rec.Source, stats.NameOf(rec), rec.Lookup("trial")})
+				raw.rows = append(raw.rows, []any{h.Title, k.Range[0], k.Range[1], float64(k.Count),
+					h.Unit, rec.Source, stats.NameOf(rec), rec.Lookup("trial")})
 			}
 		}
 	}
