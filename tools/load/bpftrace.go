@@ -2,7 +2,6 @@ package load
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -24,16 +23,21 @@ import (
 //
 // Everything is known to a power of two, and much not at all: Trace says what.
 type Bpftrace struct {
-	buckets map[string][]tracing.Bucket // by map name, of all keys
-	below   map[string]int64            // samples below zero
-	// whose calls were traced, where the script's wrapper says it
-	process string
+	samples map[bucket]int64
+	below   map[string]int64 // samples below zero, by map name
+	process string           // whose calls were traced, where the script's wrapper says it
 	keyed   bool
 
-	// What the script still waited for at its end: times at which something began, in ns.
-	left        int // block requests
-	times       int // of any kind
-	first, last float64
+	// What the script still waited for at its end: block requests, and the times at which anything
+	// began, in ns.
+	left  int
+	times []float64
+}
+
+// bucket is one line of the histogram of a name; those of several keys are added up.
+type bucket struct {
+	name      string
+	low, high float64 // the same where the text has no end
 }
 
 // What a text is worth, found with texts that bpftrace 0.17 printed beside fio on a loop device.
@@ -64,84 +68,69 @@ var (
 		`|[qd]|rs|ws|write_enter|write_done|fsync_enter|fadvise_done)[:\[])`)
 )
 
+// wrapperLine is what the script's wrapper prints before it.
+const wrapperLine = "Tracing process: "
+
 // used are the histograms that a job is made of, with their units.
 var used = map[string]string{"bssplit_read_kb": "kb", "bssplit_write_kb": "kb", "d2c_read_us": "us",
 	"d2c_write_us": "us", "lba_read_gb": "gb", "lba_write_gb": "gb"}
-
-// isBpftrace tells by the beginning of a text whether bpftrace may have printed it.
-func isBpftrace(head []byte) bool { return attached.Match(head) }
 
 // parseBpftrace reads a saved text, whatever else is printed between the maps. A line of a known
 // histogram that is cut off or makes no sense is an error, with its line: a bucket that is quietly
 // lost would change the shares of all others.
 func parseBpftrace(in io.Reader, name string) (*Bpftrace, error) {
-	b := &Bpftrace{buckets: map[string][]tracing.Bucket{}, below: map[string]int64{}}
-	seen := map[string]int{} // name and key → the line of its header
-	current, line := "", 0
-	bad := func(format string, args ...any) (*Bpftrace, error) {
-		return nil, fmt.Errorf("%s:%d: %w", name, max(1, line), fmt.Errorf(format, args...))
-	}
+	b := &Bpftrace{samples: map[bucket]int64{}, below: map[string]int64{}}
+	headers := map[string]int{} // name and key → line
+	current, line := "", 1
 	s := bufio.NewScanner(in)
 	s.Buffer(nil, 1<<20)
-	for s.Scan() {
-		line++
+	for ; s.Scan(); line++ {
 		text := strings.TrimSpace(s.Text())
+		m := mapLine.FindStringSubmatch(text)
+		var err error
+		switch {
 		// The wrapper says whom it traced; bpftrace itself does not.
-		if who, ok := strings.CutPrefix(text, "Tracing process: "); ok { // the script's wrapper
-			b.process = who
-			continue
-		}
-		if m := mapLine.FindStringSubmatch(text); m != nil {
-			current = ""
-			b.leftOver(m[1], m[2], m[3])
-			if used[m[1]] == "" || m[3] != "" {
-				continue
-			}
-			if first, again := seen[m[1]+m[2]]; again {
-				return bad("@%s comes again after line %d: the text holds several runs; save "+
-					"each of them as a file of its own", m[1], first)
-			}
-			seen[m[1]+m[2]] = line
+		case strings.HasPrefix(text, wrapperLine):
+			b.process = text[len(wrapperLine):]
+		case m != nil && used[m[1]] != "" && m[3] == "":
 			current, b.keyed = m[1], b.keyed || m[2] != ""
-			continue
-		}
-		if current != "" && (strings.HasPrefix(text, "[") || strings.HasPrefix(text, "(")) {
-			if err := b.bucket(current, text); err != nil {
-				return bad("@%s: %w", current, err)
+			if first, again := headers[m[1]+m[2]]; again {
+				err = fmt.Errorf("@%s comes again after line %d: the text holds several runs; "+
+					"save each of them as a file of its own", current, first)
 			}
+			headers[m[1]+m[2]] = line
+		case m != nil:
+			current = ""
+			at, none := strconv.ParseInt(m[3], 10, 64)
+			if none == nil && m[2] != "" && leftover.MatchString(m[1]) {
+				b.times = append(b.times, float64(at))
+				if m[1] == "d" {
+					b.left++
+				}
+			}
+		case current != "" && strings.IndexAny(text, "[(") == 0:
+			err = b.bucket(current, text)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, line, err)
 		}
 	}
 	if err := s.Err(); err != nil {
-		line++
-		return bad("%w", err)
+		return nil, fmt.Errorf("%s:%d: %w", name, line, err)
 	}
-	if len(b.buckets["bssplit_read_kb"])+len(b.buckets["bssplit_write_kb"]) == 0 {
-		return bad("the text ends without a bucket of @bssplit_read_kb or @bssplit_write_kb: was " +
-			"it saved before bpftrace printed its maps, or made by another script?")
+	if b.histogram("bssplit_read_kb") == nil && b.histogram("bssplit_write_kb") == nil {
+		return nil, fmt.Errorf("%s:%d: the text ends without a bucket of @bssplit_read_kb or "+
+			"@bssplit_write_kb: was it saved before bpftrace printed its maps, or made by "+
+			"another script?", name, max(1, line-1))
 	}
 	return b, nil
-}
-
-// leftOver takes in an entry of the script's maps of what had begun and not ended.
-func (b *Bpftrace) leftOver(name, key, value string) {
-	at, err := strconv.ParseInt(value, 10, 64)
-	if err != nil || key == "" || !leftover.MatchString(name) {
-		return
-	}
-	if name == "d" {
-		b.left++
-	}
-	if b.times++; b.times == 1 {
-		b.first = float64(at)
-	}
-	b.first, b.last = min(b.first, float64(at)), max(b.last, float64(at))
 }
 
 // bucket reads "[4K, 8K)  12 |@@  |", "[1]", and the open ends "(..., 0)" and "[8000, ...)".
 func (b *Bpftrace) bucket(name, text string) error {
 	m := bucketLine.FindStringSubmatch(text)
 	if m == nil {
-		return fmt.Errorf("%q is no bucket, or cut off", text[:min(len(text), 60)])
+		return fmt.Errorf("@%s: %q is no bucket, or cut off", name, text[:min(len(text), 60)])
 	}
 	count, _ := strconv.ParseInt(m[3], 10, 64)
 	low, high := bpftraceNumber(m[1]), bpftraceNumber(m[2])
@@ -156,13 +145,12 @@ func (b *Bpftrace) bucket(name, text string) error {
 	case m[2] == "...":
 		high = low
 	case high <= low:
-		return fmt.Errorf("%q is no bucket: its bounds are not two rising numbers", text)
+		return fmt.Errorf("@%s: %q is no bucket: its bounds are not two rising numbers", name, text)
 	}
 	if used[name] == "kb" && low >= 1<<20 {
-		return fmt.Errorf("no request has %.0f KiB: is the map in KiB?", low)
+		return fmt.Errorf("@%s: no request has %.0f KiB: is the map in KiB?", name, low)
 	}
-	b.buckets[name] = append(b.buckets[name],
-		tracing.Bucket{Range: [2]float64{low, high}, Count: count})
+	b.samples[bucket{name, low, high}] += count
 	return nil
 }
 
@@ -170,36 +158,34 @@ func (b *Bpftrace) bucket(name, text string) error {
 func bpftraceNumber(s string) float64 {
 	digits := strings.TrimRight(s, "KMGTPE")
 	v, _ := strconv.ParseFloat(digits, 64)
-	if digits == s {
-		return v
-	}
-	return math.Ldexp(v, 10*(1+strings.IndexByte("KMGTPE", s[len(s)-1])))
+	return math.Ldexp(v, 10*strings.Index(" KMGTPE", s[len(digits):]))
 }
 
-// histogram joins the buckets of all keys. Its sum is an estimate: values lie in the middle of
-// their buckets.
+// histogram is that of a name, nil without samples. Its sum is an estimate: values lie in the
+// middle of their buckets.
 func (b *Bpftrace) histogram(name string) *tracing.Histogram {
-	var joined []tracing.Bucket
-	sum := 0.0
-	for _, k := range slices.SortedFunc(slices.Values(b.buckets[name]),
-		func(a, b tracing.Bucket) int {
-			return cmp.Or(cmp.Compare(a.Range[0], b.Range[0]), cmp.Compare(a.Range[1], b.Range[1]))
-		}) {
-		n := len(joined) - 1
-		if k.Range[1] == k.Range[0] { // without an end: as wide as the one before
-			k.Range[1]++
-			if n >= 0 {
-				k.Range[1] = k.Range[0] + joined[n].Range[1] - joined[n].Range[0]
-			}
+	var list []tracing.Bucket
+	for k, n := range b.samples {
+		if k.name == name {
+			list = append(list, tracing.Bucket{Range: [2]float64{k.low, k.high}, Count: n})
 		}
-		sum += float64(k.Count) * k.Middle()
-		if n >= 0 && joined[n].Range == k.Range {
-			joined[n].Count += k.Count
-			continue
-		}
-		joined = append(joined, k)
 	}
-	return tracing.NewHistogram(used[name], sum, joined)
+	slices.SortFunc(list, func(a, b tracing.Bucket) int {
+		return slices.Compare(a.Range[:], b.Range[:])
+	})
+	sum := 0.0
+	for i := range list {
+		r := &list[i].Range
+		if r[0] == r[1] { // without an end: as wide as the one before
+			width := 1.0
+			if i > 0 {
+				width = list[i-1].Range[1] - list[i-1].Range[0]
+			}
+			r[1] += width
+		}
+		sum += float64(list[i].Count) * list[i].Middle()
+	}
+	return tracing.NewHistogram(used[name], sum, list)
 }
 
 // Trace makes of the text what a Collector's Snapshot would have been, as far as it tells. The
@@ -249,12 +235,12 @@ func (b *Bpftrace) requests(t *tracing.Trace) {
 	}{{&c.Read, t.SizeRead, t.D2CRead}, {&c.Write, t.SizeWrite, t.D2CWrite}}
 	issued, missing, odd := int64(0), int64(0), int64(0)
 	for _, s := range sides {
-		s.to.Issued, s.to.Requests = s.size.Samples(), s.size.Samples()
-		issued += s.to.Issued
-		if n := s.to.Issued - s.d2c.Samples(); n > 0 && s.d2c.Samples() > 0 {
-			missing += n
-		} else if n < 0 {
-			odd -= n
+		n, done := s.size.Samples(), s.d2c.Samples()
+		s.to.Issued, s.to.Requests = n, n
+		issued += n
+		odd += max(0, done-n)
+		if done > 0 {
+			missing += max(0, n-done)
 		}
 	}
 	again := missing > int64(2*b.left) && b.left < fullMap
@@ -298,8 +284,10 @@ func trimmedMean(h *tracing.Histogram) float64 {
 func (b *Bpftrace) depth(c *tracing.Capture) (about []string) {
 	busy := float64(c.Read.D2CNS + c.Write.D2CNS)
 	given := c.WindowNS > 0
-	if !given && b.times >= spanTimes && b.last-b.first > float64(time.Second) {
-		c.WindowNS = int64(b.last - b.first)
+	if !given && len(b.times) >= spanTimes {
+		if span := slices.Max(b.times) - slices.Min(b.times); span > float64(time.Second) {
+			c.WindowNS = int64(span)
+		}
 	}
 	if busy == 0 || c.WindowNS == 0 {
 		c.WindowNS, c.Read.MeanDepth = 0, guessDepth

@@ -268,7 +268,7 @@ func TestParseBpftraceRefuses(t *testing.T) {
 	}
 }
 
-func TestIsBpftrace(t *testing.T) {
+func TestBpftraceIsToldByItsBeginning(t *testing.T) {
 	for text, want := range map[string]bool{
 		"Attaching 20 probes...\n":                           true,
 		"Tracing process: x\n\n@d[266338304, 27]: 1165420\n": true,
@@ -277,7 +277,7 @@ func TestIsBpftrace(t *testing.T) {
 		"@mention: a text that someone wrote\n":              false,
 		"":                                                   false,
 	} {
-		assert.Equal(t, want, isBpftrace([]byte(text)), "%q", text)
+		assert.Equal(t, want, attached.MatchString(text), "%q", text)
 	}
 }
 
@@ -295,7 +295,7 @@ func FuzzParseBpftrace(f *testing.F) {
 		"||\n@inflight_write: -7\n@d[1,2]: 3\n", int64(1))
 	split := regexp.MustCompile(`(?m)^bssplit=(\S+),(\S+)$`)
 	f.Fuzz(func(t *testing.T, text string, window int64) {
-		_ = isBpftrace([]byte(text))
+		_ = attached.MatchString(text)
 		b, err := parseBpftrace(strings.NewReader(text), "x.txt")
 		if err != nil {
 			return

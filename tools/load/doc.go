@@ -4,7 +4,7 @@
 //	record.go             Record, a result line, a result file, or both; Trial, what counts
 //	load.go               arguments (a file, a directory, a pattern, -); what each is
 //	text.go, log.go       benchmark text and go test -json, and the result files that they name
-//	result.go, python.go  result files, ours and the Python benchmark's
+//	result.go             result files, ours and the Python benchmark's
 //	tree.go               a directory of results by option, trial and rank
 //	document.go           the document of kvreport json, both ways
 //	bpftrace.go           saved texts of the Python benchmark's bpftrace script

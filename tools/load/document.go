@@ -45,36 +45,14 @@ type pair struct {
 	Value string `json:"value"`
 }
 
-// entryValue is one value in the unit in which it was printed.
+// entryValue is one value in the unit in which it was printed: a number, or the text of one that
+// JSON cannot say, because a benchmark that prints Inf is archived as it is.
 type entryValue struct {
 	Unit  string `json:"unit"`
-	Value number `json:"value"`
+	Value any    `json:"value"`
 }
 
-// number is a float64 that may be infinite or none, which JSON cannot say as a number. A benchmark
-// that prints Inf is archived as it is.
-type number float64
-
-// MarshalJSON writes the shortest text that reads back as the same value.
-func (n number) MarshalJSON() ([]byte, error) {
-	f := float64(n)
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return json.Marshal(strconv.FormatFloat(f, 'g', -1, 64))
-	}
-	return json.Marshal(f)
-}
-
-// UnmarshalJSON is the inverse.
-func (n *number) UnmarshalJSON(in []byte) error {
-	f, err := strconv.ParseFloat(strings.Trim(string(in), `"`), 64)
-	if err != nil {
-		return fmt.Errorf("%s is no number", in)
-	}
-	*n = number(f)
-	return nil
-}
-
-// Newentry is the record's form in the document.
+// newEntry is the record's form in the document.
 func newEntry(rec *Record) entry {
 	e := entry{Source: rec.Source, File: rec.File, Line: rec.Line, Name: rec.Name, Iters: rec.Iters,
 		Path: rec.Path, Document: rec.Raw, Values: make([]entryValue, len(rec.Values))}
@@ -82,9 +60,13 @@ func newEntry(rec *Record) entry {
 		e.Config = append(e.Config, pair{c.Key, string(c.Value)})
 	}
 	for i, v := range rec.Values {
-		e.Values[i] = entryValue{v.Unit, number(v.Value)}
+		value, unit := v.Value, v.Unit
 		if v.OrigUnit != "" {
-			e.Values[i] = entryValue{v.OrigUnit, number(v.OrigValue)}
+			value, unit = v.OrigValue, v.OrigUnit
+		}
+		e.Values[i] = entryValue{unit, value}
+		if math.IsNaN(value) || math.IsInf(value, 0) {
+			e.Values[i].Value = fmt.Sprint(value)
 		}
 	}
 	if rec.Missing != nil {
@@ -101,12 +83,16 @@ func (e entry) record() (*Record, error) {
 			benchfmt.Config{Key: c.Key, Value: []byte(c.Value), File: true})
 	}
 	for _, v := range e.Values {
-		rec.Values = append(rec.Values, tidy(float64(v.Value), v.Unit))
+		value, err := strconv.ParseFloat(fmt.Sprint(v.Value), 64)
+		if err != nil {
+			return nil, fmt.Errorf("%v %s is no number", v.Value, v.Unit)
+		}
+		rec.Values = append(rec.Values, tidy(value, v.Unit))
 	}
 	if e.Missing != "" {
 		rec.Missing = errors.New(e.Missing)
 	}
-	if len(e.Document) > 0 && !bytes.Equal(e.Document, []byte("null")) {
+	if len(e.Document) > 0 && string(e.Document) != "null" {
 		return rec, rec.parse(e.Document)
 	}
 	return rec, nil
@@ -120,22 +106,17 @@ type document struct {
 }
 
 // document reads the document of kvreport json. Its records keep their runs.
-func (r *reader) document(in io.Reader, name string) error {
-	data, err := io.ReadAll(in)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
+func (r *reader) document(data []byte, name string) error {
 	var d document
 	if err := json.Unmarshal(data, &d); err != nil {
-		line := lineOf(data, err)
-		var kind *json.UnmarshalTypeError
+		kind, ok := errors.AsType[*json.UnmarshalTypeError](err)
 		switch {
 		case isTruncated(data, err):
-			err = errors.New("it is truncated")
-		case errors.As(err, &kind) && kind.Field == "results":
-			err = errors.New("results is not a list")
+			err = fmt.Errorf("it is truncated: %w", err)
+		case ok && kind.Field == "results":
+			err = fmt.Errorf("results is not a list: %w", err)
 		}
-		return fmt.Errorf("%s:%d: %w", name, line, err)
+		return located(name, data, err)
 	}
 	// A later minor version only adds keys.
 	if major, _, _ := strings.Cut(d.Schema, "."); major != "1" {
@@ -170,24 +151,19 @@ func (r *reader) document(in io.Reader, name string) error {
 // each, so that grep and diff work on an archive.
 func WriteDocument(w io.Writer, records []*Record, units benchfmt.UnitMetadataMap) error {
 	b := bufio.NewWriter(w)
-	encode := func(v any, end string) error {
-		var line bytes.Buffer
-		e := json.NewEncoder(&line)
-		e.SetEscapeHTML(false)
-		err := e.Encode(v)
-		b.Write(bytes.TrimRight(line.Bytes(), "\n"))
-		b.WriteString(end)
-		return err
-	}
+	var line bytes.Buffer
+	e := json.NewEncoder(&line)
+	e.SetEscapeHTML(false)
 	fmt.Fprintf(b, "{%q: %q, \"results\": [\n", documentKey, documentSchema)
 	for i, rec := range records {
-		end := ",\n"
-		if i == len(records)-1 {
-			end = "\n],\n\"units\": "
-		}
-		if err := encode(newEntry(rec), end); err != nil {
+		line.Reset()
+		if err := e.Encode(newEntry(rec)); err != nil {
 			return fmt.Errorf("%s:%d: encode %s: %w", rec.File, rec.Line, rec.Name, err)
 		}
+		if i > 0 {
+			b.WriteString(",\n")
+		}
+		b.Write(bytes.TrimRight(line.Bytes(), "\n"))
 	}
 	said := map[string]map[string]string{}
 	for k, u := range units {
@@ -196,8 +172,10 @@ func WriteDocument(w io.Writer, records []*Record, units benchfmt.UnitMetadataMa
 		}
 		said[u.OrigUnit][k.Key] = u.Value
 	}
-	if err := encode(said, "}\n"); err != nil {
+	line.Reset()
+	if err := e.Encode(said); err != nil {
 		return err
 	}
+	fmt.Fprintf(b, "\n],\n\"units\": %s}\n", bytes.TrimRight(line.Bytes(), "\n"))
 	return b.Flush()
 }

@@ -57,13 +57,17 @@ func Each(args []string, o Options, f func(*Record) error) (Outcome, error) {
 	r := &reader{Options: o, each: f, seen: map[string]bool{},
 		out: Outcome{Units: benchfmt.UnitMetadataMap{}}}
 	for _, arg := range args {
-		r.source = arg
 		if err := r.argument(arg); err != nil {
 			return r.out, err
 		}
 	}
-	// At the end, because what an input says of a unit stands.
-	r.knownUnits()
+	// The suite's own directions, because result files have no Unit lines. At the end, because what
+	// an input says of a unit stands.
+	for _, u := range units.UnitDirections() {
+		if r.out.Units.Get(u.Unit, "better") == nil {
+			addUnit(r.out.Units, u.Unit, "better", u.Better)
+		}
+	}
 	return r.out, nil
 }
 
@@ -74,6 +78,7 @@ type reader struct {
 	out    Outcome
 	source string
 	seen   map[string]bool // result files that have a record
+	again  int             // result files that were met once more
 }
 
 // warn reports what is left out. A bad line must not end the reading: a run of hours may have one
@@ -95,6 +100,7 @@ func (r *reader) emit(rec *Record) error {
 // those in quotes, in files of tasks and on Windows: each file that matches is then a run of its
 // own, as it would have been.
 func (r *reader) argument(arg string) error {
+	r.source = arg
 	if arg == Stdin {
 		if r.Options.Stdin == nil {
 			return errors.New("no standard input here")
@@ -112,39 +118,24 @@ func (r *reader) argument(arg string) error {
 	}
 	for _, name := range names {
 		r.source = name
-		info, err := os.Stat(name)
-		switch {
-		case err != nil:
-		case info.IsDir():
-			err = r.directory(name)
-		default:
-			err = r.file(name)
-		}
-		if err != nil {
+		if err := r.file(name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// file reads one file, whatever it holds.
+// file reads one file or directory, whatever it holds.
 func (r *reader) file(name string) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return r.stream(f, name)
-}
-
-// knownUnits adds the suite's own unit directions: result files have no Unit lines. What the input
-// says stands.
-func (r *reader) knownUnits() {
-	for _, u := range units.UnitDirections() {
-		if r.out.Units.Get(u.Unit, "better") == nil {
-			addUnit(r.out.Units, u.Unit, "better", u.Better)
-		}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return r.directory(name)
 	}
+	return r.stream(f, name)
 }
 
 // stream reads one file or standard input, whatever it is.
@@ -164,14 +155,23 @@ func (r *reader) stream(in io.Reader, name string) error {
 	}
 	head = bytes.TrimLeft(head, " \t\r\n")
 	switch {
-	case documentMark.Match(head):
-		return r.document(b, name)
-	case len(head) > 0 && head[0] == '{' && !isEvent(head):
-		return r.resultFile(b, name)
-	case isBpftrace(head):
+	case attached.Match(head):
 		return r.bpftrace(b, name)
+	case !bytes.HasPrefix(head, []byte("{")) || isEvent(head):
+		return r.text(b, name)
 	}
-	return r.text(b, name)
+	data, err := io.ReadAll(b)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if documentMark.Match(head) {
+		return r.document(data, name)
+	}
+	rec, err := Parse(name, data)
+	if err != nil {
+		return err
+	}
+	return r.emitFile(rec)
 }
 
 // bpftrace reads a saved text of the Python benchmark's script.

@@ -2,21 +2,24 @@ package load
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
-
-	"golang.org/x/perf/benchfmt"
 )
 
 // What the testing package prints around the log of a benchmark. The formats are those of go test,
-// with and without -v.
+// with and without -v; the log's own lines begin with the place in the source.
 var (
 	benchLog = []byte("--- BENCH: ")
 	failLog  = []byte("--- FAIL: Benchmark")
 	running  = []byte("=== RUN")
 	pathLog  = []byte(": result: ")
+	logPlace = regexp.MustCompile(`^.+\.go:[0-9]+$`)
 )
 
 // logKind says to which benchmark a log line belongs.
@@ -28,80 +31,42 @@ const (
 	logOfNone                // a failed benchmark has no result line
 )
 
-// logReader follows the lines of a text: whose log begins, and which result file it names.
-type logReader struct {
-	file    string
-	line    int
-	records []*Record
-
-	held   *Record // the last result line, until its log has passed
-	logOf  logKind // whose log the coming lines are
-	named  string  // a result file named in the log of a benchmark whose line is still to come
-	config []benchfmt.Config
-}
-
-// result holds a result line until its log has passed.
-func (l *logReader) result(rec *Record) {
-	l.release()
-	l.held, l.config = rec, rec.Config
-	rec.Path, l.named = l.named, ""
-	l.logOf = logOfNext
-}
-
-// read takes in a line that is no result.
-func (l *logReader) read(line []byte) {
+// log takes in a line that may begin the log of another benchmark, or name a result file.
+func (p *packageText) log(line []byte, at int) {
 	switch {
 	case bytes.HasPrefix(line, benchLog):
-		l.logOf = logOfLast
+		p.logOf = logOfLast
 	case bytes.HasPrefix(line, failLog):
-		l.logOf = logOfNone
-		l.orphan()
+		p.logOf = logOfNone
+		p.orphan(at)
 	case bytes.HasPrefix(line, running):
-		l.logOf = logOfNext
-		l.orphan()
+		p.logOf = logOfNext
+		p.orphan(at)
 	}
-	at := bytes.Index(line, pathLog)
-	if at < 0 || !sourcePosition(line[:at]) {
+	place, path, ok := bytes.Cut(line, pathLog)
+	if !ok || len(path) == 0 || !logPlace.Match(place) {
 		return
 	}
-	path := string(line[at+len(pathLog):])
-	switch {
-	case path == "":
-	case l.logOf == logOfLast && l.held != nil:
-		l.held.Path = path
-	default:
-		l.orphan()
-		l.named = path
-		if l.logOf == logOfNone {
-			l.orphan()
-		}
+	last := len(p.records) - 1
+	if p.logOf == logOfLast && last >= 0 && p.records[last].Name != "" {
+		p.records[last].Path = string(path)
+		return
+	}
+	p.orphan(at)
+	p.named = string(path)
+	if p.logOf == logOfNone {
+		p.orphan(at)
 	}
 }
 
 // orphan makes a record of the result file that was named by a benchmark without a result line: it
 // failed.
-func (l *logReader) orphan() {
-	if l.named == "" {
-		return
+func (p *packageText) orphan(at int) {
+	if p.named != "" {
+		p.records = append(p.records,
+			&Record{File: p.file, Line: at, Path: p.named, Config: p.config})
+		p.named = ""
 	}
-	l.release()
-	l.records = append(l.records, &Record{File: l.file, Line: l.line, Path: l.named,
-		Config: l.config})
-	l.named = ""
-}
-
-// release lets the last result line go: another one, or the end, follows.
-func (l *logReader) release() {
-	if l.held != nil {
-		l.records = append(l.records, l.held)
-	}
-	l.held = nil
-}
-
-// sourcePosition says whether text is what the testing package puts before a log line: file.go:123.
-func sourcePosition(text []byte) bool {
-	name, line, ok := bytes.Cut(text, []byte(".go:"))
-	return ok && len(name) > 0 && len(line) > 0 && bytes.Trim(line, "0123456789") == nil
 }
 
 // emitLine completes a record of a text with its result file. A file that cannot be had is no
@@ -109,25 +74,27 @@ func sourcePosition(text []byte) bool {
 func (r *reader) emitLine(rec *Record) error {
 	// The numbers of the line stand, even where the file has more digits: what is printed is what
 	// is compared everywhere.
-	if rec.Path != "" {
-		named := rec.Path
-		rec.Path = r.locate(named, rec.File)
+	if named := rec.Path; named != "" {
+		rec.Path = locate(named, rec.File)
 		data, err := os.ReadFile(rec.Path)
 		if err == nil {
 			err = rec.parse(data)
 		}
-		if err != nil {
-			rec.Missing = fmt.Errorf("%s:%d: result %s: %w", rec.File, rec.Line, named, cause(err))
-			rec.Path = ""
-		} else {
+		if err == nil {
 			r.seen[absolute(rec.Path)] = true
+		} else {
+			if file, ok := errors.AsType[*fs.PathError](err); ok {
+				err = file.Err // the file is named anyway
+			}
+			rec.Missing = fmt.Errorf("%s:%d: result %s: %w", rec.File, rec.Line, named, err)
+			rec.Path = ""
 		}
 	}
-	if rec.Name == "" && rec.Result == nil {
-		r.warn(rec.File, rec.Line, "a failed benchmark left no result: %v", rec.Missing)
-		return nil
-	}
 	if rec.Name == "" {
+		if rec.Result == nil {
+			r.warn(rec.File, rec.Line, "a failed benchmark left no result: %v", rec.Missing)
+			return nil
+		}
 		rec.Name = nameOf(rec.Result, rec.Path)
 	}
 	return r.emit(rec)
@@ -135,17 +102,16 @@ func (r *reader) emitLine(rec *Record) error {
 
 // locate finds a result file that moved together with the text that names it: the longest tail of
 // its path that exists below the text's directory. Without one it stays where it was.
-func (r *reader) locate(path, text string) string {
+func locate(path, text string) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
 	// Paths in a log are absolute, of the machine that ran.
-	dir := filepath.Dir(text)
 	parts := strings.Split(strings.Trim(filepath.ToSlash(path), "/"), "/")
 	// At least trial, rank and file: a bare file name could be anybody's.
 	// From the longest tail on: the more of a path is the same, the surer is the match.
-	for i := 0; i+3 <= len(parts); i++ {
-		moved := filepath.Join(dir, filepath.Join(parts[i:]...))
+	for ; len(parts) >= 3; parts = parts[1:] {
+		moved := filepath.Join(filepath.Dir(text), filepath.Join(parts...))
 		if info, err := os.Stat(moved); err == nil && !info.IsDir() {
 			return moved
 		}
@@ -155,8 +121,6 @@ func (r *reader) locate(path, text string) string {
 
 // absolute makes two spellings of a path one: a file that is named twice is one trial.
 func absolute(path string) string {
-	if abs, err := filepath.Abs(path); err == nil {
-		return abs
-	}
-	return path
+	abs, _ := filepath.Abs(path)
+	return cmp.Or(abs, path)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"regexp"
@@ -21,30 +20,11 @@ import (
 // hold such files; named by themselves they are a mistake.
 var errNotResult = errors.New("not a benchmark result: it has no summary")
 
-// resultFile reads a result JSON of ours or of the Python benchmark.
-func (r *reader) resultFile(in io.Reader, name string) error {
-	data, err := io.ReadAll(in)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	rec, err := Parse(name, data)
-	if err != nil {
-		return err
-	}
-	return r.emitFile(rec)
-}
-
 // Parse makes a record of a result file, of ours or of the Python benchmark. The error names the
 // line.
 func Parse(name string, data []byte) (*Record, error) {
-	if len(data) == 0 {
-		return nil, fmt.Errorf("%s:1: it is empty", name)
-	}
 	rec := &Record{File: name, Path: name}
-	if err := rec.parse(data); err != nil {
-		return nil, fmt.Errorf("%s:%d: %w", name, lineOf(data, err), err)
-	}
-	return rec, nil
+	return rec, located(name, data, rec.parse(data))
 }
 
 // emitFile makes the record of a result file that stands for itself. A directory is often read
@@ -52,7 +32,8 @@ func Parse(name string, data []byte) (*Record, error) {
 func (r *reader) emitFile(rec *Record) error {
 	path := absolute(rec.Path)
 	if r.seen[path] {
-		return nil // its line was read already
+		r.again++
+		return nil
 	}
 	r.seen[path] = true
 	rec.Name = nameOf(rec.Result, rec.Path)
@@ -62,47 +43,31 @@ func (r *reader) emitFile(rec *Record) error {
 
 // directory reads the result files below dir. Other JSON files there are none of our business.
 func (r *reader) directory(dir string) error {
-	found := 0
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() || strings.HasPrefix(d.Name(), ".") || filepath.Ext(path) != ".json" {
-			return nil
-		}
+	before := r.out.Records + r.again
+	err := jsonFiles(dir, func(path string) error {
 		// Other programs keep JSON beside results. Files that are named as results must be some.
-		before := r.out.Records
-		ours := strings.HasPrefix(d.Name(), "kvcache_results")
-		switch err := r.file(path); {
-		case err != nil && ours:
-			return err
-		case err != nil:
-			return nil
+		err := r.file(path)
+		if !strings.HasPrefix(filepath.Base(path), "kvcache_results") {
+			err = nil
 		}
-		if found++; r.out.Records == before {
-			found--
-		}
-		return nil
-	})
-	if err != nil {
 		return err
-	}
+	})
 	// A directory without results is a mistake, unless its results came by way of a text.
-	if found == 0 && !r.below(dir) {
-		return fmt.Errorf("%s: no benchmark result in this directory", dir)
+	if err == nil && r.out.Records+r.again == before {
+		err = fmt.Errorf("%s: no benchmark result in this directory", dir)
 	}
-	return nil
+	return err
 }
 
-// below says whether results from inside dir were read already, by way of the lines that name them.
-func (r *reader) below(dir string) bool {
-	prefix := absolute(dir) + string(filepath.Separator)
-	for path := range r.seen {
-		if strings.HasPrefix(path, prefix) {
-			return true
+// jsonFiles finds the JSON files below dir, in the order of their names.
+func jsonFiles(dir string, f func(path string) error) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") ||
+			filepath.Ext(path) != ".json" {
+			return err
 		}
-	}
-	return false
+		return f(path)
+	})
 }
 
 // parse fills in what a result file gives.
@@ -120,55 +85,41 @@ func (rec *Record) parse(data []byte) error {
 	}
 	// Both schemas have a summary; only ours has a version, and only the Python benchmark's counts
 	// completed requests at the top.
-	if len(top.Summary) == 0 || top.Summary[0] != '{' {
+	python := top.Schema == nil
+	if !bytes.HasPrefix(top.Summary, []byte("{")) || python && top.Done == nil {
 		return errNotResult
 	}
-	if top.Schema == nil {
-		if top.Done == nil {
-			return errNotResult
+	if !python {
+		res, err := result.Parse(data)
+		if err != nil {
+			return err
 		}
-		rec.Raw, rec.Python = data, true
-		return nil
+		rec.Result = res
 	}
-	res, err := result.Parse(data)
-	if err != nil {
-		return err
-	}
-	rec.Raw, rec.Result = data, res
+	rec.Raw, rec.Python = data, python
 	return nil
 }
 
 // isTruncated says whether decoding failed at the end of the data.
 func isTruncated(data []byte, err error) bool {
-	var syntax *json.SyntaxError
-	return errors.As(err, &syntax) && int(syntax.Offset) >= len(data)
+	syntax, ok := errors.AsType[*json.SyntaxError](err)
+	return ok && int(syntax.Offset) >= len(data)
 }
 
-// lineOf is the line at which decoding stopped. Editors jump to lines, and the errors of
-// encoding/json have offsets.
-func lineOf(data []byte, err error) int {
-	at := len(bytes.TrimRight(data, "\n"))
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		at = min(int(syntax.Offset), at)
-	case errors.As(err, &kind):
-		at = min(int(kind.Offset), at)
-	default:
-		return 1
+// located puts the file and the line at which decoding stopped before an error. Editors jump to
+// lines, and the errors of encoding/json have offsets.
+func located(name string, data []byte, err error) error {
+	if err == nil {
+		return nil
 	}
-	return 1 + bytes.Count(data[:at], []byte("\n"))
-}
-
-// cause shortens the error of a file operation whose file is named anyway. The path would stand in
-// the message twice.
-func cause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
+	at := 0
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		at = int(syntax.Offset)
+	} else if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		at = int(kind.Offset)
 	}
-	return err
+	data = bytes.TrimRight(data, "\n")
+	return fmt.Errorf("%s:%d: %w", name, 1+bytes.Count(data[:min(at, len(data))], []byte("\n")), err)
 }
 
 // subKey is where a results directory joined the parts of a benchmark's name.
@@ -193,17 +144,41 @@ func nameOf(res *result.Result, path string) string {
 // fileValues are the values of the benchmark line that a result file would have had. A trial that
 // failed has none: its numbers are those of a part of the window.
 func fileValues(rec *Record) (out []benchfmt.Value) {
-	var metrics []result.Metric
-	switch {
-	case rec.Python:
-		metrics = pythonMetrics(rec.Raw)
-	case rec.Result.Status == result.StatusComplete:
-		metrics = rec.Result.Metrics()
-	}
-	for _, m := range metrics {
-		out = append(out, tidy(m.Value, m.Unit))
+	if rec.Python {
+		for _, m := range pythonMetrics {
+			// A rate of 0 means that there was no traffic, which its file cannot tell from unknown.
+			if v, _ := rec.Float("summary." + m.path); v != 0 {
+				out = append(out, tidy(v*m.scale, m.unit))
+			}
+		}
+	} else if rec.Result.Status == result.StatusComplete {
+		for _, m := range rec.Result.Metrics() {
+			out = append(out, tidy(m.Value, m.Unit))
+		}
 	}
 	return out
+}
+
+// Scales of the Python benchmark's numbers. Its names say gbps and hold GiB/s.
+const gib, ms = 1 << 30, 1e6
+
+// pythonMetrics are the values of our benchmark line that a result of the Python benchmark has
+// under a key of the same meaning. What it does not have is not invented; a direction without
+// traffic has no rate.
+var pythonMetrics = []struct {
+	unit, path string
+	scale      float64
+}{
+	{"req/s", "requests_per_second", 1},
+	{"tok/s", "avg_throughput_tokens_per_sec", 1},
+	{"storage-tok/s", "storage_throughput_tokens_per_sec", 1},
+	{"read-B/s", "cache_stats.tier_storage_read_bandwidth_gbps", gib},
+	{"write-B/s", "cache_stats.tier_storage_write_bandwidth_gbps", gib},
+	{"read-p50-ns", "cache_stats.storage_read_device_p50_ms", ms},
+	{"read-p95-ns", "cache_stats.storage_read_device_p95_ms", ms},
+	{"read-p99-ns", "cache_stats.storage_read_device_p99_ms", ms},
+	{"write-p95-ns", "cache_stats.storage_write_device_p95_ms", ms},
+	{"e2e-p95-ns", "end_to_end_latency_ms.p95", ms},
 }
 
 // tidy makes a value as benchfmt reads it.

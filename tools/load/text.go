@@ -28,40 +28,38 @@ type event struct {
 // package. Their records come out in the order of the file.
 func (r *reader) text(b *bufio.Reader, name string) error {
 	before := r.out.Records
-	all := map[string]*packageText{}
+	packages := map[string]*packageText{}
 	var order []*packageText
 	of := func(pkg string) *packageText {
-		if all[pkg] == nil {
-			all[pkg] = &packageText{r: r, file: name}
-			order = append(order, all[pkg])
+		if packages[pkg] == nil {
+			packages[pkg] = &packageText{r: r, file: name}
+			order = append(order, packages[pkg])
 		}
-		return all[pkg]
+		return packages[pkg]
 	}
 	for at := 1; ; at++ {
-		line, err := readLine(b)
-		if errors.Is(err, errLong) {
-			r.warn(name, at, "line of more than %d bytes skipped", b.Size())
-			continue
-		}
-		if len(line) > 0 {
-			var e event
-			// Text and events may be mixed: somebody appended one to the other.
-			if line[0] == '{' && json.Unmarshal(line, &e) == nil && e.Action != "" {
-				of(e.Package).output(e, at)
-			} else {
-				of("").add(line, at)
-			}
-		}
+		line, more, err := b.ReadLine()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return fmt.Errorf("%s:%d: %w", name, at, err)
 		}
+		var e event
+		// Text and events may be mixed: somebody appended one to the other.
+		if len(line) > 0 && line[0] == '{' && json.Unmarshal(line, &e) == nil && e.Action != "" {
+			of(e.Package).output(e, at)
+		} else {
+			of("").add(line, at)
+		}
+		for more { // the rest of a line that is longer than the buffer, and skipped
+			_, more, _ = b.ReadLine()
+		}
 	}
 	var records []*Record
 	for _, p := range order {
-		records = append(records, p.records()...)
+		p.parse()
+		records = append(records, p.records...)
 	}
 	// Packages print side by side: the file has the order in which things happened.
 	slices.SortStableFunc(records, func(a, b *Record) int { return cmp.Compare(a.Line, b.Line) })
@@ -76,25 +74,6 @@ func (r *reader) text(b *bufio.Reader, name string) error {
 	return nil
 }
 
-// errLong marks a line that does not fit into the buffer and was read to its end.
-var errLong = errors.New("line too long")
-
-// readLine returns the next line with its newline, which it adds to a last line without one. The
-// line is valid until the next call.
-func readLine(b *bufio.Reader) ([]byte, error) {
-	line, err := b.ReadSlice('\n')
-	if errors.Is(err, bufio.ErrBufferFull) {
-		for errors.Is(err, bufio.ErrBufferFull) {
-			_, err = b.ReadSlice('\n')
-		}
-		return nil, cmp.Or(err, errLong)
-	}
-	if err != nil && len(line) > 0 {
-		line = append(slices.Clip(line), '\n')
-	}
-	return line, err
-}
-
 // packageText is what the benchmarks of one package printed. It is kept as a whole, some 250 bytes
 // a line, since logs belong to results before and behind them.
 type packageText struct {
@@ -103,16 +82,24 @@ type packageText struct {
 	text bytes.Buffer // whole lines
 	at   []int        // of each, its line in the file
 	part []byte       // of an output event, which splits lines
+	last int          // the line of the last output event
+
+	// What was found, and where in the log the reading is; see log.go.
+	records []*Record
+	logOf   logKind // whose log the coming lines are
+	named   string  // a result file named in the log of a benchmark whose line is still to come
+	config  []benchfmt.Config
 }
 
-// add takes in a line. benchfmt gives up at the first line that is longer than its buffer; such a
-// line is somebody's log and no result.
+// add takes in a line without its end. benchfmt gives up at the first line that is longer than its
+// buffer; such a line is somebody's log and no result.
 func (p *packageText) add(line []byte, at int) {
 	if len(line) > maxLine {
-		p.r.warn(p.file, at, "line of %d bytes skipped", len(line))
+		p.r.warn(p.file, at, "line of more than %d bytes skipped", maxLine)
 		return
 	}
 	p.text.Write(line)
+	p.text.WriteByte('\n')
 	p.at = append(p.at, at)
 }
 
@@ -122,16 +109,16 @@ func (p *packageText) output(e event, at int) {
 	if e.Action != "output" {
 		return
 	}
-	p.part = append(p.part, e.Output...)
+	p.part, p.last = append(p.part, e.Output...), at
 	for {
-		n := bytes.IndexByte(p.part, '\n') + 1
-		if n == 0 {
+		line, rest, whole := bytes.Cut(p.part, []byte("\n"))
+		if !whole {
 			break
 		}
 		// The testing package marks lines for test2json with ^V in its own output, which some tools
 		// keep.
-		p.add(bytes.TrimLeft(p.part[:n], "\x16"), at)
-		p.part = append(p.part[:0], p.part[n:]...)
+		p.add(bytes.TrimLeft(line, "\x16"), at)
+		p.part = append(p.part[:0], rest...)
 	}
 	if len(p.part) > 4*maxLine { // a line without an end must not grow with the input
 		p.r.warn(p.file, at, "output without a line end skipped")
@@ -139,63 +126,53 @@ func (p *packageText) output(e event, at int) {
 	}
 }
 
-// records are the result lines, each with the result file that its log names, and the result files
-// of benchmarks without a line.
-func (p *packageText) records() []*Record {
-	if n := len(p.at); n > 0 && len(p.part) > 0 {
-		p.add(append(p.part, '\n'), p.at[n-1])
+// parse finds the result lines, each with the result file that its log names, and the result files
+// of benchmarks without a line. benchfmt parses the text as a whole and says at which line it is;
+// the log up to there is read then.
+func (p *packageText) parse() {
+	if len(p.part) > 0 {
+		p.add(p.part, p.last)
 	}
-	// benchfmt parses the text as a whole; the logs between the results are found by their lines.
-	results := p.results()
-	log := logReader{file: p.file}
-	i := 0
-	for line := range bytes.Lines(p.text.Bytes()) {
-		log.line = p.at[i]
-		i++
-		if rec := results[i]; rec != nil {
-			log.result(rec)
-		} else {
-			log.read(bytes.TrimSpace(line))
+	rest, read := p.text.Bytes(), 0
+	logs := func(upTo int) int {
+		for ; read < upTo; read++ {
+			end := bytes.IndexByte(rest, '\n')
+			p.log(bytes.TrimSpace(rest[:end]), p.at[read])
+			rest = rest[end+1:]
 		}
+		return p.at[upTo-1]
 	}
-	log.release()
-	log.orphan()
-	return log.records
-}
-
-// results parses the text; the keys are its lines, from 1.
-func (p *packageText) results() map[int]*Record {
-	results := map[int]*Record{}
-	var config []benchfmt.Config
-	b := benchfmt.NewReader(bytes.NewReader(p.text.Bytes()), p.file)
+	b := benchfmt.NewReader(bytes.NewReader(rest), p.file)
 	for b.Scan() {
+		_, line := b.Result().Pos()
+		at := logs(line)
 		switch found := b.Result().(type) {
 		case *benchfmt.Result:
-			_, line := found.Pos()
-			// The reader reuses its result, so that everything kept is copied.
-			if !slices.EqualFunc(found.Config, config, equalConfig) {
-				config = make([]benchfmt.Config, len(found.Config))
-				for i, c := range found.Config {
-					config[i] = benchfmt.Config{Key: c.Key, Value: bytes.Clone(c.Value),
-						File: c.File}
-				}
-			}
-			results[line] = &Record{File: p.file, Line: p.at[line-1], Name: found.Name.String(),
-				Iters: found.Iters, Config: config, Values: slices.Clone(found.Values)}
+			p.result(found, at)
 		case *benchfmt.UnitMetadata:
-			_, line := found.Pos()
-			p.unit(found, p.at[line-1])
+			p.unit(found, at)
 		case *benchfmt.SyntaxError:
-			p.r.warn(p.file, p.at[found.Line-1], "%s", found.Msg)
+			p.r.warn(p.file, at, "%s", found.Msg)
 		}
 	}
-	return results
+	if n := len(p.at); n > 0 {
+		p.orphan(logs(n))
+	}
 }
 
-// equalConfig lets the results below the same configuration lines share one copy of them: of
-// 100,000 lines it would be most of the memory.
-func equalConfig(a, b benchfmt.Config) bool {
-	return a.Key == b.Key && bytes.Equal(a.Value, b.Value)
+// result makes the record of a result line. The reader reuses its result, so that everything kept
+// is copied.
+func (p *packageText) result(found *benchfmt.Result, at int) {
+	// Results below the same configuration lines share one copy of them: of 100,000 lines it would
+	// be most of the memory.
+	if !slices.EqualFunc(found.Config, p.config, func(a, b benchfmt.Config) bool {
+		return a.Key == b.Key && bytes.Equal(a.Value, b.Value)
+	}) {
+		p.config = found.Clone().Config
+	}
+	p.records = append(p.records, &Record{File: p.file, Line: at, Name: found.Name.String(),
+		Iters: found.Iters, Config: p.config, Values: slices.Clone(found.Values), Path: p.named})
+	p.named, p.logOf = "", logOfNext
 }
 
 // unit takes in a Unit line. What was said first stands: two inputs that contradict each other

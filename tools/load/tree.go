@@ -1,9 +1,10 @@
 package load
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -62,47 +63,27 @@ func ReadTree(dir string) (*Tree, error) {
 		return nil, fmt.Errorf("%s is a file; name the results directory (-results-dir)", dir)
 	}
 	t := &Tree{Dir: dir}
-	var paths []string
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+	// Names hold the time, so that of one directory the newest comes last.
+	err := jsonFiles(dir, func(path string) error {
+		if !strings.HasPrefix(filepath.Base(path), "kvcache_results_") {
+			return nil
 		}
-		if name := d.Name(); !d.IsDir() && strings.HasPrefix(name, "kvcache_results_") &&
-			strings.HasSuffix(name, ".json") {
-			paths = append(paths, path)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	if len(paths) == 0 {
-		return nil, fmt.Errorf("%s: %w", dir, ErrNoResults)
-	}
-	// Names hold the time.
-	slices.Sort(paths) // of one directory the newest is last
-	for _, path := range paths {
 		f, err := t.read(path)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = t.add(f)
 		}
-		if err := t.add(f); err != nil {
-			return nil, err
-		}
+		return err
+	})
+	if err == nil && len(t.Files) == 0 {
+		err = fmt.Errorf("%s: %w", dir, ErrNoResults)
 	}
-	slices.SortStableFunc(t.Files, compareFiles)
-	return t, nil
+	slices.SortFunc(t.Files, compareFiles)
+	return t, err
 }
 
 // compareFiles orders by group, trial and rank, which together name one result of a run.
 func compareFiles(a, b File) int {
-	if a.Group != b.Group {
-		return strings.Compare(a.Group, b.Group)
-	}
-	if a.Trial != b.Trial {
-		return a.Trial - b.Trial
-	}
-	return a.Rank - b.Rank
+	return cmp.Or(strings.Compare(a.Group, b.Group), a.Trial-b.Trial, a.Rank-b.Rank)
 }
 
 // read takes in one result file. Ours say themselves what they are; the Python benchmark's stand
@@ -122,23 +103,21 @@ func (t *Tree) read(path string) (File, error) {
 		return f, err
 	}
 	f.Result, f.Python = rec.Result, rec.Python
-	if f.Python {
-		if f.Result, err = pythonResult(data); err != nil {
-			return f, fmt.Errorf("%s:%d: %w", path, lineOf(data, err), err)
-		}
-	}
 	// Trial and rank of ours stand in the file: directories are renamed.
-	m := layout.FindStringSubmatch(f.Path)
-	switch {
-	case f.Python && m == nil:
-		return f, fmt.Errorf("%s: a result of the Python benchmark must stand in "+
-			"<option>/trial_<T>/rank_<N>/: it does not say itself which it is", path)
-	case f.Python:
+	if !f.Python {
+		f.Group, f.Trial, f.Rank = groupOf(f.Result), f.Result.Trial, f.Result.Rank
+	} else {
+		m := layout.FindStringSubmatch(f.Path)
+		if m == nil {
+			return f, fmt.Errorf("%s: a result of the Python benchmark must stand in "+
+				"<option>/trial_<T>/rank_<N>/: it does not say itself which it is", path)
+		}
 		f.Group = strings.TrimPrefix(m[1], "option_")
 		f.Trial, _ = strconv.Atoi(m[2])
 		f.Rank, _ = strconv.Atoi(m[3])
-	default:
-		f.Group, f.Trial, f.Rank = groupOf(f.Result), f.Result.Trial, f.Result.Rank
+		if f.Result, err = pythonResult(data); err != nil {
+			return f, located(path, data, err)
+		}
 	}
 	// Every trial and rank up to the largest is looked for: a broken number must not become a loop.
 	if f.Trial < 0 || f.Rank < 0 || max(f.Rank, f.Result.Ranks) > mostRanks ||
@@ -155,13 +134,21 @@ const (
 	mostTrials = 1_000
 )
 
+// pythonResult decodes a result of the Python benchmark, whose keys ours have too.
+func pythonResult(data []byte) (*result.Result, error) {
+	r := &result.Result{}
+	err := json.Unmarshal(data, r)
+	kind, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if ok && strings.HasPrefix(kind.Field, "summary.autoscaling_") {
+		err = nil // its autoscaler is another, and nobody reads it; all else was decoded
+	}
+	return r, err
+}
+
 // groupOf is the option's number for a run of the option itself, else the full name of the
 // benchmark.
 func groupOf(r *result.Result) string {
-	name := r.Name
-	if name == "" {
-		name = r.Benchmark
-	}
+	name := cmp.Or(r.Name, r.Benchmark)
 	if r.Option != nil && name == r.Benchmark {
 		return strconv.Itoa(*r.Option)
 	}
@@ -193,23 +180,14 @@ func (t *Tree) add(f File) error {
 }
 
 // Groups lists the groups in order.
-func (t *Tree) Groups() []string {
-	var list []string
+func (t *Tree) Groups() (list []string) {
 	for _, f := range t.Files {
-		if !slices.Contains(list, f.Group) {
-			list = append(list, f.Group)
-		}
+		list = append(list, f.Group)
 	}
-	return list
+	return slices.Compact(list)
 }
 
 // Of lists the files of a group.
 func (t *Tree) Of(group string) []File {
-	var list []File
-	for _, f := range t.Files {
-		if f.Group == group {
-			list = append(list, f)
-		}
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(t.Files), func(f File) bool { return f.Group != group })
 }
