@@ -28,16 +28,12 @@ func writeFile(path string, write func(io.Writer) error) error {
 	if err := write(w); err != nil { // what it says is most often about its input
 		return err
 	}
-	for _, step := range []func() error{
-		w.Flush,
-		func() error { return f.Chmod(0o644) }, // CreateTemp makes secrets
-		f.Sync,                                 // before the rename reaches the disk
-		f.Close,
-		func() error { return os.Rename(f.Name(), path) },
-	} {
-		if err = step(); err != nil {
-			return fmt.Errorf("write %s: %w", path, err)
-		}
+	err = w.Flush()
+	if err == nil {
+		err = f.CloseAtomicallyReplace()
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
 }
