@@ -3,13 +3,26 @@
 //
 //	summary.go  the summary from the top; the few lines for a benchmark's log
 //	latency.go  its tables of latencies
-//	parts.go    what only some results have
-//	table.go    lines with a topic in the margin, tables in columns
+//	parts.go    Tables: what only some results have, for text, page and workbook
+//	table.go    Table and how each document draws one; tables in columns of text
 //	trace.go    the kernel's trace and the fio job that is distilled from it
 //
 // A section is a function of the result: a table where there are rows, sentences where there is one
 // answer. What does not apply is left out, and what is unknown is a dash: absent is never 0. A new
 // section is its function, its place in WriteSummary, and a look at the golden files.
+//
+// A table that the page and the workbook have too is described here once: a name of each column for
+// each document, one unit, and values. The documents differ in what they draw and in how they write
+// numbers, not in what there is. Sentences differ, because the text stands in lines with a margin
+// and the page in paragraphs.
+//
+// Columns stand in the order of reading: what was asked for before what came of it, and what only a
+// reader of numbers needs behind what everybody reads. Whoever adds one gives it a name in each
+// document that shall have it; the golden files of all three then change, and are looked at.
+//
+// Rows of many results stand in one sheet of the workbook, so that what holds for a result as a
+// whole (the mode of an autoscaler, the tolerance of a validation) is a column there and not words:
+// people filter by it.
 //
 // The text is made of a result alone, so that a file reads as its run did. Its words and numbers
 // are pinned by golden files beside package record, which makes the results for them.

@@ -1,8 +1,8 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"kvbench/kvbench/result"
@@ -12,14 +12,14 @@ import (
 // distributions is a table with a row for each distribution that has samples. p99.9 needs ten
 // thousand of them and is unknown in most trials; it stands there because it is what long trials
 // are made for.
-func distributions(topic, what string) *table {
-	return &table{Topic: topic, Columns: head(what, units.Count, "samples",
+func distributions(topic, what string) *Table {
+	return &Table{Topic: topic, Columns: head(what, units.Count, "samples",
 		units.Nanoseconds, "mean", "p50", "p95", "p99", "p99.9", "max")}
 }
 
 // distribution adds a row, unless there are no samples. Percentiles with too few of them are
 // unknown.
-func (t *table) distribution(name string, d result.Distribution) {
+func (t *Table) distribution(name string, d result.Distribution) {
 	if d.Count > 0 {
 		t.add(name, d.Count, d.Mean, d.P50, d.P95, d.P99, d.P999, d.Max)
 	}
@@ -37,9 +37,9 @@ func eachOp(r *result.Result, f func(name string, o result.OpLatency)) {
 // latencies are those of entries, those of requests, and the rates of single entries. An
 // operation's device time, its share of demotions and its latency per 100 MiB stand below it:
 // together they tell whether the drive is slow or the entries are large.
-func latencies(r *result.Result) []table {
+func latencies(r *result.Result) []Table {
 	entry := distributions("latency", "per entry")
-	rates := &table{Columns: head("effective rate of one entry", units.Count, "samples",
+	rates := &Table{Columns: head("effective rate of one entry", units.Count, "samples",
 		units.BytesPerSec, "p5", "p50")}
 	eachOp(r, func(name string, o result.OpLatency) {
 		// Parts are indented below their operation, unless there is none of it.
@@ -67,12 +67,12 @@ func latencies(r *result.Result) []table {
 	request.distribution("storage I/O", l.Request.Storage)
 	request.distribution("prefill", l.Request.Prefill)
 	request.distribution("decode", l.Request.Decode)
-	return []table{*entry, *request, *rates}
+	return []Table{*entry, *request, *rates}
 }
 
 // bySize shows the slowest tier only: it is what the trial is about, and lines are few. Entries of
 // a class differ by at most four, so that their latencies can be read without scaling them.
-func bySize(r *result.Result) (t table) {
+func bySize(r *result.Result) (t Table) {
 	if len(r.Tiers) == 0 {
 		return t
 	}
@@ -81,34 +81,29 @@ func bySize(r *result.Result) (t table) {
 		units.Count, "writes", units.Nanoseconds, "p50", "p95")
 	// A size class is listed by an operation that moved entries of it: by reads, by writes or by
 	// both.
-	reads, writes := make(map[int64]result.Distribution), make(map[int64]result.Distribution)
+	labels, moved := map[int64]string{}, map[int64][2]result.Distribution{}
 	lat := r.Latency.Levels[name]
-	for _, c := range lat.Read.BySize {
-		reads[c.FromBytes] = c.IO
-	}
-	for _, c := range lat.Write.BySize {
-		writes[c.FromBytes] = c.IO
-	}
-	classes := slices.Concat(lat.Read.BySize, lat.Write.BySize)
-	slices.SortStableFunc(classes,
-		func(a, b result.SizeLatency) int { return cmp.Compare(a.FromBytes, b.FromBytes) })
-	for i, c := range classes {
-		if i > 0 && classes[i-1].FromBytes == c.FromBytes {
-			continue
+	for op, classes := range [][]result.SizeLatency{lat.Read.BySize, lat.Write.BySize} {
+		for _, c := range classes {
+			labels[c.FromBytes] = "≥ " + bytes(c.FromBytes)
+			if c.ToBytes != nil {
+				labels[c.FromBytes] = bytes(c.FromBytes) + " – " + bytes(c.ToBytes)
+			}
+			both := moved[c.FromBytes]
+			both[op] = c.IO
+			moved[c.FromBytes] = both
 		}
-		label := "≥ " + bytes(c.FromBytes)
-		if c.ToBytes != nil {
-			label = bytes(c.FromBytes) + " – " + bytes(c.ToBytes)
-		}
-		rd, wr := reads[c.FromBytes], writes[c.FromBytes]
-		t.add(label, rd.Count, rd.P50, rd.P95, wr.Count, wr.P50, wr.P95)
+	}
+	for _, from := range slices.Sorted(maps.Keys(labels)) {
+		rd, wr := moved[from][0], moved[from][1]
+		t.add(labels[from], rd.Count, rd.P50, rd.P95, wr.Count, wr.P50, wr.P95)
 	}
 	return t
 }
 
 // reads tells the first reads of entries from those after, which a cache in the drive may serve.
-func reads(r *result.Result) table {
-	t := table{Topic: "reads", Columns: head("", units.Count, "operations", units.Bytes, "bytes",
+func reads(r *result.Result) Table {
+	t := Table{Topic: "reads", Columns: head("", units.Count, "operations", units.Bytes, "bytes",
 		units.Nanoseconds, "p50", "p95", "p99")}
 	add := func(name string, k result.ReadKind) {
 		if k.Operations > 0 {
@@ -122,7 +117,7 @@ func reads(r *result.Result) table {
 
 // contexts is how long the KV of contexts takes to load from the slowest tier, beside how long it
 // takes to compute it again: what a cache is for.
-func contexts(r *result.Result) (t table) {
+func contexts(r *result.Result) (t Table) {
 	t.Topic = "time to load"
 	t.Columns = head("", units.Bytes, "bytes", units.Nanoseconds, "typical", "slow (p5 rate)",
 		"recomputed")
@@ -139,20 +134,18 @@ func contexts(r *result.Result) (t table) {
 // loadingWins says which is faster, where that is so for all contexts; where it depends on the
 // length, the table shows from which on.
 func loadingWins(r *result.Result) string {
-	wins, losses := 0, 0
+	verdicts := map[bool]int{}
 	for _, c := range r.ContextLoad {
-		if c.LoadingWins != nil && *c.LoadingWins {
-			wins++
-		} else if c.LoadingWins != nil {
-			losses++
+		if c.LoadingWins != nil {
+			verdicts[*c.LoadingWins]++
 		}
 	}
 	speed := number(r.Workload.PrefillRate)
 	switch {
-	case wins > 0 && losses == 0:
+	case len(verdicts) != 1:
+		return ""
+	case verdicts[true] > 0:
 		return "loading beats recomputing at " + speed + " tok/s"
-	case losses > 0 && wins == 0:
-		return "recomputing at " + speed + " tok/s beats loading"
 	}
-	return ""
+	return "recomputing at " + speed + " tok/s beats loading"
 }

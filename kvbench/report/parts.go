@@ -7,6 +7,68 @@ import (
 	"kvbench/kvbench/units"
 )
 
+// Tables are what only some results have, in the order in which it is shown. The first says that a
+// result is a prediction, if it is one.
+func Tables(r *result.Result) (all []Table) {
+	for _, of := range []func(*result.Result) Table{simulation, autoscaling, blocks, replay,
+		validation} {
+		if t := of(r); t.Title != "" {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// simulation says what model made the times, or that there was none. The workbook has the model's
+// parameters as columns; on the page they are a sentence, because there is one row of them.
+func simulation(r *result.Result) (t Table) {
+	s := r.Simulation
+	if s == nil {
+		return t
+	}
+	// Without a model of a device storage is infinitely fast, and its columns stay empty.
+	row := make([]any, 7, 13)
+	t.Words = []string{"Storage was infinitely fast: latencies are 0 and rates are those of the " +
+		"load."}
+	if d := s.Device; d != nil {
+		row = append(row[:1], d.Read, d.Write, float64(d.ReadLatency)/1e3,
+			float64(d.WriteLatency)/1e3, d.Parallelism, d.Duplex)
+		t.Words = deviceWords(r, d)
+	}
+	row[0] = r.Notice
+	t.Title, t.Sheet = "Simulated, not measured", "Simulation"
+	t.Columns = []Column{{Sheet: "Notice"}, {Sheet: "Model Read (GiB/s)", Unit: units.BytesPerSec},
+		{Sheet: "Model Write (GiB/s)", Unit: units.BytesPerSec},
+		{Sheet: "Model Read Latency (µs)"}, {Sheet: "Model Write Latency (µs)"},
+		{Sheet: "Model Parallelism"}, {Sheet: "Model Duplex"},
+		{Sheet: "Medium Busy", Unit: units.Share}, {Sheet: "Sustained Users"}, {Sheet: "Users"},
+		{Sheet: "Queue Growth (requests/s)"}, {Sheet: "I/O Trace Rows"},
+		{Sheet: "Computed In (s)"}}
+	t.add(append(row, s.DeviceBusyShare, s.SustainedUsers, r.Workload.Users, s.QueueGrowth,
+		s.TraceRows, float64(s.WallNS)/1e9)...)
+	return t
+}
+
+// deviceWords is the model in words, and how near it was to its limit.
+func deviceWords(r *result.Result, d *result.SimulatedDevice) []string {
+	medium := "one medium for reads and writes"
+	if d.Duplex {
+		medium = "a medium for each direction"
+	}
+	s := r.Simulation
+	line := "Its medium was busy " + units.Share.Text(s.DeviceBusyShare) + " of the time"
+	if s.QueueGrowth != nil {
+		line += ", the queue grew by " + number(s.QueueGrowth) + " requests/s"
+	}
+	if s.SustainedUsers != nil {
+		line += fmt.Sprintf(", and it would sustain %s of %d users", number(s.SustainedUsers),
+			r.Workload.Users)
+	}
+	return []string{fmt.Sprintf("The times are those of a model of a device: reads %s after %s, "+
+		"writes %s after %s, %d requests at a time, %s.", rate(d.Read), d.ReadLatency,
+		rate(d.Write), d.WriteLatency, d.Parallelism, medium), line + "."}
+}
+
 // simulated says in the margin of every simulated result what its time is. On a device model it
 // also says what would be sustained; with an autoscaler the queue's growth alone, because the users
 // of the search are its own answer.
@@ -33,26 +95,66 @@ func (s *summary) simulated() {
 	}
 }
 
+// sustained says how many users an autoscaler sustained, and whether that was found or is only how
+// far the search came.
+func sustained(a *result.AutoscaleSummary) string {
+	how := "the window ended before it was found"
+	if a.Found {
+		how = "found"
+	}
+	return fmt.Sprintf("%s: %d users sustained (%s), at most %d ran, at most %s", a.Mode,
+		a.SustainedUsers, how, a.PeakUsers, rate(a.PeakRate))
+}
+
+// autoscaling has a row for each round: what ran, what the storage did, and what was decided. Mode
+// and outcome stand in every row, so that rows of many results can be filtered.
+func autoscaling(r *result.Result) (t Table) {
+	a := r.Summary.AutoscalingSummary
+	if a == nil {
+		return t
+	}
+	t = Table{Title: "Autoscaler", Sheet: "Autoscaling", Folded: true,
+		Words: []string{fmt.Sprintf("%s; %d rounds, from %d to %d users.", sustained(a), a.Rounds,
+			a.InitialUsers, a.FinalUsers)},
+		Note: "Latencies are per 100 MiB; noise is two standard errors of the rate.",
+		Columns: []Column{{"round", "round", "Round", units.Count},
+			{"at", "ended at", "Ended At (s)", units.Seconds},
+			{"users", "users", "Users", units.Count},
+			{"workers", "workers", "Workers", units.Count},
+			{"goroutines", "goroutines", "Goroutines", units.Count},
+			{"bytes/s", "storage rate", "Storage Rate (GiB/s)", units.BytesPerSec},
+			{"", "noise", "Noise (GiB/s)", units.BytesPerSec},
+			{"read p95", "read p95", "Read P95 per 100 MiB (ms)", units.Milliseconds},
+			{"write p95", "write p95", "Write P95 per 100 MiB (ms)", units.Milliseconds},
+			{"saturation", "saturation", "Saturation", units.Share},
+			{"then users", "then users", "Next Users", units.Count},
+			{"decision", "decision", "Decision", units.Number}, {Sheet: "Mode"},
+			{Sheet: "Users Sustained"}, {Sheet: "Peak Users"},
+			{Sheet: "Peak Rate (GiB/s)", Unit: units.BytesPerSec}, {Sheet: "Found"}}}
+	for i, x := range r.Summary.AutoscalingStats {
+		t.add(i+1, x.AtS, x.Users, x.Workers, x.Goroutines, x.BytesPerSecond, x.Noise, x.ReadP95,
+			x.WriteP95, x.Saturation, x.NextUsers, x.Decision, a.Mode, a.SustainedUsers,
+			a.PeakUsers, a.PeakRate, a.Found)
+	}
+	return t
+}
+
 // mostRounds is how many rounds of an autoscaler are listed, the first and the last among them.
 const mostRounds = 9
 
-// autoscaler says how many users were sustained, whether that was found or only how far the search
-// came, and shows its rounds.
+// autoscaler says how many users were sustained and shows the rounds of the search.
 func (s *summary) autoscaler() {
 	a := s.Summary.AutoscalingSummary
 	if a == nil {
 		return
 	}
-	// Until it is found, the number of users is only how far the search came.
-	how := "the window ended before it was found"
-	if a.Found {
-		how = "found"
-	}
-	s.line("autoscaler", "%s: %d users sustained (%s), at most %d ran, at most %s, %s from %d to "+
-		"%d users", a.Mode, a.SustainedUsers, how, a.PeakUsers, rate(a.PeakRate),
+	s.line("autoscaler", "%s, %s from %d to %d users", sustained(a),
 		units.Plural(a.Rounds, "round"), a.InitialUsers, a.FinalUsers)
-	rounds(s.Result).write(s)
-	if n := len(s.Summary.AutoscalingStats); n > mostRounds {
+	t := autoscaling(s.Result)
+	n := len(t.Rows)
+	t.Rows = shown(t.Rows, mostRounds)
+	t.write(s)
+	if n > mostRounds {
 		s.line("", "%d of %d rounds, the others are in the JSON; latencies are per 100 MiB",
 			mostRounds, n)
 	} else if n > 0 {
@@ -60,34 +162,42 @@ func (s *summary) autoscaler() {
 	}
 }
 
-// rounds are those of an autoscaler, or so many of them, evenly spaced, with the first and the
-// last.
-func rounds(r *result.Result) table {
-	t := table{Columns: head("round", units.Seconds, "at", units.Count, "users", "workers",
-		"goroutines",
-		units.BytesPerSec, "bytes/s", units.Milliseconds, "read p95", "write p95", units.Share,
-		"saturation", units.Count, "then users", units.Number, "decision")}
-	all := r.Summary.AutoscalingStats
-	for _, i := range shown(len(all), mostRounds) {
-		x := all[i]
-		t.add(fmt.Sprint(i+1), x.AtS, x.Users, x.Workers, x.Goroutines, x.BytesPerSecond, x.ReadP95,
-			x.WriteP95, x.Saturation, x.NextUsers, x.Decision)
+// shown are at most most rows, evenly spaced, the first and the last among them: a search of
+// hundreds of rounds is understood from a few, if its beginning and its end are there.
+func shown[R any](rows []R, most int) (some []R) {
+	k := min(len(rows), most)
+	for i := range k {
+		some = append(some, rows[i*(len(rows)-1)/max(k-1, 1)])
 	}
+	return some
+}
+
+// replay counts what became of the rows of an I/O trace.
+func replay(r *result.Result) (t Table) {
+	p := r.Replay
+	if p == nil {
+		return t
+	}
+	t = Table{Title: "Replay of an I/O trace", Sheet: "Replay",
+		Note: "Reads of evicted and of never written entries, and writes larger than the tier, " +
+			"cost no I/O.",
+		Columns: []Column{{"", "rows", "Rows", units.Count},
+			{"", "not selected", "Not Selected", units.Count},
+			{"", "reads", "Reads", units.Count}, {"", "writes", "Writes", units.Count},
+			{"", "deletes", "Deletes", units.Count},
+			{"", "reads of evicted", "Reads of Evicted", units.Count},
+			{"", "reads of never written", "Reads of Never Written", units.Count},
+			{Sheet: "Deletes of Unknown"}, {"", "overwrites", "Overwrites", units.Count},
+			{"", "too large", "Too Large", units.Count},
+			{"", "deleted for room", "Deleted for Room", units.Count},
+			{"", "largest delay", "Largest Delay (ms)", units.Milliseconds}}}
+	t.add(p.Rows, p.Skipped, p.Reads, p.Writes, p.Deletes, p.EvictedReads, p.UnwrittenReads,
+		p.UnknownDeletes, p.Overwrites, p.TooLarge, p.Evictions, float64(p.LateNS)/1e6)
 	return t
 }
 
-// shown returns at most most indices below n, evenly spaced, the first and the last among them: a
-// search of hundreds of rounds is understood from a few, if its beginning and its end are there.
-func shown(n, most int) (at []int) {
-	k := min(n, most)
-	for i := range k {
-		at = append(at, i*(n-1)/max(k-1, 1))
-	}
-	return at
-}
-
-// replay says what became of the rows of an I/O trace: what was carried out, and what cost no I/O
-// because the entry had made room or was never written.
+// replay says what was carried out, and what cost no I/O because the entry had made room or was
+// never written.
 func (s *summary) replay() {
 	p := s.Replay
 	if p == nil {
@@ -104,20 +214,39 @@ func (s *summary) replay() {
 	}
 }
 
-// blocks are the hits of a block trace, with the five digits by which a hit ratio is compared with
-// the ideal one.
+// blocks sets the hit ratio of a block trace beside that of a cache without bounds: policies differ
+// in the fourth digit.
+func blocks(r *result.Result) (t Table) {
+	b := r.BlockCache
+	if b == nil {
+		return t
+	}
+	t = Table{Title: "Block cache", Sheet: "Block Cache",
+		Note: "Ideal is a cache without bounds on the same requests. The prefix-hit ratio is the " +
+			"share of the requests of which at least the first block was found.",
+		Columns: []Column{{"", "block hit ratio", "Block Hit Ratio", units.HitRatio},
+			{"", "ideal", "Ideal Hit Ratio", units.HitRatio},
+			{"", "prefix-hit ratio", "Prefix-hit Ratio", units.Share},
+			{"", "tokens hit", "Token Hit Ratio", units.Share},
+			{"", "bytes saved", "Bytes Saved (GiB)", units.Bytes}, {Sheet: "Requests"},
+			{"", "blocks asked for", "Blocks", units.Count}, {"", "hit", "Hits", units.Count},
+			{Sheet: "Pending Hits"}, {"", "written", "Written", units.Count},
+			{"", "behind a missing one", "Behind a Missing One", units.Count}}}
+	t.add(b.HitRatio, b.IdealHitRatio, b.PrefixHitRatio, b.TokenHitRatio, b.BytesSaved, b.Requests,
+		b.Blocks, b.Hits, b.Pending, b.Written, b.Unreachable)
+	return t
+}
+
+// blocks are the hits of a block trace, what they saved, and the operations that they took.
 func (s *summary) blocks() {
 	c := s.BlockCache
 	if c == nil {
 		return
 	}
-	ideal := units.Unknown
-	if c.IdealHitRatio != nil {
-		ideal = fmt.Sprintf("%.5f", *c.IdealHitRatio)
-	}
-	s.line("blocks", "%s of %s hit: ratio %.5f, ideal (a cache without bounds) %s; %s waited for "+
-		"their writer", count(c.Hits), count(c.Blocks), units.OrZero(c.HitRatio), ideal,
-		count(c.Pending))
+	ratio := units.HitRatio.Text
+	s.line("blocks", "%s of %s hit: ratio %s, ideal (a cache without bounds) %s; %s waited for "+
+		"their writer", count(c.Hits), count(c.Blocks), ratio(units.OrZero(c.HitRatio)),
+		ratio(c.IdealHitRatio), count(c.Pending))
 	s.line("", "prefix-hit ratio %s of %s, %s of the tokens; %s saved; %s there but behind a "+
 		"missing one", percent(c.PrefixHitRatio), units.Plural(c.Requests, "request"),
 		percent(c.TokenHitRatio), bytes(c.BytesSaved), count(c.Unreachable))
@@ -129,7 +258,7 @@ func (s *summary) blocks() {
 
 // blocksOverTime shows the hit ratio and the ideal one in each tenth of the window: where the two
 // come together the cache is warm. The ideal is unknown where it is of one interval.
-func blocksOverTime(r *result.Result) (t table) {
+func blocksOverTime(r *result.Result) (t Table) {
 	tl := r.Timeline
 	const parts = 10
 	if r.BlockCache == nil || tl == nil || len(tl.Blocks) < parts {
@@ -148,7 +277,7 @@ func blocksOverTime(r *result.Result) (t table) {
 				best += *tl.BlockIdeal[k]
 			}
 		}
-		t.Columns = append(t.Columns, column{Name: fmt.Sprintf("–%d %%", (i+1)*100/parts)})
+		t.Columns = append(t.Columns, Column{Text: fmt.Sprintf("–%d %%", (i+1)*100/parts)})
 		run = append(run, ratioText(hits, blocks, true))
 		ideal = append(ideal, ratioText(best, blocks, known))
 	}
@@ -165,6 +294,34 @@ func ratioText(part, whole int64, known bool) string {
 	return fmt.Sprintf("%.3f", float64(part)/float64(whole))
 }
 
+// validation sets what was measured beside what was recorded. One that either run does not have is
+// shown and not judged.
+func validation(r *result.Result) (t Table) {
+	v := r.Validation
+	if v == nil {
+		return t
+	}
+	word := "Failed: not within"
+	if v.Passed {
+		word = "Passed: within"
+	}
+	t = Table{Title: "Validation against a recorded run", Sheet: "Validation",
+		Words: []string{fmt.Sprintf("%s %s of %s (%s requests, %s malformed).", word,
+			units.Share.Text(v.Tolerance), v.Trace, count(v.Requests), count(v.Malformed))},
+		Columns: []Column{{" ", " ", "Number", units.Number},
+			{"run", "run", "This Run", units.Number},
+			{"recorded", "recorded", "Recorded", units.Number},
+			{"difference", "difference", "Difference", units.Share},
+			{Sheet: "Tolerance", Unit: units.Share}, {"judged", "judged", "Judged", units.Number},
+			{Sheet: "Validation Passed"}, {Sheet: "Recorded Requests"}, {Sheet: "Malformed Rows"},
+			{Sheet: "Recorded In"}}}
+	for _, c := range v.Checks() {
+		t.add(c.Name, c.Measured, c.Recorded, c.Difference, v.Tolerance, c.Word(), v.Passed,
+			v.Requests, v.Malformed, v.Trace)
+	}
+	return t
+}
+
 // validation says whether the run is like the recorded one, and shows the numbers that were
 // compared: a simulation or another machine is only to be believed if it can repeat what is known.
 func (s *summary) validation() {
@@ -179,19 +336,5 @@ func (s *summary) validation() {
 	s.line("validation", "%s %s of the run recorded in %s (%s, %s malformed)", word,
 		units.Share.Text(v.Tolerance), v.Trace, units.Plural(v.Requests, "request"),
 		count(v.Malformed))
-	checks(s.Result).write(s)
-}
-
-// checks are the numbers that a validation compares. One that either run does not have is shown and
-// not judged.
-func checks(r *result.Result) (t table) {
-	if r.Validation == nil {
-		return t
-	}
-	t.Columns = head("", units.Number, "run", "recorded", units.Share, "difference", units.Number,
-		"judged")
-	for _, c := range r.Validation.Checks() {
-		t.add(c.Name, c.Measured, c.Recorded, c.Difference, c.Word())
-	}
-	return t
+	validation(s.Result).write(s)
 }

@@ -266,8 +266,8 @@ func (s *summary) throughput() {
 }
 
 // sizes are those of the entries that were moved: latencies per entry mean nothing without them.
-func sizes(r *result.Result) table {
-	t := table{Topic: "entry size",
+func sizes(r *result.Result) Table {
+	t := Table{Topic: "entry size",
 		Columns: head("", units.Count, "entries", units.Bytes, "mean", "p50", "p95", "largest")}
 	add := func(name string, d result.Distribution) {
 		if d.Count > 0 {
@@ -281,8 +281,8 @@ func sizes(r *result.Result) table {
 
 // tiers are what each level holds and moved, demotions among the bytes: they load a level as any
 // other operation does.
-func tiers(r *result.Result) table {
-	t := table{Topic: "tiers",
+func tiers(r *result.Result) Table {
+	t := Table{Topic: "tiers",
 		Columns: head("", units.Bytes, "used", "of", units.Count, "entries", units.Bytes, "read",
 			units.BytesPerSec, "read rate", units.Bytes, "written", units.BytesPerSec, "write rate",
 			units.Count, "demoted in", "evicted")}
@@ -324,8 +324,8 @@ func (s *summary) cache() {
 // load is what was offered and what became of it, by class and in total. A p95 is marked as a lower
 // bound where the slowest requests were still waiting at the end; a class without a target has no
 // compliance.
-func load(r *result.Result) table {
-	t := table{Topic: "served",
+func load(r *result.Result) Table {
+	t := Table{Topic: "served",
 		Columns: head("", units.Count, "offered", "served", units.Share, "share",
 			units.Count, "in flight", "queued", units.Seconds, "oldest queued",
 			units.Nanoseconds, "e2e p95", units.Number, "SLA", units.Share, "compliance")}

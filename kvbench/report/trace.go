@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -32,13 +33,10 @@ func fioInput(r *result.Result) fio.Input {
 // transferSize is how many bytes a network mount moves at a time for requests of chunk bytes; 0 =
 // it is none.
 func transferSize(mount *int64, chunk int64) int64 {
-	switch {
-	case mount == nil:
+	if mount == nil {
 		return 0
-	case chunk > 0:
-		return min(*mount, chunk)
 	}
-	return *mount
+	return min(*mount, cmp.Or(chunk, *mount))
 }
 
 // storageConcurrency is the mean number of chunks in flight at the storage tier: operations by

@@ -21,38 +21,46 @@ const (
 	Milliseconds Unit = "ms"
 	Seconds      Unit = "s"
 	Share        Unit = "share" // of one: 0.5 is 50 %
+	HitRatio     Unit = "ratio" // of one, to the five digits by which it is compared with the ideal
 )
 
 // Unknown stands where there is no number, or where too few samples support it: a reader who sees a
 // number may believe it.
 const Unknown = "–"
 
-// Text is a value as people read it: three digits, a binary unit or the unit of time that fits. It
-// takes any number of the suite, a pointer to one, which is nil where it is unknown, or a text,
-// which stays as it is.
-func (u Unit) Text(v any) string {
-	var f float64
+// Float is a number of the suite, or what a pointer to one points to. It is no number where that is
+// unknown, and then text says so, or where v is a text, which stays as it is.
+func Float(v any) (f float64, text string, ok bool) {
 	switch v := v.(type) {
 	case int:
-		f = float64(v)
+		return float64(v), "", true
 	case int64:
-		f = float64(v)
+		return float64(v), "", true
 	case float64:
-		f = v
+		return v, "", true
 	case time.Duration:
-		f = float64(v)
+		return float64(v), "", true
 	case *int64:
-		if v == nil {
-			return Unknown
+		if v != nil {
+			return float64(*v), "", true
 		}
-		f = float64(*v)
 	case *float64:
-		if v == nil {
-			return Unknown
+		if v != nil {
+			return *v, "", true
 		}
-		f = *v
+	case nil:
 	default:
-		return fmt.Sprint(v)
+		return 0, fmt.Sprint(v), false
+	}
+	return 0, Unknown, false
+}
+
+// Text is a value as people read it: three digits, a binary unit or the unit of time that fits. It
+// takes what [Float] takes.
+func (u Unit) Text(v any) string {
+	f, text, ok := Float(v)
+	if !ok {
+		return text
 	}
 	switch u {
 	case Count:
@@ -69,6 +77,8 @@ func (u Unit) Text(v any) string {
 		return duration(f * 1e9)
 	case Share:
 		return digits(f*100) + " %"
+	case HitRatio:
+		return strconv.FormatFloat(f, 'f', 5, 64)
 	}
 	return digits(f)
 }

@@ -69,7 +69,7 @@ var mayImport = map[string]string{
 	"tools/gate":      "tools/load tools/stats kvbench/units",
 	"tools/view":      "tools/load tools/stats kvbench/units kvbench/result kvbench/report",
 	"tools/view/html": "tools/view tools/load tools/stats kvbench/units",
-	"tools/view/xlsx": "tools/view tools/load tools/stats kvbench/units",
+	"tools/view/xlsx": "tools/view tools/load tools/stats kvbench/units kvbench/report",
 	"tools/aggregate": "tools/load tools/stats kvbench/units kvbench/result",
 	"tools/submission": "tools/load tools/stats tools/aggregate tools/view/... tools/discover " +
 		"kvbench/units kvbench/result kvbench/params",

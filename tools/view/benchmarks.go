@@ -1,12 +1,13 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
-	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
@@ -37,8 +38,12 @@ func groups(t *stats.Table) (out []Group) {
 		i := slices.IndexFunc(out, func(g Group) bool { return g.Name == name })
 		if i < 0 {
 			i = len(out)
-			out = append(out, Group{Name: name, Anchor: anchor(name),
-				Metrics: Grid{Head: metricsHead(t)}})
+			out = append(out, Group{Name: name, Anchor: anchor(name)})
+			// A column for each run and one for its change against the first.
+			out[i].Metrics.Head = []string{"benchmark", "metric", t.Labels[0]}
+			for _, run := range t.Labels[1:] {
+				out[i].Metrics.Head = append(out[i].Metrics.Head, run, "change")
+			}
 		}
 		out[i].Members = append(out[i].Members, newMember(b, t))
 		out[i].Folded = len(out[i].Members) > 2
@@ -47,42 +52,24 @@ func groups(t *stats.Table) (out []Group) {
 	return out
 }
 
-// metricsHead has a column for each run and one for its change against the first.
-func metricsHead(t *stats.Table) []string {
-	head := []string{"benchmark", "metric"}
-	for i, run := range t.Labels {
-		head = append(head, run)
-		if i > 0 {
-			head = append(head, "change")
-		}
-	}
-	return head
-}
-
 // addMetrics adds the metrics of a benchmark. Its name stands before the first of them only: the
 // eye finds the next group by it.
 func (g *Grid) addMetrics(b *stats.Benchmark) {
 	// Within a section only the keys tell benchmarks apart.
 	_, keys, _ := strings.Cut(b.Name, "/")
-	if keys == "" {
-		keys = b.Name
+	first := Cell{Text: cmp.Or(keys, b.Name)}
+	if len(g.Rows) > 0 {
+		first.Class = "first"
 	}
-	for i, m := range b.Metrics {
+	for _, m := range b.Metrics {
 		unit, _ := stats.Line(m.Unit)
-		row := []Cell{{}, {Text: stats.Title(m.Unit), Sub: unit}}
-		if i == 0 {
-			row[0].Text = keys
-			if len(g.Rows) > 0 {
-				row[0].Class = "first"
-			}
-		}
-		for k, c := range m.Cells {
-			row = append(row, medianCell(c, m.Unit))
-			if k > 0 {
-				row = append(row, changeCell(c.Change, m))
-			}
+		medians, changes := metricCells(m)
+		row := []Cell{first, {Text: stats.Title(m.Unit), Sub: unit}, medians[0]}
+		for i, c := range changes {
+			row = append(row, medians[i+1], c)
 		}
 		g.Rows = append(g.Rows, row)
+		first = Cell{}
 	}
 }
 
@@ -98,19 +85,19 @@ func newMember(b *stats.Benchmark, t *stats.Table) Member {
 	m := Member{Name: b.Name, Facts: memberFacts(b), Parts: parts(typical, t),
 		Tiers: tierFills(typical, t)}
 	m.Figures = slices.Concat(autoscalingFigures(typical, t), blockFigures(typical, t),
-		bandwidthFigures(typical, t), latencyFigures(b, t), fillFigures(typical, t),
+		bandwidthFigures(typical, t), latencyFigures(b, typical, t), fillFigures(typical, t),
 		traceFigures(b, t))
-	// The name of the benchmark says it too, but a figure has only its caption.
-	if b.Simulated {
-		markFigures(m.Figures)
-	}
+	markSimulated(b, m.Figures)
 	return m
 }
 
-// markFigures marks figures of predictions: one may be cut out and passed on without its page.
-func markFigures(figures []Figure) {
+// markSimulated marks figures of predictions: the name of the benchmark says it too, but a figure
+// may be cut out and passed on with nothing but its caption.
+func markSimulated(b *stats.Benchmark, figures []Figure) {
 	for i := range figures {
-		figures[i].Caption = "SIMULATED: " + figures[i].Caption
+		if b.Simulated {
+			figures[i].Caption = "SIMULATED: " + figures[i].Caption
+		}
 	}
 }
 
@@ -127,29 +114,24 @@ func memberFacts(b *stats.Benchmark) string {
 			f.add("users", fmt.Sprint(r.Workload.Users))
 		}
 		f.add("workers", fmt.Sprint(r.Workload.Workers))
-		f.add("window", stats.Seconds(float64(r.WindowNS)/1e9))
+		f.add("window", cell(units.Nanoseconds, r.WindowNS).Text)
 		// Rates of small and large entries cannot be compared, so that their size stands with
 		// every benchmark.
-		for op, d := range map[string]result.Distribution{"read": r.EntrySizes.Read,
-			"written": r.EntrySizes.Write} {
-			if d.P50 != nil {
-				f.add("median entry "+op, bytes(*d.P50))
-			}
+		if d := r.EntrySizes.Read; d.P50 != nil {
+			f.add("median entry read", bytes(d.P50))
+		}
+		if d := r.EntrySizes.Write; d.P50 != nil {
+			f.add("median entry written", bytes(d.P50))
 		}
 		f.add("verdict", r.Harness.Verdict.Kind)
 	}
 	var parts []string
-	for _, k := range []string{"model", "users", "workers", "window", "median entry read",
-		"median entry written", "verdict"} {
-		v := f.values[k]
-		switch {
-		case len(v) == 0:
-		// A sweep has many values: its ends say enough.
-		case len(v) > 3:
-			parts = append(parts, fmt.Sprintf("%s %s … %s", k, v[0], v[len(v)-1]))
-		default:
-			parts = append(parts, k+" "+strings.Join(v, " or "))
+	for _, fact := range f {
+		v := fact.Values
+		if len(v) > 3 { // a sweep has many values: its ends say enough
+			v = []string{v[0] + " … " + v[len(v)-1]}
 		}
+		parts = append(parts, fact.Key+" "+strings.Join(v, " or "))
 	}
 	return strings.Join(parts, " · ")
 }

@@ -1,6 +1,9 @@
 package view
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Chart is lines or bars in one pair of axes. It knows nothing of colours on paper or screen: a
 // number of a colour is what the drawing looks up.
@@ -61,6 +64,13 @@ type Mark struct {
 	Text string
 }
 
+// addLine adds a line that has points.
+func (c *Chart) addLine(l Line) {
+	if len(l.X) > 0 {
+		c.Lines = append(c.Lines, l)
+	}
+}
+
 // empty says that the chart has no number to show.
 func (c Chart) empty() bool {
 	for _, l := range c.Lines {
@@ -71,14 +81,8 @@ func (c Chart) empty() bool {
 		}
 	}
 	// A bar of no height is a value; one without a value is none.
-	for _, b := range c.Bars {
-		for _, v := range b.Y {
-			if c.Y.Shows(v) {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.Bars,
+		func(b Bars) bool { return slices.ContainsFunc(b.Y, c.Y.Shows) })
 }
 
 // Figure is a chart with its caption.

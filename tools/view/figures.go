@@ -38,164 +38,94 @@ func lineOf(t *stats.Table, run, what int, name string) Line {
 	return l
 }
 
-// Levels are the tiers of a result by their keys, from fast to slow. They are keys of the schema
-// and do not change with the levels that an engine may have.
-var Levels = []string{"gpu", "cpu", "storage"}
-
 // inBytes draws lines over time in the binary unit that suits the largest value. The label says
-// where the unit stands in it.
+// where the unit stands in it. One unit holds for all lines of a figure, or they could not be
+// compared.
 func inBytes(caption, label string, lines []Line) []Figure {
-	most := 0.0
-	// Gaps have no value that could be the largest.
+	most := 1.0
 	for _, l := range lines {
 		for _, v := range l.Y {
-			if !math.IsNaN(v) {
-				most = max(most, v)
+			if v > most { // which gaps are not
+				most = v
 			}
 		}
 	}
-	// One unit for all lines of a figure, or they could not be compared.
-	by, unit := 1.0*(1<<10), "KiB"
-	for i, u := range []string{"MiB", "GiB", "TiB"} {
-		if at := math.Ldexp(1, 20+10*i); most >= at {
-			by, unit = at, u
-		}
-	}
+	thousands := min(max(1, int(math.Log2(most)/10)), 4)
+	unit := []string{"B", "KiB", "MiB", "GiB", "TiB"}[thousands]
 	for _, l := range lines {
 		for i := range l.Y {
-			l.Y[i] /= by
+			l.Y[i] = math.Ldexp(l.Y[i], -10*thousands)
 		}
 	}
 	return figureOf(caption,
 		Chart{X: overTime, Y: Axis{Label: fmt.Sprintf(label, unit), Zero: true}, Lines: lines})
 }
 
-// positive says whether there is anything to draw: a line of zeros is a tier that was not used.
-func positive[N int64 | float64](v N) bool { return v > 0 }
-
-// bandwidthFigures are bandwidth over time: one per tier that moved bytes, of the median trial of
-// each run.
-func bandwidthFigures(typical []trial, t *stats.Table) (out []Figure) {
+// tierFigures show series over time, by their names: one figure for each tier, with lines of the
+// median trial of each run. A line of zeros is a tier that was not used.
+func tierFigures(typical []trial, t *stats.Table, caption, label string, step bool, names []string,
+	of func(tl *result.Timeline, level string) [][]float64) (out []Figure) {
 	for _, level := range Levels {
 		var lines []Line
-		// One line for each run and direction.
 		for _, k := range typical {
 			tl := k.Result.Timeline
 			if tl == nil || tl.IntervalNS <= 0 {
 				continue
 			}
-			for i, op := range []struct {
-				name  string
-				bytes []int64
-			}{{"read", tl.ReadBytes[level]}, {"write", tl.WriteBytes[level]}} {
-				if !slices.ContainsFunc(op.bytes, positive) {
+			for i, values := range of(tl, level) {
+				if !slices.ContainsFunc(values, func(v float64) bool { return v > 0 }) {
 					continue
 				}
-				l := lineOf(t, k.run, i, op.name)
-				l.Step = true
-				for j, n := range op.bytes {
-					length := tl.IntervalNS
-					// The last interval ends with the window.
-					if j == len(op.bytes)-1 && tl.LastNS > 0 {
-						if length = tl.LastNS; length < tl.IntervalNS/2 && j > 0 {
-							break // too short an end to speak of a rate
-						}
-					}
-					l.add(float64(j)*float64(tl.IntervalNS)/1e9, float64(n)/(float64(length)/1e9))
-				}
-				lines = append(lines, l)
-			}
-		}
-		out = append(out, inBytes("Bandwidth of the "+level+" tier over time, median trial",
-			"bandwidth (%s/s)", lines)...)
-	}
-	return out
-}
-
-// nines are the ticks of a percentile axis. Each further nine has the same room, as each is ten
-// times as rare.
-var nines = []Tick{{At: 0, Label: "min"}, {At: stats.Nines(0.5), Label: "50"}, {At: 1, Label: "90"},
-	{At: 2, Label: "99"}, {At: 3, Label: "99.9"}, {At: 4, Label: "99.99"}, {At: 5, Label: "99.999"}}
-
-// latencyFigures are percentile curves over all trials: of each tier's operations, and of requests.
-func latencyFigures(b *stats.Benchmark, t *stats.Table) (out []Figure) {
-	draw := func(caption string, keys, names [2]string) {
-		c := Chart{X: Axis{Label: "percentile (%)", Ticks: nines},
-			Y: Axis{Label: "latency (ms, log scale)", Log: true}}
-		for run := range t.Runs {
-			for i, key := range keys {
-				l := lineOf(t, run, i, names[i])
-				// All trials together: the tail needs every sample that there is.
-				if h := stats.Merge(b.Trials[run], key); h.Count() > 0 {
-					for _, p := range stats.Percentiles(h) {
-						l.add(stats.Nines(p.Share), max(p.Value, 1)/1e6)
-					}
-				}
-				if len(l.X) > 1 { // else too few samples for any percentile
-					c.Lines = append(c.Lines, l)
-				}
-			}
-		}
-		out = append(out, figureOf(caption, c)...)
-	}
-	for _, level := range Levels {
-		draw("Latency of one entry on the "+level+" tier, all trials",
-			[2]string{level + "_read", level + "_write"}, [2]string{"read", "write"})
-	}
-	if requests(b) {
-		draw("Latency of requests, all trials", [2]string{"request_end_to_end", "request_storage"},
-			[2]string{"end to end", "storage I/O"})
-	}
-	return out
-}
-
-// requests says whether the benchmark runs requests, rather than single operations. Plain reads
-// and writes have no requests whose latency could be shown.
-func requests(b *stats.Benchmark) bool {
-	for _, rec := range slices.Concat(b.Trials...) {
-		if rec.Result != nil {
-			return Requests(rec.Result)
-		}
-	}
-	return false
-}
-
-// Requests says whether a result counts requests, rather than single operations.
-func Requests(r *result.Result) bool { return r.CompletionUnit != result.UnitOperation }
-
-// fillFigures show how full the tiers were, and what was evicted or demoted so far. A tier that is
-// full from the first second on measures eviction, whatever its name.
-func fillFigures(typical []trial, t *stats.Table) (out []Figure) {
-	for _, level := range Levels {
-		var lines []Line
-		for _, k := range typical {
-			tl := k.Result.Timeline
-			if tl == nil {
-				continue
-			}
-			var used []float64
-			for _, v := range tl.TierUsedBytes[level] {
-				used = append(used, orNaN(v))
-			}
-			for i, s := range []struct {
-				name   string
-				values []float64
-			}{{"used", used}, {"evicted so far", running(tl.EvictedBytes[level])},
-				{"demoted so far", running(tl.DemotedBytes[level])}} {
-				if !slices.ContainsFunc(s.values, positive) {
-					continue
-				}
-				l := lineOf(t, k.run, i, s.name)
-				for j, v := range s.values {
+				l := lineOf(t, k.run, i, names[i])
+				l.Step = step
+				for j, v := range values {
 					l.add(float64(j)*float64(tl.IntervalNS)/1e9, v)
 				}
 				lines = append(lines, l)
 			}
 		}
-		out = append(out, inBytes("Fill of the "+level+" tier over time, median trial",
-			"bytes (%s)", lines)...)
+		out = append(out, inBytes(caption+" of the "+level+" tier over time, median trial", label,
+			lines)...)
 	}
 	return out
+}
+
+// bandwidthFigures are bandwidth over time, of tiers that moved bytes.
+func bandwidthFigures(typical []trial, t *stats.Table) []Figure {
+	return tierFigures(typical, t, "Bandwidth", "bandwidth (%s/s)", true, ops,
+		func(tl *result.Timeline, level string) [][]float64 {
+			return [][]float64{rates(tl, tl.ReadBytes[level]), rates(tl, tl.WriteBytes[level])}
+		})
+}
+
+// rates are bytes per second in each interval. The last one ends with the window, and is left out
+// where it is too short to speak of a rate.
+func rates(tl *result.Timeline, bytes []int64) (out []float64) {
+	for i, n := range bytes {
+		length := tl.IntervalNS
+		if i == len(bytes)-1 && tl.LastNS > 0 {
+			length = tl.LastNS
+		}
+		if i == 0 || length >= tl.IntervalNS/2 {
+			out = append(out, float64(n)/(float64(length)/1e9))
+		}
+	}
+	return out
+}
+
+// fillFigures show how full the tiers were, and what was evicted or demoted so far. A tier that is
+// full from the first second on measures eviction, whatever its name.
+func fillFigures(typical []trial, t *stats.Table) []Figure {
+	return tierFigures(typical, t, "Fill", "bytes (%s)", false,
+		[]string{"used", "evicted so far", "demoted so far"},
+		func(tl *result.Timeline, level string) [][]float64 {
+			var used []float64
+			for _, v := range tl.TierUsedBytes[level] {
+				used = append(used, orNaN(v))
+			}
+			return [][]float64{used, running(tl.EvictedBytes[level]),
+				running(tl.DemotedBytes[level])}
+		})
 }
 
 // orNaN makes a gap of what is not known.
@@ -216,6 +146,47 @@ func running(values []int64) (out []float64) {
 	return out
 }
 
+// nines are the ticks of a percentile axis. Each further nine has the same room, as each is ten
+// times as rare.
+var nines = []Tick{{At: 0, Label: "min"}, {At: stats.Nines(0.5), Label: "50"}, {At: 1, Label: "90"},
+	{At: 2, Label: "99"}, {At: 3, Label: "99.9"}, {At: 4, Label: "99.99"}, {At: 5, Label: "99.999"}}
+
+// latencyFigures are percentile curves over all trials: of each tier's operations, and of requests.
+func latencyFigures(b *stats.Benchmark, typical []trial, t *stats.Table) (out []Figure) {
+	draw := func(caption string, keys, names []string) {
+		c := Chart{X: Axis{Label: "percentile (%)", Ticks: nines},
+			Y: Axis{Label: "latency (ms, log scale)", Log: true}}
+		for run := range t.Runs {
+			for i, key := range keys {
+				l := lineOf(t, run, i, names[i])
+				// All trials together: the tail needs every sample that there is.
+				if h := stats.Merge(b.Trials[run], key); h.Count() > 0 {
+					for _, p := range stats.Percentiles(h) {
+						l.add(stats.Nines(p.Share), max(p.Value, 1)/1e6)
+					}
+				}
+				if len(l.X) > 1 { // else too few samples for any percentile
+					c.Lines = append(c.Lines, l)
+				}
+			}
+		}
+		out = append(out, figureOf(caption+", all trials", c)...)
+	}
+	for _, level := range Levels {
+		draw("Latency of one entry on the "+level+" tier",
+			[]string{level + "_read", level + "_write"}, ops)
+	}
+	if slices.ContainsFunc(typical, func(k trial) bool { return Requests(k.Result) }) {
+		draw("Latency of requests", []string{"request_end_to_end", "request_storage"},
+			[]string{"end to end", "storage I/O"})
+	}
+	return out
+}
+
+// Requests says whether a result counts requests, rather than single operations, which have no
+// latency of a request and no class.
+func Requests(r *result.Result) bool { return r.CompletionUnit != result.UnitOperation }
+
 // traceFigures are the block layer's sizes and depths where results were traced.
 func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Figure) {
 	for _, what := range []struct{ caption, label, key string }{
@@ -227,9 +198,9 @@ func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Figure) {
 			Y: Axis{Label: "share of the requests (%)", Zero: true}}
 		var parts [][]stats.Bucket
 		for run := range t.Runs {
-			for _, op := range []string{"read", "write"} {
-				if list, _ := stats.TraceOctaves(b.Trials[run],
-					fmt.Sprintf(what.key, op)); len(list) > 0 {
+			for _, op := range ops {
+				list, _ := stats.TraceOctaves(b.Trials[run], fmt.Sprintf(what.key, op))
+				if len(list) > 0 {
 					c.Bars = append(c.Bars, Bars{Name: runName(t, run, op), Colour: len(parts)})
 					parts = append(parts, list)
 				}
@@ -252,7 +223,7 @@ func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Figure) {
 
 // blockFigures are the block hit ratio beside the ideal one, in each interval and from the
 // beginning. A policy is as good as the gap between the two lines is small.
-func blockFigures(typical []trial, t *stats.Table) (out []Figure) {
+func blockFigures(typical []trial, t *stats.Table) []Figure {
 	y := Axis{Label: "blocks hit (share of those asked for)", Min: 0, Max: 1}
 	interval, soFar := Chart{X: overTime, Y: y}, Chart{X: overTime, Y: y}
 	for _, k := range typical {
@@ -260,58 +231,70 @@ func blockFigures(typical []trial, t *stats.Table) (out []Figure) {
 		if r == nil {
 			continue
 		}
-		add := func(c *Chart, values ...[]float64) {
-			for i, v := range values {
-				l := lineOf(t, k.run, i, []string{"hit ratio", "ideal"}[i])
-				l.X, l.Y = r.At, v
-				c.Lines = append(c.Lines, l)
-			}
-		}
-		add(&interval, r.Hit, r.Ideal)
-		add(&soFar, r.HitSoFar, r.IdealSoFar)
+		hit, ideal := lineOf(t, k.run, 0, "hit ratio"), lineOf(t, k.run, 1, "ideal")
+		hit.X, ideal.X = r.At, r.At
+		hit.Y, ideal.Y = r.Hit, r.Ideal
+		interval.Lines = append(interval.Lines, hit, ideal)
+		hit.Y, ideal.Y = r.HitSoFar, r.IdealSoFar
+		soFar.Lines = append(soFar.Lines, hit, ideal)
 	}
 	return append(figureOf("Block hit ratio in each interval, median trial", interval),
 		figureOf("Block hit ratio so far, median trial", soFar)...)
 }
 
-// autoscalingFigures are the rounds of an autoscaler: who ran, how saturated the storage was, and
-// what it moved.
-func autoscalingFigures(typical []trial, t *stats.Table) (out []Figure) {
-	var who, saturation, rate []Line
+// RoundSeries is a number of each round of an autoscaler.
+type RoundSeries struct {
+	Name string
+	Of   func(result.Round) float64
+}
+
+// Rounds are the charts of an autoscaler: who ran, how saturated the storage was (a share), and
+// what it moved (bytes/s). They are three, since their units have no axis in common.
+var Rounds = [3][]RoundSeries{
+	{{"users", func(r result.Round) float64 { return float64(r.Users) }},
+		{"workers", func(r result.Round) float64 { return float64(r.Workers) }},
+		{"goroutines", func(r result.Round) float64 { return float64(r.Goroutines) }}},
+	{{"saturation", func(r result.Round) float64 { return orNaN(r.Saturation) }}},
+	{{"read and written", func(r result.Round) float64 { return r.BytesPerSecond }}},
+}
+
+// autoscalingFigures are the rounds of an autoscaler.
+func autoscalingFigures(typical []trial, t *stats.Table) []Figure {
+	var lines [len(Rounds)][]Line
 	for _, k := range typical {
 		rounds := k.Result.Summary.AutoscalingStats
 		if len(rounds) == 0 {
 			continue
 		}
-		add := func(to *[]Line, what string, i int, of func(result.Round) float64) {
-			l := lineOf(t, k.run, i, what)
-			l.Step = true
-			from := 0.0
-			for _, r := range rounds { // each value held during its round
-				l.add(from, of(r))
-				from = r.AtS
+		for chart, series := range Rounds {
+			// What it aims at is drawn beside what it reached.
+			if target, ok := saturationTarget(k.Record); ok && chart == 1 {
+				series = append(slices.Clip(series),
+					RoundSeries{"target", func(result.Round) float64 { return target }})
 			}
-			l.add(from, of(rounds[len(rounds)-1]))
-			*to = append(*to, l)
+			for i, s := range series {
+				l := lineOf(t, k.run, i, s.Name)
+				l.Step = true
+				from := 0.0
+				for _, r := range rounds { // each value held during its round
+					l.add(from, s.Of(r))
+					from = r.AtS
+				}
+				l.add(from, s.Of(rounds[len(rounds)-1]))
+				lines[chart] = append(lines[chart], l)
+			}
 		}
-		add(&who, "users", 0, func(r result.Round) float64 { return float64(r.Users) })
-		add(&who, "workers", 1, func(r result.Round) float64 { return float64(r.Workers) })
-		add(&who, "goroutines", 2, func(r result.Round) float64 { return float64(r.Goroutines) })
-		add(&saturation, "saturation", 0,
-			func(r result.Round) float64 { return 100 * orNaN(r.Saturation) })
-		// What it aims at is drawn beside what it reached.
-		if target, ok := saturationTarget(k.Record); ok {
-			add(&saturation, "target", 1, func(result.Round) float64 { return 100 * target })
-		}
-		add(&rate, "read and written", 0, func(r result.Round) float64 { return r.BytesPerSecond })
 	}
-	out = append(out, figureOf("Users, workers and goroutines in each round, median trial",
-		Chart{X: overTime, Y: Axis{Label: "how many (of each)", Zero: true}, Lines: who})...)
-	out = append(out, figureOf("Saturation at the end of each round, median trial",
-		Chart{X: overTime, Y: Axis{Label: "saturation (%)", Min: 0, Max: 105},
-			Lines: saturation})...)
-	return append(out, inBytes("Storage rate of each round, median trial", "bandwidth (%s/s)",
-		rate)...)
+	for _, l := range lines[1] {
+		for i := range l.Y {
+			l.Y[i] *= 100
+		}
+	}
+	return slices.Concat(figureOf("Users, workers and goroutines in each round, median trial",
+		Chart{X: overTime, Y: Axis{Label: "how many (of each)", Zero: true}, Lines: lines[0]}),
+		figureOf("Saturation at the end of each round, median trial",
+			Chart{X: overTime, Y: Axis{Label: "saturation (%)", Max: 105}, Lines: lines[1]}),
+		inBytes("Storage rate of each round, median trial", "bandwidth (%s/s)", lines[2]))
 }
 
 // saturationTarget is what an autoscaler of latency aims at. The parameter is a text, and of no

@@ -4,44 +4,47 @@ import (
 	"fmt"
 	"math"
 
+	"kvbench/kvbench/units"
 	"kvbench/tools/stats"
 )
 
 // Headline is one benchmark's row. The bars beside it are drawn to one scale for all runs, from 0,
 // so that their lengths may be compared.
 type Headline struct {
-	Bench  string
-	Anchor string
-	Metric string
-	Of     *stats.Metric // for its medians, intervals and trials to scale
-	Cells  []Cell
-	Change []Cell
+	Bench, Anchor, Metric string
+	Of                    *stats.Metric // for its medians, intervals and trials to scale
+	Cells, Change         []Cell
 }
 
 // headlines has a row for each benchmark that has any metric.
 func headlines(t *stats.Table) (out []Headline) {
 	for _, b := range t.Benchmarks {
-		m := b.Headline()
-		if m == nil {
-			continue
+		if m := b.Headline(); m != nil {
+			h := Headline{Bench: b.Name, Anchor: anchor(b.Name), Metric: stats.Title(m.Unit), Of: m}
+			h.Cells, h.Change = metricCells(m)
+			out = append(out, h)
 		}
-		h := Headline{Bench: b.Name, Anchor: anchor(b.Name), Metric: stats.Title(m.Unit), Of: m}
-		for i, c := range m.Cells {
-			h.Cells = append(h.Cells, medianCell(c, m.Unit))
-			if i > 0 {
-				h.Change = append(h.Change, changeCell(c.Change, m))
-			}
-		}
-		out = append(out, h)
 	}
 	return out
 }
+
+// metricCells are a metric's medians by run, and the changes of all runs but the first.
+func metricCells(m *stats.Metric) (medians, changes []Cell) {
+	for _, c := range m.Cells {
+		medians = append(medians, medianCell(c, m.Unit))
+		changes = append(changes, changeCell(c.Change, m))
+	}
+	return medians, changes[1:]
+}
+
+// dash stands for what nobody measured; not a 0, which would enter a mean.
+var dash = Cell{Text: units.Unknown, Class: "num muted"}
 
 // medianCell is a median with its interval and the number of trials. An interval needs six trials;
 // with fewer the cell says so instead of showing one that is not there.
 func medianCell(c stats.Cell, unit string) Cell {
 	if c.N() == 0 {
-		return Cell{Text: "–", Class: "num muted"}
+		return dash
 	}
 	sub := fmt.Sprintf("n=%d", c.N())
 	if math.IsInf(c.Summary.Lo, 0) || math.IsInf(c.Summary.Hi, 0) {
@@ -57,7 +60,7 @@ func medianCell(c stats.Cell, unit string) Cell {
 // difference of 3 % that is chance and one that is not look the same in a bar.
 func changeCell(c *stats.Change, m *stats.Metric) Cell {
 	if c == nil {
-		return Cell{Text: "–", Class: "num muted"}
+		return dash
 	}
 	// What measured different things has no change, whatever the numbers.
 	if c.Incomparable != "" {
@@ -65,7 +68,7 @@ func changeCell(c *stats.Change, m *stats.Metric) Cell {
 	}
 	text := fmt.Sprintf("%+.1f %%", c.Ratio*100)
 	if math.IsNaN(c.Ratio) || math.IsInf(c.Ratio, 0) {
-		text = "–"
+		text = units.Unknown
 	}
 	sub := "p=" + stats.Number(c.P)
 	if c.Headline {

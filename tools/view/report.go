@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"kvbench/tools/load"
@@ -25,11 +26,10 @@ type Report struct {
 
 // New makes the report of records; t is their comparison.
 func New(records []*load.Record, t *stats.Table) *Report {
-	// What ran is described last: notices depend on what the benchmarks are.
-	r := &Report{Title: "kvbench report", Compared: len(t.Runs) > 1, Missing: Missing(records),
-		Headlines: headlines(t), Sweeps: sweeps(t), Groups: groups(t)}
+	r := &Report{Title: "kvbench report", Notices: notices(records, t), Missing: Missing(records),
+		Runs: runs(records, t), Headlines: headlines(t), Compared: len(t.Runs) > 1,
+		Sweeps: sweeps(t), Groups: groups(t)}
 	r.TierTable, r.TierFigures = tierTable(t)
-	r.runs(records, t)
 	return r
 }
 
@@ -93,28 +93,21 @@ func (g Grid) Heads() []Cell {
 
 // add appends a row that has a number in it; a run without what the table is about has no row.
 func (g *Grid) add(row []Cell) {
-	for _, c := range row {
-		if c.Class == "num" {
-			g.Rows = append(g.Rows, row)
-			return
-		}
+	if slices.ContainsFunc(row, func(c Cell) bool { return c.Class == "num" }) {
+		g.Rows = append(g.Rows, row)
+	}
+}
+
+// runsIn takes out the column of the runs' names where there is one run.
+func (g *Grid) runsIn(column int, t *stats.Table) {
+	if len(t.Runs) > 1 {
+		return
+	}
+	g.Head = slices.Delete(g.Head, column, column+1)
+	for i := range g.Rows {
+		g.Rows[i] = slices.Delete(g.Rows[i], column, column+1)
 	}
 }
 
 // num is a cell that is set to the right.
 func num(text string) Cell { return Cell{Text: text, Class: "num"} }
-
-// bytes is a size for people.
-func bytes(n int64) string { return stats.Binary(float64(n)) }
-
-// percent is a share for people.
-func percent(v float64) string { return stats.Number(v*100) + " %" }
-
-// known formats what may be unknown. A dash and not a 0: what nobody measured must not enter a
-// mean.
-func known(v *float64, format func(float64) string) string {
-	if v == nil {
-		return "–"
-	}
-	return format(*v)
-}

@@ -15,60 +15,53 @@ import (
 type Run struct {
 	Name   string
 	Colour int
-	Facts  []Fact
+	Facts  facts
 	Doubts []string // warnings and failures, with how often
 }
 
-// Fact is one thing that is known of a run.
-type Fact struct{ Key, Value string }
-
-// facts collects values under keys, each value once, in order. A fact with two values is the first
-// sign that a run mixes what should not be mixed.
-type facts struct {
-	keys   []string
-	values map[string][]string
+// Fact is one thing that is known of a run. Two values are the first sign that a run mixes what
+// should not be mixed.
+type Fact struct {
+	Key    string
+	Values []string
 }
 
-// add keeps a value once. What differs between the trials of a run shows as several values, which
-// is how a mixture is noticed.
+// Value is all of them. Of many the first six are enough to see that there are many.
+func (f Fact) Value() string {
+	if more := len(f.Values) - 6; more > 0 {
+		return strings.Join(f.Values[:6], ", ") + fmt.Sprintf(", and %d more", more)
+	}
+	return strings.Join(f.Values, ", ")
+}
+
+// facts stand in the order in which their keys were met.
+type facts []Fact
+
+// add keeps a value once, and nothing where it is empty.
 func (f *facts) add(key, value string) {
 	if value == "" {
 		return
 	}
-	if f.values == nil {
-		f.values = map[string][]string{}
+	i := slices.IndexFunc(*f, func(x Fact) bool { return x.Key == key })
+	if i < 0 {
+		i = len(*f)
+		*f = append(*f, Fact{Key: key})
 	}
-	if _, ok := f.values[key]; !ok {
-		f.keys = append(f.keys, key)
-	}
-	if !slices.Contains(f.values[key], value) {
-		f.values[key] = append(f.values[key], value)
+	if at := &(*f)[i]; !slices.Contains(at.Values, value) {
+		at.Values = append(at.Values, value)
 	}
 }
 
-// list is in the order in which keys were met. Of many values the first six are enough to see that
-// there are many.
-func (f *facts) list() (out []Fact) {
-	for _, k := range f.keys {
-		v := f.values[k]
-		if len(v) > 6 {
-			v = append(slices.Clone(v[:6]), fmt.Sprintf("and %d more", len(f.values[k])-6))
-		}
-		out = append(out, Fact{k, strings.Join(v, ", ")})
-	}
-	return out
-}
-
-// runs says what ran, and what every reader must know of it.
-func (r *Report) runs(records []*load.Record, t *stats.Table) {
+// runs says what ran.
+func runs(records []*load.Record, t *stats.Table) (out []Run) {
 	for i, run := range t.Runs {
 		v := Run{Name: t.Labels[i], Colour: i}
 		if t.Labels[i] != run {
-			v.Facts = append(v.Facts, Fact{"input", run})
+			v.Facts.add("input", run)
 		}
-		var f facts
-		var d doubts
 		trials := 0
+		var f facts
+		var warnings []string
 		for _, rec := range records {
 			// Records stand in the order of the input, runs may be mixed in it.
 			if rec.Source != run {
@@ -77,71 +70,62 @@ func (r *Report) runs(records []*load.Record, t *stats.Table) {
 			// Counted with those that failed: they are results too.
 			trials++
 			describe(&f, rec)
-			res := rec.Result
-			if res == nil {
-				continue
-			}
-			notice := res.Notice
-			if res.Simulation != nil {
-				notice = fmt.Sprintf("%s (simulated): %s", base(res.Benchmark), notice)
-			}
-			r.notice(notice)
-			if res.Status != result.StatusComplete {
-				d.add(fmt.Sprintf("%s is %s, ended by %s %s", rec.Name, res.Status, res.EndedBy,
-					res.Error))
-			}
-			for _, w := range res.Warnings {
-				d.add(w)
+			if r := rec.Result; r != nil {
+				if r.Status != result.StatusComplete {
+					warnings = append(warnings, fmt.Sprintf("%s is %s, ended by %s %s", rec.Name,
+						r.Status, r.EndedBy, r.Error))
+				}
+				warnings = append(warnings, r.Warnings...)
 			}
 		}
-		v.Facts = append(append(v.Facts, Fact{"results", fmt.Sprint(trials)}), f.list()...)
-		v.Doubts = d.list()
-		r.Runs = append(r.Runs, v)
+		v.Facts.add("results", fmt.Sprint(trials))
+		v.Facts = append(v.Facts, f...)
+		v.Doubts = doubts(warnings)
+		out = append(out, v)
+	}
+	return out
+}
+
+// notices are what every reader must know of the results, each line once.
+func notices(records []*load.Record, t *stats.Table) (list []string) {
+	add := func(n string) {
+		if n != "" && !slices.Contains(list, n) {
+			list = append(list, n)
+		}
+	}
+	for _, rec := range records {
+		if r := rec.Result; r != nil && r.Simulation != nil {
+			add(fmt.Sprintf("%s (simulated): %s", base(r.Benchmark), r.Notice))
+		} else if r != nil {
+			add(r.Notice)
+		}
 	}
 	var settings load.SettingsReader
 	for _, b := range t.Benchmarks { // lines without their result file have no notice
 		for _, rec := range slices.Concat(b.Trials...) {
 			if b.Simulated && rec.Result == nil {
-				r.notice(fmt.Sprintf("%s: in virtual time %s", base(b.Name),
-					settings.Simulation(rec)))
+				add(fmt.Sprintf("%s: in virtual time %s", base(b.Name), settings.Simulation(rec)))
 			}
 		}
 	}
-}
-
-// notice keeps each line once.
-func (r *Report) notice(n string) {
-	if n != "" && !slices.Contains(r.Notices, n) {
-		r.Notices = append(r.Notices, n)
-	}
+	return list
 }
 
 // doubts are warnings, of which those that differ in numbers only are one.
-type doubts struct {
-	first  []string
-	counts map[string]int
-}
-
-// add keeps the first of its kind.
-func (d *doubts) add(text string) {
-	if d.counts == nil {
-		d.counts = map[string]int{}
-	}
-	kind := digits.ReplaceAllString(text, "#")
-	if d.counts[kind]++; d.counts[kind] == 1 {
-		d.first = append(d.first, text)
-	}
-}
-
-// list says how often each occurred.
-func (d *doubts) list() (out []string) {
-	for _, text := range d.first {
-		if n := d.counts[digits.ReplaceAllString(text, "#")]; n > 1 {
-			text += fmt.Sprintf(" (%d times, perhaps with other numbers)", n)
+func doubts(warnings []string) (list []string) {
+	counts := map[string]int{}
+	for _, text := range warnings {
+		kind := digits.ReplaceAllString(text, "#")
+		if counts[kind]++; counts[kind] == 1 {
+			list = append(list, text)
 		}
-		out = append(out, text)
 	}
-	return out
+	for i, text := range list {
+		if n := counts[digits.ReplaceAllString(text, "#")]; n > 1 {
+			list[i] += fmt.Sprintf(" (%d times, perhaps with other numbers)", n)
+		}
+	}
+	return list
 }
 
 // describe adds what one result says of its run. Of a line without its file only the configuration
@@ -175,14 +159,14 @@ func describe(f *facts, rec *load.Record) {
 		f.add("CPU", join(e.CPUModel, fmt.Sprintf("%d cores", e.Cores)))
 	}
 	if e.MemoryBytes > 0 {
-		f.add("memory", stats.Binary(float64(e.MemoryBytes)))
+		f.add("memory", bytes(e.MemoryBytes))
 	}
 	f.add("system", join(e.OS, e.Kernel))
 	// A directory without a device of its own has a reason, which says more than a blank.
 	if d := e.Device; d != nil {
 		size := ""
 		if d.SizeBytes != nil {
-			size = stats.Binary(float64(*d.SizeBytes))
+			size = bytes(d.SizeBytes)
 		}
 		f.add("device", join(d.Name, d.Model, size))
 	} else {
@@ -191,8 +175,7 @@ func describe(f *facts, rec *load.Record) {
 	f.add("filesystem", join(e.Filesystem.Type, e.Filesystem.MountPoint))
 	f.add("cache directory", r.IO.CacheDir)
 	if r.IO.Mode != "" {
-		f.add("I/O", fmt.Sprintf("%s, chunks of %s", r.IO.Mode,
-			stats.Binary(float64(r.IO.ChunkBytes))))
+		f.add("I/O", r.IO.Mode+", chunks of "+bytes(r.IO.ChunkBytes))
 	}
 	f.add("seed", fmt.Sprint(r.Seed))
 	f.add("model", r.Model.Name)

@@ -15,14 +15,10 @@ import (
 // Sweep is one swept parameter of one benchmark as curves. Its knees are told in words above the
 // figures: a reader looks for the load at which to stop.
 type Sweep struct {
-	Title   string
+	Title   string // the benchmark's name, with … for the key's value
 	Knees   []string
 	Figures []Figure
-}
 
-// sweep is the points of a benchmark that differ in one key only.
-type sweep struct {
-	name   string // with … for the key's value
 	key    string
 	points []point
 }
@@ -37,9 +33,9 @@ type point struct {
 // leastPoints of a sweep: two points are a comparison. A curve through two is a straight line.
 const leastPoints = 3
 
-// findSweeps looks for keys with at least three numeric values while the rest of the name stays the
-// same.
-func findSweeps(t *stats.Table) (out []*sweep) {
+// sweeps looks for keys with at least three numeric values while the rest of the name stays the
+// same, and draws each that has figures.
+func sweeps(t *stats.Table) (out []Sweep) {
 	for _, b := range t.Benchmarks {
 		keys, values := keyValues(b.Name)
 		for _, k := range keys {
@@ -49,19 +45,21 @@ func findSweeps(t *stats.Table) (out []*sweep) {
 			}
 			// Two swept keys make two sets of sweeps: each value of one is a sweep of the other.
 			name := strings.Replace(b.Name, "/"+k+"="+values[k], "/"+k+"=…", 1)
-			i := slices.IndexFunc(out, func(s *sweep) bool { return s.name == name })
+			i := slices.IndexFunc(out, func(s Sweep) bool { return s.Title == name })
 			if i < 0 {
 				i = len(out)
-				out = append(out, &sweep{name: name, key: k})
+				out = append(out, Sweep{Title: name, key: k})
 			}
 			out[i].points = append(out[i].points, point{v, values[k], b})
 		}
 	}
-	out = slices.DeleteFunc(out, func(s *sweep) bool { return len(s.points) < leastPoints })
-	for _, s := range out {
-		slices.SortStableFunc(s.points, func(a, b point) int { return cmp.Compare(a.at, b.at) })
+	for i := range out {
+		if s := &out[i]; len(s.points) >= leastPoints {
+			slices.SortStableFunc(s.points, func(a, b point) int { return cmp.Compare(a.at, b.at) })
+			s.draw(t)
+		}
 	}
-	return out
+	return slices.DeleteFunc(out, func(s Sweep) bool { return len(s.Figures) == 0 })
 }
 
 // quantity reads a number with an optional size unit. A key with other values, such as
@@ -75,73 +73,59 @@ func quantity(s string) (float64, bool) {
 	return v, err == nil && !math.IsInf(v, 0) && !math.IsNaN(v)
 }
 
-// sweeps draws each against its key, on a logarithmic axis where the values span three octaves or
-// more: sweeps mostly double.
-func sweeps(t *stats.Table) (out []Sweep) {
-	for _, s := range findSweeps(t) {
-		v := Sweep{Title: s.name}
-		x := Axis{Label: s.key}
-		if first, last := s.points[0].at,
-			s.points[len(s.points)-1].at; first > 0 && last/first >= 8 {
-			x.Log = true
-			x.Label += " (log scale)"
-		}
-		for _, p := range s.points {
-			x.Ticks = append(x.Ticks, Tick{At: p.at, Label: p.label})
-		}
-		bandwidth := Chart{X: x, Y: Axis{Label: "bandwidth (GiB/s)", Zero: true}}
-		// Bandwidth grows until the knee and latency from there on: the two figures belong
-		// together.
-		latency := Chart{X: x, Y: Axis{Label: "latency (ms, log scale)", Log: true}}
-		for run := range t.Runs {
-			for i, unit := range []string{"read-B/s", "write-B/s"} {
-				l := lineOf(t, run, i, strings.TrimSuffix(unit, "-B/s"))
-				if !s.along(&l, unit, run, 1.0/(1<<30)) {
-					continue
-				}
-				bandwidth.Lines = append(bandwidth.Lines, l)
-				// The knee of a run is marked once, though reads and writes may share it.
-				if k, ok := knee(l.Y); ok {
-					p := s.points[slices.IndexFunc(s.points,
-						func(p point) bool { return p.at == l.X[k] })]
-					v.Knees = append(v.Knees, fmt.Sprintf("%s: knee at %s=%s, %s GiB/s", l.Name,
-						s.key, p.label, stats.Number(l.Y[k])))
-					if !slices.ContainsFunc(bandwidth.Marks,
-						func(m Mark) bool { return m.X == p.at }) {
-						bandwidth.Marks = append(bandwidth.Marks,
-							Mark{X: p.at, Text: "knee " + p.label})
-					}
-				}
-			}
-			for i, unit := range []string{"read-p95-sec", "write-p95-sec", "e2e-p95-sec"} {
-				l := lineOf(t, run, i, strings.TrimSuffix(unit, "-sec"))
-				if s.along(&l, unit, run, 1e3) {
-					latency.Lines = append(latency.Lines, l)
+// draw draws the sweep against its key, on a logarithmic axis where the values span three octaves
+// or more: sweeps mostly double. Bandwidth grows until the knee and latency from there on: the two
+// figures belong together.
+func (s *Sweep) draw(t *stats.Table) {
+	x := Axis{Label: s.key}
+	if first, last := s.points[0].at, s.points[len(s.points)-1].at; first > 0 && last/first >= 8 {
+		x.Log = true
+		x.Label += " (log scale)"
+	}
+	for _, p := range s.points {
+		x.Ticks = append(x.Ticks, Tick{At: p.at, Label: p.label})
+	}
+	bandwidth := Chart{X: x, Y: Axis{Label: "bandwidth (GiB/s)", Zero: true}}
+	latency := Chart{X: x, Y: Axis{Label: "latency (ms, log scale)", Log: true}}
+	for run := range t.Runs {
+		for i, op := range ops {
+			l := s.along(lineOf(t, run, i, op), op+"-B/s", run, 1.0/(1<<30))
+			bandwidth.addLine(l)
+			if k, ok := knee(l.Y); ok {
+				// It is marked once, though several lines may share it.
+				if m := s.mark(l, k); !slices.Contains(bandwidth.Marks, m) {
+					bandwidth.Marks = append(bandwidth.Marks, m)
 				}
 			}
 		}
-		latency.Marks = bandwidth.Marks
-		v.Figures = append(figureOf("Bandwidth against "+s.key+", median of the trials", bandwidth),
-			figureOf("Latency against "+s.key+", median of the trials", latency)...)
-		if s.points[0].of.Simulated {
-			markFigures(v.Figures)
-		}
-		if len(v.Figures) > 0 {
-			out = append(out, v)
+		for i, what := range []string{"read-p95", "write-p95", "e2e-p95"} {
+			latency.addLine(s.along(lineOf(t, run, i, what), what+"-sec", run, 1e3))
 		}
 	}
-	return out
+	latency.Marks = bandwidth.Marks
+	s.Figures = append(figureOf("Bandwidth against "+s.key+", median of the trials", bandwidth),
+		figureOf("Latency against "+s.key+", median of the trials", latency)...)
+	markSimulated(s.points[0].of, s.Figures)
 }
 
-// along adds one metric of one run along the sweep, and says whether there is any of it.
-func (s *sweep) along(l *Line, unit string, run int, scale float64) bool {
+// mark tells the knee of a line in words, and marks it.
+func (s *Sweep) mark(l Line, k int) Mark {
+	at := slices.IndexFunc(s.points, func(p point) bool { return p.at == l.X[k] })
+	label := s.points[at].label
+	s.Knees = append(s.Knees, fmt.Sprintf("%s: knee at %s=%s, %s GiB/s", l.Name, s.key, label,
+		stats.Number(l.Y[k])))
+	return Mark{X: l.X[k], Text: "knee " + label}
+}
+
+// along adds one metric of one run along the sweep to a line.
+func (s *Sweep) along(l Line, unit string, run int, scale float64) Line {
 	l.Dots = true
 	for _, p := range s.points {
 		if c := p.of.Cell(unit, run); c.N() > 0 {
 			l.add(p.at, c.Summary.Center*scale)
 		}
 	}
-	return len(l.X) > 0
+	return l
 }
 
 // enough is the share of the highest bandwidth that the knee must reach.

@@ -1,13 +1,20 @@
 package view
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tools/stats"
 )
+
+// Levels are the tiers of a result by their keys, from fast to slow. They are keys of the schema
+// and do not change with the levels that an engine may have.
+var Levels = []string{"gpu", "cpu", "storage"}
+
+// ops are the two operations, in the words of keys and of people.
+var ops = []string{"read", "write"}
 
 // keyValues are the key=value parts of a benchmark's name, in order.
 func keyValues(name string) (keys []string, values map[string]string) {
@@ -21,84 +28,84 @@ func keyValues(name string) (keys []string, values map[string]string) {
 	return keys, values
 }
 
-// tierKey is a row of the tier table: a tier that was measured alone with entries of one size.
+// tierAlone is a row of the tier table: a tier that was measured alone with entries of one size.
 // Sizes are texts, as the benchmark's name has them.
-type tierKey struct{ tier, size string }
+type tierAlone struct {
+	tier, size string
+	of         map[string]*stats.Benchmark // by operation
+}
 
-// tierTable sets the tiers beside each other where each was measured alone (BenchmarkTier): one
-// row per tier and size. It is the one table in which memory, network and drive can be compared,
-// because nothing else ran beside them.
-func tierTable(t *stats.Table) (*Grid, []Figure) {
-	found := map[tierKey]map[string]*stats.Benchmark{}
-	var order []tierKey
+// tiersAlone are those of BenchmarkTier: other benchmarks of several tiers use them together.
+func tiersAlone(t *stats.Table) (rows []tierAlone) {
 	for _, b := range t.Benchmarks {
 		_, v := keyValues(b.Name)
-		// Other benchmarks of several tiers use them together.
-		if base(b.Name) != "Tier" || v["tier"] == "" || (v["op"] != "read" && v["op"] != "write") {
+		if base(b.Name) != "Tier" || v["tier"] == "" || !slices.Contains(ops, v["op"]) {
 			continue
 		}
-		k := tierKey{v["tier"], v["size"]}
-		if found[k] == nil {
-			found[k] = map[string]*stats.Benchmark{}
-			order = append(order, k)
+		i := slices.IndexFunc(rows,
+			func(r tierAlone) bool { return r.tier == v["tier"] && r.size == v["size"] })
+		if i < 0 {
+			i = len(rows)
+			rows = append(rows, tierAlone{v["tier"], v["size"], map[string]*stats.Benchmark{}})
 		}
-		found[k][v["op"]] = b
-	}
-	if len(order) == 0 {
-		return nil, nil
+		rows[i].of[v["op"]] = b
 	}
 	// Fast tiers first, whatever the order of the input.
-	place := func(tier string) int { return slices.Index(Levels, tier) }
-	slices.SortStableFunc(order, func(a, b tierKey) int { return place(a.tier) - place(b.tier) })
+	slices.SortStableFunc(rows, func(a, b tierAlone) int {
+		return slices.Index(Levels, a.tier) - slices.Index(Levels, b.tier)
+	})
+	return rows
+}
+
+// tierTable sets the tiers beside each other where each was measured alone: one row per tier and
+// size. It is the one table in which memory, network and drive can be compared, because nothing
+// else ran beside them.
+func tierTable(t *stats.Table) (*Grid, []Figure) {
+	rows := tiersAlone(t)
+	if len(rows) == 0 {
+		return nil, nil
+	}
 	g := &Grid{Head: []string{"tier", "entry size", "run", "read", "read p50", "read p99", "write",
 		"write p50", "write p99"}, Note: "Medians over trials with their 95 % interval; " +
 		"latencies are per entry over all trials, copying included."}
-	if len(t.Runs) < 2 {
-		g.Head = slices.Delete(g.Head, 2, 3)
-	}
 	last := ""
-	for _, k := range order {
+	for _, r := range rows {
 		for run := range t.Runs {
-			row := []Cell{{Text: k.tier}, {Text: k.size}}
+			row := []Cell{{Text: r.tier}, {Text: r.size}, {Text: t.Labels[run]}}
 			// A line above the first row of each tier.
-			if k.tier != last {
+			if r.tier != last {
 				row[0].Class = "first"
 			}
-			last = k.tier
-			if len(t.Runs) > 1 {
-				row = append(row, Cell{Text: t.Labels[run]})
-			}
-			for _, op := range []string{"read", "write"} {
-				row = append(row, tierCells(found[k][op], run, k.tier, op)...)
+			last = r.tier
+			for _, op := range ops {
+				row = append(row, tierCells(r.of[op], run, r.tier, op)...)
 			}
 			g.add(row)
 		}
 	}
-	return g, tierFigure(t, order, found)
+	g.runsIn(2, t)
+	return g, tierFigure(t, rows)
 }
 
 // tierFigure shows the tiers as dots on a logarithmic axis: memory and disks lie two decades
 // apart.
-func tierFigure(t *stats.Table, order []tierKey,
-	found map[tierKey]map[string]*stats.Benchmark) []Figure {
-	c := Chart{X: Axis{Label: "tier and entry size", Min: -0.5, Max: float64(len(order)) - 0.5},
+func tierFigure(t *stats.Table, rows []tierAlone) []Figure {
+	c := Chart{X: Axis{Label: "tier and entry size", Min: -0.5, Max: float64(len(rows)) - 0.5},
 		Y: Axis{Label: "bandwidth (GiB/s, log scale)", Log: true}}
-	for i, k := range order {
-		c.X.Ticks = append(c.X.Ticks, Tick{At: float64(i), Label: k.tier + "\n" + k.size})
+	for i, r := range rows {
+		c.X.Ticks = append(c.X.Ticks, Tick{At: float64(i), Label: r.tier + "\n" + r.size})
 	}
 	for run := range t.Runs {
-		for j, op := range []string{"read", "write"} {
+		for j, op := range ops {
 			l := lineOf(t, run, j, op)
 			l.Dash, l.Apart = j, true
-			for i, k := range order {
+			for i, r := range rows {
 				// What a run did not measure has no dot.
-				if cell := found[k][op].Cell(op+"-B/s", run); cell.N() > 0 {
+				if cell := r.of[op].Cell(op+"-B/s", run); cell.N() > 0 {
 					l.add(float64(i), cell.Summary.Center/(1<<30))
 				}
 			}
-			if len(l.X) > 0 {
-				c.Lines = append(c.Lines, l)
-			}
+			c.addLine(l)
 		}
 	}
 	return figureOf("Bandwidth of each tier alone, median of the trials", c)
@@ -107,17 +114,14 @@ func tierFigure(t *stats.Table, order []tierKey,
 // tierCells are the rate over trials and two percentiles over all operations, as far as there are
 // enough of them.
 func tierCells(b *stats.Benchmark, run int, tier, op string) []Cell {
-	none := Cell{Text: "–", Class: "num muted"}
+	cells := []Cell{medianCell(b.Cell(op+"-B/s", run), op+"-B/s"), dash, dash}
 	if b == nil {
-		return []Cell{none, none, none}
+		return cells
 	}
-	cells := []Cell{medianCell(b.Cell(op+"-B/s", run), op+"-B/s")}
 	h := stats.Merge(b.Trials[run], tier+"_"+op)
-	for _, p := range []float64{0.5, 0.99} {
+	for i, p := range []float64{0.5, 0.99} {
 		if v, ok := h.Percentile(p); ok && result.Supported(p, h.Count()) {
-			cells = append(cells, num(stats.Seconds(float64(v)/1e9)))
-		} else {
-			cells = append(cells, none)
+			cells[1+i] = cell(units.Nanoseconds, v)
 		}
 	}
 	return cells
@@ -126,38 +130,29 @@ func tierCells(b *stats.Benchmark, run int, tier, op string) []Cell {
 // tierFills says of the median trial of each run what its tiers held and moved. What a tier held
 // at most tells whether its capacity was the limit.
 func tierFills(typical []trial, t *stats.Table) *Grid {
-	g := &Grid{Head: []string{"tier", "capacity", "most held", "read", "read rate", "written",
-		"write rate", "demoted",
-		"evicted"}, Note: "Of the median trial. Bytes read and written include demotions."}
-	if len(t.Runs) > 1 {
-		g.Head = append([]string{"run"}, g.Head...)
-	}
+	g := &Grid{Head: []string{"run", "tier", "capacity", "most held", "read", "read rate",
+		"written", "write rate", "demoted", "evicted"},
+		Note: "Of the median trial. Bytes read and written include demotions."}
 	several := false
-	rate := func(v *float64) Cell {
-		return num(known(v, func(v float64) string { return stats.Binary(v) + "/s" }))
-	}
+	size, rate := units.Bytes, units.BytesPerSec
 	for _, k := range typical {
-		r := k.Result
-		several = several || len(r.Tiers) > 1 || r.CompletionUnit != result.UnitOperation
-		for _, l := range r.Tiers {
-			capacity := "unlimited"
+		several = several || len(k.Result.Tiers) > 1 || Requests(k.Result)
+		for _, l := range k.Result.Tiers {
+			capacity := num("unlimited")
 			if l.CapacityBytes != nil {
-				capacity = bytes(*l.CapacityBytes)
+				capacity = cell(size, l.CapacityBytes)
 			}
-			row := []Cell{{Text: l.Level, Sub: l.Description}, num(capacity),
-				num(bytes(l.PeakBytes)),
-				num(bytes(l.Read.Bytes)), rate(l.Read.BytesPerSecond), num(bytes(l.Write.Bytes)),
-				rate(l.Write.BytesPerSecond), entries(l.DemotedOut), entries(l.Evicted)}
-			if len(t.Runs) > 1 {
-				row = append([]Cell{{Text: t.Labels[k.run]}}, row...)
-			}
-			g.add(row)
+			g.add([]Cell{{Text: t.Labels[k.run]}, {Text: l.Level, Sub: l.Description}, capacity,
+				cell(size, l.PeakBytes), cell(size, l.Read.Bytes),
+				cell(rate, l.Read.BytesPerSecond), cell(size, l.Write.Bytes),
+				cell(rate, l.Write.BytesPerSecond), entries(l.DemotedOut), entries(l.Evicted)})
 		}
 	}
 	// A run of one tier without requests has nothing that its figures do not show.
 	if !several || len(g.Rows) == 0 {
-		return nil // one tier alone: the plots say it all
+		return nil
 	}
+	g.runsIn(0, t)
 	return g
 }
 
@@ -166,6 +161,7 @@ func entries(c result.EntryCount) Cell {
 	if c.Entries == 0 {
 		return num("0")
 	}
-	return Cell{Text: bytes(c.Bytes), Sub: fmt.Sprintf("%s entries", stats.Thousands(c.Entries)),
-		Class: "num"}
+	moved := cell(units.Bytes, c.Bytes)
+	moved.Sub = units.Count.Text(c.Entries) + " entries"
+	return moved
 }

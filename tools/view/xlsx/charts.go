@@ -10,6 +10,7 @@ import (
 
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
+	"kvbench/tools/view"
 )
 
 const (
@@ -278,31 +279,30 @@ func ratioLines(title string, rec *load.Record) []plot {
 		series{"hit ratio so far", x.HitSoFar, false}, series{"ideal so far", x.IdealSoFar, true})}
 }
 
-// roundLines are three charts of the rounds of an autoscaler, since their units have no axis in
-// common.
-func roundLines(title string, rec *load.Record) []plot {
-	var at, users, workers, goroutines, full, rate []float64
-	for _, x := range rec.Result.Summary.AutoscalingStats {
-		at = append(at, math.Round(x.AtS*100)/100)
-		users, workers = append(users, float64(x.Users)), append(workers, float64(x.Workers))
-		goroutines = append(goroutines, float64(x.Goroutines))
-		rate = append(rate, x.BytesPerSecond/(1<<30))
-		if x.Saturation == nil {
-			full = append(full, math.NaN())
-		} else {
-			full = append(full, *x.Saturation)
-		}
-	}
-	if len(at) == 0 {
+// roundLines are three charts of the rounds of an autoscaler. A round stands where it ended.
+func roundLines(title string, rec *load.Record) (out []plot) {
+	rounds := rec.Result.Summary.AutoscalingStats
+	if len(rounds) == 0 {
 		return nil
 	}
-	return []plot{
-		timeChart(title+"users, workers and goroutines", "How many in the round", at,
-			series{"users", users, false},
-			series{"workers", workers, true}, series{"goroutines", goroutines, false}),
-		timeChart(title+"saturation at the end of each round", "Saturation", at,
-			series{"saturation", full, false}),
-		timeChart(title+"storage rate of each round", "GiB/s", at,
-			series{"read and written", rate, false}),
+	for i, about := range []struct {
+		title, y string
+		scale    float64
+	}{{"users, workers and goroutines", "How many in the round", 1},
+		{"saturation at the end of each round", "Saturation", 1},
+		{"storage rate of each round", "GiB/s", 1.0 / (1 << 30)}} {
+		p := timeChart(title+about.title, about.y, nil)
+		for _, x := range rounds {
+			p.at = append(p.at, math.Round(x.AtS*100)/100)
+		}
+		for _, s := range view.Rounds[i] {
+			line := series{name: s.Name, dashed: s.Name == "workers"}
+			for _, x := range rounds {
+				line.values = append(line.values, s.Of(x)*about.scale)
+			}
+			p.series = append(p.series, line)
+		}
+		out = append(out, p)
 	}
+	return out
 }

@@ -5,9 +5,10 @@ import (
 
 	"github.com/xuri/excelize/v2"
 
+	"kvbench/kvbench/report"
+	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
-	"kvbench/tools/view"
 )
 
 // partSheets are those of what only some results have; a workbook without such results has no such
@@ -22,9 +23,14 @@ func (b *book) parts(records []*load.Record) {
 			if rec.Result == nil {
 				continue
 			}
-			for _, p := range view.Parts(rec.Result) {
+			for _, p := range report.Tables(rec.Result) {
 				if p.Sheet == t.name {
-					t.part(p, rec)
+					head := func(c report.Column) string { return c.Sheet }
+					heads, rows := report.Draw(p, head, number)
+					t.heads = heads
+					for _, row := range rows {
+						t.rows = append(t.rows, append(row, whose(rec)...))
+					}
 				}
 			}
 		}
@@ -35,37 +41,18 @@ func (b *book) parts(records []*load.Record) {
 	}
 }
 
-// part adds the rows of one result.
-func (t *table) part(p view.Part, rec *load.Record) {
-	// Every result of a kind has the same heads.
-	t.heads = nil
-	for _, c := range p.Columns {
-		t.heads = append(t.heads, c.Sheet)
-	}
-	for _, values := range p.Rows {
-		row := make([]any, len(values))
-		for i, v := range values {
-			row[i] = number(p.Columns[i].Kind, v)
-		}
-		t.rows = append(t.rows, append(row, whose(rec)...))
-	}
-}
-
-// number is a part's value as the workbook has it: without its unit, which is in the head, and
+// number is a table's value as the workbook has it: without its unit, which is in the head, and
 // empty where it is not known. Truths and texts stay what they are.
-func number(kind view.Kind, v any) any {
-	if judged, ok := v.(interface{ Word() string }); ok {
-		return judged.Word()
-	}
-	x, ok := view.Float(v)
+func number(u units.Unit, v any) any {
+	x, text, ok := units.Float(v)
 	switch {
-	case view.Unknown(v):
+	case !ok && text == units.Unknown:
 		return nil
 	case !ok:
 		return v
-	case kind == view.Share:
+	case u == units.Share:
 		return share(x)
-	case kind == view.Bytes, kind == view.Rate:
+	case u == units.Bytes, u == units.BytesPerSec:
 		return x / (1 << 30)
 	}
 	return x
