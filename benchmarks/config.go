@@ -31,10 +31,8 @@ func trialConfig(v *params.Values, t trialEnv) (kvbench.Config, error) {
 	}
 	cfg.Info.Warnings = warnings(v)
 	if v.LatencyTracing {
-		// The table admits only what these parse.
-		level, _ := tracing.ParseLevel(v.TraceLevel)
-		filter, _ := tracing.ParseFilter(v.TraceFilter)
-		cfg.Trace = &kvbench.TraceConfig{Level: level, Filter: filter}
+		cfg.Trace = &kvbench.TraceConfig{Level: tracing.Level(v.TraceLevel),
+			Filter: tracing.Filter(v.TraceFilter)}
 	}
 	return cfg, err
 }

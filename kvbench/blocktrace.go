@@ -78,8 +78,8 @@ func (t *trial) warnTrace(act string, err error) {
 // result.
 func (t *trial) untraced(why string) {
 	t.keepTrace(&tracing.Trace{Capture: tracing.Capture{
-		Status: tracing.StatusNone, Reason: why, Level: t.cfg.Trace.Level.String(),
-		Filter: t.cfg.Trace.Filter.String(),
+		Status: tracing.StatusNone, Reason: why, Level: t.cfg.Trace.Level,
+		Filter: t.cfg.Trace.Filter,
 	}})
 }
 

@@ -8,54 +8,34 @@ import (
 )
 
 // Level is how much is traced.
-type Level int
+type Level string
 
 // The levels. LevelFile adds programs that run at the calls on files of every process of the
 // machine, or where the kernel does not allow that at each system call of any (some 100 ns), so it
 // must be asked for.
 const (
-	LevelBlock Level = iota // requests at the device
-	LevelFile               // and the calls on files that lead to them: read, write, fsync
+	LevelBlock Level = "block" // requests at the device
+	LevelFile  Level = "file"  // and the calls on files that lead to them: read, write, fsync
 )
 
-func (l Level) String() string { return pick(l, "block", "file") }
-
-// ParseLevel reads "block" or "file".
-func ParseLevel(s string) (Level, error) { return parse[Level](s, "level", "block", "file") }
+// Validate refuses what is no level.
+func (l Level) Validate() error {
+	if l != LevelBlock && l != LevelFile {
+		return fmt.Errorf("unknown level %q: must be block or file", l)
+	}
+	return nil
+}
 
 // Filter is whose requests the histograms hold.
-type Filter int
+type Filter string
 
 // The filters. A device's requests are known exactly; the process of a request is known when it was
 // queued by the process itself, which holds for direct I/O and reads, but not for writes that the
 // page cache wrote back later.
 const (
-	FilterDevice  Filter = iota // everybody's on the device; other processes' are counted
-	FilterProcess               // those of the watched processes
+	FilterDevice  Filter = "device"  // everybody's on the device; other processes' are counted
+	FilterProcess Filter = "process" // those of the watched processes
 )
-
-func (f Filter) String() string { return pick(f, "device", "process") }
-
-// ParseFilter reads "device" or "process".
-func ParseFilter(s string) (Filter, error) {
-	return parse[Filter](s, "filter", "device", "process")
-}
-
-func pick[T ~int](v T, names ...string) string {
-	if v >= 0 && int(v) < len(names) {
-		return names[v]
-	}
-	return fmt.Sprintf("%T(%d)", v, int(v))
-}
-
-func parse[T ~int](s, what string, names ...string) (T, error) {
-	for i, n := range names {
-		if s == n {
-			return T(i), nil
-		}
-	}
-	return 0, fmt.Errorf("unknown %s %q: must be %s", what, s, strings.Join(names, " or "))
-}
 
 // What a Capture's Status says.
 const (
@@ -75,8 +55,8 @@ type Capture struct {
 	FileAttach string `json:"file_attach,omitempty"`
 	// NotBetter says of each better way of attaching why it was not used.
 	NotBetter []string `json:"not_better,omitempty"`
-	Level     string   `json:"level"`
-	Filter    string   `json:"filter"`
+	Level     Level    `json:"level"`
+	Filter    Filter   `json:"filter"`
 	Device    string   `json:"device,omitempty"`  // behind the directory
 	Members   []string `json:"members,omitempty"` // devices that were traced, where they are others
 	Watched   string   `json:"watched,omitempty"` // processes that were told from others

@@ -67,7 +67,7 @@ func (c *Capture) CacheServed(of Application) bool {
 // OwnReadBytes is what the device read for the watched processes. Where requests were traced at a
 // device's members they are often queued by the kernel, in nobody's name, and all of them count.
 func (c *Capture) OwnReadBytes() int64 {
-	if c.Filter == FilterDevice.String() && len(c.Members) == 0 {
+	if c.Filter == FilterDevice && len(c.Members) == 0 {
 		return c.Read.Bytes - c.Read.ForeignBytes
 	}
 	return c.Read.Bytes

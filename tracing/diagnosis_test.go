@@ -9,7 +9,7 @@ import (
 // device is the trace of one at which 1000 reads of 1 MiB took 10 ms each, in a second.
 func device() *Trace {
 	return &Trace{Capture: Capture{
-		Status: StatusTraced, Filter: FilterDevice.String(), Device: "nvme0n1", WindowNS: 1e9,
+		Status: StatusTraced, Filter: FilterDevice, Device: "nvme0n1", WindowNS: 1e9,
 		IdleKnown: true,
 		Read:      Direction{Requests: 1000, Bytes: 1000 << 20, D2CNS: 1000 * 10e6, MeanDepth: 10},
 	}}

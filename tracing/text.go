@@ -43,7 +43,7 @@ func (t *Trace) WriteText(w io.Writer, of Application) error {
 	}
 	if p.Flushes+p.FlushWaits+p.Discards > 0 {
 		whose := ""
-		if p.Filter == FilterProcess.String() { // they are queued by the kernel, in nobody's name
+		if p.Filter == FilterProcess { // they are queued by the kernel, in nobody's name
 			whose = ", of all processes"
 		}
 		out.line("  flushes %d (waited for by %d requests), discards %d (%.2f GiB)%s", p.Flushes,

@@ -194,8 +194,8 @@ func (b *Bpftrace) histogram(name string) *tracing.Histogram {
 // are in Capture.Warnings. About is what the header of a job says of the text.
 func (b *Bpftrace) Trace(window time.Duration) (t *tracing.Trace, about []string) {
 	t = &tracing.Trace{Capture: tracing.Capture{Status: tracing.StatusTraced, Attach: "bpftrace",
-		Level: tracing.LevelBlock.String(), Filter: tracing.FilterDevice.String(),
-		Watched: b.process, WindowNS: int64(window)}}
+		Level: tracing.LevelBlock, Filter: tracing.FilterDevice, Watched: b.process,
+		WindowNS: int64(window)}}
 	c := &t.Capture
 	t.SizeRead, t.SizeWrite = b.histogram("bssplit_read_kb"), b.histogram("bssplit_write_kb")
 	t.D2CRead, t.D2CWrite = b.histogram("d2c_read_us"), b.histogram("d2c_write_us")

@@ -22,7 +22,6 @@ type Options struct {
 
 	tracing  collector.Options
 	duration time.Duration
-	level    string
 	dir      string
 	subject  string
 }
@@ -35,7 +34,7 @@ func NewOptions(fs *flag.FlagSet) *Options {
 	fs.DurationVar(&o.duration, "duration", 0, "how long; 0 = until Ctrl-C")
 	fs.StringVar(&o.Fio, "fio", "", "file for the fio job")
 	fs.StringVar(&o.dir, "dir", "", "only the device behind this directory")
-	fs.StringVar(&o.level, "level", "block", "block or file")
+	fs.StringVar((*string)(&o.tracing.Level), "level", "block", "block or file")
 	return o
 }
 
@@ -90,7 +89,7 @@ func noRequest(opt *Options, met int) error {
 }
 
 // Check reports every mistake, before anything is touched.
-func (opt *Options) Check(rest []string) (err error) {
+func (opt *Options) Check(rest []string) error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -101,8 +100,9 @@ func (opt *Options) Check(rest []string) (err error) {
 	check((opt.tracing.Comm == "") != (opt.tracing.PID == 0), "give either -comm NAME or -pid N")
 	check(opt.duration >= 0, "-duration %s must not be negative", opt.duration)
 	opt.tracing.Filter = tracing.FilterProcess
-	if opt.tracing.Level, err = tracing.ParseLevel(opt.level); err != nil {
+	if err := opt.tracing.Level.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("-level: %w", err))
+		opt.tracing.Level = tracing.LevelBlock // it is said
 	}
 	// The trace is gone when its job cannot be written: better to know a minute earlier.
 	errs = append(errs, writable(opt.Fio))

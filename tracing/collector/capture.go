@@ -13,7 +13,7 @@ import (
 // build makes the Trace of a window.
 func (c *Collector) build(w *window, n *counts) *tracing.Trace {
 	t := &tracing.Trace{Capture: tracing.Capture{
-		Status: tracing.StatusTraced, Level: c.opt.Level.String(), Filter: c.opt.Filter.String(),
+		Status: tracing.StatusTraced, Level: c.opt.Level, Filter: c.opt.Filter,
 		Device: c.device.Name, Watched: c.watching, WindowNS: int64(w.end.Sub(w.start)),
 		MaxSegments: maxSegments(c.targets),
 		Warnings:    slices.Clone(c.warnings),
@@ -56,7 +56,7 @@ func (c *Collector) build(w *window, n *counts) *tracing.Trace {
 	}
 	p.Losses = tracing.Losses{
 		Unmatched: r.Unmatched, Orphaned: r.Orphaned, Stale: r.Stale,
-		Full: r.Full, Calls: n.lostCalls(), Missed: w.missedEnd - w.missed,
+		Full: r.Full, Calls: n.lostCalls(), Missed: w.after.missed - w.before.missed,
 		Partial: r.Partial, Merged: r.Merged,
 	}
 	if c.opt.Level == tracing.LevelFile && file == byNothing {
@@ -107,11 +107,14 @@ const (
 // judge adds the warnings that the numbers call for.
 func (c *Collector) judge(t *tracing.Trace) {
 	p := &t.Capture
-	stale, total := p.Read.Stale+p.Write.Stale, p.Requests()
-	if stale > 0 {
-		p.Warn("the kernel showed %d of %d completions to no program: "+
-			"they are counted as issued and are in no histogram", stale, total+stale)
+	warn := func(when bool, format string, args ...any) {
+		if when {
+			p.Warn(format, args...)
+		}
 	}
+	stale, total := p.Read.Stale+p.Write.Stale, p.Requests()
+	warn(stale > 0, "the kernel showed %d of %d completions to no program: "+
+		"they are counted as issued and are in no histogram", stale, total+stale)
 	if float64(stale) > lossTolerated*float64(total) {
 		p.Warn("too many lost completions: the depth at dispatch is left out")
 		t.DepthRead, t.DepthWrite = nil, nil
@@ -122,25 +125,18 @@ func (c *Collector) judge(t *tracing.Trace) {
 	}
 	// A request that ends while an edge is taken is seen on one side of it and counted on the
 	// other.
-	if n := p.Read.Imbalance() + p.Write.Imbalance(); max(n, -n) > int64(4*runtime.NumCPU()) {
-		p.Warn("issued and completed requests differ by %d", n)
-	}
-	if n := p.Losses.Full; n > 0 {
-		p.Warn("%d requests were not followed: more were in flight than there is room for", n)
-	}
-	if n := p.Losses.Calls; n > 0 {
-		p.Warn("%d calls on files were not followed to their end: they are in no histogram", n)
-	}
-	if n := p.Losses.Missed; n > 0 {
-		p.Warn("the kernel skipped %d runs of the programs", n)
-	}
+	n := p.Read.Imbalance() + p.Write.Imbalance()
+	warn(max(n, -n) > int64(4*runtime.NumCPU()), "issued and completed requests differ by %d", n)
+	l := &p.Losses
+	warn(l.Full > 0, "%d requests were not followed: more were in flight than there is room for",
+		l.Full)
+	warn(l.Calls > 0, "%d calls on files were not followed to their end: they are in no histogram",
+		l.Calls)
+	warn(l.Missed > 0, "the kernel skipped %d runs of the programs", l.Missed)
 	foreign := p.Read.ForeignRequests + p.Write.ForeignRequests
-	if foreign > 0 && c.opt.Filter == tracing.FilterDevice && len(c.targets) > 0 {
-		p.Warn("%d of %d requests (%.1f MiB) were queued by others than %s: "+
-			"other processes, or the kernel writing back", foreign, total,
-			float64(p.Read.ForeignBytes+p.Write.ForeignBytes)/(1<<20), c.watching)
-	}
-	if p.WindowNS < int64(time.Millisecond) {
-		p.Warn("the window was shorter than a millisecond")
-	}
+	warn(foreign > 0 && c.opt.Filter == tracing.FilterDevice && len(c.targets) > 0,
+		"%d of %d requests (%.1f MiB) were queued by others than %s: other processes, or the "+
+			"kernel writing back", foreign, total,
+		float64(p.Read.ForeignBytes+p.Write.ForeignBytes)/(1<<20), c.watching)
+	warn(p.WindowNS < int64(time.Millisecond), "the window was shorter than a millisecond")
 }

@@ -48,8 +48,10 @@ func (l made) trace() *tracing.Trace {
 	w := &window{opened: true, shut: true, start: start, end: start.Add(l.window)}
 	w.before.now, w.before.first = 1, 1
 	w.after = edge{now: 1 + uint64(l.window), first: 1, idle: 1 + uint64(l.window)}
-	c := &Collector{device: host.Device{Name: "nvme0n1"}, programs: &fakePrograms{},
-		watching: "this process"}
+	c := &Collector{
+		opt:    Options{Level: tracing.LevelBlock, Filter: tracing.FilterDevice},
+		device: host.Device{Name: "nvme0n1"}, programs: &fakePrograms{}, watching: "this process",
+	}
 	t := c.build(w, &n)
 	t.Capture.MaxSegments = l.segments
 	return t

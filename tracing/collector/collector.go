@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"kvbench/tracing"
 	"kvbench/tracing/host"
@@ -31,7 +31,8 @@ type Collector struct {
 	unavailable *UnavailableError // why programs are none
 	warnings    []string
 
-	stop, stopped chan struct{} // of watchLosses
+	watcher sync.WaitGroup // of watchLosses
+	stop    chan struct{}
 
 	mu     sync.Mutex
 	window window
@@ -46,7 +47,6 @@ type programs interface {
 	shut() error
 	edge() (edge, error)
 	read() (counts, error)
-	missed() int64 // runs that the kernel skipped since attaching
 	// lostInFlight counts the requests that were dispatched before, in the window, and whose end
 	// was not seen.
 	lostInFlight(before uint64) (lostInFlight, error)
@@ -67,7 +67,6 @@ func (none) open() error                               { return nil }
 func (none) shut() error                               { return nil }
 func (none) edge() (edge, error)                       { return edge{}, nil }
 func (none) read() (counts, error)                     { return counts{}, nil }
-func (none) missed() int64                             { return 0 }
 func (none) lostInFlight(uint64) (lostInFlight, error) { return lostInFlight{}, nil }
 func (none) recoverLost(uint64) (uint64, error)        { return 0, nil }
 func (none) family() []int                             { return nil }
@@ -79,6 +78,7 @@ type edge struct {
 	inFlight [2]int64
 	idle     uint64 // since when nothing was in flight
 	first    uint64 // when the window's first request was dispatched, 0 = none yet
+	missed   int64  // runs that the kernel skipped since attaching
 }
 
 // window is what is read at its ends. Reading the kernel's counters comes later.
@@ -87,8 +87,6 @@ type window struct {
 	start, end    time.Time
 	before, after edge
 	stat, statEnd *host.BlockStat
-	missed        int64 // at its beginning
-	missedEnd     int64
 	lost          lostInFlight
 	unobserved    int64 // time in which recovered requests hid the gaps
 	err           error // the first; it stays until the next window
@@ -99,13 +97,15 @@ type window struct {
 // Collector has Unavailable set and reads counters. Close it, after the timed phase: detaching
 // costs time.
 func Start(ctx context.Context, opt Options) (*Collector, error) {
+	opt.Level = cmp.Or(opt.Level, tracing.LevelBlock)
+	opt.Filter = cmp.Or(opt.Filter, tracing.FilterDevice)
 	if err := opt.Validate(); err != nil {
 		return nil, fmt.Errorf("trace: %w", err)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if opt.PID != 0 && !running(opt.PID) {
+	if opt.PID != 0 && !runs(opt.PID) {
 		return nil, fmt.Errorf("trace: there is no process %d", opt.PID)
 	}
 	c := &Collector{opt: opt, device: opt.Device, programs: none{}}
@@ -113,9 +113,8 @@ func Start(ctx context.Context, opt Options) (*Collector, error) {
 	attached, watching, unavailable := attach(c.opt, c.targets)
 	c.watching, c.unavailable = watching, unavailable
 	if unavailable == nil {
-		c.programs = attached
-		c.stop, c.stopped = make(chan struct{}), make(chan struct{})
-		go c.watchLosses(c.stop, c.stopped)
+		c.programs, c.stop = attached, make(chan struct{})
+		c.watcher.Go(c.watchLosses)
 	}
 	return c, nil
 }
@@ -168,7 +167,7 @@ func (c *Collector) Watched() (met, running int) {
 	}
 	ids := c.programs.family()
 	for _, pid := range ids {
-		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err == nil {
+		if runs(pid) {
 			running++
 		}
 	}
@@ -179,7 +178,7 @@ func (c *Collector) Watched() (met, running int) {
 func (c *Collector) OpenWindow() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.window = window{opened: true, missed: c.programs.missed(), stat: c.readStat()}
+	c.window = window{opened: true, stat: c.readStat()}
 	w := &c.window
 	w.err = c.programs.open()
 	w.edge(&w.before, c.programs)
@@ -198,11 +197,15 @@ func (c *Collector) CloseWindow() error {
 	w.shut = true
 	w.end = time.Now()
 	w.err = errors.Join(w.err, c.programs.shut())
-	w.edge(&w.after, c.programs)
-	w.statEnd = c.readStat()
-	w.missedEnd = c.programs.missed()
+	c.readEnd(w)
 	c.countLost()
 	return w.err
+}
+
+// readEnd reads what holds at the end of a window.
+func (c *Collector) readEnd(w *window) {
+	w.edge(&w.after, c.programs)
+	w.statEnd = c.readStat()
 }
 
 func (w *window) edge(to *edge, p programs) {
@@ -232,8 +235,8 @@ func (c *Collector) Snapshot() (*tracing.Trace, error) {
 		return nil, nil
 	}
 	if !w.shut {
-		w.end, w.statEnd, w.missedEnd = time.Now(), c.readStat(), c.programs.missed()
-		w.edge(&w.after, c.programs)
+		w.end = time.Now()
+		c.readEnd(&w)
 	}
 	if w.err != nil {
 		return nil, fmt.Errorf("trace: %w", w.err)
@@ -257,7 +260,7 @@ func (c *Collector) Close() error {
 	}
 	if c.stop != nil {
 		close(c.stop)
-		<-c.stopped
+		c.watcher.Wait()
 	}
 	return c.programs.close()
 }
@@ -270,12 +273,5 @@ func targetNames(ts []host.Disk) []string {
 	return out
 }
 
-// running says whether a process exists, also one that we may not signal.
-func running(pid int) bool {
-	p, err := os.FindProcess(pid)
-	if err != nil {
-		return false
-	}
-	err = p.Signal(syscall.Signal(0))
-	return err == nil || errors.Is(err, os.ErrPermission)
-}
+// runs says whether a process exists, also one that we may not signal.
+func runs(pid int) bool { return !errors.Is(unix.Kill(pid, 0), unix.ESRCH) }

@@ -47,7 +47,8 @@ func detached(t testing.TB, values map[string]any) *ebpf.Collection {
 
 func newLedger(t testing.TB) ledger {
 	coll := detached(t, map[string]any{bpf.TraceVarHaveStart: uint32(1)})
-	l := ledger{kernelPrograms: &kernelPrograms{coll: coll}, t: t}
+	k := &kernelPrograms{coll: coll, files: &ebpf.Collection{}, file: byNothing}
+	l := ledger{kernelPrograms: k, t: t}
 	require.NoError(t, l.open())
 	return l
 }

@@ -68,7 +68,7 @@ func startFor(t testing.TB, opt Options) *Collector {
 func BenchmarkStart(b *testing.B) {
 	privtest.Root(b)
 	for _, level := range []tracing.Level{tracing.LevelBlock, tracing.LevelFile} {
-		b.Run(level.String(), func(b *testing.B) {
+		b.Run(string(level), func(b *testing.B) {
 			for b.Loop() {
 				c := startFor(b, Options{Level: level})
 				require.NoError(b, c.Close())

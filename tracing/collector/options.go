@@ -16,8 +16,8 @@ type Options struct {
 	// them; one with a Reason and no members cannot be filtered for, and only requests of the
 	// watched processes are taken, on any device.
 	Device host.Device
-	Level  tracing.Level
-	Filter tracing.Filter
+	Level  tracing.Level  // "" is LevelBlock
+	Filter tracing.Filter // "" is FilterDevice
 	// PID and Comm choose the watched processes: one and its children, or all of that name and
 	// their children. Neither is the calling process.
 	PID  int
@@ -34,10 +34,9 @@ func (o Options) Validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	check(o.Level == tracing.LevelBlock || o.Level == tracing.LevelFile, "unknown level %d",
-		o.Level)
+	errs = append(errs, o.Level.Validate())
 	check(o.Filter == tracing.FilterDevice || o.Filter == tracing.FilterProcess,
-		"unknown filter %d", o.Filter)
+		"unknown filter %q", o.Filter)
 	check(o.PID >= 0, "process id %d must not be negative", o.PID)
 	check(o.PID == 0 || o.Comm == "", "a process id and a name cannot both be watched")
 	check(len(o.Comm) < commLength, "process name %q is longer than the %d characters that the "+
