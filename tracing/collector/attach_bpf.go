@@ -3,7 +3,6 @@
 package collector
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,14 +18,6 @@ import (
 	"kvbench/tracing/bpf"
 	"kvbench/tracing/host"
 )
-
-// blockPrograms are those of the block layer in the order of attaching: completions first, so that
-// no request is ever followed without its end being seen.
-var blockPrograms = []string{
-	bpf.TraceProgKvFork, bpf.TraceProgKvExec, // whose requests they are is known before the first
-	bpf.TraceProgKvComplete, bpf.TraceProgKvMerge, bpf.TraceProgKvRequeue, bpf.TraceProgKvIssue,
-	bpf.TraceProgKvInsert, bpf.TraceProgKvStart,
-}
 
 // attach puts the programs into the kernel.
 func attach(opt Options, targets []host.Disk) (programs, string, *UnavailableError) {
@@ -76,7 +67,7 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts) (*kernelPrograms
 		bpf.TraceVarWatch:        watch.mode,
 		bpf.TraceVarWatchedTgid:  watch.tgid,
 		bpf.TraceVarWatchedComm:  watch.comm,
-		bpf.TraceVarCallKind:     callTable(),
+		bpf.TraceVarCallKind:     callTable,
 		bpf.TraceVarFileDevice:   fileDevice(opt.Device),
 	}
 	if err := configure(spec, targets, values); err != nil {
@@ -93,15 +84,8 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts) (*kernelPrograms
 		}
 	}
 	block := spec.Copy()
-	unused := map[string]bool{
-		bpf.TraceProgKvInsert: kernel.haveStart, bpf.TraceProgKvStart: !kernel.haveStart,
-		bpf.TraceProgKvMerge: kernel.noMerge,
-		bpf.TraceProgKvFork:  watch.mode != watchSet, bpf.TraceProgKvExec: watch.comm[0] == 0,
-	}
-	names := slices.DeleteFunc(slices.Clone(blockPrograms),
-		func(name string) bool { return unused[name] })
-	k := &kernelPrograms{file: byNothing}
-	if k.coll, k.links, err = attachAll(block, names, nil); err != nil {
+	k := &kernelPrograms{file: byNothing, files: &ebpf.Collection{}}
+	if k.coll, k.links, err = attachAll(block, blockPrograms(kernel, watch), nil); err != nil {
 		return nil, "", err
 	}
 	if opt.Level == tracing.LevelFile {
@@ -112,6 +96,26 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts) (*kernelPrograms
 		return nil, "", errors.Join(err, k.close())
 	}
 	return k, watch.text, nil
+}
+
+// blockPrograms are those of the block layer in the order of attaching: completions first, so that
+// no request is ever followed without its end being seen.
+func blockPrograms(kernel kernelFacts, watch watchSpec) (names []string) {
+	for _, p := range []struct {
+		name string
+		used bool
+	}{
+		// Whose requests they are is known before the first.
+		{bpf.TraceProgKvFork, watch.mode == watchSet}, {bpf.TraceProgKvExec, watch.comm[0] != 0},
+		{bpf.TraceProgKvComplete, true}, {bpf.TraceProgKvMerge, !kernel.noMerge},
+		{bpf.TraceProgKvRequeue, true}, {bpf.TraceProgKvIssue, true},
+		{bpf.TraceProgKvInsert, !kernel.haveStart}, {bpf.TraceProgKvStart, kernel.haveStart},
+	} {
+		if p.used {
+			names = append(names, p.name)
+		}
+	}
+	return names
 }
 
 // attachAll loads the named programs of a specification, which it empties of others, and attaches
@@ -149,12 +153,14 @@ func attachTo(p *ebpf.Program, spec *ebpf.ProgramSpec) (link.Link, error) {
 }
 
 // detach undoes attachAll, in the reverse order, and frees the maps that are not shared.
-func detach(links []link.Link, coll *ebpf.Collection) error {
+func detach(links []link.Link, colls ...*ebpf.Collection) error {
 	var errs []error
 	for _, l := range slices.Backward(links) {
 		errs = append(errs, l.Close())
 	}
-	coll.Close()
+	for _, coll := range colls {
+		coll.Close()
+	}
 	return errors.Join(errs...)
 }
 
@@ -163,17 +169,14 @@ func detach(links []link.Link, coll *ebpf.Collection) error {
 func configure(spec *ebpf.CollectionSpec, targets []host.Disk, values map[string]any) error {
 	values[bpf.TraceVarDevices] = uint32(len(targets))
 	var devices [maxTargets]struct {
-		Name        [2]uint64
+		Name        [16]byte
 		Number, Pad uint32
 	}
 	named := false
 	for i, t := range targets {
 		named = named || t.Hidden
 		devices[i].Number = t.Major<<20 | t.Minor
-		var name [16]byte
-		copy(name[:], t.Name)
-		devices[i].Name[0] = binary.LittleEndian.Uint64(name[:8])
-		devices[i].Name[1] = binary.LittleEndian.Uint64(name[8:])
+		copy(devices[i].Name[:], t.Name)
 	}
 	values[bpf.TraceVarDevice], values[bpf.TraceVarByName] = devices, asFlag(named)
 	for name, v := range values {

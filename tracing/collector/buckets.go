@@ -1,10 +1,6 @@
 package collector
 
-import (
-	"math/bits"
-
-	"kvbench/tracing"
-)
+import "kvbench/tracing"
 
 // The kernel's histograms are log-linear: 16 buckets per power of two, so that a bucket is at most
 // 1/16 wide. The numbers are those of bpf/histogram.h.
@@ -18,16 +14,6 @@ const (
 	sizeUnit = 512 // bytes
 )
 
-// bucketOf mirrors bucket_of in bpf/histogram.h.
-func bucketOf(v uint64, n int) int {
-	if v < 1<<subBits {
-		return int(v)
-	}
-	e := bits.Len64(v) - 1
-	i := (e-subBits+1)<<subBits + int(v>>(e-subBits))&(1<<subBits-1)
-	return min(i, n-1)
-}
-
 // bucketRange returns what bucket i holds: [low, high).
 func bucketRange(i int) (low, high uint64) {
 	if i < 1<<subBits {
@@ -38,51 +24,61 @@ func bucketRange(i int) (low, high uint64) {
 	return low, low + 1<<shift
 }
 
-// newHistogram turns the kernel's counts into a Histogram: they are in steps of which per make one
-// of the histogram's unit.
-func newHistogram(unit string, counts []uint64, step uint64, per, sum float64) *tracing.Histogram {
+// distribution makes a Histogram of the kernel's counts; of tells what bucket i is.
+func distribution(unit string, sum float64, counts []uint64,
+	of func(i int) tracing.Bucket) *tracing.Histogram {
 	var in []tracing.Bucket
 	for i, n := range counts {
-		if n == 0 {
-			continue
+		if n > 0 {
+			b := of(i)
+			b.Count = int64(n)
+			in = append(in, b)
 		}
-		low, high := bucketRange(i)
-		between := [2]float64{float64(low*step) / per, float64(high*step) / per}
-		in = append(in, tracing.Bucket{Range: between, Count: int64(n)})
 	}
 	return tracing.NewHistogram(unit, sum, in)
 }
 
+// newHistogram has counts in steps of which per make one of the unit.
+func newHistogram(unit string, counts []uint64, step uint64, per, sum float64) *tracing.Histogram {
+	return distribution(unit, sum, counts, func(i int) tracing.Bucket {
+		return tracing.Bucket{Range: rangeIn(step, per, i)}
+	})
+}
+
+// rangeIn is what bucket i holds, in a unit.
+func rangeIn(step uint64, per float64, i int) [2]float64 {
+	low, high := bucketRange(i)
+	return [2]float64{float64(low*step) / per, float64(high*step) / per}
+}
+
+// newTimes is a histogram of times in µs.
+func newTimes(counts *[buckets]uint64, ns int64) *tracing.Histogram {
+	const us = 1000 // ns
+	return newHistogram("us", counts[:], timeUnit, us, float64(ns)/us)
+}
+
 // newSizes is a histogram of request sizes in KiB whose buckets know their real size.
-func newSizes(counts, bytes []uint64) *tracing.Histogram {
-	var in []tracing.Bucket
-	sum := 0.0
-	for i, n := range counts {
-		if n == 0 {
-			continue
-		}
-		low, high := bucketRange(i)
-		sum += float64(bytes[i]) / 1024
-		in = append(in, tracing.Bucket{
-			Range: [2]float64{float64(low) * sizeUnit / 1024, float64(high) * sizeUnit / 1024},
-			Count: int64(n), Value: float64(bytes[i]) / float64(n) / 1024,
-		})
+func newSizes(counts, bytes *[buckets]uint64) *tracing.Histogram {
+	const kib = 1024
+	sum := uint64(0)
+	for _, n := range bytes {
+		sum += n
 	}
-	return tracing.NewHistogram("kb", sum, in)
+	return distribution("kb", float64(sum)/kib, counts[:], func(i int) tracing.Bucket {
+		return tracing.Bucket{Range: rangeIn(sizeUnit, kib, i),
+			Value: float64(bytes[i]) / float64(counts[i]) / kib}
+	})
 }
 
 // newZones is a linear histogram over the device's addresses; the last bucket holds what lies
 // beyond it.
-func newZones(counts []uint64, widthGiB float64) *tracing.Histogram {
-	var in []tracing.Bucket
+func newZones(counts *[lbaBuckets]uint64, widthGiB float64) *tracing.Histogram {
 	sum := 0.0
 	for i, n := range counts {
-		if n == 0 {
-			continue
-		}
-		low := float64(i) * widthGiB
-		sum += float64(n) * (low + widthGiB/2)
-		in = append(in, tracing.Bucket{Range: [2]float64{low, low + widthGiB}, Count: int64(n)})
+		sum += float64(n) * (float64(i) + 0.5) * widthGiB
 	}
-	return tracing.NewHistogram("gb", sum, in)
+	return distribution("gb", sum, counts[:], func(i int) tracing.Bucket {
+		low := float64(i) * widthGiB
+		return tracing.Bucket{Range: [2]float64{low, low + widthGiB}}
+	})
 }

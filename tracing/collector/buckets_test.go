@@ -2,6 +2,7 @@ package collector
 
 import (
 	"math"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,6 +13,16 @@ import (
 	"kvbench/tracing"
 	"kvbench/tracing/host"
 )
+
+// bucketOf mirrors bucket_of in bpf/histogram.h.
+func bucketOf(v uint64, n int) int {
+	if v < 1<<subBits {
+		return int(v)
+	}
+	e := bits.Len64(v) - 1
+	i := (e-subBits+1)<<subBits + int(v>>(e-subBits))&(1<<subBits-1)
+	return min(i, n-1)
+}
 
 func TestBucketsHoldTheirValues(t *testing.T) {
 	for e := range 35 {
@@ -59,7 +70,7 @@ func TestSizesKnowTheirValue(t *testing.T) {
 	var n, bytes [buckets]uint64
 	i := bucketOf((1<<20-4096)/sizeUnit, buckets)
 	n[i], bytes[i] = 3, 3*(1<<20-4096)
-	h := newSizes(n[:], bytes[:])
+	h := newSizes(&n, &bytes)
 	assert.InDelta(t, 1020, *h.P50, 0, "not the middle of its bucket")
 }
 

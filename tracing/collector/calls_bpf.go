@@ -4,6 +4,7 @@ package collector
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -34,7 +35,7 @@ func (k *kernelPrograms) attachFiles(forced string, spec *ebpf.CollectionSpec) {
 		}
 		coll, links, err := attachAll(spec.Copy(), namesOf(spec, w.programs), k.coll.Maps)
 		if err == nil {
-			k.files, k.fileLinks, k.file = coll, links, w.way
+			k.files, k.links, k.file = coll, append(k.links, links...), w.way
 			return
 		}
 		k.notBetter = append(k.notBetter, fmt.Sprintf("calls by %s: %s", w.way, brief(err)))
@@ -43,32 +44,22 @@ func (k *kernelPrograms) attachFiles(forced string, spec *ebpf.CollectionSpec) {
 
 // namesOf lists the programs whose names begin so: the ends of calls (out, exit) before their
 // beginnings (in, enter), so that no call is followed whose end is not seen.
-func namesOf(spec *ebpf.CollectionSpec, prefix string) (names []string) {
-	for name := range spec.Programs {
-		if strings.HasPrefix(name, prefix) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
+func namesOf(spec *ebpf.CollectionSpec, prefix string) []string {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(spec.Programs)),
+		func(name string) bool { return !strings.HasPrefix(name, prefix) })
 	slices.Reverse(names)
 	return names
 }
 
-// systemCalls are the followed ones by number, which the two architectures give differently.
-var systemCalls = map[int]uint8{
-	unix.SYS_READ: callRead, unix.SYS_PREAD64: callRead, unix.SYS_READV: callRead,
-	unix.SYS_PREADV: callRead, unix.SYS_PREADV2: callRead,
-	unix.SYS_WRITE: callWrite, unix.SYS_PWRITE64: callWrite, unix.SYS_WRITEV: callWrite,
-	unix.SYS_PWRITEV: callWrite, unix.SYS_PWRITEV2: callWrite,
-	unix.SYS_FSYNC: callFsync, unix.SYS_FDATASYNC: callFsync, unix.SYS_FADVISE64: callKinds,
-}
-
-// callTable is call_kind of bpf/syscalls.h: the kind + 1.
-func callTable() (table [512]uint8) {
-	for number, kind := range systemCalls {
-		table[number] = kind + 1
-	}
-	return table
+// callTable is call_kind of bpf/syscalls.h: of each system call by its number, which the two
+// architectures give differently, the kind + 1; 0 is not followed.
+var callTable = [512]uint8{
+	unix.SYS_READ: callRead + 1, unix.SYS_PREAD64: callRead + 1, unix.SYS_READV: callRead + 1,
+	unix.SYS_PREADV: callRead + 1, unix.SYS_PREADV2: callRead + 1,
+	unix.SYS_WRITE: callWrite + 1, unix.SYS_PWRITE64: callWrite + 1, unix.SYS_WRITEV: callWrite + 1,
+	unix.SYS_PWRITEV: callWrite + 1, unix.SYS_PWRITEV2: callWrite + 1,
+	unix.SYS_FSYNC: callFsync + 1, unix.SYS_FDATASYNC: callFsync + 1,
+	unix.SYS_FADVISE64: callKinds + 1,
 }
 
 // fileDevice is the number of the filesystem as its superblock has it, which for btrfs is not that

@@ -66,34 +66,25 @@ func (c *counts) lostCalls() (n int64) {
 
 // histograms makes the typed distributions.
 func (c *counts) histograms(zoneGiB float64) tracing.Histograms {
-	const us = 1000 // ns
-	usSum := func(ns int64) float64 { return float64(ns) / 1000 }
 	r, w, o := &c.directions[dirRead], &c.directions[dirWrite], &c.other
-	calls := func(k int) *tracing.Histogram {
-		return newHistogram("us", c.calls[k].Time[:], timeUnit, us, usSum(c.calls[k].Ns))
+	depths := func(d *directionCounts) *tracing.Histogram {
+		return newHistogram("requests", d.Depth[:], 1, 1, float64(d.DepthSum))
+	}
+	calls := func(k int) *tracing.Histogram { return newTimes(&c.calls[k].Time, c.calls[k].Ns) }
+	callSizes := func(k int) *tracing.Histogram {
+		return newSizes(&c.calls[k].Size, &c.calls[k].SizeBytes)
 	}
 	return tracing.Histograms{
-		D2CRead:       newHistogram("us", r.D2c[:], timeUnit, us, usSum(r.D2cNs)),
-		D2CWrite:      newHistogram("us", w.D2c[:], timeUnit, us, usSum(w.D2cNs)),
-		Q2DRead:       newHistogram("us", r.Q2d[:], timeUnit, us, usSum(r.Q2dNs)),
-		Q2DWrite:      newHistogram("us", w.Q2d[:], timeUnit, us, usSum(w.Q2dNs)),
-		SizeRead:      newSizes(r.Size[:], r.SizeBytes[:]),
-		SizeWrite:     newSizes(w.Size[:], w.SizeBytes[:]),
-		DepthRead:     newHistogram("requests", r.Depth[:], 1, 1, float64(r.DepthSum)),
-		DepthWrite:    newHistogram("requests", w.Depth[:], 1, 1, float64(w.DepthSum)),
-		LBARead:       newZones(r.Lba[:], zoneGiB),
-		LBAWrite:      newZones(w.Lba[:], zoneGiB),
-		Flush:         newHistogram("us", o.Flush[:], timeUnit, us, usSum(o.FlushNs)),
-		FlushWait:     newHistogram("us", o.FlushWait[:], timeUnit, us, usSum(o.FlushWaitNs)),
-		Discard:       newHistogram("us", o.Discard[:], timeUnit, us, usSum(o.DiscardNs)),
-		Idle:          newHistogram("us", o.Gap[:], timeUnit, us, usSum(o.GapNs)),
-		VFSRead:       calls(callRead),
-		VFSWrite:      calls(callWrite),
-		Fsync:         calls(callFsync),
-		WriteToFsync:  calls(callWriteToFsync),
-		FadviseToRead: calls(callFadviseToRead),
-		VFSReadSize:   newSizes(c.calls[callRead].Size[:], c.calls[callRead].SizeBytes[:]),
-		VFSWriteSize:  newSizes(c.calls[callWrite].Size[:], c.calls[callWrite].SizeBytes[:]),
+		D2CRead: newTimes(&r.D2c, r.D2cNs), D2CWrite: newTimes(&w.D2c, w.D2cNs),
+		Q2DRead: newTimes(&r.Q2d, r.Q2dNs), Q2DWrite: newTimes(&w.Q2d, w.Q2dNs),
+		SizeRead: newSizes(&r.Size, &r.SizeBytes), SizeWrite: newSizes(&w.Size, &w.SizeBytes),
+		DepthRead: depths(r), DepthWrite: depths(w),
+		LBARead: newZones(&r.Lba, zoneGiB), LBAWrite: newZones(&w.Lba, zoneGiB),
+		Flush: newTimes(&o.Flush, o.FlushNs), FlushWait: newTimes(&o.FlushWait, o.FlushWaitNs),
+		Discard: newTimes(&o.Discard, o.DiscardNs), Idle: newTimes(&o.Gap, o.GapNs),
+		VFSRead: calls(callRead), VFSReadSize: callSizes(callRead),
+		VFSWrite: calls(callWrite), VFSWriteSize: callSizes(callWrite), Fsync: calls(callFsync),
+		WriteToFsync: calls(callWriteToFsync), FadviseToRead: calls(callFadviseToRead),
 	}
 }
 

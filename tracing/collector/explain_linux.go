@@ -11,49 +11,38 @@ import (
 
 // explain turns the kernel's refusal into what a user can do about it.
 func explain(err error) *UnavailableError {
-	u := &UnavailableError{Err: err}
+	because := func(reason, need string) *UnavailableError {
+		return &UnavailableError{Reason: reason, Needs: []string{need}, Err: err}
+	}
 	p := host.ReadPrivileges()
 	missing := strings.Join(p.Missing, " and ")
+	// The kernel wants more privilege. A program that the verifier rejects fails with EACCES and is
+	// another matter.
+	refused := errors.Is(err, unix.EPERM)
 	switch {
-	case refused(err) && missing != "":
-		u.Reason = "this process lacks the privilege (" + missing + ")"
-		u.Needs = append(u.Needs, missing+" (before Linux 5.8: CAP_SYS_ADMIN): run with sudo, "+
-			"or setcap cap_bpf,cap_perfmon+ep on the binary, or --cap-add BPF,PERFMON for the "+
-			"container")
-	case refused(err) && p.Lockdown == "confidentiality":
-		u.Reason = "kernel lockdown (confidentiality) forbids programs that read kernel memory"
-		u.Needs = append(u.Needs, "a kernel booted without lockdown=confidentiality")
-	case refused(err):
-		u.Reason = "the kernel refuses to load programs (a seccomp filter or a user namespace " +
-			"does that)"
-		u.Needs = append(u.Needs, "bpf() allowed by the sandbox, and capabilities in the initial "+
-			"user namespace")
+	case refused && missing != "":
+		return because("this process lacks the privilege ("+missing+")",
+			missing+" (before Linux 5.8: CAP_SYS_ADMIN): run with sudo, or setcap "+
+				"cap_bpf,cap_perfmon+ep on the binary, or --cap-add BPF,PERFMON for the container")
+	case refused && p.Lockdown == "confidentiality":
+		return because("kernel lockdown (confidentiality) forbids programs that read kernel "+
+			"memory", "a kernel booted without lockdown=confidentiality")
+	case refused:
+		return because("the kernel refuses to load programs (a seccomp filter or a user namespace "+
+			"does that)", "bpf() allowed by the sandbox, and capabilities in the initial user "+
+			"namespace")
 	case p.TypeInformation == 0:
-		u.Reason = "the kernel has no type information (/sys/kernel/btf/vmlinux)"
-		u.Needs = append(u.Needs, "a kernel of 5.10 or later built with CONFIG_DEBUG_INFO_BTF=y")
-	default:
-		u.Reason = firstLine(err)
-		u.Needs = append(u.Needs, "a kernel of 5.10 or later with CONFIG_BPF_SYSCALL and "+
-			"CONFIG_BPF_EVENTS")
+		return because("the kernel has no type information (/sys/kernel/btf/vmlinux)",
+			"a kernel of 5.10 or later built with CONFIG_DEBUG_INFO_BTF=y")
 	}
-	return u
+	return because(brief(err),
+		"a kernel of 5.10 or later with CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS")
 }
 
-// refused says that the kernel wants more privilege. A program that the verifier rejects fails with
-// EACCES and is another matter.
-func refused(err error) bool {
-	return errors.Is(err, unix.EPERM)
-}
-
-// firstLine keeps a verifier log out of a sentence.
-func firstLine(err error) string {
-	s, _, _ := strings.Cut(err.Error(), "\n")
-	return s
-}
-
-// brief is the first line without the library's guess that a limit of memory might be behind EPERM:
-// it was lifted.
+// brief keeps a verifier log out of a sentence, and the library's guess that a limit of memory
+// might be behind EPERM: it was lifted.
 func brief(err error) string {
-	s, _, _ := strings.Cut(firstLine(err), " (MEMLOCK")
+	s, _, _ := strings.Cut(err.Error(), "\n")
+	s, _, _ = strings.Cut(s, " (MEMLOCK")
 	return s
 }

@@ -22,20 +22,16 @@ type lostInFlight struct {
 }
 
 // watchLosses recovers them until stop is closed.
-func (c *Collector) watchLosses(stop <-chan struct{}, done chan<- struct{}) {
-	defer close(done)
-	timer := time.NewTimer(lookSeldom)
-	defer timer.Stop()
+func (c *Collector) watchLosses() {
 	for pause := lookSeldom; ; {
 		select {
-		case <-stop:
+		case <-c.stop:
 			return
-		case <-timer.C:
+		case <-time.After(pause):
 		}
 		if c.recoverLost() {
 			pause = lookOften
 		}
-		timer.Reset(pause)
 	}
 }
 

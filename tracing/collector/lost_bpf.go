@@ -65,18 +65,12 @@ func (k *kernelPrograms) recoverLost(before uint64) (since uint64, err error) {
 	next := k.epoch + 1
 	v := k.coll.Variables
 	err = errors.Join(
-		v[k.gauge(next)].Set(&[2]line128{}),
-		v[bpf.TraceVarIdle].Set(&line128{Value: before}),
-		v[bpf.TraceVarEpoch].Set(&epoch{Now: next}),
+		v[k.gauge(next)].Set(&[2]line{}),
+		v[bpf.TraceVarIdle].Set(&line{before}),
+		v[bpf.TraceVarEpoch].Set(&line{uint64(next)}),
 	)
 	if err == nil {
 		k.epoch = next
 	}
 	return since, err
-}
-
-// epoch mirrors the variable of bpf/counters.h.
-type epoch struct {
-	Now uint32
-	Pad [124]byte
 }

@@ -4,8 +4,6 @@ package collector
 
 import (
 	"errors"
-	"fmt"
-	"maps"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
@@ -19,13 +17,13 @@ import (
 // this process, however it ends.
 type kernelPrograms struct {
 	coll  *ebpf.Collection // of the block layer
-	links []link.Link
+	files *ebpf.Collection // of calls on files, empty without; most maps are those of coll
+	links []link.Link      // of both
 
-	files     *ebpf.Collection // of calls on files, nil without; most maps are those of coll
-	fileLinks []link.Link
-	file      string // how they are attached
+	file      string // how those of calls are attached
 	notBetter []string
 
+	before    counts // what was counted in windows before this one
 	opened    uint64
 	epoch     uint32 // of the gauge: see bpf/counters.h
 	openEpoch uint32 // the one in which the window opened
@@ -51,12 +49,12 @@ type control struct {
 	Pad    [112]byte
 }
 
-func (k *kernelPrograms) open() error {
-	if err := k.clear(); err != nil {
+func (k *kernelPrograms) open() (err error) {
+	if k.before, err = k.total(); err != nil {
 		return err
 	}
 	set := k.coll.Variables[bpf.TraceVarControl].Set
-	if err := k.coll.Variables[bpf.TraceVarFirst].Set(&line128{}); err != nil {
+	if err := k.coll.Variables[bpf.TraceVarFirst].Set(&line{}); err != nil {
 		return err
 	}
 	k.opened, k.openEpoch = monotonic(), k.epoch
@@ -69,29 +67,6 @@ func (k *kernelPrograms) shut() error {
 		Epoch: k.openEpoch})
 }
 
-func (k *kernelPrograms) clear() error {
-	m := k.coll.Maps
-	err := errors.Join(
-		zero[directionCounts](m[bpf.TraceMapDirections], inside*2+dirRead),
-		zero[directionCounts](m[bpf.TraceMapDirections], inside*2+dirWrite),
-		zero[otherCounts](m[bpf.TraceMapOtherCounts], inside),
-	)
-	for kind := range callKinds {
-		if k.files != nil {
-			one := zero[callCounts](m[bpf.TraceMapCallCounts], inside*callKinds+kind)
-			err = errors.Join(err, one)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("clear the counters: %w", err)
-	}
-	return nil
-}
-
-func zero[T any](m *ebpf.Map, key int) error {
-	return m.Put(uint32(key), make([]T, ebpf.MustPossibleCPU()))
-}
-
 // monotonic is the clock of bpf_ktime_get_ns.
 func monotonic() uint64 {
 	var ts unix.Timespec
@@ -99,82 +74,75 @@ func monotonic() uint64 {
 	return uint64(ts.Nano())
 }
 
-// line128 mirrors variables that have a cache line of their own.
-type line128 struct {
-	Value uint64
-	Pad   [120]byte
-}
+// line mirrors variables that have a cache line of their own, of which they take the first word. A
+// shorter one is its lower half: both architectures are little-endian.
+type line [16]uint64
 
 func (k *kernelPrograms) edge() (edge, error) {
-	var g [2]line128
-	var idle, first line128
+	var g [2]line
+	var idle, first line
 	v := k.coll.Variables
 	err := errors.Join(v[k.gauge(k.epoch)].Get(&g), v[bpf.TraceVarIdle].Get(&idle),
 		v[bpf.TraceVarFirst].Get(&first))
-	return edge{now: monotonic(), inFlight: [2]int64{int64(g[0].Value), int64(g[1].Value)},
-		idle: idle.Value, first: first.Value}, err
+	return edge{now: monotonic(), inFlight: [2]int64{int64(g[0][0]), int64(g[1][0])},
+		idle: idle[0], first: first[0], missed: k.missed()}, err
 }
 
-func (k *kernelPrograms) read() (n counts, err error) {
+func (k *kernelPrograms) read() (counts, error) {
+	n, err := k.total()
+	old := words(&k.before)
+	for at := range old {
+		words(&n)[at] -= old[at]
+	}
+	return n, err
+}
+
+// total is what was counted in this window and all before it.
+func (k *kernelPrograms) total() (n counts, err error) {
 	m := k.coll.Maps
 	for dir := range n.directions {
-		n.directions[dir], err = sumOf[directionCounts](m[bpf.TraceMapDirections], inside*2+dir)
-		if err != nil {
-			return n, err
+		err = errors.Join(err, sum(&n.directions[dir], m[bpf.TraceMapDirections], inside*2+dir))
+	}
+	err = errors.Join(err, sum(&n.other, m[bpf.TraceMapOtherCounts], inside))
+	if k.file != byNothing {
+		for kind := range n.calls {
+			err = errors.Join(err,
+				sum(&n.calls[kind], m[bpf.TraceMapCallCounts], inside*callKinds+kind))
 		}
 	}
-	if n.other, err = sumOf[otherCounts](m[bpf.TraceMapOtherCounts], inside); err != nil {
-		return n, err
-	}
-	for kind := range n.calls {
-		if k.files == nil {
-			break
-		}
-		n.calls[kind], err = sumOf[callCounts](m[bpf.TraceMapCallCounts], inside*callKinds+kind)
-		if err != nil {
-			return n, err
-		}
-	}
-	return n, nil
+	return n, err
 }
 
-// sumOf adds up what each processor has counted under a key: structures of 64-bit words and nothing
-// else.
-func sumOf[T any](m *ebpf.Map, key int) (sum T, err error) {
+// sum adds up what each processor has counted under a key.
+func sum[T any](to *T, m *ebpf.Map, key int) error {
 	var perCPU []T
 	if err := m.Lookup(uint32(key), &perCPU); err != nil {
-		return sum, err
-	}
-	words := func(v *T) []uint64 {
-		return unsafe.Slice((*uint64)(unsafe.Pointer(v)), unsafe.Sizeof(*v)/8)
+		return err
 	}
 	for i := range perCPU {
 		for at, n := range words(&perCPU[i]) {
-			words(&sum)[at] += n
+			words(to)[at] += n
 		}
 	}
-	return sum, nil
+	return nil
+}
+
+// words are a structure of 64-bit words and nothing else.
+func words[T any](v *T) []uint64 {
+	return unsafe.Slice((*uint64)(unsafe.Pointer(v)), unsafe.Sizeof(*v)/8)
 }
 
 // missed sums over all programs. A run is skipped where the same program was interrupted on that
 // processor; requests are then lost or unmatched, and counted as such.
 func (k *kernelPrograms) missed() (n int64) {
-	all := maps.Clone(k.coll.Programs)
-	if k.files != nil {
-		maps.Copy(all, k.files.Programs)
-	}
-	for _, p := range all {
-		if s, err := p.Stats(); err == nil { // since Linux 5.12; before, nothing is known of them
-			n += int64(s.RecursionMisses)
+	for _, coll := range []*ebpf.Collection{k.coll, k.files} {
+		for _, p := range coll.Programs {
+			if s, err := p.Stats(); err == nil { // since Linux 5.12; before, nobody knows
+				n += int64(s.RecursionMisses)
+			}
 		}
 	}
 	return n
 }
 
-func (k *kernelPrograms) close() error {
-	var err error
-	if k.files != nil {
-		err = detach(k.fileLinks, k.files)
-	}
-	return errors.Join(err, detach(k.links, k.coll))
-}
+func (k *kernelPrograms) close() error { return detach(k.links, k.coll, k.files) }

@@ -54,7 +54,8 @@ func TestProgramsNameWhatTheyAttachTo(t *testing.T) {
 		}
 		assert.Subset(t, to, strings.Fields(want), way)
 	}
-	for _, n := range blockPrograms {
+	for _, n := range slices.Concat(blockPrograms(kernelFacts{}, watchSpec{mode: watchSet}),
+		blockPrograms(kernelFacts{haveStart: true}, watchSpec{comm: [commLength]byte{1}})) {
 		assert.NotEmpty(t, spec.Programs[n].AttachTo, n)
 	}
 	assert.Equal(t, "kretprobe/vfs_read", spec.Programs["kprobe_out_vfs_read"].SectionName)

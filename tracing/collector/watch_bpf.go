@@ -4,14 +4,15 @@ package collector
 
 import (
 	"fmt"
+	"maps"
 	"os"
-	"path/filepath"
+	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/cilium/ebpf"
 
 	"kvbench/tracing/bpf"
+	"kvbench/tracing/host"
 )
 
 // As in bpf/process.h.
@@ -51,7 +52,7 @@ func (k *kernelPrograms) watch(w watchSpec) error {
 		return nil
 	}
 	for _, pid := range withChildren(processes(), w.match) {
-		if err := k.coll.Maps[bpf.TraceMapWatched].Put(pid, uint8(1)); err != nil {
+		if err := k.coll.Maps[bpf.TraceMapWatched].Put(uint32(pid), uint8(1)); err != nil {
 			return fmt.Errorf("watch process %d: %w", pid, err)
 		}
 	}
@@ -89,55 +90,28 @@ type process struct {
 }
 
 // processes reads /proc; those that end meanwhile are left out.
-func processes() []process {
-	files, _ := filepath.Glob("/proc/[0-9]*/stat") // a fixed pattern: no error possible
-	var all []process
-	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			continue
-		}
-		if p, ok := parseProcess(string(text)); ok {
-			all = append(all, p)
+func processes() (all []process) {
+	const files = host.Root("/proc")
+	for _, name := range files.Names() {
+		pid, err := strconv.Atoi(name)
+		parent, gone := strconv.Atoi(files.Field("PPid", name, "status"))
+		if err == nil && gone == nil {
+			all = append(all, process{pid, parent, files.Text(name, "comm")})
 		}
 	}
 	return all
 }
 
-// parseProcess reads "pid (name) state parent …"; a name may hold anything, parentheses too.
-func parseProcess(stat string) (process, bool) {
-	open, shut := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
-	if open < 0 || shut < open {
-		return process{}, false
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(stat[:open]))
-	rest := strings.Fields(stat[shut+1:])
-	if err != nil || len(rest) < 2 {
-		return process{}, false
-	}
-	parent, err := strconv.Atoi(rest[1])
-	return process{pid: pid, parent: parent, comm: stat[open+1 : shut]}, err == nil
-}
-
 // withChildren lists the processes that match and all that descend from them.
-func withChildren(all []process, match func(process) bool) []uint32 {
+func withChildren(all []process, match func(process) bool) []int {
 	in := map[int]bool{}
-	for _, p := range all {
-		if match(p) {
-			in[p.pid] = true
-		}
-	}
-	for grown := true; grown; {
-		grown = false
+	for before := -1; before < len(in); {
+		before = len(in)
 		for _, p := range all {
-			if in[p.parent] && !in[p.pid] {
-				in[p.pid], grown = true, true
+			if in[p.parent] || match(p) {
+				in[p.pid] = true
 			}
 		}
 	}
-	var ids []uint32
-	for pid := range in {
-		ids = append(ids, uint32(pid))
-	}
-	return ids
+	return slices.Sorted(maps.Keys(in))
 }
