@@ -3,6 +3,7 @@ package units
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -31,28 +32,15 @@ const Unknown = "–"
 // Float is a number of the suite, or what a pointer to one points to. It is no number where that is
 // unknown, and then text says so, or where v is a text, which stays as it is.
 func Float(v any) (f float64, text string, ok bool) {
-	switch v := v.(type) {
-	case int:
-		return float64(v), "", true
-	case int64:
-		return float64(v), "", true
-	case float64:
-		return v, "", true
-	case time.Duration:
-		return float64(v), "", true
-	case *int64:
-		if v != nil {
-			return float64(*v), "", true
-		}
-	case *float64:
-		if v != nil {
-			return *v, "", true
-		}
-	case nil:
-	default:
-		return 0, fmt.Sprint(v), false
+	switch n := reflect.Indirect(reflect.ValueOf(v)); {
+	case !n.IsValid():
+		return 0, Unknown, false
+	case n.CanInt():
+		return float64(n.Int()), "", true
+	case n.CanFloat():
+		return n.Float(), "", true
 	}
-	return 0, Unknown, false
+	return 0, fmt.Sprint(v), false
 }
 
 // Text is a value as people read it: three digits, a binary unit or the unit of time that fits. It
@@ -128,51 +116,38 @@ func OrZero(v *float64) float64 {
 // digits formats with three significant digits: more would say that a rate is known better than
 // runs differ from each other. A whole number has no fraction.
 func digits(v float64) string {
-	a := math.Abs(v)
-	switch {
+	text := strconv.FormatFloat
+	switch a := math.Abs(v); {
 	case a != 0 && a < 0.01:
-		return strconv.FormatFloat(v, 'g', 3, 64)
+		return text(v, 'g', 3, 64)
 	case a < 10:
-		return whole(strconv.FormatFloat(v, 'f', 2, 64))
+		return strings.TrimSuffix(text(v, 'f', 2, 64), ".00")
 	case a < 100:
-		return whole(strconv.FormatFloat(v, 'f', 1, 64))
+		return strings.TrimSuffix(text(v, 'f', 1, 64), ".0")
 	}
-	return strconv.FormatFloat(v, 'f', 0, 64)
-}
-
-// whole drops the fraction of a whole number: 2.00 is 2, 2.50 stays.
-func whole(s string) string {
-	number, zeros, _ := strings.Cut(s, ".")
-	if strings.Trim(zeros, "0") == "" {
-		return number
-	}
-	return s
+	return text(v, 'f', 0, 64)
 }
 
 // binary formats bytes, with powers of 1024 throughout the suite.
 func binary(v float64) string {
-	names := [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
-	i := 0
-	for math.Abs(v) >= 1024 && i < len(names)-1 {
-		v /= 1024
-		i++
-	}
-	return digits(v) + " " + names[i]
+	return scaled(v, 1024, "B", "KiB", "MiB", "GiB", "TiB", "PiB")
 }
 
 // duration formats nanoseconds with the unit that fits; from 100 s on as Go does, in whole seconds.
 func duration(ns float64) string {
-	switch a := math.Abs(ns); {
-	case a >= float64(100*time.Second):
+	if math.Abs(ns) >= 100e9 {
 		return time.Duration(ns).Round(time.Second).String()
-	case a >= float64(time.Second):
-		return digits(ns/1e9) + " s"
-	case a >= float64(time.Millisecond):
-		return digits(ns/1e6) + " ms"
-	case a >= float64(time.Microsecond):
-		return digits(ns/1e3) + " µs"
 	}
-	return digits(ns) + " ns"
+	return scaled(ns, 1000, "ns", "µs", "ms", "s")
+}
+
+// scaled formats v in the largest of units that it fills, each of which is so many of the one
+// before.
+func scaled(v, many float64, units ...string) string {
+	for math.Abs(v) >= many && len(units) > 1 {
+		v, units = v/many, units[1:]
+	}
+	return digits(v) + " " + units[0]
 }
 
 // count groups thousands: 1,234,567. Counts are exact, so that none of their digits is left out.
@@ -184,30 +159,21 @@ func count(n int64) string {
 	return s
 }
 
-// Unit directions, as Unit lines name them.
-const (
-	HigherIsBetter = "higher"
-	LowerIsBetter  = "lower"
-)
-
-// UnitDirection tells which direction of a metric is an improvement.
+// UnitDirection tells which direction of a metric is an improvement: "higher" or "lower", as Unit
+// lines name them.
 type UnitDirection struct{ Unit, Better string }
 
 // UnitDirections are those of every unit on the suite's benchmark lines, in the order of their Unit
 // lines. Units of the testing package (ns/op) have theirs already.
 func UnitDirections() []UnitDirection {
+	const more, less = "higher", "lower"
 	return []UnitDirection{
-		{"req/s", HigherIsBetter}, {"tok/s", HigherIsBetter}, {"storage-tok/s", HigherIsBetter},
-		{"read-B/s", HigherIsBetter}, {"write-B/s", HigherIsBetter},
-		{"read-p50-ns", LowerIsBetter}, {"read-p95-ns", LowerIsBetter},
-		{"read-p99-ns", LowerIsBetter}, {"write-p95-ns", LowerIsBetter},
-		{"read-ns/MiB", LowerIsBetter}, {"e2e-p95-ns", LowerIsBetter},
-		{"hit-ratio", HigherIsBetter}, {"served-ratio", HigherIsBetter},
-		{"sustained-users", HigherIsBetter}, {"peak-B/s", HigherIsBetter},
-		{"cpu-ns/B", LowerIsBetter}, {"peak-RSS-bytes", LowerIsBetter},
-		{"device-read-ratio", HigherIsBetter}, {"ceiling-ratio", HigherIsBetter},
-		{"copy-B/s", HigherIsBetter}, {"gen-B/s", HigherIsBetter},
-		{"gen-copy-ratio", HigherIsBetter},
-		{"zstd-ratio", HigherIsBetter}, {"duplicate-blocks", LowerIsBetter},
+		{"req/s", more}, {"tok/s", more}, {"storage-tok/s", more}, {"read-B/s", more},
+		{"write-B/s", more}, {"read-p50-ns", less}, {"read-p95-ns", less}, {"read-p99-ns", less},
+		{"write-p95-ns", less}, {"read-ns/MiB", less}, {"e2e-p95-ns", less}, {"hit-ratio", more},
+		{"served-ratio", more}, {"sustained-users", more}, {"peak-B/s", more}, {"cpu-ns/B", less},
+		{"peak-RSS-bytes", less}, {"device-read-ratio", more}, {"ceiling-ratio", more},
+		{"copy-B/s", more}, {"gen-B/s", more}, {"gen-copy-ratio", more}, {"zstd-ratio", more},
+		{"duplicate-blocks", less},
 	}
 }

@@ -23,43 +23,34 @@ var sizeUnits = []struct {
 	bytes int64
 }{{"TiB", TiB}, {"GiB", GiB}, {"MiB", MiB}, {"KiB", KiB}, {"B", 1}}
 
-var errSizeTooLarge = errors.New("a size below 8 EiB")
-
 // ParseSize reads bytes: a number with B, KiB, MiB, GiB or TiB, or without a unit, which then
 // counts unit bytes (1 for plain bytes, GiB for the -…-gb parameters). Fractions are rounded down
 // to a byte. Decimal units (KB, MB, GB) are refused, because half of the readers of "4GB" mean 4
 // GiB. The error says what a size must be, to be put after "must be".
 func ParseSize(text string, unit int64) (int64, error) {
-	number, name := strings.TrimSpace(text), ""
-	if i := strings.IndexFunc(number, func(r rune) bool {
-		return r != '.' && r != '+' && r != '-' && (r < '0' || r > '9')
-	}); i >= 0 {
-		number, name = strings.TrimSpace(number[:i]), strings.TrimSpace(number[i:])
-	}
-	if name != "" {
-		known := false
-		for _, u := range sizeUnits {
-			if strings.EqualFold(name, u.name) {
-				unit, known = u.bytes, true
-			}
-		}
-		if !known {
-			return 0, fmt.Errorf("a size with a known unit (B, KiB, MiB, GiB, TiB; %q is "+
-				"unknown%s)", name, Suggestion(name, []string{"KiB", "MiB", "GiB", "TiB", "B"}))
+	text = strings.TrimSpace(text)
+	digits := len(text) - len(strings.TrimLeft(text, "+-.0123456789"))
+	number, name := strings.TrimSpace(text[:digits]), strings.TrimSpace(text[digits:])
+	known := name == ""
+	for _, u := range sizeUnits {
+		if strings.EqualFold(name, u.name) {
+			unit, known = u.bytes, true
 		}
 	}
-	if whole, err := strconv.ParseInt(number, 10, 64); err == nil {
-		if whole > math.MaxInt64/unit || whole < math.MinInt64/unit {
-			return 0, errSizeTooLarge
-		}
+	if !known {
+		return 0, fmt.Errorf("a size with a known unit (B, KiB, MiB, GiB, TiB; %q is unknown%s)",
+			name, Suggestion(name, []string{"KiB", "MiB", "GiB", "TiB", "B"}))
+	}
+	whole, err := strconv.ParseInt(number, 10, 64)
+	if err == nil && whole <= math.MaxInt64/unit && whole >= math.MinInt64/unit {
 		return whole * unit, nil
 	}
 	f, err := strconv.ParseFloat(number, 64)
-	if err != nil || math.IsNaN(f) {
+	if err != nil {
 		return 0, errors.New("a size such as 512KiB, 1MiB or 4GiB")
 	}
 	if f *= float64(unit); math.Abs(f) >= math.MaxInt64 {
-		return 0, errSizeTooLarge
+		return 0, errors.New("a size below 8 EiB")
 	}
 	return int64(math.Floor(f)), nil
 }
@@ -112,10 +103,9 @@ func FormatDuration(d time.Duration) string {
 // Nearest returns the candidate with the smallest edit distance to word, the first of equals, and
 // that distance.
 func Nearest(word string, candidates []string) (best string, distance int) {
-	distance = -1
+	distance = math.MaxInt
 	for _, c := range candidates {
-		if d := editDistance(strings.ToLower(word), strings.ToLower(c)); distance < 0 ||
-			d < distance {
+		if d := editDistance(strings.ToLower(word), strings.ToLower(c)); d < distance {
 			best, distance = c, d
 		}
 	}
@@ -126,33 +116,32 @@ func Nearest(word string, candidates []string) (best string, distance int) {
 // else empty.
 func Suggestion(word string, candidates []string) string {
 	best, d := Nearest(word, candidates)
-	if d < 0 || d > max(2, len(word)/3) {
+	if d > max(2, len(word)/3) {
 		return ""
 	}
 	return `, did you mean "` + best + `"?`
 }
 
 // editDistance counts insertions, deletions, substitutions and swaps of neighbours (optimal string
-// alignment).
+// alignment). d[i][j] is that of the first i and the first j runes.
 func editDistance(a, b string) int {
 	s, t := []rune(a), []rune(b)
-	older, old, row := make([]int, len(t)+1), make([]int, len(t)+1), make([]int, len(t)+1)
-	for j := range old {
-		old[j] = j
-	}
-	for i := 1; i <= len(s); i++ {
-		row[0] = i
-		for j := 1; j <= len(t); j++ {
-			cost := 1
-			if s[i-1] == t[j-1] {
-				cost = 0
+	d := make([][]int, len(s)+1)
+	for i := range d {
+		d[i] = make([]int, len(t)+1)
+		for j := range d[i] {
+			if i == 0 || j == 0 {
+				d[i][j] = i + j
+				continue
 			}
-			row[j] = min(old[j]+1, row[j-1]+1, old[j-1]+cost)
+			d[i][j] = min(d[i-1][j], d[i][j-1], d[i-1][j-1]) + 1
+			if s[i-1] == t[j-1] {
+				d[i][j] = min(d[i][j], d[i-1][j-1])
+			}
 			if i > 1 && j > 1 && s[i-1] == t[j-2] && s[i-2] == t[j-1] {
-				row[j] = min(row[j], older[j-2]+1)
+				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
 			}
 		}
-		older, old, row = old, row, older
 	}
-	return old[len(t)]
+	return d[len(s)][len(t)]
 }
