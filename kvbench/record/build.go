@@ -2,9 +2,6 @@ package record
 
 import (
 	"cmp"
-	"fmt"
-	"math"
-	"slices"
 	"time"
 
 	"kvbench/kvbench/result"
@@ -147,8 +144,8 @@ func (b *builder) tokenBytes(n int64) int64 {
 	return b.info.Sizer.Bytes(int(n))
 }
 
-// describe makes what the engine knows fit for the JSON, in copies: the engine keeps its own. JSON
-// has no infinity: a rate over no time at all is told as 0, a parameter as its text.
+// describe completes what the engine knows. Lists are copied, because the engine keeps its own, and
+// are never null in the JSON.
 func (b *builder) describe() {
 	r := b.r
 	r.SchemaVersion = result.SchemaVersion
@@ -159,39 +156,9 @@ func (b *builder) describe() {
 		r.Notice = result.ClosedNotice
 	}
 	r.Model.RankBytesPerToken = b.tokenBytes(1)
-	r.Workload.PrefillRate = units.OrZero(units.Finite(r.Workload.PrefillRate))
 	r.Parameters = append([]result.Parameter{}, r.Parameters...)
-	for i, p := range r.Parameters {
-		r.Parameters[i].Value = plain(p.Value)
-	}
 	r.DiffersFromClosed = append([]result.Difference{}, r.DiffersFromClosed...)
-	for i, d := range r.DiffersFromClosed {
-		r.DiffersFromClosed[i] = result.Difference{
-			Name: d.Name, Closed: plain(d.Closed), Value: plain(d.Value),
-		}
-	}
 	r.Warnings = append([]string{}, r.Warnings...)
-	if p := r.Precondition; p != nil {
-		c := *p
-		c.LastRates = slices.DeleteFunc(slices.Clone(p.LastRates), func(v float64) bool {
-			return units.Finite(v) == nil
-		})
-		c.Spread = units.OrZero(units.Finite(p.Spread))
-		r.Precondition = &c
-	}
-}
-
-// plain makes a value of a parameter fit for JSON: durations as Go writes them, no NaN.
-func plain(v any) any {
-	switch v := v.(type) {
-	case float64:
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Sprint(v)
-		}
-	case fmt.Stringer:
-		return v.String()
-	}
-	return v
 }
 
 // requests are the exact counts of the window. Failures are those of the whole run, because a run

@@ -187,17 +187,6 @@ func TestFailuresDecideTheStatus(t *testing.T) {
 	assert.Equal(t, "u1", unplaced.Where())
 }
 
-func TestNoInfinityReachesTheJSON(t *testing.T) {
-	info := fixtureInfo()
-	info.Workload.PrefillRate = math.Inf(1)
-	info.Ceiling = &result.Ceiling{Read: math.NaN(), Write: math.Inf(1)}
-	info.Precondition = &result.Precondition{LastRates: []float64{math.NaN(), 1},
-		Spread: math.Inf(1)}
-	info.Parameters = []result.Parameter{{Name: "x", Value: math.NaN(), Origin: "flag"}}
-	_, err := json.Marshal(Build(info, fixtureRecorder()))
-	require.NoError(t, err)
-}
-
 func TestTheClosedDivisionAllowsNoFailure(t *testing.T) {
 	info := fixtureInfo()
 	info.Division = result.DivisionClosed

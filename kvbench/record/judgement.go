@@ -25,66 +25,47 @@ const (
 )
 
 // harness derives what measuring cost for each byte, and the verdict. The engine has read the
-// process's counters, the shards know the waits.
+// process's counters, the shards know the waits. The CPU that a simulation takes says nothing about
+// the run that it predicts.
 func (b *builder) harness() {
-	h, stats := &b.r.Harness, &b.r.Summary.CacheStats
+	h, stats, cores := &b.r.Harness, &b.r.Summary.CacheStats, 0.0
 	h.BufferWaitNS, h.HostNS = b.n.BuffersNS, int64(b.n.Stages[stageHost])
-	in := verdictInput{
-		window: b.window, idle: h.WorkerIdleNS, busy: h.WorkerBusyNS,
-		waits: h.HostNS + h.BufferWaitNS,
+	if h.CPUNS > 0 && b.r.Simulation == nil {
+		h.CPUNSPerByte = units.Ratio(h.CPUNS, stats.TotalReadBytes+stats.TotalWriteBytes)
+		cores = b.r.Limits.Cores
 	}
-	// The CPU that a simulation takes says nothing about the run that it predicts.
-	if b.r.Simulation == nil {
-		in.cpu, in.cores = h.CPUNS, b.r.Limits.Cores
-	}
-	if in.cpu > 0 {
-		h.CPUNSPerByte = units.Ratio(in.cpu, stats.TotalReadBytes+stats.TotalWriteBytes)
-	}
-	h.Verdict = judge(in)
-}
-
-// verdictInput is what a verdict is made of, in ns summed over workers. Zero means not measured,
-// except in the measured times.
-type verdictInput struct {
-	window     time.Duration
-	idle, busy int64
-	cpu        int64
-	cores      float64
-	waits      int64 // for the host's copying and for buffers
+	h.Verdict = judge(h, b.window, cores)
 }
 
 // judge tells load from harness from storage, in this order: idle workers mean that neither of the
-// others was tried.
-func judge(in verdictInput) result.Verdict {
+// others was tried. Without cores the CPU was not measured.
+func judge(h *result.Harness, window time.Duration, cores float64) result.Verdict {
 	v := result.Verdict{
-		IdleShare:     units.Ratio(in.idle, in.idle+in.busy),
-		HostWaitShare: units.Ratio(in.waits, in.busy),
-	}
-	if in.cpu > 0 {
-		v.CPUShare = units.Ratio(in.cpu, in.cores*float64(in.window))
+		IdleShare:     units.Ratio(h.WorkerIdleNS, h.WorkerIdleNS+h.WorkerBusyNS),
+		CPUShare:      units.Ratio(h.CPUNS, cores*float64(window)),
+		HostWaitShare: units.Ratio(h.HostNS+h.BufferWaitNS, h.WorkerBusyNS),
 	}
 	say := func(kind, format string, args ...any) {
 		v.Kind, v.Reason = kind, fmt.Sprintf(format, args...)
 	}
+	percent, share := units.Percent, units.Share.Text
+	idle, cpu, wait := percent(v.IdleShare), percent(v.CPUShare), percent(v.HostWaitShare)
 	switch {
-	case in.window <= 0:
+	case window <= 0:
 		say(result.NoVerdict, "there was no window in which anything could be measured")
 	case units.OrZero(v.IdleShare) > idleLimit:
 		say(result.LoadLimited, "workers had no request for %s of the window (limit %s): the "+
-			"load asked for less than the storage could give", units.Percent(v.IdleShare),
-			units.Share.Text(idleLimit))
+			"load asked for less than the storage could give", idle, share(idleLimit))
 	case units.OrZero(v.CPUShare) >= cpuLimit:
 		say(result.HarnessLimited, "the process used %s of the %s cores that it may use (limit "+
-			"%s): more cores would move more bytes",
-			units.Percent(v.CPUShare), units.Number.Text(in.cores), units.Share.Text(cpuLimit))
+			"%s): more cores would move more bytes", cpu, units.Number.Text(cores), share(cpuLimit))
 	case units.OrZero(v.HostWaitShare) > waitLimit:
 		say(result.HarnessLimited, "copying, verifying and waiting for buffers took %s of the "+
-			"workers' busy time (limit %s): the storage waited for the harness",
-			units.Percent(v.HostWaitShare), units.Share.Text(waitLimit))
+			"workers' busy time (limit %s): the storage waited for the harness", wait,
+			share(waitLimit))
 	default:
 		say(result.StorageLimited, "workers were busy (idle %s), the CPU had room (%s used) and "+
-			"host and buffer wait took %s of busy time",
-			units.Percent(v.IdleShare), units.Percent(v.CPUShare), units.Percent(v.HostWaitShare))
+			"host and buffer wait took %s of busy time", idle, cpu, wait)
 	}
 	return v
 }
@@ -93,8 +74,8 @@ func judge(in verdictInput) result.Verdict {
 // came from a page cache or a controller's, and such figures are not the device's.
 func (b *builder) witness() {
 	w := &b.r.DeviceWitness
-	w.AppReadBytes, w.AppWriteBytes = b.moved(tiers.Storage, tiers.Read),
-		b.moved(tiers.Storage, tiers.Write)
+	w.AppReadBytes = b.moved(tiers.Storage, tiers.Read)
+	w.AppWriteBytes = b.moved(tiers.Storage, tiers.Write)
 	switch {
 	case w.Device == "" && w.Reason == "":
 		w.Reason = "no backing device was looked for"
@@ -111,23 +92,20 @@ func (b *builder) witness() {
 // ceiling compares the storage tier's bytes with what plain I/O would have moved in the same mix
 // and time.
 func (b *builder) ceiling() {
-	if b.r.Ceiling == nil {
+	c := b.r.Ceiling
+	if c == nil {
 		return
 	}
-	c := result.Ceiling{
-		Read:  units.OrZero(units.Finite(b.r.Ceiling.Read)),
-		Write: units.OrZero(units.Finite(b.r.Ceiling.Write)),
-	}
-	b.r.Ceiling = &c
 	var needed float64 // seconds that plain I/O needs for these bytes
 	for op, rate := range [tiers.NumOps]float64{tiers.Read: c.Read, tiers.Write: c.Write} {
-		bytes := b.moved(tiers.Storage, tiers.Op(op))
-		if bytes > 0 && rate <= 0 {
+		bytes := float64(b.moved(tiers.Storage, tiers.Op(op)))
+		if bytes == 0 {
+			continue
+		}
+		if rate <= 0 {
 			return // the ceiling of a direction in use is unknown
 		}
-		if bytes > 0 {
-			needed += float64(bytes) / rate
-		}
+		needed += bytes / rate
 	}
 	b.r.CeilingRatio = units.Ratio(needed, b.window.Seconds())
 }
