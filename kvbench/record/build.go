@@ -15,9 +15,10 @@ import (
 // both into a Result and touches nothing else: no clock, no file, no system call.
 //
 // The engine fills the sections of the Result itself; Build adds the numbers. It makes Status worse
-// where the counts ask for it, and adds the rank to the Seed. Of Tiers it takes what a tier is and
-// holds, of Harness what the process took, of DeviceWitness what the kernel counted, of Simulation
-// the model and the costs. Warnings come first, TraceWarnings beside the trace.
+// where the counts ask for it, and adds the rank to the Seed. Of Load it takes what each class was
+// offered and what has not completed, of Tiers what a tier is and holds, of Harness what the process
+// took, of DeviceWitness what the kernel counted, of Simulation the model and the costs. Warnings
+// come first, TraceWarnings beside the trace.
 type Info struct {
 	result.Result
 	TraceWarnings []string
@@ -27,27 +28,9 @@ type Info struct {
 	Profile string // latency, throughput: decides the criteria of storage_health
 	QoS     [workloads.NumClasses]workloads.QoS
 
-	// The backlog by class at the window's opening and end, both cumulative since the load's origin
-	// as Source.Account returns them, and the second moment on that scale, from which ages are
-	// reckoned.
-	LoadStart []workloads.ClassLoad
-	LoadEnd   []workloads.ClassLoad
-	LoadEndAt time.Duration
-	Requests  [workloads.NumClasses]RequestCount
-
 	// For how long of the window the storage device had requests, and the simulated one's medium
 	// bytes.
 	DeviceBusy, MediumBusy time.Duration
-}
-
-// RequestCount tells what happened to the requests of one class inside the window, beside those
-// that completed.
-type RequestCount struct {
-	Running        int64         // taken before the window and not complete at its opening
-	Started        int64         // taken by a worker inside the window
-	Failed         int64         // ended inside the window with a failed operation
-	InFlight       int64         // taken and not complete at its end
-	OldestInFlight time.Duration // age of the oldest of those, since its arrival
 }
 
 // Input is what a recorded source says of its file, as the result keeps it.
@@ -136,14 +119,6 @@ func (b *builder) moved(l tiers.Kind, op tiers.Op) int64 { return b.n.traffic(l,
 // opened has no rates.
 func (b *builder) perSecond(n float64) *float64 { return units.Ratio(n, b.window.Seconds()) }
 
-// tokenBytes returns the bytes of n tokens on this rank, 0 without a model.
-func (b *builder) tokenBytes(n int64) int64 {
-	if b.info.Sizer.BytesPerToken <= 0 {
-		return 0
-	}
-	return b.info.Sizer.Bytes(int(n))
-}
-
 // describe completes what the engine knows. Lists are copied, because the engine keeps its own, and
 // are never null in the JSON.
 func (b *builder) describe() {
@@ -155,7 +130,7 @@ func (b *builder) describe() {
 	if r.Division == result.DivisionClosed {
 		r.Notice = result.ClosedNotice
 	}
-	r.Model.RankBytesPerToken = b.tokenBytes(1)
+	r.Model.RankBytesPerToken = b.info.Sizer.Bytes(1)
 	r.Parameters = append([]result.Parameter{}, r.Parameters...)
 	r.DiffersFromClosed = append([]result.Difference{}, r.DiffersFromClosed...)
 	r.Warnings = append([]string{}, r.Warnings...)
@@ -236,45 +211,20 @@ func (b *builder) rates(t *result.TierTraffic, done int64) {
 	t.NSPerMiB = units.Ratio(t.DeviceNS, float64(done)/float64(units.MiB))
 }
 
-// load tells what was offered and what became of it, by class and in total.
+// load adds up what was offered and what became of it, by class and in total.
 func (b *builder) load() {
-	b.r.Load = make(map[string]result.ClassOutcome)
+	known, load := b.r.Load, make(map[string]result.ClassOutcome)
 	var all result.ClassOutcome
-	for c := range workloads.Class(workloads.NumClasses) {
-		o := b.outcome(c)
+	for c, completed := range b.n.Completed {
+		o := known[workloads.Class(c).String()]
+		o.Completed = completed
 		all.Add(o)
 		o.Derive()
-		b.r.Load[c.String()] = o
+		load[workloads.Class(c).String()] = o
 	}
 	all.Derive()
-	b.r.Load["total"] = all
-}
-
-// outcome is one class. What the window found waiting or running counts as offered in it, so that
-// offered is at least what was served.
-func (b *builder) outcome(c workloads.Class) result.ClassOutcome {
-	q := b.info.Requests[c]
-	o := result.ClassOutcome{
-		Completed: b.n.Completed[c], Started: q.Started, Failed: q.Failed, InFlight: q.InFlight,
-	}
-	if q.InFlight > 0 {
-		o.OldestInFlightAgeS = new(q.OldestInFlight.Seconds())
-	}
-	if int(c) >= len(b.info.LoadEnd) {
-		return o
-	}
-	var start workloads.ClassLoad
-	if int(c) < len(b.info.LoadStart) {
-		start = b.info.LoadStart[c]
-	}
-	end := b.info.LoadEnd[c]
-	o.Offered = end.Offered - start.Offered + start.Queued + q.Running
-	o.OfferedBytes = b.tokenBytes(end.OfferedTokens - start.OfferedTokens)
-	o.CarriedIn, o.Queued = start.Queued, end.Queued
-	if end.Queued > 0 && end.Oldest != workloads.Never {
-		o.OldestQueuedAgeS = new(max(b.info.LoadEndAt-end.Oldest, 0).Seconds())
-	}
-	return o
+	load["total"] = all
+	b.r.Load = load
 }
 
 // histograms puts the distributions into the result as a whole, so that those of several ranks or

@@ -86,13 +86,13 @@ func TestDefinitions(t *testing.T) {
 func TestLoadAccounting(t *testing.T) {
 	r := fixtureResult()
 	b := r.Load["batch"]
-	assert.EqualValues(t, 605, b.Offered, "what arrived, and what the window found waiting")
-	assert.EqualValues(t, 388, b.Queued)
-	assert.InDelta(t, 12, *b.OldestQueuedAgeS, 1e-9)
 	assert.InDelta(t, 400.0/(400+11+388), *b.ServedRatio, 1e-9)
 	assert.True(t, b.Censored)
 	assert.False(t, r.Load["interactive"].Censored)
-	assert.EqualValues(t, 1_200_000*131072, b.OfferedBytes)
+	all := r.Load["total"]
+	assert.EqualValues(t, []int64{3 * 605, 1200, 33, 388 + 194},
+		[]int64{all.Offered, all.Completed, all.InFlight, all.Queued})
+	assert.InDelta(t, 12, *all.OldestQueuedAgeS, 1e-9)
 
 	q := r.Summary.QoSMetrics["batch"].SLA
 	h := fixtureRecorder().merge().hists[histClass+hist(workloads.Batch)]
@@ -102,9 +102,8 @@ func TestLoadAccounting(t *testing.T) {
 }
 
 func TestSLAOfAStarvedAndOfAnEmptyClass(t *testing.T) {
-	info := Info{QoS: profile.Default().QoS,
-		LoadEnd: make([]workloads.ClassLoad, workloads.NumClasses)}
-	info.LoadEnd[workloads.Batch] = workloads.ClassLoad{Offered: 7, Queued: 7}
+	info := Info{QoS: profile.Default().QoS}
+	info.Load = map[string]result.ClassOutcome{"batch": {Offered: 7, Queued: 7}}
 	rec := openRecorder(1, time.Second)
 	rec.Request(RequestSample{Class: workloads.Interactive, EndToEnd: 10 * time.Millisecond})
 	r := Build(info, rec)
@@ -125,6 +124,9 @@ func openRecorder(shards int, window time.Duration) *Recorder {
 }
 
 func TestNothingCompletedNamesTheStage(t *testing.T) {
+	batch := func(o result.ClassOutcome) Info {
+		return Info{Result: result.Result{Load: map[string]result.ClassOutcome{"batch": o}}}
+	}
 	rec := openRecorder(1, time.Second)
 	rec.Operation(OpSample{At: 2 * time.Second, Partial: true, Level: tiers.Storage,
 		Op: tiers.Write, Bytes: 1 << 30,
@@ -135,10 +137,10 @@ func TestNothingCompletedNamesTheStage(t *testing.T) {
 		want string
 	}{
 		"stage": {Info{}, rec, "waiting for space"},
-		"started": {Info{Requests: [workloads.NumClasses]RequestCount{{Started: 3}}},
-			openRecorder(1, time.Second), "3 requests were started"},
-		"queue": {Info{LoadEnd: []workloads.ClassLoad{{Offered: 4, Queued: 4}}},
-			openRecorder(1, time.Second), "the queue"},
+		"started": {batch(result.ClassOutcome{Started: 3}), openRecorder(1, time.Second),
+			"3 requests were started"},
+		"queue": {batch(result.ClassOutcome{Offered: 4, Queued: 4}), openRecorder(1, time.Second),
+			"the queue"},
 		"load":  {Info{}, openRecorder(1, time.Second), "no request arrived"},
 		"never": {Info{}, New(1), "no request arrived"},
 	} {
@@ -227,7 +229,7 @@ func TestMetricsLine(t *testing.T) {
 	assert.InDelta(t, 600<<20, values["peak-RSS-bytes"], 0)
 
 	info := fixtureInfo()
-	info.Ceiling, info.DeviceWitness, info.LoadEnd = nil, result.Witness{Reason: "tmpfs"}, nil
+	info.Ceiling, info.DeviceWitness, info.Load = nil, result.Witness{Reason: "tmpfs"}, nil
 	for _, m := range Build(info, fixtureRecorder()).Metrics() {
 		assert.NotContains(t, []string{"device-read-ratio", "ceiling-ratio"}, m.Unit,
 			"absent when unknown")

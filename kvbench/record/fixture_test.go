@@ -185,20 +185,17 @@ func fixtureInfo() Info {
 			},
 		},
 		Sizer: model.NewSizer(mdl, 1, model.TPEngine), Profile: "latency",
-		QoS:       profile.Default().QoS,
-		LoadStart: make([]workloads.ClassLoad, workloads.NumClasses),
-		LoadEnd:   make([]workloads.ClassLoad, workloads.NumClasses),
-		LoadEndAt: 32 * time.Second,
+		QoS: profile.Default().QoS,
 	}
-	for c := range info.LoadEnd {
-		info.LoadStart[c] = workloads.ClassLoad{Offered: 40, OfferedTokens: 80_000, Queued: 5,
-			Oldest: time.Second}
-		info.LoadEnd[c] = workloads.ClassLoad{Offered: 640, OfferedTokens: 1_280_000,
-			Queued: int64(194 * (2 - c)), Oldest: 20 * time.Second}
-		info.Requests[c] = RequestCount{Started: 410, InFlight: 11,
-			OldestInFlight: 900 * time.Millisecond}
+	info.Load = make(map[string]result.ClassOutcome)
+	for c := range workloads.Class(workloads.NumClasses) {
+		o := result.ClassOutcome{Offered: 605, OfferedBytes: 1_200_000 * 131072, CarriedIn: 5,
+			Started: 410, InFlight: 11, OldestInFlightAgeS: new(0.9), Queued: 194 * int64(2-c)}
+		if o.Queued > 0 {
+			o.OldestQueuedAgeS = new(12.0)
+		}
+		info.Load[c.String()] = o
 	}
-	info.LoadEnd[workloads.Interactive].Oldest = workloads.Never
 	var bytes int64
 	for i := range 1200 {
 		bytes += fixtureSize(i)

@@ -234,11 +234,8 @@ func (b *builder) slowestStage() string {
 			slowest, spent = stage(s), n
 		}
 	}
-	var started int64
-	for _, q := range b.info.Requests {
-		started += max(q.Started, q.InFlight)
-	}
-	queued := b.r.Load["total"].Queued
+	all := b.r.Load["total"]
+	started := max(all.Started, all.InFlight)
 	switch {
 	case b.r.CompletionUnit == result.UnitOperation:
 		return "none of them is that fast; use a longer window or smaller entries"
@@ -249,9 +246,9 @@ func (b *builder) slowestStage() string {
 	case started > 0:
 		return fmt.Sprintf("the slowest stage was the workers: %d requests were started and no "+
 			"operation of theirs ended", started)
-	case queued > 0:
+	case all.Queued > 0:
 		return fmt.Sprintf("the slowest stage was the queue: %d requests waited and none was "+
-			"started", queued)
+			"started", all.Queued)
 	}
 	return "the slowest stage was the load: no request arrived; use a longer window or more users"
 }

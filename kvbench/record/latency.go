@@ -72,22 +72,22 @@ func (b *builder) opLatency(l tiers.Kind, op tiers.Op) result.OpLatency {
 }
 
 // contextTokens are the contexts whose load time every result tells, whatever the load was.
-var contextTokens = [...]int64{8 << 10, 32 << 10, 128 << 10}
+var contextTokens = [...]int{8 << 10, 32 << 10, 128 << 10}
 
 // contextLoad extrapolates from the effective bandwidth of single entries of the slowest level,
 // because loading a context is one such read: the median entry's, and that of the twentieth that
 // was slowest.
 func (b *builder) contextLoad() []result.ContextLoad {
 	out := []result.ContextLoad{}
-	if len(b.levels) == 0 || b.tokenBytes(1) == 0 {
+	if len(b.levels) == 0 || b.info.Sizer.BytesPerToken == 0 {
 		return out
 	}
 	slowest := b.levels[len(b.levels)-1]
 	rate := b.r.Latency.Levels[slowest.String()].Read.Rate
 	for _, tokens := range contextTokens {
-		bytes := b.tokenBytes(tokens)
+		bytes := b.info.Sizer.Bytes(tokens)
 		c := result.ContextLoad{
-			Tokens: tokens, Bytes: bytes, TypicalNS: timeAt(bytes, rate.P50),
+			Tokens: int64(tokens), Bytes: bytes, TypicalNS: timeAt(bytes, rate.P50),
 			SlowNS: timeAt(bytes, rate.P5),
 		}
 		if pr := b.r.Workload.PrefillRate; pr > 0 {

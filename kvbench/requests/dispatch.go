@@ -274,11 +274,11 @@ func (d *dispatcher) open(start func() time.Duration) account {
 func (d *dispatcher) accountAt(at time.Duration) account {
 	a := account{at: at - d.origin, counts: d.counts}
 	for j := range d.inflight {
-		n := &a.running[j.req.Class]
-		n.InFlight++
-		n.OldestInFlight = max(n.OldestInFlight, a.at-j.req.Arrival)
+		r := &a.running[j.req.Class]
+		r.n++
+		r.oldest = max(r.oldest, a.at-j.req.Arrival)
 	}
-	a.offered = d.src.Account(a.at)
+	copy(a.offered[:], d.src.Account(a.at))
 	return a
 }
 

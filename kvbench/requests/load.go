@@ -13,6 +13,7 @@ import (
 	"kvbench/kvbench/units"
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
+	"kvbench/workloads/model"
 	"kvbench/workloads/users"
 )
 
@@ -90,9 +91,15 @@ type Load struct {
 // The invariant of every result: of each class, offered = completed + failed + in flight + queued.
 type account struct {
 	at      time.Duration // of the load's time
-	offered []workloads.ClassLoad
+	offered [workloads.NumClasses]workloads.ClassLoad
 	counts  counts
-	running [workloads.NumClasses]record.RequestCount // its InFlight and OldestInFlight
+	running [workloads.NumClasses]running
+}
+
+// running is the requests of a class that were taken and are not complete.
+type running struct {
+	n      int64
+	oldest time.Duration // age of the oldest, since its arrival
 }
 
 var _ kvbench.Counted = (*Load)(nil)
@@ -220,18 +227,37 @@ func (l *Load) Report(in *record.Info) {
 		return // it failed before
 	}
 	in.Harness.WorkerIdleNS, in.Harness.WorkerBusyNS = int64(l.idle), int64(l.busy)
-	in.LoadStart, in.LoadEnd, in.LoadEndAt = l.before.offered, l.after.offered, l.after.at
-	for c := range in.Requests {
-		n := &in.Requests[c]
-		*n = l.after.running[c]
-		n.Running = l.before.running[c].InFlight
-		n.Started = l.after.counts.Started[c] - l.before.counts.Started[c]
-		n.Failed = l.after.counts.Failed[c] - l.before.counts.Failed[c]
-	}
+	in.Load = l.outcomes(in.Sizer)
 	in.Input = l.dispatch.input()
 	if l.scaler != nil {
 		l.scaler.report(&in.Summary)
 	}
+}
+
+// outcomes tells what each class was offered in the window and what became of it, but for what
+// completed. What the window found waiting or running counts as offered in it, so that offered is
+// at least what was served.
+func (l *Load) outcomes(sizer model.Sizer) map[string]result.ClassOutcome {
+	before, after := &l.before, &l.after
+	all := make(map[string]result.ClassOutcome)
+	for c := range workloads.Class(workloads.NumClasses) {
+		start, end, running := before.offered[c], after.offered[c], after.running[c]
+		o := result.ClassOutcome{
+			Offered:      end.Offered - start.Offered + start.Queued + before.running[c].n,
+			OfferedBytes: sizer.Bytes(int(end.OfferedTokens - start.OfferedTokens)),
+			CarriedIn:    start.Queued, Queued: end.Queued, InFlight: running.n,
+			Started: after.counts.Started[c] - before.counts.Started[c],
+			Failed:  after.counts.Failed[c] - before.counts.Failed[c],
+		}
+		if running.n > 0 {
+			o.OldestInFlightAgeS = new(running.oldest.Seconds())
+		}
+		if end.Queued > 0 && end.Oldest != workloads.Never {
+			o.OldestQueuedAgeS = new(max(after.at-end.Oldest, 0).Seconds())
+		}
+		all[c.String()] = o
+	}
+	return all
 }
 
 // Close ends reading the input.

@@ -328,3 +328,25 @@ func heapInUse() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
+
+// What the window found waiting or running was offered in it, too.
+func TestOutcomesOfAWindow(t *testing.T) {
+	l := &Load{
+		before: account{at: 10 * time.Second},
+		after:  account{at: 40 * time.Second},
+	}
+	c := workloads.Batch
+	l.before.offered[c] = workloads.ClassLoad{Offered: 40, OfferedTokens: 80_000, Queued: 5,
+		Oldest: time.Second}
+	l.before.running[c] = running{n: 2, oldest: time.Second}
+	l.before.counts.Started[c], l.before.counts.Failed[c] = 35, 1
+	l.after.offered[c] = workloads.ClassLoad{Offered: 640, OfferedTokens: 1_280_000, Queued: 388,
+		Oldest: 28 * time.Second}
+	l.after.running[c] = running{n: 11, oldest: 900 * time.Millisecond}
+	l.after.counts.Started[c], l.after.counts.Failed[c] = 252, 3
+	all := l.outcomes(model.Sizer{BytesPerToken: 2})
+	assert.Equal(t, result.ClassOutcome{Offered: 600 + 5 + 2, OfferedBytes: 2_400_000, CarriedIn: 5,
+		Started: 217, Failed: 2, InFlight: 11, Queued: 388, OldestQueuedAgeS: new(12.0),
+		OldestInFlightAgeS: new(0.9)}, all["batch"])
+	assert.Zero(t, all["interactive"])
+}
