@@ -16,9 +16,9 @@ import (
 //
 // The engine fills the sections of the Result itself; Build adds the numbers. It makes Status worse
 // where the counts ask for it, and adds the rank to the Seed. Of Load it takes what each class was
-// offered and what has not completed, of Tiers what a tier is and holds, of Harness what the process
-// took, of DeviceWitness what the kernel counted, of Simulation the model and the costs. Warnings
-// come first, TraceWarnings beside the trace.
+// offered and what has not completed, of Tiers what a tier is and holds, of Harness what the
+// process took, of DeviceWitness what the kernel counted, of Simulation the model and the costs.
+// Warnings come first, TraceWarnings beside the trace.
 type Info struct {
 	result.Result
 	TraceWarnings []string

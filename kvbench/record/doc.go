@@ -14,7 +14,4 @@
 //
 // A Recorder may be used by any number of goroutines: they meet in a shard's mutex at most. Build
 // is a function of its arguments and is called when the Recorder is at rest.
-//
-// This package is large because a Result answers some two hundred questions, and each of the
-// numbers is counted, added up over shards and put into its place here.
 package record

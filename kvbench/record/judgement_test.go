@@ -23,7 +23,9 @@ func TestVerdict(t *testing.T) {
 	assert.InDelta(t, 0.25, *v.CPUShare, 1e-9)
 	assert.InDelta(t, 10.0/98, *v.HostWaitShare, 1e-9)
 
-	v = change(func(h *result.Harness) { h.WorkerIdleNS, h.WorkerBusyNS, h.CPUNS = 21e9, 79e9, 20e9 })
+	v = change(func(h *result.Harness) {
+		h.WorkerIdleNS, h.WorkerBusyNS, h.CPUNS = 21e9, 79e9, 20e9
+	})
 	assert.Equal(t, result.LoadLimited, v.Kind, "idle workers come first")
 	assert.Contains(t, v.Reason, "21 %")
 	v = change(func(h *result.Harness) { h.CPUNS = 17e9 })
