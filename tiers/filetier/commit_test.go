@@ -27,7 +27,7 @@ func TestTheFilesOfAnObjectAreCommittedTogether(t *testing.T) {
 	o := tiers.Object{Key: "k", Size: 3 * 4096}
 	w, err := tier.Create(t.Context(), o)
 	require.NoError(t, err)
-	fds := w.(*writer).f.making.fds
+	fds := w.(*extent).f.making.fds
 	require.Len(t, fds, 3)
 	require.NoError(t, unix.Close(fds[1]))
 	fds[1] = 1 << 30 // nobody's

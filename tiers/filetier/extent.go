@@ -1,9 +1,11 @@
 package filetier
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -18,9 +20,7 @@ func (t *Tier) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, er
 	if err != nil {
 		return nil, t.error("create", objs[0], nil, 0, -1, err)
 	}
-	w := &writer{extent{t: t, f: run[0].in, run: run}}
-	w.users.Store(1)
-	w.end = w.release
+	w := t.extentOf(run, ioengine.Write)
 	if err = t.makeFile(w.f); err == nil {
 		err = t.preallocate(w.f, run)
 	}
@@ -37,10 +37,8 @@ func (t *Tier) Open(_ context.Context, objs ...tiers.Object) (tiers.Reader, erro
 	if len(run) == 0 {
 		return nil, t.error("open", objs[0], nil, 0, -1, tiers.ErrNotFound)
 	}
-	r := &reader{extent{t: t, f: run[0].in, run: run, fds: t.in}}
-	r.users.Store(1)
-	r.end = r.release
-	if r.fds == nil {
+	r := t.extentOf(run, ioengine.Read)
+	if r.fds = t.in; r.fds == nil {
 		var err error
 		if r.fds, err = t.open(r.f, objs[0]); err != nil {
 			return nil, errors.Join(err, r.Close())
@@ -51,33 +49,46 @@ func (t *Tier) Open(_ context.Context, objs ...tiers.Object) (tiers.Reader, erro
 
 // Remove forgets objects; their places are free when it returns, or when their last reader closes.
 func (t *Tier) Remove(_ context.Context, objs ...tiers.Object) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	var errs []error
 	for _, o := range objs {
-		e, unused := t.forget(o)
-		switch {
-		case e == nil:
+		e := t.entries[o.ID()]
+		if e == nil || !e.visible {
 			errs = append(errs, t.error("remove", o, nil, 0, -1, tiers.ErrNotFound))
-		case unused:
-			errs = append(errs, t.vacate(e))
+			continue
 		}
+		delete(t.entries, o.ID()) // the key may be written again before the last reader closes
+		errs = append(errs, t.leave(e))
 	}
 	return errors.Join(errs...)
 }
 
-// extent is objects side by side in one file, or one object in several, for a writer or a reader.
+// extent is objects side by side in one file, or one object in several, as a writer or a reader.
 //
 // While requests are under way it cannot end, whatever its holder does: a descriptor that is closed
 // may be another file's by the time the kernel looks at it, and a place that is used again would be
 // overwritten by a request that had been stuck.
 type extent struct {
-	t   *Tier
-	f   *file
-	run []*entry
-	fds []int
+	t    *Tier
+	f    *file
+	run  []*entry
+	fds  []int
+	kind ioengine.Kind // of its requests: Read or Write
 
 	over  atomic.Bool  // closed, committed or aborted
-	users atomic.Int64 // its holder and the requests under way; whoever leaves last calls end
-	end   func() error
+	users atomic.Int64 // its holder and the requests under way
+}
+
+var (
+	_ tiers.Reader = (*extent)(nil)
+	_ tiers.Writer = (*extent)(nil)
+)
+
+func (t *Tier) extentOf(run []*entry, kind ioengine.Kind) *extent {
+	x := &extent{t: t, f: run[0].in, run: run, kind: kind}
+	x.users.Store(1)
+	return x
 }
 
 // Len is how many objects they are.
@@ -92,22 +103,31 @@ func (x *extent) size() int64 {
 	return x.Start(last) + x.run[last].o.Size
 }
 
-// leave ends the use of the extent by its holder or by a request.
+// leave ends the use of the extent by its holder or by a request. The last one ends it: an aborted
+// writer, or a reader.
 func (x *extent) leave() error {
 	if x.users.Add(-1) > 0 {
 		return nil
 	}
-	return x.end()
+	if x.kind == ioengine.Write {
+		return errors.Join(x.t.written(x.f), x.t.abandon(x.run))
+	}
+	if x.t.in == nil {
+		closeAll(x.fds)
+	}
+	x.t.mu.Lock()
+	defer x.t.mu.Unlock()
+	return x.t.leave(x.run...)
 }
 
-// submit turns a request into requests of the engine: one, or as many as there are files under it.
-func (x *extent) submit(kind ioengine.Kind, io *tiers.IO) {
+// Submit turns a request into requests of the engine: one, or as many as there are files under it.
+func (x *extent) Submit(io *tiers.IO) {
 	r, ok := io.State.(*request)
 	if !ok {
 		r = &request{}
 		io.State = r
 	}
-	r.x, r.io, r.kind = x, io, kind
+	r.x, r.io = x, io
 	switch end := io.Off + int64(io.N); {
 	case io.Off < 0 || end > x.size():
 		io.End(r.error(io.Off, fmt.Errorf("%d bytes at offset %d reach beyond the entry's %d", io.N,
@@ -119,16 +139,15 @@ func (x *extent) submit(kind ioengine.Kind, io *tiers.IO) {
 	}
 	x.users.Add(1) // before the engine has it: it may be done before Submit returns
 	r.split()
-	x.t.engine.Submit(r.ops...)
+	x.t.engine.Submit(r.ops[:r.n]...)
 }
 
 // request is what an IO becomes. It lives as long as the IO.
 type request struct {
 	x    *extent
 	io   *tiers.IO
-	kind ioengine.Kind
-	ops  []*ioengine.Op // at the engine
-	all  []*ioengine.Op // and those of earlier uses
+	ops  []*ioengine.Op // of this use and of earlier ones
+	n    int            // those at the engine, of ops
 	left atomic.Int32
 }
 
@@ -136,34 +155,22 @@ type request struct {
 // is the size of every file but the last of an object, so that only the last part has padding. They
 // are kept for the next use of the IO: a stream of requests allocates nothing.
 func (r *request) split() {
-	x, align := r.x, r.x.t.traits.Align
-	r.ops = r.ops[:0]
-	buf, off := r.io.Buf, x.run[0].at+r.io.Off
-	for left := r.io.N; left > 0; {
-		n, fd := left, x.fds[0]
-		at := off
-		if part := x.t.policy.part; part > 0 {
-			fd, at = x.fds[off/part], off%part
-			n = int(min(int64(left), part-at))
+	x, io := r.x, r.io
+	part := cmp.Or(x.t.policy.part, math.MaxInt64)
+	r.n = 0
+	for p, n := 0, 0; p < io.N; p += n {
+		off := x.run[0].at + io.Off + int64(p)
+		n = int(min(int64(io.N-p), part-off%part))
+		whole := tiers.AlignUp(n, x.t.traits.Align)
+		if r.n == len(r.ops) {
+			r.ops = append(r.ops, &ioengine.Op{Done: r.done})
 		}
-		op := r.op(len(r.ops))
-		whole := tiers.AlignUp(n, align)
-		op.Kind, op.FD, op.Off, op.N = r.kind, fd, at, whole
-		op.Buf = tiers.Buffer{B: buf.B[:whole], Slot: buf.Slot, Node: buf.Node}
-		r.ops = append(r.ops, op)
-		if left -= n; left > 0 {
-			buf.B, off = buf.B[n:], off+int64(n)
-		}
+		op := r.ops[r.n]
+		op.Kind, op.FD, op.Off, op.N = x.kind, x.fds[off/part], off%part, whole
+		op.Buf = tiers.Buffer{B: io.Buf.B[p : p+whole], Slot: io.Buf.Slot, Node: io.Buf.Node}
+		r.n++
 	}
-	r.left.Store(int32(len(r.ops)))
-}
-
-// op is the i-th operation, made when it is first needed.
-func (r *request) op(i int) *ioengine.Op {
-	if i == len(r.all) {
-		r.all = append(r.all, &ioengine.Op{Done: r.done})
-	}
-	return r.all[i]
+	r.left.Store(int32(r.n))
 }
 
 // done ends the request with its last operation. The extent is let go of first, so that whoever is
@@ -176,7 +183,7 @@ func (r *request) done(*ioengine.Op) {
 	io.Begun, io.Ended = r.ops[0].Begun, r.ops[0].Ended
 	var err error
 	off := io.Off
-	for _, op := range r.ops {
+	for _, op := range r.ops[:r.n] {
 		io.Begun, io.Ended = min(io.Begun, op.Begun), max(io.Ended, op.Ended)
 		if op.Err != nil && err == nil {
 			err = r.error(off+int64(op.Moved), op.Err)
@@ -189,68 +196,64 @@ func (r *request) done(*ioengine.Op) {
 
 // error names the object and the file at an offset of the extent.
 func (r *request) error(off int64, err error) error {
-	x, part := r.x, 0
-	if size := x.t.policy.part; size > 0 {
-		part = int(min(max(0, off), x.size()-1) / size)
-	}
+	x := r.x
+	part := int(min(max(0, off), x.size()-1) / cmp.Or(x.t.policy.part, math.MaxInt64))
 	i := len(x.run) - 1
 	for i > 0 && x.Start(i) > off {
 		i--
 	}
-	return x.t.error(r.kind.String(), x.run[i].o, x.f, part, off-x.Start(i), err)
+	return x.t.error(x.kind.String(), x.run[i].o, x.f, part, off-x.Start(i), err)
 }
-
-type writer struct{ extent }
-
-// Submit implements tiers.Writer.
-func (w *writer) Submit(io *tiers.IO) { w.submit(ioengine.Write, io) }
 
 // Commit flushes the file, if the layout does, closes it if nothing follows, and makes the objects
 // visible.
-func (w *writer) Commit(ctx context.Context) error {
-	t := w.t
-	if w.over.Load() {
-		return t.error("flush", w.run[0].o, w.f, 0, -1, tiers.ErrClosed)
+func (x *extent) Commit(ctx context.Context) error {
+	t := x.t
+	if x.over.Load() {
+		return t.error("flush", x.run[0].o, x.f, 0, -1, tiers.ErrClosed)
 	}
 	if t.policy.flush {
-		if err := w.flush(ctx); err != nil {
-			return errors.Join(t.error("flush", w.run[0].o, w.f, 0, -1, err), w.Abort())
+		if err := x.flush(ctx); err != nil {
+			return errors.Join(t.error("flush", x.run[0].o, x.f, 0, -1, err), x.Abort())
 		}
 	}
 	// From here on Abort does nothing: what fails is taken back here.
-	w.over.Store(true)
-	if err := t.written(w.f); err != nil {
-		return errors.Join(err, t.abandon(w.run))
+	x.over.Store(true)
+	if err := t.written(x.f); err != nil {
+		return errors.Join(err, t.abandon(x.run))
 	}
-	t.publish(w.run)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range x.run {
+		e.visible = true // the writer's use becomes the tier's
+	}
 	return nil
 }
 
 // flush is fdatasync under direct I/O, else fsync and dropping the file from the page cache.
-func (w *writer) flush(ctx context.Context) error {
+func (x *extent) flush(ctx context.Context) error {
 	// Direct writes leave nothing but what finds them to be made durable.
 	kind := ioengine.Sync
-	if w.t.direct {
+	if x.t.direct {
 		kind = ioengine.DataSync
 	}
-	w.users.Add(1)
-	done := make(chan error, 1)
-	op := &ioengine.Op{Kind: kind, FD: w.fds[0]}
-	op.Done = func(op *ioengine.Op) {
-		err := op.Err
-		_ = w.leave()
-		done <- err
-	}
-	w.t.engine.Submit(op)
-	if err := wait(ctx, done); err != nil || w.t.direct {
+	x.users.Add(1)
+	err := x.t.request(ctx, &ioengine.Op{Kind: kind, FD: x.fds[0]}, func() { _ = x.leave() })
+	if err != nil || x.t.direct {
 		return err
 	}
-	return dropCache(w.fds[0])
+	return dropCache(x.fds[0])
 }
 
-// wait returns what comes, or the cause when ctx has ended for longer than a device may take that
-// answers at all.
-func wait(ctx context.Context, done <-chan error) error {
+// request waits for an operation, or, when ctx has ended, for no longer than a device may take that
+// answers at all. Over is called when it is back, perhaps long after.
+func (t *Tier) request(ctx context.Context, op *ioengine.Op, over func()) error {
+	done := make(chan error, 1)
+	op.Done = func(op *ioengine.Op) {
+		over()
+		done <- op.Err
+	}
+	t.engine.Submit(op)
 	select {
 	case err := <-done:
 		return err
@@ -266,65 +269,34 @@ func wait(ctx context.Context, done <-chan error) error {
 	}
 }
 
-// Abort gives the places back.
-func (w *writer) Abort() error {
-	if !w.over.CompareAndSwap(false, true) {
+// Abort gives the places of a writer back.
+func (x *extent) Abort() error { return x.Close() }
+
+// Close lets go of the places; those whose objects were removed meanwhile are free then.
+func (x *extent) Close() error {
+	if !x.over.CompareAndSwap(false, true) {
 		return nil
 	}
-	return w.leave()
-}
-
-// release is the end of an aborted writer.
-func (w *writer) release() error {
-	return errors.Join(w.t.written(w.f), w.t.abandon(w.run))
+	return x.leave()
 }
 
 // written ends the writing of an extent: of the whole file, where nothing follows.
 func (t *Tier) written(f *file) error {
 	t.mu.Lock()
 	f.writers--
-	done := f.settle()
 	t.mu.Unlock()
-	if done {
-		return t.seal(f)
-	}
-	return nil
+	return t.seal(f)
 }
 
 // abandon gives up objects that were never visible. That a file is gone already is what was wanted.
 func (t *Tier) abandon(run []*entry) error {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	for _, e := range run {
 		delete(t.entries, e.o.ID())
 	}
-	t.mu.Unlock()
-	if err := t.vacate(run...); !errors.Is(err, tiers.ErrNotFound) {
+	if err := t.leave(run...); !errors.Is(err, tiers.ErrNotFound) {
 		return err
 	}
 	return nil
-}
-
-type reader struct{ extent }
-
-// Submit implements tiers.Reader.
-func (r *reader) Submit(io *tiers.IO) { r.submit(ioengine.Read, io) }
-
-// Close lets go of the places; those whose objects were removed meanwhile are free then.
-func (r *reader) Close() error {
-	if !r.over.CompareAndSwap(false, true) {
-		return nil
-	}
-	return r.leave()
-}
-
-// release is the end of a reader.
-func (r *reader) release() error {
-	if r.t.in == nil {
-		closeAll(r.fds)
-	}
-	var errs []error
-	for _, e := range r.t.unuse(r.run) { // not necessarily side by side
-		errs = append(errs, r.t.vacate(e))
-	}
-	return errors.Join(errs...)
 }

@@ -43,7 +43,7 @@ func (f *file) parts(p policy) int {
 	if p.part == 0 {
 		return 1
 	}
-	return int((f.first.Size + p.part - 1) / p.part)
+	return int(tiers.AlignUp(f.first.Size, p.part) / p.part)
 }
 
 // makeFile makes f when its first object needs it; all parts or none. A file that could not be made
@@ -72,10 +72,8 @@ func (t *Tier) makeFile(f *file) error {
 	if m.err != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		f.broken, f.free = true, 0
-		if t.current == f {
-			t.current = nil
-		}
+		t.close(f)
+		f.gone = true
 	}
 	return m.err
 }
@@ -130,26 +128,26 @@ func (t *Tier) preallocate(f *file, run []*entry) error {
 	}
 	last := run[len(run)-1]
 	end := max(last.at+last.room, last.at+tiers.AlignUp(last.o.Size, int64(t.traits.Align)))
-	can, err := preallocate(f.making.fds[0], run[0].at, end-run[0].at)
-	if err != nil {
-		return t.error("preallocate", run[0].o, f, 0, -1, err)
-	}
-	if !can {
+	err := allocate(f.making.fds[0], run[0].at, end-run[0].at)
+	if unsupported(err) {
 		t.noPreallocate.Store(true)
+	} else if err != nil {
+		return t.error("preallocate", run[0].o, f, 0, -1, err)
 	}
 	return nil
 }
 
-// seal closes f for writing, and forgets what served that. Whoever settled or dropped the file
-// calls it, so that no writer is left. NFS and others report delayed failures here.
+// seal closes f for writing, once, if nothing will be written to it any more. NFS and others report
+// delayed failures here.
 func (t *Tier) seal(f *file) error {
 	t.mu.Lock()
 	m := f.making
-	f.making = nil
-	t.mu.Unlock()
-	if m == nil {
+	if m == nil || f.free > 0 || f.writers > 0 {
+		t.mu.Unlock()
 		return nil
 	}
+	f.making = nil
+	t.mu.Unlock()
 	var errs []error
 	for i, fd := range m.fds {
 		// interrupted, it is closed all the same
@@ -181,52 +179,16 @@ func (t *Tier) unlinkPart(f *file, part int) error {
 	return nil
 }
 
-// vacate frees the places of objects that nobody uses, of one file and side by side: their slots
-// are used again, or they go with the file when it holds nothing else, or by a hole in it. Their
-// space is free when it returns.
-//
-// It comes from Remove, from the last reader's Close and from Abort, perhaps for one file at once.
-// So whether these were the last ones is asked twice: another may have left the file while this one
-// made its hole, and only one of them unlinks it.
-func (t *Tier) vacate(run ...*entry) error {
-	if t.policy.slot > 0 {
-		t.vacateSlots(run)
-		return nil
-	}
-	f := run[0].in
-	t.mu.Lock()
-	f.live -= int32(len(run))
-	f.busy++
-	last, broken := t.drop(f, 1), f.broken
-	t.mu.Unlock()
-	var err error
-	if !last && !broken {
-		end := run[len(run)-1]
-		err = t.hole(f, run[0], end.at+end.room-run[0].at)
-	}
-	t.mu.Lock()
-	f.busy--
-	last = last || t.drop(f, 0) // others had been at it
-	t.mu.Unlock()
-	if last && !broken {
-		err = errors.Join(err, t.seal(f), t.unlink(f))
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.letGo(run)
-	return err
-}
-
-// hole gives the blocks of a stretch of f back to the filesystem. Its descriptors may be closed,
-// and a hole needs no direct I/O.
-func (t *Tier) hole(f *file, e *entry, size int64) error {
-	fd, err := t.openPart(f, 0, unix.O_WRONLY, false)
+// hole gives the blocks of a place back to the filesystem. The file's descriptors may be closed, and
+// a hole needs no direct I/O.
+func (t *Tier) hole(e *entry) error {
+	fd, err := t.openPart(e.in, 0, unix.O_WRONLY, false)
 	if err != nil {
-		return t.error("remove from", e.o, f, 0, e.at, notFound(err))
+		return t.error("remove from", e.o, e.in, 0, e.at, notFound(err))
 	}
 	defer unix.Close(fd) // nothing was written that could fail here
-	if err := punch(fd, e.at, size); err != nil {
-		return t.error("punch a hole into", e.o, f, 0, e.at, err)
+	if err := punch(fd, e.at, e.room); err != nil {
+		return t.error("punch a hole into", e.o, e.in, 0, e.at, err)
 	}
 	return nil
 }
@@ -242,18 +204,18 @@ func (t *Tier) makeSlots(capacity int64) (err error) {
 	if err := t.makeFile(f); err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, t.seal(f), t.unlink(f))
-		}
-	}()
-	if _, err := preallocate(f.making.fds[0], 0,
-		tiers.AlignUp(capacity, t.policy.slot)); err != nil {
-		return t.error("preallocate", *f.first, f, 0, -1, err)
+	err = allocate(f.making.fds[0], 0, tiers.AlignUp(capacity, t.policy.slot))
+	if err != nil && !unsupported(err) {
+		err = t.error("preallocate", *f.first, f, 0, -1, err)
+	} else {
+		t.in, err = t.open(f, *f.first)
 	}
-	t.in, err = t.open(f, *f.first)
+	if err != nil {
+		f.free = 0
+		return errors.Join(err, t.seal(f), t.unlink(f))
+	}
 	t.current = f
-	return err
+	return nil
 }
 
 func closeAll(fds []int) {
@@ -268,4 +230,9 @@ func notFound(err error) error {
 		return fmt.Errorf("%w: %w", tiers.ErrNotFound, err)
 	}
 	return err
+}
+
+// unsupported says that the filesystem cannot do what was asked for.
+func unsupported(err error) bool {
+	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS)
 }

@@ -7,11 +7,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
-
 	"kvbench/tiers"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/workdir"
+	"kvbench/tracing/host"
 )
 
 // Config says where objects are kept, and how.
@@ -37,7 +36,6 @@ type Tier struct {
 	engine   ioengine.Engine
 	policy   policy
 	direct   bool
-	extent   int64
 	unit     int64 // places are whole ones
 	traits   tiers.Traits
 	warnings []string
@@ -48,7 +46,7 @@ type Tier struct {
 	entries map[tiers.ID]*entry
 	current *file // takes the next objects; nil: a new one does
 	made    uint64
-	slots   slots
+	slots   slotHeap
 	in      []int // descriptors for reading that stay open: of slots
 	held    int64 // bytes of objects
 	used    int64 // bytes of their places
@@ -65,8 +63,7 @@ func New(cfg Config) (*Tier, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tier{dir: cfg.Dir, engine: cfg.Engine, policy: p, extent: cfg.Extent,
-		entries: make(map[tiers.ID]*entry)}
+	t := &Tier{dir: cfg.Dir, engine: cfg.Engine, policy: p, entries: make(map[tiers.ID]*entry)}
 	if err := t.probeDirect(cfg.Direct); err != nil {
 		return nil, err
 	}
@@ -135,45 +132,32 @@ func (t *Tier) Footprint() (held, waste int64) {
 
 // Space is that of the filesystem.
 func (t *Tier) Space(context.Context) (tiers.Space, error) {
-	var s unix.Statfs_t
-	err := workdir.Retry(func() error { return unix.Statfs(t.dir.Path(), &s) })
-	if err != nil {
-		return tiers.Space{}, fmt.Errorf("ask for the space in %s: %w", t.dir.Path(), err)
-	}
-	return tiers.Space{Total: int64(s.Blocks) * int64(s.Bsize),
-		Free: int64(s.Bavail) * int64(s.Bsize)}, nil
+	f, err := host.FilesystemOf(t.dir.Path())
+	return tiers.Space{Total: f.Total, Free: f.Free}, err
 }
 
-// Close lets go of the file that takes objects. That of slots goes, unless the directory keeps its
-// files; all others are the directory's to remove.
+// Close lets go of the file that takes objects; one that is still written goes with its writer.
+// That of slots goes, unless the directory keeps its files; all others are the directory's to
+// remove.
 func (t *Tier) Close() error {
 	t.mu.Lock()
-	if t.ended {
-		t.mu.Unlock()
-		return nil
-	}
 	t.ended = true
-	// The file that was open for more objects is closed; one that is still written goes with its
-	// writer.
 	f := t.current
-	t.current = nil
-	done := false
 	if f != nil {
-		f.free = 0
-		done = f.settle()
+		t.close(f)
 	}
 	t.mu.Unlock()
-	var errs []error
-	if done {
-		errs = append(errs, t.seal(f))
+	if f == nil {
+		return nil
 	}
+	err := t.seal(f)
 	if t.in != nil {
 		closeAll(t.in)
 		if !t.dir.Keep() {
-			errs = append(errs, t.unlink(f))
+			err = errors.Join(err, t.unlink(f))
 		}
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // error describes a failure of an operation on an object, in a file of f.

@@ -43,33 +43,32 @@ type policy struct {
 //   - Chunks: several files for an object, as LMCache's disk backend keeps blocks larger than its
 //     chunks: created, written and closed, without preallocation and without a flush. Nothing lies
 //     side by side.
-func policyOf(l tiers.Layout) (policy, error) {
+func policyOf(l tiers.Layout) (p policy, err error) {
 	switch l.Kind {
 	case tiers.LayoutFiles:
-		return policy{what: "files", places: 1, flush: true, preallocate: true}, nil
+		p = policy{what: "files", places: 1, flush: true, preallocate: true}
 	case tiers.LayoutSlots:
+		p = policy{what: "slots", places: math.MaxInt32, slot: l.Bytes}
+	case tiers.LayoutPacked:
+		p = policy{what: "packed files", places: l.Places, flush: true, preallocate: true}
+	case tiers.LayoutGrouped:
+		p = policy{what: "files of several entries", places: l.Places, grouped: true}
+	case tiers.LayoutChunks:
+		p = policy{what: "chunk files", places: 1, part: l.Bytes}
+	default:
+		return p, fmt.Errorf("make a storage tier: there is no layout %d", l.Kind)
+	}
+	switch l.Kind {
+	case tiers.LayoutSlots, tiers.LayoutChunks:
 		if l.Bytes < 1 {
-			return policy{}, fmt.Errorf("make slots of %d bytes: the size must be positive",
-				l.Bytes)
+			err = fmt.Errorf("make %s of %d bytes: the size must be positive", p.what, l.Bytes)
 		}
-		return policy{what: "slots", places: math.MaxInt32, slot: l.Bytes}, nil
 	case tiers.LayoutPacked, tiers.LayoutGrouped:
 		if l.Places < 2 {
-			return policy{}, fmt.Errorf("make files of %d entries: there must be at least 2",
-				l.Places)
+			err = fmt.Errorf("make files of %d entries: there must be at least 2", l.Places)
 		}
-		if l.Kind == tiers.LayoutGrouped {
-			return policy{what: "files of several entries", places: l.Places, grouped: true}, nil
-		}
-		return policy{what: "packed files", places: l.Places, flush: true, preallocate: true}, nil
-	case tiers.LayoutChunks:
-		if l.Bytes < 1 {
-			return policy{}, fmt.Errorf("make a tier of files of %d bytes: the size must be "+
-				"positive", l.Bytes)
-		}
-		return policy{what: "chunk files", places: 1, part: l.Bytes}, nil
 	}
-	return policy{}, fmt.Errorf("make a storage tier: there is no layout %d", l.Kind)
+	return p, err
 }
 
 // describe is the layout's part of the tier's description, which results show.

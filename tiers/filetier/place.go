@@ -2,6 +2,7 @@ package filetier
 
 import (
 	"container/heap"
+	"errors"
 	"fmt"
 
 	"kvbench/tiers"
@@ -13,14 +14,11 @@ type file struct {
 	first   *tiers.Object // what it was made for
 	gen     uint64        // which file of the tier it is
 	end     int64         // where the next place begins
-	making  *making       // how it is written; nil when it is sealed
+	making  *making       // how it is written; nil when nothing will be any more
 	free    int32         // places not given out
 	writers int32         // extents being written
 	live    int32         // objects whose place is not free again
-	busy    int32         // places being freed
-	sealed  bool          // nothing will be written to it any more
-	gone    bool          // somebody unlinks it
-	broken  bool          // it could not be made
+	gone    bool          // somebody unlinks it, or it could not be made
 }
 
 // entry is an object's place. It is free again when the last user has gone: the tier itself is one
@@ -67,20 +65,18 @@ func (t *Tier) place(objs []tiers.Object) (run []*entry, err error) {
 		t.take(e)
 	}
 	f.writers++
-	if t.policy.grouped {
-		f.free = 0 // the next request begins another, even where this one ended early
-	}
-	if t.current = f; f.free == 0 {
-		t.current = nil
+	t.current = f
+	if f.free == 0 || t.policy.grouped { // the next request begins another, even where it ends early
+		t.close(f)
 	}
 	return run, nil
 }
 
-// next is where the next object of f goes: behind the last one, or into the lowest free slot, as
-// the engines' free lists do; nothing is searched for a longer stretch.
+// next is where the next object of f goes: into the lowest free slot, as the engines' free lists
+// do, or behind the last place; nothing is searched for a longer stretch.
 func (t *Tier) next(f *file) int64 {
-	if t.policy.slot > 0 {
-		return t.slots.lowest() * t.policy.slot
+	if len(t.slots) > 0 {
+		return t.slots[0]
 	}
 	return f.end
 }
@@ -89,18 +85,19 @@ func (t *Tier) next(f *file) int64 {
 func (t *Tier) follows(run []*entry, e *entry) bool {
 	last := run[len(run)-1]
 	end := e.at - run[0].at + tiers.AlignUp(e.o.Size, int64(t.traits.Align))
-	return e.in == last.in && e.at == last.at+last.room && end <= t.extent
+	return e.in == last.in && e.at == last.at+last.room && end <= t.traits.Extent
 }
 
 // take counts an object in.
 func (t *Tier) take(e *entry) {
-	if t.policy.slot > 0 {
-		t.slots.take()
+	if e.at < e.in.end {
+		heap.Pop(&t.slots)
+	} else {
+		e.in.end = e.at + e.room
 	}
 	if e.in.first == nil {
 		e.in.first = &e.o
 	}
-	e.in.end = e.at + e.room
 	e.in.free--
 	e.in.live++
 	t.entries[e.o.ID()] = e
@@ -124,106 +121,69 @@ func (t *Tier) find(objs []tiers.Object) (run []*entry) {
 	return run
 }
 
-// publish makes written objects visible: the writer's use of them becomes the tier's.
-func (t *Tier) publish(run []*entry) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, e := range run {
-		e.visible = true
-	}
-}
-
-// forget ends the visibility of an object. It says whether it was there, and whether its place is
-// to be vacated.
-func (t *Tier) forget(o tiers.Object) (e *entry, unused bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	e = t.entries[o.ID()]
-	if e == nil || !e.visible {
-		return nil, false
-	}
-	e.visible = false
-	delete(t.entries, o.ID()) // the key may be written again before the last reader closes
-	e.uses--
-	return e, e.uses == 0
-}
-
-// unuse ends one use of each object, and returns those whose place is to be vacated.
-func (t *Tier) unuse(run []*entry) (unused []*entry) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// leave ends one use of each object, and frees the places that nobody uses any more. Callers hold
+// mu, which is let go of for system calls.
+func (t *Tier) leave(run ...*entry) error {
+	var errs []error
 	for _, e := range run {
 		if e.uses--; e.uses == 0 {
-			unused = append(unused, e)
+			errs = append(errs, t.vacate(e))
 		}
 	}
-	return unused
+	return errors.Join(errs...)
 }
 
-// vacateSlots lets slots be used again.
-func (t *Tier) vacateSlots(run []*entry) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, e := range run {
-		heap.Push(&t.slots.free, e.at/t.policy.slot)
+// vacate frees the place of an object: a slot is used again, a place in a file goes with it when it
+// is the last one there, else by a hole. Its space is free when it returns. Callers hold mu, which
+// is let go of for system calls.
+//
+// It comes from Remove, from the last reader's Close and from Abort, perhaps for one file at once.
+// So whether this is the last place is asked twice: others may have left the file while this one
+// made its hole, and only one of them unlinks it.
+func (t *Tier) vacate(e *entry) (err error) {
+	if t.policy.slot > 0 {
+		heap.Push(&t.slots, e.at)
+	} else {
+		last := t.drop(e.in, 1)
+		if !e.in.gone {
+			t.mu.Unlock()
+			err = t.hole(e)
+			t.mu.Lock()
+		}
+		e.in.live--
+		if last || t.drop(e.in, 0) {
+			t.mu.Unlock()
+			err = errors.Join(err, t.seal(e.in), t.unlink(e.in))
+			t.mu.Lock()
+		}
 	}
-	t.letGo(run)
+	t.held -= e.o.Size
+	t.used -= e.room
+	return err
 }
 
-// letGo counts objects out whose space is free. Callers hold mu.
-func (t *Tier) letGo(run []*entry) {
-	for _, e := range run {
-		t.held -= e.o.Size
-		t.used -= e.room
-	}
-}
-
-// settle says, once, that nothing will be written to the file any more. Callers hold mu.
-func (f *file) settle() bool {
-	if f.sealed || f.free > 0 || f.writers > 0 {
+// drop says, once, that no more places of a file are in use than those being freed: then it gets no
+// new objects, and the caller unlinks it. Callers hold mu.
+func (t *Tier) drop(f *file, freed int32) bool {
+	if f.gone || f.live > freed {
 		return false
 	}
-	f.sealed = true
+	t.close(f)
+	f.gone = true
 	return true
 }
 
-// drop says, once, that the file is empty but for the given number of places that are being freed:
-// then it gets no new objects and the caller unlinks it. Callers hold mu.
-func (t *Tier) drop(f *file, busy int32) bool {
-	if t.policy.slot > 0 || f.gone || f.live > 0 || f.busy != busy {
-		return false
-	}
-	f.gone, f.sealed, f.free = true, true, 0
+// close lets a file take no more objects. Callers hold mu.
+func (t *Tier) close(f *file) {
+	f.free = 0
 	if t.current == f {
 		t.current = nil
 	}
-	return true
 }
 
-// slots are the numbered places of one file. They are as many as were ever in use at a time, so
-// that the file may grow beyond what was preallocated: objects smaller than a slot take one each.
-type slots struct {
-	free  slotHeap // released ones
-	fresh int64    // the first that was never used
-}
-
-// lowest is the number of the slot that comes next.
-func (s *slots) lowest() int64 {
-	if len(s.free) > 0 {
-		return s.free[0]
-	}
-	return s.fresh
-}
-
-func (s *slots) take() {
-	if len(s.free) > 0 {
-		heap.Pop(&s.free)
-	} else {
-		s.fresh++
-	}
-}
-
-// slotHeap is a min-heap of slot numbers.
+// slotHeap is a min-heap of the slots that were in use and are free again. A file has as many as
+// were ever in use at a time, so that it may grow beyond what was preallocated: objects smaller than
+// a slot take one each.
 type slotHeap []int64
 
 func (h slotHeap) Len() int           { return len(h) }

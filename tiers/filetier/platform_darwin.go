@@ -15,8 +15,8 @@ func setDirect(fd int) error {
 	return err
 }
 
-// preallocate does nothing: there is no fallocate.
-func preallocate(int, int64, int64) (bool, error) { return false, nil }
+// allocate: there is no fallocate.
+func allocate(int, int64, int64) error { return unix.EOPNOTSUPP }
 
 // punch: APFS can (F_PUNCHHOLE), but that was never tried on a Mac, and a deletion that frees
 // nothing would make every number of the storage tier's fill wrong.

@@ -1,7 +1,6 @@
 package filetier
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -17,18 +16,13 @@ const openDirect = unix.O_DIRECT
 // setDirect completes what the open flag began; on Linux the flag is all.
 func setDirect(int) error { return nil }
 
-// preallocate gives a stretch of a file its blocks, so that direct writes extend nothing; false
-// means that the filesystem cannot.
-func preallocate(fd int, off, size int64) (bool, error) {
-	err := workdir.Retry(func() error { return unix.Fallocate(fd, 0, off, size) })
-	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
-		return false, nil
-	}
-	return true, err
+// allocate gives a stretch of a file its blocks, so that direct writes extend nothing.
+func allocate(fd int, off, size int64) error {
+	return workdir.Retry(func() error { return unix.Fallocate(fd, 0, off, size) })
 }
 
 // punch gives the blocks of a stretch of a file back to the filesystem; what is read there later is
-// zeros. Errors that match unix.EOPNOTSUPP say that the filesystem cannot.
+// zeros.
 func punch(fd int, off, size int64) error {
 	return workdir.Retry(func() error {
 		return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, size)

@@ -79,12 +79,8 @@ func (t *Tier) tryFile(do func(f *file, fd int) error) (err error) {
 
 // try writes or reads one block at the start of a file and waits.
 func (t *Tier) try(kind ioengine.Kind, f *file, fd int, block []byte) error {
-	done := make(chan error, 1)
-	t.engine.Submit(&ioengine.Op{
-		Kind: kind, FD: fd, Buf: tiers.Buffer{B: block}, N: len(block),
-		Done: func(op *ioengine.Op) { done <- op.Err },
-	})
-	if err := wait(context.Background(), done); err != nil {
+	op := &ioengine.Op{Kind: kind, FD: fd, Buf: tiers.Buffer{B: block}, N: len(block)}
+	if err := t.request(context.Background(), op, func() {}); err != nil {
 		return t.error(kind.String(), *f.first, f, 0, 0, err)
 	}
 	return nil
@@ -115,11 +111,15 @@ func (t *Tier) probeHoles() error {
 			return err
 		}
 		before, err := blocks(fd)
-		if err != nil {
-			return t.error("flush", *f.first, f, 0, -1, err)
+		after := before
+		if err == nil {
+			err = punch(fd, t.unit, t.unit)
 		}
-		err = punch(fd, t.unit, t.unit)
-		if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
+		if err == nil {
+			after, err = blocks(fd)
+		}
+		switch freed := 512 * (before - after); {
+		case unsupported(err):
 			return &tiers.UnsupportedError{
 				Feature: "several blocks in a file in " + t.dir.Path(),
 				Need: "one that can (ext4, xfs, btrfs, tmpfs, NFS 4.2 on Linux), or a layout " +
@@ -128,15 +128,9 @@ func (t *Tier) probeHoles() error {
 				Reason: fmt.Sprintf("this filesystem cannot free a part of a file, which "+
 					"deleting one of them means (punch a hole: %v)", err),
 			}
-		}
-		if err != nil {
+		case err != nil:
 			return t.error("punch a hole into", *f.first, f, 0, t.unit, err)
-		}
-		after, err := blocks(fd)
-		if err != nil {
-			return t.error("flush", *f.first, f, 0, -1, err)
-		}
-		if freed := 512 * (before - after); freed < t.unit {
+		case freed < t.unit:
 			t.warn("a hole of %d bytes freed %d in %s, says the filesystem: deletions may free "+
 				"less than they count", t.unit, freed, t.dir.Path())
 		}

@@ -16,9 +16,8 @@ import (
 
 // slotTier is one with slots of a MiB, larger than any entry of the tests.
 func slotTier(t *testing.T) *filetier.Tier {
-	return tiertest.Files(t,
-		filetier.Config{Direct: true,
-			Layout: tiers.Layout{Kind: tiers.LayoutSlots, Bytes: 1 << 20}})
+	return tiertest.Files(t, filetier.Config{Direct: true,
+		Layout: tiers.Layout{Kind: tiers.LayoutSlots, Bytes: 1 << 20}})
 }
 
 // Slots are used again, the lowest first, and the file has room from the start and is gone at the
