@@ -168,21 +168,19 @@ func alike(files []load.File) error {
 	type said struct{ value, path string }
 	known := make(map[string]said)
 	for _, f := range files {
-		settings := load.OfPython()
-		if !f.Python {
-			settings = load.OfResult(f.Result)
-		}
+		settings := f.Settings()
 		// The model is no parameter that may be ignored here: bytes per token differ.
 		if m := f.Result.Model.Key; m != "" {
-			settings = append(settings, load.Setting{Name: "model", Value: m})
+			settings["model"] = m
 		}
-		for _, set := range settings {
-			have, ok := known[set.Name]
-			if ok && have.value != set.Value {
+		for _, name := range load.InOrder(settings) {
+			value := settings[name]
+			have, ok := known[name]
+			if ok && have.value != value {
 				return fmt.Errorf("%s has %s %s and %s has %s: results that measured different "+
-					"things are not summed", have.path, set.Name, have.value, f.Path, set.Value)
+					"things are not summed", have.path, name, have.value, f.Path, value)
 			}
-			known[set.Name] = said{set.Value, f.Path}
+			known[name] = said{value, f.Path}
 		}
 	}
 	return nil

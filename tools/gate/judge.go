@@ -150,17 +150,9 @@ func mismatches(b *stats.Benchmark, ignore []string) (list []Mismatch) {
 			list = append(list, Mismatch{b.Name, name, old, new})
 		}
 	}
-	// A mixture within one side has no median to speak of; it is told as if the first value were
-	// one side and the other the other.
-	for _, side := range b.Settings {
-		for _, name := range side.Names() {
-			values := side.Of(name)
-			for _, other := range values[1:] {
-				add(name, values[0], other)
-			}
-		}
-	}
-	for _, d := range load.Differences(b.Settings[oldSide], b.Settings[newSide]) {
+	// A mixture within one side has no median to speak of.
+	for _, d := range slices.Concat(b.Settings[oldSide].Mixed(), b.Settings[newSide].Mixed(),
+		load.Differences(b.Settings[oldSide], b.Settings[newSide])) {
 		add(d.Name, d.Old[0], d.New[0])
 	}
 	return list

@@ -8,8 +8,8 @@
 //	tree.go               a directory of results by option, trial and rank
 //	document.go           the document of kvreport json, both ways
 //	bpftrace.go           saved texts of the Python benchmark's bpftrace script
-//	settings.go           the settings that define a number, and which results may be compared
-//	settings_told.go      what a record tells of its settings; defaults of what it does not tell
+//	settings.go           the settings that define a number, what a record tells of its settings,
+//	                      defaults of what it does not tell, and which results may be compared
 //	tracing.go            histograms of block-layer tracing
 //
 // What an input is, its content tells and not its name, because results are piped, renamed and
@@ -39,5 +39,6 @@
 // business.
 //
 // This package is large because every format in which results come has its reader here, and nobody
-// else reads any. Everything runs on the caller's goroutine; nothing is kept between calls.
+// else reads any. Everything runs on the caller's goroutine; between calls nothing is kept but the
+// defaults of each benchmark.
 package load

@@ -1,17 +1,20 @@
 package load
 
 import (
+	"cmp"
+	"flag"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
+
+	"golang.org/x/perf/benchfmt"
 
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 )
-
-// Setting is one thing that a result was measured with. Values are texts, as flags have them.
-type Setting struct{ Name, Value string }
 
 // The settings that define what the numbers mean. Results that differ in one of them are never
 // compared or aggregated.
@@ -32,88 +35,98 @@ const (
 	InfinitelyFast = "on infinitely fast storage"
 )
 
-// defining are the settings that define numbers, in the order in which they are told.
-var defining = []string{Format, Simulated, Division, IO, IOUsed, DecodeReads, WriteDevice}
+// defining are these settings in the order in which they are told, and their names in a sentence.
+var defining = []struct{ name, title string }{
+	{Format, "format"}, {Simulated, "simulated"}, {Division, "division"}, {IO, "I/O"},
+	{IOUsed, "I/O"}, {DecodeReads, "decode reads"}, {WriteDevice, "device time of writes"},
+}
 
-// titles name the defining settings in a sentence.
-var titles = map[string]string{
-	Format: "format", Simulated: "simulated", Division: "division", IO: "I/O", IOUsed: "I/O",
-	DecodeReads: "decode reads", WriteDevice: "device time of writes",
+// place is where a setting stands among those that define numbers, behind them if it does not.
+func place(name string) int {
+	for i, d := range defining {
+		if d.name == name {
+			return i
+		}
+	}
+	return len(defining)
 }
 
 // Defines tells whether a setting decides what the numbers mean, so that nobody may ask to overlook
 // it.
-func Defines(name string) bool { return slices.Contains(defining, name) }
+func Defines(name string) bool { return place(name) < len(defining) }
 
-// matters tells whether results that differ in a setting measured different things.
-func matters(name string) bool { return Defines(name) || params.Comparable(name) }
+// InOrder are the names of settings, those that define numbers first, because they make the rest
+// meaningless.
+func InOrder[V any](settings map[string]V) []string {
+	return slices.SortedFunc(maps.Keys(settings), func(a, b string) int {
+		return cmp.Or(place(a)-place(b), strings.Compare(a, b))
+	})
+}
 
 // Settings are what the trials of one benchmark in one run were measured with: of each setting the
 // values that occur, in the order in which they were met. More than one value means that the trials
 // measured different things.
 type Settings struct {
 	values   map[string][]string
-	swept    []Setting         // in the benchmark's name
+	swept    map[string]string // in the benchmark's name
 	defaults map[string]string // of what text does not tell
-	last     []Setting         // of the record before: nearly always the next one's too
+	last     []benchfmt.Config // of the line before: nearly always the next one's too
 }
 
 // NewSettings is for the benchmark of a name, which may be followed by GOMAXPROCS.
 func NewSettings(bench string) *Settings {
-	s := &Settings{values: map[string][]string{}}
+	s := &Settings{values: map[string][]string{}, swept: map[string]string{}}
 	bench, _ = SplitProcs(bench)
 	for part := range strings.SplitSeq(bench, "/") {
 		if key, value, ok := strings.Cut(part, "="); ok && params.Comparable(key) {
-			s.swept = append(s.swept, Setting{key, value})
+			s.swept[key] = value
 		}
 	}
 	return s
 }
 
-// add takes in what one trial tells. The settings that define numbers are filled up with what holds
+// Add takes in what one trial tells. The settings that define numbers are filled up with what holds
 // when text does not tell them, so that a trial that spells out another value is seen beside it.
-func (s *Settings) add(told []Setting, defaults map[string]string) {
-	// Thousands of lines share one list: it was taken in with the first.
-	if len(told) > 0 && len(s.last) == len(told) && &s.last[0] == &told[0] {
+func (s *Settings) Add(rec *Record) {
+	line := rec.Result == nil && !rec.Python
+	// Thousands of lines share one configuration: it was taken in with the first.
+	if line && len(s.last) > 0 && len(rec.Config) > 0 && &s.last[0] == &rec.Config[0] {
 		return
 	}
-	s.last = told
-	if defaults != nil {
-		s.defaults = defaults
-	}
-	known := map[string]bool{}
-	for _, t := range told {
-		known[t.Name] = true
-		s.put(t)
+	told, all := rec.settings(), map[string]string{}
+	if line {
+		s.last = rec.Config
+		m := defaults(rec.Name, told[Division])
+		if m != nil {
+			s.defaults = m
+		}
+		// Only what defines numbers: sixty defaults for every benchmark would say nothing.
+		for _, d := range defining {
+			if v, ok := m[d.name]; ok {
+				all[d.name] = v
+			}
+		}
 	}
 	// The name of a sub-benchmark tells what was swept; a result file tells it as well, and wins.
-	for _, t := range s.swept {
-		if !known[t.Name] {
-			known[t.Name] = true
-			s.put(t)
-		}
-	}
-	// Only what defines numbers is filled up here: sixty defaults for every benchmark would say
-	// nothing.
-	for _, name := range defining {
-		if v, ok := defaults[name]; ok && !known[name] {
-			s.put(Setting{name, v})
-		}
+	maps.Copy(all, s.swept)
+	maps.Copy(all, told)
+	for name, v := range all {
+		s.put(name, v)
 	}
 }
 
 // put keeps each value of a setting once.
-func (s *Settings) put(t Setting) {
-	if !slices.Contains(s.values[t.Name], t.Value) {
-		s.values[t.Name] = append(s.values[t.Name], t.Value)
+func (s *Settings) put(name, value string) {
+	if !slices.Contains(s.values[name], value) {
+		s.values[name] = append(s.values[name], value)
 	}
 }
 
 // Merge takes in the settings of further trials of the same benchmark.
 func (s *Settings) Merge(more *Settings) {
-	for _, name := range more.Names() {
-		for _, v := range more.values[name] {
-			s.put(Setting{name, v})
+	for name, values := range more.values {
+		for _, v := range values {
+			s.put(name, v)
 		}
 	}
 	if s.defaults == nil {
@@ -132,29 +145,21 @@ func (s *Settings) Of(name string) []string {
 	return nil
 }
 
-// Names are the settings that were told, those that define numbers first, the others by name.
-func (s *Settings) Names() []string {
-	if s == nil {
-		return nil
-	}
-	return slices.SortedFunc(maps.Keys(s.values), func(a, b string) int {
-		return strings.Compare(order(a), order(b))
-	})
-}
-
-// order is what settings are sorted by: what defines numbers comes first, because it makes the
-// rest meaningless.
-func order(name string) string {
-	if i := slices.Index(defining, name); i >= 0 {
-		return fmt.Sprintf("0%d", i)
-	}
-	return "1" + name
-}
-
 // Difference is a setting of which two sets of trials have different values.
 type Difference struct {
 	Name     string
 	Old, New []string
+}
+
+// Mixed are the settings of which the trials have several values, told as if the first were the old
+// one and each other a new one.
+func (s *Settings) Mixed() (list []Difference) {
+	for _, n := range InOrder(s.values) {
+		for _, v := range s.values[n][1:] {
+			list = append(list, Difference{n, s.values[n], []string{v}})
+		}
+	}
+	return list
 }
 
 // Differences compares two sets of trials. A setting that one side knows in no way is no
@@ -163,20 +168,20 @@ func Differences(old, new *Settings) (list []Difference) {
 	if old == nil || new == nil {
 		return nil
 	}
-	names := old.Names()
-	for _, n := range new.Names() {
-		if _, known := old.values[n]; !known {
-			names = append(names, n)
-		}
-	}
-	slices.SortFunc(names, func(a, b string) int { return strings.Compare(order(a), order(b)) })
-	for _, n := range names {
+	either := maps.Clone(old.values)
+	maps.Copy(either, new.values)
+	for _, n := range InOrder(either) {
 		a, b := old.Of(n), new.Of(n)
-		if len(a) > 0 && len(b) > 0 && !slices.Equal(sorted(a), sorted(b)) {
+		if len(a) > 0 && len(b) > 0 && mixture(a) != mixture(b) {
 			list = append(list, Difference{n, a, b})
 		}
 	}
 	return list
+}
+
+// mixture names several values, direct+buffered, in whatever order their trials were read.
+func mixture(values []string) string {
+	return strings.Join(slices.Sorted(slices.Values(values)), "+")
 }
 
 // Incomparable says in which of the settings that define numbers two sets of trials differ: "I/O is
@@ -190,36 +195,74 @@ func Incomparable(old, new *Settings) string {
 		if !Defines(d.Name) || d.Name == IO && granted {
 			continue // what was granted counts, not what was asked for
 		}
-		parts = append(parts, fmt.Sprintf("%s is %s and %s", titles[d.Name], sum(d.Old),
-			sum(d.New)))
+		parts = append(parts, fmt.Sprintf("%s is %s and %s", defining[place(d.Name)].title,
+			mixture(d.Old), mixture(d.New)))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// sum names a mixture: direct+buffered.
-func sum(values []string) string { return strings.Join(sorted(values), "+") }
-
-// sorted makes two mixtures comparable, in whatever order their trials were read.
-func sorted(values []string) []string { return slices.Sorted(slices.Values(values)) }
-
-// OfPython are the settings of every result of the Python benchmark: it measures in one way only.
-func OfPython() []Setting {
-	return []Setting{{Simulated, Measured}, {IO, "buffered"}, {IOUsed, "buffered"},
-		{DecodeReads, "batched"}, {WriteDevice, result.WriteDeviceFlush}}
+// settings are what a record tells, by name; values are texts, as flags have them. What the result
+// file says replaces what the lines say: the lines are those of the whole text.
+func (rec *Record) settings() map[string]string {
+	m := ofConfig(rec.Config)
+	if rec.Result != nil || rec.Python {
+		maps.Copy(m, ofFile(rec.Result, rec.Python))
+	}
+	return m
 }
 
-// OfResult are the settings of a result file.
-func OfResult(r *result.Result) (list []Setting) {
-	said := []Setting{{Simulated, simulated(r)}, {Division, r.Division}, {IOUsed, r.IO.Mode},
-		{DecodeReads, r.Workload.DecodeReads}, {WriteDevice, r.IO.WriteDevice}}
-	said = slices.DeleteFunc(said, func(s Setting) bool { return s.Value == "" })
-	for _, p := range r.Parameters {
-		other := !slices.ContainsFunc(said, func(s Setting) bool { return s.Name == p.Name })
-		if other && params.Comparable(p.Name) {
-			list = append(list, Setting{p.Name, fmt.Sprint(p.Value)})
+// Simulation tells how a record was simulated: Measured when it was not, empty when nobody says.
+func (rec *Record) Simulation() string { return rec.settings()[Simulated] }
+
+// IsSimulated tells whether a record is of a run in virtual time.
+func (rec *Record) IsSimulated() bool {
+	how := rec.Simulation()
+	return how != "" && how != Measured
+}
+
+// ofConfig are the settings that benchmark text tells. Text of this suite says "simulated: true"
+// where that is so.
+func ofConfig(config []benchfmt.Config) map[string]string {
+	m := map[string]string{}
+	for _, line := range config {
+		if Defines(line.Key) || params.Comparable(line.Key) {
+			m[line.Key] = string(line.Value)
 		}
 	}
-	return append(list, said...)
+	device := m["simulate-device"]
+	switch {
+	case m[Simulated] == "true" && device != "" && device != "–":
+		m[Simulated] = DeviceModel
+	case m[Simulated] == "true":
+		m[Simulated] = InfinitelyFast
+	case m[Format] != "":
+		m[Simulated] = Measured
+	default: // text of other programs says nothing of virtual time, and need not
+		delete(m, Simulated)
+	}
+	return m
+}
+
+// ofFile are the settings of a result file. The Python benchmark measures in one way only.
+func ofFile(r *result.Result, python bool) map[string]string {
+	if python {
+		return map[string]string{Simulated: Measured, IO: "buffered", IOUsed: "buffered",
+			DecodeReads: "batched", WriteDevice: result.WriteDeviceFlush}
+	}
+	m := map[string]string{}
+	for _, p := range r.Parameters {
+		if params.Comparable(p.Name) {
+			m[p.Name] = fmt.Sprint(p.Value)
+		}
+	}
+	// What was done, where the file says it, stands for what was asked for.
+	for name, v := range map[string]string{Simulated: simulated(r), Division: r.Division,
+		IOUsed: r.IO.Mode, DecodeReads: r.Workload.DecodeReads, WriteDevice: r.IO.WriteDevice} {
+		if v != "" {
+			m[name] = v
+		}
+	}
+	return m
 }
 
 // simulated is the value of Simulated of a result file.
@@ -233,11 +276,50 @@ func simulated(r *result.Result) string {
 	return DeviceModel
 }
 
-// SplitProcs cuts the -GOMAXPROCS suffix of a benchmark's name, which the testing package appends.
-func SplitProcs(name string) (base, procs string) {
-	i := strings.LastIndexByte(name, '-')
-	if i < 0 || i == len(name)-1 || strings.Trim(name[i+1:], "0123456789") != "" {
-		return name, ""
+// resolved keeps the defaults of each benchmark and division, by the two: thousands of records ask
+// for few, and the parameter table takes a while.
+var resolved sync.Map
+
+// defaults are what holds of a benchmark in a division when nobody sets anything, by name:
+// benchmark text names only what the user changed. It is nil for a division that is none of ours.
+func defaults(bench, division string) map[string]string {
+	base, _, _ := strings.Cut(strings.TrimPrefix(bench, "Benchmark"), "/")
+	base, _ = SplitProcs(base)
+	key := [2]string{base, division}
+	m, known := resolved.Load(key)
+	if !known {
+		m, _ = resolved.LoadOrStore(key, resolve(base, division))
 	}
-	return name[:i], name[i:]
+	return m.(map[string]string)
+}
+
+// resolve asks the parameter table.
+func resolve(base, division string) map[string]string {
+	b, _ := params.Benchmark(base)
+	env := func(name string) (string, bool) { return division, name == params.EnvName(Division) }
+	// The parameter table itself answers, so that a default that changes changes here too.
+	v, err := params.Register(flag.NewFlagSet("", flag.ContinueOnError)).
+		Resolve(params.Inputs{Bench: b, Base: "/", Env: env})
+	if division == "" || err != nil {
+		return nil
+	}
+	m := map[string]string{WriteDevice: result.WriteDeviceTransfer}
+	if v.Division == params.Closed {
+		m[WriteDevice] = result.WriteDeviceFlush
+	}
+	for _, p := range v.Parameters() {
+		if params.Comparable(p.Name) {
+			m[p.Name] = fmt.Sprint(p.Value)
+		}
+	}
+	return m
+}
+
+// procs is the -GOMAXPROCS suffix of a benchmark's name, which the testing package appends.
+var procs = regexp.MustCompile(`(?s)^(.*?)(-[0-9]+)?$`)
+
+// SplitProcs cuts that suffix.
+func SplitProcs(name string) (base, suffix string) {
+	m := procs.FindStringSubmatch(name)
+	return m[1], m[2]
 }

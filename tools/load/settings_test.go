@@ -32,9 +32,8 @@ func res(simulation *result.Simulation, mode string) []*load.Record {
 // settings are those of all records together.
 func settings(bench string, records []*load.Record) *load.Settings {
 	s := load.NewSettings(bench)
-	var r load.SettingsReader
 	for _, rec := range records {
-		r.Add(s, rec)
+		s.Add(rec)
 	}
 	return s
 }
@@ -86,13 +85,16 @@ func TestIncomparableReadsNames(t *testing.T) {
 		settings(name, res(nil, "buffered"))))
 }
 
-func TestReaderSharesLists(t *testing.T) {
-	recs := lines(t, "kvbench-format: 1\ndivision: open\nBenchmarkA 1 5 ns/op\nBenchmarkA 1 6 "+
-		"ns/op\n")
-	var r load.SettingsReader
-	a, b := r.Of(recs[0]), r.Of(recs[1])
-	assert.Same(t, &a[0], &b[0], "thousands of lines share one list")
-	assert.False(t, r.IsSimulated(recs[0]))
-	assert.Contains(t, a, load.Setting{Name: load.Simulated,
-		Value: load.Measured})
+func TestSimulationIsToldByTextOfTheSuite(t *testing.T) {
+	const suite, line = "kvbench-format: 1\n", "BenchmarkA 1 5 ns/op\n"
+	for text, want := range map[string]string{
+		line:                       "",
+		suite + line:               load.Measured,
+		"simulated: true\n" + line: load.InfinitelyFast,
+		"simulated: true\nsimulate-device: read=1GiB/s\n" + line: load.DeviceModel,
+	} {
+		rec := lines(t, text)[0]
+		assert.Equal(t, want, rec.Simulation(), text)
+		assert.Equal(t, want != "" && want != load.Measured, rec.IsSimulated(), text)
+	}
 }

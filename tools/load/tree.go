@@ -28,6 +28,9 @@ type File struct {
 // Complete tells whether the numbers of the trial may be used.
 func (f File) Complete() bool { return f.Python || f.Result.Status == result.StatusComplete }
 
+// Settings are what the file was measured with, by name.
+func (f File) Settings() map[string]string { return ofFile(f.Result, f.Python) }
+
 // Beside is where the file of another trial and rank of the group would stand.
 func (f File) Beside(trial, rank int) string {
 	dir := f.Group

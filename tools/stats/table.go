@@ -145,11 +145,10 @@ type Collection struct {
 	KeepTrials    bool // the table names the records
 	MarkSimulated bool // predictions are benchmarks of their own
 
-	runs     []string
-	entries  map[entryKey]*entry
-	order    []*entry
-	notes    []string
-	settings load.SettingsReader
+	runs    []string
+	entries map[entryKey]*entry
+	order   []*entry
+	notes   []string
 }
 
 // entry is a benchmark of one run as it was printed: with its package and GOMAXPROCS.
@@ -182,7 +181,7 @@ func (c *Collection) Add(run string, t load.Trial) {
 		key.run = len(c.runs)
 		c.runs = append(c.runs, run)
 	}
-	key.simulated = c.MarkSimulated && c.settings.IsSimulated(first)
+	key.simulated = c.MarkSimulated && first.IsSimulated()
 	e := c.entries[key]
 	if e == nil {
 		e = &entry{entryKey: key, settings: load.NewSettings(t.Name)}
@@ -206,7 +205,7 @@ func (c *Collection) Add(run string, t load.Trial) {
 		}
 	}
 	for _, rank := range t.Ranks {
-		c.settings.Add(e.settings, rank)
+		e.settings.Add(rank)
 	}
 }
 
@@ -390,8 +389,7 @@ func (c *Collection) names() func(*entry) string {
 
 // NameOf is the name under which one record stands: its own, marked when it is simulated.
 func NameOf(rec *load.Record) string {
-	var settings load.SettingsReader
-	if settings.IsSimulated(rec) {
+	if rec.IsSimulated() {
 		return markSimulated(rec.Name)
 	}
 	return rec.Name

@@ -100,11 +100,10 @@ func notices(records []*load.Record, t *stats.Table) (list []string) {
 			add(r.Notice)
 		}
 	}
-	var settings load.SettingsReader
 	for _, b := range t.Benchmarks { // lines without their result file have no notice
 		for _, rec := range slices.Concat(b.Trials...) {
 			if b.Simulated && rec.Result == nil {
-				add(fmt.Sprintf("%s: in virtual time %s", base(b.Name), settings.Simulation(rec)))
+				add(fmt.Sprintf("%s: in virtual time %s", base(b.Name), rec.Simulation()))
 			}
 		}
 	}

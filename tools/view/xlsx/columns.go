@@ -180,8 +180,7 @@ func gpuMemory(r *load.Record) any {
 
 // simulated is empty where nobody says, as in text of other programs.
 func simulated(r *load.Record) any {
-	var settings load.SettingsReader
-	if how := settings.Simulation(r); how != "" {
+	if how := r.Simulation(); how != "" {
 		return how != load.Measured
 	}
 	return nil
