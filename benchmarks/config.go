@@ -183,7 +183,7 @@ func feasible(v *params.Values) params.Violations {
 	var bad params.Violations
 	c, err := storageConfig(v)
 	if err != nil {
-		return append(bad, params.Violation{Text: err.Error()})
+		return append(bad, err.Error())
 	}
 	if v.StorageBytes == 0 || v.StorageBytes != c.StorageBytes {
 		bad = bad.Merge(v.CheckFit(c.StorageBytes))
@@ -192,12 +192,11 @@ func feasible(v *params.Values) params.Violations {
 	memory := params.EstimateMemory(use.Bytes(), c.CPUBytes)
 	// The run would be killed by the kernel half-way, with its files left behind.
 	if err := params.CheckMemory(memory, use.Workers, host.ReadLimits()); err != nil {
-		bad = append(bad, params.Violation{Text: err.Error()})
+		bad = append(bad, err.Error())
 	}
 	if v.Division == params.Closed && host.SameFilesystem(c.CacheDir, v.ResultsDir) {
-		bad = append(bad, params.Violation{Text: fmt.Sprintf(
-			"-results-dir: must be on another filesystem than the cache directory in the closed "+
-				"division: %s and %s share one", v.ResultsDir, c.CacheDir)})
+		bad = append(bad, fmt.Sprintf("-results-dir: must be on another filesystem than the cache "+
+			"directory in the closed division: %s and %s share one", v.ResultsDir, c.CacheDir))
 	}
 	return bad
 }
@@ -220,10 +219,8 @@ func warnings(v *params.Values) []string {
 			"-results-dir elsewhere", v.ResultsDir, dir))
 	}
 	for _, n := range v.Notes {
-		if !n.Acts {
-			list = append(list, fmt.Sprintf("%s (line %d of %s) has no effect: %s", n.Key, n.Line,
-				v.ConfigFile, n.Why))
-		}
+		list = append(list, fmt.Sprintf("%s (line %s of %s) has no effect: %s", n.Key, n.Line,
+			v.ConfigFile, n.Why))
 	}
 	return list
 }

@@ -58,8 +58,8 @@ func simulationFeasible(v *params.Values) params.Violations {
 	}
 	dir := filepath.Dir(v.IOTraceLog)
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return params.Violations{{Text: fmt.Sprintf("-io-trace-log: must be a file in a "+
-			"directory that exists, given %s", v.IOTraceLog)}}
+		return params.Violations{"-io-trace-log: must be a file in a directory that exists, " +
+			"given " + v.IOTraceLog}
 	}
 	return nil
 }
@@ -75,9 +75,8 @@ func oneTrace(plans []*params.Values) params.Violations {
 		}
 		path := tracePath(v)
 		if other, taken := names[path]; taken {
-			return params.Violations{{Text: fmt.Sprintf(
-				"-io-trace-log: must be of one benchmark without a sweep, given for %s and %s: "+
-					"select one with -bench", other, v.Bench.Name)}}
+			return params.Violations{fmt.Sprintf("-io-trace-log: must be of one benchmark without "+
+				"a sweep, given for %s and %s: select one with -bench", other, v.Bench.Name)}
 		}
 		names[path] = v.Bench.Name
 	}

@@ -104,9 +104,8 @@ func Benchmarks() []Bench {
 	return []Bench{
 		option("MaxStorageStress", 1,
 			m{"model": "tiny-1b", "num-users": "8", "max-concurrent-allocs": "4"}),
-		option("StorageThroughput", 2,
-			m{"model": "tiny-1b", "num-users": "6", "max-concurrent-allocs": "4",
-				"cpu-mem-gb": "0.5"}),
+		option("StorageThroughput", 2, m{"model": "tiny-1b",
+			"num-users": "6", "max-concurrent-allocs": "4", "cpu-mem-gb": "0.5"}),
 		option("LargeModel", 3, m{"model": "gpt-oss-20b", "num-users": "4",
 			"max-concurrent-allocs": "2"}),
 		{Name: "Synthetic", Load: LoadUsers},

@@ -20,7 +20,7 @@ func (r *resolver) closed() {
 			continue
 		}
 		shown := d.show(d.required)
-		if _, ok := d.value.(path); ok || d.name == "sweep" {
+		if d.required == "" { // a file, or a sweep
 			shown = "absent"
 		}
 		r.refuse(d.name, fmt.Sprintf("%s in the closed division%s", shown, optionNote(r.in.Bench)))
@@ -48,7 +48,7 @@ func (v *Values) departures() (list []departure) {
 	settings := v.Bench.settings(Closed)
 	for i, p := range v.rows {
 		text, set := settings[p.name]
-		if p.has(free|action) || !set && v.Bench.Option == 0 && optionDecides(p.name) {
+		if p.has(free, action) || !set && v.Bench.Option == 0 && optionDecides(p.name) {
 			continue
 		}
 		if !set {
@@ -114,5 +114,5 @@ func (v *Values) Differences() []result.Difference {
 // and neither is a name that is no parameter.
 func Comparable(name string) bool {
 	p := find(name)
-	return p != nil && !p.has(action|place|goFlag)
+	return p != nil && !p.has(action, place, goFlag)
 }

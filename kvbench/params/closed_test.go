@@ -34,10 +34,9 @@ func TestClosedIsTheOptionAndNothingElse(t *testing.T) {
 }
 
 func TestClosedLeavesPlacesFree(t *testing.T) {
-	v := good(t, Inputs{Bench: bench(t, "MaxStorageStress")}, "-division=closed",
-		"-cache-dir=/mnt/kv", "-results-dir=out",
-		"-storage-capacity-gb=500", "-progress=none", "-keep-files", "-rank=1", "-ranks=4",
-		"-local-ranks=2")
+	v := good(t, Inputs{Bench: bench(t, "MaxStorageStress")},
+		"-division=closed", "-cache-dir=/mnt/kv", "-results-dir=out", "-storage-capacity-gb=500",
+		"-progress=none", "-keep-files", "-rank=1", "-ranks=4", "-local-ranks=2")
 	assert.Equal(t, uint64(43), v.StreamSeed())
 }
 

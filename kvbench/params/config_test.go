@@ -34,9 +34,8 @@ func TestPythonKeysAct(t *testing.T) {
 	assert.Equal(t, workloads.QoS{P95: 60 * ms, P99: 110 * ms, P999: 160*ms + 500*time.Microsecond,
 		P9999: 210 * ms, Priority: 30}, p.QoS[workloads.Interactive])
 	assert.Equal(t, 1200*ms, p.QoS[workloads.Batch].P95)
-	assert.Equal(t, []float64{0.2, 0.6, 0.3, 0.25},
-		[]float64{p.InteractiveShare, p.ResponsiveThreshold, p.SystemPromptShare,
-			p.NewConversation})
+	assert.Equal(t, []float64{0.2, 0.6, 0.3, 0.25}, []float64{p.InteractiveShare,
+		p.ResponsiveThreshold, p.SystemPromptShare, p.NewConversation})
 	assert.Equal(t, []int{40, 16}, []int{p.MaxTurns, p.DecodeBatch})
 	assert.Equal(t, 3*ms, v.GenerationTime)
 	assert.EqualValues(t, 10*(256+32)*2, v.Model.BytesPerToken())
@@ -45,21 +44,20 @@ func TestPythonKeysAct(t *testing.T) {
 }
 
 func TestNotesTellWhichKeysAct(t *testing.T) {
+	v := pythonFile(t)
 	acts, idle := map[string]bool{}, map[string]string{}
-	for _, n := range pythonFile(t).Notes {
-		assert.Positive(t, n.Line, n.Key)
-		section, _, _ := strings.Cut(n.Key, ".")
-		if n.Acts {
+	for _, p := range v.Parameters() {
+		if section, _, below := strings.Cut(p.Name, "."); below {
 			acts[section] = true
-			assert.Empty(t, n.Why)
-		} else {
-			idle[n.Key] = n.Why
-			assert.NotEmpty(t, n.Why, n.Key)
 		}
 	}
+	for _, n := range v.Notes {
+		assert.Regexp(t, `^[1-9]\d*$`, n.Line, n.Key)
+		assert.NotEmpty(t, n.Why, n.Key)
+		idle[n.Key] = n.Why
+	}
 	for _, s := range []string{"user_templates", "generation_timing", "qos_profiles",
-		"qos_distribution", "prefix_cache", "conversation", "decode", "model_configs", "rag",
-		"sharegpt"} {
+		"qos_distribution", "prefix_cache", "conversation", "decode", "rag", "sharegpt"} {
 		assert.True(t, acts[s], s)
 	}
 	assert.Equal(t, "the autoscaler begins with -num-users and keeps between 1 and 100000",
@@ -95,22 +93,16 @@ func TestAllProblemsOfAFileAtOnceWithTheirLines(t *testing.T) {
 	file := filepath.Join(testDirectory, "testdata/broken.yaml")
 	texts := wrong(t, Inputs{}, "-config="+file)
 	for i := range texts {
-		texts[i] = strings.TrimPrefix(texts[i], file+":")
+		texts[i] = strings.TrimPrefix(strings.ReplaceAll(texts[i], "("+file, "("), file+":")
 	}
 	assert.Equal(t, []string{
 		`3: unknown key "interactive_probabilty" in section qos_distribution; nearest known key: "interactive_probability"`,
-		`4: qos_distribution.responsive_threshold must be a number, given "high"`,
-		`7: key "batch_size" is there twice, first in line 6`,
-		`6: decode.batch_size must be a whole number, given 1.5`,
+		`7: mapping key "batch_size" already defined at line 6`,
 		`8: unknown key "user_template" at the top of the file; nearest known key: "user_templates"`,
-		`12: user_templates.chatbot.context_range must be [low, high] with low at most high, given [10, 5]`,
-		`13: user_templates.chatbot.generation_range must be a list of two whole numbers, given [1]`,
-		`14: user_templates.chatbot.think_time_range must be a list of two numbers, given "fast"`,
 		`15: unknown key "chatbots" in section user_templates; nearest known key: "chatbot"`,
 		`16: section conversation must be a mapping of keys to values`,
 		`17: unknown key "num-users" at the top of the file; nearest known key: "parameters: num-users"`,
 		`18: unknown key "decode.batch_size" at the top of the file; nearest known key: "decode"`,
-		`20: prefix_cache.system_prompt_hit_probability must be in 0…1, given 1.5`,
 		`24: unknown key "hidden_size" in section model_configs.odd; nearest known key: "hidden_dim"`,
 		`25: model_configs.empty: kv_heads is 0, must be 1 to 1048576`,
 		`25: model_configs.empty: heads is 0, must be 1 to 1048576`,
@@ -119,7 +111,15 @@ func TestAllProblemsOfAFileAtOnceWithTheirLines(t *testing.T) {
 		`29: unknown key "duration" in section parameters; nearest known key: "the flag -benchtime"`,
 		`30: parameters.cache-dir must be one value (text, a number, true or false)`,
 		`32: unknown key "config" in section parameters; nearest known key: "the flag -config"`,
-		"-num-users: must be a whole number in 1…100000, given 0 (" + file + ":31)",
+		"-num-users: must be a whole number in 1…100000, given 0 (:31)",
+		"user_templates.chatbot.context_range: must be [low, high] with low at most high, " +
+			"given [10, 5] (:12)",
+		"user_templates.chatbot.generation_range: must be [low, high] with low at most high, " +
+			"given [1] (:13)",
+		"user_templates.chatbot.think_time_range: must be a list such as [1, 2], given fast (:14)",
+		"qos_distribution.responsive_threshold: must be a number in 0…1, given high (:4)",
+		"prefix_cache.system_prompt_hit_probability: must be a number in 0…1, given 1.5 (:20)",
+		"decode.batch_size: must be a whole number in 1…2147483647, given 1.5 (:6)",
 	}, texts)
 }
 
@@ -134,23 +134,23 @@ func TestOddFiles(t *testing.T) {
 		"- 1\n":                      "the file must be a mapping",
 		"a: b: c\n":                  "c.yaml:1: mapping values are not allowed",
 		"decode:\n\tbatch_size: 1":   "c.yaml:2: found character that cannot start any token",
-		"decode: {batch_size: .inf}": "must be a whole number, given .inf",
-		"decode: {batch_size: true}": "must be a whole number, given true",
-		"decode: {batch_size: ~}":    "must be a whole number, given nothing",
-		"decode: {batch_size: {}}":   "must be a whole number, given a mapping",
+		"decode: {batch_size: .inf}": "must be a whole number in 1…2147483647, given .inf",
+		"decode: {batch_size: true}": "decode.batch_size: must be a whole number in 1…2147483647, given true",
+		"decode: {batch_size: ~}":    "decode.batch_size must be one value",
+		"decode: {batch_size: {}}":   "decode.batch_size must be one value",
 		"decode: {? [1] : 2}":        "a key must be text",
-		"decode: {batch_size: 0}":    "must be at least 1, given 0",
+		"decode: {batch_size: 0}":    "must be a whole number in 1…2147483647, given 0",
 		"decode: {batch_size: 4}\n---\ndecode: {}\n":                                     "a second document",
 		"qos_distribution: {interactive_probability: 0.9}":                               "interactive share (0.9) must not exceed",
-		"parameters: {sweep: 4}":                                                         "parameters.sweep must be key=a,b,c",
+		"parameters: {sweep: 4}":                                                         "-sweep: must be key=a,b,c, given 4",
 		"parameters: {sweep: [num-users]}":                                               "-sweep: must be key=a,b,c, given num-users",
 		"decode: &d {batch_size: 8}\nconversation: {<<: *d}":                             `unknown key "batch_size" in section conversation`,
-		"prefix_cache: {<<: 5}":                                                          "<< must name a mapping",
-		"prefix_cache: &p {<<: [*p, *p]}":                                                "c.yaml:1: << brings in more than 100 mappings",
+		"prefix_cache: {<<: 5}":                                                          "c.yaml:1: map merge requires map",
+		"prefix_cache: &p {<<: [*p, *p]}":                                                "c.yaml:1: anchor 'p' value contains itself",
 		"generation_timing: &t {fast: 0.1}\nprefill_timing: {<<: *t, none: 0}":           "",
-		"rag: {retrieval_distribution: 5}":                                               "rag.retrieval_distribution must be text, given 5",
+		"rag: {retrieval_distribution: 5}":                                               "must be one of uniform, zipfian, given 5",
 		"model_configs: {m: {num_layers: 1, num_heads: 2, hidden_dim: 16, dtype: int3}}": `dtype "int3" is unknown`,
-		"model_configs: {m: {num_layers: 1, num_heads: 2, hidden_dim: 16, name: 4}}":     "model_configs.m.name must be text, given 4",
+		"model_configs: {m: {num_layers: 1, num_heads: 2, hidden_dim: 16, name: 4}}":     "",
 		"model_configs: [1]":                                                             "section model_configs must be a mapping",
 		"parameters: {num-users: ~}":                                                     "parameters.num-users must be one value",
 	} {

@@ -36,15 +36,15 @@ type deviceKey struct {
 
 func deviceKeys(m *tiers.DeviceModel) []deviceKey {
 	return []deviceKey{
-		{"read", true, rate{&m.Read}},
-		{"write", true, rate{&m.Write}},
-		{"read-latency", true, latency{&m.ReadLatency}},
-		{"write-latency", true, latency{&m.WriteLatency}},
+		{"read", true, rate(&m.Read)},
+		{"write", true, rate(&m.Write)},
+		{"read-latency", true, latency(&m.ReadLatency)},
+		{"write-latency", true, latency(&m.WriteLatency)},
 		{"parallelism", true, whole(&m.Parallelism, 1, maxParallelism)},
-		{"read-iops", false, iops{&m.ReadIOPS}},
-		{"write-iops", false, iops{&m.WriteIOPS}},
-		{"duplex", false, boolean{&m.Duplex}},
-		{"slice", false, latency{&m.Slice}},
+		{"read-iops", false, iops(&m.ReadIOPS)},
+		{"write-iops", false, iops(&m.WriteIOPS)},
+		{"duplex", false, boolean(&m.Duplex)},
+		{"slice", false, latency(&m.Slice)},
 	}
 }
 
@@ -54,32 +54,31 @@ func deviceKeys(m *tiers.DeviceModel) []deviceKey {
 func ParseDevice(text string) (tiers.DeviceModel, error) {
 	m := tiers.DeviceModel{Parallelism: DefaultParallelism}
 	keys := deviceKeys(&m)
-	seen := map[string]bool{}
+	var names, seen []string
+	for _, k := range keys {
+		names = append(names, k.name)
+	}
 	refuse := func(format string, args ...any) (tiers.DeviceModel, error) {
 		return tiers.DeviceModel{}, fmt.Errorf("pairs "+format, args...)
 	}
 	// The first mistake is told alone: after it the rest is guesswork.
 	for part := range strings.SplitSeq(text, ",") {
 		key, value, ok := strings.Cut(strings.TrimSpace(part), "=")
-		i := slices.IndexFunc(keys, func(k deviceKey) bool { return k.name == key })
+		i := slices.Index(names, key)
 		switch {
 		case !ok:
 			return refuse("%s (%q is none)", deviceExample, part)
-		case seen[key]:
+		case slices.Contains(seen, key):
 			return refuse("%s (%s is there twice)", deviceExample, key)
 		case i < 0:
-			names := make([]string, len(keys))
-			for i, k := range keys {
-				names[i] = k.name
-			}
 			return refuse("%s (%q is unknown%s)", deviceExample, key, units.Suggestion(key, names))
 		}
-		seen[key] = true
+		seen = append(seen, key)
 		if err := keys[i].value.Set(value); err != nil {
 			return refuse("of which %s is %w", key, err)
 		}
 	}
-	if !seen["read"] || !seen["write"] {
+	if m.Read == 0 || m.Write == 0 {
 		return tiers.DeviceModel{}, errors.New("at least read and write, " + deviceExample)
 	}
 	return m, nil
@@ -101,43 +100,26 @@ func FormatDevice(m tiers.DeviceModel) string {
 // and spellings of their own, which are those of data sheets.
 
 // rate is bytes per second.
-type rate struct{ to *float64 }
-
-func (r rate) String() string { return units.FormatSize(int64(*r.to)) + "/s" }
-
-func (r rate) Set(text string) error {
-	n, err := units.ParseSize(strings.TrimSuffix(text, "/s"), 1)
-	if err == nil && (n < 1 || n > maxDeviceRate) {
-		err = errors.New("a rate of at least 1B/s and at most 1PiB/s, such as 7GiB/s")
-	}
-	*r.to = float64(n)
-	return err
+func rate(to *float64) kind[float64] {
+	return bounded(kind[float64]{to, func(text string) (float64, error) {
+		n, err := units.ParseSize(strings.TrimSuffix(text, "/s"), 1)
+		return float64(n), err
+	}, func(x float64) string { return units.FormatSize(int64(x)) + "/s" }}, 1, maxDeviceRate,
+		"a rate of at least 1B/s and at most 1PiB/s, such as 7GiB/s")
 }
 
 // iops is requests per second.
-type iops struct{ to *float64 }
-
-func (i iops) String() string { return formatFloat(*i.to) }
-
-func (i iops) Set(text string) error {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || n > maxDeviceIOPS {
-		return fmt.Errorf("a whole number of requests/s in 0…%d, 0 = no bound", maxDeviceIOPS)
-	}
-	*i.to = float64(n)
-	return nil
+func iops(to *float64) kind[float64] {
+	return bounded(kind[float64]{to, func(text string) (float64, error) {
+		n, err := strconv.Atoi(text)
+		return float64(n), err
+	}, formatFloat}, 0, maxDeviceIOPS,
+		fmt.Sprintf("a whole number of requests/s in 0…%d, 0 = no bound", maxDeviceIOPS))
 }
 
 // latency is a time that a drive takes.
-type latency struct{ to *time.Duration }
-
-func (l latency) String() string { return strings.ReplaceAll(l.to.String(), "µ", "u") }
-
-func (l latency) Set(text string) error {
-	d, err := units.ParseDuration(text)
-	if err == nil && (d < 0 || d > maxDeviceLatency) {
-		err = fmt.Errorf("a time from 0s to %s", maxDeviceLatency)
-	}
-	*l.to = d
-	return err
+func latency(to *time.Duration) kind[time.Duration] {
+	return bounded(kind[time.Duration]{to, units.ParseDuration, func(d time.Duration) string {
+		return strings.ReplaceAll(d.String(), "µ", "u")
+	}}, 0, maxDeviceLatency, fmt.Sprintf("a time from 0s to %s", maxDeviceLatency))
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"strconv"
 
-	"kvbench/kvbench/units"
 	"kvbench/tracing/host"
 )
 
@@ -155,32 +154,27 @@ func (v *Values) CheckFit(capacity int64) Violations {
 	if v.Bench.Load != LoadUsers {
 		return nil
 	}
-	given := formatRoughGiB(capacity)
-	storage := Violation{Name: "-storage-capacity-gb", Given: given,
-		Origin: v.Origin("storage-capacity-gb")}
+	refuse := func(required string, args ...any) Violations {
+		const name = "storage-capacity-gb"
+		given := setting{strconv.FormatFloat(toGiB(capacity), 'g', 4, 64), v.Origin(name)}
+		return Violations{violation("-"+name, given, fmt.Sprintf(required, args...))}
+	}
 	// An entry is never split over tiers: the last one has to hold the largest alone.
 	tokens, size := v.LargestEntry()
 	if size > capacity {
-		storage.Required = fmt.Sprintf("at least %s (one entry of %d tokens of %s takes that "+
-			"many GiB) or -model smaller", formatUpGiB(size), tokens, v.ModelName)
-		return Violations{storage}
+		return refuse("at least %s (one entry of %d tokens of %s takes that many GiB) or -model "+
+			"smaller", formatUpGiB(size), tokens, v.ModelName)
 	}
 	// Or the window would read what had been evicted before it began.
-	if population := size * entriesPerUser * int64(v.Users); v.DecodeOnly && population > capacity {
-		fit := capacity / (size * entriesPerUser)
-		storage.Required = fmt.Sprintf("at least %s (decode-only reads %d entries of %d tokens "+
-			"of each of %d users) or -num-users at most %d",
-			formatUpGiB(population), entriesPerUser, tokens, v.Users, fit)
-		return Violations{storage}
+	if each := size * entriesPerUser; v.DecodeOnly && each*int64(v.Users) > capacity {
+		return refuse("at least %s (decode-only reads %d entries of %d tokens of each of %d "+
+			"users) or -num-users at most %d", formatUpGiB(each*int64(v.Users)), entriesPerUser,
+			tokens, v.Users, capacity/each)
 	}
 	return nil
 }
 
 // formatUpGiB rounds up to a hundredth of a GiB: what is named must be enough.
 func formatUpGiB(n int64) string {
-	return strconv.FormatFloat(math.Ceil(float64(n)/float64(units.GiB)*100)/100, 'f', -1, 64)
-}
-
-func formatRoughGiB(n int64) string {
-	return strconv.FormatFloat(float64(n)/float64(units.GiB), 'g', 4, 64)
+	return strconv.FormatFloat(math.Ceil(toGiB(n)*100)/100, 'f', -1, 64)
 }

@@ -105,8 +105,7 @@ func TestMemory(t *testing.T) {
 			assert.ErrorContains(t, err, what)
 		}
 		assert.NoError(t, CheckMemory(EstimateMemory(run.Bytes(), 2*gib-64*mib-harnessMemory),
-			run.Workers, l),
-			"the setting that it names does fit")
+			run.Workers, l), "the setting that it names does fit")
 	}
 	assert.Error(t, CheckMemory(EstimateMemory(run.Bytes(), 4*gib), run.Workers,
 		host.Limits{MemoryAvailable: need - 1}))

@@ -2,10 +2,12 @@ package params
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -17,36 +19,21 @@ import (
 	"kvbench/workloads/model"
 )
 
-// configFile is what a YAML file says, with the lines on which it says it.
+// configFile is what a YAML file says: a text for each key, dotted, with the line that gives it.
+// What the texts mean is decided with those of all other layers.
 //
-// The file is walked as nodes rather than decoded into structs: every problem is told at once, with
-// its line and the nearest known key, keys of the Python benchmark that mean nothing here are
-// accepted and told, and results record the line that set a value. The decoder knows none of that.
+// The decoder resolves aliases and <<, and refuses keys that are there twice. Keys are compared
+// with the known ones here: it would name the first unknown field without the nearest known one,
+// and could not tell the line that set a value, which results record.
 type configFile struct {
-	path       string
-	parameters map[string]setting // section parameters, except sweep
-	sweeps     []setting
-	keys       []configKey // profile keys that act, in the order of the file
-	models     []model.Model
-	notes      []Note
-	bad        Violations
-	merges     int // mappings that << brought in so far
+	path   string
+	values map[string][]setting // one of each but for sweeps
+	models []model.Model
+	bad    Violations
 }
 
-// configKey is a profile key whose value has been checked, ready to be applied.
-type configKey struct {
-	name   string
-	value  *yaml.Node
-	origin Origin
-}
-
-// Note says what one key of the YAML file did.
-type Note struct {
-	Key  string // dotted
-	Line int
-	Acts bool
-	Why  string // why it has no effect
-}
+// Note says why a key of the YAML file has no effect.
+type Note struct{ Key, Line, Why string }
 
 // maxConfigBytes bounds what is read of a file that claims to be a configuration; real ones have a
 // few KiB.
@@ -56,98 +43,67 @@ const maxConfigBytes = 4 << 20
 // read is there nevertheless, so that other checks can go on.
 func readConfig(path string) *configFile {
 	f, err := os.Open(path)
+	var text []byte
 	if err == nil {
-		var text []byte
 		text, err = io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
 		f.Close()
-		if err == nil && len(text) > maxConfigBytes {
-			err = fmt.Errorf("it is larger than %d MiB", maxConfigBytes>>20)
-		}
-		if err == nil {
-			return parseConfig(path, text)
-		}
 	}
-	// Messages name the path once.
+	if len(text) > maxConfigBytes {
+		err = fmt.Errorf("it is larger than %d MiB", maxConfigBytes>>20)
+	}
 	if inner := (*fs.PathError)(nil); errors.As(err, &inner) {
-		err = inner.Err // the path is in the message already
+		err = inner.Err // messages name the path once
 	}
-	text := fmt.Sprintf("-config: cannot read %s: %v", path, err)
-	return &configFile{path: path, bad: Violations{{Name: "-config", Text: text}}}
+	if err != nil {
+		return &configFile{bad: Violations{fmt.Sprintf("-config: cannot read %s: %v", path, err)}}
+	}
+	return parseConfig(path, text)
 }
 
 // parseConfig checks the text of a YAML file; path is for messages only.
 func parseConfig(path string, text []byte) *configFile {
-	c := &configFile{path: path, parameters: make(map[string]setting)}
+	c := &configFile{path: path, values: make(map[string][]setting)}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, more yaml.Node
-	switch err := dec.Decode(&doc); {
-	case errors.Is(err, io.EOF):
-		return c // empty, or comments only
-	case err != nil:
-		c.syntax(err)
-		return c
+	err := dec.Decode(&doc)
+	if err == nil {
+		if len(doc.Content) == 1 {
+			c.section(doc.Content[0], "", fileKeys())
+		}
+		// yaml.Unmarshal would ignore what follows the first document.
+		if err = dec.Decode(&more); err == nil {
+			c.refuse(more.Line, "a second document: put everything into one")
+		}
 	}
-	// yaml.Unmarshal would ignore what follows the first document.
-	if err := dec.Decode(&more); err == nil {
-		c.badAt(&more, "a second document: put everything into one")
-	} else if !errors.Is(err, io.EOF) {
-		c.syntax(err)
-	}
-	if len(doc.Content) == 1 {
-		// The values go to a draft of no use, and are applied when the benchmark's have been.
-		keys := append(newDraft().keys(), key{name: sectionParameters}, key{name: sectionModels})
-		c.section(doc.Content[0], "", keys)
+	if err != nil && err != io.EOF { // empty, or comments only
+		c.yamlError(1, err) // yaml leaves out the number of the first line
 	}
 	return c
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+func (c *configFile) at(line int) string { return fmt.Sprintf("%s:%d", c.path, line) }
 
-// syntax rewrites yaml's "yaml: line 3: …" to the form of all other messages.
-func (c *configFile) syntax(err error) {
-	text, line := err.Error(), "1" // yaml leaves out the number of the first line
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
-		text = text[len(m[0]):]
+func (c *configFile) refuse(line int, format string, args ...any) {
+	c.bad = append(c.bad, c.at(line)+": "+fmt.Sprintf(format, args...))
+}
+
+var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
+
+// yamlError rewrites yaml's "yaml: line 3: …" to the form of all other messages; what has no line
+// is told with the given one.
+func (c *configFile) yamlError(line int, err error) {
+	texts := []string{err.Error()}
+	if all := (*yaml.TypeError)(nil); errors.As(err, &all) {
+		texts = all.Errors
+	}
+	for _, text := range texts {
+		where := c.at(line)
+		m := yamlLine.FindStringSubmatch(text)
 		if m[1] != "" {
-			line = m[1]
+			where = c.path + ":" + m[1]
 		}
+		c.bad = append(c.bad, where+": "+text[len(m[0]):])
 	}
-	c.bad = append(c.bad, Violation{Text: c.path + ":" + line + ": " + text})
-}
-
-func (c *configFile) at(n *yaml.Node) Origin {
-	return Origin{FromFile, fmt.Sprintf("%s:%d", c.path, n.Line)}
-}
-
-func (c *configFile) badAt(n *yaml.Node, format string, args ...any) {
-	o := c.at(n)
-	text := o.Where + ": " + fmt.Sprintf(format, args...)
-	c.bad = append(c.bad, Violation{Origin: o, Text: text})
-}
-
-// note records that a key acts, or why it does not.
-func (c *configFile) note(name string, key *yaml.Node, why string) {
-	c.notes = append(c.notes, Note{Key: name, Line: key.Line, Acts: why == "", Why: why})
-}
-
-// unknown reports a key that is not in section ("" is the top of the file). A misspelt key that is
-// ignored would make a run of defaults that looks configured, so none is.
-func (c *configFile) unknown(n *yaml.Node, section string, known []string) {
-	where := "at the top of the file"
-	if section != "" {
-		where = "in section " + section
-	}
-	best, _ := units.Nearest(n.Value, known)
-	p := find(n.Value)
-	switch {
-	case section == "" && p != nil && p.inFile():
-		best = sectionParameters + ": " + n.Value // right name, wrong place
-	case section == sectionParameters && n.Value == "duration":
-		best = "the flag -benchtime"
-	case section == sectionParameters && p != nil:
-		best = "the flag -" + n.Value
-	}
-	c.badAt(n, "unknown key %q %s; nearest known key: %q", n.Value, where, best)
 }
 
 // Sections with keys of their own making.
@@ -156,33 +112,41 @@ const (
 	sectionModels     = "model_configs"
 )
 
+// fileKeys are all keys that may stand in a file, but for those of models.
+func fileKeys() []parameter {
+	list := keys(newValues(""))
+	for _, p := range rows {
+		if p.inFile() {
+			p.name = sectionParameters + "." + p.name
+			list = append(list, p)
+		}
+	}
+	return append(list, parameter{name: sectionModels})
+}
+
 // section walks a mapping; path is its dotted name, keys are all that may stand in it and below.
-func (c *configFile) section(n *yaml.Node, path string, keys []key) {
-	for _, p := range c.mapping(n, path) {
-		full := strings.TrimPrefix(path+"."+p.key.Value, ".")
-		i := slices.IndexFunc(keys, func(k key) bool { return k.name == full })
+func (c *configFile) section(n *yaml.Node, path string, keys []parameter) {
+	for _, e := range c.entries(n, path) {
+		full := strings.TrimPrefix(path+"."+e.key, ".")
+		i := slices.IndexFunc(keys, func(k parameter) bool { return k.name == full })
 		switch {
-		// decode.batch_size must not pass for batch_size in decode
-		case strings.Contains(p.key.Value, "."):
-			c.unknown(p.key, path, children(keys, path))
-		case full == sectionParameters:
-			c.parameterSection(p.value)
 		case full == sectionModels:
-			for _, m := range c.mapping(p.value, full) {
-				c.model(m.key, m.value)
+			for _, m := range c.entries(e.value, full) {
+				c.model(m)
 			}
-		case i >= 0:
-			c.leaf(&keys[i], p.key, p.value)
-		case len(children(keys, full)) > 0:
-			c.section(p.value, full, keys)
+		// decode.batch_size must not pass for batch_size in decode
+		case i >= 0 && !strings.Contains(e.key, "."):
+			c.values[full] = append(c.values[full], c.texts(e, keys[i])...)
+		case len(children(keys, full)) > 0 && !strings.Contains(e.key, "."):
+			c.section(e.value, full, keys)
 		default:
-			c.unknown(p.key, path, children(keys, path))
+			c.unknown(e, path, children(keys, path))
 		}
 	}
 }
 
 // children lists what may stand in a section, "" being the top of the file.
-func children(keys []key, section string) (names []string) {
+func children(keys []parameter, section string) (names []string) {
 	for _, k := range keys {
 		rest, below := strings.CutPrefix("."+k.name, strings.TrimSuffix("."+section, ".")+".")
 		if name, _, _ := strings.Cut(rest, "."); below && !slices.Contains(names, name) {
@@ -192,72 +156,65 @@ func children(keys []key, section string) (names []string) {
 	return names
 }
 
-// leaf reads the value of a known key. It is checked now, where its line is at hand, and applied
-// when the benchmark's keys, which are weaker, have been.
-func (c *configFile) leaf(k *key, name, n *yaml.Node) {
-	if err := k.set(n); err != nil {
-		c.badAt(n, "%s must be %v", k.name, err)
-		return
+// unknown reports a key that is not in section. A misspelt key that is ignored would make a run of
+// defaults that looks configured, so none is.
+func (c *configFile) unknown(e entry, section string, known []string) {
+	where := "in section " + section
+	best, _ := units.Nearest(e.key, known)
+	switch p := find(e.key); {
+	case section == "":
+		where = "at the top of the file"
+		if p != nil && p.inFile() {
+			best = sectionParameters + ": " + e.key // right name, wrong place
+		}
+	case section == sectionParameters && e.key == "duration":
+		best = "the flag -benchtime"
+	case section == sectionParameters && p != nil:
+		best = "the flag -" + e.key
 	}
-	c.note(k.name, name, k.why)
-	if k.why == "" {
-		c.keys = append(c.keys, configKey{k.name, n, c.at(n)})
-	}
+	c.refuse(e.line, "unknown key %q %s; nearest known key: %q", e.key, where, best)
 }
 
-// parameterSection reads our own flags by their names. The texts are parsed with those of all other
-// layers, because a path or a size is spelled the same everywhere.
-func (c *configFile) parameterSection(n *yaml.Node) {
-	for _, pair := range c.mapping(n, sectionParameters) {
-		name := pair.key.Value
-		p := find(name)
-		switch {
-		case p == nil || !p.inFile():
-			var known []string
-			for _, p := range rows {
-				if p.inFile() {
-					known = append(known, p.name)
-				}
-			}
-			c.unknown(pair.key, sectionParameters, known)
-			continue
-		case name == "sweep":
-			c.sweepList(pair.value)
-		case pair.value.Kind != yaml.ScalarNode || pair.value.Tag == "!!null":
-			c.badAt(pair.value, "parameters.%s must be one value (text, a number, true or false)",
-				name)
-			continue
-		default:
-			c.parameters[name] = setting{pair.value.Value, c.at(pair.value)}
+// texts are what a key is given, as it is recorded: a scalar as written, a list in one line. Of
+// sweeps each is a text of its own.
+func (c *configFile) texts(e entry, k parameter) (list []setting) {
+	origin := Origin{FromFile, c.at(e.line)}
+	if e.value.Kind == yaml.ScalarNode && e.value.Tag != "!!null" {
+		return []setting{{e.value.Value, origin}}
+	}
+	if e.value.Kind == yaml.SequenceNode {
+		var items []string
+		for _, item := range e.value.Content {
+			items = append(items, follow(item).Value)
+			list = append(list, setting{follow(item).Value, origin})
 		}
-		c.note(sectionParameters+"."+name, pair.key, "")
-	}
-}
-
-// sweepList reads `sweep: key=a,b` or a list of such texts. One text is not cut at spaces, as the
-// environment's is: YAML has lists for that.
-func (c *configFile) sweepList(n *yaml.Node) {
-	items := []*yaml.Node{n}
-	if n.Kind == yaml.SequenceNode {
-		items = n.Content
-	}
-	for _, item := range items {
-		if item = follow(item); item.Kind != yaml.ScalarNode || item.Tag != "!!str" {
-			c.badAt(item, "parameters.sweep must be key=a,b,c or a list of such texts")
-			continue
+		switch k.value.(type) {
+		case kind[[]int], kind[[2]int], kind[[2]float64]:
+			return []setting{{"[" + strings.Join(items, ", ") + "]", origin}}
 		}
-		c.sweeps = append(c.sweeps, setting{item.Value, c.at(item)})
+		if k.name == sectionParameters+".sweep" {
+			return list
+		}
 	}
+	c.refuse(e.line, "%s must be one value (text, a number, true or false)", k.name)
+	return nil
 }
 
 // model reads one of model_configs: a model to add, or to redefine. Its keys are the Python
 // benchmark's; what may be left out is filled as there.
-func (c *configFile) model(name, n *yaml.Node) {
-	section := sectionModels + "." + name.Value
-	m := model.Model{Key: name.Value, Name: name.Value}
-	problems, before := len(c.bad), len(c.keys)
-	c.section(n, section, modelKeys(section, &m))
-	c.keys = c.keys[:before] // they are the model's, not the profile's
+func (c *configFile) model(e entry) {
+	section := sectionModels + "." + e.key
+	m := model.Model{Key: e.key, Name: e.key}
+	problems := len(c.bad)
+	keys := modelKeys(section, &m)
+	c.section(e.value, section, keys)
+	for _, k := range keys {
+		for _, s := range c.values[k.name] {
+			if err := k.value.Set(s.text); err != nil {
+				c.bad = append(c.bad, violation(k.name, s, err.Error()))
+			}
+		}
+	}
 	// The model is checked as a whole when each of its keys was right.
 	if len(c.bad) > problems {
 		return
@@ -265,7 +222,7 @@ func (c *configFile) model(name, n *yaml.Node) {
 	complete(&m)
 	if err := m.Validate(); err != nil {
 		for line := range strings.SplitSeq(err.Error(), "\n") {
-			c.badAt(name, "%s: %s", section,
+			c.refuse(e.line, "%s: %s", section,
 				strings.TrimPrefix(line, fmt.Sprintf("model %q: ", m.Key)))
 		}
 		return
@@ -280,9 +237,7 @@ func complete(m *model.Model) {
 	if m.Attention == model.MLA {
 		return
 	}
-	if m.KVHeads == 0 {
-		m.KVHeads = m.Heads
-	}
+	m.KVHeads = cmp.Or(m.KVHeads, m.Heads)
 	if m.Attention == "" {
 		m.Attention = model.GQA
 		if m.KVHeads == m.Heads {
@@ -291,92 +246,51 @@ func complete(m *model.Model) {
 	}
 }
 
-// pair is one key of a mapping and its value, aliases followed. The decoder would resolve aliases
-// and `<<` itself, but without the lines of the keys, which messages need.
-type pair struct{ key, value *yaml.Node }
+// entry is one key of a mapping and its value, aliases followed.
+type entry struct {
+	key   string
+	line  int
+	value *yaml.Node
+}
 
-// maxMerges bounds the mappings that all `<<` of a file bring in: an anchor may contain itself, or
-// hundreds of others.
-const maxMerges = 100
-
-// mapping lists the pairs of a mapping, reports duplicates, and resolves `<<` as YAML 1.1 does (the
-// mapping's own keys win). An empty value counts as an empty mapping, as it stays when every key of
-// a section is commented out.
-func (c *configFile) mapping(n *yaml.Node, path string) []pair {
+// entries lists a mapping: its own keys in their order, then those that << brings in. An empty
+// value counts as an empty mapping, as it stays when every key of a section is commented out.
+func (c *configFile) entries(n *yaml.Node, path string) (list []entry) {
 	n = follow(n)
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return nil
 	}
-	// Told with the section's name: of a whole file that is a list, there is nothing else to say.
 	if n.Kind != yaml.MappingNode {
 		what := "section " + path
-		if path == "" {
+		if path == "" { // there is nothing else to say of a file that is a list
 			what = "the file"
 		}
-		c.badAt(n, "%s must be a mapping of keys to values", what)
+		c.refuse(n.Line, "%s must be a mapping of keys to values", what)
 		return nil
 	}
-	var list []pair
-	seen := make(map[string]int)
-	own, merged := c.entries(n)
-	for _, p := range own {
-		switch first, twice := seen[p.key.Value]; {
-		case p.key.Kind != yaml.ScalarNode:
-			c.badAt(p.key, "a key must be text")
-		case twice:
-			c.badAt(p.key, "key %q is there twice, first in line %d", p.key.Value, first)
-		default:
-			seen[p.key.Value] = p.key.Line
-			list = append(list, p)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		switch key := follow(n.Content[i]); {
+		case key.Kind != yaml.ScalarNode:
+			c.refuse(key.Line, "a key must be text")
+			return nil
+		case key.Tag != "!!merge":
+			list = append(list, entry{key.Value, key.Line, follow(n.Content[i+1])})
 		}
 	}
-	for _, p := range merged {
-		if _, twice := seen[p.key.Value]; !twice && p.key.Kind == yaml.ScalarNode {
-			seen[p.key.Value] = p.key.Line
-			list = append(list, p)
-		}
+	// All keys as yaml reads them. What it brings in has the lines of the values.
+	var all map[string]yaml.Node
+	if err := n.Decode(&all); err != nil {
+		c.yamlError(n.Line, err)
+		return list
+	}
+	for _, e := range list {
+		delete(all, e.key)
+	}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		value := all[key]
+		list = append(list, entry{key, value.Line, follow(&value)})
 	}
 	return list
-}
-
-// entries are a mapping's own pairs and those that its `<<` brings.
-func (c *configFile) entries(n *yaml.Node) (own, merged []pair) {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := follow(n.Content[i]), follow(n.Content[i+1])
-		if key.Tag == "!!merge" {
-			merged = append(merged, c.merge(value)...)
-		} else {
-			own = append(own, pair{key, value})
-		}
-	}
-	return own, merged
-}
-
-// merge lists the pairs that `<<` brings: of a mapping, or of a list of mappings of which earlier
-// ones win.
-func (c *configFile) merge(n *yaml.Node) (pairs []pair) {
-	if c.merges++; c.merges >= maxMerges {
-		if c.merges == maxMerges {
-			c.badAt(n, "<< brings in more than %d mappings", maxMerges)
-		}
-		return nil
-	}
-	switch n.Kind {
-	case yaml.SequenceNode:
-		for _, item := range n.Content {
-			if item = follow(item); item.Kind == yaml.MappingNode {
-				pairs = append(pairs, c.merge(item)...)
-			} else {
-				c.badAt(item, "<< must name a mapping or a list of mappings")
-			}
-		}
-	case yaml.MappingNode:
-		own, inner := c.entries(n)
-		pairs = append(own, inner...)
-	default:
-		c.badAt(n, "<< must name a mapping or a list of mappings")
-	}
-	return pairs
 }
 
 // follow replaces an alias by what it stands for.
@@ -385,16 +299,4 @@ func follow(n *yaml.Node) *yaml.Node {
 		n = n.Alias
 	}
 	return n
-}
-
-// nodeText is a value as it is recorded: scalars as written, lists in one line.
-func nodeText(n *yaml.Node) string {
-	if n = follow(n); n.Kind != yaml.SequenceNode {
-		return n.Value
-	}
-	items := make([]string, len(n.Content))
-	for i, item := range n.Content {
-		items[i] = follow(item).Value
-	}
-	return "[" + strings.Join(items, ", ") + "]"
 }

@@ -28,8 +28,24 @@ type Set struct {
 func Register(fs *flag.FlagSet) *Set {
 	s := &Set{given: make(map[string][]string)}
 	for i := range rows {
-		if p := &rows[i]; !p.has(goFlag) {
-			fs.Var(&flagText{s, p}, p.name, p.usage())
+		p := &rows[i]
+		// Any text is taken: what it means depends on the division, which another flag, the
+		// environment or the file may set. Of a repeated flag the last counts, as everywhere in Go,
+		// and of -sweep all.
+		take := func(text string) error {
+			if p.name != "sweep" {
+				s.given[p.name] = nil
+			}
+			s.given[p.name] = append(s.given[p.name], text)
+			return nil
+		}
+		if p.has(goFlag) {
+			continue
+		}
+		if _, ok := p.value.(kind[bool]); ok { // -precondition stands for -precondition=true
+			fs.BoolFunc(p.name, p.usage(), take)
+		} else {
+			fs.Func(p.name, p.usage(), take)
 		}
 	}
 	return s
@@ -38,61 +54,24 @@ func Register(fs *flag.FlagSet) *Set {
 // HelpRequested tells whether -help-parameters was given.
 func (s *Set) HelpRequested() bool {
 	// Asked before anything is resolved: help must be had in spite of what is wrong.
-	texts := s.given["help-parameters"]
-	if len(texts) == 0 {
-		return false
-	}
-	wanted, err := strconv.ParseBool(texts[len(texts)-1])
+	wanted, err := strconv.ParseBool(strings.Join(s.given["help-parameters"], ""))
 	return err == nil && wanted
 }
 
 // usage is the line of -help. Defaults stand in it as text, because there are three of them; the
 // flag package would print what is typed.
 func (p *parameter) usage() string {
-	var b strings.Builder
-	b.WriteString(p.help)
+	var defaults []string
+	for i, d := range divisions {
+		defaults = append(defaults, string(d)+" "+p.show(p.def[i]))
+	}
 	switch {
 	case p.has(action) || p.show(p.def[0]) == "":
+		return p.help
 	case p.uniform():
-		b.WriteString(" (default " + p.show(p.def[0]) + ")")
-	default:
-		b.WriteString(" (default")
-		for i, d := range divisions {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			b.WriteString(" " + string(d) + " " + p.show(p.def[i]))
-		}
-		b.WriteString(")")
+		return p.help + " (default " + p.show(p.def[0]) + ")"
 	}
-	return b.String()
-}
-
-// flagText is the flag.Value of one parameter on the command line. It only keeps texts: what they
-// mean depends on the division, which another flag, the environment or the file may set.
-type flagText struct {
-	set *Set
-	p   *parameter
-}
-
-// String is asked by the flag package on a zero value too.
-func (f *flagText) String() string {
-	if f == nil || f.set == nil {
-		return ""
-	}
-	return strings.Join(f.set.given[f.p.name], " ")
-}
-
-// Set takes any text, also a second one: the last counts, and of -sweep all.
-func (f *flagText) Set(text string) error {
-	f.set.given[f.p.name] = append(f.set.given[f.p.name], text)
-	return nil
-}
-
-// IsBoolFlag lets -precondition stand for -precondition=true.
-func (f *flagText) IsBoolFlag() bool {
-	_, ok := f.p.value.(boolean)
-	return ok
+	return p.help + " (default " + strings.Join(defaults, ", ") + ")"
 }
 
 // WriteHelp prints the table of -help-parameters: what is in force, where it came from, the
@@ -127,21 +106,16 @@ func (v *Values) WriteHelp(w io.Writer) error {
 		"flag, environment, file, benchmark, division.\n", EnvPrefix)
 	if len(v.profiles) > 0 {
 		fmt.Fprintln(out, "\nusers' profile:")
-		for _, p := range v.profiles {
-			fmt.Fprintf(out, "  %s = %s (%s)\n", p.Name, p.Value, p.Origin)
-		}
+	}
+	for _, p := range v.profiles {
+		fmt.Fprintf(out, "  %s = %s (%s)\n", p.Name, p.Value, p.Origin)
 	}
 	// Python's keys that mean nothing here are said once more, or their file would look obeyed.
-	first := true
+	if len(v.Notes) > 0 {
+		fmt.Fprintf(out, "\naccepted without effect in %s:\n", v.ConfigFile)
+	}
 	for _, n := range v.Notes {
-		if n.Acts {
-			continue
-		}
-		if first {
-			fmt.Fprintf(out, "\naccepted without effect in %s:\n", v.ConfigFile)
-			first = false
-		}
-		fmt.Fprintf(out, "  line %d: %s: %s\n", n.Line, n.Key, n.Why)
+		fmt.Fprintf(out, "  line %s: %s: %s\n", n.Line, n.Key, n.Why)
 	}
 	return out.Flush()
 }

@@ -59,11 +59,7 @@ func wrong(t testing.TB, in Inputs, args ...string) []string {
 	require.Error(t, err)
 	var bad Violations
 	require.ErrorAs(t, err, &bad)
-	texts := make([]string, len(bad))
-	for i, v := range bad {
-		texts[i] = v.Error()
-	}
-	return texts
+	return bad
 }
 
 func writeFile(t testing.TB, name, text string) string {

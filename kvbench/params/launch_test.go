@@ -20,8 +20,7 @@ func TestRankFromLaunchers(t *testing.T) {
 		"PMI without locals": {[]string{"PMI_RANK", "1", "PMI_SIZE", "2"}, [3]int{1, 2, 2},
 			"PMI_RANK"},
 		"Slurm": {[]string{"SLURM_PROCID", "4", "SLURM_NTASKS", "5", "SLURM_TASKS_PER_NODE",
-			"2(x2),1", "SLURM_NODEID", "2"},
-			[3]int{4, 5, 1}, "SLURM_PROCID"},
+			"2(x2),1", "SLURM_NODEID", "2"}, [3]int{4, 5, 1}, "SLURM_PROCID"},
 		"Slurm, first node": {[]string{"SLURM_PROCID", "0", "SLURM_NTASKS", "3",
 			"SLURM_TASKS_PER_NODE", "3"}, [3]int{0, 3, 3}, "SLURM_PROCID"},
 	} {

@@ -81,11 +81,9 @@ func TestRulesBetweenParameters(t *testing.T) {
 		wrong(t, Inputs{}, "-prefill-only", "-decode-only"))
 	good(t, Inputs{}, "-tensor-parallel=8", "-num-gpus=8")
 	assert.Equal(t, []string{"-tensor-parallel: must be in 1…4, the number of -num-gpus, given 8 " +
-		"(flag)"},
-		wrong(t, Inputs{}, "-tensor-parallel=8", "-num-gpus=4"))
+		"(flag)"}, wrong(t, Inputs{}, "-tensor-parallel=8", "-num-gpus=4"))
 	assert.Equal(t, []string{"-gpu-mem-gb: must be at most 65536 GiB over all -num-gpus (8), " +
-		"given 10000 (flag)"},
-		wrong(t, Inputs{}, "-gpu-mem-gb=10000", "-num-gpus=8"))
+		"given 10000 (flag)"}, wrong(t, Inputs{}, "-gpu-mem-gb=10000", "-num-gpus=8"))
 }
 
 func TestMessagesNameWhatWouldBeRight(t *testing.T) {
@@ -95,9 +93,8 @@ func TestMessagesNameWhatWouldBeRight(t *testing.T) {
 			"yet, given cuda (flag)",
 		"-cache-dir=s3://b/p": "-cache-dir: must be a directory (object storage, s3://, is not " +
 			"in this version), given s3://b/p (flag)",
-		"-chunk-size=1MB": `-chunk-size: must be a size with a known unit (B, KiB, MiB, GiB, TiB; "MB" is unknown, did you mean "MiB"?), given 1MB (flag)`,
-		"-settle=90": "-settle: must be a time with its unit, such as 90s, given 90 " +
-			"(flag)",
+		"-chunk-size=1MB":   `-chunk-size: must be a size with a known unit (B, KiB, MiB, GiB, TiB; "MB" is unknown, did you mean "MiB"?), given 1MB (flag)`,
+		"-settle=90":        "-settle: must be a time with its unit, such as 90s, given 90 (flag)",
 		"-num-users=":       `-num-users: must be a whole number in 1…100000, given "" (flag)`,
 		"-model=llama3.1-8": `did you mean "llama3.1-8b"?`,
 		"-max-requests=-1": "-max-requests: must be a whole number of at least 0, given -1 " +
@@ -113,9 +110,8 @@ func TestMessagesNameWhatWouldBeRight(t *testing.T) {
 func TestTenWrongParametersGiveTenMessages(t *testing.T) {
 	texts := wrong(t, Inputs{BenchTime: "soon",
 		Env: environment("KVBENCH_ARRIVAL", "late", "KVBENCH_SEED", "-4")},
-		"-num-users=0", "-gpu-mem-gb=70000", "-cpu-mem-gb=-1", "-io=fast", "-chunk-size=3GB",
-		"-verify=maybe",
-		"-precondition-threads=-2", "-cache-dir=s3://b")
+		"-num-users=0", "-gpu-mem-gb=70000", "-cpu-mem-gb=-1", "-io=fast",
+		"-chunk-size=3GB", "-verify=maybe", "-precondition-threads=-2", "-cache-dir=s3://b")
 	assert.Len(t, texts, 11, strings.Join(texts, "\n"))
 	assert.Contains(t, strings.Join(texts, "\n"), "given late (environment KVBENCH_ARRIVAL)")
 }
@@ -123,8 +119,7 @@ func TestTenWrongParametersGiveTenMessages(t *testing.T) {
 func TestTheCacheDirectoryIsCheckedWithoutTouchingAnything(t *testing.T) {
 	in := Inputs{CheckCacheDir: func(dir string) error { return errors.New(dir + " lies in /etc") }}
 	assert.Equal(t, []string{"-cache-dir: must be a directory that may be worked in (/etc/kv " +
-		"lies in /etc), given /etc/kv (flag)"},
-		wrong(t, in, "-cache-dir=/etc/kv"))
+		"lies in /etc), given /etc/kv (flag)"}, wrong(t, in, "-cache-dir=/etc/kv"))
 	good(t, in)                             // the temporary directory is the suite's own
 	good(t, Inputs{}, "-cache-dir=/etc/kv") // nobody asks
 }
@@ -141,9 +136,8 @@ func TestAnEntryThatNeverFitsIsRefusedWithTheSizeThatWould(t *testing.T) {
 		"-num-gpus=8", "-tensor-parallel=8")
 	good(t, Inputs{Bench: bench(t, "DataGen")}, "-division=open", "-storage-capacity-gb=0.1")
 	texts = wrong(t, Inputs{Bench: bench(t, "DecodeOnly")}, "-num-users=9")
-	assert.Contains(t, texts[0],
-		"must be at least 4.22 (decode-only reads 10 entries of 2048 tokens of each of 9 users) "+
-			"or -num-users at most 8")
+	assert.Contains(t, texts[0], "must be at least 4.22 (decode-only reads 10 entries of 2048 "+
+		"tokens of each of 9 users) or -num-users at most 8")
 	v := good(t, Inputs{Bench: bench(t, "Synthetic")}, "-division=open")
 	assert.Empty(t, v.CheckFit(100*units.GiB))
 	assert.Len(t, v.CheckFit(units.GiB), 1)
@@ -160,9 +154,8 @@ func TestTraceStart(t *testing.T) {
 		"no times, given 60s (flag)"},
 		wrong(t, Inputs{Bench: bench(t, "ShareGPT")}, "-dataset-path="+file, "-trace-start=60s"))
 	assert.Equal(t, []string{"-trace-start: must be 0s with IOTraceReplay: rows after it would " +
-		"read what rows before it wrote, given 60s (flag)"},
-		wrong(t, Inputs{Bench: bench(t, "IOTraceReplay")}, "-io-trace-replay="+file,
-			"-trace-start=60s"))
+		"read what rows before it wrote, given 60s (flag)"}, wrong(t,
+		Inputs{Bench: bench(t, "IOTraceReplay")}, "-io-trace-replay="+file, "-trace-start=60s"))
 	good(t, Inputs{Bench: bench(t, "ShareGPT")}, "-trace-start=60s") // it skips
 	assert.Equal(t, "-trace-start: must be 0s in the closed division (option 1), given 60s (flag)",
 		wrong(t, Inputs{Bench: bench(t, "MaxStorageStress")}, "-division=closed",

@@ -3,7 +3,9 @@ package params
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -62,7 +64,15 @@ func (s *Set) resolve(in Inputs) (*Values, Violations) {
 	if in.CheckCacheDir == nil {
 		in.CheckCacheDir = func(string) error { return nil }
 	}
-	r := &resolver{set: s, in: in, file: &configFile{}, v: newValues(in.Base),
+	// Go's own flags count as typed ones; they have no other layer.
+	given := maps.Clone(s.given)
+	if in.BenchTime != "" {
+		given["benchtime"] = []string{in.BenchTime}
+	}
+	if in.Count != 0 {
+		given["count"] = []string{strconv.Itoa(in.Count)}
+	}
+	r := &resolver{given: given, in: in, file: &configFile{}, v: newValues(in.Base),
 		refused: make(map[string]bool)}
 	r.v.Bench = in.Bench
 	r.run()
@@ -71,21 +81,22 @@ func (s *Set) resolve(in Inputs) (*Values, Violations) {
 
 // resolver is one resolution under way.
 type resolver struct {
-	set     *Set
-	in      Inputs
-	file    *configFile
-	bench   map[string]string // the benchmark's settings in this division
-	v       *Values
-	bad     Violations
-	refused map[string]bool // parameters that hold a default because what was given is wrong
+	given    map[string][]string
+	in       Inputs
+	file     *configFile
+	launched map[string]setting // rank, ranks and local-ranks, when a launcher sets them
+	bench    map[string]string  // the benchmark's settings in this division
+	v        *Values
+	bad      Violations
+	refused  map[string]bool // parameters that hold a default because what was given is wrong
 }
 
 func (r *resolver) run() {
 	// The YAML file comes before anything else, because it may hold the division.
-	if r.decide("config"); r.v.ConfigFile != "" {
+	if r.decide(r.v.row("config")); r.v.ConfigFile != "" {
 		r.file = readConfig(r.v.ConfigFile)
 	}
-	if r.decide("division"); r.v.ConfigFile != "" && r.v.Division == Closed {
+	if r.decide(r.v.row("division")); r.v.ConfigFile != "" && r.v.Division == Closed {
 		// The file's contents do not matter any more: messages about them would only hide this one.
 		r.refuse("config", "absent: the closed division takes no configuration file")
 		r.file = &configFile{}
@@ -93,126 +104,117 @@ func (r *resolver) run() {
 	// From here on the division is known, and with it defaults and the benchmark's size.
 	r.bad = append(r.bad, r.file.bad...)
 	r.bench = r.in.Bench.settings(r.v.Division)
-	for _, p := range r.v.rows {
-		switch p.name {
+	var unplaced string
+	r.launched, unplaced = launched(r.in.Env)
+	for i := range r.v.rows {
+		switch p := &r.v.rows[i]; p.name {
 		case "config", "division":
 		case "sweep":
-			r.sweep()
+			r.sweep(p)
 		default:
-			r.decide(p.name)
+			r.decide(p)
 		}
 	}
 	// What parameters mean together; each step may rely on those before it.
 	r.profile()
 	r.model()
-	r.place()
+	r.place(unplaced)
 	r.results()
 	r.check()
 	r.closed()
 }
 
-// decide takes the strongest layer. A text that cannot be read is reported and the next layer is
-// taken, so that checks of other parameters against this one still make sense.
-func (r *resolver) decide(name string) {
-	p := r.v.row(name)
+// decide takes the strongest layer, if there is any. A text that cannot be read is reported and the
+// next layer is taken, so that checks of other parameters against this one still make sense.
+func (r *resolver) decide(p *parameter) (s setting, ok bool) {
 	for _, s := range r.layers(p) {
 		if err := p.value.Set(s.text); err != nil {
-			r.refused[name] = true
-			r.violate(name, s, err.Error())
+			r.refused[p.name] = true
+			r.violate(p, s, err.Error())
 			continue
 		}
-		r.v.origins[name] = s.origin
-		return
+		r.v.origins[p.name] = s.origin
+		return s, true
 	}
+	return s, false
 }
 
-// layers lists what was given for a parameter, strongest first. The division's default is always
-// there.
-func (r *resolver) layers(p *parameter) []setting {
-	var list []setting
-	add := func(text string, ok bool, kind OriginKind, where string) {
-		if ok {
+// layers lists what was given for a parameter, strongest first: one text of each layer, but of
+// sweeps all. The division's default is always there, and for a key of the profile never.
+func (r *resolver) layers(p *parameter) (list []setting) {
+	add := func(kind OriginKind, where string, texts ...string) {
+		for _, text := range texts {
 			list = append(list, setting{text, Origin{kind, where}})
 		}
 	}
+	if text, ok := r.in.Combination.find(p.name); ok {
+		add(FromSweep, "", text)
+	}
+	add(FromFlag, "", r.given[p.name]...)
+	// An empty variable counts as not set.
+	text, _ := r.in.Env(EnvName(p.name))
 	switch {
-	// Go's own flags have no other layer: the testing package reads them before us.
-	case p.name == "benchtime":
-		add(r.in.BenchTime, r.in.BenchTime != "", FromFlag, "")
-	case p.name == "count":
-		add(strconv.Itoa(r.in.Count), r.in.Count != 0, FromFlag, "")
+	case text == "" || p.has(goFlag, action, profileKey):
+	case p.name == "sweep":
+		// Commas separate values, and semicolons are awkward in a shell: spaces do too.
+		add(FromEnvironment, EnvName(p.name), strings.FieldsFunc(text, func(r rune) bool {
+			return r == ';' || r == ' '
+		})...)
 	default:
-		text, ok := r.in.Combination.find(p.name)
-		add(text, ok, FromSweep, "")
-		// Of a repeated flag the last counts, as everywhere in Go.
-		texts := r.set.given[p.name]
-		add(strings.Join(texts[max(0, len(texts)-1):], ""), len(texts) > 0, FromFlag, "")
-		text, ok = r.environment(p)
-		add(text, ok, FromEnvironment, EnvName(p.name))
-		if s, ok := r.file.parameters[p.name]; ok {
-			list = append(list, s)
-		}
-		text, ok = r.bench[p.name]
-		add(text, ok, FromBenchmark, r.in.Bench.Name)
+		add(FromEnvironment, EnvName(p.name), text)
 	}
-	return append(list, r.fallback(p))
-}
-
-// environment is a parameter's variable; an empty one counts as not set.
-func (r *resolver) environment(p *parameter) (text string, ok bool) {
-	if p.has(action) {
-		return "", false
+	if p.has(profileKey) {
+		list = append(list, r.file.values[p.name]...)
+	} else {
+		list = append(list, r.file.values[sectionParameters+"."+p.name]...)
 	}
-	text, ok = r.in.Env(EnvName(p.name))
-	return text, ok && text != ""
-}
-
-// fallback is the division's default.
-func (r *resolver) fallback(p *parameter) setting {
-	d := cmp.Or(r.v.Division, Quick) // none while the division itself is being decided
-	origin := Origin{Kind: FromDefault}
-	if !p.uniform() {
-		origin = Origin{FromDivision, string(d)}
+	if s, ok := r.launched[p.name]; ok {
+		list = slices.DeleteFunc(list, func(s setting) bool { return s.text == "auto" })
+		list = append(list, s)
 	}
-	return setting{p.def[d.index()], origin}
+	if text, ok := r.bench[p.name]; ok {
+		add(FromBenchmark, r.in.Bench.Name, text)
+	}
+	switch d := cmp.Or(r.v.Division, Quick); { // none while the division itself is being decided
+	case p.has(profileKey):
+	case p.uniform():
+		add(FromDefault, "", p.def[0])
+	default:
+		add(FromDivision, string(d), p.def[d.index()])
+	}
+	return list
 }
 
 // sweep takes all sweeps of the strongest layer that has any.
-func (r *resolver) sweep() {
-	p := r.v.row("sweep")
-	texts := r.file.sweeps
-	if text, ok := r.environment(p); ok {
-		texts = nil
-		for _, one := range splitSweeps(text) {
-			texts = append(texts, setting{one, Origin{FromEnvironment, EnvName(p.name)}})
-		}
-	}
-	if given := r.set.given[p.name]; len(given) > 0 {
-		texts = nil
-		for _, text := range given {
-			texts = append(texts, setting{text, Origin{Kind: FromFlag}})
-		}
-	}
-	r.v.Sweep = parseSweep(texts, r.in.Base,
-		func(s setting, required string) { r.violate(p.name, s, required) })
-	all := make([]string, len(texts))
-	for i, t := range texts {
-		all[i] = t.text
-		r.v.origins[p.name] = t.origin
+func (r *resolver) sweep(p *parameter) {
+	all := r.layers(p)
+	strongest := all[0].origin
+	// The last is the default, which is none.
+	given := slices.DeleteFunc(all[:len(all)-1],
+		func(s setting) bool { return s.origin.Kind != strongest.Kind })
+	r.v.origins[p.name] = strongest
+	texts := make([]string, len(given))
+	for i, s := range given {
+		texts[i] = s.text
 	}
 	// Recorded as it was typed: the axes are in the names of the sub-benchmarks.
-	r.v.sweep = strings.Join(all, " ")
+	r.v.sweep = strings.Join(texts, " ")
+	r.v.Sweep = r.axes(p, given)
 }
 
 // violate reports what was given for a parameter; required completes "must be …".
-func (r *resolver) violate(name string, given setting, required string) {
-	r.bad = append(r.bad, Violation{Name: "-" + name, Required: required, Given: given.text,
-		Origin: given.origin})
+func (r *resolver) violate(p *parameter, given setting, required string) {
+	name := "-" + p.name
+	if p.has(profileKey) {
+		name = p.name
+	}
+	r.bad = append(r.bad, violation(name, given, required))
 }
 
 // refuse reports the value in force.
 func (r *resolver) refuse(name, required string) {
-	r.violate(name, setting{r.v.Text(name), r.v.Origin(name)}, required)
+	p := r.v.row(name)
+	r.violate(p, setting{p.value.String(), r.v.Origin(name)}, required)
 }
 
 // results fills in the default results directory.

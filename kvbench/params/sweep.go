@@ -60,52 +60,48 @@ func (v *Values) Combinations() []Combination {
 // maxCombinations keeps a typing mistake from becoming a week of benchmarks.
 const maxCombinations = 1000
 
-// parseSweep reads all -sweep texts; bad is called with what a text must be. Values become
-// canonical here, so that 04 and 4 are the same point and names of sub-benchmarks do not depend on
-// spelling.
-func parseSweep(texts []setting, base string, bad func(s setting, required string)) []Axis {
-	var axes []Axis
-	seen := make(map[string]bool)
+// axes reads all -sweep texts. Values become canonical here, so that 04 and 4 are the same point
+// and names of sub-benchmarks do not depend on spelling.
+func (r *resolver) axes(sweep *parameter, given []setting) (axes []Axis) {
 	total := 1
-	for _, s := range texts {
-		key, list, ok := strings.Cut(s.text, "=")
-		key = strings.TrimPrefix(strings.TrimSpace(key), "-")
-		if !ok || key == "" || list == "" {
-			bad(s, "key=a,b,c")
-			continue
+	for _, s := range given {
+		bad := func(required string, args ...any) {
+			r.violate(sweep, s, fmt.Sprintf(required, args...))
 		}
+		key, list, _ := strings.Cut(s.text, "=")
+		key = strings.TrimPrefix(strings.TrimSpace(key), "-")
 		p := find(key)
 		switch {
+		case key == "" || list == "":
+			bad("key=a,b,c")
+			continue
 		case p == nil:
-			bad(s, fmt.Sprintf("a sweep of a parameter (%q is unknown%s)", key,
-				units.Suggestion(key, sweepable())))
+			bad("a sweep of a parameter (%q is unknown%s)", key, units.Suggestion(key, sweepable()))
 			continue
 		case p.has(unswept):
-			bad(s, fmt.Sprintf("a sweep of another parameter (%s cannot be swept)", key))
+			bad("a sweep of another parameter (%s cannot be swept)", key)
 			continue
-		case seen[key]:
-			bad(s, fmt.Sprintf("one sweep per parameter (%s is swept twice)", key))
+		case slices.ContainsFunc(axes, func(a Axis) bool { return a.Key == key }):
+			bad("one sweep per parameter (%s is swept twice)", key)
 			continue
 		}
-		seen[key] = true
 		axis := Axis{Key: key}
 		for text := range strings.SplitSeq(list, ",") {
-			x := newValues(base).row(key).value
-			if err := x.Set(strings.TrimSpace(text)); err != nil {
-				bad(s, fmt.Sprintf("a sweep of values that %s can take (%q must be %v)", key, text,
-					err))
-				continue
+			x := newValues(r.in.Base).row(key).value
+			err := x.Set(strings.TrimSpace(text))
+			switch {
+			case err != nil:
+				bad("a sweep of values that %s can take (%q must be %v)", key, text, err)
+			case slices.Contains(axis.Values, x.String()):
+				bad("a sweep of different values (%s is there twice)", x)
+			default:
+				axis.Values = append(axis.Values, x.String())
 			}
-			if slices.Contains(axis.Values, x.String()) {
-				bad(s, fmt.Sprintf("a sweep of different values (%s is there twice)", x.String()))
-				continue
-			}
-			axis.Values = append(axis.Values, x.String())
 		}
 		// Checked while they are read: the product could overflow, and a list of texts is cheap to
 		// type.
 		if total *= max(1, len(axis.Values)); total > maxCombinations {
-			bad(s, fmt.Sprintf("at most %d combinations in all sweeps together", maxCombinations))
+			bad("at most %d combinations in all sweeps together", maxCombinations)
 			return nil
 		}
 		axes = append(axes, axis)
@@ -122,10 +118,4 @@ func sweepable() []string {
 		}
 	}
 	return names
-}
-
-// splitSweeps takes an environment variable apart, which holds all sweeps: key=a,b;key=c,d.
-func splitSweeps(text string) []string {
-	// Commas separate values, and semicolons are awkward in a shell: spaces do too.
-	return strings.FieldsFunc(text, func(r rune) bool { return r == ';' || r == ' ' })
 }

@@ -20,27 +20,25 @@ var parametersText string
 type parameter struct {
 	name  string
 	def   [len(divisions)]string // texts per division: quick, open, closed
-	is    traits
+	is    []string
 	help  string
 	value flag.Value // its kind, limits and field; see kinds.go
 }
 
-// traits are what sets a parameter apart from the others.
+// What sets a parameter apart from the others, as parameters.txt says it.
 //
 // A parameter that is not a place decides what a run measures, and so stands in the lines by which
 // benchstat keeps outputs apart, and in what the gate compares.
-type traits uint8
-
 const (
-	free    traits = 1 << iota // may be set in the closed division
-	place                      // where a run happens or what it shows, never what it measures
-	unswept                    // cannot be swept
-	// the testing package's: neither our flag nor in environment and file
-	goFlag
-	action // does something instead of a run
-)
+	free    = "free"    // may be set in the closed division
+	place   = "place"   // where a run happens or what it shows, never what it measures
+	unswept = "unswept" // cannot be swept
+	goFlag  = "goFlag"  // the testing package's: neither our flag nor in environment and file
+	action  = "action"  // does something instead of a run
 
-var traitNames = []string{"free", "place", "unswept", "goFlag", "action"}
+	profileKey = "profileKey" // a key of the YAML file beside its parameters
+	idle       = "idle"       // and one without effect, for the reason that is its help
+)
 
 // listed are the lines of parameters.txt. Defaults are read as typed texts are, so that none is a
 // value that nobody could give.
@@ -50,20 +48,21 @@ var listed = func() (list []parameter) {
 		if len(columns) != 4 {
 			continue // blank, or a comment
 		}
-		p := parameter{name: columns[0], help: strings.TrimSpace(columns[3])}
+		p := parameter{name: columns[0], is: strings.Fields(columns[2]),
+			help: strings.TrimSpace(columns[3])}
 		texts := strings.Split(strings.TrimSpace(columns[1]), " ")
 		for i := range p.def {
 			p.def[i] = texts[min(i, len(texts)-1)]
-		}
-		for trait := range strings.FieldsSeq(columns[2]) {
-			p.is |= 1 << slices.Index(traitNames, trait)
 		}
 		list = append(list, p)
 	}
 	return list
 }()
 
-func (p *parameter) has(t traits) bool { return p.is&t != 0 }
+// has tells whether one of these sets the parameter apart.
+func (p *parameter) has(traits ...string) bool {
+	return slices.ContainsFunc(p.is, func(t string) bool { return slices.Contains(traits, t) })
+}
 
 // uniform tells whether all divisions have the same default.
 func (p *parameter) uniform() bool { return p.def[0] == p.def[1] && p.def[1] == p.def[2] }
@@ -81,12 +80,7 @@ func (p *parameter) show(text string) string {
 }
 
 // inFile tells whether a parameter may stand in the section parameters.
-func (p *parameter) inFile() bool { return !p.has(goFlag|action) && p.name != "config" }
-
-// The upper limits of what the specification only calls non-negative.
-const endless = math.MaxInt
-
-var unbounded = math.Inf(1)
+func (p *parameter) inFile() bool { return !p.has(goFlag, action) && p.name != "config" }
 
 // Limits of spec 19, tiers in GiB. A storage tier has none of its own: 1 EiB keeps byte counts
 // inside an int64.
@@ -104,11 +98,11 @@ const (
 func table(v *Values) []parameter {
 	values := map[string]flag.Value{
 		"division":  oneOf(&v.Division, "quick", "open", "closed"),
-		"benchtime": window{&v.Window},
+		"benchtime": window(&v.Window),
 		"count":     whole(&v.Count, 1, endless),
-		"config":    path{&v.ConfigFile, v.base},
+		"config":    path(&v.ConfigFile, v.base),
 
-		"model":           word{&v.ModelName},
+		"model":           word(&v.ModelName),
 		"num-users":       whole(&v.Users, 1, maxUsers),
 		"arrival":         oneOf(&v.Arrival, "open-loop", "closed-loop"),
 		"turns":           oneOf(&v.Turns, "ordered", "overtaking"),
@@ -122,14 +116,13 @@ func table(v *Values) []parameter {
 		"tp-rule":             oneOf(&v.TPRule, "engine", "mlperf"),
 		"cpu-mem-gb":          gib(&v.CPUBytes, maxCPUGiB),
 		"storage-capacity-gb": gib(&v.StorageBytes, maxStorageGiB),
-		"gpu-backend": choice[string]{&v.GPUBackend, []string{"simulated"},
-			map[string]string{"cuda": "simulated: this build has no CUDA tier yet"}},
-		"gpu-bandwidth-gbps": number(&v.GPUBandwidth, 0.001, 1e6),
+		"gpu-backend":         backend(&v.GPUBackend),
+		"gpu-bandwidth-gbps":  number(&v.GPUBandwidth, 0.001, 1e6),
 
-		"cache-dir":             directory{path{&v.CacheDir, v.base}},
+		"cache-dir":             directory(&v.CacheDir, v.base),
 		"io":                    oneOf(&v.IO, "direct", "buffered"),
 		"chunk-size":            size(&v.ChunkSize, 4*units.KiB, 256*units.MiB),
-		"io-depth":              auto{whole(&v.IODepth, 1, 1024)},
+		"io-depth":              auto(whole(&v.IODepth, 1, 1024)),
 		"read-share":            number(&v.ReadShare, 0, 1),
 		"max-concurrent-allocs": whole(&v.MaxConcurrentAllocs, 0, endless),
 		"request-rate":          number(&v.RequestRate, 0, 1e6),
@@ -137,61 +130,61 @@ func table(v *Values) []parameter {
 		"max-requests":          whole(&v.MaxRequests, 0, endless),
 		"workers":               whole(&v.Workers, 0, 100000),
 
-		"rank":        auto{whole(&v.Rank, 0, math.MaxInt32)},
-		"ranks":       auto{whole(&v.Ranks, 1, math.MaxInt32)},
-		"local-ranks": auto{whole(&v.LocalRanks, 1, math.MaxInt32)},
+		"rank":        auto(whole(&v.Rank, 0, math.MaxInt32)),
+		"ranks":       auto(whole(&v.Ranks, 1, math.MaxInt32)),
+		"local-ranks": auto(whole(&v.LocalRanks, 1, math.MaxInt32)),
 
 		"warmup":                 span(&v.Warmup, 0, day),
 		"settle":                 span(&v.Settle, 0, day),
 		"performance-profile":    oneOf(&v.PerformanceProfile, "latency", "throughput"),
-		"disable-multi-turn":     boolean{&v.DisableMultiTurn},
-		"disable-prefix-caching": boolean{&v.DisablePrefixCaching},
-		"enable-rag":             boolean{&v.EnableRAG},
+		"disable-multi-turn":     boolean(&v.DisableMultiTurn),
+		"disable-prefix-caching": boolean(&v.DisablePrefixCaching),
+		"enable-rag":             boolean(&v.EnableRAG),
 		"rag-num-docs":           whole(&v.RAGDocuments, 1, 1e7),
-		"prefill-only":           boolean{&v.PrefillOnly},
-		"decode-only":            boolean{&v.DecodeOnly},
+		"prefill-only":           boolean(&v.PrefillOnly),
+		"decode-only":            boolean(&v.DecodeOnly),
 
-		"burst-trace-path":      path{&v.BurstTracePath, v.base},
-		"azure-trace-path":      path{&v.AzureTracePath, v.base},
-		"dataset-path":          path{&v.DatasetPath, v.base},
+		"burst-trace-path":      path(&v.BurstTracePath, v.base),
+		"azure-trace-path":      path(&v.AzureTracePath, v.base),
+		"dataset-path":          path(&v.DatasetPath, v.base),
 		"max-conversations":     whole(&v.MaxConversations, 0, endless),
 		"tokenizer":             oneOf(&v.Tokenizer, "cl100k", "chars"),
-		"block-trace-path":      path{&v.BlockTracePath, v.base},
-		"validation-trace":      path{&v.ValidationTrace, v.base},
-		"layout":                layout{&v.Layout},
+		"block-trace-path":      path(&v.BlockTracePath, v.base),
+		"validation-trace":      path(&v.ValidationTrace, v.base),
+		"layout":                layout(&v.Layout),
 		"trace-speedup":         number(&v.TraceSpeedup, 0, unbounded),
 		"trace-start":           span(&v.TraceStart, 0, 1000*day),
 		"replay-cycles":         whole(&v.ReplayCycles, 0, endless),
-		"trace-allow-malformed": boolean{&v.TraceAllowMalformed},
+		"trace-allow-malformed": boolean(&v.TraceAllowMalformed),
 
-		"enable-autoscaling":  boolean{&v.Autoscaling},
+		"enable-autoscaling":  boolean(&v.Autoscaling),
 		"autoscaler-mode":     oneOf(&v.AutoscalerMode, "qos", "capacity"),
 		"target-saturation":   number(&v.TargetSaturation, 0, 1),
 		"autoscaler-interval": span(&v.AutoscalerInterval, 100*time.Millisecond, day),
 
-		"precondition":         boolean{&v.Precondition},
+		"precondition":         boolean(&v.Precondition),
 		"precondition-size-gb": gib(&v.PreconditionBytes, maxStorageGiB),
 		"precondition-threads": whole(&v.PreconditionThreads, 0, 100000),
 
-		"io-trace-log":     path{&v.IOTraceLog, v.base},
-		"io-trace-deletes": boolean{&v.IOTraceDeletes},
-		"io-trace-replay":  path{&v.IOTraceReplay, v.base},
+		"io-trace-log":     path(&v.IOTraceLog, v.base),
+		"io-trace-deletes": boolean(&v.IOTraceDeletes),
+		"io-trace-replay":  path(&v.IOTraceReplay, v.base),
 		"io-trace-tiers":   oneOf(&v.IOTraceTiers, "storage", "cpu", "gpu", "all"),
 		"io-trace-phases": oneOf(&v.IOTracePhases, "all", "prefill", "decode", "evict",
 			"requests"),
-		"simulate-device": device{&v.Device},
+		"simulate-device": device(&v.Device),
 
-		"sweep":                  word{&v.sweep},
-		"enable-latency-tracing": boolean{&v.LatencyTracing},
+		"sweep":                  word(&v.sweep),
+		"enable-latency-tracing": boolean(&v.LatencyTracing),
 		"latency-trace-level":    oneOf(&v.TraceLevel, "block", "file"),
 		"latency-trace-filter":   oneOf(&v.TraceFilter, "device", "process"),
 		"prefill-rate":           number(&v.PrefillRate, 0, unbounded),
 		"verify":                 oneOf(&v.Verify, "none", "sample", "full"),
-		"nonce":                  nonce{&v.Nonce},
-		"keep-files":             boolean{&v.KeepFiles},
-		"results-dir":            path{&v.ResultsDir, v.base},
+		"nonce":                  nonce(&v.Nonce),
+		"keep-files":             boolean(&v.KeepFiles),
+		"results-dir":            path(&v.ResultsDir, v.base),
 		"progress":               oneOf(&v.Progress, "auto", "none"),
-		"help-parameters":        boolean{new(bool)},
+		"help-parameters":        boolean(new(bool)),
 	}
 	list := slices.Clone(listed)
 	for i, p := range list {

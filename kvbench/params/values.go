@@ -133,21 +133,26 @@ type Values struct {
 	GenerationTime time.Duration
 	// Models are the models that the YAML file adds or redefines.
 	Models []model.Model
-	// Notes say for each key of the YAML file whether it acts.
+	// Notes say which keys of the YAML file have no effect.
 	Notes []Note
 
-	// What the table needs, and what the values came from.
-	base     string      // the directory in which the command was typed
-	sweep    string      // all sweeps as they were typed
-	rows     []parameter // the table, bound to these values
-	origins  map[string]Origin
-	profiles []result.Parameter // profile keys that the YAML file or the benchmark set
+	// What the tables need, and what the values came from.
+	base       string           // the directory in which the command was typed
+	sweep      string           // all sweeps as they were typed
+	timing     [3]time.Duration // per generated token, of generationModes
+	retrieval  string           // rag.retrieval_distribution
+	rows, keys []parameter      // the tables, bound to these values
+	origins    map[string]Origin
+	profiles   []result.Parameter // keys of the profile that the YAML file or the benchmark set
 }
 
-// newValues are empty values; paths mean the directory base.
+// newValues are empty values with the users of the Python benchmark, which are MLPerf's; paths mean
+// the directory base.
 func newValues(base string) *Values {
-	v := &Values{base: base, origins: make(map[string]Origin, len(rows))}
-	v.rows = table(v)
+	v := &Values{base: base, origins: make(map[string]Origin, len(rows)),
+		Profile: profile.Default(),
+		timing:  [3]time.Duration{0, 2 * time.Millisecond, 30 * time.Millisecond}}
+	v.rows, v.keys = table(v), keys(v)
 	return v
 }
 
@@ -301,7 +306,7 @@ func (v *Values) parameter(p *parameter) result.Parameter {
 func (v *Values) Overrides() []result.Parameter {
 	var list []result.Parameter
 	for _, p := range v.rows {
-		if v.Origin(p.name).byUser() && !p.has(action|place|goFlag) && p.name != "division" &&
+		if v.Origin(p.name).byUser() && !p.has(action, place, goFlag) && p.name != "division" &&
 			p.name != "seed" {
 			list = append(list, v.parameter(&p))
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"strings"
 
 	"kvbench/tools/sizing"
 )
@@ -18,16 +19,14 @@ func runDatasize(c *Call) error {
 	}
 	// Answered before anything is printed: needs that are wrong are worse than none.
 	answer, err := q.Answer(rest)
-	var several interface{ Unwrap() []error }
-	if errors.As(err, &several) { // every mistake in the parameters has a line of its own
-		for _, err := range several.Unwrap() {
-			c.warn(err)
+	if err != nil {
+		// Every mistake in the parameters has a line of its own.
+		for mistake := range strings.SplitSeq(err.Error(), "\n") {
+			c.warn(errors.New(mistake))
 		}
 		return errSaid
 	}
-	if err == nil {
-		err = c.print(answer, *asJSON)
-	}
+	err = c.print(answer, *asJSON)
 	// A no is an answer, and written in full.
 	if err == nil && !answer.Fits() {
 		err = errNo

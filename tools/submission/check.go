@@ -159,7 +159,7 @@ func (c *Check) result(f load.File) {
 		bad, ok := err.(params.Violations)
 		must(ok || err == nil, "parameters: %v", err)
 		for _, v := range bad {
-			what := strings.TrimSuffix(v.Error(), fmt.Sprintf(" (%s)", v.Origin))
+			what := strings.TrimSuffix(v, " (flag)") // which is true here only
 			must(false, "%s", strings.ReplaceAll(what, "\n", "; "))
 		}
 	}
