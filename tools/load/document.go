@@ -3,7 +3,6 @@ package load
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,25 +24,9 @@ const documentKey = "kvreport_schema"
 // documentMark tells the document from a result file, which begins with a brace too.
 var documentMark = regexp.MustCompile(`^\{\s*"` + documentKey + `"\s*:`)
 
-// entry is a record in the document.
-type entry struct {
-	Source   string          `json:"source"`
-	File     string          `json:"file"`
-	Line     int             `json:"line,omitempty"`
-	Name     string          `json:"name"`
-	Iters    int             `json:"iterations,omitempty"`
-	Config   []pair          `json:"config,omitempty"`
-	Values   []entryValue    `json:"values"`
-	Path     string          `json:"result_path,omitempty"`
-	Missing  string          `json:"result_missing,omitempty"`
-	Document json.RawMessage `json:"result,omitempty"` // the result file as it stands
-}
-
-// pair is one line of file configuration.
-type pair struct {
-	Key   string `json:"key"`
-	Value string `json:"value"`
-}
+// Values are those of a benchmark line, tidied as benchfmt does, the original value and unit beside
+// them.
+type Values []benchfmt.Value
 
 // entryValue is one value in the unit in which it was printed: a number, or the text of one that
 // JSON cannot say, because a benchmark that prints Inf is archived as it is.
@@ -52,50 +35,42 @@ type entryValue struct {
 	Value any    `json:"value"`
 }
 
-// newEntry is the record's form in the document.
-func newEntry(rec *Record) entry {
-	e := entry{Source: rec.Source, File: rec.File, Line: rec.Line, Name: rec.Name, Iters: rec.Iters,
-		Path: rec.Path, Document: rec.Raw, Values: make([]entryValue, len(rec.Values))}
-	for _, c := range rec.Config {
-		e.Config = append(e.Config, pair{c.Key, string(c.Value)})
-	}
-	for i, v := range rec.Values {
-		value, unit := v.Value, v.Unit
-		if v.OrigUnit != "" {
-			value, unit = v.OrigValue, v.OrigUnit
+// MarshalJSON writes the values as they were printed.
+func (v Values) MarshalJSON() ([]byte, error) {
+	list := make([]entryValue, len(v))
+	for i, have := range v {
+		value, unit := have.Value, have.Unit
+		if have.OrigUnit != "" {
+			value, unit = have.OrigValue, have.OrigUnit
 		}
-		e.Values[i] = entryValue{unit, value}
+		list[i] = entryValue{unit, value}
 		if math.IsNaN(value) || math.IsInf(value, 0) {
-			e.Values[i].Value = fmt.Sprint(value)
+			list[i].Value = fmt.Sprint(value)
 		}
 	}
-	if rec.Missing != nil {
-		e.Missing = rec.Missing.Error()
-	}
-	return e
+	return json.Marshal(list)
 }
 
-// record is the inverse.
-func (e entry) record() (*Record, error) {
-	rec := &Record{File: e.File, Line: e.Line, Name: e.Name, Iters: e.Iters, Path: e.Path}
-	for _, c := range e.Config {
-		rec.Config = append(rec.Config,
-			benchfmt.Config{Key: c.Key, Value: []byte(c.Value), File: true})
+// UnmarshalJSON is the inverse.
+func (v *Values) UnmarshalJSON(data []byte) error {
+	var list []entryValue
+	if err := json.Unmarshal(data, &list); err != nil {
+		return err
 	}
-	for _, v := range e.Values {
-		value, err := strconv.ParseFloat(fmt.Sprint(v.Value), 64)
+	for _, e := range list {
+		value, err := strconv.ParseFloat(fmt.Sprint(e.Value), 64)
 		if err != nil {
-			return nil, fmt.Errorf("%v %s is no number", v.Value, v.Unit)
+			return fmt.Errorf("%v %s is no number", e.Value, e.Unit)
 		}
-		rec.Values = append(rec.Values, tidy(value, v.Unit))
+		*v = append(*v, tidy(value, e.Unit))
 	}
-	if e.Missing != "" {
-		rec.Missing = errors.New(e.Missing)
-	}
-	if len(e.Document) > 0 && string(e.Document) != "null" {
-		return rec, rec.parse(e.Document)
-	}
-	return rec, nil
+	return nil
+}
+
+// entry is a record in the document. An error has no form in JSON but its text.
+type entry struct {
+	*Record
+	Missing string `json:"result_missing,omitempty"`
 }
 
 // document is what kvreport json writes.
@@ -128,16 +103,19 @@ func (r *reader) document(data []byte, name string) error {
 			addUnit(r.out.Units, unit, key, value)
 		}
 	}
-	// Records keep the run to which they belonged when they were archived.
-	outer := r.source
-	defer func() { r.source = outer }()
 	for _, e := range d.Results {
-		rec, err := e.record()
-		if err != nil {
-			return fmt.Errorf("%s: result of %s: %w", name, e.Name, err)
+		if e.Record == nil {
+			continue // null
 		}
-		r.source = cmp.Or(e.Source, outer)
-		if err := r.emit(rec); err != nil {
+		if e.Missing != "" {
+			e.Record.Missing = errors.New(e.Missing)
+		}
+		if e.Raw != nil {
+			if err := e.parse(e.Raw); err != nil {
+				return fmt.Errorf("%s: result of %s: %w", name, e.Name, err)
+			}
+		}
+		if err := r.emit(e.Record); err != nil {
 			return err
 		}
 	}
@@ -157,7 +135,11 @@ func WriteDocument(w io.Writer, records []*Record, units benchfmt.UnitMetadataMa
 	fmt.Fprintf(b, "{%q: %q, \"results\": [\n", documentKey, documentSchema)
 	for i, rec := range records {
 		line.Reset()
-		if err := e.Encode(newEntry(rec)); err != nil {
+		out := entry{Record: rec}
+		if rec.Missing != nil {
+			out.Missing = rec.Missing.Error()
+		}
+		if err := e.Encode(out); err != nil {
 			return fmt.Errorf("%s:%d: encode %s: %w", rec.File, rec.Line, rec.Name, err)
 		}
 		if i > 0 {

@@ -3,12 +3,13 @@ package load
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"golang.org/x/perf/benchfmt"
@@ -91,7 +92,7 @@ func (r *reader) warn(file string, line int, format string, args ...any) {
 
 // emit hands a finished record on. Its run is the argument that is being read.
 func (r *reader) emit(rec *Record) error {
-	rec.Source = r.source
+	rec.Source = cmp.Or(rec.Source, r.source) // an archived record keeps its run
 	r.out.Records++
 	return r.each(rec)
 }
@@ -157,7 +158,7 @@ func (r *reader) stream(in io.Reader, name string) error {
 	switch {
 	case attached.Match(head):
 		return r.bpftrace(b, name)
-	case !bytes.HasPrefix(head, []byte("{")) || isEvent(head):
+	case !bytes.HasPrefix(head, []byte("{")) || eventMark.Match(head):
 		return r.text(b, name)
 	}
 	data, err := io.ReadAll(b)
@@ -190,14 +191,6 @@ func (r *reader) bpftrace(in io.Reader, name string) error {
 		Bpftrace: text})
 }
 
-// isEvent says whether the first line is one of go test -json; it may be cut off. The head of a
-// file is four KiB, and the first event can be longer: then its beginning has to do.
-func isEvent(head []byte) bool {
-	line, _, whole := bytes.Cut(head, []byte("\n"))
-	var e event
-	if err := json.Unmarshal(line, &e); err == nil {
-		return e.Action != ""
-	}
-	return !whole && bytes.Contains(line, []byte(`"Action":"`)) &&
-		bytes.HasPrefix(line, []byte(`{"Time":`))
-}
+// eventMark tells go test -json from a result file, which begins with a brace too. Its first line
+// may be longer than what is looked at, but the action stands before the output.
+var eventMark = regexp.MustCompile(`^\{[^\n]*"Action":\s*"\w`)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/perf/benchfmt"
 )
 
 // read returns all records and what was warned about.
@@ -63,11 +62,8 @@ func TestTextWithLogsAndABadLine(t *testing.T) {
 	assert.Nil(t, records[2].Result)
 	assert.Equal(t, 1, out.Units.GetBetter("read-B/s"))
 	assert.Equal(t, 1, out.Units.GetBetter("hit-ratio"), "what the suite knows of its units")
-	assert.Equal(t, []benchfmt.Config{{Key: "kvbench-format", Value: []byte("1"), File: true},
-		{Key: "division", Value: []byte("quick"), File: true},
-		{Key: "seed", Value: []byte("42"), File: true},
-		{Key: "goos", Value: []byte("linux"), File: true},
-		{Key: "pkg", Value: []byte("kvbench/benchmarks"), File: true}}, first.Config)
+	assert.Equal(t, []Setting{{"kvbench-format", "1"}, {"division", "quick"}, {"seed", "42"},
+		{"goos", "linux"}, {"pkg", "kvbench/benchmarks"}}, first.Config)
 }
 
 // With -v a benchmark's log comes before its result line.
@@ -181,11 +177,11 @@ func TestLongAndOddLines(t *testing.T) {
 	require.Len(t, records, 4)
 	assert.Len(t, bad, 2)
 	assert.Equal(t, 4, records[1].Line)
-	b, err := json.Marshal(newEntry(records[3]))
+	b, err := json.Marshal(records[3])
 	require.NoError(t, err)
-	var e entry
-	require.NoError(t, json.Unmarshal(b, &e))
-	assert.Equal(t, newEntry(records[3]), e)
+	var again Record
+	require.NoError(t, json.Unmarshal(b, &again))
+	assert.Equal(t, records[3], &again)
 }
 
 func TestConflictingUnits(t *testing.T) {

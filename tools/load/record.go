@@ -12,28 +12,34 @@ import (
 // Record is one trial: a result line of benchmark text, a result file, or both. Who compares needs
 // Name, Config and Values; who shows a result needs the file.
 type Record struct {
-	Source string // the argument it came from: the run that it belongs to in comparisons
-	File   string // where it stands
-	Line   int    // 0 in a result file
+	// Source is the argument it came from: the run that it belongs to in comparisons.
+	Source string `json:"source"`
+	File   string `json:"file"`           // where it stands
+	Line   int    `json:"line,omitempty"` // 0 in a result file
 
-	Name  string // as on the line, without Benchmark: StorageCeiling/op=read-2
-	Iters int    // 0 without a line
-	// file configuration in force at the line; shared between records, not to be changed
-	Config []benchfmt.Config
-	// tidied, the original value and unit beside them; none of a trial that is not complete
-	Values []benchfmt.Value
+	Name  string `json:"name"`                 // as on the line: StorageCeiling/op=read-2
+	Iters int    `json:"iterations,omitempty"` // 0 without a line
+	// Config is in force at the line. It is shared between records and not to be changed.
+	Config []Setting `json:"config,omitempty"`
+	Values Values    `json:"values"` // none of a trial that is not complete
 
-	Path    string          // of the result file, empty when there is none
-	Raw     json.RawMessage // the result file as it stands, nil when there is none
-	Result  *result.Result  // nil when there is none or it is the Python benchmark's
-	Python  bool            // the result file is the Python benchmark's
-	Missing error           // why a result file that the text names could not be had
+	Path    string          `json:"result_path,omitempty"` // empty where there is no result file
+	Raw     json.RawMessage `json:"result,omitempty"`      // the result file as it stands
+	Result  *result.Result  `json:"-"`                     // nil for the Python benchmark's
+	Python  bool            `json:"-"`                     // it is the Python benchmark's
+	Missing error           `json:"-"`                     // why a file that is named is not there
 
-	// the file is a saved text of bpftrace, with nothing else of the above but File and Name
-	Bpftrace *Bpftrace
+	// The file is a saved text of bpftrace, with nothing else of the above but File and Name.
+	Bpftrace *Bpftrace `json:"-"`
 
 	sections map[string]json.RawMessage // of the file, by the keys at its top
 	decoded  map[string]any             // those that Lookup was asked for
+}
+
+// Setting is one line of a text's configuration.
+type Setting struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
 }
 
 // Trial is one measurement of a benchmark: what statistics count. With several clients it has a

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/perf/benchfmt"
-
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 )
@@ -70,7 +68,7 @@ type Settings struct {
 	values   map[string][]string
 	swept    map[string]string // in the benchmark's name
 	defaults map[string]string // of what text does not tell
-	last     []benchfmt.Config // of the line before: nearly always the next one's too
+	last     []Setting         // of the line before: nearly always the next one's too
 }
 
 // NewSettings is for the benchmark of a name, which may be followed by GOMAXPROCS.
@@ -222,11 +220,11 @@ func (rec *Record) IsSimulated() bool {
 
 // ofConfig are the settings that benchmark text tells. Text of this suite says "simulated: true"
 // where that is so.
-func ofConfig(config []benchfmt.Config) map[string]string {
+func ofConfig(config []Setting) map[string]string {
 	m := map[string]string{}
 	for _, line := range config {
 		if Defines(line.Key) || params.Comparable(line.Key) {
-			m[line.Key] = string(line.Value)
+			m[line.Key] = line.Value
 		}
 	}
 	device := m["simulate-device"]

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchunit"
@@ -47,10 +48,10 @@ func (r *reader) text(b *bufio.Reader, name string) error {
 		}
 		var e event
 		// Text and events may be mixed: somebody appended one to the other.
-		if len(line) > 0 && line[0] == '{' && json.Unmarshal(line, &e) == nil && e.Action != "" {
-			of(e.Package).output(e, at)
-		} else {
-			of("").add(line, at)
+		if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &e) != nil || e.Action == "" {
+			of("").add(string(line)+"\n", at)
+		} else if e.Action == "output" {
+			of(e.Package).add(e.Output, at)
 		}
 		for more { // the rest of a line that is longer than the buffer, and skipped
 			_, more, _ = b.ReadLine()
@@ -77,52 +78,39 @@ func (r *reader) text(b *bufio.Reader, name string) error {
 // packageText is what the benchmarks of one package printed. It is kept as a whole, some 250 bytes
 // a line, since logs belong to results before and behind them.
 type packageText struct {
-	r    *reader
-	file string
-	text bytes.Buffer // whole lines
-	at   []int        // of each, its line in the file
-	part []byte       // of an output event, which splits lines
-	last int          // the line of the last output event
+	r     *reader
+	file  string
+	text  bytes.Buffer
+	at    []int // of each whole line in text, its line in the file
+	begin int   // of the last line, which may lack its end
+	last  int   // where that came from
 
 	// What was found, and where in the log the reading is; see log.go.
 	records []*Record
 	logOf   logKind // whose log the coming lines are
 	named   string  // a result file named in the log of a benchmark whose line is still to come
-	config  []benchfmt.Config
+	config  []Setting
 }
 
-// add takes in a line without its end. benchfmt gives up at the first line that is longer than its
-// buffer; such a line is somebody's log and no result.
-func (p *packageText) add(line []byte, at int) {
-	if len(line) > maxLine {
-		p.r.warn(p.file, at, "line of more than %d bytes skipped", maxLine)
-		return
-	}
-	p.text.Write(line)
-	p.text.WriteByte('\n')
-	p.at = append(p.at, at)
-}
-
-// output joins output events: the testing package flushes a result line in pieces, and each piece
-// becomes an event.
-func (p *packageText) output(e event, at int) {
-	if e.Action != "output" {
-		return
-	}
-	p.part, p.last = append(p.part, e.Output...), at
-	for {
-		line, rest, whole := bytes.Cut(p.part, []byte("\n"))
-		if !whole {
-			break
+// add takes in text, which need not be whole lines: the testing package flushes a result line in
+// pieces, and each piece becomes an event. benchfmt gives up at the first line that is longer than
+// its buffer; such a line is somebody's log and no result.
+func (p *packageText) add(text string, at int) {
+	// The testing package marks lines for test2json with ^V in its own output, which some tools
+	// keep.
+	for piece := range strings.Lines(strings.ReplaceAll(text, "\x16", "")) {
+		p.text.WriteString(piece)
+		p.last = at
+		whole := strings.HasSuffix(piece, "\n")
+		switch long := p.text.Len()-p.begin > maxLine; {
+		case whole && long:
+			p.r.warn(p.file, at, "line of more than %d bytes skipped", maxLine)
+			p.text.Truncate(p.begin)
+		case whole:
+			p.at, p.begin = append(p.at, at), p.text.Len()
+		case long: // it must not grow with the input: its end is not needed
+			p.text.Truncate(p.begin + maxLine)
 		}
-		// The testing package marks lines for test2json with ^V in its own output, which some tools
-		// keep.
-		p.add(bytes.TrimLeft(line, "\x16"), at)
-		p.part = append(p.part[:0], rest...)
-	}
-	if len(p.part) > 4*maxLine { // a line without an end must not grow with the input
-		p.r.warn(p.file, at, "output without a line end skipped")
-		p.part = p.part[:0]
 	}
 }
 
@@ -130,8 +118,8 @@ func (p *packageText) output(e event, at int) {
 // of benchmarks without a line. benchfmt parses the text as a whole and says at which line it is;
 // the log up to there is read then.
 func (p *packageText) parse() {
-	if len(p.part) > 0 {
-		p.add(p.part, p.last)
+	if p.text.Len() > p.begin {
+		p.add("\n", p.last)
 	}
 	rest, read := p.text.Bytes(), 0
 	logs := func(upTo int) int {
@@ -165,10 +153,13 @@ func (p *packageText) parse() {
 func (p *packageText) result(found *benchfmt.Result, at int) {
 	// Results below the same configuration lines share one copy of them: of 100,000 lines it would
 	// be most of the memory.
-	if !slices.EqualFunc(found.Config, p.config, func(a, b benchfmt.Config) bool {
-		return a.Key == b.Key && bytes.Equal(a.Value, b.Value)
+	if !slices.EqualFunc(found.Config, p.config, func(a benchfmt.Config, b Setting) bool {
+		return a.Key == b.Key && string(a.Value) == b.Value
 	}) {
-		p.config = found.Clone().Config
+		p.config = nil
+		for _, c := range found.Config {
+			p.config = append(p.config, Setting{c.Key, string(c.Value)})
+		}
 	}
 	p.records = append(p.records, &Record{File: p.file, Line: at, Name: found.Name.String(),
 		Iters: found.Iters, Config: p.config, Values: slices.Clone(found.Values), Path: p.named})

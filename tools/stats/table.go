@@ -236,7 +236,7 @@ func (c *Collection) note(format string, args ...any) {
 func pkg(rec *load.Record) string {
 	for _, line := range rec.Config {
 		if line.Key == "pkg" {
-			return string(line.Value)
+			return line.Value
 		}
 	}
 	return ""

@@ -133,7 +133,7 @@ func describe(f *facts, rec *load.Record) {
 	if rec.Result == nil {
 		for _, c := range rec.Config {
 			if c.Key != "kvbench-format" && c.Key != "pkg" {
-				f.add(c.Key, string(c.Value))
+				f.add(c.Key, c.Value)
 			}
 		}
 		if rec.Python {

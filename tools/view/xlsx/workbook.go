@@ -105,7 +105,7 @@ func (b *book) parameters(records []*load.Record, t *stats.Table) {
 		if rec.Result == nil {
 			add("seed", rec.Source, rec.Lookup("seed"))
 			for _, c := range rec.Config {
-				add(c.Key, rec.Source, typed(string(c.Value)))
+				add(c.Key, rec.Source, typed(c.Value))
 			}
 			continue
 		}
