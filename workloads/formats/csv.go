@@ -1,9 +1,9 @@
 package formats
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -15,9 +15,7 @@ type Columns struct {
 	Kind     string   // what has them, "an I/O trace"
 	Names    []string // compared without regard to case
 	Required int      // the first so many; the others may be missing
-	// Places returns where the columns of a file without a header stand, -1 for none, by the number
-	// of fields of its first row; nil: in the order of Names.
-	Places func(fields int) []int
+	Places   []int    // in a file without a header; nil: in the order of Names
 }
 
 // CSV reads comma-separated values field by field. encoding/csv is not used because one stray quote
@@ -26,8 +24,9 @@ type CSV struct {
 	*lineReader
 	columns Columns
 	places  []int // of the columns among the fields; nil before the first line
-	fields  [][]byte
-	row     [][]byte
+	need    int   // fields that a row must have
+	fields  []string
+	row     []string
 }
 
 // OpenCSV opens a file.
@@ -36,130 +35,102 @@ func OpenCSV(path string, columns Columns) (*CSV, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &CSV{lineReader: lines, columns: columns, row: make([][]byte, len(columns.Names))}, nil
+	return &CSV{lineReader: lines, columns: columns, row: make([]string, len(columns.Names))}, nil
 }
 
-// Fields returns the fields of the next row in the order of the columns, nil for one that is
-// missing. They are valid until the next call. Its errors are those of Reader.Next.
-func (c *CSV) Fields() ([][]byte, error) {
-	for {
-		line, err := c.next()
-		if err != nil {
-			return nil, err
-		}
-		if c.fields, err = splitFields(c.fields[:0], line); err != nil {
-			return nil, Malformed{err}
-		}
-		if c.places == nil {
-			header, err := c.header()
-			if err != nil {
-				return nil, err
-			}
-			if header {
-				continue
-			}
-		}
-		return c.pick()
+// Fields returns the fields of the next row in the order of the columns, "" for one that is
+// missing. They are valid until the next call. Its errors are those of Reader.Next. A row that is
+// too short for its required columns is malformed; what is behind the last column is nobody's
+// business.
+func (c *CSV) Fields() ([]string, error) {
+	line, err := c.next()
+	if err != nil {
+		return nil, err
 	}
+	if c.fields, err = splitFields(c.fields[:0], string(line)); err != nil {
+		return nil, Malformed{err}
+	}
+	if c.places == nil {
+		if header, err := c.header(); err != nil {
+			return nil, err
+		} else if header {
+			return c.Fields()
+		}
+	}
+	if len(c.fields) < c.need {
+		return nil, malformed("%d fields, need at least %d", len(c.fields), c.need)
+	}
+	for i, at := range c.places {
+		c.row[i] = ""
+		if at >= 0 && at < len(c.fields) {
+			c.row[i] = c.fields[at]
+		}
+	}
+	return c.row, nil
 }
 
 // header finds out which column is which from the first line, and tells whether that was a header.
 func (c *CSV) header() (bool, error) {
 	find := func(name string) int {
-		for i, field := range c.fields {
-			if strings.EqualFold(string(field), name) {
-				return i
-			}
-		}
-		return -1
+		return slices.IndexFunc(c.fields, func(f string) bool { return strings.EqualFold(f, name) })
 	}
-	if find(c.columns.Names[0]) < 0 {
-		if c.columns.Places != nil {
-			c.places = c.columns.Places(len(c.fields))
-			return false, nil
-		}
-		for i := range c.columns.Names {
-			c.places = append(c.places, i)
-		}
-		return false, nil
-	}
+	header := find(c.columns.Names[0]) >= 0
 	var missing []string
 	for i, name := range c.columns.Names {
-		c.places = append(c.places, find(name))
-		if c.places[i] < 0 && i < c.columns.Required {
-			missing = append(missing, name)
+		at := i
+		if header {
+			at = find(name)
+		} else if c.columns.Places != nil {
+			at = c.columns.Places[i]
+		}
+		c.places = append(c.places, at)
+		if i < c.columns.Required {
+			c.need = max(c.need, at+1)
+			if at < 0 {
+				missing = append(missing, name)
+			}
 		}
 	}
 	if len(missing) > 0 {
 		return true, fmt.Errorf("%s:%d: the header has no column %s: is it %s?",
 			c.text.path, c.number, strings.Join(missing, " and no "), c.columns.Kind)
 	}
-	return true, nil
+	return header, nil
 }
 
-// pick orders the fields. A row that is too short for its required columns is malformed; what is
-// behind the last column is nobody's business.
-func (c *CSV) pick() ([][]byte, error) {
-	need := 0
-	for i, at := range c.places {
-		c.row[i] = nil
-		if at >= 0 && at < len(c.fields) {
-			c.row[i] = c.fields[at]
-		} else if i < c.columns.Required {
-			need = max(need, at+1)
-		}
-	}
-	if need > 0 {
-		return nil, malformed("%d fields, need at least %d", len(c.fields), need)
-	}
-	return c.row, nil
+// Bad makes the error of a row whose field of that column cannot be used.
+func (c *CSV) Bad(column int, reason error) error {
+	field := c.row[column]
+	// A message about an absurd field stays readable.
+	return malformed("%s %q: %w", c.columns.Names[column], field[:min(len(field), 40)], reason)
 }
 
 // splitFields cuts a line of comma-separated values into dst. Fields may be quoted, with quotes
 // doubled inside; a field cannot contain a line break, so that one stray quote spoils one row and
-// not the rest of the file. The fields share the bytes of line, which quoted ones overwrite.
-func splitFields(dst [][]byte, line []byte) ([][]byte, error) {
-	for {
-		if len(line) > 0 && line[0] == '"' {
-			field, rest, err := quotedField(line)
-			if err != nil {
-				return dst, err
+// not the rest of the file.
+func splitFields(dst []string, line string) ([]string, error) {
+	for more := true; more; {
+		field, rest, comma := strings.Cut(line, ",")
+		if strings.HasPrefix(line, `"`) {
+			end := 1
+			for ; end < len(line); end++ {
+				if strings.HasPrefix(line[end:], `""`) {
+					end++
+				} else if line[end] == '"' {
+					break
+				}
 			}
-			dst = append(dst, field)
-			if len(rest) == 0 {
-				return dst, nil
+			if end == len(line) {
+				return dst, errors.New("a quote is not closed")
 			}
-			line = rest[1:]
-			continue
+			field = strings.ReplaceAll(line[1:end], `""`, `"`)
+			rest = line[end+1:]
+			if rest, comma = strings.CutPrefix(rest, ","); rest != "" && !comma {
+				return dst, errors.New("text after a closing quote")
+			}
 		}
-		field, rest, more := bytes.Cut(line, []byte{','})
-		dst = append(dst, bytes.TrimSpace(field))
-		if !more {
-			return dst, nil
-		}
-		line = rest
+		dst = append(dst, strings.TrimSpace(field))
+		line, more = rest, comma
 	}
-}
-
-// quotedField takes a quoted field off the start of a line; rest is empty or starts with a comma.
-func quotedField(line []byte) (field, rest []byte, err error) {
-	out := 0
-	for i := 1; i < len(line); i++ {
-		if line[i] != '"' {
-			line[out] = line[i]
-			out++
-			continue
-		}
-		if i+1 < len(line) && line[i+1] == '"' {
-			line[out] = '"'
-			out, i = out+1, i+1
-			continue
-		}
-		rest = line[i+1:]
-		if len(rest) > 0 && rest[0] != ',' {
-			return nil, nil, errors.New("text after a closing quote")
-		}
-		return bytes.TrimSpace(line[:out]), rest, nil
-	}
-	return nil, nil, errors.New("a quote is not closed")
+	return dst, nil
 }

@@ -18,12 +18,11 @@ import (
 const maxZstdWindow = 128 << 20
 
 // textFile is the text of a file, read once from its start to its end: recorded traffic is large.
-// .gz and .zst are decompressed on the way, and a byte order mark
-// is left out.
+// .gz and .zst are decompressed on the way, and a byte order mark is left out.
 type textFile struct {
 	*bufio.Reader
 	path   string
-	unpack io.Closer // nil for a plain file
+	unpack io.Closer
 	file   *os.File
 }
 
@@ -33,41 +32,36 @@ func openText(path string, buffer int) (*textFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open trace: %w", err)
 	}
-	t := &textFile{path: path, file: f}
-	from := io.Reader(f)
+	unpacked := io.NopCloser(f)
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".gz":
-		z, err := gzip.NewReader(f)
-		if err != nil {
-			f.Close()
-			return nil, fmt.Errorf("open trace %s as gzip: %w", path, err)
-		}
-		from, t.unpack = z, z
+		unpacked, err = gzip.NewReader(f)
 	case ".zst":
-		// Concurrency 1 decodes inside Read: a Source starts no goroutines.
-		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-			zstd.WithDecoderMaxWindow(maxZstdWindow))
-		if err != nil {
-			f.Close()
-			return nil, fmt.Errorf("open trace %s as zstd: %w", path, err)
-		}
-		from, t.unpack = z, z.IOReadCloser()
+		unpacked, err = newZstdReader(f)
 	}
-	t.Reader = bufio.NewReaderSize(from, buffer)
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("open trace %s: %w", path, err)
+	}
+	t := &textFile{bufio.NewReaderSize(unpacked, buffer), path, unpacked, f}
 	if mark, _ := t.Peek(3); string(mark) == "\xef\xbb\xbf" {
 		_, _ = t.Discard(3) // they are in the buffer
 	}
 	return t, nil
 }
 
-// Close closes the file.
-func (t *textFile) Close() error {
-	var err error
-	if t.unpack != nil {
-		err = t.unpack.Close()
+func newZstdReader(from io.Reader) (io.ReadCloser, error) {
+	// Concurrency 1 decodes inside Read: a Source starts no goroutines.
+	z, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(maxZstdWindow))
+	if err != nil {
+		return nil, err
 	}
-	return errors.Join(err, t.file.Close())
+	return z.IOReadCloser(), nil
 }
+
+// Close closes the file.
+func (t *textFile) Close() error { return errors.Join(t.unpack.Close(), t.file.Close()) }
 
 // lineReader reads a file line by line.
 type lineReader struct {
@@ -83,7 +77,7 @@ func openLines(path string, limit int) (*lineReader, error) {
 }
 
 // next returns the next line that is not blank, without its end; io.EOF after the last. The bytes
-// are the caller's to change until the next call.
+// are valid until the next call.
 func (l *lineReader) next() ([]byte, error) {
 	for {
 		line, err := l.text.ReadSlice('\n')
@@ -91,38 +85,20 @@ func (l *lineReader) next() ([]byte, error) {
 			return nil, io.EOF
 		}
 		l.number++
-		if errors.Is(err, bufio.ErrBufferFull) {
-			if err := l.skipLine(); err != nil {
-				return nil, err
-			}
-			return nil, malformed("longer than %d bytes", l.text.Size())
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, l.failed(err)
+		long := errors.Is(err, bufio.ErrBufferFull)
+		for errors.Is(err, bufio.ErrBufferFull) { // the rest of it passes through the buffer
+			_, err = l.text.ReadSlice('\n')
 		}
 		line = bytes.TrimRight(line, "\r\n")
-		if len(bytes.TrimSpace(line)) > 0 {
+		switch {
+		case err != nil && !errors.Is(err, io.EOF):
+			return nil, fmt.Errorf("read trace %s in line %d: %w", l.text.path, l.number, err)
+		case long:
+			return nil, malformed("longer than %d bytes", l.text.Size())
+		case len(bytes.TrimSpace(line)) > 0:
 			return line, nil
 		}
 	}
-}
-
-// skipLine lets the rest of a line pass through the buffer.
-func (l *lineReader) skipLine() error {
-	for {
-		_, err := l.text.ReadSlice('\n')
-		switch {
-		case err == nil, errors.Is(err, io.EOF):
-			return nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return l.failed(err)
-		}
-	}
-}
-
-// failed tells that the file cannot be read, and where.
-func (l *lineReader) failed(err error) error {
-	return fmt.Errorf("read trace %s in line %d: %w", l.text.path, l.number, err)
 }
 
 // Line is that of the row last returned.

@@ -25,13 +25,7 @@ var Azure = requestFormat("Azure", dateStamp, Columns{
 // tokens,Total tokens,Log Type; version 3 adds Session ID,Elapsed time.
 var BurstGPT = requestFormat("BurstGPT", SecondsStamp, Columns{
 	Names:    []string{"Timestamp", "Request tokens", "Response tokens", "Session ID"},
-	Required: 3,
-	Places: func(fields int) []int {
-		if fields >= 7 {
-			return []int{0, 2, 3, 6}
-		}
-		return []int{0, 2, 3, -1}
-	},
+	Required: 3, Places: []int{0, 2, 3, 6},
 })
 
 // stampFunc reads a time: on the clock of the trace, whose origin means nothing.
@@ -54,32 +48,25 @@ type requestRows struct {
 }
 
 // Next implements Reader.
-func (r *requestRows) Next() (Row, error) {
+func (r *requestRows) Next() (row Row, err error) {
 	fields, err := r.Fields()
 	if err != nil {
-		return Row{}, err
+		return row, err
 	}
-	bad := func(column int, err error) (Row, error) {
-		return Row{}, malformed("%s %q: %w", r.columns.Names[column], Shorten(fields[column]), err)
-	}
-	var row Row
 	if len(fields) > 3 {
-		row.Session = string(fields[3])
+		row.Session = fields[3]
 	}
-	if row.Stamp, err = r.stamp(string(fields[0])); err != nil {
-		return bad(0, err)
+	if row.Stamp, err = r.stamp(fields[0]); err != nil {
+		return row, r.Bad(0, err)
 	}
 	if row.Context, err = tokenCount(fields[1], 1); err != nil {
-		return bad(1, err)
+		return row, r.Bad(1, err)
 	}
 	if row.Generate, err = tokenCount(fields[2], 0); err != nil {
-		return bad(2, err)
+		return row, r.Bad(2, err)
 	}
 	return row, nil
 }
-
-// Shorten keeps messages about absurd fields readable.
-func Shorten(field []byte) []byte { return field[:min(len(field), 40)] }
 
 // Errors of fields are made once: a hostile file may have one per row.
 var (
@@ -92,9 +79,8 @@ var (
 )
 
 // tokenCount reads a token count of at least low. Some exports write whole numbers as 12.0.
-func tokenCount(field []byte, low int) (int, error) {
-	text := strings.TrimSuffix(string(field), ".0")
-	n, err := strconv.Atoi(text)
+func tokenCount(text string, low int) (int, error) {
+	n, err := strconv.Atoi(strings.TrimSuffix(text, ".0"))
 	switch {
 	case err != nil:
 		return 0, errNoNumber
@@ -115,18 +101,18 @@ func SecondsStamp(text string) (time.Duration, error) {
 	return time.Duration(v * 1e9), nil
 }
 
-// dateStamp reads a date and time, with or without a zone, as the time since 1970. time.Parse takes
-// any number of digits of a fraction where the layout has none.
+// dateLayouts are those of dates with and without a zone. time.Parse takes any number of digits of a
+// fraction where the layout has none.
+var dateLayouts = [...]string{"2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00",
+	"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05"}
+
+// dateStamp reads a date and time as the time since 1970.
 func dateStamp(text string) (time.Duration, error) {
-	t, err := time.Parse("2006-01-02 15:04:05", text)
-	if err != nil {
-		t, err = time.Parse("2006-01-02 15:04:05Z07:00", strings.Replace(text, "T", " ", 1))
+	for _, layout := range dateLayouts {
+		t, err := time.Parse(layout, text)
+		if err == nil && t.Year() >= 1970 && t.Year() <= 2200 {
+			return time.Duration(t.UnixNano()), nil
+		}
 	}
-	if err != nil {
-		t, err = time.Parse("2006-01-02T15:04:05", text)
-	}
-	if err != nil || t.Year() < 1970 || t.Year() > 2200 {
-		return 0, errDate
-	}
-	return time.Duration(t.UnixNano()), nil
+	return 0, errDate
 }

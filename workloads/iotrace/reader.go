@@ -90,19 +90,17 @@ func (t *Reader) end(err error) {
 }
 
 // row reads the fields of a row; the first one that is wrong is named.
-func (t *Reader) row(fields [][]byte) (row Row, bad error) {
-	text := func(column int) string { return string(fields[column]) }
+func (t *Reader) row(fields []string) (row Row, bad error) {
 	check := func(ok bool, column int, want string) {
 		if !ok && bad == nil {
-			bad = formats.Malformed{Reason: fmt.Errorf("%s %q: want %s",
-				columns.Names[column], formats.Shorten(fields[column]), want)}
+			bad = t.rows.Bad(column, errors.New("want "+want))
 		}
 	}
-	at, err := formats.SecondsStamp(text(stampColumn))
+	at, err := formats.SecondsStamp(fields[stampColumn])
 	check(err == nil, stampColumn, "seconds, 0 to 9000000000")
 
 	operation := slices.IndexFunc(operations[:], func(name string) bool {
-		return strings.EqualFold(name, text(operationColumn))
+		return strings.EqualFold(name, fields[operationColumn])
 	})
 	check(operation >= 0, operationColumn, "Read, Write or Delete")
 	row.Operation = Operation(max(0, operation))
@@ -111,17 +109,17 @@ func (t *Reader) row(fields [][]byte) (row Row, bad error) {
 	if row.Operation == Write {
 		least = 1
 	}
-	row.Bytes, err = strconv.ParseInt(strings.TrimSuffix(text(bytesColumn), ".0"), 10, 64)
+	row.Bytes, err = strconv.ParseInt(strings.TrimSuffix(fields[bytesColumn], ".0"), 10, 64)
 	check(err == nil && row.Bytes >= least && row.Bytes <= maxBytes, bytesColumn, wantBytes)
 
-	row.Tier, err = strconv.Atoi(strings.TrimPrefix(strings.ToLower(text(tierColumn)), "tier-"))
+	row.Tier, err = strconv.Atoi(strings.TrimPrefix(strings.ToLower(fields[tierColumn]), "tier-"))
 	known := err == nil && row.Tier >= 0 && row.Tier <= maxTier
 	check(known, tierColumn, "Tier-0, Tier-1 or Tier-2")
 
-	row.Key = text(keyColumn)
+	row.Key = fields[keyColumn]
 	check(row.Key != "" && len(row.Key) <= maxKey, keyColumn, wantKey)
 
-	row.Phase = phaseOf(text(phaseColumn), row.Operation)
+	row.Phase = phaseOf(fields[phaseColumn], row.Operation)
 	check(row.Phase != "", phaseColumn, "Prefill, Decode, Evict or Both")
 	if bad != nil {
 		return Row{}, bad
