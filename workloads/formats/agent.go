@@ -2,7 +2,6 @@ package formats
 
 import (
 	"fmt"
-	"io"
 
 	"kvbench/workloads"
 )
@@ -15,9 +14,9 @@ type sessionRows struct {
 	*document
 	base string // name of the file
 
-	inRequests bool   // the decoder stands between requests, and not between documents
-	id         string // of the document
-	size       int    // of its blocks, in tokens
+	within bool   // a session's document, of which:
+	scope  string // what the ids are local to
+	size   int    // of its blocks, in tokens
 }
 
 // sessionRow is one request of a session.
@@ -30,80 +29,45 @@ type sessionRow struct {
 
 // Next implements Reader.
 func (s *sessionRows) Next() (Row, error) {
-	for !s.over {
-		if row, found, err := s.step(); found || err != nil {
-			return row, s.judge(err)
-		}
-	}
-	return Row{}, io.EOF
-}
-
-// step reads the next request, or passes what stands between requests.
-func (s *sessionRows) step() (row Row, found bool, err error) {
-	if !s.inRequests {
-		return Row{}, false, s.enter()
-	}
-	if !s.dec.More() {
-		if _, err := s.token(); err != nil { // the ]
-			return Row{}, false, noEOF(err)
-		}
-		s.inRequests = false
-		return Row{}, false, noEOF(s.keys())
-	}
 	var r sessionRow
-	if err := s.value(&r); err != nil {
-		return Row{}, false, err
+	if err := s.next(&r); err != nil {
+		return Row{}, err
 	}
 	if r.T == nil || r.Input == nil || r.Output == nil {
-		return Row{}, false, malformed("want t, in, out and hash_ids")
+		return Row{}, malformed("want t, in, out and hash_ids")
 	}
-	row, err = blockRow(*r.T, *r.Input, *r.Output, r.Blocks, s.size, s.scope())
-	return row, true, err
+	return blockRow(*r.T, *r.Input, *r.Output, r.Blocks, s.size, s.scope)
 }
 
-// enter reads the next document up to its requests; io.EOF after the last one.
-func (s *sessionRows) enter() error {
-	if err := s.open('{', "want an object with block_size and requests"); err != nil {
-		return err
+// toRequests reads up to the requests of the next document, if it has any.
+func (s *sessionRows) toRequests() error {
+	if !s.within {
+		s.scope, s.size, s.within = scopeName(s.base), 0, true
+		return s.open('{', "want an object with block_size and requests")
 	}
-	s.id, s.size = "", 0
-	return noEOF(s.keys())
-}
-
-// keys reads keys until requests begin or the document ends.
-func (s *sessionRows) keys() error {
 	for s.dec.More() {
 		key, err := s.token()
-		if err != nil {
-			return err
-		}
-		switch key {
-		case "id":
-			err = s.value(&s.id)
-		case "block_size":
-			err = s.value(&s.size)
-		case "requests":
-			if s.size < 1 || s.size > workloads.MaxTokens {
-				return fmt.Errorf("block_size %d before requests, want at least 1", s.size)
+		switch {
+		case err != nil:
+		case key == "id":
+			var id string
+			if err = s.value(&id); id != "" {
+				s.scope = scopeName(s.base + "." + id)
 			}
-			err = s.open('[', "requests is no list")
-			s.inRequests = err == nil
-			return err
+		case key == "block_size":
+			err = s.value(&s.size)
+		case key == "requests" && (s.size < 1 || s.size > workloads.MaxTokens):
+			err = fmt.Errorf("block_size %d before requests, want at least 1", s.size)
+		case key == "requests":
+			return s.list("requests is no list")
 		default:
 			err = s.skip()
 		}
 		if err != nil && !IsMalformed(err) {
-			return err
+			return noEOF(err)
 		}
 	}
+	s.within = false
 	_, err := s.token() // the }
-	return err
-}
-
-// scope is what the ids of this session are local to.
-func (s *sessionRows) scope() string {
-	if s.id == "" {
-		return scopeName(s.base)
-	}
-	return scopeName(s.base + "." + s.id)
+	return noEOF(err)
 }

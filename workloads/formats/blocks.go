@@ -1,10 +1,12 @@
 package formats
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -36,12 +38,10 @@ const (
 // openBlocks opens a file of either format.
 func openBlocks(path string) (Reader, error) {
 	name := filepath.Base(path)
-	base := name
-	if at := strings.IndexByte(name, '.'); at > 0 {
-		base = name[:at]
-	}
+	base, _, _ := strings.Cut(name, ".")
+	base = cmp.Or(base, name)
 	if !strings.Contains(strings.ToLower(name), ".jsonl") {
-		doc, err := openDocument(path)
+		doc, err := openDocument(path, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -52,8 +52,9 @@ func openBlocks(path string) (Reader, error) {
 				" JSON document with requests (a session)", path, err)
 		}
 		if session {
-			doc, err := openDocument(path)
-			return &sessionRows{document: doc, base: base}, err
+			rows := &sessionRows{base: base}
+			rows.document, err = openDocument(path, rows.toRequests)
+			return rows, err
 		}
 	}
 	lines, err := openLines(path, maxBlockLine)
@@ -64,17 +65,16 @@ func openBlocks(path string) (Reader, error) {
 func isSession(doc *document) (bool, error) {
 	err := doc.open('{', "it does not start with an object")
 	for err == nil && doc.dec.More() {
-		var t json.Token
-		if t, err = doc.token(); err != nil {
-			break
-		}
-		switch t {
+		var key json.Token
+		switch key, err = doc.token(); key {
 		case "requests", "block_size", "hash_id_scope":
 			return true, nil
 		case "hash_ids", "input_length", "output_length", "timestamp":
 			return false, nil
 		}
-		err = doc.skip()
+		if err == nil {
+			err = doc.skip()
+		}
 	}
 	if err == nil || errors.Is(err, io.EOF) {
 		err = errors.New("the format is unknown")
@@ -157,7 +157,7 @@ func scopeName(text string) string {
 // BlockSizes returns the different sizes of blocks in block traces, in tokens, smallest first,
 // judging each file by its first usable row.
 func BlockSizes(paths []string) ([]int, error) {
-	var sizes []int
+	sizes := make(map[int]bool)
 	for _, path := range paths {
 		rows, err := openBlocks(path)
 		if err != nil {
@@ -168,13 +168,12 @@ func BlockSizes(paths []string) ([]int, error) {
 			row, err = rows.Next()
 		}
 		if err == nil {
-			sizes = append(sizes, row.BlockTokens)
+			sizes[row.BlockTokens] = true
 		}
 		_ = rows.Close() // only read from
 	}
 	if len(sizes) == 0 {
 		return nil, errors.New("no usable row in any of the block traces")
 	}
-	slices.Sort(sizes)
-	return slices.Compact(sizes), nil
+	return slices.Sorted(maps.Keys(sizes)), nil
 }

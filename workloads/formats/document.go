@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +14,12 @@ type document struct {
 	text *textFile
 	in   *boundedReader
 	dec  *json.Decoder
-	over bool // there are no rows behind this
+
+	// enter goes on to the next list of rows: list ends it, io.EOF says that there is none, and
+	// otherwise it is called again.
+	enter  func() error
+	inside bool // a list of rows
+	over   bool // there are no rows behind this
 }
 
 // maxValue bounds one value of a document. Real ones, a request or a conversation, are a thousand
@@ -22,12 +28,13 @@ const maxValue = 64 << 20
 
 var errLargeValue = errors.New("a value of more than 64 MiB")
 
-// boundedReader lets one value take so much of a file and no more, and keeps why the file could not
-// be read: the decoder reports that and what is wrong with the text alike.
+// boundedReader lets one value take so much of a file and no more. It keeps why the file could not
+// be read, because the decoder reports that and what is wrong with the text alike, and counts lines.
 type boundedReader struct {
-	from io.Reader
-	left int64
-	err  error
+	from  io.Reader
+	left  int64
+	lines int // that have ended
+	err   error
 }
 
 // Read implements io.Reader.
@@ -37,20 +44,21 @@ func (r *boundedReader) Read(p []byte) (int, error) {
 	}
 	n, err := r.from.Read(p[:min(int64(len(p)), r.left)])
 	r.left -= int64(n)
+	r.lines += bytes.Count(p[:n], []byte{'\n'})
 	if err != nil && !errors.Is(err, io.EOF) {
 		r.err = err
 	}
 	return n, err
 }
 
-// openDocument opens a file; what is in it shows when it is read.
-func openDocument(path string) (*document, error) {
+// openDocument opens a file; what is in it shows when it is read. For next it needs enter.
+func openDocument(path string, enter func() error) (*document, error) {
 	text, err := openText(path, 64<<10)
 	if err != nil {
 		return nil, err
 	}
 	in := &boundedReader{from: text}
-	return &document{text: text, in: in, dec: json.NewDecoder(in)}, nil
+	return &document{text: text, in: in, dec: json.NewDecoder(in), enter: enter}, nil
 }
 
 // token reads the next token.
@@ -78,60 +86,49 @@ func (d *document) value(v any) error {
 	return noEOF(err)
 }
 
-// skip passes over the next value, however large: token by token, so that maxValue bounds nothing.
-func (d *document) skip() error {
-	for depth := 0; ; {
-		t, err := d.token()
-		if err != nil {
-			return err
-		}
-		switch t {
-		case json.Delim('{'), json.Delim('['):
-			depth++
-		case json.Delim('}'), json.Delim(']'):
-			depth--
-		}
-		if depth == 0 {
-			return nil
-		}
-	}
+// skip passes over the next value.
+func (d *document) skip() error { return d.value(new(json.RawMessage)) }
+
+// list reads the start of a list of rows.
+func (d *document) list(otherwise string) error {
+	err := noEOF(d.open('[', otherwise))
+	d.inside = err == nil
+	return err
 }
 
-// judge is what a reader of rows makes of an error. What is wrong with the text is one malformed
-// row, behind which nothing can be read; a file that cannot be read is an error.
-func (d *document) judge(err error) error {
-	if err == nil || IsMalformed(err) {
+// next reads the next row, with the errors of Reader.Next. What is wrong with the text is one
+// malformed row, behind which nothing can be read; a file that cannot be read is an error.
+func (d *document) next(row any) (err error) {
+	if d.over {
+		return io.EOF
+	}
+	for err == nil && !(d.inside && d.dec.More()) {
+		if !d.inside {
+			err = d.enter()
+			continue
+		}
+		_, err = d.token() // the ]
+		d.inside, err = false, noEOF(err)
+	}
+	if err == nil {
+		err = d.value(row)
+	}
+	switch {
+	case err == nil || IsMalformed(err):
 		return err
+	case d.in.err != nil:
+		err = fmt.Errorf("read trace %s in line %d: %w", d.text.path, d.Line(), err)
+	case !errors.Is(err, io.EOF):
+		err = malformed("the rest of the file is lost: %w", err)
 	}
 	d.over = true
-	switch {
-	case errors.Is(err, io.EOF):
-		return io.EOF
-	case d.in.err != nil:
-		return fmt.Errorf("read trace %s in line %d: %w", d.text.path, d.Line(), err)
-	}
-	return malformed("the rest of the file is lost: %w", err)
+	return err
 }
 
-// Line is the line that the decoder has reached, from 1. It is asked for malformed rows only, so
-// that counting means to read the file once more instead of watching every byte pass.
+// Line is the line that the decoder has reached, from 1: it has more of the file than it has read.
 func (d *document) Line() int {
-	again, err := openText(d.text.path, 64<<10)
-	if err != nil {
-		return 1
-	}
-	defer again.Close()
-	lines, left := 1, d.dec.InputOffset()
-	for ; left > 0; left-- {
-		b, err := again.ReadByte()
-		if err != nil {
-			break
-		}
-		if b == '\n' {
-			lines++
-		}
-	}
-	return lines
+	ahead, _ := io.ReadAll(d.dec.Buffered()) // out of memory
+	return 1 + d.in.lines - bytes.Count(ahead, []byte{'\n'})
 }
 
 // Close closes the file.

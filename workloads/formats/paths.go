@@ -19,7 +19,7 @@ func (f Format) Files(s string) ([]string, error) {
 	info, err := os.Stat(s)
 	switch {
 	case err == nil && info.IsDir():
-		return filesIn(s, f.Extensions)
+		return f.filesIn(s)
 	case err == nil:
 		return []string{s}, nil
 	case !strings.ContainsAny(s, "*?["):
@@ -42,24 +42,21 @@ func (f Format) Files(s string) ([]string, error) {
 }
 
 // filesIn returns the files of a directory that have one of the extensions.
-func filesIn(dir string, extensions []string) ([]string, error) {
+func (f Format) filesIn(dir string) (paths []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("trace path: %w", err)
 	}
-	var paths []string
 	for _, e := range entries {
 		name := strings.ToLower(e.Name())
 		matches := func(ext string) bool { return strings.HasSuffix(name, ext) }
-		if e.IsDir() || strings.HasPrefix(name, ".") || !slices.ContainsFunc(extensions, matches) {
-			continue
+		if !e.IsDir() && name[0] != '.' && slices.ContainsFunc(f.Extensions, matches) {
+			paths = append(paths, filepath.Join(dir, e.Name()))
 		}
-		paths = append(paths, filepath.Join(dir, e.Name()))
 	}
 	if len(paths) == 0 {
 		return nil, fmt.Errorf("trace directory %s holds no file that ends in %s",
-			dir, strings.Join(extensions, ", "))
+			dir, strings.Join(f.Extensions, ", "))
 	}
-	slices.Sort(paths)
 	return paths, nil
 }

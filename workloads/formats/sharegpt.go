@@ -14,10 +14,12 @@ import (
 // most.
 func ShareGPT(maxContext, maxGenerate int, counter *Tokenizer) Format {
 	open := func(path string) (Reader, error) {
-		doc, err := openDocument(path)
-		return &shareGPTRows{
-			document: doc, counter: counter, maxContext: maxContext, maxGenerate: maxGenerate,
-		}, err
+		rows := &shareGPTRows{
+			counter: counter, maxContext: maxContext, maxGenerate: maxGenerate,
+		}
+		var err error
+		rows.document, err = openDocument(path, rows.toList)
+		return rows, err
 	}
 	return Format{
 		Name: "ShareGPT", Untimed: true, Tokenizer: counter.Name(), Open: open,
@@ -62,44 +64,19 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Next implements Reader.
+// Next implements Reader. A turn with an empty answer has failed, but is one: the turns behind it
+// keep their numbers.
 func (s *shareGPTRows) Next() (Row, error) {
-	for len(s.turns) == 0 {
-		if s.over {
-			return Row{}, io.EOF
-		}
-		talk, err := s.conversation()
-		if err != nil {
-			return Row{}, s.judge(err)
+	if len(s.turns) == 0 {
+		var talk conversation
+		if err := s.next(&talk); err != nil {
+			return Row{}, err
 		}
 		if s.turns = pairs(talk.Conversations); len(s.turns) == 0 {
 			return Row{Context: 1}, nil // a request without an answer
 		}
 		s.turn, s.opened = 0, false
 	}
-	return s.take(), nil
-}
-
-// conversation reads the next one; io.EOF behind the last.
-func (s *shareGPTRows) conversation() (talk conversation, err error) {
-	if !s.begun {
-		s.begun = true
-		if err := s.open('[', "want a list of conversations"); err != nil {
-			return talk, noEOF(err)
-		}
-	}
-	if s.dec.More() {
-		return talk, s.value(&talk)
-	}
-	if _, err := s.token(); err != nil { // the ]
-		return talk, noEOF(err)
-	}
-	return talk, io.EOF
-}
-
-// take makes a row of the next turn. A turn with an empty answer has failed, but is one: the turns
-// behind it keep their numbers.
-func (s *shareGPTRows) take() Row {
 	ask, answer := s.turns[0], s.turns[1]
 	s.turns = s.turns[2:]
 	s.turn++
@@ -108,10 +85,18 @@ func (s *shareGPTRows) take() Row {
 		Generate: s.counter.Count(string(answer.Value), s.maxGenerate),
 		Turn:     s.turn,
 	}
-	if row.Generate > 0 && !s.opened {
-		row.Opens, s.opened = true, true
+	row.Opens = row.Generate > 0 && !s.opened
+	s.opened = s.opened || row.Opens
+	return row, nil
+}
+
+// toList reads up to the only list of a file.
+func (s *shareGPTRows) toList() error {
+	if s.begun {
+		return io.EOF
 	}
-	return row
+	s.begun = true
+	return s.list("want a list of conversations")
 }
 
 // pairs returns each question that is followed by its answer, one after the other. The data sets

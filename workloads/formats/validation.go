@@ -33,70 +33,74 @@ const maxTraceBytes = 1 << 50
 // write_bytes; .gz and .zst are decompressed. More than 1 % malformed rows are an error, and so is
 // a file from which neither ratio can be had.
 func ReadValidation(path string) (v Validation, err error) {
-	doc, err := openDocument(path)
+	doc, err := openDocument(path, nil)
 	if err != nil {
 		return v, err
 	}
 	defer func() { err = errors.Join(err, doc.Close()) }()
 	v.Path = path
-	fail := func(err error) (Validation, error) {
-		return v, fmt.Errorf("validation trace %s:%d: %w", path, doc.Line(), noEOF(err))
-	}
-	if err := doc.open('[', "want a list of requests"); err != nil {
-		return fail(err)
-	}
 	tally := Tally{File: path}
-	for doc.dec.More() {
+	err = doc.list("want a list of requests")
+	for err == nil && doc.dec.More() {
 		var row validationRow
-		err := doc.value(&row)
-		if err == nil {
-			err = v.add(row)
+		bad := doc.value(&row)
+		if bad == nil {
+			bad = v.add(row)
 		}
-		if err != nil && !IsMalformed(err) {
-			return fail(err)
+		if bad == nil || IsMalformed(bad) {
+			_ = tally.Row(bad, doc.Line) // the file is judged as a whole
+		} else {
+			err = bad
 		}
-		_ = tally.Row(err, doc.Line) // the file is judged as a whole
+	}
+	if err == nil {
+		_, err = doc.token() // the ]
+	}
+	if err == nil {
+		if _, end := doc.token(); !errors.Is(end, io.EOF) {
+			err = errors.New("something follows the list")
+		}
 	}
 	v.TraceReport = tally.Report
-	if _, err := doc.token(); err != nil {
-		return fail(err)
-	}
-	if _, err := doc.token(); !errors.Is(err, io.EOF) {
-		return fail(errors.New("something follows the list"))
-	}
-	if tally.End() != nil {
-		return v, fmt.Errorf("validation trace %s: %d of %d rows are malformed, more than 1 %%%s",
+	switch {
+	case err != nil:
+		err = fmt.Errorf("validation trace %s:%d: %w", path, doc.Line(), noEOF(err))
+	case tally.End() != nil:
+		err = fmt.Errorf("validation trace %s: %d of %d rows are malformed, more than 1 %%%s",
 			path, v.Malformed, v.Rows, tally.Example())
-	}
-	if v.Lookups == 0 && v.WriteBytes == 0 {
-		return v, fmt.Errorf("validation trace %s: none of its %d rows tells cache_hit or"+
+	case v.Lookups == 0 && v.WriteBytes == 0:
+		err = fmt.Errorf("validation trace %s: none of its %d rows tells cache_hit or"+
 			" write_bytes", path, v.Rows)
 	}
-	return v, nil
+	return v, err
 }
 
 // add counts a request; one that tells nothing, or nonsense, is malformed.
 func (v *Validation) add(row validationRow) error {
 	for _, n := range []*float64{row.Read, row.Write} {
-		if n != nil && !(*n >= 0 && *n <= maxTraceBytes) {
-			return malformed("%v bytes, want 0 to %d", *n, int64(maxTraceBytes))
+		if bytes := orZero(n); !(bytes >= 0 && bytes <= maxTraceBytes) {
+			return malformed("%v bytes, want 0 to %d", bytes, int64(maxTraceBytes))
 		}
 	}
 	if row.Hit == nil && row.Read == nil && row.Write == nil {
 		return malformed("want cache_hit, read_bytes or write_bytes")
 	}
 	v.Requests++
+	v.ReadBytes += int64(orZero(row.Read))
+	v.WriteBytes += int64(orZero(row.Write))
 	if row.Hit != nil {
 		v.Lookups++
 		if *row.Hit {
 			v.Hits++
 		}
 	}
-	if row.Read != nil {
-		v.ReadBytes += int64(*row.Read)
-	}
-	if row.Write != nil {
-		v.WriteBytes += int64(*row.Write)
-	}
 	return nil
+}
+
+// orZero is what a field says, 0 where it is missing.
+func orZero(v *float64) float64 {
+	if v == nil {
+		return 0
+	}
+	return *v
 }
