@@ -21,11 +21,10 @@ var launchers = []launcher{
 
 // launched is what the launcher of this process says of it, by the names of the parameters; nothing
 // without one, and with a problem.
-func launched(env func(string) (string, bool)) (says map[string]setting, problem string) {
+func launched(env func(string) string) (says map[string]setting, problem string) {
 	for _, l := range launchers {
 		get := func(variable string) setting {
-			text, _ := env(variable)
-			return setting{text, Origin{FromLauncher, variable}}
+			return setting{env(variable), Origin{FromLauncher, variable}}
 		}
 		rank, size, local := get(l.rank), get(l.size), get(l.local)
 		says = map[string]setting{"rank": rank, "ranks": size}
@@ -40,7 +39,7 @@ func launched(env func(string) (string, bool)) (says map[string]setting, problem
 		case local.text == "":
 			return says, ""
 		case l.name == "Slurm":
-			here, err := slurmLocal(local.text, get("SLURM_NODEID").text)
+			here, err := slurmLocal(local.text, env("SLURM_NODEID"))
 			if err != nil {
 				return nil, violation(l.local, local, err.Error())
 			}

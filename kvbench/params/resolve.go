@@ -37,6 +37,17 @@ type Inputs struct {
 	CheckCacheDir func(dir string) error
 }
 
+// env is a variable's text, empty when it is not set.
+func (in *Inputs) env(name string) string {
+	if in.Env == nil {
+		return ""
+	}
+	if text, ok := in.Env(name); ok {
+		return text
+	}
+	return ""
+}
+
 // Resolve decides every parameter and checks them all. The error is of type Violations and holds
 // every problem at once. The values are returned in any case, with defaults where something was
 // wrong, so that -help-parameters can be answered: they must not be run when the error is not nil.
@@ -58,9 +69,6 @@ func (s *Set) Resolve(in Inputs) (*Values, error) {
 }
 
 func (s *Set) resolve(in Inputs) (*Values, Violations) {
-	if in.Env == nil {
-		in.Env = func(string) (string, bool) { return "", false }
-	}
 	if in.CheckCacheDir == nil {
 		in.CheckCacheDir = func(string) error { return nil }
 	}
@@ -105,7 +113,7 @@ func (r *resolver) run() {
 	r.bad = append(r.bad, r.file.bad...)
 	r.bench = r.in.Bench.settings(r.v.Division)
 	var unplaced string
-	r.launched, unplaced = launched(r.in.Env)
+	r.launched, unplaced = launched(r.in.env)
 	for i := range r.v.rows {
 		switch p := &r.v.rows[i]; p.name {
 		case "config", "division":
@@ -151,9 +159,7 @@ func (r *resolver) layers(p *parameter) (list []setting) {
 		add(FromSweep, "", text)
 	}
 	add(FromFlag, "", r.given[p.name]...)
-	// An empty variable counts as not set.
-	text, _ := r.in.Env(EnvName(p.name))
-	switch {
+	switch text := r.in.env(EnvName(p.name)); {
 	case text == "" || p.has(goFlag, action, profileKey):
 	case p.name == "sweep":
 		// Commas separate values, and semicolons are awkward in a shell: spaces do too.
