@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -214,13 +213,6 @@ func (s *scanner) report() Report {
 		r.ZstdRatio = float64(r.ZstdBytes) / float64(r.Bytes)
 	}
 	return r
-}
-
-// WriteJSON writes it for machines.
-func (r Report) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
 }
 
 // WriteText writes it for people.

@@ -45,9 +45,8 @@ func TestKnownDuplicates(t *testing.T) {
 		[]int64{r.Files, r.Blocks, r.ZeroBlocks, r.SampledOneIn})
 	assert.Equal(t, 59.0, r.DuplicateBlocks, "50 of the copy and 9 zeros")
 	assert.Zero(t, r.PlusMinusShare)
-	var out, text strings.Builder
-	require.NoError(t, r.WriteJSON(&out))
-	golden.Check(t, "known.golden.json", out.String())
+	golden.Check(t, "known.golden.json", golden.JSON(t, r))
+	var text strings.Builder
 	require.NoError(t, r.WriteText(&text))
 	golden.Check(t, "known.golden", text.String())
 }

@@ -3,6 +3,7 @@ package discover
 import (
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,9 +13,6 @@ import (
 // notDisks are block devices that hold nothing of their own, or nothing that survives. A loop
 // device is a file, and the device below it is listed.
 var notDisks = regexp.MustCompile(`^(loop|ram|zram|sr|fd|nbd)\d*$`)
-
-// found reads what lies below a path that is already known to be below the machine's root.
-const found = host.Root("")
 
 // devices lists the whole block devices that have a size.
 func (m machine) devices() []Device {
@@ -34,9 +32,9 @@ func (m machine) devices() []Device {
 			continue
 		}
 		// Device mapper and md list what they are made of.
-		for _, member := range found.Names(dir, "slaves") {
-			if below, err := filepath.EvalSymlinks(filepath.Join(dir, "slaves", member)); err ==
-				nil {
+		slaves := host.Root(filepath.Join(dir, "slaves"))
+		for _, member := range slaves.Names() {
+			if below, err := filepath.EvalSymlinks(slaves.Path(member)); err == nil {
 				d.Members = append(d.Members, host.ReadBlockDevice(below))
 			}
 		}
@@ -55,7 +53,7 @@ func (m machine) link(dir string) *Link {
 	}
 	// Upwards: a namespace hangs below its controller, and that below its slot.
 	for ; len(dir) > len(top); dir = filepath.Dir(dir) {
-		if speed := found.Text(dir, "current_link_speed"); speed != "" {
+		if host.Root(dir).Text("current_link_speed") != "" {
 			return linkAt(dir)
 		}
 	}
@@ -65,16 +63,17 @@ func (m machine) link(dir string) *Link {
 // linkAt reads the link of a PCI device. A width of 0 means that nothing is known (virtual
 // devices).
 func linkAt(dir string) *Link {
-	l := &Link{Address: filepath.Base(dir), Speed: found.Text(dir, "current_link_speed"),
-		MaxGeneration: generation(found.Text(dir, "max_link_speed"))}
+	at := host.Root(dir)
+	l := &Link{Address: filepath.Base(dir), Speed: at.Text("current_link_speed"),
+		MaxGeneration: generation(at.Text("max_link_speed")),
+		Width:         int(value(at.Integer("current_link_width"))),
+		MaxWidth:      int(value(at.Integer("max_link_width")))}
 	l.Generation = generation(l.Speed)
-	l.Width, _ = strconv.Atoi(found.Text(dir, "current_link_width"))
-	l.MaxWidth, _ = strconv.Atoi(found.Text(dir, "max_link_width"))
 	if l.Generation == 0 || l.Width == 0 {
 		return nil
 	}
 	// -1 is what the kernel says where there is one node, or none is known.
-	if n := found.Integer(dir, "numa_node"); n != nil && *n >= 0 {
+	if n := at.Integer("numa_node"); n != nil && *n >= 0 {
 		l.NUMANode = n
 	}
 	return l
@@ -86,16 +85,8 @@ var rates = []float64{2.5, 5, 8, 16, 32, 64}
 // generation of a speed such as "16.0 GT/s PCIe", 0 when unknown.
 func generation(speed string) int {
 	number, _, _ := strings.Cut(speed, " ")
-	v, err := strconv.ParseFloat(number, 64)
-	if err != nil {
-		return 0
-	}
-	for i, r := range rates {
-		if v == r {
-			return i + 1
-		}
-	}
-	return 0
+	v, _ := strconv.ParseFloat(number, 64)
+	return slices.Index(rates, v) + 1
 }
 
 // GiBPerSecond is what a link carries in one direction, before packet overhead: 8 of 10 bits up to
@@ -121,13 +112,64 @@ func (l Link) Degraded() bool {
 // multipath head leads to its subsystem, which has the same names.
 func nvme(dir string) *NVMe {
 	ctrl, err := filepath.EvalSymlinks(filepath.Join(dir, "device"))
-	if err != nil || !strings.HasPrefix(filepath.Base(ctrl), "nvme") {
+	name, at := filepath.Base(ctrl), host.Root(ctrl)
+	if err != nil || !strings.HasPrefix(name, "nvme") {
 		return nil
 	}
 	return &NVMe{
-		Controller: filepath.Base(ctrl), Model: found.Text(ctrl, "model"),
-		Serial: found.Text(ctrl, "serial"), Firmware: found.Text(ctrl, "firmware_rev"),
-		Transport: found.Text(ctrl, "transport"), Queues: found.Integer(ctrl, "queue_count"),
-		State: found.Text(ctrl, "state"), Subsystem: found.Text(ctrl, "subsysnqn"),
+		Controller: name, Model: at.Text("model"), Serial: at.Text("serial"),
+		Firmware: at.Text("firmware_rev"), Transport: at.Text("transport"),
+		Queues: at.Integer("queue_count"), State: at.Text("state"), Subsystem: at.Text("subsysnqn"),
 	}
+}
+
+// gpus asks NVML, and where that is not there takes what the kernel shows of NVIDIA cards: their
+// names need the driver, their memory needs NVML.
+func (m machine) gpus() (list []GPU, note string) {
+	list, note = m.nvml()
+	for _, g := range list {
+		if g.Link == nil {
+			continue
+		}
+		// NVML writes addresses in capitals.
+		at := m.Path("/sys/bus/pci/devices", strings.ToLower(g.Link.Address))
+		if l := linkAt(at); l != nil {
+			g.Link.NUMANode = l.NUMANode
+		}
+	}
+	if len(list) > 0 {
+		return list, note
+	}
+	list = m.kernelGPUs()
+	// Without a card the lack of NVML is no news.
+	if len(list) == 0 && note != "" && linux() {
+		note = "no NVIDIA card is on the PCI bus"
+	}
+	return list, note
+}
+
+// What the PCI bus says of a card: its vendor and its class, in hexadecimal.
+const (
+	nvidiaVendor = "0x10de"
+	displayClass = "0x03" // VGA and 3D controllers
+)
+
+// kernelGPUs finds NVIDIA's display controllers on the PCI bus.
+func (m machine) kernelGPUs() []GPU {
+	list := []GPU{}
+	for _, address := range m.Names("/sys/bus/pci/devices") {
+		at := host.Root(m.Path("/sys/bus/pci/devices", address))
+		if at.Text("vendor") != nvidiaVendor || !strings.HasPrefix(at.Text("class"), displayClass) {
+			continue
+		}
+		g := GPU{Index: len(list), Name: "NVIDIA device " + at.Text("device"),
+			Link: linkAt(string(at)), Source: "PCI bus"}
+		// The driver knows the name of the card; without it the bus has a number.
+		name := m.Field("Model:", "/proc/driver/nvidia/gpus", address, "information")
+		if name != "" {
+			g.Name, g.Source = name, "/proc/driver/nvidia"
+		}
+		list = append(list, g)
+	}
+	return list
 }

@@ -2,10 +2,10 @@
 // recommends parameters with the reason for each.
 //
 //	hardware.go    Hardware, what is found: the schema of the JSON
-//	machine.go     Describe: processors, memory, the directory; what another machine wrote
-//	devices.go     block devices, their PCIe links and NVMe controllers
-//	gpu.go         GPUs, as NVML (gpu_nvml.go, with the build tag nvml) or the PCI bus has them
-//	tracing.go     what block-layer tracing would need
+//	machine.go     Describe: processors, memory, the directory, what tracing would need; what
+//	               another machine wrote
+//	devices.go     block devices, their PCIe links and NVMe controllers; GPUs, as NVML
+//	               (gpu_nvml.go, with the build tag nvml) or the PCI bus has them
 //	recommend.go   parameters and settings of the system, each with its reason
 //	text.go        all of it for machines and, by text.tmpl, for people
 //

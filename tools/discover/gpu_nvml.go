@@ -30,35 +30,32 @@ func nvmlGPUs() (list []GPU, note string) {
 	return list, note
 }
 
+// told is what the driver tells, zero where it does not.
+func told[T any](v T, ret nvml.Return) (unknown T) {
+	if ret != nvml.SUCCESS {
+		return unknown
+	}
+	return v
+}
+
 // nvmlGPU reads one card; what the driver does not tell is unknown.
 func nvmlGPU(index int, d nvml.Device) GPU {
-	g := GPU{Index: index, Source: "nvml"}
-	if name, ret := d.GetName(); ret == nvml.SUCCESS {
-		g.Name = name
+	link := &Link{
+		Generation:    told(d.GetCurrPcieLinkGeneration()),
+		Width:         told(d.GetCurrPcieLinkWidth()),
+		MaxGeneration: told(d.GetMaxPcieLinkGeneration()),
+		MaxWidth:      told(d.GetMaxPcieLinkWidth()),
 	}
-	if uuid, ret := d.GetUUID(); ret == nvml.SUCCESS {
-		g.UUID = uuid
-	}
-	if memory, ret := d.GetMemoryInfo(); ret == nvml.SUCCESS {
-		g.MemoryBytes = new(int64(memory.Total))
-	}
-	link := Link{}
 	if pci, ret := d.GetPciInfo(); ret == nvml.SUCCESS {
 		link.Address = fmt.Sprintf("%04x:%02x:%02x.0", pci.Domain, pci.Bus, pci.Device)
 	}
-	number := func(ask func() (int, nvml.Return)) int {
-		if n, ret := ask(); ret == nvml.SUCCESS {
-			return n
-		}
-		return 0
-	}
-	link.Generation, link.Width = number(d.GetCurrPcieLinkGeneration),
-		number(d.GetCurrPcieLinkWidth)
-	link.MaxGeneration, link.MaxWidth = number(d.GetMaxPcieLinkGeneration),
-		number(d.GetMaxPcieLinkWidth)
 	if link.Generation > 0 && link.Generation <= len(rates) {
 		link.Speed = fmt.Sprintf("%.1f GT/s PCIe", rates[link.Generation-1])
 	}
-	g.Link = &link
+	g := GPU{Index: index, Source: "nvml", Name: told(d.GetName()), UUID: told(d.GetUUID()),
+		Link: link}
+	if memory, ret := d.GetMemoryInfo(); ret == nvml.SUCCESS {
+		g.MemoryBytes = new(int64(memory.Total))
+	}
 	return g
 }

@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -29,14 +30,16 @@ func thisMachine() machine {
 		filesystem: host.FilesystemOf, nvml: nvmlGPUs}
 }
 
-// Describe looks at this machine and at a directory of it.
+// Describe looks at this machine and at a directory of it, which must exist.
 func Describe(dir string) (Hardware, error) {
-	m := thisMachine()
-	dir, err := m.absolute(dir)
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		_, err = os.Stat(dir)
+	}
 	if err != nil {
 		return Hardware{}, err
 	}
-	return m.hardware(dir), nil
+	return thisMachine().hardware(dir), nil
 }
 
 // hardware puts everything together. The recommendations come last: they are made of what was
@@ -60,45 +63,20 @@ func (m machine) hardware(dir string) Hardware {
 	return h
 }
 
-// absolute is the directory asked about, which must exist.
-func (m machine) absolute(dir string) (string, error) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	_, err = os.Stat(abs)
-	return abs, err
-}
-
-// numbered lists the entries of a directory whose names are prefix and a number, in the order of
-// the numbers.
-func (m machine) numbered(dir, prefix string) (names []string, numbers []int) {
-	for _, name := range m.Names(dir) {
-		if n, err := strconv.Atoi(strings.TrimPrefix(name, prefix)); err == nil &&
-			strings.HasPrefix(name, prefix) {
-			numbers = append(numbers, n)
-		}
-	}
-	slices.Sort(numbers)
-	for _, n := range numbers {
-		names = append(names, fmt.Sprint(dir, "/", prefix, n))
-	}
-	return names, numbers
-}
-
 // cpu counts sockets and cores by their places in the topology: /proc/cpuinfo has them on some
 // architectures only. In a container the counts are the host's, and AllowedCores is what this
 // process may use.
 func (m machine) cpu(e host.Environment, l host.Limits) CPU {
+	const cpus, nodes = "/sys/devices/system/cpu", "/sys/devices/system/node"
 	c := CPU{Model: e.CPUModel, Threads: e.Cores, Governor: e.CPUGovernor, AllowedCores: l.Cores,
 		AllowedBecause: l.CoresSource, NUMA: []Node{}}
 	// The processor tells a guest that it is one.
 	c.Virtual = slices.Contains(strings.Fields(m.Text("/proc/cpuinfo")), "hypervisor")
 	sockets, cores := map[string]bool{}, map[string]bool{}
-	cpus, _ := m.numbered("/sys/devices/system/cpu", "cpu")
-	for _, at := range cpus {
+	for _, name := range m.Names(cpus) {
 		// Threads of a core share its number; core numbers repeat in every socket.
-		socket, core := m.Text(at, "topology/physical_package_id"), m.Text(at, "topology/core_id")
+		at := host.Root(m.Path(cpus, name, "topology"))
+		socket, core := at.Text("physical_package_id"), at.Text("core_id")
 		if socket != "" && core != "" {
 			sockets[socket], cores[socket+"/"+core] = true, true
 		}
@@ -106,19 +84,19 @@ func (m machine) cpu(e host.Environment, l host.Limits) CPU {
 	if len(sockets) > 0 {
 		c.Sockets, c.Cores = new(len(sockets)), new(len(cores))
 	}
-	// Nodes may have gaps in their numbers: memory that was taken offline.
-	nodes, ids := m.numbered("/sys/devices/system/node", "node")
-	for i, at := range nodes {
-		n := Node{ID: ids[i], CPUs: m.Text(at, "cpulist")}
-		// "Node 0 MemTotal:       24617128 kB"
-		_, total, found := strings.Cut(m.Text(at, "meminfo"), "MemTotal:")
-		if f := strings.Fields(total); found && len(f) > 0 {
-			if kib, err := strconv.ParseInt(f[0], 10, 64); err == nil {
-				n.MemoryBytes = new(kib << 10)
-			}
+	for _, name := range m.Names(nodes) {
+		id, err := strconv.Atoi(strings.TrimPrefix(name, "node"))
+		if err != nil {
+			continue // what is no node
+		}
+		n := Node{ID: id, CPUs: m.Text(nodes, name, "cpulist")}
+		total := m.KiB(fmt.Sprintf("Node %d MemTotal", id), nodes, name, "meminfo")
+		if total > 0 {
+			n.MemoryBytes = &total
 		}
 		c.NUMA = append(c.NUMA, n)
 	}
+	slices.SortFunc(c.NUMA, func(a, b Node) int { return a.ID - b.ID })
 	return c
 }
 
@@ -138,6 +116,52 @@ func (m machine) directory(dir string, e host.Environment) *Directory {
 		d.Device = e.Device.Name
 	}
 	return d
+}
+
+// tracing looks for what block-layer tracing needs. It loads nothing: a kernel may still say no for
+// reasons of its own (lockdown, a security module), and the run goes on untraced then.
+func (m machine) tracing(kernel string) Tracing {
+	if !linux() {
+		return Tracing{Verdict: "no: block-layer tracing needs Linux", Features: []Feature{}}
+	}
+	var major, minor int
+	_, _ = fmt.Sscanf(kernel, "%d.%d", &major, &minor) // 0 where it is no release
+	// Typed tracepoints came with 5.5; privileges of their own with 5.8.
+	recent := major > 5 || major == 5 && minor >= 5
+	p := m.Privileges()
+	btf := "no /sys/kernel/btf/vmlinux: a kernel built with CONFIG_DEBUG_INFO_BTF has it"
+	if p.TypeInformation > 0 {
+		btf = fmt.Sprintf("/sys/kernel/btf/vmlinux, %.1f MB", float64(p.TypeInformation)/1e6)
+	}
+	privileged := p.Known && len(p.Missing) == 0
+	privilege := "CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN"
+	if !privileged {
+		privilege = "needs CAP_BPF and CAP_PERFMON (since 5.8) or root: " +
+			"sudo setcap cap_bpf,cap_perfmon+ep kvbench.test"
+	}
+	kprobes := m.Exists("/sys/kernel/tracing/kprobe_events") ||
+		m.Exists("/sys/kernel/debug/tracing/kprobe_events")
+	lockdown := cmp.Or(p.Lockdown, "none")
+	t := Tracing{Features: []Feature{
+		{"kernel", recent, kernel + "; 5.5 for typed tracepoints"},
+		{"BTF", p.TypeInformation > 0, btf}, {"privilege", privileged, privilege},
+		{"kprobes", kprobes, "file-level latencies by probes; without them by system calls"},
+		{"lockdown", lockdown != "confidentiality", lockdown + "; confidentiality forbids tracing"},
+	}}
+	// The first reason that no setting of a run can mend is the one that is told.
+	switch {
+	case !recent:
+		t.Verdict = "no: the kernel is older than 5.5"
+	case lockdown == "confidentiality":
+		t.Verdict = "no: the kernel is locked down"
+	case !privileged:
+		t.Verdict = "no: this process has not the privilege"
+	case p.TypeInformation == 0:
+		t.Verdict = "no: the kernel has no type information (BTF)"
+	default:
+		t.Possible, t.Verdict = true, "yes, by typed tracepoints (BTF)"
+	}
+	return t
 }
 
 // linux tells whether /proc and /sys can be expected.

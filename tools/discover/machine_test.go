@@ -123,11 +123,10 @@ func fake(t *testing.T) machine {
 
 func TestServer(t *testing.T) {
 	m := fake(t)
-	var text, doc bytes.Buffer
+	var text bytes.Buffer
 	require.NoError(t, m.hardware("/").WriteText(&text))
 	golden.Check(t, "server.golden", text.String())
-	require.NoError(t, m.hardware("/").WriteJSON(&doc))
-	out := doc.String()
+	out := golden.JSON(t, m.hardware("/"))
 	golden.Check(t, "server.golden.json", out)
 
 	path := filepath.Join(t.TempDir(), "lab7.json")

@@ -2,21 +2,12 @@ package discover
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
 	"text/template"
 )
-
-// WriteJSON writes it for machines.
-func (h Hardware) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(h)
-}
 
 //go:embed text.tmpl
 var text string

@@ -2,10 +2,12 @@ package golden
 
 import (
 	"embed"
+	"encoding/json"
 	"flag"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -29,6 +31,17 @@ func Check(t testing.TB, name, got string) {
 	want, err := os.ReadFile(path)
 	require.NoError(t, err, "run the test with -update, then look at the file")
 	assert.Equal(t, string(want), got, "%s: run the test with -update if this is meant", path)
+}
+
+// JSON is a value as commands write it for machines.
+func JSON(t testing.TB, v any) string {
+	t.Helper()
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	require.NoError(t, e.Encode(v))
+	return b.String()
 }
 
 // parts are four results that the engine built once: forty seconds in which 1 MiB a second was

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -199,16 +200,13 @@ func (c *Call) directory(example string) (string, error) {
 	return dirs[0], nil
 }
 
-// answer is what a command found out, for people and for programs.
-type answer interface {
-	WriteText(io.Writer) error
-	WriteJSON(io.Writer) error
-}
-
-// print writes an answer to standard output.
-func (c *Call) print(a answer, asJSON bool) error {
+// print writes what a command found out to standard output, for people or for programs.
+func (c *Call) print(a interface{ WriteText(io.Writer) error }, asJSON bool) error {
 	if asJSON {
-		return a.WriteJSON(c.stdout)
+		e := json.NewEncoder(c.stdout)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		return e.Encode(a)
 	}
 	return a.WriteText(c.stdout)
 }

@@ -1,7 +1,6 @@
 package sizing
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -131,14 +130,6 @@ func (a *available) judge(n Need) {
 			fmt.Sprintf("disk: %s needed at least for %d rank(s), %s free in %s", size(need), ranks,
 				size(*a.FreeBytes), a.Directory))
 	}
-}
-
-// WriteJSON writes it for machines.
-func (a Answer) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(a)
 }
 
 // WriteText writes it for people.

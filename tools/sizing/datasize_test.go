@@ -28,7 +28,7 @@ var lab = machine{
 }
 
 // test returns what the command would exit with.
-func (h machine) test(args ...string) (code int, stdout, stderr string) {
+func (h machine) test(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	fs := flag.NewFlagSet("datasize", flag.ContinueOnError)
 	q := NewQuestion(fs)
 	q.machine = h
@@ -41,11 +41,9 @@ func (h machine) test(args ...string) (code int, stdout, stderr string) {
 		return 2, "", err.Error()
 	}
 	var out bytes.Buffer
-	write := a.WriteText
 	if *asJSON {
-		write = a.WriteJSON
-	}
-	if err := write(&out); err != nil {
+		out.WriteString(golden.JSON(t, a))
+	} else if err := a.WriteText(&out); err != nil {
 		return 2, "", err.Error()
 	}
 	if !a.Fits() {
@@ -65,7 +63,7 @@ func TestOutputs(t *testing.T) {
 			"-precondition"},
 		"large.golden.json": {"-model", "llama3.1-70b-instruct", "-num-users", "70", "-json"},
 	} {
-		code, out, errs := lab.test(args...)
+		code, out, errs := lab.test(t, args...)
 		assert.Zero(t, code, errs)
 		assert.Empty(t, errs)
 		golden.Check(t, file, out)
@@ -74,7 +72,7 @@ func TestOutputs(t *testing.T) {
 
 // TestOneUserByHand reckons a population of one by hand.
 func TestOneUserByHand(t *testing.T) {
-	code, out, errs := lab.test("-model", "llama3.1-8b", "-num-users", "1", "-benchtime", "100s",
+	code, out, errs := lab.test(t, "-model", "llama3.1-8b", "-num-users", "1", "-benchtime", "100s",
 		"-json")
 	require.Zero(t, code, errs)
 	var n Need
@@ -95,7 +93,7 @@ func TestOneUserByHand(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	need := func(args ...string) Need {
-		_, out, errs := lab.test(append(args, "-json")...)
+		_, out, errs := lab.test(t, append(args, "-json")...)
 		var n Need
 		require.NoError(t, json.Unmarshal([]byte(out), &n), errs)
 		return n
@@ -113,7 +111,7 @@ func TestBounds(t *testing.T) {
 }
 
 func TestWhatDoesNotFit(t *testing.T) {
-	code, out, _ := lab.test("-num-users", "10", "-cpu-mem-gb", "64", "-cache-dir", "/mnt/kv")
+	code, out, _ := lab.test(t, "-num-users", "10", "-cpu-mem-gb", "64", "-cache-dir", "/mnt/kv")
 	assert.Equal(t, 1, code)
 	assert.Contains(t, out, "does not fit")
 	assert.Contains(t, out, "memory: ")
@@ -122,10 +120,10 @@ func TestWhatDoesNotFit(t *testing.T) {
 		error) {
 		return host.Filesystem{Type: "xfs", Free: 1 << 30}, nil
 	}
-	code, out, _ = small.test("-cache-dir", "/mnt/kv", "-model", "llama3.1-70b-instruct")
+	code, out, _ = small.test(t, "-cache-dir", "/mnt/kv", "-model", "llama3.1-70b-instruct")
 	assert.Equal(t, 1, code)
 	assert.Contains(t, out, "disk: ")
-	code, _, _ = small.test("-cpu-mem-gb", "64")
+	code, _, _ = small.test(t, "-cpu-mem-gb", "64")
 	assert.Zero(t, code, "without a directory nothing is asked of this machine")
 }
 
@@ -141,7 +139,7 @@ func TestDatasizeUsage(t *testing.T) {
 		"in the closed division": {"-division", "closed", "-num-users", "3",
 			"-bench", "MaxStorageStress"},
 	} {
-		code, out, errs := lab.test(args...)
+		code, out, errs := lab.test(t, args...)
 		assert.Equal(t, 2, code, args)
 		assert.Empty(t, out)
 		assert.Contains(t, errs, want)

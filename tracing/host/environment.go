@@ -100,7 +100,7 @@ func (m machine) environment() Environment {
 		Kernel: m.Text("/proc/sys/kernel/osrelease"), Arch: runtime.GOARCH,
 		CPUModel: m.cpuModel(), Cores: runtime.NumCPU(),
 		CPUGovernor: m.Text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-		MemoryBytes: m.kib("MemTotal", "/proc/meminfo"),
+		MemoryBytes: m.KiB("MemTotal", "/proc/meminfo"),
 		GoVersion:   runtime.Version(), GOMAXPROCS: runtime.GOMAXPROCS(0),
 		HugePages:    Chosen(m.Text("/sys/kernel/mm/transparent_hugepage/enabled")),
 		HugePagePool: m.Integer("/proc/sys/vm/nr_hugepages"),

@@ -58,7 +58,7 @@ func (m machine) limits() Limits {
 		tighten(&l.MemoryAvailable, &l.MemoryAvailableSource, available, availableSource)
 	}
 	const info = "/proc/meminfo"
-	memory(m.kib("MemTotal", info), m.kib("MemAvailable", info), info+" MemTotal",
+	memory(m.KiB("MemTotal", info), m.KiB("MemAvailable", info), info+" MemTotal",
 		info+" MemAvailable")
 	for _, dir := range m.cgroups("cpu") {
 		cores, file := m.cpuQuota(dir)

@@ -60,8 +60,8 @@ func (r Root) Field(key string, elem ...string) string {
 	return ""
 }
 
-// kib is a field in KiB, as bytes; 0 when there is none.
-func (r Root) kib(key string, elem ...string) int64 {
+// KiB is a field in KiB, as bytes; 0 when there is none.
+func (r Root) KiB(key string, elem ...string) int64 {
 	n, _ := strconv.ParseInt(strings.TrimSuffix(r.Field(key, elem...), " kB"), 10, 53)
 	return max(0, n) << 10
 }

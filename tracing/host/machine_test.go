@@ -98,10 +98,10 @@ func TestKiB(t *testing.T) {
 	m := machineOf(t, 1, map[string]string{
 		"/status": "Name:\tkv\nVmHWM:\t    2048 kB\nVmRSS:\t  12 kB\nBad:\tx kB\n",
 	})
-	assert.EqualValues(t, 2<<20, m.kib("VmHWM", "/status"))
-	assert.EqualValues(t, 12<<10, m.kib("VmRSS", "/status"))
-	assert.Zero(t, m.kib("Bad", "/status"))
-	assert.Zero(t, m.kib("VmSwap", "/status"))
+	assert.EqualValues(t, 2<<20, m.KiB("VmHWM", "/status"))
+	assert.EqualValues(t, 12<<10, m.KiB("VmRSS", "/status"))
+	assert.Zero(t, m.KiB("Bad", "/status"))
+	assert.Zero(t, m.KiB("VmSwap", "/status"))
 }
 
 func TestPrivileges(t *testing.T) {

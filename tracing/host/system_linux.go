@@ -108,7 +108,7 @@ func ResetPeakRSS() error {
 // peakRSS prefers the high-water mark that ResetPeakRSS resets: getrusage's, in KiB, is never
 // reset, and is inherited through exec from the process that started this one.
 func peakRSS(maxrss int64) int64 {
-	if peak := Root("").kib("VmHWM", "/proc/self/status"); peak > 0 {
+	if peak := Root("").KiB("VmHWM", "/proc/self/status"); peak > 0 {
 		return peak
 	}
 	return maxrss << 10
