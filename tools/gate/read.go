@@ -23,7 +23,7 @@ func Read(old, new []string, stdin io.Reader, warn func(error)) (*stats.Table, e
 		in   []string
 	}{{"old", old}, {"new", new}} {
 		usable := false
-		out, err := load.Each(side.in, load.Options{Stdin: stdin, Warn: warn},
+		more, err := load.Each(side.in, load.Options{Stdin: stdin, Warn: warn},
 			func(rec *load.Record) error {
 				// A crashed trial is no sample. It is told, since a candidate that crashes now and
 				// then is not as good as one that does not.
@@ -48,7 +48,7 @@ func Read(old, new []string, stdin io.Reader, warn func(error)) (*stats.Table, e
 				" holds no usable benchmark result"}, notes...), "; "))
 		}
 		// Both sides are read with the directions of both: a result file has no Unit lines.
-		for key, u := range out.Units { // what the old side says of a unit stands
+		for key, u := range more { // what the old side says of a unit stands
 			if units[key] == nil {
 				units[key] = u
 			}

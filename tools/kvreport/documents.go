@@ -33,7 +33,7 @@ func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error
 	if *path == "" {
 		return errors.New("no output; give -o FILE")
 	}
-	records, out, err := load.All(in, load.Options{Stdin: c.stdin, Warn: c.warn})
+	records, units, err := load.All(in, load.Options{Stdin: c.stdin, Warn: c.warn})
 	if err != nil {
 		return err
 	}
@@ -43,6 +43,6 @@ func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error
 	}
 	// The comparison is built while the file is open: an error leaves the old file.
 	return writeFile(*path, func(w io.Writer) error {
-		return write(w, records, stats.Build(records, out.Units))
+		return write(w, records, stats.Build(records, units))
 	})
 }

@@ -15,11 +15,11 @@ func runJSON(c *Call) error {
 	if err != nil {
 		return err
 	}
-	records, all, err := load.All(in, load.Options{Stdin: c.stdin, Warn: c.warn})
+	records, units, err := load.All(in, load.Options{Stdin: c.stdin, Warn: c.warn})
 	if err != nil {
 		return err
 	}
 	return c.write(*out, func(w io.Writer) error {
-		return load.WriteDocument(w, records, all.Units)
+		return load.WriteDocument(w, records, units)
 	})
 }

@@ -67,16 +67,10 @@ func (v *Values) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// entry is a record in the document. An error has no form in JSON but its text.
-type entry struct {
-	*Record
-	Missing string `json:"result_missing,omitempty"`
-}
-
 // document is what kvreport json writes.
 type document struct {
 	Schema  string                       `json:"kvreport_schema"`
-	Results []entry                      `json:"results"`
+	Results []Record                     `json:"results"`
 	Units   map[string]map[string]string `json:"units"`
 }
 
@@ -100,27 +94,19 @@ func (r *reader) document(data []byte, name string) error {
 	// Directions travel with the values, as in text.
 	for unit, pairs := range d.Units {
 		for key, value := range pairs {
-			addUnit(r.out.Units, unit, key, value)
+			addUnit(r.units, unit, key, value)
 		}
 	}
-	for _, e := range d.Results {
-		if e.Record == nil {
-			continue // null
-		}
-		if e.Missing != "" {
-			e.Record.Missing = errors.New(e.Missing)
-		}
-		if e.Raw != nil {
-			if err := e.parse(e.Raw); err != nil {
-				return fmt.Errorf("%s: result of %s: %w", name, e.Name, err)
+	for i := range d.Results {
+		rec := &d.Results[i]
+		if rec.Raw != nil {
+			if err := rec.parse(rec.Raw); err != nil {
+				return fmt.Errorf("%s: result of %s: %w", name, rec.Name, err)
 			}
 		}
-		if err := r.emit(e.Record); err != nil {
+		if err := r.emit(rec); err != nil {
 			return err
 		}
-	}
-	if len(d.Results) == 0 {
-		return fmt.Errorf("%s: no benchmark result in it", name)
 	}
 	return nil
 }
@@ -135,11 +121,7 @@ func WriteDocument(w io.Writer, records []*Record, units benchfmt.UnitMetadataMa
 	fmt.Fprintf(b, "{%q: %q, \"results\": [\n", documentKey, documentSchema)
 	for i, rec := range records {
 		line.Reset()
-		out := entry{Record: rec}
-		if rec.Missing != nil {
-			out.Missing = rec.Missing.Error()
-		}
-		if err := e.Encode(out); err != nil {
+		if err := e.Encode(rec); err != nil {
 			return fmt.Errorf("%s:%d: encode %s: %w", rec.File, rec.Line, rec.Name, err)
 		}
 		if i > 0 {

@@ -30,56 +30,52 @@ type Options struct {
 	Bpftrace bool
 }
 
-// Outcome is what is known once everything is read.
-type Outcome struct {
-	Units   benchfmt.UnitMetadataMap // of the Unit lines, and what the suite knows of its own units
-	Records int
-}
-
 // All is Each for those who need all records at once. A page needs them twice: for what ran, and
 // for each benchmark.
-func All(args []string, o Options) (records []*Record, out Outcome, err error) {
-	out, err = Each(args, o, func(rec *Record) error {
-		records = append(records, rec)
+func All(args []string, o Options) (list []*Record, units benchfmt.UnitMetadataMap, err error) {
+	units, err = Each(args, o, func(rec *Record) error {
+		list = append(list, rec)
 		return nil
 	})
-	return records, out, err
+	return list, units, err
 }
 
 // Each reads all arguments in order and calls f with every record, which f may keep. It ends with
 // the first error of f, and with an error for an argument that cannot be read: a file that does not
 // exist, is empty, truncated or holds no result. A bad line within text is reported to Options.Warn
-// and the rest is read.
-func Each(args []string, o Options, f func(*Record) error) (Outcome, error) {
+// and the rest is read. The directions of units are those of the Unit lines, and what the suite
+// knows of its own.
+func Each(args []string, o Options, f func(*Record) error) (benchfmt.UnitMetadataMap, error) {
 	if len(args) == 0 {
-		return Outcome{}, errors.New("no input; name benchmark output, result files, result " +
+		return nil, errors.New("no input; name benchmark output, result files, result " +
 			"directories, or - for standard input")
 	}
-	r := &reader{Options: o, each: f, seen: map[string]bool{},
-		out: Outcome{Units: benchfmt.UnitMetadataMap{}}}
+	r := &reader{Options: o, each: f, seen: map[string]bool{}, units: benchfmt.UnitMetadataMap{}}
 	for _, arg := range args {
 		if err := r.argument(arg); err != nil {
-			return r.out, err
+			return r.units, err
 		}
 	}
 	// The suite's own directions, because result files have no Unit lines. At the end, because what
 	// an input says of a unit stands.
 	for _, u := range units.UnitDirections() {
-		if r.out.Units.Get(u.Unit, "better") == nil {
-			addUnit(r.out.Units, u.Unit, "better", u.Better)
+		if r.units.Get(u.Unit, "better") == nil {
+			addUnit(r.units, u.Unit, "better", u.Better)
 		}
 	}
-	return r.out, nil
+	return r.units, nil
 }
 
 // reader is the state of one Each.
 type reader struct {
 	Options
 	each   func(*Record) error
-	out    Outcome
+	units  benchfmt.UnitMetadataMap
 	source string
-	seen   map[string]bool // result files that have a record
-	again  int             // result files that were met once more
+
+	records int             // that each was called with
+	seen    map[string]bool // result files that have a record
+	again   int             // result files that were met once more
 }
 
 // warn reports what is left out. A bad line must not end the reading: a run of hours may have one
@@ -93,7 +89,7 @@ func (r *reader) warn(file string, line int, format string, args ...any) {
 // emit hands a finished record on. Its run is the argument that is being read.
 func (r *reader) emit(rec *Record) error {
 	rec.Source = cmp.Or(rec.Source, r.source) // an archived record keeps its run
-	r.out.Records++
+	r.records++
 	return r.each(rec)
 }
 
@@ -155,24 +151,26 @@ func (r *reader) stream(in io.Reader, name string) error {
 		return fmt.Errorf("%s:1: it is empty", name)
 	}
 	head = bytes.TrimLeft(head, " \t\r\n")
+	before := r.records
 	switch {
 	case attached.Match(head):
-		return r.bpftrace(b, name)
+		err = r.bpftrace(b, name)
 	case !bytes.HasPrefix(head, []byte("{")) || eventMark.Match(head):
-		return r.text(b, name)
+		err = r.text(b, name)
+	default:
+		data, broken := io.ReadAll(b)
+		if broken != nil {
+			return fmt.Errorf("%s: %w", name, broken)
+		}
+		if !documentMark.Match(head) {
+			return r.resultFile(data, name)
+		}
+		err = r.document(data, name)
 	}
-	data, err := io.ReadAll(b)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+	if err == nil && r.records == before {
+		err = fmt.Errorf("%s: no benchmark result in it", name)
 	}
-	if documentMark.Match(head) {
-		return r.document(data, name)
-	}
-	rec, err := Parse(name, data)
-	if err != nil {
-		return err
-	}
-	return r.emitFile(rec)
+	return err
 }
 
 // bpftrace reads a saved text of the Python benchmark's script.

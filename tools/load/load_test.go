@@ -13,15 +13,16 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/perf/benchfmt"
 )
 
 // read returns all records and what was warned about.
-func read(t testing.TB, o Options, args ...string) (records []*Record, bad []string, out Outcome,
+func read(t testing.TB, o Options, args ...string) (records []*Record, bad []string, units benchfmt.UnitMetadataMap,
 	err error) {
 	t.Helper()
 	o.Warn = func(err error) { bad = append(bad, err.Error()) }
-	records, out, err = All(args, o)
-	return records, bad, out, err
+	records, units, err = All(args, o)
+	return records, bad, units, err
 }
 
 func value(r *Record, unit string) float64 {
@@ -37,7 +38,7 @@ func value(r *Record, unit string) float64 {
 }
 
 func TestTextWithLogsAndABadLine(t *testing.T) {
-	records, bad, out, err := read(t, Options{}, "testdata/bench.txt")
+	records, bad, units, err := read(t, Options{}, "testdata/bench.txt")
 	require.NoError(t, err)
 	require.Len(t, records, 3)
 	assert.Equal(t, []string{
@@ -51,7 +52,7 @@ func TestTextWithLogsAndABadLine(t *testing.T) {
 	assert.Equal(t, 8, first.Line)
 	assert.Equal(t, 130787.0, value(first, "ns/op"))
 	assert.Equal(t, 8017412096.0, value(first, "read-B/s"))
-	assert.ErrorContains(t, first.Missing, "testdata/bench.txt:8: result /nowhere/")
+	assert.Contains(t, first.Missing, "testdata/bench.txt:8: result /nowhere/")
 	assert.Nil(t, first.Result)
 
 	moved := records[1]
@@ -60,8 +61,8 @@ func TestTextWithLogsAndABadLine(t *testing.T) {
 	assert.Equal(t, 13, moved.Line)
 	assert.Equal(t, 160174558.0, value(moved, "read-p95-ns"), "the line's numbers, not the file's")
 	assert.Nil(t, records[2].Result)
-	assert.Equal(t, 1, out.Units.GetBetter("read-B/s"))
-	assert.Equal(t, 1, out.Units.GetBetter("hit-ratio"), "what the suite knows of its units")
+	assert.Equal(t, 1, units.GetBetter("read-B/s"))
+	assert.Equal(t, 1, units.GetBetter("hit-ratio"), "what the suite knows of its units")
 	assert.Equal(t, []Setting{{"kvbench-format", "1"}, {"division", "quick"}, {"seed", "42"},
 		{"goos", "linux"}, {"pkg", "kvbench/benchmarks"}}, first.Config)
 }
@@ -124,7 +125,7 @@ func TestGlobAndStandardInput(t *testing.T) {
 	assert.Len(t, records, 2)
 	assert.Equal(t, []string{"testdata/python.json", "-"},
 		[]string{records[0].Source, records[1].Source})
-	assert.ErrorContains(t, records[1].Missing, "stdin:5")
+	assert.Contains(t, records[1].Missing, "stdin:5")
 }
 
 func TestWhatCannotBeRead(t *testing.T) {
@@ -185,12 +186,12 @@ func TestLongAndOddLines(t *testing.T) {
 }
 
 func TestConflictingUnits(t *testing.T) {
-	_, bad, out, err := read(t,
+	_, bad, units, err := read(t,
 		Options{Stdin: strings.NewReader("Unit x better=higher\nUnit x better=lower\nBenchmarkA " +
 			"1 5 x\n")}, "-")
 	require.NoError(t, err)
 	assert.Len(t, bad, 1)
-	assert.Equal(t, 1, out.Units.GetBetter("x"))
+	assert.Equal(t, 1, units.GetBetter("x"))
 }
 
 // Files of other projects: what benchstat itself is tested with.
@@ -214,11 +215,10 @@ func TestManyLinesInConstantMemory(t *testing.T) {
 	const n = 20_000
 	lines := &generator{n: n}
 	got := 0
-	out, err := Each([]string{"-"}, Options{Stdin: lines},
+	_, err := Each([]string{"-"}, Options{Stdin: lines},
 		func(*Record) error { got++; return nil })
 	require.NoError(t, err)
 	assert.Equal(t, n, got)
-	assert.Equal(t, n, out.Records)
 }
 
 // generator writes n benchmark results without holding them.
@@ -248,11 +248,10 @@ func TestBpftraceTextsAreForThoseWhoAsk(t *testing.T) {
 	require.ErrorContains(t, err,
 		"drifted.txt:1: it is a text of bpftrace, of which only kvreport fio")
 	var got []*Record
-	out, err := Each([]string{text}, Options{Bpftrace: true},
+	_, err = Each([]string{text}, Options{Bpftrace: true},
 		func(r *Record) error { got = append(got, r); return nil })
 	require.NoError(t, err)
 	require.Len(t, got, 1)
-	assert.Equal(t, 1, out.Records)
 	assert.Equal(t, "drifted", got[0].Name)
 	tr, _ := got[0].Bpftrace.Trace(0)
 	assert.EqualValues(t, 98742, tr.Capture.Read.Requests)

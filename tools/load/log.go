@@ -86,13 +86,13 @@ func (r *reader) emitLine(rec *Record) error {
 			if file, ok := errors.AsType[*fs.PathError](err); ok {
 				err = file.Err // the file is named anyway
 			}
-			rec.Missing = fmt.Errorf("%s:%d: result %s: %w", rec.File, rec.Line, named, err)
+			rec.Missing = fmt.Sprintf("%s:%d: result %s: %v", rec.File, rec.Line, named, err)
 			rec.Path = ""
 		}
 	}
 	if rec.Name == "" {
 		if rec.Result == nil {
-			r.warn(rec.File, rec.Line, "a failed benchmark left no result: %v", rec.Missing)
+			r.warn(rec.File, rec.Line, "a failed benchmark left no result: %s", rec.Missing)
 			return nil
 		}
 		rec.Name = nameOf(rec.Result, rec.Path)

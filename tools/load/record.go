@@ -23,11 +23,12 @@ type Record struct {
 	Config []Setting `json:"config,omitempty"`
 	Values Values    `json:"values"` // none of a trial that is not complete
 
-	Path    string          `json:"result_path,omitempty"` // empty where there is no result file
-	Raw     json.RawMessage `json:"result,omitempty"`      // the result file as it stands
-	Result  *result.Result  `json:"-"`                     // nil for the Python benchmark's
-	Python  bool            `json:"-"`                     // it is the Python benchmark's
-	Missing error           `json:"-"`                     // why a file that is named is not there
+	Path   string          `json:"result_path,omitempty"` // empty where there is no result file
+	Raw    json.RawMessage `json:"result,omitempty"`      // the result file as it stands
+	Result *result.Result  `json:"-"`                     // nil for the Python benchmark's
+	Python bool            `json:"-"`                     // it is the Python benchmark's
+	// Missing says why a result file that the text names could not be had.
+	Missing string `json:"result_missing,omitempty"`
 
 	// The file is a saved text of bpftrace, with nothing else of the above but File and Name.
 	Bpftrace *Bpftrace `json:"-"`

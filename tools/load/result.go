@@ -27,10 +27,14 @@ func Parse(name string, data []byte) (*Record, error) {
 	return rec, located(name, data, rec.parse(data))
 }
 
-// emitFile makes the record of a result file that stands for itself. A directory is often read
+// resultFile makes the record of a result file that stands for itself. A directory is often read
 // beside the text that named its files: those have their record already.
-func (r *reader) emitFile(rec *Record) error {
-	path := absolute(rec.Path)
+func (r *reader) resultFile(data []byte, name string) error {
+	rec, err := Parse(name, data)
+	if err != nil {
+		return err
+	}
+	path := absolute(name)
 	if r.seen[path] {
 		r.again++
 		return nil
@@ -43,7 +47,7 @@ func (r *reader) emitFile(rec *Record) error {
 
 // directory reads the result files below dir. Other JSON files there are none of our business.
 func (r *reader) directory(dir string) error {
-	before := r.out.Records + r.again
+	before := r.records + r.again
 	err := jsonFiles(dir, func(path string) error {
 		// Other programs keep JSON beside results. Files that are named as results must be some.
 		err := r.file(path)
@@ -53,7 +57,7 @@ func (r *reader) directory(dir string) error {
 		return err
 	})
 	// A directory without results is a mistake, unless its results came by way of a text.
-	if err == nil && r.out.Records+r.again == before {
+	if err == nil && r.records+r.again == before {
 		err = fmt.Errorf("%s: no benchmark result in this directory", dir)
 	}
 	return err

@@ -294,7 +294,8 @@ func defaults(bench, division string) map[string]string {
 // resolve asks the parameter table.
 func resolve(base, division string) map[string]string {
 	b, _ := params.Benchmark(base)
-	env := func(name string) (string, bool) { return division, name == params.EnvName(Division) }
+	given := map[string]string{params.EnvName(Division): division}
+	env := func(name string) (string, bool) { return given[name], given[name] != "" }
 	// The parameter table itself answers, so that a default that changes changes here too.
 	v, err := params.Register(flag.NewFlagSet("", flag.ContinueOnError)).
 		Resolve(params.Inputs{Bench: b, Base: "/", Env: env})

@@ -28,7 +28,6 @@ type event struct {
 // text reads lines: plain ones belong to one benchmark run, events of go test -json to one per
 // package. Their records come out in the order of the file.
 func (r *reader) text(b *bufio.Reader, name string) error {
-	before := r.out.Records
 	packages := map[string]*packageText{}
 	var order []*packageText
 	of := func(pkg string) *packageText {
@@ -68,9 +67,6 @@ func (r *reader) text(b *bufio.Reader, name string) error {
 		if err := r.emitLine(rec); err != nil {
 			return err
 		}
-	}
-	if r.out.Records == before {
-		return fmt.Errorf("%s: no benchmark result in it", name)
 	}
 	return nil
 }
@@ -169,12 +165,12 @@ func (p *packageText) result(found *benchfmt.Result, at int) {
 // unit takes in a Unit line. What was said first stands: two inputs that contradict each other
 // cannot both be right, and the comparison would change its sign.
 func (p *packageText) unit(u *benchfmt.UnitMetadata, line int) {
-	if have := p.r.out.Units[u.UnitMetadataKey]; have != nil && have.Value != u.Value {
+	if have := p.r.units[u.UnitMetadataKey]; have != nil && have.Value != u.Value {
 		p.r.warn(p.file, line,
 			"unit %s is %s=%s, which other input calls %s", u.OrigUnit, u.Key, u.Value, have.Value)
 		return
 	}
-	addUnit(p.r.out.Units, u.OrigUnit, u.Key, u.Value)
+	addUnit(p.r.units, u.OrigUnit, u.Key, u.Value)
 }
 
 // addUnit puts one pair of a Unit line into a map.

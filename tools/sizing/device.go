@@ -17,8 +17,8 @@ func Device(in []string, stdin io.Reader, warn func(error)) (text string, reason
 	err error) {
 	var runs []measured
 	_, err = load.Each(in, load.Options{Stdin: stdin, Warn: warn}, func(rec *load.Record) error {
-		if rec.Missing != nil {
-			warn(rec.Missing)
+		if rec.Missing != "" {
+			warn(errors.New(rec.Missing))
 		}
 		m, ok := read(rec.Result)
 		if !ok {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/perf/benchfmt"
 
 	"kvbench/tools/load"
 )
@@ -15,7 +16,7 @@ import (
 // build reads each text as a run.
 func build(t *testing.T, texts ...string) *Table {
 	var records []*load.Record
-	var units load.Outcome
+	var units benchfmt.UnitMetadataMap
 	for i, text := range texts {
 		out, err := load.Each([]string{"-"}, load.Options{Stdin: strings.NewReader(text)},
 			func(r *load.Record) error {
@@ -26,7 +27,7 @@ func build(t *testing.T, texts ...string) *Table {
 		require.NoError(t, err)
 		units = out
 	}
-	return Build(records, units.Units)
+	return Build(records, units)
 }
 
 func lines(name, unit string, values ...float64) string {

@@ -125,7 +125,7 @@ func place(f load.File) string {
 
 // records reads a run's directory for the workbook and the page.
 func (s *Submission) records(dir string) ([]*load.Record, *stats.Table, error) {
-	records, out, err := load.All([]string{dir}, load.Options{})
+	records, units, err := load.All([]string{dir}, load.Options{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -141,7 +141,7 @@ func (s *Submission) records(dir string) ([]*load.Record, *stats.Table, error) {
 			return nil, nil, err
 		}
 	}
-	return records, stats.Build(records, out.Units), nil
+	return records, stats.Build(records, units), nil
 }
 
 // announce puts the notice into the reports of results that lack it: those of the open division.

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,23 +36,22 @@ func New(records []*load.Record, t *stats.Table) *Report {
 
 // Missing says what the page cannot show for want of result files.
 func Missing(records []*load.Record) (notes []string) {
-	lost, python, first := 0, 0, error(nil)
+	lost, python, first := 0, 0, ""
 	for _, r := range records {
 		switch {
 		case r.Python:
 			python++
 		case r.Result == nil:
-			if lost++; first == nil {
-				first = r.Missing
-			}
+			lost++
+			first = cmp.Or(first, r.Missing)
 		}
 	}
 	// Lines without their result file are the commonest reason for an empty page: somebody passed
 	// the text on and kept the directory.
 	if lost > 0 {
 		why := "their text names none"
-		if first != nil {
-			why = "the first: " + first.Error()
+		if first != "" {
+			why = "the first: " + first
 		}
 		notes = append(notes, fmt.Sprintf("%d of %d results have no result file: no timelines, "+
 			"percentile curves, tier fill or parameters of them (%s)", lost, len(records), why))

@@ -24,11 +24,11 @@ var inputs = []string{"../../load/testdata/bench.txt", "../../load/testdata/opti
 func render(t testing.TB, o load.Options, args ...string) string {
 	t.Helper()
 	var records []*load.Record
-	out, err := load.Each(args, o,
+	units, err := load.Each(args, o,
 		func(r *load.Record) error { records = append(records, r); return nil })
 	require.NoError(t, err)
 	var b strings.Builder
-	require.NoError(t, Write(&b, records, stats.Build(records, out.Units)))
+	require.NoError(t, Write(&b, records, stats.Build(records, units)))
 	return b.String()
 }
 
@@ -189,11 +189,11 @@ func FuzzWrite(f *testing.F) {
 		"read-B/s\nBenchmarkT/x=2 1 1 read-B/s\nBenchmarkT/x=3 1 1 read-B/s\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var records []*load.Record
-		out, err := load.Each([]string{"-"}, load.Options{Stdin: bytes.NewReader(data)},
+		units, err := load.Each([]string{"-"}, load.Options{Stdin: bytes.NewReader(data)},
 			func(r *load.Record) error { records = append(records, r); return nil })
 		if err != nil || len(records) > 50 {
 			return
 		}
-		require.NoError(t, Write(io.Discard, records, stats.Build(records, out.Units)))
+		require.NoError(t, Write(io.Discard, records, stats.Build(records, units)))
 	})
 }

@@ -1,6 +1,7 @@
 package xlsx
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -16,20 +17,18 @@ import (
 // Missing says what stays empty for want of result files. Lines of text have their own numbers,
 // which fill their columns; the rest needs the file.
 func Missing(records []*load.Record) []string {
-	lost, first := 0, error(nil)
+	lost, first := 0, ""
 	for _, r := range records {
-		if r.Missing == nil {
-			continue
-		}
-		if lost++; first == nil {
-			first = r.Missing
+		if r.Missing != "" {
+			lost++
+			first = cmp.Or(first, r.Missing)
 		}
 	}
 	if lost == 0 {
 		return nil
 	}
 	return []string{fmt.Sprintf("%d of %d lines have no result file, their parameters, latencies "+
-		"and QoS stay empty; the first: %v", lost, len(records), first)}
+		"and QoS stay empty; the first: %s", lost, len(records), first)}
 }
 
 // maxRows is what a sheet holds, less its header. Excel and LibreOffice have 2²⁰ rows.

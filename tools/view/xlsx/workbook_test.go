@@ -28,10 +28,10 @@ var inputs = []string{"../../load/testdata/bench.txt", "../../load/testdata/opti
 func read(t testing.TB, o load.Options, args ...string) ([]*load.Record, *stats.Table) {
 	t.Helper()
 	var records []*load.Record
-	out, err := load.Each(args, o,
+	units, err := load.Each(args, o,
 		func(r *load.Record) error { records = append(records, r); return nil })
 	require.NoError(t, err)
-	return records, stats.Build(records, out.Units)
+	return records, stats.Build(records, units)
 }
 
 func open(t *testing.T, args ...string) *excelize.File {
@@ -234,12 +234,12 @@ func FuzzWrite(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var records []*load.Record
-		out, err := load.Each([]string{"-"}, load.Options{Stdin: bytes.NewReader(data)},
+		units, err := load.Each([]string{"-"}, load.Options{Stdin: bytes.NewReader(data)},
 			func(r *load.Record) error { records = append(records, r); return nil })
 		if err != nil || len(records) > 50 {
 			return
 		}
-		if err := Write(&bytes.Buffer{}, records, stats.Build(records, out.Units)); err != nil {
+		if err := Write(&bytes.Buffer{}, records, stats.Build(records, units)); err != nil {
 			t.Log(err)
 		}
 	})
