@@ -52,11 +52,10 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 		Overtaking: v.Overtaking(),
 
 		ValidationTrace: v.ValidationTrace,
-		SourceEnds:      v.MaxRequests > 0 || v.Bench.Load == params.LoadTrace,
-		EndedBy:         result.EndedByInput,
+		Corpus:          corpus(v),
 	}
-	if c := corpus(v); c != nil {
-		cfg.Corpus = c
+	if v.Bench.Load == params.LoadTrace {
+		cfg.EndedBy = result.EndedByInput
 	}
 	if v.MaxRequests > 0 {
 		// All of them finish: the window lasts as long as that takes.

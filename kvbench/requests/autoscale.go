@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 )
 
 // Autoscale lets the number of users follow what the storage can do (spec 10).
@@ -23,8 +25,8 @@ const (
 	mostUsers  = 100000
 	minRounds  = 3 // before saturation can be told
 	maxRounds  = 10
-	readLimit  = 100 * time.Millisecond // per 100 MiB: as slow as saturated
-	writeLimit = 50 * time.Millisecond
+	readLimit  = 100.0 // ms per 100 MiB: as slow as saturated
+	writeLimit = 50.0
 	steadyCV   = 0.1 // of the throughput
 	holdRounds = 3   // after users were taken away
 
@@ -40,136 +42,102 @@ const (
 	maxKeptRounds = 4096 // of a result: a run of days with rounds of seconds stays readable
 )
 
-// round is one while it is judged: with the p95 latencies per 100 MiB, 0 where nothing moved.
-type round struct {
-	result.Round
-	read, write time.Duration
-}
-
 // autoscaler decides; it has no clock and starts nobody, so that what it decides can be tested
 // round by round.
 type autoscaler struct {
-	cfg    Autoscale
-	users  int
-	rounds []round        // the last maxRounds
-	kept   []result.Round // for the result
+	cfg     Autoscale
+	kept    []result.Round
+	summary result.AutoscaleSummary // so far; its FinalUsers are those of now
 
-	initial, peak int
-	count         int
-	above, hold   int
-	at, over      int // qos: the users that were at the target last, and above it twice
-	steps         int
-	flat          int
-	best          float64 // throughput of the last round that grew
-	bestUsers     int     // of that round; qos: of the last one that was not above the target
-	found         bool
-	topRate       float64
+	rates, reads []float64 // of the last maxRounds rounds: bytes/s, and p95 latencies
+
+	above, hold int     // qos: rounds
+	at, over    int     // qos: the users that were at the target last, and above it twice
+	flat        int     // capacity: rounds
+	best        float64 // capacity: throughput of the last round that grew
 }
 
+// newAutoscaler begins a search. The users sustained are, in capacity mode, those of the last
+// round whose throughput had grown; in qos mode those of the last round that was not above the
+// target. That is found when so many were at the target, or more were above it twice: until then
+// it is only how far the search came.
 func newAutoscaler(cfg Autoscale, users int) *autoscaler {
-	if cfg.MaxUsers <= 0 {
-		cfg.MaxUsers = mostUsers
-	}
-	return &autoscaler{cfg: cfg, users: users, initial: users, peak: users, bestUsers: users}
+	return &autoscaler{cfg: cfg, summary: result.AutoscaleSummary{Mode: cfg.Mode,
+		InitialUsers: users, FinalUsers: users, SustainedUsers: users, PeakUsers: users}}
 }
 
 // end closes a round and returns the number of users of the next one; over says
 // that the search is over.
-func (a *autoscaler) end(r round) (users int, over bool) {
-	r.Users = a.users
-	a.count++
-	a.topRate = max(a.topRate, r.BytesPerSecond)
-	a.rounds = append(a.rounds, r)
-	if len(a.rounds) > maxRounds {
-		a.rounds = a.rounds[1:]
+func (a *autoscaler) end(r result.Round) (users int, over bool) {
+	sum := &a.summary
+	sum.Rounds++
+	sum.PeakRate = max(sum.PeakRate, r.BytesPerSecond)
+	a.rates, a.reads = append(a.rates, r.BytesPerSecond), append(a.reads, units.OrZero(r.ReadP95))
+	if len(a.rates) > maxRounds {
+		a.rates, a.reads = a.rates[1:], a.reads[1:]
 	}
-	if s, ok := a.saturation(); ok {
-		r.Saturation = &s
-	}
+	r.Users, r.Saturation = sum.FinalUsers, a.saturation(&r)
+	var next int
 	if a.cfg.Mode == result.AutoscaleCapacity {
-		over = a.capacity(&r.Round)
+		next, r.Decision, over = a.capacity(&r)
 	} else {
-		a.qos(&r.Round)
+		next, r.Decision = a.qos(&r)
+		sum.Found = a.at == sum.SustainedUsers || a.over > sum.SustainedUsers
 	}
-	a.users = max(1, min(r.NextUsers, a.cfg.MaxUsers))
-	r.NextUsers = a.users
-	a.peak = max(a.peak, a.users)
+	r.NextUsers = max(1, min(next, cmp.Or(a.cfg.MaxUsers, mostUsers)))
+	sum.FinalUsers = r.NextUsers
+	sum.PeakUsers = max(sum.PeakUsers, r.NextUsers)
 	if len(a.kept) < maxKeptRounds {
-		a.kept = append(a.kept, r.Round)
+		a.kept = append(a.kept, r)
 	}
-	return a.users, over
+	return r.NextUsers, over
 }
 
 // saturation is how much of what the storage can do it does (spec 10): the worse of its two
 // latencies against their limits. A storage at its limit has a steady throughput whose latency
 // grows with the load; where either is missing, high latencies have another reason and count half.
-func (a *autoscaler) saturation() (float64, bool) {
-	if len(a.rounds) < minRounds {
-		return 0, false
+// It is nil while there are too few rounds.
+func (a *autoscaler) saturation(last *result.Round) *float64 {
+	if len(a.rates) < minRounds {
+		return nil
 	}
-	last := a.rounds[len(a.rounds)-1]
-	share := func(p95, limit time.Duration) float64 { return min(float64(p95)/float64(limit), 1) }
-	s := max(share(last.read, readLimit), share(last.write, writeLimit))
-	if !a.steady() || !a.rising() {
+	s := min(1, max(units.OrZero(last.ReadP95)/readLimit, units.OrZero(last.WriteP95)/writeLimit))
+	mean, deviation := stat.PopMeanStdDev(a.rates, nil)
+	at := make([]float64, len(a.reads))
+	for i := range at {
+		at[i] = float64(i)
+	}
+	_, slope := stat.LinearRegression(at, a.reads, nil, false)
+	steady, rising := mean > 0 && deviation/mean < steadyCV, slope > 0
+	if !steady || !rising {
 		s *= 0.5
 	}
-	return s, true
-}
-
-// steady says whether throughput varies little from round to round.
-func (a *autoscaler) steady() bool {
-	rates := make([]float64, len(a.rounds))
-	for i, r := range a.rounds {
-		rates[i] = r.BytesPerSecond
-	}
-	mean, deviation := stat.PopMeanStdDev(rates, nil)
-	return mean > 0 && deviation/mean < steadyCV
-}
-
-// rising says whether the read latency grows: the slope of a line through the
-// rounds is positive.
-func (a *autoscaler) rising() bool {
-	at, latency := make([]float64, len(a.rounds)), make([]float64, len(a.rounds))
-	for i, r := range a.rounds {
-		at[i], latency[i] = float64(i), float64(r.read)
-	}
-	_, slope := stat.LinearRegression(at, latency, nil, false)
-	return slope > 0
+	return &s
 }
 
 // qos holds the saturation within a tenth of the target. It takes users away only when it was
 // above twice, since one slow round may be a checkpoint of the filesystem, and then holds still:
 // what those users had queued must drain before latencies mean anything.
-func (a *autoscaler) qos(r *result.Round) {
-	r.NextUsers = a.users
+func (a *autoscaler) qos(r *result.Round) (next int, why string) {
 	switch {
 	case r.Saturation == nil:
-		r.Decision = "hold: too few rounds"
-		return
+		return r.Users, "hold: too few rounds"
 	case a.hold > 0:
 		a.hold--
-		a.above = 0
-		r.Decision = "hold after users were taken away"
-		return
+		return r.Users, "hold after users were taken away"
+	case *r.Saturation > 1.1*a.cfg.Target && a.above == 0:
+		a.above = 1
+		return r.Users, "hold: above the target once"
+	case *r.Saturation > 1.1*a.cfg.Target:
+		a.above, a.hold, a.over = 0, holdRounds, r.Users
+		return scale(r.Users, 0.8), "above the target twice"
 	}
-	s := *r.Saturation
-	if s > 1.1*a.cfg.Target {
-		if a.above++; a.above < 2 {
-			r.Decision = "hold: above the target once"
-			return
-		}
-		a.above, a.hold, a.over = 0, holdRounds, a.users
-		r.NextUsers, r.Decision = scale(a.users, 0.8), "above the target twice"
-		return
+	a.above, a.summary.SustainedUsers = 0, r.Users
+	if *r.Saturation < 0.9*a.cfg.Target {
+		return scale(r.Users, 1.2), "below the target"
 	}
-	a.above = 0
-	a.bestUsers = a.users
-	if s < 0.9*a.cfg.Target {
-		r.NextUsers, r.Decision = scale(a.users, 1.2), "below the target"
-		return
-	}
-	a.at = a.users
-	r.Decision = "hold: at the target"
+	a.at = r.Users
+	return r.Users, "hold: at the target"
 }
 
 // scale multiplies users and rounds up, without being fooled by the last bit.
@@ -178,46 +146,25 @@ func scale(users int, by float64) int { return int(math.Ceil(float64(users)*by -
 // capacity adds users until throughput has not grown for two rounds. To have grown is to be above
 // the best round by more than the noise of one: with few users throughput varies more between
 // rounds than a step adds.
-func (a *autoscaler) capacity(r *result.Round) (over bool) {
-	r.NextUsers = a.users
-	margin := max(leastGrowth*a.best, r.Noise)
-	if a.best > 0 && r.BytesPerSecond <= a.best+margin {
+func (a *autoscaler) capacity(r *result.Round) (next int, why string, over bool) {
+	switch margin := max(leastGrowth*a.best, r.Noise); {
+	case a.best > 0 && r.BytesPerSecond <= a.best+margin:
 		a.flat++
-		r.Decision = fmt.Sprintf("no growth, %d of %d", a.flat, flatRounds)
+		why = fmt.Sprintf("no growth, %d of %d", a.flat, flatRounds)
 		if a.flat >= flatRounds {
-			a.found = true
-			return true
+			a.summary.Found = true
+			return r.Users, why, true
 		}
-	} else if r.BytesPerSecond > 0 {
-		a.flat = 0
-		a.best, a.bestUsers = r.BytesPerSecond, a.users
-		r.Decision = "throughput grew"
-	} else {
-		r.Decision = "nothing moved yet"
-		return false
+	case r.BytesPerSecond > 0:
+		a.flat, a.best, a.summary.SustainedUsers = 0, r.BytesPerSecond, r.Users
+		why = "throughput grew"
+	default:
+		return r.Users, "nothing moved yet", false
 	}
-	share := 0.2
-	if a.steps == 0 {
-		share = 0.4
+	more := 1.2
+	if r.Users == a.summary.InitialUsers { // the first step
+		more = 1.4
 	}
-	a.steps++
-	step := scale(a.users, 1+share) - a.users
-	r.NextUsers = a.users + min(max(step, minStep), maxStep)
-	return false
-}
-
-// summary tells what came of it. Sustained are, in capacity mode, the users of
-// the last round whose throughput had grown; in qos mode those of the last round
-// that was not above the target. That is found when so many were at the target,
-// or more were above it twice: until then it is only how far the search came.
-func (a *autoscaler) summary() result.AutoscaleSummary {
-	s := result.AutoscaleSummary{
-		Mode: a.cfg.Mode, InitialUsers: a.initial, FinalUsers: a.users, SustainedUsers: a.bestUsers,
-		PeakUsers: a.peak,
-		PeakRate:  a.topRate, Rounds: a.count, Found: a.found,
-	}
-	if a.cfg.Mode == result.AutoscaleQoS {
-		s.Found = a.at == a.bestUsers || a.over > a.bestUsers
-	}
-	return s
+	step := scale(r.Users, more) - r.Users
+	return r.Users + min(max(step, minStep), maxStep), why, false
 }

@@ -20,10 +20,12 @@ import (
 
 const ms = time.Millisecond
 
+func inMS(d time.Duration) *float64 { return new(d.Seconds() * 1e3) }
+
 func TestQoSModeHoldsTheTarget(t *testing.T) {
 	a := newAutoscaler(Autoscale{Mode: result.AutoscaleQoS, Target: 0.8}, 10)
 	step := func(read time.Duration, rate float64) (int, string) {
-		users, over := a.end(round{Round: result.Round{BytesPerSecond: rate}, read: read})
+		users, over := a.end(result.Round{BytesPerSecond: rate, ReadP95: inMS(read)})
 		require.False(t, over)
 		return users, a.kept[len(a.kept)-1].Decision
 	}
@@ -50,9 +52,9 @@ func TestQoSModeHoldsTheTarget(t *testing.T) {
 	}
 	users, why = step(80*ms, 100)
 	assert.Equal(t, 12, users, why)
-	assert.True(t, a.summary().Found)
-	assert.Equal(t, 12, a.summary().SustainedUsers)
-	assert.Equal(t, 15, a.summary().PeakUsers)
+	assert.True(t, a.summary.Found)
+	assert.Equal(t, 12, a.summary.SustainedUsers)
+	assert.Equal(t, 15, a.summary.PeakUsers)
 }
 
 // What was only a search is no answer.
@@ -73,9 +75,9 @@ func TestQoSSaysWhetherItFoundTheUsers(t *testing.T) {
 	} {
 		a := newAutoscaler(Autoscale{Mode: result.AutoscaleQoS, Target: 0.8}, 10)
 		for _, read := range c.read {
-			a.end(round{Round: result.Round{BytesPerSecond: 100}, read: read})
+			a.end(result.Round{BytesPerSecond: 100, ReadP95: inMS(read)})
 		}
-		s := a.summary()
+		s := a.summary
 		assert.Equal(t, c.found, s.Found, c.name)
 		assert.Equal(t, c.sustained, s.SustainedUsers, c.name)
 	}
@@ -103,15 +105,15 @@ func TestSaturationIsHalvedUnlessSteadyAndRising(t *testing.T) {
 	} {
 		a := newAutoscaler(Autoscale{Mode: result.AutoscaleQoS, Target: 0.8}, 10)
 		for i := range c.rates {
-			r := round{Round: result.Round{BytesPerSecond: c.rates[i]}, read: c.reads[i]}
+			r := result.Round{BytesPerSecond: c.rates[i], ReadP95: inMS(c.reads[i])}
 			if c.writes != nil {
-				r.write = c.writes[i]
+				r.WriteP95 = inMS(c.writes[i])
 			}
 			a.end(r)
 		}
-		s, ok := a.saturation()
-		assert.True(t, ok, name)
-		assert.InDelta(t, c.want, s, 1e-9, name)
+		last := a.kept[len(a.kept)-1].Saturation
+		require.NotNil(t, last, name)
+		assert.InDelta(t, c.want, *last, 1e-9, name)
 	}
 }
 
@@ -122,25 +124,23 @@ func TestCapacityModeEndsWhenNothingGrows(t *testing.T) {
 	for users, over := 100, false; !over; {
 		seen = append(seen, users)
 		require.Less(t, len(seen), 50)
-		users,
-			over =
-			a.end(round{Round: result.Round{BytesPerSecond: float64(min(users, limit)) * 1000,
-				Noise: 500}})
+		rate := float64(min(users, limit)) * 1000
+		users, over = a.end(result.Round{BytesPerSecond: rate, Noise: 500})
 	}
 	assert.Equal(t, []int{100, 140, 168, 202, 243, 292, 351, 422}, seen, "40 % first, then 20 %")
-	s := a.summary()
+	s := a.summary
 	assert.True(t, s.Found)
 	assert.Equal(t, 292, s.SustainedUsers, "within one step of 250")
 	assert.Equal(t, 250000.0, s.PeakRate)
 
 	a = newAutoscaler(Autoscale{Mode: result.AutoscaleCapacity}, 3)
-	users, _ := a.end(round{Round: result.Round{BytesPerSecond: 10}})
+	users, _ := a.end(result.Round{BytesPerSecond: 10})
 	assert.Equal(t, 8, users, "at least 5 more")
 	a = newAutoscaler(Autoscale{Mode: result.AutoscaleCapacity}, 1000)
-	users, _ = a.end(round{Round: result.Round{BytesPerSecond: 10}})
+	users, _ = a.end(result.Round{BytesPerSecond: 10})
 	assert.Equal(t, 1100, users, "at most 100 more")
 	a = newAutoscaler(Autoscale{Mode: result.AutoscaleCapacity, MaxUsers: 1050}, 1000)
-	users, _ = a.end(round{Round: result.Round{BytesPerSecond: 10}})
+	users, _ = a.end(result.Round{BytesPerSecond: 10})
 	assert.Equal(t, 1050, users)
 }
 
@@ -262,7 +262,7 @@ func TestARoundMayEndWithTheWindow(t *testing.T) {
 	var rounds sync.WaitGroup
 	rounds.Go(func() {
 		for range 1000 {
-			s.end(round{Round: result.Round{BytesPerSecond: 1e6}})
+			s.end(result.Round{BytesPerSecond: 1e6})
 		}
 	})
 	s.stop()
@@ -273,6 +273,6 @@ func TestARoundMayEndWithTheWindow(t *testing.T) {
 	assert.Equal(t, kept, last)
 	s.report(&in)
 	assert.Len(t, in.AutoscalingStats, kept, "nothing came after the report")
-	_, ok := s.end(round{})
+	_, ok := s.end(result.Round{})
 	assert.False(t, ok)
 }

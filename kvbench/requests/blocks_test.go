@@ -41,7 +41,7 @@ func blockConfig(path string, workers int) runConfig {
 				return traces.New(formats.Blocks,
 					traces.Config{Paths: []string{path}, Cycles: 1, Profile: profile.Default()})
 			},
-			Planner: workloads.Planner{Sizer: smallTokens}, Workers: workers, SourceEnds: true,
+			Planner: workloads.Planner{Sizer: smallTokens}, Workers: workers,
 			EndedBy: result.EndedByInput,
 		},
 	}
@@ -203,7 +203,7 @@ func TestBlocksEndWithTheWindow(t *testing.T) {
 			return traces.New(formats.Blocks,
 				traces.Config{Paths: []string{smallTrace}, Profile: profile.Default()})
 		}
-		c.Window, c.SourceEnds, c.EndedBy = window, false, ""
+		c.Window, c.EndedBy = window, ""
 		c.Storage.StorageBytes = 8 * 512 * 128
 		c.OnBlocks = func(_ *workloads.Request,
 			s record.BlockSample) {

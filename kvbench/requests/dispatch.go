@@ -22,8 +22,9 @@ type job struct {
 	intent  []int        // plan index -> index of its key's intent
 	intents []cache.Want // distinct keys in order of first use
 	lease   cache.Lease
-	started time.Duration
-	written bool // the source was told that the own entry is settled
+	written bool                 // the source was told that the own entry is settled
+	absent  bool                 // the own entry could not be had: nothing to decode
+	sample  record.RequestSample // what it took so far
 }
 
 // dispatcher hands requests to workers, most urgent first, and keeps the counts
@@ -35,61 +36,59 @@ type job struct {
 // window opens, one after the other, so that of every request offered the counts
 // know whether it was completed, failed, still in flight or still queued.
 type dispatcher struct {
-	clock clock.Clock
-	// arrivals are told in the load's time, which begins when preparation has ended
-	origin  time.Duration // the load's time zero on clock
-	cache   *cache.Cache
-	planner workloads.Planner
-	rec     *record.Recorder
-	tell    func(*workloads.Request, []workloads.Op)     // Config.OnDispatch
-	tellHit func(*workloads.Request, record.BlockSample) // Config.OnBlocks
-	over    context.Context                              // ends with the trial
+	*kvbench.Env
+	cfg    *Config
+	origin time.Duration   // arrivals are told in the load's time, whose zero this is on the clock
+	over   context.Context // ends with the trial
 
 	mu        sync.Mutex
 	cond      clock.Cond
 	src       workloads.Source
+	opened    bool // the window
 	closed    bool
 	exhausted bool          // the source will give nothing more
 	wake      time.Duration // load time at which an alarm wakes a worker
 	drained   clock.Event   // exhausted, and nothing is in flight
 	inflight  map[*job]struct{}
-	counts    counts
+	classes   [workloads.NumClasses]classCounts
 
-	fail   func(err error, endedBy string)
 	moment time.Duration // of the latest request
 	still  int64         // requests that began at it
 
 	deciding bool // a worker waits for the decision on its blocks: nobody else may take a request
 
-	opened    bool                  // the window
-	idleSince map[int]time.Duration // worker -> when it began to wait
-	idle      time.Duration         // finished waits since idleFrom
-	idleFrom  time.Duration
-
 	pool pool
 }
 
-// counts counts requests per class since the load began. What happened in the window is a
+// classCounts count requests of a class since the load began. What happened in the window is a
 // difference of two of them, so that nothing has to be reset while requests are in flight.
-type counts struct {
-	Started, Completed, Failed [workloads.NumClasses]int64
+type classCounts struct {
+	workloads.ClassLoad       // what the source has offered
+	started, failed, inFlight int64
+	oldestInFlight            time.Duration // its age, since its arrival
+}
+
+// account is what was offered and what became of it up to a moment.
+//
+// The invariant of every result: of each class, offered = completed + failed + in flight + queued.
+type account struct {
+	at           time.Duration // of the load's time
+	classes      [workloads.NumClasses]classCounts
+	worked, idle time.Duration // of all workers since the window opened
 }
 
 func newDispatcher(ctx context.Context, cfg *Config, e *kvbench.Env,
 	src workloads.Source) *dispatcher {
 	d := &dispatcher{
-		clock: e.Clock, origin: e.Clock.Now(), cache: e.Cache, planner: cfg.Planner, src: src,
-		rec:  e.Rec,
-		tell: cfg.OnDispatch, tellHit: cfg.OnBlocks, over: ctx, fail: e.Fail,
-		wake: workloads.Never, drained: e.Clock.NewEvent(),
-		inflight: make(map[*job]struct{}), idleSince: make(map[int]time.Duration),
+		Env: e, cfg: cfg, origin: e.Clock.Now(), over: ctx, src: src, wake: workloads.Never,
+		drained: e.Clock.NewEvent(), inflight: make(map[*job]struct{}),
 	}
-	d.cond = d.clock.NewCond(&d.mu)
+	d.cond = d.Clock.NewCond(&d.mu)
 	return d
 }
 
 // now is the load's time.
-func (d *dispatcher) now() time.Duration { return d.clock.Now() - d.origin }
+func (d *dispatcher) now() time.Duration { return d.Clock.Now() - d.origin }
 
 // next blocks until there is a request for this worker; false means that the
 // run is over, or that there are more workers than there should be. Nothing is handed out after
@@ -97,7 +96,7 @@ func (d *dispatcher) now() time.Duration { return d.clock.Now() - d.origin }
 func (d *dispatcher) next(worker int, j *job) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for !d.closed && d.pool.wants(worker) && d.clock.Now() <= d.windowEnd() {
+	for !d.closed && d.pool.wants(worker) && d.Clock.Now() <= d.windowEnd() {
 		if d.deciding {
 			d.cond.Wait()
 			continue
@@ -113,11 +112,11 @@ func (d *dispatcher) next(worker int, j *job) bool {
 			d.checkDrained()
 		} else if wake < d.wake {
 			d.wake = wake
-			d.clock.At(d.origin+wake, d.alarm)
+			d.Clock.At(d.origin+wake, d.alarm)
 		}
-		d.wait(worker)
+		d.wait()
 	}
-	d.pool.leave(d.clock.Now(), worker)
+	d.pool.leave(d.measured(), worker)
 	return false
 }
 
@@ -127,9 +126,15 @@ func (d *dispatcher) next(worker int, j *job) bool {
 // The decision is taken here, at dispatch, and not when the bytes move: hits would else depend on
 // how fast the storage is, and no two drives could be compared with the same load.
 func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
-	j.req, j.written = r, false
-	j.started = d.clock.Now()
-	j.plan = d.planner.Plan(j.plan[:0], r)
+	now := d.Clock.Now()
+	j.req, j.written, j.absent = r, false, false
+	j.sample = record.RequestSample{
+		Shard: worker, Class: r.Class,
+		// The worker has read its clock before the source did: an arrival may lie a moment ahead.
+		Queue:          max(0, now-d.origin-r.Arrival),
+		GenerateTokens: r.GenerateTokens, ContextTokens: r.ContextTokens,
+	}
+	j.plan = d.cfg.Planner.Plan(j.plan[:0], r)
 	j.intent, j.intents = j.intent[:0], j.intents[:0]
 	for _, op := range j.plan {
 		at := -1
@@ -146,7 +151,7 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 		j.intent = append(j.intent, at)
 	}
 	d.inflight[j] = struct{}{}
-	d.counts.Started[r.Class]++
+	d.classes[r.Class].started++
 	j.lease.Prefix = len(r.Blocks) > 0
 	if !d.decide(j) {
 		return false
@@ -154,9 +159,9 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 	if j.lease.Prefix {
 		d.countBlocks(worker, j)
 	}
-	d.watchTime(j.started)
-	if d.tell != nil {
-		d.tell(r, j.plan)
+	d.watchTime(now)
+	if d.cfg.OnDispatch != nil {
+		d.cfg.OnDispatch(r, j.plan)
 	}
 	return true
 }
@@ -178,7 +183,7 @@ func (d *dispatcher) watchTime(now time.Duration) {
 	d.closed = d.closed || d.over.Err() != nil
 	if d.still >= maxStill {
 		d.closed = true
-		d.fail(fmt.Errorf("%d requests began at one moment of virtual time: a load that neither "+
+		d.Fail(fmt.Errorf("%d requests began at one moment of virtual time: a load that neither "+
 			"thinks nor waits for storage has no end here; give think times, -trace-speedup, "+
 			"-max-requests or -simulate-device", d.still), result.EndedByError)
 	}
@@ -188,14 +193,14 @@ func (d *dispatcher) watchTime(now time.Duration) {
 // decision waits for others to let go of what it needs, nobody takes another request. Only
 // decisions about blocks wait. It says false when the run ended meanwhile. Callers hold mu.
 func (d *dispatcher) decide(j *job) bool {
-	if d.cache.Decide(&j.lease, j.intents) {
+	if d.Cache.Decide(&j.lease, j.intents) {
 		return true
 	}
 	d.deciding = true
 	decided := false
 	for !decided && !d.closed {
 		d.cond.Wait()
-		decided = !d.closed && d.cache.Decide(&j.lease, j.intents)
+		decided = !d.closed && d.Cache.Decide(&j.lease, j.intents)
 	}
 	d.deciding = false
 	d.cond.Broadcast()
@@ -205,7 +210,7 @@ func (d *dispatcher) decide(j *job) bool {
 // countBlocks counts what was decided about the blocks of a request.
 func (d *dispatcher) countBlocks(worker int, j *job) {
 	s := record.BlockSample{
-		At: d.clock.Now(), Shard: worker, Blocks: len(j.intents), Ideal: j.req.IdealBlocks,
+		At: d.Clock.Now(), Shard: worker, Blocks: len(j.intents), Ideal: j.req.IdealBlocks,
 	}
 	for i := range j.intents {
 		s.Tokens += j.plan[i].Tokens
@@ -222,14 +227,14 @@ func (d *dispatcher) countBlocks(worker int, j *job) {
 		s.HitTokens += j.plan[i].Tokens
 		s.HitBytes += j.intents[i].Size
 	}
-	d.rec.Blocks(s)
-	if d.tellHit != nil {
-		d.tellHit(j.req, s)
+	d.Rec.Blocks(s)
+	if d.cfg.OnBlocks != nil {
+		d.cfg.OnBlocks(j.req, s)
 	}
 }
 
 func (d *dispatcher) windowEnd() time.Duration {
-	_, end := d.rec.Window()
+	_, end := d.Rec.Window()
 	return end
 }
 
@@ -245,15 +250,14 @@ func (j *job) intentOf(key string) int {
 }
 
 // wait lets the worker wait and counts its idle time. Callers hold mu.
-func (d *dispatcher) wait(worker int) {
-	since := d.clock.Now()
-	d.idleSince[worker] = since
+func (d *dispatcher) wait() {
+	d.pool.rest(d.measured(), 1)
 	d.cond.Wait()
-	if !d.closed { // close has counted it otherwise
-		delete(d.idleSince, worker)
-		d.idle += max(0, min(d.clock.Now(), d.windowEnd())-max(since, d.idleFrom))
-	}
+	d.pool.rest(d.measured(), -1)
 }
+
+// measured is the moment up to which the time of workers counts: now, or the window's end.
+func (d *dispatcher) measured() time.Duration { return min(d.Clock.Now(), d.windowEnd()) }
 
 // open opens the window in one step: start makes samples count and returns the
 // moment from which. It returns the account up to there.
@@ -262,8 +266,7 @@ func (d *dispatcher) open(start func() time.Duration) account {
 	defer d.mu.Unlock()
 	at := start()
 	d.opened = true
-	d.idleFrom, d.idle = at, 0
-	d.pool.reset(at)
+	d.pool.since, d.pool.worked, d.pool.idle = at, 0, 0
 	return d.accountAt(at)
 }
 
@@ -272,25 +275,17 @@ func (d *dispatcher) open(start func() time.Duration) account {
 // The source is asked last, and under the same lock: what it has offered and what was started
 // belong to one moment.
 func (d *dispatcher) accountAt(at time.Duration) account {
-	a := account{at: at - d.origin, counts: d.counts}
+	d.pool.pass(min(at, d.windowEnd()))
+	a := account{at: at - d.origin, classes: d.classes, worked: d.pool.worked, idle: d.pool.idle}
 	for j := range d.inflight {
-		r := &a.running[j.req.Class]
-		r.n++
-		r.oldest = max(r.oldest, a.at-j.req.Arrival)
+		n := &a.classes[j.req.Class]
+		n.inFlight++
+		n.oldestInFlight = max(n.oldestInFlight, a.at-j.req.Arrival)
 	}
-	copy(a.offered[:], d.src.Account(a.at))
+	for c, offered := range d.src.Account(a.at) {
+		a.classes[c].ClassLoad = offered
+	}
 	return a
-}
-
-// idleUntil returns the idle time of all workers up to t, waits in progress included.
-func (d *dispatcher) idleUntil(t time.Duration) time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	sum := d.idle
-	for _, since := range d.idleSince {
-		sum += max(0, t-max(since, d.idleFrom))
-	}
-	return sum
 }
 
 // alarm wakes a worker when the next arrival is due. One alarm serves all workers; one that was
@@ -320,42 +315,26 @@ func (d *dispatcher) wrote(j *job) {
 	d.cond.Signal()
 }
 
-// outcome is how a request ended.
-type outcome uint8
-
-const (
-	completed outcome = iota
-	failed            // at least one of its operations failed
-	cut               // the run ended before it did
-)
-
-// counter reports a request that ended at the given moment to the Recorder and
-// says whether that counted, which it does inside the window only.
-type counter interface {
-	count(at time.Duration, how outcome) (counted bool)
-}
-
-// done ends a request. What ends after the window counts as in flight at its
-// end, and nothing is handed out any more.
-func (d *dispatcher) done(j *job, how outcome, c counter) {
+// done ends a request; cut says that the run ended before it did. What ends after
+// the window counts as in flight at its end, and nothing is handed out any more.
+func (d *dispatcher) done(j *job, cut bool) {
 	d.wrote(j)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.deciding {
 		d.cond.Broadcast() // Signal may wake another than the one who decides
 	}
-	if how != cut && !c.count(d.clock.Now(), how) && d.opened {
-		how, d.closed = cut, true
+	j.sample.At = d.Clock.Now()
+	j.sample.EndToEnd = max(0, j.sample.At-d.origin-j.req.Arrival)
+	if !cut && !d.Rec.Request(j.sample) && d.opened {
+		cut, d.closed = true, true
 		d.cond.Broadcast()
 	}
-	switch how {
-	case completed:
-		d.counts.Completed[j.req.Class]++
-	case failed:
-		d.counts.Failed[j.req.Class]++
-	}
-	if how != cut { // what was cut is still in flight at the closing
+	if !cut { // what was cut is still in flight at the closing
 		delete(d.inflight, j)
+		if j.sample.Failed {
+			d.classes[j.req.Class].failed++
+		}
 	}
 	d.src.Done(j.req, d.now())
 	d.checkDrained()
@@ -379,12 +358,11 @@ func (d *dispatcher) close(end time.Duration) account {
 	return d.accountAt(end)
 }
 
-// account returns the offered load up to the given moment of the clock and the
-// counts, for the window's end and the progress line.
-func (d *dispatcher) account(at time.Duration) ([]workloads.ClassLoad, counts) {
+// account returns everything up to the given moment of the clock.
+func (d *dispatcher) account(at time.Duration) account {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.src.Account(at - d.origin), d.counts
+	return d.accountAt(at)
 }
 
 // input is what a recorded source says of its file, nil if it is none.

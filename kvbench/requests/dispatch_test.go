@@ -253,20 +253,19 @@ func TestTakingIsSafeFromManyGoroutines(t *testing.T) {
 				var j job
 				for d.next(id, &j) {
 					j.lease.Close(ctx, cache.Tag{})
-					d.done(&j, completed, yes{})
+					d.done(&j, false)
 				}
 			})
 		}
 		require.NoError(t, d.drained.Wait(t.Context()))
 		end := d.close(wall.Now())
 		wg.Wait()
-		assert.Empty(t, end.running)
-		assert.EqualValues(t, 2000,
-			end.counts.Completed[0]+end.counts.Completed[1]+end.counts.Completed[2])
-		assert.Equal(t, end.counts.Started, end.counts.Completed)
+		var started int64
+		for _, n := range end.classes {
+			started += n.started
+			assert.Zero(t, n.inFlight+n.failed)
+		}
+		assert.EqualValues(t, 2000, started)
+		assert.EqualValues(t, 2000, rec.Counters().Requests)
 	})
 }
-
-type yes struct{}
-
-func (yes) count(time.Duration, outcome) bool { return true }

@@ -84,7 +84,7 @@ func simulateLoad(ctx context.Context, cfg runConfig, sim kvbench.SimConfig) (*r
 
 // finite says that the source ends, and the run with it.
 func (c runConfig) finite() runConfig {
-	c.SourceEnds, c.EndedBy = true, result.EndedByInput
+	c.EndedBy = result.EndedByInput
 	return c
 }
 

@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,11 +24,9 @@ type Config struct {
 	Source  func() (workloads.Source, error)
 	Planner workloads.Planner
 	Workers int
-	// SourceEnds: the source is finite. EndedBy names the reason when it has
-	// given everything and all of it is served: EndedByMaxRequests or
-	// EndedByInput, the default.
-	SourceEnds bool
-	EndedBy    string
+	// EndedBy names the reason when a finite source has given everything and all of
+	// it is served: EndedByMaxRequests or EndedByInput; "" = the source has no end.
+	EndedBy string
 
 	Window   time.Duration // 0 = until Requests are completed or the source ends
 	Requests int64         // end the window with that many completed requests, 0 = no bound
@@ -83,23 +82,6 @@ type Load struct {
 	precondition *result.Precondition
 	before       account // when the window opened
 	after        account // at its end
-	idle, busy   time.Duration
-}
-
-// account is what was offered and what became of it up to a moment.
-//
-// The invariant of every result: of each class, offered = completed + failed + in flight + queued.
-type account struct {
-	at      time.Duration // of the load's time
-	offered [workloads.NumClasses]workloads.ClassLoad
-	counts  counts
-	running [workloads.NumClasses]running
-}
-
-// running is the requests of a class that were taken and are not complete.
-type running struct {
-	n      int64
-	oldest time.Duration // age of the oldest, since its arrival
 }
 
 var _ kvbench.Counted = (*Load)(nil)
@@ -113,7 +95,7 @@ func New(cfg Config) (*Load, error) {
 	if cfg.Workers < 1 {
 		errs = append(errs, fmt.Errorf("workers: %d, need at least 1", cfg.Workers))
 	}
-	if cfg.Window < 0 || (cfg.Window == 0 && cfg.Requests == 0 && !cfg.SourceEnds) {
+	if cfg.Window < 0 || (cfg.Window == 0 && cfg.Requests == 0 && cfg.EndedBy == "") {
 		errs = append(errs, fmt.Errorf("window: %v, need a positive window, a number of "+
 			"requests, or a source that ends", cfg.Window))
 	}
@@ -165,26 +147,24 @@ func (l *Load) readValidation(context.Context) error {
 // Run implements Workload: it ends when a finite source has been served. A trace that
 // turns out to be broken ends, too.
 func (l *Load) Run(ctx context.Context, e *kvbench.Env, _ int) error {
-	l.dispatch.admit(l.cfg.Workers)
-	for id := range l.cfg.Workers {
-		l.work(ctx, id)
-	}
+	l.hire(ctx, l.cfg.Workers, nil)
 	if err := l.dispatch.drained.Wait(ctx); err != nil {
 		return err
 	}
 	if s, ok := l.src.(interface{ Err() error }); ok && s.Err() != nil {
 		return s.Err()
 	}
-	if l.cfg.EndedBy != "" {
-		e.End(l.cfg.EndedBy)
-	}
+	e.End(cmp.Or(l.cfg.EndedBy, result.EndedByInput))
 	return nil
 }
 
-// work starts a worker.
-func (l *Load) work(ctx context.Context, id int) {
-	w := &worker{id: id, load: l}
-	l.env.Go(fmt.Sprint("worker ", id), func() { w.loop(ctx) })
+// hire makes the number of workers n, in one step with a change. Those that are too many end by
+// themselves, when they come for their next request.
+func (l *Load) hire(ctx context.Context, n int, change func(now time.Duration)) {
+	for _, id := range l.dispatch.staff(n, change) {
+		w := &worker{id: id, load: l}
+		l.env.Go(fmt.Sprint("worker ", id), func() { w.loop(ctx) })
+	}
 }
 
 // OpenWindow implements kvbench.Counted.
@@ -199,22 +179,20 @@ func (l *Load) OpenWindow(ctx context.Context, open func() time.Duration) {
 //
 // What runs at the end is counted as in flight there, whatever becomes of it while the load drains.
 func (l *Load) CloseWindow(end time.Duration, opened bool) {
-	if opened {
-		l.idle = l.dispatch.idleUntil(end)
-		l.busy = max(0, l.dispatch.workedUntil(end)-l.idle)
-	}
 	if l.scaler != nil {
 		l.scaler.stop()
 	}
 	l.after = l.dispatch.close(end)
+	if !opened {
+		l.after.worked, l.after.idle = 0, 0
+	}
 }
 
 // Gauge implements kvbench.Counted.
 func (l *Load) Gauge(now time.Duration) (g record.Gauge) {
-	offered, b := l.dispatch.account(now)
-	for c := range offered {
-		g.Queued += offered[c].Queued
-		g.InFlight += b.Started[c] - b.Completed[c] - b.Failed[c]
+	for _, n := range l.dispatch.account(now).classes {
+		g.Queued += n.Queued
+		g.InFlight += n.inFlight
 	}
 	return g
 }
@@ -226,7 +204,8 @@ func (l *Load) Report(in *record.Info) {
 	if l.dispatch == nil {
 		return // it failed before
 	}
-	in.Harness.WorkerIdleNS, in.Harness.WorkerBusyNS = int64(l.idle), int64(l.busy)
+	in.Harness.WorkerIdleNS = int64(l.after.idle)
+	in.Harness.WorkerBusyNS = int64(l.after.worked - l.after.idle)
 	in.Load = l.outcomes(in.Sizer)
 	in.Input = l.dispatch.input()
 	if l.scaler != nil {
@@ -238,24 +217,22 @@ func (l *Load) Report(in *record.Info) {
 // completed. What the window found waiting or running counts as offered in it, so that offered is
 // at least what was served.
 func (l *Load) outcomes(sizer model.Sizer) map[string]result.ClassOutcome {
-	before, after := &l.before, &l.after
 	all := make(map[string]result.ClassOutcome)
-	for c := range workloads.Class(workloads.NumClasses) {
-		start, end, running := before.offered[c], after.offered[c], after.running[c]
+	for c, end := range l.after.classes {
+		start := l.before.classes[c]
 		o := result.ClassOutcome{
-			Offered:      end.Offered - start.Offered + start.Queued + before.running[c].n,
+			Offered:      end.Offered - start.Offered + start.Queued + start.inFlight,
 			OfferedBytes: sizer.Bytes(int(end.OfferedTokens - start.OfferedTokens)),
-			CarriedIn:    start.Queued, Queued: end.Queued, InFlight: running.n,
-			Started: after.counts.Started[c] - before.counts.Started[c],
-			Failed:  after.counts.Failed[c] - before.counts.Failed[c],
+			CarriedIn:    start.Queued, Queued: end.Queued, InFlight: end.inFlight,
+			Started: end.started - start.started, Failed: end.failed - start.failed,
 		}
-		if running.n > 0 {
-			o.OldestInFlightAgeS = new(running.oldest.Seconds())
+		if end.inFlight > 0 {
+			o.OldestInFlightAgeS = new(end.oldestInFlight.Seconds())
 		}
 		if end.Queued > 0 && end.Oldest != workloads.Never {
-			o.OldestQueuedAgeS = new(max(after.at-end.Oldest, 0).Seconds())
+			o.OldestQueuedAgeS = new(max(l.after.at-end.Oldest, 0).Seconds())
 		}
-		all[c.String()] = o
+		all[workloads.Class(c).String()] = o
 	}
 	return all
 }

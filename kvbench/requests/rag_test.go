@@ -44,7 +44,7 @@ func ragConfig(documents, keep int, population int64) runConfig {
 func TestDocumentsAreIngestedAndRetrieved(t *testing.T) {
 	for _, keep := range []int{0, 3} {
 		cfg := ragConfig(10, keep, 150)
-		cfg.Window, cfg.SourceEnds = 0, true
+		cfg.Window, cfg.EndedBy = 0, result.EndedByInput
 		directory(t, 1<<30)(&cfg)
 		ops := 0
 		cfg.OnDispatch = func(_ *workloads.Request, plan []workloads.Op) {
@@ -77,7 +77,7 @@ func TestDocumentsAreIngestedAndRetrieved(t *testing.T) {
 func TestQueriesAreServedToTheEnd(t *testing.T) {
 	cfg := ragConfig(4, 0, 200)
 	nullTiers(1 << 30)(&cfg)
-	cfg.Window, cfg.SourceEnds, cfg.EndedBy = 0, true, result.EndedByMaxRequests
+	cfg.Window, cfg.EndedBy = 0, result.EndedByMaxRequests
 	queries := int64(0)
 	cfg.OnDispatch = func(r *workloads.Request, _ []workloads.Op) {
 		if r.Query {

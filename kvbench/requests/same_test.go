@@ -115,7 +115,7 @@ func TestWallAndVirtualTimeRunTheSameLoad(t *testing.T) {
 			cfg := ragConfig(10, 3, 200)
 			cfg.Workers = 1 // all comes at once
 			cfg.Storage.StorageBytes = 1 << 30
-			cfg.Window, cfg.SourceEnds, cfg.EndedBy = 0, true, result.EndedByMaxRequests
+			cfg.Window, cfg.EndedBy = 0, result.EndedByMaxRequests
 			return cfg
 		},
 		"blocks": func() runConfig {
@@ -161,7 +161,7 @@ func TestABrokenInputFailsASimulation(t *testing.T) {
 // Documents are in the trace of a simulation before the first request.
 func TestASimulationIngestsDocuments(t *testing.T) {
 	cfg := ragConfig(4, 0, 200)
-	cfg.Window, cfg.SourceEnds, cfg.EndedBy = 0, true, result.EndedByMaxRequests
+	cfg.Window, cfg.EndedBy = 0, result.EndedByMaxRequests
 	text, res := simulateTrace(t, cfg,
 		kvbench.SimConfig{Device: &tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30,
 			Parallelism: 1}})

@@ -19,8 +19,6 @@ import (
 type scaler struct {
 	load   *Load
 	source workloads.Scalable
-	spawn  func(id int) // starts a worker
-	fixed  bool         // -workers was given: only users change
 
 	mu    sync.Mutex // guards the two below: the window may end while a round does
 	auto  *autoscaler
@@ -49,25 +47,18 @@ func newScaler(l *Load) (*scaler, error) {
 		return nil, fmt.Errorf("autoscaling needs users, and %T has none", l.src)
 	}
 	l.env.Rec.Rounds = true
-	return &scaler{
-		load: l, auto: newAutoscaler(*a, l.cfg.Users), source: src,
-		fixed: l.cfg.Workers != scaledWorkers(l.cfg.Users),
-	}, nil
+	return &scaler{load: l, auto: newAutoscaler(*a, l.cfg.Users), source: src}, nil
 }
-
-// interval is the time between two samples.
-func (s *scaler) interval() time.Duration { return s.auto.cfg.Interval / roundSamples }
 
 // start takes the reference at the window's opening, and samples until ctx ends.
 func (s *scaler) start(ctx context.Context) {
-	s.spawn = func(id int) { s.load.work(ctx, id) }
-	s.begin = s.load.env.Clock.Now()
+	env := s.load.env
+	s.begin = env.Clock.Now()
 	s.at, s.bytes = s.begin, s.moved()
-	s.samples = s.samples[:0]
 	for op := range tiers.NumOps {
-		s.load.env.Rec.TakeRound(op)
+		env.Rec.TakeRound(op)
 	}
-	s.load.env.Clock.Every(ctx, s.interval(), s.sample)
+	env.Clock.Every(ctx, s.auto.cfg.Interval/roundSamples, func() { s.sample(ctx) })
 }
 
 // moved is how many bytes the storage tier has given and taken.
@@ -79,7 +70,7 @@ func (s *scaler) moved() int64 {
 // sample notes a tenth of a round and ends the round with the last of them.
 //
 // A round is measured in tenths: their spread is the noise that growth has to exceed.
-func (s *scaler) sample() {
+func (s *scaler) sample(ctx context.Context) {
 	now, bytes := s.load.env.Clock.Now(), s.moved()
 	if now <= s.at {
 		return
@@ -89,55 +80,45 @@ func (s *scaler) sample() {
 	if len(s.samples) < roundSamples {
 		return
 	}
-	d := s.load.dispatch
-	r := round{Round: result.Round{AtS: (now - s.begin).Seconds(), Workers: d.working(),
-		Goroutines: runtime.NumGoroutine()}}
-	r.BytesPerSecond, r.Noise = meanAndNoise(s.samples)
+	mean, deviation := stat.MeanStdDev(s.samples, nil)
 	s.samples = s.samples[:0]
-	ms := func(v time.Duration, any bool) *float64 {
-		if !any {
-			return nil
-		}
-		return new(v.Seconds() * 1e3)
+	users, ok := s.end(result.Round{
+		AtS: (now - s.begin).Seconds(), Workers: s.load.dispatch.working(),
+		Goroutines: runtime.NumGoroutine(), BytesPerSecond: mean,
+		Noise:   noiseErrors * stat.StdErr(deviation, roundSamples),
+		ReadP95: s.latency(tiers.Read), WriteP95: s.latency(tiers.Write),
+	})
+	if !ok {
+		return
 	}
-	var any bool
-	r.read, any = s.load.env.Rec.TakeRound(tiers.Read)
-	r.ReadP95 = ms(r.read, any)
-	r.write, any = s.load.env.Rec.TakeRound(tiers.Write)
-	r.WriteP95 = ms(r.write, any)
-	if users, ok := s.end(r); ok {
-		s.resize(users)
+	workers := s.load.cfg.Workers
+	if workers == scaledWorkers(s.load.cfg.Users) { // else -workers was given: only users change
+		workers = scaledWorkers(users)
 	}
+	s.load.hire(ctx, workers, func(now time.Duration) { s.source.SetUsers(users, now) })
+}
+
+// latency is the p95 of the round per 100 MiB in milliseconds, nil where nothing moved.
+func (s *scaler) latency(op tiers.Op) *float64 {
+	p95, some := s.load.env.Rec.TakeRound(op)
+	if !some {
+		return nil
+	}
+	return new(p95.Seconds() * 1e3)
 }
 
 // end closes a round; false when users and workers are to stay as they are.
-func (s *scaler) end(r round) (users int, ok bool) {
+func (s *scaler) end(r result.Round) (users int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
 		return 0, false
 	}
-	users, over := s.auto.end(r)
-	if over {
-		s.ended = true
+	users, s.ended = s.auto.end(r)
+	if s.ended {
 		s.load.env.End(result.EndedByCapacity)
 	}
-	return users, !over
-}
-
-// resize changes users and workers. Workers that are too many end by themselves, when they come
-// for their next request.
-func (s *scaler) resize(users int) {
-	for _, id := range s.load.dispatch.resize(s.source, users, s.workersFor(users)) {
-		s.spawn(id)
-	}
-}
-
-func (s *scaler) workersFor(users int) int {
-	if s.fixed {
-		return s.load.cfg.Workers
-	}
-	return scaledWorkers(users)
+	return users, !s.ended
 }
 
 // stop ends the search with the window.
@@ -152,14 +133,5 @@ func (s *scaler) report(out *result.Summary) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out.AutoscalingStats = s.auto.kept
-	out.AutoscalingSummary = new(s.auto.summary())
-}
-
-// meanAndNoise returns the mean and two standard errors of it.
-func meanAndNoise(samples []float64) (mean, noise float64) {
-	mean, deviation := stat.MeanStdDev(samples, nil)
-	if len(samples) < 2 {
-		return mean, 0
-	}
-	return mean, noiseErrors * stat.StdErr(deviation, float64(len(samples)))
+	out.AutoscalingSummary = new(s.auto.summary)
 }

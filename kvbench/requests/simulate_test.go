@@ -68,7 +68,7 @@ func usersConfig(mdl model.Model, population int, window time.Duration) runConfi
 			}), nil
 		},
 		Planner: workloads.Planner{Sizer: sizer, DecodeBatch: p.DecodeBatch, Batched: true},
-		Workers: population, Window: window, EndedBy: result.EndedByInput,
+		Workers: population, Window: window,
 	}}
 }
 
@@ -189,7 +189,7 @@ func TestSimulationEndsByCountRequestsAndInterruption(t *testing.T) {
 	assert.EqualValues(t, 500, res.RequestsCompleted)
 
 	cfg = optionOne(t, 0)
-	cfg.SourceEnds, cfg.EndedBy = true, result.EndedByMaxRequests
+	cfg.EndedBy = result.EndedByMaxRequests
 	cfg.Source = func() (workloads.Source, error) {
 		p := profile.Default()
 		return users.New(users.Config{Profile: p, Users: users.Population(p, 1, 10, false), Seed: 1,

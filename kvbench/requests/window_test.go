@@ -44,7 +44,7 @@ func TestACountEndsTheWindowAtItsLastCompletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()
 		cfg := testConfig(slow(wall, 1<<40), newScript(singles(10, 1)...), 1)
-		cfg.Clock, cfg.Requests, cfg.SourceEnds = wall, 4, true
+		cfg.Clock, cfg.Requests, cfg.EndedBy = wall, 4, result.EndedByInput
 		r := mustRun(t, cfg)
 		assert.EqualValues(t, 4, r.Requests.Completed)
 		assert.Equal(t, int64(4*time.Second), r.WindowNS)
@@ -72,7 +72,7 @@ func TestAllOfTheFirstRequestsFinish(t *testing.T) {
 					closed
 			})
 			cfg := testConfig(plenty(), src, 3)
-			cfg.SourceEnds, cfg.EndedBy = true, result.EndedByMaxRequests
+			cfg.EndedBy = result.EndedByMaxRequests
 			cfg.TokenTime = time.Millisecond
 			r := mustRun(t, cfg)
 			assert.EqualValues(t, 100, r.Requests.Completed)
@@ -331,19 +331,18 @@ func heapInUse() uint64 {
 
 // What the window found waiting or running was offered in it, too.
 func TestOutcomesOfAWindow(t *testing.T) {
-	l := &Load{
-		before: account{at: 10 * time.Second},
-		after:  account{at: 40 * time.Second},
-	}
+	l := &Load{after: account{at: 40 * time.Second}}
 	c := workloads.Batch
-	l.before.offered[c] = workloads.ClassLoad{Offered: 40, OfferedTokens: 80_000, Queued: 5,
-		Oldest: time.Second}
-	l.before.running[c] = running{n: 2, oldest: time.Second}
-	l.before.counts.Started[c], l.before.counts.Failed[c] = 35, 1
-	l.after.offered[c] = workloads.ClassLoad{Offered: 640, OfferedTokens: 1_280_000, Queued: 388,
-		Oldest: 28 * time.Second}
-	l.after.running[c] = running{n: 11, oldest: 900 * time.Millisecond}
-	l.after.counts.Started[c], l.after.counts.Failed[c] = 252, 3
+	l.before.classes[c] = classCounts{
+		ClassLoad: workloads.ClassLoad{Offered: 40, OfferedTokens: 80_000, Queued: 5,
+			Oldest: time.Second},
+		started: 35, failed: 1, inFlight: 2, oldestInFlight: time.Second,
+	}
+	l.after.classes[c] = classCounts{
+		ClassLoad: workloads.ClassLoad{Offered: 640, OfferedTokens: 1_280_000, Queued: 388,
+			Oldest: 28 * time.Second},
+		started: 252, failed: 3, inFlight: 11, oldestInFlight: 900 * time.Millisecond,
+	}
 	all := l.outcomes(model.Sizer{BytesPerToken: 2})
 	assert.Equal(t, result.ClassOutcome{Offered: 600 + 5 + 2, OfferedBytes: 2_400_000, CarriedIn: 5,
 		Started: 217, Failed: 2, InFlight: 11, Queued: 388, OldestQueuedAgeS: new(12.0),

@@ -19,18 +19,9 @@ import (
 // What a worker times are operations: the time between them, for planning and counting, belongs to
 // the request's end-to-end latency and to nothing else.
 type worker struct {
-	id    int
-	load  *Load
-	job   job
-	notes notes
-}
-
-// notes sums up one request while it runs.
-type notes struct {
-	storage, prefill, decode, generation time.Duration
-
-	failed bool // one of the operations failed
-	absent bool // the own entry could not be had: nothing to decode
+	id   int
+	load *Load
+	job  job
 }
 
 // loop serves requests until the run ends. Whatever happens, it lets go of its entries, lest
@@ -43,48 +34,20 @@ func (w *worker) loop(ctx context.Context) {
 }
 
 func (w *worker) serve(ctx context.Context) {
-	w.notes = notes{}
 	j := &w.job
 	var err error
 	if len(j.req.Blocks) > 0 {
 		err = w.blocks(ctx)
 	} else {
-		for i := range j.plan {
-			if err = w.operate(ctx, i); err != nil {
-				break
-			}
+		for i := 0; i < len(j.plan) && err == nil; i++ {
+			err = w.operate(ctx, i)
 		}
 	}
 	j.lease.Close(ctx, w.tag(tiers.Decode))
 	if err == nil {
 		err = w.generate(ctx)
 	}
-	how := completed
-	switch {
-	case err != nil:
-		how = cut
-	case w.notes.failed:
-		how = failed
-	}
-	w.load.dispatch.done(j, how, w)
-}
-
-var _ counter = (*worker)(nil)
-
-// count implements counter.
-func (w *worker) count(at time.Duration, how outcome) bool {
-	r := w.job.req
-	arrival := w.load.dispatch.origin + r.Arrival
-	return w.load.env.Rec.Request(record.RequestSample{
-		At: at, Shard: w.id, Class: r.Class,
-		// A worker reads its clock before the source does, so an arrival may lie a moment ahead of
-		// it.
-		Queue: max(0, w.job.started-arrival), EndToEnd: max(0, at-arrival),
-		Storage: w.notes.storage, Prefill: w.notes.prefill, Decode: w.notes.decode,
-		Generation:     w.notes.generation,
-		GenerateTokens: r.GenerateTokens, ContextTokens: r.ContextTokens,
-		Failed: how == failed,
-	})
+	w.load.dispatch.done(j, err != nil)
 }
 
 // generate sleeps for the time that a GPU would take to make the answer.
@@ -96,7 +59,7 @@ func (w *worker) generate(ctx context.Context) error {
 	if d <= 0 || w.job.req.Kind == workloads.PrefillOnly {
 		return nil
 	}
-	w.notes.generation = d
+	w.job.sample.Generation = d
 	return w.load.env.Clock.Sleep(ctx, d)
 }
 
@@ -124,7 +87,7 @@ func (w *worker) operate(ctx context.Context, i int) error {
 	case workloads.ReadOrWrite:
 		return w.readOrWrite(ctx, op, at)
 	case workloads.Reread:
-		for n := 0; n < op.Times && !w.notes.absent; n++ {
+		for n := 0; n < op.Times && !w.job.absent; n++ {
 			if _, _, err := w.read(ctx, op, at); err != nil {
 				return err
 			}
@@ -139,7 +102,7 @@ func (w *worker) readIfPresent(ctx context.Context, op *workloads.Op, at int) er
 	switch w.job.lease.Outcome(at) {
 	case cache.Miss:
 		w.lookup(op, record.Miss)
-		w.notes.absent = w.notes.absent || op.Purpose == workloads.ForDecodeRead
+		w.job.absent = w.job.absent || op.Purpose == workloads.ForDecodeRead
 		return nil
 	case cache.Pending:
 		if op.Purpose == workloads.ForHistory && w.load.cfg.Overtaking {
@@ -152,7 +115,7 @@ func (w *worker) readIfPresent(ctx context.Context, op *workloads.Op, at int) er
 	if op.Purpose == workloads.ForHistory || op.Purpose == workloads.ForRetrieval {
 		w.job.lease.Drop(ctx, at, w.tag(tiers.Decode))
 	}
-	w.notes.absent = w.notes.absent || (op.Purpose == workloads.ForDecodeRead && !ok)
+	w.job.absent = w.job.absent || (op.Purpose == workloads.ForDecodeRead && !ok)
 	return err
 }
 
@@ -166,7 +129,7 @@ func (w *worker) writeIfAbsent(ctx context.Context, op *workloads.Op, at int) er
 	case cache.Pending: // joins the first writer
 		_, err := w.job.lease.Wait(ctx, at, w.tag(tiers.Prefill))
 		if errors.Is(err, cache.ErrGone) {
-			w.notes.absent = true
+			w.job.absent = true
 			return nil
 		}
 		return err
@@ -177,25 +140,25 @@ func (w *worker) writeIfAbsent(ctx context.Context, op *workloads.Op, at int) er
 // readOrWrite is a prefix or a probe. The prefill of the same plan may have
 // written the entry already: then the decision was a miss and the read a hit,
 // because by now the entry is there for certain.
-func (w *worker) readOrWrite(ctx context.Context, op *workloads.Op, at int) error {
-	if w.notes.absent {
+func (w *worker) readOrWrite(ctx context.Context, op *workloads.Op, at int) (err error) {
+	if w.job.absent {
 		return nil
 	}
+	prefix := op.Purpose == workloads.ForPrefix
 	if w.job.lease.Owned(at) {
 		w.lookup(op, record.Miss)
-		if op.Purpose != workloads.ForPrefix {
-			_, err := w.write(ctx, op, at, tiers.Decode)
-			return err
+		phase := tiers.Decode
+		if prefix {
+			phase = tiers.Prefill
 		}
-		_, err := w.write(ctx, op, at, tiers.Prefill)
-		w.job.lease.Drop(ctx, at, w.tag(tiers.Decode)) // nobody reads it for this request
-		return err
+		_, err = w.write(ctx, op, at, phase)
+	} else {
+		var ok bool
+		_, ok, err = w.read(ctx, op, at)
+		w.job.absent = !ok && !prefix
 	}
-	_, ok, err := w.read(ctx, op, at)
-	if op.Purpose == workloads.ForPrefix {
+	if prefix { // nobody reads it again for this request
 		w.job.lease.Drop(ctx, at, w.tag(tiers.Decode))
-	} else if !ok {
-		w.notes.absent = true
 	}
 	return err
 }
@@ -239,84 +202,66 @@ func (w *worker) lookup(op *workloads.Op, res record.LookupResult) {
 // there was nothing to read or that the read failed. The error is that of a run that is over.
 func (w *worker) read(ctx context.Context, op *workloads.Op, at int) (n int, ok bool, err error) {
 	n, res, err := w.job.lease.Read(ctx, at, w.tag(tiers.Decode))
-	s := w.sample(op, tiers.Read, tiers.Decode, n, res)
-	switch {
-	case err == nil:
-	case ctx.Err() != nil:
-		return n, false, w.cutShort(ctx, s)
-	case errors.Is(err, cache.ErrGone):
+	if errors.Is(err, cache.ErrGone) && ctx.Err() == nil {
 		w.lookup(op, record.Gone)
 		return n, false, nil
-	default:
-		w.notes.failed = true // the observer has counted it
-		return n, false, nil
 	}
-	if w.job.lease.Outcome(at) == cache.Pending {
+	ok, err = w.record(ctx, op, tiers.Read, tiers.Decode, n, res, err)
+	if ok && w.job.lease.Outcome(at) == cache.Pending {
 		w.lookup(op, record.Pending)
-	} else {
+	} else if ok {
 		w.lookup(op, record.Hit)
 	}
-	w.record(s)
-	return n, true, nil
+	return n, ok, err
 }
 
 // write writes intent at, or the n blocks from it on that are put side by side.
 func (w *worker) write(
 	ctx context.Context, op *workloads.Op, at int, ph tiers.Phase,
 ) (n int, err error) {
-	n, res, err := w.job.lease.Write(ctx, at, w.tag(ph))
-	s := w.sample(op, tiers.Write, ph, n, res)
-	switch {
-	case err == nil:
-	case ctx.Err() != nil:
-		return n, w.cutShort(ctx, s)
-	default:
-		w.notes.failed = true
-		w.notes.absent = op.Purpose != workloads.ForPrefix
-		if errors.Is(err, cache.ErrTooLarge) {
-			w.load.env.Fail(err, result.EndedByCapacity)
+	n, res, failure := w.job.lease.Write(ctx, at, w.tag(ph))
+	ok, err := w.record(ctx, op, tiers.Write, ph, n, res, failure)
+	if !ok && err == nil {
+		w.job.absent = op.Purpose != workloads.ForPrefix
+		if errors.Is(failure, cache.ErrTooLarge) {
+			w.load.env.Fail(failure, result.EndedByCapacity)
 		}
-		return n, nil
 	}
-	w.record(s)
-	return n, nil
+	return n, err
 }
 
-// cutShort counts an operation that the end of the run cut: no latency, its
-// chunks are counted already.
-func (w *worker) cutShort(ctx context.Context, s record.OpSample) error {
-	s.Partial = true
-	w.load.env.Rec.Operation(s)
-	return context.Cause(ctx)
-}
-
-func (w *worker) record(s record.OpSample) {
-	w.load.env.Succeeded(1)
-	w.notes.storage += s.IO()
-	switch s.Purpose {
-	case workloads.ForPrefill:
-		w.notes.prefill += s.IO()
-	case workloads.ForBlock:
-		if s.Op == tiers.Read {
-			w.notes.decode += s.IO()
-		} else {
-			w.notes.prefill += s.IO()
-		}
-	case workloads.ForDecodeRead, workloads.ForReread, workloads.ForRetrieval:
-		w.notes.decode += s.IO()
+// record counts an operation and says whether it succeeded. One that the end of the run cut has
+// no latency, its chunks are counted already; its error is that of the run.
+func (w *worker) record(
+	ctx context.Context, op *workloads.Op, kind tiers.Op, ph tiers.Phase, blocks int,
+	res cache.Result, failure error,
+) (ok bool, err error) {
+	cut := failure != nil && ctx.Err() != nil
+	if failure != nil && !cut {
+		w.job.sample.Failed = true // the observer has counted it
+		return false, nil
 	}
-	w.load.env.Rec.Operation(s)
-}
-
-func (w *worker) sample(
-	op *workloads.Op, kind tiers.Op, ph tiers.Phase, blocks int, res cache.Result,
-) record.OpSample {
-	return record.OpSample{
+	s := record.OpSample{
 		At: w.load.env.Clock.Now(), Shard: w.id, Level: res.Level, Op: kind, Phase: ph,
 		Blocks: blocks, Purpose: op.Purpose, Bytes: cmp.Or(res.Bytes, op.Bytes),
 		First: res.First, Again: res.Again,
 		Device: res.Timing.Device, Host: res.Timing.Host, Generation: res.Timing.Generation,
 		Admission: res.Slot + res.Timing.Admission, Buffers: res.Timing.Admission,
-		Space: res.Space, Pending: res.Waited,
+		Space: res.Space, Pending: res.Waited, Partial: cut,
 	}
+	w.load.env.Rec.Operation(s)
+	if cut {
+		return false, context.Cause(ctx)
+	}
+	w.load.env.Succeeded(1)
+	sum := &w.job.sample
+	sum.Storage += s.IO()
+	switch {
+	case s.Purpose == workloads.ForPrefill,
+		s.Purpose == workloads.ForBlock && kind == tiers.Write:
+		sum.Prefill += s.IO()
+	case s.Purpose != workloads.ForHistory && s.Purpose != workloads.ForPrefix:
+		sum.Decode += s.IO()
+	}
+	return true, nil
 }
