@@ -35,25 +35,20 @@ func (op *operation) each(from, to int64, padding bool,
 
 // payload is how many bytes of objects lie in [from, to), without what lies between them.
 func (op *operation) payload(from, to int64) (bytes int64) {
-	_ = op.each(from, to, false,
-		func(_ tiers.Object, _, _, n int64) error { bytes += n; return nil })
+	for i, o := range op.objs {
+		begin := op.ext.Start(i)
+		bytes += max(0, min(to, begin+o.Size)-max(from, begin))
+	}
 	return bytes
 }
 
-// generate makes the bytes of a chunk. What lies between objects goes to the disk too: content that
-// nobody else has, not what the buffer held before.
-func (op *operation) generate(l *stream) {
-	if l.buf.B != nil {
-		op.make(l, l.io.Off)
-	}
-}
-
-// pad makes the padding of a chunk that came from a tier: the same as generate does, so that files
-// do not depend on their way.
-func (op *operation) pad(l *stream) { op.make(l, l.io.Off+int64(l.io.N)) }
-
-// make fills the buffer of a stream from an offset of the extent to the end of the padded chunk.
+// make generates the bytes of a stream's chunk, if there are any, from an offset of the extent to
+// the end of the padded chunk. What lies between objects goes to the disk too: content that nobody
+// else has, not what the buffer held before.
 func (op *operation) make(l *stream, from int64) {
+	if l.buf.B == nil {
+		return
+	}
 	end := l.io.Off + tiers.AlignUp(int64(l.io.N), int64(op.out.traits.Align))
 	p := l.buf.B[from-l.io.Off : end-l.io.Off]
 	made := op.takeMade(from)

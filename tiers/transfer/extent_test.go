@@ -16,12 +16,12 @@ func TestStreamsHandOnWhatMakesContent(t *testing.T) {
 	o := tiers.Object{Key: "u1/c1/t1", Size: 1 << 30}
 	c := content.New([16]byte{1}, 0)
 	op := &operation{t: &Transfer{Content: c}, objs: []tiers.Object{o}, ext: tiers.One{},
-		size: o.Size, out: &side{traits: tiers.Traits{Align: 1}}}
+		size: o.Size, out: side{traits: tiers.Traits{Align: 1}}}
 	var streams [2]stream
 	for i := range 8 {
 		l := &streams[i%2]
 		l.buf.B, l.io.N, l.io.Off = make([]byte, chunk), chunk, int64(i)*chunk
-		op.generate(l)
+		op.make(l, l.io.Off)
 		assert.NoError(t, c.Check(l.buf.B, o, l.io.Off))
 		op.t.Content = nil
 	}

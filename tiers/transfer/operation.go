@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,26 +22,27 @@ type operation struct {
 	ext     tiers.Extent   // where they lie
 	size    int64          // of the extent
 	chunk   int64
-	in, out *side // a tier as source and as sink; nil: content is made, or compared and dropped
+	in, out side // a tier as source and as sink; none: content is made, or compared and dropped
 
 	waited time.Duration // for buffers
 	wall   time.Duration // everything after
 	flush  time.Duration
 
+	bufs []tiers.Buffer // of streams that have not begun
+
 	mu      sync.Mutex
-	streams []stream
 	running int         // streams that have not ended
 	over    clock.Event // the last one has, or nobody waits for it any more; nil: nobody waits yet
 	next    int64       // offset of the next chunk
-	made    []made      // that nobody uses just now
 	err     error       // the first failure
-	left    bool        // the operation has returned: streams return their buffers themselves
+	made    []made      // that nobody uses just now
+	left    bool        // the operation has returned: nobody is told any more
 }
 
 // side is a tier at one end of an operation. Guarded by operation.mu.
 type side struct {
 	op     tiers.Op
-	tier   tiers.Tier
+	tier   tiers.Tier // nil: there is none
 	traits tiers.Traits
 	to     tiers.Submitter
 	done   tiers.ChunkFunc
@@ -48,18 +50,27 @@ type side struct {
 	inside  int           // requests and calls in the tier
 	since   time.Duration // when the first of those came
 	busy    time.Duration // time in which at least one was inside: parallel ones count once
-	waiting []*stream     // for one of Depth places, in the order of coming
+	waiting *stream       // for one of Depth places: streams are one more at most
 }
 
-func (t *Transfer) side(op tiers.Op, tier tiers.Tier, done tiers.ChunkFunc) *side {
+func sideOf(op tiers.Op, tier tiers.Tier, done tiers.ChunkFunc) side {
 	if done == nil {
 		done = func(tiers.Op, int64) {}
 	}
-	s := &side{op: op, tier: tier, done: done}
-	if tier != nil {
-		s.traits = tier.Traits()
+	return side{op: op, tier: tier, traits: tier.Traits(), done: done}
+}
+
+// timing is the time in which something was inside a tier, and the rest. What is stuck there does
+// not count: that the operation was given up tells more. A tier without bytes leaves nothing else
+// to do, so that all the time is its.
+func (op *operation) timing(s *side) (tm tiers.Timing, rest time.Duration) {
+	op.mu.Lock() // something may still be stuck there
+	defer op.mu.Unlock()
+	tm = tiers.Timing{Admission: op.waited, Device: op.wall}
+	if op.holds() {
+		tm.Device = s.busy
 	}
-	return s
+	return tm, op.wall - tm.Device
 }
 
 // run carries the operation out for the first of objs.
@@ -68,10 +79,10 @@ func (op *operation) run(objs []tiers.Object) (err error) {
 	if err := op.admit(objs); err != nil {
 		return err
 	}
-	defer op.release() // after the tiers are closed: what is not under way then never will be
+	defer op.leave()
 	from := op.t.Clock.Now()
 	defer func() { op.wall = op.t.Clock.Now() - from }()
-	if s := op.in; s != nil {
+	if s := &op.in; s.tier != nil {
 		var r tiers.Reader
 		err := op.call(s, func() (err error) { r, err = s.tier.Open(op.ctx, objs...); return err })
 		if err != nil {
@@ -81,15 +92,25 @@ func (op *operation) run(objs []tiers.Object) (err error) {
 		s.to = r
 		op.lay(objs, r)
 	}
-	if op.out == nil {
+	if op.out.tier == nil {
 		return op.pump()
 	}
 	return op.fill(objs)
 }
 
+// leave is the end of the operation, but for streams that are stuck.
+func (op *operation) leave() {
+	op.mu.Lock()
+	op.left = true
+	op.mu.Unlock()
+	if op.holds() && len(op.bufs) > 0 {
+		op.t.Pool.Put(op.bufs...)
+	}
+}
+
 // fill is the part of run that has a sink: what it makes is there as a whole or not at all.
 func (op *operation) fill(objs []tiers.Object) (err error) {
-	s := op.out
+	s := &op.out
 	var w tiers.Writer
 	err = op.call(s, func() (err error) { w, err = s.tier.Create(op.ctx, objs...); return err })
 	if err != nil {
@@ -125,22 +146,15 @@ func (op *operation) lay(objs []tiers.Object, ext tiers.Extent) {
 
 // holds says whether there are bytes to move, rather than time to take. A move has them on both
 // sides, see Transfer.Move.
-func (op *operation) holds() bool {
-	return op.in != nil && op.in.traits.Holds || op.out != nil && op.out.traits.Holds
-}
+func (op *operation) holds() bool { return op.in.traits.Holds || op.out.traits.Holds }
 
 // admit checks the settings and waits for the buffers: all at once, so that no operation holds some
 // while it waits for more. How many objects the tier will take is not known yet; those it does not
 // take are few and small, so that a buffer too many does not matter.
-func (op *operation) admit(objs []tiers.Object) error {
-	t := op.t
+func (op *operation) admit(objs []tiers.Object) (err error) {
+	t, align := op.t, 1
 	op.chunk = int64(t.Chunk)
-	align := 1
-	streams := int64(t.Depth)
-	for _, s := range []*side{op.in, op.out} {
-		if s == nil {
-			continue
-		}
+	for _, s := range []*side{&op.in, &op.out} {
 		align = max(align, s.traits.Align)
 		if wish := int64(s.traits.Chunk); wish > 0 {
 			op.chunk = wish // a source's and a sink's: the sink decides, it pays for small ones
@@ -156,33 +170,22 @@ func (op *operation) admit(objs []tiers.Object) error {
 	for _, o := range objs {
 		bytes += o.Size
 	}
-	chunks := 1 + (bytes-1)/op.chunk
+	n := int(min(int64(t.Depth), 1+(bytes-1)/op.chunk))
 	if !op.holds() {
-		op.open(make([]tiers.Buffer, min(streams, chunks)))
+		op.bufs = make([]tiers.Buffer, n)
 		return nil
 	}
-	if op.out != nil {
-		streams++ // for the chunk that is made, or read, while depth are in flight
+	if op.out.tier != nil && int64(n)*op.chunk < bytes {
+		n++ // for the chunk that is made, or read, while depth are in flight
 	}
-	n := int(min(streams, chunks, int64(t.Pool.Buffers())))
 	from := t.Clock.Now()
-	bufs, err := t.Pool.Get(op.ctx, n, make([]tiers.Buffer, 0, n))
+	n = min(n, t.Pool.Buffers())
+	op.bufs, err = t.Pool.Get(op.ctx, n, make([]tiers.Buffer, 0, n))
 	op.waited = t.Clock.Now() - from
 	if err != nil {
 		return fmt.Errorf("wait for the buffers of entry %s: %w", objs[0].Key, err)
 	}
-	op.open(bufs)
 	return nil
-}
-
-// open makes a stream for each buffer.
-func (op *operation) open(bufs []tiers.Buffer) {
-	op.streams = make([]stream, len(bufs))
-	for i := range op.streams {
-		l := &op.streams[i]
-		l.op, l.buf = op, bufs[i]
-		l.io.Done = l.back
-	}
 }
 
 func (op *operation) validate(o tiers.Object, align int) error {
@@ -215,13 +218,17 @@ func (op *operation) validate(o tiers.Object, align int) error {
 // own then, but for one that is the caller's. Streams without bytes only submit; in virtual time
 // there is one thread, too.
 func (op *operation) pump() error {
-	op.running = len(op.streams)
-	for i := range op.streams {
-		switch l := &op.streams[i]; {
-		case !op.holds() || i == len(op.streams)-1:
-			l.run()
-		default:
+	streams := make([]stream, len(op.bufs))
+	for i, b := range op.bufs {
+		l := &streams[i]
+		l.op, l.buf, l.io.Done = op, b, l.back
+	}
+	op.running, op.bufs = len(streams), nil
+	for i := range streams {
+		if l := &streams[i]; op.holds() && i < len(streams)-1 {
 			go l.run() // copies of memory and content are made side by side
+		} else {
+			l.run()
 		}
 	}
 	return op.wait()
@@ -255,44 +262,20 @@ func (op *operation) wait() error {
 
 // dismiss ends the streams that wait for a place in a tier, which may never come.
 func (op *operation) dismiss(err error) {
-	var idle []*stream
 	op.mu.Lock()
 	op.fail(err)
-	for _, s := range []*side{op.in, op.out} {
-		if s != nil {
-			idle = append(idle, s.waiting...)
-			s.waiting = nil
-		}
-	}
+	idle := [...]*stream{op.in.waiting, op.out.waiting}
+	op.in.waiting, op.out.waiting = nil, nil
 	op.mu.Unlock()
 	for _, l := range idle {
-		op.end(l, nil)
-	}
-}
-
-// release gives back the buffers of all streams but those that are stuck: these are still the
-// tier's, and come back with their requests, however long after.
-func (op *operation) release() {
-	op.mu.Lock()
-	op.left = true
-	bufs := make([]tiers.Buffer, 0, len(op.streams))
-	for i := range op.streams {
-		if l := &op.streams[i]; l.buf.B != nil && (op.running == 0 || l.ended) {
-			bufs = append(bufs, l.buf)
+		if l != nil {
+			op.end(l, nil)
 		}
-	}
-	op.mu.Unlock()
-	if len(bufs) > 0 {
-		op.t.Pool.Put(bufs...)
 	}
 }
 
 // fail notes a failure, if it is one and the first. Callers hold mu.
-func (op *operation) fail(err error) {
-	if op.err == nil {
-		op.err = err
-	}
-}
+func (op *operation) fail(err error) { op.err = cmp.Or(op.err, err) }
 
 // stopped tells, between chunks, that something failed or that the context has ended. Callers hold
 // mu.
@@ -324,23 +307,14 @@ func (op *operation) enter(s *side) {
 func (op *operation) exit(s *side) *stream {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	if len(s.waiting) > 0 {
-		l := s.waiting[0]
-		s.waiting = append(s.waiting[:0], s.waiting[1:]...)
+	if l := s.waiting; l != nil {
+		s.waiting = nil
 		return l
 	}
 	if s.inside--; s.inside == 0 {
 		s.busy += op.t.Clock.Now() - s.since
 	}
 	return nil
-}
-
-// device is the time in which something was inside a tier. What is stuck there does not count: that
-// the operation was given up tells more.
-func (op *operation) device(s *side) time.Duration {
-	op.mu.Lock() // something may still be stuck there
-	defer op.mu.Unlock()
-	return s.busy
 }
 
 // recoverInto turns a panic of the calling function into its error.

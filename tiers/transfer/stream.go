@@ -1,7 +1,6 @@
 package transfer
 
 import (
-	"runtime/debug"
 	"sync/atomic"
 
 	"kvbench/tiers"
@@ -19,7 +18,6 @@ type stream struct {
 	step  step
 	at    *side        // the tier that it waits for, or that has its request
 	hands atomic.Int32 // 2: the request was submitted, and is back
-	ended bool         // guarded by operation.mu
 }
 
 // step is where a stream goes on.
@@ -34,43 +32,53 @@ const (
 
 // run goes on until the stream has to wait or ends.
 func (l *stream) run() {
+	waits, err := l.advance()
+	if waits {
+		return
+	}
+	if l.step == submit || l.step == finish { // for no more, or Submit panicked
+		l.op.exitAndRun(l.at)
+	}
+	l.op.end(l, err)
+}
+
+// advance says whether the stream waits now; else it has ended.
+func (l *stream) advance() (waits bool, err error) {
+	defer recoverInto(&err)
 	op := l.op
-	defer func() {
-		if v := recover(); v != nil {
-			op.end(l, &tiers.PanicError{Value: v, Stack: debug.Stack()})
-		}
-	}()
 	for {
 		switch l.step {
 		case take:
 			if !op.take(l) {
-				op.end(l, nil)
-				return
+				return false, nil
 			}
-			l.step, l.at = enter, op.in
-			if op.in == nil {
-				op.generate(l)
-				l.at = op.out
+			l.step, l.at = enter, &op.in
+			if op.in.tier == nil {
+				op.make(l, l.io.Off)
+				l.at = &op.out
 			}
 		case enter:
 			l.step = submit
 			if !op.letIn(l) {
-				return
+				return true, nil
 			}
 		case submit:
 			if op.mustEnd() {
-				op.exitAndRun(l.at)
-				op.end(l, nil)
-				return
+				return false, nil
 			}
+			// Submit and Done both count a hand: whoever comes second goes on with the stream, so
+			// that one goroutine does and no other, and a tier that is done inside Submit does not
+			// make the stack grow with every chunk.
 			l.step = finish
-			if !l.send() {
-				return
+			l.hands.Store(0)
+			l.at.to.Submit(&l.io)
+			if l.hands.Add(1) < 2 {
+				return true, nil
 			}
 		case finish:
+			l.step = take
 			if err := op.finish(l); err != nil {
-				op.end(l, err)
-				return
+				return false, err
 			}
 		}
 	}
@@ -99,7 +107,7 @@ func (op *operation) letIn(l *stream) bool {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	if l.at.inside >= op.t.Depth && !op.stopped() {
-		l.at.waiting = append(l.at.waiting, l)
+		l.at.waiting = l
 		return false
 	}
 	op.enter(l.at)
@@ -119,31 +127,17 @@ func (op *operation) finish(l *stream) error {
 		return l.io.Err
 	}
 	op.report(l)
-	l.step = take
 	switch {
-	case l.at == op.out:
+	case l.at == &op.out:
 		return nil
-	case op.out == nil:
+	case op.out.tier == nil:
 		return op.verify(l)
 	}
-	op.pad(l)
-	l.step, l.at = enter, op.out
+	// What a tier did not have, the padding, is the same as where it is generated, so that files do
+	// not depend on their way.
+	op.make(l, l.io.Off+int64(l.io.N))
+	l.step, l.at = enter, &op.out
 	return nil
-}
-
-// send submits the request and says whether it is back already. Submit and Done both count a hand:
-// whoever comes second goes on with the stream, so that one goroutine does and no other, and a tier
-// that is done inside Submit does not make the stack grow with every chunk.
-func (l *stream) send() (back bool) {
-	l.hands.Store(0)
-	defer func() {
-		if v := recover(); v != nil {
-			l.io.End(&tiers.PanicError{Value: v, Stack: debug.Stack()})
-			back = l.hands.Add(1) == 2
-		}
-	}()
-	l.at.to.Submit(&l.io)
-	return l.hands.Add(1) == 2
 }
 
 // back is told that the request is: the stream goes on here, unless Submit has not returned yet.
@@ -167,25 +161,21 @@ func (op *operation) exitAndRun(s *side) {
 func (op *operation) report(l *stream) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	if !op.left && (l.at == op.in || !l.at.traits.CountsAtCommit) {
+	if !op.left && (l.at == &op.in || !l.at.traits.CountsAtCommit) {
 		l.at.done(l.at.op, op.payload(l.io.Off, l.io.Off+int64(l.io.N)))
 	}
 }
 
-// end is the end of a stream, perhaps by a failure, and with the last one of the operation.
+// end is the end of a stream, perhaps by a failure, and with the last one of the operation. Its
+// buffer goes back, however long after the operation: one that is stuck is still the tier's.
 func (op *operation) end(l *stream, err error) {
-	op.mu.Lock()
-	if err != nil {
-		op.fail(err)
+	if l.buf.B != nil {
+		op.t.Pool.Put(l.buf)
 	}
-	// Either release sees that it has ended, or it sees that the operation has returned.
-	l.ended = true
-	left := op.left
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	op.fail(err)
 	if op.running--; op.running == 0 && op.over != nil {
 		op.over.Fire()
-	}
-	op.mu.Unlock()
-	if left && l.buf.B != nil {
-		op.t.Pool.Put(l.buf)
 	}
 }

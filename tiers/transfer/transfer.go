@@ -31,21 +31,14 @@ type Transfer struct {
 
 // Read reads objects and verifies them as the Transfer says. The data is dropped.
 func (t *Transfer) Read(ctx context.Context, tier tiers.Tier, done tiers.ChunkFunc,
-	objs ...tiers.Object) (
-	n int, tm tiers.Timing, err error,
-) {
-	if tier == nil {
+	objs ...tiers.Object) (n int, tm tiers.Timing, err error) {
+	if tier == nil { // keeps nothing and takes no time
 		done(tiers.Read, objs[0].Size)
 		return 1, tm, nil
 	}
-	op := &operation{t: t, ctx: ctx, objs: objs[:1], in: t.side(tiers.Read, tier, done)}
+	op := &operation{t: t, ctx: ctx, objs: objs[:1], in: sideOf(tiers.Read, tier, done)}
 	err = op.run(objs)
-	// A tier without bytes leaves nothing else to do, so that all the time is its.
-	tm.Admission = op.waited
-	if tm.Device = op.wall; op.in.traits.Holds {
-		tm.Device = op.device(op.in)
-		tm.Host = op.wall - tm.Device
-	}
+	tm, tm.Host = op.timing(&op.in)
 	return len(op.objs), tm, err
 }
 
@@ -53,22 +46,16 @@ func (t *Transfer) Read(ctx context.Context, tier tiers.Tier, done tiers.ChunkFu
 // fails, panics inside the tier included, or ctx ends, nothing of the objects is left in the tier;
 // done was still told of the chunks that completed.
 func (t *Transfer) Write(ctx context.Context, tier tiers.Tier, done tiers.ChunkFunc,
-	objs ...tiers.Object) (
-	n int, tm tiers.Timing, err error,
-) {
+	objs ...tiers.Object) (n int, tm tiers.Timing, err error) {
 	if tier == nil {
 		done(tiers.Write, objs[0].Size)
 		return 1, tm, nil
 	}
-	op := &operation{t: t, ctx: ctx, objs: objs[:1], out: t.side(tiers.Write, tier, done)}
+	op := &operation{t: t, ctx: ctx, objs: objs[:1], out: sideOf(tiers.Write, tier, done)}
 	err = op.run(objs)
-	tm.Admission = op.waited
-	if tm.Device = op.wall; op.out.traits.Holds {
-		tm.Device = op.device(op.out)
-		tm.Generation = op.wall - tm.Device
-		if t.FlushOnly {
-			tm.Device, tm.Host = op.flush, tm.Device-op.flush
-		}
+	tm, tm.Generation = op.timing(&op.out)
+	if t.FlushOnly && op.holds() {
+		tm.Device, tm.Host = op.flush, tm.Device-op.flush
 	}
 	return len(op.objs), tm, err
 }
@@ -77,23 +64,24 @@ func (t *Transfer) Write(ctx context.Context, tier tiers.Tier, done tiers.ChunkF
 // caller removes it. If it fails nothing of the object is left in the destination. The two timings
 // overlap; the wait for buffers is in rd.Admission.
 func (t *Transfer) Move(ctx context.Context, from, to tiers.Tier, o tiers.Object, read,
-	write tiers.ChunkFunc) (
-	rd, wr tiers.Timing, err error,
-) {
-	op := &operation{t: t, ctx: ctx, in: t.side(tiers.Read, from, read),
-		out: t.side(tiers.Write, to, write)}
-	if !op.in.traits.Holds || !op.out.traits.Holds {
+	write tiers.ChunkFunc) (rd, wr tiers.Timing, err error) {
+	if !holds(from) || !holds(to) {
 		// Nothing to carry over: what the source does not hold is generated again for the target.
 		if _, rd, err = t.Read(ctx, from, read, o); err == nil {
 			_, wr, err = t.Write(ctx, to, write, o)
 		}
 		return rd, wr, err
 	}
-	op.objs = []tiers.Object{o}
+	op := &operation{t: t, ctx: ctx, in: sideOf(tiers.Read, from, read),
+		out: sideOf(tiers.Write, to, write), objs: []tiers.Object{o}}
 	err = op.run(op.objs)
-	rd.Device, rd.Admission, wr.Device = op.device(op.in), op.waited, op.device(op.out)
+	rd, _ = op.timing(&op.in)
+	wr, _ = op.timing(&op.out)
+	wr.Admission = 0
 	return rd, wr, err
 }
+
+func holds(tier tiers.Tier) bool { return tier != nil && tier.Traits().Holds }
 
 // Pass is plain I/O: the bytes of s up to size, one request after the other in the one buffer of
 // io, without content, verification or times around them. prepare is called before each request,
