@@ -91,32 +91,17 @@ func (u Stream) Exponential(d Draw, n int64, mean float64) float64 {
 
 // Shape decides what kind of request a context becomes, the same way for users and for traces.
 type Shape struct {
-	promptShare  float64 // 0 without prefix caching
-	promptTokens []int
-	prefillFrom  int // context tokens from which a request is prefill only
-	prefillOnly  bool
-	decodeOnly   bool
-}
-
-// NewShape returns the shape of the requests of a profile. Without prefix caching none starts with
-// a common prompt.
-func NewShape(p Profile, prefixCaching, prefillOnly, decodeOnly bool) Shape {
-	s := Shape{
-		promptTokens: p.SystemPromptTokens, prefillFrom: p.PrefillOnlyTokens,
-		prefillOnly: prefillOnly, decodeOnly: decodeOnly,
-	}
-	if prefixCaching && len(p.SystemPromptTokens) > 0 {
-		s.promptShare = p.SystemPromptShare
-	}
-	return s
+	Profile                 Profile
+	PrefixCaching           bool // without it none starts with a common prompt
+	PrefillOnly, DecodeOnly bool
 }
 
 // Kind returns the phases of a request with that context.
 func (s *Shape) Kind(context int) workloads.Kind {
 	switch {
-	case s.decodeOnly:
+	case s.DecodeOnly:
 		return workloads.DecodeOnly
-	case s.prefillOnly || context >= s.prefillFrom:
+	case s.PrefillOnly || context >= s.Profile.PrefillOnlyTokens:
 		return workloads.PrefillOnly
 	}
 	return workloads.PrefillDecode
@@ -124,11 +109,13 @@ func (s *Shape) Kind(context int) workloads.Kind {
 
 // Prompt returns the common prompt of the n-th request and its tokens, -1 and 0 for none.
 func (s *Shape) Prompt(u Stream, n int64) (index, tokens int) {
-	if s.promptShare <= 0 || u.Unit(DrawPromptUse, n) >= s.promptShare {
+	prompts := s.Profile.SystemPromptTokens
+	if !s.PrefixCaching || len(prompts) == 0 ||
+		u.Unit(DrawPromptUse, n) >= s.Profile.SystemPromptShare {
 		return -1, 0
 	}
-	index = u.Between(DrawPromptWhich, n, 0, len(s.promptTokens)-1)
-	return index, s.promptTokens[index]
+	index = u.Between(DrawPromptWhich, n, 0, len(prompts)-1)
+	return index, prompts[index]
 }
 
 // OwnTokens returns the length of the entry that the request writes: its context without the

@@ -101,8 +101,11 @@ func Default() Profile {
 		SystemPromptTokens:  []int{5, 9, 6},
 		PrefillOnlyTokens:   10000,
 		DecodeBatch:         32,
-		RAG:                 DefaultRAG(),
-		ShareGPT:            ShareGPTCaps{MaxContext: 16384, MaxGenerate: 2048, CharsPerToken: 4},
+		RAG: RAG{ // of the Python benchmark
+			ChunkTokens: 512, MaxChunkBytes: 256 << 20, TopK: 5, Share: 0.1,
+			SmallModelTokens: [2]int{4000, 12000}, LargeModelTokens: [2]int{1024, 4096},
+		},
+		ShareGPT: ShareGPTCaps{MaxContext: 16384, MaxGenerate: 2048, CharsPerToken: 4},
 	}
 }
 
@@ -125,14 +128,6 @@ func (p Profile) Class(r float64) workloads.Class {
 		return workloads.Responsive
 	}
 	return workloads.Batch
-}
-
-// DefaultRAG returns the documents of the Python benchmark.
-func DefaultRAG() RAG {
-	return RAG{
-		ChunkTokens: 512, MaxChunkBytes: 256 << 20, TopK: 5, Share: 0.1,
-		SmallModelTokens: [2]int{4000, 12000}, LargeModelTokens: [2]int{1024, 4096},
-	}
 }
 
 // Options returns the MLPerf options in order. The slice is the caller's.

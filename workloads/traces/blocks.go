@@ -19,46 +19,32 @@ func (t *Trace) addBlocks(r *workloads.Request, row *traceRow) {
 // this replay. A block counts as found only behind others that were, because its content means all
 // that comes before it. It knows every block that was asked for, as a cache without bounds would.
 type idealCache struct {
-	scopes map[string]uint32
-	seen   map[idealBlock]struct{}
-}
-
-type idealBlock struct {
-	scope uint32
-	id    int64
+	seen   map[string]map[int64]struct{} // blocks by scope; nil once there were too many
+	blocks int
 }
 
 // maxIdealBlocks bounds its memory, to about a GiB. Beyond it the ideal is not known.
 const maxIdealBlocks = 16 << 20
 
-func newIdealCache() *idealCache {
-	return &idealCache{scopes: map[string]uint32{}, seen: map[idealBlock]struct{}{}}
-}
-
 // prefix returns how many of the first blocks are known, and knows all of them from then on.
-func (c *idealCache) prefix(scope string, ids []int64) int {
+func (c *idealCache) prefix(scope string, ids []int64) (known int) {
 	if c.seen == nil {
 		return -1
 	}
-	n, ok := c.scopes[scope]
-	if !ok {
-		n = uint32(len(c.scopes))
-		c.scopes[scope] = n
+	seen := c.seen[scope]
+	if seen == nil {
+		seen = make(map[int64]struct{})
+		c.seen[scope] = seen
 	}
-	known, unbroken := 0, true
-	for _, id := range ids {
-		b := idealBlock{n, id}
-		if _, ok := c.seen[b]; ok {
-			if unbroken {
-				known++
-			}
-			continue
+	before := len(seen)
+	for i, id := range ids {
+		if _, ok := seen[id]; ok && known == i {
+			known++
 		}
-		unbroken = false
-		c.seen[b] = struct{}{}
+		seen[id] = struct{}{}
 	}
-	if len(c.seen)+len(c.scopes) > maxIdealBlocks {
-		c.seen, c.scopes = nil, nil
+	if c.blocks += len(seen) - before; c.blocks+len(c.seen) > maxIdealBlocks {
+		c.seen = nil
 	}
 	return known
 }

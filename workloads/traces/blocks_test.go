@@ -170,7 +170,7 @@ func TestBlocksFromCompressedFiles(t *testing.T) {
 }
 
 func TestTheIdealIsUnknownBeyondItsBound(t *testing.T) {
-	c := newIdealCache()
+	c := idealCache{seen: make(map[string]map[int64]struct{})}
 	assert.Equal(t, 0, c.prefix("a", []int64{1, 2, 3}))
 	assert.Equal(t, 2, c.prefix("a", []int64{1, 2, 4, 3}))
 	assert.Equal(t, 0, c.prefix("b", []int64{1}))

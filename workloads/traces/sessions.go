@@ -13,45 +13,34 @@ import (
 // holds.
 const maxSessions = 10000
 
-// session is a conversation of a trace.
+// session is a conversation of a trace. Requests in flight and deferred turns still hold one that is
+// forgotten.
 type session struct {
 	conversation int
 	history      []workloads.Entry // elements are shared with requests and only appended to
 
 	// busy: a request of it was handed out, or is about to be, and its entry is not written yet.
-	busy     bool
-	deferred int // turns that wait for that
-}
-
-// sessions are the live conversations by their ids.
-type sessions struct {
-	*simplelru.LRU[string, *session]
+	busy bool
 }
 
 // newSessions knows no conversation.
-func newSessions() sessions {
+func newSessions() *simplelru.LRU[string, *session] {
 	live, _ := simplelru.NewLRU[string, *session](maxSessions, nil) // fails for no size only
-	return sessions{live}
+	return live
 }
 
-// get returns the live conversation of a session that has room for another turn, or starts one
-// numbered conversation. Requests in flight and deferred turns still hold one that is forgotten.
-func (s sessions) get(id string, conversation, maxTurns int) *session {
-	c, ok := s.Get(id)
-	if !ok || len(c.history) >= maxTurns {
-		c = &session{conversation: conversation}
-		s.Add(id, c)
-	}
-	return c
-}
-
-// join makes a request the next turn of a session, within its cycle: keys of another one are other
-// entries.
-func (t *Trace) join(r *workloads.Request, session string, cycle int) {
+// join makes a request the next turn of a session that has room for another, within its cycle: keys
+// of another one are other entries.
+func (t *Trace) join(r *workloads.Request, id string, cycle int) {
 	if cycle != t.cycle {
-		t.cycle, t.sessions = cycle, newSessions()
+		t.cycle = cycle
+		t.sessions.Purge()
 	}
-	c := t.sessions.get(session, r.Conversation, t.cfg.Profile.MaxTurns)
+	c, ok := t.sessions.Get(id)
+	if !ok || len(c.history) >= t.cfg.Profile.MaxTurns {
+		c = &session{conversation: r.Conversation}
+		t.sessions.Add(id, c)
+	}
 	r.Origin, r.Conversation, r.Turn = c, c.conversation, len(c.history)+1
 	r.History = c.history[:len(c.history):len(c.history)]
 	c.history = append(c.history, r.Own)
@@ -67,37 +56,25 @@ func sessionOf(r *workloads.Request) *session {
 // whole.
 const maxDeferred = 1024
 
-// postpone lets a turn wait for the entry of its predecessor.
-func (t *Trace) postpone(r *workloads.Request, c *session) {
-	c.deferred++
-	t.deferred = append(t.deferred, r)
-}
-
 // takeFreed takes the earliest deferred turn that may start. Deferred turns are older than every
 // row not read yet, and in order, so that the first one of a session is the one to go on with.
 func (t *Trace) takeFreed() *workloads.Request {
-	if t.freed == 0 {
+	if !t.freed {
 		return nil
 	}
-	for i, r := range t.deferred {
-		if c := sessionOf(r); !c.busy {
-			t.deferred = slices.Delete(t.deferred, i, i+1)
-			c.deferred--
-			t.freed--
-			return r
-		}
+	i := slices.IndexFunc(t.deferred, func(r *workloads.Request) bool { return !sessionOf(r).busy })
+	if i < 0 {
+		t.freed = false
+		return nil
 	}
-	return nil
+	r := t.deferred[i]
+	t.deferred = slices.Delete(t.deferred, i, i+1)
+	return r
 }
 
 // Written implements Source: the next turn of the conversation may start, in the order of the rows.
 func (t *Trace) Written(r *workloads.Request) {
-	c := sessionOf(r)
-	if c == nil {
-		return
-	}
-	c.busy = false
-	if c.deferred > 0 {
-		t.freed++
+	if c := sessionOf(r); c != nil {
+		c.busy, t.freed = false, true
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
+	"kvbench/workloads/profile"
 )
 
 // TestSessions: rows of version 3 that share a session id are the turns of a conversation.
@@ -119,14 +120,18 @@ func TestDeferredTurnsAreBounded(t *testing.T) {
 }
 
 func TestSessionsAreBounded(t *testing.T) {
-	s := newSessions()
-	for i := range maxSessions {
-		s.get(fmt.Sprint(i), i, 5)
+	s := Trace{sessions: newSessions(), cfg: Config{Profile: profile.Profile{MaxTurns: 5}}}
+	conversationOf := func(id string, seq int) int {
+		r := workloads.Request{Conversation: seq}
+		s.join(&r, id, 0)
+		return r.Conversation
 	}
-	first := s.get("0", -1, 5) // used again: now the last to go
-	assert.Equal(t, 0, first.conversation)
-	s.get("new", 77, 5)
-	assert.Equal(t, maxSessions, s.Len())
-	assert.Same(t, first, s.get("0", -1, 5))
-	assert.Equal(t, -1, s.get("1", -1, 5).conversation, "the oldest was forgotten")
+	for i := range maxSessions {
+		conversationOf(fmt.Sprint(i), i)
+	}
+	assert.Equal(t, 0, conversationOf("0", -1), "used again: now the last to go")
+	conversationOf("new", 77)
+	assert.Equal(t, maxSessions, s.sessions.Len())
+	assert.Equal(t, 0, conversationOf("0", -1))
+	assert.Equal(t, -1, conversationOf("1", -1), "the oldest was forgotten")
 }

@@ -32,8 +32,11 @@ type file struct {
 // openFile opens a file of a format.
 func openFile(format formats.Format, path string, allow bool) (*file, error) {
 	reader, err := format.Open(path)
+	if err != nil {
+		return nil, err
+	}
 	tally := formats.Tally{What: "trace", File: path, Format: format.Name, Allow: allow}
-	return &file{reader, tally, format.Silent}, err
+	return &file{reader, tally, format.Silent}, nil
 }
 
 // next returns the next usable row; io.EOF at the end, or once so many rows were read.
@@ -131,7 +134,7 @@ func (s *rowStream) next() (traceRow, bool) {
 	s.done = s.done || s.cfg.MaxRequests > 0 && s.seq >= s.cfg.MaxRequests
 	for !s.done && s.err == nil {
 		if s.file == nil {
-			s.err = s.open()
+			s.file, s.err = openFile(s.format, s.cfg.Paths[s.index], s.cfg.AllowMalformed)
 			continue
 		}
 		row, err := s.file.next(math.MaxInt64)
@@ -150,15 +153,6 @@ func (s *rowStream) next() (traceRow, bool) {
 	}
 	s.stop()
 	return traceRow{}, false
-}
-
-// open opens the current file.
-func (s *rowStream) open() error {
-	f, err := openFile(s.format, s.cfg.Paths[s.index], s.cfg.AllowMalformed)
-	if err == nil {
-		s.file = f
-	}
-	return err
 }
 
 // place gives a row to be replayed its number and its arrival.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
 	"kvbench/workloads/profile"
@@ -58,11 +60,11 @@ type Trace struct {
 	stream profile.Stream
 	main   *rowStream
 
-	ideal    *idealCache // of a block trace
-	sessions sessions
-	cycle    int                  // of the rows in sessions
-	deferred []*workloads.Request // all turns that wait for a predecessor, or did, in order
-	freed    int                  // how many of them may start
+	ideal    idealCache                       // of a block trace
+	sessions *simplelru.LRU[string, *session] // live conversations by their ids
+	cycle    int                              // of the rows in sessions
+	deferred []*workloads.Request             // turns that wait for a predecessor, or did, in order
+	freed    bool                             // one of them may be free to start
 
 	now         time.Duration // latest time that Take saw
 	accounted   time.Duration // latest time that Account reached
@@ -95,23 +97,20 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 		}
 		cfg.Speedup = 0
 	}
-	var problems []error
+	var problems error
 	for _, path := range cfg.Paths {
-		if err := checkStart(format, path, cfg.AllowMalformed); err != nil {
-			problems = append(problems, err)
-		}
+		problems = errors.Join(problems, checkStart(format, path, cfg.AllowMalformed))
 	}
-	if len(problems) > 0 {
-		return nil, errors.Join(problems...)
+	if problems != nil {
+		return nil, problems
 	}
 	t := &Trace{
-		cfg:      cfg,
-		format:   format,
-		name:     strings.ToLower(format.Name),
-		shape:    profile.NewShape(cfg.Profile, cfg.PrefixCaching, cfg.PrefillOnly, false),
+		cfg: cfg, format: format, name: strings.ToLower(format.Name),
+		shape: profile.Shape{Profile: cfg.Profile, PrefixCaching: cfg.PrefixCaching,
+			PrefillOnly: cfg.PrefillOnly},
 		stream:   profile.NewStream(cfg.Seed, -1),
 		sessions: newSessions(),
-		ideal:    newIdealCache(),
+		ideal:    idealCache{seen: make(map[string]map[int64]struct{})},
 	}
 	t.main = t.newStream()
 	if err := t.skip(); err != nil {
@@ -162,7 +161,7 @@ func (t *Trace) Take(now time.Duration) (*workloads.Request, workloads.State, ti
 		r := t.request(row)
 		t.main.drop()
 		if c := sessionOf(r); c != nil && !t.cfg.Overtaking && c.busy {
-			t.postpone(r, c)
+			t.deferred = append(t.deferred, r)
 			continue
 		}
 		return t.deliver(r), workloads.Ready, 0
@@ -227,7 +226,7 @@ func (t *Trace) Report() workloads.TraceReport {
 
 // Close closes the files. Afterwards Take says Exhausted.
 func (t *Trace) Close() error {
-	t.deferred, t.freed = nil, 0
+	t.deferred, t.freed = nil, false
 	t.main.stop()
 	if t.shadow != nil {
 		t.shadow.stop()

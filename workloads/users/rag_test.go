@@ -25,7 +25,7 @@ var ragModel = model.Model{
 
 func TestDocumentsAreCutIntoChunks(t *testing.T) {
 	c := NewCorpus(
-		profile.DefaultRAG(),
+		profile.Default().RAG,
 		300,
 		ragModel,
 		model.NewSizer(ragModel, 1, model.TPEngine),
@@ -48,7 +48,7 @@ func TestDocumentsAreCutIntoChunks(t *testing.T) {
 		t,
 		c.Chunks(nil, 7),
 		NewCorpus(
-			profile.DefaultRAG(),
+			profile.Default().RAG,
 			9,
 			ragModel,
 			model.NewSizer(ragModel, 1, model.TPEngine),
@@ -62,12 +62,12 @@ func TestDocumentsAreCutIntoChunks(t *testing.T) {
 	large.Layers = 64
 	n := 0
 	sizer := model.NewSizer(large, 1, model.TPEngine)
-	for _, e := range NewCorpus(profile.DefaultRAG(), 1, large, sizer, 1).Chunks(nil, 0) {
+	for _, e := range NewCorpus(profile.Default().RAG, 1, large, sizer, 1).Chunks(nil, 0) {
 		n += e.Tokens
 	}
 	assert.LessOrEqual(t, n, 4096)
 
-	heavy := NewCorpus(profile.DefaultRAG(), 1, ragModel, model.Sizer{BytesPerToken: 1 << 20}, 1)
+	heavy := NewCorpus(profile.Default().RAG, 1, ragModel, model.Sizer{BytesPerToken: 1 << 20}, 1)
 	assert.Equal(t, 256, heavy.Chunks(nil, 0)[0].Tokens, "a chunk has at most 256 MiB")
 }
 
@@ -75,7 +75,7 @@ func TestDocumentsAreCutIntoChunks(t *testing.T) {
 func TestRetrievalIsWeightedWithoutReplacement(t *testing.T) {
 	const draws = 20000
 	for _, uniform := range []bool{false, true} {
-		p := profile.DefaultRAG()
+		p := profile.Default().RAG
 		p.SmallModelTokens, p.Uniform = [2]int{4096, 4096}, uniform
 		c := NewCorpus(p, 3, ragModel, model.NewSizer(ragModel, 1, model.TPEngine), 1)
 		first := make([]float64, 8)
@@ -116,7 +116,7 @@ func TestRetrievalIsWeightedWithoutReplacement(t *testing.T) {
 			)
 		}
 	}
-	p := profile.DefaultRAG()
+	p := profile.Default().RAG
 	p.SmallModelTokens = [2]int{600, 600}
 	assert.Len(
 		t,
@@ -133,7 +133,7 @@ func TestRetrievalIsWeightedWithoutReplacement(t *testing.T) {
 }
 
 func TestOnlyKeptDocumentsAreAskedFor(t *testing.T) {
-	p := profile.DefaultRAG()
+	p := profile.Default().RAG
 	p.MaxDocuments = 2
 	c := NewCorpus(p, 10, ragModel, model.Sizer{}, 1)
 	n, first := c.Documents()
@@ -171,7 +171,7 @@ func TestUsersRetrieveAndAsk(t *testing.T) {
 	}
 	plain, with := users(), WithRAG(
 		users(),
-		NewCorpus(profile.DefaultRAG(), 50, ragModel, model.Sizer{BytesPerToken: 1}, 42),
+		NewCorpus(profile.Default().RAG, 50, ragModel, model.Sizer{BytesPerToken: 1}, 42),
 	)
 	turns, retrieved, queries := 0, 0, 0
 	for now := time.Duration(0); now < 1000*time.Second; now += 100 * time.Millisecond {

@@ -111,8 +111,11 @@ func New(cfg Config) *Users {
 		// A decode-only request writes nothing that a successor could wait for.
 		ordered: !cfg.Overtaking && !cfg.DecodeOnly,
 		tickets: math.MaxInt64,
+		shape: profile.Shape{
+			Profile: cfg.Profile, PrefixCaching: cfg.PrefixCaching,
+			PrefillOnly: cfg.PrefillOnly, DecodeOnly: cfg.DecodeOnly,
+		},
 	}
-	s.shape = profile.NewShape(cfg.Profile, cfg.PrefixCaching, cfg.PrefillOnly, cfg.DecodeOnly)
 	for _, u := range cfg.Users {
 		s.add(u)
 	}
