@@ -1,6 +1,7 @@
 package xlsx
 
 import (
+	"cmp"
 	_ "embed"
 	"strconv"
 	"strings"
@@ -10,12 +11,14 @@ import (
 	"kvbench/tools/stats"
 )
 
-// column is one column of the Summary sheet. A value is a number, a text, a truth or a time, so
-// that spreadsheets sort it rightly.
+// value is what a column has of a result: a number, a text, a truth or a time, so that spreadsheets
+// sort it rightly, or nil for an empty cell.
+type value func(*load.Record) any
+
+// column is one column of the Summary sheet.
 type column struct {
 	title string
-	value func(*load.Record) any // string, float64, bool, time.Time, or nil for an empty cell
-	width float64
+	value value
 }
 
 // columnText says what the columns are; its head explains how.
@@ -33,17 +36,20 @@ func summaryColumns() (list []column) {
 		if !ok || strings.HasPrefix(title, "#") {
 			continue
 		}
-		c := column{title: title}
 		from = strings.TrimSpace(from)
-		kind, name, isParameter := strings.Cut(from, ":")
-		switch {
-		case strings.HasPrefix(from, "="):
-			c = special[from[1:]]
-			c.title = title
-		case isParameter:
-			c.value = parameter(name, kind == "not")
-		default:
-			c.value = key(from)
+		c := column{title, key(from)}
+		if name, ok := strings.CutPrefix(from, "="); ok {
+			c.value = special[name]
+		} else if name, ok := strings.CutPrefix(from, "param:"); ok {
+			c.value = func(r *load.Record) any { return typed(r.Parameter(name)) }
+		} else if name, ok := strings.CutPrefix(from, "not:"); ok {
+			// Some flags of the Python benchmark switch off what its sheet calls by its name.
+			c.value = func(r *load.Record) any {
+				if off, ok := typed(r.Parameter(name)).(bool); ok {
+					return !off
+				}
+				return nil
+			}
 		}
 		list = append(list, c)
 	}
@@ -57,7 +63,7 @@ var scales = map[string]float64{"": 1, "ms": 1e-6, "MiB": 1.0 / (1 << 20), "GiB"
 // key is a value of the result file, else of the benchmark line: "path", "path / unit", "path |
 // metric". A result file has all digits, a line those that are printed: with a file the line is
 // not asked.
-func key(from string) func(*load.Record) any {
+func key(from string) value {
 	path, metric, _ := strings.Cut(from, " | ")
 	path, unit, _ := strings.Cut(path, " / ")
 	return func(r *load.Record) any {
@@ -95,21 +101,6 @@ func onStorage(name string) bool {
 	return !strings.Contains(name, "/tier=") || strings.Contains(name, "/tier=storage")
 }
 
-// parameter is a run parameter; inverted is one that the flag of the opposite name sets. Some
-// flags of the Python benchmark switch off what its sheet calls by the name of the thing.
-func parameter(name string, inverted bool) func(*load.Record) any {
-	return func(r *load.Record) any {
-		v := typed(r.Parameter(name))
-		if !inverted {
-			return v
-		}
-		if off, ok := v.(bool); ok {
-			return !off
-		}
-		return nil
-	}
-}
-
 // typed turns a parameter's text into the value that it means. Empty and – are nothing. Parameters
 // are recorded as texts, as flags have them; a spreadsheet wants numbers.
 func typed(v any) any {
@@ -134,15 +125,19 @@ const simulatedHead = "Simulated"
 
 // special are the columns that are no plain value of the result file. Their names stand behind =
 // in the list.
-var special = map[string]column{
-	"timestamp":  {value: timestamp, width: 19},
-	"window":     {value: window},
-	"gpu-memory": {value: gpuMemory},
-	"run":        {value: func(r *load.Record) any { return r.Source }, width: 24},
-	"benchmark":  {value: func(r *load.Record) any { return stats.NameOf(r) }, width: 34},
-	"simulated":  {value: simulated},
-	"warnings":   {value: warnings},
-	"file":       {value: file, width: 50},
+var special = map[string]value{
+	"timestamp": timestamp, "window": window, "gpu-memory": gpuMemory, "simulated": simulated,
+	"run":       func(r *load.Record) any { return r.Source },
+	"benchmark": func(r *load.Record) any { return stats.NameOf(r) },
+	// the number; the file has their texts
+	"warnings": func(r *load.Record) any {
+		if list, ok := r.Lookup("warnings").([]any); ok {
+			return float64(len(list))
+		}
+		return nil
+	},
+	// the result file, else the text
+	"file": func(r *load.Record) any { return cmp.Or(r.Path, r.File) },
 }
 
 // timestamp is the start in UTC: spreadsheets know no zones.
@@ -184,21 +179,4 @@ func simulated(r *load.Record) any {
 		return how != load.Measured
 	}
 	return nil
-}
-
-// warnings counts them; the file has their texts.
-func warnings(r *load.Record) any {
-	list, ok := r.Lookup("warnings").([]any)
-	if !ok {
-		return nil
-	}
-	return float64(len(list))
-}
-
-// file is the result file, else the text.
-func file(r *load.Record) any {
-	if r.Path != "" {
-		return r.Path
-	}
-	return r.File
 }

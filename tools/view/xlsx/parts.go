@@ -8,36 +8,30 @@ import (
 	"kvbench/kvbench/report"
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
-	"kvbench/tools/stats"
 )
 
 // partSheets are those of what only some results have; a workbook without such results has no such
 // sheets.
-var partSheets = []table{{name: "Simulation", frozen: 1}, {name: "Autoscaling", frozen: 1},
-	{name: "Block Cache"}, {name: "Replay"}, {name: "Validation"}}
+var partSheets = []string{"Simulation", "Autoscaling", "Block Cache", "Replay", "Validation"}
 
 // parts collects rows by sheet: results of one kind stand together, whatever lies between them.
 func (b *book) parts(records []*load.Record) {
-	for _, t := range partSheets {
-		for _, rec := range records {
+	for _, name := range partSheets {
+		t := table{name: name, frozen: 1}
+		t.rows = perResult(records, func(rec *load.Record) (rows [][]any) {
 			if rec.Result == nil {
-				continue
+				return nil
 			}
 			for _, p := range report.Tables(rec.Result) {
-				if p.Sheet == t.name {
-					head := func(c report.Column) string { return c.Sheet }
-					heads, rows := report.Draw(p, head, number)
-					t.heads = heads
-					for _, row := range rows {
-						t.rows = append(t.rows, append(row, whose(rec)...))
-					}
+				if p.Sheet == name { // every result of a kind has the same heads
+					t.heads, rows = report.Draw(p,
+						func(c report.Column) string { return c.Sheet }, number)
 				}
 			}
-		}
-		if len(t.rows) > 0 {
-			t.heads = append(t.heads, "Run", "Benchmark", "Trial")
-			b.table(t)
-		}
+			return rows
+		})
+		t.heads = append(t.heads, whose...)
+		b.table(t)
 	}
 }
 
@@ -58,9 +52,17 @@ func number(u units.Unit, v any) any {
 	return x
 }
 
-// whose says which result a row is of.
-func whose(rec *load.Record) []any {
-	return []any{rec.Source, stats.NameOf(rec), rec.Lookup("trial")}
+// summary has a row for each result.
+func (b *book) summary(records []*load.Record) {
+	t := table{name: "Summary", frozen: 1, wide: true, rows: make([][]any, len(records))}
+	for _, c := range summaryColumns() {
+		t.heads = append(t.heads, c.title)
+		for i, rec := range records {
+			t.rows[i] = append(t.rows[i], c.value(rec))
+		}
+	}
+	b.table(t)
+	b.markSimulated(t)
 }
 
 // markSimulated colours the rows of simulated results: most of their columns look like those of

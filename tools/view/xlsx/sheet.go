@@ -97,6 +97,13 @@ func (b *book) set(sheet string, col, row int, v any) {
 // share is shown in per cent.
 type share float64
 
+// row writes values from the first column on.
+func (b *book) row(sheet string, row int, values ...any) {
+	for col, v := range values {
+		b.set(sheet, col, row, v)
+	}
+}
+
 // sheet adds an empty one.
 func (b *book) sheet(name string) {
 	if b.err == nil {
@@ -105,61 +112,54 @@ func (b *book) sheet(name string) {
 	}
 }
 
-// table writes rows under a header that stays on screen and filters.
+// table is rows under a header that stays on screen and filters.
 type table struct {
 	name   string
 	heads  []string
-	widths []float64 // 0 = by content
 	rows   [][]any
-	frozen int  // columns that stay too
-	wide   bool // too wide for one page
+	none   string // what stands in the place of rows; without it the sheet is left out
+	frozen int    // columns that stay too
+	wide   bool   // too wide for one page
 }
 
 // table writes a sheet. Widths follow the longest word of a head and the first 200 rows, since
 // nobody waits for the widths of a million.
 func (b *book) table(t table) {
+	if len(t.rows) == 0 && t.none == "" {
+		return
+	} else if len(t.rows) == 0 {
+		t.rows = [][]any{{t.none}}
+	}
 	if b.sheet(t.name); b.err != nil {
 		return
 	}
 	for c, h := range t.heads {
-		b.keep(b.f.SetCellValue(t.name, cell(c, 0), h))
-		width := 9.0
-		if c < len(t.widths) && t.widths[c] > 0 {
-			width = t.widths[c]
-		} else {
-			width = math.Max(width, math.Min(18, float64(longestWord(h)+3)))
-			for _, row := range t.rows[:min(len(t.rows), 200)] {
-				if c < len(row) {
-					width = math.Max(width, math.Min(48,
-						float64(utf8.RuneCountInString(shown(row[c]))+2)))
-				}
+		b.set(t.name, c, 0, h)
+		width := max(9, min(18, longestWord(h)+3))
+		for _, row := range t.rows[:min(len(t.rows), 200)] {
+			if c < len(row) {
+				width = max(width, min(48, utf8.RuneCountInString(shown(row[c]))+2))
 			}
 		}
 		name, _ := excelize.ColumnNumberToName(c + 1)
-		b.keep(b.f.SetColWidth(t.name, name, name, width))
+		b.keep(b.f.SetColWidth(t.name, name, name, float64(width)))
 	}
 	b.keep(b.f.SetCellStyle(t.name, cell(0, 0), cell(len(t.heads)-1, 0), b.head))
 	b.keep(b.f.SetRowHeight(t.name, 1, 62))
 	for r, row := range t.rows {
-		for c, v := range row {
-			b.set(t.name, c, r+1, v)
-		}
+		b.row(t.name, r+1, row...)
 	}
 	// Heads and first columns stay while the rest scrolls.
+	pane := "bottomLeft"
+	if t.frozen > 0 {
+		pane = "bottomRight"
+	}
 	b.keep(b.f.SetPanes(t.name, &excelize.Panes{Freeze: true, XSplit: t.frozen, YSplit: 1,
-		TopLeftCell: cell(t.frozen, 1), ActivePane: pane(t.frozen)}))
+		TopLeftCell: cell(t.frozen, 1), ActivePane: pane}))
 	b.keep(b.f.AutoFilter(t.name, cell(0, 0)+":"+cell(len(t.heads)-1, len(t.rows)), nil))
 	b.landscape(t.name, !t.wide)
 	b.keep(b.f.SetDefinedName(&excelize.DefinedName{Name: "_xlnm.Print_Titles", Scope: t.name,
 		RefersTo: fmt.Sprintf("'%s'!$1:$1", t.name)}))
-}
-
-// pane is the one that scrolls.
-func pane(frozen int) string {
-	if frozen > 0 {
-		return "bottomRight"
-	}
-	return "bottomLeft"
 }
 
 // landscape sets how a sheet is printed; fitted ones are as wide as a page. A sheet that is fitted

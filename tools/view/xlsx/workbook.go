@@ -1,13 +1,11 @@
 package xlsx
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
@@ -17,18 +15,13 @@ import (
 // Missing says what stays empty for want of result files. Lines of text have their own numbers,
 // which fill their columns; the rest needs the file.
 func Missing(records []*load.Record) []string {
-	lost, first := 0, ""
-	for _, r := range records {
-		if r.Missing != "" {
-			lost++
-			first = cmp.Or(first, r.Missing)
-		}
-	}
-	if lost == 0 {
+	lost := slices.DeleteFunc(slices.Clone(records),
+		func(r *load.Record) bool { return r.Missing == "" })
+	if len(lost) == 0 {
 		return nil
 	}
 	return []string{fmt.Sprintf("%d of %d lines have no result file, their parameters, latencies "+
-		"and QoS stay empty; the first: %s", lost, len(records), first)}
+		"and QoS stay empty; the first: %s", len(lost), len(records), lost[0].Missing)}
 }
 
 // maxRows is what a sheet holds, less its header. Excel and LibreOffice have 2²⁰ rows.
@@ -45,10 +38,22 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	b := newBook()
 	defer b.f.Close()
 	b.summary(records)
-	b.parameters(records, t)
-	b.metrics(t)
-	b.qos(records)
-	b.tracing(records)
+	b.table(parameters(records, t))
+	b.table(metrics(t))
+	b.table(table{name: "QoS Metrics", frozen: 1, none: "No result has requests of a QoS class.",
+		heads: append([]string{"QoS Level", "Total Requests", "Latency P95 (ms)",
+			"Latency P99 (ms)", "SLA Met", "SLA Compliance", "SLA Target P95 (ms)"}, whose...),
+		rows: perResult(records, qos)})
+	// Tracing has sums, with a row for each histogram, and the buckets, which others draw.
+	const none = "No result was traced: run with -enable-latency-tracing."
+	b.table(table{name: "Device Tracing", frozen: 1, none: none,
+		heads: append([]string{"Metric", "Description", "Samples", "P50", "P95", "P99",
+			"Min Bucket", "Max Bucket", "Unit"}, whose...),
+		rows: perResult(records, traceSums)})
+	b.table(table{name: "Trace Histograms", frozen: 1, none: none,
+		heads: append([]string{"Histogram", "Bucket Low", "Bucket High", "Count", "Unit"},
+			whose...),
+		rows: perResult(records, traceBuckets)})
 	b.parts(records)
 	b.charts(t)
 	if b.err != nil {
@@ -62,117 +67,87 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	return b.f.Write(w)
 }
 
-// summary has a row for each result.
-func (b *book) summary(records []*load.Record) {
-	t := table{name: "Summary", frozen: 1, wide: true}
-	columns := summaryColumns()
-	for _, c := range columns {
-		t.heads, t.widths = append(t.heads, c.title), append(t.widths, c.width)
-	}
+// whose are the heads of the columns that say which result a row is of.
+var whose = []string{"Run", "Benchmark", "Trial"}
+
+// perResult are the rows of all results, each with whose it is.
+func perResult(records []*load.Record, of func(*load.Record) [][]any) (rows [][]any) {
 	for _, rec := range records {
-		row := make([]any, len(columns))
-		for i, c := range columns {
-			row[i] = c.value(rec)
+		for _, row := range of(rec) {
+			rows = append(rows, append(row, rec.Source, stats.NameOf(rec), rec.Lookup("trial")))
 		}
-		t.rows = append(t.rows, row)
 	}
-	b.table(t)
-	b.markSimulated(t)
+	return rows
 }
 
 // parameters sets the runs side by side: a value that differs between benchmarks or trials of a run
-// is listed once each.
-func (b *book) parameters(records []*load.Record, t *stats.Table) {
-	sheet := table{name: "Run Parameters", heads: []string{"Parameter"}, frozen: 1}
-	sheet.heads = append(sheet.heads, t.Labels...)
-	values := map[string]map[string][]any{} // parameter, run
+// is a mixture, which shows as several values in one cell.
+func parameters(records []*load.Record, t *stats.Table) table {
+	type cell struct{ key, run string }
 	var order []string
-	// A value that differs within a run is a mixture, which shows as several values in one cell.
-	add := func(key, run string, v any) {
-		if v == nil || v == "" {
+	values, seen := map[cell]any{}, map[[3]any]bool{}
+	add := func(key string, rec *load.Record, v any) {
+		switch v.(type) {
+		case string, float64, bool:
+		default:
 			return
 		}
-		if values[key] == nil {
-			values[key] = map[string][]any{}
+		at, id := cell{key, rec.Source}, [3]any{key, rec.Source, v}
+		if v == "" || seen[id] {
+			return
+		}
+		seen[id] = true
+		if !slices.Contains(order, key) {
 			order = append(order, key)
 		}
-		if !slices.Contains(values[key][run], v) {
-			values[key][run] = append(values[key][run], v)
+		if have := values[at]; have != nil {
+			v = fmt.Sprintf("%v; %v", have, v)
 		}
+		values[at] = v // a single one keeps its type
 	}
 	for _, rec := range records {
 		if rec.Result == nil {
-			add("seed", rec.Source, rec.Lookup("seed"))
+			add("seed", rec, rec.Lookup("seed"))
 			for _, c := range rec.Config {
-				add(c.Key, rec.Source, typed(c.Value))
+				add(c.Key, rec, typed(c.Value))
 			}
 			continue
 		}
 		for _, p := range rec.Result.Parameters {
-			if v := typed(p.Value); v != nil {
-				add(p.Name, rec.Source, v)
-			}
+			add(p.Name, rec, typed(p.Value))
 		}
 		for _, e := range environmentRows {
-			if v := rec.Lookup(e.path); plain(v) {
-				add(e.title, rec.Source, v)
-			}
+			add(e.title, rec, rec.Lookup(e.path))
 		}
 	}
+	sheet := table{name: "Run Parameters", heads: append([]string{"Parameter"}, t.Labels...),
+		frozen: 1, none: "No result file was read: parameters are known only from those."}
 	for _, key := range order {
 		row := []any{key}
 		for _, run := range t.Runs {
-			row = append(row, joined(values[key][run]))
+			row = append(row, values[cell{key, run}])
 		}
 		sheet.rows = append(sheet.rows, row)
 	}
-	if len(sheet.rows) == 0 {
-		sheet.rows = [][]any{{"No result file was read: parameters are known only from those."}}
-	}
-	b.table(sheet)
+	return sheet
 }
 
 // environmentRows are what a result says of where it was made, by its keys.
 var environmentRows = []struct{ title, path string }{
 	{"Notice", "notice"}, {"Host", "environment.hostname"}, {"Operating system", "environment.os"},
-	{"Kernel", "environment.kernel"},
-	{"CPU", "environment.cpu_model"}, {"Cores", "environment.cores"},
-	{"Memory (bytes)", "environment.memory_bytes"},
+	{"Kernel", "environment.kernel"}, {"CPU", "environment.cpu_model"},
+	{"Cores", "environment.cores"}, {"Memory (bytes)", "environment.memory_bytes"},
 	{"Filesystem", "environment.filesystem.type"}, {"Device", "environment.device.name"},
 	{"Device model", "environment.device.model"},
 	{"Device size (bytes)", "environment.device.size_bytes"}, {"I/O mode granted", "io.mode"},
-	{"Write device time", "io.write_device"},
-	{"Chunk (bytes)", "io.chunk_bytes"}, {"Chunks in flight per operation", "io.depth"},
+	{"Write device time", "io.write_device"}, {"Chunk (bytes)", "io.chunk_bytes"},
+	{"Chunks in flight per operation", "io.depth"},
 	{"kvbench version", "environment.kvbench_version"},
-}
-
-// plain says whether a JSON value is a plain one.
-func plain(v any) bool {
-	switch v.(type) {
-	case string, float64, bool:
-		return true
-	}
-	return false
-}
-
-// joined puts several values into a cell; a single one keeps its type.
-func joined(values []any) any {
-	switch len(values) {
-	case 0:
-		return nil
-	case 1:
-		return values[0]
-	}
-	text := make([]string, len(values))
-	for i, v := range values {
-		text[i] = fmt.Sprint(v)
-	}
-	return strings.Join(text, "; ")
 }
 
 // metrics has a row for each metric, with the columns of each run: numbers, an interval, and
 // whether the run differs from the first.
-func (b *book) metrics(t *stats.Table) {
+func metrics(t *stats.Table) table {
 	sheet := table{name: "Performance Metrics",
 		heads: []string{"Benchmark", "Metric", "Unit", "Better"}, frozen: 2}
 	for i, run := range t.Labels {
@@ -183,16 +158,17 @@ func (b *book) metrics(t *stats.Table) {
 				run+": Significant")
 		}
 	}
+	better := map[int]any{1: "higher", -1: "lower"} // empty where nobody knows
 	for _, bench := range t.Benchmarks {
 		for _, m := range bench.Metrics {
 			unit, scale := stats.Line(m.Unit)
-			row := []any{bench.Name, stats.Title(m.Unit), unit, better(m.Better)}
+			row := []any{bench.Name, stats.Title(m.Unit), unit, better[m.Better]}
 			// Five columns for a run, and three more for its change.
 			for i, c := range m.Cells {
-				if len(c.Values) == 0 {
+				if c.N() == 0 {
 					row = append(row, nil, nil, nil, nil, nil)
 				} else {
-					row = append(row, len(c.Values), round(c.Summary.Center*scale),
+					row = append(row, c.N(), round(c.Summary.Center*scale),
 						round(c.Summary.Lo*scale), round(c.Summary.Hi*scale), share(c.CV))
 				}
 				if i > 0 {
@@ -202,16 +178,13 @@ func (b *book) metrics(t *stats.Table) {
 			sheet.rows = append(sheet.rows, row)
 		}
 	}
-	b.table(sheet)
+	return sheet
 }
 
 // round drops what scaling adds to the last digits. 0.1 % of a nanosecond is no digit that anybody
 // measured.
 func round(v float64) float64 {
-	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 13, 64), 64)
-	if err != nil {
-		return v
-	}
+	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 13, 64), 64) // it is its own text
 	return r
 }
 
@@ -239,72 +212,40 @@ func change(c *stats.Change) []any {
 	return []any{share(c.Ratio), p, verdict}
 }
 
-// better is the direction of a metric, empty where nobody knows.
-func better(direction int) any {
-	switch direction {
-	case 1:
-		return "higher"
-	case -1:
-		return "lower"
+// qos has a row for each class of a result in which requests completed.
+func qos(rec *load.Record) (rows [][]any) {
+	if rec.Result != nil && !view.Requests(rec.Result) {
+		return nil // single operations are of no class
 	}
-	return nil
+	levels, _ := rec.Lookup("summary.qos_metrics").(map[string]any)
+	for _, level := range slices.Sorted(maps.Keys(levels)) {
+		row := []any{level}
+		for _, key := range []string{"total_requests", "latency_ms.p95", "latency_ms.p99",
+			"sla.met", "sla.compliance", "sla.target_p95_ms"} {
+			row = append(row, rec.Lookup("summary.qos_metrics."+level+"."+key))
+		}
+		if row[1] != nil {
+			rows = append(rows, row)
+		}
+	}
+	return rows
 }
 
-// qos has a row for each class of each result.
-func (b *book) qos(records []*load.Record) {
-	sheet := table{name: "QoS Metrics",
-		heads: []string{"QoS Level", "Total Requests", "Latency P95 (ms)", "Latency P99 (ms)",
-			"SLA Met",
-			"SLA Compliance", "SLA Target P95 (ms)", "Run", "Benchmark", "Trial"}, frozen: 1}
-	for _, rec := range records {
-		if rec.Result != nil && !view.Requests(rec.Result) {
-			continue // single operations are of no class
-		}
-		levels, _ := rec.Lookup("summary.qos_metrics").(map[string]any)
-		for _, level := range slices.Sorted(maps.Keys(levels)) {
-			get := func(path string) any {
-				return rec.Lookup("summary.qos_metrics." + level + "." + path)
-			}
-			if get("total_requests") == nil {
-				continue // nothing of this class completed
-			}
-			sheet.rows = append(sheet.rows,
-				[]any{level, get("total_requests"), get("latency_ms.p95"), get("latency_ms.p99"),
-					get("sla.met"),
-					get("sla.compliance"), get("sla.target_p95_ms"), rec.Source, stats.NameOf(rec),
-					rec.Lookup("trial")})
-		}
+// traceSums are the percentiles of the kernel's histograms, and how far they reach.
+func traceSums(rec *load.Record) (rows [][]any) {
+	for _, h := range rec.Tracing() {
+		rows = append(rows, []any{h.Title, h.What, float64(h.Count), *h.P50, *h.P95, *h.P99,
+			h.Buckets[0].Range[0], h.Buckets[len(h.Buckets)-1].Range[1], h.Unit})
 	}
-	if len(sheet.rows) == 0 {
-		sheet.rows = [][]any{{"No result has requests of a QoS class."}}
-	}
-	b.table(sheet)
+	return rows
 }
 
-// tracing has two sheets: sums, with a row for each histogram, and the buckets themselves, which
-// others draw.
-func (b *book) tracing(records []*load.Record) {
-	sums := table{name: "Device Tracing",
-		heads: []string{"Metric", "Description", "Samples", "P50", "P95", "P99", "Min Bucket",
-			"Max Bucket", "Unit", "Run", "Benchmark", "Trial"}, frozen: 1}
-	raw := table{name: "Trace Histograms",
-		heads: []string{"Histogram", "Bucket Low", "Bucket High", "Count", "Unit", "Run",
-			"Benchmark", "Trial"}, frozen: 1}
-	for _, rec := range records {
-		for _, h := range rec.Tracing() {
-			sums.rows = append(sums.rows, []any{h.Title, h.What, float64(h.Count), *h.P50, *h.P95,
-				*h.P99, h.Buckets[0].Range[0], h.Buckets[len(h.Buckets)-1].Range[1], h.Unit,
-				rec.Source, stats.NameOf(rec), rec.Lookup("trial")})
-			for _, k := range h.Buckets {
-				raw.rows = append(raw.rows, []any{h.Title, k.Range[0], k.Range[1], float64(k.Count),
-					h.Unit, rec.Source, stats.NameOf(rec), rec.Lookup("trial")})
-			}
+// traceBuckets are the histograms themselves.
+func traceBuckets(rec *load.Record) (rows [][]any) {
+	for _, h := range rec.Tracing() {
+		for _, k := range h.Buckets {
+			rows = append(rows, []any{h.Title, k.Range[0], k.Range[1], float64(k.Count), h.Unit})
 		}
 	}
-	if len(sums.rows) == 0 {
-		none := [][]any{{"No result was traced: run with -enable-latency-tracing."}}
-		sums.rows, raw.rows = none, none
-	}
-	b.table(sums)
-	b.table(raw)
+	return rows
 }
