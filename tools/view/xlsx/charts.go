@@ -38,16 +38,12 @@ type series struct {
 type plot struct {
 	title, x, y string
 	kind        excelize.ChartType
-	categories  []string
+	categories  []any
 	series      []series
 	log         bool
-	percent     bool      // the y axis shows shares
-	at          []float64 // positions on the x axis, of a Scatter chart instead of categories
-	left        string    // what the chart leaves out
+	percent     bool   // the y axis shows shares
+	left        string // what the chart leaves out
 }
-
-// points is how many rows of data the chart has.
-func (p plot) points() int { return max(len(p.categories), len(p.at)) }
 
 // charts puts the data of every chart on a sheet and the charts on another. A chart refers to its
 // data by place, so that both are laid out together.
@@ -63,32 +59,23 @@ func (b *book) charts(t *stats.Table) {
 	plots = append(plots, overTime(t)...)
 	b.sheet(chartSheet)
 	b.sheet(dataSheet)
-	if b.err != nil {
-		return
-	}
 	b.keep(b.f.SetColWidth(dataSheet, "A", "A", 40))
 	b.keep(b.f.SetColWidth(dataSheet, "B", "Z", 16))
-	hide := false
-	b.keep(b.f.SetSheetView(chartSheet, -1, &excelize.ViewOptions{ShowGridLines: &hide}))
+	b.keep(b.f.SetSheetView(chartSheet, -1, &excelize.ViewOptions{ShowGridLines: new(false)}))
 	b.landscape(chartSheet, false)
 	// Some programs lay out a chart a fifth wider than others; its page must hold it.
-	scale := uint(78)
-	b.keep(b.f.SetPageLayout(chartSheet, &excelize.PageLayoutOptions{AdjustTo: &scale}))
+	b.keep(b.f.SetPageLayout(chartSheet, &excelize.PageLayoutOptions{AdjustTo: new(uint(78))}))
 	b.landscape(dataSheet, true)
-	row, top, drawn := 0, 0, 0
+	row, top := 0, 0
 	for _, p := range plots {
-		if len(p.series) == 0 || p.points() == 0 {
-			continue
+		if len(p.series) > 0 && len(p.categories) > 0 {
+			top += b.draw(p, row, top)
+			row += len(p.categories) + 4
 		}
-		top += b.draw(p, row, top)
-		row += p.points() + 4
-		drawn++
 	}
-	// Two empty sheets would look like a mistake.
-	if drawn == 0 {
-		for _, s := range []string{chartSheet, dataSheet} {
-			b.keep(b.f.SetCellValue(s, "A1", "No result has numbers for a chart."))
-		}
+	if row == 0 { // two empty sheets would look like a mistake
+		b.set(chartSheet, 0, 0, "No result has numbers for a chart.")
+		b.set(dataSheet, 0, 0, "No result has numbers for a chart.")
 	}
 }
 
@@ -261,9 +248,12 @@ func overTime(t *stats.Table) (out []plot) {
 // timeChart is a chart over the time of the window. Its position is a number, not a category, so
 // that rounds of different length stand where they ended.
 func timeChart(title, y string, at []float64, lines ...series) plot {
-	return plot{title: title + ", first trial", x: "Time in the window (s)", y: y,
-		kind: excelize.Scatter, at: at,
-		series: lines, percent: strings.HasPrefix(y, "S")} // shares and saturation
+	p := plot{title: title + ", first trial", x: "Time in the window (s)", y: y,
+		kind: excelize.Scatter, series: lines, percent: strings.HasPrefix(y, "S")}
+	for _, s := range at {
+		p.categories = append(p.categories, s)
+	}
+	return p
 }
 
 // ratioLines are the block hit ratio and the ideal one, which is dashed: it is what could have
@@ -285,16 +275,17 @@ func roundLines(title string, rec *load.Record) (out []plot) {
 	if len(rounds) == 0 {
 		return nil
 	}
+	var at []float64
+	for _, x := range rounds {
+		at = append(at, math.Round(x.AtS*100)/100)
+	}
 	for i, about := range []struct {
 		title, y string
 		scale    float64
 	}{{"users, workers and goroutines", "How many in the round", 1},
 		{"saturation at the end of each round", "Saturation", 1},
-		{"storage rate of each round", "GiB/s", 1.0 / (1 << 30)}} {
-		p := timeChart(title+about.title, about.y, nil)
-		for _, x := range rounds {
-			p.at = append(p.at, math.Round(x.AtS*100)/100)
-		}
+		{"storage rate of each round", "GiB/s", scales["GiB"]}} {
+		p := timeChart(title+about.title, about.y, at)
 		for _, s := range view.Rounds[i] {
 			line := series{name: s.Name, dashed: s.Name == "workers"}
 			for _, x := range rounds {

@@ -1,11 +1,6 @@
 package xlsx
 
-import (
-	"fmt"
-	"strings"
-
-	"github.com/xuri/excelize/v2"
-)
+import "github.com/xuri/excelize/v2"
 
 // palette of the series: dark enough on white, told apart without telling red from green. The
 // first four are those of Okabe and Ito.
@@ -16,21 +11,20 @@ var palette = []string{"0072B2", "E69F00", "009E73",
 // returns how many rows high the chart is. The data stands under its title, so that the sheet can
 // be read without the chart.
 func (b *book) draw(p plot, row, top int) int {
-	b.keep(b.f.SetCellValue(dataSheet, cell(0, row), p.title))
+	b.set(dataSheet, 0, row, p.title)
 	b.keep(b.f.SetCellStyle(dataSheet, cell(0, row), cell(0, row), b.title))
-	b.keep(b.f.SetCellValue(dataSheet, cell(0, row+1), p.x))
+	b.set(dataSheet, 0, row+1, p.x)
 	b.keep(b.f.SetCellStyle(dataSheet, cell(0, row+1), cell(len(p.series), row+1), b.head))
 	// The data first: the chart refers to its cells.
 	for i, c := range p.categories {
-		b.keep(b.f.SetCellValue(dataSheet, cell(0, row+2+i), c))
+		b.set(dataSheet, 0, row+2+i, c)
 	}
-	for i, v := range p.at {
-		b.set(dataSheet, 0, row+2+i, v)
+	at := func(col, row int) string {
+		name, _ := excelize.CoordinatesToCellName(col+1, row+1, true)
+		return name
 	}
-	first, last := row+2, row+1+p.points()
-	ref := func(col, from, to int) string {
-		name, _ := excelize.ColumnNumberToName(col + 1)
-		return fmt.Sprintf("'%s'!$%s$%d:$%s$%d", dataSheet, name, from+1, name, to+1)
+	data := func(col int) string {
+		return "'" + dataSheet + "'!" + at(col, row+2) + ":" + at(col, row+1+len(p.categories))
 	}
 	chart := &excelize.Chart{
 		Type:   p.kind,
@@ -41,7 +35,7 @@ func (b *book) draw(p plot, row, top int) int {
 		Format: excelize.GraphicOptions{OffsetX: 10, OffsetY: 10},
 	}
 	for i, s := range p.series {
-		b.keep(b.f.SetCellValue(dataSheet, cell(i+1, row+1), s.name))
+		b.set(dataSheet, i+1, row+1, s.name)
 		for j, v := range s.values {
 			if p.percent {
 				b.set(dataSheet, i+1, row+2+j, share(v))
@@ -49,16 +43,15 @@ func (b *book) draw(p plot, row, top int) int {
 				b.set(dataSheet, i+1, row+2+j, v)
 			}
 		}
-		name, _, _ := strings.Cut(ref(i+1, row+1, row+1), ":")
-		one := excelize.ChartSeries{Name: name, Categories: ref(0, first, last),
-			Values: ref(i+1, first, last)}
-		color := []string{palette[i%len(palette)]}
-		one.Fill = excelize.Fill{Type: "pattern", Pattern: 1, Color: color}
-		if p.kind == excelize.Line {
+		one := excelize.ChartSeries{Name: "'" + dataSheet + "'!" + at(i+1, row+1),
+			Categories: data(0), Values: data(i + 1)}
+		one.Fill = excelize.Fill{Type: "pattern", Pattern: 1,
+			Color: []string{palette[i%len(palette)]}}
+		switch p.kind {
+		case excelize.Line:
 			one.Line = excelize.LineOptions{Width: 2, Fill: one.Fill}
 			one.Marker = excelize.ChartMarker{Symbol: "circle", Size: 6}
-		}
-		if p.kind == excelize.Scatter {
+		case excelize.Scatter:
 			one.Line = excelize.LineOptions{Type: excelize.LineSolid, Width: 1.75, Fill: one.Fill}
 			if s.dashed {
 				one.Line.Dash = excelize.LineDashSysDash
@@ -67,12 +60,12 @@ func (b *book) draw(p plot, row, top int) int {
 		}
 		chart.Series = append(chart.Series, one)
 	}
-	if p.kind == excelize.Scatter {
-		chart.XAxis.Minimum, chart.ShowBlanksAs = new(0.0), "gap"
-	}
 	// Room for the legend below, one line for each series.
 	height := 380 + 16*len(p.series)
-	if p.kind == excelize.Bar {
+	switch p.kind {
+	case excelize.Scatter:
+		chart.XAxis.Minimum, chart.ShowBlanksAs = new(0.0), "gap"
+	case excelize.Bar:
 		height = 180 + len(p.categories)*(8+6*len(p.series))
 		chart.XAxis.ReverseOrder = true
 		chart.GapWidth = new(uint(40)) // per cent of a bar: many series make them thin
@@ -86,7 +79,7 @@ func (b *book) draw(p plot, row, top int) int {
 	// A row is 20 pixels high.
 	rows := height/20 + 3
 	if p.left != "" {
-		b.keep(b.f.SetCellValue(chartSheet, cell(0, top+rows-1), p.left))
+		b.set(chartSheet, 0, top+rows-1, p.left)
 		rows++
 	}
 	return rows
