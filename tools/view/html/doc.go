@@ -1,10 +1,11 @@
 // Package html is the page of kvreport html: results as one self-contained file, without a script,
 // that asks no network for anything.
 //
-//	page.go         the template and what it calls
+//	page.go         the templates and what they call
 //	page.html.tmpl  the page; style.css: light, dark and print
-//	svg.go          charts as SVG: scales, legend
-//	draw.go         axes, ticks, lines and bars of a chart
+//	chart.svg.tmpl  a chart as SVG
+//	draw.go         where lines, bars and legend of a chart stand
+//	scale.go        values to positions: ranges and ticks
 //
 // Colours are CSS variables of the page (--c0 … --c7, --ink, --muted, --grid), so that light, dark
 // and print need one drawing. They are told apart without telling red from green; with one run a

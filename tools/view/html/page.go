@@ -1,8 +1,7 @@
 package html
 
 import (
-	_ "embed"
-	"fmt"
+	"embed"
 	"html/template"
 	"io"
 	"math"
@@ -13,18 +12,21 @@ import (
 	"kvbench/tools/view"
 )
 
-//go:embed page.html.tmpl
-var pageText string
+//go:embed *.tmpl
+var templates embed.FS
 
 //go:embed style.css
 var styleText string
 
 // pageTemplate is parsed once; a mistake in it fails every test.
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"style": func() template.CSS { return template.CSS(styleText) },
-	"svg":   func(c view.Chart) template.HTML { return template.HTML(svg(c)) },
-	"bars":  intervalBars,
-}).Parse(pageText))
+var pageTemplate = template.Must(template.New("page.html.tmpl").Funcs(template.FuncMap{
+	"style":  func() template.CSS { return template.CSS(styleText) },
+	"draw":   draw,
+	"bars":   intervalBars,
+	"at":     at,
+	"height": func(bars []bar) int { return barHeight * len(bars) },
+	"lines":  func(label string) []string { return strings.SplitN(label, "\n", 2) },
+}).ParseFS(templates, "*.tmpl"))
 
 // Write makes the page of the records; t is their comparison. The template is executed as it is
 // written: what fails, fails in the middle, and whoever calls keeps the old file.
@@ -32,11 +34,21 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	return pageTemplate.Execute(w, view.New(records, t))
 }
 
-// intervalBars draws the medians of a metric as bars from 0 with their intervals and the single
-// trials as dots. They stand in a row of the table, and are as high as its lines.
-func intervalBars(m *stats.Metric) template.HTML {
-	const w, row = 180.0, 13.0
-	// One scale for all runs, up to the largest trial: what is longer is more.
+// bar is a median with its interval, and the single trials as dots.
+type bar struct {
+	Top, Middle, Width float64
+	Colour             int
+	Dots               []float64
+	Interval           bool
+	Lo, Hi             float64
+}
+
+// barHeight is that of a line of the table's row in which bars stand.
+const barHeight = 13
+
+// intervalBars are those of a metric's runs, from 0 and on one scale up to the largest trial: what
+// is longer is more. Six units of room keep the dot of the largest trial whole.
+func intervalBars(m *stats.Metric) (list []bar) {
 	most := 0.0
 	for _, c := range m.Cells {
 		for _, v := range c.Values {
@@ -44,32 +56,18 @@ func intervalBars(m *stats.Metric) template.HTML {
 		}
 	}
 	if most <= 0 {
-		return ""
+		return nil
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="bars" viewBox="0 0 %g %g" width="%g" height="%g" role="img" `+
-		`aria-label="medians, intervals and trials">`, w, row*float64(len(m.Cells)), w,
-		row*float64(len(m.Cells)))
-	// Six units of room, so that the dot of the largest trial is whole.
-	at := func(v float64) float64 { return max(0, v) / most * (w - 6) }
+	place := func(v float64) float64 { return max(0, v) / most * (180 - 6) }
 	for i, c := range m.Cells {
-		if c.N() == 0 {
-			continue
-		}
-		// A bar for the median, dots for the trials, a line for the interval.
-		y := row * float64(i)
-		fmt.Fprintf(&b,
-			`<rect x="0" y="%.1f" width="%.1f" height="%g" fill="var(--c%d)" opacity="0.35"/>`, y+2,
-			at(c.Summary.Center), row-4, i%colours)
+		top := barHeight * float64(i)
+		b := bar{Top: top + 2, Middle: top + barHeight/2.0, Colour: i % colours,
+			Width: place(c.Summary.Center), Lo: place(c.Summary.Lo), Hi: place(c.Summary.Hi),
+			Interval: !math.IsInf(c.Summary.Lo, 0) && !math.IsInf(c.Summary.Hi, 0)}
 		for _, v := range c.Values {
-			fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="1.7" fill="var(--c%d)"/>`, at(v),
-				y+row/2, i%colours)
+			b.Dots = append(b.Dots, place(v))
 		}
-		if !math.IsInf(c.Summary.Lo, 0) && !math.IsInf(c.Summary.Hi, 0) {
-			fmt.Fprintf(&b, `<line x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f" stroke="var(--ink)" `+
-				`stroke-width="1.2"/>`, at(c.Summary.Lo), at(c.Summary.Hi), y+row/2, y+row/2)
-		}
+		list = append(list, b)
 	}
-	b.WriteString("</svg>")
-	return template.HTML(b.String())
+	return list
 }

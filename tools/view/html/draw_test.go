@@ -11,6 +11,15 @@ import (
 	"kvbench/tools/view"
 )
 
+// svg is a chart as it stands in a page.
+func svg(c view.Chart) string {
+	var b strings.Builder
+	if err := pageTemplate.ExecuteTemplate(&b, "chart", draw(c)); err != nil {
+		panic(err)
+	}
+	return b.String()
+}
+
 func TestGolden(t *testing.T) {
 	x := []float64{1, 2, 4, 8}
 	for name, c := range map[string]view.Chart{
@@ -63,9 +72,9 @@ func TestTicks(t *testing.T) {
 		return out
 	}
 	assert.Equal(t, []string{"0", "0.5", "1.0", "1.5"},
-		labels(ticks(view.Axis{}, scale{lo: 0, hi: 1.7, from: 0, to: 100}, 4)))
+		labels(ticks(scale{lo: 0, hi: 1.7, from: 0, to: 100}, 4)))
 	assert.Equal(t, []string{"0.1", "1", "10", "100"},
-		labels(ticks(view.Axis{}, scale{lo: -1, hi: 2, axis: view.Axis{Log: true}}, 4)))
+		labels(ticks(scale{lo: -1, hi: 2, axis: view.Axis{Log: true}}, 4)))
 	assert.Equal(t, []string{"10", "20", "30", "50"},
-		labels(ticks(view.Axis{}, scale{lo: 1, hi: 1.8, axis: view.Axis{Log: true}}, 4)))
+		labels(ticks(scale{lo: 1, hi: 1.8, axis: view.Axis{Log: true}}, 4)))
 }
