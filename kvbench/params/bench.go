@@ -2,11 +2,8 @@ package params
 
 import (
 	"maps"
-	"slices"
-	"strconv"
 
 	"kvbench/kvbench/result"
-	"kvbench/workloads/profile"
 )
 
 // Division says how much freedom a run has.
@@ -30,16 +27,6 @@ func (d Division) Notice() string {
 
 // divisions is the order of the defaults in the table.
 var divisions = [...]Division{Quick, Open, Closed}
-
-// index is the place of the division's default in a row of the table.
-func (d Division) index() int {
-	for i, x := range divisions {
-		if x == d {
-			return i
-		}
-	}
-	return 0
-}
 
 // Load says where a benchmark's requests come from.
 type Load uint8
@@ -78,20 +65,7 @@ func (b Bench) settings(d Division) map[string]string {
 // option builds the benchmark of an MLPerf option. Open and closed take the option's own
 // parameters. Quick keeps what the option is about (no cache above the storage; a cpu tier on top;
 // a larger model with fewer writers) at a size that a laptop's disk serves in seconds.
-func option(name string, number int, quick map[string]string) Bench {
-	options := profile.Options()
-	i := slices.IndexFunc(options, func(o profile.Option) bool { return o.Number == number })
-	if i < 0 {
-		panic("params: workloads has no MLPerf option " + strconv.Itoa(number))
-	}
-	o := options[i]
-	// As texts, because a benchmark is a layer like the others.
-	gib := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
-	full := map[string]string{
-		"model": o.Model, "num-users": strconv.Itoa(o.Users),
-		"gpu-mem-gb": gib(o.GPUGiB), "cpu-mem-gb": gib(o.CPUGiB),
-		"max-concurrent-allocs": strconv.Itoa(o.MaxConcurrentAllocs),
-	}
+func option(name string, number int, full, quick map[string]string) Bench {
 	return Bench{Name: name, Option: number, Load: LoadUsers,
 		all:  map[string]string{"generation-mode": "none", "decode-reads": "batched"},
 		only: map[Division]map[string]string{Quick: quick, Open: full, Closed: full}}
@@ -102,12 +76,20 @@ func Benchmarks() []Bench {
 	type m = map[string]string
 	type divided = map[Division]map[string]string
 	return []Bench{
+		// The three workloads of MLPerf Storage v3.0.
 		option("MaxStorageStress", 1,
+			m{"model": "llama3.1-8b", "num-users": "200", "gpu-mem-gb": "0", "cpu-mem-gb": "0",
+				"max-concurrent-allocs": "16"},
 			m{"model": "tiny-1b", "num-users": "8", "max-concurrent-allocs": "4"}),
-		option("StorageThroughput", 2, m{"model": "tiny-1b",
-			"num-users": "6", "max-concurrent-allocs": "4", "cpu-mem-gb": "0.5"}),
-		option("LargeModel", 3, m{"model": "gpt-oss-20b", "num-users": "4",
-			"max-concurrent-allocs": "2"}),
+		option("StorageThroughput", 2,
+			m{"model": "llama3.1-8b", "num-users": "100", "gpu-mem-gb": "0", "cpu-mem-gb": "4",
+				"max-concurrent-allocs": "16"},
+			m{"model": "tiny-1b", "num-users": "6", "max-concurrent-allocs": "4",
+				"cpu-mem-gb": "0.5"}),
+		option("LargeModel", 3,
+			m{"model": "llama3.1-70b-instruct", "num-users": "70", "gpu-mem-gb": "0",
+				"cpu-mem-gb": "0", "max-concurrent-allocs": "4"},
+			m{"model": "gpt-oss-20b", "num-users": "4", "max-concurrent-allocs": "2"}),
 		{Name: "Synthetic", Load: LoadUsers},
 		{Name: "PrefillOnly", Load: LoadUsers, all: m{"prefill-only": "true"}},
 		// Ten entries of 2048 tokens per user are written before the window: 0.9 GiB in quick, 40
@@ -147,10 +129,10 @@ func Benchmarks() []Bench {
 
 // Benchmark finds a benchmark by its name without the word Benchmark.
 func Benchmark(name string) (Bench, bool) {
-	list := Benchmarks()
-	i := slices.IndexFunc(list, func(b Bench) bool { return b.Name == name })
-	if i < 0 {
-		return Bench{}, false
+	for _, b := range Benchmarks() {
+		if b.Name == name {
+			return b, true
+		}
 	}
-	return list[i], true
+	return Bench{}, false
 }

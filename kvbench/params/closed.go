@@ -3,6 +3,7 @@ package params
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -15,59 +16,42 @@ func (r *resolver) closed() {
 	if r.v.Division != Closed {
 		return
 	}
-	for _, d := range r.v.departures() {
-		if d.name == "config" || !r.v.Origin(d.name).byUser() || r.refused[d.name] {
+	option := "" // each requires something else
+	if n := r.in.Bench.Option; n > 0 {
+		option = fmt.Sprintf(" (option %d)", n)
+	}
+	for p, required := range r.v.departures() {
+		if p.name == "config" || !r.v.Origin(p.name).byUser() || r.refused[p.name] {
 			continue
 		}
-		shown := d.show(d.required)
-		if d.required == "" { // a file, or a sweep
+		shown := p.show(required)
+		if required == "" { // a file, or a sweep
 			shown = "absent"
 		}
-		r.refuse(d.name, fmt.Sprintf("%s in the closed division%s", shown, optionNote(r.in.Bench)))
+		r.refuse(p.name, shown+" in the closed division"+option)
 	}
 }
 
-// optionNote names the option in a message: each requires something else.
-func optionNote(b Bench) string {
-	if b.Option == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (option %d)", b.Option)
-}
-
-// departure is a parameter that is not what the closed division requires.
-type departure struct {
-	parameter
-	required string
-}
-
-// departures compares the values with those of the closed division, text by text. What an option
-// decides is not compared when the benchmark is none: each option requires something else.
-func (v *Values) departures() (list []departure) {
-	closed := newValues("/")
-	settings := v.Bench.settings(Closed)
-	for i, p := range v.rows {
-		text, set := settings[p.name]
-		if p.has(free, action) || !set && v.Bench.Option == 0 && optionDecides(p.name) {
-			continue
-		}
-		if !set {
-			text = p.def[Closed.index()]
-		}
-		required := closed.rows[i].value
-		if err := required.Set(text); err == nil && required.String() != p.value.String() {
-			list = append(list, departure{p, required.String()})
+// departures are the parameters that are not what the closed division requires, with the text that
+// it does. What an option decides is not compared when the benchmark is none: each option requires
+// something else, but all decide the same.
+func (v *Values) departures() iter.Seq2[*parameter, string] {
+	settings, decided := v.Bench.settings(Closed), Benchmarks()[0].settings(Closed)
+	return func(yield func(*parameter, string) bool) {
+		for i := range v.rows {
+			p := &v.rows[i]
+			required, set := settings[p.name]
+			if _, option := decided[p.name]; !set && option && v.Bench.Option == 0 {
+				continue
+			}
+			if !set {
+				required = p.def[Closed]
+			}
+			if !p.has(free, action) && required != p.value.String() && !yield(p, required) {
+				return
+			}
 		}
 	}
-	return list
-}
-
-// optionDecides tells whether the options set a parameter, so that without one nothing can be said.
-func optionDecides(name string) bool {
-	return slices.ContainsFunc(Benchmarks(), func(b Bench) bool {
-		_, ok := b.settings(Closed)[name]
-		return b.Option > 0 && ok
-	})
 }
 
 // Differences lists what makes a run of the open division differ from the closed one. A benchmark
@@ -89,10 +73,10 @@ func (v *Values) Differences() []result.Difference {
 		list = append(list, result.Difference{Name: "benchmark", Closed: strings.Join(names, ", "),
 			Value: v.Bench.Name})
 	}
-	for _, d := range v.departures() {
-		if d.name != "sweep" && d.name != "config" { // what they set is compared
-			list = append(list, result.Difference{Name: d.name, Closed: d.show(d.required),
-				Value: d.show(d.value.String())})
+	for p, required := range v.departures() {
+		if p.name != "sweep" && p.name != "config" { // what they set is compared
+			list = append(list, result.Difference{Name: p.name, Closed: p.show(required),
+				Value: p.show(p.value.String())})
 		}
 	}
 	// Not a parameter: the closed division draws its users as the Python program does, number by

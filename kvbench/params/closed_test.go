@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 )
 
 func TestClosedIsTheOptionAndNothingElse(t *testing.T) {
@@ -31,6 +32,24 @@ func TestClosedIsTheOptionAndNothingElse(t *testing.T) {
 	v = good(t, Inputs{Bench: bench(t, "LargeModel")}, "-division=closed")
 	assert.Equal(t, []any{"llama3.1-70b-instruct", 70, 4},
 		[]any{v.Model.Key, v.Users, v.MaxConcurrentAllocs})
+}
+
+// TestOptions has the three workloads as MLPerf Storage v3.0 gives them.
+func TestOptions(t *testing.T) {
+	for name, want := range map[string]struct {
+		option, users, allocs int
+		cpu, perToken         int64
+	}{"MaxStorageStress": {1, 200, 16, 0, 131072},
+		"StorageThroughput": {2, 100, 16, 4 * units.GiB, 131072},
+		"LargeModel":        {3, 70, 4, 0, 327680},
+	} {
+		v := good(t, Inputs{Bench: bench(t, name)}, "-division=closed")
+		assert.Equal(t, []int{want.option, want.users, want.allocs},
+			[]int{v.Bench.Option, v.Users, v.MaxConcurrentAllocs}, name)
+		assert.Equal(t, []int64{want.cpu, 0, want.perToken},
+			[]int64{v.CPUBytes, v.GPUBytes, v.Model.BytesPerToken()}, name)
+		assert.Equal(t, 300.0, v.Window.Length.Seconds())
+	}
 }
 
 func TestClosedLeavesPlacesFree(t *testing.T) {

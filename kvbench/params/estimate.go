@@ -63,20 +63,21 @@ func chooseCapacity(fs host.Filesystem, dir string, given int64, localRanks int,
 			"filesystem of %s has %.2f GiB free for %d rank(s)), given %.2f",
 			toGiB(fs.Free/ranks), fs.Type, dir, toGiB(fs.Free), ranks, toGiB(given))
 	}
-	switch {
-	case fs.Root:
-		return Capacity{}, fmt.Errorf("-storage-capacity-gb: must be given, because %s is on the "+
-			"root filesystem (%.2f GiB free)", dir, toGiB(fs.Free))
-	case fs.Network:
-		return Capacity{}, fmt.Errorf("-storage-capacity-gb: must be given, because %s is on a "+
-			"network filesystem, %s (%.2f GiB free)", dir, fs.Type, toGiB(fs.Free))
-	}
 	floor := max(int64(float64(fs.Total)*(1-freeShare)), minFree)
 	bytes := min(int64(float64(fs.Free)*freeShare), fs.Free-floor) / ranks
-	if bytes <= 0 {
-		return Capacity{}, fmt.Errorf("-storage-capacity-gb: must be given, because the "+
-			"%s filesystem of %s has only %.2f GiB free and %.2f GiB (at least 5 %% and 10 GiB) "+
-			"stay with others", fs.Type, dir, toGiB(fs.Free), toGiB(floor))
+	why := ""
+	switch {
+	case fs.Root:
+		why = fmt.Sprintf("%s is on the root filesystem (%.2f GiB free)", dir, toGiB(fs.Free))
+	case fs.Network:
+		why = fmt.Sprintf("%s is on a network filesystem, %s (%.2f GiB free)", dir, fs.Type,
+			toGiB(fs.Free))
+	case bytes <= 0:
+		why = fmt.Sprintf("the %s filesystem of %s has only %.2f GiB free and %.2f GiB (at least "+
+			"5 %% and 10 GiB) stay with others", fs.Type, dir, toGiB(fs.Free), toGiB(floor))
+	}
+	if why != "" {
+		return Capacity{}, errors.New("-storage-capacity-gb: must be given, because " + why)
 	}
 	// A tenth of slack: metadata and the padding of last blocks are not a
 	// neighbour filling the disk.

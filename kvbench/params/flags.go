@@ -62,14 +62,14 @@ func (s *Set) HelpRequested() bool {
 // flag package would print what is typed.
 func (p *parameter) usage() string {
 	var defaults []string
-	for i, d := range divisions {
-		defaults = append(defaults, string(d)+" "+p.show(p.def[i]))
+	for _, d := range divisions {
+		defaults = append(defaults, string(d)+" "+p.show(p.def[d]))
 	}
 	switch {
-	case p.has(action) || p.show(p.def[0]) == "":
+	case p.has(action) || p.show(p.def[Quick]) == "":
 		return p.help
 	case p.uniform():
-		return p.help + " (default " + p.show(p.def[0]) + ")"
+		return p.help + " (default " + p.show(p.def[Quick]) + ")"
 	}
 	return p.help + " (default " + strings.Join(defaults, ", ") + ")"
 }
@@ -93,7 +93,7 @@ func (v *Values) WriteHelp(w io.Writer) error {
 		if p.has(action) {
 			continue
 		}
-		def := p.show(p.def[v.Division.index()])
+		def := p.show(p.def[v.Division])
 		// Its default holds time and process: the table would differ with each run.
 		if p.name == "results-dir" {
 			def = "kvbench-results/…"

@@ -184,9 +184,9 @@ func (r *resolver) layers(p *parameter) (list []setting) {
 	switch d := cmp.Or(r.v.Division, Quick); { // none while the division itself is being decided
 	case p.has(profileKey):
 	case p.uniform():
-		add(FromDefault, "", p.def[0])
+		add(FromDefault, "", p.def[d])
 	default:
-		add(FromDivision, string(d), p.def[d.index()])
+		add(FromDivision, string(d), p.def[d])
 	}
 	return list
 }

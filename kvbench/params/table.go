@@ -19,7 +19,7 @@ var parametersText string
 // and the environment name follow.
 type parameter struct {
 	name  string
-	def   [len(divisions)]string // texts per division: quick, open, closed
+	def   map[Division]string
 	is    []string
 	help  string
 	value flag.Value // its kind, limits and field; see kinds.go
@@ -48,13 +48,13 @@ var listed = func() (list []parameter) {
 		if len(columns) != 4 {
 			continue // blank, or a comment
 		}
-		p := parameter{name: columns[0], is: strings.Fields(columns[2]),
-			help: strings.TrimSpace(columns[3])}
+		def := make(map[Division]string)
 		texts := strings.Split(strings.TrimSpace(columns[1]), " ")
-		for i := range p.def {
-			p.def[i] = texts[min(i, len(texts)-1)]
+		for i, d := range divisions {
+			def[d] = texts[min(i, len(texts)-1)]
 		}
-		list = append(list, p)
+		list = append(list, parameter{columns[0], def, strings.Fields(columns[2]),
+			strings.TrimSpace(columns[3]), nil})
 	}
 	return list
 }()
@@ -65,7 +65,9 @@ func (p *parameter) has(traits ...string) bool {
 }
 
 // uniform tells whether all divisions have the same default.
-func (p *parameter) uniform() bool { return p.def[0] == p.def[1] && p.def[1] == p.def[2] }
+func (p *parameter) uniform() bool {
+	return p.def[Quick] == p.def[Open] && p.def[Open] == p.def[Closed]
+}
 
 // show is the value as a person reads it; what an empty one means is told.
 func (p *parameter) show(text string) string {
@@ -187,8 +189,8 @@ func table(v *Values) []parameter {
 		"help-parameters":        boolean(new(bool)),
 	}
 	list := slices.Clone(listed)
-	for i, p := range list {
-		list[i].value = values[p.name]
+	for i := range list {
+		list[i].value = values[list[i].name]
 	}
 	return list
 }
@@ -196,19 +198,14 @@ func table(v *Values) []parameter {
 // rows is the table for those who ask about parameters, not about their values.
 var rows = table(new(Values))
 
-// position finds rows, in the table of any Values.
-var position = func() map[string]int {
-	index := make(map[string]int, len(rows))
-	for i := range rows {
-		index[rows[i].name] = i
-	}
-	return index
-}()
-
 // find returns the row of a name, nil when there is no such parameter.
-func find(name string) *parameter {
-	if i, ok := position[name]; ok {
-		return &rows[i]
+func find(name string) *parameter { return row(rows, name) }
+
+func row(list []parameter, name string) *parameter {
+	for i := range list {
+		if list[i].name == name {
+			return &list[i]
+		}
 	}
 	return nil
 }

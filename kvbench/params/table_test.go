@@ -32,9 +32,9 @@ func TestEveryRowOfTheTableIsComplete(t *testing.T) {
 		seen[p.name] = true
 		assert.NotEmpty(t, p.help, p.name)
 		assert.NotNil(t, p.value, p.name)
-		for j, text := range p.def {
+		for d, text := range p.def {
 			x := newValues("/base").row(p.name).value
-			require.NoError(t, x.Set(text), "%s, %s", p.name, divisions[j])
+			require.NoError(t, x.Set(text), "%s, %s", p.name, d)
 			assert.Equal(t, text, x.String(), "default of %s is canonical", p.name)
 		}
 	}
@@ -57,7 +57,7 @@ func TestEveryFieldIsReachedByItsOwnParameter(t *testing.T) {
 		v := newValues("/base")
 		before := texts(v)
 		changed := false
-		for _, text := range []string{"true", "closed", "7", "7s", "8KiB", "/x", p.def[2], "random",
+		for _, text := range []string{"true", "closed", "7", "7s", "8KiB", "/x", p.def[Closed], "random",
 			"f"} {
 			if v.row(p.name).value.Set(text) == nil && v.Text(p.name) != before[p.name] {
 				changed = true
@@ -84,7 +84,11 @@ func TestEveryBenchmarkResolvesInEveryDivision(t *testing.T) {
 		for _, d := range divisions {
 			v := good(t, Inputs{Bench: b}, "-division", string(d))
 			assert.Equal(t, d, v.Division)
-			for name := range b.settings(d) {
+			for name, text := range b.settings(d) {
+				if p := newValues("/base").row(name); p != nil {
+					require.NoError(t, p.value.Set(text), name)
+					assert.Equal(t, text, p.value.String(), "%s of %s is canonical", name, b.Name)
+				}
 				known := find(name) != nil
 				key := slices.ContainsFunc(v.keys,
 					func(k parameter) bool { return k.name == name && !k.has(idle) })

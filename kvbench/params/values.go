@@ -157,7 +157,7 @@ func newValues(base string) *Values {
 }
 
 // row is a parameter bound to these values.
-func (v *Values) row(name string) *parameter { return &v.rows[position[name]] }
+func (v *Values) row(name string) *parameter { return row(v.rows, name) }
 
 // StreamSeed is the seed that all streams of this rank derive from.
 func (v *Values) StreamSeed() uint64 { return uint64(v.Seed) + uint64(v.Rank) }
@@ -273,10 +273,10 @@ func (v *Values) Skip() string {
 
 // Text is the canonical text of the value in force, "" for an unknown name.
 func (v *Values) Text(name string) string {
-	if find(name) == nil {
-		return ""
+	if p := v.row(name); p != nil {
+		return p.value.String()
 	}
-	return v.row(name).value.String()
+	return ""
 }
 
 // Origin says which layer gave the value in force.

@@ -62,18 +62,6 @@ type RAG struct {
 // MaxTopK bounds the chunks of one retrieval.
 const MaxTopK = 1024
 
-// Option is one of the three workloads of MLPerf Storage v3.0. All of them last five minutes and
-// run without generation sleeps and without a gpu tier.
-type Option struct {
-	Number              int
-	Name                string
-	Model               string // key of a built-in model
-	Users               int
-	GPUGiB, CPUGiB      float64
-	MaxConcurrentAllocs int
-	Window              time.Duration
-}
-
 // Default returns the users of MLPerf Storage's KV-cache workload.
 func Default() Profile {
 	ms := func(p95, p99, p999, p9999 time.Duration, priority int) workloads.QoS {
@@ -128,14 +116,4 @@ func (p Profile) Class(r float64) workloads.Class {
 		return workloads.Responsive
 	}
 	return workloads.Batch
-}
-
-// Options returns the MLPerf options in order. The slice is the caller's.
-func Options() []Option {
-	const window = 300 * time.Second
-	return []Option{
-		{1, "Max Storage Stress", "llama3.1-8b", 200, 0, 0, 16, window},
-		{2, "Storage Throughput", "llama3.1-8b", 100, 0, 4, 16, window},
-		{3, "Large Model", "llama3.1-70b-instruct", 70, 0, 0, 4, window},
-	}
 }
