@@ -52,12 +52,8 @@ func (o *observer) Demoted(tag cache.Tag, ob tiers.Object, from, to tiers.Kind, 
 		op    tiers.Op
 		t     tiers.Timing
 	}{{from, tiers.Read, read}, {to, tiers.Write, write}} {
-		h := half
-		h.Level, h.Op = s.level, s.op
-		h.Device, h.Host, h.Generation, h.Admission = s.t.Device, s.t.Host, s.t.Generation,
-			s.t.Admission
-		h.Buffers = s.t.Admission
-		o.rec.Operation(h)
+		half.Level, half.Op, half.Timing = s.level, s.op, s.t
+		o.rec.Operation(half)
 	}
 }
 
@@ -74,14 +70,14 @@ func (o *observer) Retried(tag cache.Tag, _ tiers.Object, l tiers.Kind, op tiers
 }
 
 func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, op tiers.Op, err error) {
-	s := record.FailureSample{Level: l, Op: op, Errno: errnoName(err), Key: ob.Key, Offset: -1,
-		Err: err}
+	why := fatal(err)
+	// The error becomes a text at once: what it holds, a file or a buffer, is not kept.
+	s := result.ErrorSample{Tier: l.String(), Operation: op.String(), Errno: errnoName(err),
+		Key: ob.Key, Message: err.Error(), Fatal: why != ""}
 	var mismatch *content.MismatchError
 	if errors.As(err, &mismatch) {
-		s.Errno, s.Offset = "mismatch", mismatch.Offset
+		s.Errno, s.Offset = "mismatch", new(mismatch.Offset)
 	}
-	why := fatal(err)
-	s.Fatal = why != ""
 	o.rec.Failure(s)
 	switch {
 	case s.Fatal:

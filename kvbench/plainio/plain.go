@@ -175,9 +175,7 @@ func (b *Bench) Done(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t ti
 			Storage: t.IO()},
 		record.OpSample{
 			At: now, Shard: worker, Level: l, Op: op, Phase: phases[op], Purpose: purposes[op],
-			Bytes: o.Size, First: op == tiers.Read,
-			Device: t.Device, Host: t.Host, Generation: t.Generation,
-			Admission: t.Admission, Buffers: t.Admission,
+			Bytes: o.Size, First: op == tiers.Read, Timing: t,
 		})
 	if !counted {
 		b.over.Store(true)

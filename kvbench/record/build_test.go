@@ -3,7 +3,6 @@ package record
 import (
 	"encoding/json"
 	"math"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -130,7 +129,7 @@ func TestNothingCompletedNamesTheStage(t *testing.T) {
 	rec := openRecorder(1, time.Second)
 	rec.Operation(OpSample{At: 2 * time.Second, Partial: true, Level: tiers.Storage,
 		Op: tiers.Write, Bytes: 1 << 30,
-		Device: 200 * time.Millisecond, Space: 700 * time.Millisecond})
+		Timing: tiers.Timing{Device: 200 * time.Millisecond}, Space: 700 * time.Millisecond})
 	for name, c := range map[string]struct {
 		info Info
 		rec  *Recorder
@@ -166,12 +165,12 @@ func TestFailuresDecideTheStatus(t *testing.T) {
 	run := func(division string, good, bad int, fatal bool) *result.Result {
 		rec := openRecorder(1, time.Second)
 		for range good {
-			rec.Operation(OpSample{Level: tiers.Storage, Op: tiers.Read, Bytes: 1, Device: 1})
+			rec.Operation(OpSample{Level: tiers.Storage, Op: tiers.Read, Bytes: 1, Timing: tiers.Timing{Device: 1}})
 			rec.Request(RequestSample{})
 		}
 		for range bad {
-			rec.Failure(FailureSample{Level: tiers.Storage, Op: tiers.Write, Errno: "EIO",
-				Key: "u1/c0/t1", Offset: 4096, Err: os.ErrClosed, Fatal: fatal})
+			rec.Failure(result.ErrorSample{Tier: "storage", Operation: "write", Errno: "EIO",
+				Key: "u1/c0/t1", Offset: new(int64(4096)), Message: "closed", Fatal: fatal})
 		}
 		return Build(Info{Result: result.Result{Division: division}}, rec)
 	}
@@ -183,10 +182,7 @@ func TestFailuresDecideTheStatus(t *testing.T) {
 	assert.Equal(t, result.StatusFailed, fatal.Status)
 	assert.Contains(t, fatal.Error, "u1/c0/t1 at offset 4096")
 	assert.Len(t, run(result.DivisionOpen, 10000, 20, false).ErrorSamples, maxFailureSample)
-
-	unplaced := FailureSample{Key: "u1", Offset: -1}.sample()
-	assert.Nil(t, unplaced.Offset)
-	assert.Equal(t, "u1", unplaced.Where())
+	assert.Equal(t, "u1", result.ErrorSample{Key: "u1"}.Where())
 }
 
 func TestTheClosedDivisionAllowsNoFailure(t *testing.T) {
@@ -204,7 +200,7 @@ func TestABenchmarkOfOperations(t *testing.T) {
 		at := time.Duration(i) * time.Millisecond
 		rec.Chunk(at, 0, tiers.Storage, tiers.Write, tiers.Prefill, 4<<20)
 		rec.Operation(OpSample{At: at, Level: tiers.Storage, Op: tiers.Write, Bytes: 4 << 20,
-			Device: 3 * time.Millisecond})
+			Timing: tiers.Timing{Device: 3 * time.Millisecond}})
 	}
 	r := Build(Info{Result: result.Result{Benchmark: "Tier", CompletionUnit: result.UnitOperation,
 		Division:      result.DivisionQuick,

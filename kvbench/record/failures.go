@@ -6,39 +6,10 @@ import (
 	"sync"
 
 	"kvbench/kvbench/result"
-	"kvbench/tiers"
 )
 
-// FailureSample is one failed operation. Failures count whether or not the window is open: a run
-// never loses an error.
-type FailureSample struct {
-	Level  tiers.Kind
-	Op     tiers.Op
-	Errno  string // symbolic, "EIO"; "mismatch" for verification; "" becomes "other"
-	Key    string
-	Offset int64 // negative: not known
-	Err    error
-	Fatal  bool // it ended the trial
-}
-
-// sample is the failure as a result has it. The error is made a text at once: what it holds, a file
-// or a buffer, is not kept.
-func (s FailureSample) sample() result.ErrorSample {
-	e := result.ErrorSample{
-		Tier: s.Level.String(), Operation: s.Op.String(), Errno: s.Errno, Key: s.Key,
-		Fatal: s.Fatal,
-	}
-	if s.Offset >= 0 {
-		e.Offset = new(s.Offset)
-	}
-	if s.Err != nil {
-		e.Message = s.Err.Error()
-	}
-	return e
-}
-
-// failures counts them by tier, operation and errno, and keeps the first ones. Bounded, because
-// errno strings are few; what exceeds the bound is counted as "other".
+// failures counts failed operations by tier, operation and errno, and keeps the first ones. Bounded,
+// because errno strings are few; what exceeds the bound is counted as "other".
 type failures struct {
 	mu    sync.Mutex
 	total int64
@@ -52,22 +23,22 @@ const (
 	maxFailureSample = 10
 )
 
-func (f *failures) add(s FailureSample) {
+func (f *failures) add(e result.ErrorSample) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.total++
 	if f.by == nil {
 		f.by = make(map[result.ErrorCount]int64)
 	}
-	k := result.ErrorCount{Tier: s.Level.String(), Operation: s.Op.String(), Errno: s.Errno}
+	k := result.ErrorCount{Tier: e.Tier, Operation: e.Operation, Errno: e.Errno}
 	if _, known := f.by[k]; k.Errno == "" || (!known && len(f.by) >= maxFailureKinds) {
 		k.Errno = "other"
 	}
 	f.by[k]++
 	// What ended the trial is told even when it came after many that did not.
 	fatal := func(e result.ErrorSample) bool { return e.Fatal }
-	if len(f.first) < maxFailureSample || s.Fatal && !slices.ContainsFunc(f.first, fatal) {
-		f.first = append(f.first, s.sample())
+	if len(f.first) < maxFailureSample || e.Fatal && !slices.ContainsFunc(f.first, fatal) {
+		f.first = append(f.first, e)
 	}
 }
 

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -44,11 +43,11 @@ func fixtureRecorder() *Recorder {
 	}
 	r.Operation(OpSample{At: fixtureStart + fixtureWindow + time.Millisecond, Shard: 1,
 		Level: tiers.Storage, Op: tiers.Write,
-		Bytes: 300 << 20, Device: 700 * time.Millisecond, Partial: true})
+		Bytes: 300 << 20, Timing: tiers.Timing{Device: 700 * time.Millisecond}, Partial: true})
 	for i := range 3 {
-		r.Failure(FailureSample{Level: tiers.Storage, Op: tiers.Read, Errno: "ETIMEDOUT",
-			Key: fmt.Sprintf("u%d/c0/t1", i), Offset: 2 << 20,
-			Err: errors.New("read: connection timed out")})
+		r.Failure(result.ErrorSample{Tier: "storage", Operation: "read", Errno: "ETIMEDOUT",
+			Key: fmt.Sprintf("u%d/c0/t1", i), Offset: new(int64(2 << 20)),
+			Message: "read: connection timed out"})
 	}
 	r.Retry(fixtureStart+time.Second, 0, tiers.Storage, tiers.Read)
 	return r
@@ -60,9 +59,10 @@ func fixtureRequest(r *Recorder, i int, at time.Duration) {
 	device := time.Duration(size) + time.Duration(i%7)*time.Millisecond // about 1 GB/s
 	write := OpSample{At: at, Shard: i, Level: tiers.CPU, Op: tiers.Write, Phase: tiers.Prefill,
 		Purpose: workloads.ForPrefill,
-		Bytes:   size, Device: device / 10, Generation: time.Duration(size / 8),
-		Admission: time.Duration(i%5) * time.Millisecond,
-		Buffers:   time.Duration(i%2) * time.Millisecond}
+		Bytes:   size,
+		Timing: tiers.Timing{Device: device / 10, Generation: time.Duration(size / 8),
+			Admission: time.Duration(i%2) * time.Millisecond},
+		Slot: time.Duration(i%5-i%2) * time.Millisecond}
 	if i%4 == 0 {
 		write.Space = 3 * time.Millisecond
 	}
@@ -71,7 +71,7 @@ func fixtureRequest(r *Recorder, i int, at time.Duration) {
 
 	probe := OpSample{At: at, Shard: i, Level: tiers.Storage, Op: tiers.Read, Phase: tiers.Decode,
 		Purpose: workloads.ForDecodeRead,
-		Bytes:   size, First: i%3 != 0, Device: device, Host: device / 50}
+		Bytes:   size, First: i%3 != 0, Timing: tiers.Timing{Device: device, Host: device / 50}}
 	r.Chunk(at, i, tiers.Storage, tiers.Read, tiers.Decode, size)
 	r.Operation(probe)
 	again := probe
@@ -83,9 +83,9 @@ func fixtureRequest(r *Recorder, i int, at time.Duration) {
 		r.Chunk(at, i, tiers.CPU, tiers.Read, tiers.Evict, size)
 		r.Chunk(at, i, tiers.Storage, tiers.Write, tiers.Evict, size)
 		r.Operation(OpSample{At: at, Shard: i, Level: tiers.CPU, Op: tiers.Read, Phase: tiers.Evict,
-			Bytes: size, Device: device / 10})
+			Bytes: size, Timing: tiers.Timing{Device: device / 10}})
 		r.Operation(OpSample{At: at, Shard: i, Level: tiers.Storage, Op: tiers.Write,
-			Phase: tiers.Evict, Bytes: size, Device: 2 * device})
+			Phase: tiers.Evict, Bytes: size, Timing: tiers.Timing{Device: 2 * device}})
 		r.Demote(at, i, tiers.CPU, tiers.Storage, size)
 	}
 	if i%10 == 0 {
@@ -125,7 +125,7 @@ func fixtureLookups(r *Recorder, i int, at time.Duration) {
 		r.Chunk(at, i, tiers.Storage, tiers.Read, tiers.Decode, 1<<20)
 		r.Operation(OpSample{At: at, Shard: i, Level: tiers.Storage, Op: tiers.Read,
 			Phase: tiers.Decode, Purpose: workloads.ForPrefix,
-			Bytes: 1 << 20, Device: time.Millisecond})
+			Bytes: 1 << 20, Timing: tiers.Timing{Device: time.Millisecond}})
 	}
 }
 

@@ -57,7 +57,7 @@ func (r *Recorder) Open(start, deadline time.Duration) {
 	for i := range r.shards {
 		s := &r.shards[i]
 		s.mu.Lock()
-		s.timeline = timeline{origin: start, interval: interval}
+		s.timeline, s.timeless = timeline{origin: start, interval: interval}, r.Timeless
 		s.mu.Unlock()
 	}
 	r.end.Store(int64(deadline))
@@ -134,9 +134,9 @@ func (r *Recorder) Operation(o OpSample) {
 		s.partial(o)
 		s.mu.Unlock()
 	} else if s := r.enter(o.At, o.Shard); s != nil {
-		s.operation(o, r.Timeless)
+		s.operation(o)
 		if r.Rounds && o.Level == tiers.Storage && o.Phase != tiers.Evict && o.Bytes > 0 {
-			s.hists.record(histRound+hist(o.Op), per100MiB(o))
+			s.hists.record(histRound+hist(o.Op), int64(per100MiB(o)))
 		}
 		s.mu.Unlock()
 	}
@@ -160,7 +160,7 @@ func (r *Recorder) Request(q RequestSample, ops ...OpSample) bool {
 	s := r.shard(q.Shard)
 	s.request(q)
 	for _, o := range ops {
-		s.operation(o, r.Timeless)
+		s.operation(o)
 	}
 	s.mu.Unlock()
 	if last {
@@ -170,11 +170,12 @@ func (r *Recorder) Request(q RequestSample, ops ...OpSample) bool {
 	return true
 }
 
-// Lookup records one decision about one key. Decisions for ForPrefill and ForReread may be reported
-// too, but they are no lookups and no result includes them.
-func (r *Recorder) Lookup(at time.Duration, shard int, p workloads.Purpose, result LookupResult) {
+// Lookup records what one decision about one key found: Hit, Miss and the others. Decisions for
+// ForPrefill and ForReread may be reported too, but they are no lookups and no result includes them.
+func (r *Recorder) Lookup(at time.Duration, shard int, p workloads.Purpose,
+	found result.LookupCount) {
 	if s := r.enter(at, shard); s != nil {
-		s.lookup(p, result)
+		s.n.Lookups[p].Add(found)
 		s.mu.Unlock()
 	}
 }
@@ -225,8 +226,10 @@ func (r *Recorder) Retry(at time.Duration, shard int, l tiers.Kind, op tiers.Op)
 	}
 }
 
-// Failure counts a failed operation and keeps the first ten, whether or not the window is open.
-func (r *Recorder) Failure(f FailureSample) { r.failures.add(f) }
+// Failure counts a failed operation and keeps the first ten, whether or not the window is open: a
+// run never loses an error. Its Errno is symbolic, "EIO", or "mismatch" for verification; none
+// counts as "other".
+func (r *Recorder) Failure(e result.ErrorSample) { r.failures.add(e) }
 
 // Gauge notes queue and fill at a moment of the window.
 func (r *Recorder) Gauge(at time.Duration, g Gauge) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/workloads"
 )
@@ -46,7 +47,7 @@ func TestCancelledOperationsAreCountedApart(t *testing.T) {
 	r := openRecorder(1, time.Second)
 	r.Chunk(time.Second, 0, tiers.Storage, tiers.Write, tiers.Prefill, 2<<20)
 	r.Operation(OpSample{At: 2 * time.Second, Level: tiers.Storage, Op: tiers.Write,
-		Bytes: 100 << 20, Device: 3, Partial: true})
+		Bytes: 100 << 20, Timing: tiers.Timing{Device: 3}, Partial: true})
 	m := r.merge()
 	assert.EqualValues(t, 1, m.n.Tiers[tiers.Storage].Write.Cancelled)
 	assert.Zero(t, m.n.Tiers[tiers.Storage].Write.Operations)
@@ -99,7 +100,7 @@ func TestRecorderFromManyGoroutines(t *testing.T) {
 				at := time.Duration(i) * time.Second
 				fixtureRequest(r, w, at)
 				r.Gauge(at, Gauge{Queued: 1})
-				r.Failure(FailureSample{Errno: "EIO"})
+				r.Failure(result.ErrorSample{Errno: "EIO"})
 				if i%50 == 0 {
 					r.Counters()
 				}
@@ -115,9 +116,9 @@ func TestRecorderFromManyGoroutines(t *testing.T) {
 func TestFailureTableIsBounded(t *testing.T) {
 	var f failures
 	for i := range 1000 {
-		f.add(FailureSample{Errno: string(rune('A' + i)), Fatal: i == 999})
+		f.add(result.ErrorSample{Errno: string(rune('A' + i)), Fatal: i == 999})
 	}
-	f.add(FailureSample{Errno: "A"})
+	f.add(result.ErrorSample{Errno: "A"})
 	assert.LessOrEqual(t, len(f.by), maxFailureKinds+1)
 	assert.Len(t, f.first, maxFailureSample+1)
 	assert.EqualValues(t, 1001, f.count())

@@ -3,6 +3,7 @@ package record
 import (
 	"time"
 
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/workloads"
 )
@@ -25,12 +26,10 @@ type OpSample struct {
 	Again   int64 // of a first read's bytes: those of blocks that had been read before
 	Blocks  int   // blocks of a run; 0 and 1: one entry
 
-	Device     time.Duration // at least one chunk in flight
-	Host       time.Duration // copying and verifying
-	Generation time.Duration // making data while nothing was in flight
-	Admission  time.Duration // waiting for the write limit and for buffers
-	Buffers    time.Duration // the part of Admission that waited for buffers
-	Space      time.Duration // waiting for room
+	tiers.Timing // IO of it is the latency of the operation; its Admission waited for buffers
+
+	Slot  time.Duration // waiting for the write limit
+	Space time.Duration // waiting for room
 	// a read waiting for the entry's writer, or a writer that joined another
 	Pending time.Duration
 
@@ -38,9 +37,6 @@ type OpSample struct {
 	// operations, whatever At says, and to no histogram.
 	Partial bool
 }
-
-// IO is the latency of the operation as every report understands it.
-func (s OpSample) IO() time.Duration { return s.Device + s.Host }
 
 // RequestSample is one finished request.
 type RequestSample struct {
@@ -62,33 +58,22 @@ type RequestSample struct {
 	Failed bool
 }
 
-// BlockSample is what was decided about the blocks of one request.
+// BlockSample is what was decided about the blocks of one request, as a sum of many has it.
 type BlockSample struct {
 	At    time.Duration
 	Shard int
-
-	Blocks      int // asked for
-	Hits        int // the cached prefix, pending ones among them
-	Pending     int // being written by another: its reader waits
-	Unreachable int // there, but behind a missing one: neither read nor written
-	Ideal       int // the prefix in a cache without bounds, negative: not known
-
-	Tokens, HitTokens int   // of blocks
-	HitBytes          int64 // read instead of computed and written
+	result.BlockCache
+	Ideal int // the prefix in a cache without bounds, negative: not known
 }
 
-// LookupResult is what one decision about one key found.
-type LookupResult uint8
-
-// The results. Pending counts as a hit; NotYetWritten is counted apart from hits and misses; Gone
-// is a miss that the metadata had promised as a hit.
-const (
-	Hit LookupResult = iota
-	Miss
-	Pending
-	NotYetWritten
-	Gone
-	numLookupResults
+// What one decision about one key found. Pending counts as a hit; NotYetWritten is counted apart
+// from hits and misses; Gone is a miss that the metadata had promised as a hit.
+var (
+	Hit           = result.LookupCount{Hits: 1}
+	Pending       = result.LookupCount{Hits: 1, Pending: 1}
+	Miss          = result.LookupCount{Misses: 1}
+	Gone          = result.LookupCount{Misses: 1, Gone: 1}
+	NotYetWritten = result.LookupCount{NotYetWritten: 1}
 )
 
 // Live is a snapshot of the counters for the progress line: what completed inside the window so

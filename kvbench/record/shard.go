@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/workloads"
 )
@@ -17,6 +18,7 @@ type shard struct {
 	mu       sync.Mutex
 	n        counters
 	hists    histograms
+	timeless bool
 	oldest   int64 // ns that the longest cancelled operation had spent
 	timeline timeline
 }
@@ -29,80 +31,81 @@ func (s *shard) merge(o *shard) {
 	s.timeline.merge(&o.timeline)
 }
 
-// addStages adds where an operation spent its time, cut off or not.
-func (s *shard) addStages(o OpSample) {
+// took records a time, unless operations take none.
+func (s *shard) took(place hist, d time.Duration) {
+	if !s.timeless {
+		s.hists.record(place, int64(d))
+	}
+}
+
+// stages adds where an operation spent its time, cut off or not.
+func (s *shard) stages(o OpSample) {
 	for i, d := range [numStages]time.Duration{
 		stageDevice: o.Device, stageHost: o.Host, stageGenerate: o.Generation,
-		stageAdmission: o.Admission, stageSpace: o.Space, stagePending: o.Pending,
+		stageAdmission: o.Slot + o.Admission, stageSpace: o.Space, stagePending: o.Pending,
 	} {
 		s.n.Stages[i] += d
 	}
-	s.n.BuffersNS += int64(o.Buffers)
+	s.n.BuffersNS += int64(o.Admission)
 }
 
 // partial counts an operation that the deadline cut off. It is in no histogram, because nobody
 // knows how long it would have taken; the longest is told, since it bounds what the percentiles
 // miss.
 func (s *shard) partial(o OpSample) {
-	s.addStages(o)
+	s.stages(o)
 	s.n.Requests.CancelledOperations++
 	s.n.traffic(o.Level, o.Op).Cancelled++
-	s.oldest = max(s.oldest, int64(o.IO()+o.Generation+o.Admission+o.Space+o.Pending))
+	s.oldest = max(s.oldest,
+		int64(o.IO()+o.Generation+o.Slot+o.Admission+o.Space+o.Pending))
 }
 
-// operation counts a completed one. Where operations take no time (timeless), it has no latencies.
-func (s *shard) operation(o OpSample, timeless bool) {
-	if !timeless {
-		s.addStages(o)
-		s.waits(o)
-	}
+// operation counts a completed one.
+func (s *shard) operation(o OpSample) {
+	s.stages(o)
+	s.waits(o)
+	of := func(k opHist) hist { return ofOp(o.Level, o.Op, k) }
 	if o.Phase == tiers.Evict {
 		// A demotion is no operation of a request: it stays out of the tier's latency, except that
 		// its write loads the device as any other and therefore shows in the lower tier's device
 		// histogram.
 		s.n.Demotions[o.Level][o.Op]++
-		if !timeless {
-			s.hists.record(ofOp(o.Level, o.Op, histDemotion), int64(o.IO()))
-			if o.Op == tiers.Write {
-				s.hists.record(ofOp(o.Level, o.Op, histDevice), int64(o.Device))
-			}
+		s.took(of(histDemotion), o.IO())
+		if o.Op == tiers.Write {
+			s.took(of(histDevice), o.Device)
 		}
 		return
 	}
 	n := s.n.traffic(o.Level, o.Op)
 	n.Operations++
+	n.DeviceNS += int64(o.Device)
 	s.n.Requests.Operations++
 	s.n.DoneBytes[o.Level][o.Op] += o.Bytes
 	s.purpose(o)
+	if o.Op == tiers.Read {
+		s.read(o)
+	}
 	// Without time a load reads entries again by the million, and the sizes of these are known from
 	// their first read.
-	if o.Op == tiers.Write || o.First || !timeless {
-		s.hists.record(ofOp(o.Level, o.Op, histSize), o.Bytes)
+	if o.Op == tiers.Write || o.First || !s.timeless {
+		s.hists.record(of(histSize), o.Bytes)
 	}
-	if o.Op == tiers.Read {
-		s.read(o, timeless)
-	}
-	if timeless {
-		return
-	}
-	io := int64(o.IO())
-	n.DeviceNS += int64(o.Device)
-	s.hists.record(ofOp(o.Level, o.Op, histIO), io)
-	s.hists.record(ofOp(o.Level, o.Op, histDevice), int64(o.Device))
-	s.hists.record(ofOp(o.Level, o.Op, histHost), int64(o.Host))
-	s.hists.record(ofOp(o.Level, o.Op, histBySize+opHist(sizeClass(o.Bytes))), io)
+	s.took(of(histIO), o.IO())
+	s.took(of(histDevice), o.Device)
+	s.took(of(histHost), o.Host)
+	s.took(of(histBySize+opHist(sizeClass(o.Bytes))), o.IO())
 	if o.Bytes > 0 {
-		s.hists.record(ofOp(o.Level, o.Op, histNormal), per100MiB(o))
-		if io > 0 { // a null tier takes no time, and nothing has an infinite rate
-			s.hists.record(ofOp(o.Level, o.Op, histRate), int64(float64(o.Bytes)/o.IO().Seconds()))
+		s.took(of(histNormal), per100MiB(o))
+		if o.IO() > 0 { // a null tier takes no time, and nothing has an infinite rate
+			s.hists.record(of(histRate), int64(float64(o.Bytes)/o.IO().Seconds()))
 		}
 	}
 }
 
 // per100MiB scales an operation's latency to entries of 100 MiB. It is fair between entries of a
 // few MiB and more; below, the request itself takes longer than its bytes.
-func per100MiB(o OpSample) int64 {
-	return int64(float64(o.IO()) * normalBytes / float64(o.Bytes))
+func per100MiB(o OpSample) time.Duration {
+	return time.Duration(float64(o.IO()) * normalBytes / float64(o.Bytes))
 }
 
 // purpose counts what an operation was for. Prefill writes and decode reads are told by phase, as
@@ -131,7 +134,7 @@ func (s *shard) purpose(o OpSample) {
 
 // read tells first reads of entries from the others. A run of blocks is one operation, but its
 // bytes are told apart.
-func (s *shard) read(o OpSample, timeless bool) {
+func (s *shard) read(o OpSample) {
 	kind := histReread
 	if o.First {
 		kind = histFirst
@@ -140,29 +143,26 @@ func (s *shard) read(o OpSample, timeless bool) {
 	} else {
 		addEntry(&s.n.ReReads, o.Bytes)
 	}
-	if timeless {
-		return
-	}
-	s.hists.record(ofLevel(o.Level, kind), int64(o.IO()))
+	s.took(ofLevel(o.Level, kind), o.IO())
 	if o.Purpose == workloads.ForPrefix {
-		s.hists.record(histPrefix, int64(o.IO()))
+		s.took(histPrefix, o.IO())
 	}
 }
 
 // waits keeps the waits: admission and generation of every operation that could have them, space
 // and pending of those that waited, because nearly all do not and their zeros would hide the rest.
 func (s *shard) waits(o OpSample) {
+	admission := histReadAdmission
 	if o.Op == tiers.Write {
-		s.hists.record(histWriteAdmission, int64(o.Admission))
-		s.hists.record(histGenerate, int64(o.Generation))
-	} else {
-		s.hists.record(histReadAdmission, int64(o.Admission))
+		admission = histWriteAdmission
+		s.took(histGenerate, o.Generation)
 	}
+	s.took(admission, o.Slot+o.Admission)
 	if o.Space > 0 {
-		s.hists.record(histSpace, int64(o.Space))
+		s.took(histSpace, o.Space)
 	}
 	if o.Pending > 0 {
-		s.hists.record(histPending, int64(o.Pending))
+		s.took(histPending, o.Pending)
 	}
 }
 
@@ -194,53 +194,33 @@ func (s *shard) request(q RequestSample) {
 	}
 }
 
-// lookup counts a decision about a key.
-func (s *shard) lookup(p workloads.Purpose, r LookupResult) {
-	n := &s.n.Lookups[p]
-	switch r {
-	case Hit:
-		n.Hits++
-	case Pending:
-		n.Hits++
-		n.Pending++
-	case Miss:
-		n.Misses++
-	case Gone:
-		n.Misses++
-		n.Gone++
-	case NotYetWritten:
-		n.NotYetWritten++
-	}
-}
-
 // blocks counts a decision about the blocks of one request, in the sum and in its interval: the hit
 // ratio over time shows when a cache was warm.
 func (s *shard) blocks(b BlockSample) {
-	n, now, lookup := &s.n.Blocks, &s.timeline.at(b.At).n, &s.n.Lookups[workloads.ForBlock]
+	n, now := &s.n.Blocks, &s.timeline.at(b.At).n
 	n.Requests++
 	if b.Hits > 0 {
 		s.n.BlocksFound++
 	}
-	n.Blocks += int64(b.Blocks)
-	n.Hits += int64(b.Hits)
-	n.Pending += int64(b.Pending)
-	n.Unreachable += int64(b.Unreachable)
-	n.Written += int64(b.Blocks - b.Hits - b.Unreachable)
-	n.Tokens += int64(b.Tokens)
-	n.HitTokens += int64(b.HitTokens)
-	n.BytesSaved += b.HitBytes
-	now[bucketBlocks] += int64(b.Blocks)
-	now[bucketHits] += int64(b.Hits)
+	n.Blocks += b.Blocks
+	n.Hits += b.Hits
+	n.Pending += b.Pending
+	n.Unreachable += b.Unreachable
+	n.Written += b.Blocks - b.Hits - b.Unreachable
+	n.Tokens += b.Tokens
+	n.HitTokens += b.HitTokens
+	n.BytesSaved += b.BytesSaved
+	now[bucketBlocks] += b.Blocks
+	now[bucketHits] += b.Hits
 	if b.Ideal < 0 {
-		s.n.NotKnown += int64(b.Blocks)
-		now[bucketUnknown] += int64(b.Blocks)
+		s.n.NotKnown += b.Blocks
+		now[bucketUnknown] += b.Blocks
 	} else {
 		s.n.BlocksIdeal += int64(b.Ideal)
 		now[bucketIdeal] += int64(b.Ideal)
 	}
-	lookup.Hits += int64(b.Hits)
-	lookup.Pending += int64(b.Pending)
-	lookup.Misses += int64(b.Blocks - b.Hits)
+	s.n.Lookups[workloads.ForBlock].Add(result.LookupCount{
+		Hits: b.Hits, Pending: b.Pending, Misses: b.Blocks - b.Hits})
 }
 
 // numSizeClasses: latencies mean little across sizes that differ by a thousand. Below 1 MiB, then

@@ -55,7 +55,7 @@ func replayBlocks(t *testing.T, path string, workers int, change func(*runConfig
 	var hits []int
 	cfg := blockConfig(path, workers)
 	cfg.Storage.Verify = content.VerifyFull
-	cfg.OnBlocks = func(r *workloads.Request, s record.BlockSample) { hits = append(hits, s.Hits) }
+	cfg.OnBlocks = func(r *workloads.Request, s record.BlockSample) { hits = append(hits, int(s.Hits)) }
 	change(&cfg)
 	res, err := runLoad(t.Context(), cfg)
 	require.NoError(t, err)
@@ -207,7 +207,7 @@ func TestBlocksEndWithTheWindow(t *testing.T) {
 		c.Storage.StorageBytes = 8 * 512 * 128
 		c.OnBlocks = func(_ *workloads.Request,
 			s record.BlockSample) {
-			hits = append(hits, s.Hits)
+			hits = append(hits, int(s.Hits))
 		}
 		drive := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadLatency: ms / 10,
 			WriteLatency: ms / 10, Parallelism: 4}

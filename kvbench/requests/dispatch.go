@@ -209,11 +209,10 @@ func (d *dispatcher) decide(j *job) bool {
 
 // countBlocks counts what was decided about the blocks of a request.
 func (d *dispatcher) countBlocks(worker int, j *job) {
-	s := record.BlockSample{
-		At: d.Clock.Now(), Shard: worker, Blocks: len(j.intents), Ideal: j.req.IdealBlocks,
-	}
+	s := record.BlockSample{At: d.Clock.Now(), Shard: worker, Ideal: j.req.IdealBlocks}
+	s.Blocks = int64(len(j.intents))
 	for i := range j.intents {
-		s.Tokens += j.plan[i].Tokens
+		s.Tokens += int64(j.plan[i].Tokens)
 		switch j.lease.Outcome(i) {
 		case cache.Unreachable:
 			s.Unreachable++
@@ -224,8 +223,8 @@ func (d *dispatcher) countBlocks(worker int, j *job) {
 			s.Pending++
 		}
 		s.Hits++
-		s.HitTokens += j.plan[i].Tokens
-		s.HitBytes += j.intents[i].Size
+		s.HitTokens += int64(j.plan[i].Tokens)
+		s.BytesSaved += j.intents[i].Size
 	}
 	d.Rec.Blocks(s)
 	if d.cfg.OnBlocks != nil {

@@ -43,7 +43,7 @@ func (w *watchedLoad) watch(cfg runConfig) runConfig {
 	}
 	cfg.OnBlocks = func(_ *workloads.Request,
 		s record.BlockSample) {
-		w.hits = append(w.hits, s.Hits)
+		w.hits = append(w.hits, int(s.Hits))
 	}
 	return cfg
 }

@@ -191,11 +191,11 @@ func (w *worker) blocks(ctx context.Context) error {
 
 // lookup counts how the cache answered a question for one key: the plan asks some questions only to
 // get its bytes, which are operations and no lookups.
-func (w *worker) lookup(op *workloads.Op, res record.LookupResult) {
+func (w *worker) lookup(op *workloads.Op, found result.LookupCount) {
 	if op.Purpose == workloads.ForReread || op.Purpose == workloads.ForBlock {
 		return // an operation, or decided and counted with its request
 	}
-	w.load.env.Rec.Lookup(w.load.env.Clock.Now(), w.id, op.Purpose, res)
+	w.load.env.Rec.Lookup(w.load.env.Clock.Now(), w.id, op.Purpose, found)
 }
 
 // read reads intent at, or the n blocks from it on that lie side by side; false means that
@@ -245,9 +245,7 @@ func (w *worker) record(
 		At: w.load.env.Clock.Now(), Shard: w.id, Level: res.Level, Op: kind, Phase: ph,
 		Blocks: blocks, Purpose: op.Purpose, Bytes: cmp.Or(res.Bytes, op.Bytes),
 		First: res.First, Again: res.Again,
-		Device: res.Timing.Device, Host: res.Timing.Host, Generation: res.Timing.Generation,
-		Admission: res.Slot + res.Timing.Admission, Buffers: res.Timing.Admission,
-		Space: res.Space, Pending: res.Waited, Partial: cut,
+		Timing: res.Timing, Slot: res.Slot, Space: res.Space, Pending: res.Waited, Partial: cut,
 	}
 	w.load.env.Rec.Operation(s)
 	if cut {

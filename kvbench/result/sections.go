@@ -126,6 +126,15 @@ type LookupCount struct {
 	HitRate       *float64 `json:"hit_rate"`
 }
 
+// Add adds counts; the rate has to follow.
+func (c *LookupCount) Add(x LookupCount) {
+	c.Hits += x.Hits
+	c.Pending += x.Pending
+	c.Misses += x.Misses
+	c.Gone += x.Gone
+	c.NotYetWritten += x.NotYetWritten
+}
+
 // Tier is one existing tier. Bytes include demotions, which are also given apart.
 type Tier struct {
 	Level         string      `json:"level"`

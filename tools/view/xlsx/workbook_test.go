@@ -185,7 +185,7 @@ func TestPythonColumnsAreOurs(t *testing.T) {
 	rec.Open(0, time.Second)
 	rec.Chunk(0, 0, tiers.Storage, tiers.Write, tiers.Prefill, 1<<20)
 	rec.Operation(record.OpSample{Level: tiers.Storage, Op: tiers.Write, Bytes: 1 << 20,
-		Device: time.Millisecond, Host: time.Millisecond})
+		Timing: tiers.Timing{Device: time.Millisecond, Host: time.Millisecond}})
 	path := filepath.Join(t.TempDir(), "kvcache_results_1.json")
 	require.NoError(t, record.Build(
 		record.Info{Result: result.Result{Benchmark: "MaxStorageStress"}}, rec).WriteJSON(path))
