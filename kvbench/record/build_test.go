@@ -165,7 +165,8 @@ func TestFailuresDecideTheStatus(t *testing.T) {
 	run := func(division string, good, bad int, fatal bool) *result.Result {
 		rec := openRecorder(1, time.Second)
 		for range good {
-			rec.Operation(OpSample{Level: tiers.Storage, Op: tiers.Read, Bytes: 1, Timing: tiers.Timing{Device: 1}})
+			rec.Operation(OpSample{Level: tiers.Storage, Op: tiers.Read, Bytes: 1,
+				Timing: tiers.Timing{Device: 1}})
 			rec.Request(RequestSample{})
 		}
 		for range bad {

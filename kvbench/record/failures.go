@@ -8,8 +8,8 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// failures counts failed operations by tier, operation and errno, and keeps the first ones. Bounded,
-// because errno strings are few; what exceeds the bound is counted as "other".
+// failures counts failed operations by tier, operation and errno, and keeps the first ones.
+// Bounded, because errno strings are few; what exceeds the bound is counted as "other".
 type failures struct {
 	mu    sync.Mutex
 	total int64

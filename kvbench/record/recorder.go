@@ -171,7 +171,7 @@ func (r *Recorder) Request(q RequestSample, ops ...OpSample) bool {
 }
 
 // Lookup records what one decision about one key found: Hit, Miss and the others. Decisions for
-// ForPrefill and ForReread may be reported too, but they are no lookups and no result includes them.
+// ForPrefill and ForReread may be reported too, but they are no lookups and in no result.
 func (r *Recorder) Lookup(at time.Duration, shard int, p workloads.Purpose,
 	found result.LookupCount) {
 	if s := r.enter(at, shard); s != nil {

@@ -55,7 +55,9 @@ func replayBlocks(t *testing.T, path string, workers int, change func(*runConfig
 	var hits []int
 	cfg := blockConfig(path, workers)
 	cfg.Storage.Verify = content.VerifyFull
-	cfg.OnBlocks = func(r *workloads.Request, s record.BlockSample) { hits = append(hits, int(s.Hits)) }
+	cfg.OnBlocks = func(r *workloads.Request, s record.BlockSample) {
+		hits = append(hits, int(s.Hits))
+	}
 	change(&cfg)
 	res, err := runLoad(t.Context(), cfg)
 	require.NoError(t, err)
