@@ -81,11 +81,8 @@ func (q *Question) Answer(rest []string) (a Answer, err error) {
 		return a, err
 	}
 	a.Need = Estimate(v, *q.rate*(1<<30))
-	if a.Machine, err = q.machine.available(v); err != nil {
-		return a, err
-	}
-	a.Machine.judge(a.Need)
-	return a, nil
+	a.Machine, err = q.machine.available(v.CacheDir, a.Need)
+	return a, err
 }
 
 // available is what this machine has.
@@ -98,38 +95,30 @@ type available struct {
 	Refusals     []string `json:"does_not_fit"`
 }
 
-// available asks the machine. Without a directory only memory is known, and nothing is judged by
-// it.
-func (h machine) available(v *params.Values) (available, error) {
+// available asks the machine, and compares for all ranks of this host. Without a directory only
+// memory is known, and nothing is judged by it.
+func (h machine) available(dir string, n Need) (available, error) {
 	a := available{Refusals: []string{}}
 	a.MemoryBytes, a.MemorySource = h.limits().Available()
-	if v.CacheDir == "" {
+	if dir == "" {
 		return a, nil
 	}
-	fs, err := h.filesystem(v.CacheDir)
+	fs, err := h.filesystem(dir)
 	if err != nil {
 		return a, err
 	}
-	a.Directory, a.Filesystem, a.FreeBytes = v.CacheDir, fs.Type, new(fs.Free)
-	return a, nil
-}
-
-// judge compares, for all ranks of this host. Without a directory nothing is asked of this machine.
-func (a *available) judge(n Need) {
-	if a.FreeBytes == nil {
-		return
-	}
+	a.Directory, a.Filesystem, a.FreeBytes = dir, fs.Type, &fs.Free
 	ranks := int64(n.Ranks)
 	// Ranks of one host share its memory and, unless told otherwise, its disk.
 	if need := n.MemoryBytes * ranks; a.MemoryBytes > 0 && need > a.MemoryBytes {
 		a.Refusals = append(a.Refusals, fmt.Sprintf("memory: %s needed for %d rank(s), %s "+
 			"available according to %s", size(need), ranks, size(a.MemoryBytes), a.MemorySource))
 	}
-	if need := n.Disk.Minimum * ranks; need > *a.FreeBytes {
-		a.Refusals = append(a.Refusals,
-			fmt.Sprintf("disk: %s needed at least for %d rank(s), %s free in %s", size(need), ranks,
-				size(*a.FreeBytes), a.Directory))
+	if need := n.Disk.Minimum * ranks; need > fs.Free {
+		a.Refusals = append(a.Refusals, fmt.Sprintf("disk: %s needed at least for %d rank(s), %s "+
+			"free in %s", size(need), ranks, size(fs.Free), dir))
 	}
+	return a, nil
 }
 
 // WriteText writes it for people.
@@ -147,7 +136,7 @@ func (answer Answer) WriteText(w io.Writer) error {
 	}
 	line("run", "%s, division %s, %s, %d B per token", n.Benchmark, n.Division, n.Model,
 		n.BytesPerToken)
-	if n.Users > 0 && n.RequestRate != nil {
+	if n.RequestRate != nil {
 		line("load", "%d users offer at most %.1f requests/s and %s/s to write, in entries of %d "+
 			"tokens (%s) on average", n.Users, *n.RequestRate,
 			size(int64(*n.WriteRate)), n.MeanEntry.Tokens, size(n.MeanEntry.Bytes))
@@ -166,13 +155,12 @@ func (answer Answer) WriteText(w io.Writer) error {
 		line(name, "%s\t%s", text, what)
 	}
 	what := fmt.Sprintf("the largest entry, %d tokens", n.LargestEntry.Tokens)
-	if n.Disk.Everything != nil && *n.Disk.Everything == n.Disk.Minimum && n.MeanEntry != nil &&
-		n.RequestRate == nil {
-		what = "the entries that decode-only reads"
-	}
-	if n.Users == 0 {
+	switch {
+	case n.Users == 0:
 		what = fmt.Sprintf("an entry of %d tokens; the largest of the trace is known when it is "+
 			"read", n.LargestEntry.Tokens)
+	case n.RequestRate == nil:
+		what = "the entries that decode-only reads"
 	}
 	disk("disk minimum", &n.Disk.Minimum, what)
 	if n.RequestRate != nil {

@@ -38,38 +38,29 @@ func (d *derived) because(parameter, format string, args ...any) {
 	d.reasons = append(d.reasons, fmt.Sprintf("%-14s %s", parameter, fmt.Sprintf(format, args...)))
 }
 
+// The directions.
+var directions = [2]string{"read", "write"}
+
 // derive applies the rules of the package comment.
-func derive(runs []measured) (derived, error) {
+func derive(runs []measured) (d derived, err error) {
 	// Kinds first: trials of one measurement are one.
-	reads, writes, mixed := sort(medians(runs))
-	var d derived
-	var errs []error
-	for _, s := range []struct {
-		name string
-		runs []stream
-	}{{"read", reads}, {"write", writes}} {
-		if len(s.runs) == 0 {
-			errs = append(errs, fmt.Errorf("nothing but %ss: run StorageCeiling, or "+
-				"Tier/tier=storage/op=%s", other(s.name), s.name))
+	streams, mixed := sort(medians(runs))
+	for i, s := range streams {
+		if len(s) == 0 {
+			err = errors.Join(err, fmt.Errorf("nothing but %ss: run StorageCeiling, or "+
+				"Tier/tier=storage/op=%s", directions[1-i], directions[i]))
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err != nil {
 		return d, err
 	}
-	d.device.Parallelism = params.DefaultParallelism
-	d.device.Read, d.device.ReadIOPS, d.device.ReadLatency = d.direction("read", reads)
-	d.device.Write, d.device.WriteIOPS, d.device.WriteLatency = d.direction("write", writes)
-	d.slice(reads, writes)
+	m := &d.device
+	m.Parallelism = params.DefaultParallelism
+	m.Read, m.ReadIOPS, m.ReadLatency = d.direction("read", streams[0])
+	m.Write, m.WriteIOPS, m.WriteLatency = d.direction("write", streams[1])
+	d.slice(slices.Concat(streams[:]...))
 	d.duplex(mixed)
 	return d, nil
-}
-
-// other is the direction that is there when one is missing.
-func other(direction string) string {
-	if direction == "read" {
-		return "write"
-	}
-	return "read"
 }
 
 // stream is a measurement of one direction.
@@ -85,47 +76,43 @@ func (s stream) String() string {
 		units.FormatSize(s.chunk), mib(s.rate))
 }
 
-// medians makes one measurement of several trials.
-func medians(runs []measured) []measured {
-	var order []kind
+// medians makes one measurement of several trials, in the order of the first ones.
+func medians(runs []measured) (out []measured) {
 	trials := map[kind][]measured{}
 	for _, r := range runs {
-		if len(trials[r.kind]) == 0 {
-			order = append(order, r.kind)
-		}
 		trials[r.kind] = append(trials[r.kind], r)
 	}
-	out := make([]measured, len(order))
-	for i, k := range order {
-		of := func(rate func(measured) float64) float64 {
-			var v []float64
-			for _, r := range trials[k] {
-				v = append(v, rate(r))
-			}
-			median, _ := stats.MedianOf(v)
-			return median
+	for _, r := range runs {
+		of := trials[r.kind]
+		if of == nil {
+			continue
 		}
-		out[i] = measured{
-			k, of(func(r measured) float64 { return r.read }),
-			of(func(r measured) float64 { return r.write }), trials[k][len(trials[k])/2].times,
+		delete(trials, r.kind)
+		var read, write []float64
+		for _, t := range of {
+			read, write = append(read, t.read), append(write, t.write)
 		}
+		r.times = of[len(of)/2].times
+		r.read, _ = stats.MedianOf(read)
+		r.write, _ = stats.MedianOf(write)
+		out = append(out, r)
 	}
 	return out
 }
 
 // sort tells reads, writes and mixed runs apart.
-func sort(runs []measured) (reads, writes []stream, mixed []measured) {
+func sort(runs []measured) (streams [2][]stream, mixed []measured) {
 	for _, r := range runs {
 		switch share := r.read / (r.read + r.write); {
 		case share >= 1-mixedShare:
-			reads = append(reads, stream{r.kind, r.read, r.times})
+			streams[0] = append(streams[0], stream{r.kind, r.read, r.times})
 		case share <= mixedShare:
-			writes = append(writes, stream{r.kind, r.write, r.times})
+			streams[1] = append(streams[1], stream{r.kind, r.write, r.times})
 		default:
 			mixed = append(mixed, r)
 		}
 	}
-	return reads, writes, mixed
+	return streams, mixed
 }
 
 // direction derives the parameters of reads or of writes. The order matters: bandwidth bounds what
@@ -137,10 +124,9 @@ func (d *derived) direction(name string, runs []stream) (bandwidth, iops float64
 	m := medium{bandwidth: best.rate}
 	first, _ := m.latency(runs)
 	if s, ok := m.limitedByRequests(runs, first); ok {
-		iops = math.Round(s.requests())
 		m.iops = s.requests()
 		d.because(name+"-iops", "the most requests/s, and neither bandwidth nor latency allows "+
-			"so few: %s, which are %.0f", s, iops)
+			"so few: %s, which are %.0f", s, m.iops)
 	} else {
 		d.because(name+"-iops", "no bound seen: bandwidth and latency explain all runs")
 	}
@@ -148,12 +134,11 @@ func (d *derived) direction(name string, runs []stream) (bandwidth, iops float64
 	if s == nil {
 		d.because(name+"-latency",
 			"not known without a run of -workers 1 -io-depth 1: 0 is assumed")
-		return round(best.rate), iops, 0
+	} else {
+		d.because(name+"-latency", "%s, that is %s for each, of which the medium needs %s", s,
+			micros(s.each()), micros(m.pass(s.chunk)))
 	}
-	latency = time.Duration(least * float64(time.Second)).Round(time.Microsecond)
-	d.because(name+"-latency", "%s, that is %s for each, of which the medium needs %s", s,
-		micros(s.each()), micros(m.pass(s.chunk)))
-	return round(best.rate), iops, latency
+	return round(best.rate), math.Round(m.iops), micros(least)
 }
 
 // requests is how many passed in a second, each how long one took by Little's law.
@@ -209,34 +194,29 @@ func round(rate float64) float64 {
 func mib(bytes float64) string { return fmt.Sprintf("%.4g MiB", bytes/float64(units.MiB)) }
 
 // micros rounds to what such measurements can tell.
-func micros(seconds float64) time.Duration {
-	return time.Duration(seconds * float64(time.Second)).Round(time.Microsecond)
-}
+func micros(s float64) time.Duration { return seconds(s).Round(time.Microsecond) }
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // slice looks for a limiter. Of requests of one chunk, one at a time, none can take less than its
 // share of the bandwidth, unless bandwidth saved up lets many pass at once; then the next has to
 // wait. A slice is one wait and the requests that passed before it: with w the wait, f the time of
 // a fast one and c ÷ X that of all on average, T = (w - f) ÷ (1 - f ÷ (c ÷ X)).
-func (d *derived) slice(directions ...[]stream) {
-	for _, runs := range directions {
-		for _, s := range runs {
-			if s.outstanding != 1 || s.entry != s.chunk || len(s.times) == 0 {
-				continue
-			}
-			fast, mean := s.times[0], s.each()
-			if fast >= mean/2 {
-				continue
-			}
-			for _, wait := range s.times {
-				if wait > mean {
-					d.device.Slice = time.Duration((wait - fast) /
-						(1 - fast/mean) * float64(time.Second)).Round(time.Millisecond)
-					d.because("slice", "%s, half of them in %s, less than bandwidth allows, the "+
-						"slow ones in %s", s, micros(fast), micros(wait))
-					return
-				}
-			}
+func (d *derived) slice(runs []stream) {
+	for _, s := range runs {
+		if s.outstanding != 1 || s.entry != s.chunk || len(s.times) == 0 {
+			continue
 		}
+		fast, mean := s.times[0], s.each()
+		slow := slices.IndexFunc(s.times, func(t float64) bool { return t > mean })
+		if fast >= mean/2 || slow < 0 {
+			continue
+		}
+		wait := s.times[slow]
+		d.device.Slice = seconds((wait - fast) / (1 - fast/mean)).Round(time.Millisecond)
+		d.because("slice", "%s, half of them in %s, less than bandwidth allows, the slow ones in "+
+			"%s", s, micros(fast), micros(wait))
+		return
 	}
 	d.because("slice", "none seen")
 }
@@ -258,5 +238,5 @@ func (d *derived) duplex(mixed []measured) {
 	two := min(r/share, w/(1-share))
 	d.device.Duplex = math.Abs(math.Log(total/two)) < math.Abs(math.Log(total/one))
 	d.because("duplex", "%s moved %s/s with %.0f %% reads; one medium would have moved %s/s, two "+
-		"%s/s", best.kind.name, mib(total), 100*share, mib(one), mib(two))
+		"%s/s", best.name, mib(total), 100*share, mib(one), mib(two))
 }

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tools/load"
 )
@@ -47,7 +49,7 @@ func Device(in []string, stdin io.Reader, warn func(error)) (text string, reason
 
 // measured is one plain run on the storage tier.
 type measured struct {
-	kind        kind
+	kind
 	read, write float64 // bytes/s
 	// seconds that one file took: p50, p95, p99, p99.9, as far as they are known
 	times []float64
@@ -63,45 +65,40 @@ type kind struct {
 
 // read takes from a result what the rules need; false for one of another benchmark, of a
 // simulation, or that failed.
-func read(r *result.Result) (measured, bool) {
+func read(r *result.Result) (m measured, ok bool) {
 	if r == nil || r.Status != result.StatusComplete || r.Simulation != nil ||
-		(r.Benchmark != "StorageCeiling" && r.Benchmark != "Tier") {
-		return measured{}, false
+		(r.Benchmark != "StorageCeiling" && r.Benchmark != "Tier") || r.IO.ChunkBytes <= 0 {
+		return m, false
 	}
-	for _, t := range r.Tiers {
-		if t.Level != tiers.Storage.String() || r.IO.ChunkBytes <= 0 {
-			continue
-		}
-		m := measured{kind: kind{name: r.Name, chunk: int64(r.IO.ChunkBytes)}}
-		for _, s := range []*int64{r.EntrySizes.Read.Max, r.EntrySizes.Write.Max} {
-			if s != nil {
-				m.kind.entry = max(m.kind.entry, *s)
-			}
-		}
-		// What is outstanding is workers × depth, but no more chunks than an entry has.
-		m.kind.outstanding = r.Workload.Workers * r.IO.Depth
-		if m.kind.entry > 0 {
-			m.kind.chunk = min(m.kind.chunk, m.kind.entry)
-			m.kind.outstanding = r.Workload.Workers * min(r.IO.Depth,
-				int((m.kind.entry+m.kind.chunk-1)/m.kind.chunk))
-		}
-		if t.Read.BytesPerSecond != nil {
-			m.read = *t.Read.BytesPerSecond
-		}
-		if t.Write.BytesPerSecond != nil {
-			m.write = *t.Write.BytesPerSecond
-		}
-		// The times of entries show a limiter's slices: the fast ones and those that had to wait.
-		op := r.Latency.Levels[t.Level].Read.Device
-		if m.read == 0 {
-			op = r.Latency.Levels[t.Level].Write.Device
-		}
-		for _, p := range []*int64{op.P50, op.P95, op.P99, op.P999} {
-			if p != nil {
-				m.times = append(m.times, float64(*p)/1e9)
-			}
-		}
-		return m, m.read > 0 || m.write > 0
+	i := slices.IndexFunc(r.Tiers, func(t result.Tier) bool {
+		return t.Level == tiers.Storage.String()
+	})
+	if i < 0 {
+		return m, false
 	}
-	return measured{}, false
+	depth, chunk, entry := r.IO.Depth, int64(r.IO.ChunkBytes), int64(0)
+	for _, most := range []*int64{r.EntrySizes.Read.Max, r.EntrySizes.Write.Max} {
+		if most != nil {
+			entry = max(entry, *most)
+		}
+	}
+	// What is outstanding is workers × depth, but no more chunks than an entry has.
+	if entry > 0 {
+		chunk = min(chunk, entry)
+		depth = min(depth, int((entry+chunk-1)/chunk))
+	}
+	m.kind = kind{r.Name, r.Workload.Workers * depth, chunk, entry}
+	t, l := r.Tiers[i], r.Latency.Levels[r.Tiers[i].Level]
+	m.read, m.write = units.OrZero(t.Read.BytesPerSecond), units.OrZero(t.Write.BytesPerSecond)
+	// The times of entries show a limiter's slices: the fast ones and those that had to wait.
+	op := l.Read.Device
+	if m.read == 0 {
+		op = l.Write.Device
+	}
+	for _, p := range []*int64{op.P50, op.P95, op.P99, op.P999} {
+		if p != nil {
+			m.times = append(m.times, float64(*p)/1e9)
+		}
+	}
+	return m, m.read > 0 || m.write > 0
 }

@@ -2,6 +2,7 @@
 package sizing
 
 import (
+	"cmp"
 	"math"
 
 	"kvbench/kvbench/params"
@@ -96,7 +97,8 @@ func Estimate(v *params.Values, writeRate float64) Need {
 // users reckons with the population that the run would draw.
 func (n *Need) users(v *params.Values, writeRate float64) {
 	if v.DecodeOnly {
-		n.Disk.Minimum = populationBytes(v)
+		entries, tokens := v.DecodePopulation() // what it writes before its window
+		n.Disk.Minimum = int64(entries) * v.Sizer().Bytes(tokens)
 		n.Disk.WorkingSet, n.Disk.Everything = new(n.Disk.Minimum), new(n.Disk.Minimum)
 		n.MeanEntry = &Entry{n.LargestEntry.Tokens, n.LargestEntry.Bytes}
 		return
@@ -120,17 +122,12 @@ func (n *Need) users(v *params.Values, writeRate float64) {
 	mean := tokens / requests
 	n.MeanEntry = &Entry{int(math.Round(mean)), int64(size(mean))}
 	n.Disk.WorkingSet = new(max(int64(resident), n.Disk.Minimum))
-	if rate := writeRate; rate > 0 && rate < written {
-		written = rate
+	if writeRate > 0 {
+		written = min(written, writeRate)
 	}
-	var all float64
-	switch {
-	case v.MaxRequests > 0:
-		all = float64(v.MaxRequests) * size(mean)
-	case v.Window.Completions > 0:
-		all = float64(v.Window.Completions) * size(mean)
-	default:
-		all = written * (v.Window.Length + v.Warmup).Seconds()
+	all := written * (v.Window.Length + v.Warmup).Seconds()
+	if count := cmp.Or(int64(v.MaxRequests), int64(v.Window.Completions)); count > 0 {
+		all = float64(count) * size(mean)
 	}
 	n.Disk.Everything = new(max(int64(all), n.Disk.Minimum))
 }
@@ -138,12 +135,6 @@ func (n *Need) users(v *params.Values, writeRate float64) {
 // minThink is the shortest gap between two requests of one user, in seconds. Population draws can
 // be shorter, and a rate must stay finite.
 const minThink = 0.001
-
-// populationBytes is what decode-only writes before its window.
-func populationBytes(v *params.Values) int64 {
-	entries, tokens := v.DecodePopulation()
-	return int64(entries) * v.Sizer().Bytes(tokens)
-}
 
 // meanTurns is the mean length so far of the conversation to which a turn belongs: each turn starts
 // a new one with the profile's probability, and none is longer than its limit.
