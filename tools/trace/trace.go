@@ -51,9 +51,10 @@ func (e *NothingError) Unwrap() error { return e.error }
 func Run(ctx context.Context, opt *Options, stdout, stderr io.Writer, note func(string)) (string,
 	error) {
 	t, met, err := watch(ctx, opt, liveLine(stderr), note)
-	if unavailable := new(collector.UnavailableError); errors.As(err, &unavailable) {
-		return "", &NothingError{err}
-	} else if err != nil {
+	if err != nil {
+		if unavailable := new(collector.UnavailableError); errors.As(err, &unavailable) {
+			err = &NothingError{err}
+		}
 		return "", err
 	}
 	in := fio.Input{Title: opt.subject}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/term"
+
 	"kvbench/tracing"
 	"kvbench/tracing/collector"
 )
@@ -54,19 +56,15 @@ func loop(ctx context.Context, opt *Options, c *collector.Collector,
 	say func(*tracing.Trace)) string {
 	var timeout <-chan time.Time
 	if opt.duration > 0 {
-		timer := time.NewTimer(opt.duration)
-		defer timer.Stop()
-		timeout = timer.C
+		timeout = time.After(opt.duration)
 	}
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
-	for {
+	for ticks := time.Tick(tick); ; {
 		select {
 		case <-timeout:
 			return ""
 		case <-ctx.Done():
 			return ""
-		case <-ticker.C:
+		case <-ticks:
 			if t, err := c.Snapshot(); err == nil {
 				say(t)
 			}
@@ -82,19 +80,15 @@ func loop(ctx context.Context, opt *Options, c *collector.Collector,
 // end; it does nothing when stderr is none.
 func liveLine(stderr io.Writer) func(*tracing.Trace) {
 	f, ok := stderr.(*os.File)
-	if !ok {
-		return func(*tracing.Trace) {}
-	}
-	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return func(*tracing.Trace) {}
 	}
 	return func(t *tracing.Trace) {
-		const wipe = "\r\x1b[K"
-		if t == nil {
-			fmt.Fprint(f, wipe)
-			return
+		text := ""
+		if t != nil {
+			text = live(t)
 		}
-		fmt.Fprint(f, wipe, live(t))
+		fmt.Fprint(f, "\r\x1b[K", text)
 	}
 }
 
@@ -104,7 +98,7 @@ func live(t *tracing.Trace) string {
 	p := &t.Capture
 	line := fmt.Sprintf("%s: %d reads, %d writes, %.2f GiB, depth %.1f",
 		p.Window().Round(time.Second), p.Read.Requests, p.Write.Requests,
-		float64(p.Read.Bytes+p.Write.Bytes)/(1<<30), p.Read.MeanDepth+p.Write.MeanDepth)
+		tracing.GiB(p.Read.Bytes+p.Write.Bytes), p.Read.MeanDepth+p.Write.MeanDepth)
 	if h := t.D2CRead; h != nil {
 		line += fmt.Sprintf(", read p99 %.0f µs", *h.P99)
 	}
