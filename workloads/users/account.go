@@ -75,8 +75,8 @@ func newArrivals(limit int64, all []*cursor) *arrivals {
 
 // advance counts the arrivals up to and including until.
 func (a *arrivals) advance(until time.Duration, s *Users) {
-	for a != nil && a.left > 0 && a.next.len() > 0 && a.next.top().at <= until {
-		it := a.next.top()
+	for a != nil && a.left > 0 && len(a.next) > 0 && a.next[0].at <= until {
+		it := a.next[0]
 		c := it.cursor
 		a.offered[c.user.Class]++
 		a.tokens[c.user.Class] += s.ownOf(c, c.counted)

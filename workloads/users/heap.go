@@ -22,24 +22,15 @@ func (a userItem) before(b userItem) bool {
 	return a.tie < b.tie
 }
 
-// userHeap is a binary min-heap of users. container/heap would box an item at every step.
+// userHeap is a binary min-heap of users: its first one is the earliest. container/heap would box an
+// item at every step.
 type userHeap []userItem
-
-func (h userHeap) len() int { return len(h) }
-
-// top returns the earliest item of a heap that is not empty.
-func (h userHeap) top() userItem { return h[0] }
 
 // push adds an item.
 func (h *userHeap) push(it userItem) {
 	*h = append(*h, it)
-	items := *h
-	i := len(items) - 1
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !it.before(items[parent]) {
-			break
-		}
+	items, i := *h, len(*h)-1
+	for parent := (i - 1) / 2; i > 0 && it.before(items[parent]); parent = (i - 1) / 2 {
 		items[i] = items[parent]
 		i = parent
 	}
@@ -60,11 +51,7 @@ func (h *userHeap) pop() userItem {
 // replaceTop puts an item in the place of the earliest one and lets it fall to its own.
 func (h userHeap) replaceTop(it userItem) {
 	i := 0
-	for {
-		child := 2*i + 1
-		if child >= len(h) {
-			break
-		}
+	for child := 1; child < len(h); child = 2*i + 1 {
 		if child+1 < len(h) && h[child+1].before(h[child]) {
 			child++
 		}

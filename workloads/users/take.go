@@ -10,7 +10,7 @@ import (
 // Take implements Source.
 func (s *Users) Take(now time.Duration) (*workloads.Request, workloads.State, time.Duration) {
 	s.advance(now)
-	if s.ready.len() == 0 {
+	if len(s.ready) == 0 {
 		if s.exhausted() {
 			return nil, workloads.Exhausted, workloads.Never
 		}
@@ -66,7 +66,7 @@ func (s *Users) advance(now time.Duration) {
 	if s.cfg.MaxRequests > 0 {
 		s.counted.advance(s.now, s)
 	}
-	for s.future.len() > 0 && s.future.top().at <= s.now {
+	for len(s.future) > 0 && s.future[0].at <= s.now {
 		it := s.future.pop()
 		if !s.counted.within(it) {
 			it.cursor.state = retired
@@ -97,10 +97,10 @@ func (s *Users) exhausted() bool {
 // wake returns the time of the next arrival, Never when all users wait for an event or are beyond
 // MaxRequests.
 func (s *Users) wake() time.Duration {
-	if s.future.len() == 0 || !s.counted.within(s.future.top()) {
+	if len(s.future) == 0 || !s.counted.within(s.future[0]) {
 		return workloads.Never
 	}
-	return s.future.top().at
+	return s.future[0].at
 }
 
 // request makes the request under a cursor.
