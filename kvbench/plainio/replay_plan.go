@@ -2,7 +2,9 @@ package plainio
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -53,9 +55,11 @@ func (r *Replay) pass(ctx context.Context, b *Bench, origin, base time.Duration)
 		}
 	}()
 	for ctx.Err() == nil {
-		row, ok := r.rows.Next()
-		if !ok {
-			return last, r.rows.Err()
+		row, err := r.rows.Next()
+		if errors.Is(err, io.EOF) {
+			return last, nil
+		} else if err != nil {
+			return last, err
 		}
 		last = base + row.At
 		due := clock.Never

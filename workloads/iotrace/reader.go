@@ -19,12 +19,9 @@ import (
 // and Write only, and has a fourth phase, Both. Malformed rows are handled as in request traces.
 // .gz and .zst are unpacked on the way. It is not safe for concurrent use.
 type Reader struct {
-	rows   *formats.CSV // nil once closed
-	usable int64
-	tally  formats.Tally
-	first  time.Duration
-	last   time.Duration
-	err    error
+	rows        *formats.CSV
+	tally       formats.Tally
+	first, last time.Duration // stamps of usable rows
 }
 
 // Open opens a file. With allowMalformed any share of its rows may be malformed.
@@ -34,59 +31,47 @@ func Open(path string, allowMalformed bool) (*Reader, error) {
 		return nil, err
 	}
 	tally := formats.Tally{What: "I/O trace", File: path, Allow: allowMalformed}
-	return &Reader{rows: rows, tally: tally}, nil
+	return &Reader{rows: rows, tally: tally, first: -1}, nil
 }
 
-// Next returns the next usable row; false at the end, or after an error, which Err then returns.
-func (t *Reader) Next() (Row, bool) {
-	for t.rows != nil {
+// Next returns the next usable row; io.EOF at the end, another error for a file that is of no use.
+func (t *Reader) Next() (Row, error) {
+	for {
 		var row Row
 		fields, err := t.rows.Fields()
 		if err == nil {
 			row, err = t.row(fields)
 		}
-		if err != nil && !formats.IsMalformed(err) {
-			t.end(err)
-			break
+		if errors.Is(err, io.EOF) {
+			return row, t.end()
 		}
-		if end := t.tally.Row(err, t.rows.Line); end != nil {
-			t.end(end)
-		} else if err == nil {
-			t.usable++
-			return row, true
+		if err != nil && !formats.IsMalformed(err) {
+			return row, err
+		}
+		if end := t.tally.Row(err, t.rows.Line); end != nil || err == nil {
+			return row, end
 		}
 	}
-	return Row{}, false
 }
-
-// Err is why Next ended early, nil at the end of the file.
-func (t *Reader) Err() error { return t.err }
 
 // Report says what the file held so far.
 func (t *Reader) Report() workloads.TraceReport { return t.tally.Report }
 
 // Close closes the file.
-func (t *Reader) Close() error {
-	if t.rows == nil {
-		return nil
-	}
-	err := t.rows.Close()
-	t.rows = nil
-	return err
-}
+func (t *Reader) Close() error { return t.rows.Close() }
 
-// end closes the file because of an error, io.EOF as a rule: then it checks what can be checked at
-// the end only.
-func (t *Reader) end(err error) {
-	if errors.Is(err, io.EOF) {
-		t.tally.Report.Cycles = 1
-		if err = t.tally.End(); err == nil && t.usable == 0 {
-			err = fmt.Errorf("I/O trace %s has no usable row among its %d%s",
-				t.tally.File, t.tally.Report.Rows, t.tally.Example())
-		}
+// end checks what can be checked at the end only, and is io.EOF where nothing is wrong.
+func (t *Reader) end() error {
+	seen := &t.tally.Report
+	seen.Cycles = 1
+	if err := t.tally.End(); err != nil {
+		return err
 	}
-	t.err = err
-	_ = t.Close() // only read from
+	if seen.Rows == seen.Malformed {
+		return fmt.Errorf("I/O trace %s has no usable row among its %d%s",
+			t.tally.File, seen.Rows, t.tally.Example())
+	}
+	return io.EOF
 }
 
 // row reads the fields of a row; the first one that is wrong is named.
@@ -124,8 +109,8 @@ func (t *Reader) row(fields []string) (row Row, bad error) {
 	if bad != nil {
 		return Row{}, bad
 	}
-	if t.usable == 0 {
-		t.first, t.last = at, at
+	if t.first < 0 {
+		t.first = at
 	}
 	t.last = max(t.last, at)
 	row.At = t.last - t.first

@@ -2,7 +2,9 @@ package iotrace
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,11 +37,15 @@ func readIO(t testing.TB, path string, allow bool) ([]Row, workloads.TraceReport
 		return nil, workloads.TraceReport{}, err
 	}
 	var rows []Row
-	for row, ok := tr.Next(); ok; row, ok = tr.Next() {
+	row, err := tr.Next()
+	for ; err == nil; row, err = tr.Next() {
 		rows = append(rows, row)
 	}
 	require.NoError(t, tr.Close())
-	return rows, tr.Report(), tr.Err()
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return rows, tr.Report(), err
 }
 
 func TestIOTraceReadsOursAndThePythonBenchmarks(t *testing.T) {

@@ -199,15 +199,13 @@ func randomConfig(rng *rand.Rand) Config {
 	}
 	flip := func() bool { return rng.IntN(2) == 0 }
 	cfg := Config{
-		Profile:          p,
-		Seed:             rng.Uint64(),
-		ClosedLoop:       flip(),
-		Overtaking:       flip(),
-		MultiTurn:        rng.IntN(4) > 0,
-		PrefixCaching:    flip(),
-		DecodeOnly:       rng.IntN(5) == 0,
-		Population:       20,
-		PopulationTokens: 100,
+		Profile:       p,
+		Seed:          rng.Uint64(),
+		ClosedLoop:    flip(),
+		Overtaking:    flip(),
+		MultiTurn:     rng.IntN(4) > 0,
+		PrefixCaching: flip(),
+		DecodeOnly:    rng.IntN(5) == 0,
 	}
 	cfg.Users = Population(p, cfg.Seed, 1+rng.IntN(12), flip())
 	for i := range cfg.Users {
@@ -312,8 +310,8 @@ func compareWithReference(t *testing.T, cfg Config, rng *rand.Rand) {
 				require.Equal(t, want.history, r.History)
 			}
 			if cfg.DecodeOnly {
-				require.Regexp(t, `^pop/1?[0-9]$`, r.Own.Key)
-				require.Equal(t, 100, r.Own.Tokens)
+				require.Regexp(t, `^pop/(1[01]|[1-9])?[0-9]$`, r.Own.Key)
+				require.Equal(t, 2048, r.Own.Tokens)
 			} else {
 				require.Equal(t, workloads.Entry{
 					Key: workloads.UserKey(

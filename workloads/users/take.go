@@ -117,8 +117,9 @@ func (s *Users) request(c *cursor) *workloads.Request {
 	r.Kind = s.shape.Kind(r.ContextTokens)
 	r.SystemPrompt, r.SystemPromptTokens = s.shape.Prompt(c.stream, c.seq)
 	if s.cfg.DecodeOnly {
-		n := c.stream.Between(profile.DrawPopulation, c.seq, 0, s.cfg.Population-1)
-		r.Own = workloads.Entry{Key: workloads.PopulationKey(n), Tokens: s.cfg.PopulationTokens}
+		entries := max(1, populationPerUser*len(s.cfg.Users))
+		n := c.stream.Between(profile.DrawPopulation, c.seq, 0, entries-1)
+		r.Own = workloads.Entry{Key: workloads.PopulationKey(n), Tokens: populationTokens}
 		return r
 	}
 	r.Own = workloads.Entry{

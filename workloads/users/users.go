@@ -28,9 +28,6 @@ type Config struct {
 	PrefixCaching bool
 
 	PrefillOnly, DecodeOnly bool
-	// Population entries of PopulationTokens each were written before a decode-only load; its
-	// requests read random ones of them. 0 means ten per user and 2048 tokens.
-	Population, PopulationTokens int
 
 	Rate         float64 // requests per second of all users together, 0 = think times decide
 	ConstantRate bool    // evenly spaced instead of Poisson arrivals
@@ -97,14 +94,15 @@ const (
 	retired                     // beyond MaxRequests, or silent
 )
 
+// Before a decode-only load so many entries of so many tokens were written for each user. Its
+// requests read random ones of them.
+const (
+	populationPerUser = 10
+	populationTokens  = 2048
+)
+
 // New returns the load at its origin.
 func New(cfg Config) *Users {
-	if cfg.Population < 1 {
-		cfg.Population = max(1, 10*len(cfg.Users))
-	}
-	if cfg.PopulationTokens < 1 {
-		cfg.PopulationTokens = 2048
-	}
 	s := &Users{
 		cfg:        cfg,
 		closedLoop: cfg.ClosedLoop && cfg.Rate <= 0,
