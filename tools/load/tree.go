@@ -52,10 +52,6 @@ type Tree struct {
 var layout = regexp.MustCompile(
 	`(?:^|/)([^/]+)/trial_(\d+)/rank_(\d+)/(kvcache_results_[^/]*\.json)$`)
 
-// ErrNoResults is wrapped by ReadTree's error for a directory without result files. The submission
-// says something else about it than aggregate does.
-var ErrNoResults = errors.New("no result file (kvcache_results_*.json) in it or below")
-
 // ReadTree reads every result file below dir. A file that cannot be read is an error, as is a
 // second result for the same trial and rank from another place. Of several in one directory the
 // newest is taken.
@@ -78,7 +74,7 @@ func ReadTree(dir string) (*Tree, error) {
 		return err
 	})
 	if err == nil && len(t.Files) == 0 {
-		err = fmt.Errorf("%s: %w", dir, ErrNoResults)
+		err = fmt.Errorf("%s: no result file (kvcache_results_*.json) in it or below", dir)
 	}
 	slices.SortFunc(t.Files, compareFiles)
 	return t, err

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -16,18 +17,14 @@ func Merge(trials []*load.Record, key string) *result.Histogram {
 		if rec.Result == nil {
 			continue
 		}
-		d, ok := rec.Result.Histograms[key]
-		if !ok {
-			continue
+		h, err := rec.Result.Histograms[key].Decode()
+		switch {
+		case err != nil:
+		case sum == nil:
+			sum = h
+		default:
+			sum.Merge(h)
 		}
-		h, err := d.Decode()
-		if err != nil {
-			continue
-		}
-		if sum == nil {
-			sum = result.NewHistogram(d.Unit)
-		}
-		sum.Merge(h)
 	}
 	return sum
 }
@@ -63,22 +60,13 @@ type Bucket struct {
 // Octaves are the values of a histogram by powers of two, from the first to the last octave that
 // has any.
 func Octaves(h *result.Histogram) (out []Bucket) {
-	if h.Count() == 0 {
-		return nil
-	}
 	below := int64(0)
-	for e := 0; e < 62 && below < h.Count(); e++ {
-		upTo := h.AtMost(1<<e - 1)
-		n := upTo - below
+	for end := int64(1); below < h.Count() && end < 1<<62; end *= 2 {
+		upTo := h.AtMost(end - 1)
+		if n := upTo - below; n > 0 || len(out) > 0 {
+			out = append(out, Bucket{float64(end / 2), float64(end), n})
+		}
 		below = upTo
-		if n == 0 && len(out) == 0 {
-			continue
-		}
-		low := 0.0
-		if e > 0 {
-			low = float64(int64(1) << (e - 1))
-		}
-		out = append(out, Bucket{low, float64(int64(1) << e), n})
 	}
 	return out
 }
@@ -86,7 +74,7 @@ func Octaves(h *result.Histogram) (out []Bucket) {
 // TraceOctaves adds up one tracing histogram of several trials by powers of two. Linear ones (queue
 // depth, addresses) keep their buckets when there are few.
 func TraceOctaves(trials []*load.Record, key string) (out []Bucket, about load.TraceHistogram) {
-	counts := map[float64]Bucket{}
+	counts := map[float64]int64{}
 	for _, rec := range trials {
 		for _, h := range rec.Tracing() {
 			if h.Key != key {
@@ -98,20 +86,13 @@ func TraceOctaves(trials []*load.Record, key string) (out []Bucket, about load.T
 				if b.Range[0] >= 1 {
 					low = math.Exp2(math.Floor(math.Log2(b.Range[0])))
 				}
-				k := counts[low]
-				counts[low] = Bucket{low, max(1, 2*low), k.Count + b.Count}
+				counts[low] += b.Count
 			}
 		}
 	}
-	for _, b := range counts {
-		out = append(out, b)
+	for _, low := range slices.Sorted(maps.Keys(counts)) {
+		out = append(out, Bucket{low, max(1, 2*low), counts[low]})
 	}
-	slices.SortFunc(out, func(a, b Bucket) int {
-		if a.Low < b.Low {
-			return -1
-		}
-		return 1
-	})
 	return out, about
 }
 
@@ -135,16 +116,15 @@ func Shares(hists [][]Bucket, bound func(Bucket) float64) (bounds []float64, sha
 		bounds = append(bounds, at)
 	}
 	for _, h := range hists {
-		total, counts := int64(0), make([]int64, len(bounds))
+		total, list := int64(0), make([]float64, len(bounds))
 		for _, b := range h {
 			total += b.Count
 			if i := slices.Index(bounds, bound(b)); i >= 0 {
-				counts[i] += b.Count
+				list[i] += float64(b.Count)
 			}
 		}
-		list := make([]float64, len(bounds))
-		for i, n := range counts {
-			list[i] = float64(n) / float64(total)
+		for i := range list {
+			list[i] /= float64(total)
 		}
 		shares = append(shares, list)
 	}
@@ -168,7 +148,6 @@ func MedianOf(values []float64) (float64, bool) {
 	if n == 0 {
 		return 0, false
 	}
-	values = slices.Clone(values)
-	slices.Sort(values)
+	values = slices.Sorted(slices.Values(values))
 	return (values[(n-1)/2] + values[n/2]) / 2, true
 }

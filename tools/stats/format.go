@@ -1,9 +1,9 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -33,12 +33,7 @@ func rank(unit string) int {
 }
 
 // Title is a metric's name for people: read-sec/MiB is "read time per MiB".
-func Title(unit string) string {
-	if t, ok := titles[unit]; ok {
-		return t
-	}
-	return unit
-}
+func Title(unit string) string { return cmp.Or(titles[unit], unit) }
 
 // titles are the suite's units for people.
 var titles = map[string]string{
@@ -48,12 +43,10 @@ var titles = map[string]string{
 	"write-p95-sec": "write p95",
 	"read-sec/MiB":  "read time per MiB", "e2e-p95-sec": "end-to-end p95", "hit-ratio": "hit ratio",
 	"served-ratio": "served share of the load", "cpu-sec/B": "CPU time per byte",
-	"peak-RSS-bytes":    "peak memory",
-	"device-read-ratio": "device reads ÷ application reads",
-	"ceiling-ratio":     "share of the ceiling",
-	"copy-B/s":          "copying", "gen-B/s": "data generation",
-	"gen-copy-ratio": "generation ÷ copying",
-	"zstd-ratio":     "zstd ratio", "duplicate-blocks": "duplicate blocks",
+	"peak-RSS-bytes": "peak memory", "device-read-ratio": "device reads ÷ application reads",
+	"ceiling-ratio": "share of the ceiling", "copy-B/s": "copying", "gen-B/s": "data generation",
+	"gen-copy-ratio": "generation ÷ copying", "zstd-ratio": "zstd ratio",
+	"duplicate-blocks": "duplicate blocks",
 }
 
 // Line returns the unit as benchmark lines have it, nanoseconds instead of seconds, and what to
@@ -69,84 +62,65 @@ func Line(unit string) (string, float64) {
 // read-p95-sec.
 var nanoseconds = regexp.MustCompile(`(^|[-/])sec([-/]|$)`)
 
-// Format writes a value with its unit: 4.65 GiB/s, 1.24 ms, 0.93. Tidied units end in what they
-// count, so that the end decides; times per byte end in bytes as well and come first.
+// formats tell by the end of a tidied unit, which is what it counts, how its values are written.
+// Times per byte end in bytes as well and come first.
+var formats = []struct {
+	end  string
+	text func(float64) string
+	per  string
+}{
+	{"sec/B", Seconds, "/B"}, {"sec/MiB", Seconds, "/MiB"}, {"B/s", Binary, "/s"},
+	{"-bytes", Binary, ""}, {"B", Binary, ""}, {"B/op", Binary, ""}, {"sec", Seconds, ""},
+	{"sec/op", Seconds, ""}, {"-ratio", Number, ""},
+}
+
+// Format writes a value with its unit: 4.65 GiB/s, 1.24 ms, 0.93.
 func Format(v float64, unit string) string {
-	ends := func(suffixes ...string) bool {
-		return slices.ContainsFunc(suffixes,
-			func(s string) bool { return strings.HasSuffix(unit, s) })
+	if math.IsInf(v, 0) || math.IsNaN(v) {
+		return units.Unknown
 	}
-	switch {
-	case math.IsInf(v, 0), math.IsNaN(v):
-		return "–"
-	case ends("sec/B"):
-		return Seconds(v) + "/B"
-	case ends("sec/MiB"):
-		return Seconds(v) + "/MiB"
-	case ends("B/s"):
-		return Binary(v) + "/s"
-	case ends("-bytes", "B", "B/op"):
-		return Binary(v)
-	case ends("sec", "sec/op"):
-		return Seconds(v)
-	case ends("-ratio"):
-		return Number(v)
+	for _, f := range formats {
+		if strings.HasSuffix(unit, f.end) {
+			return f.text(v) + f.per
+		}
 	}
 	return Number(v) + " " + unit
 }
 
-// Number has three significant digits and groups thousands.
+// Number has three significant digits, groups thousands, and drops zeros that say nothing: 4.60 is
+// 4.6.
 func Number(v float64) string {
-	a := math.Abs(v)
-	switch {
+	digits := 3
+	switch a := math.Abs(v); {
 	case a == 0:
 		return "0"
-	case a < 0.001:
+	case a < 0.001 || a >= 1e15:
 		return strconv.FormatFloat(v, 'g', 3, 64)
-	case a < 1:
-		return trim(strconv.FormatFloat(v, 'f', 3, 64))
-	case a < 10:
-		return trim(strconv.FormatFloat(v, 'f', 2, 64))
-	case a < 100:
-		return trim(strconv.FormatFloat(v, 'f', 1, 64))
-	case a < 1e15:
-		return Thousands(int64(math.Round(v)))
+	case a >= 100:
+		return units.Count.Text(math.Round(v))
+	case a >= 10:
+		digits = 1
+	case a >= 1:
+		digits = 2
 	}
-	return strconv.FormatFloat(v, 'g', 3, 64)
-}
-
-// trim drops zeros that say nothing: 4.60 is 4.6.
-func trim(s string) string { return strings.TrimSuffix(strings.TrimRight(s, "0"), ".") }
-
-// Thousands groups the digits of n.
-func Thousands(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
+	text := strconv.FormatFloat(v, 'f', digits, 64)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
 // Binary formats bytes with a binary unit.
 func Binary(v float64) string {
-	units := [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
-	i := 0
-	for math.Abs(v) >= 1024 && i < len(units)-1 {
+	names := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
+	for ; math.Abs(v) >= 1024 && len(names) > 1; names = names[1:] {
 		v /= 1024
-		i++
 	}
-	return Number(v) + " " + units[i]
+	return Number(v) + " " + names[0]
 }
 
 // Seconds formats a time with the unit that fits.
 func Seconds(v float64) string {
-	switch a := math.Abs(v); {
-	case a == 0 || a >= 1:
-		return Number(v) + " s"
-	case a >= 1e-3:
-		return Number(v*1e3) + " ms"
-	case a >= 1e-6:
-		return Number(v*1e6) + " µs"
+	names := []string{"s", "ms", "µs", "ns"}
+	for ; v != 0 && math.Abs(v) < 1 && len(names) > 1; names = names[1:] {
+		v *= 1000
 	}
-	return Number(v*1e9) + " ns"
+	return Number(v) + " " + names[0]
 }

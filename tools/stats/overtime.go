@@ -22,46 +22,32 @@ func BlockRatios(t *result.Timeline, most int) *Ratios {
 	}
 	step := (len(t.Blocks) + most - 1) / most
 	r := &Ratios{}
-	var all, hits, ideal count
+	var allSoFar, hitsSoFar, idealSoFar float64
 	for from := 0; from < len(t.Blocks); from += step {
-		var b, h, i count
+		// What is not known in one interval makes the sum unknown.
+		var all, hits, ideal float64
 		for k := from; k < min(from+step, len(t.Blocks)); k++ {
-			b.add(t.Blocks[k], true)
-			h.add(t.BlockHits[k], true)
-			known := k < len(t.BlockIdeal) && t.BlockIdeal[k] != nil
-			if known {
-				i.add(*t.BlockIdeal[k], true)
+			all += float64(t.Blocks[k])
+			hits += float64(t.BlockHits[k])
+			if k < len(t.BlockIdeal) && t.BlockIdeal[k] != nil {
+				ideal += float64(*t.BlockIdeal[k])
 			} else {
-				i.add(0, false)
+				ideal = math.NaN()
 			}
 		}
-		all.add(b.n, !b.unknown)
-		hits.add(h.n, !h.unknown)
-		ideal.add(i.n, !i.unknown)
+		allSoFar, hitsSoFar, idealSoFar = allSoFar+all, hitsSoFar+hits, idealSoFar+ideal
 		r.At = append(r.At, float64(from)*float64(t.IntervalNS)/1e9)
-		r.Hit, r.Ideal = append(r.Hit, h.of(b)), append(r.Ideal, i.of(b))
-		r.HitSoFar, r.IdealSoFar = append(r.HitSoFar, hits.of(all)),
-			append(r.IdealSoFar, ideal.of(all))
+		r.Hit, r.Ideal = append(r.Hit, share(hits, all)), append(r.Ideal, share(ideal, all))
+		r.HitSoFar = append(r.HitSoFar, share(hitsSoFar, allSoFar))
+		r.IdealSoFar = append(r.IdealSoFar, share(idealSoFar, allSoFar))
 	}
 	return r
 }
 
-// count is a sum that is unknown once one of its parts is.
-type count struct {
-	n       int64
-	unknown bool
-}
-
-// add takes in the number of one interval, if it is known.
-func (c *count) add(n int64, known bool) {
-	c.n += n
-	c.unknown = c.unknown || !known
-}
-
-// of is the share of a whole, or not a number where one of the two is unknown or nothing happened.
-func (c count) of(whole count) float64 {
-	if c.unknown || whole.n == 0 {
+// share is not a number where nothing happened.
+func share(part, whole float64) float64 {
+	if whole == 0 {
 		return math.NaN()
 	}
-	return float64(c.n) / float64(whole.n)
+	return part / whole
 }

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -73,13 +74,11 @@ const Alpha = 0.05
 // Significant says whether the difference is more than chance: after correction for headline
 // metrics, taken alone for the others.
 func (c *Change) Significant() bool {
-	if c.Incomparable != "" {
-		return false
-	}
+	p := c.P
 	if c.Headline {
-		return c.Adjusted < Alpha
+		p = c.Adjusted
 	}
-	return c.P < Alpha
+	return c.Incomparable == "" && p < Alpha
 }
 
 // Metric returns the metric of a tidied unit, or nil.
@@ -145,83 +144,81 @@ type Collection struct {
 	KeepTrials    bool // the table names the records
 	MarkSimulated bool // predictions are benchmarks of their own
 
-	runs    []string
-	entries map[entryKey]*entry
-	order   []*entry
-	notes   []string
+	runs  []string
+	parts map[partKey]*part
+	order []*part
+	notes []string
 }
 
-// entry is a benchmark of one run as it was printed: with its package and GOMAXPROCS.
-type entry struct {
-	entryKey
-	metrics  []*metric
+// part is what one run has of a benchmark as it was printed: with its package and GOMAXPROCS.
+type part struct {
+	partKey
+	metrics  []*Metric // of one cell
 	trials   []*load.Record
 	settings *load.Settings
 }
 
-// entryKey tells entries apart. The run is an index into runs.
-type entryKey struct {
+// partKey tells parts apart. The run is an index into runs.
+type partKey struct {
 	run       int
 	pkg, name string
 	simulated bool
-}
-
-// metric is a unit of an entry with the values of its trials.
-type metric struct {
-	unit, label string
-	values      []float64
 }
 
 // Add takes in a trial of a run. Its ranks were measured alike, so that the first says where it
 // belongs.
 func (c *Collection) Add(run string, t load.Trial) {
 	first := t.Ranks[0]
-	key := entryKey{run: slices.Index(c.runs, run), pkg: pkg(first), name: t.Name}
+	key := partKey{run: slices.Index(c.runs, run), name: t.Name}
 	if key.run < 0 {
 		key.run = len(c.runs)
 		c.runs = append(c.runs, run)
 	}
-	key.simulated = c.MarkSimulated && first.IsSimulated()
-	e := c.entries[key]
-	if e == nil {
-		e = &entry{entryKey: key, settings: load.NewSettings(t.Name)}
-		if c.entries == nil {
-			c.entries = map[entryKey]*entry{}
+	// The package is named by the line's configuration.
+	for _, line := range first.Config {
+		if line.Key == "pkg" {
+			key.pkg = line.Value
 		}
-		c.entries[key] = e
-		c.order = append(c.order, e)
+	}
+	key.simulated = c.MarkSimulated && first.IsSimulated()
+	p := c.parts[key]
+	if p == nil {
+		p = &part{partKey: key, settings: load.NewSettings(t.Name)}
+		if c.parts == nil {
+			c.parts = map[partKey]*part{}
+		}
+		c.parts[key] = p
+		c.order = append(c.order, p)
 	}
 	// A gate over years of results needs numbers and settings, and not the files.
 	if c.KeepTrials {
-		e.trials = append(e.trials, t.Ranks...)
+		p.trials = append(p.trials, t.Ranks...)
 	}
 	for _, v := range t.Values {
+		m := metricOf(&p.metrics, v.Unit, cmp.Or(v.OrigUnit, v.Unit), 1)
 		// An infinite or missing value has no place in a median, and must not vanish without a
 		// word.
-		if m := e.metric(v); math.IsNaN(v.Value) || math.IsInf(v.Value, 0) {
-			c.note("%s %s: %s is %v and was left out", run, t.Name, m.label, v.Value)
+		if math.IsNaN(v.Value) || math.IsInf(v.Value, 0) {
+			c.note("%s %s: %s is %v and was left out", run, t.Name, m.Label, v.Value)
 		} else {
-			m.values = append(m.values, v.Value)
+			m.Cells[0].Values = append(m.Cells[0].Values, v.Value)
 		}
 	}
 	for _, rank := range t.Ranks {
-		e.settings.Add(rank)
+		p.settings.Add(rank)
 	}
 }
 
-// metric finds or makes the metric of a value. A benchmark has about a dozen, so that a list is as
-// good as a map and keeps the order of the line.
-func (e *entry) metric(v benchfmt.Value) *metric {
-	for _, m := range e.metrics {
-		if m.unit == v.Unit {
+// metricOf finds the metric of a unit, or adds one with a cell for each run. A benchmark has about
+// a dozen, so that a list is as good as a map and keeps the order of the line.
+func metricOf(list *[]*Metric, unit, label string, runs int) *Metric {
+	for _, m := range *list {
+		if m.Unit == unit {
 			return m
 		}
 	}
-	m := &metric{unit: v.Unit, label: v.OrigUnit}
-	if m.label == "" {
-		m.label = v.Unit
-	}
-	e.metrics = append(e.metrics, m)
+	m := &Metric{Unit: unit, Label: label, Cells: make([]Cell, runs)}
+	*list = append(*list, m)
 	return m
 }
 
@@ -232,32 +229,20 @@ func (c *Collection) note(format string, args ...any) {
 	}
 }
 
-// pkg is the package that a line's configuration names.
-func pkg(rec *load.Record) string {
-	for _, line := range rec.Config {
-		if line.Key == "pkg" {
-			return line.Value
-		}
-	}
-	return ""
-}
-
 // Table arranges what was gathered and compares each run with the first.
 func (c *Collection) Table(units benchfmt.UnitMetadataMap) *Table {
 	t := &Table{Runs: c.runs, Labels: labels(c.runs), Units: units, Notes: c.notes}
 	byName := map[string]*Benchmark{}
-	nameOf := c.names()
-	for _, e := range c.order {
-		name := nameOf(e)
+	for i, name := range c.names() {
 		b := byName[name]
 		if b == nil {
-			b = &Benchmark{Name: name, Simulated: e.simulated,
+			b = &Benchmark{Name: name, Simulated: c.order[i].simulated,
 				Trials:   make([][]*load.Record, len(t.Runs)),
 				Settings: make([]*load.Settings, len(t.Runs))}
 			byName[name] = b
 			t.Benchmarks = append(t.Benchmarks, b)
 		}
-		b.add(e, len(t.Runs), units)
+		b.add(c.order[i], len(t.Runs))
 	}
 	for _, b := range t.Benchmarks {
 		differ := make([]string, len(t.Runs))
@@ -265,28 +250,25 @@ func (c *Collection) Table(units benchfmt.UnitMetadataMap) *Table {
 			differ[run] = load.Incomparable(b.Settings[0], b.Settings[run])
 		}
 		for _, m := range b.Metrics {
+			m.Better = units.GetBetter(m.Unit)
 			m.summarize(units.GetAssumption(m.Unit), differ)
 		}
 	}
 	return t
 }
 
-// add takes in one run's part of a benchmark. Two entries of a run can be one benchmark: a line
-// with GOMAXPROCS in its name, and a result file without.
-func (b *Benchmark) add(e *entry, runs int, units benchfmt.UnitMetadataMap) {
-	b.Trials[e.run] = append(b.Trials[e.run], e.trials...)
-	if b.Settings[e.run] == nil {
-		b.Settings[e.run] = load.NewSettings(e.name)
+// add takes in one run's part of a benchmark. Two parts of a run can be one benchmark: a line with
+// GOMAXPROCS in its name, and a result file without.
+func (b *Benchmark) add(p *part, runs int) {
+	b.Trials[p.run] = append(b.Trials[p.run], p.trials...)
+	if b.Settings[p.run] == nil {
+		b.Settings[p.run] = p.settings
+	} else {
+		b.Settings[p.run].Merge(p.settings)
 	}
-	b.Settings[e.run].Merge(e.settings)
-	for _, have := range e.metrics {
-		m := b.Metric(have.unit)
-		if m == nil {
-			m = &Metric{Unit: have.unit, Label: have.label, Better: units.GetBetter(have.unit),
-				Cells: make([]Cell, runs)}
-			b.Metrics = append(b.Metrics, m)
-		}
-		m.Cells[e.run].Values = append(m.Cells[e.run].Values, have.values...)
+	for _, have := range p.metrics {
+		c := &metricOf(&b.Metrics, have.Unit, have.Label, runs).Cells[p.run]
+		c.Values = append(c.Values, have.Cells[0].Values...)
 	}
 }
 
@@ -336,55 +318,53 @@ func (t *Table) correct(run int) {
 }
 
 // labels shortens paths to their last element unless two runs would have the same name.
-func labels(runs []string) []string {
-	out, taken := make([]string, len(runs)), map[string]bool{}
-	for i, run := range runs {
-		out[i] = filepath.Base(run)
-		if taken[out[i]] {
-			return runs
+func labels(runs []string) (out []string) {
+	for _, run := range runs {
+		if label := filepath.Base(run); !slices.Contains(out, label) {
+			out = append(out, label)
 		}
-		taken[out[i]] = true
+	}
+	if len(out) < len(runs) {
+		return runs
 	}
 	return out
 }
 
-// names returns what the entries are called in the table. GOMAXPROCS (-8) and the package are left
+// names returns what the parts are called in the table. GOMAXPROCS (-8) and the package are left
 // out, so that machines can be compared, and a package that moved, unless one run has a benchmark
-// with several of them.
-func (c *Collection) names() func(*entry) string {
-	type of struct {
+// with several of them: within a run several suffixes are a sweep of -cpu.
+func (c *Collection) names() (list []string) {
+	type place struct {
 		run  int
 		base string
 	}
-	procs, pkgs := map[of]string{}, map[of]string{}
-	keepProcs, keepPkg := map[string]bool{}, map[string]bool{}
-	several := func(seen map[of]string, keep map[string]bool, k of, v string) {
-		if have := seen[k]; v != "" && have != "" && have != v {
-			keep[k.base] = true
-		} else if v != "" {
-			seen[k] = v
+	several := func(of func(*part) string) map[string]bool {
+		first, found := map[place]string{}, map[string]bool{}
+		for _, p := range c.order {
+			base, _ := load.SplitProcs(p.name)
+			at := place{p.run, base}
+			found[base] = found[base] || of(p) != "" && cmp.Or(first[at], of(p)) != of(p)
+			first[at] = cmp.Or(first[at], of(p))
 		}
+		return found
 	}
-	// Within one run several suffixes are a sweep of -cpu; between runs they are two machines.
-	for _, e := range c.order {
-		base, suffix := load.SplitProcs(e.name)
-		several(procs, keepProcs, of{e.run, base}, suffix)
-		several(pkgs, keepPkg, of{e.run, base}, e.pkg)
-	}
-	return func(e *entry) string {
-		name, suffix := load.SplitProcs(e.name)
-		withPkg := keepPkg[name] && e.pkg != ""
-		if keepProcs[name] {
-			name += suffix
+	suffix := func(p *part) string { _, procs := load.SplitProcs(p.name); return procs }
+	procs, pkgs := several(suffix), several(func(p *part) string { return p.pkg })
+	for _, p := range c.order {
+		base, _ := load.SplitProcs(p.name)
+		name := base
+		if procs[base] {
+			name = p.name
 		}
-		if withPkg {
-			name = e.pkg + "." + name
+		if pkgs[base] && p.pkg != "" {
+			name = p.pkg + "." + name
 		}
-		if e.simulated {
+		if p.simulated {
 			name = markSimulated(name)
 		}
-		return name
+		list = append(list, name)
 	}
+	return list
 }
 
 // NameOf is the name under which one record stands: its own, marked when it is simulated.
