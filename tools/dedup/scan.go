@@ -102,19 +102,15 @@ func (s *scanner) path(path string) {
 		// A link that is named is followed, as the trailing separator makes the kernel do.
 		_ = filepath.WalkDir(path+string(filepath.Separator),
 			func(name string, d fs.DirEntry, err error) error {
+				var info fs.FileInfo
+				if err == nil && d.Type().IsRegular() {
+					info, err = d.Info()
+				}
 				if err != nil {
 					s.problem(err)
-					return nil
+				} else if info != nil {
+					s.file(name, info)
 				}
-				if !d.Type().IsRegular() {
-					return nil
-				}
-				info, err := d.Info()
-				if err != nil {
-					s.problem(err)
-					return nil
-				}
-				s.file(name, info)
 				return nil
 			})
 	default:
@@ -138,23 +134,14 @@ func (s *scanner) file(path string, info fs.FileInfo) {
 	}
 	defer f.Close()
 	s.files++
-	for {
-		buf := <-s.free
-		n, err := io.ReadFull(f, buf[:part])
-		if n > 0 {
-			s.bytes += int64(n)
-			s.parts <- buf[:n]
-		} else {
-			s.free <- buf
-		}
-		switch {
-		case err == nil:
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return
-		default:
-			s.problem(err)
-			return
-		}
+	for err == nil {
+		buf, n := <-s.free, 0
+		n, err = io.ReadFull(f, buf[:part])
+		s.bytes += int64(n)
+		s.parts <- buf[:n] // nothing comes of an empty one
+	}
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		s.problem(err)
 	}
 }
 
@@ -217,20 +204,18 @@ func (s *scanner) report() Report {
 
 // WriteText writes it for people.
 func (r Report) WriteText(w io.Writer) error {
-	fmt.Fprintf(w, "files             %d, %s in %d blocks of 4 KiB, %d of them all zero\n", r.Files,
-		size(float64(r.Bytes)), r.Blocks, r.ZeroBlocks)
 	// Exact as long as every distinct block was kept.
-	if r.SampledOneIn == 1 {
-		fmt.Fprintf(w, "duplicate blocks  %.0f (%.2f %%)\n", r.DuplicateBlocks,
-			100*r.DuplicateShare)
-	} else {
-		fmt.Fprintf(w, "duplicate blocks  about %.0f (%.2f ± %.2f %%, estimated from one "+
-			"distinct block in %d)\n", r.DuplicateBlocks, 100*r.DuplicateShare,
-			100*r.PlusMinusShare, r.SampledOneIn)
+	duplicates := fmt.Sprintf("%.0f (%.2f %%)", r.DuplicateBlocks, 100*r.DuplicateShare)
+	if r.SampledOneIn > 1 {
+		duplicates = fmt.Sprintf("about %.0f (%.2f ± %.2f %%, estimated from one distinct block "+
+			"in %d)", r.DuplicateBlocks, 100*r.DuplicateShare, 100*r.PlusMinusShare, r.SampledOneIn)
 	}
-	fmt.Fprintf(w, "deduplicated      %s\n", size(float64(r.Bytes)*(1-r.DuplicateShare)))
-	_, err := fmt.Fprintf(w, "zstd -1           %s, ratio %.2f\n", size(float64(r.ZstdBytes)),
-		r.ZstdRatio)
+	_, err := fmt.Fprintf(w, `files             %d, %s in %d blocks of 4 KiB, %d of them all zero
+duplicate blocks  %s
+deduplicated      %s
+zstd -1           %s, ratio %.2f
+`, r.Files, size(float64(r.Bytes)), r.Blocks, r.ZeroBlocks, duplicates,
+		size(float64(r.Bytes)*(1-r.DuplicateShare)), size(float64(r.ZstdBytes)), r.ZstdRatio)
 	return err
 }
 
