@@ -26,7 +26,10 @@ func (t *Trace) Diagnosis(of Application) string {
 		// Requests one after the other fill the most of the window that this depth can.
 		busy, least = min(1, depth), "at least "
 	}
-	requests := p.Requests()
+	requests, queued, served := p.Requests(), p.Read.Q2DNS+p.Write.Q2DNS, p.Read.D2CNS+p.Write.D2CNS
+	each := func(ns int64) string { // of the requests
+		return Microseconds(float64(ns) / float64(requests) / 1000)
+	}
 	if of.ReadBytes == 0 && p.Device != "" { // calls on files of this device
 		of.ReadBytes = int64(t.VFSReadSize.Total() * 1024)
 	}
@@ -40,10 +43,9 @@ func (t *Trace) Diagnosis(of Application) string {
 	case p.CacheServed(of):
 		return fmt.Sprintf("cache-served: the device read %.0f%% of the application's bytes, the "+
 			"page cache the rest", 100*float64(p.OwnReadBytes())/float64(of.ReadBytes))
-	case p.Read.Q2DNS+p.Write.Q2DNS > p.Read.D2CNS+p.Write.D2CNS:
+	case queued > served:
 		return fmt.Sprintf("scheduler-bound: requests waited %s for their dispatch and took %s "+
-			"at the device", Microseconds(perRequest(p.Read.Q2DNS+p.Write.Q2DNS, requests)),
-			Microseconds(perRequest(p.Read.D2CNS+p.Write.D2CNS, requests)))
+			"at the device", each(queued), each(served))
 	case busy < 0.7:
 		return fmt.Sprintf("host-bound: the device had nothing to do for %s%.0f%% of the window; "+
 			"program, filesystem or processor kept it waiting", least, 100*(1-busy))
@@ -53,7 +55,7 @@ func (t *Trace) Diagnosis(of Application) string {
 		when = fmt.Sprintf(", and something was for %.0f%% of the window", 100*busy)
 	}
 	return fmt.Sprintf("device-bound: %.1f requests were in flight on average%s, each %s at the "+
-		"device", depth, when, Microseconds(perRequest(p.Read.D2CNS+p.Write.D2CNS, requests)))
+		"device", depth, when, each(served))
 }
 
 // witnessShare is the share of the application's bytes below which a run was served from a cache.
@@ -72,8 +74,6 @@ func (c *Capture) OwnReadBytes() int64 {
 	}
 	return c.Read.Bytes
 }
-
-func perRequest(ns, requests int64) float64 { return float64(ns) / float64(requests) / 1000 }
 
 // Microseconds writes a time of a histogram for people.
 func Microseconds(us float64) string {

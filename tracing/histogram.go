@@ -35,12 +35,8 @@ func NewHistogram(unit string, sum float64, buckets []Bucket) *Histogram {
 	if h.Count == 0 {
 		return nil
 	}
-	mean := h.Sum / float64(h.Count)
-	h.Mean = &mean
-	for p, to := range map[float64]**float64{50: &h.P50, 95: &h.P95, 99: &h.P99} {
-		v := h.Percentile(p)
-		*to = &v
-	}
+	h.Mean = new(h.Sum / float64(h.Count))
+	h.P50, h.P95, h.P99 = new(h.Percentile(50)), new(h.Percentile(95)), new(h.Percentile(99))
 	return h
 }
 
@@ -52,16 +48,16 @@ func (h *Histogram) Percentile(p float64) float64 {
 	}
 	rank, seen := p/100*float64(h.Count), 0.0
 	for _, b := range h.Buckets {
-		if n := float64(b.Count); seen+n >= rank {
-			if b.Value > 0 {
-				return b.Value
-			}
-			if b.single() {
-				return b.Range[0]
-			}
-			return b.Range[0] + (b.Range[1]-b.Range[0])*max(0, rank-seen)/n
-		} else {
+		n := float64(b.Count)
+		switch {
+		case seen+n < rank:
 			seen += n
+		case b.Value > 0:
+			return b.Value
+		case b.single():
+			return b.Range[0]
+		default:
+			return b.Range[0] + (b.Range[1]-b.Range[0])*max(0, rank-seen)/n
 		}
 	}
 	return h.Buckets[len(h.Buckets)-1].Range[1]

@@ -1,9 +1,11 @@
 package tracing
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -32,12 +34,10 @@ func (t *Trace) WriteText(w io.Writer, of Application) error {
 	}
 	out.line("Traced %s for %s (%s, filter %s)", p.Traced(), p.Window().Round(time.Millisecond),
 		how, p.Filter)
-	for _, d := range []struct {
-		name string
-		Direction
-	}{{"reads", p.Read}, {"writes", p.Write}} {
+	names := [2]string{"reads", "writes"}
+	for i, d := range [2]Direction{p.Read, p.Write} {
 		if d.Requests > 0 {
-			out.line("  %-6s %d requests, %.2f GiB, %.1f KiB each, mean depth %.2f", d.name,
+			out.line("  %-6s %d requests, %.2f GiB, %.1f KiB each, mean depth %.2f", names[i],
 				d.Requests, GiB(d.Bytes), float64(d.Bytes)/float64(d.Requests)/1024, d.MeanDepth)
 		}
 	}
@@ -53,9 +53,9 @@ func (t *Trace) WriteText(w io.Writer, of Application) error {
 		out.histogram(h)
 	}
 	out.line("")
-	for _, h := range []Named{{"reads", "", t.LBARead}, {"writes", "", t.LBAWrite}} {
+	for i, h := range [2]*Histogram{t.LBARead, t.LBAWrite} {
 		if z := h.HotZone(); z != "" {
-			out.line("Hot zone of %s: %s", h.Name, z)
+			out.line("Hot zone of %s: %s", names[i], z)
 		}
 	}
 	out.line("Mean depth at the device: %.2f", p.Read.MeanDepth+p.Write.MeanDepth)
@@ -89,10 +89,7 @@ func (t *textWriter) histogram(n Named) {
 	t.line("%s (%s): %d samples, mean %s, p50 %s, p95 %s, p99 %s", n.Name, n.Label, n.Count,
 		unitText(n.Unit, *n.Mean), v(50), v(95), v(99))
 	rows := rowsOf(n.Histogram)
-	most := int64(0)
-	for _, r := range rows {
-		most = max(most, r.Count)
-	}
+	most := slices.MaxFunc(rows, func(a, b Bucket) int { return cmp.Compare(a.Count, b.Count) })
 	for _, r := range rows {
 		from, dots, to := unitText(n.Unit, r.Range[0]), "…", unitText(n.Unit, r.Range[1])
 		switch {
@@ -104,7 +101,7 @@ func (t *textWriter) histogram(n Named) {
 			to = unitText(n.Unit, r.Range[1]-1)
 		}
 		t.line("  %10s %s %-10s %10d %5.1f%% %s", from, dots, to, r.Count,
-			100*float64(r.Count)/float64(n.Count), bar(r.Count, most))
+			100*float64(r.Count)/float64(n.Count), bar(r.Count, most.Count))
 	}
 }
 
@@ -132,18 +129,15 @@ func rowsOf(h *Histogram) []Bucket {
 		if h.Unit == "kb" && b.Value > 0 && math.Mod(b.Value*1024, sector) == 0 {
 			value = b.Value
 		}
-		low := math.Exp2(math.Floor(math.Log2(max(b.Range[0], 1e-3))))
-		if b.Range[0] == 0 {
-			low = 0
+		low, high := 0.0, b.Range[1]
+		if b.Range[0] > 0 {
+			low = math.Exp2(math.Floor(math.Log2(max(b.Range[0], 1e-3))))
+			high = low * 2
 		}
 		if last := len(rows) - 1; last >= 0 && rows[last].Range[0] == low {
 			rows[last].Count += b.Count
 			rows[last].Value = 0
 			continue
-		}
-		high := low * 2
-		if low == 0 {
-			high = b.Range[1]
 		}
 		rows = append(rows, Bucket{Range: [2]float64{low, high}, Count: b.Count, Value: value})
 	}

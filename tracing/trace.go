@@ -1,5 +1,7 @@
 package tracing
 
+import "slices"
+
 // Trace is what a Collector saw between OpenWindow and CloseWindow. Its JSON is the result's
 // device_latency_tracing: one key per histogram, and "capture", which says how they were taken and
 // how far they can be trusted.
@@ -45,7 +47,7 @@ type Named struct {
 
 // All returns the histograms that have samples, in the order in which reports show them.
 func (h *Histograms) All() []Named {
-	all := []Named{
+	return slices.DeleteFunc([]Named{
 		{"d2c_read_us", "D2C read: dispatch to completion", h.D2CRead},
 		{"d2c_write_us", "D2C write: dispatch to completion", h.D2CWrite},
 		{"q2d_read_us", "Q2D read: queue to dispatch", h.Q2DRead},
@@ -67,12 +69,5 @@ func (h *Histograms) All() []Named {
 		{"fsync_us", "fsync and fdatasync calls", h.Fsync},
 		{"write_to_fsync_us", "end of write to fsync", h.WriteToFsync},
 		{"fadvise_to_read_us", "cache-drop hint to read", h.FadviseToRead},
-	}
-	with := all[:0]
-	for _, n := range all {
-		if n.Samples() > 0 {
-			with = append(with, n)
-		}
-	}
-	return with
+	}, func(n Named) bool { return n.Samples() == 0 })
 }

@@ -33,14 +33,10 @@ func (h *Histogram) HotZone() string {
 	}
 	parts := make([]string, len(zones))
 	for i, z := range zones {
-		of := ""
-		if i == len(zones)-1 {
-			of = " of requests"
-		}
-		parts[i] = fmt.Sprintf("%.0f–%.0f GiB (%.0f%%%s)", z.low, z.high,
-			100*float64(z.count)/float64(h.Count), of)
+		parts[i] = fmt.Sprintf("%.0f–%.0f GiB (%.0f%%", z.low, z.high,
+			100*float64(z.count)/float64(h.Count))
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, "), ") + " of requests)"
 }
 
 // fewest picks the fullest buckets until there are enough requests, and joins neighbours.
@@ -49,9 +45,9 @@ func fewest(h *Histogram, need int64) (zones []zone) {
 	slices.SortFunc(order, func(a, b Bucket) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Range[0], b.Range[0]))
 	})
-	n, in := 0, int64(0)
-	for ; in < need; n++ {
-		in += order[n].Count
+	n := 0
+	for ; need > 0; n++ {
+		need -= order[n].Count
 	}
 	order = order[:n]
 	slices.SortFunc(order, func(a, b Bucket) int { return cmp.Compare(a.Range[0], b.Range[0]) })

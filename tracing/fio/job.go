@@ -1,6 +1,7 @@
 package fio
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -90,11 +91,8 @@ func distil(t *tracing.Trace, in Input) (*job, error) {
 	case t.VFSReadSize.Samples()+t.VFSWriteSize.Samples() > 0:
 		j.fromCalls(t, in)
 	default:
-		why := "the trace holds no request"
-		if t.Capture.Reason != "" {
-			why = t.Capture.Reason
-		}
-		return nil, fmt.Errorf("no fio job: %s", why)
+		return nil, fmt.Errorf("no fio job: %s",
+			cmp.Or(t.Capture.Reason, "the trace holds no request"))
 	}
 	j.chooseBuffers(t, in)
 	j.warn(t, in)
@@ -171,21 +169,17 @@ func (j *job) setDepth(mean float64) {
 // size.
 func (j *job) fromSizes(in Input) {
 	j.source = "the mount's transfer sizes, for lack of block requests"
-	if in.ReadSize > 0 {
-		j.read = []share{{bytes: in.ReadSize, percent: 100}}
+	transfers := func(bytes, size int64) ([]share, float64) {
+		if size <= 0 {
+			return nil, 0
+		}
+		return []share{{bytes: size, percent: 100}}, float64(bytes) / float64(size)
 	}
-	if in.WriteSize > 0 {
-		j.write = []share{{bytes: in.WriteSize, percent: 100}}
-	}
-	j.mixRead = percent(perSize(in.ReadBytes, in.ReadSize), perSize(in.WriteBytes, in.WriteSize))
+	var reads, writes float64
+	j.read, reads = transfers(in.ReadBytes, in.ReadSize)
+	j.write, writes = transfers(in.WriteBytes, in.WriteSize)
+	j.mixRead = percent(reads, writes)
 	j.setDepth(in.Concurrency)
-}
-
-func perSize(bytes, size int64) float64 {
-	if size <= 0 {
-		return 0
-	}
-	return float64(bytes) / float64(size)
 }
 
 // fromCalls takes calls for requests. What the page cache served is among them, so the job asks
@@ -233,7 +227,7 @@ func (j *job) warn(t *tracing.Trace, in Input) {
 			"bytes: a cache served the rest, and this job has only what was left",
 			100*float64(t.Capture.OwnReadBytes())/float64(in.ReadBytes)))
 	}
-	if d := j.depth; d == maxDepth {
+	if j.depth == maxDepth {
 		j.notes = append(j.notes, fmt.Sprintf("the depth was cut to %d", maxDepth))
 	}
 }
