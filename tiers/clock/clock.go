@@ -140,11 +140,10 @@ func (e *wallEvent) Fired() bool {
 func (e *wallEvent) Wait(ctx context.Context) error {
 	select {
 	case <-e.fired:
-		return nil
 	case <-ctx.Done():
-		if e.Fired() {
-			return nil
+		if !e.Fired() {
+			return context.Cause(ctx)
 		}
-		return context.Cause(ctx)
 	}
+	return nil
 }

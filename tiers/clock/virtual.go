@@ -32,8 +32,7 @@ type Virtual struct {
 
 	current *coroutine // nil: the driver, or what At calls
 	driving bool
-	all     []*coroutine // those that have ended are taken out now and then
-	live    int
+	all     map[*coroutine]struct{} // that have not ended
 
 	waiting sync.Mutex // one Wait at a time: an interrupted run may leave another behind
 }
@@ -44,7 +43,6 @@ var _ Clock = (*Virtual)(nil)
 type coroutine struct {
 	resume func() (struct{}, bool)
 	yield  func(struct{}) bool
-	ended  bool
 
 	ctx   context.Context // of its sleep or wait
 	event *virtualEvent   // for which it waits
@@ -52,7 +50,7 @@ type coroutine struct {
 }
 
 // NewVirtual starts a clock at zero.
-func NewVirtual() *Virtual { return &Virtual{} }
+func NewVirtual() *Virtual { return &Virtual{all: make(map[*coroutine]struct{})} }
 
 // Now implements Clock.
 func (v *Virtual) Now() time.Duration { return v.now }
@@ -67,18 +65,17 @@ func (v *Virtual) after(d time.Duration) time.Duration {
 
 // Sleep implements Clock.
 func (v *Virtual) Sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 || ctx.Err() != nil {
+	at := v.after(d)
+	switch {
+	case d <= 0 || ctx.Err() != nil:
 		return context.Cause(ctx)
-	}
-	if v.current == nil {
-		return v.drive(ctx, v.after(d), nil)
+	case at == Never:
+		return v.NewEvent().Wait(ctx)
+	case v.current == nil:
+		return v.drive(ctx, at, nil)
 	}
 	v.current.ctx = ctx
-	if at := v.after(d); at != Never {
-		v.push(event{at: at, co: v.current})
-	} else {
-		v.listen(v.current, &virtualEvent{v: v})
-	}
+	v.push(event{at: at, co: v.current})
 	v.park()
 	return context.Cause(ctx)
 }
@@ -119,10 +116,7 @@ func (v *Virtual) Go(f func()) {
 		co.yield = yield
 		f()
 	})
-	if v.live++; len(v.all) > 2*v.live+16 {
-		v.all = slices.DeleteFunc(v.all, func(c *coroutine) bool { return c.ended })
-	}
-	v.all = append(v.all, co)
+	v.all[co] = struct{}{}
 	v.wake(co)
 }
 
@@ -131,11 +125,8 @@ func (v *Virtual) Wait() {
 	v.waiting.Lock()
 	defer v.waiting.Unlock()
 	v.wakeEnded()
-	for v.live > 0 {
-		if v.step(Never) != happened && !v.wakeEnded() {
-			return // they wait for what only the caller could do
-		}
-	}
+	for len(v.all) > 0 && (v.step(Never) || v.wakeEnded()) {
+	} // else they wait for what only the caller could do
 }
 
 // drive lets things happen until the event fires, the moment has passed or ctx ends.
@@ -151,19 +142,13 @@ func (v *Virtual) drive(ctx context.Context, until time.Duration, e *virtualEven
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		}
-		switch v.step(until) {
-		case passed:
+		case v.step(until):
+		case v.now < until && v.wakeEnded():
+		case until == Never:
+			return ErrStill
+		default:
+			v.now = until
 			return nil
-		case still:
-			switch {
-			case v.wakeEnded():
-			case until == Never:
-				return ErrStill
-			default:
-				v.now = until
-				return nil
-			}
 		}
 	}
 }
@@ -173,15 +158,9 @@ func (v *Virtual) Still() bool {
 	return v.head == len(v.ready) && len(v.events) == v.watching
 }
 
-// What a step came to.
-const (
-	happened = iota
-	passed   // nothing more until the given moment, at which time now stands
-	still    // nothing will ever happen again
-)
-
-// step lets one coroutine run or one event happen.
-func (v *Virtual) step(until time.Duration) int {
+// step lets one coroutine run or one event happen. It says false when nothing does until the given
+// moment, at which time stands then, or, before it, when nothing ever will.
+func (v *Virtual) step(until time.Duration) bool {
 	if v.head == len(v.ready) {
 		for _, c := range v.conds {
 			c.serve()
@@ -194,14 +173,14 @@ func (v *Virtual) step(until time.Duration) int {
 			v.ready, v.head = v.ready[:0], 0
 		}
 		v.run(co)
-		return happened
+		return true
 	}
 	switch {
 	case len(v.events) == v.watching && v.now < until:
-		return still
+		return false
 	case len(v.events) == 0 || v.events[0].at > until:
 		v.now = until
-		return passed
+		return false
 	}
 	e := v.events.pop()
 	v.now = max(v.now, e.at)
@@ -210,24 +189,19 @@ func (v *Virtual) step(until time.Duration) int {
 	}
 	if e.co != nil {
 		v.run(e.co)
-		return happened
+	} else {
+		e.f()
+		v.wakeWoken()
 	}
-	e.f()
-	v.wakeWoken()
-	return happened
+	return true
 }
 
 func (v *Virtual) run(co *coroutine) {
-	if co.ended {
-		return
-	}
 	v.current = co
-	_, more := co.resume()
-	v.current = nil
-	if !more {
-		co.ended = true
-		v.live--
+	if _, more := co.resume(); !more {
+		delete(v.all, co)
 	}
+	v.current = nil
 	v.wakeWoken()
 }
 
@@ -249,7 +223,7 @@ func (v *Virtual) wakeWoken() {
 // wakeEnded makes those ready whose context has ended: sleepers by the moment at which
 // they would have woken, then those who wait for events. It says whether there were any.
 func (v *Virtual) wakeEnded() bool {
-	before := len(v.ready) - v.head
+	before := len(v.ready)
 	var rest eventHeap // in order, which is a heap
 	for len(v.events) > 0 {
 		e := v.events.pop()
@@ -260,7 +234,7 @@ func (v *Virtual) wakeEnded() bool {
 		}
 	}
 	v.events = rest
-	for _, co := range v.all {
+	for co := range v.all {
 		if e := co.event; e != nil && !e.fired && co.ctx.Err() != nil {
 			e.waiters = slices.DeleteFunc(e.waiters, func(w *coroutine) bool { return w == co })
 			co.event = nil
@@ -268,7 +242,7 @@ func (v *Virtual) wakeEnded() bool {
 		}
 	}
 	v.wakeWoken()
-	return len(v.ready)-v.head > before
+	return len(v.ready) > before
 }
 
 // NewEvent implements Clock.
@@ -301,20 +275,15 @@ func (e *virtualEvent) Wait(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	v.current.ctx = ctx
-	v.listen(v.current, e)
+	v.sequence++
+	co := v.current
+	co.ctx, co.since, co.event = ctx, v.sequence, e
+	e.waiters = append(e.waiters, co)
 	v.park()
 	if e.fired {
 		return nil
 	}
 	return context.Cause(ctx)
-}
-
-// listen puts a coroutine among those who wait for an event.
-func (v *Virtual) listen(co *coroutine, e *virtualEvent) {
-	v.sequence++
-	co.since, co.event = v.sequence, e
-	e.waiters = append(e.waiters, co)
 }
 
 // NewCond implements Clock.
