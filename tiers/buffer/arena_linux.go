@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -40,28 +39,15 @@ func parseSmaps(r io.Reader, at, size uint64) (int64, error) {
 	var sum, overlap uint64
 	s := bufio.NewScanner(r)
 	for s.Scan() {
-		line := s.Text()
-		if kb, ok := strings.CutPrefix(line, "AnonHugePages:"); ok {
-			n, err := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(kb, "kB")), 10, 64)
-			if err != nil {
+		var lo, hi, kb uint64
+		if line := s.Text(); strings.HasPrefix(line, "AnonHugePages:") {
+			if _, err := fmt.Sscanf(line, "AnonHugePages: %d kB", &kb); err != nil {
 				return 0, fmt.Errorf("/proc/self/smaps: %q: %w", line, err)
 			}
-			sum += min(n<<10, overlap)
-			continue
-		}
-		first, _, _ := strings.Cut(line, " ")
-		from, to, isRange := strings.Cut(first, "-")
-		if !isRange {
-			continue
-		}
-		lo, err1 := strconv.ParseUint(from, 16, 64)
-		hi, err2 := strconv.ParseUint(to, 16, 64)
-		if err1 != nil || err2 != nil {
-			continue
-		}
-		overlap = 0
-		if lo, hi = max(lo, at), min(hi, at+size); lo < hi {
-			overlap = hi - lo
+			sum += min(kb<<10, overlap)
+		} else if n, _ := fmt.Sscanf(line, "%x-%x", &lo, &hi); n == 2 {
+			lo, hi = max(lo, at), min(hi, at+size)
+			overlap = max(lo, hi) - lo
 		}
 	}
 	return int64(sum), s.Err()

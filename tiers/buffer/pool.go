@@ -3,8 +3,9 @@ package buffer
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
+
+	"golang.org/x/sync/semaphore"
 
 	"kvbench/tiers"
 )
@@ -51,17 +52,13 @@ type Pool struct {
 	arena         *Arena
 	huge          string
 
-	mu      sync.Mutex
-	free    []tiers.Buffer // last in, first out: the warmest buffer goes first
-	waiting []*waiter      // in the order of coming
-	closed  bool
-}
+	// promised serves strictly in order: a large request is not overtaken for ever. Whoever has
+	// acquired so many finds them free.
+	promised *semaphore.Weighted
 
-// waiter is one Get that found too few buffers. Whoever returns buffers fills dst and closes ready.
-type waiter struct {
-	n     int
-	dst   []tiers.Buffer
-	ready chan struct{}
+	mu     sync.Mutex
+	free   []tiers.Buffer // last in, first out: the warmest buffer goes first
+	closed bool
 }
 
 // NewPool makes buffers of size bytes, a multiple of 4096, and touches them, so that no page is
@@ -76,8 +73,8 @@ func NewPool(buffers, size int) (*Pool, error) {
 		return nil, fmt.Errorf("make a pool of %d buffers of %d bytes: %w", buffers, size, err)
 	}
 	arena.touch()
-	p := &Pool{size: size, buffers: buffers, arena: arena, free: make([]tiers.Buffer, 0, buffers),
-		huge: arena.HugePages()}
+	p := &Pool{size: size, buffers: buffers, arena: arena, huge: arena.HugePages(),
+		promised: semaphore.NewWeighted(int64(buffers)), free: make([]tiers.Buffer, 0, buffers)}
 	mem := arena.Bytes()
 	for i := buffers - 1; i >= 0; i-- {
 		p.free = append(p.free, tiers.Buffer{B: mem[i*size : (i+1)*size : (i+1)*size]})
@@ -112,35 +109,21 @@ func (p *Pool) Get(ctx context.Context, n int, dst []tiers.Buffer) ([]tiers.Buff
 	if n > p.buffers {
 		return dst, fmt.Errorf("get %d buffers: the pool has only %d", n, p.buffers)
 	}
-	p.mu.Lock()
-	switch {
-	case p.closed:
-		p.mu.Unlock()
-		return dst, fmt.Errorf("get %d buffers: the pool is %w", n, tiers.ErrClosed)
-	case len(p.waiting) == 0 && len(p.free) >= n:
-		dst = p.take(n, dst)
-		p.mu.Unlock()
-		return dst, nil
-	}
-	w := &waiter{n: n, dst: dst, ready: make(chan struct{})}
-	p.waiting = append(p.waiting, w)
-	p.mu.Unlock()
-
-	select {
-	case <-w.ready:
-		return w.dst, nil
-	case <-ctx.Done():
+	if !p.promised.TryAcquire(int64(n)) && p.promised.Acquire(ctx, int64(n)) != nil {
+		return dst, context.Cause(ctx)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	select {
-	case <-w.ready: // they came at the same moment: hand them on
-		p.put(w.dst[len(dst):])
-	default:
-		p.waiting = slices.DeleteFunc(p.waiting, func(x *waiter) bool { return x == w })
+	if p.closed {
+		p.promised.Release(int64(n))
+		return dst, fmt.Errorf("get %d buffers: the pool is %w", n, tiers.ErrClosed)
 	}
-	p.serve() // those behind may need fewer
-	return dst, context.Cause(ctx)
+	for range n {
+		last := len(p.free) - 1
+		dst = append(dst, p.free[last])
+		p.free = p.free[:last]
+	}
+	return dst, nil
 }
 
 // Put returns buffers, whole or cut short at the end. It panics on memory that is not a buffer of
@@ -153,8 +136,19 @@ func (p *Pool) Put(bufs ...tiers.Buffer) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.put(bufs)
-	p.serve()
+	lo := address(p.arena.mem)
+	for _, b := range bufs {
+		at := address(b.B) - lo // wraps around for smaller addresses, so one comparison does
+		if cap(b.B) != p.size || at >= uintptr(len(p.arena.mem)) || at%uintptr(p.size) != 0 {
+			panic("buffer: Pool.Put of memory that is not a buffer of this pool")
+		}
+		if len(p.free) == p.buffers {
+			panic("buffer: Pool.Put of more buffers than were given out")
+		}
+		b.B = b.B[:p.size]
+		p.free = append(p.free, b)
+	}
+	p.promised.Release(int64(len(bufs)))
 }
 
 // Close frees the memory. It is an error, and does nothing, while buffers are out. Closing twice is
@@ -173,41 +167,6 @@ func (p *Pool) Close() error {
 		return fmt.Errorf("close the pool: %w", err)
 	}
 	return nil
-}
-
-func (p *Pool) take(n int, dst []tiers.Buffer) []tiers.Buffer {
-	at := len(p.free) - n
-	for i := len(p.free) - 1; i >= at; i-- {
-		dst = append(dst, p.free[i])
-	}
-	p.free = p.free[:at]
-	return dst
-}
-
-func (p *Pool) put(bufs []tiers.Buffer) {
-	lo := address(p.arena.mem)
-	for _, b := range bufs {
-		at := address(b.B) - lo // wraps around for smaller addresses, so one comparison does
-		if cap(b.B) != p.size || at >= uintptr(len(p.arena.mem)) || at%uintptr(p.size) != 0 {
-			panic("buffer: Pool.Put of memory that is not a buffer of this pool")
-		}
-		if len(p.free) == p.buffers {
-			panic("buffer: Pool.Put of more buffers than were given out")
-		}
-		b.B = b.B[:p.size]
-		p.free = append(p.free, b)
-	}
-}
-
-// serve gives free buffers to those who wait, strictly in order: a large request is not overtaken
-// for ever.
-func (p *Pool) serve() {
-	for len(p.waiting) > 0 && len(p.free) >= p.waiting[0].n {
-		w := p.waiting[0]
-		p.waiting = p.waiting[1:]
-		w.dst = p.take(w.n, w.dst)
-		close(w.ready)
-	}
 }
 
 // poison makes the use of a returned buffer show up as wrong data.
