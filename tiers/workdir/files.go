@@ -6,45 +6,26 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 
 	"golang.org/x/sys/unix"
 
 	"kvbench/tiers"
 )
 
-// The form of the names: nothing is deleted whose name differs from it in a single character.
-const (
-	fanDigits  = 2 // 256 directories: no one of them grows large
-	hashDigits = 30
-	genDigits  = 16
+// The names that Name gives: nothing is deleted whose name differs from them in a single character.
+var (
+	fanName  = regexp.MustCompile(`^[0-9a-f]{2}$`)
+	fileName = regexp.MustCompile(`^[0-9a-f]{30}-[0-9a-f]{16}$`)
 )
 
-// Name returns where an entry lies: a directory of two hexadecimal digits and a name of
-// thirty more, both from the key's hash, with the generation: versions of a key never share
-// a file, so a reader of an old one is safe.
+// Name returns where an entry lies: a directory of two hexadecimal digits (256 of them: no one grows
+// large) and a name of thirty more, both from the key's hash, with the generation: versions of a key
+// never share a file, so a reader of an old one is safe.
 func Name(o tiers.Object) (fan, name string) {
 	sum := sha256.Sum256([]byte(o.Key))
-	text := hex.EncodeToString(sum[:(fanDigits+hashDigits)/2])
-	return text[:fanDigits], fmt.Sprintf("%s-%0*x", text[fanDigits:], genDigits, o.Gen)
-}
-
-// isFan says whether a directory's name is one that fileName makes.
-func isFan(name string) bool { return len(name) == fanDigits && isHex(name) }
-
-// isFile says whether a file's name is one that fileName makes.
-func isFile(name string) bool {
-	return len(name) == hashDigits+1+genDigits && name[hashDigits] == '-' &&
-		isHex(name[:hashDigits]) && isHex(name[hashDigits+1:])
-}
-
-// isHex wants lower case: upper case is a user's.
-func isHex(s string) bool {
-	for _, c := range []byte(s) {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
+	text := hex.EncodeToString(sum[:16])
+	return text[:2], fmt.Sprintf("%s-%016x", text[2:], o.Gen)
 }
 
 // Fan returns the descriptor of one of the two-digit directories, which it makes when it is
@@ -78,13 +59,13 @@ func (d *Dir) Fan(name string) (int, error) {
 }
 
 // sweep removes every file of the suite, and its directories that are empty then.
-func (d *Dir) sweep() (files int, bytes int64, err error) {
+func (d *Dir) sweep() (swept Reclaimed, err error) {
 	names, err := readNames(d.fd)
 	if err != nil {
-		return 0, 0, fail("list", d.path, err)
+		return swept, fail("list", d.path, err)
 	}
 	for _, name := range names {
-		if !isFan(name) {
+		if !fanName.MatchString(name) {
 			continue
 		}
 		fd, err := OpenAt(d.fd, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
@@ -93,43 +74,44 @@ func (d *Dir) sweep() (files int, bytes int64, err error) {
 			continue // no directory: a user's
 		}
 		if err != nil {
-			return files, bytes, fail("open", d.path+"/"+name, err)
+			return swept, fail("open", d.path+"/"+name, err)
 		}
-		n, b, err := sweepFan(fd)
-		files, bytes = files+n, bytes+b
+		err = sweepFan(fd, &swept)
 		sticky, _ := stickyDir(fd, false)
 		unix.Close(fd)
 		if err != nil {
-			return files, bytes, fail("in", d.path+"/"+name, err)
+			return swept, fail("in", d.path+"/"+name, err)
 		}
 		if sticky {
 			// It fails when something of the user's is in it.
 			_ = unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR)
 		}
 	}
-	return files, bytes, nil
+	return swept, nil
 }
 
 // sweepFan removes the suite's files from one of its directories. What carries such a name and is
 // no regular file, a link above all, is somebody else's.
-func sweepFan(fd int) (files int, bytes int64, err error) {
+func sweepFan(fd int, swept *Reclaimed) error {
 	names, err := readNames(fd)
 	if err != nil {
-		return 0, 0, fmt.Errorf("list: %w", err)
+		return fmt.Errorf("list: %w", err)
 	}
 	for _, name := range names {
 		var s unix.Stat_t
-		if !isFile(name) || unix.Fstatat(fd, name, &s, unix.AT_SYMLINK_NOFOLLOW) != nil ||
+		if !fileName.MatchString(name) ||
+			unix.Fstatat(fd, name, &s, unix.AT_SYMLINK_NOFOLLOW) != nil ||
 			s.Mode&unix.S_IFMT != unix.S_IFREG {
 			continue
 		}
 		err := Retry(func() error { return unix.Unlinkat(fd, name, 0) })
 		if err != nil && !errors.Is(err, unix.ENOENT) {
-			return files, bytes, fmt.Errorf("remove %s: %w", name, err)
+			return fmt.Errorf("remove %s: %w", name, err)
 		}
-		files, bytes = files+1, bytes+s.Size
+		swept.Files++
+		swept.Bytes += s.Size
 	}
-	return files, bytes, nil
+	return nil
 }
 
 // readNames lists a directory. It reads through a descriptor of its own: dir's has one position

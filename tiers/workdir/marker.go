@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,15 +98,12 @@ func (d *Dir) openMarker() (fresh bool, err error) {
 // nothingInside refuses a directory in which somebody else's files lie.
 func (d *Dir) nothingInside() error {
 	names, err := readNames(d.fd)
-	if err != nil {
+	switch {
+	case err != nil:
 		return fail("list", d.path, err)
-	}
-	for _, name := range names {
-		if name == markerName {
-			return fail("make", d.marker(), unix.EEXIST) // another run was quicker
-		}
-	}
-	if len(names) > 0 {
+	case slices.Contains(names, markerName):
+		return fail("make", d.marker(), unix.EEXIST) // another run was quicker
+	case len(names) > 0:
 		return fmt.Errorf("%s holds files (%s) but no marker of ours (%s), so it is "+
 			"somebody else's; move it away or give another -cache-dir", d.path,
 			strings.Join(names[:min(3, len(names))], ", "), markerName)
@@ -144,31 +142,22 @@ func (d *Dir) lockMarker() error {
 			unix.Kill(m.PID, 0) != unix.ESRCH {
 			return &LockedError{Path: d.path, PID: m.PID, Host: m.Host}
 		}
-		d.warning = fmt.Sprintf("the filesystem of %s knows no file locks (%v): "+
-			"nothing keeps a second run out of it", d.path, err)
+		d.warnings = append(d.warnings, fmt.Sprintf("the filesystem of %s knows no file locks "+
+			"(%v): nothing keeps a second run out of it", d.path, err))
 		return nil
 	}
 	return fail("lock", d.marker(), err)
-}
-
-// encode returns the marker's text.
-func (m marker) encode() []byte {
-	text, err := json.Marshal(m)
-	if err != nil {
-		panic("workdir: a marker is plain data: " + err.Error())
-	}
-	return append(text, '\n')
 }
 
 // parseMarker reads a marker. Known says whether the text is that of a marker at all, whole
 // or cut short by a kill; what cannot be read of it stays zero.
 func parseMarker(text []byte) (m marker, known bool) {
 	text = bytes.TrimRight(text, "\x00")
-	if !bytes.HasPrefix(text, []byte(markerMagic)) && !bytes.HasPrefix([]byte(markerMagic), text) {
+	if n := min(len(text), len(markerMagic)); string(text[:n]) != markerMagic[:n] {
 		return m, false
 	}
 	if json.Unmarshal(text, &m) != nil {
-		return marker{}, true
+		m = marker{}
 	}
 	return m, true
 }
@@ -181,20 +170,24 @@ func readMarker(fd int) ([]byte, error) {
 	return buf[:max(0, n)], err
 }
 
-// writeMarker replaces the text of the marker in dir, in place. The magic at its start is the
-// same before and after, so no moment exists in which the directory is not recognised.
-func writeMarker(dir int, text []byte) (err error) {
+// write replaces the text of the marker in dir, in place. The magic at its start is the same before
+// and after, so no moment exists in which the directory is not recognised.
+func (m marker) write(dir int) (err error) {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	text = append(text, '\n')
 	fd, err := OpenAt(dir, markerName, unix.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
 	f := os.NewFile(uintptr(fd), markerName)
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if _, err := f.WriteAt(text, 0); err != nil {
-		return err
+	if _, err = f.WriteAt(text, 0); err == nil {
+		err = f.Truncate(int64(len(text)))
 	}
-	if err := f.Truncate(int64(len(text))); err != nil {
-		return err
+	if err == nil {
+		err = f.Sync()
 	}
-	return f.Sync()
+	return errors.Join(err, f.Close())
 }

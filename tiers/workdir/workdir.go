@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -34,13 +35,13 @@ type Options struct {
 //
 // Its methods are safe for concurrent use; Close comes last.
 type Dir struct {
-	path    string
-	keep    bool
-	fd      int // of the directory
-	lock    int // the marker's
-	mark    marker
-	reclaim Reclaimed
-	warning string
+	path     string
+	keep     bool
+	fd       int // of the directory
+	lock     int // the marker's
+	mark     marker
+	reclaim  Reclaimed
+	warnings []string
 
 	mu     sync.Mutex
 	fans   map[string]int // descriptors of the two-digit directories
@@ -86,10 +87,9 @@ func Open(opt Options) (*Dir, error) {
 		top, err := makeParents(parent)
 		made = outer(parent, made, top)
 		if err == nil {
-			d, err = open(path, parent, made, opt)
-		}
-		if err == nil {
-			return d, nil
+			if d, err = open(path, parent, made, opt); err == nil {
+				return d, nil
+			}
 		}
 		changing := errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EEXIST)
 		if changing && n < attempts {
@@ -136,13 +136,13 @@ func makeParents(dir string) (top string, err error) {
 
 // outer returns the outermost of a and b that is dir itself or on the way to it, else "".
 func outer(dir, a, b string) string {
-	if !onTheWay(a, dir) || onTheWay(b, dir) && len(b) < len(a) {
-		a = b
+	top := ""
+	for _, at := range []string{a, b} {
+		if onTheWay(at, dir) && (top == "" || len(at) < len(top)) {
+			top = at
+		}
 	}
-	if !onTheWay(a, dir) {
-		return ""
-	}
-	return a
+	return top
 }
 
 // onTheWay says whether top is dir or above it. Tops come from a file, too: what is no
@@ -207,7 +207,7 @@ func open(path, parent, made string, opt Options) (_ *Dir, err error) {
 		MadeRank: madeRank || sticky || old.MadeRank,
 	}
 	// The marker is on the medium before the first file: no file is ever found without it.
-	if err := writeMarker(d.fd, d.mark.encode()); err != nil {
+	if err := d.mark.write(d.fd); err != nil {
 		return nil, fail("write", d.marker(), err)
 	}
 	if err := Retry(func() error { return unix.Fsync(d.fd) }); err != nil &&
@@ -243,8 +243,7 @@ func (d *Dir) takeOver() (marker, error) {
 		return old, fmt.Errorf("%s was not written by kvbench, so the directory is "+
 			"somebody else's; move it away or give another -cache-dir", d.marker())
 	}
-	d.reclaim.Files, d.reclaim.Bytes, err = d.sweep()
-	if err != nil {
+	if d.reclaim, err = d.sweep(); err != nil {
 		return old, fmt.Errorf("reclaim what an earlier run left: %w", err)
 	}
 	if d.reclaim.Files > 0 {
@@ -263,12 +262,7 @@ func (d *Dir) Keep() bool { return d.keep }
 func (d *Dir) Reclaimed() Reclaimed { return d.reclaim }
 
 // Warnings are things that a person should know about the directory.
-func (d *Dir) Warnings() []string {
-	if d.warning == "" {
-		return nil
-	}
-	return []string{d.warning}
-}
+func (d *Dir) Warnings() []string { return d.warnings }
 
 // Close removes the suite's files, its directories and the marker, in this order, and the
 // parents that were made for them, if nothing else is in them; with Keep it leaves all of it.
@@ -286,14 +280,14 @@ func (d *Dir) Close() error {
 	if d.keep {
 		return nil
 	}
-	if _, _, err := d.sweep(); err != nil {
+	if _, err := d.sweep(); err != nil {
 		return fmt.Errorf("clean the cache directory: %w; the next start tries again", err)
 	}
 	names, err := readNames(d.fd)
 	if err != nil {
 		return fail("clean the cache directory: list", d.path, err)
 	}
-	if len(names) != 1 || names[0] != markerName {
+	if !slices.Equal(names, []string{markerName}) {
 		return nil // somebody else's files: the marker keeps telling whose directory it is
 	}
 	if err := Retry(func() error { return unix.Unlinkat(d.fd, markerName, 0) }); err != nil {
@@ -310,14 +304,8 @@ func (d *Dir) closeFiles() {
 	for _, fd := range d.fans {
 		unix.Close(fd)
 	}
-	clear(d.fans)
-	if d.fd >= 0 {
-		unix.Close(d.fd)
-	}
-	if d.lock >= 0 {
-		unix.Close(d.lock)
-	}
-	d.fd, d.lock = -1, -1
+	unix.Close(d.fd)
+	unix.Close(d.lock)
 }
 
 // fail says what failed and what may help.

@@ -273,7 +273,9 @@ func TestDirectoriesThatAreNotOursAreRefusedUntouched(t *testing.T) {
 
 // Each state in which a kill can leave the directory, in the order in which a run passes them.
 func TestEveryStateOfAKilledRunIsRecovered(t *testing.T) {
-	whole := marker{Note: markerNote, PID: 99999999, MadeRank: true}.encode()
+	whole, err := json.Marshal(marker{Note: markerNote, PID: 99999999, MadeRank: true})
+	require.NoError(t, err)
+	whole = append(whole, '\n')
 	fan, name := Name(tiers.Object{Key: "k", Gen: 1})
 	for _, c := range []struct {
 		state string
