@@ -51,9 +51,8 @@ func (p Profile) Validate() []error {
 		found.tokenRange("user template "+name+": generation range", t.Generate)
 		const day = 24 * time.Hour / time.Second
 		low, high := t.Think[0], t.Think[1]
-		found.must(low >= 0 && high >= low && high <= float64(day),
-			"user template %s: think time range (%v to %v s) must rise within 0 to %d s",
-			name, low, high, day)
+		found.must(low >= 0 && high >= low && high <= float64(day), "user template %s: think "+
+			"time range (%v to %v s) must rise within 0 to %d s", name, low, high, day)
 	}
 	found.share("interactive share", p.InteractiveShare)
 	found.share("responsive threshold", p.ResponsiveThreshold)
