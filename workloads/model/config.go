@@ -37,23 +37,17 @@ func Find(keyOrPath string, extra []Model) (Model, error) {
 
 // huggingFace holds the fields of a config.json that matter here; 0 is not told.
 type huggingFace struct {
+	Model
 	NameOrPath    string       `json:"_name_or_path"`
 	ModelType     string       `json:"model_type"`
 	Architectures []string     `json:"architectures"`
-	Layers        int          `json:"num_hidden_layers"`
-	Hidden        int          `json:"hidden_size"`
-	Heads         int          `json:"num_attention_heads"`
-	KVHeads       int          `json:"num_key_value_heads"`
-	HeadDim       int          `json:"head_dim"`
-	KVLoraRank    int          `json:"kv_lora_rank"`
-	QKRopeHeadDim int          `json:"qk_rope_head_dim"`
 	TorchDType    string       `json:"torch_dtype"`
-	DType         string       `json:"dtype"` // what newer versions of the library write
+	NewDType      string       `json:"dtype"` // what newer versions of the library write
 	Text          *huggingFace `json:"text_config"`
 }
 
 // maxModelConfig bounds what is read of a file that claims to be a config.json; real ones have a
-// few KiB.
+// few KiB, and what is cut here is no JSON.
 const maxModelConfig = 16 << 20
 
 // ReadConfig reads a Hugging Face config.json. The dimensions of a multimodal model are those
@@ -64,22 +58,15 @@ func ReadConfig(path string) (Model, error) {
 		return Model{}, fmt.Errorf("read model configuration: %w", err)
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxModelConfig+1))
+	text, err := io.ReadAll(io.LimitReader(f, maxModelConfig))
 	if err != nil {
 		return Model{}, fmt.Errorf("read model configuration %s: %w", path, err)
-	}
-	if len(text) > maxModelConfig {
-		return Model{}, fmt.Errorf("model configuration %s is larger than %d MiB: not a"+
-			" config.json", path, maxModelConfig>>20)
 	}
 	m, err := parseModelConfig(text)
 	if err != nil {
 		return Model{}, fmt.Errorf("model configuration %s: %w", path, err)
 	}
-	m.Key = path
-	if m.Name == "" {
-		m.Name = filepath.Base(path)
-	}
+	m.Key, m.Name = path, cmp.Or(m.Name, filepath.Base(path))
 	return m, nil
 }
 
@@ -93,32 +80,28 @@ func parseModelConfig(text []byte) (Model, error) {
 	if c.Layers == 0 && outer.Text != nil {
 		c = *outer.Text
 	}
+	latent := c.KVLoraRank != 0
 	var missing []error
-	need := func(name string, v int) {
-		if v == 0 {
-			missing = append(missing, fmt.Errorf("field %s is missing", name))
-		}
-	}
-	need("num_hidden_layers", c.Layers)
-	if c.KVLoraRank == 0 {
-		if c.HeadDim == 0 {
-			need("hidden_size", c.Hidden)
-		}
-		if c.HeadDim == 0 || c.KVHeads == 0 {
-			need("num_attention_heads", c.Heads)
+	for _, field := range []struct {
+		name    string
+		missing bool
+	}{
+		{"num_hidden_layers", c.Layers == 0},
+		{"hidden_size", c.Hidden == 0 && c.HeadDim == 0 && !latent},
+		{"num_attention_heads", c.Heads == 0 && (c.HeadDim == 0 || c.KVHeads == 0) && !latent},
+	} {
+		if field.missing {
+			missing = append(missing, fmt.Errorf("field %s is missing", field.name))
 		}
 	}
 	if len(missing) > 0 {
 		return Model{}, errors.Join(missing...)
 	}
-	m := Model{
-		Layers: c.Layers, Hidden: c.Hidden, Heads: c.Heads, HeadDim: c.HeadDim,
-		KVLoraRank: c.KVLoraRank, QKRopeHeadDim: c.QKRopeHeadDim,
-		// Without groups every head has its keys: the library's own default.
-		KVHeads: cmp.Or(c.KVHeads, c.Heads),
-		DType:   dtypeOf(c.DType, c.TorchDType, outer.DType, outer.TorchDType),
-		Name:    nameOf(outer),
-	}
+	m := c.Model
+	m.KVHeads = cmp.Or(c.KVHeads, c.Heads) // without groups every head has its keys
+	m.DType = dtypeOf(c.NewDType, c.TorchDType, outer.NewDType, outer.TorchDType)
+	// What tells most about the model.
+	m.Name = cmp.Or(outer.NameOrPath, append(outer.Architectures, "")[0], outer.ModelType)
 	switch {
 	case m.KVLoraRank > 0:
 		m.Attention = MLA
@@ -139,12 +122,4 @@ func dtypeOf(names ...string) string {
 		}
 	}
 	return ""
-}
-
-// nameOf returns what tells most about the model.
-func nameOf(c huggingFace) string {
-	if len(c.Architectures) == 0 {
-		return cmp.Or(c.NameOrPath, c.ModelType)
-	}
-	return cmp.Or(c.NameOrPath, c.Architectures[0], c.ModelType)
 }

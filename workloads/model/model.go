@@ -20,19 +20,24 @@ const (
 	MLA Attention = "mla" // one compressed latent per token and layer
 )
 
-// Model holds the dimensions that decide how many bytes a token leaves in the KV cache.
+// Model holds the dimensions that decide how many bytes a token leaves in the KV cache, with the
+// names that a Hugging Face config.json has for them.
 type Model struct {
-	Key  string // what the user types, such as "llama3.1-8b"
-	Name string // what a person reads
+	Key  string `json:"-"` // what the user types, such as "llama3.1-8b"
+	Name string `json:"-"` // what a person reads
 
-	Layers, Hidden, Heads, KVHeads int
+	Layers  int `json:"num_hidden_layers"`
+	Hidden  int `json:"hidden_size"`
+	Heads   int `json:"num_attention_heads"`
+	KVHeads int `json:"num_key_value_heads"`
 	// HeadDim is the length of one head's key; 0 means Hidden / Heads.
-	HeadDim   int
-	Attention Attention
+	HeadDim   int       `json:"head_dim"`
+	Attention Attention `json:"-"`
 	// KVLoraRank and QKRopeHeadDim matter for MLA only.
-	KVLoraRank, QKRopeHeadDim int
+	KVLoraRank    int `json:"kv_lora_rank"`
+	QKRopeHeadDim int `json:"qk_rope_head_dim"`
 	// DType is the type of a cached number: "float16" when empty.
-	DType string
+	DType string `json:"-"`
 }
 
 // dtypeBytes maps the spellings of configuration files to bytes per number.
