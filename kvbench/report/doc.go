@@ -1,15 +1,17 @@
 // Package report shows a result to people: the summary at the end of a trial, the lines of a
 // benchmark's log, the fio job of its kernel trace.
 //
-//	summary.go  the summary from the top; the few lines for a benchmark's log
-//	latency.go  its tables of latencies
-//	parts.go    Tables: what only some results have, for text, page and workbook
-//	table.go    Table and how each document draws one; tables in columns of text
-//	trace.go    the kernel's trace and the fio job that is distilled from it
+//	summary.go        what the summary is made of; the few lines for a benchmark's log
+//	summary.txt.tmpl  the summary, as it is read from the top
+//	latency.go        its tables of latencies
+//	parts.go          Tables: what only some results have, for text, page and workbook
+//	table.go          Table and how each document draws one; tables in columns of text
+//	trace.go          the kernel's trace and the fio job that is distilled from it
 //
 // A section is a function of the result: a table where there are rows, sentences where there is one
 // answer. What does not apply is left out, and what is unknown is a dash: absent is never 0. A new
-// section is its function, its place in WriteSummary, and a look at the golden files.
+// section is its lines in the template, or a table's function there, and a look at the golden
+// files.
 //
 // A table that the page and the workbook have too is described here once: a name of each column for
 // each document, one unit, and values. The documents differ in what they draw and in how they write

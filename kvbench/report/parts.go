@@ -69,32 +69,6 @@ func deviceWords(r *result.Result, d *result.SimulatedDevice) []string {
 		rate(d.Write), d.WriteLatency, d.Parallelism, medium), line + "."}
 }
 
-// simulated says in the margin of every simulated result what its time is. On a device model it
-// also says what would be sustained; with an autoscaler the queue's growth alone, because the users
-// of the search are its own answer.
-func (s *summary) simulated() {
-	m := s.Simulation
-	if m == nil {
-		return
-	}
-	s.line("simulated", "computed in %s, %s in the I/O trace", ns(m.WallNS),
-		units.Plural(m.TraceRows, "row"))
-	if m.Device == nil {
-		s.put("", "storage was infinitely fast: latencies are 0 and rates are those of the load")
-	} else {
-		s.put("", "the device's medium was busy "+percent(m.DeviceBusyShare))
-	}
-	// A queue that grows without end means that the device is oversubscribed, whatever its rate.
-	grew := "the queue grew by " + number(m.QueueGrowth) + " requests/s"
-	switch {
-	case m.SustainedUsers != nil:
-		s.line("", "it would sustain %s of %d users, %s", number(m.SustainedUsers),
-			s.Workload.Users, grew)
-	case m.QueueGrowth != nil:
-		s.put("", grew)
-	}
-}
-
 // sustained says how many users an autoscaler sustained, and whether that was found or is only how
 // far the search came.
 func sustained(a *result.AutoscaleSummary) string {
@@ -142,24 +116,11 @@ func autoscaling(r *result.Result) (t Table) {
 // mostRounds is how many rounds of an autoscaler are listed, the first and the last among them.
 const mostRounds = 9
 
-// autoscaler says how many users were sustained and shows the rounds of the search.
-func (s *summary) autoscaler() {
-	a := s.Summary.AutoscalingSummary
-	if a == nil {
-		return
-	}
-	s.line("autoscaler", "%s, %s from %d to %d users", sustained(a),
-		units.Plural(a.Rounds, "round"), a.InitialUsers, a.FinalUsers)
-	t := autoscaling(s.Result)
-	n := len(t.Rows)
+// rounds are those of an autoscaler that the text lists.
+func rounds(r *result.Result) Table {
+	t := autoscaling(r)
 	t.Rows = shown(t.Rows, mostRounds)
-	t.write(s)
-	if n > mostRounds {
-		s.line("", "%d of %d rounds, the others are in the JSON; latencies are per 100 MiB",
-			mostRounds, n)
-	} else if n > 0 {
-		s.put("", "latencies are per 100 MiB")
-	}
+	return t
 }
 
 // shown are at most most rows, evenly spaced, the first and the last among them: a search of
@@ -196,24 +157,6 @@ func replay(r *result.Result) (t Table) {
 	return t
 }
 
-// replay says what was carried out, and what cost no I/O because the entry had made room or was
-// never written.
-func (s *summary) replay() {
-	p := s.Replay
-	if p == nil {
-		return
-	}
-	s.line("replay", "%s, %s of other tiers or phases; %s (%s of what was there), %s, %s",
-		units.Plural(p.Rows, "row"), count(p.Skipped), units.Plural(p.Writes, "write"),
-		count(p.Overwrites), units.Plural(p.Reads, "read"), units.Plural(p.Deletes, "delete"))
-	s.line("", "without I/O: %s of evicted and %s of never written entries, %s larger than the "+
-		"tier; %s to make room", units.Plural(p.EvictedReads, "read"), count(p.UnwrittenReads),
-		units.Plural(p.TooLarge, "write"), units.Plural(p.Evictions, "deletion"))
-	if p.LateNS > 0 {
-		s.line("", "at most %s behind the trace's timestamps", ns(p.LateNS))
-	}
-}
-
 // blocks sets the hit ratio of a block trace beside that of a cache without bounds: policies differ
 // in the fourth digit.
 func blocks(r *result.Result) (t Table) {
@@ -235,25 +178,6 @@ func blocks(r *result.Result) (t Table) {
 	t.add(b.HitRatio, b.IdealHitRatio, b.PrefixHitRatio, b.TokenHitRatio, b.BytesSaved, b.Requests,
 		b.Blocks, b.Hits, b.Pending, b.Written, b.Unreachable)
 	return t
-}
-
-// blocks are the hits of a block trace, what they saved, and the operations that they took.
-func (s *summary) blocks() {
-	c := s.BlockCache
-	if c == nil {
-		return
-	}
-	ratio := units.HitRatio.Text
-	s.line("blocks", "%s of %s hit: ratio %s, ideal (a cache without bounds) %s; %s waited for "+
-		"their writer", count(c.Hits), count(c.Blocks), ratio(units.OrZero(c.HitRatio)),
-		ratio(c.IdealHitRatio), count(c.Pending))
-	s.line("", "prefix-hit ratio %s of %s, %s of the tokens; %s saved; %s there but behind a "+
-		"missing one", percent(c.PrefixHitRatio), units.Plural(c.Requests, "request"),
-		percent(c.TokenHitRatio), bytes(c.BytesSaved), count(c.Unreachable))
-	s.line("", "%s read by %s, %s written by %s", units.Plural(c.Reads.Blocks, "block"),
-		units.Plural(c.Reads.Operations, "operation"), units.Plural(c.Writes.Blocks, "block"),
-		units.Plural(c.Writes.Operations, "operation"))
-	blocksOverTime(s.Result).write(s)
 }
 
 // blocksOverTime shows the hit ratio and the ideal one in each tenth of the window: where the two
@@ -320,21 +244,4 @@ func validation(r *result.Result) (t Table) {
 			v.Requests, v.Malformed, v.Trace)
 	}
 	return t
-}
-
-// validation says whether the run is like the recorded one, and shows the numbers that were
-// compared: a simulation or another machine is only to be believed if it can repeat what is known.
-func (s *summary) validation() {
-	v := s.Validation
-	if v == nil {
-		return
-	}
-	word := "FAILED: not within"
-	if v.Passed {
-		word = "passed: within"
-	}
-	s.line("validation", "%s %s of the run recorded in %s (%s, %s malformed)", word,
-		units.Share.Text(v.Tolerance), v.Trace, units.Plural(v.Requests, "request"),
-		count(v.Malformed))
-	validation(s.Result).write(s)
 }

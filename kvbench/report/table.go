@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -48,12 +47,6 @@ func Draw[C any](t Table, name func(Column) string, cell func(units.Unit, any) C
 	return heads, rows
 }
 
-// How values read in a sentence.
-var (
-	number, count, bytes = units.Number.Text, units.Count.Text, units.Bytes.Text
-	rate, ns, percent    = units.BytesPerSec.Text, units.Nanoseconds.Text, units.Percent
-)
-
 // head makes columns of the text: a unit holds for the names after it. Most tables have a few units
 // for many columns, which stand in groups. The first column names its row.
 func head(first string, others ...any) []Column {
@@ -72,11 +65,11 @@ func head(first string, others ...any) []Column {
 // add appends a row, with a cell for each column. A text in a column of numbers stays as it is.
 func (t *Table) add(row ...any) { t.Rows = append(t.Rows, row) }
 
-// write draws the table below its heading, each column as wide as its widest cell. A table without
+// String draws the table below its heading, each column as wide as its widest cell. A table without
 // rows is left out. The first column names rows and reads from the left, the others from the right.
-func (t Table) write(w io.Writer) {
+func (t Table) String() string {
 	if len(t.Rows) == 0 {
-		return
+		return ""
 	}
 	heads, rows := Draw(t, func(c Column) string { return c.Text }, units.Unit.Text)
 	lines := append([][]string{heads}, rows...)
@@ -88,12 +81,14 @@ func (t Table) write(w io.Writer) {
 	}
 	// The topic stands in the margin of the first line alone.
 	topic := t.Topic
+	var b strings.Builder
 	for _, cells := range lines {
 		line := fmt.Sprintf("%-11s %-*s", topic, widths[0], cells[0])
 		for i, c := range cells[1:] {
 			line += fmt.Sprintf("  %*s", widths[i+1], c)
 		}
-		fmt.Fprintln(w, strings.TrimRight(line, " "))
+		fmt.Fprintln(&b, strings.TrimRight(line, " "))
 		topic = ""
 	}
+	return b.String()
 }
