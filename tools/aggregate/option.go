@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
@@ -12,188 +14,166 @@ import (
 
 // option aggregates one group.
 func option(group string, files []load.File, s *Summary) *Option {
-	o := &Option{Option: group, Valid: true, MissingFiles: []string{}, CPUTierRanks: []int{},
-		Failed: map[string]string{}, Trials: []Trial{}}
 	first := files[0].Result
-	o.Benchmark, o.Model, o.Division = first.Benchmark, first.Model.Key, first.Division
-	o.Simulated = first.Simulation != nil // alike let no mixture pass
+	o := &Option{Option: group, Benchmark: first.Benchmark, Model: first.Model.Key,
+		Division: first.Division, Simulated: first.Simulation != nil, // alike let no mixture pass
+		MissingFiles: []string{}, CPUTierRanks: []int{}, Failed: map[string]string{},
+		Trials: []Trial{}, Spread: map[string]Spread{}, Merged: map[string]Percentile{}}
 	for _, f := range files {
 		o.RankCount = max(o.RankCount, f.Rank+1, f.Result.Ranks)
 		o.TrialCount = max(o.TrialCount, f.Trial+1, f.Result.Count)
 	}
-	// An option is invalid only when no rank touched the storage: one that did has measured it.
-	memoryOnly := true
+	var complete []load.File
 	// Every trial and rank up to the largest that anybody knows of is looked for: what is missing
 	// is found by its absence.
 	for trial := range o.TrialCount {
-		var ranks []load.File
+		before := len(complete)
 		for rank := range o.RankCount {
 			i := slices.IndexFunc(files, func(f load.File) bool {
 				return f.Trial == trial && f.Rank == rank
 			})
-			switch {
-			case i < 0:
+			if i < 0 {
 				o.MissingFiles = append(o.MissingFiles, files[0].Beside(trial, rank))
-				continue
-			case !files[i].Complete():
-				o.MissingFiles = append(o.MissingFiles, files[i].Path)
-				o.Failed[files[i].Path] = failure(files[i].Result)
-				continue
-			}
-			// A result without entries in the storage tier measured memory, whatever its numbers.
-			ranks = append(ranks, files[i])
-			if !fromMemory(files[i].Result) {
-				memoryOnly = false
-			} else if !slices.Contains(o.CPUTierRanks, rank) {
-				o.CPUTierRanks = append(o.CPUTierRanks, rank)
-			}
-			// The numbers count all the same; the reader is told.
-			if w := files[i].Result.DeviceWitness.ServedFromCache; w != nil && *w {
-				s.Warnings = append(s.Warnings, files[i].Path+
-					": the device read less than the application: served from a cache")
+			} else if f := files[i]; f.Complete() {
+				complete = append(complete, f)
+			} else {
+				o.MissingFiles = append(o.MissingFiles, f.Path)
+				o.Failed[f.Path] = f.Result.Status
+				if f.Result.Error != "" {
+					o.Failed[f.Path] += ": " + f.Result.Error
+				}
 			}
 		}
-		if len(ranks) > 0 {
-			t := sum(trial, ranks)
+		if ranks := complete[before:]; len(ranks) > 0 {
+			o.Trials = append(o.Trials, sum(trial, ranks))
 			// A window that a rank is missing from is not common.
 			if len(ranks) == o.RankCount {
-				t.Window = commonWindow(ranks)
+				o.Trials[len(o.Trials)-1].Window = commonWindow(ranks)
 			}
-			o.Trials = append(o.Trials, t)
+		}
+	}
+	o.PartialFailure = len(o.MissingFiles) > 0
+	o.judge(complete, s)
+	o.means()
+	o.worst(complete)
+	o.merge(complete, s)
+	return o
+}
+
+// judge says whether the option measured storage, and what a reader must know of its ranks.
+func (o *Option) judge(complete []load.File, s *Summary) {
+	o.Invalid = "no rank has a complete result"
+	if len(complete) > 0 {
+		o.Invalid = "every rank was served wholly from memory (storage_entries 0): nothing " +
+			"reached the storage"
+	}
+	for _, f := range complete {
+		// Entries in the storage tier at the end of the window are the witness: reads may be absent
+		// for other reasons. An option is valid as soon as one rank touched the storage: that one
+		// has measured it.
+		if n := f.Result.Summary.CacheStats.StorageEntries; n != nil && *n != 0 {
+			o.Valid, o.Invalid = true, ""
+		} else {
+			o.CPUTierRanks = append(o.CPUTierRanks, f.Rank)
+		}
+		// The numbers count all the same; the reader is told.
+		if w := f.Result.DeviceWitness.ServedFromCache; w != nil && *w {
+			s.Warnings = append(s.Warnings, f.Path+
+				": the device read less than the application: served from a cache")
 		}
 	}
 	// The same results must give the same bytes, in whatever order the trials name their ranks.
 	slices.Sort(o.CPUTierRanks)
-	o.PartialFailure = len(o.MissingFiles) > 0
-	switch {
-	case len(o.Trials) == 0:
-		o.Valid, o.Invalid = false, "no rank has a complete result"
-	case memoryOnly:
-		o.Valid, o.Invalid = false, "every rank was served wholly from memory (storage_entries "+
-			"0): nothing reached the storage"
-	}
-	o.means()
-	o.worst(files)
-	o.merge(files, s)
-	return o
+	o.CPUTierRanks = slices.Compact(o.CPUTierRanks)
 }
 
-// failure says why a result's numbers are not used.
-func failure(r *result.Result) string {
-	if r.Error != "" {
-		return r.Status + ": " + r.Error
-	}
-	return r.Status
+// The numbers that are summed over the ranks of a trial, and of whose sums the mean is taken: their
+// names in the spread, and where they stand in a result, in a trial and in an option.
+var summedNames = [...]string{"read_bandwidth_gbps", "write_bandwidth_gbps",
+	"avg_throughput_tokens_per_sec", "storage_throughput_tokens_per_sec"}
+
+func summedOf(r *result.Summary) [len(summedNames)]*float64 {
+	return [...]*float64{r.CacheStats.StorageReadBandwidth, r.CacheStats.StorageWriteBandwidth,
+		r.AvgThroughput, r.StorageThroughput}
 }
 
-// fromMemory tells whether nothing of a rank is in the storage tier. Entries in the storage tier
-// at the end of the window are the witness: reads may be absent for other reasons.
-func fromMemory(r *result.Result) bool {
-	n := r.Summary.CacheStats.StorageEntries
-	return n == nil || *n == 0
+func (t *Trial) summed() [len(summedNames)]**float64 {
+	return [...]**float64{&t.ReadBandwidth, &t.WriteBandwidth, &t.AvgThroughput,
+		&t.StorageThroughput}
+}
+
+func (o *Option) averaged() [len(summedNames)]**float64 {
+	return [...]**float64{&o.ReadBandwidth, &o.WriteBandwidth, &o.AvgThroughput,
+		&o.StorageThroughput}
 }
 
 // sum adds the ranks of one trial. What no rank knows stays unknown.
 func sum(trial int, ranks []load.File) Trial {
 	t := Trial{Trial: trial}
-	add := func(to **float64, v *float64) {
-		if v == nil {
-			return
-		}
-		if *to == nil {
-			*to = new(float64)
-		}
-		**to += *v
-	}
 	for _, f := range ranks {
-		c := &f.Result.Summary.CacheStats
 		t.Ranks = append(t.Ranks, f.Rank)
-		add(&t.ReadBandwidth, c.StorageReadBandwidth)
-		add(&t.WriteBandwidth, c.StorageWriteBandwidth)
-		add(&t.AvgThroughput, f.Result.Summary.AvgThroughput)
-		add(&t.StorageThroughput, f.Result.Summary.StorageThroughput)
+		for i, v := range summedOf(&f.Result.Summary) {
+			if to := t.summed()[i]; v != nil {
+				*to = new(units.OrZero(*to) + *v)
+			}
+		}
 	}
 	return t
 }
 
 // means takes the mean over trials, and says how far they lie apart.
 func (o *Option) means() {
-	o.Spread = make(map[string]Spread)
-	over := func(name string, of func(Trial) *float64) *float64 {
+	for i, name := range summedNames {
 		var values []float64
 		for _, t := range o.Trials {
-			if v := of(t); v != nil {
+			if v := *t.summed()[i]; v != nil {
 				values = append(values, *v)
 			}
 		}
-		if len(values) == 0 {
-			return nil
+		if len(values) > 0 {
+			mean := stat.Mean(values, nil)
+			*o.averaged()[i] = &mean
+			// The mean is what the summary reports, so that spread is given beside it.
+			median, _ := stats.MedianOf(values)
+			s := Spread{Median: median, Min: slices.Min(values), Max: slices.Max(values)}
+			if len(values) > 1 && mean != 0 {
+				s.CV = new(stats.Variation(values))
+			}
+			o.Spread[name] = s
 		}
-		mean := 0.0
-		for _, v := range values {
-			mean += v
-		}
-		mean /= float64(len(values))
-		o.Spread[name] = spread(values, mean)
-		return &mean
 	}
-	o.ReadBandwidth = over("read_bandwidth_gbps", func(t Trial) *float64 { return t.ReadBandwidth })
-	o.WriteBandwidth = over("write_bandwidth_gbps",
-		func(t Trial) *float64 { return t.WriteBandwidth })
-	o.AvgThroughput = over("avg_throughput_tokens_per_sec",
-		func(t Trial) *float64 { return t.AvgThroughput })
-	o.StorageThroughput = over("storage_throughput_tokens_per_sec",
-		func(t Trial) *float64 { return t.StorageThroughput })
 	o.Window = meanWindow(o.Trials)
-}
-
-// spread says how far trials lie apart. The mean is given because it is what the summary reports.
-func spread(values []float64, mean float64) Spread {
-	median, _ := stats.MedianOf(values)
-	s := Spread{Median: median, Min: slices.Min(values), Max: slices.Max(values)}
-	if len(values) > 1 && mean != 0 {
-		s.CV = new(stats.Variation(values))
-	}
-	return s
 }
 
 // worst takes the largest device p95 of all ranks and trials. That is MLPerf Storage's definition;
 // merged percentiles say more.
-func (o *Option) worst(files []load.File) {
-	largest := func(to **float64, key string, r *result.Result) {
-		if v, ok := r.Summary.CacheStats.LatencyMS[key]; ok && (*to == nil || v > **to) {
-			*to = &v
-		}
-	}
-	for _, f := range files {
-		if f.Complete() {
-			largest(&o.ReadP95MS, "storage_read_device_p95_ms", f.Result)
-			largest(&o.WriteP95MS, "storage_write_device_p95_ms", f.Result)
+func (o *Option) worst(complete []load.File) {
+	for key, to := range map[string]**float64{"storage_read_device_p95_ms": &o.ReadP95MS,
+		"storage_write_device_p95_ms": &o.WriteP95MS} {
+		for _, f := range complete {
+			v, ok := f.Result.Summary.CacheStats.LatencyMS[key]
+			if ok && (*to == nil || v > **to) {
+				*to = &v
+			}
 		}
 	}
 }
 
-// mergedNames are the histograms worth merging over clients.
-var mergedNames = []string{"storage_read_device", "storage_write_device", "request_end_to_end"}
-
-// merge adds up the histograms of all ranks and trials.
-func (o *Option) merge(files []load.File, s *Summary) {
-	o.Merged = make(map[string]Percentile)
-	for _, name := range mergedNames {
+// merge adds up the histograms that are worth it of all ranks and trials.
+func (o *Option) merge(complete []load.File, s *Summary) {
+	for _, name := range []string{"storage_read_device", "storage_write_device",
+		"request_end_to_end"} {
 		// Percentiles of several clients cannot be averaged; their histograms can be added.
 		all := result.NewHistogram(units.Nanoseconds)
-		for _, f := range files {
+		for _, f := range complete {
 			d, ok := f.Result.Histograms[name]
-			if !ok || !f.Complete() {
-				continue
-			}
 			h, err := d.Decode()
-			if err != nil {
+			if err == nil {
+				all.Merge(h)
+			} else if ok {
 				s.Warnings = append(s.Warnings,
 					fmt.Sprintf("%s: histogram %s was left out: %v", f.Path, name, err))
-				continue
 			}
-			all.Merge(h)
 		}
 		if all.Count() > 0 {
 			o.Merged[name] = percentiles(all)
@@ -201,20 +181,17 @@ func (o *Option) merge(files []load.File, s *Summary) {
 	}
 }
 
-// percentiles leaves out what too few values stand behind: p99.9 of 300 operations is their
-// largest.
+// percentiles are those that enough values stand behind: p99.9 of 300 operations is their largest.
 func percentiles(h *result.Histogram) Percentile {
-	at := func(p float64) *float64 {
-		v, ok := h.Percentile(p)
-		if !ok || p < 1 && !result.Supported(p, h.Count()) {
-			return nil
-		}
-		return new(float64(v) / 1e6)
+	d := result.NewDistribution(units.Nanoseconds, h)
+	return Percentile{d.Count, inMS(d.Mean), inMS(d.P50), inMS(d.P95), inMS(d.P99), inMS(d.P999),
+		inMS(d.P9999), inMS(d.Max)}
+}
+
+// inMS is nil for what is not known.
+func inMS[N int64 | float64](ns *N) *float64 {
+	if ns == nil {
+		return nil
 	}
-	out := Percentile{Count: h.Count(), P50: at(0.5), P95: at(0.95), P99: at(0.99), P999: at(0.999),
-		P9999: at(0.9999), Max: at(1)}
-	if mean, ok := h.Mean(); ok {
-		out.Mean = new(mean / 1e6)
-	}
-	return out
+	return new(float64(*ns) / 1e6)
 }

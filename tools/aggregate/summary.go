@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -129,27 +130,29 @@ func Aggregate(t *load.Tree) (*Summary, error) {
 // place fills when and where the run was.
 func (s *Summary) place(files []load.File) {
 	var first time.Time
-	hosts := make(map[string][]int)
+	type client struct {
+		host string
+		rank int
+	}
+	clients, perHost := map[client]bool{}, map[string]int{}
 	for _, f := range files {
 		if start, err := time.Parse(time.RFC3339, f.Result.StartTime); err == nil &&
 			(first.IsZero() || start.Before(first)) {
 			first = start
 		}
-		// Clients per host is the most that any host has: uneven ranks are told by their largest.
-		if host := f.Result.Environment.Hostname; host != "" &&
-			!slices.Contains(hosts[host], f.Rank) {
-			hosts[host] = append(hosts[host], f.Rank)
+		c := client{f.Result.Environment.Hostname, f.Rank}
+		if c.host != "" && !clients[c] {
+			clients[c] = true
+			perHost[c.host]++
 		}
 	}
 	if !first.IsZero() {
 		s.RunDatetime = first.UTC().Format(time.RFC3339)
 	}
-	if len(hosts) > 0 {
-		per := 0
-		for _, ranks := range hosts {
-			per = max(per, len(ranks))
-		}
-		s.HostCount, s.NPerNode = new(len(hosts)), new(per)
+	if len(perHost) > 0 {
+		// Clients per host is the most that any has: uneven ranks are told by their largest.
+		s.HostCount = new(len(perHost))
+		s.NPerNode = new(slices.Max(slices.Collect(maps.Values(perHost))))
 	}
 }
 

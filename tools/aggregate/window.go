@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"slices"
 	"time"
 
 	"kvbench/kvbench/result"
@@ -20,36 +21,32 @@ type Window struct {
 // gib is what keys in _gbps are measured in, for compatibility.
 const gib = 1 << 30
 
+// fields are the numbers of a window, of which the mean is taken.
+func (w *Window) fields() [4]*float64 {
+	return [...]*float64{&w.StartSkewS, &w.DurationS, &w.ReadBandwidth, &w.WriteBandwidth}
+}
+
 // commonWindow reads the timelines of all ranks between the last start and the first end. Intervals
 // that are cut by either count in proportion. Nil when a rank has no timeline or no time is common.
 func commonWindow(ranks []load.File) *Window {
-	var first, last, end time.Time
-	starts := make([]time.Time, len(ranks))
-	for i, f := range ranks {
+	var starts, ends []time.Time
+	for _, f := range ranks {
 		// Clocks of the hosts are taken as they are: skew of NTP is far below an interval of the
 		// timeline.
 		start, err := time.Parse(time.RFC3339Nano, f.Result.StartTime)
 		if err != nil || f.Result.Timeline == nil || f.Result.Timeline.IntervalNS <= 0 {
 			return nil
 		}
-		starts[i] = start
-		stop := start.Add(time.Duration(f.Result.WindowNS))
-		if i == 0 || start.Before(first) {
-			first = start
-		}
-		if i == 0 || start.After(last) {
-			last = start
-		}
-		if i == 0 || stop.Before(end) {
-			end = stop
-		}
+		starts = append(starts, start)
+		ends = append(ends, start.Add(time.Duration(f.Result.WindowNS)))
 	}
-	// Ranks that never ran at the same time have no window in common.
-	length := end.Sub(last)
-	if len(ranks) == 0 || length <= 0 {
-		return nil
+	last := slices.MaxFunc(starts, time.Time.Compare)
+	length := slices.MinFunc(ends, time.Time.Compare).Sub(last)
+	if length <= 0 {
+		return nil // ranks that never ran at the same time
 	}
-	w := &Window{StartSkewS: last.Sub(first).Seconds(), DurationS: length.Seconds()}
+	skew := last.Sub(slices.MinFunc(starts, time.Time.Compare))
+	w := &Window{StartSkewS: skew.Seconds(), DurationS: length.Seconds()}
 	for i, f := range ranks {
 		from := last.Sub(starts[i])
 		tl := f.Result.Timeline
@@ -81,20 +78,21 @@ func bytesBetween(tl *result.Timeline, bytes []int64, from, to time.Duration) fl
 // meanWindow is the mean over the trials that have one, nil when none has. Trials without one are
 // left out rather than counted as 0.
 func meanWindow(trials []Trial) *Window {
-	var m Window
-	n := 0.0
+	m, n := &Window{}, 0.0
 	for _, t := range trials {
 		if t.Window == nil {
 			continue
 		}
 		n++
-		m.StartSkewS += t.Window.StartSkewS
-		m.DurationS += t.Window.DurationS
-		m.ReadBandwidth += t.Window.ReadBandwidth
-		m.WriteBandwidth += t.Window.WriteBandwidth
+		for i, v := range t.Window.fields() {
+			*m.fields()[i] += *v
+		}
 	}
 	if n == 0 {
 		return nil
 	}
-	return &Window{m.StartSkewS / n, m.DurationS / n, m.ReadBandwidth / n, m.WriteBandwidth / n}
+	for _, v := range m.fields() {
+		*v /= n
+	}
+	return m
 }
