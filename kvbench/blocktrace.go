@@ -7,7 +7,6 @@ import (
 
 	"kvbench/tracing"
 	"kvbench/tracing/collector"
-	"kvbench/tracing/host"
 )
 
 // startTracing loads the programs before the window: it takes some 50 ms. A run
@@ -20,31 +19,13 @@ func (t *trial) startTracing(ctx context.Context) {
 		t.untraced("a simulated device has no kernel below it")
 		return
 	}
-	device := t.device
-	if t.stack.dir == nil {
-		// The zero device would mean every device of the machine.
-		device = host.Device{Reason: "the run has no storage tier on a filesystem"}
-	}
-	c, err := collector.Start(ctx,
-		collector.Options{Device: device, Level: t.cfg.Trace.Level, Filter: t.cfg.Trace.Filter})
+	c, err := collector.Start(ctx, collector.Options{Device: t.device, Level: t.cfg.Trace.Level,
+		Filter: t.cfg.Trace.Filter})
 	if err != nil {
-		t.warnTrace("starting", err)
+		t.traceFailed("starting", err)
 		return
 	}
 	t.tracer = c
-}
-
-// openTrace and closeTrace stand at the window's edges.
-func (t *trial) openTrace() {
-	if t.tracer != nil {
-		t.tracer.OpenWindow()
-	}
-}
-
-func (t *trial) closeTrace() {
-	if t.tracer != nil {
-		t.tracer.CloseWindow()
-	}
 }
 
 // readTrace takes the histograms when the window is over.
@@ -53,24 +34,19 @@ func (t *trial) readTrace() {
 		return
 	}
 	tr, err := t.tracer.Snapshot()
-	if err != nil {
-		t.warnTrace("reading", err)
-		return
-	}
-	t.keepTrace(tr)
-}
-
-// stopTracing detaches the programs. It is not for the window: kprobes take up
-// to a second.
-func (t *trial) stopTracing() {
-	if t.tracer != nil {
-		_ = t.tracer.Close()
+	switch {
+	case err != nil:
+		t.traceFailed("reading", err)
+	case tr == nil:
+		t.untraced("the window was not opened")
+	default:
+		t.keepTrace(tr)
 	}
 }
 
-func (t *trial) warnTrace(act string, err error) {
+func (t *trial) traceFailed(act string, err error) {
 	why := fmt.Sprintf("%s the block trace failed: %v", act, err)
-	t.info.Warnings = append(t.info.Warnings, why)
+	t.warn(why)
 	t.untraced(why)
 }
 
@@ -87,8 +63,7 @@ func (t *trial) untraced(why string) {
 func (t *trial) keepTrace(tr *tracing.Trace) {
 	raw, err := json.Marshal(tr)
 	if err != nil {
-		t.info.Warnings = append(t.info.Warnings,
-			fmt.Sprintf("writing the block trace failed: %v", err))
+		t.warn(fmt.Sprintf("writing the block trace failed: %v", err))
 		return
 	}
 	t.info.DeviceLatencyTracing, t.info.TraceWarnings = raw, tr.Capture.Warnings

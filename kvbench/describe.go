@@ -1,7 +1,6 @@
 package kvbench
 
 import (
-	"fmt"
 	"time"
 
 	"kvbench/kvbench/record"
@@ -10,67 +9,48 @@ import (
 	"kvbench/tracing/host"
 )
 
-// describe fills what is known of the run before it starts.
+// describe fills what is known of the run before it starts, beside what was noted when the storage
+// side was opened.
 func (t *trial) describe() {
-	in, st := &t.info, t.stack
+	in, cfg := &t.info, &t.cfg.Storage
 	in.Limits = result.Limits(host.ReadLimits())
-	in.Nonce = fmt.Sprintf("%x", t.cfg.Storage.Nonce)
 	if t.phase.Window > 0 {
 		in.NominalWindowNS = new(int64(t.phase.Window))
 	}
 	in.WarmupNS, in.SettleNS = int64(t.phase.Warmup), int64(t.cfg.Settle)
-	in.IO.ChunkBytes, in.IO.Depth = t.cfg.Storage.Chunk, t.cfg.Storage.Depth
-	in.IO.MaxConcurrentAllocs = t.cfg.Storage.MaxWriters
+	in.IO.ChunkBytes, in.IO.Depth, in.IO.MaxConcurrentAllocs = cfg.Chunk, cfg.Depth, cfg.MaxWriters
 	in.IO.WriteDevice = result.WriteDeviceTransfer
-	if t.cfg.Storage.FlushOnly {
+	if cfg.FlushOnly {
 		in.IO.WriteDevice = result.WriteDeviceFlush
 	}
+	// The zero device would mean every device of the machine.
+	t.device = host.Device{Reason: "the run has no storage tier on a filesystem"}
 	if t.sim != nil {
-		in.IO.Mode, in.DeviceWitness.Reason = result.IOSimulated,
-			"a simulation: nothing was written or read"
-		return
-	}
-	if st.pool != nil {
-		in.IO.Pool = result.Pool{
-			Buffers: st.pool.Buffers(), BufferBytes: st.pool.Size(), HugePages: st.pool.HugePages(),
-			Covers: st.covers,
+		in.IO.Mode = result.IOSimulated
+		t.device.Reason = "a simulation: nothing was written or read"
+	} else if dir := in.IO.CacheDir; dir != "" {
+		in.Environment = environment(dir)
+		var err error
+		if t.device, err = host.BackingDevice(dir); err != nil {
+			t.device.Reason = err.Error()
 		}
 	}
-	in.Warnings = append(in.Warnings, st.warnings...)
-	if st.dir == nil {
-		in.DeviceWitness.Reason = "no storage tier on a filesystem"
+	if t.device.Reason != "" {
+		in.DeviceWitness.Reason = t.device.Reason
 		return
 	}
-	in.IO.CacheDir = st.dir.Path()
-	in.IO.Mode = "buffered" // what the filesystem granted, not what was asked for
-	if st.file.Direct() {
-		in.IO.Mode = "direct"
-	}
-	in.Environment = environment(st.dir.Path())
-	dev, err := host.BackingDevice(st.dir.Path())
-	t.device = dev
-	switch {
-	case err != nil:
-		in.DeviceWitness.Reason = err.Error()
-	case dev.Reason != "":
-		in.DeviceWitness.Reason = dev.Reason
-	default:
-		in.DeviceWitness = counted(dev.Name, host.BlockStat{})
-		if dev.Note != "" {
-			in.Warnings = append(in.Warnings, dev.Note)
-		}
-	}
-	if r := st.dir.Reclaimed(); r.Files > 0 {
-		in.Warnings = append(in.Warnings, fmt.Sprintf("reclaimed %d files (%.2f GiB) of an "+
-			"earlier run that was killed or kept its files", r.Files, float64(r.Bytes)/(1<<30)))
+	in.DeviceWitness = counted(t.device.Name, host.BlockStat{})
+	if t.device.Note != "" {
+		t.warn(t.device.Note)
 	}
 }
 
+func (t *trial) warn(why ...string) { t.info.Warnings = append(t.info.Warnings, why...) }
+
 // tierInfo notes the tiers' state at the end of the window.
 func (t *trial) tierInfo() {
-	t.info.Tiers = t.info.Tiers[:0]
-	for i, g := range t.stack.cache.Gauges(nil) {
-		level := t.stack.levels[i]
+	for i, g := range t.Cache.Gauges(nil) {
+		level := t.Levels[i]
 		info := result.Tier{
 			Level: g.Level.String(), Description: level.Description(), Entries: g.Entries,
 			UsedBytes: g.Bytes, PeakBytes: g.Peak,
@@ -98,8 +78,11 @@ func (t *trial) conclude(by string, failure error) *result.Result {
 	}
 	t.workload.Report(in)
 	t.readTrace()
-	in.ElapsedNS = int64(t.clock.Now() - t.begun)
-	return record.Build(t.info, t.rec)
+	if t.sim != nil {
+		in.Simulation = t.sim.about()
+	}
+	in.ElapsedNS = int64(t.Clock.Now() - t.begun)
+	return record.Build(t.info, t.Rec)
 }
 
 // Snapshot is what the live line shows.

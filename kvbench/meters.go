@@ -8,12 +8,6 @@ import (
 	"kvbench/tracing/host"
 )
 
-// meters are what the process and the kernel had counted when the window opened.
-type meters struct {
-	usage  host.Usage
-	device host.BlockStat
-}
-
 // readDevice reads the kernel's counters of the backing device. A failed
 // reading leaves no witness rather than a wrong one.
 func (t *trial) readDevice() host.BlockStat {
@@ -28,14 +22,14 @@ func (t *trial) readDevice() host.BlockStat {
 	return s
 }
 
-// measured is what they count at the end of the window.
+// measured is what process and device have counted since the window was opened.
 func (t *trial) measured() {
 	after := t.readDevice()
 	if t.info.DeviceWitness.Device != "" {
-		d := after.Sub(t.meters.device)
-		t.info.DeviceWitness, t.info.DeviceBusy = counted(t.info.DeviceWitness.Device, d), d.IOTicks
+		d := after.Sub(t.stat)
+		t.info.DeviceWitness, t.info.DeviceBusy = counted(t.device.Name, d), d.IOTicks
 	}
-	t.info.Harness = used(t.meters.usage, host.ReadUsage())
+	t.info.Harness = used(t.usage, host.ReadUsage())
 }
 
 // counted is what the kernel counted between two readings.
@@ -48,27 +42,20 @@ func counted(device string, d host.BlockStat) result.Witness {
 
 // used tells what the process took between two readings.
 func used(before, after host.Usage) result.Harness {
-	cpu := max(after.CPU-before.CPU, 0)
+	cpu := max(after.CPU-before.CPU, 0) // where the system reckons it, it may go back a little
 	h := result.Harness{
 		CPUSeconds: cpu.Seconds(), CPUNS: int64(cpu),
-		Mallocs:    counterDelta(before.Mallocs, after.Mallocs),
-		AllocBytes: counterDelta(before.AllocBytes, after.AllocBytes),
-		GCCount:    counterDelta(before.NumGC, after.NumGC),
-		GCPauseNS:  int64(max(after.GCPause-before.GCPause, 0)),
-		VolCtxSw:   max(after.VolCtxSw-before.VolCtxSw, 0),
-		InvolCtxSw: max(after.InvolCtxSw-before.InvolCtxSw, 0),
+		Mallocs:    int64(after.Mallocs - before.Mallocs),
+		AllocBytes: int64(after.AllocBytes - before.AllocBytes),
+		GCCount:    int64(after.NumGC - before.NumGC),
+		GCPauseNS:  int64(after.GCPause - before.GCPause),
+		VolCtxSw:   after.VolCtxSw - before.VolCtxSw,
+		InvolCtxSw: after.InvolCtxSw - before.InvolCtxSw,
 	}
 	if after.PeakRSS > 0 {
 		h.PeakRSSBytes = new(after.PeakRSS)
 	}
 	return h
-}
-
-func counterDelta(before, after uint64) int64 {
-	if after < before {
-		return 0
-	}
-	return int64(after - before)
 }
 
 // environment describes the machine and the directory in the result's own types, which have the

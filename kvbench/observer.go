@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -14,59 +13,57 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
-	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
 	"kvbench/workloads"
+	"kvbench/workloads/iotrace"
 )
 
 // observer counts what the cache does by itself: chunks, demotions, deletions
 // and failures.
 type observer struct {
-	clock clock.Clock
-	rec   *record.Recorder
-	fail  func(err error, endedBy string)
-
-	succeeded atomic.Int64 // operations of the whole load, warm-up included
+	*Env
+	sim *simulation // nil in real time
 }
 
 var _ cache.Observer = (*observer)(nil)
 
-// Began is for those who trace.
-func (o *observer) Began(cache.Tag, tiers.Object, tiers.Kind, tiers.Op, tiers.Phase) {}
+// Began is for the I/O trace.
+func (o *observer) Began(_ cache.Tag, ob tiers.Object, l tiers.Kind, op tiers.Op, ph tiers.Phase) {
+	o.row(rowOperations[op], ob, l, ph)
+}
 
 func (o *observer) Chunk(tag cache.Tag, l tiers.Kind, op tiers.Op, ph tiers.Phase, bytes int64) {
-	o.rec.Chunk(o.clock.Now(), tag.Shard, l, op, ph, bytes)
+	o.Rec.Chunk(o.Clock.Now(), tag.Shard, l, op, ph, bytes)
 }
 
 // Demoted counts both halves. The times between, when neither half had a chunk
 // in flight, belong to the mover's own request as waiting for space.
 func (o *observer) Demoted(tag cache.Tag, ob tiers.Object, from, to tiers.Kind, read,
 	write tiers.Timing) {
-	now := o.clock.Now()
-	o.succeeded.Add(2)
-	o.rec.Demote(now, tag.Shard, from, to, ob.Size)
-	half := record.OpSample{At: now, Shard: tag.Shard, Phase: tiers.Evict,
-		Purpose: workloads.ForPrefill, Bytes: ob.Size}
-	for _, s := range []struct {
-		level tiers.Kind
-		op    tiers.Op
-		t     tiers.Timing
-	}{{from, tiers.Read, read}, {to, tiers.Write, write}} {
-		half.Level, half.Op, half.Timing = s.level, s.op, s.t
-		o.rec.Operation(half)
+	now := o.Clock.Now()
+	o.Succeeded(2)
+	o.Rec.Demote(now, tag.Shard, from, to, ob.Size)
+	half := func(l tiers.Kind, op tiers.Op, t tiers.Timing) {
+		o.Rec.Operation(record.OpSample{At: now, Shard: tag.Shard, Level: l, Op: op,
+			Phase: tiers.Evict, Purpose: workloads.ForPrefill, Bytes: ob.Size, Timing: t})
 	}
+	half(from, tiers.Read, read)
+	half(to, tiers.Write, write)
 }
 
 func (o *observer) Deleted(tag cache.Tag, ob tiers.Object, l tiers.Kind, took time.Duration) {
-	o.rec.Delete(o.clock.Now(), tag.Shard, l, ob.Size, took)
+	o.Rec.Delete(o.Clock.Now(), tag.Shard, l, ob.Size, took)
+	if o.sim != nil && o.sim.Deletes {
+		o.row(iotrace.Delete, ob, l, tiers.Evict)
+	}
 }
 
 func (o *observer) Evicted(tag cache.Tag, ob tiers.Object, l tiers.Kind) {
-	o.rec.Evict(o.clock.Now(), tag.Shard, l, ob.Size)
+	o.Rec.Evict(o.Clock.Now(), tag.Shard, l, ob.Size)
 }
 
 func (o *observer) Retried(tag cache.Tag, _ tiers.Object, l tiers.Kind, op tiers.Op, _ error) {
-	o.rec.Retry(o.clock.Now(), tag.Shard, l, op)
+	o.Rec.Retry(o.Clock.Now(), tag.Shard, l, op)
 }
 
 func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, op tiers.Op, err error) {
@@ -78,14 +75,30 @@ func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, op tiers
 	if errors.As(err, &mismatch) {
 		s.Errno, s.Offset = "mismatch", new(mismatch.Offset)
 	}
-	o.rec.Failure(s)
+	o.Rec.Failure(s)
 	switch {
 	case s.Fatal:
-		o.fail(fmt.Errorf("%s of %s on the %s tier: %w (%s)", op, ob.Key, l, err, why),
+		o.Fail(fmt.Errorf("%s of %s on the %s tier: %w (%s)", op, ob.Key, l, err, why),
 			result.EndedByError)
 	case o.tooMany():
-		o.fail(fmt.Errorf("more than 1 %% of the operations failed, the last one: %s of %s on "+
+		o.Fail(fmt.Errorf("more than 1 %% of the operations failed, the last one: %s of %s on "+
 			"the %s tier: %w", op, ob.Key, l, err), result.EndedByError)
+	}
+}
+
+var rowOperations = [tiers.NumOps]iotrace.Operation{tiers.Read: iotrace.Read,
+	tiers.Write: iotrace.Write}
+
+// row writes a row of the I/O trace, if there is one.
+func (o *observer) row(operation iotrace.Operation, ob tiers.Object, l tiers.Kind,
+	ph tiers.Phase) {
+	if o.sim == nil || o.sim.Trace == nil || o.sim.over {
+		return
+	}
+	err := o.sim.Trace.Row(iotrace.Row{At: o.Clock.Now(), Operation: operation, Bytes: ob.Size,
+		Tier: int(l), Key: ob.Key, Phase: ph.String()})
+	if err != nil {
+		o.Fail(err, result.EndedByError)
 	}
 }
 
@@ -93,7 +106,7 @@ func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, op tiers
 // speak of a share. Failures count from the load's beginning, so the operations
 // do, too.
 func (o *observer) tooMany() bool {
-	failed := o.rec.Failed()
+	failed := o.Rec.Failed()
 	return failed >= 10 && failed*100 > o.succeeded.Load()+failed
 }
 

@@ -1,6 +1,7 @@
 package kvbench
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -31,11 +32,10 @@ const boundless = int64(1) << 60
 
 // simulation is what a trial has in virtual time only.
 type simulation struct {
-	cfg    SimConfig
-	trial  *trial
-	began  time.Time // wall clock
-	device *sim.Device
-	over   bool // what begins from now on is cut before it moves a byte
+	SimConfig
+	began  time.Time   // wall clock
+	device *sim.Device // unused where all tiers are infinitely fast
+	over   bool        // what begins from now on is cut before it moves a byte
 }
 
 // Simulate executes one trial as Run does, in virtual time: the same life, over
@@ -46,125 +46,40 @@ type simulation struct {
 //
 // Of Config.Storage it reads the sizes, Chunk, Depth and MaxWriters; a storage
 // size of 0 means unlimited. Settle, Precondition and Clock are ignored.
-func Simulate(ctx context.Context, cfg Config, w Workload, sim SimConfig) (*result.Result, error) {
-	if err := sim.Device.Validate(); err != nil {
+func Simulate(ctx context.Context, cfg Config, w Workload, sc SimConfig) (*result.Result, error) {
+	if err := sc.Device.Validate(); err != nil {
 		return nil, err
 	}
-	s := &simulation{cfg: sim, began: time.Now()}
-	cfg.Clock = clock.NewVirtual()
-	cfg.Settle = 0
-	cfg.Storage.Simulated, cfg.Storage.Levels = true, s.levels(&cfg)
+	s := &simulation{SimConfig: sc, began: time.Now(), device: new(sim.Device)}
+	cfg.Clock, cfg.Settle = clock.NewVirtual(), 0
+	var storage tiers.Tier // nil: takes no time
+	if sc.Device != nil {
+		model := result.SimulatedDevice(*sc.Device)
+		s.device = sim.NewDevice(*sc.Device, model.String(), cfg.Clock)
+		storage = s.device
+	}
+	st := &cfg.Storage
+	st.Simulated, st.Levels = true, nil
+	for _, l := range []cache.Level{
+		{Kind: tiers.GPU, Capacity: st.GPUBytes},
+		{Kind: tiers.CPU, Capacity: st.CPUBytes},
+		{Kind: tiers.Storage, Capacity: cmp.Or(st.StorageBytes, boundless), Tier: storage},
+	} {
+		if l.Capacity > 0 {
+			st.Levels = append(st.Levels, l)
+		}
+	}
 	return run(ctx, &cfg, w, s)
 }
 
-// levels makes the tiers, of which none holds bytes.
-func (s *simulation) levels(cfg *Config) (levels []cache.Level) {
-	add := func(l tiers.Kind, t tiers.Tier, capacity int64) {
-		levels = append(levels, cache.Level{Kind: l, Tier: t, Capacity: capacity})
+// about is what a result says of a simulation.
+func (s *simulation) about() *result.Simulation {
+	r := &result.Simulation{WallNS: int64(time.Since(s.began))}
+	if s.Device != nil {
+		r.Device = new(result.SimulatedDevice(*s.Device))
 	}
-	if n := cfg.Storage.GPUBytes; n > 0 {
-		add(tiers.GPU, nil, n)
+	if s.Trace != nil {
+		r.TraceRows = s.Trace.Rows()
 	}
-	if n := cfg.Storage.CPUBytes; n > 0 {
-		add(tiers.CPU, nil, n)
-	}
-	size := cfg.Storage.StorageBytes
-	if size <= 0 {
-		size = boundless
-	}
-	if s.cfg.Device == nil {
-		add(tiers.Storage, nil, size)
-		return levels
-	}
-	model := result.SimulatedDevice(*s.cfg.Device)
-	s.device = sim.NewDevice(*s.cfg.Device, model.String(), cfg.Clock)
-	add(tiers.Storage, s.device, size)
-	return levels
-}
-
-// join makes the simulation a part of its trial, and returns who observes the cache.
-func (s *simulation) join(t *trial) cache.Observer {
-	s.trial = t
-	t.rec.Timeless = s.cfg.Device == nil
-	t.info.Simulation = &result.Simulation{}
-	if d := s.cfg.Device; d != nil {
-		t.info.Simulation.Device = new(result.SimulatedDevice(*d))
-	}
-	if s.cfg.Trace == nil {
-		return t.obs
-	}
-	return &traceObserver{observer: t.obs, sim: s}
-}
-
-// preparing lets nothing take time until the function that it returns is called:
-// what is in the cache before the load was there before time began.
-func (s *simulation) preparing() (done func()) {
-	if s.device == nil {
-		return func() {}
-	}
-	s.device.Free = true
-	return func() { s.device.Free = false }
-}
-
-// opened begins the device's account with the window.
-func (s *simulation) opened() {
-	if s.device != nil {
-		s.device.Busy = 0
-	}
-}
-
-// report says what kind of run it was and what it cost, at the window's end.
-func (s *simulation) report() {
-	s.over = true
-	in := &s.trial.info
-	if s.device != nil {
-		in.MediumBusy = s.device.Busy
-	}
-	in.Simulation.WallNS = int64(time.Since(s.began))
-	if s.cfg.Trace != nil {
-		in.Simulation.TraceRows = s.cfg.Trace.Rows()
-	}
-}
-
-// traceObserver writes the rows of the I/O trace.
-type traceObserver struct {
-	*observer
-	sim *simulation
-}
-
-var _ cache.Observer = (*traceObserver)(nil)
-
-var (
-	rowOperations = [tiers.NumOps]iotrace.Operation{tiers.Read: iotrace.Read,
-		tiers.Write: iotrace.Write}
-	rowPhases = [tiers.NumPhases]string{tiers.Prefill: "Prefill", tiers.Decode: "Decode",
-		tiers.Evict: "Evict"}
-)
-
-// Began implements cache.Observer.
-func (o *traceObserver) Began(_ cache.Tag, ob tiers.Object, l tiers.Kind, op tiers.Op,
-	ph tiers.Phase) {
-	o.row(rowOperations[op], ob, l, ph)
-}
-
-// Deleted implements tiers.Observer.
-func (o *traceObserver) Deleted(tag cache.Tag, ob tiers.Object, l tiers.Kind, took time.Duration) {
-	o.observer.Deleted(tag, ob, l, took)
-	if o.sim.cfg.Deletes {
-		o.row(iotrace.Delete, ob, l, tiers.Evict)
-	}
-}
-
-func (o *traceObserver) row(operation iotrace.Operation, ob tiers.Object, l tiers.Kind,
-	ph tiers.Phase) {
-	if o.sim.over {
-		return
-	}
-	err := o.sim.cfg.Trace.Row(iotrace.Row{
-		At: o.clock.Now(), Operation: operation, Bytes: ob.Size, Tier: int(l), Key: ob.Key,
-		Phase: rowPhases[ph],
-	})
-	if err != nil {
-		o.sim.trial.fail(err, result.EndedByError)
-	}
+	return r
 }

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
-	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/ioengine"
@@ -18,126 +19,107 @@ import (
 	"kvbench/tiers/workdir"
 )
 
-// stack is the storage side of one trial: directory, tiers, buffers, content
-// and the cache over them.
-type stack struct {
-	cfg      StorageConfig
-	dir      *workdir.Dir // nil without a file tier
-	pool     *buffer.Pool
-	content  *content.Content
-	transfer *transfer.Transfer
-	levels   []cache.Level
-	own      []tiers.Tier    // made here, closed here
-	file     *filetier.Tier  // nil without a file tier
-	engine   ioengine.Engine // likewise
-	cache    *cache.Cache
-	covers   bool // the pool covers workers × depth
-	warnings []string
-}
-
 // PoolUse is how the run uses its buffers.
 func (c *StorageConfig) PoolUse() buffer.Use {
 	return buffer.Use{Workers: c.Workers, MaxWriters: c.MaxWriters, Depth: c.Depth, Chunk: c.Chunk}
 }
 
-// openStack makes the tiers. Nothing is left behind when it fails.
-func openStack(cfg StorageConfig, c clock.Clock, obs cache.Observer) (_ *stack, err error) {
-	s := &stack{cfg: cfg, content: content.New(cfg.Nonce, cfg.Rank)}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.close(context.Background()))
-		}
-	}()
+// openStorage makes the storage side: buffers, tiers and the cache over them. What it has made
+// when it fails is closed by closeStorage, too.
+func (t *trial) openStorage() (err error) {
+	cfg := &t.cfg.Storage
 	if !cfg.Simulated {
 		want, got := cfg.PoolUse().Buffers()
-		s.covers = got >= want
-		if s.pool, err = buffer.NewPool(got, cfg.Chunk); err != nil {
-			return nil, fmt.Errorf("making %d I/O buffers of %d bytes: %w", got, cfg.Chunk, err)
+		if t.Pool, err = buffer.NewPool(got, cfg.Chunk); err != nil {
+			return fmt.Errorf("making %d I/O buffers of %d bytes: %w", got, cfg.Chunk, err)
+		}
+		t.onClose(t.Pool.Close)
+		t.info.IO.Pool = result.Pool{Buffers: got, BufferBytes: cfg.Chunk,
+			HugePages: t.Pool.HugePages(), Covers: got >= want}
+	}
+	t.Content = content.New(cfg.Nonce, cfg.Rank)
+	t.Transfer = &transfer.Transfer{
+		Pool: t.Pool, Content: t.Content, Chunk: cfg.Chunk, Depth: cfg.Depth,
+		Verify: cfg.Verify, FlushOnly: cfg.FlushOnly, Clock: t.Clock,
+	}
+	if t.Levels = cfg.Levels; t.Levels == nil {
+		if err := t.openTiers(); err != nil {
+			return err
 		}
 	}
-	s.transfer = &transfer.Transfer{
-		Pool: s.pool, Content: s.content, Chunk: cfg.Chunk, Depth: cfg.Depth,
-		Verify: cfg.Verify, FlushOnly: cfg.FlushOnly, Clock: c,
-	}
-	if cfg.Levels != nil {
-		s.levels = cfg.Levels
-	} else if err = s.openTiers(c); err != nil {
-		return nil, err
-	}
-	s.cache, err = cache.New(cache.Config{
-		Levels: s.levels, Transfer: s.transfer, MaxWriters: cfg.MaxWriters, Clock: c, Observer: obs,
-	})
-	return s, err
+	t.Cache, err = cache.New(cache.Config{Levels: t.Levels, Transfer: t.Transfer,
+		MaxWriters: cfg.MaxWriters, Clock: t.Clock, Observer: t.obs})
+	return err
 }
 
-func (s *stack) openTiers(c clock.Clock) error {
-	add := func(l tiers.Kind, t tiers.Tier, capacity int64) {
-		s.own = append(s.own, t)
-		s.levels = append(s.levels, cache.Level{Kind: l, Tier: t, Capacity: capacity})
+func (t *trial) openTiers() error {
+	cfg := &t.cfg.Storage
+	add := func(kind tiers.Kind, tier tiers.Tier, capacity int64) {
+		t.onClose(tier.Close)
+		t.Levels = append(t.Levels, cache.Level{Kind: kind, Tier: tier, Capacity: capacity})
 	}
-	if n := s.cfg.GPUBytes; n > 0 {
-		t, err := sim.NewLink(s.cfg.GPUBandwidth, c)
+	if n := cfg.GPUBytes; n > 0 {
+		link, err := sim.NewLink(cfg.GPUBandwidth, t.Clock)
 		if err != nil {
 			return err
 		}
-		add(tiers.GPU, t, n)
+		add(tiers.GPU, link, n)
 	}
-	if n := s.cfg.CPUBytes; n > 0 {
-		t, err := memtier.New(n)
+	if n := cfg.CPUBytes; n > 0 {
+		memory, err := memtier.New(n)
 		if err != nil {
 			return fmt.Errorf("making a cpu tier of %d bytes: %w", n, err)
 		}
-		t.Prefault()
-		add(tiers.CPU, t, n)
+		memory.Prefault()
+		add(tiers.CPU, memory, n)
 	}
-	if s.cfg.StorageBytes <= 0 {
+	if cfg.StorageBytes <= 0 {
 		return nil
 	}
-	dir, err := workdir.Open(workdir.Options{
-		CacheDir: s.cfg.CacheDir, Rank: s.cfg.Rank, Nonce: fmt.Sprintf("%x", s.cfg.Nonce),
-		Keep: s.cfg.KeepFiles,
+	engine := ioengine.NewPsync(t.Clock.Now)
+	t.closers = append(t.closers, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, tiers.Grace)
+		defer cancel()
+		return engine.Close(ctx)
 	})
+	dir, err := workdir.Open(workdir.Options{CacheDir: cfg.CacheDir, Rank: cfg.Rank,
+		Nonce: t.info.Nonce, Keep: cfg.KeepFiles})
 	if err != nil {
 		return err
 	}
-	s.dir = dir
-	s.engine = ioengine.NewPsync(c.Now)
-	if err := s.pool.Register(s.engine.Register); err != nil {
+	t.onClose(dir.Close)
+	if err := t.Pool.Register(engine.Register); err != nil {
 		return err
 	}
-	s.file, err = filetier.New(filetier.Config{
-		Dir: dir, Engine: s.engine, Layout: s.cfg.Layout, Direct: s.cfg.Direct,
-		Extent: int64(s.cfg.Chunk), Capacity: s.cfg.StorageBytes,
-	})
+	files, err := filetier.New(filetier.Config{Dir: dir, Engine: engine, Layout: cfg.Layout,
+		Direct: cfg.Direct, Extent: int64(cfg.Chunk), Capacity: cfg.StorageBytes})
 	if err != nil {
 		return err
 	}
-	add(tiers.Storage, s.file, s.cfg.StorageBytes)
-	s.warnings = append(s.warnings, s.file.Warnings()...)
+	add(tiers.Storage, files, cfg.StorageBytes)
+	t.info.IO.CacheDir = dir.Path()
+	t.info.IO.Mode = "buffered" // what the filesystem granted, not what was asked for
+	if files.Direct() {
+		t.info.IO.Mode = "direct"
+	}
+	t.warn(files.Warnings()...)
+	if r := dir.Reclaimed(); r.Files > 0 {
+		t.warn(fmt.Sprintf("reclaimed %d files (%.2f GiB) of an earlier run that was killed or "+
+			"kept its files", r.Files, float64(r.Bytes)/(1<<30)))
+	}
 	return nil
 }
 
-// close removes what the run wrote, unless files are kept, and gives back all
-// memory. It may be called after a failed open and more than once.
-func (s *stack) close(ctx context.Context) error {
+// onClose closes something with the storage side, before what was opened earlier.
+func (t *trial) onClose(f func() error) {
+	t.closers = append(t.closers, func(context.Context) error { return f() })
+}
+
+// closeStorage removes what the run wrote, unless files are kept, and gives back all memory.
+func (t *trial) closeStorage(ctx context.Context) error {
 	var errs []error
-	for _, t := range s.own {
-		errs = append(errs, t.Close())
-	}
-	s.own = nil
-	if s.dir != nil {
-		errs = append(errs, s.dir.Close())
-		s.dir = nil
-	}
-	if s.engine != nil {
-		ctx, cancel := context.WithTimeout(ctx, tiers.Grace)
-		errs = append(errs, s.engine.Close(ctx))
-		cancel()
-		s.engine = nil
-	}
-	if s.pool != nil {
-		errs = append(errs, s.pool.Close())
-		s.pool = nil
+	for _, f := range slices.Backward(t.closers) {
+		errs = append(errs, f(ctx))
 	}
 	return errors.Join(errs...)
 }

@@ -46,27 +46,27 @@ const (
 // trial is one run of one workload. It lives from Run's call to its return. Wall and
 // virtual time run the same one: everybody waits through its clock.
 type trial struct {
+	Env      // what it lends to the workload
 	cfg      *Config
 	workload Workload
 	counted  Counted // the same, nil if it does not count
 	phase    Phase
-	env      *Env
+	sim      *simulation // nil in real time
+	obs      *observer
+	info     record.Info
 
-	clock  clock.Clock
-	rec    *record.Recorder
-	stack  *stack
-	info   record.Info
-	begun  time.Duration
-	loaded time.Duration // when the load began
-	device host.Device
-	tracer *collector.Collector // nil unless asked for
-	obs    *observer
-	sim    *simulation // nil in real time
+	begun, loaded time.Duration // the trial, and its load
+	device        host.Device
+	tracer        *collector.Collector // nil unless asked for
+	closers       []func(context.Context) error
 
 	shown  sync.Mutex              // one snapshot at a time goes to whoever looks
-	stop   context.CancelCauseFunc // cancels the operations
+	stop   context.CancelCauseFunc // cancels the operations; nil before the load
 	ending ending
-	meters meters // when the window opened
+
+	// What the process and the kernel had counted when the window opened.
+	usage host.Usage
+	stat  host.BlockStat
 }
 
 // ending is why the trial ended. Anybody may end it, also while it is ending.
@@ -98,104 +98,51 @@ func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	t, err := newTrial(ctx, cfg, w, sim)
-	if err != nil {
-		return nil, err
-	}
-	t.phase = phases[0]
-	return t.run(ctx)
-}
-
-// newTrial opens the storage side.
-func newTrial(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*trial, error) {
-	t := &trial{cfg: cfg, workload: w, clock: cfg.Clock, info: cfg.Info, sim: sim}
+	t := &trial{cfg: cfg, workload: w, phase: phases[0], sim: sim, info: cfg.Info}
 	t.counted, _ = w.(Counted)
 	t.ending.over, t.ending.cancel = context.WithCancelCause(ctx)
-	if t.clock == nil {
-		t.clock = clock.NewWall()
+	defer t.ending.cancel(nil)
+	t.trial, t.Clock, t.Group, t.Simulated = t, cfg.Clock, group.Alone{}, sim != nil
+	if t.Clock == nil {
+		t.Clock = clock.NewWall()
 	}
-	t.begun = t.clock.Now()
+	t.begun = t.Clock.Now()
 	shards := min(8, runtime.NumCPU())
 	if sim != nil {
 		shards = 1
 	}
-	t.rec = record.New(shards)
-	t.obs = &observer{clock: t.clock, rec: t.rec, fail: t.fail}
-	var obs cache.Observer = t.obs
-	if sim != nil {
-		obs = sim.join(t)
+	t.Rec = record.New(shards)
+	t.Rec.Timeless = sim != nil && sim.Device == nil
+	t.obs = &observer{Env: &t.Env, sim: sim}
+	t.info.Nonce = fmt.Sprintf("%x", cfg.Storage.Nonce)
+	if err := t.openStorage(); err != nil {
+		return nil, errors.Join(err, t.closeStorage(context.Background()))
 	}
-	st, err := openStack(cfg.Storage, t.clock, obs)
-	if err != nil {
-		return nil, err
-	}
-	t.stack = st
-	t.env = &Env{
-		Clock: t.clock, Levels: st.levels, Cache: st.cache, Transfer: st.transfer, Pool: st.pool,
-		Content: st.content,
-		Rec:     t.rec, Group: group.Alone{}, Simulated: sim != nil, trial: t,
-	}
-	return t, nil
-}
-
-// fail ends the trial with an error; the first one counts.
-func (t *trial) fail(err error, endedBy string) {
-	e := &t.ending
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.failure == nil {
-		e.failure, e.by = err, endedBy
-		e.cancel(err)
-	}
-}
-
-// failPreparing ends the trial before its load. What the preparation says about
-// itself tells more than the failed operation that the observer has seen.
-func (t *trial) failPreparing(ctx context.Context, err error) {
-	t.fail(err, endedByOf(ctx, err))
-	t.ending.mu.Lock()
-	defer t.ending.mu.Unlock()
-	t.ending.failure = err
-}
-
-// end ends the window; the first reason counts, though a failure in the same moment
-// tells more.
-func (t *trial) end(by string) {
-	e := &t.ending
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.by == "" {
-		e.by = by
-		e.cancel(errEnded)
-	}
-}
-
-// ended returns what ended the trial so far.
-func (t *trial) ended() (by string, failure error) {
-	t.ending.mu.Lock()
-	defer t.ending.mu.Unlock()
-	return t.ending.by, t.ending.failure
+	return t.run(ctx)
 }
 
 // run prepares and loads until the window is over, though workers may still be
 // draining; then it concludes and cleans up.
 func (t *trial) run(ctx context.Context) (*result.Result, error) {
-	defer t.ending.cancel(nil)
 	t.describe()
 	t.startTracing(ctx)
-	defer t.stopTracing()
-	if err := t.prepare(); err != nil {
-		t.failPreparing(ctx, err)
+	if t.tracer != nil {
+		// Not for the window: detaching kprobes takes up to a second.
+		defer func() { _ = t.tracer.Close() }()
+	}
+	unprepared := t.prepare()
+	if unprepared != nil {
+		t.Fail(unprepared, endedByOf(ctx, unprepared))
 	} else {
 		t.load(ctx)
 	}
 	by, failure := t.ended()
+	if unprepared != nil { // it tells more than the failed operation that the observer has seen
+		failure = unprepared
+	}
 	res := t.conclude(by, failure)
-	var errs []error
-	switch {
-	case failure != nil:
-		errs = append(errs, failure)
-	case res.Status == result.StatusFailed: // nothing completed, or too much failed
+	errs := []error{failure}
+	if failure == nil && res.Status == result.StatusFailed { // nothing completed, too much failed
 		errs = append(errs, errors.New(res.Error))
 	}
 	if t.cfg.Publish != nil {
@@ -208,8 +155,18 @@ func (t *trial) run(ctx context.Context) (*result.Result, error) {
 	if t.stop != nil {
 		t.stop(errWindowOver)
 	}
-	errs = append(errs, t.clean(ctx, failure == nil))
-	return res, errors.Join(errs...)
+	dirty := t.clean(ctx)
+	if failure == nil && dirty == nil {
+		_ = t.Rest(ctx)
+	}
+	return res, errors.Join(append(errs, dirty)...)
+}
+
+// ended returns what ended the trial so far.
+func (t *trial) ended() (by string, failure error) {
+	t.ending.mu.Lock()
+	defer t.ending.mu.Unlock()
+	return t.ending.by, t.ending.failure
 }
 
 // endedByOf classifies an error of the preparation. Whatever fails after the
@@ -228,27 +185,21 @@ func endedByOf(ctx context.Context, err error) string {
 func (t *trial) prepare() error {
 	ctx := t.ending.over
 	if t.sim != nil {
-		defer t.sim.preparing()()
+		// What is in the cache before the load was there before time began.
+		t.sim.device.Free = true
+		defer func() { t.sim.device.Free = false }()
 	}
-	if err := t.workload.Prepare(ctx, t.env, 0); err != nil {
+	if err := t.workload.Prepare(ctx, &t.Env, 0); err != nil {
 		return err
 	}
 	if !t.phase.Barrier {
 		return nil
 	}
-	begin, err := t.env.Group.Barrier(ctx, t.phase.Name)
+	begin, err := t.Group.Barrier(ctx, t.phase.Name)
 	if err != nil {
 		return err
 	}
-	return t.clock.Sleep(ctx, time.Until(begin))
-}
-
-// rest waits for the settle time.
-func (t *trial) rest(ctx context.Context) error {
-	if t.cfg.Settle > 0 && t.cfg.Progress != nil {
-		t.cfg.Progress(Snapshot{Stage: "resting", Total: t.cfg.Settle, Free: -1})
-	}
-	return t.clock.Sleep(ctx, t.cfg.Settle)
+	return t.Clock.Sleep(ctx, time.Until(begin))
 }
 
 // load runs the workload through warm-up and window and returns when the window
@@ -259,16 +210,16 @@ func (t *trial) load(ctx context.Context) {
 	// without it the peak is that of the process, which the result then shows
 	_ = host.ResetPeakRSS()
 	if n := t.phase.Limit; n > 0 {
-		t.rec.LimitRequests(n, func() { t.end(result.EndedByCount) })
+		t.Rec.LimitRequests(n, func() { t.End(result.EndedByCount) })
 	}
-	t.loaded = t.clock.Now()
-	warm := t.clock.NewEvent()
+	t.loaded = t.Clock.Now()
+	warm := t.Clock.NewEvent()
 	if t.phase.Warmup == 0 {
 		t.openWindow(opctx)
 	} else {
-		t.clock.At(t.loaded+t.phase.Warmup, warm.Fire)
+		t.Clock.At(t.loaded+t.phase.Warmup, warm.Fire)
 	}
-	t.env.Go("the workload", func() { t.work(opctx) })
+	t.Go("the workload", func() { t.work(opctx) })
 	t.watch(opctx)
 	if t.phase.Warmup > 0 {
 		if !t.undisturbed(ctx, warm.Wait(t.ending.over)) {
@@ -283,12 +234,12 @@ func (t *trial) load(ctx context.Context) {
 
 // work runs the workload. What it says of the end counts while there was none.
 func (t *trial) work(ctx context.Context) {
-	switch err := t.workload.Run(ctx, t.env, 0); {
+	switch err := t.workload.Run(ctx, &t.Env, 0); {
 	case ctx.Err() != nil:
 	case err != nil:
-		t.fail(err, result.EndedByError)
+		t.Fail(err, result.EndedByError)
 	default:
-		t.end(result.EndedByInput)
+		t.End(result.EndedByInput)
 	}
 }
 
@@ -296,14 +247,14 @@ func (t *trial) work(ctx context.Context) {
 func (t *trial) awaitEnd(ctx context.Context) {
 	wait := clock.Never
 	if t.phase.Window > 0 {
-		wait = t.phase.Window - (t.clock.Now() - t.windowStart())
+		wait = t.phase.Window - (t.Clock.Now() - t.windowStart())
 	}
-	err := t.clock.Sleep(t.ending.over, wait)
-	if v, ok := t.clock.(*clock.Virtual); ok && err == nil && v.Still() {
+	err := t.Clock.Sleep(t.ending.over, wait)
+	if v, ok := t.Clock.(*clock.Virtual); ok && err == nil && v.Still() {
 		err = clock.ErrStill // a load that hangs is no measurement, though its time has passed
 	}
 	if t.undisturbed(ctx, err) {
-		t.end(result.EndedByDeadline)
+		t.End(result.EndedByDeadline)
 	}
 }
 
@@ -314,17 +265,17 @@ func (t *trial) undisturbed(ctx context.Context, err error) bool {
 	case err == nil:
 		return true
 	case errors.Is(err, clock.ErrStill):
-		t.fail(errors.New("the simulation stands still: every worker waits and nothing will "+
+		t.Fail(errors.New("the simulation stands still: every worker waits and nothing will "+
 			"happen"), result.EndedByError)
 	case by == "" && failure == nil:
-		t.fail(context.Cause(ctx), result.EndedBySignal)
+		t.Fail(context.Cause(ctx), result.EndedBySignal)
 	}
 	return false
 }
 
 // windowStart is the moment the window opened, or will be reckoned from.
 func (t *trial) windowStart() time.Duration {
-	if start, _ := t.rec.Window(); start != workloads.Never {
+	if start, _ := t.Rec.Window(); start != workloads.Never {
 		return start
 	}
 	return t.loaded
@@ -332,9 +283,9 @@ func (t *trial) windowStart() time.Duration {
 
 // openWindow opens the window, in one step with the workload's counts.
 func (t *trial) openWindow(ctx context.Context) {
-	t.stack.cache.ResetGauges()
+	t.Cache.ResetGauges()
 	if t.sim != nil {
-		t.sim.opened()
+		t.sim.device.Busy = 0
 	}
 	if t.counted != nil {
 		t.counted.OpenWindow(ctx, t.startMeters)
@@ -346,107 +297,90 @@ func (t *trial) openWindow(ctx context.Context) {
 // startMeters reads the kernel's and the process's counters and lets samples
 // count from now on.
 func (t *trial) startMeters() (start time.Duration) {
-	t.openTrace()
-	t.meters = meters{usage: host.ReadUsage(), device: t.readDevice()}
+	if t.tracer != nil {
+		_ = t.tracer.OpenWindow() // it notes the error, too
+	}
+	t.usage, t.stat = host.ReadUsage(), t.readDevice()
 	t.info.StartTime = time.Now().UTC().Format(time.RFC3339Nano)
-	start = t.clock.Now()
+	start = t.Clock.Now()
 	deadline := workloads.Never
 	if t.phase.Window > 0 {
 		deadline = start + t.phase.Window
 	}
-	t.rec.Open(start, deadline)
+	t.Rec.Open(start, deadline)
 	return start
 }
 
-// stopMeters ends the window, if it has not ended by its deadline, and reads
-// the counters again.
-func (t *trial) stopMeters() (end time.Duration, opened bool) {
-	t.rec.SetEnd(t.clock.Now())
-	start, end := t.rec.Window()
-	if start == workloads.Never {
-		return end, false
-	}
-	t.closeTrace()
-	t.measured()
-	return end, true
-}
-
-// closeWindow stops the meters, ends the handing out and cancels what is in
-// flight.
+// closeWindow ends the window, if it has not ended by its deadline, reads the meters again, ends
+// the handing out and cancels what is in flight.
 func (t *trial) closeWindow(ctx context.Context) {
-	end, opened := t.stopMeters()
+	t.Rec.SetEnd(t.Clock.Now())
+	start, end := t.Rec.Window()
+	opened := start != workloads.Never
+	if opened {
+		if t.tracer != nil {
+			_ = t.tracer.CloseWindow() // it notes the error, too
+		}
+		t.measured()
+	}
 	if t.counted != nil {
 		t.counted.CloseWindow(end, opened)
 	}
-	t.rec.Close()
+	t.Rec.Close()
 	if t.sim != nil {
-		t.sim.report()
+		t.sim.over, t.info.MediumBusy = true, t.sim.device.Busy
 	}
 	if ctx.Err() == nil {
 		t.stop(errWindowOver)
 	}
 	t.tierInfo()
-	if ctx.Err() == nil {
-		t.drain(ctx)
+	if ctx.Err() == nil { // on a signal, now or while draining, the result comes first
+		_ = await(ctx, drainOnSignal, func(time.Duration) {}, func() error {
+			t.Clock.Wait()
+			return nil
+		})
 	}
-	t.info.DrainNS = int64(t.clock.Now() - end)
+	t.info.DrainNS = int64(t.Clock.Now() - end)
 }
 
-// drain waits for the workers. On a signal, now or while draining, the result
-// comes first.
-func (t *trial) drain(ctx context.Context) {
-	drained := make(chan struct{})
-	go func() { t.clock.Wait(); close(drained) }()
-	select {
-	case <-drained:
-	case <-ctx.Done():
-		select {
-		case <-drained:
-		case <-time.After(drainOnSignal):
-		}
+// clean waits for the workers and removes the files, which takes long for many of them on some
+// disks. What a signal leaves behind the next start reclaims.
+func (t *trial) clean(ctx context.Context) error {
+	show := func(since time.Duration) {
+		t.show(Snapshot{Stage: "removing its files", Elapsed: since, Free: -1})
 	}
-}
-
-// clean waits for the workers, removes the files and, if asked for, rests.
-func (t *trial) clean(ctx context.Context, rest bool) error {
-	done := make(chan error, 1)
-	go func() {
-		t.clock.Wait()
+	err := await(ctx, cleanOnSignal, show, func() error {
+		t.Clock.Wait()
 		if c, ok := t.workload.(io.Closer); ok {
 			_ = c.Close()
 		}
-		done <- t.stack.close(context.WithoutCancel(ctx))
-	}()
-	if err := t.cleaned(ctx, done); err != nil {
+		return t.closeStorage(context.WithoutCancel(ctx))
+	})
+	if err != nil {
 		return fmt.Errorf("cleaning up: %w", err)
-	}
-	if rest {
-		_ = t.rest(ctx)
 	}
 	return nil
 }
 
-// cleaned waits until everything is removed, which takes long for many files on some disks, and
-// says so meanwhile.
-func (t *trial) cleaned(ctx context.Context, done <-chan error) error {
+// await does work and waits for it, but no longer than grace once ctx has ended. Meanwhile
+// it calls show each second.
+func await(ctx context.Context, grace time.Duration, show func(since time.Duration),
+	work func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- work() }()
 	began, tick := time.Now(), time.NewTicker(time.Second)
 	defer tick.Stop()
+	ended, patience := ctx.Done(), (<-chan time.Time)(nil)
 	for {
 		select {
 		case err := <-done:
 			return err
-		case <-ctx.Done():
-			select {
-			case err := <-done:
-				return err
-			case <-time.After(cleanOnSignal): // the next start reclaims the rest
-				return nil
-			}
+		case <-ended:
+			ended, patience = nil, time.After(grace)
+		case <-patience:
+			return nil
 		case <-tick.C:
-			if t.cfg.Progress != nil {
-				t.cfg.Progress(Snapshot{Stage: "removing its files", Elapsed: time.Since(began),
-					Free: -1})
-			}
+			show(time.Since(began))
 		}
 	}
 }

@@ -37,90 +37,66 @@ func version() string {
 }
 
 func stamped(settings []debug.BuildSetting) string {
-	var rev, dirty string
+	stamp := make(map[string]string)
 	for _, s := range settings {
-		switch {
-		case s.Key == "vcs.revision":
-			rev = s.Value
-		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = "+dirty"
-		}
+		stamp[s.Key] = s.Value
 	}
-	if rev == "" {
-		return ""
+	rev := stamp["vcs.revision"]
+	if rev != "" && stamp["vcs.modified"] == "true" {
+		rev += "+dirty"
 	}
-	return rev + dirty
+	return rev
 }
 
 // ModuleRoot is the nearest directory upwards that holds a go.mod, "" when there is none.
 func ModuleRoot(dir string) string {
-	for {
+	for up := filepath.Dir(dir); ; dir, up = up, filepath.Dir(up) {
 		if info, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil &&
 			info.Mode().IsRegular() {
 			return dir
 		}
-		up := filepath.Dir(dir)
 		if up == dir {
 			return ""
 		}
-		dir = up
 	}
 }
 
 // isOurModule keeps the revision of somebody else's checkout out of the result, when a compiled
 // binary runs there.
 func isOurModule(root string) bool {
-	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	if err != nil {
-		return false
-	}
-	first, _, _ := strings.Cut(string(text), "\n")
+	first, _, _ := strings.Cut(textOf(root, "go.mod"), "\n")
 	return strings.TrimSpace(first) == "module kvbench"
 }
 
 var commitHash = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
 
-// checkedOut reads the commit of a git checkout from its files: no git command is needed, whether
-// local changes are there is not told.
+// checkedOut reads the commit of a git checkout from its files, "" when it cannot be told: no git
+// command is needed, whether local changes are there is not told.
 func checkedOut(root string) string {
 	git := filepath.Join(root, ".git")
-	if text, err := os.ReadFile(git); err == nil { // a worktree: a file that says where
-		dir, _ := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(root, dir)
-		}
-		git = dir
-	}
-	common := git // where branches are; a worktree shares those of its main repository
-	if text, err := os.ReadFile(filepath.Join(git, "commondir")); err == nil {
-		common = filepath.Join(git, strings.TrimSpace(string(text)))
-	}
-	head := oneLine(filepath.Join(git, "HEAD"))
-	ref, ok := strings.CutPrefix(head, "ref: ")
-	if !ok {
-		return hashOrNone(head)
-	}
-	if hash := hashOrNone(oneLine(filepath.Join(common, ref))); hash != "" {
-		return hash
-	}
-	packed, _ := os.ReadFile(filepath.Join(common, "packed-refs"))
-	for line := range strings.Lines(string(packed)) {
-		if hash, name, _ := strings.Cut(strings.TrimSpace(line), " "); name == ref {
-			return hashOrNone(hash)
+	// In a worktree it is a file that says where the directory is.
+	if dir, ok := strings.CutPrefix(textOf(git), "gitdir: "); ok {
+		if git = dir; !filepath.IsAbs(dir) {
+			git = filepath.Join(root, dir)
 		}
 	}
-	return ""
+	hash := textOf(git, "HEAD")
+	if ref, ok := strings.CutPrefix(hash, "ref: "); ok {
+		// Branches are there; a worktree shares those of its main repository.
+		common := filepath.Join(git, textOf(git, "commondir"))
+		hash = textOf(common, ref)
+		for line := range strings.Lines(textOf(common, "packed-refs")) {
+			packed, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+			if name == ref && hash == "" {
+				hash = packed
+			}
+		}
+	}
+	return commitHash.FindString(hash)
 }
 
-// oneLine reads a file of one line, "" when there is none.
-func oneLine(file string) string {
-	text, _ := os.ReadFile(file)
+// textOf reads a small file, "" when there is none.
+func textOf(path ...string) string {
+	text, _ := os.ReadFile(filepath.Join(path...))
 	return strings.TrimSpace(string(text))
-}
-
-func hashOrNone(s string) string {
-	if commitHash.MatchString(s) {
-		return s
-	}
-	return ""
 }

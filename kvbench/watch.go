@@ -20,13 +20,13 @@ func (t *trial) watch(ctx context.Context) {
 		interval = min(interval, record.TimelineInterval(t.phase.Window))
 	}
 	told := time.Now() // in real time, also of a simulation
-	t.clock.Every(ctx, interval, func() {
-		s := t.snapshot(t.clock.Now())
+	t.Clock.Every(ctx, interval, func() {
+		s := t.snapshot(t.Clock.Now())
 		if time.Since(told) < progressInterval {
 			return
 		}
 		told = time.Now()
-		t.show(s)
+		t.Show(s)
 	})
 }
 
@@ -38,9 +38,9 @@ const progressInterval = 990 * time.Millisecond
 func (t *trial) snapshot(now time.Duration) Snapshot {
 	s := Snapshot{
 		Stage: "running", Elapsed: now - t.windowStart(), Total: t.phase.Window,
-		Live: t.rec.Counters(), Tiers: []cache.Gauge{},
+		Live: t.Rec.Counters(), Tiers: []cache.Gauge{},
 	}
-	if start, _ := t.rec.Window(); start == workloads.Never {
+	if start, _ := t.Rec.Window(); start == workloads.Never {
 		s.Stage, s.Total = "warming up", t.phase.Warmup
 	}
 	if t.sim != nil {
@@ -50,18 +50,17 @@ func (t *trial) snapshot(now time.Duration) Snapshot {
 		return s
 	}
 	g := t.counted.Gauge(now)
-	s.Queued, s.InFlight, s.Tiers = g.Queued, g.InFlight, t.stack.cache.Gauges(nil)
+	s.Queued, s.InFlight, s.Tiers = g.Queued, g.InFlight, t.Cache.Gauges(nil)
 	for _, l := range s.Tiers {
 		g.Bytes[l.Level] = l.Used
 	}
-	t.rec.Gauge(now, g)
+	t.Rec.Gauge(now, g)
 	return s
 }
 
-// show looks at the free space and hands a snapshot to whoever looks. A stage of the preparation
-// that is stopped may still be showing when the next one begins: who looks need not know.
+// show hands a snapshot to whoever looks, one at a time: a stage of the preparation that is
+// stopped may still be showing when the next one begins.
 func (t *trial) show(s Snapshot) {
-	s.Free = t.freeSpace()
 	if t.cfg.Progress != nil {
 		t.shown.Lock()
 		defer t.shown.Unlock()
@@ -81,7 +80,7 @@ func (t *trial) freeSpace() int64 {
 		return -1
 	}
 	if floor := t.cfg.Storage.FreeFloor; floor > 0 && fs.Free < floor {
-		t.fail(fmt.Errorf("only %d bytes are free on the filesystem of %s, less than the %d that "+
+		t.Fail(fmt.Errorf("only %d bytes are free on the filesystem of %s, less than the %d that "+
 			"must stay free: something else is filling it, or -storage-capacity-gb is too large",
 			fs.Free, dir, floor), result.EndedByCapacity)
 	}

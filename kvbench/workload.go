@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"kvbench/kvbench/group"
@@ -70,14 +71,32 @@ type Env struct {
 	// Simulated: no byte is moved, and what Prepare does takes no time.
 	Simulated bool
 
-	trial *trial
+	succeeded atomic.Int64 // operations of the whole load, warm-up included
+	trial     *trial
 }
 
-// Fail ends the trial with an error and one of the result's reasons.
-func (e *Env) Fail(err error, endedBy string) { e.trial.fail(err, endedBy) }
+// Fail ends the trial with an error and one of the result's reasons; the first error counts.
+func (e *Env) Fail(err error, endedBy string) {
+	end := &e.trial.ending
+	end.mu.Lock()
+	defer end.mu.Unlock()
+	if end.failure == nil {
+		end.failure, end.by = err, endedBy
+		end.cancel(err)
+	}
+}
 
-// End ends the window for one of the result's reasons.
-func (e *Env) End(by string) { e.trial.end(by) }
+// End ends the window for one of the result's reasons. The first one counts, though a failure in
+// the same moment tells more.
+func (e *Env) End(by string) {
+	end := &e.trial.ending
+	end.mu.Lock()
+	defer end.mu.Unlock()
+	if end.by == "" {
+		end.by = by
+		end.cancel(errEnded)
+	}
+}
 
 // Go runs f beside the caller, as the clock does. A panic ends the trial with an error.
 func (e *Env) Go(who string, f func()) {
@@ -93,12 +112,21 @@ func (e *Env) Go(who string, f func()) {
 }
 
 // Rest waits for the settle time.
-func (e *Env) Rest(ctx context.Context) error { return e.trial.rest(ctx) }
+func (e *Env) Rest(ctx context.Context) error {
+	settle := e.trial.cfg.Settle
+	if settle > 0 {
+		e.trial.show(Snapshot{Stage: "resting", Total: settle, Free: -1})
+	}
+	return e.Clock.Sleep(ctx, settle)
+}
 
 // Succeeded counts operations that the cache does not report by itself: more than one
 // percent of failures among all ends the trial.
-func (e *Env) Succeeded(operations int64) { e.trial.obs.succeeded.Add(operations) }
+func (e *Env) Succeeded(operations int64) { e.succeeded.Add(operations) }
 
 // Show looks at the free space, whose end ends the trial, and shows a stage of the
 // preparation on the live line. It is called about once a second.
-func (e *Env) Show(s Snapshot) { e.trial.show(s) }
+func (e *Env) Show(s Snapshot) {
+	s.Free = e.trial.freeSpace()
+	e.trial.show(s)
+}
