@@ -83,8 +83,9 @@ func (r *Replay) Prepare(_ context.Context, b *Bench) (err error) {
 	}
 	r.ready, r.ahead = make(chan *replayOp, replayAhead), semaphore.NewWeighted(replayAhead)
 	r.latest = map[string]*replayOp{}
-	r.seen = bloom.New(1<<28, 8)                                        // bits, which are 32 MiB, and hashes
-	r.lru, _ = simplelru.NewLRU[string, tiers.Object](math.MaxInt, nil) // that size is fine
+	// 32 MiB of bits, and eight hashes.
+	r.seen = bloom.New(1<<28, 8)
+	r.lru, _ = simplelru.NewLRU[string, tiers.Object](math.MaxInt, nil) // a good size
 	r.rows, err = iotrace.Open(r.Path, r.Allow)
 	return err
 }

@@ -22,12 +22,12 @@ import (
 func (r *Replay) feed(ctx context.Context, b *Bench) {
 	origin := b.Clock.Now()
 	last, err := r.pass(ctx, b, origin, 0)
-	for cycle := 1; err == nil && cycle != r.Cycles; cycle++ {
+	for cycle := 1; errors.Is(err, io.EOF) && cycle != r.Cycles; cycle++ {
 		if r.rows, err = iotrace.Open(r.Path, r.Allow); err == nil {
 			last, err = r.pass(ctx, b, origin, last+time.Millisecond)
 		}
 	}
-	if err == nil {
+	if errors.Is(err, io.EOF) {
 		err = r.ahead.Acquire(ctx, replayAhead) // nobody else holds any: all is complete
 	}
 	switch {
@@ -39,7 +39,7 @@ func (r *Replay) feed(ctx context.Context, b *Bench) {
 }
 
 // pass decides about the rows of one pass, each at its time, which counts from base in the
-// trace's time. It returns that of the last row.
+// trace's time. It returns that of the last row, and why it ended, io.EOF as a rule.
 func (r *Replay) pass(ctx context.Context, b *Bench, origin, base time.Duration) (
 	last time.Duration, err error,
 ) {
@@ -56,9 +56,7 @@ func (r *Replay) pass(ctx context.Context, b *Bench, origin, base time.Duration)
 	}()
 	for ctx.Err() == nil {
 		row, err := r.rows.Next()
-		if errors.Is(err, io.EOF) {
-			return last, nil
-		} else if err != nil {
+		if err != nil {
 			return last, err
 		}
 		last = base + row.At
