@@ -1,7 +1,7 @@
 package benchmarks
 
 import (
-	"fmt"
+	"cmp"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,9 +11,8 @@ import (
 )
 
 // launchDir returns the directory in which the user typed the command, which is what relative paths
-// in flags, environment and configuration mean, and a phrase that says how it was found. The go
-// command starts test binaries in the directory of their package, so the working directory is not
-// the answer:
+// in flags, environment and configuration mean. The go command starts test binaries in the
+// directory of their package, so the working directory is not the answer:
 //
 //   - started by a go command: that command's working directory (Linux);
 //   - else inside a module: the module's root;
@@ -21,28 +20,24 @@ import (
 //
 // The directory is absolute. Call it before anything changes the working directory, and while the
 // parent still lives.
-func launchDir() (dir, how string) {
+func launchDir() string {
 	cwd, err := os.Getwd()
 	if err != nil {
-		return string(filepath.Separator),
-			fmt.Sprintf("the root directory: the working directory cannot be read (%v)", err)
+		return string(filepath.Separator)
 	}
 	return launchDirOf(proc("/proc"), os.Getppid(), cwd)
 }
 
-func launchDirOf(p proc, parent int, cwd string) (dir, how string) {
+func launchDirOf(p proc, parent int, cwd string) string {
 	if p.isGoCommand(parent) {
-		// Unreadable when the go command belongs to another user; then the next rule applies.
+		// Unreadable when the go command belongs to another user, and its directory may have been
+		// removed meanwhile; then the next rule applies.
 		typed, err := os.Readlink(p.file(parent, "cwd"))
-		if err == nil && isDir(typed) {
-			return typed, fmt.Sprintf("the working directory of the go command (process %d)",
-				parent)
+		if info, statErr := os.Stat(typed); err == nil && statErr == nil && info.IsDir() {
+			return typed
 		}
 	}
-	if root := kvbench.ModuleRoot(cwd); root != "" {
-		return root, "the root of the module"
-	}
-	return cwd, "the working directory"
+	return cmp.Or(kvbench.ModuleRoot(cwd), cwd)
 }
 
 // proc is the directory in which the kernel shows processes: /proc, or a test's.
@@ -62,10 +57,4 @@ func (p proc) isGoCommand(pid int) bool {
 	exe, err := os.Readlink(p.file(pid, "exe"))
 	// A toolchain that was replaced while it runs reads "/usr/local/go/bin/go (deleted)".
 	return err == nil && filepath.Base(strings.TrimSuffix(exe, " (deleted)")) == "go"
-}
-
-// isDir: the directory of a go command may have been removed meanwhile.
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }

@@ -26,7 +26,8 @@ const (
 type session struct {
 	set     *params.Set
 	inputs  params.Inputs
-	ctx     context.Context // ends with a signal or the go command's death
+	points  map[string][]*params.Values // of each selected benchmark, at each point of its sweep
+	ctx     context.Context             // ends with a signal or the go command's death
 	out     io.Writer
 	errs    io.Writer
 	calls   map[string]int // full benchmark name -> calls so far
@@ -39,7 +40,6 @@ type session struct {
 	lastOpt int                       // the MLPerf option that ran last
 	cpus    []int                     // of -cpu
 	tty     io.Writer                 // the controlling terminal, nil without
-	cleanup []func()                  // after the last benchmark
 }
 
 // current is the session of this process. The testing package offers no other
@@ -61,10 +61,11 @@ func Main(m Runner) int {
 	if pattern == "" && !set.HelpRequested() {
 		return m.Run() // the unit tests of this package
 	}
-	base, _ := launchDir()
+	base := launchDir()
 	s := &session{
 		set: set, out: os.Stdout, errs: os.Stderr,
-		calls: map[string]int{}, ran: map[string]bool{}, pattern: pattern,
+		points: map[string][]*params.Values{},
+		calls:  map[string]int{}, ran: map[string]bool{}, pattern: pattern,
 		ceiling: map[string]result.Ceiling{},
 		cpus:    readCPUs(flagValue("test.cpu")),
 		inputs: params.Inputs{
@@ -92,10 +93,7 @@ func (s *session) run(m Runner, pattern string) int {
 		fmt.Fprint(s.errs, refusal(err))
 		return exitParameters
 	}
-	if err := s.setGoFlags(plans, pattern); err != nil {
-		fmt.Fprintln(s.errs, "kvbench:", err)
-		return exitParameters
-	}
+	s.setGoFlags(plans, pattern)
 	// From here on a signal ends the run in order: its result and its files are safe.
 	ctx, stop := watchSignals()
 	defer stop()
@@ -108,55 +106,21 @@ func (s *session) run(m Runner, pattern string) int {
 	current = s
 	// Benchmark functions have no parameters but b: they find the session here.
 	code := m.Run()
-	for _, f := range s.cleanup {
-		f()
-	}
 	s.epilogue()
 	return interruptedCode(ctx, code)
 }
 
-// setGoFlags tells the testing package what to run, in its own words.
-func (s *session) setGoFlags(plans []*params.Values, pattern string) error {
+// setGoFlags tells the testing package what to run, in its own words, which it takes.
+func (s *session) setGoFlags(plans []*params.Values, pattern string) {
 	// Nothing is ever re-run: one call is one trial, its length is ours.
-	flags := map[string]string{"test.benchtime": "1x"}
-	if len(plans) > 0 && len(plans[0].Sweep) > 0 {
-		flags["test.bench"] = arrange(pattern, plans[0].Sweep)
+	_ = flag.Set("test.benchtime", "1x")
+	if len(plans) > 0 {
+		_ = flag.Set("test.bench", arrange(pattern, plans[0].Sweep))
 	}
 	// The closed division has three trials without being told.
 	if len(plans) > 0 && s.inputs.Count == 0 {
-		flags["test.count"] = strconv.Itoa(plans[0].Count)
+		_ = flag.Set("test.count", strconv.Itoa(plans[0].Count))
 	}
-	for name, text := range flags {
-		if err := flag.Set(name, text); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// point is a benchmark's values at one point of its sweep, and the point's name, empty without one.
-type point struct {
-	*params.Values
-	name string
-}
-
-// points resolves a benchmark. The error holds what is wrong at any of them.
-func (s *session) points(b params.Bench) (list []point, err error) {
-	in := s.inputs
-	in.Bench = b
-	base, err := s.set.Resolve(in)
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range base.Combinations() {
-		in.Combination = c
-		v, err := s.set.Resolve(in)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, point{v, c.Name()})
-	}
-	return list, nil
 }
 
 // check resolves every selected benchmark and every point of its sweep before
@@ -164,19 +128,19 @@ func (s *session) points(b params.Bench) (list []point, err error) {
 func (s *session) check(selected []params.Bench) ([]*params.Values, error) {
 	var all params.Violations
 	var plans []*params.Values
-	for _, b := range selected {
-		points, err := s.points(b)
+	in := s.inputs
+	for _, in.Bench = range selected {
+		base, err := s.set.Resolve(in)
 		if bad := params.Violations(nil); errors.As(err, &bad) {
 			all = all.Merge(bad)
 			continue
-		} else if err != nil {
-			return nil, err
 		}
+		s.points[in.Bench.Name] = base.Points
 		// Each point of a sweep has its own needs: one of them may not fit this machine.
-		for _, p := range points {
-			plans = append(plans, p.Values)
-			if p.Skip() == "" {
-				all = all.Merge(feasible(p.Values))
+		for _, v := range base.Points {
+			plans = append(plans, v)
+			if v.Skip() == "" {
+				all = all.Merge(feasible(v))
 			}
 		}
 	}

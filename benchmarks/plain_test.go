@@ -42,7 +42,7 @@ func (s *session) noteCeiling(v *params.Values, op string, r *result.Result) {
 	if r == nil || r.Status != result.StatusComplete {
 		return
 	}
-	c := s.ceiling[ceilingKey(v)]
+	c := s.ceiling[cacheDir(v)]
 	for _, t := range r.Tiers {
 		switch {
 		case t.Level != tiers.Storage.String():
@@ -52,7 +52,7 @@ func (s *session) noteCeiling(v *params.Values, op string, r *result.Result) {
 			c.Write = *t.Write.BytesPerSecond
 		}
 	}
-	s.ceiling[ceilingKey(v)] = c
+	s.ceiling[cacheDir(v)] = c
 }
 
 // BenchmarkTier measures each tier alone: entries of one size, one direction,

@@ -34,7 +34,7 @@ func workload(b *testing.B, name string) {
 			if v.Simulated() {
 				return simulate(ctx, v, cfg, load)
 			}
-			if c, ok := current.ceiling[ceilingKey(v)]; ok {
+			if c, ok := current.ceiling[cacheDir(v)]; ok {
 				cfg.Info.Ceiling = &c
 			}
 			return kvbench.Run(ctx, cfg, load)
@@ -44,25 +44,20 @@ func workload(b *testing.B, name string) {
 
 // each runs f for every point of the sweep, as sub-benchmarks when there is one.
 func each(b *testing.B, name string, f func(*testing.B, *params.Values)) {
-	bench, ok := params.Benchmark(name)
-	if !ok || current == nil {
+	if current == nil || current.points[name] == nil {
 		b.Fatalf("%s is not in the parameter table, or was not started by Main", name)
 	}
-	points, err := current.points(bench)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, p := range points {
-		if why := p.Skip(); why != "" {
+	for _, v := range current.points[name] {
+		if why := v.Skip(); why != "" {
 			current.skip(b.Name(), why)
 			b.Skip(why)
 		}
 		// Without a sweep the benchmark is what it is called, not a sub-benchmark of itself.
-		if p.name == "" {
-			f(b, p.Values)
+		if v.Point == "" {
+			f(b, v)
 			continue
 		}
-		current.sub(b, p.name, func(b *testing.B) { f(b, p.Values) })
+		current.sub(b, v.Point, func(b *testing.B) { f(b, v) })
 	}
 }
 
@@ -187,6 +182,3 @@ func (s *session) pauseBetweenOptions(v *params.Values) {
 		s.lastOpt = o
 	}
 }
-
-// ceilingKey is what must be the same for plain I/O to be a reference: the directory.
-func ceilingKey(v *params.Values) string { return cacheDir(v) }

@@ -31,20 +31,15 @@ func watchSignals() (context.Context, func()) {
 	if !signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(got, syscall.SIGHUP)
 	}
-	watched, stopWatch := watchParent(ctx)
 	go func() {
 		sig, _ := (<-got).(syscall.Signal)
 		cancel(kvbench.Interrupted{Why: stopped{sig}})
 		sig, _ = (<-got).(syscall.Signal)
 		os.Exit(128 + int(sig))
 	}()
-	go func() {
-		<-watched.Done()
-		if errors.Is(context.Cause(watched), errParentGone) {
-			cancel(kvbench.Interrupted{Why: errParentGone})
-		}
-	}()
-	return ctx, func() { stopWatch(); signal.Stop(got) }
+	watchParent(ctx, os.Getppid, isGoCommand,
+		func() { cancel(kvbench.Interrupted{Why: errParentGone}) })
+	return ctx, func() { cancel(nil); signal.Stop(got) }
 }
 
 // interruptedCode is the exit code of a run that a signal ended, else code.
@@ -59,32 +54,22 @@ func interruptedCode(ctx context.Context, code int) int {
 	return 128 + int(syscall.SIGTERM)
 }
 
-// errParentGone is the cause of the context of watchParent after the go command has died.
 var errParentGone = errors.New("the go command that started this run has ended")
 
 // parentPoll is how often the parent is looked at: its death must end a run within two seconds,
 // cleaning included.
 const parentPoll = 100 * time.Millisecond
 
-// watchParent returns a context that ends, with errParentGone as its cause, when the go command
-// that started this process dies: a run whose terminal is gone would load the storage for nobody
-// until its window ends. Started by anything else (a shell, mpirun) the process may well outlive
-// its parent, and the context ends only with ctx. Call cancel to release the goroutine that
-// watches.
+// watchParent calls gone, once, when the go command that started this process dies: a run whose
+// terminal is gone would load the storage for nobody until its window ends. Started by anything
+// else (a shell, mpirun) the process may well outlive its parent. It watches until ctx ends.
 //
 // It polls getppid: the kernel's own signal (PR_SET_PDEATHSIG) comes when the *thread* that forked
 // dies, which a go command's may at any time.
-func watchParent(ctx context.Context) (watched context.Context, cancel context.CancelFunc) {
-	return watchParentOf(ctx, os.Getppid, isGoCommand)
-}
-
-func watchParentOf(ctx context.Context, parent func() int,
-	isGo func(pid int) bool) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := func() { cancel(context.Canceled) }
+func watchParent(ctx context.Context, parent func() int, isGo func(pid int) bool, gone func()) {
 	pid := parent()
 	if !isGo(pid) {
-		return ctx, stop
+		return
 	}
 	go func() {
 		tick := time.NewTicker(parentPoll)
@@ -95,11 +80,10 @@ func watchParentOf(ctx context.Context, parent func() int,
 				return
 			case <-tick.C:
 				if parent() != pid { // orphans get another parent at once
-					cancel(errParentGone)
+					gone()
 					return
 				}
 			}
 		}
 	}()
-	return ctx, stop
 }

@@ -26,7 +26,6 @@ func (s *session) openTerminal(plans []*params.Values) {
 		return // no terminal: cron, CI, nohup
 	}
 	s.tty = &liveTerminal{f}
-	s.cleanup = append(s.cleanup, func() { _ = f.Close() })
 }
 
 // liveTerminal overwrites one line of a terminal.

@@ -16,8 +16,6 @@ type Inputs struct {
 	// Bench is the benchmark to resolve for; the zero Bench stands for none: division defaults
 	// only.
 	Bench Bench
-	// Combination is one point of the sweep (see Values.Combinations); empty for the base values.
-	Combination Combination
 	// Base is the absolute directory in which the command was typed: relative paths of flags,
 	// environment and file mean it.
 	Base string
@@ -53,12 +51,15 @@ func (in *Inputs) env(name string) string {
 // wrong, so that -help-parameters can be answered: they must not be run when the error is not nil.
 // With a sweep every combination is checked too.
 func (s *Set) Resolve(in Inputs) (*Values, error) {
-	v, bad := s.resolve(in)
+	v, bad := s.resolve(in, nil)
+	v.Points = []*Values{v}
 	// A sweep may lead where no single value is wrong: each point is resolved as it will run.
-	if len(in.Combination) == 0 && len(v.Sweep) > 0 {
-		for _, c := range v.Combinations() {
-			in.Combination = c
-			_, more := s.resolve(in)
+	if len(v.Sweep) > 0 {
+		v.Points = nil
+		for _, point := range points(v.Sweep) {
+			p, more := s.resolve(in, point)
+			p.Point = pointName(v.Sweep, point)
+			v.Points = append(v.Points, p)
 			bad = bad.Merge(more)
 		}
 	}
@@ -68,7 +69,7 @@ func (s *Set) Resolve(in Inputs) (*Values, error) {
 	return v, nil
 }
 
-func (s *Set) resolve(in Inputs) (*Values, Violations) {
+func (s *Set) resolve(in Inputs, point map[string]string) (*Values, Violations) {
 	if in.CheckCacheDir == nil {
 		in.CheckCacheDir = func(string) error { return nil }
 	}
@@ -80,7 +81,7 @@ func (s *Set) resolve(in Inputs) (*Values, Violations) {
 	if in.Count != 0 {
 		given["count"] = []string{strconv.Itoa(in.Count)}
 	}
-	r := &resolver{given: given, in: in, file: &configFile{}, v: newValues(in.Base),
+	r := &resolver{given: given, point: point, in: in, file: &configFile{}, v: newValues(in.Base),
 		refused: make(map[string]bool)}
 	r.v.Bench = in.Bench
 	r.run()
@@ -90,6 +91,7 @@ func (s *Set) resolve(in Inputs) (*Values, Violations) {
 // resolver is one resolution under way.
 type resolver struct {
 	given    map[string][]string
+	point    map[string]string // of the sweep, nil for the values that hold at none
 	in       Inputs
 	file     *configFile
 	launched map[string]setting // rank, ranks and local-ranks, when a launcher sets them
@@ -155,7 +157,7 @@ func (r *resolver) layers(p *parameter) (list []setting) {
 			list = append(list, setting{text, Origin{kind, where}})
 		}
 	}
-	if text, ok := r.in.Combination.find(p.name); ok {
+	if text, ok := r.point[p.name]; ok {
 		add(FromSweep, "", text)
 	}
 	add(FromFlag, "", r.given[p.name]...)

@@ -2,6 +2,7 @@ package params
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,47 +15,32 @@ type Axis struct {
 	Values []string
 }
 
-// Combination is one point of the sweep, one value per axis. The zero Combination is that of a run
-// without a sweep.
-type Combination []Assignment
-
-// Assignment gives one parameter one value.
-type Assignment struct{ Key, Value string }
-
-// Name is the sub-benchmark's name: key=value joined by /, and empty without a sweep. A slash
-// inside a value would look like another level of sub-benchmarks and becomes an underscore.
-func (c Combination) Name() string {
-	parts := make([]string, len(c))
-	for i, a := range c {
-		parts[i] = a.Key + "=" + strings.ReplaceAll(a.Value, "/", "_")
-	}
-	return strings.Join(parts, "/")
-}
-
-func (c Combination) find(key string) (string, bool) {
-	for _, a := range c {
-		if a.Key == key {
-			return a.Value, true
-		}
-	}
-	return "", false
-}
-
-// Combinations lists the points of the sweep, the last axis changing fastest. Without a sweep there
-// is one, empty.
-func (v *Values) Combinations() []Combination {
-	list := []Combination{nil}
-	// The list is short (maxCombinations): each axis multiplies it.
-	for _, axis := range v.Sweep {
-		longer := make([]Combination, 0, len(list)*len(axis.Values))
-		for _, c := range list {
+// points lists the points of a sweep, one value for each swept parameter, the last axis changing
+// fastest. The list is short (maxCombinations): each axis multiplies it.
+func points(axes []Axis) []map[string]string {
+	list := []map[string]string{{}}
+	for _, axis := range axes {
+		var longer []map[string]string
+		for _, point := range list {
 			for _, value := range axis.Values {
-				longer = append(longer, append(c[:len(c):len(c)], Assignment{axis.Key, value}))
+				next := maps.Clone(point)
+				next[axis.Key] = value
+				longer = append(longer, next)
 			}
 		}
 		list = longer
 	}
 	return list
+}
+
+// pointName is the sub-benchmark's name: key=value joined by /. A slash inside a value would look
+// like another level of sub-benchmarks and becomes an underscore.
+func pointName(axes []Axis, point map[string]string) string {
+	parts := make([]string, len(axes))
+	for i, a := range axes {
+		parts[i] = a.Key + "=" + strings.ReplaceAll(point[a.Key], "/", "_")
+	}
+	return strings.Join(parts, "/")
 }
 
 // maxCombinations keeps a typing mistake from becoming a week of benchmarks.

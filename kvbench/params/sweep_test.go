@@ -9,20 +9,21 @@ import (
 )
 
 func TestSweepsCombineInOrder(t *testing.T) {
-	v := good(t, Inputs{Base: "/base"}, "-sweep=num-users=2,4", "-sweep", "io=direct,buffered")
+	v := good(t, Inputs{Base: "/base"}, "-sweep=num-users=2,4", "-sweep", "io=direct,buffered",
+		"-num-users=9")
 	var names []string
-	for _, c := range v.Combinations() {
-		names = append(names, c.Name())
-		one := good(t, Inputs{Combination: c}, "-sweep=num-users=2,4", "-sweep",
-			"io=direct,buffered", "-num-users=9")
-		assert.Equal(t, c[0].Value, one.Text("num-users"))
-		assert.Equal(t, "sweep", one.Origin("io").String())
+	for _, p := range v.Points {
+		names = append(names, p.Point)
+		assert.Contains(t, p.Point, "num-users="+p.Text("num-users")+"/")
+		assert.Equal(t, "sweep", p.Origin("io").String())
 	}
 	assert.Equal(t, []string{"num-users=2/io=direct", "num-users=2/io=buffered",
 		"num-users=4/io=direct", "num-users=4/io=buffered"}, names)
-	assert.Equal(t, []Combination{nil}, good(t, Inputs{}).Combinations())
-	assert.Empty(t, Combination(nil).Name())
-	assert.Equal(t, "cache-dir=_mnt_a", Combination{{"cache-dir", "/mnt/a"}}.Name())
+	v = good(t, Inputs{})
+	assert.Equal(t, []*Values{v}, v.Points)
+	assert.Empty(t, v.Point)
+	v = good(t, Inputs{}, "-sweep=cache-dir=/mnt/a")
+	assert.Equal(t, "cache-dir=_mnt_a", v.Points[0].Point)
 }
 
 func TestSweepFromEnvironment(t *testing.T) {

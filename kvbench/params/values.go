@@ -111,7 +111,9 @@ type Values struct {
 	IOTraceTiers   string             // storage, cpu, gpu, all
 	IOTracePhases  string             // all, prefill, decode, evict, requests
 
-	Sweep []Axis
+	Sweep  []Axis
+	Point  string    // the name of these values' point of the sweep, empty without one
+	Points []*Values // those at each point of the sweep; itself without one
 
 	// What the kernel saw of the device.
 	LatencyTracing bool
