@@ -1,7 +1,7 @@
 package benchmarks
 
 import (
-	"crypto/rand"
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -23,13 +23,9 @@ import (
 // trialConfig turns the values in force into the engine's configuration: what every workload has,
 // be it requests or plain I/O. What is wrong with the values was refused before; an error here is
 // this machine's.
-func trialConfig(v *params.Values, t trialEnv) (kvbench.Config, error) {
+func trialConfig(v *params.Values, trial int) (kvbench.Config, error) {
 	storage, err := storageConfig(v)
-	cfg := kvbench.Config{
-		Info: runInfo(v, t.number), Settle: v.Settle, Storage: storage,
-		Progress: t.progress, Publish: t.publish,
-	}
-	cfg.Info.Warnings = warnings(v)
+	cfg := kvbench.Config{Info: runInfo(v, trial), Settle: v.Settle, Storage: storage}
 	if v.LatencyTracing {
 		cfg.Trace = &kvbench.TraceConfig{Level: tracing.Level(v.TraceLevel),
 			Filter: tracing.Filter(v.TraceFilter)}
@@ -72,11 +68,8 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 		cfg.Population.Entries, cfg.Population.Tokens = v.DecodePopulation()
 	}
 	if v.Precondition {
-		cfg.Precondition = requests.Precondition{Bytes: v.PreconditionBytes,
-			Threads: v.PreconditionThreads}
-		if cfg.Precondition.Bytes == 0 {
-			cfg.Precondition.Bytes = 2 * storage.StorageBytes
-		}
+		cfg.Precondition = requests.Precondition{Threads: v.PreconditionThreads,
+			Bytes: cmp.Or(v.PreconditionBytes, 2*storage.StorageBytes)}
 		if storage.Layout.Kind == tiers.LayoutSlots { // takes nothing larger
 			sizes, err := blockSizes(v)
 			if err != nil {
@@ -101,12 +94,8 @@ func storageConfig(v *params.Values) (kvbench.StorageConfig, error) {
 	if v.Autoscaling {
 		c.Workers = max(c.Workers, autoscaleBuffers)
 	}
-	switch v.Verify {
-	case "sample":
-		c.Verify = content.VerifySample
-	case "full":
-		c.Verify = content.VerifyFull
-	}
+	c.Verify = map[string]content.Verify{"none": content.VerifyNone,
+		"sample": content.VerifySample, "full": content.VerifyFull}[v.Verify]
 	// In virtual time nothing is asked of this machine: results must not depend on where it ran.
 	if v.Simulated() {
 		c.StorageBytes = v.StorageBytes // whatever this machine has
@@ -122,11 +111,7 @@ func storageConfig(v *params.Values) (kvbench.StorageConfig, error) {
 		return c, err
 	}
 	// A drive that deduplicates must not recognise what an earlier trial wrote.
-	nonce, given := v.NonceBytes()
-	if !given {
-		_, _ = rand.Read(nonce[:]) // never fails
-	}
-	c.Nonce = nonce
+	c.Nonce = v.TrialNonce()
 	return c, nil
 }
 
@@ -135,12 +120,7 @@ func storageConfig(v *params.Values) (kvbench.StorageConfig, error) {
 // the result calls admission.
 const autoscaleBuffers = 64
 
-func cacheDir(v *params.Values) string {
-	if v.CacheDir != "" {
-		return v.CacheDir
-	}
-	return workdir.DefaultCacheDir()
-}
+func cacheDir(v *params.Values) string { return cmp.Or(v.CacheDir, workdir.DefaultCacheDir()) }
 
 // runInfo is what the front door knows of a trial.
 func runInfo(v *params.Values, trial int) record.Info {
@@ -168,6 +148,7 @@ func runInfo(v *params.Values, trial int) record.Info {
 		in.Workload.Users = v.Users
 	}
 	in.Parameters, in.DiffersFromClosed = v.Parameters(), v.Differences()
+	in.Warnings = warnings(v)
 	return in
 }
 
@@ -209,11 +190,9 @@ func warnings(v *params.Values) []string {
 			"runs so", tp))
 	}
 	dir := cacheDir(v)
-	if v.Simulated() {
-		// Nothing is written there.
-	} else if v.Division != params.Quick && host.SameFilesystem(dir, v.ResultsDir) {
-		// A few KiB of JSON do not disturb the quick division, which by default
-		// has both in the temporary directory.
+	// A simulation writes nothing there, and a few KiB of JSON do not disturb the quick division,
+	// which by default has both in the temporary directory.
+	if !v.Simulated() && v.Division != params.Quick && host.SameFilesystem(dir, v.ResultsDir) {
 		list = append(list, fmt.Sprintf("results (%s) and cache (%s) share a filesystem: give "+
 			"-results-dir elsewhere", v.ResultsDir, dir))
 	}

@@ -1,7 +1,6 @@
 package benchmarks
 
 import (
-	"crypto/rand"
 	"hash/maphash"
 	"testing"
 	"time"
@@ -18,13 +17,7 @@ import (
 // shrinks the data, and how many 4 KiB blocks occur twice.
 func BenchmarkDataGen(b *testing.B) {
 	each(b, "DataGen", func(b *testing.B, v *params.Values) {
-		var nonce [16]byte
-		if n, given := v.NonceBytes(); given {
-			nonce = n
-		} else {
-			_, _ = rand.Read(nonce[:])
-		}
-		content := content.New(nonce, v.Rank)
+		content := content.New(v.TrialNonce(), v.Rank)
 		// Both walk through more memory than any cache of one core holds, as
 		// the buffers of a run do: a copy inside the cache is no memory copy.
 		const chunk, arena = 1 << 20, 64 << 20

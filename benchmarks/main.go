@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"testing"
 	"time"
 
 	"kvbench/kvbench/params"
@@ -46,13 +47,10 @@ type session struct {
 // way from TestMain to a benchmark function.
 var current *session
 
-// Runner is what Main needs of *testing.M.
-type Runner interface{ Run() int }
-
 // Main is TestMain's body: it reads the flags, checks the parameters of every
 // selected benchmark, prints the lines that benchstat needs, runs, and reports.
 // It returns the exit code.
-func Main(m Runner) int {
+func Main(m *testing.M) int {
 	// The flags have to be there before the testing package parses, which m.Run would do.
 	set := params.Register(flag.CommandLine)
 	flag.Parse()
@@ -61,7 +59,6 @@ func Main(m Runner) int {
 	if pattern == "" && !set.HelpRequested() {
 		return m.Run() // the unit tests of this package
 	}
-	base := launchDir()
 	s := &session{
 		set: set, out: os.Stdout, errs: os.Stderr,
 		points: map[string][]*params.Values{},
@@ -69,20 +66,20 @@ func Main(m Runner) int {
 		ceiling: map[string]result.Ceiling{},
 		cpus:    readCPUs(flagValue("test.cpu")),
 		inputs: params.Inputs{
-			Base: base, Env: os.LookupEnv, Start: time.Now(), PID: os.Getpid(),
+			Base: launchDir(), Env: os.LookupEnv, Start: time.Now(), PID: os.Getpid(),
 			CheckCacheDir: workdir.CheckPath,
 		},
 	}
 	// Read before run changes them.
 	readGoFlags(&s.inputs)
 	if set.HelpRequested() {
-		return s.help(pattern)
+		return s.help()
 	}
-	return s.run(m, pattern)
+	return s.run(m)
 }
 
-func (s *session) run(m Runner, pattern string) int {
-	selected, err := selectBenchmarks(pattern)
+func (s *session) run(m *testing.M) int {
+	selected, err := selectBenchmarks(s.pattern)
 	if err != nil {
 		fmt.Fprintln(s.errs, "kvbench:", err)
 		return exitParameters
@@ -93,7 +90,7 @@ func (s *session) run(m Runner, pattern string) int {
 		fmt.Fprint(s.errs, refusal(err))
 		return exitParameters
 	}
-	s.setGoFlags(plans, pattern)
+	s.setGoFlags(plans)
 	// From here on a signal ends the run in order: its result and its files are safe.
 	ctx, stop := watchSignals()
 	defer stop()
@@ -111,11 +108,11 @@ func (s *session) run(m Runner, pattern string) int {
 }
 
 // setGoFlags tells the testing package what to run, in its own words, which it takes.
-func (s *session) setGoFlags(plans []*params.Values, pattern string) {
+func (s *session) setGoFlags(plans []*params.Values) {
 	// Nothing is ever re-run: one call is one trial, its length is ours.
 	_ = flag.Set("test.benchtime", "1x")
 	if len(plans) > 0 {
-		_ = flag.Set("test.bench", arrange(pattern, plans[0].Sweep))
+		_ = flag.Set("test.bench", arrange(s.pattern, plans[0].Sweep))
 	}
 	// The closed division has three trials without being told.
 	if len(plans) > 0 && s.inputs.Count == 0 {
@@ -154,11 +151,11 @@ func (s *session) check(selected []params.Bench) ([]*params.Values, error) {
 
 // help answers -help-parameters with the values in force, for the first
 // selected benchmark if one is selected.
-func (s *session) help(pattern string) int {
+func (s *session) help() int {
 	in := s.inputs
 	// Help for one benchmark shows what it sets itself; a broken pattern is no reason to withhold
 	// it.
-	if list, err := selectBenchmarks(pattern); pattern != "" && err == nil && len(list) > 0 {
+	if list, err := selectBenchmarks(s.pattern); s.pattern != "" && err == nil && len(list) > 0 {
 		in.Bench = list[0]
 	}
 	v, err := s.set.Resolve(in)

@@ -104,11 +104,7 @@ func tierBenchmark(b *testing.B, v *params.Values, level tiers.Kind, op tiers.Op
 // and the number of workers that it is going to have.
 func plain(b *testing.B, v *params.Values,
 	routine func(st *kvbench.StorageConfig, workers *int) plainio.Routine) (res *result.Result) {
-	measure(b, v, func(ctx context.Context, t trialEnv) (*result.Result, error) {
-		cfg, err := trialConfig(v, t)
-		if err != nil {
-			return nil, err
-		}
+	measure(b, v, func(ctx context.Context, cfg kvbench.Config) (_ *result.Result, err error) {
 		run := plainio.Config{Workers: v.WorkerCount(), Window: v.Window.Length,
 			Operations: v.Window.Completions}
 		if v.Bench.Load == params.LoadNone && v.Division == params.Quick &&

@@ -22,11 +22,7 @@ import (
 // workload is the body of every benchmark that runs requests through the cache.
 func workload(b *testing.B, name string) {
 	each(b, name, func(b *testing.B, v *params.Values) {
-		measure(b, v, func(ctx context.Context, t trialEnv) (*result.Result, error) {
-			cfg, err := trialConfig(v, t)
-			if err != nil {
-				return nil, err
-			}
+		measure(b, v, func(ctx context.Context, cfg kvbench.Config) (*result.Result, error) {
 			load, err := requestLoad(v, cfg.Storage)
 			if err != nil {
 				return nil, err
@@ -68,17 +64,10 @@ func (s *session) skip(name, why string) {
 	}
 }
 
-// trialEnv is what measure gives to the body of one trial: the front door's part of it.
-type trialEnv struct {
-	number   int // of the trial, from 0
-	progress func(kvbench.Snapshot)
-	publish  func(*result.Result) error
-}
-
 // measure runs one trial, writes its files and puts its numbers on the line. A trial that did not
 // come to its end keeps its result, which says so, and fails the benchmark without numbers.
 func measure(b *testing.B, v *params.Values,
-	body func(context.Context, trialEnv) (*result.Result, error)) {
+	body func(context.Context, kvbench.Config) (*result.Result, error)) {
 	s := current
 	if s.ctx.Err() != nil {
 		b.Fatal(errInterrupted)
@@ -88,19 +77,23 @@ func measure(b *testing.B, v *params.Values,
 	number, suffix := s.trial(b.Name())
 	name := strings.TrimPrefix(b.Name(), "Benchmark") + suffix
 	show, wipe := s.live(name)
-	t := trialEnv{number: number, progress: show}
+	cfg, err := trialConfig(v, number)
+	if err != nil {
+		b.Fatal(err)
+	}
+	cfg.Progress = show
 	var files []string
-	t.publish = func(r *result.Result) (err error) {
+	cfg.Publish = func(r *result.Result) (err error) {
 		r.Name = name
 		if job, err := report.FioJob(r); err == nil { // it was traced
 			r.FioWorkload = job
 		}
-		files, err = s.save(b, v, name, t.number, r)
+		files, err = s.save(b, v, name, number, r)
 		return err
 	}
 	// The live line is wiped before anything is printed: it stands where the terminal's cursor is.
 	restore := s.spare(v)
-	res, err := body(s.ctx, t)
+	res, err := body(s.ctx, cfg)
 	restore()
 	wipe()
 	if res == nil {

@@ -1,6 +1,7 @@
 package benchmarks
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"regexp"
@@ -18,7 +19,6 @@ import (
 // are patterns of their own, and only what stands before the first slash
 // concerns the function's name.
 func selectBenchmarks(pattern string) ([]params.Bench, error) {
-	var selected []params.Bench
 	var names []*regexp.Regexp
 	for _, alternative := range splitTop(pattern, '|') {
 		re, err := regexp.Compile(splitTop(alternative, '/')[0])
@@ -28,15 +28,10 @@ func selectBenchmarks(pattern string) ([]params.Bench, error) {
 		names = append(names, re)
 	}
 	// The order is that of the table, which is the order of the functions in the package.
-	for _, b := range params.Benchmarks() {
-		for _, re := range names {
-			if re.MatchString("Benchmark" + b.Name) {
-				selected = append(selected, b)
-				break
-			}
-		}
-	}
-	return selected, nil
+	return slices.DeleteFunc(params.Benchmarks(), func(b params.Bench) bool {
+		return !slices.ContainsFunc(names,
+			func(re *regexp.Regexp) bool { return re.MatchString("Benchmark" + b.Name) })
+	}), nil
 }
 
 // arrange puts the elements of a -bench pattern where they are in the names of a sweep, whose keys
@@ -44,44 +39,35 @@ func selectBenchmarks(pattern string) ([]params.Bench, error) {
 // StorageCeiling/io-depth=1/op=read, which StorageCeiling/op=read means. A pattern with an element
 // whose key cannot be told, such as .*, stays as it was typed.
 func arrange(pattern string, sweep []params.Axis) string {
-	var alternatives []string
-	for _, alternative := range splitTop(pattern, '|') {
+	alternatives := splitTop(pattern, '|')
+	for n, alternative := range alternatives {
 		elements := splitTop(alternative, '/')
-		swept := make([]string, len(sweep))
-		var own []string
-		told := true
+		swept, own, told := make([]string, len(sweep)), []string(nil), len(elements) > 1
 		for _, e := range elements[1:] {
 			key := elementKey.FindStringSubmatch(e)
-			if key == nil {
-				told = false
-				break
-			}
-			i := slices.IndexFunc(sweep, func(a params.Axis) bool { return a.Key == key[1] })
+			i := slices.IndexFunc(sweep,
+				func(a params.Axis) bool { return key != nil && a.Key == key[1] })
 			switch {
+			case key == nil || i >= 0 && swept[i] != "": // or said twice
+				told = false
 			case i < 0:
 				own = append(own, e)
-			case swept[i] != "":
-				told = false // said twice
 			default:
 				swept[i] = e
 			}
 		}
-		if !told || len(elements) == 1 {
-			alternatives = append(alternatives, alternative)
+		if !told {
 			continue
 		}
 		// Elements that were not typed match anything; behind the last typed one none is needed.
 		all := append(swept, own...)
-		last := 0
-		for i, e := range all {
-			if e == "" {
-				all[i] = "."
-			} else {
-				last = i + 1
-			}
+		for all[len(all)-1] == "" {
+			all = all[:len(all)-1]
 		}
-		alternatives = append(alternatives,
-			strings.Join(append(elements[:1:1], all[:last]...), "/"))
+		for i, e := range all {
+			all[i] = cmp.Or(e, ".")
+		}
+		alternatives[n] = strings.Join(append(elements[:1:1], all...), "/")
 	}
 	return strings.Join(alternatives, "|")
 }
@@ -156,10 +142,8 @@ func (s *session) trial(name string) (number int, suffix string) {
 	if len(s.cpus) == 0 {
 		return calls, ""
 	}
-	count, err := strconv.Atoi(flagValue("test.count"))
-	if err != nil || count < 1 {
-		count = 1
-	}
+	count, _ := strconv.Atoi(flagValue("test.count"))
+	count = max(1, count)
 	n := s.cpus[min(calls/count, len(s.cpus)-1)]
 	runtime.GOMAXPROCS(n)
 	if len(s.cpus) > 1 && n != 1 {
@@ -201,24 +185,16 @@ func (s *session) sub(b *testing.B, name string, f func(*testing.B)) {
 }
 
 // unmatched lists the sub-benchmarks of functions of which -bench selects none: those that have no
-// sub-benchmark that ran.
-func (s *session) unmatched() (names []string) {
+// sub-benchmark that ran. Only those count of which nothing is known to lie below.
+func (s *session) unmatched() []string {
+	leaves := slices.DeleteFunc(slices.Clone(s.offered), func(name string) bool {
+		return slices.ContainsFunc(s.offered,
+			func(other string) bool { return strings.HasPrefix(other, name+"/") })
+	})
 	served := map[string]bool{} // functions of which something ran
-	for _, name := range s.offered {
-		if top, _, _ := strings.Cut(name, "/"); s.ran[name] && s.leaf(name) {
-			served[top] = true
-		}
+	function := func(name string) string { return strings.SplitN(name, "/", 2)[0] }
+	for _, name := range leaves {
+		served[function(name)] = served[function(name)] || s.ran[name]
 	}
-	for _, name := range s.offered {
-		if top, _, _ := strings.Cut(name, "/"); !served[top] && s.leaf(name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// leaf tells whether nothing is known to lie below a sub-benchmark.
-func (s *session) leaf(name string) bool {
-	return !slices.ContainsFunc(s.offered,
-		func(other string) bool { return strings.HasPrefix(other, name+"/") })
+	return slices.DeleteFunc(leaves, func(name string) bool { return served[function(name)] })
 }

@@ -25,19 +25,14 @@ func simulate(ctx context.Context, v *params.Values, cfg kvbench.Config,
 	if err != nil {
 		return nil, err
 	}
+	defer trace.Close(false) // without a result; a trace that is whole stays
 	sim.Trace = trace
 	// The result is published after the trace is whole: who sees the one may read the other.
 	publish := cfg.Publish
-	closed := false
 	cfg.Publish = func(r *result.Result) error {
-		closed = true
 		return errors.Join(trace.Close(r.Status == result.StatusComplete), publish(r))
 	}
-	res, err := kvbench.Simulate(ctx, cfg, load, sim)
-	if !closed {
-		err = errors.Join(err, trace.Close(false))
-	}
-	return res, err
+	return kvbench.Simulate(ctx, cfg, load, sim)
 }
 
 // tracePath is where this rank's I/O trace goes: rank N of several gets rank_<N>_
@@ -53,15 +48,12 @@ func tracePath(v *params.Values) string {
 // simulationFeasible checks what a simulation needs of this machine: a place for
 // its trace.
 func simulationFeasible(v *params.Values) params.Violations {
-	if v.IOTraceLog == "" {
+	info, err := os.Stat(filepath.Dir(v.IOTraceLog))
+	if v.IOTraceLog == "" || err == nil && info.IsDir() {
 		return nil
 	}
-	dir := filepath.Dir(v.IOTraceLog)
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return params.Violations{"-io-trace-log: must be a file in a directory that exists, " +
-			"given " + v.IOTraceLog}
-	}
-	return nil
+	return params.Violations{"-io-trace-log: must be a file in a directory that exists, given " +
+		v.IOTraceLog}
 }
 
 // oneTrace refuses several benchmarks, or points of a sweep, that would write

@@ -75,34 +75,26 @@ func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
 	return t, nil
 }
 
+// What -io-trace-tiers and -io-trace-phases mean to a replay; all phases need no list.
+var (
+	replayTiers = map[string][]int{
+		"storage": {int(tiers.Storage)}, "cpu": {int(tiers.CPU)}, "gpu": {int(tiers.GPU)},
+		"all": {int(tiers.GPU), int(tiers.CPU), int(tiers.Storage)},
+	}
+	replayPhases = map[string][]string{
+		"prefill": {tiers.Prefill.String()}, "decode": {tiers.Decode.String()},
+		"evict":    {tiers.Evict.String()},
+		"requests": {tiers.Prefill.String(), tiers.Decode.String()},
+	}
+)
+
 // replayRoutine turns the values in force into the replay of an I/O trace. It
 // changes the configuration to the one tier that is replayed on.
 func replayRoutine(v *params.Values, st *kvbench.StorageConfig) plainio.Routine {
 	st.GPUBytes, st.CPUBytes = 0, 0
-	r := &plainio.Replay{
+	return &plainio.Replay{
 		Path: v.IOTraceReplay, Speed: v.TraceSpeedup, Cycles: v.ReplayCycles,
 		Allow: v.TraceAllowMalformed,
+		Tiers: replayTiers[v.IOTraceTiers], Phases: replayPhases[v.IOTracePhases],
 	}
-	switch v.IOTraceTiers {
-	case "storage":
-		r.Tiers = []int{int(tiers.Storage)}
-	case "cpu":
-		r.Tiers = []int{int(tiers.CPU)}
-	case "gpu":
-		r.Tiers = []int{int(tiers.GPU)}
-	case "all":
-		r.Tiers = []int{int(tiers.GPU), int(tiers.CPU), int(tiers.Storage)}
-	}
-	prefill, decode, evict := tiers.Prefill.String(), tiers.Decode.String(), tiers.Evict.String()
-	switch v.IOTracePhases {
-	case "prefill":
-		r.Phases = []string{prefill}
-	case "decode":
-		r.Phases = []string{decode}
-	case "evict":
-		r.Phases = []string{evict}
-	case "requests":
-		r.Phases = []string{prefill, decode}
-	}
-	return r
 }

@@ -30,8 +30,6 @@ func TestQuickNeedsNothing(t *testing.T) {
 	assert.Empty(t, v.CacheDir)
 	assert.Equal(t, "/base/kvbench-results/<time>-<pid>", v.ResultsDir)
 	assert.Equal(t, []int{0, 1, 1}, []int{v.Rank, v.Ranks, v.LocalRanks})
-	_, given := v.NonceBytes()
-	assert.False(t, given)
 	assert.Empty(t, v.Skip())
 }
 
@@ -130,9 +128,9 @@ func TestBenchmarksSkipWithTheFlagTheyNeed(t *testing.T) {
 }
 
 func TestNonceIsRandomOrGiven(t *testing.T) {
-	nonce, ok := good(t, Inputs{}, "-nonce", "1F").NonceBytes()
-	assert.True(t, ok)
-	assert.Equal(t, [16]byte{15: 0x1f}, nonce)
+	assert.Equal(t, [16]byte{15: 0x1f}, good(t, Inputs{}, "-nonce", "1F").TrialNonce())
+	v := good(t, Inputs{})
+	assert.NotEqual(t, v.TrialNonce(), v.TrialNonce())
 }
 
 func TestViolationsAreToldOnce(t *testing.T) {

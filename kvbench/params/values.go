@@ -1,6 +1,7 @@
 package params
 
 import (
+	"crypto/rand"
 	"encoding/hex"
 	"strconv"
 	"strings"
@@ -123,7 +124,7 @@ type Values struct {
 	// What is checked, kept and shown.
 	PrefillRate float64 // tokens/s of recomputation, 0 = not given
 	Verify      string  // none, sample, full
-	Nonce       string  // 32 hex digits, empty = random per trial; see NonceBytes
+	Nonce       string  // 32 hex digits, empty = random per trial; see TrialNonce
 	KeepFiles   bool
 	ResultsDir  string // absolute
 	Progress    string // auto, none
@@ -243,13 +244,11 @@ func (v *Values) Depth() int {
 	return max(1, (autoInFlight+workers-1)/workers)
 }
 
-// NonceBytes returns the given nonce; ok is false when each trial is to draw its own.
-func (v *Values) NonceBytes() (nonce [16]byte, ok bool) {
-	if v.Nonce == "" {
-		return nonce, false
-	}
-	b, err := hex.DecodeString(v.Nonce)
-	return nonce, err == nil && copy(nonce[:], b) == len(nonce)
+// TrialNonce is the nonce of one trial: as given, or drawn anew.
+func (v *Values) TrialNonce() (nonce [16]byte) {
+	_, _ = rand.Read(nonce[:]) // never fails
+	_, _ = hex.Decode(nonce[:], []byte(v.Nonce))
+	return nonce
 }
 
 // Skip says why the benchmark cannot run with these values, naming the flag that it needs; empty
