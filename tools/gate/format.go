@@ -2,7 +2,6 @@ package gate
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"golang.org/x/perf/benchunit"
 
-	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
 
@@ -52,17 +50,16 @@ func centre(c stats.Cell, unit string) string {
 
 // change is the difference of the medians in the metric's own direction.
 func (r Row) change() string {
+	old, new := r.old().Summary.Center, r.new().Summary.Center
 	switch {
-	case r.New.N() == 0 || r.Old.N() == 0:
+	case r.new().N() == 0 || r.old().N() == 0:
 		return "–"
-	case r.Old.Summary.Center == r.New.Summary.Center:
+	case old == new:
 		return "0.0%"
-	// From nothing to something is no percentage.
-	case r.Old.Summary.Center == 0:
+	case old == 0: // from nothing to something is no percentage
 		return "?"
 	}
-	return fmt.Sprintf("%+.1f%%",
-		100*(r.New.Summary.Center-r.Old.Summary.Center)/math.Abs(r.Old.Summary.Center))
+	return fmt.Sprintf("%+.1f%%", 100*(new-old)/math.Abs(old))
 }
 
 // share is a loss or a limit for people; from nothing to something is no percentage.
@@ -76,7 +73,7 @@ func share(v float64) string {
 // p shows what the correction made of a p value, where it did: readers check the test by the first
 // number and the verdict by the second.
 func (r Row) p() string {
-	if r.New.N() == 0 {
+	if r.new().N() == 0 {
 		return "–"
 	}
 	// What is only shown is not corrected.
@@ -85,9 +82,6 @@ func (r Row) p() string {
 	}
 	return fmt.Sprintf("%.4f", r.P)
 }
-
-// samples are those of old and new.
-func (r Row) samples() string { return fmt.Sprintf("%d+%d", r.Old.N(), r.New.N()) }
 
 // answer says the verdict in words.
 func (r *Report) answer(row Row) string {
@@ -99,7 +93,7 @@ func (r *Report) answer(row Row) string {
 	case Few:
 		return r.few(row)
 	case Missing:
-		if row.Unit == "" {
+		if row.Label == "" {
 			return "MISSING in new"
 		}
 		return "MISSING in new: no such result"
@@ -114,7 +108,7 @@ func (r *Report) answer(row Row) string {
 
 // few says why no difference could have been found, and how many samples would do.
 func (r *Report) few(row Row) string {
-	m, n := row.Old.N(), row.New.N()
+	m, n := row.old().N(), row.new().N()
 	text := fmt.Sprintf("NOT ENOUGH SAMPLES: %d against %d", m, n)
 	// The three reasons, from the one that no run of other benchmarks mends.
 	switch least := stats.LeastP(m, n); {
@@ -133,23 +127,23 @@ func (r *Report) few(row Row) string {
 	return text
 }
 
-// Headline is the answer in one line.
-func (r *Report) Headline() string {
+// together is what several rows of a verdict are.
+var together = map[Verdict]string{Worse: "worse than allowed", Missing: "missing",
+	Few: "with too few samples", Better: "better",
+	Fine: "without a significant loss beyond the limit"}
+
+// headline is the answer in one line.
+func (r *Report) headline() string {
 	counts := make(map[Verdict]int)
 	for _, row := range r.Rows {
 		counts[row.Verdict]++
 	}
 	var parts []string
-	add := func(v Verdict, text string) {
+	for _, v := range []Verdict{Worse, Missing, Few, Better, Fine} {
 		if n := counts[v]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, text))
+			parts = append(parts, fmt.Sprintf("%d %s", n, together[v]))
 		}
 	}
-	add(Worse, "worse than allowed")
-	add(Missing, "missing")
-	add(Few, "with too few samples")
-	add(Better, "better")
-	add(Fine, "without a significant loss beyond the limit")
 	verdict := "passed"
 	if r.Failed() {
 		verdict = "FAILED"
@@ -163,30 +157,14 @@ var heads = []string{"benchmark", "metric", "old", "new", "change", "p", "n", "v
 
 // cells are what the table says of a row.
 func (r *Report) cells(row Row) []string {
-	return []string{row.Bench, row.Unit, centre(row.Old, row.tidy),
-		centre(row.New, row.tidy), row.change(), row.p(), row.samples(), r.answer(row)}
-}
-
-// WriteText writes the report for a terminal.
-func (r *Report) WriteText(w io.Writer) error {
-	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tab, strings.Join(heads, "\t"))
-	for _, row := range slices.Concat(r.Rows, r.Others) {
-		fmt.Fprintln(tab, strings.Join(r.cells(row), "\t"))
-	}
-	if err := tab.Flush(); err != nil {
-		return err
-	}
-	for _, note := range r.remarks() {
-		fmt.Fprintln(w, note)
-	}
-	_, err := fmt.Fprintln(w, r.Headline())
-	return err
+	old, new := row.old(), row.new()
+	return []string{row.Bench, row.Label, centre(old, row.Unit), centre(new, row.Unit),
+		row.change(), row.p(), fmt.Sprintf("%d+%d", old.N(), new.N()), r.answer(row)}
 }
 
 // remarks are the lines below the table.
 func (r *Report) remarks() []string {
-	list := append([]string(nil), r.Notes...)
+	list := slices.Clone(r.Notes)
 	for _, name := range r.OnlyNew {
 		list = append(list, name+": only in new, nothing to compare it with")
 	}
@@ -197,13 +175,33 @@ func (r *Report) remarks() []string {
 	return list
 }
 
-// WriteMarkdown writes the report for a comment or a job summary.
-func (r *Report) WriteMarkdown(w io.Writer) error {
+// Formats are the forms of a report by the names that -format has for them.
+var Formats = map[string]func(*Report) string{"text": (*Report).text,
+	"markdown": (*Report).markdown, "github": (*Report).github}
+
+// text is the report for a terminal.
+func (r *Report) text() string {
+	var out strings.Builder
+	tab := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tab, strings.Join(heads, "\t"))
+	for _, row := range slices.Concat(r.Rows, r.Others) {
+		fmt.Fprintln(tab, strings.Join(r.cells(row), "\t"))
+	}
+	tab.Flush()
+	for _, line := range append(r.remarks(), r.headline()) {
+		fmt.Fprintln(&out, line)
+	}
+	return out.String()
+}
+
+// markdown is the report for a comment or a job summary.
+func (r *Report) markdown() string {
+	var out strings.Builder
 	escape := strings.NewReplacer("|", `\|`, "\n", " ")
-	line := func(cells []string) { fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | ")) }
-	fmt.Fprintf(w, "**%s**\n\n", escape.Replace(r.Headline()))
+	line := func(cells []string) { fmt.Fprintf(&out, "| %s |\n", strings.Join(cells, " | ")) }
+	fmt.Fprintf(&out, "**%s**\n\n", escape.Replace(r.headline()))
 	line(heads)
-	fmt.Fprintln(w, "|---|---|---:|---:|---:|---:|---:|---|")
+	fmt.Fprintln(&out, "|---|---|---:|---:|---:|---:|---:|---|")
 	for _, row := range slices.Concat(r.Rows, r.Others) {
 		cells := r.cells(row)
 		for i := range cells {
@@ -214,16 +212,13 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 		}
 		line(cells)
 	}
-	var list strings.Builder
 	// An empty line separates a list from a table in Markdown.
-	for i, note := range r.remarks() {
-		if i == 0 {
-			list.WriteString("\n")
-		}
-		fmt.Fprintf(&list, "- %s\n", note)
+	separate := "\n"
+	for _, note := range r.remarks() {
+		fmt.Fprintf(&out, "%s- %s\n", separate, note)
+		separate = ""
 	}
-	_, err := io.WriteString(w, list.String())
-	return err
+	return out.String()
 }
 
 // The two escapings of GitHub's workflow commands: of a message, and of a property such as title.
@@ -232,56 +227,26 @@ var (
 	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-// WriteGitHub writes the report as a job's log: the table, and an annotation for everything that
-// fails.
-func (r *Report) WriteGitHub(w io.Writer) error {
-	if err := r.WriteText(w); err != nil {
-		return err
-	}
-	// Annotations stand beside the log of a job; what passed needs none.
+// github is the report as a job's log: the table, and an annotation for everything that fails.
+// Annotations stand beside the log of a job; what passed needs none.
+func (r *Report) github() string {
+	out := r.text()
 	for _, row := range r.Rows {
-		level := "error"
-		switch {
-		case row.Verdict == Better:
-			level = "notice"
-		case row.Verdict == Fine:
-			continue
-		case !r.fails(row.Verdict):
-			level = "warning"
-		}
 		c := r.cells(row)
 		text := fmt.Sprintf("%s (old %s, new %s, p %s, n %s)", c[7], c[2], c[3], c[5], c[6])
-		if row.Verdict == Better {
-			text = fmt.Sprintf("better: %s (old %s, new %s, p %s)", c[4], c[2], c[3], c[5])
-		}
-		title := strings.TrimSpace(row.Bench + " " + row.Unit)
-		if _, err := fmt.Fprintf(w, "::%s title=%s::%s\n", level, property.Replace(title),
-			message.Replace(text)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Refused says why the sides cannot be compared, each reason once.
-func (r *Report) Refused() (lines []string) {
-	said := map[Mismatch]int{} // without the benchmark → index in lines
-	for _, m := range r.Refusals {
-		reason := Mismatch{"", m.Name, m.Old, m.New}
-		if i, known := said[reason]; known {
-			if more := " and others): "; !strings.Contains(lines[i], more) {
-				lines[i] = strings.Replace(lines[i], "): ", more, 1)
-			}
+		level := "warning"
+		switch {
+		case row.Verdict == Fine:
 			continue
+		case row.Verdict == Better:
+			level = "notice"
+			text = fmt.Sprintf("better: %s (old %s, new %s, p %s)", c[4], c[2], c[3], c[5])
+		case r.fails(row.Verdict):
+			level = "error"
 		}
-		said[reason] = len(lines)
-		advice := "such numbers mean different things; measure both sides alike"
-		if !load.Defines(m.Name) {
-			advice = "measure both sides alike, or give -ignore " + m.Name +
-				" if that is what you compare"
-		}
-		lines = append(lines, fmt.Sprintf("refused: %s differs (%s against %s in %s): %s", m.Name,
-			m.Old, m.New, m.Bench, advice))
+		title := strings.TrimSpace(row.Bench + " " + row.Label)
+		out += fmt.Sprintf("::%s title=%s::%s\n", level, property.Replace(title),
+			message.Replace(text))
 	}
-	return lines
+	return out
 }

@@ -1,12 +1,12 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
-	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchunit"
 
 	"kvbench/tools/load"
@@ -29,17 +29,25 @@ const (
 
 // Row is one metric of one benchmark. The text of a row is made from it alone, in every format.
 type Row struct {
-	Bench, Unit string // the unit as written in the input
-	tidy        string
-	Old, New    stats.Cell
-	// share of the old median by which the new is worse, negative = better; NaN when no direction
-	// is known
+	Bench string
+	*stats.Metric
+	// Loss is the share of the old median by which the new one is worse, negative = better; NaN
+	// when no direction is known.
 	Loss        float64
 	Limit       float64
 	P, Adjusted float64 // before and after Holm's correction
 	Verdict     Verdict
 	Need        int // samples per side that would do, with Few
 }
+
+// The runs of the table that is judged.
+const (
+	oldSide = 0
+	newSide = 1
+)
+
+func (r Row) old() stats.Cell { return r.Cells[oldSide] }
+func (r Row) new() stats.Cell { return r.Cells[newSide] }
 
 // Options of a comparison.
 type Options struct {
@@ -59,9 +67,9 @@ type Report struct {
 	Ungated  []string // which metrics those are
 	OnlyNew  []string
 	Notes    []string
-	Family   int // metrics that were tested together
-	Tested   int // that would have been, with samples enough
-	Refusals []Mismatch
+	Family   int      // metrics that were tested together
+	Tested   int      // that would have been, with samples enough
+	Refusals []string // why the sides cannot be compared, each reason once
 }
 
 // Failed tells whether the gate says no.
@@ -83,12 +91,6 @@ func (r *Report) fails(v Verdict) bool {
 	return false
 }
 
-// The runs of the table that is judged.
-const (
-	oldSide = 0
-	newSide = 1
-)
-
 // Judge compares two sides, which are the runs of a table. The error says that the question itself
 // is wrong: nothing to compare, a metric that nobody measured or whose direction nobody knows. A
 // report with refusals has no rows.
@@ -96,14 +98,15 @@ func Judge(t *stats.Table, o Options) (*Report, error) {
 	r := &Report{Options: o, Notes: t.Notes}
 	var both []*stats.Benchmark
 	for _, b := range t.Benchmarks {
-		if b.Settings[oldSide] != nil && b.Settings[newSide] != nil {
-			r.Refusals = append(r.Refusals, mismatches(b, o.Ignore)...)
+		if b.Settings[oldSide] == nil {
+			r.OnlyNew = append(r.OnlyNew, b.Name)
+		} else if b.Settings[newSide] != nil {
 			both = append(both, b)
 		}
 	}
 	// One benchmark that was measured in another way refuses all: a family of which a part was
 	// left out would pass on what remains.
-	if len(r.Refusals) > 0 {
+	if r.Refusals = refusals(both, o.Ignore); len(r.Refusals) > 0 {
 		return r, nil
 	}
 	// Predictions may be compared with each other, but nobody should take them for measurements.
@@ -114,78 +117,89 @@ func Judge(t *stats.Table, o Options) (*Report, error) {
 				" on both sides: this compares predictions, not measurements")
 		}
 	}
-	// A metric that nobody measured is a slip of the finger, and a gate that never looks at
-	// anything.
-	labels := oldLabels(t)
-	if err := checkNamed(o.Limits, labels, t.Units); err != nil {
+	metrics := oldMetrics(t)
+	if err := checkNamed(o.Limits, metrics); err != nil {
 		return nil, err
 	}
 	for _, b := range t.Benchmarks {
-		if b.Settings[oldSide] == nil {
-			r.OnlyNew = append(r.OnlyNew, b.Name)
-		} else {
+		if b.Settings[oldSide] != nil {
 			r.bench(b)
 		}
 	}
 	r.correct()
-	for _, label := range labels {
-		if !slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Unit == label }) {
-			r.Ungated = append(r.Ungated, label)
+	for _, m := range metrics {
+		if !slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Label == m.Label }) {
+			r.Ungated = append(r.Ungated, m.Label)
 		}
 	}
 	return r, nil
 }
 
-// Mismatch is one setting in which two results differ.
-type Mismatch struct {
-	Bench, Name string
-	Old, New    string
-}
-
-// mismatches compares the settings of one benchmark on both sides, and of the results of each side
-// among themselves.
-func mismatches(b *stats.Benchmark, ignore []string) (list []Mismatch) {
-	add := func(name, old, new string) {
-		if old != new && (load.Defines(name) || !slices.Contains(ignore, name)) {
-			list = append(list, Mismatch{b.Name, name, old, new})
+// refusals compares the settings of each benchmark on both sides, and of the results of each side
+// among themselves: a mixture within one side has no median to speak of.
+func refusals(both []*stats.Benchmark, ignore []string) (lines []string) {
+	type reason struct{ name, old, new string }
+	var order []reason
+	benches := map[reason][]string{}
+	for _, b := range both {
+		old, new := b.Settings[oldSide], b.Settings[newSide]
+		for _, d := range slices.Concat(old.Mixed(), new.Mixed(), load.Differences(old, new)) {
+			why := reason{d.Name, d.Old[0], d.New[0]}
+			if why.old == why.new || !load.Defines(d.Name) && slices.Contains(ignore, d.Name) {
+				continue
+			}
+			if benches[why] == nil {
+				order = append(order, why)
+			}
+			benches[why] = append(benches[why], b.Name)
 		}
 	}
-	// A mixture within one side has no median to speak of.
-	for _, d := range slices.Concat(b.Settings[oldSide].Mixed(), b.Settings[newSide].Mixed(),
-		load.Differences(b.Settings[oldSide], b.Settings[newSide])) {
-		add(d.Name, d.Old[0], d.New[0])
+	for _, why := range order {
+		where := benches[why][0]
+		if len(benches[why]) > 1 {
+			where += " and others"
+		}
+		advice := "such numbers mean different things; measure both sides alike"
+		if !load.Defines(why.name) {
+			advice = "measure both sides alike, or give -ignore " + why.name +
+				" if that is what you compare"
+		}
+		lines = append(lines, fmt.Sprintf("refused: %s differs (%s against %s in %s): %s",
+			why.name, why.old, why.new, where, advice))
 	}
-	return list
+	return lines
 }
 
-// oldLabels are the metrics of the old side as they are written, in the order of the input.
-func oldLabels(t *stats.Table) (list []string) {
+// oldMetrics are those of the old side, one of each label, in the order of the input.
+func oldMetrics(t *stats.Table) (list []*stats.Metric) {
 	for _, b := range t.Benchmarks {
 		for _, m := range b.Metrics {
-			if b.Settings[oldSide] != nil && m.Cells[oldSide].N() > 0 &&
-				!slices.Contains(list, m.Label) {
-				list = append(list, m.Label)
+			if m.Cells[oldSide].N() > 0 && !slices.ContainsFunc(list,
+				func(have *stats.Metric) bool { return have.Label == m.Label }) {
+				list = append(list, m)
 			}
 		}
 	}
 	return list
 }
 
-// checkNamed refuses metrics that were named and cannot be gated.
-func checkNamed(l Limits, labels []string, units benchfmt.UnitMetadataMap) error {
-	known := make(map[string]bool)
-	for _, label := range labels {
-		_, unit := benchunit.Tidy(1, label)
-		known[unit] = true
-	}
+// checkNamed refuses metrics that were named and cannot be gated: one that nobody measured is a
+// slip of the finger, and a gate that never looks at anything.
+func checkNamed(l Limits, metrics []*stats.Metric) error {
 	for _, name := range l.named {
 		// Names are compared as benchfmt tidies them: ns/op is sec/op inside.
 		_, unit := benchunit.Tidy(1, name)
-		if !known[unit] {
+		i := slices.IndexFunc(metrics, func(m *stats.Metric) bool { return m.Unit == unit })
+		if i < 0 {
+			var labels []string
+			for _, m := range metrics {
+				labels = append(labels, m.Label)
+			}
+			slices.Sort(labels)
 			return fmt.Errorf("-max-regress %s: no benchmark of the old side has this metric; "+
-				"there are %s", name, strings.Join(slices.Sorted(slices.Values(labels)), " "))
+				"there are %s", name, strings.Join(labels, " "))
 		}
-		if units.GetBetter(unit) == 0 {
+		if metrics[i].Better == 0 {
 			return fmt.Errorf("-max-regress %s: whether more or less of it is better is not "+
 				"known; put a line \"Unit %s better=higher\" (or lower) into the input", name, name)
 		}
@@ -196,8 +210,8 @@ func checkNamed(l Limits, labels []string, units benchfmt.UnitMetadataMap) error
 // headline is the metric by which a benchmark is gated when none is named.
 func headline(b *stats.Benchmark) *stats.Metric {
 	for _, unit := range stats.Headlines {
-		if m := b.Metric(unit); m != nil && m.Cells[oldSide].N() > 0 {
-			return m
+		if b.Cell(unit, oldSide).N() > 0 {
+			return b.Metric(unit)
 		}
 	}
 	return nil
@@ -205,41 +219,37 @@ func headline(b *stats.Benchmark) *stats.Metric {
 
 // bench makes the rows of a benchmark that the old side has.
 func (r *Report) bench(b *stats.Benchmark) {
-	// The benchmark is gone: one row stands for all its metrics.
 	main := headline(b)
+	// The benchmark is gone: one row stands for all its metrics.
 	if b.Settings[newSide] == nil {
-		row := Row{Bench: b.Name, Verdict: Missing, Loss: math.NaN(), P: 1, Adjusted: 1}
-		if main != nil {
-			row.Unit, row.tidy, row.Old = main.Label, main.Unit, main.Cells[oldSide]
-		}
+		row := newRow(b.Name, cmp.Or(main, &stats.Metric{Cells: make([]stats.Cell, 2)}), 0)
+		row.Verdict = Missing
 		r.Rows = append(r.Rows, row)
 		return
 	}
-	gated := false
+	before := len(r.Rows)
 	for _, m := range b.Metrics {
-		if m.Cells[oldSide].N() == 0 {
-			continue
-		}
 		limit, named := r.Options.Limits.limit(m.Unit)
 		row := newRow(b.Name, m, limit)
+		old, new := row.old().N(), row.new().N()
 		// What is gated: the headline and what is named. The rest is shown with -all.
-		switch n := row.New.N(); {
-		case m != main && !named:
-			if n > 0 && r.Options.All {
+		if gated := m == main || named; old == 0 || !gated {
+			if old > 0 && new > 0 && r.Options.All {
 				r.Others = append(r.Others, row)
 			}
 			continue
-		case n == 0:
+		}
+		switch {
+		case new == 0:
 			row.Verdict = Missing
-		case min(row.Old.N(), n) < stats.LeastSamples:
+		case min(old, new) < stats.LeastSamples:
 			row.Verdict = Few
 		default:
 			row.Verdict = Fine
 		}
 		r.Rows = append(r.Rows, row)
-		gated = true
 	}
-	if !gated {
+	if len(r.Rows) == before {
 		r.Notes = append(r.Notes, b.Name+": nothing to gate: it has none of read-B/s, write-B/s "+
 			"and ns/op, and no metric of it was named")
 	}
@@ -247,13 +257,13 @@ func (r *Report) bench(b *stats.Benchmark) {
 
 // newRow is not judged yet.
 func newRow(name string, m *stats.Metric, limit float64) Row {
-	row := Row{Bench: name, Unit: m.Label, tidy: m.Unit, Limit: limit, Loss: math.NaN(),
-		P: 1, Adjusted: 1, Verdict: Shown, Old: m.Cells[oldSide], New: m.Cells[newSide]}
+	row := Row{Bench: name, Metric: m, Limit: limit, Loss: math.NaN(), P: 1, Adjusted: 1,
+		Verdict: Shown}
 	// Without a change there is nothing to test: p stays 1.
-	if c := row.New.Change; c != nil {
+	if c := row.new().Change; c != nil {
 		row.P, row.Adjusted = c.P, c.P
 		if m.Better != 0 {
-			row.Loss = stats.Loss(row.Old.Summary.Center, row.New.Summary.Center, m.Better)
+			row.Loss = stats.Loss(row.old().Summary.Center, row.new().Summary.Center, m.Better)
 		}
 	}
 	return row
@@ -271,7 +281,7 @@ func (r *Report) correct() {
 		if row.Verdict == Fine {
 			family = append(family, i)
 			p = append(p, row.P)
-			least = append(least, stats.LeastP(row.Old.N(), row.New.N()))
+			least = append(least, stats.LeastP(row.old().N(), row.new().N()))
 		}
 		if row.Verdict != Missing {
 			r.Tested++

@@ -11,12 +11,6 @@ import (
 	"kvbench/tools/load"
 )
 
-// gateFormats are those of -format.
-var gateFormats = map[string]func(*gate.Report, io.Writer) error{
-	"text": (*gate.Report).WriteText, "markdown": (*gate.Report).WriteMarkdown,
-	"github": (*gate.Report).WriteGitHub,
-}
-
 // runGate reads both sides, judges, and writes in the format asked for. Its exit code is its
 // result: 1 is a failed gate, and 2 says that nothing was compared. Flags that are wrong in
 // themselves are found before any input is opened, the first mistake is told.
@@ -38,7 +32,7 @@ func runGate(c *Call) error {
 	}
 	// What defines numbers cannot be ignored, whoever asks.
 	strict := slices.IndexFunc(o.Ignore, load.Defines)
-	write := gateFormats[*format]
+	form := gate.Formats[*format]
 	switch {
 	case err != nil:
 		return err
@@ -50,7 +44,7 @@ func runGate(c *Call) error {
 			"-new b.txt")
 	case slices.Contains(*old, load.Stdin) && slices.Contains(*new, load.Stdin):
 		return errors.New("only one of -old and -new can be standard input")
-	case write == nil:
+	case form == nil:
 		return fmt.Errorf("-format: must be text, markdown or github, given %q", *format)
 	case !(o.Alpha > 0 && o.Alpha < 1):
 		return fmt.Errorf("-alpha: must be between 0 and 1, given %g", o.Alpha)
@@ -70,12 +64,12 @@ func runGate(c *Call) error {
 	// Nothing was compared: no table, and the exit code of wrong usage. Refusals go to standard
 	// error: a report that a pipeline posts must not look like a comparison.
 	if len(r.Refusals) > 0 {
-		for _, line := range r.Refused() {
+		for _, line := range r.Refusals {
 			c.say(line)
 		}
 		return errSaid
 	}
-	if err := write(r, c.stdout); err != nil {
+	if _, err := io.WriteString(c.stdout, form(r)); err != nil {
 		return err
 	}
 	if r.Failed() {
