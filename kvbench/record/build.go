@@ -23,7 +23,6 @@ type Info struct {
 	result.Result
 	TraceWarnings []string
 
-	Window  time.Duration // as measured; 0 = take the Recorder's
 	Sizer   model.Sizer
 	Profile string // latency, throughput: decides the criteria of storage_health
 	QoS     [workloads.NumClasses]workloads.QoS
@@ -89,7 +88,7 @@ type builder struct {
 func newBuilder(info *Info, rec *Recorder) *builder {
 	all := rec.merge()
 	b := &builder{
-		rec: rec, all: all, n: &all.n, info: info, r: &info.Result, window: info.Window,
+		rec: rec, all: all, n: &all.n, info: info, r: &info.Result,
 		hists: make(map[string]*result.Histogram), known: make(map[string]result.Tier),
 	}
 	for i, h := range all.hists[:histRound] {
@@ -97,7 +96,7 @@ func newBuilder(info *Info, rec *Recorder) *builder {
 			b.hists[histNames[i]] = h
 		}
 	}
-	if start, end := rec.Window(); b.window <= 0 && end != never {
+	if start, end := rec.Window(); end != never {
 		b.window = max(end-start, 0)
 	}
 	for _, t := range info.Tiers {
@@ -117,7 +116,7 @@ func (b *builder) moved(l tiers.Kind, op tiers.Op) int64 { return b.n.traffic(l,
 
 // perSecond returns n ÷ window, nil for an empty window: a trial that ended before its window
 // opened has no rates.
-func (b *builder) perSecond(n float64) *float64 { return units.Ratio(n, b.window.Seconds()) }
+func (b *builder) perSecond(n int64) *float64 { return units.Ratio(n, b.window.Seconds()) }
 
 // describe completes what the engine knows. Lists are copied, because the engine keeps its own, and
 // are never null in the JSON.
@@ -140,10 +139,8 @@ func (b *builder) describe() {
 // never loses an error.
 func (b *builder) requests() {
 	r := b.r
-	r.Requests = b.n.Requests
+	r.Requests, r.FirstReads, r.ReReads = b.n.Requests, b.n.FirstReads, b.n.ReReads
 	r.Requests.FailedOperations, r.Requests.OldestCancelledNS = b.rec.Failed(), b.all.oldest
-	r.FirstReads.Operations, r.FirstReads.Bytes = b.n.FirstReads.Entries, b.n.FirstReads.Bytes
-	r.ReReads.Operations, r.ReReads.Bytes = b.n.ReReads.Entries, b.n.ReReads.Bytes
 	r.UniqueBytesRead = r.FirstReads.Bytes
 }
 
@@ -194,21 +191,18 @@ func (b *builder) blocks() {
 func (b *builder) tiers() {
 	b.r.Tiers = []result.Tier{}
 	for _, l := range b.levels {
-		t, known := b.n.Tiers[l], b.known[l.String()]
-		t.Level, t.Description, t.CapacityBytes = l.String(), known.Description, known.CapacityBytes
-		t.Entries, t.UsedBytes = known.Entries, known.UsedBytes
-		t.PeakBytes, t.WasteBytes = known.PeakBytes, known.WasteBytes
-		b.rates(&t.Read, b.n.DoneBytes[l][tiers.Read])
-		b.rates(&t.Write, b.n.DoneBytes[l][tiers.Write])
+		t, n := b.known[l.String()], b.n.Tiers[l]
+		t.Level, t.Read, t.Write = l.String(), n.Read, n.Write
+		t.DemotedOut, t.DemotedIn, t.Evicted, t.Deleted = n.DemotedOut, n.DemotedIn, n.Evicted,
+			n.Deleted
+		// Bytes of chunks over the window, and the time of completed operations for their own bytes.
+		for op, rates := range [tiers.NumOps]*result.TierTraffic{&t.Read, &t.Write} {
+			done := float64(b.n.DoneBytes[l][op]) / float64(units.MiB)
+			rates.BytesPerSecond = b.perSecond(rates.Bytes)
+			rates.NSPerMiB = units.Ratio(rates.DeviceNS, done)
+		}
 		b.r.Tiers = append(b.r.Tiers, t)
 	}
-}
-
-// rates derives the two rates of a direction: bytes of chunks over the window, and the time of
-// completed operations for their own bytes.
-func (b *builder) rates(t *result.TierTraffic, done int64) {
-	t.BytesPerSecond = b.perSecond(float64(t.Bytes))
-	t.NSPerMiB = units.Ratio(t.DeviceNS, float64(done)/float64(units.MiB))
 }
 
 // load adds up what was offered and what became of it, by class and in total.

@@ -34,7 +34,7 @@ var stageNames = [numStages]string{
 // exported for the sake of add.
 type counters struct {
 	Requests            result.RequestTotals
-	FirstReads, ReReads result.EntryCount
+	FirstReads, ReReads result.ReadKind
 	Lookups             [workloads.NumPurposes]result.LookupCount
 	Blocks              result.BlockCache
 	Tiers               [tiers.NumKinds]result.Tier

@@ -129,7 +129,7 @@ func (b *builder) simulation() {
 	r.Notice = result.SimulatedNotice + "; times are those of the " + s.Device.String()
 	s.DeviceBusyShare = units.Ratio(b.info.MediumBusy, b.window)
 	total := r.Load["total"]
-	s.QueueGrowth = b.perSecond(float64(total.Queued + total.InFlight - total.CarriedIn))
+	s.QueueGrowth = b.perSecond(total.Queued + total.InFlight - total.CarriedIn)
 	users, fresh := float64(r.Workload.Users), float64(total.Offered-total.CarriedIn)
 	// else the users are not one number
 	if users > 0 && fresh > 0 && r.Summary.AutoscalingSummary == nil {

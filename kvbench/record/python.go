@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"kvbench/kvbench/result"
@@ -24,36 +25,32 @@ const slaMet = 0.95
 //   - "iops" are counts of operations and no rates, demotions among them;
 //   - latencies are milliseconds, and of the storage tier also apart for device and host.
 func (b *builder) python() {
-	r, requests, tokens := b.r, b.n.Requests.Completed, b.n.Requests.GeneratedTokens
-	storage := time.Duration(r.Requests.StorageLatencyNS).Seconds()
+	r, n, seconds := b.r, &b.n.Requests, b.window.Seconds()
+	storage := time.Duration(n.StorageLatencyNS).Seconds()
 	history, prefix := r.Lookups.ByKind["multi_turn"], r.Lookups.ByKind["system"]
-	r.RequestsCompleted, r.TotalTokensGenerated = requests, tokens
+	r.RequestsCompleted, r.TotalTokensGenerated = n.Completed, n.GeneratedTokens
 	r.TotalStorageIOLatency = storage
-	r.TotalGenerationLatency = time.Duration(r.Requests.GenerationLatencyNS).Seconds()
+	r.TotalGenerationLatency = time.Duration(n.GenerationLatencyNS).Seconds()
 	r.MultiTurnCacheHits, r.MultiTurnCacheMisses = history.Hits, history.Misses
-	r.Summary = result.Summary{
-		TotalRequests: requests, TotalTokens: tokens, ElapsedTime: b.window.Seconds(),
-		TotalStorageIOTime: storage,
-		AvgThroughput:      b.perSecond(float64(tokens)),
-		StorageThroughput:  units.Ratio(tokens, storage),
-		RequestsPerSecond:  b.perSecond(float64(requests)),
-		EndToEndLatency:    result.NewLatencyMS(b.hists["request_end_to_end"]),
-		StorageIOLatency:   result.NewLatencyMS(b.hists["request_storage"]),
-		GenerationLatency:  result.NewLatencyMS(b.hists["request_generation"]),
-		CacheStats:         b.cacheStats(),
-		QoSMetrics:         make(map[string]result.QoSStat),
-		PrefixCacheStats: result.PrefixCacheStats{
-			PrefixHits: prefix.Hits, PrefixMisses: prefix.Misses, SystemPromptReuse: prefix.Hits,
-			BytesSaved: b.n.PrefixBytes,
-		},
-		AutoscalingStats:   append([]result.Round{}, r.Summary.AutoscalingStats...),
-		AutoscalingSummary: r.Summary.AutoscalingSummary,
-		MultiTurnStats: result.MultiTurnStats{
-			CacheHits: history.Hits, CacheMisses: history.Misses, HitRate: history.HitRate,
-		},
-	}
-	for c := range workloads.Class(workloads.NumClasses) {
-		r.Summary.QoSMetrics[c.String()] = b.qos(c)
+	s := &r.Summary // the engine has filled in the autoscaler's part
+	s.TotalRequests, s.TotalTokens, s.ElapsedTime = n.Completed, n.GeneratedTokens, seconds
+	s.TotalStorageIOTime = storage
+	s.AvgThroughput = units.Ratio(n.GeneratedTokens, seconds)
+	s.StorageThroughput = units.Ratio(n.GeneratedTokens, storage)
+	s.RequestsPerSecond = units.Ratio(n.Completed, seconds)
+	s.EndToEndLatency = result.NewLatencyMS(b.hists["request_end_to_end"])
+	s.StorageIOLatency = result.NewLatencyMS(b.hists["request_storage"])
+	s.GenerationLatency = result.NewLatencyMS(b.hists["request_generation"])
+	s.CacheStats = b.cacheStats()
+	s.PrefixCacheStats = result.PrefixCacheStats{PrefixHits: prefix.Hits,
+		PrefixMisses: prefix.Misses, SystemPromptReuse: prefix.Hits, BytesSaved: b.n.PrefixBytes}
+	s.AutoscalingStats = append([]result.Round{}, s.AutoscalingStats...)
+	s.MultiTurnStats = result.MultiTurnStats{CacheHits: history.Hits, CacheMisses: history.Misses,
+		HitRate: history.HitRate}
+	s.QoSMetrics = make(map[string]result.QoSStat)
+	for c, target := range b.info.QoS {
+		name := workloads.Class(c).String()
+		s.QoSMetrics[name] = b.qos(name, int64(target.P95))
 	}
 }
 
@@ -68,14 +65,13 @@ func (b *builder) cacheStats() result.CacheStats {
 		UserCacheHits:    lookups.ByKind["user"].Hits + rereads,
 		MultiTurnHits:    lookups.ByKind["multi_turn"].Hits,
 	}
-	keys := make(map[string]any)
 	for l, t := range b.n.Tiers {
 		s.TotalReadBytes += t.Read.Bytes
 		s.TotalWriteBytes += t.Write.Bytes
 		s.ReadIOPS += t.Read.Operations + b.n.Demotions[l][tiers.Read]
 		s.WriteIOPS += t.Write.Operations + b.n.Demotions[l][tiers.Write]
-		b.latencyKeys(keys, tiers.Kind(l))
 	}
+	keys := b.latencyKeys()
 	for _, l := range b.levels {
 		b.tierKeys(keys, l)
 	}
@@ -83,10 +79,10 @@ func (b *builder) cacheStats() result.CacheStats {
 	s.CacheHitRate = units.Ratio(s.CacheHits, s.CacheHits+s.CacheMisses)
 	s.TotalReadGiB, s.TotalWriteGiB = gib(s.TotalReadBytes), gib(s.TotalWriteBytes)
 	s.ReadWriteRatio = units.Ratio(s.TotalReadBytes, s.TotalWriteBytes)
-	if moved := b.n.Tiers[tiers.Storage]; slices.Contains(b.levels, tiers.Storage) {
-		tokens := float64(moved.Read.Bytes+moved.Write.Bytes) *
-			float64(max(1, b.info.Sizer.Divisor))
-		s.StorageTokensProcessed = units.Ratio(tokens, b.info.Sizer.BytesPerToken)
+	if slices.Contains(b.levels, tiers.Storage) {
+		moved := b.moved(tiers.Storage, tiers.Read) + b.moved(tiers.Storage, tiers.Write)
+		sizer := b.info.Sizer
+		s.StorageTokensProcessed = units.Ratio(moved*max(1, sizer.Divisor), sizer.BytesPerToken)
 	}
 	s.StorageHealth = result.NewStorageHealth(&s, b.info.Profile)
 	return s
@@ -106,51 +102,45 @@ func fill(s *result.CacheStats, keys map[string]any) {
 
 // tierKeys are a level's own. Entries came into it by writes or by demotions, which are offloads.
 func (b *builder) tierKeys(keys map[string]any, l tiers.Kind) {
-	name, t := l.String(), &b.n.Tiers[l]
+	name, t, seconds := l.String(), &b.n.Tiers[l], b.window.Seconds()
+	read, written := gib(t.Read.Bytes), gib(t.Write.Bytes)
 	if known, ok := b.known[name]; ok {
 		keys[name+"_entries"] = known.Entries
 		keys[name+"_memory_used_gb"] = gib(known.UsedBytes)
 	}
 	keys["offloads_"+name] = t.Write.Operations + b.n.Demotions[l][tiers.Write]
-	keys["tier_"+name+"_kv_bytes_written_gb"] = gib(t.Write.Bytes)
-	keys["tier_"+name+"_kv_bytes_read_gb"] = gib(t.Read.Bytes)
-	keys["tier_"+name+"_read_bandwidth_gbps"] = b.perSecond(gib(t.Read.Bytes))
-	keys["tier_"+name+"_write_bandwidth_gbps"] = b.perSecond(gib(t.Write.Bytes))
+	keys["tier_"+name+"_kv_bytes_written_gb"] = written
+	keys["tier_"+name+"_kv_bytes_read_gb"] = read
+	keys["tier_"+name+"_read_bandwidth_gbps"] = units.Ratio(read, seconds)
+	keys["tier_"+name+"_write_bandwidth_gbps"] = units.Ratio(written, seconds)
 }
-
-// pythonPercentiles are those of a latency's keys.
-var pythonPercentiles = map[string]float64{"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999,
-	"p9999": 0.9999}
 
 // latencyKeys are {level}_{op}_{p}_ms, and of the storage also {level}_{op}_{device,host}_{p}_ms,
 // where there are samples.
-func (b *builder) latencyKeys(keys map[string]any, l tiers.Kind) {
-	parts := []string{""}
-	if l == tiers.Storage {
-		parts = []string{"", "_device", "_host"}
-	}
-	for op := range tiers.NumOps {
-		for _, part := range parts {
-			name := opName(l, op) + part
-			for p, share := range pythonPercentiles {
-				if v := b.hists[name].PercentileMS(share); v != nil {
-					keys[name+"_"+p+"_ms"] = *v
-				}
+func (b *builder) latencyKeys() map[string]any {
+	keys := make(map[string]any)
+	for _, name := range strings.Fields("gpu_read gpu_write cpu_read cpu_write storage_read " +
+		"storage_write storage_read_device storage_write_device storage_read_host " +
+		"storage_write_host") {
+		for p, share := range map[string]float64{"p50": 0.5, "p95": 0.95, "p99": 0.99,
+			"p999": 0.999, "p9999": 0.9999} {
+			if v := b.hists[name].PercentileMS(share); v != nil {
+				keys[name+"_"+p+"_ms"] = *v
 			}
 		}
 	}
+	return keys
 }
 
 func gib(bytes int64) float64 { return float64(bytes) / float64(units.GiB) }
 
 // qos judges a class by its target. Requests still queued at the deadline are violations.
-func (b *builder) qos(c workloads.Class) result.QoSStat {
-	h, queued := b.hists["request_end_to_end_"+c.String()], b.r.Load[c.String()].Queued
+func (b *builder) qos(class string, target int64) result.QoSStat {
+	h, queued := b.hists["request_end_to_end_"+class], b.r.Load[class].Queued
 	n := h.Count()
 	if n+queued == 0 {
 		return result.QoSStat{NoData: true}
 	}
-	target := int64(b.info.QoS[c].P95)
 	sla := &result.SLA{
 		TargetP95MS: result.Milliseconds(target), ActualP95MS: h.PercentileMS(0.95),
 		Compliance: units.Ratio(h.AtMost(target), n+queued),
@@ -158,11 +148,9 @@ func (b *builder) qos(c workloads.Class) result.QoSStat {
 	sla.Met = units.OrZero(sla.Compliance) >= slaMet
 	stat := result.QoSStat{NoData: n == 0, TotalRequests: &n, SLA: sla}
 	if n > 0 {
-		all, most := result.NewLatencyMS(h), b.r.Latency.Request.ByClass[c.String()].Max
-		stat.Latency = &result.QoSLatencyMS{
-			Mean: all.Mean, P50: all.P50, P95: all.P95, P99: all.P99,
-			Max: new(result.Milliseconds(*most)),
-		}
+		all, most := result.NewLatencyMS(h), *b.r.Latency.Request.ByClass[class].Max
+		stat.Latency = &result.QoSLatencyMS{Mean: all.Mean, P50: all.P50, P95: all.P95,
+			P99: all.P99, Max: new(result.Milliseconds(most))}
 	}
 	return stat
 }

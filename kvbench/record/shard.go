@@ -135,14 +135,14 @@ func (s *shard) purpose(o OpSample) {
 // read tells first reads of entries from the others. A run of blocks is one operation, but its
 // bytes are told apart.
 func (s *shard) read(o OpSample) {
-	kind := histReread
+	kind, n := histReread, &s.n.ReReads
 	if o.First {
-		kind = histFirst
-		addEntry(&s.n.FirstReads, o.Bytes-o.Again)
+		kind, n = histFirst, &s.n.FirstReads
+		n.Bytes -= o.Again
 		s.n.ReReads.Bytes += o.Again
-	} else {
-		addEntry(&s.n.ReReads, o.Bytes)
 	}
+	n.Operations++
+	n.Bytes += o.Bytes
 	s.took(ofLevel(o.Level, kind), o.IO())
 	if o.Purpose == workloads.ForPrefix {
 		s.took(histPrefix, o.IO())
