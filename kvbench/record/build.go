@@ -42,8 +42,9 @@ func Input(r workloads.TraceReport) *result.Input {
 	return in
 }
 
-// Build turns what the engine knows and what the Recorder counted into the trial's Result. It has
-// no side effects; the Recorder must be at rest for the numbers of different sections to agree.
+// Build turns what the engine knows and what the Recorder counted into the trial's Result, which
+// takes over what info points to. Its only effect is the Result; the Recorder must be at rest for
+// the numbers of different sections to agree.
 func Build(info Info, rec *Recorder) *result.Result {
 	b := newBuilder(&info, rec)
 	b.describe()

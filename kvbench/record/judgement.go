@@ -3,6 +3,7 @@ package record
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,12 +115,10 @@ func (b *builder) ceiling() {
 // the share of fresh requests that the device completed. Where the autoscaler ran, its users are
 // the answer.
 func (b *builder) simulation() {
-	r := b.r
-	if r.Simulation == nil {
+	r, s := b.r, b.r.Simulation
+	if s == nil {
 		return
 	}
-	s := *r.Simulation
-	r.Simulation = &s
 	s.Notice = result.SimulatedNotice
 	if s.Device == nil {
 		r.Notice = result.SimulatedNotice + "; operations took no time, so the mix is that of " +
@@ -140,13 +139,11 @@ func (b *builder) simulation() {
 // validation compares the run with the recorded one. It can only be judged when the run is built,
 // since the hit rate is one of the numbers.
 func (b *builder) validation() {
-	if b.r.Validation == nil {
+	v := b.r.Validation
+	if v == nil {
 		return
 	}
-	v := *b.r.Validation
-	v.Judge(b.r.Lookups.HitRate, b.r.Summary.CacheStats.ReadWriteRatio)
-	b.r.Validation = &v
-	if !v.Passed {
+	if v.Judge(b.r.Lookups.HitRate, b.r.Summary.CacheStats.ReadWriteRatio); !v.Passed {
 		b.warn("the run is not within %.0f %% of the recorded one in %s", 100*v.Tolerance, v.Trace)
 	}
 }
@@ -228,20 +225,15 @@ func (b *builder) status() {
 // slowestStage names where time went when nothing completed, cancelled operations included: who
 // gave a window that is too short for the entries learns which of the two to change.
 func (b *builder) slowestStage() string {
-	slowest, spent := stage(0), time.Duration(0)
-	for s, n := range b.n.Stages {
-		if n > spent {
-			slowest, spent = stage(s), n
-		}
-	}
-	all := b.r.Load["total"]
+	all, stages := b.r.Load["total"], b.n.Stages[:]
+	spent := slices.Max(stages)
 	started := max(all.Started, all.InFlight)
 	switch {
 	case b.r.CompletionUnit == result.UnitOperation:
 		return "none of them is that fast; use a longer window or smaller entries"
 	case spent > 0:
 		return fmt.Sprintf("the slowest stage was %s (%s summed over workers, %d operations cut "+
-			"off); use a longer window, smaller entries or fewer users", stageNames[slowest],
+			"off); use a longer window, smaller entries or fewer users", stageNames[slices.Index(stages, spent)],
 			spent.Round(time.Millisecond), b.r.Requests.CancelledOperations)
 	case started > 0:
 		return fmt.Sprintf("the slowest stage was the workers: %d requests were started and no "+

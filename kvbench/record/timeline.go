@@ -72,11 +72,11 @@ type timeline struct {
 // at returns the bucket of a moment, making it when needed. What comes at the same moment as the
 // opening, or in virtual time before it, belongs to the first.
 func (t *timeline) at(at time.Duration) *bucket {
-	n := int(max(at-t.origin, 0) / t.interval)
-	for n >= maxBuckets {
+	at = max(at-t.origin, 0)
+	for at/t.interval >= maxBuckets {
 		t.double()
-		n = int(max(at-t.origin, 0) / t.interval)
 	}
+	n := int(at / t.interval)
 	for len(t.buckets) <= n {
 		t.buckets = append(t.buckets, bucket{})
 	}
@@ -85,24 +85,20 @@ func (t *timeline) at(at time.Duration) *bucket {
 
 // double halves the number of buckets by joining neighbours.
 func (t *timeline) double() {
-	half := (len(t.buckets) + 1) / 2
-	for i := range half {
-		b := t.buckets[2*i]
-		if 2*i+1 < len(t.buckets) {
-			b.join(t.buckets[2*i+1])
+	for i, b := range t.buckets {
+		if i%2 == 0 {
+			t.buckets[i/2] = b
+		} else {
+			t.buckets[i/2].join(b)
 		}
-		t.buckets[i] = b
 	}
-	t.buckets = t.buckets[:half]
+	t.buckets = t.buckets[:(len(t.buckets)+1)/2]
 	t.interval *= 2
 }
 
 // merge adds o, which began at the same moment with the same interval and may have doubled more or
 // less often.
 func (t *timeline) merge(o *timeline) {
-	if len(o.buckets) == 0 {
-		return
-	}
 	if t.interval == 0 {
 		t.origin, t.interval = o.origin, o.interval
 	}
@@ -124,7 +120,7 @@ func (b *builder) timeline() {
 	}
 	// As many intervals as the window has: what completed at its very end belongs to the last one,
 	// and shards that ended early have doubled less often than the whole has to.
-	for (b.window+tl.interval-1)/tl.interval > maxBuckets {
+	for b.window > maxBuckets*tl.interval {
 		tl.double()
 	}
 	n := int((b.window + tl.interval - 1) / tl.interval)
@@ -132,27 +128,25 @@ func (b *builder) timeline() {
 	for i, v := range tl.buckets {
 		buckets[min(i, n-1)].join(v)
 	}
-	sums := func(at int) []int64 {
-		out := make([]int64, n)
-		for i, v := range buckets {
-			out[i] = v.n[at]
+	for i, v := range buckets[1:] {
+		if v.gauge == nil {
+			buckets[i+1].gauge = buckets[i].gauge // a reading holds until the next
 		}
-		return out
+	}
+	sums := func(at int) []int64 {
+		return series(buckets, func(v bucket) int64 { return v.n[at] })
 	}
 	readings := func(of func(*Gauge) int64) []*int64 {
-		out := make([]*int64, n)
-		for i, v := range buckets {
-			if v.gauge != nil {
-				out[i] = new(of(v.gauge))
-			} else if i > 0 {
-				out[i] = out[i-1] // a reading holds until the next
+		return series(buckets, func(v bucket) *int64 {
+			if v.gauge == nil {
+				return nil
 			}
-		}
-		return out
+			return new(of(v.gauge))
+		})
 	}
 	out := &result.Timeline{
 		IntervalS: tl.interval.Seconds(), IntervalNS: int64(tl.interval),
-		LastNS:    int64(b.window) - int64(n-1)*int64(tl.interval),
+		LastNS:    int64(b.window - time.Duration(n-1)*tl.interval),
 		ReadBytes: make(map[string][]int64), WriteBytes: make(map[string][]int64),
 		EvictedBytes: make(map[string][]int64), DemotedBytes: make(map[string][]int64),
 		TierUsedBytes: make(map[string][]*int64),
@@ -161,13 +155,13 @@ func (b *builder) timeline() {
 		InFlight:      readings(func(g *Gauge) int64 { return g.InFlight }),
 	}
 	if b.n.Blocks.Requests > 0 {
-		out.Blocks, out.BlockHits, out.BlockIdeal = sums(bucketBlocks), sums(bucketHits),
-			make([]*int64, n)
-		for i, v := range buckets {
-			if v.n[bucketUnknown] == 0 {
-				out.BlockIdeal[i] = new(v.n[bucketIdeal])
+		out.Blocks, out.BlockHits = sums(bucketBlocks), sums(bucketHits)
+		out.BlockIdeal = series(buckets, func(v bucket) *int64 {
+			if v.n[bucketUnknown] > 0 {
+				return nil
 			}
-		}
+			return new(v.n[bucketIdeal])
+		})
 	}
 	for _, l := range b.levels {
 		name := l.String()
@@ -178,4 +172,12 @@ func (b *builder) timeline() {
 		out.TierUsedBytes[name] = readings(func(g *Gauge) int64 { return g.Bytes[l] })
 	}
 	b.r.Timeline = out
+}
+
+// series is one value of each bucket.
+func series[T any](buckets []bucket, of func(bucket) T) (all []T) {
+	for _, b := range buckets {
+		all = append(all, of(b))
+	}
+	return all
 }
