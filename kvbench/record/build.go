@@ -178,6 +178,8 @@ func (b *builder) blocks() {
 	if c.Requests == 0 {
 		return
 	}
+	c.Reads = b.n.ByPurpose[workloads.ForBlock][tiers.Read].BlockMoves
+	c.Writes = b.n.ByPurpose[workloads.ForBlock][tiers.Write].BlockMoves
 	c.HitRatio = units.Ratio(c.Hits, c.Blocks)
 	c.PrefixHitRatio = units.Ratio(b.n.BlocksFound, c.Requests)
 	c.TokenHitRatio = units.Ratio(c.HitTokens, c.Tokens)

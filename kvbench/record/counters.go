@@ -50,9 +50,13 @@ type counters struct {
 	Stages    [numStages]time.Duration
 	BuffersNS int64 // waits of operations for buffers
 
-	// What only keys of the Python benchmark tell.
-	PrefillWrites, DecodeReads int64
-	Rereads, PrefixBytes       int64 // operations that read again; bytes read as a prefix
+	// What operations of requests were for: by phase as the Python benchmark tells prefill writes
+	// from decode reads, and by what asked for them.
+	ByPhase   [tiers.NumOps][tiers.NumPhases]int64
+	ByPurpose [workloads.NumPurposes][tiers.NumOps]struct {
+		result.BlockMoves
+		Bytes int64
+	}
 
 	// Of the decisions about blocks: requests with a cached prefix, hits of a cache without bounds,
 	// and blocks for which nobody knows these.

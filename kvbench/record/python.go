@@ -42,8 +42,10 @@ func (b *builder) python() {
 	s.StorageIOLatency = result.NewLatencyMS(b.hists["request_storage"])
 	s.GenerationLatency = result.NewLatencyMS(b.hists["request_generation"])
 	s.CacheStats = b.cacheStats()
+	prefixes := b.n.ByPurpose[workloads.ForPrefix]
 	s.PrefixCacheStats = result.PrefixCacheStats{PrefixHits: prefix.Hits,
-		PrefixMisses: prefix.Misses, SystemPromptReuse: prefix.Hits, BytesSaved: b.n.PrefixBytes}
+		PrefixMisses: prefix.Misses, SystemPromptReuse: prefix.Hits,
+		BytesSaved: prefixes[tiers.Read].Bytes + prefixes[tiers.Write].Bytes}
 	s.AutoscalingStats = append([]result.Round{}, s.AutoscalingStats...)
 	s.MultiTurnStats = result.MultiTurnStats{CacheHits: history.Hits, CacheMisses: history.Misses,
 		HitRate: history.HitRate}
@@ -57,10 +59,12 @@ func (b *builder) python() {
 // cacheStats counts as the Python benchmark does. Its rates are GiB, whatever their names say, and
 // its "iops" are counts.
 func (b *builder) cacheStats() result.CacheStats {
-	lookups, rereads := b.r.Lookups, b.n.Rereads
+	lookups := b.r.Lookups
+	rereads := b.n.ByPurpose[workloads.ForReread][tiers.Read].Operations
 	s := result.CacheStats{
 		CacheHits: lookups.Hits + rereads, CacheMisses: lookups.Misses,
-		PrefillWrites: b.n.PrefillWrites, DecodeReads: b.n.DecodeReads,
+		PrefillWrites:    b.n.ByPhase[tiers.Write][tiers.Prefill],
+		DecodeReads:      b.n.ByPhase[tiers.Read][tiers.Decode],
 		SystemPromptHits: lookups.ByKind["system"].Hits,
 		UserCacheHits:    lookups.ByKind["user"].Hits + rereads,
 		MultiTurnHits:    lookups.ByKind["multi_turn"].Hits,

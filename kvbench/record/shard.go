@@ -81,7 +81,11 @@ func (s *shard) operation(o OpSample) {
 	n.DeviceNS += int64(o.Device)
 	s.n.Requests.Operations++
 	s.n.DoneBytes[o.Level][o.Op] += o.Bytes
-	s.purpose(o)
+	s.n.ByPhase[o.Op][o.Phase]++
+	moved := &s.n.ByPurpose[o.Purpose][o.Op]
+	moved.Operations++
+	moved.Blocks += int64(max(1, o.Blocks))
+	moved.Bytes += o.Bytes
 	if o.Op == tiers.Read {
 		s.read(o)
 	}
@@ -106,30 +110,6 @@ func (s *shard) operation(o OpSample) {
 // few MiB and more; below, the request itself takes longer than its bytes.
 func per100MiB(o OpSample) time.Duration {
 	return time.Duration(float64(o.IO()) * normalBytes / float64(o.Bytes))
-}
-
-// purpose counts what an operation was for. Prefill writes and decode reads are told by phase, as
-// the Python benchmark does; the reads of blocks and prefixes by what asked for them.
-func (s *shard) purpose(o OpSample) {
-	moves := &s.n.Blocks.Writes
-	if o.Op == tiers.Read {
-		moves = &s.n.Blocks.Reads
-	}
-	switch {
-	case o.Op == tiers.Write && o.Phase == tiers.Prefill:
-		s.n.PrefillWrites++
-	case o.Op == tiers.Read && o.Phase == tiers.Decode:
-		s.n.DecodeReads++
-	}
-	switch o.Purpose {
-	case workloads.ForReread:
-		s.n.Rereads++
-	case workloads.ForPrefix:
-		s.n.PrefixBytes += o.Bytes
-	case workloads.ForBlock:
-		moves.Operations++
-		moves.Blocks += int64(max(1, o.Blocks))
-	}
 }
 
 // read tells first reads of entries from the others. A run of blocks is one operation, but its
