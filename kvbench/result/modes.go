@@ -117,15 +117,10 @@ func (v *Validation) Judge(hitRate, readWriteRatio *float64) {
 	v.Tolerance = validationTolerance
 	v.HitRate = NewCheck(v.HitRate.Recorded, hitRate)
 	v.ReadWriteRatio = NewCheck(v.ReadWriteRatio.Recorded, readWriteRatio)
-	judged := 0
-	v.Passed = true
+	v.Passed = v.HitRate.Passed != nil || v.ReadWriteRatio.Passed != nil
 	for _, c := range v.Checks() {
-		if c.Passed != nil {
-			judged++
-			v.Passed = v.Passed && *c.Passed
-		}
+		v.Passed = v.Passed && (c.Passed == nil || *c.Passed)
 	}
-	v.Passed = v.Passed && judged > 0
 }
 
 // NewCheck judges one number.
