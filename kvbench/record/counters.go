@@ -9,22 +9,10 @@ import (
 	"kvbench/workloads"
 )
 
-// stage is a place where an operation spends time. The stages are summed over cancelled operations
-// too, unlike the latencies: when nothing completed in the window, they alone tell what was too
-// slow.
-type stage uint8
-
-const (
-	stageDevice stage = iota
-	stageHost
-	stageGenerate
-	stageAdmission
-	stageSpace
-	stagePending
-	numStages
-)
-
-var stageNames = [numStages]string{
+// stageNames are the places where an operation spends time. The stages are summed over cancelled
+// operations too, unlike the latencies: when nothing completed in the window, they alone tell what
+// was too slow.
+var stageNames = [...]string{
 	"device I/O", "host (copying and verifying)", "data generation",
 	"admission (write limit and buffers)", "waiting for space", "waiting for another's write",
 }
@@ -47,8 +35,9 @@ type counters struct {
 	// A demotion reads from one level and writes to the next. These halves are no operations of a
 	// request, but the failed share is one of all that was tried.
 	Demotions [tiers.NumKinds][tiers.NumOps]int64
-	Stages    [numStages]time.Duration
-	BuffersNS int64 // waits of operations for buffers
+	Stages    [len(stageNames)]time.Duration
+	HostNS    int64 // of operations, as the next
+	BuffersNS int64 // waits for buffers
 
 	// What operations of requests were for: by phase as the Python benchmark tells prefill writes
 	// from decode reads, and by what asked for them.

@@ -49,7 +49,7 @@ func fixtureRecorder() *Recorder {
 			Key: fmt.Sprintf("u%d/c0/t1", i), Offset: new(int64(2 << 20)),
 			Message: "read: connection timed out"})
 	}
-	r.Retry(fixtureStart+time.Second, 0, tiers.Storage, tiers.Read)
+	r.Retry(fixtureStart+time.Second, 0)
 	return r
 }
 

@@ -30,7 +30,7 @@ const (
 // the run that it predicts.
 func (b *builder) harness() {
 	h, stats, cores := &b.r.Harness, &b.r.Summary.CacheStats, 0.0
-	h.BufferWaitNS, h.HostNS = b.n.BuffersNS, int64(b.n.Stages[stageHost])
+	h.BufferWaitNS, h.HostNS = b.n.BuffersNS, b.n.HostNS
 	if h.CPUNS > 0 && b.r.Simulation == nil {
 		h.CPUNSPerByte = units.Ratio(h.CPUNS, stats.TotalReadBytes+stats.TotalWriteBytes)
 		cores = b.r.Limits.Cores

@@ -54,12 +54,9 @@ func New(shards int) *Recorder {
 // SetEnd. It is called once, before which every sample is dropped, failures excepted.
 func (r *Recorder) Open(start, deadline time.Duration) {
 	interval := TimelineInterval(deadline - start)
-	for i := range r.shards {
-		s := &r.shards[i]
-		s.mu.Lock()
+	r.each(func(s *shard) {
 		s.timeline, s.timeless = timeline{origin: start, interval: interval}, r.Timeless
-		s.mu.Unlock()
-	}
+	})
 	r.end.Store(int64(deadline))
 	r.start.Store(int64(start))
 }
@@ -102,6 +99,15 @@ func (r *Recorder) shard(n int) *shard {
 	s := &r.shards[max(0, n)%len(r.shards)]
 	s.mu.Lock()
 	return s
+}
+
+// each calls f with each shard, locked.
+func (r *Recorder) each(f func(*shard)) {
+	for i := range r.shards {
+		s := r.shard(i)
+		f(s)
+		s.mu.Unlock()
+	}
 }
 
 // enter returns the shard for a sample of this moment, locked, or nil when the moment does not
@@ -219,7 +225,7 @@ func (r *Recorder) Delete(at time.Duration, shard int, l tiers.Kind, bytes int64
 }
 
 // Retry counts one repetition of an operation after a transient error.
-func (r *Recorder) Retry(at time.Duration, shard int, l tiers.Kind, op tiers.Op) {
+func (r *Recorder) Retry(at time.Duration, shard int) {
 	if s := r.enter(at, shard); s != nil {
 		s.n.Requests.RetriedOperations++
 		s.mu.Unlock()
@@ -242,19 +248,14 @@ func (r *Recorder) Gauge(at time.Duration, g Gauge) {
 // Counters returns a snapshot for the progress line. It locks every shard in turn for a few
 // additions.
 func (r *Recorder) Counters() Live {
-	var v Live
-	for i := range r.shards {
-		s := &r.shards[i]
-		s.mu.Lock()
-		for l := range tiers.NumKinds {
-			for op := range tiers.NumOps {
-				v.Bytes[l][op] += s.n.traffic(l, op).Bytes
-			}
+	v := Live{Failures: r.failures.count()}
+	r.each(func(s *shard) {
+		for l, t := range s.n.Tiers {
+			v.Bytes[l][tiers.Read] += t.Read.Bytes
+			v.Bytes[l][tiers.Write] += t.Write.Bytes
 		}
 		v.Requests += s.n.Requests.Completed
-		s.mu.Unlock()
-	}
-	v.Failures = r.failures.count()
+	})
 	return v
 }
 
@@ -262,13 +263,10 @@ func (r *Recorder) Counters() Live {
 // call, and whether there were any.
 func (r *Recorder) TakeRound(op tiers.Op) (p95 time.Duration, some bool) {
 	all := result.NewHistogram(units.Nanoseconds)
-	for i := range r.shards {
-		s := &r.shards[i]
-		s.mu.Lock()
+	r.each(func(s *shard) {
 		all.Merge(s.hists[histRound+hist(op)])
 		s.hists[histRound+hist(op)] = nil
-		s.mu.Unlock()
-	}
+	})
 	v, some := all.Percentile(0.95)
 	return time.Duration(v), some
 }
@@ -277,12 +275,7 @@ func (r *Recorder) TakeRound(op tiers.Op) (p95 time.Duration, some bool) {
 // one moment, one in use a sum in which no sample is torn.
 func (r *Recorder) merge() *shard {
 	t := &shard{}
-	for i := range r.shards {
-		s := &r.shards[i]
-		s.mu.Lock()
-		t.merge(s)
-		s.mu.Unlock()
-	}
+	r.each(t.merge)
 	return t
 }
 

@@ -40,12 +40,12 @@ func (s *shard) took(place hist, d time.Duration) {
 
 // stages adds where an operation spent its time, cut off or not.
 func (s *shard) stages(o OpSample) {
-	for i, d := range [numStages]time.Duration{
-		stageDevice: o.Device, stageHost: o.Host, stageGenerate: o.Generation,
-		stageAdmission: o.Slot + o.Admission, stageSpace: o.Space, stagePending: o.Pending,
+	for i, d := range [len(stageNames)]time.Duration{
+		o.Device, o.Host, o.Generation, o.Slot + o.Admission, o.Space, o.Pending,
 	} {
 		s.n.Stages[i] += d
 	}
+	s.n.HostNS += int64(o.Host)
 	s.n.BuffersNS += int64(o.Admission)
 }
 
