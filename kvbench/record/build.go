@@ -198,7 +198,7 @@ func (b *builder) tiers() {
 		t.Level, t.Read, t.Write = l.String(), n.Read, n.Write
 		t.DemotedOut, t.DemotedIn, t.Evicted, t.Deleted = n.DemotedOut, n.DemotedIn, n.Evicted,
 			n.Deleted
-		// Bytes of chunks over the window, and the time of completed operations for their own bytes.
+		// Bytes of chunks over the window; the time of completed operations for their own bytes.
 		for op, rates := range [tiers.NumOps]*result.TierTraffic{&t.Read, &t.Write} {
 			done := float64(b.n.DoneBytes[l][op]) / float64(units.MiB)
 			rates.BytesPerSecond = b.perSecond(rates.Bytes)

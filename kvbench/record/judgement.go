@@ -227,13 +227,14 @@ func (b *builder) status() {
 func (b *builder) slowestStage() string {
 	all, stages := b.r.Load["total"], b.n.Stages[:]
 	spent := slices.Max(stages)
+	slowest := stageNames[slices.Index(stages, spent)]
 	started := max(all.Started, all.InFlight)
 	switch {
 	case b.r.CompletionUnit == result.UnitOperation:
 		return "none of them is that fast; use a longer window or smaller entries"
 	case spent > 0:
 		return fmt.Sprintf("the slowest stage was %s (%s summed over workers, %d operations cut "+
-			"off); use a longer window, smaller entries or fewer users", stageNames[slices.Index(stages, spent)],
+			"off); use a longer window, smaller entries or fewer users", slowest,
 			spent.Round(time.Millisecond), b.r.Requests.CancelledOperations)
 	case started > 0:
 		return fmt.Sprintf("the slowest stage was the workers: %d requests were started and no "+
