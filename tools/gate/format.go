@@ -14,18 +14,13 @@ import (
 
 // value writes a number of a tidied unit as a person reads it: 1.235ms, 4.657GiB/s.
 func value(v float64, unit string) string {
-	if math.IsNaN(v) {
-		return "–"
-	}
 	// benchunit scales by powers of 1000 or 1024, whichever the unit has.
 	text := benchunit.Scale(v, benchunit.ClassOf(unit))
-	switch {
-	case strings.HasSuffix(unit, "B/s"):
-		return text + "B/s"
-	case unit == "sec/op", strings.HasSuffix(unit, "-sec"):
-		return text + "s"
-	case unit == "B/op", strings.HasSuffix(unit, "-bytes"):
-		return text + "B"
+	for _, u := range [][2]string{{"B/s", "B/s"}, {"sec/op", "s"}, {"-sec", "s"}, {"B/op", "B"},
+		{"-bytes", "B"}} {
+		if strings.HasSuffix(unit, u[0]) {
+			return text + u[1]
+		}
 	}
 	return text
 }
@@ -76,8 +71,7 @@ func (r Row) p() string {
 	if r.new().N() == 0 {
 		return "–"
 	}
-	// What is only shown is not corrected.
-	if r.Adjusted != r.P && r.Verdict != Shown {
+	if r.Adjusted != r.P {
 		return fmt.Sprintf("%.4f → %.4f", r.P, r.Adjusted)
 	}
 	return fmt.Sprintf("%.4f", r.P)
@@ -93,9 +87,6 @@ func (r *Report) answer(row Row) string {
 	case Few:
 		return r.few(row)
 	case Missing:
-		if row.Label == "" {
-			return "MISSING in new"
-		}
 		return "MISSING in new: no such result"
 	case Fine:
 		if row.Adjusted < r.Options.Alpha && row.Loss > 0 {
@@ -120,7 +111,9 @@ func (r *Report) few(row Row) string {
 		text += fmt.Sprintf(" give p %.2g at best, too much for %d metrics together", least,
 			r.Family)
 	}
-	text += fmt.Sprintf("; run with -count %d", row.Need)
+	// Enough samples for a single row may be too few for the family, so that the number asked for
+	// is that of the family.
+	text += fmt.Sprintf("; run with -count %d", stats.Needed(r.Tested, r.Options.Alpha))
 	if n := r.Tested; n > 1 {
 		text += fmt.Sprintf(" for these %d metrics", n)
 	}
@@ -162,19 +155,6 @@ func (r *Report) cells(row Row) []string {
 		row.change(), row.p(), fmt.Sprintf("%d+%d", old.N(), new.N()), r.answer(row)}
 }
 
-// remarks are the lines below the table.
-func (r *Report) remarks() []string {
-	list := slices.Clone(r.Notes)
-	for _, name := range r.OnlyNew {
-		list = append(list, name+": only in new, nothing to compare it with")
-	}
-	if len(r.Ungated) > 0 && !r.Options.All {
-		list = append(list, fmt.Sprintf("not gated: %s (-all shows them, -max-regress "+
-			"METRIC=PERCENT gates one)", strings.Join(r.Ungated, ", ")))
-	}
-	return list
-}
-
 // Formats are the forms of a report by the names that -format has for them.
 var Formats = map[string]func(*Report) string{"text": (*Report).text,
 	"markdown": (*Report).markdown, "github": (*Report).github}
@@ -188,7 +168,7 @@ func (r *Report) text() string {
 		fmt.Fprintln(tab, strings.Join(r.cells(row), "\t"))
 	}
 	tab.Flush()
-	for _, line := range append(r.remarks(), r.headline()) {
+	for _, line := range append(slices.Clone(r.Notes), r.headline()) {
 		fmt.Fprintln(&out, line)
 	}
 	return out.String()
@@ -214,7 +194,7 @@ func (r *Report) markdown() string {
 	}
 	// An empty line separates a list from a table in Markdown.
 	separate := "\n"
-	for _, note := range r.remarks() {
+	for _, note := range r.Notes {
 		fmt.Fprintf(&out, "%s- %s\n", separate, note)
 		separate = ""
 	}

@@ -37,7 +37,6 @@ type Row struct {
 	Limit       float64
 	P, Adjusted float64 // before and after Holm's correction
 	Verdict     Verdict
-	Need        int // samples per side that would do, with Few
 }
 
 // The runs of the table that is judged.
@@ -62,10 +61,8 @@ type Options struct {
 // Report is the answer.
 type Report struct {
 	Options  Options
-	Rows     []Row    // gated ones, in the order of the old side
-	Others   []Row    // with Options.All what else both sides measured, not gated
-	Ungated  []string // which metrics those are
-	OnlyNew  []string
+	Rows     []Row // gated ones, in the order of the old side
+	Others   []Row // with Options.All what else both sides measured, not gated
 	Notes    []string
 	Family   int      // metrics that were tested together
 	Tested   int      // that would have been, with samples enough
@@ -80,15 +77,7 @@ func (r *Report) Failed() bool {
 // fails says whether a verdict makes the gate say no. Too few samples and a missing benchmark do
 // unless they are allowed: nothing was found because nothing was looked at.
 func (r *Report) fails(v Verdict) bool {
-	switch v {
-	case Worse:
-		return true
-	case Few:
-		return !r.Options.AllowFew
-	case Missing:
-		return !r.Options.AllowMissing
-	}
-	return false
+	return v == Worse || v == Few && !r.Options.AllowFew || v == Missing && !r.Options.AllowMissing
 }
 
 // Judge compares two sides, which are the runs of a table. The error says that the question itself
@@ -96,11 +85,15 @@ func (r *Report) fails(v Verdict) bool {
 // report with refusals has no rows.
 func Judge(t *stats.Table, o Options) (*Report, error) {
 	r := &Report{Options: o, Notes: t.Notes}
-	var both []*stats.Benchmark
+	var old, both []*stats.Benchmark
+	var added []string
 	for _, b := range t.Benchmarks {
 		if b.Settings[oldSide] == nil {
-			r.OnlyNew = append(r.OnlyNew, b.Name)
-		} else if b.Settings[newSide] != nil {
+			added = append(added, b.Name+": only in new, nothing to compare it with")
+			continue
+		}
+		old = append(old, b)
+		if b.Settings[newSide] != nil {
 			both = append(both, b)
 		}
 	}
@@ -117,20 +110,21 @@ func Judge(t *stats.Table, o Options) (*Report, error) {
 				" on both sides: this compares predictions, not measurements")
 		}
 	}
-	metrics := oldMetrics(t)
+	metrics := oldMetrics(old)
 	if err := checkNamed(o.Limits, metrics); err != nil {
 		return nil, err
 	}
-	for _, b := range t.Benchmarks {
-		if b.Settings[oldSide] != nil {
-			r.bench(b)
-		}
+	for _, b := range old {
+		r.bench(b)
 	}
 	r.correct()
-	for _, m := range metrics {
-		if !slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Label == m.Label }) {
-			r.Ungated = append(r.Ungated, m.Label)
-		}
+	r.Notes = append(r.Notes, added...)
+	ungated := labels(slices.DeleteFunc(metrics, func(m *stats.Metric) bool {
+		return slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Label == m.Label })
+	}))
+	if len(ungated) > 0 && !o.All {
+		r.Notes = append(r.Notes, fmt.Sprintf("not gated: %s (-all shows them, -max-regress "+
+			"METRIC=PERCENT gates one)", strings.Join(ungated, ", ")))
 	}
 	return r, nil
 }
@@ -171,14 +165,21 @@ func refusals(both []*stats.Benchmark, ignore []string) (lines []string) {
 }
 
 // oldMetrics are those of the old side, one of each label, in the order of the input.
-func oldMetrics(t *stats.Table) (list []*stats.Metric) {
-	for _, b := range t.Benchmarks {
+func oldMetrics(old []*stats.Benchmark) (list []*stats.Metric) {
+	for _, b := range old {
 		for _, m := range b.Metrics {
-			if m.Cells[oldSide].N() > 0 && !slices.ContainsFunc(list,
-				func(have *stats.Metric) bool { return have.Label == m.Label }) {
+			if m.Cells[oldSide].N() > 0 && !slices.Contains(labels(list), m.Label) {
 				list = append(list, m)
 			}
 		}
+	}
+	return list
+}
+
+// labels are the metrics as they are written.
+func labels(metrics []*stats.Metric) (list []string) {
+	for _, m := range metrics {
+		list = append(list, m.Label)
 	}
 	return list
 }
@@ -191,13 +192,9 @@ func checkNamed(l Limits, metrics []*stats.Metric) error {
 		_, unit := benchunit.Tidy(1, name)
 		i := slices.IndexFunc(metrics, func(m *stats.Metric) bool { return m.Unit == unit })
 		if i < 0 {
-			var labels []string
-			for _, m := range metrics {
-				labels = append(labels, m.Label)
-			}
-			slices.Sort(labels)
+			there := slices.Sorted(slices.Values(labels(metrics)))
 			return fmt.Errorf("-max-regress %s: no benchmark of the old side has this metric; "+
-				"there are %s", name, strings.Join(labels, " "))
+				"there are %s", name, strings.Join(there, " "))
 		}
 		if metrics[i].Better == 0 {
 			return fmt.Errorf("-max-regress %s: whether more or less of it is better is not "+
@@ -274,12 +271,13 @@ func newRow(name string, m *stats.Metric, limit float64) Row {
 func (r *Report) correct() {
 	// Rows with too few samples are no part of the family: they could not raise an alarm, and
 	// counting them would hide the alarms of the others.
-	var family []int
+	var family []*Row
 	var p, least []float64
 	// So far Fine only means that a row can be tested.
-	for i, row := range r.Rows {
+	for i := range r.Rows {
+		row := &r.Rows[i]
 		if row.Verdict == Fine {
-			family = append(family, i)
+			family = append(family, row)
 			p = append(p, row.P)
 			least = append(least, stats.LeastP(row.old().N(), row.new().N()))
 		}
@@ -291,8 +289,7 @@ func (r *Report) correct() {
 	// The same correction of the least p values that these samples can have says which rows could
 	// not have been significant, however large the difference.
 	adjusted, best := stats.Holm(p), stats.Holm(least)
-	for k, i := range family {
-		row := &r.Rows[i]
+	for k, row := range family {
 		row.Adjusted = adjusted[k]
 		switch significant := row.Adjusted < r.Options.Alpha; {
 		case best[k] >= r.Options.Alpha:
@@ -301,14 +298,6 @@ func (r *Report) correct() {
 			row.Verdict = Worse
 		case significant && row.Loss < 0:
 			row.Verdict = Better
-		}
-	}
-	// Enough samples for a single row may be too few for the family, so that the number asked for
-	// is that of the family.
-	need := stats.Needed(r.Tested, r.Options.Alpha)
-	for i := range r.Rows {
-		if r.Rows[i].Verdict == Few {
-			r.Rows[i].Need = need
 		}
 	}
 }

@@ -30,12 +30,12 @@ func (l *Limits) Set(text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimSpace(part)
 		name, value, valued := strings.Cut(part, "=")
-		// Limits add up over several flags, so that the default may still change behind a metric.
-		limit := math.NaN() // the default, which may still change
 		// "10%" alone is the default for everything.
 		if !valued && strings.HasSuffix(name, "%") {
-			name, value, valued = "", name, true
+			name, value, valued = "default", name, true
 		}
+		// Limits add up over several flags, so that the default may still change behind a metric.
+		limit := math.NaN()
 		if valued {
 			var err error
 			if limit, err = percent(value); err != nil {
@@ -43,14 +43,13 @@ func (l *Limits) Set(text string) error {
 			}
 		}
 		switch name = strings.TrimSpace(name); {
-		case name == "" && valued, name == "default":
-			if math.IsNaN(limit) {
-				return fmt.Errorf("%q: give it a percentage, for example default=5%%", part)
-			}
-			l.Default = limit
-		case name == "":
+		case name == "" && !valued:
 			return fmt.Errorf(
 				"%q: a metric and a percentage are expected, for example read-B/s=5%%", text)
+		case name == "default" && !valued:
+			return fmt.Errorf("%q: give it a percentage, for example default=5%%", part)
+		case name == "", name == "default":
+			l.Default = limit
 		default:
 			if l.of == nil {
 				l.of = make(map[string]float64)
