@@ -1,10 +1,9 @@
 // Package workloads says what is asked of the storage, and when: the nouns that loads and the
 // engine share. Their packages lie below it.
 //
-//	request.go   Request: who asks for which entries; Entry, Kind, Class, QoS
+//	request.go   Request: who asks for which entries; Entry, Kind, Class, QoS; keys of entries
 //	source.go    Source: a load, request by request; Scalable, Corpus; TraceReport: what was read
 //	plan.go      Planner: a request becomes operations on a cache, whatever is in that
-//	keys.go      the key of every entry
 //
 // Below: model (bytes per token), profile (how users behave, draws), users (synthetic users),
 // formats (recorded traffic, row by row), traces (recorded requests), iotrace (recorded

@@ -36,7 +36,8 @@ func (d Deviation) String() string {
 	return fmt.Sprintf("%s: %s (%s)", group, d.What, where)
 }
 
-// isOption tells an option's number from a benchmark's name.
+// isOption tells an option's number from a benchmark's name. Groups are text, because a benchmark
+// that is no option of MLPerf has none.
 func isOption(group string) bool { return strings.Trim(group, "0123456789") == "" }
 
 // Check is the outcome of the closed-division check.
@@ -59,13 +60,15 @@ func (c *Check) add(group, where, format string, args ...any) {
 	c.Deviations = append(c.Deviations, Deviation{group, what, []string{where}})
 }
 
+// remark notes a line for the reviewer, once: results of one run repeat each other's warnings.
 func (c *Check) remark(format string, args ...any) {
 	if line := fmt.Sprintf(format, args...); !slices.Contains(c.Remarks, line) {
 		c.Remarks = append(c.Remarks, line)
 	}
 }
 
-// of is the part of the check that concerns some groups.
+// of is the part of the check that concerns some groups: the page of one model does not list what
+// deviates with another.
 func (c *Check) of(groups []string) *Check {
 	part := &Check{Remarks: c.Remarks}
 	for _, d := range c.Deviations {
@@ -121,6 +124,7 @@ func (c *Check) option(group string, files []load.File, o *aggregate.Option) {
 				"trials are expected", o.RankCount, o.TrialCount)
 		}
 	}
+	// More trials are not better ones: the mean of the best three of six would be another number.
 	if o.TrialCount != closedTrials {
 		c.add(group, group, "trials: must be %d, there are %d", closedTrials, o.TrialCount)
 	}
@@ -158,6 +162,7 @@ func (c *Check) result(f load.File) {
 		_, err := resolve(bench, r.Parameters)
 		bad, ok := err.(params.Violations)
 		must(ok || err == nil, "parameters: %v", err)
+		// An objection may have several lines, of which a deviation makes one.
 		for _, v := range bad {
 			what := strings.TrimSuffix(v, " (flag)") // which is true here only
 			must(false, "%s", strings.ReplaceAll(what, "\n", "; "))
@@ -223,6 +228,7 @@ func resolve(b params.Bench, given []result.Parameter) (*params.Values, error) {
 
 // shared finds ranks of one trial that worked in one directory, and content that repeats.
 func (c *Check) shared(group string, files []load.File) {
+	// Each pair once: an option has some tens of results.
 	for i, a := range files {
 		for _, b := range files[:i] {
 			if a.Trial == b.Trial && sameDirectory(a.Result, b.Result) {

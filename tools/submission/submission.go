@@ -65,6 +65,7 @@ func (s *Submission) Run(stdout io.Writer, say func(string)) (built bool, err er
 	} else if err != nil {
 		s.check.add("all results", "they cannot be summed", "%v", err)
 	}
+	// In the open division deviations are allowed, and the page lists them.
 	deviations := s.check.Deviations
 	if s.Division == result.DivisionClosed && len(deviations) > 0 {
 		for _, d := range deviations {
@@ -74,12 +75,13 @@ func (s *Submission) Run(stdout io.Writer, say func(string)) (built bool, err er
 			" open builds %s/open", len(deviations), s.Out))
 		return false, nil
 	}
-	if err := s.publish(sum); err != nil {
+	runs := s.runs(sum)
+	if err := s.publish(runs); err != nil {
 		return false, err
 	}
 	top := filepath.Join(s.Out, s.Division, s.Organisation)
-	for _, model := range models(s.tree) {
-		fmt.Fprintf(stdout, "run:         %s\n", filepath.Join(top, s.runDir(model, sum)))
+	for _, r := range runs {
+		fmt.Fprintf(stdout, "run:         %s\n", filepath.Join(top, r.dir))
 	}
 	verdict := "nothing deviates"
 	if len(deviations) > 0 {
@@ -124,7 +126,7 @@ func (s *Submission) read() error {
 
 // publish builds the tree beside its place and moves it there when it is whole: with a broken
 // input or a full disk nothing is left. What stands at the place already is somebody's, and stays.
-func (s *Submission) publish(sum *aggregate.Summary) error {
+func (s *Submission) publish(runs []run) error {
 	if entries, err := os.ReadDir(s.Out); err == nil && len(entries) > 0 {
 		return fmt.Errorf("%s is not empty, and nothing is added to a tree or replaced in it:"+
 			" name another directory, or remove that one", s.Out)
@@ -138,7 +140,7 @@ func (s *Submission) publish(sum *aggregate.Summary) error {
 	}
 	defer os.RemoveAll(stage)
 	fresh := filepath.Join(stage, "new")
-	if err := s.build(filepath.Join(fresh, s.Division, s.Organisation), sum); err != nil {
+	if err := s.build(filepath.Join(fresh, s.Division, s.Organisation), runs); err != nil {
 		return err
 	}
 	return os.Rename(fresh, s.Out) // over an empty directory, too

@@ -59,6 +59,8 @@ func nodes(files []load.File, found map[string]discover.Hardware) []node {
 // versioned divides "Ubuntu 24.04 LTS" before its first word with a digit.
 var versioned = regexp.MustCompile(`^(.+?)\s+(\S*\d.*)$`)
 
+// describe puts together what a result tells of its client, which was there when it ran, and what
+// discover tells, which may have been asked later: sockets, cores and links stand in no result.
 func describe(e result.Environment, h discover.Hardware) node {
 	n := node{
 		Name: "Benchmark client, as " + e.Hostname, Count: 1, CPU: e.CPUModel, OS: e.OS,
@@ -121,11 +123,11 @@ func writeSystem(w io.Writer, system string, clients []node) error {
 	if len(clients) == 0 {
 		clients = []node{{Name: "Benchmark client", Count: 1}}
 	}
+	// A block device behind the directory is taken for a local one. What lies behind a network
+	// filesystem cannot be seen from a client and waits to be filled in.
+	local := slices.ContainsFunc(clients, func(n node) bool { return n.Drive.Interface != "" })
 	return systemTemplate.Execute(w, map[string]any{
-		"Notice": Notice, "System": system, "Clients": clients,
-		// A block device behind the directory is taken for a local one. What lies behind a network
-		// filesystem cannot be seen from a client and waits to be filled in.
-		"Local":   slices.ContainsFunc(clients, func(n node) bool { return n.Drive.Interface != "" }),
+		"Notice": Notice, "System": system, "Clients": clients, "Local": local,
 		"Product": node{Name: "Storage node", Count: 1},
 	})
 }

@@ -19,27 +19,35 @@ import (
 	"kvbench/tools/view/xlsx"
 )
 
-// models lists the models in the tree, in the order of their groups.
-func models(t *load.Tree) []string {
-	var list []string
-	for _, f := range t.Files {
-		if m := f.Result.Model.Key; !slices.Contains(list, m) {
-			list = append(list, m)
+// run is the results of one model: MLPerf Storage keeps models apart, each with a summary.
+type run struct {
+	load.Tree
+	dir     string // below the organisation
+	summary string // the name of its summary
+}
+
+// runs divides the results by their models, in the order of their groups. All of them began with
+// the same start.
+func (s *Submission) runs(all *aggregate.Summary) []run {
+	var list []run
+	for _, f := range s.tree.Files {
+		dir := filepath.Join("results", s.System, "kv_cache", f.Result.Model.Key, "run",
+			all.Stamp())
+		i := slices.IndexFunc(list, func(r run) bool { return r.dir == dir })
+		if i < 0 {
+			i = len(list)
+			tree := load.Tree{Dir: s.Dir, Warnings: s.tree.Warnings}
+			list = append(list, run{tree, dir, all.FileName()})
 		}
+		list[i].Files = append(list[i].Files, f)
 	}
 	return list
 }
 
-// runDir is where the results of a model stand, below the organisation.
-func (s *Submission) runDir(model string, sum *aggregate.Summary) string {
-	return filepath.Join("results", s.System, "kv_cache", model, "run", sum.Stamp())
-}
-
 // build makes the tree of an organisation. Nothing outside of top is touched.
-func (s *Submission) build(top string, sum *aggregate.Summary) error {
-	for _, model := range models(s.tree) {
-		err := s.run(filepath.Join(top, s.runDir(model, sum)), model, sum.FileName())
-		if err != nil {
+func (s *Submission) build(top string, runs []run) error {
+	for _, r := range runs {
+		if err := s.run(filepath.Join(top, r.dir), &r); err != nil {
 			return err
 		}
 	}
@@ -51,6 +59,7 @@ func (s *Submission) build(top string, sum *aggregate.Summary) error {
 // put writes a file of the stage, with its directory. The tree is moved when it is whole, so that
 // no single file has to be.
 func put(path string, write func(io.Writer) error) error {
+	// In memory first: the largest of them, the workbook, is built there anyway.
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
@@ -71,18 +80,13 @@ func copyFile(from, to string) error {
 }
 
 // run fills the directory of one model's run.
-func (s *Submission) run(dir, model, summaryName string) error {
-	part := &load.Tree{Dir: s.tree.Dir, Warnings: s.tree.Warnings}
-	for _, f := range s.tree.Files {
-		if f.Result.Model.Key != model {
-			continue
-		}
-		part.Files = append(part.Files, f)
-		from := filepath.Join(s.tree.Dir, filepath.FromSlash(f.Path))
-		to := filepath.Join(dir, place(f))
+func (s *Submission) run(dir string, r *run) error {
+	for _, f := range r.Files {
+		from, to := filepath.Join(s.Dir, filepath.FromSlash(f.Path)), filepath.Join(dir, place(f))
 		if err := copyFile(from, to); err != nil {
 			return err
 		}
+		// The summary that a person reads, where the run left one beside the result.
 		err := copyFile(filepath.Join(filepath.Dir(from), "summary.txt"),
 			filepath.Join(filepath.Dir(to), "summary.txt"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -94,7 +98,7 @@ func (s *Submission) run(dir, model, summaryName string) error {
 	if err != nil {
 		return err
 	}
-	sum, err := aggregate.Aggregate(part)
+	sum, err := aggregate.Aggregate(&r.Tree)
 	if err != nil {
 		return err
 	}
@@ -106,9 +110,9 @@ func (s *Submission) run(dir, model, summaryName string) error {
 		put(filepath.Join(dir, "report.html"), func(w io.Writer) error {
 			return html.Write(w, records, table)
 		}),
-		put(filepath.Join(dir, summaryName), sum.WriteJSON),
+		put(filepath.Join(dir, r.summary), sum.WriteJSON),
 		put(filepath.Join(dir, "check.md"), func(w io.Writer) error {
-			return writeCheck(w, s.Division, s.check.of(part.Groups()), sum)
+			return writeCheck(w, s.Division, s.check.of(r.Groups()), sum)
 		}),
 	)
 }
@@ -123,13 +127,15 @@ func place(f load.File) string {
 		filepath.Base(f.Path))
 }
 
-// records reads a run's directory for the workbook and the page.
+// records reads a run's directory for the workbook and the page, with paths that a reviewer finds
+// in the tree: where the results were measured means nothing to him.
 func (s *Submission) records(dir string) ([]*load.Record, *stats.Table, error) {
 	records, units, err := load.All([]string{dir}, load.Options{})
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, rec := range records {
+		// File is where the record stands, Path what it names; both lie in the stage.
 		for _, path := range []*string{&rec.File, &rec.Path} {
 			if rel, err := filepath.Rel(dir, *path); err == nil && *path != "" {
 				*path = filepath.ToSlash(rel)

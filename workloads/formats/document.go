@@ -28,8 +28,8 @@ const maxValue = 64 << 20
 
 var errLargeValue = errors.New("a value of more than 64 MiB")
 
-// boundedReader lets one value take so much of a file and no more. It keeps why the file could not
-// be read, because the decoder reports that and what is wrong with the text alike, and counts lines.
+// boundedReader lets one value take so much of a file and no more. It counts lines, and keeps why
+// the file could not be read: the decoder reports that and what is wrong with the text alike.
 type boundedReader struct {
 	from  io.Reader
 	left  int64

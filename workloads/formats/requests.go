@@ -101,8 +101,8 @@ func SecondsStamp(text string) (time.Duration, error) {
 	return time.Duration(v * 1e9), nil
 }
 
-// dateLayouts are those of dates with and without a zone. time.Parse takes any number of digits of a
-// fraction where the layout has none.
+// dateLayouts are those of dates with and without a zone. time.Parse takes any number of digits of
+// a fraction where the layout has none.
 var dateLayouts = [...]string{"2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00",
 	"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05"}
 

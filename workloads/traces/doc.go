@@ -1,8 +1,8 @@
 // Package traces replays recorded requests: rows of a format become a Source.
 //
-//	trace.go      Config, Trace: New, Take; a row becomes a request
+//	trace.go      Config, Trace: New, Take; a row becomes a request; of requests of blocks, what a
+//	              cache without bounds would find
 //	sessions.go   conversations: which turn waits for which entry
-//	blocks.go     requests of blocks, and what a cache without bounds would find
 //	stream.go     rowStream: files and cycles, row after row, with constant memory
 //	schedule.go   schedule: recorded times into arrivals: speed, rate, start, seams between files
 //	account.go    Account: what has arrived, counted by a second rowStream

@@ -13,8 +13,8 @@ import (
 // holds.
 const maxSessions = 10000
 
-// session is a conversation of a trace. Requests in flight and deferred turns still hold one that is
-// forgotten.
+// session is a conversation of a trace. Requests in flight and deferred turns still hold one that
+// is forgotten.
 type session struct {
 	conversation int
 	history      []workloads.Entry // elements are shared with requests and only appended to

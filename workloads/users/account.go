@@ -15,8 +15,7 @@ type arrivals struct {
 	next    userHeap // uncounted arrival of each user that asks
 	left    int64    // arrivals still to count
 	last    userItem // the last one that counts, once left is 0
-	offered [workloads.NumClasses]int64
-	tokens  [workloads.NumClasses]int64 // of offered
+	offered [workloads.NumClasses]workloads.ClassLoad
 }
 
 // Account implements Source. Open-loop users are followed by a second cursor each that runs ahead
@@ -28,6 +27,11 @@ func (s *Users) Account(until time.Duration) []workloads.ClassLoad {
 	s.counted.advance(until, s)
 	loads := make([]workloads.ClassLoad, workloads.NumClasses)
 	for c := range loads {
+		loads[c] = s.taken[c]
+		if !s.closedLoop {
+			loads[c] = s.counted.offered[c]
+			loads[c].Queued = loads[c].Offered - s.taken[c].Offered
+		}
 		loads[c].Oldest = workloads.Never
 	}
 	for _, c := range s.cursors {
@@ -39,18 +43,9 @@ func (s *Users) Account(until time.Duration) []workloads.ClassLoad {
 		load.Oldest = min(load.Oldest, c.arrival)
 		if s.closedLoop {
 			load.Queued++
+			load.Offered++
 			load.OfferedTokens += s.ownOf(c, c.seq)
 		}
-	}
-	for c := range loads {
-		load := &loads[c]
-		if s.closedLoop {
-			load.Offered = s.taken[c] + load.Queued
-			load.OfferedTokens += s.takenTokens[c]
-			continue
-		}
-		load.Offered, load.OfferedTokens = s.counted.offered[c], s.counted.tokens[c]
-		load.Queued = load.Offered - s.taken[c]
 	}
 	return loads
 }
@@ -78,8 +73,8 @@ func (a *arrivals) advance(until time.Duration, s *Users) {
 	for a != nil && a.left > 0 && len(a.next) > 0 && a.next[0].at <= until {
 		it := a.next[0]
 		c := it.cursor
-		a.offered[c.user.Class]++
-		a.tokens[c.user.Class] += s.ownOf(c, c.counted)
+		a.offered[c.user.Class].Offered++
+		a.offered[c.user.Class].OfferedTokens += s.ownOf(c, c.counted)
 		if a.left--; a.left == 0 {
 			a.last, a.next = it, nil
 			return
@@ -108,7 +103,7 @@ func (a *arrivals) leave(c *cursor, s *Users) {
 		return
 	}
 	for n := c.seq; n < c.counted; n++ {
-		a.offered[c.user.Class]--
-		a.tokens[c.user.Class] -= s.ownOf(c, n)
+		a.offered[c.user.Class].Offered--
+		a.offered[c.user.Class].OfferedTokens -= s.ownOf(c, n)
 	}
 }

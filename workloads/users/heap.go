@@ -22,8 +22,8 @@ func (a userItem) before(b userItem) bool {
 	return a.tie < b.tie
 }
 
-// userHeap is a binary min-heap of users: its first one is the earliest. container/heap would box an
-// item at every step.
+// userHeap is a binary min-heap of users: its first one is the earliest. container/heap would box
+// an item at every step.
 type userHeap []userItem
 
 // push adds an item.

@@ -27,31 +27,28 @@ type User struct {
 // list defines the closed division, because its few interactive users decide the result. Otherwise
 // each user is a function of (seed, user), so that a larger population starts with the smaller one.
 func Population(p profile.Profile, seed uint64, n int, cpython bool) []User {
-	users := make([]User, n)
-	if cpython {
-		m := newMersenne(seed)
-		for i := range users {
-			t := p.Templates[m.below(uint64(len(p.Templates)))]
-			users[i] = User{
-				ID: i, Template: t.Name, Class: p.Class(m.random()),
-				Context:  m.randint(t.Context[0], t.Context[1]),
-				Generate: m.randint(t.Generate[0], t.Generate[1]),
-				Think:    m.uniform(t.Think[0], t.Think[1]),
-			}
-		}
-		return users
-	}
+	users, twister := make([]User, n), newMersenne(seed)
 	for i := range users {
-		s := profile.NewStream(seed, i)
-		t := p.Templates[s.Between(profile.DrawTemplate, 0, 0, len(p.Templates)-1)]
+		var d draws = twister
+		if !cpython {
+			d = profile.NewStream(seed, i)
+		}
+		t := p.Templates[d.Between(profile.DrawTemplate, 0, 0, len(p.Templates)-1)]
 		users[i] = User{
-			ID: i, Template: t.Name, Class: p.Class(s.Unit(profile.DrawClass, 0)),
-			Context:  s.Between(profile.DrawUserContext, 0, t.Context[0], t.Context[1]),
-			Generate: s.Between(profile.DrawUserGenerate, 0, t.Generate[0], t.Generate[1]),
-			Think:    s.Uniform(profile.DrawThink, 0, t.Think[0], t.Think[1]),
+			ID: i, Template: t.Name, Class: p.Class(d.Unit(profile.DrawClass, 0)),
+			Context:  d.Between(profile.DrawUserContext, 0, t.Context[0], t.Context[1]),
+			Generate: d.Between(profile.DrawUserGenerate, 0, t.Generate[0], t.Generate[1]),
+			Think:    d.Uniform(profile.DrawThink, 0, t.Think[0], t.Think[1]),
 		}
 	}
 	return users
+}
+
+// draws are what a user is made of: those of a profile.Stream, or the next ones of CPython.
+type draws interface {
+	Between(d profile.Draw, n int64, low, high int) int
+	Unit(d profile.Draw, n int64) float64
+	Uniform(d profile.Draw, n int64, low, high float64) float64
 }
 
 // mersenne draws what CPython's random.Random draws after random.seed(n) with an integer n. The
@@ -74,39 +71,26 @@ func newMersenne(seed uint64) mersenne {
 	return mersenne{m}
 }
 
-// random is random.random(): 53 bits in [0, 1). All steps are exact, so no compiler can round them
+// Unit is random.random(): 53 bits in [0, 1). All steps are exact, so no compiler can round them
 // otherwise.
-func (m mersenne) random() float64 {
+func (m mersenne) Unit(profile.Draw, int64) float64 {
 	a, b := m.Uint32()>>5, m.Uint32()>>6
 	return (float64(a)*67108864 + float64(b)) * (1.0 / 9007199254740992)
 }
 
-// getrandbits is random.getrandbits(k) for 1 <= k <= 64.
-func (m mersenne) getrandbits(k int) uint64 {
-	if k <= 32 {
-		return uint64(m.Uint32() >> (32 - k))
-	}
-	low := uint64(m.Uint32())
-	return low | uint64(m.Uint32()>>(64-k))<<32
-}
-
-// below is random._randbelow(n) for n >= 1: it rejects instead of taking a remainder.
-func (m mersenne) below(n uint64) uint64 {
-	k := bits.Len64(n)
+// Between is random.randint(low, high), both inclusive, of less than 2^32 numbers: it rejects
+// instead of taking a remainder. choice draws an index with it.
+func (m mersenne) Between(_ profile.Draw, _ int64, low, high int) int {
+	n := high - low + 1
 	for {
-		if r := m.getrandbits(k); r < n {
-			return r
+		if r := int(m.Uint32() >> (32 - bits.Len(uint(n)))); r < n {
+			return low + r
 		}
 	}
 }
 
-// randint is random.randint(low, high), both inclusive.
-func (m mersenne) randint(low, high int) int {
-	return low + int(m.below(uint64(high-low)+1))
-}
-
-// uniform is random.uniform(low, high). The conversion forbids the fused multiply-add that some
+// Uniform is random.uniform(low, high). The conversion forbids the fused multiply-add that some
 // processors would use, which rounds once where CPython rounds twice.
-func (m mersenne) uniform(low, high float64) float64 {
-	return low + float64((high-low)*m.random())
+func (m mersenne) Uniform(d profile.Draw, n int64, low, high float64) float64 {
+	return low + float64((high-low)*m.Unit(d, n))
 }

@@ -27,7 +27,7 @@ func TestMersenneDrawsAsCPython(t *testing.T) {
 		bits    uint64
 		random  float64
 		randint int
-		choice  uint64
+		choice  int
 		uniform float64
 		bits64  uint64
 	}{
@@ -74,12 +74,12 @@ func TestMersenneDrawsAsCPython(t *testing.T) {
 	for _, test := range tests {
 		t.Run(fmt.Sprint(test.seed), func(t *testing.T) {
 			m := newMersenne(test.seed)
-			assert.Equal(t, test.bits, m.getrandbits(32))
-			assert.Equal(t, test.random, m.random())
-			assert.Equal(t, test.randint, m.randint(1, 1000))
-			assert.Equal(t, test.choice, m.below(3))
-			assert.Equal(t, test.uniform, m.uniform(0.1, 0.5))
-			assert.Equal(t, test.bits64, m.getrandbits(64))
+			assert.Equal(t, test.bits, uint64(m.Uint32()))
+			assert.Equal(t, test.random, m.Unit(0, 0))
+			assert.Equal(t, test.randint, m.Between(0, 0, 1, 1000))
+			assert.Equal(t, test.choice, m.Between(0, 0, 0, 2))
+			assert.Equal(t, test.uniform, m.Uniform(0, 0, 0.1, 0.5))
+			assert.Equal(t, test.bits64, uint64(m.Uint32())|uint64(m.Uint32())<<32)
 		})
 	}
 }
@@ -89,7 +89,7 @@ func TestMersenneFarDraw(t *testing.T) {
 	m := newMersenne(42)
 	var last float64
 	for range 10000 {
-		last = m.random()
+		last = m.Unit(0, 0)
 	}
 	assert.Equal(t, 0.07291190181420792, last)
 }

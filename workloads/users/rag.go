@@ -8,9 +8,6 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// queryTokens are the tokens generated for a query, inclusive.
-var queryTokens = [2]int{50, 200}
-
 // Corpus is a Corpus whose documents are drawn: each is a function of the seed and its number.
 // It is safe for concurrent use.
 type Corpus struct {
@@ -28,9 +25,7 @@ const corpusStream = -2
 var _ workloads.Corpus = (*Corpus)(nil)
 
 // NewCorpus returns documents for a model; bytes per token decide how many tokens fit into a chunk.
-func NewCorpus(
-	p profile.RAG, documents int, m model.Model, sizer model.Sizer, seed uint64,
-) *Corpus {
+func NewCorpus(p profile.RAG, documents int, m model.Model, s model.Sizer, seed uint64) *Corpus {
 	c := &Corpus{
 		profile: p, documents: documents, tokens: p.SmallModelTokens, chunkTokens: p.ChunkTokens,
 		stream: profile.NewStream(seed, corpusStream), seed: seed,
@@ -38,7 +33,7 @@ func NewCorpus(
 	if m.Hidden >= 8192 || m.Layers >= 64 {
 		c.tokens = p.LargeModelTokens
 	}
-	if size := sizer.Bytes(1); size > 0 && p.MaxChunkBytes > 0 {
+	if size := s.Bytes(1); size > 0 && p.MaxChunkBytes > 0 {
 		c.chunkTokens = max(1, min(c.chunkTokens, int(p.MaxChunkBytes/size)))
 	}
 	return c
@@ -47,10 +42,10 @@ func NewCorpus(
 // Documents returns how many documents are ingested, and the number of the first that is still
 // there after that.
 func (c *Corpus) Documents() (n, first int) {
-	if m := c.profile.MaxDocuments; m > 0 && m < c.documents {
-		return c.documents, c.documents - m
+	if m := c.profile.MaxDocuments; m > 0 {
+		first = max(0, c.documents-m)
 	}
-	return c.documents, 0
+	return c.documents, first
 }
 
 // Chunks appends the chunks of a document to dst.
@@ -66,9 +61,9 @@ func (c *Corpus) Chunks(dst []workloads.Entry, doc int) []workloads.Entry {
 
 // retrieve draws the top chunks of one document, without replacement; n numbers the retrievals of a
 // stream.
-func (c *Corpus) retrieve(
-	u profile.Stream, n int64, document, chunk profile.Draw,
-) (top []workloads.Entry) {
+func (c *Corpus) retrieve(u profile.Stream, n int64, document, chunk profile.Draw) (
+	top []workloads.Entry,
+) {
 	last, first := c.Documents()
 	chunks := c.Chunks(nil, u.Between(document, n, first, last-1))
 	weights, sum := make([]float64, len(chunks)), 0.0
@@ -144,9 +139,10 @@ func (s *ragSource) Take(now time.Duration) (*workloads.Request, workloads.State
 			User: r.User, Seq: r.Seq, Class: r.Class, Arrival: r.Arrival,
 			Conversation: r.Conversation, Turn: r.Turn,
 			Kind: workloads.DecodeOnly, SystemPrompt: -1, Query: true,
+			GenerateTokens: u.Between(profile.DrawQueryTokens, r.Seq, 50, 200),
+			Retrieved: s.corpus.retrieve(u, r.Seq, profile.DrawQueryDocument,
+				profile.DrawQueryChunk),
 		}
-		q.Retrieved = s.corpus.retrieve(u, r.Seq, profile.DrawQueryDocument, profile.DrawQueryChunk)
-		q.GenerateTokens = u.Between(profile.DrawQueryTokens, r.Seq, queryTokens[0], queryTokens[1])
 		for _, e := range q.Retrieved {
 			q.ContextTokens += e.Tokens
 		}

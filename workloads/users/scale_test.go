@@ -72,7 +72,7 @@ func TestSetUsersStartsAndStopsUsers(t *testing.T) {
 		assert.Zero(t, queued)
 		taken := int64(0)
 		for _, n := range s.taken {
-			taken += n
+			taken += n.Offered
 		}
 		assert.Equal(t, taken, offered)
 	}

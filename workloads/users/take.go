@@ -18,9 +18,10 @@ func (s *Users) Take(now time.Duration) (*workloads.Request, workloads.State, ti
 	}
 	c := s.ready.pop().cursor
 	r := s.request(c)
-	s.taken[r.Class]++
+	s.requests++
+	s.taken[r.Class].Offered++
 	if !s.cfg.DecodeOnly {
-		s.takenTokens[r.Class] += int64(r.Own.Tokens)
+		s.taken[r.Class].OfferedTokens += int64(r.Own.Tokens)
 	}
 	s.step(c, r)
 	return r, workloads.Ready, 0
@@ -84,14 +85,7 @@ func (s *Users) advance(now time.Duration) {
 // and requests in flight may hold back others, so that the count of those taken decides in every
 // mode.
 func (s *Users) exhausted() bool {
-	if len(s.cursors) == 0 {
-		return true
-	}
-	total := int64(0)
-	for _, n := range s.taken {
-		total += n
-	}
-	return s.cfg.MaxRequests > 0 && total >= s.cfg.MaxRequests
+	return len(s.cursors) == 0 || s.cfg.MaxRequests > 0 && s.requests >= s.cfg.MaxRequests
 }
 
 // wake returns the time of the next arrival, Never when all users wait for an event or are beyond

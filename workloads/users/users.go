@@ -54,10 +54,10 @@ type Users struct {
 	counted *arrivals // open-loop
 	tickets int64     // closed-loop: requests that may still be scheduled
 
-	now         time.Duration // latest time that Take saw
-	accounted   time.Duration // latest time that Account reached
-	taken       [workloads.NumClasses]int64
-	takenTokens [workloads.NumClasses]int64
+	now       time.Duration // latest time that Take saw
+	accounted time.Duration // latest time that Account reached
+	requests  int64         // taken, of all classes
+	taken     [workloads.NumClasses]workloads.ClassLoad
 }
 
 var _ workloads.Scalable = (*Users)(nil)
