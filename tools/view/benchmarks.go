@@ -19,15 +19,14 @@ type Group struct {
 	Anchor  string
 	Members []Member
 	Folded  bool // many small ones: their plots are folded away
-	Metrics Grid
 }
 
 // Member is one benchmark. Its parts stand before its figures.
 type Member struct {
-	Name    string
+	Of      *stats.Benchmark
 	Facts   string
 	Parts   []Part
-	Tiers   *Grid
+	Tiers   []Fill
 	Figures []Figure
 }
 
@@ -38,39 +37,12 @@ func groups(t *stats.Table) (out []Group) {
 		i := slices.IndexFunc(out, func(g Group) bool { return g.Name == name })
 		if i < 0 {
 			i = len(out)
-			out = append(out, Group{Name: name, Anchor: anchor(name)})
-			// A column for each run and one for its change against the first.
-			out[i].Metrics.Head = []string{"benchmark", "metric", t.Labels[0]}
-			for _, run := range t.Labels[1:] {
-				out[i].Metrics.Head = append(out[i].Metrics.Head, run, "change")
-			}
+			out = append(out, Group{Name: name, Anchor: Anchor(name)})
 		}
 		out[i].Members = append(out[i].Members, newMember(b, t))
 		out[i].Folded = len(out[i].Members) > 2
-		out[i].Metrics.addMetrics(b)
 	}
 	return out
-}
-
-// addMetrics adds the metrics of a benchmark. Its name stands before the first of them only: the
-// eye finds the next group by it.
-func (g *Grid) addMetrics(b *stats.Benchmark) {
-	// Within a section only the keys tell benchmarks apart.
-	_, keys, _ := strings.Cut(b.Name, "/")
-	first := Cell{Text: cmp.Or(keys, b.Name)}
-	if len(g.Rows) > 0 {
-		first.Class = "first"
-	}
-	for _, m := range b.Metrics {
-		unit, _ := stats.Line(m.Unit)
-		medians, changes := metricCells(m)
-		row := []Cell{first, {Text: stats.Title(m.Unit), Sub: unit}, medians[0]}
-		for i, c := range changes {
-			row = append(row, medians[i+1], c)
-		}
-		g.Rows = append(g.Rows, row)
-		first = Cell{}
-	}
 }
 
 // newMember makes the section of a benchmark. Figures stand from the unusual to the usual: what an
@@ -82,7 +54,7 @@ func newMember(b *stats.Benchmark, t *stats.Table) Member {
 			typical = append(typical, trial{run, rec})
 		}
 	}
-	m := Member{Name: b.Name, Facts: memberFacts(b), Parts: parts(typical, t),
+	m := Member{Of: b, Facts: memberFacts(b), Parts: parts(typical, t),
 		Tiers: tierFills(typical, t)}
 	m.Figures = slices.Concat(autoscalingFigures(typical, t), blockFigures(typical, t),
 		bandwidthFigures(typical, t), latencyFigures(b, typical, t), fillFigures(typical, t),
@@ -118,10 +90,10 @@ func memberFacts(b *stats.Benchmark) string {
 		// Rates of small and large entries cannot be compared, so that their size stands with
 		// every benchmark.
 		if d := r.EntrySizes.Read; d.P50 != nil {
-			f.add("median entry read", bytes(d.P50))
+			f.add("median entry read", Bytes(d.P50))
 		}
 		if d := r.EntrySizes.Write; d.P50 != nil {
-			f.add("median entry written", bytes(d.P50))
+			f.add("median entry written", Bytes(d.P50))
 		}
 		f.add("verdict", r.Harness.Verdict.Kind)
 	}
@@ -163,15 +135,22 @@ func medianTrial(b *stats.Benchmark, run int) (best *load.Record) {
 	return best
 }
 
-// anchor is a name that can stand behind #. Links in the page and from other documents use it, so
+// Anchor is a name that can stand behind #. Links in the page and from other documents use it, so
 // that it must not change with the keys of a sweep.
-func anchor(name string) string {
+func Anchor(name string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`/= "()`, r) {
 			return '-'
 		}
 		return r
 	}, base(name))
+}
+
+// Keys are those of a benchmark's name, else the name: within a section only they tell benchmarks
+// apart.
+func Keys(name string) string {
+	_, keys, _ := strings.Cut(name, "/")
+	return cmp.Or(keys, name)
 }
 
 // base is the benchmark's name without the keys of its sub-benchmarks.

@@ -8,41 +8,14 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Headline is one benchmark's row. The bars beside it are drawn to one scale for all runs, from 0,
-// so that their lengths may be compared.
-type Headline struct {
-	Bench, Anchor, Metric string
-	Of                    *stats.Metric // for its medians, intervals and trials to scale
-	Cells, Change         []Cell
-}
-
-// headlines has a row for each benchmark that has any metric.
-func headlines(t *stats.Table) (out []Headline) {
-	for _, b := range t.Benchmarks {
-		if m := b.Headline(); m != nil {
-			h := Headline{Bench: b.Name, Anchor: anchor(b.Name), Metric: stats.Title(m.Unit), Of: m}
-			h.Cells, h.Change = metricCells(m)
-			out = append(out, h)
-		}
-	}
-	return out
-}
-
-// metricCells are a metric's medians by run, and the changes of all runs but the first.
-func metricCells(m *stats.Metric) (medians, changes []Cell) {
-	for _, c := range m.Cells {
-		medians = append(medians, medianCell(c, m.Unit))
-		changes = append(changes, changeCell(c.Change, m))
-	}
-	return medians, changes[1:]
-}
-
 // dash stands for what nobody measured; not a 0, which would enter a mean.
 var dash = Cell{Text: units.Unknown, Class: "num muted"}
 
-// medianCell is a median with its interval and the number of trials. An interval needs six trials;
-// with fewer the cell says so instead of showing one that is not there.
-func medianCell(c stats.Cell, unit string) Cell {
+// Median is what a run measured of a metric, with its interval and the number of trials. An
+// interval needs six trials; with fewer the cell says so instead of showing one that is not there.
+func Median(c stats.Cell, m *stats.Metric) Cell { return medianOf(c, m.Unit) }
+
+func medianOf(c stats.Cell, unit string) Cell {
 	if c.N() == 0 {
 		return dash
 	}
@@ -56,9 +29,9 @@ func medianCell(c stats.Cell, unit string) Cell {
 	return Cell{Text: stats.Format(c.Summary.Center, unit), Sub: sub, Class: "num"}
 }
 
-// changeCell says how a run differs from the first one and whether that is more than chance. A
+// Change says how a run differs from the first one and whether that is more than chance. A
 // difference of 3 % that is chance and one that is not look the same in a bar.
-func changeCell(c *stats.Change, m *stats.Metric) Cell {
+func Change(c *stats.Change, m *stats.Metric) Cell {
 	if c == nil {
 		return dash
 	}

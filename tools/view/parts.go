@@ -63,5 +63,6 @@ func cell(u units.Unit, v any) Cell {
 	return num(stats.Number(x))
 }
 
-// bytes is a size in a sentence.
-func bytes(n any) string { return cell(units.Bytes, n).Text }
+// Bytes and Rate are sizes in a sentence, and in a table that the page lays out itself.
+func Bytes(n any) string { return cell(units.Bytes, n).Text }
+func Rate(v any) string  { return cell(units.BytesPerSec, v).Text }

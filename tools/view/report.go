@@ -17,8 +17,8 @@ type Report struct {
 	Notices     []string
 	Missing     []string // what could not be made, and why
 	Runs        []Run
-	Headlines   []Headline
-	Compared    bool // several runs
+	Headlines   []*stats.Benchmark // those that have any metric
+	Compared    bool               // several runs
 	TierTable   *Grid
 	TierFigures []Figure
 	Sweeps      []Sweep
@@ -28,9 +28,11 @@ type Report struct {
 // New makes the report of records; t is their comparison.
 func New(records []*load.Record, t *stats.Table) *Report {
 	r := &Report{Title: "kvbench report", Notices: notices(records, t), Missing: Missing(records),
-		Runs: runs(records, t), Headlines: headlines(t), Compared: len(t.Runs) > 1,
+		Runs: runs(records, t), Compared: len(t.Runs) > 1,
 		Sweeps: sweeps(t), Groups: groups(t)}
 	r.TierTable, r.TierFigures = tierTable(t)
+	r.Headlines = slices.DeleteFunc(slices.Clone(t.Benchmarks),
+		func(b *stats.Benchmark) bool { return b.Headline() == nil })
 	return r
 }
 
@@ -95,17 +97,6 @@ func (g Grid) Heads() []Cell {
 func (g *Grid) add(row []Cell) {
 	if slices.ContainsFunc(row, func(c Cell) bool { return c.Class == "num" }) {
 		g.Rows = append(g.Rows, row)
-	}
-}
-
-// runsIn takes out the column of the runs' names where there is one run.
-func (g *Grid) runsIn(column int, t *stats.Table) {
-	if len(t.Runs) > 1 {
-		return
-	}
-	g.Head = slices.Delete(g.Head, column, column+1)
-	for i := range g.Rows {
-		g.Rows[i] = slices.Delete(g.Rows[i], column, column+1)
 	}
 }
 

@@ -158,14 +158,14 @@ func describe(f *facts, rec *load.Record) {
 		f.add("CPU", join(e.CPUModel, fmt.Sprintf("%d cores", e.Cores)))
 	}
 	if e.MemoryBytes > 0 {
-		f.add("memory", bytes(e.MemoryBytes))
+		f.add("memory", Bytes(e.MemoryBytes))
 	}
 	f.add("system", join(e.OS, e.Kernel))
 	// A directory without a device of its own has a reason, which says more than a blank.
 	if d := e.Device; d != nil {
 		size := ""
 		if d.SizeBytes != nil {
-			size = bytes(d.SizeBytes)
+			size = Bytes(d.SizeBytes)
 		}
 		f.add("device", join(d.Name, d.Model, size))
 	} else {
@@ -174,7 +174,7 @@ func describe(f *facts, rec *load.Record) {
 	f.add("filesystem", join(e.Filesystem.Type, e.Filesystem.MountPoint))
 	f.add("cache directory", r.IO.CacheDir)
 	if r.IO.Mode != "" {
-		f.add("I/O", r.IO.Mode+", chunks of "+bytes(r.IO.ChunkBytes))
+		f.add("I/O", r.IO.Mode+", chunks of "+Bytes(r.IO.ChunkBytes))
 	}
 	f.add("seed", fmt.Sprint(r.Seed))
 	f.add("model", r.Model.Name)

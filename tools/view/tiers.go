@@ -83,7 +83,12 @@ func tierTable(t *stats.Table) (*Grid, []Figure) {
 			g.add(row)
 		}
 	}
-	g.runsIn(2, t)
+	if len(t.Runs) < 2 { // which needs no name
+		g.Head = slices.Delete(g.Head, 2, 3)
+		for i := range g.Rows {
+			g.Rows[i] = slices.Delete(g.Rows[i], 2, 3)
+		}
+	}
 	return g, tierFigure(t, rows)
 }
 
@@ -114,7 +119,7 @@ func tierFigure(t *stats.Table, rows []tierAlone) []Figure {
 // tierCells are the rate over trials and two percentiles over all operations, as far as there are
 // enough of them.
 func tierCells(b *stats.Benchmark, run int, tier, op string) []Cell {
-	cells := []Cell{medianCell(b.Cell(op+"-B/s", run), op+"-B/s"), dash, dash}
+	cells := []Cell{medianOf(b.Cell(op+"-B/s", run), op+"-B/s"), dash, dash}
 	if b == nil {
 		return cells
 	}
@@ -127,41 +132,25 @@ func tierCells(b *stats.Benchmark, run int, tier, op string) []Cell {
 	return cells
 }
 
-// tierFills says of the median trial of each run what its tiers held and moved. What a tier held
-// at most tells whether its capacity was the limit.
-func tierFills(typical []trial, t *stats.Table) *Grid {
-	g := &Grid{Head: []string{"run", "tier", "capacity", "most held", "read", "read rate",
-		"written", "write rate", "demoted", "evicted"},
-		Note: "Of the median trial. Bytes read and written include demotions."}
+// Fill is a tier of the median trial of a run: what it held and moved. What it held at most tells
+// whether its capacity was the limit.
+type Fill struct {
+	Run string
+	result.Tier
+}
+
+// tierFills are those of each run. A run of one tier without requests has nothing that its figures
+// do not show.
+func tierFills(typical []trial, t *stats.Table) (out []Fill) {
 	several := false
-	size, rate := units.Bytes, units.BytesPerSec
 	for _, k := range typical {
 		several = several || len(k.Result.Tiers) > 1 || Requests(k.Result)
 		for _, l := range k.Result.Tiers {
-			capacity := num("unlimited")
-			if l.CapacityBytes != nil {
-				capacity = cell(size, l.CapacityBytes)
-			}
-			g.add([]Cell{{Text: t.Labels[k.run]}, {Text: l.Level, Sub: l.Description}, capacity,
-				cell(size, l.PeakBytes), cell(size, l.Read.Bytes),
-				cell(rate, l.Read.BytesPerSecond), cell(size, l.Write.Bytes),
-				cell(rate, l.Write.BytesPerSecond), entries(l.DemotedOut), entries(l.Evicted)})
+			out = append(out, Fill{t.Labels[k.run], l})
 		}
 	}
-	// A run of one tier without requests has nothing that its figures do not show.
-	if !several || len(g.Rows) == 0 {
+	if !several {
 		return nil
 	}
-	g.runsIn(0, t)
-	return g
-}
-
-// entries shows bytes, and how many entries they were.
-func entries(c result.EntryCount) Cell {
-	if c.Entries == 0 {
-		return num("0")
-	}
-	moved := cell(units.Bytes, c.Bytes)
-	moved.Sub = units.Count.Text(c.Entries) + " entries"
-	return moved
+	return out
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 	"kvbench/tools/view"
@@ -21,6 +22,9 @@ var styleText string
 // pageTemplate is parsed once; a mistake in it fails every test.
 var pageTemplate = template.Must(template.New("page.html.tmpl").Funcs(template.FuncMap{
 	"style":  func() template.CSS { return template.CSS(styleText) },
+	"anchor": view.Anchor, "keys": view.Keys, "median": view.Median, "change": view.Change,
+	"bytes": view.Bytes, "rate": view.Rate, "count": units.Count.Text, "title": stats.Title,
+	"line":   func(unit string) string { line, _ := stats.Line(unit); return line },
 	"draw":   draw,
 	"bars":   intervalBars,
 	"at":     at,
