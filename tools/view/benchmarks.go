@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"kvbench/kvbench/report"
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
@@ -25,7 +26,7 @@ type Group struct {
 type Member struct {
 	Of      *stats.Benchmark
 	Facts   string
-	Parts   []Part
+	Parts   []report.Table
 	Tiers   []Fill
 	Figures []Figure
 }
@@ -86,7 +87,7 @@ func memberFacts(b *stats.Benchmark) string {
 			f.add("users", fmt.Sprint(r.Workload.Users))
 		}
 		f.add("workers", fmt.Sprint(r.Workload.Workers))
-		f.add("window", cell(units.Nanoseconds, r.WindowNS).Text)
+		f.add("window", Value(units.Nanoseconds, r.WindowNS).Text)
 		// Rates of small and large entries cannot be compared, so that their size stands with
 		// every benchmark.
 		if d := r.EntrySizes.Read; d.P50 != nil {

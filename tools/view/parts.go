@@ -1,42 +1,50 @@
 package view
 
 import (
+	"strings"
+
 	"kvbench/kvbench/report"
 	"kvbench/kvbench/units"
 	"kvbench/tools/stats"
 )
 
-// Part is a table of what only some results have, as the page draws it. It has no grid where the
-// page says all of it in words.
-type Part struct {
-	report.Table
-	Grid *Grid
-}
-
-// parts are those of the median trial of each run.
-func parts(typical []trial, t *stats.Table) (out []Part) {
+// parts are what only some results have, of the median trial of each run.
+func parts(typical []trial, t *stats.Table) (out []report.Table) {
 	for _, k := range typical {
 		for _, p := range report.Tables(k.Result) {
 			if len(t.Runs) > 1 {
 				p.Title += ", " + t.Labels[k.run]
 			}
-			part := Part{Table: p}
-			heads, rows := report.Draw(p, func(c report.Column) string { return c.Page }, cell)
-			if len(heads) > 0 && len(rows) > 0 {
-				part.Grid = &Grid{Head: heads, Rows: rows, Note: p.Note}
-			}
-			out = append(out, part)
+			out = append(out, p)
 		}
 	}
 	return out
 }
 
+// Heads are the cells of a table's header, aligned as what stands below: to the right when any of
+// the column's cells is a number. There are none where the page says all of it in words.
+func Heads(t report.Table) (heads []Cell) {
+	for i, c := range t.Columns {
+		if c.Page == "" || len(t.Rows) == 0 {
+			continue
+		}
+		head := Cell{Text: strings.TrimSpace(c.Page)}
+		for _, row := range t.Rows {
+			if Value(c.Unit, row[i]).Class == "num" {
+				head.Class = "num"
+			}
+		}
+		heads = append(heads, head)
+	}
+	return heads
+}
+
 // judged are the classes of judgements: they are coloured, and say themselves in words.
 var judged = map[any]string{"pass": "better", "fail": "worse"}
 
-// cell is a value on the page, set to the right where it is a number, known or not. It has the
+// Value is a value on the page, set to the right where it is a number, known or not. It has the
 // digits of package stats.
-func cell(u units.Unit, v any) Cell {
+func Value(u units.Unit, v any) Cell {
 	x, text, ok := units.Float(v)
 	switch {
 	case !ok && text == units.Unknown:
@@ -64,5 +72,5 @@ func cell(u units.Unit, v any) Cell {
 }
 
 // Bytes and Rate are sizes in a sentence, and in a table that the page lays out itself.
-func Bytes(n any) string { return cell(units.Bytes, n).Text }
-func Rate(v any) string  { return cell(units.BytesPerSec, v).Text }
+func Bytes(n any) string { return Value(units.Bytes, n).Text }
+func Rate(v any) string  { return Value(units.BytesPerSec, v).Text }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
@@ -19,7 +18,7 @@ type Report struct {
 	Runs        []Run
 	Headlines   []*stats.Benchmark // those that have any metric
 	Compared    bool               // several runs
-	TierTable   *Grid
+	Tiers       []TierAlone
 	TierFigures []Figure
 	Sweeps      []Sweep
 	Groups      []Group
@@ -29,8 +28,8 @@ type Report struct {
 func New(records []*load.Record, t *stats.Table) *Report {
 	r := &Report{Title: "kvbench report", Notices: notices(records, t), Missing: Missing(records),
 		Runs: runs(records, t), Compared: len(t.Runs) > 1,
-		Sweeps: sweeps(t), Groups: groups(t)}
-	r.TierTable, r.TierFigures = tierTable(t)
+		Tiers: tiersAlone(t), Sweeps: sweeps(t), Groups: groups(t)}
+	r.TierFigures = tierFigure(t, r.Tiers)
 	r.Headlines = slices.DeleteFunc(slices.Clone(t.Benchmarks),
 		func(b *stats.Benchmark) bool { return b.Headline() == nil })
 	return r
@@ -65,39 +64,10 @@ func Missing(records []*load.Record) (notes []string) {
 	return notes
 }
 
-// Grid is a table for people. The page draws it as it is.
-type Grid struct {
-	Head []string
-	Rows [][]Cell
-	Note string
-}
-
-// Cell is one text of it. The class says how it is set: num, muted, better, worse, first, wrap.
+// Cell is one text of a table. The class says how it is set: num, muted, better, worse, first, wrap.
 type Cell struct {
 	Text, Class string
 	Sub         string // second line, small
-}
-
-// Heads are the cells of the header, aligned as what stands below.
-func (g Grid) Heads() []Cell {
-	out := make([]Cell, len(g.Head))
-	for i, h := range g.Head {
-		out[i].Text = h
-		// A column is set to the right when any of its cells is a number.
-		for _, row := range g.Rows {
-			if i < len(row) && strings.HasPrefix(row[i].Class, "num") {
-				out[i].Class = "num"
-			}
-		}
-	}
-	return out
-}
-
-// add appends a row that has a number in it; a run without what the table is about has no row.
-func (g *Grid) add(row []Cell) {
-	if slices.ContainsFunc(row, func(c Cell) bool { return c.Class == "num" }) {
-		g.Rows = append(g.Rows, row)
-	}
 }
 
 // num is a cell that is set to the right.

@@ -28,77 +28,74 @@ func keyValues(name string) (keys []string, values map[string]string) {
 	return keys, values
 }
 
-// tierAlone is a row of the tier table: a tier that was measured alone with entries of one size.
+// TierAlone is a row of the tier table: a tier that was measured alone with entries of one size.
 // Sizes are texts, as the benchmark's name has them.
-type tierAlone struct {
-	tier, size string
+type TierAlone struct {
+	Tier, Size string
+	First      bool                        // of its tier
 	of         map[string]*stats.Benchmark // by operation
 }
 
-// tiersAlone are those of BenchmarkTier: other benchmarks of several tiers use them together.
-func tiersAlone(t *stats.Table) (rows []tierAlone) {
+// tiersAlone are those of BenchmarkTier: other benchmarks of several tiers use them together. Theirs
+// is the one table in which memory, network and drive can be compared, because nothing else ran
+// beside them.
+func tiersAlone(t *stats.Table) (rows []TierAlone) {
 	for _, b := range t.Benchmarks {
 		_, v := keyValues(b.Name)
 		if base(b.Name) != "Tier" || v["tier"] == "" || !slices.Contains(ops, v["op"]) {
 			continue
 		}
 		i := slices.IndexFunc(rows,
-			func(r tierAlone) bool { return r.tier == v["tier"] && r.size == v["size"] })
+			func(r TierAlone) bool { return r.Tier == v["tier"] && r.Size == v["size"] })
 		if i < 0 {
 			i = len(rows)
-			rows = append(rows, tierAlone{v["tier"], v["size"], map[string]*stats.Benchmark{}})
+			rows = append(rows, TierAlone{Tier: v["tier"], Size: v["size"],
+				of: map[string]*stats.Benchmark{}})
 		}
 		rows[i].of[v["op"]] = b
 	}
 	// Fast tiers first, whatever the order of the input.
-	slices.SortStableFunc(rows, func(a, b tierAlone) int {
-		return slices.Index(Levels, a.tier) - slices.Index(Levels, b.tier)
+	slices.SortStableFunc(rows, func(a, b TierAlone) int {
+		return slices.Index(Levels, a.Tier) - slices.Index(Levels, b.Tier)
 	})
+	for i := range rows {
+		rows[i].First = i == 0 || rows[i].Tier != rows[i-1].Tier
+	}
 	return rows
 }
 
-// tierTable sets the tiers beside each other where each was measured alone: one row per tier and
-// size. It is the one table in which memory, network and drive can be compared, because nothing
-// else ran beside them.
-func tierTable(t *stats.Table) (*Grid, []Figure) {
-	rows := tiersAlone(t)
-	if len(rows) == 0 {
-		return nil, nil
-	}
-	g := &Grid{Head: []string{"tier", "entry size", "run", "read", "read p50", "read p99", "write",
-		"write p50", "write p99"}, Note: "Medians over trials with their 95 % interval; " +
-		"latencies are per entry over all trials, copying included."}
-	last := ""
-	for _, r := range rows {
-		for run := range t.Runs {
-			row := []Cell{{Text: r.tier}, {Text: r.size}, {Text: t.Labels[run]}}
-			// A line above the first row of each tier.
-			if r.tier != last {
-				row[0].Class = "first"
-			}
-			last = r.tier
-			for _, op := range ops {
-				row = append(row, tierCells(r.of[op], run, r.tier, op)...)
-			}
-			g.add(row)
+// Cells are the rate over trials and two percentiles over all operations, of reads and of writes,
+// as far as there are enough of them; none where a run has no number.
+func (r TierAlone) Cells(run int) (cells []Cell) {
+	for _, op := range ops {
+		rate, median, tail := medianOf(r.of[op].Cell(op+"-B/s", run), op+"-B/s"), dash, dash
+		if b := r.of[op]; b != nil {
+			h := stats.Merge(b.Trials[run], r.Tier+"_"+op)
+			median, tail = percentile(h, 0.5), percentile(h, 0.99)
 		}
+		cells = append(cells, rate, median, tail)
 	}
-	if len(t.Runs) < 2 { // which needs no name
-		g.Head = slices.Delete(g.Head, 2, 3)
-		for i := range g.Rows {
-			g.Rows[i] = slices.Delete(g.Rows[i], 2, 3)
-		}
+	if !slices.ContainsFunc(cells, func(c Cell) bool { return c.Class == "num" }) {
+		return nil
 	}
-	return g, tierFigure(t, rows)
+	return cells
+}
+
+// percentile is a time, where there are enough samples to know it.
+func percentile(h *result.Histogram, p float64) Cell {
+	if v, ok := h.Percentile(p); ok && result.Supported(p, h.Count()) {
+		return Value(units.Nanoseconds, v)
+	}
+	return dash
 }
 
 // tierFigure shows the tiers as dots on a logarithmic axis: memory and disks lie two decades
 // apart.
-func tierFigure(t *stats.Table, rows []tierAlone) []Figure {
+func tierFigure(t *stats.Table, rows []TierAlone) []Figure {
 	c := Chart{X: Axis{Label: "tier and entry size", Min: -0.5, Max: float64(len(rows)) - 0.5},
 		Y: Axis{Label: "bandwidth (GiB/s, log scale)", Log: true}}
 	for i, r := range rows {
-		c.X.Ticks = append(c.X.Ticks, Tick{At: float64(i), Label: r.tier + "\n" + r.size})
+		c.X.Ticks = append(c.X.Ticks, Tick{At: float64(i), Label: r.Tier + "\n" + r.Size})
 	}
 	for run := range t.Runs {
 		for j, op := range ops {
@@ -114,22 +111,6 @@ func tierFigure(t *stats.Table, rows []tierAlone) []Figure {
 		}
 	}
 	return figureOf("Bandwidth of each tier alone, median of the trials", c)
-}
-
-// tierCells are the rate over trials and two percentiles over all operations, as far as there are
-// enough of them.
-func tierCells(b *stats.Benchmark, run int, tier, op string) []Cell {
-	cells := []Cell{medianOf(b.Cell(op+"-B/s", run), op+"-B/s"), dash, dash}
-	if b == nil {
-		return cells
-	}
-	h := stats.Merge(b.Trials[run], tier+"_"+op)
-	for i, p := range []float64{0.5, 0.99} {
-		if v, ok := h.Percentile(p); ok && result.Supported(p, h.Count()) {
-			cells[1+i] = cell(units.Nanoseconds, v)
-		}
-	}
-	return cells
 }
 
 // Fill is a tier of the median trial of a run: what it held and moved. What it held at most tells
