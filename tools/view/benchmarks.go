@@ -28,7 +28,7 @@ type Member struct {
 	Facts   string
 	Parts   []report.Table
 	Tiers   []Fill
-	Figures []Figure
+	Figures []Chart
 }
 
 // groups makes a section for each benchmark with its sub-benchmarks.
@@ -55,23 +55,11 @@ func newMember(b *stats.Benchmark, t *stats.Table) Member {
 			typical = append(typical, trial{run, rec})
 		}
 	}
-	m := Member{Of: b, Facts: memberFacts(b), Parts: parts(typical, t),
-		Tiers: tierFills(typical, t)}
-	m.Figures = slices.Concat(autoscalingFigures(typical, t), blockFigures(typical, t),
-		bandwidthFigures(typical, t), latencyFigures(b, typical, t), fillFigures(typical, t),
-		traceFigures(b, t))
-	markSimulated(b, m.Figures)
-	return m
-}
-
-// markSimulated marks figures of predictions: the name of the benchmark says it too, but a figure
-// may be cut out and passed on with nothing but its caption.
-func markSimulated(b *stats.Benchmark, figures []Figure) {
-	for i := range figures {
-		if b.Simulated {
-			figures[i].Caption = "SIMULATED: " + figures[i].Caption
-		}
-	}
+	return Member{Of: b, Facts: memberFacts(b), Parts: parts(typical, t),
+		Tiers: tierFills(typical, t), Figures: shown(b.Simulated,
+			slices.Concat(autoscalingFigures(typical, t), blockFigures(typical, t),
+				bandwidthFigures(typical, t), latencyFigures(b, typical, t),
+				fillFigures(typical, t), traceFigures(b, t))...)}
 }
 
 // memberFacts is one line on what the benchmark was.

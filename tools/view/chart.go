@@ -85,17 +85,15 @@ func (c Chart) empty() bool {
 		func(b Bars) bool { return slices.ContainsFunc(b.Y, c.Y.Shows) })
 }
 
-// Figure is a chart with its caption.
-type Figure struct {
-	Caption string
-	Chart   Chart
-}
-
-// figureOf shows a chart, or nothing when it has no numbers. An empty pair of axes would be read
-// as a measurement of nothing.
-func figureOf(caption string, c Chart) []Figure {
-	if c.Title = caption; c.empty() {
-		return nil
+// shown are the charts that have numbers: an empty pair of axes would be read as a measurement of
+// nothing. Those of a prediction are marked: the name of the benchmark says it too, but a chart may
+// be cut out and passed on with nothing but its title.
+func shown(simulated bool, charts ...Chart) []Chart {
+	charts = slices.DeleteFunc(charts, Chart.empty)
+	for i := range charts {
+		if simulated {
+			charts[i].Title = "SIMULATED: " + charts[i].Title
+		}
 	}
-	return []Figure{{caption, c}}
+	return charts
 }

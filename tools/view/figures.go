@@ -41,7 +41,7 @@ func lineOf(t *stats.Table, run, what int, name string) Line {
 // inBytes draws lines over time in the binary unit that suits the largest value. The label says
 // where the unit stands in it. One unit holds for all lines of a figure, or they could not be
 // compared.
-func inBytes(caption, label string, lines []Line) []Figure {
+func inBytes(title, label string, lines []Line) Chart {
 	most := 1.0
 	for _, l := range lines {
 		for _, v := range l.Y {
@@ -57,14 +57,14 @@ func inBytes(caption, label string, lines []Line) []Figure {
 			l.Y[i] = math.Ldexp(l.Y[i], -10*thousands)
 		}
 	}
-	return figureOf(caption,
-		Chart{X: overTime, Y: Axis{Label: fmt.Sprintf(label, unit), Zero: true}, Lines: lines})
+	return Chart{Title: title, X: overTime, Y: Axis{Label: fmt.Sprintf(label, unit), Zero: true},
+		Lines: lines}
 }
 
 // tierFigures show series over time, by their names: one figure for each tier, with lines of the
 // median trial of each run. A line of zeros is a tier that was not used.
-func tierFigures(typical []trial, t *stats.Table, caption, label string, step bool, names []string,
-	of func(tl *result.Timeline, level string) [][]float64) (out []Figure) {
+func tierFigures(typical []trial, t *stats.Table, what, label string, step bool, names []string,
+	of func(tl *result.Timeline, level string) [][]float64) (out []Chart) {
 	for _, level := range Levels {
 		var lines []Line
 		for _, k := range typical {
@@ -84,14 +84,14 @@ func tierFigures(typical []trial, t *stats.Table, caption, label string, step bo
 				lines = append(lines, l)
 			}
 		}
-		out = append(out, inBytes(caption+" of the "+level+" tier over time, median trial", label,
-			lines)...)
+		out = append(out, inBytes(what+" of the "+level+" tier over time, median trial", label,
+			lines))
 	}
 	return out
 }
 
 // bandwidthFigures are bandwidth over time, of tiers that moved bytes.
-func bandwidthFigures(typical []trial, t *stats.Table) []Figure {
+func bandwidthFigures(typical []trial, t *stats.Table) []Chart {
 	return tierFigures(typical, t, "Bandwidth", "bandwidth (%s/s)", true, ops,
 		func(tl *result.Timeline, level string) [][]float64 {
 			return [][]float64{rates(tl, tl.ReadBytes[level]), rates(tl, tl.WriteBytes[level])}
@@ -115,7 +115,7 @@ func rates(tl *result.Timeline, bytes []int64) (out []float64) {
 
 // fillFigures show how full the tiers were, and what was evicted or demoted so far. A tier that is
 // full from the first second on measures eviction, whatever its name.
-func fillFigures(typical []trial, t *stats.Table) []Figure {
+func fillFigures(typical []trial, t *stats.Table) []Chart {
 	return tierFigures(typical, t, "Fill", "bytes (%s)", false,
 		[]string{"used", "evicted so far", "demoted so far"},
 		func(tl *result.Timeline, level string) [][]float64 {
@@ -152,9 +152,10 @@ var nines = []Tick{{At: 0, Label: "min"}, {At: stats.Nines(0.5), Label: "50"}, {
 	{At: 2, Label: "99"}, {At: 3, Label: "99.9"}, {At: 4, Label: "99.99"}, {At: 5, Label: "99.999"}}
 
 // latencyFigures are percentile curves over all trials: of each tier's operations, and of requests.
-func latencyFigures(b *stats.Benchmark, typical []trial, t *stats.Table) (out []Figure) {
-	draw := func(caption string, keys, names []string) {
-		c := Chart{X: Axis{Label: "percentile (%)", Ticks: nines},
+func latencyFigures(b *stats.Benchmark, typical []trial, t *stats.Table) (out []Chart) {
+	draw := func(what string, keys, names []string) {
+		c := Chart{Title: "Latency of " + what + ", all trials",
+			X: Axis{Label: "percentile (%)", Ticks: nines},
 			Y: Axis{Label: "latency (ms, log scale)", Log: true}}
 		for run := range t.Runs {
 			for i, key := range keys {
@@ -170,14 +171,14 @@ func latencyFigures(b *stats.Benchmark, typical []trial, t *stats.Table) (out []
 				}
 			}
 		}
-		out = append(out, figureOf(caption+", all trials", c)...)
+		out = append(out, c)
 	}
 	for _, level := range Levels {
-		draw("Latency of one entry on the "+level+" tier",
+		draw("one entry on the "+level+" tier",
 			[]string{level + "_read", level + "_write"}, ops)
 	}
 	if slices.ContainsFunc(typical, func(k trial) bool { return Requests(k.Result) }) {
-		draw("Latency of requests", []string{"request_end_to_end", "request_storage"},
+		draw("requests", []string{"request_end_to_end", "request_storage"},
 			[]string{"end to end", "storage I/O"})
 	}
 	return out
@@ -188,13 +189,13 @@ func latencyFigures(b *stats.Benchmark, typical []trial, t *stats.Table) (out []
 func Requests(r *result.Result) bool { return r.CompletionUnit != result.UnitOperation }
 
 // traceFigures are the block layer's sizes and depths where results were traced.
-func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Figure) {
-	for _, what := range []struct{ caption, label, key string }{
+func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Chart) {
+	for _, what := range []struct{ title, label, key string }{
 		{"Sizes of block requests", "size of a request (KiB, from)", "bssplit_%s_kb"},
 		{"Queue depth at dispatch", "requests in flight (from)", "qd_%s"},
 		{"Time of block requests at the device", "dispatch to completion (µs, from)", "d2c_%s_us"},
 	} {
-		c := Chart{X: Axis{Label: what.label},
+		c := Chart{Title: what.title + ", all trials", X: Axis{Label: what.label},
 			Y: Axis{Label: "share of the requests (%)", Zero: true}}
 		var parts [][]stats.Bucket
 		for run := range t.Runs {
@@ -216,16 +217,17 @@ func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Figure) {
 				c.Bars[i].Y = append(c.Bars[i].Y, 100*share)
 			}
 		}
-		out = append(out, figureOf(what.caption+", all trials", c)...)
+		out = append(out, c)
 	}
 	return out
 }
 
 // blockFigures are the block hit ratio beside the ideal one, in each interval and from the
 // beginning. A policy is as good as the gap between the two lines is small.
-func blockFigures(typical []trial, t *stats.Table) []Figure {
+func blockFigures(typical []trial, t *stats.Table) []Chart {
 	y := Axis{Label: "blocks hit (share of those asked for)", Min: 0, Max: 1}
-	interval, soFar := Chart{X: overTime, Y: y}, Chart{X: overTime, Y: y}
+	interval := Chart{Title: "Block hit ratio in each interval, median trial", X: overTime, Y: y}
+	soFar := Chart{Title: "Block hit ratio so far, median trial", X: overTime, Y: y}
 	for _, k := range typical {
 		r := stats.BlockRatios(k.Result.Timeline, mostPoints)
 		if r == nil {
@@ -238,8 +240,7 @@ func blockFigures(typical []trial, t *stats.Table) []Figure {
 		hit.Y, ideal.Y = r.HitSoFar, r.IdealSoFar
 		soFar.Lines = append(soFar.Lines, hit, ideal)
 	}
-	return append(figureOf("Block hit ratio in each interval, median trial", interval),
-		figureOf("Block hit ratio so far, median trial", soFar)...)
+	return []Chart{interval, soFar}
 }
 
 // RoundSeries is a number of each round of an autoscaler.
@@ -259,7 +260,7 @@ var Rounds = [3][]RoundSeries{
 }
 
 // autoscalingFigures are the rounds of an autoscaler.
-func autoscalingFigures(typical []trial, t *stats.Table) []Figure {
+func autoscalingFigures(typical []trial, t *stats.Table) []Chart {
 	var lines [len(Rounds)][]Line
 	for _, k := range typical {
 		rounds := k.Result.Summary.AutoscalingStats
@@ -290,11 +291,11 @@ func autoscalingFigures(typical []trial, t *stats.Table) []Figure {
 			l.Y[i] *= 100
 		}
 	}
-	return slices.Concat(figureOf("Users, workers and goroutines in each round, median trial",
-		Chart{X: overTime, Y: Axis{Label: "how many (of each)", Zero: true}, Lines: lines[0]}),
-		figureOf("Saturation at the end of each round, median trial",
-			Chart{X: overTime, Y: Axis{Label: "saturation (%)", Max: 105}, Lines: lines[1]}),
-		inBytes("Storage rate of each round, median trial", "bandwidth (%s/s)", lines[2]))
+	return []Chart{{Title: "Users, workers and goroutines in each round, median trial", X: overTime,
+		Y: Axis{Label: "how many (of each)", Zero: true}, Lines: lines[0]},
+		{Title: "Saturation at the end of each round, median trial", X: overTime,
+			Y: Axis{Label: "saturation (%)", Max: 105}, Lines: lines[1]},
+		inBytes("Storage rate of each round, median trial", "bandwidth (%s/s)", lines[2])}
 }
 
 // saturationTarget is what an autoscaler of latency aims at. The parameter is a text, and of no

@@ -19,7 +19,7 @@ type Report struct {
 	Headlines   []*stats.Benchmark // those that have any metric
 	Compared    bool               // several runs
 	Tiers       []TierAlone
-	TierFigures []Figure
+	TierFigures []Chart
 	Sweeps      []Sweep
 	Groups      []Group
 }

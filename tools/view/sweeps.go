@@ -17,7 +17,7 @@ import (
 type Sweep struct {
 	Title   string // the benchmark's name, with … for the key's value
 	Knees   []string
-	Figures []Figure
+	Figures []Chart
 
 	key    string
 	points []point
@@ -85,8 +85,10 @@ func (s *Sweep) draw(t *stats.Table) {
 	for _, p := range s.points {
 		x.Ticks = append(x.Ticks, Tick{At: p.at, Label: p.label})
 	}
-	bandwidth := Chart{X: x, Y: Axis{Label: "bandwidth (GiB/s)", Zero: true}}
-	latency := Chart{X: x, Y: Axis{Label: "latency (ms, log scale)", Log: true}}
+	bandwidth := Chart{Title: "Bandwidth against " + s.key + ", median of the trials", X: x,
+		Y: Axis{Label: "bandwidth (GiB/s)", Zero: true}}
+	latency := Chart{Title: "Latency against " + s.key + ", median of the trials", X: x,
+		Y: Axis{Label: "latency (ms, log scale)", Log: true}}
 	for run := range t.Runs {
 		for i, op := range ops {
 			l := s.along(lineOf(t, run, i, op), op+"-B/s", run, 1.0/(1<<30))
@@ -103,9 +105,7 @@ func (s *Sweep) draw(t *stats.Table) {
 		}
 	}
 	latency.Marks = bandwidth.Marks
-	s.Figures = append(figureOf("Bandwidth against "+s.key+", median of the trials", bandwidth),
-		figureOf("Latency against "+s.key+", median of the trials", latency)...)
-	markSimulated(s.points[0].of, s.Figures)
+	s.Figures = shown(s.points[0].of.Simulated, bandwidth, latency)
 }
 
 // mark tells the knee of a line in words, and marks it.

@@ -91,8 +91,9 @@ func percentile(h *result.Histogram, p float64) Cell {
 
 // tierFigure shows the tiers as dots on a logarithmic axis: memory and disks lie two decades
 // apart.
-func tierFigure(t *stats.Table, rows []TierAlone) []Figure {
-	c := Chart{X: Axis{Label: "tier and entry size", Min: -0.5, Max: float64(len(rows)) - 0.5},
+func tierFigure(t *stats.Table, rows []TierAlone) []Chart {
+	c := Chart{Title: "Bandwidth of each tier alone, median of the trials",
+		X: Axis{Label: "tier and entry size", Min: -0.5, Max: float64(len(rows)) - 0.5},
 		Y: Axis{Label: "bandwidth (GiB/s, log scale)", Log: true}}
 	for i, r := range rows {
 		c.X.Ticks = append(c.X.Ticks, Tick{At: float64(i), Label: r.Tier + "\n" + r.Size})
@@ -110,7 +111,7 @@ func tierFigure(t *stats.Table, rows []TierAlone) []Figure {
 			c.addLine(l)
 		}
 	}
-	return figureOf("Bandwidth of each tier alone, median of the trials", c)
+	return shown(false, c)
 }
 
 // Fill is a tier of the median trial of a run: what it held and moved. What it held at most tells
