@@ -36,7 +36,6 @@ func FuzzConfig(f *testing.F) {
 				}
 			}
 		}
-		v.Profile.Validate()
 		for _, m := range c.models {
 			require.NoError(t, m.Validate())
 		}

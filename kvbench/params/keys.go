@@ -3,6 +3,7 @@ package params
 import (
 	_ "embed"
 	"flag"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/workloads"
 	"kvbench/workloads/model"
+	"kvbench/workloads/profile"
 )
 
 //go:embed accepted.txt
@@ -31,15 +33,16 @@ func keys(v *Values) []parameter {
 	key := func(name string, value flag.Value) {
 		list = append(list, parameter{name: section + name, is: of, value: value})
 	}
-	count := func(name string, to *int) { key(name, integer(0, to, 1, big)) }
+	count := func(name string, to *int) { key(name, integer(0, to, 1, workloads.MaxTokens)) }
+	tokens := integer(0, new(int), 1, workloads.MaxTokens) // of lists
 	share := func(name string, to *float64) { key(name, number(to, 0, 1)) }
 
 	p := &v.Profile
 	for i := range p.Templates {
 		t := &p.Templates[i]
 		section = "user_templates." + t.Name + "."
-		key("context_range", bounds(&t.Context, integer(0, new(int), 1, big)))
-		key("generation_range", bounds(&t.Generate, integer(0, new(int), 1, big)))
+		key("context_range", bounds(&t.Context, tokens))
+		key("generation_range", bounds(&t.Generate, tokens))
 		key("think_time_range", bounds(&t.Think, number(nil, 0, day.Seconds())))
 	}
 	section = "generation_timing."
@@ -61,10 +64,10 @@ func keys(v *Values) []parameter {
 	share("responsive_threshold", &p.ResponsiveThreshold)
 	section = "prefix_cache."
 	share("system_prompt_hit_probability", &p.SystemPromptShare)
-	key("system_prompt_tokens", several(&p.SystemPromptTokens, integer(0, new(int), 1, big)))
+	key("system_prompt_tokens", several(&p.SystemPromptTokens, tokens))
 	section = "rag."
 	count("chunk_size_tokens", &p.RAG.ChunkTokens)
-	key("top_k_chunks", integer(0, &p.RAG.TopK, 1, 1024))
+	key("top_k_chunks", integer(0, &p.RAG.TopK, 1, profile.MaxTopK))
 	key("max_chunk_bytes", integer(0, &p.RAG.MaxChunkBytes, 1, 1<<50))
 	key("max_documents", integer(0, &p.RAG.MaxDocuments, 0, big))
 	count("large_model_doc_tokens_min", &p.RAG.LargeModelTokens[0])
@@ -136,13 +139,15 @@ func (r *resolver) profile() {
 	v.Profile.RAG.Uniform = v.retrieval == "uniform"
 	v.GenerationTime = v.timing[slices.Index(generationModes, v.GenerationMode)]
 	v.Models = r.file.models
-	// Rules between keys, such as a range that has to rise, are those of the profile itself.
-	for _, err := range v.Profile.Validate() {
-		text := err.Error()
-		if len(r.file.values) > 0 {
-			// only the whole profile is wrong: there is no line to name
-			text = r.file.path + ": " + text
-		}
-		r.bad = append(r.bad, text)
-	}
+	// Rules between keys.
+	p := &v.Profile
+	r.want(p.InteractiveShare <= p.ResponsiveThreshold, "qos_distribution.interactive_probability",
+		fmt.Sprintf("at most qos_distribution.responsive_threshold (%v): both cut the same draw",
+			p.ResponsiveThreshold))
+	r.want(p.SystemPromptShare == 0 || len(p.SystemPromptTokens) > 0,
+		"prefix_cache.system_prompt_hit_probability", "0 without prefix_cache.system_prompt_tokens")
+	r.want(p.RAG.LargeModelTokens[0] <= p.RAG.LargeModelTokens[1],
+		"rag.large_model_doc_tokens_min", "at most rag.large_model_doc_tokens_max")
+	r.want(p.RAG.SmallModelTokens[0] <= p.RAG.SmallModelTokens[1],
+		"rag.small_model_doc_tokens_min", "at most rag.small_model_doc_tokens_max")
 }

@@ -1,6 +1,7 @@
 package params
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"strconv"
@@ -159,8 +160,10 @@ func newValues(base string) *Values {
 	return v
 }
 
-// row is a parameter bound to these values.
-func (v *Values) row(name string) *parameter { return row(v.rows, name) }
+// row is a parameter or a key bound to these values.
+func (v *Values) row(name string) *parameter {
+	return cmp.Or(row(v.rows, name), row(v.keys, name))
+}
 
 // StreamSeed is the seed that all streams of this rank derive from.
 func (v *Values) StreamSeed() uint64 { return uint64(v.Seed) + uint64(v.Rank) }

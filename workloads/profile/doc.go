@@ -2,7 +2,6 @@
 // the draws that make a request of all that.
 //
 //	profile.go    Profile, Template: all that a configuration file can say; Default: MLPerf's
-//	validate.go   what a profile has to fulfil, every violation at once
 //	draws.go      Stream: stateless draws from (seed, user, purpose, n); Shape: what kind of
 //	              request a context becomes
 //

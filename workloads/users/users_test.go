@@ -342,7 +342,6 @@ func TestTimeGoingBack(t *testing.T) {
 func TestZeroThinkTime(t *testing.T) {
 	p := profile.Default()
 	p.Templates = []profile.Template{{Name: "busy", Context: [2]int{1, 1}, Generate: [2]int{1, 1}}}
-	require.Empty(t, p.Validate())
 	s := New(Config{Profile: p, Users: Population(p, 1, 1, false)})
 	total := int64(0)
 	for _, l := range s.Account(time.Second) {
