@@ -4,13 +4,10 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
-
 	"kvbench/tiers"
+	"kvbench/tiers/cache"
 	"kvbench/tiers/transfer"
 )
 
@@ -22,83 +19,52 @@ type Ceiling struct {
 	ReadShare float64 // of the bytes: 0 writes only, 1 reads only
 	FileSize  int64
 
-	tier  tiers.Tier
-	files []tiers.Object             // read, never deleted
+	shelf
 	begun [tiers.NumOps]atomic.Int64 // files
-	last  []tiers.Object             // per worker: its latest file
 	bufs  []tiers.Buffer             // per worker
 	stamp atomic.Uint64
 }
 
 var _ Routine = (*Ceiling)(nil)
 
-// Prepare writes the files to read and gives each worker its buffer. They take half of the tier
+// Prepare gives each worker its buffer and writes the files to read. They take half of the tier
 // at most.
-func (r *Ceiling) Prepare(ctx context.Context, b *Bench) error {
-	level, err := b.Level(tiers.Storage)
-	if err != nil {
+func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
+	if r.level, err = b.Level(tiers.Storage); err != nil {
 		return err
 	}
-	r.tier = level.Tier
-	chunk, streams, footprint := int64(b.Pool.Size()), int64(b.Workers), level.Capacity/2
+	chunk, streams, footprint := int64(b.Pool.Size()), int64(b.Workers), r.level.Capacity/2
 	// Two files per worker and as many again to read must fit.
-	r.FileSize = max(chunk, min(r.FileSize, footprint/(4*streams))/chunk*chunk)
-	r.last = make([]tiers.Object, b.Workers)
+	r.size = max(chunk, min(r.FileSize, footprint/(4*streams))/chunk*chunk)
+	r.move = func(ctx context.Context, worker int, l cache.Level, op tiers.Op, o tiers.Object) (
+		tiers.Timing, error,
+	) {
+		start := b.Clock.Now()
+		err := r.transfer(ctx, b, worker, op, o)
+		return tiers.Timing{Device: b.Clock.Now() - start}, err
+	}
 	if r.bufs, err = b.Pool.Get(ctx, b.Workers, nil); err != nil {
 		return err
 	}
-	base := tiers.Object{Key: "ceiling", Gen: b.Gen(), Size: chunk}
+	base := tiers.Object{Key: "ceiling", Gen: b.gen.Add(1), Size: chunk}
 	for _, buf := range r.bufs {
 		b.Content.Fill(buf.B, base, 0) // under the stamps lies what no device can compress
 	}
-	if r.ReadShare == 0 {
-		return nil
+	files := 0
+	if r.ReadShare > 0 {
+		files = int(max(1, min(2*streams, footprint/2/r.size)))
 	}
-	r.files = make([]tiers.Object, max(1, min(2*streams, footprint/2/r.FileSize)))
-	group, ctx := errgroup.WithContext(ctx)
-	for w := range b.Workers {
-		group.Go(func() error {
-			for n := w; n < len(r.files); n += b.Workers {
-				r.files[n] = b.Object("ceiling", r.FileSize)
-				err := r.move(ctx, b, w, tiers.Write, r.files[n], func(int64) {})
-				if err != nil {
-					return fmt.Errorf("writing the files to read: %w", err)
-				}
-			}
-			return nil
-		})
-	}
-	return group.Wait()
+	return r.fill(ctx, b, files, b.Workers)
 }
 
 // Finish gives the buffers back.
 func (r *Ceiling) Finish(b *Bench) {
 	b.Pool.Put(r.bufs...)
-	r.bufs = nil
 }
 
 // Step reads or writes one whole file, whichever keeps the mix.
 func (r *Ceiling) Step(ctx context.Context, b *Bench, worker int) error {
-	op, o := r.next(), b.Object("ceiling", r.FileSize)
-	if op == tiers.Read {
-		o = r.files[rand.IntN(len(r.files))]
-	} else {
-		if old := r.last[worker]; old.Size > 0 {
-			if err := r.tier.Remove(ctx, old); err != nil {
-				return err
-			}
-		}
-		r.last[worker] = o
-	}
-	start := b.Clock.Now()
-	err := r.move(ctx, b, worker, op, o,
-		func(n int64) { b.Chunk(worker, tiers.Storage, op, n) })
-	if err != nil {
-		return err
-	}
-	took := b.Clock.Now() - start
-	b.Done(worker, tiers.Storage, op, o, tiers.Timing{Device: took}, 0, took)
-	return nil
+	return r.step(ctx, b, worker, r.next())
 }
 
 // next decides for the direction that is behind its share and counts the file
@@ -113,29 +79,30 @@ func (r *Ceiling) next() (op tiers.Op) {
 	return op
 }
 
-// move reads or writes a whole file, chunk by chunk through the worker's buffer, one request at a
-// time: how many are in flight is the number of workers, which the benchmark sets to what a run
+// transfer reads or writes a whole file, chunk by chunk through the worker's buffer, one request at
+// a time: how many are in flight is the number of workers, which the benchmark sets to what a run
 // with requests has. What was read is dropped: nothing is verified here. Bytes that count at the
 // commit alone, behind a page cache, are told then.
-func (r *Ceiling) move(ctx context.Context, b *Bench, worker int, op tiers.Op, o tiers.Object,
-	count func(int64)) error {
+func (r *Ceiling) transfer(ctx context.Context, b *Bench, worker int, op tiers.Op,
+	o tiers.Object) error {
+	count := func(n int64) { b.Chunk(worker, tiers.Storage, op, n) }
 	pass := func(f tiers.Submitter, prepare func([]byte), count func(int64)) error {
 		io := &tiers.IO{Buf: r.bufs[worker], N: len(r.bufs[worker].B)}
 		return transfer.Pass(ctx, b.Clock, f, io, o.Size, prepare, count)
 	}
 	if op == tiers.Read {
-		f, err := r.tier.Open(ctx, o)
+		f, err := r.level.Tier.Open(ctx, o)
 		if err != nil {
 			return err
 		}
 		return errors.Join(pass(f, func([]byte) {}, count), f.Close())
 	}
-	f, err := r.tier.Create(ctx, o)
+	f, err := r.level.Tier.Create(ctx, o)
 	if err != nil {
 		return err
 	}
 	late := func(int64) {}
-	if r.tier.Traits().CountsAtCommit {
+	if r.level.Tier.Traits().CountsAtCommit {
 		late, count = count, late
 	}
 	if err := pass(f, r.stampBlocks, count); err != nil {

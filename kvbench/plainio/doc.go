@@ -2,7 +2,7 @@
 // of an I/O trace. Their unit of completion is the operation.
 //
 //	plain.go        Routine, Bench: the workload that repeats a routine
-//	tier.go         Tier: entries of one size in one tier
+//	tier.go         Tier: entries of one size in one tier; the objects of a routine
 //	ceiling.go      Ceiling: plain sequential I/O of files
 //	replay.go       Replay: carries out the rows of an I/O trace
 //	replay_plan.go  what a row becomes, decided in the order of the file

@@ -45,10 +45,12 @@ type Bench struct {
 	Config
 
 	routine Routine
-	drained clock.Event
+	drained clock.Event // fired by a routine that has come to its own end
 	over    atomic.Bool // an operation ended after the window: no more begins
-	gen     atomic.Uint64
-	last    sync.Mutex // serializes completions where their number ends the window
+	// The last write generation: no two objects have the same content, also when one is written
+	// in the place of another, so that a stale read is seen.
+	gen  atomic.Uint64
+	last sync.Mutex // serializes completions where their number ends the window
 }
 
 var _ kvbench.Workload = (*Bench)(nil)
@@ -122,18 +124,11 @@ func (b *Bench) Level(kind tiers.Kind) (cache.Level, error) {
 	return cache.Level{}, fmt.Errorf("the run has no %s tier", kind)
 }
 
-// Gen returns a new write generation: no two objects have the same content, also when one is
-// written in the place of another, so that a stale read is seen.
-func (b *Bench) Gen() uint64 { return b.gen.Add(1) }
-
 // Object is a new one: keys are never written again, as with content-addressed entries.
-func (b *Bench) Object(kind string, size int64) tiers.Object {
-	gen := b.Gen()
-	return tiers.Object{Key: fmt.Sprintf("%s/%d", kind, gen), Gen: gen, Size: size}
+func (b *Bench) Object(size int64) tiers.Object {
+	gen := b.gen.Add(1)
+	return tiers.Object{Key: fmt.Sprint("plain/", gen), Gen: gen, Size: size}
 }
-
-// Drained ends the window: the routine has come to its own end.
-func (b *Bench) Drained() { b.drained.Fire() }
 
 // An operation without a request has its place in the result: writes are what prefill is, reads
 // what decoding is.

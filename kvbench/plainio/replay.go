@@ -81,6 +81,9 @@ func (r *Replay) Prepare(_ context.Context, b *Bench) (err error) {
 	if r.level, err = b.Level(tiers.Storage); err != nil {
 		return err
 	}
+	if r.Tiers == nil {
+		r.Tiers = []int{int(tiers.Storage)}
+	}
 	r.ready, r.ahead = make(chan *replayOp, replayAhead), semaphore.NewWeighted(replayAhead)
 	r.latest = map[string]*replayOp{}
 	// 32 MiB of bits, and eight hashes.

@@ -32,7 +32,7 @@ func (r *Replay) feed(ctx context.Context, b *Bench) {
 	}
 	switch {
 	case err == nil:
-		b.Drained()
+		b.drained.Fire()
 	case ctx.Err() == nil:
 		b.Fail(err, result.EndedByError)
 	}
@@ -90,7 +90,8 @@ func (r *Replay) decide(ctx context.Context, b *Bench, row iotrace.Row, due time
 	}
 	held, there := r.lru.Peek(key)
 	switch {
-	case !r.selected(row):
+	case !slices.Contains(r.Tiers, row.Tier),
+		r.Phases != nil && !slices.Contains(r.Phases, row.Phase):
 		r.tally(&r.count.Skipped)
 	case row.Operation == iotrace.Read && there:
 		r.lru.Get(key)
@@ -107,18 +108,9 @@ func (r *Replay) decide(ctx context.Context, b *Bench, row iotrace.Row, due time
 	case row.Bytes > r.level.Capacity:
 		r.tally(&r.count.TooLarge)
 	default:
-		return r.write(ctx, tiers.Object{Key: key, Gen: b.Gen(), Size: row.Bytes}, due)
+		return r.write(ctx, tiers.Object{Key: key, Gen: b.gen.Add(1), Size: row.Bytes}, due)
 	}
 	return nil
-}
-
-// selected says whether a row is to be carried out.
-func (r *Replay) selected(row iotrace.Row) bool {
-	tier := row.Tier == int(tiers.Storage)
-	if r.Tiers != nil {
-		tier = slices.Contains(r.Tiers, row.Tier)
-	}
-	return tier && (r.Phases == nil || slices.Contains(r.Phases, row.Phase))
 }
 
 func (r *Replay) tally(count *int64) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"golang.org/x/sync/errgroup"
+
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
 )
@@ -19,9 +21,7 @@ type Tier struct {
 	// many times an entry, lest a drive's own memory serves all reads.
 	Footprint int64
 
-	level   cache.Level
-	objects []tiers.Object    // to read
-	places  chan tiers.Object // of what is written, oldest first; empty ones have no size
+	shelf
 }
 
 var _ Routine = (*Tier)(nil)
@@ -42,46 +42,70 @@ func (r *Tier) Prepare(ctx context.Context, b *Bench) (err error) {
 			"%s tier, it has %d",
 			cache.ErrTooLarge, b.Workers, r.Size, 2*int64(b.Workers+1)*r.Size, r.Level, capacity)
 	}
+	r.size, r.move = r.Size, b.Move
 	if r.Op == tiers.Write {
-		r.places = make(chan tiers.Object, keep)
-		for range keep {
-			r.places <- tiers.Object{}
-		}
-		return nil
+		return r.fill(ctx, b, 0, keep)
 	}
-	for range keep {
-		o := b.Object("tier", r.Size)
-		if _, _, err := b.Transfer.Write(ctx, r.level.Tier, nil, o); err != nil {
-			return fmt.Errorf("filling the %s tier: %w", r.Level, err)
-		}
-		r.objects = append(r.objects, o)
-	}
-	return nil
+	return r.fill(ctx, b, keep, 0)
 }
 
-// Step reads a random entry, or writes a new one and deletes the oldest beyond
-// the footprint.
-//
-// Entries are read in random order: in that of their writing a drive would read ahead.
+// Step reads or writes an entry.
 func (r *Tier) Step(ctx context.Context, b *Bench, worker int) error {
-	var o tiers.Object
-	if r.Op == tiers.Read {
-		o = r.objects[rand.IntN(len(r.objects))]
-	} else {
-		if old := <-r.places; old.Size > 0 { // there are more than workers
-			if err := r.level.Tier.Remove(ctx, old); err != nil {
-				return err
-			}
-		}
-		o = b.Object("tier", r.Size)
+	return r.step(ctx, b, worker, r.Op)
+}
+
+// shelf is the objects of a routine in one tier: some to read, which stay, and places for those
+// that it writes.
+type shelf struct {
+	level   cache.Level
+	size    int64 // of an object
+	move    func(context.Context, int, cache.Level, tiers.Op, tiers.Object) (tiers.Timing, error)
+	objects []tiers.Object    // to read
+	places  chan tiers.Object // what was written, oldest first; empty ones have no size
+}
+
+// fill writes the objects to read, with all workers, and makes the places.
+func (s *shelf) fill(ctx context.Context, b *Bench, objects, places int) error {
+	s.places = make(chan tiers.Object, places)
+	for range places {
+		s.places <- tiers.Object{}
 	}
-	t, err := b.Move(ctx, worker, r.level, r.Op, o)
+	s.objects = make([]tiers.Object, objects)
+	group, ctx := errgroup.WithContext(ctx)
+	for w := range b.Workers {
+		group.Go(func() error {
+			for n := w; n < objects; n += b.Workers {
+				s.objects[n] = b.Object(s.size)
+				_, err := s.move(ctx, w, s.level, tiers.Write, s.objects[n])
+				if err != nil {
+					return fmt.Errorf("filling the %s tier: %w", s.level.Kind, err)
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// step reads a random object, or writes a new one in the place of the oldest.
+//
+// Objects are read in random order: in that of their writing a drive would read ahead.
+func (s *shelf) step(ctx context.Context, b *Bench, worker int, op tiers.Op) error {
+	o := b.Object(s.size)
+	if op == tiers.Read {
+		o = s.objects[rand.IntN(len(s.objects))]
+	} else if old := <-s.places; old.Size > 0 { // there are as many as workers, at least
+		if err := s.level.Tier.Remove(ctx, old); err != nil {
+			return err
+		}
+	}
+	t, err := s.move(ctx, worker, s.level, op, o)
 	if err != nil {
 		return err
 	}
-	b.Done(worker, r.Level, r.Op, o, t, 0, t.IO())
-	if r.Op == tiers.Write {
-		r.places <- o
+	b.Done(worker, s.level.Kind, op, o, t, 0, t.IO())
+	if op == tiers.Write {
+		s.places <- o
 	}
 	return nil
 }
