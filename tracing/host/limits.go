@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -95,8 +96,15 @@ func (m machine) cgroups(controller string) (dirs []string) {
 			continue
 		}
 		unified := part[0] == "0" && part[1] == ""
-		if unified || slices.Contains(strings.Split(part[1], ","), controller) {
-			dirs = append(dirs, groupPath(mounts, unified, controller, part[2])...)
+		if !unified && !slices.Contains(strings.Split(part[1], ","), controller) {
+			continue
+		}
+		at := slices.IndexFunc(mounts, func(m Mount) bool {
+			return unified && m.Type == "cgroup2" ||
+				!unified && m.Type == "cgroup" && slices.Contains(m.SuperOptions, controller)
+		})
+		if at >= 0 {
+			dirs = append(dirs, groupPath(mounts[at], part[2])...)
 		}
 	}
 	return dirs
@@ -104,17 +112,7 @@ func (m machine) cgroups(controller string) (dirs []string) {
 
 // groupPath lists the directories of a group and its ancestors up to the mount point of its
 // hierarchy.
-func groupPath(mounts []Mount, unified bool, controller, group string) (dirs []string) {
-	at := slices.IndexFunc(mounts, func(m Mount) bool {
-		if unified {
-			return m.Type == "cgroup2"
-		}
-		return m.Type == "cgroup" && slices.Contains(m.SuperOptions, controller)
-	})
-	if at < 0 {
-		return nil
-	}
-	m := mounts[at]
+func groupPath(m Mount, group string) (dirs []string) {
 	// A container without its own cgroup namespace sees the host's path (/docker/<id>) but has only
 	// that group mounted: what is mounted (Root) is cut from the front. Any other mismatch leaves
 	// the mount point.
@@ -131,25 +129,20 @@ func groupPath(mounts []Mount, unified bool, controller, group string) (dirs []s
 }
 
 // cpuQuota returns the cores that a group's bandwidth limit amounts to and the file that says so, 0
-// for none.
+// for what is no limit: "max", -1, no file, a period of nothing.
 func (m machine) cpuQuota(dir string) (cores float64, file string) {
 	file = path.Join(dir, "cpu.max")
-	if text := m.Text(file); text != "" { // v2: "150000 100000", "max 100000"
-		quota, period, _ := strings.Cut(text, " ")
-		return quotient(quota, period), file
+	text := m.Text(file) // v2: "150000 100000", "max 100000"
+	if text == "" {
+		file = path.Join(dir, "cpu.cfs_quota_us") // v1: -1 for none
+		text = m.Text(file) + " " + m.Text(dir, "cpu.cfs_period_us")
 	}
-	file = path.Join(dir, "cpu.cfs_quota_us") // v1: -1 for none
-	return quotient(m.Text(file), m.Text(dir, "cpu.cfs_period_us")), file
-}
-
-// quotient is 0 for what is no limit: "max", -1, an empty file, a period of nothing.
-func quotient(quota, period string) float64 {
-	q, errQ := strconv.ParseInt(quota, 10, 64)
-	p, errP := strconv.ParseInt(period, 10, 64)
-	if errQ != nil || errP != nil || q <= 0 || p <= 0 {
-		return 0
+	var quota, period float64
+	_, err := fmt.Sscan(text, &quota, &period)
+	if err != nil || quota <= 0 || period <= 0 {
+		return 0, file
 	}
-	return float64(q) / float64(p)
+	return quota / period, file
 }
 
 // memoryLimit returns a group's limit in bytes and the file that says so, 0 for none. memory.high

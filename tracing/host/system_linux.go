@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
@@ -59,10 +60,7 @@ func statfs(path string) (Filesystem, error) {
 	if err := uninterrupted(func() error { return unix.Statfs(path, &s) }); err != nil {
 		return Filesystem{}, err
 	}
-	unit := int64(s.Frsize)
-	if unit == 0 {
-		unit = int64(s.Bsize)
-	}
+	unit := cmp.Or(int64(s.Frsize), int64(s.Bsize))
 	f := Filesystem{
 		Type:  fmt.Sprintf("unknown type %#x", uint32(s.Type)),
 		Free:  int64(s.Bavail) * unit,

@@ -12,9 +12,7 @@ import (
 // readings around a window is the harness's own cost. A zero PeakRSS or context switch count means
 // that the system does not tell.
 type Usage struct {
-	CPU  time.Duration // User + Sys, of all threads, exited ones included
-	User time.Duration
-	Sys  time.Duration
+	CPU time.Duration // user and system, of all threads, exited ones included
 
 	PeakRSS int64 // bytes; since ResetPeakRSS where that works, else since the start
 
@@ -33,11 +31,10 @@ func ReadUsage() Usage {
 	var ru unix.Rusage
 	_ = unix.Getrusage(unix.RUSAGE_SELF, &ru) // cannot fail with these arguments
 	u := Usage{
-		User: time.Duration(ru.Utime.Nano()), Sys: time.Duration(ru.Stime.Nano()),
+		CPU:      time.Duration(ru.Utime.Nano() + ru.Stime.Nano()),
 		PeakRSS:  peakRSS(int64(ru.Maxrss)),
 		VolCtxSw: int64(ru.Nvcsw), InvolCtxSw: int64(ru.Nivcsw),
 	}
-	u.CPU = u.User + u.Sys
 	samples := []metrics.Sample{
 		{Name: "/gc/heap/allocs:objects"}, {Name: "/gc/heap/tiny/allocs:objects"},
 		{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/cycles/total:gc-cycles"},

@@ -30,7 +30,6 @@ func TestReadUsageCountsWhatHappens(t *testing.T) {
 	assert.Greater(t, after.NumGC, before.NumGC)
 	assert.Greater(t, after.GCPause, before.GCPause)
 	assert.Greater(t, after.CPU, before.CPU)
-	assert.Equal(t, after.User+after.Sys, after.CPU)
 	assert.Positive(t, after.PeakRSS)
 }
 
