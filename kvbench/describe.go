@@ -3,6 +3,7 @@ package kvbench
 import (
 	"time"
 
+	"kvbench/kvbench/environment"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/tiers/cache"
@@ -29,7 +30,8 @@ func (t *trial) describe() {
 		in.IO.Mode = result.IOSimulated
 		t.device.Reason = "a simulation: nothing was written or read"
 	} else if dir := in.IO.CacheDir; dir != "" {
-		in.Environment = environment(dir)
+		in.Environment = environment.Read(dir)
+		in.Environment.Version = version()
 		var err error
 		if t.device, err = host.BackingDevice(dir); err != nil {
 			t.device.Reason = err.Error()

@@ -1,7 +1,6 @@
 package kvbench
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"kvbench/kvbench/result"
@@ -56,24 +55,4 @@ func used(before, after host.Usage) result.Harness {
 		h.PeakRSSBytes = new(after.PeakRSS)
 	}
 	return h
-}
-
-// environment describes the machine and the directory in the result's own types, which have the
-// same keys.
-func environment(dir string) (e result.Environment) {
-	same(&e, host.ReadEnvironment(dir))
-	e.Version = version()
-	return e
-}
-
-// same fills to with from, which has the same JSON.
-func same(to, from any) {
-	text, err := json.Marshal(from)
-	if err == nil {
-		err = json.Unmarshal(text, to)
-	}
-	if err != nil {
-		// they are types of this module, and a test compares them
-		panic(fmt.Sprintf("%T as %T: %v", from, to, err))
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kvbench/kvbench/environment"
 	"kvbench/tracing/host"
 )
 
@@ -26,7 +27,7 @@ func (m machine) devices() []Device {
 		if err != nil {
 			continue
 		}
-		d := Device{DeviceEnvironment: host.ReadBlockDevice(dir)}
+		d := Device{Device: environment.BlockDevice(dir)}
 		// Empty card readers and drives that are gone have no size.
 		if d.SizeBytes == nil || *d.SizeBytes == 0 {
 			continue
@@ -35,7 +36,7 @@ func (m machine) devices() []Device {
 		slaves := host.Root(filepath.Join(dir, "slaves"))
 		for _, member := range slaves.Names() {
 			if below, err := filepath.EvalSymlinks(slaves.Path(member)); err == nil {
-				d.Members = append(d.Members, host.ReadBlockDevice(below))
+				d.Members = append(d.Members, environment.BlockDevice(below))
 			}
 		}
 		d.Link = m.link(dir)

@@ -1,6 +1,6 @@
 package discover
 
-import "kvbench/tracing/host"
+import "kvbench/kvbench/result"
 
 // SchemaVersion of the JSON. Readers accept any 1.x.
 const SchemaVersion = "1.0"
@@ -81,7 +81,7 @@ type GPU struct {
 
 // Device is a whole block device.
 type Device struct {
-	host.DeviceEnvironment
+	result.Device
 	Link *Link `json:"pcie"`
 	NVMe *NVMe `json:"nvme"`
 }
@@ -101,15 +101,15 @@ type NVMe struct {
 // Directory is where the storage tier would be. What decides how a run must be made is here as
 // flags, so that readers need no list of filesystem types.
 type Directory struct {
-	Path         string                     `json:"path"`
-	Filesystem   host.FilesystemEnvironment `json:"filesystem"`
-	TotalBytes   int64                      `json:"total_bytes"`
-	FreeBytes    int64                      `json:"free_bytes"`
-	Root         bool                       `json:"root_filesystem"`
-	Network      bool                       `json:"network"`
-	InMemory     bool                       `json:"in_memory"`
-	Device       string                     `json:"device,omitempty"`
-	DeviceReason string                     `json:"device_reason,omitempty"`
+	Path         string            `json:"path"`
+	Filesystem   result.Filesystem `json:"filesystem"`
+	TotalBytes   int64             `json:"total_bytes"`
+	FreeBytes    int64             `json:"free_bytes"`
+	Root         bool              `json:"root_filesystem"`
+	Network      bool              `json:"network"`
+	InMemory     bool              `json:"in_memory"`
+	Device       string            `json:"device,omitempty"`
+	DeviceReason string            `json:"device_reason,omitempty"`
 }
 
 // Tracing is what block-layer tracing would find. Possible is a guess from what can be seen; a

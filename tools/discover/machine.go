@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"kvbench/kvbench/environment"
+	"kvbench/kvbench/result"
 	"kvbench/tracing/host"
 )
 
@@ -18,7 +20,7 @@ import (
 // that are no files. What is no file is a function, which tests replace.
 type machine struct {
 	host.Root
-	environment func(dir string) host.Environment
+	environment func(dir string) result.Environment
 	limits      func() host.Limits
 	filesystem  func(dir string) (host.Filesystem, error)
 	nvml        func() ([]GPU, string)
@@ -26,7 +28,7 @@ type machine struct {
 
 // thisMachine asks the system; tests ask files and functions of their own.
 func thisMachine() machine {
-	return machine{environment: host.ReadEnvironment, limits: host.ReadLimits,
+	return machine{environment: environment.Read, limits: host.ReadLimits,
 		filesystem: host.FilesystemOf, nvml: nvmlGPUs}
 }
 
@@ -66,7 +68,7 @@ func (m machine) hardware(dir string) Hardware {
 // cpu counts sockets and cores by their places in the topology: /proc/cpuinfo has them on some
 // architectures only. In a container the counts are the host's, and AllowedCores is what this
 // process may use.
-func (m machine) cpu(e host.Environment, l host.Limits) CPU {
+func (m machine) cpu(e result.Environment, l host.Limits) CPU {
 	const cpus, nodes = "/sys/devices/system/cpu", "/sys/devices/system/node"
 	c := CPU{Model: e.CPUModel, Threads: e.Cores, Governor: e.CPUGovernor, AllowedCores: l.Cores,
 		AllowedBecause: l.CoresSource, NUMA: []Node{}}
@@ -101,7 +103,7 @@ func (m machine) cpu(e host.Environment, l host.Limits) CPU {
 }
 
 // directory describes the mount and the space of a directory, nil when it cannot be asked.
-func (m machine) directory(dir string, e host.Environment) *Directory {
+func (m machine) directory(dir string, e result.Environment) *Directory {
 	fs, err := m.filesystem(dir)
 	if err != nil {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kvbench/kvbench/result"
 	"kvbench/tools/golden"
 	"kvbench/tracing/host"
 )
@@ -97,13 +98,13 @@ func fake(t *testing.T) machine {
 
 	return machine{
 		Root: host.Root(root),
-		environment: func(string) host.Environment {
-			return host.Environment{Hostname: "lab7", OS: "Ubuntu 24.04 LTS",
+		environment: func(string) result.Environment {
+			return result.Environment{Hostname: "lab7", OS: "Ubuntu 24.04 LTS",
 				Kernel: "6.8.0-31-generic", Arch: "amd64", CPUModel: "AMD EPYC 9654",
 				Cores: 8, CPUGovernor: "powersave", MemoryBytes: 128 << 30, HugePages: "never",
-				Filesystem: host.FilesystemEnvironment{Type: "xfs", MountPoint: "/mnt/kv",
+				Filesystem: result.Filesystem{Type: "xfs", MountPoint: "/mnt/kv",
 					Options: []string{"rw", "noatime"}},
-				Device: &host.DeviceEnvironment{Name: "nvme0n1"}}
+				Device: &result.Device{Name: "nvme0n1"}}
 		},
 		limits: func() host.Limits {
 			return host.Limits{Cores: 6, CoresSource: "/sys/fs/cgroup/cpu.max",
@@ -173,8 +174,8 @@ func TestDirectoriesThatCannotBeMeasured(t *testing.T) {
 	m.filesystem = func(string) (host.Filesystem, error) {
 		return host.Filesystem{Type: "tmpfs", Free: 1 << 30, Total: 1 << 30, Memory: true}, nil
 	}
-	m.environment = func(string) host.Environment {
-		return host.Environment{Filesystem: host.FilesystemEnvironment{Type: "tmpfs"},
+	m.environment = func(string) result.Environment {
+		return result.Environment{Filesystem: result.Filesystem{Type: "tmpfs"},
 			DeviceReason: "tmpfs keeps its files in memory"}
 	}
 	h := m.hardware("/dev/shm")

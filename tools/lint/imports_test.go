@@ -46,15 +46,16 @@ var mayImport = map[string]string{
 	"tiers/faults":   "tiers",
 	"tiers/tiertest": "tiers",
 
-	"kvbench/units":  "",
-	"kvbench/result": "kvbench/units",
-	"kvbench/report": "kvbench/units kvbench/result tracing tracing/fio",
-	"kvbench/record": "kvbench/units kvbench/result tiers workloads workloads/model",
-	"kvbench/group":  "kvbench/result",
+	"kvbench/units":       "",
+	"kvbench/result":      "kvbench/units",
+	"kvbench/report":      "kvbench/units kvbench/result tracing tracing/fio",
+	"kvbench/record":      "kvbench/units kvbench/result tiers workloads workloads/model",
+	"kvbench/group":       "kvbench/result",
+	"kvbench/environment": "kvbench/result tracing/host",
 	"kvbench/params": "kvbench/units kvbench/result tiers workloads workloads/model " +
 		"workloads/profile tracing/host",
-	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/group tiers/... " +
-		"tracing/... workloads workloads/iotrace",
+	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/group " +
+		"kvbench/environment tiers/... tracing/... workloads workloads/iotrace",
 	"kvbench/requests": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +
 		"workloads/...",
 	"kvbench/plainio": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +
@@ -73,7 +74,7 @@ var mayImport = map[string]string{
 	"tools/aggregate": "tools/load tools/stats kvbench/units kvbench/result",
 	"tools/submission": "tools/load tools/stats tools/aggregate tools/view/... tools/discover " +
 		"kvbench/units kvbench/result kvbench/params",
-	"tools/discover": "tracing/... kvbench/params",
+	"tools/discover": "tracing/... kvbench/params kvbench/environment kvbench/result",
 	"tools/sizing": "tools/load tools/stats kvbench/units kvbench/result kvbench/params tiers " +
 		"tiers/buffer tiers/workdir tracing/host workloads/profile workloads/users",
 	"tools/dedup":  "kvbench/units",

@@ -21,7 +21,6 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tools/discover"
 	"kvbench/tools/golden"
-	"kvbench/tracing/host"
 )
 
 // closed is a flawless result of the closed division, with the parameters that a run would have on
@@ -188,7 +187,7 @@ func TestClosedSubmission(t *testing.T) {
 func TestDescriptionTakesWhatDiscoverFound(t *testing.T) {
 	h := discover.Hardware{SchemaVersion: discover.SchemaVersion, Hostname: "node0",
 		CPU: discover.CPU{Sockets: new(2), Cores: new(192)}}
-	h.Devices = []discover.Device{{DeviceEnvironment: host.DeviceEnvironment{Name: "nvme0n1"},
+	h.Devices = []discover.Device{{Device: result.Device{Name: "nvme0n1"},
 		Link: &discover.Link{Generation: 5, Width: 4}}}
 	r := closed(t, 1, 0, 0)
 	n := describe(r.Environment, h)

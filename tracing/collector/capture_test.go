@@ -50,7 +50,8 @@ func (l made) trace() *tracing.Trace {
 	w.after = edge{now: 1 + uint64(l.window), first: 1, idle: 1 + uint64(l.window)}
 	c := &Collector{
 		opt:    Options{Level: tracing.LevelBlock, Filter: tracing.FilterDevice},
-		device: host.Device{Name: "nvme0n1"}, programs: &fakePrograms{}, watching: "this process",
+		device: host.Device{Disk: host.Disk{Name: "nvme0n1"}},
+		programs: &fakePrograms{}, watching: "this process",
 	}
 	t := c.build(w, &n)
 	t.Capture.MaxSegments = l.segments

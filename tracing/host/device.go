@@ -9,13 +9,9 @@ import (
 // Device is the block device behind a directory, or the reason why there is none. It is plain data:
 // it holds no descriptor, may be copied, and its methods may be called from any goroutine.
 type Device struct {
-	// Name is the kernel's for the whole device (nvme0n1, sda, dm-0, loop3); empty when there is
-	// none.
-	Name         string
-	SysPath      string // its directory in sysfs, without symlinks
-	Major, Minor uint32 // device number of the whole device
-	// Partition is the one that holds the filesystem, empty when it has the whole device.
-	Partition string
+	// Disk is the whole device, with the partition that holds the filesystem. Its name is empty
+	// when there is none.
+	Disk
 
 	Filesystem string // type as the kernel names it: ext4, xfs, tmpfs, nfs4, overlay
 	Mount      Mount  // the mount that holds the directory; zero where it could not be found
@@ -104,7 +100,7 @@ func (m machine) mountOf(at identity) (Mount, error) {
 // describe fills in the whole device for a device number that the kernel gave.
 func (m machine) describe(d Device, major, minor uint32) (Device, error) {
 	number := fmt.Sprintf("%d:%d", major, minor)
-	disk, partition, err := m.wholeDisk(m.Path("/sys/dev/block", number))
+	disk, err := wholeDisk(m.Path("/sys/dev/block", number))
 	if errors.Is(err, fs.ErrNotExist) {
 		d.Major, d.Minor = major, minor
 		d.Reason = fmt.Sprintf("the filesystem is on device %s, which /sys/dev/block does not "+
@@ -114,8 +110,7 @@ func (m machine) describe(d Device, major, minor uint32) (Device, error) {
 	if err != nil {
 		return Device{}, fmt.Errorf("look up device %s: %w", number, err)
 	}
-	d.Partition, d.Name, d.SysPath = partition, disk.Name, disk.SysPath
-	d.Major, d.Minor, d.counted = disk.Major, disk.Minor, []Disk{disk}
+	d.Disk, d.counted = disk, []Disk{disk}
 	d = m.stack(d)
 	if off := d.uncounted(); off != "" {
 		d.Reason = fmt.Sprintf("statistics of %[1]s are switched off (echo 1 > "+

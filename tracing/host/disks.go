@@ -14,38 +14,54 @@ import (
 
 // Disk is a whole block device. Those that Device.Disks returns have a request queue of their own.
 type Disk struct {
-	Name         string
+	Name         string // the kernel's: nvme0n1, sda, dm-0, loop3
 	Major, Minor uint32
-	SysPath      string
-	Hidden       bool // no device number is visible, so it is known by its name only
+	SysPath      string // its directory in sysfs, without symlinks
+	Hidden       bool   // no device number is visible, so it is known by its name only
+	Partition    string // by which it was found, empty when that was the disk
 }
 
 // wholeDisk follows a link of sysfs to a device; a partition becomes the disk that it is on, whose
 // directory sysfs keeps it in.
-func (m machine) wholeDisk(link string) (d Disk, partition string, err error) {
+func wholeDisk(link string) (d Disk, err error) {
 	dir, err := filepath.EvalSymlinks(link)
 	if err != nil {
-		return Disk{}, "", err
+		return d, err
 	}
 	if Root(dir).Exists("partition") {
-		partition, dir = filepath.Base(dir), filepath.Dir(dir)
+		d.Partition, dir = filepath.Base(dir), filepath.Dir(dir)
 	}
-	d = Disk{Name: filepath.Base(dir), SysPath: dir}
+	d.Name, d.SysPath = filepath.Base(dir), dir
 	number := Root(dir).Text("dev")
-	if d.Hidden = number == ""; d.Hidden { // as the paths of an NVMe multipath head are
-		return d, partition, nil
+	if d.Hidden = number == ""; !d.Hidden { // as the paths of an NVMe multipath head are
+		d.Major, d.Minor, err = parseDeviceNumber(number)
 	}
-	d.Major, d.Minor, err = parseDeviceNumber(number)
-	return d, partition, err
+	return d, err
 }
 
 // diskNamed finds the disk of a device or partition.
-func (m machine) diskNamed(name string) (Disk, string, error) {
-	d, partition, err := m.wholeDisk(m.Path("/sys/class/block", name))
+func (m machine) diskNamed(name string) (Disk, error) {
+	d, err := wholeDisk(m.Path("/sys/class/block", name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return m.wholeDisk(m.Path("/sys/block", name))
+		return wholeDisk(m.Path("/sys/block", name))
 	}
-	return d, partition, err
+	return d, err
+}
+
+// Below describes the disks of the members, and the partitions of them that some members are.
+func (d Device) Below() (disks []Disk) {
+	for _, name := range d.Members {
+		// A slave's link leads to where it really is, and so does that of the class for the hidden
+		// paths of a multipath head.
+		disk, err := wholeDisk(filepath.Join(d.SysPath, "slaves", name))
+		if err != nil {
+			disk, err = thisMachine().diskNamed(name)
+		}
+		if err == nil {
+			disks = append(disks, disk)
+		}
+	}
+	return disks
 }
 
 // MaxSegments is how many pieces of memory one request may have, 0 when unknown.
@@ -186,7 +202,7 @@ func (m machine) disks(d Device) (found []Disk, reason string) {
 	}
 	seen := map[string]bool{}
 	for ; len(names) > 0; names = names[1:] {
-		disk, _, err := m.diskNamed(names[0])
+		disk, err := m.diskNamed(names[0])
 		if err != nil {
 			return nil, fmt.Sprintf("%s cannot be examined: %v", names[0], err)
 		}

@@ -37,17 +37,17 @@ func TestTargets(t *testing.T) {
 		want   []string
 		reason string
 	}{
-		{"a disk is itself", Device{Name: "sda"}, []string{"sda"}, ""},
+		{"a disk is itself", Device{Disk: Disk{Name: "sda"}}, []string{"sda"}, ""},
 		{"device mapper over RAID over a partition and a disk",
-			Device{Name: "dm-0", Members: []string{"md0"}}, []string{"sda", "sdb"}, ""},
-		{"the paths of an NVMe multipath head", Device{Name: "nvme0n1"},
+			Device{Disk: Disk{Name: "dm-0"}, Members: []string{"md0"}}, []string{"sda", "sdb"}, ""},
+		{"the paths of an NVMe multipath head", Device{Disk: Disk{Name: "nvme0n1"}},
 			[]string{"nvme0c0n1", "nvme0c1n1"}, ""},
 		{"btrfs on two devices", Device{Members: []string{"sda3", "sdb"}, Reason: "spread"},
 			[]string{"sda", "sdb"}, ""},
-		{"a RAM disk sees no requests", Device{Name: "zram0"}, nil,
+		{"a RAM disk sees no requests", Device{Disk: Disk{Name: "zram0"}}, nil,
 			"zram0 handles bios without requests"},
 		{"no device", Device{Reason: "tmpfs keeps its files in memory"}, nil, "tmpfs keeps"},
-		{"one that is gone", Device{Name: "sdz"}, nil, "sdz cannot be examined"},
+		{"one that is gone", Device{Disk: Disk{Name: "sdz"}}, nil, "sdz cannot be examined"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, reason := f.disks(c.device)
@@ -60,6 +60,6 @@ func TestTargets(t *testing.T) {
 			assert.Equal(t, c.reason == "", reason == "")
 		})
 	}
-	paths, _ := f.disks(Device{Name: "nvme0n1"})
+	paths, _ := f.disks(Device{Disk: Disk{Name: "nvme0n1"}})
 	assert.True(t, paths[0].Hidden)
 }

@@ -10,7 +10,6 @@
 //	limits.go       processors and memory that the machine, affinity and cgroups leave; what this
 //	                process may ask of the kernel
 //	usage.go        processor time and memory of this process
-//	environment.go  the machine as a result describes it
 //	system_*.go     the system calls that differ between platforms
 //
 // Everything is read from /sys and /proc and needs no privilege. What cannot be read is unknown,

@@ -213,7 +213,7 @@ func TestBackingDeviceReasons(t *testing.T) {
 
 func TestReadStatNamesWhatFailed(t *testing.T) {
 	dir := t.TempDir()
-	sda := Device{Name: "sda", counted: []Disk{{SysPath: dir}}}
+	sda := Device{Disk: Disk{Name: "sda"}, counted: []Disk{{SysPath: dir}}}
 	_, err := sda.ReadStat()
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.ErrorContains(t, err, "block device sda")

@@ -39,11 +39,12 @@ func physicalMemory() (bytes int64, source string) {
 	return int64(n), "hw.memsize"
 }
 
-// systemEnvironment fills in what macOS keeps in sysctl instead of /proc.
-func systemEnvironment(e *Environment) {
-	e.Kernel, _ = unix.Sysctl("kern.osrelease")
-	e.CPUModel, _ = unix.Sysctl("machdep.cpu.brand_string")
-	e.MemoryBytes, _ = physicalMemory()
+// SystemFacts is what macOS keeps in sysctl instead of /proc.
+func SystemFacts() (kernel, cpu string, memory int64) {
+	kernel, _ = unix.Sysctl("kern.osrelease")
+	cpu, _ = unix.Sysctl("machdep.cpu.brand_string")
+	memory, _ = physicalMemory()
+	return kernel, cpu, memory
 }
 
 // ResetPeakRSS is not possible here: PeakRSS counts from the start of the process.

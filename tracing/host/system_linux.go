@@ -90,8 +90,8 @@ func allowedCPUs() int {
 // physicalMemory is not asked where /proc/meminfo is there; without it nothing is known.
 func physicalMemory() (bytes int64, source string) { return 0, "" }
 
-// systemEnvironment has nothing to add to /proc and /sys.
-func systemEnvironment(*Environment) {}
+// SystemFacts has nothing to add to /proc and /sys.
+func SystemFacts() (kernel, cpu string, memory int64) { return "", "", 0 }
 
 // ResetPeakRSS makes the peak start again at the present size, so that a benchmark does not inherit
 // the peak of the one before it. It fails where the kernel forbids it (some sandboxes); PeakRSS

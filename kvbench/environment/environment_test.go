@@ -1,4 +1,4 @@
-package host
+package environment
 
 import (
 	"encoding/json"
@@ -8,11 +8,27 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/result"
+	"kvbench/tracing/host"
 )
 
+// rootOf is a machine made of files.
+func rootOf(t *testing.T, files map[string]string) host.Root {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	return host.Root(root)
+}
+
 func TestEnvironmentOfAFabricatedMachine(t *testing.T) {
-	m := machineOf(t, 4, map[string]string{
-		"/proc/meminfo": meminfo,
+	m := rootOf(t, map[string]string{
+		"/proc/meminfo": "MemTotal:       16777216 kB\n",
 		"/proc/cpuinfo": "processor\t: 0\nmodel name\t: " +
 			"AMD EPYC 9654\nflags\t\t: aes\n",
 		"/proc/sys/kernel/osrelease": "6.8.0-31-generic\n",
@@ -22,19 +38,19 @@ func TestEnvironmentOfAFabricatedMachine(t *testing.T) {
 		"/sys/kernel/mm/transparent_hugepage/enabled":           "always [madvise] never\n",
 		"/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "powersave\n",
 	})
-	e := m.environment()
+	e := machine(m)
 	assert.Equal(t, "Ubuntu 24.04 LTS", e.OS)
 	assert.Equal(t, "6.8.0-31-generic", e.Kernel)
 	assert.Equal(t, "AMD EPYC 9654", e.CPUModel)
 	assert.Equal(t, "madvise", e.HugePages)
 	assert.EqualValues(t, 64, *e.HugePagePool)
 	assert.Equal(t, "powersave", e.CPUGovernor)
-	assert.Equal(t, 16*testGiB, e.MemoryBytes)
+	assert.Equal(t, int64(16<<30), e.MemoryBytes)
 	assert.NotEmpty(t, e.GoVersion)
 }
 
 func TestEnvironmentDescribesDevices(t *testing.T) {
-	m := machineOf(t, 4, map[string]string{
+	m := rootOf(t, map[string]string{
 		"nvme0n1/size": "2000\n", "nvme0n1/device/model": "SAMSUNG MZQL2  \n",
 		"nvme0n1/device/firmware_rev": "GDC5602Q\n",
 		"nvme0n1/queue/rotational":    "0\n", "nvme0n1/queue/scheduler": "[none] mq-deadline\n",
@@ -54,10 +70,11 @@ func TestEnvironmentDescribesDevices(t *testing.T) {
 	require.NoError(t, os.Symlink(dir("nvme0n1"), dir("dm-0/slaves/nvme0n1")))
 
 	t.Run("an NVMe drive", func(t *testing.T) {
-		var e Environment
-		m.addDevice(&e, Device{
-			Name: "nvme0n1", SysPath: dir("nvme0n1"), Partition: "nvme0n1p1", Filesystem: "xfs",
-			Mount: Mount{
+		var e result.Environment
+		directory(&e, host.Device{
+			Disk:       host.Disk{Name: "nvme0n1", SysPath: dir("nvme0n1"), Partition: "nvme0n1p1"},
+			Filesystem: "xfs",
+			Mount: host.Mount{
 				Point:        "/mnt/kv",
 				Source:       "/dev/nvme0n1p1",
 				Options:      []string{"rw", "noatime"},
@@ -76,18 +93,17 @@ func TestEnvironmentDescribesDevices(t *testing.T) {
 		assert.EqualValues(t, 1023, *e.Device.Queue.Requests)
 		assert.Nil(t, e.Device.Queue.PhysicalBlockSize,
 			"what sysfs does not show is unknown, not zero")
-		assert.Equal(t, FilesystemEnvironment{
+		assert.Equal(t, result.Filesystem{
 			Type: "xfs", MountPoint: "/mnt/kv", Source: "/dev/nvme0n1p1",
 			Options: []string{"rw", "noatime"}, SuperOptions: []string{"rw", "inode64"},
 		}, e.Filesystem)
 	})
 	t.Run("a stacked device shows the drives below", func(t *testing.T) {
-		var e Environment
-		m.addDevice(
+		var e result.Environment
+		directory(
 			&e,
-			Device{
-				Name:    "dm-0",
-				SysPath: dir("dm-0"),
+			host.Device{
+				Disk:    host.Disk{Name: "dm-0", SysPath: dir("dm-0")},
 				Members: []string{"nvme0n1", "sda3"},
 				Note:    "stacked",
 			},
@@ -102,15 +118,15 @@ func TestEnvironmentDescribesDevices(t *testing.T) {
 		assert.Equal(t, "stacked", e.Device.Note)
 	})
 	t.Run("virtio has no model name", func(t *testing.T) {
-		assert.Empty(t, ReadBlockDevice(dir("vda")).Model)
+		assert.Empty(t, BlockDevice(dir("vda")).Model)
 	})
 	t.Run("a network mount has transfer sizes", func(t *testing.T) {
-		var e Environment
-		m.addDevice(
+		var e result.Environment
+		directory(
 			&e,
-			Device{
+			host.Device{
 				Filesystem: "nfs4",
-				Mount: Mount{
+				Mount: host.Mount{
 					Type:         "nfs4",
 					SuperOptions: []string{"rsize=1048576", "wsize=262144"},
 				},
@@ -120,16 +136,16 @@ func TestEnvironmentDescribesDevices(t *testing.T) {
 		assert.EqualValues(t, 256<<10, *e.Filesystem.WriteSizeBytes)
 	})
 	t.Run("no device", func(t *testing.T) {
-		var e Environment
-		m.addDevice(&e, Device{Filesystem: "tmpfs", Reason: "in memory"})
+		var e result.Environment
+		directory(&e, host.Device{Filesystem: "tmpfs", Reason: "in memory"})
 		text, err := json.Marshal(e)
 		require.NoError(t, err)
 		assert.Contains(t, string(text), `"device":null,"device_reason":"in memory"`)
 	})
 }
 
-func TestReadEnvironmentHere(t *testing.T) {
-	e := ReadEnvironment(t.TempDir())
+func TestReadHere(t *testing.T) {
+	e := Read(t.TempDir())
 	assert.NotEmpty(t, e.Kernel)
 	assert.NotEmpty(t, e.Arch)
 	assert.Positive(t, e.Cores)
@@ -137,14 +153,14 @@ func TestReadEnvironmentHere(t *testing.T) {
 	if e.Device == nil {
 		assert.NotEmpty(t, e.DeviceReason, "no device, so there is a reason")
 	}
-	missing := ReadEnvironment(filepath.Join(t.TempDir(), "missing"))
+	missing := Read(filepath.Join(t.TempDir(), "missing"))
 	assert.NotEmpty(t, missing.DeviceReason)
 	assert.NotEmpty(t, missing.Kernel, "the machine is described all the same")
 }
 
 func TestCPUModel(t *testing.T) {
 	of := func(cpuinfo string) string {
-		return machineOf(t, 1, map[string]string{"/proc/cpuinfo": cpuinfo}).cpuModel()
+		return cpuModel(rootOf(t, map[string]string{"/proc/cpuinfo": cpuinfo}))
 	}
 	assert.Equal(t, "ARM implementer 0x41 part 0xd0c",
 		of("processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"))

@@ -1,0 +1,107 @@
+package environment
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"kvbench/kvbench/result"
+	"kvbench/tracing/host"
+)
+
+// Read describes this machine and the directory dir, which should exist.
+func Read(dir string) result.Environment {
+	e := machine(host.Root(""))
+	e.Hostname, _ = os.Hostname()
+	d, err := host.BackingDevice(dir)
+	if err != nil {
+		e.DeviceReason = err.Error()
+		return e
+	}
+	directory(&e, d)
+	return e
+}
+
+// machine reads what /proc and /sys tell, or what the system has instead of them.
+func machine(root host.Root) result.Environment {
+	kernel, cpu, memory := host.SystemFacts()
+	return result.Environment{
+		OS:     cmp.Or(root.Field("PRETTY_NAME", "/etc/os-release"), runtime.GOOS),
+		Kernel: cmp.Or(root.Text("/proc/sys/kernel/osrelease"), kernel), Arch: runtime.GOARCH,
+		CPUModel: cmp.Or(cpuModel(root), cpu), Cores: runtime.NumCPU(),
+		CPUGovernor: root.Text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+		MemoryBytes: cmp.Or(root.KiB("MemTotal", "/proc/meminfo"), memory),
+		GoVersion:   runtime.Version(), GOMAXPROCS: runtime.GOMAXPROCS(0),
+		HugePages:    host.Chosen(root.Text("/sys/kernel/mm/transparent_hugepage/enabled")),
+		HugePagePool: root.Integer("/proc/sys/vm/nr_hugepages"),
+	}
+}
+
+// cpuModel finds the processor's name. arm64 kernels give only numbers (implementer and part),
+// which are printed as they are: lists of their names go out of date.
+func cpuModel(root host.Root) string {
+	field := func(name string) string { return root.Field(name, "/proc/cpuinfo") }
+	name, part := field("model name"), field("CPU part")
+	if name == "" && part != "" {
+		name = "ARM implementer " + field("CPU implementer") + " part " + part
+	}
+	return name
+}
+
+// directory describes the mount and the device behind it.
+func directory(e *result.Environment, d host.Device) {
+	e.Filesystem = result.Filesystem{
+		Type: d.Filesystem, MountPoint: d.Mount.Point, Source: d.Mount.Source,
+		Options: d.Mount.Options, SuperOptions: d.Mount.SuperOptions,
+	}
+	if read, write, ok := d.Mount.TransferSizes(); ok {
+		e.Filesystem.ReadSizeBytes, e.Filesystem.WriteSizeBytes = &read, &write
+	}
+	e.DeviceReason = d.Reason
+	if d.Name == "" {
+		return
+	}
+	dev := BlockDevice(d.SysPath)
+	dev.Partition, dev.BackingFile, dev.Note = d.Partition, d.BackingFile, d.Note
+	for _, m := range d.Below() {
+		member := BlockDevice(m.SysPath)
+		member.Partition = m.Partition
+		dev.Members = append(dev.Members, member)
+	}
+	e.Device = &dev
+}
+
+// BlockDevice describes the whole device whose directory in sysfs is dir (/sys/block/nvme0n1, links
+// resolved).
+func BlockDevice(dir string) result.Device {
+	at := host.Root(dir)
+	d := result.Device{
+		Name:     filepath.Base(dir),
+		Firmware: cmp.Or(at.Text("device/firmware_rev"), at.Text("device/rev")), // NVMe, SCSI
+		Queue: result.Queue{
+			Scheduler:         host.Chosen(at.Text("queue/scheduler")),
+			WriteCache:        at.Text("queue/write_cache"),
+			LogicalBlockSize:  at.Integer("queue/logical_block_size"),
+			PhysicalBlockSize: at.Integer("queue/physical_block_size"),
+			MaxSegments:       at.Integer("queue/max_segments"),
+			MaxSegmentSize:    at.Integer("queue/max_segment_size"),
+			MaxSectorsKB:      at.Integer("queue/max_sectors_kb"),
+			MaxHWSectorsKB:    at.Integer("queue/max_hw_sectors_kb"),
+			Requests:          at.Integer("queue/nr_requests"),
+			ReadAheadKB:       at.Integer("queue/read_ahead_kb"),
+		},
+	}
+	if model := at.Text("device/model"); model != "" {
+		// virtio has no model, only a vendor number of PCI, which names nothing.
+		d.Model = strings.TrimSpace(at.Text("device/vendor") + " " + model)
+	}
+	if sectors := at.Integer("size"); sectors != nil {
+		d.SizeBytes = new(*sectors * host.SectorSize)
+	}
+	if r := at.Integer("queue/rotational"); r != nil {
+		d.Rotational = new(*r != 0)
+	}
+	return d
+}
