@@ -1,7 +1,5 @@
 package result
 
-import "encoding/json"
-
 // Environment describes the machine and the directory of a run: what a reader needs to judge
 // whether two results may be compared. Unknown strings are empty and left out of the JSON, unknown
 // numbers are null.
@@ -43,17 +41,31 @@ type Filesystem struct {
 
 // Device is the whole block device below that filesystem.
 type Device struct {
-	Name       string `json:"name"`
-	Partition  string `json:"partition,omitempty"`
-	Model      string `json:"model,omitempty"`
-	Firmware   string `json:"firmware,omitempty"`
-	SizeBytes  *int64 `json:"size_bytes"`
-	Rotational *bool  `json:"rotational"`
-	// the limits of its request queue, a host.QueueEnvironment, whose keys package host alone knows
-	Queue       json.RawMessage `json:"queue"`
-	Members     []Device        `json:"members,omitempty"` // of dm, md and multipath devices
-	BackingFile string          `json:"backing_file,omitempty"`
-	Note        string          `json:"note,omitempty"`
+	Name        string   `json:"name"`
+	Partition   string   `json:"partition,omitempty"`
+	Model       string   `json:"model,omitempty"`
+	Firmware    string   `json:"firmware,omitempty"`
+	SizeBytes   *int64   `json:"size_bytes"`
+	Rotational  *bool    `json:"rotational"`
+	Queue       Queue    `json:"queue"`
+	Members     []Device `json:"members,omitempty"` // of dm, md and multipath devices
+	BackingFile string   `json:"backing_file,omitempty"`
+	Note        string   `json:"note,omitempty"`
+}
+
+// Queue holds the limits of the device's request queue. max_segments × page size bounds a request
+// from ordinary pages, which is why huge pages matter; max_sectors_kb bounds all.
+type Queue struct {
+	Scheduler         string `json:"scheduler,omitempty"`
+	WriteCache        string `json:"write_cache,omitempty"`
+	LogicalBlockSize  *int64 `json:"logical_block_size"`
+	PhysicalBlockSize *int64 `json:"physical_block_size"`
+	MaxSegments       *int64 `json:"max_segments"`
+	MaxSegmentSize    *int64 `json:"max_segment_size"`
+	MaxSectorsKB      *int64 `json:"max_sectors_kb"`
+	MaxHWSectorsKB    *int64 `json:"max_hw_sectors_kb"`
+	Requests          *int64 `json:"nr_requests"`
+	ReadAheadKB       *int64 `json:"read_ahead_kb"`
 }
 
 // Limits is what this process may use of the machine: the tightest of the machine itself, its CPU

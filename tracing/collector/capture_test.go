@@ -49,8 +49,8 @@ func (l made) trace() *tracing.Trace {
 	w.before.now, w.before.first = 1, 1
 	w.after = edge{now: 1 + uint64(l.window), first: 1, idle: 1 + uint64(l.window)}
 	c := &Collector{
-		opt:    Options{Level: tracing.LevelBlock, Filter: tracing.FilterDevice},
-		device: host.Device{Disk: host.Disk{Name: "nvme0n1"}},
+		opt:      Options{Level: tracing.LevelBlock, Filter: tracing.FilterDevice},
+		device:   host.Device{Disk: host.Disk{Name: "nvme0n1"}},
 		programs: &fakePrograms{}, watching: "this process",
 	}
 	t := c.build(w, &n)
