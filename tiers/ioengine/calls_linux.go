@@ -3,4 +3,4 @@ package ioengine
 import "golang.org/x/sys/unix"
 
 // syncData makes a file's bytes durable, and of its metadata what is needed to find them.
-func syncData(fd int) error { return uninterrupted(func() error { return unix.Fdatasync(fd) }) }
+func syncData(fd int) error { return unix.Fdatasync(fd) }

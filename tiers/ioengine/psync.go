@@ -15,12 +15,11 @@ type psync struct {
 	call func(*Op) (moved int, err error)
 
 	mu       sync.Mutex
-	work     sync.Cond // there is something to do for an idle worker, or the engine is closed
+	work     sync.Cond // there is something to do for an idle worker, or for Close
 	queue    list      // not taken yet
 	asked    list      // at the device, oldest first
 	idle     int
-	underway int           // submitted and not done
-	drained  chan struct{} // made by Close, closed when nothing is under way
+	underway int // submitted and not done
 	closed   bool
 }
 
@@ -30,6 +29,8 @@ func NewPsync(now func() time.Duration) Engine { return newPsync(now, perform) }
 func newPsync(now func() time.Duration, call func(*Op) (int, error)) *psync {
 	e := &psync{now: now, call: call}
 	e.work.L = &e.mu
+	e.queue.init()
+	e.asked.init()
 	return e
 }
 
@@ -64,7 +65,8 @@ func (e *psync) worker() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for {
-		for e.queue.first == nil {
+		op := e.queue.first()
+		for ; op == nil; op = e.queue.first() {
 			if e.closed {
 				return
 			}
@@ -72,7 +74,6 @@ func (e *psync) worker() {
 			e.work.Wait()
 			// Whoever submitted took this worker off the idle ones, unless the engine is closed.
 		}
-		op := e.queue.first
 		e.queue.remove(op)
 		for more := true; more; {
 			more = e.serve(op)
@@ -97,8 +98,8 @@ func (e *psync) serve(op *Op) (again bool) {
 	e.mu.Lock()
 	again = op.again
 	op.own, op.again = false, false
-	if e.underway--; e.underway == 0 && e.drained != nil {
-		close(e.drained)
+	if e.underway--; e.underway == 0 && e.closed {
+		e.work.Broadcast()
 	}
 	return again
 }
@@ -107,7 +108,7 @@ func (e *psync) Stuck(dst []Stuck, older time.Duration) []Stuck {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := e.now()
-	for op := e.asked.first; op != nil && now-op.Begun > older; op = op.next {
+	for op := e.asked.root.next; op != &e.asked.root && now-op.Begun > older; op = op.next {
 		dst = append(dst, Stuck{Kind: op.Kind, FD: op.FD, Off: op.Off, N: op.N,
 			For: now - op.Begun})
 	}
@@ -116,52 +117,45 @@ func (e *psync) Stuck(dst []Stuck, older time.Duration) []Stuck {
 
 // Close ends the workers. Those that the device holds end when it answers, if ever.
 func (e *psync) Close(ctx context.Context) error {
-	e.mu.Lock()
-	e.closed = true
-	e.work.Broadcast()
-	if e.underway == 0 {
-		e.mu.Unlock()
-		return nil
+	wake := func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.work.Broadcast()
 	}
-	if e.drained == nil {
-		e.drained = make(chan struct{})
-	}
-	drained := e.drained
-	e.mu.Unlock()
-	select {
-	case <-drained:
-		return nil
-	case <-ctx.Done():
-	}
+	defer context.AfterFunc(ctx, wake)()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return fmt.Errorf("close the I/O engine: the device still has %d requests: %w", e.underway,
-		context.Cause(ctx))
+	e.closed = true
+	e.work.Broadcast()
+	for e.underway > 0 {
+		if ctx.Err() != nil {
+			return fmt.Errorf("close the I/O engine: the device still has %d requests: %w",
+				e.underway, context.Cause(ctx))
+		}
+		e.work.Wait()
+	}
+	return nil
 }
 
-// list is a queue that an Op can leave from the middle.
-type list struct{ first, last *Op }
+// list is a queue that an Op can leave from the middle: a ring that begins and ends at root.
+type list struct{ root Op }
+
+func (l *list) init() { l.root.next, l.root.prev = &l.root, &l.root }
+
+// first is the oldest; nil: there is none.
+func (l *list) first() *Op {
+	if l.root.next == &l.root {
+		return nil
+	}
+	return l.root.next
+}
 
 func (l *list) push(op *Op) {
-	op.prev, op.next = l.last, nil
-	if l.last == nil {
-		l.first = op
-	} else {
-		l.last.next = op
-	}
-	l.last = op
+	op.prev, op.next = l.root.prev, &l.root
+	op.prev.next, l.root.prev = op, op
 }
 
 func (l *list) remove(op *Op) {
-	if op.prev == nil {
-		l.first = op.next
-	} else {
-		op.prev.next = op.next
-	}
-	if op.next == nil {
-		l.last = op.prev
-	} else {
-		op.next.prev = op.prev
-	}
+	op.prev.next, op.next.prev = op.next, op.prev
 	op.prev, op.next = nil, nil
 }

@@ -163,12 +163,12 @@ func TestRequestsAreWholeWhateverTheCallsDo(t *testing.T) {
 					at += a.n
 					return a.n, a.err
 				}
-				op := &Op{FD: 7, Buf: tiers.Buffer{B: make([]byte, 128)}, Off: 1000, N: 100}
-				want, full := c.read, readFull
+				op := &Op{Kind: kind, FD: 7, Buf: tiers.Buffer{B: make([]byte, 128)}, Off: 1000, N: 100}
+				want := c.read
 				if kind == Write {
-					want, full = c.write, writeFull
+					want = c.write
 				}
-				moved, err := full(call, op)
+				moved, err := transfer(op, call, call)
 				assert.Equal(t, c.moved, moved)
 				assert.Equal(t, want, err)
 				assert.Empty(t, left)
