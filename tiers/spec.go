@@ -49,26 +49,18 @@ func (m *DeviceModel) Validate() error {
 		return nil
 	}
 	var errs []error
-	if !(m.Read > 0) || !(m.Write > 0) {
-		errs = append(errs, fmt.Errorf("simulated device: bandwidths %g and %g bytes/s must be "+
-			"positive", m.Read, m.Write))
+	want := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("simulated device: "+format, args...))
+		}
 	}
-	if !(m.ReadIOPS >= 0) || !(m.WriteIOPS >= 0) {
-		errs = append(errs, fmt.Errorf(
-			"simulated device: %g and %g requests/s must not be negative", m.ReadIOPS, m.WriteIOPS))
-	}
-	if m.ReadLatency < 0 || m.WriteLatency < 0 {
-		errs = append(errs, fmt.Errorf("simulated device: latencies %v and %v must not be negative",
-			m.ReadLatency, m.WriteLatency))
-	}
-	if m.Slice < 0 {
-		errs = append(errs, fmt.Errorf("simulated device: slices of %v must not be negative",
-			m.Slice))
-	}
-	if m.Parallelism < 1 {
-		errs = append(errs, fmt.Errorf("simulated device: parallelism %d must be at least 1",
-			m.Parallelism))
-	}
+	want(m.Read > 0 && m.Write > 0, "bandwidths %g and %g bytes/s must be positive", m.Read, m.Write)
+	want(m.ReadIOPS >= 0 && m.WriteIOPS >= 0, "%g and %g requests/s must not be negative",
+		m.ReadIOPS, m.WriteIOPS)
+	want(m.ReadLatency >= 0 && m.WriteLatency >= 0, "latencies %v and %v must not be negative",
+		m.ReadLatency, m.WriteLatency)
+	want(m.Slice >= 0, "slices of %v must not be negative", m.Slice)
+	want(m.Parallelism >= 1, "parallelism %d must be at least 1", m.Parallelism)
 	return errors.Join(errs...)
 }
 

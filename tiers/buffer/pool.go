@@ -72,7 +72,7 @@ func NewPool(buffers, size int) (*Pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a pool of %d buffers of %d bytes: %w", buffers, size, err)
 	}
-	arena.touch()
+	Touch(arena.Bytes())
 	p := &Pool{size: size, buffers: buffers, arena: arena, huge: arena.HugePages(),
 		promised: semaphore.NewWeighted(int64(buffers)), free: make([]tiers.Buffer, 0, buffers)}
 	mem := arena.Bytes()

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	"kvbench/tiers"
 )
@@ -45,7 +46,7 @@ func New(nonce [16]byte, rank int) *Content {
 // Fill writes the bytes of o from offset off into p. It makes two small allocations per call, none
 // per byte.
 func (c *Content) Fill(p []byte, o tiers.Object, off int64) {
-	c.stream(o, off).fill(p)
+	fill(c.stream(o, off), p)
 }
 
 // Stream makes bytes of entries piece after piece. One that follows the last costs no allocation:
@@ -54,15 +55,15 @@ func (c *Content) Fill(p []byte, o tiers.Object, off int64) {
 type Stream struct {
 	of   tiers.ID
 	next int64 // the offset behind the last piece
-	made stream
+	ctr  cipher.Stream
 }
 
 // Fill does what Content.Fill does.
 func (s *Stream) Fill(c *Content, p []byte, o tiers.Object, off int64) {
-	if s.made.ctr == nil || s.of != o.ID() || s.next != off {
-		s.of, s.made = o.ID(), c.stream(o, off)
+	if s.ctr == nil || s.of != o.ID() || s.next != off {
+		s.of, s.ctr = o.ID(), c.stream(o, off)
 	}
-	s.made.fill(p)
+	fill(s.ctr, p)
 	s.next = off + int64(len(p))
 }
 
@@ -88,18 +89,16 @@ func start(o tiers.Object) counter {
 	return counter{hi: binary.BigEndian.Uint64(sum[:8]), lo: binary.BigEndian.Uint64(sum[8:16])}
 }
 
-// stream makes the bytes of one entry in order; it is for one goroutine at a time.
-type stream struct{ ctr cipher.Stream }
-
-func (c *Content) stream(o tiers.Object, off int64) stream {
+// stream is the key stream of an entry from an offset on; it is for one goroutine at a time.
+func (c *Content) stream(o tiers.Object, off int64) cipher.Stream {
 	iv := make([]byte, aes.BlockSize)
 	start(o).add(uint64(off) / aes.BlockSize).put(iv)
-	s := stream{cipher.NewCTR(c.block, iv)}
+	ctr := cipher.NewCTR(c.block, iv)
 	if odd := off % aes.BlockSize; odd != 0 {
 		var skipped [aes.BlockSize]byte
-		s.ctr.XORKeyStream(skipped[:odd], zeros[:odd])
+		ctr.XORKeyStream(skipped[:odd], zeros[:odd])
 	}
-	return s
+	return ctr
 }
 
 // zeros is what the key stream is combined with. Reading it from the first-level cache is a third
@@ -107,12 +106,10 @@ func (c *Content) stream(o tiers.Object, off int64) stream {
 // than 16.
 var zeros [16 << 10]byte
 
-func (s stream) fill(p []byte) {
-	for len(p) > len(zeros) {
-		s.ctr.XORKeyStream(p[:len(zeros)], zeros[:])
-		p = p[len(zeros):]
+func fill(ctr cipher.Stream, p []byte) {
+	for piece := range slices.Chunk(p, len(zeros)) {
+		ctr.XORKeyStream(piece, zeros[:len(piece)])
 	}
-	s.ctr.XORKeyStream(p, zeros[:len(p)])
 }
 
 // fillBlocks is fill for short ranges that start at a multiple of 16, without the stream's

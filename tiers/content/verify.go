@@ -65,7 +65,7 @@ func (c *Content) Check(p []byte, o tiers.Object, off int64) error {
 	for at := 0; at < len(p); at += len(buf) {
 		got := p[at:min(at+len(buf), len(p))]
 		want := buf[:len(got)]
-		s.fill(want)
+		fill(s, want)
 		if !bytes.Equal(got, want) {
 			return c.mismatch(got, want, o, off+int64(at))
 		}

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
-	"sync/atomic"
 
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
@@ -56,17 +56,10 @@ func New(capacity int64) (*Tier, error) {
 func (t *Tier) Prefault() {
 	mem := t.arenas[0].Bytes()
 	mem = mem[:min(int64(len(mem)), t.capacity)]
-	const part = 64 << 20
-	var next atomic.Int64
+	part := tiers.AlignUp(len(mem)/runtime.GOMAXPROCS(0)+1, buffer.HugePage)
 	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for at := next.Add(part) - part; at < int64(len(mem)); at = next.Add(part) - part {
-				for i := at; i < min(at+part, int64(len(mem))); i += buffer.PageSize {
-					mem[i] = 0
-				}
-			}
-		})
+	for mem := range slices.Chunk(mem, part) {
+		wg.Go(func() { buffer.Touch(mem) })
 	}
 	wg.Wait()
 }
