@@ -15,7 +15,7 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
-	"kvbench/tiers/sim"
+	"kvbench/tiers/tiertest"
 )
 
 // ticking is a workload that is neither requests nor plain I/O: it counts a request a second.
@@ -52,7 +52,7 @@ func tick(t *testing.T, w *ticking, virtual bool) (res *result.Result, err error
 	t.Helper()
 	storage := StorageConfig{
 		Chunk: 4096, Depth: 1, Workers: 1,
-		Levels: []cache.Level{{Kind: tiers.Storage, Tier: sim.NewNull(), Capacity: 1 << 40}},
+		Levels: []cache.Level{{Kind: tiers.Storage, Tier: tiertest.NewNull(), Capacity: 1 << 40}},
 	}
 	if virtual {
 		return Simulate(t.Context(), Config{Storage: storage}, w, SimConfig{})

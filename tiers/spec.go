@@ -54,7 +54,8 @@ func (m *DeviceModel) Validate() error {
 			errs = append(errs, fmt.Errorf("simulated device: "+format, args...))
 		}
 	}
-	want(m.Read > 0 && m.Write > 0, "bandwidths %g and %g bytes/s must be positive", m.Read, m.Write)
+	want(m.Read > 0 && m.Write > 0, "bandwidths %g and %g bytes/s must be positive", m.Read,
+		m.Write)
 	want(m.ReadIOPS >= 0 && m.WriteIOPS >= 0, "%g and %g requests/s must not be negative",
 		m.ReadIOPS, m.WriteIOPS)
 	want(m.ReadLatency >= 0 && m.WriteLatency >= 0, "latencies %v and %v must not be negative",

@@ -19,6 +19,7 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/sim"
+	"kvbench/tiers/tiertest"
 )
 
 // page is the size of a chunk in these tests.
@@ -87,7 +88,7 @@ func TestATierBenchmarkCountsOperations(t *testing.T) {
 }
 
 func TestATierBenchmarkStaysWithinItsFootprint(t *testing.T) {
-	seen := &footprint{Tier: sim.NewNull()}
+	seen := &footprint{Tier: tiertest.NewNull()}
 	cfg := overLevels(onTier(seen, 1000*page), 4)
 	cfg.Operations = 500
 	r, err := runPlain(t.Context(), cfg,
@@ -126,7 +127,7 @@ func (f *footprint) Remove(ctx context.Context, objs ...tiers.Object) error {
 // With several workers one may end an operation while another ends the last that counts.
 func TestEveryCountOfATrialEndsWithTheSameOperation(t *testing.T) {
 	for range 100 {
-		cfg := overLevels(onTier(sim.NewNull(), 1000*page), 8)
+		cfg := overLevels(onTier(tiertest.NewNull(), 1000*page), 8)
 		cfg.Operations = 50
 		r, err := runPlain(t.Context(), cfg,
 			&Tier{Level: tiers.Storage, Op: tiers.Write, Size: page})
@@ -177,7 +178,7 @@ func (b *broken) Finish(*Bench) { b.finished++ }
 func TestARoutineThatFails(t *testing.T) {
 	for _, r := range []*broken{{prepare: syscall.EIO}, {step: syscall.EIO}, {panics: true}} {
 		published := false
-		cfg := overLevels(onTier(sim.NewNull(), 1<<50), 2).lasting(time.Hour)
+		cfg := overLevels(onTier(tiertest.NewNull(), 1<<50), 2).lasting(time.Hour)
 		cfg.Publish = func(*result.Result) error { published = true; return nil }
 		res, err := runPlain(t.Context(), cfg, r)
 		if r.panics {
@@ -196,7 +197,7 @@ func TestARoutineIsInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(3*time.Second, func() { cancel(kvbench.Interrupted{Why: assert.AnError}) })
-		r, err := runPlain(ctx, overLevels(onTier(sim.NewNull(), 1<<50), 2).lasting(time.Hour),
+		r, err := runPlain(ctx, overLevels(onTier(tiertest.NewNull(), 1<<50), 2).lasting(time.Hour),
 			&broken{})
 		require.True(t, errors.As(err, new(kvbench.Interrupted)))
 		assert.Equal(t, result.StatusIncomplete, r.Status)

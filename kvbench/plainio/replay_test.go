@@ -24,6 +24,7 @@ import (
 	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
 	"kvbench/tiers/sim"
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/iotrace"
 	"kvbench/workloads/model"
@@ -187,7 +188,7 @@ func TestReplayFailsOnABrokenTraceAndACorruptRead(t *testing.T) {
 // orderTier watches that operations on one key come in the order of the file
 // and that the tier never holds more than it may.
 type orderTier struct {
-	sim.Null
+	tiertest.Null
 	clock       clock.Clock
 	mu          sync.Mutex
 	held, most  int64

@@ -17,7 +17,7 @@ import (
 	"kvbench/tiers"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/content"
-	"kvbench/tiers/sim"
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
 	"kvbench/workloads/model"
@@ -71,7 +71,7 @@ func replayBlocks(t *testing.T, path string, workers int, change func(*runConfig
 // nullTiers are a cache of that capacity that keeps no bytes.
 func nullTiers(capacity int64) func(*runConfig) {
 	return func(c *runConfig) {
-		c.Storage.Levels = []cache.Level{{Kind: tiers.Storage, Tier: sim.NewNull(),
+		c.Storage.Levels = []cache.Level{{Kind: tiers.Storage, Tier: tiertest.NewNull(),
 			Capacity: capacity}}
 	}
 }

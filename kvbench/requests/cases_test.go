@@ -9,7 +9,7 @@ import (
 
 	"kvbench/kvbench/result"
 	"kvbench/tiers/clock"
-	"kvbench/tiers/sim"
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 )
 
@@ -54,7 +54,7 @@ func TestBatchedReReadsAreOperationsAndNoLookups(t *testing.T) {
 // The worked example of the waterfall: 3.5 entries fit, so turns 5 and 6 find
 // their oldest history gone, and reading it in order keeps the rest.
 func TestTheWorkedExampleThroughTheEngine(t *testing.T) {
-	levels := storage(sim.NewNull(), 7*10*unit/2)
+	levels := storage(tiertest.NewNull(), 7*10*unit/2)
 	r := mustRun(t, testConfig(levels, newScript(conversation(1, 6, 10, workloads.PrefillOnly)...),
 		1).finite())
 	history := r.Lookups.ByKind["multi_turn"]
@@ -115,7 +115,7 @@ func TestAPrefixThatWasEvictedIsAMissAndWrittenAgain(t *testing.T) {
 		q.SystemPrompt, q.SystemPromptTokens = 0, 2
 	}
 	// Ten tokens fit: the other's five push out the prefix, which is the oldest.
-	r := mustRun(t, testConfig(storage(sim.NewNull(), 10*unit), newScript(first, other, last),
+	r := mustRun(t, testConfig(storage(tiertest.NewNull(), 10*unit), newScript(first, other, last),
 		1).finite())
 	assert.EqualValues(t, 2, r.Lookups.ByKind["system"].Misses)
 	assert.Zero(t, r.Lookups.ByKind["system"].Hits)

@@ -21,7 +21,7 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/content"
 	"kvbench/tiers/faults"
-	"kvbench/tiers/sim"
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/users"
 )
@@ -39,7 +39,7 @@ func usage(ctx context.Context, t *testing.T, cfg runConfig) (*result.Result, []
 
 // faulty is a run of users on a null tier whose calls the hook sees.
 func faulty(hook faults.Hook, requests int64) (runConfig, *faults.Tier) {
-	tier := faults.Wrap(sim.NewNull(), hook)
+	tier := faults.Wrap(tiertest.NewNull(), hook)
 	src := population(20, func(u *users.Config) { u.Rate, u.MaxRequests = 1e6, requests })
 	// too little room for all: entries are evicted, too
 	return testConfig(storage(tier, 30000*unit), src, 8).finite(), tier
@@ -117,7 +117,7 @@ func TestTransientFailuresAreTriedAgainAndCounted(t *testing.T) {
 }
 
 func TestAFourthTransientFailureIsAFailure(t *testing.T) {
-	tier := faults.Wrap(sim.NewNull(), func(_ context.Context, e faults.Event) error {
+	tier := faults.Wrap(tiertest.NewNull(), func(_ context.Context, e faults.Event) error {
 		if e.Call == faults.Commit && e.Object.Key == "u7/c1/t1" {
 			return syscall.EINTR
 		}
@@ -148,7 +148,7 @@ func TestAFourthTransientFailureIsAFailure(t *testing.T) {
 
 	cfg.Info.Division = result.DivisionClosed
 	cfg.Source = func() (workloads.Source, error) { return newScript(requests...), nil }
-	cfg.Storage.Levels[0].Tier = faults.Wrap(sim.NewNull(),
+	cfg.Storage.Levels[0].Tier = faults.Wrap(tiertest.NewNull(),
 		faults.On(faults.Commit, 50, syscall.EACCES))
 	r, _, _ = usage(t.Context(), t, cfg)
 	assert.Equal(t, result.StatusFailed, r.Status, "closed allows none")
@@ -179,7 +179,7 @@ func TestMoreThanOnePercentOfFailuresEndsTheTrial(t *testing.T) {
 func TestFailuresOfTheWarmupAreComparedWithItsOperations(t *testing.T) {
 	var commits atomic.Int64
 	enough := make(chan struct{})
-	tier := faults.Wrap(sim.NewNull(), func(_ context.Context, e faults.Event) error {
+	tier := faults.Wrap(tiertest.NewNull(), func(_ context.Context, e faults.Event) error {
 		if e.Call != faults.Commit {
 			return nil
 		}
@@ -300,7 +300,7 @@ func TestAPanicBecomesTheRunsError(t *testing.T) {
 }
 
 func TestAnEntryThatNeverFitsEndsTheTrial(t *testing.T) {
-	cfg := testConfig(storage(sim.NewNull(), 5*unit), newScript(singles(3, 6)...), 1).finite()
+	cfg := testConfig(storage(tiertest.NewNull(), 5*unit), newScript(singles(3, 6)...), 1).finite()
 	r, err := runLoad(t.Context(), cfg)
 	require.ErrorIs(t, err, cache.ErrTooLarge)
 	assert.Equal(t, result.EndedByCapacity, r.EndedBy)

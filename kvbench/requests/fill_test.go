@@ -19,7 +19,7 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/faults"
-	"kvbench/tiers/sim"
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 )
 
@@ -86,7 +86,7 @@ func TestPreconditioningReportsAndLeavesTheFirstVictims(t *testing.T) {
 }
 
 func TestDefaultsOfPreconditioning(t *testing.T) {
-	cfg := testConfig(storage(sim.NewNull(), 100*2048*unit), newScript(singles(1, 1)...),
+	cfg := testConfig(storage(tiertest.NewNull(), 100*2048*unit), newScript(singles(1, 1)...),
 		1).finite()
 	cfg.Precondition = Precondition{Bytes: 10*2048*unit - 1}
 	r := mustRun(t, cfg)
@@ -95,7 +95,7 @@ func TestDefaultsOfPreconditioning(t *testing.T) {
 }
 
 func TestAPopulationThatDoesNotFitNamesTheUsersThatWould(t *testing.T) {
-	cfg := testConfig(storage(sim.NewNull(), 45*8*unit), newScript(), 1).lasting(time.Second)
+	cfg := testConfig(storage(tiertest.NewNull(), 45*8*unit), newScript(), 1).lasting(time.Second)
 	cfg.Population = Population{Entries: 50, Tokens: 8} // of five users
 	r, err := runLoad(t.Context(), cfg)
 	require.ErrorIs(t, err, cache.ErrTooLarge)

@@ -15,6 +15,7 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/sim"
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads"
 	"kvbench/workloads/model"
 	"kvbench/workloads/profile"
@@ -33,7 +34,7 @@ func storage(tier tiers.Tier, capacity int64) []cache.Level {
 }
 
 // plenty is a null tier that never has to evict.
-func plenty() []cache.Level { return storage(sim.NewNull(), 1<<50) }
+func plenty() []cache.Level { return storage(tiertest.NewNull(), 1<<50) }
 
 // slow is a storage tier that moves one token per second in each direction.
 func slow(c clock.Clock, capacity int64) []cache.Level {

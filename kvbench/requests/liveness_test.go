@@ -15,7 +15,7 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/content"
 	"kvbench/tiers/faults"
-	"kvbench/tiers/sim"
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
 )
@@ -36,11 +36,11 @@ func TestNoScheduleHangsUnderOverload(t *testing.T) {
 	for slots := range 5 {
 		for _, cpu := range []int64{0, 2, 5} {
 			t.Run(fmt.Sprintf("slots=%d,cpu=%d", slots, cpu), func(t *testing.T) {
-				storage := faults.Wrap(sim.NewNull(), jitter)
+				storage := faults.Wrap(tiertest.NewNull(), jitter)
 				levels := []cache.Level{{Kind: tiers.Storage, Tier: storage,
 					Capacity: 3 * entry * unit}}
 				if cpu > 0 {
-					upper := faults.Wrap(sim.NewNull(), jitter)
+					upper := faults.Wrap(tiertest.NewNull(), jitter)
 					levels = append([]cache.Level{{Kind: tiers.CPU, Tier: upper,
 						Capacity: cpu * entry * unit}}, levels...)
 				}

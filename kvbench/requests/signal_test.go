@@ -13,7 +13,7 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers/faults"
-	"kvbench/tiers/sim"
+	"kvbench/tiers/tiertest"
 	"kvbench/workloads/users"
 )
 
@@ -112,7 +112,7 @@ func TestACancelledContextIsAnInterruption(t *testing.T) {
 // entered is closed when two are in it.
 func stuck(call faults.Call) (tier *faults.Tier, entered, release chan struct{}) {
 	entered, release = make(chan struct{}), make(chan struct{})
-	tier = faults.Wrap(sim.NewNull(), func(_ context.Context, e faults.Event) error {
+	tier = faults.Wrap(tiertest.NewNull(), func(_ context.Context, e faults.Event) error {
 		if e.Call == call {
 			if e.N == 2 {
 				close(entered)

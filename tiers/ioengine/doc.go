@@ -1,8 +1,8 @@
 // Package ioengine moves bytes between file descriptors and buffers without making anybody wait.
 //
 //	ioengine.go  Engine, Op, Kind: what tiers submit
-//	psync.go     NewPsync: one system call per request, on worker threads
-//	calls.go     a request as system calls: whole, whatever signals and short transfers do
+//	psync.go     NewPsync: one request per worker thread, made with system calls: whole, whatever
+//	             signals and short transfers do
 //
 // # Ownership
 //

@@ -163,7 +163,8 @@ func TestRequestsAreWholeWhateverTheCallsDo(t *testing.T) {
 					at += a.n
 					return a.n, a.err
 				}
-				op := &Op{Kind: kind, FD: 7, Buf: tiers.Buffer{B: make([]byte, 128)}, Off: 1000, N: 100}
+				op := &Op{Kind: kind, FD: 7, Buf: tiers.Buffer{B: make([]byte, 128)}, Off: 1000,
+					N: 100}
 				want := c.read
 				if kind == Write {
 					want = c.write

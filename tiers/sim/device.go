@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"kvbench/tiers"
@@ -11,6 +10,7 @@ import (
 
 // Device is a tier that takes the time of a DeviceModel and holds no bytes.
 type Device struct {
+	bare
 	model  tiers.DeviceModel
 	clock  clock.Clock
 	places placeHeap            // when each place is free again
@@ -45,14 +45,6 @@ func (d *Device) Open(context.Context, ...tiers.Object) (tiers.Reader, error) {
 
 // Remove takes no time.
 func (d *Device) Remove(context.Context, ...tiers.Object) error { return nil }
-
-// Space is without end, so nobody can say.
-func (d *Device) Space(context.Context) (tiers.Space, error) {
-	return tiers.Space{}, errors.ErrUnsupported
-}
-
-// Close does nothing.
-func (d *Device) Close() error { return nil }
 
 // submit puts one request into the device and returns when it will be complete.
 // Requests are served in the order of submission, so that this is known at once.

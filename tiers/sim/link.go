@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -11,14 +12,30 @@ import (
 	"kvbench/tiers/clock"
 )
 
+// bare is what a tier without bytes has nothing to say about.
+type bare struct{}
+
+// Space is without end, so nobody can say.
+func (bare) Space(context.Context) (tiers.Space, error) {
+	return tiers.Space{}, errors.ErrUnsupported
+}
+
+// Close does nothing.
+func (bare) Close() error { return nil }
+
 // Link simulates a GPU's memory behind its link to the host: it keeps no bytes, and every
 // transfer takes the time that they would take on a link of the given bandwidth, one such link
 // in each direction, shared by all transfers in the order of coming. Capacity is the cache's
 // affair.
 type Link struct {
-	table
+	bare
 	clock clock.Clock
 	links [tiers.NumOps]link
+
+	mu sync.Mutex
+	// held is what opening or removing something that is not there is told by: an error, as in any
+	// other tier.
+	held map[tiers.ID]struct{}
 }
 
 var _ tiers.Tier = (*Link)(nil)
@@ -29,7 +46,7 @@ func NewLink(bandwidth float64, c clock.Clock) (*Link, error) {
 		return nil, fmt.Errorf("simulate a gpu with %g bytes/s: "+
 			"the bandwidth must be positive (-gpu-bandwidth-gbps)", bandwidth)
 	}
-	t := &Link{clock: c}
+	t := &Link{clock: c, held: make(map[tiers.ID]struct{})}
 	for op := range t.links {
 		t.links[op].bandwidth = bandwidth
 	}
@@ -45,31 +62,67 @@ func (t *Link) Traits() tiers.Traits {
 	}
 }
 
+func fail(op string, o tiers.Object, err error) error {
+	return &tiers.OpError{Op: op, Path: "simulated tier", Key: o.Key, Offset: -1, Err: err}
+}
+
 // Create begins an entry.
 func (t *Link) Create(_ context.Context, objs ...tiers.Object) (tiers.Writer, error) {
-	return &linkIO{handle{table: &t.table, o: objs[0]}, t.clock, &t.links[tiers.Write]}, nil
+	return &linkIO{tier: t, o: objs[0], link: &t.links[tiers.Write]}, nil
 }
 
 // Open finds an entry.
 func (t *Link) Open(_ context.Context, objs ...tiers.Object) (tiers.Reader, error) {
-	h, err := t.open(objs[0])
-	if err != nil {
-		return nil, err
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, ok := t.held[objs[0].ID()]; !ok {
+		return nil, fail("open", objs[0], tiers.ErrNotFound)
 	}
-	return &linkIO{h, t.clock, &t.links[tiers.Read]}, nil
+	return &linkIO{tier: t, o: objs[0], link: &t.links[tiers.Read]}, nil
 }
 
+// Remove forgets objects.
+func (t *Link) Remove(_ context.Context, objs ...tiers.Object) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var errs []error
+	for _, o := range objs {
+		if _, ok := t.held[o.ID()]; !ok {
+			errs = append(errs, fail("remove", o, tiers.ErrNotFound))
+		}
+		delete(t.held, o.ID())
+	}
+	return errors.Join(errs...)
+}
+
+// linkIO is a writer or reader of one object.
 type linkIO struct {
-	handle
-	clock clock.Clock
-	link  *link
+	tiers.One
+	tier *Link
+	o    tiers.Object
+	link *link
 }
 
 // Submit is done when the bytes have passed the link.
 func (l *linkIO) Submit(io *tiers.IO) {
-	io.Begun, io.Ended = l.link.reserve(l.clock.Now(), int64(io.N))
-	l.clock.At(io.Ended, func() { io.End(nil) })
+	io.Begun, io.Ended = l.link.reserve(l.tier.clock.Now(), int64(io.N))
+	l.tier.clock.At(io.Ended, func() { io.End(nil) })
 }
+
+// Commit lets the object be found.
+func (l *linkIO) Commit(context.Context) error {
+	t := l.tier
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, ok := t.held[l.o.ID()]; ok {
+		return fail("create", l.o, tiers.ErrExists)
+	}
+	t.held[l.o.ID()] = struct{}{}
+	return nil
+}
+
+func (*linkIO) Abort() error { return nil }
+func (*linkIO) Close() error { return nil }
 
 // link is one direction: a queue of transfers known by the time at which it will be empty.
 type link struct {

@@ -69,7 +69,7 @@ func without(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Ti
 		})
 	})
 	t.Run("null", func(t *testing.T) {
-		run(t, func(testing.TB) tiers.Tier { return sim.NewNull() })
+		run(t, func(testing.TB) tiers.Tier { return NewNull() })
 	})
 }
 
