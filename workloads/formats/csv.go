@@ -93,7 +93,7 @@ func (c *CSV) header() (bool, error) {
 	}
 	if len(missing) > 0 {
 		return true, fmt.Errorf("%s:%d: the header has no column %s: is it %s?",
-			c.text.path, c.number, strings.Join(missing, " and no "), c.columns.Kind)
+			c.path, c.number, strings.Join(missing, " and no "), c.columns.Kind)
 	}
 	return header, nil
 }

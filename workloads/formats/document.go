@@ -11,9 +11,9 @@ import (
 // document is a JSON file that is read value by value: memory is bounded by the largest value, and
 // that by maxValue.
 type document struct {
-	text *textFile
-	in   *boundedReader
-	dec  *json.Decoder
+	*textFile
+	in  *boundedReader
+	dec *json.Decoder
 
 	// enter goes on to the next list of rows: list ends it, io.EOF says that there is none, and
 	// otherwise it is called again.
@@ -58,7 +58,7 @@ func openDocument(path string, enter func() error) (*document, error) {
 		return nil, err
 	}
 	in := &boundedReader{from: text}
-	return &document{text: text, in: in, dec: json.NewDecoder(in), enter: enter}, nil
+	return &document{textFile: text, in: in, dec: json.NewDecoder(in), enter: enter}, nil
 }
 
 // token reads the next token.
@@ -117,7 +117,7 @@ func (d *document) next(row any) (err error) {
 	case err == nil || IsMalformed(err):
 		return err
 	case d.in.err != nil:
-		err = fmt.Errorf("read trace %s in line %d: %w", d.text.path, d.Line(), err)
+		err = fmt.Errorf("read trace %s in line %d: %w", d.path, d.Line(), err)
 	case !errors.Is(err, io.EOF):
 		err = malformed("the rest of the file is lost: %w", err)
 	}
@@ -130,9 +130,6 @@ func (d *document) Line() int {
 	ahead, _ := io.ReadAll(d.dec.Buffered()) // out of memory
 	return 1 + d.in.lines - bytes.Count(ahead, []byte{'\n'})
 }
-
-// Close closes the file.
-func (d *document) Close() error { return d.text.Close() }
 
 // noEOF turns the end of a file inside a document into an error.
 func noEOF(err error) error {

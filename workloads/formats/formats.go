@@ -80,9 +80,13 @@ type Tally struct {
 // checked anyway.
 const CheckedRows = 1000
 
-// Row counts a row, whose error is nil or Malformed, and refuses the file when that can be told
-// already. Which line it is in is asked only when it will be told.
+// Row counts a row by the error that Next returned with it, and refuses the file when that can be
+// told already. An error that ends the file is no row's, and comes back. Which line a row is in is
+// asked only when it will be told.
 func (t *Tally) Row(err error, line func() int) error {
+	if err != nil && !IsMalformed(err) {
+		return err
+	}
 	t.Report.Rows++
 	if err == nil {
 		return nil

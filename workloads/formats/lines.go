@@ -65,7 +65,7 @@ func (t *textFile) Close() error { return errors.Join(t.unpack.Close(), t.file.C
 
 // lineReader reads a file line by line.
 type lineReader struct {
-	text   *textFile
+	*textFile
 	number int // of the line last returned, from 1
 }
 
@@ -73,28 +73,28 @@ type lineReader struct {
 // the file holds: a longer line is a malformed row.
 func openLines(path string, limit int) (*lineReader, error) {
 	text, err := openText(path, limit)
-	return &lineReader{text: text}, err
+	return &lineReader{textFile: text}, err
 }
 
 // next returns the next line that is not blank, without its end; io.EOF after the last. The bytes
 // are valid until the next call.
 func (l *lineReader) next() ([]byte, error) {
 	for {
-		line, err := l.text.ReadSlice('\n')
+		line, err := l.ReadSlice('\n')
 		if len(line) == 0 && errors.Is(err, io.EOF) {
 			return nil, io.EOF
 		}
 		l.number++
 		long := errors.Is(err, bufio.ErrBufferFull)
 		for errors.Is(err, bufio.ErrBufferFull) { // the rest of it passes through the buffer
-			_, err = l.text.ReadSlice('\n')
+			_, err = l.ReadSlice('\n')
 		}
 		line = bytes.TrimRight(line, "\r\n")
 		switch {
 		case err != nil && !errors.Is(err, io.EOF):
-			return nil, fmt.Errorf("read trace %s in line %d: %w", l.text.path, l.number, err)
+			return nil, fmt.Errorf("read trace %s in line %d: %w", l.path, l.number, err)
 		case long:
-			return nil, malformed("longer than %d bytes", l.text.Size())
+			return nil, malformed("longer than %d bytes", l.Size())
 		case len(bytes.TrimSpace(line)) > 0:
 			return line, nil
 		}
@@ -103,6 +103,3 @@ func (l *lineReader) next() ([]byte, error) {
 
 // Line is that of the row last returned.
 func (l *lineReader) Line() int { return l.number }
-
-// Close closes the file.
-func (l *lineReader) Close() error { return l.text.Close() }

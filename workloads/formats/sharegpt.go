@@ -1,7 +1,6 @@
 package formats
 
 import (
-	"encoding/json"
 	"io"
 	"strings"
 )
@@ -35,33 +34,21 @@ type shareGPTRows struct {
 	maxContext, maxGenerate int // tokens of a turn
 
 	begun  bool
-	turns  []message // question, answer, question, answer of the conversation being read
-	turn   int       // turns given
-	opened bool      // a usable one was among them
+	turns  []string // question, answer, question, answer of the conversation being read
+	turn   int      // turns given
+	opened bool     // a usable one was among them
 }
 
-// conversation is one element of the list. Anything may stand where text should.
+// conversation is one element of the list.
 type conversation struct {
 	Conversations []message `json:"conversations"`
 }
 
-// message is what one side said.
+// message is what one side said. Data sets have numbers and null where an answer should be, which
+// must not cost the conversation.
 type message struct {
-	From  text `json:"from"`
-	Value text `json:"value"`
-}
-
-// text is a string; every other value counts as none. Data sets have numbers and null where an
-// answer should be, and one of them must not cost the conversation.
-type text string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (t *text) UnmarshalJSON(b []byte) error {
-	*t = ""
-	if len(b) > 0 && b[0] == '"' {
-		return json.Unmarshal(b, (*string)(t))
-	}
-	return nil
+	From  any `json:"from"`
+	Value any `json:"value"`
 }
 
 // Next implements Reader. A turn with an empty answer has failed, but is one: the turns behind it
@@ -81,8 +68,8 @@ func (s *shareGPTRows) Next() (Row, error) {
 	s.turns = s.turns[2:]
 	s.turn++
 	row := Row{
-		Context:  max(1, s.counter.Count(string(ask.Value), s.maxContext)),
-		Generate: s.counter.Count(string(answer.Value), s.maxGenerate),
+		Context:  max(1, s.counter.Count(ask, s.maxContext)),
+		Generate: s.counter.Count(answer, s.maxGenerate),
 		Turn:     s.turn,
 	}
 	row.Opens = row.Generate > 0 && !s.opened
@@ -102,20 +89,20 @@ func (s *shareGPTRows) toList() error {
 // pairs returns each question that is followed by its answer, one after the other. The data sets
 // that call themselves ShareGPT spell roles in several ways, lose messages and repeat questions;
 // who asked what last decides.
-func pairs(messages []message) []message {
-	var turns []message
-	var ask *message
-	for i := range messages {
-		m := &messages[i]
-		switch strings.ToLower(strings.TrimSpace(string(m.From))) {
+func pairs(messages []message) (turns []string) {
+	asked := ""
+	for _, m := range messages {
+		from, _ := m.From.(string)
+		text, _ := m.Value.(string)
+		switch strings.ToLower(strings.TrimSpace(from)) {
 		case "human", "user":
-			if ask = m; strings.TrimSpace(string(m.Value)) == "" {
-				ask = nil
+			if asked = text; strings.TrimSpace(text) == "" {
+				asked = ""
 			}
 		case "gpt", "chatgpt", "assistant", "model":
-			if ask != nil {
-				turns = append(turns, *ask, *m)
-				ask = nil
+			if asked != "" {
+				turns = append(turns, asked, text)
+				asked = ""
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func ReadValidation(path string) (v Validation, err error) {
 	}
 	defer func() { err = errors.Join(err, doc.Close()) }()
 	v.Path = path
-	tally := Tally{File: path}
+	tally := Tally{File: path, Allow: true} // the file is judged as a whole
 	err = doc.list("want a list of requests")
 	for err == nil && doc.dec.More() {
 		var row validationRow
@@ -47,11 +47,7 @@ func ReadValidation(path string) (v Validation, err error) {
 		if bad == nil {
 			bad = v.add(row)
 		}
-		if bad == nil || IsMalformed(bad) {
-			_ = tally.Row(bad, doc.Line) // the file is judged as a whole
-		} else {
-			err = bad
-		}
+		err = tally.Row(bad, doc.Line)
 	}
 	if err == nil {
 		_, err = doc.token() // the ]
@@ -65,7 +61,7 @@ func ReadValidation(path string) (v Validation, err error) {
 	switch {
 	case err != nil:
 		err = fmt.Errorf("validation trace %s:%d: %w", path, doc.Line(), noEOF(err))
-	case tally.End() != nil:
+	case v.Malformed*100 > v.Rows:
 		err = fmt.Errorf("validation trace %s: %d of %d rows are malformed, more than 1 %%%s",
 			path, v.Malformed, v.Rows, tally.Example())
 	case v.Lookups == 0 && v.WriteBytes == 0:

@@ -42,13 +42,11 @@ func (t *Reader) Next() (Row, error) {
 		if err == nil {
 			row, err = t.row(fields)
 		}
-		if errors.Is(err, io.EOF) {
-			return row, t.end()
+		end := t.tally.Row(err, t.rows.Line)
+		if errors.Is(end, io.EOF) {
+			end = t.end()
 		}
-		if err != nil && !formats.IsMalformed(err) {
-			return row, err
-		}
-		if end := t.tally.Row(err, t.rows.Line); end != nil || err == nil {
+		if end != nil || err == nil {
 			return row, end
 		}
 	}

@@ -81,10 +81,14 @@ const maxBytesPerToken = 1 << 30
 
 // Validate reports everything that is wrong with the model in one error, nil if nothing is.
 func (m Model) Validate() error {
+	label := "without a name"
+	if name := cmp.Or(m.Key, m.Name); name != "" {
+		label = strconv.Quote(name)
+	}
 	var problems []error
 	bad := func(format string, args ...any) {
 		what := fmt.Sprintf(format, args...)
-		problems = append(problems, fmt.Errorf("model %s: %s", m.label(), what))
+		problems = append(problems, fmt.Errorf("model %s: %s", label, what))
 	}
 	inRange := func(name string, value, least int) {
 		const limit = 1 << 20
@@ -125,14 +129,6 @@ func (m Model) Validate() error {
 		bad("a token takes more than %d bytes: check the dimensions", maxBytesPerToken)
 	}
 	return errors.Join(problems...)
-}
-
-// label is how messages call the model.
-func (m Model) label() string {
-	if name := cmp.Or(m.Key, m.Name); name != "" {
-		return strconv.Quote(name)
-	}
-	return "without a name"
 }
 
 // BuiltIn returns the built-in models in the order of the documentation, with the dimensions of

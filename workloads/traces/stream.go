@@ -43,9 +43,6 @@ func openFile(format formats.Format, path string, allow bool) (*file, error) {
 func (f *file) next(most int64) (formats.Row, error) {
 	for f.Report.Rows < most {
 		row, err := f.Next()
-		if err != nil && !formats.IsMalformed(err) {
-			return row, err
-		}
 		if end := f.Row(err, f.Line); end != nil {
 			return row, end
 		}
