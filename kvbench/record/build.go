@@ -2,6 +2,7 @@ package record
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"kvbench/kvbench/result"
@@ -48,12 +49,12 @@ func Input(r workloads.TraceReport) *result.Input {
 func Build(info Info, rec *Recorder) *result.Result {
 	b := newBuilder(&info, rec)
 	b.describe()
+	b.tiers()
 	b.requests()
 	b.lookups()
 	b.blocks()
 	b.latency()
 	b.load()
-	b.tiers()
 	b.python()
 	b.harness()
 	b.witness()
@@ -79,18 +80,15 @@ type builder struct {
 	info   *Info
 	r      *result.Result // info's own
 	window time.Duration
-	// By level, what the engine knows of it without counting; and the levels that exist, fastest
-	// first.
-	known  map[string]result.Tier
-	levels []tiers.Kind
+	levels []tiers.Kind // that exist, fastest first
 }
 
-// newBuilder adds the shards up and finds out which levels there were.
+// newBuilder adds the shards up.
 func newBuilder(info *Info, rec *Recorder) *builder {
 	all := rec.merge()
 	b := &builder{
 		rec: rec, all: all, n: &all.n, info: info, r: &info.Result,
-		hists: make(map[string]*result.Histogram), known: make(map[string]result.Tier),
+		hists: make(map[string]*result.Histogram),
 	}
 	for i, h := range all.hists[:histRound] {
 		if h != nil {
@@ -100,20 +98,8 @@ func newBuilder(info *Info, rec *Recorder) *builder {
 	if start, end := rec.Window(); end != never {
 		b.window = max(end-start, 0)
 	}
-	for _, t := range info.Tiers {
-		b.known[t.Level] = t
-	}
-	for l := range tiers.NumKinds {
-		// A tier that moved bytes exists, even where the engine had no gauge of it.
-		if _, ok := b.known[l.String()]; ok || b.moved(l, tiers.Read)+b.moved(l, tiers.Write) > 0 {
-			b.levels = append(b.levels, l)
-		}
-	}
 	return b
 }
-
-// moved returns the bytes that a level moved, demotions among them.
-func (b *builder) moved(l tiers.Kind, op tiers.Op) int64 { return b.n.traffic(l, op).Bytes }
 
 // perSecond returns n ÷ window, nil for an empty window: a trial that ended before its window
 // opened has no rates.
@@ -192,10 +178,16 @@ func (b *builder) blocks() {
 
 // tiers joins what is known of each level with what it moved.
 func (b *builder) tiers() {
+	known := b.r.Tiers
 	b.r.Tiers = []result.Tier{}
-	for _, l := range b.levels {
-		t, n := b.known[l.String()], b.n.Tiers[l]
-		t.Level, t.Read, t.Write = l.String(), n.Read, n.Write
+	for l, n := range b.n.Tiers {
+		level := tiers.Kind(l)
+		i := slices.IndexFunc(known, func(t result.Tier) bool { return t.Level == level.String() })
+		if i < 0 {
+			continue
+		}
+		t := known[i]
+		t.Read, t.Write = n.Read, n.Write
 		t.DemotedOut, t.DemotedIn, t.Evicted, t.Deleted = n.DemotedOut, n.DemotedIn, n.Evicted,
 			n.Deleted
 		// Bytes of chunks over the window; the time of completed operations for their own bytes.
@@ -204,7 +196,7 @@ func (b *builder) tiers() {
 			rates.BytesPerSecond = b.perSecond(rates.Bytes)
 			rates.NSPerMiB = units.Ratio(rates.DeviceNS, done)
 		}
-		b.r.Tiers = append(b.r.Tiers, t)
+		b.r.Tiers, b.levels = append(b.r.Tiers, t), append(b.levels, level)
 	}
 }
 

@@ -115,6 +115,12 @@ func TestSLAOfAStarvedAndOfAnEmptyClass(t *testing.T) {
 	assert.True(t, r.Summary.QoSMetrics["interactive"].SLA.Met)
 }
 
+// infoOf is r of a trial on memory and storage.
+func infoOf(r result.Result) Info {
+	r.Tiers = []result.Tier{{Level: "cpu"}, {Level: "storage"}}
+	return Info{Result: r}
+}
+
 // openRecorder returns one whose window is [0, window].
 func openRecorder(shards int, window time.Duration) *Recorder {
 	r := New(shards)
@@ -173,7 +179,7 @@ func TestFailuresDecideTheStatus(t *testing.T) {
 			rec.Failure(result.ErrorSample{Tier: "storage", Operation: "write", Errno: "EIO",
 				Key: "u1/c0/t1", Offset: new(int64(4096)), Message: "closed", Fatal: fatal})
 		}
-		return Build(Info{Result: result.Result{Division: division}}, rec)
+		return Build(infoOf(result.Result{Division: division}), rec)
 	}
 	assert.Equal(t, result.StatusComplete, run(result.DivisionOpen, 1000, 10, false).Status)
 	assert.Contains(t, run(result.DivisionOpen, 1000, 10, false).Warnings[0], "storage write: EIO")
@@ -203,9 +209,9 @@ func TestABenchmarkOfOperations(t *testing.T) {
 		rec.Operation(OpSample{At: at, Level: tiers.Storage, Op: tiers.Write, Bytes: 4 << 20,
 			Timing: tiers.Timing{Device: 3 * time.Millisecond}})
 	}
-	r := Build(Info{Result: result.Result{Benchmark: "Tier", CompletionUnit: result.UnitOperation,
+	r := Build(infoOf(result.Result{Benchmark: "Tier", CompletionUnit: result.UnitOperation,
 		Division:      result.DivisionQuick,
-		DeviceWitness: result.Witness{Reason: "tmpfs has no device"}}}, rec)
+		DeviceWitness: result.Witness{Reason: "tmpfs has no device"}}), rec)
 	assert.Equal(t, result.StatusComplete, r.Status)
 	assert.Equal(t, result.Metric{Unit: "ns/op", Value: float64(time.Second) / 30}, r.Metrics()[0])
 }

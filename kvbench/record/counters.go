@@ -32,9 +32,6 @@ type counters struct {
 	// Bytes of the entries of completed operations, by which the device time per MiB is reckoned:
 	// those of chunks include what the deadline cut off.
 	DoneBytes [tiers.NumKinds][tiers.NumOps]int64
-	// A demotion reads from one level and writes to the next. These halves are no operations of a
-	// request, but the failed share is one of all that was tried.
-	Demotions [tiers.NumKinds][tiers.NumOps]int64
 	Stages    [len(stageNames)]time.Duration
 	HostNS    int64 // of operations, as the next
 	BuffersNS int64 // waits for buffers

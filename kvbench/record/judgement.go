@@ -75,8 +75,8 @@ func judge(h *result.Harness, window time.Duration, cores float64) result.Verdic
 // came from a page cache or a controller's, and such figures are not the device's.
 func (b *builder) witness() {
 	w := &b.r.DeviceWitness
-	w.AppReadBytes = b.moved(tiers.Storage, tiers.Read)
-	w.AppWriteBytes = b.moved(tiers.Storage, tiers.Write)
+	stored := &b.n.Tiers[tiers.Storage]
+	w.AppReadBytes, w.AppWriteBytes = stored.Read.Bytes, stored.Write.Bytes
 	switch {
 	case w.Device == "" && w.Reason == "":
 		w.Reason = "no backing device was looked for"
@@ -99,7 +99,7 @@ func (b *builder) ceiling() {
 	}
 	var needed float64 // seconds that plain I/O needs for these bytes
 	for op, rate := range [tiers.NumOps]float64{tiers.Read: c.Read, tiers.Write: c.Write} {
-		bytes := float64(b.moved(tiers.Storage, tiers.Op(op)))
+		bytes := float64(b.n.traffic(tiers.Storage, tiers.Op(op)).Bytes)
 		if bytes == 0 {
 			continue
 		}

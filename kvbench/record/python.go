@@ -3,7 +3,6 @@ package record
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -69,25 +68,32 @@ func (b *builder) cacheStats() result.CacheStats {
 		UserCacheHits:    lookups.ByKind["user"].Hits + rereads,
 		MultiTurnHits:    lookups.ByKind["multi_turn"].Hits,
 	}
-	for l, t := range b.n.Tiers {
+	keys, seconds := b.latencyKeys(), b.window.Seconds()
+	for _, t := range b.r.Tiers {
+		// A demotion is a read of the one level and a write to the other.
+		reads := t.Read.Operations + t.DemotedOut.Entries
+		writes := t.Write.Operations + t.DemotedIn.Entries
+		read, written := gib(t.Read.Bytes), gib(t.Write.Bytes)
 		s.TotalReadBytes += t.Read.Bytes
 		s.TotalWriteBytes += t.Write.Bytes
-		s.ReadIOPS += t.Read.Operations + b.n.Demotions[l][tiers.Read]
-		s.WriteIOPS += t.Write.Operations + b.n.Demotions[l][tiers.Write]
-	}
-	keys := b.latencyKeys()
-	for _, l := range b.levels {
-		b.tierKeys(keys, l)
+		s.ReadIOPS += reads
+		s.WriteIOPS += writes
+		keys[t.Level+"_entries"] = t.Entries
+		keys[t.Level+"_memory_used_gb"] = gib(t.UsedBytes)
+		keys["offloads_"+t.Level] = writes
+		keys["tier_"+t.Level+"_kv_bytes_written_gb"] = written
+		keys["tier_"+t.Level+"_kv_bytes_read_gb"] = read
+		keys["tier_"+t.Level+"_read_bandwidth_gbps"] = units.Ratio(read, seconds)
+		keys["tier_"+t.Level+"_write_bandwidth_gbps"] = units.Ratio(written, seconds)
+		if sizer := b.info.Sizer; t.Level == tiers.Storage.String() {
+			s.StorageTokensProcessed = units.Ratio(
+				(t.Read.Bytes+t.Write.Bytes)*max(1, sizer.Divisor), sizer.BytesPerToken)
+		}
 	}
 	fill(&s, keys)
 	s.CacheHitRate = units.Ratio(s.CacheHits, s.CacheHits+s.CacheMisses)
 	s.TotalReadGiB, s.TotalWriteGiB = gib(s.TotalReadBytes), gib(s.TotalWriteBytes)
 	s.ReadWriteRatio = units.Ratio(s.TotalReadBytes, s.TotalWriteBytes)
-	if slices.Contains(b.levels, tiers.Storage) {
-		moved := b.moved(tiers.Storage, tiers.Read) + b.moved(tiers.Storage, tiers.Write)
-		sizer := b.info.Sizer
-		s.StorageTokensProcessed = units.Ratio(moved*max(1, sizer.Divisor), sizer.BytesPerToken)
-	}
 	s.StorageHealth = result.NewStorageHealth(&s, b.info.Profile)
 	return s
 }
@@ -102,21 +108,6 @@ func fill(s *result.CacheStats, keys map[string]any) {
 	if err != nil {
 		panic(fmt.Sprintf("the keys of cache_stats: %v", err)) // finite numbers in a flat object
 	}
-}
-
-// tierKeys are a level's own. Entries came into it by writes or by demotions, which are offloads.
-func (b *builder) tierKeys(keys map[string]any, l tiers.Kind) {
-	name, t, seconds := l.String(), &b.n.Tiers[l], b.window.Seconds()
-	read, written := gib(t.Read.Bytes), gib(t.Write.Bytes)
-	if known, ok := b.known[name]; ok {
-		keys[name+"_entries"] = known.Entries
-		keys[name+"_memory_used_gb"] = gib(known.UsedBytes)
-	}
-	keys["offloads_"+name] = t.Write.Operations + b.n.Demotions[l][tiers.Write]
-	keys["tier_"+name+"_kv_bytes_written_gb"] = written
-	keys["tier_"+name+"_kv_bytes_read_gb"] = read
-	keys["tier_"+name+"_read_bandwidth_gbps"] = units.Ratio(read, seconds)
-	keys["tier_"+name+"_write_bandwidth_gbps"] = units.Ratio(written, seconds)
 }
 
 // latencyKeys are {level}_{op}_{p}_ms, and of the storage also {level}_{op}_{device,host}_{p}_ms,

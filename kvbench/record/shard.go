@@ -69,7 +69,6 @@ func (s *shard) operation(o OpSample) {
 		// A demotion is no operation of a request: it stays out of the tier's latency, except that
 		// its write loads the device as any other and therefore shows in the lower tier's device
 		// histogram.
-		s.n.Demotions[o.Level][o.Op]++
 		s.took(of(histDemotion), o.IO())
 		if o.Op == tiers.Write {
 			s.took(of(histDevice), o.Device)

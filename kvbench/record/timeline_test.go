@@ -40,7 +40,7 @@ func TestTimelineStaysBoundedAndLosesNothing(t *testing.T) {
 	}
 	end := time.Duration(n-1) * 10 * time.Millisecond
 	r.SetEnd(end)
-	tl := Build(Info{}, r).Timeline
+	tl := Build(infoOf(result.Result{}), r).Timeline
 	assert.LessOrEqual(t, len(tl.Requests), maxBuckets)
 	assert.Equal(t, 80*time.Millisecond, time.Duration(tl.IntervalNS))
 	var requests, bytes int64
@@ -76,7 +76,7 @@ func TestTimelineOfEvictionsAndDemotions(t *testing.T) {
 	rec.Demote(15*time.Millisecond, 0, tiers.CPU, tiers.Storage, 2<<20)
 	rec.Chunk(20*time.Millisecond, 0, tiers.CPU, tiers.Write, tiers.Prefill, 1)
 	rec.Chunk(20*time.Millisecond, 0, tiers.Storage, tiers.Write, tiers.Prefill, 1)
-	tl := Build(Info{Result: result.Result{Benchmark: "X"}}, rec).Timeline
+	tl := Build(infoOf(result.Result{}), rec).Timeline
 	require.NotNil(t, tl)
 	for _, c := range []struct {
 		at   int
