@@ -106,11 +106,8 @@ func (r *reader) argument(arg string) error {
 	}
 	names := []string{arg}
 	if _, err := os.Stat(arg); errors.Is(err, os.ErrNotExist) && strings.ContainsAny(arg, "*?[") {
-		if names, err = filepath.Glob(arg); err != nil {
-			return fmt.Errorf("%s: %w", arg, err)
-		}
-		if len(names) == 0 {
-			return fmt.Errorf("%s: no file matches", arg)
+		if names, err = filepath.Glob(arg); err != nil || len(names) == 0 {
+			return fmt.Errorf("%s: %w", arg, cmp.Or(err, errors.New("no file matches")))
 		}
 	}
 	for _, name := range names {

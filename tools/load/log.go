@@ -37,35 +37,23 @@ func (p *packageText) log(line []byte, at int) {
 	case bytes.HasPrefix(line, benchLog):
 		p.logOf = logOfLast
 	case bytes.HasPrefix(line, failLog):
-		p.logOf = logOfNone
-		p.orphan(at)
+		p.logOf, p.next = logOfNone, nil
 	case bytes.HasPrefix(line, running):
-		p.logOf = logOfNext
-		p.orphan(at)
+		p.logOf, p.next = logOfNext, nil
 	}
 	place, path, ok := bytes.Cut(line, pathLog)
 	if !ok || len(path) == 0 || !logPlace.Match(place) {
 		return
 	}
-	last := len(p.records) - 1
-	if p.logOf == logOfLast && last >= 0 && p.records[last].Name != "" {
-		p.records[last].Path = string(path)
+	if p.logOf == logOfLast && p.last != nil {
+		p.last.Path = string(path)
 		return
 	}
-	p.orphan(at)
-	p.named = string(path)
-	if p.logOf == logOfNone {
-		p.orphan(at)
-	}
-}
-
-// orphan makes a record of the result file that was named by a benchmark without a result line: it
-// failed.
-func (p *packageText) orphan(at int) {
-	if p.named != "" {
-		p.records = append(p.records,
-			&Record{File: p.file, Line: at, Path: p.named, Config: p.config})
-		p.named = ""
+	rec := p.record(at)
+	rec.Path = string(path)
+	// A record that no result line completes is that of a benchmark that failed.
+	if p.logOf != logOfNone {
+		p.next = rec
 	}
 }
 

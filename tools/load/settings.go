@@ -66,22 +66,12 @@ func InOrder[V any](settings map[string]V) []string {
 // measured different things.
 type Settings struct {
 	values   map[string][]string
-	swept    map[string]string // in the benchmark's name
 	defaults map[string]string // of what text does not tell
 	last     []Setting         // of the line before: nearly always the next one's too
 }
 
-// NewSettings is for the benchmark of a name, which may be followed by GOMAXPROCS.
-func NewSettings(bench string) *Settings {
-	s := &Settings{values: map[string][]string{}, swept: map[string]string{}}
-	bench, _ = SplitProcs(bench)
-	for part := range strings.SplitSeq(bench, "/") {
-		if key, value, ok := strings.Cut(part, "="); ok && params.Comparable(key) {
-			s.swept[key] = value
-		}
-	}
-	return s
-}
+// NewSettings are those of no trial yet.
+func NewSettings() *Settings { return &Settings{values: map[string][]string{}} }
 
 // Add takes in what one trial tells. The settings that define numbers are filled up with what holds
 // when text does not tell them, so that a trial that spells out another value is seen beside it.
@@ -91,7 +81,7 @@ func (s *Settings) Add(rec *Record) {
 	if line && len(s.last) > 0 && len(rec.Config) > 0 && &s.last[0] == &rec.Config[0] {
 		return
 	}
-	told, all := rec.settings(), map[string]string{}
+	all, told := map[string]string{}, rec.settings()
 	if line {
 		s.last = rec.Config
 		m := defaults(rec.Name, told[Division])
@@ -105,8 +95,6 @@ func (s *Settings) Add(rec *Record) {
 			}
 		}
 	}
-	// The name of a sub-benchmark tells what was swept; a result file tells it as well, and wins.
-	maps.Copy(all, s.swept)
 	maps.Copy(all, told)
 	for name, v := range all {
 		s.put(name, v)
@@ -199,10 +187,18 @@ func Incomparable(old, new *Settings) string {
 	return strings.Join(parts, ", ")
 }
 
-// settings are what a record tells, by name; values are texts, as flags have them. What the result
-// file says replaces what the lines say: the lines are those of the whole text.
+// settings are what a record tells, by name; values are texts, as flags have them. The name of a
+// sub-benchmark tells what was swept. What the lines say stands before that, and what the result
+// file says before both: the lines are those of the whole text.
 func (rec *Record) settings() map[string]string {
-	m := ofConfig(rec.Config)
+	m := map[string]string{}
+	name, _ := SplitProcs(rec.Name)
+	for part := range strings.SplitSeq(name, "/") {
+		if key, value, ok := strings.Cut(part, "="); ok && params.Comparable(key) {
+			m[key] = value
+		}
+	}
+	maps.Copy(m, ofConfig(rec.Config))
 	if rec.Result != nil || rec.Python {
 		maps.Copy(m, ofFile(rec.Result, rec.Python))
 	}

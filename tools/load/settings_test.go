@@ -30,8 +30,8 @@ func res(simulation *result.Simulation, mode string) []*load.Record {
 }
 
 // settings are those of all records together.
-func settings(bench string, records []*load.Record) *load.Settings {
-	s := load.NewSettings(bench)
+func settings(records []*load.Record) *load.Settings {
+	s := load.NewSettings()
 	for _, rec := range records {
 		s.Add(rec)
 	}
@@ -73,16 +73,13 @@ func TestIncomparable(t *testing.T) {
 			"I/O is direct and buffered"},
 		"of another program and python": {lines(t, line), python, ""},
 	} {
-		assert.Equal(t, c.want, load.Incomparable(settings("Synthetic", c.a),
-			settings("Synthetic", c.b)), name)
+		assert.Equal(t, c.want, load.Incomparable(settings(c.a), settings(c.b)), name)
 	}
 }
 
 func TestIncomparableReadsNames(t *testing.T) {
 	const text = "kvbench-format: 1\ndivision: open\nBenchmarkSynthetic/io=buffered 1 5 ns/op\n"
-	const name = "Synthetic/io=buffered"
-	assert.Empty(t, load.Incomparable(settings(name, lines(t, text)),
-		settings(name, res(nil, "buffered"))))
+	assert.Empty(t, load.Incomparable(settings(lines(t, text)), settings(res(nil, "buffered"))))
 }
 
 func TestSimulationIsToldByTextOfTheSuite(t *testing.T) {

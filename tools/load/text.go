@@ -79,13 +79,14 @@ type packageText struct {
 	text  bytes.Buffer
 	at    []int // of each whole line in text, its line in the file
 	begin int   // of the last line, which may lack its end
-	last  int   // where that came from
+	from  int   // where that came from
 
 	// What was found, and where in the log the reading is; see log.go.
 	records []*Record
-	logOf   logKind // whose log the coming lines are
-	named   string  // a result file named in the log of a benchmark whose line is still to come
 	config  []Setting
+	logOf   logKind // whose log the coming lines are
+	last    *Record // of the last result line
+	next    *Record // has a result file, and its result line may still come
 }
 
 // add takes in text, which need not be whole lines: the testing package flushes a result line in
@@ -96,7 +97,7 @@ func (p *packageText) add(text string, at int) {
 	// keep.
 	for piece := range strings.Lines(strings.ReplaceAll(text, "\x16", "")) {
 		p.text.WriteString(piece)
-		p.last = at
+		p.from = at
 		whole := strings.HasSuffix(piece, "\n")
 		switch long := p.text.Len()-p.begin > maxLine; {
 		case whole && long:
@@ -115,21 +116,21 @@ func (p *packageText) add(text string, at int) {
 // the log up to there is read then.
 func (p *packageText) parse() {
 	if p.text.Len() > p.begin {
-		p.add("\n", p.last)
+		p.add("\n", p.from)
 	}
 	rest, read := p.text.Bytes(), 0
-	logs := func(upTo int) int {
+	logs := func(upTo int) {
 		for ; read < upTo; read++ {
 			end := bytes.IndexByte(rest, '\n')
 			p.log(bytes.TrimSpace(rest[:end]), p.at[read])
 			rest = rest[end+1:]
 		}
-		return p.at[upTo-1]
 	}
 	b := benchfmt.NewReader(bytes.NewReader(rest), p.file)
 	for b.Scan() {
 		_, line := b.Result().Pos()
-		at := logs(line)
+		logs(line)
+		at := p.at[line-1]
 		switch found := b.Result().(type) {
 		case *benchfmt.Result:
 			p.result(found, at)
@@ -139,9 +140,7 @@ func (p *packageText) parse() {
 			p.r.warn(p.file, at, "%s", found.Msg)
 		}
 	}
-	if n := len(p.at); n > 0 {
-		p.orphan(logs(n))
-	}
+	logs(len(p.at))
 }
 
 // result makes the record of a result line. The reader reuses its result, so that everything kept
@@ -157,9 +156,20 @@ func (p *packageText) result(found *benchfmt.Result, at int) {
 			p.config = append(p.config, Setting{c.Key, string(c.Value)})
 		}
 	}
-	p.records = append(p.records, &Record{File: p.file, Line: at, Name: found.Name.String(),
-		Iters: found.Iters, Config: p.config, Values: slices.Clone(found.Values), Path: p.named})
-	p.named, p.logOf = "", logOfNext
+	rec := p.next
+	if rec == nil {
+		rec = p.record(at)
+	}
+	*rec = Record{File: p.file, Line: at, Name: found.Name.String(), Iters: found.Iters,
+		Config: p.config, Values: slices.Clone(found.Values), Path: rec.Path}
+	p.last, p.next, p.logOf = rec, nil, logOfNext
+}
+
+// record makes a record of what stands at a line.
+func (p *packageText) record(at int) *Record {
+	rec := &Record{File: p.file, Line: at, Config: p.config}
+	p.records = append(p.records, rec)
+	return rec
 }
 
 // unit takes in a Unit line. What was said first stands: two inputs that contradict each other

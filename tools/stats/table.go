@@ -183,7 +183,7 @@ func (c *Collection) Add(run string, t load.Trial) {
 	key.simulated = c.MarkSimulated && first.IsSimulated()
 	p := c.parts[key]
 	if p == nil {
-		p = &part{partKey: key, settings: load.NewSettings(t.Name)}
+		p = &part{partKey: key, settings: load.NewSettings()}
 		if c.parts == nil {
 			c.parts = map[partKey]*part{}
 		}
