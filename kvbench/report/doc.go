@@ -1,8 +1,9 @@
 // Package report shows a result to people: the summary at the end of a trial, the lines of a
 // benchmark's log, the fio job of its kernel trace.
 //
-//	summary.go        what the summary is made of; the few lines for a benchmark's log
+//	summary.go        what the texts are made of
 //	summary.txt.tmpl  the summary, as it is read from the top
+//	words.txt.tmpl    the few lines for a log; what the page says of its tables
 //	latency.go        its tables of latencies
 //	parts.go          Tables: what only some results have, for text, page and workbook
 //	table.go          Table and how each document draws one; tables in columns of text

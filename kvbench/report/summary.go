@@ -1,8 +1,7 @@
 package report
 
 import (
-	"cmp"
-	_ "embed"
+	"embed"
 	"fmt"
 	"io"
 	"slices"
@@ -14,8 +13,8 @@ import (
 	"kvbench/tracing"
 )
 
-//go:embed summary.txt.tmpl
-var summaryText string
+//go:embed *.tmpl
+var texts embed.FS
 
 // How values read in a sentence.
 var (
@@ -23,19 +22,19 @@ var (
 	rate, ns, percent    = units.BytesPerSec.Text, units.Nanoseconds.Text, units.Percent
 )
 
-// summaryTemplate is parsed once; a mistake in it fails every test.
-var summaryTemplate = template.Must(template.New("summary").Funcs(template.FuncMap{
+// templates are parsed once; a mistake in them fails every test.
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"number": number, "count": count, "bytes": bytes, "rate": rate, "ns": ns, "percent": percent,
 	"share": units.Share.Text, "seconds": units.Seconds.Text, "ratio": units.HitRatio.Text,
 	"plural": plural, "mean": mean, "margin": func() string { return strings.Repeat(" ", 12) },
 	"add": func(a, b int) int { return a + b }, "max": func(a, b int) int { return max(a, b) },
 	"words":      func(key string) string { return strings.ReplaceAll(key, "_", " ") },
 	"mostRounds": func() int { return mostRounds },
-	"sustained":  sustained, "rounds": rounds, "differs": differs, "sizes": sizes,
+	"untraced":   untraced, "rounds": rounds, "differs": differs, "sizes": sizes,
 	"latencies": latencies, "bySize": bySize, "reads": reads, "contexts": contexts,
 	"loadingWins": loadingWins, "tiers": tiers, "kinds": kinds,
 	"blocksOverTime": blocksOverTime, "validation": validation, "served": served,
-}).Parse(summaryText))
+}).ParseFS(texts, "*.tmpl"))
 
 // summary is a result with what only its summary has.
 type summary struct {
@@ -68,7 +67,7 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	}
 	var text strings.Builder // written at once: others write to the same terminal
 	if err == nil {
-		err = summaryTemplate.Execute(&text, s)
+		err = templates.ExecuteTemplate(&text, "summary.txt.tmpl", s)
 	}
 	if err == nil {
 		_, err = io.WriteString(w, text.String())
@@ -194,43 +193,30 @@ func served(r *result.Result) *Table {
 // LogLines is the result in at most nine lines for a benchmark's log, which the testing package
 // cuts after ten without -v. No line looks like the `key: value` of benchmark configuration, or
 // benchstat would take it for one and not compare the runs.
-func LogLines(r *result.Result) []string {
-	var lines []string
-	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	if n := r.Notice; n != "" {
-		add("%s", n)
+func LogLines(r *result.Result) []string { return words("log", r) }
+
+// untraced says why the kernel was not traced, where that was asked.
+func untraced(r *result.Result) string {
+	tr, _ := captured(r)
+	if tr == nil || tr.Capture.Status == tracing.StatusTraced {
+		return ""
 	}
-	if s := r.Simulation; s != nil && s.SustainedUsers != nil {
-		add("it would sustain %.0f of %d users, the queue grew by %s requests/s", *s.SustainedUsers,
-			r.Workload.Users, number(s.QueueGrowth))
+	why := tr.Capture.Reason
+	if len(tr.Capture.Needs) > 0 {
+		why += "; needed: " + strings.Join(tr.Capture.Needs, "; ")
 	}
-	if s := r.Summary.AutoscalingSummary; s != nil {
-		add("autoscaler (%s) sustained %d users at up to %s, from %d to at most %d users in %d "+
-			"rounds", s.Mode, s.SustainedUsers, rate(s.PeakRate), s.InitialUsers, s.PeakUsers,
-			s.Rounds)
+	return why
+}
+
+// words are the lines of a text of words.txt.tmpl, none where it has no such text.
+func words(name string, r *result.Result) []string {
+	var text strings.Builder
+	if templates.Lookup(name) == nil {
+		return nil
 	}
-	if r.Status != result.StatusComplete {
-		add("the trial is %s (ended by %s), because %s", r.Status, r.EndedBy,
-			cmp.Or(r.Error, "its window did not end in order"))
+	if err := templates.ExecuteTemplate(&text, name, r); err != nil {
+		return []string{err.Error()}
 	}
-	for _, t := range r.Tiers {
-		if t.Level == "storage" {
-			add("storage moved %s read and %s written in %s", bytes(t.Read.Bytes),
-				bytes(t.Write.Bytes), ns(r.WindowNS))
-		}
-	}
-	if v := r.Harness.Verdict; v.Kind != "" {
-		add("%s, because %s", v.Kind, v.Reason)
-	}
-	if tr, _ := captured(r); tr != nil && tr.Capture.Status != tracing.StatusTraced {
-		why := tr.Capture.Reason
-		if len(tr.Capture.Needs) > 0 {
-			why += "; needed: " + strings.Join(tr.Capture.Needs, "; ")
-		}
-		add("not traced: %s", why)
-	}
-	if n := len(r.Warnings); n > 0 {
-		add("%s in the summary, the first says %s", units.Plural(n, "warning"), r.Warnings[0])
-	}
-	return lines
+	return slices.DeleteFunc(strings.Split(text.String(), "\n"),
+		func(line string) bool { return line == "" })
 }

@@ -64,7 +64,7 @@ func Missing(records []*load.Record) (notes []string) {
 	return notes
 }
 
-// Cell is one text of a table. The class says how it is set: num, muted, better, worse, first, wrap.
+// Cell is one text of a table. The class says how it is set: num, muted, better, worse, wrap.
 type Cell struct {
 	Text, Class string
 	Sub         string // second line, small

@@ -36,9 +36,9 @@ type TierAlone struct {
 	of         map[string]*stats.Benchmark // by operation
 }
 
-// tiersAlone are those of BenchmarkTier: other benchmarks of several tiers use them together. Theirs
-// is the one table in which memory, network and drive can be compared, because nothing else ran
-// beside them.
+// tiersAlone are those of BenchmarkTier: other benchmarks of several tiers use them together. It is
+// the one table in which memory, network and drive can be compared, because nothing else ran beside
+// them.
 func tiersAlone(t *stats.Table) (rows []TierAlone) {
 	for _, b := range t.Benchmarks {
 		_, v := keyValues(b.Name)
