@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -101,12 +102,19 @@ func storageConfig(v *params.Values) (kvbench.StorageConfig, error) {
 		c.StorageBytes = v.StorageBytes // whatever this machine has
 		return c, nil
 	}
-	capacity, err := params.ChooseCapacity(c.CacheDir, v.StorageBytes, v.LocalRanks,
-		v.Origin("storage-capacity-gb").Kind <= params.FromBenchmark)
+	fs, err := host.FilesystemOf(c.CacheDir)
+	if errors.Is(err, os.ErrPermission) {
+		err = fmt.Errorf("%w; this user may not do that there, choose a -cache-dir that it owns",
+			err)
+	}
 	if err != nil {
 		return c, err
 	}
-	c.StorageBytes, c.FreeFloor = capacity.Bytes, capacity.Floor
+	c.StorageBytes, c.FreeFloor, err = params.ChooseCapacity(fs, c.CacheDir, v.StorageBytes,
+		v.LocalRanks, v.Origin("storage-capacity-gb").Kind <= params.FromBenchmark)
+	if err != nil {
+		return c, err
+	}
 	if c.Layout, err = storageLayout(v, c.StorageBytes); err != nil {
 		return c, err
 	}

@@ -16,30 +16,29 @@ import (
 // slip of the finger in a key rather than for a missing file.
 func (r *resolver) model() {
 	var keys []string
-	for _, m := range append(append([]model.Model(nil), r.v.Models...), model.BuiltIn()...) {
+	for _, m := range slices.Concat(r.v.Models, model.BuiltIn()) {
 		if !slices.Contains(keys, m.Key) {
 			keys = append(keys, m.Key)
 		}
 	}
+	refuse := func(required string) {
+		r.refuse("model", required)
+		r.refused["model"] = true
+	}
 	name := r.v.ModelName
 	if !slices.Contains(keys, name) {
-		path := name
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(r.in.Base, path)
-		}
-		if _, err := os.Stat(path); err != nil && !strings.HasSuffix(name, ".json") &&
+		file, _ := path(nil, r.in.Base).parse(name)
+		if _, err := os.Stat(file); err != nil && !strings.HasSuffix(name, ".json") &&
 			!strings.Contains(name, "/") {
-			r.refused["model"] = true
-			r.refuse("model", "one of "+strings.Join(keys, ", ")+
-				" or the path of a Hugging Face config.json"+units.Suggestion(name, keys))
+			refuse("one of " + strings.Join(keys, ", ") + " or the path of a Hugging Face " +
+				"config.json" + units.Suggestion(name, keys))
 			return
 		}
-		name = path
+		name = file
 	}
 	m, err := model.Find(name, r.v.Models)
 	if err != nil {
-		r.refused["model"] = true
-		r.refuse("model", "a usable model ("+strings.ReplaceAll(err.Error(), "\n", "; ")+")")
+		refuse("a usable model (" + strings.ReplaceAll(err.Error(), "\n", "; ") + ")")
 		return
 	}
 	r.v.Model, r.v.ModelName = m, name
@@ -58,7 +57,7 @@ func (r *resolver) check() {
 	// Direct I/O wants whole sectors, and 4 KiB is the largest that drives have.
 	r.want(v.ChunkSize%4096 == 0, "chunk-size", "a multiple of 4KiB")
 	// The temporary directory is the suite's own and needs no check.
-	if v.CacheDir != "" {
+	if v.CacheDir != "" && r.in.CheckCacheDir != nil {
 		if err := r.in.CheckCacheDir(v.CacheDir); err != nil {
 			r.refuse("cache-dir", "a directory that may be worked in ("+err.Error()+")")
 		}
@@ -66,7 +65,11 @@ func (r *resolver) check() {
 	blocks := v.Layout != "entry" && v.Layout != "block" // the others are made of blocks
 	r.want(!blocks || v.Bench.Name == "" || v.Bench.Name == "BlockTrace", "layout",
 		"entry or block but for BlockTrace: the others are made of blocks of one size")
-	r.traceStart()
+	starts := v.TraceStart > 0 && v.Skip() == ""
+	r.want(!starts || v.Bench.Name != "ShareGPT", "trace-start",
+		"0s with ShareGPT, whose conversations have no times")
+	r.want(!starts || v.Bench.Name != "IOTraceReplay", "trace-start",
+		"0s with IOTraceReplay: rows after it would read what rows before it wrote")
 	r.traceFiles("burst-trace-path", "azure-trace-path", "io-trace-replay")
 	r.simulation(blocks)
 	r.autoscaling()
@@ -83,18 +86,6 @@ func (r *resolver) want(right bool, name, required string) {
 	if !right && !r.refused[name] {
 		r.refuse(name, required)
 	}
-}
-
-// traceStart refuses a start in what has no times, or where it would take away what later rows
-// need.
-func (r *resolver) traceStart() {
-	if r.v.TraceStart <= 0 || r.v.Skip() != "" {
-		return
-	}
-	r.want(r.v.Bench.Name != "ShareGPT", "trace-start",
-		"0s with ShareGPT, whose conversations have no times")
-	r.want(r.v.Bench.Name != "IOTraceReplay", "trace-start",
-		"0s with IOTraceReplay: rows after it would read what rows before it wrote")
 }
 
 // traceFiles wants at least one file behind a trace path. Whether it is a trace is seen when it is

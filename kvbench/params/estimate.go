@@ -4,17 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"strconv"
 
 	"kvbench/tracing/host"
 )
-
-// Capacity is how much of a filesystem the storage tier may use.
-type Capacity struct {
-	Bytes int64
-	Floor int64 // what must stay free while running, 0 = not watched
-}
 
 // Spec 6: the storage tier takes 95 % of what is free and leaves at least 5 %
 // of the filesystem, and 10 GiB, to others.
@@ -23,48 +16,30 @@ const (
 	minFree   = 10 << 30
 )
 
-// ChooseCapacity decides the size of the storage tier in dir. Given 0 it is
-// derived from the free space and divided by the ranks of this host; on the
-// root and on network filesystems, where free space is not ours to take, it
-// must be given. A given size must fit. byDefault says that nobody typed it:
-// then it shrinks to half of what is free rather than to refuse.
-func ChooseCapacity(dir string, given int64, localRanks int, byDefault bool) (Capacity, error) {
-	fs, err := host.FilesystemOf(dir)
-	if errors.Is(err, os.ErrPermission) {
-		err = fmt.Errorf("%w; this user may not do that there, choose a -cache-dir that it owns",
-			err)
-	}
-	if err != nil {
-		return Capacity{}, err
-	}
-	return chooseCapacity(fs, dir, given, localRanks, byDefault)
-}
-
-// ChooseCapacityOn derives the size of the storage tier of one client from a filesystem that is
-// known.
-func ChooseCapacityOn(fs host.Filesystem, dir string) (Capacity, error) {
-	return chooseCapacity(fs, dir, 0, 1, false)
-}
-
-// chooseCapacity is ChooseCapacity on a filesystem that is known.
-func chooseCapacity(fs host.Filesystem, dir string, given int64, localRanks int,
-	byDefault bool) (Capacity, error) {
+// ChooseCapacity decides the size of the storage tier in dir, which lies on fs.
+// Given 0 it is derived from the free space and divided by the ranks of this
+// host; on the root and on network filesystems, where free space is not ours to
+// take, it must be given. A given size must fit. byDefault says that nobody
+// typed it: then it shrinks to half of what is free rather than to refuse. The
+// floor is what must stay free while running, 0 = not watched.
+func ChooseCapacity(fs host.Filesystem, dir string, given int64, localRanks int,
+	byDefault bool) (bytes, floor int64, err error) {
 	// The clients of a host take the same decision at the same time, each for its share.
 	ranks := int64(max(1, localRanks))
 	// Somebody decided, or the quick division's 4 GiB: taken if it fits.
 	if given > 0 {
 		switch {
 		case given <= fs.Free/ranks: // a product could overflow
-			return Capacity{Bytes: given}, nil
+			return given, 0, nil
 		case byDefault:
-			return Capacity{Bytes: fs.Free / ranks / 2}, nil
+			return fs.Free / ranks / 2, 0, nil
 		}
-		return Capacity{}, fmt.Errorf("-storage-capacity-gb: must be at most %.2f (the %s "+
+		return 0, 0, fmt.Errorf("-storage-capacity-gb: must be at most %.2f (the %s "+
 			"filesystem of %s has %.2f GiB free for %d rank(s)), given %.2f",
 			toGiB(fs.Free/ranks), fs.Type, dir, toGiB(fs.Free), ranks, toGiB(given))
 	}
-	floor := max(int64(float64(fs.Total)*(1-freeShare)), minFree)
-	bytes := min(int64(float64(fs.Free)*freeShare), fs.Free-floor) / ranks
+	floor = max(int64(float64(fs.Total)*(1-freeShare)), minFree)
+	bytes = min(int64(float64(fs.Free)*freeShare), fs.Free-floor) / ranks
 	why := ""
 	switch {
 	case fs.Root:
@@ -77,11 +52,11 @@ func chooseCapacity(fs host.Filesystem, dir string, given int64, localRanks int,
 			"5 %% and 10 GiB) stay with others", fs.Type, dir, toGiB(fs.Free), toGiB(floor))
 	}
 	if why != "" {
-		return Capacity{}, errors.New("-storage-capacity-gb: must be given, because " + why)
+		return 0, 0, errors.New("-storage-capacity-gb: must be given, because " + why)
 	}
 	// A tenth of slack: metadata and the padding of last blocks are not a
 	// neighbour filling the disk.
-	return Capacity{Bytes: bytes, Floor: floor - floor/10}, nil
+	return bytes, floor - floor/10, nil
 }
 
 // harnessMemory is what a run needs beside buffers and the cpu tier: histograms

@@ -282,14 +282,13 @@ func path(to *string, base string) kind[string] {
 
 // directory is a path that is no bucket.
 func directory(to *string, base string) kind[string] {
-	path := path(to, base)
 	return text(to, func(s string) (string, error) {
 		// filepath.Join would make a directory of it, s3:/bucket, beside the user's files.
 		if scheme, _, ok := strings.Cut(s, "://"); ok {
 			return "", fmt.Errorf("a directory (object storage, %s://, is not in this version)",
 				scheme)
 		}
-		return path.parse(s)
+		return path(to, base).parse(s)
 	})
 }
 

@@ -70,22 +70,55 @@ func (s *Set) Resolve(in Inputs) (*Values, error) {
 }
 
 func (s *Set) resolve(in Inputs, point map[string]string) (*Values, Violations) {
-	if in.CheckCacheDir == nil {
-		in.CheckCacheDir = func(string) error { return nil }
-	}
+	v := newValues(in.Base)
+	v.Bench = in.Bench
+	r := &resolver{given: maps.Clone(s.given), point: point, in: in, file: &configFile{}, v: v,
+		refused: make(map[string]bool)}
 	// Go's own flags count as typed ones; they have no other layer.
-	given := maps.Clone(s.given)
 	if in.BenchTime != "" {
-		given["benchtime"] = []string{in.BenchTime}
+		r.given["benchtime"] = []string{in.BenchTime}
 	}
 	if in.Count != 0 {
-		given["count"] = []string{strconv.Itoa(in.Count)}
+		r.given["count"] = []string{strconv.Itoa(in.Count)}
 	}
-	r := &resolver{given: given, point: point, in: in, file: &configFile{}, v: newValues(in.Base),
-		refused: make(map[string]bool)}
-	r.v.Bench = in.Bench
-	r.run()
-	return r.v, r.bad
+	// The YAML file comes before anything else, because it may hold the division.
+	if r.decide(v.row("config")); v.ConfigFile != "" {
+		r.file = readConfig(v.ConfigFile)
+	}
+	if r.decide(v.row("division")); v.ConfigFile != "" && v.Division == Closed {
+		// The file's contents do not matter any more: messages about them would only hide this one.
+		r.refuse("config", "absent: the closed division takes no configuration file")
+		r.file = &configFile{}
+	}
+	// From here on the division is known, and with it defaults and the benchmark's size.
+	r.bad = append(r.bad, r.file.bad...)
+	r.bench = in.Bench.settings(v.Division)
+	var unplaced string
+	r.launched, unplaced = launched(in.env)
+	for i := range v.rows {
+		switch p := &v.rows[i]; p.name {
+		case "config", "division":
+		case "sweep":
+			r.sweep(p)
+		default:
+			r.decide(p)
+		}
+	}
+	// One directory for all benchmarks of a process, or their trials could not be found together.
+	if v.ResultsDir == "" {
+		stamp := "<time>-<pid>"
+		if !in.Start.IsZero() {
+			stamp = fmt.Sprintf("%s-%d", in.Start.Format("20060102-150405"), in.PID)
+		}
+		v.ResultsDir = filepath.Join(in.Base, "kvbench-results", stamp)
+	}
+	// What parameters mean together; each step may rely on those before it.
+	r.profile()
+	r.model()
+	r.place(unplaced)
+	r.check()
+	r.closed()
+	return v, r.bad
 }
 
 // resolver is one resolution under way.
@@ -99,39 +132,6 @@ type resolver struct {
 	v        *Values
 	bad      Violations
 	refused  map[string]bool // parameters that hold a default because what was given is wrong
-}
-
-func (r *resolver) run() {
-	// The YAML file comes before anything else, because it may hold the division.
-	if r.decide(r.v.row("config")); r.v.ConfigFile != "" {
-		r.file = readConfig(r.v.ConfigFile)
-	}
-	if r.decide(r.v.row("division")); r.v.ConfigFile != "" && r.v.Division == Closed {
-		// The file's contents do not matter any more: messages about them would only hide this one.
-		r.refuse("config", "absent: the closed division takes no configuration file")
-		r.file = &configFile{}
-	}
-	// From here on the division is known, and with it defaults and the benchmark's size.
-	r.bad = append(r.bad, r.file.bad...)
-	r.bench = r.in.Bench.settings(r.v.Division)
-	var unplaced string
-	r.launched, unplaced = launched(r.in.env)
-	for i := range r.v.rows {
-		switch p := &r.v.rows[i]; p.name {
-		case "config", "division":
-		case "sweep":
-			r.sweep(p)
-		default:
-			r.decide(p)
-		}
-	}
-	// What parameters mean together; each step may rely on those before it.
-	r.profile()
-	r.model()
-	r.place(unplaced)
-	r.results()
-	r.check()
-	r.closed()
 }
 
 // decide takes the strongest layer, if there is any. A text that cannot be read is reported and the
@@ -223,17 +223,4 @@ func (r *resolver) violate(p *parameter, given setting, required string) {
 func (r *resolver) refuse(name, required string) {
 	p := r.v.row(name)
 	r.violate(p, setting{p.value.String(), r.v.Origin(name)}, required)
-}
-
-// results fills in the default results directory.
-func (r *resolver) results() {
-	// One directory for all benchmarks of a process, or their trials could not be found together.
-	if r.v.ResultsDir != "" {
-		return
-	}
-	stamp := "<time>-<pid>"
-	if !r.in.Start.IsZero() {
-		stamp = fmt.Sprintf("%s-%d", r.in.Start.Format("20060102-150405"), r.in.PID)
-	}
-	r.v.ResultsDir = filepath.Join(r.in.Base, "kvbench-results", stamp)
 }

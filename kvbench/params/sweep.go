@@ -62,7 +62,13 @@ func (r *resolver) axes(sweep *parameter, given []setting) (axes []Axis) {
 			bad("key=a,b,c")
 			continue
 		case p == nil:
-			bad("a sweep of a parameter (%q is unknown%s)", key, units.Suggestion(key, sweepable()))
+			var names []string
+			for _, p := range rows {
+				if !p.has(unswept) {
+					names = append(names, p.name)
+				}
+			}
+			bad("a sweep of a parameter (%q is unknown%s)", key, units.Suggestion(key, names))
 			continue
 		case p.has(unswept):
 			bad("a sweep of another parameter (%s cannot be swept)", key)
@@ -93,15 +99,4 @@ func (r *resolver) axes(sweep *parameter, given []setting) (axes []Axis) {
 		axes = append(axes, axis)
 	}
 	return axes
-}
-
-// sweepable are the names to hint at.
-func sweepable() []string {
-	var names []string
-	for _, p := range rows {
-		if !p.has(unswept) {
-			names = append(names, p.name)
-		}
-	}
-	return names
 }

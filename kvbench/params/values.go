@@ -22,73 +22,64 @@ type Window struct {
 	Completions int64
 }
 
-// Values are all parameters in force for one benchmark. Sizes are bytes, rates per second. Plain
-// data.
+// Values are all parameters in force for one benchmark. Sizes are bytes, rates per second, paths
+// absolute with empty for none; what a word may be stands in the table. Plain data.
 type Values struct {
 	Division   Division
 	Bench      Bench
-	ConfigFile string // absolute, empty = none
+	ConfigFile string
 	Window     Window
 	Count      int // trials
 
-	// Whose entries are stored, and for how many.
-	ModelName string      // as given: a key or the absolute path of a config.json
+	// Whose entries are stored, and for how many. The name is a key or the path of a config.json.
+	ModelName string
 	Model     model.Model // what it means
 	Users     int
 
 	// How the users behave. Rank and seed together give each client streams of its own, so that
-	// clients of one run do not ask for the same at the same moment.
-	Arrival        string // open-loop, closed-loop
-	Turns          string // ordered, overtaking
-	GenerationMode string // none, fast, realistic
-	DecodeReads    string // once, batched
-	Seed           int64  // base; see StreamSeed
+	// clients of one run do not ask for the same at the same moment; see StreamSeed.
+	Arrival, Turns, GenerationMode, DecodeReads string
+	Seed                                        int64
 
-	// The tiers, fastest first. A capacity of 0 is no tier, but for the last.
-	GPUBytes       int64 // of one card; see GPUTierBytes
-	GPUs           int
-	TensorParallel int
-	TPRule         string // engine, mlperf
-	CPUBytes       int64
-	// 0 = from the free space (spec: 95 % of it, divided by the ranks of this host)
-	StorageBytes int64
-	GPUBackend   string
-	GPUBandwidth float64 // GiB/s per direction
+	// The tiers, fastest first. A capacity of 0 is no tier, but for the last: there it comes from
+	// the free space (spec: 95 % of it, divided by the ranks of this host). That of the GPU is of
+	// one card, see GPUTierBytes, and its bandwidth GiB/s per direction.
+	GPUBytes, CPUBytes, StorageBytes int64
+	GPUs, TensorParallel             int
+	TPRule, GPUBackend               string
+	GPUBandwidth                     float64
 
-	// How the storage tier does its I/O.
-	CacheDir  string // absolute, empty = the fixed temporary directory per user
-	IO        string // direct, buffered
-	ChunkSize int64
-	IODepth   int     // as given; see Depth
-	ReadShare float64 // of the bytes of the ceiling's mixed load
+	// How the storage tier does its I/O, and what of the bytes of the ceiling's mixed load is read.
+	// Without a cache directory it works in the fixed temporary one of the user.
+	CacheDir, IO string
+	ChunkSize    int64
+	IODepth      int // as given; see Depth
+	ReadShare    float64
 
-	// How fast requests come, how many, and how many are served at a time.
-	MaxConcurrentAllocs int     // 0 = no bound
-	RequestRate         float64 // 0 = think time or trace timing
-	RequestSpacing      string  // poisson, constant
-	MaxRequests         int64   // 0 = no bound
-	Workers             int     // 0 = automatic; see WorkerCount
+	// How fast requests come, how many, and how many are served at a time; 0 is without a bound,
+	// or at the pace of think times and traces, with automatic Workers, see WorkerCount.
+	MaxConcurrentAllocs, Workers int
+	RequestRate                  float64
+	RequestSpacing               string
+	MaxRequests                  int64
 
 	// This client among those of the run; all clients of a host share its free space.
 	Rank, Ranks, LocalRanks int
 
 	// Around the window: load that is not counted, and rest in which nothing happens.
 	Warmup, Settle     time.Duration
-	PerformanceProfile string // latency, throughput
+	PerformanceProfile string
 
 	// What the users do.
-	DisableMultiTurn, DisablePrefixCaching bool
-	PrefillOnly, DecodeOnly                bool
-	EnableRAG                              bool
-	RAGDocuments                           int
+	DisableMultiTurn, DisablePrefixCaching, PrefillOnly, DecodeOnly, EnableRAG bool
+	RAGDocuments                                                               int
 
-	// Recorded requests instead of users. Only the benchmark of a format reads its path.
-	// Paths are absolute: a file, a directory or a glob; empty = none.
+	// Recorded requests instead of users: a file, a directory or a glob. Only the benchmark of a
+	// format reads its path.
 	BurstTracePath, AzureTracePath, BlockTracePath, DatasetPath, ValidationTrace string
 
 	MaxConversations    int64 // 0 = all
-	Tokenizer           string
-	Layout              string        // entry, block, packed=N, lmcache, slots; see Packed
+	Tokenizer, Layout   string
 	TraceSpeedup        float64       // 0 = as fast as possible
 	TraceStart          time.Duration // on the trace's clock
 	ReplayCycles        int           // 0 = until the window ends
@@ -101,34 +92,27 @@ type Values struct {
 
 	// The number of users follows what the storage can do.
 	Autoscaling        bool
-	AutoscalerMode     string // qos, capacity
+	AutoscalerMode     string
 	TargetSaturation   float64
 	AutoscalerInterval time.Duration
 
-	// Runs in virtual time, and operations instead of requests.
-	IOTraceLog     string // absolute; empty = a real run
-	IOTraceDeletes bool
-	Device         *tiers.DeviceModel // of -simulate-device, nil = none
-	IOTraceReplay  string             // absolute
-	IOTraceTiers   string             // storage, cpu, gpu, all
-	IOTracePhases  string             // all, prefill, decode, evict, requests
+	// Runs in virtual time, and operations instead of requests. A log is of a run in virtual time.
+	IOTraceLog, IOTraceReplay, IOTraceTiers, IOTracePhases string
+	IOTraceDeletes                                         bool
+	Device                                                 *tiers.DeviceModel // nil = none
 
 	Sweep  []Axis
 	Point  string    // the name of these values' point of the sweep, empty without one
 	Points []*Values // those at each point of the sweep; itself without one
 
 	// What the kernel saw of the device.
-	LatencyTracing bool
-	TraceLevel     string // block, file
-	TraceFilter    string // device, process
+	LatencyTracing          bool
+	TraceLevel, TraceFilter string
 
-	// What is checked, kept and shown.
-	PrefillRate float64 // tokens/s of recomputation, 0 = not given
-	Verify      string  // none, sample, full
-	Nonce       string  // 32 hex digits, empty = random per trial; see TrialNonce
-	KeepFiles   bool
-	ResultsDir  string // absolute
-	Progress    string // auto, none
+	// What is checked, kept and shown. The nonce has 32 hex digits, or none; see TrialNonce.
+	PrefillRate                         float64 // tokens/s of recomputation, 0 = not given
+	Verify, Nonce, ResultsDir, Progress string
+	KeepFiles                           bool
 
 	// Profile is the synthetic users' profile: defaults, then the benchmark's character, then the
 	// YAML file.

@@ -72,9 +72,9 @@ func (h Hardware) storage(a *advice) {
 			"-io buffered is what the closed division requires")
 	}
 	// The run itself would choose by the same rule, and refuse what that refuses.
-	c, err := params.ChooseCapacityOn(host.Filesystem{Type: kind, Free: d.FreeBytes,
-		Total: d.TotalBytes, Root: d.Root, Network: d.Network}, d.Path)
-	a.add(err == nil, fmt.Sprintf("-storage-capacity-gb %.0f", float64(c.Bytes)/gib),
+	capacity, _, err := params.ChooseCapacity(host.Filesystem{Type: kind, Free: d.FreeBytes,
+		Total: d.TotalBytes, Root: d.Root, Network: d.Network}, d.Path, 0, 1, false)
+	a.add(err == nil, fmt.Sprintf("-storage-capacity-gb %.0f", float64(capacity)/gib),
 		"what the default of 0 takes: 95 %% of the %.1f GiB that are free, and at least 5 %% "+
 			"and 10 GiB stay with others", float64(d.FreeBytes)/gib)
 	why := "nearly full"
