@@ -160,16 +160,18 @@ type part struct {
 
 // partKey tells parts apart. The run is an index into runs.
 type partKey struct {
-	run       int
-	pkg, name string
-	simulated bool
+	run              int
+	pkg, base, procs string
+	simulated        bool
 }
 
 // Add takes in a trial of a run. Its ranks were measured alike, so that the first says where it
 // belongs.
 func (c *Collection) Add(run string, t load.Trial) {
 	first := t.Ranks[0]
-	key := partKey{run: slices.Index(c.runs, run), name: t.Name}
+	key := partKey{run: slices.Index(c.runs, run),
+		simulated: c.MarkSimulated && first.IsSimulated()}
+	key.base, key.procs = load.SplitProcs(t.Name)
 	if key.run < 0 {
 		key.run = len(c.runs)
 		c.runs = append(c.runs, run)
@@ -180,7 +182,6 @@ func (c *Collection) Add(run string, t load.Trial) {
 			key.pkg = line.Value
 		}
 	}
-	key.simulated = c.MarkSimulated && first.IsSimulated()
 	p := c.parts[key]
 	if p == nil {
 		p = &part{partKey: key, settings: load.NewSettings()}
@@ -198,10 +199,13 @@ func (c *Collection) Add(run string, t load.Trial) {
 		m := metricOf(&p.metrics, v.Unit, cmp.Or(v.OrigUnit, v.Unit), 1)
 		// An infinite or missing value has no place in a median, and must not vanish without a
 		// word.
-		if math.IsNaN(v.Value) || math.IsInf(v.Value, 0) {
-			c.note("%s %s: %s is %v and was left out", run, t.Name, m.Label, v.Value)
-		} else {
+		if !math.IsNaN(v.Value) && !math.IsInf(v.Value, 0) {
 			m.Cells[0].Values = append(m.Cells[0].Values, v.Value)
+			continue
+		}
+		note := fmt.Sprintf("%s %s: %s is %v and was left out", run, t.Name, m.Label, v.Value)
+		if !slices.Contains(c.notes, note) {
+			c.notes = append(c.notes, note)
 		}
 	}
 	for _, rank := range t.Ranks {
@@ -220,13 +224,6 @@ func metricOf(list *[]*Metric, unit, label string, runs int) *Metric {
 	m := &Metric{Unit: unit, Label: label, Cells: make([]Cell, runs)}
 	*list = append(*list, m)
 	return m
-}
-
-// note keeps each line once.
-func (c *Collection) note(format string, args ...any) {
-	if line := fmt.Sprintf(format, args...); !slices.Contains(c.notes, line) {
-		c.notes = append(c.notes, line)
-	}
 }
 
 // Table arranges what was gathered and compares each run with the first.
@@ -334,52 +331,38 @@ func labels(runs []string) (out []string) {
 // out, so that machines can be compared, and a package that moved, unless one run has a benchmark
 // with several of them: within a run several suffixes are a sweep of -cpu.
 func (c *Collection) names() (list []string) {
-	type place struct {
-		run  int
-		base string
-	}
 	several := func(of func(*part) string) map[string]bool {
-		first, found := map[place]string{}, map[string]bool{}
+		first, found := map[partKey]string{}, map[string]bool{}
 		for _, p := range c.order {
-			base, _ := load.SplitProcs(p.name)
-			at := place{p.run, base}
-			found[base] = found[base] || of(p) != "" && cmp.Or(first[at], of(p)) != of(p)
+			at := partKey{run: p.run, base: p.base}
 			first[at] = cmp.Or(first[at], of(p))
+			found[p.base] = found[p.base] || of(p) != "" && of(p) != first[at]
 		}
 		return found
 	}
-	suffix := func(p *part) string { _, procs := load.SplitProcs(p.name); return procs }
-	procs, pkgs := several(suffix), several(func(p *part) string { return p.pkg })
+	procs := several(func(p *part) string { return p.procs })
+	pkgs := several(func(p *part) string { return p.pkg })
 	for _, p := range c.order {
-		base, _ := load.SplitProcs(p.name)
-		name := base
-		if procs[base] {
-			name = p.name
+		name := p.base
+		if procs[p.base] {
+			name += p.procs
 		}
-		if pkgs[base] && p.pkg != "" {
+		if pkgs[p.base] && p.pkg != "" {
 			name = p.pkg + "." + name
 		}
-		if p.simulated {
-			name = markSimulated(name)
-		}
-		list = append(list, name)
+		list = append(list, marked(name, p.simulated))
 	}
 	return list
 }
 
 // NameOf is the name under which one record stands: its own, marked when it is simulated.
-func NameOf(rec *load.Record) string {
-	if rec.IsSimulated() {
-		return markSimulated(rec.Name)
-	}
-	return rec.Name
-}
+func NameOf(rec *load.Record) string { return marked(rec.Name, rec.IsSimulated()) }
 
-// markSimulated puts the mark behind the benchmark's own name: "Synthetic (simulated)/num-users=8".
-func markSimulated(name string) string {
-	base, keys, ok := strings.Cut(name, "/")
-	if ok {
-		keys = "/" + keys
+// marked puts the mark behind the benchmark's own name: "Synthetic (simulated)/num-users=8".
+func marked(name string, simulated bool) string {
+	if !simulated {
+		return name
 	}
-	return base + " (simulated)" + keys
+	i := strings.IndexByte(name+"/", '/')
+	return name[:i] + " (simulated)" + name[i:]
 }
