@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,14 +15,7 @@ import (
 func (s *Summary) FileName() string { return "kvcache_run_summary_" + s.Stamp() + ".json" }
 
 // Good tells whether nothing is missing and every option is valid.
-func (s *Summary) Good() bool {
-	for _, o := range s.Options {
-		if !o.Valid {
-			return false
-		}
-	}
-	return !s.PartialFailure
-}
+func (s *Summary) Good() bool { return !s.PartialFailure && !s.invalid }
 
 // WriteJSON writes the summary. The same results give the same bytes.
 func (s *Summary) WriteJSON(w io.Writer) error {
@@ -36,29 +30,26 @@ func (s *Summary) WriteText(w io.Writer, path string) error {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "option\tranks\ttrials\tread GiB/s\twrite GiB/s\ttok/s\tread p95 ms\twrite "+
 		"p95 ms\tremarks")
+	var below strings.Builder
 	for _, group := range slices.Sorted(maps.Keys(s.Options)) {
 		o := s.Options[group]
 		fmt.Fprintf(tab, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", group, o.RankCount, o.TrialCount,
 			Number(o.ReadBandwidth), Number(o.WriteBandwidth), Number(o.AvgThroughput),
 			Number(o.ReadP95MS), Number(o.WriteP95MS), strings.Join(o.remarks(), "; "))
-	}
-	if err := tab.Flush(); err != nil {
-		return err
-	}
-	// What is missing is named with the reason, path by path: somebody has to find it.
-	for _, group := range slices.Sorted(maps.Keys(s.Options)) {
-		for _, missing := range s.Options[group].MissingFiles {
-			why := s.Options[group].Failed[missing]
-			if why == "" {
-				why = "no such file"
-			}
-			fmt.Fprintf(w, "missing: %s (%s)\n", missing, why)
+		// What is missing is named with the reason, path by path: somebody has to find it.
+		for _, missing := range o.MissingFiles {
+			why := cmp.Or(o.Failed[missing], "no such file")
+			fmt.Fprintf(&below, "missing: %s (%s)\n", missing, why)
 		}
 	}
 	if s.Notice != "" {
-		fmt.Fprintln(w, s.Notice)
+		fmt.Fprintln(&below, s.Notice)
 	}
-	_, err := fmt.Fprintf(w, "summary: %s\n", path)
+	fmt.Fprintf(&below, "summary: %s\n", path)
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, below.String())
 	return err
 }
 

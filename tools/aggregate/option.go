@@ -38,10 +38,7 @@ func option(group string, files []load.File, s *Summary) *Option {
 				complete = append(complete, f)
 			} else {
 				o.MissingFiles = append(o.MissingFiles, f.Path)
-				o.Failed[f.Path] = f.Result.Status
-				if f.Result.Error != "" {
-					o.Failed[f.Path] += ": " + f.Result.Error
-				}
+				o.Failed[f.Path] = load.Fate(f.Result)
 			}
 		}
 		if ranks := complete[before:]; len(ranks) > 0 {

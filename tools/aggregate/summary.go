@@ -29,6 +29,9 @@ type Summary struct {
 
 	Notice   string   `json:"notice,omitempty"`
 	Warnings []string `json:"warnings"`
+
+	start   time.Time // of the first window, zero when no result tells
+	invalid bool      // one of the options is
 }
 
 // Option is the aggregation of one option or benchmark. A number that no result tells is null,
@@ -113,23 +116,20 @@ func Aggregate(t *load.Tree) (*Summary, error) {
 		s.TotalRanks = max(s.TotalRanks, o.RankCount)
 		s.TrialsPerOption = max(s.TrialsPerOption, o.TrialCount)
 		s.PartialFailure = s.PartialFailure || o.PartialFailure
-	}
-	s.place(t.Files)
-	for _, f := range t.Files {
-		switch {
+		s.invalid = s.invalid || !o.Valid
 		// A simulation outweighs the notice of the closed division: it is no measurement at all.
-		case f.Result.Simulation != nil:
+		if o.Simulated {
 			s.Notice = result.SimulatedNotice
-		case f.Result.Division == result.DivisionClosed && s.Notice == "":
+		} else if o.Division == result.DivisionClosed && s.Notice == "" {
 			s.Notice = result.ClosedNotice
 		}
 	}
+	s.place(t.Files)
 	return s, nil
 }
 
 // place fills when and where the run was.
 func (s *Summary) place(files []load.File) {
-	var first time.Time
 	type client struct {
 		host string
 		rank int
@@ -137,8 +137,8 @@ func (s *Summary) place(files []load.File) {
 	clients, perHost := map[client]bool{}, map[string]int{}
 	for _, f := range files {
 		if start, err := time.Parse(time.RFC3339, f.Result.StartTime); err == nil &&
-			(first.IsZero() || start.Before(first)) {
-			first = start
+			(s.start.IsZero() || start.Before(s.start)) {
+			s.start = start.UTC()
 		}
 		c := client{f.Result.Environment.Hostname, f.Rank}
 		if c.host != "" && !clients[c] {
@@ -146,8 +146,8 @@ func (s *Summary) place(files []load.File) {
 			perHost[c.host]++
 		}
 	}
-	if !first.IsZero() {
-		s.RunDatetime = first.UTC().Format(time.RFC3339)
+	if !s.start.IsZero() {
+		s.RunDatetime = s.start.Format(time.RFC3339)
 	}
 	if len(perHost) > 0 {
 		// Clients per host is the most that any has: uneven ranks are told by their largest.
@@ -158,11 +158,10 @@ func (s *Summary) place(files []load.File) {
 
 // Stamp is the run's start as file names have it.
 func (s *Summary) Stamp() string {
-	start, err := time.Parse(time.RFC3339, s.RunDatetime)
-	if err != nil {
+	if s.start.IsZero() {
 		return "unknown"
 	}
-	return start.UTC().Format("20060102_150405")
+	return s.start.Format("20060102_150405")
 }
 
 // alike refuses results of one group that measured different things. The first difference is

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -28,8 +29,12 @@ func Read(old, new []string, stdin io.Reader, warn func(error)) (*stats.Table, e
 				// A crashed trial is no sample. It is told, since a candidate that crashes now and
 				// then is not as good as one that does not.
 				if len(rec.Values) == 0 {
+					why := "no values on its line"
+					if rec.Result != nil {
+						why = load.Fate(rec.Result)
+					}
 					note := fmt.Sprintf("%s %s: a trial without numbers was left out (%s)",
-						side.name, rec.Name, fate(rec))
+						side.name, rec.Name, why)
 					if !slices.Contains(notes, note) {
 						notes = append(notes, note)
 					}
@@ -48,24 +53,10 @@ func Read(old, new []string, stdin io.Reader, warn func(error)) (*stats.Table, e
 				" holds no usable benchmark result"}, notes...), "; "))
 		}
 		// Both sides are read with the directions of both: a result file has no Unit lines.
-		for key, u := range more { // what the old side says of a unit stands
-			if units[key] == nil {
-				units[key] = u
-			}
-		}
+		maps.Copy(more, units) // what the old side says of a unit stands
+		units = more
 	}
 	t := c.Table(units)
 	t.Notes = append(notes, t.Notes...)
 	return t, nil
-}
-
-// fate says why a trial has no numbers.
-func fate(rec *load.Record) string {
-	if rec.Result == nil {
-		return "no values on its line"
-	}
-	if rec.Result.Error != "" {
-		return rec.Result.Status + ": " + rec.Result.Error
-	}
-	return rec.Result.Status
 }

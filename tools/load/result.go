@@ -163,6 +163,9 @@ func fileValues(rec *Record) (out []benchfmt.Value) {
 	return out
 }
 
+// Fate says how a trial ended: why its numbers are not used, if it failed.
+func Fate(r *result.Result) string { return strings.TrimSuffix(r.Status+": "+r.Error, ": ") }
+
 // Scales of the Python benchmark's numbers. Its names say gbps and hold GiB/s.
 const gib, ms = 1 << 30, 1e6
 
