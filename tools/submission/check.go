@@ -49,15 +49,14 @@ type Check struct {
 // add notes a deviation at a place, once for all places.
 func (c *Check) add(group, where, format string, args ...any) {
 	what := fmt.Sprintf(format, args...)
-	for i := range c.Deviations {
-		if d := &c.Deviations[i]; d.Group == group && d.What == what {
-			if !slices.Contains(d.Where, where) {
-				d.Where = append(d.Where, where)
-			}
-			return
-		}
+	i := slices.IndexFunc(c.Deviations, func(d Deviation) bool {
+		return d.Group == group && d.What == what
+	})
+	if i < 0 {
+		c.Deviations = append(c.Deviations, Deviation{group, what, []string{where}})
+	} else if d := &c.Deviations[i]; !slices.Contains(d.Where, where) {
+		d.Where = append(d.Where, where)
 	}
-	c.Deviations = append(c.Deviations, Deviation{group, what, []string{where}})
 }
 
 // remark notes a line for the reviewer, once: results of one run repeat each other's warnings.
@@ -70,13 +69,8 @@ func (c *Check) remark(format string, args ...any) {
 // of is the part of the check that concerns some groups: the page of one model does not list what
 // deviates with another.
 func (c *Check) of(groups []string) *Check {
-	part := &Check{Remarks: c.Remarks}
-	for _, d := range c.Deviations {
-		if slices.Contains(groups, d.Group) {
-			part.Deviations = append(part.Deviations, d)
-		}
-	}
-	return part
+	elsewhere := func(d Deviation) bool { return !slices.Contains(groups, d.Group) }
+	return &Check{slices.DeleteFunc(slices.Clone(c.Deviations), elsewhere), c.Remarks}
 }
 
 //go:embed check.md.tmpl
@@ -261,12 +255,12 @@ func sameDirectory(a, b *result.Result) bool {
 func (c *Check) remarks(t *load.Tree) {
 	// Two versions may measure alike or not: only their authors can tell, so it is no deviation.
 	versions := make(map[string]bool)
-	options := make(map[int]bool)
+	missing := []int{1, 2, 3}
 	for _, f := range t.Files {
 		versions[f.Result.Environment.Version] = true
-		if f.Result.Option != nil {
-			options[*f.Result.Option] = true
-		}
+		missing = slices.DeleteFunc(missing, func(option int) bool {
+			return f.Result.Option != nil && *f.Result.Option == option
+		})
 		if w := f.Result.DeviceWitness.ServedFromCache; w != nil && *w {
 			c.remark("%s: the device read only a part of what the application read; the rest "+
 				"came from a cache", f.Path)
@@ -278,10 +272,8 @@ func (c *Check) remarks(t *load.Tree) {
 	if len(versions) > 1 {
 		c.remark("the results come from %d versions of kvbench", len(versions))
 	}
-	for option := 1; option <= 3; option++ {
-		if !options[option] {
-			c.remark("option %d was not run", option)
-		}
+	for _, option := range missing {
+		c.remark("option %d was not run", option)
 	}
 	for _, w := range t.Warnings {
 		c.remark("%s", w)
