@@ -44,7 +44,6 @@ func (t *Trace) Account(until time.Duration) []workloads.ClassLoad {
 
 // follow moves the shadow reader to a time and counts the rows that it passes.
 func (t *Trace) follow(until time.Duration) {
-	t.openShadow()
 	for range maxAccountRows {
 		row := t.shadow.peek()
 		if row == nil || row.arrival > until {
@@ -53,13 +52,6 @@ func (t *Trace) follow(until time.Duration) {
 		t.offered.Offered++
 		t.offered.OfferedTokens += int64(t.writes(row))
 		t.shadow.drop()
-	}
-}
-
-// openShadow makes the second reader.
-func (t *Trace) openShadow() {
-	if t.shadow == nil {
-		t.shadow = t.newStream()
 	}
 }
 

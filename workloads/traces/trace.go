@@ -71,7 +71,7 @@ type Trace struct {
 	taken       int64
 	takenTokens int64
 
-	shadow  *rowStream // counts what has arrived; opened by the first Account
+	shadow  *rowStream // counts what has arrived; the first Account opens its file
 	offered workloads.ClassLoad
 }
 
@@ -112,7 +112,7 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 		sessions: newSessions(),
 		ideal:    idealCache{seen: make(map[string]map[int64]struct{})},
 	}
-	t.main = t.newStream()
+	t.main, t.shadow = t.newStream(), t.newStream()
 	if err := t.skip(); err != nil {
 		return nil, err
 	}
@@ -129,7 +129,6 @@ func (t *Trace) skip() error {
 		return t.main.err
 	}
 	if t.main.times.timed() {
-		t.openShadow()
 		t.shadow.peek()
 	}
 	return nil
@@ -228,9 +227,7 @@ func (t *Trace) Report() workloads.TraceReport {
 func (t *Trace) Close() error {
 	t.deferred, t.freed = nil, false
 	t.main.stop()
-	if t.shadow != nil {
-		t.shadow.stop()
-	}
+	t.shadow.stop()
 	return nil
 }
 

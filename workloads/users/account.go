@@ -59,15 +59,6 @@ func (s *Users) ownOf(c *cursor, n int64) int64 {
 	return int64(profile.OwnTokens(c.context(n), prefix))
 }
 
-// newArrivals begins with the first arrival of each user.
-func newArrivals(limit int64, all []*cursor) *arrivals {
-	a := &arrivals{left: limit}
-	for _, c := range all {
-		a.next.push(c.at(c.arrival))
-	}
-	return a
-}
-
 // advance counts the arrivals up to and including until.
 func (a *arrivals) advance(until time.Duration, s *Users) {
 	for a != nil && a.left > 0 && len(a.next) > 0 && a.next[0].at <= until {

@@ -84,26 +84,25 @@ func (c *Corpus) retrieve(u profile.Stream, n int64, document, chunk profile.Dra
 }
 
 // pick returns the index at which the weights up to it exceed that share of their sum; never one of
-// weight 0.
-func pick(weights []float64, sum, share float64) int {
-	last, at := 0, share*sum
+// weight 0, and the last that has any if rounding leaves nothing behind it.
+func pick(weights []float64, sum, share float64) (at int) {
+	left := share * sum
 	for i, w := range weights {
 		if w == 0 {
 			continue
 		}
-		last = i
-		if at < w {
-			return i
+		if at, left = i, left-w; left < 0 {
+			break
 		}
-		at -= w
 	}
-	return last // rounding
+	return at
 }
 
 // WithRAG lets the turns of a source retrieve chunks of documents, and lets their users ask queries
 // besides: a query arrives with the turn that it follows, is of its class, and decodes the chunks
 // that it retrieves. Queries come on top of the source's own number of requests; they count as
-// offered from the moment at which their turn is taken.
+// offered from the moment at which their turn is taken. The source is told of queries too, which it
+// does not know by their Origin.
 func WithRAG(src workloads.Source, c *Corpus) workloads.Source {
 	if c.documents < 1 {
 		return src
@@ -149,20 +148,6 @@ func (s *ragSource) Take(now time.Duration) (*workloads.Request, workloads.State
 		s.waiting = append(s.waiting, q)
 	}
 	return r, st, wake
-}
-
-// Written implements Source.
-func (s *ragSource) Written(r *workloads.Request) {
-	if !r.Query {
-		s.Source.Written(r)
-	}
-}
-
-// Done implements Source.
-func (s *ragSource) Done(r *workloads.Request, now time.Duration) {
-	if !r.Query {
-		s.Source.Done(r, now)
-	}
 }
 
 // Account implements Source.

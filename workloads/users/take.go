@@ -29,18 +29,18 @@ func (s *Users) Take(now time.Duration) (*workloads.Request, workloads.State, ti
 
 // Written implements Source.
 func (s *Users) Written(r *workloads.Request) {
-	c := r.Origin.(*cursor)
+	c, mine := r.Origin.(*cursor)
 	// Only the request just before the cursor can be waited for: after a new conversation nobody
 	// asks for older ones.
-	if c.state == blocked && c.seq == r.Seq+1 {
+	if mine && c.state == blocked && c.seq == r.Seq+1 {
 		s.schedule(c)
 	}
 }
 
 // Done implements Source.
 func (s *Users) Done(r *workloads.Request, now time.Duration) {
-	c := r.Origin.(*cursor)
-	if !s.closedLoop || c.state != inFlight || c.seq != r.Seq+1 {
+	c, mine := r.Origin.(*cursor)
+	if !mine || !s.closedLoop || c.state != inFlight || c.seq != r.Seq+1 {
 		return
 	}
 	c.arrival = s.arrivalAfter(c, r.Seq, max(now, r.Arrival))

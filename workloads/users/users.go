@@ -127,7 +127,10 @@ func New(cfg Config) *Users {
 	if s.closedLoop {
 		s.tickets = limit
 	} else {
-		s.counted = newArrivals(limit, s.cursors)
+		s.counted = &arrivals{left: limit}
+		for _, c := range s.cursors {
+			s.counted.join(c)
+		}
 	}
 	byArrival := func(a, b *cursor) int { return cmp.Compare(a.arrival, b.arrival) }
 	for _, c := range slices.SortedStableFunc(slices.Values(s.cursors), byArrival) {
