@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
@@ -156,18 +157,17 @@ func blocksOverTime(r *result.Result) (t Table) {
 	run, ideal := []any{"run"}, []any{"ideal"}
 	for i := range parts {
 		// A timeline has no fixed number of intervals: tenths differ by one at most.
-		from, to := i*len(tl.Blocks)/parts, (i+1)*len(tl.Blocks)/parts
-		var blocks, hits, best int64
-		known := len(tl.BlockIdeal) == len(tl.Blocks)
-		for k := from; k < to; k++ {
-			blocks, hits = blocks+tl.Blocks[k], hits+tl.BlockHits[k]
-			if known = known && tl.BlockIdeal[k] != nil; known {
-				best += *tl.BlockIdeal[k]
+		asked, hits, best := 0.0, 0.0, 0.0
+		for k := i * len(tl.Blocks) / parts; k < (i+1)*len(tl.Blocks)/parts; k++ {
+			asked, hits = asked+float64(tl.Blocks[k]), hits+float64(tl.BlockHits[k])
+			if k >= len(tl.BlockIdeal) || tl.BlockIdeal[k] == nil {
+				best = math.NaN()
+			} else {
+				best += float64(*tl.BlockIdeal[k])
 			}
 		}
 		t.Columns = append(t.Columns, Column{Text: fmt.Sprintf("–%d %%", (i+1)*100/parts)})
-		run = append(run, ratioText(hits, blocks, true))
-		ideal = append(ideal, ratioText(best, blocks, known))
+		run, ideal = append(run, ratioText(hits/asked)), append(ideal, ratioText(best/asked))
 	}
 	t.Rows = [][]any{run, ideal}
 	return t
@@ -175,11 +175,11 @@ func blocksOverTime(r *result.Result) (t Table) {
 
 // ratioText has the digits by which a hit ratio is compared with the ideal one: in a tenth of a
 // window there are too few blocks for more.
-func ratioText(part, whole int64, known bool) string {
-	if whole == 0 || !known {
+func ratioText(v float64) string {
+	if math.IsNaN(v) {
 		return units.Unknown
 	}
-	return fmt.Sprintf("%.3f", float64(part)/float64(whole))
+	return fmt.Sprintf("%.3f", v)
 }
 
 // validation sets what was measured beside what was recorded. One that either run does not have is

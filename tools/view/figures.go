@@ -262,6 +262,7 @@ var Rounds = [3][]RoundSeries{
 // autoscalingFigures are the rounds of an autoscaler.
 func autoscalingFigures(typical []trial, t *stats.Table) []Chart {
 	var lines [len(Rounds)][]Line
+	scale := [len(Rounds)]float64{1, 100, 1} // shares are shown in per cent
 	for _, k := range typical {
 		rounds := k.Result.Summary.AutoscalingStats
 		if len(rounds) == 0 {
@@ -278,17 +279,12 @@ func autoscalingFigures(typical []trial, t *stats.Table) []Chart {
 				l.Step = true
 				from := 0.0
 				for _, r := range rounds { // each value held during its round
-					l.add(from, s.Of(r))
+					l.add(from, scale[chart]*s.Of(r))
 					from = r.AtS
 				}
-				l.add(from, s.Of(rounds[len(rounds)-1]))
+				l.add(from, scale[chart]*s.Of(rounds[len(rounds)-1]))
 				lines[chart] = append(lines[chart], l)
 			}
-		}
-	}
-	for _, l := range lines[1] {
-		for i := range l.Y {
-			l.Y[i] *= 100
 		}
 	}
 	return []Chart{{Title: "Users, workers and goroutines in each round, median trial", X: overTime,

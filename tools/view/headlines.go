@@ -13,9 +13,7 @@ var dash = Cell{Text: units.Unknown, Class: "num muted"}
 
 // Median is what a run measured of a metric, with its interval and the number of trials. An
 // interval needs six trials; with fewer the cell says so instead of showing one that is not there.
-func Median(c stats.Cell, m *stats.Metric) Cell { return medianOf(c, m.Unit) }
-
-func medianOf(c stats.Cell, unit string) Cell {
+func Median(c stats.Cell, unit string) Cell {
 	if c.N() == 0 {
 		return dash
 	}

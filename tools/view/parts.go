@@ -46,31 +46,25 @@ var judged = map[any]string{"pass": "better", "fail": "worse"}
 // digits of package stats.
 func Value(u units.Unit, v any) Cell {
 	x, text, ok := units.Float(v)
-	switch {
-	case !ok && text == units.Unknown:
-		return num(text)
-	case !ok: // what is text stays text, whatever it looks like
+	if !ok && text != units.Unknown { // what is text stays text, whatever it looks like
 		return Cell{Text: text, Class: judged[text]}
 	}
-	switch u {
-	case units.Count, units.HitRatio:
-		return num(u.Text(x))
-	case units.Share:
-		return num(stats.Number(x*100) + " %")
-	case units.Milliseconds:
-		return num(stats.Seconds(x / 1e3))
-	case units.Nanoseconds:
-		return num(stats.Seconds(x / 1e9))
-	case units.Seconds:
-		return num(stats.Seconds(x))
-	case units.Bytes:
-		return num(stats.Binary(x))
-	case units.BytesPerSec:
-		return num(stats.Binary(x) + "/s")
+	s, known := scales[u]
+	switch {
+	case !ok, u == units.Count, u == units.HitRatio:
+		return num(u.Text(v))
+	case known:
+		return num(stats.Format(x*s.by, s.unit))
 	}
 	return num(stats.Number(x))
 }
 
-// Bytes and Rate are sizes in a sentence, and in a table that the page lays out itself.
+// scales are the units of package stats.
+var scales = map[units.Unit]struct {
+	unit string
+	by   float64
+}{units.Nanoseconds: {"sec", 1e-9}, units.Milliseconds: {"sec", 1e-3}, units.Seconds: {"sec", 1},
+	units.Bytes: {"B", 1}, units.BytesPerSec: {"B/s", 1}, units.Share: {"%", 100}}
+
+// Bytes is a size in a sentence.
 func Bytes(n any) string { return Value(units.Bytes, n).Text }
-func Rate(v any) string  { return Value(units.BytesPerSec, v).Text }

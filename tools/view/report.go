@@ -39,10 +39,9 @@ func New(records []*load.Record, t *stats.Table) *Report {
 func Missing(records []*load.Record) (notes []string) {
 	lost, python, first := 0, 0, ""
 	for _, r := range records {
-		switch {
-		case r.Python:
+		if r.Python {
 			python++
-		case r.Result == nil:
+		} else if r.Result == nil {
 			lost++
 			first = cmp.Or(first, r.Missing)
 		}

@@ -24,7 +24,7 @@ var pageTemplate = template.Must(template.New("page.html.tmpl").Funcs(template.F
 	"style":  func() template.CSS { return template.CSS(styleText) },
 	"anchor": view.Anchor, "keys": view.Keys, "median": view.Median, "change": view.Change,
 	"heads": view.Heads, "value": view.Value,
-	"bytes": view.Bytes, "rate": view.Rate, "count": units.Count.Text, "title": stats.Title,
+	"bytes": view.Bytes, "count": units.Count.Text, "title": stats.Title,
 	"line":   func(unit string) string { line, _ := stats.Line(unit); return line },
 	"draw":   draw,
 	"bars":   intervalBars,

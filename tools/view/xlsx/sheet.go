@@ -69,14 +69,9 @@ func (b *book) set(sheet string, col, row int, v any) {
 	case time.Time:
 		style = b.date
 	case share:
-		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return
-		}
 		v, style = float64(x), b.percent
 	case float64:
 		switch {
-		case math.IsNaN(x) || math.IsInf(x, 0):
-			return
 		// Whole numbers have no decimals; tiny ones keep their exponent.
 		case x == math.Trunc(x) && math.Abs(x) < 1e15:
 			style = b.whole
@@ -87,6 +82,9 @@ func (b *book) set(sheet string, col, row int, v any) {
 		style = b.whole
 	case bool:
 		style = b.truth
+	}
+	if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
+		return
 	}
 	b.keep(b.f.SetCellValue(sheet, at, v))
 	if style != 0 {
