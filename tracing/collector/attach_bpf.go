@@ -19,18 +19,19 @@ import (
 	"kvbench/tracing/host"
 )
 
-// attach puts the programs into the kernel.
-func attach(opt Options, targets []host.Disk) (programs, string, *UnavailableError) {
+// attach puts the programs into the kernel, and tells about them.
+func attach(opt Options, targets []host.Disk, about *tracing.Capture,
+) (programs, *UnavailableError) {
 	_ = rlimit.RemoveMemlock() // needed before Linux 5.11 only; loading tells if it mattered
 	kernel, err := thisKernel()
 	if err != nil {
-		return nil, "", explain(err)
+		return nil, explain(err)
 	}
-	k, watching, err := load(opt, targets, kernel)
+	k, err := load(opt, targets, kernel, about)
 	if err != nil {
-		return nil, "", explain(err)
+		return nil, explain(err)
 	}
-	return k, watching, nil
+	return k, nil
 }
 
 // kernelFacts are the differences between kernels that the programs are told of.
@@ -53,12 +54,14 @@ func thisKernel() (kernelFacts, error) {
 }
 
 // load puts the programs into the kernel and attaches them.
-func load(opt Options, targets []host.Disk, kernel kernelFacts) (*kernelPrograms, string, error) {
+func load(opt Options, targets []host.Disk, kernel kernelFacts, about *tracing.Capture,
+) (*kernelPrograms, error) {
 	spec, err := bpf.LoadTrace()
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	watch := watched(opt, spec)
+	about.Watched, about.Attach = watch.text, byTracepoint
 	values := map[string]any{
 		bpf.TraceVarHaveStart:    asFlag(kernel.haveStart),
 		bpf.TraceVarOldArguments: asFlag(kernel.oldArguments),
@@ -71,7 +74,7 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts) (*kernelPrograms
 		bpf.TraceVarFileDevice:   fileDevice(opt.Device),
 	}
 	if err := configure(spec, targets, values); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	// What is not used is not loaded: maps take their memory at once, and one event that the kernel
 	// lacks would fail all programs.
@@ -84,18 +87,18 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts) (*kernelPrograms
 		}
 	}
 	block := spec.Copy()
-	k := &kernelPrograms{file: byNothing, files: &ebpf.Collection{}}
+	k := &kernelPrograms{files: &ebpf.Collection{}}
 	if k.coll, k.links, err = attachAll(block, blockPrograms(kernel, watch), nil); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if opt.Level == tracing.LevelFile {
-		k.attachFiles(opt.fileAttach, spec)
+		k.attachFiles(opt.fileAttach, spec, about)
 	}
 	// Only now: who starts from here on is seen by the programs.
 	if err := k.watch(watch); err != nil {
-		return nil, "", errors.Join(err, k.close())
+		return nil, errors.Join(err, k.close())
 	}
-	return k, watch.text, nil
+	return k, nil
 }
 
 // blockPrograms are those of the block layer in the order of attaching: completions first, so that

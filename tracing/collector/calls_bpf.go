@@ -11,6 +11,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"kvbench/tracing"
 	"kvbench/tracing/bpf"
 	"kvbench/tracing/host"
 )
@@ -28,17 +29,21 @@ var fileWays = []struct{ way, programs string }{
 
 // attachFiles tries the ways of attaching to calls on files in turn, or the one that is forced.
 // None of them is no reason to do without requests.
-func (k *kernelPrograms) attachFiles(forced string, spec *ebpf.CollectionSpec) {
+func (k *kernelPrograms) attachFiles(forced string, spec *ebpf.CollectionSpec,
+	about *tracing.Capture) {
+	about.FileAttach = byNothing
 	for _, w := range fileWays {
 		if forced != "" && forced != w.way {
 			continue
 		}
 		coll, links, err := attachAll(spec.Copy(), namesOf(spec, w.programs), k.coll.Maps)
 		if err == nil {
-			k.files, k.links, k.file = coll, append(k.links, links...), w.way
+			k.files, k.links = coll, append(k.links, links...)
+			about.FileAttach = w.way
 			return
 		}
-		k.notBetter = append(k.notBetter, fmt.Sprintf("calls by %s: %s", w.way, brief(err)))
+		about.NotBetter = append(about.NotBetter,
+			fmt.Sprintf("calls by %s: %s", w.way, brief(err)))
 	}
 }
 

@@ -30,7 +30,7 @@ func startCalls(t testing.TB, opt Options) *Collector {
 	t.Helper()
 	opt.Level = tracing.LevelFile
 	c := startFor(t, opt)
-	file, why := c.programs.describe()
+	file, why := c.about.FileAttach, c.about.NotBetter
 	if file == byNothing {
 		err := errors.New(strings.Join(why, "; "))
 		if onMatrix() || opt.fileAttach == byTracepoint {
@@ -61,7 +61,7 @@ func TestChainOfCalls(t *testing.T) {
 		t.Skip(err)
 	}
 	c := startFor(t, Options{Level: tracing.LevelFile})
-	file, why := c.programs.describe()
+	file, why := c.about.FileAttach, c.about.NotBetter
 	t.Logf("calls are seen by %s; %q", file, why)
 	if file == byFexit {
 		assert.Empty(t, why)

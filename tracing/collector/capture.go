@@ -12,17 +12,10 @@ import (
 
 // build makes the Trace of a window.
 func (c *Collector) build(w *window, n *counts) *tracing.Trace {
-	t := &tracing.Trace{Capture: tracing.Capture{
-		Status: tracing.StatusTraced, Level: c.opt.Level, Filter: c.opt.Filter,
-		Device: c.device.Name, Watched: c.watching, WindowNS: int64(w.end.Sub(w.start)),
-		MaxSegments: maxSegments(c.targets),
-		Warnings:    slices.Clone(c.warnings),
-	}}
+	t := &tracing.Trace{Capture: c.about}
 	p := &t.Capture
-	names := targetNames(c.targets)
-	if len(names) > 1 || len(names) == 1 && names[0] != c.device.Name {
-		p.Members = names
-	}
+	p.Status, p.WindowNS = tracing.StatusTraced, int64(w.end.Sub(w.start))
+	p.Warnings = slices.Clone(p.Warnings)
 	if w.stat != nil && w.statEnd != nil {
 		stat := w.statEnd.Sub(*w.stat)
 		p.Stat = &stat.DeviceStat
@@ -34,12 +27,6 @@ func (c *Collector) build(w *window, n *counts) *tracing.Trace {
 			p.Status = tracing.StatusNone
 		}
 		return t
-	}
-	file, notBetter := c.programs.describe()
-	p.NotBetter = notBetter
-	p.Attach = byTracepoint
-	if c.opt.Level == tracing.LevelFile {
-		p.FileAttach = file
 	}
 	t.Histograms = n.histograms(float64(zoneSectors(c.targets)) * host.SectorSize / (1 << 30))
 	c.directions(p, w, n)
@@ -59,8 +46,8 @@ func (c *Collector) build(w *window, n *counts) *tracing.Trace {
 		Full: r.Full, Calls: n.lostCalls(), Missed: w.after.missed - w.before.missed,
 		Partial: r.Partial, Merged: r.Merged,
 	}
-	if c.opt.Level == tracing.LevelFile && file == byNothing {
-		p.Warn("calls on files are not traced: %s", strings.Join(notBetter, "; "))
+	if p.FileAttach == byNothing {
+		p.Warn("calls on files are not traced: %s", strings.Join(p.NotBetter, "; "))
 	}
 	c.judge(t)
 	return t
@@ -134,9 +121,9 @@ func (c *Collector) judge(t *tracing.Trace) {
 		l.Calls)
 	warn(l.Missed > 0, "the kernel skipped %d runs of the programs", l.Missed)
 	foreign := p.Read.ForeignRequests + p.Write.ForeignRequests
-	warn(foreign > 0 && c.opt.Filter == tracing.FilterDevice && len(c.targets) > 0,
+	warn(foreign > 0 && p.Filter == tracing.FilterDevice && len(c.targets) > 0,
 		"%d of %d requests (%.1f MiB) were queued by others than %s: other processes, or the "+
 			"kernel writing back", foreign, total,
-		float64(p.Read.ForeignBytes+p.Write.ForeignBytes)/(1<<20), c.watching)
+		float64(p.Read.ForeignBytes+p.Write.ForeignBytes)/(1<<20), p.Watched)
 	warn(p.WindowNS < int64(time.Millisecond), "the window was shorter than a millisecond")
 }

@@ -9,7 +9,6 @@ import (
 
 	"kvbench/tools/golden"
 	"kvbench/tracing"
-	"kvbench/tracing/host"
 )
 
 // made describes what a made-up device did.
@@ -49,9 +48,9 @@ func (l made) trace() *tracing.Trace {
 	w.before.now, w.before.first = 1, 1
 	w.after = edge{now: 1 + uint64(l.window), first: 1, idle: 1 + uint64(l.window)}
 	c := &Collector{
-		opt:      Options{Level: tracing.LevelBlock, Filter: tracing.FilterDevice},
-		device:   host.Device{Disk: host.Disk{Name: "nvme0n1"}},
-		programs: &fakePrograms{}, watching: "this process",
+		about: tracing.Capture{Level: tracing.LevelBlock, Filter: tracing.FilterDevice,
+			Device: "nvme0n1", Watched: "this process", Attach: byTracepoint},
+		programs: &fakePrograms{},
 	}
 	t := c.build(w, &n)
 	t.Capture.MaxSegments = l.segments

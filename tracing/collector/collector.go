@@ -23,13 +23,11 @@ import (
 // Where the kernel does not let us trace, a Collector reads the device's own counters (Unavailable
 // says why), so that a run needs no second path.
 type Collector struct {
-	opt         Options
 	device      host.Device
 	targets     []host.Disk
-	watching    string // the watched processes, in words
+	about       tracing.Capture // what holds of every window
 	programs    programs
 	unavailable *UnavailableError // why programs are none
-	warnings    []string
 
 	watcher sync.WaitGroup // of watchLosses
 	stop    chan struct{}
@@ -41,8 +39,6 @@ type Collector struct {
 
 // programs are the attached programs. They count twice: what is in the window, and what is not.
 type programs interface {
-	// describe says how the programs are attached to calls on files, and why not in a better way.
-	describe() (file string, notBetter []string)
 	open() error // clears the window's counters and starts to fill them
 	shut() error
 	edge() (edge, error)
@@ -62,7 +58,6 @@ type programs interface {
 // none are the programs of a kernel that takes none: nothing is counted.
 type none struct{}
 
-func (none) describe() (string, []string)              { return byNothing, nil }
 func (none) open() error                               { return nil }
 func (none) shut() error                               { return nil }
 func (none) edge() (edge, error)                       { return edge{}, nil }
@@ -108,12 +103,14 @@ func Start(ctx context.Context, opt Options) (*Collector, error) {
 	if opt.PID != 0 && !runs(opt.PID) {
 		return nil, fmt.Errorf("trace: there is no process %d", opt.PID)
 	}
-	c := &Collector{opt: opt, device: opt.Device, programs: none{}}
+	c := &Collector{device: opt.Device, programs: none{}}
+	c.about.Level, c.about.Filter, c.about.Device = opt.Level, opt.Filter, opt.Device.Name
 	c.chooseTargets()
-	attached, watching, unavailable := attach(c.opt, c.targets)
-	c.watching, c.unavailable = watching, unavailable
-	if unavailable == nil {
-		c.programs, c.stop = attached, make(chan struct{})
+	opt.Filter = c.about.Filter
+	about := c.about
+	attached, unavailable := attach(opt, c.targets, &about)
+	if c.unavailable = unavailable; unavailable == nil {
+		c.programs, c.about, c.stop = attached, about, make(chan struct{})
 		c.watcher.Go(c.watchLosses)
 	}
 	return c, nil
@@ -133,24 +130,24 @@ func (c *Collector) chooseTargets() {
 			"once", cmp.Or(c.device.Name, strings.Join(c.device.Members, ", ")), len(ts),
 			maxTargets)
 	}
-	c.targets = ts
+	c.targets, c.about.MaxSegments = ts, maxSegments(ts)
+	warn := c.about.Warn
 	if len(ts) == 0 {
-		c.opt.Filter = tracing.FilterProcess
-		c.warn("the device cannot be isolated (%s): requests of the watched processes are taken "+
+		c.about.Filter = tracing.FilterProcess
+		warn("the device cannot be isolated (%s): requests of the watched processes are taken "+
 			"instead, on any device", reason)
 		return
 	}
 	if len(ts) > 1 || ts[0].Name != c.device.Name {
-		c.warn("%s is traced at its members %s", c.device.Name, strings.Join(targetNames(ts), ", "))
+		for _, t := range ts {
+			c.about.Members = append(c.about.Members, t.Name)
+		}
+		warn("%s is traced at its members %s", c.device.Name, strings.Join(c.about.Members, ", "))
 	}
 	if c.device.Partition != "" {
-		c.warn("the filesystem is on the partition %s: requests of all of %s are traced",
+		warn("the filesystem is on the partition %s: requests of all of %s are traced",
 			c.device.Partition, c.device.Name)
 	}
-}
-
-func (c *Collector) warn(format string, args ...any) {
-	c.warnings = append(c.warnings, fmt.Sprintf(format, args...))
 }
 
 // Unavailable says why only counters are read, nil when requests are traced.
@@ -263,14 +260,6 @@ func (c *Collector) Close() error {
 		c.watcher.Wait()
 	}
 	return c.programs.close()
-}
-
-func targetNames(ts []host.Disk) []string {
-	var out []string
-	for _, t := range ts {
-		out = append(out, t.Name)
-	}
-	return out
 }
 
 // runs says whether a process exists, also one that we may not signal.

@@ -42,12 +42,11 @@ func TestWatched(t *testing.T) {
 	assert.Zero(t, met+running)
 }
 
-func (f *fakePrograms) describe() (string, []string) { return byNothing, nil }
-func (f *fakePrograms) open() error                  { f.opened++; return f.openErr }
-func (f *fakePrograms) shut() error                  { f.shutDone++; return nil }
-func (f *fakePrograms) read() (counts, error)        { return f.counts, nil }
-func (f *fakePrograms) family() []int                { return f.ids }
-func (f *fakePrograms) close() error                 { f.closed++; return nil }
+func (f *fakePrograms) open() error           { f.opened++; return f.openErr }
+func (f *fakePrograms) shut() error           { f.shutDone++; return nil }
+func (f *fakePrograms) read() (counts, error) { return f.counts, nil }
+func (f *fakePrograms) family() []int         { return f.ids }
+func (f *fakePrograms) close() error          { f.closed++; return nil }
 func (f *fakePrograms) lostInFlight(uint64) (lostInFlight, error) {
 	return f.lost, nil
 }

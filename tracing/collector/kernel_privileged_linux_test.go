@@ -186,7 +186,7 @@ func TestOlderKernels(t *testing.T) {
 	})
 	// On a kernel before 5.11 the request is the second argument. This one's events have only one,
 	// so that no tracepoint takes the programs, but its verifier passes them.
-	_, _, err := load(Options{}, ts, kernelFacts{oldArguments: true})
+	_, err := load(Options{}, ts, kernelFacts{oldArguments: true}, &tracing.Capture{})
 	require.ErrorContains(t, err, "argument")
 	detached(t, map[string]any{bpf.TraceVarOldArguments: uint32(1)})
 }
@@ -210,9 +210,10 @@ func TestDevicesByName(t *testing.T) {
 // particular way, and compares.
 func tracedBy(t *testing.T, d host.Device, ts []host.Disk,
 	facts kernelFacts) func(func() (fioSide, fioSide)) {
-	k, watching, err := load(Options{Device: d}, ts, facts)
+	c := &Collector{device: d, targets: ts}
+	k, err := load(Options{Device: d}, ts, facts, &c.about)
 	privtest.Need(t, err)
-	c := &Collector{device: d, targets: ts, watching: watching, programs: k}
+	c.programs = k
 	return func(work func() (fioSide, fioSide)) {
 		defer func() { assert.NoError(t, c.Close()) }()
 		require.NoError(t, c.OpenWindow())

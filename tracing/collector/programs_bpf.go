@@ -20,9 +20,6 @@ type kernelPrograms struct {
 	files *ebpf.Collection // of calls on files, empty without; most maps are those of coll
 	links []link.Link      // of both
 
-	file      string // how those of calls are attached
-	notBetter []string
-
 	before    counts // what was counted in windows before this one
 	opened    uint64
 	epoch     uint32 // of the gauge: see bpf/counters.h
@@ -30,10 +27,6 @@ type kernelPrograms struct {
 }
 
 var _ programs = (*kernelPrograms)(nil)
-
-func (k *kernelPrograms) describe() (file string, notBetter []string) {
-	return k.file, k.notBetter
-}
 
 // Each counter exists twice: what is outside of the window goes where nobody looks.
 const (
@@ -104,7 +97,7 @@ func (k *kernelPrograms) total() (n counts, err error) {
 		err = errors.Join(err, sum(&n.directions[dir], m[bpf.TraceMapDirections], inside*2+dir))
 	}
 	err = errors.Join(err, sum(&n.other, m[bpf.TraceMapOtherCounts], inside))
-	if k.file != byNothing {
+	if len(k.files.Programs) > 0 {
 		for kind := range n.calls {
 			err = errors.Join(err,
 				sum(&n.calls[kind], m[bpf.TraceMapCallCounts], inside*callKinds+kind))
