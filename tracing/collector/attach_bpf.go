@@ -47,9 +47,14 @@ func thisKernel() (kernelFacts, error) {
 	if err != nil {
 		return kernelFacts{}, fmt.Errorf("the kernel's type information: %w", err)
 	}
+	// The request was the second argument of the queue's events until Linux 5.11, but that change
+	// went into older kernels too (5.10.137, distributions), so the version says nothing and the
+	// type is asked. The first is the tracepoint's own.
+	issue := event(types, "block_rq_issue")
 	return kernelFacts{
-		haveStart: hasEvent(types, "block_io_start"), noMerge: !hasEvent(types, "block_rq_merge"),
-		oldArguments: oldArguments(types),
+		haveStart:    event(types, "block_io_start") != nil,
+		noMerge:      event(types, "block_rq_merge") == nil,
+		oldArguments: issue != nil && len(issue.Params) > 2,
 	}, nil
 }
 
@@ -71,7 +76,9 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts, about *tracing.C
 		bpf.TraceVarWatchedTgid:  watch.tgid,
 		bpf.TraceVarWatchedComm:  watch.comm,
 		bpf.TraceVarCallKind:     callTable,
-		bpf.TraceVarFileDevice:   fileDevice(opt.Device),
+		// The number of the filesystem as its superblock has it, which for btrfs is not that of its
+		// files.
+		bpf.TraceVarFileDevice: opt.Device.Mount.Major<<20 | opt.Device.Mount.Minor,
 	}
 	if err := configure(spec, targets, values); err != nil {
 		return nil, err
@@ -95,7 +102,7 @@ func load(opt Options, targets []host.Disk, kernel kernelFacts, about *tracing.C
 		k.attachFiles(opt.fileAttach, spec, about)
 	}
 	// Only now: who starts from here on is seen by the programs.
-	if err := k.watch(watch); err != nil {
+	if err := k.watch(opt); err != nil {
 		return nil, errors.Join(err, k.close())
 	}
 	return k, nil
@@ -202,24 +209,16 @@ func asFlag(b bool) uint32 {
 	return 0
 }
 
-// hasEvent says whether the kernel has a tracepoint.
-func hasEvent(types *btf.Spec, event string) bool {
+// event is what the kernel gives to programs at a tracepoint, nil where it has not that one.
+func event(types *btf.Spec, name string) *btf.FuncProto {
 	var t *btf.Typedef
-	return types.TypeByName("btf_trace_"+event, &t) == nil
-}
-
-// oldArguments says whether the request is the second argument of the queue's events. It was until
-// Linux 5.11, but that change went into older kernels too (5.10.137, distributions), so the version
-// says nothing and the type is asked.
-func oldArguments(types *btf.Spec) bool {
-	var t *btf.Typedef
-	if types.TypeByName("btf_trace_block_rq_issue", &t) != nil {
-		return false
+	if types.TypeByName("btf_trace_"+name, &t) != nil {
+		return nil
 	}
 	p, ok := t.Type.(*btf.Pointer)
 	if !ok {
-		return false
+		return nil
 	}
-	f, ok := p.Target.(*btf.FuncProto)
-	return ok && len(f.Params) > 2 // the first is the tracepoint's own
+	f, _ := p.Target.(*btf.FuncProto)
+	return f
 }

@@ -13,7 +13,6 @@ import (
 
 	"kvbench/tracing"
 	"kvbench/tracing/bpf"
-	"kvbench/tracing/host"
 )
 
 // callMaps are needed for calls on files only.
@@ -65,13 +64,4 @@ var callTable = [512]uint8{
 	unix.SYS_PWRITEV: callWrite + 1, unix.SYS_PWRITEV2: callWrite + 1,
 	unix.SYS_FSYNC: callFsync + 1, unix.SYS_FDATASYNC: callFsync + 1,
 	unix.SYS_FADVISE64: callKinds + 1,
-}
-
-// fileDevice is the number of the filesystem as its superblock has it, which for btrfs is not that
-// of its files.
-func fileDevice(d host.Device) uint32 {
-	if d.Mount.Point == "" {
-		return 0
-	}
-	return d.Mount.Major<<20 | d.Mount.Minor
 }

@@ -12,13 +12,8 @@ import (
 	"kvbench/tracing/bpf"
 )
 
-// gauge is the variable that holds the requests in flight of an epoch.
-func (k *kernelPrograms) gauge(epoch uint32) string {
-	if epoch&1 == 1 {
-		return bpf.TraceVarGaugeOdd
-	}
-	return bpf.TraceVarGaugeEven
-}
+// gauges are the variables that hold the requests in flight of even and odd epochs.
+var gauges = [2]string{bpf.TraceVarGaugeEven, bpf.TraceVarGaugeOdd}
 
 // followed visits the reads and writes at the device whose end has not been seen.
 func (k *kernelPrograms) followed(visit func(*bpf.TraceEntry)) error {
@@ -65,7 +60,7 @@ func (k *kernelPrograms) recoverLost(before uint64) (since uint64, err error) {
 	next := k.epoch + 1
 	v := k.coll.Variables
 	err = errors.Join(
-		v[k.gauge(next)].Set(&[2]line{}),
+		v[gauges[next&1]].Set(&[2]line{}),
 		v[bpf.TraceVarIdle].Set(&line{before}),
 		v[bpf.TraceVarEpoch].Set(&line{uint64(next)}),
 	)

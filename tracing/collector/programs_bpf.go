@@ -75,7 +75,7 @@ func (k *kernelPrograms) edge() (edge, error) {
 	var g [2]line
 	var idle, first line
 	v := k.coll.Variables
-	err := errors.Join(v[k.gauge(k.epoch)].Get(&g), v[bpf.TraceVarIdle].Get(&idle),
+	err := errors.Join(v[gauges[k.epoch&1]].Get(&g), v[bpf.TraceVarIdle].Get(&idle),
 		v[bpf.TraceVarFirst].Get(&first))
 	return edge{now: monotonic(), inFlight: [2]int64{int64(g[0][0]), int64(g[1][0])},
 		idle: idle[0], first: first[0], missed: k.missed()}, err

@@ -25,33 +25,30 @@ const (
 type watchSpec struct {
 	mode, tgid uint32
 	comm       [commLength]byte
-	match      func(process) bool
 	text       string
 }
 
 func watched(opt Options, spec *ebpf.CollectionSpec) watchSpec {
-	switch {
-	case opt.Comm != "":
-		w := watchSpec{mode: watchSet, text: fmt.Sprintf("processes named %s and their children",
-			opt.Comm)}
-		copy(w.comm[:], opt.Comm)
-		w.match = func(p process) bool { return p.comm == opt.Comm }
-		return w
-	case opt.PID != 0:
-		return watchSpec{
-			mode: watchSet, text: fmt.Sprintf("process %d and its children", opt.PID),
-			match: func(p process) bool { return p.pid == opt.PID },
-		}
+	if opt.Comm == "" && opt.PID == 0 {
+		return watchSpec{mode: watchOne, tgid: ownID(spec), text: "this process"}
 	}
-	return watchSpec{mode: watchOne, tgid: ownID(spec), text: "this process"}
+	w := watchSpec{mode: watchSet, text: fmt.Sprintf("process %d and its children", opt.PID)}
+	if opt.Comm != "" {
+		w.text = fmt.Sprintf("processes named %s and their children", opt.Comm)
+		copy(w.comm[:], opt.Comm)
+	}
+	return w
 }
 
 // watch puts the processes that run already into the set.
-func (k *kernelPrograms) watch(w watchSpec) error {
-	if w.match == nil {
+func (k *kernelPrograms) watch(opt Options) error {
+	if opt.Comm == "" && opt.PID == 0 {
 		return nil
 	}
-	for _, pid := range withChildren(processes(), w.match) {
+	ids := withChildren(processes(), func(p process) bool {
+		return p.pid == opt.PID || opt.Comm != "" && p.comm == opt.Comm
+	})
+	for _, pid := range ids {
 		if err := k.coll.Maps[bpf.TraceMapWatched].Put(uint32(pid), uint8(1)); err != nil {
 			return fmt.Errorf("watch process %d: %w", pid, err)
 		}
