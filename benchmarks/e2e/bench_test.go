@@ -283,7 +283,9 @@ func theResult(t testing.TB, dir string) *result.Result {
 	t.Helper()
 	files := resultFiles(t, dir)
 	require.Len(t, files, 1)
-	r, err := result.Read(files[0])
+	text, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	r, err := result.Parse(text)
 	require.NoError(t, err)
 	return r
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -145,7 +146,9 @@ func checkLogs(t *testing.T, stdout string) {
 			path, ok := strings.CutPrefix(m[1], "result: ")
 			if assert.True(t, ok, "the last line is %q", m[1]) &&
 				assert.True(t, filepath.IsAbs(path)) {
-				_, err := result.Read(path)
+				text, err := os.ReadFile(path)
+				require.NoError(t, err)
+				_, err = result.Parse(text)
 				assert.NoError(t, err)
 				assert.FileExists(t, filepath.Join(filepath.Dir(path), "summary.txt"))
 			}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,7 +17,9 @@ import (
 // fixture reads a result that package record made and pins.
 func fixture(t *testing.T, name string) *result.Result {
 	t.Helper()
-	r, err := result.Read(filepath.Join("..", "record", "testdata", name))
+	text, err := os.ReadFile(filepath.Join("..", "record", "testdata", name))
+	require.NoError(t, err)
+	r, err := result.Parse(text)
 	require.NoError(t, err)
 	return r
 }

@@ -1,14 +1,13 @@
 // Package result is the outcome of one trial and the only schema of it: JSON files, summaries,
 // benchmark lines, pages and workbooks are views of [Result].
 //
-//	result.go     Result from the top, statuses, divisions
+//	result.go     Result from the top, statuses, divisions; reading and writing the file
 //	sections.go   what every trial has: load, lookups, tiers, latencies, timeline, harness
 //	modes.go      what only some have: autoscaler, blocks, replay, validation, simulation
 //	host.go       where it ran
 //	python.go     the keys that tools for the Python benchmark read, and its storage health
 //	histogram.go  distributions, and the form in which those of several trials can be merged
 //	metrics.go    the values of the benchmark line
-//	json.go       reading and writing the file
 //
 // It knows nobody who makes results: readers of a result link neither the engine nor a tracer, and
 // what the kernel's trace says is carried as JSON. Results are plain data without locks; a

@@ -90,9 +90,6 @@ func Percent(v *float64) string {
 
 // Ratio returns a ÷ b, nil when there is no such number.
 func Ratio[A, B int | int64 | float64 | time.Duration](a A, b B) *float64 {
-	if b == 0 {
-		return nil
-	}
 	return Finite(float64(a) / float64(b))
 }
 

@@ -38,7 +38,9 @@ func TestJSONOutput(t *testing.T) {
 // suite is benchmark text as the testing package prints it, one line for every benchmark of the
 // suite with every metric.
 func suite(t *testing.T) (text string, want map[string]map[string]float64) {
-	res, err := result.Read("../../kvbench/record/testdata/result.json")
+	data, err := os.ReadFile("../../kvbench/record/testdata/result.json")
+	require.NoError(t, err)
+	res, err := result.Parse(data)
 	require.NoError(t, err)
 	metrics := res.Metrics()
 	require.NotEmpty(t, metrics)

@@ -10,11 +10,7 @@ import (
 )
 
 func TestReadResultJudgesTheSchema(t *testing.T) {
-	read := func(text string) (*Result, error) {
-		path := filepath.Join(t.TempDir(), "r.json")
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		return Read(path)
-	}
+	read := func(text string) (*Result, error) { return Parse([]byte(text)) }
 	for _, bad := range []string{`{"schema_version":"2.0"}`, `{"schema_version":"10.1"}`,
 		`{"requests_completed":3}`} {
 		_, err := read(bad)
@@ -28,8 +24,6 @@ func TestReadResultJudgesTheSchema(t *testing.T) {
 			`{"schema_version":"1.9","requests_completed":3,"a_key_of_the_future":{"x":1},"summary":{"new":null}}`)
 	require.NoError(t, err)
 	assert.EqualValues(t, 3, r.RequestsCompleted)
-	_, err = Read(filepath.Join(t.TempDir(), "none.json"))
-	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
 func TestWriteJSONLeavesNothingPartial(t *testing.T) {
