@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"sync"
 	"time"
 
 	"gonum.org/v1/gonum/stat"
@@ -45,17 +46,23 @@ const (
 // autoscaler decides; it has no clock and starts nobody, so that what it decides can be tested
 // round by round.
 type autoscaler struct {
-	cfg     Autoscale
+	cfg Autoscale
+
+	mu      sync.Mutex // the window may end while a round does
+	over    bool       // the search, or the window: no round ends any more
 	kept    []result.Round
 	summary result.AutoscaleSummary // so far; its FinalUsers are those of now
 
 	rates, reads []float64 // of the last maxRounds rounds: bytes/s, and p95 latencies
 
 	above, hold int     // qos: rounds
-	at, over    int     // qos: the users that were at the target last, and above it twice
+	at, most    int     // qos: the users that were at the target last, and above it twice
 	flat        int     // capacity: rounds
 	best        float64 // capacity: throughput of the last round that grew
 }
+
+// roundNumbers are over which latencies grow.
+var roundNumbers = [maxRounds]float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
 
 // newAutoscaler begins a search. The users sustained are, in capacity mode, those of the last
 // round whose throughput had grown; in qos mode those of the last round that was not above the
@@ -67,8 +74,13 @@ func newAutoscaler(cfg Autoscale, users int) *autoscaler {
 }
 
 // end closes a round and returns the number of users of the next one; over says
-// that the search is over.
+// that there is none.
 func (a *autoscaler) end(r result.Round) (users int, over bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over {
+		return 0, true
+	}
 	sum := &a.summary
 	sum.Rounds++
 	sum.PeakRate = max(sum.PeakRate, r.BytesPerSecond)
@@ -79,10 +91,10 @@ func (a *autoscaler) end(r result.Round) (users int, over bool) {
 	r.Users, r.Saturation = sum.FinalUsers, a.saturation(&r)
 	var next int
 	if a.cfg.Mode == result.AutoscaleCapacity {
-		next, r.Decision, over = a.capacity(&r)
+		next, r.Decision, a.over = a.capacity(&r)
 	} else {
 		next, r.Decision = a.qos(&r)
-		sum.Found = a.at == sum.SustainedUsers || a.over > sum.SustainedUsers
+		sum.Found = a.at == sum.SustainedUsers || a.most > sum.SustainedUsers
 	}
 	r.NextUsers = max(1, min(next, cmp.Or(a.cfg.MaxUsers, mostUsers)))
 	sum.FinalUsers = r.NextUsers
@@ -90,7 +102,14 @@ func (a *autoscaler) end(r result.Round) (users int, over bool) {
 	if len(a.kept) < maxKeptRounds {
 		a.kept = append(a.kept, r)
 	}
-	return r.NextUsers, over
+	return r.NextUsers, a.over
+}
+
+// stop ends the search with the window. Afterwards what it has found does not change.
+func (a *autoscaler) stop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.over = true
 }
 
 // saturation is how much of what the storage can do it does (spec 10): the worse of its two
@@ -103,11 +122,7 @@ func (a *autoscaler) saturation(last *result.Round) *float64 {
 	}
 	s := min(1, max(units.OrZero(last.ReadP95)/readLimit, units.OrZero(last.WriteP95)/writeLimit))
 	mean, deviation := stat.PopMeanStdDev(a.rates, nil)
-	at := make([]float64, len(a.reads))
-	for i := range at {
-		at[i] = float64(i)
-	}
-	_, slope := stat.LinearRegression(at, a.reads, nil, false)
+	_, slope := stat.LinearRegression(roundNumbers[:len(a.reads)], a.reads, nil, false)
 	steady, rising := mean > 0 && deviation/mean < steadyCV, slope > 0
 	if !steady || !rising {
 		s *= 0.5
@@ -129,7 +144,7 @@ func (a *autoscaler) qos(r *result.Round) (next int, why string) {
 		a.above = 1
 		return r.Users, "hold: above the target once"
 	case *r.Saturation > 1.1*a.cfg.Target:
-		a.above, a.hold, a.over = 0, holdRounds, r.Users
+		a.above, a.hold, a.most = 0, holdRounds, r.Users
 		return scale(r.Users, 0.8), "above the target twice"
 	}
 	a.above, a.summary.SustainedUsers = 0, r.Users

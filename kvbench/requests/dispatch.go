@@ -75,6 +75,7 @@ type account struct {
 	at           time.Duration // of the load's time
 	classes      [workloads.NumClasses]classCounts
 	worked, idle time.Duration // of all workers since the window opened
+	input        *result.Input // of a recorded source
 }
 
 func newDispatcher(ctx context.Context, cfg *Config, e *kvbench.Env,
@@ -82,6 +83,7 @@ func newDispatcher(ctx context.Context, cfg *Config, e *kvbench.Env,
 	d := &dispatcher{
 		Env: e, cfg: cfg, origin: e.Clock.Now(), over: ctx, src: src, wake: workloads.Never,
 		drained: e.Clock.NewEvent(), inflight: make(map[*job]struct{}),
+		pool: pool{alive: make(map[int]struct{})},
 	}
 	d.cond = d.Clock.NewCond(&d.mu)
 	return d
@@ -96,7 +98,7 @@ func (d *dispatcher) now() time.Duration { return d.Clock.Now() - d.origin }
 func (d *dispatcher) next(worker int, j *job) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for !d.closed && d.pool.wants(worker) && d.Clock.Now() <= d.windowEnd() {
+	for !d.closed && worker < d.pool.limit && d.Clock.Now() <= d.windowEnd() {
 		if d.deciding {
 			d.cond.Wait()
 			continue
@@ -116,7 +118,8 @@ func (d *dispatcher) next(worker int, j *job) bool {
 		}
 		d.wait()
 	}
-	d.pool.leave(d.measured(), worker)
+	d.pool.pass(d.measured())
+	delete(d.pool.alive, worker)
 	return false
 }
 
@@ -193,17 +196,16 @@ func (d *dispatcher) watchTime(now time.Duration) {
 // decision waits for others to let go of what it needs, nobody takes another request. Only
 // decisions about blocks wait. It says false when the run ended meanwhile. Callers hold mu.
 func (d *dispatcher) decide(j *job) bool {
-	if d.Cache.Decide(&j.lease, j.intents) {
-		return true
-	}
-	d.deciding = true
-	decided := false
+	decided := d.Cache.Decide(&j.lease, j.intents)
 	for !decided && !d.closed {
+		d.deciding = true
 		d.cond.Wait()
 		decided = !d.closed && d.Cache.Decide(&j.lease, j.intents)
 	}
-	d.deciding = false
-	d.cond.Broadcast()
+	if d.deciding {
+		d.deciding = false
+		d.cond.Broadcast()
+	}
 	return decided
 }
 
@@ -216,15 +218,14 @@ func (d *dispatcher) countBlocks(worker int, j *job) {
 		switch j.lease.Outcome(i) {
 		case cache.Unreachable:
 			s.Unreachable++
-			continue
-		case cache.Miss:
-			continue
 		case cache.Pending:
 			s.Pending++
+			fallthrough
+		case cache.Hit:
+			s.Hits++
+			s.HitTokens += int64(j.plan[i].Tokens)
+			s.BytesSaved += j.intents[i].Size
 		}
-		s.Hits++
-		s.HitTokens += int64(j.plan[i].Tokens)
-		s.BytesSaved += j.intents[i].Size
 	}
 	d.Rec.Blocks(s)
 	if d.cfg.OnBlocks != nil {
@@ -250,9 +251,11 @@ func (j *job) intentOf(key string) int {
 
 // wait lets the worker wait and counts its idle time. Callers hold mu.
 func (d *dispatcher) wait() {
-	d.pool.rest(d.measured(), 1)
+	d.pool.pass(d.measured())
+	d.pool.waiting++
 	d.cond.Wait()
-	d.pool.rest(d.measured(), -1)
+	d.pool.pass(d.measured())
+	d.pool.waiting--
 }
 
 // measured is the moment up to which the time of workers counts: now, or the window's end.
@@ -283,6 +286,9 @@ func (d *dispatcher) accountAt(at time.Duration) account {
 	}
 	for c, offered := range d.src.Account(a.at) {
 		a.classes[c].ClassLoad = offered
+	}
+	if r, ok := d.src.(interface{ Report() workloads.TraceReport }); ok {
+		a.input = record.Input(r.Report())
 	}
 	return a
 }
@@ -362,14 +368,4 @@ func (d *dispatcher) account(at time.Duration) account {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.accountAt(at)
-}
-
-// input is what a recorded source says of its file, nil if it is none.
-func (d *dispatcher) input() *result.Input {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if r, ok := d.src.(interface{ Report() workloads.TraceReport }); ok {
-		return record.Input(r.Report())
-	}
-	return nil
 }

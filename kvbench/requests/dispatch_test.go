@@ -245,6 +245,7 @@ func TestTakingIsSafeFromManyGoroutines(t *testing.T) {
 		src := population(20, func(u *users.Config) { u.Rate, u.MaxRequests = 1e6, 2000 })
 		d := newDispatcher(t.Context(), &Config{Planner: workloads.Planner{Sizer: testSizer}},
 			&kvbench.Env{Clock: wall, Cache: kv, Rec: rec}, src)
+		d.staff(8, nil)
 		d.open(func() time.Duration { rec.Open(wall.Now(), workloads.Never); return wall.Now() })
 		ctx := t.Context()
 		var wg sync.WaitGroup

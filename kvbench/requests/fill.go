@@ -31,7 +31,6 @@ func (l *Load) populate(ctx context.Context) error {
 		return err
 	}
 	f := l.newFiller(ctx, "filling", total)
-	defer f.stop()
 	return f.write(ctx, l.cfg.Workers, p.Entries, func(n int) workloads.Entry {
 		return workloads.Entry{Key: workloads.PopulationKey(n), Tokens: p.Tokens}
 	})
@@ -63,7 +62,6 @@ func (l *Load) preconditionDrive(ctx context.Context) error {
 	size := l.cfg.Planner.Sizer.Bytes(tokens)
 	entries := (p.Bytes + size - 1) / size
 	f := l.newFiller(ctx, "preconditioning", entries*size)
-	defer f.stop()
 	err := f.write(ctx, writers, int(entries), func(n int) workloads.Entry {
 		return workloads.Entry{Key: workloads.PreconditionKey(n), Tokens: tokens}
 	})
@@ -112,7 +110,6 @@ func (l *Load) ingest(ctx context.Context) error {
 		return err
 	}
 	f := l.newFiller(ctx, "ingesting", total)
-	defer f.stop()
 	for doc := range n {
 		if old := doc - (n - first); old >= 0 {
 			for _, e := range c.Chunks(nil, old) {
@@ -137,7 +134,6 @@ type filler struct {
 	stage string
 	total int64 // bytes
 	begin time.Duration
-	stop  context.CancelFunc // ends the showing of progress
 
 	mu    sync.Mutex
 	done  int64     // bytes
@@ -160,11 +156,10 @@ const (
 	reported = 4
 )
 
-// newFiller shows progress until it is stopped.
+// newFiller shows progress until ctx ends.
 func (l *Load) newFiller(ctx context.Context, stage string, total int64) *filler {
 	now := l.env.Clock.Now()
 	f := &filler{load: l, stage: stage, total: total, begin: now, at: now}
-	ctx, f.stop = context.WithCancel(ctx)
 	l.env.Clock.Every(ctx, time.Second, func() {
 		f.mu.Lock()
 		s := kvbench.Snapshot{Stage: stage, Elapsed: l.env.Clock.Now() - now, Done: f.done,

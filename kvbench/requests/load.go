@@ -80,8 +80,8 @@ type Load struct {
 
 	validation   *result.Validation
 	precondition *result.Precondition
-	before       account // when the window opened
-	after        account // at its end
+	// When the window opened, and at its end.
+	before, after account
 }
 
 var _ kvbench.Counted = (*Load)(nil)
@@ -116,7 +116,9 @@ func (l *Load) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
 	for _, step := range []func(context.Context) error{
 		l.readValidation, l.preconditionDrive, l.populate, l.ingest, e.Rest,
 	} {
-		if err := step(ctx); err != nil {
+		stepping, stop := context.WithCancel(ctx) // ends the showing of its progress, too
+		err := step(stepping)
+		if stop(); err != nil {
 			return err
 		}
 	}
@@ -126,7 +128,9 @@ func (l *Load) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
 	}
 	l.src = src
 	l.dispatch = newDispatcher(ctx, &l.cfg, e, src)
-	l.scaler, err = newScaler(l)
+	if l.cfg.Autoscale != nil {
+		l.scaler, err = newScaler(l)
+	}
 	return err
 }
 
@@ -180,7 +184,7 @@ func (l *Load) OpenWindow(ctx context.Context, open func() time.Duration) {
 // What runs at the end is counted as in flight there, whatever becomes of it while the load drains.
 func (l *Load) CloseWindow(end time.Duration, opened bool) {
 	if l.scaler != nil {
-		l.scaler.stop()
+		l.scaler.auto.stop()
 	}
 	l.after = l.dispatch.close(end)
 	if !opened {
@@ -207,9 +211,10 @@ func (l *Load) Report(in *record.Info) {
 	in.Harness.WorkerIdleNS = int64(l.after.idle)
 	in.Harness.WorkerBusyNS = int64(l.after.worked - l.after.idle)
 	in.Load = l.outcomes(in.Sizer)
-	in.Input = l.dispatch.input()
+	in.Input = l.after.input
 	if l.scaler != nil {
-		l.scaler.report(&in.Summary)
+		in.Summary.AutoscalingStats = l.scaler.auto.kept
+		in.Summary.AutoscalingSummary = new(l.scaler.auto.summary)
 	}
 }
 

@@ -8,26 +8,12 @@ import (
 // with an autoscaler the number of workers changes within a window, so workers × window would not
 // do.
 type pool struct {
-	limit   int // workers with a lower number go on; 0 = all do
+	limit   int // workers with a lower number go on
 	alive   map[int]struct{}
 	waiting int // for a request
 
 	since        time.Duration // up to which the two are known
 	worked, idle time.Duration // Σ over workers
-}
-
-// wants says whether a worker goes on.
-func (p *pool) wants(id int) bool { return p.limit == 0 || id < p.limit }
-
-func (p *pool) leave(now time.Duration, id int) {
-	p.pass(now)
-	delete(p.alive, id)
-}
-
-// rest counts workers that begin to wait, or end it.
-func (p *pool) rest(now time.Duration, workers int) {
-	p.pass(now)
-	p.waiting += workers
 }
 
 // pass lets time pass.
@@ -55,9 +41,6 @@ func (d *dispatcher) staff(n int, change func(now time.Duration)) (start []int) 
 	p := &d.pool
 	p.pass(d.measured())
 	p.limit = n
-	if p.alive == nil {
-		p.alive = make(map[int]struct{})
-	}
 	for id := range n {
 		if _, works := p.alive[id]; !works {
 			p.alive[id] = struct{}{}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"sync"
 	"time"
 
 	"gonum.org/v1/gonum/stat"
@@ -19,10 +18,7 @@ import (
 type scaler struct {
 	load   *Load
 	source workloads.Scalable
-
-	mu    sync.Mutex // guards the two below: the window may end while a round does
-	auto  *autoscaler
-	ended bool // the search, or the window: no round ends any more
+	auto   *autoscaler
 
 	begin   time.Duration // the window's
 	bytes   int64         // of the storage tier at the last sample
@@ -36,18 +32,13 @@ func scaledWorkers(users int) int { return min(users, maxScaledWorkers) }
 
 const maxScaledWorkers = 500
 
-// newScaler returns nil without autoscaling.
 func newScaler(l *Load) (*scaler, error) {
-	a := l.cfg.Autoscale
-	if a == nil {
-		return nil, nil
-	}
 	src, ok := l.src.(workloads.Scalable)
 	if !ok {
 		return nil, fmt.Errorf("autoscaling needs users, and %T has none", l.src)
 	}
 	l.env.Rec.Rounds = true
-	return &scaler{load: l, auto: newAutoscaler(*a, l.cfg.Users), source: src}, nil
+	return &scaler{load: l, auto: newAutoscaler(*l.cfg.Autoscale, l.cfg.Users), source: src}, nil
 }
 
 // start takes the reference at the window's opening, and samples until ctx ends.
@@ -82,13 +73,14 @@ func (s *scaler) sample(ctx context.Context) {
 	}
 	mean, deviation := stat.MeanStdDev(s.samples, nil)
 	s.samples = s.samples[:0]
-	users, ok := s.end(result.Round{
+	users, over := s.auto.end(result.Round{
 		AtS: (now - s.begin).Seconds(), Workers: s.load.dispatch.working(),
 		Goroutines: runtime.NumGoroutine(), BytesPerSecond: mean,
 		Noise:   noiseErrors * stat.StdErr(deviation, roundSamples),
 		ReadP95: s.latency(tiers.Read), WriteP95: s.latency(tiers.Write),
 	})
-	if !ok {
+	if over {
+		s.load.env.End(result.EndedByCapacity) // of a window that has not ended yet
 		return
 	}
 	workers := s.load.cfg.Workers
@@ -105,33 +97,4 @@ func (s *scaler) latency(op tiers.Op) *float64 {
 		return nil
 	}
 	return new(p95.Seconds() * 1e3)
-}
-
-// end closes a round; false when users and workers are to stay as they are.
-func (s *scaler) end(r result.Round) (users int, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ended {
-		return 0, false
-	}
-	users, s.ended = s.auto.end(r)
-	if s.ended {
-		s.load.env.End(result.EndedByCapacity)
-	}
-	return users, !s.ended
-}
-
-// stop ends the search with the window.
-func (s *scaler) stop() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ended = true
-}
-
-// report puts rounds and outcome into the result.
-func (s *scaler) report(out *result.Summary) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out.AutoscalingStats = s.auto.kept
-	out.AutoscalingSummary = new(s.auto.summary)
 }

@@ -36,10 +36,10 @@ func (w *worker) loop(ctx context.Context) {
 func (w *worker) serve(ctx context.Context) {
 	j := &w.job
 	var err error
-	if len(j.req.Blocks) > 0 {
-		err = w.blocks(ctx)
-	} else {
-		for i := 0; i < len(j.plan) && err == nil; i++ {
+	for i, n := 0, 1; i < len(j.plan) && err == nil; i += n {
+		if len(j.req.Blocks) > 0 {
+			n, err = w.blocks(ctx, i)
+		} else {
 			err = w.operate(ctx, i)
 		}
 	}
@@ -99,42 +99,39 @@ func (w *worker) operate(ctx context.Context, i int) error {
 // readIfPresent is history, a document, or the own entry of a user who only reads. History that was
 // read is let go at once: it need not stay in the tier until the answer is made.
 func (w *worker) readIfPresent(ctx context.Context, op *workloads.Op, at int) error {
-	switch w.job.lease.Outcome(at) {
-	case cache.Miss:
+	switch out := w.job.lease.Outcome(at); {
+	case out == cache.Miss:
 		w.lookup(op, record.Miss)
 		w.job.absent = w.job.absent || op.Purpose == workloads.ForDecodeRead
 		return nil
-	case cache.Pending:
-		if op.Purpose == workloads.ForHistory && w.load.cfg.Overtaking {
-			// The turn has overtaken its predecessor: nothing to wait for.
-			w.lookup(op, record.NotYetWritten)
-			return nil
-		}
+	case out == cache.Pending && op.Purpose == workloads.ForHistory && w.load.cfg.Overtaking:
+		// The turn has overtaken its predecessor: nothing to wait for.
+		w.lookup(op, record.NotYetWritten)
+		return nil
 	}
 	_, ok, err := w.read(ctx, op, at)
-	if op.Purpose == workloads.ForHistory || op.Purpose == workloads.ForRetrieval {
+	if op.Purpose == workloads.ForDecodeRead {
+		w.job.absent = w.job.absent || !ok
+	} else {
 		w.job.lease.Drop(ctx, at, w.tag(tiers.Decode))
 	}
-	w.job.absent = w.job.absent || (op.Purpose == workloads.ForDecodeRead && !ok)
 	return err
 }
 
-// writeIfAbsent is the prefill of the own entry. Two requests for the same entry write it once: the
-// second waits for the first, as it would for a server that computes it.
-func (w *worker) writeIfAbsent(ctx context.Context, op *workloads.Op, at int) error {
+// writeIfAbsent is the prefill of the own entry, which costs nothing when it exists already. Two
+// requests for the same entry write it once: the second joins the first and waits, as it would for
+// a server that computes it.
+func (w *worker) writeIfAbsent(ctx context.Context, op *workloads.Op, at int) (err error) {
 	switch w.job.lease.Outcome(at) {
 	case cache.Miss:
-		_, err := w.write(ctx, op, at, tiers.Prefill)
-		return err
-	case cache.Pending: // joins the first writer
-		_, err := w.job.lease.Wait(ctx, at, w.tag(tiers.Prefill))
+		_, err = w.write(ctx, op, at, tiers.Prefill)
+	case cache.Pending:
+		_, err = w.job.lease.Wait(ctx, at, w.tag(tiers.Prefill))
 		if errors.Is(err, cache.ErrGone) {
-			w.job.absent = true
-			return nil
+			w.job.absent, err = true, nil
 		}
-		return err
 	}
-	return nil // exists already: costs nothing
+	return err
 }
 
 // readOrWrite is a prefix or a probe. The prefill of the same plan may have
@@ -163,30 +160,23 @@ func (w *worker) readOrWrite(ctx context.Context, op *workloads.Op, at int) (err
 	return err
 }
 
-// blocks carries out what was decided about the blocks of a request, first to last. Blocks that lie
-// side by side in the tier are moved together, which counts as one operation: its bytes are those
-// of the blocks.
-func (w *worker) blocks(ctx context.Context) error {
+// blocks carries out what was decided about a block of a request, and about those behind it that
+// lie side by side with it in the tier. They are moved together, which counts as one operation: its
+// bytes are those of the blocks.
+func (w *worker) blocks(ctx context.Context, at int) (n int, err error) {
 	j := &w.job
-	for at, n := 0, 1; at < len(j.plan); at += n {
-		var err error
-		switch j.lease.Outcome(at) {
-		case cache.Unreachable:
-			n = 1
-			continue
-		case cache.Miss:
-			n, err = w.write(ctx, &j.plan[at], at, tiers.Prefill)
-		default:
-			n, _, err = w.read(ctx, &j.plan[at], at)
-		}
-		for k := range n {
-			j.lease.Drop(ctx, at+k, w.tag(tiers.Decode))
-		}
-		if err != nil {
-			return err
-		}
+	switch j.lease.Outcome(at) {
+	case cache.Unreachable:
+		return 1, nil
+	case cache.Miss:
+		n, err = w.write(ctx, &j.plan[at], at, tiers.Prefill)
+	default:
+		n, _, err = w.read(ctx, &j.plan[at], at)
 	}
-	return nil
+	for k := range n {
+		j.lease.Drop(ctx, at+k, w.tag(tiers.Decode))
+	}
+	return n, err
 }
 
 // lookup counts how the cache answered a question for one key: the plan asks some questions only to
