@@ -39,21 +39,16 @@ func (m machine) devices() []Device {
 				d.Members = append(d.Members, environment.BlockDevice(below))
 			}
 		}
-		d.Link = m.link(dir)
-		d.NVMe = nvme(dir)
+		d.Link, d.NVMe = link(dir), nvme(dir)
 		list = append(list, d)
 	}
 	return list
 }
 
 // link finds the PCIe device above a device's directory: the nearest that has a link.
-func (m machine) link(dir string) *Link {
-	top := m.Path("/sys")
-	if real, err := filepath.EvalSymlinks(top); err == nil {
-		top = real
-	}
+func link(dir string) *Link {
 	// Upwards: a namespace hangs below its controller, and that below its slot.
-	for ; len(dir) > len(top); dir = filepath.Dir(dir) {
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if host.Root(dir).Text("current_link_speed") != "" {
 			return linkAt(dir)
 		}

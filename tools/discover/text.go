@@ -41,21 +41,18 @@ func spin(rotational *bool) string {
 // Limits are those of the request queue.
 func (d Device) Limits() string {
 	var parts []string
-	add := func(name string, v *int64, unit string) {
-		if v != nil {
-			parts = append(parts, fmt.Sprintf("%s %d%s", name, *v, unit))
+	add := func(there bool, format string, v any) {
+		if there {
+			parts = append(parts, fmt.Sprintf(format, v))
 		}
 	}
-	if d.Queue.Scheduler != "" {
-		parts = append(parts, "scheduler "+d.Queue.Scheduler)
-	}
-	add("at most", d.Queue.MaxSectorsKB, " KiB per request")
-	add("segments", d.Queue.MaxSegments, "")
-	add("requests", d.Queue.Requests, "")
-	add("logical block", d.Queue.LogicalBlockSize, " B")
-	if d.Queue.WriteCache != "" {
-		parts = append(parts, "write cache "+d.Queue.WriteCache)
-	}
+	q := d.Queue
+	add(q.Scheduler != "", "scheduler %s", q.Scheduler)
+	add(q.MaxSectorsKB != nil, "at most %d KiB per request", value(q.MaxSectorsKB))
+	add(q.MaxSegments != nil, "segments %d", value(q.MaxSegments))
+	add(q.Requests != nil, "requests %d", value(q.Requests))
+	add(q.LogicalBlockSize != nil, "logical block %d B", value(q.LogicalBlockSize))
+	add(q.WriteCache != "", "write cache %s", q.WriteCache)
 	return strings.Join(parts, ", ")
 }
 

@@ -129,10 +129,11 @@ func (answer Answer) WriteText(w io.Writer) error {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(tab, "%s\t%s\n", name, fmt.Sprintf(format, args...))
 	}
-	each := ""
-	if n.Ranks > 1 {
-		each = fmt.Sprintf(" (%d ranks on this host: %s)", n.Ranks,
-			size(n.MemoryBytes*int64(n.Ranks)))
+	all := func(format string, each int64) string { // of the ranks, where there are several
+		if n.Ranks <= 1 {
+			return ""
+		}
+		return fmt.Sprintf(format, n.Ranks, size(each*int64(n.Ranks)))
 	}
 	line("run", "%s, division %s, %s, %d B per token", n.Benchmark, n.Division, n.Model,
 		n.BytesPerToken)
@@ -141,18 +142,14 @@ func (answer Answer) WriteText(w io.Writer) error {
 			"tokens (%s) on average", n.Users, *n.RequestRate,
 			size(int64(*n.WriteRate)), n.MeanEntry.Tokens, size(n.MeanEntry.Bytes))
 	}
-	line("memory", "%s%s", size(n.MemoryBytes), each)
+	line("memory", "%s%s", size(n.MemoryBytes),
+		all(" (%d ranks on this host: %s)", n.MemoryBytes))
 	line("", "%s buffers, %s cpu tier, %s harness", size(n.Memory.Pool), size(n.Memory.CPUTier),
 		size(n.Memory.Harness))
 	disk := func(name string, v *int64, what string) {
-		if v == nil {
-			return
+		if v != nil {
+			line(name, "%s%s\t%s", size(*v), all(" (× %d ranks: %s)", *v), what)
 		}
-		text := size(*v)
-		if n.Ranks > 1 {
-			text += fmt.Sprintf(" (× %d ranks: %s)", n.Ranks, size(*v*int64(n.Ranks)))
-		}
-		line(name, "%s\t%s", text, what)
 	}
 	what := fmt.Sprintf("the largest entry, %d tokens", n.LargestEntry.Tokens)
 	switch {

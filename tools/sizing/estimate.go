@@ -75,12 +75,8 @@ func Estimate(v *params.Values, writeRate float64) Need {
 	if v.StorageBytes > 0 {
 		n.Disk.Capacity = new(v.StorageBytes)
 	}
-	if v.Precondition {
-		if written := v.PreconditionBytes; written > 0 {
-			n.Disk.Written = new(written)
-		} else if v.StorageBytes > 0 {
-			n.Disk.Written = new(2 * v.StorageBytes)
-		}
+	if written := cmp.Or(v.PreconditionBytes, 2*v.StorageBytes); v.Precondition && written > 0 {
+		n.Disk.Written = &written
 	}
 	// A run refuses a tier that cannot hold its largest entry, so that this is the least that is
 	// needed, whatever is offered.
