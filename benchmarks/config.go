@@ -204,7 +204,7 @@ func warnings(v *params.Values) []string {
 		list = append(list, fmt.Sprintf("results (%s) and cache (%s) share a filesystem: give "+
 			"-results-dir elsewhere", v.ResultsDir, dir))
 	}
-	for _, n := range v.Notes {
+	for _, n := range v.Notes() {
 		list = append(list, fmt.Sprintf("%s (line %s of %s) has no effect: %s", n.Key, n.Line,
 			v.ConfigFile, n.Why))
 	}

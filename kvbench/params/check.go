@@ -23,7 +23,7 @@ func (r *resolver) model() {
 	}
 	refuse := func(required string) {
 		r.refuse("model", required)
-		r.refused["model"] = true
+		r.v.row("model").refused = true
 	}
 	name := r.v.ModelName
 	if !slices.Contains(keys, name) {
@@ -75,15 +75,15 @@ func (r *resolver) check() {
 	r.autoscaling()
 	r.traceFiles("block-trace-path", "dataset-path", "validation-trace")
 	// Without a given capacity the free space decides, which is asked for later.
-	if v.StorageBytes > 0 && !r.refused["model"] && !r.refused["num-users"] &&
-		!r.refused["storage-capacity-gb"] {
+	if v.StorageBytes > 0 && !v.row("model").refused && !v.row("num-users").refused &&
+		!v.row("storage-capacity-gb").refused {
 		r.bad = append(r.bad, v.CheckFit(v.StorageBytes)...)
 	}
 }
 
 // want refuses the value in force of a parameter unless it is right.
 func (r *resolver) want(right bool, name, required string) {
-	if !right && !r.refused[name] {
+	if !right && !r.v.row(name).refused {
 		r.refuse(name, required)
 	}
 }
@@ -131,7 +131,7 @@ func (r *resolver) simulation(blocks bool) {
 // load has to depend on them and to go on until it has found the limit.
 func (r *resolver) autoscaling() {
 	v := r.v
-	if !v.Autoscaling || r.refused["enable-autoscaling"] {
+	if !v.Autoscaling || v.row("enable-autoscaling").refused {
 		return
 	}
 	refuse := func(required string) { r.refuse("enable-autoscaling", required) }

@@ -21,7 +21,7 @@ func (r *resolver) closed() {
 		option = fmt.Sprintf(" (option %d)", n)
 	}
 	for p, required := range r.v.departures() {
-		if p.name == "config" || !r.v.Origin(p.name).byUser() || r.refused[p.name] {
+		if p.name == "config" || !p.given.origin.byUser() || p.refused {
 			continue
 		}
 		shown := p.show(required)
@@ -85,7 +85,7 @@ func (v *Values) Differences() []result.Difference {
 		list = append(list, result.Difference{Name: "population", Closed: "drawn as CPython does",
 			Value: "drawn from per-user streams"})
 	}
-	profile := slices.SortedFunc(slices.Values(v.profiles),
+	profile := slices.SortedFunc(slices.Values(v.profiles()),
 		func(a, b result.Parameter) int { return cmp.Compare(a.Name, b.Name) })
 	for _, p := range profile {
 		list = append(list, result.Difference{Name: p.Name, Closed: "default", Value: p.Value})

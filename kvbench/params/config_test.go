@@ -51,7 +51,7 @@ func TestNotesTellWhichKeysAct(t *testing.T) {
 			acts[section] = true
 		}
 	}
-	for _, n := range v.Notes {
+	for _, n := range v.Notes() {
 		assert.Regexp(t, `^[1-9]\d*$`, n.Line, n.Key)
 		assert.NotEmpty(t, n.Why, n.Key)
 		idle[n.Key] = n.Why

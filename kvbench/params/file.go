@@ -2,7 +2,6 @@ package params
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -31,9 +30,6 @@ type configFile struct {
 	models []model.Model
 	bad    Violations
 }
-
-// Note says why a key of the YAML file has no effect.
-type Note struct{ Key, Line, Why string }
 
 // maxConfigBytes bounds what is read of a file that claims to be a configuration; real ones have a
 // few KiB.
@@ -179,22 +175,19 @@ func (c *configFile) unknown(e entry, section string, known []string) {
 // sweeps each is a text of its own.
 func (c *configFile) texts(e entry, k parameter) (list []setting) {
 	origin := Origin{FromFile, c.at(e.line)}
-	if e.value.Kind == yaml.ScalarNode && e.value.Tag != "!!null" {
-		return []setting{{e.value.Value, origin}}
+	var items []string
+	for _, item := range e.value.Content {
+		items = append(items, follow(item).Value)
+		list = append(list, setting{follow(item).Value, origin})
 	}
-	if e.value.Kind == yaml.SequenceNode {
-		var items []string
-		for _, item := range e.value.Content {
-			items = append(items, follow(item).Value)
-			list = append(list, setting{follow(item).Value, origin})
-		}
-		switch k.value.(type) {
-		case kind[[]int], kind[[2]int], kind[[2]float64]:
-			return []setting{{"[" + strings.Join(items, ", ") + "]", origin}}
-		}
-		if k.name == sectionParameters+".sweep" {
-			return list
-		}
+	_, plain := k.value.(kind[string]) // would take a list for text
+	switch sequence := e.value.Kind == yaml.SequenceNode; {
+	case e.value.Kind == yaml.ScalarNode && e.value.Tag != "!!null":
+		return []setting{{e.value.Value, origin}}
+	case sequence && k.name == sectionParameters+".sweep":
+		return list
+	case sequence && !plain:
+		return []setting{{"[" + strings.Join(items, ", ") + "]", origin}}
 	}
 	c.refuse(e.line, "%s must be one value (text, a number, true or false)", k.name)
 	return nil
@@ -219,7 +212,7 @@ func (c *configFile) model(e entry) {
 	if len(c.bad) > problems {
 		return
 	}
-	complete(&m)
+	m.Complete()
 	if err := m.Validate(); err != nil {
 		for line := range strings.SplitSeq(err.Error(), "\n") {
 			c.refuse(e.line, "%s: %s", section,
@@ -228,22 +221,6 @@ func (c *configFile) model(e entry) {
 		return
 	}
 	c.models = append(c.models, m)
-}
-
-// complete fills what a file may leave out: without kv_heads every head has its own, and the
-// numbers tell MHA from GQA.
-func complete(m *model.Model) {
-	m.Attention = model.Attention(strings.ToLower(string(m.Attention)))
-	if m.Attention == model.MLA {
-		return
-	}
-	m.KVHeads = cmp.Or(m.KVHeads, m.Heads)
-	if m.Attention == "" {
-		m.Attention = model.GQA
-		if m.KVHeads == m.Heads {
-			m.Attention = model.MHA
-		}
-	}
 }
 
 // entry is one key of a mapping and its value, aliases followed.

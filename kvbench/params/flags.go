@@ -98,23 +98,23 @@ func (v *Values) WriteHelp(w io.Writer) error {
 		if p.name == "results-dir" {
 			def = "kvbench-results/…"
 		}
-		fmt.Fprintf(tab, "-%s\t%s\t%s\t%s\t%s\n", p.name, p.show(v.Text(p.name)), v.Origin(p.name),
+		fmt.Fprintf(tab, "-%s\t%s\t%s\t%s\t%s\n", p.name, p.show(v.Text(p.name)), p.given.origin,
 			def, p.help)
 	}
 	tab.Flush()
 	fmt.Fprintf(out, "\nEnvironment: %s + the name in capitals, _ for -. Precedence: sweep, "+
 		"flag, environment, file, benchmark, division.\n", EnvPrefix)
-	if len(v.profiles) > 0 {
-		fmt.Fprintln(out, "\nusers' profile:")
-	}
-	for _, p := range v.profiles {
+	for i, p := range v.profiles() {
+		if i == 0 {
+			fmt.Fprintln(out, "\nusers' profile:")
+		}
 		fmt.Fprintf(out, "  %s = %s (%s)\n", p.Name, p.Value, p.Origin)
 	}
 	// Python's keys that mean nothing here are said once more, or their file would look obeyed.
-	if len(v.Notes) > 0 {
-		fmt.Fprintf(out, "\naccepted without effect in %s:\n", v.ConfigFile)
-	}
-	for _, n := range v.Notes {
+	for i, n := range v.Notes() {
+		if i == 0 {
+			fmt.Fprintf(out, "\naccepted without effect in %s:\n", v.ConfigFile)
+		}
 		fmt.Fprintf(out, "  line %s: %s: %s\n", n.Line, n.Key, n.Why)
 	}
 	return out.Flush()

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"kvbench/kvbench/result"
 	"kvbench/workloads"
 	"kvbench/workloads/model"
 	"kvbench/workloads/profile"
@@ -105,19 +104,21 @@ func keys(v *Values) []parameter {
 // modelKeys are the keys of one model in model_configs. Zero is what is missing, so that 0 is told
 // by the model's own rules, together with what belongs to it.
 func modelKeys(section string, m *model.Model) []parameter {
-	count := func(to *int) flag.Value { return integer(0, to, 0, big) }
-	list := []parameter{
-		{name: "name", value: word(&m.Name)}, {name: "num_layers", value: count(&m.Layers)},
-		{name: "hidden_dim", value: count(&m.Hidden)}, {name: "num_heads", value: count(&m.Heads)},
-		{name: "kv_heads", value: count(&m.KVHeads)}, {name: "dtype", value: word(&m.DType)},
-		{name: "attention_type", value: word(&m.Attention)},
-		{name: "kv_lora_rank", value: count(&m.KVLoraRank)},
-		{name: "qk_rope_head_dim", value: count(&m.QKRopeHeadDim)},
-		{name: "kv_dim_per_head", value: count(&m.HeadDim)},
+	var list []parameter
+	key := func(name string, value flag.Value) {
+		list = append(list, parameter{name: section + "." + name, value: value})
 	}
-	for i := range list {
-		list[i].name = section + "." + list[i].name
-	}
+	count := func(name string, to *int) { key(name, integer(0, to, 0, big)) }
+	key("name", word(&m.Name))
+	count("num_layers", &m.Layers)
+	count("hidden_dim", &m.Hidden)
+	count("num_heads", &m.Heads)
+	count("kv_heads", &m.KVHeads)
+	key("dtype", word(&m.DType))
+	key("attention_type", word(&m.Attention))
+	count("kv_lora_rank", &m.KVLoraRank)
+	count("qk_rope_head_dim", &m.QKRopeHeadDim)
+	count("kv_dim_per_head", &m.HeadDim)
 	return list
 }
 
@@ -125,16 +126,7 @@ func modelKeys(section string, m *model.Model) []parameter {
 func (r *resolver) profile() {
 	v := r.v
 	for i := range v.keys {
-		k := &v.keys[i]
-		switch given, ok := r.decide(k); {
-		case !ok:
-		case k.has(idle):
-			line := strings.TrimPrefix(given.origin.Where, v.ConfigFile+":")
-			v.Notes = append(v.Notes, Note{k.name, line, k.help})
-		default:
-			v.profiles = append(v.profiles, result.Parameter{Name: k.name, Value: given.text,
-				Origin: given.origin.String()})
-		}
+		r.decide(&v.keys[i])
 	}
 	v.Profile.RAG.Uniform = v.retrieval == "uniform"
 	v.GenerationTime = v.timing[slices.Index(generationModes, v.GenerationMode)]

@@ -91,10 +91,10 @@ func (r *resolver) place(problem string) {
 	if v.LocalRanks == automatic || v.LocalRanks > v.Ranks && !v.Origin("local-ranks").byUser() {
 		v.LocalRanks = v.Ranks
 		if from := v.Origin("ranks"); from.Kind == FromLauncher {
-			v.origins["local-ranks"] = from
+			v.row("local-ranks").given.origin = from
 		}
 	}
-	r.want(v.Rank < v.Ranks || r.refused["ranks"], "rank",
+	r.want(v.Rank < v.Ranks || v.row("ranks").refused, "rank",
 		fmt.Sprintf("below -ranks (%d)", v.Ranks))
 	r.want(v.LocalRanks <= v.Ranks, "local-ranks", fmt.Sprintf("at most -ranks (%d)", v.Ranks))
 }

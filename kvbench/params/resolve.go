@@ -72,8 +72,7 @@ func (s *Set) Resolve(in Inputs) (*Values, error) {
 func (s *Set) resolve(in Inputs, point map[string]string) (*Values, Violations) {
 	v := newValues(in.Base)
 	v.Bench = in.Bench
-	r := &resolver{given: maps.Clone(s.given), point: point, in: in, file: &configFile{}, v: v,
-		refused: make(map[string]bool)}
+	r := &resolver{given: maps.Clone(s.given), point: point, in: in, file: &configFile{}, v: v}
 	// Go's own flags count as typed ones; they have no other layer.
 	if in.BenchTime != "" {
 		r.given["benchtime"] = []string{in.BenchTime}
@@ -131,22 +130,20 @@ type resolver struct {
 	bench    map[string]string  // the benchmark's settings in this division
 	v        *Values
 	bad      Violations
-	refused  map[string]bool // parameters that hold a default because what was given is wrong
 }
 
 // decide takes the strongest layer, if there is any. A text that cannot be read is reported and the
 // next layer is taken, so that checks of other parameters against this one still make sense.
-func (r *resolver) decide(p *parameter) (s setting, ok bool) {
-	for _, s := range r.layers(p) {
-		if err := p.value.Set(s.text); err != nil {
-			r.refused[p.name] = true
-			r.violate(p, s, err.Error())
-			continue
+func (r *resolver) decide(p *parameter) {
+	for _, p.given = range r.layers(p) {
+		err := p.value.Set(p.given.text)
+		if err == nil {
+			return
 		}
-		r.v.origins[p.name] = s.origin
-		return s, true
+		p.refused = true
+		r.violate(p, p.given, err.Error())
+		p.given = setting{}
 	}
-	return s, false
 }
 
 // layers lists what was given for a parameter, strongest first: one text of each layer, but of
@@ -196,11 +193,10 @@ func (r *resolver) layers(p *parameter) (list []setting) {
 // sweep takes all sweeps of the strongest layer that has any.
 func (r *resolver) sweep(p *parameter) {
 	all := r.layers(p)
-	strongest := all[0].origin
+	p.given = all[0]
 	// The last is the default, which is none.
 	given := slices.DeleteFunc(all[:len(all)-1],
-		func(s setting) bool { return s.origin.Kind != strongest.Kind })
-	r.v.origins[p.name] = strongest
+		func(s setting) bool { return s.origin.Kind != p.given.origin.Kind })
 	texts := make([]string, len(given))
 	for i, s := range given {
 		texts[i] = s.text
@@ -222,5 +218,5 @@ func (r *resolver) violate(p *parameter, given setting, required string) {
 // refuse reports the value in force.
 func (r *resolver) refuse(name, required string) {
 	p := r.v.row(name)
-	r.violate(p, setting{p.value.String(), r.v.Origin(name)}, required)
+	r.violate(p, setting{p.value.String(), p.given.origin}, required)
 }

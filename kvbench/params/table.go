@@ -23,6 +23,9 @@ type parameter struct {
 	is    []string
 	help  string
 	value flag.Value // its kind, limits and field; see kinds.go
+
+	given   setting // what is in force, as it was written, and where it came from
+	refused bool    // it is a default, because what was given is wrong
 }
 
 // What sets a parameter apart from the others, as parameters.txt says it.
@@ -53,8 +56,8 @@ var listed = func() (list []parameter) {
 		for i, d := range divisions {
 			def[d] = texts[min(i, len(texts)-1)]
 		}
-		list = append(list, parameter{columns[0], def, strings.Fields(columns[2]),
-			strings.TrimSpace(columns[3]), nil})
+		list = append(list, parameter{name: columns[0], def: def,
+			is: strings.Fields(columns[2]), help: strings.TrimSpace(columns[3])})
 	}
 	return list
 }()

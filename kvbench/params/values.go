@@ -121,8 +121,6 @@ type Values struct {
 	GenerationTime time.Duration
 	// Models are the models that the YAML file adds or redefines.
 	Models []model.Model
-	// Notes say which keys of the YAML file have no effect.
-	Notes []Note
 
 	// What the tables need, and what the values came from.
 	base       string           // the directory in which the command was typed
@@ -130,16 +128,13 @@ type Values struct {
 	timing     [3]time.Duration // per generated token, of generationModes
 	retrieval  string           // rag.retrieval_distribution
 	rows, keys []parameter      // the tables, bound to these values
-	origins    map[string]Origin
-	profiles   []result.Parameter // keys of the profile that the YAML file or the benchmark set
 }
 
 // newValues are empty values with the users of the Python benchmark, which are MLPerf's; paths mean
 // the directory base.
 func newValues(base string) *Values {
-	v := &Values{base: base, origins: make(map[string]Origin, len(rows)),
-		Profile: profile.Default(),
-		timing:  [3]time.Duration{0, 2 * time.Millisecond, 30 * time.Millisecond}}
+	v := &Values{base: base, Profile: profile.Default(),
+		timing: [3]time.Duration{0, 2 * time.Millisecond, 30 * time.Millisecond}}
 	v.rows, v.keys = table(v), keys(v)
 	return v
 }
@@ -268,7 +263,7 @@ func (v *Values) Text(name string) string {
 }
 
 // Origin says which layer gave the value in force.
-func (v *Values) Origin(name string) Origin { return v.origins[name] }
+func (v *Values) Origin(name string) Origin { return v.row(name).given.origin }
 
 // Parameters lists every parameter in force in the order of the table, then the profile's keys that
 // were set.
@@ -276,15 +271,40 @@ func (v *Values) Parameters() []result.Parameter {
 	var list []result.Parameter
 	for _, p := range v.rows {
 		if !p.has(action) {
-			list = append(list, v.parameter(&p))
+			list = append(list, p.recorded())
 		}
 	}
-	return append(list, v.profiles...)
+	return append(list, v.profiles()...)
 }
 
-func (v *Values) parameter(p *parameter) result.Parameter {
+func (p *parameter) recorded() result.Parameter {
 	return result.Parameter{Name: p.name, Value: p.show(p.value.String()),
-		Origin: v.Origin(p.name).String()}
+		Origin: p.given.origin.String()}
+}
+
+// profiles are the profile's keys that the YAML file or the benchmark set, as it is written there.
+func (v *Values) profiles() (list []result.Parameter) {
+	for _, k := range v.keys {
+		if k.given.text != "" && !k.has(idle) {
+			list = append(list, result.Parameter{Name: k.name, Value: k.given.text,
+				Origin: k.given.origin.String()})
+		}
+	}
+	return list
+}
+
+// Note says why a key of the YAML file has no effect.
+type Note struct{ Key, Line, Why string }
+
+// Notes are those of all such keys in the file.
+func (v *Values) Notes() (list []Note) {
+	for _, k := range v.keys {
+		if k.given.text != "" && k.has(idle) {
+			line := strings.TrimPrefix(k.given.origin.Where, v.ConfigFile+":")
+			list = append(list, Note{k.name, line, k.help})
+		}
+	}
+	return list
 }
 
 // Overrides lists what a person set and what makes numbers incomparable, for the configuration
@@ -294,12 +314,12 @@ func (v *Values) parameter(p *parameter) result.Parameter {
 func (v *Values) Overrides() []result.Parameter {
 	var list []result.Parameter
 	for _, p := range v.rows {
-		if v.Origin(p.name).byUser() && !p.has(action, place, goFlag) && p.name != "division" &&
+		if p.given.origin.byUser() && !p.has(action, place, goFlag) && p.name != "division" &&
 			p.name != "seed" {
-			list = append(list, v.parameter(&p))
+			list = append(list, p.recorded())
 		}
 	}
-	for _, p := range v.profiles {
+	for _, p := range v.profiles() {
 		if !strings.HasPrefix(p.Origin, "benchmark ") {
 			list = append(list, p)
 		}

@@ -98,18 +98,13 @@ func parseModelConfig(text []byte) (Model, error) {
 		return Model{}, errors.Join(missing...)
 	}
 	m := c.Model
-	m.KVHeads = cmp.Or(c.KVHeads, c.Heads) // without groups every head has its keys
 	m.DType = dtypeOf(c.NewDType, c.TorchDType, outer.NewDType, outer.TorchDType)
 	// What tells most about the model.
 	m.Name = cmp.Or(outer.NameOrPath, append(outer.Architectures, "")[0], outer.ModelType)
-	switch {
-	case m.KVLoraRank > 0:
+	if m.KVLoraRank > 0 {
 		m.Attention = MLA
-	case m.KVHeads == m.Heads:
-		m.Attention = MHA
-	default:
-		m.Attention = GQA
 	}
+	m.Complete()
 	return m, m.Validate()
 }
 

@@ -47,6 +47,22 @@ var dtypeBytes = map[string]int64{
 	"int8": 1, "fp8": 1, "float8": 1, "float8_e4m3fn": 1, "float8_e5m2": 1,
 }
 
+// Complete fills what a configuration may leave out: without KV heads every head has its own, and
+// the numbers tell MHA from GQA.
+func (m *Model) Complete() {
+	m.Attention = Attention(strings.ToLower(string(m.Attention)))
+	if m.Attention == MLA {
+		return
+	}
+	m.KVHeads = cmp.Or(m.KVHeads, m.Heads)
+	if m.Attention == "" {
+		m.Attention = GQA
+		if m.KVHeads == m.Heads {
+			m.Attention = MHA
+		}
+	}
+}
+
 // headDim returns the length of one head's key, 0 when it cannot be known.
 func (m Model) headDim() int {
 	if m.HeadDim > 0 || m.Heads <= 0 {
