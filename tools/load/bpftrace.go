@@ -1,9 +1,7 @@
 package load
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"math"
 	"regexp"
 	"slices"
@@ -78,14 +76,13 @@ var used = map[string]string{"bssplit_read_kb": "kb", "bssplit_write_kb": "kb", 
 // parseBpftrace reads a saved text, whatever else is printed between the maps. A line of a known
 // histogram that is cut off or makes no sense is an error, with its line: a bucket that is quietly
 // lost would change the shares of all others.
-func parseBpftrace(in io.Reader, name string) (*Bpftrace, error) {
+func parseBpftrace(data, name string) (*Bpftrace, error) {
 	b := &Bpftrace{samples: map[bucket]int64{}, below: map[string]int64{}}
 	headers := map[string]int{} // name and key → line
-	current, line := "", 1
-	s := bufio.NewScanner(in)
-	s.Buffer(nil, 1<<20)
-	for ; s.Scan(); line++ {
-		text := strings.TrimSpace(s.Text())
+	current, line := "", 0
+	for text := range strings.Lines(data) {
+		line++
+		text = strings.TrimSpace(text)
 		m := mapLine.FindStringSubmatch(text)
 		var err error
 		switch {
@@ -115,13 +112,10 @@ func parseBpftrace(in io.Reader, name string) (*Bpftrace, error) {
 			return nil, fmt.Errorf("%s:%d: %w", name, line, err)
 		}
 	}
-	if err := s.Err(); err != nil {
-		return nil, fmt.Errorf("%s:%d: %w", name, line, err)
-	}
 	if b.histogram("bssplit_read_kb") == nil && b.histogram("bssplit_write_kb") == nil {
 		return nil, fmt.Errorf("%s:%d: the text ends without a bucket of @bssplit_read_kb or "+
 			"@bssplit_write_kb: was it saved before bpftrace printed its maps, or made by "+
-			"another script?", name, max(1, line-1))
+			"another script?", name, max(1, line))
 	}
 	return b, nil
 }

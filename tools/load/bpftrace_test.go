@@ -27,10 +27,9 @@ const bpftraceTexts = "testdata/bpftrace"
 //	negative     four writers of 64k with fsync=8, for 6 s
 func readText(t *testing.T, name string) *Bpftrace {
 	t.Helper()
-	f, err := os.Open(filepath.Join(bpftraceTexts, name+".txt"))
+	text, err := os.ReadFile(filepath.Join(bpftraceTexts, name+".txt"))
 	require.NoError(t, err)
-	defer f.Close()
-	b, err := parseBpftrace(f, "x.txt")
+	b, err := parseBpftrace(string(text), "x.txt")
 	require.NoError(t, err)
 	return b
 }
@@ -64,7 +63,7 @@ func distilled(t *testing.T, b *Bpftrace, window time.Duration, title string) st
 
 func jobOf(t *testing.T, text string, window time.Duration) string {
 	t.Helper()
-	b, err := parseBpftrace(strings.NewReader(text), "x.txt")
+	b, err := parseBpftrace(text, "x.txt")
 	require.NoError(t, err)
 	return distilled(t, b, window, "")
 }
@@ -204,9 +203,9 @@ func TestBpftraceRequests(t *testing.T) {
 		assert.Contains(t, job, "the histograms have keys")
 	})
 	t.Run("the wrapper's line names the process", func(t *testing.T) {
-		b, err := parseBpftrace(strings.NewReader("Tracing process: vllm\nBlock layer: all "+
+		b, err := parseBpftrace("Tracing process: vllm\nBlock layer: all "+
 			"devices (unfiltered)\n---\nAttaching 3 probes...\n^C\n\n"+
-			textOf("bssplit_read_kb: 4 8 75")), "x.txt")
+			textOf("bssplit_read_kb: 4 8 75"), "x.txt")
 		require.NoError(t, err)
 		tr, _ := b.Trace(0)
 		assert.Equal(t, "vllm", tr.Capture.Watched)
@@ -214,13 +213,13 @@ func TestBpftraceRequests(t *testing.T) {
 }
 
 func TestParseBpftraceReadsWhatBpftracePrints(t *testing.T) {
-	b, err := parseBpftrace(strings.NewReader("Lost 3 events\r\n@bssplit_read_kb: \r\n"+
+	b, err := parseBpftrace("Lost 3 events\r\n@bssplit_read_kb: \r\n"+
 		"(..., 0)    2 |@|\r\n[0]   1 |@ |\r\n[1]  2 |@ |\r\n[512, 1K)  3 |@@ |\r\n[1K, 2K)  4 "+
 		"|@ |\r\n"+
 		"WARNING: between\r\n[512K, 1M)  0 ||\r\n\r\n@lba_read_gb: \n[5110, 5K)  1 |@|\n"+
 		"[5K, 5130)  1 |@|\n[8000, ...)  2 |@@|\n@x: 7\n@y[1,2]: a string\n"+
 		"@s: count 10, average 5, total 50\n@usecs: \n[some, thing) else\n@d2c_read_us[a]b]: "+
-		"\n[2, 4) 1 |@|\n"),
+		"\n[2, 4) 1 |@|\n",
 		"x.txt")
 	require.NoError(t, err)
 	tr, _ := b.Trace(0)
@@ -262,7 +261,7 @@ func TestParseBpftraceRefuses(t *testing.T) {
 		{"two runs in one text", head + head, "3: @bssplit_read_kb comes again after line 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := parseBpftrace(strings.NewReader(c.text), "x.txt")
+			_, err := parseBpftrace(c.text, "x.txt")
 			require.ErrorContains(t, err, "x.txt:"+c.says)
 		})
 	}
@@ -296,7 +295,7 @@ func FuzzParseBpftrace(f *testing.F) {
 	split := regexp.MustCompile(`(?m)^bssplit=(\S+),(\S+)$`)
 	f.Fuzz(func(t *testing.T, text string, window int64) {
 		_ = attached.MatchString(text)
-		b, err := parseBpftrace(strings.NewReader(text), "x.txt")
+		b, err := parseBpftrace(text, "x.txt")
 		if err != nil {
 			return
 		}

@@ -1,7 +1,6 @@
 package load
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"errors"
@@ -102,7 +101,11 @@ func (r *reader) argument(arg string) error {
 		if r.Options.Stdin == nil {
 			return errors.New("no standard input here")
 		}
-		return r.stream(r.Options.Stdin, "stdin")
+		data, err := io.ReadAll(r.Options.Stdin)
+		if err != nil {
+			return fmt.Errorf("stdin: %w", err)
+		}
+		return r.content(data, "stdin")
 	}
 	names := []string{arg}
 	if _, err := os.Stat(arg); errors.Is(err, os.ErrNotExist) && strings.ContainsAny(arg, "*?[") {
@@ -121,48 +124,37 @@ func (r *reader) argument(arg string) error {
 
 // file reads one file or directory, whatever it holds.
 func (r *reader) file(name string) error {
-	f, err := os.Open(name)
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return r.directory(name)
+	}
+	data, err := os.ReadFile(name)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return r.directory(name)
-	}
-	return r.stream(f, name)
+	return r.content(data, name)
 }
 
-// stream reads one file or standard input, whatever it is.
-func (r *reader) stream(in io.Reader, name string) error {
-	b := bufio.NewReaderSize(in, 256<<10)
+// content reads what stood in one file or came from standard input. It is had as a whole: result
+// files are decoded so, and of text the log before a line belongs to it as well as that behind.
+func (r *reader) content(data []byte, name string) error {
 	// Editors of Windows put a byte order mark before text and JSON alike.
-	if mark, _ := b.Peek(3); string(mark) == "\xef\xbb\xbf" {
-		_, _ = b.Discard(3)
-	}
-	// The first lines tell. Benchmark text may begin with anything, so that it is what remains.
-	head, err := b.Peek(4 << 10)
-	if len(head) == 0 {
-		if err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("%s: %w", name, err)
-		}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	if len(data) == 0 {
 		return fmt.Errorf("%s:1: it is empty", name)
 	}
-	head = bytes.TrimLeft(head, " \t\r\n")
+	// The first lines tell. Benchmark text may begin with anything, so that it is what remains.
+	head := bytes.TrimLeft(data[:min(len(data), 4<<10)], " \t\r\n")
 	before := r.records
+	var err error
 	switch {
 	case attached.Match(head):
-		err = r.bpftrace(b, name)
+		err = r.bpftrace(data, name)
 	case !bytes.HasPrefix(head, []byte("{")) || eventMark.Match(head):
-		err = r.text(b, name)
-	default:
-		data, broken := io.ReadAll(b)
-		if broken != nil {
-			return fmt.Errorf("%s: %w", name, broken)
-		}
-		if !documentMark.Match(head) {
-			return r.resultFile(data, name)
-		}
+		err = r.text(data, name)
+	case documentMark.Match(head):
 		err = r.document(data, name)
+	default:
+		return r.resultFile(data, name)
 	}
 	if err == nil && r.records == before {
 		err = fmt.Errorf("%s: no benchmark result in it", name)
@@ -171,12 +163,12 @@ func (r *reader) stream(in io.Reader, name string) error {
 }
 
 // bpftrace reads a saved text of the Python benchmark's script.
-func (r *reader) bpftrace(in io.Reader, name string) error {
+func (r *reader) bpftrace(data []byte, name string) error {
 	if !r.Options.Bpftrace {
 		return fmt.Errorf("%s:1: it is a text of bpftrace, of which only kvreport fio can make "+
 			"something", name)
 	}
-	text, err := parseBpftrace(in, name)
+	text, err := parseBpftrace(string(data), name)
 	if err != nil {
 		return err
 	}

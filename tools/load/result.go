@@ -16,10 +16,6 @@ import (
 	"kvbench/kvbench/result"
 )
 
-// errNotResult marks a JSON that is neither our result nor the Python benchmark's. Directories
-// hold such files; named by themselves they are a mistake.
-var errNotResult = errors.New("not a benchmark result: it has no summary")
-
 // Parse makes a record of a result file, of ours or of the Python benchmark. The error names the
 // line.
 func Parse(name string, data []byte) (*Record, error) {
@@ -91,7 +87,8 @@ func (rec *Record) parse(data []byte) error {
 	// completed requests at the top.
 	python := top.Schema == nil
 	if !bytes.HasPrefix(top.Summary, []byte("{")) || python && top.Done == nil {
-		return errNotResult
+		// Directories hold such files; named by themselves they are a mistake.
+		return errors.New("not a benchmark result: it has no summary")
 	}
 	if !python {
 		res, err := result.Parse(data)

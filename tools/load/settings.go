@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -210,8 +209,7 @@ func (rec *Record) Simulation() string { return rec.settings()[Simulated] }
 
 // IsSimulated tells whether a record is of a run in virtual time.
 func (rec *Record) IsSimulated() bool {
-	how := rec.Simulation()
-	return how != "" && how != Measured
+	return rec.Simulation() != "" && rec.Simulation() != Measured
 }
 
 // ofConfig are the settings that benchmark text tells. Text of this suite says "simulated: true"
@@ -223,18 +221,24 @@ func ofConfig(config []Setting) map[string]string {
 			m[line.Key] = line.Value
 		}
 	}
-	device := m["simulate-device"]
-	switch {
-	case m[Simulated] == "true" && device != "" && device != "–":
-		m[Simulated] = DeviceModel
-	case m[Simulated] == "true":
-		m[Simulated] = InfinitelyFast
-	case m[Format] != "":
-		m[Simulated] = Measured
-	default: // text of other programs says nothing of virtual time, and need not
-		delete(m, Simulated)
+	virtual, device := m[Simulated] == "true", m["simulate-device"]
+	delete(m, Simulated)
+	// Text of other programs says nothing of virtual time, and need not.
+	if virtual || m[Format] != "" {
+		m[Simulated] = simulated(virtual, device != "" && device != "–")
 	}
 	return m
+}
+
+// simulated is the value of Simulated.
+func simulated(virtual, device bool) string {
+	switch {
+	case !virtual:
+		return Measured
+	case device:
+		return DeviceModel
+	}
+	return InfinitelyFast
 }
 
 // ofFile are the settings of a result file. The Python benchmark measures in one way only.
@@ -243,15 +247,11 @@ func ofFile(r *result.Result, python bool) map[string]string {
 		return map[string]string{Simulated: Measured, IO: "buffered", IOUsed: "buffered",
 			DecodeReads: "batched", WriteDevice: result.WriteDeviceFlush}
 	}
-	m := map[string]string{}
-	for _, p := range r.Parameters {
-		if params.Comparable(p.Name) {
-			m[p.Name] = fmt.Sprint(p.Value)
-		}
-	}
+	m := decisive(r.Parameters)
+	m[Simulated] = simulated(r.Simulation != nil, r.Simulation != nil && r.Simulation.Device != nil)
 	// What was done, where the file says it, stands for what was asked for.
-	for name, v := range map[string]string{Simulated: simulated(r), Division: r.Division,
-		IOUsed: r.IO.Mode, DecodeReads: r.Workload.DecodeReads, WriteDevice: r.IO.WriteDevice} {
+	for name, v := range map[string]string{Division: r.Division, IOUsed: r.IO.Mode,
+		DecodeReads: r.Workload.DecodeReads, WriteDevice: r.IO.WriteDevice} {
 		if v != "" {
 			m[name] = v
 		}
@@ -259,15 +259,15 @@ func ofFile(r *result.Result, python bool) map[string]string {
 	return m
 }
 
-// simulated is the value of Simulated of a result file.
-func simulated(r *result.Result) string {
-	switch {
-	case r.Simulation == nil:
-		return Measured
-	case r.Simulation.Device == nil:
-		return InfinitelyFast
+// decisive are those parameters that decide what a run measures.
+func decisive(list []result.Parameter) map[string]string {
+	m := map[string]string{}
+	for _, p := range list {
+		if params.Comparable(p.Name) {
+			m[p.Name] = fmt.Sprint(p.Value)
+		}
 	}
-	return DeviceModel
+	return m
 }
 
 // resolved keeps the defaults of each benchmark and division, by the two: thousands of records ask
@@ -276,45 +276,35 @@ var resolved sync.Map
 
 // defaults are what holds of a benchmark in a division when nobody sets anything, by name:
 // benchmark text names only what the user changed. It is nil for a division that is none of ours.
-func defaults(bench, division string) map[string]string {
+func defaults(bench, division string) (m map[string]string) {
 	base, _, _ := strings.Cut(strings.TrimPrefix(bench, "Benchmark"), "/")
 	base, _ = SplitProcs(base)
 	key := [2]string{base, division}
-	m, known := resolved.Load(key)
-	if !known {
-		m, _ = resolved.LoadOrStore(key, resolve(base, division))
+	if have, known := resolved.Load(key); known {
+		return have.(map[string]string)
 	}
-	return m.(map[string]string)
-}
-
-// resolve asks the parameter table.
-func resolve(base, division string) map[string]string {
 	b, _ := params.Benchmark(base)
 	given := map[string]string{params.EnvName(Division): division}
 	env := func(name string) (string, bool) { return given[name], given[name] != "" }
 	// The parameter table itself answers, so that a default that changes changes here too.
 	v, err := params.Register(flag.NewFlagSet("", flag.ContinueOnError)).
 		Resolve(params.Inputs{Bench: b, Base: "/", Env: env})
-	if division == "" || err != nil {
-		return nil
-	}
-	m := map[string]string{WriteDevice: result.WriteDeviceTransfer}
-	if v.Division == params.Closed {
-		m[WriteDevice] = result.WriteDeviceFlush
-	}
-	for _, p := range v.Parameters() {
-		if params.Comparable(p.Name) {
-			m[p.Name] = fmt.Sprint(p.Value)
+	if division != "" && err == nil {
+		m = decisive(v.Parameters())
+		m[WriteDevice] = result.WriteDeviceTransfer
+		if v.Division == params.Closed {
+			m[WriteDevice] = result.WriteDeviceFlush
 		}
 	}
+	resolved.Store(key, m)
 	return m
 }
 
-// procs is the -GOMAXPROCS suffix of a benchmark's name, which the testing package appends.
-var procs = regexp.MustCompile(`(?s)^(.*?)(-[0-9]+)?$`)
-
-// SplitProcs cuts that suffix.
-func SplitProcs(name string) (base, suffix string) {
-	m := procs.FindStringSubmatch(name)
-	return m[1], m[2]
+// SplitProcs cuts the -GOMAXPROCS suffix of a benchmark's name, which the testing package appends.
+func SplitProcs(name string) (base, procs string) {
+	base = strings.TrimRight(name, "0123456789")
+	if len(base) == len(name) || !strings.HasSuffix(base, "-") {
+		return name, ""
+	}
+	return base[:len(base)-1], name[len(base)-1:]
 }

@@ -1,13 +1,9 @@
 package load
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -27,7 +23,7 @@ type event struct {
 
 // text reads lines: plain ones belong to one benchmark run, events of go test -json to one per
 // package. Their records come out in the order of the file.
-func (r *reader) text(b *bufio.Reader, name string) error {
+func (r *reader) text(data []byte, name string) error {
 	packages := map[string]*packageText{}
 	var order []*packageText
 	of := func(pkg string) *packageText {
@@ -37,23 +33,15 @@ func (r *reader) text(b *bufio.Reader, name string) error {
 		}
 		return packages[pkg]
 	}
-	for at := 1; ; at++ {
-		line, more, err := b.ReadLine()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return fmt.Errorf("%s:%d: %w", name, at, err)
-		}
+	at := 0
+	for line := range bytes.Lines(data) {
+		at++
 		var e event
 		// Text and events may be mixed: somebody appended one to the other.
-		if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &e) != nil || e.Action == "" {
-			of("").add(string(line)+"\n", at)
+		if line[0] != '{' || json.Unmarshal(line, &e) != nil || e.Action == "" {
+			of("").add(string(line), at)
 		} else if e.Action == "output" {
 			of(e.Package).add(e.Output, at)
-		}
-		for more { // the rest of a line that is longer than the buffer, and skipped
-			_, more, _ = b.ReadLine()
 		}
 	}
 	var records []*Record
