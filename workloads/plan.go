@@ -1,6 +1,10 @@
 package workloads
 
-import "kvbench/workloads/model"
+import (
+	"cmp"
+
+	"kvbench/workloads/model"
+)
 
 // OpKind is a cache operation whose meaning does not depend on the state of the cache.
 type OpKind uint8
@@ -98,10 +102,7 @@ func (p Planner) Plan(dst []Op, r *Request) []Op {
 		op(ReadOrWrite, ForDecodeRead, r.Own, 1)
 	}
 	if p.Batched && r.GenerateTokens > 0 {
-		batch := p.DecodeBatch
-		if batch < 1 {
-			batch = 32
-		}
+		batch := cmp.Or(p.DecodeBatch, 32)
 		op(Reread, ForReread, r.Own, (r.GenerateTokens-1)/batch+1)
 	}
 	return dst

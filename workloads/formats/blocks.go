@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"kvbench/workloads"
 )
 
 // Blocks is block traces: Mooncake's JSON lines, or sessions of agents as JSON documents, told
@@ -117,13 +115,12 @@ func (m *mooncakeRows) Next() (Row, error) {
 // blockRow makes a row of blocks. It refuses what no paged cache can have made; fewer ids than
 // blocks are fine: engines that keep whole blocks only leave the rest of the last one out.
 func blockRow(at float64, in, out int, ids []int64, size int, scope string) (Row, error) {
+	tokens := cmp.Or(checkTokens(in, 1), checkTokens(out, 0))
 	switch n := len(ids); {
 	case !(at >= 0 && at <= 9e9): // written so that NaN fails
 		return Row{}, Malformed{errSeconds}
-	case in < 1 || out < 0:
-		return Row{}, Malformed{errFewTokens}
-	case in > workloads.MaxTokens || out > workloads.MaxTokens:
-		return Row{}, Malformed{errTokens}
+	case tokens != nil:
+		return Row{}, Malformed{tokens}
 	case n == 0:
 		return Row{}, malformed("no block ids")
 	case n > maxBlocks:

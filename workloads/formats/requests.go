@@ -81,15 +81,21 @@ var (
 // tokenCount reads a token count of at least low. Some exports write whole numbers as 12.0.
 func tokenCount(text string, low int) (int, error) {
 	n, err := strconv.Atoi(strings.TrimSuffix(text, ".0"))
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, errNoNumber
-	case n < low:
-		return 0, errFewTokens
-	case n > workloads.MaxTokens:
-		return 0, errTokens
 	}
-	return n, nil
+	return n, checkTokens(n, low)
+}
+
+// checkTokens tells whether so many can be.
+func checkTokens(n, low int) error {
+	switch {
+	case n < low:
+		return errFewTokens
+	case n > workloads.MaxTokens:
+		return errTokens
+	}
+	return nil
 }
 
 // SecondsStamp reads seconds since some origin.

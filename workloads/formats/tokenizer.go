@@ -1,7 +1,9 @@
 package formats
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 
@@ -33,11 +35,8 @@ func NewTokenizer(name string, charsPerToken int) (*Tokenizer, error) {
 	case TokenizerCL100K:
 		return &Tokenizer{name: "cl100k_base", bpe: codec.NewCl100kBase()}, nil
 	case TokenizerChars:
-		if charsPerToken < 1 {
-			charsPerToken = 4
-		}
-		name := fmt.Sprintf("characters/%d", charsPerToken)
-		return &Tokenizer{name: name, chars: charsPerToken}, nil
+		chars := cmp.Or(charsPerToken, 4)
+		return &Tokenizer{name: fmt.Sprintf("characters/%d", chars), chars: chars}, nil
 	}
 	return nil, fmt.Errorf("tokenizer %q is unknown, must be %s or %s",
 		name, TokenizerCL100K, TokenizerChars)
@@ -81,9 +80,10 @@ const maxPart = 1 << 20
 
 // firstPart returns the start of a text up to most bytes or to the end of a run of that length.
 func firstPart(text string, run, most int) string {
-	start, class := 0, uint8(0)
+	start, class := 0, -2
 	for i, r := range text {
-		if c := runeClass(r); c != class {
+		c := slices.IndexFunc(runeClasses[:], func(is func(rune) bool) bool { return is(r) })
+		if c != class {
 			start, class = i, c
 		}
 		if i-start >= run || i >= most {
@@ -93,15 +93,5 @@ func firstPart(text string, run, most int) string {
 	return text
 }
 
-// runeClass tells apart what the pattern of cl100k_base never joins in one piece.
-func runeClass(r rune) uint8 {
-	switch {
-	case unicode.IsLetter(r):
-		return 1
-	case unicode.IsNumber(r):
-		return 2
-	case unicode.IsSpace(r):
-		return 3
-	}
-	return 4
-}
+// runeClasses are what the pattern of cl100k_base never joins in one piece, nor with anything else.
+var runeClasses = [...]func(rune) bool{unicode.IsLetter, unicode.IsNumber, unicode.IsSpace}

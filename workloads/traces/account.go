@@ -16,27 +16,25 @@ const maxAccountRows = 200_000
 // taken, so that none ever waits.
 func (t *Trace) Account(until time.Duration) []workloads.ClassLoad {
 	loads := make([]workloads.ClassLoad, workloads.NumClasses)
+	load := &loads[workloads.Responsive]
+	*load = t.taken
 	for c := range loads {
 		loads[c].Oldest = workloads.Never
 	}
-	load := &loads[workloads.Responsive]
 	if !t.main.times.timed() {
-		load.Offered, load.OfferedTokens = t.taken, t.takenTokens
 		return loads
 	}
 	t.accounted = max(t.accounted, t.now, until)
-	until = t.accounted
-	t.follow(until)
-	load.Offered, load.OfferedTokens = t.offered.Offered, t.offered.OfferedTokens
-	if load.Offered < t.taken { // the shadow reader is behind: see maxAccountRows
-		load.Offered, load.OfferedTokens = t.taken, t.takenTokens
+	t.follow(t.accounted)
+	if t.offered.Offered > t.taken.Offered { // else the shadow reader is behind: maxAccountRows
+		load.Offered, load.OfferedTokens = t.offered.Offered, t.offered.OfferedTokens
+		load.Queued = load.Offered - t.taken.Offered
 	}
-	load.Queued = load.Offered - t.taken
 	head := t.main.peek()
 	switch {
 	case len(t.deferred) > 0:
 		load.Oldest = t.deferred[0].Arrival
-	case head != nil && head.arrival <= until:
+	case head != nil && head.arrival <= t.accounted:
 		load.Oldest = head.arrival
 	}
 	return loads

@@ -66,10 +66,9 @@ type Trace struct {
 	deferred []*workloads.Request             // turns that wait for a predecessor, or did, in order
 	freed    bool                             // one of them may be free to start
 
-	now         time.Duration // latest time that Take saw
-	accounted   time.Duration // latest time that Account reached
-	taken       int64
-	takenTokens int64
+	now       time.Duration // latest time that Take saw
+	accounted time.Duration // latest time that Account reached
+	taken     workloads.ClassLoad
 
 	shadow  *rowStream // counts what has arrived; the first Account opens its file
 	offered workloads.ClassLoad
@@ -176,8 +175,8 @@ func (t *Trace) deliver(r *workloads.Request) *workloads.Request {
 	if c := sessionOf(r); c != nil {
 		c.busy = true
 	}
-	t.taken++
-	t.takenTokens += int64(r.WriteTokens())
+	t.taken.Offered++
+	t.taken.OfferedTokens += int64(r.WriteTokens())
 	return r
 }
 
