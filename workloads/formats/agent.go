@@ -30,7 +30,7 @@ type sessionRow struct {
 // Next implements Reader.
 func (s *sessionRows) Next() (Row, error) {
 	var r sessionRow
-	if err := s.next(&r); err != nil {
+	if err := s.next(&r, s.toRequests); err != nil {
 		return Row{}, err
 	}
 	if r.T == nil || r.Input == nil || r.Output == nil {

@@ -39,20 +39,13 @@ func openBlocks(path string) (Reader, error) {
 	base, _, _ := strings.Cut(name, ".")
 	base = cmp.Or(base, name)
 	if !strings.Contains(strings.ToLower(name), ".jsonl") {
-		doc, err := openDocument(path, nil)
+		session, err := isSession(path)
 		if err != nil {
 			return nil, err
 		}
-		session, err := isSession(doc)
-		_ = doc.Close() // only read from
-		if err != nil {
-			return nil, fmt.Errorf("trace %s: %w: want JSON lines with hash_ids (Mooncake) or a"+
-				" JSON document with requests (a session)", path, err)
-		}
 		if session {
-			rows := &sessionRows{base: base}
-			rows.document, err = openDocument(path, rows.toRequests)
-			return rows, err
+			doc, err := openDocument(path)
+			return &sessionRows{document: doc, base: base}, err
 		}
 	}
 	lines, err := openLines(path, maxBlockLine)
@@ -60,8 +53,13 @@ func openBlocks(path string) (Reader, error) {
 }
 
 // isSession tells the formats apart by the keys of the first object.
-func isSession(doc *document) (bool, error) {
-	err := doc.open('{', "it does not start with an object")
+func isSession(path string) (bool, error) {
+	doc, err := openDocument(path)
+	if err != nil {
+		return false, err
+	}
+	defer doc.Close() // only read from
+	err = doc.open('{', "it does not start with an object")
 	for err == nil && doc.dec.More() {
 		var key json.Token
 		switch key, err = doc.token(); key {
@@ -77,7 +75,8 @@ func isSession(doc *document) (bool, error) {
 	if err == nil || errors.Is(err, io.EOF) {
 		err = errors.New("the format is unknown")
 	}
-	return false, err
+	return false, fmt.Errorf("trace %s: %w: want JSON lines with hash_ids (Mooncake) or a JSON"+
+		" document with requests (a session)", path, err)
 }
 
 // mooncakeRows reads the JSON lines of https://github.com/kvcache-ai/Mooncake

@@ -15,9 +15,6 @@ type document struct {
 	in  *boundedReader
 	dec *json.Decoder
 
-	// enter goes on to the next list of rows: list ends it, io.EOF says that there is none, and
-	// otherwise it is called again.
-	enter  func() error
 	inside bool // a list of rows
 	over   bool // there are no rows behind this
 }
@@ -51,14 +48,14 @@ func (r *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// openDocument opens a file; what is in it shows when it is read. For next it needs enter.
-func openDocument(path string, enter func() error) (*document, error) {
+// openDocument opens a file; what is in it shows when it is read.
+func openDocument(path string) (*document, error) {
 	text, err := openText(path, 64<<10)
 	if err != nil {
 		return nil, err
 	}
 	in := &boundedReader{from: text}
-	return &document{textFile: text, in: in, dec: json.NewDecoder(in), enter: enter}, nil
+	return &document{textFile: text, in: in, dec: json.NewDecoder(in)}, nil
 }
 
 // token reads the next token.
@@ -98,13 +95,16 @@ func (d *document) list(otherwise string) error {
 
 // next reads the next row, with the errors of Reader.Next. What is wrong with the text is one
 // malformed row, behind which nothing can be read; a file that cannot be read is an error.
-func (d *document) next(row any) (err error) {
+//
+// Between lists of rows, enter goes on to the next one: list ends that, io.EOF says that there is
+// none, and otherwise enter is called again.
+func (d *document) next(row any, enter func() error) (err error) {
 	if d.over {
 		return io.EOF
 	}
 	for err == nil && !(d.inside && d.dec.More()) {
 		if !d.inside {
-			err = d.enter()
+			err = enter()
 			continue
 		}
 		_, err = d.token() // the ]

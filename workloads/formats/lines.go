@@ -37,7 +37,10 @@ func openText(path string, buffer int) (*textFile, error) {
 	case ".gz":
 		unpacked, err = gzip.NewReader(f)
 	case ".zst":
-		unpacked, err = newZstdReader(f)
+		// Concurrency 1 decodes inside Read: a Source starts no goroutines.
+		z, zerr := zstd.NewReader(f, zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
+		unpacked, err = z.IOReadCloser(), zerr
 	}
 	if err != nil {
 		f.Close()
@@ -48,16 +51,6 @@ func openText(path string, buffer int) (*textFile, error) {
 		_, _ = t.Discard(3) // they are in the buffer
 	}
 	return t, nil
-}
-
-func newZstdReader(from io.Reader) (io.ReadCloser, error) {
-	// Concurrency 1 decodes inside Read: a Source starts no goroutines.
-	z, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxWindow(maxZstdWindow))
-	if err != nil {
-		return nil, err
-	}
-	return z.IOReadCloser(), nil
 }
 
 // Close closes the file.

@@ -13,12 +13,10 @@ import (
 // most.
 func ShareGPT(maxContext, maxGenerate int, counter *Tokenizer) Format {
 	open := func(path string) (Reader, error) {
-		rows := &shareGPTRows{
-			counter: counter, maxContext: maxContext, maxGenerate: maxGenerate,
-		}
-		var err error
-		rows.document, err = openDocument(path, rows.toList)
-		return rows, err
+		doc, err := openDocument(path)
+		return &shareGPTRows{
+			document: doc, counter: counter, maxContext: maxContext, maxGenerate: maxGenerate,
+		}, err
 	}
 	return Format{
 		Name: "ShareGPT", Untimed: true, Tokenizer: counter.Name(), Open: open,
@@ -56,7 +54,7 @@ type message struct {
 func (s *shareGPTRows) Next() (Row, error) {
 	if len(s.turns) == 0 {
 		var talk conversation
-		if err := s.next(&talk); err != nil {
+		if err := s.next(&talk, s.toList); err != nil {
 			return Row{}, err
 		}
 		if s.turns = pairs(talk.Conversations); len(s.turns) == 0 {

@@ -33,7 +33,7 @@ const maxTraceBytes = 1 << 50
 // write_bytes; .gz and .zst are decompressed. More than 1 % malformed rows are an error, and so is
 // a file from which neither ratio can be had.
 func ReadValidation(path string) (v Validation, err error) {
-	doc, err := openDocument(path, nil)
+	doc, err := openDocument(path)
 	if err != nil {
 		return v, err
 	}

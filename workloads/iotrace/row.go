@@ -1,7 +1,6 @@
 package iotrace
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -33,12 +32,7 @@ const (
 var operations = [...]string{"Read", "Write", "Delete"}
 
 // String returns the operation as files spell it.
-func (o Operation) String() string {
-	if int(o) < len(operations) {
-		return operations[o]
-	}
-	return fmt.Sprintf("operation(%d)", uint8(o))
-}
+func (o Operation) String() string { return operations[o] }
 
 // Header is the first line of an I/O trace.
 const Header = "Timestamp,Operation,Object_Size_Bytes,Tier,Key,Phase"

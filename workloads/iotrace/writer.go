@@ -27,9 +27,8 @@ type Writer struct {
 	closes []func() error // of what lies between out and the file, in order
 	rows   int64
 
-	file      *os.File // nil for a writer of somebody else
-	path      string
-	temporary string // its name until Close, "" for what cannot be renamed
+	file *os.File // nil for a writer of somebody else
+	path string   // its name after Close
 }
 
 // NewWriter begins a trace that goes to w.
@@ -43,17 +42,9 @@ func NewWriter(w io.Writer) *Writer {
 // gets its name only when Close succeeds, so that a broken run does not leave what looks like a
 // trace.
 func Create(path string) (*Writer, error) {
-	// One thread: the bytes do not depend on the number of cores.
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1),
-		zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		return nil, fmt.Errorf("creating the I/O trace: %w", err)
-	}
-	name, temporary := path, path+".partial"
+	name := path + ".partial"
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		temporary = "" // a device or a pipe: nothing to rename
-	} else {
-		name = temporary
+		name = path // a device or a pipe: nothing to rename
 	}
 	f, err := os.Create(name)
 	if err != nil {
@@ -62,11 +53,13 @@ func Create(path string) (*Writer, error) {
 	t := NewWriter(f)
 	if strings.HasSuffix(strings.ToLower(path), ".zst") {
 		packed := bufio.NewWriterSize(f, bufferSize)
-		z.Reset(packed)
+		// One thread: the bytes do not depend on the number of cores. It fails for no such option.
+		z, _ := zstd.NewWriter(packed, zstd.WithEncoderConcurrency(1),
+			zstd.WithEncoderLevel(zstd.SpeedFastest))
 		t = NewWriter(z)
 		t.closes = []func() error{z.Close, packed.Flush}
 	}
-	t.file, t.path, t.temporary = f, path, temporary
+	t.file, t.path = f, path
 	return t, nil
 }
 
@@ -130,14 +123,15 @@ func (t *Writer) Close(commit bool) error {
 	if t.file == nil {
 		return err
 	}
+	name := t.file.Name()
 	err = errors.Join(err, t.file.Close())
 	t.file = nil
 	switch {
-	case t.temporary == "":
+	case name == t.path:
 	case err == nil && commit:
-		err = os.Rename(t.temporary, t.path)
+		err = os.Rename(name, t.path)
 	default:
-		err = errors.Join(err, os.Remove(t.temporary))
+		err = errors.Join(err, os.Remove(name))
 	}
 	return err
 }

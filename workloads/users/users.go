@@ -120,10 +120,7 @@ func New(cfg Config) *Users {
 	for _, c := range s.cursors { // when all are there: a rate is spread over them
 		c.arrival = s.arrivalAfter(c, -1, 0)
 	}
-	limit := int64(math.MaxInt64)
-	if cfg.MaxRequests > 0 {
-		limit = cfg.MaxRequests
-	}
+	limit := cmp.Or(cfg.MaxRequests, math.MaxInt64)
 	if s.closedLoop {
 		s.tickets = limit
 	} else {
