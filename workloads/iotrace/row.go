@@ -22,7 +22,8 @@ type Row struct {
 // Operation is what a row does.
 type Operation uint8
 
-// The operations.
+// The operations. The Python benchmark writes the first two: what it evicts it reads and writes
+// elsewhere, and what it drops leaves no row.
 const (
 	Read Operation = iota
 	Write
