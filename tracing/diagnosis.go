@@ -1,9 +1,6 @@
 package tracing
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // Application is what a program got of its storage by its own count, whoever brought the bytes.
 // Beside a trace it tells whether a cache did. Everything is optional.
@@ -78,8 +75,6 @@ func (c *Capture) OwnReadBytes() int64 {
 // Microseconds writes a time of a histogram for people.
 func Microseconds(us float64) string {
 	switch {
-	case math.IsNaN(us):
-		return "–"
 	case us >= 1e6:
 		return fmt.Sprintf("%.3g s", us/1e6)
 	case us >= 1e3:

@@ -52,7 +52,7 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	capture, err := captured(r)
 	if err == nil && capture != nil {
 		var traced strings.Builder
-		err = capture.WriteText(&traced, fioInput(r).Application())
+		err = capture.WriteText(&traced, fioInput(r).Application)
 		s.Traced = traced.String()
 		// The warnings of a trace stand beside its numbers.
 		if capture.Capture.Status == tracing.StatusTraced {

@@ -26,7 +26,7 @@ func fioInput(r *result.Result) fio.Input {
 		in.Model = ""
 	}
 	read, write := r.StorageTraffic()
-	in.ReadBytes, in.WriteBytes = read.Bytes, write.Bytes
+	in.ReadBytes, in.WriteBytes, in.Remote = read.Bytes, write.Bytes, in.ReadSize > 0
 	return in
 }
 

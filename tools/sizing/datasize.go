@@ -142,8 +142,7 @@ func (answer Answer) WriteText(w io.Writer) error {
 			"tokens (%s) on average", n.Users, *n.RequestRate,
 			size(int64(*n.WriteRate)), n.MeanEntry.Tokens, size(n.MeanEntry.Bytes))
 	}
-	line("memory", "%s%s", size(n.MemoryBytes),
-		all(" (%d ranks on this host: %s)", n.MemoryBytes))
+	line("memory", "%s%s", size(n.MemoryBytes), all(" (%d ranks on this host: %s)", n.MemoryBytes))
 	line("", "%s buffers, %s cpu tier, %s harness", size(n.Memory.Pool), size(n.Memory.CPUTier),
 		size(n.Memory.Harness))
 	disk := func(name string, v *int64, what string) {

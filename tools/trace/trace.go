@@ -60,7 +60,7 @@ func Run(ctx context.Context, opt *Options, stdout, stderr io.Writer, note func(
 	in := fio.Input{Title: opt.subject}
 	// Calls without requests are worth a report: they were answered by memory.
 	if t.Capture.Requests() > 0 || t.VFSRead != nil || t.VFSWrite != nil {
-		if err := t.WriteText(stdout, in.Application()); err != nil {
+		if err := t.WriteText(stdout, in.Application); err != nil {
 			return "", err
 		}
 	}

@@ -41,8 +41,7 @@ func (k *kernelPrograms) attachFiles(forced string, spec *ebpf.CollectionSpec,
 			about.FileAttach = w.way
 			return
 		}
-		about.NotBetter = append(about.NotBetter,
-			fmt.Sprintf("calls by %s: %s", w.way, brief(err)))
+		about.NotBetter = append(about.NotBetter, fmt.Sprintf("calls by %s: %s", w.way, brief(err)))
 	}
 }
 

@@ -17,9 +17,9 @@ type Input struct {
 	Model         string
 	Users         int
 	BytesPerToken int64
-	// Bytes that the application moved through its storage; a device that read much less was spared
+	// Application is what the program got of its storage; a device that read much less was spared
 	// by a cache.
-	ReadBytes, WriteBytes int64
+	tracing.Application
 	// HugePages says that the application's buffers were huge pages, which take fewer segments of a
 	// request.
 	HugePages bool
@@ -32,12 +32,6 @@ type Input struct {
 	// About is what the header says of a trace that was read from another tool's text: what the
 	// text is and what it does not tell, in place of what a Collector knows.
 	About []string
-}
-
-// Application is what a diagnosis needs of it.
-func (in Input) Application() tracing.Application {
-	return tracing.Application{ReadBytes: in.ReadBytes, WriteBytes: in.WriteBytes,
-		Remote: in.ReadSize > 0}
 }
 
 // fio's limits, and what counts as a pause that a job should have.
@@ -222,7 +216,7 @@ func (j *job) chooseBuffers(t *tracing.Trace, in Input) {
 func (j *job) warn(t *tracing.Trace, in Input) {
 	j.notes = append(j.notes, t.Capture.Warnings...)
 	if j.fromBlock && t.Capture.Status == tracing.StatusTraced &&
-		t.Capture.CacheServed(in.Application()) {
+		t.Capture.CacheServed(in.Application) {
 		j.notes = append(j.notes, fmt.Sprintf("the device read %.0f%% of the application's "+
 			"bytes: a cache served the rest, and this job has only what was left",
 			100*float64(t.Capture.OwnReadBytes())/float64(in.ReadBytes)))

@@ -27,7 +27,7 @@ func tracedBefore(t *testing.T, name string) *tracing.Trace {
 
 var kvInput = Input{
 	Title: "MaxStorageStress, trial 1", Model: "llama3.1-8b", Users: 200, BytesPerToken: 131072,
-	ReadBytes: 9 << 30, WriteBytes: 4 << 30,
+	Application: tracing.Application{ReadBytes: 9 << 30, WriteBytes: 4 << 30},
 }
 
 func TestJobsOfTraces(t *testing.T) {
@@ -64,7 +64,8 @@ func TestFioJobWithoutBlockRequests(t *testing.T) {
 	_, err := Job(none, Input{})
 	require.ErrorContains(t, err, "nfs4 is a network filesystem")
 
-	mount := Input{ReadSize: 1 << 20, WriteSize: 512 << 10, ReadBytes: 3 << 30, WriteBytes: 1 << 30,
+	mount := Input{ReadSize: 1 << 20, WriteSize: 512 << 10,
+		Application: tracing.Application{ReadBytes: 3 << 30, WriteBytes: 1 << 30},
 		Concurrency: 12.4}
 	job, err := Job(none, mount)
 	require.NoError(t, err)
