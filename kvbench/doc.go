@@ -7,8 +7,8 @@
 //	stack.go       the storage side: tiers, buffers, cache
 //	watch.go       gauges, the live line, free space
 //	observer.go    counts what the cache does by itself, and writes the I/O trace
-//	describe.go    what a result says of the machine, the tiers and the end
-//	meters.go      counters of process and device at the window's edges
+//	describe.go    what a result says of the machine, the tiers and the end; counters of
+//	               process and device at the window's edges
 //	blocktrace.go  the kernel's trace of the window
 //	simulate.go    Simulate: the same life in virtual time
 //	version.go     which build this is
