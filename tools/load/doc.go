@@ -3,7 +3,7 @@
 //
 //	record.go             Record, a result line, a result file, or both; Trial, what counts
 //	load.go               arguments (a file, a directory, a pattern, -); what each is
-//	text.go, log.go       benchmark text and go test -json, and the result files that they name
+//	text.go               benchmark text and go test -json, and the result files that they name
 //	result.go             result files, ours and the Python benchmark's
 //	tree.go               a directory of results by option, trial and rank
 //	document.go           the document of kvreport json, both ways
@@ -38,7 +38,6 @@
 // look like one with it. Directories are searched, so that other files in them are none of our
 // business.
 //
-// This package is large because every format in which results come has its reader here, and nobody
-// else reads any. Everything runs on the caller's goroutine; between calls nothing is kept but the
-// defaults of each benchmark.
+// Every format in which results come has its reader here, and nobody else reads any. Everything
+// runs on the caller's goroutine; between calls nothing is kept but the defaults of each benchmark.
 package load

@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"golang.org/x/perf/benchfmt"
@@ -23,49 +21,6 @@ const documentKey = "kvreport_schema"
 
 // documentMark tells the document from a result file, which begins with a brace too.
 var documentMark = regexp.MustCompile(`^\{\s*"` + documentKey + `"\s*:`)
-
-// Values are those of a benchmark line, tidied as benchfmt does, the original value and unit beside
-// them.
-type Values []benchfmt.Value
-
-// entryValue is one value in the unit in which it was printed: a number, or the text of one that
-// JSON cannot say, because a benchmark that prints Inf is archived as it is.
-type entryValue struct {
-	Unit  string `json:"unit"`
-	Value any    `json:"value"`
-}
-
-// MarshalJSON writes the values as they were printed.
-func (v Values) MarshalJSON() ([]byte, error) {
-	list := make([]entryValue, len(v))
-	for i, have := range v {
-		value, unit := have.Value, have.Unit
-		if have.OrigUnit != "" {
-			value, unit = have.OrigValue, have.OrigUnit
-		}
-		list[i] = entryValue{unit, value}
-		if math.IsNaN(value) || math.IsInf(value, 0) {
-			list[i].Value = fmt.Sprint(value)
-		}
-	}
-	return json.Marshal(list)
-}
-
-// UnmarshalJSON is the inverse.
-func (v *Values) UnmarshalJSON(data []byte) error {
-	var list []entryValue
-	if err := json.Unmarshal(data, &list); err != nil {
-		return err
-	}
-	for _, e := range list {
-		value, err := strconv.ParseFloat(fmt.Sprint(e.Value), 64)
-		if err != nil {
-			return fmt.Errorf("%v %s is no number", e.Value, e.Unit)
-		}
-		*v = append(*v, tidy(value, e.Unit))
-	}
-	return nil
-}
 
 // document is what kvreport json writes.
 type document struct {

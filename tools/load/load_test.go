@@ -17,8 +17,9 @@ import (
 )
 
 // read returns all records and what was warned about.
-func read(t testing.TB, o Options, args ...string) (records []*Record, bad []string, units benchfmt.UnitMetadataMap,
-	err error) {
+func read(t testing.TB, o Options, args ...string) (records []*Record, bad []string,
+	units benchfmt.UnitMetadataMap, err error,
+) {
 	t.Helper()
 	o.Warn = func(err error) { bad = append(bad, err.Error()) }
 	records, units, err = All(args, o)

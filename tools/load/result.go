@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"strings"
 
 	"golang.org/x/perf/benchfmt"
-	"golang.org/x/perf/benchunit"
 
 	"kvbench/kvbench/result"
 )
@@ -57,6 +57,12 @@ func (r *reader) directory(dir string) error {
 		err = fmt.Errorf("%s: no benchmark result in this directory", dir)
 	}
 	return err
+}
+
+// absolute makes two spellings of a path one: a file that is named twice is one trial.
+func absolute(path string) string {
+	abs, _ := filepath.Abs(path)
+	return cmp.Or(abs, path)
 }
 
 // jsonFiles finds the JSON files below dir, in the order of their names.
@@ -120,7 +126,8 @@ func located(name string, data []byte, err error) error {
 		at = int(kind.Offset)
 	}
 	data = bytes.TrimRight(data, "\n")
-	return fmt.Errorf("%s:%d: %w", name, 1+bytes.Count(data[:min(at, len(data))], []byte("\n")), err)
+	line := 1 + bytes.Count(data[:min(at, len(data))], []byte("\n"))
+	return fmt.Errorf("%s:%d: %w", name, line, err)
 }
 
 // subKey is where a results directory joined the parts of a benchmark's name.
@@ -183,13 +190,4 @@ var pythonMetrics = []struct {
 	{"read-p99-ns", "cache_stats.storage_read_device_p99_ms", ms},
 	{"write-p95-ns", "cache_stats.storage_write_device_p95_ms", ms},
 	{"e2e-p95-ns", "end_to_end_latency_ms.p95", ms},
-}
-
-// tidy makes a value as benchfmt reads it.
-func tidy(value float64, unit string) benchfmt.Value {
-	v, u := benchunit.Tidy(value, unit)
-	if v == value {
-		return benchfmt.Value{Value: value, Unit: unit}
-	}
-	return benchfmt.Value{Value: v, Unit: u, OrigValue: value, OrigUnit: unit}
 }

@@ -63,7 +63,8 @@ func (rec *Record) Tracing() (out []TraceHistogram) {
 		if json.Unmarshal(all[h.Key], &h.Histogram) != nil {
 			continue
 		}
-		h.Buckets = slices.DeleteFunc(h.Buckets, func(b tracing.Bucket) bool { return b.Count <= 0 })
+		empty := func(b tracing.Bucket) bool { return b.Count <= 0 }
+		h.Buckets = slices.DeleteFunc(h.Buckets, empty)
 		h.Count = 0
 		for _, b := range h.Buckets {
 			h.Count += b.Count

@@ -3,8 +3,8 @@
 //
 //	table.go         trials → Table: gathered, named, summarized, compared with the first run
 //	significance.go  Holm's correction, the least p of a number of samples, loss, spread
-//	curves.go        what plots show: merged histograms as percentile curves and octaves
-//	overtime.go      hit ratios over time
+//	curves.go        what plots show: merged histograms as percentile curves and octaves, hit
+//	                 ratios over time
 //	format.go        metrics and their values for people
 //
 // Nothing is assumed of the distributions: medians with the binomial confidence interval of order
