@@ -17,6 +17,7 @@ import (
 	"kvbench/tiers/content"
 	"kvbench/tiers/workdir"
 	"kvbench/tracing"
+	"kvbench/tracing/collector"
 	"kvbench/tracing/host"
 	"kvbench/workloads"
 )
@@ -28,7 +29,7 @@ func trialConfig(v *params.Values, trial int) (kvbench.Config, error) {
 	storage, err := storageConfig(v)
 	cfg := kvbench.Config{Info: runInfo(v, trial), Settle: v.Settle, Storage: storage}
 	if v.LatencyTracing {
-		cfg.Trace = &kvbench.TraceConfig{Level: tracing.Level(v.TraceLevel),
+		cfg.Trace = &collector.Options{Level: tracing.Level(v.TraceLevel),
 			Filter: tracing.Filter(v.TraceFilter)}
 	}
 	return cfg, err

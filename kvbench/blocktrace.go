@@ -19,13 +19,12 @@ func (t *trial) startTracing(ctx context.Context) {
 		t.untraced("a simulated device has no kernel below it")
 		return
 	}
-	c, err := collector.Start(ctx, collector.Options{Device: t.device, Level: t.cfg.Trace.Level,
-		Filter: t.cfg.Trace.Filter})
-	if err != nil {
+	options := *t.cfg.Trace
+	options.Device = t.device
+	var err error
+	if t.tracer, err = collector.Start(ctx, options); err != nil {
 		t.traceFailed("starting", err)
-		return
 	}
-	t.tracer = c
 }
 
 // readTrace takes the histograms when the window is over.

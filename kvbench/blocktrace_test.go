@@ -8,11 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/tracing"
+	"kvbench/tracing/collector"
 )
 
 // A trace that was asked for and did not come is told by its absence in numbers, not by absence.
 func TestATraceOfASimulatedDeviceIsExplained(t *testing.T) {
-	tr := &trial{cfg: &Config{Trace: &TraceConfig{Level: tracing.LevelBlock}}, sim: &simulation{}}
+	cfg := &Config{Trace: &collector.Options{Level: tracing.LevelBlock}}
+	tr := &trial{cfg: cfg, sim: &simulation{}}
 	tr.startTracing(t.Context())
 	var told tracing.Trace
 	require.NoError(t, json.Unmarshal(tr.info.DeviceLatencyTracing, &told))

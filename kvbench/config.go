@@ -11,7 +11,7 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
-	"kvbench/tracing"
+	"kvbench/tracing/collector"
 )
 
 // StorageConfig says which tiers a run has and how it reaches them.
@@ -54,8 +54,9 @@ type Config struct {
 	Settle  time.Duration // rest before and after the window
 	Storage StorageConfig
 
-	// Trace counts the device's requests in the kernel during the window, nil = no.
-	Trace *TraceConfig
+	// Trace counts requests in the kernel during the window, as it says, nil = no. Its device is
+	// that of the storage tier.
+	Trace *collector.Options
 
 	Clock clock.Clock // nil = wall time
 	// Progress is called about once a second, from one goroutine at a time; nil = nobody looks.
@@ -65,21 +66,14 @@ type Config struct {
 	Publish func(*result.Result) error
 }
 
-// TraceConfig says how much is traced and whose requests.
-type TraceConfig struct {
-	Level  tracing.Level
-	Filter tracing.Filter
-}
-
 // Validate reports everything that cannot work, at once.
 func (c *Config) Validate() error {
 	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if c.Storage.Chunk <= 0 || c.Storage.Chunk%4096 != 0 {
-		bad("chunk: %d bytes, need a positive multiple of 4096", c.Storage.Chunk)
+	if n := c.Storage.Chunk; n <= 0 || n%4096 != 0 {
+		errs = append(errs, fmt.Errorf("chunk: %d bytes, need a positive multiple of 4096", n))
 	}
-	if c.Storage.Depth < 1 {
-		bad("depth: %d, need at least 1", c.Storage.Depth)
+	if n := c.Storage.Depth; n < 1 {
+		errs = append(errs, fmt.Errorf("depth: %d, need at least 1", n))
 	}
 	return errors.Join(errs...)
 }

@@ -219,7 +219,15 @@ func (t *trial) load(ctx context.Context) {
 	} else {
 		t.Clock.At(t.loaded+t.phase.Warmup, warm.Fire)
 	}
-	t.Go("the workload", func() { t.work(opctx) })
+	t.Go("the workload", func() {
+		switch err := t.workload.Run(opctx, &t.Env, 0); {
+		case opctx.Err() != nil: // it says nothing of the end
+		case err != nil:
+			t.Fail(err, result.EndedByError)
+		default:
+			t.End(result.EndedByInput)
+		}
+	})
 	t.watch(opctx)
 	if t.phase.Warmup > 0 {
 		if !t.undisturbed(ctx, warm.Wait(t.ending.over)) {
@@ -230,17 +238,6 @@ func (t *trial) load(ctx context.Context) {
 	}
 	t.awaitEnd(ctx)
 	t.closeWindow(ctx)
-}
-
-// work runs the workload. What it says of the end counts while there was none.
-func (t *trial) work(ctx context.Context) {
-	switch err := t.workload.Run(ctx, &t.Env, 0); {
-	case ctx.Err() != nil:
-	case err != nil:
-		t.Fail(err, result.EndedByError)
-	default:
-		t.End(result.EndedByInput)
-	}
 }
 
 // awaitEnd waits for the window's end, which is its deadline if nothing comes before it.

@@ -1,6 +1,7 @@
 package kvbench
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,25 +16,19 @@ var revision string
 // version tells which revision of this suite is running: as linked in, as the Go command stamped
 // it, or as the checkout that the test runs in says.
 func version() string {
-	if revision != "" {
-		return revision
+	v := revision
+	if info, ok := debug.ReadBuildInfo(); ok && v == "" {
+		v = cmp.Or(stamped(info.Settings), strings.TrimPrefix(info.Main.Version, "(devel)"))
 	}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		if v := stamped(info.Settings); v != "" {
-			return v
+	if dir, err := os.Getwd(); err == nil && v == "" {
+		if root := ModuleRoot(dir); isOurModule(root) {
+			v = checkedOut(root)
 		}
-		if v := info.Main.Version; v != "" && v != "(devel)" {
-			return v
-		}
-	}
-	if dir, err := os.Getwd(); err == nil {
-		if root := ModuleRoot(dir); root != "" && isOurModule(root) {
-			if v := checkedOut(root); v != "" {
-				return v + " (checkout)"
-			}
+		if v != "" {
+			v += " (checkout)"
 		}
 	}
-	return "unknown"
+	return cmp.Or(v, "unknown")
 }
 
 func stamped(settings []debug.BuildSetting) string {

@@ -20,6 +20,7 @@ type Ceiling struct {
 	FileSize  int64
 
 	shelf
+	bench *Bench
 	begun [tiers.NumOps]atomic.Int64 // files
 	bufs  []tiers.Buffer             // per worker
 	stamp atomic.Uint64
@@ -36,13 +37,7 @@ func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 	chunk, streams, footprint := int64(b.Pool.Size()), int64(b.Workers), r.level.Capacity/2
 	// Two files per worker and as many again to read must fit.
 	r.size = max(chunk, min(r.FileSize, footprint/(4*streams))/chunk*chunk)
-	r.move = func(ctx context.Context, worker int, l cache.Level, op tiers.Op, o tiers.Object) (
-		tiers.Timing, error,
-	) {
-		start := b.Clock.Now()
-		err := r.transfer(ctx, b, worker, op, o)
-		return tiers.Timing{Device: b.Clock.Now() - start}, err
-	}
+	r.bench, r.move = b, r.transfer
 	if r.bufs, err = b.Pool.Get(ctx, b.Workers, nil); err != nil {
 		return err
 	}
@@ -83,36 +78,38 @@ func (r *Ceiling) next() (op tiers.Op) {
 // a time: how many are in flight is the number of workers, which the benchmark sets to what a run
 // with requests has. What was read is dropped: nothing is verified here. Bytes that count at the
 // commit alone, behind a page cache, are told then.
-func (r *Ceiling) transfer(ctx context.Context, b *Bench, worker int, op tiers.Op,
-	o tiers.Object) error {
-	count := func(n int64) { b.Chunk(worker, tiers.Storage, op, n) }
+func (r *Ceiling) transfer(ctx context.Context, worker int, l cache.Level, op tiers.Op,
+	o tiers.Object) (took tiers.Timing, err error) {
+	b, start := r.bench, r.bench.Clock.Now()
+	defer func() { took.Device = b.Clock.Now() - start }()
+	count := func(n int64) { b.Chunk(worker, l.Kind, op, n) }
 	pass := func(f tiers.Submitter, prepare func([]byte), count func(int64)) error {
 		io := &tiers.IO{Buf: r.bufs[worker], N: len(r.bufs[worker].B)}
 		return transfer.Pass(ctx, b.Clock, f, io, o.Size, prepare, count)
 	}
 	if op == tiers.Read {
-		f, err := r.level.Tier.Open(ctx, o)
+		f, err := l.Tier.Open(ctx, o)
 		if err != nil {
-			return err
+			return took, err
 		}
-		return errors.Join(pass(f, func([]byte) {}, count), f.Close())
+		return took, errors.Join(pass(f, func([]byte) {}, count), f.Close())
 	}
-	f, err := r.level.Tier.Create(ctx, o)
+	f, err := l.Tier.Create(ctx, o)
 	if err != nil {
-		return err
+		return took, err
 	}
 	late := func(int64) {}
-	if r.level.Tier.Traits().CountsAtCommit {
+	if l.Tier.Traits().CountsAtCommit {
 		late, count = count, late
 	}
 	if err := pass(f, r.stampBlocks, count); err != nil {
-		return errors.Join(err, f.Abort())
+		return took, errors.Join(err, f.Abort())
 	}
 	if err := f.Commit(ctx); err != nil {
-		return err
+		return took, err
 	}
 	late(o.Size)
-	return nil
+	return took, nil
 }
 
 // stampBlocks makes every 4 KiB block unlike any other at the cost of one store: drives and
