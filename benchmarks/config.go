@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
@@ -138,26 +139,22 @@ func runInfo(v *params.Values, trial int) record.Info {
 			Benchmark: v.Bench.Name, Division: string(v.Division),
 			Trial: trial, Count: v.Count, Rank: v.Rank, Ranks: v.Ranks, Seed: uint64(v.Seed),
 			Model: result.Model{Key: v.Model.Key, Name: v.Model.Name,
-				TensorParallel: v.TensorParallel},
+				BytesPerToken: v.Model.BytesPerToken(), TensorParallel: v.TensorParallel},
 			Workload: result.Workload{
 				Arrival: v.Arrival, Turns: v.Turns, GenerationMode: v.GenerationMode,
 				DecodeReads: v.DecodeReads, PrefillRate: v.PrefillRate,
 			},
-			IO: result.IO{Mode: v.IO},
+			IO:         result.IO{Mode: v.IO},
+			Parameters: v.Parameters(), DiffersFromClosed: v.Differences(), Warnings: warnings(v),
 		},
 		Sizer: v.Sizer(), Profile: v.PerformanceProfile, QoS: v.Profile.QoS,
 	}
 	if v.Bench.Option != 0 {
 		in.Option = new(v.Bench.Option)
 	}
-	if v.Model.Key != "" {
-		in.Model.BytesPerToken = v.Model.BytesPerToken()
-	}
 	if v.Bench.Load == params.LoadUsers {
 		in.Workload.Users = v.Users
 	}
-	in.Parameters, in.DiffersFromClosed = v.Parameters(), v.Differences()
-	in.Warnings = warnings(v)
 	return in
 }
 
@@ -214,13 +211,14 @@ func warnings(v *params.Values) []string {
 
 // resultPath is where a trial's JSON goes. The points of a sweep over an option
 // have directories of their own too.
-func resultPath(v *params.Values, name string, trial int, stamp string) string {
+func resultPath(v *params.Values, name string, trial int) string {
 	// The submission's tree calls options by their numbers.
 	if o := v.Bench.Option; o > 0 {
 		name = fmt.Sprintf("option_%d", o) + strings.TrimPrefix(name, v.Bench.Name)
 	}
-	return filepath.Join(v.ResultsDir, name, fmt.Sprintf("trial_%d", trial),
-		fmt.Sprintf("rank_%d", v.Rank), "kvcache_results_"+stamp+".json")
+	return filepath.Join(v.ResultsDir, strings.ReplaceAll(name, "/", "_"),
+		fmt.Sprintf("trial_%d", trial), fmt.Sprintf("rank_%d", v.Rank),
+		time.Now().Format("kvcache_results_20060102_150405.json"))
 }
 
 var errInterrupted = errors.New("interrupted")

@@ -2,6 +2,7 @@ package benchmarks
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"kvbench/kvbench/params"
@@ -36,10 +37,7 @@ func storageLayout(v *params.Values, capacity int64) (l tiers.Layout, err error)
 	case v.Layout == "slots":
 		return tiers.Layout{Kind: tiers.LayoutSlots, Bytes: v.Sizer().Bytes(largest)}, nil
 	case v.Layout == "lmcache":
-		if l, err = lmcacheLayout(sizes); l.Kind == tiers.LayoutChunks {
-			l.Bytes = v.Sizer().Bytes(lmcacheTokens)
-		}
-		return l, err
+		return lmcacheLayout(sizes, v.Sizer().Bytes(lmcacheTokens))
 	case v.Packed() > 0:
 		return tiers.Layout{Kind: tiers.LayoutPacked, Places: v.Packed()}, nil
 	}
@@ -57,17 +55,14 @@ func blockSizes(v *params.Values) ([]int, error) {
 
 // lmcacheLayout makes files of 256 tokens of blocks that are multiples of that, or of which a whole
 // number makes one.
-func lmcacheLayout(sizes []int) (tiers.Layout, error) {
+func lmcacheLayout(sizes []int, chunk int64) (tiers.Layout, error) {
 	// LMCache cuts a prompt into chunks of 256 tokens and stores each as a file; blocks of a trace
 	// are some of these chunks, or parts of one.
-	whole := true
-	for _, n := range sizes {
-		whole = whole && n%lmcacheTokens == 0
-	}
+	part := slices.ContainsFunc(sizes, func(n int) bool { return n%lmcacheTokens != 0 })
 	largest := sizes[len(sizes)-1]
 	switch {
-	case whole && largest <= maxBlockFiles*lmcacheTokens:
-		return tiers.Layout{Kind: tiers.LayoutChunks}, nil
+	case !part && largest <= maxBlockFiles*lmcacheTokens:
+		return tiers.Layout{Kind: tiers.LayoutChunks, Bytes: chunk}, nil
 	case len(sizes) == 1 && lmcacheTokens%largest == 0:
 		return tiers.Layout{Kind: tiers.LayoutGrouped, Places: lmcacheTokens / largest}, nil
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"testing"
@@ -29,18 +28,16 @@ type session struct {
 	inputs  params.Inputs
 	points  map[string][]*params.Values // of each selected benchmark, at each point of its sweep
 	ctx     context.Context             // ends with a signal or the go command's death
-	out     io.Writer
-	errs    io.Writer
-	calls   map[string]int // full benchmark name -> calls so far
-	pattern string         // -bench as it was typed
-	offered []string       // sub-benchmarks that there are
+	calls   map[string]int              // full benchmark name -> calls so far
+	pattern string                      // -bench as it was typed
+	offered []string                    // sub-benchmarks that there are
 	ran     map[string]bool
 	skipped []string // "BenchmarkX: why"
 	results []*result.Result
 	ceiling map[string]result.Ceiling // cache directory -> what plain I/O reached
 	lastOpt int                       // the MLPerf option that ran last
 	cpus    []int                     // of -cpu
-	tty     io.Writer                 // the controlling terminal, nil without
+	tty     *os.File                  // the controlling terminal, nil without
 }
 
 // current is the session of this process. The testing package offers no other
@@ -60,7 +57,7 @@ func Main(m *testing.M) int {
 		return m.Run() // the unit tests of this package
 	}
 	s := &session{
-		set: set, out: os.Stdout, errs: os.Stderr,
+		set:    set,
 		points: map[string][]*params.Values{},
 		calls:  map[string]int{}, ran: map[string]bool{}, pattern: pattern,
 		ceiling: map[string]result.Ceiling{},
@@ -81,13 +78,13 @@ func Main(m *testing.M) int {
 func (s *session) run(m *testing.M) int {
 	selected, err := selectBenchmarks(s.pattern)
 	if err != nil {
-		fmt.Fprintln(s.errs, "kvbench:", err)
+		fmt.Fprintln(os.Stderr, "kvbench:", err)
 		return exitParameters
 	}
 	// Nothing is made before every parameter of every benchmark is known to be right.
 	plans, err := s.check(selected)
 	if err != nil {
-		fmt.Fprint(s.errs, refusal(err))
+		fmt.Fprint(os.Stderr, refusal(err))
 		return exitParameters
 	}
 	s.setGoFlags(plans)
@@ -97,7 +94,7 @@ func (s *session) run(m *testing.M) int {
 	s.ctx = ctx
 	s.openTerminal(plans)
 	if err := s.header(plans); err != nil {
-		fmt.Fprintln(s.errs, "kvbench: writing to standard output:", err)
+		fmt.Fprintln(os.Stderr, "kvbench: writing to standard output:", err)
 		return exitFailed
 	}
 	current = s
@@ -159,11 +156,11 @@ func (s *session) help() int {
 		in.Bench = list[0]
 	}
 	v, err := s.set.Resolve(in)
-	if werr := v.WriteHelp(s.out); werr != nil {
+	if v.WriteHelp(os.Stdout) != nil {
 		return exitFailed
 	}
 	if err != nil {
-		fmt.Fprint(s.errs, refusal(err))
+		fmt.Fprint(os.Stderr, refusal(err))
 		return exitParameters
 	}
 	return 0

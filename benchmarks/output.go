@@ -2,6 +2,7 @@ package benchmarks
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -39,7 +40,7 @@ func (s *session) header(plans []*params.Values) error {
 	for _, u := range units.UnitDirections() {
 		fmt.Fprintf(&b, "Unit %s better=%s\n", u.Unit, u.Better)
 	}
-	_, err := s.out.Write([]byte(b.String()))
+	_, err := os.Stdout.WriteString(b.String())
 	return err
 }
 
@@ -63,29 +64,29 @@ func common(plans []*params.Values) []result.Parameter {
 // the two streams.
 func (s *session) epilogue() {
 	for _, r := range s.results {
-		fmt.Fprintln(s.errs)
-		if err := report.WriteSummary(s.errs, r); err != nil {
+		fmt.Fprintln(os.Stderr)
+		if err := report.WriteSummary(os.Stderr, r); err != nil {
 			return
 		}
 	}
 	// Go says nothing of a pattern that matched a benchmark and none of its sub-benchmarks.
 	if names := s.unmatched(); len(names) > 0 {
 		const most = 12
-		fmt.Fprintf(s.errs, "\n-bench %s selects none of these sub-benchmarks, of which nothing "+
-			"ran\n", s.pattern)
+		fmt.Fprintf(os.Stderr, "\n-bench %s selects none of these sub-benchmarks, of which "+
+			"nothing ran\n", s.pattern)
 		for _, name := range names[:min(most, len(names))] {
-			fmt.Fprintln(s.errs, "  "+strings.TrimPrefix(name, "Benchmark"))
+			fmt.Fprintln(os.Stderr, "  "+strings.TrimPrefix(name, "Benchmark"))
 		}
 		if n := len(names) - most; n > 0 {
-			fmt.Fprintf(s.errs, "  and %d more\n", n)
+			fmt.Fprintf(os.Stderr, "  and %d more\n", n)
 		}
 	}
 	if len(s.skipped) > 0 {
 		// No colon behind the first word: readers of the merged streams would take it for
 		// configuration.
-		fmt.Fprintln(s.errs, "\nskipped benchmarks")
+		fmt.Fprintln(os.Stderr, "\nskipped benchmarks")
 		for _, line := range s.skipped {
-			fmt.Fprintln(s.errs, "  "+line)
+			fmt.Fprintln(os.Stderr, "  "+line)
 		}
 	}
 }

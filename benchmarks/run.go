@@ -45,7 +45,10 @@ func each(b *testing.B, name string, f func(*testing.B, *params.Values)) {
 	}
 	for _, v := range current.points[name] {
 		if why := v.Skip(); why != "" {
-			current.skip(b.Name(), why)
+			// Told once: with -count it is asked for each trial.
+			if line := b.Name() + ": " + why; !slices.Contains(current.skipped, line) {
+				current.skipped = append(current.skipped, line)
+			}
 			b.Skip(why)
 		}
 		// Without a sweep the benchmark is what it is called, not a sub-benchmark of itself.
@@ -54,13 +57,6 @@ func each(b *testing.B, name string, f func(*testing.B, *params.Values)) {
 			continue
 		}
 		current.sub(b, v.Point, func(b *testing.B) { f(b, v) })
-	}
-}
-
-// skip remembers once why a benchmark did not run: with -count it is asked for each trial.
-func (s *session) skip(name, why string) {
-	if line := name + ": " + why; !slices.Contains(s.skipped, line) {
-		s.skipped = append(s.skipped, line)
 	}
 }
 
@@ -82,14 +78,13 @@ func measure(b *testing.B, v *params.Values,
 		b.Fatal(err)
 	}
 	cfg.Progress = show
-	var files []string
-	cfg.Publish = func(r *result.Result) (err error) {
-		r.Name = name
+	var path string
+	cfg.Publish = func(r *result.Result) error {
+		r.Name, path = name, resultPath(v, name, number)
 		if job, err := report.FioJob(r); err == nil { // it was traced
 			r.FioWorkload = job
 		}
-		files, err = s.save(b, v, name, number, r)
-		return err
+		return save(b, r, path)
 	}
 	// The live line is wiped before anything is printed: it stands where the terminal's cursor is.
 	restore := s.spare(v)
@@ -104,7 +99,7 @@ func measure(b *testing.B, v *params.Values,
 		err = errors.New(res.Error)
 	}
 	s.results = append(s.results, res)
-	announce(b, res, err, files)
+	announce(b, res, err, path)
 	if err != nil {
 		b.FailNow()
 	}
@@ -112,7 +107,7 @@ func measure(b *testing.B, v *params.Values,
 
 // announce puts a result on the benchmark line and into its log, whose last line
 // says where the result is.
-func announce(b *testing.B, res *result.Result, err error, files []string) {
+func announce(b *testing.B, res *result.Result, err error, path string) {
 	if err == nil {
 		b.ReportMetric(0, "ns/op") // replaced below unless nothing was completed
 		for _, m := range res.Metrics() {
@@ -127,21 +122,18 @@ func announce(b *testing.B, res *result.Result, err error, files []string) {
 	for _, line := range lines {
 		b.Log(line)
 	}
-	if len(files) > 0 {
-		b.Log("result: " + files[0])
+	if _, err := os.Stat(path); err == nil {
+		b.Log("result: " + path)
 	}
 }
 
 // save writes the result's JSON and the summary beside it, and copies of both
 // into the artifact directory when -artifacts was given.
-func (s *session) save(b *testing.B, v *params.Values, name string, trial int,
-	r *result.Result) ([]string, error) {
-	path := resultPath(v, fileName(name), trial, time.Now().Format("20060102_150405"))
+func save(b *testing.B, r *result.Result, path string) error {
 	var text bytes.Buffer
 	if err := report.WriteSummary(&text, r); err != nil {
-		return nil, err
+		return err
 	}
-	// The first is the one that the log names, and that tools follow.
 	paths := []string{path}
 	// Go 1.26 keeps artifacts of a test where -outputdir says; the summary goes along.
 	if flagValue("test.artifacts") == "true" {
@@ -149,28 +141,28 @@ func (s *session) save(b *testing.B, v *params.Values, name string, trial int,
 	}
 	for _, p := range paths {
 		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
-			return nil, fmt.Errorf("making the results directory: %w", err)
+			return fmt.Errorf("making the results directory: %w", err)
 		}
 		if err := r.WriteJSON(p); err != nil {
-			return nil, err
+			return err
 		}
 		if err := os.WriteFile(filepath.Join(filepath.Dir(p), "summary.txt"), text.Bytes(),
 			0o666); err != nil {
-			return nil, fmt.Errorf("writing the summary: %w", err)
+			return fmt.Errorf("writing the summary: %w", err)
 		}
 	}
-	return paths, nil
+	return nil
 }
 
-// fileName makes a sub-benchmark's name one directory.
-func fileName(name string) string { return strings.ReplaceAll(name, "/", "_") }
+// optionPause is the rest between two MLPerf options of one closed run.
+const optionPause = 20 * time.Second
 
 // pauseBetweenOptions rests where one MLPerf option follows another, as the closed division wants
 // it: what the one left in the drive's caches must not serve the next.
 func (s *session) pauseBetweenOptions(v *params.Values) {
 	if o := v.Bench.Option; o != s.lastOpt {
-		if s.lastOpt != 0 && v.OptionPause() > 0 {
-			_ = clock.NewWall().Sleep(s.ctx, v.OptionPause())
+		if s.lastOpt != 0 && v.Division == params.Closed {
+			_ = clock.NewWall().Sleep(s.ctx, optionPause)
 		}
 		s.lastOpt = o
 	}

@@ -100,12 +100,8 @@ func splitTop(s string, sep byte) []string {
 	return append(parts, s[from:])
 }
 
-func flagValue(name string) string {
-	if f := flag.Lookup(name); f != nil {
-		return f.Value.String()
-	}
-	return ""
-}
+// flagValue is a flag of the testing package, which has them all.
+func flagValue(name string) string { return flag.Lookup(name).Value.String() }
 
 // readGoFlags takes the window and the trials from Go's own flags, if typed: flag.Visit passes over
 // what only has its default.
@@ -115,7 +111,7 @@ func readGoFlags(in *params.Inputs) {
 		case "test.benchtime":
 			in.BenchTime = f.Value.String()
 		case "test.count":
-			in.Count, _ = strconv.Atoi(strings.TrimSpace(f.Value.String()))
+			in.Count, _ = strconv.Atoi(f.Value.String())
 		}
 	})
 }

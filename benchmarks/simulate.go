@@ -60,7 +60,6 @@ func simulationFeasible(v *params.Values) params.Violations {
 // one trace over the other. Trials of one benchmark write the same bytes.
 func oneTrace(plans []*params.Values) params.Violations {
 	names := map[string]string{}
-	// Trials write the same bytes, so that the last one may replace those before it.
 	for _, v := range plans {
 		if v.IOTraceLog == "" || v.Skip() != "" {
 			continue

@@ -2,7 +2,6 @@ package benchmarks
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -20,27 +19,24 @@ func (s *session) openTerminal(plans []*params.Values) {
 	if len(plans) == 0 || plans[0].Progress == "none" {
 		return
 	}
-	// Opened once: what is written to it later must not depend on where output goes.
-	f, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
-	if err != nil {
-		return // no terminal: cron, CI, nohup
+	// Opened once: what is written to it later must not depend on where output goes. There is none
+	// under cron, CI and nohup.
+	if f, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0); err == nil {
+		s.tty = f
 	}
-	s.tty = &liveTerminal{f}
 }
 
-// liveTerminal overwrites one line of a terminal.
-type liveTerminal struct{ f *os.File }
-
-func (t *liveTerminal) Write(line []byte) (int, error) {
-	width, _, err := term.GetSize(int(t.f.Fd()))
+// draw overwrites the one line of a terminal that is ours.
+func draw(tty *os.File, line string) {
+	width, _, err := term.GetSize(int(tty.Fd()))
 	if err != nil || width < 20 {
 		width = 80
 	}
 	// A line that wraps could not be overwritten.
-	if text := []rune(string(line)); len(text) > width-1 {
-		line = []byte(string(text[:width-1]))
+	if text := []rune(line); len(text) > width-1 {
+		line = string(text[:width-1])
 	}
-	return fmt.Fprintf(t.f, "\r\x1b[K%s", line)
+	_, _ = fmt.Fprintf(tty, "\r\x1b[K%s", line)
 }
 
 // live returns the progress function of one trial, nil without a terminal, and
@@ -49,23 +45,18 @@ func (s *session) live(name string) (show func(kvbench.Snapshot), wipe func()) {
 	if s.tty == nil {
 		return nil, func() {}
 	}
-	l := &liveLine{w: s.tty, name: name}
-	return l.show, func() { _, _ = s.tty.Write(nil) }
+	l := &liveLine{name: name}
+	return func(now kvbench.Snapshot) { draw(s.tty, l.text(now)) }, func() { draw(s.tty, "") }
 }
 
 // liveLine turns snapshots into text. Rates are those since the last snapshot.
 type liveLine struct {
-	w    io.Writer
 	name string
 	last kvbench.Snapshot
 }
 
-func (l *liveLine) show(s kvbench.Snapshot) {
-	_, _ = io.WriteString(l.w, l.text(s))
-	l.last = s
-}
-
 func (l *liveLine) text(s kvbench.Snapshot) string {
+	defer func() { l.last = s }()
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s %s", l.name, s.Stage, short(s.Elapsed))
 	if s.Total > 0 {
@@ -73,9 +64,8 @@ func (l *liveLine) text(s kvbench.Snapshot) string {
 	}
 	if s.Of > 0 {
 		fmt.Fprintf(&b, ", %s of %s", gib(s.Done), gib(s.Of))
-		return b.String()
 	}
-	if s.Tiers == nil {
+	if s.Of > 0 || s.Tiers == nil {
 		return b.String()
 	}
 	// The first line of a stage counts from its beginning.

@@ -1,7 +1,6 @@
 package benchmarks
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -14,13 +13,7 @@ import (
 )
 
 func TestTheLiveLineTellsRatesSinceTheLastOne(t *testing.T) {
-	var text strings.Builder
-	l := &liveLine{w: &text, name: "Synthetic"}
-	show := func(s kvbench.Snapshot) string {
-		text.Reset()
-		l.show(s)
-		return text.String()
-	}
+	show := (&liveLine{name: "Synthetic"}).text
 	const gibibyte = int64(1) << 30
 	bytes := func(read, written int64) (live record.Live) {
 		live.Bytes[tiers.Storage][tiers.Read] = read

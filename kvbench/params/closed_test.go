@@ -17,7 +17,6 @@ func TestClosedIsTheOptionAndNothingElse(t *testing.T) {
 	assert.Equal(t, []any{"llama3.1-8b", 200, 16, int64(42)},
 		[]any{v.Model.Key, v.Users, v.MaxConcurrentAllocs, v.Seed})
 	assert.Equal(t, 90*time.Second, v.Settle)
-	assert.Equal(t, 20*time.Second, v.OptionPause())
 	assert.Equal(t, 1, v.IODepth)
 	assert.Equal(t, "mlperf", v.TPRule)
 	assert.False(t, v.Direct())
@@ -28,7 +27,6 @@ func TestClosedIsTheOptionAndNothingElse(t *testing.T) {
 	assert.Nil(t, v.Differences())
 	assert.Equal(t, "MLPerf Storage v3.0 parameters, not an MLPerf result", v.Division.Notice())
 	assert.Empty(t, Open.Notice())
-	assert.Zero(t, good(t, Inputs{}).OptionPause())
 	v = good(t, Inputs{Bench: bench(t, "LargeModel")}, "-division=closed")
 	assert.Equal(t, []any{"llama3.1-70b-instruct", 70, 4},
 		[]any{v.Model.Key, v.Users, v.MaxConcurrentAllocs})

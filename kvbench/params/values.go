@@ -180,14 +180,6 @@ func (v *Values) ConstantRate() bool { return v.RequestSpacing == "constant" }
 // benchmark's is.
 func (v *Values) CPythonPopulation() bool { return v.Division == Closed }
 
-// OptionPause is the rest between two MLPerf options of one closed run.
-func (v *Values) OptionPause() time.Duration {
-	if v.Division == Closed {
-		return 20 * time.Second
-	}
-	return 0
-}
-
 // Sizer gives the bytes of an entry on this rank.
 func (v *Values) Sizer() model.Sizer {
 	return model.NewSizer(v.Model, v.TensorParallel, model.TPRule(v.TPRule))
