@@ -29,8 +29,7 @@ func Name(o tiers.Object) (fan, name string) {
 }
 
 // Fan returns the descriptor of one of the two-digit directories, which it makes when it is
-// first needed. A symbolic link of that name is refused: files belong into the suite's own
-// directory and nowhere else.
+// first needed.
 func (d *Dir) Fan(name string) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -40,19 +39,9 @@ func (d *Dir) Fan(name string) (int, error) {
 	if fd, ok := d.fans[name]; ok {
 		return fd, nil
 	}
-	err := Retry(func() error { return unix.Mkdirat(d.fd, name, ownedMode) })
-	made := err == nil // else a user has one
-	if !made && !errors.Is(err, unix.EEXIST) {
-		return -1, fmt.Errorf("make the directory %s/%s: %w", d.path, name, err)
-	}
-	fd, err := OpenAt(d.fd, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	fd, _, _, err := ownDir(d.fd, name, d.path+"/"+name)
 	if err != nil {
-		return -1, fmt.Errorf("open the directory %s/%s "+
-			"(not ours if it is a link or a file, move it away): %w", d.path, name, err)
-	}
-	if _, err := stickyDir(fd, made); err != nil {
-		unix.Close(fd)
-		return -1, fmt.Errorf("open the directory %s/%s: %w", d.path, name, err)
+		return -1, err
 	}
 	d.fans[name] = fd
 	return fd, nil

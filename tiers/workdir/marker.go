@@ -78,15 +78,13 @@ func (d *Dir) openMarker() (fresh bool, err error) {
 	}
 	// It may have been removed, or made again, between opening and locking it.
 	var held, there unix.Stat_t
-	err = unix.Fstat(d.lock, &held)
-	if err == nil && held.Mode&unix.S_IFMT != unix.S_IFREG {
+	err = errors.Join(unix.Fstat(d.lock, &held),
+		unix.Fstatat(d.fd, markerName, &there, unix.AT_SYMLINK_NOFOLLOW))
+	switch {
+	case err == nil && held.Mode&unix.S_IFMT != unix.S_IFREG:
 		return false, fmt.Errorf("%s is not a regular file, so not our marker; move it away",
 			d.marker())
-	}
-	if err == nil {
-		err = unix.Fstatat(d.fd, markerName, &there, unix.AT_SYMLINK_NOFOLLOW)
-	}
-	if err == nil && (held.Ino != there.Ino || held.Dev != there.Dev) {
+	case err == nil && (held.Ino != there.Ino || held.Dev != there.Dev):
 		err = unix.ENOENT
 	}
 	if err != nil {
@@ -129,18 +127,18 @@ func (d *Dir) lockMarker() error {
 	if err == nil {
 		return nil
 	}
-	text, _ := readMarker(d.lock)
-	m, _ := parseMarker(text)
+	m, _, _ := readMarker(d.lock)
+	locked := &LockedError{Path: d.path, PID: m.PID, Host: m.Host}
 	switch {
 	case errors.Is(err, unix.EWOULDBLOCK):
-		return &LockedError{Path: d.path, PID: m.PID, Host: m.Host}
+		return locked
 	case errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOSYS),
 		errors.Is(err, unix.EINVAL):
 		// No locks here: the process number must do, on this machine at least.
 		host, _ := os.Hostname()
 		if m.PID != 0 && m.PID != os.Getpid() && m.Host == host &&
 			unix.Kill(m.PID, 0) != unix.ESRCH {
-			return &LockedError{Path: d.path, PID: m.PID, Host: m.Host}
+			return locked
 		}
 		d.warnings = append(d.warnings, fmt.Sprintf("the filesystem of %s knows no file locks "+
 			"(%v): nothing keeps a second run out of it", d.path, err))
@@ -149,25 +147,20 @@ func (d *Dir) lockMarker() error {
 	return fail("lock", d.marker(), err)
 }
 
-// parseMarker reads a marker. Known says whether the text is that of a marker at all, whole
-// or cut short by a kill; what cannot be read of it stays zero.
-func parseMarker(text []byte) (m marker, known bool) {
-	text = bytes.TrimRight(text, "\x00")
+// readMarker reads a marker file. Known says whether the text is that of a marker at all, whole or
+// cut short by a kill; what cannot be read of it stays zero.
+func readMarker(fd int) (m marker, known bool, err error) {
+	text := make([]byte, 64<<10)
+	n := 0
+	err = Retry(func() (err error) { n, err = unix.Pread(fd, text, 0); return err })
+	text = bytes.TrimRight(text[:max(0, n)], "\x00")
 	if n := min(len(text), len(markerMagic)); string(text[:n]) != markerMagic[:n] {
-		return m, false
+		return m, false, err
 	}
 	if json.Unmarshal(text, &m) != nil {
 		m = marker{}
 	}
-	return m, true
-}
-
-// readMarker returns the text of the marker file.
-func readMarker(fd int) ([]byte, error) {
-	buf := make([]byte, 64<<10)
-	var n int
-	err := Retry(func() (err error) { n, err = unix.Pread(fd, buf, 0); return err })
-	return buf[:max(0, n)], err
+	return m, true, err
 }
 
 // write replaces the text of the marker in dir, in place. The magic at its start is the same before

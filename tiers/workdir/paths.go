@@ -61,7 +61,7 @@ func resolve(dir string) (string, error) {
 // that would show as an error of the first mkdir, which names neither.
 func nearest(path string) (top, rest string, err error) {
 	at := path
-	for {
+	for ; ; at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest) {
 		_, err := os.Lstat(at)
 		if err == nil {
 			break
@@ -69,7 +69,6 @@ func nearest(path string) (top, rest string, err error) {
 		if !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
 			return "", "", err
 		}
-		at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest)
 	}
 	info, err := os.Stat(at)
 	switch {

@@ -161,13 +161,8 @@ func removeUp(dir, top string) {
 // open is one attempt. An errno of ENOENT or EEXIST says that the directory changed meanwhile.
 // Made is what Open made above the directory: removed at the end, see marker.
 func open(path, parent, made string, opt Options) (_ *Dir, err error) {
-	err = unix.Mkdir(path, ownedMode)
-	madeRank := err == nil
-	if err != nil && !errors.Is(err, unix.EEXIST) {
-		return nil, fail("make the directory", path, err)
-	}
-	d := &Dir{path: path, keep: opt.Keep, fd: -1, lock: -1, fans: make(map[string]int)}
-	fresh := false
+	d := &Dir{path: path, keep: opt.Keep, lock: -1, fans: make(map[string]int)}
+	var madeRank, sticky, fresh bool
 	defer func() {
 		if err == nil {
 			return
@@ -180,17 +175,8 @@ func open(path, parent, made string, opt Options) (_ *Dir, err error) {
 			unix.Rmdir(path) // only if nothing is in it
 		}
 	}()
-	d.fd, err = OpenAt(unix.AT_FDCWD, path, unix.O_RDONLY|unix.O_DIRECTORY, 0)
-	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
-		return nil, fmt.Errorf("%s is not a directory of our own but a symbolic link or a file; "+
-			"move it away", path)
-	}
-	sticky := false
-	if err == nil {
-		sticky, err = stickyDir(d.fd, madeRank)
-	}
-	if err != nil {
-		return nil, fail("open the directory", path, err)
+	if d.fd, madeRank, sticky, err = ownDir(unix.AT_FDCWD, path, path); err != nil {
+		return nil, fmt.Errorf("%w%s", err, tiers.Advice(err))
 	}
 	// Once the marker is locked no other run works here.
 	if fresh, err = d.openMarker(); err != nil {
@@ -217,28 +203,48 @@ func open(path, parent, made string, opt Options) (_ *Dir, err error) {
 	return d, nil
 }
 
+// ownDir makes a directory of the suite's in that of a descriptor, or opens the one that is there. A
+// symbolic link is refused: files belong into the suite's own directories and nowhere else. Sticky
+// says that it carries the suite's mark.
+func ownDir(in int, name, path string) (fd int, made, sticky bool, err error) {
+	err = Retry(func() error { return unix.Mkdirat(in, name, ownedMode) })
+	if made = err == nil; !made && !errors.Is(err, unix.EEXIST) {
+		return -1, false, false, fmt.Errorf("make the directory %s: %w", path, err)
+	}
+	fd, err = OpenAt(in, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err == nil {
+		if sticky, err = stickyDir(fd, made); err == nil {
+			return fd, made, sticky, nil
+		}
+		unix.Close(fd)
+	}
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
+		err = fmt.Errorf("%s is not a directory of our own but a symbolic link or a file; "+
+			"move it away", path)
+	} else {
+		err = fmt.Errorf("open the directory %s: %w", path, err)
+	}
+	return -1, made, false, err
+}
+
 // stickyDir says whether the directory carries the mark of the suite's, and gives it to one
 // just made where the system call that made it does not (macOS).
-func stickyDir(fd int, made bool) (bool, error) {
+func stickyDir(fd int, made bool) (sticky bool, err error) {
 	var s unix.Stat_t
-	if err := unix.Fstat(fd, &s); err != nil {
-		return false, err
+	err = unix.Fstat(fd, &s)
+	if sticky = s.Mode&unix.S_ISVTX != 0; made && !sticky {
+		// Should that fail, an empty directory may be left after a kill, no more.
+		_ = unix.Fchmod(fd, ownedMode)
 	}
-	if s.Mode&unix.S_ISVTX != 0 || !made {
-		return s.Mode&unix.S_ISVTX != 0, nil
-	}
-	// Should that fail, an empty directory may be left after a kill, no more.
-	_ = unix.Fchmod(fd, ownedMode)
-	return true, nil
+	return sticky || made, err
 }
 
 // takeOver reads the marker of the run before and removes what it left.
 func (d *Dir) takeOver() (marker, error) {
-	text, err := readMarker(d.lock)
+	old, known, err := readMarker(d.lock)
 	if err != nil {
-		return marker{}, fail("read", d.marker(), err)
+		return old, fail("read", d.marker(), err)
 	}
-	old, known := parseMarker(text)
 	if !known {
 		return old, fmt.Errorf("%s was not written by kvbench, so the directory is "+
 			"somebody else's; move it away or give another -cache-dir", d.marker())
