@@ -17,7 +17,7 @@ const (
 )
 
 // String returns "gpu", "cpu" or "storage".
-func (k Kind) String() string { return name(kindNames[:], int(k), "Kind") }
+func (k Kind) String() string { return name(int(k), "Kind", "gpu", "cpu", "storage") }
 
 // Op is the direction of a transfer, seen from the tier.
 type Op uint8
@@ -30,7 +30,7 @@ const (
 )
 
 // String returns "read" or "write".
-func (o Op) String() string { return name(opNames[:], int(o), "Op") }
+func (o Op) String() string { return name(int(o), "Op", "read", "write") }
 
 // Phase says why bytes moved.
 type Phase uint8
@@ -44,15 +44,9 @@ const (
 )
 
 // String returns "Prefill", "Decode" or "Evict", as I/O traces spell them.
-func (p Phase) String() string { return name(phaseNames[:], int(p), "Phase") }
+func (p Phase) String() string { return name(int(p), "Phase", "Prefill", "Decode", "Evict") }
 
-var (
-	kindNames  = [NumKinds]string{GPU: "gpu", CPU: "cpu", Storage: "storage"}
-	opNames    = [NumOps]string{Read: "read", Write: "write"}
-	phaseNames = [NumPhases]string{Prefill: "Prefill", Decode: "Decode", Evict: "Evict"}
-)
-
-func name(names []string, i int, kind string) string {
+func name(i int, kind string, names ...string) string {
 	if i < len(names) {
 		return names[i]
 	}

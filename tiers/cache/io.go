@@ -114,10 +114,7 @@ func (l *Lease) Write(ctx context.Context, i int, tag Tag) (n int, res Result, e
 		return n, res, err
 	}
 	claims := l.together(i)
-	n = len(claims)
-	for k := range claims {
-		res.Bytes += claims[k].e.size
-	}
+	n, res.Bytes = len(claims), bytesOf(l.objects)
 	begun := c.now()
 	if c.bounded && !tag.Unbounded {
 		err = c.enter(ctx)
@@ -137,14 +134,11 @@ func (l *Lease) Write(ctx context.Context, i int, tag Tag) (n int, res Result, e
 		return n, res, err
 	}
 
-	l.objects = l.objects[:0]
 	c.mu.Lock()
 	for k := range claims {
-		cl := &claims[k]
-		cl.claimed = nil
 		c.gen++
-		l.objects = append(l.objects, tiers.Object{Key: cl.e.key, Gen: c.gen, Size: cl.e.size,
-			Place: i + k})
+		l.objects[k].Gen = c.gen
+		claims[k].claimed = nil
 	}
 	c.mu.Unlock()
 	res.Level = in.Kind
@@ -172,14 +166,18 @@ func (l *Lease) Write(ctx context.Context, i int, tag Tag) (n int, res Result, e
 	return n, res, err
 }
 
-// together returns the claims from i on that one transfer may have.
+// together returns the claims from i on that one transfer may have, and puts their entries into
+// l.objects.
 func (l *Lease) together(i int) []claim {
-	in, n, bytes := l.claims[i].claimed, i+1, l.claims[i].e.size
-	for in != nil && n < len(l.claims) && l.claims[n].owner && l.claims[n].claimed == in {
-		if bytes += l.claims[n].e.size; bytes > in.extent {
+	in, n, bytes := l.claims[i].claimed, i, int64(0)
+	l.objects = l.objects[:0]
+	for ; n < len(l.claims); n++ {
+		cl := &l.claims[n]
+		if n > i && (in == nil || !cl.owner || cl.claimed != in || bytes+cl.e.size > in.extent) {
 			break
 		}
-		n++
+		bytes += cl.e.size
+		l.objects = append(l.objects, tiers.Object{Key: cl.e.key, Size: cl.e.size, Place: n})
 	}
 	return l.claims[i:n]
 }

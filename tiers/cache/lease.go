@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"kvbench/tiers"
-	"kvbench/tiers/clock"
 )
 
 // Want is one key that a request is about to use.
@@ -259,16 +258,21 @@ func (l *Lease) Wait(ctx context.Context, i int, tag Tag) (waited time.Duration,
 	if cl.e == nil || cl.owner {
 		return 0, fmt.Errorf("reading a key that was decided as a miss: %w", ErrGone)
 	}
-	if ready := c.pending(cl.e); ready != nil {
-		start := c.now()
+	c.mu.Lock()
+	if cl.e.cur == nil && cl.e.state != evicted {
+		if cl.e.ready == nil {
+			cl.e.ready = c.clock.NewEvent()
+		}
+		ready, start := cl.e.ready, c.now()
+		c.mu.Unlock()
 		l.letGo(ctx, tag)
 		err = ready.Wait(ctx)
 		if waited = c.now() - start; err != nil {
 			return waited, err
 		}
 		l.holdAgain()
+		c.mu.Lock()
 	}
-	c.mu.Lock()
 	defer c.mu.Unlock()
 	if cl.pinned == nil {
 		if !cl.e.readable() {
@@ -277,17 +281,4 @@ func (l *Lease) Wait(ctx context.Context, i int, tag Tag) (waited time.Duration,
 		cl.pinned = cl.e.cur.pin()
 	}
 	return waited, nil
-}
-
-// pending returns the event to wait for while e is not written yet.
-func (c *Cache) pending(e *Entry) clock.Event {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e.cur != nil || e.state == evicted {
-		return nil
-	}
-	if e.ready == nil {
-		e.ready = c.clock.NewEvent()
-	}
-	return e.ready
 }

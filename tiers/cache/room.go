@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -35,14 +36,9 @@ type level struct {
 }
 
 func (c *Cache) newLevel(i int, cfg Level, last bool) *level {
-	l := &level{Level: cfg, index: i, order: c.policy.Evict(cfg.Capacity)}
-	switch {
-	case l.Keep > 0:
-		l.limit = int64(float64(l.Capacity) * l.Keep)
-	case last:
-		l.limit = l.Capacity // exactly
-	default:
-		l.limit = int64(float64(l.Capacity) * KeepRatio)
+	l := &level{Level: cfg, index: i, limit: cfg.Capacity, order: c.policy.Evict(cfg.Capacity)}
+	if cfg.Keep > 0 || !last { // else exactly
+		l.limit = int64(float64(cfg.Capacity) * cmp.Or(cfg.Keep, KeepRatio))
 	}
 	if l.Tier != nil {
 		l.extent = l.Tier.Traits().Extent
@@ -111,7 +107,15 @@ func (c *Cache) plan(e *Entry, strict bool, work *[]move) bool {
 	s.need[e.in.index] = e.size
 	for s.at = e.in.index; s.at < len(c.levels); s.at++ {
 		l := c.levels[s.at]
-		c.overflow()
+		// Entries that together could never fit into this level, however empty (a cpu tier larger than
+		// the storage under it), are sent further down: first victims first.
+		for k := 0; k < len(s.moves) && s.need[s.at] > l.limit; k++ {
+			if m := &s.moves[k]; m.to == s.at {
+				m.to = c.place(m.e, s.at+1)
+				s.need[s.at] -= m.e.size
+				s.need[m.to] += m.e.size
+			}
+		}
 		s.short = l.used - l.leaving + l.claimed + s.need[s.at] - l.limit
 		if s.short > 0 {
 			l.order.Victims(c.consider)
@@ -149,22 +153,6 @@ func (c *Cache) choose(v *Entry) (more bool) {
 	s.moves = append(s.moves, move{e: v, to: to})
 	s.short -= v.size
 	return s.short > 0
-}
-
-// overflow sends entries further down that together could never fit into the level looked at,
-// however empty (a cpu tier larger than the storage under it): first victims first.
-func (c *Cache) overflow() {
-	s := &c.search
-	for k := range s.moves {
-		if s.need[s.at] <= c.levels[s.at].limit {
-			return
-		}
-		if m := &s.moves[k]; m.to == s.at {
-			m.to = c.place(m.e, s.at+1)
-			s.need[s.at] -= m.e.size
-			s.need[m.to] += m.e.size
-		}
-	}
 }
 
 // sink makes an entry one of a lower level; its bytes follow.

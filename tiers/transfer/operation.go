@@ -73,7 +73,8 @@ func (op *operation) timing(s *side) (tm tiers.Timing, rest time.Duration) {
 	return tm, op.wall - tm.Device
 }
 
-// run carries the operation out for the first of objs.
+// run carries the operation out for the first of objs. What it makes in a sink is there as a whole
+// or not at all.
 func (op *operation) run(objs []tiers.Object) (err error) {
 	defer recoverInto(&err)
 	if err := op.admit(objs); err != nil {
@@ -89,13 +90,35 @@ func (op *operation) run(objs []tiers.Object) (err error) {
 			return err
 		}
 		defer func() { err = errors.Join(err, op.call(s, r.Close)) }()
-		s.to = r
-		op.lay(objs, r)
+		op.lay(s, r, r, objs)
 	}
-	if op.out.tier == nil {
+	s := &op.out
+	if s.tier == nil {
 		return op.pump()
 	}
-	return op.fill(objs)
+	var w tiers.Writer
+	err = op.call(s, func() (err error) { w, err = s.tier.Create(op.ctx, objs...); return err })
+	if err != nil {
+		return err
+	}
+	committed := false
+	defer func() {
+		if !committed { // also when Commit panics
+			err = errors.Join(err, w.Abort())
+		}
+	}()
+	op.lay(s, w, w, objs)
+	if err := op.pump(); err != nil {
+		return err
+	}
+	flushed := op.t.Clock.Now()
+	err = op.call(s, func() error { return w.Commit(op.ctx) })
+	op.flush = op.t.Clock.Now() - flushed
+	// Where bytes are in the page cache until then, none has reached the device before.
+	if committed = err == nil; committed && s.traits.CountsAtCommit {
+		s.done(s.op, op.payload(0, op.size))
+	}
+	return err
 }
 
 // leave is the end of the operation, but for streams that are stuck.
@@ -108,39 +131,10 @@ func (op *operation) leave() {
 	}
 }
 
-// fill is the part of run that has a sink: what it makes is there as a whole or not at all.
-func (op *operation) fill(objs []tiers.Object) (err error) {
-	s := &op.out
-	var w tiers.Writer
-	err = op.call(s, func() (err error) { w, err = s.tier.Create(op.ctx, objs...); return err })
-	if err != nil {
-		return err
-	}
-	committed := false
-	defer func() {
-		if !committed { // also when Commit panics
-			err = errors.Join(err, w.Abort())
-		}
-	}()
-	s.to = w
-	op.lay(objs, w)
-	if err := op.pump(); err != nil {
-		return err
-	}
-	from := op.t.Clock.Now()
-	err = op.call(s, func() error { return w.Commit(op.ctx) })
-	op.flush = op.t.Clock.Now() - from
-	// Where bytes are in the page cache until then, none has reached the device before.
-	if committed = err == nil; committed && s.traits.CountsAtCommit {
-		s.done(s.op, op.payload(0, op.size))
-	}
-	return err
-}
-
 // lay says which objects it is and where they lie.
-func (op *operation) lay(objs []tiers.Object, ext tiers.Extent) {
+func (op *operation) lay(s *side, to tiers.Submitter, ext tiers.Extent, objs []tiers.Object) {
 	n := ext.Len()
-	op.objs, op.ext = objs[:n], ext
+	s.to, op.objs, op.ext = to, objs[:n], ext
 	op.size = ext.Start(n-1) + objs[n-1].Size
 }
 
@@ -201,8 +195,6 @@ func (op *operation) validate(o tiers.Object, align int) error {
 		return fmt.Errorf("entry %s has %d bytes: it must have at least one", o.Key, o.Size)
 	case !op.holds():
 		return nil
-	case t.Pool == nil || t.Content == nil:
-		return errors.New("a Transfer of bytes needs Pool and Content")
 	case chunk%buffer.PageSize != 0 || chunk%int64(align) != 0:
 		return fmt.Errorf("a Transfer's Chunk (%d bytes) must be a multiple of %d", chunk,
 			max(align, buffer.PageSize))

@@ -203,9 +203,9 @@ func open(path, parent, made string, opt Options) (_ *Dir, err error) {
 	return d, nil
 }
 
-// ownDir makes a directory of the suite's in that of a descriptor, or opens the one that is there. A
-// symbolic link is refused: files belong into the suite's own directories and nowhere else. Sticky
-// says that it carries the suite's mark.
+// ownDir makes a directory of the suite's in that of a descriptor, or opens the one that is there.
+// A symbolic link is refused: files belong into the suite's own directories and nowhere else.
+// Sticky says that it carries the suite's mark.
 func ownDir(in int, name, path string) (fd int, made, sticky bool, err error) {
 	err = Retry(func() error { return unix.Mkdirat(in, name, ownedMode) })
 	if made = err == nil; !made && !errors.Is(err, unix.EEXIST) {
