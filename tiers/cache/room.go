@@ -107,8 +107,8 @@ func (c *Cache) plan(e *Entry, strict bool, work *[]move) bool {
 	s.need[e.in.index] = e.size
 	for s.at = e.in.index; s.at < len(c.levels); s.at++ {
 		l := c.levels[s.at]
-		// Entries that together could never fit into this level, however empty (a cpu tier larger than
-		// the storage under it), are sent further down: first victims first.
+		// Entries that together could never fit into this level, however empty (a cpu tier larger
+		// than the storage under it), are sent further down: first victims first.
 		for k := 0; k < len(s.moves) && s.need[s.at] > l.limit; k++ {
 			if m := &s.moves[k]; m.to == s.at {
 				m.to = c.place(m.e, s.at+1)

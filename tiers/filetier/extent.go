@@ -80,11 +80,6 @@ type extent struct {
 	users atomic.Int64 // its holder and the requests under way
 }
 
-var (
-	_ tiers.Reader = (*extent)(nil)
-	_ tiers.Writer = (*extent)(nil)
-)
-
 func (t *Tier) extentOf(run []*entry, kind ioengine.Kind) *extent {
 	x := &extent{t: t, f: run[0].in, run: run, kind: kind}
 	x.users.Store(1)

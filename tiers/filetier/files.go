@@ -1,8 +1,10 @@
 package filetier
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -40,10 +42,7 @@ func (f *file) object(p policy, part int) tiers.Object {
 
 // parts is how many files on disk f is.
 func (f *file) parts(p policy) int {
-	if p.part == 0 {
-		return 1
-	}
-	return int(tiers.AlignUp(f.first.Size, p.part) / p.part)
+	return 1 + int((f.first.Size-1)/cmp.Or(p.part, math.MaxInt64))
 }
 
 // makeFile makes f when its first object needs it; all parts or none. A file that could not be made
@@ -51,22 +50,18 @@ func (f *file) parts(p policy) int {
 func (t *Tier) makeFile(f *file) error {
 	m := f.making
 	m.once.Do(func() {
-		for i := range f.parts(t.policy) {
-			fd, err := t.openPart(f, i, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, t.direct)
-			if err == nil {
-				m.fds = append(m.fds, fd)
-				continue
-			}
-			if t.direct && errors.Is(err, unix.EINVAL) {
-				_ = t.unlinkPart(f, i) // some filesystems make the file and then refuse direct I/O
-			}
-			m.err = t.error("create", *f.first, f, i, -1, err)
-			closeAll(m.fds)
-			for k := range m.fds {
-				m.err = errors.Join(m.err, t.unlinkPart(f, k))
-			}
-			m.fds = nil
+		var failed int
+		var err error
+		m.fds, failed, err = t.openParts(f, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
+		if err == nil {
 			return
+		}
+		m.err = t.error("create", *f.first, f, failed, -1, err)
+		if t.direct && errors.Is(err, unix.EINVAL) {
+			_ = t.unlinkPart(f, failed) // some make the file and then refuse direct I/O
+		}
+		for i := range failed {
+			m.err = errors.Join(m.err, t.unlinkPart(f, i))
 		}
 	})
 	if m.err != nil {
@@ -76,6 +71,19 @@ func (t *Tier) makeFile(f *file) error {
 		f.gone = true
 	}
 	return m.err
+}
+
+// openParts opens all files that f is on disk or none, and says which one could not be.
+func (t *Tier) openParts(f *file, flags int) (fds []int, failed int, err error) {
+	for i := range f.parts(t.policy) {
+		fd, err := t.openPart(f, i, flags, t.direct)
+		if err != nil {
+			closeAll(fds)
+			return nil, i, err
+		}
+		fds = append(fds, fd)
+	}
+	return fds, 0, nil
 }
 
 // openPart opens a file on disk. Directories and files are opened by descriptor and name, and links
@@ -102,17 +110,12 @@ func (t *Tier) openPart(f *file, part, flags int, direct bool) (fd int, err erro
 // open opens all parts of f for reading o, and without direct I/O drops them from the page cache,
 // so that what is read comes from the device.
 func (t *Tier) open(f *file, o tiers.Object) (fds []int, err error) {
-	for i := range f.parts(t.policy) {
-		fd, err := t.openPart(f, i, unix.O_RDONLY, t.direct)
-		if err != nil {
-			closeAll(fds)
-			return nil, t.error("open", o, f, i, -1, notFound(err))
-		}
-		fds = append(fds, fd)
-		if t.direct {
-			continue
-		}
-		if err := dropCache(fd); err != nil {
+	fds, failed, err := t.openParts(f, unix.O_RDONLY)
+	if err != nil {
+		return nil, t.error("open", o, f, failed, -1, notFound(err))
+	}
+	for i := 0; i < len(fds) && !t.direct; i++ {
+		if err := dropCache(fds[i]); err != nil {
 			closeAll(fds)
 			return nil, t.error("drop from the page cache", o, f, i, -1, err)
 		}
@@ -123,15 +126,13 @@ func (t *Tier) open(f *file, o tiers.Object) (fds []int, err error) {
 // preallocate gives the places of a run their blocks, where the layout wants that and the
 // filesystem can.
 func (t *Tier) preallocate(f *file, run []*entry) error {
-	if !t.direct || !t.policy.preallocate || t.noPreallocate.Load() {
+	if !t.direct || !t.policy.preallocate {
 		return nil
 	}
 	last := run[len(run)-1]
 	end := max(last.at+last.room, last.at+tiers.AlignUp(last.o.Size, int64(t.traits.Align)))
 	err := allocate(f.making.fds[0], run[0].at, end-run[0].at)
-	if unsupported(err) {
-		t.noPreallocate.Store(true)
-	} else if err != nil {
+	if err != nil && !unsupported(err) {
 		return t.error("preallocate", run[0].o, f, 0, -1, err)
 	}
 	return nil
@@ -195,12 +196,8 @@ func (t *Tier) hole(e *entry) error {
 
 // makeSlots makes the one file of all slots.
 func (t *Tier) makeSlots(capacity int64) (err error) {
-	if capacity < 1 {
-		return fmt.Errorf("the capacity must be positive")
-	}
-	f := &file{
-		free: int32(t.policy.places), first: &tiers.Object{Key: slotsKey}, making: &making{},
-	}
+	f := &file{free: int32(t.policy.places), first: &tiers.Object{Key: slotsKey},
+		making: &making{}}
 	if err := t.makeFile(f); err != nil {
 		return err
 	}

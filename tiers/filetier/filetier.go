@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"kvbench/tiers"
 	"kvbench/tiers/ioengine"
@@ -39,8 +38,6 @@ type Tier struct {
 	unit     int64 // places are whole ones
 	traits   tiers.Traits
 	warnings []string
-
-	noPreallocate atomic.Bool // the filesystem cannot, asked once
 
 	mu      sync.Mutex
 	entries map[tiers.ID]*entry

@@ -38,14 +38,10 @@ var _ tiers.Tier = (*Tier)(nil)
 
 // New reserves address space for capacity bytes; memory comes with use.
 func New(capacity int64) (*Tier, error) {
-	if capacity < 1 {
-		return nil, fmt.Errorf("make a cpu tier of %d bytes: "+
-			"the size must be positive (-cpu-mem-gb)", capacity)
-	}
 	t := &Tier{capacity: capacity, entries: make(map[tiers.ID]*entry)}
 	// An eighth more than the capacity, for the waste; should that not do, grow adds arenas.
 	if err := t.grow(capacity + capacity/8); err != nil {
-		return nil, fmt.Errorf("make a cpu tier of %d bytes: %w", capacity, err)
+		return nil, fmt.Errorf("make a cpu tier of %d bytes (-cpu-mem-gb): %w", capacity, err)
 	}
 	return t, nil
 }

@@ -283,7 +283,7 @@ func (op *operation) call(s *side, f func() error) error {
 	op.mu.Lock()
 	op.enter(s)
 	op.mu.Unlock()
-	defer op.exitAndRun(s)
+	defer op.exit(s)
 	return f()
 }
 
@@ -295,18 +295,21 @@ func (op *operation) enter(s *side) {
 	}
 }
 
-// exit counts it out and returns the stream that has its place now, which is to be run.
-func (op *operation) exit(s *side) *stream {
+// exit counts it out. Where a stream waited for its place it has that now, and runs first of all:
+// it has only to submit.
+func (op *operation) exit(s *side) {
 	op.mu.Lock()
-	defer op.mu.Unlock()
-	if l := s.waiting; l != nil {
-		s.waiting = nil
-		return l
+	next := s.waiting
+	s.waiting = nil
+	if next == nil {
+		if s.inside--; s.inside == 0 {
+			s.busy += op.t.Clock.Now() - s.since
+		}
 	}
-	if s.inside--; s.inside == 0 {
-		s.busy += op.t.Clock.Now() - s.since
+	op.mu.Unlock()
+	if next != nil {
+		next.run()
 	}
-	return nil
 }
 
 // recoverInto turns a panic of the calling function into its error.

@@ -37,7 +37,7 @@ func (l *stream) run() {
 		return
 	}
 	if l.step == submit || l.step == finish { // for no more, or Submit panicked
-		l.op.exitAndRun(l.at)
+		l.op.exit(l.at)
 	}
 	l.op.end(l, err)
 }
@@ -63,7 +63,10 @@ func (l *stream) advance() (waits bool, err error) {
 				return true, nil
 			}
 		case submit:
-			if op.mustEnd() {
+			op.mu.Lock()
+			over := op.stopped()
+			op.mu.Unlock()
+			if over {
 				return false, nil
 			}
 			// Submit and Done both count a hand: whoever comes second goes on with the stream, so
@@ -114,13 +117,6 @@ func (op *operation) letIn(l *stream) bool {
 	return true
 }
 
-// mustEnd is stopped for those who do not hold mu.
-func (op *operation) mustEnd() bool {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	return op.stopped()
-}
-
 // finish does what is to be done with a chunk that a tier has moved.
 func (op *operation) finish(l *stream) error {
 	if l.io.Err != nil {
@@ -142,17 +138,9 @@ func (op *operation) finish(l *stream) error {
 
 // back is told that the request is: the stream goes on here, unless Submit has not returned yet.
 func (l *stream) back(*tiers.IO) {
-	l.op.exitAndRun(l.at)
+	l.op.exit(l.at)
 	if l.hands.Add(1) == 2 {
 		l.run()
-	}
-}
-
-// exitAndRun lets go of a place in a tier and runs the stream that waited for it, first of all: it
-// has only to submit.
-func (op *operation) exitAndRun(s *side) {
-	if next := op.exit(s); next != nil {
-		next.run()
 	}
 }
 
