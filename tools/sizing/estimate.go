@@ -1,4 +1,3 @@
-// Package sizing tells what memory and disk a run will need, before anything is run.
 package sizing
 
 import (

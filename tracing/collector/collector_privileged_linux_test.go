@@ -69,11 +69,12 @@ func rawLoop(t testing.TB, mib int) (host.Device, string) {
 	t.Helper()
 	needFio(t)
 	l := privtest.LoopFS(t, mib, privtest.LoopOptions{NoJournal: true, PreferDirectIO: true})
-	require.NoError(t, unix.Unmount(l.Dir, 0))
-	runFio(t, l.Path, "--rw=write", "--bs=1M", fmt.Sprintf("--size=%dM", mib), "--end_fsync=1")
-	d, err := host.DeviceByNumber(l.Major, l.Minor)
+	d, err := host.BackingDevice(l.Dir)
 	require.NoError(t, err)
 	require.Equal(t, l.Name, d.Name)
+	d.Filesystem, d.Mount = "", host.Mount{}
+	require.NoError(t, unix.Unmount(l.Dir, 0))
+	runFio(t, l.Path, "--rw=write", "--bs=1M", fmt.Sprintf("--size=%dM", mib), "--end_fsync=1")
 	return d, l.Path
 }
 

@@ -51,11 +51,6 @@ func BackingDevice(path string) (Device, error) {
 	return d, nil
 }
 
-// DeviceByNumber describes a block device that no filesystem needs to be on.
-func DeviceByNumber(major, minor uint32) (Device, error) {
-	return thisMachine().describe(Device{}, major, minor)
-}
-
 // ReadStat reads the device's counters now: one open, read and close of a small file in sysfs, some
 // ten microseconds. It fails with ErrNoWitness when Reason is set.
 func (d Device) ReadStat() (BlockStat, error) {
