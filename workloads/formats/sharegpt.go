@@ -11,7 +11,7 @@ import (
 // as failed. Conversations are told apart by their place in the input, not by their id. The counter
 // says how many tokens a text has, of which the question and the answer of a turn count so many at
 // most.
-func ShareGPT(maxContext, maxGenerate int, counter *Tokenizer) Format {
+func ShareGPT(maxContext, maxGenerate int, counter Tokenizer) Format {
 	open := func(path string) (Reader, error) {
 		doc, err := openDocument(path)
 		return &shareGPTRows{
@@ -19,7 +19,7 @@ func ShareGPT(maxContext, maxGenerate int, counter *Tokenizer) Format {
 		}, err
 	}
 	return Format{
-		Name: "ShareGPT", Untimed: true, Tokenizer: counter.Name(), Open: open,
+		Name: "ShareGPT", Untimed: true, Tokenizer: counter.Name, Open: open,
 		Extensions: []string{".json", ".json.gz", ".json.zst"},
 	}
 }
@@ -27,14 +27,10 @@ func ShareGPT(maxContext, maxGenerate int, counter *Tokenizer) Format {
 // shareGPTRows reads the turns of conversations.
 type shareGPTRows struct {
 	*document
-	counter *Tokenizer
+	counter Tokenizer
 
-	maxContext, maxGenerate int // tokens of a turn
-
-	begun  bool
-	turns  []string // question, answer, question, answer of the conversation being read
-	turn   int      // turns given
-	opened bool     // a usable one was among them
+	maxContext, maxGenerate int   // tokens of a turn
+	turns                   []Row // of the conversation being read
 }
 
 // conversation is one element of the list.
@@ -49,46 +45,36 @@ type message struct {
 	Value any `json:"value"`
 }
 
-// Next implements Reader. A turn with an empty answer has failed, but is one: the turns behind it
-// keep their numbers.
+// Next implements Reader.
 func (s *shareGPTRows) Next() (Row, error) {
 	if len(s.turns) == 0 {
 		var talk conversation
 		if err := s.next(&talk, s.toList); err != nil {
 			return Row{}, err
 		}
-		if s.turns = pairs(talk.Conversations); len(s.turns) == 0 {
+		if s.turns = s.pairs(talk.Conversations); len(s.turns) == 0 {
 			return Row{Context: 1}, nil // a request without an answer
 		}
-		s.turn, s.opened = 0, false
 	}
-	ask, answer := s.turns[0], s.turns[1]
-	s.turns = s.turns[2:]
-	s.turn++
-	row := Row{
-		Context:  max(1, s.counter.Count(ask, s.maxContext)),
-		Generate: s.counter.Count(answer, s.maxGenerate),
-		Turn:     s.turn,
-	}
-	row.Opens = row.Generate > 0 && !s.opened
-	s.opened = s.opened || row.Opens
+	row := s.turns[0]
+	s.turns = s.turns[1:]
 	return row, nil
 }
 
 // toList reads up to the only list of a file.
 func (s *shareGPTRows) toList() error {
-	if s.begun {
+	if s.dec.InputOffset() > 0 {
 		return io.EOF
 	}
-	s.begun = true
 	return s.list("want a list of conversations")
 }
 
-// pairs returns each question that is followed by its answer, one after the other. The data sets
-// that call themselves ShareGPT spell roles in several ways, lose messages and repeat questions;
-// who asked what last decides.
-func pairs(messages []message) (turns []string) {
-	asked := ""
+// pairs makes a row of each question that is followed by its answer. The data sets that call
+// themselves ShareGPT spell roles in several ways, lose messages and repeat questions; who asked
+// what last decides. A turn with an empty answer has failed, but is one: the turns behind it keep
+// their numbers.
+func (s *shareGPTRows) pairs(messages []message) (turns []Row) {
+	asked, opened := "", false
 	for _, m := range messages {
 		from, _ := m.From.(string)
 		text, _ := m.Value.(string)
@@ -98,10 +84,17 @@ func pairs(messages []message) (turns []string) {
 				asked = ""
 			}
 		case "gpt", "chatgpt", "assistant", "model":
-			if asked != "" {
-				turns = append(turns, asked, text)
-				asked = ""
+			if asked == "" {
+				continue
 			}
+			row := Row{
+				Context:  max(1, s.counter.Count(asked, s.maxContext)),
+				Generate: s.counter.Count(text, s.maxGenerate),
+				Turn:     len(turns) + 1,
+			}
+			row.Opens = row.Generate > 0 && !opened
+			opened = opened || row.Opens
+			turns, asked = append(turns, row), ""
 		}
 	}
 	return turns

@@ -24,26 +24,27 @@ const (
 // The module of the encoder stays at v0.7.0: up to v0.10.0 later ones split line ends with spaces
 // between them wrongly ("today\n \n" into 31213 198 720 instead of 31213 27907).
 type Tokenizer struct {
-	name  string
-	bpe   *codec.Codec // nil: estimate
-	chars int
+	Name string // as results call it
+	// Count returns the tokens of a text, or limit if there are more.
+	Count func(text string, limit int) int
 }
 
 // NewTokenizer returns the tokenizer of that name; charsPerToken is that of chars, 0 means 4.
-func NewTokenizer(name string, charsPerToken int) (*Tokenizer, error) {
+func NewTokenizer(name string, charsPerToken int) (Tokenizer, error) {
 	switch name {
 	case TokenizerCL100K:
-		return &Tokenizer{name: "cl100k_base", bpe: codec.NewCl100kBase()}, nil
+		bpe := codec.NewCl100kBase()
+		count := func(text string, limit int) int { return countEncoded(bpe, text, limit) }
+		return Tokenizer{"cl100k_base", count}, nil
 	case TokenizerChars:
 		chars := cmp.Or(charsPerToken, 4)
-		return &Tokenizer{name: fmt.Sprintf("characters/%d", chars), chars: chars}, nil
+		return Tokenizer{fmt.Sprintf("characters/%d", chars), func(text string, limit int) int {
+			return min((utf8.RuneCountInString(text)+chars-1)/chars, limit)
+		}}, nil
 	}
-	return nil, fmt.Errorf("tokenizer %q is unknown, must be %s or %s",
+	return Tokenizer{}, fmt.Errorf("tokenizer %q is unknown, must be %s or %s",
 		name, TokenizerCL100K, TokenizerChars)
 }
-
-// Name is how results call it.
-func (t *Tokenizer) Name() string { return t.name }
 
 // maxRun is the longest run of letters, digits, spaces or marks that is encoded as one piece.
 // Splitting and merging take time with the square of its length; in language none is near as long.
@@ -52,13 +53,8 @@ const maxRun = 1 << 10
 // longestToken is that of cl100k_base, in bytes: 128 spaces.
 const longestToken = 128
 
-// Count returns the tokens of a text, or limit if there are more. Its time is bounded by what limit
-// tokens take.
-func (t *Tokenizer) Count(text string, limit int) int {
-	if t.bpe == nil {
-		n := utf8.RuneCountInString(text)
-		return min((n+t.chars-1)/t.chars, limit)
-	}
+// countEncoded counts tokens up to a limit. Its time is bounded by what limit tokens take.
+func countEncoded(bpe *codec.Codec, text string, limit int) int {
 	if len(text)/longestToken >= limit {
 		return limit
 	}
@@ -66,7 +62,7 @@ func (t *Tokenizer) Count(text string, limit int) int {
 	for len(text) > 0 && n < limit {
 		part := firstPart(text, maxRun, maxPart)
 		text = text[len(part):]
-		c, err := t.bpe.Count(part)
+		c, err := bpe.Count(part)
 		if err != nil { // a pattern that takes too long: four characters a token, as the fallback
 			c = (utf8.RuneCountInString(part) + 3) / 4
 		}

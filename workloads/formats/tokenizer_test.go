@@ -14,7 +14,7 @@ import (
 func TestPublishedVectors(t *testing.T) {
 	counter, err := NewTokenizer(TokenizerCL100K, 0)
 	require.NoError(t, err)
-	assert.Equal(t, "cl100k_base", counter.Name())
+	assert.Equal(t, "cl100k_base", counter.Name)
 	for text, want := range map[string]int{
 		"hello world":                  2, // 15339 1917
 		"hello  world":                 3, // 15339 220 1917
@@ -45,12 +45,12 @@ func TestPublishedVectors(t *testing.T) {
 func TestCharactersAsFallback(t *testing.T) {
 	counter, err := NewTokenizer(TokenizerChars, 0)
 	require.NoError(t, err)
-	assert.Equal(t, "characters/4", counter.Name())
+	assert.Equal(t, "characters/4", counter.Name)
 	assert.Equal(t, 3, counter.Count("お誕生日おめでとう", 1000))
 	assert.Equal(t, 2, counter.Count("お誕生日おめでとう", 2))
 	counter, err = NewTokenizer(TokenizerChars, 3)
 	require.NoError(t, err)
-	assert.Equal(t, "characters/3", counter.Name())
+	assert.Equal(t, "characters/3", counter.Name)
 	_, err = NewTokenizer("words", 0)
 	assert.ErrorContains(t, err, `tokenizer "words" is unknown, must be cl100k or chars`)
 }
