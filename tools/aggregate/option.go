@@ -19,7 +19,10 @@ func option(group string, files []load.File, s *Summary) *Option {
 		Division: first.Division, Simulated: first.Simulation != nil, // alike let no mixture pass
 		MissingFiles: []string{}, CPUTierRanks: []int{}, Failed: map[string]string{},
 		Trials: []Trial{}, Spread: map[string]Spread{}, Merged: map[string]Percentile{}}
+	type place struct{ trial, rank int }
+	at := map[place]load.File{}
 	for _, f := range files {
+		at[place{f.Trial, f.Rank}] = f
 		o.RankCount = max(o.RankCount, f.Rank+1, f.Result.Ranks)
 		o.TrialCount = max(o.TrialCount, f.Trial+1, f.Result.Count)
 	}
@@ -29,12 +32,10 @@ func option(group string, files []load.File, s *Summary) *Option {
 	for trial := range o.TrialCount {
 		before := len(complete)
 		for rank := range o.RankCount {
-			i := slices.IndexFunc(files, func(f load.File) bool {
-				return f.Trial == trial && f.Rank == rank
-			})
-			if i < 0 {
+			f, ok := at[place{trial, rank}]
+			if !ok {
 				o.MissingFiles = append(o.MissingFiles, files[0].Beside(trial, rank))
-			} else if f := files[i]; f.Complete() {
+			} else if f.Complete() {
 				complete = append(complete, f)
 			} else {
 				o.MissingFiles = append(o.MissingFiles, f.Path)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"kvbench/kvbench/result"
 	"kvbench/tools/load"
 )
@@ -78,21 +80,20 @@ func bytesBetween(tl *result.Timeline, bytes []int64, from, to time.Duration) fl
 // meanWindow is the mean over the trials that have one, nil when none has. Trials without one are
 // left out rather than counted as 0.
 func meanWindow(trials []Trial) *Window {
-	m, n := &Window{}, 0.0
+	var values [4][]float64
 	for _, t := range trials {
-		if t.Window == nil {
-			continue
-		}
-		n++
-		for i, v := range t.Window.fields() {
-			*m.fields()[i] += *v
+		if t.Window != nil {
+			for i, v := range t.Window.fields() {
+				values[i] = append(values[i], *v)
+			}
 		}
 	}
-	if n == 0 {
+	if values[0] == nil {
 		return nil
 	}
-	for _, v := range m.fields() {
-		*v /= n
+	mean := &Window{}
+	for i, v := range mean.fields() {
+		*v = stat.Mean(values[i], nil)
 	}
-	return m
+	return mean
 }

@@ -153,9 +153,7 @@ type Collection struct {
 // part is what one run has of a benchmark as it was printed: with its package and GOMAXPROCS.
 type part struct {
 	partKey
-	metrics  []*Metric // of one cell
-	trials   []*load.Record
-	settings *load.Settings
+	Benchmark // of this run alone
 }
 
 // partKey tells parts apart. The run is an index into runs.
@@ -184,7 +182,8 @@ func (c *Collection) Add(run string, t load.Trial) {
 	}
 	p := c.parts[key]
 	if p == nil {
-		p = &part{partKey: key, settings: load.NewSettings()}
+		p = &part{key, newBenchmark(1)}
+		p.Settings[0] = load.NewSettings()
 		if c.parts == nil {
 			c.parts = map[partKey]*part{}
 		}
@@ -193,10 +192,10 @@ func (c *Collection) Add(run string, t load.Trial) {
 	}
 	// A gate over years of results needs numbers and settings, and not the files.
 	if c.KeepTrials {
-		p.trials = append(p.trials, t.Ranks...)
+		p.Trials[0] = append(p.Trials[0], t.Ranks...)
 	}
 	for _, v := range t.Values {
-		m := metricOf(&p.metrics, v.Unit, cmp.Or(v.OrigUnit, v.Unit), 1)
+		m := p.metric(v.Unit, cmp.Or(v.OrigUnit, v.Unit))
 		// An infinite or missing value has no place in a median, and must not vanish without a
 		// word.
 		if !math.IsNaN(v.Value) && !math.IsInf(v.Value, 0) {
@@ -209,20 +208,23 @@ func (c *Collection) Add(run string, t load.Trial) {
 		}
 	}
 	for _, rank := range t.Ranks {
-		p.settings.Add(rank)
+		p.Settings[0].Add(rank)
 	}
 }
 
-// metricOf finds the metric of a unit, or adds one with a cell for each run. A benchmark has about
-// a dozen, so that a list is as good as a map and keeps the order of the line.
-func metricOf(list *[]*Metric, unit, label string, runs int) *Metric {
-	for _, m := range *list {
-		if m.Unit == unit {
-			return m
-		}
+// newBenchmark has no metric yet.
+func newBenchmark(runs int) Benchmark {
+	return Benchmark{Trials: make([][]*load.Record, runs), Settings: make([]*load.Settings, runs)}
+}
+
+// metric finds the metric of a unit, or adds one with a cell for each run. A benchmark has about a
+// dozen, so that a list is as good as a map and keeps the order of the line.
+func (b *Benchmark) metric(unit, label string) *Metric {
+	m := b.Metric(unit)
+	if m == nil {
+		m = &Metric{Unit: unit, Label: label, Cells: make([]Cell, len(b.Trials))}
+		b.Metrics = append(b.Metrics, m)
 	}
-	m := &Metric{Unit: unit, Label: label, Cells: make([]Cell, runs)}
-	*list = append(*list, m)
 	return m
 }
 
@@ -233,13 +235,12 @@ func (c *Collection) Table(units benchfmt.UnitMetadataMap) *Table {
 	for i, name := range c.names() {
 		b := byName[name]
 		if b == nil {
-			b = &Benchmark{Name: name, Simulated: c.order[i].simulated,
-				Trials:   make([][]*load.Record, len(t.Runs)),
-				Settings: make([]*load.Settings, len(t.Runs))}
+			b = new(newBenchmark(len(t.Runs)))
+			b.Name, b.Simulated = name, c.order[i].simulated
 			byName[name] = b
 			t.Benchmarks = append(t.Benchmarks, b)
 		}
-		b.add(c.order[i], len(t.Runs))
+		b.add(c.order[i])
 	}
 	for _, b := range t.Benchmarks {
 		differ := make([]string, len(t.Runs))
@@ -256,15 +257,15 @@ func (c *Collection) Table(units benchfmt.UnitMetadataMap) *Table {
 
 // add takes in one run's part of a benchmark. Two parts of a run can be one benchmark: a line with
 // GOMAXPROCS in its name, and a result file without.
-func (b *Benchmark) add(p *part, runs int) {
-	b.Trials[p.run] = append(b.Trials[p.run], p.trials...)
+func (b *Benchmark) add(p *part) {
+	b.Trials[p.run] = append(b.Trials[p.run], p.Trials[0]...)
 	if b.Settings[p.run] == nil {
-		b.Settings[p.run] = p.settings
+		b.Settings[p.run] = p.Settings[0]
 	} else {
-		b.Settings[p.run].Merge(p.settings)
+		b.Settings[p.run].Merge(p.Settings[0])
 	}
-	for _, have := range p.metrics {
-		c := &metricOf(&b.Metrics, have.Unit, have.Label, runs).Cells[p.run]
+	for _, have := range p.Metrics {
+		c := &b.metric(have.Unit, have.Label).Cells[p.run]
 		c.Values = append(c.Values, have.Cells[0].Values...)
 	}
 }
