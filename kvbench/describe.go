@@ -1,13 +1,11 @@
 package kvbench
 
 import (
-	"fmt"
 	"time"
 
 	"kvbench/kvbench/environment"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
-	"kvbench/tiers/cache"
 	"kvbench/tracing/host"
 )
 
@@ -48,8 +46,6 @@ func (t *trial) describe() {
 	}
 }
 
-func (t *trial) warn(why ...string) { t.info.Warnings = append(t.info.Warnings, why...) }
-
 // tierInfo notes the tiers' state at the end of the window.
 func (t *trial) tierInfo() {
 	for i, g := range t.Cache.Gauges(nil) {
@@ -88,67 +84,14 @@ func (t *trial) conclude(by string, failure error) *result.Result {
 	return record.Build(t.info, t.Rec)
 }
 
-// Snapshot is what the live line shows.
-type Snapshot struct {
-	// "preconditioning", "filling", "resting", "warming up", "running", "removing its files"
-	Stage    string
-	Elapsed  time.Duration // in this stage
-	Total    time.Duration // of this stage, 0 = unknown
-	Live     record.Live
-	Queued   int64
-	InFlight int64
-	Tiers    []cache.Gauge
-	Free     int64 // bytes free on the storage tier's filesystem, -1 = unknown
-	Done     int64 // bytes so far and in all, of preconditioning and filling
-	Of       int64
-}
-
-// readDevice reads the kernel's counters of the backing device. A failed
-// reading leaves no witness rather than a wrong one.
-func (t *trial) readDevice() host.BlockStat {
-	if t.info.DeviceWitness.Device == "" {
-		return host.BlockStat{}
+// about is what a result says of a simulation.
+func (s *simulation) about() *result.Simulation {
+	r := &result.Simulation{WallNS: int64(time.Since(s.began))}
+	if s.Device != nil {
+		r.Device = new(result.SimulatedDevice(*s.Device))
 	}
-	s, err := t.device.ReadStat()
-	if err != nil {
-		t.info.DeviceWitness = result.Witness{Reason: fmt.Sprintf("reading the counters of %s "+
-			"failed: %v", t.device.Name, err)}
+	if s.Trace != nil {
+		r.TraceRows = s.Trace.Rows()
 	}
-	return s
-}
-
-// measured is what process and device have counted since the window was opened.
-func (t *trial) measured() {
-	after := t.readDevice()
-	if t.info.DeviceWitness.Device != "" {
-		d := after.Sub(t.stat)
-		t.info.DeviceWitness, t.info.DeviceBusy = counted(t.device.Name, d), d.IOTicks
-	}
-	t.info.Harness = used(t.usage, host.ReadUsage())
-}
-
-// counted is what the kernel counted between two readings.
-func counted(device string, d host.BlockStat) result.Witness {
-	return result.Witness{
-		Device: device, ReadBytes: new(max(d.ReadBytes, 0)), WriteBytes: new(max(d.WriteBytes, 0)),
-		ReadIOs: new(max(d.ReadIOs, 0)), WriteIOs: new(max(d.WriteIOs, 0)),
-	}
-}
-
-// used tells what the process took between two readings.
-func used(before, after host.Usage) result.Harness {
-	cpu := max(after.CPU-before.CPU, 0) // where the system reckons it, it may go back a little
-	h := result.Harness{
-		CPUSeconds: cpu.Seconds(), CPUNS: int64(cpu),
-		Mallocs:    int64(after.Mallocs - before.Mallocs),
-		AllocBytes: int64(after.AllocBytes - before.AllocBytes),
-		GCCount:    int64(after.NumGC - before.NumGC),
-		GCPauseNS:  int64(after.GCPause - before.GCPause),
-		VolCtxSw:   after.VolCtxSw - before.VolCtxSw,
-		InvolCtxSw: after.InvolCtxSw - before.InvolCtxSw,
-	}
-	if after.PeakRSS > 0 {
-		h.PeakRSSBytes = new(after.PeakRSS)
-	}
-	return h
+	return r
 }

@@ -1,8 +1,8 @@
 // Package kvbench is the engine: it runs one workload through one exact window and returns
 // one Result.
 //
-//	workload.go    Workload, Phase, Counted, Env: what a load is and what it is lent
-//	config.go      Config, StorageConfig: what a trial is given
+//	workload.go    Workload, Phase, Counted, Env: what a load is and what it is lent; trial
+//	config.go      Config, StorageConfig: what a trial is given; Snapshot: what it shows
 //	trial.go       Run: a trial's life: prepare, load, conclude, clean
 //	stack.go       the storage side: tiers, buffers, cache
 //	watch.go       gauges, the live line, free space

@@ -30,14 +30,6 @@ type SimConfig struct {
 // machine, with room for sums.
 const boundless = int64(1) << 60
 
-// simulation is what a trial has in virtual time only.
-type simulation struct {
-	SimConfig
-	began  time.Time   // wall clock
-	device *sim.Device // unused where all tiers are infinitely fast
-	over   bool        // what begins from now on is cut before it moves a byte
-}
-
 // Simulate executes one trial as Run does, in virtual time: the same life, over
 // tiers that hold no bytes. Operations take no time, or that of the device
 // model; think and generation time pass virtually. It touches no storage and
@@ -70,16 +62,4 @@ func Simulate(ctx context.Context, cfg Config, w Workload, sc SimConfig) (*resul
 		}
 	}
 	return run(ctx, &cfg, w, s)
-}
-
-// about is what a result says of a simulation.
-func (s *simulation) about() *result.Simulation {
-	r := &result.Simulation{WallNS: int64(time.Since(s.began))}
-	if s.Device != nil {
-		r.Device = new(result.SimulatedDevice(*s.Device))
-	}
-	if s.Trace != nil {
-		r.TraceRows = s.Trace.Rows()
-	}
-	return r
 }

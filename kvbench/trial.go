@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"sync"
 	"time"
 
 	"kvbench/kvbench/group"
@@ -14,7 +13,6 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
-	"kvbench/tracing/collector"
 	"kvbench/tracing/host"
 	"kvbench/workloads"
 )
@@ -29,12 +27,8 @@ func (i Interrupted) Error() string { return "interrupted: " + i.Why.Error() }
 // Unwrap returns what interrupted the run.
 func (i Interrupted) Unwrap() error { return i.Why }
 
-var (
-	// errWindowOver is the cause with which operations in flight are cancelled.
-	errWindowOver = errors.New("the window is over")
-	// errEnded is the cause with which a load ends that has come to its end.
-	errEnded = errors.New("the load has ended")
-)
+// errWindowOver is the cause with which operations in flight are cancelled.
+var errWindowOver = errors.New("the window is over")
 
 // How long an interrupted run waits: for its workers before the result is
 // written, and for them and the cleaning afterwards (interface.md: 0.5 s and 2 s).
@@ -42,41 +36,6 @@ const (
 	drainOnSignal = 200 * time.Millisecond
 	cleanOnSignal = 1200 * time.Millisecond
 )
-
-// trial is one run of one workload. It lives from Run's call to its return. Wall and
-// virtual time run the same one: everybody waits through its clock.
-type trial struct {
-	Env      // what it lends to the workload
-	cfg      *Config
-	workload Workload
-	counted  Counted // the same, nil if it does not count
-	phase    Phase
-	sim      *simulation // nil in real time
-	obs      *observer
-	info     record.Info
-
-	begun, loaded time.Duration // the trial, and its load
-	device        host.Device
-	tracer        *collector.Collector // nil unless asked for
-	closers       []func(context.Context) error
-
-	shown  sync.Mutex              // one snapshot at a time goes to whoever looks
-	stop   context.CancelCauseFunc // cancels the operations; nil before the load
-	ending ending
-
-	// What the process and the kernel had counted when the window opened.
-	usage host.Usage
-	stat  host.BlockStat
-}
-
-// ending is why the trial ended. Anybody may end it, also while it is ending.
-type ending struct {
-	mu      sync.Mutex
-	failure error
-	by      string
-	over    context.Context // ends with the first reason, or with the caller's context
-	cancel  context.CancelCauseFunc
-}
 
 // Run executes one trial: make the tiers, fill and precondition them, run the
 // load through one exact window, drain, build the result, publish it, and
@@ -268,14 +227,6 @@ func (t *trial) undisturbed(ctx context.Context, err error) bool {
 		t.Fail(context.Cause(ctx), result.EndedBySignal)
 	}
 	return false
-}
-
-// windowStart is the moment the window opened, or will be reckoned from.
-func (t *trial) windowStart() time.Duration {
-	if start, _ := t.Rec.Window(); start != workloads.Never {
-		return start
-	}
-	return t.loaded
 }
 
 // openWindow opens the window, in one step with the workload's counts.

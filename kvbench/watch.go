@@ -2,13 +2,10 @@ package kvbench
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"kvbench/kvbench/record"
-	"kvbench/kvbench/result"
 	"kvbench/tiers/cache"
-	"kvbench/tracing/host"
 	"kvbench/workloads"
 )
 
@@ -58,31 +55,10 @@ func (t *trial) snapshot(now time.Duration) Snapshot {
 	return s
 }
 
-// show hands a snapshot to whoever looks, one at a time: a stage of the preparation that is
-// stopped may still be showing when the next one begins.
-func (t *trial) show(s Snapshot) {
-	if t.cfg.Progress != nil {
-		t.shown.Lock()
-		defer t.shown.Unlock()
-		t.cfg.Progress(s)
+// windowStart is the moment the window opened, or will be reckoned from.
+func (t *trial) windowStart() time.Duration {
+	if start, _ := t.Rec.Window(); start != workloads.Never {
+		return start
 	}
-}
-
-// freeSpace reads the free bytes behind the storage tier and ends the run when
-// they fall below the floor that was left to others.
-func (t *trial) freeSpace() int64 {
-	dir := t.info.IO.CacheDir
-	if dir == "" {
-		return -1
-	}
-	fs, err := host.FilesystemOf(dir)
-	if err != nil {
-		return -1
-	}
-	if floor := t.cfg.Storage.FreeFloor; floor > 0 && fs.Free < floor {
-		t.Fail(fmt.Errorf("only %d bytes are free on the filesystem of %s, less than the %d that "+
-			"must stay free: something else is filling it, or -storage-capacity-gb is too large",
-			fs.Free, dir, floor), result.EndedByCapacity)
-	}
-	return fs.Free
+	return t.loaded
 }

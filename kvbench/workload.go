@@ -2,8 +2,10 @@ package kvbench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,7 +16,10 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
+	"kvbench/tiers/sim"
 	"kvbench/tiers/transfer"
+	"kvbench/tracing/collector"
+	"kvbench/tracing/host"
 )
 
 // Workload loads the storage; [Run] gives it a window and knows nothing else of it. One
@@ -75,6 +80,52 @@ type Env struct {
 	trial     *trial
 }
 
+// trial is one run of one workload. It lives from Run's call to its return. Wall and
+// virtual time run the same one: everybody waits through its clock.
+type trial struct {
+	Env      // what it lends to the workload
+	cfg      *Config
+	workload Workload
+	counted  Counted // the same, nil if it does not count
+	phase    Phase
+	sim      *simulation // nil in real time
+	obs      *observer
+	info     record.Info
+
+	begun, loaded time.Duration // the trial, and its load
+	device        host.Device
+	tracer        *collector.Collector // nil unless asked for
+	closers       []func(context.Context) error
+
+	shown  sync.Mutex              // one snapshot at a time goes to whoever looks
+	stop   context.CancelCauseFunc // cancels the operations; nil before the load
+	ending ending
+
+	// What the process and the kernel had counted when the window opened.
+	usage host.Usage
+	stat  host.BlockStat
+}
+
+// ending is why the trial ended. Anybody may end it, also while it is ending.
+type ending struct {
+	mu      sync.Mutex
+	failure error
+	by      string
+	over    context.Context // ends with the first reason, or with the caller's context
+	cancel  context.CancelCauseFunc
+}
+
+// simulation is what a trial has in virtual time only.
+type simulation struct {
+	SimConfig
+	began  time.Time   // wall clock
+	device *sim.Device // unused where all tiers are infinitely fast
+	over   bool        // what begins from now on is cut before it moves a byte
+}
+
+// errEnded is the cause with which a load ends that has come to its end.
+var errEnded = errors.New("the load has ended")
+
 // Fail ends the trial with an error and one of the result's reasons; the first error counts.
 func (e *Env) Fail(err error, endedBy string) {
 	end := &e.trial.ending
@@ -130,3 +181,34 @@ func (e *Env) Show(s Snapshot) {
 	s.Free = e.trial.freeSpace()
 	e.trial.show(s)
 }
+
+// show hands a snapshot to whoever looks, one at a time: a stage of the preparation that is
+// stopped may still be showing when the next one begins.
+func (t *trial) show(s Snapshot) {
+	if t.cfg.Progress != nil {
+		t.shown.Lock()
+		defer t.shown.Unlock()
+		t.cfg.Progress(s)
+	}
+}
+
+// freeSpace reads the free bytes behind the storage tier and ends the run when
+// they fall below the floor that was left to others.
+func (t *trial) freeSpace() int64 {
+	dir := t.info.IO.CacheDir
+	if dir == "" {
+		return -1
+	}
+	fs, err := host.FilesystemOf(dir)
+	if err != nil {
+		return -1
+	}
+	if floor := t.cfg.Storage.FreeFloor; floor > 0 && fs.Free < floor {
+		t.Fail(fmt.Errorf("only %d bytes are free on the filesystem of %s, less than the %d that "+
+			"must stay free: something else is filling it, or -storage-capacity-gb is too large",
+			fs.Free, dir, floor), result.EndedByCapacity)
+	}
+	return fs.Free
+}
+
+func (t *trial) warn(why ...string) { t.info.Warnings = append(t.info.Warnings, why...) }

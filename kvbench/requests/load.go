@@ -151,7 +151,7 @@ func (l *Load) readValidation(context.Context) error {
 // Run implements Workload: it ends when a finite source has been served. A trace that
 // turns out to be broken ends, too.
 func (l *Load) Run(ctx context.Context, e *kvbench.Env, _ int) error {
-	l.hire(ctx, l.cfg.Workers, nil)
+	l.startWorkers(ctx, l.cfg.Workers, nil)
 	if err := l.dispatch.drained.Wait(ctx); err != nil {
 		return err
 	}
@@ -160,15 +160,6 @@ func (l *Load) Run(ctx context.Context, e *kvbench.Env, _ int) error {
 	}
 	e.End(cmp.Or(l.cfg.EndedBy, result.EndedByInput))
 	return nil
-}
-
-// hire makes the number of workers n, in one step with a change. Those that are too many end by
-// themselves, when they come for their next request.
-func (l *Load) hire(ctx context.Context, n int, change func(now time.Duration)) {
-	for _, id := range l.dispatch.staff(n, change) {
-		w := &worker{id: id, load: l}
-		l.env.Go(fmt.Sprint("worker ", id), func() { w.loop(ctx) })
-	}
 }
 
 // OpenWindow implements kvbench.Counted.

@@ -1,6 +1,8 @@
 package requests
 
 import (
+	"context"
+	"fmt"
 	"time"
 )
 
@@ -56,4 +58,13 @@ func (d *dispatcher) working() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.pool.alive)
+}
+
+// startWorkers makes the number of workers n, in one step with a change. Those that are too many
+// end by themselves, when they come for their next request.
+func (l *Load) startWorkers(ctx context.Context, n int, change func(now time.Duration)) {
+	for _, id := range l.dispatch.staff(n, change) {
+		w := &worker{id: id, load: l}
+		l.env.Go(fmt.Sprint("worker ", id), func() { w.loop(ctx) })
+	}
 }

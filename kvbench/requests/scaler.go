@@ -87,7 +87,7 @@ func (s *scaler) sample(ctx context.Context) {
 	if workers == scaledWorkers(s.load.cfg.Users) { // else -workers was given: only users change
 		workers = scaledWorkers(users)
 	}
-	s.load.hire(ctx, workers, func(now time.Duration) { s.source.SetUsers(users, now) })
+	s.load.startWorkers(ctx, workers, func(now time.Duration) { s.source.SetUsers(users, now) })
 }
 
 // latency is the p95 of the round per 100 MiB in milliseconds, nil where nothing moved.
