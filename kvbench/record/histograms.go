@@ -124,20 +124,19 @@ func histUnit(name string) units.Unit {
 	return units.Nanoseconds
 }
 
-// record adds a value, making the histogram when it is the first. The shard's mutex is held.
-func (h *histograms) record(place hist, v int64) {
+// at returns the histogram of a place, making it when it is the first to be asked for.
+func (h *histograms) at(place hist) *result.Histogram {
 	if h[place] == nil {
 		h[place] = result.NewHistogram(histUnit(histNames[place]))
 	}
-	h[place].Record(v)
+	return h[place]
 }
 
 // merge adds all of o. HDR histograms of one range add up exactly.
 func (h *histograms) merge(o *histograms) {
 	for i, from := range o {
-		if from != nil && h[i] == nil {
-			h[i] = result.NewHistogram(histUnit(histNames[i]))
+		if from != nil {
+			h.at(hist(i)).Merge(from)
 		}
-		h[i].Merge(from)
 	}
 }

@@ -64,11 +64,8 @@ func (r *Recorder) Open(start, deadline time.Duration) {
 // SetEnd moves the window's end forward, when it is known before the deadline (count reached, input
 // ended, signal). An end later than the present one changes nothing.
 func (r *Recorder) SetEnd(end time.Duration) {
-	for {
-		old := r.end.Load()
-		if int64(end) >= old || r.end.CompareAndSwap(old, int64(end)) {
-			return
-		}
+	for old := r.end.Load(); int64(end) < old; old = r.end.Load() {
+		r.end.CompareAndSwap(old, int64(end))
 	}
 }
 
@@ -142,7 +139,7 @@ func (r *Recorder) Operation(o OpSample) {
 	} else if s := r.enter(o.At, o.Shard); s != nil {
 		s.operation(o)
 		if r.Rounds && o.Level == tiers.Storage && o.Phase != tiers.Evict && o.Bytes > 0 {
-			s.hists.record(histRound+hist(o.Op), int64(per100MiB(o)))
+			s.hists.at(histRound + hist(o.Op)).Record(int64(per100MiB(o)))
 		}
 		s.mu.Unlock()
 	}
@@ -155,13 +152,11 @@ func (r *Recorder) Request(q RequestSample, ops ...OpSample) bool {
 	if !r.inside(q.At) {
 		return false
 	}
-	last := false
-	if limit := r.limit.Load(); limit > 0 && !q.Failed {
-		n := r.done.Add(1)
-		if n > limit {
+	n, limit := int64(0), r.limit.Load()
+	if limit > 0 && !q.Failed {
+		if n = r.done.Add(1); n > limit {
 			return false
 		}
-		last = n == limit
 	}
 	s := r.shard(q.Shard)
 	s.request(q)
@@ -169,7 +164,7 @@ func (r *Recorder) Request(q RequestSample, ops ...OpSample) bool {
 		s.operation(o)
 	}
 	s.mu.Unlock()
-	if last {
+	if n > 0 && n == limit {
 		r.SetEnd(q.At)
 		r.full()
 	}
@@ -219,7 +214,7 @@ func (r *Recorder) Delete(at time.Duration, shard int, l tiers.Kind, bytes int64
 	took time.Duration) {
 	if s := r.enter(at, shard); s != nil {
 		addEntry(&s.n.Tiers[l].Deleted, bytes)
-		s.hists.record(ofLevel(l, histDelete), int64(took))
+		s.hists.at(ofLevel(l, histDelete)).Record(int64(took))
 		s.mu.Unlock()
 	}
 }

@@ -34,7 +34,7 @@ func (s *shard) merge(o *shard) {
 // took records a time, unless operations take none.
 func (s *shard) took(place hist, d time.Duration) {
 	if !s.timeless {
-		s.hists.record(place, int64(d))
+		s.hists.at(place).Record(int64(d))
 	}
 }
 
@@ -91,7 +91,7 @@ func (s *shard) operation(o OpSample) {
 	// Without time a load reads entries again by the million, and the sizes of these are known from
 	// their first read.
 	if o.Op == tiers.Write || o.First || !s.timeless {
-		s.hists.record(of(histSize), o.Bytes)
+		s.hists.at(of(histSize)).Record(o.Bytes)
 	}
 	s.took(of(histIO), o.IO())
 	s.took(of(histDevice), o.Device)
@@ -100,7 +100,7 @@ func (s *shard) operation(o OpSample) {
 	if o.Bytes > 0 {
 		s.took(of(histNormal), per100MiB(o))
 		if o.IO() > 0 { // a null tier takes no time, and nothing has an infinite rate
-			s.hists.record(of(histRate), int64(float64(o.Bytes)/o.IO().Seconds()))
+			s.hists.at(of(histRate)).Record(int64(float64(o.Bytes) / o.IO().Seconds()))
 		}
 	}
 }
@@ -160,16 +160,16 @@ func (s *shard) request(q RequestSample) {
 	n.GenerationLatencyNS += int64(q.Generation)
 	s.n.Completed[q.Class]++
 	s.timeline.at(q.At).n[bucketRequests]++
-	s.hists.record(histQueue, int64(q.Queue))
-	s.hists.record(histEndToEnd, int64(q.EndToEnd))
-	s.hists.record(histClass+hist(q.Class), int64(q.EndToEnd))
-	s.hists.record(histStorage, int64(q.Storage))
-	s.hists.record(histGeneration, int64(q.Generation))
+	s.hists.at(histQueue).Record(int64(q.Queue))
+	s.hists.at(histEndToEnd).Record(int64(q.EndToEnd))
+	s.hists.at(histClass + hist(q.Class)).Record(int64(q.EndToEnd))
+	s.hists.at(histStorage).Record(int64(q.Storage))
+	s.hists.at(histGeneration).Record(int64(q.Generation))
 	if q.Prefill > 0 {
-		s.hists.record(histPrefill, int64(q.Prefill))
+		s.hists.at(histPrefill).Record(int64(q.Prefill))
 	}
 	if q.Decode > 0 {
-		s.hists.record(histDecode, int64(q.Decode))
+		s.hists.at(histDecode).Record(int64(q.Decode))
 	}
 }
 
