@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"kvbench/kvbench/result"
 )
@@ -11,8 +12,8 @@ import (
 // failures counts failed operations by tier, operation and errno, and keeps the first ones.
 // Bounded, because errno strings are few; what exceeds the bound is counted as "other".
 type failures struct {
+	total atomic.Int64
 	mu    sync.Mutex
-	total int64
 	by    map[result.ErrorCount]int64 // keys without their count
 	first []result.ErrorSample        // and the first fatal one, should it come later
 }
@@ -24,12 +25,9 @@ const (
 )
 
 func (f *failures) add(e result.ErrorSample) {
+	f.total.Add(1)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.total++
-	if f.by == nil {
-		f.by = make(map[result.ErrorCount]int64)
-	}
 	k := result.ErrorCount{Tier: e.Tier, Operation: e.Operation, Errno: e.Errno}
 	if _, known := f.by[k]; k.Errno == "" || (!known && len(f.by) >= maxFailureKinds) {
 		k.Errno = "other"
@@ -40,12 +38,6 @@ func (f *failures) add(e result.ErrorSample) {
 	if len(f.first) < maxFailureSample || e.Fatal && !slices.ContainsFunc(f.first, fatal) {
 		f.first = append(f.first, e)
 	}
-}
-
-func (f *failures) count() int64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.total
 }
 
 // errors copies the failure table, most frequent first, ties in the order of their names.

@@ -47,6 +47,7 @@ func New(shards int) *Recorder {
 	r := &Recorder{shards: make([]shard, max(1, shards))}
 	r.start.Store(int64(never))
 	r.end.Store(int64(never))
+	r.failures.by = make(map[result.ErrorCount]int64)
 	return r
 }
 
@@ -243,7 +244,7 @@ func (r *Recorder) Gauge(at time.Duration, g Gauge) {
 // Counters returns a snapshot for the progress line. It locks every shard in turn for a few
 // additions.
 func (r *Recorder) Counters() Live {
-	v := Live{Failures: r.failures.count()}
+	v := Live{Failures: r.Failed()}
 	r.each(func(s *shard) {
 		for l, t := range s.n.Tiers {
 			v.Bytes[l][tiers.Read] += t.Read.Bytes
@@ -275,4 +276,4 @@ func (r *Recorder) merge() *shard {
 }
 
 // Failed returns the number of failures so far, for the engine's one-percent rule.
-func (r *Recorder) Failed() int64 { return r.failures.count() }
+func (r *Recorder) Failed() int64 { return r.failures.total.Load() }

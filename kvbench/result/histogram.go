@@ -1,7 +1,6 @@
 package result
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -135,11 +134,8 @@ type HistogramData struct {
 
 const histEncoding = "hdr-v2-deflate-base64"
 
-// Encode returns the mergeable form.
+// Encode returns the mergeable form of a histogram that has values; others are left out of results.
 func (h *Histogram) Encode() (HistogramData, error) {
-	if h.Count() == 0 {
-		return HistogramData{}, errors.New("encode histogram: it is empty")
-	}
 	b, err := h.h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
 		return HistogramData{}, fmt.Errorf("encode histogram of %d values: %w", h.Count(), err)
