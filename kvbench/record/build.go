@@ -9,29 +9,7 @@ import (
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/workloads"
-	"kvbench/workloads/model"
 )
-
-// Info is what the engine knows about one trial beside what the Recorder counted. [Build] turns
-// both into a Result and touches nothing else: no clock, no file, no system call.
-//
-// The engine fills the sections of the Result itself; Build adds the numbers. It makes Status worse
-// where the counts ask for it, and adds the rank to the Seed. Of Load it takes what each class was
-// offered and what has not completed, of Tiers what a tier is and holds, of Harness what the
-// process took, of DeviceWitness what the kernel counted, of Simulation the model and the costs.
-// Warnings come first, TraceWarnings beside the trace.
-type Info struct {
-	result.Result
-	TraceWarnings []string
-
-	Sizer   model.Sizer
-	Profile string // latency, throughput: decides the criteria of storage_health
-	QoS     [workloads.NumClasses]workloads.QoS
-
-	// For how long of the window the storage device had requests, and the simulated one's medium
-	// bytes.
-	DeviceBusy, MediumBusy time.Duration
-}
 
 // Input is what a recorded source says of its file, as the result keeps it.
 func Input(r workloads.TraceReport) *result.Input {
@@ -68,42 +46,6 @@ func Build(info Info, rec *Recorder) *result.Result {
 	b.status()
 	return b.r
 }
-
-// builder makes the sections of r, one method each. Later ones read what earlier ones made: the
-// keys of the Python benchmark are made of ours, the simulation's of the load's, and the judgements
-// come last, because they are about all the rest.
-type builder struct {
-	rec    *Recorder
-	all    *shard                       // all shards together
-	n      *counters                    // its own, as the next
-	hists  map[string]*result.Histogram // of all that has one
-	info   *Info
-	r      *result.Result // info's own
-	window time.Duration
-	levels []tiers.Kind // that exist, fastest first
-}
-
-// newBuilder adds the shards up.
-func newBuilder(info *Info, rec *Recorder) *builder {
-	all := rec.merge()
-	b := &builder{
-		rec: rec, all: all, n: &all.n, info: info, r: &info.Result,
-		hists: make(map[string]*result.Histogram),
-	}
-	for i, h := range all.hists[:histRound] {
-		if h != nil {
-			b.hists[histNames[i]] = h
-		}
-	}
-	if start, end := rec.Window(); end != never {
-		b.window = max(end-start, 0)
-	}
-	return b
-}
-
-// perSecond returns n ÷ window, nil for an empty window: a trial that ended before its window
-// opened has no rates.
-func (b *builder) perSecond(n int64) *float64 { return units.Ratio(n, b.window.Seconds()) }
 
 // describe completes what the engine knows. Lists are copied, because the engine keeps its own, and
 // are never null in the JSON.
@@ -228,4 +170,93 @@ func (b *builder) histograms() {
 		}
 		b.r.Histograms[name] = d
 	}
+}
+
+// errors copies the failure table, most frequent first, ties in the order of their names.
+func (b *builder) errors() {
+	f := &b.rec.failures
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	counts := []result.ErrorCount{}
+	for k, n := range f.by {
+		k.Count = n
+		counts = append(counts, k)
+	}
+	slices.SortFunc(counts, func(x, y result.ErrorCount) int {
+		return cmp.Or(cmp.Compare(y.Count, x.Count), cmp.Compare(x.Tier, y.Tier),
+			cmp.Compare(x.Operation, y.Operation), cmp.Compare(x.Errno, y.Errno))
+	})
+	b.r.Errors, b.r.ErrorSamples = counts, append([]result.ErrorSample{}, f.first...)
+}
+
+// timeline makes the arrays, unless nothing was counted at all. They have as many intervals as the
+// window: the last may be shorter, and readings are unknown before the first.
+func (b *builder) timeline() {
+	tl := &b.all.timeline
+	counted := func(v bucket) bool { return v.n != bucket{}.n }
+	if b.window <= 0 || !slices.ContainsFunc(tl.buckets, counted) {
+		return
+	}
+	// As many intervals as the window has: what completed at its very end belongs to the last one,
+	// and shards that ended early have doubled less often than the whole has to.
+	for b.window > maxBuckets*tl.interval {
+		tl.double()
+	}
+	n := int((b.window + tl.interval - 1) / tl.interval)
+	buckets := make([]bucket, n)
+	for i, v := range tl.buckets {
+		buckets[min(i, n-1)].join(v)
+	}
+	for i, v := range buckets[1:] {
+		if v.gauge == nil {
+			buckets[i+1].gauge = buckets[i].gauge // a reading holds until the next
+		}
+	}
+	sums := func(at int) []int64 {
+		return series(buckets, func(v bucket) int64 { return v.n[at] })
+	}
+	readings := func(of func(*Gauge) int64) []*int64 {
+		return series(buckets, func(v bucket) *int64 {
+			if v.gauge == nil {
+				return nil
+			}
+			return new(of(v.gauge))
+		})
+	}
+	out := &result.Timeline{
+		IntervalS: tl.interval.Seconds(), IntervalNS: int64(tl.interval),
+		LastNS:    int64(b.window - time.Duration(n-1)*tl.interval),
+		ReadBytes: make(map[string][]int64), WriteBytes: make(map[string][]int64),
+		EvictedBytes: make(map[string][]int64), DemotedBytes: make(map[string][]int64),
+		TierUsedBytes: make(map[string][]*int64),
+		Requests:      sums(bucketRequests),
+		Queued:        readings(func(g *Gauge) int64 { return g.Queued }),
+		InFlight:      readings(func(g *Gauge) int64 { return g.InFlight }),
+	}
+	if b.n.Blocks.Requests > 0 {
+		out.Blocks, out.BlockHits = sums(bucketBlocks), sums(bucketHits)
+		out.BlockIdeal = series(buckets, func(v bucket) *int64 {
+			if v.n[bucketUnknown] > 0 {
+				return nil
+			}
+			return new(v.n[bucketIdeal])
+		})
+	}
+	for _, l := range b.levels {
+		name := l.String()
+		out.ReadBytes[name] = sums(bucketBytes(l, tiers.Read))
+		out.WriteBytes[name] = sums(bucketBytes(l, tiers.Write))
+		out.EvictedBytes[name] = sums(bucketEvicted + int(l))
+		out.DemotedBytes[name] = sums(bucketDemoted + int(l))
+		out.TierUsedBytes[name] = readings(func(g *Gauge) int64 { return g.Bytes[l] })
+	}
+	b.r.Timeline = out
+}
+
+// series is one value of each bucket.
+func series[T any](buckets []bucket, of func(bucket) T) (all []T) {
+	for _, b := range buckets {
+		all = append(all, of(b))
+	}
+	return all
 }

@@ -2,6 +2,9 @@ package record
 
 import (
 	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"kvbench/kvbench/result"
@@ -79,5 +82,36 @@ func add(sum, o reflect.Value) {
 		for i := range sum.Len() {
 			add(sum.Index(i), o.Index(i))
 		}
+	}
+}
+
+// failures counts failed operations by tier, operation and errno, and keeps the first ones.
+// Bounded, because errno strings are few; what exceeds the bound is counted as "other".
+type failures struct {
+	total atomic.Int64
+	mu    sync.Mutex
+	by    map[result.ErrorCount]int64 // keys without their count
+	first []result.ErrorSample        // and the first fatal one, should it come later
+}
+
+// A drive that dies fails every operation in its own words; nobody reads more than these.
+const (
+	maxFailureKinds  = 64
+	maxFailureSample = 10
+)
+
+func (f *failures) add(e result.ErrorSample) {
+	f.total.Add(1)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	k := result.ErrorCount{Tier: e.Tier, Operation: e.Operation, Errno: e.Errno}
+	if _, known := f.by[k]; k.Errno == "" || (!known && len(f.by) >= maxFailureKinds) {
+		k.Errno = "other"
+	}
+	f.by[k]++
+	// What ended the trial is told even when it came after many that did not.
+	fatal := func(e result.ErrorSample) bool { return e.Fatal }
+	if len(f.first) < maxFailureSample || e.Fatal && !slices.ContainsFunc(f.first, fatal) {
+		f.first = append(f.first, e)
 	}
 }

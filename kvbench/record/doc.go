@@ -1,13 +1,13 @@
 // Package record counts what happens in a trial's window and makes a result of it.
 //
-//	samples.go     what is reported: operations, requests, decisions, failures, readings
-//	recorder.go    the Recorder: the window's gate, the limit of requests, failures
+//	samples.go     what is reported: operations, requests, decisions, readings
+//	recorder.go    the Recorder: the window's gate, the limit of requests
 //	shard.go       what one sample adds to
-//	counters.go    the numbers, in the sections of a Result that tell them
-//	histograms.go  the distributions, in arrays indexed by what they are of, and their names
+//	counters.go    the numbers, in the sections of a Result that tell them, and the failures
+//	histograms.go  the distributions, by what they are of and by their names
 //	timeline.go    what happened in each interval
-//	failures.go    the table of errors and the first of them
 //	build.go       Build: from what is known and counted to a Result
+//	builder.go     what that is made of
 //	latency.go     its distributions
 //	python.go      the keys of the Python benchmark
 //	judgement.go   what the load was limited by, what to doubt, whether the trial counts

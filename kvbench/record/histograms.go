@@ -1,6 +1,7 @@
 package record
 
 import (
+	"math/bits"
 	"strings"
 
 	"kvbench/kvbench/result"
@@ -139,4 +140,24 @@ func (h *histograms) merge(o *histograms) {
 			h.at(hist(i)).Merge(from)
 		}
 	}
+}
+
+// numSizeClasses: latencies mean little across sizes that differ by a thousand. Below 1 MiB, then
+// powers of four, 1–4 MiB, … 1–4 GiB, and all above.
+const numSizeClasses = 8
+
+// sizeClass returns 0 for less than 1 MiB, 1 for [1 MiB, 4 MiB), and so on.
+func sizeClass(bytes int64) int {
+	return min((bits.Len64(uint64(max(bytes, 0)>>20))+1)/2, numSizeClasses-1)
+}
+
+// sizeClassBounds returns the bounds [from, to) of a class; the last has no end.
+func sizeClassBounds(c int) (from int64, to *int64) {
+	if c > 0 {
+		from = 1 << (20 + 2*(c-1))
+	}
+	if c < numSizeClasses-1 {
+		to = new(int64(1) << (20 + 2*c))
+	}
+	return from, to
 }

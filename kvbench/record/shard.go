@@ -1,7 +1,6 @@
 package record
 
 import (
-	"math/bits"
 	"reflect"
 	"sync"
 	"time"
@@ -200,24 +199,4 @@ func (s *shard) blocks(b BlockSample) {
 	}
 	s.n.Lookups[workloads.ForBlock].Add(result.LookupCount{
 		Hits: b.Hits, Pending: b.Pending, Misses: b.Blocks - b.Hits})
-}
-
-// numSizeClasses: latencies mean little across sizes that differ by a thousand. Below 1 MiB, then
-// powers of four, 1–4 MiB, … 1–4 GiB, and all above.
-const numSizeClasses = 8
-
-// sizeClass returns 0 for less than 1 MiB, 1 for [1 MiB, 4 MiB), and so on.
-func sizeClass(bytes int64) int {
-	return min((bits.Len64(uint64(max(bytes, 0)>>20))+1)/2, numSizeClasses-1)
-}
-
-// sizeClassBounds returns the bounds [from, to) of a class; the last has no end.
-func sizeClassBounds(c int) (from int64, to *int64) {
-	if c > 0 {
-		from = 1 << (20 + 2*(c-1))
-	}
-	if c < numSizeClasses-1 {
-		to = new(int64(1) << (20 + 2*c))
-	}
-	return from, to
 }

@@ -1,11 +1,10 @@
 package record
 
 import (
-	"slices"
 	"time"
 
-	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/workloads"
 )
 
 // A timeline is a list of buckets of equal length from the window's opening. When the run outlasts
@@ -21,7 +20,7 @@ const (
 // TimelineInterval returns the first interval: a second; for shorter windows a hundredth of it, at
 // least 10 ms. A window of unknown length starts with 10 ms and doubles on its way.
 func TimelineInterval(window time.Duration) time.Duration {
-	if window <= 0 || window > never/2 {
+	if window <= 0 || window > workloads.Never/2 {
 		return minInterval
 	}
 	return min(max(window/100, minInterval), defaultInterval)
@@ -108,76 +107,4 @@ func (t *timeline) merge(o *timeline) {
 	for i, b := range o.buckets {
 		t.at(t.origin + time.Duration(i)*o.interval).join(b)
 	}
-}
-
-// timeline makes the arrays, unless nothing was counted at all. They have as many intervals as the
-// window: the last may be shorter, and readings are unknown before the first.
-func (b *builder) timeline() {
-	tl := &b.all.timeline
-	counted := func(v bucket) bool { return v.n != bucket{}.n }
-	if b.window <= 0 || !slices.ContainsFunc(tl.buckets, counted) {
-		return
-	}
-	// As many intervals as the window has: what completed at its very end belongs to the last one,
-	// and shards that ended early have doubled less often than the whole has to.
-	for b.window > maxBuckets*tl.interval {
-		tl.double()
-	}
-	n := int((b.window + tl.interval - 1) / tl.interval)
-	buckets := make([]bucket, n)
-	for i, v := range tl.buckets {
-		buckets[min(i, n-1)].join(v)
-	}
-	for i, v := range buckets[1:] {
-		if v.gauge == nil {
-			buckets[i+1].gauge = buckets[i].gauge // a reading holds until the next
-		}
-	}
-	sums := func(at int) []int64 {
-		return series(buckets, func(v bucket) int64 { return v.n[at] })
-	}
-	readings := func(of func(*Gauge) int64) []*int64 {
-		return series(buckets, func(v bucket) *int64 {
-			if v.gauge == nil {
-				return nil
-			}
-			return new(of(v.gauge))
-		})
-	}
-	out := &result.Timeline{
-		IntervalS: tl.interval.Seconds(), IntervalNS: int64(tl.interval),
-		LastNS:    int64(b.window - time.Duration(n-1)*tl.interval),
-		ReadBytes: make(map[string][]int64), WriteBytes: make(map[string][]int64),
-		EvictedBytes: make(map[string][]int64), DemotedBytes: make(map[string][]int64),
-		TierUsedBytes: make(map[string][]*int64),
-		Requests:      sums(bucketRequests),
-		Queued:        readings(func(g *Gauge) int64 { return g.Queued }),
-		InFlight:      readings(func(g *Gauge) int64 { return g.InFlight }),
-	}
-	if b.n.Blocks.Requests > 0 {
-		out.Blocks, out.BlockHits = sums(bucketBlocks), sums(bucketHits)
-		out.BlockIdeal = series(buckets, func(v bucket) *int64 {
-			if v.n[bucketUnknown] > 0 {
-				return nil
-			}
-			return new(v.n[bucketIdeal])
-		})
-	}
-	for _, l := range b.levels {
-		name := l.String()
-		out.ReadBytes[name] = sums(bucketBytes(l, tiers.Read))
-		out.WriteBytes[name] = sums(bucketBytes(l, tiers.Write))
-		out.EvictedBytes[name] = sums(bucketEvicted + int(l))
-		out.DemotedBytes[name] = sums(bucketDemoted + int(l))
-		out.TierUsedBytes[name] = readings(func(g *Gauge) int64 { return g.Bytes[l] })
-	}
-	b.r.Timeline = out
-}
-
-// series is one value of each bucket.
-func series[T any](buckets []bucket, of func(bucket) T) (all []T) {
-	for _, b := range buckets {
-		all = append(all, of(b))
-	}
-	return all
 }

@@ -1,0 +1,68 @@
+package record
+
+import (
+	"time"
+
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+	"kvbench/tiers"
+	"kvbench/workloads"
+	"kvbench/workloads/model"
+)
+
+// Info is what the engine knows about one trial beside what the Recorder counted. [Build] turns
+// both into a Result and touches nothing else: no clock, no file, no system call.
+//
+// The engine fills the sections of the Result itself; Build adds the numbers. It makes Status worse
+// where the counts ask for it, and adds the rank to the Seed. Of Load it takes what each class was
+// offered and what has not completed, of Tiers what a tier is and holds, of Harness what the
+// process took, of DeviceWitness what the kernel counted, of Simulation the model and the costs.
+// Warnings come first, TraceWarnings beside the trace.
+type Info struct {
+	result.Result
+	TraceWarnings []string
+
+	Sizer   model.Sizer
+	Profile string // latency, throughput: decides the criteria of storage_health
+	QoS     [workloads.NumClasses]workloads.QoS
+
+	// For how long of the window the storage device had requests, and the simulated one's medium
+	// bytes.
+	DeviceBusy, MediumBusy time.Duration
+}
+
+// builder makes the sections of r, one method each. Later ones read what earlier ones made: the
+// keys of the Python benchmark are made of ours, the simulation's of the load's, and the judgements
+// come last, because they are about all the rest.
+type builder struct {
+	rec    *Recorder
+	all    *shard                       // all shards together
+	n      *counters                    // its own, as the next
+	hists  map[string]*result.Histogram // of all that has one
+	info   *Info
+	r      *result.Result // info's own
+	window time.Duration
+	levels []tiers.Kind // that exist, fastest first
+}
+
+// newBuilder adds the shards up.
+func newBuilder(info *Info, rec *Recorder) *builder {
+	all := rec.merge()
+	b := &builder{
+		rec: rec, all: all, n: &all.n, info: info, r: &info.Result,
+		hists: make(map[string]*result.Histogram),
+	}
+	for i, h := range all.hists[:histRound] {
+		if h != nil {
+			b.hists[histNames[i]] = h
+		}
+	}
+	if start, end := rec.Window(); end != never {
+		b.window = max(end-start, 0)
+	}
+	return b
+}
+
+// perSecond returns n ÷ window, nil for an empty window: a trial that ended before its window
+// opened has no rates.
+func (b *builder) perSecond(n int64) *float64 { return units.Ratio(n, b.window.Seconds()) }
