@@ -15,6 +15,8 @@ import (
 	"syscall"
 
 	"github.com/klauspost/compress/zstd"
+
+	"kvbench/kvbench/units"
 )
 
 // part is how much is compressed at a time: a little is lost against one stream per file, at most
@@ -221,13 +223,5 @@ zstd -1           %s, ratio %.2f
 
 // size is for people.
 func size(n float64) string {
-	for _, u := range []struct {
-		name  string
-		bytes float64
-	}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-		if n >= u.bytes {
-			return fmt.Sprintf("%.2f %s", n/u.bytes, u.name)
-		}
-	}
-	return fmt.Sprintf("%.0f B", n)
+	return units.Scaled(n, "%.2f TiB", "%.2f GiB", "%.2f MiB", "%.2f KiB", "%.0f B")
 }

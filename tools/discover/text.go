@@ -7,6 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"text/template"
+
+	"kvbench/kvbench/units"
 )
 
 //go:embed text.tmpl
@@ -58,13 +60,8 @@ func (d Device) Limits() string {
 
 // size has the digits of a data sheet: drives are sold by them.
 func size(n *int64) string {
-	switch {
-	case n == nil:
+	if n == nil {
 		return "unknown size"
-	case *n >= 1<<40:
-		return fmt.Sprintf("%.2f TiB", float64(*n)/(1<<40))
-	case *n >= gib:
-		return fmt.Sprintf("%.1f GiB", float64(*n)/gib)
 	}
-	return fmt.Sprintf("%.0f MiB", float64(*n)/(1<<20))
+	return units.Scaled(float64(*n), "%.2f TiB", "%.1f GiB", "%.0f MiB")
 }

@@ -74,7 +74,8 @@ var mayImport = map[string]string{
 	"tools/aggregate": "tools/load tools/stats kvbench/units kvbench/result",
 	"tools/submission": "tools/load tools/stats tools/aggregate tools/view/... tools/discover " +
 		"kvbench/units kvbench/result kvbench/params",
-	"tools/discover": "tracing/... kvbench/params kvbench/environment kvbench/result",
+	"tools/discover": "tracing/... kvbench/params kvbench/environment kvbench/result " +
+		"kvbench/units",
 	"tools/sizing": "tools/load tools/stats kvbench/units kvbench/result kvbench/params tiers " +
 		"tiers/buffer tiers/workdir tracing/host workloads/profile workloads/users",
 	"tools/dedup":  "kvbench/units",

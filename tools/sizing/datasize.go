@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"kvbench/kvbench/params"
+	"kvbench/kvbench/units"
 	"kvbench/tiers/workdir"
 	"kvbench/tracing/host"
 )
@@ -182,13 +183,5 @@ func (answer Answer) WriteText(w io.Writer) error {
 
 // size has one digit more than people need, so that sums of what is shown are right.
 func size(n int64) string {
-	switch {
-	case n >= 1<<40:
-		return fmt.Sprintf("%.2f TiB", float64(n)/(1<<40))
-	case n >= 1<<30:
-		return fmt.Sprintf("%.2f GiB", float64(n)/(1<<30))
-	case n >= 1<<20:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-	}
-	return fmt.Sprintf("%d B", n)
+	return units.Scaled(float64(n), "%.2f TiB", "%.2f GiB", "%.1f MiB", "", "%.0f B")
 }
