@@ -102,15 +102,17 @@ func (m Model) Validate() error {
 		label = strconv.Quote(name)
 	}
 	var problems []error
-	bad := func(format string, args ...any) {
-		what := fmt.Sprintf(format, args...)
-		problems = append(problems, fmt.Errorf("model %s: %s", label, what))
-	}
-	inRange := func(name string, value, least int) {
-		const limit = 1 << 20
-		if value < least || value > limit {
-			bad("%s is %d, must be %d to %d", name, value, least, limit)
+	must := func(holds bool, format string, args ...any) bool {
+		if !holds {
+			problem := fmt.Sprintf(format, args...)
+			problems = append(problems, fmt.Errorf("model %s: %s", label, problem))
 		}
+		return holds
+	}
+	inRange := func(name string, value, least int) bool {
+		const limit = 1 << 20
+		return must(value >= least && value <= limit,
+			"%s is %d, must be %d to %d", name, value, least, limit)
 	}
 	inRange("layers", m.Layers, 1)
 	switch m.Attention {
@@ -124,26 +126,21 @@ func (m Model) Validate() error {
 			break
 		}
 		// Without an explicit head dimension the two others must be right, and divide.
-		before := len(problems)
-		inRange("heads", m.Heads, 1)
-		inRange("hidden", m.Hidden, 1)
-		if len(problems) == before && m.Hidden%m.Heads != 0 {
-			bad("hidden (%d) is no multiple of heads (%d): give head_dim", m.Hidden, m.Heads)
-		}
+		heads, hidden := inRange("heads", m.Heads, 1), inRange("hidden", m.Hidden, 1)
+		must(!heads || !hidden || m.Hidden%m.Heads == 0,
+			"hidden (%d) is no multiple of heads (%d): give head_dim", m.Hidden, m.Heads)
 	default:
-		bad("attention type %q is unknown, must be mha, gqa or mla", m.Attention)
+		must(false, "attention type %q is unknown, must be mha, gqa or mla", m.Attention)
 	}
 	ok := len(problems) == 0 // the dimensions can be multiplied
-	if m.Attention == MHA && m.Heads > 0 && m.KVHeads > 0 && m.Heads != m.KVHeads {
-		bad("attention type mha needs kv_heads (%d) equal to heads (%d); with fewer it is gqa",
-			m.KVHeads, m.Heads)
-	}
-	if _, known := dtypeBytes[m.dtype()]; !known {
-		names := slices.Sorted(maps.Keys(dtypeBytes))
-		bad("dtype %q is unknown, must be one of %s", m.DType, strings.Join(names, ", "))
-	} else if ok && m.bytesPerToken() > maxBytesPerToken {
-		bad("a token takes more than %d bytes: check the dimensions", maxBytesPerToken)
-	}
+	must(m.Attention != MHA || m.Heads <= 0 || m.KVHeads <= 0 || m.Heads == m.KVHeads,
+		"attention type mha needs kv_heads (%d) equal to heads (%d); with fewer it is gqa",
+		m.KVHeads, m.Heads)
+	_, known := dtypeBytes[m.dtype()]
+	must(known, "dtype %q is unknown, must be one of %s", m.DType,
+		strings.Join(slices.Sorted(maps.Keys(dtypeBytes)), ", "))
+	must(!known || !ok || m.bytesPerToken() <= maxBytesPerToken,
+		"a token takes more than %d bytes: check the dimensions", maxBytesPerToken)
 	return errors.Join(problems...)
 }
 
