@@ -44,6 +44,28 @@ func (r *resolver) model() {
 	r.v.Model, r.v.ModelName = m, name
 }
 
+// profile builds the users' profile: the defaults, then the benchmark's keys, then the file's.
+func (r *resolver) profile() {
+	v := r.v
+	for i := range v.keys {
+		r.decide(&v.keys[i])
+	}
+	v.Profile.RAG.Uniform = v.retrieval == "uniform"
+	v.GenerationTime = v.timing[slices.Index(generationModes, v.GenerationMode)]
+	v.Models = r.file.models
+	// Rules between keys.
+	p := &v.Profile
+	r.want(p.InteractiveShare <= p.ResponsiveThreshold, "qos_distribution.interactive_probability",
+		fmt.Sprintf("at most qos_distribution.responsive_threshold (%v): both cut the same draw",
+			p.ResponsiveThreshold))
+	r.want(p.SystemPromptShare == 0 || len(p.SystemPromptTokens) > 0,
+		"prefix_cache.system_prompt_hit_probability", "0 without prefix_cache.system_prompt_tokens")
+	r.want(p.RAG.LargeModelTokens[0] <= p.RAG.LargeModelTokens[1],
+		"rag.large_model_doc_tokens_min", "at most rag.large_model_doc_tokens_max")
+	r.want(p.RAG.SmallModelTokens[0] <= p.RAG.SmallModelTokens[1],
+		"rag.small_model_doc_tokens_min", "at most rag.small_model_doc_tokens_max")
+}
+
 // check applies the rules that tie parameters together or ask the file system. What has been
 // refused already is not checked again: its default would be told as if somebody had given it.
 func (r *resolver) check() {
@@ -81,13 +103,6 @@ func (r *resolver) check() {
 	}
 }
 
-// want refuses the value in force of a parameter unless it is right.
-func (r *resolver) want(right bool, name, required string) {
-	if !right && !r.v.row(name).refused {
-		r.refuse(name, required)
-	}
-}
-
 // traceFiles wants at least one file behind a trace path. Whether it is a trace is seen when it is
 // read; a path that leads nowhere must not cost a window first.
 func (r *resolver) traceFiles(names ...string) {
@@ -101,10 +116,6 @@ func (r *resolver) traceFiles(names ...string) {
 			"a file, a directory or a glob that matches something")
 	}
 }
-
-// Simulated tells whether the run happens in virtual time, without storage: either of the two flags
-// means that.
-func (v *Values) Simulated() bool { return v.IOTraceLog != "" || v.Device != nil }
 
 // simulation checks what a run in virtual time cannot have: what touches a disk, compares with one,
 // or never ends where waiting costs nothing.

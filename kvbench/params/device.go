@@ -123,3 +123,19 @@ func latency(to *time.Duration) kind[time.Duration] {
 		return strings.ReplaceAll(d.String(), "µ", "u")
 	}}, 0, maxDeviceLatency, fmt.Sprintf("a time from 0s to %s", maxDeviceLatency))
 }
+
+// device is a simulated drive, or nil.
+func device(to **tiers.DeviceModel) kind[*tiers.DeviceModel] {
+	return kind[*tiers.DeviceModel]{to, func(text string) (*tiers.DeviceModel, error) {
+		if text == "" {
+			return nil, nil
+		}
+		model, err := ParseDevice(text)
+		return &model, err
+	}, func(model *tiers.DeviceModel) string {
+		if model == nil {
+			return ""
+		}
+		return FormatDevice(*model)
+	}}
+}

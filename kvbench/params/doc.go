@@ -5,18 +5,18 @@
 // capitals, _ for -), the section `parameters:` of a YAML file, the keys of -sweep, the closed
 // division's rules and the table that -help-parameters prints. In reading order:
 //
-//	parameters.txt   every parameter: name, default per division, what it means
-//	table     binds them to fields, kinds and limits
-//	kinds     what a parameter may be: each is a flag.Value on its field
-//	values    the values in force, and what follows from them
+//	parameters.txt   every parameter: name, default per division, meaning; parameter: a row of it
+//	kinds     what a parameter may be, a flag.Value on its field; device: the simulated drive
 //	bench     divisions, and what each benchmark sets
+//	values    the values in force, and what follows from them
+//	table     binds the rows to fields, kinds and limits; keys: those of the YAML file beside them
 //	flags     flags, environment names, -help-parameters
-//	resolve   the layers: -sweep > flag > environment > YAML file > benchmark ([Bench]) > division
 //	origin    where a value came from, and what is said about one that cannot be used
-//	file      the YAML file; keys: what may stand in it beside parameters (accepted.txt: in vain)
-//	check     rules that tie parameters together, estimate: what fits this machine
-//	closed    what the closed division requires
-//	launch    rank and ranks; sweep: combinations; device: the drive of -simulate-device
+//	file      the YAML file (accepted.txt: keys that it may have in vain)
+//	resolver  the layers: -sweep > flag > environment > YAML file > benchmark ([Bench]) > division
+//	launch    rank and ranks; sweep: combinations; estimate: what fits this machine
+//	check     rules that tie parameters together; closed: what the closed division requires
+//	resolve   all of that in order
 //
 // This package is large because a row of the table binds a parameter's flag, field, limits, key and
 // rules to each other: cut in two, each half would need the other's table.

@@ -3,7 +3,6 @@ package params
 import (
 	_ "embed"
 	"flag"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -16,8 +15,6 @@ import (
 
 //go:embed accepted.txt
 var acceptedText string
-
-var generationModes = []string{"none", "fast", "realistic"}
 
 // big bounds what is only called positive, so that products of two stay inside 64 bits.
 const big = math.MaxInt32
@@ -101,6 +98,15 @@ func keys(v *Values) []parameter {
 	return list
 }
 
+// newValues are empty values with the users of the Python benchmark, which are MLPerf's; paths mean
+// the directory base.
+func newValues(base string) *Values {
+	v := &Values{base: base, Profile: profile.Default(),
+		timing: [3]time.Duration{0, 2 * time.Millisecond, 30 * time.Millisecond}}
+	v.rows, v.keys = table(v), keys(v)
+	return v
+}
+
 // modelKeys are the keys of one model in model_configs. Zero is what is missing, so that 0 is told
 // by the model's own rules, together with what belongs to it.
 func modelKeys(section string, m *model.Model) []parameter {
@@ -120,26 +126,4 @@ func modelKeys(section string, m *model.Model) []parameter {
 	count("qk_rope_head_dim", &m.QKRopeHeadDim)
 	count("kv_dim_per_head", &m.HeadDim)
 	return list
-}
-
-// profile builds the users' profile: the defaults, then the benchmark's keys, then the file's.
-func (r *resolver) profile() {
-	v := r.v
-	for i := range v.keys {
-		r.decide(&v.keys[i])
-	}
-	v.Profile.RAG.Uniform = v.retrieval == "uniform"
-	v.GenerationTime = v.timing[slices.Index(generationModes, v.GenerationMode)]
-	v.Models = r.file.models
-	// Rules between keys.
-	p := &v.Profile
-	r.want(p.InteractiveShare <= p.ResponsiveThreshold, "qos_distribution.interactive_probability",
-		fmt.Sprintf("at most qos_distribution.responsive_threshold (%v): both cut the same draw",
-			p.ResponsiveThreshold))
-	r.want(p.SystemPromptShare == 0 || len(p.SystemPromptTokens) > 0,
-		"prefix_cache.system_prompt_hit_probability", "0 without prefix_cache.system_prompt_tokens")
-	r.want(p.RAG.LargeModelTokens[0] <= p.RAG.LargeModelTokens[1],
-		"rag.large_model_doc_tokens_min", "at most rag.large_model_doc_tokens_max")
-	r.want(p.RAG.SmallModelTokens[0] <= p.RAG.SmallModelTokens[1],
-		"rag.small_model_doc_tokens_min", "at most rag.small_model_doc_tokens_max")
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"kvbench/kvbench/units"
-	"kvbench/tiers"
 )
 
 // kind is a flag.Value on a field: what a parameter, a key of the YAML file or a pair of
@@ -112,6 +111,8 @@ func gib(to *int64, high int64) kind[int64] {
 	}, units.FormatGiB}, 0, high*units.GiB, fmt.Sprintf("a size in 0…%d GiB", high))
 }
 
+const day = 24 * time.Hour
+
 // span is a time with its unit: a bare 90 could be seconds or minutes, and is refused.
 func span(to *time.Duration, low, high time.Duration) kind[time.Duration] {
 	return bounded(kind[time.Duration]{to, units.ParseDuration, units.FormatDuration}, low, high,
@@ -181,6 +182,13 @@ func auto(number kind[int]) kind[int] {
 		}
 		return number.format(x)
 	}}
+}
+
+// Window bounds the measured part of a trial: by length, or, when Completions is positive, by
+// completed requests (-benchtime 500x), and then Length is 0.
+type Window struct {
+	Length      time.Duration
+	Completions int64
 }
 
 // window is what the testing package takes for -test.benchtime: 30s or 500x. One call of a
@@ -306,20 +314,4 @@ func nonce(to *string) kind[string] {
 		}
 		return full, nil
 	}, func(x string) string { return cmp.Or(x, "random") }}
-}
-
-// device is a simulated drive, or nil.
-func device(to **tiers.DeviceModel) kind[*tiers.DeviceModel] {
-	return kind[*tiers.DeviceModel]{to, func(text string) (*tiers.DeviceModel, error) {
-		if text == "" {
-			return nil, nil
-		}
-		model, err := ParseDevice(text)
-		return &model, err
-	}, func(model *tiers.DeviceModel) string {
-		if model == nil {
-			return ""
-		}
-		return FormatDevice(*model)
-	}}
 }

@@ -9,12 +9,6 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// Axis is one -sweep: a parameter and the values that it takes, canonical texts in the given order.
-type Axis struct {
-	Key    string
-	Values []string
-}
-
 // points lists the points of a sweep, one value for each swept parameter, the last axis changing
 // fastest. The list is short (maxCombinations): each axis multiplies it.
 func points(axes []Axis) []map[string]string {
@@ -45,6 +39,22 @@ func pointName(axes []Axis, point map[string]string) string {
 
 // maxCombinations keeps a typing mistake from becoming a week of benchmarks.
 const maxCombinations = 1000
+
+// sweep takes all sweeps of the strongest layer that has any.
+func (r *resolver) sweep(p *parameter) {
+	all := r.layers(p)
+	p.given = all[0]
+	// The last is the default, which is none.
+	given := slices.DeleteFunc(all[:len(all)-1],
+		func(s setting) bool { return s.origin.Kind != p.given.origin.Kind })
+	texts := make([]string, len(given))
+	for i, s := range given {
+		texts[i] = s.text
+	}
+	// Recorded as it was typed: the axes are in the names of the sub-benchmarks.
+	r.v.sweep = strings.Join(texts, " ")
+	r.v.Sweep = r.axes(p, given)
+}
 
 // axes reads all -sweep texts. Values become canonical here, so that 04 and 4 are the same point
 // and names of sub-benchmarks do not depend on spelling.

@@ -1,91 +1,13 @@
 package params
 
 import (
-	_ "embed"
 	"flag"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"kvbench/kvbench/units"
 )
-
-//go:embed parameters.txt
-var parametersText string
-
-// parameter is one row of the table: everything there is to know about a parameter. A new one is a
-// line of parameters.txt, a field of Values and what binds the two in table; README's table, -help
-// and the environment name follow.
-type parameter struct {
-	name  string
-	def   map[Division]string
-	is    []string
-	help  string
-	value flag.Value // its kind, limits and field; see kinds.go
-
-	given   setting // what is in force, as it was written, and where it came from
-	refused bool    // it is a default, because what was given is wrong
-}
-
-// What sets a parameter apart from the others, as parameters.txt says it.
-//
-// A parameter that is not a place decides what a run measures, and so stands in the lines by which
-// benchstat keeps outputs apart, and in what the gate compares.
-const (
-	free    = "free"    // may be set in the closed division
-	place   = "place"   // where a run happens or what it shows, never what it measures
-	unswept = "unswept" // cannot be swept
-	goFlag  = "goFlag"  // the testing package's: neither our flag nor in environment and file
-	action  = "action"  // does something instead of a run
-
-	profileKey = "profileKey" // a key of the YAML file beside its parameters
-	idle       = "idle"       // and one without effect, for the reason that is its help
-)
-
-// listed are the lines of parameters.txt. Defaults are read as typed texts are, so that none is a
-// value that nobody could give.
-var listed = func() (list []parameter) {
-	for line := range strings.Lines(parametersText) {
-		columns := strings.Split(strings.TrimSpace(line), " |")
-		if len(columns) != 4 {
-			continue // blank, or a comment
-		}
-		def := make(map[Division]string)
-		texts := strings.Split(strings.TrimSpace(columns[1]), " ")
-		for i, d := range divisions {
-			def[d] = texts[min(i, len(texts)-1)]
-		}
-		list = append(list, parameter{name: columns[0], def: def,
-			is: strings.Fields(columns[2]), help: strings.TrimSpace(columns[3])})
-	}
-	return list
-}()
-
-// has tells whether one of these sets the parameter apart.
-func (p *parameter) has(traits ...string) bool {
-	return slices.ContainsFunc(p.is, func(t string) bool { return slices.Contains(traits, t) })
-}
-
-// uniform tells whether all divisions have the same default.
-func (p *parameter) uniform() bool {
-	return p.def[Quick] == p.def[Open] && p.def[Open] == p.def[Closed]
-}
-
-// show is the value as a person reads it; what an empty one means is told.
-func (p *parameter) show(text string) string {
-	switch {
-	// which has no default to show but a new one per run
-	case text != "" || p.name == "results-dir":
-		return text
-	case p.name == "cache-dir":
-		return "temporary"
-	}
-	return "–"
-}
-
-// inFile tells whether a parameter may stand in the section parameters.
-func (p *parameter) inFile() bool { return !p.has(goFlag, action) && p.name != "config" }
 
 // Limits of spec 19, tiers in GiB. A storage tier has none of its own: 1 EiB keeps byte counts
 // inside an int64.
@@ -94,8 +16,9 @@ const (
 	maxCPUGiB     = 131072
 	maxStorageGiB = 1 << 30
 	maxUsers      = 100000
-	day           = 24 * time.Hour
 )
+
+var generationModes = []string{"none", "fast", "realistic"}
 
 // table is every parameter, bound to the fields of v, in the order in which they are listed.
 // Resolve, flags, environment, file, sweep, help and the closed division all read it; nothing else
@@ -203,12 +126,3 @@ var rows = table(new(Values))
 
 // find returns the row of a name, nil when there is no such parameter.
 func find(name string) *parameter { return row(rows, name) }
-
-func row(list []parameter, name string) *parameter {
-	for i := range list {
-		if list[i].name == name {
-			return &list[i]
-		}
-	}
-	return nil
-}

@@ -15,11 +15,10 @@ import (
 	"kvbench/workloads/profile"
 )
 
-// Window bounds the measured part of a trial: by length, or, when Completions is positive, by
-// completed requests (-benchtime 500x), and then Length is 0.
-type Window struct {
-	Length      time.Duration
-	Completions int64
+// Axis is one -sweep: a parameter and the values that it takes, canonical texts in the given order.
+type Axis struct {
+	Key    string
+	Values []string
 }
 
 // Values are all parameters in force for one benchmark. Sizes are bytes, rates per second, paths
@@ -130,15 +129,6 @@ type Values struct {
 	rows, keys []parameter      // the tables, bound to these values
 }
 
-// newValues are empty values with the users of the Python benchmark, which are MLPerf's; paths mean
-// the directory base.
-func newValues(base string) *Values {
-	v := &Values{base: base, Profile: profile.Default(),
-		timing: [3]time.Duration{0, 2 * time.Millisecond, 30 * time.Millisecond}}
-	v.rows, v.keys = table(v), keys(v)
-	return v
-}
-
 // row is a parameter or a key bound to these values.
 func (v *Values) row(name string) *parameter {
 	return cmp.Or(row(v.rows, name), row(v.keys, name))
@@ -224,6 +214,10 @@ func (v *Values) TrialNonce() (nonce [16]byte) {
 	_, _ = hex.Decode(nonce[:], []byte(v.Nonce))
 	return nonce
 }
+
+// Simulated tells whether the run happens in virtual time, without storage: either of the two flags
+// means that.
+func (v *Values) Simulated() bool { return v.IOTraceLog != "" || v.Device != nil }
 
 // Skip says why the benchmark cannot run with these values, naming the flag that it needs; empty
 // when it can.

@@ -1,0 +1,135 @@
+package params
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Inputs are what Resolve needs to know beside the flags. Only Base is required.
+type Inputs struct {
+	// Bench is the benchmark to resolve for; the zero Bench stands for none: division defaults
+	// only.
+	Bench Bench
+	// Base is the absolute directory in which the command was typed: relative paths of flags,
+	// environment and file mean it.
+	Base string
+	// Env looks up a variable, as os.LookupEnv does; nil is an empty environment. An empty variable
+	// counts as not set.
+	Env func(string) (string, bool)
+	// BenchTime is -test.benchtime as it was typed, "" when it was not; Count is -test.count, 0
+	// when it was not typed.
+	BenchTime string
+	Count     int
+	// Start and PID name the default results directory; give the process's own, so that all
+	// benchmarks share one.
+	Start time.Time
+	PID   int
+	// CheckCacheDir refuses a directory in which the suite must not work, before anything is made;
+	// nil admits any.
+	CheckCacheDir func(dir string) error
+}
+
+// env is a variable's text, empty when it is not set.
+func (in *Inputs) env(name string) string {
+	if in.Env == nil {
+		return ""
+	}
+	if text, ok := in.Env(name); ok {
+		return text
+	}
+	return ""
+}
+
+// resolver is one resolution under way.
+type resolver struct {
+	given    map[string][]string
+	point    map[string]string // of the sweep, nil for the values that hold at none
+	in       Inputs
+	file     *configFile
+	launched map[string]setting // rank, ranks and local-ranks, when a launcher sets them
+	bench    map[string]string  // the benchmark's settings in this division
+	v        *Values
+	bad      Violations
+}
+
+// decide takes the strongest layer, if there is any. A text that cannot be read is reported and the
+// next layer is taken, so that checks of other parameters against this one still make sense.
+func (r *resolver) decide(p *parameter) {
+	for _, p.given = range r.layers(p) {
+		err := p.value.Set(p.given.text)
+		if err == nil {
+			return
+		}
+		p.refused = true
+		r.violate(p, p.given, err.Error())
+		p.given = setting{}
+	}
+}
+
+// layers lists what was given for a parameter, strongest first: one text of each layer, but of
+// sweeps all. The division's default is always there, and for a key of the profile never.
+func (r *resolver) layers(p *parameter) (list []setting) {
+	add := func(kind OriginKind, where string, texts ...string) {
+		for _, text := range texts {
+			list = append(list, setting{text, Origin{kind, where}})
+		}
+	}
+	if text, ok := r.point[p.name]; ok {
+		add(FromSweep, "", text)
+	}
+	add(FromFlag, "", r.given[p.name]...)
+	switch text := r.in.env(EnvName(p.name)); {
+	case text == "" || p.has(goFlag, action, profileKey):
+	case p.name == "sweep":
+		// Commas separate values, and semicolons are awkward in a shell: spaces do too.
+		add(FromEnvironment, EnvName(p.name), strings.FieldsFunc(text, func(r rune) bool {
+			return r == ';' || r == ' '
+		})...)
+	default:
+		add(FromEnvironment, EnvName(p.name), text)
+	}
+	if p.has(profileKey) {
+		list = append(list, r.file.values[p.name]...)
+	} else {
+		list = append(list, r.file.values[sectionParameters+"."+p.name]...)
+	}
+	if s, ok := r.launched[p.name]; ok {
+		list = slices.DeleteFunc(list, func(s setting) bool { return s.text == "auto" })
+		list = append(list, s)
+	}
+	if text, ok := r.bench[p.name]; ok {
+		add(FromBenchmark, r.in.Bench.Name, text)
+	}
+	switch d := cmp.Or(r.v.Division, Quick); { // none while the division itself is being decided
+	case p.has(profileKey):
+	case p.uniform():
+		add(FromDefault, "", p.def[d])
+	default:
+		add(FromDivision, string(d), p.def[d])
+	}
+	return list
+}
+
+// violate reports what was given for a parameter; required completes "must be …".
+func (r *resolver) violate(p *parameter, given setting, required string) {
+	name := "-" + p.name
+	if p.has(profileKey) {
+		name = p.name
+	}
+	r.bad = append(r.bad, violation(name, given, required))
+}
+
+// refuse reports the value in force.
+func (r *resolver) refuse(name, required string) {
+	p := r.v.row(name)
+	r.violate(p, setting{p.value.String(), p.given.origin}, required)
+}
+
+// want refuses the value in force of a parameter unless it is right.
+func (r *resolver) want(right bool, name, required string) {
+	if !right && !r.v.row(name).refused {
+		r.refuse(name, required)
+	}
+}
