@@ -162,18 +162,6 @@ func attachTo(p *ebpf.Program, spec *ebpf.ProgramSpec) (link.Link, error) {
 	return link.AttachTracing(link.TracingOptions{Program: p})
 }
 
-// detach undoes attachAll, in the reverse order, and frees the maps that are not shared.
-func detach(links []link.Link, colls ...*ebpf.Collection) error {
-	var errs []error
-	for _, l := range slices.Backward(links) {
-		errs = append(errs, l.Close())
-	}
-	for _, coll := range colls {
-		coll.Close()
-	}
-	return errors.Join(errs...)
-}
-
 // configure sets what is constant once the programs are loaded: the verifier removes branches that
 // cannot be taken.
 func configure(spec *ebpf.CollectionSpec, targets []host.Disk, values map[string]any) error {

@@ -12,9 +12,6 @@ import (
 	"kvbench/tracing/bpf"
 )
 
-// gauges are the variables that hold the requests in flight of even and odd epochs.
-var gauges = [2]string{bpf.TraceVarGaugeEven, bpf.TraceVarGaugeOdd}
-
 // followed visits the reads and writes at the device whose end has not been seen.
 func (k *kernelPrograms) followed(visit func(*bpf.TraceEntry)) error {
 	var key uint64

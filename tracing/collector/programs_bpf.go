@@ -4,6 +4,7 @@ package collector
 
 import (
 	"errors"
+	"slices"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
@@ -70,6 +71,9 @@ func monotonic() uint64 {
 // line mirrors variables that have a cache line of their own, of which they take the first word. A
 // shorter one is its lower half: both architectures are little-endian.
 type line [16]uint64
+
+// gauges are the variables that hold the requests in flight of even and odd epochs.
+var gauges = [2]string{bpf.TraceVarGaugeEven, bpf.TraceVarGaugeOdd}
 
 func (k *kernelPrograms) edge() (edge, error) {
 	var g [2]line
@@ -139,3 +143,15 @@ func (k *kernelPrograms) missed() (n int64) {
 }
 
 func (k *kernelPrograms) close() error { return detach(k.links, k.coll, k.files) }
+
+// detach undoes attachAll, in the reverse order, and frees the maps that are not shared.
+func detach(links []link.Link, colls ...*ebpf.Collection) error {
+	var errs []error
+	for _, l := range slices.Backward(links) {
+		errs = append(errs, l.Close())
+	}
+	for _, coll := range colls {
+		coll.Close()
+	}
+	return errors.Join(errs...)
+}
