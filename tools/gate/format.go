@@ -45,16 +45,16 @@ func centre(c stats.Cell, unit string) string {
 
 // change is the difference of the medians in the metric's own direction.
 func (r Row) change() string {
-	old, new := r.old().Summary.Center, r.new().Summary.Center
-	switch {
-	case r.new().N() == 0 || r.old().N() == 0:
+	switch c := r.new().Change; {
+	case c == nil:
 		return "–"
-	case old == new:
+	case r.old().Summary.Center == r.new().Summary.Center:
 		return "0.0%"
-	case old == 0: // from nothing to something is no percentage
+	case math.IsInf(c.Ratio, 0): // from nothing to something is no percentage
 		return "?"
+	default:
+		return fmt.Sprintf("%+.1f%%", 100*c.Ratio)
 	}
-	return fmt.Sprintf("%+.1f%%", 100*(new-old)/math.Abs(old))
 }
 
 // share is a loss or a limit for people; from nothing to something is no percentage.

@@ -260,7 +260,7 @@ func newRow(name string, m *stats.Metric, limit float64) Row {
 	if c := row.new().Change; c != nil {
 		row.P, row.Adjusted = c.P, c.P
 		if m.Better != 0 {
-			row.Loss = stats.Loss(row.old().Summary.Center, row.new().Summary.Center, m.Better)
+			row.Loss = -float64(m.Better) * c.Ratio
 		}
 	}
 	return row

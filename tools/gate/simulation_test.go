@@ -109,3 +109,16 @@ func TestTrueLossesAreFound(t *testing.T) {
 		100*float64(found)/pairs)
 	assert.GreaterOrEqual(t, float64(found)/pairs, 0.99)
 }
+
+func TestLossFollowsTheDirection(t *testing.T) {
+	loss := func(better int, ratio float64) float64 {
+		cells := []stats.Cell{{}, {Change: &stats.Change{Ratio: ratio}}}
+		return newRow("B", &stats.Metric{Better: better, Cells: cells}, 0).Loss
+	}
+	assert.InDelta(t, 0.1, loss(1, -0.1), 1e-12)
+	assert.InDelta(t, -0.1, loss(1, 0.1), 1e-12)
+	assert.InDelta(t, 0.1, loss(-1, 0.1), 1e-12)
+	assert.True(t, math.IsInf(loss(-1, math.Inf(1)), 1), "from none to some of what should be little")
+	assert.True(t, math.IsInf(loss(1, math.Inf(1)), -1))
+	assert.True(t, math.IsNaN(loss(0, 0.1)), "no direction, no loss")
+}

@@ -2,7 +2,7 @@
 // median, confidence interval, spread, and whether runs differ by more than chance.
 //
 //	table.go         trials → Table: gathered, named, summarized, compared with the first run
-//	significance.go  Holm's correction, the least p of a number of samples, loss, spread
+//	significance.go  Holm's correction, the least p of a number of samples, spread
 //	curves.go        what plots show: merged histograms as percentile curves and octaves, hit
 //	                 ratios over time
 //	format.go        metrics and their values for people

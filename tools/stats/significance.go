@@ -71,15 +71,3 @@ func Needed(family int, alpha float64) int {
 	}
 	return n
 }
-
-// Loss is how much worse the new median is, as a share of the old one: positive is worse. Better is
-// the direction: +1 when more is better, -1 when less is.
-func Loss(old, new float64, better int) float64 {
-	switch {
-	case old == new:
-		return 0
-	case old == 0:
-		return math.Inf(1) * math.Copysign(1, -float64(better)*(new-old))
-	}
-	return -float64(better) * (new - old) / math.Abs(old)
-}

@@ -43,14 +43,16 @@ func TestNeededGrowsWithTheFamily(t *testing.T) {
 	assert.Equal(t, maxNeeded, Needed(1, 0))
 }
 
-func TestLossFollowsTheDirection(t *testing.T) {
-	assert.InDelta(t, 0.1, Loss(100, 90, 1), 1e-12)
-	assert.InDelta(t, -0.1, Loss(100, 110, 1), 1e-12)
-	assert.InDelta(t, 0.1, Loss(100, 110, -1), 1e-12)
-	assert.Zero(t, Loss(0, 0, 1))
-	assert.True(t, math.IsInf(Loss(0, 1, -1), 1), "from none to some of what should be little")
-	assert.True(t, math.IsInf(Loss(0, 1, 1), -1))
-	assert.InDelta(t, 0.5, Loss(-2, -3, 1), 1e-12)
+func TestRatioIsAShareOfTheOldMedian(t *testing.T) {
+	ratio := func(old, new float64) float64 {
+		tab := build(t, lines("A", "read-B/s", old), lines("A", "read-B/s", new))
+		return tab.Benchmarks[0].Headline().Cells[1].Change.Ratio
+	}
+	assert.InDelta(t, -0.1, ratio(100, 90), 1e-12)
+	assert.InDelta(t, 0.1, ratio(100, 110), 1e-12)
+	assert.InDelta(t, -0.5, ratio(-2, -3), 1e-12)
+	assert.True(t, math.IsInf(ratio(0, 1), 1))
+	assert.True(t, math.IsNaN(ratio(0, 0)))
 }
 
 func TestEqualSamplesDoNotDiffer(t *testing.T) {

@@ -54,7 +54,7 @@ func (c Cell) N() int { return len(c.Values) }
 
 // Change compares a run with the first one.
 type Change struct {
-	Ratio float64 // new median ÷ old median - 1
+	Ratio float64 // by which the new median is larger, as a share of the old one
 	P     float64 // of the Mann-Whitney test, for this cell alone
 
 	// Adjusted is P after Holm's correction over all headline metrics of the pair of runs; 0 for
@@ -288,8 +288,8 @@ func (m *Metric) summarize(assume benchmath.Assumption, differ []string) {
 			c.Change = &Change{Incomparable: differ[run]}
 		default:
 			cmp := assume.Compare(sample(first.Values), sample(c.Values))
-			c.Change = &Change{Ratio: c.Summary.Center/first.Summary.Center - 1, P: cmp.P,
-				Warnings: cmp.Warnings}
+			old, new := first.Summary.Center, c.Summary.Center
+			c.Change = &Change{Ratio: (new - old) / math.Abs(old), P: cmp.P, Warnings: cmp.Warnings}
 			// Samples that are all equal cannot differ.
 			if math.IsNaN(cmp.P) {
 				c.Change.P = 1
