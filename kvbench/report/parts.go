@@ -176,7 +176,7 @@ func blocksOverTime(r *result.Result) (t Table) {
 // ratioText has the digits by which a hit ratio is compared with the ideal one: in a tenth of a
 // window there are too few blocks for more.
 func ratioText(v float64) string {
-	if math.IsNaN(v) {
+	if units.Finite(v) == nil {
 		return units.Unknown
 	}
 	return fmt.Sprintf("%.3f", v)

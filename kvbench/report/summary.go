@@ -30,7 +30,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"add": func(a, b int) int { return a + b }, "max": func(a, b int) int { return max(a, b) },
 	"words":      func(key string) string { return strings.ReplaceAll(key, "_", " ") },
 	"mostRounds": func() int { return mostRounds },
-	"untraced":   untraced, "rounds": rounds, "differs": differs, "sizes": sizes,
+	"untraced":   untraced, "rounds": rounds, "sizes": sizes,
 	"latencies": latencies, "bySize": bySize, "reads": reads, "contexts": contexts,
 	"loadingWins": loadingWins, "tiers": tiers, "kinds": kinds,
 	"blocksOverTime": blocksOverTime, "validation": validation, "served": served,
@@ -39,9 +39,8 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 // summary is a result with what only its summary has.
 type summary struct {
 	*result.Result
-	Traced     string // what the kernel saw, empty when it was not asked
-	Doubts     []string
-	FirstError string // one of those with a message
+	Traced string // what the kernel saw, empty when it was not asked
+	Doubts []string
 }
 
 // WriteSummary writes the trial as a person reads it: what ran, what the storage did, for whom, at
@@ -60,11 +59,6 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 				func(w string) bool { return slices.Contains(capture.Capture.Warnings, w) })
 		}
 	}
-	for _, e := range slices.Backward(r.ErrorSamples) {
-		if e.Message != "" {
-			s.FirstError = e.Where() + ": " + e.Message
-		}
-	}
 	var text strings.Builder // written at once: others write to the same terminal
 	if err == nil {
 		err = templates.ExecuteTemplate(&text, "summary.txt.tmpl", s)
@@ -77,9 +71,6 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	}
 	return nil
 }
-
-// Total is the load of all classes.
-func (s *summary) Total() result.ClassOutcome { return s.Load["total"] }
 
 // plural names so many things.
 func plural(n any, thing string) string {
@@ -94,23 +85,6 @@ func mean(rates []float64) string {
 		sum += v
 	}
 	return rate(units.Ratio(sum, len(rates)))
-}
-
-// differs lists what keeps a run of an option from the closed division. Other benchmarks have no
-// closed form to differ from.
-func differs(r *result.Result) string {
-	const most = 4
-	var names []string
-	for i, d := range r.DiffersFromClosed {
-		if i == most || r.Option == nil {
-			break
-		}
-		names = append(names, fmt.Sprintf("%s %v (closed %v)", d.Name, d.Value, d.Closed))
-	}
-	if more := len(r.DiffersFromClosed) - most; more > 0 && r.Option != nil {
-		names = append(names, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(names, ", ")
 }
 
 // sizes are those of the entries that were moved: latencies per entry mean nothing without them.
