@@ -17,9 +17,7 @@ import (
 // of forty would be a hundred screens.
 type Group struct {
 	Name    string
-	Anchor  string
 	Members []Member
-	Folded  bool // many small ones: their plots are folded away
 }
 
 // Member is one benchmark. Its parts stand before its figures.
@@ -38,10 +36,9 @@ func groups(t *stats.Table) (out []Group) {
 		i := slices.IndexFunc(out, func(g Group) bool { return g.Name == name })
 		if i < 0 {
 			i = len(out)
-			out = append(out, Group{Name: name, Anchor: Anchor(name)})
+			out = append(out, Group{Name: name})
 		}
 		out[i].Members = append(out[i].Members, newMember(b, t))
-		out[i].Folded = len(out[i].Members) > 2
 	}
 	return out
 }
@@ -126,14 +123,9 @@ func medianTrial(b *stats.Benchmark, run int) (best *load.Record) {
 
 // Anchor is a name that can stand behind #. Links in the page and from other documents use it, so
 // that it must not change with the keys of a sweep.
-func Anchor(name string) string {
-	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune(`/= "()`, r) {
-			return '-'
-		}
-		return r
-	}, base(name))
-}
+func Anchor(name string) string { return anchors.Replace(base(name)) }
+
+var anchors = strings.NewReplacer("/", "-", "=", "-", " ", "-", `"`, "-", "(", "-", ")", "-")
 
 // Keys are those of a benchmark's name, else the name: within a section only they tell benchmarks
 // apart.

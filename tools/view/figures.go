@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"gonum.org/v1/gonum/floats"
+
 	"kvbench/kvbench/result"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
@@ -53,9 +55,7 @@ func inBytes(title, label string, lines []Line) Chart {
 	thousands := min(max(1, int(math.Log2(most)/10)), 4)
 	unit := []string{"B", "KiB", "MiB", "GiB", "TiB"}[thousands]
 	for _, l := range lines {
-		for i := range l.Y {
-			l.Y[i] = math.Ldexp(l.Y[i], -10*thousands)
-		}
+		floats.Scale(math.Ldexp(1, -10*thousands), l.Y)
 	}
 	return Chart{Title: title, X: overTime, Y: Axis{Label: fmt.Sprintf(label, unit), Zero: true},
 		Lines: lines}
@@ -213,9 +213,8 @@ func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Chart) {
 			c.X.Ticks = append(c.X.Ticks, Tick{At: float64(i), Label: fmt.Sprint(low)})
 		}
 		for i := range c.Bars {
-			for _, share := range shares[i] {
-				c.Bars[i].Y = append(c.Bars[i].Y, 100*share)
-			}
+			c.Bars[i].Y = shares[i]
+			floats.Scale(100, shares[i])
 		}
 		out = append(out, c)
 	}

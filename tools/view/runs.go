@@ -11,10 +11,9 @@ import (
 	"kvbench/tools/stats"
 )
 
-// Run is what ran. Its colour is that of all its lines and bars.
+// Run is what ran. Its number is the colour of all its lines and bars.
 type Run struct {
 	Name   string
-	Colour int
 	Facts  facts
 	Doubts []string // warnings and failures, with how often
 }
@@ -55,7 +54,7 @@ func (f *facts) add(key, value string) {
 // runs says what ran.
 func runs(records []*load.Record, t *stats.Table) (out []Run) {
 	for i, run := range t.Runs {
-		v := Run{Name: t.Labels[i], Colour: i}
+		v := Run{Name: t.Labels[i]}
 		if t.Labels[i] != run {
 			v.Facts.add("input", run)
 		}

@@ -63,12 +63,9 @@ type entry struct {
 // Dot is what shows a series of dots.
 func (e entry) Dot() dot { return dot{e.X + 10, e.Y - 4, e.Colour, e.Dash > 0} }
 
-// draw lays out a chart, nil where it has no number.
+// draw lays out a chart, which has a number: package view shows no other.
 func draw(c view.Chart) *drawing {
-	x, y, ok := scales(c)
-	if !ok {
-		return nil
-	}
+	x, y := scales(c)
 	d := &drawing{Chart: c, Height: height + 6, XTicks: ticks(x, 7), YTicks: ticks(y, 6)}
 	for i, b := range c.Bars {
 		d.bars(b, i, len(c.Bars), x, y)

@@ -41,14 +41,6 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func TestNothingToDraw(t *testing.T) {
-	for _, c := range []view.Chart{{}, {Lines: []view.Line{{}}},
-		{Lines: []view.Line{{X: []float64{1}, Y: []float64{math.NaN()}}}},
-		{Y: view.Axis{Log: true}, Lines: []view.Line{{X: []float64{1, 2}, Y: []float64{0, -1}}}}} {
-		assert.Empty(t, svg(c))
-	}
-}
-
 // Odd ranges give a drawing without odd numbers.
 func TestDegenerateRanges(t *testing.T) {
 	for _, y := range [][]float64{{0, 0}, {5, 5}, {1e-300, 1e300}, {-1, -5}, {1e18, 1e18 + 4096}} {

@@ -39,9 +39,9 @@ func (s *scale) fit(values ...float64) {
 	}
 }
 
-// scales fits both axes to what is drawn. Bars stand on 0 and have half a category of room at each
+// scales fits both axes to what is drawn, which has a number. Bars stand on 0 and have half a category of room at each
 // end.
-func scales(c view.Chart) (x, y scale, ok bool) {
+func scales(c view.Chart) (x, y scale) {
 	x = scale{math.Inf(1), math.Inf(-1), left, right, c.X}
 	y = scale{math.Inf(1), math.Inf(-1), bottom, top, c.Y}
 	for _, l := range c.Lines {
@@ -60,15 +60,12 @@ func scales(c view.Chart) (x, y scale, ok bool) {
 			}
 		}
 	}
-	if math.IsInf(x.lo, 0) || math.IsInf(y.lo, 0) {
-		return x, y, false
-	}
 	x.stretch()
 	y.stretch()
 	if len(c.Bars) > 0 && !c.Y.Log {
 		y.lo = min(y.lo, 0)
 	}
-	return x, y, true
+	return x, y
 }
 
 // stretch applies what the axis asks for and rounds a log axis to whole decades or their halves.

@@ -3,6 +3,7 @@ package xlsx
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -133,7 +134,10 @@ func (b *book) table(t table) {
 	}
 	for c, h := range t.heads {
 		b.set(t.name, c, 0, h)
-		width := max(9, min(18, longestWord(h)+3))
+		width := 9
+		for _, word := range strings.Fields(h) { // heads wrap between words
+			width = max(width, min(18, utf8.RuneCountInString(word)+3))
+		}
 		for _, row := range t.rows[:min(len(t.rows), 200)] {
 			if c < len(row) {
 				width = max(width, min(48, utf8.RuneCountInString(shown(row[c]))+2))
@@ -163,10 +167,9 @@ func (b *book) table(t table) {
 // landscape sets how a sheet is printed; fitted ones are as wide as a page. A sheet that is fitted
 // can be printed; Summary is far too wide for that.
 func (b *book) landscape(sheet string, fit bool) {
-	orientation, size, width, height := "landscape", 9, 1, 0 // A4
-	o := excelize.PageLayoutOptions{Orientation: &orientation, Size: &size}
+	o := excelize.PageLayoutOptions{Orientation: new("landscape"), Size: new(9)} // A4
 	if fit {
-		o.FitToWidth, o.FitToHeight = &width, &height
+		o.FitToWidth, o.FitToHeight = new(1), new(0)
 		b.keep(b.f.SetSheetProps(sheet, &excelize.SheetPropsOptions{FitToPage: &fit}))
 	}
 	b.keep(b.f.SetPageLayout(sheet, &o))
@@ -186,16 +189,4 @@ func shown(v any) string {
 		return fmt.Sprintf("%.4f", x)
 	}
 	return fmt.Sprint(v)
-}
-
-// longestWord bounds how narrow a head can be: heads wrap between words.
-func longestWord(s string) (n int) {
-	word := 0
-	for _, r := range s {
-		if word++; r == ' ' {
-			word = 0
-		}
-		n = max(n, word)
-	}
-	return n
 }
