@@ -75,12 +75,8 @@ func memberFacts(b *stats.Benchmark) string {
 		f.add("window", Value(units.Nanoseconds, r.WindowNS).Text)
 		// Rates of small and large entries cannot be compared, so that their size stands with
 		// every benchmark.
-		if d := r.EntrySizes.Read; d.P50 != nil {
-			f.add("median entry read", Bytes(d.P50))
-		}
-		if d := r.EntrySizes.Write; d.P50 != nil {
-			f.add("median entry written", Bytes(d.P50))
-		}
+		f.add("median entry read", Bytes(r.EntrySizes.Read.P50))
+		f.add("median entry written", Bytes(r.EntrySizes.Write.P50))
 		f.add("verdict", r.Harness.Verdict.Kind)
 	}
 	var parts []string

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
@@ -36,9 +37,9 @@ func (f Fact) Value() string {
 // facts stand in the order in which their keys were met.
 type facts []Fact
 
-// add keeps a value once, and nothing where it is empty.
+// add keeps a value once, and nothing where it is empty or unknown.
 func (f *facts) add(key, value string) {
-	if value == "" {
+	if value == "" || value == units.Unknown {
 		return
 	}
 	i := slices.IndexFunc(*f, func(x Fact) bool { return x.Key == key })
@@ -58,17 +59,14 @@ func runs(records []*load.Record, t *stats.Table) (out []Run) {
 		if t.Labels[i] != run {
 			v.Facts.add("input", run)
 		}
-		trials := 0
-		var f facts
+		// Records stand in the order of the input, runs may be mixed in it. They are counted with
+		// those that failed: these are results too.
+		trials := slices.DeleteFunc(slices.Clone(records),
+			func(rec *load.Record) bool { return rec.Source != run })
+		v.Facts.add("results", fmt.Sprint(len(trials)))
 		var warnings []string
-		for _, rec := range records {
-			// Records stand in the order of the input, runs may be mixed in it.
-			if rec.Source != run {
-				continue
-			}
-			// Counted with those that failed: they are results too.
-			trials++
-			describe(&f, rec)
+		for _, rec := range trials {
+			describe(&v.Facts, rec)
 			if r := rec.Result; r != nil {
 				if r.Status != result.StatusComplete {
 					warnings = append(warnings, fmt.Sprintf("%s is %s, ended by %s %s", rec.Name,
@@ -77,8 +75,6 @@ func runs(records []*load.Record, t *stats.Table) (out []Run) {
 				warnings = append(warnings, r.Warnings...)
 			}
 		}
-		v.Facts.add("results", fmt.Sprint(trials))
-		v.Facts = append(v.Facts, f...)
 		v.Doubts = doubts(warnings)
 		out = append(out, v)
 	}
@@ -144,11 +140,8 @@ func describe(f *facts, rec *load.Record) {
 	e := r.Environment
 	f.add("division", r.Division)
 	// Said in either case: whoever compares two pages must not have to know the default.
-	if r.Simulation != nil {
-		f.add("time", "virtual, simulated")
-	} else {
-		f.add("time", "real, measured")
-	}
+	f.add("time", map[bool]string{true: "virtual, simulated",
+		false: "real, measured"}[r.Simulation != nil])
 	if start, _, ok := strings.Cut(r.StartTime, "T"); ok {
 		f.add("day", start)
 	}
@@ -162,11 +155,7 @@ func describe(f *facts, rec *load.Record) {
 	f.add("system", join(e.OS, e.Kernel))
 	// A directory without a device of its own has a reason, which says more than a blank.
 	if d := e.Device; d != nil {
-		size := ""
-		if d.SizeBytes != nil {
-			size = Bytes(d.SizeBytes)
-		}
-		f.add("device", join(d.Name, d.Model, size))
+		f.add("device", join(d.Name, d.Model, Bytes(d.SizeBytes)))
 	} else {
 		f.add("device", e.DeviceReason)
 	}
@@ -199,5 +188,6 @@ var commit = regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{28}\b`)
 
 // join leaves out what is not known.
 func join(parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
+	return strings.Join(slices.DeleteFunc(parts,
+		func(s string) bool { return s == "" || s == units.Unknown }), ", ")
 }

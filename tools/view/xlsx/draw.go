@@ -44,9 +44,7 @@ func (b *book) draw(p plot, row, top int) int {
 			}
 		}
 		one := excelize.ChartSeries{Name: "'" + dataSheet + "'!" + at(i+1, row+1),
-			Categories: data(0), Values: data(i + 1)}
-		one.Fill = excelize.Fill{Type: "pattern", Pattern: 1,
-			Color: []string{palette[i%len(palette)]}}
+			Categories: data(0), Values: data(i + 1), Fill: fill(palette[i%len(palette)])}
 		switch p.kind {
 		case excelize.Line:
 			one.Line = excelize.LineOptions{Width: 2, Fill: one.Fill}

@@ -17,8 +17,8 @@ var partSheets = []string{"Simulation", "Autoscaling", "Block Cache", "Replay", 
 // parts collects rows by sheet: results of one kind stand together, whatever lies between them.
 func (b *book) parts(records []*load.Record) {
 	for _, name := range partSheets {
-		t := table{name: name, frozen: 1}
-		t.rows = perResult(records, func(rec *load.Record) (rows [][]any) {
+		t := &table{name: name}
+		b.results(t, records, func(rec *load.Record) (rows [][]any) {
 			if rec.Result == nil {
 				return nil
 			}
@@ -30,8 +30,6 @@ func (b *book) parts(records []*load.Record) {
 			}
 			return rows
 		})
-		t.heads = append(t.heads, whose...)
-		b.table(t)
 	}
 }
 
@@ -78,7 +76,7 @@ func (b *book) markSimulated(t table) {
 	}
 	style, err := b.f.NewConditionalStyle(&excelize.Style{
 		Font: &excelize.Font{Italic: true, Color: "7F4F00"},
-		Fill: excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{"FFF2CC"}}})
+		Fill: fill("FFF2CC")})
 	b.keep(err)
 	name, _ := excelize.ColumnNumberToName(col + 1)
 	b.keep(b.f.SetConditionalFormat(t.name, cell(0, 1)+":"+cell(len(t.heads)-1, len(t.rows)),

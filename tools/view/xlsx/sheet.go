@@ -32,7 +32,7 @@ func newBook() *book {
 	}
 	b.head = style(&excelize.Style{
 		Font:      &excelize.Font{Bold: true, Color: "FFFFFF", Family: family, Size: 10},
-		Fill:      excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{"1F4E79"}},
+		Fill:      fill("1F4E79"),
 		Alignment: &excelize.Alignment{WrapText: true, Vertical: "center"},
 	})
 	b.date = style(&excelize.Style{CustomNumFmt: new("yyyy-mm-dd hh:mm:ss")})
@@ -44,6 +44,11 @@ func newBook() *book {
 	b.title = style(&excelize.Style{Font: &excelize.Font{Bold: true, Family: family}})
 	b.keep(b.f.SetDefaultFont(family))
 	return b
+}
+
+// fill is one colour.
+func fill(colour string) excelize.Fill {
+	return excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{colour}}
 }
 
 // keep keeps the first error: those that follow are its consequences.

@@ -40,20 +40,15 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	b.summary(records)
 	b.table(parameters(records, t))
 	b.table(metrics(t))
-	b.table(table{name: "QoS Metrics", frozen: 1, none: "No result has requests of a QoS class.",
-		heads: append([]string{"QoS Level", "Total Requests", "Latency P95 (ms)",
-			"Latency P99 (ms)", "SLA Met", "SLA Compliance", "SLA Target P95 (ms)"}, whose...),
-		rows: perResult(records, qos)})
+	b.results(&table{name: "QoS Metrics", none: "No result has requests of a QoS class.",
+		heads: []string{"QoS Level", "Total Requests", "Latency P95 (ms)", "Latency P99 (ms)",
+			"SLA Met", "SLA Compliance", "SLA Target P95 (ms)"}}, records, qos)
 	// Tracing has sums, with a row for each histogram, and the buckets, which others draw.
 	const none = "No result was traced: run with -enable-latency-tracing."
-	b.table(table{name: "Device Tracing", frozen: 1, none: none,
-		heads: append([]string{"Metric", "Description", "Samples", "P50", "P95", "P99",
-			"Min Bucket", "Max Bucket", "Unit"}, whose...),
-		rows: perResult(records, traceSums)})
-	b.table(table{name: "Trace Histograms", frozen: 1, none: none,
-		heads: append([]string{"Histogram", "Bucket Low", "Bucket High", "Count", "Unit"},
-			whose...),
-		rows: perResult(records, traceBuckets)})
+	b.results(&table{name: "Device Tracing", none: none, heads: []string{"Metric", "Description",
+		"Samples", "P50", "P95", "P99", "Min Bucket", "Max Bucket", "Unit"}}, records, traceSums)
+	b.results(&table{name: "Trace Histograms", none: none, heads: []string{"Histogram",
+		"Bucket Low", "Bucket High", "Count", "Unit"}}, records, traceBuckets)
 	b.parts(records)
 	b.charts(t)
 	if b.err != nil {
@@ -67,17 +62,16 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	return b.f.Write(w)
 }
 
-// whose are the heads of the columns that say which result a row is of.
-var whose = []string{"Run", "Benchmark", "Trial"}
-
-// perResult are the rows of all results, each with whose it is.
-func perResult(records []*load.Record, of func(*load.Record) [][]any) (rows [][]any) {
+// results writes a sheet with rows of each result, which say in their last columns whose they are.
+func (b *book) results(t *table, records []*load.Record, of func(*load.Record) [][]any) {
 	for _, rec := range records {
 		for _, row := range of(rec) {
-			rows = append(rows, append(row, rec.Source, stats.NameOf(rec), rec.Lookup("trial")))
+			t.rows = append(t.rows, append(row, rec.Source, stats.NameOf(rec), rec.Lookup("trial")))
 		}
 	}
-	return rows
+	t.frozen = 1
+	t.heads = append(t.heads, "Run", "Benchmark", "Trial")
+	b.table(*t)
 }
 
 // parameters sets the runs side by side: a value that differs between benchmarks or trials of a run
