@@ -54,22 +54,21 @@ func autoscaling(r *result.Result) (t Table) {
 	if a == nil {
 		return t
 	}
+	n, ms, bandwidth := units.Count, units.Milliseconds, units.BytesPerSec
 	t = Table{Title: "Autoscaler", Sheet: "Autoscaling", Folded: true,
 		Note: "Latencies are per 100 MiB; noise is two standard errors of the rate.",
-		Columns: []Column{{"round", "round", "Round", units.Count},
-			{"at", "ended at", "Ended At (s)", units.Seconds},
-			{"users", "users", "Users", units.Count},
-			{"workers", "workers", "Workers", units.Count},
-			{"goroutines", "goroutines", "Goroutines", units.Count},
-			{"bytes/s", "storage rate", "Storage Rate (GiB/s)", units.BytesPerSec},
-			{"", "noise", "Noise (GiB/s)", units.BytesPerSec},
-			{"read p95", "read p95", "Read P95 per 100 MiB (ms)", units.Milliseconds},
-			{"write p95", "write p95", "Write P95 per 100 MiB (ms)", units.Milliseconds},
+		Columns: []Column{{"round", "round", "Round", n},
+			{"at", "ended at", "Ended At (s)", units.Seconds}, {"users", "users", "Users", n},
+			{"workers", "workers", "Workers", n}, {"goroutines", "goroutines", "Goroutines", n},
+			{"bytes/s", "storage rate", "Storage Rate (GiB/s)", bandwidth},
+			{"", "noise", "Noise (GiB/s)", bandwidth},
+			{"read p95", "read p95", "Read P95 per 100 MiB (ms)", ms},
+			{"write p95", "write p95", "Write P95 per 100 MiB (ms)", ms},
 			{"saturation", "saturation", "Saturation", units.Share},
-			{"then users", "then users", "Next Users", units.Count},
+			{"then users", "then users", "Next Users", n},
 			{"decision", "decision", "Decision", units.Number}, {Sheet: "Mode"},
 			{Sheet: "Users Sustained"}, {Sheet: "Peak Users"},
-			{Sheet: "Peak Rate (GiB/s)", Unit: units.BytesPerSec}, {Sheet: "Found"}}}
+			{Sheet: "Peak Rate (GiB/s)", Unit: bandwidth}, {Sheet: "Found"}}}
 	for i, x := range r.Summary.AutoscalingStats {
 		t.add(i+1, x.AtS, x.Users, x.Workers, x.Goroutines, x.BytesPerSecond, x.Noise, x.ReadP95,
 			x.WriteP95, x.Saturation, x.NextUsers, x.Decision, a.Mode, a.SustainedUsers,
@@ -104,18 +103,16 @@ func replay(r *result.Result) (t Table) {
 	if p == nil {
 		return t
 	}
+	n := units.Count
 	t = Table{Title: "Replay of an I/O trace", Sheet: "Replay",
 		Note: "Reads of evicted and of never written entries, and writes larger than the tier, " +
 			"cost no I/O.",
-		Columns: []Column{{"", "rows", "Rows", units.Count},
-			{"", "not selected", "Not Selected", units.Count},
-			{"", "reads", "Reads", units.Count}, {"", "writes", "Writes", units.Count},
-			{"", "deletes", "Deletes", units.Count},
-			{"", "reads of evicted", "Reads of Evicted", units.Count},
-			{"", "reads of never written", "Reads of Never Written", units.Count},
-			{Sheet: "Deletes of Unknown"}, {"", "overwrites", "Overwrites", units.Count},
-			{"", "too large", "Too Large", units.Count},
-			{"", "deleted for room", "Deleted for Room", units.Count},
+		Columns: []Column{{"", "rows", "Rows", n}, {"", "not selected", "Not Selected", n},
+			{"", "reads", "Reads", n}, {"", "writes", "Writes", n}, {"", "deletes", "Deletes", n},
+			{"", "reads of evicted", "Reads of Evicted", n},
+			{"", "reads of never written", "Reads of Never Written", n},
+			{Sheet: "Deletes of Unknown"}, {"", "overwrites", "Overwrites", n},
+			{"", "too large", "Too Large", n}, {"", "deleted for room", "Deleted for Room", n},
 			{"", "largest delay", "Largest Delay (ms)", units.Milliseconds}}}
 	t.add(p.Rows, p.Skipped, p.Reads, p.Writes, p.Deletes, p.EvictedReads, p.UnwrittenReads,
 		p.UnknownDeletes, p.Overwrites, p.TooLarge, p.Evictions, float64(p.LateNS)/1e6)
@@ -129,6 +126,7 @@ func blocks(r *result.Result) (t Table) {
 	if b == nil {
 		return t
 	}
+	n := units.Count
 	t = Table{Title: "Block cache", Sheet: "Block Cache",
 		Note: "Ideal is a cache without bounds on the same requests. The prefix-hit ratio is the " +
 			"share of the requests of which at least the first block was found.",
@@ -137,9 +135,8 @@ func blocks(r *result.Result) (t Table) {
 			{"", "prefix-hit ratio", "Prefix-hit Ratio", units.Share},
 			{"", "tokens hit", "Token Hit Ratio", units.Share},
 			{"", "bytes saved", "Bytes Saved (GiB)", units.Bytes}, {Sheet: "Requests"},
-			{"", "blocks asked for", "Blocks", units.Count}, {"", "hit", "Hits", units.Count},
-			{Sheet: "Pending Hits"}, {"", "written", "Written", units.Count},
-			{"", "behind a missing one", "Behind a Missing One", units.Count}}}
+			{"", "blocks asked for", "Blocks", n}, {"", "hit", "Hits", n}, {Sheet: "Pending Hits"},
+			{"", "written", "Written", n}, {"", "behind a missing one", "Behind a Missing One", n}}}
 	t.add(b.HitRatio, b.IdealHitRatio, b.PrefixHitRatio, b.TokenHitRatio, b.BytesSaved, b.Requests,
 		b.Blocks, b.Hits, b.Pending, b.Written, b.Unreachable)
 	return t

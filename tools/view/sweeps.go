@@ -93,11 +93,18 @@ func (s *Sweep) draw(t *stats.Table) {
 		for i, op := range ops {
 			l := s.along(lineOf(t, run, i, op), op+"-B/s", run, 1.0/(1<<30))
 			bandwidth.addLine(l)
-			if k, ok := knee(l.Y); ok {
-				// It is marked once, though several lines may share it.
-				if m := s.mark(l, k); !slices.Contains(bandwidth.Marks, m) {
-					bandwidth.Marks = append(bandwidth.Marks, m)
-				}
+			k, ok := knee(l.Y)
+			if !ok {
+				continue
+			}
+			at := slices.IndexFunc(s.points, func(p point) bool { return p.at == l.X[k] })
+			label := s.points[at].label
+			s.Knees = append(s.Knees, fmt.Sprintf("%s: knee at %s=%s, %s GiB/s", l.Name, s.key,
+				label, stats.Number(l.Y[k])))
+			// It is marked once, though several lines may share it.
+			m := Mark{X: l.X[k], Text: "knee " + label}
+			if !slices.Contains(bandwidth.Marks, m) {
+				bandwidth.Marks = append(bandwidth.Marks, m)
 			}
 		}
 		for i, what := range []string{"read-p95", "write-p95", "e2e-p95"} {
@@ -106,15 +113,6 @@ func (s *Sweep) draw(t *stats.Table) {
 	}
 	latency.Marks = bandwidth.Marks
 	s.Figures = shown(s.points[0].of.Simulated, bandwidth, latency)
-}
-
-// mark tells the knee of a line in words, and marks it.
-func (s *Sweep) mark(l Line, k int) Mark {
-	at := slices.IndexFunc(s.points, func(p point) bool { return p.at == l.X[k] })
-	label := s.points[at].label
-	s.Knees = append(s.Knees, fmt.Sprintf("%s: knee at %s=%s, %s GiB/s", l.Name, s.key, label,
-		stats.Number(l.Y[k])))
-	return Mark{X: l.X[k], Text: "knee " + label}
 }
 
 // along adds one metric of one run along the sweep to a line.
