@@ -17,21 +17,9 @@ func distributions(topic, what string) *Table {
 		units.Nanoseconds, "mean", "p50", "p95", "p99", "p99.9", "max")}
 }
 
-// distribution adds a row, unless there are no samples. Percentiles with too few of them are
-// unknown.
+// distribution adds a row. Percentiles with too few samples are unknown.
 func (t *Table) distribution(name string, d result.Distribution) {
-	if d.Count > 0 {
-		t.add(name, d.Count, d.Mean, d.P50, d.P95, d.P99, d.P999, d.Max)
-	}
-}
-
-// eachOp calls f for what to show, in order: each existing tier's reads and writes, fastest tier
-// first.
-func eachOp(r *result.Result, f func(name string, o result.OpLatency)) {
-	for _, t := range r.Tiers {
-		f(t.Level+" read", r.Latency.Levels[t.Level].Read)
-		f(t.Level+" write", r.Latency.Levels[t.Level].Write)
-	}
+	t.some(name, d.Count, d.Mean, d.P50, d.P95, d.P99, d.P999, d.Max)
 }
 
 // latencies are those of entries, those of requests, and the rates of single entries. An
@@ -41,20 +29,23 @@ func latencies(r *result.Result) []Table {
 	entry := distributions("latency", "per entry")
 	rates := &Table{Columns: head("effective rate of one entry", units.Count, "samples",
 		units.BytesPerSec, "p5", "p50")}
-	eachOp(r, func(name string, o result.OpLatency) {
-		// Parts are indented below their operation, unless there is none of it.
-		part := "  "
-		if o.IO.Count == 0 { // demotions only
-			part = name + " "
+	// Each tier's reads and writes, fastest tier first.
+	for _, t := range r.Tiers {
+		l := r.Latency.Levels[t.Level]
+		for i, o := range []result.OpLatency{l.Read, l.Write} {
+			name := t.Level + []string{" read", " write"}[i]
+			// Parts are indented below their operation, unless there is none of it.
+			part := "  "
+			if o.IO.Count == 0 { // demotions only
+				part = name + " "
+			}
+			entry.distribution(name, o.IO)
+			entry.distribution(part+"device", o.Device)
+			entry.distribution(part+"demotion", o.Demotion)
+			entry.distribution(part+"per 100 MiB", o.Per100MiB)
+			rates.some(name, o.Rate.Count, o.Rate.P5, o.Rate.P50)
 		}
-		entry.distribution(name, o.IO)
-		entry.distribution(part+"device", o.Device)
-		entry.distribution(part+"demotion", o.Demotion)
-		entry.distribution(part+"per 100 MiB", o.Per100MiB)
-		if o.Rate.Count > 0 {
-			rates.add(name, o.Rate.Count, o.Rate.P5, o.Rate.P50)
-		}
-	})
+	}
 	l := r.Latency
 	entry.distribution("prefix read", l.PrefixRead)
 	entry.distribution("write admission", l.WriteAdmission)
@@ -105,13 +96,10 @@ func bySize(r *result.Result) (t Table) {
 func reads(r *result.Result) Table {
 	t := Table{Topic: "reads", Columns: head("", units.Count, "operations", units.Bytes, "bytes",
 		units.Nanoseconds, "p50", "p95", "p99")}
-	add := func(name string, k result.ReadKind) {
-		if k.Operations > 0 {
-			t.add(name, k.Operations, k.Bytes, k.Latency.P50, k.Latency.P95, k.Latency.P99)
-		}
+	for i, k := range []result.ReadKind{r.FirstReads, r.ReReads} {
+		t.some([]string{"first reads", "re-reads"}[i], k.Operations, k.Bytes, k.Latency.P50,
+			k.Latency.P95, k.Latency.P99)
 	}
-	add("first reads", r.FirstReads)
-	add("re-reads", r.ReReads)
 	return t
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"text/template"
 
+	"gonum.org/v1/gonum/stat"
+
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tracing"
@@ -26,8 +28,9 @@ var (
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"number": number, "count": count, "bytes": bytes, "rate": rate, "ns": ns, "percent": percent,
 	"share": units.Share.Text, "seconds": units.Seconds.Text, "ratio": units.HitRatio.Text,
-	"plural": plural, "mean": mean, "margin": func() string { return strings.Repeat(" ", 12) },
-	"add": func(a, b int) int { return a + b }, "max": func(a, b int) int { return max(a, b) },
+	"plural": plural, "margin": func() string { return strings.Repeat(" ", 12) },
+	"mean": func(v []float64) string { return rate(units.Finite(stat.Mean(v, nil))) },
+	"add":  func(a, b int) int { return a + b }, "max": func(a, b int) int { return max(a, b) },
 	"words":      func(key string) string { return strings.ReplaceAll(key, "_", " ") },
 	"mostRounds": func() int { return mostRounds },
 	"untraced":   untraced, "rounds": rounds, "sizes": sizes,
@@ -78,26 +81,13 @@ func plural(n any, thing string) string {
 	return units.Plural(int64(f), thing)
 }
 
-// mean is that of rates, unknown where there are none.
-func mean(rates []float64) string {
-	var sum float64
-	for _, v := range rates {
-		sum += v
-	}
-	return rate(units.Ratio(sum, len(rates)))
-}
-
 // sizes are those of the entries that were moved: latencies per entry mean nothing without them.
 func sizes(r *result.Result) Table {
 	t := Table{Topic: "entry size",
 		Columns: head("", units.Count, "entries", units.Bytes, "mean", "p50", "p95", "largest")}
-	add := func(name string, d result.Distribution) {
-		if d.Count > 0 {
-			t.add(name, d.Count, d.Mean, d.P50, d.P95, d.Max)
-		}
+	for i, d := range []result.Distribution{r.EntrySizes.Write, r.EntrySizes.Read} {
+		t.some([]string{"written", "read"}[i], d.Count, d.Mean, d.P50, d.P95, d.Max)
 	}
-	add("written", r.EntrySizes.Write)
-	add("read", r.EntrySizes.Read)
 	return t
 }
 

@@ -65,6 +65,13 @@ func head(first string, others ...any) []Column {
 // add appends a row, with a cell for each column. A text in a column of numbers stays as it is.
 func (t *Table) add(row ...any) { t.Rows = append(t.Rows, row) }
 
+// some adds a row of what was counted, unless there is none of it.
+func (t *Table) some(name string, n int64, others ...any) {
+	if n > 0 {
+		t.add(append([]any{name, n}, others...)...)
+	}
+}
+
 // String draws the table below its heading, each column as wide as its widest cell. A table without
 // rows is left out. The first column names rows and reads from the left, the others from the right.
 func (t Table) String() string {

@@ -12,7 +12,6 @@ import (
 // Report is what a page shows, from the top. The template shows its fields in this order; a
 // section without content is left out.
 type Report struct {
-	Title       string
 	Notices     []string
 	Missing     []string // what could not be made, and why
 	Runs        []Run
@@ -26,7 +25,7 @@ type Report struct {
 
 // New makes the report of records; t is their comparison.
 func New(records []*load.Record, t *stats.Table) *Report {
-	r := &Report{Title: "kvbench report", Notices: notices(records, t), Missing: Missing(records),
+	r := &Report{Notices: notices(records, t), Missing: Missing(records),
 		Runs: runs(records, t), Compared: len(t.Runs) > 1,
 		Tiers: tiersAlone(t), Sweeps: sweeps(t), Groups: groups(t)}
 	r.TierFigures = tierFigure(t, r.Tiers)

@@ -40,8 +40,7 @@ func (s *scale) fit(values ...float64) {
 }
 
 // scales fits both axes to what is drawn, which has a number. Bars stand on 0 and have half a
-// category of room at each
-// end.
+// category of room at each end.
 func scales(c view.Chart) (x, y scale) {
 	x = scale{math.Inf(1), math.Inf(-1), left, right, c.X}
 	y = scale{math.Inf(1), math.Inf(-1), bottom, top, c.Y}

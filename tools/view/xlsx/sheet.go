@@ -110,10 +110,8 @@ func (b *book) row(sheet string, row int, values ...any) {
 
 // sheet adds an empty one.
 func (b *book) sheet(name string) {
-	if b.err == nil {
-		_, err := b.f.NewSheet(name)
-		b.keep(err)
-	}
+	_, err := b.f.NewSheet(name)
+	b.keep(err)
 }
 
 // table is rows under a header that stays on screen and filters.
