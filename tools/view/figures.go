@@ -40,12 +40,11 @@ func lineOf(t *stats.Table, run, what int, name string) Line {
 	return l
 }
 
-// inBytes draws lines over time in the binary unit that suits the largest value. The label says
-// where the unit stands in it. One unit holds for all lines of a figure, or they could not be
-// compared.
-func inBytes(title, label string, lines []Line) Chart {
+// inBytes puts the binary unit that suits the largest value into the label of a chart. One unit
+// holds for all lines of a figure, or they could not be compared.
+func (c *Chart) inBytes() {
 	most := 1.0
-	for _, l := range lines {
+	for _, l := range c.Lines {
 		for _, v := range l.Y {
 			if v > most { // which gaps are not
 				most = v
@@ -53,12 +52,10 @@ func inBytes(title, label string, lines []Line) Chart {
 		}
 	}
 	thousands := min(max(1, int(math.Log2(most)/10)), 4)
-	unit := []string{"B", "KiB", "MiB", "GiB", "TiB"}[thousands]
-	for _, l := range lines {
+	for _, l := range c.Lines {
 		floats.Scale(math.Ldexp(1, -10*thousands), l.Y)
 	}
-	return Chart{Title: title, X: overTime, Y: Axis{Label: fmt.Sprintf(label, unit), Zero: true},
-		Lines: lines}
+	c.Y.Label = fmt.Sprintf(c.Y.Label, []string{"B", "KiB", "MiB", "GiB", "TiB"}[thousands])
 }
 
 // tierFigures show series over time, by their names: one figure for each tier, with lines of the
@@ -66,7 +63,8 @@ func inBytes(title, label string, lines []Line) Chart {
 func tierFigures(typical []trial, t *stats.Table, what, label string, step bool, names []string,
 	of func(tl *result.Timeline, level string) [][]float64) (out []Chart) {
 	for _, level := range Levels {
-		var lines []Line
+		c := Chart{Title: what + " of the " + level + " tier over time, median trial", X: overTime,
+			Y: Axis{Label: label, Zero: true}}
 		for _, k := range typical {
 			tl := k.Result.Timeline
 			if tl == nil || tl.IntervalNS <= 0 {
@@ -81,11 +79,11 @@ func tierFigures(typical []trial, t *stats.Table, what, label string, step bool,
 				for j, v := range values {
 					l.add(float64(j)*float64(tl.IntervalNS)/1e9, v)
 				}
-				lines = append(lines, l)
+				c.Lines = append(c.Lines, l)
 			}
 		}
-		out = append(out, inBytes(what+" of the "+level+" tier over time, median trial", label,
-			lines))
+		c.inBytes()
+		out = append(out, c)
 	}
 	return out
 }
@@ -260,37 +258,39 @@ var Rounds = [3][]RoundSeries{
 
 // autoscalingFigures are the rounds of an autoscaler.
 func autoscalingFigures(typical []trial, t *stats.Table) []Chart {
-	var lines [len(Rounds)][]Line
-	scale := [len(Rounds)]float64{1, 100, 1} // shares are shown in per cent
+	charts := []Chart{{Title: "Users, workers and goroutines in each round, median trial",
+		X: overTime, Y: Axis{Label: "how many (of each)", Zero: true}},
+		{Title: "Saturation at the end of each round, median trial",
+			X: overTime, Y: Axis{Label: "saturation (%)", Max: 105}},
+		{Title: "Storage rate of each round, median trial",
+			X: overTime, Y: Axis{Label: "bandwidth (%s/s)", Zero: true}}}
+	scale := []float64{1, 100, 1} // shares are shown in per cent
 	for _, k := range typical {
 		rounds := k.Result.Summary.AutoscalingStats
 		if len(rounds) == 0 {
 			continue
 		}
-		for chart, series := range Rounds {
+		for i, series := range Rounds {
 			// What it aims at is drawn beside what it reached.
-			if target, ok := saturationTarget(k.Record); ok && chart == 1 {
+			if target, ok := saturationTarget(k.Record); ok && i == 1 {
 				series = append(slices.Clip(series),
 					RoundSeries{"target", func(result.Round) float64 { return target }})
 			}
-			for i, s := range series {
-				l := lineOf(t, k.run, i, s.Name)
+			for what, s := range series {
+				l := lineOf(t, k.run, what, s.Name)
 				l.Step = true
 				from := 0.0
 				for _, r := range rounds { // each value held during its round
-					l.add(from, scale[chart]*s.Of(r))
+					l.add(from, scale[i]*s.Of(r))
 					from = r.AtS
 				}
-				l.add(from, scale[chart]*s.Of(rounds[len(rounds)-1]))
-				lines[chart] = append(lines[chart], l)
+				l.add(from, scale[i]*s.Of(rounds[len(rounds)-1]))
+				charts[i].Lines = append(charts[i].Lines, l)
 			}
 		}
 	}
-	return []Chart{{Title: "Users, workers and goroutines in each round, median trial", X: overTime,
-		Y: Axis{Label: "how many (of each)", Zero: true}, Lines: lines[0]},
-		{Title: "Saturation at the end of each round, median trial", X: overTime,
-			Y: Axis{Label: "saturation (%)", Max: 105}, Lines: lines[1]},
-		inBytes("Storage rate of each round, median trial", "bandwidth (%s/s)", lines[2])}
+	charts[2].inBytes()
+	return charts
 }
 
 // saturationTarget is what an autoscaler of latency aims at. The parameter is a text, and of no

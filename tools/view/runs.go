@@ -142,9 +142,8 @@ func describe(f *facts, rec *load.Record) {
 	// Said in either case: whoever compares two pages must not have to know the default.
 	f.add("time", map[bool]string{true: "virtual, simulated",
 		false: "real, measured"}[r.Simulation != nil])
-	if start, _, ok := strings.Cut(r.StartTime, "T"); ok {
-		f.add("day", start)
-	}
+	day, _, _ := strings.Cut(r.StartTime, "T")
+	f.add("day", day)
 	f.add("host", e.Hostname)
 	if e.Cores > 0 { // a run without a cache directory describes no machine
 		f.add("CPU", join(e.CPUModel, fmt.Sprintf("%d cores", e.Cores)))

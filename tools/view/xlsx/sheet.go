@@ -77,11 +77,10 @@ func (b *book) set(sheet string, col, row int, v any) {
 	case share:
 		v, style = float64(x), b.percent
 	case float64:
-		switch {
 		// Whole numbers have no decimals; tiny ones keep their exponent.
-		case x == math.Trunc(x) && math.Abs(x) < 1e15:
+		if x == math.Trunc(x) && math.Abs(x) < 1e15 {
 			style = b.whole
-		case math.Abs(x) >= 0.0001:
+		} else if math.Abs(x) >= 0.0001 {
 			style = b.number
 		}
 	case int:
