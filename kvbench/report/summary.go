@@ -33,7 +33,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"add":  func(a, b int) int { return a + b }, "max": func(a, b int) int { return max(a, b) },
 	"words":      func(key string) string { return strings.ReplaceAll(key, "_", " ") },
 	"mostRounds": func() int { return mostRounds },
-	"untraced":   untraced, "rounds": rounds, "sizes": sizes,
+	"untraced":   untraced, "join": strings.Join, "rounds": rounds, "sizes": sizes,
 	"latencies": latencies, "bySize": bySize, "reads": reads, "contexts": contexts,
 	"loadingWins": loadingWins, "tiers": tiers, "kinds": kinds,
 	"blocksOverTime": blocksOverTime, "validation": validation, "served": served,
@@ -159,25 +159,17 @@ func served(r *result.Result) *Table {
 // benchstat would take it for one and not compare the runs.
 func LogLines(r *result.Result) []string { return words("log", r) }
 
-// untraced says why the kernel was not traced, where that was asked.
-func untraced(r *result.Result) string {
-	tr, _ := captured(r)
-	if tr == nil || tr.Capture.Status == tracing.StatusTraced {
-		return ""
+// untraced is a capture that was asked for and saw nothing, for its reasons.
+func untraced(r *result.Result) *tracing.Capture {
+	if tr, _ := captured(r); tr != nil && tr.Capture.Status != tracing.StatusTraced {
+		return &tr.Capture
 	}
-	why := tr.Capture.Reason
-	if len(tr.Capture.Needs) > 0 {
-		why += "; needed: " + strings.Join(tr.Capture.Needs, "; ")
-	}
-	return why
+	return nil
 }
 
-// words are the lines of a text of words.txt.tmpl, none where it has no such text.
+// words are the lines of a text of words.txt.tmpl.
 func words(name string, r *result.Result) []string {
 	var text strings.Builder
-	if templates.Lookup(name) == nil {
-		return nil
-	}
 	if err := templates.ExecuteTemplate(&text, name, r); err != nil {
 		return []string{err.Error()}
 	}

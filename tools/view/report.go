@@ -25,13 +25,12 @@ type Report struct {
 
 // New makes the report of records; t is their comparison.
 func New(records []*load.Record, t *stats.Table) *Report {
-	r := &Report{Notices: notices(records, t), Missing: Missing(records),
-		Runs: runs(records, t), Compared: len(t.Runs) > 1,
-		Tiers: tiersAlone(t), Sweeps: sweeps(t), Groups: groups(t)}
-	r.TierFigures = tierFigure(t, r.Tiers)
-	r.Headlines = slices.DeleteFunc(slices.Clone(t.Benchmarks),
-		func(b *stats.Benchmark) bool { return b.Headline() == nil })
-	return r
+	tiers := tiersAlone(t)
+	return &Report{Notices: notices(records, t), Missing: Missing(records), Runs: runs(records, t),
+		Headlines: slices.DeleteFunc(slices.Clone(t.Benchmarks),
+			func(b *stats.Benchmark) bool { return b.Headline() == nil }),
+		Compared: len(t.Runs) > 1, Tiers: tiers, TierFigures: tierFigure(t, tiers),
+		Sweeps: sweeps(t), Groups: groups(t)}
 }
 
 // Missing says what the page cannot show for want of result files.

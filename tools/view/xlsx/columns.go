@@ -37,12 +37,12 @@ func summaryColumns() (list []column) {
 			continue
 		}
 		from = strings.TrimSpace(from)
-		c := column{title, key(from)}
-		if name, ok := strings.CutPrefix(from, "="); ok {
-			c.value = special[name]
-		} else if name, ok := strings.CutPrefix(from, "param:"); ok {
+		c := column{title, special[from]}
+		kind, name, _ := strings.Cut(from, ":")
+		switch {
+		case kind == "param":
 			c.value = func(r *load.Record) any { return typed(r.Parameter(name)) }
-		} else if name, ok := strings.CutPrefix(from, "not:"); ok {
+		case kind == "not":
 			// Some flags of the Python benchmark switch off what its sheet calls by its name.
 			c.value = func(r *load.Record) any {
 				if off, ok := typed(r.Parameter(name)).(bool); ok {
@@ -50,6 +50,8 @@ func summaryColumns() (list []column) {
 				}
 				return nil
 			}
+		case c.value == nil:
+			c.value = key(from)
 		}
 		list = append(list, c)
 	}
@@ -123,21 +125,20 @@ func typed(v any) any {
 // simulatedHead is the column by which rows are coloured.
 const simulatedHead = "Simulated"
 
-// special are the columns that are no plain value of the result file. Their names stand behind =
-// in the list.
+// special are the columns that are no plain value of the result file.
 var special = map[string]value{
-	"timestamp": timestamp, "window": window, "gpu-memory": gpuMemory, "simulated": simulated,
-	"run":       func(r *load.Record) any { return r.Source },
-	"benchmark": func(r *load.Record) any { return stats.NameOf(r) },
+	"=timestamp": timestamp, "=window": window, "=gpu-memory": gpuMemory, "=simulated": simulated,
+	"=run":       func(r *load.Record) any { return r.Source },
+	"=benchmark": func(r *load.Record) any { return stats.NameOf(r) },
 	// the number; the file has their texts
-	"warnings": func(r *load.Record) any {
+	"=warnings": func(r *load.Record) any {
 		if list, ok := r.Lookup("warnings").([]any); ok {
 			return float64(len(list))
 		}
 		return nil
 	},
 	// the result file, else the text
-	"file": func(r *load.Record) any { return cmp.Or(r.Path, r.File) },
+	"=file": func(r *load.Record) any { return cmp.Or(r.Path, r.File) },
 }
 
 // timestamp is the start in UTC: spreadsheets know no zones.

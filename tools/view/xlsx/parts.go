@@ -68,9 +68,6 @@ func (b *book) summary(records []*load.Record) {
 // sorted.
 func (b *book) markSimulated(t table) {
 	col := slices.Index(t.heads, simulatedHead)
-	if b.err != nil || col < 0 {
-		return
-	}
 	if !slices.ContainsFunc(t.rows, func(row []any) bool { return row[col] == true }) {
 		return
 	}

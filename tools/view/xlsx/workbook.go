@@ -77,16 +77,15 @@ func (b *book) results(t *table, records []*load.Record, of func(*load.Record) [
 // parameters sets the runs side by side: a value that differs between benchmarks or trials of a run
 // is a mixture, which shows as several values in one cell.
 func parameters(records []*load.Record, t *stats.Table) table {
-	type cell struct{ key, run string }
 	var order []string
-	values, seen := map[cell]any{}, map[[3]any]bool{}
+	values, seen := map[[2]string]any{}, map[[3]any]bool{} // by parameter and run
 	add := func(key string, rec *load.Record, v any) {
 		switch v.(type) {
 		case string, float64, bool:
 		default:
 			return
 		}
-		at, id := cell{key, rec.Source}, [3]any{key, rec.Source, v}
+		at, id := [2]string{key, rec.Source}, [3]any{key, rec.Source, v}
 		if v == "" || seen[id] {
 			return
 		}
@@ -119,7 +118,7 @@ func parameters(records []*load.Record, t *stats.Table) table {
 	for _, key := range order {
 		row := []any{key}
 		for _, run := range t.Runs {
-			row = append(row, values[cell{key, run}])
+			row = append(row, values[[2]string{key, run}])
 		}
 		sheet.rows = append(sheet.rows, row)
 	}
