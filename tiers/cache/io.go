@@ -117,7 +117,7 @@ func (l *Lease) Write(ctx context.Context, i int, tag Tag) (n int, res Result, e
 	n, res.Bytes = len(claims), bytesOf(l.objects)
 	begun := c.now()
 	if c.bounded && !tag.Unbounded {
-		err = c.enter(ctx)
+		err = c.await(ctx, &c.writers, waiter{})
 		res.Slot = c.now() - begun
 		if err != nil {
 			return n, res, err
@@ -127,7 +127,7 @@ func (l *Lease) Write(ctx context.Context, i int, tag Tag) (n int, res Result, e
 	err = l.room(ctx, tag, &claims[0])
 	in := claims[0].claimed
 	if err == nil {
-		err = c.take(ctx, in, res.Bytes)
+		err = c.await(ctx, &in.asks, waiter{in: in, bytes: res.Bytes})
 	}
 	res.Space += c.now() - begun - res.Slot
 	if err != nil {
@@ -195,11 +195,15 @@ func (l *Lease) room(ctx context.Context, tag Tag, cl *claim) error {
 	if cl.claimed != nil {
 		return nil
 	}
-	if err := l.c.reserve(ctx, cl.e, &l.work); err != nil {
+	err := l.c.fits(cl.e.size)
+	if err == nil {
+		err = l.c.await(ctx, &l.c.planning, waiter{e: cl.e, work: &l.work})
+	}
+	if err != nil {
 		return err
 	}
 	cl.claimed = cl.e.in
-	_, err := l.makeRoom(ctx, tag)
+	_, err = l.makeRoom(ctx, tag)
 	return err
 }
 
@@ -235,7 +239,7 @@ func (c *Cache) demote(ctx context.Context, tag Tag, m move, err error) error {
 	o, from, to := m.from.obj, m.from.in, c.levels[m.to]
 	claimed := o.Size
 	if err == nil {
-		err = c.take(ctx, to, o.Size)
+		err = c.await(ctx, &to.asks, waiter{in: to, bytes: o.Size})
 	}
 	if err == nil {
 		claimed = 0

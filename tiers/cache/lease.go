@@ -175,7 +175,9 @@ func (l *Lease) Owned(i int) bool { return l.claims[i].owner }
 func (l *Lease) Drop(ctx context.Context, i int, tag Tag) {
 	c, cl := l.c, &l.claims[i]
 	l.release(ctx, i, tag)
-	if cl.done {
+	dropped := cl.done
+	cl.done = true
+	if dropped || !l.Prefix && !cl.owner && cl.claimed == nil {
 		return
 	}
 	c.mu.Lock()
@@ -191,7 +193,7 @@ func (l *Lease) Drop(ctx context.Context, i int, tag Tag) {
 		c.forget(cl.e)
 		cl.e.resolve()
 	}
-	cl.done, cl.owner, cl.claimed = true, false, nil
+	cl.owner, cl.claimed = false, nil
 }
 
 var errUnneeded = errors.New("the block that needed the room will not be written")

@@ -164,66 +164,61 @@ func (c *Cache) sink(e *Entry, to *level) {
 	e.in.order.Add(e)
 }
 
-// reserve waits its turn and plans the room of e.
-func (c *Cache) reserve(ctx context.Context, e *Entry, work *[]move) error {
-	if err := c.fits(e.size); err != nil {
-		return err
-	}
-	return c.await(ctx, &c.planning, func() bool { return c.plan(e, false, work) })
-}
-
-// take turns the claim of n bytes in l into a reservation, waiting in line for the bytes to be
-// free.
-func (c *Cache) take(ctx context.Context, l *level, n int64) error {
-	return c.await(ctx, &l.asks, func() bool { return l.grant(n) })
-}
-
-// enter takes a place of the write limit, waiting for it in line. After an error there is none
-// to leave.
-func (c *Cache) enter(ctx context.Context) error {
-	return c.await(ctx, &c.writers, func() bool {
-		if c.places == 0 {
-			return false
-		}
-		c.places--
-		return true
-	})
-}
-
-// leave gives the place to whoever waits longest.
+// leave gives a place of the write limit to whoever waits longest.
 func (c *Cache) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.places++
-	c.writers.serve()
+	c.answer(&c.writers)
 }
 
-// queue is who waits for something that others hold, in the order of coming: for bytes of a
-// level, for a plan, for a place of the write limit. Guarded by the cache's lock.
+// queue is who waits for something that others hold, in the order of coming. Guarded by the cache's
+// lock.
 type queue []*waiter
 
-// waiter is served when take, called under the lock, gets what it wants.
+// waiter is what one waits for: that the room of an entry can be planned; that bytes are free in a
+// level, so that a claim of them becomes a reservation; or else a place of the write limit. It is
+// data and no function, because most never wait and that must cost no allocation.
 type waiter struct {
-	take   func() bool
+	e      *Entry
+	work   *[]move // of the plan
+	in     *level
+	bytes  int64
 	served clock.Event
 }
 
-// serve lets go on whom it can, and nobody before one who came earlier.
-func (q *queue) serve() {
-	for len(*q) > 0 && (*q)[0].take() {
+// serves gives a waiter what it wants, if it can. Callers hold the lock.
+func (c *Cache) serves(w *waiter) bool {
+	switch {
+	case w.e != nil:
+		return c.plan(w.e, false, w.work)
+	case w.in != nil:
+		return w.in.grant(w.bytes)
+	case c.places == 0:
+		return false
+	}
+	c.places--
+	return true
+}
+
+// answer lets go on whom it can, and nobody before one who came earlier.
+func (c *Cache) answer(q *queue) {
+	for len(*q) > 0 && c.serves((*q)[0]) {
 		(*q)[0].served.Fire()
 		*q = (*q)[1:]
 	}
 }
 
-// await stands in line until take succeeds.
-func (c *Cache) await(ctx context.Context, q *queue, take func() bool) error {
+// await stands in line until it is served. After an error it was not.
+func (c *Cache) await(ctx context.Context, q *queue, want waiter) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(*q) == 0 && take() {
+	if len(*q) == 0 && c.serves(&want) {
 		return nil
 	}
-	w := &waiter{take, c.clock.NewEvent()}
+	w := new(waiter)
+	*w = want
+	w.served = c.clock.NewEvent()
 	*q = append(*q, w)
 	c.mu.Unlock()
 	err := w.served.Wait(ctx)
@@ -240,7 +235,7 @@ func (c *Cache) await(ctx context.Context, q *queue, take func() bool) error {
 // change that can free something or make a new victim.
 func (c *Cache) serve() {
 	for _, l := range c.levels {
-		l.asks.serve()
+		c.answer(&l.asks)
 	}
-	c.planning.serve()
+	c.answer(&c.planning)
 }

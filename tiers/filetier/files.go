@@ -180,8 +180,8 @@ func (t *Tier) unlinkPart(f *file, part int) error {
 	return nil
 }
 
-// hole gives the blocks of a place back to the filesystem. The file's descriptors may be closed, and
-// a hole needs no direct I/O.
+// hole gives the blocks of a place back to the filesystem. The file's descriptors may be closed,
+// and a hole needs no direct I/O.
 func (t *Tier) hole(e *entry) error {
 	fd, err := t.openPart(e.in, 0, unix.O_WRONLY, false)
 	if err != nil {

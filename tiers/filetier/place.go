@@ -66,8 +66,8 @@ func (t *Tier) place(objs []tiers.Object) (run []*entry, err error) {
 	}
 	f.writers++
 	t.current = f
-	if f.free == 0 || t.policy.grouped { // the next request begins another, even where it ends early
-		t.close(f)
+	if f.free == 0 || t.policy.grouped {
+		t.close(f) // a group also where it ends early: the next request begins another
 	}
 	return run, nil
 }
@@ -182,8 +182,8 @@ func (t *Tier) close(f *file) {
 }
 
 // slotHeap is a min-heap of the slots that were in use and are free again. A file has as many as
-// were ever in use at a time, so that it may grow beyond what was preallocated: objects smaller than
-// a slot take one each.
+// were ever in use at a time, so that it may grow beyond what was preallocated: objects smaller
+// than a slot take one each.
 type slotHeap []int64
 
 func (h slotHeap) Len() int           { return len(h) }

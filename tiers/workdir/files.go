@@ -19,9 +19,9 @@ var (
 	fileName = regexp.MustCompile(`^[0-9a-f]{30}-[0-9a-f]{16}$`)
 )
 
-// Name returns where an entry lies: a directory of two hexadecimal digits (256 of them: no one grows
-// large) and a name of thirty more, both from the key's hash, with the generation: versions of a key
-// never share a file, so a reader of an old one is safe.
+// Name returns where an entry lies: a directory of two hexadecimal digits (256 of them: none grows
+// large) and a name of thirty more, both from the key's hash, with the generation: versions of a
+// key never share a file, so a reader of an old one is safe.
 func Name(o tiers.Object) (fan, name string) {
 	sum := sha256.Sum256([]byte(o.Key))
 	text := hex.EncodeToString(sum[:16])
