@@ -44,20 +44,18 @@ const (
 // are parameter names, or dotted keys of the YAML file for the users' profile; values are texts as
 // a person would give them.
 type Bench struct {
-	Name   string   // without the word Benchmark
-	Option int      // the MLPerf option, 0 = none
-	Load   Load     // where requests come from
-	Needs  []string // parameters without which it skips
+	Name   string // without the word Benchmark
+	Option int    // the MLPerf option, 0 = none
+	Load   Load   // where requests come from
+	Needs  string // a parameter without which it skips
 	all    map[string]string
 	only   map[Division]map[string]string
 }
 
 // settings are the texts that the benchmark sets in a division.
 func (b Bench) settings(d Division) map[string]string {
-	m := maps.Clone(b.all)
-	if m == nil {
-		m = make(map[string]string)
-	}
+	m := make(map[string]string)
+	maps.Copy(m, b.all)
 	maps.Copy(m, b.only[d])
 	return m
 }
@@ -75,6 +73,11 @@ func option(name string, number int, full, quick map[string]string) Bench {
 func Benchmarks() []Bench {
 	type m = map[string]string
 	type divided = map[Division]map[string]string
+	fewer := divided{Open: m{"num-users": "32"}}
+	// Recorded requests are played as fast as it goes in quick: their own gaps take hours.
+	fast := divided{Quick: m{"trace-speedup": "0"}}
+	// They start small and grow on their own.
+	growing := divided{Quick: m{"num-users": "2"}, Open: m{"num-users": "10"}}
 	return []Bench{
 		// The three workloads of MLPerf Storage v3.0.
 		option("MaxStorageStress", 1,
@@ -98,29 +101,19 @@ func Benchmarks() []Bench {
 			only: divided{Quick: m{"num-users": "2"}, Open: m{"num-users": "16"}}},
 		// Long conversations: on average twenty turns, so that history reads outweigh everything
 		// else.
-		{Name: "MultiTurn", Load: LoadUsers,
-			all:  m{"conversation.end_conversation_probability": "0.05"},
-			only: divided{Open: m{"num-users": "32"}}},
-		{Name: "RAG", Load: LoadUsers, all: m{"enable-rag": "true"},
-			only: divided{Open: m{"num-users": "32"}}},
-		// Recorded requests. Quick plays them as fast as it can: their own gaps take hours.
-		{Name: "ShareGPT", Load: LoadTrace, Needs: []string{"dataset-path"}},
-		{Name: "BurstGPT", Load: LoadTrace, Needs: []string{"burst-trace-path"},
-			only: divided{Quick: m{"trace-speedup": "0"}}},
-		{Name: "AzureTrace", Load: LoadTrace, Needs: []string{"azure-trace-path"},
-			only: divided{Quick: m{"trace-speedup": "0"}}},
-		// They start small and grow on their own.
-		{Name: "AutoscaleQoS", Load: LoadUsers,
-			all:  m{"enable-autoscaling": "true", "autoscaler-mode": "qos"},
-			only: divided{Quick: m{"num-users": "2"}, Open: m{"num-users": "10"}}},
-		{Name: "AutoscaleCapacity", Load: LoadUsers,
-			all:  m{"enable-autoscaling": "true", "autoscaler-mode": "capacity"},
-			only: divided{Quick: m{"num-users": "2"}, Open: m{"num-users": "10"}}},
-		{Name: "IOTraceReplay", Load: LoadReplay, Needs: []string{"io-trace-replay"},
-			only: divided{Quick: m{"trace-speedup": "0"}}},
+		{Name: "MultiTurn", Load: LoadUsers, only: fewer,
+			all: m{"conversation.end_conversation_probability": "0.05"}},
+		{Name: "RAG", Load: LoadUsers, only: fewer, all: m{"enable-rag": "true"}},
+		{Name: "ShareGPT", Load: LoadTrace, Needs: "dataset-path"},
+		{Name: "BurstGPT", Load: LoadTrace, Needs: "burst-trace-path", only: fast},
+		{Name: "AzureTrace", Load: LoadTrace, Needs: "azure-trace-path", only: fast},
+		{Name: "AutoscaleQoS", Load: LoadUsers, only: growing,
+			all: m{"enable-autoscaling": "true", "autoscaler-mode": "qos"}},
+		{Name: "AutoscaleCapacity", Load: LoadUsers, only: growing,
+			all: m{"enable-autoscaling": "true", "autoscaler-mode": "capacity"}},
+		{Name: "IOTraceReplay", Load: LoadReplay, Needs: "io-trace-replay", only: fast},
 		// Blocks are read once: there are no decode re-reads to batch.
-		{Name: "BlockTrace", Load: LoadTrace, Needs: []string{"block-trace-path"},
-			only: divided{Quick: m{"trace-speedup": "0"}}},
+		{Name: "BlockTrace", Load: LoadTrace, Needs: "block-trace-path", only: fast},
 		{Name: "Tier"},
 		{Name: "DataGen"},
 		{Name: "StorageCeiling"},

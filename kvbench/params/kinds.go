@@ -161,28 +161,31 @@ func bounds[T cmp.Ordered](to *[2]T, of kind[T]) kind[[2]T] {
 	}, func(pair [2]T) string { return fmt.Sprint(pair) }}
 }
 
+// named is a kind that also takes a word, which the field holds as a value of its own.
+func named[T comparable](k kind[T], word string, means T) kind[T] {
+	return kind[T]{k.to, func(text string) (T, error) {
+		if text == word {
+			return means, nil
+		}
+		x, err := k.parse(text)
+		if err != nil {
+			err = fmt.Errorf("%s or %w", word, err)
+		}
+		return x, err
+	}, func(x T) string {
+		if x == means {
+			return word
+		}
+		return k.format(x)
+	}}
+}
+
 // automatic is what the field of an auto holds until it is known.
 const automatic = -1
 
 // auto is a number, or left to whoever knows: the workers (-io-depth), the launcher (-rank, -ranks,
 // -local-ranks).
-func auto(number kind[int]) kind[int] {
-	return kind[int]{number.to, func(text string) (int, error) {
-		if text == "auto" {
-			return automatic, nil
-		}
-		x, err := number.parse(text)
-		if err != nil {
-			err = fmt.Errorf("auto or %w", err)
-		}
-		return x, err
-	}, func(x int) string {
-		if x == automatic {
-			return "auto"
-		}
-		return number.format(x)
-	}}
-}
+func auto(number kind[int]) kind[int] { return named(number, "auto", automatic) }
 
 // Window bounds the measured part of a trial: by length, or, when Completions is positive, by
 // completed requests (-benchtime 500x), and then Length is 0.
@@ -303,15 +306,12 @@ func directory(to *string, base string) kind[string] {
 // nonce seeds the content of entries. It is random, which the field holds as empty, or up to 32
 // hexadecimal digits, which it holds all.
 func nonce(to *string) kind[string] {
-	return kind[string]{to, func(text string) (string, error) {
-		if text == "random" {
-			return "", nil
-		}
+	return named(text(to, func(s string) (string, error) {
 		const digits = 32
-		full := strings.ToLower(strings.Repeat("0", max(0, digits-len(text))) + text)
-		if _, err := hex.DecodeString(full); err != nil || text == "" || len(text) > digits {
-			return "", errors.New("random, or 1 to 32 hexadecimal digits")
+		full := strings.ToLower(strings.Repeat("0", max(0, digits-len(s))) + s)
+		if _, err := hex.DecodeString(full); err != nil || s == "" || len(s) > digits {
+			return "", errors.New("1 to 32 hexadecimal digits")
 		}
 		return full, nil
-	}, func(x string) string { return cmp.Or(x, "random") }}
+	}), "random", "")
 }

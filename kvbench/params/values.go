@@ -232,10 +232,8 @@ func (v *Values) Skip() string {
 		return "measures this machine: -io-trace-log and -simulate-device are for benchmarks " +
 			"with requests"
 	}
-	for _, name := range v.Bench.Needs {
-		if v.Text(name) == "" {
-			return "needs -" + name
-		}
+	if needs := v.Bench.Needs; needs != "" && v.Text(needs) == "" {
+		return "needs -" + needs
 	}
 	return ""
 }
