@@ -52,15 +52,11 @@ func Run(ctx context.Context, opt *Options, stdout, stderr io.Writer, note func(
 	error) {
 	t, met, err := watch(ctx, opt, liveLine(stderr), note)
 	if err != nil {
-		if unavailable := new(collector.UnavailableError); errors.As(err, &unavailable) {
-			err = &NothingError{err}
-		}
 		return "", err
 	}
-	in := fio.Input{Title: opt.subject}
 	// Calls without requests are worth a report: they were answered by memory.
 	if t.Capture.Requests() > 0 || t.VFSRead != nil || t.VFSWrite != nil {
-		if err := t.WriteText(stdout, in.Application); err != nil {
+		if err := t.WriteText(stdout, tracing.Application{}); err != nil {
 			return "", err
 		}
 	}
@@ -70,23 +66,22 @@ func Run(ctx context.Context, opt *Options, stdout, stderr io.Writer, note func(
 	if opt.Fio == "" {
 		return "", nil
 	}
-	return fio.Job(t, in)
+	return fio.Job(t, fio.Input{Title: opt.subject})
 }
 
 // noRequest says why there is nothing to report, as far as that is known. An empty report is read
 // as a fault of the tool.
 func noRequest(opt *Options, met int) error {
-	what := opt.subject
-	switch {
-	case met == 0 && opt.tracing.Comm != "":
+	if met == 0 && opt.tracing.Comm != "" {
 		return fmt.Errorf("no process named %s ran or was started; a name is what /proc/PID/comm "+
 			"says, at most 15 characters", opt.tracing.Comm)
-	case opt.dir != "":
-		return fmt.Errorf("no request of %s to the device of %s was seen: what memory answered "+
-			"makes none, nor do writes that the page cache makes later", what, opt.dir)
 	}
-	return fmt.Errorf("no request of %s was seen: what memory answered makes none, nor do writes "+
-		"that the page cache makes later (-level file shows the calls)", what)
+	to, hint := "", " (-level file shows the calls)"
+	if opt.dir != "" {
+		to, hint = " to the device of "+opt.dir, ""
+	}
+	return fmt.Errorf("no request of %s%s was seen: what memory answered makes none, nor do "+
+		"writes that the page cache makes later%s", opt.subject, to, hint)
 }
 
 // Check reports every mistake, before anything is touched.

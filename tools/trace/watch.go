@@ -28,7 +28,7 @@ func watch(ctx context.Context, opt *Options, say func(*tracing.Trace),
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	if u := c.Unavailable(); u != nil {
-		return nil, 0, u
+		return nil, 0, &NothingError{u}
 	}
 	if met, _ = c.Watched(); met == 0 && opt.tracing.Comm != "" {
 		note(fmt.Sprintf("no process named %s runs yet, waiting for one to start",
