@@ -111,9 +111,7 @@ func (m machine) directory(dir string, e result.Environment) *Directory {
 	d := &Directory{Path: dir, Filesystem: e.Filesystem, TotalBytes: fs.Total, FreeBytes: fs.Free,
 		Root: fs.Root, Network: fs.Network, InMemory: fs.Memory, DeviceReason: e.DeviceReason}
 	// Without a mount table, in some sandboxes, statfs still knows the type.
-	if d.Filesystem.Type == "" {
-		d.Filesystem.Type = fs.Type
-	}
+	d.Filesystem.Type = cmp.Or(d.Filesystem.Type, fs.Type)
 	if e.Device != nil {
 		d.Device = e.Device.Name
 	}

@@ -14,6 +14,6 @@ func attach(Options, []host.Disk, *tracing.Capture) (programs, *UnavailableError
 	return nil, &UnavailableError{
 		Reason: "block-layer tracing is for Linux on amd64 and arm64, this " +
 			"is " + runtime.GOOS + " on " + runtime.GOARCH,
-		Needs: []string{"Linux on amd64 or arm64"},
+		Need: "Linux on amd64 or arm64",
 	}
 }

@@ -22,7 +22,7 @@ func (c *Collector) build(w *window, n *counts) *tracing.Trace {
 	}
 	if c.unavailable != nil {
 		p.Status = tracing.StatusCounters
-		p.Reason, p.Needs = c.unavailable.Reason, c.unavailable.Needs
+		p.Reason, p.Needs = c.unavailable.Reason, []string{c.unavailable.Need}
 		if p.Stat == nil {
 			p.Status = tracing.StatusNone
 		}

@@ -138,8 +138,8 @@ func TestOptionsName(t *testing.T) {
 
 func TestUnavailableSaysWhatIsNeeded(t *testing.T) {
 	u := &UnavailableError{Reason: "no type information",
-		Needs: []string{"a kernel with BTF", "root"}, Err: errors.ErrUnsupported}
-	assert.EqualError(t, u, "no tracing: no type information; needed: a kernel with BTF; root")
+		Need: "a kernel with BTF", Err: errors.ErrUnsupported}
+	assert.EqualError(t, u, "no tracing: no type information; needed: a kernel with BTF")
 	require.ErrorIs(t, u, errors.ErrUnsupported)
 	c := &Collector{unavailable: u, programs: none{}}
 	require.NoError(t, c.OpenWindow())
@@ -147,6 +147,6 @@ func TestUnavailableSaysWhatIsNeeded(t *testing.T) {
 	tr, err := c.Snapshot()
 	require.NoError(t, err)
 	assert.Equal(t, tracing.StatusNone, tr.Capture.Status)
-	assert.Equal(t, u.Needs, tr.Capture.Needs)
+	assert.Equal(t, []string{u.Need}, tr.Capture.Needs)
 	require.NoError(t, c.Close())
 }

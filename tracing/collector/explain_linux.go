@@ -12,7 +12,7 @@ import (
 // explain turns the kernel's refusal into what a user can do about it.
 func explain(err error) *UnavailableError {
 	because := func(reason, need string) *UnavailableError {
-		return &UnavailableError{Reason: reason, Needs: []string{need}, Err: err}
+		return &UnavailableError{Reason: reason, Need: need, Err: err}
 	}
 	p := host.ReadPrivileges()
 	missing := strings.Join(p.Missing, " and ")

@@ -3,7 +3,6 @@ package collector
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"kvbench/tracing"
 	"kvbench/tracing/host"
@@ -62,16 +61,12 @@ const commLength = 16
 // sentence for users.
 type UnavailableError struct {
 	Reason string
-	Needs  []string // each one thing: CAP_BPF and CAP_PERFMON (…), a kernel with …
-	Err    error    // what the kernel answered; may be nil
+	Need   string // CAP_BPF and CAP_PERFMON (…), a kernel with …
+	Err    error  // what the kernel answered; may be nil
 }
 
 func (e *UnavailableError) Error() string {
-	s := "no tracing: " + e.Reason
-	if len(e.Needs) > 0 {
-		s += "; needed: " + strings.Join(e.Needs, "; ")
-	}
-	return s
+	return "no tracing: " + e.Reason + "; needed: " + e.Need
 }
 
 // Unwrap returns the kernel's answer.
