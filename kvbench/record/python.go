@@ -1,8 +1,7 @@
 package record
 
 import (
-	"encoding/json"
-	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -67,8 +66,9 @@ func (b *builder) cacheStats() result.CacheStats {
 		SystemPromptHits: lookups.ByKind["system"].Hits,
 		UserCacheHits:    lookups.ByKind["user"].Hits + rereads,
 		MultiTurnHits:    lookups.ByKind["multi_turn"].Hits,
+		LatencyMS:        b.latencyKeys(),
 	}
-	keys, seconds := b.latencyKeys(), b.window.Seconds()
+	keys, seconds := make(map[string]any), b.window.Seconds()
 	for _, t := range b.r.Tiers {
 		// A demotion is a read of the one level and a write to the other.
 		reads := t.Read.Operations + t.DemotedOut.Entries
@@ -78,11 +78,11 @@ func (b *builder) cacheStats() result.CacheStats {
 		s.TotalWriteBytes += t.Write.Bytes
 		s.ReadIOPS += reads
 		s.WriteIOPS += writes
-		keys[t.Level+"_entries"] = t.Entries
-		keys[t.Level+"_memory_used_gb"] = gib(t.UsedBytes)
-		keys["offloads_"+t.Level] = writes
-		keys["tier_"+t.Level+"_kv_bytes_written_gb"] = written
-		keys["tier_"+t.Level+"_kv_bytes_read_gb"] = read
+		keys[t.Level+"_entries"] = &t.Entries
+		keys[t.Level+"_memory_used_gb"] = new(gib(t.UsedBytes))
+		keys["offloads_"+t.Level] = &writes
+		keys["tier_"+t.Level+"_kv_bytes_written_gb"] = &written
+		keys["tier_"+t.Level+"_kv_bytes_read_gb"] = &read
 		keys["tier_"+t.Level+"_read_bandwidth_gbps"] = units.Ratio(read, seconds)
 		keys["tier_"+t.Level+"_write_bandwidth_gbps"] = units.Ratio(written, seconds)
 		if sizer := b.info.Sizer; t.Level == tiers.Storage.String() {
@@ -90,7 +90,13 @@ func (b *builder) cacheStats() result.CacheStats {
 				(t.Read.Bytes+t.Write.Bytes)*max(1, sizer.Divisor), sizer.BytesPerToken)
 		}
 	}
-	fill(&s, keys)
+	// The keys that the Python benchmark does not have, such as the offloads to the fastest tier,
+	// are no fields and are left out.
+	for field, at := range reflect.ValueOf(&s).Elem().Fields() {
+		if v, ok := keys[field.Tag.Get("json")]; ok {
+			at.Set(reflect.ValueOf(v))
+		}
+	}
 	s.CacheHitRate = units.Ratio(s.CacheHits, s.CacheHits+s.CacheMisses)
 	s.TotalReadGiB, s.TotalWriteGiB = gib(s.TotalReadBytes), gib(s.TotalWriteBytes)
 	s.ReadWriteRatio = units.Ratio(s.TotalReadBytes, s.TotalWriteBytes)
@@ -98,22 +104,10 @@ func (b *builder) cacheStats() result.CacheStats {
 	return s
 }
 
-// fill sets the fields of s that the keys name. Those that the Python benchmark does not have, such
-// as the offloads to the fastest tier, are no fields and are left out.
-func fill(s *result.CacheStats, keys map[string]any) {
-	text, err := json.Marshal(keys)
-	if err == nil {
-		err = json.Unmarshal(text, s)
-	}
-	if err != nil {
-		panic(fmt.Sprintf("the keys of cache_stats: %v", err)) // finite numbers in a flat object
-	}
-}
-
 // latencyKeys are {level}_{op}_{p}_ms, and of the storage also {level}_{op}_{device,host}_{p}_ms,
 // where there are samples.
-func (b *builder) latencyKeys() map[string]any {
-	keys := make(map[string]any)
+func (b *builder) latencyKeys() map[string]float64 {
+	keys := make(map[string]float64)
 	for _, name := range strings.Fields("gpu_read gpu_write cpu_read cpu_write storage_read " +
 		"storage_write storage_read_device storage_write_device storage_read_host " +
 		"storage_write_host") {
