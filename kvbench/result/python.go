@@ -184,14 +184,11 @@ func NewStorageHealth(s *CacheStats, profile string) StorageHealth {
 		add("CPU RAM P95 < 150ms", 150, "ms", larger(p95("cpu_read"), p95("cpu_write")))
 	}
 	add("Cache Hit Rate > 30%", 0.3, "ratio", s.CacheHitRate)
-	h.TotalCount = len(h.Criteria)
-	switch h.TotalCount {
-	case 0:
+	h.TotalCount, h.OverallStatus = len(h.Criteria), "FAIL"
+	if h.TotalCount == 0 {
 		h.OverallStatus = "NO DATA"
-	case h.PassedCount:
+	} else if h.PassedCount == h.TotalCount {
 		h.OverallStatus = "PASS"
-	default:
-		h.OverallStatus = "FAIL"
 	}
 	return h
 }
