@@ -55,8 +55,7 @@ func (s *shard) partial(o OpSample) {
 	s.stages(o)
 	s.n.Requests.CancelledOperations++
 	s.n.traffic(o.Level, o.Op).Cancelled++
-	s.oldest = max(s.oldest,
-		int64(o.IO()+o.Generation+o.Slot+o.Admission+o.Space+o.Pending))
+	s.oldest = max(s.oldest, int64(o.IO()+o.Generation+o.Slot+o.Admission+o.Space+o.Pending))
 }
 
 // operation counts a completed one.
