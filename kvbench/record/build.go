@@ -69,7 +69,7 @@ func (b *builder) describe() {
 func (b *builder) requests() {
 	r := b.r
 	r.Requests, r.FirstReads, r.ReReads = b.n.Requests, b.n.FirstReads, b.n.ReReads
-	r.Requests.FailedOperations, r.Requests.OldestCancelledNS = b.rec.Failed(), b.all.oldest
+	r.Requests.FailedOperations, r.Requests.OldestCancelledNS = b.rec.Failed(), b.oldest
 	r.UniqueBytesRead = r.FirstReads.Bytes
 }
 
@@ -192,7 +192,7 @@ func (b *builder) errors() {
 // timeline makes the arrays, unless nothing was counted at all. They have as many intervals as the
 // window: the last may be shorter, and readings are unknown before the first.
 func (b *builder) timeline() {
-	tl := &b.all.timeline
+	tl := &b.intervals
 	counted := func(v bucket) bool { return v.n != bucket{}.n }
 	if b.window <= 0 || !slices.ContainsFunc(tl.buckets, counted) {
 		return

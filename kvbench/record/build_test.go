@@ -94,7 +94,7 @@ func TestLoadAccounting(t *testing.T) {
 	assert.InDelta(t, 12, *all.OldestQueuedAgeS, 1e-9)
 
 	q := r.Summary.QoSMetrics["batch"].SLA
-	h := fixtureRecorder().merge().hists[histClass+hist(workloads.Batch)]
+	h := newBuilder(&Info{}, fixtureRecorder()).hists["request_end_to_end_batch"]
 	assert.InDelta(t, float64(h.AtMost(int64(time.Second)))/(400+388), *q.Compliance, 1e-9,
 		"queued ones are violations")
 	assert.False(t, q.Met)

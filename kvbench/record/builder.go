@@ -1,6 +1,7 @@
 package record
 
 import (
+	"reflect"
 	"time"
 
 	"kvbench/kvbench/result"
@@ -36,31 +37,40 @@ type Info struct {
 // come last, because they are about all the rest.
 type builder struct {
 	rec    *Recorder
-	all    *shard                       // all shards together
-	n      *counters                    // its own, as the next
-	hists  map[string]*result.Histogram // of all that has one
 	info   *Info
 	r      *result.Result // info's own
 	window time.Duration
 	levels []tiers.Kind // that exist, fastest first
+
+	// All shards together.
+	n         counters
+	hists     map[string]*result.Histogram // of all that has one
+	oldest    int64                        // as a shard's
+	intervals timeline
 }
 
-// newBuilder adds the shards up.
+// newBuilder adds the shards up. Each is locked on its own: a Recorder at rest gives the sum of one
+// moment, one in use a sum in which no sample is torn.
 func newBuilder(info *Info, rec *Recorder) *builder {
-	all := rec.merge()
-	b := &builder{
-		rec: rec, all: all, n: &all.n, info: info, r: &info.Result,
-		hists: make(map[string]*result.Histogram),
-	}
-	for i, h := range all.hists[:histRound] {
-		if h != nil {
-			b.hists[histNames[i]] = h
-		}
-	}
-	if start, end := rec.Window(); end != never {
+	b := &builder{rec: rec, info: info, r: &info.Result, hists: make(map[string]*result.Histogram)}
+	rec.each(b.add)
+	if start, end := rec.Window(); end != workloads.Never {
 		b.window = max(end-start, 0)
 	}
 	return b
+}
+
+// add adds all of a shard. HDR histograms of one range add up exactly.
+func (b *builder) add(s *shard) {
+	add(reflect.ValueOf(&b.n).Elem(), reflect.ValueOf(&s.n).Elem())
+	b.oldest = max(b.oldest, s.oldest)
+	b.intervals.merge(&s.timeline)
+	for place, name := range histNames[:histRound] {
+		if h := s.hists[place]; h != nil && b.hists[name] == nil {
+			b.hists[name] = result.NewHistogram(histUnit(name))
+		}
+		b.hists[name].Merge(s.hists[place])
+	}
 }
 
 // perSecond returns n ÷ window, nil for an empty window: a trial that ended before its window

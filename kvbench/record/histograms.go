@@ -133,15 +133,6 @@ func (h *histograms) at(place hist) *result.Histogram {
 	return h[place]
 }
 
-// merge adds all of o. HDR histograms of one range add up exactly.
-func (h *histograms) merge(o *histograms) {
-	for i, from := range o {
-		if from != nil {
-			h.at(hist(i)).Merge(from)
-		}
-	}
-}
-
 // numSizeClasses: latencies mean little across sizes that differ by a thousand. Below 1 MiB, then
 // powers of four, 1–4 MiB, … 1–4 GiB, and all above.
 const numSizeClasses = 8

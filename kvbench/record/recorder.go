@@ -267,13 +267,5 @@ func (r *Recorder) TakeRound(op tiers.Op) (p95 time.Duration, some bool) {
 	return time.Duration(v), some
 }
 
-// merge returns all shards added up. Each is locked on its own: a Recorder at rest gives the sum of
-// one moment, one in use a sum in which no sample is torn.
-func (r *Recorder) merge() *shard {
-	t := &shard{}
-	r.each(t.merge)
-	return t
-}
-
 // Failed returns the number of failures so far, for the engine's one-percent rule.
 func (r *Recorder) Failed() int64 { return r.failures.total.Load() }

@@ -31,7 +31,7 @@ func TestWindowGate(t *testing.T) {
 	c := r.Counters()
 	assert.EqualValues(t, 30, c.Bytes[tiers.Storage][tiers.Write], "both ends belong to the window")
 	assert.EqualValues(t, 3, c.Requests)
-	m := r.merge()
+	m := newBuilder(&Info{}, r)
 	assert.EqualValues(t, 3, m.n.Tiers[tiers.Storage].Write.Operations)
 	assert.EqualValues(t, 3, m.n.Lookups[workloads.ForDecodeRead].Hits)
 	assert.EqualValues(t, 3, m.n.Tiers[tiers.Storage].Evicted.Entries)
@@ -48,10 +48,10 @@ func TestCancelledOperationsAreCountedApart(t *testing.T) {
 	r.Chunk(time.Second, 0, tiers.Storage, tiers.Write, tiers.Prefill, 2<<20)
 	r.Operation(OpSample{At: 2 * time.Second, Level: tiers.Storage, Op: tiers.Write,
 		Bytes: 100 << 20, Timing: tiers.Timing{Device: 3}, Partial: true})
-	m := r.merge()
+	m := newBuilder(&Info{}, r)
 	assert.EqualValues(t, 1, m.n.Tiers[tiers.Storage].Write.Cancelled)
 	assert.Zero(t, m.n.Tiers[tiers.Storage].Write.Operations)
-	assert.Zero(t, m.hists)
+	assert.Empty(t, m.hists)
 	assert.EqualValues(t, 2<<20, r.Counters().Bytes[tiers.Storage][tiers.Write], "its chunks count")
 }
 

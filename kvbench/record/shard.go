@@ -1,7 +1,6 @@
 package record
 
 import (
-	"reflect"
 	"sync"
 	"time"
 
@@ -10,7 +9,7 @@ import (
 	"kvbench/workloads"
 )
 
-// shard is one part of a Recorder and, merged, the whole of it. Its mutex guards everything in it.
+// shard is one part of a Recorder. Its mutex guards everything in it.
 // Workers are spread over the shards by their number, so that they hardly ever wait for each other:
 // counting a chunk takes some 15 ns.
 type shard struct {
@@ -20,14 +19,6 @@ type shard struct {
 	timeless bool
 	oldest   int64 // ns that the longest cancelled operation had spent
 	timeline timeline
-}
-
-// merge adds all of o. Neither is locked here.
-func (s *shard) merge(o *shard) {
-	add(reflect.ValueOf(&s.n).Elem(), reflect.ValueOf(&o.n).Elem())
-	s.hists.merge(&o.hists)
-	s.oldest = max(s.oldest, o.oldest)
-	s.timeline.merge(&o.timeline)
 }
 
 // took records a time, unless operations take none.
