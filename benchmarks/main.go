@@ -63,8 +63,8 @@ func Main(m *testing.M) int {
 		ceiling: map[string]result.Ceiling{},
 		cpus:    readCPUs(flagValue("test.cpu")),
 		inputs: params.Inputs{
-			Base: launchDir(), Env: os.LookupEnv, Start: time.Now(), PID: os.Getpid(),
-			CheckCacheDir: workdir.CheckPath,
+			Base: launchDir(), Env: os.LookupEnv, CheckCacheDir: workdir.CheckPath,
+			Stamp: fmt.Sprintf("%s-%d", time.Now().Format("20060102-150405"), os.Getpid()),
 		},
 	}
 	// Read before run changes them.

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -140,7 +139,7 @@ func parameterTable(t *testing.T) string {
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	set := params.Register(fs)
-	v, err := set.Resolve(params.Inputs{Base: t.TempDir(), Start: time.Now(), PID: 1})
+	v, err := set.Resolve(params.Inputs{Base: t.TempDir(), Stamp: "now"})
 	require.NoError(t, err)
 	var help strings.Builder
 	require.NoError(t, v.WriteHelp(&help))

@@ -80,23 +80,20 @@ func EstimateMemory(pool, cpuTier int64) Memory {
 
 // CheckMemory refuses what cannot work, with the numbers and the setting that would fit.
 func CheckMemory(m Memory, workers int, l host.Limits) error {
-	pool, cpuTier, need := m.Pool, m.CPUTier, m.Total()
 	have, source := l.Available()
-	if have == 0 || need <= have {
+	if have == 0 || m.Total() <= have {
 		return nil
 	}
+	needs := fmt.Sprintf("the run needs %.2f GiB (%.2f cpu tier, %.2f buffers, %.2f harness) and "+
+		"%.2f are available according to %s", toGiB(m.Total()), toGiB(m.CPUTier), toGiB(m.Pool),
+		toGiB(m.Harness), toGiB(have), source)
 	// Buffers and harness are needed in any case: what can give way is the cpu tier.
-	fit := have - pool - harnessMemory
-	if fit > 0 && cpuTier > 0 {
-		return fmt.Errorf("-cpu-mem-gb: must be at most %.2f (the run needs %.2f GiB: %.2f cpu "+
-			"tier, %.2f buffers, %.2f harness; %.2f are available according to %s), given %.2f",
-			toGiB(fit), toGiB(need), toGiB(cpuTier), toGiB(pool), toGiB(harnessMemory), toGiB(have),
-			source, toGiB(cpuTier))
+	if fit := have - m.Pool - m.Harness; fit > 0 && m.CPUTier > 0 {
+		return fmt.Errorf("-cpu-mem-gb: must be at most %.2f: %s, given %.2f", toGiB(fit), needs,
+			toGiB(m.CPUTier))
 	}
-	return fmt.Errorf("memory: the run needs %.2f GiB (%.2f cpu tier, %.2f buffers, "+
-		"%.2f harness) and %.2f are available according to %s: give fewer -workers (now %d), a "+
-		"smaller -chunk-size or -io-depth, or no cpu tier", toGiB(need),
-		toGiB(cpuTier), toGiB(pool), toGiB(harnessMemory), toGiB(have), source, workers)
+	return fmt.Errorf("memory: %s: give fewer -workers (now %d), a smaller -chunk-size or "+
+		"-io-depth, or no cpu tier", needs, workers)
 }
 
 func toGiB(n int64) float64 { return float64(n) / (1 << 30) }

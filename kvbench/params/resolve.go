@@ -1,7 +1,7 @@
 package params
 
 import (
-	"fmt"
+	"cmp"
 	"maps"
 	"path/filepath"
 	"strconv"
@@ -64,12 +64,8 @@ func (s *Set) resolve(in Inputs, point map[string]string) (*Values, Violations) 
 			r.decide(p)
 		}
 	}
-	// One directory for all benchmarks of a process, or their trials could not be found together.
 	if v.ResultsDir == "" {
-		stamp := "<time>-<pid>"
-		if !in.Start.IsZero() {
-			stamp = fmt.Sprintf("%s-%d", in.Start.Format("20060102-150405"), in.PID)
-		}
+		stamp := cmp.Or(in.Stamp, "<time>-<pid>")
 		v.ResultsDir = filepath.Join(in.Base, "kvbench-results", stamp)
 	}
 	// What parameters mean together; each step may rely on those before it.

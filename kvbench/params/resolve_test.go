@@ -83,7 +83,7 @@ func TestRelativePathsMeanTheDirectoryOfTheCommand(t *testing.T) {
 }
 
 func TestDefaultResultsDirectoryNamesTimeAndProcess(t *testing.T) {
-	v := good(t, Inputs{Start: time.Date(2026, 11, 20, 9, 5, 7, 0, time.UTC), PID: 77})
+	v := good(t, Inputs{Stamp: "20261120-090507-77"})
 	assert.Equal(t, "/base/kvbench-results/20261120-090507-77", v.ResultsDir)
 	assert.Equal(t, v.ResultsDir, v.Text("results-dir"))
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Inputs are what Resolve needs to know beside the flags. Only Base is required.
@@ -22,10 +21,9 @@ type Inputs struct {
 	// when it was not typed.
 	BenchTime string
 	Count     int
-	// Start and PID name the default results directory; give the process's own, so that all
-	// benchmarks share one.
-	Start time.Time
-	PID   int
+	// Stamp names the default results directory by the process's start and id, so that all of its
+	// benchmarks share one, or their trials could not be found together.
+	Stamp string
 	// CheckCacheDir refuses a directory in which the suite must not work, before anything is made;
 	// nil admits any.
 	CheckCacheDir func(dir string) error
