@@ -117,13 +117,14 @@ func locate(path, text string) string {
 
 // What the testing package prints around the log of a benchmark. The formats are those of go test,
 // with and without -v; the log's own lines begin with the place in the source.
-var (
-	benchLog = []byte("--- BENCH: ")
-	failLog  = []byte("--- FAIL: Benchmark")
-	running  = []byte("=== RUN")
-	pathLog  = []byte(": result: ")
-	logPlace = regexp.MustCompile(`^.+\.go:[0-9]+$`)
+const (
+	benchLog = "--- BENCH: "
+	failLog  = "--- FAIL: Benchmark"
+	running  = "=== RUN"
+	pathLog  = ": result: "
 )
+
+var logPlace = regexp.MustCompile(`^.+\.go:[0-9]+$`)
 
 // logKind says to which benchmark a log line belongs.
 type logKind int
@@ -139,10 +140,7 @@ const (
 type packageText struct {
 	r     *reader
 	file  string
-	text  bytes.Buffer
-	at    []int // of each whole line in text, its line in the file
-	begin int   // of the last line, which may lack its end
-	from  int   // where that came from
+	lines []textLine
 
 	// What was found, and where in the log the reading is.
 	records []*Record
@@ -152,24 +150,24 @@ type packageText struct {
 	next    *Record // has a result file, and its result line may still come
 }
 
+// textLine is a line with its end, and where it stands in the file.
+type textLine struct {
+	text string
+	at   int
+}
+
 // add takes in text, which need not be whole lines: the testing package flushes a result line in
-// pieces, and each piece becomes an event. benchfmt gives up at the first line that is longer than
-// its buffer; such a line is somebody's log and no result.
+// pieces, and each piece becomes an event.
 func (p *packageText) add(text string, at int) {
 	// The testing package marks lines for test2json with ^V in its own output, which some tools
 	// keep.
 	for piece := range strings.Lines(strings.ReplaceAll(text, "\x16", "")) {
-		p.text.WriteString(piece)
-		p.from = at
-		whole := strings.HasSuffix(piece, "\n")
-		switch long := p.text.Len()-p.begin > maxLine; {
-		case whole && long:
-			p.r.warn(p.file, at, "line of more than %d bytes skipped", maxLine)
-			p.text.Truncate(p.begin)
-		case whole:
-			p.at, p.begin = append(p.at, at), p.text.Len()
-		case long: // it must not grow with the input: its end is not needed
-			p.text.Truncate(p.begin + maxLine)
+		n := len(p.lines) - 1
+		if n < 0 || strings.HasSuffix(p.lines[n].text, "\n") {
+			p.lines = append(p.lines, textLine{piece, at})
+		} else if len(p.lines[n].text) <= maxLine || strings.HasSuffix(piece, "\n") {
+			// A line without an end must not grow with the input.
+			p.lines[n] = textLine{p.lines[n].text + piece, at}
 		}
 	}
 }
@@ -178,22 +176,28 @@ func (p *packageText) add(text string, at int) {
 // of benchmarks without a line. benchfmt parses the text as a whole and says at which line it is;
 // the log up to there is read then.
 func (p *packageText) parse() {
-	if p.text.Len() > p.begin {
-		p.add("\n", p.from)
-	}
-	rest, read := p.text.Bytes(), 0
-	logs := func(upTo int) {
-		for ; read < upTo; read++ {
-			end := bytes.IndexByte(rest, '\n')
-			p.log(bytes.TrimSpace(rest[:end]), p.at[read])
-			rest = rest[end+1:]
+	var text strings.Builder
+	for i, l := range p.lines {
+		// benchfmt gives up at the first line that is longer than its buffer; such a line is
+		// somebody's log and no result.
+		if len(l.text) > maxLine {
+			p.r.warn(p.file, l.at, "line of more than %d bytes skipped", maxLine)
+			p.lines[i].text = "\n"
 		}
+		text.WriteString(p.lines[i].text)
 	}
-	b := benchfmt.NewReader(bytes.NewReader(rest), p.file)
+	read := 0
+	logs := func(upTo int) {
+		for _, l := range p.lines[read:upTo] {
+			p.log(strings.TrimSpace(l.text), l.at)
+		}
+		read = upTo
+	}
+	b := benchfmt.NewReader(strings.NewReader(text.String()), p.file)
 	for b.Scan() {
 		_, line := b.Result().Pos()
 		logs(line)
-		at := p.at[line-1]
+		at := p.lines[line-1].at
 		switch found := b.Result().(type) {
 		case *benchfmt.Result:
 			p.result(found, at)
@@ -203,7 +207,7 @@ func (p *packageText) parse() {
 			p.r.warn(p.file, at, "%s", found.Msg)
 		}
 	}
-	logs(len(p.at))
+	logs(len(p.lines))
 }
 
 // result makes the record of a result line. The reader reuses its result, so that everything kept
@@ -236,25 +240,25 @@ func (p *packageText) record(at int) *Record {
 }
 
 // log takes in a line that may begin the log of another benchmark, or name a result file.
-func (p *packageText) log(line []byte, at int) {
+func (p *packageText) log(line string, at int) {
 	switch {
-	case bytes.HasPrefix(line, benchLog):
+	case strings.HasPrefix(line, benchLog):
 		p.logOf = logOfLast
-	case bytes.HasPrefix(line, failLog):
+	case strings.HasPrefix(line, failLog):
 		p.logOf, p.next = logOfNone, nil
-	case bytes.HasPrefix(line, running):
+	case strings.HasPrefix(line, running):
 		p.logOf, p.next = logOfNext, nil
 	}
-	place, path, ok := bytes.Cut(line, pathLog)
-	if !ok || len(path) == 0 || !logPlace.Match(place) {
+	place, path, ok := strings.Cut(line, pathLog)
+	if !ok || path == "" || !logPlace.MatchString(place) {
 		return
 	}
 	if p.logOf == logOfLast && p.last != nil {
-		p.last.Path = string(path)
+		p.last.Path = path
 		return
 	}
 	rec := p.record(at)
-	rec.Path = string(path)
+	rec.Path = path
 	// A record that no result line completes is that of a benchmark that failed.
 	if p.logOf != logOfNone {
 		p.next = rec
