@@ -31,26 +31,15 @@ type Request struct {
 	Retrieved []Entry
 	Query     bool
 
-	// Blocks make up a request of a block trace, from the first on, which has no Own entry. Of them
-	// IdealBlocks would be the cached prefix in a cache without bounds, -1 if nobody knows.
+	// Blocks make up a request of a block trace, from the first on, whose Own entry has their tokens
+	// and no key. Of them IdealBlocks would be the cached prefix in a cache without bounds, -1 if
+	// nobody knows.
 	Blocks      []Entry
 	IdealBlocks int
 
 	// Origin belongs to the Source that made the request, which finds its own state by it; nobody
 	// else looks at it.
 	Origin any
-}
-
-// WriteTokens returns the tokens that the request offers to write.
-func (r *Request) WriteTokens() int {
-	if len(r.Blocks) == 0 {
-		return r.Own.Tokens
-	}
-	n := 0
-	for _, b := range r.Blocks {
-		n += b.Tokens
-	}
-	return n
 }
 
 // Entry names a cached object by its key and its length in tokens.

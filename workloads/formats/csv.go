@@ -15,7 +15,7 @@ type Columns struct {
 	Kind     string   // what has them, "an I/O trace"
 	Names    []string // compared without regard to case
 	Required int      // the first so many; the others may be missing
-	Places   []int    // in a file without a header; nil: in the order of Names
+	Places   []int    // of Names in a file without a header
 }
 
 // CSV reads comma-separated values field by field. encoding/csv is not used because one stray quote
@@ -77,11 +77,9 @@ func (c *CSV) header() (bool, error) {
 	header := find(c.columns.Names[0]) >= 0
 	var missing []string
 	for i, name := range c.columns.Names {
-		at := i
+		at := c.columns.Places[i]
 		if header {
 			at = find(name)
-		} else if c.columns.Places != nil {
-			at = c.columns.Places[i]
 		}
 		c.places = append(c.places, at)
 		if i < c.columns.Required {

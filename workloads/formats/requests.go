@@ -18,7 +18,8 @@ var csvExtensions = []string{".csv", ".csv.gz", ".csv.zst"}
 // 2023 and 2024 are at https://github.com/Azure/AzurePublicDataset; those of 2024 stamp with a
 // zone.
 var Azure = requestFormat("Azure", dateStamp, Columns{
-	Names: []string{"TIMESTAMP", "ContextTokens", "GeneratedTokens"}, Required: 3,
+	Names:    []string{"TIMESTAMP", "ContextTokens", "GeneratedTokens"},
+	Required: 3, Places: []int{0, 1, 2},
 })
 
 // BurstGPT is https://github.com/HPMLL/BurstGPT: Timestamp,Model,Request tokens,Response

@@ -39,7 +39,8 @@ func (o Operation) String() string { return operations[o] }
 const Header = "Timestamp,Operation,Object_Size_Bytes,Tier,Key,Phase"
 
 // columns are those of the header, which is also their order where a file has none.
-var columns = formats.Columns{Kind: "an I/O trace", Names: strings.Split(Header, ","), Required: 6}
+var columns = formats.Columns{Kind: "an I/O trace", Names: strings.Split(Header, ","),
+	Required: 6, Places: []int{0, 1, 2, 3, 4, 5}}
 
 const (
 	stampColumn = iota

@@ -176,7 +176,7 @@ func (t *Trace) deliver(r *workloads.Request) *workloads.Request {
 		c.busy = true
 	}
 	t.taken.Offered++
-	t.taken.OfferedTokens += int64(r.WriteTokens())
+	t.taken.OfferedTokens += int64(r.Own.Tokens)
 	return r
 }
 
@@ -186,6 +186,7 @@ func (t *Trace) request(row *traceRow) *workloads.Request {
 		User: -1, Seq: row.seq, Class: workloads.Responsive, Arrival: row.arrival,
 		Conversation: int(row.seq), Turn: 1, SystemPrompt: -1,
 		ContextTokens: row.Context, GenerateTokens: row.Generate,
+		Own: workloads.Entry{Tokens: t.writes(row)},
 	}
 	if row.BlockTokens > 0 {
 		t.addBlocks(r, row)
@@ -193,10 +194,7 @@ func (t *Trace) request(row *traceRow) *workloads.Request {
 	}
 	r.Kind = t.shape.Kind(row.Context)
 	r.SystemPrompt, r.SystemPromptTokens = t.shape.Prompt(t.stream, row.seq)
-	r.Own = workloads.Entry{
-		Key:    workloads.RequestKey(t.name, row.row, row.cycle),
-		Tokens: profile.OwnTokens(row.Context, r.SystemPromptTokens),
-	}
+	r.Own.Key = workloads.RequestKey(t.name, row.row, row.cycle)
 	session := row.Session
 	if row.Turn > 0 {
 		session = strconv.FormatInt(row.conversation, 10)
