@@ -31,8 +31,8 @@ type Request struct {
 	Retrieved []Entry
 	Query     bool
 
-	// Blocks make up a request of a block trace, from the first on, whose Own entry has their tokens
-	// and no key. Of them IdealBlocks would be the cached prefix in a cache without bounds, -1 if
+	// Blocks make up a request of a block trace, from the first on, whose Own entry has their
+	// tokens and no key. Of them IdealBlocks would be the cached prefix in a cache without bounds, -1 if
 	// nobody knows.
 	Blocks      []Entry
 	IdealBlocks int

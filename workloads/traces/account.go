@@ -25,8 +25,17 @@ func (t *Trace) Account(until time.Duration) []workloads.ClassLoad {
 		return loads
 	}
 	t.accounted = max(t.accounted, t.now, until)
-	t.follow(t.accounted)
-	if t.offered.Offered > t.taken.Offered { // else the shadow reader is behind: maxAccountRows
+	// The shadow reader follows, and counts the rows that it passes.
+	for range maxAccountRows {
+		row := t.shadow.peek()
+		if row == nil || row.arrival > t.accounted {
+			break
+		}
+		t.offered.Offered++
+		t.offered.OfferedTokens += int64(t.writes(row))
+		t.shadow.drop()
+	}
+	if t.offered.Offered > t.taken.Offered { // else it is behind
 		load.Offered, load.OfferedTokens = t.offered.Offered, t.offered.OfferedTokens
 		load.Queued = load.Offered - t.taken.Offered
 	}
@@ -40,20 +49,9 @@ func (t *Trace) Account(until time.Duration) []workloads.ClassLoad {
 	return loads
 }
 
-// follow moves the shadow reader to a time and counts the rows that it passes.
-func (t *Trace) follow(until time.Duration) {
-	for range maxAccountRows {
-		row := t.shadow.peek()
-		if row == nil || row.arrival > until {
-			return
-		}
-		t.offered.Offered++
-		t.offered.OfferedTokens += int64(t.writes(row))
-		t.shadow.drop()
-	}
-}
-
-// writes returns the tokens that a row's request offers to write.
+// writes returns the tokens that a row's request offers to write: of a block trace those of its
+// blocks, the last of which may be a part. It makes no request, because the shadow reader passes
+// many rows for each that is taken.
 func (t *Trace) writes(row *traceRow) int {
 	if row.BlockTokens > 0 {
 		return min(row.Context, len(row.Blocks)*row.BlockTokens)

@@ -10,11 +10,17 @@ import (
 // Take implements Source.
 func (s *Users) Take(now time.Duration) (*workloads.Request, workloads.State, time.Duration) {
 	s.advance(now)
-	if len(s.ready) == 0 {
-		if s.exhausted() {
-			return nil, workloads.Exhausted, workloads.Never
-		}
-		return nil, workloads.Wait, s.wake()
+	switch {
+	case len(s.ready) > 0:
+	// In closed-loop tickets become requests, and requests in flight may hold back others, so that
+	// the count of those taken decides in every mode.
+	case len(s.cursors) == 0 || s.cfg.MaxRequests > 0 && s.requests >= s.cfg.MaxRequests:
+		return nil, workloads.Exhausted, workloads.Never
+	// All users wait for an event or are beyond MaxRequests.
+	case len(s.future) == 0 || !s.counted.within(s.future[0]):
+		return nil, workloads.Wait, workloads.Never
+	default:
+		return nil, workloads.Wait, s.future[0].at
 	}
 	c := s.ready.pop().cursor
 	r := s.request(c)
@@ -79,22 +85,6 @@ func (s *Users) advance(now time.Duration) {
 		it.tie -= int64(class) << 32
 		s.ready.push(it)
 	}
-}
-
-// exhausted tells whether no request will ever come again. In closed-loop tickets become requests,
-// and requests in flight may hold back others, so that the count of those taken decides in every
-// mode.
-func (s *Users) exhausted() bool {
-	return len(s.cursors) == 0 || s.cfg.MaxRequests > 0 && s.requests >= s.cfg.MaxRequests
-}
-
-// wake returns the time of the next arrival, Never when all users wait for an event or are beyond
-// MaxRequests.
-func (s *Users) wake() time.Duration {
-	if len(s.future) == 0 || !s.counted.within(s.future[0]) {
-		return workloads.Never
-	}
-	return s.future[0].at
 }
 
 // request makes the request under a cursor.
