@@ -32,8 +32,8 @@ type Request struct {
 	Query     bool
 
 	// Blocks make up a request of a block trace, from the first on, whose Own entry has their
-	// tokens and no key. Of them IdealBlocks would be the cached prefix in a cache without bounds, -1 if
-	// nobody knows.
+	// tokens and no key. Of them IdealBlocks would be the cached prefix in a cache without bounds,
+	// -1 if nobody knows.
 	Blocks      []Entry
 	IdealBlocks int
 
