@@ -16,7 +16,6 @@ type Report struct {
 	Missing     []string // what could not be made, and why
 	Runs        []Run
 	Headlines   []*stats.Benchmark // those that have any metric
-	Compared    bool               // several runs
 	Tiers       []TierAlone
 	TierFigures []Chart
 	Sweeps      []Sweep
@@ -29,7 +28,7 @@ func New(records []*load.Record, t *stats.Table) *Report {
 	return &Report{Notices: notices(records, t), Missing: Missing(records), Runs: runs(records, t),
 		Headlines: slices.DeleteFunc(slices.Clone(t.Benchmarks),
 			func(b *stats.Benchmark) bool { return b.Headline() == nil }),
-		Compared: len(t.Runs) > 1, Tiers: tiers, TierFigures: tierFigure(t, tiers),
+		Tiers: tiers, TierFigures: tierFigure(t, tiers),
 		Sweeps: sweeps(t), Groups: groups(t)}
 }
 

@@ -52,7 +52,7 @@ func number(u units.Unit, v any) any {
 
 // summary has a row for each result.
 func (b *book) summary(records []*load.Record) {
-	t := table{name: "Summary", frozen: 1, wide: true, rows: make([][]any, len(records))}
+	t := table{name: "Summary", wide: true, rows: make([][]any, len(records))}
 	for _, c := range summaryColumns() {
 		t.heads = append(t.heads, c.title)
 		for i, rec := range records {

@@ -115,12 +115,12 @@ func (b *book) sheet(name string) {
 
 // table is rows under a header that stays on screen and filters.
 type table struct {
-	name   string
-	heads  []string
-	rows   [][]any
-	none   string // what stands in the place of rows; without it the sheet is left out
-	frozen int    // columns that stay too
-	wide   bool   // too wide for one page
+	name  string
+	heads []string
+	rows  [][]any
+	none  string // what stands in the place of rows; without it the sheet is left out
+	names int    // columns that name a row beside the first
+	wide  bool   // too wide for one page
 }
 
 // table writes a sheet. Widths follow the longest word of a head and the first 200 rows, since
@@ -153,13 +153,9 @@ func (b *book) table(t table) {
 	for r, row := range t.rows {
 		b.row(t.name, r+1, row...)
 	}
-	// Heads and first columns stay while the rest scrolls.
-	pane := "bottomLeft"
-	if t.frozen > 0 {
-		pane = "bottomRight"
-	}
-	b.keep(b.f.SetPanes(t.name, &excelize.Panes{Freeze: true, XSplit: t.frozen, YSplit: 1,
-		TopLeftCell: cell(t.frozen, 1), ActivePane: pane}))
+	// Heads and what names the rows stay while the rest scrolls.
+	b.keep(b.f.SetPanes(t.name, &excelize.Panes{Freeze: true, XSplit: 1 + t.names, YSplit: 1,
+		TopLeftCell: cell(1+t.names, 1), ActivePane: "bottomRight"}))
 	b.keep(b.f.AutoFilter(t.name, cell(0, 0)+":"+cell(len(t.heads)-1, len(t.rows)), nil))
 	b.landscape(t.name, !t.wide)
 	b.keep(b.f.SetDefinedName(&excelize.DefinedName{Name: "_xlnm.Print_Titles", Scope: t.name,

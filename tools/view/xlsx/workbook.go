@@ -69,7 +69,6 @@ func (b *book) results(t *table, records []*load.Record, of func(*load.Record) [
 			t.rows = append(t.rows, append(row, rec.Source, stats.NameOf(rec), rec.Lookup("trial")))
 		}
 	}
-	t.frozen = 1
 	t.heads = append(t.heads, "Run", "Benchmark", "Trial")
 	b.table(*t)
 }
@@ -114,7 +113,7 @@ func parameters(records []*load.Record, t *stats.Table) table {
 		}
 	}
 	sheet := table{name: "Run Parameters", heads: append([]string{"Parameter"}, t.Labels...),
-		frozen: 1, none: "No result file was read: parameters are known only from those."}
+		none: "No result file was read: parameters are known only from those."}
 	for _, key := range order {
 		row := []any{key}
 		for _, run := range t.Runs {
@@ -142,7 +141,7 @@ var environmentRows = []struct{ title, path string }{
 // whether the run differs from the first.
 func metrics(t *stats.Table) table {
 	sheet := table{name: "Performance Metrics",
-		heads: []string{"Benchmark", "Metric", "Unit", "Better"}, frozen: 2}
+		heads: []string{"Benchmark", "Metric", "Unit", "Better"}, names: 1}
 	for i, run := range t.Labels {
 		sheet.heads = append(sheet.heads, run+": Trials", run+": Median", run+": 95 % Interval Low",
 			run+": 95 % Interval High", run+": Spread (CV)")
