@@ -43,10 +43,9 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 		Source: func() (workloads.Source, error) { return source(v) },
 		Planner: workloads.Planner{Sizer: v.Sizer(), DecodeBatch: v.Profile.DecodeBatch,
 			Batched: v.Batched()},
-		Workers:    v.WorkerCount(),
-		Window:     v.Window.Length,
-		Requests:   v.Window.Completions,
-		Warmup:     v.Warmup,
+		Workers: v.WorkerCount(),
+		Phase: kvbench.Phase{Name: "requests", Window: v.Window.Length,
+			Warmup: v.Warmup, Limit: v.Window.Completions},
 		TokenTime:  v.GenerationTime,
 		Overtaking: v.Overtaking(),
 

@@ -105,8 +105,8 @@ func tierBenchmark(b *testing.B, v *params.Values, level tiers.Kind, op tiers.Op
 func plain(b *testing.B, v *params.Values,
 	routine func(st *kvbench.StorageConfig, workers *int) plainio.Routine) (res *result.Result) {
 	measure(b, v, func(ctx context.Context, cfg kvbench.Config) (_ *result.Result, err error) {
-		run := plainio.Config{Workers: v.WorkerCount(), Window: v.Window.Length,
-			Operations: v.Window.Completions}
+		run := plainio.Config{Workers: v.WorkerCount(), Phase: kvbench.Phase{Name: "plain",
+			Window: v.Window.Length, Limit: v.Window.Completions}}
 		if v.Bench.Load == params.LoadNone && v.Division == params.Quick &&
 			v.Origin("benchtime").Kind < params.FromFile {
 			run.Window = quickPlainWindow

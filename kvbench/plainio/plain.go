@@ -31,9 +31,8 @@ type Routine interface {
 
 // Config describes the window of a routine.
 type Config struct {
-	Workers    int
-	Window     time.Duration // 0 = until Operations are completed or the routine ends
-	Operations int64         // end the window with that many, 0 = no bound
+	Workers       int
+	kvbench.Phase // with a window of 0 until the routine ends; Limit counts operations
 }
 
 // Bench is what a Routine works with. It is the Workload that repeats it.
@@ -63,7 +62,7 @@ func New(cfg Config, r Routine) *Bench {
 
 // Phases implements Workload.
 func (b *Bench) Phases() []kvbench.Phase {
-	return []kvbench.Phase{{Name: "plain", Window: b.Window, Limit: b.Operations}}
+	return []kvbench.Phase{b.Phase}
 }
 
 // Prepare implements Workload. It rests first: what the drive still does for whoever used it before
@@ -160,7 +159,7 @@ func (b *Bench) Chunk(worker int, l tiers.Kind, op tiers.Op, bytes int64) {
 // that.
 func (b *Bench) Done(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t tiers.Timing, queue,
 	endToEnd time.Duration) {
-	if b.Operations > 0 { // the one that ends the window is the last in every count
+	if b.Limit > 0 { // the one that ends the window is the last in every count
 		b.last.Lock()
 		defer b.last.Unlock()
 	}

@@ -90,7 +90,7 @@ func TestATierBenchmarkCountsOperations(t *testing.T) {
 func TestATierBenchmarkStaysWithinItsFootprint(t *testing.T) {
 	seen := &footprint{Tier: tiertest.NewNull()}
 	cfg := overLevels(onTier(seen, 1000*page), 4)
-	cfg.Operations = 500
+	cfg.Limit = 500
 	r, err := runPlain(t.Context(), cfg,
 		&Tier{Level: tiers.Storage, Op: tiers.Write, Size: page, Footprint: 20 * page})
 	require.NoError(t, err)
@@ -128,7 +128,7 @@ func (f *footprint) Remove(ctx context.Context, objs ...tiers.Object) error {
 func TestEveryCountOfATrialEndsWithTheSameOperation(t *testing.T) {
 	for range 100 {
 		cfg := overLevels(onTier(tiertest.NewNull(), 1000*page), 8)
-		cfg.Operations = 50
+		cfg.Limit = 50
 		r, err := runPlain(t.Context(), cfg,
 			&Tier{Level: tiers.Storage, Op: tiers.Write, Size: page})
 		require.NoError(t, err)
@@ -139,7 +139,7 @@ func TestEveryCountOfATrialEndsWithTheSameOperation(t *testing.T) {
 }
 
 func TestTheCeilingKeepsTheMixAndGivesItsBuffersBack(t *testing.T) {
-	cfg := plainRun{Config: Config{Workers: 3, Operations: 40}}
+	cfg := plainRun{Config: Config{Workers: 3, Phase: kvbench.Phase{Limit: 40}}}
 	cfg.Storage = kvbench.StorageConfig{
 		StorageBytes: 16 << 20, CacheDir: filepath.Join(t.TempDir(), "cache"), Direct: true,
 		Chunk: 16 * page, Depth: 1, Workers: 3,

@@ -43,7 +43,7 @@ func replayConfig(t *testing.T, capacity int64) plainRun {
 			CacheDir: dir, StorageBytes: capacity, Chunk: 64 << 10, Depth: 1, Workers: 4,
 			Verify: content.VerifyFull, Nonce: [16]byte{1},
 		},
-	}, Config{Workers: 4, Window: time.Minute}}
+	}, Config{Workers: 4, Phase: kvbench.Phase{Window: time.Minute}}}
 }
 
 func traceFile(t *testing.T, rows ...string) string {
@@ -126,7 +126,7 @@ func TestReplayOfASimulationHitsWhatItHit(t *testing.T) {
 		},
 		Planner: workloads.Planner{Sizer: model.Sizer{BytesPerToken: 64},
 			DecodeBatch: p.DecodeBatch, Batched: true},
-		Workers: population, Window: 4 * time.Second,
+		Workers: population, Phase: kvbench.Phase{Window: 4 * time.Second},
 	})
 	require.NoError(t, err)
 	cfg := trialConfig{Storage: kvbench.StorageConfig{StorageBytes: capacity, Chunk: 1 << 20,
@@ -326,7 +326,7 @@ func TestAReplayCountsWhatItCarriedOut(t *testing.T) {
 	}
 	cfg := replayConfig(t, 1<<30)
 	// One worker: what several begin before they hear of the end depends on who gets a processor.
-	cfg.Operations, cfg.Workers = 20, 1
+	cfg.Limit, cfg.Workers = 20, 1
 	res, err := runPlain(t.Context(), cfg, &Replay{Path: traceFile(t, rows...), Cycles: 1})
 	require.NoError(t, err)
 	assert.EqualValues(t, 20, res.Requests.Completed)

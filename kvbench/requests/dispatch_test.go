@@ -42,7 +42,7 @@ func TestTheMostUrgentRequestGoesFirst(t *testing.T) {
 			one(2, workloads.Responsive, 0.6), one(3, workloads.Interactive, 0.7)}
 		cfg := testConfig(slow(wall, 1<<40),
 			ofUsers(func(u *users.Config) { u.ClosedLoop, u.PrefillOnly = true, true }, list...), 1)
-		cfg.Clock, cfg.Requests = wall, 4
+		cfg.Clock, cfg.Limit = wall, 4
 		cfg.Planner.Sizer.BytesPerToken = 1000 * unit
 		var order []int
 		cfg.OnDispatch = func(r *workloads.Request,

@@ -318,7 +318,7 @@ func TestAResultThatCannotBePublishedIsAnError(t *testing.T) {
 }
 
 func TestWhatCannotWorkIsToldAtOnce(t *testing.T) {
-	_, err := New(Config{Window: -1})
+	_, err := New(Config{Phase: kvbench.Phase{Window: -1}})
 	for _, what := range []string{"source", "workers", "window"} {
 		assert.ErrorContains(t, err, what+":")
 	}

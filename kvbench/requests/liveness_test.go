@@ -85,7 +85,7 @@ func TestNoScheduleHangsWithRealBytes(t *testing.T) {
 	noLeaks(t)
 	for _, slots := range []int{1, 4} {
 		cfg := onFiles(t, 16)
-		cfg.Requests = 100
+		cfg.Limit = 100
 		cfg.Storage.MaxWriters, cfg.Storage.Verify = slots, content.VerifyFull
 		cfg.Storage.StorageBytes, cfg.Storage.CPUBytes = 5<<20, 3<<20
 		r := mustRun(t, cfg)

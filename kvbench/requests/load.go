@@ -28,9 +28,8 @@ type Config struct {
 	// it is served: EndedByMaxRequests or EndedByInput; "" = the source has no end.
 	EndedBy string
 
-	Window   time.Duration // 0 = until Requests are completed or the source ends
-	Requests int64         // end the window with that many completed requests, 0 = no bound
-	Warmup   time.Duration // load before the window opens
+	// Phase is the window, which ends with Limit, too, and with a source that ends.
+	kvbench.Phase
 
 	Users     int        // at the start, where there are any
 	Autoscale *Autoscale // nil = the users stay as they are
@@ -95,7 +94,7 @@ func New(cfg Config) (*Load, error) {
 	if cfg.Workers < 1 {
 		errs = append(errs, fmt.Errorf("workers: %d, need at least 1", cfg.Workers))
 	}
-	if cfg.Window < 0 || (cfg.Window == 0 && cfg.Requests == 0 && cfg.EndedBy == "") {
+	if cfg.Window < 0 || (cfg.Window == 0 && cfg.Limit == 0 && cfg.EndedBy == "") {
 		errs = append(errs, fmt.Errorf("window: %v, need a positive window, a number of "+
 			"requests, or a source that ends", cfg.Window))
 	}
@@ -103,10 +102,7 @@ func New(cfg Config) (*Load, error) {
 }
 
 // Phases implements Workload: there is one.
-func (l *Load) Phases() []kvbench.Phase {
-	return []kvbench.Phase{{Name: "requests", Window: l.cfg.Window, Warmup: l.cfg.Warmup,
-		Limit: l.cfg.Requests}}
-}
+func (l *Load) Phases() []kvbench.Phase { return []kvbench.Phase{l.cfg.Phase} }
 
 // Prepare implements Workload. The order matters: a recorded run that cannot be read costs nothing
 // yet; preconditioning leaves its entries as the first victims of what follows; and the source

@@ -31,7 +31,7 @@ func ragConfig(documents, keep int, population int64) runConfig {
 			Verify: content.VerifyFull},
 	}, Config{
 		Planner: workloads.Planner{Sizer: smallTokens}, Workers: 4, Corpus: corpus,
-		Window: time.Second,
+		Phase: kvbench.Phase{Window: time.Second},
 		Source: func() (workloads.Source, error) {
 			return users.WithRAG(users.New(users.Config{Profile: p,
 				Users: users.Population(p, 42, 8, false), Seed: 42,

@@ -98,7 +98,7 @@ func TestWallAndVirtualTimeRunTheSameLoad(t *testing.T) {
 		},
 		"a count of requests": func() runConfig {
 			cfg := optionOne(t, 0)
-			cfg.Requests = 500
+			cfg.Limit = 500
 			return cfg
 		},
 		"decode only": func() runConfig {

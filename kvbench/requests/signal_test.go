@@ -234,7 +234,7 @@ func TestAFilesystemThatRunsShortEndsTheRun(t *testing.T) {
 
 func TestFilesThatAreKeptAreReclaimedByTheNextRun(t *testing.T) {
 	cfg := onFiles(t, 2)
-	cfg.Requests = 20
+	cfg.Limit = 20
 	cfg.Storage.KeepFiles, cfg.Storage.GPUBytes = true, 0
 	r := mustRun(t, cfg)
 	kept := files(t, cfg)
@@ -245,7 +245,7 @@ func TestFilesThatAreKeptAreReclaimedByTheNextRun(t *testing.T) {
 		"what the filesystem granted, whatever was asked for")
 
 	again := onFiles(t, 2)
-	again.Requests = 3
+	again.Limit = 3
 	again.Storage.CacheDir, again.Storage.GPUBytes = cfg.Storage.CacheDir, 0
 	r, err := runLoad(t.Context(), again)
 	require.NoError(t, err)

@@ -31,7 +31,8 @@ func TestDeviceModelPredictsALimitedDevice(t *testing.T) {
 	storage := kvbench.StorageConfig{CacheDir: fs.Dir + "/cache", StorageBytes: 512 << 20,
 		Direct: true, Chunk: 1 << 20, Depth: 1, Workers: 4}
 	plain := func(readShare float64) *result.Result {
-		routine := plainio.New(plainio.Config{Workers: 4, Window: 2 * time.Second},
+		routine := plainio.New(
+			plainio.Config{Workers: 4, Phase: kvbench.Phase{Window: 2 * time.Second}},
 			&plainio.Ceiling{ReadShare: readShare, FileSize: 16 << 20})
 		r, err := kvbench.Run(t.Context(), kvbench.Config{Storage: storage}, routine)
 		require.NoError(t, err)

@@ -37,7 +37,7 @@ func TestSimulationsKeepTheirTraces(t *testing.T) {
 			c.TokenTime, c.Workers, c.Warmup = 30*time.Millisecond, 20, 2*time.Second
 		}, "c27de2a4d28e3ed2"},
 		"a count of requests": {func(c *runConfig, s *kvbench.SimConfig) {
-			c.Requests, c.Window = 700, 0
+			c.Limit, c.Window = 700, 0
 			c.Storage.CPUBytes, c.Storage.StorageBytes = 10<<30, 50<<30
 			s.Device = drive()
 		}, "e351117297e0b298"},

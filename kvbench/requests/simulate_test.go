@@ -68,7 +68,7 @@ func usersConfig(mdl model.Model, population int, window time.Duration) runConfi
 			}), nil
 		},
 		Planner: workloads.Planner{Sizer: sizer, DecodeBatch: p.DecodeBatch, Batched: true},
-		Workers: population, Window: window,
+		Workers: population, Phase: kvbench.Phase{Window: window},
 	}}
 }
 
@@ -182,7 +182,7 @@ func TestSimulationLeavesNoWorkBehind(t *testing.T) {
 func TestSimulationEndsByCountRequestsAndInterruption(t *testing.T) {
 	oneThread(t)
 	cfg := optionOne(t, 0)
-	cfg.Requests = 500
+	cfg.Limit = 500
 	res, err := simulateLoad(t.Context(), cfg, kvbench.SimConfig{})
 	require.NoError(t, err)
 	assert.Equal(t, result.EndedByCount, res.EndedBy)

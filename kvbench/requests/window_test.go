@@ -31,7 +31,7 @@ func TestACountOfRequestsIsExact(t *testing.T) {
 	for range 4 {
 		src := population(20, func(u *users.Config) { u.Rate = 1e6 })
 		cfg := testConfig(plenty(), src, 16)
-		cfg.Requests = 500
+		cfg.Limit = 500
 		r := mustRun(t, cfg)
 		assert.EqualValues(t, 500, r.Requests.Completed)
 		assert.Equal(t, result.EndedByCount, r.EndedBy)
@@ -44,7 +44,7 @@ func TestACountEndsTheWindowAtItsLastCompletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wall := clock.NewWall()
 		cfg := testConfig(slow(wall, 1<<40), newScript(singles(10, 1)...), 1)
-		cfg.Clock, cfg.Requests, cfg.EndedBy = wall, 4, result.EndedByInput
+		cfg.Clock, cfg.Limit, cfg.EndedBy = wall, 4, result.EndedByInput
 		r := mustRun(t, cfg)
 		assert.EqualValues(t, 4, r.Requests.Completed)
 		assert.Equal(t, int64(4*time.Second), r.WindowNS)
@@ -57,7 +57,7 @@ func TestAWindowMayEndBeforeItsCount(t *testing.T) {
 		wall := clock.NewWall()
 		cfg := testConfig(slow(wall, 1<<40), newScript(singles(10, 1)...),
 			1).lasting(2500 * time.Millisecond)
-		cfg.Clock, cfg.Requests = wall, 4
+		cfg.Clock, cfg.Limit = wall, 4
 		r := mustRun(t, cfg)
 		assert.EqualValues(t, 2, r.Requests.Completed)
 		assert.Equal(t, result.EndedByDeadline, r.EndedBy)
