@@ -199,13 +199,11 @@ func (b *builder) timeline() {
 	}
 	// As many intervals as the window has: what completed at its very end belongs to the last one,
 	// and shards that ended early have doubled less often than the whole has to.
-	for b.window > maxBuckets*tl.interval {
-		tl.double()
-	}
-	n := int((b.window + tl.interval - 1) / tl.interval)
-	buckets := make([]bucket, n)
-	for i, v := range tl.buckets {
-		buckets[min(i, n-1)].join(v)
+	last := tl.at(tl.origin + b.window - 1)
+	n := int((b.window-1)/tl.interval) + 1
+	buckets := tl.buckets[:n]
+	for _, v := range tl.buckets[n:] {
+		last.join(v)
 	}
 	for i, v := range buckets[1:] {
 		if v.gauge == nil {
