@@ -43,14 +43,10 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 		Source: func() (workloads.Source, error) { return source(v) },
 		Planner: workloads.Planner{Sizer: v.Sizer(), DecodeBatch: v.Profile.DecodeBatch,
 			Batched: v.Batched()},
-		Workers: v.WorkerCount(),
-		Phase: kvbench.Phase{Name: "requests", Window: v.Window.Length,
-			Warmup: v.Warmup, Limit: v.Window.Completions},
-		TokenTime:  v.GenerationTime,
-		Overtaking: v.Overtaking(),
-
-		ValidationTrace: v.ValidationTrace,
-		Corpus:          corpus(v),
+		Phase: kvbench.Phase{Name: "requests", Window: v.Window.Length, Warmup: v.Warmup,
+			Limit: v.Window.Completions},
+		Workers: v.WorkerCount(), TokenTime: v.GenerationTime, Overtaking: v.Overtaking(),
+		ValidationTrace: v.ValidationTrace, Corpus: corpus(v),
 	}
 	if v.Bench.Load == params.LoadTrace {
 		cfg.EndedBy = result.EndedByInput
@@ -194,12 +190,12 @@ func warnings(v *params.Values) []string {
 		list = append(list, fmt.Sprintf("tensor parallel %d is not a power of two: no engine "+
 			"runs so", tp))
 	}
-	dir := cacheDir(v)
 	// A simulation writes nothing there, and a few KiB of JSON do not disturb the quick division,
 	// which by default has both in the temporary directory.
-	if !v.Simulated() && v.Division != params.Quick && host.SameFilesystem(dir, v.ResultsDir) {
+	if !v.Simulated() && v.Division != params.Quick &&
+		host.SameFilesystem(cacheDir(v), v.ResultsDir) {
 		list = append(list, fmt.Sprintf("results (%s) and cache (%s) share a filesystem: give "+
-			"-results-dir elsewhere", v.ResultsDir, dir))
+			"-results-dir elsewhere", v.ResultsDir, cacheDir(v)))
 	}
 	for _, n := range v.Notes() {
 		list = append(list, fmt.Sprintf("%s (line %s of %s) has no effect: %s", n.Key, n.Line,

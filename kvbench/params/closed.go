@@ -3,7 +3,6 @@ package params
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -20,8 +19,10 @@ func (r *resolver) closed() {
 	if n := r.in.Bench.Option; n > 0 {
 		option = fmt.Sprintf(" (option %d)", n)
 	}
-	for p, required := range r.v.departures() {
-		if p.name == "config" || !p.given.origin.byUser() || p.refused {
+	for i := range r.v.rows {
+		p := &r.v.rows[i]
+		required, wanted := r.v.required(p)
+		if !wanted || p.name == "config" || !p.given.origin.byUser() || p.refused {
 			continue
 		}
 		shown := p.show(required)
@@ -32,26 +33,19 @@ func (r *resolver) closed() {
 	}
 }
 
-// departures are the parameters that are not what the closed division requires, with the text that
-// it does. What an option decides is not compared when the benchmark is none: each option requires
-// something else, but all decide the same.
-func (v *Values) departures() iter.Seq2[*parameter, string] {
-	settings, decided := v.Bench.settings(Closed), Benchmarks()[0].settings(Closed)
-	return func(yield func(*parameter, string) bool) {
-		for i := range v.rows {
-			p := &v.rows[i]
-			required, set := settings[p.name]
-			if _, option := decided[p.name]; !set && option && v.Bench.Option == 0 {
-				continue
-			}
-			if !set {
-				required = p.def[Closed]
-			}
-			if !p.has(free, action) && required != p.value.String() && !yield(p, required) {
-				return
-			}
-		}
+// decided is what an option requires, each something else, but all of the same parameters.
+var decided = Benchmarks()[0].settings(Closed)
+
+// required is what the closed division requires of a parameter; wanted tells whether it is not what
+// is in force. What an option decides is not compared when the benchmark is none.
+func (v *Values) required(p *parameter) (text string, wanted bool) {
+	_, option := decided[p.name]
+	text, set := v.Bench.settings(Closed)[p.name]
+	if !set {
+		text = p.def[Closed]
 	}
+	open := p.has(free, action) || option && !set && v.Bench.Option == 0
+	return text, !open && text != p.value.String()
 }
 
 // Differences lists what makes a run of the open division differ from the closed one. A benchmark
@@ -73,8 +67,9 @@ func (v *Values) Differences() []result.Difference {
 		list = append(list, result.Difference{Name: "benchmark", Closed: strings.Join(names, ", "),
 			Value: v.Bench.Name})
 	}
-	for p, required := range v.departures() {
-		if p.name != "sweep" && p.name != "config" { // what they set is compared
+	for _, p := range v.rows {
+		// What a sweep and a file set is compared.
+		if required, wanted := v.required(&p); wanted && p.name != "sweep" && p.name != "config" {
 			list = append(list, result.Difference{Name: p.name, Closed: p.show(required),
 				Value: p.show(p.value.String())})
 		}
