@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -68,7 +67,7 @@ type Cache struct {
 	uses           uint64 // counts them, for recency
 	gen            uint64 // counts writes, for generations
 	open           int    // leases with Prefix that are not closed
-	oversubscribed *Lease // the one of them whose blocks do not fit beside each other
+	oversubscribed bool   // there is one, and its blocks do not fit beside each other
 	places         int    // of the write limit that are free
 	writers        queue  // who waits for one
 	planning       queue  // who waits until room can be planned
@@ -181,22 +180,4 @@ func (c *Cache) ResetGauges() {
 	for _, e := range c.index {
 		e.seen = false
 	}
-}
-
-// Forget deletes one entry that nobody uses and counts it as no eviction. An absent one is fine.
-func (c *Cache) Forget(ctx context.Context, tag Tag, key string) error {
-	c.mu.Lock()
-	e := c.index[key]
-	if e == nil {
-		c.mu.Unlock()
-		return nil
-	}
-	if e.busy() || e.cur.pins > 0 {
-		defer c.mu.Unlock()
-		return fmt.Errorf("deleting %s from the cache: it is in use (%s)", key, e.state)
-	}
-	r := e.cur.pin()
-	c.evict(e)
-	c.mu.Unlock()
-	return c.unpin(ctx, tag, r)
 }

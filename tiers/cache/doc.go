@@ -8,8 +8,8 @@
 //	lease.go   Want, Decide, Lease: what a request finds, and what is its own to write
 //	entry.go   Entry, replica: a key's life, from pending to evicted
 //	room.go    level, move, queue: who has to leave for an entry, and who waits for what
-//	io.go      Read, Write and the moves for their room: the steps around the bytes
-//	move.go    transfers, told and retried
+//	move.go    transfers, told and retried; the moves that make room, and removal
+//	io.go      Read, Write, Forget: the steps around the bytes
 //
 // testdata/decisions shows by example what leaves for what.
 //

@@ -1,8 +1,6 @@
 package cache
 
 import (
-	"context"
-
 	"kvbench/tiers"
 	"kvbench/tiers/clock"
 )
@@ -73,12 +71,12 @@ func (e *Entry) resolve() {
 
 // add registers an entry that is going to be written, in the order of the level where it
 // will live.
-func (c *Cache) add(w Want) *Entry {
+func (c *Cache) add(key string, size int64) *Entry {
 	c.uses++
-	e := &Entry{key: w.Key, size: w.Size, recency: c.uses}
+	e := &Entry{key: key, size: size, recency: c.uses}
 	e.in = c.levels[c.place(e, 0)]
 	e.in.order.Add(e)
-	c.index[w.Key] = e
+	c.index[key] = e
 	return e
 }
 
@@ -110,16 +108,4 @@ func (c *Cache) publish(e *Entry, o tiers.Object, in *level) {
 	in.reserved -= e.size
 	in.entries++
 	e.resolve()
-}
-
-// unpin lets go of a replica, and removes one that leaves when nobody else holds it.
-func (c *Cache) unpin(ctx context.Context, tag Tag, r *replica) error {
-	c.mu.Lock()
-	r.pins--
-	last := r.leaving && r.pins == 0
-	c.mu.Unlock()
-	if !last {
-		return nil
-	}
-	return c.remove(ctx, tag, r)
 }

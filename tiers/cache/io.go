@@ -1,11 +1,8 @@
 package cache
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"time"
 
 	"kvbench/tiers"
 )
@@ -16,7 +13,7 @@ import (
 // and again: entries stay pinned until Drop or Close.
 func (l *Lease) Read(ctx context.Context, i int, tag Tag) (n int, res Result, err error) {
 	c := l.c
-	if res.Space, err = l.makeRoom(ctx, tag); err != nil {
+	if res.Space, err = c.makeRoom(ctx, tag, &l.work); err != nil {
 		return 1, res, err
 	}
 	if res.Waited, err = l.Wait(ctx, i, tag); err != nil {
@@ -110,7 +107,7 @@ func (l *Lease) Write(ctx context.Context, i int, tag Tag) (n int, res Result, e
 		l.holdAgain()
 	}()
 	n, res.Level = 1, l.claims[i].e.in.Kind
-	if res.Space, err = l.makeRoom(ctx, tag); err != nil {
+	if res.Space, err = c.makeRoom(ctx, tag, &l.work); err != nil {
 		return n, res, err
 	}
 	claims := l.together(i)
@@ -203,82 +200,24 @@ func (l *Lease) room(ctx context.Context, tag Tag, cl *claim) error {
 		return err
 	}
 	cl.claimed = cl.e.in
-	_, err = l.makeRoom(ctx, tag)
+	_, err = l.c.makeRoom(ctx, tag, &l.work)
 	return err
 }
 
-// makeRoom does what was planned, before anything else of the request and before any wait for
-// another: others count on the bytes that leave. First all deletions, then demotions from the
-// lowest level upward, so that what each of them waits for is on its way whoever it belongs to.
-// Whatever happens, nothing of it stays half done.
-func (l *Lease) makeRoom(ctx context.Context, tag Tag) (took time.Duration, err error) {
-	work := l.work
-	if len(work) == 0 {
-		return 0, nil
-	}
-	l.work = work[:0]
-	c := l.c
-	start := c.now()
-	slices.SortStableFunc(work, func(a, b move) int { return cmp.Compare(b.to, a.to) })
-	for _, m := range work {
-		if m.to < len(c.levels) {
-			err = c.demote(ctx, tag, m, err)
-			continue
-		}
-		c.observer.Evicted(tag, m.from.obj, m.from.in.Kind)
-		err = cmp.Or(err, c.unpin(ctx, tag, m.from))
-	}
-	clear(work) // no entry lives longer for that
-	return c.now() - start, err
-}
-
-// demote moves one entry: real I/O, a read of the upper and a write of the lower level. After a
-// failure, also an earlier one, the entry is dropped from the cache: putting it back could take
-// away bytes that another writer was already promised.
-func (c *Cache) demote(ctx context.Context, tag Tag, m move, err error) error {
-	o, from, to := m.from.obj, m.from.in, c.levels[m.to]
-	claimed := o.Size
-	if err == nil {
-		err = c.await(ctx, &to.asks, waiter{in: to, bytes: o.Size})
-	}
-	if err == nil {
-		claimed = 0
-		err = c.move(ctx, tag, o, from, to)
-	}
+// Forget deletes one entry that nobody uses and counts it as no eviction. An absent one is fine.
+func (c *Cache) Forget(ctx context.Context, tag Tag, key string) error {
 	c.mu.Lock()
-	if err == nil {
-		c.publish(m.e, o, to)
-	} else {
-		to.giveBack(claimed, o.Size-claimed)
-		c.forget(m.e)
+	e := c.index[key]
+	if e == nil {
+		c.mu.Unlock()
+		return nil
 	}
-	m.from.leaving = true // its bytes count as leaving since that was planned
-	from.entries--
-	c.serve()
+	if e.busy() || e.cur.pins > 0 {
+		defer c.mu.Unlock()
+		return fmt.Errorf("deleting %s from the cache: it is in use (%s)", key, e.state)
+	}
+	r := e.cur.pin()
+	c.evict(e)
 	c.mu.Unlock()
-	return cmp.Or(err, c.unpin(ctx, tag, m.from))
-}
-
-// remove deletes a replica that nobody reads and frees its bytes, once the deletion has
-// returned. It is not cancelled: others may already count on the bytes. A failed deletion
-// frees them too: an entry that cannot be deleted is not in the cache any more, the failure is
-// reported, and a tier whose deletions fail ends the run by its errors, not by a hang.
-func (c *Cache) remove(ctx context.Context, tag Tag, r *replica) error {
-	ctx = context.WithoutCancel(ctx)
-	start := c.now()
-	var err error
-	if r.in.Tier != nil {
-		err = r.in.Tier.Remove(ctx, r.obj)
-	}
-	if err == nil {
-		c.observer.Deleted(tag, r.obj, r.in.Kind, c.now()-start)
-	} else {
-		c.failed(ctx, tag, r.obj, r.in.Kind, tiers.Write, err)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r.in.used -= r.obj.Size
-	r.in.leaving -= r.obj.Size
-	c.serve()
-	return err
+	return c.unpin(ctx, tag, r)
 }

@@ -90,13 +90,13 @@ func (c *Cache) Decide(l *Lease, wants []Want) (decided bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l.c = c
-	if l.Prefix && !l.open {
-		l.open = true
-		c.open++
-	}
 	if len(l.claims) == 0 {
-		if l.Prefix && c.oversubscribed != nil {
-			return false
+		if l.Prefix {
+			if c.oversubscribed {
+				return false
+			}
+			l.open = true
+			c.open++
 		}
 		l.lookUp(wants)
 	}
@@ -127,7 +127,7 @@ func (l *Lease) lookUp(wants []Want) {
 		cl := &l.claims[i]
 		switch {
 		case cl.owner:
-			cl.e = c.add(wants[i])
+			cl.e = c.add(wants[i].Key, wants[i].Size)
 		case cl.e != nil:
 			c.touch(cl.e)
 		}
@@ -158,7 +158,7 @@ func (l *Lease) planRoom() bool {
 		case c.open > 1:
 			return false
 		default:
-			c.oversubscribed = l
+			c.oversubscribed = true
 		}
 	}
 	return true
@@ -204,7 +204,7 @@ func (l *Lease) Close(ctx context.Context, tag Tag) {
 	if len(l.work) > 0 {
 		cut, cancel := context.WithCancelCause(ctx)
 		cancel(errUnneeded)
-		_, _ = l.makeRoom(cut, tag)
+		_, _ = l.c.makeRoom(cut, tag, &l.work)
 	}
 	for i := range l.claims {
 		l.Drop(ctx, i, tag)
@@ -217,9 +217,8 @@ func (l *Lease) Close(ctx context.Context, tag Tag) {
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()
 	l.open = false
-	l.c.open--
-	if l.c.oversubscribed == l {
-		l.c.oversubscribed = nil
+	if l.c.open--; l.c.open == 0 {
+		l.c.oversubscribed = false // that was it: meanwhile nothing else was decided
 	}
 }
 

@@ -1,9 +1,12 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"syscall"
+	"time"
 
 	"kvbench/tiers"
 )
@@ -81,4 +84,92 @@ func Transient(err error) bool {
 	}
 	var t interface{ Timeout() bool }
 	return errors.As(err, &t) && t.Timeout() && !errors.Is(err, context.DeadlineExceeded)
+}
+
+// makeRoom does what was planned, before anything else of the request and before any wait for
+// another: others count on the bytes that leave. First all deletions, then demotions from the
+// lowest level upward, so that what each of them waits for is on its way whoever it belongs to.
+// Whatever happens, nothing of it stays half done.
+func (c *Cache) makeRoom(ctx context.Context, tag Tag, planned *[]move) (took time.Duration,
+	err error) {
+	work := *planned
+	if len(work) == 0 {
+		return 0, nil
+	}
+	*planned = work[:0]
+	start := c.now()
+	slices.SortStableFunc(work, func(a, b move) int { return cmp.Compare(b.to, a.to) })
+	for _, m := range work {
+		if m.to < len(c.levels) {
+			err = c.demote(ctx, tag, m, err)
+			continue
+		}
+		c.observer.Evicted(tag, m.from.obj, m.from.in.Kind)
+		err = cmp.Or(err, c.unpin(ctx, tag, m.from))
+	}
+	clear(work) // no entry lives longer for that
+	return c.now() - start, err
+}
+
+// demote moves one entry: real I/O, a read of the upper and a write of the lower level. After a
+// failure, also an earlier one, the entry is dropped from the cache: putting it back could take
+// away bytes that another writer was already promised.
+func (c *Cache) demote(ctx context.Context, tag Tag, m move, err error) error {
+	o, from, to := m.from.obj, m.from.in, c.levels[m.to]
+	claimed := o.Size
+	if err == nil {
+		err = c.await(ctx, &to.asks, waiter{in: to, bytes: o.Size})
+	}
+	if err == nil {
+		claimed = 0
+		err = c.move(ctx, tag, o, from, to)
+	}
+	c.mu.Lock()
+	if err == nil {
+		c.publish(m.e, o, to)
+	} else {
+		to.giveBack(claimed, o.Size-claimed)
+		c.forget(m.e)
+	}
+	m.from.leaving = true // its bytes count as leaving since that was planned
+	from.entries--
+	c.serve()
+	c.mu.Unlock()
+	return cmp.Or(err, c.unpin(ctx, tag, m.from))
+}
+
+// remove deletes a replica that nobody reads and frees its bytes, once the deletion has
+// returned. It is not cancelled: others may already count on the bytes. A failed deletion
+// frees them too: an entry that cannot be deleted is not in the cache any more, the failure is
+// reported, and a tier whose deletions fail ends the run by its errors, not by a hang.
+func (c *Cache) remove(ctx context.Context, tag Tag, r *replica) error {
+	ctx = context.WithoutCancel(ctx)
+	start := c.now()
+	var err error
+	if r.in.Tier != nil {
+		err = r.in.Tier.Remove(ctx, r.obj)
+	}
+	if err == nil {
+		c.observer.Deleted(tag, r.obj, r.in.Kind, c.now()-start)
+	} else {
+		c.failed(ctx, tag, r.obj, r.in.Kind, tiers.Write, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r.in.used -= r.obj.Size
+	r.in.leaving -= r.obj.Size
+	c.serve()
+	return err
+}
+
+// unpin lets go of a replica, and removes one that leaves when nobody else holds it.
+func (c *Cache) unpin(ctx context.Context, tag Tag, r *replica) error {
+	c.mu.Lock()
+	r.pins--
+	last := r.leaving && r.pins == 0
+	c.mu.Unlock()
+	if !last {
+		return nil
+	}
+	return c.remove(ctx, tag, r)
 }
