@@ -1,9 +1,7 @@
 package tiertest
 
 import (
-	"context"
 	"sync"
-	"time"
 
 	"kvbench/tiers/ioengine"
 )
@@ -11,7 +9,7 @@ import (
 // Engine is an engine in front of another. A test is told of its requests and may hold them back,
 // as a device does that does not answer.
 type Engine struct {
-	inner ioengine.Engine
+	ioengine.Engine
 
 	mu   sync.Mutex // not held while requests are made
 	seen func(*ioengine.Op)
@@ -23,7 +21,7 @@ var _ ioengine.Engine = (*Engine)(nil)
 
 // NewEngine lets everything pass.
 func NewEngine(inner ioengine.Engine) *Engine {
-	return &Engine{inner: inner, seen: func(*ioengine.Op) {},
+	return &Engine{Engine: inner, seen: func(*ioengine.Op) {},
 		hold: func(*ioengine.Op) bool { return false }}
 }
 
@@ -55,7 +53,7 @@ func (e *Engine) Release() {
 	held := e.held
 	e.held, e.hold = nil, func(*ioengine.Op) bool { return false }
 	e.mu.Unlock()
-	e.inner.Submit(held...)
+	e.Engine.Submit(held...)
 }
 
 // Submit implements ioengine.Engine. A request that is held counts as begun for everybody but the
@@ -70,18 +68,7 @@ func (e *Engine) Submit(ops ...*ioengine.Op) {
 		}
 		e.mu.Unlock()
 		if !held {
-			e.inner.Submit(op)
+			e.Engine.Submit(op)
 		}
 	}
 }
-
-// Register implements ioengine.Engine.
-func (e *Engine) Register(arena []byte) (int32, error) { return e.inner.Register(arena) }
-
-// Stuck implements ioengine.Engine.
-func (e *Engine) Stuck(dst []ioengine.Stuck, older time.Duration) []ioengine.Stuck {
-	return e.inner.Stuck(dst, older)
-}
-
-// Close implements ioengine.Engine.
-func (e *Engine) Close(ctx context.Context) error { return e.inner.Close(ctx) }

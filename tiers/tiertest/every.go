@@ -73,7 +73,8 @@ func without(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Ti
 	})
 }
 
-// Dir returns a work directory on the test's disk.
+// Dir returns a work directory on the test's disk, which is closed after the tiers in it: cleanups
+// run last to first.
 func Dir(t testing.TB) *workdir.Dir {
 	t.Helper()
 	d, err := workdir.Open(workdir.Options{CacheDir: t.TempDir(), Nonce: "test"})
@@ -118,7 +119,8 @@ func Psync(t testing.TB) ioengine.Engine {
 	return e
 }
 
-// Memory returns a tier of that many bytes of memory.
+// Memory returns a tier of that many bytes of memory. It is the quickest one that holds bytes: for
+// tests that ask for those and for nothing of files.
 func Memory(t testing.TB, capacity int64) *memtier.Tier {
 	t.Helper()
 	m, err := memtier.New(capacity)

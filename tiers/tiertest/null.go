@@ -18,6 +18,7 @@ var _ tiers.Tier = (*Null)(nil)
 // NewNull returns an empty one.
 func NewNull() *Null { return &Null{} }
 
+// fail names the object as every tier does.
 func fail(op string, o tiers.Object, err error) error {
 	return &tiers.OpError{Op: op, Path: "null tier", Key: o.Key, Offset: -1, Err: err}
 }
@@ -59,6 +60,8 @@ func (t *Null) Space(context.Context) (tiers.Space, error) {
 // Close does nothing.
 func (t *Null) Close() error { return nil }
 
+// nullIO is a writer or reader of one object. It has nothing to take back: until Commit the object
+// is nowhere.
 type nullIO struct {
 	tiers.One
 	tier *Null
@@ -68,6 +71,7 @@ type nullIO struct {
 // Submit is done at once.
 func (*nullIO) Submit(io *tiers.IO) { io.End(nil) }
 
+// Commit is where the second of two writers of one generation is refused, as in memory.
 func (x *nullIO) Commit(context.Context) error {
 	if _, there := x.tier.held.LoadOrStore(x.o.ID(), true); there {
 		return fail("create", x.o, tiers.ErrExists)

@@ -50,11 +50,13 @@ type suite struct {
 	ctx  context.Context
 }
 
+// object is one of the first generation: what tests of more than one say themselves.
 func object(key string, size int64) tiers.Object {
 	return tiers.Object{Key: key, Gen: 1, Size: size}
 }
 
-// memory returns a buffer for n bytes, as the tier wants it.
+// memory returns a buffer for n bytes, as the tier wants it: aligned, with room behind it for the
+// padding of the last request, and none at all where the tier holds no bytes.
 func (s *suite) memory(n int64) tiers.Buffer {
 	traits := s.tier.Traits()
 	if !traits.Holds {
@@ -65,7 +67,8 @@ func (s *suite) memory(n int64) tiers.Buffer {
 		traits.Align)[:n]}
 }
 
-// do carries out one request.
+// do carries out one request. The channel has room for a second answer, so that a tier that gives
+// one is told instead of being blocked in it.
 func (s *suite) do(to tiers.Submitter, b tiers.Buffer, off, n int64) error {
 	done := make(chan error, 2)
 	to.Submit(&tiers.IO{Buf: b, Off: off, N: int(n), Done: func(io *tiers.IO) { done <- io.Err }})
@@ -204,6 +207,8 @@ func (s *suite) beyond() {
 	require.NoError(s, r.Close())
 }
 
+// cancelled removes with a context that has ended. Whoever evicts counts on the bytes by then: a
+// removal that did not happen would leave an entry that nobody knows.
 func (s *suite) cancelled() {
 	o := object("k", 5000)
 	s.put(o)
@@ -271,6 +276,8 @@ func (s *suite) aborted() {
 	s.get(o)
 }
 
+// removesTheRest has an absent object between two that are there: object stores delete a thousand
+// keys in one request, and one that is missing must not keep the others.
 func (s *suite) removesTheRest() {
 	a, b := object("a", 100), object("b", 100)
 	s.put(a)
@@ -280,6 +287,8 @@ func (s *suite) removesTheRest() {
 	s.absent(b)
 }
 
+// traits wants what everybody divides by or prints. A tier whose room nobody knows says so by the
+// error of the standard library, which callers match.
 func (s *suite) traits() {
 	traits := s.tier.Traits()
 	assert.Positive(s, traits.Align)
