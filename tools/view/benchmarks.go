@@ -1,15 +1,12 @@
 package view
 
 import (
-	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"kvbench/kvbench/report"
 	"kvbench/kvbench/units"
-	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
 
@@ -59,6 +56,19 @@ func newMember(b *stats.Benchmark, t *stats.Table) Member {
 				fillFigures(typical, t), traceFigures(b, t))...)}
 }
 
+// parts are what only some results have, of the median trial of each run.
+func parts(typical []trial, t *stats.Table) (out []report.Table) {
+	for _, k := range typical {
+		for _, p := range report.Tables(k.Result) {
+			if len(t.Runs) > 1 {
+				p.Title += ", " + t.Labels[k.run]
+			}
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // memberFacts is one line on what the benchmark was.
 func memberFacts(b *stats.Benchmark) string {
 	var f facts
@@ -88,50 +98,4 @@ func memberFacts(b *stats.Benchmark) string {
 		parts = append(parts, fact.Key+" "+strings.Join(v, " or "))
 	}
 	return strings.Join(parts, " · ")
-}
-
-// trial is one that stands for a run.
-type trial struct {
-	run int
-	*load.Record
-}
-
-// medianTrial is the trial of a run whose headline value is the median (the lower one of two): a
-// real trial, whose plots are what typically happened. Nil when no trial has a result file.
-func medianTrial(b *stats.Benchmark, run int) (best *load.Record) {
-	m, least := b.Headline(), math.Inf(1)
-	for _, rec := range b.Trials[run] {
-		if rec.Result == nil {
-			continue
-		}
-		distance := math.MaxFloat64 // without the metric, the first that has a result
-		for _, v := range rec.Values {
-			if m != nil && v.Unit == m.Unit {
-				distance = math.Abs(v.Value - m.Cells[run].Summary.Center)
-			}
-		}
-		if best == nil || distance < least {
-			best, least = rec, distance
-		}
-	}
-	return best
-}
-
-// Anchor is a name that can stand behind #. Links in the page and from other documents use it, so
-// that it must not change with the keys of a sweep.
-func Anchor(name string) string { return anchors.Replace(base(name)) }
-
-var anchors = strings.NewReplacer("/", "-", "=", "-", " ", "-", `"`, "-", "(", "-", ")", "-")
-
-// Keys are those of a benchmark's name, else the name: within a section only they tell benchmarks
-// apart.
-func Keys(name string) string {
-	_, keys, _ := strings.Cut(name, "/")
-	return cmp.Or(keys, name)
-}
-
-// base is the benchmark's name without the keys of its sub-benchmarks.
-func base(name string) string {
-	b, _, _ := strings.Cut(name, "/")
-	return b
 }

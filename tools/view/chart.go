@@ -3,6 +3,8 @@ package view
 import (
 	"math"
 	"slices"
+
+	"kvbench/tools/stats"
 )
 
 // Chart is lines or bars in one pair of axes. It knows nothing of colours on paper or screen: a
@@ -62,6 +64,25 @@ type Bars struct {
 type Mark struct {
 	X    float64
 	Text string
+}
+
+// runName is a legend's prefix; with one run it says nothing.
+func runName(t *stats.Table, run int, what string) string {
+	if len(t.Runs) < 2 {
+		return what
+	}
+	return t.Labels[run] + " " + what
+}
+
+// lineOf is a series of a run. Its colour is that of the run where there are several, and the dash
+// tells apart what has it in common; with one run the colour is that of what it shows. Nobody
+// tells more than eight colours apart, and dashes read in print.
+func lineOf(t *stats.Table, run, what int, name string) Line {
+	l := Line{Name: runName(t, run, name), Colour: what}
+	if len(t.Runs) > 1 {
+		l.Colour, l.Dash = run, what
+	}
+	return l
 }
 
 // addLine adds a line that has points.

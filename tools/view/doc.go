@@ -3,12 +3,12 @@
 //
 //	report.go      Report, the page from the top; what could not be made
 //	runs.go        what ran: facts of each run, its warnings
-//	headlines.go   what the cells of a metric read: median with interval, change
 //	tiers.go       the tiers beside each other; what they held and moved
 //	sweeps.go      a swept parameter as curves with their knee
-//	benchmarks.go  a section for each benchmark; which trial stands for a run
-//	parts.go       what only some results have; what the cells of its tables read
+//	benchmarks.go  a section for each benchmark: facts, what only some results have
 //	figures.go     series over time, percentile curves, octaves
+//	trials.go      which trial stands for a run; names of benchmarks and tiers
+//	cells.go       what the cells of tables read: values, medians, changes
 //	chart.go       Chart: axes, lines, bars
 //
 // Everything is decided here but the drawing: what a reader sees in one document he finds in the

@@ -21,25 +21,6 @@ const mostPoints = 400
 // warm-up is not shown.
 var overTime = Axis{Label: "time in the window (s)", Zero: true}
 
-// runName is a legend's prefix; with one run it says nothing.
-func runName(t *stats.Table, run int, what string) string {
-	if len(t.Runs) < 2 {
-		return what
-	}
-	return t.Labels[run] + " " + what
-}
-
-// lineOf is a series of a run. Its colour is that of the run where there are several, and the dash
-// tells apart what has it in common; with one run the colour is that of what it shows. Nobody
-// tells more than eight colours apart, and dashes read in print.
-func lineOf(t *stats.Table, run, what int, name string) Line {
-	l := Line{Name: runName(t, run, name), Colour: what}
-	if len(t.Runs) > 1 {
-		l.Colour, l.Dash = run, what
-	}
-	return l
-}
-
 // inBytes puts the binary unit that suits the largest value into the label of a chart. One unit
 // holds for all lines of a figure, or they could not be compared.
 func (c *Chart) inBytes() {
@@ -181,10 +162,6 @@ func latencyFigures(b *stats.Benchmark, typical []trial, t *stats.Table) (out []
 	}
 	return out
 }
-
-// Requests says whether a result counts requests, rather than single operations, which have no
-// latency of a request and no class.
-func Requests(r *result.Result) bool { return r.CompletionUnit != result.UnitOperation }
 
 // traceFigures are the block layer's sizes and depths where results were traced.
 func traceFigures(b *stats.Benchmark, t *stats.Table) (out []Chart) {

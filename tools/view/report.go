@@ -59,12 +59,3 @@ func Missing(records []*load.Record) (notes []string) {
 	}
 	return notes
 }
-
-// Cell is one text of a table. The class says how it is set: num, muted, better, worse, wrap.
-type Cell struct {
-	Text, Class string
-	Sub         string // second line, small
-}
-
-// num is a cell that is set to the right.
-func num(text string) Cell { return Cell{Text: text, Class: "num"} }

@@ -2,31 +2,11 @@ package view
 
 import (
 	"slices"
-	"strings"
 
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tools/stats"
 )
-
-// Levels are the tiers of a result by their keys, from fast to slow. They are keys of the schema
-// and do not change with the levels that an engine may have.
-var Levels = []string{"gpu", "cpu", "storage"}
-
-// ops are the two operations, in the words of keys and of people.
-var ops = []string{"read", "write"}
-
-// keyValues are the key=value parts of a benchmark's name, in order.
-func keyValues(name string) (keys []string, values map[string]string) {
-	values = map[string]string{}
-	for _, part := range strings.Split(name, "/")[1:] {
-		if k, v, ok := strings.Cut(part, "="); ok {
-			keys = append(keys, k)
-			values[k] = v
-		}
-	}
-	return keys, values
-}
 
 // TierAlone is a row of the tier table: a tier that was measured alone with entries of one size.
 // Sizes are texts, as the benchmark's name has them.

@@ -1,0 +1,80 @@
+package view
+
+import (
+	"cmp"
+	"math"
+	"strings"
+
+	"kvbench/kvbench/result"
+	"kvbench/tools/load"
+	"kvbench/tools/stats"
+)
+
+// trial is one that stands for a run.
+type trial struct {
+	run int
+	*load.Record
+}
+
+// medianTrial is the trial of a run whose headline value is the median (the lower one of two): a
+// real trial, whose plots are what typically happened. Nil when no trial has a result file.
+func medianTrial(b *stats.Benchmark, run int) (best *load.Record) {
+	m, least := b.Headline(), math.Inf(1)
+	for _, rec := range b.Trials[run] {
+		if rec.Result == nil {
+			continue
+		}
+		distance := math.MaxFloat64 // without the metric, the first that has a result
+		for _, v := range rec.Values {
+			if m != nil && v.Unit == m.Unit {
+				distance = math.Abs(v.Value - m.Cells[run].Summary.Center)
+			}
+		}
+		if best == nil || distance < least {
+			best, least = rec, distance
+		}
+	}
+	return best
+}
+
+// Requests says whether a result counts requests, rather than single operations, which have no
+// latency of a request and no class.
+func Requests(r *result.Result) bool { return r.CompletionUnit != result.UnitOperation }
+
+// Levels are the tiers of a result by their keys, from fast to slow. They are keys of the schema
+// and do not change with the levels that an engine may have.
+var Levels = []string{"gpu", "cpu", "storage"}
+
+// ops are the two operations, in the words of keys and of people.
+var ops = []string{"read", "write"}
+
+// keyValues are the key=value parts of a benchmark's name, in order.
+func keyValues(name string) (keys []string, values map[string]string) {
+	values = map[string]string{}
+	for _, part := range strings.Split(name, "/")[1:] {
+		if k, v, ok := strings.Cut(part, "="); ok {
+			keys = append(keys, k)
+			values[k] = v
+		}
+	}
+	return keys, values
+}
+
+// Anchor is a name that can stand behind #. Links in the page and from other documents use it, so
+// that it must not change with the keys of a sweep.
+func Anchor(name string) string { return anchors.Replace(base(name)) }
+
+var anchors = strings.NewReplacer("/", "-", "=", "-", " ", "-", `"`, "-", "(", "-", ")", "-")
+
+// Keys are those of a benchmark's name, else the name: within a section only they tell benchmarks
+// apart.
+func Keys(name string) string {
+	_, keys, _ := strings.Cut(name, "/")
+	return cmp.Or(keys, name)
+}
+
+// base is the benchmark's name without the keys of its sub-benchmarks.
+func base(name string) string {
+	b, _, _ := strings.Cut(name, "/")
+	return b
+}
