@@ -28,12 +28,12 @@ func (t *Trace) Diagnosis(of Application) string {
 		return Microseconds(float64(ns) / float64(requests) / 1000)
 	}
 	if of.ReadBytes == 0 && p.Device != "" { // calls on files of this device
-		of.ReadBytes = int64(t.VFSReadSize.Total() * 1024)
+		of.ReadBytes = int64(t.VFSReadSize.Sum * 1024)
 	}
 	switch {
 	case of.Remote || p.Device == "" && len(p.Members) == 0 && of.ReadBytes+of.WriteBytes > 0:
 		return "unknown: the storage is no block device of this host"
-	case requests == 0 && of.ReadBytes+of.WriteBytes+t.VFSRead.Samples()+t.VFSWrite.Samples() > 0:
+	case requests == 0 && of.ReadBytes+of.WriteBytes+t.VFSRead.Count+t.VFSWrite.Count > 0:
 		return "cache-served: no request reached the device, memory answered"
 	case requests == 0:
 		return "idle: no request reached the device"

@@ -55,7 +55,7 @@ func TestDiagnosis(t *testing.T) {
 }
 
 func TestHotZone(t *testing.T) {
-	at := func(counts ...int64) *Histogram {
+	at := func(counts ...int64) Histogram {
 		var in []Bucket
 		for i, n := range counts {
 			if n > 0 {
@@ -67,10 +67,10 @@ func TestHotZone(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		h    *Histogram
+		h    Histogram
 		want string
 	}{
-		{"nothing", nil, ""},
+		{"nothing", Histogram{}, ""},
 		{"one place", at(0, 0, 7), "20–30 GiB (100% of requests)"},
 		{"neighbours are one", at(1, 45, 45, 9), "10–30 GiB (90% of requests)"},
 		{"two places", at(2, 48, 2, 0, 0, 46, 2), "10–20 GiB (48%), 50–60 GiB (46% of requests)"},

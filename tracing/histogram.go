@@ -26,24 +26,23 @@ type Bucket struct {
 }
 
 // NewHistogram makes a distribution of buckets, which are in order and have samples, and the sum of
-// all values. Without samples there is none: nil.
-func NewHistogram(unit string, sum float64, buckets []Bucket) *Histogram {
-	h := &Histogram{Unit: unit, Sum: sum, Buckets: buckets}
+// all values. Without samples it is empty.
+func NewHistogram(unit string, sum float64, buckets []Bucket) Histogram {
+	h := Histogram{Unit: unit, Sum: sum, Buckets: buckets}
 	for _, b := range buckets {
 		h.Count += b.Count
 	}
 	if h.Count == 0 {
-		return nil
+		return Histogram{}
 	}
 	h.Mean = new(h.Sum / float64(h.Count))
 	h.P50, h.P95, h.P99 = new(h.Percentile(50)), new(h.Percentile(95)), new(h.Percentile(99))
 	return h
 }
 
-// Percentile returns the value below which p percent of the samples lie. Without samples it is NaN;
-// h may be nil.
-func (h *Histogram) Percentile(p float64) float64 {
-	if h == nil || h.Count == 0 {
+// Percentile returns the value below which p percent of the samples lie. Without samples it is NaN.
+func (h Histogram) Percentile(p float64) float64 {
+	if h.Count == 0 {
 		return math.NaN()
 	}
 	rank, seen := p/100*float64(h.Count), 0.0
@@ -74,20 +73,4 @@ func (b Bucket) Middle() float64 {
 		return b.Range[0]
 	}
 	return (b.Range[0] + b.Range[1]) / 2
-}
-
-// Samples is Count of a histogram that may be nil.
-func (h *Histogram) Samples() int64 {
-	if h == nil {
-		return 0
-	}
-	return h.Count
-}
-
-// Total is Sum of a histogram that may be nil.
-func (h *Histogram) Total() float64 {
-	if h == nil {
-		return 0
-	}
-	return h.Sum
 }

@@ -10,8 +10,8 @@ import (
 )
 
 func TestNoSamplesAreNoHistogram(t *testing.T) {
-	assert.Nil(t, NewHistogram("us", 0, nil))
-	assert.True(t, math.IsNaN((*Histogram)(nil).Percentile(50)))
+	assert.Zero(t, NewHistogram("us", 0, nil))
+	assert.True(t, math.IsNaN((Histogram{}).Percentile(50)))
 }
 
 // TestTraceJSON pins the names and the form that readers rely on.

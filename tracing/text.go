@@ -53,7 +53,7 @@ func (t *Trace) WriteText(w io.Writer, of Application) error {
 		out.histogram(h)
 	}
 	out.line("")
-	for i, h := range [2]*Histogram{t.LBARead, t.LBAWrite} {
+	for i, h := range [2]Histogram{t.LBARead, t.LBAWrite} {
 		if z := h.HotZone(); z != "" {
 			out.line("Hot zone of %s: %s", names[i], z)
 		}
@@ -119,7 +119,7 @@ func bar(count, most int64) string {
 
 // rowsOf joins buckets to powers of two, except where their places are the message. A row of which
 // all samples are known to have one value has it as its Value.
-func rowsOf(h *Histogram) []Bucket {
+func rowsOf(h Histogram) []Bucket {
 	if h.Unit == "gb" && len(h.Buckets) <= 24 {
 		return h.Buckets
 	}

@@ -11,38 +11,38 @@ type Trace struct {
 }
 
 // Histograms are the distributions by the names of the Python benchmark. Those without samples are
-// nil. Times are microseconds, sizes KiB.
+// empty. Times are microseconds, sizes KiB.
 type Histograms struct {
-	D2CRead  *Histogram `json:"d2c_read_us,omitempty"` // dispatch to completion
-	D2CWrite *Histogram `json:"d2c_write_us,omitempty"`
-	Q2DRead  *Histogram `json:"q2d_read_us,omitempty"` // queue to dispatch
-	Q2DWrite *Histogram `json:"q2d_write_us,omitempty"`
+	D2CRead  Histogram `json:"d2c_read_us,omitzero"` // dispatch to completion
+	D2CWrite Histogram `json:"d2c_write_us,omitzero"`
+	Q2DRead  Histogram `json:"q2d_read_us,omitzero"` // queue to dispatch
+	Q2DWrite Histogram `json:"q2d_write_us,omitzero"`
 
-	VFSRead       *Histogram `json:"vfs_read_us,omitempty"`
-	VFSWrite      *Histogram `json:"vfs_write_us,omitempty"`
-	VFSReadSize   *Histogram `json:"vfs_read_sz_kb,omitempty"`
-	VFSWriteSize  *Histogram `json:"vfs_write_sz_kb,omitempty"`
-	Fsync         *Histogram `json:"fsync_us,omitempty"`
-	WriteToFsync  *Histogram `json:"write_to_fsync_us,omitempty"`
-	FadviseToRead *Histogram `json:"fadvise_to_read_us,omitempty"`
+	VFSRead       Histogram `json:"vfs_read_us,omitzero"`
+	VFSWrite      Histogram `json:"vfs_write_us,omitzero"`
+	VFSReadSize   Histogram `json:"vfs_read_sz_kb,omitzero"`
+	VFSWriteSize  Histogram `json:"vfs_write_sz_kb,omitzero"`
+	Fsync         Histogram `json:"fsync_us,omitzero"`
+	WriteToFsync  Histogram `json:"write_to_fsync_us,omitzero"`
+	FadviseToRead Histogram `json:"fadvise_to_read_us,omitzero"`
 
-	SizeRead   *Histogram `json:"bssplit_read_kb,omitempty"`
-	SizeWrite  *Histogram `json:"bssplit_write_kb,omitempty"`
-	DepthRead  *Histogram `json:"qd_read,omitempty"` // in flight at dispatch, itself included
-	DepthWrite *Histogram `json:"qd_write,omitempty"`
-	LBARead    *Histogram `json:"lba_read_gb,omitempty"`
-	LBAWrite   *Histogram `json:"lba_write_gb,omitempty"`
+	SizeRead   Histogram `json:"bssplit_read_kb,omitzero"`
+	SizeWrite  Histogram `json:"bssplit_write_kb,omitzero"`
+	DepthRead  Histogram `json:"qd_read,omitzero"` // in flight at dispatch, itself included
+	DepthWrite Histogram `json:"qd_write,omitzero"`
+	LBARead    Histogram `json:"lba_read_gb,omitzero"`
+	LBAWrite   Histogram `json:"lba_write_gb,omitzero"`
 
-	Flush     *Histogram `json:"d2c_flush_us,omitempty"`   // flush requests at the device
-	FlushWait *Histogram `json:"flush_wait_us,omitempty"`  // from asking for a flush to its end
-	Discard   *Histogram `json:"d2c_discard_us,omitempty"` // discards at the device
-	Idle      *Histogram `json:"idle_us,omitempty"`        // times in which nothing was in flight
+	Flush     Histogram `json:"d2c_flush_us,omitzero"`   // flush requests at the device
+	FlushWait Histogram `json:"flush_wait_us,omitzero"`  // from asking for a flush to its end
+	Discard   Histogram `json:"d2c_discard_us,omitzero"` // discards at the device
+	Idle      Histogram `json:"idle_us,omitzero"`        // times in which nothing was in flight
 }
 
 // Named is a histogram with what it is called.
 type Named struct {
 	Name, Label string
-	*Histogram
+	Histogram
 }
 
 // All returns the histograms that have samples, in the order in which reports show them.
@@ -69,5 +69,5 @@ func (h *Histograms) All() []Named {
 		{"fsync_us", "fsync and fdatasync calls", h.Fsync},
 		{"write_to_fsync_us", "end of write to fsync", h.WriteToFsync},
 		{"fadvise_to_read_us", "cache-drop hint to read", h.FadviseToRead},
-	}, func(n Named) bool { return n.Samples() == 0 })
+	}, func(n Named) bool { return n.Count == 0 })
 }

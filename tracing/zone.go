@@ -16,8 +16,8 @@ const hotPlaces = 3
 
 // HotZone tells where on the device 80 % of the requests went: the fewest buckets that hold as
 // many, if they lie in a few places, else the shortest stretch.
-func (h *Histogram) HotZone() string {
-	if h.Samples() == 0 {
+func (h Histogram) HotZone() string {
+	if h.Count == 0 {
 		return ""
 	}
 	need := int64(math.Ceil(hotShare * float64(h.Count)))
@@ -34,7 +34,7 @@ func (h *Histogram) HotZone() string {
 }
 
 // fewest picks the fullest buckets until there are enough requests, and joins neighbours.
-func fewest(h *Histogram, need int64) (zones []Bucket) {
+func fewest(h Histogram, need int64) (zones []Bucket) {
 	order := slices.Clone(h.Buckets)
 	slices.SortFunc(order, func(a, b Bucket) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Range[0], b.Range[0]))
@@ -57,7 +57,7 @@ func fewest(h *Histogram, need int64) (zones []Bucket) {
 }
 
 // shortest is the shortest stretch with enough requests.
-func shortest(h *Histogram, need int64) (best Bucket) {
+func shortest(h Histogram, need int64) (best Bucket) {
 	least := math.Inf(1)
 	first, in := 0, int64(0)
 	for _, b := range h.Buckets {

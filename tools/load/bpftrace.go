@@ -112,7 +112,7 @@ func parseBpftrace(data, name string) (*Bpftrace, error) {
 			return nil, fmt.Errorf("%s:%d: %w", name, line, err)
 		}
 	}
-	if b.histogram("bssplit_read_kb") == nil && b.histogram("bssplit_write_kb") == nil {
+	if b.histogram("bssplit_read_kb").Count+b.histogram("bssplit_write_kb").Count == 0 {
 		return nil, fmt.Errorf("%s:%d: the text ends without a bucket of @bssplit_read_kb or "+
 			"@bssplit_write_kb: was it saved before bpftrace printed its maps, or made by "+
 			"another script?", name, max(1, line))
@@ -155,9 +155,9 @@ func bpftraceNumber(s string) float64 {
 	return math.Ldexp(v, 10*strings.Index(" KMGTPE", s[len(digits):]))
 }
 
-// histogram is that of a name, nil without samples. Its sum is an estimate: values lie in the
+// histogram is that of a name, empty without samples. Its sum is an estimate: values lie in the
 // middle of their buckets.
-func (b *Bpftrace) histogram(name string) *tracing.Histogram {
+func (b *Bpftrace) histogram(name string) tracing.Histogram {
 	var list []tracing.Bucket
 	for k, n := range b.samples {
 		if k.name == name {
@@ -225,11 +225,11 @@ func (b *Bpftrace) requests(t *tracing.Trace) {
 	c := &t.Capture
 	sides := []struct {
 		to        *tracing.Direction
-		size, d2c *tracing.Histogram
+		size, d2c tracing.Histogram
 	}{{&c.Read, t.SizeRead, t.D2CRead}, {&c.Write, t.SizeWrite, t.D2CWrite}}
 	issued, missing, odd := int64(0), int64(0), int64(0)
 	for _, s := range sides {
-		n, done := s.size.Samples(), s.d2c.Samples()
+		n, done := s.size.Count, s.d2c.Count
 		s.to.Issued, s.to.Requests = n, n
 		issued += n
 		odd += max(0, done-n)
@@ -239,7 +239,7 @@ func (b *Bpftrace) requests(t *tracing.Trace) {
 	}
 	again := missing > int64(2*b.left) && b.left < fullMap
 	for _, s := range sides {
-		if n := s.d2c.Samples(); again && n > 0 && n < s.to.Issued {
+		if n := s.d2c.Count; again && n > 0 && n < s.to.Issued {
 			s.to.Requeued, s.to.Requests = s.to.Issued-n, n
 		}
 		s.to.D2CNS = int64(1000 * trimmedMean(s.d2c) * float64(s.to.Requests))
@@ -259,8 +259,8 @@ func (b *Bpftrace) requests(t *tracing.Trace) {
 }
 
 // trimmedMean is the mean without the largest values.
-func trimmedMean(h *tracing.Histogram) float64 {
-	if h.Samples() == 0 {
+func trimmedMean(h tracing.Histogram) float64 {
+	if h.Count == 0 {
 		return 0
 	}
 	keep := h.Count - int64(longShare*float64(h.Count))
@@ -305,14 +305,13 @@ func (b *Bpftrace) depth(c *tracing.Capture) (about []string) {
 // dropEmpty removes requests of less than 1 KiB, unless there are no others: a disk with blocks of
 // 4 KiB refuses a job with them.
 func dropEmpty(t *tracing.Trace) (dropped int64) {
-	for _, h := range []**tracing.Histogram{&t.SizeRead, &t.SizeWrite} {
-		if (*h).Samples() == 0 || (*h).Buckets[0].Range[0] > 0 || len((*h).Buckets) == 1 {
+	for _, h := range []*tracing.Histogram{&t.SizeRead, &t.SizeWrite} {
+		if h.Count == 0 || h.Buckets[0].Range[0] > 0 || len(h.Buckets) == 1 {
 			continue
 		}
-		first := (*h).Buckets[0]
+		first := h.Buckets[0]
 		dropped += first.Count
-		*h = tracing.NewHistogram((*h).Unit, (*h).Sum-float64(first.Count)*first.Middle(),
-			(*h).Buckets[1:])
+		*h = tracing.NewHistogram(h.Unit, h.Sum-float64(first.Count)*first.Middle(), h.Buckets[1:])
 	}
 	return dropped
 }

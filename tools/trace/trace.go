@@ -55,7 +55,7 @@ func Run(ctx context.Context, opt *Options, stdout, stderr io.Writer, note func(
 		return "", err
 	}
 	// Calls without requests are worth a report: they were answered by memory.
-	if t.Capture.Requests() > 0 || t.VFSRead != nil || t.VFSWrite != nil {
+	if t.Capture.Requests() > 0 || t.VFSRead.Count+t.VFSWrite.Count > 0 {
 		if err := t.WriteText(stdout, tracing.Application{}); err != nil {
 			return "", err
 		}

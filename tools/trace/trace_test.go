@@ -17,7 +17,7 @@ import (
 func TestLiveLineIsShort(t *testing.T) {
 	p99 := 1234.5
 	line := live(&tracing.Trace{
-		Histograms: tracing.Histograms{D2CRead: &tracing.Histogram{P99: &p99}},
+		Histograms: tracing.Histograms{D2CRead: tracing.Histogram{P99: &p99}},
 		Capture: tracing.Capture{
 			WindowNS: int64(100 * time.Hour),
 			Read:     tracing.Direction{Requests: 1e10, Bytes: 1 << 50, MeanDepth: 200},

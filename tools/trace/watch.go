@@ -99,7 +99,7 @@ func live(t *tracing.Trace) string {
 	line := fmt.Sprintf("%s: %d reads, %d writes, %.2f GiB, depth %.1f",
 		p.Window().Round(time.Second), p.Read.Requests, p.Write.Requests,
 		tracing.GiB(p.Read.Bytes+p.Write.Bytes), p.Read.MeanDepth+p.Write.MeanDepth)
-	if h := t.D2CRead; h != nil {
+	if h := t.D2CRead; h.P99 != nil {
 		line += fmt.Sprintf(", read p99 %.0f µs", *h.P99)
 	}
 	return line

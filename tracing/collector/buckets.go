@@ -26,7 +26,7 @@ func bucketRange(i int) (low, high uint64) {
 
 // distribution makes a Histogram of the kernel's counts; of tells what bucket i is.
 func distribution(unit string, sum float64, counts []uint64,
-	of func(i int) tracing.Bucket) *tracing.Histogram {
+	of func(i int) tracing.Bucket) tracing.Histogram {
 	var in []tracing.Bucket
 	for i, n := range counts {
 		if n > 0 {
@@ -39,7 +39,7 @@ func distribution(unit string, sum float64, counts []uint64,
 }
 
 // newHistogram has counts in steps of which per make one of the unit.
-func newHistogram(unit string, counts []uint64, step uint64, per, sum float64) *tracing.Histogram {
+func newHistogram(unit string, counts []uint64, step uint64, per, sum float64) tracing.Histogram {
 	return distribution(unit, sum, counts, func(i int) tracing.Bucket {
 		return tracing.Bucket{Range: rangeIn(step, per, i)}
 	})
@@ -52,13 +52,13 @@ func rangeIn(step uint64, per float64, i int) [2]float64 {
 }
 
 // newTimes is a histogram of times in µs.
-func newTimes(counts *[buckets]uint64, ns int64) *tracing.Histogram {
+func newTimes(counts *[buckets]uint64, ns int64) tracing.Histogram {
 	const us = 1000 // ns
 	return newHistogram("us", counts[:], timeUnit, us, float64(ns)/us)
 }
 
 // newSizes is a histogram of request sizes in KiB whose buckets know their real size.
-func newSizes(counts, bytes *[buckets]uint64) *tracing.Histogram {
+func newSizes(counts, bytes *[buckets]uint64) tracing.Histogram {
 	const kib = 1024
 	sum := uint64(0)
 	for _, n := range bytes {
@@ -72,7 +72,7 @@ func newSizes(counts, bytes *[buckets]uint64) *tracing.Histogram {
 
 // newZones is a linear histogram over the device's addresses; the last bucket holds what lies
 // beyond it.
-func newZones(counts *[lbaBuckets]uint64, widthGiB float64) *tracing.Histogram {
+func newZones(counts *[lbaBuckets]uint64, widthGiB float64) tracing.Histogram {
 	sum := 0.0
 	for i, n := range counts {
 		sum += float64(n) * (float64(i) + 0.5) * widthGiB

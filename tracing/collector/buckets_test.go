@@ -58,8 +58,8 @@ func TestPercentiles(t *testing.T) {
 	assert.InEpsilon(t, 950, *h.P95, 0.04)
 	assert.InEpsilon(t, 990, *h.P99, 0.04)
 
-	assert.Nil(t, newHistogram("us", make([]uint64, buckets), 1, 1, 0))
-	assert.True(t, math.IsNaN((*tracing.Histogram)(nil).Percentile(50)))
+	assert.Zero(t, newHistogram("us", make([]uint64, buckets), 1, 1, 0))
+	assert.True(t, math.IsNaN((tracing.Histogram{}).Percentile(50)))
 
 	one := newHistogram("requests", []uint64{0, 0, 0, 7}, 1, 1, 21)
 	assert.InDelta(t, 3, one.Percentile(1), 0, "a bucket of one whole number has no inside")

@@ -128,14 +128,14 @@ func TestEachCallCountsOnce(t *testing.T) {
 				// The kernel skips a run where it has put another of the same program aside, and
 				// says so; of system calls that happens since Linux 6.13.
 				missed := float64(tr.Capture.Losses.Missed)
-				assert.InDelta(t, 5*n+1, tr.VFSRead.Samples(), missed)
-				assert.InDelta(t, 5*n, tr.VFSWrite.Samples(), missed)
+				assert.InDelta(t, 5*n+1, tr.VFSRead.Count, missed)
+				assert.InDelta(t, 5*n, tr.VFSWrite.Count, missed)
 				assert.InDelta(t, 5*n*size/1024, tr.VFSReadSize.Sum, missed*size/1024)
 				assert.InDelta(t, 5*n*size/1024, tr.VFSWriteSize.Sum, missed*size/1024)
-				assert.InDelta(t, 2*n, tr.Fsync.Samples(), missed,
+				assert.InDelta(t, 2*n, tr.Fsync.Count, missed,
 					"what a write flushes is its own")
-				assert.InDelta(t, n, tr.WriteToFsync.Samples(), missed)
-				assert.InDelta(t, n, tr.FadviseToRead.Samples(), missed)
+				assert.InDelta(t, n, tr.WriteToFsync.Count, missed)
+				assert.InDelta(t, n, tr.FadviseToRead.Count, missed)
 				assert.LessOrEqual(t, tr.Capture.Losses.Calls, tr.Capture.Losses.Missed)
 				assert.LessOrEqual(t, missed, 20.0)
 			})
@@ -182,13 +182,13 @@ func TestCallsBesideBlockedOnes(t *testing.T) {
 			require.NoError(t, c.CloseWindow())
 			tr, err := c.Snapshot()
 			require.NoError(t, err)
-			t.Logf("%d of %d calls seen, %d lost", tr.VFSRead.Samples(), n, tr.Capture.Losses.Calls)
+			t.Logf("%d of %d calls seen, %d lost", tr.VFSRead.Count, n, tr.Capture.Losses.Calls)
 			if way == byKprobe {
-				assert.InDelta(t, n, tr.VFSRead.Samples()+tr.Capture.Losses.Calls, 1,
+				assert.InDelta(t, n, tr.VFSRead.Count+tr.Capture.Losses.Calls, 1,
 					"the last one may still be open")
 				return
 			}
-			assert.EqualValues(t, n, tr.VFSRead.Samples())
+			assert.EqualValues(t, n, tr.VFSRead.Count)
 			assert.Zero(t, tr.Capture.Losses.Calls)
 		})
 	}

@@ -104,11 +104,11 @@ func (c *Collector) judge(t *tracing.Trace) {
 		"they are counted as issued and are in no histogram", stale, total+stale)
 	if float64(stale) > lossTolerated*float64(total) {
 		p.Warn("too many lost completions: the depth at dispatch is left out")
-		t.DepthRead, t.DepthWrite = nil, nil
+		t.DepthRead, t.DepthWrite = tracing.Histogram{}, tracing.Histogram{}
 	}
 	if !p.IdleKnown {
 		p.Warn("lost completions hide when nothing was in flight: the idle time is left out")
-		t.Idle, p.Gaps = nil, 0
+		t.Idle, p.Gaps = tracing.Histogram{}, 0
 	}
 	// A request that ends while an edge is taken is seen on one side of it and counted on the
 	// other.

@@ -154,7 +154,7 @@ func TestAgainstFio(t *testing.T) {
 }
 
 // sharePercent is the share of a histogram's requests that have exactly so many bytes.
-func sharePercent(h *tracing.Histogram, bytes int64) float64 {
+func sharePercent(h tracing.Histogram, bytes int64) float64 {
 	n := int64(0)
 	for _, b := range h.Buckets {
 		if b.Value*1024 == float64(bytes) {
@@ -174,7 +174,7 @@ func agree(t *testing.T, tr *tracing.Trace, read, write fioSide) {
 		want       fioSide
 		ios, bytes int64
 		extra      int64 // requests without data
-		d2c, size  *tracing.Histogram
+		d2c, size  tracing.Histogram
 	}{
 		{"read", p.Read, read, p.Stat.ReadIOs, p.Stat.ReadBytes, 0, tr.D2CRead, tr.SizeRead},
 		{"write", p.Write, write, p.Stat.WriteIOs, p.Stat.WriteBytes, p.FlushWaits, tr.D2CWrite,
@@ -189,8 +189,8 @@ func agree(t *testing.T, tr *tracing.Trace, read, write fioSide) {
 		assert.Equal(t, side.ios, d.Requests+d.Stale+side.extra, "%s requests", side.name)
 		assert.Equal(t, d.Issued, d.Requeued+d.Requests+d.Stale, "%s: issue = complete + stale",
 			side.name)
-		assert.EqualValues(t, d.Requests, side.d2c.Samples(), "%s", side.name)
-		assert.EqualValues(t, d.Requests, side.size.Samples(), "%s", side.name)
+		assert.EqualValues(t, d.Requests, side.d2c.Count, "%s", side.name)
+		assert.EqualValues(t, d.Requests, side.size.Count, "%s", side.name)
 		assert.Zero(t, d.InFlightBefore, side.name)
 		assert.Zero(t, d.InFlightAfter, side.name)
 	}
@@ -203,7 +203,7 @@ func agree(t *testing.T, tr *tracing.Trace, read, write fioSide) {
 func timesAgree(t *testing.T, tr *tracing.Trace) bool {
 	t.Helper()
 	p := tr.Capture
-	wait := tr.FlushWait.Total() * 1000
+	wait := tr.FlushWait.Sum * 1000
 	seen := float64(p.Requests() + p.FlushWaits)
 	ios := float64(p.Stat.ReadIOs + p.Stat.WriteIOs)
 	mean := (float64(p.Read.D2CNS+p.Read.Q2DNS+p.Write.D2CNS+p.Write.Q2DNS) + wait) / seen

@@ -89,7 +89,7 @@ func TestWindows(t *testing.T) {
 	assert.EqualValues(t, 3, d.Stale, "one was found at the end")
 	assert.EqualValues(t, 2, d.InFlightAfter)
 	assert.Zero(t, d.Imbalance(), "2 + 20 - 4 = 13 + 3 + 2")
-	assert.Nil(t, tr.DepthRead, "too many lost completions")
+	assert.Zero(t, tr.DepthRead, "too many lost completions")
 	assert.Contains(t, tr.Capture.Warnings[0], "3 of 16 completions")
 
 	require.NoError(t, c.Close())

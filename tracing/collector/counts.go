@@ -67,11 +67,11 @@ func (c *counts) lostCalls() (n int64) {
 // histograms makes the typed distributions.
 func (c *counts) histograms(zoneGiB float64) tracing.Histograms {
 	r, w, o := &c.directions[dirRead], &c.directions[dirWrite], &c.other
-	depths := func(d *directionCounts) *tracing.Histogram {
+	depths := func(d *directionCounts) tracing.Histogram {
 		return newHistogram("requests", d.Depth[:], 1, 1, float64(d.DepthSum))
 	}
-	calls := func(k int) *tracing.Histogram { return newTimes(&c.calls[k].Time, c.calls[k].Ns) }
-	callSizes := func(k int) *tracing.Histogram {
+	calls := func(k int) tracing.Histogram { return newTimes(&c.calls[k].Time, c.calls[k].Ns) }
+	callSizes := func(k int) tracing.Histogram {
 		return newSizes(&c.calls[k].Size, &c.calls[k].SizeBytes)
 	}
 	return tracing.Histograms{

@@ -104,7 +104,7 @@ func (c diskCase) compare(t *testing.T, tr *tracing.Trace, read, write fioSide) 
 		requests = min(ios, requests+after)
 	}
 	near("the device's requests", requests, ios, diskRequests)
-	waits := tr.FlushWait.Total() * 1000
+	waits := tr.FlushWait.Sum * 1000
 	seen := float64(p.Requests() + p.FlushWaits)
 	ticks := float64(p.Stat.ReadTicks + p.Stat.WriteTicks)
 	if emulated() {

@@ -50,15 +50,15 @@ func TestCalls(t *testing.T) {
 					assert.EqualValues(t, read.IOBytes, tr.VFSReadSize.Sum*1024)
 					return
 				}
-				assert.Equal(t, read.TotalIOs, tr.VFSRead.Samples())
-				assert.Equal(t, write.TotalIOs, tr.VFSWrite.Samples())
+				assert.Equal(t, read.TotalIOs, tr.VFSRead.Count)
+				assert.Equal(t, write.TotalIOs, tr.VFSWrite.Count)
 				assert.EqualValues(t, read.IOBytes, tr.VFSReadSize.Sum*1024)
 				assert.EqualValues(t, write.IOBytes, tr.VFSWriteSize.Sum*1024)
 				assert.Equal(t, []tracing.Bucket{{Range: [2]float64{16, 17}, Count: read.TotalIOs,
 					Value: 16}}, tr.VFSReadSize.Buckets)
-				assert.InDelta(t, (read.TotalIOs+write.TotalIOs)/10, tr.Fsync.Samples(), 2)
-				assert.Positive(t, tr.WriteToFsync.Samples())
-				assert.LessOrEqual(t, tr.WriteToFsync.Samples(), tr.Fsync.Samples(),
+				assert.InDelta(t, (read.TotalIOs+write.TotalIOs)/10, tr.Fsync.Count, 2)
+				assert.Positive(t, tr.WriteToFsync.Count)
+				assert.LessOrEqual(t, tr.WriteToFsync.Count, tr.Fsync.Count,
 					"none after reads alone")
 				assert.Greater(t, *tr.VFSRead.Mean, *tr.D2CRead.Mean,
 					"a call lasts longer than its request")
@@ -91,8 +91,8 @@ func TestCacheServed(t *testing.T) {
 	}
 	read()
 	cached := read()
-	assert.EqualValues(t, 33, cached.VFSRead.Samples())
-	assert.EqualValues(t, 1, cached.FadviseToRead.Samples())
+	assert.EqualValues(t, 33, cached.VFSRead.Count)
+	assert.EqualValues(t, 1, cached.FadviseToRead.Count)
 	assert.EqualValues(t, 1<<20, cached.Capture.Read.Bytes, "what was dropped is read again")
 	assert.Contains(t, cached.Diagnosis(tracing.Application{ReadBytes: 33 << 20}),
 		"cache-served: the device read 3% of the application's bytes")

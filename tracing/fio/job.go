@@ -80,9 +80,9 @@ func distil(t *tracing.Trace, in Input) (*job, error) {
 	switch {
 	case in.ReadSize > 0 || in.WriteSize > 0:
 		j.fromSizes(in)
-	case t.Capture.Requests() > 0 && t.SizeRead.Samples()+t.SizeWrite.Samples() > 0:
+	case t.Capture.Requests() > 0 && t.SizeRead.Count+t.SizeWrite.Count > 0:
 		j.fromRequests(t)
-	case t.VFSReadSize.Samples()+t.VFSWriteSize.Samples() > 0:
+	case t.VFSReadSize.Count+t.VFSWriteSize.Count > 0:
 		j.fromCalls(t, in)
 	default:
 		return nil, fmt.Errorf("no fio job: %s",
@@ -134,10 +134,7 @@ func gapMin(t *tracing.Trace, window float64) float64 {
 
 // pauses sums the gaps of at least that length, in microseconds, and counts the longest of them,
 // which make nearly all of that time: many short ones beside them would make every pause too short.
-func pauses(idle *tracing.Histogram, least float64) (n int64, us float64) {
-	if idle == nil {
-		return 0, 0
-	}
+func pauses(idle tracing.Histogram, least float64) (n int64, us float64) {
 	time := func(b tracing.Bucket) float64 { return float64(b.Count) * b.Middle() }
 	for _, b := range idle.Buckets {
 		if b.Range[0] >= least {
@@ -181,10 +178,10 @@ func (j *job) fromSizes(in Input) {
 func (j *job) fromCalls(t *tracing.Trace, in Input) {
 	j.source = "system calls, for lack of block requests"
 	j.read, j.write = split(t.VFSReadSize), split(t.VFSWriteSize)
-	j.mixRead = percent(float64(t.VFSReadSize.Samples()), float64(t.VFSWriteSize.Samples()))
+	j.mixRead = percent(float64(t.VFSReadSize.Count), float64(t.VFSWriteSize.Count))
 	depth := in.Concurrency
 	if depth == 0 && t.Capture.WindowNS > 0 {
-		depth = (t.VFSRead.Total() + t.VFSWrite.Total()) * 1000 / float64(t.Capture.WindowNS)
+		depth = (t.VFSRead.Sum + t.VFSWrite.Sum) * 1000 / float64(t.Capture.WindowNS)
 	}
 	j.setDepth(depth)
 }

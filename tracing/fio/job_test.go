@@ -98,7 +98,7 @@ func TestFioJobWithoutBlockRequests(t *testing.T) {
 }
 
 // sizes is a distribution of requests that have exactly these sizes in bytes.
-func sizes(counts map[int64]int64) *tracing.Histogram {
+func sizes(counts map[int64]int64) tracing.Histogram {
 	var in []tracing.Bucket
 	for bytes, n := range counts {
 		kib := float64(bytes) / 1024

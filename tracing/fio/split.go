@@ -26,8 +26,8 @@ const maxSplit = 64
 // split turns a distribution of sizes into whole percentages that sum to 100, by largest remainder:
 // fio takes no fractions and completes what is missing by itself, with a share for one size. The
 // sizes with the smallest shares go first when there are too many of them.
-func split(h *tracing.Histogram) []share {
-	if h.Samples() == 0 {
+func split(h tracing.Histogram) []share {
+	if h.Count == 0 {
 		return nil
 	}
 	counts := map[int64]int64{}

@@ -57,13 +57,13 @@ func (j *job) header(b *strings.Builder, t *tracing.Trace, in Input) {
 // blockHeader says what the device did with the requests.
 func blockHeader(line func(format string, args ...any), t *tracing.Trace, in Input) {
 	names := [2]string{"reads", "writes"}
-	for i, h := range [2]*tracing.Histogram{t.D2CRead, t.D2CWrite} {
-		if h.Samples() > 0 {
+	for i, h := range [2]tracing.Histogram{t.D2CRead, t.D2CWrite} {
+		if h.Count > 0 {
 			line("D2C of %s: p50 %s, p99 %s", names[i],
 				tracing.Microseconds(h.Percentile(50)), tracing.Microseconds(h.Percentile(99)))
 		}
 	}
-	for i, h := range [2]*tracing.Histogram{t.LBARead, t.LBAWrite} {
+	for i, h := range [2]tracing.Histogram{t.LBARead, t.LBAWrite} {
 		if z := h.HotZone(); z != "" {
 			line("hot zone of %s: %s", names[i], z)
 		}
