@@ -216,21 +216,18 @@ func headline(b *stats.Benchmark) *stats.Metric {
 
 // bench makes the rows of a benchmark that the old side has.
 func (r *Report) bench(b *stats.Benchmark) {
-	main := headline(b)
-	// The benchmark is gone: one row stands for all its metrics.
-	if b.Settings[newSide] == nil {
-		row := newRow(b.Name, cmp.Or(main, &stats.Metric{Cells: make([]stats.Cell, 2)}), 0)
-		row.Verdict = Missing
-		r.Rows = append(r.Rows, row)
-		return
+	main, before := headline(b), len(r.Rows)
+	// If the benchmark is gone, one row stands for all its metrics.
+	gone := b.Settings[newSide] == nil
+	if gone {
+		main = cmp.Or(main, b.Metrics[0])
 	}
-	before := len(r.Rows)
 	for _, m := range b.Metrics {
 		limit, named := r.Options.Limits.limit(m.Unit)
 		row := newRow(b.Name, m, limit)
 		old, new := row.old().N(), row.new().N()
 		// What is gated: the headline and what is named. The rest is shown with -all.
-		if gated := m == main || named; old == 0 || !gated {
+		if gated := m == main || named && !gone; old == 0 || !gated {
 			if old > 0 && new > 0 && r.Options.All {
 				r.Others = append(r.Others, row)
 			}

@@ -104,7 +104,7 @@ func TestResultFilesAndDirectories(t *testing.T) {
 		value(ours, "ns/op"))
 	assert.True(t, python.Python)
 	assert.Nil(t, python.Result)
-	bandwidth, ok := python.Float("summary.cache_stats.tier_storage_read_bandwidth_gbps")
+	bandwidth, ok := python.Lookup("summary.cache_stats.tier_storage_read_bandwidth_gbps").(float64)
 	require.True(t, ok)
 	assert.Equal(t, bandwidth*(1<<30), value(python, "read-B/s"))
 	assert.Equal(t, -1.0, value(python, "hit-ratio"), "counted differently there: not invented")

@@ -140,12 +140,6 @@ func (rec *Record) Lookup(path string) any {
 	return v
 }
 
-// Float is Lookup for numbers.
-func (rec *Record) Float(path string) (float64, bool) {
-	v, ok := rec.Lookup(path).(float64)
-	return v, ok
-}
-
 // Parameter returns the value in force of a parameter, nil where it is unknown.
 func (rec *Record) Parameter(name string) any {
 	if rec.Result == nil {

@@ -155,7 +155,7 @@ func fileValues(rec *Record) (out []benchfmt.Value) {
 	if rec.Python {
 		for _, m := range pythonMetrics {
 			// A rate of 0 means that there was no traffic, which its file cannot tell from unknown.
-			if v, _ := rec.Float("summary." + m.path); v != 0 {
+			if v, _ := rec.Lookup("summary." + m.path).(float64); v != 0 {
 				out = append(out, tidy(v*m.scale, m.unit))
 			}
 		}

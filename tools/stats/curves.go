@@ -135,7 +135,7 @@ func Shares(hists [][]Bucket, bound func(Bucket) float64) (bounds []float64, sha
 func Median(trials []*load.Record, path string) (float64, bool) {
 	var list []float64
 	for _, rec := range trials {
-		if v, ok := rec.Float(path); ok {
+		if v, ok := rec.Lookup(path).(float64); ok {
 			list = append(list, v)
 		}
 	}
