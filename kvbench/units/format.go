@@ -127,7 +127,7 @@ func digits(v float64) string {
 
 // binary formats bytes, with powers of 1024 throughout the suite.
 func binary(v float64) string {
-	return scaled(v, 1024, "B", "KiB", "MiB", "GiB", "TiB", "PiB")
+	return fitted(v, 1024, "B", "KiB", "MiB", "GiB", "TiB", "PiB")
 }
 
 // duration formats nanoseconds with the unit that fits; from 100 s on as Go does, in whole seconds.
@@ -135,12 +135,12 @@ func duration(ns float64) string {
 	if math.Abs(ns) >= 100e9 {
 		return time.Duration(ns).Round(time.Second).String()
 	}
-	return scaled(ns, 1000, "ns", "µs", "ms", "s")
+	return fitted(ns, 1000, "ns", "µs", "ms", "s")
 }
 
-// scaled formats v in the largest of units that it fills, each of which is so many of the one
+// fitted formats v in the largest of units that it fills, each of which is so many of the one
 // before.
-func scaled(v, many float64, units ...string) string {
+func fitted(v, many float64, units ...string) string {
 	for math.Abs(v) >= many && len(units) > 1 {
 		v, units = v/many, units[1:]
 	}
