@@ -2,9 +2,7 @@ package params
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,27 +24,25 @@ const (
 	maxDeviceIOPS      = 1_000_000_000
 )
 
-// deviceKey is one of the pairs that -simulate-device takes. The text is recorded with every result
-// and has to read back to the same model, so that a run can be repeated from its result.
-type deviceKey struct {
-	name   string
-	always bool // is written even when it is nothing
-	value  flag.Value
-}
-
-func deviceKeys(m *tiers.DeviceModel) []deviceKey {
-	return []deviceKey{
-		{"read", true, rate(&m.Read)},
-		{"write", true, rate(&m.Write)},
-		{"read-latency", true, latency(&m.ReadLatency)},
-		{"write-latency", true, latency(&m.WriteLatency)},
-		{"parallelism", true, whole(&m.Parallelism, 1, maxParallelism)},
-		{"read-iops", false, iops(&m.ReadIOPS)},
-		{"write-iops", false, iops(&m.WriteIOPS)},
-		{"duplex", false, boolean(&m.Duplex)},
-		{"slice", false, latency(&m.Slice)},
+// deviceKeys are the pairs that -simulate-device takes. The text is recorded with every result and
+// has to read back to the same model, so that a run can be repeated from its result.
+func deviceKeys(m *tiers.DeviceModel) []parameter {
+	always := []string{written}
+	return []parameter{
+		{name: "read", is: always, value: rate(&m.Read)},
+		{name: "write", is: always, value: rate(&m.Write)},
+		{name: "read-latency", is: always, value: latency(&m.ReadLatency)},
+		{name: "write-latency", is: always, value: latency(&m.WriteLatency)},
+		{name: "parallelism", is: always, value: whole(&m.Parallelism, 1, maxParallelism)},
+		{name: "read-iops", value: iops(&m.ReadIOPS)},
+		{name: "write-iops", value: iops(&m.WriteIOPS)},
+		{name: "duplex", value: boolean(&m.Duplex)},
+		{name: "slice", value: latency(&m.Slice)},
 	}
 }
+
+// written sets pairs apart that are told even when they are nothing.
+const written = "written"
 
 // ParseDevice reads key=value pairs separated by commas. Read and write must be given; the
 // latencies are 0, IOPS without a bound, parallelism 128, duplex false and no slices otherwise. The
@@ -54,27 +50,25 @@ func deviceKeys(m *tiers.DeviceModel) []deviceKey {
 func ParseDevice(text string) (tiers.DeviceModel, error) {
 	m := tiers.DeviceModel{Parallelism: DefaultParallelism}
 	keys := deviceKeys(&m)
-	var names, seen []string
-	for _, k := range keys {
-		names = append(names, k.name)
-	}
+	seen := map[string]bool{}
 	refuse := func(format string, args ...any) (tiers.DeviceModel, error) {
 		return tiers.DeviceModel{}, fmt.Errorf("pairs "+format, args...)
 	}
 	// The first mistake is told alone: after it the rest is guesswork.
 	for part := range strings.SplitSeq(text, ",") {
 		key, value, ok := strings.Cut(strings.TrimSpace(part), "=")
-		i := slices.Index(names, key)
+		k := row(keys, key)
 		switch {
 		case !ok:
 			return refuse("%s (%q is none)", deviceExample, part)
-		case slices.Contains(seen, key):
+		case k == nil:
+			return refuse("%s (%q is unknown%s)", deviceExample, key,
+				units.Suggestion(key, names(keys)))
+		case seen[key]:
 			return refuse("%s (%s is there twice)", deviceExample, key)
-		case i < 0:
-			return refuse("%s (%q is unknown%s)", deviceExample, key, units.Suggestion(key, names))
 		}
-		seen = append(seen, key)
-		if err := keys[i].value.Set(value); err != nil {
+		seen[key] = true
+		if err := k.value.Set(value); err != nil {
 			return refuse("of which %s is %w", key, err)
 		}
 	}
@@ -89,7 +83,7 @@ func FormatDevice(m tiers.DeviceModel) string {
 	var pairs []string
 	nothing := deviceKeys(new(tiers.DeviceModel))
 	for i, k := range deviceKeys(&m) {
-		if text := k.value.String(); k.always || text != nothing[i].value.String() {
+		if text := k.value.String(); k.has(written) || text != nothing[i].value.String() {
 			pairs = append(pairs, k.name+"="+text)
 		}
 	}

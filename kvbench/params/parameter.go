@@ -92,3 +92,10 @@ func row(list []parameter, name string) *parameter {
 	}
 	return nil
 }
+
+func names(list []parameter) (names []string) {
+	for _, p := range list {
+		names = append(names, p.name)
+	}
+	return names
+}

@@ -72,13 +72,10 @@ func (r *resolver) axes(sweep *parameter, given []setting) (axes []Axis) {
 			bad("key=a,b,c")
 			continue
 		case p == nil:
-			var names []string
-			for _, p := range rows {
-				if !p.has(unswept) {
-					names = append(names, p.name)
-				}
-			}
-			bad("a sweep of a parameter (%q is unknown%s)", key, units.Suggestion(key, names))
+			sweepable := slices.DeleteFunc(slices.Clone(rows),
+				func(p parameter) bool { return p.has(unswept) })
+			bad("a sweep of a parameter (%q is unknown%s)", key,
+				units.Suggestion(key, names(sweepable)))
 			continue
 		case p.has(unswept):
 			bad("a sweep of another parameter (%s cannot be swept)", key)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -249,32 +250,44 @@ func (v *Values) Text(name string) string {
 // Origin says which layer gave the value in force.
 func (v *Values) Origin(name string) Origin { return v.row(name).given.origin }
 
+// recorded are those of some parameters or keys that are to be told, as people read them. A key of
+// the profile stays as it is written.
+func recorded(list []parameter, told func(*parameter) bool) (records []result.Parameter) {
+	for i := range list {
+		p := &list[i]
+		value := p.show(p.value.String())
+		if p.has(profileKey) {
+			value = p.given.text
+		}
+		if told(p) {
+			records = append(records, result.Parameter{Name: p.name, Value: value,
+				Origin: p.given.origin.String()})
+		}
+	}
+	return records
+}
+
 // Parameters lists every parameter in force in the order of the table, then the profile's keys that
 // were set.
 func (v *Values) Parameters() []result.Parameter {
-	var list []result.Parameter
-	for _, p := range v.rows {
-		if !p.has(action) {
-			list = append(list, p.recorded())
-		}
-	}
-	return append(list, v.profiles()...)
+	return append(recorded(v.rows, func(p *parameter) bool { return !p.has(action) }),
+		v.profiles()...)
 }
 
-func (p *parameter) recorded() result.Parameter {
-	return result.Parameter{Name: p.name, Value: p.show(p.value.String()),
-		Origin: p.given.origin.String()}
+// profiles are the profile's keys that the YAML file or the benchmark set.
+func (v *Values) profiles() []result.Parameter {
+	return recorded(v.keys, func(k *parameter) bool { return k.given.text != "" && !k.has(idle) })
 }
 
-// profiles are the profile's keys that the YAML file or the benchmark set, as it is written there.
-func (v *Values) profiles() (list []result.Parameter) {
-	for _, k := range v.keys {
-		if k.given.text != "" && !k.has(idle) {
-			list = append(list, result.Parameter{Name: k.name, Value: k.given.text,
-				Origin: k.given.origin.String()})
-		}
-	}
-	return list
+// Overrides lists what a person set and what makes numbers incomparable, for the configuration
+// lines of the output: neither places (directories, ranks) nor what is only shown, so that the
+// outputs of two drives differ in none of them. Left out are division and seed, which have lines of
+// their own, and Go's flags.
+func (v *Values) Overrides() []result.Parameter {
+	return recorded(slices.Concat(v.rows, v.keys), func(p *parameter) bool {
+		return p.given.origin.byUser() && !p.has(action, place, goFlag, idle) &&
+			p.name != "division" && p.name != "seed"
+	})
 }
 
 // Note says why a key of the YAML file has no effect.
@@ -286,26 +299,6 @@ func (v *Values) Notes() (list []Note) {
 		if k.given.text != "" && k.has(idle) {
 			line := strings.TrimPrefix(k.given.origin.Where, v.ConfigFile+":")
 			list = append(list, Note{k.name, line, k.help})
-		}
-	}
-	return list
-}
-
-// Overrides lists what a person set and what makes numbers incomparable, for the configuration
-// lines of the output: neither places (directories, ranks) nor what is only shown, so that the
-// outputs of two drives differ in none of them. Left out are division and seed, which have lines of
-// their own, and Go's flags.
-func (v *Values) Overrides() []result.Parameter {
-	var list []result.Parameter
-	for _, p := range v.rows {
-		if p.given.origin.byUser() && !p.has(action, place, goFlag) && p.name != "division" &&
-			p.name != "seed" {
-			list = append(list, p.recorded())
-		}
-	}
-	for _, p := range v.profiles() {
-		if !strings.HasPrefix(p.Origin, "benchmark ") {
-			list = append(list, p)
 		}
 	}
 	return list
