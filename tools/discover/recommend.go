@@ -33,8 +33,7 @@ func recommend(h Hardware) []Recommendation {
 	if h.Directory != nil {
 		h.storage(a)
 	}
-	h.memory(a)
-	h.gpu(a)
+	h.tiers(a)
 	h.system(a)
 	a.add(h.Tracing.Possible, "-enable-latency-tracing",
 		"the kernel can tell device latencies, sizes and depths: %s", h.Tracing.Verdict)
@@ -137,18 +136,14 @@ func (d Device) splits() bool {
 	return d.Queue.MaxSegments != nil && *d.Queue.MaxSegments*page < chunk
 }
 
-// memory advises on a cpu tier. The default is none, since a benchmark of storage is asked for;
-// half of the free memory leaves room for the buffers, which are not counted here.
-func (h Hardware) memory(a *advice) {
+// tiers advises on the cpu and gpu tiers. The default is none, since a benchmark of storage is
+// asked for; half of the free memory leaves room for the buffers, which are not counted here. All
+// cards are taken to be like the first: mixed machines are rare, and their owners know.
+func (h Hardware) tiers(a *advice) {
 	spare := h.Memory.AvailableBytes / 2 / gib // below a GiB there is nothing to spare
 	a.add(spare >= 1, fmt.Sprintf("-cpu-mem-gb %d", spare), "for a production mix: half of the "+
 		"%.1f GiB available (%s); 0, the default, sends everything to the storage",
 		float64(h.Memory.AvailableBytes)/gib, h.Memory.AvailableBecause)
-}
-
-// gpu advises on the simulated gpu tier by the first card. The others are taken to be like it:
-// mixed machines are rare, and their owners know.
-func (h Hardware) gpu(a *advice) {
 	if len(h.GPUs) == 0 {
 		return
 	}

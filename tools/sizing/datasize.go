@@ -19,7 +19,6 @@ import (
 type machine struct {
 	limits     func() host.Limits
 	filesystem func(dir string) (host.Filesystem, error)
-	base       func() (string, error)
 }
 
 // Question is a run whose needs are asked for: any parameters of the benchmarks.
@@ -35,7 +34,7 @@ type Question struct {
 // NewQuestion adds the flags of a question to a flag set.
 func NewQuestion(fs *flag.FlagSet) *Question {
 	return &Question{
-		machine: machine{host.ReadLimits, host.FilesystemOf, os.Getwd}, set: params.Register(fs),
+		machine: machine{host.ReadLimits, host.FilesystemOf}, set: params.Register(fs),
 		bench: fs.String("bench", "Synthetic", ""), window: fs.String("benchtime", "", ""),
 		count: fs.Int("count", 0, ""), rate: fs.Float64("write-gbps", 0, ""),
 	}
@@ -72,7 +71,7 @@ func (q *Question) Answer(rest []string) (a Answer, err error) {
 	case !(*q.rate >= 0) || math.IsInf(*q.rate, 0):
 		return a, fmt.Errorf("-write-gbps: must not be negative, given %g", *q.rate)
 	}
-	base, err := q.machine.base()
+	base, err := os.Getwd()
 	if err != nil {
 		return a, err
 	}

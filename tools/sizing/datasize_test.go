@@ -24,7 +24,6 @@ var lab = machine{
 	filesystem: func(string) (host.Filesystem, error) {
 		return host.Filesystem{Type: "xfs", Free: 500 << 30, Total: 1 << 40}, nil
 	},
-	base: func() (string, error) { return "/", nil },
 }
 
 // test returns what the command would exit with.

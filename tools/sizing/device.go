@@ -41,10 +41,7 @@ func Device(in []string, stdin io.Reader, warn func(error)) (text string, reason
 		return "", nil, err
 	}
 	d, err := derive(runs)
-	if err != nil {
-		return "", nil, err
-	}
-	return params.FormatDevice(d.device), d.reasons, nil
+	return params.FormatDevice(d.device), d.reasons, err
 }
 
 // measured is one plain run on the storage tier.

@@ -108,7 +108,7 @@ func (j *job) fromRequests(t *tracing.Trace) {
 		return
 	}
 	d2c := p.Read.D2C() + p.Write.D2C()
-	n, us := pauses(t.Idle, gapMin(t, window))
+	n, us := pauses(t.Idle, gapMin(p, d2c, window))
 	idle := us * 1000 / p.Seen()
 	if n >= pausesMin && idle >= idleShare*window {
 		j.thinkUS = int64(math.Round(us / float64(n)))
@@ -122,9 +122,7 @@ func (j *job) fromRequests(t *tracing.Trace) {
 // one every gap that fio would not have anyway is the application's. Deeper, the device runs dry
 // between two handfuls of completions, for less than one of its own latencies, and so it does under
 // fio.
-func gapMin(t *tracing.Trace, window float64) float64 {
-	p := &t.Capture
-	d2c := p.Read.D2C() + p.Write.D2C()
+func gapMin(p *tracing.Capture, d2c, window float64) float64 {
 	busy := max(window-float64(p.IdleNS-p.LeadNS-p.TailNS), 1)
 	if d2c/busy < singleDepth {
 		return gapMinUS
