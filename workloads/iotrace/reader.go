@@ -4,9 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"kvbench/workloads"
@@ -37,11 +34,7 @@ func Open(path string, allowMalformed bool) (*Reader, error) {
 // Next returns the next usable row; io.EOF at the end, another error for a file that is of no use.
 func (t *Reader) Next() (Row, error) {
 	for {
-		var row Row
-		fields, err := t.rows.Fields()
-		if err == nil {
-			row, err = t.row(fields)
-		}
+		row, err := t.row()
 		end := t.tally.Row(err, t.rows.Line)
 		if errors.Is(end, io.EOF) {
 			end = t.end()
@@ -72,63 +65,21 @@ func (t *Reader) end() error {
 	return io.EOF
 }
 
-// row reads the fields of a row; the first one that is wrong is named.
-func (t *Reader) row(fields []string) (row Row, bad error) {
-	check := func(ok bool, column int, want string) {
-		if !ok && bad == nil {
-			bad = t.rows.Bad(column, errors.New("want "+want))
+// row reads a row; the first field that is wrong is named.
+func (t *Reader) row() (row Row, err error) {
+	texts, err := t.rows.Fields()
+	if err != nil {
+		return row, err
+	}
+	for i, field := range fields {
+		if !field.read(&row, texts[i]) {
+			return row, t.rows.Bad(i, errors.New("want "+field.want))
 		}
-	}
-	at, err := formats.SecondsStamp(fields[stampColumn])
-	check(err == nil, stampColumn, "seconds, 0 to 9000000000")
-
-	operation := slices.IndexFunc(operations[:], func(name string) bool {
-		return strings.EqualFold(name, fields[operationColumn])
-	})
-	check(operation >= 0, operationColumn, "Read, Write or Delete")
-	row.Operation = Operation(max(0, operation))
-
-	least := int64(0)
-	if row.Operation == Write {
-		least = 1
-	}
-	row.Bytes, err = strconv.ParseInt(strings.TrimSuffix(fields[bytesColumn], ".0"), 10, 64)
-	check(err == nil && row.Bytes >= least && row.Bytes <= maxBytes, bytesColumn, wantBytes)
-
-	row.Tier, err = strconv.Atoi(strings.TrimPrefix(strings.ToLower(fields[tierColumn]), "tier-"))
-	known := err == nil && row.Tier >= 0 && row.Tier <= maxTier
-	check(known, tierColumn, "Tier-0, Tier-1 or Tier-2")
-
-	row.Key = fields[keyColumn]
-	check(row.Key != "" && len(row.Key) <= maxKey, keyColumn, wantKey)
-
-	row.Phase = phaseOf(fields[phaseColumn], row.Operation)
-	check(row.Phase != "", phaseColumn, "Prefill, Decode, Evict or Both")
-	if bad != nil {
-		return Row{}, bad
 	}
 	if t.first < 0 {
-		t.first = at
+		t.first = row.At
 	}
-	t.last = max(t.last, at)
+	t.last = max(t.last, row.At)
 	row.At = t.last - t.first
 	return row, nil
-}
-
-// phaseOf returns the phase in our spelling, "" for one that nobody writes. The Python benchmark
-// reads a prefix in the phase of the whole request, which is Both when that prefills and decodes:
-// such a read serves the decode.
-func phaseOf(text string, op Operation) string {
-	for _, phase := range [...]string{"Prefill", "Decode", "Evict"} {
-		if strings.EqualFold(text, phase) {
-			return phase
-		}
-	}
-	switch {
-	case !strings.EqualFold(text, "Both"):
-		return ""
-	case op == Write:
-		return "Prefill"
-	}
-	return "Decode"
 }
