@@ -1,7 +1,8 @@
 // Package formats reads recorded traffic: each format is a Format, whose Reader gives Rows with
 // constant memory.
 //
-//	formats.go    Format, Row, Reader; Malformed, Tally: which rows are refused, when a file is
+//	formats.go    Format, and the files that a path means; Row, Reader; Malformed, Tally: which
+//	              rows are refused, when a file is
 //	requests.go   Azure and BurstGPT: requests as comma-separated values
 //	blocks.go     Blocks: block traces, as Mooncake's JSON lines
 //	agent.go      ... and as sessions of agents
@@ -9,7 +10,6 @@
 //	validation.go ReadValidation: a recorded run to compare with
 //	csv.go        comma-separated values by column; also for package iotrace
 //	lines.go      lines of files, .gz and .zst unpacked; document.go: JSON value by value
-//	paths.go      Format.Files: what a file name, a directory or a pattern means
 //
 // A new format is a file like requests.go; package traces needs to know no more of it. Nothing here
 // has a clock or a goroutine. A Reader belongs to one goroutine at a time, whoever opened it closes
