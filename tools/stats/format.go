@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,24 +13,23 @@ import (
 	"kvbench/kvbench/units"
 )
 
-// ranks order metrics as the suite lists its units; bandwidths come first, because they are what
-// most people look for.
-var ranks = func() map[string]int {
-	m := map[string]int{}
+// order is that of the suite's list of units; bandwidths come first, because they are what most
+// people look for.
+var order = func() []string {
+	list := []string{"read-B/s", "write-B/s"}
 	for _, u := range units.UnitDirections() {
 		_, tidy := benchunit.Tidy(1, u.Unit)
-		m[tidy] = len(m)
+		list = append(list, tidy)
 	}
-	m["read-B/s"], m["write-B/s"] = -2, -1
-	return m
+	return list
 }()
 
 // rank puts units that are not the suite's behind all others.
 func rank(unit string) int {
-	if r, ok := ranks[unit]; ok {
-		return r
+	if i := slices.Index(order, unit); i >= 0 {
+		return i
 	}
-	return len(ranks)
+	return len(order)
 }
 
 // Title is a metric's name for people: read-sec/MiB is "read time per MiB".

@@ -1,11 +1,11 @@
 package stats
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
 	"golang.org/x/perf/benchmath"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -24,9 +24,6 @@ func sample(values []float64) *benchmath.Sample {
 // Variation is the coefficient of variation: standard deviation ÷ mean, not a number below two
 // samples.
 func Variation(values []float64) float64 {
-	if len(values) < 2 {
-		return math.NaN()
-	}
 	mean, deviation := stat.MeanStdDev(values, nil)
 	return deviation / math.Abs(mean)
 }
@@ -35,15 +32,11 @@ func Variation(values []float64) float64 {
 // times what is left, and none counts less than a smaller one. It bounds the chance of a single
 // false alarm in the whole family.
 func Holm(p []float64) []float64 {
-	order := make([]int, len(p))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
-	adjusted := make([]float64, len(p))
-	var floor float64
-	for rank, i := range order {
-		floor = max(floor, min(1, p[i]*float64(len(p)-rank)))
+	sorted, places, adjusted := slices.Clone(p), make([]int, len(p)), make([]float64, len(p))
+	floats.Argsort(sorted, places)
+	floor := 0.0
+	for rank, i := range places {
+		floor = max(floor, min(1, sorted[rank]*float64(len(p)-rank)))
 		adjusted[i] = floor
 	}
 	return adjusted
