@@ -60,7 +60,8 @@ var (
 	bucketLine = regexp.MustCompile(
 		`^[\[(](\.\.\.|-?\d+[KMGTPE]?)(?:, (\.\.\.|\d+[KMGTPE]?))?[\])]` +
 			`\s+(\d{1,12}) \|.*\|$`)
-	leftover = regexp.MustCompile(`^([qd]|rs|ws|write_enter|write_done|fsync_enter|fadvise_done)$`)
+	leftover = regexp.MustCompile(
+		`(?m)^\s*@([qd]|rs|ws|write_enter|write_done|fsync_enter|fadvise_done)\[.*\]:\s*(\d+)\s*$`)
 	attached = regexp.MustCompile(`(?m)^\s*(Attaching \d+ probes\.\.\.\s*$|@(` +
 		`(d2c|q2d|vfs|fsync|write_to_fsync|fadvise_to_read|bssplit|qd|lba)_\w+` +
 		`|[qd]|rs|ws|write_enter|write_done|fsync_enter|fadvise_done)[:\[])`)
@@ -98,18 +99,18 @@ func parseBpftrace(data, name string) (*Bpftrace, error) {
 			headers[m[1]+m[2]] = line
 		case m != nil:
 			current = ""
-			at, none := strconv.ParseInt(m[3], 10, 64)
-			if none == nil && m[2] != "" && leftover.MatchString(m[1]) {
-				b.times = append(b.times, float64(at))
-				if m[1] == "d" {
-					b.left++
-				}
-			}
 		case current != "" && strings.IndexAny(text, "[(") == 0:
 			err = b.bucket(current, text)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", name, line, err)
+		}
+	}
+	for _, m := range leftover.FindAllStringSubmatch(data, -1) {
+		at, _ := strconv.ParseFloat(m[2], 64)
+		b.times = append(b.times, at)
+		if m[1] == "d" {
+			b.left++
 		}
 	}
 	if b.histogram("bssplit_read_kb").Count+b.histogram("bssplit_write_kb").Count == 0 {
