@@ -15,6 +15,7 @@ import (
 	"kvbench/kvbench/requests"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/buffer"
 	"kvbench/tiers/content"
 	"kvbench/tiers/workdir"
 	"kvbench/tracing"
@@ -86,8 +87,8 @@ func storageConfig(v *params.Values) (kvbench.StorageConfig, error) {
 		GPUBytes: v.GPUTierBytes(), GPUBandwidth: v.GPUBytesPerSecond(), CPUBytes: v.CPUBytes,
 		CacheDir: cacheDir(v), Rank: v.Rank, KeepFiles: v.KeepFiles,
 		Direct: v.Direct(), FlushOnly: v.Division == params.Closed,
-		Chunk: int(v.ChunkSize), Depth: v.Depth(), MaxWriters: v.MaxConcurrentAllocs,
-		Workers: v.WorkerCount(),
+		Use: buffer.Use{Chunk: int(v.ChunkSize), Depth: v.Depth(), Workers: v.WorkerCount(),
+			MaxWriters: v.MaxConcurrentAllocs},
 	}
 	if v.Autoscaling {
 		c.Workers = max(c.Workers, autoscaleBuffers)
@@ -169,7 +170,7 @@ func feasible(v *params.Values) params.Violations {
 	if v.StorageBytes == 0 || v.StorageBytes != c.StorageBytes {
 		bad = bad.Merge(v.CheckFit(c.StorageBytes))
 	}
-	use := c.PoolUse()
+	use := c.Use
 	memory := params.EstimateMemory(use.Bytes(), c.CPUBytes)
 	// The run would be killed by the kernel half-way, with its files left behind.
 	if err := params.CheckMemory(memory, use.Workers, host.ReadLimits()); err != nil {

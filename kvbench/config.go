@@ -8,6 +8,7 @@ import (
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
@@ -27,13 +28,11 @@ type StorageConfig struct {
 	Direct    bool // direct I/O; else buffered write + fsync
 	FlushOnly bool // device time of a write is its flush alone (closed division)
 
-	Chunk      int // bytes per request to a tier
-	Depth      int // chunks in flight per operation
-	MaxWriters int // entries being written at a time, 0 = no bound
-	Workers    int // how many operations may run at once: sizes the pool
-	Verify     content.Verify
-	Layout     tiers.Layout // of the storage tier's files; zero: a file per entry
-	Nonce      [16]byte
+	// Use is how the run uses its buffers: its chunks are those of requests to a tier.
+	buffer.Use
+	Verify content.Verify
+	Layout tiers.Layout // of the storage tier's files; zero: a file per entry
+	Nonce  [16]byte
 
 	// FreeFloor is how much of the filesystem must stay free, in bytes; below it
 	// the run ends. 0 = do not look.

@@ -19,17 +19,12 @@ import (
 	"kvbench/tiers/workdir"
 )
 
-// PoolUse is how the run uses its buffers.
-func (c *StorageConfig) PoolUse() buffer.Use {
-	return buffer.Use{Workers: c.Workers, MaxWriters: c.MaxWriters, Depth: c.Depth, Chunk: c.Chunk}
-}
-
 // openStorage makes the storage side: buffers, tiers and the cache over them. What it has made
 // when it fails is closed by closeStorage, too.
 func (t *trial) openStorage() (err error) {
 	cfg := &t.cfg.Storage
 	if !cfg.Simulated {
-		want, got := cfg.PoolUse().Buffers()
+		want, got := cfg.Buffers()
 		if t.Pool, err = buffer.NewPool(got, cfg.Chunk); err != nil {
 			return fmt.Errorf("making %d I/O buffers of %d bytes: %w", got, cfg.Chunk, err)
 		}

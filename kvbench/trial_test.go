@@ -13,6 +13,7 @@ import (
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/tiertest"
@@ -51,7 +52,7 @@ func (w *ticking) Close() error { w.closed++; return nil }
 func tick(t *testing.T, w *ticking, virtual bool) (res *result.Result, err error) {
 	t.Helper()
 	storage := StorageConfig{
-		Chunk: 4096, Depth: 1, Workers: 1,
+		Use:    buffer.Use{Chunk: 4096, Depth: 1, Workers: 1},
 		Levels: []cache.Level{{Kind: tiers.Storage, Tier: tiertest.NewNull(), Capacity: 1 << 40}},
 	}
 	if virtual {

@@ -16,6 +16,7 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/sim"
@@ -57,8 +58,8 @@ func runPlain(ctx context.Context, c plainRun, r Routine) (*result.Result, error
 }
 
 func overLevels(levels []cache.Level, workers int) plainRun {
-	return plainRun{trialConfig{Storage: kvbench.StorageConfig{Levels: levels, Chunk: page,
-		Depth: 1, Workers: workers}}, Config{Workers: workers}}
+	return plainRun{trialConfig{Storage: kvbench.StorageConfig{Levels: levels,
+		Use: buffer.Use{Chunk: page, Depth: 1, Workers: workers}}}, Config{Workers: workers}}
 }
 
 func TestATierBenchmarkCountsOperations(t *testing.T) {
@@ -142,7 +143,7 @@ func TestTheCeilingKeepsTheMixAndGivesItsBuffersBack(t *testing.T) {
 	cfg := plainRun{Config: Config{Workers: 3, Phase: kvbench.Phase{Limit: 40}}}
 	cfg.Storage = kvbench.StorageConfig{
 		StorageBytes: 16 << 20, CacheDir: filepath.Join(t.TempDir(), "cache"), Direct: true,
-		Chunk: 16 * page, Depth: 1, Workers: 3,
+		Use: buffer.Use{Chunk: 16 * page, Depth: 1, Workers: 3},
 	}
 	for _, share := range []float64{0, 0.5, 1} {
 		r, err := runPlain(t.Context(), cfg, &Ceiling{ReadShare: share, FileSize: 256 * page})

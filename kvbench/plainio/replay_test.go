@@ -20,6 +20,7 @@ import (
 	"kvbench/kvbench/requests"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
@@ -40,7 +41,8 @@ func replayConfig(t *testing.T, capacity int64) plainRun {
 		Info: record.Info{Result: result.Result{Benchmark: "IOTraceReplay",
 			Division: result.DivisionOpen, Count: 1, Ranks: 1}},
 		Storage: kvbench.StorageConfig{
-			CacheDir: dir, StorageBytes: capacity, Chunk: 64 << 10, Depth: 1, Workers: 4,
+			CacheDir: dir, StorageBytes: capacity,
+			Use:    buffer.Use{Chunk: 64 << 10, Depth: 1, Workers: 4},
 			Verify: content.VerifyFull, Nonce: [16]byte{1},
 		},
 	}, Config{Workers: 4, Phase: kvbench.Phase{Window: time.Minute}}}
@@ -129,8 +131,8 @@ func TestReplayOfASimulationHitsWhatItHit(t *testing.T) {
 		Workers: population, Phase: kvbench.Phase{Window: 4 * time.Second},
 	})
 	require.NoError(t, err)
-	cfg := trialConfig{Storage: kvbench.StorageConfig{StorageBytes: capacity, Chunk: 1 << 20,
-		Depth: 1, Workers: population}}
+	cfg := trialConfig{Storage: kvbench.StorageConfig{StorageBytes: capacity,
+		Use: buffer.Use{Chunk: 1 << 20, Depth: 1, Workers: population}}}
 	path := filepath.Join(t.TempDir(), "out.csv.zst")
 	w, err := iotrace.Create(path)
 	require.NoError(t, err)

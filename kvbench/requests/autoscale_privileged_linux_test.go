@@ -10,6 +10,7 @@ import (
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
+	"kvbench/tiers/buffer"
 	"kvbench/tiers/privtest"
 	"kvbench/workloads"
 	"kvbench/workloads/model"
@@ -35,7 +36,7 @@ func limitedUsers(t *testing.T, population int, window time.Duration) runConfig 
 			Seed: 42, PrefillOnly: true}), nil
 	}
 	cfg.Storage = kvbench.StorageConfig{CacheDir: fs.Dir + "/cache", StorageBytes: 128 << 20,
-		Direct: true, Chunk: 256 << 10, Depth: 1, Workers: 64}
+		Direct: true, Use: buffer.Use{Chunk: 256 << 10, Depth: 1, Workers: 64}}
 	return cfg
 }
 

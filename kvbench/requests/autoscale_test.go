@@ -12,6 +12,7 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/buffer"
 	"kvbench/workloads"
 	"kvbench/workloads/model"
 	"kvbench/workloads/profile"
@@ -208,7 +209,7 @@ func TestAutoscalersOnARealDirectory(t *testing.T) {
 					Seed: 42, MultiTurn: true}), nil
 			}
 			cfg.Storage = kvbench.StorageConfig{CacheDir: t.TempDir(), StorageBytes: 64 << 20,
-				Chunk: 64 << 10, Depth: 1, Workers: 64}
+				Use: buffer.Use{Chunk: 64 << 10, Depth: 1, Workers: 64}}
 			cfg.Autoscale = &Autoscale{Mode: mode, Target: 0.8, Interval: 100 * ms, MaxUsers: 8}
 			res, err := runLoad(t.Context(), cfg)
 			require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/content"
 	"kvbench/tiers/tiertest"
@@ -34,7 +35,8 @@ func blockConfig(path string, workers int) runConfig {
 		engine{
 			Info: record.Info{Result: result.Result{Benchmark: "BlockTrace",
 				Division: result.DivisionQuick, Count: 1, Ranks: 1}, Sizer: smallTokens},
-			Storage: kvbench.StorageConfig{Chunk: 256 << 10, Depth: 1, Workers: workers},
+			Storage: kvbench.StorageConfig{
+				Use: buffer.Use{Chunk: 256 << 10, Depth: 1, Workers: workers}},
 		},
 		Config{
 			Source: func() (workloads.Source, error) {

@@ -17,6 +17,7 @@ import (
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
+	"kvbench/tiers/buffer"
 	"kvbench/tiers/privtest"
 	"kvbench/workloads"
 	"kvbench/workloads/users"
@@ -31,8 +32,8 @@ func onDevice(dir string, workers int) runConfig {
 	}
 	cfg := testConfig(nil, newScript(all...), workers).finite()
 	cfg.Storage = kvbench.StorageConfig{
-		StorageBytes: 48 << 20, CacheDir: dir, Direct: true, Chunk: 1 << 20, Depth: 2,
-		Workers: workers,
+		StorageBytes: 48 << 20, CacheDir: dir, Direct: true,
+		Use: buffer.Use{Chunk: 1 << 20, Depth: 2, Workers: workers},
 	}
 	return cfg
 }
@@ -185,8 +186,8 @@ func runForVerdict(t *testing.T, dir string) {
 	cfg := testConfig(nil, src, 4).lasting(time.Second)
 	cfg.Planner.Sizer.BytesPerToken = 256
 	cfg.Storage = kvbench.StorageConfig{
-		StorageBytes: 32 << 20, CacheDir: filepath.Join(dir, "cache"), Direct: true, Chunk: 1 << 20,
-		Depth: 1, Workers: 4,
+		StorageBytes: 32 << 20, CacheDir: filepath.Join(dir, "cache"), Direct: true,
+		Use: buffer.Use{Chunk: 1 << 20, Depth: 1, Workers: 4},
 	}
 	idle := idleTime(t)
 	r := mustRun(t, cfg)

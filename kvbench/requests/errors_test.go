@@ -18,6 +18,7 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/content"
 	"kvbench/tiers/faults"
@@ -215,7 +216,8 @@ func TestAMismatchNamesKeyAndOffset(t *testing.T) {
 	src := newScript(requests...)
 	cfg := testConfig(nil, src, 1).finite()
 	cfg.Storage = kvbench.StorageConfig{
-		StorageBytes: 1 << 20, CacheDir: dir, Direct: true, Chunk: unit, Depth: 2, Workers: 1,
+		StorageBytes: 1 << 20, CacheDir: dir, Direct: true,
+		Use:    buffer.Use{Chunk: unit, Depth: 2, Workers: 1},
 		Verify: content.VerifyFull,
 	}
 	cfg.OnDispatch = func(r *workloads.Request, _ []workloads.Op) {
@@ -323,7 +325,7 @@ func TestWhatCannotWorkIsToldAtOnce(t *testing.T) {
 		assert.ErrorContains(t, err, what+":")
 	}
 	cfg := testConfig(plenty(), newScript(), 1).finite()
-	cfg.Storage = kvbench.StorageConfig{Chunk: 1000}
+	cfg.Storage = kvbench.StorageConfig{Use: buffer.Use{Chunk: 1000}}
 	r, err := runLoad(t.Context(), cfg)
 	assert.Nil(t, r)
 	for _, what := range []string{"chunk", "depth"} {

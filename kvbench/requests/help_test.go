@@ -12,6 +12,7 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/sim"
@@ -48,8 +49,8 @@ func slow(c clock.Clock, capacity int64) []cache.Level {
 // testConfig is a run over the given tiers with a source of the test's own.
 func testConfig(levels []cache.Level, src workloads.Source, workers int) runConfig {
 	return runConfig{
-		engine{Storage: kvbench.StorageConfig{Levels: levels, Chunk: unit, Depth: 1,
-			Workers: workers}},
+		engine{Storage: kvbench.StorageConfig{Levels: levels,
+			Use: buffer.Use{Chunk: unit, Depth: 1, Workers: workers}}},
 		Config{
 			Source:  func() (workloads.Source, error) { return src, nil },
 			Planner: workloads.Planner{Sizer: testSizer},

@@ -10,6 +10,7 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
+	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/content"
 	"kvbench/workloads"
@@ -27,7 +28,7 @@ func ragConfig(documents, keep int, population int64) runConfig {
 	return runConfig{engine{
 		Info: record.Info{Result: result.Result{Benchmark: "RAG"}, Sizer: smallTokens,
 			QoS: p.QoS},
-		Storage: kvbench.StorageConfig{Chunk: 256 << 10, Depth: 1, Workers: 4,
+		Storage: kvbench.StorageConfig{Use: buffer.Use{Chunk: 256 << 10, Depth: 1, Workers: 4},
 			Verify: content.VerifyFull},
 	}, Config{
 		Planner: workloads.Planner{Sizer: smallTokens}, Workers: 4, Corpus: corpus,

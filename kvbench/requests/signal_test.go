@@ -12,6 +12,7 @@ import (
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
+	"kvbench/tiers/buffer"
 	"kvbench/tiers/faults"
 	"kvbench/tiers/tiertest"
 	"kvbench/workloads/users"
@@ -26,7 +27,7 @@ func onFiles(t *testing.T, workers int) runConfig {
 	cfg.Planner.Sizer.BytesPerToken = 64 // a megabyte or so for an entry
 	cfg.Storage = kvbench.StorageConfig{
 		StorageBytes: 8 << 20, CacheDir: filepath.Join(t.TempDir(), "cache"), Direct: true,
-		Chunk: 16 * unit, Depth: 2, MaxWriters: 2, Workers: workers,
+		Use:      buffer.Use{Chunk: 16 * unit, Depth: 2, MaxWriters: 2, Workers: workers},
 		GPUBytes: 4 << 20, GPUBandwidth: 20 << 20,
 	}
 	return cfg

@@ -13,6 +13,7 @@ import (
 	"kvbench/kvbench/plainio"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/buffer"
 	"kvbench/tiers/privtest"
 	"kvbench/workloads"
 	"kvbench/workloads/model"
@@ -29,7 +30,7 @@ func TestDeviceModelPredictsALimitedDevice(t *testing.T) {
 	throttle := privtest.ThrottleLoop(t, fs, 100<<20, 50<<20)
 	throttle.Add(t, os.Getpid())
 	storage := kvbench.StorageConfig{CacheDir: fs.Dir + "/cache", StorageBytes: 512 << 20,
-		Direct: true, Chunk: 1 << 20, Depth: 1, Workers: 4}
+		Direct: true, Use: buffer.Use{Chunk: 1 << 20, Depth: 1, Workers: 4}}
 	plain := func(readShare float64) *result.Result {
 		routine := plainio.New(
 			plainio.Config{Workers: 4, Phase: kvbench.Phase{Window: 2 * time.Second}},

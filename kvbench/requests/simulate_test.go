@@ -19,6 +19,7 @@ import (
 	"kvbench/kvbench/report"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
+	"kvbench/tiers/buffer"
 	"kvbench/workloads"
 	"kvbench/workloads/iotrace"
 	"kvbench/workloads/model"
@@ -57,8 +58,8 @@ func usersConfig(mdl model.Model, population int, window time.Duration) runConfi
 			},
 			Sizer: sizer, QoS: p.QoS,
 		},
-		Storage: kvbench.StorageConfig{Chunk: 1 << 20, Depth: 1, MaxWriters: 16,
-			Workers: population},
+		Storage: kvbench.StorageConfig{Use: buffer.Use{Chunk: 1 << 20, Depth: 1, MaxWriters: 16,
+			Workers: population}},
 	}, Config{
 		Users: population,
 		Source: func() (workloads.Source, error) {
