@@ -101,11 +101,11 @@ func Finite(v float64) *float64 {
 	return &v
 }
 
-// OrZero returns 0 for what is unknown, where a comparison wants a number: an unknown share is
+// OrZero returns zero for what is unknown, where a comparison wants a number: an unknown share is
 // above no limit.
-func OrZero(v *float64) float64 {
+func OrZero[T any](v *T) (zero T) {
 	if v == nil {
-		return 0
+		return zero
 	}
 	return *v
 }

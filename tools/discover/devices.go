@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kvbench/kvbench/environment"
+	"kvbench/kvbench/units"
 	"kvbench/tracing/host"
 )
 
@@ -62,8 +63,8 @@ func linkAt(dir string) *Link {
 	at := host.Root(dir)
 	l := &Link{Address: filepath.Base(dir), Speed: at.Text("current_link_speed"),
 		MaxGeneration: generation(at.Text("max_link_speed")),
-		Width:         int(value(at.Integer("current_link_width"))),
-		MaxWidth:      int(value(at.Integer("max_link_width")))}
+		Width:         int(units.OrZero(at.Integer("current_link_width"))),
+		MaxWidth:      int(units.OrZero(at.Integer("max_link_width")))}
 	l.Generation = generation(l.Speed)
 	if l.Generation == 0 || l.Width == 0 {
 		return nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kvbench/kvbench/params"
+	"kvbench/kvbench/units"
 	"kvbench/tracing/host"
 )
 
@@ -38,14 +39,6 @@ func recommend(h Hardware) []Recommendation {
 	a.add(h.Tracing.Possible, "-enable-latency-tracing",
 		"the kernel can tell device latencies, sizes and depths: %s", h.Tracing.Verdict)
 	return *a
-}
-
-// value is zero for what is unknown.
-func value[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
 }
 
 // storage advises on the directory: whether it measures a disk at all, how to read past the page
@@ -102,16 +95,16 @@ func (h Hardware) device(dev Device, a *advice) {
 		// Writing a larger number to the queue would fail.
 		limit = fmt.Sprintf(" and takes no more than %d: use -chunk-size %dKiB instead", *hw, *hw)
 	}
-	kib := value(q.MaxSectorsKB)
+	kib := units.OrZero(q.MaxSectorsKB)
 	a.add(q.MaxSectorsKB != nil && kib<<10 < chunk,
 		fmt.Sprintf("echo 1024 > /sys/block/%s/queue/max_sectors_kb", dev.Name),
 		"%s splits each 1 MiB chunk into requests of %d KiB%s", dev.Name, kib, limit)
 	a.add(dev.splits() && h.Memory.HugePages == "never",
 		"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
 		"%s takes %d segments per request: 1 MiB of ordinary pages is 256, so every chunk is "+
-			"split without huge pages", dev.Name, value(q.MaxSegments))
+			"split without huge pages", dev.Name, units.OrZero(q.MaxSegments))
 	// A virtual disk says what its host pleases; advice about flash is for drives that are there.
-	real, rotating := dev.Rotational != nil && !h.CPU.Virtual, value(dev.Rotational)
+	real, rotating := dev.Rotational != nil && !h.CPU.Virtual, units.OrZero(dev.Rotational)
 	a.add(real && !rotating && dev.NVMe != nil, "-precondition", "%s is a flash drive: a fresh or "+
 		"trimmed one writes faster than it will in its steady state", dev.Name)
 	a.add(real && rotating, "-max-concurrent-allocs 1",
@@ -119,12 +112,12 @@ func (h Hardware) device(dev Device, a *advice) {
 	a.add(dev.NVMe != nil && q.Scheduler != "" && q.Scheduler != "none",
 		fmt.Sprintf("echo none > /sys/block/%s/queue/scheduler", dev.Name),
 		"%s is NVMe and sorts its queue itself; the scheduler is %s", dev.Name, q.Scheduler)
-	l := value(dev.Link)
+	l := units.OrZero(dev.Link)
 	a.add(l.Degraded(), "check the slot of "+dev.Name,
 		"its PCIe link runs at generation %d × %d (%.1f GiB/s), it could at %d × %d",
 		l.Generation, l.Width, l.GiBPerSecond(), l.MaxGeneration, l.MaxWidth)
 	// Only where there is a choice.
-	node := value(l.NUMANode)
+	node := units.OrZero(l.NUMANode)
 	a.add(l.NUMANode != nil && len(h.CPU.NUMA) > 1,
 		fmt.Sprintf("numactl -N %d -m %d go test …", node, node),
 		"%s is attached to NUMA node %d; from another node every byte crosses the socket link",
@@ -149,14 +142,14 @@ func (h Hardware) tiers(a *advice) {
 	}
 	g := h.GPUs[0]
 	// Weights and activations have the rest.
-	bytes := value(g.MemoryBytes)
+	bytes := units.OrZero(g.MemoryBytes)
 	a.add(g.MemoryBytes != nil,
 		fmt.Sprintf("-gpu-mem-gb %d -num-gpus %d", bytes*3/10/gib, len(h.GPUs)),
 		"for a production mix: about 30 %% of the %.0f GiB of each %s are left for KV when the "+
 			"model is loaded; change it to your model", float64(bytes)/gib, g.Name)
 	// The gpu tier is simulated: its link is a number that the user gives, and this is the one of
 	// the slot.
-	l := value(g.Link)
+	l := units.OrZero(g.Link)
 	a.add(l.GiBPerSecond() > 0, fmt.Sprintf("-gpu-bandwidth-gbps %.0f", l.GiBPerSecond()),
 		"the simulated link of the gpu tier: PCIe generation %d × %d", l.Generation, l.Width)
 }

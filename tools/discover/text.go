@@ -50,10 +50,10 @@ func (d Device) Limits() string {
 	}
 	q := d.Queue
 	add(q.Scheduler != "", "scheduler %s", q.Scheduler)
-	add(q.MaxSectorsKB != nil, "at most %d KiB per request", value(q.MaxSectorsKB))
-	add(q.MaxSegments != nil, "segments %d", value(q.MaxSegments))
-	add(q.Requests != nil, "requests %d", value(q.Requests))
-	add(q.LogicalBlockSize != nil, "logical block %d B", value(q.LogicalBlockSize))
+	add(q.MaxSectorsKB != nil, "at most %d KiB per request", units.OrZero(q.MaxSectorsKB))
+	add(q.MaxSegments != nil, "segments %d", units.OrZero(q.MaxSegments))
+	add(q.Requests != nil, "requests %d", units.OrZero(q.Requests))
+	add(q.LogicalBlockSize != nil, "logical block %d B", units.OrZero(q.LogicalBlockSize))
 	add(q.WriteCache != "", "write cache %s", q.WriteCache)
 	return strings.Join(parts, ", ")
 }

@@ -73,12 +73,8 @@ func read(r *result.Result) (m measured, ok bool) {
 	if i < 0 {
 		return m, false
 	}
-	depth, chunk, entry := r.IO.Depth, int64(r.IO.ChunkBytes), int64(0)
-	for _, most := range []*int64{r.EntrySizes.Read.Max, r.EntrySizes.Write.Max} {
-		if most != nil {
-			entry = max(entry, *most)
-		}
-	}
+	depth, chunk := r.IO.Depth, int64(r.IO.ChunkBytes)
+	entry := max(units.OrZero(r.EntrySizes.Read.Max), units.OrZero(r.EntrySizes.Write.Max))
 	// What is outstanding is workers × depth, but no more chunks than an entry has.
 	if entry > 0 {
 		chunk = min(chunk, entry)
