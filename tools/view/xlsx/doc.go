@@ -2,7 +2,7 @@
 //
 //	workbook.go  Write: the sheets from the first to the last
 //	columns.go   the columns of Summary; columns.txt lists them
-//	parts.go     sheets of what only some results have, from package view
+//	parts.go     sheets of what only some results have, from package report; simulated rows
 //	charts.go    what the charts show
 //	draw.go      a chart and its data on their sheets
 //	sheet.go     cells, styles, tables
@@ -45,7 +45,7 @@
 // Summary, with 139 columns, is for screens.
 //
 // Sheets that would be empty say in one sentence why, because a missing sheet looks like a mistake;
-// those of package view's parts are left out, since most results have none of them.
+// those of package report's tables are left out, since most results have none of them.
 //
 // A book keeps its first error and does nothing after it. It is made by one goroutine.
 package xlsx

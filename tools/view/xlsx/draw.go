@@ -36,12 +36,12 @@ func (b *book) draw(p plot, row, top int) int {
 	}
 	for i, s := range p.series {
 		b.set(dataSheet, i+1, row+1, s.name)
-		for j, v := range s.values {
+		for j, x := range s.values {
+			var v any = x
 			if p.percent {
-				b.set(dataSheet, i+1, row+2+j, share(v))
-			} else {
-				b.set(dataSheet, i+1, row+2+j, v)
+				v = share(x)
 			}
+			b.set(dataSheet, i+1, row+2+j, v)
 		}
 		one := excelize.ChartSeries{Name: "'" + dataSheet + "'!" + at(i+1, row+1),
 			Categories: data(0), Values: data(i + 1), Fill: fill(palette[i%len(palette)])}

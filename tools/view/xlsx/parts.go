@@ -50,19 +50,6 @@ func number(u units.Unit, v any) any {
 	return x
 }
 
-// summary has a row for each result.
-func (b *book) summary(records []*load.Record) {
-	t := table{name: "Summary", wide: true, rows: make([][]any, len(records))}
-	for _, c := range summaryColumns() {
-		t.heads = append(t.heads, c.title)
-		for i, rec := range records {
-			t.rows[i] = append(t.rows[i], c.value(rec))
-		}
-	}
-	b.table(t)
-	b.markSimulated(t)
-}
-
 // markSimulated colours the rows of simulated results: most of their columns look like those of
 // measured ones. The rule stands in the sheet, so that rows keep their colour when they are
 // sorted.

@@ -62,6 +62,19 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	return b.f.Write(w)
 }
 
+// summary has a row for each result.
+func (b *book) summary(records []*load.Record) {
+	t := table{name: "Summary", wide: true, rows: make([][]any, len(records))}
+	for _, c := range summaryColumns() {
+		t.heads = append(t.heads, c.title)
+		for i, rec := range records {
+			t.rows[i] = append(t.rows[i], c.value(rec))
+		}
+	}
+	b.table(t)
+	b.markSimulated(t)
+}
+
 // results writes a sheet with rows of each result, which say in their last columns whose they are.
 func (b *book) results(t *table, records []*load.Record, of func(*load.Record) [][]any) {
 	for _, rec := range records {
