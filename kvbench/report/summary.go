@@ -28,7 +28,7 @@ var (
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"number": number, "count": count, "bytes": bytes, "rate": rate, "ns": ns, "percent": percent,
 	"share": units.Share.Text, "seconds": units.Seconds.Text, "ratio": units.HitRatio.Text,
-	"plural": plural, "margin": func() string { return strings.Repeat(" ", 12) },
+	"plural": units.Plural, "margin": func() string { return strings.Repeat(" ", 12) },
 	"mean": func(v []float64) string { return rate(units.Finite(stat.Mean(v, nil))) },
 	"add":  func(a, b int) int { return a + b }, "max": func(a, b int) int { return max(a, b) },
 	"words":      func(key string) string { return strings.ReplaceAll(key, "_", " ") },
@@ -73,12 +73,6 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 		return fmt.Errorf("write summary: %w", err)
 	}
 	return nil
-}
-
-// plural names so many things.
-func plural(n any, thing string) string {
-	f, _, _ := units.Float(n)
-	return units.Plural(int64(f), thing)
 }
 
 // sizes are those of the entries that were moved: latencies per entry mean nothing without them.

@@ -72,11 +72,11 @@ func (u Unit) Text(v any) string {
 }
 
 // Plural returns "1 thing" or "2 things".
-func Plural[N int | int64](n N, thing string) string {
-	if n == 1 {
-		return "1 " + thing
+func Plural(n any, thing string) string {
+	if many := Count.Text(n); many != "1" {
+		return many + " " + thing + "s"
 	}
-	return Count.Text(n) + " " + thing + "s"
+	return "1 " + thing
 }
 
 // Percent is a share in a sentence, where a dash would not be read: "idle –" looks like a minus,
