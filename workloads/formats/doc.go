@@ -4,8 +4,7 @@
 //	formats.go    Format, and the files that a path means; Row, Reader; Malformed, Tally: which
 //	              rows are refused, when a file is
 //	requests.go   Azure and BurstGPT: requests as comma-separated values
-//	blocks.go     Blocks: block traces, as Mooncake's JSON lines
-//	agent.go      ... and as sessions of agents
+//	blocks.go     Blocks: block traces, as Mooncake's JSON lines and as sessions of agents
 //	sharegpt.go   ShareGPT: recorded conversations, whose texts tokenizer.go counts
 //	validation.go ReadValidation: a recorded run to compare with
 //	csv.go        comma-separated values by column; also for package iotrace

@@ -1,11 +1,10 @@
 // Package traces replays recorded requests: rows of a format become a Source.
 //
-//	trace.go      Config, Trace: New, Take; a row becomes a request; of requests of blocks, what a
-//	              cache without bounds would find
+//	trace.go      Config, Trace: New, Take; a row becomes a request; Account: what has arrived,
+//	              counted by a second rowStream; what a cache without bounds would find of blocks
 //	sessions.go   conversations: which turn waits for which entry
 //	stream.go     rowStream: files and cycles, row after row, with constant memory
 //	schedule.go   schedule: recorded times into arrivals: speed, rate, start, seams between files
-//	account.go    Account: what has arrived, counted by a second rowStream
 //
 // Begin with New. A Trace has no clock and no goroutine and is not safe for concurrent use: the
 // engine holds one lock around it. Whoever opened it closes it; requests belong to who took them.
