@@ -40,10 +40,7 @@ type Row struct {
 }
 
 // The runs of the table that is judged.
-const (
-	oldSide = 0
-	newSide = 1
-)
+const oldSide, newSide = 0, 1
 
 func (r Row) old() stats.Cell { return r.Cells[oldSide] }
 func (r Row) new() stats.Cell { return r.Cells[newSide] }

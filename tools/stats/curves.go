@@ -18,12 +18,10 @@ func Merge(trials []*load.Record, key string) *result.Histogram {
 			continue
 		}
 		h, err := rec.Result.Histograms[key].Decode()
-		switch {
-		case err != nil:
-		case sum == nil:
-			sum = h
-		default:
+		if err == nil && sum != nil {
 			sum.Merge(h)
+		} else if err == nil {
+			sum = h
 		}
 	}
 	return sum

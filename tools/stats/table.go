@@ -290,10 +290,6 @@ func (m *Metric) summarize(assume benchmath.Assumption, differ []string) {
 			cmp := assume.Compare(sample(first.Values), sample(c.Values))
 			old, new := first.Summary.Center, c.Summary.Center
 			c.Change = &Change{Ratio: (new - old) / math.Abs(old), P: cmp.P, Warnings: cmp.Warnings}
-			// Samples that are all equal cannot differ.
-			if math.IsNaN(cmp.P) {
-				c.Change.P = 1
-			}
 		}
 	}
 }
