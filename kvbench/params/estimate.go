@@ -84,15 +84,15 @@ func CheckMemory(m Memory, workers int, l host.Limits) error {
 	if have == 0 || m.Total() <= have {
 		return nil
 	}
-	needs := fmt.Sprintf("the run needs %.2f GiB (%.2f cpu tier, %.2f buffers, %.2f harness) and "+
+	needs := fmt.Sprintf("the run needs %.2f GiB: %.2f cpu tier, %.2f buffers, %.2f harness; "+
 		"%.2f are available according to %s", toGiB(m.Total()), toGiB(m.CPUTier), toGiB(m.Pool),
 		toGiB(m.Harness), toGiB(have), source)
 	// Buffers and harness are needed in any case: what can give way is the cpu tier.
 	if fit := have - m.Pool - m.Harness; fit > 0 && m.CPUTier > 0 {
-		return fmt.Errorf("-cpu-mem-gb: must be at most %.2f: %s, given %.2f", toGiB(fit), needs,
+		return fmt.Errorf("-cpu-mem-gb: must be at most %.2f (%s), given %.2f", toGiB(fit), needs,
 			toGiB(m.CPUTier))
 	}
-	return fmt.Errorf("memory: %s: give fewer -workers (now %d), a smaller -chunk-size or "+
+	return fmt.Errorf("memory: %s; give fewer -workers (now %d), a smaller -chunk-size or "+
 		"-io-depth, or no cpu tier", needs, workers)
 }
 
