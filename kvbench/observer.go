@@ -90,8 +90,7 @@ var rowOperations = [tiers.NumOps]iotrace.Operation{tiers.Read: iotrace.Read,
 	tiers.Write: iotrace.Write}
 
 // row writes a row of the I/O trace, if there is one.
-func (o *observer) row(operation iotrace.Operation, ob tiers.Object, l tiers.Kind,
-	ph tiers.Phase) {
+func (o *observer) row(operation iotrace.Operation, ob tiers.Object, l tiers.Kind, ph tiers.Phase) {
 	if o.sim == nil || o.sim.Trace == nil || o.sim.over {
 		return
 	}

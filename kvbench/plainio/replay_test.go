@@ -93,8 +93,7 @@ func TestReplayDoesWhatTheRowsSay(t *testing.T) {
 }
 
 func TestReplaySelectsTiersAndPhases(t *testing.T) {
-	path := traceFile(t,
-		"1,Write,1000,Tier-0,a,Prefill", "1,Read,1000,Tier-0,a,Evict",
+	path := traceFile(t, "1,Write,1000,Tier-0,a,Prefill", "1,Read,1000,Tier-0,a,Evict",
 		"1,Write,1000,Tier-2,a,Evict", "1,Read,1000,Tier-2,a,Decode", "1,Read,1000,Tier-0,a,Decode")
 	for name, c := range map[string]struct {
 		tiers         []int

@@ -93,10 +93,8 @@ func TestSaturationIsHalvedUnlessSteadyAndRising(t *testing.T) {
 	}{
 		"steady and rising": {[]float64{100, 101, 99},
 			[]time.Duration{10 * ms, 20 * ms, 60 * ms}, nil, 0.6},
-		"falling": {[]float64{100, 101, 99},
-			[]time.Duration{90 * ms, 70 * ms, 60 * ms}, nil, 0.3},
-		"unsteady": {[]float64{100, 150, 50},
-			[]time.Duration{10 * ms, 20 * ms, 60 * ms}, nil, 0.3},
+		"falling":  {[]float64{100, 101, 99}, []time.Duration{90 * ms, 70 * ms, 60 * ms}, nil, 0.3},
+		"unsteady": {[]float64{100, 150, 50}, []time.Duration{10 * ms, 20 * ms, 60 * ms}, nil, 0.3},
 		"writes decide": {[]float64{100, 101, 99},
 			[]time.Duration{1 * ms, 2 * ms, 3 * ms}, []time.Duration{0, 0, 40 * ms}, 0.8},
 		"never above one": {[]float64{100, 101, 99},

@@ -157,8 +157,7 @@ func TestBlockHitsAreAFunctionOfTraceAndCapacity(t *testing.T) {
 		caches := map[string]func(*runConfig){"null": nullTiers(capacity)}
 		if blocks == 20 || blocks == 50 { // with many and with few evictions
 			caches["one writer"] = func(c *runConfig) {
-				directory(t,
-					capacity)(c)
+				directory(t, capacity)(c)
 				c.Storage.MaxWriters = 1
 			}
 			for layout := range layouts {
@@ -209,8 +208,7 @@ func TestBlocksEndWithTheWindow(t *testing.T) {
 		}
 		c.Window, c.EndedBy = window, ""
 		c.Storage.StorageBytes = 8 * 512 * 128
-		c.OnBlocks = func(_ *workloads.Request,
-			s record.BlockSample) {
+		c.OnBlocks = func(_ *workloads.Request, s record.BlockSample) {
 			hits = append(hits, int(s.Hits))
 		}
 		drive := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadLatency: ms / 10,
@@ -265,9 +263,8 @@ func TestWholeMooncakeTrace(t *testing.T) {
 				assert.True(t, slices.Equal(want, got), "%g GiB", gib)
 				b := res.BlockCache
 				t.Logf("%g GiB: %.5f, %d blocks read by %d operations, %d written by %d, in %v",
-					gib, *b.HitRatio,
-					b.Reads.Blocks, b.Reads.Operations, b.Writes.Blocks, b.Writes.Operations,
-					time.Duration(res.WindowNS).Round(time.Millisecond))
+					gib, *b.HitRatio, b.Reads.Blocks, b.Reads.Operations, b.Writes.Blocks,
+					b.Writes.Operations, time.Duration(res.WindowNS).Round(time.Millisecond))
 			}
 		})
 	}

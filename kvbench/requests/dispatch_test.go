@@ -45,8 +45,7 @@ func TestTheMostUrgentRequestGoesFirst(t *testing.T) {
 		cfg.Clock, cfg.Limit = wall, 4
 		cfg.Planner.Sizer.BytesPerToken = 1000 * unit
 		var order []int
-		cfg.OnDispatch = func(r *workloads.Request,
-			_ []workloads.Op) {
+		cfg.OnDispatch = func(r *workloads.Request, _ []workloads.Op) {
 			order = append(order, r.User)
 		}
 		mustRun(t, cfg)
@@ -131,8 +130,7 @@ func TestATurnStartsWhenTheOneBeforeItIsWrittenNotWhenItIsAnswered(t *testing.T)
 		cfg.Clock = wall
 		begin := wall.Now()
 		var at []time.Duration
-		cfg.OnDispatch = func(*workloads.Request,
-			[]workloads.Op) {
+		cfg.OnDispatch = func(*workloads.Request, []workloads.Op) {
 			at = append(at, wall.Now()-begin)
 		}
 		mustRun(t, cfg)

@@ -194,8 +194,7 @@ func TestFailuresOfTheWarmupAreComparedWithItsOperations(t *testing.T) {
 		return nil
 	})
 	src := population(20, func(u *users.Config) {
-		u.Rate, u.PrefillOnly, u.MultiTurn = 1e6, true,
-			false
+		u.Rate, u.PrefillOnly, u.MultiTurn = 1e6, true, false
 	})
 	cfg := testConfig(storage(tier, 1<<50), src, 4)
 	cfg.Warmup, cfg.Window = time.Minute, time.Minute

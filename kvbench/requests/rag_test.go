@@ -26,8 +26,7 @@ func ragConfig(documents, keep int, population int64) runConfig {
 		Think: [2]float64{0, 0}}}
 	corpus := users.NewCorpus(p.RAG, documents, model.Model{}, smallTokens, 42)
 	return runConfig{engine{
-		Info: record.Info{Result: result.Result{Benchmark: "RAG"}, Sizer: smallTokens,
-			QoS: p.QoS},
+		Info: record.Info{Result: result.Result{Benchmark: "RAG"}, Sizer: smallTokens, QoS: p.QoS},
 		Storage: kvbench.StorageConfig{Use: buffer.Use{Chunk: 256 << 10, Depth: 1, Workers: 4},
 			Verify: content.VerifyFull},
 	}, Config{

@@ -41,8 +41,7 @@ func (w *watchedLoad) watch(cfg runConfig) runConfig {
 		}
 		w.plans = append(w.plans, b.String())
 	}
-	cfg.OnBlocks = func(_ *workloads.Request,
-		s record.BlockSample) {
+	cfg.OnBlocks = func(_ *workloads.Request, s record.BlockSample) {
 		w.hits = append(w.hits, int(s.Hits))
 	}
 	return cfg
@@ -162,9 +161,8 @@ func TestABrokenInputFailsASimulation(t *testing.T) {
 func TestASimulationIngestsDocuments(t *testing.T) {
 	cfg := ragConfig(4, 0, 200)
 	cfg.Window, cfg.EndedBy = 0, result.EndedByMaxRequests
-	text, res := simulateTrace(t, cfg,
-		kvbench.SimConfig{Device: &tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30,
-			Parallelism: 1}})
+	text, res := simulateTrace(t, cfg, kvbench.SimConfig{Device: &tiers.DeviceModel{Read: 1 << 30,
+		Write: 1 << 30, Parallelism: 1}})
 	rag := res.Lookups.ByKind["rag"]
 	assert.Positive(t, rag.Hits)
 	assert.Zero(t, rag.Misses)

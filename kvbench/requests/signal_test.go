@@ -264,8 +264,7 @@ func TestASecondRunInTheSameDirectoryIsRefused(t *testing.T) {
 			_, second = runLoad(t.Context(),
 				func() runConfig {
 					c := onFiles(t, 1)
-					c.Storage.CacheDir =
-						cfg.Storage.CacheDir
+					c.Storage.CacheDir = cfg.Storage.CacheDir
 					return c
 				}())
 			interrupt(cancel)

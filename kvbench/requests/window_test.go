@@ -68,8 +68,7 @@ func TestAllOfTheFirstRequestsFinish(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			src := population(7, func(u *users.Config) {
-				u.MaxRequests, u.ClosedLoop = 100,
-					closed
+				u.MaxRequests, u.ClosedLoop = 100, closed
 			})
 			cfg := testConfig(plenty(), src, 3)
 			cfg.EndedBy = result.EndedByMaxRequests
@@ -93,9 +92,8 @@ func TestTheEndOfTheInputEndsTheWindow(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(strings.Join(rows, "\n")), 0o644))
 	cfg := testConfig(plenty(), nil, 4).finite()
 	cfg.Source = func() (workloads.Source, error) {
-		return traces.New(formats.Azure,
-			traces.Config{Paths: []string{path}, Cycles: 2, Profile: profile.Default(),
-				AllowMalformed: true})
+		return traces.New(formats.Azure, traces.Config{Paths: []string{path},
+			Cycles: 2, Profile: profile.Default(), AllowMalformed: true})
 	}
 	r := mustRun(t, cfg)
 	assert.EqualValues(t, 80, r.Requests.Completed)

@@ -245,8 +245,7 @@ func (w *worker) record(
 	sum := &w.job.sample
 	sum.Storage += s.IO()
 	switch {
-	case s.Purpose == workloads.ForPrefill,
-		s.Purpose == workloads.ForBlock && kind == tiers.Write:
+	case s.Purpose == workloads.ForPrefill, s.Purpose == workloads.ForBlock && kind == tiers.Write:
 		sum.Prefill += s.IO()
 	case s.Purpose != workloads.ForHistory && s.Purpose != workloads.ForPrefix:
 		sum.Decode += s.IO()
