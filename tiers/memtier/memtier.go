@@ -30,7 +30,7 @@ type Tier struct {
 	fresh   []byte   // of the last arena: what was never given out
 	free    [][]byte // released blocks, warmest last
 	held    int64    // bytes of entries, being written or committed
-	waste   int64    // bytes of blocks beyond them
+	used    int64    // bytes of their blocks
 	closed  bool
 }
 
@@ -69,7 +69,7 @@ func (t *Tier) Traits() tiers.Traits {
 func (t *Tier) Footprint() (held, waste int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.held, t.waste
+	return t.held, t.used - t.held
 }
 
 // entry is one entry's blocks. They return to the tier when the last user has gone: the tier
@@ -207,7 +207,7 @@ func (t *Tier) release(e *entry) {
 // take counts an entry's memory as used (+1) or free (-1).
 func (t *Tier) take(e *entry, sign int64) {
 	t.held += sign * e.o.Size
-	t.waste += sign * (int64(len(e.blocks))*blockSize - e.o.Size)
+	t.used += sign * int64(len(e.blocks)) * blockSize
 }
 
 func (t *Tier) error(op string, o tiers.Object, off int64, err error) error {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"kvbench/tiers"
@@ -13,7 +14,7 @@ type Device struct {
 	bare
 	model  tiers.DeviceModel
 	clock  clock.Clock
-	places placeHeap            // when each place is free again
+	places []time.Duration      // when each place is free again, in order
 	medium [tiers.NumOps]medium // without Duplex only the first counts
 	Busy   time.Duration        // time for which the medium was in use, both directions
 	Free   bool                 // nothing takes time: filling before the load
@@ -25,7 +26,7 @@ var _ tiers.Tier = (*Device)(nil)
 // NewDevice returns an idle one. All its users share the thread of a virtual clock.
 func NewDevice(m tiers.DeviceModel, description string, c clock.Clock) *Device {
 	return &Device{
-		model: m, clock: c, places: make(placeHeap, m.Parallelism),
+		model: m, clock: c, places: make([]time.Duration, m.Parallelism),
 		traits: tiers.Traits{Align: 1, Description: description},
 	}
 }
@@ -60,7 +61,10 @@ func (d *Device) submit(op tiers.Op, bytes int64) time.Duration {
 	pass := d.model.Passing(op, bytes)
 	d.Busy += pass
 	done := medium.take(start+latency, pass, d.model.Slice)
-	d.places.replaceFirst(done)
+	// Requests leave nearly in the order of their coming, so that the place is found near the end.
+	i, _ := slices.BinarySearch(d.places[1:], done)
+	copy(d.places, d.places[1:i+1])
+	d.places[i] = done
 	return done
 }
 
@@ -124,26 +128,3 @@ func (x *deviceIO) complete() {
 func (*deviceIO) Commit(context.Context) error { return nil }
 func (*deviceIO) Abort() error                 { return nil }
 func (*deviceIO) Close() error                 { return nil }
-
-// placeHeap is a min-heap of moments.
-type placeHeap []time.Duration
-
-// replaceFirst gives the earliest place a later moment.
-func (h placeHeap) replaceFirst(at time.Duration) {
-	i := 0
-	for {
-		child := 2*i + 1
-		if child >= len(h) {
-			break
-		}
-		if child+1 < len(h) && h[child+1] < h[child] {
-			child++
-		}
-		if h[child] >= at {
-			break
-		}
-		h[i] = h[child]
-		i = child
-	}
-	h[i] = at
-}

@@ -106,13 +106,12 @@ func Pass(
 		}
 		if failure = io.Err; failure == nil {
 			count(int64(io.N))
-			io.Off += int64(io.N)
-		}
-		if failure == nil && io.Off < size {
-			if failure = context.Cause(ctx); failure == nil {
-				prepare(io.Buf.B)
-				s.Submit(io)
-				return
+			if io.Off += int64(io.N); io.Off < size {
+				if failure = context.Cause(ctx); failure == nil {
+					prepare(io.Buf.B)
+					s.Submit(io)
+					return
+				}
 			}
 		}
 		over.Fire()

@@ -39,9 +39,11 @@ func resolve(dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the cache directory %s: %w", dir, err)
 	}
-	top, rest, err := nearest(abs)
-	for n := 0; errors.Is(err, fs.ErrNotExist) && n < 100; n++ {
-		top, rest, err = nearest(abs) // another run's end removed it between two looks
+	var top, rest string
+	for range attempts { // another run's end may remove it between two looks
+		if top, rest, err = nearest(abs); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
 	}
 	if err != nil {
 		return "", fmt.Errorf("the cache directory %s cannot be used: %w%s", dir, err,

@@ -74,12 +74,11 @@ func Open(opt Options) (*Dir, error) {
 	if opt.Rank < 0 {
 		return nil, fmt.Errorf("open the directory of rank %d: ranks count from 0", opt.Rank)
 	}
-	byDefault, err := isDefault(opt.CacheDir)
-	if err != nil {
-		return nil, err
-	}
 	path, made := filepath.Join(parent, fmt.Sprintf("rank_%d", opt.Rank)), ""
-	if byDefault {
+	if filepath.Clean(opt.CacheDir) == DefaultCacheDir() {
+		if err := checkOwner(opt.CacheDir); err != nil {
+			return nil, err
+		}
 		made = parent // whoever made it: the name is the suite's
 	}
 	for n := 0; ; n++ {
@@ -103,19 +102,15 @@ func Open(opt Options) (*Dir, error) {
 	}
 }
 
-// isDefault says whether dir is the default directory. It refuses one that somebody else
-// made first: /tmp is everybody's.
-func isDefault(dir string) (bool, error) {
-	if filepath.Clean(dir) != DefaultCacheDir() {
-		return false, nil
-	}
+// checkOwner refuses a default directory that somebody else made first: /tmp is everybody's.
+func checkOwner(dir string) error {
 	var s unix.Stat_t
 	if unix.Lstat(dir, &s) == nil &&
 		(s.Mode&unix.S_IFMT != unix.S_IFDIR || int(s.Uid) != os.Getuid()) {
-		return true, fmt.Errorf("the default cache directory %s was not made by this user "+
+		return fmt.Errorf("the default cache directory %s was not made by this user "+
 			"(owner %d); give one with -cache-dir", dir, s.Uid)
 	}
-	return true, nil
+	return nil
 }
 
 // makeParents makes dir and what is missing above it. It returns the outermost directory
