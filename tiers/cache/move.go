@@ -19,7 +19,8 @@ func (c *Cache) chunks(tag Tag, in *level, phase tiers.Phase) tiers.ChunkFunc {
 }
 
 // transferred reads or writes the first of objects, which lie in one level, and says how many that
-// were. A level without a tier takes no time and cannot fail.
+// were. A level without a tier takes no time and cannot fail. Transient failures are tried again;
+// the timing that counts is that of the last attempt: lost ones are counted, not averaged in.
 func (c *Cache) transferred(ctx context.Context, tag Tag, op tiers.Op, in *level,
 	objects []tiers.Object) (n int, tm tiers.Timing, err error) {
 	c.observer.Began(tag, objects[0], in.Kind, op, tag.Phase)
@@ -32,11 +33,16 @@ func (c *Cache) transferred(ctx context.Context, tag Tag, op tiers.Op, in *level
 		carry = c.transfer.Write
 	}
 	told := c.chunks(tag, in, tag.Phase)
-	for tries := 1; ; tries++ {
+	for tries := 0; ; tries++ {
 		n, tm, err = carry(ctx, in.Tier, told, objects...)
-		if err == nil || !c.again(ctx, tag, objects[0], in, op, tries, err) {
+		switch {
+		case err == nil:
+			return n, tm, nil
+		case tries == retries || !Transient(err) || ctx.Err() != nil:
+			c.failed(ctx, tag, objects[0], in.Kind, op, err)
 			return n, tm, err
 		}
+		c.observer.Retried(tag, objects[0], in.Kind, op, err)
 	}
 }
 
@@ -54,25 +60,12 @@ func (c *Cache) move(ctx context.Context, tag Tag, o tiers.Object, from, to *lev
 	return nil
 }
 
-// again says whether an operation that failed is tried again, which transient failures are. The
-// timing that counts is that of the last attempt: lost ones are counted, not averaged in.
-func (c *Cache) again(ctx context.Context, tag Tag, o tiers.Object, in *level, op tiers.Op,
-	tries int, err error) bool {
-	if tries > retries || !Transient(err) || ctx.Err() != nil {
-		c.failed(ctx, tag, o, in.Kind, op, err)
-		return false
-	}
-	c.observer.Retried(tag, o, in.Kind, op, err)
-	return true
-}
-
 // failed reports err unless it is only the echo of a cancelled run.
 func (c *Cache) failed(ctx context.Context, tag Tag, o tiers.Object, l tiers.Kind, op tiers.Op,
 	err error) {
-	if ctx.Err() != nil && (errors.Is(err, context.Cause(ctx)) || errors.Is(err, ctx.Err())) {
-		return
+	if !errors.Is(err, context.Cause(ctx)) && !errors.Is(err, ctx.Err()) {
+		c.observer.Failed(tag, o, l, op, err)
 	}
-	c.observer.Failed(tag, o, l, op, err)
 }
 
 // Transient says whether an operation that failed so may succeed when it is simply tried again.
