@@ -1,8 +1,8 @@
 // Package submission builds the directory tree of a submission to MLPerf Storage from a results
 // directory, and checks it against the closed division.
 //
-//	submission.go      Submission: read the results, check, build the tree beside its place
-//	tree.go            what the tree holds: results, run summary, check.md, reports
+//	submission.go      Submission: read the results, check, build the tree beside its place, of
+//	                   results, run summary, check.md and reports
 //	check.go           Check: every way in which results deviate from the closed division
 //	system.go          the description of the system, as far as results and discover tell
 //	check.md.tmpl, system.yaml.tmpl   the two texts

@@ -1,8 +1,8 @@
 // Package iotrace reads and writes I/O traces: one row per operation on an object of the cache, as
 // the Python benchmark's -io-trace-log writes them.
 //
-//	row.go       Row, Operation: what a row says, and what each of its columns may hold
-//	reader.go    Reader: rows of a file, ours or the Python benchmark's, malformed ones counted
+//	reader.go    Row, Operation: what a row says, and what each of its columns may hold; Reader:
+//	             rows of a file, ours or the Python benchmark's, malformed ones counted
 //	writer.go    Writer: rows into a file that is whole or is not there
 //
 // Begin with Row. Nothing here has a goroutine or a clock; a Reader and a Writer belong to one

@@ -3,8 +3,8 @@
 //
 //	population.go  User, Population: who there is, also as CPython's random draws it
 //	users.go       Config, Users: the Source; New, the times between requests, SetUsers
-//	take.go        Take, Written, Done: whose turn it is, and what its request is
-//	account.go     Account: what has arrived, without a list of it
+//	source.go      Take, Written, Done: whose turn it is, and what its request is; Account: what
+//	               has arrived, without a list of it
 //	heap.go        users by time
 //	rag.go         Corpus: documents; WithRAG: turns that retrieve, queries besides
 //
