@@ -30,7 +30,7 @@ func (m machine) devices() []Device {
 		}
 		d := Device{Device: environment.BlockDevice(dir)}
 		// Empty card readers and drives that are gone have no size.
-		if d.SizeBytes == nil || *d.SizeBytes == 0 {
+		if units.OrZero(d.SizeBytes) == 0 {
 			continue
 		}
 		// Device mapper and md list what they are made of.

@@ -13,6 +13,7 @@ import (
 
 	"kvbench/kvbench/environment"
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tracing/host"
 )
 
@@ -109,12 +110,10 @@ func (m machine) directory(dir string, e result.Environment) *Directory {
 		return nil
 	}
 	d := &Directory{Path: dir, Filesystem: e.Filesystem, TotalBytes: fs.Total, FreeBytes: fs.Free,
-		Root: fs.Root, Network: fs.Network, InMemory: fs.Memory, DeviceReason: e.DeviceReason}
+		Root: fs.Root, Network: fs.Network, InMemory: fs.Memory,
+		Device: units.OrZero(e.Device).Name, DeviceReason: e.DeviceReason}
 	// Without a mount table, in some sandboxes, statfs still knows the type.
 	d.Filesystem.Type = cmp.Or(d.Filesystem.Type, fs.Type)
-	if e.Device != nil {
-		d.Device = e.Device.Name
-	}
 	return d
 }
 

@@ -43,6 +43,7 @@ type programs interface {
 	shut() error
 	edge() (edge, error)
 	read() (counts, error)
+	missed() int64 // runs that the kernel skipped since attaching
 	// lostInFlight counts the requests that were dispatched before, in the window, and whose end
 	// was not seen.
 	lostInFlight(before uint64) (lostInFlight, error)
@@ -62,6 +63,7 @@ func (none) open() error                               { return nil }
 func (none) shut() error                               { return nil }
 func (none) edge() (edge, error)                       { return edge{}, nil }
 func (none) read() (counts, error)                     { return counts{}, nil }
+func (none) missed() int64                             { return 0 }
 func (none) lostInFlight(uint64) (lostInFlight, error) { return lostInFlight{}, nil }
 func (none) recoverLost(uint64) (uint64, error)        { return 0, nil }
 func (none) family() []int                             { return nil }
@@ -73,7 +75,7 @@ type edge struct {
 	inFlight [2]int64
 	idle     uint64 // since when nothing was in flight
 	first    uint64 // when the window's first request was dispatched, 0 = none yet
-	missed   int64  // runs that the kernel skipped since attaching
+	missed   int64  // at a window's ends: a system call for each program is too much in between
 }
 
 // window is what is read at its ends. Reading the kernel's counters comes later.
@@ -208,6 +210,7 @@ func (c *Collector) readEnd(w *window) {
 func (w *window) edge(to *edge, p programs) {
 	var err error
 	*to, err = p.edge()
+	to.missed = p.missed()
 	w.err = errors.Join(w.err, err)
 }
 

@@ -46,6 +46,7 @@ func (f *fakePrograms) open() error           { f.opened++; return f.openErr }
 func (f *fakePrograms) shut() error           { f.shutDone++; return nil }
 func (f *fakePrograms) read() (counts, error) { return f.counts, nil }
 func (f *fakePrograms) family() []int         { return f.ids }
+func (f *fakePrograms) missed() int64         { return 0 }
 func (f *fakePrograms) close() error          { f.closed++; return nil }
 func (f *fakePrograms) lostInFlight(uint64) (lostInFlight, error) {
 	return f.lost, nil

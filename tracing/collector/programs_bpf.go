@@ -82,7 +82,7 @@ func (k *kernelPrograms) edge() (edge, error) {
 	err := errors.Join(v[gauges[k.epoch&1]].Get(&g), v[bpf.TraceVarIdle].Get(&idle),
 		v[bpf.TraceVarFirst].Get(&first))
 	return edge{now: monotonic(), inFlight: [2]int64{int64(g[0][0]), int64(g[1][0])},
-		idle: idle[0], first: first[0], missed: k.missed()}, err
+		idle: idle[0], first: first[0]}, err
 }
 
 func (k *kernelPrograms) read() (counts, error) {
