@@ -44,7 +44,7 @@ func (r *reader) resultFile(data []byte, name string) error {
 // directory reads the result files below dir. Other JSON files there are none of our business.
 func (r *reader) directory(dir string) error {
 	before := r.records + r.again
-	err := jsonFiles(dir, func(path string) error {
+	err := jsonFiles(dir, "", func(path string) error {
 		// Other programs keep JSON beside results. Files that are named as results must be some.
 		err := r.file(path)
 		if !strings.HasPrefix(filepath.Base(path), "kvcache_results") {
@@ -65,11 +65,11 @@ func absolute(path string) string {
 	return cmp.Or(abs, path)
 }
 
-// jsonFiles finds the JSON files below dir, in the order of their names.
-func jsonFiles(dir string, f func(path string) error) error {
+// jsonFiles finds the JSON files below dir whose names begin so, in the order of their names.
+func jsonFiles(dir, prefix string, f func(path string) error) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") ||
-			filepath.Ext(path) != ".json" {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".json" ||
+			strings.HasPrefix(d.Name(), ".") || !strings.HasPrefix(d.Name(), prefix) {
 			return err
 		}
 		return f(path)

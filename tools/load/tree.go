@@ -56,17 +56,12 @@ var layout = regexp.MustCompile(
 // second result for the same trial and rank from another place. Of several in one directory the
 // newest is taken.
 func ReadTree(dir string) (*Tree, error) {
-	if info, err := os.Stat(dir); err != nil {
-		return nil, err
-	} else if !info.IsDir() {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%s is a file; name the results directory (-results-dir)", dir)
 	}
 	t := &Tree{Dir: dir}
 	// Names hold the time, so that of one directory the newest comes last.
-	err := jsonFiles(dir, func(path string) error {
-		if !strings.HasPrefix(filepath.Base(path), "kvcache_results_") {
-			return nil
-		}
+	err := jsonFiles(dir, "kvcache_results_", func(path string) error {
 		f, err := t.read(path)
 		if err == nil {
 			err = t.add(f)
