@@ -142,23 +142,20 @@ func (r *resolver) simulation(blocks bool) {
 // load has to depend on them and to go on until it has found the limit.
 func (r *resolver) autoscaling() {
 	v := r.v
-	if !v.Autoscaling || v.row("enable-autoscaling").refused {
+	if !v.Autoscaling {
 		return
 	}
-	refuse := func(required string) { r.refuse("enable-autoscaling", required) }
+	const name = "enable-autoscaling"
 	mode, named := v.Bench.all["autoscaler-mode"]
 	r.want(!named || mode == v.AutoscalerMode, "autoscaler-mode",
 		mode+" with "+v.Bench.Name+", which is named after it")
-	switch {
-	case v.Bench.Name != "" && v.Bench.Load != LoadUsers:
-		refuse("false with " + v.Bench.Name + ", which has no users")
-	case v.RequestRate > 0:
-		refuse("false with -request-rate: the rate does not depend on the users")
+	r.want(v.Bench.Name == "" || v.Bench.Load == LoadUsers, name,
+		"false with "+v.Bench.Name+", which has no users")
+	r.want(v.RequestRate == 0, name,
+		"false with -request-rate: the rate does not depend on the users")
 	// The loop of the autoscaler is time: rounds, not a number of requests.
-	case v.MaxRequests > 0:
-		refuse("false with -max-requests: the load would end with the requests")
-	case v.IOTraceLog != "" && v.Device == nil:
-		refuse("false with -io-trace-log alone: infinitely fast storage has no limit; give " +
-			"-simulate-device")
-	}
+	r.want(v.MaxRequests == 0, name,
+		"false with -max-requests: the load would end with the requests")
+	r.want(v.IOTraceLog == "" || v.Device != nil, name, "false with -io-trace-log alone: "+
+		"infinitely fast storage has no limit; give -simulate-device")
 }

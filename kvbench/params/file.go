@@ -2,6 +2,7 @@ package params
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -93,12 +95,9 @@ func (c *configFile) yamlError(line int, err error) {
 		texts = all.Errors
 	}
 	for _, text := range texts {
-		where := c.at(line)
 		m := yamlLine.FindStringSubmatch(text)
-		if m[1] != "" {
-			where = c.path + ":" + m[1]
-		}
-		c.bad = append(c.bad, where+": "+text[len(m[0]):])
+		c.bad = append(c.bad,
+			c.path+":"+cmp.Or(m[1], strconv.Itoa(line))+": "+text[len(m[0]):])
 	}
 }
 
