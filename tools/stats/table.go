@@ -57,7 +57,7 @@ type Change struct {
 	Ratio float64 // by which the new median is larger, as a share of the old one
 	P     float64 // of the Mann-Whitney test, for this cell alone
 
-	// Adjusted is P after Holm's correction over all headline metrics of the pair of runs; 0 for
+	// Adjusted is P after Holm's correction over all headline metrics of the pair of runs; P for
 	// other metrics, which are no part of that family.
 	Adjusted float64
 	Headline bool
@@ -74,11 +74,7 @@ const Alpha = 0.05
 // Significant says whether the difference is more than chance: after correction for headline
 // metrics, taken alone for the others.
 func (c *Change) Significant() bool {
-	p := c.P
-	if c.Headline {
-		p = c.Adjusted
-	}
-	return c.Incomparable == "" && p < Alpha
+	return c.Incomparable == "" && c.Adjusted < Alpha
 }
 
 // Metric returns the metric of a tidied unit, or nil.
@@ -289,7 +285,8 @@ func (m *Metric) summarize(assume benchmath.Assumption, differ []string) {
 		default:
 			cmp := assume.Compare(sample(first.Values), sample(c.Values))
 			old, new := first.Summary.Center, c.Summary.Center
-			c.Change = &Change{Ratio: (new - old) / math.Abs(old), P: cmp.P, Warnings: cmp.Warnings}
+			c.Change = &Change{Ratio: (new - old) / math.Abs(old), P: cmp.P, Adjusted: cmp.P,
+				Warnings: cmp.Warnings}
 		}
 	}
 }

@@ -82,9 +82,9 @@ func Change(c *stats.Change, m *stats.Metric) Cell {
 	if math.IsNaN(c.Ratio) || math.IsInf(c.Ratio, 0) {
 		text = units.Unknown
 	}
-	sub := "p=" + stats.Number(c.P)
+	sub := "p=" + stats.Number(c.Adjusted)
 	if c.Headline {
-		sub = "Holm p=" + stats.Number(c.Adjusted)
+		sub = "Holm " + sub
 	}
 	// With too few samples p is a number that means nothing.
 	if len(c.Warnings) > 0 {

@@ -202,10 +202,7 @@ func change(c *stats.Change) []any {
 	if c.Incomparable != "" {
 		return []any{nil, nil, "not comparable: " + c.Incomparable}
 	}
-	p, verdict := c.P, "no"
-	if c.Headline {
-		p = c.Adjusted
-	}
+	verdict := "no"
 	switch {
 	case c.Significant() && c.Headline:
 		verdict = "yes"
@@ -214,7 +211,7 @@ func change(c *stats.Change) []any {
 	case len(c.Warnings) > 0:
 		verdict = c.Warnings[0].Error()
 	}
-	return []any{share(c.Ratio), p, verdict}
+	return []any{share(c.Ratio), c.Adjusted, verdict}
 }
 
 // qos has a row for each class of a result in which requests completed.
