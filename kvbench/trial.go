@@ -188,11 +188,7 @@ func (t *trial) load(ctx context.Context) {
 		}
 	})
 	t.watch(opctx)
-	if t.phase.Warmup > 0 {
-		if !t.undisturbed(ctx, warm.Wait(t.ending.over)) {
-			t.closeWindow(ctx)
-			return
-		}
+	if t.phase.Warmup > 0 && t.undisturbed(ctx, warm.Wait(t.ending.over)) {
 		t.openWindow(opctx)
 	}
 	t.awaitEnd(ctx)

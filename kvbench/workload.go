@@ -1,6 +1,7 @@
 package kvbench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,25 +128,19 @@ type simulation struct {
 var errEnded = errors.New("the load has ended")
 
 // Fail ends the trial with an error and one of the result's reasons; the first error counts.
-func (e *Env) Fail(err error, endedBy string) {
-	end := &e.trial.ending
-	end.mu.Lock()
-	defer end.mu.Unlock()
-	if end.failure == nil {
-		end.failure, end.by = err, endedBy
-		end.cancel(err)
-	}
-}
+func (e *Env) Fail(err error, endedBy string) { e.trial.end(err, endedBy) }
 
 // End ends the window for one of the result's reasons. The first one counts, though a failure in
 // the same moment tells more.
-func (e *Env) End(by string) {
-	end := &e.trial.ending
-	end.mu.Lock()
-	defer end.mu.Unlock()
-	if end.by == "" {
-		end.by = by
-		end.cancel(errEnded)
+func (e *Env) End(by string) { e.trial.end(nil, by) }
+
+func (t *trial) end(failure error, by string) {
+	e := &t.ending
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.failure == nil && (failure != nil || e.by == "") {
+		e.failure, e.by = failure, by
+		e.cancel(cmp.Or(failure, errEnded))
 	}
 }
 
