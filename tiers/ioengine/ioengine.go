@@ -2,7 +2,6 @@ package ioengine
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"kvbench/tiers"
@@ -36,11 +35,7 @@ const (
 
 // String names the kind.
 func (k Kind) String() string {
-	names := [...]string{"read", "write", "sync", "datasync"}
-	if int(k) < len(names) {
-		return names[k]
-	}
-	return fmt.Sprintf("Kind(%d)", uint8(k))
+	return [...]string{"read", "write", "sync", "datasync"}[k]
 }
 
 // Op is one request. It may be submitted again when it is done, and within Done, which costs least.

@@ -29,8 +29,9 @@ func (bare) Close() error { return nil }
 // affair.
 type Link struct {
 	bare
-	clock clock.Clock
-	links [tiers.NumOps]link
+	clock     clock.Clock
+	bandwidth float64
+	links     [tiers.NumOps]link
 
 	mu sync.Mutex
 	// held is what opening or removing something that is not there is told by: an error, as in any
@@ -46,19 +47,14 @@ func NewLink(bandwidth float64, c clock.Clock) (*Link, error) {
 		return nil, fmt.Errorf("simulate a gpu with %g bytes/s: "+
 			"the bandwidth must be positive (-gpu-bandwidth-gbps)", bandwidth)
 	}
-	t := &Link{clock: c, held: make(map[tiers.ID]struct{})}
-	for op := range t.links {
-		t.links[op].bandwidth = bandwidth
-	}
-	return t, nil
+	return &Link{clock: c, bandwidth: bandwidth, held: make(map[tiers.ID]struct{})}, nil
 }
 
 // Traits: no data, and one request for all of it: transfers pass the link one after the other.
 func (t *Link) Traits() tiers.Traits {
 	return tiers.Traits{
 		Chunk: math.MaxInt, Align: 1,
-		Description: fmt.Sprintf("simulated, %.1f GB/s each way",
-			t.links[tiers.Read].bandwidth/1e9),
+		Description: fmt.Sprintf("simulated, %.1f GB/s each way", t.bandwidth/1e9),
 	}
 }
 
@@ -105,7 +101,8 @@ type linkIO struct {
 
 // Submit is done when the bytes have passed the link.
 func (l *linkIO) Submit(io *tiers.IO) {
-	io.Begun, io.Ended = l.link.reserve(l.tier.clock.Now(), int64(io.N))
+	passes := time.Duration(float64(io.N) / l.tier.bandwidth * float64(time.Second))
+	io.Begun, io.Ended = l.link.reserve(l.tier.clock.Now(), passes)
 	l.tier.clock.At(io.Ended, func() { io.End(nil) })
 }
 
@@ -126,17 +123,16 @@ func (*linkIO) Close() error { return nil }
 
 // link is one direction: a queue of transfers known by the time at which it will be empty.
 type link struct {
-	bandwidth float64
-	mu        sync.Mutex
-	free      time.Duration
+	mu   sync.Mutex
+	free time.Duration
 }
 
-// reserve queues n bytes and returns when the first of them begins to pass and the last has
-// arrived.
-func (l *link) reserve(now time.Duration, n int64) (begun, ended time.Duration) {
+// reserve queues bytes that take so long and returns when the first of them begins to pass and the
+// last has arrived.
+func (l *link) reserve(now, passes time.Duration) (begun, ended time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	begun = max(l.free, now)
-	l.free = begun + time.Duration(float64(n)/l.bandwidth*float64(time.Second))
+	l.free = begun + passes
 	return begun, l.free
 }

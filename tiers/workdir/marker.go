@@ -61,16 +61,13 @@ func (d *Dir) marker() string { return d.path + "/" + markerName }
 func (d *Dir) openMarker() (fresh bool, err error) {
 	// Without O_NONBLOCK a pipe of that name would hold the run up.
 	d.lock, err = OpenAt(d.fd, markerName, unix.O_RDONLY|unix.O_NONBLOCK, 0)
-	if errors.Is(err, unix.ENOENT) {
+	if fresh = errors.Is(err, unix.ENOENT); fresh {
 		if err := d.nothingInside(); err != nil {
 			return false, err
 		}
 		d.lock, err = OpenAt(d.fd, markerName, unix.O_RDONLY|unix.O_CREAT|unix.O_EXCL, 0o644)
-		if err != nil {
-			return false, fail("make", d.marker(), err)
-		}
-		fresh = true
-	} else if err != nil {
+	}
+	if err != nil {
 		return false, fail("open", d.marker(), err)
 	}
 	if err := d.lockMarker(); err != nil {
