@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"gopkg.in/yaml.v3"
+
 	"kvbench/kvbench/units"
 )
 
@@ -131,14 +133,11 @@ func scaled(to *time.Duration, unit time.Duration, low, high float64) kind[time.
 // several is a list of values of one kind, in brackets as YAML has it.
 func several[T any](to *[]T, of kind[T]) kind[[]T] {
 	return kind[[]T]{to, func(text string) (list []T, err error) {
-		inner, begins := strings.CutPrefix(text, "[")
-		inner, ends := strings.CutSuffix(inner, "]")
-		if !begins || !ends {
+		var items []string
+		if yaml.Unmarshal([]byte(text), &items) != nil {
 			return nil, errors.New("a list such as [1, 2]")
 		}
-		for item := range strings.FieldsFuncSeq(inner, func(r rune) bool {
-			return r == ',' || r == ' '
-		}) {
+		for _, item := range items {
 			x, err := of.parse(item)
 			if err != nil {
 				return nil, fmt.Errorf("a list of which each is %w", err)
