@@ -61,9 +61,7 @@ func New(cfg Config, r Routine) *Bench {
 }
 
 // Phases implements Workload.
-func (b *Bench) Phases() []kvbench.Phase {
-	return []kvbench.Phase{b.Phase}
-}
+func (b *Bench) Phases() []kvbench.Phase { return []kvbench.Phase{b.Phase} }
 
 // Prepare implements Workload. It rests first: what the drive still does for whoever used it before
 // would slow the filling.

@@ -41,28 +41,20 @@ func newScaler(l *Load) (*scaler, error) {
 	return &scaler{load: l, auto: newAutoscaler(*l.cfg.Autoscale, l.cfg.Users), source: src}, nil
 }
 
-// start takes the reference at the window's opening, and samples until ctx ends.
+// start begins with the window, before which nothing has counted, and samples until ctx ends.
 func (s *scaler) start(ctx context.Context) {
-	env := s.load.env
-	s.begin = env.Clock.Now()
-	s.at, s.bytes = s.begin, s.moved()
-	for op := range tiers.NumOps {
-		env.Rec.TakeRound(op)
-	}
-	env.Clock.Every(ctx, s.auto.cfg.Interval/roundSamples, func() { s.sample(ctx) })
-}
-
-// moved is how many bytes the storage tier has given and taken.
-func (s *scaler) moved() int64 {
-	l := s.load.env.Rec.Counters()
-	return l.Bytes[tiers.Storage][tiers.Read] + l.Bytes[tiers.Storage][tiers.Write]
+	clock := s.load.env.Clock
+	s.begin = clock.Now()
+	s.at = s.begin
+	clock.Every(ctx, s.auto.cfg.Interval/roundSamples, func() { s.sample(ctx) })
 }
 
 // sample notes a tenth of a round and ends the round with the last of them.
 //
 // A round is measured in tenths: their spread is the noise that growth has to exceed.
 func (s *scaler) sample(ctx context.Context) {
-	now, bytes := s.load.env.Clock.Now(), s.moved()
+	now, moved := s.load.env.Clock.Now(), s.load.env.Rec.Counters().Bytes[tiers.Storage]
+	bytes := moved[tiers.Read] + moved[tiers.Write]
 	if now <= s.at {
 		return
 	}
