@@ -70,10 +70,8 @@ type Planner struct {
 // when dst is too small.
 func (p Planner) Plan(dst []Op, r *Request) []Op {
 	op := func(kind OpKind, purpose Purpose, e Entry, times int) {
-		dst = append(dst, Op{
-			Kind: kind, Purpose: purpose, Key: e.Key, Tokens: e.Tokens,
-			Bytes: p.Sizer.Bytes(e.Tokens), Times: times,
-		})
+		dst = append(dst, Op{Kind: kind, Purpose: purpose, Key: e.Key, Tokens: e.Tokens,
+			Bytes: p.Sizer.Bytes(e.Tokens), Times: times})
 	}
 	if len(r.Blocks) > 0 {
 		for _, e := range r.Blocks {

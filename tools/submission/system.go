@@ -62,9 +62,7 @@ var versioned = regexp.MustCompile(`^(.+?)\s+(\S*\d.*)$`)
 // describe puts together what a result tells of its client, which was there when it ran, and what
 // discover tells, which may have been asked later: sockets, cores and links stand in no result.
 func describe(e result.Environment, h discover.Hardware) node {
-	n := node{
-		Name: "Benchmark client, as " + e.Hostname, Count: 1, CPU: e.CPUModel, OS: e.OS,
-	}
+	n := node{Name: "Benchmark client, as " + e.Hostname, Count: 1, CPU: e.CPUModel, OS: e.OS}
 	if t := e.Filesystem.Type; t != "" {
 		n.Filesystem = strings.TrimSuffix(t+" "+strings.Join(e.Filesystem.Options, ","), " ")
 	}

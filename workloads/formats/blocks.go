@@ -202,10 +202,8 @@ func blockRow(at float64, in, out int, ids []int64, size int, scope string) (Row
 		return Row{}, malformed("a block id stands twice in one request:" +
 			" its prefix would hold itself")
 	}
-	return Row{
-		Stamp: time.Duration(math.Round(at * 1e9)), Context: in, Generate: out,
-		Blocks: ids, BlockTokens: size, Scope: scope,
-	}, nil
+	return Row{Stamp: time.Duration(math.Round(at * 1e9)), Context: in, Generate: out,
+		Blocks: ids, BlockTokens: size, Scope: scope}, nil
 }
 
 // scopeName makes a text fit for the middle of a key.

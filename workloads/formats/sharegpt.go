@@ -14,9 +14,8 @@ import (
 func ShareGPT(maxContext, maxGenerate int, counter Tokenizer) Format {
 	open := func(path string) (Reader, error) {
 		doc, err := openDocument(path)
-		return &shareGPTRows{
-			document: doc, counter: counter, maxContext: maxContext, maxGenerate: maxGenerate,
-		}, err
+		return &shareGPTRows{document: doc, counter: counter,
+			maxContext: maxContext, maxGenerate: maxGenerate}, err
 	}
 	return Format{
 		Name: "ShareGPT", Untimed: true, Tokenizer: counter.Name, Open: open,

@@ -66,9 +66,8 @@ const MaxTopK = 1024
 func Default() Profile {
 	ms := func(p95, p99, p999, p9999 time.Duration, priority int) workloads.QoS {
 		const ms = time.Millisecond
-		return workloads.QoS{
-			P95: p95 * ms, P99: p99 * ms, P999: p999 * ms, P9999: p9999 * ms, Priority: priority,
-		}
+		return workloads.QoS{P95: p95 * ms, P99: p99 * ms, P999: p999 * ms, P9999: p9999 * ms,
+			Priority: priority}
 	}
 	return Profile{
 		Templates: []Template{

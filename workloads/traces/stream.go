@@ -158,10 +158,8 @@ func (s *rowStream) place(r formats.Row) traceRow {
 	if r.Opens {
 		s.talks++
 	}
-	t := traceRow{
-		Row: r, seq: s.seq, row: s.before + s.file.Report.Rows, cycle: s.cycle,
-		conversation: s.talks, arrival: s.times.arrive(s.seq),
-	}
+	t := traceRow{Row: r, seq: s.seq, row: s.before + s.file.Report.Rows, cycle: s.cycle,
+		conversation: s.talks, arrival: s.times.arrive(s.seq)}
 	s.seq++
 	return t
 }

@@ -26,10 +26,8 @@ var _ workloads.Corpus = (*Corpus)(nil)
 
 // NewCorpus returns documents for a model; bytes per token decide how many tokens fit into a chunk.
 func NewCorpus(p profile.RAG, documents int, m model.Model, s model.Sizer, seed uint64) *Corpus {
-	c := &Corpus{
-		profile: p, documents: documents, tokens: p.SmallModelTokens, chunkTokens: p.ChunkTokens,
-		stream: profile.NewStream(seed, corpusStream), seed: seed,
-	}
+	c := &Corpus{profile: p, documents: documents, seed: seed, tokens: p.SmallModelTokens,
+		chunkTokens: p.ChunkTokens, stream: profile.NewStream(seed, corpusStream)}
 	if m.Hidden >= 8192 || m.Layers >= 64 {
 		c.tokens = p.LargeModelTokens
 	}

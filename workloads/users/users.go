@@ -109,10 +109,8 @@ func New(cfg Config) *Users {
 		// A decode-only request writes nothing that a successor could wait for.
 		ordered: !cfg.Overtaking && !cfg.DecodeOnly,
 		tickets: math.MaxInt64,
-		shape: profile.Shape{
-			Profile: cfg.Profile, PrefixCaching: cfg.PrefixCaching,
-			PrefillOnly: cfg.PrefillOnly, DecodeOnly: cfg.DecodeOnly,
-		},
+		shape: profile.Shape{Profile: cfg.Profile, PrefixCaching: cfg.PrefixCaching,
+			PrefillOnly: cfg.PrefillOnly, DecodeOnly: cfg.DecodeOnly},
 	}
 	for _, u := range cfg.Users {
 		s.add(u)
@@ -138,10 +136,8 @@ func New(cfg Config) *Users {
 
 // add appends a user.
 func (s *Users) add(u User) *cursor {
-	c := &cursor{
-		slot: len(s.cursors), user: u, stream: profile.NewStream(s.cfg.Seed, u.ID),
-		conversation: 1, turn: 1,
-	}
+	c := &cursor{slot: len(s.cursors), user: u, stream: profile.NewStream(s.cfg.Seed, u.ID),
+		conversation: 1, turn: 1}
 	s.cursors = append(s.cursors, c)
 	return c
 }
