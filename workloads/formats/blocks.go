@@ -50,8 +50,8 @@ func openBlocks(path string) (Reader, error) {
 			return &sessionRows{document: doc, base: base}, err
 		}
 	}
-	lines, err := openLines(path, maxBlockLine)
-	return &mooncakeRows{lineReader: lines, scope: scopeName(base)}, err
+	text, err := openText(path, maxBlockLine)
+	return &mooncakeRows{lineReader{text, 0}, scopeName(base)}, err
 }
 
 // isSession tells the formats apart by the keys of the first object.
@@ -85,7 +85,7 @@ func isSession(path string) (bool, error) {
 // (FAST25-release/traces): {"timestamp": ms, "input_length": 6758, "output_length": 500,
 // "hash_ids": [0, 1, ...]}.
 type mooncakeRows struct {
-	*lineReader
+	lineReader
 	scope string
 }
 

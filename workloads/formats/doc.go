@@ -7,8 +7,9 @@
 //	blocks.go     Blocks: block traces, as Mooncake's JSON lines and as sessions of agents
 //	sharegpt.go   ShareGPT: recorded conversations, whose texts tokenizer.go counts
 //	validation.go ReadValidation: a recorded run to compare with
-//	csv.go        comma-separated values by column; also for package iotrace
-//	lines.go      lines of files, .gz and .zst unpacked; document.go: JSON value by value
+//	lines.go      lines of files, .gz and .zst unpacked, and comma-separated values by column;
+//	              also for package iotrace
+//	document.go   JSON value by value
 //
 // A new format is a file like requests.go; package traces needs to know no more of it. Nothing here
 // has a clock or a goroutine. A Reader belongs to one goroutine at a time, whoever opened it closes

@@ -55,7 +55,6 @@ type Config struct {
 type Trace struct {
 	cfg    Config
 	format formats.Format
-	name   string // of the format, in keys
 	shape  profile.Shape
 	stream profile.Stream
 	main   *rowStream
@@ -104,7 +103,7 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 		return nil, problems
 	}
 	t := &Trace{
-		cfg: cfg, format: format, name: strings.ToLower(format.Name),
+		cfg: cfg, format: format,
 		shape: profile.Shape{Profile: cfg.Profile, PrefixCaching: cfg.PrefixCaching,
 			PrefillOnly: cfg.PrefillOnly},
 		stream:   profile.NewStream(cfg.Seed, -1),
@@ -112,25 +111,16 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 		ideal:    idealCache{seen: make(map[string]map[int64]struct{})},
 	}
 	t.main, t.shadow = t.newStream(), t.newStream()
-	if err := t.skip(); err != nil {
-		return nil, err
+	// Reading up to the start may be millions of rows: here, where nobody waits for a request yet.
+	if cfg.Start > 0 {
+		if t.main.peek() == nil && t.main.err != nil {
+			return nil, t.main.err
+		}
+		if t.main.times.timed() {
+			t.shadow.peek()
+		}
 	}
 	return t, nil
-}
-
-// skip reads up to the start of the replay. That may be millions of rows: here, where nobody waits
-// for a request yet.
-func (t *Trace) skip() error {
-	if t.cfg.Start <= 0 {
-		return nil
-	}
-	if t.main.peek() == nil && t.main.err != nil {
-		return t.main.err
-	}
-	if t.main.times.timed() {
-		t.shadow.peek()
-	}
-	return nil
 }
 
 // newStream is a reader of the input, at its start.
@@ -194,7 +184,7 @@ func (t *Trace) request(row *traceRow) *workloads.Request {
 	}
 	r.Kind = t.shape.Kind(row.Context)
 	r.SystemPrompt, r.SystemPromptTokens = t.shape.Prompt(t.stream, row.seq)
-	r.Own.Key = workloads.RequestKey(t.name, row.row, row.cycle)
+	r.Own.Key = workloads.RequestKey(strings.ToLower(t.format.Name), row.row, row.cycle)
 	session := row.Session
 	if row.Turn > 0 {
 		session = strconv.FormatInt(row.conversation, 10)

@@ -46,7 +46,7 @@ func (s *Users) Written(r *workloads.Request) {
 // Done implements Source.
 func (s *Users) Done(r *workloads.Request, now time.Duration) {
 	c, mine := r.Origin.(*cursor)
-	if !mine || !s.closedLoop || c.state != inFlight || c.seq != r.Seq+1 {
+	if !mine || !s.cfg.ClosedLoop || c.state != inFlight || c.seq != r.Seq+1 {
 		return
 	}
 	c.arrival = s.arrivalAfter(c, r.Seq, max(now, r.Arrival))
@@ -59,7 +59,7 @@ func (s *Users) schedule(c *cursor) {
 		c.state = retired
 		return
 	}
-	if s.closedLoop {
+	if s.cfg.ClosedLoop {
 		s.tickets--
 	}
 	c.state = queued
@@ -131,12 +131,12 @@ func (s *Users) step(c *cursor, r *workloads.Request) {
 			c.history = append(c.history, r.Own)
 		}
 	}
-	if s.closedLoop {
+	if s.cfg.ClosedLoop {
 		c.state = inFlight
 		return
 	}
 	c.arrival = s.arrivalAfter(c, r.Seq, r.Arrival)
-	if s.ordered && c.turn > 1 {
+	if !s.cfg.Overtaking && c.turn > 1 {
 		c.state = blocked
 		return
 	}
@@ -164,7 +164,7 @@ func (s *Users) Account(until time.Duration) []workloads.ClassLoad {
 	loads := make([]workloads.ClassLoad, workloads.NumClasses)
 	for c := range loads {
 		loads[c] = s.taken[c]
-		if !s.closedLoop {
+		if !s.cfg.ClosedLoop {
 			loads[c] = s.counted.offered[c]
 			loads[c].Queued = loads[c].Offered - s.taken[c].Offered
 		}
@@ -177,7 +177,7 @@ func (s *Users) Account(until time.Duration) []workloads.ClassLoad {
 			continue
 		}
 		load.Oldest = min(load.Oldest, c.arrival)
-		if s.closedLoop {
+		if s.cfg.ClosedLoop {
 			load.Queued++
 			load.Offered++
 			load.OfferedTokens += s.ownOf(c, c.seq)

@@ -43,10 +43,8 @@ type Config struct {
 // one cursor. Taking a request costs O(log users), and memory does not depend on how far behind the
 // storage is.
 type Users struct {
-	cfg        Config
-	shape      profile.Shape
-	closedLoop bool
-	ordered    bool
+	cfg   Config
+	shape profile.Shape
 
 	cursors []*cursor // by slot
 	future  userHeap  // users whose next request has not arrived
@@ -103,11 +101,11 @@ const (
 
 // New returns the load at its origin.
 func New(cfg Config) *Users {
+	cfg.ClosedLoop = cfg.ClosedLoop && cfg.Rate <= 0
+	// A decode-only request writes nothing that a successor could wait for.
+	cfg.Overtaking = cfg.Overtaking || cfg.DecodeOnly
 	s := &Users{
-		cfg:        cfg,
-		closedLoop: cfg.ClosedLoop && cfg.Rate <= 0,
-		// A decode-only request writes nothing that a successor could wait for.
-		ordered: !cfg.Overtaking && !cfg.DecodeOnly,
+		cfg:     cfg,
 		tickets: math.MaxInt64,
 		shape: profile.Shape{Profile: cfg.Profile, PrefixCaching: cfg.PrefixCaching,
 			PrefillOnly: cfg.PrefillOnly, DecodeOnly: cfg.DecodeOnly},
@@ -119,7 +117,7 @@ func New(cfg Config) *Users {
 		c.arrival = s.arrivalAfter(c, -1, 0)
 	}
 	limit := cmp.Or(cfg.MaxRequests, math.MaxInt64)
-	if s.closedLoop {
+	if s.cfg.ClosedLoop {
 		s.tickets = limit
 	} else {
 		s.counted = &arrivals{left: limit}
@@ -166,7 +164,7 @@ func (s *Users) arrivalAfter(c *cursor, seq int64, at time.Duration) time.Durati
 		return at + max(1, workloads.Seconds(gap))
 	}
 	gap := workloads.Seconds(float64(c.user.Think * c.stream.Uniform(profile.DrawGap, n, 0.8, 1.2)))
-	if !s.closedLoop {
+	if !s.cfg.ClosedLoop {
 		gap = max(gap, minOpenLoopGap)
 	}
 	return at + gap
