@@ -55,7 +55,6 @@ type Config struct {
 // concurrent use; a Lease belongs to one goroutine.
 type Cache struct {
 	clock    clock.Clock
-	now      func() time.Duration
 	transfer *transfer.Transfer
 	observer Observer
 	policy   Policy
@@ -127,7 +126,7 @@ func New(cfg Config) (*Cache, error) {
 			errors.ErrUnsupported)
 	}
 	c := &Cache{
-		clock: cfg.Clock, now: cfg.Clock.Now, transfer: cfg.Transfer, observer: cfg.Observer,
+		clock: cfg.Clock, transfer: cfg.Transfer, observer: cfg.Observer,
 		policy:  cfg.Policy,
 		bounded: cfg.MaxWriters > 0, places: cfg.MaxWriters,
 		index: make(map[string]*Entry), search: search{need: make([]int64, len(cfg.Levels)+1)},

@@ -112,10 +112,10 @@ func (l *Lease) Write(ctx context.Context, i int, tag Tag) (n int, res Result, e
 	}
 	claims := l.together(i)
 	n, res.Bytes = len(claims), bytesOf(l.objects)
-	begun := c.now()
+	begun := c.clock.Now()
 	if c.bounded && !tag.Unbounded {
 		err = c.await(ctx, &c.writers, waiter{})
-		res.Slot = c.now() - begun
+		res.Slot = c.clock.Now() - begun
 		if err != nil {
 			return n, res, err
 		}
@@ -126,7 +126,7 @@ func (l *Lease) Write(ctx context.Context, i int, tag Tag) (n int, res Result, e
 	if err == nil {
 		err = c.await(ctx, &in.asks, waiter{in: in, bytes: res.Bytes})
 	}
-	res.Space += c.now() - begun - res.Slot
+	res.Space += c.clock.Now() - begun - res.Slot
 	if err != nil {
 		return n, res, err
 	}

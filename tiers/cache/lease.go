@@ -43,7 +43,6 @@ type Lease struct {
 	c       *Cache
 	open    bool // counted in Cache.open: with Prefix, from Decide to Close
 	claims  []claim
-	planned int            // claims that were looked at for planning, of those
 	work    []move         // planned and not done yet
 	objects []tiers.Object // of one transfer
 }
@@ -144,12 +143,13 @@ func (l *Lease) lookUp(wants []Want) {
 	}
 }
 
-// planRoom plans the room of the blocks to be written, first to last. Callers hold the lock.
+// planRoom plans the room of the blocks to be written, first to last; when it comes again it goes
+// on with those that have none. Callers hold the lock.
 func (l *Lease) planRoom() bool {
 	c := l.c
-	for ; l.planned < len(l.claims); l.planned++ {
-		cl := &l.claims[l.planned]
-		if !cl.owner || c.fits(cl.e.size) != nil {
+	for i := range l.claims {
+		cl := &l.claims[i]
+		if !cl.owner || cl.claimed != nil || c.fits(cl.e.size) != nil {
 			continue
 		}
 		switch {
@@ -210,7 +210,7 @@ func (l *Lease) Close(ctx context.Context, tag Tag) {
 		l.Drop(ctx, i, tag)
 	}
 	clear(l.claims)
-	l.claims, l.planned = l.claims[:0], 0
+	l.claims = l.claims[:0]
 	if !l.open {
 		return
 	}
@@ -264,11 +264,11 @@ func (l *Lease) Wait(ctx context.Context, i int, tag Tag) (waited time.Duration,
 		if cl.e.ready == nil {
 			cl.e.ready = c.clock.NewEvent()
 		}
-		ready, start := cl.e.ready, c.now()
+		ready, start := cl.e.ready, c.clock.Now()
 		c.mu.Unlock()
 		l.letGo(ctx, tag)
 		err = ready.Wait(ctx)
-		if waited = c.now() - start; err != nil {
+		if waited = c.clock.Now() - start; err != nil {
 			return waited, err
 		}
 		l.holdAgain()

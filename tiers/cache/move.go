@@ -90,7 +90,7 @@ func (c *Cache) makeRoom(ctx context.Context, tag Tag, planned *[]move) (took ti
 		return 0, nil
 	}
 	*planned = work[:0]
-	start := c.now()
+	start := c.clock.Now()
 	slices.SortStableFunc(work, func(a, b move) int { return cmp.Compare(b.to, a.to) })
 	for _, m := range work {
 		if m.to < len(c.levels) {
@@ -101,7 +101,7 @@ func (c *Cache) makeRoom(ctx context.Context, tag Tag, planned *[]move) (took ti
 		err = cmp.Or(err, c.unpin(ctx, tag, m.from))
 	}
 	clear(work) // no entry lives longer for that
-	return c.now() - start, err
+	return c.clock.Now() - start, err
 }
 
 // demote moves one entry: real I/O, a read of the upper and a write of the lower level. After a
@@ -137,13 +137,13 @@ func (c *Cache) demote(ctx context.Context, tag Tag, m move, err error) error {
 // reported, and a tier whose deletions fail ends the run by its errors, not by a hang.
 func (c *Cache) remove(ctx context.Context, tag Tag, r *replica) error {
 	ctx = context.WithoutCancel(ctx)
-	start := c.now()
+	start := c.clock.Now()
 	var err error
 	if r.in.Tier != nil {
 		err = r.in.Tier.Remove(ctx, r.obj)
 	}
 	if err == nil {
-		c.observer.Deleted(tag, r.obj, r.in.Kind, c.now()-start)
+		c.observer.Deleted(tag, r.obj, r.in.Kind, c.clock.Now()-start)
 	} else {
 		c.failed(ctx, tag, r.obj, r.in.Kind, tiers.Write, err)
 	}

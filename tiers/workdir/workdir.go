@@ -123,8 +123,7 @@ func makeParents(dir string) (top string, err error) {
 		top = at
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		removeUp(dir, top)
-		return "", fail("make the cache directory", dir, err)
+		return top, fail("make the cache directory", dir, err)
 	}
 	return top, nil
 }
