@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"math"
 
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
@@ -145,26 +144,16 @@ func blocks(r *result.Result) (t Table) {
 // blocksOverTime shows the hit ratio and the ideal one in each tenth of the window: where the two
 // come together the cache is warm. The ideal is unknown where it is of one interval.
 func blocksOverTime(r *result.Result) (t Table) {
-	tl := r.Timeline
 	const parts = 10
-	if r.BlockCache == nil || tl == nil || len(tl.Blocks) < parts {
+	x := r.Timeline.BlockRatios(parts)
+	if x == nil || len(x.At) < parts {
 		return t
 	}
 	t.Columns = head("hit ratio")
 	run, ideal := []any{"run"}, []any{"ideal"}
 	for i := range parts {
-		// A timeline has no fixed number of intervals: tenths differ by one at most.
-		asked, hits, best := 0.0, 0.0, 0.0
-		for k := i * len(tl.Blocks) / parts; k < (i+1)*len(tl.Blocks)/parts; k++ {
-			asked, hits = asked+float64(tl.Blocks[k]), hits+float64(tl.BlockHits[k])
-			if k >= len(tl.BlockIdeal) || tl.BlockIdeal[k] == nil {
-				best = math.NaN()
-			} else {
-				best += float64(*tl.BlockIdeal[k])
-			}
-		}
 		t.Columns = append(t.Columns, Column{Text: fmt.Sprintf("–%d %%", (i+1)*100/parts)})
-		run, ideal = append(run, ratioText(hits/asked)), append(ideal, ratioText(best/asked))
+		run, ideal = append(run, ratioText(x.Hit[i])), append(ideal, ratioText(x.Ideal[i]))
 	}
 	t.Rows = [][]any{run, ideal}
 	return t

@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -59,34 +58,4 @@ func TestMedian(t *testing.T) {
 	assert.Equal(t, 2.5, v)
 	_, ok = MedianOf(nil)
 	assert.False(t, ok)
-}
-
-func TestBlockRatios(t *testing.T) {
-	tl := &result.Timeline{IntervalNS: 5e8, Blocks: []int64{10, 0, 10, 20, 10},
-		BlockHits:  []int64{0, 0, 5, 15, 10},
-		BlockIdeal: []*int64{new(int64(2)), new(int64(0)), new(int64(8)), nil, new(int64(10))}}
-	nan := math.NaN()
-	equal := func(want, got []float64) {
-		t.Helper()
-		require.Len(t, got, len(want))
-		for i := range want {
-			if math.IsNaN(want[i]) {
-				assert.True(t, math.IsNaN(got[i]), "%d: %v", i, got[i])
-			} else {
-				assert.InDelta(t, want[i], got[i], 1e-12, "%d", i)
-			}
-		}
-	}
-	r := BlockRatios(tl, 100)
-	equal([]float64{0, 0.5, 1, 1.5, 2}, r.At)
-	equal([]float64{0, nan, 0.5, 0.75, 1}, r.Hit)
-	equal([]float64{0.2, nan, 0.8, nan, 1}, r.Ideal)
-	equal([]float64{0, 0, 0.25, 0.5, 0.6}, r.HitSoFar)
-	equal([]float64{0.2, 0.2, 0.5, nan, nan}, r.IdealSoFar)
-	r = BlockRatios(tl, 2) // three intervals each
-	equal([]float64{0, 1.5}, r.At)
-	equal([]float64{0.25, 25.0 / 30}, r.Hit)
-	equal([]float64{0.5, nan}, r.Ideal)
-	assert.Nil(t, BlockRatios(nil, 10))
-	assert.Nil(t, BlockRatios(&result.Timeline{IntervalNS: 1}, 10))
 }

@@ -203,7 +203,7 @@ func blockFigures(typical []trial, t *stats.Table) []Chart {
 	interval := Chart{Title: "Block hit ratio in each interval, median trial", X: overTime, Y: y}
 	soFar := Chart{Title: "Block hit ratio so far, median trial", X: overTime, Y: y}
 	for _, k := range typical {
-		r := stats.BlockRatios(k.Result.Timeline, mostPoints)
+		r := k.Result.Timeline.BlockRatios(mostPoints)
 		if r == nil {
 			continue
 		}

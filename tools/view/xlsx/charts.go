@@ -259,7 +259,7 @@ func timeChart(title, y string, at []float64, lines ...series) plot {
 // ratioLines are the block hit ratio and the ideal one, which is dashed: it is what could have
 // been.
 func ratioLines(title string, rec *load.Record) []plot {
-	x := stats.BlockRatios(rec.Result.Timeline, timePoints)
+	x := rec.Result.Timeline.BlockRatios(timePoints)
 	if x == nil {
 		return nil
 	}
