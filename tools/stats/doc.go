@@ -3,8 +3,7 @@
 //
 //	table.go         trials → Table: gathered, named, summarized, compared with the first run
 //	significance.go  Holm's correction, the least p of a number of samples, spread
-//	curves.go        what plots show: merged histograms as percentile curves and octaves, hit
-//	                 ratios over time
+//	curves.go        what plots show: merged histograms as percentile curves and octaves
 //	format.go        metrics and their values for people
 //
 // Nothing is assumed of the distributions: medians with the binomial confidence interval of order
