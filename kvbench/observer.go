@@ -76,11 +76,14 @@ func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, op tiers
 		s.Errno, s.Offset = "mismatch", new(mismatch.Offset)
 	}
 	o.Rec.Failure(s)
+	failed := o.Rec.Failed()
 	switch {
 	case s.Fatal:
 		o.Fail(fmt.Errorf("%s of %s on the %s tier: %w (%s)", op, ob.Key, l, err, why),
 			result.EndedByError)
-	case o.tooMany():
+	// The one-percent rule of spec 12, once there are enough failures to speak of a share.
+	// Failures count from the load's beginning, so the operations do, too.
+	case failed >= 10 && failed*100 > o.succeeded.Load()+failed:
 		o.Fail(fmt.Errorf("more than 1 %% of the operations failed, the last one: %s of %s on "+
 			"the %s tier: %w", op, ob.Key, l, err), result.EndedByError)
 	}
@@ -99,14 +102,6 @@ func (o *observer) row(operation iotrace.Operation, ob tiers.Object, l tiers.Kin
 	if err != nil {
 		o.Fail(err, result.EndedByError)
 	}
-}
-
-// tooMany is the one-percent rule of spec 12, once there are enough failures to
-// speak of a share. Failures count from the load's beginning, so the operations
-// do, too.
-func (o *observer) tooMany() bool {
-	failed := o.Rec.Failed()
-	return failed >= 10 && failed*100 > o.succeeded.Load()+failed
 }
 
 // fatal says why an error must end the trial, "" if it need not.

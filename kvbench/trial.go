@@ -148,11 +148,8 @@ func (t *trial) prepare() error {
 		t.sim.device.Free = true
 		defer func() { t.sim.device.Free = false }()
 	}
-	if err := t.workload.Prepare(ctx, &t.Env, 0); err != nil {
+	if err := t.workload.Prepare(ctx, &t.Env, 0); err != nil || !t.phase.Barrier {
 		return err
-	}
-	if !t.phase.Barrier {
-		return nil
 	}
 	begin, err := t.Group.Barrier(ctx, t.phase.Name)
 	if err != nil {

@@ -75,6 +75,7 @@ type account struct {
 	at           time.Duration // of the load's time
 	classes      [workloads.NumClasses]classCounts
 	worked, idle time.Duration // of all workers since the window opened
+	workers      int           // how many there are
 	input        *result.Input // of a recorded source
 }
 
@@ -278,7 +279,8 @@ func (d *dispatcher) open(start func() time.Duration) account {
 // belong to one moment.
 func (d *dispatcher) accountAt(at time.Duration) account {
 	d.pool.pass(min(at, d.windowEnd()))
-	a := account{at: at - d.origin, classes: d.classes, worked: d.pool.worked, idle: d.pool.idle}
+	a := account{at: at - d.origin, classes: d.classes, workers: len(d.pool.alive),
+		worked: d.pool.worked, idle: d.pool.idle}
 	for j := range d.inflight {
 		n := &a.classes[j.req.Class]
 		n.inFlight++

@@ -53,13 +53,6 @@ func (d *dispatcher) staff(n int, change func(now time.Duration)) (start []int) 
 	return start
 }
 
-// working is how many workers there are.
-func (d *dispatcher) working() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.pool.alive)
-}
-
 // startWorkers makes the number of workers n, in one step with a change. Those that are too many
 // end by themselves, when they come for their next request.
 func (l *Load) startWorkers(ctx context.Context, n int, change func(now time.Duration)) {

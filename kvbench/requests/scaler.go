@@ -66,7 +66,7 @@ func (s *scaler) sample(ctx context.Context) {
 	mean, deviation := stat.MeanStdDev(s.samples, nil)
 	s.samples = s.samples[:0]
 	users, over := s.auto.end(result.Round{
-		AtS: (now - s.begin).Seconds(), Workers: s.load.dispatch.working(),
+		AtS: (now - s.begin).Seconds(), Workers: s.load.dispatch.account(now).workers,
 		Goroutines: runtime.NumGoroutine(), BytesPerSecond: mean,
 		Noise:   noiseErrors * stat.StdErr(deviation, roundSamples),
 		ReadP95: s.latency(tiers.Read), WriteP95: s.latency(tiers.Write),
