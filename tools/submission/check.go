@@ -29,16 +29,17 @@ func (d Deviation) String() string {
 	if n := len(d.Where) - 3; n > 0 {
 		where = fmt.Sprintf("%s and %d more", strings.Join(d.Where[:3], ", "), n)
 	}
-	group := d.Group
-	if isOption(group) {
-		group = "option " + group
-	}
-	return fmt.Sprintf("%s: %s (%s)", group, d.What, where)
+	return fmt.Sprintf("%s: %s (%s)", named(d.Group, " "), d.What, where)
 }
 
-// isOption tells an option's number from a benchmark's name. Groups are text, because a benchmark
-// that is no option of MLPerf has none.
-func isOption(group string) bool { return strings.Trim(group, "0123456789") == "" }
+// named is what a group is called: options have numbers, benchmarks that are none of MLPerf's have
+// names.
+func named(group, between string) string {
+	if strings.Trim(group, "0123456789") == "" {
+		return "option" + between + group
+	}
+	return group
+}
 
 // Check is the outcome of the closed-division check.
 type Check struct {
@@ -243,12 +244,10 @@ func sameDirectory(a, b *result.Result) bool {
 	if a.IO.CacheDir == "" || a.IO.CacheDir != b.IO.CacheDir {
 		return false
 	}
-	if a.Environment.Hostname == b.Environment.Hostname {
-		return true
-	}
-	source := a.Environment.Filesystem.Source
+	here, there := a.Environment, b.Environment
+	source := here.Filesystem.Source
 	remote := strings.Contains(source, ":") || strings.HasPrefix(source, "//")
-	return remote && source == b.Environment.Filesystem.Source
+	return here.Hostname == there.Hostname || remote && source == there.Filesystem.Source
 }
 
 // remarks collects what no rule forbids.

@@ -147,7 +147,16 @@ func (s *Submission) publish(runs []run) error {
 	}
 	defer os.RemoveAll(stage)
 	fresh := filepath.Join(stage, "new")
-	if err := s.build(filepath.Join(fresh, s.Division, s.Organisation), runs); err != nil {
+	top := filepath.Join(fresh, s.Division, s.Organisation)
+	for _, r := range runs {
+		if err := s.run(filepath.Join(top, r.dir), &r); err != nil {
+			return err
+		}
+	}
+	err = put(filepath.Join(top, "systems", s.System+".yaml"), func(w io.Writer) error {
+		return writeSystem(w, s.System, nodes(s.tree.Files, s.Hardware))
+	})
+	if err != nil {
 		return err
 	}
 	return os.Rename(fresh, s.Out) // over an empty directory, too
@@ -176,18 +185,6 @@ func (s *Submission) runs(all *aggregate.Summary) []run {
 		list[i].Files = append(list[i].Files, f)
 	}
 	return list
-}
-
-// build makes the tree of an organisation. Nothing outside of top is touched.
-func (s *Submission) build(top string, runs []run) error {
-	for _, r := range runs {
-		if err := s.run(filepath.Join(top, r.dir), &r); err != nil {
-			return err
-		}
-	}
-	return put(filepath.Join(top, "systems", s.System+".yaml"), func(w io.Writer) error {
-		return writeSystem(w, s.System, nodes(s.tree.Files, s.Hardware))
-	})
 }
 
 // put writes a file of the stage, with its directory. The tree is moved when it is whole, so that
@@ -254,10 +251,7 @@ func (s *Submission) run(dir string, r *run) error {
 // place is where a result stands in the tree: as a run writes it, whatever directory it came from.
 func place(f load.File) string {
 	group := strings.ReplaceAll(f.Group, "/", "_")
-	if isOption(group) {
-		group = "option_" + group
-	}
-	return filepath.Join(group, fmt.Sprintf("trial_%d", f.Trial), fmt.Sprintf("rank_%d", f.Rank),
+	return filepath.Join(named(group, "_"), fmt.Sprintf("trial_%d/rank_%d", f.Trial, f.Rank),
 		filepath.Base(f.Path))
 }
 
