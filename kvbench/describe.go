@@ -118,7 +118,20 @@ func (t *trial) measured() {
 		d := after.Sub(t.stat)
 		t.info.DeviceWitness, t.info.DeviceBusy = counted(t.device.Name, d), d.IOTicks
 	}
-	t.info.Harness = used(t.usage, host.ReadUsage())
+	before, now := t.usage, host.ReadUsage()
+	cpu := max(now.CPU-before.CPU, 0) // where the system reckons it, it may go back a little
+	t.info.Harness = result.Harness{
+		CPUSeconds: cpu.Seconds(), CPUNS: int64(cpu),
+		Mallocs:    int64(now.Mallocs - before.Mallocs),
+		AllocBytes: int64(now.AllocBytes - before.AllocBytes),
+		GCCount:    int64(now.NumGC - before.NumGC),
+		GCPauseNS:  int64(now.GCPause - before.GCPause),
+		VolCtxSw:   now.VolCtxSw - before.VolCtxSw,
+		InvolCtxSw: now.InvolCtxSw - before.InvolCtxSw,
+	}
+	if now.PeakRSS > 0 {
+		t.info.Harness.PeakRSSBytes = new(now.PeakRSS)
+	}
 }
 
 // counted is what the kernel counted between two readings.
@@ -127,22 +140,4 @@ func counted(device string, d host.BlockStat) result.Witness {
 		Device: device, ReadBytes: new(max(d.ReadBytes, 0)), WriteBytes: new(max(d.WriteBytes, 0)),
 		ReadIOs: new(max(d.ReadIOs, 0)), WriteIOs: new(max(d.WriteIOs, 0)),
 	}
-}
-
-// used tells what the process took between two readings.
-func used(before, after host.Usage) result.Harness {
-	cpu := max(after.CPU-before.CPU, 0) // where the system reckons it, it may go back a little
-	h := result.Harness{
-		CPUSeconds: cpu.Seconds(), CPUNS: int64(cpu),
-		Mallocs:    int64(after.Mallocs - before.Mallocs),
-		AllocBytes: int64(after.AllocBytes - before.AllocBytes),
-		GCCount:    int64(after.NumGC - before.NumGC),
-		GCPauseNS:  int64(after.GCPause - before.GCPause),
-		VolCtxSw:   after.VolCtxSw - before.VolCtxSw,
-		InvolCtxSw: after.InvolCtxSw - before.InvolCtxSw,
-	}
-	if after.PeakRSS > 0 {
-		h.PeakRSSBytes = new(after.PeakRSS)
-	}
-	return h
 }

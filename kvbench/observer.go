@@ -71,8 +71,7 @@ func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, op tiers
 	// The error becomes a text at once: what it holds, a file or a buffer, is not kept.
 	s := result.ErrorSample{Tier: l.String(), Operation: op.String(), Errno: errnoName(err),
 		Key: ob.Key, Message: err.Error(), Fatal: why != ""}
-	var mismatch *content.MismatchError
-	if errors.As(err, &mismatch) {
+	if mismatch, ok := errors.AsType[*content.MismatchError](err); ok {
 		s.Errno, s.Offset = "mismatch", new(mismatch.Offset)
 	}
 	o.Rec.Failure(s)

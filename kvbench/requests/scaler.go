@@ -28,9 +28,7 @@ type scaler struct {
 
 // scaledWorkers is how many workers a number of users has (spec 4): one each, up to a bound past
 // which more workers only wait for each other's buffers.
-func scaledWorkers(users int) int { return min(users, maxScaledWorkers) }
-
-const maxScaledWorkers = 500
+func scaledWorkers(users int) int { return min(users, 500) }
 
 func newScaler(l *Load) (*scaler, error) {
 	src, ok := l.src.(workloads.Scalable)
