@@ -139,6 +139,13 @@ func SystemKey(n int) string {
 // systemKeys spares an allocation per request with one of the first prompts.
 var systemKeys = [...]string{"system/0", "system/1", "system/2", "system/3", "system/4", "system/5"}
 
+// Before a decode-only load so many entries of so many tokens are written for each user. Its
+// requests read random ones of them.
+const (
+	PopulationPerUser = 10
+	PopulationTokens  = 2048
+)
+
 // PopulationKey is the key of an entry written before a decode-only load.
 func PopulationKey(n int) string { return "pop/" + strconv.Itoa(n) }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"kvbench/tracing/host"
+	"kvbench/workloads"
 )
 
 // Spec 6: the storage tier takes 95 % of what is free and leaves at least 5 %
@@ -98,15 +99,9 @@ func CheckMemory(m Memory, workers int, l host.Limits) error {
 
 func toGiB(n int64) float64 { return float64(n) / (1 << 30) }
 
-// entriesPerUser and populationTokens describe what decode-only writes before its window.
-const (
-	entriesPerUser   = 10
-	populationTokens = 2048
-)
-
 // DecodePopulation is what decode-only writes before its window: entries of so many tokens.
 func (v *Values) DecodePopulation() (entries, tokens int) {
-	return entriesPerUser * v.Users, populationTokens
+	return workloads.PopulationPerUser * v.Users, workloads.PopulationTokens
 }
 
 // LargestEntry is the largest entry that the users can ask for, in tokens and in bytes of this
@@ -114,7 +109,7 @@ func (v *Values) DecodePopulation() (entries, tokens int) {
 func (v *Values) LargestEntry() (tokens int, bytes int64) {
 	tokens = v.Profile.MaxContextTokens()
 	if v.DecodeOnly {
-		tokens = populationTokens
+		tokens = workloads.PopulationTokens
 	}
 	return tokens, v.Sizer().Bytes(tokens)
 }
@@ -139,10 +134,10 @@ func (v *Values) CheckFit(capacity int64) Violations {
 			"smaller", formatUpGiB(size), tokens, v.ModelName)
 	}
 	// Or the window would read what had been evicted before it began.
-	if each := size * entriesPerUser; v.DecodeOnly && each*int64(v.Users) > capacity {
+	if each := size * workloads.PopulationPerUser; v.DecodeOnly && each*int64(v.Users) > capacity {
 		return refuse("at least %s (decode-only reads %d entries of %d tokens of each of %d "+
-			"users) or -num-users at most %d", formatUpGiB(each*int64(v.Users)), entriesPerUser,
-			tokens, v.Users, capacity/each)
+			"users) or -num-users at most %d", formatUpGiB(each*int64(v.Users)),
+			workloads.PopulationPerUser, tokens, v.Users, capacity/each)
 	}
 	return nil
 }

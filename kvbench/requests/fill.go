@@ -26,7 +26,7 @@ func (l *Load) populate(ctx context.Context) error {
 	p := l.cfg.Population
 	total := int64(p.Entries) * l.cfg.Planner.Sizer.Bytes(p.Tokens)
 	err := l.fits(fmt.Sprintf("the %d entries of decode-only", p.Entries), total, "-num-users",
-		p.Entries/populationPerUser)
+		p.Entries/workloads.PopulationPerUser)
 	if err != nil || total == 0 {
 		return err
 	}
@@ -35,9 +35,6 @@ func (l *Load) populate(ctx context.Context) error {
 		return workloads.Entry{Key: workloads.PopulationKey(n), Tokens: p.Tokens}
 	})
 }
-
-// populationPerUser is how many entries decode-only writes per user (spec 5).
-const populationPerUser = 10
 
 // fits refuses what is larger than the terminal tier, and says which value of an option would do.
 func (l *Load) fits(what string, bytes int64, option string, value int) error {

@@ -101,9 +101,9 @@ func (s *Users) request(c *cursor) *workloads.Request {
 	r.Kind = s.shape.Kind(r.ContextTokens)
 	r.SystemPrompt, r.SystemPromptTokens = s.shape.Prompt(c.stream, c.seq)
 	if s.cfg.DecodeOnly {
-		entries := max(1, populationPerUser*len(s.cfg.Users))
+		entries := max(1, workloads.PopulationPerUser*len(s.cfg.Users))
 		n := c.stream.Between(profile.DrawPopulation, c.seq, 0, entries-1)
-		r.Own = workloads.Entry{Key: workloads.PopulationKey(n), Tokens: populationTokens}
+		r.Own.Key, r.Own.Tokens = workloads.PopulationKey(n), workloads.PopulationTokens
 		return r
 	}
 	r.Own = workloads.Entry{

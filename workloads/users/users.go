@@ -92,13 +92,6 @@ const (
 	retired                     // beyond MaxRequests, or silent
 )
 
-// Before a decode-only load so many entries of so many tokens were written for each user. Its
-// requests read random ones of them.
-const (
-	populationPerUser = 10
-	populationTokens  = 2048
-)
-
 // New returns the load at its origin.
 func New(cfg Config) *Users {
 	cfg.ClosedLoop = cfg.ClosedLoop && cfg.Rate <= 0
