@@ -222,6 +222,12 @@ func TestManyLines(t *testing.T) {
 	assert.Equal(t, n, got)
 }
 
+// Pages and workbooks ask each of thousands of lines for each histogram.
+func TestLinesWithoutAFileAreAskedForHistogramsAtNoCost(t *testing.T) {
+	rec := &Record{Name: "X"}
+	assert.Zero(t, testing.AllocsPerRun(10, func() { assert.Empty(t, rec.Tracing()) }))
+}
+
 // generator writes n benchmark results without holding them.
 type generator struct {
 	n, at int

@@ -113,7 +113,7 @@ func TrialOf(rec *Record) Trial { return Trial{rec.Name, []*Record{rec}, rec.Val
 
 // section is what stands under a key at the top of the result file, nil where there is none.
 func (rec *Record) section(key string) json.RawMessage {
-	if rec.sections == nil {
+	if rec.sections == nil && rec.Raw != nil {
 		_ = json.Unmarshal(rec.Raw, &rec.sections) // it was valid when it was read
 	}
 	return rec.sections[key]

@@ -55,8 +55,12 @@ var traceUnits = map[string]string{"us": "µs", "kb": "KiB", "gb": "GiB"}
 // none.
 func (rec *Record) Tracing() (out []TraceHistogram) {
 	// The raw file is read, not the typed result: the Python benchmark has the same keys.
+	section := rec.section("device_latency_tracing")
+	if section == nil { // as of thousands of lines without a file
+		return nil
+	}
 	var all map[string]json.RawMessage
-	_ = json.Unmarshal(rec.section("device_latency_tracing"), &all)
+	_ = json.Unmarshal(section, &all)
 	for _, known := range tracings {
 		h := TraceHistogram{Key: known[0], Title: known[1], What: known[2]}
 		h.Unit = cmp.Or(traceUnits[h.Key[strings.LastIndexByte(h.Key, '_')+1:]], "requests")
