@@ -54,6 +54,9 @@ func (r *reader) document(data []byte, name string) error {
 	}
 	for i := range d.Results {
 		rec := &d.Results[i]
+		if string(rec.Raw) == "null" { // as other programs write what is not there
+			rec.Raw = nil
+		}
 		if rec.Raw != nil {
 			if err := rec.parse(rec.Raw); err != nil {
 				return fmt.Errorf("%s: result of %s: %w", name, rec.Name, err)

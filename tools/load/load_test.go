@@ -228,6 +228,19 @@ func TestLinesWithoutAFileAreAskedForHistogramsAtNoCost(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(10, func() { assert.Empty(t, rec.Tracing()) }))
 }
 
+// Other programs that write the document have null for what is not there.
+func TestDocumentOfAnotherProgram(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "archive.json")
+	require.NoError(t, os.WriteFile(path, []byte(`{"kvreport_schema": "1.0", "results": [
+		{"name": "X", "config": null, "values": [{"unit": "ns/op", "value": 5}], "result": null}
+	], "units": null}`), 0o600))
+	records, _, _, err := read(t, Options{}, path)
+	require.NoError(t, err)
+	require.Len(t, records, 1)
+	assert.Nil(t, records[0].Raw)
+	assert.False(t, records[0].Python)
+}
+
 // generator writes n benchmark results without holding them.
 type generator struct {
 	n, at int
