@@ -223,8 +223,9 @@ func (r *Report) bench(b *stats.Benchmark) {
 		limit, named := r.Options.Limits.limit(m.Unit)
 		row := newRow(b.Name, m, limit)
 		old, new := row.old().N(), row.new().N()
-		// What is gated: the headline and what is named. The rest is shown with -all.
-		if gated := m == main || named && !gone; old == 0 || !gated {
+		// What is gated: the headline and what is named. The rest is shown with -all. A benchmark
+		// that is gone is missing even where the old side has no number of it that can be used.
+		if gated := m == main || named && !gone; !gated || old == 0 && !gone {
 			if old > 0 && new > 0 && r.Options.All {
 				r.Others = append(r.Others, row)
 			}

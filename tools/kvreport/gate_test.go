@@ -119,6 +119,10 @@ func TestGateMissing(t *testing.T) {
 	code, out, _ = runsGate("-old", new, "-new", file(t, header, lines("A", "write-B/s", 1e9, 6)))
 	assert.Equal(t, 1, code, "the metric is gone")
 	assert.Contains(t, out, "MISSING in new")
+	odd := file(t, header, lines("A", "read-B/s", 1e9, 6), "BenchmarkC 1 +Inf x/op 5 y/op\n")
+	code, out, _ = runsGate("-old", odd, "-new", new)
+	assert.Equal(t, 1, code, "a benchmark is gone whose first metric was no number")
+	assert.Contains(t, out, "MISSING in new")
 }
 
 func TestGateComparesMachinesWithDifferentCores(t *testing.T) {
