@@ -3,6 +3,8 @@ package formats
 import (
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -42,4 +44,24 @@ func TestNoFilesAreAnError(t *testing.T) {
 		_, err := Azure.Files(path)
 		assert.ErrorContains(t, err, want)
 	}
+}
+
+// A file of numbers where text should be takes memory as a file of text does.
+func TestShareGPTMemoryIsBoundedByTheText(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "talks.json")
+	text := `[{"conversations": [{"from": "human", "value": [` + strings.Repeat("1.5,", 1<<20) +
+		`1]}]}]`
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	counter, err := NewTokenizer(TokenizerChars, 4)
+	require.NoError(t, err)
+	rows, err := ShareGPT(100, 100, counter).Open(path)
+	require.NoError(t, err)
+	defer rows.Close()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	row, err := rows.Next()
+	runtime.ReadMemStats(&after)
+	require.NoError(t, err)
+	assert.Equal(t, Row{Context: 1}, row, "nothing was asked")
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8*len(text)))
 }

@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"encoding/json"
 	"io"
 	"strings"
 )
@@ -37,11 +38,23 @@ type conversation struct {
 	Conversations []message `json:"conversations"`
 }
 
-// message is what one side said. Data sets have numbers and null where an answer should be, which
-// must not cost the conversation.
+// message is what one side said.
 type message struct {
-	From  any `json:"from"`
-	Value any `json:"value"`
+	From  text `json:"from"`
+	Value text `json:"value"`
+}
+
+// text is a string; every other value counts as none. Data sets have numbers and null where an
+// answer should be, which must not cost the conversation, nor much memory: a list of numbers would
+// take thirty times its text.
+type text string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *text) UnmarshalJSON(b []byte) error {
+	if *t = ""; b[0] == '"' {
+		return json.Unmarshal(b, (*string)(t))
+	}
+	return nil
 }
 
 // Next implements Reader.
@@ -75,11 +88,10 @@ func (s *shareGPTRows) toList() error {
 func (s *shareGPTRows) pairs(messages []message) (turns []Row) {
 	asked, opened := "", false
 	for _, m := range messages {
-		from, _ := m.From.(string)
-		text, _ := m.Value.(string)
-		switch strings.ToLower(strings.TrimSpace(from)) {
+		said := string(m.Value)
+		switch strings.ToLower(strings.TrimSpace(string(m.From))) {
 		case "human", "user":
-			if asked = text; strings.TrimSpace(text) == "" {
+			if asked = said; strings.TrimSpace(said) == "" {
 				asked = ""
 			}
 		case "gpt", "chatgpt", "assistant", "model":
@@ -88,7 +100,7 @@ func (s *shareGPTRows) pairs(messages []message) (turns []Row) {
 			}
 			row := Row{
 				Context:  max(1, s.counter.Count(asked, s.maxContext)),
-				Generate: s.counter.Count(text, s.maxGenerate),
+				Generate: s.counter.Count(said, s.maxGenerate),
 				Turn:     len(turns) + 1,
 			}
 			row.Opens = row.Generate > 0 && !opened
