@@ -83,7 +83,7 @@ var fields = [...]struct {
 		return err == nil && n >= 0 && n <= maxTier
 	}},
 	{"a key of at most 4096 bytes", func(r *Row, text string) bool {
-		r.Key = text
+		r.Key = strings.Clone(text) // it is kept, and would keep its whole line
 		return text != "" && len(text) <= maxKey
 	}},
 	{"Prefill, Decode, Evict or Both", func(r *Row, text string) bool {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -184,6 +185,31 @@ func TestIOTraceEndsInTheMiddleOfAWrongFile(t *testing.T) {
 	_, report, err := readIO(t, ioFile(t, "prose.csv", b.String()), false)
 	require.ErrorContains(t, err, "malformed")
 	assert.EqualValues(t, formats.CheckedRows, report.Rows)
+}
+
+// A replay keeps keys, of which there may be millions, and not the lines that they stood in.
+func TestIOTraceKeysDoNotKeepTheirLines(t *testing.T) {
+	const rows, behind = 1000, 8 << 10
+	var text strings.Builder
+	text.WriteString(ioHeader)
+	for i := range rows {
+		fmt.Fprintf(&text, "1.0,Read,4096,Tier-2,key%d,Decode,%s\n", i,
+			strings.Repeat("x", behind))
+	}
+	path := ioFile(t, "trace.csv", text.String())
+	text.Reset()
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	list, _, err := readIO(t, path, false)
+	require.NoError(t, err)
+	require.Len(t, list, rows)
+	assert.Less(t, heap(), before+rows*behind/4)
+	runtime.KeepAlive(list)
 }
 
 func FuzzIOTrace(f *testing.F) {
