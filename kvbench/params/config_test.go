@@ -139,6 +139,7 @@ func TestOddFiles(t *testing.T) {
 		"decode: {batch_size: ~}":    "decode.batch_size must be one value",
 		"decode: {batch_size: {}}":   "decode.batch_size must be one value",
 		"decode: {? [1] : 2}":        "a key must be text",
+		"--- &a\n\"\": *a":           `c.yaml:2: unknown key "" at the top of the file`,
 		"decode: {batch_size: 0}":    "must be a whole number in 1…1073741824, given 0",
 		"decode: {batch_size: 4}\n---\ndecode: {}\n":                                     "a second document",
 		"qos_distribution: {interactive_probability: 0.9}":                               "qos_distribution.interactive_probability: must be at most qos_distribution.responsive_threshold (0.5)",

@@ -124,15 +124,17 @@ func (c *configFile) section(n *yaml.Node, path string, keys []parameter) {
 	for _, e := range c.entries(n, path) {
 		full := strings.TrimPrefix(path+"."+e.key, ".")
 		i := slices.IndexFunc(keys, func(k parameter) bool { return k.name == full })
+		// decode.batch_size must not pass for batch_size in decode, nor an empty key for the
+		// section that it stands in, of which there would be no end when that is its value.
+		name := e.key != "" && !strings.Contains(e.key, ".")
 		switch {
 		case full == sectionModels:
 			for _, m := range c.entries(e.value, full) {
 				c.model(m)
 			}
-		// decode.batch_size must not pass for batch_size in decode
-		case i >= 0 && !strings.Contains(e.key, "."):
+		case name && i >= 0:
 			c.values[full] = append(c.values[full], c.texts(e, keys[i])...)
-		case len(children(keys, full)) > 0 && !strings.Contains(e.key, "."):
+		case name && len(children(keys, full)) > 0:
 			c.section(e.value, full, keys)
 		default:
 			c.unknown(e, path, children(keys, path))
