@@ -176,15 +176,27 @@ func (c *configFile) unknown(e entry, section string, known []string) {
 // sweeps each is a text of its own.
 func (c *configFile) texts(e entry, k parameter) (list []setting) {
 	origin := Origin{FromFile, c.at(e.line)}
+	_, plain := k.value.(kind[string]) // would take a list for text
+	// Parameters are spelled as flags are, in quotes or without. Where the Python benchmark has a
+	// number, text keeps its quotes, with which no kind of number takes it.
+	number := !plain && !strings.HasPrefix(k.name, sectionParameters+".")
+	written := func(n *yaml.Node) string {
+		switch {
+		case n.Kind != yaml.ScalarNode:
+			return "[…]" // which no item of a list can be
+		case number && n.Tag == "!!str":
+			return strconv.Quote(n.Value)
+		}
+		return n.Value
+	}
 	var items []string
 	for _, item := range e.value.Content {
-		items = append(items, follow(item).Value)
-		list = append(list, setting{follow(item).Value, origin})
+		items = append(items, written(follow(item)))
+		list = append(list, setting{written(follow(item)), origin})
 	}
-	_, plain := k.value.(kind[string]) // would take a list for text
 	switch sequence := e.value.Kind == yaml.SequenceNode; {
 	case e.value.Kind == yaml.ScalarNode && e.value.Tag != "!!null":
-		return []setting{{e.value.Value, origin}}
+		return []setting{{written(e.value), origin}}
 	case sequence && k.name == sectionParameters+".sweep":
 		return list
 	case sequence && !plain:

@@ -121,7 +121,7 @@ func modelKeys(section string, m *model.Model) []parameter {
 	count("num_heads", &m.Heads)
 	count("kv_heads", &m.KVHeads)
 	key("dtype", word(&m.DType))
-	key("attention_type", word(&m.Attention))
+	key("attention_type", word((*string)(&m.Attention)))
 	count("kv_lora_rank", &m.KVLoraRank)
 	count("qk_rope_head_dim", &m.QKRopeHeadDim)
 	count("kv_dim_per_head", &m.HeadDim)

@@ -133,12 +133,15 @@ func scaled(to *time.Duration, unit time.Duration, low, high float64) kind[time.
 // several is a list of values of one kind, in brackets as YAML has it.
 func several[T any](to *[]T, of kind[T]) kind[[]T] {
 	return kind[[]T]{to, func(text string) (list []T, err error) {
-		var items []string
+		var items []yaml.Node // texts would hide what is nothing, or in quotes
 		if yaml.Unmarshal([]byte(text), &items) != nil {
 			return nil, errors.New("a list such as [1, 2]")
 		}
 		for _, item := range items {
-			x, err := of.parse(item)
+			if item.Tag == "!!str" {
+				item.Value = strconv.Quote(item.Value)
+			}
+			x, err := of.parse(item.Value)
 			if err != nil {
 				return nil, fmt.Errorf("a list of which each is %w", err)
 			}
