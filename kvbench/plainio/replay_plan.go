@@ -23,6 +23,7 @@ func (r *Replay) feed(ctx context.Context, b *Bench) {
 	origin := b.Clock.Now()
 	last, err := r.pass(ctx, b, origin, 0)
 	for cycle := 1; errors.Is(err, io.EOF) && cycle != r.Cycles; cycle++ {
+		_ = r.rows.Close() // only read from
 		if r.rows, err = iotrace.Open(r.Path, r.Allow); err == nil {
 			last, err = r.pass(ctx, b, origin, last+time.Millisecond)
 		}
