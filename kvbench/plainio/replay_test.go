@@ -178,6 +178,21 @@ func TestReplayKeepsTheTraceTime(t *testing.T) {
 	})
 }
 
+// A small file may be read many thousand times in a window.
+func TestReplayClosesTheFileOfEachPass(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which closes what nobody uses
+	path := traceFile(t, "1.0,Write,4096,Tier-2,a,Prefill")
+	res, err := runPlain(t.Context(), replayConfig(t, 1<<20), &Replay{Path: path, Cycles: 20})
+	require.NoError(t, err)
+	assert.EqualValues(t, 20, res.Input.Cycles)
+	open, err := filepath.Glob("/proc/self/fd/*") // empty where there is no such thing
+	require.NoError(t, err)
+	for _, fd := range open {
+		name, _ := os.Readlink(fd)
+		assert.NotEqual(t, path, name)
+	}
+}
+
 func TestReplayFailsOnABrokenTraceAndACorruptRead(t *testing.T) {
 	_, err := runPlain(t.Context(), replayConfig(t, 1<<20),
 		&Replay{Path: traceFile(t, "x", "y"), Cycles: 1})
