@@ -193,7 +193,7 @@ func (m machine) btrfsDevices(d Device) []string {
 func (d Device) Disks() ([]Disk, string) { return thisMachine().disks(d) }
 
 func (m machine) disks(d Device) (found []Disk, reason string) {
-	names := d.Members
+	names := slices.Clone(d.Members) // what lies below is appended
 	if d.Name != "" {
 		names = []string{d.Name}
 	}

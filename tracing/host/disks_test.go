@@ -60,6 +60,9 @@ func TestTargets(t *testing.T) {
 			assert.Equal(t, c.reason == "", reason == "")
 		})
 	}
+	several := append(make([]string, 0, 4), "md0")
+	_, _ = f.disks(Device{Members: several})
+	assert.Empty(t, several[:2][1], "others read the same members")
 	paths, _ := f.disks(Device{Disk: Disk{Name: "nvme0n1"}})
 	assert.True(t, paths[0].Hidden)
 }
