@@ -47,7 +47,7 @@ struct direction {
 	u64 lba[LBA_BUCKETS];
 };
 
-#define WINDOWS 2 // one is being filled while the other is read or cleared
+#define WINDOWS 2 // one is being filled while the other is read
 
 struct {
 	__uint(type, MAP_PERCPU_ARRAY);

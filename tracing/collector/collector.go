@@ -39,7 +39,7 @@ type Collector struct {
 
 // programs are the attached programs. They count twice: what is in the window, and what is not.
 type programs interface {
-	open() error // clears the window's counters and starts to fill them
+	open() error // notes where the counters stand and lets them count
 	shut() error
 	edge() (edge, error)
 	read() (counts, error)
