@@ -13,7 +13,6 @@ func Tables(r *result.Result) (all []Table) {
 	for _, of := range []func(*result.Result) Table{simulation, autoscaling, blocks, replay,
 		validation} {
 		if t := of(r); t.Title != "" {
-			t.Words = words(t.Sheet, r)
 			all = append(all, t)
 		}
 	}
@@ -29,9 +28,12 @@ func simulation(r *result.Result) (t Table) {
 	}
 	// Without a model of a device storage is infinitely fast, and its columns stay empty.
 	row := []any{r.Notice, nil, nil, nil, nil, nil, nil}
+	t.Words = []string{"Storage was infinitely fast: latencies are 0 and rates are those of the " +
+		"load."}
 	if d := s.Device; d != nil {
 		row = []any{r.Notice, d.Read, d.Write, float64(d.ReadLatency) / 1e3,
 			float64(d.WriteLatency) / 1e3, d.Parallelism, d.Duplex}
+		t.Words = deviceWords(r, d)
 	}
 	t.Title, t.Sheet = "Simulated, not measured", "Simulation"
 	t.Columns = []Column{{Sheet: "Notice"}, {Sheet: "Model Read (GiB/s)", Unit: units.BytesPerSec},
@@ -46,6 +48,37 @@ func simulation(r *result.Result) (t Table) {
 	return t
 }
 
+// deviceWords is the model in words, and how near it was to its limit.
+func deviceWords(r *result.Result, d *result.SimulatedDevice) []string {
+	medium := "one medium for reads and writes"
+	if d.Duplex {
+		medium = "a medium for each direction"
+	}
+	s := r.Simulation
+	line := "Its medium was busy " + units.Share.Text(s.DeviceBusyShare) + " of the time"
+	if s.QueueGrowth != nil {
+		line += ", the queue grew by " + number(s.QueueGrowth) + " requests/s"
+	}
+	if s.SustainedUsers != nil {
+		line += fmt.Sprintf(", and it would sustain %s of %d users", number(s.SustainedUsers),
+			r.Workload.Users)
+	}
+	return []string{fmt.Sprintf("The times are those of a model of a device: reads %s after %s, "+
+		"writes %s after %s, %d requests at a time, %s.", rate(d.Read), d.ReadLatency,
+		rate(d.Write), d.WriteLatency, d.Parallelism, medium), line + "."}
+}
+
+// sustained says how many users an autoscaler sustained, and whether that was found or is only how
+// far the search came.
+func sustained(a *result.AutoscaleSummary) string {
+	how := "the window ended before it was found"
+	if a.Found {
+		how = "found"
+	}
+	return fmt.Sprintf("%s: %d users sustained (%s), at most %d ran, at most %s", a.Mode,
+		a.SustainedUsers, how, a.PeakUsers, rate(a.PeakRate))
+}
+
 // autoscaling has a row for each round: what ran, what the storage did, and what was decided. Mode
 // and outcome stand in every row, so that rows of many results can be filtered.
 func autoscaling(r *result.Result) (t Table) {
@@ -55,6 +88,8 @@ func autoscaling(r *result.Result) (t Table) {
 	}
 	n, ms, bandwidth := units.Count, units.Milliseconds, units.BytesPerSec
 	t = Table{Title: "Autoscaler", Sheet: "Autoscaling", Folded: true,
+		Words: []string{fmt.Sprintf("%s; %d rounds, from %d to %d users.", sustained(a), a.Rounds,
+			a.InitialUsers, a.FinalUsers)},
 		Note: "Latencies are per 100 MiB; noise is two standard errors of the rate.",
 		Columns: []Column{{"round", "round", "Round", n},
 			{"at", "ended at", "Ended At (s)", units.Seconds}, {"users", "users", "Users", n},
@@ -175,7 +210,13 @@ func validation(r *result.Result) (t Table) {
 	if v == nil {
 		return t
 	}
+	word := "Failed: not within"
+	if v.Passed {
+		word = "Passed: within"
+	}
 	t = Table{Title: "Validation against a recorded run", Sheet: "Validation",
+		Words: []string{fmt.Sprintf("%s %s of %s (%s requests, %s malformed).", word,
+			units.Share.Text(v.Tolerance), v.Trace, count(v.Requests), count(v.Malformed))},
 		Columns: []Column{{" ", " ", "Number", units.Number},
 			{"run", "run", "This Run", units.Number},
 			{"recorded", "recorded", "Recorded", units.Number},

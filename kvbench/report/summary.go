@@ -1,12 +1,11 @@
 package report
 
 import (
-	"embed"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"text/template"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -15,64 +14,322 @@ import (
 	"kvbench/tracing"
 )
 
-//go:embed *.tmpl
-var texts embed.FS
-
 // How values read in a sentence.
 var (
 	number, count, bytes = units.Number.Text, units.Count.Text, units.Bytes.Text
 	rate, ns, percent    = units.BytesPerSec.Text, units.Nanoseconds.Text, units.Percent
 )
 
-// templates are parsed once; a mistake in them fails every test.
-var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"number": number, "count": count, "bytes": bytes, "rate": rate, "ns": ns, "percent": percent,
-	"share": units.Share.Text, "seconds": units.Seconds.Text, "ratio": units.HitRatio.Text,
-	"plural": units.Plural, "margin": func() string { return strings.Repeat(" ", 12) },
-	"mean": func(v []float64) string { return rate(units.Finite(stat.Mean(v, nil))) },
-	"add":  func(a, b int) int { return a + b }, "max": func(a, b int) int { return max(a, b) },
-	"words":      func(key string) string { return strings.ReplaceAll(key, "_", " ") },
-	"mostRounds": func() int { return mostRounds },
-	"untraced":   untraced, "join": strings.Join, "rounds": rounds, "sizes": sizes,
-	"latencies": latencies, "bySize": bySize, "reads": reads, "contexts": contexts,
-	"loadingWins": loadingWins, "tiers": tiers, "kinds": kinds,
-	"blocksOverTime": blocksOverTime, "validation": validation, "served": served,
-}).ParseFS(texts, "*.tmpl"))
-
-// summary is a result with what only its summary has.
-type summary struct {
-	*result.Result
-	Traced string // what the kernel saw, empty when it was not asked
-	Doubts []string
-}
-
 // WriteSummary writes the trial as a person reads it: what ran, what the storage did, for whom, at
 // what cost, and what to doubt. Units are binary, "–" stands for unknown or for a percentile with
 // too few samples. It fits in about 80 lines.
 func WriteSummary(w io.Writer, r *result.Result) error {
-	s := &summary{Result: r, Doubts: r.Warnings}
 	capture, err := captured(r)
-	if err == nil && capture != nil {
-		var traced strings.Builder
-		err = capture.WriteText(&traced, fioInput(r).Application)
-		s.Traced = traced.String()
-		// The warnings of a trace stand beside its numbers.
-		if capture.Capture.Status == tracing.StatusTraced {
-			s.Doubts = slices.DeleteFunc(slices.Clone(r.Warnings),
-				func(w string) bool { return slices.Contains(capture.Capture.Warnings, w) })
-		}
-	}
-	var text strings.Builder // written at once: others write to the same terminal
-	if err == nil {
-		err = templates.ExecuteTemplate(&text, "summary.txt.tmpl", s)
-	}
-	if err == nil {
-		_, err = io.WriteString(w, text.String())
-	}
 	if err != nil {
 		return fmt.Errorf("write summary: %w", err)
 	}
+	s := &summary{Result: r, capture: capture}
+	// What ran, and what bounded it: before any number, because it says which of them to believe.
+	s.head()
+	s.line("verdict", "%s: %s", r.Harness.Verdict.Kind, r.Harness.Verdict.Reason)
+	s.gap()
+	s.throughput()
+	s.tables(sizes(r))
+	s.gap()
+	// How long things took, from a single entry to a context.
+	s.tables(latencies(r)...)
+	s.tables(bySize(r), reads(r), contexts(r))
+	s.put("", loadingWins(r))
+	s.gap()
+	// What the cache did, and for whom.
+	s.tables(tiers(r))
+	s.cache()
+	s.blocks()
+	s.validation()
+	s.load()
+	s.gap()
+	// What it cost, what the kernel says of the same window, and what to doubt.
+	s.harness()
+	s.witness()
+	if capture != nil {
+		s.gap()
+		_ = capture.WriteText(s, fioInput(r).Application) // into memory
+	}
+	s.doubts()
+	// At once: others write to the same terminal.
+	if _, err := io.WriteString(w, s.String()); err != nil {
+		return fmt.Errorf("write summary: %w", err)
+	}
 	return nil
+}
+
+// LogLines is the result in at most nine lines for a benchmark's log, which the testing package
+// cuts after ten without -v. No line looks like the `key: value` of benchmark configuration, or
+// benchstat would take it for one and not compare the runs.
+func LogLines(r *result.Result) []string {
+	var lines []string
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	if n := r.Notice; n != "" {
+		add("%s", n)
+	}
+	if s := r.Simulation; s != nil && s.SustainedUsers != nil {
+		add("it would sustain %.0f of %d users, the queue grew by %s requests/s", *s.SustainedUsers,
+			r.Workload.Users, number(s.QueueGrowth))
+	}
+	if s := r.Summary.AutoscalingSummary; s != nil {
+		add("autoscaler (%s) sustained %d users at up to %s, from %d to at most %d users in %d "+
+			"rounds", s.Mode, s.SustainedUsers, rate(s.PeakRate), s.InitialUsers, s.PeakUsers,
+			s.Rounds)
+	}
+	if r.Status != result.StatusComplete {
+		add("the trial is %s (ended by %s), because %s", r.Status, r.EndedBy,
+			cmp.Or(r.Error, "its window did not end in order"))
+	}
+	for _, t := range r.Tiers {
+		if t.Level == "storage" {
+			add("storage moved %s read and %s written in %s", bytes(t.Read.Bytes),
+				bytes(t.Write.Bytes), ns(r.WindowNS))
+		}
+	}
+	if v := r.Harness.Verdict; v.Kind != "" {
+		add("%s, because %s", v.Kind, v.Reason)
+	}
+	if tr, _ := captured(r); tr != nil && tr.Capture.Status != tracing.StatusTraced {
+		why := tr.Capture.Reason
+		if len(tr.Capture.Needs) > 0 {
+			why += "; needed: " + strings.Join(tr.Capture.Needs, "; ")
+		}
+		add("not traced: %s", why)
+	}
+	if n := len(r.Warnings); n > 0 {
+		add("%s in the summary, the first says %s", units.Plural(n, "warning"), r.Warnings[0])
+	}
+	return lines
+}
+
+// summary writes lines with a topic in the margin. Its methods write one section each, and nothing
+// where the trial has no such part, so that a short trial has a short summary.
+type summary struct {
+	strings.Builder
+	*result.Result
+	capture *tracing.Trace // what the kernel saw, nil when it was not asked
+}
+
+// line writes one line; an empty topic continues the one above. No line is wrapped: a terminal does
+// that better, and a golden file shows what changed.
+func (s *summary) line(topic, format string, args ...any) {
+	s.put(topic, fmt.Sprintf(format, args...))
+}
+
+// put writes a text, unless it is empty.
+func (s *summary) put(topic, text string) {
+	if text != "" {
+		fmt.Fprintf(s, "%-11s %s\n", topic, text)
+	}
+}
+
+// tables writes those that have rows.
+func (s *summary) tables(all ...Table) {
+	for _, t := range all {
+		s.WriteString(t.String())
+	}
+}
+
+// gap parts groups of sections: what ran, how long it took, what the cache did, at what cost.
+func (s *summary) gap() { fmt.Fprintln(s) }
+
+// head says what ran. Whoever compares two summaries looks here first, so that what makes results
+// incomparable (I/O mode, write device time, what differs from the closed division) stands in it.
+func (s *summary) head() {
+	s.title()
+	s.put("", s.Notice)
+	s.put("error", s.Error)
+	s.simulated()
+	s.autoscaler()
+	if m := s.Model; m.RankBytesPerToken > 0 {
+		s.line("model", "%s, %s per token on this rank, tensor parallel %d", cmp.Or(m.Name, m.Key),
+			bytes(m.RankBytesPerToken), max(m.TensorParallel, 1))
+	}
+	s.workload()
+	// The window is what rates are of; all is what a person waited for.
+	virtual := ""
+	if s.Simulation != nil {
+		virtual = " of virtual time"
+	}
+	s.line("window", "%s%s of %s in all, warm-up %s, drain %s", ns(s.WindowNS), virtual,
+		ns(s.ElapsedNS), ns(s.WarmupNS), ns(s.DrainNS))
+	s.put("storage", cmp.Or(s.IO.CacheDir, "no directory"))
+	io := fmt.Sprintf("%s I/O, %s chunks, depth %d, write device time is %s", s.IO.Mode,
+		bytes(s.IO.ChunkBytes), s.IO.Depth, s.IO.WriteDevice)
+	if s.IO.MaxConcurrentAllocs > 0 {
+		io += fmt.Sprintf(", %d writes at a time", s.IO.MaxConcurrentAllocs)
+	}
+	s.put("", io)
+	s.differs()
+	if p := s.Precondition; p != nil {
+		s.line("precond.", "%s written in %s, the last rounds at %s on average, %s apart",
+			bytes(p.Bytes), ns(p.DurationNS), rate(units.Finite(stat.Mean(p.LastRates, nil))),
+			units.Share.Text(p.Spread))
+	}
+	s.replay()
+	s.input()
+}
+
+// title says in one line which trial it was and whether it counts. A simulated one is marked in its
+// first word, because nobody reads further to find out.
+func (s *summary) title() {
+	title := s.Benchmark
+	if s.Option != nil {
+		title += fmt.Sprintf(" (option %d)", *s.Option)
+	}
+	if s.Simulation != nil {
+		title = "SIMULATED " + title
+	}
+	ended := ""
+	if s.EndedBy != "" {
+		ended = fmt.Sprintf(" (ended by %s)", strings.ReplaceAll(s.EndedBy, "_", " "))
+	}
+	fmt.Fprintf(s, "%s, %s division, trial %d of %d, rank %d of %d: %s%s\n", title, s.Division,
+		s.Trial+1, max(s.Count, 1), s.Rank, max(s.Ranks, 1), s.Status, ended)
+}
+
+// workload says who made the load and how. A benchmark without requests has no arrival and no
+// turns, and then their words are left out.
+func (s *summary) workload() {
+	w := s.Workload
+	parts := []string{}
+	add := func(text, value string) {
+		if value != "" {
+			parts = append(parts, text)
+		}
+	}
+	if w.Users > 0 {
+		add(units.Plural(w.Users, "user"), "users")
+	}
+	add(units.Plural(w.Workers, "worker"), "workers")
+	add(w.Arrival, w.Arrival)
+	add(w.Turns+" turns", w.Turns)
+	add("generation "+w.GenerationMode, w.GenerationMode)
+	add("decode reads "+w.DecodeReads, w.DecodeReads)
+	s.line("load", "%s, seed %d", strings.Join(parts, ", "), s.Seed)
+}
+
+// differs lists what keeps a run of an option from the closed division. Other benchmarks have no
+// closed form to differ from.
+func (s *summary) differs() {
+	const most = 4
+	if s.Option == nil || len(s.DiffersFromClosed) == 0 {
+		return
+	}
+	var names []string
+	for i, d := range s.DiffersFromClosed {
+		if i == most {
+			names = append(names, fmt.Sprintf("and %d more", len(s.DiffersFromClosed)-most))
+			break
+		}
+		names = append(names, fmt.Sprintf("%s %v (closed %v)", d.Name, d.Value, d.Closed))
+	}
+	s.put("differs", strings.Join(names, ", "))
+}
+
+// input is what the reader of a trace met. Malformed rows are told even when there are none.
+func (s *summary) input() {
+	in := s.Input
+	if in == nil {
+		return
+	}
+	line := fmt.Sprintf("%s, %s failed, %s malformed", units.Plural(in.Rows, "row"),
+		count(in.Failed), count(in.Malformed))
+	if in.Skipped > 0 {
+		line += fmt.Sprintf(", %s before the start of the replay", count(in.Skipped))
+	}
+	if in.Tokenizer != "" {
+		line += ", tokens by " + in.Tokenizer
+	}
+	s.put("input", line)
+}
+
+// simulated says in the margin of every simulated result what its time is. On a device model it
+// also says what would be sustained; with an autoscaler the queue's growth alone, because the users
+// of the search are its own answer.
+func (s *summary) simulated() {
+	m := s.Simulation
+	if m == nil {
+		return
+	}
+	s.line("simulated", "computed in %s, %s in the I/O trace", ns(m.WallNS),
+		units.Plural(m.TraceRows, "row"))
+	if m.Device == nil {
+		s.put("", "storage was infinitely fast: latencies are 0 and rates are those of the load")
+	} else {
+		s.put("", "the device's medium was busy "+percent(m.DeviceBusyShare))
+	}
+	// A queue that grows without end means that the device is oversubscribed, whatever its rate.
+	grew := "the queue grew by " + number(m.QueueGrowth) + " requests/s"
+	switch {
+	case m.SustainedUsers != nil:
+		s.line("", "it would sustain %s of %d users, %s", number(m.SustainedUsers),
+			s.Workload.Users, grew)
+	case m.QueueGrowth != nil:
+		s.put("", grew)
+	}
+}
+
+// autoscaler says how many users were sustained and shows the rounds of the search.
+func (s *summary) autoscaler() {
+	a := s.Summary.AutoscalingSummary
+	if a == nil {
+		return
+	}
+	s.line("autoscaler", "%s, %s from %d to %d users", sustained(a),
+		units.Plural(a.Rounds, "round"), a.InitialUsers, a.FinalUsers)
+	s.tables(rounds(s.Result))
+	if n := len(s.Summary.AutoscalingStats); n > mostRounds {
+		s.line("", "%d of %d rounds, the others are in the JSON; latencies are per 100 MiB",
+			mostRounds, n)
+	} else if n > 0 {
+		s.put("", "latencies are per 100 MiB")
+	}
+}
+
+// replay says what was carried out, and what cost no I/O because the entry had made room or was
+// never written.
+func (s *summary) replay() {
+	p := s.Replay
+	if p == nil {
+		return
+	}
+	s.line("replay", "%s, %s of other tiers or phases; %s (%s of what was there), %s, %s",
+		units.Plural(p.Rows, "row"), count(p.Skipped), units.Plural(p.Writes, "write"),
+		count(p.Overwrites), units.Plural(p.Reads, "read"), units.Plural(p.Deletes, "delete"))
+	s.line("", "without I/O: %s of evicted and %s of never written entries, %s larger than the "+
+		"tier; %s to make room", units.Plural(p.EvictedReads, "read"), count(p.UnwrittenReads),
+		units.Plural(p.TooLarge, "write"), units.Plural(p.Evictions, "deletion"))
+	if p.LateNS > 0 {
+		s.line("", "at most %s behind the trace's timestamps", ns(p.LateNS))
+	}
+}
+
+// throughput is what was completed in the window, in the unit of the benchmark, and what share of
+// plain sequential I/O that is, where a StorageCeiling ran before in the same process.
+//
+// Tokens per second of storage time is a figure of the Python
+// benchmark: it adds up the times of parallel requests and must not be read as a rate of the
+// device.
+func (s *summary) throughput() {
+	if s.CompletionUnit == result.UnitOperation {
+		s.put("throughput", units.Plural(s.Requests.Operations, "operation"))
+	} else {
+		s.line("throughput", "%s, %s requests/s, %s tok/s",
+			units.Plural(s.Requests.Completed, "request"), number(s.Summary.RequestsPerSecond),
+			number(s.Summary.AvgThroughput))
+		s.line("", "%s tok/s of storage time (tokens ÷ summed I/O time of parallel requests, not "+
+			"a rate of the device)", number(s.Summary.StorageThroughput))
+	}
+	if c := s.Ceiling; c != nil {
+		s.line("", "%s of what plain sequential I/O moves (read %s, write %s)",
+			percent(s.CeilingRatio), rate(c.Read), rate(c.Write))
+	}
 }
 
 // sizes are those of the entries that were moved: latencies per entry mean nothing without them.
@@ -103,6 +360,24 @@ func tiers(r *result.Result) Table {
 	return t
 }
 
+// cache is how often what was looked for was there, by the kind of the lookup. Requests that
+// overtook the turn before them are told apart: no cache could have had their history.
+func (s *summary) cache() {
+	l := s.Lookups
+	if l.Hits+l.Misses+l.NotYetWritten == 0 {
+		return
+	}
+	line := fmt.Sprintf("%s hits, %s misses of lookups: hit rate %s", count(l.Hits),
+		count(l.Misses), percent(l.HitRate))
+	if kinds := kinds(l); kinds != "" {
+		line += " (" + kinds + ")"
+	}
+	if l.NotYetWritten > 0 {
+		line += fmt.Sprintf("; %s asked before they were written", count(l.NotYetWritten))
+	}
+	s.put("cache", line)
+}
+
 // kinds are the hit rates of each kind of lookup.
 func kinds(l result.Lookups) string {
 	var rates []string
@@ -112,6 +387,42 @@ func kinds(l result.Lookups) string {
 		}
 	}
 	return strings.Join(rates, ", ")
+}
+
+// blocks are the hits of a block trace, what they saved, and the operations that they took.
+func (s *summary) blocks() {
+	c := s.BlockCache
+	if c == nil {
+		return
+	}
+	ratio := units.HitRatio.Text
+	s.line("blocks", "%s of %s hit: ratio %s, ideal (a cache without bounds) %s; %s waited for "+
+		"their writer", count(c.Hits), count(c.Blocks), ratio(units.OrZero(c.HitRatio)),
+		ratio(c.IdealHitRatio), count(c.Pending))
+	s.line("", "prefix-hit ratio %s of %s, %s of the tokens; %s saved; %s there but behind a "+
+		"missing one", percent(c.PrefixHitRatio), units.Plural(c.Requests, "request"),
+		percent(c.TokenHitRatio), bytes(c.BytesSaved), count(c.Unreachable))
+	s.line("", "%s read by %s, %s written by %s", units.Plural(c.Reads.Blocks, "block"),
+		units.Plural(c.Reads.Operations, "operation"), units.Plural(c.Writes.Blocks, "block"),
+		units.Plural(c.Writes.Operations, "operation"))
+	s.tables(blocksOverTime(s.Result))
+}
+
+// validation says whether the run is like the recorded one, and shows the numbers that were
+// compared: a simulation or another machine is only to be believed if it can repeat what is known.
+func (s *summary) validation() {
+	v := s.Validation
+	if v == nil {
+		return
+	}
+	word := "FAILED: not within"
+	if v.Passed {
+		word = "passed: within"
+	}
+	s.line("validation", "%s %s of the run recorded in %s (%s, %s malformed)", word,
+		units.Share.Text(v.Tolerance), v.Trace, units.Plural(v.Requests, "request"),
+		count(v.Malformed))
+	s.tables(validation(s.Result))
 }
 
 // served is what was offered and what became of it, by class and in total. A p95 is marked as a
@@ -148,25 +459,70 @@ func served(r *result.Result) *Table {
 	return t
 }
 
-// LogLines is the result in at most nine lines for a benchmark's log, which the testing package
-// cuts after ten without -v. No line looks like the `key: value` of benchmark configuration, or
-// benchstat would take it for one and not compare the runs.
-func LogLines(r *result.Result) []string { return words("log", r) }
-
-// untraced is a capture that was asked for and saw nothing, for its reasons.
-func untraced(r *result.Result) *tracing.Capture {
-	if tr, _ := captured(r); tr != nil && tr.Capture.Status != tracing.StatusTraced {
-		return &tr.Capture
+// load writes the table and how much of the offered load was served, the number to look at when a
+// trial is oversubscribed.
+func (s *summary) load() {
+	if t := served(s.Result); t != nil {
+		s.tables(*t)
+		total := s.Load["total"]
+		s.line("", "%s of the offered load was served; %s were offered for writing",
+			percent(total.ServedRatio), bytes(total.OfferedBytes))
 	}
-	return nil
 }
 
-// words are the lines of a text of words.txt.tmpl.
-func words(name string, r *result.Result) []string {
-	var text strings.Builder
-	if err := templates.ExecuteTemplate(&text, name, r); err != nil {
-		return []string{err.Error()}
+// harness is what measuring cost, and the shares behind the verdict. A share that could not be
+// measured is unknown and has decided nothing.
+func (s *summary) harness() {
+	h := s.Harness
+	// A system that does not tell the peak is not one without memory.
+	rss := "peak memory unknown"
+	if h.PeakRSSBytes != nil {
+		rss = "peak memory " + bytes(h.PeakRSSBytes)
 	}
-	return slices.DeleteFunc(strings.Split(text.String(), "\n"),
-		func(line string) bool { return line == "" })
+	s.line("harness", "%s CPU (%s of %s cores), %s ns per byte, %s, %s (%s paused)",
+		units.Seconds.Text(h.CPUSeconds), percent(h.Verdict.CPUShare), number(s.Limits.Cores),
+		number(h.CPUNSPerByte), rss, units.Plural(h.GCCount, "collection"), ns(h.GCPauseNS))
+	s.line("", "workers idle %s, host and buffer wait %s of busy time; %s cut off at the end",
+		percent(h.Verdict.IdleShare), percent(h.Verdict.HostWaitShare),
+		units.Plural(s.Requests.CancelledOperations, "operation"))
+}
+
+// witness is what the kernel counted beside what the application says. Ratios far from one mean a
+// cache, read-ahead, or somebody else on the device.
+func (s *summary) witness() {
+	w := s.DeviceWitness
+	if w.ReadBytes == nil {
+		s.line("kernel", "no byte counts: %s", cmp.Or(w.Reason, "unknown"))
+		return
+	}
+	s.line("kernel", "%s read %s (application %s, ratio %s), wrote %s (application %s, ratio "+
+		"%s), busy %s", w.Device, bytes(w.ReadBytes), bytes(w.AppReadBytes), number(w.ReadRatio),
+		bytes(w.WriteBytes), bytes(w.AppWriteBytes), number(w.WriteRatio), percent(w.BusyShare))
+}
+
+// doubts are warnings and failures, so many of them that they fit on a screen: what is left out is
+// in the JSON. Those of a trace stand beside its numbers and not here.
+func (s *summary) doubts() {
+	const mostWarnings, mostErrors = 12, 5
+	warnings := s.Warnings
+	if tr := s.capture; tr != nil && tr.Capture.Status == tracing.StatusTraced {
+		warnings = slices.DeleteFunc(slices.Clone(warnings),
+			func(w string) bool { return slices.Contains(tr.Capture.Warnings, w) })
+	}
+	for i, w := range warnings {
+		if i == mostWarnings {
+			s.line("", "and %d more warnings in the JSON", len(warnings)-mostWarnings)
+			break
+		}
+		s.put("warning", w)
+	}
+	for _, e := range s.Errors[:min(len(s.Errors), mostErrors)] {
+		s.line("failed", "%s × %s %s: %s", count(e.Count), e.Tier, e.Operation, e.Errno)
+	}
+	for _, e := range s.ErrorSamples {
+		if e.Message != "" {
+			s.line("", "first: %s: %s", e.Where(), e.Message)
+			break
+		}
+	}
 }
