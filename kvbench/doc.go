@@ -1,11 +1,12 @@
 // Package kvbench is the engine: it runs one workload through one exact window and returns
 // one Result.
 //
-//	workload.go    Workload, Phase, Counted, Env: what a load is and what it is lent; trial
+//	workload.go    Workload, Phase, Counted, Env: what a load is and what it is lent; trial,
+//	               its end, free space
 //	config.go      Config, StorageConfig: what a trial is given; Snapshot: what it shows
 //	trial.go       Run: a trial's life: prepare, load, conclude, clean
 //	stack.go       the storage side: tiers, buffers, cache
-//	watch.go       gauges, the live line, free space
+//	watch.go       gauges, the live line
 //	observer.go    counts what the cache does by itself, and writes the I/O trace
 //	describe.go    what a result says of the machine, the tiers and the end; counters of
 //	               process and device at the window's edges
