@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"kvbench/tiers"
@@ -118,7 +119,7 @@ func (t *Tier) Direct() bool { return t.direct }
 
 // Warnings are things that a reader of the results must know: what was asked for and could not be
 // had.
-func (t *Tier) Warnings() []string { return append(t.dir.Warnings(), t.warnings...) }
+func (t *Tier) Warnings() []string { return slices.Concat(t.dir.Warnings(), t.warnings) }
 
 // Footprint returns the bytes of the objects, and what their places take beyond.
 func (t *Tier) Footprint() (held, waste int64) {
