@@ -19,8 +19,8 @@ var launchers = []launcher{
 	{"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE"},
 }
 
-// launched is what the launcher of this process says of it, by the names of the parameters; nothing
-// without one, and with a problem.
+// launched is what the launcher of this process says of it, by the names of the parameters: nothing
+// without one, and no rank with a problem.
 func launched(env func(string) string) (says map[string]setting, problem string) {
 	for _, l := range launchers {
 		get := func(variable string) setting {
@@ -41,7 +41,8 @@ func launched(env func(string) string) (says map[string]setting, problem string)
 		case l.name == "Slurm":
 			here, err := slurmLocal(local.text, env("SLURM_NODEID"))
 			if err != nil {
-				return nil, violation(l.local, local, err.Error())
+				delete(says, "rank") // with -rank given the others still hold; see place
+				return says, violation(l.local, local, err.Error())
 			}
 			local.text = here
 		}

@@ -40,6 +40,10 @@ func TestRankGivenByHand(t *testing.T) {
 	v = good(t, Inputs{Env: mpi}, "-rank=auto", "-local-ranks=1")
 	assert.Equal(t, [3]int{1, 2, 1}, [3]int{v.Rank, v.Ranks, v.LocalRanks})
 	assert.Equal(t, uint64(43), v.StreamSeed())
+	// The launcher's number of clients holds even where it does not say how many are here.
+	v = good(t, Inputs{Env: environment("SLURM_PROCID", "1", "SLURM_NTASKS", "7",
+		"SLURM_TASKS_PER_NODE", "2", "SLURM_NODEID", "1")}, "-rank=0")
+	assert.Equal(t, [3]int{0, 7, 7}, [3]int{v.Rank, v.Ranks, v.LocalRanks})
 }
 
 func TestBadRanks(t *testing.T) {
