@@ -349,22 +349,3 @@ func TestAReplayCountsWhatItCarriedOut(t *testing.T) {
 	assert.EqualValues(t, 20, res.Requests.Completed)
 	assert.InDelta(t, 20, res.Replay.Writes, 1, "and the one that was under way")
 }
-
-// A short trace is read thousands of times in a long window.
-func TestAReplayClosesItsFileBetweenPasses(t *testing.T) {
-	const descriptors = "/proc/self/fd"
-	if _, err := os.Stat(descriptors); err != nil {
-		t.Skip("this system does not list the open files:", err)
-	}
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it closes what nobody refers to any more
-	path := traceFile(t, "1.0,Write,100000,Tier-2,a,Prefill", "1.0,Read,100000,Tier-2,a,Decode")
-	res, err := runPlain(t.Context(), replayConfig(t, 1<<20), &Replay{Path: path, Cycles: 20})
-	require.NoError(t, err)
-	assert.EqualValues(t, 20, res.Input.Cycles)
-	files, err := os.ReadDir(descriptors)
-	require.NoError(t, err)
-	for _, f := range files {
-		to, _ := os.Readlink(filepath.Join(descriptors, f.Name()))
-		assert.NotEqual(t, path, to)
-	}
-}
