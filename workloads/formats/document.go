@@ -83,8 +83,25 @@ func (d *document) value(v any) error {
 	return noEOF(err)
 }
 
-// skip passes over the next value.
-func (d *document) skip() error { return d.value(new(json.RawMessage)) }
+// skip passes over the next value, however large: token by token, so that maxValue does not bound
+// it and it takes no memory.
+func (d *document) skip() error {
+	for depth := 0; ; {
+		t, err := d.token()
+		if err != nil {
+			return noEOF(err)
+		}
+		switch t {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+		if depth == 0 {
+			return nil
+		}
+	}
+}
 
 // list reads the start of a list of rows.
 func (d *document) list(otherwise string) error {

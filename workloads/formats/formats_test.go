@@ -1,6 +1,9 @@
 package formats
 
 import (
+	"compress/gzip"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -44,6 +47,25 @@ func TestNoFilesAreAnError(t *testing.T) {
 		_, err := Azure.Files(path)
 		assert.ErrorContains(t, err, want)
 	}
+}
+
+// What nobody reads of a session may be larger than any value that is read.
+func TestBlocksBehindALargeValue(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "session.json.gz")
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	defer f.Close()
+	z := gzip.NewWriter(f)
+	_, err = io.WriteString(z, `{"block_size": 64, "log": [`+
+		strings.Repeat(`"`+strings.Repeat("x", 1<<20)+`",`, maxValue>>20)+
+		`{}], "requests": [{"t": 0, "in": 100, "out": 5, "hash_ids": [1, 2]}]}`)
+	require.NoError(t, errors.Join(err, z.Close()))
+	rows, err := Blocks.Open(path)
+	require.NoError(t, err)
+	defer rows.Close()
+	row, err := rows.Next()
+	require.NoError(t, err)
+	assert.Equal(t, []int64{1, 2}, row.Blocks)
 }
 
 // A file of numbers where text should be takes memory as a file of text does.
