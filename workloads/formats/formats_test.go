@@ -57,7 +57,7 @@ func TestBlocksBehindALargeValue(t *testing.T) {
 	defer f.Close()
 	z := gzip.NewWriter(f)
 	_, err = io.WriteString(z, `{"block_size": 64, "log": [`+
-		strings.Repeat(`"`+strings.Repeat("x", 1<<20)+`",`, maxValue>>20)+
+		strings.Repeat(`"`+strings.Repeat("x", 1<<20)+`",`, maxValue>>20+1)+
 		`{}], "requests": [{"t": 0, "in": 100, "out": 5, "hash_ids": [1, 2]}]}`)
 	require.NoError(t, errors.Join(err, z.Close()))
 	rows, err := Blocks.Open(path)
