@@ -177,6 +177,11 @@ func (p *packageText) add(text string, at int) {
 // the log up to there is read then.
 func (p *packageText) parse() {
 	var text strings.Builder
+	size := 0
+	for _, l := range p.lines {
+		size += len(l.text)
+	}
+	text.Grow(size) // logs may have many MiB
 	for i, l := range p.lines {
 		// benchfmt gives up at the first line that is longer than its buffer; such a line is
 		// somebody's log and no result.
