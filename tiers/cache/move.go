@@ -98,7 +98,9 @@ func (c *Cache) makeRoom(ctx context.Context, tag Tag, planned *[]move) (took ti
 			continue
 		}
 		c.observer.Evicted(tag, m.from.obj, m.from.in.Kind)
-		err = cmp.Or(err, c.unpin(ctx, tag, m.from))
+		if left := c.unpin(ctx, tag, m.from); err == nil {
+			err = left
+		}
 	}
 	clear(work) // no entry lives longer for that
 	return c.clock.Now() - start, err
@@ -128,7 +130,10 @@ func (c *Cache) demote(ctx context.Context, tag Tag, m move, err error) error {
 	from.entries--
 	c.serve()
 	c.mu.Unlock()
-	return cmp.Or(err, c.unpin(ctx, tag, m.from))
+	if left := c.unpin(ctx, tag, m.from); err == nil {
+		err = left
+	}
+	return err
 }
 
 // remove deletes a replica that nobody reads and frees its bytes, once the deletion has

@@ -125,8 +125,11 @@ func (v *Virtual) Wait() {
 	v.waiting.Lock()
 	defer v.waiting.Unlock()
 	v.wakeEnded()
-	for len(v.all) > 0 && (v.step(Never) || v.wakeEnded()) {
-	} // else they wait for what only the caller could do
+	for len(v.all) > 0 {
+		if !v.step(Never) && !v.wakeEnded() {
+			return // they wait for what only the caller could do
+		}
+	}
 }
 
 // drive lets things happen until the event fires, the moment has passed or ctx ends.
