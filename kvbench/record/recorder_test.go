@@ -1,6 +1,7 @@
 package record
 
 import (
+	"reflect"
 	"sync"
 	"testing"
 	"time"
@@ -147,4 +148,34 @@ func BenchmarkRecorderChunk(b *testing.B) {
 	for i := range b.N {
 		r.Chunk(time.Duration(i), i, tiers.Storage, tiers.Read, tiers.Decode, 2<<20)
 	}
+}
+
+// A section's distributions are found by their JSON keys: each has to be the end of a histogram's
+// name, or it would be empty for ever.
+func TestEveryDistributionHasItsHistogram(t *testing.T) {
+	b := &builder{info: &Info{}, hists: map[string]*result.Histogram{},
+		levels: []tiers.Kind{tiers.GPU, tiers.CPU, tiers.Storage}}
+	b.r = &b.info.Result
+	for _, name := range histNames[:histRound] {
+		b.hists[name] = result.NewHistogram(histUnit(name))
+		b.hists[name].Record(1)
+	}
+	b.latency()
+	var look func(path string, v reflect.Value)
+	look = func(path string, v reflect.Value) {
+		switch d, is := v.Interface().(result.Distribution); {
+		case is:
+			assert.Positive(t, d.Count, path)
+		case v.Kind() == reflect.Map:
+			assert.NotZero(t, v.Len(), path)
+			for k, x := range v.Seq2() {
+				look(path+"."+k.String(), x)
+			}
+		case v.Kind() == reflect.Struct:
+			for f, x := range v.Fields() {
+				look(path+"."+f.Name, x)
+			}
+		}
+	}
+	look("Latency", reflect.ValueOf(b.r.Latency))
 }
