@@ -139,5 +139,9 @@ func counted(device string, d host.BlockStat) result.Witness {
 	return result.Witness{
 		Device: device, ReadBytes: new(max(d.ReadBytes, 0)), WriteBytes: new(max(d.WriteBytes, 0)),
 		ReadIOs: new(max(d.ReadIOs, 0)), WriteIOs: new(max(d.WriteIOs, 0)),
+		DiscardIOs: new(max(d.DiscardIOs, 0)), DiscardBytes: new(max(d.DiscardBytes, 0)),
+		DiscardNS: new(max(int64(d.DiscardTicks), 0)),
+		FlushIOs:  new(max(d.FlushIOs, 0)), FlushNS: new(max(int64(d.FlushTicks), 0)),
+		QueueNS: new(max(int64(d.TimeInQueue), 0)),
 	}
 }

@@ -169,16 +169,20 @@ func (c *Capture) Seen() float64 {
 	return 1 - min(1, float64(c.UnobservedNS)/float64(c.WindowNS))
 }
 
-// DeviceStat is the difference of two BlockStats, without what is a gauge.
+// DeviceStat is the difference of two BlockStats, without what is a gauge. Discards tell the
+// device which blocks it may forget: a filesystem mounted discard sends them for removed files.
 type DeviceStat struct {
-	ReadIOs     int64         `json:"read_ios"`
-	ReadBytes   int64         `json:"read_bytes"`
-	ReadTicks   time.Duration `json:"read_ns"`
-	WriteIOs    int64         `json:"write_ios"`
-	WriteBytes  int64         `json:"write_bytes"`
-	WriteTicks  time.Duration `json:"write_ns"`
-	FlushIOs    int64         `json:"flush_ios"`
-	DiscardIOs  int64         `json:"discard_ios"`
-	IOTicks     time.Duration `json:"busy_ns"`
-	TimeInQueue time.Duration `json:"queue_ns"`
+	ReadIOs      int64         `json:"read_ios"`
+	ReadBytes    int64         `json:"read_bytes"`
+	ReadTicks    time.Duration `json:"read_ns"`
+	WriteIOs     int64         `json:"write_ios"`
+	WriteBytes   int64         `json:"write_bytes"`
+	WriteTicks   time.Duration `json:"write_ns"`
+	FlushIOs     int64         `json:"flush_ios"`
+	FlushTicks   time.Duration `json:"flush_ns"`
+	DiscardIOs   int64         `json:"discard_ios"`
+	DiscardBytes int64         `json:"discard_bytes"`
+	DiscardTicks time.Duration `json:"discard_ns"`
+	IOTicks      time.Duration `json:"busy_ns"`
+	TimeInQueue  time.Duration `json:"queue_ns"`
 }

@@ -202,7 +202,10 @@ func fixtureInfo() Info {
 	}
 	info.DeviceWitness = result.Witness{Device: "nvme0n1", ReadBytes: new(bytes*2*9/10 + 1<<20),
 		WriteBytes: new(bytes / 2),
-		ReadIOs:    new(int64(240000)), WriteIOs: new(int64(60000))}
+		ReadIOs:    new(int64(240000)), WriteIOs: new(int64(60000)),
+		DiscardIOs: new(int64(480)), DiscardBytes: new(int64(5 << 29)),
+		DiscardNS: new(int64(21600 * time.Millisecond)), FlushIOs: new(int64(900)),
+		FlushNS: new(int64(4 * time.Second)), QueueNS: new(int64(90 * time.Second))}
 	info.DeviceBusy = 29 * time.Second
 	return info
 }

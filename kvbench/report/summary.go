@@ -498,6 +498,11 @@ func (s *summary) witness() {
 	s.line("kernel", "%s read %s (application %s, ratio %s), wrote %s (application %s, ratio "+
 		"%s), busy %s", w.Device, bytes(w.ReadBytes), bytes(w.AppReadBytes), number(w.ReadRatio),
 		bytes(w.WriteBytes), bytes(w.AppWriteBytes), number(w.WriteRatio), percent(w.BusyShare))
+	if n := units.OrZero(w.DiscardIOs); n > 0 {
+		s.line("", "%s of %s after deletions, mean %s, %s summed over parallel ones",
+			units.Plural(n, "discard"), bytes(w.DiscardBytes), ns(units.OrZero(w.DiscardNS)/n),
+			ns(w.DiscardNS))
+	}
 }
 
 // doubts are warnings and failures, so many of them that they fit on a screen: what is left out is

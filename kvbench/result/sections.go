@@ -319,12 +319,20 @@ type Harness struct {
 // Witness compares the kernel's counters of the backing device with the application's bytes of the
 // storage tier.
 type Witness struct {
-	Device          string   `json:"device"`
-	Reason          string   `json:"reason"` // why there is no witness, or what is odd about it
-	ReadBytes       *int64   `json:"read_bytes"`
-	WriteBytes      *int64   `json:"write_bytes"`
-	ReadIOs         *int64   `json:"read_ios"`
-	WriteIOs        *int64   `json:"write_ios"`
+	Device     string `json:"device"`
+	Reason     string `json:"reason"` // why there is no witness, or what is odd about it
+	ReadBytes  *int64 `json:"read_bytes"`
+	WriteBytes *int64 `json:"write_bytes"`
+	ReadIOs    *int64 `json:"read_ios"`
+	WriteIOs   *int64 `json:"write_ios"`
+	// What deletions and flushes cost the device, whoever caused them. Times are summed over
+	// requests, which overlap; 0 also where the kernel does not count them (before 4.18, 5.5).
+	DiscardIOs      *int64   `json:"discard_ios"`
+	DiscardBytes    *int64   `json:"discard_bytes"`
+	DiscardNS       *int64   `json:"discard_ns"`
+	FlushIOs        *int64   `json:"flush_ios"`
+	FlushNS         *int64   `json:"flush_ns"`
+	QueueNS         *int64   `json:"queue_ns"` // time in queue of all requests together
 	AppReadBytes    int64    `json:"app_read_bytes"`
 	AppWriteBytes   int64    `json:"app_write_bytes"`
 	ReadRatio       *float64 `json:"read_ratio"`  // device ÷ application

@@ -43,7 +43,9 @@ func (s *BlockStat) columns() []column {
 		{0, 1, &s.ReadIOs}, {2, SectorSize, &s.ReadBytes}, {3, tick, (*int64)(&s.ReadTicks)},
 		{4, 1, &s.WriteIOs}, {6, SectorSize, &s.WriteBytes}, {7, tick, (*int64)(&s.WriteTicks)},
 		{8, 1, &s.InFlight}, {9, tick, (*int64)(&s.IOTicks)}, {10, tick, (*int64)(&s.TimeInQueue)},
-		{11, 1, &s.DiscardIOs}, {15, 1, &s.FlushIOs},
+		{11, 1, &s.DiscardIOs}, {13, SectorSize, &s.DiscardBytes},
+		{14, tick, (*int64)(&s.DiscardTicks)},
+		{15, 1, &s.FlushIOs}, {16, tick, (*int64)(&s.FlushTicks)},
 	}
 }
 

@@ -19,9 +19,9 @@ func TestParseBlockStat(t *testing.T) {
 		IOTicks: 120768 * ms, TimeInQueue: 1792411 * ms,
 	}, InFlight: 3}
 	discard := base
-	discard.DiscardIOs = 3959
+	discard.DiscardIOs, discard.DiscardBytes, discard.DiscardTicks = 3959, 295976*512, 3420*ms
 	flush := discard
-	flush.FlushIOs = 534
+	flush.FlushIOs, flush.FlushTicks = 534, 38*ms
 
 	const eleven = "  256697     9709 728586658  1772777     5109     6947  6829368    16174     " +
 		"   3   120768  1792411"
@@ -73,7 +73,8 @@ func TestBlockStatSub(t *testing.T) {
 		// the 32-bit millisecond column wrapped
 		ReadIOs: 5, ReadBytes: 16 * 512, ReadTicks: 10 * ms,
 		WriteIOs: 7, WriteBytes: 32 * 512, WriteTicks: 40 * ms,
-		IOTicks: 5 * ms, TimeInQueue: 10 * ms, DiscardIOs: 1, FlushIOs: 1,
+		IOTicks: 5 * ms, TimeInQueue: 10 * ms,
+		DiscardIOs: 1, DiscardBytes: 16 * 512, DiscardTicks: ms, FlushIOs: 2, FlushTicks: 2 * ms,
 	}, InFlight: 5}, after.Sub(before))
 }
 
@@ -103,7 +104,8 @@ func FuzzParseBlockStat(f *testing.F) {
 		}
 		for _, v := range []int64{s.ReadIOs, s.ReadBytes, int64(s.ReadTicks), s.WriteIOs,
 			s.WriteBytes, int64(s.WriteTicks),
-			s.InFlight, int64(s.IOTicks), int64(s.TimeInQueue), s.DiscardIOs, s.FlushIOs} {
+			s.InFlight, int64(s.IOTicks), int64(s.TimeInQueue), s.DiscardIOs, s.DiscardBytes,
+			int64(s.DiscardTicks), s.FlushIOs, int64(s.FlushTicks)} {
 			if v < 0 {
 				t.Fatalf("negative counter in %+v", s)
 			}
