@@ -19,7 +19,8 @@ func TestParseBlockStat(t *testing.T) {
 		IOTicks: 120768 * ms, TimeInQueue: 1792411 * ms,
 	}, InFlight: 3}
 	discard := base
-	discard.DiscardIOs, discard.DiscardBytes, discard.DiscardTicks = 3959, 295976*512, 3420*ms
+	discard.DiscardIOs, discard.DiscardBytes = 3959, 295976*512
+	discard.DiscardTicks = 3420 * ms
 	flush := discard
 	flush.FlushIOs, flush.FlushTicks = 534, 38*ms
 
@@ -74,7 +75,8 @@ func TestBlockStatSub(t *testing.T) {
 		ReadIOs: 5, ReadBytes: 16 * 512, ReadTicks: 10 * ms,
 		WriteIOs: 7, WriteBytes: 32 * 512, WriteTicks: 40 * ms,
 		IOTicks: 5 * ms, TimeInQueue: 10 * ms,
-		DiscardIOs: 1, DiscardBytes: 16 * 512, DiscardTicks: ms, FlushIOs: 2, FlushTicks: 2 * ms,
+		DiscardIOs: 1, DiscardBytes: 16 * 512, DiscardTicks: 3 * ms,
+		FlushIOs: 1, FlushTicks: 2 * ms,
 	}, InFlight: 5}, after.Sub(before))
 }
 
