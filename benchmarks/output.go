@@ -18,7 +18,7 @@ import (
 // device, filesystem and time stand in the JSON.
 func (s *session) header(plans []*params.Values) error {
 	var b strings.Builder
-	b.WriteString("kvbench-format: 1\n")
+	fmt.Fprintf(&b, "kvbench-format: %s\n", result.Format(result.SchemaVersion))
 	if len(plans) > 0 {
 		v := plans[0]
 		fmt.Fprintf(&b, "division: %s\n", v.Division)

@@ -11,9 +11,16 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// SchemaVersion of the results written. Readers accept any 1.x: new keys may come, none goes or
-// changes its meaning.
-const SchemaVersion = "1.0"
+// SchemaVersion of the results written. Within a format, its first number, new keys may come, and
+// none goes or changes its meaning. Readers accept 1.x and 2.x, but no two formats side by side:
+// what changed between them stands in kvbench/README.md.
+const SchemaVersion = "2.0"
+
+// Format is the first number of a schema version, which the line's kvbench-format tells too.
+func Format(schema string) string {
+	format, _, _ := strings.Cut(schema, ".")
+	return format
+}
 
 // ClosedNotice stands in every output of the closed division.
 const ClosedNotice = "MLPerf Storage v3.0 parameters, not an MLPerf result"
@@ -167,7 +174,7 @@ func (r *Result) WriteJSON(path string) error {
 	return nil
 }
 
-// Parse reads a result of schema 1.x. Unknown keys are ignored; another major version, or none, is
+// Parse reads a result of schema 1.x or 2.x. Unknown keys are ignored; another format, or none, is
 // refused with an error wrapping ErrSchema.
 func Parse(data []byte) (*Result, error) {
 	var head struct {
@@ -176,8 +183,9 @@ func Parse(data []byte) (*Result, error) {
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, err
 	}
-	if major, _, _ := strings.Cut(head.SchemaVersion, "."); major != "1" {
-		return nil, fmt.Errorf("%w %q, this version reads 1.x", ErrSchema, head.SchemaVersion)
+	if f := Format(head.SchemaVersion); f != "1" && f != Format(SchemaVersion) {
+		return nil, fmt.Errorf("%w %q, this version reads 1.x and 2.x", ErrSchema,
+			head.SchemaVersion)
 	}
 	r := &Result{}
 	if err := json.Unmarshal(data, r); err != nil {

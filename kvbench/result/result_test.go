@@ -11,7 +11,7 @@ import (
 
 func TestReadResultJudgesTheSchema(t *testing.T) {
 	read := func(text string) (*Result, error) { return Parse([]byte(text)) }
-	for _, bad := range []string{`{"schema_version":"2.0"}`, `{"schema_version":"10.1"}`,
+	for _, bad := range []string{`{"schema_version":"3.0"}`, `{"schema_version":"10.1"}`,
 		`{"requests_completed":3}`} {
 		_, err := read(bad)
 		require.ErrorIs(t, err, ErrSchema, bad)
@@ -24,6 +24,8 @@ func TestReadResultJudgesTheSchema(t *testing.T) {
 			`{"schema_version":"1.9","requests_completed":3,"a_key_of_the_future":{"x":1},"summary":{"new":null}}`)
 	require.NoError(t, err)
 	assert.EqualValues(t, 3, r.RequestsCompleted)
+	_, err = read(`{"schema_version":"2.7"}`)
+	require.NoError(t, err)
 }
 
 func TestWriteJSONLeavesNothingPartial(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 // Read makes a table of both sides. Bad lines go to warn, the rest is read.
 func Read(old, new []string, stdin io.Reader, warn func(error)) (*stats.Table, error) {
 	var c stats.Collection
+	o := load.Options{Stdin: stdin, Warn: warn, Formats: &load.Formats{}} // of both sides
 	var notes []string
 	units := benchfmt.UnitMetadataMap{}
 	for _, side := range []struct {
@@ -24,7 +25,7 @@ func Read(old, new []string, stdin io.Reader, warn func(error)) (*stats.Table, e
 		in   []string
 	}{{"old", old}, {"new", new}} {
 		usable := false
-		more, err := load.Each(side.in, load.Options{Stdin: stdin, Warn: warn},
+		more, err := load.Each(side.in, o,
 			func(rec *load.Record) error {
 				// A crashed trial is no sample. It is told, since a candidate that crashes now and
 				// then is not as good as one that does not.

@@ -33,7 +33,8 @@ func document(c *Call, write func(io.Writer, []*load.Record, *stats.Table) error
 	if *path == "" {
 		return errors.New("no output; give -o FILE")
 	}
-	records, units, err := load.All(in, load.Options{Stdin: c.stdin, Warn: c.warn})
+	records, units, err := load.All(in, load.Options{Stdin: c.stdin, Warn: c.warn,
+		Formats: &load.Formats{}})
 	if err != nil {
 		return err
 	}

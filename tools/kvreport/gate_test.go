@@ -167,7 +167,9 @@ func TestGateRefusesWhatCannotBeCompared(t *testing.T) {
 		{"virtual time", header + "simulated: true\n",
 			"simulated differs (no against on infinitely fast storage in MaxStorageStress): such " +
 				"numbers mean different things"},
-		{"format", strings.Replace(header, "format: 1", "format: 2", 1), "kvbench-format differs"},
+		{"format", strings.Replace(header, "format: 1", "format: 2", 1),
+			"of format 2: units and keys changed their meaning in between (kvbench/README.md, " +
+				"\"What changed in format 2\")"},
 		{"another parameter", header + "num-users: 9\n",
 			"num-users differs (8 against 9 in MaxStorageStress): measure both sides alike, or " +
 				"give -ignore num-users"},
@@ -190,6 +192,32 @@ func TestGateRefusesWhatCannotBeCompared(t *testing.T) {
 	assert.Contains(t, errs, "io")
 	code, _, _ = runsGate("-old", file(t, header+"num-users: 8\n", body), "-new", old)
 	assert.Zero(t, code, "giving the default is no difference")
+}
+
+// A result file tells its format itself, without a line.
+func TestGateRefusesResultFilesOfTwoFormats(t *testing.T) {
+	const old = "../load/testdata/option_2/trial_0/rank_0/kvcache_results_20261120_103902.json"
+	new := ofFormat2(t, old)
+	code, out, errs := runsGate("-old", old, "-new", new)
+	assert.Equal(t, 2, code)
+	assert.Empty(t, out)
+	assert.Contains(t, errs, old+" is of result format 1, "+new+" of format 2: ")
+	for _, alone := range []string{old, new} {
+		code, _, errs = runsGate("-old", alone, "-new", alone, "-allow-few")
+		assert.Zero(t, code, errs)
+	}
+}
+
+// ofFormat2 copies a result file of format 1 as if this version had written it.
+func ofFormat2(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	text := strings.Replace(string(data), `"schema_version": "1.0"`, `"schema_version": "2.0"`, 1)
+	require.NotEqual(t, string(data), text)
+	path = filepath.Join(t.TempDir(), filepath.Base(path))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	return path
 }
 
 func TestGateUsage(t *testing.T) {

@@ -31,7 +31,7 @@
 // not say is the default of its division. Seven of them define what a number means (division, I/O
 // mode, what the device time of a write is, whether time was virtual …): results that differ in one
 // are never compared, whatever anybody ignores. Of the others a comparison may ignore what it is
-// about.
+// about. Results of two formats are refused by everybody who puts records side by side.
 //
 // Reading does not stop at a bad line, which is told with its file and number, but it does at a
 // file that cannot be read or holds no result: somebody named it, and a comparison without it would

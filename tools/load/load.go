@@ -24,6 +24,10 @@ type Options struct {
 	Stdin io.Reader   // what - reads
 	Warn  func(error) // gets every bad line, with file and line; nil drops them
 
+	// Formats refuses inputs of several formats. Who puts records side by side gives it, and one
+	// for all inputs; who reads each by itself needs none.
+	Formats *Formats
+
 	// Bpftrace takes saved texts of bpftrace, too, which hold no result; without it they are an
 	// error that says so.
 	Bpftrace bool
@@ -89,6 +93,11 @@ func (r *reader) warn(file string, line int, format string, args ...any) {
 func (r *reader) emit(rec *Record) error {
 	rec.Source = cmp.Or(rec.Source, r.source) // an archived record keeps its run
 	r.records++
+	if r.Formats != nil {
+		if err := r.Formats.Add(rec); err != nil {
+			return err
+		}
+	}
 	return r.each(rec)
 }
 

@@ -141,7 +141,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 		"testdata/option_2/trial_0/rank_0/kvcache_results_20261120_103902.json")
 	require.NoError(t, err)
 	future := bytes.Replace(result, []byte(`"schema_version": "1.0"`),
-		[]byte(`"schema_version": "2.0"`), 1)
+		[]byte(`"schema_version": "3.0"`), 1)
 	for _, c := range []struct{ arg, want string }{
 		{write("zero.txt", ""), "zero.txt:1: it is empty"},
 		{write("zero.json", ""), "zero.json:1: it is empty"},
@@ -150,7 +150,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 		{write("wrong.json", `{"schema_version":"1.0","summary":{},"trial":"x"}`),
 			"wrong.json:1: json: cannot unmarshal"},
 		{write("other.json", `{"a":1}`), "other.json:1: not a benchmark result"},
-		{write("future.json", string(future)), `unsupported result schema "2.0"`},
+		{write("future.json", string(future)), `unsupported result schema "3.0"`},
 		{write("doc.json", `{"kvreport_schema": "1.0", "results": [{"name":"X","values":[]}`),
 			"doc.json:1: it is truncated"},
 		{write("doc2.json", `{"kvreport_schema": "2.0", "results": []}`), "this version reads 1.x"},

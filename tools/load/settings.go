@@ -212,6 +212,54 @@ func (rec *Record) IsSimulated() bool {
 	return rec.Simulation() != "" && rec.Simulation() != Measured
 }
 
+// Formats refuses records of several formats: between two formats units and keys change what they
+// mean, so that a comparison, a mean or a table over both would be of different things. One
+// Formats sees everything that is put side by side. Records that tell no format, of the Python
+// benchmark or of other programs, pass. The zero value is ready to use; it is not for several
+// goroutines.
+type Formats struct {
+	first  string // the format of the first record that tells one
+	origin string // where that stands
+}
+
+// Add takes in a record. The error names it and the first record of the other format.
+func (f *Formats) Add(rec *Record) error { return f.add(rec.format(), rec.place()) }
+
+func (f *Formats) add(format, origin string) error {
+	switch {
+	case format == "" || format == f.first:
+		return nil
+	case f.first == "":
+		f.first, f.origin = format, origin
+		return nil
+	}
+	return fmt.Errorf("%s is of result format %s, %s of format %s: units and keys changed their "+
+		"meaning in between (kvbench/README.md, \"What changed in format %s\"), so they cannot "+
+		"stand side by side; read each by itself, or measure again with one version of kvbench",
+		f.origin, f.first, origin, format, result.Format(result.SchemaVersion))
+}
+
+// format is what the record tells of itself: its file if it has one, else the line's text.
+func (rec *Record) format() string {
+	if rec.Result != nil {
+		return result.Format(rec.Result.SchemaVersion)
+	}
+	for _, c := range rec.Config {
+		if c.Key == Format {
+			return c.Value
+		}
+	}
+	return ""
+}
+
+// place is the file, and the line where the record stands on one.
+func (rec *Record) place() string {
+	if rec.Line > 0 {
+		return fmt.Sprintf("%s:%d", rec.File, rec.Line)
+	}
+	return rec.File
+}
+
 // ofConfig are the settings that benchmark text tells. Text of this suite says "simulated: true"
 // where that is so.
 func ofConfig(config []Setting) map[string]string {
@@ -248,6 +296,9 @@ func ofFile(r *result.Result, python bool) map[string]string {
 			DecodeReads: "batched", WriteDevice: result.WriteDeviceFlush}
 	}
 	m := decisive(r.Parameters)
+	if r.SchemaVersion != "" {
+		m[Format] = result.Format(r.SchemaVersion)
+	}
 	m[Simulated] = simulated(r.Simulation != nil, r.Simulation != nil && r.Simulation.Device != nil)
 	// What was done, where the file says it, stands for what was asked for.
 	for name, v := range map[string]string{Division: r.Division, IOUsed: r.IO.Mode,

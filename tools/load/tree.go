@@ -53,8 +53,8 @@ var layout = regexp.MustCompile(
 	`(?:^|/)([^/]+)/trial_(\d+)/rank_(\d+)/(kvcache_results_[^/]*\.json)$`)
 
 // ReadTree reads every result file below dir. A file that cannot be read is an error, as is a
-// second result for the same trial and rank from another place. Of several in one directory the
-// newest is taken.
+// second result for the same trial and rank from another place, and are results of several
+// formats. Of several in one directory the newest is taken.
 func ReadTree(dir string) (*Tree, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%s is a file; name the results directory (-results-dir)", dir)
@@ -72,6 +72,13 @@ func ReadTree(dir string) (*Tree, error) {
 		err = fmt.Errorf("%s: no result file (kvcache_results_*.json) in it or below", dir)
 	}
 	slices.SortFunc(t.Files, compareFiles)
+	// Sums over ranks, means over trials: all of it would mix what does not mean the same.
+	var formats Formats
+	for _, f := range t.Files {
+		if err == nil {
+			err = formats.add(result.Format(f.Result.SchemaVersion), filepath.Join(dir, f.Path))
+		}
+	}
 	return t, err
 }
 

@@ -18,7 +18,8 @@ import (
 func Device(in []string, stdin io.Reader, warn func(error)) (text string, reasons []string,
 	err error) {
 	var runs []measured
-	_, err = load.Each(in, load.Options{Stdin: stdin, Warn: warn}, func(rec *load.Record) error {
+	_, err = load.Each(in, load.Options{Stdin: stdin, Warn: warn,
+		Formats: &load.Formats{}}, func(rec *load.Record) error {
 		if rec.Missing != "" {
 			warn(errors.New(rec.Missing))
 		}

@@ -1,7 +1,9 @@
 package sizing
 
 import (
+	"bytes"
 	"fmt"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -186,6 +188,19 @@ func TestCommandPrintsTheText(t *testing.T) {
 		"read-latency   Tier/tier=storage/op=read/size=16MiB, 1 × 1MiB at a time: 1000 MiB/s, "+
 			"that is 1ms for each, of which the medium needs 500µs")
 	assert.Len(t, reasons, 8)
+
+	before := t.TempDir()
+	res(t, before, "StorageCeiling/op=read", 16, 1, 2000*mib, 0, 64*mib)
+	require.NoError(t, filepath.WalkDir(before, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		return os.WriteFile(path, bytes.Replace(data, []byte(`"2.0"`), []byte(`"1.0"`), 1), 0o644)
+	}))
+	_, _, err = Device([]string{before, dir}, nil, warn)
+	assert.ErrorContains(t, err, "of result format 1")
 
 	_, _, err = Device(nil, nil, warn)
 	assert.Error(t, err)

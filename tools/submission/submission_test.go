@@ -303,6 +303,16 @@ func TestMissingRank(t *testing.T) {
 			"(option_3/trial_2/rank_1/kvcache_results_*.json)")
 }
 
+func TestResultsOfTwoFormatsAreNothingToSubmit(t *testing.T) {
+	dir := results(t, func(r *result.Result) {
+		if r.Trial == 1 {
+			r.SchemaVersion = "1.0"
+		}
+	})
+	_, _, _, err := submit(dir, filepath.Join(t.TempDir(), "out"))
+	assert.ErrorContains(t, err, "of result format 2, ")
+}
+
 func TestRanksThatDifferAreDeviationsToo(t *testing.T) {
 	dir := results(t, func(r *result.Result) {
 		if r.Rank == 1 {
