@@ -68,8 +68,12 @@ func (b *builder) describe() {
 // never loses an error.
 func (b *builder) requests() {
 	r := b.r
-	r.Requests, r.FirstReads, r.ReReads = b.n.Requests, b.n.FirstReads, b.n.ReReads
+	r.Requests = b.n.Requests
 	r.Requests.FailedOperations, r.Requests.OldestCancelledNS = b.rec.Failed(), b.oldest
+	for _, t := range b.n.Tiers {
+		r.FirstReads.Add(t.FirstReads)
+		r.ReReads.Add(t.ReReads)
+	}
 	r.UniqueBytesRead = r.FirstReads.Bytes
 }
 
@@ -129,14 +133,14 @@ func (b *builder) tiers() {
 			continue
 		}
 		t := known[i]
-		t.Read, t.Write = n.Read, n.Write
+		t.Read, t.Write, t.FirstReads, t.ReReads = n.Read, n.Write, n.FirstReads, n.ReReads
 		t.DemotedOut, t.DemotedIn, t.Evicted, t.Deleted = n.DemotedOut, n.DemotedIn, n.Evicted,
 			n.Deleted
 		// Bytes of chunks over the window; the time of completed operations for their own bytes.
-		for op, rates := range [tiers.NumOps]*result.TierTraffic{&t.Read, &t.Write} {
-			done := float64(b.n.DoneBytes[l][op]) / float64(units.MiB)
+		for _, rates := range []*result.TierTraffic{&t.Read, &t.Write} {
 			rates.BytesPerSecond = b.perSecond(rates.Bytes)
-			rates.NSPerMiB = units.Ratio(rates.DeviceNS, done)
+			rates.NSPerMiB = units.Ratio(rates.DeviceNS,
+				float64(rates.EntryBytes)/float64(units.MiB))
 		}
 		b.r.Tiers, b.levels = append(b.r.Tiers, t), append(b.levels, level)
 	}

@@ -63,6 +63,9 @@ func newBuilder(info *Info, rec *Recorder) *builder {
 // add adds all of a shard. HDR histograms of one range add up exactly.
 func (b *builder) add(s *shard) {
 	add(reflect.ValueOf(&b.n).Elem(), reflect.ValueOf(&s.n).Elem())
+	for _, u := range s.underway { // a copy: what never ended is still under way
+		b.n.settle(&u, cutBytes)
+	}
 	b.oldest = max(b.oldest, s.oldest)
 	b.intervals.merge(&s.timeline)
 	for place, name := range histNames[:histRound] {

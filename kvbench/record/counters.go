@@ -24,17 +24,13 @@ var stageNames = [...]string{
 // which Build fills in the rest; the other fields are what these are derived from. All fields are
 // exported for the sake of add.
 type counters struct {
-	Requests            result.RequestTotals
-	FirstReads, ReReads result.ReadKind
-	Lookups             [workloads.NumPurposes]result.LookupCount
-	Blocks              result.BlockCache
-	Tiers               [tiers.NumKinds]result.Tier
+	Requests result.RequestTotals
+	Lookups  [workloads.NumPurposes]result.LookupCount
+	Blocks   result.BlockCache
+	Tiers    [tiers.NumKinds]result.Tier
 
 	// Requests of each class, of which Load tells what became.
 	Completed [workloads.NumClasses]int64
-	// Bytes of the entries of completed operations, by which the device time per MiB is reckoned:
-	// those of chunks include what the deadline cut off.
-	DoneBytes [tiers.NumKinds][tiers.NumOps]int64
 	Stages    [len(stageNames)]time.Duration
 	HostNS    int64 // of operations, as the next
 	BuffersNS int64 // waits for buffers
@@ -60,6 +56,27 @@ func (c *counters) traffic(l tiers.Kind, op tiers.Op) *result.TierTraffic {
 	}
 	return &c.Tiers[l].Write
 }
+
+// underway is what a worker's operation has moved inside the window so far, by level: which count
+// it belongs to is known when it ends. A worker has one operation at a time, but for demotions,
+// which are counted at once.
+type underway [tiers.NumKinds][tiers.NumOps]int64
+
+// settle counts what was under way, in the field that becomes of it, and says how much it was.
+func (c *counters) settle(u *underway, field func(*result.TierTraffic) *int64) (bytes int64) {
+	for l := range u {
+		for op, n := range u[l] {
+			*field(c.traffic(tiers.Kind(l), tiers.Op(op))) += n
+			bytes += n
+		}
+	}
+	*u = underway{}
+	return bytes
+}
+
+// What becomes of bytes whose operation did not complete.
+func cutBytes(t *result.TierTraffic) *int64  { return &t.CutBytes }
+func lostBytes(t *result.TierTraffic) *int64 { return &t.LostBytes }
 
 // addEntry counts one entry and its bytes, as it comes into or leaves a level.
 func addEntry(n *result.EntryCount, bytes int64) {

@@ -99,6 +99,9 @@ func (r *Recorder) shard(n int) *shard {
 	return s
 }
 
+// place is which of its shard's workers a number is. No two workers share one.
+func (r *Recorder) place(n int) int { return max(0, n) / len(r.shards) }
+
 // each calls f with each shard, locked.
 func (r *Recorder) each(f func(*shard)) {
 	for i := range r.shards {
@@ -125,24 +128,37 @@ func (r *Recorder) Chunk(at time.Duration, shard int, l tiers.Kind, op tiers.Op,
 		n.Bytes += bytes
 		if ph == tiers.Evict {
 			n.DemotionBytes += bytes
+		} else {
+			s.of(r.place(shard))[l][op] += bytes
 		}
 		s.timeline.at(at).n[bucketBytes(l, op)] += bytes
 		s.mu.Unlock()
 	}
 }
 
-// Operation records a completed or, when Partial, a cancelled operation.
+// Operation records the end of an operation: it has completed, or was cancelled when Partial, or
+// was given up when Failed. The bytes that its worker has moved inside the window since the last
+// one are what becomes of it.
 func (r *Recorder) Operation(o OpSample) {
-	if start, _ := r.Window(); o.Partial && start != never {
-		s := r.shard(o.Shard)
+	if start, _ := r.Window(); start == never {
+		return
+	}
+	s := r.shard(o.Shard)
+	defer s.mu.Unlock()
+	u := s.of(r.place(o.Shard))
+	switch {
+	case o.Failed:
+		s.n.settle(u, lostBytes)
+	case o.Partial:
 		s.partial(o)
-		s.mu.Unlock()
-	} else if s := r.enter(o.At, o.Shard); s != nil {
-		s.operation(o)
+		s.n.settle(u, cutBytes)
+	case r.inside(o.At):
+		s.operation(o, u)
 		if r.Rounds && o.Level == tiers.Storage && o.Phase != tiers.Evict && o.Bytes > 0 {
 			s.hists.at(histRound + hist(o.Op)).Record(int64(per100MiB(o)))
 		}
-		s.mu.Unlock()
+	case o.Phase != tiers.Evict: // it completed too late to count
+		s.n.settle(u, cutBytes)
 	}
 }
 
@@ -162,7 +178,7 @@ func (r *Recorder) Request(q RequestSample, ops ...OpSample) bool {
 	s := r.shard(q.Shard)
 	s.request(q)
 	for _, o := range ops {
-		s.operation(o)
+		s.operation(o, s.of(r.place(o.Shard)))
 	}
 	s.mu.Unlock()
 	if n > 0 && n == limit {
@@ -220,11 +236,17 @@ func (r *Recorder) Delete(at time.Duration, shard int, l tiers.Kind, bytes int64
 	}
 }
 
-// Retry counts one repetition of an operation after a transient error.
+// Retry counts one repetition of an operation after a transient error. What the attempt had moved
+// is lost: the next one moves it again.
 func (r *Recorder) Retry(at time.Duration, shard int) {
-	if s := r.enter(at, shard); s != nil {
+	if start, _ := r.Window(); start == never {
+		return
+	}
+	s := r.shard(shard)
+	defer s.mu.Unlock()
+	s.n.settle(s.of(r.place(shard)), lostBytes)
+	if r.inside(at) {
 		s.n.Requests.RetriedOperations++
-		s.mu.Unlock()
 	}
 }
 

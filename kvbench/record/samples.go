@@ -36,6 +36,9 @@ type OpSample struct {
 	// Partial: cancelled at the deadline. It adds to the stage sums and to the count of cancelled
 	// operations, whatever At says, and to no histogram.
 	Partial bool
+	// Failed: it was given up after a failure, which is counted by itself. Of the other fields only
+	// Shard is used.
+	Failed bool
 }
 
 // RequestSample is one finished request.

@@ -19,6 +19,15 @@ type shard struct {
 	timeless bool
 	oldest   int64 // ns that the longest cancelled operation had spent
 	timeline timeline
+	underway []underway // of each worker
+}
+
+// of returns what a worker has under way, which is the n-th of this shard.
+func (s *shard) of(n int) *underway {
+	for n >= len(s.underway) {
+		s.underway = append(s.underway, underway{})
+	}
+	return &s.underway[n]
 }
 
 // took records a time, unless operations take none.
@@ -49,8 +58,8 @@ func (s *shard) partial(o OpSample) {
 	s.oldest = max(s.oldest, int64(o.IO()+o.Generation+o.Slot+o.Admission+o.Space+o.Pending))
 }
 
-// operation counts a completed one.
-func (s *shard) operation(o OpSample) {
+// operation counts a completed one, of which the worker had moved these bytes inside the window.
+func (s *shard) operation(o OpSample, u *underway) {
 	s.stages(o)
 	s.waits(o)
 	of := func(k opHist) hist { return ofOp(o.Level, o.Op, k) }
@@ -68,7 +77,9 @@ func (s *shard) operation(o OpSample) {
 	n.Operations++
 	n.DeviceNS += int64(o.Device)
 	s.n.Requests.Operations++
-	s.n.DoneBytes[o.Level][o.Op] += o.Bytes
+	n.EntryBytes += o.Bytes
+	n.EarlierBytes += o.Bytes - u[o.Level][o.Op]
+	u[o.Level][o.Op] = 0
 	s.n.ByPhase[o.Op][o.Phase]++
 	moved := &s.n.ByPurpose[o.Purpose][o.Op]
 	moved.Operations++
@@ -103,11 +114,12 @@ func per100MiB(o OpSample) time.Duration {
 // read tells first reads of entries from the others. A run of blocks is one operation, but its
 // bytes are told apart.
 func (s *shard) read(o OpSample) {
-	kind, n := histReread, &s.n.ReReads
+	t := &s.n.Tiers[o.Level]
+	kind, n := histReread, &t.ReReads
 	if o.First {
-		kind, n = histFirst, &s.n.FirstReads
+		kind, n = histFirst, &t.FirstReads
 		n.Bytes -= o.Again
-		s.n.ReReads.Bytes += o.Again
+		t.ReReads.Bytes += o.Again
 	}
 	n.Operations++
 	n.Bytes += o.Bytes

@@ -229,6 +229,7 @@ func (w *worker) record(
 	cut := failure != nil && ctx.Err() != nil
 	if failure != nil && !cut {
 		w.job.sample.Failed = true // the observer has counted it
+		w.load.env.Rec.Operation(record.OpSample{Shard: w.id, Failed: true})
 		return false, nil
 	}
 	s := record.OpSample{

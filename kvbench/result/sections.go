@@ -146,6 +146,8 @@ type Tier struct {
 	WasteBytes    int64       `json:"waste_bytes"`
 	Read          TierTraffic `json:"read"`
 	Write         TierTraffic `json:"write"`
+	FirstReads    ReadCount   `json:"first_reads"` // with re_reads all of read.entry_bytes
+	ReReads       ReadCount   `json:"re_reads"`
 	DemotedOut    EntryCount  `json:"demoted_out"`
 	DemotedIn     EntryCount  `json:"demoted_in"`
 	Evicted       EntryCount  `json:"evicted"`
@@ -153,10 +155,17 @@ type Tier struct {
 }
 
 // TierTraffic is one direction of a tier. Bytes count as chunks complete, operations as a whole.
+// Where they were counted apart, they are the same to the byte:
+//
+//	Bytes = EntryBytes − EarlierBytes + DemotionBytes + CutBytes + LostBytes
 type TierTraffic struct {
 	Operations     int64    `json:"operations"` // demotions not among them; a run of blocks is one
-	Bytes          int64    `json:"bytes"`      // demotions among them
+	Bytes          int64    `json:"bytes"`
+	EntryBytes     int64    `json:"entry_bytes"`   // of the operations, whole entries
+	EarlierBytes   int64    `json:"earlier_bytes"` // of these before the window, in a warm-up
 	DemotionBytes  int64    `json:"demotion_bytes"`
+	CutBytes       int64    `json:"cut_bytes"`  // of operations that did not end in the window
+	LostBytes      int64    `json:"lost_bytes"` // of attempts that failed, repeated or not
 	BytesPerSecond *float64 `json:"bytes_per_s"`
 	Cancelled      int64    `json:"cancelled"`
 	DeviceNS       int64    `json:"device_ns"` // summed over completed operations
@@ -169,11 +178,22 @@ type EntryCount struct {
 	Bytes   int64 `json:"bytes"`
 }
 
-// ReadKind is the first reads of entries, or the ones after.
+// ReadCount counts the first reads of entries, or the ones after.
+type ReadCount struct {
+	Operations int64 `json:"operations"`
+	Bytes      int64 `json:"bytes"`
+}
+
+// Add adds counts.
+func (c *ReadCount) Add(x ReadCount) {
+	c.Operations += x.Operations
+	c.Bytes += x.Bytes
+}
+
+// ReadKind is those of all tiers.
 type ReadKind struct {
-	Operations int64        `json:"operations"`
-	Bytes      int64        `json:"bytes"`
-	Latency    Distribution `json:"latency"`
+	ReadCount
+	Latency Distribution `json:"latency"`
 }
 
 // EntrySizes are the sizes of the entries moved by completed operations, demotions not among them;
