@@ -22,11 +22,11 @@ help: ## list the targets
 test: fmt vet staticcheck ## what a person runs before a commit: gofmt, vet, staticcheck, the unit tests
 	$(GO) test -short ./...
 
-# A skip for lack of privilege is a failure here; KVBENCH_REQUIRE_PRIVILEGED=0 allows it. Everything runs without the race
+# A skip for lack of privilege is a failure here; KVTEST_REQUIRE_PRIVILEGED=0 allows it. Everything runs without the race
 # detector too: it makes some tests too slow, which skip under it, and the end-to-end tests run a binary without it anyway.
 # Building a package that needs both cgo and the race detector tells whether the C compiler works, headers included.
-KVBENCH_REQUIRE_PRIVILEGED ?= 1
-test-all: export KVBENCH_REQUIRE_PRIVILEGED := $(KVBENCH_REQUIRE_PRIVILEGED)
+KVTEST_REQUIRE_PRIVILEGED ?= 1
+test-all: export KVTEST_REQUIRE_PRIVILEGED := $(KVTEST_REQUIRE_PRIVILEGED)
 test-all: ## everything, as root: with and without -race, end to end, privileged, fuzzing (20 minutes)
 	@if why=$$($(GO) build -race runtime/cgo 2>&1); then \
 		echo "$(GO) test -race"; $(GO) test -race -timeout 30m $$($(GO) list ./... | grep -v /benchmarks/e2e$$); \

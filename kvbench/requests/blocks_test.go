@@ -223,11 +223,11 @@ func TestBlocksEndWithTheWindow(t *testing.T) {
 }
 
 // The whole Mooncake trace, 2.5 GiB with 128 bytes per token, where somebody has it:
-// KVBENCH_TEST_MOONCAKE is its path. KVBENCH_TEST_LAYOUT picks one layout.
+// KVTEST_MOONCAKE is its path. KVTEST_LAYOUT picks one layout.
 func TestWholeMooncakeTrace(t *testing.T) {
-	path := os.Getenv("KVBENCH_TEST_MOONCAKE")
+	path := os.Getenv("KVTEST_MOONCAKE")
 	if path == "" {
-		t.Skip("KVBENCH_TEST_MOONCAKE does not name mooncake's synthetic trace")
+		t.Skip("KVTEST_MOONCAKE does not name mooncake's synthetic trace")
 	}
 	path = filepath.Clean(path)
 	res, want := replayBlocks(t, path, 16, nullTiers(3<<30))
@@ -250,7 +250,7 @@ func TestWholeMooncakeTrace(t *testing.T) {
 		return
 	}
 	for layout := range layouts {
-		if only := os.Getenv("KVBENCH_TEST_LAYOUT"); only != "" && only != layout {
+		if only := os.Getenv("KVTEST_LAYOUT"); only != "" && only != layout {
 			continue
 		}
 		t.Run(layout, func(t *testing.T) {

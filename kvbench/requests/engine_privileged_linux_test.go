@@ -124,7 +124,7 @@ func TestAThrottledDeviceIsTheLimit(t *testing.T) {
 	assert.Greater(t, r.WindowNS, int64(3*time.Second), "160 MiB were written")
 }
 
-const verdictEnv = "KVBENCH_TEST_VERDICT_DIR"
+const verdictEnv = "KVTEST_VERDICT_DIR"
 
 // Memory as storage and one processor: nothing but the harness is left to wait
 // for. A process is bound to a processor from its first thread on, so the run

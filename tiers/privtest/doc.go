@@ -6,7 +6,7 @@
 //	throttle_linux.go  ThrottleLoop: a cgroup whose processes are slow on one device
 //	reclaim_linux.go   removes what killed tests have left
 //
-// A test that cannot have it skips and says why; where KVBENCH_REQUIRE_PRIVILEGED=1 is set (a CI
+// A test that cannot have it skips and says why; where KVTEST_REQUIRE_PRIVILEGED=1 is set (a CI
 // machine that is known to offer it) the same skip is a failure, so that a broken helper cannot
 // hide tests that never run.
 //

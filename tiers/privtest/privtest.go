@@ -7,7 +7,7 @@ import (
 )
 
 // RequireEnv is the environment variable that turns skips into failures when it is "1".
-const RequireEnv = "KVBENCH_REQUIRE_PRIVILEGED"
+const RequireEnv = "KVTEST_REQUIRE_PRIVILEGED"
 
 var errNotRoot = errors.New("this test needs root")
 

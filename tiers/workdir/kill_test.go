@@ -21,7 +21,7 @@ import (
 	"kvbench/tiers/workdir"
 )
 
-const victimEnv = "KVBENCH_TEST_VICTIM_DIR"
+const victimEnv = "KVTEST_VICTIM_DIR"
 
 // TestKilledRunsAreReclaimedAndHarmNothing runs itself as another process that opens, fills and
 // closes a cache directory again and again, and kills that with SIGKILL after a random number of

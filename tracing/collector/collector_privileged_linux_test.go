@@ -49,7 +49,7 @@ func runFio(t testing.TB, file string, args ...string) (read, write fioSide) {
 
 // emulated says that testdata/kernels.sh runs the test on a processor made of software, where times
 // mean nothing.
-func emulated() bool { return os.Getenv("KVBENCH_EMULATED") == "1" }
+func emulated() bool { return os.Getenv("KVTEST_EMULATED") == "1" }
 
 // ioSize is how much to read or write, in MiB.
 func ioSize(mib int) string {

@@ -81,7 +81,7 @@ func BenchmarkStart(b *testing.B) {
 // and after a process was killed with its programs attached.
 func TestNothingIsLeft(t *testing.T) {
 	privtest.Root(t)
-	if os.Getenv("KVBENCH_TRACE_AND_HANG") == "1" {
+	if os.Getenv("KVTEST_TRACE_AND_HANG") == "1" {
 		fmt.Println("attached", programIDs(t, startFor(t, Options{})))
 		time.Sleep(time.Minute)
 	}
@@ -103,7 +103,7 @@ func TestNothingIsLeft(t *testing.T) {
 	assert.Eventually(t, gone(ids), 5*time.Second, 10*time.Millisecond, "after Close")
 
 	hang := exec.Command(os.Args[0], "-test.run", "^TestNothingIsLeft$")
-	hang.Env = append(os.Environ(), "KVBENCH_TRACE_AND_HANG=1")
+	hang.Env = append(os.Environ(), "KVTEST_TRACE_AND_HANG=1")
 	out, err := hang.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, hang.Start())
@@ -229,7 +229,7 @@ func tracedBy(t *testing.T, d host.Device, ts []host.Disk,
 
 // TestUnprivileged runs as nobody and expects counters, and to be told what is missing.
 func TestUnprivileged(t *testing.T) {
-	if os.Getenv("KVBENCH_TRACE_AS_NOBODY") == "1" {
+	if os.Getenv("KVTEST_TRACE_AS_NOBODY") == "1" {
 		d, err := host.BackingDevice("/")
 		require.NoError(t, err)
 		c, err := Start(t.Context(), Options{Device: d})
@@ -253,7 +253,7 @@ func TestUnprivileged(t *testing.T) {
 	require.NoError(t, os.WriteFile(copied, program, 0o755))
 	cmd := exec.Command(copied, "-test.run", "^TestUnprivileged$")
 	cmd.Dir = "/"
-	cmd.Env = append(os.Environ(), "KVBENCH_TRACE_AS_NOBODY=1")
+	cmd.Env = append(os.Environ(), "KVTEST_TRACE_AS_NOBODY=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)

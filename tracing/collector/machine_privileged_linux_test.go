@@ -20,7 +20,7 @@ import (
 
 // machineDevices are devices that testdata/kernels.sh has made and whose content may be lost:
 // "name=node=members=copies" with commas between members, and copies of what is written.
-const machineDevices = "KVBENCH_TRACE_DEVICES"
+const machineDevices = "KVTEST_TRACE_DEVICES"
 
 // TestDevicesOfTheMachine traces a filesystem on devices of each kind and expects the requests of
 // those that stand behind it, exactly as many as they have counted themselves.

@@ -9,11 +9,11 @@ mkdir /dev/shm
 mount -t tmpfs shm /dev/shm
 mount -t tmpfs tmp /tmp
 mount -t tracefs trace /sys/kernel/tracing
-export PATH=/sbin:/usr/sbin:/bin:/usr/bin TMPDIR=/tmp HOME=/tmp KVBENCH_REQUIRE_PRIVILEGED=1
+export PATH=/sbin:/usr/sbin:/bin:/usr/bin TMPDIR=/tmp HOME=/tmp KVTEST_REQUIRE_PRIVILEGED=1
 for word in $(cat /proc/cmdline); do
 	case $word in
 	run=*) run=${word#run=} ;;
-	accel=tcg) export KVBENCH_EMULATED=1 ;;
+	accel=tcg) export KVTEST_EMULATED=1 ;;
 	esac
 done
 for m in virtio_pci virtio_blk nvme loop crc32c_generic crc32c_intel ext4 dm_mod dm_crypt xts aesni_intel md_mod raid1; do
@@ -48,7 +48,7 @@ echo 0 >/sys/block/md0/md/safe_mode_delay # no superblock of its own in the midd
 devices="virtio=/dev/vda=vda=1 partition=/dev/vdb1=vdb=1 nvme=/dev/$one=$one=1"
 devices="$devices multipath=/dev/$head=$(echo $paths | tr ' ' ,)=1"
 devices="$devices linear=/dev/mapper/linear=$three,vdb=1 crypt=/dev/mapper/crypt=vdc=1 raid1=/dev/md0=vdd,vde=2"
-export KVBENCH_TRACE_DEVICES="$devices"
+export KVTEST_TRACE_DEVICES="$devices"
 # Tests want a disk below the temporary directory. A journal writes data with a flush, whose last step
 # kernels before 6.5 do not tell from an fsync.
 mkfs.ext4 -q -F -O ^has_journal /dev/vdf && mount -t ext4 /dev/vdf /mnt && export TMPDIR=/mnt
