@@ -31,7 +31,7 @@ func (t *trial) describe() {
 		t.device.Reason = "a simulation: nothing was written or read"
 	} else if dir := in.IO.CacheDir; dir != "" {
 		in.Environment = environment.Read(dir)
-		in.Environment.Version = version()
+		in.Environment.Version = Version()
 		var err error
 		if t.device, err = host.BackingDevice(dir); err != nil {
 			t.device.Reason = err.Error()

@@ -13,9 +13,9 @@ import (
 // version control stamp of their own.
 var revision string
 
-// version tells which revision of this suite is running: as linked in, as the Go command stamped
+// Version tells which revision of this suite is running: as linked in, as the Go command stamped
 // it, or as the checkout that the test runs in says.
-func version() string {
+func Version() string {
 	v := revision
 	if info, ok := debug.ReadBuildInfo(); ok && v == "" {
 		v = cmp.Or(stamped(info.Settings), strings.TrimPrefix(info.Main.Version, "(devel)"))

@@ -23,7 +23,7 @@ func fakeTree(t *testing.T, files map[string]string) string {
 	return root
 }
 
-func TestVersionIsNeverEmpty(t *testing.T) { assert.NotEmpty(t, version()) }
+func TestVersionIsNeverEmpty(t *testing.T) { assert.NotEmpty(t, Version()) }
 
 func TestStamped(t *testing.T) {
 	rev := debug.BuildSetting{Key: "vcs.revision", Value: "abc"}

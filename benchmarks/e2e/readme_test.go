@@ -117,20 +117,27 @@ func TestReadmeNamesEveryBenchmark(t *testing.T) {
 	}
 }
 
-// TestReadmeParameters compares the README's table with the flags, and writes it when
-// UPDATE_README=1.
-func TestReadmeParameters(t *testing.T) {
-	const begin, end = "writes this table -->\n", "<!-- end of parameters -->"
-	head, rest, found := strings.Cut(page(t, benchmarksPage), begin)
-	require.True(t, found)
-	table, tail, found := strings.Cut(rest, end)
-	require.True(t, found)
-	want := parameterTable(t)
-	if os.Getenv("UPDATE_README") == "1" {
-		require.NoError(t, os.WriteFile(benchmarksPage, []byte(head+begin+want+end+tail), 0o644))
-		return
+// TestReadmeTables compares the README's tables of parameters and of who hears them with the code,
+// and writes them when UPDATE_README=1.
+func TestReadmeTables(t *testing.T) {
+	for _, table := range []struct{ name, want string }{
+		{"hearers", "\n" + params.HearersTable() + "\n"}, {"parameters", parameterTable(t)},
+	} {
+		text := page(t, benchmarksPage)
+		begin, end := "<!-- "+table.name+": UPDATE_README=1 go test ./benchmarks/e2e -run Readme "+
+			"writes this table -->\n", "<!-- end of "+table.name+" -->"
+		head, rest, found := strings.Cut(text, begin)
+		require.True(t, found, table.name)
+		old, tail, found := strings.Cut(rest, end)
+		require.True(t, found, table.name)
+		if os.Getenv("UPDATE_README") == "1" {
+			require.NoError(t, os.WriteFile(benchmarksPage,
+				[]byte(head+begin+table.want+end+tail), 0o644))
+			continue
+		}
+		assert.Equal(t, table.want, old,
+			"run UPDATE_README=1 go test ./benchmarks/e2e -run Readme")
 	}
-	assert.Equal(t, want, table, "run UPDATE_README=1 go test ./benchmarks/e2e -run Readme")
 }
 
 // parameterTable is -help in the order of -help-parameters.

@@ -5,9 +5,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"kvbench/kvbench/units"
 )
 
 // EnvPrefix begins the environment name of every parameter.
@@ -51,11 +54,59 @@ func Register(fs *flag.FlagSet) *Set {
 	return s
 }
 
-// HelpRequested tells whether -help-parameters was given.
-func (s *Set) HelpRequested() bool {
-	// Asked before anything is resolved: help must be had in spite of what is wrong.
-	wanted, err := strconv.ParseBool(strings.Join(s.given["help-parameters"], ""))
+// HelpRequested tells whether -help-parameters was given, VersionRequested whether -version was.
+func (s *Set) HelpRequested() bool    { return s.requested("help-parameters") }
+func (s *Set) VersionRequested() bool { return s.requested("version") }
+
+// requested is asked before anything is resolved: help must be had in spite of what is wrong.
+func (s *Set) requested(name string) bool {
+	wanted, err := strconv.ParseBool(strings.Join(s.given[name], ""))
 	return err == nil && wanted
+}
+
+// Typed lists the flags that were typed, in the order of the table.
+func (s *Set) Typed() (names []string) {
+	for _, p := range rows {
+		if len(s.given[p.name]) > 0 {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
+
+// UnknownEnvironment refuses variables that begin as those of parameters do and are none: one that
+// is ignored would make a run of defaults that looks configured. They are as os.Environ has them;
+// an empty one counts as not set.
+func UnknownEnvironment(environ []string) (bad Violations) {
+	var known []string
+	for _, p := range rows {
+		if !p.has(goFlag, action) {
+			known = append(known, EnvName(p.name))
+		}
+	}
+	for _, variable := range environ {
+		name, text, _ := strings.Cut(variable, "=")
+		if !strings.HasPrefix(name, EnvPrefix) || text == "" || slices.Contains(known, name) {
+			continue
+		}
+		flag := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, EnvPrefix)), "_", "-")
+		hint := units.Suggestion(name, known)
+		if p := find(flag); p != nil { // Go's own, and what ends at once
+			hint = ", but a flag: -" + flag
+		} else if other := Elsewhere[flag]; other != "" {
+			hint = ": it is " + other + " here"
+		}
+		bad = append(bad, name+" (environment) is no parameter"+hint)
+	}
+	return bad
+}
+
+// Elsewhere are flags of the Python benchmark whose work is done by something else here.
+var Elsewhere = map[string]string{
+	"duration":        "-benchtime, such as -benchtime 60s",
+	"output":          "-results-dir, a directory",
+	"xlsx-output":     "go tool kvreport xlsx",
+	"use-burst-trace": "-bench BurstGPT with -burst-trace-path",
 }
 
 // usage is the line of -help. Defaults stand in it as text, because there are three of them; the
@@ -88,7 +139,7 @@ func (v *Values) WriteHelp(w io.Writer) error {
 	fmt.Fprint(out, "\n\n")
 	// Columns are aligned by what is in force, which is why the table is not kept as text.
 	tab := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tab, "parameter\tvalue\tfrom\tdefault\tmeaning")
+	fmt.Fprintln(tab, "parameter\tvalue\tfrom\tdefault\tmeaning [heard by]")
 	for _, p := range v.rows {
 		if p.has(action) {
 			continue
@@ -98,8 +149,12 @@ func (v *Values) WriteHelp(w io.Writer) error {
 		if p.name == "results-dir" {
 			def = "kvbench-results/…"
 		}
+		help := p.help
+		if len(p.heard) > 0 {
+			help += " [" + p.hearers() + "]"
+		}
 		fmt.Fprintf(tab, "-%s\t%s\t%s\t%s\t%s\n", p.name, p.show(v.Text(p.name)), p.given.origin,
-			def, p.help)
+			def, help)
 	}
 	tab.Flush()
 	fmt.Fprintf(out, "\nEnvironment: %s + the name in capitals, _ for -. Precedence: sweep, "+

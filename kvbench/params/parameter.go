@@ -17,6 +17,7 @@ type parameter struct {
 	name  string
 	def   map[Division]string
 	is    []string
+	heard []hearing // who hears it, nil = everybody
 	help  string
 	value flag.Value // its kind, limits and field; see kinds.go
 
@@ -44,7 +45,7 @@ const (
 var listed = func() (list []parameter) {
 	for line := range strings.Lines(parametersText) {
 		columns := strings.Split(strings.TrimSpace(line), " |")
-		if len(columns) != 4 {
+		if len(columns) == 1 {
 			continue // blank, or a comment
 		}
 		def := make(map[Division]string)
@@ -53,7 +54,8 @@ var listed = func() (list []parameter) {
 			def[d] = texts[min(i, len(texts)-1)]
 		}
 		list = append(list, parameter{name: columns[0], def: def,
-			is: strings.Fields(columns[2]), help: strings.TrimSpace(columns[3])})
+			is: strings.Fields(columns[2]), heard: hearings(columns[3]),
+			help: strings.TrimSpace(columns[4])})
 	}
 	return list
 }()

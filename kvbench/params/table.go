@@ -113,6 +113,7 @@ func table(v *Values) []parameter {
 		"results-dir":            path(&v.ResultsDir, v.base),
 		"progress":               oneOf(&v.Progress, "auto", "none"),
 		"help-parameters":        boolean(new(bool)),
+		"version":                boolean(new(bool)),
 	}
 	list := slices.Clone(listed)
 	for i := range list {

@@ -1,0 +1,178 @@
+package params
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// hearing is who hears a parameter: benchmarks, while switches are on. The table has it as "users
+// BurstGPT if enable-rag autoscaler-mode=qos", several of them with semicolons between.
+type hearing struct {
+	who []string // of groups, or names of benchmarks
+	// switches are parameters of which each must not have its default, or have the value that
+	// follows its name.
+	switches []string
+}
+
+// groups are the benchmarks that hear the same, by the words that the table and -help-parameters
+// have for them.
+var groups = []struct {
+	name, title string
+	has         func(Bench) bool
+}{
+	{"users", "synthetic users", func(b Bench) bool { return b.Load == LoadUsers }},
+	{"traces", "recorded requests", func(b Bench) bool { return b.Load == LoadTrace }},
+	{"requests", "all with requests",
+		func(b Bench) bool { return b.Load == LoadUsers || b.Load == LoadTrace }},
+	{"storage", "all but DataGen", func(b Bench) bool { return b.Name != "DataGen" }},
+}
+
+// hearings reads a column of the table.
+func hearings(column string) (list []hearing) {
+	for clause := range strings.SplitSeq(column, ";") {
+		who, switches, _ := strings.Cut(clause, " if ")
+		if strings.TrimSpace(who) != "" {
+			list = append(list, hearing{strings.Fields(who), strings.Fields(switches)})
+		}
+	}
+	return list
+}
+
+// by tells whether a benchmark is one of those who hear, be the switches on or not.
+func (h hearing) by(b Bench) bool {
+	return slices.ContainsFunc(h.who, func(word string) bool {
+		for _, g := range groups {
+			if g.name == word {
+				return g.has(b)
+			}
+		}
+		return word == b.Name
+	})
+}
+
+// on tells whether its switches are, at these values.
+func (h hearing) on(v *Values) bool {
+	return !slices.ContainsFunc(h.switches, func(s string) bool {
+		name, wanted, valued := strings.Cut(s, "=")
+		text := v.Text(name)
+		return valued && text != wanted || !valued && text == v.row(name).def[v.Division]
+	})
+}
+
+// String names those who hear: "synthetic users, Tier with -enable-rag".
+func (h hearing) String() string {
+	var who []string
+	for _, word := range h.who {
+		for _, g := range groups {
+			if g.name == word {
+				word = g.title
+			}
+		}
+		who = append(who, word)
+	}
+	text := strings.Join(who, ", ")
+	for i, s := range h.switches {
+		text += []string{" with -", " and -"}[min(i, 1)] + s
+	}
+	return text
+}
+
+// hearers names everybody who hears a parameter.
+func (p *parameter) hearers() string {
+	var parts []string
+	for _, h := range p.heard {
+		parts = append(parts, h.String())
+	}
+	if len(parts) == 0 {
+		return "all"
+	}
+	return strings.Join(parts, "; ")
+}
+
+// hears tells whether a parameter can change anything of a run with these values.
+func (v *Values) hears(p *parameter) bool {
+	return len(p.heard) == 0 || slices.ContainsFunc(p.heard,
+		func(h hearing) bool { return h.by(v.Bench) && h.on(v) })
+}
+
+// Unheard says what a person set and no run of the plans hears: all benchmarks that were selected,
+// at all points of their sweeps, those that will skip included. What was typed is refused, because
+// who types a flag means this run. What the environment and the YAML file say is noted, because
+// they serve other runs too.
+//
+// In the closed division what says no more than it requires anyway passes, as in [Set.Resolve].
+func Unheard(plans []*Values) (bad Violations, notes []string) {
+	var selected []string
+	for _, v := range plans {
+		if name := v.Bench.Name; !slices.Contains(selected, name) {
+			selected = append(selected, name)
+		}
+	}
+	for i := range rows {
+		name := rows[i].name
+		if slices.ContainsFunc(plans, func(v *Values) bool { return v.hears(v.row(name)) }) {
+			continue
+		}
+		// Nobody hears it: what each of them was given is the same, but for a sweep's values.
+		v := plans[0]
+		p := v.row(name)
+		given := setting{p.value.String(), p.given.origin}
+		if _, differs := v.required(p); !given.origin.byUser() || v.Division == Closed && !differs {
+			continue
+		}
+		if given.origin.Kind < FromFlag {
+			notes = append(notes, fmt.Sprintf("%s = %s (%s) is for %s", name, given.text,
+				given.origin, p.hearers()))
+			continue
+		}
+		flag, absent := "-"+name, fmt.Sprintf("absent: it is for %s, and %s", p.hearers(),
+			deaf(p, selected, plans))
+		if given.origin.Kind == FromSweep {
+			flag, absent, given.text = "-sweep", "of another parameter: "+name+
+				strings.TrimPrefix(absent, "absent: it"), name+"=…"
+		}
+		bad = append(bad, violation(flag, given, absent))
+	}
+	return bad, notes
+}
+
+// deaf says why the selected benchmarks do not hear a parameter: a switch is off, or they never do.
+func deaf(p *parameter, selected []string, plans []*Values) string {
+	for _, v := range plans {
+		for _, h := range p.heard {
+			if h.by(v.Bench) {
+				return v.Bench.Name + " runs without that"
+			}
+		}
+	}
+	const most = 3
+	names := strings.Join(selected[:min(most, len(selected))], ", ")
+	if n := len(selected) - most; n > 0 {
+		names += fmt.Sprintf(" and %d more", n)
+	}
+	return "-bench selects " + names
+}
+
+// HearersTable is a table of who hears which flags, in the order of the parameters, as Markdown.
+func HearersTable() string {
+	var who []string
+	flags := map[string][]string{}
+	for i := range rows {
+		p := &rows[i]
+		if p.has(goFlag, action) {
+			continue
+		}
+		text := p.hearers()
+		if !slices.Contains(who, text) {
+			who = append(who, text)
+		}
+		flags[text] = append(flags[text], "`-"+p.name+"`")
+	}
+	var b strings.Builder
+	b.WriteString("| heard by | flags |\n|---|---|\n")
+	for _, text := range who {
+		fmt.Fprintf(&b, "| %s | %s |\n", text, strings.Join(flags[text], ", "))
+	}
+	return b.String()
+}

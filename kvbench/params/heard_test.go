@@ -1,0 +1,109 @@
+package params
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// plans resolves several benchmarks as one run does.
+func plans(t *testing.T, in Inputs, names string, args ...string) (list []*Values) {
+	for name := range strings.SplitSeq(names, " ") {
+		in.Bench = bench(t, name)
+		list = append(list, good(t, in, args...).Points...)
+	}
+	return list
+}
+
+func TestEveryHearerIsKnown(t *testing.T) {
+	var known []string
+	for _, g := range groups {
+		known = append(known, g.name)
+	}
+	for _, b := range Benchmarks() {
+		known = append(known, b.Name)
+	}
+	for _, p := range rows {
+		for _, h := range p.heard {
+			assert.Subset(t, known, h.who, p.name)
+			assert.True(t, slices.ContainsFunc(Benchmarks(), h.by), p.name)
+			for _, s := range h.switches {
+				name, value, valued := strings.Cut(s, "=")
+				of := newValues("/").row(name)
+				require.NotNil(t, of, "%s of %s", s, p.name)
+				if valued {
+					assert.NoError(t, of.value.Set(value), s)
+				}
+			}
+		}
+	}
+}
+
+func TestWhatNobodyHearsIsRefused(t *testing.T) {
+	for _, c := range []struct{ benches, args, refused, why string }{
+		{"Synthetic", "-precondition-size-gb=1", "-precondition-size-gb", "Synthetic runs without that"},
+		{"Synthetic", "-precondition -precondition-size-gb=1", "", ""},
+		{"Synthetic", "-latency-trace-level=file", "-latency-trace-level", "-enable-latency-tracing"},
+		{"Synthetic", "-rag-num-docs=5", "-rag-num-docs", "with -enable-rag, and Synthetic runs"},
+		{"RAG", "-rag-num-docs=5", "", ""}, // its benchmark turns the switch
+		{"Synthetic RAG", "-rag-num-docs=5", "", ""},
+		{"Synthetic", "-autoscaler-mode=qos", "-autoscaler-mode", "-enable-autoscaling"},
+		{"AutoscaleCapacity", "-target-saturation=0.5", "-target-saturation", "-autoscaler-mode=qos"},
+		{"AutoscaleQoS", "-target-saturation=0.5", "", ""},
+		{"Synthetic", "-request-spacing=constant", "-request-spacing", "-request-rate"},
+		{"AzureTrace", "-enable-rag", "-enable-rag", "-bench selects AzureTrace"},
+		{"AzureTrace BurstGPT", "-arrival=closed-loop", "-arrival", "AzureTrace, BurstGPT"},
+		{"BlockTrace", "-num-users=3", "-num-users", "synthetic users"},
+		{"BlockTrace", "-prefill-only", "-prefill-only", "synthetic users"},
+		{"AzureTrace", "-prefill-only", "", ""},
+		{"AzureTrace", "-decode-only", "-decode-only", "synthetic users"},
+		{"AzureTrace DecodeOnly", "-decode-only", "", ""},
+		{"StorageCeiling", "-model=mistral-7b", "-model", "all with requests"},
+		{"MaxStorageStress", "-sweep rag-num-docs=1,2", "-sweep", "rag-num-docs is for synthetic"},
+		{"AutoscaleQoS", "-sweep target-saturation=0.5,0.6", "", ""},
+		{"Synthetic", "-sweep enable-rag=false,true -rag-num-docs=3", "", ""}, // at one point
+		{"DataGen", "-cache-dir=/x", "-cache-dir", "all but DataGen"},
+		{"Synthetic", "-results-dir=/x -io=buffered -seed=7", "", ""},
+		// The closed division: a script may spell out what is required anyway.
+		{"LargeModel", "-division=closed -rag-num-docs=100", "", ""},
+	} {
+		bad, notes := Unheard(plans(t, Inputs{}, c.benches, strings.Fields(c.args)...))
+		assert.Empty(t, notes, c)
+		if c.refused == "" {
+			assert.Empty(t, bad, c)
+			continue
+		}
+		require.Len(t, bad, 1, c)
+		assert.True(t, strings.HasPrefix(bad[0], c.refused+": must be "), bad[0])
+		assert.Contains(t, bad[0], c.why)
+	}
+}
+
+// Environment and file serve several runs: what this one does not hear is noted.
+func TestWhatNobodyHearsOfEnvironmentAndFileIsNoted(t *testing.T) {
+	file := writeFile(t, "c.yaml", "parameters:\n  tokenizer: chars\n  seed: 3\n")
+	in := Inputs{Env: environment("KVBENCH_NUM_USERS", "30", "KVBENCH_IO", "buffered")}
+	bad, notes := Unheard(plans(t, in, "BlockTrace AzureTrace", "-config", file))
+	assert.Empty(t, bad)
+	assert.Equal(t, []string{
+		"num-users = 30 (environment KVBENCH_NUM_USERS) is for synthetic users, Tier, " +
+			"StorageCeiling",
+		"tokenizer = chars (" + file + ":2) is for ShareGPT"}, notes)
+}
+
+func TestUnknownVariablesAreRefused(t *testing.T) {
+	assert.Equal(t, Violations{
+		`KVBENCH_NUM_USER (environment) is no parameter, did you mean "KVBENCH_NUM_USERS"?`,
+		`KVBENCH_CACHEDIR (environment) is no parameter, did you mean "KVBENCH_CACHE_DIR"?`,
+		"KVBENCH_DURATION (environment) is no parameter: it is -benchtime, such as -benchtime " +
+			"60s here",
+		"KVBENCH_COUNT (environment) is no parameter, but a flag: -count",
+		"KVBENCH_XYZZY_FROTZ (environment) is no parameter",
+	}, UnknownEnvironment([]string{"PATH=/bin", "KVBENCH_NUM_USERS=3", "KVBENCH_NUM_USER=3",
+		"KVBENCH_CACHEDIR=/x", "KVBENCH_DURATION=3", "KVBENCH_COUNT=2", "KVBENCH_SWEEP=seed=1,2",
+		"KVBENCH_OLD=", "KVBENCH_XYZZY_FROTZ=1", "KVTEST_X=1"}))
+	assert.Empty(t, UnknownEnvironment(nil))
+}
