@@ -32,8 +32,8 @@ func (o *observer) Began(_ cache.Tag, ob tiers.Object, l tiers.Kind, op tiers.Op
 	o.row(rowOperations[op], ob, l, ph)
 }
 
-func (o *observer) Chunk(tag cache.Tag, l tiers.Kind, op tiers.Op, ph tiers.Phase, bytes int64) {
-	o.Rec.Chunk(o.Clock.Now(), tag.Shard, l, op, ph, bytes)
+func (o *observer) Chunk(tag cache.Tag, l tiers.Kind, ph tiers.Phase, c tiers.Chunk) {
+	o.Rec.Chunk(tag.Shard, l, ph, c)
 }
 
 // Demoted counts both halves. The times between, when neither half had a chunk

@@ -70,7 +70,20 @@ type Timing struct {
 // IO is the latency of the operation as the benchmark reports it: Device + Host.
 func (t Timing) IO() time.Duration { return t.Device + t.Host }
 
-// ChunkFunc is told of each chunk's completion, or once with all bytes when the tier counts them at
-// commit (Traits.CountsAtCommit). It is called on goroutines of the tier, must be quick, and has
-// returned for the last time when the operation returns.
-type ChunkFunc func(op Op, bytes int64)
+// Chunk is a request to a tier that is complete, or the flush that ends a write.
+type Chunk struct {
+	Op    Op
+	Flush bool // what makes a write durable: no request, but the device is busy with it
+	// Bytes are those that count with it: of a tier that counts them at the commit
+	// (Traits.CountsAtCommit) all with the flush and none with a request, else the other way round.
+	Bytes int64
+	// Begun and Ended are when the tier had it at the device, by the clock of the run; where it
+	// does not know that, the same as the next two: when the tier was asked, and had answered. What
+	// lies between them and those is this process: queueing, wake-ups.
+	Begun, Ended time.Duration
+	Asked, Done  time.Duration
+}
+
+// ChunkFunc is told of each chunk's completion. It is called on goroutines of the tier, must be
+// quick, and has returned for the last time when the operation returns.
+type ChunkFunc func(Chunk)

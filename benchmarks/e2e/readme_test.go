@@ -35,6 +35,8 @@ var documented = []documentedUnit{
 	{"req/s", true}, {"tok/s", true}, {"storage-tok/s", true},
 	{"read-B/s", true}, {"write-B/s", true},
 	{"read-p50-ns", true}, {"read-p95-ns", true}, {"read-p99-ns", true}, {"write-p95-ns", true},
+	{"read-io-p50-ns", false}, {"read-io-p99-ns", false}, // need 20 and 1000 requests
+	{"write-io-p50-ns", false}, {"write-io-p99-ns", false},
 	{"read-ns/MiB", true}, {"e2e-p95-ns", true},
 	{"hit-ratio", true}, {"served-ratio", true},
 	{"sustained-users", false}, {"peak-B/s", false},

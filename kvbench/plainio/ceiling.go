@@ -82,33 +82,39 @@ func (r *Ceiling) transfer(ctx context.Context, worker int, l cache.Level, op ti
 	o tiers.Object) (took tiers.Timing, err error) {
 	b, start := r.bench, r.bench.Clock.Now()
 	defer func() { took.Device = b.Clock.Now() - start }()
-	count := func(n int64) { b.Chunk(worker, l.Kind, op, n) }
-	pass := func(f tiers.Submitter, prepare func([]byte), count func(int64)) error {
+	late := l.Tier.Traits().CountsAtCommit && op == tiers.Write
+	pass := func(f tiers.Submitter, prepare func([]byte)) error {
 		io := &tiers.IO{Buf: r.bufs[worker], N: len(r.bufs[worker].B)}
-		return transfer.Pass(ctx, b.Clock, f, io, o.Size, prepare, count)
+		return transfer.Pass(ctx, b.Clock, f, io, o.Size, prepare, func(c tiers.Chunk) {
+			if c.Op = op; late {
+				c.Bytes = 0
+			}
+			b.Chunk(worker, l.Kind, c)
+		})
 	}
 	if op == tiers.Read {
 		f, err := l.Tier.Open(ctx, o)
 		if err != nil {
 			return took, err
 		}
-		return took, errors.Join(pass(f, func([]byte) {}, count), f.Close())
+		return took, errors.Join(pass(f, func([]byte) {}), f.Close())
 	}
 	f, err := l.Tier.Create(ctx, o)
 	if err != nil {
 		return took, err
 	}
-	late := func(int64) {}
-	if l.Tier.Traits().CountsAtCommit {
-		late, count = count, late
-	}
-	if err := pass(f, r.stampBlocks, count); err != nil {
+	if err := pass(f, r.stampBlocks); err != nil {
 		return took, errors.Join(err, f.Abort())
 	}
+	flush := tiers.Chunk{Op: op, Flush: true, Begun: b.Clock.Now()}
 	if err := f.Commit(ctx); err != nil {
 		return took, err
 	}
-	late(o.Size)
+	flush.Asked, flush.Ended, flush.Done = flush.Begun, b.Clock.Now(), b.Clock.Now()
+	if late {
+		flush.Bytes = o.Size
+	}
+	b.Chunk(worker, l.Kind, flush)
 	return took, nil
 }
 

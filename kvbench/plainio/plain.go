@@ -144,13 +144,13 @@ func (b *Bench) Move(
 	if op == tiers.Write {
 		move = b.Transfer.Write
 	}
-	_, t, err = move(ctx, l.Tier, func(_ tiers.Op, n int64) { b.Chunk(worker, l.Kind, op, n) }, o)
+	_, t, err = move(ctx, l.Tier, func(c tiers.Chunk) { b.Chunk(worker, l.Kind, c) }, o)
 	return t, err
 }
 
-// Chunk counts bytes that have moved.
-func (b *Bench) Chunk(worker int, l tiers.Kind, op tiers.Op, bytes int64) {
-	b.Rec.Chunk(b.Clock.Now(), worker, l, op, phases[op], bytes)
+// Chunk counts a request that the tier has answered, or a flush.
+func (b *Bench) Chunk(worker int, l tiers.Kind, c tiers.Chunk) {
+	b.Rec.Chunk(worker, l, phases[c.Op], c)
 }
 
 // Done counts a completed operation, how long it had waited to begin, and how long it took with

@@ -141,6 +141,7 @@ func (b *builder) tiers() {
 			rates.BytesPerSecond = b.perSecond(rates.Bytes)
 			rates.NSPerMiB = units.Ratio(rates.DeviceNS,
 				float64(rates.EntryBytes)/float64(units.MiB))
+			rates.MeanInFlight = units.Ratio(rates.InFlightNS, b.window)
 		}
 		b.r.Tiers, b.levels = append(b.r.Tiers, t), append(b.levels, level)
 	}

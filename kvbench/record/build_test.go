@@ -205,7 +205,7 @@ func TestABenchmarkOfOperations(t *testing.T) {
 	rec := openRecorder(1, time.Second)
 	for i := range 30 {
 		at := time.Duration(i) * time.Millisecond
-		rec.Chunk(at, 0, tiers.Storage, tiers.Write, tiers.Prefill, 4<<20)
+		chunk(rec, at, 0, tiers.Storage, tiers.Write, tiers.Prefill, 4<<20)
 		rec.Operation(OpSample{At: at, Level: tiers.Storage, Op: tiers.Write, Bytes: 4 << 20,
 			Timing: tiers.Timing{Device: 3 * time.Millisecond}})
 	}
@@ -225,7 +225,8 @@ func TestMetricsLine(t *testing.T) {
 	}
 	assert.Equal(t, strings.Fields(
 		`ns/op req/s tok/s storage-tok/s read-B/s write-B/s
-		read-p50-ns read-p95-ns read-p99-ns write-p95-ns read-ns/MiB e2e-p95-ns
+		read-p50-ns read-p95-ns read-p99-ns write-p95-ns
+		read-io-p50-ns read-io-p99-ns write-io-p50-ns read-ns/MiB e2e-p95-ns
 		hit-ratio served-ratio cpu-ns/B peak-RSS-bytes device-read-ratio ceiling-ratio`), units)
 	assert.InDelta(t, float64(fixtureWindow)/1200, values["ns/op"], 1e-6)
 	assert.InDelta(t, 40, values["req/s"], 1e-9)

@@ -34,6 +34,8 @@ type counters struct {
 	Stages    [len(stageNames)]time.Duration
 	HostNS    int64 // of operations, as the next
 	BuffersNS int64 // waits for buffers
+	// Time that requests to a tier spent in this process: until the device had them, and after.
+	HandoverNS [tiers.NumKinds]int64
 
 	// What operations of requests were for: by phase as the Python benchmark tells prefill writes
 	// from decode reads, and by what asked for them.

@@ -53,6 +53,16 @@ func fixtureRecorder() *Recorder {
 	return r
 }
 
+// chunk is a request that took a nanosecond for each byte, and that this process had for two
+// microseconds more.
+func chunk(r *Recorder, at time.Duration, shard int, l tiers.Kind, op tiers.Op, ph tiers.Phase,
+	bytes int64) {
+	const before, after = 500 * time.Nanosecond, 1500 * time.Nanosecond
+	took := time.Duration(bytes)
+	r.Chunk(shard, l, ph, tiers.Chunk{Op: op, Bytes: bytes, Asked: at - took - before - after,
+		Begun: at - took - after, Ended: at - after, Done: at})
+}
+
 func fixtureRequest(r *Recorder, i int, at time.Duration) {
 	size := fixtureSize(i)
 	class := workloads.Class(i % int(workloads.NumClasses))
@@ -66,22 +76,22 @@ func fixtureRequest(r *Recorder, i int, at time.Duration) {
 	if i%4 == 0 {
 		write.Space = 3 * time.Millisecond
 	}
-	r.Chunk(at, i, tiers.CPU, tiers.Write, tiers.Prefill, size)
+	chunk(r, at, i, tiers.CPU, tiers.Write, tiers.Prefill, size)
 	r.Operation(write)
 
 	probe := OpSample{At: at, Shard: i, Level: tiers.Storage, Op: tiers.Read, Phase: tiers.Decode,
 		Purpose: workloads.ForDecodeRead,
 		Bytes:   size, First: i%3 != 0, Timing: tiers.Timing{Device: device, Host: device / 50}}
-	r.Chunk(at, i, tiers.Storage, tiers.Read, tiers.Decode, size)
+	chunk(r, at, i, tiers.Storage, tiers.Read, tiers.Decode, size)
 	r.Operation(probe)
 	again := probe
 	again.Purpose, again.First, again.Device = workloads.ForReread, false, device/2
-	r.Chunk(at, i, tiers.Storage, tiers.Read, tiers.Decode, size)
+	chunk(r, at, i, tiers.Storage, tiers.Read, tiers.Decode, size)
 	r.Operation(again)
 
 	if i%2 == 0 { // the entry sinks later
-		r.Chunk(at, i, tiers.CPU, tiers.Read, tiers.Evict, size)
-		r.Chunk(at, i, tiers.Storage, tiers.Write, tiers.Evict, size)
+		chunk(r, at, i, tiers.CPU, tiers.Read, tiers.Evict, size)
+		chunk(r, at, i, tiers.Storage, tiers.Write, tiers.Evict, size)
 		r.Operation(OpSample{At: at, Shard: i, Level: tiers.CPU, Op: tiers.Read, Phase: tiers.Evict,
 			Bytes: size, Timing: tiers.Timing{Device: device / 10}})
 		r.Operation(OpSample{At: at, Shard: i, Level: tiers.Storage, Op: tiers.Write,
@@ -122,7 +132,7 @@ func fixtureLookups(r *Recorder, i int, at time.Duration) {
 	r.Lookup(at, i, workloads.ForPrefill, Miss) // counted, in no rate
 	if i%5 == 0 {
 		r.Lookup(at, i, workloads.ForPrefix, Hit)
-		r.Chunk(at, i, tiers.Storage, tiers.Read, tiers.Decode, 1<<20)
+		chunk(r, at, i, tiers.Storage, tiers.Read, tiers.Decode, 1<<20)
 		r.Operation(OpSample{At: at, Shard: i, Level: tiers.Storage, Op: tiers.Read,
 			Phase: tiers.Decode, Purpose: workloads.ForPrefix,
 			Bytes: 1 << 20, Timing: tiers.Timing{Device: time.Millisecond}})

@@ -26,6 +26,7 @@ const (
 	histRate                   // bytes per second of IO of one entry
 	histSize                   // entry bytes
 	histDemotion               // IO of a demotion's half
+	histRequest                // of one request at the device, demotions included
 	histBySize                 // IO, by size class
 
 	numOpHists = histBySize + numSizeClasses
@@ -96,7 +97,7 @@ var histNames = func() (names [numHists]string) {
 	}
 	ofLevels := [numLevelHists]string{"_first_read", "_reread", "_delete"}
 	ofOps := [numOpHists]string{"", "_device", "_host", "_per_100mib", "_rate", "_size",
-		"_demotion", "_size_class_0", "_size_class_1", "_size_class_2", "_size_class_3",
+		"_demotion", "_request", "_size_class_0", "_size_class_1", "_size_class_2", "_size_class_3",
 		"_size_class_4", "_size_class_5", "_size_class_6", "_size_class_7"}
 	for l := range tiers.NumKinds {
 		for k, name := range ofLevels {

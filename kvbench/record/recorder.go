@@ -120,20 +120,32 @@ func (r *Recorder) enter(at time.Duration, shard int) *shard {
 	return r.shard(shard)
 }
 
-// Chunk counts bytes that a tier has moved (or, where bytes count at the commit, a whole entry).
-func (r *Recorder) Chunk(at time.Duration, shard int, l tiers.Kind, op tiers.Op, ph tiers.Phase,
-	bytes int64) {
-	if s := r.enter(at, shard); s != nil {
-		n := s.n.traffic(l, op)
-		n.Bytes += bytes
-		if ph == tiers.Evict {
-			n.DemotionBytes += bytes
-		} else {
-			s.of(r.place(shard))[l][op] += bytes
-		}
-		s.timeline.at(at).n[bucketBytes(l, op)] += bytes
-		s.mu.Unlock()
+// Chunk counts a request that a tier has answered, or the flush of a write: its bytes and its
+// latency if it was done inside the window, and in any case how long of the window it was in
+// flight, so that the mean number in flight is exact at both edges.
+func (r *Recorder) Chunk(shard int, l tiers.Kind, ph tiers.Phase, c tiers.Chunk) {
+	start, end := r.Window()
+	if c.Begun > end || c.Done < start {
+		return
 	}
+	s := r.shard(shard)
+	n := s.n.traffic(l, c.Op)
+	n.InFlightNS += int64(max(0, min(c.Ended, end)-max(c.Begun, start)))
+	if r.inside(c.Done) {
+		n.Bytes += c.Bytes
+		if ph == tiers.Evict {
+			n.DemotionBytes += c.Bytes
+		} else {
+			s.of(r.place(shard))[l][c.Op] += c.Bytes
+		}
+		s.timeline.at(c.Done).n[bucketBytes(l, c.Op)] += c.Bytes
+		s.handed(l, c)
+		if !c.Flush && c.Bytes > 0 {
+			n.Requests++
+			s.took(ofOp(l, c.Op, histRequest), c.Ended-c.Begun)
+		}
+	}
+	s.mu.Unlock()
 }
 
 // Operation records the end of an operation: it has completed, or was cancelled when Partial, or

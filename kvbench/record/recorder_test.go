@@ -16,7 +16,7 @@ import (
 func TestWindowGate(t *testing.T) {
 	r := New(2)
 	feed := func(at time.Duration) {
-		r.Chunk(at, 0, tiers.Storage, tiers.Write, tiers.Prefill, 10)
+		chunk(r, at, 0, tiers.Storage, tiers.Write, tiers.Prefill, 10)
 		r.Operation(OpSample{At: at, Level: tiers.Storage, Op: tiers.Write, Bytes: 10})
 		r.Request(RequestSample{At: at, GenerateTokens: 1})
 		r.Lookup(at, 1, workloads.ForDecodeRead, Hit)
@@ -46,13 +46,13 @@ func TestWindowGate(t *testing.T) {
 
 func TestCancelledOperationsAreCountedApart(t *testing.T) {
 	r := openRecorder(1, time.Second)
-	r.Chunk(time.Second, 0, tiers.Storage, tiers.Write, tiers.Prefill, 2<<20)
+	chunk(r, time.Second, 0, tiers.Storage, tiers.Write, tiers.Prefill, 2<<20)
 	r.Operation(OpSample{At: 2 * time.Second, Level: tiers.Storage, Op: tiers.Write,
 		Bytes: 100 << 20, Timing: tiers.Timing{Device: 3}, Partial: true})
 	m := newBuilder(&Info{}, r)
 	assert.EqualValues(t, 1, m.n.Tiers[tiers.Storage].Write.Cancelled)
 	assert.Zero(t, m.n.Tiers[tiers.Storage].Write.Operations)
-	assert.Empty(t, m.hists)
+	assert.Len(t, m.hists, 1, "of the chunk")
 	assert.EqualValues(t, 2<<20, r.Counters().Bytes[tiers.Storage][tiers.Write], "its chunks count")
 }
 
@@ -143,10 +143,42 @@ func TestHistogramNamesAreDistinct(t *testing.T) {
 	}
 }
 
+// The mean number in flight is exact at both edges of the window: what was under way at one counts
+// for the part that lies inside, though its bytes and its latency count as a whole or not at all.
+func TestRequestsInFlight(t *testing.T) {
+	r := New(2)
+	r.Open(10*time.Second, 20*time.Second)
+	give := func(begun, ended time.Duration, flush bool) {
+		c := tiers.Chunk{Op: tiers.Read, Flush: flush, Bytes: 1 << 20, Begun: begun, Ended: ended,
+			Asked: begun - time.Millisecond, Done: ended + time.Millisecond}
+		r.Chunk(1, tiers.Storage, tiers.Decode, c)
+	}
+	give(8*time.Second, 9*time.Second, false)   // before
+	give(8*time.Second, 12*time.Second, false)  // 2 s of it
+	give(12*time.Second, 15*time.Second, false) // 3 s
+	give(12*time.Second, 13*time.Second, true)  // 1 s, no request
+	give(18*time.Second, 25*time.Second, false) // 2 s, did not end in the window
+	r.Close()
+	give(19*time.Second, 21*time.Second, false) // 1 s, told while the load drains
+	give(20*time.Second, 21*time.Second, false) // after
+	res := Build(infoOf(result.Result{}), r)
+	got := res.Tiers[1].Read
+	assert.EqualValues(t, 9*time.Second, got.InFlightNS)
+	assert.InDelta(t, 0.9, *got.MeanInFlight, 1e-9)
+	assert.EqualValues(t, 2, got.Requests)
+	assert.EqualValues(t, 3<<20, got.Bytes)
+	latency := res.Latency.Levels["storage"].Read.Request
+	assert.EqualValues(t, 2, latency.Count)
+	assert.InEpsilon(t, int64(4*time.Second), *latency.Max, 0.001)
+	assert.Nil(t, latency.P50, "of two")
+}
+
 func BenchmarkRecorderChunk(b *testing.B) {
 	r := openRecorder(2, time.Hour)
 	for i := range b.N {
-		r.Chunk(time.Duration(i), i, tiers.Storage, tiers.Read, tiers.Decode, 2<<20)
+		at := time.Duration(i)
+		r.Chunk(i, tiers.Storage, tiers.Decode, tiers.Chunk{Op: tiers.Read, Bytes: 2 << 20,
+			Begun: at - 400, Ended: at, Asked: at - 500, Done: at})
 	}
 }
 

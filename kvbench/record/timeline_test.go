@@ -34,7 +34,7 @@ func TestTimelineStaysBoundedAndLosesNothing(t *testing.T) {
 		if i < 1000 {
 			shard = i % 2
 		}
-		r.Chunk(at, shard, tiers.Storage, tiers.Read, tiers.Decode, 1)
+		chunk(r, at, shard, tiers.Storage, tiers.Read, tiers.Decode, 1)
 		r.Request(RequestSample{At: at, Shard: shard})
 		r.Gauge(at, Gauge{Queued: int64(i)})
 	}
@@ -74,8 +74,8 @@ func TestTimelineOfEvictionsAndDemotions(t *testing.T) {
 	rec.Evict(15*time.Millisecond, 0, tiers.Storage, 3<<20)
 	rec.Evict(905*time.Millisecond, 0, tiers.Storage, 1<<20)
 	rec.Demote(15*time.Millisecond, 0, tiers.CPU, tiers.Storage, 2<<20)
-	rec.Chunk(20*time.Millisecond, 0, tiers.CPU, tiers.Write, tiers.Prefill, 1)
-	rec.Chunk(20*time.Millisecond, 0, tiers.Storage, tiers.Write, tiers.Prefill, 1)
+	chunk(rec, 20*time.Millisecond, 0, tiers.CPU, tiers.Write, tiers.Prefill, 1)
+	chunk(rec, 20*time.Millisecond, 0, tiers.Storage, tiers.Write, tiers.Prefill, 1)
 	tl := Build(infoOf(result.Result{}), rec).Timeline
 	require.NotNil(t, tl)
 	for _, c := range []struct {

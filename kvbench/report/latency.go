@@ -30,7 +30,7 @@ func latencies(r *result.Result) []Table {
 	rates := &Table{Columns: head("effective rate of one entry", units.Count, "samples",
 		units.BytesPerSec, "p5", "p50")}
 	// Each tier's reads and writes, fastest tier first.
-	for _, t := range r.Tiers {
+	for n, t := range r.Tiers {
 		l := r.Latency.Levels[t.Level]
 		for i, o := range []result.OpLatency{l.Read, l.Write} {
 			name := t.Level + []string{" read", " write"}[i]
@@ -43,6 +43,10 @@ func latencies(r *result.Result) []Table {
 			entry.distribution(part+"device", o.Device)
 			entry.distribution(part+"demotion", o.Demotion)
 			entry.distribution(part+"per 100 MiB", o.Per100MiB)
+			// What other tools call latency. Of the slowest tier only: lines are few.
+			if n == len(r.Tiers)-1 {
+				entry.distribution(part+"I/O request", o.Request)
+			}
 			rates.some(name, o.Rate.Count, o.Rate.P5, o.Rate.P50)
 		}
 	}

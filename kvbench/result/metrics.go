@@ -44,6 +44,13 @@ func (r *Result) Metrics() []Metric {
 	add("read-p95-ns", ms("storage_read_device_p95_ms"))
 	add("read-p99-ns", ms("storage_read_device_p99_ms"))
 	add("write-p95-ns", ms("storage_write_device_p95_ms"))
+	// One request to the tier, which is what other tools call latency. Here a percentile without
+	// enough samples is absent.
+	io := r.Latency.Levels[r.storageLevel()]
+	add("read-io-p50-ns", number(io.Read.Request.P50))
+	add("read-io-p99-ns", number(io.Read.Request.P99))
+	add("write-io-p50-ns", number(io.Write.Request.P50))
+	add("write-io-p99-ns", number(io.Write.Request.P99))
 	timeless := r.Simulation != nil && r.Simulation.Device == nil
 	if !timeless {
 		add("read-ns/MiB", read.NSPerMiB)
@@ -69,18 +76,31 @@ func (r *Result) Metrics() []Metric {
 	return out
 }
 
-// StorageTraffic returns the storage tier's two directions, empty where there is none. A benchmark
-// without requests measures the one tier that it has, whichever that is.
-func (r *Result) StorageTraffic() (read, write TierTraffic) {
+// storageLevel names the tier whose numbers are on the line: the storage tier, and of a benchmark
+// without requests, which measures one tier, whichever that is.
+func (r *Result) storageLevel() string {
 	if len(r.Tiers) == 1 && r.CompletionUnit == UnitOperation {
-		return r.Tiers[0].Read, r.Tiers[0].Write
+		return r.Tiers[0].Level
 	}
+	return "storage"
+}
+
+// StorageTraffic returns the two directions of the tier on the line, empty where there is none.
+func (r *Result) StorageTraffic() (read, write TierTraffic) {
 	for _, t := range r.Tiers {
-		if t.Level == "storage" {
+		if t.Level == r.storageLevel() {
 			return t.Read, t.Write
 		}
 	}
 	return TierTraffic{}, TierTraffic{}
+}
+
+// number is nil where n is unknown.
+func number(n *int64) *float64 {
+	if n == nil {
+		return nil
+	}
+	return new(float64(*n))
 }
 
 // Completions counts in the unit of the benchmark.

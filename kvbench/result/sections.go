@@ -169,7 +169,14 @@ type TierTraffic struct {
 	BytesPerSecond *float64 `json:"bytes_per_s"`
 	Cancelled      int64    `json:"cancelled"`
 	DeviceNS       int64    `json:"device_ns"` // summed over completed operations
-	NSPerMiB       *float64 `json:"device_ns_per_mib"`
+	// Requests are those that the tier answered, a chunk each, demotions among them; none where
+	// bytes go by way of the page cache. InFlightNS is how long of the window they and the flushes
+	// of writes were at the device, summed over all: a multiple of the window where many are in
+	// flight, which MeanInFlight tells.
+	Requests     int64    `json:"requests"`
+	InFlightNS   int64    `json:"in_flight_ns"`
+	MeanInFlight *float64 `json:"mean_in_flight"`
+	NSPerMiB     *float64 `json:"device_ns_per_mib"`
 }
 
 // EntryCount is a number of entries and their bytes.
@@ -228,10 +235,13 @@ type LevelLatency struct {
 // OpLatency is one operation on one tier; io = device + host, demotions only in demotion and
 // (writes) in device.
 type OpLatency struct {
-	IO        Distribution  `json:"io"`
-	Device    Distribution  `json:"device"`
-	Host      Distribution  `json:"host"`
-	Demotion  Distribution  `json:"demotion"`
+	IO       Distribution `json:"io"`
+	Device   Distribution `json:"device"`
+	Host     Distribution `json:"host"`
+	Demotion Distribution `json:"demotion"`
+	// of one request to the tier, a chunk, while the device has it; demotions included, none where
+	// writes go to the page cache
+	Request   Distribution  `json:"request"`
 	Per100MiB Distribution  `json:"per_100mib"`
 	Rate      Distribution  `json:"rate"` // effective bytes per second of one entry
 	BySize    []SizeLatency `json:"by_size"`

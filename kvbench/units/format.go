@@ -167,7 +167,9 @@ func UnitDirections() []UnitDirection {
 	return []UnitDirection{
 		{"req/s", more}, {"tok/s", more}, {"storage-tok/s", more}, {"read-B/s", more},
 		{"write-B/s", more}, {"read-p50-ns", less}, {"read-p95-ns", less}, {"read-p99-ns", less},
-		{"write-p95-ns", less}, {"read-ns/MiB", less}, {"e2e-p95-ns", less}, {"hit-ratio", more},
+		{"write-p95-ns", less}, {"read-io-p50-ns", less}, {"read-io-p99-ns", less},
+		{"write-io-p50-ns", less}, {"write-io-p99-ns", less},
+		{"read-ns/MiB", less}, {"e2e-p95-ns", less}, {"hit-ratio", more},
 		{"served-ratio", more}, {"sustained-users", more}, {"peak-B/s", more}, {"cpu-ns/B", less},
 		{"peak-RSS-bytes", less}, {"device-read-ratio", more}, {"ceiling-ratio", more},
 		{"copy-B/s", more}, {"gen-B/s", more}, {"gen-copy-ratio", more}, {"zstd-ratio", more},

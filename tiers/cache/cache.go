@@ -99,8 +99,8 @@ type Observer interface {
 	// made of. A demotion is two operations of phase Evict; of a transfer of several objects it
 	// names the first.
 	Began(tag Tag, o tiers.Object, l tiers.Kind, op tiers.Op, phase tiers.Phase)
-	// Chunk reports bytes that a tier has taken or given.
-	Chunk(tag Tag, l tiers.Kind, op tiers.Op, phase tiers.Phase, bytes int64)
+	// Chunk reports a request that a tier has answered, or the flush of a write.
+	Chunk(tag Tag, l tiers.Kind, phase tiers.Phase, c tiers.Chunk)
 	// Demoted reports a finished demotion: a read of from and a write of to.
 	Demoted(tag Tag, o tiers.Object, from, to tiers.Kind, read, write tiers.Timing)
 	// Evicted reports an entry that left the cache to make room in the last level; its bytes are

@@ -246,7 +246,7 @@ func (c *Cache) quiet(t *testing.T, stores map[tiers.Kind]*bookTier) {
 type nobody struct{}
 
 func (nobody) Began(Tag, tiers.Object, tiers.Kind, tiers.Op, tiers.Phase)                    {}
-func (nobody) Chunk(Tag, tiers.Kind, tiers.Op, tiers.Phase, int64)                           {}
+func (nobody) Chunk(Tag, tiers.Kind, tiers.Phase, tiers.Chunk)                               {}
 func (nobody) Demoted(Tag, tiers.Object, tiers.Kind, tiers.Kind, tiers.Timing, tiers.Timing) {}
 func (nobody) Evicted(Tag, tiers.Object, tiers.Kind)                                         {}
 func (nobody) Deleted(Tag, tiers.Object, tiers.Kind, time.Duration)                          {}

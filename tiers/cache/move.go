@@ -15,7 +15,7 @@ import (
 const retries = 3
 
 func (c *Cache) chunks(tag Tag, in *level, phase tiers.Phase) tiers.ChunkFunc {
-	return func(op tiers.Op, bytes int64) { c.observer.Chunk(tag, in.Kind, op, phase, bytes) }
+	return func(ch tiers.Chunk) { c.observer.Chunk(tag, in.Kind, phase, ch) }
 }
 
 // transferred reads or writes the first of objects, which lie in one level, and says how many that
@@ -25,7 +25,9 @@ func (c *Cache) transferred(ctx context.Context, tag Tag, op tiers.Op, in *level
 	objects []tiers.Object) (n int, tm tiers.Timing, err error) {
 	c.observer.Began(tag, objects[0], in.Kind, op, tag.Phase)
 	if in.Tier == nil {
-		c.observer.Chunk(tag, in.Kind, op, tag.Phase, objects[0].Size)
+		now := c.clock.Now()
+		c.observer.Chunk(tag, in.Kind, tag.Phase, tiers.Chunk{Op: op, Bytes: objects[0].Size,
+			Begun: now, Ended: now, Asked: now, Done: now})
 		return 1, tm, nil
 	}
 	carry := c.transfer.Read

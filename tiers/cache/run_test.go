@@ -19,10 +19,10 @@ type requestCounter struct {
 	reads, writes atomic.Int64
 }
 
-func (r *requestCounter) Chunk(_ Tag, l tiers.Kind, op tiers.Op, _ tiers.Phase, _ int64) {
+func (r *requestCounter) Chunk(_ Tag, l tiers.Kind, _ tiers.Phase, c tiers.Chunk) {
 	switch {
-	case l != tiers.Storage:
-	case op == tiers.Read:
+	case l != tiers.Storage || c.Flush:
+	case c.Op == tiers.Read:
 		r.reads.Add(1)
 	default:
 		r.writes.Add(1)

@@ -49,7 +49,7 @@ func everyLayout(t *testing.T, run func(t *testing.T, tier *filetier.Tier, dir s
 // counted returns a ChunkFunc and the sum of what it is told.
 func counted() (tiers.ChunkFunc, *[tiers.NumOps]atomic.Int64) {
 	var sums [tiers.NumOps]atomic.Int64
-	return func(op tiers.Op, n int64) { sums[op].Add(n) }, &sums
+	return func(c tiers.Chunk) { sums[c.Op].Add(c.Bytes) }, &sums
 }
 
 // request makes one request with a buffer of its own.

@@ -107,6 +107,7 @@ func (x *deviceIO) Submit(io *tiers.IO) {
 		io.End(nil)
 		return
 	}
+	io.Begun = x.d.clock.Now()
 	r := request{io, x.d.submit(x.op, int64(io.N))}
 	if x.outstanding = append(x.outstanding, r); len(x.outstanding) == 1 {
 		x.d.clock.At(r.at, x.complete)

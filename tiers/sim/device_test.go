@@ -34,7 +34,7 @@ func runStreams(t *testing.T, m tiers.DeviceModel, chunk int64, depth int, strea
 				if s.op == tiers.Write {
 					move = x.Write
 				}
-				_, _, _ = move(ctx, d, func(_ tiers.Op, n int64) { s.bytes += n },
+				_, _, _ = move(ctx, d, func(c tiers.Chunk) { s.bytes += c.Bytes },
 					tiers.Object{Key: "k", Size: s.size})
 			}
 		})
@@ -154,5 +154,32 @@ func TestDeviceModelSharesItsMediumUnlessDuplex(t *testing.T) {
 			assert.InEpsilon(t, 1, used, 0.02)
 			assert.InEpsilon(t, float64(w.bytes), float64(r.bytes), 0.05, "equal requests in turn")
 		}
+	}
+}
+
+// Requests queue in the device and not before it: their latency grows with how many are in flight,
+// by as much as Little's law says.
+func TestTheLatencyOfARequestIsItsTimeAtTheDevice(t *testing.T) {
+	const chunk = 1 << 20
+	m := tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadLatency: time.Millisecond,
+		WriteLatency: 2 * time.Millisecond, Parallelism: 1}
+	pass := time.Second / 1024 // of a chunk
+	for depth, want := range map[int][]time.Duration{
+		1: {m.ReadLatency + pass, m.ReadLatency + pass, m.ReadLatency + pass},
+		2: {m.ReadLatency + pass, 2 * (m.ReadLatency + pass), 2 * (m.ReadLatency + pass)},
+	} {
+		v := clock.NewVirtual()
+		x := transfer.Transfer{Chunk: chunk, Depth: depth, Clock: v}
+		var got []time.Duration
+		v.Go(func() {
+			_, _, err := x.Read(t.Context(), NewDevice(m, "a model", v), func(c tiers.Chunk) {
+				assert.Equal(t, c.Asked, c.Begun)
+				assert.Equal(t, c.Ended, c.Done)
+				got = append(got, c.Ended-c.Begun)
+			}, tiers.Object{Key: "k", Size: 3 * chunk})
+			assert.NoError(t, err)
+		})
+		v.Wait()
+		assert.Equal(t, want, got, "depth %d", depth)
 	}
 }

@@ -55,7 +55,7 @@ type side struct {
 
 func sideOf(op tiers.Op, tier tiers.Tier, done tiers.ChunkFunc) side {
 	if done == nil {
-		done = func(tiers.Op, int64) {}
+		done = func(tiers.Chunk) {}
 	}
 	return side{op: op, tier: tier, traits: tier.Traits(), done: done}
 }
@@ -113,10 +113,16 @@ func (op *operation) run(objs []tiers.Object) (err error) {
 	}
 	flushed := op.t.Clock.Now()
 	err = op.call(s, func() error { return w.Commit(op.ctx) })
-	op.flush = op.t.Clock.Now() - flushed
-	// Where bytes are in the page cache until then, none has reached the device before.
-	if committed = err == nil; committed && s.traits.CountsAtCommit {
-		s.done(s.op, op.payload(0, op.size))
+	now := op.t.Clock.Now()
+	op.flush = now - flushed
+	if committed = err == nil; committed {
+		c := tiers.Chunk{Op: s.op, Flush: true, Begun: flushed, Ended: now, Asked: flushed,
+			Done: now}
+		// Where bytes are in the page cache until then, none has reached the device before.
+		if s.traits.CountsAtCommit {
+			c.Bytes = op.payload(0, op.size)
+		}
+		s.done(c)
 	}
 	return err
 }

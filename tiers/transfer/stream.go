@@ -1,7 +1,9 @@
 package transfer
 
 import (
+	"cmp"
 	"sync/atomic"
+	"time"
 
 	"kvbench/tiers"
 )
@@ -16,8 +18,9 @@ type stream struct {
 	buf   tiers.Buffer
 	io    tiers.IO // the request for its chunk
 	step  step
-	at    *side        // the tier that it waits for, or that has its request
-	hands atomic.Int32 // 2: the request was submitted, and is back
+	at    *side         // the tier that it waits for, or that has its request
+	hands atomic.Int32  // 2: the request was submitted, and is back
+	asked time.Duration // when it was submitted
 }
 
 // step is where a stream goes on.
@@ -74,6 +77,7 @@ func (l *stream) advance() (waits bool, err error) {
 			// make the stack grow with every chunk.
 			l.step = finish
 			l.hands.Store(0)
+			l.io.Begun, l.io.Ended, l.asked = 0, 0, op.t.Clock.Now()
 			l.at.to.Submit(&l.io)
 			if l.hands.Add(1) < 2 {
 				return true, nil
@@ -149,9 +153,20 @@ func (l *stream) back(*tiers.IO) {
 func (op *operation) report(l *stream) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	if !op.left && (l.at == &op.in || !l.at.traits.CountsAtCommit) {
-		l.at.done(l.at.op, op.payload(l.io.Off, l.io.Off+int64(l.io.N)))
+	if op.left {
+		return
 	}
+	c := chunk(l.at.op, &l.io, l.asked, op.t.Clock.Now())
+	if l.at == &op.in || !l.at.traits.CountsAtCommit {
+		c.Bytes = op.payload(l.io.Off, l.io.Off+int64(l.io.N))
+	}
+	l.at.done(c)
+}
+
+// chunk is what is told of a request that is back.
+func chunk(op tiers.Op, io *tiers.IO, asked, done time.Duration) tiers.Chunk {
+	return tiers.Chunk{Op: op, Begun: cmp.Or(io.Begun, asked), Ended: cmp.Or(io.Ended, done),
+		Asked: asked, Done: done}
 }
 
 // end is the end of a stream, perhaps by a failure, and with the last one of the operation. Its

@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
@@ -32,8 +33,8 @@ type Transfer struct {
 // Read reads objects and verifies them as the Transfer says. The data is dropped.
 func (t *Transfer) Read(ctx context.Context, tier tiers.Tier, done tiers.ChunkFunc,
 	objs ...tiers.Object) (n int, tm tiers.Timing, err error) {
-	if tier == nil { // keeps nothing and takes no time
-		done(tiers.Read, objs[0].Size)
+	if tier == nil {
+		t.nothing(tiers.Read, done, objs[0])
 		return 1, tm, nil
 	}
 	op := &operation{t: t, ctx: ctx, objs: objs[:1], in: sideOf(tiers.Read, tier, done)}
@@ -48,7 +49,7 @@ func (t *Transfer) Read(ctx context.Context, tier tiers.Tier, done tiers.ChunkFu
 func (t *Transfer) Write(ctx context.Context, tier tiers.Tier, done tiers.ChunkFunc,
 	objs ...tiers.Object) (n int, tm tiers.Timing, err error) {
 	if tier == nil {
-		done(tiers.Write, objs[0].Size)
+		t.nothing(tiers.Write, done, objs[0])
 		return 1, tm, nil
 	}
 	op := &operation{t: t, ctx: ctx, objs: objs[:1], out: sideOf(tiers.Write, tier, done)}
@@ -81,18 +82,24 @@ func (t *Transfer) Move(ctx context.Context, from, to tiers.Tier, o tiers.Object
 	return rd, wr, err
 }
 
+// nothing is an operation on a tier that keeps nothing and takes no time.
+func (t *Transfer) nothing(op tiers.Op, done tiers.ChunkFunc, o tiers.Object) {
+	now := t.Clock.Now()
+	done(tiers.Chunk{Op: op, Bytes: o.Size, Begun: now, Ended: now, Asked: now, Done: now})
+}
+
 func holds(tier tiers.Tier) bool { return tier != nil && tier.Traits().Holds }
 
 // Pass is plain I/O: the bytes of s up to size, one request after the other in the one buffer of
-// io, without content, verification or times around them. prepare is called before each request,
-// count after it. The end of ctx takes effect at the next request; for one that is under way Pass
-// waits for at most tiers.Grace, and its buffer belongs to the tier until Done.
+// io, without content or verification. prepare is called before each request, count after it, with
+// a Chunk that knows all but its Op. The end of ctx takes effect at the next request; for one that
+// is under way Pass waits for at most tiers.Grace, and its buffer belongs to the tier until Done.
 //
 // Like the streams of an operation it goes on where a request comes back: who is woken for each
 // request leaves the device idle meanwhile, and what this measures is the device.
 func Pass(
 	ctx context.Context, c clock.Clock, s tiers.Submitter, io *tiers.IO, size int64,
-	prepare func([]byte), count func(bytes int64),
+	prepare func([]byte), count func(tiers.Chunk),
 ) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -100,24 +107,30 @@ func Pass(
 	over := c.NewEvent()
 	var failure error
 	var left atomic.Bool // nobody listens any more
+	var asked time.Duration
+	submit := func() {
+		prepare(io.Buf.B)
+		io.Begun, io.Ended, asked = 0, 0, c.Now()
+		s.Submit(io)
+	}
 	io.Done = func(io *tiers.IO) {
 		if left.Load() {
 			return
 		}
 		if failure = io.Err; failure == nil {
-			count(int64(io.N))
+			done := chunk(0, io, asked, c.Now())
+			done.Bytes = int64(io.N)
+			count(done)
 			if io.Off += int64(io.N); io.Off < size {
 				if failure = context.Cause(ctx); failure == nil {
-					prepare(io.Buf.B)
-					s.Submit(io)
+					submit()
 					return
 				}
 			}
 		}
 		over.Fire()
 	}
-	prepare(io.Buf.B)
-	s.Submit(io)
+	submit()
 	if over.Wait(ctx) == nil {
 		return failure
 	}

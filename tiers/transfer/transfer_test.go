@@ -32,7 +32,7 @@ const chunk = tiertest.Chunk
 // counted returns a ChunkFunc and the sum of what it is told.
 func counted() (tiers.ChunkFunc, *[tiers.NumOps]atomic.Int64) {
 	var sums [tiers.NumOps]atomic.Int64
-	return func(op tiers.Op, n int64) { sums[op].Add(n) }, &sums
+	return func(c tiers.Chunk) { sums[c.Op].Add(c.Bytes) }, &sums
 }
 
 func TestTransfersOfAnySizeComeBackAsTheyWent(t *testing.T) {
@@ -321,7 +321,7 @@ func TestTransfersAllocateNothingPerChunk(t *testing.T) {
 	tier := tiertest.Files(t, filetier.Config{})
 	x := tiertest.Transfer(t, 4096, 1)
 	x.Verify = content.VerifySample
-	done := func(tiers.Op, int64) {}
+	done := func(tiers.Chunk) {}
 	// The difference between an entry of 10 chunks and one of 200 is what chunks cost.
 	allocs := func(chunks int64) (write, read float64) {
 		o := tiers.Object{Key: "u1/c1/t1", Size: chunks * 4096}
@@ -419,7 +419,7 @@ func TestAPassIsOneRequestAfterTheOther(t *testing.T) {
 			assert.Equal(t, prepared*chunk, counted)
 			prepared++
 		}
-		count := func(n int64) { counted += n }
+		count := func(c tiers.Chunk) { counted += c.Bytes }
 		read := func(io *tiers.IO, size int64) error {
 			prepared, counted = 0, 0
 			return transfer.Pass(ctx, x.Clock, r, io, size, prepare, count)
@@ -431,8 +431,8 @@ func TestAPassIsOneRequestAfterTheOther(t *testing.T) {
 			assert.EqualValues(t, o.Size, counted, "what came before")
 		}
 		stop := errors.New("a signal")
-		count = func(n int64) {
-			if counted += n; counted == 2*chunk {
+		count = func(c tiers.Chunk) {
+			if counted += c.Bytes; counted == 2*chunk {
 				cancel(stop)
 			}
 		}

@@ -183,7 +183,7 @@ func TestPythonColumnsAreOurs(t *testing.T) {
 	// second result has those.
 	rec := record.New(1)
 	rec.Open(0, time.Second)
-	rec.Chunk(0, 0, tiers.Storage, tiers.Write, tiers.Prefill, 1<<20)
+	rec.Chunk(0, tiers.Storage, tiers.Prefill, tiers.Chunk{Op: tiers.Write, Bytes: 1 << 20})
 	rec.Operation(record.OpSample{Level: tiers.Storage, Op: tiers.Write, Bytes: 1 << 20,
 		Timing: tiers.Timing{Device: time.Millisecond, Host: time.Millisecond}})
 	path := filepath.Join(t.TempDir(), "kvcache_results_1.json")
