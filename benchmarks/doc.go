@@ -7,8 +7,8 @@
 // package joins parameters, engine and output; it measures nothing itself. In reading order:
 //
 //	workloads_test, plain_test, datagen_test   the benchmark functions
-//	main       TestMain's body: flags, checks, header, run, exit code
-//	select     which benchmarks, points of a sweep and trials -bench, -count and -cpu mean
+//	main       TestMain's body: checks, header, run, exit code; commandline: the flags
+//	select     which benchmarks, points of a sweep and trials -bench, -skip, -count and -cpu mean
 //	run        one trial: engine, files, the benchmark line
 //	config     values in force → configuration of the engine, with layout, sources, simulate
 //	output     what benchstat reads before, and a person after, the run

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kvbench/kvbench"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/result"
 	"kvbench/tiers/workdir"
@@ -30,9 +31,9 @@ type session struct {
 	ctx     context.Context             // ends with a signal or the go command's death
 	calls   map[string]int              // full benchmark name -> calls so far
 	pattern string                      // -bench as it was typed
-	offered []string                    // sub-benchmarks that there are
-	ran     map[string]bool
-	skipped []string // "BenchmarkX: why"
+	skip    string                      // -skip, likewise
+	skipped []string                    // "BenchmarkX: why"
+	unheard []string                    // what environment and file say in vain
 	results []*result.Result
 	ceiling map[string]result.Ceiling // cache directory -> what plain I/O reached
 	lastOpt int                       // the MLPerf option that ran last
@@ -49,17 +50,26 @@ var current *session
 // It returns the exit code.
 func Main(m *testing.M) int {
 	// The flags have to be there before the testing package parses, which m.Run would do.
-	set := params.Register(flag.CommandLine)
-	flag.Parse()
-	pattern := flagValue("test.bench")
+	line, err := readCommandLine(flag.CommandLine, os.Args[1:])
+	set, pattern := line.params, flagValue("test.bench")
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		flag.Usage()
+		return 0
+	case err != nil:
+		return refuse(err)
+	case set.VersionRequested():
+		fmt.Println("kvbench", kvbench.Version())
+		return 0
+	}
 	// Without -bench this is go test of the package, whose flags are nobody's business.
 	if pattern == "" && !set.HelpRequested() {
-		return m.Run() // the unit tests of this package
+		return unitTests(m, line)
 	}
 	s := &session{
 		set:    set,
 		points: map[string][]*params.Values{},
-		calls:  map[string]int{}, ran: map[string]bool{}, pattern: pattern,
+		calls:  map[string]int{}, pattern: pattern, skip: flagValue("test.skip"),
 		ceiling: map[string]result.Ceiling{},
 		cpus:    readCPUs(flagValue("test.cpu")),
 		inputs: params.Inputs{
@@ -68,24 +78,55 @@ func Main(m *testing.M) int {
 		},
 	}
 	// Read before run changes them.
-	readGoFlags(&s.inputs)
+	if line.benchtime.given {
+		s.inputs.BenchTime = line.benchtime.typed
+	}
+	if line.count.given {
+		s.inputs.Count = line.count.typed
+	}
+	line.benchtime.flag.Value, line.count.flag.Value = line.benchtime.own, line.count.own
 	if set.HelpRequested() {
 		return s.help()
 	}
 	return s.run(m)
 }
 
-func (s *session) run(m *testing.M) int {
-	selected, err := selectBenchmarks(s.pattern)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "kvbench:", err)
+// unitTests are what runs without -bench: those of this package, by the go command or by name.
+func unitTests(m *testing.M, line *commandLine) int {
+	if typed := line.params.Typed(); len(typed) > 0 {
+		return refuse(fmt.Errorf("-%s is for benchmarks, and none is selected: -bench says which, "+
+			"such as -bench MaxStorageStress, or -bench . for all", typed[0]))
+	}
+	// The binary alone has no tests to run: their data lies in the source.
+	if len(os.Args) == 1 {
+		fmt.Fprint(os.Stderr, howToRun)
 		return exitParameters
+	}
+	if err := errors.Join(line.benchtime.giveBack(), line.count.giveBack()); err != nil {
+		return refuse(err)
+	}
+	return m.Run()
+}
+
+// refuse says why nothing is done.
+func refuse(err error) int {
+	fmt.Fprintln(os.Stderr, "kvbench:", err)
+	return exitParameters
+}
+
+func (s *session) run(m *testing.M) int {
+	selected, err := s.selectBenchmarks()
+	if err != nil {
+		return refuse(err)
 	}
 	// Nothing is made before every parameter of every benchmark is known to be right.
 	plans, err := s.check(selected)
-	if err != nil {
+	if bad := params.Violations(nil); errors.As(err, &bad) {
 		fmt.Fprint(os.Stderr, refusal(err))
 		return exitParameters
+	}
+	if err != nil {
+		return refuse(err)
 	}
 	s.setGoFlags(plans)
 	// From here on a signal ends the run in order: its result and its files are safe.
@@ -108,23 +149,29 @@ func (s *session) run(m *testing.M) int {
 func (s *session) setGoFlags(plans []*params.Values) {
 	// Nothing is ever re-run: one call is one trial, its length is ours.
 	_ = flag.Set("test.benchtime", "1x")
-	if len(plans) > 0 {
-		_ = flag.Set("test.bench", arrange(s.pattern, plans[0].Sweep))
+	_ = flag.Set("test.bench", arrange(s.pattern, plans[0].Sweep))
+	if s.skip != "" {
+		_ = flag.Set("test.skip", arrange(s.skip, plans[0].Sweep))
 	}
 	// The closed division has three trials without being told.
-	if len(plans) > 0 && s.inputs.Count == 0 {
-		_ = flag.Set("test.count", strconv.Itoa(plans[0].Count))
-	}
+	_ = flag.Set("test.count", strconv.Itoa(plans[0].Count))
 }
 
 // check resolves every selected benchmark and every point of its sweep before
-// anything is made. The error holds every violation once.
+// anything is made. The error holds every violation once, or says that nothing
+// is selected.
 func (s *session) check(selected []params.Bench) ([]*params.Values, error) {
-	var all params.Violations
-	var plans []*params.Values
+	all := params.UnknownEnvironment(os.Environ())
+	var plans, everyone []*params.Values
+	var leaves leaves
 	in := s.inputs
 	for _, in.Bench = range selected {
 		base, err := s.set.Resolve(in)
+		// Which sub-benchmarks there are is known now, with the division and the sweep.
+		if !leaves.add(s, base) {
+			continue
+		}
+		everyone = append(everyone, base.Points...)
 		if bad := params.Violations(nil); errors.As(err, &bad) {
 			all = all.Merge(bad)
 			continue
@@ -138,8 +185,13 @@ func (s *session) check(selected []params.Bench) ([]*params.Values, error) {
 			}
 		}
 	}
-	// Asked of all together: two benchmarks that would write the same file.
-	all = all.Merge(oneTrace(plans))
+	if err := leaves.check(s); err != nil {
+		return nil, err
+	}
+	// Asked of all together: two benchmarks that would write the same file, and what nobody hears.
+	bad, unheard := params.Unheard(everyone)
+	s.unheard = unheard
+	all = all.Merge(oneTrace(plans)).Merge(bad)
 	if len(all) > 0 {
 		return nil, all
 	}
@@ -152,7 +204,7 @@ func (s *session) help() int {
 	in := s.inputs
 	// Help for one benchmark shows what it sets itself; a broken pattern is no reason to withhold
 	// it.
-	if list, err := selectBenchmarks(s.pattern); s.pattern != "" && err == nil && len(list) > 0 {
+	if list, err := s.selectBenchmarks(); s.pattern != "" && err == nil {
 		in.Bench = list[0]
 	}
 	v, err := s.set.Resolve(in)

@@ -69,24 +69,13 @@ func (s *session) epilogue() {
 			return
 		}
 	}
-	// Go says nothing of a pattern that matched a benchmark and none of its sub-benchmarks.
-	if names := s.unmatched(); len(names) > 0 {
-		const most = 12
-		fmt.Fprintf(os.Stderr, "\n-bench %s selects none of these sub-benchmarks, of which "+
-			"nothing ran\n", s.pattern)
-		for _, name := range names[:min(most, len(names))] {
-			fmt.Fprintln(os.Stderr, "  "+strings.TrimPrefix(name, "Benchmark"))
-		}
-		if n := len(names) - most; n > 0 {
-			fmt.Fprintf(os.Stderr, "  and %d more\n", n)
+	list := func(title string, lines []string) {
+		if len(lines) > 0 {
+			fmt.Fprintf(os.Stderr, "\n%s\n  %s\n", title, strings.Join(lines, "\n  "))
 		}
 	}
-	if len(s.skipped) > 0 {
-		// No colon behind the first word: readers of the merged streams would take it for
-		// configuration.
-		fmt.Fprintln(os.Stderr, "\nskipped benchmarks")
-		for _, line := range s.skipped {
-			fmt.Fprintln(os.Stderr, "  "+line)
-		}
-	}
+	// No colon behind the first word: readers of the merged streams would take it for
+	// configuration.
+	list("skipped benchmarks", s.skipped)
+	list("set, and not heard by any benchmark that was selected", s.unheard)
 }

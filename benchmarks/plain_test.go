@@ -23,7 +23,7 @@ func BenchmarkStorageCeiling(b *testing.B) {
 			name  string
 			share float64
 		}{{"read", 1}, {"write", 0}, {"mixed", v.ReadShare}} {
-			current.sub(b, "op="+mix.name, func(b *testing.B) {
+			current.sub(b, v, "op="+mix.name, func(b *testing.B) {
 				res := plain(b, v, func(st *kvbench.StorageConfig, workers *int) plainio.Routine {
 					st.GPUBytes, st.CPUBytes = 0, 0
 					// One stream has one chunk in flight: as many streams as a run has chunks.
@@ -59,17 +59,13 @@ func (s *session) noteCeiling(v *params.Values, op string, r *result.Result) {
 // through the transfer that the cache uses too.
 func BenchmarkTier(b *testing.B) {
 	each(b, "Tier", func(b *testing.B, v *params.Values) {
-		sizes := []int64{1 << 20, 16 << 20, 256 << 20}
-		if v.Division == params.Quick {
-			sizes = []int64{1 << 20, 16 << 20}
-		}
 		for _, level := range []tiers.Kind{tiers.GPU, tiers.CPU, tiers.Storage} {
 			for _, op := range []tiers.Op{tiers.Write, tiers.Read} {
-				for _, size := range sizes {
-					current.sub(b, fmt.Sprintf("tier=%s/op=%s/size=%dMiB", level, op, size>>20),
-						func(b *testing.B) {
-							tierBenchmark(b, v, level, op, size)
-						})
+				for _, size := range tierSizes(v.Division) {
+					name := fmt.Sprintf("tier=%s/op=%s/size=%dMiB", level, op, size>>20)
+					current.sub(b, v, name, func(b *testing.B) {
+						tierBenchmark(b, v, level, op, size)
+					})
 				}
 			}
 		}
@@ -106,7 +102,7 @@ func plain(b *testing.B, v *params.Values,
 	routine func(st *kvbench.StorageConfig, workers *int) plainio.Routine) (res *result.Result) {
 	measure(b, v, func(ctx context.Context, cfg kvbench.Config) (_ *result.Result, err error) {
 		run := plainio.Config{Workers: v.WorkerCount(), Phase: kvbench.Phase{Name: "plain",
-			Window: v.Window.Length, Limit: v.Window.Completions}}
+			Window: v.Window.Length, Warmup: v.Warmup, Limit: v.Window.Completions}}
 		if v.Bench.Load == params.LoadNone && v.Division == params.Quick &&
 			v.Origin("benchtime").Kind < params.FromFile {
 			run.Window = quickPlainWindow

@@ -40,9 +40,10 @@ func workload(b *testing.B, name string) {
 
 // each runs f for every point of the sweep, as sub-benchmarks when there is one.
 func each(b *testing.B, name string, f func(*testing.B, *params.Values)) {
-	if current == nil || current.points[name] == nil {
+	if _, known := params.Benchmark(name); current == nil || !known {
 		b.Fatalf("%s is not in the parameter table, or was not started by Main", name)
 	}
+	// Without points nothing of it is selected: see leaves.
 	for _, v := range current.points[name] {
 		if why := v.Skip(); why != "" {
 			// Told once: with -count it is asked for each trial.
@@ -56,7 +57,7 @@ func each(b *testing.B, name string, f func(*testing.B, *params.Values)) {
 			f(b, v)
 			continue
 		}
-		current.sub(b, v.Point, func(b *testing.B) { f(b, v) })
+		current.sub(b, v, v.Point, func(b *testing.B) { f(b, v) })
 	}
 }
 

@@ -12,26 +12,207 @@ import (
 	"testing"
 
 	"kvbench/kvbench/params"
+	"kvbench/kvbench/units"
+	"kvbench/tiers"
 )
 
-// selectBenchmarks lists the benchmarks whose top-level name a -test.bench
-// pattern matches, as the testing package does: alternatives at the top level
-// are patterns of their own, and only what stands before the first slash
-// concerns the function's name.
-func selectBenchmarks(pattern string) ([]params.Bench, error) {
-	var names []*regexp.Regexp
-	for _, alternative := range splitTop(pattern, '|') {
-		re, err := regexp.Compile(splitTop(alternative, '/')[0])
-		if err != nil {
-			return nil, fmt.Errorf("-bench %q: %w", pattern, err)
+// pattern is a -bench or a -skip as the testing package reads it: alternatives, each of elements
+// that match a name between its slashes.
+type pattern []struct {
+	text     string
+	elements []*regexp.Regexp
+}
+
+func readPattern(flag, text string) (p pattern, err error) {
+	alternatives := splitTop(text, '|')
+	p = make(pattern, len(alternatives))
+	for i, alternative := range alternatives {
+		p[i].text = alternative
+		for _, element := range splitTop(alternative, '/') {
+			re, err := regexp.Compile(element)
+			if err != nil {
+				return nil, fmt.Errorf("%s %q: %w", flag, text, err)
+			}
+			p[i].elements = append(p[i].elements, re)
 		}
-		names = append(names, re)
 	}
-	// The order is that of the table, which is the order of the functions in the package.
-	return slices.DeleteFunc(params.Benchmarks(), func(b params.Bench) bool {
-		return !slices.ContainsFunc(names,
-			func(re *regexp.Regexp) bool { return re.MatchString("Benchmark" + b.Name) })
-	}), nil
+	return p, nil
+}
+
+// matches tells whether an alternative matches the elements of a name, and whether it has more
+// than these: what it means then lies below.
+func (p pattern) matches(i int, name []string) (matches, below bool) {
+	for n, re := range p[i].elements[:min(len(name), len(p[i].elements))] {
+		if !re.MatchString(name[n]) {
+			return false, false
+		}
+	}
+	return true, len(p[i].elements) > len(name)
+}
+
+// skips tells whether the pattern, one of -skip, takes a name out.
+func (p pattern) skips(name ...string) bool {
+	for i := range p {
+		if matches, below := p.matches(i, name); matches && !below {
+			return true
+		}
+	}
+	return false
+}
+
+// patterns are -bench and -skip. An empty -skip skips nothing.
+func (s *session) patterns(sweep []params.Axis) (bench, skip pattern, err error) {
+	bench, err = readPattern("-bench", arrange(s.pattern, sweep))
+	if err == nil && s.skip != "" {
+		skip, err = readPattern("-skip", arrange(s.skip, sweep))
+	}
+	return bench, skip, err
+}
+
+// selectBenchmarks lists the benchmarks whose top-level name -bench matches and -skip leaves, in
+// the order of the table, which is that of the functions in the package. The error says what there
+// is when there is none.
+func (s *session) selectBenchmarks() (list []params.Bench, err error) {
+	bench, skip, err := s.patterns(nil)
+	if err != nil {
+		return nil, err
+	}
+	all := params.Benchmarks()
+	for i, alternative := range bench {
+		if !slices.ContainsFunc(all, func(b params.Bench) bool {
+			matches, _ := bench.matches(i, []string{"Benchmark" + b.Name})
+			return matches
+		}) {
+			var names []string
+			for _, b := range all {
+				names = append(names, b.Name)
+			}
+			return nil, nothing(alternative.text, "benchmark", names)
+		}
+	}
+	for _, b := range all {
+		name := "Benchmark" + b.Name
+		for i := range bench {
+			if matches, _ := bench.matches(i, []string{name}); matches && !skip.skips(name) {
+				list = append(list, b)
+				break
+			}
+		}
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("-skip %s leaves nothing of -bench %s", s.skip, s.pattern)
+	}
+	return list, nil
+}
+
+// nothing says that an alternative of -bench selects none of a few names, the nearest first.
+func nothing(alternative, what string, names []string) error {
+	word := strings.Trim(alternative, "^$()")
+	word = strings.TrimPrefix(word, "Benchmark")
+	distance := func(name string) int {
+		_, d := units.Nearest(word, []string{name})
+		return d
+	}
+	names = slices.Clone(names)
+	slices.SortStableFunc(names, func(a, b string) int { return distance(a) - distance(b) })
+	const most = 20
+	more := ""
+	if n := len(names) - most; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Errorf("-bench %s selects no %s; there are, the nearest first, %s%s", alternative,
+		what, strings.Join(names[:min(most, len(names))], ", "), more)
+}
+
+// ownNames are the names of a benchmark's own sub-benchmarks, one empty name without any. They are
+// told here too, so that a pattern that selects none of them is answered before anything runs; sub
+// holds the benchmarks to it.
+func ownNames(v *params.Values) (names []string) {
+	switch v.Bench.Name {
+	case "StorageCeiling":
+		return []string{"op=read", "op=write", "op=mixed"}
+	case "Tier":
+		for _, tier := range []tiers.Kind{tiers.GPU, tiers.CPU, tiers.Storage} {
+			for _, op := range []tiers.Op{tiers.Write, tiers.Read} {
+				for _, size := range tierSizes(v.Division) {
+					names = append(names, fmt.Sprintf("tier=%s/op=%s/size=%dMiB", tier, op, size>>20))
+				}
+			}
+		}
+		return names
+	}
+	return []string{""}
+}
+
+// tierSizes are the sizes of the entries of Tier.
+func tierSizes(d params.Division) []int64 {
+	sizes := []int64{1 << 20, 16 << 20, 256 << 20}
+	if d == params.Quick {
+		return sizes[:2]
+	}
+	return sizes
+}
+
+// leaves are what -bench selects of the names that have no sub-benchmarks.
+type leaves struct {
+	sweep  []params.Axis   // of all benchmarks
+	served map[string]bool // alternatives that select some
+	near   []string        // all that there are
+	ran    bool            // -skip leaves some
+}
+
+// add takes in those of a benchmark at all points of its sweep, and tells whether any is to run.
+// The testing package calls a benchmark also to see whether the rest of a pattern lies below, which
+// here would be a trial without a line.
+func (l *leaves) add(s *session, base *params.Values) (runs bool) {
+	bench, skip, err := s.patterns(base.Sweep)
+	if err != nil {
+		return false
+	}
+	l.sweep = base.Sweep
+	for _, v := range base.Points {
+		for _, own := range ownNames(v) {
+			full := "Benchmark" + v.Bench.Name
+			for _, part := range []string{v.Point, own} {
+				if part != "" {
+					full += "/" + part
+				}
+			}
+			l.near = append(l.near, strings.TrimPrefix(full, "Benchmark"))
+			name := strings.Split(full, "/")
+			for i, alternative := range bench {
+				if matches, below := bench.matches(i, name); !matches || below {
+					continue
+				}
+				if l.served == nil {
+					l.served = map[string]bool{}
+				}
+				l.served[alternative.text] = true
+				skipped := false // with what lies above it
+				for n := range name {
+					skipped = skipped || skip.skips(name[:n+1]...)
+				}
+				runs = runs || !skipped
+			}
+		}
+	}
+	l.ran = l.ran || runs
+	return runs
+}
+
+// check says which alternative selects nothing.
+func (l *leaves) check(s *session) error {
+	alternatives := splitTop(s.pattern, '|')
+	for i, arranged := range splitTop(arrange(s.pattern, l.sweep), '|') {
+		// One without a slash has its benchmark, which -skip may have taken out.
+		if !l.served[arranged] && len(splitTop(arranged, '/')) > 1 {
+			return nothing(alternatives[i], "sub-benchmark", l.near)
+		}
+	}
+	if !l.ran {
+		return fmt.Errorf("-skip %s leaves nothing of -bench %s", s.skip, s.pattern)
+	}
+	return nil
 }
 
 // arrange puts the elements of a -bench pattern where they are in the names of a sweep, whose keys
@@ -103,19 +284,6 @@ func splitTop(s string, sep byte) []string {
 // flagValue is a flag of the testing package, which has them all.
 func flagValue(name string) string { return flag.Lookup(name).Value.String() }
 
-// readGoFlags takes the window and the trials from Go's own flags, if typed: flag.Visit passes over
-// what only has its default.
-func readGoFlags(in *params.Inputs) {
-	flag.Visit(func(f *flag.Flag) {
-		switch f.Name {
-		case "test.benchtime":
-			in.BenchTime = f.Value.String()
-		case "test.count":
-			in.Count, _ = strconv.Atoi(f.Value.String())
-		}
-	})
-}
-
 // readCPUs reads Go's -cpu. What is no list of numbers the testing package refuses itself.
 func readCPUs(list string) (cpus []int) {
 	for text := range strings.SplitSeq(list, ",") {
@@ -166,31 +334,10 @@ func (s *session) spare(v *params.Values) (restore func()) {
 	return runtime.SetDefaultGOMAXPROCS
 }
 
-// sub runs a sub-benchmark, if -bench selects it, and remembers its name: see unmatched. The
-// testing package does not tell what a pattern left out, and a typing mistake in one would look
-// like success.
-func (s *session) sub(b *testing.B, name string, f func(*testing.B)) {
-	full := b.Name() + "/" + name
-	if !slices.Contains(s.offered, full) {
-		s.offered = append(s.offered, full)
+// sub runs a sub-benchmark, if -bench selects it.
+func (s *session) sub(b *testing.B, v *params.Values, name string, f func(*testing.B)) {
+	if name != v.Point && !slices.Contains(ownNames(v), name) {
+		b.Fatalf("%s is not among the names that -bench is compared with: see ownNames", name)
 	}
-	b.Run(name, func(b *testing.B) {
-		s.ran[full] = true
-		f(b)
-	})
-}
-
-// unmatched lists the sub-benchmarks of functions of which -bench selects none: those that have no
-// sub-benchmark that ran. Only those count of which nothing is known to lie below.
-func (s *session) unmatched() []string {
-	leaves := slices.DeleteFunc(slices.Clone(s.offered), func(name string) bool {
-		return slices.ContainsFunc(s.offered,
-			func(other string) bool { return strings.HasPrefix(other, name+"/") })
-	})
-	served := map[string]bool{} // functions of which something ran
-	function := func(name string) string { return strings.SplitN(name, "/", 2)[0] }
-	for _, name := range leaves {
-		served[function(name)] = served[function(name)] || s.ran[name]
-	}
-	return slices.DeleteFunc(leaves, func(name string) bool { return served[function(name)] })
+	b.Run(name, f)
 }

@@ -112,6 +112,7 @@ func endToEnd(t testing.TB) {
 // microConfig makes entries small (1 KiB per token, 64 tokens at most) and users
 // quick, so that a run takes milliseconds. Whatever a benchmark's own model is.
 const microConfig = `
+parameters: {model: micro}
 model_configs:
   micro: {num_layers: 2, hidden_dim: 128, num_heads: 1, kv_heads: 1}
 user_templates:
@@ -166,7 +167,7 @@ func plainEnv() []string {
 func (b *bench) micro() []string {
 	path := filepath.Join(b.work, "micro.yaml")
 	require.NoError(b.t, os.WriteFile(path, []byte(microConfig), 0o644))
-	return []string{"-config", path, "-model", "micro", "-storage-capacity-gb", "0.25"}
+	return []string{"-config", path, "-storage-capacity-gb", "0.25"}
 }
 
 // places are the flags for the bench's own directories.

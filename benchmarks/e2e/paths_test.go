@@ -45,7 +45,7 @@ func TestRelativePathsMeanWhereTheCommandWasTyped(t *testing.T) {
 			return nil
 		},
 		"file": func(b *bench) []string {
-			text := microConfig + "parameters:\n  cache-dir: kv/here\n"
+			text := strings.Replace(microConfig, "model: micro", "model: micro, cache-dir: kv/here", 1)
 			require.NoError(t, os.WriteFile(filepath.Join(b.work, "here.yaml"), []byte(text),
 				0o644))
 			return []string{"-config=here.yaml"}

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -29,26 +31,73 @@ func TestPatternsSelectPointsOfASweep(t *testing.T) {
 	o := b.ok(append(args, "-test.bench=StorageCeiling/op=read")...)
 	assert.Equal(t, []string{"StorageCeiling/io-depth=1/op=read",
 		"StorageCeiling/io-depth=2/op=read"}, names(t, o.stdout))
-	assert.NotContains(t, o.stderr, "selects none")
 	o = b.ok(append(args, "-test.bench=StorageCeiling/op=read/io-depth=2")...)
 	assert.Equal(t, []string{"StorageCeiling/io-depth=2/op=read"}, names(t, o.stdout))
 }
 
-// A pattern that selects nothing says so, and what there is to select.
+// answered wants the three lines, or fewer, that answer a slip: exit code 2, nothing run or made.
+func (b *bench) answered(args ...string) string {
+	b.t.Helper()
+	before := tree(b.t, b.work)
+	o := b.run(args...)
+	assert.Equal(b.t, exitParameters, o.code, "%v\n%s%s", args, o.stdout, o.stderr)
+	assert.Empty(b.t, o.stdout, "%v", args)
+	assert.Equal(b.t, before, tree(b.t, b.work), "something was made")
+	assert.LessOrEqual(b.t, strings.Count(o.stderr, "\n"), 4, o.stderr)
+	return o.stderr
+}
+
+// A pattern that selects nothing is answered with what there is, before anything runs.
 func TestPatternsThatSelectNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	args := append(append(b.micro(), b.places()...), "-test.benchtime=5x")
-	o := b.ok(append(args, "-test.bench=StorageCeiling/op=raed")...)
-	assert.Empty(t, names(t, o.stdout))
-	assert.Contains(t, o.stderr,
-		"-bench StorageCeiling/op=raed selects none of these sub-benchmarks, "+
-			"of which nothing ran\n"+
-			"  StorageCeiling/op=read\n  StorageCeiling/op=write\n  StorageCeiling/op=mixed\n")
-	o = b.ok(append(args, "-sweep=num-users=1,3", "-test.bench=Synthetic/num-users=2")...)
-	assert.Contains(t, o.stderr, "nothing ran\n  Synthetic/num-users=1\n  Synthetic/num-users=3\n")
-	assert.False(t, exists(b.results))
+	for pattern, want := range map[string]string{
+		"Foo":                               "-bench Foo selects no benchmark; there are, the nearest first, ",
+		"maxstoragestress":                  "nearest first, MaxStorageStress, ",
+		"Synthetic|BenchmarkDecodOnly":      "-bench BenchmarkDecodOnly selects no benchmark; there are, the nearest first, DecodeOnly, ",
+		"StorageCeiling/op=raed":            "no sub-benchmark; there are, the nearest first, StorageCeiling/op=read, ",
+		"Synthetic|Tier/tier=disk":          "-bench Tier/tier=disk selects no sub-benchmark",
+		"Synthetic/num-users=1":             "nearest first, Synthetic",
+		"MaxStorageStress/x":                "nearest first, MaxStorageStress",
+		"Tier/tier=storage/op=read/size=16": "", // a regular expression that matches
+	} {
+		if want != "" {
+			assert.Contains(t, b.answered(append(args, "-test.bench="+pattern)...), want, pattern)
+		}
+	}
+	assert.Contains(t, b.answered(append(args, "-sweep=num-users=1,3",
+		"-test.bench=Synthetic/num-users=2")...),
+		"nearest first, Synthetic/num-users=1, Synthetic/num-users=3")
+	assert.Contains(t, b.answered(append(args, "-test.bench=Synthetic", "-test.skip=nthe")...),
+		"-skip nthe leaves nothing of -bench Synthetic")
+	assert.Contains(t, b.answered(append(args, "-test.bench=StorageCeiling/op=read",
+		"-test.skip=/op=(read|write)")...), "-skip /op=(read|write) leaves nothing of")
+	assert.Contains(t, b.answered(append(args, "-test.bench=Synthetic", "-test.skip=(")...),
+		`-skip "("`)
 }
+
+// What -skip takes out is not asked for its needs, and a pattern runs only what it selects: Go
+// also calls functions to see whether something lies below.
+func TestSkipIsHonoured(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	args := append(append(b.micro(), b.places()...), "-test.benchtime=5x", "-test.cpu=1")
+	// Tier and others would want room for 64 files of 16 MiB in a capacity of 256 MiB: no needs.
+	o := b.ok(append(args, "-test.bench=Synthetic|DecodeOnly|StorageCeiling", "-num-users=1",
+		"-test.skip=DecodeOnly|StorageCeiling/op=(write|mixed)")...)
+	assert.Equal(t, []string{"StorageCeiling/op=read", "Synthetic"}, sorted(names(t, o.stdout)))
+	// DecodeOnly could not run with as many users.
+	many := append(args, "-num-users=100000", "-test.bench=DecodeOnly|StorageCeiling/op=read")
+	has(t, b.refused(many...), "-storage-capacity-gb: must be at least")
+	o = b.ok(append(many, "-workers=1", "-test.skip=DecodeOnly")...)
+	assert.Equal(t, []string{"StorageCeiling/op=read"}, names(t, o.stdout))
+	o = b.ok(append(args, "-test.bench=.*/op=read")...)
+	assert.Equal(t, []string{"StorageCeiling/op=read"}, names(t, o.stdout))
+}
+
+// sorted is a list in order.
+func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) }
 
 // -cpu 1,2 are two benchmarks: each has its own trials and its own place.
 func TestSeveralCPUsHaveTrialsOfTheirOwn(t *testing.T) {

@@ -58,13 +58,13 @@ func TestClosedLeavesPlacesFree(t *testing.T) {
 }
 
 func TestClosedAcceptsTheRequiredValueSpelledOut(t *testing.T) {
-	good(t, Inputs{Bench: bench(t, "MaxStorageStress"), BenchTime: "5m", Count: 3},
+	good(t, Inputs{Bench: bench(t, "MaxStorageStress"), BenchTime: "5m", Count: "3"},
 		"-division=closed", "-num-users=200", "-seed=42", "-settle=1m30s", "-io=buffered",
 		"-chunk-size=1024KiB", "-cpu-mem-gb=0.0")
 }
 
 func TestClosedRefusesOverridesByName(t *testing.T) {
-	in := Inputs{Bench: bench(t, "StorageThroughput"), BenchTime: "60s", Count: 1,
+	in := Inputs{Bench: bench(t, "StorageThroughput"), BenchTime: "60s", Count: "1",
 		Env: environment("KVBENCH_SEED", "43")}
 	assert.Equal(t, []string{
 		"-benchtime: must be 300s in the closed division (option 2), given 60s (flag)",
@@ -99,7 +99,7 @@ func TestClosedWithoutAnOptionChecksWhatAllOptionsShare(t *testing.T) {
 
 func TestOpenListsWhatDiffersFromClosed(t *testing.T) {
 	file := writeFile(t, "c.yaml", "decode: {batch_size: 16}\n")
-	v := good(t, Inputs{Bench: bench(t, "MaxStorageStress"), BenchTime: "5m", Count: 3},
+	v := good(t, Inputs{Bench: bench(t, "MaxStorageStress"), BenchTime: "5m", Count: "3"},
 		"-division=open", "-num-users=32",
 		"-turns=overtaking", "-io=buffered", "-io-depth=1", "-settle=90s", "-config="+file)
 	assert.Equal(t, []result.Difference{

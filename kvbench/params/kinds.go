@@ -209,7 +209,11 @@ func window(to *Window) kind[Window] {
 			return w, err
 		}
 		if w.Length, err = units.ParseDuration(text); err != nil {
-			return w, errors.New(form)
+			hint := ""
+			if n, number := strconv.ParseFloat(text, 64); number == nil && n > 0 {
+				hint = fmt.Sprintf(", did you mean %ss or %sx?", text, text)
+			}
+			return w, errors.New(form + hint)
 		}
 		if w.Length <= 0 || w.Length > day {
 			return w, errors.New("more than 0s and at most 24h")

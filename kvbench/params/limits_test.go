@@ -71,7 +71,7 @@ func TestLimits(t *testing.T) {
 		assert.Contains(t, texts[0], "-benchtime: must be ")
 	}
 	good(t, Inputs{BenchTime: "24h"})
-	assert.Contains(t, wrong(t, Inputs{Count: -1})[0],
+	assert.Contains(t, wrong(t, Inputs{Count: "-1"})[0],
 		"-count: must be a whole number of at least 1")
 }
 
@@ -94,7 +94,7 @@ func TestMessagesNameWhatWouldBeRight(t *testing.T) {
 		"-cache-dir=s3://b/p": "-cache-dir: must be a directory (object storage, s3://, is not " +
 			"in this version), given s3://b/p (flag)",
 		"-chunk-size=1MB":   `-chunk-size: must be a size with a known unit (B, KiB, MiB, GiB, TiB; "MB" is unknown, did you mean "MiB"?), given 1MB (flag)`,
-		"-settle=90":        "-settle: must be a time with its unit, such as 90s, given 90 (flag)",
+		"-settle=90":        "-settle: must be a time with its unit, did you mean 90s?, given 90 (flag)",
 		"-num-users=":       `-num-users: must be a whole number in 1…100000, given "" (flag)`,
 		"-model=llama3.1-8": `did you mean "llama3.1-8b"?`,
 		"-max-requests=-1": "-max-requests: must be a whole number of at least 0, given -1 " +

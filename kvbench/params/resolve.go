@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"path/filepath"
-	"strconv"
 )
 
 // Resolve decides every parameter and checks them all. The error is of type Violations and holds
@@ -38,8 +37,8 @@ func (s *Set) resolve(in Inputs, point map[string]string) (*Values, Violations) 
 	if in.BenchTime != "" {
 		r.given["benchtime"] = []string{in.BenchTime}
 	}
-	if in.Count != 0 {
-		r.given["count"] = []string{strconv.Itoa(in.Count)}
+	if in.Count != "" {
+		r.given["count"] = []string{in.Count}
 	}
 	// The YAML file comes before anything else, because it may hold the division.
 	if r.decide(v.row("config")); v.ConfigFile != "" {

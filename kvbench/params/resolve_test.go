@@ -90,7 +90,7 @@ func TestDefaultResultsDirectoryNamesTimeAndProcess(t *testing.T) {
 
 func TestBenchtimeIsATimeOrANumberOfRequests(t *testing.T) {
 	assert.Equal(t, Window{Length: 90 * time.Second}, good(t, Inputs{BenchTime: "1m30s"}).Window)
-	v := good(t, Inputs{BenchTime: "500x", Count: 2})
+	v := good(t, Inputs{BenchTime: "500x", Count: "2"})
 	assert.Equal(t, Window{Completions: 500}, v.Window)
 	assert.Equal(t, 2, v.Count)
 }

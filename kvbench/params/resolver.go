@@ -17,10 +17,9 @@ type Inputs struct {
 	// Env looks up a variable, as os.LookupEnv does; nil is an empty environment. An empty variable
 	// counts as not set.
 	Env func(string) (string, bool)
-	// BenchTime is -test.benchtime as it was typed, "" when it was not; Count is -test.count, 0
-	// when it was not typed.
-	BenchTime string
-	Count     int
+	// BenchTime and Count are -test.benchtime and -test.count as they were typed, "" when they
+	// were not.
+	BenchTime, Count string
 	// Stamp names the default results directory by the process's start and id, so that all of its
 	// benchmarks share one, or their trials could not be found together.
 	Stamp string

@@ -100,7 +100,7 @@ func ParseDuration(text string) (time.Duration, error) {
 		return d, nil
 	}
 	if _, number := strconv.ParseFloat(text, 64); number == nil {
-		return 0, fmt.Errorf("a time with its unit, such as %ss", text)
+		return 0, fmt.Errorf("a time with its unit, did you mean %ss?", text)
 	}
 	return 0, errors.New("a time such as 500ms, 90s or 5m (units ns, us, ms, s, m, h)")
 }

@@ -27,7 +27,7 @@ type Question struct {
 	set     *params.Set
 	bench   *string
 	window  *string
-	count   *int
+	count   *string
 	rate    *float64
 }
 
@@ -36,7 +36,7 @@ func NewQuestion(fs *flag.FlagSet) *Question {
 	return &Question{
 		machine: machine{host.ReadLimits, host.FilesystemOf}, set: params.Register(fs),
 		bench: fs.String("bench", "Synthetic", ""), window: fs.String("benchtime", "", ""),
-		count: fs.Int("count", 0, ""), rate: fs.Float64("write-gbps", 0, ""),
+		count: fs.String("count", "", ""), rate: fs.Float64("write-gbps", 0, ""),
 	}
 }
 

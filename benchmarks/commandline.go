@@ -1,0 +1,169 @@
+package benchmarks
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"kvbench/kvbench/params"
+	"kvbench/kvbench/units"
+)
+
+// text is a flag of the testing package, which keeps what was typed until it is judged together
+// with everything else.
+type text struct {
+	flag  *flag.Flag
+	own   flag.Value // the testing package's
+	typed string
+	given bool
+}
+
+func (t *text) String() string { return t.typed }
+
+func (t *text) Set(s string) error {
+	t.typed, t.given = s, true
+	return nil
+}
+
+// kept makes a text of a flag, until it is given back.
+func kept(set *flag.FlagSet, name string) *text {
+	f := set.Lookup(name)
+	t := &text{flag: f, own: f.Value, typed: f.Value.String()}
+	f.Value = t
+	return t
+}
+
+// giveBack lets the testing package have its flag again, and what was typed.
+func (t *text) giveBack() error {
+	t.flag.Value = t.own
+	if !t.given {
+		return nil
+	}
+	if err := t.own.Set(t.typed); err != nil {
+		return fmt.Errorf("-%s %s: %w", t.flag.Name, t.typed, err)
+	}
+	return nil
+}
+
+// commandLine is what was typed, as far as this package reads it itself.
+type commandLine struct {
+	params           *params.Set
+	benchtime, count *text
+}
+
+// readCommandLine registers the parameters, and reads the flags as flag.Parse does. Its errors say
+// in three lines what is wrong, what may have been meant and where to look, where the flag package
+// answers with all flags that there are, 220 lines; flag.ErrHelp stays what it is.
+func readCommandLine(set *flag.FlagSet, args []string) (*commandLine, error) {
+	c := &commandLine{params: params.Register(set)}
+	c.benchtime, c.count = kept(set, "test.benchtime"), kept(set, "test.count")
+	name, out := set.Name(), set.Output()
+	set.Init(name, flag.ContinueOnError) // testing's is ExitOnError
+	set.SetOutput(io.Discard)
+	err := set.Parse(args)
+	set.Init(name, flag.ExitOnError)
+	set.SetOutput(out)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return c, err
+	case err != nil:
+		return c, flagError(set, err)
+	case set.NArg() > 0:
+		return c, strayError(set, args[:len(args)-set.NArg()], set.Arg(0))
+	}
+	return c, nil
+}
+
+// What the flag package says of a flag, which has no errors to ask.
+var (
+	unknownFlag = regexp.MustCompile(`^flag provided but not defined: -(.*)$`)
+	invalidFlag = regexp.MustCompile(`^invalid (?:boolean )?value "(.*)" for (?:flag )?-([^:]*): (.*)$`)
+)
+
+// whereFlagsAre is the last of the three lines.
+const whereFlagsAre = "-help-parameters lists kvbench's flags, `go help testflag` Go's own"
+
+func flagError(set *flag.FlagSet, err error) error {
+	what, hint := err.Error(), ""
+	if m := unknownFlag.FindStringSubmatch(what); m != nil {
+		what, hint = "unknown flag -"+m[1], nearestFlag(set, m[1])
+	} else if m := invalidFlag.FindStringSubmatch(what); m != nil {
+		what = fmt.Sprintf("-%s: cannot be %q: %s", m[2], m[1], m[3])
+		if f := set.Lookup(m[2]); f != nil {
+			hint = f.Usage
+		}
+	}
+	return threeLines(what, hint)
+}
+
+func threeLines(what, hint string) error {
+	if hint != "" {
+		hint = "  " + hint + "\n"
+	}
+	return fmt.Errorf("%s\n%s  %s", what, hint, whereFlagsAre)
+}
+
+// nearestFlag says which flag may have been meant. Go's have a prefix in the binary that nobody
+// types to the go command.
+func nearestFlag(set *flag.FlagSet, typed string) string {
+	if other := params.Elsewhere[typed]; other != "" {
+		return "it is " + other + " here"
+	}
+	var known []string
+	set.VisitAll(func(f *flag.Flag) {
+		known = append(known, f.Name)
+		if short, ours := strings.CutPrefix(f.Name, testPrefix); ours {
+			known = append(known, short)
+		}
+	})
+	// What was typed with its value in one word is an unknown name as a whole.
+	name, _, _ := strings.Cut(typed, " ")
+	best, distance := units.Nearest(name, known)
+	if slices.Contains(known, testPrefix+name) {
+		return fmt.Sprintf("in the binary Go's own flags have a prefix: -%s%s", testPrefix, name)
+	}
+	if distance > max(2, len(name)/3) {
+		return ""
+	}
+	if !startedByGo() && slices.Contains(known, testPrefix+best) {
+		best = testPrefix + best
+	}
+	return "did you mean -" + best + "?"
+}
+
+// testPrefix begins the testing package's flags in the binary.
+const testPrefix = "test."
+
+// strayError refuses a word that is no flag: Go stops reading there, and everything behind it would
+// be thrown away without a word.
+func strayError(set *flag.FlagSet, before []string, word string) error {
+	what := fmt.Sprintf("%q is no flag: nothing behind it would be heard", word)
+	if len(before) == 0 {
+		return threeLines(what, "")
+	}
+	last := strings.TrimLeft(before[len(before)-1], "-")
+	f := set.Lookup(last)
+	if f == nil {
+		return threeLines(what, "")
+	}
+	what = fmt.Sprintf("%q behind -%s is no flag: nothing behind it would be heard", word, last)
+	if b, ok := f.Value.(interface{ IsBoolFlag() bool }); ok && b.IsBoolFlag() {
+		return threeLines(what, fmt.Sprintf("did you mean -%s=%s?", last, word))
+	}
+	return threeLines(what, "")
+}
+
+// startedByGo tells whether this process is a child of the go command.
+func startedByGo() bool { return isGoCommand(os.Getppid()) }
+
+// howToRun is what the binary says that was started with nothing.
+const howToRun = `kvbench.test measures the storage behind an LLM's KV cache. For example:
+  kvbench.test -test.run '^$' -test.bench MaxStorageStress -division open -cache-dir DIR
+  kvbench.test -help-parameters     lists the flags; Go's own begin with -test. here
+  kvbench.test -test.list .         lists benchmarks and unit tests
+`

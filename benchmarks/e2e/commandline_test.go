@@ -1,0 +1,110 @@
+package e2e
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// A slip in a flag is answered in three lines: what, the nearest, where all of them are.
+func TestUnknownFlagsAreAnsweredInThreeLines(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for _, c := range []struct{ flag, want string }{
+		{"-num-user=3", "unknown flag -num-user\n  did you mean -num-users?\n"},
+		{"-duration=60s", "unknown flag -duration\n  it is -benchtime, such as -benchtime 60s here\n"},
+		{"-benchtime=60s", "in the binary Go's own flags have a prefix: -test.benchtime\n"},
+		{"-test.benchtim=60s", "did you mean -test.benchtime?\n"},
+		{"-xyzzy-frotz-plugh", "unknown flag -xyzzy-frotz-plugh\n  -help-parameters"},
+		{"-enable-rag=maybe", "-enable-rag: must be true or false, given maybe (flag)"},
+		{"-test.v=maybe", "-test.v: cannot be \"maybe\""},
+	} {
+		text := b.answered("-test.bench=Synthetic", c.flag)
+		assert.Contains(t, text, c.want)
+		assert.Contains(t, text, "-help-parameters lists")
+	}
+	assert.Contains(t, b.answered("-test.bench=Synthetic", "-cache-dir"),
+		"flag needs an argument: -cache-dir")
+}
+
+// Go ends the flags at the first word that is none: what stands behind would be thrown away.
+func TestStrayWordsAreRefused(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	assert.Contains(t, b.answered("-test.bench=RAG", "-enable-rag", "true", "-num-users=2",
+		"-cache-dir", b.cache), "\"true\" behind -enable-rag is no flag: nothing behind it would be "+
+		"heard\n  did you mean -enable-rag=true?\n")
+	assert.Contains(t, b.answered("-enable-rag", "true", "-test.bench=RAG"),
+		"did you mean -enable-rag=true?", "although -bench stands behind it")
+	assert.Contains(t, b.answered("-num-users=2", "Synthetic"), "\"Synthetic\" is no flag")
+	assert.NoDirExists(t, b.cache)
+}
+
+func TestWhatTheTestingPackageWouldPassOver(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for arg, want := range map[string]string{
+		"-test.benchtime=10": `-benchtime: must be a time such as 30s or a number of requests such ` +
+			`as 500x, did you mean 10s or 10x?, given 10 (flag)`,
+		"-test.benchtime=0":      "-benchtime: must be",
+		"-test.benchtime=0s":     "-benchtime: must be more than 0s",
+		"-test.count=0":          "-count: must be a whole number of at least 1, given 0 (flag)",
+		"-test.count=x":          "-count: must be a whole number of at least 1, given x (flag)",
+		"-warmup=10":             "-warmup: must be a time with its unit, did you mean 10s?, given 10",
+		"-autoscaler-interval=5": "did you mean 5s?",
+	} {
+		has(t, b.refused("-test.bench=Synthetic", "-enable-autoscaling", arg), want)
+	}
+	// All of them together, with those of the parameters.
+	assert.Len(t, b.refused("-test.bench=Synthetic", "-test.count=0", "-test.benchtime=7",
+		"-num-users=0", "-rag-num-docs=5"), 4)
+}
+
+// The binary has no tests of its own to run: their data lie in the source.
+func TestTheBinaryAloneSaysHowToRunIt(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.command = []string{binary(t)}
+	text := b.run()
+	assert.Equal(t, exitParameters, text.code)
+	assert.Empty(t, text.stdout)
+	assert.Contains(t, text.stderr, "kvbench.test -test.run '^$' -test.bench MaxStorageStress")
+	assert.Contains(t, b.answered("-cache-dir", b.cache),
+		"-cache-dir is for benchmarks, and none is selected: -bench says which")
+	o := b.ok("-version")
+	assert.True(t, strings.HasPrefix(o.stdout, "kvbench "), o.stdout)
+	assert.Empty(t, o.stderr)
+}
+
+func TestWhatNobodyHearsIsRefused(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	has(t, b.refused("-test.bench=Synthetic", "-precondition-size-gb=1", "-cache-dir", b.cache),
+		"-precondition-size-gb: must be absent: it is for all with requests with -precondition, "+
+			"and Synthetic runs without that, given 1 (flag)")
+	has(t, b.refused("-test.bench=AzureTrace", "-decode-only", "-cache-dir", b.cache),
+		"-decode-only: must be absent: it is for synthetic users, and -bench selects AzureTrace")
+	has(t, b.refused("-test.bench=BlockTrace", "-sweep=num-users=1,2"), "-sweep: must be",
+		"num-users is for")
+	b.env = append(b.env, "KVBENCH_NUM_USER=3", "KVBENCH_CACHEDIR=/nowhere")
+	lines := b.refused("-test.bench=Synthetic", "-arrival=closed")
+	has(t, lines, `KVBENCH_NUM_USER (environment) is no parameter, did you mean "KVBENCH_NUM_USERS"?`)
+	has(t, lines, `did you mean "KVBENCH_CACHE_DIR"?`)
+	has(t, lines, "-arrival: must be", "closed-loop")
+	assert.Len(t, lines, 3)
+}
+
+// Environment and file serve several runs: what one does not hear of them is listed once.
+func TestUnheardValuesOfTheEnvironmentAreListed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.env = append(b.env, "KVBENCH_RAG_NUM_DOCS=3", "KVBENCH_SEED=7")
+	o := b.ok(b.few(append(b.places(), "-test.count=2")...)...)
+	assert.Equal(t, 1, strings.Count(o.stderr, "\nset, and not heard by any benchmark that was "+
+		"selected\n  rag-num-docs = 3 (environment KVBENCH_RAG_NUM_DOCS) is for synthetic users "+
+		"with -enable-rag\n"), o.stderr)
+	assert.NotContains(t, o.stderr, "KVBENCH_SEED)")
+	assert.FileExists(t, filepath.Join(b.results, "Synthetic", "trial_1", "rank_0", "summary.txt"))
+}
