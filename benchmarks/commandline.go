@@ -82,7 +82,8 @@ func readCommandLine(set *flag.FlagSet, args []string) (*commandLine, error) {
 // What the flag package says of a flag, which has no errors to ask.
 var (
 	unknownFlag = regexp.MustCompile(`^flag provided but not defined: -(.*)$`)
-	invalidFlag = regexp.MustCompile(`^invalid (?:boolean )?value "(.*)" for (?:flag )?-([^:]*): (.*)$`)
+	invalidFlag = regexp.MustCompile(
+		`^invalid (?:boolean )?value "(.*)" for (?:flag )?-([^:]*): (.*)$`)
 )
 
 // whereFlagsAre is the last of the three lines.

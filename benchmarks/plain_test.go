@@ -2,7 +2,6 @@ package benchmarks
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -62,8 +61,7 @@ func BenchmarkTier(b *testing.B) {
 		for _, level := range []tiers.Kind{tiers.GPU, tiers.CPU, tiers.Storage} {
 			for _, op := range []tiers.Op{tiers.Write, tiers.Read} {
 				for _, size := range tierSizes(v.Division) {
-					name := fmt.Sprintf("tier=%s/op=%s/size=%dMiB", level, op, size>>20)
-					current.sub(b, v, name, func(b *testing.B) {
+					current.sub(b, v, tierName(level, op, size), func(b *testing.B) {
 						tierBenchmark(b, v, level, op, size)
 					})
 				}

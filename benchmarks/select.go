@@ -135,13 +135,17 @@ func ownNames(v *params.Values) (names []string) {
 		for _, tier := range []tiers.Kind{tiers.GPU, tiers.CPU, tiers.Storage} {
 			for _, op := range []tiers.Op{tiers.Write, tiers.Read} {
 				for _, size := range tierSizes(v.Division) {
-					names = append(names, fmt.Sprintf("tier=%s/op=%s/size=%dMiB", tier, op, size>>20))
+					names = append(names, tierName(tier, op, size))
 				}
 			}
 		}
 		return names
 	}
 	return []string{""}
+}
+
+func tierName(tier tiers.Kind, op tiers.Op, size int64) string {
+	return fmt.Sprintf("tier=%s/op=%s/size=%dMiB", tier, op, size>>20)
 }
 
 // tierSizes are the sizes of the entries of Tier.

@@ -1,4 +1,0 @@
-package benchmarks
-
-// isGoCommand tells whether a process is the go command.
-func isGoCommand(pid int) bool { return proc("/proc").isGoCommand(pid) }
