@@ -53,7 +53,7 @@ func (t *trial) tierInfo() {
 		level := t.Levels[i]
 		info := result.Tier{
 			Level: g.Level.String(), Description: level.Description(), Entries: g.Entries,
-			UsedBytes: g.Bytes, PeakBytes: g.Peak,
+			UsedBytes: g.Bytes, PeakBytes: g.Peak, ClaimedBytes: g.Claimed,
 		}
 		if g.Capacity > 0 && g.Capacity != boundless {
 			info.CapacityBytes = new(g.Capacity)

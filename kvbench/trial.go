@@ -271,10 +271,10 @@ func (t *trial) closeWindow(ctx context.Context) {
 	if t.sim != nil {
 		t.sim.over, t.info.MediumBusy = true, t.sim.device.Busy
 	}
+	t.tierInfo() // before what is in flight gives back its room
 	if ctx.Err() == nil {
 		t.stop(errWindowOver)
 	}
-	t.tierInfo()
 	if ctx.Err() == nil { // on a signal, now or while draining, the result comes first
 		_ = await(ctx, drainOnSignal, func(time.Duration) {}, func() error {
 			t.Clock.Wait()

@@ -161,10 +161,13 @@ func (b *Bench) Done(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t ti
 		b.last.Lock()
 		defer b.last.Unlock()
 	}
+	spent := result.RequestTime{EndToEnd: int64(endToEnd), Queue: int64(queue)}
+	if spent.Decode = int64(t.IO()); op == tiers.Write {
+		spent.Prefill, spent.Decode = spent.Decode, 0
+	}
 	now := b.Clock.Now()
 	counted := b.Rec.Request(
-		record.RequestSample{At: now, Shard: worker, Queue: queue, EndToEnd: endToEnd,
-			Storage: t.IO()},
+		record.RequestSample{At: now, Shard: worker, Storage: t.IO(), Time: spent},
 		record.OpSample{
 			At: now, Shard: worker, Level: l, Op: op, Phase: phases[op], Purpose: purposes[op],
 			Bytes: o.Size, First: op == tiers.Read, Timing: t,

@@ -104,7 +104,8 @@ func TestSLAOfAStarvedAndOfAnEmptyClass(t *testing.T) {
 	info := Info{QoS: profile.Default().QoS}
 	info.Load = map[string]result.ClassOutcome{"batch": {Offered: 7, Queued: 7}}
 	rec := openRecorder(1, time.Second)
-	rec.Request(RequestSample{Class: workloads.Interactive, EndToEnd: 10 * time.Millisecond})
+	rec.Request(RequestSample{Class: workloads.Interactive,
+		Time: result.RequestTime{EndToEnd: 10e6}})
 	r := Build(info, rec)
 	starved := r.Summary.QoSMetrics["batch"]
 	assert.True(t, starved.NoData)

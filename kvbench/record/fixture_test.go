@@ -104,9 +104,12 @@ func fixtureRequest(r *Recorder, i int, at time.Duration) {
 	}
 	fixtureLookups(r, i, at)
 	storage := write.IO() + probe.IO() + again.IO()
-	r.Request(RequestSample{At: at, Shard: i, Class: class, Queue: 20 * time.Millisecond,
-		EndToEnd: storage + 20*time.Millisecond, Storage: storage, Prefill: write.IO(),
-		Decode:         probe.IO() + again.IO(),
+	spent := result.RequestTime{Queue: 20e6, Prefill: int64(write.IO()),
+		Decode: int64(probe.IO() + again.IO()), Room: int64(write.Space),
+		WriteLimit: int64(write.Slot), Buffers: int64(write.Admission),
+		Data: int64(write.Generation)}
+	spent.EndToEnd = spent.Queue + int64(storage) + spent.Waits() + spent.Data + 1e6
+	r.Request(RequestSample{At: at, Shard: i, Class: class, Storage: storage, Time: spent,
 		GenerateTokens: 100 + i%50, ContextTokens: 2000})
 }
 

@@ -54,11 +54,14 @@ const (
 	histSpace                      // of those that waited
 	histPending                    // of those that waited
 	histGenerate                   // data generation per write
-	histQueue                      // per request, as all below
+	histQueue                      // per request, as all below, in the order of shard.request
 	histStorage                    //
+	histContext                    //
 	histPrefill                    //
 	histDecode                     //
+	histWait                       //
 	histGeneration                 // sleep for tokens
+	histRest                       //
 	histEndToEnd                   //
 	histClass                      // by class: end to end
 
@@ -89,8 +92,9 @@ const normalBytes = 100 << 20
 var histNames = func() (names [numHists]string) {
 	copy(names[:], []string{
 		"prefix_read", "read_admission", "write_admission", "space_wait", "pending_wait",
-		"data_generation", "request_queue", "request_storage", "request_prefill", "request_decode",
-		"request_generation", "request_end_to_end",
+		"data_generation", "request_queue", "request_storage", "request_context",
+		"request_prefill", "request_decode", "request_wait", "request_generation", "request_rest",
+		"request_end_to_end",
 	})
 	for c := range workloads.Class(workloads.NumClasses) {
 		names[histClass+hist(c)] = "request_end_to_end_" + c.String()

@@ -47,12 +47,9 @@ type RequestSample struct {
 	Shard int
 	Class workloads.Class
 
-	Queue      time.Duration // from arrival until a worker took it
-	EndToEnd   time.Duration // from the intended arrival, so that a stall cannot hide its queue
-	Storage    time.Duration // sum of IO over its operations
-	Prefill    time.Duration // IO of writing its entry, 0 when there was nothing to write
-	Decode     time.Duration // IO of decode reads, 0 when there were none
-	Generation time.Duration // time slept for token generation
+	Storage time.Duration // sum of IO over its operations
+	// Time is all of its time and the parts that are known; Recorder.Request makes the rest of it.
+	Time result.RequestTime
 
 	GenerateTokens int
 	ContextTokens  int

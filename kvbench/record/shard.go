@@ -162,20 +162,17 @@ func (s *shard) request(q RequestSample) {
 	n.Completed++
 	n.GeneratedTokens += int64(q.GenerateTokens)
 	n.ContextTokens += int64(q.ContextTokens)
+	t := &q.Time
+	t.Close()
+	n.Time.Add(t)
 	n.StorageLatencyNS += int64(q.Storage)
-	n.GenerationLatencyNS += int64(q.Generation)
+	n.GenerationLatencyNS += t.Generation
 	s.n.Completed[q.Class]++
 	s.timeline.at(q.At).n[bucketRequests]++
-	s.hists.at(histQueue).Record(int64(q.Queue))
-	s.hists.at(histEndToEnd).Record(int64(q.EndToEnd))
-	s.hists.at(histClass + hist(q.Class)).Record(int64(q.EndToEnd))
-	s.hists.at(histStorage).Record(int64(q.Storage))
-	s.hists.at(histGeneration).Record(int64(q.Generation))
-	if q.Prefill > 0 {
-		s.hists.at(histPrefill).Record(int64(q.Prefill))
-	}
-	if q.Decode > 0 {
-		s.hists.at(histDecode).Record(int64(q.Decode))
+	s.hists.at(histClass + hist(q.Class)).Record(t.EndToEnd)
+	for i, ns := range [...]int64{t.Queue, int64(q.Storage), t.Context, t.Prefill, t.Decode,
+		t.Waits(), t.Generation, t.Rest, t.EndToEnd} {
+		s.hists.at(histQueue + hist(i)).Record(ns)
 	}
 }
 

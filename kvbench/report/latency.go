@@ -17,52 +17,82 @@ func distributions(topic, what string) *Table {
 		units.Nanoseconds, "mean", "p50", "p95", "p99", "p99.9", "max")}
 }
 
-// distribution adds a row. Percentiles with too few samples are unknown.
+// distribution adds a row, unless nothing took any time. Percentiles with too few samples are
+// unknown.
 func (t *Table) distribution(name string, d result.Distribution) {
-	t.some(name, d.Count, d.Mean, d.P50, d.P95, d.P99, d.P999, d.Max)
+	if d.Max != nil && *d.Max > 0 {
+		t.some(name, d.Count, d.Mean, d.P50, d.P95, d.P99, d.P999, d.Max)
+	}
 }
 
-// latencies are those of entries, those of requests, and the rates of single entries. An
-// operation's device time, its share of demotions and its latency per 100 MiB stand below it:
-// together they tell whether the drive is slow or the entries are large.
+// latencies are those of entries and those of requests. First reads
+// and re-reads, which a cache in the drive may serve, an operation's device time where that is not
+// all of it, demotions and the latency per 100 MiB stand below it: together they tell whether the
+// drive is slow or the entries are large.
 func latencies(r *result.Result) []Table {
 	entry := distributions("latency", "per entry")
-	rates := &Table{Columns: head("effective rate of one entry", units.Count, "samples",
-		units.BytesPerSec, "p5", "p50")}
 	// Each tier's reads and writes, fastest tier first.
 	for n, t := range r.Tiers {
 		l := r.Latency.Levels[t.Level]
 		for i, o := range []result.OpLatency{l.Read, l.Write} {
-			name := t.Level + []string{" read", " write"}[i]
+			name := t.Level + directions[i]
 			// Parts are indented below their operation, unless there is none of it.
 			part := "  "
 			if o.IO.Count == 0 { // demotions only
 				part = name + " "
 			}
 			entry.distribution(name, o.IO)
-			entry.distribution(part+"device", o.Device)
+			if i == 0 && l.FirstRead.Count > 0 && l.ReRead.Count > 0 {
+				entry.distribution(part+"first reads", l.FirstRead)
+				entry.distribution(part+"re-reads", l.ReRead)
+			}
+			if o.Host.Max == nil || *o.Host.Max > 0 || o.Device.Count != o.IO.Count {
+				entry.distribution(part+"device", o.Device)
+			}
 			entry.distribution(part+"demotion", o.Demotion)
 			entry.distribution(part+"per 100 MiB", o.Per100MiB)
 			// What other tools call latency. Of the slowest tier only: lines are few.
 			if n == len(r.Tiers)-1 {
 				entry.distribution(part+"I/O request", o.Request)
 			}
-			rates.some(name, o.Rate.Count, o.Rate.P5, o.Rate.P50)
 		}
 	}
-	l := r.Latency
-	entry.distribution("prefix read", l.PrefixRead)
-	entry.distribution("write admission", l.WriteAdmission)
-	entry.distribution("space wait", l.SpaceWait)
-	entry.distribution("pending wait", l.PendingWait)
+	return []Table{*entry, requestTime(r)}
+}
 
-	request := distributions("", "per request")
-	request.distribution("end to end", l.Request.EndToEnd)
-	request.distribution("queue", l.Request.Queue)
-	request.distribution("storage I/O", l.Request.Storage)
-	request.distribution("prefill", l.Request.Prefill)
-	request.distribution("decode", l.Request.Decode)
-	return []Table{*entry, *request, *rates}
+// requestTime is where the time of requests went. All parts are of all completed requests, so that
+// their means add up to that of the whole; percentiles do not add up. A part that no request had is
+// left out, and one that is a single kind of wait is called by it.
+func requestTime(r *result.Result) (t Table) {
+	n, l, sum := r.Requests.Completed, r.Latency.Request, r.Requests.Time
+	if r.CompletionUnit == result.UnitOperation || n == 0 {
+		return t
+	}
+	t.Columns = head("per request, "+count(n)+" in all", units.Nanoseconds, "mean", units.Share,
+		"share", units.Nanoseconds, "p50", "p95", "p99", "p99.9", "max")
+	add := func(name string, ns int64, d result.Distribution) {
+		if ns > 0 {
+			t.add(name, float64(ns)/float64(n), units.Ratio(ns, sum.EndToEnd), d.P50, d.P95, d.P99,
+				d.P999, d.Max)
+		}
+	}
+	add("end to end", sum.EndToEnd, l.EndToEnd)
+	add("  queue", sum.Queue, l.Queue)
+	add("  context reads", sum.Context, l.Context)
+	add("  prefill writes", sum.Prefill, l.Prefill)
+	add("  decode reads", sum.Decode, l.Decode)
+	add("  waiting", sum.Waits(), l.Wait)
+	for _, w := range []struct {
+		name string
+		ns   int64
+	}{{"for room", sum.Room}, {"for the write limit", sum.WriteLimit}, {"for buffers", sum.Buffers},
+		{"for another's write", sum.Pending}} {
+		add("    "+w.name, w.ns, result.Distribution{})
+	}
+	add("  making data", sum.Data, result.Distribution{})
+	add("  generation", sum.Generation, l.Generation)
+	add("  rest", sum.Rest, l.Rest)
+	return t
 }
 
 // bySize shows the slowest tier only: it is what the trial is about, and lines are few. Entries of
@@ -92,17 +122,6 @@ func bySize(r *result.Result) (t Table) {
 	for _, from := range slices.Sorted(maps.Keys(labels)) {
 		rd, wr := moved[from][0], moved[from][1]
 		t.add(labels[from], rd.Count, rd.P50, rd.P95, wr.Count, wr.P50, wr.P95)
-	}
-	return t
-}
-
-// reads tells the first reads of entries from those after, which a cache in the drive may serve.
-func reads(r *result.Result) Table {
-	t := Table{Topic: "reads", Columns: head("", units.Count, "operations", units.Bytes, "bytes",
-		units.Nanoseconds, "p50", "p95", "p99")}
-	for i, k := range []result.ReadKind{r.FirstReads, r.ReReads} {
-		t.some([]string{"first reads", "re-reads"}[i], k.Operations, k.Bytes, k.Latency.P50,
-			k.Latency.P95, k.Latency.P99)
 	}
 	return t
 }

@@ -38,11 +38,11 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	s.gap()
 	// How long things took, from a single entry to a context.
 	s.tables(latencies(r)...)
-	s.tables(bySize(r), reads(r), contexts(r))
+	s.tables(bySize(r), contexts(r))
 	s.put("", loadingWins(r))
 	s.gap()
 	// What the cache did, and for whom.
-	s.tables(tiers(r))
+	s.tables(tiers(r), moved(r))
 	s.cache()
 	s.blocks()
 	s.validation()
@@ -217,16 +217,11 @@ func (s *summary) workload() {
 // differs lists what keeps a run of an option from the closed division. Other benchmarks have no
 // closed form to differ from.
 func (s *summary) differs() {
-	const most = 4
 	if s.Option == nil || len(s.DiffersFromClosed) == 0 {
 		return
 	}
 	var names []string
-	for i, d := range s.DiffersFromClosed {
-		if i == most {
-			names = append(names, fmt.Sprintf("and %d more", len(s.DiffersFromClosed)-most))
-			break
-		}
+	for _, d := range s.DiffersFromClosed {
 		names = append(names, fmt.Sprintf("%s %v (closed %v)", d.Name, d.Value, d.Closed))
 	}
 	s.put("differs", strings.Join(names, ", "))
@@ -336,26 +331,61 @@ func (s *summary) throughput() {
 func sizes(r *result.Result) Table {
 	t := Table{Topic: "entry size",
 		Columns: head("", units.Count, "entries", units.Bytes, "mean", "p50", "p95", "largest")}
-	for i, d := range []result.Distribution{r.EntrySizes.Write, r.EntrySizes.Read} {
-		t.some([]string{"written", "read"}[i], d.Count, d.Mean, d.P50, d.P95, d.Max)
+	for _, l := range r.Tiers {
+		of := r.Latency.Levels[l.Level]
+		for i, d := range []result.Distribution{of.Read.Size, of.Write.Size} {
+			t.some(l.Level+directions[i], d.Count, d.Mean, d.P50, d.P95, d.Max)
+		}
 	}
 	return t
 }
 
-// tiers are what each level holds and moved, demotions among the bytes: they load a level as any
-// other operation does.
+// directions name the two of a tier.
+var directions = [...]string{" read", " write"}
+
+// tiers are what each level holds. Room that writes in flight have claimed stands beside it,
+// because entries are evicted for it before it is used.
 func tiers(r *result.Result) Table {
 	t := Table{Topic: "tiers",
-		Columns: head("", units.Bytes, "used", "of", units.Count, "entries", units.Bytes, "read",
-			units.BytesPerSec, "read rate", units.Bytes, "written", units.BytesPerSec, "write rate",
-			units.Count, "demoted in", "evicted")}
+		Columns: head("", units.Bytes, "used", "being written", "of", units.Count, "entries",
+			"demoted in", "evicted")}
 	for _, l := range r.Tiers {
 		var capacity any = "unlimited"
 		if l.CapacityBytes != nil {
 			capacity = l.CapacityBytes
 		}
-		t.add(l.Level, l.UsedBytes, capacity, l.Entries, l.Read.Bytes, l.Read.BytesPerSecond,
-			l.Write.Bytes, l.Write.BytesPerSecond, l.DemotedIn.Entries, l.Evicted.Entries)
+		t.add(l.Level, l.UsedBytes, l.ClaimedBytes, capacity, l.Entries, l.DemotedIn.Entries,
+			l.Evicted.Entries)
+	}
+	return t
+}
+
+// moved is what each tier moved, and what became of it: its parts add up to the whole in each row.
+// Parts that no tier has are left out.
+func moved(r *result.Result) Table {
+	t := Table{Columns: head("bytes", units.BytesPerSec, "rate", units.Bytes, "all",
+		"= first time", "+ again", "+ demoted", "+ cut off", "+ failed", "− before")}
+	for _, l := range r.Tiers {
+		for i, n := range []result.TierTraffic{l.Read, l.Write} {
+			first, again := any(n.EntryBytes), any(nil) // what is written is new
+			if i == 0 {
+				first, again = l.FirstReads.Bytes, l.ReReads.Bytes
+			}
+			if n.Bytes+n.EntryBytes > 0 {
+				t.add(l.Level+directions[i], n.BytesPerSecond, n.Bytes, first, again,
+					n.DemotionBytes, n.CutBytes, n.LostBytes, n.EarlierBytes)
+			}
+		}
+	}
+	const parts = 5 // those that a trial may have
+	for c := len(t.Columns) - 1; c >= parts; c-- {
+		none := func(row []any) bool { return row[c] == int64(0) }
+		if !slices.ContainsFunc(t.Rows, func(row []any) bool { return !none(row) }) {
+			t.Columns = slices.Delete(t.Columns, c, c+1)
+			for i := range t.Rows {
+				t.Rows[i] = slices.Delete(t.Rows[i], c, c+1)
+			}
+		}
 	}
 	return t
 }

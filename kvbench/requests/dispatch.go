@@ -24,6 +24,7 @@ type job struct {
 	lease   cache.Lease
 	written bool                 // the source was told that the own entry is settled
 	absent  bool                 // the own entry could not be had: nothing to decode
+	arrived time.Duration        // on the clock
 	sample  record.RequestSample // what it took so far
 }
 
@@ -134,10 +135,11 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 	j.req, j.written, j.absent = r, false, false
 	j.sample = record.RequestSample{
 		Shard: worker, Class: r.Class,
-		// The worker has read its clock before the source did: an arrival may lie a moment ahead.
-		Queue:          max(0, now-d.origin-r.Arrival),
 		GenerateTokens: r.GenerateTokens, ContextTokens: r.ContextTokens,
 	}
+	// The worker has read its clock before the source did: an arrival may lie a moment ahead.
+	j.arrived = min(now, d.origin+r.Arrival)
+	j.sample.Time.Queue = int64(now - j.arrived)
 	j.plan = d.cfg.Planner.Plan(j.plan[:0], r)
 	j.intent, j.intents = j.intent[:0], j.intents[:0]
 	for _, op := range j.plan {
@@ -157,9 +159,11 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 	d.inflight[j] = struct{}{}
 	d.classes[r.Class].started++
 	j.lease.Prefix = len(r.Blocks) > 0
+	deciding := d.Clock.Now()
 	if !d.decide(j) {
 		return false
 	}
+	j.sample.Time.Room = int64(d.Clock.Now() - deciding) // for victims that others use
 	if j.lease.Prefix {
 		d.countBlocks(worker, j)
 	}
@@ -332,7 +336,7 @@ func (d *dispatcher) done(j *job, cut bool) {
 		d.cond.Broadcast() // Signal may wake another than the one who decides
 	}
 	j.sample.At = d.Clock.Now()
-	j.sample.EndToEnd = max(0, j.sample.At-d.origin-j.req.Arrival)
+	j.sample.Time.EndToEnd = int64(j.sample.At - j.arrived)
 	if !cut && !d.Rec.Request(j.sample) && d.opened {
 		cut, d.closed = true, true
 		d.cond.Broadcast()

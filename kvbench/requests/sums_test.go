@@ -81,6 +81,27 @@ func checkSums(t *testing.T, r *result.Result) {
 	}
 	assert.Equal(t, r.FirstReads.ReadCount, first)
 	assert.Equal(t, r.ReReads.ReadCount, again)
+
+	// No nanosecond of a request is in two parts or in none; only what failed has a rest, where
+	// planning takes no time.
+	s, all := r.Requests.Time, r.Latency.Request
+	rest := s.EndToEnd - s.Queue - s.Context - s.Prefill - s.Decode - s.Waits() - s.Data -
+		s.Generation
+	assert.Equal(t, rest, s.Rest)
+	assert.GreaterOrEqual(t, rest, int64(0))
+	assert.Equal(t, r.Requests.StorageLatencyNS, s.Context+s.Prefill+s.Decode)
+	if r.Requests.FailedOperations+r.Requests.RetriedOperations == 0 {
+		assert.Zero(t, rest)
+	}
+	// Nor is it lost in the distributions.
+	sum := 0.0
+	for _, d := range []result.Distribution{all.Queue, all.Context, all.Prefill, all.Decode,
+		all.Wait, all.Generation, all.Rest} {
+		assert.Equal(t, r.Requests.Completed, d.Count)
+		sum += *d.Mean
+	}
+	assert.InEpsilon(t, *all.EndToEnd.Mean, sum+float64(s.Data)/float64(r.Requests.Completed), 1e-9)
+	assert.InEpsilon(t, float64(s.EndToEnd), *all.EndToEnd.Mean*float64(all.EndToEnd.Count), 1e-9)
 }
 
 // total adds up a count of both directions of all tiers.

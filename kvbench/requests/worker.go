@@ -59,7 +59,7 @@ func (w *worker) generate(ctx context.Context) error {
 	if d <= 0 || w.job.req.Kind == workloads.PrefillOnly {
 		return nil
 	}
-	w.job.sample.Generation = d
+	w.job.sample.Time.Generation = int64(d)
 	return w.load.env.Clock.Sleep(ctx, d)
 }
 
@@ -126,7 +126,9 @@ func (w *worker) writeIfAbsent(ctx context.Context, op *workloads.Op, at int) (e
 	case cache.Miss:
 		_, err = w.write(ctx, op, at, tiers.Prefill)
 	case cache.Pending:
-		_, err = w.job.lease.Wait(ctx, at, w.tag(tiers.Prefill))
+		var waited time.Duration
+		waited, err = w.job.lease.Wait(ctx, at, w.tag(tiers.Prefill))
+		w.job.sample.Time.Pending += int64(waited)
 		if errors.Is(err, cache.ErrGone) {
 			w.job.absent, err = true, nil
 		}
@@ -193,6 +195,7 @@ func (w *worker) lookup(op *workloads.Op, found result.LookupCount) {
 func (w *worker) read(ctx context.Context, op *workloads.Op, at int) (n int, ok bool, err error) {
 	n, res, err := w.job.lease.Read(ctx, at, w.tag(tiers.Decode))
 	if errors.Is(err, cache.ErrGone) && ctx.Err() == nil {
+		w.waited(res)
 		w.lookup(op, record.Gone)
 		return n, false, nil
 	}
@@ -243,13 +246,26 @@ func (w *worker) record(
 		return false, context.Cause(ctx)
 	}
 	w.load.env.Succeeded(1)
-	sum := &w.job.sample
-	sum.Storage += s.IO()
+	w.waited(res)
+	w.job.sample.Storage += s.IO()
+	t := &w.job.sample.Time
+	t.Data += int64(s.Generation)
 	switch {
-	case s.Purpose == workloads.ForPrefill, s.Purpose == workloads.ForBlock && kind == tiers.Write:
-		sum.Prefill += s.IO()
-	case s.Purpose != workloads.ForHistory && s.Purpose != workloads.ForPrefix:
-		sum.Decode += s.IO()
+	case kind == tiers.Write:
+		t.Prefill += int64(s.IO())
+	case s.Purpose == workloads.ForDecodeRead, s.Purpose == workloads.ForReread:
+		t.Decode += int64(s.IO())
+	default:
+		t.Context += int64(s.IO())
 	}
 	return true, nil
+}
+
+// waited adds what an operation waited for to the request's time.
+func (w *worker) waited(res cache.Result) {
+	t := &w.job.sample.Time
+	t.Room += int64(res.Space)
+	t.WriteLimit += int64(res.Slot)
+	t.Buffers += int64(res.Timing.Admission)
+	t.Pending += int64(res.Waited)
 }

@@ -77,6 +77,52 @@ type RequestTotals struct {
 	// in flight at the deadline: bytes of finished chunks count, they do not
 	CancelledOperations int64 `json:"cancelled_operations"`
 	OldestCancelledNS   int64 `json:"oldest_cancelled_ns"`
+
+	Time RequestTime `json:"time"`
+}
+
+// RequestTime is where the time of requests went, in nanoseconds summed over the completed ones.
+// The parts add up to EndToEnd exactly: a request does one thing at a time. Means add up likewise,
+// percentiles do not.
+type RequestTime struct {
+	EndToEnd int64 `json:"end_to_end_ns"` // from the intended arrival
+	Queue    int64 `json:"queue_ns"`      // until a worker took it
+	// Context, Prefill and Decode are I/O: device and host.
+	Context    int64 `json:"context_read_ns"`  // prefix, history, documents, blocks of a prefix
+	Prefill    int64 `json:"prefill_write_ns"` // whatever it wrote
+	Decode     int64 `json:"decode_read_ns"`   // its own entry, again and again
+	Room       int64 `json:"room_wait_ns"`     // deletions and demotions for it included
+	WriteLimit int64 `json:"write_limit_wait_ns"`
+	Buffers    int64 `json:"buffer_wait_ns"`
+	Pending    int64 `json:"pending_wait_ns"`    // for another request that writes what it needs
+	Data       int64 `json:"data_generation_ns"` // while nothing of it was in flight
+	Generation int64 `json:"generation_ns"`      // of tokens, simulated
+	Rest       int64 `json:"rest_ns"`            // planning, attempts that failed, letting go
+}
+
+// Waits is how long requests waited for others inside the engine.
+func (t *RequestTime) Waits() int64 { return t.Room + t.WriteLimit + t.Buffers + t.Pending }
+
+// Close makes Rest what no other part is.
+func (t *RequestTime) Close() {
+	t.Rest = t.EndToEnd - t.Queue - t.Context - t.Prefill - t.Decode - t.Waits() - t.Data -
+		t.Generation
+}
+
+// Add adds the times of another request.
+func (t *RequestTime) Add(x *RequestTime) {
+	t.EndToEnd += x.EndToEnd
+	t.Queue += x.Queue
+	t.Context += x.Context
+	t.Prefill += x.Prefill
+	t.Decode += x.Decode
+	t.Room += x.Room
+	t.WriteLimit += x.WriteLimit
+	t.Buffers += x.Buffers
+	t.Pending += x.Pending
+	t.Data += x.Data
+	t.Generation += x.Generation
+	t.Rest += x.Rest
 }
 
 // ClassOutcome is what was offered by one class and what became of it. With a warm-up, what the
@@ -137,21 +183,23 @@ func (c *LookupCount) Add(x LookupCount) {
 
 // Tier is one existing tier. Bytes include demotions, which are also given apart.
 type Tier struct {
-	Level         string      `json:"level"`
-	Description   string      `json:"description"`
-	CapacityBytes *int64      `json:"capacity_bytes"` // null = unlimited
-	Entries       int64       `json:"entries"`
-	UsedBytes     int64       `json:"used_bytes"`
-	PeakBytes     int64       `json:"peak_bytes"`
-	WasteBytes    int64       `json:"waste_bytes"`
-	Read          TierTraffic `json:"read"`
-	Write         TierTraffic `json:"write"`
-	FirstReads    ReadCount   `json:"first_reads"` // with re_reads all of read.entry_bytes
-	ReReads       ReadCount   `json:"re_reads"`
-	DemotedOut    EntryCount  `json:"demoted_out"`
-	DemotedIn     EntryCount  `json:"demoted_in"`
-	Evicted       EntryCount  `json:"evicted"`
-	Deleted       EntryCount  `json:"deleted"`
+	Level         string `json:"level"`
+	Description   string `json:"description"`
+	CapacityBytes *int64 `json:"capacity_bytes"` // null = unlimited
+	Entries       int64  `json:"entries"`
+	UsedBytes     int64  `json:"used_bytes"`
+	// room of writes in flight at the end: entries were evicted for it, too
+	ClaimedBytes int64       `json:"claimed_bytes"`
+	PeakBytes    int64       `json:"peak_bytes"`
+	WasteBytes   int64       `json:"waste_bytes"`
+	Read         TierTraffic `json:"read"`
+	Write        TierTraffic `json:"write"`
+	FirstReads   ReadCount   `json:"first_reads"` // with re_reads all of read.entry_bytes
+	ReReads      ReadCount   `json:"re_reads"`
+	DemotedOut   EntryCount  `json:"demoted_out"`
+	DemotedIn    EntryCount  `json:"demoted_in"`
+	Evicted      EntryCount  `json:"evicted"`
+	Deleted      EntryCount  `json:"deleted"`
 }
 
 // TierTraffic is one direction of a tier. Bytes count as chunks complete, operations as a whole.
@@ -238,6 +286,7 @@ type OpLatency struct {
 	IO       Distribution `json:"io"`
 	Device   Distribution `json:"device"`
 	Host     Distribution `json:"host"`
+	Size     Distribution `json:"size"` // bytes of entries
 	Demotion Distribution `json:"demotion"`
 	// of one request to the tier, a chunk, while the device has it; demotions included, none where
 	// writes go to the page cache
@@ -254,14 +303,18 @@ type SizeLatency struct {
 	IO        Distribution `json:"io"`
 }
 
-// RequestLatency is per request.
+// RequestLatency is per request, of all completed ones: 0 where one had nothing of a kind. The
+// parts are those of RequestTime.
 type RequestLatency struct {
 	EndToEnd   Distribution            `json:"end_to_end"` // from the intended arrival
 	Queue      Distribution            `json:"queue"`
-	Storage    Distribution            `json:"storage"`
+	Storage    Distribution            `json:"storage"` // all I/O
+	Context    Distribution            `json:"context"`
 	Prefill    Distribution            `json:"prefill"`
 	Decode     Distribution            `json:"decode"`
+	Wait       Distribution            `json:"wait"` // for room, the write limit, buffers, others
 	Generation Distribution            `json:"generation"`
+	Rest       Distribution            `json:"rest"`
 	ByClass    map[string]Distribution `json:"end_to_end_by_class"`
 }
 

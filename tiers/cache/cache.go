@@ -82,6 +82,7 @@ type Gauge struct {
 	Used     int64 // bytes of entries and reservations
 	Peak     int64 // the largest Used since ResetGauges
 	Bytes    int64 // of the entries alone, those being deleted included
+	Claimed  int64 // room of writes under way, whether or not their bytes are free already
 	Entries  int64
 }
 
@@ -163,7 +164,8 @@ func (c *Cache) Gauges(dst []Gauge) []Gauge {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.levels {
-		dst = append(dst, Gauge{l.Kind, l.Capacity, l.used, l.peak, l.used - l.reserved, l.entries})
+		dst = append(dst, Gauge{Level: l.Kind, Capacity: l.Capacity, Used: l.used, Peak: l.peak,
+			Bytes: l.used - l.reserved, Claimed: l.reserved + l.claimed, Entries: l.entries})
 	}
 	return dst
 }
