@@ -1,6 +1,7 @@
 package kvbench
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -76,6 +77,32 @@ func (c *Config) Validate() error {
 	}
 	return errors.Join(errs...)
 }
+
+// Ladder asks for plain I/O on a tier in short rungs, each with twice the requests in flight of the
+// one before: what the tier would have moved with more of them.
+type Ladder struct {
+	Level cache.Level
+	// Objects to read, which lie in the tier and stay there as long as the ladder is climbed. They
+	// are read in an order drawn from Seed, from any chunk on. None is needed without reads.
+	Objects   []tiers.Object
+	ReadShare float64 // of the bytes, 0 to 1
+	Seed      uint64
+
+	InFlight int // requests at a time on the first rung, at least 1
+	Rungs    int // at most
+	// A rung ends when it has moved so many bytes or taken so long, whichever comes first. Both are
+	// positive.
+	Bytes int64
+	Time  time.Duration
+
+	// Written are new files of FileSize bytes (smaller where the room is not enough for two of each
+	// stream), Room bytes in all, which must be free in the tier. They are removed at the end.
+	FileSize, Room int64
+}
+
+// Climber carries out a Ladder, see plainio.Climb. A Config names one rather than this package
+// importing it: it is a load like any other.
+type Climber func(context.Context, *Env, Ladder) ([]result.Rung, error)
 
 // Snapshot is what the live line shows.
 type Snapshot struct {

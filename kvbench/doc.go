@@ -3,7 +3,8 @@
 //
 //	workload.go    Workload, Phase, Counted, Env: what a load is and what it is lent; trial,
 //	               its end, free space
-//	config.go      Config, StorageConfig: what a trial is given; Snapshot: what it shows
+//	config.go      Config, StorageConfig: what a trial is given; Snapshot: what it shows;
+//	               Ladder: what more requests in flight would move
 //	trial.go       Run: a trial's life: prepare, load, conclude, clean
 //	stack.go       the storage side: tiers, buffers, cache
 //	watch.go       gauges, the live line

@@ -4,8 +4,13 @@
 //	plain.go        Routine, Bench: the workload that repeats a routine
 //	tier.go         Tier: entries of one size in one tier; the objects of a routine
 //	ceiling.go      Ceiling: plain sequential I/O of files
+//	ladder.go       Climb: the same at growing numbers of requests in flight
+//	mover.go        objects moved chunk by chunk, past cache and transfer; the mix of directions
 //	replay.go       Replay: carries out the rows of an I/O trace
 //	replay_plan.go  what a row becomes, decided in the order of the file
+//
+// Climb is for others, too: an engine that wants to know after its window whether more in flight
+// would have moved more is given it as kvbench.Climber.
 //
 // A routine's Step runs on all workers at once; what they share it guards itself.
 package plainio

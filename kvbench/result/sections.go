@@ -444,6 +444,16 @@ type Ceiling struct {
 	Write float64 `json:"write_bytes_per_s"`
 }
 
+// Rung is plain I/O with a number of requests in flight: one step of a ladder.
+type Rung struct {
+	InFlight int     `json:"in_flight"`
+	Read     float64 `json:"read_bytes_per_s"`
+	Write    float64 `json:"write_bytes_per_s"`
+}
+
+// Rate is what the rung moved in both directions together.
+func (r Rung) Rate() float64 { return r.Read + r.Write }
+
 // Precondition is what preconditioning wrote before the window.
 type Precondition struct {
 	Bytes      int64     `json:"bytes"`

@@ -90,25 +90,28 @@ func (t *Transfer) nothing(op tiers.Op, done tiers.ChunkFunc, o tiers.Object) {
 
 func holds(tier tiers.Tier) bool { return tier != nil && tier.Traits().Holds }
 
-// Pass is plain I/O: the bytes of s up to size, one request after the other in the one buffer of
-// io, without content or verification. prepare is called before each request, count after it, with
-// a Chunk that knows all but its Op. The end of ctx takes effect at the next request; for one that
-// is under way Pass waits for at most tiers.Grace, and its buffer belongs to the tier until Done.
+// Pass is plain I/O: the bytes of s from io.Off up to size, one request of io.N bytes after the
+// other in the one buffer of io, the last one shorter, without content or verification. prepare is
+// called before each request, count after it, with a Chunk that knows all but its Op: when it says
+// that there is to be no more, Pass ends in order. The end of ctx takes effect at the next request;
+// for one that is under way Pass waits for at most tiers.Grace, and its buffer belongs to the tier
+// until Done.
 //
 // Like the streams of an operation it goes on where a request comes back: who is woken for each
 // request leaves the device idle meanwhile, and what this measures is the device.
 func Pass(
 	ctx context.Context, c clock.Clock, s tiers.Submitter, io *tiers.IO, size int64,
-	prepare func([]byte), count func(tiers.Chunk),
+	prepare func([]byte), count func(tiers.Chunk) (more bool),
 ) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	over := c.NewEvent()
+	over, full := c.NewEvent(), int64(io.N)
 	var failure error
 	var left atomic.Bool // nobody listens any more
 	var asked time.Duration
 	submit := func() {
+		io.N = int(min(full, size-io.Off))
 		prepare(io.Buf.B)
 		io.Begun, io.Ended, asked = 0, 0, c.Now()
 		s.Submit(io)
@@ -120,8 +123,8 @@ func Pass(
 		if failure = io.Err; failure == nil {
 			done := chunk(0, io, asked, c.Now())
 			done.Bytes = int64(io.N)
-			count(done)
-			if io.Off += int64(io.N); io.Off < size {
+			more := count(done)
+			if io.Off += int64(io.N); more && io.Off < size {
 				if failure = context.Cause(ctx); failure == nil {
 					submit()
 					return

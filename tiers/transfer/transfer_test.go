@@ -419,7 +419,7 @@ func TestAPassIsOneRequestAfterTheOther(t *testing.T) {
 			assert.Equal(t, prepared*chunk, counted)
 			prepared++
 		}
-		count := func(c tiers.Chunk) { counted += c.Bytes }
+		count := func(c tiers.Chunk) bool { counted += c.Bytes; return true }
 		read := func(io *tiers.IO, size int64) error {
 			prepared, counted = 0, 0
 			return transfer.Pass(ctx, x.Clock, r, io, size, prepare, count)
@@ -430,11 +430,17 @@ func TestAPassIsOneRequestAfterTheOther(t *testing.T) {
 			assert.ErrorContains(t, read(&tiers.IO{Buf: bufs[0], N: chunk}, o.Size+1), "beyond")
 			assert.EqualValues(t, o.Size, counted, "what came before")
 		}
+		require.NoError(t, read(&tiers.IO{Buf: bufs[0], Off: chunk, N: chunk}, o.Size-chunk/2))
+		assert.EqualValues(t, 3*chunk+chunk/2, counted, "from an offset on, the last one shorter")
+		count = func(c tiers.Chunk) bool { counted += c.Bytes; return counted < 3*chunk }
+		require.NoError(t, read(&tiers.IO{Buf: bufs[0], N: chunk}, o.Size))
+		assert.EqualValues(t, 3*chunk, counted, "no more was wanted")
 		stop := errors.New("a signal")
-		count = func(c tiers.Chunk) {
+		count = func(c tiers.Chunk) bool {
 			if counted += c.Bytes; counted == 2*chunk {
 				cancel(stop)
 			}
+			return true
 		}
 		require.ErrorIs(t, read(&tiers.IO{Buf: bufs[0], N: chunk}, o.Size), stop)
 		assert.EqualValues(t, 2*chunk, counted)

@@ -59,7 +59,7 @@ var mayImport = map[string]string{
 	"kvbench/requests": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +
 		"workloads/...",
 	"kvbench/plainio": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +
-		"workloads workloads/iotrace",
+		"workloads workloads/iotrace workloads/profile",
 
 	"benchmarks":     "kvbench/... workloads/... tiers/... tracing/...",
 	"benchmarks/e2e": "kvbench/... tools/golden",

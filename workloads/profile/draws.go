@@ -41,6 +41,7 @@ const (
 	DrawQueryDocument
 	DrawQueryChunk
 	DrawQueryTokens
+	DrawObject // of plain I/O: which one is read, and from where on
 )
 
 const golden = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio, odd

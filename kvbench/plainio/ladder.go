@@ -1,0 +1,231 @@
+package plainio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/clock"
+	"kvbench/workloads/profile"
+)
+
+// Climb measures plain I/O on a tier, rung by rung, as the Ladder says: it is a kvbench.Climber. It
+// returns the rungs that it came to: fewer than asked for where the room for files or the memory
+// for buffers ends, and none where the tier takes no time. It needs nothing of the run but its
+// clock, its content and the size of its chunks, so that it can come before a window or after one,
+// when no worker is at work any more; in virtual time, too.
+//
+// Bytes count as requests complete, from the start of all streams to the moment that ends the
+// rung; what is in flight then does not count, and has ended before the next rung begins. Files are
+// flushed like those of a run. So a rung says what a run would have moved with as many in flight
+// all the time. It is short: differences of a few percent are noise.
+func Climb(ctx context.Context, e *kvbench.Env, l kvbench.Ladder) (rungs []result.Rung, err error) {
+	c, err := newClimb(e, l)
+	if err != nil {
+		return nil, fmt.Errorf("climb a ladder of plain I/O: %w", err)
+	}
+	rungs, err = c.climb(ctx)
+	return rungs, errors.Join(err, c.remove(ctx))
+}
+
+// climb is a Ladder under way.
+type climb struct {
+	*mover
+	kvbench.Ladder
+	size  int64 // of the files
+	rungs int   // so far, so that the draws of each are its own
+
+	mu    sync.Mutex
+	used  int64 // of the room
+	files []tiers.Object
+}
+
+func newClimb(e *kvbench.Env, l kvbench.Ladder) (*climb, error) {
+	if l.InFlight < 1 || l.Bytes < 1 || l.Time <= 0 {
+		return nil, fmt.Errorf("from %d in flight, in rungs of %d bytes and %s: all must be "+
+			"positive", l.InFlight, l.Bytes, l.Time)
+	}
+	if l.ReadShare > 0 && len(l.Objects) == 0 {
+		return nil, fmt.Errorf("nothing lies in the %s tier to be read", l.Level.Kind)
+	}
+	m, err := newMover(e, l.Level, fmt.Sprint("ladder/", e.Clock.Now(), "/"))
+	if err != nil {
+		return nil, err
+	}
+	c := &climb{mover: m, Ladder: l}
+	c.size = m.wholeChunks(min(l.FileSize, l.Room/int64(2*c.most())))
+	return c, nil
+}
+
+// mostBuffers bounds the memory for a rung's requests, in bytes, as that of a run's pool is.
+const mostBuffers = 1 << 30
+
+// most is how many are in flight on the last rung.
+func (c *climb) most() int {
+	n := c.InFlight
+	for range c.Rungs - 1 {
+		if c.holds() && int64(2*n)*c.chunk > mostBuffers {
+			break
+		}
+		n *= 2
+	}
+	return n
+}
+
+func (c *climb) holds() bool { return c.level.Tier.Traits().Holds }
+
+func (c *climb) climb(ctx context.Context) (rungs []result.Rung, err error) {
+	bufs := make([]tiers.Buffer, c.most())
+	if c.holds() {
+		pool, err := buffer.NewPool(len(bufs), int(c.chunk))
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, pool.Close()) }()
+		if bufs, err = pool.Get(ctx, len(bufs), bufs[:0]); err != nil {
+			return nil, err
+		}
+		defer func() { pool.Put(bufs...) }()
+		c.fill(bufs)
+	}
+	for n := c.InFlight; n <= len(bufs); n *= 2 {
+		if c.ReadShare < 1 && c.used+int64(n)*c.size > c.Room {
+			break
+		}
+		r, err := c.rung(ctx, bufs[:n])
+		if err != nil || r.took <= 0 {
+			return rungs, err
+		}
+		rungs = append(rungs, result.Rung{InFlight: n,
+			Read:  float64(r.bytes[tiers.Read]) / r.took.Seconds(),
+			Write: float64(r.bytes[tiers.Write]) / r.took.Seconds()})
+	}
+	return rungs, nil
+}
+
+// remove deletes what was written, also when ctx has ended.
+func (c *climb) remove(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.files) == 0 {
+		return nil
+	}
+	return c.level.Tier.Remove(context.WithoutCancel(ctx), c.files...)
+}
+
+// rung is one step of a ladder: as many streams as are to be in flight.
+type rung struct {
+	*climb
+	mix   mix
+	begun time.Duration
+	moved [tiers.NumOps]atomic.Int64
+	over  atomic.Bool
+	left  atomic.Int64 // streams
+	ended clock.Event  // they have
+
+	once  sync.Once
+	took  time.Duration
+	bytes [tiers.NumOps]int64
+	err   error // the first failure
+}
+
+func (c *climb) rung(ctx context.Context, bufs []tiers.Buffer) (*rung, error) {
+	c.rungs++
+	time := c.env.Clock
+	r := &rung{climb: c, mix: mix{share: c.ReadShare}, begun: time.Now(), ended: time.NewEvent()}
+	r.left.Store(int64(len(bufs)))
+	time.At(r.begun+c.Time, func() { r.end(nil) })
+	for i, buf := range bufs {
+		c.env.Go("a ladder's stream", func() {
+			defer func() {
+				if r.left.Add(-1) == 0 {
+					r.ended.Fire()
+				}
+			}()
+			r.stream(ctx, buf, i, len(bufs))
+		})
+	}
+	// Streams end soon after ctx: none waits for anything else but for a device that hangs.
+	err := r.ended.Wait(context.WithoutCancel(ctx))
+	r.end(err)
+	return r, r.err
+}
+
+// end ends the rung: what moves from now on does not count.
+func (r *rung) end(err error) {
+	r.once.Do(func() {
+		r.over.Store(true)
+		r.took, r.err = r.env.Clock.Now()-r.begun, err
+		for op := range r.bytes {
+			r.bytes[op] = r.moved[op].Load()
+		}
+	})
+}
+
+// count counts one direction and ends the rung when it has moved its bytes.
+func (r *rung) count(op tiers.Op) counter {
+	return func(c tiers.Chunk) (more bool) {
+		r.moved[op].Add(c.Bytes)
+		if r.moved[tiers.Read].Load()+r.moved[tiers.Write].Load() >= r.Bytes {
+			r.end(nil)
+		}
+		return !r.over.Load()
+	}
+}
+
+// stream is stream i of n: object after object, through one buffer. The first one of each is
+// shorter by another part, so that the flushes of many do not come at one moment.
+func (r *rung) stream(ctx context.Context, buf tiers.Buffer, i, n int) {
+	draws := profile.NewStream(r.Seed, r.rungs<<16+i)
+	size := r.wholeChunks(r.size * int64(i+1) / int64(n))
+	for k := int64(0); !r.over.Load(); k++ {
+		var old tiers.Object
+		var from int64
+		if len(r.Objects) > 0 {
+			old = r.Objects[draws.Between(profile.DrawObject, 2*k, 0, len(r.Objects)-1)]
+			chunks := int((old.Size-1)/r.chunk) + 1
+			from = r.chunk * int64(draws.Between(profile.DrawObject, 2*k+1, 0, chunks-1))
+		}
+		var err error
+		switch op := r.mix.next(old.Size-from, size); {
+		case op == tiers.Read:
+			err = r.read(ctx, buf, old, from, r.count(op))
+		case r.take(size):
+			o := r.object(size)
+			if err = r.write(ctx, buf, o, r.count(op)); err == nil {
+				r.wrote(o)
+			}
+			size = r.size
+		default:
+			r.end(nil)
+		}
+		if err != nil {
+			r.end(err)
+		}
+	}
+}
+
+// take claims room for a file, if there is some.
+func (c *climb) take(size int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.used+size > c.Room {
+		return false
+	}
+	c.used += size
+	return true
+}
+
+// wrote remembers what is to be removed.
+func (c *climb) wrote(o tiers.Object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.files = append(c.files, o)
+}

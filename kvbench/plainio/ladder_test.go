@@ -1,0 +1,238 @@
+package plainio
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/cache"
+	"kvbench/tiers/clock"
+	"kvbench/tiers/sim"
+	"kvbench/tiers/tiertest"
+)
+
+// once is a routine that does one thing, before its window, on the test's goroutine.
+type once func(ctx context.Context, b *Bench) error
+
+func (f once) Prepare(ctx context.Context, b *Bench) error { return f(ctx, b) }
+
+func (f once) Step(_ context.Context, b *Bench, _ int) error {
+	b.Done(0, tiers.Storage, tiers.Read, tiers.Object{Size: 1}, tiers.Timing{}, 0, 0)
+	return nil
+}
+
+// inTrial calls f in a trial in virtual time over a tier.
+func inTrial(t *testing.T, make func(clock.Clock) tiers.Tier,
+	f func(ctx context.Context, e *kvbench.Env, l cache.Level)) {
+	t.Helper()
+	v := clock.NewVirtual()
+	cfg := overLevels(onTier(make(v), 1<<40), 1)
+	cfg.trialConfig.Clock, cfg.Storage.Simulated, cfg.Limit = v, true, 1
+	_, err := runPlain(t.Context(), cfg, once(func(ctx context.Context, b *Bench) error {
+		f(ctx, b.Env, b.Levels[0])
+		return nil
+	}))
+	require.NoError(t, err)
+}
+
+// drive is one with latency, so that bandwidth needs requests in flight: with n of them it moves n
+// pages in the time of one, up to its bandwidth of 16.
+func drive(t *testing.T) func(c clock.Clock) tiers.Tier {
+	m := tiers.DeviceModel{Read: 16 * page * 1000, Write: 8 * page * 1000,
+		ReadLatency: time.Millisecond, WriteLatency: time.Millisecond, Parallelism: 1000}
+	require.NoError(t, m.Validate())
+	return func(c clock.Clock) tiers.Tier { return sim.NewDevice(m, "a drive", c) }
+}
+
+func TestALadderFindsWhatMoreInFlightWouldMove(t *testing.T) {
+	inTrial(t, drive(t), func(ctx context.Context, e *kvbench.Env, l cache.Level) {
+		objects := []tiers.Object{{Key: "a", Size: 100 * page}, {Key: "b", Size: 70*page - 5}}
+		ask := kvbench.Ladder{Level: l, Objects: objects, ReadShare: 1, InFlight: 1, Rungs: 7,
+			Bytes: 1 << 40, Time: time.Second, Seed: 1}
+		rungs, err := Climb(ctx, e, ask)
+		require.NoError(t, err)
+		require.Len(t, rungs, 7)
+		for i, r := range rungs {
+			n := 1 << i
+			assert.Equal(t, n, r.InFlight)
+			assert.Zero(t, r.Write)
+			// n requests take the latency and the passing of one, or the bandwidth of the medium.
+			want := min(float64(n)*page/(1.0625*1e-3), 16*page*1000)
+			assert.InEpsilon(t, want, r.Read, 0.02, "%d in flight", n)
+		}
+		again, err := Climb(ctx, e, ask)
+		require.NoError(t, err)
+		assert.Equal(t, rungs, again)
+
+		ask.Bytes, ask.InFlight, ask.Rungs = 320*page, 32, 1
+		begun := e.Clock.Now()
+		rungs, err = Climb(ctx, e, ask)
+		require.NoError(t, err)
+		assert.InEpsilon(t, 16*page*1000, rungs[0].Read, 0.06)
+		assert.Less(t, e.Clock.Now()-begun, 30*time.Millisecond, "bounded by its bytes")
+
+		ask.ReadShare, ask.Bytes, ask.FileSize, ask.Room = 0.75, 1<<40, 10*page, 1<<40
+		rungs, err = Climb(ctx, e, ask)
+		require.NoError(t, err)
+		assert.InDelta(t, 0.75, rungs[0].Read/rungs[0].Rate(), 0.05)
+		// One medium for both: 0.75 of the bytes at 16, 0.25 at 8.
+		assert.InEpsilon(t, page*1000/(0.75/16+0.25/8), rungs[0].Rate(), 0.05)
+	})
+}
+
+// flushing notes when objects are committed and how many lie there.
+type flushing struct {
+	tiers.Tier
+	clock   clock.Clock
+	mu      sync.Mutex
+	flushes map[time.Duration]int
+	now     int64
+	most    int64
+	aborted int
+	fails   error
+}
+
+func (f *flushing) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now += objs[0].Size
+	f.most = max(f.most, f.now)
+	w, err := f.Tier.Create(ctx, objs...)
+	return &flushingWriter{w, f}, err
+}
+
+func (f *flushing) Remove(ctx context.Context, objs ...tiers.Object) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, o := range objs {
+		f.now -= o.Size
+	}
+	return f.Tier.Remove(ctx, objs...)
+}
+
+type flushingWriter struct {
+	tiers.Writer
+	f *flushing
+}
+
+func (w *flushingWriter) Commit(ctx context.Context) error {
+	w.f.mu.Lock()
+	defer w.f.mu.Unlock()
+	w.f.flushes[w.f.clock.Now()]++
+	if w.f.fails != nil {
+		return w.f.fails
+	}
+	return w.Writer.Commit(ctx)
+}
+
+func (w *flushingWriter) Abort() error {
+	w.f.aborted++
+	return w.Writer.Abort()
+}
+
+func TestALadderWritesWithinItsRoomAndLeavesNothing(t *testing.T) {
+	var tier *flushing
+	inTrial(t, func(c clock.Clock) tiers.Tier {
+		tier = &flushing{Tier: drive(t)(c), clock: c, flushes: map[time.Duration]int{}}
+		return tier
+	}, func(ctx context.Context, e *kvbench.Env, l cache.Level) {
+		ask := kvbench.Ladder{Level: l, InFlight: 4, Rungs: 3, Bytes: 1 << 40, Seed: 1,
+			Time: 100 * time.Millisecond, FileSize: 20 * page, Room: 3000 * page}
+		rungs, err := Climb(ctx, e, ask)
+		require.NoError(t, err)
+		require.Len(t, rungs, 3)
+		for _, r := range rungs {
+			assert.Zero(t, r.Read)
+			assert.InEpsilon(t, min(float64(r.InFlight)*page/1.125e-3, 8*page*1000), r.Write, 0.15,
+				"%d in flight", r.InFlight)
+		}
+		assert.Zero(t, tier.now, "all are removed")
+		assert.Zero(t, tier.aborted, "what a rung's end cut short was kept until then")
+		assert.LessOrEqual(t, tier.most, ask.Room)
+
+		// Steadily, not all at once.
+		tier.flushes = map[time.Duration]int{}
+		ask.InFlight, ask.Rungs, ask.Time = 16, 1, time.Second
+		_, err = Climb(ctx, e, ask)
+		require.NoError(t, err)
+		for at, n := range tier.flushes {
+			assert.LessOrEqual(t, n, 4, "of 16 streams flushed at %s", at)
+		}
+
+		tier.most, ask.Room = 0, 10*page
+		rungs, err = Climb(ctx, e, ask)
+		require.NoError(t, err)
+		assert.Empty(t, rungs, "no room for sixteen files")
+
+		ask.Room, tier.fails = 1<<30, syscall.EIO
+		_, err = Climb(ctx, e, ask)
+		require.ErrorIs(t, err, syscall.EIO)
+	})
+}
+
+func TestALadderThatCannotBeClimbed(t *testing.T) {
+	inTrial(t, drive(t), func(ctx context.Context, e *kvbench.Env, l cache.Level) {
+		ask := kvbench.Ladder{Level: l, ReadShare: 1, InFlight: 1, Rungs: 1, Bytes: 1,
+			Time: time.Second}
+		_, err := Climb(ctx, e, ask)
+		require.ErrorContains(t, err, "nothing lies in the storage tier")
+		ask.Objects = []tiers.Object{{Key: "a", Size: page}}
+		over, cancel := context.WithCancelCause(ctx)
+		cancel(assert.AnError)
+		_, err = Climb(over, e, ask)
+		require.ErrorIs(t, err, assert.AnError)
+		ask.Time = 0
+		_, err = Climb(ctx, e, ask)
+		require.ErrorContains(t, err, "must be positive")
+		ask.Time, ask.Level = time.Second, cache.Level{Kind: tiers.Storage}
+		_, err = Climb(ctx, e, ask)
+		require.ErrorContains(t, err, "takes no time")
+	})
+	inTrial(t, func(clock.Clock) tiers.Tier { return tiertest.NewNull() },
+		func(ctx context.Context, e *kvbench.Env, l cache.Level) {
+			rungs, err := Climb(ctx, e, kvbench.Ladder{Level: l, InFlight: 1, Rungs: 3, FileSize: 1,
+				Bytes: 1 << 20, Time: time.Second, Room: 1 << 40})
+			require.NoError(t, err)
+			assert.Empty(t, rungs, "nothing took time")
+		})
+}
+
+// On real files, beside what a run has written.
+func TestALadderOnFiles(t *testing.T) {
+	cfg := plainRun{Config: Config{Workers: 1, Phase: kvbench.Phase{Limit: 1}}}
+	cfg.Storage = kvbench.StorageConfig{
+		StorageBytes: 16 << 20, CacheDir: filepath.Join(t.TempDir(), "cache"), Direct: true,
+		Use: buffer.Use{Chunk: 16 * page, Depth: 1, Workers: 1},
+	}
+	var _ kvbench.Climber = Climb
+	_, err := runPlain(t.Context(), cfg, once(func(ctx context.Context, b *Bench) error {
+		o := b.Object(1<<20 - 77)
+		if _, err := b.Move(ctx, 0, b.Levels[0], tiers.Write, o); err != nil {
+			return err
+		}
+		rungs, err := Climb(ctx, b.Env, kvbench.Ladder{Level: b.Levels[0], ReadShare: 0.5,
+			Objects: []tiers.Object{o}, InFlight: 2, Rungs: 2, Bytes: 1 << 20, Time: time.Minute,
+			FileSize: 256 << 10, Room: 8 << 20})
+		require.NoError(t, err)
+		require.Len(t, rungs, 2)
+		for i, r := range rungs {
+			assert.Equal(t, result.Rung{InFlight: 2 << i, Read: r.Read, Write: r.Write}, r)
+			assert.Positive(t, r.Read)
+			assert.Positive(t, r.Write)
+		}
+		held, _ := b.Levels[0].Tier.(interface{ Footprint() (held, waste int64) }).Footprint()
+		assert.Equal(t, o.Size, held, "its own files are gone")
+		return nil
+	}))
+	require.NoError(t, err)
+}

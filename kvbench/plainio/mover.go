@@ -1,0 +1,140 @@
+package plainio
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"kvbench/kvbench"
+	"kvbench/tiers"
+	"kvbench/tiers/cache"
+	"kvbench/tiers/transfer"
+)
+
+// mover moves objects of one tier chunk by chunk, one request at a time in a buffer: past cache and
+// transfer, without data generation beyond a stamp, and without verification. How many are in
+// flight is how many buffers are in use.
+type mover struct {
+	env   *kvbench.Env
+	level cache.Level
+	chunk int64 // bytes of a request
+	name  string
+	made  atomic.Int64 // objects
+	stamp atomic.Uint64
+}
+
+// newMover returns one whose objects have keys that begin with a name, under which no other writes
+// in the run.
+func newMover(e *kvbench.Env, l cache.Level, name string) (*mover, error) {
+	if l.Tier == nil {
+		return nil, fmt.Errorf("the %s tier takes no time: there is nothing to measure", l.Kind)
+	}
+	m := &mover{env: e, level: l, name: name, chunk: int64(e.Transfer.Chunk)}
+	if wish := int64(l.Tier.Traits().Chunk); wish > 0 {
+		m.chunk = min(m.chunk, wish)
+	}
+	return m, nil
+}
+
+// fill puts into buffers what no device can compress.
+func (m *mover) fill(bufs []tiers.Buffer) {
+	for _, b := range bufs {
+		if b.B != nil {
+			m.env.Content.Fill(b.B, tiers.Object{Key: m.name, Size: int64(len(b.B))}, 0)
+		}
+	}
+}
+
+// object is a new one.
+func (m *mover) object(size int64) tiers.Object {
+	n := m.made.Add(1)
+	return tiers.Object{Key: fmt.Sprint(m.name, n), Gen: uint64(n), Size: size}
+}
+
+// wholeChunks rounds a size down, but to one chunk at least.
+func (m *mover) wholeChunks(size int64) int64 { return max(m.chunk, size/m.chunk*m.chunk) }
+
+// io is the first request of an object.
+func (m *mover) io(buf tiers.Buffer, off int64, o tiers.Object) *tiers.IO {
+	return &tiers.IO{Buf: buf, Off: off, N: int(min(m.chunk, o.Size-off))}
+}
+
+// counter is told of each request and flush, and says whether there are to be more requests.
+type counter func(tiers.Chunk) (more bool)
+
+// read reads an object from an offset on, which is a multiple of the chunk, and drops what it read.
+func (m *mover) read(ctx context.Context, buf tiers.Buffer, o tiers.Object, from int64,
+	count counter) error {
+	f, err := m.level.Tier.Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	err = transfer.Pass(ctx, m.env.Clock, f, m.io(buf, from, o), o.Size, func([]byte) {}, count)
+	return errors.Join(err, f.Close())
+}
+
+// write makes an object and flushes it. Bytes that count at the commit alone, behind a page cache,
+// are told with the flush. An object that count cut short stays, and is flushed: to remove it would
+// make the filesystem discard its blocks while the next measurement runs. The end of ctx leaves
+// nothing of it.
+func (m *mover) write(ctx context.Context, buf tiers.Buffer, o tiers.Object, count counter) error {
+	f, err := m.level.Tier.Create(ctx, o)
+	if err != nil {
+		return err
+	}
+	late := m.level.Tier.Traits().CountsAtCommit
+	moved := int64(0)
+	pass := func(c tiers.Chunk) bool {
+		c.Op = tiers.Write
+		moved += c.Bytes
+		if late {
+			c.Bytes = 0
+		}
+		return count(c)
+	}
+	err = transfer.Pass(ctx, m.env.Clock, f, m.io(buf, 0, o), o.Size, m.stampBlocks, pass)
+	if err != nil {
+		return errors.Join(err, f.Abort())
+	}
+	flush := tiers.Chunk{Op: tiers.Write, Flush: true, Begun: m.env.Clock.Now()}
+	if err := f.Commit(ctx); err != nil {
+		return err
+	}
+	flush.Asked, flush.Ended, flush.Done = flush.Begun, m.env.Clock.Now(), m.env.Clock.Now()
+	if late {
+		flush.Bytes = moved
+	}
+	count(flush)
+	return nil
+}
+
+// stampBlocks makes every 4 KiB block unlike any other at the cost of one store: drives and
+// filesystems that deduplicate find nothing, and no time goes into data.
+func (m *mover) stampBlocks(buf []byte) {
+	blocks := uint64(len(buf) / 4096)
+	n := m.stamp.Add(blocks)
+	for i := range blocks {
+		binary.LittleEndian.PutUint64(buf[i*4096:], n-i)
+	}
+}
+
+// mix decides for the direction that is behind its share of the bytes and counts at once what is
+// going to move, so that parallel streams do not all choose the same.
+type mix struct {
+	share float64 // of reads
+	begun [tiers.NumOps]atomic.Int64
+}
+
+// next is told how many bytes would be read or written.
+
+func (m *mix) next(read, write int64) (op tiers.Op) {
+	begun, wrote := float64(m.begun[tiers.Read].Load()), float64(m.begun[tiers.Write].Load())
+	if m.share > 0 && begun <= (begun+wrote)*m.share {
+		m.begun[tiers.Read].Add(read)
+		return tiers.Read
+	}
+	m.begun[tiers.Write].Add(write)
+	return tiers.Write
+}
