@@ -25,10 +25,10 @@ func (t *Table) distribution(name string, d result.Distribution) {
 	}
 }
 
-// latencies are those of entries and those of requests. First reads
-// and re-reads, which a cache in the drive may serve, an operation's device time where that is not
-// all of it, demotions and the latency per 100 MiB stand below it: together they tell whether the
-// drive is slow or the entries are large.
+// latencies are those of entries and those of requests. First reads and re-reads, which a cache in
+// the drive may serve, an operation's device time where that is not all of it, demotions and the
+// latency per 100 MiB stand below it: together they tell whether the drive is slow or the entries
+// are large.
 func latencies(r *result.Result) []Table {
 	entry := distributions("latency", "per entry")
 	// Each tier's reads and writes, fastest tier first.
@@ -62,7 +62,7 @@ func latencies(r *result.Result) []Table {
 
 // requestTime is where the time of requests went. All parts are of all completed requests, so that
 // their means add up to that of the whole; percentiles do not add up. A part that no request had is
-// left out, and one that is a single kind of wait is called by it.
+// left out, and so is a kind of waiting that took less than a hundredth of the time.
 func requestTime(r *result.Result) (t Table) {
 	n, l, sum := r.Requests.Completed, r.Latency.Request, r.Requests.Time
 	if r.CompletionUnit == result.UnitOperation || n == 0 {
@@ -87,7 +87,9 @@ func requestTime(r *result.Result) (t Table) {
 		ns   int64
 	}{{"for room", sum.Room}, {"for the write limit", sum.WriteLimit}, {"for buffers", sum.Buffers},
 		{"for another's write", sum.Pending}} {
-		add("    "+w.name, w.ns, result.Distribution{})
+		if w.ns*100 >= sum.EndToEnd {
+			add("    "+w.name, w.ns, result.Distribution{})
+		}
 	}
 	add("  making data", sum.Data, result.Distribution{})
 	add("  generation", sum.Generation, l.Generation)
