@@ -122,12 +122,15 @@ func (t *trial) measured() {
 	cpu := max(now.CPU-before.CPU, 0) // where the system reckons it, it may go back a little
 	t.info.Harness = result.Harness{
 		CPUSeconds: cpu.Seconds(), CPUNS: int64(cpu),
-		Mallocs:    int64(now.Mallocs - before.Mallocs),
-		AllocBytes: int64(now.AllocBytes - before.AllocBytes),
-		GCCount:    int64(now.NumGC - before.NumGC),
-		GCPauseNS:  int64(now.GCPause - before.GCPause),
-		VolCtxSw:   now.VolCtxSw - before.VolCtxSw,
-		InvolCtxSw: now.InvolCtxSw - before.InvolCtxSw,
+		Mallocs:     int64(now.Mallocs - before.Mallocs),
+		AllocBytes:  int64(now.AllocBytes - before.AllocBytes),
+		GCCount:     int64(now.NumGC - before.NumGC),
+		GCPauseNS:   int64(now.GCPause - before.GCPause),
+		VolCtxSw:    now.VolCtxSw - before.VolCtxSw,
+		InvolCtxSw:  now.InvolCtxSw - before.InvolCtxSw,
+		LockWaitNS:  int64(max(now.LockWait-before.LockWait, 0)),
+		SchedWaitNS: int64(max(now.SchedWait-before.SchedWait, 0)),
+		GCAssistNS:  int64(max(now.GCAssist-before.GCAssist, 0)),
 	}
 	if now.PeakRSS > 0 {
 		t.info.Harness.PeakRSSBytes = new(now.PeakRSS)

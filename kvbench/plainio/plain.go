@@ -153,6 +153,16 @@ func (b *Bench) Chunk(worker int, l tiers.Kind, c tiers.Chunk) {
 	b.Rec.Chunk(worker, l, phases[c.Op], c)
 }
 
+// Cut counts an operation that did not complete because ctx had ended: how long it took until then
+// is known all the same.
+func (b *Bench) Cut(ctx context.Context, worker int, l tiers.Kind, op tiers.Op, o tiers.Object,
+	t tiers.Timing) {
+	if ctx.Err() != nil {
+		b.Rec.Operation(record.OpSample{At: b.Clock.Now(), Shard: worker, Level: l, Op: op,
+			Phase: phases[op], Purpose: purposes[op], Bytes: o.Size, Timing: t, Partial: true})
+	}
+}
+
 // Done counts a completed operation, how long it had waited to begin, and how long it took with
 // that.
 func (b *Bench) Done(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t tiers.Timing, queue,

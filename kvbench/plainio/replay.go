@@ -147,6 +147,7 @@ func (r *Replay) carryOut(ctx context.Context, b *Bench, worker int, op *replayO
 	}
 	t, err := b.Move(ctx, worker, r.level, kind, o)
 	if err != nil {
+		b.Cut(ctx, worker, r.level.Kind, kind, o, t)
 		return fmt.Errorf("replaying a %s of %s: %w", kind, o.Key, err)
 	}
 	// A row has a time of its own, from which its latency counts, so that a stall cannot hide the

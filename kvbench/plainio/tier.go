@@ -101,6 +101,7 @@ func (s *shelf) step(ctx context.Context, b *Bench, worker int, op tiers.Op) err
 	}
 	t, err := s.move(ctx, worker, s.level, op, o)
 	if err != nil {
+		b.Cut(ctx, worker, s.level.Kind, op, o, t)
 		return err
 	}
 	b.Done(worker, s.level.Kind, op, o, t, 0, t.IO())

@@ -32,8 +32,7 @@ type counters struct {
 	// Requests of each class, of which Load tells what became.
 	Completed [workloads.NumClasses]int64
 	Stages    [len(stageNames)]time.Duration
-	HostNS    int64 // of operations, as the next
-	BuffersNS int64 // waits for buffers
+	Busy      result.BusyTime // of operations
 	// Time that requests to a tier spent in this process: until the device had them, and after.
 	HandoverNS [tiers.NumKinds]int64
 

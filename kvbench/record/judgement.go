@@ -30,12 +30,27 @@ const (
 // the run that it predicts.
 func (b *builder) harness() {
 	h, stats, cores := &b.r.Harness, &b.r.Summary.CacheStats, 0.0
-	h.BufferWaitNS, h.HostNS = b.n.BuffersNS, b.n.HostNS
+	b.busy()
 	if h.CPUNS > 0 && b.r.Simulation == nil {
 		h.CPUNSPerByte = units.Ratio(h.CPUNS, stats.TotalReadBytes+stats.TotalWriteBytes)
 		cores = b.r.Limits.Cores
 	}
 	h.Verdict = judge(h, b.window, cores)
+}
+
+// busy adds what operations know of the workers' time to what the workload said.
+func (b *builder) busy() {
+	h, n := &b.r.Harness, b.n.Busy
+	n.DispatchNS, n.ThinkingNS = h.Busy.DispatchNS, h.Busy.ThinkingNS
+	n.RoomNS += h.Busy.RoomNS
+	// Requests spend their time at the device or in this process; what is inside the tier is that
+	// of requests, of which several may be under way.
+	handover := b.n.HandoverNS[tiers.Storage]
+	t := &b.n.Tiers[tiers.Storage]
+	if share := units.Ratio(handover, handover+t.Read.InFlightNS+t.Write.InFlightNS); share != nil {
+		n.HandoverNS = int64(*share * float64(n.StorageNS))
+	}
+	h.Busy, h.BufferWaitNS, h.HostNS = n, n.BuffersNS, n.HostNS
 }
 
 // judge tells load from harness from storage, in this order: idle workers mean that neither of the

@@ -244,6 +244,9 @@ func (r *Recorder) Delete(at time.Duration, shard int, l tiers.Kind, bytes int64
 	if s := r.enter(at, shard); s != nil {
 		addEntry(&s.n.Tiers[l].Deleted, bytes)
 		s.hists.at(ofLevel(l, histDelete)).Record(int64(took))
+		if l == tiers.Storage {
+			s.n.Busy.RemovalNS += int64(took)
+		}
 		s.mu.Unlock()
 	}
 }

@@ -30,6 +30,8 @@ type OpSample struct {
 
 	Slot  time.Duration // waiting for the write limit
 	Space time.Duration // waiting for room
+	// Cleared is the part of Space in which others were deleted and demoted
+	Cleared time.Duration
 	// a read waiting for the entry's writer, or a writer that joined another
 	Pending time.Duration
 

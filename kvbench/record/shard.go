@@ -49,8 +49,22 @@ func (s *shard) stages(o OpSample) {
 	} {
 		s.n.Stages[i] += d
 	}
-	s.n.HostNS += int64(o.Host)
-	s.n.BuffersNS += int64(o.Admission)
+	if o.Phase == tiers.Evict {
+		return // the worker that needed the room has it in its own time
+	}
+	b := &s.n.Busy
+	if o.Level == tiers.Storage {
+		b.StorageNS += int64(o.Device)
+	} else {
+		b.OtherTiersNS += int64(o.Device)
+	}
+	b.HostNS += int64(o.Host)
+	b.BuffersNS += int64(o.Admission)
+	b.GenerationNS += int64(o.Generation)
+	b.WriteLimitNS += int64(o.Slot)
+	b.ClearingNS += int64(o.Cleared)
+	b.RoomNS += int64(o.Space - o.Cleared)
+	b.WriterNS += int64(o.Pending)
 }
 
 // partial counts an operation that the deadline cut off. It is in no histogram, because nobody

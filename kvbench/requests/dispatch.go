@@ -26,6 +26,7 @@ type job struct {
 	absent  bool                 // the own entry could not be had: nothing to decode
 	arrived time.Duration        // on the clock
 	sample  record.RequestSample // what it took so far
+	waited  time.Duration        // in the dispatcher, for something else than its lock
 }
 
 // dispatcher hands requests to workers, most urgent first, and keeps the counts
@@ -76,8 +77,10 @@ type account struct {
 	at           time.Duration // of the load's time
 	classes      [workloads.NumClasses]classCounts
 	worked, idle time.Duration // of all workers since the window opened
-	workers      int           // how many there are
-	input        *result.Input // of a recorded source
+	// likewise: for others to let go, as a GPU would compute, and in the dispatcher
+	deciding, thinking, dispatch time.Duration
+	workers                      int           // how many there are
+	input                        *result.Input // of a recorded source
 }
 
 func newDispatcher(ctx context.Context, cfg *Config, e *kvbench.Env,
@@ -98,11 +101,11 @@ func (d *dispatcher) now() time.Duration { return d.Clock.Now() - d.origin }
 // run is over, or that there are more workers than there should be. Nothing is handed out after
 // the window's end, though the trial may notice that end a moment later.
 func (d *dispatcher) next(worker int, j *job) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	j.waited = 0
+	defer d.leave(d.enter(), &j.waited)
 	for !d.closed && worker < d.pool.limit && d.Clock.Now() <= d.windowEnd() {
 		if d.deciding {
-			d.cond.Wait()
+			d.wait(j, deciding)
 			continue
 		}
 		r, st, wake := d.src.Take(d.now())
@@ -118,7 +121,7 @@ func (d *dispatcher) next(worker int, j *job) bool {
 			d.wake = wake
 			d.Clock.At(d.origin+wake, d.alarm)
 		}
-		d.wait()
+		d.wait(j, waiting)
 	}
 	d.pool.pass(d.measured())
 	delete(d.pool.alive, worker)
@@ -204,7 +207,7 @@ func (d *dispatcher) decide(j *job) bool {
 	decided := d.Cache.Decide(&j.lease, j.intents)
 	for !decided && !d.closed {
 		d.deciding = true
-		d.cond.Wait()
+		d.wait(j, deciding)
 		decided = !d.closed && d.Cache.Decide(&j.lease, j.intents)
 	}
 	if d.deciding {
@@ -254,13 +257,40 @@ func (j *job) intentOf(key string) int {
 	return -1
 }
 
-// wait lets the worker wait and counts its idle time. Callers hold mu.
-func (d *dispatcher) wait() {
-	d.pool.pass(d.measured())
-	d.pool.waiting++
+// enter locks the dispatcher for a worker; leave unlocks it and counts the time that the worker
+// spent, the wait for the lock included, as far as it did not wait for something else in there.
+func (d *dispatcher) enter() (begun time.Duration) {
+	begun = d.Clock.Now()
+	d.mu.Lock()
+	return begun
+}
+
+func (d *dispatcher) leave(begun time.Duration, waited *time.Duration) {
+	d.pool.dispatch += max(0, d.measured()-max(begun, d.pool.opened)-*waited)
+	d.mu.Unlock()
+}
+
+// wait lets the worker wait in the dispatcher for something else. Callers hold mu.
+func (d *dispatcher) wait(j *job, what doing) {
+	from := d.measured()
+	d.pool.begin(what, from)
 	d.cond.Wait()
-	d.pool.pass(d.measured())
-	d.pool.waiting--
+	now := d.measured()
+	d.pool.end(what, now)
+	j.waited += max(0, now-max(from, d.pool.opened))
+}
+
+// think sleeps as long as a GPU would compute. The worker is as good as idle: more of them would
+// not let the storage do more.
+func (d *dispatcher) think(ctx context.Context, t time.Duration) error {
+	d.mu.Lock()
+	d.pool.begin(thinking, d.measured())
+	d.mu.Unlock()
+	err := d.Clock.Sleep(ctx, t)
+	d.mu.Lock()
+	d.pool.end(thinking, d.measured())
+	d.mu.Unlock()
+	return err
 }
 
 // measured is the moment up to which the time of workers counts: now, or the window's end.
@@ -273,7 +303,7 @@ func (d *dispatcher) open(start func() time.Duration) account {
 	defer d.mu.Unlock()
 	at := start()
 	d.opened = true
-	d.pool.since, d.pool.worked, d.pool.idle = at, 0, 0
+	d.pool.open(at)
 	return d.accountAt(at)
 }
 
@@ -284,7 +314,8 @@ func (d *dispatcher) open(start func() time.Duration) account {
 func (d *dispatcher) accountAt(at time.Duration) account {
 	d.pool.pass(min(at, d.windowEnd()))
 	a := account{at: at - d.origin, classes: d.classes, workers: len(d.pool.alive),
-		worked: d.pool.worked, idle: d.pool.idle}
+		worked: d.pool.worked, idle: d.pool.spent[waiting], deciding: d.pool.spent[deciding],
+		thinking: d.pool.spent[thinking], dispatch: d.pool.dispatch}
 	for j := range d.inflight {
 		n := &a.classes[j.req.Class]
 		n.inFlight++
@@ -320,8 +351,7 @@ func (d *dispatcher) wrote(j *job) {
 		return
 	}
 	j.written = true
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	defer d.leave(d.enter(), new(time.Duration))
 	d.src.Written(j.req)
 	d.cond.Signal()
 }
@@ -330,8 +360,7 @@ func (d *dispatcher) wrote(j *job) {
 // the window counts as in flight at its end, and nothing is handed out any more.
 func (d *dispatcher) done(j *job, cut bool) {
 	d.wrote(j)
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	defer d.leave(d.enter(), new(time.Duration))
 	if d.deciding {
 		d.cond.Broadcast() // Signal may wake another than the one who decides
 	}

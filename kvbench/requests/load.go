@@ -176,6 +176,7 @@ func (l *Load) CloseWindow(end time.Duration, opened bool) {
 	l.after = l.dispatch.close(end)
 	if !opened {
 		l.after.worked, l.after.idle = 0, 0
+		l.after.deciding, l.after.thinking, l.after.dispatch = 0, 0, 0
 	}
 }
 
@@ -197,6 +198,8 @@ func (l *Load) Report(in *record.Info) {
 	}
 	in.Harness.WorkerIdleNS = int64(l.after.idle)
 	in.Harness.WorkerBusyNS = int64(l.after.worked - l.after.idle)
+	in.Harness.Busy = result.BusyTime{RoomNS: int64(l.after.deciding),
+		ThinkingNS: int64(l.after.thinking), DispatchNS: int64(l.after.dispatch)}
 	in.Load = l.outcomes(in.Sizer)
 	in.Input = l.after.input
 	if l.scaler != nil {

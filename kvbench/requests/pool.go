@@ -10,19 +10,53 @@ import (
 // with an autoscaler the number of workers changes within a window, so workers × window would not
 // do.
 type pool struct {
-	limit   int // workers with a lower number go on
-	alive   map[int]struct{}
-	waiting int // for a request
+	limit int // workers with a lower number go on
+	alive map[int]struct{}
+	now   [numDoings]int // how many workers do what just now
 
-	since        time.Duration // up to which the two are known
-	worked, idle time.Duration // Σ over workers
+	opened time.Duration // the window
+	since  time.Duration // up to which the sums are known
+	worked time.Duration // Σ over workers, as the next
+	spent  [numDoings]time.Duration
+	// What they spent in the dispatcher and did not wait there: for its lock, taking and ending
+	// requests.
+	dispatch time.Duration
+}
+
+// doing is what a worker does that is no operation.
+type doing uint8
+
+const (
+	waiting  doing = iota // for a request
+	deciding              // for others to let go of what its decision needs
+	thinking              // sleeping as long as a GPU would compute
+	numDoings
+)
+
+// open forgets what was before the window.
+func (p *pool) open(at time.Duration) {
+	p.since, p.opened, p.worked, p.dispatch = at, at, 0, 0
+	p.spent = [numDoings]time.Duration{}
+}
+
+// begin notes that a worker begins to do something else than an operation, end that it has ended.
+func (p *pool) begin(what doing, now time.Duration) {
+	p.pass(now)
+	p.now[what]++
+}
+
+func (p *pool) end(what doing, now time.Duration) {
+	p.pass(now)
+	p.now[what]--
 }
 
 // pass lets time pass.
 func (p *pool) pass(now time.Duration) {
 	took := max(0, now-p.since)
 	p.worked += time.Duration(len(p.alive)) * took
-	p.idle += time.Duration(p.waiting) * took
+	for i, n := range p.now {
+		p.spent[i] += time.Duration(n) * took
+	}
 	p.since = max(p.since, now)
 }
 

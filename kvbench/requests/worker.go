@@ -60,7 +60,7 @@ func (w *worker) generate(ctx context.Context) error {
 		return nil
 	}
 	w.job.sample.Time.Generation = int64(d)
-	return w.load.env.Clock.Sleep(ctx, d)
+	return w.load.dispatch.think(ctx, d)
 }
 
 func (w *worker) tag(ph tiers.Phase) cache.Tag {
@@ -239,7 +239,8 @@ func (w *worker) record(
 		At: w.load.env.Clock.Now(), Shard: w.id, Level: res.Level, Op: kind, Phase: ph,
 		Blocks: blocks, Purpose: op.Purpose, Bytes: cmp.Or(res.Bytes, op.Bytes),
 		First: res.First, Again: res.Again,
-		Timing: res.Timing, Slot: res.Slot, Space: res.Space, Pending: res.Waited, Partial: cut,
+		Timing: res.Timing, Slot: res.Slot, Space: res.Space, Cleared: res.Cleared,
+		Pending: res.Waited, Partial: cut,
 	}
 	w.load.env.Rec.Operation(s)
 	if cut {

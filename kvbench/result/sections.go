@@ -396,7 +396,39 @@ type Harness struct {
 	WorkerBusyNS int64    `json:"worker_busy_ns"`
 	BufferWaitNS int64    `json:"buffer_wait_ns"`
 	HostNS       int64    `json:"host_ns"`
-	Verdict      Verdict  `json:"verdict"`
+	// What goroutines of the process waited for, summed over them, as Go's runtime tells: mutexes,
+	// a processor (an estimate from samples), and the collector, for which they had to work before
+	// they could allocate.
+	LockWaitNS  int64    `json:"lock_wait_ns"`
+	SchedWaitNS int64    `json:"sched_wait_ns"`
+	GCAssistNS  int64    `json:"gc_assist_ns"`
+	Busy        BusyTime `json:"busy"`
+	Verdict     Verdict  `json:"verdict"`
+}
+
+// BusyTime is where the workers' busy time went, summed over them. What ran at an edge of the
+// window counts as a whole, so that the parts may come to a little more or less than WorkerBusyNS.
+type BusyTime struct {
+	StorageNS    int64 `json:"storage_ns"`     // inside the storage tier: open, create, I/O, flush
+	OtherTiersNS int64 `json:"other_tiers_ns"` // likewise
+	// HandoverNS is the part of StorageNS in which the requests under way were not at the device:
+	// they waited in this process for a thread, or were done and nobody had noticed.
+	HandoverNS int64 `json:"handover_ns"`
+	ClearingNS int64 `json:"clearing_ns"` // deleting and demoting others to make room
+	// RemovalNS is what deletions in the storage tier took: a part of ClearingNS, and those that
+	// the last reader of an entry had to do.
+	RemovalNS int64 `json:"removal_ns"`
+	// waiting until room is made: for who reads or writes what has to leave
+	RoomNS       int64 `json:"room_ns"`
+	WriteLimitNS int64 `json:"write_limit_ns"`
+	WriterNS     int64 `json:"writer_ns"` // waiting for another's write of the same entry
+	BuffersNS    int64 `json:"buffers_ns"`
+	GenerationNS int64 `json:"generation_ns"` // making data while nothing was in flight
+	HostNS       int64 `json:"host_ns"`       // copying and verifying
+	// DispatchNS is taking requests and ending them: the dispatcher's lock, parsing of input,
+	// planning, decisions.
+	DispatchNS int64 `json:"dispatch_ns"`
+	ThinkingNS int64 `json:"thinking_ns"` // sleeping as long as a GPU would compute
 }
 
 // Witness compares the kernel's counters of the backing device with the application's bytes of the

@@ -13,7 +13,7 @@ import (
 // and again: entries stay pinned until Drop or Close.
 func (l *Lease) Read(ctx context.Context, i int, tag Tag) (n int, res Result, err error) {
 	c := l.c
-	if res.Space, err = c.makeRoom(ctx, tag, &l.work); err != nil {
+	if res.Space, err = c.makeRoom(ctx, tag, &l.work, &res); err != nil {
 		return 1, res, err
 	}
 	if res.Waited, err = l.Wait(ctx, i, tag); err != nil {
@@ -107,7 +107,7 @@ func (l *Lease) Write(ctx context.Context, i int, tag Tag) (n int, res Result, e
 		l.holdAgain()
 	}()
 	n, res.Level = 1, l.claims[i].e.in.Kind
-	if res.Space, err = c.makeRoom(ctx, tag, &l.work); err != nil {
+	if res.Space, err = c.makeRoom(ctx, tag, &l.work, &res); err != nil {
 		return n, res, err
 	}
 	claims := l.together(i)
@@ -121,7 +121,7 @@ func (l *Lease) Write(ctx context.Context, i int, tag Tag) (n int, res Result, e
 		}
 		defer c.leave()
 	}
-	err = l.room(ctx, tag, &claims[0])
+	err = l.room(ctx, tag, &claims[0], &res)
 	in := claims[0].claimed
 	if err == nil {
 		err = c.await(ctx, &in.asks, waiter{in: in, bytes: res.Bytes})
@@ -188,7 +188,7 @@ func bytesOf(objects []tiers.Object) (n int64) {
 }
 
 // room makes sure that the bytes of a claim are claimed in the level where its entry will live.
-func (l *Lease) room(ctx context.Context, tag Tag, cl *claim) error {
+func (l *Lease) room(ctx context.Context, tag Tag, cl *claim, res *Result) error {
 	if cl.claimed != nil {
 		return nil
 	}
@@ -200,7 +200,7 @@ func (l *Lease) room(ctx context.Context, tag Tag, cl *claim) error {
 		return err
 	}
 	cl.claimed = cl.e.in
-	_, err = l.c.makeRoom(ctx, tag, &l.work)
+	_, err = l.c.makeRoom(ctx, tag, &l.work, res)
 	return err
 }
 

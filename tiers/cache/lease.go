@@ -65,7 +65,9 @@ type Result struct {
 	First  bool          // of one of the entries, since it was written or ResetGauges
 	Slot   time.Duration // waiting for the write limit
 	Space  time.Duration // waiting for room, deletions and demotions for it included
-	Waited time.Duration // waiting for another's write
+	// Cleared is the part of Space in which others were deleted and demoted, not waited for.
+	Cleared time.Duration
+	Waited  time.Duration // waiting for another's write
 }
 
 // Decide decides all wants, whose keys are distinct, in one step. It returns false when it has
@@ -204,7 +206,7 @@ func (l *Lease) Close(ctx context.Context, tag Tag) {
 	if len(l.work) > 0 {
 		cut, cancel := context.WithCancelCause(ctx)
 		cancel(errUnneeded)
-		_, _ = l.c.makeRoom(cut, tag, &l.work)
+		_, _ = l.c.makeRoom(cut, tag, &l.work, new(Result))
 	}
 	for i := range l.claims {
 		l.Drop(ctx, i, tag)

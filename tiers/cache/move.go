@@ -84,19 +84,20 @@ func Transient(err error) bool {
 // makeRoom does what was planned, before anything else of the request and before any wait for
 // another: others count on the bytes that leave. First all deletions, then demotions from the
 // lowest level upward, so that what each of them waits for is on its way whoever it belongs to.
-// Whatever happens, nothing of it stays half done.
-func (c *Cache) makeRoom(ctx context.Context, tag Tag, planned *[]move) (took time.Duration,
-	err error) {
+// Whatever happens, nothing of it stays half done. Of the time that it took it adds to res what was
+// work.
+func (c *Cache) makeRoom(ctx context.Context, tag Tag, planned *[]move, res *Result) (
+	took time.Duration, err error) {
 	work := *planned
 	if len(work) == 0 {
 		return 0, nil
 	}
 	*planned = work[:0]
-	start := c.clock.Now()
+	start, waited := c.clock.Now(), time.Duration(0)
 	slices.SortStableFunc(work, func(a, b move) int { return cmp.Compare(b.to, a.to) })
 	for _, m := range work {
 		if m.to < len(c.levels) {
-			err = c.demote(ctx, tag, m, err)
+			err = c.demote(ctx, tag, m, err, &waited)
 			continue
 		}
 		c.observer.Evicted(tag, m.from.obj, m.from.in.Kind)
@@ -105,17 +106,23 @@ func (c *Cache) makeRoom(ctx context.Context, tag Tag, planned *[]move) (took ti
 		}
 	}
 	clear(work) // no entry lives longer for that
-	return c.clock.Now() - start, err
+	took = c.clock.Now() - start
+	res.Cleared += took - waited
+	return took, err
 }
 
-// demote moves one entry: real I/O, a read of the upper and a write of the lower level. After a
+// demote moves one entry: real I/O, a read of the upper and a write of the lower level. It adds to
+// waited how long it had to wait for the bytes of those that leave the lower one. After a
 // failure, also an earlier one, the entry is dropped from the cache: putting it back could take
 // away bytes that another writer was already promised.
-func (c *Cache) demote(ctx context.Context, tag Tag, m move, err error) error {
+func (c *Cache) demote(ctx context.Context, tag Tag, m move, err error, waited *time.Duration,
+) error {
 	o, from, to := m.from.obj, m.from.in, c.levels[m.to]
 	claimed := o.Size
 	if err == nil {
+		start := c.clock.Now()
 		err = c.await(ctx, &to.asks, waiter{in: to, bytes: o.Size})
+		*waited += c.clock.Now() - start
 	}
 	if err == nil {
 		claimed = 0

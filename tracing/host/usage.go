@@ -1,6 +1,7 @@
 package host
 
 import (
+	"math"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -21,6 +22,11 @@ type Usage struct {
 	NumGC      uint64        // completed collections
 	GCPause    time.Duration // Σ time the world was stopped for them
 
+	// What goroutines of this process have waited for, summed over them, as Go's runtime knows it.
+	LockWait  time.Duration // mutexes
+	SchedWait time.Duration // a processor, when they could have run: an estimate
+	GCAssist  time.Duration // allocations that had to help the collector first
+
 	VolCtxSw   int64 // voluntary context switches: blocked
 	InvolCtxSw int64 // involuntary ones: preempted
 }
@@ -39,7 +45,17 @@ func ReadUsage() Usage {
 		{Name: "/gc/heap/allocs:objects"}, {Name: "/gc/heap/tiny/allocs:objects"},
 		{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/cycles/total:gc-cycles"},
 	}
+	waits := []metrics.Sample{
+		{Name: "/sync/mutex/wait/total:seconds"}, {Name: "/cpu/classes/gc/mark/assist:cpu-seconds"},
+		{Name: "/sched/latencies:seconds"},
+	}
+	samples = append(samples, waits...)
 	metrics.Read(samples)
+	waits = samples[len(samples)-len(waits):]
+	u.LockWait, u.GCAssist = metricTime(waits[0]), metricTime(waits[1])
+	if h := waits[2].Value; h.Kind() == metrics.KindFloat64Histogram {
+		u.SchedWait = schedSample * sum(h.Float64Histogram())
+	}
 	// Tiny allocations share an object and are counted apart; together they are what -benchmem
 	// calls allocs.
 	u.Mallocs = metricCount(samples[0]) + metricCount(samples[1])
@@ -52,6 +68,35 @@ func ReadUsage() Usage {
 	debug.ReadGCStats(&gc)
 	u.GCPause = gc.PauseTotal
 	return u
+}
+
+// schedSample: Go's runtime looks at one of so many waits for a processor (gTrackingPeriod, since
+// 1.17). Those for mutexes it scales by itself.
+const schedSample = 8
+
+// metricTime is 0 for what this Go release does not measure.
+func metricTime(s metrics.Sample) time.Duration {
+	if s.Value.Kind() != metrics.KindFloat64 {
+		return 0
+	}
+	return time.Duration(s.Value.Float64() * float64(time.Second))
+}
+
+// sum adds up a histogram of seconds, each at the middle of its bucket, whose bounds are at most a
+// quarter apart. The ends, which have no middle, count with the bound that they have.
+func sum(h *metrics.Float64Histogram) time.Duration {
+	var all float64
+	for i, n := range h.Counts {
+		if n == 0 {
+			continue
+		}
+		from, to := max(h.Buckets[i], 0), h.Buckets[i+1]
+		if math.IsInf(to, 0) {
+			to = from
+		}
+		all += float64(n) * (from + to) / 2
+	}
+	return time.Duration(all * float64(time.Second))
 }
 
 // metricCount is 0 for what this Go release does not measure.

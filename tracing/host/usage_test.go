@@ -2,8 +2,12 @@ package host
 
 import (
 	"errors"
+	"math"
 	"runtime"
+	"runtime/metrics"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -31,6 +35,27 @@ func TestReadUsageCountsWhatHappens(t *testing.T) {
 	assert.Greater(t, after.GCPause, before.GCPause)
 	assert.Greater(t, after.CPU, before.CPU)
 	assert.Positive(t, after.PeakRSS)
+}
+
+// Whether somebody waits is the scheduler's affair: it is asked again until it happened and was
+// among those that the runtime looks at.
+func TestReadUsageCountsWaits(t *testing.T) {
+	var mu sync.Mutex
+	before := ReadUsage()
+	for u := before; u.LockWait == before.LockWait || u.SchedWait == before.SchedWait; {
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				mu.Lock()
+				defer mu.Unlock()
+				runtime.Gosched() // with the lock: others come to it
+			})
+		}
+		all.Wait()
+		u = ReadUsage()
+	}
+	assert.Equal(t, 5*time.Second, sum(&metrics.Float64Histogram{
+		Buckets: []float64{math.Inf(-1), 0, 2, 4, math.Inf(1)}, Counts: []uint64{9, 1, 0, 1}}))
 }
 
 func TestResetPeakRSS(t *testing.T) {
