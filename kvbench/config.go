@@ -13,6 +13,7 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
+	"kvbench/tiers/workdir"
 	"kvbench/tracing/collector"
 )
 
@@ -26,6 +27,8 @@ type StorageConfig struct {
 	CacheDir  string // absolute; the run works in CacheDir/rank_<Rank>
 	Rank      int
 	KeepFiles bool
+	// Removal, if not nil, shows how far the removal of files has come.
+	Removal   *workdir.Removal
 	Direct    bool // direct I/O; else buffered write + fsync
 	FlushOnly bool // device time of a write is its flush alone (closed division)
 
@@ -106,7 +109,8 @@ type Climber func(context.Context, *Env, Ladder) ([]result.Rung, error)
 
 // Snapshot is what the live line shows.
 type Snapshot struct {
-	// "preconditioning", "filling", "resting", "warming up", "running", "removing its files"
+	// "reclaiming files of an earlier run", "preconditioning", "filling", "resting", "warming up",
+	// "running", "waiting for what is in flight", "removing its files"
 	Stage    string
 	Elapsed  time.Duration // in this stage
 	Total    time.Duration // of this stage, 0 = unknown
@@ -115,6 +119,6 @@ type Snapshot struct {
 	InFlight int64
 	Tiers    []cache.Gauge
 	Free     int64 // bytes free on the storage tier's filesystem, -1 = unknown
-	Done     int64 // bytes so far and in all, of preconditioning and filling
+	Done     int64 // bytes so far and in all: written before the window, or removed
 	Of       int64
 }

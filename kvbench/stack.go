@@ -21,7 +21,7 @@ import (
 
 // openStorage makes the storage side: buffers, tiers and the cache over them. What it has made
 // when it fails is closed by closeStorage, too.
-func (t *trial) openStorage() (err error) {
+func (t *trial) openStorage(ctx context.Context) (err error) {
 	cfg := &t.cfg.Storage
 	if !cfg.Simulated {
 		want, got := cfg.Buffers()
@@ -38,7 +38,7 @@ func (t *trial) openStorage() (err error) {
 		Verify: cfg.Verify, FlushOnly: cfg.FlushOnly, Clock: t.Clock,
 	}
 	if t.Levels = cfg.Levels; t.Levels == nil {
-		if err := t.openTiers(); err != nil {
+		if err := t.openTiers(ctx); err != nil {
 			return err
 		}
 	}
@@ -47,7 +47,7 @@ func (t *trial) openStorage() (err error) {
 	return err
 }
 
-func (t *trial) openTiers() error {
+func (t *trial) openTiers(ctx context.Context) error {
 	cfg := &t.cfg.Storage
 	add := func(kind tiers.Kind, tier tiers.Tier, capacity int64) {
 		t.onClose(tier.Close)
@@ -77,12 +77,11 @@ func (t *trial) openTiers() error {
 		defer cancel()
 		return engine.Close(ctx)
 	})
-	dir, err := workdir.Open(workdir.Options{CacheDir: cfg.CacheDir, Rank: cfg.Rank,
-		Nonce: t.info.Nonce, Keep: cfg.KeepFiles})
+	dir, err := t.openDir(ctx)
 	if err != nil {
 		return err
 	}
-	t.onClose(dir.Close)
+	t.closers = append(t.closers, dir.Remove)
 	if err := t.Pool.Register(engine.Register); err != nil {
 		return err
 	}
@@ -91,6 +90,7 @@ func (t *trial) openTiers() error {
 	if err != nil {
 		return err
 	}
+	t.files = files
 	add(tiers.Storage, files, cfg.StorageBytes)
 	t.info.IO.CacheDir = dir.Path()
 	t.info.IO.Mode = "buffered" // what the filesystem granted, not what was asked for
@@ -103,6 +103,29 @@ func (t *trial) openTiers() error {
 			"kept its files", r.Files, float64(r.Bytes)/(1<<30)))
 	}
 	return nil
+}
+
+// openDir opens the work directory, which removes what an earlier run left in it.
+func (t *trial) openDir(ctx context.Context) (*workdir.Dir, error) {
+	cfg := &t.cfg.Storage
+	var dir *workdir.Dir
+	show := func() Snapshot { return t.removing("reclaiming files of an earlier run") }
+	ended, err := t.await(ctx, patience, show, func() (err error) {
+		dir, err = workdir.Open(ctx, workdir.Options{CacheDir: cfg.CacheDir, Rank: cfg.Rank,
+			Nonce: t.info.Nonce, Keep: cfg.KeepFiles, Removal: cfg.Removal})
+		return err
+	})
+	if !ended {
+		return nil, context.Cause(ctx)
+	}
+	return dir, err
+}
+
+// removing is what is shown of a removal of files.
+func (t *trial) removing(stage string) Snapshot {
+	s := Snapshot{Stage: stage, Free: -1}
+	s.Done, s.Of = t.cfg.Storage.Removal.Progress()
+	return s
 }
 
 // onClose closes something with the storage side, before what was opened earlier.

@@ -1,11 +1,13 @@
 package kvbench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"kvbench/kvbench/group"
@@ -13,14 +15,19 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
+	"kvbench/tiers/workdir"
 	"kvbench/tracing/host"
 	"kvbench/workloads"
 )
 
 // Interrupted is the cause with which a caller cancels Run's context when a
-// signal ended the run: the result is then marked incomplete, and cleaning is
-// cut short in favour of ending soon.
-type Interrupted struct{ Why error }
+// signal ended the run: the result is then marked incomplete. Its files are removed however long
+// that takes if somebody attends the run, who sees the progress and can end it at any moment; else
+// what is not removed soon is left to the next run.
+type Interrupted struct {
+	Why      error
+	Attended bool
+}
 
 func (i Interrupted) Error() string { return "interrupted: " + i.Why.Error() }
 
@@ -30,8 +37,8 @@ func (i Interrupted) Unwrap() error { return i.Why }
 // errWindowOver is the cause with which operations in flight are cancelled.
 var errWindowOver = errors.New("the window is over")
 
-// How long an interrupted run waits: for its workers before the result is
-// written, and for them and the cleaning afterwards (interface.md: 0.5 s and 2 s).
+// How long an interrupted run waits: for its workers before the result is written, and, when nobody
+// attends it, for them and the cleaning afterwards (interface.md: 0.5 s and 2 s).
 const (
 	drainOnSignal = 200 * time.Millisecond
 	cleanOnSignal = 1200 * time.Millisecond
@@ -57,6 +64,7 @@ func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	cfg.Storage.Removal = cmp.Or(cfg.Storage.Removal, new(workdir.Removal))
 	t := &trial{cfg: cfg, workload: w, phase: phases[0], sim: sim, info: cfg.Info}
 	t.counted, _ = w.(Counted)
 	t.ending.over, t.ending.cancel = context.WithCancelCause(ctx)
@@ -74,7 +82,7 @@ func run(ctx context.Context, cfg *Config, w Workload, sim *simulation) (*result
 	t.Rec.Timeless = sim != nil && sim.Device == nil
 	t.obs = &observer{Env: &t.Env, sim: sim}
 	t.info.Nonce = fmt.Sprintf("%x", cfg.Storage.Nonce)
-	if err := t.openStorage(); err != nil {
+	if err := t.openStorage(ctx); err != nil {
 		return nil, errors.Join(err, t.closeStorage(context.Background()))
 	}
 	return t.run(ctx)
@@ -109,8 +117,11 @@ func (t *trial) run(ctx context.Context) (*result.Result, error) {
 			errs = append(errs, fmt.Errorf("writing the result: %w", err))
 		}
 	}
-	// On a signal the result came first: cancelled writers remove their files, and
-	// a flush on the same filesystem would wait for that.
+	// On a signal the result came first: a flush on the same filesystem would wait for what
+	// cancelled writers do. They leave their files to clean, which removes them in small steps.
+	if ctx.Err() != nil && t.files != nil && !t.cfg.Storage.KeepFiles {
+		t.files.LeaveFiles()
+	}
 	if t.stop != nil {
 		t.stop(errWindowOver)
 	}
@@ -276,26 +287,31 @@ func (t *trial) closeWindow(ctx context.Context) {
 		t.stop(errWindowOver)
 	}
 	if ctx.Err() == nil { // on a signal, now or while draining, the result comes first
-		_ = await(ctx, drainOnSignal, func(time.Duration) {}, func() error {
-			t.Clock.Wait()
-			return nil
-		})
+		grace := func(context.Context) time.Duration { return drainOnSignal }
+		_, _ = t.await(ctx, grace, nil, func() error { t.Clock.Wait(); return nil })
 	}
 	t.info.DrainNS = int64(t.Clock.Now() - end)
 }
 
 // clean waits for the workers and removes the files, which takes long for many of them on some
-// disks. What a signal leaves behind the next start reclaims.
+// disks. What is left behind the next run reclaims.
 func (t *trial) clean(ctx context.Context) error {
-	show := func(since time.Duration) {
-		t.show(Snapshot{Stage: "removing its files", Elapsed: since, Free: -1})
+	removing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop() // when nobody waits for it any more
+	var drained atomic.Bool
+	show := func() Snapshot {
+		if !drained.Load() {
+			return Snapshot{Stage: "waiting for what is in flight", Free: -1}
+		}
+		return t.removing("removing its files")
 	}
-	err := await(ctx, cleanOnSignal, show, func() error {
+	_, err := t.await(ctx, patience, show, func() error {
 		t.Clock.Wait()
 		if c, ok := t.workload.(io.Closer); ok {
 			_ = c.Close()
 		}
-		return t.closeStorage(context.WithoutCancel(ctx))
+		drained.Store(true)
+		return t.closeStorage(removing)
 	})
 	if err != nil {
 		return fmt.Errorf("cleaning up: %w", err)
@@ -303,25 +319,38 @@ func (t *trial) clean(ctx context.Context) error {
 	return nil
 }
 
-// await does work and waits for it, but no longer than grace once ctx has ended. Meanwhile
-// it calls show each second.
-func await(ctx context.Context, grace time.Duration, show func(since time.Duration),
-	work func() error) error {
+// patience is how long cleaning may go on once ctx has ended.
+func patience(ctx context.Context) time.Duration {
+	var i Interrupted
+	if errors.As(context.Cause(ctx), &i) && i.Attended {
+		return clock.Never
+	}
+	return cleanOnSignal
+}
+
+// await does work and waits for it, but, once ctx has ended, no longer than grace then says; ended
+// is whether the work has. Each second, and when ctx ends, it shows what show, if not nil, returns.
+func (t *trial) await(ctx context.Context, grace func(context.Context) time.Duration,
+	show func() Snapshot, work func() error) (ended bool, err error) {
 	done := make(chan error, 1)
 	go func() { done <- work() }()
 	began, tick := time.Now(), time.NewTicker(time.Second)
 	defer tick.Stop()
-	ended, patience := ctx.Done(), (<-chan time.Time)(nil)
+	over, patience := ctx.Done(), (<-chan time.Time)(nil)
 	for {
 		select {
 		case err := <-done:
-			return err
-		case <-ended:
-			ended, patience = nil, time.After(grace)
+			return true, err
+		case <-over:
+			over, patience = nil, time.After(grace(ctx))
 		case <-patience:
-			return nil
+			return false, nil
 		case <-tick.C:
-			show(time.Since(began))
+		}
+		if show != nil {
+			s := show()
+			s.Elapsed = time.Since(began)
+			t.show(s)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package kvbench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,6 +26,8 @@ type ticking struct {
 	prepare error
 	run     func(ctx context.Context, e *Env) error // nil: tick until ctx ends
 
+	closing func() // what Close takes its time with; nil: nothing
+
 	closed, reported int
 }
 
@@ -46,7 +49,13 @@ func (w *ticking) Run(ctx context.Context, e *Env, _ int) error {
 
 func (w *ticking) Report(*record.Info) { w.reported++ }
 
-func (w *ticking) Close() error { w.closed++; return nil }
+func (w *ticking) Close() error {
+	if w.closing != nil {
+		w.closing()
+	}
+	w.closed++
+	return nil
+}
 
 // tick runs a workload over a tier that takes no time, in a bubble or in virtual time.
 func tick(t *testing.T, w *ticking, virtual bool) (res *result.Result, err error) {
@@ -147,4 +156,78 @@ func TestASimulationThatStandsStillFails(t *testing.T) {
 	}}
 	_, err := tick(t, w, true)
 	require.ErrorContains(t, err, "stands still")
+}
+
+// interrupting interrupts a run that ticks after 90 s, in a bubble, and says what it showed from
+// then on and how long it took to end. What is stuck is so for a minute, or until the test ends.
+func interrupting(t *testing.T, attended bool, stick func(w *ticking, stuck func())) (
+	shown []string, took time.Duration) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		over := make(chan struct{})
+		defer close(over)
+		w := &ticking{phase: Phase{Window: time.Hour}}
+		stick(w, func() {
+			select {
+			case <-time.After(time.Minute):
+			case <-over:
+			}
+		})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var at time.Time
+		time.AfterFunc(90*time.Second, func() {
+			at = time.Now()
+			cancel(Interrupted{assert.AnError, attended})
+		})
+		level := cache.Level{Kind: tiers.Storage, Tier: tiertest.NewNull(), Capacity: 1 << 40}
+		storage := StorageConfig{Use: buffer.Use{Chunk: 4096, Depth: 1, Workers: 1},
+			Levels: []cache.Level{level}}
+		published := false
+		_, err := Run(ctx, Config{Storage: storage, Clock: clock.NewWall(),
+			Progress: func(s Snapshot) {
+				if !at.IsZero() && s.Stage != "running" {
+					assert.True(t, published, "the result comes first")
+					shown = append(shown, fmt.Sprint(s.Stage, " ", s.Elapsed.Round(time.Second)))
+				}
+			},
+			Publish: func(r *result.Result) error {
+				published = true
+				assert.Equal(t, result.StatusIncomplete, r.Status)
+				assert.LessOrEqual(t, time.Since(at), drainOnSignal)
+				return nil
+			}}, w)
+		require.ErrorIs(t, err, assert.AnError)
+		took = time.Since(at)
+	})
+	return shown, took
+}
+
+// Whoever sits at a terminal sees the end of the cleaning; else it is cut short.
+func TestCleaningLastsAsLongAsSomebodyWaitsForIt(t *testing.T) {
+	for attended, lasts := range map[bool]time.Duration{true: time.Minute, false: cleanOnSignal} {
+		shown, took := interrupting(t, attended, func(w *ticking, stuck func()) {
+			w.closing = stuck
+		})
+		assert.Equal(t, lasts, took)
+		require.NotEmpty(t, shown)
+		assert.Equal(t, "waiting for what is in flight 0s", shown[0], "at once")
+		if attended {
+			assert.Contains(t, shown, "waiting for what is in flight 59s", "and then each second")
+		}
+	}
+}
+
+// A worker that the device does not let go is waited for, too, and seen.
+func TestWhatIsStuckIsWaitedForAsLongAsSomebodyDoes(t *testing.T) {
+	for attended, lasts := range map[bool]time.Duration{true: time.Minute, false: cleanOnSignal} {
+		shown, took := interrupting(t, attended, func(w *ticking, stuck func()) {
+			w.run = func(ctx context.Context, _ *Env) error {
+				<-ctx.Done()
+				stuck() // whatever ctx says
+				return context.Cause(ctx)
+			}
+		})
+		assert.Equal(t, lasts, took)
+		assert.Contains(t, shown, "waiting for what is in flight 1s")
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
+	"kvbench/tiers/filetier"
 	"kvbench/tiers/sim"
 	"kvbench/tiers/transfer"
 	"kvbench/tracing/collector"
@@ -95,6 +96,7 @@ type trial struct {
 
 	begun, loaded time.Duration // the trial, and its load
 	device        host.Device
+	files         *filetier.Tier       // nil without one
 	tracer        *collector.Collector // nil unless asked for
 	closers       []func(context.Context) error
 

@@ -17,7 +17,7 @@ import (
 // An object of several files whose second one cannot be closed is gone altogether. In the package,
 // because nothing but a descriptor that is not ours any more makes closing fail.
 func TestTheFilesOfAnObjectAreCommittedTogether(t *testing.T) {
-	dir, err := workdir.Open(workdir.Options{CacheDir: t.TempDir(), Nonce: "test"})
+	dir, err := workdir.Open(t.Context(), workdir.Options{CacheDir: t.TempDir(), Nonce: "test"})
 	require.NoError(t, err)
 	engine := ioengine.NewPsync(func() time.Duration { return 0 })
 	layout := tiers.Layout{Kind: tiers.LayoutChunks, Bytes: 4096}

@@ -169,6 +169,9 @@ func (t *Tier) unlink(f *file) error {
 }
 
 func (t *Tier) unlinkPart(f *file, part int) error {
+	if t.leaves.Load() {
+		return nil
+	}
 	dir, name := workdir.Name(f.object(t.policy, part))
 	at, err := t.dir.Fan(dir)
 	if err == nil {
@@ -183,6 +186,9 @@ func (t *Tier) unlinkPart(f *file, part int) error {
 // hole gives the blocks of a place back to the filesystem. The file's descriptors may be closed,
 // and a hole needs no direct I/O.
 func (t *Tier) hole(e *entry) error {
+	if t.leaves.Load() {
+		return nil
+	}
 	fd, err := t.openPart(e.in, 0, unix.O_WRONLY, false)
 	if err != nil {
 		return t.error("remove from", e.o, e.in, 0, e.at, notFound(err))

@@ -20,7 +20,7 @@ func TestPackedFilesNeedHoles(t *testing.T) {
 	mount := t.TempDir()
 	privtest.Need(t, unix.Mount("ramfs", mount, "ramfs", 0, ""))
 	t.Cleanup(func() { assert.NoError(t, unix.Unmount(mount, 0)) })
-	d, err := workdir.Open(workdir.Options{CacheDir: mount})
+	d, err := workdir.Open(t.Context(), workdir.Options{CacheDir: mount})
 	require.NoError(t, err)
 	engine := tiertest.Psync(t)
 	for _, l := range []tiers.Layout{{Kind: tiers.LayoutPacked, Places: 4},
@@ -48,7 +48,7 @@ func TestAFullDiskUnderEveryLayout(t *testing.T) {
 		{Kind: tiers.LayoutPacked, Places: 4}, {Kind: tiers.LayoutGrouped, Places: 4},
 		{Kind: tiers.LayoutChunks, Bytes: 1 << 20},
 	} {
-		d, err := workdir.Open(workdir.Options{CacheDir: fs.Dir})
+		d, err := workdir.Open(t.Context(), workdir.Options{CacheDir: fs.Dir})
 		require.NoError(t, err)
 		tier := tiertest.Files(t, filetier.Config{Dir: d, Direct: true, Layout: l})
 		require.True(t, tier.Direct())

@@ -97,7 +97,7 @@ func TestKeptFilesStay(t *testing.T) {
 		tiers.LayoutChunks: 6,
 	} {
 		cache := t.TempDir()
-		dir, err := workdir.Open(workdir.Options{CacheDir: cache, Keep: true})
+		dir, err := workdir.Open(t.Context(), workdir.Options{CacheDir: cache, Keep: true})
 		require.NoError(t, err)
 		l := tiers.Layout{Kind: kind, Bytes: block, Places: 2}
 		if kind == tiers.LayoutChunks {
@@ -112,7 +112,7 @@ func TestKeptFilesStay(t *testing.T) {
 		require.NoError(t, tier.Close())
 		require.NoError(t, dir.Close())
 		assert.Len(t, theFiles(t, dir.Path()), want, "layout %d", kind)
-		dir, err = workdir.Open(workdir.Options{CacheDir: cache})
+		dir, err = workdir.Open(t.Context(), workdir.Options{CacheDir: cache})
 		require.NoError(t, err)
 		assert.Equal(t, want, dir.Reclaimed().Files)
 		require.NoError(t, dir.Close())
@@ -126,5 +126,37 @@ func TestLayoutsAreChecked(t *testing.T) {
 		_, err := filetier.New(filetier.Config{Dir: dir, Layout: l, Capacity: 1 << 20,
 			Engine: tiertest.Psync(t)})
 		assert.Error(t, err, "%+v", l)
+	}
+}
+
+// Where a run has to end soon nothing is removed any more but by the directory.
+func TestFilesAreLeftToTheDirectory(t *testing.T) {
+	for _, layout := range []tiers.Layout{{}, {Kind: tiers.LayoutPacked, Places: 2}} {
+		dir := tiertest.Dir(t)
+		tier := tiertest.Files(t, filetier.Config{Dir: dir, Layout: layout})
+		x := tiertest.Transfer(t, tiertest.Chunk, 2)
+		files := func() int {
+			all, err := filepath.Glob(filepath.Join(dir.Path(), "*", "*-*"))
+			require.NoError(t, err)
+			return len(all)
+		}
+		a, b := tiers.Object{Key: "a", Size: 10_000}, tiers.Object{Key: "b", Size: 10_000}
+		for _, o := range []tiers.Object{a, b} {
+			_, _, err := x.Write(t.Context(), tier, nil, o)
+			require.NoError(t, err)
+		}
+		before := files()
+		tier.LeaveFiles()
+		require.NoError(t, tier.Remove(t.Context(), a, b))
+		held, waste := tier.Footprint()
+		assert.Equal(t, []int64{0, 0}, []int64{held, waste})
+		assert.Equal(t, before, files())
+		w, err := tier.Create(t.Context(), tiers.Object{Key: "c", Size: 10_000})
+		require.NoError(t, err)
+		require.NoError(t, w.Abort())
+		assert.Greater(t, files(), before, "so does what was given up")
+		require.NoError(t, tier.Close())
+		require.NoError(t, dir.Close())
+		assert.Zero(t, files())
 	}
 }

@@ -2,10 +2,10 @@ package filetier
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"kvbench/tiers"
 	"kvbench/tiers/ioengine"
@@ -39,6 +39,7 @@ type Tier struct {
 	unit     int64 // places are whole ones
 	traits   tiers.Traits
 	warnings []string
+	leaves   atomic.Bool // files are left to the directory
 
 	mu      sync.Mutex
 	entries map[tiers.ID]*entry
@@ -134,9 +135,12 @@ func (t *Tier) Space(context.Context) (tiers.Space, error) {
 	return tiers.Space{Total: f.Total, Free: f.Free}, err
 }
 
-// Close lets go of the file that takes objects; one that is still written goes with its writer.
-// That of slots goes, unless the directory keeps its files; all others are the directory's to
-// remove.
+// LeaveFiles leaves the removal of files to the work directory from now on: those of objects that
+// are removed or given up stay. Where a run has to end soon that takes too long, see [workdir.Dir].
+func (t *Tier) LeaveFiles() { t.leaves.Store(true) }
+
+// Close lets go of the file that takes objects; one that is still written goes with its writer. All
+// files are the directory's to remove.
 func (t *Tier) Close() error {
 	t.mu.Lock()
 	t.ended = true
@@ -148,14 +152,8 @@ func (t *Tier) Close() error {
 	if f == nil {
 		return nil
 	}
-	err := t.seal(f)
-	if t.in != nil {
-		closeAll(t.in)
-		if !t.dir.Keep() {
-			err = errors.Join(err, t.unlink(f))
-		}
-	}
-	return err
+	closeAll(t.in)
+	return t.seal(f)
 }
 
 // error describes a failure of an operation on an object, in a file of f.

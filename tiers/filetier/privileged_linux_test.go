@@ -23,7 +23,7 @@ func TestAFullDiskIsToldAndLeavesRoomAfterwards(t *testing.T) {
 	fs := privtest.LoopFS(t, 32, privtest.LoopOptions{})
 	require.NoError(t, os.WriteFile(fs.Dir+"/mine.npy", []byte("mine"), 0o644))
 	for _, direct := range []bool{true, false} {
-		d, err := workdir.Open(workdir.Options{CacheDir: fs.Dir})
+		d, err := workdir.Open(t.Context(), workdir.Options{CacheDir: fs.Dir})
 		require.NoError(t, err)
 		tier := tiertest.Files(t, filetier.Config{Dir: d, Direct: direct})
 		require.Equal(t, direct, tier.Direct())
@@ -56,7 +56,7 @@ func TestAReadOnlyFilesystemIsToldAndRecovered(t *testing.T) {
 	remount := func(flags uintptr) {
 		require.NoError(t, unix.Mount("", fs.Dir, "", unix.MS_REMOUNT|flags, ""))
 	}
-	d, err := workdir.Open(workdir.Options{CacheDir: fs.Dir})
+	d, err := workdir.Open(t.Context(), workdir.Options{CacheDir: fs.Dir})
 	require.NoError(t, err)
 	tier := tiertest.Files(t, filetier.Config{Dir: d, Direct: true})
 	x := tiertest.Transfer(t, 1<<20, 1)
@@ -74,12 +74,12 @@ func TestAReadOnlyFilesystemIsToldAndRecovered(t *testing.T) {
 	require.ErrorIs(t, err, unix.EROFS)
 	assert.ErrorContains(t, err, "the next start tries again")
 
-	_, err = workdir.Open(workdir.Options{CacheDir: fs.Dir})
+	_, err = workdir.Open(t.Context(), workdir.Options{CacheDir: fs.Dir})
 	require.ErrorIs(t, err, unix.EROFS)
 	assert.ErrorContains(t, err, "read-only")
 	assert.ErrorContains(t, err, fs.Dir)
 	remount(0)
-	d, err = workdir.Open(workdir.Options{CacheDir: fs.Dir})
+	d, err = workdir.Open(t.Context(), workdir.Options{CacheDir: fs.Dir})
 	require.NoError(t, err)
 	assert.Equal(t, 1, d.Reclaimed().Files)
 	require.NoError(t, d.Close())
@@ -90,7 +90,7 @@ func TestAMemoryFilesystemIsWarnedAbout(t *testing.T) {
 	fs := privtest.LoopFS(t, 32, privtest.LoopOptions{})
 	memory := filepath.Dir(fs.BackingFile) // the tmpfs under the loop device
 	dir := memory + "/cache"
-	d, err := workdir.Open(workdir.Options{CacheDir: dir})
+	d, err := workdir.Open(t.Context(), workdir.Options{CacheDir: dir})
 	require.NoError(t, err)
 	tier := tiertest.Files(t, filetier.Config{Dir: d, Direct: true})
 	all := strings.Join(tier.Warnings(), "\n")
@@ -113,7 +113,7 @@ func TestADirectoryWithoutPermissionIsTold(t *testing.T) {
 	}
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o555))
-	_, err := workdir.Open(workdir.Options{CacheDir: dir + "/cache"})
+	_, err := workdir.Open(t.Context(), workdir.Options{CacheDir: dir + "/cache"})
 	require.ErrorIs(t, err, unix.EACCES)
 	assert.ErrorContains(t, err, "choose a -cache-dir that it owns")
 }

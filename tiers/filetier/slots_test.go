@@ -70,6 +70,7 @@ func TestSlotsAreUsedAgain(t *testing.T) {
 	require.NoError(t, tier.Close())
 	_, err = tier.Create(t.Context(), o(0))
 	assert.ErrorIs(t, err, tiers.ErrClosed)
+	require.NoError(t, dir.Close(), "which removes all files")
 	files, err := filepath.Glob(filepath.Join(dir.Path(), "*", "*-*"))
 	require.NoError(t, err)
 	assert.Empty(t, files)

@@ -77,7 +77,7 @@ func without(t *testing.T, run func(t *testing.T, open func(testing.TB) tiers.Ti
 // run last to first.
 func Dir(t testing.TB) *workdir.Dir {
 	t.Helper()
-	d, err := workdir.Open(workdir.Options{CacheDir: t.TempDir(), Nonce: "test"})
+	d, err := workdir.Open(t.Context(), workdir.Options{CacheDir: t.TempDir(), Nonce: "test"})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, d.Close()) })
 	return d

@@ -44,7 +44,7 @@ func TestKilledRunsAreReclaimedAndHarmNothing(t *testing.T) {
 	}
 	for range kills {
 		killAfter(t, cache, 1+rng.IntN(60))
-		d, err := workdir.Open(workdir.Options{CacheDir: cache})
+		d, err := workdir.Open(t.Context(), workdir.Options{CacheDir: cache})
 		require.NoError(t, err)
 		reclaimed += d.Reclaimed().Files
 		require.NoError(t, d.Close())
@@ -77,7 +77,7 @@ func victim(t *testing.T, dir string) {
 	engine := ioengine.NewPsync(x.Clock.Now)
 	for run := uint64(0); ; run++ {
 		fmt.Println("open")
-		d, err := workdir.Open(workdir.Options{CacheDir: dir})
+		d, err := workdir.Open(t.Context(), workdir.Options{CacheDir: dir})
 		require.NoError(t, err)
 		layout := tiers.Layout{Kind: tiers.LayoutKind(run % 5), Bytes: 300_000, Places: 3}
 		if layout.Kind == tiers.LayoutChunks {

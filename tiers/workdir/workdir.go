@@ -1,6 +1,8 @@
 package workdir
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -21,6 +23,8 @@ type Options struct {
 	Rank     int    // the directory is CacheDir/rank_<Rank>
 	Nonce    string // of the run, for the marker
 	Keep     bool   // Close leaves files and marker for inspection; the next Open reclaims them
+	// Removal, if not nil, shows whoever looks at it how far removing files has come.
+	Removal *Removal
 }
 
 // Dir is the one directory in which the suite works: <cache-dir>/rank_<N>, made by the
@@ -41,6 +45,7 @@ type Dir struct {
 	lock     int // the marker's
 	mark     marker
 	reclaim  Reclaimed
+	removal  *Removal
 	warnings []string
 
 	mu     sync.Mutex
@@ -50,9 +55,8 @@ type Dir struct {
 
 // Reclaimed is what a killed run, or one that kept its files, had left and Open removed.
 type Reclaimed struct {
-	Files int
-	Bytes int64
-	PID   int // of that run, 0 if unknown
+	Amount
+	PID int // of that run, 0 if unknown
 }
 
 // ownedMode has the sticky bit: see Dir.
@@ -65,8 +69,9 @@ const attempts = 100
 // Open makes or takes over the directory and reclaims what a dead run left in it. It
 // refuses system directories, a rank directory that is a symbolic link, one that holds files
 // but no marker of the suite, and one in which another run works (*LockedError). Whatever it
-// made is removed again when it fails.
-func Open(opt Options) (*Dir, error) {
+// made is removed again when it fails. When ctx ends the reclaiming stops, and the next Open goes
+// on.
+func Open(ctx context.Context, opt Options) (*Dir, error) {
 	parent, err := resolve(opt.CacheDir)
 	if err != nil {
 		return nil, err
@@ -86,7 +91,7 @@ func Open(opt Options) (*Dir, error) {
 		top, err := makeParents(parent)
 		made = outer(parent, made, top)
 		if err == nil {
-			if d, err = open(path, parent, made, opt); err == nil {
+			if d, err = open(ctx, path, parent, made, opt); err == nil {
 				return d, nil
 			}
 		}
@@ -154,8 +159,9 @@ func removeUp(dir, top string) {
 
 // open is one attempt. An errno of ENOENT or EEXIST says that the directory changed meanwhile.
 // Made is what Open made above the directory: removed at the end, see marker.
-func open(path, parent, made string, opt Options) (_ *Dir, err error) {
-	d := &Dir{path: path, keep: opt.Keep, lock: -1, fans: make(map[string]int)}
+func open(ctx context.Context, path, parent, made string, opt Options) (_ *Dir, err error) {
+	d := &Dir{path: path, keep: opt.Keep, lock: -1, fans: make(map[string]int),
+		removal: cmp.Or(opt.Removal, &Removal{})}
 	var madeRank, sticky, fresh bool
 	defer func() {
 		if err == nil {
@@ -176,7 +182,7 @@ func open(path, parent, made string, opt Options) (_ *Dir, err error) {
 	if fresh, err = d.openMarker(); err != nil {
 		return nil, err
 	}
-	old, err := d.takeOver()
+	old, err := d.takeOver(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +240,7 @@ func stickyDir(fd int, made bool) (sticky bool, err error) {
 }
 
 // takeOver reads the marker of the run before and removes what it left.
-func (d *Dir) takeOver() (marker, error) {
+func (d *Dir) takeOver(ctx context.Context) (marker, error) {
 	old, known, err := readMarker(d.lock)
 	if err != nil {
 		return old, fail("read", d.marker(), err)
@@ -243,12 +249,13 @@ func (d *Dir) takeOver() (marker, error) {
 		return old, fmt.Errorf("%s was not written by kvbench, so the directory is "+
 			"somebody else's; move it away or give another -cache-dir", d.marker())
 	}
-	if d.reclaim, err = d.sweep(); err != nil {
+	if d.reclaim.Amount, err = d.sweep(ctx); err != nil {
 		return old, fmt.Errorf("reclaim what an earlier run left: %w", err)
 	}
 	if d.reclaim.Files > 0 {
 		d.reclaim.PID = old.PID
 	}
+	d.removal.works(d.path)
 	return old, nil
 }
 
@@ -264,12 +271,16 @@ func (d *Dir) Reclaimed() Reclaimed { return d.reclaim }
 // Warnings are things that a person should know about the directory.
 func (d *Dir) Warnings() []string { return d.warnings }
 
-// Close removes the suite's files, its directories and the marker, in this order, and the
+// Close is Remove that takes its time.
+func (d *Dir) Close() error { return d.Remove(context.Background()) }
+
+// Remove removes the suite's files, its directories and the marker, in this order, and the
 // parents that were made for them, if nothing else is in them; with Keep it leaves all of it.
 // Then the next run may have the directory. Where something of the user's lies in the rank
-// directory, the marker stays with it, so that the next run recognises the directory.
-// Closing twice is harmless.
-func (d *Dir) Close() error {
+// directory, the marker stays with it, so that the next run recognises the directory. When ctx
+// ends it stops between two files: marker and files stay, as after a kill. Closing, by whichever of
+// the two, is final, and doing it twice is harmless.
+func (d *Dir) Remove(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -280,9 +291,10 @@ func (d *Dir) Close() error {
 	if d.keep {
 		return nil
 	}
-	if _, err := d.sweep(); err != nil {
+	if _, err := d.sweep(ctx); err != nil {
 		return fmt.Errorf("clean the cache directory: %w; the next start tries again", err)
 	}
+	d.removal.over()
 	names, err := readNames(d.fd)
 	if err != nil {
 		return fail("clean the cache directory: list", d.path, err)

@@ -1,7 +1,9 @@
 package workdir
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -74,7 +76,7 @@ func usersFiles(t *testing.T, dir, outside string) {
 
 func openDir(t *testing.T, cache string) *Dir {
 	t.Helper()
-	d, err := Open(Options{CacheDir: cache, Nonce: "n1"})
+	d, err := Open(t.Context(), Options{CacheDir: cache, Nonce: "n1"})
 	require.NoError(t, err)
 	t.Cleanup(func() { d.Close() })
 	return d
@@ -137,7 +139,7 @@ func TestAUsersFilesSurviveEverything(t *testing.T) {
 	entries(t, d, 50)
 	die(d)
 	d = openDir(t, cache)
-	assert.Equal(t, Reclaimed{Files: 50, Bytes: 200, PID: os.Getpid()}, d.Reclaimed())
+	assert.Equal(t, Reclaimed{Amount{Files: 50, Bytes: 200}, os.Getpid()}, d.Reclaimed())
 	require.NoError(t, d.Close())
 	assert.Equal(t, before, tree(t, cache), "a killed run and the next one")
 	assert.Equal(t, beyond, tree(t, outside))
@@ -194,7 +196,7 @@ func TestAUsersFilesInsideTheRankDirectorySurviveToo(t *testing.T) {
 
 func TestKeepLeavesFilesForInspectionUntilTheNextRun(t *testing.T) {
 	root := t.TempDir()
-	d, err := Open(Options{CacheDir: root + "/cache", Keep: true})
+	d, err := Open(t.Context(), Options{CacheDir: root + "/cache", Keep: true})
 	require.NoError(t, err)
 	entries(t, d, 5)
 	require.NoError(t, d.Close())
@@ -211,13 +213,13 @@ func TestASecondRunIsRefusedAndNamed(t *testing.T) {
 	d := openDir(t, cache)
 	entries(t, d, 3)
 	before := tree(t, cache)
-	_, err := Open(Options{CacheDir: cache})
+	_, err := Open(t.Context(), Options{CacheDir: cache})
 	var locked *LockedError
 	require.ErrorAs(t, err, &locked)
 	assert.Equal(t, os.Getpid(), locked.PID)
 	assert.ErrorContains(t, err, fmt.Sprintf("process %d", os.Getpid()))
 	assert.Equal(t, before, tree(t, cache))
-	other, err := Open(Options{CacheDir: cache, Rank: 1})
+	other, err := Open(t.Context(), Options{CacheDir: cache, Rank: 1})
 	require.NoError(t, err, "another rank is another directory")
 	require.NoError(t, other.Close())
 	require.NoError(t, d.Close())
@@ -262,7 +264,7 @@ func TestDirectoriesThatAreNotOursAreRefusedUntouched(t *testing.T) {
 			if name != "a marker that is a pipe" {
 				before = tree(t, cache)
 			}
-			_, err := Open(Options{CacheDir: cache})
+			_, err := Open(t.Context(), Options{CacheDir: cache})
 			require.ErrorContains(t, err, want)
 			if before != nil {
 				assert.Equal(t, before, tree(t, cache))
@@ -365,7 +367,7 @@ func TestRunsOpeningAndClosingAtOnceNeverShareTheDirectory(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			for range 100 {
-				d, err := Open(Options{CacheDir: cache})
+				d, err := Open(t.Context(), Options{CacheDir: cache})
 				if err != nil {
 					var locked *LockedError
 					if !assert.ErrorAs(t, err, &locked) {
@@ -385,4 +387,118 @@ func TestRunsOpeningAndClosingAtOnceNeverShareTheDirectory(t *testing.T) {
 	all.Wait()
 	assert.Positive(t, opened)
 	assert.NoDirExists(t, cache+"/rank_0")
+}
+
+// ending is a context that ends when it has been looked at so many times: between two files.
+type ending struct {
+	context.Context
+	looks int
+}
+
+func (e *ending) Err() error {
+	if e.looks--; e.looks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestARemovalThatIsStoppedIsFinishedByTheNextRun(t *testing.T) {
+	cache := t.TempDir()
+	usersFiles(t, cache, t.TempDir())
+	before := tree(t, cache)
+	var seen Removal
+	open := func(ctx context.Context) (*Dir, error) {
+		return Open(ctx, Options{CacheDir: cache, Removal: &seen})
+	}
+	left := func() (dir string, n Amount) {
+		t.Helper()
+		dir, n, known := seen.Left()
+		assert.True(t, known)
+		return dir, n
+	}
+	dir, _ := left()
+	assert.Empty(t, dir, "nothing is there yet")
+
+	d, err := open(t.Context())
+	require.NoError(t, err)
+	entries(t, d, 50)
+	dir, n := left()
+	assert.Equal(t, d.Path(), dir)
+	assert.Equal(t, Amount{50, 200}, n, "counted for whoever asks before the end")
+
+	// Looked at once for each file that is counted, and once before each that is removed.
+	err = d.Remove(&ending{t.Context(), 50 + 30})
+	require.ErrorContains(t, err, "the next start tries again")
+	dir, n = left()
+	assert.Equal(t, d.Path(), dir)
+	assert.Equal(t, Amount{20, 80}, n)
+	done, of := seen.Progress()
+	assert.Equal(t, []int64{120, 200}, []int64{done, of})
+	require.NoError(t, d.Close(), "it is over all the same")
+
+	_, err = open(&ending{t.Context(), 20 + 5})
+	require.ErrorContains(t, err, "reclaim what an earlier run left")
+	_, n = left()
+	assert.Equal(t, Amount{15, 60}, n, "so is a start that is stopped meanwhile")
+
+	d, err = open(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 15, d.Reclaimed().Files)
+	_, n = left()
+	assert.Zero(t, n)
+	entries(t, d, 3)
+	require.NoError(t, d.Close())
+	dir, _ = left()
+	assert.Empty(t, dir)
+	assert.Equal(t, before, tree(t, cache))
+}
+
+// A large file goes in steps; what somebody has linked to elsewhere keeps its content.
+func TestLargeFilesAreRemovedInSteps(t *testing.T) {
+	cache, mine := t.TempDir(), t.TempDir()+"/mine"
+	const size = 3*step + 5
+	make := func(d *Dir, key string) (path string) {
+		t.Helper()
+		entry := tiers.Object{Key: key}
+		fan, name := Name(entry)
+		fd, err := d.Fan(fan)
+		require.NoError(t, err)
+		f, err := OpenAt(fd, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY, 0o644)
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(unix.Ftruncate(f, size), unix.Close(f)))
+		return d.Path() + "/" + fan + "/" + name
+	}
+	var seen Removal
+	d, err := Open(t.Context(), Options{CacheDir: cache, Removal: &seen})
+	require.NoError(t, err)
+	path := make(d, "a")
+	// One look to count it, one before each of two steps.
+	require.ErrorIs(t, d.Remove(&ending{t.Context(), 3}), context.Canceled)
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.EqualValues(t, step+5, info.Size())
+	_, n, _ := seen.Left()
+	assert.Equal(t, Amount{1, step + 5}, n)
+
+	d, err = Open(t.Context(), Options{CacheDir: cache})
+	require.NoError(t, err)
+	assert.Equal(t, Amount{1, step + 5}, d.Reclaimed().Amount)
+	require.NoError(t, os.Link(make(d, "b"), mine))
+	require.NoError(t, d.Close())
+	info, err = os.Stat(mine)
+	require.NoError(t, err)
+	assert.EqualValues(t, size, info.Size())
+	assert.Len(t, tree(t, cache), 1)
+}
+
+func TestKeptFilesAreLeft(t *testing.T) {
+	var seen Removal
+	d, err := Open(t.Context(), Options{CacheDir: t.TempDir(), Keep: true, Removal: &seen})
+	require.NoError(t, err)
+	entries(t, d, 5)
+	require.NoError(t, d.Close())
+	dir, n, known := seen.Left()
+	assert.Equal(t, d.Path(), dir)
+	assert.Equal(t, Amount{5, 20}, n)
+	assert.True(t, known)
 }
