@@ -39,6 +39,7 @@ type session struct {
 	lastOpt int                       // the MLPerf option that ran last
 	cpus    []int                     // of -cpu
 	tty     *os.File                  // the controlling terminal, nil without
+	removal workdir.Removal           // of the files of the trial under way
 }
 
 // current is the session of this process. The testing package offers no other
@@ -130,7 +131,8 @@ func (s *session) run(m *testing.M) int {
 	}
 	s.setGoFlags(plans)
 	// From here on a signal ends the run in order: its result and its files are safe.
-	ctx, stop := watchSignals()
+	alone := len(plans) > 0 && plans[0].Alone()
+	ctx, stop := watchSignals(func() bool { return alone && onTerminal() }, s.lastWords)
 	defer stop()
 	s.ctx = ctx
 	s.openTerminal(plans)
@@ -142,6 +144,9 @@ func (s *session) run(m *testing.M) int {
 	// Benchmark functions have no parameters but b: they find the session here.
 	code := m.Run()
 	s.epilogue()
+	if what := s.left(); what != "" {
+		fmt.Fprint(os.Stderr, "\n", what, "\n")
+	}
 	return interruptedCode(ctx, code)
 }
 

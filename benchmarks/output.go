@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/report"
@@ -78,4 +79,36 @@ func (s *session) epilogue() {
 	// configuration.
 	list("skipped benchmarks", s.skipped)
 	list("set, and not heard by any benchmark that was selected", s.unheard)
+}
+
+// left is what lies in the cache directory when the process ends, "" if nothing does. The words
+// have no colon behind the first one, for readers of the merged streams.
+func (s *session) left() string {
+	dir, n, known := s.removal.Left()
+	what := fmt.Sprintf("%d files (%.2f GiB)", n.Files, float64(n.Bytes)/(1<<30))
+	switch {
+	case dir == "", known && n.Files == 0:
+		return ""
+	case !known:
+		what = "files"
+	}
+	return fmt.Sprintf("left behind %s in %s, which the next run there removes, "+
+		"as does rm -r %[2]s", what, dir)
+}
+
+// lastWords says what is left when a second signal ends the process in the middle of something:
+// the line of the benchmark under way is broken anyhow. A reader that does not read, or a terminal
+// that was stopped, does not hold it up.
+func (s *session) lastWords() {
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		if what := s.left(); what != "" {
+			fmt.Fprint(os.Stderr, "\n", what, "\n")
+		}
+	}()
+	select {
+	case <-said:
+	case <-time.After(300 * time.Millisecond):
+	}
 }

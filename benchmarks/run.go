@@ -78,7 +78,7 @@ func measure(b *testing.B, v *params.Values,
 	if err != nil {
 		b.Fatal(err)
 	}
-	cfg.Progress = show
+	cfg.Progress, cfg.Storage.Removal = show, &s.removal
 	var path string
 	cfg.Publish = func(r *result.Result) error {
 		r.Name, path = name, resultPath(v, name, number)

@@ -18,9 +18,9 @@ func (s stopped) Error() string { return s.sig.String() }
 
 // watchSignals returns a context that ends with the first SIGINT, SIGTERM or
 // SIGQUIT, with SIGHUP (the terminal is gone; nohup keeps it from us), or when
-// the go command that started us dies. A second signal ends the process at
-// once; the next start cleans up.
-func watchSignals() (context.Context, func()) {
+// the go command that started us dies. Its cause is a kvbench.Interrupted, whose Attended attended
+// decides. A second signal ends the process at once, after last; the next start cleans up.
+func watchSignals(attended func() bool, last func()) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	// A dead reader of our output must not kill the run before its result is
 	// safe: writes then fail with EPIPE instead.
@@ -32,14 +32,32 @@ func watchSignals() (context.Context, func()) {
 		signal.Notify(got, syscall.SIGHUP)
 	}
 	go func() {
-		sig, _ := (<-got).(syscall.Signal)
-		cancel(kvbench.Interrupted{Why: stopped{sig}})
-		sig, _ = (<-got).(syscall.Signal)
-		os.Exit(128 + int(sig))
+		os.Exit(128 + int(twoSignals(got, func(sig syscall.Signal) {
+			cancel(kvbench.Interrupted{Why: stopped{sig},
+				Attended: sig != syscall.SIGHUP && attended()})
+		}, last)))
 	}()
 	watchParent(ctx, os.Getppid, isGoCommand,
 		func() { cancel(kvbench.Interrupted{Why: errParentGone}) })
 	return ctx, func() { cancel(nil); signal.Stop(got) }
+}
+
+// echo is how soon after a signal the same one is no second one. timeout(1) sends its signal to
+// the process and then to the group in which that is; a person who means it takes longer.
+const echo = 50 * time.Millisecond
+
+// twoSignals calls first for the first signal, and returns the second one after it has called last.
+func twoSignals(got <-chan os.Signal, first func(syscall.Signal), last func()) syscall.Signal {
+	sig, _ := (<-got).(syscall.Signal)
+	came := time.Now()
+	first(sig)
+	for {
+		again, _ := (<-got).(syscall.Signal)
+		if again != sig || time.Since(came) >= echo {
+			last()
+			return again
+		}
+	}
 }
 
 // interruptedCode is the exit code of a run that a signal ended, else code.

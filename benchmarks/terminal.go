@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"kvbench/kvbench"
@@ -24,6 +25,18 @@ func (s *session) openTerminal(plans []*params.Values) {
 	if f, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0); err == nil {
 		s.tty = f
 	}
+}
+
+// onTerminal says whether somebody sits at a terminal whose Ctrl-C reaches this process: its group
+// is the one in the foreground. A job in the background, or one under timeout(1), is not.
+func onTerminal() bool {
+	tty, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	defer tty.Close()
+	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
 }
 
 // draw overwrites the one line of a terminal that is ours.
@@ -46,7 +59,13 @@ func (s *session) live(name string) (show func(kvbench.Snapshot), wipe func()) {
 		return nil, func() {}
 	}
 	l := &liveLine{name: name}
-	return func(now kvbench.Snapshot) { draw(s.tty, l.text(now)) }, func() { draw(s.tty, "") }
+	return func(now kvbench.Snapshot) {
+		line := l.text(now)
+		if s.ctx.Err() != nil { // short: what can be done has to fit in
+			line = strings.TrimPrefix(line, name+": ") + ", again Ctrl-C leaves the files"
+		}
+		draw(s.tty, line)
+	}, func() { draw(s.tty, "") }
 }
 
 // liveLine turns snapshots into text. Rates are those since the last snapshot.

@@ -3,9 +3,11 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -33,36 +35,114 @@ func loopBench(t testing.TB) (b *bench, disk *privtest.Loop, before map[string]s
 	return b, disk, tree(t, userFiles(t, b.cache))
 }
 
-// TestAHungDeviceDoesNotHoldTheResult freezes the filesystem, under which writes wait in the kernel
-// until it is thawed: the result is there all the same. Calls that kept their Go processor would
-// stop the next garbage collection, and with it signals and result. The process itself ends with
-// its threads, which only the kernel can let go.
-func TestAHungDeviceDoesNotHoldTheResult(t *testing.T) {
-	b, disk, before := loopBench(t)
+// frozen is a run on a filesystem that was frozen under it: its writes wait in the kernel until
+// thaw, as on a device that hangs. A process in which threads wait so ends with them only.
+type frozen struct {
+	*process
+	b      *bench
+	thaw   func()
+	before map[string]string // what lay beside the cache directory
+}
+
+// freezeUnder starts a run, and freezes its filesystem when every worker is about to write.
+func freezeUnder(b *bench, disk *privtest.Loop, before map[string]string) *frozen {
+	b.t.Helper()
 	mount, err := os.Open(disk.Dir)
-	require.NoError(t, err)
+	require.NoError(b.t, err)
 	freezing := func(request uint) error { return unix.IoctlSetInt(int(mount.Fd()), request, 0) }
 	const freeze, thaw = 0xc0045877, 0xc0045878 // FIFREEZE, FITHAW
-	t.Cleanup(func() {
+	b.t.Cleanup(func() {
 		_ = freezing(thaw) // before anything of it is removed
-		assert.NoError(t, mount.Close())
+		assert.NoError(b.t, mount.Close())
 	})
 	p := b.start(b.microLoad()...)
 	b.working()
-	require.NoError(t, freezing(freeze))
+	require.NoError(b.t, freezing(freeze))
 	time.Sleep(time.Second) // every worker comes to a write, and waits
-	require.NoError(t, p.Process.Signal(os.Interrupt))
-	eventually(t, "a result", 5*endWithin, func() bool {
-		return len(resultFiles(t, b.results)) > 0
-	})
-	require.NoError(t, freezing(thaw))
-	assert.Equal(t, 130, p.end().code)
-	interrupted(t, b)
+	return &frozen{p, b, func() { require.NoError(b.t, freezing(thaw)) }, before}
+}
 
-	require.NoError(t, os.RemoveAll(b.results))
+// hasResult waits for the result, which nothing frozen may hold.
+func (f *frozen) hasResult() {
+	f.t.Helper()
+	eventually(f.t, "a result", 5*endWithin, func() bool {
+		files := resultFiles(f.t, f.b.results)
+		return len(files) > 0 && exists(filepath.Join(filepath.Dir(files[0]), "summary.txt"))
+	})
+	interrupted(f.t, f.b)
+}
+
+// leaves waits until the run says on its last line what it leaves behind.
+func (f *frozen) leaves() {
+	f.t.Helper()
+	said := regexp.MustCompile(`\nleft behind \d+ files \(\d+\.\d\d GiB\) in ` +
+		regexp.QuoteMeta(f.b.cache+"/rank_0") + `, which the next run there removes, .*\n$`)
+	eventually(f.t, "last words", 5*endWithin, func() bool {
+		return said.MatchString(f.errout.String())
+	})
+}
+
+// reclaimed wants what was left to be gone after another run.
+func (f *frozen) reclaimed() {
+	f.t.Helper()
+	b := f.b
+	require.NoError(f.t, os.RemoveAll(b.results))
 	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=5x",
 		"-storage-capacity-gb=0.03")...)
-	assert.Equal(t, before, tree(t, filepath.Dir(b.cache)), "what it left was reclaimed")
+	assert.Equal(f.t, f.before, tree(f.t, filepath.Dir(b.cache)), "what it left was reclaimed")
+}
+
+// TestAHungDeviceDoesNotHoldTheEnd, be there nobody at a terminal or somebody at one whose run a
+// launcher started: result and last words come all the same. Calls that kept their Go processor
+// would stop the next garbage collection, and with it all of that.
+func TestAHungDeviceDoesNotHoldTheEnd(t *testing.T) {
+	for _, launched := range []bool{false, true} {
+		b, disk, before := loopBench(t)
+		b.attr = &syscall.SysProcAttr{Setsid: true} // no terminal, wherever this test runs
+		if launched {
+			b.terminal(80)
+			b.env = append(b.env, "OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1")
+		}
+		f := freezeUnder(b, disk, before)
+		require.NoError(t, f.Process.Signal(os.Interrupt))
+		f.hasResult()
+		f.leaves()
+		f.thaw()
+		assert.Equal(t, 130, f.end().code)
+		f.reclaimed()
+	}
+}
+
+// TestSomebodyAtATerminalDecidesHowLongToWait for a device that hangs: either it answers at last,
+// and nothing is left, or Ctrl-C is pressed again.
+func TestSomebodyAtATerminalDecidesHowLongToWait(t *testing.T) {
+	const ctrlC = "\x03"
+	for _, again := range []bool{false, true} {
+		b, disk, before := loopBench(t)
+		s := b.terminal(120)
+		f := freezeUnder(b, disk, before)
+		_, err := s.master.WriteString(ctrlC)
+		require.NoError(t, err)
+		f.hasResult()
+		eventually(t, "more than two seconds of patience", 5*endWithin, func() bool {
+			return strings.Contains(s.String(), "waiting for what is in flight 3s, again "+
+				"Ctrl-C leaves the files")
+		})
+		if again {
+			_, err := s.master.WriteString(ctrlC)
+			require.NoError(t, err)
+			f.leaves()
+		}
+		f.thaw()
+		o := f.end()
+		assert.Equal(t, 130, o.code)
+		if again {
+			f.reclaimed()
+			continue
+		}
+		assert.NotContains(t, o.stderr, "left behind")
+		assert.Equal(t, before, tree(t, filepath.Dir(b.cache)), "nothing is left")
+	}
 }
 
 func TestAFullDiskEndsTheRun(t *testing.T) {

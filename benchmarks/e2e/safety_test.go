@@ -81,6 +81,21 @@ func (b *bench) working() {
 	})
 }
 
+// filled waits until that many GiB lie in the cache directory.
+func (b *bench) filled(gib float64) {
+	b.t.Helper()
+	eventually(b.t, "entries in "+b.cache, 60*time.Second, func() bool {
+		files, _ := filepath.Glob(filepath.Join(b.cache, "rank_0/*/*"))
+		bytes := int64(0)
+		for _, f := range files {
+			if info, err := os.Stat(f); err == nil {
+				bytes += info.Size()
+			}
+		}
+		return float64(bytes) >= gib*(1<<30)
+	})
+}
+
 func TestUserFilesSurviveANormalRun(t *testing.T) {
 	t.Parallel()
 	b, root, before := userBench(t)

@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -211,7 +212,11 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 		require.NoError(t, p.Process.Signal(syscall.SIGTERM))
 		require.NoError(t, p.Process.Signal(syscall.SIGCONT))
 	})
-	assert.Equal(t, 143, s.code, "the second signal's code: the process did not wait")
+	// Go may see either of them first.
+	assert.Contains(t, []int{130, 143}, s.code)
+	assert.NotContains(t, s.stdout, "--- FAIL", "the process did not wait for its end")
+	assert.Regexp(t, `\nleft behind \d+ files \(\d\.\d\d GiB\) in `+regexp.QuoteMeta(b.cache)+
+		`/rank_0, which the next run there removes, as does rm -r `, s.stderr)
 	t.Logf("end %v after the second signal", s.end)
 	require.NoError(t, os.RemoveAll(b.results))
 	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=2x")...)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -88,6 +90,39 @@ func TestTheLiveLineGoesToTheTerminalOnly(t *testing.T) {
 	b.ok(append(append(b.micro(), b.places()...), "-test.bench=Synthetic", "-test.benchtime=1100ms",
 		"-progress=none")...)
 	assert.Empty(t, s.String())
+}
+
+// TestControlCAtATerminalLeavesNothing of several hundred MiB, however long their removal takes.
+func TestControlCAtATerminalLeavesNothing(t *testing.T) {
+	b, root, before := userBench(t)
+	s := b.terminal(100)
+	p := b.start(b.long()...)
+	b.filled(0.3)
+	// Typed, so that the kernel sends the signal, to whoever is in the foreground.
+	_, err := s.master.WriteString("\x03")
+	require.NoError(t, err)
+	o := p.end()
+	assert.Equal(t, 130, o.code)
+	interrupted(t, b)
+	assert.NotContains(t, o.stderr, "left behind")
+	assert.Equal(t, before, tree(t, root))
+}
+
+// TestKeptFilesAreSpokenOf also when the run was interrupted.
+func TestKeptFilesAreSpokenOf(t *testing.T) {
+	b := newBench(t)
+	s := b.terminal(100)
+	p := b.start(append(b.long(), "-keep-files")...)
+	b.filled(0.1)
+	_, err := s.master.WriteString("\x03")
+	require.NoError(t, err)
+	o := p.end()
+	assert.Equal(t, 130, o.code)
+	kept, err := filepath.Glob(filepath.Join(b.cache, "rank_0/??/*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, kept)
+	assert.Regexp(t, fmt.Sprintf(`\nleft behind %d files \(0\.\d\d GiB\) in %s/rank_0, `, len(kept),
+		regexp.QuoteMeta(b.cache)), o.stderr)
 }
 
 // TestALostConnectionEndsTheRun closes the terminal under a run: the kernel sends SIGHUP.

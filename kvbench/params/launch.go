@@ -99,3 +99,7 @@ func (r *resolver) place(problem string) {
 		fmt.Sprintf("below -ranks (%d)", v.Ranks))
 	r.want(v.LocalRanks <= v.Ranks, "local-ranks", fmt.Sprintf("at most -ranks (%d)", v.Ranks))
 }
+
+// Alone says that this is the only client of its run and that no launcher started it, which would
+// wait for it, or kill it, when it does not end soon.
+func (v *Values) Alone() bool { return v.Ranks == 1 && !v.launched }

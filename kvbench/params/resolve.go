@@ -54,6 +54,7 @@ func (s *Set) resolve(in Inputs, point map[string]string) (*Values, Violations) 
 	r.bench = in.Bench.settings(v.Division)
 	var unplaced string
 	r.launched, unplaced = launched(in.env)
+	v.launched = r.launched != nil || unplaced != ""
 	for i := range v.rows {
 		switch p := &v.rows[i]; p.name {
 		case "config", "division":

@@ -65,6 +65,7 @@ type Values struct {
 
 	// This client among those of the run; all clients of a host share its free space.
 	Rank, Ranks, LocalRanks int
+	launched                bool // by mpirun, srun or the like
 
 	// Around the window: load that is not counted, and rest in which nothing happens.
 	Warmup, Settle     time.Duration
