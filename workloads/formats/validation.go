@@ -15,6 +15,8 @@ type Validation struct {
 	Requests              int64 // usable rows
 	Lookups, Hits         int64 // requests that tell whether they hit
 	ReadBytes, WriteBytes int64
+	// Tokens of all requests; one that does not tell them adds none.
+	ContextTokens, GeneratedTokens int64
 }
 
 // validationRow is one request. Fields may be missing; other keys are ignored.
@@ -22,6 +24,9 @@ type validationRow struct {
 	Hit   *bool    `json:"cache_hit"`
 	Read  *float64 `json:"read_bytes"`
 	Write *float64 `json:"write_bytes"`
+
+	Context   *float64 `json:"context_tokens"`
+	Generated *float64 `json:"generation_tokens"`
 }
 
 // maxTraceBytes bounds one request, so that sums stay exact for as many requests as a file can
@@ -81,7 +86,14 @@ func (v *Validation) add(row validationRow) error {
 	if row.Hit == nil && row.Read == nil && row.Write == nil {
 		return malformed("want cache_hit, read_bytes or write_bytes")
 	}
+	for _, n := range []*float64{row.Context, row.Generated} {
+		if tokens := orZero(n); !(tokens >= 0 && tokens <= workloads.MaxTokens) {
+			return malformed("%v tokens, want 0 to %d", tokens, workloads.MaxTokens)
+		}
+	}
 	v.Requests++
+	v.ContextTokens += int64(orZero(row.Context))
+	v.GeneratedTokens += int64(orZero(row.Generated))
 	v.ReadBytes += int64(orZero(row.Read))
 	v.WriteBytes += int64(orZero(row.Write))
 	if row.Hit != nil {

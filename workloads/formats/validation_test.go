@@ -48,13 +48,14 @@ func TestReadValidation(t *testing.T) {
 		assert.Equal(
 			t,
 			Validation{
-				TraceReport: workloads.TraceReport{Rows: 3},
-				Path:        path,
-				Requests:    3,
-				Lookups:     3,
-				Hits:        2,
-				ReadBytes:   550,
-				WriteBytes:  150,
+				TraceReport:   workloads.TraceReport{Rows: 3},
+				Path:          path,
+				Requests:      3,
+				Lookups:       3,
+				Hits:          2,
+				ReadBytes:     550,
+				WriteBytes:    150,
+				ContextTokens: 5,
 			},
 			v,
 		)
