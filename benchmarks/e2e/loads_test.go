@@ -27,8 +27,8 @@ func TestBlockTraceLayouts(t *testing.T) {
 		together := layout == "slots" || layout == "packed=3"
 		assert.Equal(t, together, res.BlockCache.Reads.Operations < res.BlockCache.Reads.Blocks,
 			layout)
-		require.NotNil(t, res.Validation)
-		assert.False(t, res.Validation.Passed)
+		require.NotNil(t, res.Recording)
+		assert.False(t, res.Recording.Passed)
 		assert.False(t, exists(b.cache), "nothing is left behind")
 	}
 	b := newBench(t)

@@ -29,10 +29,11 @@ const (
 // process's counters, the shards know the waits. The CPU that a simulation takes says nothing about
 // the run that it predicts.
 func (b *builder) harness() {
-	h, stats, cores := &b.r.Harness, &b.r.Summary.CacheStats, 0.0
+	h, cores := &b.r.Harness, 0.0
 	b.busy()
 	if h.CPUNS > 0 && b.r.Simulation == nil {
-		h.CPUNSPerByte = units.Ratio(h.CPUNS, stats.TotalReadBytes+stats.TotalWriteBytes)
+		bytes, _ := b.moved()
+		h.CPUNSPerByte = units.Ratio(h.CPUNS, bytes)
 		cores = b.r.Limits.Cores
 	}
 	h.Verdict = judge(h, b.window, cores)
@@ -51,6 +52,17 @@ func (b *builder) busy() {
 		n.HandoverNS = int64(*share * float64(n.StorageNS))
 	}
 	h.Busy, h.BufferWaitNS, h.HostNS = n, n.BuffersNS, n.HostNS
+}
+
+// moved is what all tiers read and wrote, demotions and what was cut off among it, and by how many
+// whole operations: what cost the harness something, and what could have failed.
+func (b *builder) moved() (bytes, operations int64) {
+	for _, t := range b.r.Tiers {
+		bytes += t.Read.Bytes + t.Write.Bytes
+		operations += t.Read.Operations + t.Write.Operations + t.DemotedOut.Entries +
+			t.DemotedIn.Entries
+	}
+	return bytes, operations
 }
 
 // judge tells load from harness from storage, in this order: idle workers mean that neither of the
@@ -146,7 +158,7 @@ func (b *builder) simulation() {
 	s.QueueGrowth = b.perSecond(total.Queued + total.InFlight - total.CarriedIn)
 	users, fresh := float64(r.Workload.Users), float64(total.Offered-total.CarriedIn)
 	// else the users are not one number
-	if users > 0 && fresh > 0 && r.Summary.AutoscalingSummary == nil {
+	if users > 0 && fresh > 0 && r.Autoscaler == nil {
 		s.SustainedUsers = new(min(users, users*float64(total.Completed)/fresh))
 	}
 }
@@ -154,11 +166,13 @@ func (b *builder) simulation() {
 // validation compares the run with the recorded one. It can only be judged when the run is built,
 // since the hit rate is one of the numbers.
 func (b *builder) validation() {
-	v := b.r.Validation
+	b.r.Validation = result.NewValidation(b.r)
+	v, moved := b.r.Recording, &b.r.Summary.CacheStats
 	if v == nil {
 		return
 	}
-	if v.Judge(b.r.Lookups.HitRate, b.r.Summary.CacheStats.ReadWriteRatio); !v.Passed {
+	ratio := units.Ratio(moved.TotalReadBytes, moved.TotalWriteBytes)
+	if v.Judge(b.r.Lookups.HitRate, ratio); !v.Passed {
 		b.warn("the run is not within %.0f %% of the recorded one in %s", 100*v.Tolerance, v.Trace)
 	}
 }
@@ -216,8 +230,9 @@ func (b *builder) status() {
 		}
 		r.Error = cmp.Or(r.Error, fmt.Sprintf(format, args...))
 	}
+	_, all := b.moved()
 	failed := r.Requests.FailedOperations
-	all := failed + r.Summary.CacheStats.ReadIOPS + r.Summary.CacheStats.WriteIOPS // with demotions
+	all += failed
 	for _, e := range r.ErrorSamples {
 		if e.Fatal {
 			fail("%s %s of %s: %s", e.Tier, e.Operation, e.Where(), e.Message)

@@ -6,11 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/result"
+	"kvbench/workloads"
+	"kvbench/workloads/profile"
 )
 
 // pythonKeys is the schema of the Python benchmark that its tools read, as paths. Its arrays of
@@ -67,28 +70,149 @@ var pythonKeys = func() []string {
 	return keys
 }()
 
-func TestEveryKeyOfThePythonBenchmark(t *testing.T) {
-	data, err := json.Marshal(fixtureResult())
+// asJSON is a result as its readers see it.
+func asJSON(t *testing.T, r *result.Result) map[string]any {
+	t.Helper()
+	data, err := json.Marshal(r)
 	require.NoError(t, err)
 	var all map[string]any
 	require.NoError(t, json.Unmarshal(data, &all))
-	for _, path := range pythonKeys {
-		var at any = all
-		for _, k := range strings.Split(path, ".") {
-			m, ok := at.(map[string]any)
-			require.True(t, ok, path)
-			at, ok = m[k]
-			require.True(t, ok, "%s is missing", path)
+	return all
+}
+
+// lookUp follows a path of keys, every one of which must be there.
+func lookUp(t *testing.T, all any, path string) any {
+	t.Helper()
+	for k := range strings.SplitSeq(path, ".") {
+		m, ok := all.(map[string]any)
+		require.True(t, ok, path)
+		all, ok = m[k]
+		require.True(t, ok, "%s is missing", path)
+	}
+	return all
+}
+
+// numbers says where something below a value is no number, but for the words and flags that
+// the Python benchmark has.
+func numbers(t *testing.T, path string, v any) {
+	t.Helper()
+	switch v := v.(type) {
+	case map[string]any:
+		for k, x := range v {
+			numbers(t, path+"."+k, x)
 		}
+	case []any:
+		for _, x := range v {
+			numbers(t, path+"[]", x)
+		}
+	case float64, bool:
+	case string:
+		assert.Regexp(t, `\.(overall_status|name|target|actual|unit|timestamp|mode|action)$`, path)
+	default:
+		assert.Fail(t, "no number", "%s is %v", path, v)
 	}
-	var criterion any = all
-	for _, k := range []string{"summary", "cache_stats", "storage_health"} {
-		criterion = criterion.(map[string]any)[k]
+}
+
+func TestEveryKeyOfThePythonBenchmark(t *testing.T) {
+	all := asJSON(t, fixtureResult())
+	for _, path := range pythonKeys {
+		lookUp(t, all, path)
 	}
-	criterion = criterion.(map[string]any)["criteria"].([]any)[0]
+	criteria := lookUp(t, all, "summary.cache_stats.storage_health.criteria").([]any)
 	for _, k := range strings.Fields("name target actual unit passed") {
-		assert.Contains(t, criterion, k)
+		assert.Contains(t, criteria[0], k)
 	}
+}
+
+// The Python project's aggregation adds numbers up and fails on null; its spreadsheet leaves an
+// empty cell. Both read what is here: without an autoscaler its summary is null, as there.
+func TestThePythonKeysHoldNumbers(t *testing.T) {
+	small := Info{QoS: profile.Default().QoS}
+	small.Tiers = []result.Tier{{Level: "storage"}}
+	rec := openRecorder(1, time.Second)
+	rec.Request(RequestSample{Class: workloads.Batch,
+		Time: result.RequestTime{EndToEnd: 1e6}})
+	least := Build(small, rec)
+	for name, r := range map[string]*result.Result{"whole": fixtureResult(),
+		"autoscaled, recorded": partsResult(), "one request without I/O": least} {
+		t.Run(name, func(t *testing.T) {
+			all := asJSON(t, r)
+			summary := lookUp(t, all, "summary").(map[string]any)
+			if r.Autoscaler == nil {
+				assert.Nil(t, summary["autoscaling_summary"])
+				delete(summary, "autoscaling_summary")
+			}
+			numbers(t, "summary", summary)
+			for _, key := range pythonKeys[:7] {
+				numbers(t, key, all[key])
+			}
+			if r.Recording != nil {
+				numbers(t, "validation", all["validation"])
+			}
+		})
+	}
+	assert.Zero(t, least.Summary.CacheStats.ReadWriteRatio)
+}
+
+// What our own sections tell apart, the Python benchmark's totals leave out: demotions and what the
+// window's end cut off.
+func TestPythonTotalsAreThoseOfRequests(t *testing.T) {
+	r := fixtureResult()
+	c := r.Summary.CacheStats
+	var reads, writes int64
+	for i := range 1200 {
+		reads += 2 * fixtureSize(i)
+		writes += fixtureSize(i)
+	}
+	assert.Equal(t, reads+240<<20, c.TotalReadBytes, "probes, re-reads and prefixes")
+	assert.Equal(t, writes, c.TotalWriteBytes)
+	assert.EqualValues(t, 2640, c.ReadIOPS)
+	assert.EqualValues(t, 1200, c.WriteIOPS)
+	assert.InDelta(t, float64(c.TotalReadBytes)/float64(writes), c.ReadWriteRatio, 1e-12)
+	var moved int64
+	for _, tier := range r.Tiers {
+		moved += tier.Read.Bytes + tier.Write.Bytes
+	}
+	assert.Greater(t, moved, reads+writes, "with demotions")
+	assert.InDelta(t, 30e9/float64(moved), *r.Harness.CPUNSPerByte, 1e-12,
+		"what cost the harness something is every byte")
+	p := r.Summary.PrefixCacheStats
+	assert.Equal(t, result.PrefixCacheStats{PrefixHits: 240, SystemPromptReuse: 240,
+		PrefixMisses: 3*410 - 240, BytesSaved: 240 << 20}, p)
+}
+
+// The rounds of an autoscaler that changed something are the Python benchmark's events.
+func TestScaleEvents(t *testing.T) {
+	r := partsResult()
+	s, events := r.Summary.AutoscalingSummary, r.Summary.AutoscalingStats
+	require.NotNil(t, s)
+	assert.Equal(t, result.ScaleSummary{InitialUsers: 10, FinalUsers: 48, Events: 19,
+		PeakUsers: new(40), PeakThroughput: new(1500.0)}, *s)
+	require.Len(t, events, 19, "20 rounds, of which one held")
+	assert.Equal(t, result.ScaleEvent{Timestamp: "2026-03-04T05:06:37.000008Z", Mode: "capacity",
+		Action: "scale_up", Users: 16, Saturation: 0.5, ReadP95: 40.5, WriteP95: 61.25,
+		Throughput: 200}, events[2])
+	assert.Equal(t, "stop", events[18].Action)
+	assert.Equal(t, new(1500.0), events[18].PeakThroughput)
+	r.Autoscaler.Mode = result.AutoscaleQoS
+	_, s = result.NewScaleEvents(r)
+	assert.Nil(t, s.PeakUsers, "of capacity mode")
+}
+
+// The Python benchmark's hit rate counts re-reads; the record's is 0.80.
+func TestPythonValidation(t *testing.T) {
+	r := partsResult()
+	v := r.Validation
+	require.NotNil(t, v)
+	rate := r.Summary.CacheStats.CacheHitRate
+	off := 100 * (rate - 0.80) / 0.80
+	assert.Equal(t, result.ValidationCheck{Benchmark: rate, Trace: 0.80,
+		ErrorPct: v.AvgError, Within: false}, v.Comparison.CacheHitRate)
+	assert.InDelta(t, off, v.AvgError, 1e-9)
+	assert.False(t, v.Passed)
+	assert.Equal(t, r.Recording.Stats, v.TraceStats)
+	r.Recording.HitRate.Recorded = nil
+	assert.Nil(t, result.NewValidation(r), "nothing to compare with")
 }
 
 func TestResultRoundTrip(t *testing.T) {

@@ -20,21 +20,34 @@ func partsResult() *result.Result {
 		TraceRows: 12345, WallNS: 250e6,
 	}
 	info.MediumBusy = fixtureWindow / 2
-	info.Summary.AutoscalingSummary = &result.AutoscaleSummary{Mode: result.AutoscaleCapacity,
-		InitialUsers: 10, FinalUsers: 48, SustainedUsers: 40, PeakUsers: 48, PeakRate: 2 << 30,
-		Rounds: 20, Found: true}
+	info.Autoscaler = &result.Autoscaler{AutoscaleSummary: result.AutoscaleSummary{
+		Mode: result.AutoscaleCapacity, InitialUsers: 10, FinalUsers: 48, SustainedUsers: 40,
+		PeakUsers: 48, PeakRate: 2 << 30, SustainedRate: 1500, Rounds: 20, Found: true}}
 	for i := range 20 {
 		r := result.Round{AtS: float64(10 * (i + 1)), Users: 10 + 2*i, Workers: 10 + 2*i,
 			Goroutines: 18 + 2*i, BytesPerSecond: float64(i+1) * 1e8,
-			NextUsers: 12 + 2*i, Decision: "throughput grew"}
+			NextUsers: 12 + 2*i, Decision: "throughput grew", Action: result.ScaleUp,
+			TokensPerSecond: float64(100 * i)}
 		if i > 1 {
 			r.ReadP95, r.WriteP95, r.Saturation = new(20.5), new(31.25), new(0.5)
+			r.ReadSoFarMS, r.WriteSoFarMS = new(40.5), new(61.25)
 		}
-		info.Summary.AutoscalingStats = append(info.Summary.AutoscalingStats, r)
+		switch i {
+		case 18:
+			r.Action, r.NextUsers, r.Decision = result.ScaleHold, r.Users, "no growth, 1 of 2"
+		case 19:
+			r.Action, r.NextUsers, r.Decision = result.ScaleStop, r.Users, "no growth, 2 of 2"
+		}
+		info.Autoscaler.History = append(info.Autoscaler.History, r)
 	}
 	info.Replay = &result.Replay{Rows: 5000, Skipped: 10, Reads: 3000, Writes: 1500, Deletes: 2,
 		EvictedReads: 400, UnwrittenReads: 5, Overwrites: 7, TooLarge: 1, Evictions: 900,
 		LateNS: 2e6}
+	info.Recording = &result.Recording{Trace: "/data/recorded.json", Requests: 200, Malformed: 1,
+		HitRate:        result.Check{Recorded: new(0.80)},
+		ReadWriteRatio: result.Check{Recorded: new(2.0)},
+		Stats: result.RecordedStats{Requests: 200, CacheHitRate: 0.80, ReadWriteRatio: 2,
+			ContextMean: 1500, GenerationMean: 120}}
 	r := Build(info, fixtureRecorder())
 	r.BlockCache = &result.BlockCache{Requests: 100, Blocks: 1000, Hits: 600, Pending: 3,
 		Unreachable: 20,
@@ -50,10 +63,8 @@ func partsResult() *result.Result {
 		r.Timeline.BlockIdeal = append(r.Timeline.BlockIdeal, new(int64(min(50, 3*i))))
 	}
 	r.Timeline.BlockIdeal[19] = nil // not known from here on
-	r.Validation = &result.Validation{Trace: "/data/recorded.json", Requests: 200, Malformed: 1,
-		Tolerance:      0.05,
-		HitRate:        result.NewCheck(new(0.80), new(0.82)),
-		ReadWriteRatio: result.NewCheck(new(2.0), new(2.5))}
+	r.Recording.HitRate = result.NewCheck(new(0.80), new(0.82))
+	r.Recording.ReadWriteRatio = result.NewCheck(new(2.0), new(2.5))
 	return r
 }
 

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"maps"
 	"reflect"
 	"strings"
 	"time"
@@ -14,45 +15,47 @@ import (
 // slaMet is the compliance from which a class meets its target: its p95 is what the target is of.
 const slaMet = 0.95
 
-// python fills the keys of the Python benchmark, so that its spreadsheet and its validation read
-// our files unchanged. They keep its sense where ours differs:
+// python fills the keys of the Python benchmark, so that its spreadsheet, its aggregation and its
+// validation read our files unchanged. They keep its sense where ours differs:
 //
 //   - re-reads count as hits, so that the hit rate here is above that of Lookups;
 //   - percentiles are given whatever the sample count;
 //   - "offloads" are entries that came into a tier, whether written or demoted;
-//   - "iops" are counts of operations and no rates, demotions among them;
+//   - totals and "iops" are of requests' operations as a whole: demotions and what the window's end
+//     cut off are in the bytes of the tiers alone; "iops" are counts and no rates;
+//   - 0 stands where there is nothing, null nowhere;
 //   - latencies are milliseconds, and of the storage tier also apart for device and host.
 func (b *builder) python() {
 	r, n, seconds := b.r, &b.n.Requests, b.window.Seconds()
 	storage := time.Duration(n.StorageLatencyNS).Seconds()
-	history, prefix := r.Lookups.ByKind["multi_turn"], r.Lookups.ByKind["system"]
+	history := r.Lookups.ByKind["multi_turn"]
 	r.RequestsCompleted, r.TotalTokensGenerated = n.Completed, n.GeneratedTokens
 	r.TotalStorageIOLatency = storage
 	r.TotalGenerationLatency = time.Duration(n.GenerationLatencyNS).Seconds()
 	r.MultiTurnCacheHits, r.MultiTurnCacheMisses = history.Hits, history.Misses
-	s := &r.Summary // the engine has filled in the autoscaler's part
+	s := &r.Summary
 	s.TotalRequests, s.TotalTokens, s.ElapsedTime = n.Completed, n.GeneratedTokens, seconds
 	s.TotalStorageIOTime = storage
-	s.AvgThroughput = units.Ratio(n.GeneratedTokens, seconds)
-	s.StorageThroughput = units.Ratio(n.GeneratedTokens, storage)
-	s.RequestsPerSecond = units.Ratio(n.Completed, seconds)
+	s.AvgThroughput = ratio(n.GeneratedTokens, seconds)
+	s.StorageThroughput = ratio(n.GeneratedTokens, storage)
+	s.RequestsPerSecond = ratio(n.Completed, seconds)
 	s.EndToEndLatency = result.NewLatencyMS(b.hists["request_end_to_end"])
 	s.StorageIOLatency = result.NewLatencyMS(b.hists["request_storage"])
 	s.GenerationLatency = result.NewLatencyMS(b.hists["request_generation"])
 	s.CacheStats = b.cacheStats()
-	prefixes := b.n.ByPurpose[workloads.ForPrefix]
-	s.PrefixCacheStats = result.PrefixCacheStats{PrefixHits: prefix.Hits,
-		PrefixMisses: prefix.Misses, SystemPromptReuse: prefix.Hits,
-		BytesSaved: prefixes[tiers.Read].Bytes + prefixes[tiers.Write].Bytes}
-	s.AutoscalingStats = append([]result.Round{}, s.AutoscalingStats...)
+	s.PrefixCacheStats = b.prefixStats()
 	s.MultiTurnStats = result.MultiTurnStats{CacheHits: history.Hits, CacheMisses: history.Misses,
-		HitRate: history.HitRate}
+		HitRate: ratio(history.Hits, history.Hits+history.Misses)}
 	s.QoSMetrics = make(map[string]result.QoSStat)
 	for c, target := range b.info.QoS {
 		name := workloads.Class(c).String()
 		s.QoSMetrics[name] = b.qos(name, int64(target.P95))
 	}
+	s.AutoscalingStats, s.AutoscalingSummary = result.NewScaleEvents(r)
 }
+
+// ratio is a ÷ b, and 0 where that is not a number: the Python benchmark divides so.
+func ratio[A, B int64 | float64](a A, b B) float64 { return units.OrZero(units.Ratio(a, b)) }
 
 // cacheStats counts as the Python benchmark does. Its rates are GiB, whatever their names say, and
 // its "iops" are counts.
@@ -68,25 +71,26 @@ func (b *builder) cacheStats() result.CacheStats {
 		MultiTurnHits:    lookups.ByKind["multi_turn"].Hits,
 		LatencyMS:        b.latencyKeys(),
 	}
+	for _, n := range b.n.ByPurpose {
+		s.TotalReadBytes += n[tiers.Read].Bytes
+		s.TotalWriteBytes += n[tiers.Write].Bytes
+		s.ReadIOPS += n[tiers.Read].Operations
+		s.WriteIOPS += n[tiers.Write].Operations
+	}
 	keys, seconds := make(map[string]any), b.window.Seconds()
 	for _, t := range b.r.Tiers {
-		// A demotion is a read of the one level and a write to the other.
-		reads := t.Read.Operations + t.DemotedOut.Entries
-		writes := t.Write.Operations + t.DemotedIn.Entries
 		read, written := gib(t.Read.Bytes), gib(t.Write.Bytes)
-		s.TotalReadBytes += t.Read.Bytes
-		s.TotalWriteBytes += t.Write.Bytes
-		s.ReadIOPS += reads
-		s.WriteIOPS += writes
-		keys[t.Level+"_entries"] = &t.Entries
-		keys[t.Level+"_memory_used_gb"] = new(gib(t.UsedBytes))
-		keys["offloads_"+t.Level] = &writes
-		keys["tier_"+t.Level+"_kv_bytes_written_gb"] = &written
-		keys["tier_"+t.Level+"_kv_bytes_read_gb"] = &read
-		keys["tier_"+t.Level+"_read_bandwidth_gbps"] = units.Ratio(read, seconds)
-		keys["tier_"+t.Level+"_write_bandwidth_gbps"] = units.Ratio(written, seconds)
+		maps.Copy(keys, map[string]any{
+			t.Level + "_entries":                        t.Entries,
+			t.Level + "_memory_used_gb":                 gib(t.UsedBytes),
+			"offloads_" + t.Level:                       t.Write.Operations + t.DemotedIn.Entries,
+			"tier_" + t.Level + "_kv_bytes_written_gb":  written,
+			"tier_" + t.Level + "_kv_bytes_read_gb":     read,
+			"tier_" + t.Level + "_read_bandwidth_gbps":  ratio(read, seconds),
+			"tier_" + t.Level + "_write_bandwidth_gbps": ratio(written, seconds),
+		})
 		if sizer := b.info.Sizer; t.Level == tiers.Storage.String() {
-			s.StorageTokensProcessed = units.Ratio(
+			s.StorageTokensProcessed = ratio(
 				(t.Read.Bytes+t.Write.Bytes)*max(1, sizer.Divisor), sizer.BytesPerToken)
 		}
 	}
@@ -97,11 +101,32 @@ func (b *builder) cacheStats() result.CacheStats {
 			at.Set(reflect.ValueOf(v))
 		}
 	}
-	s.CacheHitRate = units.Ratio(s.CacheHits, s.CacheHits+s.CacheMisses)
+	s.CacheHitRate = ratio(s.CacheHits, s.CacheHits+s.CacheMisses)
 	s.TotalReadGiB, s.TotalWriteGiB = gib(s.TotalReadBytes), gib(s.TotalWriteBytes)
-	s.ReadWriteRatio = units.Ratio(s.TotalReadBytes, s.TotalWriteBytes)
-	s.StorageHealth = result.NewStorageHealth(&s, b.info.Profile)
+	s.ReadWriteRatio = ratio(s.TotalReadBytes, max(s.TotalWriteBytes, 1))
+	s.StorageHealth = result.NewStorageHealth(&s, b.info.Profile, b.cpuP95())
 	return s
+}
+
+// cpuP95 is of the cpu tier's reads and writes together, in milliseconds; nil without any.
+func (b *builder) cpuP95() *float64 {
+	all := result.NewHistogram(units.Nanoseconds)
+	all.Merge(b.hists["cpu_read"])
+	all.Merge(b.hists["cpu_write"])
+	return all.PercentileMS(0.95)
+}
+
+// prefixStats takes every request that began in the window for one that looked for a prefix.
+func (b *builder) prefixStats() result.PrefixCacheStats {
+	if b.r.CompletionUnit == result.UnitOperation {
+		return result.PrefixCacheStats{}
+	}
+	hits := b.r.Lookups.ByKind["system"].Hits
+	return result.PrefixCacheStats{
+		PrefixHits: hits, SystemPromptReuse: hits,
+		PrefixMisses: max(b.r.Load["total"].Started-hits, 0),
+		BytesSaved:   b.n.ByPurpose[workloads.ForPrefix][tiers.Read].Bytes,
+	}
 }
 
 // latencyKeys are {level}_{op}_{p}_ms, and of the storage also {level}_{op}_{device,host}_{p}_ms,

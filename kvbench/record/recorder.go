@@ -288,6 +288,7 @@ func (r *Recorder) Counters() Live {
 			v.Bytes[l][tiers.Write] += t.Write.Bytes
 		}
 		v.Requests += s.n.Requests.Completed
+		v.Tokens += s.n.Requests.GeneratedTokens
 	})
 	return v
 }
@@ -302,6 +303,14 @@ func (r *Recorder) TakeRound(op tiers.Op) (p95 time.Duration, some bool) {
 	})
 	v, some := all.Percentile(0.95)
 	return time.Duration(v), some
+}
+
+// P95 returns the p95 latency so far of a level's operations, in milliseconds whatever their size;
+// nil when there were none.
+func (r *Recorder) P95(l tiers.Kind, op tiers.Op) *float64 {
+	all := result.NewHistogram(units.Nanoseconds)
+	r.each(func(s *shard) { all.Merge(s.hists[ofOp(l, op, histIO)]) })
+	return all.PercentileMS(0.95)
 }
 
 // Failed returns the number of failures so far, for the engine's one-percent rule.

@@ -70,7 +70,7 @@ func deviceWords(r *result.Result, d *result.SimulatedDevice) []string {
 
 // sustained says how many users an autoscaler sustained, and whether that was found or is only how
 // far the search came.
-func sustained(a *result.AutoscaleSummary) string {
+func sustained(a result.AutoscaleSummary) string {
 	how := "the window ended before it was found"
 	if a.Found {
 		how = "found"
@@ -82,14 +82,14 @@ func sustained(a *result.AutoscaleSummary) string {
 // autoscaling has a row for each round: what ran, what the storage did, and what was decided. Mode
 // and outcome stand in every row, so that rows of many results can be filtered.
 func autoscaling(r *result.Result) (t Table) {
-	a := r.Summary.AutoscalingSummary
+	a := r.Autoscaler
 	if a == nil {
 		return t
 	}
 	n, ms, bandwidth := units.Count, units.Milliseconds, units.BytesPerSec
 	t = Table{Title: "Autoscaler", Sheet: "Autoscaling", Folded: true,
-		Words: []string{fmt.Sprintf("%s; %d rounds, from %d to %d users.", sustained(a), a.Rounds,
-			a.InitialUsers, a.FinalUsers)},
+		Words: []string{fmt.Sprintf("%s; %d rounds, from %d to %d users.",
+			sustained(a.AutoscaleSummary), a.Rounds, a.InitialUsers, a.FinalUsers)},
 		Note: "Latencies are per 100 MiB; noise is two standard errors of the rate.",
 		Columns: []Column{{"round", "round", "Round", n},
 			{"at", "ended at", "Ended At (s)", units.Seconds}, {"users", "users", "Users", n},
@@ -103,7 +103,7 @@ func autoscaling(r *result.Result) (t Table) {
 			{"decision", "decision", "Decision", units.Number}, {Sheet: "Mode"},
 			{Sheet: "Users Sustained"}, {Sheet: "Peak Users"},
 			{Sheet: "Peak Rate (GiB/s)", Unit: bandwidth}, {Sheet: "Found"}}}
-	for i, x := range r.Summary.AutoscalingStats {
+	for i, x := range a.History {
 		t.add(i+1, x.AtS, x.Users, x.Workers, x.Goroutines, x.BytesPerSecond, x.Noise, x.ReadP95,
 			x.WriteP95, x.Saturation, x.NextUsers, x.Decision, a.Mode, a.SustainedUsers,
 			a.PeakUsers, a.PeakRate, a.Found)
@@ -206,7 +206,7 @@ func ratioText(v float64) string {
 // validation sets what was measured beside what was recorded. One that either run does not have is
 // shown and not judged.
 func validation(r *result.Result) (t Table) {
-	v := r.Validation
+	v := r.Recording
 	if v == nil {
 		return t
 	}

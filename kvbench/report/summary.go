@@ -76,7 +76,7 @@ func LogLines(r *result.Result) []string {
 		add("it would sustain %.0f of %d users, the queue grew by %s requests/s", *s.SustainedUsers,
 			r.Workload.Users, number(s.QueueGrowth))
 	}
-	if s := r.Summary.AutoscalingSummary; s != nil {
+	if s := r.Autoscaler; s != nil {
 		add("autoscaler (%s) sustained %d users at up to %s, from %d to at most %d users in %d "+
 			"rounds", s.Mode, s.SustainedUsers, rate(s.PeakRate), s.InitialUsers, s.PeakUsers,
 			s.Rounds)
@@ -272,14 +272,14 @@ func (s *summary) simulated() {
 
 // autoscaler says how many users were sustained and shows the rounds of the search.
 func (s *summary) autoscaler() {
-	a := s.Summary.AutoscalingSummary
+	a := s.Autoscaler
 	if a == nil {
 		return
 	}
-	s.line("autoscaler", "%s, %s from %d to %d users", sustained(a),
+	s.line("autoscaler", "%s, %s from %d to %d users", sustained(a.AutoscaleSummary),
 		units.Plural(a.Rounds, "round"), a.InitialUsers, a.FinalUsers)
 	s.tables(rounds(s.Result))
-	if n := len(s.Summary.AutoscalingStats); n > mostRounds {
+	if n := len(a.History); n > mostRounds {
 		s.line("", "%d of %d rounds, the others are in the JSON; latencies are per 100 MiB",
 			mostRounds, n)
 	} else if n > 0 {
@@ -316,10 +316,12 @@ func (s *summary) throughput() {
 		s.put("throughput", units.Plural(s.Requests.Operations, "operation"))
 	} else {
 		s.line("throughput", "%s, %s requests/s, %s tok/s",
-			units.Plural(s.Requests.Completed, "request"), number(s.Summary.RequestsPerSecond),
-			number(s.Summary.AvgThroughput))
+			units.Plural(s.Requests.Completed, "request"),
+			number(units.Ratio(s.Requests.Completed, s.Summary.ElapsedTime)),
+			number(units.Ratio(s.Requests.GeneratedTokens, s.Summary.ElapsedTime)))
 		s.line("", "%s tok/s of storage time (tokens ÷ summed I/O time of parallel requests, not "+
-			"a rate of the device)", number(s.Summary.StorageThroughput))
+			"a rate of the device)", number(units.Ratio(s.Requests.GeneratedTokens,
+			s.Summary.TotalStorageIOTime)))
 	}
 	if c := s.Ceiling; c != nil {
 		s.line("", "%s of what plain sequential I/O moves (read %s, write %s)",
@@ -441,7 +443,7 @@ func (s *summary) blocks() {
 // validation says whether the run is like the recorded one, and shows the numbers that were
 // compared: a simulation or another machine is only to be believed if it can repeat what is known.
 func (s *summary) validation() {
-	v := s.Validation
+	v := s.Recording
 	if v == nil {
 		return
 	}

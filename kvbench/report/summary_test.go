@@ -71,7 +71,7 @@ func TestSummaryOfNothing(t *testing.T) {
 
 func TestValidationWithoutANumberIsNotJudged(t *testing.T) {
 	r := fixture(t, "result_parts.json")
-	r.Validation.ReadWriteRatio = result.NewCheck(nil, new(2.5))
+	r.Recording.ReadWriteRatio = result.NewCheck(nil, new(2.5))
 	assert.Regexp(t, `read/write ratio\s+2.50\s+–\s+–\s+not judged`, summaryOf(t, r))
 }
 

@@ -91,18 +91,32 @@ func (a *autoscaler) end(r result.Round) (users int, over bool) {
 	r.Users, r.Saturation = sum.FinalUsers, a.saturation(&r)
 	var next int
 	if a.cfg.Mode == result.AutoscaleCapacity {
-		next, r.Decision, a.over = a.capacity(&r)
+		if next, r.Decision, a.over = a.capacity(&r); a.over {
+			r.Action = result.ScaleStop
+		}
 	} else {
 		next, r.Decision = a.qos(&r)
 		sum.Found = a.at == sum.SustainedUsers || a.most > sum.SustainedUsers
 	}
 	r.NextUsers = max(1, min(next, cmp.Or(a.cfg.MaxUsers, mostUsers)))
+	r.Action = cmp.Or(r.Action, action(r.Users, r.NextUsers))
 	sum.FinalUsers = r.NextUsers
 	sum.PeakUsers = max(sum.PeakUsers, r.NextUsers)
 	if len(a.kept) < maxKeptRounds {
 		a.kept = append(a.kept, r)
 	}
 	return r.NextUsers, a.over
+}
+
+// action names a change of the number of users.
+func action(from, to int) string {
+	switch {
+	case to > from:
+		return result.ScaleUp
+	case to < from:
+		return result.ScaleDown
+	}
+	return result.ScaleHold
 }
 
 // stop ends the search with the window. Afterwards what it has found does not change.
@@ -172,6 +186,7 @@ func (a *autoscaler) capacity(r *result.Round) (next int, why string, over bool)
 		}
 	case r.BytesPerSecond > 0:
 		a.flat, a.best, a.summary.SustainedUsers = 0, r.BytesPerSecond, r.Users
+		a.summary.SustainedRate = r.TokensPerSecond
 		why = "throughput grew"
 	default:
 		return r.Users, "nothing moved yet", false

@@ -47,9 +47,9 @@ func TestCapacityModeFindsTheLimitOfADevice(t *testing.T) {
 	cfg := limitedUsers(t, 2, time.Minute)
 	cfg.Autoscale = &Autoscale{Mode: result.AutoscaleCapacity, Interval: 2 * time.Second}
 	r := mustRun(t, cfg)
-	s := r.Summary.AutoscalingSummary
+	s := r.Autoscaler
 	require.NotNil(t, s)
-	rounds := r.Summary.AutoscalingStats
+	rounds := r.Rounds()
 	require.NotEmpty(t, rounds)
 	for _, x := range rounds {
 		t.Logf("%4.1f s: %2d users, %2d workers, %3d goroutines, %.1f MiB/s, %s", x.AtS, x.Users,
@@ -74,9 +74,9 @@ func TestQoSModeTakesUsersAway(t *testing.T) {
 	cfg.Autoscale = &Autoscale{Mode: result.AutoscaleQoS, Target: 0.1,
 		Interval: 300 * time.Millisecond}
 	r := mustRun(t, cfg)
-	s := r.Summary.AutoscalingSummary
+	s := r.Autoscaler
 	require.NotNil(t, s)
-	rounds := r.Summary.AutoscalingStats
+	rounds := r.Rounds()
 	require.NotEmpty(t, rounds)
 	first, last := rounds[0], rounds[len(rounds)-1]
 	t.Logf("%d users, %d workers, %d goroutines in the first round, %d, %d, %d in the last",

@@ -176,15 +176,15 @@ func TestCapacityOfASimulatedDeviceIsFoundWithinOneStep(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, result.EndedByCapacity, res.EndedBy)
 	assert.Equal(t, result.StatusComplete, res.Status)
-	s := res.Summary.AutoscalingSummary
+	s := res.Autoscaler
 	require.NotNil(t, s)
 	t.Logf("saturated with %d users, found %+v", saturated, s)
 	assert.True(t, s.Found)
 	step := max(minStep, 0.2*float64(saturated))
 	assert.InDelta(t, saturated, s.SustainedUsers, step+1)
 	assert.InEpsilon(t, float64(bandwidth), s.PeakRate, 0.03)
-	first := res.Summary.AutoscalingStats[0]
-	last := res.Summary.AutoscalingStats[len(res.Summary.AutoscalingStats)-1]
+	first := res.Rounds()[0]
+	last := res.Rounds()[len(res.Rounds())-1]
 	assert.Equal(t, 20, first.Workers)
 	assert.Equal(t, last.Users, last.Workers, "workers follow the users")
 	assert.NotNil(t, last.WriteP95)
@@ -211,10 +211,10 @@ func TestAutoscalersOnARealDirectory(t *testing.T) {
 			cfg.Autoscale = &Autoscale{Mode: mode, Target: 0.8, Interval: 100 * ms, MaxUsers: 8}
 			res, err := runLoad(t.Context(), cfg)
 			require.NoError(t, err)
-			s := res.Summary.AutoscalingSummary
+			s := res.Autoscaler
 			require.NotNil(t, s)
-			require.NotEmpty(t, res.Summary.AutoscalingStats)
-			rounds := res.Summary.AutoscalingStats
+			require.NotEmpty(t, res.Rounds())
+			rounds := res.Rounds()
 			first, most := rounds[0], 0
 			for _, r := range rounds {
 				most = max(most, r.Workers)
@@ -245,9 +245,9 @@ func TestScalingDownStopsUsersAndWorkers(t *testing.T) {
 		kvbench.SimConfig{Device: &tiers.DeviceModel{Read: 1 << 30, Write: 1 << 30, ReadLatency: ms,
 			Parallelism: 8}})
 	require.NoError(t, err)
-	s := res.Summary.AutoscalingSummary
+	s := res.Autoscaler
 	assert.Less(t, s.FinalUsers, 200)
-	last := res.Summary.AutoscalingStats[len(res.Summary.AutoscalingStats)-1]
+	last := res.Rounds()[len(res.Rounds())-1]
 	assert.LessOrEqual(t, last.Workers, 200)
 	total := res.Load["total"]
 	assert.Equal(t, total.Offered, total.Completed+total.Failed+total.InFlight+total.Queued)

@@ -77,7 +77,7 @@ type Load struct {
 	dispatch *dispatcher
 	scaler   *scaler // nil without autoscaling
 
-	validation   *result.Validation
+	recording    *result.Recording // to compare with
 	precondition *result.Precondition
 	// When the window opened, and at its end.
 	before, after account
@@ -136,10 +136,16 @@ func (l *Load) readValidation(context.Context) error {
 		return nil
 	}
 	v, err := formats.ReadValidation(l.cfg.ValidationTrace)
-	l.validation = &result.Validation{
+	hits, moved := units.Ratio(v.Hits, v.Lookups), units.Ratio(v.ReadBytes, v.WriteBytes)
+	l.recording = &result.Recording{
 		Trace: v.Path, Requests: v.Requests, Malformed: v.Malformed,
-		HitRate:        result.Check{Recorded: units.Ratio(v.Hits, v.Lookups)},
-		ReadWriteRatio: result.Check{Recorded: units.Ratio(v.ReadBytes, v.WriteBytes)},
+		HitRate: result.Check{Recorded: hits}, ReadWriteRatio: result.Check{Recorded: moved},
+		Stats: result.RecordedStats{
+			Requests: v.Requests, CacheHitRate: units.OrZero(hits),
+			ReadWriteRatio: float64(v.ReadBytes) / float64(max(v.WriteBytes, 1)),
+			ContextMean:    units.OrZero(units.Ratio(v.ContextTokens, v.Requests)),
+			GenerationMean: units.OrZero(units.Ratio(v.GeneratedTokens, v.Requests)),
+		},
 	}
 	return err
 }
@@ -191,7 +197,7 @@ func (l *Load) Gauge(now time.Duration) (g record.Gauge) {
 
 // Report implements Workload.
 func (l *Load) Report(in *record.Info) {
-	in.Workload.Workers, in.Validation, in.Precondition = l.cfg.Workers, l.validation,
+	in.Workload.Workers, in.Recording, in.Precondition = l.cfg.Workers, l.recording,
 		l.precondition
 	if l.dispatch == nil {
 		return // it failed before
@@ -203,8 +209,8 @@ func (l *Load) Report(in *record.Info) {
 	in.Load = l.outcomes(in.Sizer)
 	in.Input = l.after.input
 	if l.scaler != nil {
-		in.Summary.AutoscalingStats = l.scaler.auto.kept
-		in.Summary.AutoscalingSummary = new(l.scaler.auto.summary)
+		in.Autoscaler = &result.Autoscaler{AutoscaleSummary: l.scaler.auto.summary,
+			History: l.scaler.auto.kept}
 	}
 }
 

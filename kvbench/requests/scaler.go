@@ -51,8 +51,9 @@ func (s *scaler) start(ctx context.Context) {
 //
 // A round is measured in tenths: their spread is the noise that growth has to exceed.
 func (s *scaler) sample(ctx context.Context) {
-	now, moved := s.load.env.Clock.Now(), s.load.env.Rec.Counters().Bytes[tiers.Storage]
-	bytes := moved[tiers.Read] + moved[tiers.Write]
+	rec := s.load.env.Rec
+	now, live := s.load.env.Clock.Now(), rec.Counters()
+	bytes := live.Bytes[tiers.Storage][tiers.Read] + live.Bytes[tiers.Storage][tiers.Write]
 	if now <= s.at {
 		return
 	}
@@ -68,6 +69,9 @@ func (s *scaler) sample(ctx context.Context) {
 		Goroutines: runtime.NumGoroutine(), BytesPerSecond: mean,
 		Noise:   noiseErrors * stat.StdErr(deviation, roundSamples),
 		ReadP95: s.latency(tiers.Read), WriteP95: s.latency(tiers.Write),
+		TokensPerSecond: float64(live.Tokens) / (now - s.begin).Seconds(),
+		ReadSoFarMS:     rec.P95(tiers.Storage, tiers.Read),
+		WriteSoFarMS:    rec.P95(tiers.Storage, tiers.Write),
 	})
 	if over {
 		s.load.env.End(result.EndedByCapacity) // of a window that has not ended yet

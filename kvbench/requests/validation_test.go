@@ -31,8 +31,8 @@ func TestValidationTrace(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))
 		res, _ := replayBlocks(t, smallTrace, 2,
 			func(cfg *runConfig) { nullTiers(1 << 30)(cfg); cfg.ValidationTrace = path })
-		require.NotNil(t, res.Validation)
-		assert.Equal(t, c.passed, res.Validation.Passed, c.text)
+		require.NotNil(t, res.Recording)
+		assert.Equal(t, c.passed, res.Recording.Passed, c.text)
 		var b bytes.Buffer
 		require.NoError(t, report.WriteSummary(&b, res))
 		assert.Contains(t, b.String(), c.says+" 5 % of the run recorded in "+path)

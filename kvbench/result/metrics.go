@@ -29,9 +29,13 @@ func (r *Result) Metrics() []Metric {
 	read, write := r.StorageTraffic()
 	add("ns/op", units.Ratio(r.WindowNS, r.Completions()))
 	if r.CompletionUnit != UnitOperation {
-		add("req/s", r.Summary.RequestsPerSecond)
-		add("tok/s", r.Summary.AvgThroughput)
-		add("storage-tok/s", r.Summary.StorageThroughput)
+		if r.WindowNS > 0 {
+			add("req/s", &r.Summary.RequestsPerSecond)
+			add("tok/s", &r.Summary.AvgThroughput)
+		}
+		if r.Summary.TotalStorageIOTime > 0 { // else it is no rate but infinite
+			add("storage-tok/s", &r.Summary.StorageThroughput)
+		}
 	}
 	// A direction that nobody asked for has no rate: benchstat cannot average zeros.
 	if read.Bytes > 0 {
@@ -63,7 +67,7 @@ func (r *Result) Metrics() []Metric {
 		add("hit-ratio", r.Lookups.HitRate)
 		add("served-ratio", r.Load["total"].ServedRatio)
 	}
-	if s := r.Summary.AutoscalingSummary; s != nil {
+	if s := r.Autoscaler; s != nil {
 		add("sustained-users", new(float64(s.SustainedUsers)))
 		add("peak-B/s", new(s.PeakRate))
 	}

@@ -8,6 +8,29 @@ import (
 	"kvbench/kvbench/units"
 )
 
+// Autoscaler is what an autoscaler did and what came of it. The Python benchmark's keys about it,
+// Summary.AutoscalingStats and AutoscalingSummary, are made of this.
+type Autoscaler struct {
+	AutoscaleSummary
+	History []Round `json:"history"` // the first 4,096 rounds
+}
+
+// Rounds are those of the autoscaler, none where there was none.
+func (r *Result) Rounds() []Round {
+	if r.Autoscaler == nil {
+		return nil
+	}
+	return r.Autoscaler.History
+}
+
+// Actions of a round.
+const (
+	ScaleHold = "hold"
+	ScaleUp   = "scale_up"
+	ScaleDown = "scale_down"
+	ScaleStop = "stop"
+)
+
 // Round is one round of the autoscaler as the result keeps it.
 type Round struct {
 	AtS            float64  `json:"at_s"` // end of the round, since the window opened
@@ -20,7 +43,13 @@ type Round struct {
 	WriteP95       *float64 `json:"write_p95_ms_per_100mib"` //
 	Saturation     *float64 `json:"saturation"`              // null: not known yet
 	NextUsers      int      `json:"next_users"`              // decided at its end
+	Action         string   `json:"action"`                  // hold, scale_up, scale_down, stop
 	Decision       string   `json:"decision"`                // in words
+
+	// Since the window opened: generated tokens ÷ time, and the p95 of an entry of whatever size.
+	TokensPerSecond float64  `json:"tokens_per_s"`
+	ReadSoFarMS     *float64 `json:"read_p95_so_far_ms"`
+	WriteSoFarMS    *float64 `json:"write_p95_so_far_ms"`
 }
 
 // AutoscaleSummary is what came of it.
@@ -31,6 +60,7 @@ type AutoscaleSummary struct {
 	SustainedUsers int     `json:"sustained_users"` // see sustained
 	PeakUsers      int     `json:"peak_users"`      // the most that ran
 	PeakRate       float64 `json:"peak_bytes_per_s"`
+	SustainedRate  float64 `json:"sustained_tokens_per_s"` // TokensPerSecond of that round
 	Rounds         int     `json:"rounds"`
 	// capacity: throughput stopped growing; qos: the target was met, or passed from below
 	Found bool `json:"found"`
@@ -135,8 +165,8 @@ func share(part, whole float64) float64 {
 	return part / whole
 }
 
-// Validation compares a run with a recorded one.
-type Validation struct {
+// Recording compares a run with a recorded one.
+type Recording struct {
 	Trace          string  `json:"trace"`
 	Requests       int64   `json:"requests"` // of the trace
 	Malformed      int64   `json:"malformed"`
@@ -144,6 +174,8 @@ type Validation struct {
 	HitRate        Check   `json:"hit_rate"`
 	ReadWriteRatio Check   `json:"read_write_ratio"`
 	Passed         bool    `json:"passed"`
+
+	Stats RecordedStats `json:"stats"` // of the trace
 }
 
 // Check is one number of both runs. Null: one of them does not have it, and then it is not judged.
@@ -160,7 +192,7 @@ const validationTolerance = 0.05
 
 // Judge compares the recorded numbers with those that were measured. It passes when all that are
 // known agree, and some are.
-func (v *Validation) Judge(hitRate, readWriteRatio *float64) {
+func (v *Recording) Judge(hitRate, readWriteRatio *float64) {
 	v.Tolerance = validationTolerance
 	v.HitRate = NewCheck(v.HitRate.Recorded, hitRate)
 	v.ReadWriteRatio = NewCheck(v.ReadWriteRatio.Recorded, readWriteRatio)
@@ -191,7 +223,7 @@ type NamedCheck struct {
 }
 
 // Checks lists the numbers that a validation compares.
-func (v *Validation) Checks() []NamedCheck {
+func (v *Recording) Checks() []NamedCheck {
 	return []NamedCheck{{"hit rate", v.HitRate}, {"read/write ratio", v.ReadWriteRatio}}
 }
 

@@ -3,26 +3,33 @@ package result
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math"
 	"strings"
+	"time"
+
+	"kvbench/kvbench/units"
 )
 
-// Summary is the part of the Python benchmark that its spreadsheet reads.
+// Summary is the part of the Python benchmark that its spreadsheet reads. Its numbers are 0, as
+// there, where nothing was: its aggregation adds them up and cannot add null. What our own reports
+// need to know as unknown stands in the other sections of a Result.
 type Summary struct {
 	TotalRequests      int64              `json:"total_requests"`
 	TotalTokens        int64              `json:"total_tokens"`
 	ElapsedTime        float64            `json:"elapsed_time"` // seconds: the window
-	AvgThroughput      *float64           `json:"avg_throughput_tokens_per_sec"`
+	AvgThroughput      float64            `json:"avg_throughput_tokens_per_sec"`
 	TotalStorageIOTime float64            `json:"total_storage_io_time"` // seconds
-	StorageThroughput  *float64           `json:"storage_throughput_tokens_per_sec"`
-	RequestsPerSecond  *float64           `json:"requests_per_second"`
+	StorageThroughput  float64            `json:"storage_throughput_tokens_per_sec"`
+	RequestsPerSecond  float64            `json:"requests_per_second"`
 	EndToEndLatency    LatencyMS          `json:"end_to_end_latency_ms"`
 	StorageIOLatency   LatencyMS          `json:"storage_io_latency_ms"`
 	GenerationLatency  LatencyMS          `json:"generation_latency_ms"`
 	CacheStats         CacheStats         `json:"cache_stats"`
 	QoSMetrics         map[string]QoSStat `json:"qos_metrics"`
 	PrefixCacheStats   PrefixCacheStats   `json:"prefix_cache_stats"`
-	AutoscalingStats   []Round            `json:"autoscaling_stats"` // one per round
-	AutoscalingSummary *AutoscaleSummary  `json:"autoscaling_summary"`
+	AutoscalingStats   []ScaleEvent       `json:"autoscaling_stats"`
+	AutoscalingSummary *ScaleSummary      `json:"autoscaling_summary"` // null: no autoscaler
 	MultiTurnStats     MultiTurnStats     `json:"multi_turn_stats"`
 }
 
@@ -37,21 +44,77 @@ type LatencyMS struct {
 	P9999 *float64 `json:"p9999"`
 }
 
-// PrefixCacheStats counts lookups of system prompts.
+// PrefixCacheStats counts requests by their prefix: hits are those that began with a system prompt
+// whose entry was there, misses all others.
 type PrefixCacheStats struct {
 	PrefixHits        int64 `json:"prefix_hits"`
 	PrefixMisses      int64 `json:"prefix_misses"`
 	SystemPromptReuse int64 `json:"system_prompt_reuse"`
 	CommonPhraseReuse int64 `json:"common_phrase_reuse"` // always 0: there are no common phrases
-	// bytes read as a prefix instead of being written again
-	BytesSaved int64 `json:"bytes_saved"`
+	BytesSaved        int64 `json:"bytes_saved"`         // of hits, which were not written again
+}
+
+// ScaleEvent is a change of the number of users, or the end of the search: of the rounds of an
+// Autoscaler those that changed something.
+type ScaleEvent struct {
+	Timestamp  string  `json:"timestamp"` // RFC 3339
+	Mode       string  `json:"mode"`
+	Action     string  `json:"action"` // scale_up, scale_down, stop
+	Users      int     `json:"users"`  // afterwards
+	Saturation float64 `json:"saturation_level"`
+	// of all operations on the storage tier so far, whatever their size, in milliseconds
+	ReadP95  float64 `json:"read_latency_p95_ms"`
+	WriteP95 float64 `json:"write_latency_p95_ms"`
+	// generated tokens ÷ time since the window opened
+	Throughput float64 `json:"throughput_tokens_per_sec"`
+	// that of the round after which throughput did not grow any more; of a stop only
+	PeakThroughput *float64 `json:"peak_throughput_tokens_per_sec,omitempty"`
+}
+
+// ScaleSummary is what came of the events. The peaks are those of capacity mode.
+type ScaleSummary struct {
+	InitialUsers   int      `json:"initial_users"`
+	FinalUsers     int      `json:"final_users"`
+	Events         int      `json:"total_scale_events"`
+	PeakUsers      *int     `json:"peak_user_count,omitempty"`
+	PeakThroughput *float64 `json:"peak_throughput_tokens_per_sec,omitempty"`
+}
+
+// Validation compares the hit rate with a recorded one; a Recording is all that we compare.
+type Validation struct {
+	Passed     bool             `json:"passed"`
+	AvgError   float64          `json:"avg_error_pct"` // over the comparisons
+	Comparison ValidationChecks `json:"comparison"`
+	TraceStats RecordedStats    `json:"trace_stats"`
+}
+
+// ValidationChecks are the comparisons, of which there is one.
+type ValidationChecks struct {
+	CacheHitRate ValidationCheck `json:"cache_hit_rate"`
+}
+
+// ValidationCheck is one number of both runs.
+type ValidationCheck struct {
+	Benchmark float64 `json:"benchmark"`
+	Trace     float64 `json:"trace"`
+	ErrorPct  float64 `json:"error_pct"` // relative to the trace's
+	Within    bool    `json:"within_5pct"`
+}
+
+// RecordedStats describe the recorded run.
+type RecordedStats struct {
+	Requests       int64   `json:"total_requests"`
+	CacheHitRate   float64 `json:"cache_hit_rate"`
+	ReadWriteRatio float64 `json:"read_write_ratio"`
+	ContextMean    float64 `json:"context_tokens_mean"`
+	GenerationMean float64 `json:"generation_tokens_mean"`
 }
 
 // MultiTurnStats counts lookups of a conversation's history. Turns not yet written are in neither.
 type MultiTurnStats struct {
-	CacheHits   int64    `json:"cache_hits"`
-	CacheMisses int64    `json:"cache_misses"`
-	HitRate     *float64 `json:"hit_rate"`
+	CacheHits   int64   `json:"cache_hits"`
+	CacheMisses int64   `json:"cache_misses"`
+	HitRate     float64 `json:"hit_rate"`
 }
 
 // QoSStat is one class. NoData is set, as in the Python benchmark, when nothing of the class
@@ -81,56 +144,60 @@ type SLA struct {
 	Met         bool     `json:"met"`
 }
 
-// CacheStats has the Python benchmark's keys. Values of a tier that does not exist are null.
+// CacheStats has the Python benchmark's keys and its sense of them. Values of a tier that does not
+// exist are 0.
 type CacheStats struct {
 	// re-reads counted as hits, as the Python benchmark does
-	CacheHitRate *float64 `json:"cache_hit_rate"`
-	CacheHits    int64    `json:"cache_hits"`
-	CacheMisses  int64    `json:"cache_misses"`
+	CacheHitRate float64 `json:"cache_hit_rate"`
+	CacheHits    int64   `json:"cache_hits"`
+	CacheMisses  int64   `json:"cache_misses"`
 
-	GPUEntries     *int64   `json:"gpu_entries"`
-	CPUEntries     *int64   `json:"cpu_entries"`
-	StorageEntries *int64   `json:"storage_entries"`
-	GPUMemoryUsed  *float64 `json:"gpu_memory_used_gb"`
-	CPUMemoryUsed  *float64 `json:"cpu_memory_used_gb"`
+	GPUEntries     int64   `json:"gpu_entries"`
+	CPUEntries     int64   `json:"cpu_entries"`
+	StorageEntries int64   `json:"storage_entries"`
+	GPUMemoryUsed  float64 `json:"gpu_memory_used_gb"`
+	CPUMemoryUsed  float64 `json:"cpu_memory_used_gb"`
 	// entries that came into the tier, written or demoted
-	OffloadsCPU     *int64 `json:"offloads_cpu"`
-	OffloadsStorage *int64 `json:"offloads_storage"`
+	OffloadsCPU     int64 `json:"offloads_cpu"`
+	OffloadsStorage int64 `json:"offloads_storage"`
 
 	StorageHealth StorageHealth `json:"storage_health"`
 
 	PrefillWrites int64 `json:"prefill_writes"`
 	DecodeReads   int64 `json:"decode_reads"`
 
-	GPUWritten     *float64 `json:"tier_gpu_kv_bytes_written_gb"`
-	CPUWritten     *float64 `json:"tier_cpu_kv_bytes_written_gb"`
-	StorageWritten *float64 `json:"tier_storage_kv_bytes_written_gb"`
-	GPURead        *float64 `json:"tier_gpu_kv_bytes_read_gb"`
-	CPURead        *float64 `json:"tier_cpu_kv_bytes_read_gb"`
-	StorageRead    *float64 `json:"tier_storage_kv_bytes_read_gb"`
+	GPUWritten     float64 `json:"tier_gpu_kv_bytes_written_gb"`
+	CPUWritten     float64 `json:"tier_cpu_kv_bytes_written_gb"`
+	StorageWritten float64 `json:"tier_storage_kv_bytes_written_gb"`
+	GPURead        float64 `json:"tier_gpu_kv_bytes_read_gb"`
+	CPURead        float64 `json:"tier_cpu_kv_bytes_read_gb"`
+	StorageRead    float64 `json:"tier_storage_kv_bytes_read_gb"`
 
-	GPUReadBandwidth      *float64 `json:"tier_gpu_read_bandwidth_gbps"`
-	GPUWriteBandwidth     *float64 `json:"tier_gpu_write_bandwidth_gbps"`
-	CPUReadBandwidth      *float64 `json:"tier_cpu_read_bandwidth_gbps"`
-	CPUWriteBandwidth     *float64 `json:"tier_cpu_write_bandwidth_gbps"`
-	StorageReadBandwidth  *float64 `json:"tier_storage_read_bandwidth_gbps"`
-	StorageWriteBandwidth *float64 `json:"tier_storage_write_bandwidth_gbps"`
+	GPUReadBandwidth      float64 `json:"tier_gpu_read_bandwidth_gbps"`
+	GPUWriteBandwidth     float64 `json:"tier_gpu_write_bandwidth_gbps"`
+	CPUReadBandwidth      float64 `json:"tier_cpu_read_bandwidth_gbps"`
+	CPUWriteBandwidth     float64 `json:"tier_cpu_write_bandwidth_gbps"`
+	StorageReadBandwidth  float64 `json:"tier_storage_read_bandwidth_gbps"`
+	StorageWriteBandwidth float64 `json:"tier_storage_write_bandwidth_gbps"`
 
 	SystemPromptHits int64 `json:"system_prompt_hits"`
 	CommonPhraseHits int64 `json:"common_phrase_hits"`
 	UserCacheHits    int64 `json:"user_cache_hits"`
 	MultiTurnHits    int64 `json:"multi_turn_hits"`
 
-	TotalReadBytes  int64    `json:"total_read_bytes"`
-	TotalWriteBytes int64    `json:"total_write_bytes"`
-	TotalReadGiB    float64  `json:"total_read_gb"`
-	TotalWriteGiB   float64  `json:"total_write_gb"`
-	ReadWriteRatio  *float64 `json:"read_write_ratio"`
-	// a count of operations, whatever the name says; a run of blocks is one
+	// What requests read and wrote, of all tiers: entries whose operation completed, without
+	// demotions. Tiers of a Result have every byte that moved.
+	TotalReadBytes  int64   `json:"total_read_bytes"`
+	TotalWriteBytes int64   `json:"total_write_bytes"`
+	TotalReadGiB    float64 `json:"total_read_gb"`
+	TotalWriteGiB   float64 `json:"total_write_gb"`
+	// of these bytes; those read where none were written
+	ReadWriteRatio float64 `json:"read_write_ratio"`
+	// a count of these operations, whatever the name says; a run of blocks is one
 	ReadIOPS  int64 `json:"read_iops"`
 	WriteIOPS int64 `json:"write_iops"` // likewise
 
-	StorageTokensProcessed *float64 `json:"storage_tokens_processed"`
+	StorageTokensProcessed float64 `json:"storage_tokens_processed"`
 
 	// LatencyMS has the keys {gpu,cpu,storage}_{read,write}_{p50,p95,p99,p999,p9999}_ms and
 	// storage_{read,write}_{device,host}_{p50,…}_ms, where there are samples; in the JSON they
@@ -141,56 +208,109 @@ type CacheStats struct {
 // StorageHealth is the Python benchmark's assessment. It ignores entry size and is kept for its
 // readers.
 type StorageHealth struct {
-	OverallStatus string      `json:"overall_status"`
+	OverallStatus string      `json:"overall_status"` // PASS, FAIL
 	Criteria      []Criterion `json:"criteria"`
 	PassedCount   int         `json:"passed_count"`
 	TotalCount    int         `json:"total_count"`
 }
 
-// Criterion is one line of it.
+// Criterion is one line of it. Target and Actual are numbers, texts where it is about bandwidth.
 type Criterion struct {
-	Name   string  `json:"name"`
-	Target float64 `json:"target"`
-	Actual float64 `json:"actual"`
-	Unit   string  `json:"unit"`
-	Passed bool    `json:"passed"`
+	Name   string `json:"name"`
+	Target any    `json:"target"`
+	Actual any    `json:"actual"`
+	Unit   string `json:"unit"`
+	Passed bool   `json:"passed"`
 }
 
-// NewStorageHealth is that assessment with its own names and targets. A criterion without samples
-// is left out, as there. In the throughput profile latency is not judged: only that bytes moved.
-func NewStorageHealth(s *CacheStats, profile string) StorageHealth {
-	h := StorageHealth{Criteria: []Criterion{}}
-	add := func(name string, target float64, unit string, actual *float64) {
-		if actual == nil {
-			return
-		}
-		c := Criterion{Name: name, Target: target, Actual: *actual, Unit: unit}
-		c.Passed = c.Actual > target
-		if unit == "ms" {
-			c.Passed = c.Actual < target
-		}
-		if c.Passed {
+// NewStorageHealth is that assessment with its own names and targets; cpuP95 is of the cpu tier's
+// reads and writes together, nil for none. What there is nothing of is not judged, and without a
+// criterion the assessment passes, as there. In the throughput profile only bandwidth is judged:
+// that bytes moved in each direction that the load has.
+func NewStorageHealth(s *CacheStats, profile string, cpuP95 *float64) StorageHealth {
+	h := StorageHealth{Criteria: []Criterion{}, OverallStatus: "PASS"}
+	add := func(c Criterion) {
+		if h.TotalCount++; c.Passed {
 			h.PassedCount++
+		} else {
+			h.OverallStatus = "FAIL"
 		}
 		h.Criteria = append(h.Criteria, c)
 	}
 	if profile == "throughput" {
-		add("Storage Read Bandwidth > 0", 0, "GiB/s", s.StorageReadBandwidth)
-		add("Storage Write Bandwidth > 0", 0, "GiB/s", s.StorageWriteBandwidth)
-	} else {
-		p95 := func(of string) *float64 { return s.latency(of + "_p95_ms") }
-		add("Storage Tier Write Device P95 < 500ms", 500, "ms", p95("storage_write_device"))
-		add("Storage Tier Read Device P95 < 200ms", 200, "ms", p95("storage_read_device"))
-		add("CPU RAM P95 < 150ms", 150, "ms", larger(p95("cpu_read"), p95("cpu_write")))
+		moved := func(name string, rate, other float64) {
+			if rate > 0 || other == 0 {
+				add(Criterion{name, ">0", fmt.Sprintf("%.2f", rate), "GiB/s", rate > 0})
+			}
+		}
+		moved("Storage KV Read Bandwidth", s.StorageReadBandwidth, s.StorageWriteBandwidth)
+		moved("Storage KV Write Bandwidth", s.StorageWriteBandwidth, s.StorageReadBandwidth)
+		return h
 	}
-	add("Cache Hit Rate > 30%", 0.3, "ratio", s.CacheHitRate)
-	h.TotalCount, h.OverallStatus = len(h.Criteria), "FAIL"
-	if h.TotalCount == 0 {
-		h.OverallStatus = "NO DATA"
-	} else if h.PassedCount == h.TotalCount {
-		h.OverallStatus = "PASS"
+	below := func(name string, target float64, p95 *float64) {
+		if p95 != nil {
+			add(Criterion{name, target, *p95, "ms", *p95 < target})
+		}
+	}
+	below("Storage Tier Write Device P95 < 500ms", 500, s.latency("storage_write_device_p95_ms"))
+	below("Storage Tier Read Device P95 < 200ms", 200, s.latency("storage_read_device_p95_ms"))
+	below("CPU RAM P95 < 150ms", 150, cpuP95)
+	if s.CacheHits+s.CacheMisses > 0 {
+		add(Criterion{"Cache Hit Rate > 30%", 0.3, s.CacheHitRate, "ratio", s.CacheHitRate > 0.3})
 	}
 	return h
+}
+
+// NewScaleEvents are the rounds of an autoscaler that changed something, as the Python benchmark
+// tells them.
+func NewScaleEvents(r *Result) ([]ScaleEvent, *ScaleSummary) {
+	events, a := []ScaleEvent{}, r.Autoscaler
+	if a == nil {
+		return events, nil
+	}
+	sum := &ScaleSummary{InitialUsers: a.InitialUsers, FinalUsers: a.FinalUsers}
+	if a.Mode == AutoscaleCapacity {
+		sum.PeakUsers, sum.PeakThroughput = &a.SustainedUsers, &a.SustainedRate
+	}
+	// The window's opening; zero where none is known.
+	start, _ := time.Parse(time.RFC3339Nano, r.StartTime)
+	for _, round := range a.History {
+		if round.Action == ScaleHold {
+			continue
+		}
+		e := ScaleEvent{
+			Timestamp: start.Add(time.Duration(round.AtS * 1e9)).Format(time.RFC3339Nano),
+			Mode:      a.Mode, Action: round.Action, Users: round.NextUsers,
+			Saturation: units.OrZero(round.Saturation),
+			ReadP95:    units.OrZero(round.ReadSoFarMS),
+			WriteP95:   units.OrZero(round.WriteSoFarMS), Throughput: round.TokensPerSecond,
+		}
+		if e.Action == ScaleStop {
+			e.PeakThroughput = &a.SustainedRate
+		}
+		events = append(events, e)
+	}
+	sum.Events = len(events)
+	return events, sum
+}
+
+// NewValidation is what the Python benchmark says of a recorded run: its hit rate counts
+// re-reads as hits, and there is nothing to compare with a record that does not tell it.
+func NewValidation(r *Result) *Validation {
+	rec := r.Recording
+	if rec == nil || rec.HitRate.Recorded == nil {
+		return nil
+	}
+	c := ValidationCheck{Benchmark: r.Summary.CacheStats.CacheHitRate,
+		Trace: *rec.HitRate.Recorded}
+	// A record without a hit has nothing to relate to: the difference is then that of the rates.
+	c.ErrorPct = 100 * math.Abs(c.Benchmark-c.Trace)
+	if c.Trace > 0 {
+		c.ErrorPct /= c.Trace
+	}
+	c.Within = c.ErrorPct <= 5
+	return &Validation{Passed: c.Within, AvgError: c.ErrorPct,
+		Comparison: ValidationChecks{CacheHitRate: c}, TraceStats: rec.Stats}
 }
 
 // latency is one of LatencyMS, nil when there is none.
@@ -199,14 +319,6 @@ func (c *CacheStats) latency(key string) *float64 {
 		return &v
 	}
 	return nil
-}
-
-// larger returns the larger number, nil when there is none.
-func larger(a, b *float64) *float64 {
-	if a == nil || (b != nil && *b > *a) {
-		return b
-	}
-	return a
 }
 
 // cacheStatsKeys is CacheStats without its methods.

@@ -7,17 +7,23 @@ import (
 )
 
 func TestStorageHealth(t *testing.T) {
-	s := &CacheStats{CacheHitRate: new(0.3),
+	s := &CacheStats{CacheHits: 3, CacheMisses: 7, CacheHitRate: 0.3,
 		LatencyMS: map[string]float64{"storage_write_device_p95_ms": 499,
-			"storage_read_device_p95_ms": 200, "cpu_read_p95_ms": 3, "cpu_write_p95_ms": 151}}
-	h := NewStorageHealth(s, "latency")
+			"storage_read_device_p95_ms": 200}}
+	h := NewStorageHealth(s, "latency", new(150.0))
 	assert.Equal(t, "FAIL", h.OverallStatus)
 	assert.Equal(t, 4, h.TotalCount)
 	assert.Equal(t, 1, h.PassedCount, "targets are strict")
-	assert.InDelta(t, 151, h.Criteria[2].Actual, 1e-9, "the worse direction of the cpu tier")
-	h = NewStorageHealth(&CacheStats{StorageReadBandwidth: new(2.0), CacheHitRate: new(0.9)},
-		"throughput")
-	assert.Equal(t, "PASS", h.OverallStatus)
+	assert.Equal(t, Criterion{"CPU RAM P95 < 150ms", 150.0, 150.0, "ms", false}, h.Criteria[2])
+	s.StorageWriteBandwidth = 2.005
+	h = NewStorageHealth(s, "throughput", nil)
+	assert.Equal(t, StorageHealth{OverallStatus: "PASS", PassedCount: 1, TotalCount: 1,
+		Criteria: []Criterion{{"Storage KV Write Bandwidth", ">0", "2.00", "GiB/s", true}},
+	}, h, "a direction that the load has not is not judged, and neither is the hit rate")
+	h = NewStorageHealth(&CacheStats{}, "throughput", nil)
+	assert.Equal(t, "FAIL", h.OverallStatus, "nothing moved")
 	assert.Equal(t, 2, h.TotalCount)
-	assert.Equal(t, "NO DATA", NewStorageHealth(&CacheStats{}, "latency").OverallStatus)
+	h = NewStorageHealth(&CacheStats{}, "latency", nil)
+	assert.Equal(t, StorageHealth{OverallStatus: "PASS", Criteria: []Criterion{}}, h,
+		"nothing was judged")
 }

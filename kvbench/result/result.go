@@ -96,7 +96,9 @@ type Result struct {
 	Input         *Input        `json:"input"`
 	Simulation    *Simulation   `json:"simulation,omitempty"` // absent: a real run
 	Replay        *Replay       `json:"replay,omitempty"`     // of an I/O trace
-	Validation    *Validation   `json:"validation"`
+	Autoscaler    *Autoscaler   `json:"autoscaler,omitempty"`
+	Recording     *Recording    `json:"recording,omitempty"` // compared with (-validation-trace)
+	Validation    *Validation   `json:"validation"`          // of it, the Python benchmark's keys
 
 	Errors       []ErrorCount  `json:"errors"`
 	ErrorSamples []ErrorSample `json:"error_samples"`
@@ -191,5 +193,30 @@ func Parse(data []byte) (*Result, error) {
 	if err := json.Unmarshal(data, r); err != nil {
 		return nil, err
 	}
+	if Format(head.SchemaVersion) == "1" {
+		return r, r.fromFormat1(data)
+	}
 	return r, nil
+}
+
+// fromFormat1 moves what format 1 had under keys that are the Python benchmark's since: its own
+// autoscaler and comparison.
+func (r *Result) fromFormat1(data []byte) error {
+	var old struct {
+		Summary struct {
+			Rounds  []Round           `json:"autoscaling_stats"`
+			Summary *AutoscaleSummary `json:"autoscaling_summary"`
+		} `json:"summary"`
+		Recording *Recording `json:"validation"`
+	}
+	if err := json.Unmarshal(data, &old); err != nil {
+		return err
+	}
+	r.Summary.AutoscalingStats, r.Summary.AutoscalingSummary, r.Validation = nil, nil, nil
+	if old.Summary.Summary != nil {
+		r.Autoscaler = &Autoscaler{AutoscaleSummary: *old.Summary.Summary,
+			History: old.Summary.Rounds}
+	}
+	r.Recording = old.Recording
+	return nil
 }

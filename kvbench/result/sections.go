@@ -550,3 +550,11 @@ func (o *ClassOutcome) Derive() {
 	o.CensoredRatio = units.Ratio(o.InFlight+o.Queued, there)
 	o.Censored = units.OrZero(o.CensoredRatio) > censoredAbove
 }
+
+// larger returns the larger number, nil when there is none.
+func larger(a, b *float64) *float64 {
+	if a == nil || (b != nil && *b > *a) {
+		return b
+	}
+	return a
+}

@@ -35,7 +35,7 @@ func (s *Summary) WriteText(w io.Writer, path string) error {
 		o := s.Options[group]
 		fmt.Fprintf(tab, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", group, o.RankCount, o.TrialCount,
 			Number(o.ReadBandwidth), Number(o.WriteBandwidth), Number(o.AvgThroughput),
-			Number(o.ReadP95MS), Number(o.WriteP95MS), strings.Join(o.remarks(), "; "))
+			latency(o.ReadP95MS), latency(o.WriteP95MS), strings.Join(o.remarks(), "; "))
 		// What is missing is named with the reason, path by path: somebody has to find it.
 		for _, missing := range o.MissingFiles {
 			why := cmp.Or(o.Failed[missing], "no such file")
@@ -67,9 +67,9 @@ func (o *Option) remarks() []string {
 		list = append(list, fmt.Sprintf("PARTIAL: %d of %d results missing", len(o.MissingFiles),
 			o.RankCount*o.TrialCount))
 	}
-	if n := len(o.CPUTierRanks); n > 0 && o.Valid {
+	if len(o.memoryRanks) > 0 && o.Valid {
 		list = append(list, fmt.Sprintf("served from memory: rank %s",
-			strings.Trim(strings.ReplaceAll(fmt.Sprint(o.CPUTierRanks), " ", ", "), "[]")))
+			strings.Trim(strings.ReplaceAll(fmt.Sprint(o.memoryRanks), " ", ", "), "[]")))
 	}
 	if o.Window != nil && o.RankCount > 1 {
 		list = append(list, fmt.Sprintf("common window %.3g s: read %.4g, write %.4g GiB/s; "+
@@ -79,10 +79,13 @@ func (o *Option) remarks() []string {
 	return list
 }
 
-// Number shows a figure to four digits, one that is not known as a dash.
-func Number(v *float64) string {
-	if v == nil {
+// Number shows a figure to four digits.
+func Number(v float64) string { return fmt.Sprintf("%.4g", v) }
+
+// latency shows one, a dash where there was no operation: none takes no time.
+func latency(ms float64) string {
+	if ms == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%.4g", *v)
+	return Number(ms)
 }

@@ -58,11 +58,11 @@ func res(trial, rank int, m measured) *result.Result {
 		Histograms:  map[string]result.HistogramData{},
 	}
 	c := &r.Summary.CacheStats
-	c.StorageReadBandwidth, c.StorageWriteBandwidth, c.StorageEntries = new(m.read), new(m.write),
-		new(int64(100))
+	c.StorageReadBandwidth, c.StorageWriteBandwidth, c.StorageEntries = m.read, m.write,
+		100
 	c.LatencyMS = map[string]float64{"storage_read_device_p95_ms": m.p95,
 		"storage_write_device_p95_ms": m.p95 + 100}
-	r.Summary.AvgThroughput, r.Summary.StorageThroughput = new(m.tokens), new(m.storage)
+	r.Summary.AvgThroughput, r.Summary.StorageThroughput = m.tokens, m.storage
 	tl := &result.Timeline{IntervalNS: 1e9, LastNS: 1e9, ReadBytes: map[string][]int64{},
 		WriteBytes: map[string][]int64{}}
 	for range 10 {
@@ -139,17 +139,17 @@ func execute(dir, to string) (code int, stdout, stderr string) {
 func TestTwoRanksThreeTrialsByHand(t *testing.T) {
 	s := aggregated(t, run6(t, nil))
 	o := s.Options["1"]
-	assert.InDelta(t, 5.0, *o.ReadBandwidth, 1e-12)
-	assert.InDelta(t, 2.0, *o.WriteBandwidth, 1e-12)
-	assert.InDelta(t, 320, *o.AvgThroughput, 1e-12)
-	assert.InDelta(t, 32, *o.StorageThroughput, 1e-12)
-	assert.Equal(t, 90.0, *o.ReadP95MS)
-	assert.Equal(t, 190.0, *o.WriteP95MS)
+	assert.InDelta(t, 5.0, o.ReadBandwidth, 1e-12)
+	assert.InDelta(t, 2.0, o.WriteBandwidth, 1e-12)
+	assert.InDelta(t, 320, o.AvgThroughput, 1e-12)
+	assert.InDelta(t, 32, o.StorageThroughput, 1e-12)
+	assert.Equal(t, 90.0, o.ReadP95MS)
+	assert.Equal(t, 190.0, o.WriteP95MS)
 	assert.Equal(t, []any{2, 3, false, true},
 		[]any{o.RankCount, o.TrialCount, o.PartialFailure, o.Valid})
 	assert.Empty(t, o.MissingFiles)
 	assert.Empty(t, o.CPUTierRanks)
-	assert.Equal(t, []any{2, 1, 2, 3, "2026-09-08T12:00:00Z"},
+	assert.Equal(t, []any{2, 1, 2, 3, "20260908_120000"},
 		[]any{*s.HostCount, *s.NPerNode, s.TotalRanks, s.TrialsPerOption, s.RunDatetime})
 	// Reads of the trials are 5, 6 and 4: median 5, standard deviation 1.
 	assert.Equal(t, 5.0, o.Spread["read_bandwidth_gbps"].Median)
@@ -176,9 +176,9 @@ func TestMissingRankIsAPartialFailure(t *testing.T) {
 	assert.True(t, s.PartialFailure)
 	assert.True(t, o.PartialFailure)
 	assert.Equal(t, []string{"option_1/trial_1/rank_1/kvcache_results_*.json"}, o.MissingFiles)
-	assert.InDelta(t, (5+2.5+4)/3.0, *o.ReadBandwidth, 1e-12,
+	assert.InDelta(t, (5+2.5+4)/3.0, o.ReadBandwidth, 1e-12,
 		"what is there is summed all the same")
-	assert.Equal(t, 32.0, *o.ReadP95MS)
+	assert.Equal(t, 32.0, o.ReadP95MS)
 	code, out, _ := execute(dir, "")
 	assert.Equal(t, 1, code)
 	assert.Contains(t, out, "PARTIAL: 1 of 6 results missing")
@@ -194,7 +194,7 @@ func TestFailedTrialCountsAsMissing(t *testing.T) {
 	path := "option_1/trial_2/rank_0/kvcache_results_20260908_120000.json"
 	assert.Equal(t, []string{path}, o.MissingFiles)
 	assert.Equal(t, "failed: no space left on device", o.Failed[path])
-	assert.InDelta(t, (5+6+2.5)/3.0, *o.ReadBandwidth, 1e-12)
+	assert.InDelta(t, (5+6+2.5)/3.0, o.ReadBandwidth, 1e-12)
 }
 
 func TestRankServedFromMemoryIsListed(t *testing.T) {
@@ -202,19 +202,20 @@ func TestRankServedFromMemoryIsListed(t *testing.T) {
 		return func(r *result.Result) {
 			for _, rank := range ranks {
 				if r.Rank == rank {
-					r.Summary.CacheStats.StorageEntries = new(int64(0))
+					r.Summary.CacheStats.StorageEntries = 0
 				}
 			}
 		}
 	}
 	o := aggregated(t, run6(t, fromMemory(1))).Options["1"]
-	assert.Equal(t, []int{1}, o.CPUTierRanks)
+	assert.Len(t, o.CPUTierRanks, 3, "a file of each trial")
+	assert.Equal(t, []int{1}, o.memoryRanks)
 	assert.True(t, o.Valid)
-	assert.InDelta(t, 5.0, *o.ReadBandwidth, 1e-12)
+	assert.InDelta(t, 5.0, o.ReadBandwidth, 1e-12)
 
 	dir := run6(t, fromMemory(0, 1))
 	o = aggregated(t, dir).Options["1"]
-	assert.Equal(t, []int{0, 1}, o.CPUTierRanks)
+	assert.Equal(t, []int{0, 1}, o.memoryRanks)
 	assert.False(t, o.Valid)
 	assert.Contains(t, o.Invalid, "served wholly from memory")
 	code, out, _ := execute(dir, "")
@@ -225,7 +226,7 @@ func TestRankServedFromMemoryIsListed(t *testing.T) {
 func TestCommandIsGoldenAndIdempotent(t *testing.T) {
 	dir := run6(t, func(r *result.Result) {
 		if r.Rank == 1 {
-			r.Summary.CacheStats.StorageEntries = new(int64(0))
+			r.Summary.CacheStats.StorageEntries = 0
 		}
 	})
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "option_1/trial_2/rank_0")))
@@ -311,7 +312,7 @@ func TestSeveralResultsOfOneRank(t *testing.T) {
 	require.NoError(t, again.WriteJSON(filepath.Join(dir,
 		"option_1/trial_0/rank_0/kvcache_results_20260909_120000.json")))
 	s := aggregated(t, dir)
-	assert.InDelta(t, 10, *s.Options["1"].Trials[0].ReadBandwidth, 1e-12, "the newer one counts")
+	assert.InDelta(t, 10, s.Options["1"].Trials[0].ReadBandwidth, 1e-12, "the newer one counts")
 	assert.Contains(t, s.Warnings[0], "newer")
 }
 
@@ -379,10 +380,10 @@ func TestPythonResults(t *testing.T) {
 	}
 	s := aggregated(t, dir)
 	o := s.Options["2"]
-	assert.Equal(t, 3.0, *o.ReadBandwidth)
-	assert.Equal(t, 0.5, *o.WriteBandwidth)
-	assert.Equal(t, 4933.2, *o.ReadP95MS)
-	assert.Nil(t, o.WriteP95MS)
+	assert.Equal(t, 3.0, o.ReadBandwidth)
+	assert.Equal(t, 0.5, o.WriteBandwidth)
+	assert.Equal(t, 4933.2, o.ReadP95MS)
+	assert.Zero(t, o.WriteP95MS)
 	assert.Nil(t, o.Window)
 	assert.Nil(t, s.HostCount)
 	assert.True(t, s.Good())

@@ -3,6 +3,7 @@ package aggregate
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -17,8 +18,11 @@ func option(group string, files []load.File, s *Summary) *Option {
 	first := files[0].Result
 	o := &Option{Option: group, Benchmark: first.Benchmark, Model: first.Model.Key,
 		Division: first.Division, Simulated: first.Simulation != nil, // alike let no mixture pass
-		MissingFiles: []string{}, CPUTierRanks: []int{}, Failed: map[string]string{},
+		MissingFiles: []string{}, CPUTierRanks: []string{}, Failed: map[string]string{},
 		Trials: []Trial{}, Spread: map[string]Spread{}, Merged: map[string]Percentile{}}
+	if first.Option != nil && group == strconv.Itoa(*first.Option) {
+		o.Option = *first.Option
+	}
 	type place struct{ trial, rank int }
 	at := map[place]load.File{}
 	for _, f := range files {
@@ -69,10 +73,11 @@ func (o *Option) judge(complete []load.File, s *Summary) {
 		// Entries in the storage tier at the end of the window are the witness: reads may be absent
 		// for other reasons. An option is valid as soon as one rank touched the storage: that one
 		// has measured it.
-		if n := f.Result.Summary.CacheStats.StorageEntries; n != nil && *n != 0 {
+		if f.Result.Summary.CacheStats.StorageEntries != 0 {
 			o.Valid, o.Invalid = true, ""
 		} else {
-			o.CPUTierRanks = append(o.CPUTierRanks, f.Rank)
+			o.CPUTierRanks = append(o.CPUTierRanks, f.Path)
+			o.memoryRanks = append(o.memoryRanks, f.Rank)
 		}
 		// The numbers count all the same; the reader is told.
 		if w := f.Result.DeviceWitness.ServedFromCache; w != nil && *w {
@@ -82,7 +87,8 @@ func (o *Option) judge(complete []load.File, s *Summary) {
 	}
 	// The same results must give the same bytes, in whatever order the trials name their ranks.
 	slices.Sort(o.CPUTierRanks)
-	o.CPUTierRanks = slices.Compact(o.CPUTierRanks)
+	slices.Sort(o.memoryRanks)
+	o.memoryRanks = slices.Compact(o.memoryRanks)
 }
 
 // The numbers that are summed over the ranks of a trial, and of whose sums the mean is taken: their
@@ -90,30 +96,28 @@ func (o *Option) judge(complete []load.File, s *Summary) {
 var summedNames = [...]string{"read_bandwidth_gbps", "write_bandwidth_gbps",
 	"avg_throughput_tokens_per_sec", "storage_throughput_tokens_per_sec"}
 
-func summedOf(r *result.Summary) [len(summedNames)]*float64 {
-	return [...]*float64{r.CacheStats.StorageReadBandwidth, r.CacheStats.StorageWriteBandwidth,
+func summedOf(r *result.Summary) [len(summedNames)]float64 {
+	return [...]float64{r.CacheStats.StorageReadBandwidth, r.CacheStats.StorageWriteBandwidth,
 		r.AvgThroughput, r.StorageThroughput}
 }
 
-func (t *Trial) summed() [len(summedNames)]**float64 {
-	return [...]**float64{&t.ReadBandwidth, &t.WriteBandwidth, &t.AvgThroughput,
+func (t *Trial) summed() [len(summedNames)]*float64 {
+	return [...]*float64{&t.ReadBandwidth, &t.WriteBandwidth, &t.AvgThroughput,
 		&t.StorageThroughput}
 }
 
-func (o *Option) averaged() [len(summedNames)]**float64 {
-	return [...]**float64{&o.ReadBandwidth, &o.WriteBandwidth, &o.AvgThroughput,
+func (o *Option) averaged() [len(summedNames)]*float64 {
+	return [...]*float64{&o.ReadBandwidth, &o.WriteBandwidth, &o.AvgThroughput,
 		&o.StorageThroughput}
 }
 
-// sum adds the ranks of one trial. What no rank knows stays unknown.
+// sum adds the ranks of one trial.
 func sum(trial int, ranks []load.File) Trial {
 	t := Trial{Trial: trial}
 	for _, f := range ranks {
 		t.Ranks = append(t.Ranks, f.Rank)
 		for i, v := range summedOf(&f.Result.Summary) {
-			if to := t.summed()[i]; v != nil {
-				*to = new(units.OrZero(*to) + *v)
-			}
+			*t.summed()[i] += v
 		}
 	}
 	return t
@@ -124,13 +128,11 @@ func (o *Option) means() {
 	for i, name := range summedNames {
 		var values []float64
 		for _, t := range o.Trials {
-			if v := *t.summed()[i]; v != nil {
-				values = append(values, *v)
-			}
+			values = append(values, *t.summed()[i])
 		}
 		if len(values) > 0 {
 			mean := stat.Mean(values, nil)
-			*o.averaged()[i] = &mean
+			*o.averaged()[i] = mean
 			// The mean is what the summary reports, so that spread is given beside it.
 			median, _ := stats.MedianOf(values)
 			s := Spread{Median: median, Min: slices.Min(values), Max: slices.Max(values)}
@@ -143,16 +145,14 @@ func (o *Option) means() {
 	o.Window = meanWindow(o.Trials)
 }
 
-// worst takes the largest device p95 of all ranks and trials. That is MLPerf Storage's definition;
+// worst takes the largest device p95 of all ranks and trials, 0 where nothing was read or written.
+// That is MLPerf Storage's definition;
 // merged percentiles say more.
 func (o *Option) worst(complete []load.File) {
-	for key, to := range map[string]**float64{"storage_read_device_p95_ms": &o.ReadP95MS,
+	for key, to := range map[string]*float64{"storage_read_device_p95_ms": &o.ReadP95MS,
 		"storage_write_device_p95_ms": &o.WriteP95MS} {
 		for _, f := range complete {
-			v, ok := f.Result.Summary.CacheStats.LatencyMS[key]
-			if ok && (*to == nil || v > **to) {
-				*to = &v
-			}
+			*to = max(*to, f.Result.Summary.CacheStats.LatencyMS[key])
 		}
 	}
 }

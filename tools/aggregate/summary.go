@@ -14,11 +14,12 @@ import (
 const SchemaVersion = "1.0"
 
 // Summary is kvcache_run_summary_<timestamp>.json. The first keys are those of MLPerf Storage's
-// launcher; numbers that results do not tell are null. Names in _gbps hold GiB/s. Readers that
-// know only MLPerf Storage's keys find them as they expect them.
+// launcher, in its types: its options are numbers, its times texts like 20260102_150405, and what
+// there is nothing of is 0. Names in _gbps hold GiB/s. Readers that know only MLPerf Storage's keys
+// find them as they expect them.
 type Summary struct {
 	SchemaVersion string `json:"schema_version"`
-	// start of the first window, RFC 3339; empty when no result tells
+	// start of the first window, UTC, as file names have it; "unknown" when no result tells
 	RunDatetime     string             `json:"run_datetime"`
 	NPerNode        *int               `json:"npernode"`
 	HostCount       *int               `json:"host_count"`
@@ -34,23 +35,22 @@ type Summary struct {
 	invalid bool      // one of the options is
 }
 
-// Option is the aggregation of one option or benchmark. A number that no result tells is null,
-// never 0: a client without reads has no read bandwidth.
+// Option is the aggregation of one option or benchmark.
 type Option struct {
-	Option string `json:"option"`
+	Option any `json:"option"` // its number, or the name of a benchmark that is none
 	// storage: Σ ranks, mean over trials
-	ReadBandwidth     *float64 `json:"aggregated_read_bandwidth_gbps"`
-	WriteBandwidth    *float64 `json:"aggregated_write_bandwidth_gbps"` //
-	AvgThroughput     *float64 `json:"aggregated_avg_throughput_tokens_per_sec"`
-	StorageThroughput *float64 `json:"aggregated_storage_throughput_tokens_per_sec"`
-	// maximum over ranks and trials
-	ReadP95MS      *float64 `json:"aggregated_device_read_p95_ms"`
-	WriteP95MS     *float64 `json:"aggregated_device_write_p95_ms"`
+	ReadBandwidth     float64 `json:"aggregated_read_bandwidth_gbps"`
+	WriteBandwidth    float64 `json:"aggregated_write_bandwidth_gbps"` //
+	AvgThroughput     float64 `json:"aggregated_avg_throughput_tokens_per_sec"`
+	StorageThroughput float64 `json:"aggregated_storage_throughput_tokens_per_sec"`
+	// maximum over ranks and trials, 0 where nothing was read or written
+	ReadP95MS      float64  `json:"aggregated_device_read_p95_ms"`
+	WriteP95MS     float64  `json:"aggregated_device_write_p95_ms"`
 	RankCount      int      `json:"rank_count"`
 	TrialCount     int      `json:"trial_count"`
 	PartialFailure bool     `json:"partial_failure"`
 	MissingFiles   []string `json:"missing_files"`
-	CPUTierRanks   []int    `json:"cpu_tier_ranks"`
+	CPUTierRanks   []string `json:"cpu_tier_ranks"` // files of ranks served from memory
 
 	Benchmark string `json:"benchmark"`
 	Model     string `json:"model"`
@@ -65,16 +65,18 @@ type Option struct {
 	Window *Window           `json:"common_window"` // mean over trials
 	// of the histograms of all ranks and trials
 	Merged map[string]Percentile `json:"merged_percentiles"`
+
+	memoryRanks []int // those of CPUTierRanks
 }
 
 // Trial is one trial: sums over its ranks. Whoever doubts a mean finds here what it was made of.
 type Trial struct {
-	Trial             int      `json:"trial"`
-	Ranks             []int    `json:"ranks"` // whose numbers are in it
-	ReadBandwidth     *float64 `json:"read_bandwidth_gbps"`
-	WriteBandwidth    *float64 `json:"write_bandwidth_gbps"`
-	AvgThroughput     *float64 `json:"avg_throughput_tokens_per_sec"`
-	StorageThroughput *float64 `json:"storage_throughput_tokens_per_sec"`
+	Trial             int     `json:"trial"`
+	Ranks             []int   `json:"ranks"` // whose numbers are in it
+	ReadBandwidth     float64 `json:"read_bandwidth_gbps"`
+	WriteBandwidth    float64 `json:"write_bandwidth_gbps"`
+	AvgThroughput     float64 `json:"avg_throughput_tokens_per_sec"`
+	StorageThroughput float64 `json:"storage_throughput_tokens_per_sec"`
 	// null when a rank is missing or the ranks share no time
 	Window *Window `json:"common_window"`
 }
@@ -146,9 +148,7 @@ func (s *Summary) place(files []load.File) {
 			perHost[c.host]++
 		}
 	}
-	if !s.start.IsZero() {
-		s.RunDatetime = s.start.Format(time.RFC3339)
-	}
+	s.RunDatetime = s.Stamp()
 	if len(perHost) > 0 {
 		// Clients per host is the most that any has: uneven ranks are told by their largest.
 		s.HostCount = new(len(perHost))

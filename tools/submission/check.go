@@ -125,7 +125,7 @@ func (c *Check) option(group string, files []load.File, o *aggregate.Option) {
 	}
 	// Rule 6.3.4.4 forbids an option where all ranks were; one alone hides behind the others' sum.
 	for _, f := range files {
-		if n := f.Result.Summary.CacheStats.StorageEntries; f.Complete() && (n == nil || *n == 0) {
+		if f.Complete() && f.Result.Summary.CacheStats.StorageEntries == 0 {
 			c.add(group, f.Path, "served from memory: nothing of the rank is in the storage tier "+
 				"(storage_entries 0)")
 		}

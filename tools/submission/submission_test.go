@@ -62,11 +62,11 @@ func closed(t *testing.T, option, trial, rank int) *result.Result {
 			result.Parameter{Name: p.Name, Value: p.Value, Origin: p.Origin})
 	}
 	c := &r.Summary.CacheStats
-	c.StorageReadBandwidth, c.StorageWriteBandwidth, c.StorageEntries = new(2.5+float64(rank)),
-		new(0.5), new(int64(100))
+	c.StorageReadBandwidth, c.StorageWriteBandwidth, c.StorageEntries = 2.5+float64(rank),
+		0.5, 100
 	c.LatencyMS = map[string]float64{"storage_read_device_p95_ms": 40,
 		"storage_write_device_p95_ms": 90}
-	r.Summary.AvgThroughput, r.Summary.StorageThroughput = new(1000.0), new(10.0)
+	r.Summary.AvgThroughput, r.Summary.StorageThroughput = 1000, 10
 	return r
 }
 
@@ -250,7 +250,7 @@ func TestEveryDeviationIsNamed(t *testing.T) {
 			"division: must be closed, given open"},
 		{"no parameters", func(r *result.Result) { r.Parameters = nil },
 			"the result has none on record"},
-		{"memory", func(r *result.Result) { r.Summary.CacheStats.StorageEntries = new(int64(0)) },
+		{"memory", func(r *result.Result) { r.Summary.CacheStats.StorageEntries = 0 },
 			"served from memory"},
 		{"shared directory", func(r *result.Result) {
 			r.IO.CacheDir,

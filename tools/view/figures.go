@@ -243,7 +243,7 @@ func autoscalingFigures(typical []trial, t *stats.Table) []Chart {
 			X: overTime, Y: Axis{Label: "bandwidth (%s/s)", Zero: true}}}
 	scale := []float64{1, 100, 1} // shares are shown in per cent
 	for _, k := range typical {
-		rounds := k.Result.Summary.AutoscalingStats
+		rounds := k.Result.Rounds()
 		if len(rounds) == 0 {
 			continue
 		}
@@ -273,7 +273,7 @@ func autoscalingFigures(typical []trial, t *stats.Table) []Chart {
 // saturationTarget is what an autoscaler of latency aims at. The parameter is a text, and of no
 // meaning in the other mode.
 func saturationTarget(rec *load.Record) (float64, bool) {
-	s := rec.Result.Summary.AutoscalingSummary
+	s := rec.Result.Autoscaler
 	if s == nil || s.Mode != result.AutoscaleQoS {
 		return 0, false
 	}

@@ -271,7 +271,7 @@ func ratioLines(title string, rec *load.Record) []plot {
 
 // roundLines are three charts of the rounds of an autoscaler. A round stands where it ended.
 func roundLines(title string, rec *load.Record) (out []plot) {
-	rounds := rec.Result.Summary.AutoscalingStats
+	rounds := rec.Result.Rounds()
 	if len(rounds) == 0 {
 		return nil
 	}
