@@ -146,11 +146,7 @@ func (w *worker) readOrWrite(ctx context.Context, op *workloads.Op, at int) (err
 	prefix := op.Purpose == workloads.ForPrefix
 	if w.job.lease.Owned(at) {
 		w.lookup(op, record.Miss)
-		phase := tiers.Decode
-		if prefix {
-			phase = tiers.Prefill
-		}
-		_, err = w.write(ctx, op, at, phase)
+		_, err = w.write(ctx, op, at, tiers.Prefill) // it is computed, whoever asked for it
 	} else {
 		var ok bool
 		_, ok, err = w.read(ctx, op, at)
