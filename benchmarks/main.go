@@ -136,6 +136,7 @@ func (s *session) run(m *testing.M) int {
 	defer stop()
 	s.ctx = ctx
 	s.openTerminal(plans)
+	s.boundProcs() // before the testing package takes what is in force for its default of -cpu
 	if err := s.header(plans); err != nil {
 		fmt.Fprintln(os.Stderr, "kvbench: writing to standard output:", err)
 		return exitFailed

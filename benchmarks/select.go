@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"os"
 	"regexp"
 	"runtime"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
+	"kvbench/tracing/host"
 )
 
 // pattern is a -bench or a -skip as the testing package reads it: alternatives, each of elements
@@ -326,16 +328,29 @@ func (s *session) trial(name string) (number int, suffix string) {
 // time: writes 6 % faster than without, and 16 spare ones no better than 4.
 const spareProcs = 4
 
-// spare adds the spare processors and returns the way back, after which the runtime follows the
-// machine by itself again. Who chose the number of processors keeps it: the user, or a container's
-// quota, past which threads that run at a time are throttled inside the window.
+// chosenProcs tells whether the user chose the number of processors, who then keeps it.
+func (s *session) chosenProcs() bool { return len(s.cpus) > 0 || os.Getenv("GOMAXPROCS") != "" }
+
+// boundProcs brings GOMAXPROCS below a container's quota, past which threads that run at a time are
+// throttled inside the window.
+func (s *session) boundProcs() {
+	if !s.chosenProcs() {
+		n, _ := host.Procs(runtime.NumCPU())
+		runtime.GOMAXPROCS(n)
+	}
+}
+
+// spare adds the spare processors, as far as a container's quota leaves room for them, and returns
+// the way back. The quota is asked anew for each trial: it may change while the process runs. The
+// runtime would follow it, but not any more once the testing package has set the processors, and it
+// rounds it up.
 func (s *session) spare(v *params.Values) (restore func()) {
-	n := runtime.GOMAXPROCS(0)
-	if len(s.cpus) > 0 || n != runtime.NumCPU() || v.Simulated() {
+	if s.chosenProcs() || v.Simulated() {
 		return func() {}
 	}
-	runtime.GOMAXPROCS(n + spareProcs)
-	return runtime.SetDefaultGOMAXPROCS
+	n, _ := host.Procs(runtime.NumCPU() + spareProcs)
+	runtime.GOMAXPROCS(n)
+	return s.boundProcs
 }
 
 // sub runs a sub-benchmark, if -bench selects it.

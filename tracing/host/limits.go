@@ -61,16 +61,38 @@ func (m machine) limits() Limits {
 	const info = "/proc/meminfo"
 	memory(m.KiB("MemTotal", info), m.KiB("MemAvailable", info), info+" MemTotal",
 		info+" MemAvailable")
-	for _, dir := range m.cgroups("cpu") {
-		cores, file := m.cpuQuota(dir)
-		tighten(&l.Cores, &l.CoresSource, cores, file)
-	}
+	cores, file := m.quota()
+	tighten(&l.Cores, &l.CoresSource, cores, file)
 	for _, dir := range m.cgroups("memory") {
 		if limit, file := m.memoryLimit(dir); limit > 0 {
 			memory(limit, max(1, limit-m.memoryHeld(dir)), file, file)
 		}
 	}
 	return l
+}
+
+// Procs is how many of want threads may run at a time without passing the quota that cgroups set
+// this process now, at least one, and the file that says so, empty without a quota. It rounds down,
+// where the Go runtime rounds up and to at least 2: threads past the quota do not get more done,
+// they use it up sooner, and then all of them stand still until its period ends, inside the window.
+func Procs(want int) (n int, file string) { return thisMachine().procs(want) }
+
+func (m machine) procs(want int) (n int, file string) {
+	cores, file := m.quota()
+	if file == "" {
+		return want, ""
+	}
+	return max(1, min(want, int(cores))), file
+}
+
+// quota is the tightest CPU bandwidth limit on the way to the root, in cores, and its file; nothing
+// without one.
+func (m machine) quota() (cores float64, file string) {
+	for _, dir := range m.cgroups("cpu") {
+		limit, from := m.cpuQuota(dir)
+		tighten(&cores, &file, limit, from)
+	}
+	return cores, file
 }
 
 // tighten keeps the smaller positive value and its source.

@@ -147,6 +147,41 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// GOMAXPROCS must not pass the quota, whatever part of a core is over.
+func TestProcsNeverPassTheQuota(t *testing.T) {
+	v2 := func(text string) map[string]string {
+		return map[string]string{"/proc/self/mountinfo": v2Mounts,
+			"/proc/self/cgroup": "0::/system.slice/run.scope\n", runGroup + "/cpu.max": text}
+	}
+	nested := v2("400000 100000\n")
+	nested[systemGroup+"/cpu.max"] = "250000 100000\n"
+	v1 := map[string]string{"/proc/self/mountinfo": v1Mounts +
+		"41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n",
+		"/proc/self/cgroup": "1:cpu,cpuacct:/jobs\n0::/\n",
+		"/sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_quota_us":  "100000\n",
+		"/sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_period_us": "100000\n"}
+	for _, c := range []struct {
+		name  string
+		files map[string]string
+		n     int
+		file  string
+	}{
+		{"no cgroups", nil, 12, ""},
+		{"v2 without a limit", v2("max 100000\n"), 12, ""},
+		{"v2, one core", v2("100000 100000\n"), 1, runGroup + "/cpu.max"},
+		{"v2, one and a half", v2("150000 100000\n"), 1, runGroup + "/cpu.max"},
+		{"v2, half a core", v2("50000 100000\n"), 1, runGroup + "/cpu.max"},
+		{"v2, 7.99", v2("799000 100000\n"), 7, runGroup + "/cpu.max"},
+		{"v2, more than wanted", v2("6400000 100000\n"), 12, runGroup + "/cpu.max"},
+		{"v2, a group further up is tighter", nested, 2, systemGroup + "/cpu.max"},
+		{"v1 in a hybrid", v1, 1, "/sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_quota_us"},
+	} {
+		n, file := machineOf(t, 8, c.files).procs(12)
+		assert.Equal(t, c.n, n, c.name)
+		assert.Equal(t, c.file, file, c.name)
+	}
+}
+
 func TestLimitsOfASystemThatTellsNothing(t *testing.T) {
 	l := machineOf(t, 0, nil).limits()
 	assert.Positive(t, l.Cores)
