@@ -96,3 +96,18 @@ func TestConversationsAndDocuments(t *testing.T) {
 	res := theResult(t, b.results)
 	assert.Positive(t, res.Lookups.ByKind["rag"].Hits)
 }
+
+// An autoscaler changes the users of a load with documents as of any other.
+func TestRAGWithAutoscaling(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.ok(append(append(b.micro(), b.places()...), "-test.bench=AutoscaleCapacity", "-enable-rag",
+		"-rag-num-docs=2", "-autoscaler-interval=100ms", "-test.benchtime=600ms",
+		"-simulate-device=read=1GiB/s,write=1GiB/s")...)
+	r := theResult(t, b.results)
+	assert.NotEmpty(t, r.Summary.AutoscalingStats)
+	r2 := newBench(t)
+	r2.ok(append(append(r2.micro(), r2.places()...), "-test.bench=RAG", "-enable-autoscaling",
+		"-rag-num-docs=2", "-autoscaler-interval=100ms", "-test.benchtime=600ms")...)
+	assert.NotEmpty(t, theResult(t, r2.results).Summary.AutoscalingStats)
+}

@@ -1,6 +1,7 @@
 package users
 
 import (
+	"slices"
 	"time"
 
 	"kvbench/workloads"
@@ -100,12 +101,16 @@ func pick(weights []float64, sum, share float64) (at int) {
 // besides: a query arrives with the turn that it follows, is of its class, and decodes the chunks
 // that it retrieves. Queries come on top of the source's own number of requests; they count as
 // offered from the moment at which their turn is taken. The source is told of queries too, which it
-// does not know by their Origin.
+// does not know by their Origin. A source that is Scalable stays so.
 func WithRAG(src workloads.Source, c *Corpus) workloads.Source {
 	if c.documents < 1 {
 		return src
 	}
-	return &ragSource{Source: src, corpus: c}
+	rag := ragSource{Source: src, corpus: c}
+	if _, ok := src.(workloads.Scalable); ok {
+		return &scalableRAG{rag}
+	}
+	return &rag
 }
 
 type ragSource struct {
@@ -113,6 +118,18 @@ type ragSource struct {
 	corpus  *Corpus
 	waiting []*workloads.Request
 	taken   [workloads.NumClasses]int64
+}
+
+// scalableRAG is a ragSource over a Scalable.
+type scalableRAG struct{ ragSource }
+
+var _ workloads.Scalable = (*scalableRAG)(nil)
+
+// SetUsers implements Scalable: the queries that a user has waiting leave with it.
+func (s *scalableRAG) SetUsers(n int, now time.Duration) {
+	s.Source.(workloads.Scalable).SetUsers(n, now)
+	s.waiting = slices.DeleteFunc(s.waiting,
+		func(q *workloads.Request) bool { return q.User >= n })
 }
 
 // Take implements Source.

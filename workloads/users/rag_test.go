@@ -218,3 +218,62 @@ func TestUsersRetrieveAndAsk(t *testing.T) {
 	assert.InDelta(t, 0.1, float64(retrieved)/float64(turns), 0.01)
 	assert.InDelta(t, 0.1, float64(queries)/float64(turns), 0.01)
 }
+
+// An autoscaler may change the number of users of a load with documents, too.
+func TestUsersWithRAGStayScalable(t *testing.T) {
+	p := profile.Default()
+	p.RAG.Share = 1 // each turn has a query
+	load := WithRAG(New(Config{Profile: p, Users: Population(p, 42, 4, false), Seed: 42,
+		MultiTurn: true, Overtaking: true}),
+		NewCorpus(p.RAG, 50, ragModel, model.Sizer{BytesPerToken: 1}, 42))
+	scaled, ok := load.(workloads.Scalable)
+	require.True(t, ok, "%T", load)
+	asked := func(from, to time.Duration) map[int]int {
+		users := map[int]int{}
+		for now := from; now < to; now += 100 * time.Millisecond {
+			for {
+				r, st, _ := scaled.Take(now)
+				if st != workloads.Ready {
+					break
+				}
+				users[r.User]++
+				scaled.Written(r)
+				scaled.Done(r, now)
+			}
+		}
+		return users
+	}
+	assert.Len(t, asked(0, 60*time.Second), 4)
+	// A turn is taken whose query waits; with its user both leave.
+	now := 60 * time.Second
+	for {
+		r, st, wake := scaled.Take(now)
+		if st == workloads.Ready && r.User == 3 && !r.Query {
+			break
+		}
+		if st != workloads.Ready {
+			now = wake
+		}
+	}
+	offered := func() (n int64) {
+		for _, l := range scaled.Account(now) {
+			n += l.Offered
+		}
+		return n
+	}
+	before := offered()
+	scaled.SetUsers(2, now)
+	assert.Less(t, offered(), before)
+	for user := range asked(now, now+60*time.Second) {
+		assert.Less(t, user, 2)
+	}
+	scaled.SetUsers(6, now+60*time.Second)
+	assert.Len(t, asked(now+60*time.Second, now+120*time.Second), 6)
+	// A source without that has it not.
+	_, ok = WithRAG(fixed{scaled}, NewCorpus(p.RAG, 1, ragModel,
+		model.Sizer{BytesPerToken: 1}, 42)).(workloads.Scalable)
+	assert.False(t, ok)
+}
+
+// fixed is a source whose users cannot change.
+type fixed struct{ workloads.Source }
