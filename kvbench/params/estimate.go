@@ -19,7 +19,7 @@ const (
 
 // ChooseCapacity decides the size of the storage tier in dir, which lies on fs.
 // Given 0 it is derived from the free space and divided by the ranks of this
-// host; on the root and on network filesystems, where free space is not ours to
+// host; on the root and on shared filesystems, where free space is not ours to
 // take, it must be given. A given size must fit. byDefault says that nobody
 // typed it: then it shrinks to half of what is free rather than to refuse. The
 // floor is what must stay free while running, 0 = not watched.
@@ -45,9 +45,9 @@ func ChooseCapacity(fs host.Filesystem, dir string, given int64, localRanks int,
 	switch {
 	case fs.Root:
 		why = fmt.Sprintf("%s is on the root filesystem (%.2f GiB free)", dir, toGiB(fs.Free))
-	case fs.Network:
-		why = fmt.Sprintf("%s is on a network filesystem, %s (%.2f GiB free)", dir, fs.Type,
-			toGiB(fs.Free))
+	case fs.Shared:
+		why = fmt.Sprintf("%s is on a shared or network filesystem, %s (%.2f GiB free)", dir,
+			fs.Type, toGiB(fs.Free))
 	case bytes <= 0:
 		why = fmt.Sprintf("the %s filesystem of %s has only %.2f GiB free and %.2f GiB (at least "+
 			"5 %% and 10 GiB) stay with others", fs.Type, dir, toGiB(fs.Free), toGiB(floor))

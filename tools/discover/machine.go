@@ -110,7 +110,7 @@ func (m machine) directory(dir string, e result.Environment) *Directory {
 		return nil
 	}
 	d := &Directory{Path: dir, Filesystem: e.Filesystem, TotalBytes: fs.Total, FreeBytes: fs.Free,
-		Root: fs.Root, Network: fs.Network, InMemory: fs.Memory,
+		Root: fs.Root, Network: fs.Shared, InMemory: fs.Memory,
 		Device: units.OrZero(e.Device).Name, DeviceReason: e.DeviceReason}
 	// Without a mount table, in some sandboxes, statfs still knows the type.
 	d.Filesystem.Type = cmp.Or(d.Filesystem.Type, fs.Type)

@@ -187,7 +187,7 @@ func TestDirectoriesThatCannotBeMeasured(t *testing.T) {
 	}
 	assert.True(t, advised(m.hardware("/tmp"), "-storage-capacity-gb 50"))
 	m.filesystem = func(string) (host.Filesystem, error) {
-		return host.Filesystem{Type: "nfs4", Free: 1 << 40, Total: 1 << 41, Network: true}, nil
+		return host.Filesystem{Type: "nfs4", Free: 1 << 40, Total: 1 << 41, Shared: true}, nil
 	}
 	assert.True(t, advised(m.hardware("/nfs"), "-storage-capacity-gb 512"))
 }

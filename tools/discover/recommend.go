@@ -57,7 +57,7 @@ func (h Hardware) storage(a *advice) {
 		a.add(true, "-cache-dir <a mounted volume>", "%s is a container's own layer: copy-up and "+
 			"the missing device witness make numbers of it worth little", d.Path)
 	case d.Network:
-		a.add(true, "-io direct", "%s is a network filesystem (%s): buffered I/O would measure "+
+		a.add(true, "-io direct", "%s is a shared filesystem (%s): buffered I/O would measure "+
 			"the client's cache", d.Path, kind)
 	default:
 		a.add(true, "-io direct", "the default: reads that the page cache serves measure memory; "+
@@ -65,13 +65,13 @@ func (h Hardware) storage(a *advice) {
 	}
 	// The run itself would choose by the same rule, and refuse what that refuses.
 	capacity, _, err := params.ChooseCapacity(host.Filesystem{Type: kind, Free: d.FreeBytes,
-		Total: d.TotalBytes, Root: d.Root, Network: d.Network}, d.Path, 0, 1, false)
+		Total: d.TotalBytes, Root: d.Root, Shared: d.Network}, d.Path, 0, 1, false)
 	a.add(err == nil, fmt.Sprintf("-storage-capacity-gb %.0f", float64(capacity)/gib),
 		"what the default of 0 takes: 95 %% of the %.1f GiB that are free, and at least 5 %% "+
 			"and 10 GiB stay with others", float64(d.FreeBytes)/gib)
 	why := "nearly full"
 	if d.Network {
-		why = "a network filesystem, whose free space is shared"
+		why = "a shared filesystem, whose free space may be others' too"
 	} else if d.Root {
 		why = "the root filesystem, whose last bytes the system needs"
 	}

@@ -12,12 +12,15 @@ import (
 
 // Filesystem describes what lies under a path.
 type Filesystem struct {
-	Type    string // as mount(8) spells it: "ext4", "xfs", "nfs4", "fuse.sshfs"
-	Free    int64  // bytes that this user may still write
-	Total   int64  // bytes altogether
-	Root    bool   // it is the filesystem of /
-	Network bool   // its data lies on other machines
-	Memory  bool   // its data lies in memory: tmpfs, ramfs
+	Type  string // as mount(8) spells it: "ext4", "xfs", "nfs4", "fuse.sshfs"
+	Free  int64  // bytes that this user may still write
+	Total int64  // bytes altogether
+	Root  bool   // it is the filesystem of /
+	// Shared tells that others than this host's users take from its free space, or may: network
+	// and cluster filesystems, what the host of a virtual machine lends, what a process in user
+	// space serves, and a container's own layer.
+	Shared bool
+	Memory bool // its data lies in memory: tmpfs, ramfs
 }
 
 // place is where a filesystem keeps its bytes.
@@ -26,12 +29,19 @@ type place int
 const (
 	onDevice place = iota // and all types that are not known
 	inMemory
-	onNetwork
+	onNetwork     // with file servers of any kind
+	onCluster     // on disks that several hosts write at a time
 	onVirtualHost // of the virtual machine
 	inUserSpace
 	inLayers
 	inPool
 )
+
+// shared are the places whose free space is not this host's alone.
+func (p place) shared() bool {
+	return p == onNetwork || p == onCluster || p == onVirtualHost || p == inUserSpace ||
+		p == inLayers
+}
 
 // whyNone explains to a storage engineer, for each place, why no block device stands behind a mount
 // there: %[1]s is its type, %[2]s its source, %[3]s where an overlay keeps its files.
@@ -39,6 +49,7 @@ var whyNone = [...]string{
 	onDevice:  "%[1]s (%[2]s) has no block device of its own",
 	inMemory:  "%[1]s keeps its files in memory: no block device sees these bytes",
 	onNetwork: "%[1]s is a network filesystem (%[2]s): its disks are not on this host",
+	onCluster: "%[1]s (%[2]s) is a cluster's filesystem and names no device of this host",
 	onVirtualHost: "%[1]s passes the bytes to the host of this virtual machine (%[2]s): " +
 		"its disks cannot be seen from inside",
 	inUserSpace: "%[1]s is served by a process in user space (%[2]s): " +
@@ -48,20 +59,93 @@ var whyNone = [...]string{
 	inPool: "zfs spreads %[2]s over the devices of its pool: `zpool iostat` shows what they do",
 }
 
-// places are the filesystems that do not simply lie on a block device of this host. FUSE's are
-// listed by the name behind "fuse.".
-var places = map[string]place{
-	"tmpfs": inMemory, "ramfs": inMemory, "devtmpfs": inMemory, "hugetlbfs": inMemory,
+// filesystems are those that do not simply lie on a block device of this host, and the commonest
+// that do: the one table of types, for the capacity of the tier, the page cache, tracing and what
+// is said of all these. Names are those of the mount table, FUSE's without "fuse."; where a process
+// does not see its mounts, the number of statfs(2) stands for the name.
+//
+// Numbers are those of the kernel's uapi/linux/magic.h; those that are not there are those of
+// coreutils' src/fs.h, marked [1], which collects them of filesystems outside of the kernel too,
+// and of fs/orangefs/protocol.h [2]. virtiofs has FUSE's [3], as all of FUSE; what has 0 has none
+// that is documented.
+var filesystems = []struct {
+	name  string
+	magic uint32 // 0 = none of its own
+	place place
+}{
+	{"ext4", 0xEF53, onDevice}, // ext2 and ext3 have the same
+	{"xfs", 0x58465342, onDevice}, {"btrfs", 0x9123683E, onDevice},
+	{"f2fs", 0xF2F52010, onDevice}, {"bcachefs", 0xCA451A4E, onDevice}, // [1]
+	{"zfs", 0x2FC12FC1, inPool}, // [1]
 
-	"nfs": onNetwork, "nfs4": onNetwork, "cifs": onNetwork, "smb3": onNetwork, "smbfs": onNetwork,
-	"afs": onNetwork, "afpfs": onNetwork, "ceph": onNetwork, "lustre": onNetwork, "gpfs": onNetwork,
-	"beegfs": onNetwork, "beegfs_nodev": onNetwork, "orangefs": onNetwork, "pvfs2": onNetwork,
-	"ocfs2": onNetwork, "gfs2": onNetwork, "wekafs": onNetwork, "webdav": onNetwork,
-	"glusterfs": onNetwork, "sshfs": onNetwork, "s3fs": onNetwork, "gcsfuse": onNetwork,
-	"rclone": onNetwork, "goofys": onNetwork, "juicefs": onNetwork, "mount-s3": onNetwork,
+	{"tmpfs", 0x01021994, inMemory}, {"ramfs", 0x858458F6, inMemory}, {"devtmpfs", 0, inMemory},
+	{"hugetlbfs", 0x958458F6, inMemory},
 
-	"9p": onVirtualHost, "virtiofs": onVirtualHost,
-	"fuse": inUserSpace, "overlay": inLayers, "zfs": inPool,
+	// File servers. VAST, PowerScale, FlashBlade, Amazon's EFS … are mounted as nfs4.
+	{"nfs", 0x6969, onNetwork}, {"nfs4", 0, onNetwork}, {"cifs", 0xFF534D42, onNetwork},
+	{"smb3", 0xFE534D42, onNetwork}, {"smbfs", 0x517B, onNetwork}, {"afs", 0x5346414F, onNetwork},
+	{"kafs", 0x6B414653, onNetwork}, {"afpfs", 0, onNetwork}, {"coda", 0x73757245, onNetwork},
+	{"ncpfs", 0x564C, onNetwork}, {"webdav", 0, onNetwork}, {"davfs", 0, onNetwork},
+
+	// Parallel filesystems.
+	{"lustre", 0x0BD00BD0, onNetwork},                                 // [1]
+	{"gpfs", 0x47504653, onNetwork},                                   // [1]; Storage Scale
+	{"beegfs", 0x19830326, onNetwork}, {"beegfs_nodev", 0, onNetwork}, // [1], as fhgfs
+	{"fhgfs", 0, onNetwork}, {"ceph", 0x00C36400, onNetwork}, // the kernel's
+	{"ceph-fuse", 0, onNetwork}, {"cephfs", 0, onNetwork}, // and FUSE's
+	{"wekafs", 0, onNetwork},                                     // WekaFS
+	{"orangefs", 0x20030528, onNetwork}, {"pvfs2", 0, onNetwork}, // [2], and its old name
+	{"panfs", 0xAAD7AAEA, onNetwork}, {"ibrix", 0x013111A8, onNetwork}, // [1]
+	{"quobyte", 0, onNetwork}, {"daos", 0, onNetwork}, {"dfuse", 0, onNetwork}, // DAOS: fuse.daos
+	{"glusterfs", 0, onNetwork}, {"juicefs", 0, onNetwork}, {"mfs", 0, onNetwork}, // MooseFS
+	{"moosefs", 0, onNetwork}, {"lizardfs", 0, onNetwork}, {"saunafs", 0, onNetwork},
+	{"seaweedfs", 0, onNetwork}, {"alluxio-fuse", 0, onNetwork}, {"curvefs", 0, onNetwork},
+	{"cubefs", 0, onNetwork}, {"hf3fs", 0, onNetwork}, // 3FS: fuse.hf3fs
+	{"xtreemfs", 0, onNetwork}, {"hdfs", 0, onNetwork}, {"fuse_dfs", 0, onNetwork}, // HDFS
+
+	// Objects as files.
+	{"sshfs", 0, onNetwork}, {"s3fs", 0, onNetwork}, {"gcsfuse", 0, onNetwork},
+	{"rclone", 0, onNetwork}, {"goofys", 0, onNetwork}, {"mount-s3", 0, onNetwork},
+	{"mountpoint-s3", 0, onNetwork}, {"geesefs", 0, onNetwork}, {"blobfuse", 0, onNetwork},
+	{"blobfuse2", 0, onNetwork}, {"objectivefs", 0, onNetwork}, {"ossfs", 0, onNetwork},
+
+	// Disks that several hosts have at a time.
+	{"ocfs2", 0x7461636F, onCluster}, {"gfs", 0, onCluster}, {"gfs2", 0x01161970, onCluster},
+	{"acfs", 0x61636673, onCluster}, {"vxfs", 0xA501FCF5, onCluster}, // [1]; as CFS, at least
+	{"cvfs", 0xBEEFDEAD, onCluster}, {"snfs", 0, onCluster}, // [1]; StorNext
+
+	{"9p", 0x01021997, onVirtualHost}, {"virtiofs", 0, onVirtualHost},
+	{"vboxsf", 0x786F4256, onVirtualHost}, {"prl_fs", 0x7C7C6673, onVirtualHost}, // [1]
+	{"vmhgfs", 0xBACBACBC, onVirtualHost}, {"vmhgfs-fuse", 0, onVirtualHost}, // [1]
+
+	{"fuse", 0x65735546, inUserSpace}, // [3]
+	{"overlay", 0x794C7630, inLayers}, {"aufs", 0x61756673, inLayers},
+	{"fuse-overlayfs", 0, inLayers},
+}
+
+// placeOf is where a type keeps its bytes. One of FUSE that is not known, fuse.x, is served by a
+// process that may have them anywhere; fuseblk is FUSE's on a block device.
+func placeOf(fsType string) place {
+	name, fuse := strings.CutPrefix(fsType, "fuse.")
+	for _, f := range filesystems {
+		if f.name == name {
+			return f.place
+		}
+	}
+	if fuse {
+		return inUserSpace
+	}
+	return onDevice
+}
+
+// typeOf is the name for what statfs(2) calls a type.
+func typeOf(magic uint32) string {
+	for _, f := range filesystems {
+		if f.magic == magic && magic != 0 {
+			return f.name
+		}
+	}
+	return fmt.Sprintf("unknown type %#x", magic)
 }
 
 // FilesystemOf describes the filesystem of path, or of its nearest directory that exists.
@@ -74,9 +158,8 @@ func FilesystemOf(path string) (Filesystem, error) {
 	if err != nil {
 		return f, fmt.Errorf("ask for the filesystem of %s: %w", at, err)
 	}
-	f.Memory = places[f.Type] == inMemory
-	// A shared folder of the virtual machine's host (9p) is as far away as a server.
-	f.Network = places[strings.TrimPrefix(f.Type, "fuse.")] == onNetwork || f.Type == "9p"
+	p := placeOf(f.Type)
+	f.Memory, f.Shared = p == inMemory, p.shared()
 	return f, nil
 }
 
@@ -131,5 +214,5 @@ func (m Mount) whyNoDevice() string {
 	if !ok {
 		upper = "another filesystem"
 	}
-	return fmt.Sprintf(whyNone[places[kind]], m.Type, m.Source, upper)
+	return fmt.Sprintf(whyNone[placeOf(kind)], m.Type, m.Source, upper)
 }

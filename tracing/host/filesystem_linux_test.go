@@ -22,3 +22,39 @@ func TestFilesystemOfKnowsMemoryRootAndMissingDirectories(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "proc", proc.Type)
 }
+
+// What is shared must be given a capacity: 95 % of a cluster's free space is not this run's.
+func TestWhichFilesystemsAreShared(t *testing.T) {
+	for _, name := range []string{"nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "beegfs",
+		"beegfs_nodev", "ceph", "fuse.ceph-fuse", "wekafs", "orangefs", "pvfs2", "panfs", "quobyte",
+		"fuse.quobyte", "fuse.daos", "fuse.glusterfs", "fuse.juicefs", "fuse.s3fs",
+		"fuse.mount-s3", "fuse.sshfs", "ocfs2", "gfs2", "9p", "virtiofs", "vboxsf",
+		"fuse.never-heard-of", "fuse", "overlay", "fuse.hf3fs"} {
+		assert.True(t, placeOf(name).shared(), name)
+	}
+	for _, name := range []string{"ext4", "xfs", "btrfs", "zfs", "f2fs", "bcachefs", "fuseblk",
+		"tmpfs", "ntfs3", "jfs", "never-heard-of"} {
+		assert.False(t, placeOf(name).shared(), name)
+	}
+	assert.Equal(t, inMemory, placeOf("tmpfs"))
+	// A sandbox that shows no mounts has the kernel's numbers alone.
+	for magic, name := range map[uint32]string{0x6969: "nfs", 0x0BD00BD0: "lustre",
+		0x47504653: "gpfs", 0x65735546: "fuse", 0x19830326: "beegfs", 0x00C36400: "ceph",
+		0xEF53: "ext4", 0x01021994: "tmpfs", 0x20030528: "orangefs", 0x01021997: "9p"} {
+		assert.Equal(t, name, typeOf(magic))
+	}
+	assert.Equal(t, "unknown type 0xabc", typeOf(0xabc))
+}
+
+// Names and numbers of the table say one thing each.
+func TestFilesystemsAreListedOnce(t *testing.T) {
+	names, numbers := map[string]bool{}, map[uint32]string{}
+	for _, f := range filesystems {
+		assert.False(t, names[f.name], f.name)
+		names[f.name] = true
+		if f.magic != 0 {
+			assert.Empty(t, numbers[f.magic], "%s has the number of another", f.name)
+			numbers[f.magic] = f.name
+		}
+	}
+}

@@ -47,7 +47,7 @@ func (m Mount) TransferSizes() (read, write int64, ok bool) {
 	switch {
 	case m.Type == "9p":
 		read, write = size("msize"), size("msize")
-	case places[m.Type] == onNetwork:
+	case placeOf(m.Type) == onNetwork:
 		read, write = size("rsize"), size("wsize")
 	}
 	if read == 0 || write == 0 {

@@ -62,7 +62,7 @@ func statfs(path string) (Filesystem, error) {
 	}
 	unit := cmp.Or(int64(s.Frsize), int64(s.Bsize))
 	f := Filesystem{
-		Type:  fmt.Sprintf("unknown type %#x", uint32(s.Type)),
+		Type:  typeOf(uint32(s.Type)),
 		Free:  int64(s.Bavail) * unit,
 		Total: int64(s.Blocks) * unit,
 	}
