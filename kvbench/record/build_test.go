@@ -241,6 +241,26 @@ func TestMetricsLine(t *testing.T) {
 	}
 }
 
+// What the summary has no percentile of, the line has none of either.
+func TestThePercentilesOfTheLineHaveTheirSamples(t *testing.T) {
+	for n, want := range map[int][]string{6: nil, 20: {"read-p50-ns"},
+		200: {"e2e-p95-ns", "read-p50-ns", "read-p95-ns"}} {
+		rec := openRecorder(1, time.Second)
+		for range n {
+			rec.Operation(OpSample{Level: tiers.Storage, Op: tiers.Read, Bytes: 1,
+				Timing: tiers.Timing{Device: time.Millisecond}})
+			rec.Request(RequestSample{Time: result.RequestTime{EndToEnd: 1e6}})
+		}
+		var got []string
+		for _, m := range Build(infoOf(result.Result{}), rec).Metrics() {
+			if strings.Contains(m.Unit, "-p") && strings.HasSuffix(m.Unit, "-ns") {
+				got = append(got, m.Unit)
+			}
+		}
+		assert.ElementsMatch(t, want, got, n)
+	}
+}
+
 func BenchmarkBuildResult(b *testing.B) {
 	rec := fixtureShards(8)
 	info := fixtureInfo()

@@ -9,22 +9,15 @@ type Metric struct {
 }
 
 // Metrics returns the values of the benchmark line in their documented order, without those that
-// are unknown. Bytes and nanoseconds throughout, because benchstat rescales those. Percentiles
-// stand here whenever there are samples, however few: a line that comes and goes with the sample
-// count could not be compared. Whether they are to be believed is told by the summary and the
-// JSON's latency section, which leave unsupported ones out. A failed trial gives what it has.
+// are unknown. Bytes and nanoseconds throughout, because benchstat rescales those. A percentile
+// with too few samples behind it is unknown, here as in the summary: benchstat and the gate take
+// what is on the line for a number. A failed trial gives what it has.
 func (r *Result) Metrics() []Metric {
 	var out []Metric
 	add := func(unit string, v *float64) {
 		if v != nil && units.Finite(*v) != nil {
 			out = append(out, Metric{unit, *v})
 		}
-	}
-	ms := func(key string) *float64 {
-		if v := r.Summary.CacheStats.latency(key); v != nil {
-			return new(*v * 1e6)
-		}
-		return nil
 	}
 	read, write := r.StorageTraffic()
 	add("ns/op", units.Ratio(r.WindowNS, r.Completions()))
@@ -44,12 +37,12 @@ func (r *Result) Metrics() []Metric {
 	if write.Bytes > 0 {
 		add("write-B/s", write.BytesPerSecond)
 	}
-	add("read-p50-ns", ms("storage_read_device_p50_ms"))
-	add("read-p95-ns", ms("storage_read_device_p95_ms"))
-	add("read-p99-ns", ms("storage_read_device_p99_ms"))
-	add("write-p95-ns", ms("storage_write_device_p95_ms"))
-	// One request to the tier, which is what other tools call latency. Here a percentile without
-	// enough samples is absent.
+	entry := r.Latency.Levels["storage"]
+	add("read-p50-ns", number(entry.Read.Device.P50))
+	add("read-p95-ns", number(entry.Read.Device.P95))
+	add("read-p99-ns", number(entry.Read.Device.P99))
+	add("write-p95-ns", number(entry.Write.Device.P95))
+	// One request to the tier, which is what other tools call latency.
 	io := r.Latency.Levels[r.storageLevel()]
 	add("read-io-p50-ns", number(io.Read.Request.P50))
 	add("read-io-p99-ns", number(io.Read.Request.P99))
@@ -59,9 +52,9 @@ func (r *Result) Metrics() []Metric {
 	if !timeless {
 		add("read-ns/MiB", read.NSPerMiB)
 	}
-	if v := r.Summary.EndToEndLatency.P95; v != nil && r.CompletionUnit != UnitOperation &&
+	if v := r.Latency.Request.EndToEnd.P95; v != nil && r.CompletionUnit != UnitOperation &&
 		!(timeless && *v == 0) {
-		add("e2e-p95-ns", new(*v*1e6))
+		add("e2e-p95-ns", number(v))
 	}
 	if r.CompletionUnit != UnitOperation {
 		add("hit-ratio", r.Lookups.HitRate)

@@ -101,6 +101,11 @@ func (r *Report) answer(row Row) string {
 func (r *Report) few(row Row) string {
 	m, n := row.old().N(), row.new().N()
 	text := fmt.Sprintf("NOT ENOUGH SAMPLES: %d against %d", m, n)
+	if row.lacksOperations() { // which more trials do not mend
+		return text + fmt.Sprintf(" of %d and %d trials have enough operations for this "+
+			"percentile; measure with a longer -benchtime", row.Trials[oldSide],
+			row.Trials[newSide])
+	}
 	// The three reasons, from the one that no run of other benchmarks mends.
 	switch least := stats.LeastP(m, n); {
 	case least >= r.Options.Alpha:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -36,6 +37,7 @@ type Row struct {
 	Loss        float64
 	Limit       float64
 	P, Adjusted float64 // before and after Holm's correction
+	Trials      [2]int  // of each side, with the metric or without
 	Verdict     Verdict
 }
 
@@ -189,9 +191,13 @@ func checkNamed(l Limits, metrics []*stats.Metric) error {
 		_, unit := benchunit.Tidy(1, name)
 		i := slices.IndexFunc(metrics, func(m *stats.Metric) bool { return m.Unit == unit })
 		if i < 0 {
-			there := slices.Sorted(slices.Values(labels(metrics)))
-			return fmt.Errorf("-max-regress %s: no benchmark of the old side has this metric; "+
-				"there are %s", name, strings.Join(there, " "))
+			there, why := slices.Sorted(slices.Values(labels(metrics))), ""
+			if percentile.MatchString(name) {
+				why = " (a trial has a percentile with enough operations alone: a longer " +
+					"-benchtime has more)"
+			}
+			return fmt.Errorf("-max-regress %s: no benchmark of the old side has this metric%s; "+
+				"there are %s", name, why, strings.Join(there, " "))
 		}
 		if metrics[i].Better == 0 {
 			return fmt.Errorf("-max-regress %s: whether more or less of it is better is not "+
@@ -222,19 +228,23 @@ func (r *Report) bench(b *stats.Benchmark) {
 	for _, m := range b.Metrics {
 		limit, named := r.Options.Limits.limit(m.Unit)
 		row := newRow(b.Name, m, limit)
+		row.Trials = [2]int{trials(b, oldSide), trials(b, newSide)}
 		old, new := row.old().N(), row.new().N()
 		// What is gated: the headline and what is named. The rest is shown with -all. A benchmark
 		// that is gone is missing even where the old side has no number of it that can be used.
-		if gated := m == main || named && !gone; !gated || old == 0 && !gone {
+		// So is a percentile not skipped because the old side's trials had too few operations.
+		gated := m == main || named && !gone
+		if !gated || old == 0 && !gone && !percentile.MatchString(m.Label) {
 			if old > 0 && new > 0 && r.Options.All {
 				r.Others = append(r.Others, row)
 			}
 			continue
 		}
 		switch {
-		case new == 0:
+		case new == 0 && (gone || !percentile.MatchString(m.Label)):
 			row.Verdict = Missing
-		case min(old, new) < stats.LeastSamples:
+		// Trials with too few operations for a percentile are not any: they are the slow ones.
+		case min(old, new) < stats.LeastSamples, row.lacksOperations():
 			row.Verdict = Few
 		default:
 			row.Verdict = Fine
@@ -245,6 +255,23 @@ func (r *Report) bench(b *stats.Benchmark) {
 		r.Notes = append(r.Notes, b.Name+": nothing to gate: it has none of read-B/s, write-B/s "+
 			"and ns/op, and no metric of it was named")
 	}
+}
+
+// percentile is a unit that a trial has only with enough samples behind it.
+var percentile = regexp.MustCompile(`-p[0-9]+-ns$`)
+
+// trials is how many a side has of a benchmark: not every trial has every metric.
+func trials(b *stats.Benchmark, side int) (n int) {
+	for _, m := range b.Metrics {
+		n = max(n, m.Cells[side].N())
+	}
+	return n
+}
+
+// lacksOperations says whether trials have no percentile because of too few operations.
+func (r Row) lacksOperations() bool {
+	return percentile.MatchString(r.Label) &&
+		r.old().N()+r.new().N() < r.Trials[oldSide]+r.Trials[newSide]
 }
 
 // newRow is not judged yet.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -79,6 +80,34 @@ func TestGateFindsLossesInBothDirections(t *testing.T) {
 		"-max-regress", "read-p95-ns")
 	assert.Equal(t, 1, code, "the latency is gated once it is named")
 	assert.Contains(t, out, "read-p95-ns")
+}
+
+// A percentile is on the line of a trial that has enough operations for it, and comes and goes with
+// them: that is no loss and no pass.
+func TestGateOfAPercentileThatComesAndGoes(t *testing.T) {
+	all := lines("B", "read-B/s", 1e9, 6)
+	p95 := regexp.MustCompile(`\t\d+ read-p95-ns`)
+	some := strings.Replace(all, p95.FindString(all), "", 1)
+	none := p95.ReplaceAllString(all, "")
+	for _, c := range []struct{ old, new, says string }{
+		{all, some, "NOT ENOUGH SAMPLES: 6 against 5 of 6 and 6 trials have enough operations"},
+		{some, all, "NOT ENOUGH SAMPLES: 5 against 6 of 6 and 6 trials have enough operations"},
+		{all, none, "NOT ENOUGH SAMPLES: 6 against 0 of 6 and 6 trials have enough operations"},
+		{none + lines("C", "read-B/s", 1e9, 6), all + lines("C", "read-B/s", 1e9, 6),
+			"NOT ENOUGH SAMPLES: 0 against 6 of 6 and 6 trials have enough operations"},
+	} {
+		args := []string{"-old", file(t, header, c.old), "-new", file(t, header, c.new),
+			"-max-regress", "read-p95-ns"}
+		code, out, errs := runsGate(args...)
+		assert.Equal(t, 1, code, errs)
+		assert.Contains(t, out, c.says)
+		code, _, _ = runsGate(append(args, "-allow-few")...)
+		assert.Zero(t, code)
+	}
+	code, _, errs := runsGate("-old", file(t, header, none), "-new", file(t, header, none),
+		"-max-regress", "read-p95-ns")
+	assert.Equal(t, 2, code)
+	assert.Contains(t, errs, "a trial has a percentile with enough operations alone")
 }
 
 func TestGateNeedsSamples(t *testing.T) {

@@ -64,13 +64,18 @@ var scales = map[string]float64{"": 1, "ms": 1e-6, "MiB": 1.0 / (1 << 20), "GiB"
 
 // key is a value of the result file, else of the benchmark line: "path", "path / unit", "path |
 // metric". A result file has all digits, a line those that are printed: with a file the line is
-// not asked.
+// not asked. "path ? other" is empty where our result has no other: the Python benchmark's keys
+// have percentiles of any number of samples, which its tools want and nobody should read.
 func key(from string) value {
 	path, metric, _ := strings.Cut(from, " | ")
+	path, other, _ := strings.Cut(path, " ? ")
 	path, unit, _ := strings.Cut(path, " / ")
 	return func(r *load.Record) any {
 		if len(r.Raw) == 0 {
 			return onLine(r, metric)
+		}
+		if other != "" && r.Result != nil && r.Lookup(other) == nil {
+			return nil
 		}
 		v := r.Lookup(path)
 		if x, ok := v.(float64); ok {

@@ -222,9 +222,10 @@ func qos(rec *load.Record) (rows [][]any) {
 	levels, _ := rec.Lookup("summary.qos_metrics").(map[string]any)
 	for _, level := range slices.Sorted(maps.Keys(levels)) {
 		row := []any{level}
-		for _, key := range []string{"total_requests", "latency_ms.p95", "latency_ms.p99",
-			"sla.met", "sla.compliance", "sla.target_p95_ms"} {
-			row = append(row, rec.Lookup("summary.qos_metrics."+level+"."+key))
+		ours := "latency.request.end_to_end_by_class." + level + "."
+		for _, from := range []string{"total_requests", "latency_ms.p95 ? " + ours + "p95",
+			"latency_ms.p99 ? " + ours + "p99", "sla.met", "sla.compliance", "sla.target_p95_ms"} {
+			row = append(row, key("summary.qos_metrics."+level+"."+from)(rec))
 		}
 		if row[1] != nil {
 			rows = append(rows, row)

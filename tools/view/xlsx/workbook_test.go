@@ -179,16 +179,21 @@ func TestSummaryColumns(t *testing.T) {
 
 // What a result of the Python benchmark fills, ours fills, too: by the same keys.
 func TestPythonColumnsAreOurs(t *testing.T) {
-	// The storage tier of the fixture is written by demotions only, which are no operations: a
-	// second result has those.
+	// The fixture has too few samples for the last percentiles, and its storage tier is written by
+	// demotions only, which are no operations: a second result has both.
 	rec := record.New(1)
 	rec.Open(0, time.Second)
-	rec.Chunk(0, tiers.Storage, tiers.Prefill, tiers.Chunk{Op: tiers.Write, Bytes: 1 << 20})
-	rec.Operation(record.OpSample{Level: tiers.Storage, Op: tiers.Write, Bytes: 1 << 20,
-		Timing: tiers.Timing{Device: time.Millisecond, Host: time.Millisecond}})
+	for range 100_000 {
+		for op := range tiers.NumOps {
+			rec.Operation(record.OpSample{Level: tiers.Storage, Op: op, Bytes: 1 << 20,
+				Timing: tiers.Timing{Device: time.Millisecond, Host: time.Millisecond}})
+		}
+		rec.Request(record.RequestSample{})
+	}
 	path := filepath.Join(t.TempDir(), "kvcache_results_1.json")
 	require.NoError(t, record.Build(
-		record.Info{Result: result.Result{Benchmark: "MaxStorageStress"}}, rec).WriteJSON(path))
+		record.Info{Result: result.Result{Benchmark: "MaxStorageStress",
+			Tiers: []result.Tier{{Level: "storage"}}}}, rec).WriteJSON(path))
 
 	records, _ := read(t, load.Options{}, "../../load/testdata/option_2",
 		"../../load/testdata/python.json", path)
