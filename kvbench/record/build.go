@@ -30,6 +30,7 @@ func Build(info Info, rec *Recorder) *result.Result {
 	b.tiers()
 	b.requests()
 	b.lookups()
+	b.prompt()
 	b.blocks()
 	b.latency()
 	b.load()
@@ -101,6 +102,33 @@ func (b *builder) lookups() {
 		all.NotYetWritten += n.NotYetWritten
 	}
 	all.HitRate = units.Ratio(all.Hits, all.Hits+all.Misses)
+}
+
+// promptPurposes are the parts of prompts, in the order of result.PromptKinds.
+var promptPurposes = [len(result.PromptKinds)]workloads.Purpose{
+	workloads.ForPrefix, workloads.ForHistory, workloads.ForDecodeRead, workloads.ForBlock,
+	workloads.ForRetrieval, workloads.ForPrefill,
+}
+
+// prompt makes the hit ratio of tokens. Parts that no prompt had are left out.
+func (b *builder) prompt() {
+	if b.r.CompletionUnit != result.UnitRequest {
+		return
+	}
+	all := &result.Prompt{Requests: b.n.PromptRequests, RequestsHit: b.n.PromptHits,
+		RequestHitRatio: units.Ratio(b.n.PromptHits, b.n.PromptRequests),
+		ByKind:          make(map[string]result.PromptTokens)}
+	for i, p := range promptPurposes {
+		n := b.n.Prompt[p]
+		if n.Tokens == 0 {
+			continue
+		}
+		all.Add(n)
+		n.HitRatio = units.Ratio(n.Found, n.Tokens)
+		all.ByKind[result.PromptKinds[i]] = n
+	}
+	all.HitRatio = units.Ratio(all.Found, all.Tokens)
+	b.r.Prompt = all
 }
 
 // blocks makes the hit ratios of a block trace. The ideal is unknown as soon as it is of one

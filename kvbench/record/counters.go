@@ -29,6 +29,11 @@ type counters struct {
 	Blocks   result.BlockCache
 	Tiers    [tiers.NumKinds]result.Tier
 
+	// The prompts of requests: by purpose, ForPrefill being what is new; of how many, and how many
+	// of these found anything.
+	Prompt                     [workloads.NumPurposes]result.PromptTokens
+	PromptRequests, PromptHits int64
+
 	// Requests of each class, of which Load tells what became.
 	Completed [workloads.NumClasses]int64
 	Stages    [len(stageNames)]time.Duration

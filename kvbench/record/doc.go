@@ -12,6 +12,9 @@
 //	python.go      the keys of the Python benchmark
 //	judgement.go   what the load was limited by, what to doubt, whether the trial counts
 //
+// This package is large because counting and telling are two views of one set of numbers: what is
+// counted without being told, or told without being counted, is found where both stand together.
+//
 // A Recorder may be used by any number of goroutines: they meet in a shard's mutex at most. Build
 // is a function of its arguments and is called when the Recorder is at rest.
 package record

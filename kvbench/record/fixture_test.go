@@ -110,7 +110,11 @@ func fixtureRequest(r *Recorder, i int, at time.Duration) {
 		Data: int64(write.Generation)}
 	spent.EndToEnd = spent.Queue + int64(storage) + spent.Waits() + spent.Data + 1e6
 	r.Request(RequestSample{At: at, Shard: i, Class: class, Storage: storage, Time: spent,
-		GenerateTokens: 100 + i%50, ContextTokens: 2000})
+		GenerateTokens: 100 + i%50, ContextTokens: 2000,
+		Prompt: [workloads.NumPurposes]result.PromptTokens{
+			workloads.ForPrefill: {Tokens: 2000},
+			workloads.ForHistory: {Tokens: 1000, Found: int64(i % 3 * 500),
+				NotYetWritten: int64((2 - i%3) / 2 * 250)}}})
 }
 
 func fixtureLookups(r *Recorder, i int, at time.Duration) {
@@ -123,7 +127,7 @@ func fixtureLookups(r *Recorder, i int, at time.Duration) {
 	case i%400 == 2:
 		probe = Gone
 	}
-	r.Lookup(at, i, workloads.ForDecodeRead, probe)
+	r.Lookup(at, i, workloads.ForPrefill, probe) // of what the request wrote: no lookup
 	history := Hit
 	switch i % 8 {
 	case 0:
@@ -132,7 +136,7 @@ func fixtureLookups(r *Recorder, i int, at time.Duration) {
 		history = NotYetWritten
 	}
 	r.Lookup(at, i, workloads.ForHistory, history)
-	r.Lookup(at, i, workloads.ForPrefill, Miss) // counted, in no rate
+	r.Lookup(at, i, workloads.ForReread, Miss) // counted, in no rate
 	if i%5 == 0 {
 		r.Lookup(at, i, workloads.ForPrefix, Hit)
 		chunk(r, at, i, tiers.Storage, tiers.Read, tiers.Decode, 1<<20)

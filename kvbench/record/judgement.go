@@ -164,7 +164,8 @@ func (b *builder) simulation() {
 }
 
 // validation compares the run with the recorded one. It can only be judged when the run is built,
-// since the hit rate is one of the numbers.
+// since the hit rate is one of the numbers: a recorded request says whether it hit at all, so that
+// what is compared is the share of ours that found anything of their prompt, be it one token.
 func (b *builder) validation() {
 	b.r.Validation = result.NewValidation(b.r)
 	v, moved := b.r.Recording, &b.r.Summary.CacheStats
@@ -172,7 +173,7 @@ func (b *builder) validation() {
 		return
 	}
 	ratio := units.Ratio(moved.TotalReadBytes, moved.TotalWriteBytes)
-	if v.Judge(b.r.Lookups.HitRate, ratio); !v.Passed {
+	if v.Judge(b.r.Prompt.RequestHitRatio, ratio); !v.Passed {
 		b.warn("the run is not within %.0f %% of the recorded one in %s", 100*v.Tolerance, v.Trace)
 	}
 }

@@ -200,8 +200,9 @@ func (r *Recorder) Request(q RequestSample, ops ...OpSample) bool {
 	return true
 }
 
-// Lookup records what one decision about one key found: Hit, Miss and the others. Decisions for
-// ForPrefill and ForReread may be reported too, but they are no lookups and in no result.
+// Lookup records what one decision about one key found: Hit, Miss and the others. ForPrefill stands
+// for the entry that the request wrote itself and reads: no lookup, because it cannot miss, but the
+// Python benchmark's keys count it. Those for ForReread are in no result.
 func (r *Recorder) Lookup(at time.Duration, shard int, p workloads.Purpose,
 	found result.LookupCount) {
 	if s := r.enter(at, shard); s != nil {

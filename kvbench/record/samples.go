@@ -55,6 +55,8 @@ type RequestSample struct {
 
 	GenerateTokens int
 	ContextTokens  int
+	// What its prompt was made of and what of it was read, by purpose. ForPrefill is what is new.
+	Prompt [workloads.NumPurposes]result.PromptTokens
 
 	// Failed: one of its operations failed. It is counted apart and adds no latency and no tokens.
 	Failed bool

@@ -182,11 +182,27 @@ func (s *shard) request(q RequestSample) {
 	n.StorageLatencyNS += int64(q.Storage)
 	n.GenerationLatencyNS += t.Generation
 	s.n.Completed[q.Class]++
+	s.prompt(q.Prompt)
 	s.timeline.at(q.At).n[bucketRequests]++
 	s.hists.at(histClass + hist(q.Class)).Record(t.EndToEnd)
 	for i, ns := range [...]int64{t.Queue, int64(q.Storage), t.Context, t.Prefill, t.Decode,
 		t.Waits(), t.Generation, t.Rest, t.EndToEnd} {
 		s.hists.at(histQueue + hist(i)).Record(ns)
+	}
+}
+
+// prompt counts what a request asked for and found.
+func (s *shard) prompt(parts [workloads.NumPurposes]result.PromptTokens) {
+	var all result.PromptTokens
+	for i, p := range parts {
+		s.n.Prompt[i].Add(p)
+		all.Add(p)
+	}
+	if all.Tokens > 0 {
+		s.n.PromptRequests++
+	}
+	if all.Found > 0 {
+		s.n.PromptHits++
 	}
 }
 

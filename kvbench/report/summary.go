@@ -392,33 +392,37 @@ func moved(r *result.Result) Table {
 	return t
 }
 
-// cache is how often what was looked for was there, by the kind of the lookup. Requests that
-// overtook the turn before them are told apart: no cache could have had their history.
+// cache is how much of the prompts was found, and of what: what of them is new can never be. Turns
+// that overtook the one before them are told apart: no cache could have had their history.
 func (s *summary) cache() {
-	l := s.Lookups
-	if l.Hits+l.Misses+l.NotYetWritten == 0 {
+	p := s.Prompt
+	if p == nil || p.Tokens == 0 {
 		return
 	}
-	line := fmt.Sprintf("%s hits, %s misses of lookups: hit rate %s", count(l.Hits),
-		count(l.Misses), percent(l.HitRate))
-	if kinds := kinds(l); kinds != "" {
+	line := fmt.Sprintf("%s of %s prompt tokens found", percent(p.HitRatio), count(p.Tokens))
+	if kinds := promptKinds(p); kinds != "" {
 		line += " (" + kinds + ")"
 	}
-	if l.NotYetWritten > 0 {
-		line += fmt.Sprintf("; %s asked before they were written", count(l.NotYetWritten))
+	if p.NotYetWritten > 0 {
+		line += fmt.Sprintf("; %s of turns that were not written yet", count(p.NotYetWritten))
 	}
 	s.put("cache", line)
 }
 
-// kinds are the hit rates of each kind of lookup.
-func kinds(l result.Lookups) string {
-	var rates []string
-	for _, k := range result.LookupKinds {
-		if n := l.ByKind[k]; n.Hits+n.Misses > 0 {
-			rates = append(rates, strings.ReplaceAll(k, "_", "-")+" "+percent(n.HitRate))
+// promptKinds are the hit ratios of each part of the prompts, and how much of them is new.
+func promptKinds(p *result.Prompt) string {
+	var parts []string
+	for _, k := range result.PromptKinds {
+		n, some := p.ByKind[k]
+		switch {
+		case !some:
+		case k == "new":
+			parts = append(parts, percent(units.Ratio(n.Tokens, p.Tokens))+" are new")
+		default:
+			parts = append(parts, strings.ReplaceAll(k, "_", "-")+" "+percent(n.HitRatio))
 		}
 	}
-	return strings.Join(rates, ", ")
+	return strings.Join(parts, ", ")
 }
 
 // blocks are the hits of a block trace, what they saved, and the operations that they took.

@@ -21,6 +21,7 @@ type job struct {
 	plan    []workloads.Op
 	intent  []int        // plan index -> index of its key's intent
 	intents []cache.Want // distinct keys in order of first use
+	prompt  prompt
 	lease   cache.Lease
 	written bool                 // the source was told that the own entry is settled
 	absent  bool                 // the own entry could not be had: nothing to decode
@@ -159,6 +160,7 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 		}
 		j.intent = append(j.intent, at)
 	}
+	j.prompt.ask(r, j.plan, j.intent)
 	d.inflight[j] = struct{}{}
 	d.classes[r.Class].started++
 	j.lease.Prefix = len(r.Blocks) > 0
@@ -364,7 +366,7 @@ func (d *dispatcher) done(j *job, cut bool) {
 	if d.deciding {
 		d.cond.Broadcast() // Signal may wake another than the one who decides
 	}
-	j.sample.At = d.Clock.Now()
+	j.sample.At, j.sample.Prompt = d.Clock.Now(), j.prompt.tokens()
 	j.sample.Time.EndToEnd = int64(j.sample.At - j.arrived)
 	if !cut && !d.Rec.Request(j.sample) && d.opened {
 		cut, d.closed = true, true

@@ -13,18 +13,18 @@ import (
 	"kvbench/kvbench/report"
 )
 
-// A run is compared with a recorded one: the small trace hits 92 of 258 blocks.
+// A run is compared with a recorded one by the requests that find something: 46 of 60 of the small
+// trace, 0.767.
 func TestValidationTrace(t *testing.T) {
 	for _, c := range []struct {
 		text   string
 		passed bool
 		says   string
 	}{
-		// 0.333: 7 % off
-		{`[{"cache_hit": true}, {"cache_hit": false}, {"cache_hit": false}]`, false, "not within"},
-		// 0.35
-		{"[" + strings.Repeat(`{"cache_hit": true}, `, 7) + strings.Repeat(`{"cache_hit": false}, `,
-			12) + `{"cache_hit": false}]`, true, "within"},
+		// 0.667: 15 % off
+		{`[{"cache_hit": true}, {"cache_hit": true}, {"cache_hit": false}]`, false, "not within"},
+		// 0.75
+		{"[" + strings.Repeat(`{"cache_hit": true}, `, 3) + `{"cache_hit": false}]`, true, "within"},
 		{`[{"read_bytes": 1000, "write_bytes": 1}]`, false, "not within"},
 	} {
 		path := filepath.Join(t.TempDir(), "v.json")

@@ -107,6 +107,7 @@ func (w *worker) readIfPresent(ctx context.Context, op *workloads.Op, at int) er
 	case out == cache.Pending && op.Purpose == workloads.ForHistory && w.load.cfg.Overtaking:
 		// The turn has overtaken its predecessor: nothing to wait for.
 		w.lookup(op, record.NotYetWritten)
+		w.job.prompt.early(at)
 		return nil
 	}
 	_, ok, err := w.read(ctx, op, at)
@@ -180,10 +181,14 @@ func (w *worker) blocks(ctx context.Context, at int) (n int, err error) {
 // lookup counts how the cache answered a question for one key: the plan asks some questions only to
 // get its bytes, which are operations and no lookups.
 func (w *worker) lookup(op *workloads.Op, found result.LookupCount) {
-	if op.Purpose == workloads.ForReread || op.Purpose == workloads.ForBlock {
+	purpose := op.Purpose
+	switch {
+	case purpose == workloads.ForReread || purpose == workloads.ForBlock:
 		return // an operation, or decided and counted with its request
+	case purpose == workloads.ForDecodeRead && w.job.req.Kind != workloads.DecodeOnly:
+		purpose = workloads.ForPrefill // the request wrote it itself
 	}
-	w.load.env.Rec.Lookup(w.load.env.Clock.Now(), w.id, op.Purpose, found)
+	w.load.env.Rec.Lookup(w.load.env.Clock.Now(), w.id, purpose, found)
 }
 
 // read reads intent at, or the n blocks from it on that lie side by side; false means that
@@ -196,6 +201,9 @@ func (w *worker) read(ctx context.Context, op *workloads.Op, at int) (n int, ok 
 		return n, false, nil
 	}
 	ok, err = w.record(ctx, op, tiers.Read, tiers.Decode, n, res, err)
+	if ok {
+		w.job.prompt.found(at, n)
+	}
 	if ok && w.job.lease.Outcome(at) == cache.Pending {
 		w.lookup(op, record.Pending)
 	} else if ok {

@@ -57,7 +57,7 @@ func (r *Result) Metrics() []Metric {
 		add("e2e-p95-ns", number(v))
 	}
 	if r.CompletionUnit != UnitOperation {
-		add("hit-ratio", r.Lookups.HitRate)
+		r.hitRatios(add)
 		add("served-ratio", r.Load["total"].ServedRatio)
 	}
 	if s := r.Autoscaler; s != nil {
@@ -71,6 +71,19 @@ func (r *Result) Metrics() []Metric {
 	add("device-read-ratio", r.DeviceWitness.ReadRatio)
 	add("ceiling-ratio", r.CeilingRatio)
 	return out
+}
+
+// hitRatios adds what was found in the cache. Blocks are what a block trace is compared by.
+func (r *Result) hitRatios(add func(unit string, v *float64)) {
+	switch {
+	case r.BlockCache != nil:
+		add("hit-ratio", r.BlockCache.HitRatio)
+		add("token-hit-ratio", r.BlockCache.TokenHitRatio)
+	case r.Prompt != nil:
+		add("hit-ratio", r.Prompt.HitRatio)
+	case Format(r.SchemaVersion) == "1":
+		add("hit-ratio", r.Lookups.HitRate) // of lookups, those that cannot miss among them
+	}
 }
 
 // storageLevel names the tier whose numbers are on the line: the storage tier, and of a benchmark

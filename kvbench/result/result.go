@@ -79,6 +79,7 @@ type Result struct {
 	Requests        RequestTotals           `json:"requests"`
 	Load            map[string]ClassOutcome `json:"load"` // by class, and "total"
 	Lookups         Lookups                 `json:"lookups"`
+	Prompt          *Prompt                 `json:"prompt"`      // null: format 1, or no requests
 	BlockCache      *BlockCache             `json:"block_cache"` // of block traces
 	Tiers           []Tier                  `json:"tiers"`
 	FirstReads      ReadKind                `json:"first_reads"`

@@ -1,0 +1,83 @@
+package requests
+
+import (
+	"kvbench/kvbench/result"
+	"kvbench/workloads"
+)
+
+// prompt is what the model reads for a request, piece by piece in the order of their positions: the
+// common prefix, history, retrieved chunks, what is new. A piece that was read from a tier is found
+// and need not be computed.
+//
+// A request that only decodes asks for an entry that was written before; of any other the own entry
+// is what is new, and reading back what it has just written asks for nothing. Blocks cover the
+// input up to a last part that no block holds: that is new, too.
+//
+// Its memory is reused from request to request; it is its worker's own.
+type prompt struct {
+	pieces []piece
+	of     []int // of an intent its piece, -1 for none
+}
+
+type piece struct {
+	purpose workloads.Purpose
+	tokens  int
+	found   bool
+	early   bool // its turn is not written yet
+}
+
+// ask starts the prompt of a planned request; intent has the intent of each operation.
+func (p *prompt) ask(r *workloads.Request, plan []workloads.Op, intent []int) {
+	p.pieces, p.of = p.pieces[:0], p.of[:0]
+	fresh, rest := -1, 0
+	for i, op := range plan {
+		at := intent[i]
+		for len(p.of) <= at {
+			p.of = append(p.of, -1)
+		}
+		switch {
+		case op.Purpose == workloads.ForPrefill:
+			fresh, rest = at, op.Tokens
+		case op.Purpose != workloads.ForReread &&
+			(op.Purpose != workloads.ForDecodeRead || r.Kind == workloads.DecodeOnly):
+			p.of[at] = len(p.pieces)
+			p.pieces = append(p.pieces, piece{purpose: op.Purpose, tokens: op.Tokens})
+			if op.Purpose == workloads.ForBlock {
+				rest -= op.Tokens
+			}
+		}
+	}
+	if rest < 0 {
+		rest += r.ContextTokens
+	}
+	if fresh >= 0 || rest > 0 {
+		p.pieces = append(p.pieces, piece{purpose: workloads.ForPrefill, tokens: max(rest, 0)})
+	}
+}
+
+// found notes that the n intents from at on were read.
+func (p *prompt) found(at, n int) {
+	for _, i := range p.of[at : at+n] {
+		if i >= 0 {
+			p.pieces[i].found = true
+		}
+	}
+}
+
+// early notes that an intent is of a turn that is not written yet.
+func (p *prompt) early(at int) { p.pieces[p.of[at]].early = true }
+
+// tokens sums the pieces up by purpose.
+func (p *prompt) tokens() (all [workloads.NumPurposes]result.PromptTokens) {
+	for _, part := range p.pieces {
+		n, tokens := &all[part.purpose], int64(part.tokens)
+		n.Tokens += tokens
+		if part.found {
+			n.Found += tokens
+		}
+		if part.early {
+			n.NotYetWritten += tokens
+		}
+	}
+	return all
+}
