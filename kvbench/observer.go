@@ -52,6 +52,7 @@ func (o *observer) Demoted(tag cache.Tag, ob tiers.Object, from, to tiers.Kind, 
 }
 
 func (o *observer) Deleted(tag cache.Tag, ob tiers.Object, l tiers.Kind, took time.Duration) {
+	o.Succeeded(1)
 	o.Rec.Delete(o.Clock.Now(), tag.Shard, l, ob.Size, took)
 	if o.sim != nil && o.sim.Deletes {
 		o.row(iotrace.Delete, ob, l, tiers.Evict)
@@ -74,15 +75,15 @@ func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, op tiers
 	if mismatch, ok := errors.AsType[*content.MismatchError](err); ok {
 		s.Errno, s.Offset = "mismatch", new(mismatch.Offset)
 	}
-	o.Rec.Failure(s)
-	failed := o.Rec.Failed()
+	now := o.Clock.Now()
+	o.Rec.Failure(now, s)
+	failed, all := o.Rec.Failed(now)
 	switch {
 	case s.Fatal:
 		o.Fail(fmt.Errorf("%s of %s on the %s tier: %w (%s)", op, ob.Key, l, err, why),
 			result.EndedByError)
 	// The one-percent rule of spec 12, once there are enough failures to speak of a share.
-	// Failures count from the load's beginning, so the operations do, too.
-	case failed >= 10 && failed*100 > o.succeeded.Load()+failed:
+	case failed >= 10 && failed*100 > all:
 		o.Fail(fmt.Errorf("more than 1 %% of the operations failed, the last one: %s of %s on "+
 			"the %s tier: %w", op, ob.Key, l, err), result.EndedByError)
 	}

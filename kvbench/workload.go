@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"kvbench/kvbench/group"
@@ -78,8 +77,7 @@ type Env struct {
 	// Simulated: no byte is moved, and what Prepare does takes no time.
 	Simulated bool
 
-	succeeded atomic.Int64 // operations of the whole load, warm-up included
-	trial     *trial
+	trial *trial
 }
 
 // trial is one run of one workload. It lives from Run's call to its return. Wall and
@@ -170,7 +168,7 @@ func (e *Env) Rest(ctx context.Context) error {
 
 // Succeeded counts operations that the cache does not report by itself: more than one
 // percent of failures among all ends the trial.
-func (e *Env) Succeeded(operations int64) { e.succeeded.Add(operations) }
+func (e *Env) Succeeded(operations int64) { e.Rec.Succeeded(e.Clock.Now(), operations) }
 
 // Show looks at the free space, whose end ends the trial, and shows a stage of the
 // preparation on the live line. It is called about once a second.

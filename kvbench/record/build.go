@@ -70,7 +70,9 @@ func (b *builder) describe() {
 func (b *builder) requests() {
 	r := b.r
 	r.Requests = b.n.Requests
-	r.Requests.FailedOperations, r.Requests.OldestCancelledNS = b.rec.Failed(), b.oldest
+	r.Requests.FailedOperations = b.rec.failures.total.Load()
+	r.Requests.FailedInWindow = b.rec.window.failed.Load()
+	r.Requests.OldestCancelledNS = b.oldest
 	for _, t := range b.n.Tiers {
 		r.FirstReads.Add(t.FirstReads)
 		r.ReReads.Add(t.ReReads)

@@ -174,7 +174,7 @@ func TestFailuresDecideTheStatus(t *testing.T) {
 			rec.Request(RequestSample{})
 		}
 		for range bad {
-			rec.Failure(result.ErrorSample{Tier: "storage", Operation: "write", Errno: "EIO",
+			rec.Failure(0, result.ErrorSample{Tier: "storage", Operation: "write", Errno: "EIO",
 				Key: "u1/c0/t1", Offset: new(int64(4096)), Message: "closed", Fatal: fatal})
 		}
 		return Build(infoOf(result.Result{Division: division}), rec)
@@ -188,6 +188,54 @@ func TestFailuresDecideTheStatus(t *testing.T) {
 	assert.Contains(t, fatal.Error, "u1/c0/t1 at offset 4096")
 	assert.Len(t, run(result.DivisionOpen, 10000, 20, false).ErrorSamples, maxFailureSample)
 	assert.Equal(t, "u1", result.ErrorSample{Key: "u1"}.Where())
+}
+
+// Failures are compared with the operations of their own time: those of a warm-up of many neither
+// hide behind nor spoil a window of few. Demotions and deletions are operations.
+func TestFailuresAreComparedWithTheirLike(t *testing.T) {
+	const window, warmup = 0, 2 * time.Second // a moment of each
+	run := func(f func(*Recorder)) *result.Result {
+		rec := openRecorder(1, time.Second)
+		for range 500 {
+			rec.Operation(OpSample{Level: tiers.Storage, Op: tiers.Read, Bytes: 1,
+				Timing: tiers.Timing{Device: 1}})
+			rec.Request(RequestSample{})
+		}
+		f(rec)
+		return Build(infoOf(result.Result{Division: result.DivisionOpen}), rec)
+	}
+	fail := func(rec *Recorder, at time.Duration, n int) {
+		for range n {
+			rec.Failure(at, result.ErrorSample{Tier: "storage", Operation: "write", Errno: "EIO"})
+		}
+	}
+	r := run(func(rec *Recorder) {
+		rec.Succeeded(warmup, 100000)
+		fail(rec, warmup, 12)
+	})
+	assert.Equal(t, result.StatusComplete, r.Status, "12 of 100,000, and none of 500")
+	assert.EqualValues(t, []int64{12, 0},
+		[]int64{r.Requests.FailedOperations, r.Requests.FailedInWindow})
+	r = run(func(rec *Recorder) {
+		rec.Succeeded(warmup, 100000)
+		fail(rec, window, 12)
+	})
+	assert.Equal(t, result.StatusFailed, r.Status)
+	assert.Contains(t, r.Error, "12 of 512 operations of the window failed")
+	r = run(func(rec *Recorder) {
+		rec.Succeeded(warmup, 100)
+		fail(rec, warmup, 2)
+	})
+	assert.Equal(t, result.StatusFailed, r.Status)
+	assert.Contains(t, r.Error, "2 of 102 operations before and after the window failed")
+	r = run(func(rec *Recorder) {
+		fail(rec, window, 12)
+		for range 500 {
+			rec.Delete(window, 0, tiers.Storage, 1, 1)
+			rec.Demote(window, 0, tiers.CPU, tiers.Storage, 1)
+		}
+	})
+	assert.Equal(t, result.StatusComplete, r.Status, "12 of 2,012: %s", r.Error)
 }
 
 func TestTheClosedDivisionAllowsNoFailure(t *testing.T) {

@@ -45,7 +45,7 @@ func fixtureRecorder() *Recorder {
 		Level: tiers.Storage, Op: tiers.Write,
 		Bytes: 300 << 20, Timing: tiers.Timing{Device: 700 * time.Millisecond}, Partial: true})
 	for i := range 3 {
-		r.Failure(result.ErrorSample{Tier: "storage", Operation: "read", Errno: "ETIMEDOUT",
+		r.Failure(fixtureStart, result.ErrorSample{Tier: "storage", Operation: "read", Errno: "ETIMEDOUT",
 			Key: fmt.Sprintf("u%d/c0/t1", i), Offset: new(int64(2 << 20)),
 			Message: "read: connection timed out"})
 	}

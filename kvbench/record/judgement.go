@@ -231,19 +231,29 @@ func (b *builder) status() {
 		}
 		r.Error = cmp.Or(r.Error, fmt.Sprintf(format, args...))
 	}
-	_, all := b.moved()
-	failed := r.Requests.FailedOperations
-	all += failed
 	for _, e := range r.ErrorSamples {
 		if e.Fatal {
 			fail("%s %s of %s: %s", e.Tier, e.Operation, e.Where(), e.Message)
 			r.Status = result.StatusFailed
 		}
 	}
-	if share := units.Ratio(failed, all); units.OrZero(share) > failedShare {
-		fail("%d of %d operations failed (%s, at most %s may), most often %s", failed, all,
-			units.Percent(share), units.Share.Text(failedShare), r.Errors[0])
-	} else if failed > 0 && r.Division == result.DivisionClosed {
+	// Failures of the window are compared with its operations, those around it with the others: a
+	// long warm-up neither hides the ones nor adds its own to them.
+	judge := func(failed, all int64, where string) {
+		if share := units.Ratio(failed, all); units.OrZero(share) > failedShare {
+			fail("%d of %d operations %s failed (%s, at most %s may), most often %s", failed, all,
+				where, units.Percent(share), units.Share.Text(failedShare), r.Errors[0])
+		}
+	}
+	_, inside := b.moved()
+	for _, t := range r.Tiers {
+		inside += t.Deleted.Entries
+	}
+	failed, around := r.Requests.FailedInWindow, &b.rec.around
+	judge(failed, failed+inside, "of the window")
+	failed = around.failed.Load()
+	judge(failed, failed+around.good.Load(), "before and after the window")
+	if failed := r.Requests.FailedOperations; failed > 0 && r.Division == result.DivisionClosed {
 		fail("%s failed and the closed division allows none, most often %s",
 			units.Plural(failed, "operation"), r.Errors[0])
 	}

@@ -35,6 +35,8 @@ type Recorder struct {
 	Timeless, Rounds bool
 
 	failures failures
+	// How operations ended in the window, and around it.
+	window, around ends
 }
 
 // never is when a window opens and ends that is not open.
@@ -266,10 +268,40 @@ func (r *Recorder) Retry(at time.Duration, shard int) {
 	}
 }
 
-// Failure counts a failed operation and keeps the first ten, whether or not the window is open: a
-// run never loses an error. Its Errno is symbolic, "EIO", or "mismatch" for verification; none
-// counts as "other".
-func (r *Recorder) Failure(e result.ErrorSample) { r.failures.add(e) }
+// Failure counts an operation that failed at a moment and keeps the first ten, whether or not the
+// window is open: a run never loses an error. Its Errno is symbolic, "EIO", or "mismatch" for
+// verification; none counts as "other".
+func (r *Recorder) Failure(at time.Duration, e result.ErrorSample) {
+	r.failures.add(e)
+	r.ended(at).failed.Add(1)
+}
+
+// Succeeded counts operations that came to a good end at a moment, whether or not the window is
+// open: those of requests, demotions (two each) and deletions. Failures are compared with them.
+func (r *Recorder) Succeeded(at time.Duration, operations int64) {
+	r.ended(at).good.Add(operations)
+}
+
+// ends counts how operations ended.
+type ends struct{ good, failed atomic.Int64 }
+
+// ended are those of the window, or those of what lies around it: fill, warm-up, and what was in
+// flight at its end.
+func (r *Recorder) ended(at time.Duration) *ends {
+	if r.inside(at) {
+		return &r.window
+	}
+	return &r.around
+}
+
+// Failed returns how many operations failed of all that ended so far in the phase that a moment
+// belongs to: the window, or what lies around it. Like is compared with like: a window of few
+// operations cannot hide behind a long warm-up, nor be failed by it.
+func (r *Recorder) Failed(at time.Duration) (failed, all int64) {
+	n := r.ended(at)
+	failed = n.failed.Load()
+	return failed, n.good.Load() + failed
+}
 
 // Gauge notes queue and fill at a moment of the window.
 func (r *Recorder) Gauge(at time.Duration, g Gauge) {
@@ -282,7 +314,7 @@ func (r *Recorder) Gauge(at time.Duration, g Gauge) {
 // Counters returns a snapshot for the progress line. It locks every shard in turn for a few
 // additions.
 func (r *Recorder) Counters() Live {
-	v := Live{Failures: r.Failed()}
+	v := Live{Failures: r.failures.total.Load()}
 	r.each(func(s *shard) {
 		for l, t := range s.n.Tiers {
 			v.Bytes[l][tiers.Read] += t.Read.Bytes
@@ -313,6 +345,3 @@ func (r *Recorder) P95(l tiers.Kind, op tiers.Op) *float64 {
 	r.each(func(s *shard) { all.Merge(s.hists[ofOp(l, op, histIO)]) })
 	return all.PercentileMS(0.95)
 }
-
-// Failed returns the number of failures so far, for the engine's one-percent rule.
-func (r *Recorder) Failed() int64 { return r.failures.total.Load() }

@@ -101,7 +101,7 @@ func TestRecorderFromManyGoroutines(t *testing.T) {
 				at := time.Duration(i) * time.Second
 				fixtureRequest(r, w, at)
 				r.Gauge(at, Gauge{Queued: 1})
-				r.Failure(result.ErrorSample{Errno: "EIO"})
+				r.Failure(at, result.ErrorSample{Errno: "EIO"})
 				if i%50 == 0 {
 					r.Counters()
 				}

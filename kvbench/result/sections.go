@@ -72,7 +72,8 @@ type RequestTotals struct {
 	StorageLatencyNS    int64 `json:"storage_latency_ns"`    // summed over requests
 	GenerationLatencyNS int64 `json:"generation_latency_ns"` // likewise
 	Operations          int64 `json:"operations"`            // demotions not among them
-	FailedOperations    int64 `json:"failed_operations"`
+	FailedOperations    int64 `json:"failed_operations"`     // of the whole run
+	FailedInWindow      int64 `json:"failed_operations_in_window"`
 	RetriedOperations   int64 `json:"retried_operations"`
 	// in flight at the deadline: bytes of finished chunks count, they do not
 	CancelledOperations int64 `json:"cancelled_operations"`
