@@ -84,8 +84,12 @@ func TestThrottleLoop(t *testing.T) {
 	// The kernel lets a slice of 100 ms pass at once.
 	assert.Greater(t, time.Since(start), 140*time.Millisecond, "8 MiB at 32 MiB/s")
 
-	bytes, err := os.ReadFile(filepath.Join(th.group, "blkio.throttle.io_service_bytes"))
+	file, counted := "blkio.throttle.io_service_bytes", "Read %d\n"
+	if th.unified {
+		file, counted = "io.stat", "rbytes=%d "
+	}
+	bytes, err := os.ReadFile(filepath.Join(th.group, file))
 	require.NoError(t, err)
-	assert.Contains(t, string(bytes), fmt.Sprintf("%d:%d Read %d\n", l.Major, l.Minor, size),
+	assert.Contains(t, string(bytes), fmt.Sprintf("%d:%d "+counted, l.Major, l.Minor, size),
 		"all of it went through the group")
 }

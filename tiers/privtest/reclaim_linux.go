@@ -22,8 +22,10 @@ func reclaim() {
 	for _, base := range abandoned(os.TempDir()) {
 		_ = dismantle(base)
 	}
-	for _, group := range abandoned(blkio) {
-		_ = os.Remove(group)
+	if parent, _, err := throttling(cgroups); err == nil {
+		for _, group := range abandoned(parent) {
+			_ = os.Remove(group)
+		}
 	}
 }
 

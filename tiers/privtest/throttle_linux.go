@@ -1,54 +1,111 @@
 package privtest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 )
 
-// blkio is the hierarchy of cgroup v1 that can throttle. Version 2 could do the same (io.max) but
-// only where the io controller is handed down to children, which a test should not rearrange.
-const blkio = "/sys/fs/cgroup/blkio"
+// cgroups is where the kernel's control groups are mounted.
+const cgroups = "/sys/fs/cgroup"
 
 // Throttle is a cgroup whose processes are slowed down on one device.
-type Throttle struct{ group string }
+type Throttle struct {
+	group   string
+	unified bool // cgroup v2
+}
 
 // ThrottleLoop limits what processes may read from and write to the loop device, in bytes per
 // second; 0 is no limit. It holds for direct I/O and for reads; buffered writes are written back by
-// the kernel in the name of nobody. Processes join with Add, or with AddSelf as the first words of
-// a shell command. The cgroup is removed at the end of the test, and those in it go back to where
-// new processes are.
+// the kernel, with cgroup v1 in the name of nobody. Processes join with Add, or with AddSelf as the
+// first words of a shell command. The cgroup is removed at the end of the test, and those in it go
+// back to where new processes are.
 func ThrottleLoop(t testing.TB, l *Loop, readBps, writeBps int64) *Throttle {
 	t.Helper()
 	Root(t)
-	if _, err := os.Stat(filepath.Join(blkio, "blkio.throttle.read_bps_device")); err != nil {
-		Need(t, fmt.Errorf("throttling needs cgroup v1 blkio: %w", err))
+	th, err := throttle(cgroups, l, readBps, writeBps)
+	if th != nil {
+		t.Cleanup(func() {
+			if err := th.remove(); err != nil {
+				t.Errorf("remove the throttled cgroup: %v", err)
+			}
+		})
 	}
-	group, err := os.MkdirTemp(blkio, ownPrefix())
 	Need(t, err)
-	th := &Throttle{group: group}
-	t.Cleanup(func() {
-		if err := th.remove(); err != nil {
-			t.Errorf("remove the throttled cgroup: %v", err)
-		}
-	})
-	for file, bps := range map[string]int64{"blkio.throttle.read_bps_device": readBps,
-		"blkio.throttle.write_bps_device": writeBps} {
+	return th
+}
+
+// throttle makes a group with limits below the mount point of the control groups. With an error it
+// may have been made already.
+func throttle(root string, l *Loop, readBps, writeBps int64) (*Throttle, error) {
+	parent, unified, err := throttling(root)
+	if err != nil {
+		return nil, err
+	}
+	group, err := os.MkdirTemp(parent, ownPrefix())
+	if err != nil {
+		return nil, err
+	}
+	rules := map[string]string{}
+	limit := func(file, key string, bps int64) {
 		if bps > 0 {
-			rule := fmt.Sprintf("%d:%d %d", l.Major, l.Minor, bps)
-			Need(t, os.WriteFile(filepath.Join(group, file), []byte(rule), 0))
+			if rules[file] == "" {
+				rules[file] = fmt.Sprintf("%d:%d", l.Major, l.Minor)
+			}
+			rules[file] += fmt.Sprintf(" %s%d", key, bps)
 		}
 	}
-	return th
+	if unified {
+		limit("io.max", "rbps=", readBps)
+		limit("io.max", "wbps=", writeBps)
+	} else {
+		limit(v1Read, "", readBps)
+		limit(v1Write, "", writeBps)
+	}
+	for file, rule := range rules {
+		err = errors.Join(err, os.WriteFile(filepath.Join(group, file), []byte(rule), 0o644))
+	}
+	return &Throttle{group, unified}, err
+}
+
+// The limits of cgroup v1.
+const (
+	v1Read  = "blkio.throttle.read_bps_device"
+	v1Write = "blkio.throttle.write_bps_device"
+)
+
+// throttling finds the hierarchy that can throttle, and in it the group below which others may be
+// made: blkio of version 1, else version 2 where its io controller is not in use by version 1. That
+// is handed down to children if it is not yet, which takes nothing from anybody, and stays so.
+func throttling(root string) (parent string, unified bool, err error) {
+	blkio := filepath.Join(root, "blkio")
+	if _, err := os.Stat(filepath.Join(blkio, v1Read)); err == nil {
+		return blkio, false, nil
+	}
+	has := func(file string) bool {
+		return slices.Contains(strings.Fields(readLine(filepath.Join(root, file))), "io")
+	}
+	if !has("cgroup.controllers") {
+		return "", false, fmt.Errorf("throttling needs blkio of cgroup v1 or io of v2 in %s", root)
+	}
+	if !has("cgroup.subtree_control") {
+		err = os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+io"), 0o644)
+		if err != nil {
+			err = fmt.Errorf("hand the io controller of cgroup v2 down: %w", err)
+		}
+	}
+	return root, true, err
 }
 
 // Add moves a whole process, all threads of it, into the throttled group.
 func (th *Throttle) Add(t testing.TB, pid int) {
 	t.Helper()
-	if err := os.WriteFile(th.procs(), []byte(strconv.Itoa(pid)), 0); err != nil {
+	if err := os.WriteFile(th.procs(), []byte(strconv.Itoa(pid)), 0o644); err != nil {
 		t.Fatalf("throttle process %d: %v", pid, err)
 	}
 }
@@ -67,7 +124,7 @@ func (th *Throttle) remove() error {
 	}
 	for pid := range strings.FieldsSeq(string(inside)) {
 		// A process that has just ended cannot be moved and need not be.
-		_ = os.WriteFile(filepath.Join(blkio, "cgroup.procs"), []byte(pid), 0)
+		_ = os.WriteFile(filepath.Join(filepath.Dir(th.group), "cgroup.procs"), []byte(pid), 0o644)
 	}
 	return os.Remove(th.group)
 }
