@@ -1,6 +1,8 @@
 package buffer
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -26,4 +28,43 @@ AnonHugePages:         0 kB
 	assert.EqualValues(t, 6<<20, got)
 	_, err = parseSmaps(strings.NewReader("AnonHugePages: many kB\n"), 0, 1)
 	assert.Error(t, err)
+}
+
+// An arena is whole huge pages that the kernel was asked for, whether or not it has any to give.
+func TestArenasAreMadeForHugePages(t *testing.T) {
+	if RaceEnabled {
+		t.Skip("under the race detector arenas lie on the heap")
+	}
+	const size = 3*HugePage + PageSize
+	a, err := NewArena(size)
+	require.NoError(t, err)
+	mem := a.Bytes()
+	require.Len(t, mem, size)
+	assert.Zero(t, address(mem)%HugePage)
+	Touch(mem)
+	mem[size-1] = 1
+	if a.reason != "" { // of the machine, which may have them switched off
+		assert.Equal(t, a.reason, a.HugePages())
+		assert.NoError(t, a.Close())
+		t.Skip("no huge pages here: " + a.reason)
+	}
+	smaps, err := os.ReadFile("/proc/self/smaps")
+	require.NoError(t, err)
+	var asked bool // of the mapping that is being read
+	for line := range strings.Lines(string(smaps)) {
+		var lo, hi uintptr
+		if n, _ := fmt.Sscanf(line, "%x-%x ", &lo, &hi); n == 2 {
+			asked = lo <= address(mem) && address(mem) < hi
+		}
+		if strings.HasPrefix(line, "VmFlags:") && asked {
+			assert.Contains(t, strings.Fields(line), "hg", "madvise(MADV_HUGEPAGE)")
+		}
+	}
+	assert.Regexp(t, `^\d+ of 6 MiB in huge pages$`, a.HugePages())
+	huge, err := hugeBytes(mem)
+	require.NoError(t, err)
+	assert.LessOrEqual(t, huge, int64(size))
+	require.NoError(t, a.Close())
+	require.NoError(t, a.Close())
+	assert.Nil(t, a.Bytes())
 }
