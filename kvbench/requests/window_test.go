@@ -102,7 +102,7 @@ func TestTheEndOfTheInputEndsTheWindow(t *testing.T) {
 	assert.EqualValues(t, 41, r.Input.Rows, "of the file, however often it was read")
 	assert.EqualValues(t, 1, r.Input.Malformed)
 	assert.EqualValues(t, 2, r.Input.Cycles)
-	assert.EqualValues(t, 80, r.Load["responsive"].Offered)
+	assert.EqualValues(t, 80, r.Load["total"].Offered)
 }
 
 func TestASourceThatFailsToOpenHasAFailedResult(t *testing.T) {

@@ -2,6 +2,7 @@
 //
 //	trace.go      Config, Trace: New, Take; a row becomes a request; Account: what has arrived,
 //	              counted by a second rowStream; what a cache without bounds would find of blocks
+//	queue.go      requests that wait: the most urgent of those that have arrived goes first
 //	sessions.go   conversations: which turn waits for which entry
 //	stream.go     rowStream: files and cycles, row after row, with constant memory
 //	schedule.go   schedule: recorded times into arrivals: speed, rate, start, seams between files

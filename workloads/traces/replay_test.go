@@ -97,7 +97,7 @@ func replay(t *testing.T, d *datadriven.TestData, dir string) string {
 	if err := s.Err(); err != nil {
 		fmt.Fprintf(&b, "error: %v\n", err)
 	}
-	load := s.Account(time.Hour)[workloads.Responsive]
+	load := total(s.Account(time.Hour))
 	assert.EqualValues(t, len(rs), load.Offered, "what was passed over was never offered")
 	assert.Zero(t, load.Queued)
 	return b.String()

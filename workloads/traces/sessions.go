@@ -1,8 +1,6 @@
 package traces
 
 import (
-	"slices"
-
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"kvbench/workloads"
@@ -19,8 +17,10 @@ type session struct {
 	conversation int
 	history      []workloads.Entry // elements are shared with requests and only appended to
 
-	// busy: a request of it was handed out, or is about to be, and its entry is not written yet.
-	busy bool
+	// busy: a turn may be taken, or was and its entry is not written yet. Those after it wait in
+	// turns.
+	busy  bool
+	turns []*workloads.Request
 }
 
 // newSessions knows no conversation.
@@ -52,29 +52,9 @@ func sessionOf(r *workloads.Request) *session {
 	return c
 }
 
-// maxDeferred bounds the turns that wait for their predecessors; beyond it the replay waits as a
-// whole.
-const maxDeferred = 1024
-
-// takeFreed takes the earliest deferred turn that may start. Deferred turns are older than every
-// row not read yet, and in order, so that the first one of a session is the one to go on with.
-func (t *Trace) takeFreed() *workloads.Request {
-	if !t.freed {
-		return nil
-	}
-	i := slices.IndexFunc(t.deferred, func(r *workloads.Request) bool { return !sessionOf(r).busy })
-	if i < 0 {
-		t.freed = false
-		return nil
-	}
-	r := t.deferred[i]
-	t.deferred = slices.Delete(t.deferred, i, i+1)
-	return r
-}
-
 // Written implements Source: the next turn of the conversation may start, in the order of the rows.
 func (t *Trace) Written(r *workloads.Request) {
 	if c := sessionOf(r); c != nil {
-		c.busy, t.freed = false, true
+		t.queue.written(c)
 	}
 }

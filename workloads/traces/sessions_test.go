@@ -95,7 +95,7 @@ func TestOrderedSessions(t *testing.T) {
 func TestDeferredTurnsAreBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("Timestamp,Request tokens,Response tokens,Session ID\n")
-	const rows = 3000
+	const rows = maxWaiting + 3000
 	for i := range rows {
 		fmt.Fprintf(&b, "%d,10,1,a\n", i)
 	}
@@ -111,7 +111,7 @@ func TestDeferredTurnsAreBounded(t *testing.T) {
 			require.Equal(t, workloads.Wait, st)
 			require.Equal(t, workloads.Never, wake)
 		}
-		require.LessOrEqual(t, len(s.deferred), maxDeferred)
+		require.LessOrEqual(t, s.queue.waiting, maxWaiting)
 		s.Written(r)
 		s.Done(r, 0)
 	}

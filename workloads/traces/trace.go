@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,9 +48,13 @@ type Config struct {
 	AllowMalformed bool
 }
 
-// Trace is the Source of recorded requests: first come, first served, all of class Responsive. Rows
-// are read when they are needed, and a second reader of the same files counts those that have
-// arrived and wait, so that memory is constant.
+// Trace is the Source of recorded requests. The class of a request is drawn by the number of its
+// row, with the shares that users have: of those that have arrived the most urgent is served first,
+// among up to 65,536 that wait. Rows that arrive when they are taken do not wait, and are served in
+// order. So are block traces, whose hits are a function of that order; all of theirs are of class
+// Responsive.
+//
+// A second reader of the same files counts what has arrived, so that memory is constant.
 //
 // Err must be looked at once Take says Exhausted. Close must be called at the end.
 type Trace struct {
@@ -62,15 +67,14 @@ type Trace struct {
 	ideal    idealCache                       // of a block trace
 	sessions *simplelru.LRU[string, *session] // live conversations by their ids
 	cycle    int                              // of the rows in sessions
-	deferred []*workloads.Request             // turns that wait for a predecessor, or did, in order
-	freed    bool                             // one of them may be free to start
+	queue    queue                            // requests that were read and not taken
 
 	now       time.Duration // latest time that Take saw
 	accounted time.Duration // latest time that Account reached
-	taken     workloads.ClassLoad
+	taken     [workloads.NumClasses]workloads.ClassLoad
 
 	shadow  *rowStream // counts what has arrived; the first Account opens its file
-	offered workloads.ClassLoad
+	offered [workloads.NumClasses]workloads.ClassLoad
 }
 
 var (
@@ -111,6 +115,7 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 		ideal:    idealCache{seen: make(map[string]map[int64]struct{})},
 	}
 	t.main, t.shadow = t.newStream(), t.newStream()
+	t.queue.order(cfg.Profile, t.main.times.timed())
 	// Reading up to the start may be millions of rows: here, where nobody waits for a request yet.
 	if cfg.Start > 0 {
 		if t.main.peek() == nil && t.main.err != nil {
@@ -132,48 +137,48 @@ func (t *Trace) newStream() *rowStream {
 // Take implements Source. It may read a block of the input.
 func (t *Trace) Take(now time.Duration) (*workloads.Request, workloads.State, time.Duration) {
 	t.now = max(t.now, now)
-	if r := t.takeFreed(); r != nil {
-		return t.deliver(r), workloads.Ready, 0
+	next := t.read(t.now)
+	r, arrives := t.queue.take(t.now)
+	switch {
+	case r == nil && next == nil && t.queue.waiting == 0:
+		return nil, workloads.Exhausted, workloads.Never
+	case r == nil:
+		if next != nil && t.queue.waiting < maxWaiting {
+			arrives = min(arrives, next.arrival)
+		}
+		return nil, workloads.Wait, arrives
 	}
-	for len(t.deferred) < maxDeferred {
-		row := t.main.peek()
-		if row == nil {
-			if len(t.deferred) == 0 {
-				return nil, workloads.Exhausted, workloads.Never
-			}
-			return nil, workloads.Wait, workloads.Never
-		}
-		if t.main.times.timed() && row.arrival > t.now {
-			return nil, workloads.Wait, row.arrival
-		}
-		r := t.request(row)
-		t.main.drop()
-		if c := sessionOf(r); c != nil && !t.cfg.Overtaking && c.busy {
-			t.deferred = append(t.deferred, r)
-			continue
-		}
-		return t.deliver(r), workloads.Ready, 0
-	}
-	return nil, workloads.Wait, workloads.Never
-}
-
-// deliver notes that a request goes out.
-func (t *Trace) deliver(r *workloads.Request) *workloads.Request {
 	if !t.main.times.timed() {
 		r.Arrival = t.now
 	}
-	if c := sessionOf(r); c != nil {
-		c.busy = true
+	t.taken[r.Class].Offered++
+	t.taken[r.Class].OfferedTokens += int64(r.Own.Tokens)
+	return r, workloads.Ready, 0
+}
+
+// read queues the rows that have arrived by a time, and returns the next one, nil at the end of
+// the input. It reads no further than it has to where order alone decides, which spares the memory
+// of blocks.
+func (t *Trace) read(until time.Duration) *traceRow {
+	for {
+		row := t.main.peek()
+		if row == nil || t.queue.waiting >= maxWaiting {
+			return row
+		}
+		if timed := t.main.times.timed(); timed && row.arrival > until ||
+			(!timed || row.BlockTokens > 0) && t.queue.ready() {
+			return row
+		}
+		r := t.request(row)
+		t.main.drop()
+		t.queue.add(r, t.cfg.Overtaking)
 	}
-	t.taken.Offered++
-	t.taken.OfferedTokens += int64(r.Own.Tokens)
-	return r
 }
 
 // request makes the request of a row.
 func (t *Trace) request(row *traceRow) *workloads.Request {
 	r := &workloads.Request{
-		User: -1, Seq: row.seq, Class: workloads.Responsive, Arrival: row.arrival,
+		User: -1, Seq: row.seq, Class: t.class(row), Arrival: row.arrival,
 		Conversation: int(row.seq), Turn: 1, SystemPrompt: -1,
 		ContextTokens: row.Context, GenerateTokens: row.Generate,
 		Own: workloads.Entry{Tokens: t.writes(row)},
@@ -196,6 +201,14 @@ func (t *Trace) request(row *traceRow) *workloads.Request {
 	return r
 }
 
+// class draws the class of a row.
+func (t *Trace) class(row *traceRow) workloads.Class {
+	if row.BlockTokens > 0 {
+		return workloads.Responsive
+	}
+	return t.cfg.Profile.Class(t.stream.Unit(profile.DrawClass, row.seq))
+}
+
 // Done implements Source; a trace does not wait for answers.
 func (t *Trace) Done(*workloads.Request, time.Duration) {}
 
@@ -212,7 +225,7 @@ func (t *Trace) Report() workloads.TraceReport {
 
 // Close closes the files. Afterwards Take says Exhausted.
 func (t *Trace) Close() error {
-	t.deferred, t.freed = nil, false
+	t.queue.close()
 	t.main.stop()
 	t.shadow.stop()
 	return nil
@@ -226,9 +239,7 @@ const maxAccountRows = 200_000
 // Account implements Source. Rows without a time of their own (Speedup 0) are offered when they are
 // taken, so that none ever waits.
 func (t *Trace) Account(until time.Duration) []workloads.ClassLoad {
-	loads := make([]workloads.ClassLoad, workloads.NumClasses)
-	load := &loads[workloads.Responsive]
-	*load = t.taken
+	loads := slices.Clone(t.taken[:])
 	for c := range loads {
 		loads[c].Oldest = workloads.Never
 	}
@@ -242,20 +253,26 @@ func (t *Trace) Account(until time.Duration) []workloads.ClassLoad {
 		if row == nil || row.arrival > t.accounted {
 			break
 		}
-		t.offered.Offered++
-		t.offered.OfferedTokens += int64(t.writes(row))
+		offered := &t.offered[t.class(row)]
+		offered.Offered++
+		offered.OfferedTokens += int64(t.writes(row))
 		t.shadow.drop()
 	}
-	if t.offered.Offered > t.taken.Offered { // else it is behind
-		load.Offered, load.OfferedTokens = t.offered.Offered, t.offered.OfferedTokens
-		load.Queued = load.Offered - t.taken.Offered
-	}
-	head := t.main.peek()
-	switch {
-	case len(t.deferred) > 0:
-		load.Oldest = t.deferred[0].Arrival
-	case head != nil && head.arrival <= t.accounted:
-		load.Oldest = head.arrival
+	next := t.read(t.accounted)
+	for c := range loads {
+		load, offered := &loads[c], t.offered[c]
+		if offered.Offered > load.Offered { // else it is behind
+			load.Queued = offered.Offered - load.Offered
+			load.Offered, load.OfferedTokens = offered.Offered, offered.OfferedTokens
+		}
+		// Of a class that none of the queued is of, those that wait come after the next row.
+		load.Oldest = t.queue.oldest(workloads.Class(c))
+		if load.Oldest > t.accounted {
+			load.Oldest = workloads.Never
+		}
+		if load.Oldest == workloads.Never && load.Queued > 0 && next != nil {
+			load.Oldest = next.arrival
+		}
 	}
 	return loads
 }

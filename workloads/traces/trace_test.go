@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,7 +108,6 @@ func TestAzure(t *testing.T) {
 2 1.5741038s req/azure/3.0 8316+110
 `, lines(rs[:3]))
 	for _, r := range rs {
-		assert.Equal(t, workloads.Responsive, r.Class)
 		assert.Equal(t, -1, r.User)
 		assert.Equal(t, -1, r.SystemPrompt)
 		assert.Equal(t, 1, r.Turn)
@@ -120,6 +120,45 @@ func TestAzure(t *testing.T) {
 1 25.19096ms req/azure/2.0 1545+188
 2 157.41038ms req/azure/3.0 8316+110
 `, lines(all(t, openTrace(t, formats.Azure, cfg))))
+}
+
+// TestClassesAreDrawnByRow: with the shares that users have, whatever the order in which they are
+// taken; of those that have arrived the most urgent goes first.
+func TestClassesAreDrawnByRow(t *testing.T) {
+	const rows = 20000
+	text := "Timestamp,Request tokens,Response tokens\n" + strings.Repeat("5,10,1\n", rows)
+	path := write(t, "x.csv", text)
+	classes := func(seed uint64, speedup float64) (of [rows]workloads.Class, order []int) {
+		cfg := traceConfig(path)
+		cfg.Seed, cfg.Speedup = seed, speedup
+		for _, r := range all(t, openTrace(t, formats.BurstGPT, cfg)) {
+			of[r.Seq] = r.Class
+			order = append(order, int(r.Class))
+		}
+		return of, order
+	}
+	paced, order := classes(42, 1)
+	var n [workloads.NumClasses]int
+	for _, c := range paced {
+		n[c]++
+	}
+	for c, share := range [...]float64{workloads.Interactive: 0.15, workloads.Responsive: 0.35,
+		workloads.Batch: 0.5} {
+		assert.InDelta(t, share, float64(n[c])/rows, 0.015, "%v", workloads.Class(c))
+	}
+	slices.Reverse(order)
+	assert.True(t, slices.IsSorted(order), "all arrive at once: interactive ones are first")
+	fast, order := classes(42, 0)
+	assert.Equal(t, paced, fast, "a class is the row's and the seed's")
+	assert.False(t, slices.IsSorted(order), "nobody waits, so that nobody is preferred")
+	other, _ := classes(43, 0)
+	assert.NotEqual(t, paced, other)
+
+	cfg := traceConfig(testdata("mooncake-small.jsonl"))
+	for i, r := range all(t, openTrace(t, formats.Blocks, cfg)) {
+		assert.Equal(t, workloads.Responsive, r.Class, "blocks: order alone decides")
+		assert.EqualValues(t, i, r.Seq)
+	}
 }
 
 // TestAsFastAsPossible: a row arrives when it is taken, and the input is repeated under other keys.
@@ -135,7 +174,7 @@ func TestAsFastAsPossible(t *testing.T) {
 		require.Equal(t, now, r.Arrival)
 		require.Equal(t, fmt.Sprintf("req/azure/%d.%d", i%20+1, i/20), r.Own.Key)
 		keys[r.Own.Key] = true
-		load := s.Account(now)[workloads.Responsive]
+		load := total(s.Account(now))
 		require.Equal(t, int64(i+1), load.Offered)
 		require.Zero(t, load.Queued)
 		require.Equal(t, workloads.Never, load.Oldest)
@@ -243,7 +282,7 @@ func TestNoFiles(t *testing.T) {
 func TestTraceRates(t *testing.T) {
 	cfg := traceConfig(testdata("azure-small.csv"))
 	cfg.Cycles, cfg.Rate, cfg.Seed = 0, 50, 9
-	load := openTrace(t, formats.Azure, cfg).Account(200 * time.Second)[workloads.Responsive]
+	load := total(openTrace(t, formats.Azure, cfg).Account(200 * time.Second))
 	assert.InDelta(t, 10000, load.Offered, 300)
 }
 
