@@ -165,9 +165,8 @@ func feasible(v *params.Values) params.Violations {
 	var bad params.Violations
 	c, err := storageConfig(v)
 	if err != nil {
-		return append(bad, err.Error())
-	}
-	if v.StorageBytes == 0 || v.StorageBytes != c.StorageBytes {
+		bad = append(bad, err.Error()) // what else is wrong is told with it
+	} else if v.StorageBytes != c.StorageBytes {
 		bad = bad.Merge(v.CheckFit(c.StorageBytes))
 	}
 	use := c.Use
@@ -183,9 +182,66 @@ func feasible(v *params.Values) params.Violations {
 	return bad
 }
 
+// resultRoom is what must be free for a result: histograms and timeline of a long trial take a MiB.
+const resultRoom = 4 << 20
+
+// writable refuses a results directory that cannot take what a run of hours has found: nothing
+// else notices before the end. A file is really written and removed, because quotas, servers and
+// read-only mounts answer to nothing else.
+func writable(dir string) (bad params.Violations) {
+	refuse := func(why any) params.Violations {
+		return append(bad, fmt.Sprintf("-results-dir: must be a directory in which %d MiB can be "+
+			"written, given %s: %v", resultRoom>>20, dir, why))
+	}
+	// The directory itself is made with the first result: until then the nearest one answers.
+	at := dir
+	for info, err := os.Stat(at); ; info, err = os.Stat(at) {
+		switch {
+		case err == nil && !info.IsDir():
+			return refuse(at + " is no directory")
+		case err == nil:
+			if err := tryWriting(at); err != nil {
+				return refuse(err)
+			}
+			return nil
+		case !errors.Is(err, os.ErrNotExist) || at == filepath.Dir(at):
+			return refuse(err)
+		}
+		at = filepath.Dir(at)
+	}
+}
+
+// tryWriting leaves nothing behind.
+func tryWriting(dir string) error {
+	f, err := os.CreateTemp(dir, ".kvbench-can-write-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	block := make([]byte, 1<<20)
+	for n := 0; n < resultRoom && err == nil; n += len(block) {
+		_, err = f.Write(block)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// describesNoStorage tells whether the quick division was taken for a directory that somebody wants
+// to know about, without being asked for.
+func describesNoStorage(v *params.Values) bool {
+	return v.Division == params.Quick && v.Origin("division").Kind < params.FromFile &&
+		v.Origin("cache-dir").Kind >= params.FromFile && !v.Simulated()
+}
+
 // warnings are what a run should know of its surroundings before it starts.
 func warnings(v *params.Values) []string {
 	var list []string
+	if describesNoStorage(v) {
+		list = append(list, "-cache-dir was given and -division was not: the quick division is "+
+			"small and short, and its numbers describe no storage; add -division open")
+	}
 	// Allowed, because a model of one's own may want it; odd enough to be said.
 	if tp := v.TensorParallel; tp&(tp-1) != 0 {
 		list = append(list, fmt.Sprintf("tensor parallel %d is not a power of two: no engine "+

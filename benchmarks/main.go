@@ -34,6 +34,7 @@ type session struct {
 	skip    string                      // -skip, likewise
 	skipped []string                    // "BenchmarkX: why"
 	unheard []string                    // what environment and file say in vain
+	quick   bool                        // the division is not one for a storage: see epilogue
 	results []*result.Result
 	ceiling map[string]result.Ceiling // cache directory -> what plain I/O reached
 	lastOpt int                       // the MLPerf option that ran last
@@ -186,6 +187,7 @@ func (s *session) check(selected []params.Bench) ([]*params.Values, error) {
 		// Each point of a sweep has its own needs: one of them may not fit this machine.
 		for _, v := range base.Points {
 			plans = append(plans, v)
+			s.quick = s.quick || describesNoStorage(v)
 			if v.Skip() == "" {
 				all = all.Merge(feasible(v))
 			}
@@ -198,6 +200,13 @@ func (s *session) check(selected []params.Bench) ([]*params.Values, error) {
 	bad, unheard := params.Unheard(everyone)
 	s.unheard = unheard
 	all = all.Merge(oneTrace(plans)).Merge(bad)
+	asked := map[string]bool{}
+	for _, v := range plans {
+		if !asked[v.ResultsDir] && v.Skip() == "" {
+			asked[v.ResultsDir] = true
+			all = all.Merge(writable(v.ResultsDir))
+		}
+	}
 	if len(all) > 0 {
 		return nil, all
 	}

@@ -78,6 +78,14 @@ func (s *session) epilogue() {
 	// No colon behind the first word: readers of the merged streams would take it for
 	// configuration.
 	list("skipped benchmarks", s.skipped)
+	if s.quick && len(s.results) > 0 {
+		list("THESE NUMBERS DESCRIBE NO STORAGE", []string{
+			"-cache-dir was given and -division was not. The quick division is small models and",
+			"windows of seconds, made to show that everything works. Add -division open -benchtime",
+			"60s, or -division closed for MLPerf's parameters; -division quick says that it is",
+			"meant.",
+		})
+	}
 	list("set, and not heard by any benchmark that was selected", s.unheard)
 }
 

@@ -1,11 +1,13 @@
 package e2e
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A slip in a flag is answered in three lines: what, the nearest, where all of them are.
@@ -107,4 +109,64 @@ func TestUnheardValuesOfTheEnvironmentAreListed(t *testing.T) {
 		"with -enable-rag\n"), o.stderr)
 	assert.NotContains(t, o.stderr, "KVBENCH_SEED)")
 	assert.FileExists(t, filepath.Join(b.results, "Synthetic", "trial_1", "rank_0", "summary.txt"))
+}
+
+// What takes hours to find must have a place: nobody else notices before the end.
+func TestTheResultsDirectoryIsTriedBeforeTheRun(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	file := filepath.Join(b.work, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o644))
+	for dir, why := range map[string]string{
+		file:                      "is no directory",
+		filepath.Join(file, "x"):  "not a directory",
+		"/proc/kvbench/results":   "no such file",
+		"/sys/kernel/kvb/results": "",
+	} {
+		has(t, b.refused("-test.bench=StorageCeiling|Synthetic", "-cache-dir", b.cache,
+			"-results-dir", dir), "-results-dir: must be a directory in which 4 MiB can be "+
+			"written, given "+dir, why)
+	}
+	// With everything else that is wrong.
+	lines := b.refused("-test.bench=Synthetic", "-results-dir", file, "-num-users=0")
+	assert.Len(t, lines, 1, "what depends on the machine waits for what does not")
+}
+
+func TestAnUnreadableTraceIsRefusedWithItsFlag(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	trace := filepath.Join(b.work, "trace.csv")
+	require.NoError(t, os.WriteFile(trace, nil, 0))
+	if b.unprivileged(); os.Getuid() != 0 { // root reads everything: the child is somebody else
+		t.Log("the trace belongs to this user, who may not read it either")
+	}
+	has(t, b.refused("-test.bench=AzureTrace", "-azure-trace-path", trace),
+		"-azure-trace-path: must be something that can be read", "permission denied", trace)
+}
+
+// Several violations that different stages find are told at once.
+func TestMemoryIsToldWithTheCapacity(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	lines := b.refused("-test.bench=Synthetic", "-division=open", "-cpu-mem-gb=100000",
+		"-cache-dir", "/var/tmp/kvbench-never-made", "-storage-capacity-gb=100000000")
+	has(t, lines, "-cpu-mem-gb: must be at most")
+	has(t, lines, "-storage-capacity-gb: must be at most")
+}
+
+// The quick division shows that everything works: who asks for a directory wants to know more.
+func TestQuickNumbersSayThatTheyDescribeNoStorage(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	const loud = "\nTHESE NUMBERS DESCRIBE NO STORAGE\n  -cache-dir was given and -division was not."
+	assert.Contains(t, b.ok(b.few(b.places()...)...).stderr, loud)
+	r := theResult(t, b.results)
+	assert.Contains(t, strings.Join(r.Warnings, "\n"), "its numbers describe no storage; add "+
+		"-division open")
+	for _, args := range [][]string{{"-division=quick", "-cache-dir", b.cache},
+		{"-division=open", "-cache-dir", b.cache}, {}} {
+		o := b.ok(b.few(append(args, "-results-dir", filepath.Join(b.work, "more"))...)...)
+		assert.NotContains(t, o.stderr, "DESCRIBE NO STORAGE", args)
+		assert.NotContains(t, o.stderr, "describe no storage", args)
+	}
 }

@@ -103,17 +103,27 @@ func (r *resolver) check() {
 	}
 }
 
-// traceFiles wants at least one file behind a trace path. Whether it is a trace is seen when it is
-// read; a path that leads nowhere must not cost a window first.
+// traceFiles wants at least one file behind a trace path, and all of them readable. Whether it is a
+// trace is seen when it is read; a path that leads nowhere must not cost a window first.
 func (r *resolver) traceFiles(names ...string) {
 	for _, name := range names {
 		text := r.v.Text(name)
-		if _, err := os.Stat(text); text == "" || err == nil {
+		if text == "" {
 			continue
 		}
-		files, err := filepath.Glob(text)
-		r.want(err == nil && len(files) > 0, name,
-			"a file, a directory or a glob that matches something")
+		files := []string{text}
+		if _, err := os.Stat(text); err != nil {
+			files, _ = filepath.Glob(text)
+		}
+		r.want(len(files) > 0, name, "a file, a directory or a glob that matches something")
+		for _, file := range files {
+			f, err := os.Open(file)
+			if err != nil {
+				r.want(false, name, "something that can be read ("+err.Error()+")")
+				break
+			}
+			_ = f.Close()
+		}
 	}
 }
 

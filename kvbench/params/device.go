@@ -93,13 +93,23 @@ func FormatDevice(m tiers.DeviceModel) string {
 // The kinds of a pair are those of parameters where they fit; rates, IOPS and latencies have limits
 // and spellings of their own, which are those of data sheets.
 
-// rate is bytes per second.
+// decimal are the units of data sheets, which count rates in powers of ten.
+var decimal = map[string]int64{"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
+
+// rate is bytes per second. What a data sheet says is meant: 14GB/s is 14,000,000,000, and 7 % less
+// than 14GiB/s.
 func rate(to *float64) kind[float64] {
 	return bounded(kind[float64]{to, func(text string) (float64, error) {
-		n, err := units.ParseSize(strings.TrimSuffix(text, "/s"), 1)
+		size, perSecond := strings.CutSuffix(text, "/s")
+		number := strings.TrimRight(size, "kKmMgGtTbB")
+		if unit := decimal[strings.ToLower(size[len(number):])]; perSecond && unit > 0 {
+			n, err := units.ParseSize(number, unit)
+			return float64(n), err
+		}
+		n, err := units.ParseSize(size, 1)
 		return float64(n), err
 	}, func(x float64) string { return units.FormatSize(int64(x)) + "/s" }}, 1, maxDeviceRate,
-		"a rate of at least 1B/s and at most 1PiB/s, such as 7GiB/s")
+		"a rate of at least 1B/s and at most 1PiB/s, such as 7GiB/s or 7GB/s")
 }
 
 // iops is requests per second.

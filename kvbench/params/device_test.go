@@ -32,11 +32,20 @@ func TestSimulatedDevice(t *testing.T) {
 		Slice: 100 * time.Millisecond}, d)
 	assert.Equal(t,
 		"read=400MiB/s,write=200MiB/s,read-latency=0s,write-latency=0s,parallelism=128,read-iops=1000,write-iops=500,slice=100ms", FormatDevice(d))
+	// Data sheets count in powers of ten, and the text reads back to the same.
+	d, err = ParseDevice("read=14GB/s,write=6500MB/s")
+	require.NoError(t, err)
+	assert.Equal(t, tiers.DeviceModel{Read: 14e9, Write: 6.5e9, Parallelism: 128}, d)
+	again, err := ParseDevice(FormatDevice(d))
+	require.NoError(t, err)
+	assert.Equal(t, d, again)
+	_, err = ParseDevice("read=14GB,write=1GiB/s")
+	assert.ErrorContains(t, err, "did you mean") // a size is binary
 	for _, text := range []string{
 		"read=1GiB,write=1GiB,read-iops=-1", "read=1GiB,write=1GiB,write-iops=1e3",
 		"read=1GiB,write=1GiB,slice=-1s", "read=1GiB,write=1GiB,slice=100",
 		"read=1GiB,write=1GiB,write-iops=1000000001",
-		"fast", "read=1GiB/s", "read=1GiB,write=0", "read=1GB/s,write=1GiB/s",
+		"fast", "read=1GiB/s", "read=1GiB,write=0", "read=1GB,write=1GiB/s",
 		"read=1GiB,read=2GiB,write=1GiB", "read=1GiB,write=1GiB,depth=3",
 		"read=1GiB,write=1GiB,parallelism=0", "read=1GiB,write=1GiB,read-latency=-1s",
 		"read=1GiB,write=1GiB,read-latency=5", "read=1GiB,write=1GiB,duplex=maybe",

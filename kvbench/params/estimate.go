@@ -1,6 +1,7 @@
 package params
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -124,19 +125,24 @@ func (v *Values) CheckFit(capacity int64) Violations {
 	}
 	refuse := func(required string, args ...any) Violations {
 		const name = "storage-capacity-gb"
-		given := setting{strconv.FormatFloat(toGiB(capacity), 'g', 4, 64), v.Origin(name)}
-		return Violations{violation("-"+name, given, fmt.Sprintf(required, args...))}
+		required = fmt.Sprintf(required, args...)
+		text := strconv.FormatFloat(toGiB(capacity), 'g', 4, 64)
+		if capacity != v.StorageBytes { // nobody said so: the free space did
+			return Violations{fmt.Sprintf("-%s: must be at least %s; the free space of %s leaves "+
+				"room for %s", name, required, cmp.Or(v.CacheDir, "the temporary directory"), text)}
+		}
+		return Violations{violation("-"+name, setting{text, v.Origin(name)}, "at least "+required)}
 	}
 	// An entry is never split over tiers: the last one has to hold the largest alone.
 	tokens, size := v.LargestEntry()
 	if size > capacity {
-		return refuse("at least %s (one entry of %d tokens of %s takes that many GiB) or -model "+
-			"smaller", formatUpGiB(size), tokens, v.ModelName)
+		return refuse("%s, because one entry of %d tokens of %s takes that many GiB (a smaller "+
+			"-model takes less)", formatUpGiB(size), tokens, v.ModelName)
 	}
 	// Or the window would read what had been evicted before it began.
 	if each := size * workloads.PopulationPerUser; v.DecodeOnly && each*int64(v.Users) > capacity {
-		return refuse("at least %s (decode-only reads %d entries of %d tokens of each of %d "+
-			"users) or -num-users at most %d", formatUpGiB(each*int64(v.Users)),
+		return refuse("%s, because decode-only reads %d entries of %d tokens of each of %d users "+
+			"(or -num-users at most %d)", formatUpGiB(each*int64(v.Users)),
 			workloads.PopulationPerUser, tokens, v.Users, capacity/each)
 	}
 	return nil

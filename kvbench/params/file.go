@@ -2,7 +2,6 @@ package params
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -87,6 +86,10 @@ func (c *configFile) refuse(line int, format string, args ...any) {
 
 var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
 
+// zeroBased begins what yaml's parser complains of, whose lines it counts from 0; those of its
+// scanner and of its decoder it counts from 1 (yaml.v3 3.0.1, parser.fail and parserc.go).
+var zeroBased = regexp.MustCompile(`^did not find expected (<|node content|'-'|key$|',' or)`)
+
 // yamlError rewrites yaml's "yaml: line 3: …" to the form of all other messages; what has no line
 // is told with the given one.
 func (c *configFile) yamlError(line int, err error) {
@@ -96,8 +99,13 @@ func (c *configFile) yamlError(line int, err error) {
 	}
 	for _, text := range texts {
 		m := yamlLine.FindStringSubmatch(text)
-		c.bad = append(c.bad,
-			c.path+":"+cmp.Or(m[1], strconv.Itoa(line))+": "+text[len(m[0]):])
+		what, at := text[len(m[0]):], line
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			if at = n; zeroBased.MatchString(what) {
+				at++
+			}
+		}
+		c.bad = append(c.bad, c.at(at)+": "+what)
 	}
 }
 

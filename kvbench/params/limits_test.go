@@ -127,20 +127,22 @@ func TestTheCacheDirectoryIsCheckedWithoutTouchingAnything(t *testing.T) {
 func TestAnEntryThatNeverFitsIsRefusedWithTheSizeThatWould(t *testing.T) {
 	texts := wrong(t, Inputs{Bench: bench(t, "LargeModel")}, "-division=open",
 		"-storage-capacity-gb=4")
-	assert.Equal(t, []string{"-storage-capacity-gb: must be at least 7.63 (one entry of 25000 " +
-		"tokens of llama3.1-70b-instruct takes that many GiB) " +
-		"or -model smaller, given 4 (flag)"}, texts)
+	assert.Equal(t, []string{"-storage-capacity-gb: must be at least 7.63, because one entry of " +
+		"25000 tokens of llama3.1-70b-instruct takes that many GiB (a smaller -model takes less), " +
+		"given 4 (flag)"}, texts)
 	good(t, Inputs{Bench: bench(t, "LargeModel")}, "-division=open", "-storage-capacity-gb=7.63")
 	good(t, Inputs{Bench: bench(t, "MaxStorageStress")}, "-division=open", "-storage-capacity-gb=4")
 	good(t, Inputs{Bench: bench(t, "LargeModel")}, "-division=open", "-storage-capacity-gb=4",
 		"-num-gpus=8", "-tensor-parallel=8")
 	good(t, Inputs{Bench: bench(t, "DataGen")}, "-division=open", "-storage-capacity-gb=0.1")
 	texts = wrong(t, Inputs{Bench: bench(t, "DecodeOnly")}, "-num-users=9")
-	assert.Contains(t, texts[0], "must be at least 4.22 (decode-only reads 10 entries of 2048 "+
-		"tokens of each of 9 users) or -num-users at most 8")
+	assert.Contains(t, texts[0], "must be at least 4.22, because decode-only reads 10 entries of "+
+		"2048 tokens of each of 9 users (or -num-users at most 8), and is 4 (division quick)")
 	v := good(t, Inputs{Bench: bench(t, "Synthetic")}, "-division=open")
 	assert.Empty(t, v.CheckFit(100*units.GiB))
-	assert.Len(t, v.CheckFit(units.GiB), 1)
+	assert.Equal(t, Violations{"-storage-capacity-gb: must be at least 3.06, because one entry of " +
+		"25000 tokens of llama3.1-8b takes that many GiB (a smaller -model takes less); the free " +
+		"space of the temporary directory leaves room for 1"}, v.CheckFit(units.GiB))
 }
 
 func TestTraceStart(t *testing.T) {

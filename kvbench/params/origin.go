@@ -48,7 +48,11 @@ type setting struct {
 // violation says what was given for a flag, named with its dash, or a dotted YAML key, and what
 // would be right.
 func violation(name string, given setting, required string) string {
-	return fmt.Sprintf("%s: must be %s, given %s (%s)", name, required,
+	verb := "given"
+	if given.origin.Kind < FromLauncher { // nobody said so
+		verb = "and is"
+	}
+	return fmt.Sprintf("%s: must be %s, %s %s (%s)", name, required, verb,
 		cmp.Or(given.text, `""`), given.origin)
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Sizes are binary throughout the suite, as those of memory, of chunks and of files are; drives
@@ -136,7 +137,8 @@ func Suggestion(word string, candidates []string) string {
 }
 
 // editDistance counts insertions, deletions, substitutions and swaps of neighbours (optimal string
-// alignment). d[i][j] is that of the first i and the first j runes.
+// alignment). One digit for another counts twice: llama2-7b is not what llama3-8b was meant to be.
+// d[i][j] is the distance of the first i and the first j runes.
 func editDistance(a, b string) int {
 	s, t := []rune(a), []rune(b)
 	d := make([][]int, len(s)+1)
@@ -147,10 +149,14 @@ func editDistance(a, b string) int {
 				d[i][j] = i + j
 				continue
 			}
-			d[i][j] = min(d[i-1][j], d[i][j-1], d[i-1][j-1]) + 1
-			if s[i-1] == t[j-1] {
-				d[i][j] = min(d[i][j], d[i-1][j-1])
+			other := 1
+			switch {
+			case s[i-1] == t[j-1]:
+				other = 0
+			case unicode.IsDigit(s[i-1]) && unicode.IsDigit(t[j-1]):
+				other = 2
 			}
+			d[i][j] = min(d[i-1][j]+1, d[i][j-1]+1, d[i-1][j-1]+other)
 			if i > 1 && j > 1 && s[i-1] == t[j-2] && s[i-2] == t[j-1] {
 				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
 			}

@@ -68,3 +68,11 @@ func TestScaled(t *testing.T) {
 	}
 	assert.Equal(t, "0 MiB", Scaled(7, "%.2f TiB", "%.1f GiB", "%.0f MiB"))
 }
+
+// A digit is hardly ever a slip for another one.
+func TestTheNearestNameKeepsItsDigits(t *testing.T) {
+	best, _ := Nearest("llama3-8b", []string{"mistral-7b", "llama2-7b", "llama3.1-8b"})
+	assert.Equal(t, "llama3.1-8b", best)
+	best, _ = Nearest("raed", []string{"write", "read"})
+	assert.Equal(t, "read", best)
+}
