@@ -19,6 +19,7 @@ import (
 const (
 	failedShare          = 0.01 // of the operations is what a trial survives
 	servedFromCacheBelow = 0.95 // of the application's reads is what the device must have seen
+	readByOthersAbove    = 1.05 // of these is more than the application and its metadata
 
 	idleLimit = 0.20 // workers without a request
 	cpuLimit  = 0.85 // process CPU of the cores that it may use
@@ -191,7 +192,13 @@ func (b *builder) warnings() {
 			"rest was served from a cache, so read figures are not the device's",
 			units.Percent(w.ReadRatio), units.Bytes.Text(w.ReadBytes),
 			units.Bytes.Text(w.AppReadBytes))
+	} else if w.ReadRatio != nil && *w.ReadRatio > readByOthersAbove {
+		b.warn("the device read %s where the application read %s (ratio %s): somebody else used "+
+			"it in the window, or the filesystem read more than it was asked for; either way it "+
+			"had less for this load", units.Bytes.Text(w.ReadBytes),
+			units.Bytes.Text(w.AppReadBytes), units.Number.Text(w.ReadRatio))
 	}
+	b.shortWindow()
 	if p := r.IO.Pool; p.Buffers > 0 && !p.Covers {
 		b.warn("the buffer pool (%d × %s) does not cover workers × depth: operations may wait "+
 			"for buffers (admission)", p.Buffers, units.Bytes.Text(p.BufferBytes))
@@ -217,6 +224,25 @@ func (b *builder) warnings() {
 		b.warn("%d request latencies exceed a day and count as one", n)
 	}
 	r.Warnings = append(r.Warnings, b.info.TraceWarnings...)
+}
+
+// shortWindow warns of a window at whose end more was under way than had completed: its numbers
+// are those of a beginning. At such a rate, by Little's law, one takes as long as what is under way
+// needs to complete.
+func (b *builder) shortWindow() {
+	r := b.r
+	done, cut := r.Completions(), r.Load["total"].InFlight
+	if r.CompletionUnit == result.UnitOperation {
+		cut = r.Requests.CancelledOperations
+	}
+	if done == 0 || done >= cut || r.EndedBy != result.EndedByDeadline {
+		return
+	}
+	each := time.Duration(float64(b.window) * float64(cut) / float64(done))
+	b.warn("the window of %s is too short for this load: %s completed in it and %s were under way "+
+		"at its end; one takes about %s at this rate, so measure for several times that",
+		units.Nanoseconds.Text(int64(b.window)), units.Plural(done, r.CompletionUnit),
+		units.Count.Text(cut), units.Nanoseconds.Text(int64(each)))
 }
 
 // status decides the outcome, in the order in which a reader wants to hear of it: what ended the

@@ -2,6 +2,7 @@
 // benchmark's log, the fio job of its kernel trace.
 //
 //	summary.go  the summary from the top; the few lines for a benchmark's log
+//	bytes.go    its tables of what lies in the tiers and what they moved
 //	latency.go  its tables of latencies
 //	parts.go    Tables: what only some results have, for text, page and workbook
 //	table.go    Table and how each document draws one; tables in columns of text

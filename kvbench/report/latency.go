@@ -26,9 +26,9 @@ func (t *Table) distribution(name string, d result.Distribution) {
 }
 
 // latencies are those of entries and those of requests. First reads and re-reads, which a cache in
-// the drive may serve, an operation's device time where that is not all of it, demotions and the
-// latency per 100 MiB stand below it: together they tell whether the drive is slow or the entries
-// are large.
+// the drive may serve, an operation's device time where the rest is more than a hundredth of it,
+// demotions and the latency per 100 MiB stand below it: together they tell whether the drive is
+// slow or the entries are large.
 func latencies(r *result.Result) []Table {
 	entry := distributions("latency", "per entry")
 	// Each tier's reads and writes, fastest tier first.
@@ -46,7 +46,8 @@ func latencies(r *result.Result) []Table {
 				entry.distribution(part+"first reads", l.FirstRead)
 				entry.distribution(part+"re-reads", l.ReRead)
 			}
-			if o.Host.Max == nil || *o.Host.Max > 0 || o.Device.Count != o.IO.Count {
+			if o.Device.Count != o.IO.Count ||
+				100*units.OrZero(o.Host.Mean) > units.OrZero(o.IO.Mean) {
 				entry.distribution(part+"device", o.Device)
 			}
 			entry.distribution(part+"demotion", o.Demotion)
@@ -121,6 +122,9 @@ func bySize(r *result.Result) (t Table) {
 			moved[c.FromBytes] = both
 		}
 	}
+	if len(labels) < 2 {
+		return t // it is what the latencies of all say
+	}
 	for _, from := range slices.Sorted(maps.Keys(labels)) {
 		rd, wr := moved[from][0], moved[from][1]
 		t.add(labels[from], rd.Count, rd.P50, rd.P95, wr.Count, wr.P50, wr.P95)
@@ -128,16 +132,21 @@ func bySize(r *result.Result) (t Table) {
 	return t
 }
 
-// contexts is how long the KV of contexts takes to load from the slowest tier, beside how long it
-// takes to compute it again: what a cache is for.
+// contexts is how long the KV of contexts takes to load from the slowest tier while the load of the
+// run goes on, beside how long it takes to compute it again: what a cache is for.
 func contexts(r *result.Result) (t Table) {
-	t.Topic = "time to load"
-	t.Columns = head("", units.Bytes, "bytes", units.Nanoseconds, "typical", "slow (p5 rate)",
-		"recomputed")
-	if r.EntrySizes.Read.Count == 0 {
+	if r.CompletionUnit == result.UnitOperation || len(r.Tiers) == 0 {
 		return t
 	}
+	last := r.Tiers[len(r.Tiers)-1]
+	beside := units.OrZero(last.Read.MeanInFlight) + units.OrZero(last.Write.MeanInFlight)
+	t.Topic = "time to load"
+	t.Columns = head("beside "+number(beside)+" I/O requests in flight", units.Bytes, "bytes",
+		units.Nanoseconds, "typical", "slow (p5 rate)", "recomputed")
 	for _, c := range r.ContextLoad {
+		if c.TypicalNS == nil {
+			continue
+		}
 		t.add(fmt.Sprintf("%dk tokens", c.Tokens>>10), c.Bytes, c.TypicalNS, c.SlowNS,
 			c.RecomputeNS)
 	}

@@ -146,7 +146,7 @@ func (s *summary) head() {
 	s.put("error", s.Error)
 	s.simulated()
 	s.autoscaler()
-	if m := s.Model; m.RankBytesPerToken > 0 {
+	if m := s.Model; m.RankBytesPerToken > 0 && s.CompletionUnit != result.UnitOperation {
 		s.line("model", "%s, %s per token on this rank, tensor parallel %d", cmp.Or(m.Name, m.Key),
 			bytes(m.RankBytesPerToken), max(m.TensorParallel, 1))
 	}
@@ -156,8 +156,12 @@ func (s *summary) head() {
 	if s.Simulation != nil {
 		virtual = " of virtual time"
 	}
-	s.line("window", "%s%s of %s in all, warm-up %s, drain %s", ns(s.WindowNS), virtual,
-		ns(s.ElapsedNS), ns(s.WarmupNS), ns(s.DrainNS))
+	warm := ""
+	if s.WarmupNS > 0 {
+		warm = "warm-up " + ns(s.WarmupNS) + ", "
+	}
+	s.line("window", "%s%s of %s in all, %sdrain %s", ns(s.WindowNS), virtual, ns(s.ElapsedNS),
+		warm, ns(s.DrainNS))
 	s.put("storage", cmp.Or(s.IO.CacheDir, "no directory"))
 	io := fmt.Sprintf("%s I/O, %s chunks, depth %d, write device time is %s", s.IO.Mode,
 		bytes(s.IO.ChunkBytes), s.IO.Depth, s.IO.WriteDevice)
@@ -178,7 +182,7 @@ func (s *summary) head() {
 // title says in one line which trial it was and whether it counts. A simulated one is marked in its
 // first word, because nobody reads further to find out.
 func (s *summary) title() {
-	title := s.Benchmark
+	title := cmp.Or(s.Name, s.Benchmark)
 	if s.Option != nil {
 		title += fmt.Sprintf(" (option %d)", *s.Option)
 	}
@@ -207,10 +211,12 @@ func (s *summary) workload() {
 		add(units.Plural(w.Users, "user"), "users")
 	}
 	add(units.Plural(w.Workers, "worker"), "workers")
-	add(w.Arrival, w.Arrival)
-	add(w.Turns+" turns", w.Turns)
-	add("generation "+w.GenerationMode, w.GenerationMode)
-	add("decode reads "+w.DecodeReads, w.DecodeReads)
+	if s.CompletionUnit != result.UnitOperation {
+		add(w.Arrival, w.Arrival)
+		add(w.Turns+" turns", w.Turns)
+		add("generation "+w.GenerationMode, w.GenerationMode)
+		add("decode reads "+w.DecodeReads, w.DecodeReads)
+	}
 	s.line("load", "%s, seed %d", strings.Join(parts, ", "), s.Seed)
 }
 
@@ -306,11 +312,9 @@ func (s *summary) replay() {
 }
 
 // throughput is what was completed in the window, in the unit of the benchmark, and what share of
-// plain sequential I/O that is, where a StorageCeiling ran before in the same process.
-//
-// Tokens per second of storage time is a figure of the Python
-// benchmark: it adds up the times of parallel requests and must not be read as a rate of the
-// device.
+// plain sequential I/O that is, where a StorageCeiling ran before in the same process. Tokens per
+// second of storage time, a figure of the Python benchmark that adds up the times of parallel
+// requests, is on the line alone.
 func (s *summary) throughput() {
 	if s.CompletionUnit == result.UnitOperation {
 		s.put("throughput", units.Plural(s.Requests.Operations, "operation"))
@@ -319,77 +323,11 @@ func (s *summary) throughput() {
 			units.Plural(s.Requests.Completed, "request"),
 			number(units.Ratio(s.Requests.Completed, s.Summary.ElapsedTime)),
 			number(units.Ratio(s.Requests.GeneratedTokens, s.Summary.ElapsedTime)))
-		s.line("", "%s tok/s of storage time (tokens ÷ summed I/O time of parallel requests, not "+
-			"a rate of the device)", number(units.Ratio(s.Requests.GeneratedTokens,
-			s.Summary.TotalStorageIOTime)))
 	}
 	if c := s.Ceiling; c != nil {
 		s.line("", "%s of what plain sequential I/O moves (read %s, write %s)",
 			percent(s.CeilingRatio), rate(c.Read), rate(c.Write))
 	}
-}
-
-// sizes are those of the entries that were moved: latencies per entry mean nothing without them.
-func sizes(r *result.Result) Table {
-	t := Table{Topic: "entry size",
-		Columns: head("", units.Count, "entries", units.Bytes, "mean", "p50", "p95", "largest")}
-	for _, l := range r.Tiers {
-		of := r.Latency.Levels[l.Level]
-		for i, d := range []result.Distribution{of.Read.Size, of.Write.Size} {
-			t.some(l.Level+directions[i], d.Count, d.Mean, d.P50, d.P95, d.Max)
-		}
-	}
-	return t
-}
-
-// directions name the two of a tier.
-var directions = [...]string{" read", " write"}
-
-// tiers are what each level holds. Room that writes in flight have claimed stands beside it,
-// because entries are evicted for it before it is used.
-func tiers(r *result.Result) Table {
-	t := Table{Topic: "tiers",
-		Columns: head("", units.Bytes, "used", "being written", "of", units.Count, "entries",
-			"demoted in", "evicted")}
-	for _, l := range r.Tiers {
-		var capacity any = "unlimited"
-		if l.CapacityBytes != nil {
-			capacity = l.CapacityBytes
-		}
-		t.add(l.Level, l.UsedBytes, l.ClaimedBytes, capacity, l.Entries, l.DemotedIn.Entries,
-			l.Evicted.Entries)
-	}
-	return t
-}
-
-// moved is what each tier moved, and what became of it: its parts add up to the whole in each row.
-// Parts that no tier has are left out.
-func moved(r *result.Result) Table {
-	t := Table{Columns: head("bytes", units.BytesPerSec, "rate", units.Bytes, "all",
-		"= first time", "+ again", "+ demoted", "+ cut off", "+ failed", "− before")}
-	for _, l := range r.Tiers {
-		for i, n := range []result.TierTraffic{l.Read, l.Write} {
-			first, again := any(n.EntryBytes), any(nil) // what is written is new
-			if i == 0 {
-				first, again = l.FirstReads.Bytes, l.ReReads.Bytes
-			}
-			if n.Bytes+n.EntryBytes > 0 {
-				t.add(l.Level+directions[i], n.BytesPerSecond, n.Bytes, first, again,
-					n.DemotionBytes, n.CutBytes, n.LostBytes, n.EarlierBytes)
-			}
-		}
-	}
-	const parts = 5 // those that a trial may have
-	for c := len(t.Columns) - 1; c >= parts; c-- {
-		none := func(row []any) bool { return row[c] == int64(0) }
-		if !slices.ContainsFunc(t.Rows, func(row []any) bool { return !none(row) }) {
-			t.Columns = slices.Delete(t.Columns, c, c+1)
-			for i := range t.Rows {
-				t.Rows[i] = slices.Delete(t.Rows[i], c, c+1)
-			}
-		}
-	}
-	return t
 }
 
 // cache is how much of the prompts was found, and of what: what of them is new can never be. Turns
@@ -501,9 +439,19 @@ func (s *summary) load() {
 	if t := served(s.Result); t != nil {
 		s.tables(*t)
 		total := s.Load["total"]
-		s.line("", "%s of the offered load was served; %s were offered for writing",
-			percent(total.ServedRatio), bytes(total.OfferedBytes))
+		s.line("", "%s of the offered load was served%s; %s were offered for writing",
+			percent(total.ServedRatio), unserved(total), bytes(total.OfferedBytes))
 	}
+}
+
+// unserved says what became of the rest. With an empty queue nothing waited for the storage: what
+// is left is of the window's end and not of a lack of anything.
+func unserved(o result.ClassOutcome) string {
+	if o.Queued > 0 || o.InFlight == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", all of it was begun: %s under way when the window ended",
+		units.Plural(o.InFlight, "request"))
 }
 
 // harness is what measuring cost, and the shares behind the verdict. A share that could not be
@@ -515,9 +463,9 @@ func (s *summary) harness() {
 	if h.PeakRSSBytes != nil {
 		rss = "peak memory " + bytes(h.PeakRSSBytes)
 	}
-	s.line("harness", "%s CPU (%s of %s cores), %s ns per byte, %s, %s (%s paused)",
+	s.line("harness", "%s CPU (%s of %s cores), %s ns of it per byte, %s, %s (%s paused)",
 		units.Seconds.Text(h.CPUSeconds), percent(h.Verdict.CPUShare), number(s.Limits.Cores),
-		number(h.CPUNSPerByte), rss, units.Plural(h.GCCount, "collection"), ns(h.GCPauseNS))
+		number(h.CPUNSPerByte), rss, units.Plural(h.GCCount, "garbage collection"), ns(h.GCPauseNS))
 	s.line("", "workers idle %s, host and buffer wait %s of busy time; %s cut off at the end",
 		percent(h.Verdict.IdleShare), percent(h.Verdict.HostWaitShare),
 		units.Plural(s.Requests.CancelledOperations, "operation"))

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -69,6 +70,20 @@ func (t *Table) add(row ...any) { t.Rows = append(t.Rows, row) }
 func (t *Table) some(name string, n int64, others ...any) {
 	if n > 0 {
 		t.add(append([]any{name, n}, others...)...)
+	}
+}
+
+// trim takes away columns, from one on, in which every row is zero.
+func (t *Table) trim(from int) {
+	for c := len(t.Columns) - 1; c >= from; c-- {
+		some := func(row []any) bool { return row[c] != int64(0) }
+		if slices.ContainsFunc(t.Rows, some) {
+			continue
+		}
+		t.Columns = slices.Delete(t.Columns, c, c+1)
+		for i := range t.Rows {
+			t.Rows[i] = slices.Delete(t.Rows[i], c, c+1)
+		}
 	}
 }
 

@@ -64,6 +64,9 @@ func (u Unit) Text(v any) string {
 	case Seconds:
 		return duration(f * 1e9)
 	case Share:
+		if f > 0 && f < 0.0001 {
+			return "< 0.01 %"
+		}
 		return digits(f*100) + " %"
 	case HitRatio:
 		return strconv.FormatFloat(f, 'f', 5, 64)

@@ -1,0 +1,67 @@
+package report
+
+import (
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+)
+
+// sizes are those of the entries that were moved: latencies per entry mean nothing without them.
+func sizes(r *result.Result) Table {
+	t := Table{Topic: "entry size",
+		Columns: head("", units.Count, "entries", units.Bytes, "mean", "p50", "p95", "largest")}
+	for _, l := range r.Tiers {
+		of := r.Latency.Levels[l.Level]
+		for i, d := range []result.Distribution{of.Read.Size, of.Write.Size} {
+			t.some(l.Level+directions[i], d.Count, d.Mean, d.P50, d.P95, d.Max)
+		}
+	}
+	return t
+}
+
+// directions name the two of a tier.
+var directions = [...]string{" read", " write"}
+
+// tiers are what each level holds. Room that writes in flight have claimed stands beside it,
+// because entries are evicted for it before it is used.
+func tiers(r *result.Result) Table {
+	t := Table{Topic: "tiers",
+		Columns: head("", units.Bytes, "used", "of", units.Count, "entries",
+			units.Bytes, "being written", units.Count, "demoted in", "evicted")}
+	if r.CompletionUnit == result.UnitOperation {
+		return t // without a cache nobody tells what is in them
+	}
+	for _, l := range r.Tiers {
+		var capacity any = "unlimited"
+		if l.CapacityBytes != nil {
+			capacity = l.CapacityBytes
+		}
+		t.add(l.Level, l.UsedBytes, capacity, l.Entries, l.ClaimedBytes, l.DemotedIn.Entries,
+			l.Evicted.Entries)
+	}
+	t.trim(4)
+	return t
+}
+
+// moved is what each tier moved, and what became of it: its parts add up to the whole in each row.
+// Parts that no tier has are left out.
+func moved(r *result.Result) Table {
+	t := Table{Columns: head("bytes", units.BytesPerSec, "rate", units.Bytes, "all",
+		"= first time", "+ again", "+ demoted", "+ cut off", "+ failed", "− before")}
+	for _, l := range r.Tiers {
+		for i, n := range []result.TierTraffic{l.Read, l.Write} {
+			first, again := any(n.EntryBytes), any(nil) // what is written is new
+			if i == 0 {
+				first, again = l.FirstReads.Bytes, l.ReReads.Bytes
+			}
+			if n.Bytes+n.EntryBytes > 0 {
+				t.add(l.Level+directions[i], n.BytesPerSecond, n.Bytes, first, again,
+					n.DemotionBytes, n.CutBytes, n.LostBytes, n.EarlierBytes)
+			}
+		}
+	}
+	t.trim(5)
+	if r.CompletionUnit == result.UnitOperation {
+		t.Topic = "tiers"
+	}
+	return t
+}
