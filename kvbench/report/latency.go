@@ -46,8 +46,8 @@ func latencies(r *result.Result) []Table {
 				entry.distribution(part+"first reads", l.FirstRead)
 				entry.distribution(part+"re-reads", l.ReRead)
 			}
-			if o.Device.Count != o.IO.Count ||
-				100*units.OrZero(o.Host.Mean) > units.OrZero(o.IO.Mean) {
+			if o.IO.Count > 0 && (o.Device.Count != o.IO.Count ||
+				100*units.OrZero(o.Host.Mean) > units.OrZero(o.IO.Mean)) {
 				entry.distribution(part+"device", o.Device)
 			}
 			entry.distribution(part+"demotion", o.Demotion)
