@@ -156,6 +156,9 @@ func perform(op *Op) (moved int, err error) {
 	}
 }
 
+// blockSize is a multiple of what direct I/O has to begin at.
+const blockSize = 4096
+
 // transfer moves all bytes of a request, with calls that may move a part of them.
 func transfer(op *Op, read, write func(fd int, p []byte, off int64) (int, error)) (n int,
 	err error) {
@@ -164,10 +167,16 @@ func transfer(op *Op, read, write func(fd int, p []byte, off int64) (int, error)
 		call, end = write, io.ErrShortWrite
 	}
 	p := op.Buf.B[:op.N]
+	back := false
 	for n < len(p) {
 		more, err := call(op.FD, p[n:], op.Off+int64(n))
 		switch {
 		case err == unix.EINTR:
+			continue
+		case op.Kind == Write && n > 0 && err == unix.EINVAL && !back:
+			// A direct write says EINVAL when it is to go on from an odd place, where a full disk
+			// or a quota has made it stop. From the beginning of that block it tells so.
+			back, n = true, n&^(blockSize-1)
 			continue
 		case more == 0 && err == nil, op.Kind == Read && n > 0 && err == unix.EINVAL:
 			// The file ends here. A direct read says EINVAL when it is to go on from an odd place.

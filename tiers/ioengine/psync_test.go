@@ -147,8 +147,6 @@ func TestRequestsAreWholeWhateverTheCallsDo(t *testing.T) {
 			100, nil, nil},
 		{"full after a part", []answer{{40, nil}, {0, unix.ENOSPC}}, 40, unix.ENOSPC, unix.ENOSPC},
 		{"the end", []answer{{40, nil}, {0, nil}}, 40, io.ErrUnexpectedEOF, io.ErrShortWrite},
-		{"an odd place", []answer{{40, nil}, {0, unix.EINVAL}}, 40, io.ErrUnexpectedEOF,
-			unix.EINVAL},
 		{"refused", []answer{{0, unix.EINVAL}}, 0, unix.EINVAL, unix.EINVAL},
 	} {
 		for _, kind := range []Kind{Read, Write} {
@@ -176,4 +174,48 @@ func TestRequestsAreWholeWhateverTheCallsDo(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A direct write that a full disk has cut at an odd place cannot go on from there. What came before
+// its block is not lost, and the reason is not hidden.
+func TestAWriteThatWasCutSaysWhy(t *testing.T) {
+	type call struct{ off, n int }
+	for why, want := range map[error]error{unix.ENOSPC: unix.ENOSPC, unix.EDQUOT: unix.EDQUOT,
+		nil: unix.EINVAL} {
+		var calls []call
+		write := func(_ int, p []byte, off int64) (int, error) {
+			calls = append(calls, call{int(off), len(p)})
+			switch {
+			case off%4096 != 0:
+				return 0, unix.EINVAL
+			case len(calls) == 1 || why == nil: // cut there whenever it is tried
+				return 5000 - int(off), nil
+			}
+			return 0, why
+		}
+		n, err := transfer(&Op{Kind: Write, Buf: tiers.Buffer{B: make([]byte, 12288)}, N: 12288},
+			nil, write)
+		assert.Equal(t, want, err)
+		tried := []call{{0, 12288}, {5000, 7288}, {4096, 8192}}
+		if why == nil {
+			tried = append(tried, call{5000, 7288})
+		}
+		assert.Equal(t, tried, calls)
+		assert.LessOrEqual(t, n, 5000)
+	}
+}
+
+// A direct read that goes on from an odd place is told that the file has ended.
+func TestADirectReadEndsWithTheFile(t *testing.T) {
+	answers := []int{40, -1}
+	read := func(int, []byte, int64) (int, error) {
+		n := answers[0]
+		if answers = answers[1:]; n < 0 {
+			return 0, unix.EINVAL
+		}
+		return n, nil
+	}
+	n, err := transfer(&Op{Buf: tiers.Buffer{B: make([]byte, 100)}, N: 100}, read, nil)
+	assert.Equal(t, 40, n)
+	assert.Equal(t, io.ErrUnexpectedEOF, err)
 }
