@@ -67,10 +67,10 @@ func (o *observer) Retried(tag cache.Tag, _ tiers.Object, _ tiers.Kind, _ tiers.
 	o.Rec.Retry(o.Clock.Now(), tag.Shard)
 }
 
-func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, op tiers.Op, err error) {
+func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, what string, err error) {
 	why := fatal(err)
 	// The error becomes a text at once: what it holds, a file or a buffer, is not kept.
-	s := result.ErrorSample{Tier: l.String(), Operation: op.String(), Errno: errnoName(err),
+	s := result.ErrorSample{Tier: l.String(), Operation: what, Errno: errnoName(err),
 		Key: ob.Key, Message: err.Error(), Fatal: why != ""}
 	if mismatch, ok := errors.AsType[*content.MismatchError](err); ok {
 		s.Errno, s.Offset = "mismatch", new(mismatch.Offset)
@@ -80,12 +80,12 @@ func (o *observer) Failed(tag cache.Tag, ob tiers.Object, l tiers.Kind, op tiers
 	failed, all := o.Rec.Failed(now)
 	switch {
 	case s.Fatal:
-		o.Fail(fmt.Errorf("%s of %s on the %s tier: %w (%s)", op, ob.Key, l, err, why),
+		o.Fail(fmt.Errorf("%s of %s on the %s tier: %w (%s)", what, ob.Key, l, err, why),
 			result.EndedByError)
 	// The one-percent rule of spec 12, once there are enough failures to speak of a share.
 	case failed >= 10 && failed*100 > all:
 		o.Fail(fmt.Errorf("more than 1 %% of the operations failed, the last one: %s of %s on "+
-			"the %s tier: %w", op, ob.Key, l, err), result.EndedByError)
+			"the %s tier: %w", what, ob.Key, l, err), result.EndedByError)
 	}
 }
 

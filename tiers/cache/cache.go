@@ -109,8 +109,9 @@ type Observer interface {
 	Evicted(tag Tag, o tiers.Object, l tiers.Kind)
 	// Deleted reports that the bytes of an object are free again.
 	Deleted(tag Tag, o tiers.Object, l tiers.Kind, took time.Duration)
-	// Failed reports an operation that failed for good, Retried one that is tried again.
-	Failed(tag Tag, o tiers.Object, l tiers.Kind, op tiers.Op, err error)
+	// Failed reports a read, write or delete that failed for good, Retried an operation that is
+	// tried again.
+	Failed(tag Tag, o tiers.Object, l tiers.Kind, what string, err error)
 	Retried(tag Tag, o tiers.Object, l tiers.Kind, op tiers.Op, err error)
 }
 

@@ -250,7 +250,7 @@ func (nobody) Chunk(Tag, tiers.Kind, tiers.Phase, tiers.Chunk)                  
 func (nobody) Demoted(Tag, tiers.Object, tiers.Kind, tiers.Kind, tiers.Timing, tiers.Timing) {}
 func (nobody) Evicted(Tag, tiers.Object, tiers.Kind)                                         {}
 func (nobody) Deleted(Tag, tiers.Object, tiers.Kind, time.Duration)                          {}
-func (nobody) Failed(Tag, tiers.Object, tiers.Kind, tiers.Op, error)                         {}
+func (nobody) Failed(Tag, tiers.Object, tiers.Kind, string, error)                           {}
 func (nobody) Retried(Tag, tiers.Object, tiers.Kind, tiers.Op, error)                        {}
 
 // tally is an Observer that counts who left.

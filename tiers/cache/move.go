@@ -9,10 +9,15 @@ import (
 	"time"
 
 	"kvbench/tiers"
+	"kvbench/tiers/transfer"
 )
 
-// retries is how often a transient failure is tried again (spec 12).
-const retries = 3
+// How often a transient failure is tried again (spec 12), and after which time: the second time
+// after twice of it, and so on. What is lost so is part of the request's rest.
+const (
+	retries = 3
+	backOff = 10 * time.Millisecond
+)
 
 func (c *Cache) chunks(tag Tag, in *level, phase tiers.Phase) tiers.ChunkFunc {
 	return func(ch tiers.Chunk) { c.observer.Chunk(tag, in.Kind, phase, ch) }
@@ -37,36 +42,50 @@ func (c *Cache) transferred(ctx context.Context, tag Tag, op tiers.Op, in *level
 	told := c.chunks(tag, in, tag.Phase)
 	for tries := 0; ; tries++ {
 		n, tm, err = carry(ctx, in.Tier, told, objects...)
-		switch {
-		case err == nil:
-			return n, tm, nil
-		case tries == retries || !Transient(err) || ctx.Err() != nil:
-			c.failed(ctx, tag, objects[0], in.Kind, op, err)
+		if err == nil || !c.again(ctx, tag, objects[0], in.Kind, op, tries, err) {
 			return n, tm, err
 		}
-		c.observer.Retried(tag, objects[0], in.Kind, op, err)
 	}
+}
+
+// again says whether an operation that failed is to be tried another time, when the time for that
+// has come. If not its failure is reported.
+func (c *Cache) again(ctx context.Context, tag Tag, o tiers.Object, l tiers.Kind, op tiers.Op,
+	tries int, err error) bool {
+	if tries == retries || !Transient(err) || ctx.Err() != nil {
+		c.failed(ctx, tag, o, l, op.String(), err)
+		return false
+	}
+	c.observer.Retried(tag, o, l, op, err)
+	return c.clock.Sleep(ctx, backOff<<tries) == nil
 }
 
 // move copies the bytes of a demotion.
 func (c *Cache) move(ctx context.Context, tag Tag, o tiers.Object, from, to *level) error {
 	c.observer.Began(tag, o, from.Kind, tiers.Read, tiers.Evict)
 	c.observer.Began(tag, o, to.Kind, tiers.Write, tiers.Evict)
-	rd, wr, err := c.transfer.Move(ctx, from.Tier, to.Tier, o,
-		c.chunks(tag, from, tiers.Evict), c.chunks(tag, to, tiers.Evict))
-	if err != nil {
-		c.failed(ctx, tag, o, to.Kind, tiers.Write, err)
-		return err
+	for tries := 0; ; tries++ {
+		rd, wr, err := c.transfer.Move(ctx, from.Tier, to.Tier, o,
+			c.chunks(tag, from, tiers.Evict), c.chunks(tag, to, tiers.Evict))
+		if err == nil {
+			c.observer.Demoted(tag, o, from.Kind, to.Kind, rd, wr)
+			return nil
+		}
+		l, op := to, tiers.Write
+		if e, ok := errors.AsType[*transfer.SourceError](err); ok {
+			l, op, err = from, tiers.Read, e.Err
+		}
+		if !c.again(ctx, tag, o, l.Kind, op, tries, err) {
+			return err
+		}
 	}
-	c.observer.Demoted(tag, o, from.Kind, to.Kind, rd, wr)
-	return nil
 }
 
 // failed reports err unless it is only the echo of a cancelled run.
-func (c *Cache) failed(ctx context.Context, tag Tag, o tiers.Object, l tiers.Kind, op tiers.Op,
+func (c *Cache) failed(ctx context.Context, tag Tag, o tiers.Object, l tiers.Kind, what string,
 	err error) {
 	if !errors.Is(err, context.Cause(ctx)) && !errors.Is(err, ctx.Err()) {
-		c.observer.Failed(tag, o, l, op, err)
+		c.observer.Failed(tag, o, l, what, err)
 	}
 }
 
@@ -159,7 +178,7 @@ func (c *Cache) remove(ctx context.Context, tag Tag, r *replica) error {
 	if err == nil {
 		c.observer.Deleted(tag, r.obj, r.in.Kind, c.clock.Now()-start)
 	} else {
-		c.failed(ctx, tag, r.obj, r.in.Kind, tiers.Write, err)
+		c.failed(ctx, tag, r.obj, r.in.Kind, "delete", err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

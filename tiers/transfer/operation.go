@@ -35,6 +35,7 @@ type operation struct {
 	over    clock.Event // the last one has, or nobody waits for it any more; nil: nobody waits yet
 	next    int64       // offset of the next chunk
 	err     error       // the first failure
+	failed  *side       // whose it is; nil: of neither tier, or unknown
 	made    []made      // that nobody uses just now
 	left    bool        // the operation has returned: nobody is told any more
 }
@@ -87,6 +88,7 @@ func (op *operation) run(objs []tiers.Object) (err error) {
 		var r tiers.Reader
 		err := op.call(s, func() (err error) { r, err = s.tier.Open(op.ctx, objs...); return err })
 		if err != nil {
+			op.failed = s
 			return err
 		}
 		defer func() { err = errors.Join(err, op.call(s, r.Close)) }()

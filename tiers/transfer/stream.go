@@ -177,6 +177,9 @@ func (op *operation) end(l *stream, err error) {
 	}
 	op.mu.Lock()
 	defer op.mu.Unlock()
+	if op.err == nil && l.io.Err != nil && err == l.io.Err {
+		op.failed = l.at
+	}
 	op.fail(err)
 	if op.running--; op.running == 0 && op.over != nil {
 		op.over.Fire()

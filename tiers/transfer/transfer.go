@@ -62,15 +62,17 @@ func (t *Transfer) Write(ctx context.Context, tier tiers.Tier, done tiers.ChunkF
 }
 
 // Move copies an object from one tier to a lower one: what a demotion does. The source stays, the
-// caller removes it. If it fails nothing of the object is left in the destination. The two timings
-// overlap; the wait for buffers is in rd.Admission.
+// caller removes it. If it fails nothing of the object is left in the destination; where reading
+// the source did, the error is a *SourceError. The two timings overlap; the wait for buffers is in
+// rd.Admission.
 func (t *Transfer) Move(ctx context.Context, from, to tiers.Tier, o tiers.Object, read,
 	write tiers.ChunkFunc) (rd, wr tiers.Timing, err error) {
 	if !holds(from) || !holds(to) {
 		// Nothing to carry over: what the source does not hold is generated again for the target.
-		if _, rd, err = t.Read(ctx, from, read, o); err == nil {
-			_, wr, err = t.Write(ctx, to, write, o)
+		if _, rd, err = t.Read(ctx, from, read, o); err != nil {
+			return rd, wr, &SourceError{err}
 		}
+		_, wr, err = t.Write(ctx, to, write, o)
 		return rd, wr, err
 	}
 	op := &operation{t: t, ctx: ctx, in: sideOf(tiers.Read, from, read),
@@ -79,8 +81,19 @@ func (t *Transfer) Move(ctx context.Context, from, to tiers.Tier, o tiers.Object
 	rd, _ = op.timing(&op.in)
 	wr, _ = op.timing(&op.out)
 	wr.Admission = 0
+	if err != nil && op.failed == &op.in {
+		err = &SourceError{err}
+	}
 	return rd, wr, err
 }
+
+// SourceError is the failure of a move's reading half.
+type SourceError struct{ Err error }
+
+func (e *SourceError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what failed.
+func (e *SourceError) Unwrap() error { return e.Err }
 
 // nothing is an operation on a tier that keeps nothing and takes no time.
 func (t *Transfer) nothing(op tiers.Op, done tiers.ChunkFunc, o tiers.Object) {

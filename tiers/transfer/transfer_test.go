@@ -171,10 +171,12 @@ func TestAFailedMoveLeavesTheTargetEmpty(t *testing.T) {
 		from.SetHook(faults.On(faults.Read, from.Count(faults.Read)+n, unix.EIO))
 		_, _, err = x.Move(t.Context(), from, to, o, nil, nil)
 		require.ErrorIs(t, err, unix.EIO)
+		require.ErrorAs(t, err, new(*transfer.SourceError), "it was the source's")
 		from.SetHook(nil)
 		to.SetHook(faults.On(faults.Write, to.Count(faults.Write)+n, unix.ENOSPC))
 		_, _, err = x.Move(t.Context(), from, to, o, nil, nil)
 		require.ErrorIs(t, err, unix.ENOSPC)
+		assert.NotErrorAs(t, err, new(*transfer.SourceError))
 		to.SetHook(nil)
 		assert.ErrorIs(t, to.Remove(t.Context(), o), tiers.ErrNotFound)
 	}
