@@ -130,7 +130,8 @@ func TestAFourthTransientFailureIsAFailure(t *testing.T) {
 			return nil
 		})
 		requests := singles(200, 1)
-		requests[7].Kind = workloads.PrefillDecode // nothing is there to decode: no lookup, no re-read
+		// nothing is there to decode: no lookup, no re-read
+		requests[7].Kind = workloads.PrefillDecode
 		requests[7].GenerateTokens = 100
 		cfg := testConfig(storage(tier, 1<<40), newScript(requests...), 4).finite()
 		cfg.Planner.Batched = true

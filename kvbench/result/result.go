@@ -63,7 +63,7 @@ type Result struct {
 	StartTime       string `json:"start_time"` // RFC 3339, UTC: the opening of the window
 	WindowNS        int64  `json:"window_ns"`
 	NominalWindowNS *int64 `json:"nominal_window_ns"`
-	ElapsedNS       int64  `json:"elapsed_ns"` // set-up to clean-up
+	ElapsedNS       int64  `json:"elapsed_ns"` // from set-up until this was made, before cleaning
 	DrainNS         int64  `json:"drain_ns"`
 	WarmupNS        int64  `json:"warmup_ns"`
 	SettleNS        int64  `json:"settle_ns"`
