@@ -11,6 +11,7 @@ import (
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
+	"kvbench/kvbench/plainio"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/requests"
 	"kvbench/kvbench/result"
@@ -29,7 +30,8 @@ import (
 // this machine's.
 func trialConfig(v *params.Values, trial int) (kvbench.Config, error) {
 	storage, err := storageConfig(v)
-	cfg := kvbench.Config{Info: runInfo(v, trial), Settle: v.Settle, Storage: storage}
+	cfg := kvbench.Config{Info: runInfo(v, trial), Settle: v.Settle, Storage: storage,
+		Climb: plainio.Climb}
 	if v.LatencyTracing {
 		cfg.Trace = &collector.Options{Level: tracing.Level(v.TraceLevel),
 			Filter: tracing.Filter(v.TraceFilter)}

@@ -61,6 +61,10 @@ type Config struct {
 	// that of the storage tier.
 	Trace *collector.Options
 
+	// Climb tries, right after the window, whether more requests in flight would have moved more,
+	// see plainio.Climb; nil = no: then no result is called storage-limited.
+	Climb Climber
+
 	Clock clock.Clock // nil = wall time
 	// Progress is called about once a second, from one goroutine at a time; nil = nobody looks.
 	Progress func(Snapshot)
@@ -101,6 +105,10 @@ type Ladder struct {
 	// Written are new files of FileSize bytes (smaller where the room is not enough for two of each
 	// stream), Room bytes in all, which must be free in the tier. They are removed at the end.
 	FileSize, Room int64
+
+	// Climbed is called when the last rung has ended, before the files are removed; nil = nobody
+	// listens.
+	Climbed func()
 }
 
 // Climber carries out a Ladder, see plainio.Climb. A Config names one rather than this package

@@ -47,6 +47,10 @@ func (t *trial) describe() {
 	}
 }
 
+// boundless is the capacity of a simulated storage tier of size 0: what fits into no
+// machine, with room for sums.
+const boundless = int64(1) << 60
+
 // tierInfo notes the tiers' state at the end of the window.
 func (t *trial) tierInfo() {
 	for i, g := range t.Cache.Gauges(nil) {

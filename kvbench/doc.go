@@ -9,6 +9,7 @@
 //	stack.go       the storage side: tiers, buffers, cache
 //	watch.go       gauges, the live line
 //	observer.go    counts what the cache does by itself, and writes the I/O trace
+//	climb.go       whether more in flight would have moved more, tried after the window
 //	describe.go    what a result says of the machine, the tiers and the end; counters of
 //	               process and device at the window's edges
 //	blocktrace.go  the kernel's trace of the window

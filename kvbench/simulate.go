@@ -26,10 +26,6 @@ type SimConfig struct {
 	Device *tiers.DeviceModel
 }
 
-// boundless is the capacity of a storage tier of size 0: what fits into no
-// machine, with room for sums.
-const boundless = int64(1) << 60
-
 // Simulate executes one trial as Run does, in virtual time: the same life, over
 // tiers that hold no bytes. Operations take no time, or that of the device
 // model; think and generation time pass virtually. It touches no storage and

@@ -201,6 +201,7 @@ func (t *trial) load(ctx context.Context) {
 	}
 	t.awaitEnd(ctx)
 	t.closeWindow(ctx)
+	t.climb(ctx)
 }
 
 // awaitEnd waits for the window's end, which is its deadline if nothing comes before it.

@@ -32,6 +32,9 @@ func Climb(ctx context.Context, e *kvbench.Env, l kvbench.Ladder) (rungs []resul
 		return nil, fmt.Errorf("climb a ladder of plain I/O: %w", err)
 	}
 	rungs, err = c.climb(ctx)
+	if l.Climbed != nil {
+		l.Climbed()
+	}
 	return rungs, errors.Join(err, c.remove(ctx))
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
+	"kvbench/kvbench/verdict"
 	"kvbench/tiers"
 	"kvbench/workloads"
 )
@@ -39,6 +40,7 @@ func Build(info Info, rec *Recorder) *result.Result {
 	b.witness()
 	b.ceiling()
 	b.simulation()
+	b.r.Harness.Verdict = verdict.Judge(b.r)
 	b.timeline()
 	b.histograms()
 	b.errors()

@@ -76,7 +76,7 @@ func TestDefinitions(t *testing.T) {
 	w := r.DeviceWitness
 	assert.InDelta(t, 0.9, *w.ReadRatio, 0.001)
 	assert.True(t, *w.ServedFromCache)
-	assert.Equal(t, result.StorageLimited, r.Harness.Verdict.Kind)
+	assert.Equal(t, result.Undecided, r.Harness.Verdict.Kind, "the storage gave all, or the cache")
 }
 
 func TestLoadAccounting(t *testing.T) {

@@ -180,8 +180,11 @@ func fixtureInfo() Info {
 					Covers: false}},
 			Harness: result.Harness{CPUSeconds: 30, CPUNS: 30e9,
 				PeakRSSBytes: new(int64(600 << 20)), Mallocs: 50000, AllocBytes: 30 << 20,
-				GCCount: 6, GCPauseNS: 3e6, VolCtxSw: 90000, InvolCtxSw: 800, WorkerIdleNS: 30e9,
-				WorkerBusyNS: 930e9},
+				GCCount: 6, GCPauseNS: 3e6, VolCtxSw: 90000, InvolCtxSw: 800, WorkerIdleNS: 15e9,
+				WorkerBusyNS: 465e9, Ladder: &result.Ladder{Rungs: []result.Rung{
+					{InFlight: 21, Read: 17.2e9, Write: 4.3e9},
+					{InFlight: 42, Read: 17.3e9, Write: 4.4e9},
+					{InFlight: 84, Read: 17.1e9, Write: 4.3e9}}, CPUShare: new(0.11)}},
 			Limits: result.Limits{Cores: 2, CoresSource: "affinity", GOMAXPROCS: 2,
 				MemoryLimit: 16 << 30, MemoryLimitSource: "cgroup"},
 			Environment: result.Environment{Hostname: "lab7", OS: "linux", Arch: "amd64",

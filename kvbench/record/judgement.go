@@ -13,31 +13,24 @@ import (
 )
 
 // Where a result draws its lines. They are conventions and no measurements: a share of failures
-// that still lets a trial be compared, a tolerance for a kernel that reads ahead or skips holes,
-// and limits from which something other than the storage was the bound. A CPU of 85 % leaves the
-// scheduler no room; workers that idle for a fifth of the time ask for less than there is.
+// that still lets a trial be compared, and a tolerance for a kernel that reads ahead or skips
+// holes. Those of the verdict are package verdict's.
 const (
 	failedShare          = 0.01 // of the operations is what a trial survives
 	servedFromCacheBelow = 0.95 // of the application's reads is what the device must have seen
 	readByOthersAbove    = 1.05 // of these is more than the application and its metadata
-
-	idleLimit = 0.20 // workers without a request
-	cpuLimit  = 0.85 // process CPU of the cores that it may use
-	waitLimit = 0.30 // host and buffer wait of the workers' busy time
 )
 
-// harness derives what measuring cost for each byte, and the verdict. The engine has read the
-// process's counters, the shards know the waits. The CPU that a simulation takes says nothing about
-// the run that it predicts.
+// harness derives what measuring cost for each byte. The engine has read the process's counters,
+// the shards know the waits. The CPU that a simulation takes says nothing about the run that it
+// predicts.
 func (b *builder) harness() {
-	h, cores := &b.r.Harness, 0.0
+	h := &b.r.Harness
 	b.busy()
 	if h.CPUNS > 0 && b.r.Simulation == nil {
 		bytes, _ := b.moved()
 		h.CPUNSPerByte = units.Ratio(h.CPUNS, bytes)
-		cores = b.r.Limits.Cores
 	}
-	h.Verdict = judge(h, b.window, cores)
 }
 
 // busy adds what operations know of the workers' time to what the workload said.
@@ -64,39 +57,6 @@ func (b *builder) moved() (bytes, operations int64) {
 			t.DemotedIn.Entries
 	}
 	return bytes, operations
-}
-
-// judge tells load from harness from storage, in this order: idle workers mean that neither of the
-// others was tried. Without cores the CPU was not measured.
-func judge(h *result.Harness, window time.Duration, cores float64) result.Verdict {
-	v := result.Verdict{
-		IdleShare:     units.Ratio(h.WorkerIdleNS, h.WorkerIdleNS+h.WorkerBusyNS),
-		CPUShare:      units.Ratio(h.CPUNS, cores*float64(window)),
-		HostWaitShare: units.Ratio(h.HostNS+h.BufferWaitNS, h.WorkerBusyNS),
-	}
-	say := func(kind, format string, args ...any) {
-		v.Kind, v.Reason = kind, fmt.Sprintf(format, args...)
-	}
-	percent, share := units.Percent, units.Share.Text
-	idle, cpu, wait := percent(v.IdleShare), percent(v.CPUShare), percent(v.HostWaitShare)
-	switch {
-	case window <= 0:
-		say(result.NoVerdict, "there was no window in which anything could be measured")
-	case units.OrZero(v.IdleShare) > idleLimit:
-		say(result.LoadLimited, "workers had no request for %s of the window (limit %s): the "+
-			"load asked for less than the storage could give", idle, share(idleLimit))
-	case units.OrZero(v.CPUShare) >= cpuLimit:
-		say(result.HarnessLimited, "the process used %s of the %s cores that it may use (limit "+
-			"%s): more cores would move more bytes", cpu, units.Number.Text(cores), share(cpuLimit))
-	case units.OrZero(v.HostWaitShare) > waitLimit:
-		say(result.HarnessLimited, "copying, verifying and waiting for buffers took %s of the "+
-			"workers' busy time (limit %s): the storage waited for the harness", wait,
-			share(waitLimit))
-	default:
-		say(result.StorageLimited, "workers were busy (idle %s), the CPU had room (%s used) and "+
-			"host and buffer wait took %s of busy time", idle, cpu, wait)
-	}
-	return v
 }
 
 // witness compares the kernel's bytes with the application's: reads that the device did not see

@@ -326,6 +326,21 @@ func (r *Recorder) Counters() Live {
 	return v
 }
 
+// Traffic returns what a tier's two directions have counted so far, without what Build derives.
+func (r *Recorder) Traffic(l tiers.Kind) (read, write result.TierTraffic) {
+	add := func(sum *result.TierTraffic, n result.TierTraffic) {
+		sum.Bytes += n.Bytes
+		sum.InFlightNS += n.InFlightNS
+		sum.Operations += n.Operations
+		sum.EntryBytes += n.EntryBytes
+	}
+	r.each(func(s *shard) {
+		add(&read, s.n.Tiers[l].Read)
+		add(&write, s.n.Tiers[l].Write)
+	})
+	return read, write
+}
+
 // TakeRound returns the p95 latency per 100 MiB of the storage tier's operations since the last
 // call, and whether there were any.
 func (r *Recorder) TakeRound(op tiers.Op) (p95 time.Duration, some bool) {

@@ -466,8 +466,13 @@ func (s *summary) harness() {
 	s.line("harness", "%s CPU (%s of %s cores), %s ns of it per byte, %s, %s (%s paused)",
 		units.Seconds.Text(h.CPUSeconds), percent(h.Verdict.CPUShare), number(s.Limits.Cores),
 		number(h.CPUNSPerByte), rss, units.Plural(h.GCCount, "garbage collection"), ns(h.GCPauseNS))
-	s.line("", "workers idle %s, host and buffer wait %s of busy time; %s cut off at the end",
-		percent(h.Verdict.IdleShare), percent(h.Verdict.HostWaitShare),
+	// The results of format 1 know less of the harness.
+	what, of := "harness", h.Verdict.HarnessShare
+	if of == nil {
+		what, of = "host and buffer wait", h.Verdict.HostWaitShare
+	}
+	s.line("", "workers idle %s, %s %s of busy time; %s cut off at the end",
+		percent(h.Verdict.IdleShare), what, percent(of),
 		units.Plural(s.Requests.CancelledOperations, "operation"))
 }
 

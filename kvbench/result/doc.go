@@ -2,7 +2,8 @@
 // benchmark lines, pages and workbooks are views of [Result].
 //
 //	result.go     Result from the top, statuses, divisions; reading and writing the file
-//	sections.go   what every trial has: load, lookups, tiers, latencies, timeline, harness
+//	sections.go   what every trial has: load, lookups, tiers, latencies, timeline, witness
+//	harness.go    what measuring cost, where the workers' time went, and the verdict
 //	modes.go      what only some have: autoscaler, blocks, replay, validation, simulation
 //	host.go       where it ran
 //	python.go     the keys that tools for the Python benchmark read, and its storage health

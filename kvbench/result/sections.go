@@ -418,57 +418,6 @@ func (e ErrorSample) Where() string {
 	return fmt.Sprintf("%s at offset %d", e.Key, *e.Offset)
 }
 
-// Harness is what measuring cost, and whether it was the limit.
-type Harness struct {
-	CPUSeconds   float64  `json:"cpu_seconds"` // of the process inside the window
-	CPUNS        int64    `json:"cpu_ns"`
-	CPUNSPerByte *float64 `json:"cpu_ns_per_byte"` // bytes of all tiers, both directions
-	PeakRSSBytes *int64   `json:"peak_rss_bytes"`
-	Mallocs      int64    `json:"mallocs"`
-	AllocBytes   int64    `json:"alloc_bytes"`
-	GCCount      int64    `json:"gc_count"`
-	GCPauseNS    int64    `json:"gc_pause_ns"`
-	VolCtxSw     int64    `json:"voluntary_context_switches"`
-	InvolCtxSw   int64    `json:"involuntary_context_switches"`
-	WorkerIdleNS int64    `json:"worker_idle_ns"` // summed over workers
-	WorkerBusyNS int64    `json:"worker_busy_ns"`
-	BufferWaitNS int64    `json:"buffer_wait_ns"`
-	HostNS       int64    `json:"host_ns"`
-	// What goroutines of the process waited for, summed over them, as Go's runtime tells: mutexes,
-	// a processor (an estimate from samples), and the collector, for which they had to work before
-	// they could allocate.
-	LockWaitNS  int64    `json:"lock_wait_ns"`
-	SchedWaitNS int64    `json:"sched_wait_ns"`
-	GCAssistNS  int64    `json:"gc_assist_ns"`
-	Busy        BusyTime `json:"busy"`
-	Verdict     Verdict  `json:"verdict"`
-}
-
-// BusyTime is where the workers' busy time went, summed over them. What ran at an edge of the
-// window counts as a whole, so that the parts may come to a little more or less than WorkerBusyNS.
-type BusyTime struct {
-	StorageNS    int64 `json:"storage_ns"`     // inside the storage tier: open, create, I/O, flush
-	OtherTiersNS int64 `json:"other_tiers_ns"` // likewise
-	// HandoverNS is the part of StorageNS in which the requests under way were not at the device:
-	// they waited in this process for a thread, or were done and nobody had noticed.
-	HandoverNS int64 `json:"handover_ns"`
-	ClearingNS int64 `json:"clearing_ns"` // deleting and demoting others to make room
-	// RemovalNS is what deletions in the storage tier took: a part of ClearingNS, and those that
-	// the last reader of an entry had to do.
-	RemovalNS int64 `json:"removal_ns"`
-	// waiting until room is made: for who reads or writes what has to leave
-	RoomNS       int64 `json:"room_ns"`
-	WriteLimitNS int64 `json:"write_limit_ns"`
-	WriterNS     int64 `json:"writer_ns"` // waiting for another's write of the same entry
-	BuffersNS    int64 `json:"buffers_ns"`
-	GenerationNS int64 `json:"generation_ns"` // making data while nothing was in flight
-	HostNS       int64 `json:"host_ns"`       // copying and verifying
-	// DispatchNS is taking requests and ending them: the dispatcher's lock, parsing of input,
-	// planning, decisions.
-	DispatchNS int64 `json:"dispatch_ns"`
-	ThinkingNS int64 `json:"thinking_ns"` // sleeping as long as a GPU would compute
-}
-
 // Witness compares the kernel's counters of the backing device with the application's bytes of the
 // storage tier.
 type Witness struct {
@@ -542,24 +491,6 @@ type Input struct {
 	Cycles    int64    `json:"cycles"`
 	Problems  []string `json:"problems"`            // the first few, with file and line
 	Tokenizer string   `json:"tokenizer,omitempty"` // what counted the tokens of texts
-}
-
-// Verdict kinds.
-const (
-	LoadLimited    = "load-limited"
-	HarnessLimited = "harness-limited"
-	StorageLimited = "storage-limited"
-	NoVerdict      = "none" // nothing was measured
-)
-
-// Verdict says what bounded the trial, with the three shares behind it; a share that could not be
-// measured is null and decides nothing.
-type Verdict struct {
-	Kind          string   `json:"kind"`
-	IdleShare     *float64 `json:"idle_share"`
-	CPUShare      *float64 `json:"cpu_share"`
-	HostWaitShare *float64 `json:"host_wait_share"`
-	Reason        string   `json:"reason"`
 }
 
 // censoredAbove is the share of unfinished requests from which percentiles of the finished ones say

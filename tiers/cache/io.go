@@ -204,6 +204,26 @@ func (l *Lease) room(ctx context.Context, tag Tag, cl *claim, res *Result) error
 	return err
 }
 
+// Objects are those in a level that nobody is writing or moving, in the order in which they would
+// leave it, and how many bytes are free there.
+func (c *Cache) Objects(kind tiers.Kind) (objects []tiers.Object, free int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.levels {
+		if l.Kind != kind {
+			continue
+		}
+		free = l.limit - l.used - l.claimed
+		l.order.Victims(func(e *Entry) bool {
+			if e.state == resident {
+				objects = append(objects, e.cur.obj)
+			}
+			return true
+		})
+	}
+	return objects, free
+}
+
 // Forget deletes one entry that nobody uses and counts it as no eviction. An absent one is fine.
 func (c *Cache) Forget(ctx context.Context, tag Tag, key string) error {
 	c.mu.Lock()

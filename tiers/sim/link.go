@@ -99,10 +99,12 @@ type linkIO struct {
 	link *link
 }
 
-// Submit is done when the bytes have passed the link.
+// Submit is done when the bytes have passed the link. The link has them from the beginning: what
+// waits, waits in it.
 func (l *linkIO) Submit(io *tiers.IO) {
 	passes := time.Duration(float64(io.N) / l.tier.bandwidth * float64(time.Second))
-	io.Begun, io.Ended = l.link.reserve(l.tier.clock.Now(), passes)
+	io.Begun = l.tier.clock.Now()
+	io.Ended = l.link.reserve(io.Begun, passes)
 	l.tier.clock.At(io.Ended, func() { io.End(nil) })
 }
 
@@ -127,12 +129,10 @@ type link struct {
 	free time.Duration
 }
 
-// reserve queues bytes that take so long and returns when the first of them begins to pass and the
-// last has arrived.
-func (l *link) reserve(now, passes time.Duration) (begun, ended time.Duration) {
+// reserve queues bytes that take so long and returns when the last of them has arrived.
+func (l *link) reserve(now, passes time.Duration) (ended time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	begun = max(l.free, now)
-	l.free = begun + passes
-	return begun, l.free
+	l.free = max(l.free, now) + passes
+	return l.free
 }

@@ -46,10 +46,12 @@ var mayImport = map[string]string{
 	"tiers/faults":   "tiers",
 	"tiers/tiertest": "tiers",
 
-	"kvbench/units":       "",
-	"kvbench/result":      "kvbench/units",
-	"kvbench/report":      "kvbench/units kvbench/result tracing tracing/fio",
-	"kvbench/record":      "kvbench/units kvbench/result tiers workloads workloads/model",
+	"kvbench/units":   "",
+	"kvbench/result":  "kvbench/units",
+	"kvbench/report":  "kvbench/units kvbench/result tracing tracing/fio",
+	"kvbench/verdict": "kvbench/units kvbench/result",
+	"kvbench/record": "kvbench/units kvbench/result kvbench/verdict tiers workloads " +
+		"workloads/model",
 	"kvbench/group":       "kvbench/result",
 	"kvbench/environment": "kvbench/result tracing/host",
 	"kvbench/params": "kvbench/units kvbench/result tiers workloads workloads/model " +

@@ -15,6 +15,9 @@ func identify(string) (identity, error) { return identity{}, errors.ErrUnsupport
 
 func blockNode(string) (major, minor uint32, err error) { return 0, 0, errors.ErrUnsupported }
 
+// SyncFilesystem has no call to make.
+func SyncFilesystem(string) error { return errors.ErrUnsupported }
+
 func statfs(path string) (Filesystem, error) {
 	var s unix.Statfs_t
 	if err := uninterrupted(func() error { return unix.Statfs(path, &s) }); err != nil {

@@ -42,6 +42,20 @@ func identify(path string) (identity, error) {
 	return id, nil
 }
 
+// SyncFilesystem returns when the filesystem of a directory has written what it has put off,
+// deletions included. It may take as long as the device does.
+func SyncFilesystem(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := unix.Syncfs(int(d.Fd())); err != nil {
+		return &fs.PathError{Op: "syncfs", Path: dir, Err: err}
+	}
+	return nil
+}
+
 func blockNode(path string) (major, minor uint32, err error) {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {

@@ -1,0 +1,140 @@
+package kvbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+	"kvbench/tiers"
+	"kvbench/tiers/cache"
+	"kvbench/tracing/host"
+)
+
+// How a run tries, right after its window, whether more in flight would have moved more: with as
+// many requests as it had on average, with twice and with four times as many. A rung takes a
+// twentieth of the window and not more than 300 ms, so that all of it stays below a second; less
+// than 100 ms shows nothing. Before, the filesystem may take a second to carry out the deletions
+// that it has put off: their discards would slow the rungs.
+const (
+	climbRungs                = 3
+	climbPart                 = 20
+	climbAtLeast, climbAtMost = 100 * time.Millisecond, 300 * time.Millisecond
+	climbSync                 = time.Second
+	climbFile                 = 64 << 20 // bytes at most
+)
+
+// Holder is a Workload that keeps objects in the storage tier past the cache: those to be read, and
+// how many bytes lie there in all.
+type Holder interface {
+	Held() (objects []tiers.Object, bytes int64)
+}
+
+// climb measures plain I/O in the run's own mix, and notes why it did not. The window is closed and
+// nobody is at work.
+func (t *trial) climb(ctx context.Context) {
+	into := &result.Ladder{Rungs: []result.Rung{}}
+	t.info.Harness.Ladder = into
+	ask, err := t.ladder(ctx)
+	if err != nil {
+		into.Reason = err.Error()
+		return
+	}
+	before, from, usage := t.readDevice(), t.Clock.Now(), host.ReadUsage()
+	ask.Climbed = func() {
+		cpu, took := host.ReadUsage().CPU-usage.CPU, t.Clock.Now()-from
+		into.CPUShare = units.Ratio(cpu, t.info.Limits.Cores*float64(took))
+		if t.info.DeviceWitness.Device != "" {
+			into.DiscardShare = units.Ratio(t.readDevice().Sub(before).DiscardTicks, took)
+		}
+	}
+	rungs, err := t.cfg.Climb(ctx, &t.Env, ask)
+	into.Rungs = slices.Concat(into.Rungs, rungs)
+	if err != nil {
+		into.Rungs, into.Reason = []result.Rung{}, err.Error()
+	}
+}
+
+// ladder is what to ask for; an error says why nothing is.
+func (t *trial) ladder(ctx context.Context) (l Ladder, err error) {
+	level := slices.IndexFunc(t.Levels, func(l cache.Level) bool { return l.Kind == tiers.Storage })
+	_, failure := t.ended()
+	switch {
+	case t.sim != nil:
+		return l, errors.New("this is a simulation")
+	case t.cfg.Climb == nil:
+		return l, errors.New("nobody asked for it")
+	case failure != nil || ctx.Err() != nil:
+		return l, errors.New("the run did not end in order")
+	case level < 0 || t.info.IO.CacheDir == "":
+		return l, errors.New("the run has no storage tier on a filesystem")
+	}
+	l.Level, l.Rungs, l.Seed = t.Levels[level], climbRungs, t.info.Seed
+	read, write := t.Rec.Traffic(tiers.Storage)
+	start, end := t.Rec.Window()
+	window, moved, flew := end-start, read.Bytes+write.Bytes, read.InFlightNS+write.InFlightNS
+	if window <= 0 || moved == 0 || flew == 0 {
+		return l, errors.New("the storage tier moved nothing in the window")
+	}
+	l.ReadShare = float64(read.Bytes) / float64(moved)
+	l.InFlight = max(1, int(math.Round(float64(flew)/float64(window))))
+	l.Time = min(max(window/climbPart, climbAtLeast), climbAtMost)
+	// Enough for the last rung to move four times as much as the run, and the others less.
+	perRung := float64(moved) / window.Seconds() * l.Time.Seconds()
+	l.Bytes = max(1<<20, int64(2*4*perRung))
+	// Files like the run's entries, that is with as many flushes, but not so large that no rung
+	// sees the end of one.
+	l.FileSize = climbFile
+	if n := write.Operations; n > 0 {
+		l.FileSize = min(l.FileSize, write.EntryBytes/n)
+	}
+	err = t.makeRoom(ctx, &l, int64((1-l.ReadShare)*2*(1+2+4)*perRung))
+	return l, err
+}
+
+// makeRoom finds what to read and how much may be written. A cache that is full has to give up some
+// of its entries, which nobody needs any more.
+func (t *trial) makeRoom(ctx context.Context, l *Ladder, want int64) error {
+	if h, ok := t.workload.(Holder); ok {
+		objects, bytes := h.Held()
+		l.Objects, l.Room = objects, min(want, l.Level.Capacity-bytes)
+		return nil
+	}
+	objects, free := t.Cache.Objects(tiers.Storage)
+	for len(objects) > 1 && free < want {
+		if err := t.Cache.Forget(ctx, cache.Tag{}, objects[0].Key); err != nil {
+			return fmt.Errorf("no room could be made: %w", err)
+		}
+		free += objects[0].Size
+		objects = objects[1:]
+	}
+	l.Objects, l.Room = objects, min(want, free)
+	t.awaitDiscards(ctx)
+	return nil
+}
+
+// awaitDiscards lets the filesystem carry out the deletions that it has put off, and waits until
+// the device has no more discards to do, but not for longer than a second: what remains then, or is
+// somebody else's, the ladder tells.
+func (t *trial) awaitDiscards(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, climbSync)
+	defer cancel()
+	synced := t.Clock.NewEvent()
+	t.Clock.Go(func() {
+		_ = host.SyncFilesystem(t.info.IO.CacheDir) // a filesystem that cannot puts nothing off
+		synced.Fire()
+	})
+	_ = synced.Wait(ctx)
+	for n := int64(-1); ctx.Err() == nil; {
+		now := t.readDevice().DiscardIOs
+		if now == n {
+			return
+		}
+		n = now
+		_ = t.Clock.Sleep(ctx, climbSync/20)
+	}
+}

@@ -1,0 +1,168 @@
+package requests
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/verdict"
+	"kvbench/tiers"
+	"kvbench/tiers/cache"
+	"kvbench/tiers/clock"
+	"kvbench/tiers/sim"
+	"kvbench/tiers/tiertest"
+	"kvbench/workloads"
+)
+
+// device is a simulated one: 100 MiB/s behind a latency of 1 ms, 64 requests at a time.
+func device() *tiers.DeviceModel {
+	return &tiers.DeviceModel{Read: 100 << 20, Write: 100 << 20, ReadLatency: time.Millisecond,
+		WriteLatency: time.Millisecond, Parallelism: 64}
+}
+
+// says demands a word, and for concurrency what bounded it.
+func says(t *testing.T, r *result.Result, kind, bound, reason string) {
+	t.Helper()
+	v := r.Harness.Verdict
+	assert.Equal(t, kind, v.Kind, v.Reason)
+	assert.Equal(t, bound, v.Bound, v.Reason)
+	assert.Contains(t, v.Reason, reason)
+}
+
+// many is a load that asks for as much as n workers can, as entries of so many chunks.
+func many(n, workers, chunks int) runConfig {
+	return testConfig(nil, newScript(singles(n, chunks)...), workers).finite()
+}
+
+func simulate(t *testing.T, cfg runConfig, m *tiers.DeviceModel) *result.Result {
+	t.Helper()
+	cfg.Storage.StorageBytes = 1 << 40
+	r, err := simulateLoad(t.Context(), cfg, kvbench.SimConfig{Device: m})
+	require.NoError(t, err)
+	return r
+}
+
+func TestVerdictsOfSimulatedDevices(t *testing.T) {
+	// 4 KiB take 39 µs of the medium behind 1 ms: it is full from 27 requests on.
+	says(t, simulate(t, many(20000, 64, 1), device()), result.StorageLimited, "",
+		"more would not have moved more")
+	says(t, simulate(t, many(1000, 1, 1), device()), result.ConcurrencyLimited, verdict.Workers,
+		"the number of workers (1, each with 1 at most")
+	says(t, simulate(t, many(1000, 2, 64), device()), result.ConcurrencyLimited, verdict.Depth,
+		"each of 2 workers had 1 at most")
+
+	few := many(2000, 64, 1)
+	few.Storage.MaxWriters = 2
+	says(t, simulate(t, few, device()), result.ConcurrencyLimited, verdict.WriteLimit,
+		"2 at a time")
+
+	places := device()
+	places.Parallelism = 4
+	says(t, simulate(t, many(4000, 64, 1), places), result.StorageLimited, "",
+		"4 requests at a time")
+}
+
+func TestASimulatedUserWhoThinksIsTheLimit(t *testing.T) {
+	requests := singles(100, 1)
+	for _, r := range requests {
+		r.Arrival = time.Duration(r.User) * 10 * time.Millisecond
+	}
+	cfg := testConfig(nil, newScript(requests...), 1).finite()
+	says(t, simulate(t, cfg, device()), result.LoadLimited, "", "workers had no request for 8")
+}
+
+// onLink is a run in the time of a bubble whose storage moves one token per millisecond.
+func onLink(t *testing.T, c clock.Clock, n, workers int, tier func(tiers.Tier) tiers.Tier,
+) runConfig {
+	t.Helper()
+	link, err := sim.NewLink(1000*unit, c)
+	require.NoError(t, err)
+	cfg := many(n, workers, 1)
+	cfg.Clock, cfg.Storage.Levels = c, storage(tier(link), 1<<40)
+	return cfg
+}
+
+func same(tier tiers.Tier) tiers.Tier { return tier }
+
+// What holds the dispatcher's lock keeps all workers from their storage.
+func TestAHeldLockIsTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wall := clock.NewWall()
+		cfg := onLink(t, wall, 50, 1, same)
+		cfg.OnDispatch = func(*workloads.Request, []workloads.Op) {
+			_ = wall.Sleep(t.Context(), time.Millisecond)
+		}
+		says(t, mustRun(t, cfg), result.HarnessLimited, "",
+			"taking requests (lock, input, plan) 50 %")
+	})
+}
+
+// slowExtent takes its time in the tier, and where a chunk's content is made.
+type slowExtent struct {
+	tiers.Tier
+	clock clock.Clock
+}
+
+func (s slowExtent) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
+	_ = s.clock.Sleep(ctx, time.Millisecond)
+	w, err := s.Tier.Create(ctx, objs...)
+	return slowWriter{w, s.clock}, err
+}
+
+type slowWriter struct {
+	tiers.Writer
+	clock clock.Clock
+}
+
+func (w slowWriter) Start(i int) int64 {
+	_ = w.clock.Sleep(context.Background(), time.Millisecond)
+	return w.Writer.Start(i)
+}
+
+// Data that is made while nothing is in flight is time that the storage waits.
+func TestASlowGeneratorIsTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// Of the tiers without a device the only one with bytes: two milliseconds each go by while
+		// they are made, and one when they are counted.
+		wall := clock.NewWall()
+		memory := slowExtent{tiertest.Memory(t, 1<<20), wall}
+		r := mustRun(t, onLink(t, wall, 50, 4, func(tiers.Tier) tiers.Tier { return memory }))
+		says(t, r, result.HarnessLimited, "", "making data 75 % of the workers' busy time")
+	})
+}
+
+// slowRemoval is a tier whose deletions take as long as three writes.
+type slowRemoval struct {
+	tiers.Tier
+	clock clock.Clock
+}
+
+func (s slowRemoval) Remove(ctx context.Context, objs ...tiers.Object) error {
+	_ = s.clock.Sleep(ctx, 3*time.Millisecond)
+	return s.Tier.Remove(ctx, objs...)
+}
+
+func TestDeletionsAreTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wall := clock.NewWall()
+		cfg := onLink(t, wall, 200, 2,
+			func(l tiers.Tier) tiers.Tier { return slowRemoval{l, wall} })
+		cfg.Storage.Levels = []cache.Level{{Kind: tiers.Storage, Capacity: 8 * unit,
+			Tier: cfg.Storage.Levels[0].Tier}}
+		says(t, mustRun(t, cfg), result.DiscardLimited, "", "deleting entries took")
+	})
+}
+
+// A storage of which nobody knows whether it could do more.
+func TestWhatNothingShowsIsUndecided(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := mustRun(t, onLink(t, clock.NewWall(), 50, 4, same))
+		says(t, r, result.Undecided, "", "nobody asked for it")
+	})
+}

@@ -1,0 +1,89 @@
+package result
+
+// Harness is what measuring cost, and whether it was the limit.
+type Harness struct {
+	CPUSeconds   float64  `json:"cpu_seconds"` // of the process inside the window
+	CPUNS        int64    `json:"cpu_ns"`
+	CPUNSPerByte *float64 `json:"cpu_ns_per_byte"` // bytes of all tiers, both directions
+	PeakRSSBytes *int64   `json:"peak_rss_bytes"`
+	Mallocs      int64    `json:"mallocs"`
+	AllocBytes   int64    `json:"alloc_bytes"`
+	GCCount      int64    `json:"gc_count"`
+	GCPauseNS    int64    `json:"gc_pause_ns"`
+	VolCtxSw     int64    `json:"voluntary_context_switches"`
+	InvolCtxSw   int64    `json:"involuntary_context_switches"`
+	WorkerIdleNS int64    `json:"worker_idle_ns"` // summed over workers
+	WorkerBusyNS int64    `json:"worker_busy_ns"`
+	BufferWaitNS int64    `json:"buffer_wait_ns"`
+	HostNS       int64    `json:"host_ns"`
+	// What goroutines of the process waited for, summed over them, as Go's runtime tells: mutexes,
+	// a processor (an estimate from samples), and the collector, for which they had to work before
+	// they could allocate.
+	LockWaitNS  int64    `json:"lock_wait_ns"`
+	SchedWaitNS int64    `json:"sched_wait_ns"`
+	GCAssistNS  int64    `json:"gc_assist_ns"`
+	Busy        BusyTime `json:"busy"`
+	Ladder      *Ladder  `json:"ladder"` // null: none was asked for
+	Verdict     Verdict  `json:"verdict"`
+}
+
+// Ladder is plain I/O on the storage tier right after the window, in the run's mix of directions,
+// with as many requests in flight as the run had on average, and with two and four times as many.
+type Ladder struct {
+	Rungs    []Rung   `json:"rungs"`
+	CPUShare *float64 `json:"cpu_share"` // of the process meanwhile
+	// time of the device's discards meanwhile ÷ that of the ladder; null where nobody counts them
+	DiscardShare *float64 `json:"discard_share"`
+	Reason       string   `json:"reason,omitempty"` // why there are no rungs
+}
+
+// BusyTime is where the workers' busy time went, summed over them. What ran at an edge of the
+// window counts as a whole, so that the parts may come to a little more or less than WorkerBusyNS.
+type BusyTime struct {
+	StorageNS    int64 `json:"storage_ns"`     // inside the storage tier: open, create, I/O, flush
+	OtherTiersNS int64 `json:"other_tiers_ns"` // likewise
+	// HandoverNS is the part of StorageNS in which the requests under way were not at the device:
+	// they waited in this process for a thread, or were done and nobody had noticed.
+	HandoverNS int64 `json:"handover_ns"`
+	ClearingNS int64 `json:"clearing_ns"` // deleting and demoting others to make room
+	// RemovalNS is what deletions in the storage tier took: a part of ClearingNS, and those that
+	// the last reader of an entry had to do.
+	RemovalNS int64 `json:"removal_ns"`
+	// waiting until room is made: for who reads or writes what has to leave
+	RoomNS       int64 `json:"room_ns"`
+	WriteLimitNS int64 `json:"write_limit_ns"`
+	WriterNS     int64 `json:"writer_ns"` // waiting for another's write of the same entry
+	BuffersNS    int64 `json:"buffers_ns"`
+	GenerationNS int64 `json:"generation_ns"` // making data while nothing was in flight
+	HostNS       int64 `json:"host_ns"`       // copying and verifying
+	// DispatchNS is taking requests and ending them: the dispatcher's lock, parsing of input,
+	// planning, decisions.
+	DispatchNS int64 `json:"dispatch_ns"`
+	ThinkingNS int64 `json:"thinking_ns"` // sleeping as long as a GPU would compute
+}
+
+// Verdict kinds.
+const (
+	LoadLimited        = "load-limited"
+	HarnessLimited     = "harness-limited"
+	ConcurrencyLimited = "concurrency-limited" // more in flight would have moved more
+	DiscardLimited     = "discard-limited"     // deletions took the device's time
+	StorageLimited     = "storage-limited"
+	Undecided          = "undecided" // nothing shows it
+	NoVerdict          = "none"      // nothing was measured
+)
+
+// Verdict says what bounded the trial, with the numbers behind it; one that could not be measured
+// is null and decides nothing.
+type Verdict struct {
+	Kind          string   `json:"kind"`
+	IdleShare     *float64 `json:"idle_share"`
+	CPUShare      *float64 `json:"cpu_share"`
+	HostWaitShare *float64 `json:"host_wait_share"`
+	// of the workers' busy time, what was neither storage nor a wait for it
+	HarnessShare *float64 `json:"harness_share"`
+	InFlight     *float64 `json:"in_flight"` // mean number of requests at the storage
+	// of concurrency-limited: workers, depth, write limit, room
+	Bound  string `json:"bound,omitempty"`
+	Reason string `json:"reason"`
+}

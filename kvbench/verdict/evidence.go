@@ -1,0 +1,168 @@
+package verdict
+
+import (
+	"time"
+
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+)
+
+// Limits. They are conventions and no measurements, each with the reason for its place.
+const (
+	// Of the workers' time: a fifth of them without work can hide one in five requests that the
+	// storage would have taken.
+	idleLimit = 0.20
+	// Of the cores: above it the scheduler has no room, and who is ready waits.
+	cpuLimit = 0.85
+	// Of the workers' busy time: of what takes less, even its end would not make the run half as
+	// fast again (1 ÷ 0.7 = 1.43).
+	waitLimit = 0.30
+	// Rungs of a ladder are short: two of the same load differ by up to 10 % on a quiet disk. So
+	// that much more is no more, and only twice that much is more; between the two nothing is
+	// shown.
+	noMore = 1.10
+	more   = 1.20
+	// A run that moves at least this share of what plain I/O with as many in flight moves leaves no
+	// room for another culprit: the rest is opening, flushing and metadata, which are the
+	// storage's.
+	nearPlain = 0.75
+	// Of the window. The kernel counts busy in ticks of a millisecond and more.
+	deviceBusy = 0.90
+	// A run at this share of the best that the storage showed in any concurrency cannot be made
+	// faster by anything else.
+	saturated = 0.95
+)
+
+// evidence is what the verdict is made of, beside the result. Shares that are unknown are zero:
+// they show nothing.
+type evidence struct {
+	*result.Result
+	window time.Duration
+
+	idle    float64 // workers without a request, or sleeping as a GPU would compute
+	cpu     float64 // of the cores
+	busy    float64 // ns of all workers
+	rest    float64 // ns of it that belong to nothing
+	harness float64 // share of busy time that was neither storage nor waiting for it
+	gc      float64 // share in which the collector stopped or delayed them
+
+	inFlight float64 // requests at the storage, on average
+	rate     float64 // bytes/s, both directions
+}
+
+func gather(r *result.Result) *evidence {
+	h, b := &r.Harness, &r.Harness.Busy
+	e := &evidence{Result: r, window: time.Duration(r.WindowNS), busy: float64(h.WorkerBusyNS)}
+	all := float64(h.WorkerIdleNS + h.WorkerBusyNS)
+	e.idle = ratio(float64(h.WorkerIdleNS+b.ThinkingNS), all)
+	if r.Simulation == nil {
+		e.cpu = ratio(float64(h.CPUNS), r.Limits.Cores*float64(e.window))
+	}
+	known := b.StorageNS + b.OtherTiersNS + max(b.ClearingNS, b.RemovalNS) + b.RoomNS +
+		b.WriteLimitNS + b.WriterNS + b.BuffersNS + b.GenerationNS + b.HostNS + b.DispatchNS +
+		b.ThinkingNS
+	e.rest = max(0, e.busy-float64(known))
+	e.harness = ratio(e.rest+float64(b.BuffersNS+b.GenerationNS+b.HostNS+b.DispatchNS+
+		b.HandoverNS), e.busy)
+	e.gc = ratio(float64(h.GCPauseNS), float64(e.window)) + e.of(h.GCAssistNS)
+	for _, t := range r.Tiers {
+		if t.Level == "storage" {
+			e.inFlight = units.OrZero(t.Read.MeanInFlight) + units.OrZero(t.Write.MeanInFlight)
+			e.rate = ratio(float64(t.Read.Bytes+t.Write.Bytes), e.window.Seconds())
+		}
+	}
+	return e
+}
+
+// ratio is 0 where it is unknown.
+func ratio(a, b float64) float64 { return units.OrZero(units.Ratio(a, b)) }
+
+// of is a share of the busy time.
+func (e *evidence) of(ns int64) float64 { return ratio(float64(ns), e.busy) }
+
+// rungs are those of a ladder that shows something: of at least two rungs, none of them the
+// processor's limit, and without deletions that disturbed it.
+func (e *evidence) rungs() []result.Rung {
+	l := e.Harness.Ladder
+	if l == nil || len(l.Rungs) < 2 || l.Rungs[0].Rate() <= 0 ||
+		units.OrZero(l.CPUShare) >= cpuLimit || disturbed(l) {
+		return nil
+	}
+	return l.Rungs
+}
+
+// disturbed says that the device had deletions to do while the ladder was climbed, which made its
+// rungs lower by what a rung is uncertain anyway, or more.
+func disturbed(l *result.Ladder) bool { return units.OrZero(l.DiscardShare) > noMore-1 }
+
+// gain is how many times as much the best rung with more in flight moved as the first one, which
+// has as many as the run.
+func gain(rungs []result.Rung) float64 { return ratio(best(rungs[1:]), rungs[0].Rate()) }
+
+func best(rungs []result.Rung) (rate float64) {
+	for _, r := range rungs {
+		rate = max(rate, r.Rate())
+	}
+	return rate
+}
+
+// couldMore says whether the storage shows that more in flight would have moved more, or that it
+// would not. Neither, where nothing shows it.
+func (e *evidence) couldMore() (yes, no bool) {
+	if s := e.Simulation; s != nil {
+		if s.Device == nil || s.DeviceBusyShare == nil {
+			return false, false
+		}
+		// Bytes pass the medium, requests take places: the model has no other bounds.
+		full := *s.DeviceBusyShare >= deviceBusy ||
+			e.inFlight >= deviceBusy*float64(s.Device.Parallelism)
+		return !full, full
+	}
+	rungs := e.rungs()
+	if rungs == nil {
+		return false, false
+	}
+	g := gain(rungs)
+	return g >= more, g <= noMore
+}
+
+// deviceIdle says that the kernel saw the device without a request for a part of the window that
+// nobody can call busy.
+func (e *evidence) deviceIdle() bool {
+	busy := e.DeviceWitness.BusyShare
+	return busy != nil && *busy < deviceBusy
+}
+
+// fromCache says that the device has not seen the reads: whatever answered them was not it.
+func (e *evidence) fromCache() bool {
+	c := e.DeviceWitness.ServedFromCache
+	return c != nil && *c
+}
+
+// saturates says that the run moved all that the storage could, whatever else went on.
+func (e *evidence) saturates() bool {
+	_, no := e.couldMore()
+	if s := e.Simulation; s != nil {
+		return no
+	}
+	rungs := e.rungs()
+	return no && !e.deviceIdle() && e.DeviceWitness.BusyShare != nil && !e.fromCache() &&
+		e.rate >= saturated*best(rungs)
+}
+
+// removal is the share of busy time that went into deletions, and discards for how much of the
+// window discards were at the device, at most: they may overlap.
+func (e *evidence) removal() float64 { return e.of(e.Harness.Busy.RemovalNS) }
+
+func (e *evidence) discards() float64 {
+	if ns := e.DeviceWitness.DiscardNS; ns != nil {
+		return min(1, ratio(float64(*ns), float64(e.window)))
+	}
+	return 0
+}
+
+// slowed says that plain I/O without deletions, with as many in flight, moved more than the run.
+func (e *evidence) slowed() bool {
+	rungs := e.rungs()
+	return rungs != nil && e.rate < nearPlain*rungs[0].Rate()
+}

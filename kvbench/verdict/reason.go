@@ -1,0 +1,171 @@
+package verdict
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kvbench/kvbench/units"
+)
+
+func share(v float64) string  { return units.Share.Text(v) }
+func number(v float64) string { return units.Number.Text(v) }
+func rate(v float64) string   { return units.BytesPerSec.Text(v) }
+
+// flying is how many requests were in flight.
+func (e *evidence) flying() string {
+	return fmt.Sprintf("%s requests were in flight at the storage on average", number(e.inFlight))
+}
+
+// tried is what the ladder found, or the model knows.
+func (e *evidence) tried() string {
+	if s := e.Simulation; s != nil {
+		return fmt.Sprintf("the device's medium was busy %s of the window and takes %d requests "+
+			"at a time", units.Percent(s.DeviceBusyShare), s.Device.Parallelism)
+	}
+	rungs := e.rungs()
+	var counts, rates []string
+	for _, r := range rungs[1:] {
+		counts, rates = append(counts, fmt.Sprint(r.InFlight)), append(rates, rate(r.Rate()))
+	}
+	return fmt.Sprintf("plain I/O right after it moved %s with %d in flight and %s with %s",
+		rate(rungs[0].Rate()), rungs[0].InFlight, strings.Join(rates, ", "),
+		strings.Join(counts, ", "))
+}
+
+// moved is what the run moved.
+func (e *evidence) moved() string { return "the run moved " + rate(e.rate) }
+
+func (e *evidence) gaveAll() string {
+	busy := ""
+	if of := e.DeviceWitness.BusyShare; of != nil {
+		busy = ", the device was busy " + units.Percent(of) + " of the window"
+	}
+	return fmt.Sprintf("%s and more would not have moved more: %s, %s%s", e.flying(), e.moved(),
+		e.tried(), busy)
+}
+
+func (e *evidence) askedLittle() string {
+	if thinking := e.Harness.Busy.ThinkingNS; thinking > 0 {
+		return fmt.Sprintf("workers had no request, or slept as long as a GPU would compute, for "+
+			"%s of the time (limit %s): the load asked for less than the storage could give",
+			share(e.idle), share(idleLimit))
+	}
+	return fmt.Sprintf("workers had no request for %s of the time (limit %s): the load asked for "+
+		"less than the storage could give", share(e.idle), share(idleLimit))
+}
+
+// parts lists what the harness did, largest first.
+func (e *evidence) parts() string {
+	b := &e.Harness.Busy
+	type part struct {
+		name string
+		of   float64
+	}
+	all := []part{
+		{"making data", e.of(b.GenerationNS)}, {"copying and verifying", e.of(b.HostNS)},
+		{"waiting for buffers", e.of(b.BuffersNS)},
+		{"taking requests (lock, input, plan)", e.of(b.DispatchNS)},
+		{"handing requests to threads and back", e.of(b.HandoverNS)},
+		{"what belongs to no operation", ratio(e.rest, e.busy)},
+	}
+	slices.SortStableFunc(all, func(x, y part) int { return cmp.Compare(y.of, x.of) })
+	var names []string
+	for i, p := range all {
+		if i == 0 || p.of >= 0.05 {
+			names = append(names, p.name+" "+share(p.of))
+		}
+	}
+	together := ""
+	if len(names) > 1 {
+		together = ", together " + share(e.harness)
+	}
+	return fmt.Sprintf("%s of the workers' busy time%s (limit %s): the storage waited for the "+
+		"harness", strings.Join(names, ", "), together, share(waitLimit))
+}
+
+func (e *evidence) deleted() string {
+	var what []string
+	if e.removal() > 0 {
+		what = append(what, fmt.Sprintf("deleting entries took %s of the workers' busy time",
+			share(e.removal())))
+	}
+	if w := e.DeviceWitness; e.discards() > 0 && w.DiscardBytes != nil {
+		what = append(what, fmt.Sprintf("discards of %s were at the device for up to %s of the "+
+			"window", units.Bytes.Text(*w.DiscardBytes), share(e.discards())))
+	}
+	text := strings.Join(what, " and ") + fmt.Sprintf(" (limit %s)", share(waitLimit))
+	if e.slowed() {
+		r := e.rungs()[0]
+		text += fmt.Sprintf("; without deletions plain I/O moved %s with %d in flight, %s",
+			rate(r.Rate()), r.InFlight, e.moved())
+	}
+	return text
+}
+
+func (e *evidence) few() string {
+	b := &e.Harness.Busy
+	bound := ""
+	switch e.bound() {
+	case WriteLimit:
+		bound = fmt.Sprintf("the write limit (%d at a time, for which workers waited %s of their "+
+			"busy time; -max-concurrent-allocs)", e.IO.MaxConcurrentAllocs,
+			share(e.of(b.WriteLimitNS)))
+	case Room:
+		bound = fmt.Sprintf("room: for entries that others were reading or writing workers waited "+
+			"%s of their busy time (-storage-capacity-gb)", share(e.of(b.RoomNS+b.WriterNS)))
+	case Depth:
+		bound = fmt.Sprintf("depth: each of %s had %d at most (-io-depth)",
+			units.Plural(e.Workload.Workers, "worker"), e.IO.Depth)
+	default:
+		bound = fmt.Sprintf("the number of workers (%d, each with %d at most; -workers)",
+			e.Workload.Workers, e.IO.Depth)
+	}
+	return fmt.Sprintf("%s, bounded by %s, and more would have moved more: %s, %s", e.flying(),
+		bound, e.moved(), e.tried())
+}
+
+// unknown says what is known and what was missing.
+func (e *evidence) unknown() string {
+	var missing string
+	l := e.Harness.Ladder
+	switch yes, no := e.couldMore(); {
+	case e.Simulation != nil && e.Simulation.Device == nil:
+		missing = "the storage of this simulation takes no time"
+	case yes || no:
+		missing = e.contradicts()
+	case l == nil:
+		missing = "whether more in flight would have moved more was not tried"
+	case l.Reason != "":
+		missing = "whether more in flight would have moved more is not known, because " + l.Reason
+	case disturbed(l):
+		missing = fmt.Sprintf("discards were at the device for up to %s of the time while plain "+
+			"I/O was tried, which therefore shows nothing", units.Percent(l.DiscardShare))
+	case units.OrZero(l.CPUShare) >= cpuLimit:
+		missing = fmt.Sprintf("plain I/O took %s of the processors, which therefore shows nothing "+
+			"of the storage", units.Percent(l.CPUShare))
+	case len(l.Rungs) < 2:
+		missing = "there was no room or memory to try more in flight"
+	default:
+		missing = fmt.Sprintf("%s, which is within the noise of both", e.tried())
+	}
+	return fmt.Sprintf("nothing shows what the limit was: workers were idle %s, the harness took "+
+		"%s of their busy time, %s; %s", share(e.idle), share(e.harness), e.flying(), missing)
+}
+
+// contradicts says why a storage that had no more to give is not called the limit.
+func (e *evidence) contradicts() string {
+	but := fmt.Sprintf("other tiers took %s of the busy time",
+		share(e.of(e.Harness.Busy.OtherTiersNS)))
+	switch {
+	case e.fromCache():
+		but = "a cache answered reads, not the device"
+	case e.deviceIdle():
+		but = fmt.Sprintf("the device was busy only %s of the window",
+			units.Percent(e.DeviceWitness.BusyShare))
+	case e.slowed():
+		but = e.moved() + " and " + e.tried()
+	}
+	return "more in flight would not have moved more, but " + but
+}

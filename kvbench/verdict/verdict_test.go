@@ -1,0 +1,208 @@
+package verdict
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/result"
+)
+
+const gib = 1 << 30
+
+// limited is a run of 10 s by 4 workers that moved 1 GiB/s with 4 requests in flight, and a storage
+// that moves no more with 8 and 16: storage-limited.
+func limited() *result.Result {
+	rungs := []result.Rung{{InFlight: 4, Read: 1.02 * gib}, {InFlight: 8, Read: 1.05 * gib},
+		{InFlight: 16, Read: 1.03 * gib}}
+	return &result.Result{
+		WindowNS: 10e9, Workload: result.Workload{Workers: 4}, IO: result.IO{Depth: 1},
+		Limits: result.Limits{Cores: 2},
+		Tiers: []result.Tier{{Level: "storage", Read: result.TierTraffic{Bytes: 10 * gib,
+			Operations: 1000, Requests: 10000, MeanInFlight: new(3.9)}}},
+		Harness: result.Harness{CPUNS: 2e9, WorkerIdleNS: 1e9, WorkerBusyNS: 39e9,
+			Busy:   result.BusyTime{StorageNS: 38e9, HandoverNS: 1e9, DispatchNS: 5e8},
+			Ladder: &result.Ladder{Rungs: rungs, CPUShare: new(0.1), DiscardShare: new(0.0)}},
+		DeviceWitness: result.Witness{BusyShare: new(0.98), DiscardNS: new(int64(0)),
+			DiscardBytes: new(int64(0))},
+	}
+}
+
+type change = func(*result.Result)
+
+func ladder(cpu float64, rates ...float64) change {
+	return func(r *result.Result) {
+		l := r.Harness.Ladder
+		l.CPUShare, l.Rungs = &cpu, nil
+		for i, rate := range rates {
+			l.Rungs = append(l.Rungs, result.Rung{InFlight: 4 << i, Read: rate * gib})
+		}
+	}
+}
+
+// busy makes the storage's time that of something else.
+func busy(of func(*result.BusyTime) *int64, ns int64) change {
+	return func(r *result.Result) {
+		b := &r.Harness.Busy
+		*of(b) += ns
+		b.StorageNS -= ns
+	}
+}
+
+func simulated(busy float64, places int) change {
+	return func(r *result.Result) {
+		r.Simulation = &result.Simulation{Device: &result.SimulatedDevice{Parallelism: places},
+			DeviceBusyShare: &busy}
+		r.Harness.Ladder, r.Harness.CPUNS = nil, 0
+		r.DeviceWitness = result.Witness{Reason: "a simulation"}
+	}
+}
+
+var (
+	idle       = func(r *result.Result) { r.Harness.WorkerIdleNS = 20e9 }
+	noLadder   = func(r *result.Result) { r.Harness.Ladder = &result.Ladder{Reason: "so"} }
+	quiet      = func(r *result.Result) { r.DeviceWitness.BusyShare = new(0.5) }
+	uncounted  = func(r *result.Result) { r.DeviceWitness = result.Witness{Reason: "tmpfs"} }
+	fullCPU    = func(r *result.Result) { r.Harness.CPUNS = 18e9 }
+	discarding = func(r *result.Result) {
+		r.DeviceWitness.DiscardNS = new(int64(21e9))
+		r.DeviceWitness.DiscardBytes = new(int64(5 * gib / 2))
+	}
+	stillDeleting = func(r *result.Result) { r.Harness.Ladder.DiscardShare = new(0.5) }
+	generating    = busy(func(b *result.BusyTime) *int64 { return &b.GenerationNS }, 20e9)
+	dispatched    = busy(func(b *result.BusyTime) *int64 { return &b.DispatchNS }, 20e9)
+	thinking      = busy(func(b *result.BusyTime) *int64 { return &b.ThinkingNS }, 20e9)
+	writeLimit    = busy(func(b *result.BusyTime) *int64 { return &b.WriteLimitNS }, 25e9)
+	noRoom        = busy(func(b *result.BusyTime) *int64 { return &b.RoomNS }, 25e9)
+	otherTiers    = busy(func(b *result.BusyTime) *int64 { return &b.OtherTiersNS }, 25e9)
+	nothing       = busy(func(b *result.BusyTime) *int64 { return new(int64) }, 20e9)
+	deleting      = busy(func(b *result.BusyTime) *int64 { return &b.RemovalNS }, 20e9)
+)
+
+// Each word, what shows it, and for each the run from which the opposite could be argued.
+func TestVerdict(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		changes []change
+		want    string
+		bound   string
+		says    string
+	}{
+		{"the base", nil, result.StorageLimited, "", "plain I/O right after it moved 1.02 GiB/s " +
+			"with 4 in flight and 1.05 GiB/s, 1.03 GiB/s with 8, 16"},
+		{"no window", []change{func(r *result.Result) { r.WindowNS = 0 }}, result.NoVerdict, "",
+			""},
+
+		{"workers had nothing to do", []change{idle, ladder(.1, 2, 3)}, result.LoadLimited, "",
+			"workers had no request for 33.9 %"},
+		{"and the device all it could", []change{idle}, result.StorageLimited, "", "98 %"},
+		{"and the device was not busy", []change{idle, quiet}, result.LoadLimited, "", ""},
+		{"sleeping for a GPU", []change{thinking}, result.StorageLimited, "", ""},
+		{"sleeping for a GPU, more to be had", []change{thinking, ladder(.1, 2, 3)},
+			result.LoadLimited, "", "slept as long as a GPU would compute"},
+
+		{"the processor", []change{fullCPU, ladder(.1, 2, 2)}, result.HarnessLimited, "",
+			"90 % of the 2 cores"},
+		{"the processor, also for plain I/O", []change{fullCPU, ladder(.9, 1, 1)},
+			result.HarnessLimited, "", ""},
+		{"the processor, and all that the device has", []change{fullCPU}, result.StorageLimited, "",
+			""},
+		{"a slow generator", []change{generating, ladder(.1, 2, 2)}, result.HarnessLimited, "",
+			"making data 51.3 %"},
+		{"a held lock", []change{dispatched, ladder(.1, 2, 2)}, result.HarnessLimited, "",
+			"taking requests (lock, input, plan) 52.6 %"},
+		{"nobody knows", []change{nothing, ladder(.1, 2, 2)}, result.HarnessLimited, "",
+			"what belongs to no operation 52.6"},
+		{"locks elsewhere", []change{func(r *result.Result) { r.Harness.LockWaitNS = 20e9 },
+			ladder(.1, 2, 2)}, result.HarnessLimited, "", "this process's locks came to 51.3 %"},
+		{"no processor for who could run", []change{ladder(.1, 2, 2),
+			func(r *result.Result) { r.Harness.SchedWaitNS = 20e9 }}, result.HarnessLimited, "",
+			"waits for a processor"},
+		{"the collector", []change{func(r *result.Result) { r.Harness.GCPauseNS = 4e9 },
+			ladder(.1, 2, 2)}, result.HarnessLimited, "", "garbage collector"},
+
+		{"few workers", []change{ladder(.1, 1, 1.9, 3)}, result.ConcurrencyLimited, Depth,
+			"3.90 requests were in flight"},
+		{"entries of one chunk", []change{ladder(.1, 1, 1.9, 3),
+			func(r *result.Result) { r.Tiers[0].Read.Operations = 10000 }},
+			result.ConcurrencyLimited, Workers, "the number of workers (4"},
+		{"one worker", []change{ladder(.1, 1, 1.9, 3),
+			func(r *result.Result) { r.Workload.Workers = 1 }}, result.ConcurrencyLimited, Workers,
+			""},
+		{"the write limit", []change{writeLimit, ladder(.1, 1, 1.9)}, result.ConcurrencyLimited,
+			WriteLimit, "waited 64.1 %"},
+		{"the write limit of a device without more", []change{writeLimit}, result.StorageLimited,
+			"", ""},
+		{"room", []change{noRoom, ladder(.1, 1, 1.9)}, result.ConcurrencyLimited, Room, ""},
+		{"a little more", []change{ladder(.1, 1, 1.15)}, result.Undecided, "", "noise"},
+
+		{"workers that delete", []change{deleting, ladder(.1, 2, 2)}, result.DiscardLimited, "",
+			"deleting entries took 51.3 %"},
+		{"discards", []change{discarding, ladder(.1, 2, 2.1)}, result.DiscardLimited, "",
+			"discards of 2.50 GiB were at the device for up to 100 %"},
+		{"discards that slowed nothing", []change{discarding}, result.StorageLimited, "", ""},
+		{"discards during the ladder", []change{discarding, stillDeleting}, result.Undecided, "",
+			"up to 50 % of the time while plain I/O was tried"},
+
+		{"no ladder", []change{noLadder}, result.Undecided, "", "because so"},
+		{"none was asked for", []change{func(r *result.Result) { r.Harness.Ladder = nil }},
+			result.Undecided, "", "not tried"},
+		{"one rung", []change{ladder(.1, 1)}, result.Undecided, "", "no room or memory"},
+		{"a ladder without processors", []change{ladder(.9, 1, 1)}, result.Undecided, "",
+			"took 90 % of the processors"},
+		{"a cache answered", []change{func(r *result.Result) {
+			r.DeviceWitness.ServedFromCache = new(true)
+		}}, result.Undecided, "", "a cache answered"},
+		{"the device had pauses", []change{quiet}, result.Undecided, "", "busy only 50 %"},
+		{"nobody counts what the device does", []change{uncounted}, result.StorageLimited, "", ""},
+		{"plain I/O is faster for no known reason", []change{ladder(.1, 2, 2)}, result.Undecided,
+			"", "the run moved 1 GiB/s"},
+		{"memory above the storage", []change{otherTiers, ladder(.1, 1.2, 1.2)}, result.Undecided,
+			"", "other tiers took 64.1 %"},
+		{"nothing is known", []change{func(r *result.Result) {
+			*r = result.Result{WindowNS: 1e9}
+		}}, result.Undecided, "", "not tried"},
+
+		{"a model's medium", []change{simulated(.95, 64)}, result.StorageLimited, "",
+			"the device's medium was busy 95 %"},
+		{"a model's places", []change{simulated(.5, 4)}, result.StorageLimited, "",
+			"4 requests at"},
+		{"a model with more of both", []change{simulated(.5, 64)}, result.ConcurrencyLimited, Depth,
+			""},
+		{"a model without load", []change{simulated(.5, 64), idle}, result.LoadLimited, "", ""},
+		{"no model", []change{simulated(.5, 64),
+			func(r *result.Result) { r.Simulation.Device = nil }}, result.Undecided, "",
+			"takes no time"},
+	} {
+		r := limited()
+		for _, change := range c.changes {
+			change(r)
+		}
+		before, err := json.Marshal(r)
+		require.NoError(t, err)
+		v := Judge(r)
+		after, err := json.Marshal(r)
+		require.NoError(t, err)
+		assert.Equal(t, c.want, v.Kind, "%s: %s", c.name, v.Reason)
+		assert.Equal(t, c.bound, v.Bound, "%s: %s", c.name, v.Reason)
+		assert.Contains(t, v.Reason, c.says, c.name)
+		assert.NotContains(t, v.Reason, "%!", c.name)
+		assert.JSONEq(t, string(before), string(after), "%s: Judge changed it", c.name)
+	}
+}
+
+func TestVerdictTellsItsNumbers(t *testing.T) {
+	v := Judge(limited())
+	assert.InDelta(t, 1.0/40, *v.IdleShare, 1e-9)
+	assert.InDelta(t, 0.1, *v.CPUShare, 1e-9)
+	assert.InDelta(t, 2.0/39, *v.HarnessShare, 1e-9, "handed over, dispatched, and unaccounted for")
+	assert.InDelta(t, 3.9, *v.InFlight, 1e-9)
+	v = Judge(&result.Result{WindowNS: int64(time.Second)})
+	assert.Nil(t, v.IdleShare)
+	assert.Nil(t, v.CPUShare)
+	assert.Nil(t, v.HarnessShare)
+	assert.Nil(t, v.InFlight)
+}
