@@ -36,11 +36,12 @@ type session struct {
 	unheard []string                    // what environment and file say in vain
 	quick   bool                        // the division is not one for a storage: see epilogue
 	results []*result.Result
-	ceiling map[string]result.Ceiling // cache directory -> what plain I/O reached
-	lastOpt int                       // the MLPerf option that ran last
-	cpus    []int                     // of -cpu
-	tty     *os.File                  // the controlling terminal, nil without
-	removal workdir.Removal           // of the files of the trial under way
+	traces  map[string]*result.TraceFiles // path of a recording -> what lies there
+	ceiling map[string]result.Ceiling     // cache directory -> what plain I/O reached
+	lastOpt int                           // the MLPerf option that ran last
+	cpus    []int                         // of -cpu
+	tty     *os.File                      // the controlling terminal, nil without
+	removal workdir.Removal               // of the files of the trial under way
 }
 
 // current is the session of this process. The testing package offers no other
@@ -72,8 +73,8 @@ func Main(m *testing.M) int {
 		set:    set,
 		points: map[string][]*params.Values{},
 		calls:  map[string]int{}, pattern: pattern, skip: flagValue("test.skip"),
-		ceiling: map[string]result.Ceiling{},
-		cpus:    readCPUs(flagValue("test.cpu")),
+		ceiling: map[string]result.Ceiling{}, traces: map[string]*result.TraceFiles{},
+		cpus: readCPUs(flagValue("test.cpu")),
 		inputs: params.Inputs{
 			Base: launchDir(), Env: os.LookupEnv, CheckCacheDir: workdir.CheckPath,
 			Stamp: fmt.Sprintf("%s-%d", time.Now().Format("20060102-150405"), os.Getpid()),

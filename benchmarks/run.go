@@ -78,6 +78,9 @@ func measure(b *testing.B, v *params.Values,
 	if err != nil {
 		b.Fatal(err)
 	}
+	if cfg.Info.TraceFiles, err = s.traceFiles(v); err != nil {
+		b.Fatal(err)
+	}
 	cfg.Progress, cfg.Storage.Removal = show, &s.removal
 	var path string
 	cfg.Publish = func(r *result.Result) error {

@@ -1,9 +1,12 @@
 package benchmarks
 
 import (
+	"fmt"
+
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/plainio"
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
@@ -42,22 +45,11 @@ func corpus(v *params.Values) *users.Corpus {
 // traceSource opens the recorded requests that the benchmark replays. Each format has a flag of its
 // own, because a path does not tell which it is.
 func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
-	path, format := v.AzureTracePath, formats.Azure
-	switch v.Bench.Name {
-	case "BurstGPT":
-		path, format = v.BurstTracePath, formats.BurstGPT
-	case "BlockTrace":
-		path, format = v.BlockTracePath, formats.Blocks
-	// Conversations are text: tokens are counted here, with the tokenizer that was asked for.
-	case "ShareGPT":
-		caps := v.Profile.ShareGPT
-		counter, err := formats.NewTokenizer(v.Tokenizer, caps.CharsPerToken)
-		if err != nil {
-			return nil, err
-		}
-		path, format = v.DatasetPath, formats.ShareGPT(caps.MaxContext, caps.MaxGenerate, counter)
+	format, err := traceFormat(v)
+	if err != nil {
+		return nil, err
 	}
-	files, err := format.Files(path)
+	files, err := format.Files(v.Text(v.Bench.Needs))
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +65,50 @@ func traceSource(v *params.Values, seed uint64) (workloads.Source, error) {
 		return nil, err
 	}
 	return t, nil
+}
+
+// traceFormat is the format of the benchmark's recordings.
+func traceFormat(v *params.Values) (formats.Format, error) {
+	switch v.Bench.Name {
+	case "AzureTrace":
+		return formats.Azure, nil
+	case "BurstGPT":
+		return formats.BurstGPT, nil
+	case "BlockTrace":
+		return formats.Blocks, nil
+	// Conversations are text: tokens are counted here, with the tokenizer that was asked for.
+	case "ShareGPT":
+		caps := v.Profile.ShareGPT
+		counter, err := formats.NewTokenizer(v.Tokenizer, caps.CharsPerToken)
+		return formats.ShareGPT(caps.MaxContext, caps.MaxGenerate, counter), err
+	}
+	return formats.Format{}, fmt.Errorf("%s has no format of recordings", v.Bench.Name)
+}
+
+// traceFiles tells which recording the benchmark plays, nil for none. It is read once in a process:
+// all trials play the same.
+func (s *session) traceFiles(v *params.Values) (*result.TraceFiles, error) {
+	path := v.Text(v.Bench.Needs)
+	if path == "" || s.traces[path] != nil {
+		return s.traces[path], nil
+	}
+	files := []string{path}
+	if v.Bench.Load == params.LoadTrace {
+		format, err := traceFormat(v)
+		if err == nil {
+			files, err = format.Files(path)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	id, err := formats.Identify(files)
+	if err != nil {
+		return nil, err
+	}
+	s.traces[path] = &result.TraceFiles{Files: id.Files, Bytes: id.Bytes, HashedBytes: id.Hashed,
+		SHA256: id.SHA256}
+	return s.traces[path], nil
 }
 
 // What -io-trace-tiers and -io-trace-phases mean to a replay; all phases need no list.

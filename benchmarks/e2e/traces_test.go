@@ -1,9 +1,11 @@
 package e2e
 
 import (
+	"bytes"
 	"compress/gzip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,4 +118,36 @@ func TestTraceStart(t *testing.T) {
 			"before the start of the replay at 5h0m0s: start earlier (-trace-start)")
 		assert.False(t, exists(b.cache))
 	}
+}
+
+// A result tells which recording was played, wherever it lay.
+func TestAResultTellsTheContentOfItsTrace(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	played := func(path string) *result.TraceFiles {
+		require.NoError(t, os.RemoveAll(b.results))
+		b.ok(append(append(b.micro(), b.places()...), "-test.bench=AzureTrace",
+			"-test.benchtime=5x", "-azure-trace-path", path)...)
+		files := theResult(t, b.results).TraceFiles
+		require.NotNil(t, files)
+		return files
+	}
+	text, err := os.ReadFile(data(t, "azure-small.csv"))
+	require.NoError(t, err)
+	copied, other := filepath.Join(b.work, "copy.csv"), filepath.Join(b.work, "other.csv")
+	require.NoError(t, os.WriteFile(copied, text, 0o600))
+	require.NoError(t, os.WriteFile(other, slices.Concat(text, text[lastLine(text):]), 0o600))
+	first := played(data(t, "azure-small.csv"))
+	assert.EqualValues(t, len(text), first.Bytes)
+	assert.Equal(t, first.Bytes, first.HashedBytes)
+	assert.Equal(t, first, played(copied))
+	b.ok(append(append(b.micro(), "-results-dir", filepath.Join(b.work, "more")),
+		"-test.bench=IOTraceReplay", "-io-trace-replay", data(t, "iotrace-small.csv"))...)
+	assert.NotEmpty(t, theResult(t, filepath.Join(b.work, "more")).TraceFiles.SHA256)
+	assert.NotEqual(t, first.SHA256, played(other).SHA256)
+}
+
+// lastLine is where the last line of a text begins.
+func lastLine(text []byte) int {
+	return bytes.LastIndexByte(bytes.TrimRight(text, "\n"), '\n') + 1
 }

@@ -95,8 +95,9 @@ type Result struct {
 	CeilingRatio  *float64      `json:"ceiling_ratio"`
 	Precondition  *Precondition `json:"precondition"`
 	Input         *Input        `json:"input"`
-	Simulation    *Simulation   `json:"simulation,omitempty"` // absent: a real run
-	Replay        *Replay       `json:"replay,omitempty"`     // of an I/O trace
+	TraceFiles    *TraceFiles   `json:"trace_files,omitempty"` // of recorded loads
+	Simulation    *Simulation   `json:"simulation,omitempty"`  // absent: a real run
+	Replay        *Replay       `json:"replay,omitempty"`      // of an I/O trace
 	Autoscaler    *Autoscaler   `json:"autoscaler,omitempty"`
 	Recording     *Recording    `json:"recording,omitempty"` // compared with (-validation-trace)
 	Validation    *Validation   `json:"validation"`          // of it, the Python benchmark's keys

@@ -482,6 +482,20 @@ type Precondition struct {
 	Spread     float64   `json:"spread"`                 // (max − min) ÷ mean of those
 }
 
+// TraceFiles says which recording was played: where it lies is a place and says nothing of it. Equal
+// hashes are equal recordings, as far as they were hashed.
+type TraceFiles struct {
+	Files       int    `json:"files"`
+	Bytes       int64  `json:"bytes"`
+	HashedBytes int64  `json:"hashed_bytes"` // from the beginning of the first file on
+	SHA256      string `json:"sha256"`       // of all files' sizes and the hashed bytes
+}
+
+// String is how reports tell it.
+func (f TraceFiles) String() string {
+	return fmt.Sprintf("sha256 %.12s (%d B in %d)", f.SHA256, f.Bytes, f.Files)
+}
+
 // Input is what a trace reader met.
 type Input struct {
 	Rows      int64    `json:"rows"`

@@ -25,6 +25,9 @@ const (
 	Simulated   = "simulated"    // whether the time is real; see below
 )
 
+// TraceFiles is the setting that tells which recording was played, whatever its path.
+const TraceFiles = "trace-files"
+
 // Values of Simulated. A simulated result is a prediction and never compared with a measured one.
 const (
 	Measured       = "no"
@@ -300,6 +303,9 @@ func ofFile(r *result.Result, python bool) map[string]string {
 		m[Format] = result.Format(r.SchemaVersion)
 	}
 	m[Simulated] = simulated(r.Simulation != nil, r.Simulation != nil && r.Simulation.Device != nil)
+	if r.TraceFiles != nil {
+		m[TraceFiles] = r.TraceFiles.String()
+	}
 	// What was done, where the file says it, stands for what was asked for.
 	for name, v := range map[string]string{Division: r.Division, IOUsed: r.IO.Mode,
 		DecodeReads: r.Workload.DecodeReads, WriteDevice: r.IO.WriteDevice} {

@@ -95,3 +95,22 @@ func TestSimulationIsToldByTextOfTheSuite(t *testing.T) {
 		assert.Equal(t, want != "" && want != load.Measured, rec.IsSimulated(), text)
 	}
 }
+
+// Paths are places: which recording was played is told by what is in it.
+func TestRecordingsAreToldApartByTheirContent(t *testing.T) {
+	played := func(files *result.TraceFiles, path string) *load.Settings {
+		rec := res(nil, "direct")
+		rec[0].Result.TraceFiles = files
+		rec[0].Result.Parameters = append(rec[0].Result.Parameters,
+			result.Parameter{Name: "azure-trace-path", Value: path})
+		return settings(rec)
+	}
+	one := &result.TraceFiles{Files: 1, Bytes: 5, HashedBytes: 5, SHA256: strings.Repeat("ab", 32)}
+	other := &result.TraceFiles{Files: 1, Bytes: 5, HashedBytes: 5, SHA256: strings.Repeat("cd", 32)}
+	assert.Empty(t, load.Differences(played(one, "/a"), played(one, "/b")))
+	assert.Empty(t, load.Differences(played(nil, "/a"), played(one, "/b")), "an older result")
+	assert.Equal(t, []load.Difference{{Name: load.TraceFiles,
+		Old: []string{"sha256 abababababab (5 B in 1)"},
+		New: []string{"sha256 cdcdcdcdcdcd (5 B in 1)"}}},
+		load.Differences(played(one, "/a"), played(other, "/a")))
+}

@@ -6,6 +6,7 @@
 //	requests.go   Azure and BurstGPT: requests as comma-separated values
 //	blocks.go     Blocks: block traces, as Mooncake's JSON lines and as sessions of agents
 //	sharegpt.go   ShareGPT: recorded conversations, whose texts tokenizer.go counts
+//	identity.go   Identify: which recording a result is of
 //	validation.go ReadValidation: a recorded run to compare with
 //	lines.go      lines of files, .gz and .zst unpacked, and comma-separated values by column;
 //	              also for package iotrace
