@@ -62,8 +62,9 @@ type commandLine struct {
 func readCommandLine(set *flag.FlagSet, args []string) (*commandLine, error) {
 	c := &commandLine{params: params.Register(set)}
 	c.benchtime, c.count = kept(set, "test.benchtime"), kept(set, "test.count")
+	// An error is returned rather than the end of the process, and nothing is printed.
 	name, out := set.Name(), set.Output()
-	set.Init(name, flag.ContinueOnError) // testing's is ExitOnError
+	set.Init(name, flag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	err := set.Parse(args)
 	set.Init(name, flag.ExitOnError)
@@ -90,6 +91,7 @@ var (
 const whereFlagsAre = "-help-parameters lists kvbench's flags, `go help testflag` Go's own"
 
 func flagError(set *flag.FlagSet, err error) error {
+	// What is not known below is told as it is, such as a flag whose value is missing.
 	what, hint := err.Error(), ""
 	if m := unknownFlag.FindStringSubmatch(what); m != nil {
 		what, hint = "unknown flag -"+m[1], nearestFlag(set, m[1])
@@ -147,6 +149,7 @@ func strayError(set *flag.FlagSet, before []string, word string) error {
 	if len(before) == 0 {
 		return threeLines(what, "")
 	}
+	// The flag before it is to blame if it takes no value of its own, as only booleans do.
 	last := strings.TrimLeft(before[len(before)-1], "-")
 	f := set.Lookup(last)
 	if f == nil {

@@ -80,6 +80,7 @@ func (s *session) selectBenchmarks() (list []params.Bench, err error) {
 		return nil, err
 	}
 	all := params.Benchmarks()
+	// Each alternative for itself: the other ones would hide the slip in one.
 	for i, alternative := range bench {
 		if !slices.ContainsFunc(all, func(b params.Bench) bool {
 			matches, _ := bench.matches(i, []string{"Benchmark" + b.Name})
@@ -178,6 +179,7 @@ func (l *leaves) add(s *session, base *params.Values) (runs bool) {
 	l.sweep = base.Sweep
 	for _, v := range base.Points {
 		for _, own := range ownNames(v) {
+			// The keys of a sweep stand before the benchmark's own, as each and sub make them.
 			full := "Benchmark" + v.Bench.Name
 			for _, part := range []string{v.Point, own} {
 				if part != "" {

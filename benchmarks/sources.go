@@ -92,7 +92,7 @@ func (s *session) traceFiles(v *params.Values) (*result.TraceFiles, error) {
 	if path == "" || s.traces[path] != nil {
 		return s.traces[path], nil
 	}
-	files := []string{path}
+	files := []string{path} // an I/O trace is a file
 	if v.Bench.Load == params.LoadTrace {
 		format, err := traceFormat(v)
 		if err == nil {

@@ -482,8 +482,8 @@ type Precondition struct {
 	Spread     float64   `json:"spread"`                 // (max − min) ÷ mean of those
 }
 
-// TraceFiles says which recording was played: where it lies is a place and says nothing of it. Equal
-// hashes are equal recordings, as far as they were hashed.
+// TraceFiles says which recording was played: where it lies is a place and says nothing of it.
+// Equal hashes are equal recordings, as far as they were hashed.
 type TraceFiles struct {
 	Files       int    `json:"files"`
 	Bytes       int64  `json:"bytes"`
