@@ -1,12 +1,11 @@
 // Package formats reads recorded traffic: each format is a Format, whose Reader gives Rows with
 // constant memory.
 //
-//	formats.go    Format, and the files that a path means; Row, Reader; Malformed, Tally: which
-//	              rows are refused, when a file is
+//	formats.go    Format, the files that a path means, and their Identity; Row, Reader; Malformed,
+//	              Tally: which rows are refused, when a file is
 //	requests.go   Azure and BurstGPT: requests as comma-separated values
 //	blocks.go     Blocks: block traces, as Mooncake's JSON lines and as sessions of agents
 //	sharegpt.go   ShareGPT: recorded conversations, whose texts tokenizer.go counts
-//	identity.go   Identify: which recording a result is of
 //	validation.go ReadValidation: a recorded run to compare with
 //	lines.go      lines of files, .gz and .zst unpacked, and comma-separated values by column;
 //	              also for package iotrace
