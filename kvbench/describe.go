@@ -57,7 +57,8 @@ func (t *trial) tierInfo() {
 		level := t.Levels[i]
 		info := result.Tier{
 			Level: g.Level.String(), Description: level.Description(), Entries: g.Entries,
-			UsedBytes: g.Bytes, PeakBytes: g.Peak, ClaimedBytes: g.Claimed,
+			UsedBytes: g.Bytes, LeavingBytes: g.Leaving, ClaimedBytes: g.Claimed,
+			PeakBytes: g.Peak,
 		}
 		if g.Capacity > 0 && g.Capacity != boundless {
 			info.CapacityBytes = new(g.Capacity)

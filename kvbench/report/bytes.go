@@ -21,12 +21,12 @@ func sizes(r *result.Result) Table {
 // directions name the two of a tier.
 var directions = [...]string{" read", " write"}
 
-// tiers are what each level holds. Room that writes in flight have claimed stands beside it,
-// because entries are evicted for it before it is used.
+// tiers are what each level holds and keeps. Room that writes in flight have claimed stands beside
+// it, because entries are evicted for it before it is used; what leaves for it is told apart, too.
 func tiers(r *result.Result) Table {
 	t := Table{Topic: "tiers",
 		Columns: head("", units.Bytes, "used", "of", units.Count, "entries",
-			units.Bytes, "being written", units.Count, "demoted in", "evicted")}
+			units.Bytes, "being written", "leaving", units.Count, "demoted in", "evicted")}
 	if r.CompletionUnit == result.UnitOperation {
 		return t // without a cache nobody tells what is in them
 	}
@@ -35,8 +35,8 @@ func tiers(r *result.Result) Table {
 		if l.CapacityBytes != nil {
 			capacity = l.CapacityBytes
 		}
-		t.add(l.Level, l.UsedBytes, capacity, l.Entries, l.ClaimedBytes, l.DemotedIn.Entries,
-			l.Evicted.Entries)
+		t.add(l.Level, l.UsedBytes-l.LeavingBytes, capacity, l.Entries, l.ClaimedBytes,
+			l.LeavingBytes, l.DemotedIn.Entries, l.Evicted.Entries)
 	}
 	t.trim(4)
 	return t

@@ -94,6 +94,7 @@ func requestTime(r *result.Result) (t Table) {
 	}
 	add("  making data", sum.Data, result.Distribution{})
 	add("  generation", sum.Generation, l.Generation)
+	add("  deleting what was evicted", sum.Release, result.Distribution{})
 	add("  rest", sum.Rest, l.Rest)
 	return t
 }

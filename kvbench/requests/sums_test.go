@@ -76,6 +76,9 @@ func checkSums(t *testing.T, r *result.Result) {
 		}
 		assert.Equal(t, l.Read.EntryBytes, l.FirstReads.Bytes+l.ReReads.Bytes, l.Level)
 		assert.Equal(t, l.Read.Operations, l.FirstReads.Operations+l.ReReads.Operations, l.Level)
+		if l.CapacityBytes != nil {
+			assert.LessOrEqual(t, l.UsedBytes-l.LeavingBytes+l.ClaimedBytes, *l.CapacityBytes)
+		}
 		first.Add(l.FirstReads)
 		again.Add(l.ReReads)
 	}
@@ -86,7 +89,7 @@ func checkSums(t *testing.T, r *result.Result) {
 	// planning takes no time.
 	s, all := r.Requests.Time, r.Latency.Request
 	rest := s.EndToEnd - s.Queue - s.Context - s.Prefill - s.Decode - s.Waits() - s.Data -
-		s.Generation
+		s.Generation - s.Release
 	assert.Equal(t, rest, s.Rest)
 	assert.GreaterOrEqual(t, rest, int64(0))
 	assert.Equal(t, r.Requests.StorageLatencyNS, s.Context+s.Prefill+s.Decode)
@@ -100,7 +103,8 @@ func checkSums(t *testing.T, r *result.Result) {
 		assert.Equal(t, r.Requests.Completed, d.Count)
 		sum += *d.Mean
 	}
-	assert.InEpsilon(t, *all.EndToEnd.Mean, sum+float64(s.Data)/float64(r.Requests.Completed), 1e-9)
+	sum += float64(s.Data+s.Release) / float64(r.Requests.Completed)
+	assert.InEpsilon(t, *all.EndToEnd.Mean, sum, 1e-9)
 	assert.InEpsilon(t, float64(s.EndToEnd), *all.EndToEnd.Mean*float64(all.EndToEnd.Count), 1e-9)
 }
 

@@ -43,7 +43,7 @@ func (w *worker) serve(ctx context.Context) {
 			err = w.operate(ctx, i)
 		}
 	}
-	j.lease.Close(ctx, w.tag(tiers.Decode))
+	w.letGo(ctx, 0, 0)
 	if err == nil {
 		err = w.generate(ctx)
 	}
@@ -114,7 +114,7 @@ func (w *worker) readIfPresent(ctx context.Context, op *workloads.Op, at int) er
 	if op.Purpose == workloads.ForDecodeRead {
 		w.job.absent = w.job.absent || !ok
 	} else {
-		w.job.lease.Drop(ctx, at, w.tag(tiers.Decode))
+		w.letGo(ctx, at, 1)
 	}
 	return err
 }
@@ -154,7 +154,7 @@ func (w *worker) readOrWrite(ctx context.Context, op *workloads.Op, at int) (err
 		w.job.absent = !ok && !prefix
 	}
 	if prefix { // nobody reads it again for this request
-		w.job.lease.Drop(ctx, at, w.tag(tiers.Decode))
+		w.letGo(ctx, at, 1)
 	}
 	return err
 }
@@ -172,10 +172,22 @@ func (w *worker) blocks(ctx context.Context, at int) (n int, err error) {
 	default:
 		n, _, err = w.read(ctx, &j.plan[at], at)
 	}
-	for k := range n {
-		j.lease.Drop(ctx, at+k, w.tag(tiers.Decode))
-	}
+	w.letGo(ctx, at, n)
 	return n, err
+}
+
+// letGo drops n wants from one on, or with none all that the request still holds. Entries that were
+// evicted meanwhile are deleted by whoever drops them last, which takes that request's time.
+func (w *worker) letGo(ctx context.Context, at, n int) {
+	clock, lease := w.load.env.Clock, &w.job.lease
+	from := clock.Now()
+	for k := range n {
+		lease.Drop(ctx, at+k, w.tag(tiers.Decode))
+	}
+	if n == 0 {
+		lease.Close(ctx, w.tag(tiers.Decode))
+	}
+	w.job.sample.Time.Release += int64(clock.Now() - from)
 }
 
 // lookup counts how the cache answered a question for one key: the plan asks some questions only to

@@ -3,6 +3,7 @@
 //
 //	result.go     Result from the top, statuses, divisions; reading and writing the file
 //	sections.go   what every trial has: load, lookups, tiers, latencies, timeline, witness
+//	requests.go   how many requests, and where their time went
 //	harness.go    what measuring cost, where the workers' time went, and the verdict
 //	modes.go      what only some have: autoscaler, blocks, replay, validation, simulation
 //	host.go       where it ran

@@ -82,8 +82,10 @@ type Gauge struct {
 	Used     int64 // bytes of entries and reservations
 	Peak     int64 // the largest Used since ResetGauges
 	Bytes    int64 // of the entries alone, those being deleted included
-	Claimed  int64 // room of writes under way, whether or not their bytes are free already
-	Entries  int64
+	// Leaving is the part of Bytes that is being deleted or demoted; Claimed is room of writes
+	// under way, whether or not their bytes are free yet: Bytes - Leaving + Claimed <= Capacity.
+	Leaving, Claimed int64
+	Entries          int64
 }
 
 // Tag travels with one operation so that the observer knows for whom it ran.
@@ -166,7 +168,8 @@ func (c *Cache) Gauges(dst []Gauge) []Gauge {
 	defer c.mu.Unlock()
 	for _, l := range c.levels {
 		dst = append(dst, Gauge{Level: l.Kind, Capacity: l.Capacity, Used: l.used, Peak: l.peak,
-			Bytes: l.used - l.reserved, Claimed: l.reserved + l.claimed, Entries: l.entries})
+			Bytes: l.used - l.reserved, Leaving: l.leaving, Claimed: l.reserved + l.claimed,
+			Entries: l.entries})
 	}
 	return dst
 }
