@@ -100,15 +100,22 @@ CACHE_DIR ?=
 COUNT ?= 6
 OUT ?= kvbench-tiers
 
-bench_flags = -run '^$$' -count $(COUNT) $(if $(CACHE_DIR),-cache-dir $(CACHE_DIR))
+# What `make tiers` and `make gate` run with: sizes of the open division at which a drive is asked for more than it gives,
+# and windows that mean something; those of the quick division describe no storage. They are environment variables, because
+# not every benchmark hears all of them.
+SETTINGS ?= KVBENCH_DIVISION=open KVBENCH_MODEL=tiny-1b KVBENCH_NUM_USERS=16 KVBENCH_STORAGE_CAPACITY_GB=4
+# The window of each trial.
+TIME ?= 5s
+
+bench_flags = -run '^$$' -count $(COUNT) -benchtime $(TIME) $(if $(CACHE_DIR),-cache-dir $(CACHE_DIR))
 
 # Each tier alone, all of them together, and a production mix: three runs of the suite and one page.
 .PHONY: tiers
-tiers: ## each tier alone, all together and a production mix: kvbench-tiers/tiers.html and .xlsx
+tiers: ## each tier alone, all together and a production mix (15 minutes): kvbench-tiers/tiers.html and .xlsx
 	mkdir -p $(OUT)
-	$(GO) test ./benchmarks $(bench_flags) -bench '^Benchmark(StorageCeiling|Tier)$$' -results-dir $(OUT)/results > $(OUT)/alone.txt
-	$(GO) test ./benchmarks $(bench_flags) -bench '^BenchmarkMaxStorageStress$$' -gpu-mem-gb 0.25 -cpu-mem-gb 0.5 -results-dir $(OUT)/results > $(OUT)/together.txt
-	$(GO) test ./benchmarks $(bench_flags) -bench '^Benchmark(MultiTurn|Synthetic)$$' -cpu-mem-gb 0.5 -num-users 16 -results-dir $(OUT)/results > $(OUT)/mix.txt
+	$(SETTINGS) $(GO) test ./benchmarks $(bench_flags) -bench '^Benchmark(StorageCeiling|Tier)$$' -results-dir $(OUT)/results > $(OUT)/alone.txt
+	$(SETTINGS) $(GO) test ./benchmarks $(bench_flags) -bench '^BenchmarkMaxStorageStress$$' -gpu-mem-gb 0.25 -cpu-mem-gb 0.5 -results-dir $(OUT)/results > $(OUT)/together.txt
+	$(SETTINGS) $(GO) test ./benchmarks $(bench_flags) -bench '^Benchmark(MultiTurn|Synthetic)$$' -cpu-mem-gb 0.5 -results-dir $(OUT)/results > $(OUT)/mix.txt
 	cat $(OUT)/alone.txt $(OUT)/together.txt $(OUT)/mix.txt > $(OUT)/tiers.txt
 	$(GO) tool kvreport html $(OUT)/tiers.txt -o $(OUT)/tiers.html
 	$(GO) tool kvreport xlsx $(OUT)/tiers.txt -o $(OUT)/tiers.xlsx
@@ -123,7 +130,7 @@ GATE_OUT ?= kvbench-gate
 
 # Old and new take turns, so that what drifts on the machine meets both; a run of its own per turn.
 .PHONY: gate
-gate: ## compare this tree with BASE (origin/main), taking turns; fails when it is significantly worse
+gate: ## compare this tree with BASE (origin/main), taking turns (7 minutes); fails when it is significantly worse
 	@set -e; mkdir -p $(GATE_OUT); out=$$(cd $(GATE_OUT) && pwd); rm -f "$$out/old.txt" "$$out/new.txt"; \
 	tree=$$(mktemp -d); trap 'git worktree remove --force "$$tree"; rm -rf "$$tree"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
 	git worktree add --quiet --detach "$$tree" '$(BASE)'; \
@@ -131,7 +138,8 @@ gate: ## compare this tree with BASE (origin/main), taking turns; fails when it 
 	$(GO) test -c -o "$$out/new.test" ./benchmarks; \
 	for turn in $$(seq $(COUNT)); do for side in old new; do \
 		echo "make gate: $$side, turn $$turn of $(COUNT)" >&2; \
-		"$$out/$$side.test" -test.run '^$$' -test.bench '$(BENCH)' -test.count 1 -results-dir "$$out/$$side" \
+		$(SETTINGS) "$$out/$$side.test" -test.run '^$$' -test.bench '$(BENCH)' -test.count 1 -test.benchtime $(TIME) \
+			-results-dir "$$out/$$side" \
 			$(if $(CACHE_DIR),-cache-dir '$(CACHE_DIR)') $(ARGS) >> "$$out/$$side.txt"; \
 	done; done; \
 	$(GO) tool kvreport gate -old "$$out/old.txt" -new "$$out/new.txt" -max-regress '$(MAX_REGRESS)' -format $(FORMAT)
