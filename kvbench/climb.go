@@ -92,8 +92,13 @@ func (t *trial) ladder(ctx context.Context) (l Ladder, err error) {
 	if n := write.Operations; n > 0 {
 		l.FileSize = min(l.FileSize, write.EntryBytes/n)
 	}
-	err = t.makeRoom(ctx, &l, int64((1-l.ReadShare)*2*(1+2+4)*perRung))
-	return l, err
+	writes := 1 - l.ReadShare
+	if err := t.makeRoom(ctx, &l, int64(writes*2*(1+2+4)*perRung)); err != nil || writes == 0 {
+		return l, err
+	}
+	// Each rung gets its part of what room there is.
+	l.Bytes = max(1, min(l.Bytes, int64(float64(l.Room)/climbRungs/writes)))
+	return l, nil
 }
 
 // makeRoom finds what to read and how much may be written. A cache that is full has to give up some
@@ -105,7 +110,11 @@ func (t *trial) makeRoom(ctx context.Context, l *Ladder, want int64) error {
 		return nil
 	}
 	objects, free := t.Cache.Objects(tiers.Storage)
-	for len(objects) > 1 && free < want {
+	least := len(objects) / 2 // of few, a device's own memory would serve all reads
+	if l.ReadShare == 0 {
+		least = 0
+	}
+	for len(objects) > least && free < want {
 		if err := t.Cache.Forget(ctx, cache.Tag{}, objects[0].Key); err != nil {
 			return fmt.Errorf("no room could be made: %w", err)
 		}

@@ -26,7 +26,9 @@ const (
 	// room for another culprit: the rest is opening, flushing and metadata, which are the
 	// storage's.
 	nearPlain = 0.75
-	// Of the window. The kernel counts busy in ticks of a millisecond and more.
+	// Of the window. The kernel counts busy in ticks of a millisecond and more. Less does not mean
+	// that the storage had room: a cgroup's io.max, and a filesystem's locks, hold requests back
+	// above the device.
 	deviceBusy = 0.90
 	// A run at this share of the best that the storage showed in any concurrency cannot be made
 	// faster by anything else.
@@ -126,13 +128,6 @@ func (e *evidence) couldMore() (yes, no bool) {
 	return g >= more, g <= noMore
 }
 
-// deviceIdle says that the kernel saw the device without a request for a part of the window that
-// nobody can call busy.
-func (e *evidence) deviceIdle() bool {
-	busy := e.DeviceWitness.BusyShare
-	return busy != nil && *busy < deviceBusy
-}
-
 // fromCache says that the device has not seen the reads: whatever answered them was not it.
 func (e *evidence) fromCache() bool {
 	c := e.DeviceWitness.ServedFromCache
@@ -146,7 +141,7 @@ func (e *evidence) saturates() bool {
 		return no
 	}
 	rungs := e.rungs()
-	return no && !e.deviceIdle() && e.DeviceWitness.BusyShare != nil && !e.fromCache() &&
+	return no && units.OrZero(e.DeviceWitness.BusyShare) >= deviceBusy && !e.fromCache() &&
 		e.rate >= saturated*best(rungs)
 }
 

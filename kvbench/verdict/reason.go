@@ -41,6 +41,9 @@ func (e *evidence) gaveAll() string {
 	busy := ""
 	if of := e.DeviceWitness.BusyShare; of != nil {
 		busy = ", the device was busy " + units.Percent(of) + " of the window"
+		if *of < deviceBusy {
+			busy += ": what held requests back is above it, as a cgroup's io.max or the filesystem"
+		}
 	}
 	return fmt.Sprintf("%s and more would not have moved more: %s, %s%s", e.flying(), e.moved(),
 		e.tried(), busy)
@@ -161,9 +164,6 @@ func (e *evidence) contradicts() string {
 	switch {
 	case e.fromCache():
 		but = "a cache answered reads, not the device"
-	case e.deviceIdle():
-		but = fmt.Sprintf("the device was busy only %s of the window",
-			units.Percent(e.DeviceWitness.BusyShare))
 	case e.slowed():
 		but = e.moved() + " and " + e.tried()
 	}

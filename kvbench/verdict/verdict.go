@@ -65,6 +65,12 @@ func (e *evidence) judge() (kind, reason string) {
 	case e.gc > waitLimit:
 		return result.HarnessLimited, fmt.Sprintf("the garbage collector stopped or delayed the "+
 			"workers for %s of their time (limit %s)", share(e.gc), share(waitLimit))
+	case e.removal() > waitLimit, e.discards() > waitLimit && e.slowed():
+		return result.DiscardLimited, e.deleted()
+	case yes:
+		return result.ConcurrencyLimited, e.few()
+	// These two are of the whole process. What of them kept workers from the storage is in the
+	// parts above already; here they may hide in the time of requests.
 	case e.of(e.Harness.LockWaitNS) > waitLimit:
 		return result.HarnessLimited, fmt.Sprintf("waits for this process's locks came to %s of "+
 			"the workers' busy time (limit %s)", share(e.of(e.Harness.LockWaitNS)),
@@ -72,12 +78,7 @@ func (e *evidence) judge() (kind, reason string) {
 	case e.of(e.Harness.SchedWaitNS) > waitLimit:
 		return result.HarnessLimited, fmt.Sprintf("waits for a processor came to %s of the "+
 			"workers' busy time (limit %s)", share(e.of(e.Harness.SchedWaitNS)), share(waitLimit))
-	case e.removal() > waitLimit, e.discards() > waitLimit && e.slowed():
-		return result.DiscardLimited, e.deleted()
-	case yes:
-		return result.ConcurrencyLimited, e.few()
-	case no && e.of(e.Harness.Busy.OtherTiersNS) <= waitLimit && !e.deviceIdle() &&
-		!e.fromCache() && !e.slowed():
+	case no && e.of(e.Harness.Busy.OtherTiersNS) <= waitLimit && !e.fromCache() && !e.slowed():
 		return result.StorageLimited, e.gaveAll()
 	}
 	return result.Undecided, e.unknown()

@@ -1,0 +1,107 @@
+package requests
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/buffer"
+	"kvbench/workloads"
+)
+
+// asked runs a load of entries of 16 KiB on real files and returns what was asked of the ladder,
+// and what became of what it answered.
+func asked(t *testing.T, capacity int64, climb kvbench.Climber, requests ...*workloads.Request) (
+	*result.Result, *kvbench.Ladder,
+) {
+	t.Helper()
+	var ask *kvbench.Ladder
+	cfg := testConfig(nil, newScript(requests...), 3).finite()
+	cfg.Info.Seed = 7
+	cfg.Storage = kvbench.StorageConfig{StorageBytes: capacity,
+		CacheDir: filepath.Join(t.TempDir(), "cache"),
+		Use:      buffer.Use{Chunk: unit, Depth: 2, Workers: 3}}
+	cfg.Climb = func(ctx context.Context, e *kvbench.Env, l kvbench.Ladder) ([]result.Rung, error) {
+		ask = &l
+		for _, o := range l.Objects { // they are there
+			r, err := l.Level.Tier.Open(ctx, o)
+			require.NoError(t, err)
+			require.NoError(t, r.Close())
+		}
+		return climb(ctx, e, l)
+	}
+	return mustRun(t, cfg), ask
+}
+
+func TestTheLadderIsAskedForTheRunsOwnMix(t *testing.T) {
+	found := []result.Rung{{InFlight: 3, Write: 1}, {InFlight: 6, Write: 2}}
+	climb := func(_ context.Context, _ *kvbench.Env, l kvbench.Ladder) ([]result.Rung, error) {
+		l.Climbed()
+		return found, nil
+	}
+	// Twelve entries of four chunks into room for eight.
+	r, ask := asked(t, 32*unit, climb, singles(12, 4)...)
+	require.NotNil(t, ask)
+	got := r.Harness.Ladder
+	assert.Equal(t, found, got.Rungs)
+	assert.NotNil(t, got.CPUShare)
+	assert.Empty(t, got.Reason)
+	assert.Equal(t, tiers.Storage, ask.Level.Kind)
+	assert.Zero(t, ask.ReadShare, "nothing was read")
+	assert.EqualValues(t, 4*unit, ask.FileSize, "as the entries")
+	assert.EqualValues(t, 7, ask.Seed)
+	assert.Equal(t, 3, ask.Rungs)
+	flying := *r.Tiers[0].Read.MeanInFlight + *r.Tiers[0].Write.MeanInFlight
+	assert.InDelta(t, max(1, flying), float64(ask.InFlight), 0.5)
+	var lie int64
+	for _, o := range ask.Objects {
+		lie += o.Size
+	}
+	assert.LessOrEqual(t, lie+ask.Room, int64(32*unit), "never more than the capacity")
+	assert.Positive(t, ask.Room, "a full cache gives up what nobody needs any more")
+	assert.LessOrEqual(t, ask.Bytes, ask.Room/3, "each rung has its part")
+	assert.EqualValues(t, 4, r.Tiers[0].Evicted.Entries, "what the ladder needed is no eviction")
+
+	_, ask = asked(t, 1<<20, climb, conversation(1, 4, 2, workloads.PrefillOnly)...)
+	require.NotNil(t, ask)
+	assert.InDelta(t, 12.0/20, ask.ReadShare, 1e-9, "turns read 0, 1, 2 and 3 entries")
+	assert.GreaterOrEqual(t, len(ask.Objects), 2, "half of what lay there at least")
+}
+
+func TestALadderThatFailsIsNoFailureOfTheRun(t *testing.T) {
+	r, _ := asked(t, 1<<20, func(context.Context, *kvbench.Env, kvbench.Ladder) ([]result.Rung,
+		error) {
+		return nil, errors.New("no memory for it")
+	}, singles(3, 1)...)
+	assert.Equal(t, result.StatusComplete, r.Status)
+	assert.Equal(t, "no memory for it", r.Harness.Ladder.Reason)
+}
+
+func TestALadderIsClimbedAfterARunThatEndedInOrderAlone(t *testing.T) {
+	never := func(context.Context, *kvbench.Env, kvbench.Ladder) ([]result.Rung, error) {
+		t.Error("climbed")
+		return nil, nil
+	}
+	requests := singles(3, 1)
+	cfg := testConfig(plenty(), newScript(requests...), 1).finite()
+	cfg.Climb = never
+	r := mustRun(t, cfg)
+	assert.Equal(t, "the run has no storage tier on a filesystem", r.Harness.Ladder.Reason)
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	src := newScript(singles(3, 1)...)
+	src.endless = true
+	cfg = testConfig(plenty(), src, 1).finite()
+	cfg.Climb = never
+	cfg.OnDispatch = func(*workloads.Request, []workloads.Op) { interrupt(cancel) }
+	r, err := runLoad(ctx, cfg)
+	require.Error(t, err)
+	assert.Equal(t, "the run did not end in order", r.Harness.Ladder.Reason)
+}
