@@ -15,6 +15,11 @@ import (
 // BenchmarkDataGen measures the generator of entry contents on one core: its
 // rate beside that of a memory copy taken in turn with it, how far zstd level 1
 // shrinks the data, and how many 4 KiB blocks occur twice.
+//
+// It writes no result file, other than every other benchmark: it has no tier, no device, no workers
+// and no load, so that of a Result nothing would be filled but the window, and a Result that says
+// nothing of a storage would be one more case for each of its readers. What it measures is on its
+// line, which benchstat, gate and page read as any other.
 func BenchmarkDataGen(b *testing.B) {
 	each(b, "DataGen", func(b *testing.B, v *params.Values) {
 		content := content.New(v.TrialNonce(), v.Rank)

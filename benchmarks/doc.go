@@ -4,7 +4,8 @@
 //	go test ./benchmarks -run '^$' -bench MaxStorageStress -cache-dir /mnt/nvme/kv
 //
 // Go's own flags keep their meaning; -help-parameters lists ours with the values in force. The
-// package joins parameters, engine and output; it measures nothing itself. In reading order:
+// package joins parameters, engine and output; but for DataGen it measures nothing itself. In
+// reading order:
 //
 //	workloads_test, plain_test, datagen_test   the benchmark functions
 //	main       TestMain's body: checks, header, run, exit code; commandline: the flags

@@ -227,8 +227,12 @@ func (s *session) help() int {
 	if v.WriteHelp(os.Stdout) != nil {
 		return exitFailed
 	}
-	if err != nil {
-		fmt.Fprint(os.Stderr, refusal(err))
+	bad := params.UnknownEnvironment(os.Environ())
+	if more := params.Violations(nil); errors.As(err, &more) {
+		bad = bad.Merge(more)
+	}
+	if len(bad) > 0 {
+		fmt.Fprint(os.Stderr, refusal(bad))
 		return exitParameters
 	}
 	return 0

@@ -134,7 +134,27 @@ func Unheard(plans []*Values) (bad Violations, notes []string) {
 		}
 		bad = append(bad, violation(flag, given, absent))
 	}
-	return bad, notes
+	return bad, append(notes, unheardKeys(plans)...)
+}
+
+// unheardKeys notes the sections of the YAML file of which no run hears what they set. A section is
+// told once: files of the Python benchmark have all of them.
+func unheardKeys(plans []*Values) (notes []string) {
+	if len(plans) == 0 {
+		return nil
+	}
+	told := map[string]bool{}
+	for i, k := range plans[0].keys {
+		section, _, _ := strings.Cut(k.name, ".")
+		if !k.given.origin.byUser() || k.has(idle) || told[section] ||
+			slices.ContainsFunc(plans, func(v *Values) bool { return v.hears(&v.keys[i]) }) {
+			continue
+		}
+		told[section] = true
+		notes = append(notes, fmt.Sprintf("section %s (%s) is for %s", section, k.given.origin,
+			k.hearers()))
+	}
+	return notes
 }
 
 // deaf says why the selected benchmarks do not hear a parameter: a switch is off, or they never do.

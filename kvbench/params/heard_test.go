@@ -26,7 +26,7 @@ func TestEveryHearerIsKnown(t *testing.T) {
 	for _, b := range Benchmarks() {
 		known = append(known, b.Name)
 	}
-	for _, p := range rows {
+	for _, p := range slices.Concat(rows, keys(newValues("/"))) {
 		for _, h := range p.heard {
 			assert.Subset(t, known, h.who, p.name)
 			assert.True(t, slices.ContainsFunc(Benchmarks(), h.by), p.name)
@@ -92,6 +92,19 @@ func TestWhatNobodyHearsOfEnvironmentAndFileIsNoted(t *testing.T) {
 		"num-users = 30 (environment KVBENCH_NUM_USERS) is for synthetic users, Tier, " +
 			"StorageCeiling",
 		"tokenizer = chars (" + file + ":2) is for ShareGPT"}, notes)
+
+	// Keys of the users' profile are told by their sections.
+	file = writeFile(t, "p.yaml", "user_templates:\n  chatbot: {context_range: [1, 2], "+
+		"generation_range: [1, 2]}\nrag: {top_k_chunks: 3}\ndecode: {batch_size: 8}\n"+
+		"qos_distribution: {interactive_probability: 0.2}\neviction: {max_recursion_depth: 3}\n")
+	bad, notes = Unheard(plans(t, Inputs{}, "BlockTrace", "-config", file))
+	assert.Empty(t, bad)
+	assert.Equal(t, []string{"section user_templates (" + file + ":2) is for synthetic users",
+		"section rag (" + file + ":3) is for synthetic users with -enable-rag",
+		"section decode (" + file + ":4) is for synthetic users, BurstGPT, AzureTrace, ShareGPT " +
+			"with -decode-reads=batched"}, notes)
+	_, notes = Unheard(plans(t, Inputs{}, "BlockTrace RAG MaxStorageStress", "-config", file))
+	assert.Empty(t, notes)
 }
 
 func TestUnknownVariablesAreRefused(t *testing.T) {

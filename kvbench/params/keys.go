@@ -16,6 +16,19 @@ import (
 //go:embed accepted.txt
 var acceptedText string
 
+// keyHearers is who hears the keys of a section, as the table of the parameters has it.
+var keyHearers = map[string]string{
+	"user_templates":    "users",
+	"generation_timing": "requests",
+	"qos_profiles":      "requests",
+	"qos_distribution":  "requests",
+	"prefix_cache":      "users BurstGPT AzureTrace ShareGPT",
+	"rag":               "users if enable-rag",
+	"conversation":      "users BurstGPT AzureTrace ShareGPT",
+	"decode":            "users BurstGPT AzureTrace ShareGPT if decode-reads=batched",
+	"sharegpt":          "ShareGPT",
+}
+
 // big bounds what is only called positive, so that products of two stay inside 64 bits.
 const big = math.MaxInt32
 
@@ -27,7 +40,9 @@ func keys(v *Values) []parameter {
 	var list []parameter
 	section, of := "", []string{profileKey}
 	key := func(name string, value flag.Value) {
-		list = append(list, parameter{name: section + name, is: of, value: value})
+		top, _, _ := strings.Cut(section, ".")
+		list = append(list, parameter{name: section + name, is: of, value: value,
+			heard: hearings(keyHearers[top])})
 	}
 	count := func(name string, to *int) { key(name, integer(0, to, 1, workloads.MaxTokens)) }
 	tokens := integer(0, new(int), 1, workloads.MaxTokens) // of lists
