@@ -84,6 +84,9 @@ func (l *liveLine) text(s kvbench.Snapshot) string {
 	if s.Of > 0 {
 		fmt.Fprintf(&b, ", %s of %s", gib(s.Done), gib(s.Of))
 	}
+	if s.Stuck > 0 {
+		fmt.Fprintf(&b, ", %d requests UNANSWERED for %s", s.Stuck, short(s.StuckFor))
+	}
 	if s.Of > 0 || s.Tiers == nil {
 		return b.String()
 	}

@@ -29,6 +29,10 @@ func TestTheLiveLineTellsRatesSinceTheLastOne(t *testing.T) {
 		show(kvbench.Snapshot{Stage: "preconditioning", Elapsed: 5 * time.Second,
 			Done: 2 * gibibyte, Of: 8 * gibibyte, Free: -1}))
 
+	assert.Equal(t, "Synthetic: waiting for what is in flight 5s, 3 requests UNANSWERED for 7s",
+		show(kvbench.Snapshot{Stage: "waiting for what is in flight", Elapsed: 5 * time.Second,
+			Stuck: 3, StuckFor: 7 * time.Second, Free: -1}))
+
 	s := kvbench.Snapshot{
 		Stage: "running", Elapsed: 2 * time.Second, Total: 30 * time.Second,
 		Live:   bytes(4*gibibyte, gibibyte),

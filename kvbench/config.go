@@ -129,4 +129,7 @@ type Snapshot struct {
 	Free     int64 // bytes free on the storage tier's filesystem, -1 = unknown
 	Done     int64 // bytes so far and in all: written before the window, or removed
 	Of       int64
+	// Requests that the device has had for long, and since when the oldest.
+	Stuck    int
+	StuckFor time.Duration
 }

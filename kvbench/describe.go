@@ -82,6 +82,11 @@ func (t *trial) conclude(by string, failure error) *result.Result {
 		}
 	}
 	t.workload.Report(in)
+	t.stuck()
+	if longest := time.Duration(t.unanswered.Load()); longest > stuckWarning {
+		t.warn(fmt.Sprintf("the device had a request for %s without an answer",
+			longest.Round(time.Second)))
+	}
 	t.readTrace()
 	if t.sim != nil {
 		in.Simulation = t.sim.about()

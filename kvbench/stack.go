@@ -72,6 +72,7 @@ func (t *trial) openTiers(ctx context.Context) error {
 		return nil
 	}
 	engine := ioengine.NewPsync(t.Clock.Now)
+	t.engine = engine
 	t.closers = append(t.closers, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, tiers.Grace)
 		defer cancel()

@@ -289,10 +289,13 @@ func (t *trial) closeWindow(ctx context.Context) {
 	}
 	if ctx.Err() == nil { // on a signal, now or while draining, the result comes first
 		grace := func(context.Context) time.Duration { return drainOnSignal }
-		_, _ = t.await(ctx, grace, nil, func() error { t.Clock.Wait(); return nil })
+		_, _ = t.await(ctx, grace, waiting, func() error { t.Clock.Wait(); return nil })
 	}
 	t.info.DrainNS = int64(t.Clock.Now() - end)
 }
+
+// waiting is what is shown when workers are waited for.
+func waiting() Snapshot { return Snapshot{Stage: "waiting for what is in flight", Free: -1} }
 
 // clean waits for the workers and removes the files, which takes long for many of them on some
 // disks. What is left behind the next run reclaims.
@@ -302,7 +305,7 @@ func (t *trial) clean(ctx context.Context) error {
 	var drained atomic.Bool
 	show := func() Snapshot {
 		if !drained.Load() {
-			return Snapshot{Stage: "waiting for what is in flight", Free: -1}
+			return waiting()
 		}
 		return t.removing("removing its files")
 	}
@@ -330,7 +333,7 @@ func patience(ctx context.Context) time.Duration {
 }
 
 // await does work and waits for it, but, once ctx has ended, no longer than grace then says; ended
-// is whether the work has. Each second, and when ctx ends, it shows what show, if not nil, returns.
+// is whether the work has. Each second, and when ctx ends, it shows what show returns.
 func (t *trial) await(ctx context.Context, grace func(context.Context) time.Duration,
 	show func() Snapshot, work func() error) (ended bool, err error) {
 	done := make(chan error, 1)
@@ -348,10 +351,8 @@ func (t *trial) await(ctx context.Context, grace func(context.Context) time.Dura
 			return false, nil
 		case <-tick.C:
 		}
-		if show != nil {
-			s := show()
-			s.Elapsed = time.Since(began)
-			t.show(s)
-		}
+		s := show()
+		s.Elapsed = time.Since(began)
+		t.show(s)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
+	"kvbench/tiers/ioengine"
 	"kvbench/tiers/tiertest"
 )
 
@@ -230,4 +231,28 @@ func TestWhatIsStuckIsWaitedForAsLongAsSomebodyDoes(t *testing.T) {
 		assert.Equal(t, lasts, took)
 		assert.Contains(t, shown, "waiting for what is in flight 1s")
 	}
+}
+
+// silent is the engine of a device that does not answer.
+type silent struct{ ioengine.Engine }
+
+func (silent) Stuck(dst []ioengine.Stuck, older time.Duration) []ioengine.Stuck {
+	return append(dst, ioengine.Stuck{For: older}, ioengine.Stuck{For: 12 * time.Second})
+}
+
+func TestADeviceThatDoesNotAnswerIsSeenAndTold(t *testing.T) {
+	w := &ticking{phase: Phase{Limit: 7}}
+	var seen Snapshot
+	w.run = func(ctx context.Context, e *Env) error {
+		e.trial.engine, e.trial.cfg.Progress = silent{}, func(s Snapshot) { seen = s }
+		e.Show(Snapshot{Stage: "running"})
+		e.Rec.Request(record.RequestSample{At: e.Clock.Now()})
+		e.trial.engine = nil // it goes with the trial
+		return nil
+	}
+	r, err := tick(t, w, true)
+	require.NoError(t, err)
+	assert.Equal(t, 2, seen.Stuck)
+	assert.Equal(t, 12*time.Second, seen.StuckFor)
+	assert.Contains(t, r.Warnings, "the device had a request for 12s without an answer")
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kvbench/kvbench/group"
@@ -17,6 +18,7 @@ import (
 	"kvbench/tiers/clock"
 	"kvbench/tiers/content"
 	"kvbench/tiers/filetier"
+	"kvbench/tiers/ioengine"
 	"kvbench/tiers/sim"
 	"kvbench/tiers/transfer"
 	"kvbench/tracing/collector"
@@ -95,6 +97,8 @@ type trial struct {
 	begun, loaded time.Duration // the trial, and its load
 	device        host.Device
 	files         *filetier.Tier       // nil without one
+	engine        ioengine.Engine      // of the files, nil without them
+	unanswered    atomic.Int64         // the longest time for which the device had a request
 	tracer        *collector.Collector // nil unless asked for
 	closers       []func(context.Context) error
 
@@ -180,10 +184,35 @@ func (e *Env) Show(s Snapshot) {
 // show hands a snapshot to whoever looks, one at a time: a stage of the preparation that is
 // stopped may still be showing when the next one begins.
 func (t *trial) show(s Snapshot) {
+	s.Stuck, s.StuckFor = t.stuck()
 	if t.cfg.Progress != nil {
 		t.shown.Lock()
 		defer t.shown.Unlock()
 		t.cfg.Progress(s)
+	}
+}
+
+// Requests that the device has had for longer than stuckAfter are shown, for longer than
+// stuckWarning told in the result: an idle device answers within a second, and one with long queues
+// seldom takes longer than some.
+const (
+	stuckAfter   = 2 * time.Second
+	stuckWarning = 10 * time.Second
+)
+
+// stuck counts the requests that the device does not answer, and says how old the oldest is.
+func (t *trial) stuck() (n int, oldest time.Duration) {
+	if t.engine == nil {
+		return 0, 0
+	}
+	for _, s := range t.engine.Stuck(nil, stuckAfter) {
+		n, oldest = n+1, max(oldest, s.For)
+	}
+	for {
+		old := t.unanswered.Load()
+		if int64(oldest) <= old || t.unanswered.CompareAndSwap(old, int64(oldest)) {
+			return n, oldest
+		}
 	}
 }
 

@@ -51,11 +51,11 @@ func freezeUnder(b *bench, disk *privtest.Loop, before map[string]string) *froze
 	require.NoError(b.t, err)
 	freezing := func(request uint) error { return unix.IoctlSetInt(int(mount.Fd()), request, 0) }
 	const freeze, thaw = 0xc0045877, 0xc0045878 // FIFREEZE, FITHAW
+	p := b.start(b.microLoad()...)
 	b.t.Cleanup(func() {
-		_ = freezing(thaw) // before anything of it is removed
+		_ = freezing(thaw) // before the run is waited for, which cannot end before
 		assert.NoError(b.t, mount.Close())
 	})
-	p := b.start(b.microLoad()...)
 	b.working()
 	require.NoError(b.t, freezing(freeze))
 	time.Sleep(time.Second) // every worker comes to a write, and waits
@@ -125,8 +125,8 @@ func TestSomebodyAtATerminalDecidesHowLongToWait(t *testing.T) {
 		require.NoError(t, err)
 		f.hasResult()
 		eventually(t, "more than two seconds of patience", 5*endWithin, func() bool {
-			return strings.Contains(s.String(), "waiting for what is in flight 3s, again "+
-				"Ctrl-C leaves the files")
+			return regexp.MustCompile(`waiting for what is in flight 3s.*, again Ctrl-C leaves ` +
+				`the files`).MatchString(s.String())
 		})
 		if again {
 			_, err := s.master.WriteString(ctrlC)
