@@ -75,7 +75,7 @@ func TestCPUTierHoldsItsCapacityInAnyMixAndReusesIt(t *testing.T) {
 		live = append(live, o)
 		got, waste := tier.Footprint()
 		assert.Equal(t, held, got)
-		assert.Less(t, waste, int64(len(live))*64<<10)
+		assert.Less(t, waste, int64(len(live))*4<<10, "less than a page each")
 	}
 	for _, o := range live {
 		check(t, tier, o)
