@@ -158,6 +158,7 @@ func (b *builder) warnings() {
 			"had less for this load", units.Bytes.Text(w.ReadBytes),
 			units.Bytes.Text(w.AppReadBytes), units.Number.Text(w.ReadRatio))
 	}
+	b.partOfTrace()
 	b.shortWindow()
 	if p := r.IO.Pool; p.Buffers > 0 && !p.Covers {
 		b.warn("the buffer pool (%d × %s) does not cover workers × depth: operations may wait "+
@@ -184,6 +185,23 @@ func (b *builder) warnings() {
 		b.warn("%d request latencies exceed a day and count as one", n)
 	}
 	r.Warnings = append(r.Warnings, b.info.TraceWarnings...)
+}
+
+// partOfTrace warns of the hits of a part of a block trace: half of one has hit a third of what the
+// whole does, and how much of it was replayed depends on the drive.
+func (b *builder) partOfTrace() {
+	r := b.r
+	if r.BlockCache == nil || !r.PartOfInput() {
+		return
+	}
+	part := units.Plural(r.Input.Rows, "row")
+	if n := r.Input.TotalRows; n != nil {
+		part += fmt.Sprintf(" of %s (%s)", units.Count.Text(n),
+			units.Percent(units.Ratio(r.Input.Rows, *n)))
+	}
+	b.warn("only the first %s of the trace were replayed before the window ended (%s): hit ratios "+
+		"are those of this part and not of the trace, whose window has no need to be short "+
+		"(-benchtime 10h ends with it, -trace-speedup 0 hurries)", part, r.EndedBy)
 }
 
 // shortWindow warns of a window at whose end more was under way than had completed: its numbers

@@ -116,16 +116,19 @@ func (s *shard) operation(o OpSample, u *underway) {
 	s.took(of(histDevice), o.Device)
 	s.took(of(histHost), o.Host)
 	s.took(of(histBySize+opHist(sizeClass(o.Bytes))), o.IO())
-	if o.Bytes > 0 {
+	if o.Bytes >= normalFrom {
 		s.took(of(histNormal), per100MiB(o))
-		if o.IO() > 0 { // a null tier takes no time, and nothing has an infinite rate
-			s.hists.at(of(histRate)).Record(int64(float64(o.Bytes) / o.IO().Seconds()))
-		}
+	}
+	if o.Bytes > 0 && o.IO() > 0 { // a null tier takes no time, and nothing has an infinite rate
+		s.hists.at(of(histRate)).Record(int64(float64(o.Bytes) / o.IO().Seconds()))
 	}
 }
 
-// per100MiB scales an operation's latency to entries of 100 MiB. It is fair between entries of a
-// few MiB and more; below, the request itself takes longer than its bytes.
+// normalFrom is the size of the least entries whose latency is scaled: of smaller ones the request
+// itself takes longer than the bytes, and one of a page would stand for minutes.
+const normalFrom = 1 << 20
+
+// per100MiB scales an operation's latency to entries of 100 MiB.
 func per100MiB(o OpSample) time.Duration {
 	return time.Duration(float64(o.IO()) * normalBytes / float64(o.Bytes))
 }

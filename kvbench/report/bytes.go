@@ -6,6 +6,7 @@ import (
 )
 
 // sizes are those of the entries that were moved: latencies per entry mean nothing without them.
+// Each tier has its own, since large entries go past a small tier.
 func sizes(r *result.Result) Table {
 	t := Table{Topic: "entry size",
 		Columns: head("", units.Count, "entries", units.Bytes, "mean", "p50", "p95", "largest")}
@@ -42,8 +43,10 @@ func tiers(r *result.Result) Table {
 	return t
 }
 
-// moved is what each tier moved, and what became of it: its parts add up to the whole in each row.
-// Parts that no tier has are left out.
+// moved is what each tier moved, and what became of it: its parts add up to the whole in each row,
+// as the signs in the heading say, to the byte in the JSON and to three digits here. Parts that no
+// tier has are left out. Demotions are among the bytes, because they load a tier as any other
+// operation does; what the deadline cut off is, because the device has moved it.
 func moved(r *result.Result) Table {
 	t := Table{Columns: head("bytes", units.BytesPerSec, "rate", units.Bytes, "all",
 		"= first time", "+ again", "+ demoted", "+ cut off", "+ failed", "− before")}

@@ -62,8 +62,9 @@ func latencies(r *result.Result) []Table {
 }
 
 // requestTime is where the time of requests went. All parts are of all completed requests, so that
-// their means add up to that of the whole; percentiles do not add up. A part that no request had is
-// left out, and so is a kind of waiting that took less than a hundredth of the time.
+// their means add up to that of the whole; percentiles do not add up. What took less than a
+// ten-thousandth of the time is left out, and so is a kind of waiting that took less than a
+// hundredth.
 func requestTime(r *result.Result) (t Table) {
 	n, l, sum := r.Requests.Completed, r.Latency.Request, r.Requests.Time
 	if r.CompletionUnit == result.UnitOperation || n == 0 {
@@ -72,7 +73,7 @@ func requestTime(r *result.Result) (t Table) {
 	t.Columns = head("per request, "+count(n)+" in all", units.Nanoseconds, "mean", units.Share,
 		"share", units.Nanoseconds, "p50", "p95", "p99", "p99.9", "max")
 	add := func(name string, ns int64, d result.Distribution) {
-		if ns > 0 {
+		if ns*10_000 > sum.EndToEnd { // else it would be no digit of the sum
 			t.add(name, float64(ns)/float64(n), units.Ratio(ns, sum.EndToEnd), d.P50, d.P95, d.P99,
 				d.P999, d.Max)
 		}

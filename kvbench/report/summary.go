@@ -31,6 +31,10 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	s := &summary{Result: r, capture: capture}
 	// What ran, and what bounded it: before any number, because it says which of them to believe.
 	s.head()
+	if r.WindowNS <= 0 { // it failed before there was anything to measure
+		s.doubts()
+		return s.writeTo(w)
+	}
 	s.line("verdict", "%s: %s", r.Harness.Verdict.Kind, r.Harness.Verdict.Reason)
 	s.gap()
 	s.throughput()
@@ -56,7 +60,11 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 		_ = capture.WriteText(s, fioInput(r).Application) // into memory
 	}
 	s.doubts()
-	// At once: others write to the same terminal.
+	return s.writeTo(w)
+}
+
+// writeTo writes all at once: others write to the same terminal.
+func (s *summary) writeTo(w io.Writer) error {
 	if _, err := io.WriteString(w, s.String()); err != nil {
 		return fmt.Errorf("write summary: %w", err)
 	}
@@ -162,13 +170,22 @@ func (s *summary) head() {
 	}
 	s.line("window", "%s%s of %s in all, %sdrain %s", ns(s.WindowNS), virtual, ns(s.ElapsedNS),
 		warm, ns(s.DrainNS))
-	s.put("storage", cmp.Or(s.IO.CacheDir, "no directory"))
-	io := fmt.Sprintf("%s I/O, %s chunks, depth %d, write device time is %s", s.IO.Mode,
-		bytes(s.IO.ChunkBytes), s.IO.Depth, s.IO.WriteDevice)
+	dir := cmp.Or(s.IO.CacheDir, "no directory")
+	io := fmt.Sprintf("%s I/O, %s chunks, depth %d", s.IO.Mode, bytes(s.IO.ChunkBytes), s.IO.Depth)
+	if s.Simulation != nil {
+		dir = ""
+	} else {
+		io += ", write device time is " + s.IO.WriteDevice
+	}
 	if s.IO.MaxConcurrentAllocs > 0 {
 		io += fmt.Sprintf(", %d writes at a time", s.IO.MaxConcurrentAllocs)
 	}
-	s.put("", io)
+	if dir == "" {
+		s.put("storage", io)
+	} else {
+		s.put("storage", dir)
+		s.put("", io)
+	}
 	s.differs()
 	if p := s.Precondition; p != nil {
 		s.line("precond.", "%s written in %s, the last rounds at %s on average, %s apart",
@@ -239,8 +256,15 @@ func (s *summary) input() {
 	if in == nil {
 		return
 	}
-	line := fmt.Sprintf("%s, %s failed, %s malformed", units.Plural(in.Rows, "row"),
-		count(in.Failed), count(in.Malformed))
+	rows := units.Plural(in.Rows, "row")
+	if s.PartOfInput() {
+		rows = "the first " + rows
+		if in.TotalRows != nil {
+			rows = fmt.Sprintf("%s of %s (%s)", rows, count(in.TotalRows),
+				percent(units.Ratio(in.Rows, *in.TotalRows)))
+		}
+	}
+	line := fmt.Sprintf("%s, %s failed, %s malformed", rows, count(in.Failed), count(in.Malformed))
 	if in.Skipped > 0 {
 		line += fmt.Sprintf(", %s before the start of the replay", count(in.Skipped))
 	}
@@ -370,15 +394,21 @@ func (s *summary) blocks() {
 		return
 	}
 	ratio := units.HitRatio.Text
-	s.line("blocks", "%s of %s hit: ratio %s, ideal (a cache without bounds) %s; %s waited for "+
-		"their writer", count(c.Hits), count(c.Blocks), ratio(units.OrZero(c.HitRatio)),
+	of := ""
+	if s.PartOfInput() {
+		of = "of the part that was replayed, "
+	}
+	s.line("blocks", "%s%s of %s hit: ratio %s, ideal (a cache without bounds) %s; %s waited for "+
+		"their writer", of, count(c.Hits), count(c.Blocks), ratio(units.OrZero(c.HitRatio)),
 		ratio(c.IdealHitRatio), count(c.Pending))
-	s.line("", "prefix-hit ratio %s of %s, %s of the tokens; %s saved; %s there but behind a "+
-		"missing one", percent(c.PrefixHitRatio), units.Plural(c.Requests, "request"),
-		percent(c.TokenHitRatio), bytes(c.BytesSaved), count(c.Unreachable))
-	s.line("", "%s read by %s, %s written by %s", units.Plural(c.Reads.Blocks, "block"),
-		units.Plural(c.Reads.Operations, "operation"), units.Plural(c.Writes.Blocks, "block"),
-		units.Plural(c.Writes.Operations, "operation"))
+	s.line("", "prefix-hit ratio %s of %s; %s saved; %s there but behind a missing one",
+		percent(c.PrefixHitRatio), units.Plural(c.Requests, "request"), bytes(c.BytesSaved),
+		count(c.Unreachable))
+	if c.Reads.Blocks != c.Reads.Operations || c.Writes.Blocks != c.Writes.Operations {
+		s.line("", "%s read by %s, %s written by %s", units.Plural(c.Reads.Blocks, "block"),
+			units.Plural(c.Reads.Operations, "operation"), units.Plural(c.Writes.Blocks, "block"),
+			units.Plural(c.Writes.Operations, "operation"))
+	}
 	s.tables(blocksOverTime(s.Result))
 }
 
@@ -463,9 +493,13 @@ func (s *summary) harness() {
 	if h.PeakRSSBytes != nil {
 		rss = "peak memory " + bytes(h.PeakRSSBytes)
 	}
-	s.line("harness", "%s CPU (%s of %s cores), %s ns of it per byte, %s, %s (%s paused)",
-		units.Seconds.Text(h.CPUSeconds), percent(h.Verdict.CPUShare), number(s.Limits.Cores),
-		number(h.CPUNSPerByte), rss, units.Plural(h.GCCount, "garbage collection"), ns(h.GCPauseNS))
+	cpu := units.Seconds.Text(h.CPUSeconds) + " CPU"
+	if s.Simulation == nil { // what a simulation takes says nothing about the run it predicts
+		cpu += fmt.Sprintf(" (%s of %s cores), %s ns of it per byte", percent(h.Verdict.CPUShare),
+			number(s.Limits.Cores), number(h.CPUNSPerByte))
+	}
+	s.line("harness", "%s, %s, %s (%s paused)", cpu, rss,
+		units.Plural(h.GCCount, "garbage collection"), ns(h.GCPauseNS))
 	// The results of format 1 know less of the harness.
 	what, of := "harness", h.Verdict.HarnessShare
 	if of == nil {
@@ -480,6 +514,9 @@ func (s *summary) harness() {
 // cache, read-ahead, or somebody else on the device.
 func (s *summary) witness() {
 	w := s.DeviceWitness
+	if s.Simulation != nil {
+		return // which has no kernel, and says so at its top
+	}
 	if w.ReadBytes == nil {
 		s.line("kernel", "no byte counts: %s", cmp.Or(w.Reason, "unknown"))
 		return

@@ -56,7 +56,7 @@ func TestSummaryOfTheClosedDivision(t *testing.T) {
 // A benchmark of single operations has no requests, no load and no lookups.
 func TestSummaryOfOperations(t *testing.T) {
 	text := summaryOf(t, &result.Result{
-		Benchmark: "Tier", CompletionUnit: result.UnitOperation,
+		Benchmark: "Tier", CompletionUnit: result.UnitOperation, WindowNS: 1e9,
 		Requests:      result.RequestTotals{Operations: 30},
 		DeviceWitness: result.Witness{Reason: "tmpfs has no device"},
 	})

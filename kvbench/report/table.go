@@ -73,7 +73,8 @@ func (t *Table) some(name string, n int64, others ...any) {
 	}
 }
 
-// trim takes away columns, from one on, in which every row is zero.
+// trim takes away columns, from one on, in which every row is zero: what this load did not do is
+// nothing to read about. An unknown value is no zero.
 func (t *Table) trim(from int) {
 	for c := len(t.Columns) - 1; c >= from; c-- {
 		some := func(row []any) bool { return row[c] != int64(0) }

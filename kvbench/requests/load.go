@@ -208,9 +208,27 @@ func (l *Load) Report(in *record.Info) {
 		ThinkingNS: int64(l.after.thinking), DispatchNS: int64(l.after.dispatch)}
 	in.Load = l.outcomes(in.Sizer)
 	in.Input = l.after.input
+	l.wholeInput(in)
 	if l.scaler != nil {
 		in.Autoscaler = &result.Autoscaler{AutoscaleSummary: l.scaler.auto.summary,
 			History: l.scaler.auto.kept}
+	}
+}
+
+// wholeInputRows bounds the reading that follows, to seconds.
+const wholeInputRows = 500_000
+
+// wholeInput tells how long the input is of which the window has replayed a part. After a signal
+// nobody waits for that.
+func (l *Load) wholeInput(in *record.Info) {
+	src, ok := l.src.(interface {
+		Rows(most int64) (rows int64, all bool)
+	})
+	if !ok || !in.PartOfInput() || in.EndedBy == result.EndedBySignal {
+		return
+	}
+	if rows, all := src.Rows(wholeInputRows); all {
+		in.Input.TotalRows = &rows
 	}
 }
 

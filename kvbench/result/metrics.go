@@ -77,8 +77,11 @@ func (r *Result) Metrics() []Metric {
 func (r *Result) hitRatios(add func(unit string, v *float64)) {
 	switch {
 	case r.BlockCache != nil:
-		add("hit-ratio", r.BlockCache.HitRatio)
-		add("token-hit-ratio", r.BlockCache.TokenHitRatio)
+		// Of a part of a trace that depends on the drive they are no hit ratios of the trace.
+		if !r.PartOfInput() || r.EndedBy != EndedByDeadline {
+			add("hit-ratio", r.BlockCache.HitRatio)
+			add("token-hit-ratio", r.BlockCache.TokenHitRatio)
+		}
 	case r.Prompt != nil:
 		add("hit-ratio", r.Prompt.HitRatio)
 	case Format(r.SchemaVersion) == "1":
@@ -103,6 +106,11 @@ func (r *Result) StorageTraffic() (read, write TierTraffic) {
 		}
 	}
 	return TierTraffic{}, TierTraffic{}
+}
+
+// PartOfInput says whether the window ended before the recorded input was replayed once.
+func (r *Result) PartOfInput() bool {
+	return r.Input != nil && r.Input.Cycles == 0 && r.EndedBy != EndedByInput
 }
 
 // number is nil where n is unknown.

@@ -437,10 +437,12 @@ func (f TraceFiles) String() string {
 
 // Input is what a trace reader met.
 type Input struct {
-	Rows      int64    `json:"rows"`
-	Failed    int64    `json:"failed"`
-	Malformed int64    `json:"malformed"`
-	Skipped   int64    `json:"skipped,omitempty"` // before the start of the replay (-trace-start)
+	Rows      int64 `json:"rows"`
+	Failed    int64 `json:"failed"`
+	Malformed int64 `json:"malformed"`
+	Skipped   int64 `json:"skipped,omitempty"` // before the start of the replay (-trace-start)
+	// of the whole input, where the window has ended before it; absent where it is unknown
+	TotalRows *int64   `json:"total_rows,omitempty"`
 	Cycles    int64    `json:"cycles"`
 	Problems  []string `json:"problems"`            // the first few, with file and line
 	Tokenizer string   `json:"tokenizer,omitempty"` // what counted the tokens of texts

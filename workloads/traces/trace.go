@@ -223,6 +223,30 @@ func (t *Trace) Report() workloads.TraceReport {
 	return report
 }
 
+// Rows counts the rows of one cycle of the whole input by reading it again from its start, so that
+// what was replayed of it can be told. It gives up, and says false, after most rows and where the
+// input is bounded by conversations. It may be called while the load goes on.
+func (t *Trace) Rows(most int64) (rows int64, all bool) {
+	for _, path := range t.cfg.Paths {
+		if t.cfg.MaxConversations > 0 {
+			return 0, false
+		}
+		f, err := openFile(t.format, path, t.cfg.AllowMalformed)
+		if err != nil {
+			return 0, false
+		}
+		for err == nil {
+			_, err = f.next(most - rows)
+		}
+		rows += f.Report.Rows
+		_ = f.Close()
+		if !errors.Is(err, io.EOF) || rows >= most {
+			return 0, false
+		}
+	}
+	return rows, true
+}
+
 // Close closes the files. Afterwards Take says Exhausted.
 func (t *Trace) Close() error {
 	t.queue.close()
