@@ -248,7 +248,7 @@ func TestTwoFilesystemsGiveOneTable(t *testing.T) {
 		files = append(files, file)
 	}
 	table := comparison(t, files...)
-	for _, unit := range []string{" sec/op", " req/s", " read-B/s", " write-B/s", "read-p95-sec",
+	for _, unit := range []string{" sec/op", " req/s", " read-B/s", " write-B/s", "read-sec/MiB",
 		"cpu-sec/B", "peak-RSS-bytes", "hit-ratio"} {
 		rows := 0
 		for line := range strings.Lines(table) {

@@ -38,7 +38,7 @@ var documented = []documentedUnit{
 	{"read-io-p50-ns", false}, {"read-io-p99-ns", false}, // need 20 and 1000 requests
 	{"write-io-p50-ns", false}, {"write-io-p99-ns", false},
 	{"read-ns/MiB", true}, {"e2e-p95-ns", true},
-	{"hit-ratio", true}, {"served-ratio", true},
+	{"hit-ratio", true}, {"token-hit-ratio", false}, {"served-ratio", true},
 	{"sustained-users", false}, {"peak-B/s", false},
 	{"cpu-ns/B", true}, {"peak-RSS-bytes", true},
 	{"device-read-ratio", false}, {"ceiling-ratio", false},
