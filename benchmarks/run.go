@@ -69,11 +69,11 @@ func measure(b *testing.B, v *params.Values,
 	if s.ctx.Err() != nil {
 		b.Fatal(errInterrupted)
 	}
-	// Before anything of this trial exists, so that the drive rests.
-	s.pauseBetweenOptions(v)
 	number, suffix := s.trial(b.Name())
 	name := strings.TrimPrefix(b.Name(), "Benchmark") + suffix
 	show, wipe := s.live(name)
+	// Before anything of this trial exists, so that the drive rests.
+	s.pauseBetweenOptions(v, show)
 	cfg, err := trialConfig(v, number)
 	if err != nil {
 		b.Fatal(err)
@@ -158,14 +158,18 @@ func save(b *testing.B, r *result.Result, path string) error {
 	return nil
 }
 
-// optionPause is the rest between two MLPerf options of one closed run.
-const optionPause = 20 * time.Second
+// optionPause is the rest between two MLPerf options of one closed run: that of Rules 6.3.2.1, as
+// before and after each trial. Rules 6.6.1 says 20 s in passing; the longer one satisfies both.
+const optionPause = 90 * time.Second
 
 // pauseBetweenOptions rests where one MLPerf option follows another, as the closed division wants
 // it: what the one left in the drive's caches must not serve the next.
-func (s *session) pauseBetweenOptions(v *params.Values) {
+func (s *session) pauseBetweenOptions(v *params.Values, show func(kvbench.Snapshot)) {
 	if o := v.Bench.Option; o != s.lastOpt {
 		if s.lastOpt != 0 && v.Division == params.Closed {
+			if show != nil {
+				show(kvbench.Snapshot{Stage: "resting", Total: optionPause, Free: -1})
+			}
 			_ = clock.NewWall().Sleep(s.ctx, optionPause)
 		}
 		s.lastOpt = o
