@@ -135,12 +135,26 @@ func (r *resolver) simulation(blocks bool) {
 		r.want(!v.IOTraceDeletes, "io-trace-deletes", "false without -io-trace-log")
 		return
 	}
-	r.want(!v.Precondition, "precondition",
-		"false with -io-trace-log and -simulate-device: nothing is written")
-	r.want(v.ValidationTrace == "", "validation-trace", "none with -io-trace-log and "+
-		"-simulate-device: a recorded run is compared with a real one")
-	r.want(!blocks, "layout", "entry or block with -io-trace-log and -simulate-device: there are "+
-		"no files, and every block is an operation of its own")
+	typed := func(name string) bool { return v.Origin(name).Kind >= FromFlag }
+	for _, not := range []struct {
+		name      string
+		asked     bool
+		only, why string
+	}{
+		{"precondition", v.Precondition, "false", "nothing is written"},
+		{"validation-trace", v.ValidationTrace != "", "none",
+			"a recorded run is compared with a real one"},
+		{"layout", blocks, "entry or block",
+			"there are no files, and every block is an operation of its own"},
+		{"enable-latency-tracing", v.LatencyTracing, "false", "no kernel sees a request"},
+		{"verify", v.Verify != "none", "none", "there are no bytes to check"},
+		{"keep-files", v.KeepFiles, "false", "there are no files"},
+		{"io", typed("io"), "absent", "nothing is asked of a filesystem"},
+		{"settle", typed("settle") && v.Settle > 0, "absent", "there is no drive to rest"},
+	} {
+		r.want(!not.asked, not.name,
+			not.only+" with -io-trace-log and -simulate-device: "+not.why)
+	}
 	r.want(!strings.HasSuffix(v.IOTraceLog, ".gz"), "io-trace-log", "a name that ends in .zst, "+
 		"which is written compressed, or another, which is plain; gzip is only read")
 	ends := v.TraceSpeedup > 0 || v.RequestRate > 0 || v.ReplayCycles > 0 || v.MaxRequests > 0
