@@ -22,8 +22,17 @@ type SimConfig struct {
 	Deletes bool // with rows for entries that are deleted
 
 	// Device is what the storage tier takes the time of; nil = all tiers are
-	// infinitely fast.
+	// infinitely fast. With a device the gpu tier takes the time of its link, the
+	// cpu tier none.
 	Device *tiers.DeviceModel
+}
+
+// free lets tiers take no time, or their own.
+func (s *simulation) free(yes bool) {
+	s.device.Free = yes
+	if s.gpu != nil {
+		s.gpu.Free = yes
+	}
 }
 
 // Simulate executes one trial as Run does, in virtual time: the same life, over
@@ -32,7 +41,7 @@ type SimConfig struct {
 // reads nothing of the machine, so its trace and its counts depend on the
 // configuration alone.
 //
-// Of Config.Storage it reads the sizes, Chunk, Depth and MaxWriters; a storage
+// Of Config.Storage it reads the sizes, GPUBandwidth, Chunk, Depth and MaxWriters; a storage
 // size of 0 means unlimited. Settle, Precondition and Clock are ignored.
 func Simulate(ctx context.Context, cfg Config, w Workload, sc SimConfig) (*result.Result, error) {
 	if err := sc.Device.Validate(); err != nil {
@@ -40,7 +49,14 @@ func Simulate(ctx context.Context, cfg Config, w Workload, sc SimConfig) (*resul
 	}
 	s := &simulation{SimConfig: sc, began: time.Now(), device: new(sim.Device)}
 	cfg.Clock, cfg.Settle = clock.NewVirtual(), 0
-	var storage tiers.Tier // nil: takes no time
+	var gpu, storage tiers.Tier // nil: takes no time
+	if sc.Device != nil && cfg.Storage.GPUBytes > 0 {
+		link, err := sim.NewLink(cfg.Storage.GPUBandwidth, cfg.Clock)
+		if err != nil {
+			return nil, err
+		}
+		s.gpu, gpu = link, link
+	}
 	if sc.Device != nil {
 		model := result.SimulatedDevice(*sc.Device)
 		s.device = sim.NewDevice(*sc.Device, model.String(), cfg.Clock)
@@ -49,7 +65,7 @@ func Simulate(ctx context.Context, cfg Config, w Workload, sc SimConfig) (*resul
 	st := &cfg.Storage
 	st.Simulated, st.Levels = true, nil
 	for _, l := range []cache.Level{
-		{Kind: tiers.GPU, Capacity: st.GPUBytes},
+		{Kind: tiers.GPU, Capacity: st.GPUBytes, Tier: gpu},
 		{Kind: tiers.CPU, Capacity: st.CPUBytes},
 		{Kind: tiers.Storage, Capacity: cmp.Or(st.StorageBytes, boundless), Tier: storage},
 	} {

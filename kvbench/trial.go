@@ -156,8 +156,8 @@ func (t *trial) prepare() error {
 	ctx := t.ending.over
 	if t.sim != nil {
 		// What is in the cache before the load was there before time began.
-		t.sim.device.Free = true
-		defer func() { t.sim.device.Free = false }()
+		t.sim.free(true)
+		defer t.sim.free(false)
 	}
 	if err := t.workload.Prepare(ctx, &t.Env, 0); err != nil || !t.phase.Barrier {
 		return err

@@ -125,6 +125,7 @@ type simulation struct {
 	SimConfig
 	began  time.Time   // wall clock
 	device *sim.Device // unused where all tiers are infinitely fast
+	gpu    *sim.Link   // nil where they are, and without a gpu tier
 	over   bool        // what begins from now on is cut before it moves a byte
 }
 

@@ -51,10 +51,11 @@ func TestSimulationsKeepTheirTraces(t *testing.T) {
 			s.Device = drive()
 		}, "6fd3c4e25005422f"},
 		"a drive under all tiers": {func(c *runConfig, s *kvbench.SimConfig) {
+			c.Storage.GPUBandwidth = 64 << 30
 			c.Storage.GPUBytes, c.Storage.CPUBytes, c.Storage.StorageBytes, c.Storage.Depth = 2<<30,
 				8<<30, 60<<30, 4
 			s.Device = drive()
-		}, "ba2ae48d5d1fc5e5"},
+		}, "2ae900486f51f4c1"},
 		"an overloaded duplex drive": {func(c *runConfig, s *kvbench.SimConfig) {
 			c.Overtaking, c.Storage.StorageBytes, c.Storage.MaxWriters, c.Storage.Chunk = true,
 				20<<30, 3, 16<<20
