@@ -9,30 +9,57 @@ import (
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
+	"kvbench/kvbench/requests"
 	"kvbench/kvbench/result"
 	"kvbench/workloads/iotrace"
 )
 
-// simulate runs one trial in virtual time and writes its I/O trace, if one is
-// wanted.
+// simulate runs one trial in virtual time and writes its I/O trace, if one is wanted.
 func simulate(ctx context.Context, v *params.Values, cfg kvbench.Config,
-	load kvbench.Workload) (*result.Result, error) {
-	sim := kvbench.SimConfig{Deletes: v.IOTraceDeletes, Device: v.Device}
-	if v.IOTraceLog == "" {
-		return kvbench.Simulate(ctx, cfg, load, sim)
+	load kvbench.Workload) (_ *result.Result, err error) {
+	sim, all := kvbench.SimConfig{Deletes: v.IOTraceDeletes, Device: v.Device}, cfg
+	if v.IOTraceLog != "" {
+		if sim.Trace, err = iotrace.Create(tracePath(v)); err != nil {
+			return nil, err
+		}
+		defer sim.Trace.Close(false) // without a result; a trace that is whole stays
 	}
-	trace, err := iotrace.Create(tracePath(v))
-	if err != nil {
-		return nil, err
-	}
-	defer trace.Close(false) // without a result; a trace that is whole stays
-	sim.Trace = trace
-	// The result is published after the trace is whole: who sees the one may read the other.
-	publish := cfg.Publish
-	cfg.Publish = func(r *result.Result) error {
-		return errors.Join(trace.Close(r.Status == result.StatusComplete), publish(r))
+	cfg.Publish = func(r *result.Result) (err error) {
+		complete := r.Status == result.StatusComplete
+		if s := r.Simulation; v.Device != nil && complete {
+			s.Outstanding, s.SustainedUsers = r.Outstanding(), sustained(ctx, v, all, r)
+		}
+		// Published after the trace is whole: who sees the one may read the other.
+		if sim.Trace != nil {
+			err = sim.Trace.Close(complete)
+		}
+		return errors.Join(err, all.Publish(r))
 	}
 	return kvbench.Simulate(ctx, cfg, load, sim)
+}
+
+// sustained finds how many users the device keeps up with; nil where the load is not theirs alone,
+// and when it was interrupted.
+func sustained(ctx context.Context, v *params.Values, cfg kvbench.Config, r *result.Result) *int {
+	if v.Bench.Load != params.LoadUsers || v.ClosedLoop() || v.RequestRate > 0 || v.Autoscaling ||
+		r.EndedBy != result.EndedByDeadline {
+		return nil
+	}
+	return requests.Sustained(r, v.Users, func(n int) (*result.Result, error) {
+		some, cfg := *v, cfg
+		some.Users, cfg.Publish = n, nil
+		storage, err := storageConfig(&some) // fewer users have deeper queues each
+		load, err2 := requestLoad(&some, storage)
+		if err = errors.Join(err, err2); err != nil {
+			return nil, err
+		}
+		cfg.Storage = storage
+		r, err := kvbench.Simulate(ctx, cfg, load, kvbench.SimConfig{Device: v.Device})
+		if r != nil && ctx.Err() == nil {
+			err = nil // one that has completed nothing has not kept up
+		}
+		return r, err
+	})
 }
 
 // tracePath is where this rank's I/O trace goes: rank N of several gets rank_<N>_
@@ -45,8 +72,7 @@ func tracePath(v *params.Values) string {
 		fmt.Sprintf("rank_%d_%s", v.Rank, filepath.Base(v.IOTraceLog)))
 }
 
-// simulationFeasible checks what a simulation needs of this machine: a place for
-// its trace.
+// simulationFeasible checks what a simulation needs of this machine: a place for its trace.
 func simulationFeasible(v *params.Values) params.Violations {
 	info, err := os.Stat(filepath.Dir(v.IOTraceLog))
 	if v.IOTraceLog == "" || err == nil && info.IsDir() {

@@ -27,14 +27,6 @@ type SimConfig struct {
 	Device *tiers.DeviceModel
 }
 
-// free lets tiers take no time, or their own.
-func (s *simulation) free(yes bool) {
-	s.device.Free = yes
-	if s.gpu != nil {
-		s.gpu.Free = yes
-	}
-}
-
 // Simulate executes one trial as Run does, in virtual time: the same life, over
 // tiers that hold no bytes. Operations take no time, or that of the device
 // model; think and generation time pass virtually. It touches no storage and

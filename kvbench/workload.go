@@ -129,6 +129,14 @@ type simulation struct {
 	over   bool        // what begins from now on is cut before it moves a byte
 }
 
+// free lets tiers take no time, or their own.
+func (s *simulation) free(yes bool) {
+	s.device.Free = yes
+	if s.gpu != nil {
+		s.gpu.Free = yes
+	}
+}
+
 // errEnded is the cause with which a load ends that has come to its end.
 var errEnded = errors.New("the load has ended")
 

@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -91,6 +93,40 @@ func TestE2EReplay(t *testing.T) {
 	assert.True(t, strings.Contains(o.stdout, "malformed"), o.stdout)
 }
 
+// The number of users that a simulated drive sustains is a fact about so many users and one more,
+// whoever else was asked for, and the same in the log line, the summary and the JSON.
+func TestE2ESustainedUsersHold(t *testing.T) {
+	b := newBench(t)
+	simulated := func(users int, more ...string) (*result.Result, outcome) {
+		dir := filepath.Join(b.work, strconv.Itoa(users)+strings.Join(more, ""))
+		o := b.ok(append([]string{"-test.bench", "MultiTurn", "-division", "open",
+			"-test.benchtime", "60s", "-model", "tiny-1b", "-num-users", strconv.Itoa(users),
+			"-results-dir", dir, "-simulate-device", "read=10GiB/s,write=5GiB/s"}, more...)...)
+		return theResult(t, dir), o
+	}
+	many, o := simulated(30)
+	require.NotNil(t, many.Simulation.SustainedUsers)
+	n := *many.Simulation.SustainedUsers
+	require.Positive(t, n)
+	require.Less(t, n, 30)
+	text := fmt.Sprintf("it would sustain %d of 30 users: ", n)
+	assert.Contains(t, o.stdout, text)
+	assert.Contains(t, o.stderr, text)
+	assert.Greater(t, *many.Simulation.Outstanding, 30.0)
+
+	so, _ := simulated(n)
+	assert.Equal(t, n, *so.Simulation.SustainedUsers)
+	assert.LessOrEqual(t, *so.Simulation.Outstanding, float64(n))
+	oneMore, _ := simulated(n + 1)
+	assert.Equal(t, n, *oneMore.Simulation.SustainedUsers)
+
+	for _, depends := range [][]string{{"-arrival", "closed-loop"}, {"-request-rate", "5"},
+		{"-max-requests", "50"}} {
+		r, _ := simulated(4, depends...)
+		assert.Nil(t, r.Simulation.SustainedUsers, "%v", depends)
+	}
+}
+
 // A simulated drive gives a whole result in moments.
 func TestE2ESimulatedDevice(t *testing.T) {
 	b := newBench(t)
@@ -100,9 +136,11 @@ func TestE2ESimulatedDevice(t *testing.T) {
 		"read=1GiB/s,write=500MiB/s,read-latency=80us,write-latency=20us,parallelism=32")
 	assert.Contains(t, o.stdout, "simulate-device: read=1GiB/s,write=500MiB/s")
 	r := theResult(t, b.results)
-	require.NotNil(t, r.Simulation.SustainedUsers)
 	assert.Positive(t, *r.Simulation.QueueGrowth)
 	assert.Positive(t, *r.Summary.EndToEndLatency.P95)
+	require.NotNil(t, r.Simulation.SustainedUsers)
+	assert.Less(t, *r.Simulation.SustainedUsers, 4)
+	assert.Greater(t, *r.Simulation.Outstanding, 4.0)
 	o = b.run("-test.bench", "MaxStorageStress", "-simulate-device", "read=fast", "-results-dir",
 		b.results)
 	assert.Equal(t, 2, o.code)

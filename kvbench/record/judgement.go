@@ -99,9 +99,8 @@ func (b *builder) ceiling() {
 	b.r.CeilingRatio = units.Ratio(needed, b.window.Seconds())
 }
 
-// simulation tells what no storage has had a part in, and what it would sustain: as many users as
-// the share of fresh requests that the device completed. Where the autoscaler ran, its users are
-// the answer.
+// simulation tells what no storage has had a part in. How many users it would sustain is for who
+// can simulate fewer.
 func (b *builder) simulation() {
 	r, s := b.r, b.r.Simulation
 	if s == nil {
@@ -117,11 +116,6 @@ func (b *builder) simulation() {
 	s.DeviceBusyShare = units.Ratio(b.info.MediumBusy, b.window)
 	total := r.Load["total"]
 	s.QueueGrowth = b.perSecond(total.Queued + total.InFlight - total.CarriedIn)
-	users, fresh := float64(r.Workload.Users), float64(total.Offered-total.CarriedIn)
-	// else the users are not one number
-	if users > 0 && fresh > 0 && r.Autoscaler == nil {
-		s.SustainedUsers = new(min(users, users*float64(total.Completed)/fresh))
-	}
 }
 
 // validation compares the run with the recorded one. It can only be judged when the run is built,

@@ -60,12 +60,27 @@ func deviceWords(r *result.Result, d *result.SimulatedDevice) []string {
 		line += ", the queue grew by " + number(s.QueueGrowth) + " requests/s"
 	}
 	if s.SustainedUsers != nil {
-		line += fmt.Sprintf(", and it would sustain %s of %d users", number(s.SustainedUsers),
-			r.Workload.Users)
+		line += ", and " + sustainedUsers(r)
 	}
 	return []string{fmt.Sprintf("The times are those of a model of a device: reads %s after %s, "+
 		"writes %s after %s, %d requests at a time, %s.", rate(d.Read), d.ReadLatency,
 		rate(d.Write), d.WriteLatency, d.Parallelism, medium), line + "."}
+}
+
+// sustainedUsers says how many users a simulated device sustains. It is one sentence for the log,
+// the summary and the page, lest two of them round differently.
+func sustainedUsers(r *result.Result) string {
+	n, users := *r.Simulation.SustainedUsers, r.Workload.Users
+	const meaning = "a user's request is answered, on average, before the next one is made"
+	switch n {
+	case 0:
+		return fmt.Sprintf("it would sustain not one user of %d: even one alone makes the next "+
+			"request, on average, before the last is answered", users)
+	case users:
+		return fmt.Sprintf("it would sustain all of %s: %s", units.Plural(users, "user"), meaning)
+	}
+	return fmt.Sprintf("it would sustain %d of %d users: with so many, and no more, %s", n, users,
+		meaning)
 }
 
 // sustained says how many users an autoscaler sustained, and whether that was found or is only how

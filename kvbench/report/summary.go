@@ -81,8 +81,7 @@ func LogLines(r *result.Result) []string {
 		add("%s", n)
 	}
 	if s := r.Simulation; s != nil && s.SustainedUsers != nil {
-		add("it would sustain %.0f of %d users, the queue grew by %s requests/s", *s.SustainedUsers,
-			r.Workload.Users, number(s.QueueGrowth))
+		add("%s; the queue grew by %s requests/s", sustainedUsers(r), number(s.QueueGrowth))
 	}
 	if s := r.Autoscaler; s != nil {
 		add("autoscaler (%s) sustained %d users at up to %s, from %d to at most %d users in %d "+
@@ -293,8 +292,8 @@ func (s *summary) simulated() {
 	grew := "the queue grew by " + number(m.QueueGrowth) + " requests/s"
 	switch {
 	case m.SustainedUsers != nil:
-		s.line("", "it would sustain %s of %d users, %s", number(m.SustainedUsers),
-			s.Workload.Users, grew)
+		s.put("", sustainedUsers(s.Result))
+		s.put("", grew)
 	case m.QueueGrowth != nil:
 		s.put("", grew)
 	}

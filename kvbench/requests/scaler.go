@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/workloads"
 )
@@ -91,4 +92,34 @@ func (s *scaler) latency(op tiers.Op) *float64 {
 		return nil
 	}
 	return new(p95.Seconds() * 1e3)
+}
+
+// Sustained finds how many of the users a simulated device keeps up with (see result.KeptUp): run
+// simulates the first n of them as if nobody else was there. Of the run with all users it takes
+// whether that kept up, and the first guess. It is nil when run fails.
+//
+// The number was tried, and so was one more. The first n users of a seed are the same however many
+// follow, and few of an overload are served, so that a search takes no longer than the run itself.
+func Sustained(all *result.Result, users int, run func(n int) (*result.Result, error)) *int {
+	if all.KeptUp(users) {
+		return &users
+	}
+	most, tooMany := 0, users
+	// Too high where small requests went first.
+	next := int(float64(users) * units.OrZero(all.Load["total"].ServedRatio))
+	for tooMany-most > 1 {
+		next = min(max(next, most+1), tooMany-1)
+		r, err := run(next)
+		switch {
+		case err != nil:
+			return nil
+		case r.KeptUp(next):
+			most = next
+			next = min(2*most, (most+tooMany)/2)
+		default:
+			tooMany = next
+			next = (most + tooMany) / 2
+		}
+	}
+	return &most
 }

@@ -57,11 +57,11 @@ func TestSimulatedLatencyIsThatOfTheQueue(t *testing.T) {
 		*res.Summary.EndToEndLatency.Mean, res.RequestsCompleted)
 	assert.InEpsilon(t, want, *res.Summary.EndToEndLatency.Mean, 0.1)
 	assert.InEpsilon(t, rho, *res.Simulation.DeviceBusyShare, 0.03)
-	assert.InDelta(t, population, *res.Simulation.SustainedUsers, 2)
+	assert.InEpsilon(t, want/1e3*rho/service, *res.Outstanding(), 0.15, "Little's law")
+	assert.True(t, res.KeptUp(population))
 }
 
-// Twice as much as the device can do: half of the users are sustained and the
-// queue grows by the other half.
+// Twice as much as the device can do: half of it is served and the queue grows by the other half.
 func TestSimulatedOverloadIsReported(t *testing.T) {
 	oneThread(t)
 	const bandwidth = 7 << 30
@@ -77,7 +77,8 @@ func TestSimulatedOverloadIsReported(t *testing.T) {
 			Parallelism: 128}})
 	require.NoError(t, err)
 	assert.InEpsilon(t, float64(bandwidth), *res.Tiers[0].Write.BytesPerSecond, 0.02)
-	assert.InEpsilon(t, population/2, *res.Simulation.SustainedUsers, 0.15)
+	assert.InEpsilon(t, 0.5, *res.Load["total"].ServedRatio, 0.15)
+	assert.False(t, res.KeptUp(population))
 	assert.InEpsilon(t, capacity, *res.Simulation.QueueGrowth, 0.15)
 	assert.Equal(t, result.StorageLimited, res.Harness.Verdict.Kind)
 }

@@ -248,12 +248,41 @@ type Simulation struct {
 	// DeviceBusyShare is the share of the window in which bytes passed the device's medium (two
 	// media when duplex).
 	DeviceBusyShare *float64 `json:"device_busy_share"`
-	// SustainedUsers is the number of users whose requests the device would have completed as fast
-	// as they came, were they like these on average: all of them, or users × completed ÷ offered in
-	// the window. Null with an autoscaler, which finds it itself.
-	SustainedUsers *float64 `json:"sustained_users"`
+	// SustainedUsers is how many of the users the device sustains, found by simulating the first n
+	// of them alone: the largest n that it keeps up with, while n + 1 are too many. Null where
+	// nobody looked: users who wait for answers, requests at a rate, a number of requests, an
+	// autoscaler, which finds it itself.
+	SustainedUsers *int `json:"sustained_users"`
+	// Outstanding is [Result.Outstanding], with all users.
+	Outstanding *float64 `json:"outstanding_requests"`
 	// QueueGrowth is how fast the backlog grew over the window.
 	QueueGrowth *float64 `json:"queue_growth_requests_per_s"`
+}
+
+// Outstanding is how many requests waited or ran, on average over the second half of the window, by
+// the readings of its intervals; nil when there are none.
+func (r *Result) Outstanding() *float64 {
+	t := r.Timeline
+	if t == nil || len(t.Queued) != len(t.InFlight) {
+		return nil
+	}
+	var sum, n int64
+	for i := len(t.Queued) / 2; i < len(t.Queued); i++ {
+		if t.Queued[i] != nil && t.InFlight[i] != nil {
+			sum += *t.Queued[i] + *t.InFlight[i]
+			n++
+		}
+	}
+	return units.Ratio(sum, n)
+}
+
+// KeptUp says whether the storage kept up with so many users: on average no more requests waited or
+// ran than there were users. By Little's law a user's request is then answered, on average, before
+// the same user makes the next one. A queue that grows passes that bound in any window that is long
+// enough to tell.
+func (r *Result) KeptUp(users int) bool {
+	n := r.Outstanding()
+	return n != nil && *n <= float64(users)
 }
 
 // SimulatedNotice stands in every output of a simulation.
