@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -173,6 +174,9 @@ func (c *Call) parse() (positional []string, err error) {
 	return positional, nil
 }
 
+// bareDuration is what the flag package says of a time without a unit.
+var bareDuration = regexp.MustCompile(`^invalid value "([0-9.]+)" for flag -(\S+): parse error$`)
+
 // hint adds the nearest flag to the flag package's complaint about an unknown one, and where to
 // read about all.
 func (c *Call) hint(err error) error {
@@ -182,6 +186,10 @@ func (c *Call) hint(err error) error {
 		var names []string
 		c.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
 		msg = fmt.Sprintf("unknown flag -%s%s", name, units.Suggestion(name, names))
+	}
+	if m := bareDuration.FindStringSubmatch(msg); m != nil {
+		msg = fmt.Sprintf("-%s must be a time with its unit, did you mean %ss or %sm?", m[2], m[1],
+			m[1])
 	}
 	return fmt.Errorf("%s; kvreport help %s shows the usage", msg, c.Name())
 }

@@ -35,6 +35,8 @@ func TestTraceUsage(t *testing.T) {
 		{[]string{"-pid", "4", "-fio", dir}, "is a directory: name a file"},
 		{[]string{"-pid", "4", "extra"}, `unexpected arguments ["extra"]`},
 		{[]string{"-speed", "4"}, "unknown flag -speed"},
+		{[]string{"-duration", "10"},
+			"-duration must be a time with its unit, did you mean 10s or 10m?"},
 		{[]string{"-com", "fio"}, "did you mean"},
 	} {
 		code, stdout, stderr := traceCall(c.args...)

@@ -19,6 +19,9 @@ type Run struct {
 	Doubts []string // warnings and failures, with how often
 }
 
+// given is the key of the parameters that were.
+const given = "given"
+
 // Fact is one thing that is known of a run. Two values are the first sign that a run mixes what
 // should not be mixed.
 type Fact struct {
@@ -26,9 +29,10 @@ type Fact struct {
 	Values []string
 }
 
-// Value is all of them. Of many the first six are enough to see that there are many.
+// Value is all of them. Of many the first six are enough to see that there are many, but for the
+// parameters that were given: each may be why the numbers are what they are.
 func (f Fact) Value() string {
-	if more := len(f.Values) - 6; more > 0 {
+	if more := len(f.Values) - 6; more > 0 && f.Key != given {
 		return strings.Join(f.Values[:6], ", ") + fmt.Sprintf(", and %d more", more)
 	}
 	return strings.Join(f.Values, ", ")
@@ -169,7 +173,7 @@ func describe(f *facts, rec *load.Record) {
 		// What was chosen for this run, rather than by default, division or benchmark.
 		if o := q.Origin; o != "default" && !strings.HasPrefix(o, "division") &&
 			!strings.HasPrefix(o, "benchmark") && q.Name != "results-dir" && q.Name != "cache-dir" {
-			f.add("given", fmt.Sprintf("%s=%v", q.Name, q.Value))
+			f.add(given, fmt.Sprintf("%s=%v", q.Name, q.Value))
 		}
 	}
 	if e.Version != "" {
