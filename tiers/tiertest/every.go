@@ -3,6 +3,7 @@ package tiertest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"kvbench/tiers/filetier"
 	"kvbench/tiers/ioengine"
 	"kvbench/tiers/memtier"
+	"kvbench/tiers/privtest"
 	"kvbench/tiers/sim"
 	"kvbench/tiers/transfer"
 	"kvbench/tiers/workdir"
@@ -106,7 +108,7 @@ func Files(t testing.TB, cfg filetier.Config) *filetier.Tier {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, tier.Close()) })
 	if cfg.Direct && !tier.Direct() {
-		t.Skipf("no direct I/O here: %v", tier.Warnings())
+		privtest.Need(t, fmt.Errorf("no direct I/O here: %v", tier.Warnings()))
 	}
 	return tier
 }
