@@ -20,4 +20,7 @@
 // so that nothing is ever run twice. Benchmarks run one after another on the testing package's
 // goroutine and share the session of the process (current) without a lock; nothing may be printed
 // while one runs, or its line is lost.
+//
+// This package is large because go test -bench runs the benchmarks of one package: all of them, and
+// what they share before and after a trial, lie here.
 package benchmarks

@@ -12,6 +12,7 @@ import (
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
+	"kvbench/kvbench/plainio"
 	"kvbench/kvbench/result"
 	"kvbench/tiers/workdir"
 )
@@ -37,7 +38,7 @@ type session struct {
 	quick   bool                        // the division is not one for a storage: see epilogue
 	results []*result.Result
 	traces  map[string]*result.TraceFiles // path of a recording -> what lies there
-	ceiling map[string]result.Ceiling     // cache directory -> what plain I/O reached
+	ceiling map[string]plainio.Reached    // cache directory -> what plain I/O reached
 	lastOpt int                           // the MLPerf option that ran last
 	cpus    []int                         // of -cpu
 	tty     *os.File                      // the controlling terminal, nil without
@@ -73,7 +74,7 @@ func Main(m *testing.M) int {
 		set:    set,
 		points: map[string][]*params.Values{},
 		calls:  map[string]int{}, pattern: pattern, skip: flagValue("test.skip"),
-		ceiling: map[string]result.Ceiling{}, traces: map[string]*result.TraceFiles{},
+		ceiling: map[string]plainio.Reached{}, traces: map[string]*result.TraceFiles{},
 		cpus: readCPUs(flagValue("test.cpu")),
 		inputs: params.Inputs{
 			Base: launchDir(), Env: os.LookupEnv, CheckCacheDir: workdir.CheckPath,

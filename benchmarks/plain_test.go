@@ -12,47 +12,63 @@ import (
 	"kvbench/tiers"
 )
 
-// BenchmarkStorageCeiling is what plain sequential direct I/O reaches on the
-// same directory with the same chunk and concurrency, without any engine. Run
-// before other benchmarks in the same process, it gives them their
-// ceiling-ratio.
+// BenchmarkStorageCeiling is what plain sequential I/O reaches on the same directory with chunks of
+// the same size, without any engine: reads, writes and a mix of both while nothing is removed; the
+// mix while each file written removes another, as a full cache does; and removal alone. Run before
+// other benchmarks in the same process, the first three give them their ceiling-ratio.
 func BenchmarkStorageCeiling(b *testing.B) {
 	each(b, "StorageCeiling", func(b *testing.B, v *params.Values) {
-		for _, mix := range []struct {
-			name  string
-			share float64
-		}{{"read", 1}, {"write", 0}, {"mixed", v.ReadShare}} {
-			current.sub(b, v, "op="+mix.name, func(b *testing.B) {
-				res := plain(b, v, func(st *kvbench.StorageConfig, workers *int) plainio.Routine {
-					st.GPUBytes, st.CPUBytes = 0, 0
-					// One stream has one chunk in flight: as many streams as a run has chunks.
-					*workers *= st.Depth
-					st.Workers, st.Depth = *workers, 1
-					return &plainio.Ceiling{ReadShare: mix.share, FileSize: 256 << 20}
-				})
-				current.noteCeiling(v, mix.name, res)
-			})
+		for _, name := range ceilings {
+			current.sub(b, v, "op="+name, func(b *testing.B) { ceilingBenchmark(b, v, name) })
 		}
 	})
 }
 
-// noteCeiling remembers the rates for the ceiling-ratio of later benchmarks.
-func (s *session) noteCeiling(v *params.Values, op string, r *result.Result) {
-	if r == nil || r.Status != result.StatusComplete {
-		return
+func ceilingBenchmark(b *testing.B, v *params.Values, name string) {
+	c := &plainio.Ceiling{ReadShare: v.ReadShare, Churn: name == "churn"}
+	switch name {
+	case "read":
+		c.ReadShare = 1
+	case "write":
+		c.ReadShare = 0
 	}
-	c := s.ceiling[cacheDir(v)]
-	for _, t := range r.Tiers {
-		switch {
-		case t.Level != tiers.Storage.String():
-		case op == "read" && t.Read.BytesPerSecond != nil:
-			c.Read = *t.Read.BytesPerSecond
-		case op == "write" && t.Write.BytesPerSecond != nil:
-			c.Write = *t.Write.BytesPerSecond
+	res := plain(b, v, func(cfg *kvbench.Config, run *plainio.Config) plainio.Routine {
+		st := &cfg.Storage
+		c.Footprint, c.Rung = v.CeilingSize(st.StorageBytes), ladderRung(run.Window)
+		// One stream has one chunk in flight. Who says how many there are to be gets them; else a
+		// ladder finds out.
+		if v.Typed("workers") || v.Typed("io-depth") {
+			c.InFlight = v.WorkerCount() * st.Depth
 		}
+		st.GPUBytes, st.CPUBytes, st.Workers, st.Depth, run.Workers = 0, 0, 1, 1, 1
+		switch name {
+		case "delete":
+			run.Window, run.Workers = max(run.Window, removalWindow), max(c.InFlight, 1)
+			return &plainio.Removal{Footprint: c.Footprint}
+		case "churn": // beside what reading and writing do without removal
+			cfg.Info.Ceiling = current.ceiling[cacheDir(v)].Ceiling()
+		}
+		return c
+	})
+	if name != "delete" && name != "churn" {
+		reached := current.ceiling[cacheDir(v)]
+		if reached == nil {
+			reached = plainio.Reached{}
+			current.ceiling[cacheDir(v)] = reached
+		}
+		reached.Note(c.ReadShare, res)
 	}
-	s.ceiling[cacheDir(v)] = c
 }
+
+// ladderRung is how long a rung takes: there are seven at most, which are not to take longer
+// than a window.
+func ladderRung(window time.Duration) time.Duration {
+	return min(max(window/10, 100*time.Millisecond), time.Second)
+}
+
+// removalWindow is how long op=delete may take: it ends when the device has nothing left to
+// discard.
+const removalWindow = 30 * time.Second
 
 // BenchmarkTier measures each tier alone: entries of one size, one direction,
 // through the transfer that the cache uses too.
@@ -74,38 +90,41 @@ func BenchmarkTier(b *testing.B) {
 const tierDefault = 1 << 30
 
 func tierBenchmark(b *testing.B, v *params.Values, level tiers.Kind, op tiers.Op, size int64) {
-	plain(b, v, func(st *kvbench.StorageConfig, workers *int) plainio.Routine {
-		need := 2 * size * int64(*workers+1)
+	plain(b, v, func(cfg *kvbench.Config, run *plainio.Config) plainio.Routine {
+		st, t := &cfg.Storage, &plainio.Tier{Level: level, Op: op, Size: size}
 		gpu, cpu, storage := st.GPUBytes, st.CPUBytes, st.StorageBytes
 		st.GPUBytes, st.CPUBytes, st.StorageBytes = 0, 0, 0
+		fits := func(footprint int64) int { // workers: each has an entry, and there is one more
+			return int(max(1, min(int64(run.Workers), footprint/size-1)))
+		}
 		switch level {
 		case tiers.GPU:
-			st.GPUBytes = max(gpu, tierDefault, need)
+			st.GPUBytes = max(gpu, tierDefault, 2*size*int64(run.Workers+1))
 		case tiers.CPU:
 			st.CPUBytes = max(cpu, tierDefault)
 			// Memory is not to be taken without being asked for: fewer workers instead.
-			*workers = int(max(1, min(int64(*workers), st.CPUBytes/(2*size)-1)))
+			run.Workers = fits(st.CPUBytes / 2)
 		default:
-			st.StorageBytes = storage
-			*workers = int(max(1, min(int64(*workers), storage/(2*size)-1)))
+			st.StorageBytes, t.Footprint = storage, v.CeilingSize(storage)
+			run.Workers = fits(t.Footprint)
 		}
-		st.Workers = *workers
-		return &plainio.Tier{Level: level, Op: op, Size: size, Footprint: 64 * max(size, 16<<20)}
+		st.Workers = run.Workers
+		return t
 	})
 }
 
 // plain runs one trial of a benchmark without requests. The routine may change the tiers
-// and the number of workers that it is going to have.
+// and the window that it is going to have.
 func plain(b *testing.B, v *params.Values,
-	routine func(st *kvbench.StorageConfig, workers *int) plainio.Routine) (res *result.Result) {
+	routine func(*kvbench.Config, *plainio.Config) plainio.Routine) (res *result.Result) {
 	measure(b, v, func(ctx context.Context, cfg kvbench.Config) (_ *result.Result, err error) {
-		run := plainio.Config{Workers: v.WorkerCount(), Phase: kvbench.Phase{Name: "plain",
-			Window: v.Window.Length, Warmup: v.Warmup, Limit: v.Window.Completions}}
-		if v.Bench.Load == params.LoadNone && v.Division == params.Quick &&
-			v.Origin("benchtime").Kind < params.FromFile {
+		run := plainio.Config{Workers: v.WorkerCount(), Seed: uint64(v.Seed) + uint64(v.Rank),
+			Phase: kvbench.Phase{Name: "plain", Window: v.Window.Length, Warmup: v.Warmup,
+				Limit: v.Window.Completions}}
+		if v.Bench.Load == params.LoadNone && v.Division == params.Quick && !v.Typed("benchtime") {
 			run.Window = quickPlainWindow
 		}
-		r := routine(&cfg.Storage, &run.Workers)
+		r := routine(&cfg, &run)
 		res, err = kvbench.Run(ctx, cfg, plainio.New(run, r))
 		return res, err
 	})

@@ -30,9 +30,7 @@ func workload(b *testing.B, name string) {
 			if v.Simulated() {
 				return simulate(ctx, v, cfg, load)
 			}
-			if c, ok := current.ceiling[cacheDir(v)]; ok {
-				cfg.Info.Ceiling = &c
-			}
+			cfg.Info.Ceiling = current.ceiling[cacheDir(v)].Ceiling()
 			return kvbench.Run(ctx, cfg, load)
 		})
 	})

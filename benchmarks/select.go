@@ -133,7 +133,10 @@ func nothing(alternative, what string, names []string) error {
 func ownNames(v *params.Values) (names []string) {
 	switch v.Bench.Name {
 	case "StorageCeiling":
-		return []string{"op=read", "op=write", "op=mixed"}
+		for _, op := range ceilings {
+			names = append(names, "op="+op)
+		}
+		return names
 	case "Tier":
 		for _, tier := range []tiers.Kind{tiers.GPU, tiers.CPU, tiers.Storage} {
 			for _, op := range []tiers.Op{tiers.Write, tiers.Read} {
@@ -146,6 +149,10 @@ func ownNames(v *params.Values) (names []string) {
 	}
 	return []string{""}
 }
+
+// ceilings are the parts of StorageCeiling. Those that remove come last: what a filesystem discards
+// afterwards would slow the others.
+var ceilings = []string{"read", "write", "mixed", "churn", "delete"}
 
 func tierName(tier tiers.Kind, op tiers.Op, size int64) string {
 	return fmt.Sprintf("tier=%s/op=%s/size=%dMiB", tier, op, size>>20)

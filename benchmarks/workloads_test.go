@@ -41,9 +41,8 @@ func BenchmarkAzureTrace(b *testing.B) { workload(b, "AzureTrace") }
 // Python benchmark's.
 func BenchmarkIOTraceReplay(b *testing.B) {
 	each(b, "IOTraceReplay", func(b *testing.B, v *params.Values) {
-		plain(b, v, func(st *kvbench.StorageConfig,
-			_ *int) plainio.Routine {
-			return replayRoutine(v, st)
+		plain(b, v, func(cfg *kvbench.Config, _ *plainio.Config) plainio.Routine {
+			return replayRoutine(v, &cfg.Storage)
 		})
 	})
 }

@@ -179,6 +179,47 @@ func (e *Env) Rest(ctx context.Context) error {
 	return e.Clock.Sleep(ctx, settle)
 }
 
+// Quiet waits until the device behind the storage tier has no discards left to do, and returns
+// since when: what was removed before would else be worked off within the next window. A filesystem
+// sends them when it commits the removal, so whoever has just removed something flushes something
+// first; making the work directory does. It gives up, with a warning, after half a minute, and does
+// not wait at all where there is no device to ask.
+func (e *Env) Quiet(ctx context.Context) (since time.Duration, err error) {
+	const (
+		poll    = 20 * time.Millisecond
+		still   = 200 * time.Millisecond // without a new discard
+		longest = 30 * time.Second
+	)
+	t, begun := e.trial, e.Clock.Now()
+	since = begun
+	if t.sim != nil || t.info.DeviceWitness.Device == "" {
+		return since, nil
+	}
+	for last := int64(-1); ; {
+		s, err := t.device.ReadStat()
+		if err != nil {
+			return since, nil // the witness tells of that
+		}
+		now := e.Clock.Now()
+		if s.DiscardIOs != last && last >= 0 {
+			since = now
+		}
+		last = s.DiscardIOs
+		// What is in flight may be a discard that takes long, or somebody else's I/O without end.
+		switch quiet := now - since; {
+		case quiet >= still && (s.InFlight == 0 || quiet >= 5*still):
+			return since, nil
+		case now-begun > longest:
+			t.warn(fmt.Sprintf("%s was still discarding what had been removed before, after %s",
+				t.device.Name, longest))
+			return since, nil
+		}
+		if err := e.Clock.Sleep(ctx, poll); err != nil {
+			return since, err
+		}
+	}
+}
+
 // Succeeded counts operations that the cache does not report by itself: more than one
 // percent of failures among all ends the trial.
 func (e *Env) Succeeded(operations int64) { e.Rec.Succeeded(e.Clock.Now(), operations) }

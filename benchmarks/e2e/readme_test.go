@@ -42,6 +42,7 @@ var documented = []documentedUnit{
 	{"sustained-users", false}, {"peak-B/s", false},
 	{"cpu-ns/B", true}, {"peak-RSS-bytes", true},
 	{"device-read-ratio", false}, {"ceiling-ratio", false},
+	{"removals/s", false}, {"freed-B/s", false},
 	{"gen-B/s", false}, {"copy-B/s", false}, {"gen-copy-ratio", false}, {"zstd-ratio", false},
 	{"duplicate-blocks", false},
 }

@@ -120,6 +120,11 @@ func (v *Values) LargestEntry() (tokens int, bytes int64) {
 // when the capacity is given; whoever derives the capacity from the free space asks again.
 // Benchmarks without users always fit.
 func (v *Values) CheckFit(capacity int64) Violations {
+	if n := v.CeilingBytes; v.Bench.Load == LoadNone && n > capacity && v.Typed("ceiling-size-gb") {
+		given := setting{v.Text("ceiling-size-gb"), v.Origin("ceiling-size-gb")}
+		return Violations{violation("-ceiling-size-gb", given, fmt.Sprintf("at most the %s GiB of "+
+			"the storage tier", strconv.FormatFloat(toGiB(capacity), 'g', 4, 64)))}
+	}
 	if v.Bench.Load != LoadUsers {
 		return nil
 	}

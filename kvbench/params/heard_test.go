@@ -89,8 +89,8 @@ func TestWhatNobodyHearsOfEnvironmentAndFileIsNoted(t *testing.T) {
 	bad, notes := Unheard(plans(t, in, "BlockTrace AzureTrace", "-config", file))
 	assert.Empty(t, bad)
 	assert.Equal(t, []string{
-		"num-users = 30 (environment KVBENCH_NUM_USERS) is for synthetic users, Tier, " +
-			"StorageCeiling",
+		"num-users = 30 (environment KVBENCH_NUM_USERS) is for synthetic users, Tier; " +
+			"StorageCeiling with -io-depth",
 		"tokenizer = chars (" + file + ":2) is for ShareGPT"}, notes)
 
 	// Keys of the users' profile are told by their sections.

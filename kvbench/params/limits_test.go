@@ -32,6 +32,7 @@ func TestLimits(t *testing.T) {
 		"trace-speedup":         {good: args{"0", "2.5"}, bad: args{"-0.5"}},
 		"replay-cycles":         {good: args{"0", "3"}, bad: args{"-1"}},
 		"precondition-size-gb":  {good: args{"0", "10"}, bad: args{"-1"}},
+		"ceiling-size-gb":       {good: args{"0", "2.5"}, bad: args{"-1"}},
 		"precondition-threads":  {good: args{"0", "8"}, bad: args{"-1"}},
 		"max-concurrent-allocs": {good: args{"0", "16"}, bad: args{"-1"}},
 		"max-requests":          {good: args{"0", "100"}, bad: args{"-1"}},

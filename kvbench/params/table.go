@@ -52,6 +52,7 @@ func table(v *Values) []parameter {
 		"chunk-size":            size(&v.ChunkSize, 4*units.KiB, 256*units.MiB),
 		"io-depth":              auto(whole(&v.IODepth, 1, 1024)),
 		"read-share":            number(&v.ReadShare, 0, 1),
+		"ceiling-size-gb":       gib(&v.CeilingBytes, maxStorageGiB),
 		"max-concurrent-allocs": whole(&v.MaxConcurrentAllocs, 0, endless),
 		"request-rate":          number(&v.RequestRate, 0, 1e6),
 		"request-spacing":       oneOf(&v.RequestSpacing, "poisson", "constant"),

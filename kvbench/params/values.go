@@ -55,6 +55,7 @@ type Values struct {
 	ChunkSize    int64
 	IODepth      int // as given; see Depth
 	ReadShare    float64
+	CeilingBytes int64 // that plain I/O may take of the storage tier; 0 = see CeilingSize
 
 	// How fast requests come, how many, and how many are served at a time; 0 is without a bound,
 	// or at the pace of think times and traces, with automatic Workers, see WorkerCount.
@@ -200,6 +201,26 @@ func (v *Values) WorkerCount() int {
 // every buffer in flight is memory that the device writes to, and a test disk here read 3.0 GiB/s
 // into 16 buffers of 1 MiB in turn, 2.2 into 64 and 1.9 into 256.
 const autoInFlight = 8
+
+// mostCeiling is what plain I/O takes of a large storage tier when nobody says how much.
+const mostCeiling = 64 << 30
+
+// CeilingSize is how many bytes of a storage tier plain I/O may take: as given, else half of it, up
+// to 64 GiB.
+func (v *Values) CeilingSize(storage int64) int64 {
+	most := storage / 2
+	switch {
+	case v.Typed("ceiling-size-gb") && v.CeilingBytes > 0:
+		most = storage
+	case v.CeilingBytes == 0:
+		return min(most, mostCeiling)
+	}
+	return min(most, v.CeilingBytes)
+}
+
+// Typed says whether a person gave the parameter: as a flag, in the environment, the file or the
+// sweep.
+func (v *Values) Typed(name string) bool { return v.Origin(name).byUser() }
 
 // Depth is the number of chunks in flight per operation.
 func (v *Values) Depth() int {

@@ -2,76 +2,231 @@ package plainio
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
 
+	"kvbench/kvbench"
+	"kvbench/kvbench/result"
 	"kvbench/tiers"
-	"kvbench/tiers/cache"
 )
 
-// Ceiling is plain sequential I/O of the storage tier's files with the same
-// chunk and concurrency: no cache, no queue, no data generation beyond a stamp
-// that keeps every 4 KiB block unique. What the engine moves is to be compared
-// with it, so it goes past the engine's own transfer.
+// Ceiling is plain sequential I/O of the storage tier's files: no cache, no queue, no data
+// generation beyond a stamp that keeps every 4 KiB block unique. What the engine moves is to be
+// compared with it, so it goes past the engine's own transfer.
+//
+// Streams write or read whole files chunk by chunk, one chunk in flight each, and flush what they
+// have written. The first file of each is shorter by another part, so that from the first moment on
+// some write, some flush and some create, as in the middle of a long run: bytes per time of a short
+// window are then those of a long one.
 type Ceiling struct {
 	ReadShare float64 // of the bytes: 0 writes only, 1 reads only
-	FileSize  int64
+	// Churn begins with a full footprint, and each file written removes the oldest one: what a
+	// full cache does. Without it nothing is removed within the window, which ends when the
+	// footprint is full.
+	Churn     bool
+	Footprint int64 // bytes that may lie in the tier; 0 = half of its capacity
+	// InFlight is the number of streams; 0 = as many as a ladder shows to be enough, whose rungs
+	// take Rung each.
+	InFlight int
+	Rung     time.Duration
 
 	shelf
 	*mover
-	mix   mix
-	bench *Bench
-	bufs  []tiers.Buffer // per worker
+	mix    mix
+	bench  *Bench
+	bufs   []tiers.Buffer // of the streams
+	free   func() error   // them
+	files  int            // to read, at least
+	ladder []result.Rung
 }
 
 var _ Routine = (*Ceiling)(nil)
 
-// Prepare gives each worker its buffer and writes the files to read. They take half of the tier
-// at most.
+// Files are as large as an entry of thousands of tokens, and there are several of each stream:
+// those of a window differ in phase.
+const (
+	largestFile    = 64 << 20
+	filesPerStream = 4
+)
+
+// The ladder begins with few and doubles up to what nothing but a large array needs.
+const (
+	firstRung = 4
+	lastRung  = 256
+	// What is as fast as the fastest within enoughShare needs no more in flight; two rungs that
+	// bring nothing end the ladder.
+	enoughShare = 0.95
+)
+
+// Prepare writes the files to read, climbs the ladder, and gives each stream its buffer.
 func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 	if r.shelf.level, err = b.Level(tiers.Storage); err != nil {
 		return err
 	}
-	chunk, streams, footprint := int64(b.Pool.Size()), int64(b.Workers), r.shelf.level.Capacity/2
-	// Two files per worker and as many again to read must fit.
-	r.size = max(chunk, min(r.FileSize, footprint/(4*streams))/chunk*chunk)
-	r.bench, r.move, r.mix.share = b, r.whole, r.ReadShare
+	if r.Footprint == 0 {
+		r.Footprint = r.shelf.level.Capacity / 2
+	}
 	if r.mover, err = newMover(b.Env, r.shelf.level, "ceiling/"); err != nil {
 		return err
 	}
-	if r.bufs, err = b.Pool.Get(ctx, b.Workers, nil); err != nil {
+	r.bench, r.move, r.mix.share, r.shelf.chunk = b, r.whole, r.ReadShare, r.mover.chunk
+	read := r.Footprint / 2
+	if r.ReadShare == 0 || r.ReadShare == 1 { // one direction has it all
+		read = int64(r.ReadShare) * r.Footprint
+	}
+	write := r.Footprint - read
+	const fillers = 16
+	if err := r.equip(ctx, fillers); err != nil {
 		return err
 	}
-	r.mover.fill(r.bufs)
-	files := 0
-	if r.ReadShare > 0 {
-		files = int(max(1, min(2*streams, footprint/2/r.size)))
+	r.size = r.wholeChunks(min(largestFile, read/int64(max(fillers, r.files))))
+	if err := r.readable(ctx, b, int(read/r.size), fillers); err != nil {
+		return err
 	}
-	return r.shelf.fill(ctx, b, files, b.Workers)
+	if b.Workers = r.InFlight; r.InFlight == 0 {
+		if b.Workers, err = r.find(ctx, b); err != nil {
+			return err
+		}
+	}
+	if write > 0 {
+		r.size = r.wholeChunks(min(largestFile, write/int64(filesPerStream*b.Workers)))
+	}
+	if least := int64(b.Workers) * r.size; write > 0 && write < least {
+		return fmt.Errorf("%d streams that write need %d bytes, the footprint leaves them %d: "+
+			"give a larger -ceiling-size-gb or fewer -workers", b.Workers, least, write)
+	}
+	if r.Churn {
+		full, err := r.shelf.fill(ctx, b, int(write/r.size), fillers)
+		if err != nil {
+			return err
+		}
+		r.turnOver(len(full), full)
+	}
+	r.room.Store(write)
+	r.staff(b)
+	return r.equip(ctx, b.Workers)
 }
 
-// Finish gives the buffers back.
-func (r *Ceiling) Finish(b *Bench) {
-	b.Pool.Put(r.bufs...)
+// find climbs the ladder with the mix of the window and returns the smallest number in flight that
+// is enough. What it writes lies beside the footprint and stays until the end of the trial: a
+// filesystem that discards what is removed would do so within the window.
+func (r *Ceiling) find(ctx context.Context, b *Bench) (streams int, err error) {
+	room := min(r.Footprint, r.shelf.level.Capacity-r.Footprint)
+	const rungs = 7
+	c, err := newClimb(b.Env, kvbench.Ladder{Level: r.shelf.level, Objects: r.objects,
+		ReadShare: r.ReadShare, Seed: b.Seed, InFlight: firstRung, Rungs: rungs,
+		Bytes: max(room/rungs, r.mover.chunk), Time: r.Rung, FileSize: largestFile, Room: room})
+	if err != nil {
+		return 0, err
+	}
+	c.enough = func(all []result.Rung) bool { return bestRung(all) < len(all)-2 }
+	if r.ladder, err = c.climb(ctx); err != nil {
+		return 0, fmt.Errorf("finding how many in flight are enough: %w", err)
+	}
+	if len(r.ladder) == 0 {
+		return firstRung, nil // there was no room: the window says what it had
+	}
+	return r.ladder[bestRung(r.ladder)].InFlight, nil
+}
+
+// bestRung is the first one that is as fast as the fastest, but for what may be noise.
+func bestRung(all []result.Rung) int {
+	most := 0.0
+	for _, r := range all {
+		most = max(most, r.Rate())
+	}
+	for i, r := range all {
+		if r.Rate() >= enoughShare*most {
+			return i
+		}
+	}
+	return 0
+}
+
+// equip gives each stream a buffer.
+func (r *Ceiling) equip(ctx context.Context, streams int) error {
+	r.Finish(r.bench)
+	bufs, free, err := r.buffers(ctx, streams)
+	if err == nil {
+		r.bufs, r.free = bufs, free
+	}
+	return err
+}
+
+// Finish frees the buffers.
+func (r *Ceiling) Finish(*Bench) {
+	if r.free != nil {
+		_ = r.free() // memory that is ours alone
+		r.free = nil
+	}
 }
 
 // Step reads or writes one whole file, whichever keeps the mix.
 func (r *Ceiling) Step(ctx context.Context, b *Bench, worker int) error {
-	return r.step(ctx, b, worker, r.mix.next(r.size, r.size))
+	size := r.size
+	if len(r.objects) > 0 {
+		size = r.objects[0].Size
+	}
+	return r.step(ctx, b, worker, r.mix.next(size, r.size))
 }
 
-// whole reads or writes a whole file, one request at a time: how many are in flight is the number
-// of workers, which the benchmark sets to what a run with requests has.
-func (r *Ceiling) whole(ctx context.Context, worker int, l cache.Level, op tiers.Op,
-	o tiers.Object) (took tiers.Timing, err error) {
+// whole reads or writes a file, one request at a time: how many are in flight is the number of
+// workers.
+func (r *Ceiling) whole(ctx context.Context, worker int, op tiers.Op, o tiers.Object, from int64) (
+	tiers.Timing, error) {
 	start := r.env.Clock.Now()
 	count := func(c tiers.Chunk) bool {
 		c.Op = op
-		r.bench.Chunk(worker, l.Kind, c)
+		r.bench.Chunk(worker, r.shelf.level.Kind, c)
 		return true
 	}
+	var err error
 	if op == tiers.Read {
-		err = r.read(ctx, r.bufs[worker], o, 0, count)
+		err = r.read(ctx, r.bufs[worker], o, from, count)
 	} else {
 		err = r.write(ctx, r.bufs[worker], o, count)
 	}
 	return tiers.Timing{Device: r.env.Clock.Now() - start}, err
+}
+
+// Report says what was used, and how it was found.
+func (r *Ceiling) Report(res *result.Result) {
+	res.PlainIO = &result.PlainIO{FootprintBytes: r.Footprint, FileBytes: r.size, Ladder: r.ladder}
+	if r.mover != nil && r.holds() {
+		res.IO.Pool = result.Pool{Buffers: len(r.bufs), BufferBytes: int(r.mover.chunk),
+			HugePages: r.huge, Covers: true}
+	}
+}
+
+// Reached is what plain I/O has moved in one directory, by the share of reads that was asked for.
+type Reached map[float64]result.CeilingPoint
+
+// Note remembers the rate of a window: the best of several, because what plain I/O has reached once
+// is a bound for what is compared with it. Of a trial that failed, or had none, nothing.
+func (m Reached) Note(share float64, r *result.Result) {
+	if r == nil || r.Status != result.StatusComplete || r.PlainIO == nil {
+		return
+	}
+	read, write := r.StorageTraffic()
+	bytes := float64(read.Bytes + write.Bytes)
+	p := result.CeilingPoint{ReadShare: float64(read.Bytes) / bytes,
+		Rate:     bytes / time.Duration(r.WindowNS).Seconds(),
+		InFlight: r.Workload.Workers, FileBytes: r.PlainIO.FileBytes, Ladder: r.PlainIO.Ladder}
+	if p.Rate > m[share].Rate {
+		m[share] = p
+	}
+}
+
+// Ceiling is all of it, nil when nothing was noted.
+func (m Reached) Ceiling() *result.Ceiling {
+	if len(m) == 0 {
+		return nil
+	}
+	c := &result.Ceiling{Read: m[1].Rate, Write: m[0].Rate}
+	for _, share := range slices.Sorted(maps.Keys(m)) {
+		c.Points = append(c.Points, m[share])
+	}
+	return c
 }

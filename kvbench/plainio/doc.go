@@ -2,8 +2,10 @@
 // of an I/O trace. Their unit of completion is the operation.
 //
 //	plain.go        Routine, Bench: the workload that repeats a routine
-//	tier.go         Tier: entries of one size in one tier; the objects of a routine
-//	ceiling.go      Ceiling: plain sequential I/O of files
+//	tier.go         Tier: entries of one size in one tier
+//	shelf.go        the objects of a routine in one tier: to read, to write, to remove
+//	ceiling.go      Ceiling: plain sequential I/O of files, in one mix of reads and writes
+//	removal.go      Removal: files removed, and discarded by the device
 //	ladder.go       Climb: the same at growing numbers of requests in flight
 //	mover.go        objects moved chunk by chunk, past cache and transfer; the mix of directions
 //	replay.go       Replay: carries out the rows of an I/O trace

@@ -11,8 +11,6 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
-	"kvbench/tiers/buffer"
-	"kvbench/tiers/clock"
 	"kvbench/workloads/profile"
 )
 
@@ -42,8 +40,10 @@ func Climb(ctx context.Context, e *kvbench.Env, l kvbench.Ladder) (rungs []resul
 type climb struct {
 	*mover
 	kvbench.Ladder
-	size  int64 // of the files
-	rungs int   // so far, so that the draws of each are its own
+	size int64 // of the files
+	// enough ends the ladder before its last rung; nil: nothing does.
+	enough func([]result.Rung) bool
+	rungs  int // so far, so that the draws of each are its own
 
 	mu    sync.Mutex
 	used  int64 // of the room
@@ -82,33 +82,26 @@ func (c *climb) most() int {
 	return n
 }
 
-func (c *climb) holds() bool { return c.level.Tier.Traits().Holds }
-
 func (c *climb) climb(ctx context.Context) (rungs []result.Rung, err error) {
-	bufs := make([]tiers.Buffer, c.most())
-	if c.holds() {
-		pool, err := buffer.NewPool(len(bufs), int(c.chunk))
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, pool.Close()) }()
-		if bufs, err = pool.Get(ctx, len(bufs), bufs[:0]); err != nil {
-			return nil, err
-		}
-		defer func() { pool.Put(bufs...) }()
-		c.fill(bufs)
-	}
-	for n := c.InFlight; n <= len(bufs); n *= 2 {
+	most := c.most()
+	for n := c.InFlight; n <= most; n *= 2 {
 		if c.ReadShare < 1 && c.used+int64(n)*c.size > c.Room {
 			break
 		}
-		r, err := c.rung(ctx, bufs[:n])
-		if err != nil || r.took <= 0 {
+		bufs, free, err := c.buffers(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		r, err := c.rung(ctx, bufs)
+		if err = errors.Join(err, free()); err != nil || r.took <= 0 {
 			return rungs, err
 		}
 		rungs = append(rungs, result.Rung{InFlight: n,
 			Read:  float64(r.bytes[tiers.Read]) / r.took.Seconds(),
 			Write: float64(r.bytes[tiers.Write]) / r.took.Seconds()})
+		if c.enough != nil && c.enough(rungs) {
+			break
+		}
 	}
 	return rungs, nil
 }
@@ -130,42 +123,29 @@ type rung struct {
 	begun time.Duration
 	moved [tiers.NumOps]atomic.Int64
 	over  atomic.Bool
-	left  atomic.Int64 // streams
-	ended clock.Event  // they have
 
 	once  sync.Once
 	took  time.Duration
 	bytes [tiers.NumOps]int64
-	err   error // the first failure
 }
 
 func (c *climb) rung(ctx context.Context, bufs []tiers.Buffer) (*rung, error) {
 	c.rungs++
-	time := c.env.Clock
-	r := &rung{climb: c, mix: mix{share: c.ReadShare}, begun: time.Now(), ended: time.NewEvent()}
-	r.left.Store(int64(len(bufs)))
-	time.At(r.begun+c.Time, func() { r.end(nil) })
-	for i, buf := range bufs {
-		c.env.Go("a ladder's stream", func() {
-			defer func() {
-				if r.left.Add(-1) == 0 {
-					r.ended.Fire()
-				}
-			}()
-			r.stream(ctx, buf, i, len(bufs))
-		})
-	}
-	// Streams end soon after ctx: none waits for anything else but for a device that hangs.
-	err := r.ended.Wait(context.WithoutCancel(ctx))
-	r.end(err)
-	return r, r.err
+	now := c.env.Clock.Now()
+	r := &rung{climb: c, mix: mix{share: c.ReadShare}, begun: now}
+	c.env.Clock.At(now+c.Time, r.end)
+	err := beside(ctx, c.env, len(bufs), func(ctx context.Context, i int) error {
+		return r.stream(ctx, bufs[i], i, len(bufs))
+	})
+	r.end()
+	return r, err
 }
 
 // end ends the rung: what moves from now on does not count.
-func (r *rung) end(err error) {
+func (r *rung) end() {
 	r.once.Do(func() {
 		r.over.Store(true)
-		r.took, r.err = r.env.Clock.Now()-r.begun, err
+		r.took = r.env.Clock.Now() - r.begun
 		for op := range r.bytes {
 			r.bytes[op] = r.moved[op].Load()
 		}
@@ -177,7 +157,7 @@ func (r *rung) count(op tiers.Op) counter {
 	return func(c tiers.Chunk) (more bool) {
 		r.moved[op].Add(c.Bytes)
 		if r.moved[tiers.Read].Load()+r.moved[tiers.Write].Load() >= r.Bytes {
-			r.end(nil)
+			r.end()
 		}
 		return !r.over.Load()
 	}
@@ -185,7 +165,7 @@ func (r *rung) count(op tiers.Op) counter {
 
 // stream is stream i of n: object after object, through one buffer. The first one of each is
 // shorter by another part, so that the flushes of many do not come at one moment.
-func (r *rung) stream(ctx context.Context, buf tiers.Buffer, i, n int) {
+func (r *rung) stream(ctx context.Context, buf tiers.Buffer, i, n int) error {
 	draws := profile.NewStream(r.Seed, r.rungs<<16+i)
 	size := r.wholeChunks(r.size * int64(i+1) / int64(n))
 	for k := int64(0); !r.over.Load(); k++ {
@@ -207,12 +187,13 @@ func (r *rung) stream(ctx context.Context, buf tiers.Buffer, i, n int) {
 			}
 			size = r.size
 		default:
-			r.end(nil)
+			r.end()
 		}
 		if err != nil {
-			r.end(err)
+			return err
 		}
 	}
+	return nil
 }
 
 // take claims room for a file, if there is some.

@@ -99,6 +99,7 @@ type flushing struct {
 	now     int64
 	most    int64
 	aborted int
+	takes   time.Duration // a flush; a third of it a removal
 	fails   error
 }
 
@@ -112,6 +113,9 @@ func (f *flushing) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writ
 }
 
 func (f *flushing) Remove(ctx context.Context, objs ...tiers.Object) error {
+	if err := f.clock.Sleep(ctx, f.takes/3); err != nil {
+		return err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, o := range objs {
@@ -126,6 +130,9 @@ type flushingWriter struct {
 }
 
 func (w *flushingWriter) Commit(ctx context.Context) error {
+	if err := w.f.clock.Sleep(ctx, w.f.takes); err != nil {
+		return err
+	}
 	w.f.mu.Lock()
 	defer w.f.mu.Unlock()
 	w.f.flushes[w.f.clock.Now()]++

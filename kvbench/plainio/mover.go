@@ -5,10 +5,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"kvbench/kvbench"
 	"kvbench/tiers"
+	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/transfer"
 )
@@ -22,6 +24,7 @@ type mover struct {
 	chunk int64 // bytes of a request
 	name  string
 	made  atomic.Int64 // objects
+	huge  string       // what kind of memory the last buffers are
 	stamp atomic.Uint64
 }
 
@@ -38,14 +41,30 @@ func newMover(e *kvbench.Env, l cache.Level, name string) (*mover, error) {
 	return m, nil
 }
 
-// fill puts into buffers what no device can compress.
-func (m *mover) fill(bufs []tiers.Buffer) {
-	for _, b := range bufs {
-		if b.B != nil {
-			m.env.Content.Fill(b.B, tiers.Object{Key: m.name, Size: int64(len(b.B))}, 0)
-		}
+// buffers makes some of one chunk each, full of what no device can compress. They are the mover's
+// own: a run's pool has as many as its workers need, and nobody knows yet how many these will be.
+// A tier without bytes needs none.
+func (m *mover) buffers(ctx context.Context, n int) (bufs []tiers.Buffer, free func() error,
+	err error) {
+	if !m.holds() {
+		return make([]tiers.Buffer, n), func() error { return nil }, nil
 	}
+	pool, err := buffer.NewPool(n, int(m.chunk))
+	if err != nil {
+		return nil, nil, err
+	}
+	if bufs, err = pool.Get(ctx, n, nil); err != nil {
+		return nil, nil, errors.Join(err, pool.Close())
+	}
+	for _, b := range bufs {
+		m.env.Content.Fill(b.B, tiers.Object{Key: m.name, Size: m.chunk}, 0)
+	}
+	m.huge = pool.HugePages()
+	return bufs, func() error { pool.Put(bufs...); return pool.Close() }, nil
 }
+
+// holds says whether the tier has bytes, rather than takes the time of them.
+func (m *mover) holds() bool { return m.level.Tier.Traits().Holds }
 
 // object is a new one.
 func (m *mover) object(size int64) tiers.Object {
@@ -118,6 +137,40 @@ func (m *mover) stampBlocks(buf []byte) {
 	for i := range blocks {
 		binary.LittleEndian.PutUint64(buf[i*4096:], n-i)
 	}
+}
+
+// beside calls f n times beside each other, each with its number, and waits for all of them: none
+// may wait for anything but for I/O once ctx has ended, which the first failure ends. That is
+// returned.
+func beside(ctx context.Context, e *kvbench.Env, n int,
+	f func(ctx context.Context, i int) error) error {
+	if n == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := e.Clock.NewEvent()
+	var left atomic.Int64
+	left.Store(int64(n))
+	var first sync.Once
+	var failure error
+	for i := range n {
+		e.Go("plain I/O", func() {
+			defer func() {
+				if left.Add(-1) == 0 {
+					ended.Fire()
+				}
+			}()
+			if err := f(ctx, i); err != nil {
+				first.Do(func() { failure = err })
+				cancel(err)
+			}
+		})
+	}
+	if err := ended.Wait(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	return failure
 }
 
 // mix decides for the direction that is behind its share of the bytes and counts at once what is

@@ -32,7 +32,8 @@ type Routine interface {
 // Config describes the window of a routine.
 type Config struct {
 	Workers       int
-	kvbench.Phase // with a window of 0 until the routine ends; Limit counts operations
+	Seed          uint64 // of what is read, rank included
+	kvbench.Phase        // with a window of 0 until the routine ends; Limit counts operations
 }
 
 // Bench is what a Routine works with. It is the Workload that repeats it.
@@ -64,10 +65,13 @@ func New(cfg Config, r Routine) *Bench {
 func (b *Bench) Phases() []kvbench.Phase { return []kvbench.Phase{b.Phase} }
 
 // Prepare implements Workload. It rests first: what the drive still does for whoever used it before
-// would slow the filling.
+// would slow the filling, and what was removed before must not be discarded within this window.
 func (b *Bench) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
 	b.Env, b.drained = e, e.Clock.NewEvent()
 	if err := e.Rest(ctx); err != nil {
+		return err
+	}
+	if _, err := e.Quiet(ctx); err != nil {
 		return err
 	}
 	return b.routine.Prepare(ctx, b)
@@ -87,6 +91,17 @@ func (b *Bench) Run(ctx context.Context, e *kvbench.Env, _ int) error {
 		})
 	}
 	return b.drained.Wait(ctx)
+}
+
+// Stop ends the window for one of the result's reasons; no more operations begin.
+func (b *Bench) Stop(by string) {
+	b.over.Store(true)
+	if start, _ := b.Rec.Window(); start == workloads.Never {
+		b.Fail(fmt.Errorf("the load came to its end (%s) before the window opened: give a shorter "+
+			"-warmup or a larger -ceiling-size-gb", by), by)
+		return
+	}
+	b.End(by)
 }
 
 // Report implements Workload. Workers without requests are never idle, unless the routine says so:

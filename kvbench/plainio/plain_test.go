@@ -87,19 +87,29 @@ func TestATierBenchmarkCountsOperations(t *testing.T) {
 	}
 }
 
+// Files end the window when they fill the footprint; memory goes on in the place of the oldest.
 func TestATierBenchmarkStaysWithinItsFootprint(t *testing.T) {
-	seen := &footprint{Tier: tiertest.NewNull()}
-	cfg := overLevels(onTier(seen, 1000*page), 4)
-	cfg.Limit = 500
-	r, err := runPlain(t.Context(), cfg,
-		&Tier{Level: tiers.Storage, Op: tiers.Write, Size: page, Footprint: 20 * page})
-	require.NoError(t, err)
-	assert.Equal(t, result.EndedByCount, r.EndedBy)
-	assert.EqualValues(t, 500, r.Requests.Completed)
-	assert.LessOrEqual(t, seen.most.Load(), int64(20))
-
-	_, err = runPlain(t.Context(), overLevels(onTier(seen, 8*page), 4),
-		&Tier{Level: tiers.Storage, Op: tiers.Write, Size: page})
+	for _, kind := range []tiers.Kind{tiers.Storage, tiers.CPU} {
+		seen := &footprint{Tier: tiertest.NewNull()}
+		cfg := overLevels([]cache.Level{{Kind: kind, Tier: seen, Capacity: 1000 * page}}, 4)
+		cfg.Limit = 500
+		r, err := runPlain(t.Context(), cfg,
+			&Tier{Level: kind, Op: tiers.Write, Size: page, Footprint: 20 * page})
+		require.NoError(t, err)
+		assert.LessOrEqual(t, seen.most.Load(), int64(20))
+		assert.EqualValues(t, 20*page, r.PlainIO.FootprintBytes)
+		if kind == tiers.CPU {
+			assert.Equal(t, result.EndedByCount, r.EndedBy)
+			assert.EqualValues(t, 500, r.Requests.Completed)
+			continue
+		}
+		assert.Equal(t, result.EndedByFootprint, r.EndedBy)
+		assert.Equal(t, result.StatusComplete, r.Status)
+		assert.LessOrEqual(t, r.Requests.Completed, int64(20))
+		assert.Zero(t, seen.removed.Load(), "within the window")
+	}
+	cfg := overLevels(onTier(tiertest.NewNull(), 8*page), 4)
+	_, err := runPlain(t.Context(), cfg, &Tier{Level: tiers.Storage, Op: tiers.Write, Size: page})
 	require.ErrorIs(t, err, cache.ErrTooLarge)
 	_, err = runPlain(t.Context(), cfg, &Tier{Level: tiers.GPU, Size: page})
 	assert.ErrorContains(t, err, "no gpu tier")
@@ -108,7 +118,7 @@ func TestATierBenchmarkStaysWithinItsFootprint(t *testing.T) {
 // footprint counts the entries in a tier, those being written included.
 type footprint struct {
 	tiers.Tier
-	now, most atomic.Int64
+	now, most, removed atomic.Int64
 }
 
 func (f *footprint) Create(ctx context.Context, objs ...tiers.Object) (tiers.Writer, error) {
@@ -121,6 +131,7 @@ func (f *footprint) Create(ctx context.Context, objs ...tiers.Object) (tiers.Wri
 func (f *footprint) Remove(ctx context.Context, objs ...tiers.Object) error {
 	err := f.Tier.Remove(ctx, objs...)
 	f.now.Add(-1)
+	f.removed.Add(1)
 	return err
 }
 
@@ -145,7 +156,7 @@ func TestTheCeilingKeepsTheMixAndGivesItsBuffersBack(t *testing.T) {
 		Use: buffer.Use{Chunk: 16 * page, Depth: 1, Workers: 3},
 	}
 	for _, share := range []float64{0, 0.5, 1} {
-		r, err := runPlain(t.Context(), cfg, &Ceiling{ReadShare: share, FileSize: 256 * page})
+		r, err := runPlain(t.Context(), cfg, &Ceiling{ReadShare: share, InFlight: 3})
 		require.NoError(t, err, "the pool is whole when the run ends")
 		assert.Equal(t, result.StatusComplete, r.Status)
 		read, wrote := float64(r.Tiers[0].Read.Operations), float64(r.Tiers[0].Write.Operations)

@@ -189,7 +189,11 @@ func fixtureInfo() Info {
 				MemoryLimit: 16 << 30, MemoryLimitSource: "cgroup"},
 			Environment: result.Environment{Hostname: "lab7", OS: "linux", Arch: "amd64",
 				Cores: 8},
-			Ceiling: &result.Ceiling{Read: 20e9, Write: 12e9},
+			Ceiling: &result.Ceiling{Read: 20e9, Write: 12e9, Points: []result.CeilingPoint{
+				{Rate: 12e9, InFlight: 16, FileBytes: 64 << 20},
+				{ReadShare: 0.5, Rate: 14e9, InFlight: 16, FileBytes: 64 << 20,
+					Ladder: []result.Rung{{InFlight: 16, Read: 7e9, Write: 7e9}}},
+				{ReadShare: 1, Rate: 20e9, InFlight: 32, FileBytes: 64 << 20}}},
 			Precondition: &result.Precondition{Bytes: 64 << 30, DurationNS: int64(40 * time.Second),
 				Writers: 2, LastRates: []float64{1.6e9, 1.5e9}, Spread: 0.0645},
 			Input: &result.Input{Rows: 5000, Failed: 12, Malformed: 1, Cycles: 2,

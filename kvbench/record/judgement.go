@@ -3,6 +3,7 @@ package record
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -79,24 +80,46 @@ func (b *builder) witness() {
 }
 
 // ceiling compares the storage tier's bytes with what plain I/O would have moved in the same mix
-// and time.
+// and time. Between two mixes that were measured the time per byte is taken to go in a straight
+// line: whoever moves a part of the bytes in one mix and the rest in the other needs just that
+// time, so that it can be reached by plain I/O whatever the device does. A medium that serves both
+// directions in turn needs no other. One that serves them beside each other (full duplex) is faster
+// between the points, most at the share where both directions are full: there a load can pass the
+// ceiling unless its own share of reads was measured (-read-share). Outside the measured shares
+// nothing is known.
 func (b *builder) ceiling() {
 	c := b.r.Ceiling
 	if c == nil {
 		return
 	}
-	var needed float64 // seconds that plain I/O needs for these bytes
-	for op, rate := range [tiers.NumOps]float64{tiers.Read: c.Read, tiers.Write: c.Write} {
-		bytes := float64(b.n.traffic(tiers.Storage, tiers.Op(op)).Bytes)
-		if bytes == 0 {
-			continue
-		}
-		if rate <= 0 {
-			return // the ceiling of a direction in use is unknown
-		}
-		needed += bytes / rate
+	read := float64(b.n.traffic(tiers.Storage, tiers.Read).Bytes)
+	bytes := read + float64(b.n.traffic(tiers.Storage, tiers.Write).Bytes)
+	if bytes == 0 {
+		return
 	}
-	b.r.CeilingRatio = units.Ratio(needed, b.window.Seconds())
+	if perByte, ok := timePerByte(c.Points, read/bytes); ok {
+		b.r.CeilingRatio = units.Ratio(bytes*perByte, b.window.Seconds())
+	}
+}
+
+// timePerByte is the seconds that plain I/O takes for a byte of a load with a share of reads. The
+// points are in the order of theirs. A point within a hundredth is as good as one at the share
+// itself: no mix is kept more exactly.
+func timePerByte(points []result.CeilingPoint, share float64) (seconds float64, ok bool) {
+	const near = 0.01
+	above, _ := slices.BinarySearchFunc(points, share,
+		func(p result.CeilingPoint, share float64) int { return cmp.Compare(p.ReadShare, share) })
+	for _, p := range points[max(above-1, 0):min(above+1, len(points))] {
+		if math.Abs(p.ReadShare-share) <= near {
+			return 1 / p.Rate, true
+		}
+	}
+	if above == 0 || above == len(points) {
+		return 0, false
+	}
+	lo, hi := points[above-1], points[above]
+	at := (share - lo.ReadShare) / (hi.ReadShare - lo.ReadShare)
+	return (1-at)/lo.Rate + at/hi.Rate, true
 }
 
 // simulation tells what no storage has had a part in. How many users it would sustain is for who

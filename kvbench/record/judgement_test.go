@@ -50,3 +50,35 @@ func TestADeviceThatSomebodyElseReadIsSaidSo(t *testing.T) {
 		}
 	}
 }
+
+func TestTheCeilingOfAMix(t *testing.T) {
+	half := []result.CeilingPoint{{Rate: 1e9}, {ReadShare: 0.5, Rate: 4e9 / 3},
+		{ReadShare: 1, Rate: 2e9}}
+	duplex := []result.CeilingPoint{{Rate: 1e9}, {ReadShare: 0.497, Rate: 2e9},
+		{ReadShare: 1, Rate: 2e9}}
+	for _, c := range []struct {
+		name   string
+		points []result.CeilingPoint
+		share  float64
+		rate   float64 // 0: unknown
+	}{
+		{"reads alone", half, 1, 2e9},
+		{"writes alone", half, 0, 1e9},
+		// 0.8 ns/B of reads at 2 GB/s and 0.2 of writes at 1 are 0.6 ns/B, whatever lies between.
+		{"one medium in turn", half, 0.8, 1 / (0.8/2e9 + 0.2/1e9)},
+		{"the same without the middle", []result.CeilingPoint{half[0], half[2]}, 0.8,
+			1 / (0.8/2e9 + 0.2/1e9)},
+		{"measured, nearly", duplex, 0.5, 2e9},
+		{"both at once, between the points", duplex, 0.75, 2e9},
+		{"both at once, where it is known", duplex, 0.2485, 1 / (0.5/1e9 + 0.5/2e9)},
+		{"beyond the last point", duplex[:2], 0.6, 0},
+		{"before the first", half[1:], 0.4, 0},
+		{"near the first", half[1:], 0.495, 4e9 / 3},
+		{"nothing", nil, 0.5, 0},
+	} {
+		seconds, ok := timePerByte(c.points, c.share)
+		if assert.Equal(t, c.rate > 0, ok, c.name); ok {
+			assert.InEpsilon(t, 1/c.rate, seconds, 1e-9, c.name)
+		}
+	}
+}

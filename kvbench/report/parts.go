@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
@@ -244,4 +245,31 @@ func validation(r *result.Result) (t Table) {
 			v.Requests, v.Malformed, v.Trace)
 	}
 	return t
+}
+
+// plainIO is how a benchmark without requests used its tier: what it covers, by which rungs its
+// number in flight was found, so that a reader can judge that choice, and what removal cost.
+func (s *summary) plainIO() {
+	p := s.PlainIO
+	if p == nil {
+		return
+	}
+	line := fmt.Sprintf("files of %s, %s at most", bytes(p.FileBytes), bytes(p.FootprintBytes))
+	if s.EndedBy == result.EndedByFootprint {
+		line += ", which ended the window: to go on is to remove"
+	}
+	s.put("plain I/O", line)
+	if len(p.Ladder) > 0 {
+		var rungs []string
+		for _, r := range p.Ladder {
+			rungs = append(rungs, fmt.Sprintf("%s with %d", rate(r.Rate()), r.InFlight))
+		}
+		s.line("", "%d requests in flight, by a ladder before the window: %s", s.Workload.Workers,
+			strings.Join(rungs, ", "))
+	}
+	if r := s.Removal; r != nil {
+		s.line("removal", "%s of %s: %s files/s, %s freed; the last was gone after %s, discarded "+
+			"after %s", units.Plural(r.Files, "file"), bytes(r.Bytes), number(r.FilesPerSecond),
+			rate(r.BytesPerSecond), ns(r.UnlinkNS), ns(r.QuietNS))
+	}
 }

@@ -340,7 +340,8 @@ func (s *summary) replay() {
 // requests, is on the line alone.
 func (s *summary) throughput() {
 	if s.CompletionUnit == result.UnitOperation {
-		s.put("throughput", units.Plural(s.Requests.Operations, "operation"))
+		s.put("throughput", units.Plural(s.Completions(), "operation"))
+		s.plainIO()
 	} else {
 		s.line("throughput", "%s, %s requests/s, %s tok/s",
 			units.Plural(s.Requests.Completed, "request"),
@@ -348,8 +349,14 @@ func (s *summary) throughput() {
 			number(units.Ratio(s.Requests.GeneratedTokens, s.Summary.ElapsedTime)))
 	}
 	if c := s.Ceiling; c != nil {
-		s.line("", "%s of what plain sequential I/O moves (read %s, write %s)",
-			percent(s.CeilingRatio), rate(c.Read), rate(c.Write))
+		// Each of them, because the ratio is interpolated and a reader may want to do it again.
+		var points []string
+		for _, p := range c.Points {
+			points = append(points, fmt.Sprintf("%s at %s reads", rate(p.Rate),
+				units.Share.Text(p.ReadShare)))
+		}
+		s.line("", "%s of what plain sequential I/O moves in this mix, removing nothing (%s)",
+			percent(s.CeilingRatio), strings.Join(points, ", "))
 	}
 }
 

@@ -34,7 +34,7 @@ func TestDeviceModelPredictsALimitedDevice(t *testing.T) {
 	plain := func(readShare float64) *result.Result {
 		routine := plainio.New(
 			plainio.Config{Workers: 4, Phase: kvbench.Phase{Window: 2 * time.Second}},
-			&plainio.Ceiling{ReadShare: readShare, FileSize: 16 << 20})
+			&plainio.Ceiling{ReadShare: readShare, InFlight: 4, Footprint: 128 << 20})
 		r, err := kvbench.Run(t.Context(), kvbench.Config{Storage: storage}, routine)
 		require.NoError(t, err)
 		return r

@@ -14,4 +14,6 @@
 // It knows nobody who makes results: readers of a result link neither the engine nor a tracer, and
 // what the kernel's trace says is carried as JSON. Results are plain data without locks; a
 // Histogram may be used by one goroutine at a time.
+//
+// This package is large because it is the one schema: who reads a result finds every key here.
 package result

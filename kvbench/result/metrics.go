@@ -70,6 +70,10 @@ func (r *Result) Metrics() []Metric {
 	}
 	add("device-read-ratio", r.DeviceWitness.ReadRatio)
 	add("ceiling-ratio", r.CeilingRatio)
+	if rm := r.Removal; rm != nil {
+		add("removals/s", rm.FilesPerSecond)
+		add("freed-B/s", rm.BytesPerSecond)
+	}
 	return out
 }
 
@@ -123,7 +127,10 @@ func number(n *int64) *float64 {
 
 // Completions counts in the unit of the benchmark.
 func (r *Result) Completions() int64 {
-	if r.CompletionUnit == UnitOperation {
+	switch {
+	case r.Removal != nil:
+		return r.Removal.Files
+	case r.CompletionUnit == UnitOperation:
 		return r.Requests.Operations
 	}
 	return r.Requests.Completed

@@ -98,6 +98,8 @@ type Result struct {
 	TraceFiles    *TraceFiles   `json:"trace_files,omitempty"` // of recorded loads
 	Simulation    *Simulation   `json:"simulation,omitempty"`  // absent: a real run
 	Replay        *Replay       `json:"replay,omitempty"`      // of an I/O trace
+	PlainIO       *PlainIO      `json:"plain_io,omitempty"`    // of benchmarks without requests
+	Removal       *Removal      `json:"removal,omitempty"`     // of one that does nothing else
 	Autoscaler    *Autoscaler   `json:"autoscaler,omitempty"`
 	Recording     *Recording    `json:"recording,omitempty"` // compared with (-validation-trace)
 	Validation    *Validation   `json:"validation"`          // of it, the Python benchmark's keys
@@ -137,6 +139,7 @@ const (
 	EndedByMaxRequests = "max_requests"
 	EndedByInput       = "input"
 	EndedByCapacity    = "capacity"
+	EndedByFootprint   = "footprint" // plain writes have filled their room: to go on is to remove
 	EndedBySignal      = "signal"
 	EndedByError       = "error"
 )

@@ -396,10 +396,38 @@ type Difference struct {
 	Value  any    `json:"value"`
 }
 
-// Ceiling is what plain sequential I/O reached on the same directory, in bytes per second.
+// Ceiling is what plain sequential I/O reached on the same directory: reads alone, writes alone
+// (0: not measured), and every mix that was measured, in the order of its share of reads.
 type Ceiling struct {
-	Read  float64 `json:"read_bytes_per_s"`
-	Write float64 `json:"write_bytes_per_s"`
+	Read   float64        `json:"read_bytes_per_s"`
+	Write  float64        `json:"write_bytes_per_s"`
+	Points []CeilingPoint `json:"points"`
+}
+
+// CeilingPoint is a window of plain I/O with one mix of reads and writes.
+type CeilingPoint struct {
+	ReadShare float64 `json:"read_share"` // of the bytes, as measured
+	Rate      float64 `json:"bytes_per_s"`
+	InFlight  int     `json:"in_flight"`
+	FileBytes int64   `json:"file_bytes"`
+	Ladder    []Rung  `json:"ladder"` // by which the number in flight was found; null: it was given
+}
+
+// PlainIO is what a benchmark without requests did with its tier.
+type PlainIO struct {
+	FootprintBytes int64  `json:"footprint_bytes"` // that it may take
+	FileBytes      int64  `json:"file_bytes"`
+	Ladder         []Rung `json:"ladder"` // see CeilingPoint
+}
+
+// Removal is files removed until the device has discarded them: rates are over all of that time.
+type Removal struct {
+	Files          int64    `json:"files"`
+	Bytes          int64    `json:"bytes"`
+	UnlinkNS       int64    `json:"unlink_ns"` // until the last file was gone
+	QuietNS        int64    `json:"quiet_ns"`  // and until the device had discarded them, too
+	FilesPerSecond *float64 `json:"files_per_s"`
+	BytesPerSecond *float64 `json:"bytes_per_s"`
 }
 
 // Rung is plain I/O with a number of requests in flight: one step of a ladder.

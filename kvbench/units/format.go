@@ -176,6 +176,7 @@ func UnitDirections() []UnitDirection {
 		{"token-hit-ratio", more}, {"served-ratio", more}, {"sustained-users", more},
 		{"peak-B/s", more}, {"cpu-ns/B", less},
 		{"peak-RSS-bytes", less}, {"device-read-ratio", more}, {"ceiling-ratio", more},
+		{"removals/s", more}, {"freed-B/s", more},
 		{"copy-B/s", more}, {"gen-B/s", more}, {"gen-copy-ratio", more}, {"zstd-ratio", more},
 		{"duplicate-blocks", less},
 	}

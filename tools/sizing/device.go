@@ -71,7 +71,7 @@ func read(r *result.Result) (m measured, ok bool) {
 	i := slices.IndexFunc(r.Tiers, func(t result.Tier) bool {
 		return t.Level == tiers.Storage.String()
 	})
-	if i < 0 {
+	if i < 0 || r.Tiers[i].Deleted.Entries > 0 { // what removes is slower than the device
 		return m, false
 	}
 	depth, chunk := r.IO.Depth, int64(r.IO.ChunkBytes)

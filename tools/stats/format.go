@@ -45,7 +45,8 @@ var titles = map[string]string{
 	"token-hit-ratio": "token hit ratio",
 	"served-ratio":    "served share of the load", "cpu-sec/B": "CPU time per byte",
 	"peak-RSS-bytes": "peak memory", "device-read-ratio": "device reads ÷ application reads",
-	"ceiling-ratio": "share of the ceiling", "copy-B/s": "copying", "gen-B/s": "data generation",
+	"ceiling-ratio": "share of the ceiling", "removals/s": "removals",
+	"freed-B/s": "freed space", "copy-B/s": "copying", "gen-B/s": "data generation",
 	"gen-copy-ratio": "generation ÷ copying", "zstd-ratio": "zstd ratio",
 	"duplicate-blocks": "duplicate blocks",
 }

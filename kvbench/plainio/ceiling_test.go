@@ -1,0 +1,137 @@
+package plainio
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/clock"
+)
+
+// inVirtualTime runs a routine over a drive of 16 pages/ms reading, 8 writing, after 1 ms each. A
+// removal takes a third of a flush.
+func inVirtualTime(t *testing.T, window, flush time.Duration, r Routine) (
+	*result.Result, *flushing) {
+	t.Helper()
+	v := clock.NewVirtual()
+	tier := &flushing{Tier: drive(t)(v), clock: v, flushes: map[time.Duration]int{},
+		takes: flush}
+	cfg := overLevels(onTier(tier, 1<<40), 1).lasting(window)
+	cfg.trialConfig.Clock, cfg.Storage.Simulated, cfg.Seed = v, true, 7
+	res, err := runPlain(t.Context(), cfg, r)
+	require.NoError(t, err)
+	return res, tier
+}
+
+// Equal files of equal workers that begin together would all be flushed together, again and again:
+// a window would count whole rounds of files, and the number say nothing of the drive. Here a file
+// of 16 pages takes 32 ms and its flush 20.
+func TestTheCeilingIsNotInLockstep(t *testing.T) {
+	var rates []float64
+	for _, window := range []time.Duration{50, 61, 77, 100, 115} {
+		res, tier := inVirtualTime(t, window*time.Millisecond, 20*time.Millisecond,
+			&Ceiling{Footprint: 1024 * page, InFlight: 16})
+		assert.Equal(t, result.EndedByDeadline, res.EndedBy)
+		rates = append(rates, *res.Tiers[0].Write.BytesPerSecond)
+		for at, n := range tier.flushes {
+			assert.LessOrEqual(t, n, 4, "of 16 files flushed at %s", at)
+		}
+	}
+	assert.Less(t, slices.Max(rates), 1.15*slices.Min(rates), "whatever the window: %v", rates)
+}
+
+func TestAWindowOfWritesEndsWithItsFootprint(t *testing.T) {
+	res, tier := inVirtualTime(t, time.Hour, 3*time.Millisecond,
+		&Ceiling{Footprint: 64 << 20, InFlight: 4})
+	assert.Equal(t, result.EndedByFootprint, res.EndedBy)
+	assert.Equal(t, result.StatusComplete, res.Status)
+	assert.InEpsilon(t, 64<<20, res.Tiers[0].Write.Bytes, 0.2, "but for what was under way")
+	assert.LessOrEqual(t, res.Tiers[0].Write.Bytes, int64(64<<20))
+	assert.InEpsilon(t, 4*page/(1.125e-3), *res.Tiers[0].Write.BytesPerSecond, 0.1)
+	assert.Zero(t, res.Tiers[0].Deleted)
+	assert.LessOrEqual(t, tier.most, int64(64<<20))
+	assert.Nil(t, res.PlainIO.Ladder, "the number in flight was given")
+}
+
+// A drive that moves 16 pages in the time of one needs 16 in flight to read, 8 to write.
+func TestTheCeilingFindsHowManyInFlightAreEnough(t *testing.T) {
+	for share, want := range map[float64]int{1: 32, 0: 16} {
+		res, _ := inVirtualTime(t, time.Second, 3*time.Millisecond, &Ceiling{ReadShare: share,
+			Footprint: 256 << 20, Rung: 200 * time.Millisecond})
+		assert.Equal(t, want, res.Workload.Workers, "of %v", res.PlainIO.Ladder)
+		assert.GreaterOrEqual(t, len(res.PlainIO.Ladder), 3)
+		most := 0.0
+		for _, r := range res.PlainIO.Ladder {
+			most = max(most, r.Rate())
+		}
+		moved := res.Tiers[0].Read.Bytes + res.Tiers[0].Write.Bytes
+		assert.GreaterOrEqual(t, float64(moved)/time.Duration(res.WindowNS).Seconds(), 0.9*most)
+	}
+}
+
+func TestChurnRemovesAFileForEachThatItWrites(t *testing.T) {
+	const footprint = 64 << 20
+	res, tier := inVirtualTime(t, 10*time.Second, 3*time.Millisecond,
+		&Ceiling{ReadShare: 0.5, Churn: true, Footprint: footprint, InFlight: 4})
+	assert.Equal(t, result.EndedByDeadline, res.EndedBy)
+	write, deleted := res.Tiers[0].Write, res.Tiers[0].Deleted
+	assert.Greater(t, write.Bytes, int64(footprint), "more than there is room for")
+	assert.InDelta(t, write.Operations, deleted.Entries, 4)
+	assert.LessOrEqual(t, tier.most, int64(footprint)+4*res.PlainIO.FileBytes)
+	assert.InEpsilon(t, write.Bytes, res.Tiers[0].Read.Bytes, 0.1)
+}
+
+func TestRemovalIsANumberOfItsOwn(t *testing.T) {
+	res, tier := inVirtualTime(t, time.Hour, 3*time.Millisecond, &Removal{Footprint: 64 << 20})
+	assert.Equal(t, result.EndedByInput, res.EndedBy)
+	r := res.Removal
+	require.NotNil(t, r)
+	assert.EqualValues(t, 64, r.Files)
+	assert.EqualValues(t, 64<<20, r.Bytes)
+	assert.EqualValues(t, 64, res.Tiers[0].Deleted.Entries)
+	assert.EqualValues(t, 64*time.Millisecond, r.UnlinkNS, "a millisecond each, one after the other")
+	assert.Greater(t, r.QuietNS, r.UnlinkNS, "something was flushed")
+	assert.InEpsilon(t, 64/time.Duration(r.QuietNS).Seconds(), *r.FilesPerSecond, 1e-9)
+	assert.EqualValues(t, 64, res.Completions())
+	assert.Zero(t, tier.now-page, "but for what was flushed")
+	units := []string{}
+	for _, m := range res.Metrics() {
+		units = append(units, m.Unit)
+	}
+	assert.True(t, slices.Contains(units, "removals/s") && slices.Contains(units, "freed-B/s"))
+}
+
+// What is read follows from the seed, whatever the streams do.
+func TestTheCeilingReadsWhatItsSeedSays(t *testing.T) {
+	read := func(seed uint64) (keys []string) {
+		v := clock.NewVirtual()
+		tier := &opening{Tier: drive(t)(v), keys: &keys}
+		cfg := overLevels(onTier(tier, 1<<30), 1).lasting(time.Second)
+		cfg.trialConfig.Clock, cfg.Storage.Simulated, cfg.Seed = v, true, seed
+		_, err := runPlain(t.Context(), cfg,
+			&Ceiling{ReadShare: 1, Footprint: 1 << 20, InFlight: 4})
+		require.NoError(t, err)
+		return keys
+	}
+	one := read(1)
+	assert.Greater(t, len(one), 50)
+	assert.Equal(t, one, read(1))
+	assert.NotEqual(t, one, read(2))
+}
+
+// opening notes what is read, in order.
+type opening struct {
+	tiers.Tier
+	keys *[]string
+}
+
+func (o *opening) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader, error) {
+	*o.keys = append(*o.keys, objs[0].Key)
+	return o.Tier.Open(ctx, objs...)
+}

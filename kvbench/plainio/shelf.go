@@ -1,0 +1,137 @@
+package plainio
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"kvbench/kvbench/result"
+	"kvbench/tiers"
+	"kvbench/tiers/cache"
+	"kvbench/workloads/profile"
+)
+
+// shelf is the objects of a routine in one tier: some to read, which stay, and room for those that
+// it writes. Where that is full the window ends: to go on means to remove something, which on many
+// filesystems and drives takes longer than to write it, and is measured apart. A shelf with places
+// is for those who want just that: each new object takes the place of the oldest.
+type shelf struct {
+	level cache.Level
+	size  int64 // of an object
+	// chunk > 0: the first operation of each worker is shorter by another part of an object, in
+	// whole chunks, so that the files of many are begun and flushed at all moments alike. Else
+	// every operation is on a whole object.
+	chunk   int64
+	move    moveFunc
+	objects []tiers.Object // to read
+	hands   []hand         // of the workers
+	room    atomic.Int64   // bytes that may still be written
+	places  chan tiers.Object
+}
+
+// moveFunc moves an object, from an offset on.
+type moveFunc func(ctx context.Context, worker int, op tiers.Op, o tiers.Object, from int64) (
+	tiers.Timing, error)
+
+// hand is what a worker has of its own.
+type hand struct {
+	draws profile.Stream
+	n     int64 // operations begun
+}
+
+// readable writes the objects to read, by several writers at a time.
+func (s *shelf) readable(ctx context.Context, b *Bench, objects, writers int) (err error) {
+	s.objects, err = s.fill(ctx, b, objects, writers)
+	return err
+}
+
+// fill writes objects.
+func (s *shelf) fill(ctx context.Context, b *Bench, objects, writers int) ([]tiers.Object, error) {
+	made := make([]tiers.Object, objects)
+	return made, beside(ctx, b.Env, min(writers, objects), func(ctx context.Context, w int) error {
+		for n := w; n < objects; n += writers {
+			made[n] = b.Object(s.size)
+			if _, err := s.move(ctx, w, tiers.Write, made[n], 0); err != nil {
+				return fmt.Errorf("filling the %s tier: %w", s.level.Kind, err)
+			}
+		}
+		return nil
+	})
+}
+
+// staff gives each worker its draws: what is read follows from the seed, whoever is faster.
+func (s *shelf) staff(b *Bench) {
+	s.hands = make([]hand, b.Workers)
+	for w := range s.hands {
+		s.hands[w].draws = profile.NewStream(b.Seed, w)
+	}
+}
+
+// turnOver makes places, those of some objects among them, oldest first.
+func (s *shelf) turnOver(places int, taken []tiers.Object) {
+	s.places = make(chan tiers.Object, places)
+	for i := range places {
+		if i < len(taken) {
+			s.places <- taken[i]
+		} else {
+			s.places <- tiers.Object{}
+		}
+	}
+}
+
+// step reads a random object, or writes a new one.
+//
+// Objects are read in random order: in that of their writing a drive would read ahead.
+func (s *shelf) step(ctx context.Context, b *Bench, worker int, op tiers.Op) error {
+	h := &s.hands[worker]
+	h.n++
+	part := func(size int64) int64 {
+		if s.chunk == 0 || h.n > 1 {
+			return size
+		}
+		return max(s.chunk, size*int64(worker+1)/int64(len(s.hands))/s.chunk*s.chunk)
+	}
+	size := part(s.size)
+	var o tiers.Object
+	from := int64(0)
+	switch {
+	case op == tiers.Read:
+		o = s.objects[h.draws.Between(profile.DrawObject, h.n, 0, len(s.objects)-1)]
+		size = part(o.Size)
+		from = o.Size - size
+	case s.places != nil:
+		o = b.Object(size)
+		if err := s.remove(ctx, b, worker, <-s.places); err != nil { // as many as workers, or more
+			return err
+		}
+	case s.room.Add(-size) < 0:
+		b.Stop(result.EndedByFootprint)
+		return nil
+	default:
+		o = b.Object(size)
+	}
+	t, err := s.move(ctx, worker, op, o, from)
+	if err != nil {
+		return err
+	}
+	if op == tiers.Write && s.places != nil {
+		s.places <- o
+	}
+	o.Size = size // of it, what was moved
+	b.Done(worker, s.level.Kind, op, o, t, 0, t.IO())
+	return nil
+}
+
+// remove removes an object and counts it, unless the place was empty.
+func (s *shelf) remove(ctx context.Context, b *Bench, worker int, o tiers.Object) error {
+	if o.Size == 0 {
+		return nil
+	}
+	begun := b.Clock.Now()
+	if err := s.level.Tier.Remove(ctx, o); err != nil {
+		return err
+	}
+	now := b.Clock.Now()
+	b.Rec.Delete(now, worker, s.level.Kind, o.Size, now-begun)
+	return nil
+}
