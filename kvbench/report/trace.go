@@ -39,16 +39,19 @@ func transferSize(mount *int64, chunk int64) int64 {
 	return min(*mount, cmp.Or(chunk, *mount))
 }
 
-// storageConcurrency is the mean number of chunks in flight at the storage tier: operations by
-// Little's law, each with its depth. Where times are unknown it is the number of workers, who are
-// never more.
+// storageConcurrency is the mean number of requests in flight at the storage tier, as they were
+// counted. Where none were, because bytes go by way of the page cache, it is the number of
+// operations by Little's law, and else of workers, who are never more: an entry may be a single
+// chunk, whatever the depth would allow.
 func storageConcurrency(r *result.Result) float64 {
 	read, write := r.StorageTraffic()
-	n := float64(r.Workload.Workers)
-	if busy := read.DeviceNS + write.DeviceNS; busy > 0 && r.WindowNS > 0 {
-		n = float64(busy) / float64(r.WindowNS)
+	for _, ns := range []int64{read.InFlightNS + write.InFlightNS,
+		read.DeviceNS + write.DeviceNS} {
+		if ns > 0 && r.WindowNS > 0 {
+			return float64(ns) / float64(r.WindowNS)
+		}
 	}
-	return n * float64(max(1, r.IO.Depth))
+	return float64(r.Workload.Workers)
 }
 
 // hugeBuffers reads what the pool says of itself: mostly huge pages or not. fio takes its buffers

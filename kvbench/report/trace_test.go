@@ -20,9 +20,11 @@ func TestStorageConcurrencyIsWhatWasInFlight(t *testing.T) {
 			Write: result.TierTraffic{DeviceNS: int64(10 * time.Second)},
 		}}}
 	r.IO.Depth = 2
-	assert.InDelta(t, 6, storageConcurrency(r), 1e-9)
-	r.Tiers[0].Read.DeviceNS, r.Tiers[0].Write.DeviceNS = 0, 0
-	assert.InDelta(t, 1000, storageConcurrency(r), 1e-9, "the workers are an upper bound")
+	assert.InDelta(t, 3, storageConcurrency(r), 1e-9, "operations, each with one request at least")
+	r.Tiers[0].Read.InFlightNS, r.Tiers[0].Write.InFlightNS = 35e9, 10e9
+	assert.InDelta(t, 4.5, storageConcurrency(r), 1e-9, "requests")
+	r.Tiers = nil
+	assert.InDelta(t, 500, storageConcurrency(r), 1e-9, "the workers are an upper bound")
 }
 
 // traced is the fixture with a trace.
