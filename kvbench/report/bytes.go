@@ -53,7 +53,7 @@ func moved(r *result.Result) Table {
 	for _, l := range r.Tiers {
 		for i, n := range []result.TierTraffic{l.Read, l.Write} {
 			first, again := any(n.EntryBytes), any(nil) // what is written is new
-			if i == 0 {
+			if i == 0 && r.CompletionUnit != result.UnitOperation {
 				first, again = l.FirstReads.Bytes, l.ReReads.Bytes
 			}
 			if n.Bytes+n.EntryBytes > 0 {
@@ -63,8 +63,9 @@ func moved(r *result.Result) Table {
 		}
 	}
 	t.trim(5)
-	if r.CompletionUnit == result.UnitOperation {
-		t.Topic = "tiers"
+	if r.CompletionUnit == result.UnitOperation { // nobody notes which of them it has read before
+		t.Topic, t.Columns[3].Text = "tiers", "= completed"
+		t.drop(4)
 	}
 	return t
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"kvbench/kvbench/result"
@@ -199,6 +200,12 @@ func blocksOverTime(r *result.Result) (t Table) {
 	x := r.Timeline.BlockRatios(parts)
 	if x == nil || len(x.At) < parts {
 		return t
+	}
+	unknown := slices.DeleteFunc(slices.Clone(x.Hit), func(v float64) bool {
+		return units.Finite(v) != nil
+	})
+	if 2*len(unknown) > parts {
+		return t // few requests came, so that there is nothing to see over time
 	}
 	t.Columns = head("hit ratio")
 	run, ideal := []any{"run"}, []any{"ideal"}

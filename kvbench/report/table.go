@@ -81,10 +81,15 @@ func (t *Table) trim(from int) {
 		if slices.ContainsFunc(t.Rows, some) {
 			continue
 		}
-		t.Columns = slices.Delete(t.Columns, c, c+1)
-		for i := range t.Rows {
-			t.Rows[i] = slices.Delete(t.Rows[i], c, c+1)
-		}
+		t.drop(c)
+	}
+}
+
+// drop takes away a column.
+func (t *Table) drop(c int) {
+	t.Columns = slices.Delete(t.Columns, c, c+1)
+	for i := range t.Rows {
+		t.Rows[i] = slices.Delete(t.Rows[i], c, c+1)
 	}
 }
 
