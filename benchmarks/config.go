@@ -65,7 +65,7 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 		cfg.Autoscale = &requests.Autoscale{Mode: v.AutoscalerMode, Target: v.TargetSaturation,
 			Interval: v.AutoscalerInterval}
 	}
-	if v.DecodeOnly {
+	if v.DecodeOnly && v.Bench.Load == params.LoadUsers { // others read what they recorded
 		cfg.Population.Entries, cfg.Population.Tokens = v.DecodePopulation()
 	}
 	if v.Precondition {
