@@ -165,7 +165,9 @@ const optionPause = 90 * time.Second
 func (s *session) pauseBetweenOptions(v *params.Values, show func(kvbench.Snapshot)) {
 	if o := v.Bench.Option; o != s.lastOpt {
 		if s.lastOpt != 0 && v.Division == params.Closed {
-			show(kvbench.Snapshot{Stage: "resting", Total: optionPause, Free: -1})
+			if show != nil {
+				show(kvbench.Snapshot{Stage: "resting", Total: optionPause, Free: -1})
+			}
 			_ = clock.NewWall().Sleep(s.ctx, optionPause)
 		}
 		s.lastOpt = o

@@ -56,7 +56,7 @@ func draw(tty *os.File, line string) {
 // the function that wipes the line.
 func (s *session) live(name string) (show func(kvbench.Snapshot), wipe func()) {
 	if s.tty == nil {
-		return func(kvbench.Snapshot) {}, func() {}
+		return nil, func() {} // the engine takes no snapshots for nobody
 	}
 	l := &liveLine{name: name}
 	return func(now kvbench.Snapshot) {
