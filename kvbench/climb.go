@@ -25,14 +25,10 @@ const (
 	climbPart                 = 20
 	climbAtLeast, climbAtMost = 100 * time.Millisecond, 300 * time.Millisecond
 	climbSync                 = time.Second
-	climbFile                 = 64 << 20 // bytes at most
+	// What is written to be read, where the run has left less: 256 MiB are beyond what most devices
+	// keep in their own memory.
+	climbObjects, climbObject = 8, 32 << 20
 )
-
-// Holder is a Workload that keeps objects in the storage tier past the cache: those to be read, and
-// how many bytes lie there in all.
-type Holder interface {
-	Held() (objects []tiers.Object, bytes int64)
-}
 
 // climb measures plain I/O in the run's own mix, and notes why it did not. The window is closed and
 // nobody is at work.
@@ -40,6 +36,11 @@ func (t *trial) climb(ctx context.Context) {
 	into := &result.Ladder{Rungs: []result.Rung{}}
 	t.info.Harness.Ladder = into
 	ask, err := t.ladder(ctx)
+	defer func() {
+		if len(t.spare) > 0 {
+			_ = ask.Level.Tier.Remove(context.WithoutCancel(ctx), t.spare...) // else the next start
+		}
+	}()
 	if err != nil {
 		into.Reason = err.Error()
 		return
@@ -86,14 +87,15 @@ func (t *trial) ladder(ctx context.Context) (l Ladder, err error) {
 	// Enough for the last rung to move four times as much as the run, and the others less.
 	perRung := float64(moved) / window.Seconds() * l.Time.Seconds()
 	l.Bytes = max(1<<20, int64(2*4*perRung))
-	// Files like the run's entries, that is with as many flushes, but not so large that no rung
-	// sees the end of one.
-	l.FileSize = climbFile
+	writes := 1 - l.ReadShare
+	// Files like the run's entries, that is with as many flushes, but so small that each stream
+	// comes to the end of two in the first rung: what no flush has confirmed, a cache may hold.
+	l.FileSize = int64(writes * perRung / float64(2*l.InFlight))
 	if n := write.Operations; n > 0 {
 		l.FileSize = min(l.FileSize, write.EntryBytes/n)
 	}
-	writes := 1 - l.ReadShare
-	if err := t.makeRoom(ctx, &l, int64(writes*2*(1+2+4)*perRung)); err != nil || writes == 0 {
+	want := int64(writes * 2 * (1 + 2 + 4) * perRung)
+	if err := t.makeRoom(ctx, &l, want); err != nil || writes == 0 {
 		return l, err
 	}
 	// Each rung gets its part of what room there is.
@@ -102,27 +104,41 @@ func (t *trial) ladder(ctx context.Context) (l Ladder, err error) {
 }
 
 // makeRoom finds what to read and how much may be written. A cache that is full has to give up some
-// of its entries, which nobody needs any more.
+// of its entries, which nobody needs any more. What a workload has written past the cache, which is
+// half of the tier at most, is its own: it is read by nobody else.
 func (t *trial) makeRoom(ctx context.Context, l *Ladder, want int64) error {
-	if h, ok := t.workload.(Holder); ok {
-		objects, bytes := h.Held()
-		l.Objects, l.Room = objects, min(want, l.Level.Capacity-bytes)
-		return nil
-	}
 	objects, free := t.Cache.Objects(tiers.Storage)
-	least := len(objects) / 2 // of few, a device's own memory would serve all reads
-	if l.ReadShare == 0 {
-		least = 0
+	if t.counted == nil {
+		free /= 2
 	}
+	least := 0
+	if l.ReadShare > 0 {
+		least = max(1, len(objects)/2) // of few, a device's own memory would serve all reads
+	}
+	deleted := t.Rec.Deleted(tiers.Storage) > 0
 	for len(objects) > least && free < want {
+		deleted = true
 		if err := t.Cache.Forget(ctx, cache.Tag{}, objects[0].Key); err != nil {
 			return fmt.Errorf("no room could be made: %w", err)
 		}
 		free += objects[0].Size
 		objects = objects[1:]
 	}
-	l.Objects, l.Room = objects, min(want, free)
-	t.awaitDiscards(ctx)
+	l.Objects = objects
+	for l.ReadShare > 0 && len(l.Objects) < climbObjects && free > 2*climbObject {
+		n := len(l.Objects)
+		o := tiers.Object{Key: fmt.Sprint("climb/", n), Gen: uint64(n), Size: climbObject}
+		if _, _, err := t.Transfer.Write(ctx, l.Level.Tier, nil, o); err != nil {
+			return fmt.Errorf("something to read could not be written: %w", err)
+		}
+		t.spare = append(t.spare, o)
+		l.Objects = append(l.Objects, o)
+		free -= o.Size
+	}
+	l.Room = min(want, free)
+	if deleted {
+		t.awaitDiscards(ctx)
+	}
 	return nil
 }
 

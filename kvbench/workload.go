@@ -13,6 +13,7 @@ import (
 	"kvbench/kvbench/group"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
+	"kvbench/tiers"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/cache"
 	"kvbench/tiers/clock"
@@ -102,6 +103,7 @@ type trial struct {
 	tracer        *collector.Collector // nil unless asked for
 	closers       []func(context.Context) error
 
+	spare  []tiers.Object          // written for the ladder alone
 	shown  sync.Mutex              // one snapshot at a time goes to whoever looks
 	stop   context.CancelCauseFunc // cancels the operations; nil before the load
 	ending ending

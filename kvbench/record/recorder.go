@@ -341,6 +341,12 @@ func (r *Recorder) Traffic(l tiers.Kind) (read, write result.TierTraffic) {
 	return read, write
 }
 
+// Deleted returns how many entries a tier has deleted so far in the window.
+func (r *Recorder) Deleted(l tiers.Kind) (entries int64) {
+	r.each(func(s *shard) { entries += s.n.Tiers[l].Deleted.Entries })
+	return entries
+}
+
 // TakeRound returns the p95 latency per 100 MiB of the storage tier's operations since the last
 // call, and whether there were any.
 func (r *Recorder) TakeRound(op tiers.Op) (p95 time.Duration, some bool) {

@@ -22,9 +22,9 @@ const (
 	// shown.
 	noMore = 1.10
 	more   = 1.20
-	// A run that moves at least this share of what plain I/O with as many in flight moves leaves no
-	// room for another culprit: the rest is opening, flushing and metadata, which are the
-	// storage's.
+	// A run with deletions that moves at least this share of what plain I/O without them moves was
+	// not slowed down by them: the rest is opening, flushing and metadata. A rung is a burst, so
+	// that less does not mean the contrary by itself.
 	nearPlain = 0.75
 	// Of the window. The kernel counts busy in ticks of a millisecond and more. Less does not mean
 	// that the storage had room: a cgroup's io.max, and a filesystem's locks, hold requests back
@@ -97,9 +97,12 @@ func (e *evidence) rungs() []result.Rung {
 // rungs lower by what a rung is uncertain anyway, or more.
 func disturbed(l *result.Ladder) bool { return units.OrZero(l.DiscardShare) > noMore-1 }
 
-// gain is how many times as much the best rung with more in flight moved as the first one, which
-// has as many as the run.
-func gain(rungs []result.Rung) float64 { return ratio(best(rungs[1:]), rungs[0].Rate()) }
+// gain is how many times as much the best rung with more in flight moved as one with as many as the
+// run. The first rung has a whole number of them; with fewer a device moves at best in proportion.
+func (e *evidence) gain(rungs []result.Rung) float64 {
+	first := rungs[0].Rate() * min(1, ratio(e.inFlight, float64(rungs[0].InFlight)))
+	return ratio(best(rungs[1:]), first)
+}
 
 func best(rungs []result.Rung) (rate float64) {
 	for _, r := range rungs {
@@ -124,7 +127,7 @@ func (e *evidence) couldMore() (yes, no bool) {
 	if rungs == nil {
 		return false, false
 	}
-	g := gain(rungs)
+	g := e.gain(rungs)
 	return g >= more, g <= noMore
 }
 

@@ -29,8 +29,8 @@ func (e *evidence) tried() string {
 	for _, r := range rungs[1:] {
 		counts, rates = append(counts, fmt.Sprint(r.InFlight)), append(rates, rate(r.Rate()))
 	}
-	return fmt.Sprintf("plain I/O right after it moved %s with %d in flight and %s with %s",
-		rate(rungs[0].Rate()), rungs[0].InFlight, strings.Join(rates, ", "),
+	return fmt.Sprintf("plain I/O right after it moved for a moment %s with %d in flight and %s "+
+		"with %s", rate(rungs[0].Rate()), rungs[0].InFlight, strings.Join(rates, ", "),
 		strings.Join(counts, ", "))
 }
 
@@ -45,8 +45,8 @@ func (e *evidence) gaveAll() string {
 			busy += ": what held requests back is above it, as a cgroup's io.max or the filesystem"
 		}
 	}
-	return fmt.Sprintf("%s and more would not have moved more: %s, %s%s", e.flying(), e.moved(),
-		e.tried(), busy)
+	return fmt.Sprintf("%s and more would not have moved more: %s, %s%s; the harness took %s of "+
+		"the workers' busy time", e.flying(), e.moved(), e.tried(), busy, share(e.harness))
 }
 
 func (e *evidence) askedLittle() string {
@@ -101,8 +101,8 @@ func (e *evidence) deleted() string {
 	text := strings.Join(what, " and ") + fmt.Sprintf(" (limit %s)", share(waitLimit))
 	if e.slowed() {
 		r := e.rungs()[0]
-		text += fmt.Sprintf("; without deletions plain I/O moved %s with %d in flight, %s",
-			rate(r.Rate()), r.InFlight, e.moved())
+		text += fmt.Sprintf("; without deletions plain I/O moved %s with %d in flight for a "+
+			"moment, %s", rate(r.Rate()), r.InFlight, e.moved())
 	}
 	return text
 }
@@ -161,11 +161,8 @@ func (e *evidence) unknown() string {
 func (e *evidence) contradicts() string {
 	but := fmt.Sprintf("other tiers took %s of the busy time",
 		share(e.of(e.Harness.Busy.OtherTiersNS)))
-	switch {
-	case e.fromCache():
+	if e.fromCache() {
 		but = "a cache answered reads, not the device"
-	case e.slowed():
-		but = e.moved() + " and " + e.tried()
 	}
 	return "more in flight would not have moved more, but " + but
 }

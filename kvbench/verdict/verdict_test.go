@@ -91,8 +91,8 @@ func TestVerdict(t *testing.T) {
 		bound   string
 		says    string
 	}{
-		{"the base", nil, result.StorageLimited, "", "plain I/O right after it moved 1.02 GiB/s " +
-			"with 4 in flight and 1.05 GiB/s, 1.03 GiB/s with 8, 16"},
+		{"the base", nil, result.StorageLimited, "", "plain I/O right after it moved for a moment " +
+			"1.02 GiB/s with 4 in flight and 1.05 GiB/s, 1.03 GiB/s with 8, 16"},
 		{"no window", []change{func(r *result.Result) { r.WindowNS = 0 }}, result.NoVerdict, "",
 			""},
 
@@ -159,8 +159,12 @@ func TestVerdict(t *testing.T) {
 		}}, result.Undecided, "", "a cache answered"},
 		{"something above the device", []change{quiet}, result.StorageLimited, "", "io.max"},
 		{"nobody counts what the device does", []change{uncounted}, result.StorageLimited, "", ""},
-		{"plain I/O is faster for no known reason", []change{ladder(.1, 2, 2)}, result.Undecided,
-			"", "the run moved 1 GiB/s"},
+		{"a burst is faster than what lasts", []change{ladder(.1, 2, 2)}, result.StorageLimited,
+			"", "for a moment 2 GiB/s with 4 in flight"},
+		{"less than one in flight", []change{ladder(.1, 1, 1.05), func(r *result.Result) {
+			r.Tiers[0].Read.MeanInFlight, r.Workload.Workers = new(0.75), 1
+			r.Harness.Ladder.Rungs[0].InFlight = 1
+		}}, result.ConcurrencyLimited, Workers, "0.75 requests"},
 		{"memory above the storage", []change{otherTiers, ladder(.1, 1.2, 1.2)}, result.Undecided,
 			"", "other tiers took 64.1 %"},
 		{"nothing is known", []change{func(r *result.Result) {
