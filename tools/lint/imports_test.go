@@ -25,6 +25,7 @@ var mayImport = map[string]string{
 
 	"workloads":         "workloads/model",
 	"workloads/model":   "",
+	"workloads/compute": "",
 	"workloads/profile": "workloads",
 	"workloads/users":   "workloads workloads/model workloads/profile",
 	"workloads/formats": "workloads",
@@ -51,11 +52,11 @@ var mayImport = map[string]string{
 	"kvbench/report":  "kvbench/units kvbench/result tracing tracing/fio",
 	"kvbench/verdict": "kvbench/units kvbench/result",
 	"kvbench/record": "kvbench/units kvbench/result kvbench/verdict tiers workloads " +
-		"workloads/model",
+		"workloads/model workloads/compute",
 	"kvbench/group":       "kvbench/result",
 	"kvbench/environment": "kvbench/result tracing/host",
 	"kvbench/params": "kvbench/units kvbench/result tiers workloads workloads/model " +
-		"workloads/profile tracing/host",
+		"workloads/compute workloads/profile tracing/host",
 	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/group " +
 		"kvbench/environment tiers/... tracing/... workloads workloads/iotrace",
 	"kvbench/requests": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +

@@ -1,0 +1,126 @@
+package compute
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestWhatComputingCosts(t *testing.T) {
+	c := Cost{PerToken: 1e-3, PerSquare: 1e-6}
+	assert.Equal(t, 3*time.Second, c.Span(0, 1000)-c.Span(0, 0)+time.Second)
+	assert.Equal(t, 2*time.Second, c.Span(0, 1000))
+	assert.Equal(t, 4*time.Second, c.Span(1000, 2000), "1 s, and 2000² - 1000² µs")
+	assert.Equal(t, c.Span(0, 2000), c.Span(0, 700)+c.Span(700, 2000), "pieces add up")
+	assert.Zero(t, c.Span(5, 5))
+	assert.Zero(t, Cost{}.Span(0, 1e9))
+	assert.Positive(t, Cost{PerToken: 1e6, PerSquare: 1e6}.Span(0, 1<<30), "no overflow")
+}
+
+func TestCostTexts(t *testing.T) {
+	for text, want := range map[string]Cost{"": {}, "0": {}, "22200": {PerToken: 1. / 22200},
+		"1e4": {PerToken: 1e-4}, "0.5": {PerToken: 2},
+		"a=4.5e-05,b=1e-10": {PerToken: 4.5e-5, PerSquare: 1e-10},
+		"b=1e-9":            {PerSquare: 1e-9}, "a=0.001": {PerToken: 1e-3}} {
+		c, err := ParseCost(text)
+		require.NoError(t, err, text)
+		assert.Equal(t, want, c, text)
+		again, err := ParseCost(c.String())
+		require.NoError(t, err, c.String())
+		assert.Equal(t, c, again, c.String())
+	}
+	assert.Equal(t, "22200", Cost{PerToken: 1. / 22200}.String())
+	assert.Equal(t, "a=4.5e-05,b=1e-10", Cost{4.5e-5, 1e-10}.String())
+	for _, text := range []string{"-1", "NaN", "Inf", "fast", "a=", "a=-1", "a=1,a=1", "c=1", "a=0",
+		"a=1 b=1", "a=NaN", "b=Inf", "22200tok/s"} {
+		c, err := ParseCost(text)
+		assert.ErrorContains(t, err, "a rate in tokens/s", text)
+		assert.Zero(t, c, text)
+	}
+}
+
+func TestPublishedRates(t *testing.T) {
+	for _, r := range Published() {
+		got, err := On(r.Model, r.GPU)
+		require.NoError(t, err)
+		assert.Equal(t, r, got, "each model and GPU once")
+		assert.NotEmpty(t, r.Source)
+		assert.NotEmpty(t, r.What)
+		perSecond := 8192 / r.Cost.Seconds(8192)
+		assert.Greater(t, perSecond, 1e3, r.Model)
+		assert.Less(t, perSecond, 1e5, r.Model)
+	}
+	h20, err := On("qwen3-coder-30b-a3b", "H20")
+	require.NoError(t, err)
+	assert.InDelta(t, 0.078, h20.Cost.Seconds(1024), 1e-9)
+	assert.InDelta(t, 15.2, h20.Cost.Seconds(65536), 1e-9)
+	assert.Positive(t, h20.Cost.PerToken)
+	_, err = On("llama3.1-70b-instruct", "h100")
+	assert.ErrorContains(t, err, "one of 2xh100, 4xh100, 32xgh200, for which there is")
+	_, err = On("tiny-1b", "h100")
+	assert.ErrorContains(t, err, "absent with tiny-1b, of which no rate is published here; there "+
+		"are rates of llama3.1-8b, llama3.1-70b-instruct, deepseek-v3")
+}
+
+// The break-even lengths of lines and parabolas, computed by hand.
+func TestBreakEven(t *testing.T) {
+	affine := func(latency, perToken float64, at ...float64) (l Loading) {
+		for _, n := range at {
+			l = append(l, Point{n, latency + perToken*n})
+		}
+		return l
+	}
+	for _, c := range []struct {
+		name string
+		load Loading
+		cost Cost
+		want BreakEven
+	}{
+		{"a latency against a rate: 10 ms ÷ (1 ms - 0.5 ms)", affine(0.01, 0.5e-3, 5, 1000),
+			Cost{PerToken: 1e-3}, BreakEven{Tokens: 21}},
+		{"where both are equal loading is not faster", affine(0.01, 0.5e-3, 5, 1000),
+			Cost{PerToken: 1e-3}, BreakEven{Tokens: 21}},
+		{"attention: 1 ms = 10 µs·n", affine(0, 1e-3, 10, 1000), Cost{PerSquare: 1e-5},
+			BreakEven{Tokens: 101}},
+		{"both: 0.9 ms = 10 µs·n", affine(0, 1e-3, 10, 1000),
+			Cost{PerToken: 1e-4, PerSquare: 1e-5}, BreakEven{Tokens: 91}},
+		{"loading is always faster", affine(0, 1e-4, 10, 1000), Cost{PerToken: 1e-3},
+			BreakEven{Tokens: 1}},
+		{"never", affine(0.01, 1e-3, 10, 1000), Cost{PerToken: 1e-3}, BreakEven{}},
+		{"what is loaded for nothing at first", Loading{{10, 1e-9}, {1000, 1}},
+			Cost{PerToken: 5e-4}, BreakEven{Tokens: 1, Until: 20}},
+		{"beyond what was measured", affine(0, 1e-3, 10, 50), Cost{PerSquare: 1e-5},
+			BreakEven{Tokens: 101, Extrapolated: true}},
+		{"below what was measured", affine(0.01, 0.5e-3, 100, 1000), Cost{PerToken: 1e-3},
+			BreakEven{Tokens: 21, Extrapolated: true}},
+		{"one length", Loading{{100, 0.05}}, Cost{PerToken: 1e-3}, BreakEven{Tokens: 1}},
+		{"no time at all", Loading{{100, 0}}, Cost{PerToken: 1e-3}, BreakEven{Tokens: 1}},
+		{"nothing measured", nil, Cost{PerToken: 1e-3}, BreakEven{}},
+	} {
+		assert.Equal(t, c.want, c.load.BreakEven(c.cost, 10_000), c.name)
+	}
+	assert.Zero(t, affine(0, 1e-3, 10, 50).BreakEven(Cost{PerSquare: 1e-5}, 100).Tokens,
+		"not up to the longest")
+}
+
+// The answer is that of trying every length.
+func TestBreakEvenIsThatOfEveryLength(t *testing.T) {
+	l := Loading{{50, 0.08}, {130, 0.10}, {300, 0.40}, {700, 0.50}}
+	for _, c := range []Cost{{1e-3, 0}, {7e-4, 1e-7}, {1e-4, 1.5e-6}, {0, 2e-6}, {1.4e-3, 0}} {
+		var want BreakEven
+		for n := int64(1); n <= 2000; n++ {
+			wins := l.Seconds(float64(n)) < c.Seconds(float64(n))
+			if want.Tokens == 0 && wins {
+				want.Tokens = n
+			} else if want.Tokens > 0 && !wins {
+				want.Until = n
+				break
+			}
+		}
+		got := l.BreakEven(c, 2000)
+		got.Extrapolated = false
+		assert.Equal(t, want, got, c)
+	}
+}

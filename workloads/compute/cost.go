@@ -1,0 +1,104 @@
+package compute
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Cost is the time that a server needs to compute the keys and values of a prompt of n tokens, its
+// prefill: PerToken·n + PerSquare·n² seconds. The first part are the layers' products with their
+// weights, the second is attention, in which every token looks at all before it; at a few thousand
+// tokens it is small, at a hundred thousand it is most of the time. Both are of the whole server:
+// all its GPUs, at the load at which they were measured. The zero Cost is free.
+type Cost struct {
+	PerToken  float64 // seconds per token
+	PerSquare float64 // seconds per token²
+}
+
+// Free says that nothing takes time.
+func (c Cost) Free() bool { return c == Cost{} }
+
+// Seconds is the time of the first n tokens.
+func (c Cost) Seconds(n float64) float64 { return c.PerToken*n + c.PerSquare*n*n }
+
+// Span is the time of computing the tokens from, from+1, … to-1 of a prompt behind those before
+// them, which are there already: the difference of two prompts. It is at most ten years, so that
+// sums stay far from overflow, and never negative.
+func (c Cost) Span(from, to int64) time.Duration {
+	// The difference of squares as a product: that of two large ones would lose its digits.
+	f, t := float64(from), float64(to)
+	seconds := (t - f) * (c.PerToken + c.PerSquare*(t+f))
+	const decade = 10 * 365 * 24 * time.Hour
+	if !(seconds < decade.Seconds()) {
+		return decade
+	}
+	return time.Duration(math.Round(max(seconds, 0) * 1e9))
+}
+
+// Limits of what a person may give; outside of them no server is.
+const (
+	maxRate   = 1e12 // tokens/s
+	maxSecond = 1e6
+)
+
+// ParseCost reads a rate in tokens/s, "22200", or both parts in seconds, "a=4.5e-05,b=1e-10", of
+// which one may be missing. Empty and 0 are the free Cost. The error completes "must be …".
+func ParseCost(text string) (c Cost, err error) {
+	rule := errors.New("a rate in tokens/s such as 22200, or a=4.5e-05,b=1e-10, the seconds per " +
+		"token and per token² of a·n + b·n²")
+	if text == "" {
+		return c, nil
+	}
+	if rate, err := strconv.ParseFloat(text, 64); err == nil {
+		if !(rate >= 0 && rate <= maxRate) {
+			return c, rule
+		}
+		if rate > 0 {
+			c.PerToken = 1 / rate
+		}
+		return c, nil
+	}
+	seen := map[string]bool{}
+	for pair := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(pair, "=")
+		x, err := strconv.ParseFloat(value, 64)
+		to := map[string]*float64{"a": &c.PerToken, "b": &c.PerSquare}[name]
+		if err != nil || to == nil || seen[name] || !(x >= 0 && x <= maxSecond) {
+			return Cost{}, rule
+		}
+		seen[name], *to = true, x
+	}
+	if c.Free() {
+		return c, rule // who writes it out means something
+	}
+	return c, nil
+}
+
+// String is the text that ParseCost reads back to the same cost: a rate where there is one.
+func (c Cost) String() string {
+	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	if c.PerSquare == 0 {
+		if c.PerToken == 0 {
+			return "0"
+		}
+		rate := 1 / c.PerToken
+		// A rate of few digits is what was given; of others the seconds are exact.
+		for _, r := range []float64{math.Round(rate), rate} {
+			if 1/r == c.PerToken {
+				return strconv.FormatFloat(r, 'f', -1, 64)
+			}
+		}
+	}
+	return fmt.Sprintf("a=%s,b=%s", number(c.PerToken), number(c.PerSquare))
+}
+
+// through is the cost of two measurements: n tokens in seconds each.
+func through(n1, seconds1, n2, seconds2 float64) Cost {
+	// Both equations divided by n are a line: seconds/n = a + b·n.
+	b := (seconds2/n2 - seconds1/n1) / (n2 - n1)
+	return Cost{PerToken: seconds1/n1 - b*n1, PerSquare: b}
+}

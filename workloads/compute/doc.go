@@ -1,0 +1,10 @@
+// Package compute says how long a server takes to compute what it does not find in the cache, and
+// from which length on loading is faster than that.
+//
+//	cost.go        Cost: seconds per token and per token squared; how flags write it
+//	published.go   Published: what others measured, by model and GPU, with sources
+//	breakeven.go   Loading, BreakEven: the length at which loading beats computing
+//
+// Begin with Cost. Everything is plain data and safe for concurrent use. It stands below package
+// workloads and imports nothing of the module.
+package compute

@@ -1,0 +1,74 @@
+package compute
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Rate is what somebody measured and published: a model on so many GPUs of a kind.
+type Rate struct {
+	Model string // its key
+	GPU   string // 2xh100: two of them together; one has no number
+	Cost  Cost
+	// What was measured, and where it stands.
+	What, Source string
+}
+
+// Published are measured prefill rates, of the models that are built in and of others that people
+// define under these keys (-config, model_configs).
+//
+// Nearly all of them are one number at one length. They are taken as a rate, without a part that
+// grows with the square: a shorter prompt is faster than that and a longer one slower, on the one
+// H20 that was measured at two lengths by a factor of three. Batched rates are those of a server
+// that has always enough to do; one request alone is slower. -prefill-rate takes one's own.
+func Published() []Rate {
+	rate := func(perSecond float64) Cost { return Cost{PerToken: 1 / perSecond} }
+	return []Rate{
+		{"llama3.1-8b", "h100", rate(22_200), "20,000 tokens in 0.9 s, one request",
+			"github.com/ai-dynamo/dynamo issue 6101"},
+		{"llama3.1-70b-instruct", "2xh100", rate(12_300),
+			"5,000 tokens in 406.8 ms, one request, Llama 3.3 70B fp8, which has the same layers",
+			"NVIDIA NIM 1.8.0 benchmarks, by way of llm-guesstimator"},
+		{"llama3.1-70b-instruct", "4xh100", rate(6_500),
+			"128K tokens in 20 s, one request, Llama 3 70B", "IBM Research blog"},
+		{"llama3.1-70b-instruct", "32xgh200", rate(69_400),
+			"32,768 tokens in 472 ms, one request", "NVIDIA technical blog"},
+		{"deepseek-v3", "8xh100", rate(52_300),
+			"prompts of 2,000 tokens, batched, expert parallel", "LMSYS blog, May 2025"},
+		{"deepseek-v3", "8xh800", rate(32_200),
+			"production, batched, tokens found in the cache not counted",
+			"DeepSeek open-infra-index, day 6"},
+		{"deepseek-v3", "gb200", rate(26_156),
+			"prompts of 2,000 tokens, batched, per GPU of an NVL72, DeepSeek-R1",
+			"LMSYS blog, September 2025"},
+		{"deepseek-v3", "2xgb300", rate(2 * 22_476),
+			"prompts of 2,000 tokens, batched, DeepSeek-R1 in nvfp4", "vLLM blog, 2026-02-13"},
+		{"qwen3-8b", "rtx4090", rate(7_443), "20,000 tokens, one request, 1 output token",
+			"GPUStack documentation"},
+		{"qwen3-coder-30b-a3b", "h20", through(1_024, 0.078, 65_536, 15.2),
+			"1k tokens in 78 ms, 64k in 15.2 s, one request", "agentic-kvc"},
+	}
+}
+
+// On finds the published rate of a model on a GPU, h100 or 2xh100, in any case of letters. The
+// error completes "must be …" with what there is.
+func On(model, gpu string) (Rate, error) {
+	var ofModel, others []string
+	for _, r := range Published() {
+		switch {
+		case r.Model == model && r.GPU == strings.ToLower(gpu):
+			return r, nil
+		case r.Model == model:
+			ofModel = append(ofModel, r.GPU)
+		case !slices.Contains(others, r.Model):
+			others = append(others, r.Model)
+		}
+	}
+	if len(ofModel) > 0 {
+		return Rate{}, fmt.Errorf("one of %s, for which there is a published rate of %s; "+
+			"-prefill-rate takes a rate of your own", strings.Join(ofModel, ", "), model)
+	}
+	return Rate{}, fmt.Errorf("absent with %s, of which no rate is published here; there are "+
+		"rates of %s; -prefill-rate takes a rate of your own", model, strings.Join(others, ", "))
+}
