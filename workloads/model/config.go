@@ -98,6 +98,7 @@ func parseModelConfig(text []byte) (Model, error) {
 		return Model{}, errors.Join(missing...)
 	}
 	m := c.Model
+	m.Window = cmp.Or(m.Window, outer.Window)
 	m.DType = dtypeOf(c.NewDType, c.TorchDType, outer.NewDType, outer.TorchDType)
 	// What tells most about the model.
 	m.Name = cmp.Or(outer.NameOrPath, append(outer.Architectures, "")[0], outer.ModelType)

@@ -36,6 +36,8 @@ type Model struct {
 	// KVLoraRank and QKRopeHeadDim matter for MLA only.
 	KVLoraRank    int `json:"kv_lora_rank"`
 	QKRopeHeadDim int `json:"qk_rope_head_dim"`
+	// Window is the longest prompt in tokens, answer included; 0 = unknown.
+	Window int `json:"max_position_embeddings"`
 	// DType is the type of a cached number: "float16" when empty.
 	DType string `json:"-"`
 }
@@ -133,6 +135,8 @@ func (m Model) Validate() error {
 		must(false, "attention type %q is unknown, must be mha, gqa or mla", m.Attention)
 	}
 	ok := len(problems) == 0 // the dimensions can be multiplied
+	must(m.Window >= 0 && m.Window <= 1<<30, "the context window is %d tokens, must be 0 "+
+		"(unknown) to %d", m.Window, 1<<30)
 	must(m.Attention != MHA || m.Heads <= 0 || m.KVHeads <= 0 || m.Heads == m.KVHeads,
 		"attention type mha needs kv_heads (%d) equal to heads (%d); with fewer it is gqa",
 		m.KVHeads, m.Heads)
@@ -145,21 +149,23 @@ func (m Model) Validate() error {
 }
 
 // BuiltIn returns the built-in models in the order of the documentation, with the dimensions of
-// their published config.json. Layers that keep a window only are counted as if they kept
-// everything: gpt-oss, whose every other layer has 128 tokens, is the upper bound here. The slice
-// is the caller's.
+// their published config.json; tiny-1b is nobody's and has no window. Layers that keep a part of
+// their tokens only are counted as if they kept everything: gpt-oss, whose every other layer has
+// 128 tokens, is the upper bound here. The slice is the caller's.
 func BuiltIn() []Model {
 	return []Model{
-		// layers, hidden, heads, KV heads, head dimension, attention, MLA's latent and rotary part
-		{"tiny-1b", "Tiny 1B", 12, 1024, 8, 4, 128, GQA, 0, 0, ""},
-		{"mistral-7b", "Mistral 7B", 32, 4096, 32, 8, 128, GQA, 0, 0, ""},
-		{"llama2-7b", "Llama 2 7B", 32, 4096, 32, 32, 128, MHA, 0, 0, ""},
-		{"llama3.1-8b", "Llama 3.1 8B", 32, 4096, 32, 8, 128, GQA, 0, 0, ""},
-		{"llama3.1-70b-instruct", "Llama 3.1 70B Instruct", 80, 8192, 64, 8, 128, GQA, 0, 0, ""},
-		{"deepseek-v3", "DeepSeek V3", 61, 7168, 128, 0, 0, MLA, 512, 64, ""},
-		{"qwen3-32b", "Qwen3 32B", 64, 5120, 64, 8, 128, GQA, 0, 0, ""},
-		{"gpt-oss-120b", "GPT-OSS 120B", 36, 2880, 64, 8, 64, GQA, 0, 0, ""},
-		{"gpt-oss-20b", "GPT-OSS 20B", 24, 2880, 64, 8, 64, GQA, 0, 0, ""},
+		// layers, hidden, heads, KV heads, head dimension, attention, MLA's latent and rotary part,
+		// window
+		{"tiny-1b", "Tiny 1B", 12, 1024, 8, 4, 128, GQA, 0, 0, 0, ""},
+		{"mistral-7b", "Mistral 7B", 32, 4096, 32, 8, 128, GQA, 0, 0, 32768, ""},
+		{"llama2-7b", "Llama 2 7B", 32, 4096, 32, 32, 128, MHA, 0, 0, 4096, ""},
+		{"llama3.1-8b", "Llama 3.1 8B", 32, 4096, 32, 8, 128, GQA, 0, 0, 131072, ""},
+		{"llama3.1-70b-instruct", "Llama 3.1 70B Instruct", 80, 8192, 64, 8, 128, GQA, 0, 0,
+			131072, ""},
+		{"deepseek-v3", "DeepSeek V3", 61, 7168, 128, 0, 0, MLA, 512, 64, 163840, ""},
+		{"qwen3-32b", "Qwen3 32B", 64, 5120, 64, 8, 128, GQA, 0, 0, 40960, ""},
+		{"gpt-oss-120b", "GPT-OSS 120B", 36, 2880, 64, 8, 64, GQA, 0, 0, 131072, ""},
+		{"gpt-oss-20b", "GPT-OSS 20B", 24, 2880, 64, 8, 64, GQA, 0, 0, 131072, ""},
 	}
 }
 

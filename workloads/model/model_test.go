@@ -25,6 +25,7 @@ func TestBytesPerToken(t *testing.T) {
 	for _, m := range BuiltIn() {
 		assert.NoError(t, m.Validate())
 		assert.Equal(t, want[m.Key], m.BytesPerToken(), m.Key)
+		assert.Equal(t, m.Key == "tiny-1b", m.Window == 0, "published but for the one that nobody has")
 	}
 }
 
@@ -128,7 +129,7 @@ func TestHuggingFaceConfig(t *testing.T) {
 		attention Attention
 	}{
 		"groups of heads": {
-			`{"model_type":"llama","num_hidden_layers":32,"hidden_size":4096,` +
+			`{"model_type":"llama","max_position_embeddings":131072,"num_hidden_layers":32,"hidden_size":4096,` +
 				`"num_attention_heads":32,"num_key_value_heads":8,"torch_dtype":"bfloat16"}`,
 			131072,
 			GQA,
@@ -152,7 +153,7 @@ func TestHuggingFaceConfig(t *testing.T) {
 			MLA,
 		},
 		"multimodal, dtype outside": {
-			`{"dtype":"float32","text_config":{"num_hidden_layers":2,"hidden_size":64,` +
+			`{"dtype":"float32","text_config":{"max_position_embeddings":32768,"num_hidden_layers":2,"hidden_size":64,` +
 				`"num_attention_heads":4,"num_key_value_heads":2},` +
 				`"vision_config":{"hidden_size":9}}`,
 			512,
@@ -171,6 +172,7 @@ func TestHuggingFaceConfig(t *testing.T) {
 			GQA,
 		},
 	}
+	windows := map[string]int{"groups of heads": 131072, "multimodal, dtype outside": 32768}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -180,6 +182,7 @@ func TestHuggingFaceConfig(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, test.bytes, m.BytesPerToken())
 			assert.Equal(t, test.attention, m.Attention)
+			assert.Equal(t, windows[name], m.Window)
 			assert.Equal(t, path, m.Key)
 			assert.NotEmpty(t, m.Name)
 			byDir, err := Find(dir, nil)

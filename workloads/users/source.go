@@ -94,7 +94,7 @@ func (s *Users) request(c *cursor) *workloads.Request {
 		User: c.user.ID, Seq: c.seq, Class: c.user.Class, Arrival: c.arrival,
 		Conversation: c.conversation, Turn: c.turn,
 		History:        c.history[:len(c.history):len(c.history)],
-		ContextTokens:  c.context(c.seq),
+		ContextTokens:  s.context(c, c.seq),
 		GenerateTokens: c.stream.Between(profile.DrawGenerate, c.seq, least, c.user.Generate),
 		Origin:         c,
 	}
@@ -113,9 +113,20 @@ func (s *Users) request(c *cursor) *workloads.Request {
 	return r
 }
 
-// context draws the context tokens of a user's n-th request.
-func (c *cursor) context(n int64) int {
-	return c.stream.Between(profile.DrawContext, n, max(1, c.user.Context/4), c.user.Context)
+// context draws the context tokens of a user's n-th request, of which no more are than fit into the
+// window.
+func (s *Users) context(c *cursor, n int64) int {
+	drawn := c.stream.Between(profile.DrawContext, n, max(1, c.user.Context/4), c.user.Context)
+	if s.cfg.Window > 0 {
+		drawn = min(drawn, s.cfg.Window)
+	}
+	return drawn
+}
+
+// full says whether a user's next turn would not fit behind the one just made.
+func (s *Users) full(c *cursor, r *workloads.Request) bool {
+	return s.cfg.Window > 0 && !s.cfg.DecodeOnly &&
+		c.told+r.Own.Tokens+s.context(c, c.seq) > s.cfg.Window
 }
 
 // step moves a cursor behind the request just made and puts its user where the next one belongs.
@@ -123,12 +134,13 @@ func (s *Users) step(c *cursor, r *workloads.Request) {
 	c.seq++
 	p := &s.cfg.Profile
 	ends := c.stream.Unit(profile.DrawNewConversation, c.seq) < p.NewConversation
-	if ends || !s.cfg.MultiTurn || c.turn >= p.MaxTurns {
-		c.conversation, c.turn, c.history = c.conversation+1, 1, nil
+	if ends || !s.cfg.MultiTurn || c.turn >= p.MaxTurns || s.full(c, r) {
+		c.conversation, c.turn, c.history, c.told = c.conversation+1, 1, nil, 0
 	} else {
 		c.turn++
 		if !s.cfg.DecodeOnly {
 			c.history = append(c.history, r.Own)
+			c.told += r.Own.Tokens
 		}
 	}
 	if s.cfg.ClosedLoop {
@@ -192,7 +204,7 @@ func (s *Users) ownOf(c *cursor, n int64) int64 {
 		return 0
 	}
 	_, prefix := s.shape.Prompt(c.stream, n)
-	return int64(profile.OwnTokens(c.context(n), prefix))
+	return int64(profile.OwnTokens(s.context(c, n), prefix))
 }
 
 // advance counts the arrivals up to and including until.

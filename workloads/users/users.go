@@ -22,6 +22,11 @@ type Config struct {
 	ClosedLoop bool
 	// Overtaking lets a turn start before the entry of its predecessor is written.
 	Overtaking bool
+	// Window is the model's context window in tokens, 0 = none. A prompt, which is history and the
+	// turn's context, never passes it: engines refuse one that does, so that whoever talks to them
+	// begins anew. A conversation whose next turn would not fit ends, and a context that is longer
+	// by itself is cut to the window. What is generated does not count, because no entry holds it.
+	Window int
 	// MultiTurn off makes every request a conversation of its own.
 	MultiTurn bool
 	// PrefixCaching off: no request starts with a common prompt.
@@ -72,6 +77,7 @@ type cursor struct {
 	// history holds the entries of the turns before it. Its elements are shared with requests, and
 	// it is only appended to.
 	history []workloads.Entry
+	told    int // tokens of history
 	state   cursorState
 	silent  bool // does not ask until SetUsers wants it again
 

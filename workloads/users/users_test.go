@@ -93,6 +93,48 @@ func TestLongestConversation(t *testing.T) {
 	}
 }
 
+// No prompt passes the model's window: a conversation whose next turn would ends, not one turn
+// earlier, and a context longer than the window is cut. A window that nobody reaches changes
+// nothing.
+func TestContextWindow(t *testing.T) {
+	p := profile.Default()
+	p.NewConversation = 0
+	load := func(window, n int) (all []*workloads.Request) {
+		s := New(Config{Profile: p, Users: Population(p, 3, 12, false), Seed: 3, MultiTurn: true,
+			PrefixCaching: true, Overtaking: true, Window: window})
+		for range n {
+			r, st, _ := s.Take(time.Hour)
+			require.Equal(t, workloads.Ready, st)
+			all = append(all, r)
+		}
+		return all
+	}
+	prompt := func(r *workloads.Request) (tokens int) {
+		for _, e := range r.History {
+			tokens += e.Tokens
+		}
+		return tokens + r.ContextTokens
+	}
+	assert.Equal(t, load(0, 600), load(1<<30, 600))
+	for _, window := range []int{4096, 32768, 131072} {
+		last, ended, cut := map[int]*workloads.Request{}, 0, 0
+		for i, r := range load(window, 5000) {
+			assert.LessOrEqual(t, prompt(r), window, "%d", i)
+			if r.ContextTokens == window {
+				cut++
+			}
+			assert.LessOrEqual(t, r.Own.Tokens, r.ContextTokens)
+			if before := last[r.User]; before != nil && r.Turn == 1 && before.Turn < p.MaxTurns {
+				ended++
+				assert.Greater(t, prompt(before)-before.SystemPromptTokens+r.ContextTokens, window)
+			}
+			last[r.User] = r
+		}
+		assert.Positive(t, ended)
+		assert.Equal(t, window == 4096, cut > 0, "only templates of up to 25,000 tokens are cut")
+	}
+}
+
 func TestModes(t *testing.T) {
 	p := profile.Default()
 	base := Config{
