@@ -51,6 +51,8 @@ func requestLoad(v *params.Values, storage kvbench.StorageConfig) (*requests.Loa
 		Workers: v.WorkerCount(), TokenTime: v.GenerationTime, Overtaking: v.Overtaking(),
 		ValidationTrace: v.ValidationTrace, Corpus: corpus(v),
 	}
+	cfg.Cost, _ = v.Cost()
+	cfg.ContextWindow = v.ContextWindow()
 	if v.Bench.Load == params.LoadTrace {
 		cfg.EndedBy = result.EndedByInput
 	}
@@ -140,12 +142,20 @@ func runInfo(v *params.Values, trial int) record.Info {
 				BytesPerToken: v.Model.BytesPerToken(), TensorParallel: v.TensorParallel},
 			Workload: result.Workload{
 				Arrival: v.Arrival, Turns: v.Turns, GenerationMode: v.GenerationMode,
-				DecodeReads: v.DecodeReads, PrefillRate: v.PrefillRate,
+				DecodeReads: v.DecodeReads,
 			},
 			IO:         result.IO{Mode: v.IO},
 			Parameters: v.Parameters(), DiffersFromClosed: v.Differences(), Warnings: warnings(v),
 		},
 		Sizer: v.Sizer(), Profile: v.PerformanceProfile, QoS: v.Profile.QoS,
+		ContextWindow: v.Model.Window,
+	}
+	if cost, rate := v.Cost(); !cost.Free() {
+		in.FirstToken = &result.FirstToken{Prefill: result.PrefillCost{GPU: rate.GPU,
+			Source: strings.TrimPrefix(rate.What+"; "+rate.Source, "; ")}}
+		if cost.PerSquare == 0 {
+			in.Workload.PrefillRate = 1 / cost.PerToken
+		}
 	}
 	if v.Bench.Option != 0 {
 		in.Option = new(v.Bench.Option)
@@ -248,6 +258,11 @@ func warnings(v *params.Values) []string {
 	if tp := v.TensorParallel; tp&(tp-1) != 0 {
 		list = append(list, fmt.Sprintf("tensor parallel %d is not a power of two: no engine "+
 			"runs so", tp))
+	}
+	if long := v.CutTemplates(); len(long) > 0 {
+		list = append(list, fmt.Sprintf("contexts of %s are cut to the context window of %s, %d "+
+			"tokens", strings.Join(long, ", "), cmp.Or(v.Model.Name, v.Model.Key),
+			v.ContextWindow()))
 	}
 	// A simulation writes nothing there, and a few KiB of JSON do not disturb the quick division,
 	// which by default has both in the temporary directory.

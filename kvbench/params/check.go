@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kvbench/kvbench/units"
+	"kvbench/workloads/compute"
 	"kvbench/workloads/model"
 )
 
@@ -76,6 +77,11 @@ func (r *resolver) check() {
 		fmt.Sprintf("at most %d GiB over all -num-gpus (%d)", maxGPUGiB, v.GPUs))
 	r.want(!v.PrefillOnly || !v.DecodeOnly, "decode-only", fmt.Sprintf(
 		"false with -prefill-only (%s): they exclude each other", v.Origin("prefill-only")))
+	r.want(v.GPU == "" || v.PrefillRate.Free(), "gpu", "absent with -prefill-rate: both say how "+
+		"fast the server computes")
+	if _, err := compute.On(v.Model.Key, v.GPU); v.GPU != "" && !v.row("model").refused {
+		r.want(err == nil, "gpu", fmt.Sprint(err))
+	}
 	// Direct I/O wants whole sectors, and 4 KiB is the largest that drives have.
 	r.want(v.ChunkSize%4096 == 0, "chunk-size", "a multiple of 4KiB")
 	// The temporary directory is the suite's own and needs no check.

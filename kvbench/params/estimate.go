@@ -105,10 +105,36 @@ func (v *Values) DecodePopulation() (entries, tokens int) {
 	return workloads.PopulationPerUser * v.Users, workloads.PopulationTokens
 }
 
+// ContextWindow is the longest prompt in tokens, 0 = there is no bound: nobody knows the model's,
+// or the division is closed, whose users pass it as those of the Python benchmark do.
+func (v *Values) ContextWindow() int {
+	if v.Division == Closed {
+		return 0
+	}
+	return v.Model.Window
+}
+
+// CutTemplates names the kinds of users whose contexts are longer than the window, with their
+// longest.
+func (v *Values) CutTemplates() (list []string) {
+	if v.ContextWindow() == 0 || v.Bench.Load != LoadUsers || v.DecodeOnly {
+		return nil
+	}
+	for _, t := range v.Profile.Templates {
+		if t.Context[1] > v.ContextWindow() {
+			list = append(list, fmt.Sprintf("%s (up to %d)", t.Name, t.Context[1]))
+		}
+	}
+	return list
+}
+
 // LargestEntry is the largest entry that the users can ask for, in tokens and in bytes of this
 // rank.
 func (v *Values) LargestEntry() (tokens int, bytes int64) {
 	tokens = v.Profile.MaxContextTokens()
+	if w := v.ContextWindow(); w > 0 {
+		tokens = min(tokens, w)
+	}
 	if v.DecodeOnly {
 		tokens = workloads.PopulationTokens
 	}

@@ -140,5 +140,6 @@ func modelKeys(section string, m *model.Model) []parameter {
 	count("kv_lora_rank", &m.KVLoraRank)
 	count("qk_rope_head_dim", &m.QKRopeHeadDim)
 	count("kv_dim_per_head", &m.HeadDim)
+	count("context_window", &m.Window)
 	return list
 }

@@ -15,6 +15,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"kvbench/kvbench/units"
+	"kvbench/workloads/compute"
 )
 
 // kind is a flag.Value on a field: what a parameter, a key of the YAML file or a pair of
@@ -284,6 +285,11 @@ func layout(to *string) kind[string] {
 		}
 		return packedPrefix + strconv.Itoa(n), nil
 	})
+}
+
+// cost is the time of computing tokens; 0 is free.
+func cost(to *compute.Cost) kind[compute.Cost] {
+	return kind[compute.Cost]{to, compute.ParseCost, compute.Cost.String}
 }
 
 // path means the directory base, in which the command was typed, when it is relative. Empty is

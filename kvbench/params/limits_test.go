@@ -28,7 +28,7 @@ func TestLimits(t *testing.T) {
 			bad: args{"-4", "1e30", "99999999999999999999GiB"}},
 		"request-rate": {good: args{"0", "0.5", "1000000"},
 			bad: args{"-1", "NaN", "Inf", "fast"}},
-		"prefill-rate":          {good: args{"0", "5000"}, bad: args{"-1"}},
+		"prefill-rate":          {good: args{"0", "5000", "a=1e-05,b=1e-10"}, bad: args{"-1", "x"}},
 		"trace-speedup":         {good: args{"0", "2.5"}, bad: args{"-0.5"}},
 		"replay-cycles":         {good: args{"0", "3"}, bad: args{"-1"}},
 		"precondition-size-gb":  {good: args{"0", "10"}, bad: args{"-1"}},
@@ -85,6 +85,46 @@ func TestRulesBetweenParameters(t *testing.T) {
 		"(flag)"}, wrong(t, Inputs{}, "-tensor-parallel=8", "-num-gpus=4"))
 	assert.Equal(t, []string{"-gpu-mem-gb: must be at most 65536 GiB over all -num-gpus (8), " +
 		"given 10000 (flag)"}, wrong(t, Inputs{}, "-gpu-mem-gb=10000", "-num-gpus=8"))
+}
+
+func TestTheRateOfAGPU(t *testing.T) {
+	users := Inputs{Bench: bench(t, "MultiTurn")}
+	v := good(t, users, "-gpu=H100", "-model=llama3.1-8b", "-division=open")
+	cost, rate := v.Cost()
+	assert.Equal(t, "22200", cost.String())
+	assert.Equal(t, "h100", rate.GPU)
+	v = good(t, users, "-prefill-rate=a=1e-05,b=1e-10")
+	cost, rate = v.Cost()
+	assert.Equal(t, "a=1e-05,b=1e-10", cost.String())
+	assert.Empty(t, rate.GPU)
+	assert.Equal(t, []string{"-gpu: must be one of 2xh100, 4xh100, 32xgh200, for which there is a " +
+		"published rate of llama3.1-70b-instruct; -prefill-rate takes a rate of your own, given " +
+		"h100 (flag)"}, wrong(t, users, "-gpu=h100", "-division=open",
+		"-model=llama3.1-70b-instruct"))
+	assert.Contains(t, wrong(t, users, "-gpu=h100")[0], "absent with tiny-1b, of which no rate")
+	assert.Contains(t, wrong(t, users, "-gpu=h100", "-model=llama3.1-8b", "-prefill-rate=5")[0],
+		"-gpu: must be absent with -prefill-rate")
+	option := Inputs{Bench: bench(t, "MaxStorageStress")}
+	for _, flag := range []string{"-prefill-rate=22200", "-gpu=h100"} {
+		assert.Contains(t, wrong(t, option, "-division=closed", flag)[0],
+			"in the closed division")
+	}
+}
+
+func TestTheContextWindow(t *testing.T) {
+	in := Inputs{Bench: bench(t, "MaxStorageStress")}
+	v := good(t, in, "-division=open", "-model=llama2-7b")
+	assert.Equal(t, 4096, v.ContextWindow())
+	tokens, _ := v.LargestEntry()
+	assert.Equal(t, 4096, tokens)
+	assert.Equal(t, []string{"coding (up to 25000)", "document (up to 16384)"}, v.CutTemplates())
+	v = good(t, in, "-division=closed")
+	assert.Zero(t, v.ContextWindow(), "MLPerf's users have none")
+	assert.Empty(t, v.CutTemplates())
+	assert.Zero(t, good(t, in, "-division=quick").ContextWindow(), "tiny-1b is nobody's")
+	file := writeFile(t, "m.yaml", "model_configs: {small: {num_layers: 1, hidden_dim: 64, "+
+		"num_heads: 2, kv_heads: 1, context_window: 2048}}\n")
+	assert.Equal(t, 2048, good(t, in, "-config="+file, "-model=small").ContextWindow())
 }
 
 func TestMessagesNameWhatWouldBeRight(t *testing.T) {

@@ -59,6 +59,9 @@ func table(v *Values) []parameter {
 		"max-requests":          whole(&v.MaxRequests, 0, endless),
 		"workers":               whole(&v.Workers, 0, 100000),
 
+		"prefill-rate": cost(&v.PrefillRate),
+		"gpu":          word(&v.GPU),
+
 		"rank":        auto(whole(&v.Rank, 0, math.MaxInt32)),
 		"ranks":       auto(whole(&v.Ranks, 1, math.MaxInt32)),
 		"local-ranks": auto(whole(&v.LocalRanks, 1, math.MaxInt32)),
@@ -107,7 +110,6 @@ func table(v *Values) []parameter {
 		"enable-latency-tracing": boolean(&v.LatencyTracing),
 		"latency-trace-level":    oneOf(&v.TraceLevel, "block", "file"),
 		"latency-trace-filter":   oneOf(&v.TraceFilter, "device", "process"),
-		"prefill-rate":           number(&v.PrefillRate, 0, unbounded),
 		"verify":                 oneOf(&v.Verify, "none", "sample", "full"),
 		"nonce":                  nonce(&v.Nonce),
 		"keep-files":             boolean(&v.KeepFiles),

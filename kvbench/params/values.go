@@ -12,6 +12,7 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
+	"kvbench/workloads/compute"
 	"kvbench/workloads/model"
 	"kvbench/workloads/profile"
 )
@@ -64,6 +65,11 @@ type Values struct {
 	RequestSpacing               string
 	MaxRequests                  int64
 
+	// What computing costs that a prompt does not find, as given, and the GPU whose published rate
+	// is taken; see Cost.
+	PrefillRate compute.Cost
+	GPU         string
+
 	// This client among those of the run; all clients of a host share its free space.
 	Rank, Ranks, LocalRanks int
 	launched                bool // by mpirun, srun or the like
@@ -112,7 +118,6 @@ type Values struct {
 	TraceLevel, TraceFilter string
 
 	// What is checked, kept and shown. The nonce has 32 hex digits, or none; see TrialNonce.
-	PrefillRate                         float64 // tokens/s of recomputation, 0 = not given
 	Verify, Nonce, ResultsDir, Progress string
 	KeepFiles                           bool
 
@@ -221,6 +226,16 @@ func (v *Values) CeilingSize(storage int64) int64 {
 // Typed says whether a person gave the parameter: as a flag, in the environment, the file or the
 // sweep.
 func (v *Values) Typed(name string) bool { return v.Origin(name).byUser() }
+
+// Cost is the time of computing what a prompt does not find, and the published rate that it is, if
+// it is one.
+func (v *Values) Cost() (compute.Cost, compute.Rate) {
+	if v.GPU == "" {
+		return v.PrefillRate, compute.Rate{}
+	}
+	rate, _ := compute.On(v.Model.Key, v.GPU) // Resolve has found it
+	return rate.Cost, rate
+}
 
 // Depth is the number of chunks in flight per operation.
 func (v *Values) Depth() int {

@@ -34,6 +34,7 @@ func Build(info Info, rec *Recorder) *result.Result {
 	b.prompt()
 	b.blocks()
 	b.latency()
+	b.firstToken()
 	b.load()
 	b.python()
 	b.harness()

@@ -8,6 +8,7 @@ import (
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/workloads"
+	"kvbench/workloads/compute"
 	"kvbench/workloads/model"
 )
 
@@ -26,6 +27,13 @@ type Info struct {
 	Sizer   model.Sizer
 	Profile string // latency, throughput: decides the criteria of storage_health
 	QoS     [workloads.NumClasses]workloads.QoS
+
+	// What computing costs that was not found, the zero Cost is free, and for how long of the
+	// window the server computed. ContextWindow is the longest prompt of the model in tokens, 0 =
+	// unknown.
+	Cost          compute.Cost
+	Computing     time.Duration
+	ContextWindow int
 
 	// For how long of the window the storage device had requests, and the simulated one's medium
 	// bytes.

@@ -33,6 +33,11 @@ type counters struct {
 	// of these found anything.
 	Prompt                     [workloads.NumPurposes]result.PromptTokens
 	PromptRequests, PromptHits int64
+	// How requests came to their first token, how many of them, and those that loaded any, by the
+	// class of the number of tokens, with their tokens.
+	FirstToken           result.FirstTokenTime
+	FirstTokens          int64
+	Loads, LoadingTokens [numLoadClasses]int64
 
 	// Requests of each class, of which Load tells what became.
 	Completed [workloads.NumClasses]int64

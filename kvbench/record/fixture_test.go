@@ -8,6 +8,7 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/workloads"
+	"kvbench/workloads/compute"
 	"kvbench/workloads/model"
 	"kvbench/workloads/profile"
 )
@@ -110,11 +111,19 @@ func fixtureRequest(r *Recorder, i int, at time.Duration) {
 		Data: int64(write.Generation)}
 	spent.EndToEnd = spent.Queue + int64(storage) + spent.Waits() + spent.Data + 1e6
 	r.Request(RequestSample{At: at, Shard: i, Class: class, Storage: storage, Time: spent,
-		GenerateTokens: 100 + i%50, ContextTokens: 2000,
+		GenerateTokens: 100 + i%50, ContextTokens: 2000, FirstToken: fixtureFirstToken(i),
+		Loaded: int64(i % 3 * 500), Loading: time.Duration(i%3*100) * time.Millisecond,
 		Prompt: [workloads.NumPurposes]result.PromptTokens{
 			workloads.ForPrefill: {Tokens: 2000},
 			workloads.ForHistory: {Tokens: 1000, Found: int64(i % 3 * 500),
 				NotYetWritten: int64((2 - i%3) / 2 * 250)}}})
+}
+
+// fixtureFirstToken is of a prompt of 3000 tokens at 10,000/s, of which 0, 500 or 1000 were found.
+func fixtureFirstToken(i int) result.FirstTokenTime {
+	found := int64(i % 3)
+	return result.FirstTokenTime{Queue: 20e6, Load: found * 100e6, GPUWait: int64(i%7) * 10e6,
+		Compute: 300e6 - found*50e6, ComputeAll: 300e6}
 }
 
 func fixtureLookups(r *Recorder, i int, at time.Duration) {
@@ -172,7 +181,7 @@ func fixtureInfo() Info {
 				TensorParallel: 1},
 			Workload: result.Workload{Users: 32, Workers: 32, Arrival: "open-loop",
 				Turns: "ordered", GenerationMode: "none",
-				DecodeReads: "batched", PrefillRate: 2000},
+				DecodeReads: "batched"},
 			IO: result.IO{CacheDir: "/mnt/nvme/kv/rank_1", Mode: "direct",
 				WriteDevice: result.WriteDeviceTransfer,
 				ChunkBytes:  2 << 20, Depth: 4, MaxConcurrentAllocs: 16,
@@ -209,8 +218,10 @@ func fixtureInfo() Info {
 			},
 		},
 		Sizer: model.NewSizer(mdl, 1, model.TPEngine), Profile: "latency",
-		QoS: profile.Default().QoS,
+		QoS: profile.Default().QoS, ContextWindow: 131072,
+		Cost: compute.Cost{PerToken: 1e-4}, Computing: fixtureWindow / 2,
 	}
+	info.FirstToken = &result.FirstToken{}
 	info.Load = make(map[string]result.ClassOutcome)
 	for c := range workloads.Class(workloads.NumClasses) {
 		o := result.ClassOutcome{Offered: 605, OfferedBytes: 1_200_000 * 131072, CarriedIn: 5,

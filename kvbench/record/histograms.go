@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"math/bits"
 	"strings"
 
@@ -63,9 +64,15 @@ const (
 	histGeneration                 // sleep for tokens
 	histRest                       //
 	histEndToEnd                   //
+	histTTFT                       // of those that had to compute, as all below, in the order of
+	histLoad                       // shard.firstToken
+	histGPUWait                    //
+	histCompute                    //
 	histClass                      // by class: end to end
 
-	histLevels = histClass + hist(workloads.NumClasses) // by level and levelHist
+	histTTFTClass = histClass + hist(workloads.NumClasses)     // by class: TTFT
+	histLoading   = histTTFTClass + hist(workloads.NumClasses) // by loadClass, per loadingUnit
+	histLevels    = histLoading + numLoadClasses               // by level and levelHist
 	// by level, operation and opHist
 	histOps = histLevels + hist(tiers.NumKinds)*hist(numLevelHists)
 	// of the storage per 100 MiB, since the last TakeRound; no result has them
@@ -94,10 +101,15 @@ var histNames = func() (names [numHists]string) {
 		"prefix_read", "read_admission", "write_admission", "space_wait", "pending_wait",
 		"data_generation", "request_queue", "request_storage", "request_context",
 		"request_prefill", "request_decode", "request_wait", "request_generation", "request_rest",
-		"request_end_to_end",
+		"request_end_to_end", "request_ttft", "request_load", "request_gpu_wait",
+		"request_compute",
 	})
 	for c := range workloads.Class(workloads.NumClasses) {
 		names[histClass+hist(c)] = "request_end_to_end_" + c.String()
+		names[histTTFTClass+hist(c)] = "request_ttft_" + c.String()
+	}
+	for k := range hist(numLoadClasses) {
+		names[histLoading+k] = fmt.Sprintf("loading_per_1k_tokens_class_%d", k)
 	}
 	ofLevels := [numLevelHists]string{"_first_read", "_reread", "_delete"}
 	ofOps := [numOpHists]string{"", "_device", "_host", "_per_100mib", "_rate", "_size",
@@ -137,6 +149,15 @@ func (h *histograms) at(place hist) *result.Histogram {
 	}
 	return h[place]
 }
+
+// Loads are told apart by their tokens: class k has 2^k to 2^(k+1)-1 of them, the last all above.
+// Their times are kept per 1024 tokens.
+const (
+	numLoadClasses = 24
+	loadingUnit    = 1024
+)
+
+func loadClass(tokens int64) int { return min(bits.Len64(uint64(tokens))-1, numLoadClasses-1) }
 
 // numSizeClasses: latencies mean little across sizes that differ by a thousand. Below 1 MiB, then
 // powers of four, 1–4 MiB, … 1–4 GiB, and all above.

@@ -90,11 +90,8 @@ func (b *builder) contextLoad() []result.ContextLoad {
 			Tokens: int64(tokens), Bytes: bytes, TypicalNS: timeAt(bytes, rate.P50),
 			SlowNS: timeAt(bytes, rate.P5),
 		}
-		if pr := b.r.Workload.PrefillRate; pr > 0 {
-			c.RecomputeNS = new(int64(float64(tokens) / pr * float64(time.Second)))
-			if c.TypicalNS != nil {
-				c.LoadingWins = new(*c.TypicalNS < *c.RecomputeNS)
-			}
+		if c.RecomputeNS = b.recompute(tokens); c.RecomputeNS != nil && c.TypicalNS != nil {
+			c.LoadingWins = new(*c.TypicalNS < *c.RecomputeNS)
 		}
 		out = append(out, c)
 	}

@@ -186,6 +186,7 @@ func (s *shard) request(q RequestSample) {
 	n.GenerationLatencyNS += t.Generation
 	s.n.Completed[q.Class]++
 	s.prompt(q.Prompt)
+	s.firstToken(&q)
 	s.timeline.at(q.At).n[bucketRequests]++
 	s.hists.at(histClass + hist(q.Class)).Record(t.EndToEnd)
 	for i, ns := range [...]int64{t.Queue, int64(q.Storage), t.Context, t.Prefill, t.Decode,
@@ -206,6 +207,27 @@ func (s *shard) prompt(parts [workloads.NumPurposes]result.PromptTokens) {
 	}
 	if all.Found > 0 {
 		s.n.PromptHits++
+	}
+}
+
+// firstToken counts how a request came to its first token.
+func (s *shard) firstToken(q *RequestSample) {
+	t := q.FirstToken
+	if t.ComputeAll == 0 {
+		return // misses are free, or there was no prompt
+	}
+	t.TTFT = t.Queue + t.Load + t.GPUWait + t.Compute
+	s.n.FirstToken.Add(t)
+	s.n.FirstTokens++
+	s.hists.at(histTTFTClass + hist(q.Class)).Record(t.TTFT)
+	for i, ns := range [...]int64{t.TTFT, t.Load, t.GPUWait, t.Compute} {
+		s.hists.at(histTTFT + hist(i)).Record(ns)
+	}
+	if q.Loaded > 0 {
+		class := loadClass(q.Loaded)
+		s.n.Loads[class]++
+		s.n.LoadingTokens[class] += q.Loaded
+		s.hists.at(histLoading + hist(class)).Record(int64(q.Loading) * loadingUnit / q.Loaded)
 	}
 }
 

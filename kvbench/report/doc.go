@@ -4,6 +4,7 @@
 //	summary.go  the summary from the top; the few lines for a benchmark's log
 //	bytes.go    its tables of what lies in the tiers and what they moved
 //	latency.go  its tables of latencies
+//	first_token.go  the time to the first token, and from which length on loading is worth it
 //	parts.go    Tables: what only some results have, for text, page and workbook
 //	table.go    Table and how each document draws one; tables in columns of text
 //	trace.go    the kernel's trace and the fio job that is distilled from it

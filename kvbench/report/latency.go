@@ -94,6 +94,8 @@ func requestTime(r *result.Result) (t Table) {
 		}
 	}
 	add("  making data", sum.Data, result.Distribution{})
+	add("  waiting for the GPU", sum.GPUWait, result.Distribution{})
+	add("  computing", sum.Compute, result.Distribution{})
 	add("  generation", sum.Generation, l.Generation)
 	add("  deleting what was evicted", sum.Release, result.Distribution{})
 	add("  rest", sum.Rest, l.Rest)
@@ -137,7 +139,7 @@ func bySize(r *result.Result) (t Table) {
 // contexts is how long the KV of contexts takes to load from the slowest tier while the load of the
 // run goes on, beside how long it takes to compute it again: what a cache is for.
 func contexts(r *result.Result) (t Table) {
-	if r.CompletionUnit == result.UnitOperation || len(r.Tiers) == 0 {
+	if r.CompletionUnit == result.UnitOperation || len(r.Tiers) == 0 || r.FirstToken != nil {
 		return t
 	}
 	last := r.Tiers[len(r.Tiers)-1]
@@ -153,23 +155,4 @@ func contexts(r *result.Result) (t Table) {
 			c.RecomputeNS)
 	}
 	return t
-}
-
-// loadingWins says which is faster, where that is so for all contexts; where it depends on the
-// length, the table shows from which on.
-func loadingWins(r *result.Result) string {
-	verdicts := map[bool]int{}
-	for _, c := range r.ContextLoad {
-		if c.LoadingWins != nil {
-			verdicts[*c.LoadingWins]++
-		}
-	}
-	speed := number(r.Workload.PrefillRate)
-	switch {
-	case len(verdicts) != 1:
-		return ""
-	case verdicts[true] > 0:
-		return "loading beats recomputing at " + speed + " tok/s"
-	}
-	return "recomputing at " + speed + " tok/s beats loading"
 }

@@ -43,7 +43,7 @@ func WriteSummary(w io.Writer, r *result.Result) error {
 	// How long things took, from a single entry to a context.
 	s.tables(latencies(r)...)
 	s.tables(bySize(r), contexts(r))
-	s.put("", loadingWins(r))
+	s.firstToken()
 	s.gap()
 	// What the cache did, and for whom.
 	s.tables(tiers(r), moved(r))

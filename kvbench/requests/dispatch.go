@@ -28,6 +28,8 @@ type job struct {
 	arrived time.Duration        // on the clock
 	sample  record.RequestSample // what it took so far
 	waited  time.Duration        // in the dispatcher, for something else than its lock
+	taken   time.Duration        // on the clock: when its queue ended
+	steps   []int                // plan indices in the order in which they are carried out
 }
 
 // dispatcher hands requests to workers, most urgent first, and keeps the counts
@@ -61,6 +63,22 @@ type dispatcher struct {
 	deciding bool // a worker waits for the decision on its blocks: nobody else may take a request
 
 	pool pool
+	gpu  gpu
+	windowed
+}
+
+// windowed counts requests whose prompts pass the model's context window, and has the longest.
+type windowed struct {
+	passed  int64
+	longest int // tokens
+}
+
+// look counts a request of that many prompt tokens.
+func (w *windowed) look(tokens, window int) {
+	if window > 0 && tokens > window {
+		w.passed++
+		w.longest = max(w.longest, tokens)
+	}
 }
 
 // classCounts count requests of a class since the load began. What happened in the window is a
@@ -82,6 +100,8 @@ type account struct {
 	deciding, thinking, dispatch time.Duration
 	workers                      int           // how many there are
 	input                        *result.Input // of a recorded source
+	computed                     time.Duration // for how long the server computed prompts
+	windowed
 }
 
 func newDispatcher(ctx context.Context, cfg *Config, e *kvbench.Env,
@@ -136,7 +156,7 @@ func (d *dispatcher) next(worker int, j *job) bool {
 // how fast the storage is, and no two drives could be compared with the same load.
 func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 	now := d.Clock.Now()
-	j.req, j.written, j.absent = r, false, false
+	j.req, j.written, j.absent, j.taken = r, false, false, now
 	j.sample = record.RequestSample{
 		Shard: worker, Class: r.Class,
 		GenerateTokens: r.GenerateTokens, ContextTokens: r.ContextTokens,
@@ -160,7 +180,7 @@ func (d *dispatcher) begin(worker int, j *job, r *workloads.Request) bool {
 		}
 		j.intent = append(j.intent, at)
 	}
-	j.prompt.ask(r, j.plan, j.intent)
+	d.look(j.prompt.ask(r, j.plan, j.intent), d.cfg.ContextWindow)
 	d.inflight[j] = struct{}{}
 	d.classes[r.Class].started++
 	j.lease.Prefix = len(r.Blocks) > 0
@@ -317,7 +337,8 @@ func (d *dispatcher) accountAt(at time.Duration) account {
 	d.pool.pass(min(at, d.windowEnd()))
 	a := account{at: at - d.origin, classes: d.classes, workers: len(d.pool.alive),
 		worked: d.pool.worked, idle: d.pool.spent[waiting], deciding: d.pool.spent[deciding],
-		thinking: d.pool.spent[thinking], dispatch: d.pool.dispatch}
+		thinking: d.pool.spent[thinking], dispatch: d.pool.dispatch,
+		computed: d.gpu.busy(min(at, d.windowEnd())), windowed: d.windowed}
 	for j := range d.inflight {
 		n := &a.classes[j.req.Class]
 		n.inFlight++

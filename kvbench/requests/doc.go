@@ -6,7 +6,7 @@
 //	dispatch.go   dispatcher: takes, plans and decides; counts what was started
 //	pool.go       how many workers there are, and their time
 //	worker.go     worker: carries out the operations of one request at a time
-//	prompt.go     what a prompt asks for, and what of it was found
+//	prompt.go     what a prompt asks for, what of it was found, and the time of computing the rest
 //	scaler.go     scaler: measures rounds, changes users and workers
 //	autoscale.go  autoscaler: decides how many users the next round has
 //

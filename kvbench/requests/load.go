@@ -13,6 +13,7 @@ import (
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
 	"kvbench/workloads"
+	"kvbench/workloads/compute"
 	"kvbench/workloads/formats"
 	"kvbench/workloads/model"
 	"kvbench/workloads/users"
@@ -34,8 +35,16 @@ type Config struct {
 	Users     int        // at the start, where there are any
 	Autoscale *Autoscale // nil = the users stay as they are
 
-	TokenTime  time.Duration // simulated generation, per token
-	Overtaking bool          // turns may overtake their predecessors
+	TokenTime time.Duration // simulated generation, per token
+	// Cost is the time of computing what a prompt does not find, on one server that all requests
+	// share. With it every request loads what is there first, computes then, and writes after that;
+	// the zero Cost is free, and operations keep the order of their plan.
+	Cost       compute.Cost
+	Overtaking bool // turns may overtake their predecessors
+
+	// ContextWindow is the model's in tokens, 0 = none. The source is asked for what it likes:
+	// prompts that pass it are only told of.
+	ContextWindow int
 
 	Population   Population
 	Corpus       *users.Corpus // documents that are written before the window, nil = none
@@ -206,6 +215,15 @@ func (l *Load) Report(in *record.Info) {
 	in.Harness.WorkerBusyNS = int64(l.after.worked - l.after.idle)
 	in.Harness.Busy = result.BusyTime{RoomNS: int64(l.after.deciding),
 		ThinkingNS: int64(l.after.thinking), DispatchNS: int64(l.after.dispatch)}
+	if !l.cfg.Cost.Free() && in.FirstToken == nil {
+		in.FirstToken = &result.FirstToken{}
+	}
+	in.Cost, in.Computing = l.cfg.Cost, l.after.computed-l.before.computed
+	if n := l.after.passed; n > 0 {
+		in.Warnings = append(in.Warnings, fmt.Sprintf("%s had prompts longer than the model's "+
+			"context window of %d tokens, the longest %d: a server would refuse them, here they "+
+			"stay as they are", units.Plural(n, "request"), l.cfg.ContextWindow, l.after.longest))
+	}
 	in.Load = l.outcomes(in.Sizer)
 	in.Input = l.after.input
 	l.wholeInput(in)

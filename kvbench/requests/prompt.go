@@ -1,8 +1,12 @@
 package requests
 
 import (
+	"sync"
+	"time"
+
 	"kvbench/kvbench/result"
 	"kvbench/workloads"
+	"kvbench/workloads/compute"
 )
 
 // prompt is what the model reads for a request, piece by piece in the order of their positions: the
@@ -26,8 +30,9 @@ type piece struct {
 	early   bool // its turn is not written yet
 }
 
-// ask starts the prompt of a planned request; intent has the intent of each operation.
-func (p *prompt) ask(r *workloads.Request, plan []workloads.Op, intent []int) {
+// ask starts the prompt of a planned request and returns its length in tokens; intent has the
+// intent of each operation.
+func (p *prompt) ask(r *workloads.Request, plan []workloads.Op, intent []int) (tokens int) {
 	p.pieces, p.of = p.pieces[:0], p.of[:0]
 	fresh, rest := -1, 0
 	for i, op := range plan {
@@ -53,6 +58,10 @@ func (p *prompt) ask(r *workloads.Request, plan []workloads.Op, intent []int) {
 	if fresh >= 0 || rest > 0 {
 		p.pieces = append(p.pieces, piece{purpose: workloads.ForPrefill, tokens: max(rest, 0)})
 	}
+	for _, part := range p.pieces {
+		tokens += part.tokens
+	}
+	return tokens
 }
 
 // found notes that the n intents from at on were read.
@@ -80,4 +89,60 @@ func (p *prompt) tokens() (all [workloads.NumPurposes]result.PromptTokens) {
 		}
 	}
 	return all
+}
+
+// cost is how long what was not found takes to compute, each piece behind those before it, and how
+// long the whole prompt would.
+//
+// A missing piece in the midst of others is computed for itself: what was stored behind it was
+// computed with it in its place, so that it is right as soon as the piece is there again. Engines
+// whose look-up ends at the first missing piece compute more; blocks are found up to there only.
+// Retrieved chunks count as if they had been computed where they stand now.
+func (p *prompt) cost(c compute.Cost) (missing, all time.Duration, found int64) {
+	var at int64
+	for _, part := range p.pieces {
+		end := at + int64(part.tokens)
+		if part.found {
+			found += int64(part.tokens)
+		} else {
+			missing += c.Span(at, end)
+		}
+		at = end
+	}
+	return missing, c.Span(0, at), found
+}
+
+// gpu is the time of the one server that all requests share: it computes one prompt after another,
+// in the order in which they were loaded.
+//
+// It has to be one. A published rate is that of a whole server that has always enough to do, with
+// all its GPUs; would each request have the rate for itself, two hundred workers were two hundred
+// servers, a miss cost a busy server nothing, and a small cache would look nearly as good as a
+// large one. Engines that mix chunks of several prompts in a batch end the earlier ones later and
+// none earlier, so that the order is the best case. Token generation takes no time of it.
+//
+// It is safe for concurrent use.
+type gpu struct {
+	mu    sync.Mutex
+	free  time.Duration // on the clock: when everything asked for so far is computed
+	asked time.Duration // all of that
+}
+
+// reserve asks for computing of that length and says how long it will not begin.
+func (g *gpu) reserve(now, length time.Duration) (wait time.Duration) {
+	if length == 0 {
+		return 0
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	begin := max(now, g.free)
+	g.free, g.asked = begin+length, g.asked+length
+	return begin - now
+}
+
+// busy is for how long it computed until now.
+func (g *gpu) busy(now time.Duration) time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return max(0, g.asked-max(0, g.free-now))
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"kvbench/kvbench/record"
@@ -35,19 +36,85 @@ func (w *worker) loop(ctx context.Context) {
 
 func (w *worker) serve(ctx context.Context) {
 	j := &w.job
-	var err error
-	for i, n := 0, 1; i < len(j.plan) && err == nil; i += n {
-		if len(j.req.Blocks) > 0 {
-			n, err = w.blocks(ctx, i)
-		} else {
-			err = w.operate(ctx, i)
-		}
+	j.steps = j.steps[:0]
+	for i := range j.plan {
+		j.steps = append(j.steps, i)
+	}
+	err := error(nil)
+	if !w.load.cfg.Cost.Free() {
+		err = w.firstToken(ctx)
+	}
+	if err == nil {
+		err = w.carryOut(ctx, j.steps)
 	}
 	w.letGo(ctx, 0, 0)
 	if err == nil {
 		err = w.generate(ctx)
 	}
 	w.load.dispatch.done(j, err != nil)
+}
+
+// carryOut carries out operations of the plan, of a block those that lie side by side with it, too.
+func (w *worker) carryOut(ctx context.Context, steps []int) (err error) {
+	for k, n := 0, 1; k < len(steps) && err == nil; k += n {
+		if len(w.job.req.Blocks) > 0 {
+			n, err = w.blocks(ctx, steps[k])
+		} else {
+			err = w.operate(ctx, steps[k])
+		}
+	}
+	return err
+}
+
+// firstToken loads what is there of the prompt, lets the server compute the rest, and leaves the
+// other operations to be carried out: whatever is written was computed before.
+//
+// Who waits for an entry that another request is to write waits for one that was decided earlier,
+// so that nobody waits in a circle, however long the server takes.
+func (w *worker) firstToken(ctx context.Context) error {
+	j, clock := &w.job, w.load.env.Clock
+	begun := clock.Now()
+	loads := slices.Clone(j.steps[:0])
+	rest := j.steps[:0]
+	for _, i := range j.steps {
+		if j.loads(i) {
+			loads = append(loads, i)
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	j.steps = rest
+	if err := w.carryOut(ctx, loads); err != nil {
+		return err
+	}
+	now := clock.Now()
+	missing, all, found := j.prompt.cost(w.load.cfg.Cost)
+	wait := w.load.dispatch.gpu.reserve(now, missing)
+	t := &j.sample.Time
+	t.GPUWait, t.Compute = int64(wait), int64(missing)
+	j.sample.FirstToken = result.FirstTokenTime{Queue: t.Queue, Load: int64(now - j.taken),
+		GPUWait: t.GPUWait, Compute: t.Compute, ComputeAll: int64(all)}
+	j.sample.Loaded, j.sample.Loading = found, now-begun-time.Duration(t.Pending)
+	if wait+missing == 0 {
+		return nil
+	}
+	return w.load.dispatch.think(ctx, wait+missing)
+}
+
+// loads says whether an operation of the plan loads a part of the prompt.
+func (j *job) loads(i int) bool {
+	switch at := j.intent[i]; j.plan[i].Purpose {
+	case workloads.ForPrefix:
+		return !j.lease.Owned(at)
+	case workloads.ForHistory, workloads.ForRetrieval:
+		return true
+	case workloads.ForDecodeRead:
+		return j.req.Kind == workloads.DecodeOnly
+	case workloads.ForBlock:
+		out := j.lease.Outcome(at)
+		return out == cache.Hit || out == cache.Pending
+	}
+	return false
 }
 
 // generate sleeps for the time that a GPU would take to make the answer.

@@ -5,11 +5,15 @@
 //	sections.go   what every trial has: load, lookups, tiers, latencies, timeline, witness
 //	requests.go   how many requests, and where their time went
 //	harness.go    what measuring cost, where the workers' time went, and the verdict
+//	prompt.go     what of the prompts was found, and the time to the first token
 //	modes.go      what only some have: autoscaler, blocks, replay, validation, simulation
 //	host.go       where it ran
 //	python.go     the keys that tools for the Python benchmark read, and its storage health
 //	histogram.go  distributions, and the form in which those of several trials can be merged
 //	metrics.go    the values of the benchmark line
+//
+// This package is large because it is that schema, whole: whoever looks for what a key means finds
+// it here and nowhere else.
 //
 // It knows nobody who makes results: readers of a result link neither the engine nor a tracer, and
 // what the kernel's trace says is carried as JSON. Results are plain data without locks; a

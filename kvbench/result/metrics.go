@@ -58,6 +58,7 @@ func (r *Result) Metrics() []Metric {
 	}
 	if r.CompletionUnit != UnitOperation {
 		r.hitRatios(add)
+		r.FirstToken.metrics(add)
 		add("served-ratio", r.Load["total"].ServedRatio)
 	}
 	if s := r.Autoscaler; s != nil {

@@ -34,6 +34,8 @@ type RequestTime struct {
 	Buffers    int64 `json:"buffer_wait_ns"`
 	Pending    int64 `json:"pending_wait_ns"`    // for another request that writes what it needs
 	Data       int64 `json:"data_generation_ns"` // while nothing of it was in flight
+	GPUWait    int64 `json:"gpu_wait_ns"`        // for what others compute
+	Compute    int64 `json:"compute_ns"`         // of what was not found, simulated
 	Generation int64 `json:"generation_ns"`      // of tokens, simulated
 	// letting go of entries: whoever holds one that was evicted last deletes it
 	Release int64 `json:"release_ns"`
@@ -46,7 +48,7 @@ func (t *RequestTime) Waits() int64 { return t.Room + t.WriteLimit + t.Buffers +
 // Close makes Rest what no other part is.
 func (t *RequestTime) Close() {
 	t.Rest = t.EndToEnd - t.Queue - t.Context - t.Prefill - t.Decode - t.Waits() - t.Data -
-		t.Generation - t.Release
+		t.GPUWait - t.Compute - t.Generation - t.Release
 }
 
 // Add adds the times of another request.
@@ -61,6 +63,8 @@ func (t *RequestTime) Add(x *RequestTime) {
 	t.Buffers += x.Buffers
 	t.Pending += x.Pending
 	t.Data += x.Data
+	t.GPUWait += x.GPUWait
+	t.Compute += x.Compute
 	t.Generation += x.Generation
 	t.Release += x.Release
 	t.Rest += x.Rest

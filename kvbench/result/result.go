@@ -88,6 +88,7 @@ type Result struct {
 	EntrySizes      EntrySizes              `json:"entry_sizes"`
 	Latency         Latency                 `json:"latency"`
 	ContextLoad     []ContextLoad           `json:"context_load"`
+	FirstToken      *FirstToken             `json:"first_token"` // null: misses were free
 
 	Harness       Harness       `json:"harness"`
 	DeviceWitness Witness       `json:"device_witness"`

@@ -87,42 +87,6 @@ type ClassOutcome struct {
 // Classes are the keys of Result.Load beside "total", the most urgent first.
 var Classes = [...]string{"interactive", "responsive", "batch"}
 
-// Prompt is what the prompts of the requests that completed in the window were made of, in tokens,
-// and what of it was found: read from a tier, so that it need not be computed. A prompt is the
-// common prefix, every entry of history and every retrieved chunk that the request asks for, and
-// what is new; of a decode-only request it is the entry that was written before, of a block trace
-// the blocks and what its input has beyond them. What a turn asks for that has overtaken the one
-// before is not found, and neither is what was gone when it was to be read. A request with a failed
-// operation is not counted at all.
-type Prompt struct {
-	PromptTokens
-	Requests int64 `json:"requests"`
-	// Those that found anything, and their share: what engines log as a hit.
-	RequestsHit     int64                   `json:"requests_hit"`
-	RequestHitRatio *float64                `json:"request_hit_ratio"`
-	ByKind          map[string]PromptTokens `json:"by_kind"` // PromptKinds
-}
-
-// PromptKinds are the keys of Prompt.ByKind in the order of the reports: those of LookupKinds, and
-// what is new and can never be found.
-var PromptKinds = [...]string{"system", "multi_turn", "user", "block", "rag", "new"}
-
-// PromptTokens is one part of prompts, or all of it.
-type PromptTokens struct {
-	Tokens int64 `json:"tokens"`
-	Found  int64 `json:"found_tokens"`
-	// of those not found: their turn was overtaken
-	NotYetWritten int64    `json:"not_yet_written_tokens"`
-	HitRatio      *float64 `json:"hit_ratio"` // found ÷ tokens
-}
-
-// Add adds tokens; the ratio has to follow.
-func (p *PromptTokens) Add(x PromptTokens) {
-	p.Tokens += x.Tokens
-	p.Found += x.Found
-	p.NotYetWritten += x.NotYetWritten
-}
-
 // Lookups are decisions about keys: one per request and key. Re-reads are not among them, nor the
 // read of an entry that the request wrote itself, which cannot miss.
 type Lookups struct {

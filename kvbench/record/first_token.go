@@ -1,0 +1,99 @@
+package record
+
+import (
+	"fmt"
+	"time"
+
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+	"kvbench/workloads/compute"
+)
+
+// firstToken tells how requests came to their first token, where computing takes time.
+func (b *builder) firstToken() {
+	f, n := b.r.FirstToken, &b.n
+	if f == nil {
+		return
+	}
+	cost := b.info.Cost
+	f.Prefill.PerToken, f.Prefill.PerTokenSquare = cost.PerToken, cost.PerSquare
+	f.Requests, f.Sums = n.FirstTokens, n.FirstToken
+	f.ByClass = make(map[string]result.Distribution)
+	b.distributions(f, "request_")
+	for _, class := range result.Classes {
+		f.ByClass[class] = b.distribution("request_ttft_" + class)
+	}
+	f.GPUBusyShare = units.Ratio(b.info.Computing, b.window)
+	f.Derive()
+	var p50, p95 compute.Loading
+	f.Loading, p50, p95 = b.loading()
+	f.BreakEven.P50, f.BreakEven.P95 = b.breakEven(p50), b.breakEven(p95)
+}
+
+// loading is the time of loading by the number of tokens. Neighbouring classes are taken together
+// until there are samples enough for the median; where the 95th percentile has too few still, it is
+// left out there.
+func (b *builder) loading() (all []result.LoadingTime, p50, p95 compute.Loading) {
+	sum, loads, tokens := result.NewHistogram(units.Nanoseconds), int64(0), int64(0)
+	for k := range numLoadClasses {
+		sum.Merge(b.hists[fmt.Sprintf("loading_per_1k_tokens_class_%d", k)])
+		loads, tokens = loads+b.n.Loads[k], tokens+b.n.LoadingTokens[k]
+		d := result.NewDistribution(units.Nanoseconds, sum)
+		if d.P50 == nil {
+			continue
+		}
+		mean := float64(tokens) / float64(loads)
+		at := result.LoadingTime{Samples: loads, Tokens: mean}
+		// The mean is a number of values, so that a time of its own needs no more than theirs.
+		for _, x := range []struct {
+			per   *int64
+			to    **float64
+			curve *compute.Loading
+		}{{d.P50, &at.P50NS, &p50}, {d.P95, &at.P95NS, &p95}} {
+			if x.per != nil {
+				ns := float64(*x.per) * mean / loadingUnit
+				*x.to = &ns
+				*x.curve = append(*x.curve, compute.Point{Tokens: mean, Seconds: ns / 1e9})
+			}
+		}
+		all = append(all, at)
+		sum, loads, tokens = result.NewHistogram(units.Nanoseconds), 0, 0
+	}
+	return all, p50, p95
+}
+
+// longestPrompt stands for a model's window where nobody knows it.
+const longestPrompt = 1 << 20
+
+// breakEven compares a curve of loading with computing, nil without a curve.
+func (b *builder) breakEven(l compute.Loading) *result.BreakEven {
+	if len(l) == 0 {
+		return nil
+	}
+	longest := int64(b.info.ContextWindow)
+	if longest == 0 {
+		longest = longestPrompt
+	}
+	longest = max(longest, int64(l[len(l)-1].Tokens))
+	at := l.BreakEven(b.info.Cost, longest)
+	e := &result.BreakEven{Answer: result.LoadNever, Longest: longest,
+		Extrapolated: at.Extrapolated}
+	if at.Tokens > 0 {
+		e.Answer, e.Tokens = result.LoadFrom, &at.Tokens
+	}
+	switch {
+	case at.Until > 0:
+		e.Answer, e.Until = result.LoadUntil, &at.Until
+	case at.Tokens == 1:
+		e.Answer = result.LoadAlways
+	}
+	return e
+}
+
+// recompute is how long computing a context of its own takes, nil where misses are free.
+func (b *builder) recompute(tokens int) *int64 {
+	if b.info.Cost.Free() {
+		return nil
+	}
+	return new(int64(b.info.Cost.Span(0, int64(tokens)) / time.Nanosecond))
+}

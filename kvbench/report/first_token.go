@@ -1,0 +1,91 @@
+package report
+
+import (
+	"fmt"
+
+	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
+)
+
+// firstTokens is the time to the first token and its parts, whose means add up to it. That of each
+// class is in the JSON.
+func firstTokens(r *result.Result) (t Table) {
+	f := r.FirstToken
+	if f == nil || f.Requests == 0 {
+		return t
+	}
+	// The queue's percentiles stand with the times of requests; here it is a part of the mean.
+	t.Topic = "first token"
+	t.Columns = head(units.Plural(f.Requests, "request"), units.Nanoseconds, "mean", units.Share,
+		"share", units.Nanoseconds, "p50", "p95", "p99", "p99.9", "max")
+	add := func(name string, ns int64, d result.Distribution) {
+		t.add(name, float64(ns)/float64(f.Requests), units.Ratio(ns, f.Sums.TTFT), d.P50, d.P95,
+			d.P99, d.P999, d.Max)
+	}
+	add("time to first token", f.Sums.TTFT, f.TTFT)
+	add("  queue", f.Sums.Queue, result.Distribution{})
+	add("  loading", f.Sums.Load, f.Load)
+	add("  waiting for the GPU", f.Sums.GPUWait, f.GPUWait)
+	add("  computing", f.Sums.Compute, f.Compute)
+	return t
+}
+
+// firstToken writes the table, what the cache saved, and from which length on loading is worth it.
+// Without a rate it says that misses were free: whoever compares capacities must know.
+func (s *summary) firstToken() {
+	f := s.FirstToken
+	// A load without prompts has no misses; where misses were free, times and rates of two
+	// capacities cannot be compared, which nobody would guess from them.
+	switch {
+	case f == nil && s.Prompt != nil:
+		s.put("first token", "misses were free: computing took no time, so that a smaller cache "+
+			"looks faster; -prefill-rate or -gpu lets a miss cost what it costs")
+		return
+	case f == nil || f.Requests == 0:
+		return
+	}
+	s.tables(firstTokens(s.Result))
+	s.line("", "what was found saved %s of computing every prompt whole (%s of %s a request, "+
+		"without queues), and took %s to load; the GPU was busy %s", percent(f.SavedRatio),
+		ns((f.Sums.ComputeAll-f.Sums.Compute)/f.Requests), ns(f.Sums.ComputeAll/f.Requests),
+		ns(f.Sums.Load/f.Requests), percent(f.GPUBusyShare))
+	s.line("", "loading %s at its median, %s at its p95; computing n tokens takes %s",
+		breakEven(f.BreakEven.P50), breakEven(f.BreakEven.P95), costText(f.Prefill))
+}
+
+// breakEven is from which length on loading is faster than computing, as the end of "loading …".
+func breakEven(b *result.BreakEven) string {
+	if b == nil {
+		return "is of unknown worth (too few loads)"
+	}
+	doubt := ""
+	if b.Extrapolated {
+		doubt = " (extrapolated)"
+	}
+	// A length is a rule: who has prompts above it should look them up. Where loading stops to be
+	// worth it behind a second length (a latency hidden by read-ahead, a cache in the drive), both
+	// are told, because the first alone would be a wrong rule.
+	switch b.Answer {
+	case result.LoadAlways:
+		return "always beats computing" + doubt
+	case result.LoadNever:
+		return fmt.Sprintf("never beats computing up to %s tokens", count(b.Longest)) + doubt
+	case result.LoadUntil:
+		return fmt.Sprintf("beats computing from %s tokens on, and from %s on not any more",
+			count(*b.Tokens), count(*b.Until)) + doubt
+	}
+	return fmt.Sprintf("beats computing from %s tokens on", count(*b.Tokens)) + doubt
+}
+
+// costText is what computing costs, and whose number that is.
+func costText(c result.PrefillCost) string {
+	// A rate is how people give it, and seconds per token are how they fit it.
+	text := fmt.Sprintf("%g·n + %g·n² s", c.PerToken, c.PerTokenSquare)
+	if c.PerTokenSquare == 0 {
+		text = "n ÷ " + number(1/c.PerToken) + " s"
+	}
+	if c.GPU != "" {
+		text += fmt.Sprintf(" (%s: %s)", c.GPU, c.Source)
+	}
+	return text
+}

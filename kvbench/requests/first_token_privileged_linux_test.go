@@ -1,0 +1,31 @@
+package requests
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"kvbench/kvbench"
+	"kvbench/kvbench/result"
+	"kvbench/tiers/buffer"
+	"kvbench/tiers/privtest"
+)
+
+// The kernel limits the device; loads take about half a second, because it hands out the bandwidth
+// in slices of 100 ms.
+func TestBreakEvenOnALimitedDevice(t *testing.T) {
+	for _, mib := range []int64{200, 500, 1024} {
+		t.Run(fmt.Sprintf("%dMiB/s", mib), func(t *testing.T) {
+			const after = 400 * time.Millisecond
+			// Four entries of 4.55 times the length at the break-even.
+			fs := privtest.LoopFS(t, int(mib*3), privtest.LoopOptions{DirectIO: true})
+			privtest.ThrottleLoop(t, fs, mib<<20, 4<<30).Add(t, os.Getpid())
+			storage := kvbench.StorageConfig{CacheDir: fs.Dir + "/cache",
+				StorageBytes: mib * 5 / 2 << 20, Direct: true,
+				Use: buffer.Use{Chunk: 1 << 20, Depth: 4, Workers: 1}}
+			newBreakEvenCase(float64(mib<<20), after).check(t, storage,
+				func(cfg runConfig) *result.Result { return mustRun(t, cfg) })
+		})
+	}
+}

@@ -1,0 +1,158 @@
+package result
+
+import "kvbench/kvbench/units"
+
+// Prompt is what the prompts of the requests that completed in the window were made of, in tokens,
+// and what of it was found: read from a tier, so that it need not be computed. A prompt is the
+// common prefix, every entry of history and every retrieved chunk that the request asks for, and
+// what is new; of a decode-only request it is the entry that was written before, of a block trace
+// the blocks and what its input has beyond them. What a turn asks for that has overtaken the one
+// before is not found, and neither is what was gone when it was to be read. A request with a failed
+// operation is not counted at all.
+type Prompt struct {
+	PromptTokens
+	Requests int64 `json:"requests"`
+	// Those that found anything, and their share: what engines log as a hit.
+	RequestsHit     int64                   `json:"requests_hit"`
+	RequestHitRatio *float64                `json:"request_hit_ratio"`
+	ByKind          map[string]PromptTokens `json:"by_kind"` // PromptKinds
+}
+
+// PromptKinds are the keys of Prompt.ByKind in the order of the reports: those of LookupKinds, and
+// what is new and can never be found.
+var PromptKinds = [...]string{"system", "multi_turn", "user", "block", "rag", "new"}
+
+// PromptTokens is one part of prompts, or all of it.
+type PromptTokens struct {
+	Tokens int64 `json:"tokens"`
+	Found  int64 `json:"found_tokens"`
+	// of those not found: their turn was overtaken
+	NotYetWritten int64    `json:"not_yet_written_tokens"`
+	HitRatio      *float64 `json:"hit_ratio"` // found ÷ tokens
+}
+
+// Add adds tokens; the ratio has to follow.
+func (p *PromptTokens) Add(x PromptTokens) {
+	p.Tokens += x.Tokens
+	p.Found += x.Found
+	p.NotYetWritten += x.NotYetWritten
+}
+
+// FirstToken is how long requests waited for their first token, when what they do not find has to
+// be computed: from the intended arrival until a worker took them (queue), until what was found was
+// loaded, until the server was free to compute (GPU wait), and until the rest of the prompt was
+// computed. These four are all of it, to the nanosecond. Of requests that completed in the window
+// and had a prompt. What is written follows, and is in no first token's time.
+type FirstToken struct {
+	Prefill  PrefillCost `json:"prefill"`
+	Requests int64       `json:"requests"`
+
+	TTFT    Distribution            `json:"ttft"`
+	ByClass map[string]Distribution `json:"ttft_by_class"`
+	Load    Distribution            `json:"load"`
+	GPUWait Distribution            `json:"gpu_wait"`
+	Compute Distribution            `json:"compute"`
+
+	Sums FirstTokenTime `json:"sums"`
+	// SavedRatio is how much of computing every prompt whole the cache saved: 1 − compute ÷
+	// compute_all, times of service both. What loading took for it is the sum load, and whether it
+	// was worth that the break-even: with every prompt computed the server's queue would have been
+	// another, so that nobody can say what the whole time would have been.
+	SavedRatio *float64 `json:"saved_ratio"`
+	// of the window in which the server computed prompts, whoever waited for them
+	GPUBusyShare *float64 `json:"gpu_busy_share"`
+
+	// Loading is the time of loading a prompt's tokens by their number, of all requests that found
+	// any: measured under this load, waits for those who write what is wanted left out.
+	Loading   []LoadingTime `json:"loading"`
+	BreakEven BreakEvens    `json:"break_even"`
+}
+
+// PrefillCost is a·n + b·n² seconds for a prompt of n tokens, of the whole server.
+type PrefillCost struct {
+	PerToken       float64 `json:"a_seconds_per_token"`
+	PerTokenSquare float64 `json:"b_seconds_per_token2"`
+	GPU            string  `json:"gpu,omitempty"` // where it is a published rate
+	Source         string  `json:"source,omitempty"`
+}
+
+// FirstTokenTime is summed over requests, in nanoseconds: of what TTFT is made, and what it would
+// have been to compute every prompt whole.
+type FirstTokenTime struct {
+	TTFT       int64 `json:"ttft_ns"`
+	Queue      int64 `json:"queue_ns"`
+	Load       int64 `json:"load_ns"`
+	GPUWait    int64 `json:"gpu_wait_ns"`
+	Compute    int64 `json:"compute_ns"`
+	ComputeAll int64 `json:"compute_all_ns"`
+}
+
+// Add adds the times of another request.
+func (t *FirstTokenTime) Add(x FirstTokenTime) {
+	t.TTFT += x.TTFT
+	t.Queue += x.Queue
+	t.Load += x.Load
+	t.GPUWait += x.GPUWait
+	t.Compute += x.Compute
+	t.ComputeAll += x.ComputeAll
+}
+
+// LoadingTime is one length of Loading: the mean of those in a range whose ends differ by a factor
+// of two, or of neighbouring ranges where one has too few samples. Times are those of that mean, at
+// the median and the 95th percentile of the time per token.
+type LoadingTime struct {
+	Samples int64    `json:"samples"`
+	Tokens  float64  `json:"tokens"`
+	P50NS   *float64 `json:"p50_ns"`
+	P95NS   *float64 `json:"p95_ns"`
+}
+
+// BreakEvens are the smallest numbers of tokens that are loaded faster than they are computed: when
+// loading takes its median, and when it takes its 95th percentile, under this load. Computing is
+// the time of service, without a wait for the server. Null: too few loads to tell.
+type BreakEvens struct {
+	P50 *BreakEven `json:"p50"`
+	P95 *BreakEven `json:"p95"`
+}
+
+// Words of BreakEven.Answer.
+const (
+	LoadAlways = "always" // whatever the length
+	LoadNever  = "never"  // up to the longest prompt
+	LoadFrom   = "from"   // from tokens on
+	LoadUntil  = "until"  // from tokens on, and from until_tokens on not any more
+)
+
+// BreakEven is one of them. Tokens is 1 for always and null for never.
+type BreakEven struct {
+	Answer string `json:"answer"`
+	Tokens *int64 `json:"tokens"`
+	Until  *int64 `json:"until_tokens"`
+	// the model's window, or what stands for it: lengths up to it were looked at
+	Longest      int64 `json:"longest_tokens"`
+	Extrapolated bool  `json:"extrapolated"` // the answer lies outside of the lengths measured
+}
+
+// metrics adds what stands on the benchmark line.
+func (f *FirstToken) metrics(add func(unit string, v *float64)) {
+	if f == nil {
+		return
+	}
+	ns := func(v *int64) *float64 {
+		if v == nil {
+			return nil
+		}
+		return new(float64(*v))
+	}
+	add("ttft-p50-ns", ns(f.TTFT.P50))
+	add("ttft-p95-ns", ns(f.TTFT.P95))
+	add("recompute-saved-ratio", f.SavedRatio)
+	if b := f.BreakEven.P50; b != nil {
+		add("break-even-tokens", ns(b.Tokens))
+	}
+}
+
+// Derive fills in the ratios.
+func (f *FirstToken) Derive() {
+	f.SavedRatio = units.Ratio(f.Sums.ComputeAll-f.Sums.Compute, f.Sums.ComputeAll)
+}
