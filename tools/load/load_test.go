@@ -111,6 +111,17 @@ func TestResultFilesAndDirectories(t *testing.T) {
 	assert.Nil(t, python.Lookup("parameters"))
 }
 
+func TestALinkToADirectoryIsFollowed(t *testing.T) {
+	target, err := filepath.Abs("testdata/option_2")
+	require.NoError(t, err)
+	link := filepath.Join(t.TempDir(), "results")
+	require.NoError(t, os.Symlink(target, link))
+	records, _, _, err := read(t, Options{}, link)
+	require.NoError(t, err)
+	require.Len(t, records, 1)
+	assert.Equal(t, "StorageThroughput", records[0].Name)
+}
+
 func TestDirectoryBesideItsTextIsReadOnce(t *testing.T) {
 	records, _, _, err := read(t, Options{}, "testdata/chatty.txt", "testdata/option_2")
 	require.NoError(t, err)

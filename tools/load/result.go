@@ -67,6 +67,8 @@ func absolute(path string) string {
 
 // jsonFiles finds the JSON files below dir whose names begin so, in the order of their names.
 func jsonFiles(dir, prefix string, f func(path string) error) error {
+	// A link that is named is followed, as the trailing separator makes the kernel do.
+	dir += string(filepath.Separator)
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".json" ||
 			strings.HasPrefix(d.Name(), ".") || !strings.HasPrefix(d.Name(), prefix) {
