@@ -1,6 +1,9 @@
 package tracing
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // Histogram is one distribution that the kernel collected. Count and Sum are exact; values lie
 // somewhere in their bucket. Percentiles are interpolated within it, and null without samples.
@@ -38,6 +41,24 @@ func NewHistogram(unit string, sum float64, buckets []Bucket) Histogram {
 	h.Mean = new(h.Sum / float64(h.Count))
 	h.P50, h.P95, h.P99 = new(h.Percentile(50)), new(h.Percentile(95)), new(h.Percentile(99))
 	return h
+}
+
+// Check refuses a distribution whose buckets are not what it counts: percentiles of it would be of
+// nothing. Those of a file may have been edited.
+func (h Histogram) Check() error {
+	var counted int64
+	for i, b := range h.Buckets {
+		if b.Count <= 0 || !(b.Range[0] < b.Range[1]) ||
+			i > 0 && b.Range[0] < h.Buckets[i-1].Range[1] {
+			return fmt.Errorf("bucket %d, [%g, %g) with %d samples, is empty or out of order", i,
+				b.Range[0], b.Range[1], b.Count)
+		}
+		counted += b.Count
+	}
+	if counted != h.Count {
+		return fmt.Errorf("%d samples are counted, and the buckets hold %d", h.Count, counted)
+	}
+	return nil
 }
 
 // Percentile returns the value below which p percent of the samples lie. Without samples it is NaN.

@@ -86,5 +86,10 @@ func captured(r *result.Result) (*tracing.Trace, error) {
 	if err := json.Unmarshal(r.DeviceLatencyTracing, tr); err != nil {
 		return nil, fmt.Errorf("device_latency_tracing of %s: %w", r.Benchmark, err)
 	}
+	for _, h := range tr.All() {
+		if err := h.Check(); err != nil {
+			return nil, fmt.Errorf("device_latency_tracing of %s, %s: %w", r.Benchmark, h.Name, err)
+		}
+	}
 	return tr, nil
 }

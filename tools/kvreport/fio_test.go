@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -109,4 +110,24 @@ func TestABpftraceTextThatIsCutOffNamesTheLine(t *testing.T) {
 	assert.Equal(t, 2, code)
 	assert.Empty(t, out)
 	assert.Regexp(t, `cut\.txt:\d+: @bssplit_read_kb: ".*" is no bucket`, errs)
+}
+
+// A result whose counts somebody has edited is refused with its name, and no reason to fall over.
+func TestAnEditedTraceIsRefused(t *testing.T) {
+	traced, err := os.ReadFile("testdata/fio/traced.json")
+	require.NoError(t, err)
+	var doc map[string]any
+	require.NoError(t, json.Unmarshal(traced, &doc))
+	d2c := doc["device_latency_tracing"].(map[string]any)["d2c_read_us"].(map[string]any)
+	d2c["buckets"] = []any{}
+	edited, err := json.Marshal(doc)
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "edited.json")
+	require.NoError(t, os.WriteFile(file, edited, 0o666))
+	code, out, errs := callFio(file)
+	assert.Equal(t, 2, code)
+	assert.Empty(t, out)
+	assert.Contains(t, errs, "edited.json")
+	assert.Contains(t, errs, "d2c_read_us")
+	assert.Contains(t, errs, "and the buckets hold 0")
 }
