@@ -70,3 +70,24 @@ func TestBadRanks(t *testing.T) {
 	}
 	good(t, Inputs{Env: environment("PMI_RANK", "x", "PMI_SIZE", "2")}, "-rank=0", "-ranks=1")
 }
+
+// Whoever waits for the end of a run under a launcher is not the person at the terminal.
+func TestALaunchedRunIsNotAlone(t *testing.T) {
+	for _, c := range []struct {
+		env   []string
+		args  []string
+		alone bool
+	}{
+		{nil, nil, true},
+		{nil, []string{"-rank=0", "-ranks=1"}, true},
+		{nil, []string{"-ranks=2"}, false},
+		{nil, []string{"-rank=1", "-ranks=2"}, false},
+		{[]string{"OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "1"}, nil, false},
+		{[]string{"PMI_RANK", "0", "PMI_SIZE", "1"}, []string{"-rank=0"}, false},
+		{[]string{"SLURM_PROCID", "3", "SLURM_NTASKS", "4"}, nil, false},
+		{[]string{"SLURM_JOB_ID", "7"}, nil, true}, // a shell in an allocation
+	} {
+		v := good(t, Inputs{Env: environment(c.env...)}, c.args...)
+		assert.Equal(t, c.alone, v.Alone(), "%v %v", c.env, c.args)
+	}
+}

@@ -86,6 +86,7 @@ func captured(r *result.Result) (*tracing.Trace, error) {
 	if err := json.Unmarshal(r.DeviceLatencyTracing, tr); err != nil {
 		return nil, fmt.Errorf("device_latency_tracing of %s: %w", r.Benchmark, err)
 	}
+	// A result is a file that people may edit: what is drawn from it has to be of something.
 	for _, h := range tr.All() {
 		if err := h.Check(); err != nil {
 			return nil, fmt.Errorf("device_latency_tracing of %s, %s: %w", r.Benchmark, h.Name, err)
