@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the examples of kvbench/README.md and tools/README.md again and puts what they print into the fenced blocks:
+# Runs the examples of README.md, kvbench/README.md and tools/README.md again and puts what they print into the fenced blocks:
 #
 #	testdata/readme-sample.sh [sample] [compare] [fio]
 #
@@ -42,6 +42,25 @@ sample() {
 	sed -n '/^MaxStorageStress (option 1)/,/^ok/{/^ok/d; p}' "$work/sample" >"$work/summary"
 	put kvbench/README.md benchmark-output "$work/lines"
 	put kvbench/README.md summary-output "$work/summary"
+	excerpt >"$work/excerpt"
+	put README.md output "$work/excerpt"
+}
+
+# excerpt is what the first page shows of the sample: some units of the line, some lines of the summary.
+excerpt() {
+	sed -n '1s/ -results-dir .*//p' "$work/sample"
+	echo …
+	awk -F'\t' '/^BenchmarkMaxStorageStress/ {
+		gsub(/ /, "", $1); gsub(/ /, "", $2)
+		for (i = 3; i <= NF; i++) { split($i, v, " "); at[v[2]] = v[1] " " v[2] }
+		printf "%s   %s   %s   %s   %s   %s\n", $1, $2, at["ns/op"], at["read-B/s"], at["write-B/s"], at["read-p50-ns"]
+		printf "%30s%s   %s   %s   %s   …\n", "", at["hit-ratio"], at["ceiling-ratio"], at["cpu-ns/B"], at["device-read-ratio"]
+	}' "$work/sample"
+	local line
+	for line in '^verdict' '^cache|of the offered load was served' '^kernel'; do
+		echo …
+		grep -E "$line" "$work/summary"
+	done
 }
 
 compare() {
