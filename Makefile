@@ -123,7 +123,7 @@ tiers: ## each tier alone, all together and a production mix (15 minutes): kvben
 
 # What `make gate` compares this tree with, what it runs, how often, and what may be lost.
 BASE ?= origin/main
-BENCH ?= ^Benchmark(StorageCeiling|MaxStorageStress)$$
+BENCH ?= ^BenchmarkStorageCeiling$$/op=(read|write|mixed)$$|^BenchmarkMaxStorageStress$$
 MAX_REGRESS ?= 5%
 FORMAT ?= text
 GATE_OUT ?= kvbench-gate
