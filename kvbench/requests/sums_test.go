@@ -19,6 +19,7 @@ import (
 	"kvbench/tiers/faults"
 	"kvbench/tiers/sim"
 	"kvbench/workloads"
+	"kvbench/workloads/compute"
 	"kvbench/workloads/model"
 	"kvbench/workloads/profile"
 	"kvbench/workloads/users"
@@ -52,6 +53,8 @@ func sumsLoads(t *testing.T) map[string]runConfig {
 	option2.TokenTime = time.Millisecond
 	agents := multiTurn(t, 60*time.Second)
 	agents.Storage.StorageBytes = 4 << 30
+	computed := agents
+	computed.Cost = compute.Cost{PerToken: 1e-4} // seconds
 	blocks := blockConfig(smallTrace, 4)
 	blocks.Storage.CPUBytes, blocks.Storage.StorageBytes = 30*512*128, 50*512*128
 	rag := ragConfig(10, 3, 300)
@@ -60,7 +63,7 @@ func sumsLoads(t *testing.T) map[string]runConfig {
 	counted := optionOne(t, 0)
 	counted.Storage.StorageBytes, counted.Limit = 16<<30, 25
 	return map[string]runConfig{"option 1": option1, "option 2": option2, "agents": agents,
-		"blocks": blocks, "documents": rag, "a count": counted}
+		"agents whose misses cost": computed, "blocks": blocks, "documents": rag, "a count": counted}
 }
 
 // checkSums demands that what is told apart adds up, to the byte.
@@ -89,7 +92,7 @@ func checkSums(t *testing.T, r *result.Result) {
 	// planning takes no time.
 	s, all := r.Requests.Time, r.Latency.Request
 	rest := s.EndToEnd - s.Queue - s.Context - s.Prefill - s.Decode - s.Waits() - s.Data -
-		s.Generation - s.Release
+		s.GPUWait - s.Compute - s.Generation - s.Release
 	assert.Equal(t, rest, s.Rest)
 	assert.GreaterOrEqual(t, rest, int64(0))
 	assert.Equal(t, r.Requests.StorageLatencyNS, s.Context+s.Prefill+s.Decode)
@@ -103,7 +106,7 @@ func checkSums(t *testing.T, r *result.Result) {
 		assert.Equal(t, r.Requests.Completed, d.Count)
 		sum += *d.Mean
 	}
-	sum += float64(s.Data+s.Release) / float64(r.Requests.Completed)
+	sum += float64(s.Data+s.GPUWait+s.Compute+s.Release) / float64(r.Requests.Completed)
 	assert.InEpsilon(t, *all.EndToEnd.Mean, sum, 1e-9)
 	assert.InEpsilon(t, float64(s.EndToEnd), *all.EndToEnd.Mean*float64(all.EndToEnd.Count), 1e-9)
 }
@@ -123,6 +126,7 @@ func TestWhatIsToldApartAddsUp(t *testing.T) {
 			require.NoError(t, err)
 			checkSums(t, r)
 			assert.Positive(t, r.FirstReads.Bytes)
+			assert.Equal(t, cfg.Cost != compute.Cost{}, r.Requests.Time.Compute > 0)
 			sum := func(of func(result.TierTraffic) int64) bool { return total(r, of) > 0 }
 			// what was under way at the end: in a tier above, which takes no time, demotions alone
 			assert.Equal(t, cfg.Storage.CPUBytes == 0 && cfg.EndedBy == "",
