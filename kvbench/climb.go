@@ -46,6 +46,7 @@ func (t *trial) climb(ctx context.Context) {
 		return
 	}
 	before, from, usage := t.readDevice(), t.Clock.Now(), host.ReadUsage()
+	into.RungNS, into.RungBytes = int64(ask.Time), ask.Bytes
 	ask.Climbed = func() {
 		cpu, took := host.ReadUsage().CPU-usage.CPU, t.Clock.Now()-from
 		into.CPUShare = units.Ratio(cpu, t.info.Limits.Cores*float64(took))

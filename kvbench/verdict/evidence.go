@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"slices"
 	"time"
 
 	"kvbench/kvbench/result"
@@ -100,8 +101,20 @@ func disturbed(l *result.Ladder) bool { return units.OrZero(l.DiscardShare) > no
 // gain is how many times as much the best rung with more in flight moved as one with as many as the
 // run. The first rung has a whole number of them; with fewer a device moves at best in proportion.
 func (e *evidence) gain(rungs []result.Rung) float64 {
+	if len(rungs) < 2 {
+		return 0
+	}
 	first := rungs[0].Rate() * min(1, ratio(e.inFlight, float64(rungs[0].InFlight)))
 	return ratio(best(rungs[1:]), first)
+}
+
+// brief says that a rung saw too few requests end to show that it is faster: with fewer than four
+// for each in flight, its rate is that of its beginning, and of the slices in which a kernel
+// throttles.
+func (e *evidence) brief(r result.Rung) bool {
+	l := e.Harness.Ladder
+	moved := min(r.Rate()*float64(l.RungNS)/1e9, float64(l.RungBytes))
+	return l.RungNS > 0 && moved < 4*float64(r.InFlight)*float64(e.IO.ChunkBytes)
 }
 
 func best(rungs []result.Rung) (rate float64) {
@@ -127,8 +140,7 @@ func (e *evidence) couldMore() (yes, no bool) {
 	if rungs == nil {
 		return false, false
 	}
-	g := e.gain(rungs)
-	return g >= more, g <= noMore
+	return e.gain(slices.DeleteFunc(slices.Clone(rungs), e.brief)) >= more, e.gain(rungs) <= noMore
 }
 
 // fromCache says that the device has not seen the reads: whatever answered them was not it.

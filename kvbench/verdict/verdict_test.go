@@ -161,6 +161,10 @@ func TestVerdict(t *testing.T) {
 		{"nobody counts what the device does", []change{uncounted}, result.StorageLimited, "", ""},
 		{"a burst is faster than what lasts", []change{ladder(.1, 2, 2)}, result.StorageLimited,
 			"", "for a moment 2 GiB/s with 4 in flight"},
+		{"rungs of a few requests", []change{ladder(.1, 1, 1.9, 3), func(r *result.Result) {
+			r.IO.ChunkBytes = 64 << 20
+			r.Harness.Ladder.RungNS, r.Harness.Ladder.RungBytes = 1e8, gib
+		}}, result.Undecided, "", "noise"},
 		{"less than one in flight", []change{ladder(.1, 1, 1.05), func(r *result.Result) {
 			r.Tiers[0].Read.MeanInFlight, r.Workload.Workers = new(0.75), 1
 			r.Harness.Ladder.Rungs[0].InFlight = 1
