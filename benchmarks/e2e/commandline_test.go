@@ -132,18 +132,6 @@ func TestTheResultsDirectoryIsTriedBeforeTheRun(t *testing.T) {
 	assert.Len(t, lines, 1, "what depends on the machine waits for what does not")
 }
 
-func TestAnUnreadableTraceIsRefusedWithItsFlag(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	trace := filepath.Join(b.work, "trace.csv")
-	require.NoError(t, os.WriteFile(trace, nil, 0))
-	if b.unprivileged(); os.Getuid() != 0 { // root reads everything: the child is somebody else
-		t.Log("the trace belongs to this user, who may not read it either")
-	}
-	has(t, b.refused("-test.bench=AzureTrace", "-azure-trace-path", trace),
-		"-azure-trace-path: must be something that can be read", "permission denied", trace)
-}
-
 // Several violations that different stages find are told at once.
 func TestMemoryIsToldWithTheCapacity(t *testing.T) {
 	t.Parallel()
