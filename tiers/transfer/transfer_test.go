@@ -275,6 +275,29 @@ func TestDeviceTimeIsTheUnionOfCallsInTheTier(t *testing.T) {
 	}
 }
 
+// What a window's end cuts off is deleted after it, which may take longer than writing took.
+func TestUndoingAWriteIsNoPartOfIt(t *testing.T) {
+	x := tiertest.Transfer(t, chunk, 1)
+	inner := tiertest.Memory(t, 4<<20)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		tier := faults.Wrap(inner, func(_ context.Context, e faults.Event) error {
+			switch e.Call {
+			case faults.Write:
+				<-time.After(time.Second)
+				cancel(nil)
+			case faults.Abort:
+				<-time.After(time.Minute)
+			}
+			return nil
+		})
+		x.Clock = clock.NewWall()
+		_, tm, err := x.Write(ctx, tier, nil, tiers.Object{Key: "k", Size: 8 * chunk})
+		require.ErrorIs(t, err, context.Canceled)
+		assert.Equal(t, tiers.Timing{Device: time.Second}, tm)
+	})
+}
+
 func TestWaitingForBuffersIsAdmission(t *testing.T) {
 	x := tiertest.Transfer(t, chunk, 1)
 	tier := tiertest.Memory(t, 1<<20)
