@@ -82,3 +82,22 @@ func TestTheCeilingOfAMix(t *testing.T) {
 		}
 	}
 }
+
+// Each operation at an edge of the window took its time inside of it, too.
+func TestOperationsAtAnEdgeAreAccountedFor(t *testing.T) {
+	rec := New(1)
+	rec.Open(10*time.Second, 20*time.Second)
+	op := OpSample{Level: tiers.Storage, Op: tiers.Write, Bytes: 1 << 20,
+		Timing: tiers.Timing{Device: 4 * time.Second, Generation: 2 * time.Second}}
+	for _, at := range []time.Duration{12, 18, 22} { // 2, 6 and 4 seconds of six
+		op.At = at * time.Second
+		rec.Operation(op)
+	}
+	op.At = 23 * time.Second // 3
+	assert.False(t, rec.Request(RequestSample{At: op.At}, op))
+	op.At = 30 * time.Second // none
+	rec.Operation(op)
+	b := Build(infoOf(result.Result{}), rec).Harness.Busy
+	assert.InDelta(t, 15e9*4/6, b.StorageNS, 10)
+	assert.InDelta(t, 15e9*2/6, b.GenerationNS, 10)
+}

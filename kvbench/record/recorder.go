@@ -165,15 +165,31 @@ func (r *Recorder) Operation(o OpSample) {
 		s.n.settle(u, lostBytes)
 	case o.Partial:
 		s.partial(o)
+		s.busy(o, 1)
 		s.n.settle(u, cutBytes)
 	case r.inside(o.At):
 		s.operation(o, u)
+		s.busy(o, r.within(o))
 		if r.Rounds && o.Level == tiers.Storage && o.Phase != tiers.Evict && o.Bytes > 0 {
 			s.hists.at(histRound + hist(o.Op)).Record(int64(per100MiB(o)))
 		}
-	case o.Phase != tiers.Evict: // it completed too late to count
-		s.n.settle(u, cutBytes)
+	default: // it completed too late to count
+		s.busy(o, r.within(o))
+		if o.Phase != tiers.Evict {
+			s.n.settle(u, cutBytes)
+		}
 	}
+}
+
+// within is the share of an operation's time that lies in the window. Of one that was cut off it is
+// all: it ended with the window, and what came then was undoing it.
+func (r *Recorder) within(o OpSample) float64 {
+	took := o.total()
+	if took <= 0 || o.Partial {
+		return 1
+	}
+	start, end := r.Window()
+	return max(0, float64(min(o.At, end)-max(o.At-took, start))/float64(took))
 }
 
 // Request records a finished request and says whether it counted: whether it ended inside the
@@ -181,6 +197,11 @@ func (r *Recorder) Operation(o OpSample) {
 // count when it does, so that both counts end with the same one.
 func (r *Recorder) Request(q RequestSample, ops ...OpSample) bool {
 	if !r.inside(q.At) {
+		for _, o := range ops {
+			s := r.shard(o.Shard)
+			s.busy(o, r.within(o))
+			s.mu.Unlock()
+		}
 		return false
 	}
 	n, limit := int64(0), r.limit.Load()
@@ -193,6 +214,7 @@ func (r *Recorder) Request(q RequestSample, ops ...OpSample) bool {
 	s.request(q)
 	for _, o := range ops {
 		s.operation(o, s.of(r.place(o.Shard)))
+		s.busy(o, r.within(o))
 	}
 	s.mu.Unlock()
 	if n > 0 && n == limit {

@@ -43,6 +43,11 @@ type OpSample struct {
 	Failed bool
 }
 
+// total is all of its time: the parts follow each other.
+func (o *OpSample) total() time.Duration {
+	return o.IO() + o.Generation + o.Slot + o.Admission + o.Space + o.Pending
+}
+
 // RequestSample is one finished request.
 type RequestSample struct {
 	At    time.Duration

@@ -49,22 +49,27 @@ func (s *shard) stages(o OpSample) {
 	} {
 		s.n.Stages[i] += d
 	}
+}
+
+// busy adds the share of an operation's time that lies in the window to its worker's.
+func (s *shard) busy(o OpSample, within float64) {
 	if o.Phase == tiers.Evict {
 		return // the worker that needed the room has it in its own time
 	}
+	part := func(d time.Duration) int64 { return int64(within * float64(d)) }
 	b := &s.n.Busy
 	if o.Level == tiers.Storage {
-		b.StorageNS += int64(o.Device)
+		b.StorageNS += part(o.Device)
 	} else {
-		b.OtherTiersNS += int64(o.Device)
+		b.OtherTiersNS += part(o.Device)
 	}
-	b.HostNS += int64(o.Host)
-	b.BuffersNS += int64(o.Admission)
-	b.GenerationNS += int64(o.Generation)
-	b.WriteLimitNS += int64(o.Slot)
-	b.ClearingNS += int64(o.Cleared)
-	b.RoomNS += int64(o.Space - o.Cleared)
-	b.WriterNS += int64(o.Pending)
+	b.HostNS += part(o.Host)
+	b.BuffersNS += part(o.Admission)
+	b.GenerationNS += part(o.Generation)
+	b.WriteLimitNS += part(o.Slot)
+	b.ClearingNS += part(o.Cleared)
+	b.RoomNS += part(o.Space - o.Cleared)
+	b.WriterNS += part(o.Pending)
 }
 
 // partial counts an operation that the deadline cut off. It is in no histogram, because nobody
@@ -74,7 +79,7 @@ func (s *shard) partial(o OpSample) {
 	s.stages(o)
 	s.n.Requests.CancelledOperations++
 	s.n.traffic(o.Level, o.Op).Cancelled++
-	s.oldest = max(s.oldest, int64(o.IO()+o.Generation+o.Slot+o.Admission+o.Space+o.Pending))
+	s.oldest = max(s.oldest, int64(o.total()))
 }
 
 // operation counts a completed one, of which the worker had moved these bytes inside the window.

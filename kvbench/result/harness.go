@@ -41,8 +41,9 @@ type Ladder struct {
 	Reason       string   `json:"reason,omitempty"` // why there are no rungs
 }
 
-// BusyTime is where the workers' busy time went, summed over them. What ran at an edge of the
-// window counts as a whole, so that the parts may come to a little more or less than WorkerBusyNS.
+// BusyTime is where the workers' busy time went, summed over them. An operation at an edge of the
+// window counts with the share of its time that lies within, taken evenly of its parts, so that
+// these may come to a little more or less than WorkerBusyNS.
 type BusyTime struct {
 	StorageNS    int64 `json:"storage_ns"`     // inside the storage tier: open, create, I/O, flush
 	OtherTiersNS int64 `json:"other_tiers_ns"` // likewise
