@@ -23,9 +23,9 @@ const (
 	// shown.
 	noMore = 1.10
 	more   = 1.20
-	// A run with deletions that moves at least this share of what plain I/O without them moves was
-	// not slowed down by them: the rest is opening, flushing and metadata. A rung is a burst, so
-	// that less does not mean the contrary by itself.
+	// A run that moves at least this share of what plain I/O moves was slowed down by nothing that
+	// plain I/O does not do, as deletions: the rest is opening, flushing and metadata. A rung is a
+	// burst, so that less does not mean the contrary by itself.
 	nearPlain = 0.75
 	// Of the window. The kernel counts busy in ticks of a millisecond and more. Less does not mean
 	// that the storage had room: a cgroup's io.max, and a filesystem's locks, hold requests back
@@ -98,14 +98,10 @@ func (e *evidence) rungs() []result.Rung {
 // rungs lower by what a rung is uncertain anyway, or more.
 func disturbed(l *result.Ladder) bool { return units.OrZero(l.DiscardShare) > noMore-1 }
 
-// gain is how many times as much the best rung with more in flight moved as one with as many as the
-// run. The first rung has a whole number of them; with fewer a device moves at best in proportion.
-func (e *evidence) gain(rungs []result.Rung) float64 {
-	if len(rungs) < 2 {
-		return 0
-	}
-	first := rungs[0].Rate() * min(1, ratio(e.inFlight, float64(rungs[0].InFlight)))
-	return ratio(best(rungs[1:]), first)
+// alike is what plain I/O moved with as many in flight as the run. The first rung has a whole
+// number of them; with fewer a device moves at best in proportion.
+func (e *evidence) alike(rungs []result.Rung) float64 {
+	return rungs[0].Rate() * min(1, ratio(e.inFlight, float64(rungs[0].InFlight)))
 }
 
 // brief says that a rung saw too few requests end to show that it is faster: with fewer than four
@@ -140,7 +136,20 @@ func (e *evidence) couldMore() (yes, no bool) {
 	if rungs == nil {
 		return false, false
 	}
-	return e.gain(slices.DeleteFunc(slices.Clone(rungs), e.brief)) >= more, e.gain(rungs) <= noMore
+	higher := slices.DeleteFunc(slices.Clone(rungs[1:]), e.brief)
+	// Who moves as much as the best rung already shows that the first one shows nothing.
+	yes = !e.brief(rungs[0]) && best(higher) >= more*max(e.alike(rungs), e.rate)
+	return yes, best(rungs[1:]) <= noMore*e.alike(rungs)
+}
+
+// atWork says whether the storage was at work all the time, as far as anybody knows: its device
+// was busy, or what was in flight moved about as much as plain I/O does. A device that was not, or
+// that nobody watched, may have waited for what lies between; a burst into a write cache looks the
+// same.
+func (e *evidence) atWork() bool {
+	rungs := e.rungs()
+	return rungs == nil || units.OrZero(e.DeviceWitness.BusyShare) >= deviceBusy ||
+		e.rate >= nearPlain*e.alike(rungs)
 }
 
 // fromCache says that the device has not seen the reads: whatever answered them was not it.
@@ -174,5 +183,5 @@ func (e *evidence) discards() float64 {
 // slowed says that plain I/O without deletions, with as many in flight, moved more than the run.
 func (e *evidence) slowed() bool {
 	rungs := e.rungs()
-	return rungs != nil && e.rate < nearPlain*rungs[0].Rate()
+	return rungs != nil && e.rate < nearPlain*e.alike(rungs)
 }

@@ -51,9 +51,17 @@ func (e *evidence) gaveAll() string {
 
 func (e *evidence) askedLittle() string {
 	if thinking := e.Harness.Busy.ThinkingNS; thinking > 0 {
-		return fmt.Sprintf("workers had no request, or slept as long as a GPU would compute, for "+
-			"%s of the time (limit %s): the load asked for less than the storage could give",
-			share(e.idle), share(idleLimit))
+		gpu := ""
+		if f := e.FirstToken; f != nil && f.GPUBusyShare != nil {
+			gpu = fmt.Sprintf("; the server that computes prompts (-prefill-rate, -gpu) was busy "+
+				"%s of the window", units.Percent(f.GPUBusyShare))
+			if *f.GPUBusyShare >= deviceBusy {
+				gpu += " and was the limit"
+			}
+		}
+		return fmt.Sprintf("workers had no request, or waited for a GPU or slept as long as one "+
+			"would compute, for %s of the time (limit %s): the load asked for less than the "+
+			"storage could give%s", share(e.idle), share(idleLimit), gpu)
 	}
 	return fmt.Sprintf("workers had no request for %s of the time (limit %s): the load asked for "+
 		"less than the storage could give", share(e.idle), share(idleLimit))
@@ -159,10 +167,18 @@ func (e *evidence) unknown() string {
 
 // contradicts says why a storage that had no more to give is not called the limit.
 func (e *evidence) contradicts() string {
-	but := fmt.Sprintf("other tiers took %s of the busy time",
-		share(e.of(e.Harness.Busy.OtherTiersNS)))
-	if e.fromCache() {
+	var but string
+	switch other := e.of(e.Harness.Busy.OtherTiersNS); {
+	case e.fromCache():
 		but = "a cache answered reads, not the device"
+	case other > waitLimit:
+		but = fmt.Sprintf("other tiers took %s of the busy time", share(other))
+	default:
+		busy := "nobody knows how busy the device was"
+		if of := e.DeviceWitness.BusyShare; of != nil {
+			busy = fmt.Sprintf("the device was busy %s of the window only", units.Percent(of))
+		}
+		but = fmt.Sprintf("%s and %s: %s", e.moved(), busy, e.tried())
 	}
 	return "more in flight would not have moved more, but " + but
 }

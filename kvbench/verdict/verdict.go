@@ -78,7 +78,7 @@ func (e *evidence) judge() (kind, reason string) {
 	case e.of(e.Harness.SchedWaitNS) > waitLimit:
 		return result.HarnessLimited, fmt.Sprintf("waits for a processor came to %s of the "+
 			"workers' busy time (limit %s)", share(e.of(e.Harness.SchedWaitNS)), share(waitLimit))
-	case no && e.of(e.Harness.Busy.OtherTiersNS) <= waitLimit && !e.fromCache():
+	case no && e.of(e.Harness.Busy.OtherTiersNS) <= waitLimit && !e.fromCache() && e.atWork():
 		return result.StorageLimited, e.gaveAll()
 	}
 	return result.Undecided, e.unknown()

@@ -43,6 +43,10 @@ func ladder(cpu float64, rates ...float64) change {
 	}
 }
 
+func gpuBusy(share float64) change {
+	return func(r *result.Result) { r.FirstToken = &result.FirstToken{GPUBusyShare: &share} }
+}
+
 // busy makes the storage's time that of something else.
 func busy(of func(*result.BusyTime) *int64, ns int64) change {
 	return func(r *result.Result) {
@@ -102,7 +106,11 @@ func TestVerdict(t *testing.T) {
 		{"and the device was not busy", []change{idle, quiet}, result.LoadLimited, "", ""},
 		{"sleeping for a GPU", []change{thinking}, result.StorageLimited, "", ""},
 		{"sleeping for a GPU, more to be had", []change{thinking, ladder(.1, 2, 3)},
-			result.LoadLimited, "", "slept as long as a GPU would compute"},
+			result.LoadLimited, "", "slept as long as one would compute"},
+		{"a server that computes all the time", []change{thinking, gpuBusy(.99), ladder(.1, 2, 3)},
+			result.LoadLimited, "", "(-prefill-rate, -gpu) was busy 99 % of the window and was"},
+		{"and one that does not", []change{thinking, gpuBusy(.4), ladder(.1, 2, 3)},
+			result.LoadLimited, "", "was busy 40 % of the window"},
 
 		{"the processor", []change{fullCPU, ladder(.1, 2, 2)}, result.HarnessLimited, "",
 			"90 % of the 2 cores"},
@@ -159,14 +167,25 @@ func TestVerdict(t *testing.T) {
 		}}, result.Undecided, "", "a cache answered"},
 		{"something above the device", []change{quiet}, result.StorageLimited, "", "io.max"},
 		{"nobody counts what the device does", []change{uncounted}, result.StorageLimited, "", ""},
+		{"a device that waits, and plain I/O that moves more", []change{quiet, ladder(.1, 2, 2)},
+			result.Undecided, "", "the device was busy 50 % of the window only"},
+		{"likewise, where nobody counts", []change{uncounted, ladder(.1, 2, 2)}, result.Undecided,
+			"", "nobody knows how busy the device was"},
+		{"a run that moves as much as the best rung", []change{ladder(.1, .3, .6, 1.1)},
+			result.Undecided, "", "within the noise"},
 		{"a burst is faster than what lasts", []change{ladder(.1, 2, 2)}, result.StorageLimited,
 			"", "for a moment 2 GiB/s with 4 in flight"},
 		{"rungs of a few requests", []change{ladder(.1, 1, 1.9, 3), func(r *result.Result) {
 			r.IO.ChunkBytes = 64 << 20
 			r.Harness.Ladder.RungNS, r.Harness.Ladder.RungBytes = 1e8, gib
 		}}, result.Undecided, "", "noise"},
+		{"a first rung of a few requests", []change{ladder(.1, 1, 1.9, 3), func(r *result.Result) {
+			r.IO.ChunkBytes, r.Harness.Ladder.RungBytes = 65<<20, gib // of 16, 32 and 64 in flight
+			r.Harness.Ladder.RungNS = 1e9
+		}}, result.Undecided, "", "noise"},
 		{"less than one in flight", []change{ladder(.1, 1, 1.05), func(r *result.Result) {
 			r.Tiers[0].Read.MeanInFlight, r.Workload.Workers = new(0.75), 1
+			r.Tiers[0].Read.Bytes = 15 * gib / 2
 			r.Harness.Ladder.Rungs[0].InFlight = 1
 		}}, result.ConcurrencyLimited, Workers, "0.75 requests"},
 		{"memory above the storage", []change{otherTiers, ladder(.1, 1.2, 1.2)}, result.Undecided,
