@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
+	"unicode/utf8"
 
 	"kvbench/kvbench/units"
 )
@@ -137,9 +137,7 @@ func (v *Values) WriteHelp(w io.Writer) error {
 		fmt.Fprintf(out, ", Benchmark%s", v.Bench.Name)
 	}
 	fmt.Fprint(out, "\n\n")
-	// Columns are aligned by what is in force, which is why the table is not kept as text.
-	tab := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tab, "parameter\tvalue\tfrom\tdefault\tmeaning [heard by]")
+	table := [][]string{{"parameter", "value", "from", "default", "meaning [heard by]"}}
 	for _, p := range v.rows {
 		if p.has(action) {
 			continue
@@ -153,10 +151,10 @@ func (v *Values) WriteHelp(w io.Writer) error {
 		if len(p.heard) > 0 {
 			help += " [" + p.hearers() + "]"
 		}
-		fmt.Fprintf(tab, "-%s\t%s\t%s\t%s\t%s\n", p.name, p.show(v.Text(p.name)), p.given.origin,
-			def, help)
+		table = append(table, []string{"-" + p.name, p.show(v.Text(p.name)),
+			p.given.origin.String(), def, help})
 	}
-	tab.Flush()
+	writeTable(out, table)
 	fmt.Fprintf(out, "\nEnvironment: %s + the name in capitals, _ for -. Precedence: sweep, "+
 		"flag, environment, file, benchmark, division.\n", EnvPrefix)
 	for i, p := range v.profiles() {
@@ -173,4 +171,71 @@ func (v *Values) WriteHelp(w io.Writer) error {
 		fmt.Fprintf(out, "  line %s: %s: %s\n", n.Line, n.Key, n.Why)
 	}
 	return out.Flush()
+}
+
+// Sizes of the table of -help-parameters in columns: of a line, of a cell that all rows of its
+// column make room for, and of the text in the last column, however little room the others leave.
+const (
+	tableWidth  = 160
+	cellWidth   = 30
+	meaningLess = 48
+)
+
+// writeTable aligns rows by what stands in them and folds the text of the last column into lines
+// below each other. A longer cell, such as a path, ends its line: the rest follows on the next.
+func writeTable(w io.Writer, rows [][]string) {
+	last := len(rows[0]) - 1
+	widths := make([]int, last)
+	for _, row := range rows {
+		for i, cell := range row[:last] {
+			if n := utf8.RuneCountInString(cell); n <= cellWidth {
+				widths[i] = max(widths[i], n)
+			}
+		}
+	}
+	column := 0
+	for _, n := range widths {
+		column += n + 2
+	}
+	for _, row := range rows {
+		begin := 0 // the column at which the next cell stands
+		for i, cell := range row[:last] {
+			fmt.Fprintf(w, "%-*s", widths[i]+2, cell)
+			begin += widths[i] + 2
+			if utf8.RuneCountInString(cell) > widths[i] {
+				fmt.Fprintf(w, "\n%*s", begin, "")
+			}
+		}
+		for i, line := range folded(row[last], max(tableWidth-column, meaningLess)) {
+			if i > 0 {
+				fmt.Fprintf(w, "%*s", column, "")
+			}
+			fmt.Fprintln(w, line)
+		}
+	}
+}
+
+// folded breaks text between words, and a word that is too long behind its commas, into lines of at
+// most width runes where that is enough.
+func folded(text string, width int) []string {
+	var lines []string
+	line := ""
+	add := func(word, space string) {
+		if line != "" && utf8.RuneCountInString(line+space+word) > width {
+			lines, line, space = append(lines, line), "", ""
+		} else if line == "" {
+			space = ""
+		}
+		line += space + word
+	}
+	for _, word := range strings.Fields(text) {
+		if utf8.RuneCountInString(word) <= width {
+			add(word, " ")
+			continue
+		}
+		for i, part := range strings.SplitAfter(word, ",") {
+			add(part, []string{" ", ""}[min(i, 1)])
+		}
+	}
+	return append(lines, line)
 }

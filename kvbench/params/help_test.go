@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -31,6 +32,28 @@ func TestHelpTable(t *testing.T) {
 	in := Inputs{Bench: bench(t, "StorageThroughput"), Env: environment("KVBENCH_CACHE_DIR", "kv")}
 	require.NoError(t, good(t, in, "-division=closed").WriteHelp(&out))
 	golden(t, "testdata/help-closed.golden", out.Bytes())
+}
+
+// On a usual screen, whatever paths are in force; and nothing of a meaning is lost on the way.
+func TestHelpTableFitsAScreen(t *testing.T) {
+	var out bytes.Buffer
+	long := "/mnt/" + strings.Repeat("nvme", 30)
+	in := Inputs{Bench: bench(t, "StorageThroughput"), Env: environment("KVBENCH_CACHE_DIR", long)}
+	require.NoError(t, good(t, in, "-division=closed").WriteHelp(&out))
+	text := out.String()
+	assert.Contains(t, text, "\n-cache-dir ")
+	for line := range strings.Lines(text) {
+		if !strings.Contains(line, long) {
+			assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), tableWidth,
+				line)
+		}
+	}
+	letters := strings.Join(strings.Fields(text), "")
+	for _, p := range rows {
+		if !p.has(action) {
+			assert.Contains(t, letters, strings.Join(strings.Fields(p.help), ""), p.name)
+		}
+	}
 }
 
 func TestHelpTellsWhichKeysHaveNoEffect(t *testing.T) {
