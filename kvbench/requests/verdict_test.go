@@ -133,7 +133,7 @@ func TestASlowGeneratorIsTheLimit(t *testing.T) {
 		wall := clock.NewWall()
 		memory := slowExtent{tiertest.Memory(t, 1<<20), wall}
 		r := mustRun(t, onLink(t, wall, 50, 4, func(tiers.Tier) tiers.Tier { return memory }))
-		says(t, r, result.HarnessLimited, "", "making data 75 % of the workers' busy time")
+		says(t, r, result.HarnessLimited, "", "making data took 75 % of the workers' busy time")
 	})
 }
 

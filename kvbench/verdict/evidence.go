@@ -64,7 +64,11 @@ func gather(r *result.Result) *evidence {
 	known := b.StorageNS + b.OtherTiersNS + max(b.ClearingNS, b.RemovalNS) + b.RoomNS +
 		b.WriteLimitNS + b.WriterNS + b.BuffersNS + b.GenerationNS + b.HostNS + b.DispatchNS +
 		b.ThinkingNS
-	e.rest = max(0, e.busy-float64(known))
+	// The result of an interrupted run is made while operations are under way, whose time nobody
+	// has counted yet: what is missing is not the harness's.
+	if !interrupted(r) {
+		e.rest = max(0, e.busy-float64(known))
+	}
 	e.harness = ratio(e.rest+float64(b.BuffersNS+b.GenerationNS+b.HostNS+b.DispatchNS+
 		b.HandoverNS), e.busy)
 	e.gc = ratio(float64(h.GCPauseNS), float64(e.window)) + e.of(h.GCAssistNS)
@@ -76,6 +80,8 @@ func gather(r *result.Result) *evidence {
 	}
 	return e
 }
+
+func interrupted(r *result.Result) bool { return r.EndedBy == result.EndedBySignal }
 
 // ratio is 0 where it is unknown.
 func ratio(a, b float64) float64 { return units.OrZero(units.Ratio(a, b)) }

@@ -84,7 +84,9 @@ func (e *evidence) parts() string {
 	slices.SortStableFunc(all, func(x, y part) int { return cmp.Compare(y.of, x.of) })
 	var names []string
 	for i, p := range all {
-		if i == 0 || p.of >= 0.05 {
+		if i == 0 {
+			names = append(names, p.name+" took "+share(p.of))
+		} else if p.of >= 0.05 {
 			names = append(names, p.name+" "+share(p.of))
 		}
 	}
@@ -161,8 +163,13 @@ func (e *evidence) unknown() string {
 	default:
 		missing = fmt.Sprintf("%s, which is within the noise of both", e.tried())
 	}
-	return fmt.Sprintf("nothing shows what the limit was: workers were idle %s, the harness took "+
-		"%s of their busy time, %s; %s", share(e.idle), share(e.harness), e.flying(), missing)
+	took := "the harness took " + share(e.harness) + " of their busy time"
+	if interrupted(e.Result) {
+		took = "what the harness took of their busy time is not known of an interrupted run, " +
+			"whose operations had not ended"
+	}
+	return fmt.Sprintf("nothing shows what the limit was: workers were idle %s, %s, %s; %s",
+		share(e.idle), took, e.flying(), missing)
 }
 
 // contradicts says why a storage that had no more to give is not called the limit.

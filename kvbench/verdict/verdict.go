@@ -29,7 +29,7 @@ func Judge(r *result.Result) result.Verdict {
 		HostWaitShare: units.Ratio(h.HostNS+h.BufferWaitNS, h.WorkerBusyNS),
 		HarnessShare:  units.Finite(e.harness), Bound: e.bound(),
 	}
-	if e.busy == 0 {
+	if e.busy == 0 || interrupted(r) {
 		v.HarnessShare = nil
 	}
 	if r.Simulation == nil {
