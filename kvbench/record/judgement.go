@@ -217,8 +217,8 @@ func (b *builder) partOfTrace() {
 			units.Percent(units.Ratio(r.Input.Rows, *n)))
 	}
 	b.warn("only the first %s of the trace were replayed before the window ended (%s): hit ratios "+
-		"are those of this part and not of the trace, whose window has no need to be short "+
-		"(-benchtime 10h ends with it, -trace-speedup 0 hurries)", part, r.EndedBy)
+		"are those of this part and not of the trace: give it time (with -benchtime 10h the run "+
+		"ends with the trace; -trace-speedup 0 leaves out its pauses)", part, r.EndedBy)
 }
 
 // shortWindow warns of a window at whose end more was under way than had completed: its numbers

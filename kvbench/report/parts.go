@@ -263,7 +263,7 @@ func (s *summary) plainIO() {
 	}
 	line := fmt.Sprintf("files of %s, %s at most", bytes(p.FileBytes), bytes(p.FootprintBytes))
 	if s.EndedBy == result.EndedByFootprint {
-		line += ", which ended the window: to go on is to remove"
+		line += ", which were full before the window's time was up: writing on would need removals"
 	}
 	s.put("plain I/O", line)
 	if len(p.Ladder) > 0 {

@@ -109,7 +109,11 @@ func LogLines(r *result.Result) []string {
 		add("not traced: %s", why)
 	}
 	if n := len(r.Warnings); n > 0 {
-		add("%s in the summary, the first says %s", units.Plural(n, "warning"), r.Warnings[0])
+		first := ": "
+		if n > 1 {
+			first = ", the first says "
+		}
+		add("%s in the summary%s%s", units.Plural(n, "warning"), first, r.Warnings[0])
 	}
 	return lines
 }
@@ -501,8 +505,11 @@ func (s *summary) harness() {
 	}
 	cpu := units.Seconds.Text(h.CPUSeconds) + " CPU"
 	if s.Simulation == nil { // what a simulation takes says nothing about the run it predicts
-		cpu += fmt.Sprintf(" (%s of %s cores), %s ns of it per byte", percent(h.Verdict.CPUShare),
-			number(s.Limits.Cores), number(h.CPUNSPerByte))
+		cpu += fmt.Sprintf(" (%s of %s cores)", percent(h.Verdict.CPUShare),
+			number(s.Limits.Cores))
+		if h.CPUNSPerByte != nil {
+			cpu += fmt.Sprintf(", %s ns of it per byte", number(h.CPUNSPerByte))
+		}
 	}
 	s.line("harness", "%s, %s, %s (%s paused)", cpu, rss,
 		units.Plural(h.GCCount, "garbage collection"), ns(h.GCPauseNS))
@@ -511,8 +518,11 @@ func (s *summary) harness() {
 	if of == nil {
 		what, of = "host and buffer wait", h.Verdict.HostWaitShare
 	}
-	s.line("", "workers idle %s, %s %s of busy time; %s cut off at the end",
-		percent(h.Verdict.IdleShare), what, percent(of),
+	took := ""
+	if of != nil {
+		took = fmt.Sprintf(", %s %s of busy time", what, percent(of))
+	}
+	s.line("", "workers idle %s%s; %s cut off at the end", percent(h.Verdict.IdleShare), took,
 		units.Plural(s.Requests.CancelledOperations, "operation"))
 }
 
