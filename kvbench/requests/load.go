@@ -220,9 +220,10 @@ func (l *Load) Report(in *record.Info) {
 	}
 	in.Cost, in.Computing = l.cfg.Cost, l.after.computed-l.before.computed
 	if n := l.after.passed; n > 0 {
-		in.Warnings = append(in.Warnings, fmt.Sprintf("%s had prompts longer than the model's "+
-			"context window of %d tokens, the longest %d: a server would refuse them, here they "+
-			"stay as they are", units.Plural(n, "request"), l.cfg.ContextWindow, l.after.longest))
+		in.Warnings = append(in.Warnings, fmt.Sprintf("prompts of %s were longer than "+
+			"the model's context window of %d tokens, the longest %d: a server would refuse them, "+
+			"here they stay as they are", units.Plural(n, "request"), l.cfg.ContextWindow,
+			l.after.longest))
 	}
 	in.Load = l.outcomes(in.Sizer)
 	in.Input = l.after.input
