@@ -75,7 +75,6 @@ func Main(m *testing.M) int {
 		points: map[string][]*params.Values{},
 		calls:  map[string]int{}, pattern: pattern, skip: flagValue("test.skip"),
 		ceiling: map[string]plainio.Reached{}, traces: map[string]*result.TraceFiles{},
-		cpus: readCPUs(flagValue("test.cpu")),
 		inputs: params.Inputs{
 			Base: launchDir(), Env: os.LookupEnv, CheckCacheDir: workdir.CheckPath,
 			Stamp: fmt.Sprintf("%s-%d", time.Now().Format("20060102-150405"), os.Getpid()),
@@ -170,7 +169,8 @@ func (s *session) setGoFlags(plans []*params.Values) {
 // anything is made. The error holds every violation once, or says that nothing
 // is selected.
 func (s *session) check(selected []params.Bench) ([]*params.Values, error) {
-	all := params.UnknownEnvironment(os.Environ())
+	cpus, all := readCPUs(flagValue("test.cpu"))
+	s.cpus, all = cpus, all.Merge(params.UnknownEnvironment(os.Environ()))
 	var plans, everyone []*params.Values
 	var leaves leaves
 	in := s.inputs

@@ -299,14 +299,22 @@ func splitTop(s string, sep byte) []string {
 // flagValue is a flag of the testing package, which has them all.
 func flagValue(name string) string { return flag.Lookup(name).Value.String() }
 
-// readCPUs reads Go's -cpu. What is no list of numbers the testing package refuses itself.
-func readCPUs(list string) (cpus []int) {
+// readCPUs reads Go's -cpu. The testing package would refuse what is no list of numbers too, but
+// by itself, after the header and with the exit code of a failure.
+func readCPUs(list string) (cpus []int, bad params.Violations) {
 	for text := range strings.SplitSeq(list, ",") {
-		if n, err := strconv.Atoi(strings.TrimSpace(text)); err == nil && n > 0 {
+		text = strings.TrimSpace(text)
+		n, err := strconv.Atoi(text)
+		switch {
+		case text == "": // which the testing package passes over
+		case err != nil || n < 1:
+			return nil, params.Violations{fmt.Sprintf("-cpu: must be numbers of at least 1 with "+
+				"commas between them, given %s (flag)", list)}
+		default:
 			cpus = append(cpus, n)
 		}
 	}
-	return cpus
+	return cpus, nil
 }
 
 // trial counts the calls of a benchmark. The testing package calls it -count times for each of

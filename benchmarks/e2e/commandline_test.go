@@ -54,6 +54,7 @@ func TestWhatTheTestingPackageWouldPassOver(t *testing.T) {
 		"-test.benchtime=0s":     "-benchtime: must be more than 0s",
 		"-test.count=0":          "-count: must be a whole number of at least 1, given 0 (flag)",
 		"-test.count=x":          "-count: must be a whole number of at least 1, given x (flag)",
+		"-test.cpu=1,x":          "-cpu: must be numbers of at least 1 with commas between them, given 1,x",
 		"-warmup=10":             "-warmup: must be a time with its unit, did you mean 10s?, given 10",
 		"-autoscaler-interval=5": "did you mean 5s?",
 	} {
