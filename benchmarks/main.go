@@ -43,6 +43,7 @@ type session struct {
 	cpus    []int                         // of -cpu
 	tty     *os.File                      // the controlling terminal, nil without
 	removal workdir.Removal               // of the files of the trial under way
+	failed  bool                          // a benchmark has: see watch
 }
 
 // current is the session of this process. The testing package offers no other
@@ -146,6 +147,9 @@ func (s *session) run(m *testing.M) int {
 	current = s
 	// Benchmark functions have no parameters but b: they find the session here.
 	code := m.Run()
+	if s.failed {
+		code = max(code, exitFailed)
+	}
 	s.epilogue()
 	if what := s.left(); what != "" {
 		fmt.Fprint(os.Stderr, "\n", what, "\n")

@@ -41,6 +41,7 @@ func each(b *testing.B, name string, f func(*testing.B, *params.Values)) {
 	if _, known := params.Benchmark(name); current == nil || !known {
 		b.Fatalf("%s is not in the parameter table, or was not started by Main", name)
 	}
+	defer current.watch(b)
 	// Without points nothing of it is selected: see leaves.
 	for _, v := range current.points[name] {
 		if why := v.Skip(); why != "" {

@@ -375,5 +375,12 @@ func (s *session) sub(b *testing.B, v *params.Values, name string, f func(*testi
 	if name != v.Point && !slices.Contains(ownNames(v), name) {
 		b.Fatalf("%s is not among the names that -bench is compared with: see ownNames", name)
 	}
-	b.Run(name, f)
+	b.Run(name, func(b *testing.B) {
+		defer s.watch(b)
+		f(b)
+	})
 }
+
+// watch notes at the end of a benchmark that it failed. The testing package would forget it of all
+// calls of -count and -cpu but the first: it prints their FAIL, then PASS, and returns 0.
+func (s *session) watch(b *testing.B) { s.failed = s.failed || b.Failed() }

@@ -189,6 +189,19 @@ func TestAllBenchmarksPrintWhatBenchfmtReads(t *testing.T) {
 	t.Logf("%d bytes of output in %v", len(o.stdout), o.took)
 }
 
+// TestAFailureOfALaterTrial fails the process: the testing package forgets all but the first.
+func TestAFailureOfALaterTrial(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	// In the place of the second trial's results lies a file.
+	require.NoError(t, os.MkdirAll(filepath.Join(b.results, "Synthetic"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(b.results, "Synthetic", "trial_1"), nil, 0o644))
+	o := b.run(b.few(append(b.places(), "-test.count=2")...)...)
+	assert.Equal(t, exitFailed, o.code)
+	assert.Contains(t, o.stdout, "trial_1: not a directory")
+	assert.FileExists(t, filepath.Join(b.results, "Synthetic", "trial_0", "rank_0", "summary.txt"))
+}
+
 // TestGoTestJSON concatenates the output events of the package, which split
 // result lines, and reads the whole. The go command merges both streams, so
 // this also shows that nothing is written to either while a benchmark runs.
