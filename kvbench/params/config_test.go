@@ -170,6 +170,7 @@ func TestOddFiles(t *testing.T) {
 		"model_configs: {m: {num_layers: 1, num_heads: 2, hidden_dim: 16, dtype: int3}}": `dtype "int3" is unknown`,
 		"model_configs: {m: {num_layers: 1, num_heads: 2, hidden_dim: 16, name: 4}}":     "",
 		"model_configs: [1]":                                                             "section model_configs must be a mapping",
+		"num_users: 4":                                                                   `unknown key "num_users" at the top of the file; nearest known key: "parameters: num-users"`,
 		"parameters: {num-users: ~}":                                                     "parameters.num-users must be one value",
 	} {
 		path := writeFile(t, "c.yaml", text)

@@ -169,8 +169,9 @@ func (c *configFile) unknown(e entry, section string, known []string) {
 	switch p := find(e.key); {
 	case section == "":
 		where = "at the top of the file"
-		if p != nil && p.inFile() {
-			best = sectionParameters + ": " + e.key // right name, wrong place
+		// Right name, wrong place, or the Python benchmark's spelling of a flag of its own.
+		if p = find(strings.ReplaceAll(e.key, "_", "-")); p != nil && p.inFile() {
+			best = sectionParameters + ": " + p.name
 		}
 	case section == sectionParameters && e.key == "duration":
 		best = "the flag -benchtime"
