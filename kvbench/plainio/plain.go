@@ -197,7 +197,7 @@ func (b *Bench) Done(worker int, l tiers.Kind, op tiers.Op, o tiers.Object, t ti
 			At: now, Shard: worker, Level: l, Op: op, Phase: phases[op], Purpose: purposes[op],
 			Bytes: o.Size, First: op == tiers.Read, Timing: t,
 		})
-	if !counted {
+	if start, _ := b.Rec.Window(); !counted && now >= start { // else it was of the warm-up
 		b.over.Store(true)
 	}
 }

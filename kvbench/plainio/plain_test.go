@@ -88,6 +88,16 @@ func TestATierBenchmarkCountsOperations(t *testing.T) {
 }
 
 // Files end the window when they fill the footprint; memory goes on in the place of the oldest.
+// What completes in the warm-up does not count, and must not end the load either.
+func TestARoutineGoesOnAfterItsWarmUp(t *testing.T) {
+	v := clock.NewVirtual()
+	c := overLevels(slowTier(v, 1<<20), 2).lasting(10 * time.Second)
+	c.trialConfig.Clock, c.Storage.Simulated, c.Warmup = v, true, 5500*time.Millisecond
+	res, err := runPlain(t.Context(), c, &Tier{Level: tiers.Storage, Op: tiers.Read, Size: page})
+	require.NoError(t, err)
+	assert.EqualValues(t, 10, res.Completions(), "a page per second")
+}
+
 func TestATierBenchmarkStaysWithinItsFootprint(t *testing.T) {
 	for _, kind := range []tiers.Kind{tiers.Storage, tiers.CPU} {
 		seen := &footprint{Tier: tiertest.NewNull()}
