@@ -96,7 +96,7 @@ func (t *trial) ladder(ctx context.Context) (l Ladder, err error) {
 		l.FileSize = min(l.FileSize, write.EntryBytes/n)
 	}
 	want := int64(writes * 2 * (1 + 2 + 4) * perRung)
-	if err := t.makeRoom(ctx, &l, want); err != nil || writes == 0 {
+	if err := t.makeRoom(ctx, &l, want, write.Cancelled); err != nil || writes == 0 {
 		return l, err
 	}
 	// Each rung gets its part of what room there is.
@@ -106,8 +106,9 @@ func (t *trial) ladder(ctx context.Context) (l Ladder, err error) {
 
 // makeRoom finds what to read and how much may be written. A cache that is full has to give up some
 // of its entries, which nobody needs any more. What a workload has written past the cache, which is
-// half of the tier at most, is its own: it is read by nobody else.
-func (t *trial) makeRoom(ctx context.Context, l *Ladder, want int64) error {
+// half of the tier at most, is its own: it is read by nobody else. Cut is how many writes the
+// window's end cut off.
+func (t *trial) makeRoom(ctx context.Context, l *Ladder, want, cut int64) error {
 	objects, free := t.Cache.Objects(tiers.Storage)
 	if t.counted == nil {
 		free /= 2
@@ -137,7 +138,7 @@ func (t *trial) makeRoom(ctx context.Context, l *Ladder, want int64) error {
 		free -= o.Size
 	}
 	l.Room = min(want, free)
-	if deleted {
+	if deleted || cut > 0 { // what was being written at the window's end was removed, too
 		t.awaitDiscards(ctx)
 	}
 	return nil

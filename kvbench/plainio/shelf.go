@@ -112,6 +112,7 @@ func (s *shelf) step(ctx context.Context, b *Bench, worker int, op tiers.Op) err
 	}
 	t, err := s.move(ctx, worker, op, o, from)
 	if err != nil {
+		b.Cut(ctx, worker, s.level.Kind, op, o, t)
 		return err
 	}
 	if op == tiers.Write && s.places != nil {

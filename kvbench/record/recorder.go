@@ -355,6 +355,7 @@ func (r *Recorder) Traffic(l tiers.Kind) (read, write result.TierTraffic) {
 		sum.InFlightNS += n.InFlightNS
 		sum.Operations += n.Operations
 		sum.EntryBytes += n.EntryBytes
+		sum.Cancelled += n.Cancelled
 	}
 	r.each(func(s *shard) {
 		add(&read, s.n.Tiers[l].Read)
