@@ -81,6 +81,8 @@ func (r *Removal) Step(ctx context.Context, b *Bench, worker int) error {
 // Report says what was removed, and how fast.
 func (r *Removal) Report(res *result.Result) {
 	r.Ceiling.Report(res)
+	// Its workers have nothing to do but to remove, and to wait for the device to discard.
+	res.Harness.Busy.RemovalNS = res.Harness.WorkerBusyNS
 	took := r.quiet
 	if took == 0 { // the window was over before
 		_, end := r.bench.Rec.Window()

@@ -39,6 +39,7 @@ func (b *builder) busy() {
 	h, n := &b.r.Harness, b.n.Busy
 	n.DispatchNS, n.ThinkingNS = h.Busy.DispatchNS, h.Busy.ThinkingNS
 	n.RoomNS += h.Busy.RoomNS
+	n.RemovalNS = max(n.RemovalNS, h.Busy.RemovalNS) // who waits for the discards, too, has it all
 	// Requests spend their time at the device or in this process; what is inside the tier is that
 	// of requests, of which several may be under way.
 	handover := b.n.HandoverNS[tiers.Storage]
