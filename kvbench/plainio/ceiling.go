@@ -9,6 +9,7 @@ import (
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/units"
 	"kvbench/tiers"
 )
 
@@ -77,6 +78,10 @@ func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 		read = int64(r.ReadShare) * r.Footprint
 	}
 	write := r.Footprint - read
+	if read > 0 && read < r.mover.chunk {
+		return fmt.Errorf("the footprint leaves %d bytes to read, which is less than a chunk of "+
+			"%d: give a larger -ceiling-size-gb or a smaller -chunk-size", read, r.mover.chunk)
+	}
 	const fillers = 16
 	if err := r.equip(ctx, fillers); err != nil {
 		return err
@@ -85,17 +90,25 @@ func (r *Ceiling) Prepare(ctx context.Context, b *Bench) (err error) {
 	if err := r.readable(ctx, b, int(read/r.size), fillers); err != nil {
 		return err
 	}
+	// So little that a stream has not several files ends the window when most of it is still under
+	// way: what completed until then says nothing.
+	least := filesPerStream * r.mover.chunk
 	if b.Workers = r.InFlight; r.InFlight == 0 {
 		if b.Workers, err = r.find(ctx, b); err != nil {
 			return err
 		}
+		if write > 0 {
+			b.Workers = int(max(1, min(int64(b.Workers), write/least)))
+		}
+	}
+	if least *= int64(b.Workers); write > 0 && write < least {
+		return fmt.Errorf("writing with %s, each of which needs room for %d files of a chunk at "+
+			"least, takes %d bytes, and the footprint leaves %d: give a larger -ceiling-size-gb, "+
+			"fewer -workers or a smaller -chunk-size", units.Plural(int64(b.Workers), "stream"),
+			filesPerStream, least, write)
 	}
 	if write > 0 {
 		r.size = r.wholeChunks(min(largestFile, write/int64(filesPerStream*b.Workers)))
-	}
-	if least := int64(b.Workers) * r.size; write > 0 && write < least {
-		return fmt.Errorf("%d streams that write need %d bytes, the footprint leaves them %d: "+
-			"give a larger -ceiling-size-gb or fewer -workers", b.Workers, least, write)
 	}
 	if r.Churn {
 		full, err := r.shelf.fill(ctx, b, int(write/r.size), fillers)

@@ -59,6 +59,40 @@ func TestAWindowOfWritesEndsWithItsFootprint(t *testing.T) {
 	assert.Nil(t, res.PlainIO.Ladder, "the number in flight was given")
 }
 
+// A stream with one file or two would still be writing it when another finds no room, and the
+// window end with nothing of what it wrote.
+func TestAFootprintThatIsTooSmallIsRefused(t *testing.T) {
+	for want, r := range map[string]*Ceiling{
+		"writing with 16 streams, each of which needs room for 4 files of a chunk at least, takes " +
+			"262144 bytes, and the footprint leaves 258048": {Footprint: 63 * page, InFlight: 16},
+		"leaves 4095 bytes to read, which is less than a chunk of 4096": {
+			Footprint: page - 1, ReadShare: 1, InFlight: 1},
+	} {
+		cfg := overLevels(slowTier(clock.NewVirtual(), 1<<30), 1).lasting(time.Second)
+		_, err := runPlain(t.Context(), cfg, r)
+		assert.ErrorContains(t, err, want)
+	}
+	res, _ := inVirtualTime(t, time.Hour, 3*time.Millisecond,
+		&Ceiling{Footprint: 64 * page, InFlight: 16})
+	assert.Greater(t, res.Completions(), int64(2*16), "of 64 files")
+	// A ladder finds no more than have room.
+	res, _ = inVirtualTime(t, time.Hour, 3*time.Millisecond,
+		&Ceiling{Footprint: 16 * page, Rung: 200 * time.Millisecond})
+	assert.Equal(t, 4, res.Workload.Workers)
+}
+
+// The time of an operation that the end of the window cuts off is the storage's, too: else a run of
+// large files would look as if the harness had kept its workers.
+func TestWhatTheEndCutsOffIsTheStoragesTime(t *testing.T) {
+	for share := range 2 {
+		res, _ := inVirtualTime(t, 300*time.Millisecond, 3*time.Millisecond,
+			&Ceiling{ReadShare: float64(share), Footprint: 4096 * page, InFlight: 4})
+		assert.Equal(t, result.EndedByDeadline, res.EndedBy)
+		assert.EqualValues(t, 4, res.Requests.CancelledOperations)
+		assert.InEpsilon(t, res.Harness.WorkerBusyNS, res.Harness.Busy.StorageNS, 0.1)
+	}
+}
+
 // A drive that moves 16 pages in the time of one needs 16 in flight to read, 8 to write.
 func TestTheCeilingFindsHowManyInFlightAreEnough(t *testing.T) {
 	for share, want := range map[float64]int{1: 32, 0: 16} {
@@ -100,6 +134,7 @@ func TestRemovalIsANumberOfItsOwn(t *testing.T) {
 	assert.InEpsilon(t, 64/time.Duration(r.QuietNS).Seconds(), *r.FilesPerSecond, 1e-9)
 	assert.EqualValues(t, 64, res.Completions())
 	assert.Zero(t, tier.now-page, "but for what was flushed")
+	assert.Equal(t, result.DiscardLimited, res.Harness.Verdict.Kind)
 	units := []string{}
 	for _, m := range res.Metrics() {
 		units = append(units, m.Unit)
