@@ -47,7 +47,9 @@ type BreakEven struct {
 	// Tokens is the smallest length at which it is, 0 = at none. Until is the smallest one above
 	// that at which it is not any more, 0 = there is none up to the longest that was asked for.
 	Tokens, Until int64
-	// Extrapolated: one of them lies outside of what was measured.
+	// Extrapolated: the answer rests on lengths that were not measured. One of them lies outside of
+	// what was, or loading is faster at the shortest measured, and so at all below it, as far as
+	// one knows: a latency that long loads do not show would be seen there.
 	Extrapolated bool
 }
 
@@ -90,7 +92,7 @@ func (l Loading) BreakEven(c Cost, longest int64) (b BreakEven) {
 		}
 	}
 	inside := func(n int64) bool {
-		return n <= 1 || float64(n) >= l[0].Tokens && float64(n) <= l[len(l)-1].Tokens
+		return n == 0 || float64(n) >= l[0].Tokens && float64(n) <= l[len(l)-1].Tokens
 	}
 	b.Extrapolated = !inside(b.Tokens) || !inside(b.Until)
 	return b
