@@ -22,6 +22,9 @@ type Rate struct {
 // grows with the square: a shorter prompt is faster than that and a longer one slower, on the one
 // H20 that was measured at two lengths by a factor of three. Batched rates are those of a server
 // that has always enough to do; one request alone is slower. -prefill-rate takes one's own.
+//
+// Left out is what says no prefill rate of known GPUs: gpt-oss-120b on two H100, 32,500 tokens/s of
+// input and output together, and DeepSeek-R1 on an instance of GB300 of unknown number.
 func Published() []Rate {
 	rate := func(perSecond float64) Cost { return Cost{PerToken: 1 / perSecond} }
 	return []Rate{
@@ -46,6 +49,10 @@ func Published() []Rate {
 			"prompts of 2,000 tokens, batched, DeepSeek-R1 in nvfp4", "vLLM blog, 2026-02-13"},
 		{"qwen3-8b", "rtx4090", rate(7_443), "20,000 tokens, one request, 1 output token",
 			"GPUStack documentation"},
+		{"deepseek-v3.2", "2xgb300", rate(2 * 7_360),
+			"prompts of 2,000 tokens, batched, in nvfp4", "vLLM blog, 2026-02-13"},
+		{"qwen3-coder-next", "h200", rate(12_800), "256K tokens in 20.4 s, one request, fp8",
+			"millstoneai benchmarks"},
 		{"qwen3-coder-30b-a3b", "h20", through(1_024, 0.078, 65_536, 15.2),
 			"1k tokens in 78 ms, 64k in 15.2 s, one request", "agentic-kvc"},
 	}
