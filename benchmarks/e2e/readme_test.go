@@ -39,8 +39,9 @@ var documented = []documentedUnit{
 	{"write-io-p50-ns", false}, {"write-io-p99-ns", false},
 	{"read-ns/MiB", true}, {"e2e-p95-ns", true},
 	{"hit-ratio", true}, {"token-hit-ratio", false}, {"served-ratio", true},
-	{"ttft-p50-ns", false}, {"ttft-p95-ns", false}, // where a miss costs time, as the next
-	{"recompute-saved-ratio", false}, {"break-even-tokens", false},
+	{"ttft-mean-ns", false}, // where a miss costs time, as the next
+	{"ttft-p50-ns", false}, {"ttft-p95-ns", false},
+	{"ttft-saved-ratio", false}, {"break-even-tokens", false},
 	{"sustained-users", false}, {"peak-B/s", false},
 	{"cpu-ns/B", true}, {"peak-RSS-bytes", true},
 	{"device-read-ratio", false}, {"ceiling-ratio", false},

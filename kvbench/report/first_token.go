@@ -45,22 +45,45 @@ func (s *summary) firstToken() {
 		return
 	}
 	s.tables(firstTokens(s.Result))
-	s.line("", "what was found saved %s of computing every prompt whole (%s of %s a request, "+
-		"without queues), and took %s to load; the GPU was busy %s", percent(f.SavedRatio),
-		ns((f.Sums.ComputeAll-f.Sums.Compute)/f.Requests), ns(f.Sums.ComputeAll/f.Requests),
-		ns(f.Sums.Load/f.Requests), percent(f.GPUBusyShare))
+	s.line("", "%s; the GPU was busy %s", saved(f), percent(f.GPUBusyShare))
 	s.line("", "loading %s at its median, %s at its p95; computing n tokens takes %s",
-		breakEven(f.BreakEven.P50), breakEven(f.BreakEven.P95), costText(f.Prefill))
+		breakEven(f.BreakEven.P50, f.Loading, p50NS),
+		breakEven(f.BreakEven.P95, f.Loading, p95NS),
+		costText(f.Prefill))
 }
 
+// saved is what the cache saved of a request's first token. Both sides are without queues: with
+// every prompt computed they would have been others.
+func saved(f *result.FirstToken) string {
+	s, n := &f.Sums, f.Requests
+	verb, share := "saved", f.SavedRatio
+	if share != nil && *share < 0 {
+		verb, share = "cost", new(-*share)
+	}
+	return fmt.Sprintf("without queues, loading and computing took %s a request, and computing "+
+		"every prompt whole %s: the cache %s %s", ns((s.Load-s.LoadWaits+s.Compute)/n),
+		ns(s.ComputeAll/n), verb, percent(share))
+}
+
+func p50NS(l result.LoadingTime) *float64 { return l.P50NS }
+func p95NS(l result.LoadingTime) *float64 { return l.P95NS }
+
 // breakEven is from which length on loading is faster than computing, as the end of "loading …".
-func breakEven(b *result.BreakEven) string {
+// The lengths measured are those of which of says a time.
+func breakEven(b *result.BreakEven, loading []result.LoadingTime,
+	of func(result.LoadingTime) *float64) string {
 	if b == nil {
 		return "is of unknown worth (too few loads)"
 	}
 	doubt := ""
 	if b.Extrapolated {
-		doubt = " (extrapolated)"
+		var at []float64
+		for _, l := range loading {
+			if of(l) != nil {
+				at = append(at, l.Tokens)
+			}
+		}
+		doubt = " (extrapolated from " + lengths(at) + ")"
 	}
 	// A length is a rule: who has prompts above it should look them up. Where loading stops to be
 	// worth it behind a second length (a latency hidden by read-ahead, a cache in the drive), both
@@ -75,6 +98,14 @@ func breakEven(b *result.BreakEven) string {
 			count(*b.Tokens), count(*b.Until)) + doubt
 	}
 	return fmt.Sprintf("beats computing from %s tokens on", count(*b.Tokens)) + doubt
+}
+
+// lengths is the range of lengths measured.
+func lengths(at []float64) string {
+	if len(at) == 1 {
+		return count(int64(at[0])) + " tokens"
+	}
+	return count(int64(at[0])) + "–" + count(int64(at[len(at)-1])) + " tokens"
 }
 
 // costText is what computing costs, and whose number that is.

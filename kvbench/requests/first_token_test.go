@@ -61,7 +61,8 @@ func TestWhatAMissCosts(t *testing.T) {
 			assert.Equal(t, ns(c.wait), r.Requests.Time.GPUWait)
 			assert.Zero(t, r.Requests.Time.Rest, "the parts are all of it")
 			assert.InEpsilon(t, c.compute/c.window, *f.GPUBusyShare, 1e-9)
-			assert.InDelta(t, 1-c.compute/c.all, *f.SavedRatio, 1e-12)
+			assert.InDelta(t, 1-(c.load+c.compute)/c.all, *f.SavedRatio, 1e-12)
+			assert.InDelta(t, 1-c.compute/c.all, *f.ComputeSavedRatio, 1e-12)
 		})
 	}
 }
@@ -72,7 +73,7 @@ func TestFreeMissesHaveNoFirstToken(t *testing.T) {
 		workloads.PrefillDecode)...), 1).finite())
 	assert.Nil(t, r.FirstToken)
 	for _, m := range r.Metrics() {
-		assert.NotContains(t, []string{"ttft-p50-ns", "recompute-saved-ratio"}, m.Unit)
+		assert.NotContains(t, []string{"ttft-p50-ns", "ttft-saved-ratio"}, m.Unit)
 	}
 }
 

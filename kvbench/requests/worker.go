@@ -92,9 +92,10 @@ func (w *worker) firstToken(ctx context.Context) error {
 	wait := w.load.dispatch.gpu.reserve(now, missing)
 	t := &j.sample.Time
 	t.GPUWait, t.Compute = int64(wait), int64(missing)
-	j.sample.FirstToken = result.FirstTokenTime{Queue: t.Queue, Load: int64(now - j.taken),
-		GPUWait: t.GPUWait, Compute: t.Compute, ComputeAll: int64(all)}
 	j.sample.Loaded, j.sample.Loading = found, now-begun-time.Duration(t.Pending)
+	j.sample.FirstToken = result.FirstTokenTime{Queue: t.Queue, Load: int64(now - j.taken),
+		LoadWaits: int64(now - j.taken - j.sample.Loading), GPUWait: t.GPUWait,
+		Compute: t.Compute, ComputeAll: int64(all)}
 	if wait+missing == 0 {
 		return nil
 	}

@@ -54,11 +54,15 @@ type FirstToken struct {
 	Compute Distribution            `json:"compute"`
 
 	Sums FirstTokenTime `json:"sums"`
-	// SavedRatio is how much of computing every prompt whole the cache saved: 1 − compute ÷
-	// compute_all, times of service both. What loading took for it is the sum load, and whether it
-	// was worth that the break-even: with every prompt computed the server's queue would have been
-	// another, so that nobody can say what the whole time would have been.
+	// SavedRatio is how much of the time to the first token the cache saved against computing every
+	// prompt whole: 1 − (load − load_waits + compute) ÷ compute_all. It is below 0 where loading
+	// took longer than computing would have. Queue, GPU wait and the waits of loading are left out
+	// on both sides, because nobody can say what they would have been with every prompt computed;
+	// that of the storage's own requests is in load.
 	SavedRatio *float64 `json:"saved_ratio"`
+	// ComputeSavedRatio is how much of the computing itself it saved: 1 − compute ÷ compute_all.
+	// With a cost of tokens alone that is the share of tokens found.
+	ComputeSavedRatio *float64 `json:"compute_saved_ratio"`
 	// of the window in which the server computed prompts, whoever waited for them
 	GPUBusyShare *float64 `json:"gpu_busy_share"`
 
@@ -82,6 +86,7 @@ type FirstTokenTime struct {
 	TTFT       int64 `json:"ttft_ns"`
 	Queue      int64 `json:"queue_ns"`
 	Load       int64 `json:"load_ns"`
+	LoadWaits  int64 `json:"load_waits_ns"` // of load: for room, and for who writes what is wanted
 	GPUWait    int64 `json:"gpu_wait_ns"`
 	Compute    int64 `json:"compute_ns"`
 	ComputeAll int64 `json:"compute_all_ns"`
@@ -92,6 +97,7 @@ func (t *FirstTokenTime) Add(x FirstTokenTime) {
 	t.TTFT += x.TTFT
 	t.Queue += x.Queue
 	t.Load += x.Load
+	t.LoadWaits += x.LoadWaits
 	t.GPUWait += x.GPUWait
 	t.Compute += x.Compute
 	t.ComputeAll += x.ComputeAll
@@ -144,9 +150,10 @@ func (f *FirstToken) metrics(add func(unit string, v *float64)) {
 		}
 		return new(float64(*v))
 	}
+	add("ttft-mean-ns", f.TTFT.Mean)
 	add("ttft-p50-ns", ns(f.TTFT.P50))
 	add("ttft-p95-ns", ns(f.TTFT.P95))
-	add("recompute-saved-ratio", f.SavedRatio)
+	add("ttft-saved-ratio", f.SavedRatio)
 	if b := f.BreakEven.P50; b != nil {
 		add("break-even-tokens", ns(b.Tokens))
 	}
@@ -154,5 +161,7 @@ func (f *FirstToken) metrics(add func(unit string, v *float64)) {
 
 // Derive fills in the ratios.
 func (f *FirstToken) Derive() {
-	f.SavedRatio = units.Ratio(f.Sums.ComputeAll-f.Sums.Compute, f.Sums.ComputeAll)
+	s := &f.Sums
+	f.SavedRatio = units.Ratio(s.ComputeAll-s.Compute-(s.Load-s.LoadWaits), s.ComputeAll)
+	f.ComputeSavedRatio = units.Ratio(s.ComputeAll-s.Compute, s.ComputeAll)
 }
