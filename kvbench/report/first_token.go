@@ -52,17 +52,13 @@ func (s *summary) firstToken() {
 		costText(f.Prefill))
 }
 
-// saved is what the cache saved of a request's first token. Both sides are without queues: with
-// every prompt computed they would have been others.
+// saved is what the cache saved of a request's first token. Saved and loaded stand side by side
+// and are no judgement: the storage's time has its queue, that of an idle GPU has none.
 func saved(f *result.FirstToken) string {
 	s, n := &f.Sums, f.Requests
-	verb, share := "saved", f.SavedRatio
-	if share != nil && *share < 0 {
-		verb, share = "cost", new(-*share)
-	}
-	return fmt.Sprintf("without queues, loading and computing took %s a request, and computing "+
-		"every prompt whole %s: the cache %s %s", ns((s.Load-s.LoadWaits+s.Compute)/n),
-		ns(s.ComputeAll/n), verb, percent(share))
+	return fmt.Sprintf("computing every prompt whole takes an idle GPU %s a request; what was "+
+		"found saved %s of it (%s) and took %s to load", ns(s.ComputeAll/n),
+		ns((s.ComputeAll-s.Compute)/n), percent(f.ComputeSavedRatio), ns((s.Load-s.LoadWaits)/n))
 }
 
 func p50NS(l result.LoadingTime) *float64 { return l.P50NS }

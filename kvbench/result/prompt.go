@@ -55,10 +55,11 @@ type FirstToken struct {
 
 	Sums FirstTokenTime `json:"sums"`
 	// SavedRatio is how much of the time to the first token the cache saved against computing every
-	// prompt whole: 1 − (load − load_waits + compute) ÷ compute_all. It is below 0 where loading
-	// took longer than computing would have. Queue, GPU wait and the waits of loading are left out
-	// on both sides, because nobody can say what they would have been with every prompt computed;
-	// that of the storage's own requests is in load.
+	// prompt whole: 1 − (load − load_waits + compute) ÷ compute_all. Queue, GPU wait and the waits
+	// of loading are left out on both sides, because nobody can say what they would have been with
+	// every prompt computed. The queue at the storage is in load, so that this compares a storage
+	// under load with an idle GPU: below 0 that one would have computed sooner than loading took,
+	// and with a busy one the cache may be worth it all the same.
 	SavedRatio *float64 `json:"saved_ratio"`
 	// ComputeSavedRatio is how much of the computing itself it saved: 1 − compute ÷ compute_all.
 	// With a cost of tokens alone that is the share of tokens found.
