@@ -65,14 +65,15 @@ func each(b *testing.B, name string, f func(*testing.B, *params.Values)) {
 func measure(b *testing.B, v *params.Values,
 	body func(context.Context, kvbench.Config) (*result.Result, error)) {
 	s := current
-	if s.ctx.Err() != nil {
-		b.Fatal(errInterrupted)
-	}
 	number, suffix := s.trial(b.Name())
 	name := strings.TrimPrefix(b.Name(), "Benchmark") + suffix
 	show, wipe := s.live(name)
 	// Before anything of this trial exists, so that the drive rests.
 	s.pauseBetweenOptions(v, show)
+	if s.ctx.Err() != nil { // by a signal before, or while the drive rested
+		wipe()
+		b.Fatal(errInterrupted)
+	}
 	cfg, err := trialConfig(v, number)
 	if err != nil {
 		b.Fatal(err)
