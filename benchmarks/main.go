@@ -65,6 +65,10 @@ func Main(m *testing.M) int {
 		return refuse(err)
 	case set.VersionRequested():
 		fmt.Println("kvbench", kvbench.Version())
+		if kvbench.Version() == kvbench.UnknownVersion {
+			fmt.Println("(go test -c tells a binary its revision with -buildvcs=true; " +
+				"those of make dist know theirs)")
+		}
 		return 0
 	}
 	// Without -bench this is go test of the package, whose flags are nobody's business.

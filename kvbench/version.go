@@ -9,8 +9,11 @@ import (
 	"strings"
 )
 
+// UnknownVersion is the version of a test binary without a stamp, outside of its checkout.
+const UnknownVersion = "unknown"
+
 // revision is set by `make dist` (-ldflags "-X kvbench/kvbench.revision=…"): test binaries carry no
-// version control stamp of their own.
+// version control stamp of their own, but with go test -c -buildvcs=true.
 var revision string
 
 // Version tells which revision of this suite is running: as linked in, as the Go command stamped
@@ -28,7 +31,7 @@ func Version() string {
 			v += " (checkout)"
 		}
 	}
-	return cmp.Or(v, "unknown")
+	return cmp.Or(v, UnknownVersion)
 }
 
 func stamped(settings []debug.BuildSetting) string {
