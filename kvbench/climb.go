@@ -18,13 +18,13 @@ import (
 // How a run tries, right after its window, whether more in flight would have moved more: with as
 // many requests as it had on average, with twice and with four times as many. A rung takes a
 // twentieth of the window and not more than 300 ms, so that all of it stays below a second; less
-// than 100 ms shows nothing. Before, the filesystem may take a second to carry out the deletions
+// than 100 ms shows nothing. Before, the filesystem may take 3 s to carry out the deletions
 // that it has put off: their discards would slow the rungs.
 const (
 	climbRungs                = 3
 	climbPart                 = 20
 	climbAtLeast, climbAtMost = 100 * time.Millisecond, 300 * time.Millisecond
-	climbSync                 = time.Second
+	climbSync, climbPoll      = 3 * time.Second, 50 * time.Millisecond
 	// What is written to be read, where the run has left less: 256 MiB are beyond what most devices
 	// keep in their own memory.
 	climbObjects, climbObject = 8, 32 << 20
@@ -91,10 +91,11 @@ func (t *trial) ladder(ctx context.Context) (l Ladder, err error) {
 	writes := 1 - l.ReadShare
 	// Files like the run's entries, that is with as many flushes, but so small that each stream
 	// comes to the end of two in the first rung: what no flush has confirmed, a cache may hold.
-	l.FileSize = int64(writes * perRung / float64(2*l.InFlight))
+	l.FileSize = max(int64(t.Transfer.Chunk), int64(writes*perRung/float64(2*l.InFlight)))
 	if n := write.Operations; n > 0 {
-		l.FileSize = min(l.FileSize, write.EntryBytes/n)
+		l.FileSize = min(l.FileSize, write.EntryBytes/n) // of a run of blocks, all of it
 	}
+	l.FileSize = t.fits(l.FileSize)
 	want := int64(writes * 2 * (1 + 2 + 4) * perRung)
 	if err := t.makeRoom(ctx, &l, want, write.Cancelled); err != nil || writes == 0 {
 		return l, err
@@ -129,7 +130,7 @@ func (t *trial) makeRoom(ctx context.Context, l *Ladder, want, cut int64) error 
 	l.Objects = objects
 	for l.ReadShare > 0 && len(l.Objects) < climbObjects && free > 2*climbObject {
 		n := len(l.Objects)
-		o := tiers.Object{Key: fmt.Sprint("climb/", n), Gen: uint64(n), Size: climbObject}
+		o := tiers.Object{Key: fmt.Sprint("climb/", n), Gen: uint64(n), Size: t.fits(climbObject)}
 		if _, _, err := t.Transfer.Write(ctx, l.Level.Tier, nil, o); err != nil {
 			return fmt.Errorf("something to read could not be written: %w", err)
 		}
@@ -144,9 +145,17 @@ func (t *trial) makeRoom(ctx context.Context, l *Ladder, want, cut int64) error 
 	return nil
 }
 
+// fits is a size that the storage tier takes as one object: slots are all of one.
+func (t *trial) fits(size int64) int64 {
+	if y := t.cfg.Storage.Layout; y.Kind == tiers.LayoutSlots {
+		return min(size, y.Bytes)
+	}
+	return size
+}
+
 // awaitDiscards lets the filesystem carry out the deletions that it has put off, and waits until
-// the device has no more discards to do, but not for longer than a second: what remains then, or is
-// somebody else's, the ladder tells.
+// the device has no more discards to do, but not for longer than climbSync: what remains then, or
+// is somebody else's, the ladder tells.
 func (t *trial) awaitDiscards(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, climbSync)
 	defer cancel()
@@ -162,6 +171,6 @@ func (t *trial) awaitDiscards(ctx context.Context) {
 			return
 		}
 		n = now
-		_ = t.Clock.Sleep(ctx, climbSync/20)
+		_ = t.Clock.Sleep(ctx, climbPoll)
 	}
 }

@@ -102,8 +102,9 @@ type Ladder struct {
 	Bytes int64
 	Time  time.Duration
 
-	// Written are new files of FileSize bytes (smaller where the room is not enough for two of each
-	// stream), Room bytes in all, which must be free in the tier. They are removed at the end.
+	// Written are new files of FileSize bytes at most (smaller where the room is not enough for two
+	// of each stream), Room bytes in all, which must be free in the tier. They are removed at the
+	// end.
 	FileSize, Room int64
 
 	// Climbed is called when the last rung has ended, before the files are removed; nil = nobody

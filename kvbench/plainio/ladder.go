@@ -63,8 +63,18 @@ func newClimb(e *kvbench.Env, l kvbench.Ladder) (*climb, error) {
 		return nil, err
 	}
 	c := &climb{mover: m, Ladder: l}
-	c.size = m.wholeChunks(min(l.FileSize, l.Room/int64(2*c.most())))
+	c.size = c.fileSize(l.Room / int64(2*c.most()))
 	return c, nil
+}
+
+// fileSize is a size in whole requests, of one at least, but never more than the Ladder says: a
+// tier of places may take no more.
+func (c *climb) fileSize(size int64) int64 {
+	size = c.wholeChunks(min(size, c.FileSize))
+	if c.FileSize > 0 {
+		size = min(size, c.FileSize)
+	}
+	return size
 }
 
 // mostBuffers bounds the memory for a rung's requests, in bytes, as that of a run's pool is.
@@ -167,7 +177,7 @@ func (r *rung) count(op tiers.Op) counter {
 // shorter by another part, so that the flushes of many do not come at one moment.
 func (r *rung) stream(ctx context.Context, buf tiers.Buffer, i, n int) error {
 	draws := profile.NewStream(r.Seed, r.rungs<<16+i)
-	size := r.wholeChunks(r.size * int64(i+1) / int64(n))
+	size := r.fileSize(r.size * int64(i+1) / int64(n))
 	for k := int64(0); !r.over.Load(); k++ {
 		var old tiers.Object
 		var from int64

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench"
+	"kvbench/kvbench/plainio"
 	"kvbench/kvbench/result"
 	"kvbench/tiers"
 	"kvbench/tiers/buffer"
@@ -73,6 +74,30 @@ func TestTheLadderIsAskedForTheRunsOwnMix(t *testing.T) {
 	require.NotNil(t, ask)
 	assert.InDelta(t, 12.0/20, ask.ReadShare, 1e-9, "turns read 0, 1, 2 and 3 entries")
 	assert.GreaterOrEqual(t, len(ask.Objects), 2, "half of what lay there at least")
+}
+
+// Some layouts have places of one size, smaller than a chunk, and no others.
+func TestALadderIsClimbedInEveryLayout(t *testing.T) {
+	for layout := range layouts {
+		t.Run(layout, func(t *testing.T) {
+			capacities := []int64{1 << 30}
+			if layout == "slots" { // full, too: to empty the others costs discards
+				capacities = append(capacities, 1<<20)
+			}
+			for _, capacity := range capacities {
+				r, _ := replayBlocks(t, smallTrace, 4, func(c *runConfig) {
+					laidOut(t, layout, capacity)(c)
+					c.Climb = plainio.Climb
+				})
+				l := r.Harness.Ladder
+				require.NotNil(t, l)
+				assert.Empty(t, l.Reason)
+				if capacity > 1<<20 {
+					assert.NotEmpty(t, l.Rungs)
+				}
+			}
+		})
+	}
 }
 
 func TestALadderThatFailsIsNoFailureOfTheRun(t *testing.T) {
