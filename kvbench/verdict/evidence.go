@@ -27,6 +27,9 @@ const (
 	// plain I/O does not do, as deletions: the rest is opening, flushing and metadata. A rung is a
 	// burst, so that less does not mean the contrary by itself.
 	nearPlain = 0.75
+	// A run that moves less than this share of what plain I/O with as many in flight moves leaves
+	// more to explain than what throttles add in their slices, a third here, and files cost.
+	halfPlain = 0.5
 	// Of the window. The kernel counts busy in ticks of a millisecond and more. Less does not mean
 	// that the storage had room: a cgroup's io.max, and a filesystem's locks, hold requests back
 	// above the device.
@@ -149,13 +152,13 @@ func (e *evidence) couldMore() (yes, no bool) {
 }
 
 // atWork says whether the storage was at work all the time, as far as anybody knows: its device
-// was busy, or what was in flight moved about as much as plain I/O does. A device that was not, or
+// was busy, or what was in flight moved half as much as plain I/O does. A device that was not, or
 // that nobody watched, may have waited for what lies between; a burst into a write cache looks the
 // same.
 func (e *evidence) atWork() bool {
 	rungs := e.rungs()
 	return rungs == nil || units.OrZero(e.DeviceWitness.BusyShare) >= deviceBusy ||
-		e.rate >= nearPlain*e.alike(rungs)
+		e.rate >= halfPlain*e.alike(rungs)
 }
 
 // fromCache says that the device has not seen the reads: whatever answered them was not it.
@@ -184,6 +187,19 @@ func (e *evidence) discards() float64 {
 		return min(1, ratio(float64(*ns), float64(e.window)))
 	}
 	return 0
+}
+
+// deletes says whether the run itself has deleted anything in the window.
+func (e *evidence) deletes() bool {
+	if e.removal() > 0 {
+		return true
+	}
+	for _, t := range e.Tiers {
+		if t.Level == "storage" && t.Deleted.Entries > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // slowed says that plain I/O without deletions, with as many in flight, moved more than the run.

@@ -42,7 +42,8 @@ func (e *evidence) gaveAll() string {
 	if of := e.DeviceWitness.BusyShare; of != nil {
 		busy = ", the device was busy " + units.Percent(of) + " of the window"
 		if *of < deviceBusy {
-			busy += ": what held requests back is above it, as a cgroup's io.max or the filesystem"
+			busy += ": what held requests back meanwhile lies above it, as a cgroup's io.max or " +
+				"the filesystem"
 		}
 	}
 	return fmt.Sprintf("%s and more would not have moved more: %s, %s%s; the harness took %s of "+
@@ -107,6 +108,10 @@ func (e *evidence) deleted() string {
 	if w := e.DeviceWitness; e.discards() > 0 && w.DiscardBytes != nil {
 		what = append(what, fmt.Sprintf("discards of %s were at the device for up to %s of the "+
 			"window", units.Bytes.Text(*w.DiscardBytes), share(e.discards())))
+		if !e.deletes() {
+			what[0] += ", though this run deleted nothing: they are of what was removed " +
+				"before, or of somebody else"
+		}
 	}
 	text := strings.Join(what, " and ") + fmt.Sprintf(" (limit %s)", share(waitLimit))
 	if e.slowed() {
