@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 func TestMainFindsTheCommand(t *testing.T) {
@@ -94,4 +95,24 @@ func TestWriteFileIsWholeOrAbsent(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	assert.Len(t, left, 1, "no temporary file stays")
+}
+
+// A pipe stands for what is no regular file: root replaces a device as easily.
+func TestWriteFileNeverReplacesWhatIsNoFile(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, unix.Mkfifo(pipe, 0o600))
+	end, err := os.OpenFile(pipe, os.O_RDWR, 0) // a writer would wait for a reader
+	require.NoError(t, err)
+	defer end.Close()
+	require.NoError(t, writeFile(pipe, func(w io.Writer) error {
+		_, err := io.WriteString(w, "hello")
+		return err
+	}))
+	got := make([]byte, 5)
+	_, err = io.ReadFull(end, got)
+	require.NoError(t, err)
+	assert.Equal(t, "hello", string(got))
+	info, err := os.Lstat(pipe)
+	require.NoError(t, err)
+	assert.Equal(t, os.ModeNamedPipe, info.Mode().Type())
 }
