@@ -236,34 +236,36 @@ func TestMoreThanOnePercentOfFailuresEndsTheTrial(t *testing.T) {
 
 // Ten failures among thousands of operations of the warm-up are few.
 func TestFailuresOfTheWarmupAreComparedWithItsOperations(t *testing.T) {
-	var commits atomic.Int64
-	enough := make(chan struct{})
-	tier := faults.Wrap(tiertest.NewNull(), func(_ context.Context, e faults.Event) error {
-		if e.Call != faults.Commit {
+	synctest.Test(t, func(t *testing.T) {
+		var commits atomic.Int64
+		enough := make(chan struct{})
+		tier := faults.Wrap(tiertest.NewNull(), func(_ context.Context, e faults.Event) error {
+			if e.Call != faults.Commit {
+				return nil
+			}
+			n := commits.Add(1)
+			if n == 4000 {
+				close(enough)
+			}
+			if n > 2000 && n <= 2012 {
+				return syscall.EACCES
+			}
 			return nil
-		}
-		n := commits.Add(1)
-		if n == 4000 {
-			close(enough)
-		}
-		if n > 2000 && n <= 2012 {
-			return syscall.EACCES
-		}
-		return nil
+		})
+		src := population(20, func(u *users.Config) {
+			u.Rate, u.PrefillOnly, u.MultiTurn = 1e6, true, false
+		})
+		cfg := testConfig(storage(tier, 1<<50), src, 4)
+		cfg.Warmup, cfg.Window = time.Minute, time.Minute
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() {
+			<-enough
+			interrupt(cancel)
+		}()
+		_, _, err := usage(ctx, t, cfg)
+		assert.ErrorIs(t, err, assert.AnError, "interrupted by the test, not by the failures")
+		assert.EqualValues(t, 4000, min(commits.Load(), 4000))
 	})
-	src := population(20, func(u *users.Config) {
-		u.Rate, u.PrefillOnly, u.MultiTurn = 1e6, true, false
-	})
-	cfg := testConfig(storage(tier, 1<<50), src, 4)
-	cfg.Warmup, cfg.Window = time.Minute, time.Minute
-	ctx, cancel := context.WithCancelCause(t.Context())
-	go func() {
-		<-enough
-		interrupt(cancel)
-	}()
-	_, _, err := usage(ctx, t, cfg)
-	assert.ErrorIs(t, err, assert.AnError, "interrupted by the test, not by the failures")
-	assert.EqualValues(t, 4000, min(commits.Load(), 4000))
 }
 
 func TestAMismatchNamesKeyAndOffset(t *testing.T) {
