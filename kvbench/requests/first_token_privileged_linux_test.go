@@ -15,9 +15,7 @@ import (
 // The kernel limits the device; loads take about half a second, because it hands out the bandwidth
 // in slices of 100 ms.
 func TestBreakEvenOnALimitedDevice(t *testing.T) {
-	if raceEnabled {
-		t.Skip("moves GiB through a slow device, and runs without the race detector")
-	}
+	undetected(t)
 	for _, mib := range []int64{200, 500, 1024} {
 		t.Run(fmt.Sprintf("%dMiB/s", mib), func(t *testing.T) {
 			const after = 400 * time.Millisecond

@@ -50,6 +50,15 @@ func (c runConfig) again(requests []*workloads.Request) runConfig {
 // memory under these devices does.
 func megabytes(n int) []*workloads.Request { return singles(n, 2<<20/unit) }
 
+// undetected skips a test whose subject is where time goes, when the race detector takes most of
+// it: a harness that it slows down is the limit, and is rightly called so.
+func undetected(t *testing.T) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("measures where time goes, and runs without the race detector")
+	}
+}
+
 // tell logs what a run said: the words are for people.
 func tell(t *testing.T, r *result.Result) {
 	t.Helper()
@@ -59,6 +68,7 @@ func tell(t *testing.T, r *result.Result) {
 
 // Writing at 40 MiB/s leaves the processor idle, and 8 requests in flight keep such a device busy.
 func TestAThrottledDeviceIsTheLimit(t *testing.T) {
+	undetected(t)
 	fs := privtest.LoopFS(t, 640, privtest.LoopOptions{DirectIO: true})
 	throttle := privtest.ThrottleLoop(t, fs, 40<<20, 40<<20)
 	throttle.Add(t, os.Getpid())
@@ -80,6 +90,7 @@ const verdictEnv = "KVTEST_VERDICT_DIR"
 // for. A process is bound to a processor from its first thread on, so the run
 // is in one of its own.
 func TestOneProcessorOnMemoryIsTheLimit(t *testing.T) {
+	undetected(t)
 	if dir := os.Getenv(verdictEnv); dir != "" {
 		runForVerdict(t, dir)
 		return
@@ -200,11 +211,13 @@ func bounded(t *testing.T, bound, reason string, workers, writers int,
 
 // Eight workers want to write, and one may.
 func TestATinyWriteLimitIsTheLimit(t *testing.T) {
+	undetected(t)
 	bounded(t, verdict.WriteLimit, "1 at a time", 8, 1,
 		func() []*workloads.Request { return megabytes(800) })
 }
 
 func TestOneWorkerIsTheLimit(t *testing.T) {
+	undetected(t)
 	// Turns read all before them: making data would take as long as such a device does.
 	bounded(t, verdict.Workers, "the number of workers (1", 1, 0, func() []*workloads.Request {
 		return conversation(1, 40, 2<<20/unit, workloads.PrefillOnly)
@@ -212,6 +225,7 @@ func TestOneWorkerIsTheLimit(t *testing.T) {
 }
 
 func TestOneSlowUserOnADevice(t *testing.T) {
+	undetected(t)
 	fs := privtest.LoopFS(t, 640, privtest.LoopOptions{DirectIO: true})
 	requests := megabytes(20)
 	for i, r := range requests {
@@ -224,6 +238,7 @@ func TestOneSlowUserOnADevice(t *testing.T) {
 
 // Whoever takes a request holds the dispatcher's lock for as long as parsing its line may take.
 func TestAHeldLockOnADeviceIsTheLimit(t *testing.T) {
+	undetected(t)
 	fs := privtest.LoopFS(t, 640, privtest.LoopOptions{DirectIO: true})
 	cfg := judged(fs.Dir, megabytes(200), 4, 1)
 	cfg.OnDispatch = func(*workloads.Request, []workloads.Op) { time.Sleep(5 * time.Millisecond) }
