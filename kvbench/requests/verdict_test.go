@@ -99,7 +99,7 @@ func TestAHeldLockIsTheLimit(t *testing.T) {
 			_ = wall.Sleep(t.Context(), time.Millisecond)
 		}
 		says(t, mustRun(t, cfg), result.HarnessLimited, "",
-			"taking requests (lock, input, plan) 50 %")
+			"taking requests (lock, input, plan) took 50 %")
 	})
 }
 
