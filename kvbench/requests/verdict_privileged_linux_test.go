@@ -227,9 +227,9 @@ func TestOneWorkerIsTheLimit(t *testing.T) {
 func TestOneSlowUserOnADevice(t *testing.T) {
 	undetected(t)
 	fs := privtest.LoopFS(t, 640, privtest.LoopOptions{DirectIO: true})
-	requests := megabytes(20)
+	requests := megabytes(5) // so far apart that no machine takes as long for one
 	for i, r := range requests {
-		r.Arrival = time.Duration(i) * 50 * time.Millisecond
+		r.Arrival = time.Duration(i) * 500 * time.Millisecond
 	}
 	r := mustRun(t, judged(fs.Dir, requests, 4, 1))
 	tell(t, r)
@@ -240,8 +240,9 @@ func TestOneSlowUserOnADevice(t *testing.T) {
 func TestAHeldLockOnADeviceIsTheLimit(t *testing.T) {
 	undetected(t)
 	fs := privtest.LoopFS(t, 640, privtest.LoopOptions{DirectIO: true})
-	cfg := judged(fs.Dir, megabytes(200), 4, 1)
-	cfg.OnDispatch = func(*workloads.Request, []workloads.Op) { time.Sleep(5 * time.Millisecond) }
+	cfg := judged(fs.Dir, megabytes(40), 4, 1)
+	// far longer than a request takes, also on a busy machine
+	cfg.OnDispatch = func(*workloads.Request, []workloads.Op) { time.Sleep(50 * time.Millisecond) }
 	r := mustRun(t, cfg)
 	tell(t, r)
 	says(t, r, result.HarnessLimited, "", "taking requests (lock, input, plan)")
