@@ -4,16 +4,25 @@
 #
 #   benchmarks/e2e/fio-pairs.sh DIR [WORKERS [GIB [PAIRS]]]
 #
-# Before each run it removes what the one before wrote, flushes and rests: a filesystem mounted
-# discard goes on for seconds after a removal. fio's buffers are huge pages, as the suite's are where
-# there are some (/proc/sys/vm/nr_hugepages > 2 per writer; else IOMEM=mmap).
+# Before each run, of either, it removes what the one before wrote, flushes, and waits until the
+# device has completed no discard for REST seconds: a filesystem mounted discard goes on for seconds
+# after a removal, and the suite waits by itself, which fio does not. fio's buffers are huge pages, as
+# the suite's are where there are some (/proc/sys/vm/nr_hugepages > 2 per writer; else IOMEM=mmap).
 set -eu
-dir=$1 workers=${2:-16} gib=${3:-4} pairs=${4:-5} rest=${REST:-8}
+dir=$1 workers=${2:-16} gib=${3:-4} pairs=${4:-5} rest=${REST:-5}
 here=$(cd "$(dirname "$0")/../.." && pwd) tmp=$(mktemp -d)
 trap 'rm -rf "$tmp" "$dir/fio" "$dir/kv"' EXIT
 (cd "$here" && go test -c -o "$tmp/kvbench.test" ./benchmarks)
 
-quiet() { rm -rf "$dir/fio" "$dir/kv"; mkdir -p "$dir/fio"; sync; sleep "$rest"; }
+# What the kernel counts of the device's discards (Documentation/block/stat.rst, field 12).
+stat=/sys/class/block/$(basename "$(findmnt -no SOURCE -T "$dir")")/stat
+discards() { if [ -r "$stat" ]; then awk '{print $12}' "$stat"; fi; }
+
+quiet() {
+	rm -rf "$dir/fio" "$dir/kv"; mkdir -p "$dir/fio"; sync
+	local before=-1 now
+	while now=$(discards) && [ "$now" != "$before" ]; do before=$now; sleep "$rest"; done
+}
 
 suite() { # BENCHMARK: bytes per second
 	quiet
@@ -32,7 +41,7 @@ fio_writes() { # MiB of a file: bytes per second
 		2>/dev/null | awk -F'[:,]' '/"write" *:/ {w = 1} w && /"bw_bytes"/ {print $2 + 0; exit}'
 }
 
-median() { sort -g | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
+median() { sort -g | awk '{v[NR] = $1} END {print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2}'; }
 
 compare() { # NAME BENCHMARK MiB
 	: >"$tmp/ours" >"$tmp/fio"
