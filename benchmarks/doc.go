@@ -9,7 +9,8 @@
 //
 //	workloads_test, plain_test, datagen_test   the benchmark functions
 //	main       TestMain's body: checks, header, run, exit code; commandline: the flags
-//	select     which benchmarks, points of a sweep and trials -bench, -skip, -count and -cpu mean
+//	select     which benchmarks, points of a sweep and trials -bench, -skip, -count and -cpu mean;
+//	           package pattern reads the first two
 //	run        one trial: engine, files, the benchmark line
 //	config     values in force → configuration of the engine, with layout, sources, simulate
 //	output     what benchstat reads before, and a person after, the run
@@ -20,7 +21,4 @@
 // so that nothing is ever run twice. Benchmarks run one after another on the testing package's
 // goroutine and share the session of the process (current) without a lock; nothing may be printed
 // while one runs, or its line is lost.
-//
-// This package is large because go test -bench runs the benchmarks of one package: all of them, and
-// what they share before and after a trial, lie here.
 package benchmarks

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kvbench/benchmarks/pattern"
 	"kvbench/kvbench"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/plainio"
@@ -165,9 +166,10 @@ func (s *session) run(m *testing.M) int {
 func (s *session) setGoFlags(plans []*params.Values) {
 	// Nothing is ever re-run: one call is one trial, its length is ours.
 	_ = flag.Set("test.benchtime", "1x")
-	_ = flag.Set("test.bench", arrange(s.pattern, plans[0].Sweep))
+	sweep := keys(plans[0].Sweep)
+	_ = flag.Set("test.bench", pattern.Arrange(s.pattern, sweep))
 	if s.skip != "" {
-		_ = flag.Set("test.skip", arrange(s.skip, plans[0].Sweep))
+		_ = flag.Set("test.skip", pattern.Arrange(s.skip, sweep))
 	}
 	// The closed division has three trials without being told.
 	_ = flag.Set("test.count", strconv.Itoa(plans[0].Count))

@@ -1,72 +1,26 @@
 package benchmarks
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"os"
-	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"kvbench/benchmarks/pattern"
 	"kvbench/kvbench/params"
-	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/tracing/host"
 )
 
-// pattern is a -bench or a -skip as the testing package reads it: alternatives, each of elements
-// that match a name between its slashes.
-type pattern []struct {
-	text     string
-	elements []*regexp.Regexp
-}
-
-func readPattern(flag, text string) (p pattern, err error) {
-	alternatives := splitTop(text, '|')
-	p = make(pattern, len(alternatives))
-	for i, alternative := range alternatives {
-		p[i].text = alternative
-		for _, element := range splitTop(alternative, '/') {
-			re, err := regexp.Compile(element)
-			if err != nil {
-				return nil, fmt.Errorf("%s %q: %w", flag, text, err)
-			}
-			p[i].elements = append(p[i].elements, re)
-		}
-	}
-	return p, nil
-}
-
-// matches tells whether an alternative matches the elements of a name, and whether it has more
-// than these: what it means then lies below.
-func (p pattern) matches(i int, name []string) (matches, below bool) {
-	for n, re := range p[i].elements[:min(len(name), len(p[i].elements))] {
-		if !re.MatchString(name[n]) {
-			return false, false
-		}
-	}
-	return true, len(p[i].elements) > len(name)
-}
-
-// skips tells whether the pattern, one of -skip, takes a name out.
-func (p pattern) skips(name ...string) bool {
-	for i := range p {
-		if matches, below := p.matches(i, name); matches && !below {
-			return true
-		}
-	}
-	return false
-}
-
 // patterns are -bench and -skip. An empty -skip skips nothing.
-func (s *session) patterns(sweep []params.Axis) (bench, skip pattern, err error) {
-	bench, err = readPattern("-bench", arrange(s.pattern, sweep))
+func (s *session) patterns(sweep []string) (bench, skip pattern.Pattern, err error) {
+	bench, err = pattern.Read("-bench", pattern.Arrange(s.pattern, sweep))
 	if err == nil && s.skip != "" {
-		skip, err = readPattern("-skip", arrange(s.skip, sweep))
+		skip, err = pattern.Read("-skip", pattern.Arrange(s.skip, sweep))
 	}
 	return bench, skip, err
 }
@@ -83,20 +37,20 @@ func (s *session) selectBenchmarks() (list []params.Bench, err error) {
 	// Each alternative for itself: the other ones would hide the slip in one.
 	for i, alternative := range bench {
 		if !slices.ContainsFunc(all, func(b params.Bench) bool {
-			matches, _ := bench.matches(i, []string{"Benchmark" + b.Name})
+			matches, _ := bench.Matches(i, []string{"Benchmark" + b.Name})
 			return matches
 		}) {
 			var names []string
 			for _, b := range all {
 				names = append(names, b.Name)
 			}
-			return nil, nothing(alternative.text, "benchmark", names)
+			return nil, pattern.None(alternative.Text, "benchmark", names)
 		}
 	}
 	for _, b := range all {
 		name := "Benchmark" + b.Name
 		for i := range bench {
-			if matches, _ := bench.matches(i, []string{name}); matches && !skip.skips(name) {
+			if matches, _ := bench.Matches(i, []string{name}); matches && !skip.Skips(name) {
 				list = append(list, b)
 				break
 			}
@@ -106,25 +60,6 @@ func (s *session) selectBenchmarks() (list []params.Bench, err error) {
 		return nil, fmt.Errorf("-skip %s leaves nothing of -bench %s", s.skip, s.pattern)
 	}
 	return list, nil
-}
-
-// nothing says that an alternative of -bench selects none of a few names, the nearest first.
-func nothing(alternative, what string, names []string) error {
-	word := strings.Trim(alternative, "^$()")
-	word = strings.TrimPrefix(word, "Benchmark")
-	distance := func(name string) int {
-		_, d := units.Nearest(word, []string{name})
-		return d
-	}
-	names = slices.Clone(names)
-	slices.SortStableFunc(names, func(a, b string) int { return distance(a) - distance(b) })
-	const most = 20
-	more := ""
-	if n := len(names) - most; n > 0 {
-		more = fmt.Sprintf(" and %d more", n)
-	}
-	return fmt.Errorf("-bench %s selects no %s; there are, the nearest first, %s%s", alternative,
-		what, strings.Join(names[:min(most, len(names))], ", "), more)
 }
 
 // ownNames are the names of a benchmark's own sub-benchmarks, one empty name without any. They are
@@ -169,7 +104,7 @@ func tierSizes(d params.Division) []int64 {
 
 // leaves are what -bench selects of the names that have no sub-benchmarks.
 type leaves struct {
-	sweep  []params.Axis   // of all benchmarks
+	sweep  []string        // keys of all benchmarks
 	served map[string]bool // alternatives that select some
 	near   []string        // all that there are
 	ran    bool            // -skip leaves some
@@ -179,11 +114,12 @@ type leaves struct {
 // The testing package calls a benchmark also to see whether the rest of a pattern lies below, which
 // here would be a trial without a line.
 func (l *leaves) add(s *session, base *params.Values) (runs bool) {
-	bench, skip, err := s.patterns(base.Sweep)
+	sweep := keys(base.Sweep)
+	bench, skip, err := s.patterns(sweep)
 	if err != nil {
 		return false
 	}
-	l.sweep = base.Sweep
+	l.sweep = sweep
 	for _, v := range base.Points {
 		for _, own := range ownNames(v) {
 			// The keys of a sweep stand before the benchmark's own, as each and sub make them.
@@ -196,16 +132,16 @@ func (l *leaves) add(s *session, base *params.Values) (runs bool) {
 			l.near = append(l.near, strings.TrimPrefix(full, "Benchmark"))
 			name := strings.Split(full, "/")
 			for i, alternative := range bench {
-				if matches, below := bench.matches(i, name); !matches || below {
+				if matches, below := bench.Matches(i, name); !matches || below {
 					continue
 				}
 				if l.served == nil {
 					l.served = map[string]bool{}
 				}
-				l.served[alternative.text] = true
+				l.served[alternative.Text] = true
 				skipped := false // with what lies above it
 				for n := range name {
-					skipped = skipped || skip.skips(name[:n+1]...)
+					skipped = skipped || skip.Skips(name[:n+1]...)
 				}
 				runs = runs || !skipped
 			}
@@ -215,85 +151,27 @@ func (l *leaves) add(s *session, base *params.Values) (runs bool) {
 	return runs
 }
 
+// keys are what is swept.
+func keys(sweep []params.Axis) (names []string) {
+	for _, a := range sweep {
+		names = append(names, a.Key)
+	}
+	return names
+}
+
 // check says which alternative selects nothing.
 func (l *leaves) check(s *session) error {
-	alternatives := splitTop(s.pattern, '|')
-	for i, arranged := range splitTop(arrange(s.pattern, l.sweep), '|') {
+	alternatives := pattern.Split(s.pattern, '|')
+	for i, arranged := range pattern.Split(pattern.Arrange(s.pattern, l.sweep), '|') {
 		// One without a slash has its benchmark, which -skip may have taken out.
-		if !l.served[arranged] && len(splitTop(arranged, '/')) > 1 {
-			return nothing(alternatives[i], "sub-benchmark", l.near)
+		if !l.served[arranged] && len(pattern.Split(arranged, '/')) > 1 {
+			return pattern.None(alternatives[i], "sub-benchmark", l.near)
 		}
 	}
 	if !l.ran {
 		return fmt.Errorf("-skip %s leaves nothing of -bench %s", s.skip, s.pattern)
 	}
 	return nil
-}
-
-// arrange puts the elements of a -bench pattern where they are in the names of a sweep, whose keys
-// stand before the benchmark's own: with -sweep io-depth=1,2 there is
-// StorageCeiling/io-depth=1/op=read, which StorageCeiling/op=read means. A pattern with an element
-// whose key cannot be told, such as .*, stays as it was typed.
-func arrange(pattern string, sweep []params.Axis) string {
-	alternatives := splitTop(pattern, '|')
-	for n, alternative := range alternatives {
-		elements := splitTop(alternative, '/')
-		swept, own, told := make([]string, len(sweep)), []string(nil), len(elements) > 1
-		for _, e := range elements[1:] {
-			key := elementKey.FindStringSubmatch(e)
-			i := slices.IndexFunc(sweep,
-				func(a params.Axis) bool { return key != nil && a.Key == key[1] })
-			switch {
-			case key == nil || i >= 0 && swept[i] != "": // or said twice
-				told = false
-			case i < 0:
-				own = append(own, e)
-			default:
-				swept[i] = e
-			}
-		}
-		if !told {
-			continue
-		}
-		// Elements that were not typed match anything; behind the last typed one none is needed.
-		all := append(swept, own...)
-		for all[len(all)-1] == "" {
-			all = all[:len(all)-1]
-		}
-		for i, e := range all {
-			all[i] = cmp.Or(e, ".")
-		}
-		alternatives[n] = strings.Join(append(elements[:1:1], all...), "/")
-	}
-	return strings.Join(alternatives, "|")
-}
-
-// elementKey is what an element of a pattern begins with, be it anchored or grouped.
-var elementKey = regexp.MustCompile(`^\^?\(?(?:\?:)?([a-z][a-z0-9-]*)=`)
-
-// splitTop cuts s at sep where it stands outside brackets and parentheses, as the testing package
-// cuts a pattern: (a/b|c) is one element.
-func splitTop(s string, sep byte) []string {
-	var parts []string
-	depth, square, from := 0, 0, 0
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '\\':
-			i++
-		case c == '[':
-			square++
-		case c == ']' && square > 0:
-			square--
-		case c == '(' && square == 0:
-			depth++
-		case c == ')' && square == 0 && depth > 0:
-			depth--
-		case c == sep && depth == 0 && square == 0:
-			parts = append(parts, s[from:i])
-			from = i + 1
-		}
-	}
-	return append(parts, s[from:])
 }
 
 // flagValue is a flag of the testing package, which has them all.

@@ -64,8 +64,9 @@ var mayImport = map[string]string{
 	"kvbench/plainio": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +
 		"workloads workloads/iotrace workloads/profile",
 
-	"benchmarks":     "kvbench/... workloads/... tiers/... tracing/...",
-	"benchmarks/e2e": "kvbench/... tools/golden",
+	"benchmarks":         "benchmarks/pattern kvbench/... workloads/... tiers/... tracing/...",
+	"benchmarks/pattern": "kvbench/units",
+	"benchmarks/e2e":     "kvbench/... tools/golden",
 
 	"tools/kvreport":  "tools/... kvbench/units",
 	"tools/load":      "kvbench/units kvbench/result kvbench/params tracing",

@@ -1,15 +1,13 @@
-package benchmarks
+package pattern
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-
-	"kvbench/kvbench/params"
 )
 
 func TestArrangePatternsOfSweeps(t *testing.T) {
-	sweep := []params.Axis{{Key: "io-depth"}, {Key: "chunk-size"}}
+	sweep := []string{"io-depth", "chunk-size"}
 	for pattern, want := range map[string]string{
 		"StorageCeiling":                                     "StorageCeiling",
 		"StorageCeiling/op=read":                             "StorageCeiling/././op=read",
@@ -22,6 +20,6 @@ func TestArrangePatternsOfSweeps(t *testing.T) {
 		"StorageCeiling/io-depth=1/io-depth=2":               "StorageCeiling/io-depth=1/io-depth=2",
 		"(StorageCeiling|Tier)/op=read|(a/b|c)/chunk-size=2": "(StorageCeiling|Tier)/././op=read|(a/b|c)/./chunk-size=2",
 	} {
-		assert.Equal(t, want, arrange(pattern, sweep), pattern)
+		assert.Equal(t, want, Arrange(pattern, sweep), pattern)
 	}
 }

@@ -1,0 +1,141 @@
+package pattern
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"kvbench/kvbench/units"
+)
+
+// Pattern is a -bench or a -skip as the testing package reads it: alternatives, each of elements
+// that match a name between its slashes.
+type Pattern []struct {
+	Text     string
+	elements []*regexp.Regexp
+}
+
+// Read reads the text of a flag.
+func Read(flag, text string) (p Pattern, err error) {
+	alternatives := Split(text, '|')
+	p = make(Pattern, len(alternatives))
+	for i, alternative := range alternatives {
+		p[i].Text = alternative
+		for _, element := range Split(alternative, '/') {
+			re, err := regexp.Compile(element)
+			if err != nil {
+				return nil, fmt.Errorf("%s %q: %w", flag, text, err)
+			}
+			p[i].elements = append(p[i].elements, re)
+		}
+	}
+	return p, nil
+}
+
+// Matches tells whether an alternative matches the elements of a name, and whether it has more
+// than these: what it means then lies below.
+func (p Pattern) Matches(i int, name []string) (matches, below bool) {
+	for n, re := range p[i].elements[:min(len(name), len(p[i].elements))] {
+		if !re.MatchString(name[n]) {
+			return false, false
+		}
+	}
+	return true, len(p[i].elements) > len(name)
+}
+
+// Skips tells whether the pattern, one of -skip, takes a name out.
+func (p Pattern) Skips(name ...string) bool {
+	for i := range p {
+		if matches, below := p.Matches(i, name); matches && !below {
+			return true
+		}
+	}
+	return false
+}
+
+// Arrange puts the elements of a -bench pattern where they are in the names of a sweep, whose keys
+// stand before the benchmark's own: with -sweep io-depth=1,2 there is
+// StorageCeiling/io-depth=1/op=read, which StorageCeiling/op=read means. A pattern with an element
+// whose key cannot be told, such as .*, stays as it was typed.
+func Arrange(pattern string, sweep []string) string {
+	alternatives := Split(pattern, '|')
+	for n, alternative := range alternatives {
+		elements := Split(alternative, '/')
+		swept, own, told := make([]string, len(sweep)), []string(nil), len(elements) > 1
+		for _, e := range elements[1:] {
+			key := elementKey.FindStringSubmatch(e)
+			i := slices.IndexFunc(sweep,
+				func(name string) bool { return key != nil && name == key[1] })
+			switch {
+			case key == nil || i >= 0 && swept[i] != "": // or said twice
+				told = false
+			case i < 0:
+				own = append(own, e)
+			default:
+				swept[i] = e
+			}
+		}
+		if !told {
+			continue
+		}
+		// Elements that were not typed match anything; behind the last typed one none is needed.
+		all := append(swept, own...)
+		for all[len(all)-1] == "" {
+			all = all[:len(all)-1]
+		}
+		for i, e := range all {
+			all[i] = cmp.Or(e, ".")
+		}
+		alternatives[n] = strings.Join(append(elements[:1:1], all...), "/")
+	}
+	return strings.Join(alternatives, "|")
+}
+
+// elementKey is what an element of a pattern begins with, be it anchored or grouped.
+var elementKey = regexp.MustCompile(`^\^?\(?(?:\?:)?([a-z][a-z0-9-]*)=`)
+
+// Split cuts s at sep where it stands outside brackets and parentheses, as the testing package
+// cuts a pattern: (a/b|c) is one element.
+func Split(s string, sep byte) []string {
+	var parts []string
+	depth, square, from := 0, 0, 0
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '\\':
+			i++
+		case c == '[':
+			square++
+		case c == ']' && square > 0:
+			square--
+		case c == '(' && square == 0:
+			depth++
+		case c == ')' && square == 0 && depth > 0:
+			depth--
+		case c == sep && depth == 0 && square == 0:
+			parts = append(parts, s[from:i])
+			from = i + 1
+		}
+	}
+	return append(parts, s[from:])
+}
+
+// None says that an alternative of -bench selects none of a few names, the nearest first.
+func None(alternative, what string, names []string) error {
+	word := strings.Trim(alternative, "^$()")
+	word = strings.TrimPrefix(word, "Benchmark")
+	distance := func(name string) int {
+		_, d := units.Nearest(word, []string{name})
+		return d
+	}
+	names = slices.Clone(names)
+	slices.SortStableFunc(names, func(a, b string) int { return distance(a) - distance(b) })
+	const most = 20
+	more := ""
+	if n := len(names) - most; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Errorf("-bench %s selects no %s; there are, the nearest first, %s%s", alternative,
+		what, strings.Join(names[:min(most, len(names))], ", "), more)
+}
