@@ -174,10 +174,11 @@ func TestRequestsInFlight(t *testing.T) {
 }
 
 func BenchmarkRecorderChunk(b *testing.B) {
+	const workers = 16
 	r := openRecorder(2, time.Hour)
 	for i := range b.N {
 		at := time.Duration(i)
-		r.Chunk(i, tiers.Storage, tiers.Decode, tiers.Chunk{Op: tiers.Read, Bytes: 2 << 20,
+		r.Chunk(i%workers, tiers.Storage, tiers.Decode, tiers.Chunk{Op: tiers.Read, Bytes: 2 << 20,
 			Begun: at - 400, Ended: at, Asked: at - 500, Done: at})
 	}
 }

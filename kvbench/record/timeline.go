@@ -72,10 +72,10 @@ type timeline struct {
 // opening, or in virtual time before it, belongs to the first.
 func (t *timeline) at(at time.Duration) *bucket {
 	at = max(at-t.origin, 0)
-	for at/t.interval >= maxBuckets {
+	n := int(at / t.interval)
+	for ; n >= maxBuckets; n = int(at / t.interval) {
 		t.double()
 	}
-	n := int(at / t.interval)
 	for len(t.buckets) <= n {
 		t.buckets = append(t.buckets, bucket{})
 	}
