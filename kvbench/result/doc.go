@@ -12,9 +12,6 @@
 //	histogram.go  distributions, and the form in which those of several trials can be merged
 //	metrics.go    the values of the benchmark line
 //
-// This package is large because it is that schema, whole: whoever looks for what a key means finds
-// it here and nowhere else.
-//
 // It knows nobody who makes results: readers of a result link neither the engine nor a tracer, and
 // what the kernel's trace says is carried as JSON. Results are plain data without locks; a
 // Histogram may be used by one goroutine at a time.

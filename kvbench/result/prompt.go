@@ -1,7 +1,5 @@
 package result
 
-import "kvbench/kvbench/units"
-
 // Prompt is what the prompts of the requests that completed in the window were made of, in tokens,
 // and what of it was found: read from a tier, so that it need not be computed. A prompt is the
 // common prefix, every entry of history and every retrieved chunk that the request asks for, and
@@ -145,24 +143,12 @@ func (f *FirstToken) metrics(add func(unit string, v *float64)) {
 	if f == nil {
 		return
 	}
-	ns := func(v *int64) *float64 {
-		if v == nil {
-			return nil
-		}
-		return new(float64(*v))
-	}
 	add("ttft-mean-ns", f.TTFT.Mean)
-	add("ttft-p50-ns", ns(f.TTFT.P50))
-	add("ttft-p95-ns", ns(f.TTFT.P95))
+	add("ttft-p50-ns", number(f.TTFT.P50))
+	add("ttft-p95-ns", number(f.TTFT.P95))
 	add("ttft-saved-ratio", f.SavedRatio)
-	if b := f.BreakEven.P50; b != nil {
-		add("break-even-tokens", ns(b.Tokens))
+	// A number on the line has no mark beside it: one outside of the lengths measured is left out.
+	if b := f.BreakEven.P50; b != nil && !b.Extrapolated {
+		add("break-even-tokens", number(b.Tokens))
 	}
-}
-
-// Derive fills in the ratios.
-func (f *FirstToken) Derive() {
-	s := &f.Sums
-	f.SavedRatio = units.Ratio(s.ComputeAll-s.Compute-(s.Load-s.LoadWaits), s.ComputeAll)
-	f.ComputeSavedRatio = units.Ratio(s.ComputeAll-s.Compute, s.ComputeAll)
 }

@@ -18,10 +18,8 @@ func TestReadResultJudgesTheSchema(t *testing.T) {
 	}
 	_, err := read(`{"schema_version":"1.0"`)
 	require.Error(t, err)
-	r,
-		err :=
-		read(
-			`{"schema_version":"1.9","requests_completed":3,"a_key_of_the_future":{"x":1},"summary":{"new":null}}`)
+	r, err := read(`{"schema_version":"1.9","requests_completed":3,` +
+		`"a_key_of_the_future":{"x":1},"summary":{"new":null}}`)
 	require.NoError(t, err)
 	assert.EqualValues(t, 3, r.RequestsCompleted)
 	_, err = read(`{"schema_version":"2.7"}`)
@@ -39,4 +37,13 @@ func TestWriteJSONLeavesNothingPartial(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, names, 1, "the temporary file is gone")
 	require.Error(t, (&Result{}).WriteJSON(filepath.Join(dir, "no", "such", "directory.json")))
+}
+
+// The line has no place for a mark: a length that was not measured is not on it.
+func TestAnExtrapolatedBreakEvenIsNotOnTheLine(t *testing.T) {
+	r := &Result{FirstToken: &FirstToken{BreakEven: BreakEvens{
+		P50: &BreakEven{Answer: LoadFrom, Tokens: new(int64(90))}}}}
+	assert.Contains(t, r.Metrics(), Metric{"break-even-tokens", 90})
+	r.FirstToken.BreakEven.P50.Extrapolated = true
+	assert.NotContains(t, r.Metrics(), Metric{"break-even-tokens", 90})
 }
