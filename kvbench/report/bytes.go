@@ -22,24 +22,27 @@ func sizes(r *result.Result) Table {
 // directions name the two of a tier.
 var directions = [...]string{" read", " write"}
 
-// tiers are what each level holds and keeps. Room that writes in flight have claimed stands beside
-// it, because entries are evicted for it before it is used; what leaves for it is told apart, too.
+// tiers are what each level holds and keeps, in parts that add up to its capacity. Room that writes
+// in flight have claimed is one of them, because entries are evicted for it before it is used. What
+// such entries still take until they have left is room of these writes already, so that it stands
+// behind the sum.
 func tiers(r *result.Result) Table {
 	t := Table{Topic: "tiers",
-		Columns: head("", units.Bytes, "used", "of", units.Count, "entries",
-			units.Bytes, "being written", "leaving", units.Count, "demoted in", "evicted")}
+		Columns: head("", units.Count, "entries", units.Bytes, "used", "+ being written", "+ free",
+			"= capacity", "still leaving", units.Count, "demoted in", "evicted")}
 	if r.CompletionUnit == result.UnitOperation {
 		return t // without a cache nobody tells what is in them
 	}
 	for _, l := range r.Tiers {
-		var capacity any = "unlimited"
-		if l.CapacityBytes != nil {
-			capacity = l.CapacityBytes
+		held := l.UsedBytes - l.LeavingBytes
+		free, capacity := any("unlimited"), any(nil)
+		if c := l.CapacityBytes; c != nil {
+			free, capacity = *c-held-l.ClaimedBytes, *c
 		}
-		t.add(l.Level, l.UsedBytes-l.LeavingBytes, capacity, l.Entries, l.ClaimedBytes,
-			l.LeavingBytes, l.DemotedIn.Entries, l.Evicted.Entries)
+		t.add(l.Level, l.Entries, held, l.ClaimedBytes, free, capacity, l.LeavingBytes,
+			l.DemotedIn.Entries, l.Evicted.Entries)
 	}
-	t.trim(4)
+	t.trim(3)
 	return t
 }
 

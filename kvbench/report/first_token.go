@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"kvbench/kvbench/result"
 	"kvbench/kvbench/units"
@@ -46,10 +47,7 @@ func (s *summary) firstToken() {
 	}
 	s.tables(firstTokens(s.Result))
 	s.line("", "%s; the GPU was busy %s", saved(f), percent(f.GPUBusyShare))
-	s.line("", "loading %s at its median, %s at its p95; computing n tokens takes %s",
-		breakEven(f.BreakEven.P50, f.Loading, p50NS),
-		breakEven(f.BreakEven.P95, f.Loading, p95NS),
-		costText(f.Prefill))
+	s.line("", "%s; computing n tokens takes %s", worth(f), costText(f.Prefill))
 }
 
 // saved is what the cache saved of a request's first token. Saved and loaded stand side by side
@@ -61,25 +59,26 @@ func saved(f *result.FirstToken) string {
 		ns((s.ComputeAll-s.Compute)/n), percent(f.ComputeSavedRatio), ns((s.Load-s.LoadWaits)/n))
 }
 
-func p50NS(l result.LoadingTime) *float64 { return l.P50NS }
-func p95NS(l result.LoadingTime) *float64 { return l.P95NS }
-
-// breakEven is from which length on loading is faster than computing, as the end of "loading …".
-// The lengths measured are those of which of says a time.
-func breakEven(b *result.BreakEven, loading []result.LoadingTime,
-	of func(result.LoadingTime) *float64) string {
-	if b == nil {
-		return "is of unknown worth (too few loads)"
+// worth is from which length on loading is faster than computing, at its median and at its p95.
+func worth(f *result.FirstToken) string {
+	b := f.BreakEven
+	if b.P50 == nil {
+		return "from which length on loading beats computing is unknown (too few loads)"
 	}
+	text := "loading " + breakEven(b.P50, f.Loading) + " at its median"
+	if b.P95 == nil {
+		return text + ", at its p95 nobody knows (too few loads)"
+	}
+	slow := slices.DeleteFunc(slices.Clone(f.Loading),
+		func(l result.LoadingTime) bool { return l.P95NS == nil })
+	return text + ", " + breakEven(b.P95, slow) + " at its p95"
+}
+
+// breakEven is the end of "loading …": an answer, and the lengths measured where it lies outside.
+func breakEven(b *result.BreakEven, measured []result.LoadingTime) string {
 	doubt := ""
 	if b.Extrapolated {
-		var at []float64
-		for _, l := range loading {
-			if of(l) != nil {
-				at = append(at, l.Tokens)
-			}
-		}
-		doubt = " (extrapolated from " + lengths(at) + ")"
+		doubt = " (extrapolated from " + lengths(measured) + ")"
 	}
 	// A length is a rule: who has prompts above it should look them up. Where loading stops to be
 	// worth it behind a second length (a latency hidden by read-ahead, a cache in the drive), both
@@ -97,11 +96,12 @@ func breakEven(b *result.BreakEven, loading []result.LoadingTime,
 }
 
 // lengths is the range of lengths measured.
-func lengths(at []float64) string {
-	if len(at) == 1 {
-		return count(int64(at[0])) + " tokens"
+func lengths(of []result.LoadingTime) string {
+	text := count(int64(of[0].Tokens))
+	if len(of) > 1 {
+		text += "–" + count(int64(of[len(of)-1].Tokens))
 	}
-	return count(int64(at[0])) + "–" + count(int64(at[len(at)-1])) + " tokens"
+	return text + " tokens"
 }
 
 // costText is what computing costs, and whose number that is.

@@ -275,8 +275,13 @@ func (s *summary) plainIO() {
 			strings.Join(rungs, ", "))
 	}
 	if r := s.Removal; r != nil {
-		s.line("removal", "%s of %s: %s files/s, %s freed; the last was gone after %s, discarded "+
-			"after %s", units.Plural(r.Files, "file"), bytes(r.Bytes), number(r.FilesPerSecond),
-			rate(r.BytesPerSecond), ns(r.UnlinkNS), ns(r.QuietNS))
+		s.put("removal", removed(r))
 	}
+}
+
+// removed says how fast files went, and when the device had discarded them, too.
+func removed(r *result.Removal) string {
+	return fmt.Sprintf("%s, %s in all, were removed: %s files/s, %s freed; the last was gone "+
+		"after %s, discarded after %s", units.Plural(r.Files, "file"), bytes(r.Bytes),
+		number(r.FilesPerSecond), rate(r.BytesPerSecond), ns(r.UnlinkNS), ns(r.QuietNS))
 }

@@ -92,8 +92,11 @@ func LogLines(r *result.Result) []string {
 		add("the trial is %s (ended by %s), because %s", r.Status, r.EndedBy,
 			cmp.Or(r.Error, "its window did not end in order"))
 	}
+	if r.Removal != nil {
+		add("%s", removed(r.Removal))
+	}
 	for _, t := range r.Tiers {
-		if t.Level == "storage" {
+		if t.Level == "storage" && r.Removal == nil {
 			add("storage moved %s read and %s written in %s", bytes(t.Read.Bytes),
 				bytes(t.Write.Bytes), ns(r.WindowNS))
 		}
@@ -146,8 +149,13 @@ func (s *summary) tables(all ...Table) {
 	}
 }
 
-// gap parts groups of sections: what ran, how long it took, what the cache did, at what cost.
-func (s *summary) gap() { fmt.Fprintln(s) }
+// gap parts groups of sections: what ran, how long it took, what the cache did, at what cost. A
+// group of which there is nothing leaves no gap.
+func (s *summary) gap() {
+	if !strings.HasSuffix(s.String(), "\n\n") {
+		fmt.Fprintln(s)
+	}
+}
 
 // head says what ran. Whoever compares two summaries looks here first, so that what makes results
 // incomparable (I/O mode, write device time, what differs from the closed division) stands in it.

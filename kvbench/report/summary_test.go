@@ -83,3 +83,47 @@ func TestSummaryTellsWriteErrors(t *testing.T) {
 	require.ErrorContains(t, WriteSummary(brokenWriter{}, fixture(t, "result.json")),
 		"no space left")
 }
+
+// What a removal has nothing of leaves no empty lines, and the log tells of it.
+func TestSummaryOfARemoval(t *testing.T) {
+	r := &result.Result{Benchmark: "StorageCeiling", CompletionUnit: result.UnitOperation,
+		Status: result.StatusComplete, WindowNS: 4e7, PlainIO: &result.PlainIO{FileBytes: 16 << 20},
+		Tiers: []result.Tier{{Level: "storage"}},
+		Removal: &result.Removal{Files: 64, Bytes: 1 << 30, UnlinkNS: 3e7, QuietNS: 4e7,
+			FilesPerSecond: new(1600.0), BytesPerSecond: new(float64(25 << 30))}}
+	text, says := summaryOf(t, r), "64 files, 1 GiB in all, were removed: 1600 files/s, 25 GiB/s "+
+		"freed; the last was gone after 30 ms, discarded after 40 ms"
+	assert.Contains(t, text, "removal     "+says+"\n\nharness")
+	assert.NotContains(t, text, "\n\n\n")
+	assert.Contains(t, LogLines(r), says)
+	assert.NotContains(t, strings.Join(LogLines(r), "\n"), "storage moved")
+}
+
+// What a tier holds, what writes have claimed and what is free are its capacity, whatever is still
+// there of the entries that leave for them.
+func TestTiersAddUpToTheirCapacity(t *testing.T) {
+	const mib = 1 << 20
+	row := func(l result.Tier) string {
+		_, text, _ := strings.Cut(tiers(&result.Result{Tiers: []result.Tier{l}}).String(), "\n")
+		return strings.Join(strings.Fields(text), " ")
+	}
+	l := result.Tier{Level: "storage", Entries: 2, CapacityBytes: new(int64(8000 * mib)),
+		UsedBytes: 7000 * mib, LeavingBytes: 5900 * mib, ClaimedBytes: 6700 * mib}
+	assert.Equal(t, "storage 2 1.07 GiB 6.54 GiB 200 MiB 7.81 GiB 5.76 GiB", row(l))
+	l.CapacityBytes = nil
+	assert.Equal(t, "storage 2 1.07 GiB 6.54 GiB unlimited – 5.76 GiB", row(l))
+}
+
+func TestWithoutLoadsNoLengthIsNamed(t *testing.T) {
+	f := &result.FirstToken{}
+	assert.Equal(t, "from which length on loading beats computing is unknown (too few loads)",
+		worth(f))
+	f.Loading = []result.LoadingTime{{Tokens: 1500}, {Tokens: 3000.5}}
+	f.BreakEven.P50 = &result.BreakEven{Answer: result.LoadFrom, Tokens: new(int64(90)),
+		Extrapolated: true}
+	assert.Equal(t, "loading beats computing from 90 tokens on (extrapolated from 1,500–3,000 "+
+		"tokens) at its median, at its p95 nobody knows (too few loads)", worth(f))
+	f.Loading[1].P95NS, f.BreakEven.P95 = new(1e6), f.BreakEven.P50
+	assert.Contains(t, worth(f), ", beats computing from 90 tokens on (extrapolated from 3,000 "+
+		"tokens) at its p95")
+}
