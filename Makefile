@@ -52,8 +52,9 @@ dist: ## static binaries for machines without Go: dist/linux-{amd64,arm64}/{kvbe
 	@set -e; for arch in $(DIST_ARCHS); do \
 		out=dist/linux-$$arch/kvbench.test; \
 		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) test -c -trimpath \
-			-ldflags '-s -w -X kvbench/kvbench.revision=$(REVISION)' -o "$$out" ./benchmarks; \
-		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '-s -w' \
+			-ldflags '-s -w -X kvbench/kvbench/version.revision=$(REVISION)' -o "$$out" ./benchmarks; \
+		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath \
+			-ldflags '-s -w -X kvbench/kvbench/version.revision=$(REVISION)' \
 			-o "$${out%kvbench.test}kvreport" ./tools/kvreport; \
 		ls -l "$${out%/*}"/*; \
 	done

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kvbench/kvbench"
+	"kvbench/kvbench/version"
 )
 
 // launchDir returns the directory in which the user typed the command, which is what relative paths
@@ -37,7 +37,7 @@ func launchDirOf(p proc, parent int, cwd string) string {
 			return typed
 		}
 	}
-	return cmp.Or(kvbench.ModuleRoot(cwd), cwd)
+	return cmp.Or(version.ModuleRoot(cwd), cwd)
 }
 
 // proc is the directory in which the kernel shows processes: /proc, or a test's.

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"kvbench/benchmarks/pattern"
-	"kvbench/kvbench"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/plainio"
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/version"
 	"kvbench/tiers/workdir"
 )
 
@@ -65,8 +65,8 @@ func Main(m *testing.M) int {
 	case err != nil:
 		return refuse(err)
 	case set.VersionRequested():
-		fmt.Println("kvbench", kvbench.Version())
-		if kvbench.Version() == kvbench.UnknownVersion {
+		fmt.Println("kvbench", version.Current())
+		if version.Current() == version.Unknown {
 			fmt.Println("(go test -c tells a binary its revision with -buildvcs=true; " +
 				"those of make dist know theirs)")
 		}

@@ -7,6 +7,7 @@ import (
 	"kvbench/kvbench/environment"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/version"
 	"kvbench/tracing/host"
 )
 
@@ -31,7 +32,7 @@ func (t *trial) describe() {
 		t.device.Reason = "a simulation: nothing was written or read"
 	} else if dir := in.IO.CacheDir; dir != "" {
 		in.Environment = environment.Read(dir)
-		in.Environment.Version = Version()
+		in.Environment.Version = version.Current()
 		var err error
 		if t.device, err = host.BackingDevice(dir); err != nil {
 			t.device.Reason = err.Error()

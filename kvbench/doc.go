@@ -14,7 +14,6 @@
 //	               process and device at the window's edges
 //	blocktrace.go  the kernel's trace of the window
 //	simulate.go    Simulate: the same life in virtual time
-//	version.go     which build this is
 //
 // # Workloads
 //

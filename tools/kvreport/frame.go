@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"kvbench/kvbench/units"
+	"kvbench/kvbench/version"
 	"kvbench/tools/load"
 )
 
@@ -54,7 +55,7 @@ func newCall(name string, args []string, stdin io.Reader, stdout, stderr io.Writ
 
 // Main finds the subcommand that args[0] names, runs it and returns the exit code. Without
 // arguments it prints the table to stderr; help, -h and --help print it to stdout, help COMMAND
-// explains one. An unknown name is answered with the nearest known one.
+// explains one, version tells the build. An unknown name is answered with the nearest known one.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	// Without a command nothing was asked: help that nobody asked for goes to standard error, so
 	// that a pipe does not take it for an answer.
@@ -69,6 +70,10 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			return Done
 		}
 		name, rest = rest[0], []string{"-h"}
+	}
+	if slices.Contains([]string{"version", "-version", "--version"}, name) {
+		fmt.Fprintln(stdout, "kvreport", version.Current())
+		return Done
 	}
 	names := make([]string, len(commands))
 	for i, c := range commands {
@@ -123,7 +128,8 @@ func usage(w io.Writer) {
 	for _, c := range commands {
 		fmt.Fprintf(w, "  %-*s  %s\n", width, c.Name, c.Short)
 	}
-	fmt.Fprint(w, "\nkvreport help COMMAND explains one of them with an example.\n"+
+	fmt.Fprint(w, "\nkvreport help COMMAND explains one of them with an example; kvreport version "+
+		"tells which build this is.\n"+
 		"Exit codes: 0 done; 1 the answer is no; 2 wrong usage, or input that cannot be read.\n")
 }
 

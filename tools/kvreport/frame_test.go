@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"kvbench/kvbench/version"
 )
 
 func TestMainFindsTheCommand(t *testing.T) {
@@ -115,4 +117,13 @@ func TestWriteFileNeverReplacesWhatIsNoFile(t *testing.T) {
 	info, err := os.Lstat(pipe)
 	require.NoError(t, err)
 	assert.Equal(t, os.ModeNamedPipe, info.Mode().Type())
+}
+
+func TestTheBuildIsToldWhicheverWayItIsAsked(t *testing.T) {
+	for _, asked := range []string{"version", "-version", "--version"} {
+		code, out, errs := call("", asked)
+		assert.Equal(t, Done, code)
+		assert.Equal(t, "kvreport "+version.Current()+"\n", out)
+		assert.Empty(t, errs)
+	}
 }

@@ -48,6 +48,7 @@ var mayImport = map[string]string{
 	"tiers/tiertest": "tiers",
 
 	"kvbench/units":   "",
+	"kvbench/version": "",
 	"kvbench/result":  "kvbench/units",
 	"kvbench/report":  "kvbench/units kvbench/result tracing tracing/fio",
 	"kvbench/verdict": "kvbench/units kvbench/result",
@@ -58,7 +59,8 @@ var mayImport = map[string]string{
 	"kvbench/params": "kvbench/units kvbench/result tiers workloads workloads/model " +
 		"workloads/compute workloads/profile tracing/host",
 	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/group " +
-		"kvbench/environment tiers/... tracing/... workloads workloads/iotrace",
+		"kvbench/environment kvbench/version tiers/... tracing/... workloads " +
+		"workloads/iotrace",
 	"kvbench/requests": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +
 		"workloads/...",
 	"kvbench/plainio": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +
@@ -68,7 +70,7 @@ var mayImport = map[string]string{
 	"benchmarks/pattern": "kvbench/units",
 	"benchmarks/e2e":     "kvbench/... tools/golden",
 
-	"tools/kvreport":  "tools/... kvbench/units",
+	"tools/kvreport":  "tools/... kvbench/units kvbench/version",
 	"tools/load":      "kvbench/units kvbench/result kvbench/params tracing",
 	"tools/stats":     "tools/load kvbench/units kvbench/result",
 	"tools/gate":      "tools/load tools/stats kvbench/units",

@@ -1,4 +1,4 @@
-package kvbench
+package version
 
 import (
 	"os"
@@ -23,7 +23,7 @@ func fakeTree(t *testing.T, files map[string]string) string {
 	return root
 }
 
-func TestVersionIsNeverEmpty(t *testing.T) { assert.NotEmpty(t, Version()) }
+func TestVersionIsNeverEmpty(t *testing.T) { assert.NotEmpty(t, Current()) }
 
 func TestStamped(t *testing.T) {
 	rev := debug.BuildSetting{Key: "vcs.revision", Value: "abc"}

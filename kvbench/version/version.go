@@ -1,4 +1,4 @@
-package kvbench
+package version
 
 import (
 	"cmp"
@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// UnknownVersion is the version of a test binary without a stamp, outside of its checkout.
-const UnknownVersion = "unknown"
+// Unknown is the version of a binary without a stamp, outside of its checkout.
+const Unknown = "unknown"
 
-// revision is set by `make dist` (-ldflags "-X kvbench/kvbench.revision=…"): test binaries carry no
-// version control stamp of their own, but with go test -c -buildvcs=true.
+// revision is set by `make dist` (-ldflags "-X kvbench/kvbench/version.revision=…"): test binaries
+// carry no version control stamp of their own, but with go test -c -buildvcs=true.
 var revision string
 
-// Version tells which revision of this suite is running: as linked in, as the Go command stamped
+// Current tells which revision of this suite is running: as linked in, as the Go command stamped
 // it, or as the checkout that the test runs in says.
-func Version() string {
+func Current() string {
 	v := revision
 	if info, ok := debug.ReadBuildInfo(); ok && v == "" {
 		v = cmp.Or(stamped(info.Settings), strings.TrimPrefix(info.Main.Version, "(devel)"))
@@ -31,7 +31,7 @@ func Version() string {
 			v += " (checkout)"
 		}
 	}
-	return cmp.Or(v, UnknownVersion)
+	return cmp.Or(v, Unknown)
 }
 
 func stamped(settings []debug.BuildSetting) string {
