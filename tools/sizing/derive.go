@@ -76,23 +76,27 @@ func (s stream) String() string {
 		units.FormatSize(s.chunk), mib(s.rate))
 }
 
-// medians makes one measurement of several trials, in the order of the first ones.
+// medians makes one measurement of several trials, in the order of the first ones: the one in the
+// middle by its bytes, with the median of each direction.
 func medians(runs []measured) (out []measured) {
 	trials := map[kind][]measured{}
 	for _, r := range runs {
-		trials[r.kind] = append(trials[r.kind], r)
+		trials[r.trial()] = append(trials[r.trial()], r)
 	}
 	for _, r := range runs {
-		of := trials[r.kind]
+		of := trials[r.trial()]
 		if of == nil {
 			continue
 		}
-		delete(trials, r.kind)
+		delete(trials, r.trial())
 		var read, write []float64
 		for _, t := range of {
 			read, write = append(read, t.read), append(write, t.write)
 		}
-		r.times = of[len(of)/2].times
+		slices.SortStableFunc(of, func(a, b measured) int {
+			return cmp.Compare(a.read+a.write, b.read+b.write)
+		})
+		r = of[len(of)/2]
 		r.read, _ = stats.MedianOf(read)
 		r.write, _ = stats.MedianOf(write)
 		out = append(out, r)
@@ -131,10 +135,15 @@ func (d *derived) direction(name string, runs []stream) (bandwidth, iops float64
 		d.because(name+"-iops", "no bound seen: bandwidth and latency explain all runs")
 	}
 	least, s := m.latency(runs)
-	if s == nil {
+	switch {
+	case s == nil:
 		d.because(name+"-latency",
 			"not known without a run of -workers 1 -io-depth 1: 0 is assumed")
-	} else {
+	case s.kind == best.kind: // its own bandwidth explains all of its time
+		d.because(name+"-latency", "not known, because no run moved more than this one: %s, and "+
+			"nothing tells what of %s for each is latency: 0 is assumed; measure with more "+
+			"requests at a time", s, micros(s.each()))
+	default:
 		d.because(name+"-latency", "%s, that is %s for each, of which the medium needs %s", s,
 			micros(s.each()), micros(m.pass(s.chunk)))
 	}

@@ -45,7 +45,7 @@ func Device(in []string, stdin io.Reader, warn func(error)) (text string, reason
 	return params.FormatDevice(d.device), d.reasons, err
 }
 
-// measured is one plain run on the storage tier.
+// measured is one plain run on the storage tier, or several trials of one.
 type measured struct {
 	kind
 	read, write float64 // bytes/s
@@ -59,6 +59,17 @@ type kind struct {
 	outstanding int    // requests at a time
 	chunk       int64  // bytes of one
 	entry       int64  // bytes of a file
+	// A ladder found how many requests at a time there are, and with that the size of the files:
+	// each trial has its own, and all are trials of the same all the same.
+	found bool
+}
+
+// trial is what trials of a kind have in common.
+func (k kind) trial() kind {
+	if k.found {
+		k.outstanding, k.entry = 0, 0
+	}
+	return k
 }
 
 // read takes from a result what the rules need; false for one of another benchmark, of a
@@ -81,7 +92,8 @@ func read(r *result.Result) (m measured, ok bool) {
 		chunk = min(chunk, entry)
 		depth = min(depth, int((entry+chunk-1)/chunk))
 	}
-	m.kind = kind{r.Name, r.Workload.Workers * depth, chunk, entry}
+	m.kind = kind{r.Name, r.Workload.Workers * depth, chunk, entry,
+		r.PlainIO != nil && len(r.PlainIO.Ladder) > 0}
 	t, l := r.Tiers[i], r.Latency.Levels[r.Tiers[i].Level]
 	m.read, m.write = units.OrZero(t.Read.BytesPerSecond), units.OrZero(t.Write.BytesPerSecond)
 	// The times of entries show a limiter's slices: the fast ones and those that had to wait.

@@ -40,7 +40,7 @@ func plainRuns(d tiers.DeviceModel) []measured {
 		chunk int64
 	}{{"StorageCeiling", 64, units.MiB}, {"StorageCeiling", 64, 16 * units.KiB},
 		{"StorageCeiling", 16, 16 * units.KiB}, {"Tier", 1, 256 * units.KiB}} {
-		k := kind{at.name + "/op=read", at.n, at.chunk, 64 * units.MiB}
+		k := kind{at.name + "/op=read", at.n, at.chunk, 64 * units.MiB, false}
 		runs = append(runs, measured{k, moves(d.Read, d.ReadIOPS, d.ReadLatency, at.n, at.chunk), 0,
 			nil})
 		k.name = at.name + "/op=write"
@@ -51,8 +51,8 @@ func plainRuns(d tiers.DeviceModel) []measured {
 	if d.Duplex {
 		half = min(d.Read, d.Write)
 	}
-	return append(runs, measured{kind{"StorageCeiling/op=mixed", 64, units.MiB, 64 * units.MiB},
-		half, half, nil})
+	mixed := kind{"StorageCeiling/op=mixed", 64, units.MiB, 64 * units.MiB, false}
+	return append(runs, measured{mixed, half, half, nil})
 }
 
 // Whatever the drive, what it measures leads back to it.
@@ -96,7 +96,7 @@ func TestParametersAreFoundAgain(t *testing.T) {
 
 func TestRulesAreCareful(t *testing.T) {
 	full := func(name string, n int, chunk int64, read, write float64) measured {
-		return measured{kind{name, n, chunk, 64 * units.MiB}, read * float64(units.MiB),
+		return measured{kind{name, n, chunk, 64 * units.MiB, false}, read * float64(units.MiB),
 			write * float64(units.MiB), nil}
 	}
 	_, err := derive([]measured{full("Tier/op=read", 1, units.MiB, 100, 0)})
@@ -110,6 +110,26 @@ func TestRulesAreCareful(t *testing.T) {
 	assert.Equal(t, tiers.DeviceModel{Read: float64(1000 * units.MiB),
 		Write: float64(500 * units.MiB), Parallelism: 128}, d.device, "the median of three trials")
 	assert.Contains(t, strings.Join(d.reasons, "\n"), "one medium is assumed")
+
+	// How many at a time a ladder finds, and the size of files, differs from trial to trial.
+	found := func(n int, read float64) measured {
+		m := full("a", n, units.MiB, read, 0)
+		m.entry, m.found = m.entry/int64(n), true
+		return m
+	}
+	d, err = derive([]measured{found(16, 1000), found(8, 1200), found(32, 100),
+		full("b", 8, units.MiB, 0, 500)})
+	require.NoError(t, err)
+	assert.Equal(t, float64(1000*units.MiB), d.device.Read, "the median of three trials")
+	assert.Contains(t, d.reasons[0], "a, 16 × 1MiB at a time: 1000 MiB/s", "and of which it is")
+
+	// One at a time is the fastest: that its time is all bandwidth is no measurement.
+	d, err = derive([]measured{full("a", 8, units.MiB, 1900, 0),
+		full("b", 1, units.MiB, 2000, 0), full("d", 8, units.MiB, 0, 500)})
+	require.NoError(t, err)
+	assert.Zero(t, d.device.ReadLatency)
+	assert.Contains(t, strings.Join(d.reasons, "\n"), "read-latency   not known, because no run "+
+		"moved more than this one: b, 1 × 1MiB at a time: 2000 MiB/s")
 
 	// More requests of the same size did help: latency, not IOPS.
 	d, err = derive([]measured{
