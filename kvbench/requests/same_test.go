@@ -144,17 +144,26 @@ func TestWallAndVirtualTimeRunTheSameLoad(t *testing.T) {
 	}
 }
 
-// What is wrong with an input fails a simulation, too.
+// What is wrong with an input fails a simulation as it fails a run: where it is opened, and also
+// where it is found when thousands of requests have been served.
 func TestABrokenInputFailsASimulation(t *testing.T) {
-	good, err := os.ReadFile(smallTrace)
-	require.NoError(t, err)
-	broken := filepath.Join(t.TempDir(), "broken.jsonl")
-	require.NoError(t, os.WriteFile(broken,
-		append([]byte(strings.Repeat("nonsense\n", 50)), good...), 0o666))
-	res, err := simulateLoad(t.Context(), blockConfig(broken, 16), kvbench.SimConfig{})
-	require.ErrorContains(t, err, "malformed")
-	assert.Equal(t, result.StatusFailed, res.Status)
-	assert.Equal(t, result.EndedByError, res.EndedBy)
+	broken, good := strings.Repeat("nonsense\n", 100), ""
+	for i := range 2000 {
+		good += fmt.Sprintf(`{"timestamp": %d, "input_length": 600, "output_length": 10, `+
+			`"hash_ids": [0, %d]}`+"\n", i, i+1)
+	}
+	for name, c := range map[string]struct {
+		text   string
+		served int64
+	}{"at once": {broken + good, 0}, "late": {good + broken, 2000}} {
+		path := filepath.Join(t.TempDir(), "broken.jsonl")
+		require.NoError(t, os.WriteFile(path, []byte(c.text), 0o666))
+		res, err := simulateLoad(t.Context(), blockConfig(path, 16), kvbench.SimConfig{})
+		require.ErrorContains(t, err, "malformed", name)
+		assert.Equal(t, result.StatusFailed, res.Status, name)
+		assert.Equal(t, result.EndedByError, res.EndedBy, name)
+		assert.Equal(t, c.served, res.Requests.Completed, name)
+	}
 }
 
 // Documents are in the trace of a simulation before the first request.
