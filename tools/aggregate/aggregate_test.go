@@ -217,6 +217,11 @@ func TestRankServedFromMemoryIsListed(t *testing.T) {
 	o = aggregated(t, dir).Options["1"]
 	assert.Equal(t, []int{0, 1}, o.memoryRanks)
 	assert.False(t, o.Valid)
+	plain := run6(t, func(r *result.Result) {
+		fromMemory(0, 1)(r)
+		r.CompletionUnit = result.UnitOperation
+	})
+	assert.True(t, aggregated(t, plain).Options["1"].Valid, "plain I/O has no cache at all")
 	assert.Contains(t, o.Invalid, "served wholly from memory")
 	code, out, _ := execute(dir, "")
 	assert.Equal(t, 1, code)

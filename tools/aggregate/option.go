@@ -71,9 +71,10 @@ func (o *Option) judge(complete []load.File, s *Summary) {
 	}
 	for _, f := range complete {
 		// Entries in the storage tier at the end of the window are the witness: reads may be absent
-		// for other reasons. An option is valid as soon as one rank touched the storage: that one
-		// has measured it.
-		if f.Result.Summary.CacheStats.StorageEntries != 0 {
+		// for other reasons. Plain I/O has no cache, and nothing but the storage to move. An option
+		// is valid as soon as one rank touched the storage: that one has measured it.
+		if r := f.Result; r.Summary.CacheStats.StorageEntries != 0 ||
+			r.CompletionUnit == result.UnitOperation {
 			o.Valid, o.Invalid = true, ""
 		} else {
 			o.CPUTierRanks = append(o.CPUTierRanks, f.Path)
