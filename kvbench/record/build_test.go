@@ -142,6 +142,9 @@ func TestNothingCompletedNamesTheStage(t *testing.T) {
 		"stage": {Info{}, rec, "waiting for space"},
 		"started": {batch(result.ClassOutcome{Started: 3}), openRecorder(1, time.Second),
 			"3 requests were started"},
+		"computing": {Info{Result: result.Result{Load: map[string]result.ClassOutcome{
+			"batch": {Started: 3}}}, Computing: time.Second}, openRecorder(1, time.Second),
+			"computing (-prefill-rate, -gpu), which took 100 % of it"},
 		"queue": {batch(result.ClassOutcome{Offered: 4, Queued: 4}), openRecorder(1, time.Second),
 			"the queue"},
 		"load":  {Info{}, openRecorder(1, time.Second), "no request arrived"},

@@ -299,6 +299,10 @@ func (b *builder) slowestStage() string {
 		return fmt.Sprintf("the slowest stage was %s (%s summed over workers, %d operations cut "+
 			"off); use a longer window, smaller entries or fewer users", slowest,
 			spent.Round(time.Millisecond), b.r.Requests.CancelledOperations)
+	case started > 0 && b.info.Computing > 0: // what was written comes after it
+		return fmt.Sprintf("the slowest stage was computing (-prefill-rate, -gpu), which took "+
+			"%s of it; use a longer window, a faster rate or smaller prompts",
+			units.Percent(units.Ratio(b.info.Computing, b.window)))
 	case started > 0:
 		return fmt.Sprintf("the slowest stage was the workers: %d requests were started and no "+
 			"operation of theirs ended", started)
