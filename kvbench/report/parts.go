@@ -207,10 +207,11 @@ func blocksOverTime(r *result.Result) (t Table) {
 	if 2*len(unknown) > parts {
 		return t // few requests came, so that there is nothing to see over time
 	}
-	t.Columns = head("hit ratio")
+	t.Columns = head("hit ratio by time")
 	run, ideal := []any{"run"}, []any{"ideal"}
 	for i := range parts {
-		t.Columns = append(t.Columns, Column{Text: fmt.Sprintf("–%d %%", (i+1)*100/parts)})
+		t.Columns = append(t.Columns, Column{Text: fmt.Sprintf("%d–%d %%", i*100/parts,
+			(i+1)*100/parts)})
 		run, ideal = append(run, ratioText(x.Hit[i])), append(ideal, ratioText(x.Ideal[i]))
 	}
 	t.Rows = [][]any{run, ideal}

@@ -293,8 +293,11 @@ func (s *summary) simulated() {
 	if m == nil {
 		return
 	}
-	s.line("simulated", "computed in %s, %s in the I/O trace", ns(m.WallNS),
-		units.Plural(m.TraceRows, "row"))
+	rows := ""
+	if m.TraceRows > 0 {
+		rows = ", " + units.Plural(m.TraceRows, "row") + " in the I/O trace"
+	}
+	s.line("simulated", "computed in %s%s", ns(m.WallNS), rows)
 	if m.Device == nil {
 		s.put("", "storage was infinitely fast: latencies are 0 and rates are those of the load")
 	} else {
@@ -530,8 +533,11 @@ func (s *summary) harness() {
 	if of != nil {
 		took = fmt.Sprintf(", %s %s of busy time", what, percent(of))
 	}
-	s.line("", "workers idle %s%s; %s cut off at the end", percent(h.Verdict.IdleShare), took,
-		units.Plural(s.Requests.CancelledOperations, "operation"))
+	cut := units.Plural(s.Requests.CancelledOperations, "operation") + " cut off at the end"
+	if s.EndedBy == result.EndedBySignal { // the result did not wait for them
+		cut = "operations that were under way when it was interrupted are not counted"
+	}
+	s.line("", "workers idle %s%s; %s", percent(h.Verdict.IdleShare), took, cut)
 }
 
 // witness is what the kernel counted beside what the application says. Ratios far from one mean a

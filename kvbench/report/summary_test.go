@@ -65,6 +65,16 @@ func TestSummaryOfOperations(t *testing.T) {
 	assert.NotContains(t, text, "requests/s")
 }
 
+// After a signal nobody waits for operations, so that their number is not known and is not 0.
+func TestSummaryOfAnInterruption(t *testing.T) {
+	r := fixture(t, "result.json")
+	assert.Contains(t, summaryOf(t, r), "cut off at the end")
+	r.EndedBy = result.EndedBySignal
+	text := summaryOf(t, r)
+	assert.NotContains(t, text, "cut off at the end")
+	assert.Contains(t, text, "operations that were under way when it was interrupted are not counted")
+}
+
 func TestSummaryOfNothing(t *testing.T) {
 	assert.Contains(t, summaryOf(t, &result.Result{Error: "no request arrived"}), "error")
 }
