@@ -154,8 +154,9 @@ func (t *trial) fits(size int64) int64 {
 }
 
 // awaitDiscards lets the filesystem carry out the deletions that it has put off, and waits until
-// the device has no more discards to do, but not for longer than climbSync: what remains then, or
-// is somebody else's, the ladder tells.
+// the device has no more discards to do: none has ended since the last look, and none can be under
+// way, which may take longer than that. It does not wait for longer than climbSync: what remains
+// then, or is somebody else's, the ladder tells.
 func (t *trial) awaitDiscards(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, climbSync)
 	defer cancel()
@@ -166,11 +167,11 @@ func (t *trial) awaitDiscards(ctx context.Context) {
 	})
 	_ = synced.Wait(ctx)
 	for n := int64(-1); ctx.Err() == nil; {
-		now := t.readDevice().DiscardIOs
-		if now == n {
+		now := t.readDevice()
+		if now.DiscardIOs == n && now.InFlight == 0 {
 			return
 		}
-		n = now
+		n = now.DiscardIOs
 		_ = t.Clock.Sleep(ctx, climbPoll)
 	}
 }
