@@ -1,8 +1,9 @@
 // Package privtest lets tests use what only root can make: a filesystem of its own on a loop
-// device, a device with a speed limit.
+// device, a device with a speed limit, a device of known latencies.
 //
 //	privtest.go        Need and Root: skip, or fail where a skip must not happen
 //	loop_linux.go      LoopFS: an ext4 on a loop device over memory
+//	slow_linux.go      under LoopFS with Times: a disk of those, served over FUSE by a process
 //	throttle_linux.go  ThrottleLoop: a cgroup whose processes are slow on one device
 //	reclaim_linux.go   removes what killed tests have left
 //

@@ -17,7 +17,7 @@ const tmpfsSlack = 4
 
 // LoopFS mounts a new ext4 of sizeMiB on a loop device over a file in a tmpfs of its own, for the
 // duration of the test. The device is as fast as memory, so that what is measured on it is the
-// program and not a disk.
+// program and not a disk, or as slow as opt.Times makes it.
 func LoopFS(t testing.TB, sizeMiB int, opt LoopOptions) *Loop {
 	t.Helper()
 	Root(t)
@@ -36,12 +36,13 @@ func LoopFS(t testing.TB, sizeMiB int, opt LoopOptions) *Loop {
 
 // The parts of a test filesystem below its base directory.
 func memory(base string) string  { return filepath.Join(base, "memory") }
+func slow(base string) string    { return filepath.Join(base, "slow") }
 func mounted(base string) string { return filepath.Join(base, "mnt") }
 
 // build makes a filesystem below base, which dismantle removes however far it got. The backing file
 // lies in a tmpfs of its own: a test must fill neither the machine's disk nor another test's.
 func build(base string, sizeMiB int, opt LoopOptions) (*Loop, error) {
-	for _, dir := range []string{memory(base), mounted(base)} {
+	for _, dir := range []string{memory(base), slow(base), mounted(base)} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return nil, err
 		}
@@ -57,18 +58,30 @@ func build(base string, sizeMiB int, opt LoopOptions) (*Loop, error) {
 	if err := os.Truncate(l.BackingFile, int64(sizeMiB)<<20); err != nil {
 		return nil, err
 	}
-	if err := l.attach(opt); err != nil {
-		return nil, err
-	}
-	// Lazy initialisation would write in the background while a test counts bytes.
+	// In the file, which takes no time that the device may take. Lazy initialisation would write in
+	// the background while a test counts bytes.
 	mkfs := []string{"-q", "-F", "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0"}
 	if opt.NoJournal {
 		mkfs = append(mkfs, "-O", "^has_journal")
 	}
-	if _, err := output("mkfs.ext4", append(mkfs, l.Path)...); err != nil {
+	if _, err := output("mkfs.ext4", append(mkfs, l.BackingFile)...); err != nil {
 		return nil, err
 	}
-	if err := unix.Mount(l.Path, l.Dir, "ext4", unix.MS_NOATIME, ""); err != nil {
+	if opt.Times != (Times{}) {
+		path, err := startSlow(slowDisk{l.BackingFile, slow(base), opt.Times})
+		if err != nil {
+			return nil, err
+		}
+		l.BackingFile = path
+	}
+	if err := l.attach(opt); err != nil {
+		return nil, err
+	}
+	options := "nodiscard"
+	if opt.Discard {
+		options = "discard"
+	}
+	if err := unix.Mount(l.Path, l.Dir, "ext4", unix.MS_NOATIME, options); err != nil {
 		return nil, fmt.Errorf("mount %s: %w", l.Path, err)
 	}
 	return l, nil
@@ -126,7 +139,7 @@ func dismantle(base string) error {
 		_, err := output("losetup", "--detach", "/dev/"+name)
 		errs = append(errs, err)
 	}
-	errs = append(errs, unmount(memory(base)))
+	errs = append(errs, unmount(slow(base)), unmount(memory(base)))
 	if err := errors.Join(errs...); err != nil {
 		return err // and leave the directory: removing it could reach into a mount
 	}

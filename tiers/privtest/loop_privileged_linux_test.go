@@ -1,11 +1,14 @@
 package privtest
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,22 +52,87 @@ func TestLoopFSIsMountedAndCleanedUp(t *testing.T) {
 	assert.Empty(t, loopsIn(filepath.Dir(filepath.Dir(l.BackingFile))))
 }
 
-func TestLoopFSOfAKilledTestIsReclaimed(t *testing.T) {
-	Root(t)
-	// A process that has ended gives an id that nobody has for a while.
-	gone := exec.Command("true")
-	require.NoError(t, gone.Run())
-	base := filepath.Join(os.TempDir(), fmt.Sprintf("%s%d-left", prefix, gone.Process.Pid))
-	require.NoError(t, os.Mkdir(base, 0o755))
-	t.Cleanup(func() { _ = dismantle(base) })
-	l, err := build(base, 8, LoopOptions{})
-	Need(t, err)
-	held, err := os.Create(filepath.Join(l.Dir, "held")) // in use, as by a survivor
-	require.NoError(t, err)
-	defer held.Close()
+// killedEnv makes a test the one that is killed.
+const killedEnv = "KVTEST_KILLED"
 
-	reclaim()
-	assert.NoDirExists(t, base)
+func TestLoopFSOfAKilledTestIsReclaimed(t *testing.T) {
+	opt := LoopOptions{DirectIO: true}
+	switch os.Getenv(killedEnv) {
+	case "slow":
+		opt.Times = Times{Read: time.Millisecond, Write: time.Millisecond}
+		fallthrough
+	case "fast":
+		fmt.Println(LoopFS(t, 8, opt).Dir)
+		_, _ = os.Stdin.Read(make([]byte, 1)) // until it is killed
+		return
+	}
+	Root(t)
+	for _, kind := range []string{"fast", "slow"} {
+		cmd := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
+		cmd.Env, cmd.Stderr = append(os.Environ(), killedEnv+"="+kind), os.Stderr
+		stdin, err := cmd.StdinPipe()
+		require.NoError(t, err)
+		defer stdin.Close()
+		stdout, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		said, err := bufio.NewReader(stdout).ReadString('\n')
+		if err != nil {
+			Need(t, fmt.Errorf("a test of its own said %q: %w", said, cmd.Wait()))
+		}
+		dir := strings.TrimSpace(said)
+		base := filepath.Dir(dir)
+		held, err := os.Create(filepath.Join(dir, "held")) // in use, as by a survivor
+		require.NoError(t, err)
+		require.NoError(t, cmd.Process.Kill())
+		require.Error(t, cmd.Wait())
+
+		reclaim()
+		assert.NoDirExists(t, base)
+		require.NoError(t, held.Close())
+		require.Eventually(t, func() bool { return len(loopsIn(base)) == 0 }, 20*time.Second,
+			time.Millisecond, "the last user of the mount has left")
+	}
+}
+
+func TestASlowDiskTakesItsTimes(t *testing.T) {
+	const request, discard, size = 10 * time.Millisecond, 50 * time.Millisecond, 1 << 20
+	l := LoopFS(t, 16, LoopOptions{DirectIO: true, Discard: true,
+		Times: Times{request, 2 * request, discard}})
+	file := filepath.Join(l.Dir, "file")
+	took := func(args ...string) time.Duration {
+		start := time.Now()
+		out, err := exec.Command("dd", append(args, "bs=256k", "count=4")...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return time.Since(start)
+	}
+	assert.Greater(t, took("if=/dev/urandom", "of="+file, "oflag=direct"), 4*2*request)
+	assert.Greater(t, took("of=/dev/null", "if="+file, "iflag=direct"), 4*request)
+
+	held := func() int64 { // bytes of memory that the disk holds
+		var st unix.Stat_t
+		require.NoError(t, unix.Stat(filepath.Join(memory(filepath.Dir(l.Dir)), "disk"), &st))
+		return st.Blocks * 512
+	}
+	discards := func() (n, ms int64) {
+		columns := strings.Fields(readLine("/sys/block/" + l.Name + "/stat"))
+		n, err := strconv.ParseInt(columns[11], 10, 64)
+		require.NoError(t, err)
+		ms, err = strconv.ParseInt(columns[14], 10, 64)
+		require.NoError(t, err)
+		return n, ms
+	}
+	before := held()
+	from, at := discards()
+	require.NoError(t, os.Remove(file))
+	_, err := output("sync", "--file-system", l.Dir) // whose journal needs a little, too
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return held() < before-size/2 }, 20*time.Second,
+		time.Millisecond, "what is deleted becomes a hole")
+	var to, until int64
+	require.Eventually(t, func() bool { to, until = discards(); return to > from }, 20*time.Second,
+		time.Millisecond)
+	assert.GreaterOrEqual(t, until-at, (to-from)*discard.Milliseconds())
 }
 
 func TestThrottleLoop(t *testing.T) {

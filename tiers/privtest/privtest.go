@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"testing"
+	"time"
 )
 
 // RequireEnv is the environment variable that turns skips into failures when it is "1".
@@ -48,7 +49,17 @@ type LoopOptions struct {
 	// NoJournal makes device writes countable: without a journal nothing is written that was not
 	// asked for.
 	NoJournal bool
+	// Discard makes the filesystem discard what is deleted, soon after.
+	Discard bool
+	// Times make the device slow: a disk of known times, whatever the machine can do. Direct I/O
+	// then needs nothing of tmpfs.
+	Times Times
 }
+
+// Times are what a made device takes for a request, beside what memory does: zero is no such
+// device. It serves any number of reads and writes at a time, of up to 1 MiB each, and nothing else
+// while it discards.
+type Times struct{ Read, Write, Discard time.Duration }
 
 // Loop is a mounted filesystem on a loop device.
 type Loop struct {
