@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -21,6 +22,7 @@ import (
 	"kvbench/kvbench/verdict"
 	"kvbench/tiers/buffer"
 	"kvbench/tiers/privtest"
+	"kvbench/tracing/host"
 	"kvbench/workloads"
 	"kvbench/workloads/users"
 )
@@ -186,42 +188,90 @@ func idleTime(t *testing.T) time.Duration {
 	return 0
 }
 
-// bounded runs a load up to five times until the ladder has shown that more in flight would have
-// moved more: a device in memory does not show it while others need the memory's bandwidth or the
-// processors. Until then nothing of the harness or the load may be said.
-func bounded(t *testing.T, bound, reason string, workers, writers int,
-	requests func() []*workloads.Request) {
+// slowDisk is a filesystem on a disk that takes so long for each request, with any number of them
+// at a time: twice as many in flight move twice as much, on any machine that handles one in less
+// than that. With a time for discards it discards what is deleted, and does nothing else meanwhile.
+func slowDisk(t *testing.T, request, discard time.Duration) *privtest.Loop {
 	t.Helper()
-	for n := range 5 {
-		fs := privtest.LoopFS(t, 640, privtest.LoopOptions{DirectIO: true})
-		cfg := judged(fs.Dir, requests(), workers, 1)
-		cfg.Storage.MaxWriters = writers
-		r := mustRun(t, cfg)
-		tell(t, r)
-		switch kind := r.Harness.Verdict.Kind; {
-		case kind != result.Undecided && kind != result.StorageLimited:
-			says(t, r, result.ConcurrencyLimited, bound, reason)
-			return
-		case n == 4:
-			t.Skip("plain I/O with more in flight never moved more: other programs need what this " +
-				"device in memory is made of")
-		}
-	}
+	return privtest.LoopFS(t, 640, privtest.LoopOptions{DirectIO: true, Discard: discard > 0,
+		Times: privtest.Times{Read: request, Write: request, Discard: discard}})
 }
+
+// onSlowDisk is a run on a slow disk with entries of 1 MiB in 16 requests each.
+func onSlowDisk(disk *privtest.Loop, requests []*workloads.Request, workers int) runConfig {
+	cfg := judged(disk.Dir, requests, workers, 1)
+	cfg.Storage.Chunk = 64 << 10
+	return cfg
+}
+
+const mebibyte = 1 << 20 / unit // tokens
 
 // Eight workers want to write, and one may.
 func TestATinyWriteLimitIsTheLimit(t *testing.T) {
 	undetected(t)
-	bounded(t, verdict.WriteLimit, "1 at a time", 8, 1,
-		func() []*workloads.Request { return megabytes(800) })
+	cfg := onSlowDisk(slowDisk(t, 5*time.Millisecond, 0), singles(24, mebibyte), 8)
+	cfg.Storage.MaxWriters = 1
+	r := mustRun(t, cfg)
+	tell(t, r)
+	says(t, r, result.ConcurrencyLimited, verdict.WriteLimit, "1 at a time")
 }
 
 func TestOneWorkerIsTheLimit(t *testing.T) {
 	undetected(t)
-	// Turns read all before them: making data would take as long as such a device does.
-	bounded(t, verdict.Workers, "the number of workers (1", 1, 0, func() []*workloads.Request {
-		return conversation(1, 40, 2<<20/unit, workloads.PrefillOnly)
-	})
+	r := mustRun(t, onSlowDisk(slowDisk(t, 5*time.Millisecond, 0),
+		conversation(1, 6, mebibyte, workloads.PrefillOnly), 1))
+	tell(t, r)
+	says(t, r, result.ConcurrencyLimited, verdict.Workers, "the number of workers (1")
+}
+
+// The cache holds a quarter of what is written. Each deletion becomes a discard, or a few of them
+// one, that takes the disk for longer than it takes to write four entries side by side.
+func TestADeletionStormIsTheLimit(t *testing.T) {
+	undetected(t)
+	disk := slowDisk(t, 2*time.Millisecond, 100*time.Millisecond)
+	cfg := onSlowDisk(disk, singles(32, mebibyte), 4)
+	cfg.Storage.StorageBytes = 8 << 20
+	r := mustRun(t, cfg)
+	tell(t, r)
+	says(t, r, result.DiscardLimited, "", "; without deletions plain I/O moved")
+	assert.Less(t, r.Harness.Busy.RemovalNS, r.Harness.WorkerBusyNS/10,
+		"the kernel's counters show it: workers do not wait for discards")
+}
+
+// More in flight would move more, but while that is tried the disk discards what somebody else has
+// deleted: what the ladder showed would be the discards.
+func TestWhatSomebodyElseDisturbsIsUndecided(t *testing.T) {
+	undetected(t)
+	disk := slowDisk(t, 5*time.Millisecond, 100*time.Millisecond)
+	cfg := onSlowDisk(disk, singles(20, mebibyte), 4)
+	remove := otherFiles(t, disk.Dir, 12)
+	cfg.Climb = func(ctx context.Context, e *kvbench.Env, l kvbench.Ladder) ([]result.Rung, error) {
+		remove()
+		return plainio.Climb(ctx, e, l)
+	}
+	r := mustRun(t, cfg)
+	tell(t, r)
+	says(t, r, result.Undecided, "", "of the time while plain I/O was tried, which therefore shows")
+}
+
+// otherFiles makes files whose removal costs a discard each: between two of them lies one that
+// stays. Removal returns when the filesystem knows of it, and the discards follow.
+func otherFiles(t *testing.T, dir string, n int) (remove func()) {
+	t.Helper()
+	name := func(i int) string { return filepath.Join(dir, strconv.Itoa(i)) }
+	for i := range 2 * n {
+		f, err := os.Create(name(i))
+		require.NoError(t, err)
+		require.NoError(t, unix.Fallocate(int(f.Fd()), 0, 0, 1<<20))
+		require.NoError(t, f.Close())
+	}
+	require.NoError(t, host.SyncFilesystem(dir))
+	return func() {
+		for i := range n {
+			assert.NoError(t, os.Remove(name(2*i)))
+		}
+		assert.NoError(t, host.SyncFilesystem(dir))
+	}
 }
 
 func TestOneSlowUserOnADevice(t *testing.T) {
@@ -246,4 +296,28 @@ func TestAHeldLockOnADeviceIsTheLimit(t *testing.T) {
 	r := mustRun(t, cfg)
 	tell(t, r)
 	says(t, r, result.HarnessLimited, "", "taking requests (lock, input, plan)")
+}
+
+// generatorEnv makes the test be the one that it starts, whose data is made by the portable code
+// for want of the processor's instructions for AES: at a twentieth of the speed, on real files.
+const generatorEnv = "KVTEST_SLOW_GENERATOR"
+
+func TestASlowGeneratorOnADeviceIsTheLimit(t *testing.T) {
+	undetected(t)
+	if os.Getenv(generatorEnv) == "" {
+		cmd := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v")
+		cmd.Env = append(os.Environ(), generatorEnv+"=1", "GODEBUG=cpu.aes=off")
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		t.Logf("%s", out)
+		return
+	}
+	fs := privtest.LoopFS(t, 640, privtest.LoopOptions{DirectIO: true})
+	cfg := judged(fs.Dir, singles(5, 16<<20/unit), 1, 1)
+	cfg.Storage.Chunk = 8 << 20 // beside it, being woken up by the device takes no time anywhere
+	r := mustRun(t, cfg)
+	tell(t, r)
+	// On a single core it is the processor that is told.
+	assert.Equal(t, result.HarnessLimited, r.Harness.Verdict.Kind, r.Harness.Verdict.Reason)
+	assert.Greater(t, r.Harness.Busy.GenerationNS, r.Harness.WorkerBusyNS/2)
 }
