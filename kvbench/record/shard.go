@@ -11,7 +11,7 @@ import (
 
 // shard is one part of a Recorder. Its mutex guards everything in it.
 // Workers are spread over the shards by their number, so that they hardly ever wait for each other:
-// counting a chunk takes some 15 ns.
+// counting a chunk takes some 30 ns, a third of them for the mutex.
 type shard struct {
 	mu       sync.Mutex
 	n        counters

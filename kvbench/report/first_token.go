@@ -67,7 +67,7 @@ func worth(f *result.FirstToken) string {
 	}
 	text := "loading " + breakEven(b.P50, f.Loading) + " at its median"
 	if b.P95 == nil {
-		return text + ", at its p95 nobody knows (too few loads)"
+		return text + ", and its p95 is unknown (too few loads)"
 	}
 	slow := slices.DeleteFunc(slices.Clone(f.Loading),
 		func(l result.LoadingTime) bool { return l.P95NS == nil })

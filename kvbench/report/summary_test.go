@@ -132,7 +132,7 @@ func TestWithoutLoadsNoLengthIsNamed(t *testing.T) {
 	f.BreakEven.P50 = &result.BreakEven{Answer: result.LoadFrom, Tokens: new(int64(90)),
 		Extrapolated: true}
 	assert.Equal(t, "loading beats computing from 90 tokens on (extrapolated from 1,500–3,000 "+
-		"tokens) at its median, at its p95 nobody knows (too few loads)", worth(f))
+		"tokens) at its median, and its p95 is unknown (too few loads)", worth(f))
 	f.Loading[1].P95NS, f.BreakEven.P95 = new(1e6), f.BreakEven.P50
 	assert.Contains(t, worth(f), ", beats computing from 90 tokens on (extrapolated from 3,000 "+
 		"tokens) at its p95")
