@@ -138,7 +138,7 @@ func pythonResult(data []byte) (*result.Result, error) {
 	err := json.Unmarshal(data, r)
 	kind, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if ok && strings.HasPrefix(kind.Field, "summary.autoscaling_") {
-		err = nil // its autoscaler is another, and nobody reads it; all else was decoded
+		err = nil // some versions tell of it in another form; nobody reads it, all else was decoded
 	}
 	return r, err
 }
