@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/result/python"
 	"kvbench/workloads"
 	"kvbench/workloads/profile"
 )
@@ -177,7 +178,7 @@ func TestPythonTotalsAreThoseOfRequests(t *testing.T) {
 	assert.InDelta(t, 30e9/float64(moved), *r.Harness.CPUNSPerByte, 1e-12,
 		"what cost the harness something is every byte")
 	p := r.Summary.PrefixCacheStats
-	assert.Equal(t, result.PrefixCacheStats{PrefixHits: 240, SystemPromptReuse: 240,
+	assert.Equal(t, python.PrefixCacheStats{PrefixHits: 240, SystemPromptReuse: 240,
 		PrefixMisses: 3*410 - 240, BytesSaved: 240 << 20}, p)
 }
 
@@ -186,10 +187,10 @@ func TestScaleEvents(t *testing.T) {
 	r := partsResult()
 	s, events := r.Summary.AutoscalingSummary, r.Summary.AutoscalingStats
 	require.NotNil(t, s)
-	assert.Equal(t, result.ScaleSummary{InitialUsers: 10, FinalUsers: 48, Events: 19,
+	assert.Equal(t, python.ScaleSummary{InitialUsers: 10, FinalUsers: 48, Events: 19,
 		PeakUsers: new(40), PeakThroughput: new(1500.0)}, *s)
 	require.Len(t, events, 19, "20 rounds, of which one held")
-	assert.Equal(t, result.ScaleEvent{Timestamp: "2026-03-04T05:06:37.000008Z", Mode: "capacity",
+	assert.Equal(t, python.ScaleEvent{Timestamp: "2026-03-04T05:06:37.000008Z", Mode: "capacity",
 		Action: "scale_up", Users: 16, Saturation: 0.5, ReadP95: 40.5, WriteP95: 61.25,
 		Throughput: 200}, events[2])
 	assert.Equal(t, "stop", events[18].Action)
@@ -206,7 +207,7 @@ func TestPythonValidation(t *testing.T) {
 	require.NotNil(t, v)
 	rate := r.Summary.CacheStats.CacheHitRate
 	off := 100 * (rate - 0.80) / 0.80
-	assert.Equal(t, result.ValidationCheck{Benchmark: rate, Trace: 0.80,
+	assert.Equal(t, python.ValidationCheck{Benchmark: rate, Trace: 0.80,
 		ErrorPct: v.AvgError, Within: false}, v.Comparison.CacheHitRate)
 	assert.InDelta(t, off, v.AvgError, 1e-9)
 	assert.False(t, v.Passed)

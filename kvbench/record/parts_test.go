@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/result/python"
 )
 
 // partsResult has every part that only some benchmarks have.
@@ -46,7 +47,7 @@ func partsResult() *result.Result {
 	info.Recording = &result.Recording{Trace: "/data/recorded.json", Requests: 200, Malformed: 1,
 		HitRate:        result.Check{Recorded: new(0.80)},
 		ReadWriteRatio: result.Check{Recorded: new(2.0)},
-		Stats: result.RecordedStats{Requests: 200, CacheHitRate: 0.80, ReadWriteRatio: 2,
+		Stats: python.RecordedStats{Requests: 200, CacheHitRate: 0.80, ReadWriteRatio: 2,
 			ContextMean: 1500, GenerationMean: 120}}
 	r := Build(info, fixtureRecorder())
 	r.BlockCache = &result.BlockCache{Requests: 100, Blocks: 1000, Hits: 600, Pending: 3,

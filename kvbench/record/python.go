@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
 	"kvbench/tiers"
 	"kvbench/workloads"
@@ -45,9 +46,9 @@ func (b *builder) python() {
 	s.GenerationLatency = result.NewLatencyMS(b.hists["request_generation"])
 	s.CacheStats = b.cacheStats()
 	s.PrefixCacheStats = b.prefixStats()
-	s.MultiTurnStats = result.MultiTurnStats{CacheHits: history.Hits, CacheMisses: history.Misses,
+	s.MultiTurnStats = python.MultiTurnStats{CacheHits: history.Hits, CacheMisses: history.Misses,
 		HitRate: ratio(history.Hits, history.Hits+history.Misses)}
-	s.QoSMetrics = make(map[string]result.QoSStat)
+	s.QoSMetrics = make(map[string]python.QoSStat)
 	for c, target := range b.info.QoS {
 		name := workloads.Class(c).String()
 		s.QoSMetrics[name] = b.qos(name, int64(target.P95))
@@ -60,10 +61,10 @@ func ratio[A, B int64 | float64](a A, b B) float64 { return units.OrZero(units.R
 
 // cacheStats counts as the Python benchmark does. Its rates are GiB, whatever their names say, and
 // its "iops" are counts.
-func (b *builder) cacheStats() result.CacheStats {
+func (b *builder) cacheStats() python.CacheStats {
 	lookups, own := b.r.Lookups, b.n.Lookups[workloads.ForPrefill]
 	rereads := b.n.ByPurpose[workloads.ForReread][tiers.Read].Operations
-	s := result.CacheStats{
+	s := python.CacheStats{
 		CacheHits:        lookups.Hits + own.Hits + rereads,
 		CacheMisses:      lookups.Misses + own.Misses,
 		PrefillWrites:    b.n.ByPhase[tiers.Write][tiers.Prefill],
@@ -106,7 +107,7 @@ func (b *builder) cacheStats() result.CacheStats {
 	s.CacheHitRate = ratio(s.CacheHits, s.CacheHits+s.CacheMisses)
 	s.TotalReadGiB, s.TotalWriteGiB = gib(s.TotalReadBytes), gib(s.TotalWriteBytes)
 	s.ReadWriteRatio = ratio(s.TotalReadBytes, max(s.TotalWriteBytes, 1))
-	s.StorageHealth = result.NewStorageHealth(&s, b.info.Profile, b.cpuP95())
+	s.StorageHealth = python.NewStorageHealth(&s, b.info.Profile, b.cpuP95())
 	return s
 }
 
@@ -119,12 +120,12 @@ func (b *builder) cpuP95() *float64 {
 }
 
 // prefixStats takes every request that began in the window for one that looked for a prefix.
-func (b *builder) prefixStats() result.PrefixCacheStats {
+func (b *builder) prefixStats() python.PrefixCacheStats {
 	if b.r.CompletionUnit == result.UnitOperation {
-		return result.PrefixCacheStats{}
+		return python.PrefixCacheStats{}
 	}
 	hits := b.r.Lookups.ByKind["system"].Hits
-	return result.PrefixCacheStats{
+	return python.PrefixCacheStats{
 		PrefixHits: hits, SystemPromptReuse: hits,
 		PrefixMisses: max(b.r.Load["total"].Started-hits, 0),
 		BytesSaved:   b.n.ByPurpose[workloads.ForPrefix][tiers.Read].Bytes,
@@ -151,21 +152,21 @@ func (b *builder) latencyKeys() map[string]float64 {
 func gib(bytes int64) float64 { return float64(bytes) / float64(units.GiB) }
 
 // qos judges a class by its target. Requests still queued at the deadline are violations.
-func (b *builder) qos(class string, target int64) result.QoSStat {
+func (b *builder) qos(class string, target int64) python.QoSStat {
 	h, queued := b.hists["request_end_to_end_"+class], b.r.Load[class].Queued
 	n := h.Count()
 	if n+queued == 0 {
-		return result.QoSStat{NoData: true}
+		return python.QoSStat{NoData: true}
 	}
-	sla := &result.SLA{
+	sla := &python.SLA{
 		TargetP95MS: result.Milliseconds(target), ActualP95MS: h.PercentileMS(0.95),
 		Compliance: units.Ratio(h.AtMost(target), n+queued),
 	}
 	sla.Met = units.OrZero(sla.Compliance) >= slaMet
-	stat := result.QoSStat{NoData: n == 0, TotalRequests: &n, SLA: sla}
+	stat := python.QoSStat{NoData: n == 0, TotalRequests: &n, SLA: sla}
 	if n > 0 {
 		all, most := result.NewLatencyMS(h), *b.r.Latency.Request.ByClass[class].Max
-		stat.Latency = &result.QoSLatencyMS{Mean: all.Mean, P50: all.P50, P95: all.P95,
+		stat.Latency = &python.QoSLatencyMS{Mean: all.Mean, P50: all.P50, P95: all.P95,
 			P99: all.P99, Max: new(result.Milliseconds(most))}
 	}
 	return stat

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
 	"kvbench/tracing"
 )
@@ -463,7 +464,7 @@ func served(r *result.Result) *Table {
 		total.Completed+total.InFlight+total.Queued == 0 {
 		return nil
 	}
-	add := func(name string, o result.ClassOutcome, d result.Distribution, sla *result.SLA) {
+	add := func(name string, o result.ClassOutcome, d result.Distribution, sla *python.SLA) {
 		var p95, target, compliance any = d.P95, "", ""
 		if o.Censored && d.P95 != nil { // the slowest are still waiting
 			p95 = "≥ " + ns(d.P95)

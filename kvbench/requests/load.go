@@ -11,6 +11,7 @@ import (
 	"kvbench/kvbench"
 	"kvbench/kvbench/record"
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
 	"kvbench/workloads"
 	"kvbench/workloads/compute"
@@ -149,7 +150,7 @@ func (l *Load) readValidation(context.Context) error {
 	l.recording = &result.Recording{
 		Trace: v.Path, Requests: v.Requests, Malformed: v.Malformed,
 		HitRate: result.Check{Recorded: hits}, ReadWriteRatio: result.Check{Recorded: moved},
-		Stats: result.RecordedStats{
+		Stats: python.RecordedStats{
 			Requests: v.Requests, CacheHitRate: units.OrZero(hits),
 			ReadWriteRatio: float64(v.ReadBytes) / float64(max(v.WriteBytes, 1)),
 			ContextMean:    units.OrZero(units.Ratio(v.ContextTokens, v.Requests)),

@@ -8,13 +8,11 @@
 //	prompt.go     what of the prompts was found, and the time to the first token
 //	modes.go      what only some have: autoscaler, blocks, replay, validation, simulation
 //	host.go       where it ran
-//	python.go     the keys that tools for the Python benchmark read, and its storage health
+//	python.go     what the Python benchmark's keys, package python, say of them
 //	histogram.go  distributions, and the form in which those of several trials can be merged
 //	metrics.go    the values of the benchmark line
 //
 // It knows nobody who makes results: readers of a result link neither the engine nor a tracer, and
 // what the kernel's trace says is carried as JSON. Results are plain data without locks; a
 // Histogram may be used by one goroutine at a time.
-//
-// This package is large because it is the one schema: who reads a result finds every key here.
 package result

@@ -7,6 +7,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
 )
 
@@ -197,8 +198,8 @@ func (h *Histogram) PercentileMS(p float64) *float64 {
 func Milliseconds(ns int64) float64 { return float64(ns) / float64(time.Millisecond) }
 
 // NewLatencyMS makes the numbers of a histogram, which may be nil.
-func NewLatencyMS(h *Histogram) LatencyMS {
-	var l LatencyMS
+func NewLatencyMS(h *Histogram) python.LatencyMS {
+	var l python.LatencyMS
 	if mean, ok := h.Mean(); ok {
 		l.Mean = new(mean / float64(time.Millisecond))
 	}

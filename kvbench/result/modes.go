@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
 )
 
@@ -176,7 +177,7 @@ type Recording struct {
 	ReadWriteRatio Check   `json:"read_write_ratio"`
 	Passed         bool    `json:"passed"`
 
-	Stats RecordedStats `json:"stats"` // of the trace
+	Stats python.RecordedStats `json:"stats"` // of the trace
 }
 
 // Check is one number of both runs. Null: one of them does not have it, and then it is not judged.

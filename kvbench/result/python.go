@@ -1,274 +1,21 @@
 package result
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
 	"math"
-	"strings"
 	"time"
 
+	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
 )
 
-// Summary is the part of the Python benchmark that its spreadsheet reads. Its numbers are 0, as
-// there, where nothing was: its aggregation adds them up and cannot add null. What our own reports
-// need to know as unknown stands in the other sections of a Result.
-type Summary struct {
-	TotalRequests      int64              `json:"total_requests"`
-	TotalTokens        int64              `json:"total_tokens"`
-	ElapsedTime        float64            `json:"elapsed_time"` // seconds: the window
-	AvgThroughput      float64            `json:"avg_throughput_tokens_per_sec"`
-	TotalStorageIOTime float64            `json:"total_storage_io_time"` // seconds
-	StorageThroughput  float64            `json:"storage_throughput_tokens_per_sec"`
-	RequestsPerSecond  float64            `json:"requests_per_second"`
-	EndToEndLatency    LatencyMS          `json:"end_to_end_latency_ms"`
-	StorageIOLatency   LatencyMS          `json:"storage_io_latency_ms"`
-	GenerationLatency  LatencyMS          `json:"generation_latency_ms"`
-	CacheStats         CacheStats         `json:"cache_stats"`
-	QoSMetrics         map[string]QoSStat `json:"qos_metrics"`
-	PrefixCacheStats   PrefixCacheStats   `json:"prefix_cache_stats"`
-	AutoscalingStats   []ScaleEvent       `json:"autoscaling_stats"`
-	AutoscalingSummary *ScaleSummary      `json:"autoscaling_summary"` // null: no autoscaler
-	MultiTurnStats     MultiTurnStats     `json:"multi_turn_stats"`
-}
-
-// LatencyMS is a distribution in the Python benchmark's form: milliseconds, percentiles given
-// whatever the sample count.
-type LatencyMS struct {
-	Mean  *float64 `json:"mean"`
-	P50   *float64 `json:"p50"`
-	P95   *float64 `json:"p95"`
-	P99   *float64 `json:"p99"`
-	P999  *float64 `json:"p999"`
-	P9999 *float64 `json:"p9999"`
-}
-
-// PrefixCacheStats counts requests by their prefix: hits are those that began with a system prompt
-// whose entry was there, misses all others.
-type PrefixCacheStats struct {
-	PrefixHits        int64 `json:"prefix_hits"`
-	PrefixMisses      int64 `json:"prefix_misses"`
-	SystemPromptReuse int64 `json:"system_prompt_reuse"`
-	CommonPhraseReuse int64 `json:"common_phrase_reuse"` // always 0: there are no common phrases
-	BytesSaved        int64 `json:"bytes_saved"`         // of hits, which were not written again
-}
-
-// ScaleEvent is a change of the number of users, or the end of the search: of the rounds of an
-// Autoscaler those that changed something.
-type ScaleEvent struct {
-	Timestamp  string  `json:"timestamp"` // RFC 3339
-	Mode       string  `json:"mode"`
-	Action     string  `json:"action"` // scale_up, scale_down, stop
-	Users      int     `json:"users"`  // afterwards
-	Saturation float64 `json:"saturation_level"`
-	// of all operations on the storage tier so far, whatever their size, in milliseconds
-	ReadP95  float64 `json:"read_latency_p95_ms"`
-	WriteP95 float64 `json:"write_latency_p95_ms"`
-	// generated tokens ÷ time since the window opened
-	Throughput float64 `json:"throughput_tokens_per_sec"`
-	// that of the round after which throughput did not grow any more; of a stop only
-	PeakThroughput *float64 `json:"peak_throughput_tokens_per_sec,omitempty"`
-}
-
-// ScaleSummary is what came of the events. The peaks are those of capacity mode.
-type ScaleSummary struct {
-	InitialUsers   int      `json:"initial_users"`
-	FinalUsers     int      `json:"final_users"`
-	Events         int      `json:"total_scale_events"`
-	PeakUsers      *int     `json:"peak_user_count,omitempty"`
-	PeakThroughput *float64 `json:"peak_throughput_tokens_per_sec,omitempty"`
-}
-
-// Validation compares the hit rate with a recorded one; a Recording is all that we compare.
-type Validation struct {
-	Passed     bool             `json:"passed"`
-	AvgError   float64          `json:"avg_error_pct"` // over the comparisons
-	Comparison ValidationChecks `json:"comparison"`
-	TraceStats RecordedStats    `json:"trace_stats"`
-}
-
-// ValidationChecks are the comparisons, of which there is one.
-type ValidationChecks struct {
-	CacheHitRate ValidationCheck `json:"cache_hit_rate"`
-}
-
-// ValidationCheck is one number of both runs.
-type ValidationCheck struct {
-	Benchmark float64 `json:"benchmark"`
-	Trace     float64 `json:"trace"`
-	ErrorPct  float64 `json:"error_pct"` // relative to the trace's
-	Within    bool    `json:"within_5pct"`
-}
-
-// RecordedStats describe the recorded run.
-type RecordedStats struct {
-	Requests       int64   `json:"total_requests"`
-	CacheHitRate   float64 `json:"cache_hit_rate"`
-	ReadWriteRatio float64 `json:"read_write_ratio"`
-	ContextMean    float64 `json:"context_tokens_mean"`
-	GenerationMean float64 `json:"generation_tokens_mean"`
-}
-
-// MultiTurnStats counts lookups of a conversation's history. Turns not yet written are in neither.
-type MultiTurnStats struct {
-	CacheHits   int64   `json:"cache_hits"`
-	CacheMisses int64   `json:"cache_misses"`
-	HitRate     float64 `json:"hit_rate"`
-}
-
-// QoSStat is one class. NoData is set, as in the Python benchmark, when nothing of the class
-// completed; if requests of it were waiting all the same, SLA tells it.
-type QoSStat struct {
-	NoData        bool          `json:"no_data,omitempty"`
-	TotalRequests *int64        `json:"total_requests,omitempty"`
-	Latency       *QoSLatencyMS `json:"latency_ms,omitempty"`
-	SLA           *SLA          `json:"sla,omitempty"`
-}
-
-// QoSLatencyMS is the end-to-end latency of one class in milliseconds.
-type QoSLatencyMS struct {
-	Mean *float64 `json:"mean"`
-	P50  *float64 `json:"p50"`
-	P95  *float64 `json:"p95"`
-	P99  *float64 `json:"p99"`
-	Max  *float64 `json:"max"`
-}
-
-// SLA compares a class with its target. Compliance is the share of requests within it; those still
-// queued at the deadline count as violations.
-type SLA struct {
-	TargetP95MS float64  `json:"target_p95_ms"`
-	ActualP95MS *float64 `json:"actual_p95_ms"`
-	Compliance  *float64 `json:"compliance"`
-	Met         bool     `json:"met"`
-}
-
-// CacheStats has the Python benchmark's keys and its sense of them. Values of a tier that does not
-// exist are 0.
-type CacheStats struct {
-	// re-reads counted as hits, as the Python benchmark does
-	CacheHitRate float64 `json:"cache_hit_rate"`
-	CacheHits    int64   `json:"cache_hits"`
-	CacheMisses  int64   `json:"cache_misses"`
-
-	GPUEntries     int64   `json:"gpu_entries"`
-	CPUEntries     int64   `json:"cpu_entries"`
-	StorageEntries int64   `json:"storage_entries"`
-	GPUMemoryUsed  float64 `json:"gpu_memory_used_gb"`
-	CPUMemoryUsed  float64 `json:"cpu_memory_used_gb"`
-	// entries that came into the tier, written or demoted
-	OffloadsCPU     int64 `json:"offloads_cpu"`
-	OffloadsStorage int64 `json:"offloads_storage"`
-
-	StorageHealth StorageHealth `json:"storage_health"`
-
-	PrefillWrites int64 `json:"prefill_writes"`
-	DecodeReads   int64 `json:"decode_reads"`
-
-	GPUWritten     float64 `json:"tier_gpu_kv_bytes_written_gb"`
-	CPUWritten     float64 `json:"tier_cpu_kv_bytes_written_gb"`
-	StorageWritten float64 `json:"tier_storage_kv_bytes_written_gb"`
-	GPURead        float64 `json:"tier_gpu_kv_bytes_read_gb"`
-	CPURead        float64 `json:"tier_cpu_kv_bytes_read_gb"`
-	StorageRead    float64 `json:"tier_storage_kv_bytes_read_gb"`
-
-	GPUReadBandwidth      float64 `json:"tier_gpu_read_bandwidth_gbps"`
-	GPUWriteBandwidth     float64 `json:"tier_gpu_write_bandwidth_gbps"`
-	CPUReadBandwidth      float64 `json:"tier_cpu_read_bandwidth_gbps"`
-	CPUWriteBandwidth     float64 `json:"tier_cpu_write_bandwidth_gbps"`
-	StorageReadBandwidth  float64 `json:"tier_storage_read_bandwidth_gbps"`
-	StorageWriteBandwidth float64 `json:"tier_storage_write_bandwidth_gbps"`
-
-	SystemPromptHits int64 `json:"system_prompt_hits"`
-	CommonPhraseHits int64 `json:"common_phrase_hits"`
-	UserCacheHits    int64 `json:"user_cache_hits"`
-	MultiTurnHits    int64 `json:"multi_turn_hits"`
-
-	// What requests read and wrote, of all tiers: entries whose operation completed, without
-	// demotions. Tiers of a Result have every byte that moved.
-	TotalReadBytes  int64   `json:"total_read_bytes"`
-	TotalWriteBytes int64   `json:"total_write_bytes"`
-	TotalReadGiB    float64 `json:"total_read_gb"`
-	TotalWriteGiB   float64 `json:"total_write_gb"`
-	// of these bytes; those read where none were written
-	ReadWriteRatio float64 `json:"read_write_ratio"`
-	// a count of these operations, whatever the name says; a run of blocks is one
-	ReadIOPS  int64 `json:"read_iops"`
-	WriteIOPS int64 `json:"write_iops"` // likewise
-
-	StorageTokensProcessed float64 `json:"storage_tokens_processed"`
-
-	// LatencyMS has the keys {gpu,cpu,storage}_{read,write}_{p50,p95,p99,p999,p9999}_ms and
-	// storage_{read,write}_{device,host}_{p50,…}_ms, where there are samples; in the JSON they
-	// stand beside the others.
-	LatencyMS map[string]float64 `json:"-"`
-}
-
-// StorageHealth is the Python benchmark's assessment. It ignores entry size and is kept for its
-// readers.
-type StorageHealth struct {
-	OverallStatus string      `json:"overall_status"` // PASS, FAIL
-	Criteria      []Criterion `json:"criteria"`
-	PassedCount   int         `json:"passed_count"`
-	TotalCount    int         `json:"total_count"`
-}
-
-// Criterion is one line of it. Target and Actual are numbers, texts where it is about bandwidth.
-type Criterion struct {
-	Name   string `json:"name"`
-	Target any    `json:"target"`
-	Actual any    `json:"actual"`
-	Unit   string `json:"unit"`
-	Passed bool   `json:"passed"`
-}
-
-// NewStorageHealth is that assessment with its own names and targets; cpuP95 is of the cpu tier's
-// reads and writes together, nil for none. What there is nothing of is not judged, and without a
-// criterion the assessment passes, as there. In the throughput profile only bandwidth is judged:
-// that bytes moved in each direction that the load has.
-func NewStorageHealth(s *CacheStats, profile string, cpuP95 *float64) StorageHealth {
-	h := StorageHealth{Criteria: []Criterion{}, OverallStatus: "PASS"}
-	add := func(c Criterion) {
-		if h.TotalCount++; c.Passed {
-			h.PassedCount++
-		} else {
-			h.OverallStatus = "FAIL"
-		}
-		h.Criteria = append(h.Criteria, c)
-	}
-	if profile == "throughput" {
-		moved := func(name string, rate, other float64) {
-			if rate > 0 || other == 0 {
-				add(Criterion{name, ">0", fmt.Sprintf("%.2f", rate), "GiB/s", rate > 0})
-			}
-		}
-		moved("Storage KV Read Bandwidth", s.StorageReadBandwidth, s.StorageWriteBandwidth)
-		moved("Storage KV Write Bandwidth", s.StorageWriteBandwidth, s.StorageReadBandwidth)
-		return h
-	}
-	below := func(name string, target float64, p95 *float64) {
-		if p95 != nil {
-			add(Criterion{name, target, *p95, "ms", *p95 < target})
-		}
-	}
-	below("Storage Tier Write Device P95 < 500ms", 500, s.latency("storage_write_device_p95_ms"))
-	below("Storage Tier Read Device P95 < 200ms", 200, s.latency("storage_read_device_p95_ms"))
-	below("CPU RAM P95 < 150ms", 150, cpuP95)
-	if s.CacheHits+s.CacheMisses > 0 {
-		add(Criterion{"Cache Hit Rate > 30%", 0.3, s.CacheHitRate, "ratio", s.CacheHitRate > 0.3})
-	}
-	return h
-}
-
 // NewScaleEvents are the rounds of an autoscaler that changed something, as the Python benchmark
 // tells them.
-func NewScaleEvents(r *Result) ([]ScaleEvent, *ScaleSummary) {
-	events, a := []ScaleEvent{}, r.Autoscaler
+func NewScaleEvents(r *Result) ([]python.ScaleEvent, *python.ScaleSummary) {
+	events, a := []python.ScaleEvent{}, r.Autoscaler
 	if a == nil {
 		return events, nil
 	}
-	sum := &ScaleSummary{InitialUsers: a.InitialUsers, FinalUsers: a.FinalUsers}
+	sum := &python.ScaleSummary{InitialUsers: a.InitialUsers, FinalUsers: a.FinalUsers}
 	if a.Mode == AutoscaleCapacity {
 		sum.PeakUsers, sum.PeakThroughput = &a.SustainedUsers, &a.SustainedRate
 	}
@@ -278,7 +25,7 @@ func NewScaleEvents(r *Result) ([]ScaleEvent, *ScaleSummary) {
 		if round.Action == ScaleHold {
 			continue
 		}
-		e := ScaleEvent{
+		e := python.ScaleEvent{
 			Timestamp: start.Add(time.Duration(round.AtS * 1e9)).Format(time.RFC3339Nano),
 			Mode:      a.Mode, Action: round.Action, Users: round.NextUsers,
 			Saturation: units.OrZero(round.Saturation),
@@ -296,12 +43,12 @@ func NewScaleEvents(r *Result) ([]ScaleEvent, *ScaleSummary) {
 
 // NewValidation is what the Python benchmark says of a recorded run: its hit rate counts
 // re-reads as hits, and there is nothing to compare with a record that does not tell it.
-func NewValidation(r *Result) *Validation {
+func NewValidation(r *Result) *python.Validation {
 	rec := r.Recording
 	if rec == nil || rec.HitRate.Recorded == nil {
 		return nil
 	}
-	c := ValidationCheck{Benchmark: r.Summary.CacheStats.CacheHitRate,
+	c := python.ValidationCheck{Benchmark: r.Summary.CacheStats.CacheHitRate,
 		Trace: *rec.HitRate.Recorded}
 	// A record without a hit has nothing to relate to: the difference is then that of the rates.
 	c.ErrorPct = 100 * math.Abs(c.Benchmark-c.Trace)
@@ -309,47 +56,6 @@ func NewValidation(r *Result) *Validation {
 		c.ErrorPct /= c.Trace
 	}
 	c.Within = c.ErrorPct <= 5
-	return &Validation{Passed: c.Within, AvgError: c.ErrorPct,
-		Comparison: ValidationChecks{CacheHitRate: c}, TraceStats: rec.Stats}
-}
-
-// latency is one of LatencyMS, nil when there is none.
-func (c *CacheStats) latency(key string) *float64 {
-	if v, ok := c.LatencyMS[key]; ok {
-		return &v
-	}
-	return nil
-}
-
-// cacheStatsKeys is CacheStats without its methods.
-type cacheStatsKeys CacheStats
-
-// MarshalJSON appends the keys of LatencyMS, sorted, to the declared ones.
-func (c CacheStats) MarshalJSON() ([]byte, error) {
-	declared, err := json.Marshal(cacheStatsKeys(c))
-	if err != nil || len(c.LatencyMS) == 0 {
-		return declared, err
-	}
-	latencies, err := json.Marshal(c.LatencyMS)
-	if err != nil {
-		return nil, err
-	}
-	declared[len(declared)-1] = ',' // in the place of the brace between the two
-	return append(declared, latencies[1:]...), nil
-}
-
-// UnmarshalJSON is the inverse.
-func (c *CacheStats) UnmarshalJSON(in []byte) error {
-	var all map[string]any
-	if err := errors.Join(json.Unmarshal(in, (*cacheStatsKeys)(c)),
-		json.Unmarshal(in, &all)); err != nil {
-		return err
-	}
-	c.LatencyMS = make(map[string]float64)
-	for k, v := range all {
-		if ms, ok := v.(float64); ok && strings.HasSuffix(k, "_ms") {
-			c.LatencyMS[k] = ms
-		}
-	}
-	return nil
+	return &python.Validation{Passed: c.Within, AvgError: c.ErrorPct,
+		Comparison: python.ValidationChecks{CacheHitRate: c}, TraceStats: rec.Stats}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/google/renameio/v2"
+
+	"kvbench/kvbench/result/python"
 )
 
 // SchemaVersion of the results written. Within a format, its first number, new keys may come, and
@@ -33,12 +35,12 @@ type Result struct {
 	RequestsCompleted    int64 `json:"requests_completed"`
 	TotalTokensGenerated int64 `json:"total_tokens_generated"`
 	// seconds, summed over parallel requests
-	TotalStorageIOLatency  float64 `json:"total_storage_io_latency"`
-	TotalGenerationLatency float64 `json:"total_generation_latency"` // seconds
-	MultiTurnCacheHits     int64   `json:"multi_turn_cache_hits"`
-	MultiTurnCacheMisses   int64   `json:"multi_turn_cache_misses"`
-	Seed                   uint64  `json:"seed"` // base seed + rank
-	Summary                Summary `json:"summary"`
+	TotalStorageIOLatency  float64        `json:"total_storage_io_latency"`
+	TotalGenerationLatency float64        `json:"total_generation_latency"` // seconds
+	MultiTurnCacheHits     int64          `json:"multi_turn_cache_hits"`
+	MultiTurnCacheMisses   int64          `json:"multi_turn_cache_misses"`
+	Seed                   uint64         `json:"seed"` // base seed + rank
+	Summary                python.Summary `json:"summary"`
 
 	SchemaVersion string `json:"schema_version"`
 	Notice        string `json:"notice,omitempty"` // ClosedNotice in the closed division
@@ -103,7 +105,8 @@ type Result struct {
 	Removal       *Removal      `json:"removal,omitempty"`     // of one that does nothing else
 	Autoscaler    *Autoscaler   `json:"autoscaler,omitempty"`
 	Recording     *Recording    `json:"recording,omitempty"` // compared with (-validation-trace)
-	Validation    *Validation   `json:"validation"`          // of it, the Python benchmark's keys
+	// of Recording, the Python benchmark's keys
+	Validation *python.Validation `json:"validation"`
 
 	Errors       []ErrorCount  `json:"errors"`
 	ErrorSamples []ErrorSample `json:"error_samples"`

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"kvbench/kvbench/result"
+	"kvbench/kvbench/result/python"
 	"kvbench/kvbench/units"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
@@ -97,7 +98,7 @@ func (o *Option) judge(complete []load.File, s *Summary) {
 var summedNames = [...]string{"read_bandwidth_gbps", "write_bandwidth_gbps",
 	"avg_throughput_tokens_per_sec", "storage_throughput_tokens_per_sec"}
 
-func summedOf(r *result.Summary) [len(summedNames)]float64 {
+func summedOf(r *python.Summary) [len(summedNames)]float64 {
 	return [...]float64{r.CacheStats.StorageReadBandwidth, r.CacheStats.StorageWriteBandwidth,
 		r.AvgThroughput, r.StorageThroughput}
 }

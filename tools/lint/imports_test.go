@@ -47,12 +47,13 @@ var mayImport = map[string]string{
 	"tiers/faults":   "tiers",
 	"tiers/tiertest": "tiers",
 
-	"kvbench/units":   "",
-	"kvbench/version": "",
-	"kvbench/result":  "kvbench/units",
-	"kvbench/report":  "kvbench/units kvbench/result tracing tracing/fio",
-	"kvbench/verdict": "kvbench/units kvbench/result",
-	"kvbench/record": "kvbench/units kvbench/result kvbench/verdict tiers workloads " +
+	"kvbench/units":         "",
+	"kvbench/version":       "",
+	"kvbench/result":        "kvbench/units kvbench/result/python",
+	"kvbench/result/python": "",
+	"kvbench/report":        "kvbench/units kvbench/result/... tracing tracing/fio",
+	"kvbench/verdict":       "kvbench/units kvbench/result",
+	"kvbench/record": "kvbench/units kvbench/result/... kvbench/verdict tiers workloads " +
 		"workloads/model workloads/compute",
 	"kvbench/group":       "kvbench/result",
 	"kvbench/environment": "kvbench/result tracing/host",
@@ -61,7 +62,7 @@ var mayImport = map[string]string{
 	"kvbench": "kvbench/units kvbench/result kvbench/record kvbench/group " +
 		"kvbench/environment kvbench/version tiers/... tracing/... workloads " +
 		"workloads/iotrace",
-	"kvbench/requests": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +
+	"kvbench/requests": "kvbench kvbench/units kvbench/record kvbench/result/... tiers/... " +
 		"workloads/...",
 	"kvbench/plainio": "kvbench kvbench/units kvbench/record kvbench/result tiers/... " +
 		"workloads workloads/iotrace workloads/profile",
@@ -77,7 +78,7 @@ var mayImport = map[string]string{
 	"tools/view":      "tools/load tools/stats kvbench/units kvbench/result kvbench/report",
 	"tools/view/html": "tools/view tools/load tools/stats kvbench/units",
 	"tools/view/xlsx": "tools/view tools/load tools/stats kvbench/units kvbench/report",
-	"tools/aggregate": "tools/load tools/stats kvbench/units kvbench/result",
+	"tools/aggregate": "tools/load tools/stats kvbench/units kvbench/result/...",
 	"tools/submission": "tools/load tools/stats tools/aggregate tools/view/... tools/discover " +
 		"kvbench/units kvbench/result kvbench/params",
 	"tools/discover": "tracing/... kvbench/params kvbench/environment kvbench/result " +
