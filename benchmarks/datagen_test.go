@@ -21,7 +21,7 @@ import (
 // nothing of a storage would be one more case for each of its readers. What it measures is on its
 // line, which benchstat, gate and page read as any other.
 func BenchmarkDataGen(b *testing.B) {
-	each(b, "DataGen", func(b *testing.B, v *params.Values) {
+	each(b, "DataGen", func(b *testing.B, v *params.Values, _ string) {
 		content := content.New(v.TrialNonce(), v.Rank)
 		// Both walk through more memory than any cache of one core holds, as
 		// the buffers of a run do: a copy inside the cache is no memory copy.

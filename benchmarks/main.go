@@ -5,12 +5,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
-	"kvbench/benchmarks/pattern"
 	"kvbench/kvbench/params"
 	"kvbench/kvbench/plainio"
 	"kvbench/kvbench/result"
@@ -29,14 +31,12 @@ const (
 type session struct {
 	set     *params.Set
 	inputs  params.Inputs
-	points  map[string][]*params.Values // of each selected benchmark, at each point of its sweep
-	ctx     context.Context             // ends with a signal or the go command's death
-	calls   map[string]int              // full benchmark name -> calls so far
-	pattern string                      // -bench as it was typed
-	skip    string                      // -skip, likewise
-	skipped []string                    // "BenchmarkX: why"
-	unheard []string                    // what environment and file say in vain
-	quick   bool                        // the division is not one for a storage: see epilogue
+	leaves  map[string][]leaf // of each selected benchmark
+	ctx     context.Context   // ends with a signal or the go command's death
+	calls   map[string]int    // full benchmark name -> calls so far
+	skipped []string          // "BenchmarkX: why"
+	unheard []string          // what environment and file say in vain
+	quick   bool              // the division is not one for a storage: see epilogue
 	results []*result.Result
 	traces  map[string]*result.TraceFiles // path of a recording -> what lies there
 	ceiling map[string]plainio.Reached    // cache directory -> what plain I/O reached
@@ -57,7 +57,7 @@ var current *session
 func Main(m *testing.M) int {
 	// The flags have to be there before the testing package parses, which m.Run would do.
 	line, err := readCommandLine(flag.CommandLine, os.Args[1:])
-	set, pattern := line.params, flagValue("test.bench")
+	set := line.params
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		flag.Usage()
@@ -73,13 +73,12 @@ func Main(m *testing.M) int {
 		return 0
 	}
 	// Without -bench this is go test of the package, whose flags are nobody's business.
-	if pattern == "" && !set.HelpRequested() {
+	if flagValue("test.bench") == "" && !set.HelpRequested() {
 		return unitTests(m, line)
 	}
 	s := &session{
 		set:    set,
-		points: map[string][]*params.Values{},
-		calls:  map[string]int{}, pattern: pattern, skip: flagValue("test.skip"),
+		leaves: map[string][]leaf{}, calls: map[string]int{},
 		ceiling: map[string]plainio.Reached{}, traces: map[string]*result.TraceFiles{},
 		inputs: params.Inputs{
 			Base: launchDir(), Env: os.LookupEnv, CheckCacheDir: workdir.CheckPath,
@@ -124,12 +123,8 @@ func refuse(err error) int {
 }
 
 func (s *session) run(m *testing.M) int {
-	selected, err := s.selectBenchmarks()
-	if err != nil {
-		return refuse(err)
-	}
 	// Nothing is made before every parameter of every benchmark is known to be right.
-	plans, err := s.check(selected)
+	plans, err := s.check()
 	if bad := params.Violations(nil); errors.As(err, &bad) {
 		fmt.Fprint(os.Stderr, refusal(err))
 		return exitParameters
@@ -166,11 +161,10 @@ func (s *session) run(m *testing.M) int {
 func (s *session) setGoFlags(plans []*params.Values) {
 	// Nothing is ever re-run: one call is one trial, its length is ours.
 	_ = flag.Set("test.benchtime", "1x")
-	sweep := keys(plans[0].Sweep)
-	_ = flag.Set("test.bench", pattern.Arrange(s.pattern, sweep))
-	if s.skip != "" {
-		_ = flag.Set("test.skip", pattern.Arrange(s.skip, sweep))
-	}
+	// What is chosen of a benchmark is known; see each.
+	names := slices.Collect(maps.Keys(s.leaves))
+	_ = flag.Set("test.bench", "^Benchmark("+strings.Join(names, "|")+")$")
+	_ = flag.Set("test.skip", "")
 	// The closed division has three trials without being told.
 	_ = flag.Set("test.count", strconv.Itoa(plans[0].Count))
 }
@@ -178,16 +172,24 @@ func (s *session) setGoFlags(plans []*params.Values) {
 // check resolves every selected benchmark and every point of its sweep before
 // anything is made. The error holds every violation once, or says that nothing
 // is selected.
-func (s *session) check(selected []params.Bench) ([]*params.Values, error) {
+func (s *session) check() ([]*params.Values, error) {
+	chosen, err := readChoice()
+	if err != nil {
+		return nil, err
+	}
+	selected, err := chosen.benchmarks()
+	if err != nil {
+		return nil, err
+	}
 	cpus, all := readCPUs(flagValue("test.cpu"))
 	s.cpus, all = cpus, all.Merge(params.UnknownEnvironment(os.Environ()))
 	var plans, everyone []*params.Values
-	var leaves leaves
 	in := s.inputs
 	for _, in.Bench = range selected {
 		base, err := s.set.Resolve(in)
 		// Which sub-benchmarks there are is known now, with the division and the sweep.
-		if !leaves.add(s, base) {
+		leaves := chosen.leaves(base)
+		if len(leaves) == 0 {
 			continue
 		}
 		everyone = append(everyone, base.Points...)
@@ -195,7 +197,7 @@ func (s *session) check(selected []params.Bench) ([]*params.Values, error) {
 			all = all.Merge(bad)
 			continue
 		}
-		s.points[in.Bench.Name] = base.Points
+		s.leaves[in.Bench.Name] = leaves
 		// Each point of a sweep has its own needs: one of them may not fit this machine.
 		for _, v := range base.Points {
 			plans = append(plans, v)
@@ -205,8 +207,11 @@ func (s *session) check(selected []params.Bench) ([]*params.Values, error) {
 			}
 		}
 	}
-	if err := leaves.check(s); err != nil {
+	if err := chosen.check(); err != nil {
 		return nil, err
+	}
+	if len(everyone) == 0 {
+		return nil, errNothingLeft()
 	}
 	// Asked of all together: two benchmarks that would write the same file, and what nobody hears.
 	bad, unheard := params.Unheard(everyone)
@@ -231,8 +236,10 @@ func (s *session) help() int {
 	in := s.inputs
 	// Help for one benchmark shows what it sets itself; a broken pattern is no reason to withhold
 	// it.
-	if list, err := s.selectBenchmarks(); s.pattern != "" && err == nil {
-		in.Bench = list[0]
+	if chosen, err := readChoice(); err == nil && len(chosen.bench) > 0 {
+		if list, err := chosen.benchmarks(); err == nil {
+			in.Bench = list[0]
+		}
 	}
 	v, err := s.set.Resolve(in)
 	if v.WriteHelp(os.Stdout) != nil {

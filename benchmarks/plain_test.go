@@ -2,6 +2,7 @@ package benchmarks
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,14 +18,11 @@ import (
 // mix while each file written removes another, as a full cache does; and removal alone. Run before
 // other benchmarks in the same process, the first three give them their ceiling-ratio.
 func BenchmarkStorageCeiling(b *testing.B) {
-	each(b, "StorageCeiling", func(b *testing.B, v *params.Values) {
-		for _, name := range ceilings {
-			current.sub(b, v, "op="+name, func(b *testing.B) { ceilingBenchmark(b, v, name) })
-		}
-	})
+	each(b, "StorageCeiling", ceilingBenchmark)
 }
 
-func ceilingBenchmark(b *testing.B, v *params.Values, name string) {
+func ceilingBenchmark(b *testing.B, v *params.Values, part string) {
+	name := strings.TrimPrefix(part, "op=")
 	c := &plainio.Ceiling{ReadShare: v.ReadShare, Churn: name == "churn"}
 	switch name {
 	case "read":
@@ -73,14 +71,10 @@ const removalWindow = 30 * time.Second
 // BenchmarkTier measures each tier alone: entries of one size, one direction,
 // through the transfer that the cache uses too.
 func BenchmarkTier(b *testing.B) {
-	each(b, "Tier", func(b *testing.B, v *params.Values) {
-		for _, level := range []tiers.Kind{tiers.GPU, tiers.CPU, tiers.Storage} {
-			for _, op := range []tiers.Op{tiers.Write, tiers.Read} {
-				for _, size := range tierSizes(v.Division) {
-					current.sub(b, v, tierName(level, op, size), func(b *testing.B) {
-						tierBenchmark(b, v, level, op, size)
-					})
-				}
+	each(b, "Tier", func(b *testing.B, v *params.Values, name string) {
+		for _, part := range tierParts(v.Division) {
+			if part.String() == name {
+				tierBenchmark(b, v, part)
 			}
 		}
 	})
@@ -89,15 +83,16 @@ func BenchmarkTier(b *testing.B) {
 // tierDefault is the size of a memory tier that was not asked for.
 const tierDefault = 1 << 30
 
-func tierBenchmark(b *testing.B, v *params.Values, level tiers.Kind, op tiers.Op, size int64) {
+func tierBenchmark(b *testing.B, v *params.Values, part tierPart) {
 	plain(b, v, func(cfg *kvbench.Config, run *plainio.Config) plainio.Routine {
-		st, t := &cfg.Storage, &plainio.Tier{Level: level, Op: op, Size: size}
+		st, size := &cfg.Storage, part.size
+		t := &plainio.Tier{Level: part.tier, Op: part.op, Size: size}
 		gpu, cpu, storage := st.GPUBytes, st.CPUBytes, st.StorageBytes
 		st.GPUBytes, st.CPUBytes, st.StorageBytes = 0, 0, 0
 		fits := func(footprint int64) int { // workers: each has an entry, and there is one more
 			return int(max(1, min(int64(run.Workers), footprint/size-1)))
 		}
-		switch level {
+		switch part.tier {
 		case tiers.GPU:
 			st.GPUBytes = max(gpu, tierDefault, 2*size*int64(run.Workers+1))
 		case tiers.CPU:

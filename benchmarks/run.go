@@ -21,7 +21,7 @@ import (
 
 // workload is the body of every benchmark that runs requests through the cache.
 func workload(b *testing.B, name string) {
-	each(b, name, func(b *testing.B, v *params.Values) {
+	each(b, name, func(b *testing.B, v *params.Values, _ string) {
 		measure(b, v, func(ctx context.Context, cfg kvbench.Config) (*result.Result, error) {
 			load, err := requestLoad(v, cfg.Storage)
 			if err != nil {
@@ -36,27 +36,28 @@ func workload(b *testing.B, name string) {
 	})
 }
 
-// each runs f for every point of the sweep, as sub-benchmarks when there is one.
-func each(b *testing.B, name string, f func(*testing.B, *params.Values)) {
+// each runs f for every leaf that is chosen, as a sub-benchmark where the benchmark has several.
+func each(b *testing.B, name string, f func(b *testing.B, v *params.Values, part string)) {
 	if _, known := params.Benchmark(name); current == nil || !known {
 		b.Fatalf("%s is not in the parameter table, or was not started by Main", name)
 	}
 	defer current.watch(b)
-	// Without points nothing of it is selected: see leaves.
-	for _, v := range current.points[name] {
-		if why := v.Skip(); why != "" {
+	for _, l := range current.leaves[name] {
+		if why := l.v.Skip(); why != "" {
 			// Told once: with -count it is asked for each trial.
 			if line := b.Name() + ": " + why; !slices.Contains(current.skipped, line) {
 				current.skipped = append(current.skipped, line)
 			}
 			b.Skip(why)
 		}
-		// Without a sweep the benchmark is what it is called, not a sub-benchmark of itself.
-		if v.Point == "" {
-			f(b, v)
+		if path := l.path(); path != "" {
+			b.Run(path, func(b *testing.B) {
+				defer current.watch(b)
+				f(b, l.v, l.part)
+			})
 			continue
 		}
-		current.sub(b, v, v.Point, func(b *testing.B) { f(b, v) })
+		f(b, l.v, l.part)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,69 +15,111 @@ import (
 	"kvbench/tracing/host"
 )
 
-// patterns are -bench and -skip. An empty -skip skips nothing.
-func (s *session) patterns(sweep []string) (bench, skip pattern.Pattern, err error) {
-	bench, err = pattern.Read("-bench", pattern.Arrange(s.pattern, sweep))
-	if err == nil && s.skip != "" {
-		skip, err = pattern.Read("-skip", pattern.Arrange(s.skip, sweep))
-	}
-	return bench, skip, err
+// choice is what -bench and -skip select.
+type choice struct {
+	bench, skip pattern.Pattern
+	served      map[string]bool // alternatives of -bench that select a leaf
+	near        []string        // the leaves that there are
 }
 
-// selectBenchmarks lists the benchmarks whose top-level name -bench matches and -skip leaves, in
-// the order of the table, which is that of the functions in the package. The error says what there
-// is when there is none.
-func (s *session) selectBenchmarks() (list []params.Bench, err error) {
-	bench, skip, err := s.patterns(nil)
-	if err != nil {
-		return nil, err
+// readChoice reads both patterns.
+func readChoice() (c *choice, err error) {
+	c = &choice{served: map[string]bool{}}
+	if c.bench, err = pattern.Read("-bench", flagValue("test.bench")); err == nil {
+		c.skip, err = pattern.Read("-skip", flagValue("test.skip"))
 	}
-	all := params.Benchmarks()
-	// Each alternative for itself: the other ones would hide the slip in one.
-	for i, alternative := range bench {
-		if !slices.ContainsFunc(all, func(b params.Bench) bool {
-			matches, _ := bench.Matches(i, []string{"Benchmark" + b.Name})
-			return matches
-		}) {
-			var names []string
-			for _, b := range all {
-				names = append(names, b.Name)
+	return c, err
+}
+
+// benchmarks lists those whose top-level name -bench matches and -skip leaves, in the order of the
+// table, which is that of the functions in the package. The error says what there is when there is
+// none.
+func (c *choice) benchmarks() (list []params.Bench, err error) {
+	matched := map[string]bool{}
+	var names []string
+	for _, b := range params.Benchmarks() {
+		name, takes := "Benchmark"+b.Name, false
+		names = append(names, b.Name)
+		for _, a := range c.bench {
+			if matches, _ := a.Matches(name); matches {
+				takes, matched[a.Text] = true, true
 			}
-			return nil, pattern.None(alternative.Text, "benchmark", names)
+		}
+		if takes && !c.skip.Skips(name) {
+			list = append(list, b)
 		}
 	}
-	for _, b := range all {
-		name := "Benchmark" + b.Name
-		for i := range bench {
-			if matches, _ := bench.Matches(i, []string{name}); matches && !skip.Skips(name) {
-				list = append(list, b)
-				break
-			}
+	// Each alternative for itself: the other ones would hide the slip in one.
+	for _, a := range c.bench {
+		if !matched[a.Text] {
+			return nil, pattern.None(a.Text, "benchmark", names)
 		}
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("-skip %s leaves nothing of -bench %s", s.skip, s.pattern)
+		return nil, errNothingLeft()
 	}
 	return list, nil
 }
 
-// ownNames are the names of a benchmark's own sub-benchmarks, one empty name without any. They are
-// told here too, so that a pattern that selects none of them is answered before anything runs; sub
-// holds the benchmarks to it.
-func ownNames(v *params.Values) (names []string) {
-	switch v.Bench.Name {
-	case "StorageCeiling":
-		for _, op := range ceilings {
-			names = append(names, "op="+op)
-		}
-		return names
-	case "Tier":
-		for _, tier := range []tiers.Kind{tiers.GPU, tiers.CPU, tiers.Storage} {
-			for _, op := range []tiers.Op{tiers.Write, tiers.Read} {
-				for _, size := range tierSizes(v.Division) {
-					names = append(names, tierName(tier, op, size))
+func errNothingLeft() error {
+	return fmt.Errorf("-skip %s leaves nothing of -bench %s", flagValue("test.skip"),
+		flagValue("test.bench"))
+}
+
+// leaf is what has a line of its own: a benchmark at a point of its sweep, or a part of it there.
+type leaf struct {
+	v    *params.Values
+	part string // "" of a benchmark without parts
+}
+
+// path is its name below the benchmark's: the keys of a sweep stand before the benchmark's own.
+func (l leaf) path() string { return strings.Trim(l.v.Point+"/"+l.part, "/") }
+
+// leaves are the chosen ones of a benchmark.
+func (c *choice) leaves(base *params.Values) (chosen []leaf) {
+	var keys []string
+	for _, axis := range base.Sweep {
+		keys = append(keys, axis.Key)
+	}
+	bench, skip := c.bench.Swept(keys), c.skip.Swept(keys)
+	for _, v := range base.Points {
+		for _, part := range parts(v) {
+			l, takes := leaf{v, part}, false
+			name := strings.TrimSuffix(v.Bench.Name+"/"+l.path(), "/")
+			c.near = append(c.near, name)
+			elements := strings.Split("Benchmark"+name, "/")
+			for _, a := range bench {
+				if matches, below := a.Matches(elements...); matches && !below {
+					takes, c.served[a.Text] = true, true
 				}
 			}
+			if takes && !skip.Skips(elements...) {
+				chosen = append(chosen, l)
+			}
+		}
+	}
+	return chosen
+}
+
+// check says which alternative selects no leaf. One that names a benchmark only has it, be it taken
+// out by -skip.
+func (c *choice) check() error {
+	for _, a := range c.bench {
+		if a.Deep() && !c.served[a.Text] {
+			return pattern.None(a.Text, "sub-benchmark", c.near)
+		}
+	}
+	return nil
+}
+
+// parts are the names of a benchmark's own sub-benchmarks, one empty name without any.
+func parts(v *params.Values) (names []string) {
+	switch v.Bench.Name {
+	case "StorageCeiling":
+		return ceilings
+	case "Tier":
+		for _, part := range tierParts(v.Division) {
+			names = append(names, part.String())
 		}
 		return names
 	}
@@ -87,91 +128,32 @@ func ownNames(v *params.Values) (names []string) {
 
 // ceilings are the parts of StorageCeiling. Those that remove come last: what a filesystem discards
 // afterwards would slow the others.
-var ceilings = []string{"read", "write", "mixed", "churn", "delete"}
+var ceilings = []string{"op=read", "op=write", "op=mixed", "op=churn", "op=delete"}
 
-func tierName(tier tiers.Kind, op tiers.Op, size int64) string {
-	return fmt.Sprintf("tier=%s/op=%s/size=%dMiB", tier, op, size>>20)
+// tierPart is a part of Tier: one tier, one direction, entries of so many bytes.
+type tierPart struct {
+	tier tiers.Kind
+	op   tiers.Op
+	size int64
 }
 
-// tierSizes are the sizes of the entries of Tier.
-func tierSizes(d params.Division) []int64 {
+func (p tierPart) String() string {
+	return fmt.Sprintf("tier=%s/op=%s/size=%dMiB", p.tier, p.op, p.size>>20)
+}
+
+func tierParts(d params.Division) (list []tierPart) {
 	sizes := []int64{1 << 20, 16 << 20, 256 << 20}
 	if d == params.Quick {
-		return sizes[:2]
+		sizes = sizes[:2]
 	}
-	return sizes
-}
-
-// leaves are what -bench selects of the names that have no sub-benchmarks.
-type leaves struct {
-	sweep  []string        // keys of all benchmarks
-	served map[string]bool // alternatives that select some
-	near   []string        // all that there are
-	ran    bool            // -skip leaves some
-}
-
-// add takes in those of a benchmark at all points of its sweep, and tells whether any is to run.
-// The testing package calls a benchmark also to see whether the rest of a pattern lies below, which
-// here would be a trial without a line.
-func (l *leaves) add(s *session, base *params.Values) (runs bool) {
-	sweep := keys(base.Sweep)
-	bench, skip, err := s.patterns(sweep)
-	if err != nil {
-		return false
-	}
-	l.sweep = sweep
-	for _, v := range base.Points {
-		for _, own := range ownNames(v) {
-			// The keys of a sweep stand before the benchmark's own, as each and sub make them.
-			full := "Benchmark" + v.Bench.Name
-			for _, part := range []string{v.Point, own} {
-				if part != "" {
-					full += "/" + part
-				}
-			}
-			l.near = append(l.near, strings.TrimPrefix(full, "Benchmark"))
-			name := strings.Split(full, "/")
-			for i, alternative := range bench {
-				if matches, below := bench.Matches(i, name); !matches || below {
-					continue
-				}
-				if l.served == nil {
-					l.served = map[string]bool{}
-				}
-				l.served[alternative.Text] = true
-				skipped := false // with what lies above it
-				for n := range name {
-					skipped = skipped || skip.Skips(name[:n+1]...)
-				}
-				runs = runs || !skipped
+	for _, tier := range []tiers.Kind{tiers.GPU, tiers.CPU, tiers.Storage} {
+		for _, op := range []tiers.Op{tiers.Write, tiers.Read} {
+			for _, size := range sizes {
+				list = append(list, tierPart{tier, op, size})
 			}
 		}
 	}
-	l.ran = l.ran || runs
-	return runs
-}
-
-// keys are what is swept.
-func keys(sweep []params.Axis) (names []string) {
-	for _, a := range sweep {
-		names = append(names, a.Key)
-	}
-	return names
-}
-
-// check says which alternative selects nothing.
-func (l *leaves) check(s *session) error {
-	alternatives := pattern.Split(s.pattern, '|')
-	for i, arranged := range pattern.Split(pattern.Arrange(s.pattern, l.sweep), '|') {
-		// One without a slash has its benchmark, which -skip may have taken out.
-		if !l.served[arranged] && len(pattern.Split(arranged, '/')) > 1 {
-			return pattern.None(alternatives[i], "sub-benchmark", l.near)
-		}
-	}
-	if !l.ran {
-		return fmt.Errorf("-skip %s leaves nothing of -bench %s", s.skip, s.pattern)
-	}
-	return nil
+	return list
 }
 
 // flagValue is a flag of the testing package, which has them all.
@@ -246,17 +228,6 @@ func (s *session) spare(v *params.Values) (restore func()) {
 	n, _ := host.Procs(runtime.NumCPU() + spareProcs)
 	runtime.GOMAXPROCS(n)
 	return s.boundProcs
-}
-
-// sub runs a sub-benchmark, if -bench selects it.
-func (s *session) sub(b *testing.B, v *params.Values, name string, f func(*testing.B)) {
-	if name != v.Point && !slices.Contains(ownNames(v), name) {
-		b.Fatalf("%s is not among the names that -bench is compared with: see ownNames", name)
-	}
-	b.Run(name, func(b *testing.B) {
-		defer s.watch(b)
-		f(b)
-	})
 }
 
 // watch notes at the end of a benchmark that it failed. The testing package would forget it of all

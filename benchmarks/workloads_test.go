@@ -40,7 +40,7 @@ func BenchmarkAzureTrace(b *testing.B) { workload(b, "AzureTrace") }
 // BenchmarkIOTraceReplay carries out the operations of an I/O trace, ours or the
 // Python benchmark's.
 func BenchmarkIOTraceReplay(b *testing.B) {
-	each(b, "IOTraceReplay", func(b *testing.B, v *params.Values) {
+	each(b, "IOTraceReplay", func(b *testing.B, v *params.Values, _ string) {
 		plain(b, v, func(cfg *kvbench.Config, _ *plainio.Config) plainio.Routine {
 			return replayRoutine(v, &cfg.Storage)
 		})

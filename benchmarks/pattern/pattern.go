@@ -12,64 +12,69 @@ import (
 
 // Pattern is a -bench or a -skip as the testing package reads it: alternatives, each of elements
 // that match a name between its slashes.
-type Pattern []struct {
-	Text     string
+type Pattern []Alternative
+
+// Alternative is one of them.
+type Alternative struct {
+	Text     string // as it was typed
 	elements []*regexp.Regexp
 }
 
-// Read reads the text of a flag.
+// Read reads the text of a flag; an empty one has no alternatives.
 func Read(flag, text string) (p Pattern, err error) {
-	alternatives := Split(text, '|')
-	p = make(Pattern, len(alternatives))
-	for i, alternative := range alternatives {
-		p[i].Text = alternative
-		for _, element := range Split(alternative, '/') {
+	if text == "" {
+		return nil, nil
+	}
+	for _, alternative := range split(text, '|') {
+		a := Alternative{Text: alternative}
+		for _, element := range split(alternative, '/') {
 			re, err := regexp.Compile(element)
 			if err != nil {
 				return nil, fmt.Errorf("%s %q: %w", flag, text, err)
 			}
-			p[i].elements = append(p[i].elements, re)
+			a.elements = append(a.elements, re)
 		}
+		p = append(p, a)
 	}
 	return p, nil
 }
 
-// Matches tells whether an alternative matches the elements of a name, and whether it has more
-// than these: what it means then lies below.
-func (p Pattern) Matches(i int, name []string) (matches, below bool) {
-	for n, re := range p[i].elements[:min(len(name), len(p[i].elements))] {
+// Deep tells whether it selects sub-benchmarks.
+func (a Alternative) Deep() bool { return len(a.elements) > 1 }
+
+// Matches tells whether it matches the elements of a name, and whether it has more than these: what
+// it means then lies below.
+func (a Alternative) Matches(name ...string) (matches, below bool) {
+	for n, re := range a.elements[:min(len(name), len(a.elements))] {
 		if !re.MatchString(name[n]) {
 			return false, false
 		}
 	}
-	return true, len(p[i].elements) > len(name)
+	return true, len(a.elements) > len(name)
 }
 
-// Skips tells whether the pattern, one of -skip, takes a name out.
+// Skips tells whether the pattern, one of -skip, takes a name out, or what lies above it.
 func (p Pattern) Skips(name ...string) bool {
-	for i := range p {
-		if matches, below := p.Matches(i, name); matches && !below {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p, func(a Alternative) bool {
+		matches, below := a.Matches(name...)
+		return matches && !below
+	})
 }
 
-// Arrange puts the elements of a -bench pattern where they are in the names of a sweep, whose keys
-// stand before the benchmark's own: with -sweep io-depth=1,2 there is
-// StorageCeiling/io-depth=1/op=read, which StorageCeiling/op=read means. A pattern with an element
-// whose key cannot be told, such as .*, stays as it was typed.
-func Arrange(pattern string, sweep []string) string {
-	alternatives := Split(pattern, '|')
-	for n, alternative := range alternatives {
-		elements := Split(alternative, '/')
-		swept, own, told := make([]string, len(sweep)), []string(nil), len(elements) > 1
-		for _, e := range elements[1:] {
-			key := elementKey.FindStringSubmatch(e)
-			i := slices.IndexFunc(sweep,
+// Swept has the elements where they are in the names of a sweep, whose keys stand before the
+// benchmark's own: with -sweep io-depth=1,2 there is StorageCeiling/io-depth=1/op=read, which
+// StorageCeiling/op=read means. An alternative with an element whose key cannot be told, such as
+// .*, stays as it was typed.
+func (p Pattern) Swept(keys []string) Pattern {
+	p = slices.Clone(p)
+	for n, a := range p {
+		swept, own, told := make([]*regexp.Regexp, len(keys)), []*regexp.Regexp(nil), a.Deep()
+		for _, e := range a.elements[1:] {
+			key := elementKey.FindStringSubmatch(e.String())
+			i := slices.IndexFunc(keys,
 				func(name string) bool { return key != nil && name == key[1] })
 			switch {
-			case key == nil || i >= 0 && swept[i] != "": // or said twice
+			case key == nil || i >= 0 && swept[i] != nil: // or said twice
 				told = false
 			case i < 0:
 				own = append(own, e)
@@ -82,23 +87,25 @@ func Arrange(pattern string, sweep []string) string {
 		}
 		// Elements that were not typed match anything; behind the last typed one none is needed.
 		all := append(swept, own...)
-		for all[len(all)-1] == "" {
+		for all[len(all)-1] == nil {
 			all = all[:len(all)-1]
 		}
 		for i, e := range all {
-			all[i] = cmp.Or(e, ".")
+			all[i] = cmp.Or(e, anything)
 		}
-		alternatives[n] = strings.Join(append(elements[:1:1], all...), "/")
+		p[n].elements = append(a.elements[:1:1], all...)
 	}
-	return strings.Join(alternatives, "|")
+	return p
 }
+
+var anything = regexp.MustCompile(".")
 
 // elementKey is what an element of a pattern begins with, be it anchored or grouped.
 var elementKey = regexp.MustCompile(`^\^?\(?(?:\?:)?([a-z][a-z0-9-]*)=`)
 
-// Split cuts s at sep where it stands outside brackets and parentheses, as the testing package
+// split cuts s at sep where it stands outside brackets and parentheses, as the testing package
 // cuts a pattern: (a/b|c) is one element.
-func Split(s string, sep byte) []string {
+func split(s string, sep byte) []string {
 	var parts []string
 	depth, square, from := 0, 0, 0
 	for i := 0; i < len(s); i++ {

@@ -1,10 +1,25 @@
 package pattern
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
+
+// text is a pattern as it would be typed.
+func text(p Pattern) string {
+	var alternatives []string
+	for _, a := range p {
+		var elements []string
+		for _, e := range a.elements {
+			elements = append(elements, e.String())
+		}
+		alternatives = append(alternatives, strings.Join(elements, "/"))
+	}
+	return strings.Join(alternatives, "|")
+}
 
 func TestArrangePatternsOfSweeps(t *testing.T) {
 	sweep := []string{"io-depth", "chunk-size"}
@@ -20,6 +35,9 @@ func TestArrangePatternsOfSweeps(t *testing.T) {
 		"StorageCeiling/io-depth=1/io-depth=2":               "StorageCeiling/io-depth=1/io-depth=2",
 		"(StorageCeiling|Tier)/op=read|(a/b|c)/chunk-size=2": "(StorageCeiling|Tier)/././op=read|(a/b|c)/./chunk-size=2",
 	} {
-		assert.Equal(t, want, Arrange(pattern, sweep), pattern)
+		p, err := Read("-bench", pattern)
+		require.NoError(t, err)
+		assert.Equal(t, want, text(p.Swept(sweep)), pattern)
+		assert.Equal(t, pattern, text(p), "which it leaves as it was")
 	}
 }
