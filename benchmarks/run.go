@@ -68,7 +68,7 @@ func measure(b *testing.B, v *params.Values,
 	s := current
 	number, suffix := s.trial(b.Name())
 	name := strings.TrimPrefix(b.Name(), "Benchmark") + suffix
-	show, wipe := s.live(name)
+	show, wipe := s.live(name, v.Simulated())
 	// Before anything of this trial exists, so that the drive rests.
 	s.pauseBetweenOptions(v, show)
 	if s.ctx.Err() != nil { // by a signal before, or while the drive rested

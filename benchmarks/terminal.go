@@ -52,9 +52,9 @@ func draw(tty *os.File, line string) {
 	_, _ = fmt.Fprintf(tty, "\r\x1b[K%s", line)
 }
 
-// live returns the progress function of one trial, nil without a terminal, and
-// the function that wipes the line.
-func (s *session) live(name string) (show func(kvbench.Snapshot), wipe func()) {
+// live returns the progress function of one trial, nil without a terminal, and the function that
+// wipes the line.
+func (s *session) live(name string, simulated bool) (show func(kvbench.Snapshot), wipe func()) {
 	if s.tty == nil {
 		return nil, func() {} // the engine takes no snapshots for nobody
 	}
@@ -62,7 +62,10 @@ func (s *session) live(name string) (show func(kvbench.Snapshot), wipe func()) {
 	return func(now kvbench.Snapshot) {
 		line := l.text(now)
 		if s.ctx.Err() != nil { // short: what can be done has to fit in
-			line = strings.TrimPrefix(line, name+": ") + ", again Ctrl-C leaves the files"
+			line = strings.TrimPrefix(line, name+": ")
+			if !simulated { // which has none
+				line += ", again Ctrl-C leaves the files"
+			}
 		}
 		draw(s.tty, line)
 	}, func() { draw(s.tty, "") }

@@ -1,10 +1,14 @@
 package benchmarks
 
 import (
+	"context"
+	"io"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"kvbench/kvbench"
 	"kvbench/kvbench/record"
@@ -52,10 +56,29 @@ func TestTheLiveLineTellsRatesSinceTheLastOne(t *testing.T) {
 	assert.NotContains(t, show(s), "NaN")
 }
 
+// A second Ctrl-C leaves files behind where there are some, which a simulation has not.
+func TestTheLineAfterASignal(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	s := &session{ctx: ctx, tty: w}
+	for _, simulated := range []bool{false, true} {
+		show, _ := s.live("Synthetic", simulated)
+		show(kvbench.Snapshot{Stage: "running", Free: -1})
+	}
+	require.NoError(t, w.Close())
+	text, err := io.ReadAll(r)
+	require.NoError(t, err)
+	assert.Equal(t, "\r\x1b[Krunning 0s, again Ctrl-C leaves the files\r\x1b[Krunning 0s",
+		string(text))
+}
+
 // TestWithoutATerminalNothingIsShown: no /dev/tty, or nobody wants it.
 func TestWithoutATerminalNothingIsShown(t *testing.T) {
 	s := &session{}
-	show, wipe := s.live("Synthetic")
+	show, wipe := s.live("Synthetic", false)
 	assert.Nil(t, show, "the engine takes no snapshots for nobody")
 	wipe()
 }
