@@ -48,8 +48,11 @@ func (s *session) header(plans []*params.Values) error {
 // common are the overrides that hold for all benchmarks of the process. What a
 // sweep changes stands in the benchmark's name instead.
 func common(plans []*params.Values) []result.Parameter {
-	// Only what holds for all: benchstat takes such a line for every result that follows.
-	list := plans[0].Overrides()
+	// Only what holds for all: benchstat takes such a line for every result that follows. What
+	// nobody hears would make two tables of the same numbers.
+	list := slices.DeleteFunc(plans[0].Overrides(), func(p result.Parameter) bool {
+		return !slices.ContainsFunc(plans, func(v *params.Values) bool { return v.Hears(p.Name) })
+	})
 	for _, v := range plans[1:] {
 		theirs := v.Overrides()
 		list = slices.DeleteFunc(list, func(p result.Parameter) bool {
@@ -86,7 +89,7 @@ func (s *session) epilogue() {
 			"meant.",
 		})
 	}
-	list("set, and not heard by any benchmark that was selected", s.unheard)
+	list("set, and not heard", s.unheard)
 }
 
 // left is what lies in the cache directory when the process ends, "" if nothing does. The words

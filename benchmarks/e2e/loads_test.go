@@ -101,8 +101,8 @@ func TestConversationsAndDocuments(t *testing.T) {
 func TestRAGWithAutoscaling(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.ok(append(append(b.micro(), b.places()...), "-test.bench=AutoscaleCapacity", "-enable-rag",
-		"-rag-num-docs=2", "-autoscaler-interval=100ms", "-test.benchtime=600ms",
+	b.ok(append(b.micro(), "-results-dir", b.results, "-test.bench=AutoscaleCapacity",
+		"-enable-rag", "-rag-num-docs=2", "-autoscaler-interval=100ms", "-test.benchtime=600ms",
 		"-simulate-device=read=1GiB/s,write=1GiB/s")...)
 	r := theResult(t, b.results)
 	assert.NotEmpty(t, r.Summary.AutoscalingStats)

@@ -35,6 +35,19 @@ func TestPatternsSelectPointsOfASweep(t *testing.T) {
 	assert.Equal(t, []string{"StorageCeiling/io-depth=2/op=read"}, names(t, o.stdout))
 }
 
+// A benchmark that does not hear what is swept runs once, whatever the others do.
+func TestASweepIsOfThoseWhoHearIt(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	o := b.ok(append(append(b.micro(), b.places()...), "-test.benchtime=5x", "-test.cpu=1",
+		"-sweep=num-users=1,2", "-test.bench=StorageCeiling/op=read|Synthetic",
+		"-test.skip=/num-users=1")...)
+	assert.Equal(t, []string{"StorageCeiling/op=read", "Synthetic/num-users=2"},
+		sorted(names(t, o.stdout)))
+	assert.Contains(t, o.stderr, "set, and not heard\n  the sweep of num-users, by StorageCeiling: "+
+		"it is for synthetic users, Tier; StorageCeiling with -io-depth\n")
+}
+
 // answered wants the three lines, or fewer, that answer a slip: exit code 2, nothing run or made.
 func (b *bench) answered(args ...string) string {
 	b.t.Helper()

@@ -20,7 +20,8 @@ import (
 func TestE2EIOTrace(t *testing.T) {
 	b := newBench(t)
 	args := append(b.micro(), "-test.bench", "MaxStorageStress", "-test.benchtime", "20s",
-		"-division", "open", "-results-dir", b.results, "-cache-dir", b.cache)
+		"-division", "open", "-results-dir", b.results)
+	b.env = append(b.env, "KVBENCH_CACHE_DIR="+b.cache)
 	var first []byte
 	for i, more := range [][]string{{}, {"-test.cpu", "1"}, {"-test.cpu", "2"},
 		{"-test.count", "2"}} {

@@ -85,7 +85,7 @@ func (r *resolver) check() {
 	// Direct I/O wants whole sectors, and 4 KiB is the largest that drives have.
 	r.want(v.ChunkSize%4096 == 0, "chunk-size", "a multiple of 4KiB")
 	// The temporary directory is the suite's own and needs no check.
-	if v.CacheDir != "" && r.in.CheckCacheDir != nil {
+	if v.CacheDir != "" && r.in.CheckCacheDir != nil && !v.Simulated() {
 		if err := r.in.CheckCacheDir(v.CacheDir); err != nil {
 			r.refuse("cache-dir", "a directory that may be worked in ("+err.Error()+")")
 		}
@@ -133,15 +133,15 @@ func (r *resolver) traceFiles(names ...string) {
 	}
 }
 
-// simulation checks what a run in virtual time cannot have: what touches a disk, compares with one,
-// or never ends where waiting costs nothing.
+// simulation checks what a run in virtual time cannot have: what asks for a disk, compares with
+// one, or never ends where waiting costs nothing. What only says how to use one is not heard: see
+// [Unheard].
 func (r *resolver) simulation(blocks bool) {
 	v := r.v
 	if !v.Simulated() {
 		r.want(!v.IOTraceDeletes, "io-trace-deletes", "false without -io-trace-log")
 		return
 	}
-	typed := func(name string) bool { return v.Origin(name).Kind >= FromFlag }
 	for _, not := range []struct {
 		name      string
 		asked     bool
@@ -154,9 +154,6 @@ func (r *resolver) simulation(blocks bool) {
 			"there are no files, and every block is an operation of its own"},
 		{"enable-latency-tracing", v.LatencyTracing, "false", "no kernel sees a request"},
 		{"verify", v.Verify != "none", "none", "there are no bytes to check"},
-		{"keep-files", v.KeepFiles, "false", "there are no files"},
-		{"io", typed("io"), "absent", "nothing is asked of a filesystem"},
-		{"settle", typed("settle") && v.Settle > 0, "absent", "there is no drive to rest"},
 	} {
 		r.want(!not.asked, not.name,
 			not.only+" with -io-trace-log and -simulate-device: "+not.why)

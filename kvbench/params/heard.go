@@ -11,7 +11,7 @@ import (
 type hearing struct {
 	who []string // of groups, or names of benchmarks
 	// switches are parameters of which each must not have its default, or have the value that
-	// follows its name.
+	// follows its name, or, with an exclamation mark before it, have its default.
 	switches []string
 }
 
@@ -25,7 +25,7 @@ var groups = []struct {
 	{"traces", "recorded requests", func(b Bench) bool { return b.Load == LoadTrace }},
 	{"requests", "all with requests",
 		func(b Bench) bool { return b.Load == LoadUsers || b.Load == LoadTrace }},
-	{"storage", "all but DataGen", func(b Bench) bool { return b.Name != "DataGen" }},
+	{"storage", "all with storage", func(b Bench) bool { return b.Name != "DataGen" }},
 }
 
 // hearings reads a column of the table.
@@ -54,9 +54,13 @@ func (h hearing) by(b Bench) bool {
 // on tells whether its switches are, at these values.
 func (h hearing) on(v *Values) bool {
 	return !slices.ContainsFunc(h.switches, func(s string) bool {
-		name, wanted, valued := strings.Cut(s, "=")
+		name, off := strings.CutPrefix(s, "!")
+		name, wanted, valued := strings.Cut(name, "=")
 		text := v.Text(name)
-		return valued && text != wanted || !valued && text == v.row(name).def[v.Division]
+		if valued {
+			return text != wanted
+		}
+		return (text == v.row(name).def[v.Division]) != off
 	})
 }
 
@@ -73,7 +77,15 @@ func (h hearing) String() string {
 	}
 	text := strings.Join(who, ", ")
 	for i, s := range h.switches {
-		text += []string{" with -", " and -"}[min(i, 1)] + s
+		s, off := strings.CutPrefix(s, "!")
+		switch {
+		case i > 0:
+			text += " and -" + s
+		case off:
+			text += " without -" + s
+		default:
+			text += " with -" + s
+		}
 	}
 	return text
 }
@@ -90,7 +102,10 @@ func (p *parameter) hearers() string {
 	return strings.Join(parts, "; ")
 }
 
-// hears tells whether a parameter can change anything of a run with these values.
+// Hears tells whether a parameter, or a key of the YAML file, can change anything of a run with
+// these values.
+func (v *Values) Hears(name string) bool { return v.hears(v.row(name)) }
+
 func (v *Values) hears(p *parameter) bool {
 	return len(p.heard) == 0 || slices.ContainsFunc(p.heard,
 		func(h hearing) bool { return h.by(v.Bench) && h.on(v) })
@@ -111,13 +126,13 @@ func Unheard(plans []*Values) (bad Violations, notes []string) {
 	}
 	for i := range rows {
 		name := rows[i].name
-		if slices.ContainsFunc(plans, func(v *Values) bool { return v.hears(v.row(name)) }) {
+		if slices.ContainsFunc(plans, func(v *Values) bool { return v.Hears(name) }) {
 			continue
 		}
-		// Nobody hears it: what each of them was given is the same, but for a sweep's values.
+		// Nobody hears it: what each of them was given is the same.
 		v := plans[0]
 		p := v.row(name)
-		given := setting{p.value.String(), p.given.origin}
+		given := p.given
 		if _, differs := v.required(p); !given.origin.byUser() || v.Division == Closed && !differs {
 			continue
 		}
@@ -126,15 +141,53 @@ func Unheard(plans []*Values) (bad Violations, notes []string) {
 				given.origin, p.hearers()))
 			continue
 		}
-		flag, absent := "-"+name, fmt.Sprintf("absent: it is for %s, and %s", p.hearers(),
-			deaf(p, selected, plans))
-		if given.origin.Kind == FromSweep {
-			flag, absent, given.text = "-sweep", "of another parameter: "+name+
-				strings.TrimPrefix(absent, "absent: it"), name+"=…"
-		}
-		bad = append(bad, violation(flag, given, absent))
+		bad = append(bad, violation("-"+name, given, fmt.Sprintf("absent: it is for %s, and %s",
+			p.hearers(), deaf(p, selected, plans))))
 	}
-	return bad, append(notes, unheardKeys(plans)...)
+	sweeps, some := unheardSweeps(selected, plans)
+	return append(bad, sweeps...), slices.Concat(notes, some, unheardKeys(plans))
+}
+
+// unheardSweeps says which sweeps nobody hears, or only some.
+func unheardSweeps(selected []string, plans []*Values) (bad Violations, notes []string) {
+	deafTo := map[string][]string{} // benchmarks by what is swept
+	var all []Axis
+	for _, v := range plans {
+		for _, a := range v.Unswept {
+			if !slices.ContainsFunc(all, func(b Axis) bool { return a.Key == b.Key }) {
+				all = append(all, a)
+			}
+			if !slices.Contains(deafTo[a.Key], v.Bench.Name) {
+				deafTo[a.Key] = append(deafTo[a.Key], v.Bench.Name)
+			}
+		}
+	}
+	for _, a := range all {
+		p, sweep := plans[0].row(a.Key), plans[0].row("sweep").given
+		given := setting{a.Key + "=" + strings.Join(a.Values, ","), sweep.origin}
+		switch names := deafTo[a.Key]; {
+		case len(names) < len(selected):
+			notes = append(notes, fmt.Sprintf("the sweep of %s, by %s: it is for %s",
+				a.Key, some(names), p.hearers()))
+		case sweep.origin.Kind < FromFlag:
+			notes = append(notes, fmt.Sprintf("sweep = %s (%s) is for %s", given.text,
+				given.origin, p.hearers()))
+		default:
+			bad = append(bad, violation("-sweep", given, fmt.Sprintf("of another parameter: %s is "+
+				"for %s, and %s", a.Key, p.hearers(), deaf(p, selected, plans))))
+		}
+	}
+	return bad, notes
+}
+
+// some names a few of many.
+func some(names []string) string {
+	const most = 3
+	text := strings.Join(names[:min(most, len(names))], ", ")
+	if n := len(names) - most; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
 }
 
 // unheardKeys notes the sections of the YAML file of which no run hears what they set. A section is
@@ -161,17 +214,16 @@ func unheardKeys(plans []*Values) (notes []string) {
 func deaf(p *parameter, selected []string, plans []*Values) string {
 	for _, v := range plans {
 		for _, h := range p.heard {
-			if h.by(v.Bench) {
+			switch {
+			case !h.by(v.Bench):
+			case strings.HasPrefix(h.switches[0], "!"):
+				return v.Bench.Name + " runs with that"
+			default:
 				return v.Bench.Name + " runs without that"
 			}
 		}
 	}
-	const most = 3
-	names := strings.Join(selected[:min(most, len(selected))], ", ")
-	if n := len(selected) - most; n > 0 {
-		names += fmt.Sprintf(" and %d more", n)
-	}
-	return "-bench selects " + names
+	return "-bench selects " + some(selected)
 }
 
 // HearersTable is a table of who hears which flags, in the order of the parameters, as Markdown.

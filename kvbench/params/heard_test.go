@@ -31,7 +31,7 @@ func TestEveryHearerIsKnown(t *testing.T) {
 			assert.Subset(t, known, h.who, p.name)
 			assert.True(t, slices.ContainsFunc(Benchmarks(), h.by), p.name)
 			for _, s := range h.switches {
-				name, value, valued := strings.Cut(s, "=")
+				name, value, valued := strings.Cut(strings.TrimPrefix(s, "!"), "=")
 				of := newValues("/").row(name)
 				require.NotNil(t, of, "%s of %s", s, p.name)
 				if valued {
@@ -65,8 +65,10 @@ func TestWhatNobodyHearsIsRefused(t *testing.T) {
 		{"MaxStorageStress", "-sweep rag-num-docs=1,2", "-sweep", "rag-num-docs is for synthetic"},
 		{"AutoscaleQoS", "-sweep target-saturation=0.5,0.6", "", ""},
 		{"Synthetic", "-sweep enable-rag=false,true -rag-num-docs=3", "", ""}, // at one point
-		{"DataGen", "-cache-dir=/x", "-cache-dir", "all but DataGen"},
+		{"DataGen", "-cache-dir=/x", "-cache-dir", "all with storage"},
 		{"Synthetic", "-results-dir=/x -io=buffered -seed=7", "", ""},
+		{"Synthetic", "-io-trace-log=x.csv -nonce=1", "-nonce", "all with storage without " +
+			"-simulate-device and -io-trace-log; DataGen, and Synthetic runs with that"},
 		// The closed division: a script may spell out what is required anyway.
 		{"LargeModel", "-division=closed -rag-num-docs=100", "", ""},
 	} {
@@ -80,6 +82,58 @@ func TestWhatNobodyHearsIsRefused(t *testing.T) {
 		assert.True(t, strings.HasPrefix(bad[0], c.refused+": must be "), bad[0])
 		assert.Contains(t, bad[0], c.why)
 	}
+}
+
+// What says how to use a disk is nothing to a run in virtual time, which has none.
+func TestWhatVirtualTimeDoesNotHear(t *testing.T) {
+	const device = "-simulate-device read=1GiB,write=1GiB "
+	bad, _ := Unheard(plans(t, Inputs{}, "Synthetic", strings.Fields(device+"-cache-dir /x -nonce 1 "+
+		"-keep-files -io buffered -settle 5s -chunk-size 2MiB")...))
+	require.Len(t, bad, 5)
+	for i, name := range []string{"cache-dir", "io", "settle", "nonce", "keep-files"} {
+		assert.Contains(t, bad[i], "-"+name+": must be absent: it is for all with storage without "+
+			"-simulate-device and -io-trace-log", name)
+		assert.Contains(t, bad[i], "and Synthetic runs with that")
+	}
+	_, notes := Unheard(plans(t, Inputs{Env: environment("KVBENCH_CACHE_DIR", "/x")}, "Synthetic",
+		strings.Fields(device)...))
+	require.Len(t, notes, 1, "the environment serves other runs, too")
+	assert.Contains(t, notes[0], "cache-dir = /x (environment KVBENCH_CACHE_DIR) is for all with")
+}
+
+// A benchmark sweeps what it hears; it would repeat itself at the points of another's sweep.
+func TestABenchmarkSweepsWhatItHears(t *testing.T) {
+	names := func(list []*Values) (names []string) {
+		for _, v := range list {
+			names = append(names, v.Bench.Name+" "+v.Point)
+		}
+		return names
+	}
+	list := plans(t, Inputs{}, "Synthetic Tier AzureTrace", "-sweep=num-users=2,3",
+		"-sweep=workers=1,2")
+	assert.Equal(t, []string{
+		"Synthetic num-users=2/workers=1", "Synthetic num-users=2/workers=2",
+		"Synthetic num-users=3/workers=1", "Synthetic num-users=3/workers=2",
+		"Tier num-users=2/workers=1", "Tier num-users=2/workers=2",
+		"Tier num-users=3/workers=1", "Tier num-users=3/workers=2",
+		"AzureTrace workers=1", "AzureTrace workers=2"}, names(list))
+	assert.Equal(t, []Axis{{"workers", []string{"1", "2"}}}, list[9].Sweep)
+	bad, notes := Unheard(list)
+	assert.Empty(t, bad)
+	assert.Equal(t, []string{"the sweep of num-users, by AzureTrace: it is for " +
+		"synthetic users, Tier; StorageCeiling with -io-depth"}, notes)
+
+	// A switch that is swept is on at one point.
+	list = plans(t, Inputs{}, "Synthetic", "-sweep=enable-rag=false,true", "-sweep=rag-num-docs=1,2")
+	assert.Len(t, list, 4)
+
+	// What nobody hears of the environment's serves other runs.
+	list = plans(t, Inputs{Env: environment("KVBENCH_SWEEP", "read-share=0.5,0.6")}, "Synthetic")
+	assert.Equal(t, []string{"Synthetic "}, names(list))
+	bad, notes = Unheard(list)
+	assert.Empty(t, bad)
+	assert.Equal(t, []string{"sweep = read-share=0.5,0.6 (environment KVBENCH_SWEEP) is for " +
+		"StorageCeiling"}, notes)
 }
 
 // Environment and file serve several runs: what this one does not hear is noted.

@@ -4,29 +4,51 @@ import (
 	"cmp"
 	"maps"
 	"path/filepath"
+	"slices"
 )
 
 // Resolve decides every parameter and checks them all. The error is of type Violations and holds
 // every problem at once. The values are returned in any case, with defaults where something was
 // wrong, so that -help-parameters can be answered: they must not be run when the error is not nil.
-// With a sweep every combination is checked too.
+// With a sweep every combination of what the benchmark hears is checked too.
 func (s *Set) Resolve(in Inputs) (*Values, error) {
 	v, bad := s.resolve(in, nil)
 	v.Points = []*Values{v}
 	// A sweep may lead where no single value is wrong: each point is resolved as it will run.
-	if len(v.Sweep) > 0 {
-		v.Points = nil
-		for _, point := range points(v.Sweep) {
-			p, more := s.resolve(in, point)
-			p.Point = pointName(v.Sweep, point)
-			v.Points = append(v.Points, p)
-			bad = bad.Merge(more)
+	if all := v.Sweep; len(all) > 0 {
+		points, more := s.points(in, all)
+		// A switch may be swept too: what is heard at one point is swept.
+		v.Sweep, v.Unswept = nil, nil
+		for _, a := range all {
+			if in.Bench.Name == "" ||
+				slices.ContainsFunc(points, func(p *Values) bool { return p.Hears(a.Key) }) {
+				v.Sweep = append(v.Sweep, a)
+			} else {
+				v.Unswept = append(v.Unswept, a)
+			}
+		}
+		if len(v.Unswept) > 0 { // or the benchmark would repeat itself under other names
+			points, more = s.points(in, v.Sweep)
+		}
+		v.Points, bad = points, bad.Merge(more)
+		for _, p := range points {
+			p.Sweep, p.Unswept = v.Sweep, v.Unswept
 		}
 	}
 	if len(bad) > 0 {
 		return v, bad
 	}
 	return v, nil
+}
+
+// points are the values at each point of a sweep: at the only one without axes.
+func (s *Set) points(in Inputs, axes []Axis) (list []*Values, bad Violations) {
+	for _, point := range points(axes) {
+		p, more := s.resolve(in, point)
+		p.Point = pointName(axes, point)
+		list, bad = append(list, p), bad.Merge(more)
+	}
+	return list, bad
 }
 
 func (s *Set) resolve(in Inputs, point map[string]string) (*Values, Violations) {

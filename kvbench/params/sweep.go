@@ -54,6 +54,12 @@ func (r *resolver) sweep(p *parameter) {
 	// Recorded as it was typed: the axes are in the names of the sub-benchmarks.
 	r.v.sweep = strings.Join(texts, " ")
 	r.v.Sweep = r.axes(p, given)
+	for _, a := range r.v.Sweep {
+		if typed := r.given[a.Key]; len(typed) > 0 {
+			r.violate(find(a.Key), setting{typed[len(typed)-1], Origin{Kind: FromFlag}},
+				"absent where -sweep gives "+a.Key+" its values")
+		}
+	}
 }
 
 // axes reads all -sweep texts. Values become canonical here, so that 04 and 4 are the same point

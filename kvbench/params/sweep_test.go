@@ -9,8 +9,7 @@ import (
 )
 
 func TestSweepsCombineInOrder(t *testing.T) {
-	v := good(t, Inputs{Base: "/base"}, "-sweep=num-users=2,4", "-sweep", "io=direct,buffered",
-		"-num-users=9")
+	v := good(t, Inputs{Base: "/base"}, "-sweep=num-users=2,4", "-sweep", "io=direct,buffered")
 	var names []string
 	for _, p := range v.Points {
 		names = append(names, p.Point)
@@ -30,6 +29,14 @@ func TestSweepFromEnvironment(t *testing.T) {
 	v := good(t, Inputs{Env: environment("KVBENCH_SWEEP", "seed=1,2;workers=3")})
 	assert.Equal(t, []Axis{{"seed", []string{"1", "2"}}, {"workers", []string{"3"}}}, v.Sweep)
 	assert.Equal(t, "environment KVBENCH_SWEEP", v.Origin("sweep").String())
+}
+
+// A value beside a sweep of the same parameter would be heard at no point.
+func TestASweepAndAValueExcludeEachOther(t *testing.T) {
+	assert.Equal(t, []string{"-num-users: must be absent where -sweep gives num-users its values, " +
+		"given 4 (flag)"}, wrong(t, Inputs{}, "-num-users=4", "-sweep=num-users=1,2"))
+	v := good(t, Inputs{Env: environment("KVBENCH_NUM_USERS", "4")}, "-sweep=num-users=1,2")
+	assert.Equal(t, "1", v.Points[0].Text("num-users"), "weaker layers are overridden as ever")
 }
 
 func TestBadSweeps(t *testing.T) {

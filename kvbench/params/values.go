@@ -109,9 +109,10 @@ type Values struct {
 	IOTraceDeletes                                         bool
 	Device                                                 *tiers.DeviceModel // nil = none
 
-	Sweep  []Axis
-	Point  string    // the name of these values' point of the sweep, empty without one
-	Points []*Values // those at each point of the sweep; itself without one
+	Sweep   []Axis    // that the benchmark hears
+	Unswept []Axis    // that it does not hear: it runs without them
+	Point   string    // the name of these values' point of the sweep, empty without one
+	Points  []*Values // those at each point of the sweep; itself without one
 
 	// What the kernel saw of the device.
 	LatencyTracing          bool
