@@ -183,7 +183,7 @@ func (s *session) check() ([]*params.Values, error) {
 	}
 	cpus, all := readCPUs(flagValue("test.cpu"))
 	s.cpus, all = cpus, all.Merge(params.UnknownEnvironment(os.Environ()))
-	var plans, everyone []*params.Values
+	var plans []*params.Values
 	in := s.inputs
 	for _, in.Bench = range selected {
 		base, err := s.set.Resolve(in)
@@ -192,29 +192,28 @@ func (s *session) check() ([]*params.Values, error) {
 		if len(leaves) == 0 {
 			continue
 		}
-		everyone = append(everyone, base.Points...)
-		if bad := params.Violations(nil); errors.As(err, &bad) {
-			all = all.Merge(bad)
-			continue
-		}
+		bad := params.Violations(nil)
+		errors.As(err, &bad)
+		all, plans = all.Merge(bad), append(plans, base.Points...)
 		s.leaves[in.Bench.Name] = leaves
 		// Each point of a sweep has its own needs: one of them may not fit this machine.
+		// What is wrong with others of its values hides none of that, unless it says where to look.
 		for _, v := range base.Points {
-			plans = append(plans, v)
 			s.quick = s.quick || describesNoStorage(v)
-			if v.Skip() == "" {
-				all = all.Merge(feasible(v))
+			if v.Skip() == "" &&
+				!bad.About("config", "cache-dir", "layout", "block-trace-path") {
+				all = all.Merge(feasible(v).Besides(bad))
 			}
 		}
 	}
 	if err := chosen.check(); err != nil {
 		return nil, err
 	}
-	if len(everyone) == 0 {
+	if len(plans) == 0 {
 		return nil, errNothingLeft()
 	}
 	// Asked of all together: two benchmarks that would write the same file, and what nobody hears.
-	bad, unheard := params.Unheard(everyone)
+	bad, unheard := params.Unheard(plans)
 	s.unheard = unheard
 	all = all.Merge(oneTrace(plans)).Merge(bad)
 	asked := map[string]bool{}

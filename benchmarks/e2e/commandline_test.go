@@ -132,8 +132,17 @@ func TestTheResultsDirectoryIsTriedBeforeTheRun(t *testing.T) {
 			"written, given "+dir, why)
 	}
 	// With everything else that is wrong.
-	lines := b.refused("-test.bench=Synthetic", "-results-dir", file, "-num-users=0")
-	assert.Len(t, lines, 1, "what depends on the machine waits for what does not")
+	lines := b.refused("-test.bench=Synthetic", "-results-dir", file, "-num-users=0",
+		"-storage-capacity-gb=100000000")
+	has(t, lines, "-num-users: must be a whole number in")
+	has(t, lines, "-storage-capacity-gb: must be at most")
+	has(t, lines, "-results-dir: must be a directory")
+	assert.Len(t, lines, 3)
+	lines = b.refused("-test.bench=Synthetic", "-division=open", "-cache-dir=/",
+		"-storage-capacity-gb=100000000")
+	assert.Len(t, lines, 1, "the free space of another directory is nobody's business")
+	lines = b.refused("-test.bench=Synthetic", "-division=open", "-storage-capacity-gb=x")
+	assert.Len(t, lines, 1, "what stands in for it is not told as if it was given")
 }
 
 // Several violations that different stages find are told at once.

@@ -64,6 +64,23 @@ type Violations []string
 // Error lists one problem per line.
 func (vs Violations) Error() string { return strings.Join(vs, "\n") }
 
+// About tells whether one of them is about one of these parameters.
+func (vs Violations) About(names ...string) bool {
+	return slices.ContainsFunc(vs, func(v string) bool {
+		flag, _, _ := strings.Cut(v, ":")
+		return slices.Contains(names, strings.TrimPrefix(flag, "-"))
+	})
+}
+
+// Besides leaves those of parameters of which others speak already: what is said of a default that
+// took the place of what was typed would only confuse.
+func (vs Violations) Besides(others Violations) Violations {
+	return slices.DeleteFunc(vs, func(v string) bool {
+		flag, _, _ := strings.Cut(v, ":")
+		return others.About(strings.TrimPrefix(flag, "-"))
+	})
+}
+
 // Merge appends those of more that vs does not say yet: several benchmarks and swept combinations
 // stumble over the same flag.
 func (vs Violations) Merge(more Violations) Violations {
