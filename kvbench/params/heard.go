@@ -216,7 +216,7 @@ func deaf(p *parameter, selected []string, plans []*Values) string {
 		for _, h := range p.heard {
 			switch {
 			case !h.by(v.Bench):
-			case strings.HasPrefix(h.switches[0], "!"):
+			case len(h.switches) > 0 && strings.HasPrefix(h.switches[0], "!"):
 				return v.Bench.Name + " runs with that"
 			default:
 				return v.Bench.Name + " runs without that"

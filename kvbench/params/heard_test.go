@@ -123,6 +123,15 @@ func TestABenchmarkSweepsWhatItHears(t *testing.T) {
 	assert.Equal(t, []string{"the sweep of num-users, by AzureTrace: it is for " +
 		"synthetic users, Tier; StorageCeiling with -io-depth"}, notes)
 
+	// No value that can be: what is wrong was told, and there is something to go on with.
+	v, err := typed(t, "-sweep=num-users=1-4").Resolve(Inputs{Bench: bench(t, "Synthetic"),
+		Base: "/base"})
+	require.Error(t, err)
+	require.Len(t, v.Points, 1)
+	bad, notes = Unheard(v.Points)
+	assert.Empty(t, bad)
+	assert.Empty(t, notes)
+
 	// A switch that is swept is on at one point.
 	list = plans(t, Inputs{}, "Synthetic", "-sweep=enable-rag=false,true", "-sweep=rag-num-docs=1,2")
 	assert.Len(t, list, 4)

@@ -109,7 +109,9 @@ func (r *resolver) axes(sweep *parameter, given []setting) (axes []Axis) {
 			bad("at most %d combinations in all sweeps together", maxCombinations)
 			return nil
 		}
-		axes = append(axes, axis)
+		if len(axis.Values) > 0 { // else there is no point, and what is wrong has been told
+			axes = append(axes, axis)
+		}
 	}
 	return axes
 }
