@@ -83,11 +83,12 @@ func (b *builder) requests() {
 	r.UniqueBytesRead = r.FirstReads.Bytes
 }
 
-// lookupPurposes are the decisions that are lookups, in the order of result.LookupKinds: writing an
-// entry and reading it again are none.
-var lookupPurposes = [len(result.LookupKinds)]workloads.Purpose{
+// promptPurposes are the parts of prompts, in the order of result.PromptKinds, and without what is
+// new, at their end, that of result.LookupKinds: writing an entry and reading it again are no
+// lookups.
+var promptPurposes = [len(result.PromptKinds)]workloads.Purpose{
 	workloads.ForPrefix, workloads.ForHistory, workloads.ForDecodeRead, workloads.ForBlock,
-	workloads.ForRetrieval,
+	workloads.ForRetrieval, workloads.ForPrefill,
 }
 
 // lookups makes hit rates of decisions. A pending entry is a hit: it need not be computed again. A
@@ -95,24 +96,19 @@ var lookupPurposes = [len(result.LookupKinds)]workloads.Purpose{
 func (b *builder) lookups() {
 	all := &b.r.Lookups
 	all.ByKind = make(map[string]result.LookupCount)
-	for i, p := range lookupPurposes {
+	for i, kind := range result.LookupKinds {
+		p := promptPurposes[i]
 		n := b.n.Lookups[p]
 		n.HitRate = units.Ratio(n.Hits, n.Hits+n.Misses)
 		if p > workloads.ForReread && n == (result.LookupCount{}) {
 			continue // of loads that other runs do not have
 		}
-		all.ByKind[result.LookupKinds[i]] = n
+		all.ByKind[kind] = n
 		all.Hits += n.Hits
 		all.Misses += n.Misses
 		all.NotYetWritten += n.NotYetWritten
 	}
 	all.HitRate = units.Ratio(all.Hits, all.Hits+all.Misses)
-}
-
-// promptPurposes are the parts of prompts, in the order of result.PromptKinds.
-var promptPurposes = [len(result.PromptKinds)]workloads.Purpose{
-	workloads.ForPrefix, workloads.ForHistory, workloads.ForDecodeRead, workloads.ForBlock,
-	workloads.ForRetrieval, workloads.ForPrefill,
 }
 
 // prompt makes the hit ratio of tokens. Parts that no prompt had are left out.

@@ -96,7 +96,7 @@ func addEntry(n *result.EntryCount, bytes int64) {
 }
 
 // add adds every number of o to the same one of sum, in structures and arrays. Pointers and texts,
-// which Build fills in, stay as they are. It runs once for each shard at the end of a trial, so
+// which Build fills in, stay as they are. It runs a few times for each shard after the window, so
 // that reflection costs nothing that matters, and a new number needs no line of its own here.
 func add(sum, o reflect.Value) {
 	switch sum.Kind() {

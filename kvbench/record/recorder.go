@@ -1,6 +1,7 @@
 package record
 
 import (
+	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -141,7 +142,8 @@ func (r *Recorder) Chunk(shard int, l tiers.Kind, ph tiers.Phase, c tiers.Chunk)
 			s.of(r.place(shard))[l][c.Op] += c.Bytes
 		}
 		s.timeline.at(c.Done).n[bucketBytes(l, c.Op)] += c.Bytes
-		s.handed(l, c)
+		// What lies between the request as it was asked for and as the device had it.
+		s.n.HandoverNS[l] += int64(c.Done - c.Asked - (c.Ended - c.Begun))
 		if !c.Flush && c.Bytes > 0 {
 			n.Requests++
 			s.took(ofOp(l, c.Op, histRequest), c.Ended-c.Begun)
@@ -350,16 +352,10 @@ func (r *Recorder) Counters() Live {
 
 // Traffic returns what a tier's two directions have counted so far, without what Build derives.
 func (r *Recorder) Traffic(l tiers.Kind) (read, write result.TierTraffic) {
-	add := func(sum *result.TierTraffic, n result.TierTraffic) {
-		sum.Bytes += n.Bytes
-		sum.InFlightNS += n.InFlightNS
-		sum.Operations += n.Operations
-		sum.EntryBytes += n.EntryBytes
-		sum.Cancelled += n.Cancelled
-	}
 	r.each(func(s *shard) {
-		add(&read, s.n.Tiers[l].Read)
-		add(&write, s.n.Tiers[l].Write)
+		t := s.n.Tiers[l]
+		add(reflect.ValueOf(&read).Elem(), reflect.ValueOf(t.Read))
+		add(reflect.ValueOf(&write).Elem(), reflect.ValueOf(t.Write))
 	})
 	return read, write
 }

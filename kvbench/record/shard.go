@@ -37,11 +37,6 @@ func (s *shard) took(place hist, d time.Duration) {
 	}
 }
 
-// handed adds what lies between a request as it was asked for and as the device had it.
-func (s *shard) handed(l tiers.Kind, c tiers.Chunk) {
-	s.n.HandoverNS[l] += int64(c.Done - c.Asked - (c.Ended - c.Begun))
-}
-
 // stages adds where an operation spent its time, cut off or not.
 func (s *shard) stages(o OpSample) {
 	for i, d := range [len(stageNames)]time.Duration{

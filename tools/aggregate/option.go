@@ -148,8 +148,7 @@ func (o *Option) means() {
 }
 
 // worst takes the largest device p95 of all ranks and trials, 0 where nothing was read or written.
-// That is MLPerf Storage's definition;
-// merged percentiles say more.
+// That is MLPerf Storage's definition; merged percentiles say more.
 func (o *Option) worst(complete []load.File) {
 	for key, to := range map[string]*float64{"storage_read_device_p95_ms": &o.ReadP95MS,
 		"storage_write_device_p95_ms": &o.WriteP95MS} {
