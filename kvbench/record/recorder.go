@@ -198,25 +198,23 @@ func (r *Recorder) within(o OpSample) float64 {
 // window, and before the limit of completed ones was reached. Operations that are given with it
 // count when it does, so that both counts end with the same one.
 func (r *Recorder) Request(q RequestSample, ops ...OpSample) bool {
-	if !r.inside(q.At) {
-		for _, o := range ops {
-			s := r.shard(o.Shard)
-			s.busy(o, r.within(o))
-			s.mu.Unlock()
-		}
-		return false
-	}
 	n, limit := int64(0), r.limit.Load()
-	if limit > 0 && !q.Failed {
-		if n = r.done.Add(1); n > limit {
-			return false
-		}
+	counts := r.inside(q.At)
+	if counts && limit > 0 && !q.Failed {
+		n = r.done.Add(1)
+		counts = n <= limit
 	}
 	s := r.shard(q.Shard)
+	for _, o := range ops {
+		s.busy(o, r.within(o)) // the worker's time, also when the operation came too late
+	}
+	if !counts {
+		s.mu.Unlock()
+		return false
+	}
 	s.request(q)
 	for _, o := range ops {
 		s.operation(o, s.of(r.place(o.Shard)))
-		s.busy(o, r.within(o))
 	}
 	s.mu.Unlock()
 	if n > 0 && n == limit {

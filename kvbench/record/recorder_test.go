@@ -76,6 +76,20 @@ func TestLimitRequestsIsExact(t *testing.T) {
 	assert.Less(t, end, time.Duration(100))
 }
 
+// Whoever is at work when the last request that counts completes was at work until then.
+func TestOperationsPastTheLimitAreWorkOfTheWindow(t *testing.T) {
+	r := New(1)
+	r.LimitRequests(1, func() {})
+	r.Open(0, workloads.Never)
+	for range 4 {
+		r.Request(RequestSample{At: time.Second}, OpSample{At: time.Second, Level: tiers.Storage,
+			Op: tiers.Write, Timing: tiers.Timing{Device: time.Second}})
+	}
+	b := Build(Info{}, r)
+	assert.EqualValues(t, 1, b.Completions())
+	assert.EqualValues(t, 4*time.Second, b.Harness.Busy.StorageNS)
+}
+
 func TestShardsAddUp(t *testing.T) {
 	one, many := Build(fixtureInfo(), fixtureShards(1)), Build(fixtureInfo(), fixtureShards(4))
 	assert.Equal(t, one.Summary, many.Summary)
