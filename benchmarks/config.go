@@ -31,7 +31,8 @@ import (
 func trialConfig(v *params.Values, trial int) (kvbench.Config, error) {
 	storage, err := storageConfig(v)
 	cfg := kvbench.Config{Info: runInfo(v, trial), Settle: v.Settle, Storage: storage,
-		Climb: plainio.Climb}
+		AwaitDiscards: v.Division != result.DivisionClosed, // which rests by its rules
+		Climb:         plainio.Climb}
 	if v.LatencyTracing {
 		cfg.Trace = &collector.Options{Level: tracing.Level(v.TraceLevel),
 			Filter: tracing.Filter(v.TraceFilter)}

@@ -54,8 +54,11 @@ type Config struct {
 	// Info names the run in its result. The engine fills what it measures.
 	Info record.Info
 
-	Settle  time.Duration // rest before and after the window
-	Storage StorageConfig
+	Settle time.Duration // rest before and after the window
+	// AwaitDiscards waits, before anything is prepared, until the device has discarded what earlier
+	// trials removed, see Env.Quiet.
+	AwaitDiscards bool
+	Storage       StorageConfig
 
 	// Trace counts requests in the kernel during the window, as it says, nil = no. Its device is
 	// that of the storage tier.

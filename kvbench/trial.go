@@ -151,6 +151,9 @@ func endedByOf(ctx context.Context, err error) string {
 	return result.EndedByError
 }
 
+// longQuiet is how long a trial may wait for discards before its result tells of it.
+const longQuiet = 2 * time.Second
+
 // prepare does everything that happens before the load starts.
 func (t *trial) prepare() error {
 	ctx := t.ending.over
@@ -158,6 +161,17 @@ func (t *trial) prepare() error {
 		// What is in the cache before the load was there before time began.
 		t.sim.free(true)
 		defer t.sim.free(false)
+	}
+	if t.cfg.AwaitDiscards {
+		begun := t.Clock.Now()
+		since, err := t.Quiet(ctx)
+		if err != nil {
+			return err
+		}
+		if took := since - begun; took > longQuiet {
+			t.warn(fmt.Sprintf("began %s later, when %s had discarded what was removed before",
+				took.Round(time.Second/10), t.device.Name))
+		}
 	}
 	if err := t.workload.Prepare(ctx, &t.Env, 0); err != nil || !t.phase.Barrier {
 		return err

@@ -187,13 +187,24 @@ func (e *Env) Rest(ctx context.Context) error {
 // first; making the work directory does. It gives up, with a warning, after half a minute, and does
 // not wait at all where there is no device to ask.
 func (e *Env) Quiet(ctx context.Context) (since time.Duration, err error) {
+	const longest = 30 * time.Second
+	waiting, stop := context.WithTimeout(ctx, longest)
+	defer stop()
+	if since, err = e.trial.quiet(waiting); err != nil && ctx.Err() == nil {
+		e.trial.warn(fmt.Sprintf("%s was still discarding what had been removed before, after %s",
+			e.trial.device.Name, longest))
+		err = nil
+	}
+	return since, err
+}
+
+// quiet is Quiet for as long as ctx.
+func (t *trial) quiet(ctx context.Context) (since time.Duration, err error) {
 	const (
-		poll    = 20 * time.Millisecond
-		still   = 200 * time.Millisecond // without a new discard
-		longest = 30 * time.Second
+		poll  = 20 * time.Millisecond
+		still = 200 * time.Millisecond // without a new discard
 	)
-	t, begun := e.trial, e.Clock.Now()
-	since = begun
+	since = t.Clock.Now()
 	if t.sim != nil || t.info.DeviceWitness.Device == "" {
 		return since, nil
 	}
@@ -202,21 +213,16 @@ func (e *Env) Quiet(ctx context.Context) (since time.Duration, err error) {
 		if err != nil {
 			return since, nil // the witness tells of that
 		}
-		now := e.Clock.Now()
+		now := t.Clock.Now()
 		if s.DiscardIOs != last && last >= 0 {
 			since = now
 		}
 		last = s.DiscardIOs
 		// What is in flight may be a discard that takes long, or somebody else's I/O without end.
-		switch quiet := now - since; {
-		case quiet >= still && (s.InFlight == 0 || quiet >= 5*still):
-			return since, nil
-		case now-begun > longest:
-			t.warn(fmt.Sprintf("%s was still discarding what had been removed before, after %s",
-				t.device.Name, longest))
+		if quiet := now - since; quiet >= still && (s.InFlight == 0 || quiet >= 5*still) {
 			return since, nil
 		}
-		if err := e.Clock.Sleep(ctx, poll); err != nil {
+		if err := t.Clock.Sleep(ctx, poll); err != nil {
 			return since, err
 		}
 	}

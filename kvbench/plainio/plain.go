@@ -65,13 +65,10 @@ func New(cfg Config, r Routine) *Bench {
 func (b *Bench) Phases() []kvbench.Phase { return []kvbench.Phase{b.Phase} }
 
 // Prepare implements Workload. It rests first: what the drive still does for whoever used it before
-// would slow the filling, and what was removed before must not be discarded within this window.
+// would slow the filling.
 func (b *Bench) Prepare(ctx context.Context, e *kvbench.Env, _ int) error {
 	b.Env, b.drained = e, e.Clock.NewEvent()
 	if err := e.Rest(ctx); err != nil {
-		return err
-	}
-	if _, err := e.Quiet(ctx); err != nil {
 		return err
 	}
 	return b.routine.Prepare(ctx, b)
