@@ -18,13 +18,15 @@ import (
 // How a run tries, right after its window, whether more in flight would have moved more: with as
 // many requests as it had on average, with twice and with four times as many. A rung takes a
 // twentieth of the window and not more than 300 ms, so that all of it stays below a second; less
-// than 100 ms shows nothing. Before, the filesystem may take 3 s to carry out the deletions
-// that it has put off: their discards would slow the rungs.
+// than 100 ms shows nothing. It takes longer, up to a second, on a storage so slow that too few
+// requests would end with twice as many in flight (see result.Rung.Brief). Before, the filesystem
+// may take 3 s to carry out the deletions that it has put off: their discards would slow the rungs.
 const (
 	climbRungs                = 3
 	climbPart                 = 20
 	climbAtLeast, climbAtMost = 100 * time.Millisecond, 300 * time.Millisecond
-	climbSync, climbPoll      = 3 * time.Second, 50 * time.Millisecond
+	climbSlow                 = time.Second
+	climbSync                 = 3 * time.Second
 	// What is written to be read, where the run has left less: 256 MiB are beyond what most devices
 	// keep in their own memory.
 	climbObjects, climbObject = 8, 32 << 20
@@ -46,7 +48,6 @@ func (t *trial) climb(ctx context.Context) {
 		return
 	}
 	before, from, usage := t.readDevice(), t.Clock.Now(), host.ReadUsage()
-	into.RungNS, into.RungBytes = int64(ask.Time), ask.Bytes
 	ask.Climbed = func() {
 		cpu, took := host.ReadUsage().CPU-usage.CPU, t.Clock.Now()-from
 		into.CPUShare = units.Ratio(cpu, t.info.Limits.Cores*float64(took))
@@ -55,9 +56,10 @@ func (t *trial) climb(ctx context.Context) {
 		}
 	}
 	rungs, err := t.cfg.Climb(ctx, &t.Env, ask)
-	into.Rungs = slices.Concat(into.Rungs, rungs)
 	if err != nil {
-		into.Rungs, into.Reason = []result.Rung{}, err.Error()
+		into.Reason = err.Error()
+	} else if len(rungs) > 0 {
+		into.Rungs = rungs
 	}
 }
 
@@ -85,6 +87,8 @@ func (t *trial) ladder(ctx context.Context) (l Ladder, err error) {
 	l.ReadShare = float64(read.Bytes) / float64(moved)
 	l.InFlight = max(1, int(math.Round(float64(flew)/float64(window))))
 	l.Time = min(max(window/climbPart, climbAtLeast), climbAtMost)
+	five := float64(5*2*l.InFlight*t.Transfer.Chunk) / float64(moved) // of those twice as many
+	l.Time = max(l.Time, min(time.Duration(five*float64(window)), climbSlow))
 	// Enough for the last rung to move four times as much as the run, and the others less.
 	perRung := float64(moved) / window.Seconds() * l.Time.Seconds()
 	l.Bytes = max(1<<20, int64(2*4*perRung))
@@ -166,12 +170,5 @@ func (t *trial) awaitDiscards(ctx context.Context) {
 		synced.Fire()
 	})
 	_ = synced.Wait(ctx)
-	for n := int64(-1); ctx.Err() == nil; {
-		now := t.readDevice()
-		if now.DiscardIOs == n && now.InFlight == 0 {
-			return
-		}
-		n = now.DiscardIOs
-		_ = t.Clock.Sleep(ctx, climbPoll)
-	}
+	_, _ = t.quiet(ctx)
 }

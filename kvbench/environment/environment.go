@@ -55,6 +55,7 @@ func directory(e *result.Environment, d host.Device) {
 	e.Filesystem = result.Filesystem{
 		Type: d.Filesystem, MountPoint: d.Mount.Point, Source: d.Mount.Source,
 		Options: d.Mount.Options, SuperOptions: d.Mount.SuperOptions,
+		InMemory: host.InMemory(d.Filesystem),
 	}
 	if read, write, ok := d.Mount.TransferSizes(); ok {
 		e.Filesystem.ReadSizeBytes, e.Filesystem.WriteSizeBytes = &read, &write

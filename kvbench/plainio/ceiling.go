@@ -134,20 +134,26 @@ func (r *Ceiling) find(ctx context.Context, b *Bench) (streams int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	c.enough = func(all []result.Rung) bool { return bestRung(all) < len(all)-2 }
+	c.enough = func(all []result.Rung) bool {
+		return all[len(all)-1].Brief(c.chunk) || bestRung(all, c.chunk) < len(all)-2
+	}
 	if r.ladder, err = c.climb(ctx); err != nil {
 		return 0, fmt.Errorf("finding how many in flight are enough: %w", err)
 	}
 	if len(r.ladder) == 0 {
 		return firstRung, nil // there was no room: the window says what it had
 	}
-	return r.ladder[bestRung(r.ladder)].InFlight, nil
+	return r.ladder[bestRung(r.ladder, c.chunk)].InFlight, nil
 }
 
-// bestRung is the first one that is as fast as the fastest, but for what may be noise.
-func bestRung(all []result.Rung) int {
+// bestRung is the first one that is as fast as the fastest, but for what may be noise. From the
+// first one on that saw too few requests end, none shows that more in flight are faster.
+func bestRung(all []result.Rung, request int64) int {
 	most := 0.0
 	for _, r := range all {
+		if r.Brief(request) {
+			break
+		}
 		most = max(most, r.Rate())
 	}
 	for i, r := range all {

@@ -170,3 +170,17 @@ func (o *opening) Open(ctx context.Context, objs ...tiers.Object) (tiers.Reader,
 	*o.keys = append(*o.keys, objs[0].Key)
 	return o.Tier.Open(ctx, objs...)
 }
+
+// A disk of 1 GB/s by 4 in flight: on a busy machine a rung with 128 in flight that saw 37 requests
+// end may look faster, and is no reason to have 128.
+func TestAPickNeedsEnoughRequests(t *testing.T) {
+	rung := func(n int, rate float64) result.Rung {
+		return result.Rung{InFlight: n, Read: rate, NS: int64(100 * time.Millisecond)}
+	}
+	const request = 1e6 // four for each of 16 in flight are 64 MB of the 100 MB of a rung
+	all := []result.Rung{rung(4, 1e9), rung(8, 1e9), rung(16, 1.02e9), rung(32, 1.2e9)}
+	assert.Equal(t, 0, bestRung(all, request), "32 would need 128 requests to end, and saw 120")
+	assert.Equal(t, 3, bestRung(append(all[:3:3], rung(32, 1.3e9)), request))
+	assert.Equal(t, 0, bestRung([]result.Rung{rung(4, 1e8), rung(8, 1e9)}, request),
+		"behind a rung that shows nothing none shows anything")
+}

@@ -106,7 +106,7 @@ func (c *climb) climb(ctx context.Context) (rungs []result.Rung, err error) {
 		if err = errors.Join(err, free()); err != nil || r.took <= 0 {
 			return rungs, err
 		}
-		rungs = append(rungs, result.Rung{InFlight: n,
+		rungs = append(rungs, result.Rung{InFlight: n, NS: int64(r.took),
 			Read:  float64(r.bytes[tiers.Read]) / r.took.Seconds(),
 			Write: float64(r.bytes[tiers.Write]) / r.took.Seconds()})
 		if c.enough != nil && c.enough(rungs) {

@@ -320,8 +320,8 @@ func TestReplayEndedByItsWindowCountsItsInput(t *testing.T) {
 // Workers that wait for a row's time are idle: a slow trace says nothing about the storage.
 func TestAReplayThatWaitsForItsRowsIsLoadLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		path := traceFile(t, "1.0,Write,100000,Tier-2,a,Prefill", "1.4,Read,100000,Tier-2,a,Decode",
-			"1.8,Read,100000,Tier-2,a,Decode")
+		path := traceFile(t, "1.0,Write,100000,Tier-2,a,Prefill", "2.5,Read,100000,Tier-2,a,Decode",
+			"4.5,Read,100000,Tier-2,a,Decode")
 		wall := clock.NewWall()
 		tier, err := sim.NewLink(1e6, wall)
 		require.NoError(t, err)

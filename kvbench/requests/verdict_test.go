@@ -71,10 +71,10 @@ func TestVerdictsOfSimulatedDevices(t *testing.T) {
 func TestASimulatedUserWhoThinksIsTheLimit(t *testing.T) {
 	requests := singles(100, 1)
 	for _, r := range requests {
-		r.Arrival = time.Duration(r.User) * 10 * time.Millisecond
+		r.Arrival = time.Duration(r.User) * 100 * time.Millisecond
 	}
 	cfg := testConfig(nil, newScript(requests...), 1).finite()
-	says(t, simulate(t, cfg, device()), result.LoadLimited, "", "workers had no request for 8")
+	says(t, simulate(t, cfg, device()), result.LoadLimited, "", "workers had no request for 99 %")
 }
 
 // onLink is a run in the time of a bubble whose storage moves one token per millisecond.

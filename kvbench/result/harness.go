@@ -30,13 +30,10 @@ type Harness struct {
 // Ladder is plain I/O on the storage tier right after the window, in the run's mix of directions,
 // with as many requests in flight as the run had on average, and with two and four times as many.
 type Ladder struct {
-	Rungs []Rung `json:"rungs"`
-	// A rung took so long or moved so many bytes, whichever came first.
-	RungNS    int64 `json:"rung_ns"`
-	RungBytes int64 `json:"rung_bytes"`
-
+	Rungs    []Rung   `json:"rungs"`
 	CPUShare *float64 `json:"cpu_share"` // of the process meanwhile
-	// time of the device's discards meanwhile ÷ that of the ladder; null where nobody counts them
+	// time of the device's discards meanwhile, those of other processes among them, ÷ that of the
+	// ladder; null where nobody counts them
 	DiscardShare *float64 `json:"discard_share"`
 	Reason       string   `json:"reason,omitempty"` // why there are no rungs
 }

@@ -33,6 +33,7 @@ type Filesystem struct {
 	Source       string   `json:"source,omitempty"`
 	Options      []string `json:"mount_options,omitempty"`
 	SuperOptions []string `json:"super_options,omitempty"`
+	InMemory     bool     `json:"in_memory,omitempty"` // its files lie there: tmpfs, ramfs
 
 	// The largest transfers of a network mount (rsize, wsize), nil where there are none.
 	ReadSizeBytes  *int64 `json:"read_size_bytes,omitempty"`

@@ -399,10 +399,18 @@ type Rung struct {
 	InFlight int     `json:"in_flight"`
 	Read     float64 `json:"read_bytes_per_s"`
 	Write    float64 `json:"write_bytes_per_s"`
+	NS       int64   `json:"ns"` // how long it took
 }
 
 // Rate is what the rung moved in both directions together.
 func (r Rung) Rate() float64 { return r.Read + r.Write }
+
+// Brief says, of a rung of requests of so many bytes, that fewer than four for each place in flight
+// ended. Its rate is then that of its beginning: requests that a device serves side by side end
+// together, and what is under way at the end does not count, which is a quarter of four.
+func (r Rung) Brief(request int64) bool {
+	return r.Rate()*float64(r.NS)/1e9 < 4*float64(r.InFlight)*float64(request)
+}
 
 // Precondition is what preconditioning wrote before the window.
 type Precondition struct {

@@ -13,6 +13,9 @@ const (
 	// Of the workers' time: a fifth of them without work can hide one in five requests that the
 	// storage would have taken.
 	idleLimit = 0.20
+	// Of a window: in a shorter one workers without requests may be the load's beginning, as users
+	// come one after the other, or the pause between two of them.
+	loadShows = 3 * time.Second
 	// Of the cores: above it the scheduler has no room, and who is ready waits.
 	cpuLimit = 0.85
 	// Of the workers' busy time: of what takes less, even its end would not make the run half as
@@ -27,9 +30,6 @@ const (
 	// plain I/O does not do, as deletions: the rest is opening, flushing and metadata. A rung is a
 	// burst, so that less does not mean the contrary by itself.
 	nearPlain = 0.75
-	// A run that moves less than this share of what plain I/O with as many in flight moves leaves
-	// more to explain than what throttles add in their slices, a third here, and files cost.
-	halfPlain = 0.5
 	// Of the window. The kernel counts busy in ticks of a millisecond and more. Less does not mean
 	// that the storage had room: a cgroup's io.max, and a filesystem's locks, hold requests back
 	// above the device.
@@ -54,11 +54,13 @@ type evidence struct {
 
 	inFlight float64 // requests at the storage, on average
 	rate     float64 // bytes/s, both directions
+	request  int64   // bytes of one, on average: a chunk where entries are not smaller
 }
 
 func gather(r *result.Result) *evidence {
 	h, b := &r.Harness, &r.Harness.Busy
-	e := &evidence{Result: r, window: time.Duration(r.WindowNS), busy: float64(h.WorkerBusyNS)}
+	e := &evidence{Result: r, window: time.Duration(r.WindowNS), busy: float64(h.WorkerBusyNS),
+		request: int64(r.IO.ChunkBytes)}
 	all := float64(h.WorkerIdleNS + h.WorkerBusyNS)
 	e.idle = ratio(float64(h.WorkerIdleNS+b.ThinkingNS), all)
 	if r.Simulation == nil {
@@ -78,7 +80,9 @@ func gather(r *result.Result) *evidence {
 	for _, t := range r.Tiers {
 		if t.Level == "storage" {
 			e.inFlight = units.OrZero(t.Read.MeanInFlight) + units.OrZero(t.Write.MeanInFlight)
-			e.rate = ratio(float64(t.Read.Bytes+t.Write.Bytes), e.window.Seconds())
+			bytes := t.Read.Bytes + t.Write.Bytes
+			e.rate = ratio(float64(bytes), e.window.Seconds())
+			e.request = min(e.request, bytes/max(1, t.Read.Requests+t.Write.Requests))
 		}
 	}
 	return e
@@ -89,18 +93,29 @@ func interrupted(r *result.Result) bool { return r.EndedBy == result.EndedBySign
 // ratio is 0 where it is unknown.
 func ratio(a, b float64) float64 { return units.OrZero(units.Ratio(a, b)) }
 
+// inMemory says that the tier's files lie in memory: what takes the time of a request there is the
+// processor's copying, which is this process's, and no storage.
+func (e *evidence) inMemory() bool { return e.Environment.Filesystem.InMemory }
+
 // of is a share of the busy time.
 func (e *evidence) of(ns int64) float64 { return ratio(float64(ns), e.busy) }
 
-// rungs are those of a ladder that shows something: of at least two rungs, none of them the
-// processor's limit, and without deletions that disturbed it.
+// rungs are those of a ladder that shows something: at least two that saw enough requests end, none
+// of them the processor's limit, and without deletions that disturbed it.
 func (e *evidence) rungs() []result.Rung {
 	l := e.Harness.Ladder
-	if l == nil || len(l.Rungs) < 2 || l.Rungs[0].Rate() <= 0 ||
-		units.OrZero(l.CPUShare) >= cpuLimit || disturbed(l) {
+	if l == nil || units.OrZero(l.CPUShare) >= cpuLimit || disturbed(l) {
 		return nil
 	}
-	return l.Rungs
+	rungs := l.Rungs
+	brief := func(r result.Rung) bool { return r.Brief(e.request) }
+	if i := slices.IndexFunc(rungs, brief); i >= 0 {
+		rungs = rungs[:i]
+	}
+	if len(rungs) < 2 {
+		return nil
+	}
+	return rungs
 }
 
 // disturbed says that the device had deletions to do while the ladder was climbed, which made its
@@ -113,20 +128,18 @@ func (e *evidence) alike(rungs []result.Rung) float64 {
 	return rungs[0].Rate() * min(1, ratio(e.inFlight, float64(rungs[0].InFlight)))
 }
 
-// brief says that a rung saw too few requests end to show that it is faster: with fewer than four
-// for each in flight, its rate is that of its beginning, and of the slices in which a kernel
-// throttles.
-func (e *evidence) brief(r result.Rung) bool {
-	l := e.Harness.Ladder
-	moved := min(r.Rate()*float64(l.RungNS)/1e9, float64(l.RungBytes))
-	return l.RungNS > 0 && moved < 4*float64(r.InFlight)*float64(e.IO.ChunkBytes)
-}
-
 func best(rungs []result.Rung) (rate float64) {
 	for _, r := range rungs {
 		rate = max(rate, r.Rate())
 	}
 	return rate
+}
+
+// beyond says that the run moved more than plain I/O in any concurrency, which is then no measure
+// of it: it reads block by block what a run reads together, and others may have used the device.
+func (e *evidence) beyond() bool {
+	rungs := e.rungs()
+	return rungs != nil && e.rate >= more*best(rungs)
 }
 
 // couldMore says whether the storage shows that more in flight would have moved more, or that it
@@ -142,23 +155,32 @@ func (e *evidence) couldMore() (yes, no bool) {
 		return !full, full
 	}
 	rungs := e.rungs()
-	if rungs == nil {
+	if rungs == nil || e.beyond() {
 		return false, false
 	}
-	higher := slices.DeleteFunc(slices.Clone(rungs[1:]), e.brief)
 	// Who moves as much as the best rung already shows that the first one shows nothing.
-	yes = !e.brief(rungs[0]) && best(higher) >= more*max(e.alike(rungs), e.rate)
-	return yes, best(rungs[1:]) <= noMore*e.alike(rungs)
+	higher := best(rungs[1:])
+	return higher >= more*max(e.alike(rungs), e.rate), higher <= noMore*e.alike(rungs)
 }
 
-// atWork says whether the storage was at work all the time, as far as anybody knows: its device
-// was busy, or what was in flight moved half as much as plain I/O does. A device that was not, or
-// that nobody watched, may have waited for what lies between; a burst into a write cache looks the
-// same.
+// atWork says whether the storage had work all the time. That more in flight moves no more is a
+// fact of plain I/O, which always has requests at the storage; a run that had none there for half
+// of the window, and twice as many in the other half, has the same mean in flight, and the same
+// ladder, and was limited by whatever kept them away. Either of two things excludes that:
+//
+//   - The kernel counted the device as busy. That a run with a busy device moved less than plain
+//     I/O is no objection: for each request to take longer, as many being in flight, the storage
+//     has to answer later, as one does whose write cache is full.
+//   - The run's own rate. The storage moves no more in any concurrency, so one that had no work
+//     for a share of the window makes the run slower than plain I/O by that share at least. What a
+//     run falls short may therefore be as much as anything else may take that is not the storage.
+//
+// Below that, with a device that was not busy or that nobody watched, a burst into a cache and a
+// storage without work look the same.
 func (e *evidence) atWork() bool {
 	rungs := e.rungs()
 	return rungs == nil || units.OrZero(e.DeviceWitness.BusyShare) >= deviceBusy ||
-		e.rate >= halfPlain*e.alike(rungs)
+		e.rate >= (1-waitLimit)*e.alike(rungs)
 }
 
 // fromCache says that the device has not seen the reads: whatever answered them was not it.

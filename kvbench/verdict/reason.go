@@ -105,21 +105,41 @@ func (e *evidence) deleted() string {
 		what = append(what, fmt.Sprintf("deleting entries took %s of the workers' busy time",
 			share(e.removal())))
 	}
-	if w := e.DeviceWitness; e.discards() > 0 && w.DiscardBytes != nil {
-		what = append(what, fmt.Sprintf("discards of %s were at the device for up to %s of the "+
-			"window", units.Bytes.Text(*w.DiscardBytes), share(e.discards())))
-		if !e.deletes() {
-			what[0] += ", though this run deleted nothing: they are of what was removed " +
-				"before, or of somebody else"
-		}
+	if e.discards() > 0 {
+		what = append(what, e.discarded())
 	}
 	text := strings.Join(what, " and ") + fmt.Sprintf(" (limit %s)", share(waitLimit))
+	switch w := e.DeviceWitness; {
+	case e.inMemory():
+		text += "; nothing was discarded: the files lie in memory, whose pages were freed"
+	case w.DiscardNS == nil:
+		text += "; whether the device had anything to discard nobody counts"
+	case e.discards() == 0:
+		text += "; the device discarded nothing meanwhile: it was the filesystem that freed room"
+	}
 	if e.slowed() {
 		r := e.rungs()[0]
 		text += fmt.Sprintf("; without deletions plain I/O moved %s with %d in flight for a "+
 			"moment, %s", rate(r.Rate()), r.InFlight, e.moved())
 	}
 	return text
+}
+
+// discarded is what the kernel counted, whoever had removed it.
+func (e *evidence) discarded() string {
+	text := fmt.Sprintf("discards of %s, all processes' together, were at the device for up to %s "+
+		"of the window", units.Bytes.Text(e.DeviceWitness.DiscardBytes), share(e.discards()))
+	if !e.deletes() {
+		text += ", though this run deleted nothing: they are of what was removed before, or of " +
+			"somebody else"
+	}
+	return text
+}
+
+// copied is for files in memory, of which more requests would not have moved more.
+func (e *evidence) copied() string {
+	return fmt.Sprintf("the files lie in memory (%s), where what a request takes is copying by "+
+		"this process: %s, %s, %s", e.Environment.Filesystem.Type, e.flying(), e.moved(), e.tried())
 }
 
 func (e *evidence) few() string {
@@ -149,6 +169,10 @@ func (e *evidence) unknown() string {
 	var missing string
 	l := e.Harness.Ladder
 	switch yes, no := e.couldMore(); {
+	case e.idle > idleLimit:
+		missing = fmt.Sprintf("a window of %s is too short to tell a load that asks for little "+
+			"from the beginning of one (%s at least)", units.Nanoseconds.Text(e.WindowNS),
+			units.Nanoseconds.Text(int64(loadShows)))
 	case e.Simulation != nil && e.Simulation.Device == nil:
 		missing = "the storage of this simulation takes no time"
 	case yes || no:
@@ -158,13 +182,20 @@ func (e *evidence) unknown() string {
 	case l.Reason != "":
 		missing = "whether more in flight would have moved more is not known, because " + l.Reason
 	case disturbed(l):
-		missing = fmt.Sprintf("discards were at the device for up to %s of the time while plain "+
-			"I/O was tried, which therefore shows nothing", units.Percent(l.DiscardShare))
+		missing = fmt.Sprintf("discards, all processes' together, were at the device for up to %s "+
+			"of the time while plain I/O was tried, which therefore shows nothing",
+			units.Percent(l.DiscardShare))
 	case units.OrZero(l.CPUShare) >= cpuLimit:
 		missing = fmt.Sprintf("plain I/O took %s of the processors, which therefore shows nothing "+
 			"of the storage", units.Percent(l.CPUShare))
 	case len(l.Rungs) < 2:
 		missing = "there was no room or memory to try more in flight"
+	case e.rungs() == nil:
+		missing = "plain I/O was tried for too short a time: fewer than four requests ended for " +
+			"each that was in flight"
+	case e.beyond():
+		missing = fmt.Sprintf("%s and %s, which is less in any concurrency and therefore no "+
+			"measure of it", e.moved(), e.tried())
 	default:
 		missing = fmt.Sprintf("%s, which is within the noise of both", e.tried())
 	}
@@ -172,6 +203,9 @@ func (e *evidence) unknown() string {
 	if interrupted(e.Result) {
 		took = "what the harness took of their busy time is not known of an interrupted run, " +
 			"whose operations had not ended"
+	}
+	if e.discards() > waitLimit {
+		missing += "; " + e.discarded()
 	}
 	return fmt.Sprintf("nothing shows what the limit was: workers were idle %s, %s, %s; %s",
 		share(e.idle), took, e.flying(), missing)

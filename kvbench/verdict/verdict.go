@@ -54,6 +54,8 @@ func (e *evidence) judge() (kind, reason string) {
 		return result.NoVerdict, "there was no window in which anything could be measured"
 	case e.saturates():
 		return result.StorageLimited, e.gaveAll()
+	case e.idle > idleLimit && e.window < loadShows:
+		return result.Undecided, e.unknown()
 	case e.idle > idleLimit:
 		return result.LoadLimited, e.askedLittle()
 	case e.cpu >= cpuLimit:
@@ -69,6 +71,8 @@ func (e *evidence) judge() (kind, reason string) {
 		return result.DiscardLimited, e.deleted()
 	case yes:
 		return result.ConcurrencyLimited, e.few()
+	case no && e.inMemory():
+		return result.HarnessLimited, e.copied()
 	// These two are of the whole process. What of them kept workers from the storage is in the
 	// parts above already; here they may hide in the time of requests.
 	case e.of(e.Harness.LockWaitNS) > waitLimit:

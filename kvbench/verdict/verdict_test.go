@@ -11,7 +11,10 @@ import (
 	"kvbench/kvbench/result"
 )
 
-const gib = 1 << 30
+const (
+	gib = 1 << 30
+	ms  = time.Millisecond
+)
 
 // limited is a run of 10 s by 4 workers that moved 1 GiB/s with 4 requests in flight, and a storage
 // that moves no more with 8 and 16: storage-limited.
@@ -38,7 +41,18 @@ func ladder(cpu float64, rates ...float64) change {
 		l := r.Harness.Ladder
 		l.CPUShare, l.Rungs = &cpu, nil
 		for i, rate := range rates {
-			l.Rungs = append(l.Rungs, result.Rung{InFlight: 4 << i, Read: rate * gib})
+			l.Rungs = append(l.Rungs, result.Rung{InFlight: 4 << i, Read: rate * gib, NS: 1e9})
+		}
+	}
+}
+
+// rungsOf makes each rung take so long, and requests 1 MiB: four for each place in flight are 16,
+// 32 and 64 MiB.
+func rungsOf(d time.Duration) change {
+	return func(r *result.Result) {
+		r.IO.ChunkBytes, r.Tiers[0].Read.Requests = 1<<20, 10<<10
+		for i := range r.Harness.Ladder.Rungs {
+			r.Harness.Ladder.Rungs[i].NS = int64(d)
 		}
 	}
 }
@@ -66,8 +80,12 @@ func simulated(busy float64, places int) change {
 }
 
 var (
-	idle       = func(r *result.Result) { r.Harness.WorkerIdleNS = 20e9 }
-	noLadder   = func(r *result.Result) { r.Harness.Ladder = &result.Ladder{Reason: "so"} }
+	idle     = func(r *result.Result) { r.Harness.WorkerIdleNS = 20e9 }
+	noLadder = func(r *result.Result) { r.Harness.Ladder = &result.Ladder{Reason: "so"} }
+	short    = func(r *result.Result) { r.WindowNS = 140e6 }
+	memory   = func(r *result.Result) {
+		r.Environment.Filesystem = result.Filesystem{Type: "tmpfs", InMemory: true}
+	}
 	quiet      = func(r *result.Result) { r.DeviceWitness.BusyShare = new(0.5) }
 	uncounted  = func(r *result.Result) { r.DeviceWitness = result.Witness{Reason: "tmpfs"} }
 	fullCPU    = func(r *result.Result) { r.Harness.CPUNS = 18e9 }
@@ -104,6 +122,11 @@ func TestVerdict(t *testing.T) {
 			"workers had no request for 33.9 %"},
 		{"and the device all it could", []change{idle}, result.StorageLimited, "", "98 %"},
 		{"and the device was not busy", []change{idle, quiet}, result.LoadLimited, "", ""},
+		{"for a moment", []change{idle, quiet, short}, result.Undecided, "",
+			"a window of 140 ms is too short"},
+		{"before a signal", []change{idle, quiet, short, func(r *result.Result) {
+			r.EndedBy, r.Harness.Ladder = result.EndedBySignal, nil
+		}}, result.Undecided, "", "too short to tell a load that asks for little"},
 		{"sleeping for a GPU", []change{thinking}, result.StorageLimited, "", ""},
 		{"sleeping for a GPU, more to be had", []change{thinking, ladder(.1, 2, 3)},
 			result.LoadLimited, "", "slept as long as one would compute"},
@@ -152,14 +175,21 @@ func TestVerdict(t *testing.T) {
 		{"a little more", []change{ladder(.1, 1, 1.15)}, result.Undecided, "", "noise"},
 
 		{"workers that delete", []change{deleting, ladder(.1, 2, 2)}, result.DiscardLimited, "",
-			"deleting entries took 51.3 %"},
+			"deleting entries took 51.3 % of the workers' busy time (limit 30 %); the device " +
+				"discarded nothing meanwhile"},
+		{"workers that free memory", []change{deleting, uncounted, memory}, result.DiscardLimited,
+			"", "nothing was discarded: the files lie in memory"},
+		{"workers that delete where nobody counts", []change{deleting, uncounted},
+			result.DiscardLimited, "", "nobody counts"},
 		{"discards", []change{discarding, ladder(.1, 2, 2.1)}, result.DiscardLimited, "",
-			"discards of 2.50 GiB were at the device for up to 100 %"},
+			"discards of 2.50 GiB, all processes' together, were at the device for up to 100 %"},
 		{"discards of somebody else", []change{discarding, ladder(.1, 2, 2.1)},
 			result.DiscardLimited, "", "though this run deleted nothing"},
 		{"discards that slowed nothing", []change{discarding}, result.StorageLimited, "", ""},
 		{"discards during the ladder", []change{discarding, stillDeleting}, result.Undecided, "",
 			"up to 50 % of the time while plain I/O was tried"},
+		{"and before it", []change{discarding, stillDeleting}, result.Undecided, "",
+			"shows nothing; discards of 2.50 GiB"},
 
 		{"no ladder", []change{noLadder}, result.Undecided, "", "because so"},
 		{"none was asked for", []change{func(r *result.Result) { r.Harness.Ladder = nil }},
@@ -174,27 +204,46 @@ func TestVerdict(t *testing.T) {
 		{"nobody counts what the device does", []change{uncounted}, result.StorageLimited, "", ""},
 		{"a device that waits, and plain I/O that moves more", []change{quiet, ladder(.1, 2.1, 2)},
 			result.Undecided, "", "the device was busy 50 % of the window only"},
-		{"a throttle's slices", []change{quiet, ladder(.1, 1.5, 1.4)}, result.StorageLimited, "",
+		{"a throttle's slices", []change{quiet, ladder(.1, 1.33, 1.3)}, result.StorageLimited, "",
 			"io.max"},
 		{"likewise, where nobody counts", []change{uncounted, ladder(.1, 2.1, 2)}, result.Undecided,
 			"", "nobody knows how busy the device was"},
+		{"at most three tenths without work", []change{uncounted, ladder(.1, 1.46, 1.46)},
+			result.StorageLimited, "", ""},
+		{"perhaps more", []change{uncounted, ladder(.1, 1.48, 1.48)}, result.Undecided, "",
+			"nobody knows"},
+		{"memory, and no more of it", []change{uncounted, memory}, result.HarnessLimited, "",
+			"in memory (tmpfs), where what a request takes is copying"},
+		{"memory, for which a processor was left", []change{uncounted, memory,
+			ladder(.1, 1, 1.9, 3)}, result.ConcurrencyLimited, Depth, ""},
 		{"a run that moves as much as the best rung", []change{ladder(.1, .3, .6, 1.1)},
 			result.Undecided, "", "within the noise"},
 		{"a burst is faster than what lasts", []change{ladder(.1, 2, 2)}, result.StorageLimited,
 			"", "for a moment 2 GiB/s with 4 in flight"},
-		{"rungs of a few requests", []change{ladder(.1, 1, 1.9, 3), func(r *result.Result) {
-			r.IO.ChunkBytes = 64 << 20
-			r.Harness.Ladder.RungNS, r.Harness.Ladder.RungBytes = 1e8, gib
-		}}, result.Undecided, "", "noise"},
-		{"a first rung of a few requests", []change{ladder(.1, 1, 1.9, 3), func(r *result.Result) {
-			r.IO.ChunkBytes, r.Harness.Ladder.RungBytes = 65<<20, gib // of 16, 32 and 64 in flight
-			r.Harness.Ladder.RungNS = 1e9
-		}}, result.Undecided, "", "noise"},
+		{"rungs of enough requests", []change{ladder(.1, 1, 1.9, 3), rungsOf(25 * ms)},
+			result.ConcurrencyLimited, Depth, "1.90 GiB/s, 3 GiB/s with 8, 16"},
+		{"a last rung of a few requests", []change{ladder(.1, 1, 1.9, 3), rungsOf(18 * ms)},
+			result.ConcurrencyLimited, Depth, "1.90 GiB/s with 8"},
+		{"and without it no more", []change{ladder(.1, 1, 1, 1), rungsOf(40 * ms)},
+			result.StorageLimited, "", "1 GiB/s with 8, the"},
+		{"a first rung alone", []change{ladder(.1, 1, 1, 1), rungsOf(20 * ms)}, result.Undecided, "",
+			"fewer than four requests ended"},
+		{"rungs of a few requests", []change{ladder(.1, 1, 1.9, 3), rungsOf(10 * ms)},
+			result.Undecided, "", "fewer than four requests ended"},
+		{"rungs of a few requests, which entries smaller than a chunk are",
+			[]change{ladder(.1, 1, 1.9, 3), rungsOf(10 * ms), func(r *result.Result) {
+				r.Tiers[0].Read.Requests *= 100
+			}}, result.ConcurrencyLimited, Depth, ""},
 		{"less than one in flight", []change{ladder(.1, 1, 1.05), func(r *result.Result) {
 			r.Tiers[0].Read.MeanInFlight, r.Workload.Workers = new(0.75), 1
 			r.Tiers[0].Read.Bytes = 15 * gib / 2
 			r.Harness.Ladder.Rungs[0].InFlight = 1
 		}}, result.ConcurrencyLimited, Workers, "0.75 requests"},
+		{"a little more than plain I/O in any concurrency", []change{ladder(.1, .85, .85)},
+			result.StorageLimited, "", ""},
+		{"much more", []change{ladder(.1, .8, .8)}, result.Undecided, "", "no measure of it"},
+		{"much more, of growing rungs", []change{ladder(.1, .4, .8)}, result.Undecided, "",
+			"no measure of it"},
 		{"memory above the storage", []change{otherTiers, ladder(.1, 1.2, 1.2)}, result.Undecided,
 			"", "other tiers took 64.1 %"},
 		{"nothing is known", []change{func(r *result.Result) {

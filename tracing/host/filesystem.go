@@ -138,6 +138,9 @@ func placeOf(fsType string) place {
 	return onDevice
 }
 
+// InMemory says of a type whether its files lie in memory.
+func InMemory(fsType string) bool { return placeOf(fsType) == inMemory }
+
 // typeOf is the name for what statfs(2) calls a type.
 func typeOf(magic uint32) string {
 	for _, f := range filesystems {
