@@ -145,21 +145,19 @@ const testPrefix = "test."
 // strayError refuses a word that is no flag: Go stops reading there, and everything behind it would
 // be thrown away without a word.
 func strayError(set *flag.FlagSet, before []string, word string) error {
-	what := fmt.Sprintf("%q is no flag: nothing behind it would be heard", word)
-	if len(before) == 0 {
-		return threeLines(what, "")
+	behind, hint := "", ""
+	if len(before) > 0 {
+		// The flag before it is to blame if it takes no value of its own, as only booleans do.
+		last := strings.TrimLeft(before[len(before)-1], "-")
+		if f := set.Lookup(last); f != nil {
+			behind = " behind -" + last
+			if b, ok := f.Value.(interface{ IsBoolFlag() bool }); ok && b.IsBoolFlag() {
+				hint = fmt.Sprintf("did you mean -%s=%s?", last, word)
+			}
+		}
 	}
-	// The flag before it is to blame if it takes no value of its own, as only booleans do.
-	last := strings.TrimLeft(before[len(before)-1], "-")
-	f := set.Lookup(last)
-	if f == nil {
-		return threeLines(what, "")
-	}
-	what = fmt.Sprintf("%q behind -%s is no flag: nothing behind it would be heard", word, last)
-	if b, ok := f.Value.(interface{ IsBoolFlag() bool }); ok && b.IsBoolFlag() {
-		return threeLines(what, fmt.Sprintf("did you mean -%s=%s?", last, word))
-	}
-	return threeLines(what, "")
+	return threeLines(fmt.Sprintf("%q%s is no flag: nothing behind it would be heard", word,
+		behind), hint)
 }
 
 // startedByGo tells whether this process is a child of the go command.

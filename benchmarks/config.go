@@ -201,27 +201,25 @@ const resultRoom = 4 << 20
 // writable refuses a results directory that cannot take what a run of hours has found: nothing
 // else notices before the end. A file is really written and removed, because quotas, servers and
 // read-only mounts answer to nothing else.
-func writable(dir string) (bad params.Violations) {
-	refuse := func(why any) params.Violations {
-		return append(bad, fmt.Sprintf("-results-dir: must be a directory in which %d MiB can be "+
-			"written, given %s: %v", resultRoom>>20, dir, why))
-	}
+func writable(dir string) params.Violations {
 	// The directory itself is made with the first result: until then the nearest one answers.
 	at := dir
-	for info, err := os.Stat(at); ; info, err = os.Stat(at) {
-		switch {
-		case err == nil && !info.IsDir():
-			return refuse(at + " is no directory")
-		case err == nil:
-			if err := tryWriting(at); err != nil {
-				return refuse(err)
-			}
-			return nil
-		case !errors.Is(err, os.ErrNotExist) || at == filepath.Dir(at):
-			return refuse(err)
-		}
+	info, err := os.Stat(at)
+	for errors.Is(err, os.ErrNotExist) && at != filepath.Dir(at) {
 		at = filepath.Dir(at)
+		info, err = os.Stat(at)
 	}
+	if err == nil && !info.IsDir() {
+		err = errors.New(at + " is no directory")
+	}
+	if err == nil {
+		err = tryWriting(at)
+	}
+	if err == nil {
+		return nil
+	}
+	return params.Violations{fmt.Sprintf("-results-dir: must be a directory in which %d MiB can "+
+		"be written, given %s: %v", resultRoom>>20, dir, err)}
 }
 
 // tryWriting leaves nothing behind.

@@ -35,7 +35,7 @@ type session struct {
 	ctx     context.Context   // ends with a signal or the go command's death
 	calls   map[string]int    // full benchmark name -> calls so far
 	skipped []string          // "BenchmarkX: why"
-	unheard []string          // what environment and file say in vain
+	unheard []string          // what was said in vain, and is not refused
 	quick   bool              // the division is not one for a storage: see epilogue
 	results []*result.Result
 	traces  map[string]*result.TraceFiles // path of a recording -> what lies there
