@@ -21,9 +21,16 @@ type queue struct {
 	lines  [workloads.NumClasses][]*workloads.Request
 	lineOf [workloads.NumClasses]int
 
-	all     [workloads.NumClasses][]*workloads.Request // by class, turns in sessions among them
-	waiting int                                        // how many they are
-	closed  bool
+	all    [workloads.NumClasses][]*workloads.Request // by class, turns in sessions among them
+	closed bool
+}
+
+// waiting is how many requests there are, turns in sessions among them.
+func (q *queue) waiting() (n int) {
+	for _, class := range q.all {
+		n += len(class)
+	}
+	return n
 }
 
 // order lets the classes take turns by their priority, those of one priority by the rows.
@@ -45,7 +52,6 @@ func (q *queue) order(p profile.Profile, byClass bool) {
 
 // add queues the request of the next row.
 func (q *queue) add(r *workloads.Request, overtaking bool) {
-	q.waiting++
 	q.all[r.Class] = append(q.all[r.Class], r)
 	c := sessionOf(r)
 	switch {
@@ -88,7 +94,6 @@ func (q *queue) take(now time.Duration) (r *workloads.Request, arrives time.Dura
 		}
 		if r := line[0]; r.Arrival <= now {
 			q.lines[i] = line[1:]
-			q.waiting--
 			if all := &q.all[r.Class]; (*all)[0] == r {
 				*all = (*all)[1:]
 			} else {

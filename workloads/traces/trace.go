@@ -140,10 +140,10 @@ func (t *Trace) Take(now time.Duration) (*workloads.Request, workloads.State, ti
 	next := t.read(t.now)
 	r, arrives := t.queue.take(t.now)
 	switch {
-	case r == nil && next == nil && t.queue.waiting == 0:
+	case r == nil && next == nil && t.queue.waiting() == 0:
 		return nil, workloads.Exhausted, workloads.Never
 	case r == nil:
-		if next != nil && t.queue.waiting < maxWaiting {
+		if next != nil && t.queue.waiting() < maxWaiting {
 			arrives = min(arrives, next.arrival)
 		}
 		return nil, workloads.Wait, arrives
@@ -162,7 +162,7 @@ func (t *Trace) Take(now time.Duration) (*workloads.Request, workloads.State, ti
 func (t *Trace) read(until time.Duration) *traceRow {
 	for {
 		row := t.main.peek()
-		if row == nil || t.queue.waiting >= maxWaiting {
+		if row == nil || t.queue.waiting() >= maxWaiting {
 			return row
 		}
 		if timed := t.main.times.timed(); timed && row.arrival > until ||
