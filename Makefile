@@ -97,7 +97,8 @@ clean: ## remove dist/ (results of runs are kept)
 
 # Where the benchmarks keep their files: a directory on the device to be measured. Empty = a temporary directory.
 CACHE_DIR ?=
-# Trials of each benchmark: four differ significantly at best, six are a good number.
+# Trials of each benchmark. Of four on each side no difference is significant any more once several numbers are compared;
+# six are a good number.
 COUNT ?= 6
 OUT ?= kvbench-tiers
 

@@ -5,9 +5,9 @@
 //	source.go    Source: a load, request by request; Scalable, Corpus; TraceReport: what was read
 //	plan.go      Planner: a request becomes operations on a cache, whatever is in that
 //
-// Below: model (bytes per token), profile (how users behave, draws), users (synthetic users),
-// formats (recorded traffic, row by row), traces (recorded requests), iotrace (recorded
-// operations).
+// Below: model (bytes per token), compute (what computing them takes), profile (how users behave,
+// draws), users (synthetic users), formats (recorded traffic, row by row), traces (recorded
+// requests), iotrace (recorded operations).
 //
 // Nothing here knows a clock, a goroutine, a file of the cache or a flag. Times are handed in and
 // counted from the load's origin, so that the same code runs under a wall clock and under virtual

@@ -5,7 +5,8 @@
 // has the helpers that start it and look at what it left). Each file then asks one question of it:
 //
 //	output, select, loads, traces, simulate   what is printed and recorded; benchstat reads it
-//	params, paths, user         which value wins, where relative paths lead, who may run it
+//	commandline, params         what is refused, and how; which value wins
+//	paths, user, quota          where relative paths lead, who may run it, on how many cores
 //	signals, parent, terminal   how a run ends, and what is shown meanwhile
 //	safety, disk                that nothing is touched which is not the run's
 //	readme                      that README.md says what the code does
