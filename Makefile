@@ -113,7 +113,7 @@ bench_flags = -run '^$$' -count $(COUNT) -benchtime $(TIME) $(if $(CACHE_DIR),-c
 
 # Each tier alone, all of them together, and a production mix: three runs of the suite and one page.
 .PHONY: tiers
-tiers: ## each tier alone, all together and a production mix (15 minutes): kvbench-tiers/tiers.html and .xlsx
+tiers: ## each tier alone, all together and a production mix (20 minutes): kvbench-tiers/tiers.html and .xlsx
 	mkdir -p $(OUT)
 	$(SETTINGS) $(GO) test ./benchmarks $(bench_flags) -bench '^Benchmark(StorageCeiling|Tier)$$' -results-dir $(OUT)/results > $(OUT)/alone.txt
 	$(SETTINGS) $(GO) test ./benchmarks $(bench_flags) -bench '^BenchmarkMaxStorageStress$$' -gpu-mem-gb 0.25 -cpu-mem-gb 0.5 -results-dir $(OUT)/results > $(OUT)/together.txt
