@@ -300,3 +300,35 @@ func BenchmarkGate(b *testing.B) {
 		require.Zero(b, code, errs)
 	}
 }
+
+// The share that a cache saved of the first token may be below 0: less of it is worse there, too. A
+// break-even that is not on the line any more lies outside of what was measured, and is no success.
+func TestGateOfTheFirstToken(t *testing.T) {
+	side := func(saved float64, more string) string {
+		text := "Unit ttft-saved-ratio better=higher\nUnit break-even-tokens better=lower\n" +
+			"Unit removals/s better=higher\n"
+		for i := range 8 {
+			text += fmt.Sprintf("BenchmarkA 1 1000 ns/op %.3f ttft-saved-ratio %d removals/s%s\n",
+				saved+float64(i)/1000, int(1000*(3+saved))+i, more)
+		}
+		return file(t, text)
+	}
+	better, worse := side(-0.2, " 500 break-even-tokens"), side(-0.4, "")
+	gate := func(old, new, metric string) (int, string) {
+		code, out, errs := runsGate("-old", old, "-new", new, "-max-regress", metric+"=5%")
+		return code, out + errs
+	}
+	for metric, says := range map[string]string{"ttft-saved-ratio": "WORSE by 102%",
+		"removals/s": "WORSE by 7.", "break-even-tokens": "MISSING"} {
+		code, text := gate(better, worse, metric)
+		assert.Equal(t, No, code, metric)
+		assert.Contains(t, text, says, metric)
+		if says != "MISSING" {
+			code, text = gate(worse, better, metric)
+			assert.Equal(t, Done, code, metric)
+			assert.Contains(t, text, "1 better", metric)
+		}
+	}
+	_, text := gate(worse, better, "break-even-tokens")
+	assert.Contains(t, text, "no benchmark of the old side has this metric")
+}
