@@ -128,7 +128,7 @@ func TestReadmeNamesEveryBenchmark(t *testing.T) {
 // and writes them when UPDATE_README=1.
 func TestReadmeTables(t *testing.T) {
 	for _, table := range []struct{ name, want string }{
-		{"hearers", "\n" + params.HearersTable() + "\n"}, {"parameters", parameterTable(t)},
+		{"hearers", hearersTable(t)}, {"parameters", parameterTable(t)},
 	} {
 		text := page(t, benchmarksPage)
 		begin, end := "<!-- "+table.name+": UPDATE_README=1 go test ./benchmarks/e2e -run Readme "+
@@ -147,8 +147,8 @@ func TestReadmeTables(t *testing.T) {
 	}
 }
 
-// parameterTable is -help in the order of -help-parameters.
-func parameterTable(t *testing.T) string {
+// parameters are kvbench's flags in the order of -help-parameters.
+func parameters(t *testing.T) (list []*flag.Flag) {
 	t.Helper()
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
@@ -157,17 +157,44 @@ func parameterTable(t *testing.T) string {
 	require.NoError(t, err)
 	var help strings.Builder
 	require.NoError(t, v.WriteHelp(&help))
+	for _, m := range regexp.MustCompile(`(?m)^-([a-z-]+) `).FindAllStringSubmatch(help.String(),
+		-1) {
+		if f := fs.Lookup(m[1]); f != nil { // else Go's own: the text tells them
+			list = append(list, f)
+		}
+	}
+	return list
+}
 
+// hearersTable is which flags are heard by whom.
+func hearersTable(t *testing.T) string {
+	t.Helper()
+	var who []string
+	flags := map[string][]string{}
+	for _, f := range parameters(t) {
+		text := params.Hearers(f.Name)
+		if !slices.Contains(who, text) {
+			who = append(who, text)
+		}
+		flags[text] = append(flags[text], "`-"+f.Name+"`")
+	}
+	var b strings.Builder
+	b.WriteString("\n| heard by | flags |\n|---|---|\n")
+	for _, text := range who {
+		fmt.Fprintf(&b, "| %s | %s |\n", text, strings.Join(flags[text], ", "))
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+// parameterTable is what each flag means.
+func parameterTable(t *testing.T) string {
+	t.Helper()
 	var b strings.Builder
 	b.WriteString("\n| flag | default | meaning |\n|---|---|---|\n")
 	usage := regexp.MustCompile(`^(.*?)(?: \(default (.*)\))?$`)
 	perDivision := regexp.MustCompile(`^quick (.*), open (.*), closed (.*)$`)
-	for _, m := range regexp.MustCompile(`(?m)^-([a-z-]+) `).FindAllStringSubmatch(help.String(),
-		-1) {
-		f := fs.Lookup(m[1])
-		if f == nil {
-			continue // Go's own: the text tells them
-		}
+	for _, f := range parameters(t) {
 		parts := usage.FindStringSubmatch(f.Usage)
 		require.NotNil(t, parts, f.Usage)
 		def := parts[2]

@@ -102,6 +102,9 @@ func (p *parameter) hearers() string {
 	return strings.Join(parts, "; ")
 }
 
+// Hearers names everybody who hears a parameter, as -help-parameters does.
+func Hearers(name string) string { return find(name).hearers() }
+
 // Hears tells whether a parameter, or a key of the YAML file, can change anything of a run with
 // these values.
 func (v *Values) Hears(name string) bool { return v.hears(v.row(name)) }
@@ -224,27 +227,4 @@ func deaf(p *parameter, selected []string, plans []*Values) string {
 		}
 	}
 	return "-bench selects " + some(selected)
-}
-
-// HearersTable is a table of who hears which flags, in the order of the parameters, as Markdown.
-func HearersTable() string {
-	var who []string
-	flags := map[string][]string{}
-	for i := range rows {
-		p := &rows[i]
-		if p.has(goFlag, action) {
-			continue
-		}
-		text := p.hearers()
-		if !slices.Contains(who, text) {
-			who = append(who, text)
-		}
-		flags[text] = append(flags[text], "`-"+p.name+"`")
-	}
-	var b strings.Builder
-	b.WriteString("| heard by | flags |\n|---|---|\n")
-	for _, text := range who {
-		fmt.Fprintf(&b, "| %s | %s |\n", text, strings.Join(flags[text], ", "))
-	}
-	return b.String()
 }
