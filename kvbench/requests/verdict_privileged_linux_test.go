@@ -279,7 +279,7 @@ func TestOneSlowUserOnADevice(t *testing.T) {
 	fs := privtest.LoopFS(t, 640, privtest.LoopOptions{DirectIO: true})
 	requests := megabytes(5) // so far apart that no machine takes as long for one
 	for i, r := range requests {
-		r.Arrival = time.Duration(i) * 500 * time.Millisecond
+		r.Arrival = time.Duration(i) * time.Second
 	}
 	r := mustRun(t, judged(fs.Dir, requests, 4, 1))
 	tell(t, r)
