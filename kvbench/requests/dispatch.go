@@ -93,14 +93,12 @@ type classCounts struct {
 //
 // The invariant of every result: of each class, offered = completed + failed + in flight + queued.
 type account struct {
-	at           time.Duration // of the load's time
-	classes      [workloads.NumClasses]classCounts
-	worked, idle time.Duration // of all workers since the window opened
-	// likewise: for others to let go, as a GPU would compute, and in the dispatcher
-	deciding, thinking, dispatch time.Duration
-	workers                      int           // how many there are
-	input                        *result.Input // of a recorded source
-	computed                     time.Duration // for how long the server computed prompts
+	at       time.Duration // of the load's time
+	classes  [workloads.NumClasses]classCounts
+	spent    spent
+	workers  int           // how many there are
+	input    *result.Input // of a recorded source
+	computed time.Duration // for how long the server computed prompts
 	windowed
 }
 
@@ -288,7 +286,7 @@ func (d *dispatcher) enter() (begun time.Duration) {
 }
 
 func (d *dispatcher) leave(begun time.Duration, waited *time.Duration) {
-	d.pool.dispatch += max(0, d.measured()-max(begun, d.pool.opened)-*waited)
+	d.pool.spent.dispatch += max(0, d.measured()-max(begun, d.pool.opened)-*waited)
 	d.mu.Unlock()
 }
 
@@ -336,9 +334,7 @@ func (d *dispatcher) open(start func() time.Duration) account {
 func (d *dispatcher) accountAt(at time.Duration) account {
 	d.pool.pass(min(at, d.windowEnd()))
 	a := account{at: at - d.origin, classes: d.classes, workers: len(d.pool.alive),
-		worked: d.pool.worked, idle: d.pool.spent[waiting], deciding: d.pool.spent[deciding],
-		thinking: d.pool.spent[thinking], dispatch: d.pool.dispatch,
-		computed: d.gpu.busy(min(at, d.windowEnd())), windowed: d.windowed}
+		spent: d.pool.spent, computed: d.gpu.busy(min(at, d.windowEnd())), windowed: d.windowed}
 	for j := range d.inflight {
 		n := &a.classes[j.req.Class]
 		n.inFlight++

@@ -191,8 +191,7 @@ func (l *Load) CloseWindow(end time.Duration, opened bool) {
 	}
 	l.after = l.dispatch.close(end)
 	if !opened {
-		l.after.worked, l.after.idle = 0, 0
-		l.after.deciding, l.after.thinking, l.after.dispatch = 0, 0, 0
+		l.after.spent = spent{}
 	}
 }
 
@@ -212,10 +211,11 @@ func (l *Load) Report(in *record.Info) {
 	if l.dispatch == nil {
 		return // it failed before
 	}
-	in.Harness.WorkerIdleNS = int64(l.after.idle)
-	in.Harness.WorkerBusyNS = int64(l.after.worked - l.after.idle)
-	in.Harness.Busy = result.BusyTime{RoomNS: int64(l.after.deciding),
-		ThinkingNS: int64(l.after.thinking), DispatchNS: int64(l.after.dispatch)}
+	spent := &l.after.spent
+	in.Harness.WorkerIdleNS = int64(spent.doing[waiting])
+	in.Harness.WorkerBusyNS = int64(spent.worked - spent.doing[waiting])
+	in.Harness.Busy = result.BusyTime{RoomNS: int64(spent.doing[deciding]),
+		ThinkingNS: int64(spent.doing[thinking]), DispatchNS: int64(spent.dispatch)}
 	if !l.cfg.Cost.Free() && in.FirstToken == nil {
 		in.FirstToken = &result.FirstToken{}
 	}

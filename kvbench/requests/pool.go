@@ -16,10 +16,14 @@ type pool struct {
 
 	opened time.Duration // the window
 	since  time.Duration // up to which the sums are known
-	worked time.Duration // Σ over workers, as the next
-	spent  [numDoings]time.Duration
-	// What they spent in the dispatcher and did not wait there: for its lock, taking and ending
-	// requests.
+	spent  spent
+}
+
+// spent is time summed over workers since the window opened.
+type spent struct {
+	worked time.Duration // all of it
+	doing  [numDoings]time.Duration
+	// In the dispatcher, without waiting there: for its lock, taking and ending requests.
 	dispatch time.Duration
 }
 
@@ -35,8 +39,7 @@ const (
 
 // open forgets what was before the window.
 func (p *pool) open(at time.Duration) {
-	p.since, p.opened, p.worked, p.dispatch = at, at, 0, 0
-	p.spent = [numDoings]time.Duration{}
+	p.since, p.opened, p.spent = at, at, spent{}
 }
 
 // begin notes that a worker begins to do something else than an operation, end that it has ended.
@@ -53,9 +56,9 @@ func (p *pool) end(what doing, now time.Duration) {
 // pass lets time pass.
 func (p *pool) pass(now time.Duration) {
 	took := max(0, now-p.since)
-	p.worked += time.Duration(len(p.alive)) * took
+	p.spent.worked += time.Duration(len(p.alive)) * took
 	for i, n := range p.now {
-		p.spent[i] += time.Duration(n) * took
+		p.spent.doing[i] += time.Duration(n) * took
 	}
 	p.since = max(p.since, now)
 }
