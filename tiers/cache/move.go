@@ -29,12 +29,6 @@ func (c *Cache) chunks(tag Tag, in *level, phase tiers.Phase) tiers.ChunkFunc {
 func (c *Cache) transferred(ctx context.Context, tag Tag, op tiers.Op, in *level,
 	objects []tiers.Object) (n int, tm tiers.Timing, err error) {
 	c.observer.Began(tag, objects[0], in.Kind, op, tag.Phase)
-	if in.Tier == nil {
-		now := c.clock.Now()
-		c.observer.Chunk(tag, in.Kind, tag.Phase, tiers.Chunk{Op: op, Bytes: objects[0].Size,
-			Begun: now, Ended: now, Asked: now, Done: now})
-		return 1, tm, nil
-	}
 	carry := c.transfer.Read
 	if op == tiers.Write {
 		carry = c.transfer.Write
