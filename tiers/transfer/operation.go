@@ -83,13 +83,8 @@ func (op *operation) run(objs []tiers.Object) (err error) {
 	}
 	defer op.leave()
 	from := op.t.Clock.Now()
-	ended := func() { op.wall = op.t.Clock.Now() - from }
-	undone := false
-	defer func() {
-		if !undone {
-			ended()
-		}
-	}()
+	ended := sync.OnceFunc(func() { op.wall = op.t.Clock.Now() - from })
+	defer ended()
 	if s := &op.in; s.tier != nil {
 		var r tiers.Reader
 		err := op.call(s, func() (err error) { r, err = s.tier.Open(op.ctx, objs...); return err })
@@ -115,7 +110,6 @@ func (op *operation) run(objs []tiers.Object) (err error) {
 			// What undoes a write is no part of it: of one that a window's end cuts off it comes
 			// after the window, and deleting what was written may take longer than writing it.
 			ended()
-			undone = true
 			err = errors.Join(err, w.Abort())
 		}
 	}()
