@@ -181,7 +181,6 @@ type mix struct {
 }
 
 // next is told how many bytes would be read or written.
-
 func (m *mix) next(read, write int64) (op tiers.Op) {
 	begun, wrote := float64(m.begun[tiers.Read].Load()), float64(m.begun[tiers.Write].Load())
 	if m.share > 0 && begun <= (begun+wrote)*m.share {
