@@ -45,7 +45,7 @@ func (t *Trace) Diagnosis(of Application) string {
 			"at the device", each(queued), each(served))
 	case busy < 0.7:
 		return fmt.Sprintf("host-bound: the device had nothing to do for %s%.0f%% of the window; "+
-			"program, filesystem or processor kept it waiting", least, 100*(1-busy))
+			"load, program, filesystem or processor did not ask for more", least, 100*(1-busy))
 	}
 	when := ""
 	if p.IdleKnown {
