@@ -43,7 +43,8 @@ const (
 // they show nothing.
 type evidence struct {
 	*result.Result
-	window time.Duration
+	storage result.Tier // without a level: there is none
+	window  time.Duration
 
 	idle    float64 // workers without a request, or sleeping as a GPU would compute
 	cpu     float64 // of the cores
@@ -77,14 +78,14 @@ func gather(r *result.Result) *evidence {
 	e.harness = ratio(e.rest+float64(b.BuffersNS+b.GenerationNS+b.HostNS+b.DispatchNS+
 		b.HandoverNS), e.busy)
 	e.gc = ratio(float64(h.GCPauseNS), float64(e.window)) + e.of(h.GCAssistNS)
-	for _, t := range r.Tiers {
-		if t.Level == "storage" {
-			e.inFlight = units.OrZero(t.Read.MeanInFlight) + units.OrZero(t.Write.MeanInFlight)
-			bytes := t.Read.Bytes + t.Write.Bytes
-			e.rate = ratio(float64(bytes), e.window.Seconds())
-			e.request = min(e.request, bytes/max(1, t.Read.Requests+t.Write.Requests))
-		}
+	isStorage := func(t result.Tier) bool { return t.Level == "storage" }
+	if i := slices.IndexFunc(r.Tiers, isStorage); i >= 0 {
+		e.storage = r.Tiers[i]
 	}
+	read, write := &e.storage.Read, &e.storage.Write
+	e.inFlight = units.OrZero(read.MeanInFlight) + units.OrZero(write.MeanInFlight)
+	e.rate = ratio(float64(read.Bytes+write.Bytes), e.window.Seconds())
+	e.request = min(e.request, (read.Bytes+write.Bytes)/max(1, read.Requests+write.Requests))
 	return e
 }
 
@@ -212,17 +213,7 @@ func (e *evidence) discards() float64 {
 }
 
 // deletes says whether the run itself has deleted anything in the window.
-func (e *evidence) deletes() bool {
-	if e.removal() > 0 {
-		return true
-	}
-	for _, t := range e.Tiers {
-		if t.Level == "storage" && t.Deleted.Entries > 0 {
-			return true
-		}
-	}
-	return false
-}
+func (e *evidence) deletes() bool { return e.removal() > 0 || e.storage.Deleted.Entries > 0 }
 
 // slowed says that plain I/O without deletions, with as many in flight, moved more than the run.
 func (e *evidence) slowed() bool {

@@ -35,10 +35,8 @@ func Judge(r *result.Result) result.Verdict {
 	if r.Simulation == nil {
 		v.CPUShare = units.Ratio(h.CPUNS, r.Limits.Cores*float64(r.WindowNS))
 	}
-	for _, t := range r.Tiers {
-		if t.Level == "storage" {
-			v.InFlight = units.Finite(e.inFlight)
-		}
+	if e.storage.Level != "" {
+		v.InFlight = units.Finite(e.inFlight)
 	}
 	v.Kind, v.Reason = e.judge()
 	if v.Kind != result.ConcurrencyLimited {
@@ -109,10 +107,7 @@ func (e *evidence) bound() string {
 // depth.
 func (e *evidence) deep() bool {
 	operations := ratio(float64(e.Harness.Busy.StorageNS), float64(e.window))
-	several := false
-	for _, t := range e.Tiers {
-		several = several || t.Level == "storage" &&
-			t.Read.Requests+t.Write.Requests > 2*(t.Read.Operations+t.Write.Operations)
-	}
+	read, write := &e.storage.Read, &e.storage.Write
+	several := read.Requests+write.Requests > 2*(read.Operations+write.Operations)
 	return several && operations > 0 && e.inFlight >= 0.8*operations*float64(e.IO.Depth)
 }
