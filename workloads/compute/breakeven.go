@@ -68,17 +68,16 @@ func (l Loading) BreakEven(c Cost, longest int64) (b BreakEven) {
 		// The second one behind it, because a root may be rounded below the integer that it is.
 		at = append(at, int64(x), min(int64(x)+1, longest), min(int64(x)+2, longest))
 	}
-	beyond := 2 * l[len(l)-1].Tokens
-	for i, x := range l {
-		add(x.Tokens)
-		for _, n := range []float64{x.Tokens / 2, x.Tokens, beyond} {
-			if i > 0 && n == x.Tokens/2 {
-				n = (x.Tokens + l[i-1].Tokens) / 2
-			}
-			p, q := l.line(n)
-			for _, root := range roots(c.PerSquare, c.PerToken-q, -p) {
-				add(root)
-			}
+	// Each joint is on the line before it, and there is one behind the last.
+	joints := []float64{2 * l[len(l)-1].Tokens}
+	for _, x := range l {
+		joints = append(joints, x.Tokens)
+	}
+	for _, n := range joints {
+		add(n)
+		p, q := l.line(n)
+		for _, root := range roots(c.PerSquare, c.PerToken-q, -p) {
+			add(root)
 		}
 	}
 	slices.Sort(at)
