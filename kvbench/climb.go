@@ -159,10 +159,12 @@ func (t *trial) fits(size int64) int64 {
 
 // awaitDiscards lets the filesystem carry out the deletions that it has put off, and waits until
 // the device has no more discards to do: none has ended since the last look, and none can be under
-// way, which may take longer than that. It does not wait for longer than climbSync: what remains
-// then, or is somebody else's, the ladder tells.
+// way, which may take longer than that. A long window leaves more behind than a short one, so it
+// waits for as much as a sixth of it, or for climbSync; what remains then, or is somebody else's,
+// the ladder tells.
 func (t *trial) awaitDiscards(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, climbSync)
+	start, end := t.Rec.Window()
+	ctx, cancel := context.WithTimeout(ctx, max(climbSync, (end-start)/6))
 	defer cancel()
 	synced := t.Clock.NewEvent()
 	t.Clock.Go(func() {
