@@ -5,6 +5,7 @@
 //	loop_linux.go      LoopFS: an ext4 on a loop device over memory
 //	slow_linux.go      under LoopFS with Times: a disk of those, served over FUSE by a process
 //	throttle_linux.go  ThrottleLoop: a cgroup whose processes are slow on one device
+//	ahead_linux.go     Ahead: the processor before all others
 //	reclaim_linux.go   removes what killed tests have left
 //
 // A test that cannot have it skips and says why; where KVTEST_REQUIRE_PRIVILEGED=1 is set (a CI

@@ -161,3 +161,21 @@ func TestThrottleLoop(t *testing.T) {
 	assert.Contains(t, string(bytes), fmt.Sprintf("%d:%d "+counted, l.Major, l.Minor, size),
 		"all of it went through the group")
 }
+
+func TestAheadIsForTheTest(t *testing.T) {
+	niceness := func() (all map[string]bool) {
+		out, err := output("ps", "-L", "-o", "nice=", "-p", strconv.Itoa(os.Getpid()))
+		require.NoError(t, err)
+		all = map[string]bool{}
+		for _, nice := range strings.Fields(out) {
+			all[nice] = true
+		}
+		return all
+	}
+	before := niceness()
+	t.Run("in the test", func(t *testing.T) {
+		Ahead(t)
+		assert.Equal(t, map[string]bool{"-20": true}, niceness(), "all threads")
+	})
+	assert.Equal(t, before, niceness())
+}

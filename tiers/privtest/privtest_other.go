@@ -7,7 +7,13 @@ import (
 	"testing"
 )
 
-var errLinux = errors.New("loop devices and cgroups are Linux features")
+var errLinux = errors.New("loop devices, cgroups and niceness of threads are Linux features")
+
+// Ahead skips the test here.
+func Ahead(t testing.TB) {
+	t.Helper()
+	Need(t, errLinux)
+}
 
 // LoopFS skips the test here.
 func LoopFS(t testing.TB, _ int, _ LoopOptions) *Loop {
