@@ -57,10 +57,10 @@ func turns(t *testing.T) runConfig {
 }
 
 // One load on one device is the same run and simulated: the same plans in the same order, hits,
-// bytes, evictions, even times. On a real disk that holds for one user. With several the order is
-// that of arrivals, and in a closed loop a user arrives a drawn time after its last request ended:
-// where the disk ends one a little later than its model, two arrivals may change places, and with
-// them what is evicted. The plan of each request stays (see TestPlansDoNotDependOnTheDevice).
+// bytes, evictions, even times. On a real disk all but the times holds for users who do not pause
+// (see TestARunOnALimitedDeviceAndItsSimulationAreTheSame). Others arrive a drawn time after their
+// last request ended: where the disk ends one a little later than its model, two arrivals may
+// change places, and with them what is evicted. The plan of each request stays.
 func TestARunAndItsSimulationAreTheSame(t *testing.T) {
 	loads := map[string]func() runConfig{
 		"turns": func() runConfig { return turns(t) },
