@@ -101,11 +101,19 @@ func (e *evidence) inMemory() bool { return e.Environment.Filesystem.InMemory }
 // of is a share of the busy time.
 func (e *evidence) of(ns int64) float64 { return ratio(float64(ns), e.busy) }
 
-// rungs are those of a ladder that shows something: at least two that saw enough requests end, none
-// of them the processor's limit, and without deletions that disturbed it.
+// rungs are those of a ladder that shows something, without deletions that disturbed it.
 func (e *evidence) rungs() []result.Rung {
+	if l := e.Harness.Ladder; l != nil && disturbed(l) {
+		return nil
+	}
+	return e.least()
+}
+
+// least are the rungs of a ladder, disturbed or not, with what the storage moved at least: two or
+// more that saw enough requests end, none of them the processor's limit.
+func (e *evidence) least() []result.Rung {
 	l := e.Harness.Ladder
-	if l == nil || units.OrZero(l.CPUShare) >= cpuLimit || disturbed(l) {
+	if l == nil || units.OrZero(l.CPUShare) >= cpuLimit {
 		return nil
 	}
 	rungs := l.Rungs
@@ -215,8 +223,9 @@ func (e *evidence) discards() float64 {
 // deletes says whether the run itself has deleted anything in the window.
 func (e *evidence) deletes() bool { return e.removal() > 0 || e.storage.Deleted.Entries > 0 }
 
-// slowed says that plain I/O without deletions, with as many in flight, moved more than the run.
+// slowed says that plain I/O without deletions, with as many in flight, moved more than the run. If
+// deletions of before were left for it, it would have moved even more without them.
 func (e *evidence) slowed() bool {
-	rungs := e.rungs()
+	rungs := e.least()
 	return rungs != nil && e.rate < nearPlain*e.alike(rungs)
 }

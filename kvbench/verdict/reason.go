@@ -118,9 +118,13 @@ func (e *evidence) deleted() string {
 		text += "; the device discarded nothing meanwhile: it was the filesystem that freed room"
 	}
 	if e.slowed() {
-		r := e.rungs()[0]
-		text += fmt.Sprintf("; without deletions plain I/O moved %s with %d in flight for a "+
-			"moment, %s", rate(r.Rate()), r.InFlight, e.moved())
+		without, r := "without deletions", e.least()[0]
+		if l := e.Harness.Ladder; disturbed(l) {
+			without = fmt.Sprintf("beside the rest of them, for %s of its time,",
+				units.Percent(l.DiscardShare))
+		}
+		text += fmt.Sprintf("; %s plain I/O moved %s with %d in flight for a moment, %s", without,
+			rate(r.Rate()), r.InFlight, e.moved())
 	}
 	return text
 }
