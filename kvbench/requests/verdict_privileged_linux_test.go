@@ -224,7 +224,6 @@ func TestADeletionStormIsTheLimit(t *testing.T) {
 	timed(t)
 	disk := slowDisk(t, 2*time.Millisecond, 150*time.Millisecond)
 	cfg := onSlowDisk(disk, singles(32, mebibyte), 4)
-	cfg.Storage.Chunk = 256 << 10
 	cfg.Storage.StorageBytes = 8 << 20
 	r := mustRun(t, cfg)
 	tell(t, r)
