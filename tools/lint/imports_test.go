@@ -47,6 +47,12 @@ var mayImport = map[string]string{
 	"tiers/faults":   "tiers",
 	"tiers/tiertest": "tiers",
 
+	"tiers/objecttier/s3double": "tiers/objecttier/s3double/wire " +
+		"tiers/objecttier/s3double/testnet",
+	"tiers/objecttier/s3double/wire":    "",
+	"tiers/objecttier/s3double/testnet": "",
+	"tiers/objecttier/s3double/serve":   "tiers/objecttier/s3double",
+
 	"kvbench/units":         "",
 	"kvbench/version":       "",
 	"kvbench/result":        "kvbench/units kvbench/result/python",
@@ -92,7 +98,9 @@ var mayImport = map[string]string{
 }
 
 // onlyTests help tests, and are imported by nothing else.
-var onlyTests = []string{"tiers/privtest", "tiers/faults", "tiers/tiertest", "tools/golden"}
+var onlyTests = []string{"tiers/privtest", "tiers/faults", "tiers/tiertest", "tools/golden",
+	"tiers/objecttier/s3double", "tiers/objecttier/s3double/wire",
+	"tiers/objecttier/s3double/testnet"}
 
 // never are imports that a package must not reach by any way: who reads a result links neither an
 // engine nor a loader of programs into the kernel, who makes requests knows no storage.
