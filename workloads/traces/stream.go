@@ -9,6 +9,7 @@ import (
 
 	"kvbench/workloads"
 	"kvbench/workloads/formats"
+	"kvbench/workloads/profile"
 )
 
 // traceRow is a usable row with its place and time in the replay.
@@ -207,4 +208,51 @@ func (s *rowStream) closeFile() {
 		_ = s.file.Close()
 		s.file = nil
 	}
+}
+
+// Rows are the usable rows of recorded requests in the order of their replay, each with its
+// arrival: what a Trace makes requests of, for those who reckon with recorded requests and serve
+// none. Memory is constant.
+//
+// Rows must be closed. One goroutine uses them.
+type Rows struct {
+	cfg    Config
+	stream *rowStream
+}
+
+// OpenRows reads the start of every file, so that an input of another format is an error now. Of
+// the configuration it hears what has to do with files and times: Paths, Speedup, Cycles (at least
+// 1), Start, Rate, MaxRequests and AllowMalformed.
+func OpenRows(format formats.Format, cfg Config) (*Rows, error) {
+	if err := check(format, &cfg); err != nil {
+		return nil, err
+	}
+	r := &Rows{cfg: cfg}
+	times := schedule{cfg: &r.cfg, stream: profile.NewStream(cfg.Seed, -1)}
+	r.stream = &rowStream{format: format, cfg: &r.cfg, times: times}
+	return r, nil
+}
+
+// Next returns the next row and when it arrives, since the beginning of the replay; io.EOF at the
+// end, or what ended the input early: a file that cannot be read, or too many malformed rows. The
+// row is valid until the next call.
+func (r *Rows) Next() (*formats.Row, time.Duration, error) {
+	r.stream.drop()
+	row := r.stream.peek()
+	switch {
+	case row != nil:
+		return &row.Row, row.arrival, nil
+	case r.stream.err != nil:
+		return nil, 0, r.stream.err
+	}
+	return nil, 0, io.EOF
+}
+
+// Report returns what was read so far.
+func (r *Rows) Report() workloads.TraceReport { return r.stream.report() }
+
+// Close closes the files. Afterwards Next says io.EOF.
+func (r *Rows) Close() error {
+	r.stream.stop()
+	return nil
 }

@@ -89,22 +89,8 @@ var (
 // Profile.MaxTurns; the 10,000 sessions used last are kept. Requests of blocks have Blocks instead
 // of an entry of their own.
 func New(format formats.Format, cfg Config) (*Trace, error) {
-	if len(cfg.Paths) == 0 {
-		return nil, fmt.Errorf("%s trace: no files given", format.Name)
-	}
-	if format.Untimed {
-		if cfg.Start != 0 {
-			return nil, fmt.Errorf("%s conversations have no times, so their replay cannot start"+
-				" at one", format.Name)
-		}
-		cfg.Speedup = 0
-	}
-	var problems error
-	for _, path := range cfg.Paths {
-		problems = errors.Join(problems, checkStart(format, path, cfg.AllowMalformed))
-	}
-	if problems != nil {
-		return nil, problems
+	if err := check(format, &cfg); err != nil {
+		return nil, err
 	}
 	t := &Trace{
 		cfg: cfg, format: format,
@@ -126,6 +112,24 @@ func New(format formats.Format, cfg Config) (*Trace, error) {
 		}
 	}
 	return t, nil
+}
+
+// check reads the start of every file. It changes what a format cannot have.
+func check(format formats.Format, cfg *Config) (problems error) {
+	if len(cfg.Paths) == 0 {
+		return fmt.Errorf("%s trace: no files given", format.Name)
+	}
+	if format.Untimed {
+		if cfg.Start != 0 {
+			return fmt.Errorf("%s conversations have no times, so their replay cannot start"+
+				" at one", format.Name)
+		}
+		cfg.Speedup = 0
+	}
+	for _, path := range cfg.Paths {
+		problems = errors.Join(problems, checkStart(format, path, cfg.AllowMalformed))
+	}
+	return problems
 }
 
 // newStream is a reader of the input, at its start.
