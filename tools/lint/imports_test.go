@@ -31,6 +31,7 @@ var mayImport = map[string]string{
 	"workloads/formats": "workloads",
 	"workloads/traces":  "workloads workloads/profile workloads/formats",
 	"workloads/iotrace": "workloads workloads/formats",
+	"workloads/reuse":   "workloads/formats workloads/model",
 
 	"tiers":          "",
 	"tiers/clock":    "",

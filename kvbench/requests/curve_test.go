@@ -1,0 +1,112 @@
+package requests
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/workloads/formats"
+	"kvbench/workloads/reuse"
+	"kvbench/workloads/traces"
+)
+
+// curveOf is the hit curve of a block trace, at those capacities among others.
+func curveOf(t *testing.T, path string, capacities ...int64) reuse.Summary {
+	t.Helper()
+	rows, err := traces.OpenRows(formats.Blocks, traces.Config{Paths: []string{path}, Cycles: 1})
+	require.NoError(t, err)
+	defer rows.Close()
+	c := reuse.New(reuse.Config{Sizer: smallTokens, Capacities: capacities})
+	for {
+		row, at, err := rows.Next()
+		if errors.Is(err, io.EOF) {
+			return c.Summary()
+		}
+		require.NoError(t, err)
+		require.NoError(t, c.Add(row, at))
+	}
+}
+
+// branchingTrace writes conversations that branch and share prompts. A block that is not full is
+// never asked for again, as with engines whose ids depend on all of a block's tokens.
+func branchingTrace(t *testing.T, path string, requests int) {
+	t.Helper()
+	rng, next := rand.New(rand.NewPCG(5, 6)), int64(0)
+	prompts, live := make([][]int64, 8), make([][]int64, 30)
+	grow := func(ids []int64, n int) []int64 {
+		for range n {
+			ids = append(ids, next)
+			next++
+		}
+		return ids
+	}
+	for i := range prompts {
+		prompts[i] = grow(nil, 1+rng.IntN(16))
+	}
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	out := json.NewEncoder(f)
+	for i := range requests {
+		c := &live[rng.IntN(len(live))]
+		if len(*c) > 60 || len(*c) == 0 {
+			*c = slices.Clone(prompts[rng.IntN(len(prompts))])
+		}
+		*c = grow((*c)[:1+rng.IntN(len(*c))], 1+rng.IntN(12))
+		require.NoError(t, out.Encode(map[string]any{"timestamp": i * 250, "output_length": 100,
+			"hash_ids":     grow(slices.Clone(*c), 1),
+			"input_length": len(*c)*512 + 1 + rng.IntN(512)}))
+	}
+	require.NoError(t, f.Close())
+}
+
+// One pass over a trace tells what twenty replays of it find, read and write, to the last block and
+// byte.
+func TestCurveEqualsReplays(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "branches.jsonl")
+	branchingTrace(t, path, 400)
+	footprint := curveOf(t, path).Footprint
+	var capacities []int64
+	for i := range int64(20) {
+		capacities = append(capacities, (5<<20)+i*i*i*footprint/6000+i)
+	}
+	s := curveOf(t, path, capacities...)
+	require.Zero(t, s.Resized)
+	require.Less(t, s.LargestRequest, capacities[0])
+	seen := map[int64]bool{}
+	for _, p := range s.Points {
+		if !p.Asked {
+			continue
+		}
+		seen[p.Hits] = true
+		res, _ := replayBlocks(t, path, 1, nullTiers(p.Capacity))
+		b := res.BlockCache
+		assert.Equal(t, [...]int64{b.Requests, b.Blocks, b.Tokens, *b.IdealHits},
+			[...]int64{s.Requests, s.Blocks, s.Tokens, s.Points[len(s.Points)-1].Hits})
+		assert.Equal(t, [...]int64{b.Hits, b.HitTokens, b.Unreachable, b.Written, b.BytesSaved,
+			b.Writes.Blocks, res.Tiers[0].Write.Bytes},
+			[...]int64{p.Hits, p.HitTokens, p.Unreachable, p.Written, p.ReadBytes, p.Written,
+				p.WriteBytes}, "capacity %d", p.Capacity)
+	}
+	assert.Greater(t, len(seen), 15, "the capacities differ in what they hit")
+}
+
+// Where a block grows between requests, the curve is as near as its first sizes are.
+func TestCurveOfGrowingBlocks(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "agents.jsonl")
+	distinct := agentTrace(t, path, 1500)
+	for _, c := range []struct{ share, ratio float64 }{{0.1, 0.65489}, {0.05, 0.41993}} {
+		capacity := int64(c.share * float64(distinct*smallTokens.Bytes(512)))
+		s := curveOf(t, path, capacity)
+		assert.Positive(t, s.Resized)
+		i := slices.IndexFunc(s.Points, func(p reuse.Point) bool { return p.Capacity == capacity })
+		assert.InDelta(t, c.ratio, float64(s.Points[i].Hits)/float64(s.Blocks), 0.02)
+	}
+}
