@@ -4,7 +4,7 @@
 //	frame.go      Call: finding the command, help, flags in any place, answers, exit codes
 //	output.go     output files that are whole or absent
 //	json.go, documents.go (xlsx and html), fio.go, gate.go, aggregate.go, submission.go,
-//	discover.go, datasize.go, device.go, dedup.go, trace.go
+//	discover.go, datasize.go, curve.go, device.go, dedup.go, trace.go
 //	              a file per command: its flags and the call of its package
 //
 // The packages behind the commands know neither flags nor exit codes, so that one uses another
@@ -12,6 +12,8 @@
 // exits with 0 when it did what was asked, with 1 when it did and the answer is no (the gate does
 // not pass, the memory does not fit), and with 2 for wrong usage and for input or output that
 // fails.
+//
+// This package is large because every command has a file of its own, where its flags are found.
 //
 // Every error is one line on standard error that begins with the command's name, and every line of
 // a bad input is named with its file. Output files are written beside their place and renamed: an

@@ -215,14 +215,20 @@ func (c *Call) directory(example string) (string, error) {
 }
 
 // print writes what a command found out to standard output, for people or for programs.
-func (c *Call) print(a interface{ WriteText(io.Writer) error }, asJSON bool) error {
+func (c *Call) print(a answer, asJSON bool) error { return encode(c.stdout, a, asJSON) }
+
+// answer is what a command found out. Its JSON is itself.
+type answer interface{ WriteText(io.Writer) error }
+
+// encode writes an answer for people or for programs.
+func encode(w io.Writer, a answer, asJSON bool) error {
 	if asJSON {
-		e := json.NewEncoder(c.stdout)
+		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
 		e.SetEscapeHTML(false)
 		return e.Encode(a)
 	}
-	return a.WriteText(c.stdout)
+	return a.WriteText(w)
 }
 
 // write lets write make a whole file at path, or standard output where path is - or empty.

@@ -29,6 +29,9 @@ var commands = []Command{
 		"recommended parameters", runDiscover},
 	{"datasize", "[-bench NAME] [any parameter of the benchmarks] [-write-gbps N] [-json]",
 		"memory and disk that a run will need", runDatasize},
+	{"curve", "TRACE… [-model NAME] [-drive SIZE] [-capacities SIZE,…] [-format " +
+		"text|json|csv|html] [-o FILE]",
+		"hit ratio, rates and wear of a cache of every capacity, from a block trace", runCurve},
 	{"device", "IN…", "the -simulate-device text of a drive, from runs of StorageCeiling and " +
 		"Tier on it", runDevice},
 	{"dedup", "PATH… [-json] [-max-blocks N]",

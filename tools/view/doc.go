@@ -1,7 +1,8 @@
 // Package view is the model of a report: what is shown of results, in which words, for the page and
 // for the workbook.
 //
-//	report.go      Report, the page from the top; what could not be made
+//	report.go      Report, the page from the top; what could not be made; Page: one of facts,
+//	               figures and tables that compares no results
 //	runs.go        what ran: facts of each run, its warnings
 //	tiers.go       the tiers beside each other; what they held and moved
 //	sweeps.go      a swept parameter as curves with their knee

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kvbench/kvbench/report"
 	"kvbench/tools/load"
 	"kvbench/tools/stats"
 )
@@ -59,3 +60,16 @@ func Missing(records []*load.Record) (notes []string) {
 	}
 	return notes
 }
+
+// Page is a document of one subject that compares no results: facts, figures, tables. Who makes one
+// decides all of it but the drawing.
+type Page struct {
+	Title   string
+	Facts   []Fact // at the top
+	Figures []Chart
+	Parts   []report.Table
+	Notes   []string // below: what the numbers do not say
+}
+
+// Charts are the figures that have numbers.
+func (p Page) Charts() []Chart { return shown(false, slices.Clone(p.Figures)...) }

@@ -2,7 +2,8 @@
 // that asks no network for anything.
 //
 //	page.go         the templates and what they call
-//	page.html.tmpl  the page; style.css: light, dark and print
+//	page.html.tmpl  the page; single.html.tmpl: one of facts, figures and tables that compares no
+//	                results; style.css: light, dark and print
 //	chart.svg.tmpl  a chart as SVG
 //	draw.go         where lines, bars and legend of a chart stand
 //	scale.go        values to positions: ranges and ticks

@@ -39,6 +39,11 @@ func Write(w io.Writer, records []*load.Record, t *stats.Table) error {
 	return pageTemplate.Execute(w, view.New(records, t))
 }
 
+// WritePage makes the page of one subject.
+func WritePage(w io.Writer, p view.Page) error {
+	return pageTemplate.ExecuteTemplate(w, "single", p)
+}
+
 // bar is a median with its interval, and the single trials as dots.
 type bar struct {
 	Top, Middle, Width float64

@@ -1,0 +1,345 @@
+package curve
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"kvbench/kvbench/units"
+	"kvbench/workloads/formats"
+	"kvbench/workloads/model"
+	"kvbench/workloads/reuse"
+	"kvbench/workloads/traces"
+)
+
+// Options are what is asked. Names of parameters that benchmarks have are theirs, and mean the
+// same.
+type Options struct {
+	// Whose tokens they are, and on how many ranks: bytes are those of one.
+	model  string
+	tp     int
+	tpRule string
+	// Sizes as texts: rows of the table, and what is bought.
+	capacities, drive string
+	// Which part of the trace counts, and how much faster than recorded it comes.
+	warmup, start string
+	speedup       float64
+	malformed     bool // any share of malformed rows
+}
+
+// NewOptions adds the flags to a flag set.
+func NewOptions(fs *flag.FlagSet) *Options {
+	o := &Options{}
+	fs.StringVar(&o.model, "model", "llama3.1-8b", "")
+	fs.IntVar(&o.tp, "tensor-parallel", 1, "")
+	fs.StringVar(&o.tpRule, "tp-rule", string(model.TPEngine), "")
+	fs.StringVar(&o.capacities, "capacities", "", "")
+	fs.StringVar(&o.drive, "drive", "", "")
+	fs.StringVar(&o.warmup, "warmup", "0s", "")
+	fs.StringVar(&o.start, "trace-start", "0s", "")
+	fs.Float64Var(&o.speedup, "trace-speedup", 1, "")
+	fs.BoolVar(&o.malformed, "trace-allow-malformed", false, "")
+	return o
+}
+
+// question is what the options mean.
+type question struct {
+	model      model.Model
+	sizer      model.Sizer
+	capacities []int64
+	drive      int64 // 0 = none
+	warmup     time.Duration
+	trace      traces.Config
+}
+
+// question checks all options and the paths, and reports every mistake in one error that unwraps to
+// all of them. Nothing is read yet but the model and the names of directories.
+func (o *Options) question(paths []string) (q question, err error) {
+	var problems []error
+	// Who mistypes two flags wants to hear of both: a trace may take minutes.
+	refuse := func(name, format string, args ...any) {
+		problems = append(problems, fmt.Errorf("-%s: must be %s", name,
+			fmt.Sprintf(format, args...)))
+	}
+	span := func(name, text string) time.Duration {
+		d, err := units.ParseDuration(text)
+		if err == nil && d < 0 {
+			err = errors.New("0s or more")
+		}
+		if err != nil {
+			refuse(name, "%v, given %s", err, text)
+		}
+		return d
+	}
+	if q.model, err = model.Find(o.model, nil); err != nil {
+		problems = append(problems, fmt.Errorf("-model: %w", err))
+	}
+	rule := model.TPRule(o.tpRule)
+	if rule != model.TPEngine && rule != model.TPMLPerf {
+		refuse("tp-rule", "%s or %s, given %q", model.TPEngine, model.TPMLPerf, o.tpRule)
+	}
+	if o.tp < 1 || o.tp > 65536 {
+		refuse("tensor-parallel", "1 to 65536, given %d", o.tp)
+	}
+	// A rank's bytes, as the benchmarks': each rank has a tier of its own.
+	q.sizer = model.NewSizer(q.model, o.tp, rule)
+	// A bare number is GiB, as that of -storage-capacity-gb is.
+	for text := range strings.SplitSeq(o.capacities, ",") {
+		if o.capacities == "" {
+			break
+		}
+		n, err := units.ParseSize(text, units.GiB)
+		switch {
+		case err != nil:
+			refuse("capacities", "%v, given %q", err, text)
+		case n < 1 || n > 1<<60:
+			refuse("capacities", "above 0 and at most 1024 PiB, given %q", text)
+		}
+		q.capacities = append(q.capacities, n)
+	}
+	if o.drive != "" {
+		if q.drive, err = driveSize(o.drive); err != nil {
+			refuse("drive", "%v, given %q", err, o.drive)
+		}
+	}
+	// The benchmarks' 0, as fast as possible, has no time by which bytes could be divided.
+	if !(o.speedup > 0) || math.IsInf(o.speedup, 0) {
+		refuse("trace-speedup", "above 0, given %g: rates need times", o.speedup)
+	}
+	q.warmup = span("warmup", o.warmup)
+	q.trace = traces.Config{Cycles: 1, Speedup: o.speedup, Start: span("trace-start", o.start),
+		AllowMalformed: o.malformed}
+	if len(paths) == 0 {
+		problems = append(problems, errors.New("no trace: name a file, a directory or a glob "+
+			"pattern of block traces, for example: kvreport curve mooncake.jsonl"))
+	}
+	// Rows of several files follow each other, as in a replay.
+	for _, p := range paths {
+		files, err := formats.Blocks.Files(p)
+		if err != nil {
+			problems = append(problems, err)
+		}
+		q.trace.Paths = append(q.trace.Paths, files...)
+	}
+	return q, errors.Join(problems...)
+}
+
+// driveSize reads the size of a drive. Drives, and nothing else here, are sold in powers of ten.
+func driveSize(text string) (int64, error) {
+	for name, unit := range map[string]float64{"GB": 1e9, "TB": 1e12, "PB": 1e15} {
+		if number, ok := strings.CutSuffix(strings.ToUpper(text), name); ok {
+			v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+			if err != nil || !(v*unit >= 1e6 && v*unit <= 1e18) {
+				return 0, errors.New("a size such as 3.84TB or 960GB")
+			}
+			return int64(v * unit), nil
+		}
+	}
+	n, err := units.ParseSize(text, 1)
+	if err == nil && n < units.MiB { // a bare number would be bytes
+		err = errors.New("a size such as 3.84TB or 3576GiB")
+	}
+	return n, err
+}
+
+// Report is the answer, and its JSON as it stands. Bytes are of one rank, rates bytes per second;
+// what is not known is null.
+type Report struct {
+	Files          []string `json:"files"`
+	Rows           int64    `json:"rows"`
+	Malformed      int64    `json:"malformed_rows"`
+	FirstMalformed string   `json:"first_malformed_row,omitempty"`
+	Skipped        int64    `json:"skipped_rows"` // before -trace-start
+	Policy         string   `json:"policy"`
+	Model          string   `json:"model"`
+	BytesPerToken  int64    `json:"bytes_per_token"` // of all ranks
+	TensorParallel int      `json:"tensor_parallel"`
+	TPRule         string   `json:"tp_rule"`
+	WarmupS        float64  `json:"warmup_s"`
+	Speedup        float64  `json:"trace_speedup"`
+
+	// After warm-up. What is distinct, and the largest request, are of the whole trace.
+	Requests            int64   `json:"requests"`
+	DurationS           float64 `json:"duration_s"`
+	IntervalS           float64 `json:"peak_interval_s"`
+	Blocks              int64   `json:"blocks"`
+	Tokens              int64   `json:"tokens"`
+	Bytes               int64   `json:"bytes"`
+	SmallestBlock       int     `json:"smallest_block_tokens"`
+	LargestBlock        int     `json:"largest_block_tokens"`
+	LargestRequestBytes int64   `json:"largest_request_bytes"`
+	Distinct            int64   `json:"distinct_blocks"`
+	FootprintBytes      int64   `json:"footprint_bytes"`
+	// Resized is how many blocks came with another size than at first: the curve is exact where
+	// there are none.
+	Resized int64 `json:"resized_blocks"`
+
+	IdealHitRatio      *float64 `json:"ideal_hit_ratio"`
+	IdealTokenHitRatio *float64 `json:"ideal_token_hit_ratio"`
+	Knee               *Place   `json:"knee"`
+	Reaches            []Place  `json:"reaches"`
+	DriveBytes         int64    `json:"drive_bytes,omitempty"`
+	Points             []Point  `json:"points"`
+
+	divisor int64  // of BytesPerToken, for one rank
+	drive   *Point // the row of the drive
+}
+
+// Place is a capacity and what it reaches of the best hit ratio.
+type Place struct {
+	CapacityBytes int64    `json:"capacity_bytes"`
+	HitRatio      *float64 `json:"hit_ratio"`
+	OfIdeal       *float64 `json:"of_ideal"`
+}
+
+// Point is what a cache of one capacity does.
+type Point struct {
+	CapacityBytes int64   `json:"capacity_bytes"`
+	Tokens        float64 `json:"capacity_tokens"`
+	Asked         bool    `json:"asked"` // for by -capacities or -drive
+	// Fits says that the blocks of any one request fit beside each other. Otherwise the point is
+	// that of a cache which keeps the first of them.
+	Fits bool `json:"fits_largest_request"`
+
+	// Counts of blocks, named as in the block_cache of a result, so that they can be compared.
+	Hits           int64    `json:"hits"`
+	Kept           int64    `json:"kept"` // there, but behind a missing one
+	Written        int64    `json:"written"`
+	HitRatio       *float64 `json:"hit_ratio"`
+	OfIdeal        *float64 `json:"of_ideal"`
+	TokenHitRatio  *float64 `json:"token_hit_ratio"`
+	PrefixHitRatio *float64 `json:"prefix_hit_ratio"`
+
+	// Rates are over duration_s; peaks over the busiest peak_interval_s.
+	ReadBytes  int64    `json:"read_bytes"`
+	WriteBytes int64    `json:"write_bytes"`
+	Read       *float64 `json:"read_bytes_per_second"`
+	Write      *float64 `json:"write_bytes_per_second"`
+	PeakRead   *float64 `json:"peak_read_bytes_per_second"`
+	PeakWrite  *float64 `json:"peak_write_bytes_per_second"`
+	// DriveWrites is drive writes per day: of the drive, else of one as large as the capacity.
+	DriveWrites *float64 `json:"drive_writes_per_day"`
+	// FullS is after how many seconds the trace has filled the capacity, nothing being evicted;
+	// ForecastS is when it would have, if it went on as in its second half.
+	FullS     *float64 `json:"full_after_s"`
+	ForecastS *float64 `json:"full_forecast_s"`
+}
+
+// shares are those of the best hit ratio that are looked for: what half of the money brings, and
+// where more brings nothing.
+var shares = []float64{0.5, 0.8, 0.9, 0.95, 0.99}
+
+// Run reads the traces once and reckons, in memory that grows with their distinct blocks, some 80
+// bytes each. Of malformed rows it reports the number and the first; too
+// many of them are an error.
+func Run(o *Options, paths []string) (*Report, error) {
+	q, err := o.question(paths)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := traces.OpenRows(formats.Blocks, q.trace)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close() // only read from
+	// The tier may take the whole drive: a row of its own.
+	asked := q.capacities
+	if q.drive > 0 {
+		asked = append(asked, q.drive)
+	}
+	curve := reuse.New(reuse.Config{Sizer: q.sizer, Capacities: asked, Warmup: q.warmup})
+	for err == nil {
+		row, at, end := rows.Next()
+		if err = end; err == nil {
+			err = curve.Add(row, at)
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	// What was left out is told: a curve of half a trace is another curve.
+	read := rows.Report()
+	s := curve.Summary()
+	if s.Requests == 0 {
+		return nil, fmt.Errorf("no request is left of %s: -warmup %s passes them all",
+			units.Plural(read.Rows, "row"), q.warmup)
+	}
+	r := &Report{Files: q.trace.Paths, Rows: read.Rows, Malformed: read.Malformed,
+		Skipped: read.Skipped, Policy: "lru", Model: o.model,
+		BytesPerToken: q.sizer.BytesPerToken, TensorParallel: o.tp, TPRule: o.tpRule,
+		WarmupS: q.warmup.Seconds(), Speedup: o.speedup, DriveBytes: q.drive,
+		divisor: q.sizer.Divisor}
+	if len(read.First) > 0 {
+		r.FirstMalformed = read.First[0].Error()
+	}
+	r.take(&s)
+	return r, nil
+}
+
+// take turns counts into ratios and rates.
+func (r *Report) take(s *reuse.Summary) {
+	r.Requests, r.Blocks, r.Tokens, r.Bytes = s.Requests, s.Blocks, s.Tokens, s.Bytes
+	// A trace shorter than an interval has no peak but its mean.
+	r.DurationS, r.IntervalS = s.Duration.Seconds(), min(s.Interval, s.Duration).Seconds()
+	r.SmallestBlock, r.LargestBlock = s.SmallestBlock, s.LargestBlock
+	r.LargestRequestBytes, r.Distinct, r.FootprintBytes = s.LargestRequest, s.Distinct, s.Footprint
+	r.Resized = s.Resized
+	// The largest capacity has everything, whether or not it was asked for.
+	best := s.Points[len(s.Points)-1]
+	r.IdealHitRatio = units.Ratio(best.Hits, s.Blocks)
+	r.IdealTokenHitRatio = units.Ratio(best.HitTokens, s.Tokens)
+	place := func(p *reuse.Point) Place {
+		return Place{p.Capacity, units.Ratio(p.Hits, s.Blocks), units.Ratio(p.Hits, best.Hits)}
+	}
+	if knee := s.Knee(); knee != nil {
+		r.Knee = new(place(knee))
+	}
+	for _, share := range shares {
+		if p := s.Reaching(share); p != nil {
+			r.Reaches = append(r.Reaches, place(p))
+		}
+	}
+	for _, p := range s.Points {
+		// Without a drive each capacity is one: what wears is what is bought.
+		drive := r.DriveBytes
+		if drive == 0 {
+			drive = p.Capacity
+		}
+		written := units.Ratio(p.WriteBytes, r.DurationS)
+		point := Point{
+			CapacityBytes: p.Capacity,
+			Tokens: float64(p.Capacity) * float64(max(1, r.divisor)) /
+				float64(r.BytesPerToken),
+			Asked: p.Asked, Fits: !p.Small,
+			Hits: p.Hits, Kept: p.Unreachable, Written: p.Written,
+			HitRatio: units.Ratio(p.Hits, s.Blocks), OfIdeal: units.Ratio(p.Hits, best.Hits),
+			TokenHitRatio:  units.Ratio(p.HitTokens, s.Tokens),
+			PrefixHitRatio: units.Ratio(p.PrefixHits, s.Requests),
+			ReadBytes:      p.ReadBytes, WriteBytes: p.WriteBytes,
+			Read: units.Ratio(p.ReadBytes, r.DurationS), Write: written,
+			PeakRead:  units.Ratio(p.PeakRead, r.IntervalS),
+			PeakWrite: units.Ratio(p.PeakWrite, r.IntervalS),
+			FullS:     seconds(p.Full), ForecastS: seconds(p.Beyond),
+		}
+		if written != nil {
+			point.DriveWrites = units.Ratio(*written*24*3600, drive)
+		}
+		r.Points = append(r.Points, point)
+		if r.DriveBytes == p.Capacity {
+			r.drive = &r.Points[len(r.Points)-1]
+		}
+	}
+}
+
+// seconds is a time that is known where it is not negative.
+func seconds(d time.Duration) *float64 {
+	if d < 0 {
+		return nil
+	}
+	return new(d.Seconds())
+}

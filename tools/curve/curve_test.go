@@ -1,0 +1,181 @@
+package curve
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kvbench/tools/golden"
+)
+
+const smallTrace = "../../testdata/mooncake-small.jsonl"
+
+// run is the answer to a command line.
+func run(args ...string) (*Report, error) {
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	o := NewOptions(fs)
+	if err := fs.Parse(args); err != nil {
+		return nil, err
+	}
+	return Run(o, fs.Args())
+}
+
+func textOf(t *testing.T, args ...string) string {
+	t.Helper()
+	r, err := run(args...)
+	require.NoError(t, err)
+	var b strings.Builder
+	require.NoError(t, r.WriteText(&b))
+	return b.String()
+}
+
+func TestText(t *testing.T) {
+	golden.Check(t, "small.txt", textOf(t, smallTrace))
+	golden.Check(t, "drive.txt", textOf(t, "-drive", "960GB", "-capacities", "0.25,2,4GiB",
+		"-model", "llama3.1-70b-instruct", "-tensor-parallel", "8", "-warmup", "5s",
+		"-trace-speedup", "2", smallTrace))
+}
+
+// The capacities asked for, in tokens, are those that the model's bytes mean: the ratios of a
+// capacity in tokens do not depend on the model.
+func TestRatiosAreOfTokens(t *testing.T) {
+	small, err := run("-capacities", "4GiB", smallTrace)
+	require.NoError(t, err)
+	large, err := run("-capacities", "10GiB", "-model", "llama3.1-70b-instruct", smallTrace)
+	require.NoError(t, err)
+	at := func(r *Report) (p Point) {
+		for _, p = range r.Points {
+			if p.Asked {
+				return p
+			}
+		}
+		return p
+	}
+	assert.EqualValues(t, 32768, at(small).Tokens)
+	assert.Equal(t, at(small).Tokens, at(large).Tokens)
+	assert.Equal(t, at(small).Hits, at(large).Hits)
+	assert.InDelta(t, *at(small).DriveWrites, *at(large).DriveWrites, 1e-6)
+	assert.Equal(t, small.IdealHitRatio, large.IdealHitRatio)
+}
+
+// Rates are what was counted over the recorded time: by hand from the counts.
+func TestRates(t *testing.T) {
+	r, err := run("-drive", "1TB", smallTrace)
+	require.NoError(t, err)
+	p := r.Points[len(r.Points)-1]
+	assert.EqualValues(t, 92, p.Hits)
+	assert.InDelta(t, float64(p.ReadBytes)/r.DurationS, *p.Read, 1e-3)
+	assert.InDelta(t, float64(p.WriteBytes)/r.DurationS*86400/1e12, *p.DriveWrites, 1e-9)
+	fast, err := run("-drive", "1TB", "-trace-speedup", "2", smallTrace)
+	require.NoError(t, err)
+	assert.InDelta(t, 2**p.DriveWrites, *fast.Points[len(fast.Points)-1].DriveWrites, 1e-6)
+	for _, p := range r.Points {
+		assert.GreaterOrEqual(t, *p.PeakRead, *p.Read)
+		assert.GreaterOrEqual(t, *p.PeakWrite, *p.Write*0.999999)
+	}
+}
+
+// The columns of the CSV are the keys of a point, with the values of its JSON.
+func TestCSVHasTheKeysOfThePoints(t *testing.T) {
+	r, err := run("-drive", "1TB", smallTrace)
+	require.NoError(t, err)
+	var b strings.Builder
+	require.NoError(t, r.WriteCSV(&b))
+	rows, err := csv.NewReader(strings.NewReader(b.String())).ReadAll()
+	require.NoError(t, err)
+	require.Len(t, rows, 1+len(r.Points))
+	for i, p := range r.Points {
+		text, err := json.Marshal(p)
+		require.NoError(t, err)
+		var keys map[string]any
+		require.NoError(t, json.Unmarshal(text, &keys))
+		require.Len(t, rows[0], len(keys))
+		for k, name := range rows[0] {
+			want, known := keys[name]
+			require.True(t, known, name)
+			switch v := want.(type) {
+			case nil:
+				assert.Empty(t, rows[1+i][k], name)
+			case bool:
+				assert.Equal(t, fmt.Sprint(v), rows[1+i][k], name)
+			case float64:
+				var got float64
+				_, err := fmt.Sscan(rows[1+i][k], &got)
+				require.NoError(t, err)
+				assert.Equal(t, v, got, name)
+			}
+		}
+	}
+}
+
+func TestPage(t *testing.T) {
+	r, err := run(smallTrace)
+	require.NoError(t, err)
+	p := r.Page()
+	require.Len(t, p.Charts(), 3)
+	hits := p.Charts()[0]
+	assert.Len(t, hits.Lines, 3)
+	assert.Equal(t, *r.IdealHitRatio, hits.Lines[0].Y[len(hits.Lines[0].Y)-1])
+	require.Len(t, hits.Marks, 1)
+	assert.Len(t, p.Parts[0].Rows, len(r.rows()))
+}
+
+// A trace of one moment has no rates, and says so with a dash.
+func TestNoTimeNoRates(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "one.jsonl")
+	require.NoError(t, os.WriteFile(path, []byte(
+		`{"timestamp": 5, "input_length": 1024, "output_length": 1, "hash_ids": [1, 2]}`), 0o644))
+	r, err := run(path)
+	require.NoError(t, err)
+	p := r.Points[len(r.Points)-1]
+	for _, v := range []*float64{p.Read, p.Write, p.PeakRead, p.PeakWrite, p.DriveWrites,
+		p.OfIdeal, p.FullS} {
+		assert.Nil(t, v)
+	}
+	assert.Nil(t, r.Knee)
+	assert.Contains(t, textOf(t, path), "–")
+	assert.Len(t, r.Page().Charts(), 1, "axes without a number are not drawn")
+}
+
+// All mistakes come together, before a file is read.
+func TestMistakes(t *testing.T) {
+	_, err := run("-model", "lama", "-tensor-parallel", "0", "-tp-rule", "x", "-capacities", "4GB,0",
+		"-drive", "96", "-warmup", "5", "-trace-start", "-1s", "-trace-speedup", "0", "/none.jsonl")
+	for _, flag := range []string{"-model: ", "-tensor-parallel: ", "-tp-rule: ",
+		`-capacities: must be a size with a known unit`, "-capacities: must be above 0",
+		`-drive: must be a size such as 3.84TB`, "-warmup: ", "-trace-start: must be 0s or more",
+		"-trace-speedup: ", "/none.jsonl"} {
+		assert.ErrorContains(t, err, flag)
+	}
+	assert.Equal(t, 9, strings.Count(err.Error(), "\n"))
+	_, err = run()
+	assert.ErrorContains(t, err, "no trace: name a file")
+	_, err = run("-warmup", "10h", smallTrace)
+	assert.ErrorContains(t, err, "no request is left of 60 rows: -warmup 10h0m0s passes them all")
+}
+
+func TestDrives(t *testing.T) {
+	for text, want := range map[string]int64{"3.84TB": 3840e9, "960gb": 960e9, "1 PB": 1e15,
+		"2TiB": 2 << 40, "0TB": 0, "x": 0, "3840": 0, "NaNTB": 0, "1e30TB": 0} {
+		got, err := driveSize(text)
+		assert.Equal(t, want == 0, err != nil, text)
+		if err == nil {
+			assert.Equal(t, want, got, text)
+		}
+	}
+}
+
+func TestSpans(t *testing.T) {
+	for s, want := range map[float64]string{2.5: "2.50 s", 95.9: "95.9 s", 229: "3m49s",
+		39600: "11h0m", 90 * 3600: "3d18h", 4 * 365 * 86400: "4.0 years"} {
+		assert.Equal(t, want, span(s))
+	}
+}

@@ -1,0 +1,247 @@
+package curve
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"kvbench/kvbench/report"
+	"kvbench/kvbench/units"
+)
+
+// WriteText writes the report for people: what was asked for in words, then a row for each doubling
+// of the capacity, or for those that were asked for.
+func (r *Report) WriteText(w io.Writer) error {
+	var b strings.Builder
+	for _, f := range r.facts() {
+		fmt.Fprintf(&b, "%-11s %s\n", f[0], f[1])
+	}
+	// The margin is for topics, of which this table needs none.
+	for line := range strings.Lines("\n" + r.table().String() + "\n") {
+		b.WriteString(strings.TrimPrefix(line, strings.Repeat(" ", 12)))
+	}
+	for _, note := range r.notes() {
+		fmt.Fprintln(&b, note)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// facts are what is said in words, with their topics; a line without one continues the one before.
+// The page has the same ones.
+func (r *Report) facts() (list [][2]string) {
+	say := func(topic, format string, args ...any) {
+		list = append(list, [2]string{topic, fmt.Sprintf(format, args...)})
+	}
+	trace := r.Files[0]
+	if n := len(r.Files) - 1; n > 0 {
+		trace += " and " + units.Plural(n, "other file")
+	}
+	say("trace", "%s: %s in %s", trace, units.Plural(r.Requests, "request"), span(r.DurationS))
+	if r.Malformed > 0 {
+		say("", "%s malformed and left out; the first is %s",
+			units.Plural(r.Malformed, "row"), r.FirstMalformed)
+	}
+	if r.Skipped > 0 {
+		say("", "%s before -trace-start left out", units.Plural(r.Skipped, "row"))
+	}
+	if r.WarmupS > 0 {
+		say("", "after %s of warm-up, which fill the caches and do not count", span(r.WarmupS))
+	}
+	if r.Speedup != 1 {
+		say("", "its times divided by %s", units.Number.Text(r.Speedup))
+	}
+	// Files of several sources may have blocks of several sizes.
+	size := units.Count.Text(r.LargestBlock)
+	if r.SmallestBlock != r.LargestBlock {
+		size = units.Count.Text(r.SmallestBlock) + " to " + size
+	}
+	// Bytes of one rank are easily taken for those of all.
+	ranks := ""
+	if r.divisor > 1 {
+		ranks = fmt.Sprintf(", of which one rank of %d keeps 1/%d: all bytes are one rank's",
+			r.TensorParallel, r.divisor)
+	}
+	say("model", "%s: %s B per token%s", r.Model, units.Count.Text(r.BytesPerToken), ranks)
+	say("asked for", "%s blocks of %s tokens: %s tokens, %s", units.Count.Text(r.Blocks), size,
+		units.Count.Text(r.Tokens), units.Bytes.Text(r.Bytes))
+	say("distinct", "%s blocks: %s hold everything; the largest request needs %s",
+		units.Count.Text(r.Distinct), units.Bytes.Text(r.FootprintBytes),
+		units.Bytes.Text(r.LargestRequestBytes))
+	say("best", "hit ratio %s, of tokens %s, however large the cache",
+		units.HitRatio.Text(r.IdealHitRatio), units.HitRatio.Text(r.IdealTokenHitRatio))
+	if r.Knee != nil {
+		say("knee", "%s: hit ratio %s, %s of the best; behind it a byte brings fewer hits than "+
+			"on average", units.Bytes.Text(r.Knee.CapacityBytes),
+			units.HitRatio.Text(r.Knee.HitRatio), units.Percent(r.Knee.OfIdeal))
+	}
+	// Several shares may be reached by one capacity.
+	var reached []string
+	for i, p := range r.Reaches {
+		if i+1 < len(r.Reaches) && r.Reaches[i+1].CapacityBytes == p.CapacityBytes {
+			continue
+		}
+		reached = append(reached, fmt.Sprintf("%s of it from %s", units.Share.Text(shares[i]),
+			units.Bytes.Text(p.CapacityBytes)))
+	}
+	if len(reached) > 0 {
+		say("", "%s", strings.Join(reached, ", "))
+	}
+	// The line of who buys a drive, and of who has one that never evicts.
+	if d := r.drive; d != nil {
+		full := "never full"
+		switch {
+		case d.FullS != nil:
+			full = "full after " + span(*d.FullS)
+		case d.ForecastS != nil:
+			full = "full after " + span(*d.ForecastS)
+		}
+		if d.FullS == nil {
+			full += " at the pace of the second half of the trace"
+		}
+		say("drive", "%s: if nothing is evicted %s; written %s times a day", decimal(r.DriveBytes),
+			full, units.Number.Text(d.DriveWrites))
+	}
+	return list
+}
+
+// notes are what the numbers do not say.
+func (r *Report) notes() (list []string) {
+	list = append(list, "LRU on one level of storage, exact: what -bench BlockTrace with "+
+		"-cpu-mem-gb 0 and each -storage-capacity-gb would hit.",
+		fmt.Sprintf("Rates at the recorded times: the mean over all, the peak of %s.",
+			span(r.IntervalS)))
+	// Notes on marks stand where the marks do.
+	rows := r.rows()
+	if slices.ContainsFunc(rows, func(p Point) bool { return !p.Fits }) {
+		list = append(list, "* too small for the largest request, whose blocks do not fit beside "+
+			"each other: about what a cache finds that keeps the first of them.")
+	}
+	forecast := func(p Point) bool { return p.FullS == nil && p.ForecastS != nil }
+	if slices.ContainsFunc(rows, forecast) {
+		list = append(list, "~ forecast: not full within the trace; at the pace of its second "+
+			"half.")
+	}
+	// The curve keeps the first size, a replay the size of the last write, which depends on the
+	// capacity.
+	if r.Resized > 0 {
+		list = append(list, fmt.Sprintf("Not exact: %s came with another size than at first, "+
+			"which is counted.", units.Plural(r.Resized, "block")))
+	}
+	return list
+}
+
+// fewRows is how many a table should have at least.
+const fewRows = 8
+
+// rows are the points of the table: those asked for; or each doubling, and as many between as make
+// a table of it; and what holds everything.
+func (r *Report) rows() (rows []Point) {
+	asked := slices.ContainsFunc(r.Points, func(p Point) bool {
+		return p.Asked && p.CapacityBytes != r.DriveBytes
+	})
+	for step := 1.0; step > 1.0/16 && len(rows) < fewRows; step /= 2 {
+		rows = rows[:0]
+		for _, p := range r.Points {
+			// The curve's own points are eighths of octaves, rounded to bytes.
+			octaves := math.Log2(float64(p.CapacityBytes)) / step
+			if p.Asked || p.CapacityBytes == r.FootprintBytes ||
+				!asked && math.Abs(octaves-math.Round(octaves)) < 1e-6 {
+				rows = append(rows, p)
+			}
+		}
+	}
+	return rows
+}
+
+// table has a row for each of rows, for the text and for the page: no number is in one of them
+// only.
+func (r *Report) table() report.Table {
+	// Whose writes they are is in the heading: a rating is of a drive, not of a tier.
+	drive := "capacity writes/day"
+	if r.DriveBytes > 0 {
+		drive = "drive writes/day"
+	}
+	both := func(name string, unit units.Unit) report.Column {
+		return report.Column{Text: name, Page: name, Unit: unit}
+	}
+	t := report.Table{Title: "Capacities",
+		Columns: []report.Column{both("capacity", ""), both("tokens", units.Count),
+			both("hit ratio", units.HitRatio), both("of best", units.Share),
+			both("of tokens", units.HitRatio), both("read", units.BytesPerSec),
+			both("peak", units.BytesPerSec), both("write", units.BytesPerSec),
+			both("peak", units.BytesPerSec), both(drive, units.Number), both("full after", "")}}
+	for _, p := range r.rows() {
+		name, full := units.Bytes.Text(p.CapacityBytes), units.Unknown
+		if !p.Fits {
+			name += " *"
+		}
+		switch {
+		case p.FullS != nil:
+			full = span(*p.FullS)
+		case p.ForecastS != nil:
+			full = "~ " + span(*p.ForecastS)
+		}
+		t.Rows = append(t.Rows, []any{name, int64(p.Tokens), p.HitRatio, p.OfIdeal,
+			p.TokenHitRatio, p.Read, p.PeakRead, p.Write, p.PeakWrite, p.DriveWrites, full})
+	}
+	return t
+}
+
+// WriteCSV writes all points with the keys of the JSON as header; what is not known is empty, which
+// spreadsheets leave out of a chart. Numbers have all their digits, so that ratios can be compared
+// with a replay's.
+func (r *Report) WriteCSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	number := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return strconv.FormatFloat(*v, 'g', -1, 64)
+	}
+	// Errors are kept and come back from Error.
+	_ = out.Write([]string{"capacity_bytes", "capacity_tokens", "asked", "fits_largest_request",
+		"hits", "kept", "written", "hit_ratio", "of_ideal", "token_hit_ratio", "prefix_hit_ratio",
+		"read_bytes", "write_bytes", "read_bytes_per_second", "write_bytes_per_second",
+		"peak_read_bytes_per_second", "peak_write_bytes_per_second", "drive_writes_per_day",
+		"full_after_s", "full_forecast_s"})
+	for _, p := range r.Points {
+		_ = out.Write([]string{fmt.Sprint(p.CapacityBytes), number(&p.Tokens),
+			fmt.Sprint(p.Asked), fmt.Sprint(p.Fits), fmt.Sprint(p.Hits), fmt.Sprint(p.Kept),
+			fmt.Sprint(p.Written), number(p.HitRatio), number(p.OfIdeal), number(p.TokenHitRatio),
+			number(p.PrefixHitRatio), fmt.Sprint(p.ReadBytes), fmt.Sprint(p.WriteBytes),
+			number(p.Read), number(p.Write), number(p.PeakRead), number(p.PeakWrite),
+			number(p.DriveWrites), number(p.FullS), number(p.ForecastS)})
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// span writes seconds as people plan with them: two units, days above all, and years where a drive
+// outlives its warranty.
+func span(s float64) string {
+	d := time.Duration(s * float64(time.Second))
+	const day = 24 * time.Hour
+	switch {
+	case d >= 365*day:
+		return fmt.Sprintf("%.1f years", d.Hours()/24/365)
+	case d >= 2*day:
+		return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
+	case d >= time.Hour:
+		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return units.Seconds.Text(s)
+}
+
+// decimal is the size of a drive as it is sold, with the digits that are printed on it.
+func decimal(n int64) string {
+	if n >= 1e12 {
+		return strconv.FormatFloat(float64(n)/1e12, 'g', 4, 64) + " TB"
+	}
+	return strconv.FormatFloat(float64(n)/1e9, 'g', 4, 64) + " GB"
+}
